@@ -201,10 +201,10 @@ func (s *Service) settle(a Application, since time.Time, err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &e) && e.Outcome == smpp.Permanent:
-		s.Log.Warn("smpp: an application refused what it was brought", "application", a.ID, "err", err)
+		s.Log.Warn("smpp: an application refused a delivery permanently", "application", a.ID, "err", err)
 		return nil
 	case s.Now().Sub(since) > kept:
-		s.Log.Warn("smpp: an application did not fetch what waited for it", "application", a.ID, "err", err)
+		s.Log.Warn("smpp: a delivery to an application expired", "application", a.ID, "err", err)
 		return nil
 	case errors.Is(err, smpp.ErrNotBound):
 		return &job.Retry{After: patience(s.Now().Sub(since)), Free: true, Cause: err}

@@ -11,7 +11,7 @@ import (
 	"soniq/internal/protocol/smpp"
 )
 
-var errLogin = errors.New("no such application, or not its password")
+var errLogin = errors.New("unknown system_id or wrong password")
 
 // login authenticates an application. The error does not reveal whether the system_id or the password is wrong.
 func (s *Service) login(ctx context.Context, l smpp.Login) (smpp.Account, error) {
@@ -26,7 +26,7 @@ func (s *Service) login(ctx context.Context, l smpp.Login) (smpp.Account, error)
 	given := s.digestOf(l.SystemID, string(l.Password))
 	if subtle.ConstantTimeCompare([]byte(given), []byte(a.digest)) != 1 || !a.Enabled {
 		if d := s.guard.failed(host); d > 0 {
-			s.Log.Warn("smpp: banned", "source", network(host), "for", d, "why", "too many wrong passwords")
+			s.Log.Warn("smpp: address banned", "source", network(host), "for", d, "why", "too many wrong passwords")
 		}
 		return smpp.Account{}, errLogin
 	}
@@ -39,7 +39,7 @@ func (s *Service) login(ctx context.Context, l smpp.Login) (smpp.Account, error)
 // onBound hurries the jobs that wait for an application.
 func (s *Service) joined(account string) {
 	org, id := owner(account)
-	s.spawn("what waits for an application was not hurried", func(ctx context.Context) error {
+	s.spawn("hurrying the deliveries to an application failed", func(ctx context.Context) error {
 		return s.DB.Tx(ctx, func(tx db.Querier) error { return s.Jobs.HurryLane(ctx, tx, Queue, org, id) })
 	})
 }
@@ -52,7 +52,7 @@ func (s *Service) left(account, bind string, why error) {
 		before = db.At(s.Now().Add(-doubt))
 	}
 	org, _ := owner(account)
-	s.spawn("what an application knows was not noted", func(ctx context.Context) error {
+	s.spawn("marking received responses of an application failed", func(ctx context.Context) error {
 		return s.DB.Tx(ctx, func(tx db.Querier) error {
 			const q = `UPDATE sms_submissions SET bind = NULL, node = NULL WHERE org_id = $1 AND bind = $2 AND created_at <= $3`
 			_, err := tx.Exec(ctx, q, org, bind, before)

@@ -87,7 +87,7 @@ func (s *Service) alias(ctx context.Context, tx db.Querier, a Application, in sm
 	if err != nil {
 		return fmt.Errorf("find message: %w", err)
 	}
-	s.Log.Info("smpp: a message came again whose answer was lost", "application", a.ID, "message", message)
+	s.Log.Info("smpp: a repeated message was recognised; its first response was lost", "application", a.ID, "message", message)
 	if err := s.note(ctx, tx, a, in, message, m.ToNumber); err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (s *Service) alias(ctx context.Context, tx db.Querier, a Application, in sm
 // opposite meaning. Receipts report it as undeliverable. They are omitted if a newer message went to the same
 // recipient, because that is probably a repetition.
 func (s *Service) incomplete(ctx context.Context, tx db.Querier, a Application, in smpp.Incoming) error {
-	s.Log.Warn("smpp: parts of a message never came: it was not sent", "application", a.ID, "parts", in.Parts, "missing", in.Missing)
+	s.Log.Warn("smpp: an incomplete message was not sent", "application", a.ID, "parts", in.Parts, "missing", in.Missing)
 	peer, err := s.recipient(ctx, a, in.To)
 	if err != nil {
 		return err

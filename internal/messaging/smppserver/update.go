@@ -94,7 +94,7 @@ func (s *Service) change(ctx context.Context, one OneIn, match op.Match, apply f
 
 // disconnect ends the binds of an application on this node, in the background.
 func (s *Service) drop(account string) {
-	s.spawn("an application was not disconnected", func(context.Context) error {
+	s.spawn("disconnecting an application failed", func(context.Context) error {
 		s.server.Drop(account)
 		return nil
 	})

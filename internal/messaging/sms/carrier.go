@@ -28,7 +28,7 @@ type Limited interface {
 var ErrUnsent = errors.New("nothing was sent")
 
 // ErrOutcomeUnknown means that it is unknown whether a message was sent.
-var ErrUnknown = errors.New("whether it was sent is not known")
+var ErrUnknown = errors.New("it is unknown whether the message was sent")
 
 // BusyError means that the carrier accepts nothing for a while. Nothing was sent: it is ErrUnsent.
 type Busy struct {

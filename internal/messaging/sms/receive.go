@@ -118,7 +118,7 @@ func (s *Service) answer(ctx context.Context, tx db.Querier, to Message, n OwnNu
 	}
 	carrier, number, err := s.Route(ctx, to.org, n, to.FromNumber)
 	if err != nil {
-		s.Log.Info("keyword not answered", "message", to.ID, "org", to.org, "err", err)
+		s.Log.Info("no reply sent to keyword", "message", to.ID, "org", to.org, "err", err)
 		return nil
 	}
 	m := Message{ID: db.NewID("sms"), Direction: outbound, Status: queued, FromNumber: n.Number, ToNumber: number, Body: body, Media: []Media{},

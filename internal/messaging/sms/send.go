@@ -140,7 +140,7 @@ func (s *Service) carrier(ctx context.Context, m Message) (Carrier, error) {
 // sendQueued sends a queued message when the rate limits allow it.
 func (s *Service) hand(ctx context.Context, t try, m Message) error {
 	if wait := s.wait(m, t.carrier); wait > 0 {
-		return &job.Retry{After: wait, Free: true, Cause: errors.New("messages are sent at a limited pace")}
+		return &job.Retry{After: wait, Free: true, Cause: errors.New("rate limit reached")}
 	}
 	begun, err := s.begin(ctx, &m)
 	if err != nil || !begun {
@@ -185,7 +185,7 @@ func (s *Service) begin(ctx context.Context, m *Message) (begun bool, err error)
 // not sent is retried. A message with an unknown outcome is not.
 func (s *Service) settle(ctx context.Context, t try, m Message, r Result, err error) error {
 	if err != nil && !errors.Is(err, ErrUnsent) && !errors.Is(err, ErrUnknown) {
-		s.Log.Error("message not sent for certain", "message", m.ID, "org", m.org, "err", err)
+		s.Log.Error("outcome of sending a message unknown; querying the carrier", "message", m.ID, "org", m.org, "err", err)
 		asked, lost := t.carrier.Ask(ctx, m.outgoing())
 		if r.IDs = append(r.IDs, asked.IDs...); lost == nil {
 			r, err = asked, nil
@@ -318,7 +318,7 @@ func (s *Service) forward(ctx context.Context, j job.Job) error {
 	ctx, cancel := context.WithTimeout(ctx, forwardFor)
 	defer cancel()
 	if err := s.Forward(ctx, j.Org, m); err != nil {
-		s.Log.Info("message not handed to telephones", "message", m.ID, "org", j.Org, "err", err)
+		s.Log.Info("message not delivered to telephones", "message", m.ID, "org", j.Org, "err", err)
 	}
 	return nil
 }

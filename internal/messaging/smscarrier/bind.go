@@ -43,7 +43,7 @@ func (s *Service) Run(ctx context.Context) {
 	defer s.letGo()
 	for {
 		if err := s.follow(ctx); err != nil && ctx.Err() == nil {
-			s.Log.Warn("carriers of messages not looked after; tried again", "err", err)
+			s.Log.Warn("connections to SMS carriers not checked; next attempt in 3 s", "err", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -150,7 +150,7 @@ func (s *Service) hold(ctx context.Context, w wish, until time.Time) error {
 	}
 	l, err := s.line(c)
 	if err != nil {
-		s.Log.Error("carrier of messages cannot be used", "org", c.org, "carrier", c.ID, "err", err)
+		s.Log.Error("SMS carrier cannot be used", "org", c.org, "carrier", c.ID, "err", err)
 		return nil
 	}
 	s.open(ctx, l, until)
@@ -253,7 +253,7 @@ func (s *Service) letGo() {
 			return err
 		})
 		if err != nil {
-			s.Log.Warn("connection of a carrier not given back; another node takes it in 15 s", "carrier", id, "err", err)
+			s.Log.Warn("lease on a carrier connection not released; it expires in 15 s", "carrier", id, "err", err)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// maxCallback bounds the body of a callback.
+// maxCallbackBody bounds the body of a callback.
 const maxCallback = 256 << 10
 
 // Mount registers the callback URLs of providers.
@@ -29,7 +29,7 @@ func (s *Service) callback(w http.ResponseWriter, r *http.Request) {
 	}
 	status, err := s.called(r, raw)
 	if err != nil && status >= 500 {
-		s.Log.Error("callback of a carrier of messages not taken", "err", err)
+		s.Log.Error("callback of an SMS carrier failed", "err", err)
 	}
 	switch {
 	case err == nil:
@@ -100,7 +100,7 @@ func (s *Service) receive(ctx context.Context, c Carrier, in Incoming) error {
 	}
 	to, err := s.ours(ctx, c.org, in.To)
 	if errors.Is(err, errStranger) {
-		s.Log.Warn("message for a number that is not the organisation's dropped", "org", c.org, "carrier", c.ID)
+		s.Log.Warn("message dropped: not a number of the organisation", "org", c.org, "carrier", c.ID)
 		return nil
 	}
 	if err != nil {
@@ -109,7 +109,7 @@ func (s *Service) receive(ctx context.Context, c Carrier, in Incoming) error {
 	_, err = s.Messages.Receive(ctx, sms.Incoming{Org: c.org, From: from, To: to, Body: in.Body, Media: in.Media, Carrier: c.ID, Reference: in.ID})
 	var refused *op.Error
 	if errors.As(err, &refused) {
-		s.Log.Warn("message of a carrier dropped", "org", c.org, "carrier", c.ID, "why", refused.Code)
+		s.Log.Warn("message of an SMS carrier dropped", "org", c.org, "carrier", c.ID, "why", refused.Code)
 		return nil
 	}
 	return err

@@ -67,7 +67,7 @@ func (s *Service) forget(id string) {
 	delete(s.opened.lines, id)
 }
 
-// enabled returns the clients of an organisation's enabled carriers by priority. It is cached.
+// enabledClients returns the clients of an organisation's enabled carriers by priority. It is cached.
 func (s *Service) enabled(ctx context.Context, org string) ([]*line, error) {
 	return s.known.Get(org, func() (out []*line, err error) {
 		free := db.Detached(ctx)
@@ -81,7 +81,7 @@ func (s *Service) enabled(ctx context.Context, org string) ([]*line, error) {
 			}
 			l, err := s.line(c)
 			if err != nil {
-				s.Log.Error("carrier of messages cannot be used", "org", org, "carrier", c.ID, "err", err)
+				s.Log.Error("SMS carrier cannot be used", "org", org, "carrier", c.ID, "err", err)
 				continue
 			}
 			out = append(out, l)

@@ -102,7 +102,7 @@ func (p *parts) insert(ctx context.Context, tx db.Querier, f smpp.Fragment, othe
 		return fmt.Errorf("count parts: %w", err)
 	}
 	if waiting >= maxWaiting {
-		return fmt.Errorf("%d parts of long messages wait for others", waiting)
+		return fmt.Errorf("%d parts of incomplete messages are stored, which is the limit", waiting)
 	}
 	now := db.At(p.room.Now())
 	first := now

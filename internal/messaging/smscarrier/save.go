@@ -33,7 +33,7 @@ func (s *Service) save(ctx context.Context, tx db.Querier, c *Carrier, settings 
 	return nil
 }
 
-// check validates the fields of a carrier that need no look-up.
+// validate checks the fields of a carrier that need no look-up.
 func (c *Carrier) check(others []Carrier) (wrong []op.Violation) {
 	c.Name = strings.TrimSpace(c.Name)
 	if n := utf8.RuneCountInString(c.Name); n < 1 || n > 60 || strings.ContainsFunc(c.Name, func(r rune) bool { return r < ' ' }) {

@@ -29,7 +29,7 @@ const stateColumns = `carrier_id, node, held_until, status, error`
 func states(ctx context.Context, q db.Querier, org string) (map[string]state, error) {
 	rows, err := q.Query(ctx, `SELECT `+stateColumns+` FROM sms_carrier_states WHERE org_id = $1`, org)
 	if err != nil {
-		return nil, fmt.Errorf("read how carriers are: %w", err)
+		return nil, fmt.Errorf("read states of carriers: %w", err)
 	}
 	defer rows.Close()
 	all := map[string]state{}
@@ -55,7 +55,7 @@ func stateOf(ctx context.Context, q db.Querier, org, id string) (state, error) {
 func forgetState(ctx context.Context, tx db.Querier, c Carrier) error {
 	const q = `UPDATE sms_carrier_states SET status = '', error = NULL WHERE org_id = $1 AND carrier_id = $2`
 	if _, err := tx.Exec(ctx, q, c.org, c.ID); err != nil {
-		return fmt.Errorf("forget how a carrier was: %w", err)
+		return fmt.Errorf("reset state of carrier: %w", err)
 	}
 	return nil
 }
@@ -93,7 +93,7 @@ func (s *Service) seen(ctx context.Context, l *line, err error) {
 		return
 	}
 	if err := s.keepState(context.WithoutCancel(ctx), l.Carrier, is); err != nil {
-		s.Log.Warn("state of a carrier of messages not kept", "org", l.org, "carrier", l.ID, "err", err)
+		s.Log.Warn("state of an SMS carrier not stored", "org", l.org, "carrier", l.ID, "err", err)
 		l.mu.Lock()
 		l.told = state{}
 		l.mu.Unlock()

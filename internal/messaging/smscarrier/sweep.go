@@ -23,7 +23,7 @@ func (s *Service) Sweep(ctx context.Context) {
 		case <-tick.C:
 		}
 		if err := s.sweep(ctx); err != nil && ctx.Err() == nil {
-			s.Log.Warn("messages that wait for carriers not looked after", "err", err)
+			s.Log.Warn("messages of unavailable SMS carriers not reassigned; next attempt in 20 s", "err", err)
 		}
 	}
 }

@@ -37,7 +37,7 @@ var telnyxCodes = map[string]string{
 	"40002": "blocked", "40003": "blocked", "40005": "expired", "40006": "unreachable", "40008": "unreachable", "40011": "rate_limited",
 }
 
-// telnyx is the adapter for Telnyx.
+// telnyxAdapter is the adapter for Telnyx.
 type telnyx struct {
 	TelnyxSettings
 	about  Facts
@@ -114,7 +114,7 @@ func (t *telnyx) judge(a said) (sms.Result, error) {
 			return sms.Result{}, err
 		}
 		if doc.Data.ID == "" {
-			return sms.Result{}, fmt.Errorf("%w: the answer names no message", sms.ErrUnknown)
+			return sms.Result{}, fmt.Errorf("%w: the response has no message id", sms.ErrUnknown)
 		}
 		return sms.Result{Status: sms.Sent, IDs: []string{doc.Data.ID}}, nil
 	}

@@ -37,7 +37,7 @@ var twilioCodes = map[string]string{
 	"30001": "rate_limited", "30022": "rate_limited", "30023": "rate_limited", "14107": "rate_limited", "21611": "rate_limited",
 }
 
-// twilio is the adapter for Twilio.
+// twilioAdapter is the adapter for Twilio.
 type twilio struct {
 	TwilioSettings
 	about  Facts
@@ -98,7 +98,7 @@ func (t *twilio) judge(a said) (sms.Result, error) {
 		return t.refused(a, doc.Code, doc.Message)
 	}
 	if err != nil || doc.SID == "" {
-		return sms.Result{}, fmt.Errorf("%w: the answer names no message", sms.ErrUnknown)
+		return sms.Result{}, fmt.Errorf("%w: the response has no message id", sms.ErrUnknown)
 	}
 	if doc.Status == "failed" {
 		code := ""

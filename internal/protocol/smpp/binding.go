@@ -105,7 +105,7 @@ func (b *binding) login(ctx context.Context, p PDU) reply {
 	remote := b.session.conn.RemoteAddr()
 	a, err := c.Authenticate(ctx, Login{asked.SystemID, asked.Password, asked.SystemType, p.Command, remote})
 	if err != nil {
-		c.Log.Warn("smpp: a client was not let in", "system_id", asked.SystemID, "remote", remote, "error", err)
+		c.Log.Warn("smpp: bind refused", "system_id", asked.SystemID, "remote", remote, "error", err)
 		return b.turnAway(BindFailed)
 	}
 	b.mode = p.Command

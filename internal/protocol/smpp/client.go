@@ -100,7 +100,7 @@ func New(c Config) (*Client, error) {
 	case !c.Mode.binds():
 		return nil, errors.New("smpp: a client binds as transceiver, transmitter or receiver")
 	case c.Window < 0 || c.Window > 1000 || c.PerSecond < 0 || c.Pause < 0 || c.MaxPause < c.Pause:
-		return nil, errors.New("smpp: Window is 1 to 1000, and MaxPause not less than Pause")
+		return nil, errors.New("smpp: Window must be 1 to 1000, and MaxReconnectDelay at least ReconnectDelay")
 	}
 	if _, err := (PDU{Command: c.Mode, Body: c.bind()}).Encode(); err != nil {
 		return nil, err

@@ -79,7 +79,7 @@ func TestEveryPDUComesBackAsItWasWritten(t *testing.T) {
 	}
 }
 
-// No octets cause a panic, and a decoded PDU is encoded and decoded to the same.
+// FuzzPDU: no octets cause a panic, and a decoded PDU is encoded and decoded to the same.
 func FuzzPDU(f *testing.F) {
 	for _, c := range everyCommand() {
 		b, err := PDU{Command: c, Sequence: 1, Body: newBody(c)}.Encode()

@@ -62,10 +62,10 @@ var (
 	ErrNotBound  = errors.New("smpp: not bound")
 	ErrNoAnswer  = errors.New("smpp: no answer in time")
 	ErrClosed    = errors.New("smpp: the connection was closed")
-	ErrUnbound   = errors.New("smpp: the other side has unbound")
-	ErrIdle      = errors.New("smpp: nothing was heard for too long")
-	ErrSlow      = errors.New("smpp: the other side does not read")
-	ErrForbidden = errors.New("smpp: not on a bind of this kind")
+	ErrUnbound   = errors.New("smpp: the peer has unbound")
+	ErrIdle      = errors.New("smpp: nothing received for too long")
+	ErrSlow      = errors.New("smpp: the peer does not read")
+	ErrForbidden = errors.New("smpp: not allowed in this bind mode")
 )
 
 // statusError returns the error for a status.

@@ -53,7 +53,7 @@ const (
 
 var (
 	errPartsFull = errors.New("smpp: too many long messages are incomplete")
-	errPartsBusy = errors.New("smpp: the message is being handed on")
+	errPartsBusy = errors.New("smpp: the message is being processed")
 )
 
 // NewMemoryPartStore returns a store in memory: at most 1024 messages, 16 of one sender, each part up to 4096 octets.

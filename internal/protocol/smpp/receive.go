@@ -29,7 +29,7 @@ func (r *receiver) statusOf(err error) Status {
 	case errors.As(err, &s) && s != OK:
 		return s
 	}
-	r.log.Warn("smpp: a message was not taken", "error", err)
+	r.log.Warn("smpp: a message was not accepted", "error", err)
 	return r.failed
 }
 
@@ -73,7 +73,7 @@ func (r *receiver) collect(ctx context.Context, f Fragment) (id string, s Status
 	}
 	err = r.message(ctx, r.of(f.Key.Account).incoming(a.Whole))
 	if done := r.parts.Done(ctx, f.Key, err == nil); done != nil && err == nil {
-		r.log.Warn("smpp: parts that were handed on are still kept", "error", done)
+		r.log.Warn("smpp: parts of a completed message were not removed", "error", done)
 	}
 	return a.MessageID, r.statusOf(err)
 }
@@ -95,12 +95,12 @@ func (r *receiver) sweep(ctx context.Context, age time.Duration) {
 func (r *receiver) late(ctx context.Context, before time.Time) {
 	all, err := r.parts.Late(ctx, before)
 	if err != nil {
-		r.log.Warn("smpp: incomplete messages were not found", "error", err)
+		r.log.Warn("smpp: finding incomplete messages failed", "error", err)
 	}
 	for _, parts := range all {
 		err := r.message(ctx, r.of(parts[0].Key.Account).incoming(parts))
 		if err := errors.Join(err, r.parts.Done(ctx, parts[0].Key, err == nil)); err != nil {
-			r.log.Warn("smpp: an incomplete message was not taken", "error", err)
+			r.log.Warn("smpp: an incomplete message was not accepted", "error", err)
 		}
 	}
 }

@@ -110,7 +110,7 @@ func (o Outgoing) check() error {
 		}
 	}
 	if o.To.Digits == "" {
-		return fmt.Errorf("smpp: there is no recipient")
+		return fmt.Errorf("smpp: the recipient is missing")
 	}
 	return nil
 }

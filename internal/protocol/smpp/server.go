@@ -197,7 +197,7 @@ func (s *Server) serve(ctx context.Context, conn net.Conn) {
 	if c.Left != nil && b.account() != "" {
 		c.Left(b.account(), b.name, err)
 	}
-	c.Log.Info("smpp: a client has left", "account", b.account(), "remote", conn.RemoteAddr(), "error", err)
+	c.Log.Info("smpp: a client has disconnected", "account", b.account(), "remote", conn.RemoteAddr(), "error", err)
 }
 
 // add counts a bind, unless its account has too many.

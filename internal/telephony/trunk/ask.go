@@ -22,7 +22,7 @@ func (s *Service) Test(ctx context.Context, in *OneIn) (*op.Out[TestResult], err
 		return nil, missing(err)
 	}
 	if s.Ask == nil || !t.Enabled {
-		return nil, op.State("a trunk that is switched off is not asked", "disabled")
+		return nil, op.State("the trunk is disabled; enable it first", "disabled")
 	}
 	rtt, err := s.Ask(ctx, t)
 	s.Probed(t.ID, rtt, err)

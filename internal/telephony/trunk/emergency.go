@@ -7,7 +7,7 @@ import (
 	"github.com/nyaruka/phonenumbers"
 )
 
-// international is the emergency number of the European Union and of every GSM phone.
+// emergency112 is the emergency number of the European Union and of every GSM phone.
 const international = "112"
 
 // outsideLinePrefixes are digits that users of office phones dial first to get an outside line.

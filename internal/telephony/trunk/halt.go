@@ -20,7 +20,7 @@ func (s *Service) Halted(ctx context.Context) (bool, error) {
 			return false, nil
 		}
 		if err != nil {
-			return false, fmt.Errorf("read the outbound switch: %w", err)
+			return false, fmt.Errorf("read the outbound kill switch: %w", err)
 		}
 		return thrown, nil
 	})
@@ -37,7 +37,7 @@ func (s *Service) Halt(ctx context.Context, stop bool) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("throw the outbound switch: %w", err)
+		return fmt.Errorf("set the outbound kill switch: %w", err)
 	}
 	return nil
 }

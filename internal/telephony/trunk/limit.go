@@ -50,7 +50,7 @@ type count struct {
 	cuts    map[*seat]func()
 }
 
-// slot is one call in one counter.
+// callSlot is one call in one counter.
 type seat struct {
 	in    *count
 	began time.Time

@@ -21,7 +21,7 @@ func (s *Service) Placed(ctx context.Context, outbox *event.Outbox, org string, 
 		return outbox.Publish(ctx, tx, org, e)
 	})
 	if err != nil {
-		return fmt.Errorf("tell of an emergency call: %w", err)
+		return fmt.Errorf("publish emergency call: %w", err)
 	}
 	return nil
 }

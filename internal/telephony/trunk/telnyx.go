@@ -69,7 +69,7 @@ func (t *Telnyx) ask(ctx context.Context, method, path string, query url.Values,
 	}
 	answer, err := t.http.Do(r)
 	if err != nil {
-		return fmt.Errorf("ask Telnyx: %w", err)
+		return fmt.Errorf("request to Telnyx: %w", err)
 	}
 	defer answer.Body.Close()
 	if err := failure(answer); err != nil {
@@ -149,7 +149,7 @@ func (o telnyxOrder) state(e164 string) (number.Order, error) {
 	case status == "success":
 		return number.Order{Active: true}, nil
 	case status == "failure":
-		return number.Order{}, fmt.Errorf("%w: Telnyx could not carry the order out", number.ErrUnavailable)
+		return number.Order{}, fmt.Errorf("%w: the Telnyx order failed", number.ErrUnavailable)
 	case met != nil && !*met:
 		return number.Order{After: telnyxLater, Detail: "Telnyx waits for the documents that the country asks for; give them to it in its portal"}, nil
 	}

@@ -35,7 +35,7 @@ type Server struct {
 	Fail func(w http.ResponseWriter, r *http.Request) bool
 	// Status is the status of new orders; success by default.
 	Status string
-	// Unmet makes new orders wait for documents.
+	// RequireDocuments makes new orders wait for documents.
 	Unmet bool
 	wrong []string
 }
