@@ -10,16 +10,16 @@ import (
 // outbound stops or starts outbound calls of every organisation; emergency calls always go out.
 func (p *Platform) outbound(ctx context.Context, in control.OutboundRequest) (string, error) {
 	if in.Do != "status" {
-		if err := p.trunks.Halt(ctx, in.Do == "stop"); err != nil {
+		if err := p.trunks.SetOutboundKillSwitch(ctx, in.Do == "stop"); err != nil {
 			return "", err
 		}
 		p.log.Warn("outbound calls switched by the operator", "do", in.Do)
 	}
 	ended := 0
 	if in.Do == "stop" && in.Calls {
-		ended = p.gate.Stop()
+		ended = p.gate.StopAll()
 	}
-	halted, err := p.trunks.Halted(ctx)
+	halted, err := p.trunks.OutboundKillSwitch(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -44,11 +44,11 @@ func (p *Platform) destination(ctx context.Context, orgID, to string) (string, e
 	var refused *trunk.Refusal
 	switch {
 	case errors.As(err, &refused):
-		return "", refused.Problem("to")
+		return "", refused.APIError("to")
 	case err != nil:
 		return "", err
 	case plan.Emergency:
-		return "", (&trunk.Refusal{Reason: trunk.EmergencyByProgram}).Problem("to")
+		return "", (&trunk.Refusal{Reason: trunk.EmergencyNotForPrograms}).APIError("to")
 	}
 	return plan.Number, nil
 }
@@ -86,7 +86,7 @@ func (p *Platform) extension(ctx context.Context, orgID, extension string) (stri
 		return "", err
 	}
 	if trunk.ReservedExtension(o.Country, extension) {
-		return "", (&trunk.Refusal{Reason: trunk.EmergencyByProgram}).Problem("to")
+		return "", (&trunk.Refusal{Reason: trunk.EmergencyNotForPrograms}).APIError("to")
 	}
 	_, err = org.ExtensionOwner(ctx, p.db.Read(ctx), orgID, extension)
 	if db.IsNone(err) {

@@ -102,7 +102,7 @@ type Platform struct {
 	suspended   sandbox.SuspendedOrgs
 	engines     engines
 	limits      *trunk.Limiter
-	gate        *trunk.Gate
+	gate        *trunk.OutboundGate
 	contacts    *contact.Service
 	crm         *crm.Service
 	attendant   *routing.Service
@@ -201,7 +201,7 @@ func (p *Platform) build() error {
 	p.voicemail = voicemail.NewService(voicemail.Config{DB: p.db, Files: p.files, Outbox: p.outbox, Bus: p.bus, Digest: p.seal.Digest, Now: now, BaseURL: p.config.BaseURL,
 		Node: p.node})
 	p.limits = trunk.NewLimiter(now)
-	p.gate = trunk.NewGate(p.trunks, p.limits, p.log)
+	p.gate = trunk.NewOutboundGate(p.trunks, p.limits, p.log)
 	p.calls = &call.Service{DB: p.db, Outbox: p.outbox, Jobs: p.jobs, Files: p.files, Node: p.node, BaseURL: p.config.BaseURL,
 		URLKey: p.seal.Key("addresses of audio"), Now: now, Journal: p.journal}
 	p.hooks = webhook.New(webhook.Config{DB: p.db, Bus: p.bus, Queue: p.jobs, Seal: p.seal, Guard: p.guard, Log: p.log, Now: now,
@@ -263,10 +263,10 @@ func (p *Platform) join() {
 	p.numbers.SameSource = p.trunks.SameSource
 	p.numbers.OnRelease = []func(context.Context, db.Querier, string, string) error{p.users.ClearOutboundNumber}
 	p.devices.Emergency = func(ctx context.Context, id string) (bool, error) {
-		ways, err := p.trunks.EmergencyRoute(ctx, id, "112")
+		ways, err := p.trunks.EmergencyRoutes(ctx, id, "112")
 		return len(ways) > 0, err
 	}
-	p.trunks.Active = p.limits.Running
+	p.trunks.ActiveCalls = p.limits.Running
 	p.owns = func(sip.URI) bool { return false } // until signalling listens
 	p.calls.ParseDestination, p.calls.ParseNumber, p.calls.CheckTarget, p.calls.Log = p.destination, p.e164, p.reach, p.log
 	p.calls.HasAudio, p.calls.CheckStorage = p.hasAudio, p.orgs.CheckStorage

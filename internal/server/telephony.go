@@ -54,7 +54,7 @@ func (s *Server) openTelephony(ctx context.Context) (err error) {
 	s.joinReset()
 	messages := sipmessage.New(sipmessage.Config{DB: p.db, Directory: dir, Orgs: p.orgs, Users: p.users, Devices: p.devices, Numbers: p.numbers,
 		OwnNumber: p, Messages: p.messages, SIPDomain: c.SIPDomain, Log: p.log})
-	p.messages.Carriers[sipmessage.Carrier], p.messages.Forward = messages, messages.Forward
+	p.messages.Carriers[sipmessage.Carrier], p.messages.ForwardToPhones = messages, messages.Forward
 	p.queues.HasPendingRelease = s.switcher.HasPendingRelease
 	p.calls.Switch = s.switcher
 	states := phonestate.Config{DB: p.db, Bus: p.bus, Directory: dir, Devices: p.devices, Users: p.users, Agents: p.agents, Voicemail: p.voicemail,
@@ -115,9 +115,9 @@ func (s *Server) keepOpen(ctx context.Context) error {
 func (s *Server) registerTrunks(ctx context.Context) {
 	p := s.Platform
 	ctx, cancel := context.WithCancel(ctx)
-	s.run(func() { p.trunks.KeepResolved(ctx, net.DefaultResolver) })
+	s.run(func() { p.trunks.RunHostResolver(ctx, net.DefaultResolver) })
 	r := trunkreg.New(trunkreg.Config{Trunks: p.trunks, SIP: s.sip, Bus: p.bus, Log: p.log, ProbeInterval: p.config.TrunkProbe})
-	p.trunks.Ask = r.Probe
+	p.trunks.Probe = r.Probe
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -33,7 +33,7 @@ func (p *Platform) joinContacts() {
 	c.Remember, p.memory.Contacts = p.rememberContactNote, whose{c}
 	c.CallNumber, c.CallQueue, c.Past = p.callNumber, p.callQueue, p.past
 	c.Lines = append(c.Lines, p.callLine, p.messageLine, p.voicemailLine)
-	p.messages.Contact, p.messages.ContactNumbers = c.Known, c.NumbersOf
+	p.messages.LookupContact, p.messages.ContactNumbers = c.Known, c.NumbersOf
 	c.OnMerge = append(c.OnMerge, x.Merge, func(ctx context.Context, tx db.Querier, org, from string, into contact.Contact) error {
 		if err := p.memory.MergeContact(ctx, tx, org, from, into.ID); err != nil {
 			return err

@@ -30,8 +30,8 @@ func (p *Platform) buildErasure() {
 	p.erasures.Keepers = []erasure.Keeper{
 		{Name: "calls", Count: p.calls.CountEndedWith, Erase: p.eraseCalls},
 		{Name: "callbacks", Count: p.calls.CountCallbacks, Erase: p.calls.EraseCallbacks},
-		{Name: "messages", Count: p.messages.CountWith, Erase: p.messages.EraseWith},
-		{Name: "submissions", Count: p.esme.CountWith, Erase: p.esme.EraseWith},
+		{Name: "messages", Count: p.messages.CountForNumber, Erase: p.messages.EraseForNumber},
+		{Name: "submissions", Count: p.esme.CountForNumber, Erase: p.esme.EraseForNumber},
 		{Name: "webhooks", Count: p.hooks.CountWith, Erase: p.hooks.EraseWith},
 		{Name: "events", Count: p.outbox.CountWith, Erase: p.outbox.EraseWith},
 		{Name: "memory", Count: p.memory.CountFacts, Erase: p.memory.EraseFacts},

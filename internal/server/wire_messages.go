@@ -22,8 +22,8 @@ const sandboxCarrier = "sandbox"
 func (p *Platform) buildMessages() {
 	p.messages = sms.New(sms.Config{DB: p.db, Outbox: p.outbox, Jobs: p.jobs, Now: time.Now, Log: p.log, Digest: p.seal.Digest})
 	p.messages.Carriers[sandboxCarrier] = sandbox.Messages{}
-	p.messages.Route, p.messages.Number, p.messages.Phone = p.routeMessage, p.OwnNumber, p.e164
-	p.messages.User = func(ctx context.Context, org, id string) (bool, error) {
+	p.messages.Route, p.messages.FindNumber, p.messages.ParsePhone = p.routeMessage, p.OwnNumber, p.e164
+	p.messages.UserExists = func(ctx context.Context, org, id string) (bool, error) {
 		_, err := p.users.Get(ctx, p.db.Read(ctx), org, id)
 		if db.IsNone(err) {
 			return false, nil

@@ -17,7 +17,7 @@ import (
 // buildESME constructs the SMPP server.
 func (p *Platform) buildESME(now func() time.Time) (err error) {
 	p.esme, err = smppserver.New(smppserver.Config{DB: p.db, Jobs: p.jobs, Messages: p.messages, Digest: p.seal.Digest, Now: now, Node: p.node, Log: p.log,
-		Number: p.e164, Environment: func(ctx context.Context, org string) (access.Environment, error) {
+		ParsePhone: p.e164, Environment: func(ctx context.Context, org string) (access.Environment, error) {
 			o, err := p.orgs.Get(ctx, org)
 			if err == nil && o.Sandbox() {
 				return access.Sandbox, nil

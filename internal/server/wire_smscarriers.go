@@ -16,27 +16,27 @@ import (
 func (p *Platform) buildCarriers() {
 	p.smsc = smscarrier.New(smscarrier.Config{DB: p.db, Bus: p.bus, Orgs: p.orgs, Seal: p.seal, Guard: p.guard, Messages: p.messages, Log: p.log, Now: time.Now,
 		BaseURL: p.config.BaseURL, Node: p.node, Number: p.OwnNumber, Phone: p.e164})
-	p.messages.Connected, p.messages.Lane = p.smsc.Connected, p.smsc.Lane
-	p.messages.Other = func(ctx context.Context, org, from, to string, without []string) (string, error) {
+	p.messages.ConnectedCarrier, p.messages.Lane = p.smsc.Connected, p.smsc.Lane
+	p.messages.AlternativeCarrier = func(ctx context.Context, org, from, to string, without []string) (string, error) {
 		return p.smsc.Route(ctx, org, from, to, without...)
 	}
 }
 
 // outsideMessage chooses who takes a message to a number outside. What calls may not reach, messages may not: it is fraud with them, too.
 func (p *Platform) outsideMessage(ctx context.Context, o org.Organization, from, to string) (name string, err error) {
-	halted, err := p.trunks.Halted(ctx)
+	halted, err := p.trunks.OutboundKillSwitch(ctx)
 	if err != nil {
 		return "", err
 	}
 	policy := trunk.PolicyOf(o)
-	policy.Outbound.Enabled, policy.Unacknowledged = true, false // both are about calls
-	verdict := policy.Judge(to)
+	policy.Outbound.Enabled, policy.EmergencyUnacknowledged = true, false // both are about calls
+	verdict := policy.Evaluate(to)
 	switch {
 	case halted:
 		return "", op.Fail("destination_not_allowed", "messages to the outside are stopped by the operator, as calls are")
-	case verdict.Reason == trunk.CountryClosed:
+	case verdict.Reason == trunk.CountryNotAllowed:
 		return "", op.Fail("destination_not_allowed", verdict.Country+" is not among the organisation's allowed_countries")
-	case verdict.Reason == trunk.TypeBlocked:
+	case verdict.Reason == trunk.NumberTypeBlocked:
 		return "", op.Fail("destination_not_allowed", "numbers of the type "+verdict.Type+" are among the organisation's blocked_types")
 	case verdict.Reason != trunk.Allowed:
 		return "", op.Fail("destination_not_allowed", "the number cannot be reached: "+string(verdict.Reason))

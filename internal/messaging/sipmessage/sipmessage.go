@@ -77,9 +77,9 @@ func (s *Service) Send(ctx context.Context, o sms.Outgoing) (sms.Result, error) 
 	return resultOf(answers)
 }
 
-// Ask returns sms.ErrUnknown: phones cannot be asked what became of a message.
-func (*Service) Ask(context.Context, sms.Outgoing) (sms.Result, error) {
-	return sms.Result{}, sms.ErrUnknown
+// QueryStatus returns sms.ErrUnknown: phones cannot be asked what became of a message.
+func (*Service) QueryStatus(context.Context, sms.Outgoing) (sms.Result, error) {
+	return sms.Result{}, sms.ErrOutcomeUnknown
 }
 
 // recipient returns the user with an extension, or the user to whom a number is assigned. It is empty if there is none.
@@ -245,7 +245,7 @@ func (s *Service) receive(ctx context.Context, m *sip.Message) error {
 	if err != nil {
 		return err
 	}
-	in.Org, in.UserID, in.Sandbox, in.Inside, in.From = caller.Org, caller.UserID, caller.Sandbox, true, caller.Extension
+	in.Org, in.UserID, in.Sandbox, in.Internal, in.From = caller.Org, caller.UserID, caller.Sandbox, true, caller.Extension
 	_, inside, err := s.Directory.Extension(ctx, caller.Org, in.To)
 	if err == nil && !inside {
 		_, inside, err = s.OwnNumber.OwnNumber(ctx, s.DB.Read(ctx), caller.Org, in.To)
@@ -266,7 +266,7 @@ func (s *Service) sendOutside(ctx context.Context, caller pbx.Caller, in sms.Inc
 	if err != nil {
 		return err
 	}
-	_, err = s.Messages.Write(ctx, sms.Written{Org: caller.Org, UserID: caller.UserID, From: n.Number, To: in.To, Body: in.Body,
+	_, err = s.Messages.SendFromPhone(ctx, sms.PhoneMessage{Org: caller.Org, UserID: caller.UserID, From: n.Number, To: in.To, Body: in.Body,
 		Reference: in.Reference, Sandbox: caller.Sandbox})
 	return err
 }

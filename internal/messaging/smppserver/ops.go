@@ -36,19 +36,19 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Applica
 	of := func() *db.Filter {
 		return db.Where(`SELECT `+columns+` FROM sms_applications WHERE org_id = $1`, access.Org(ctx))
 	}
-	all, err := read(ctx, q, of().Page("id", false, after.ID, after.ID, in.Limit))
+	all, err := queryApplications(ctx, q, of().Page("id", false, after.ID, after.ID, in.Limit))
 	if err != nil {
 		return nil, err
 	}
 	for i := range all {
-		s.dress(&all[i])
+		s.addStatus(&all[i])
 	}
 	page := op.Paged(ctx, in.Paging, all, func(a Application) op.Position { return op.Position{ID: a.ID} })
 	return op.WithTotal(page, in.Paging, func() (int, error) { return of().Count(ctx, q) })
 }
 
 // addStatus sets the field that is not stored: the number of binds on this node.
-func (s *Service) dress(a *Application) { a.Bound = s.server.Bound(a.account()) }
+func (s *Service) addStatus(a *Application) { a.Bound = s.server.BindCount(a.account()) }
 
 // CreateIn is the request to add an application.
 type CreateIn struct{ Body Fresh }
@@ -79,9 +79,9 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Secret], er
 	b, now := in.Body, db.At(s.Now())
 	a := Application{ID: db.NewID("sma"), Name: strings.TrimSpace(b.Name), SystemID: strings.ToLower(seal.Random(systemIDLength)), Enabled: true, Numbers: b.Numbers,
 		MaxBinds: b.MaxBinds, RatePerSecond: b.RatePerSecond, DefaultAlphabet: b.DefaultAlphabet, CreatedAt: now, UpdatedAt: now, org: access.Org(ctx)}
-	password := s.renew(&a)
+	password := s.setNewPassword(&a)
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		if err := s.check(ctx, tx, &a); err != nil {
+		if err := s.validate(ctx, tx, &a); err != nil {
 			return err
 		}
 		return insert(ctx, tx, a)
@@ -93,13 +93,13 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Secret], er
 }
 
 // setNewPassword sets a random password and returns it.
-func (s *Service) renew(a *Application) string {
+func (s *Service) setNewPassword(a *Application) string {
 	password := seal.Random(passwordLength)
-	a.digest = s.digestOf(a.SystemID, password)
+	a.digest = s.passwordDigest(a.SystemID, password)
 	return password
 }
 
-func (s *Service) digestOf(systemID, password string) string {
+func (s *Service) passwordDigest(systemID, password string) string {
 	return s.Digest("smpp " + systemID + " " + password)
 }
 
@@ -122,6 +122,6 @@ func (s *Service) find(ctx context.Context, q db.Querier, id string) (Applicatio
 	if db.IsNone(err) {
 		return a, op.NotFound("application")
 	}
-	s.dress(&a)
+	s.addStatus(&a)
 	return a, err
 }

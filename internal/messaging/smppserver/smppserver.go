@@ -40,9 +40,9 @@ type Application struct {
 // account returns the account name of the application in package smpp.
 func (a Application) account() string { return a.org + " " + a.ID }
 
-func (a Application) text() smpp.Text {
+func (a Application) textSettings() smpp.TextSettings {
 	alphabet := map[string]smpp.Alphabet{"latin1": smpp.Latin1, "ascii": smpp.ASCII}[a.DefaultAlphabet]
-	return smpp.Text{Default: alphabet, GSMAsIA5: a.DefaultAlphabet == "gsm7"}
+	return smpp.TextSettings{Default: alphabet, GSMAsIA5: a.DefaultAlphabet == "gsm7"}
 }
 
 // Config has the dependencies of the service.
@@ -57,24 +57,24 @@ type Config struct {
 	// Environment returns the environment of an organisation: live or sandbox.
 	Environment func(ctx context.Context, org string) (access.Environment, error)
 	// ParsePhone parses a number as users write it in the organisation's country, and returns it in E.164.
-	Number func(ctx context.Context, org, text string) (e164 string, ok bool, err error)
+	ParsePhone func(ctx context.Context, org, text string) (e164 string, ok bool, err error)
 	// PartsAge is the time to wait for missing parts of a message, and to recognise repeated ones; 0: 5 minutes.
 	PartsAge time.Duration
 	// Bans limits password guessing. The zero value bans an address after 10 wrong passwords a minute, for five
 	// minutes and more.
-	Bans Bans
+	Bans BanConfig
 }
 
 // Service is the SMPP server with its accounts. It is safe for concurrent use.
 type Service struct {
 	Config
-	server *smpp.Server
-	guard  guard
-	wait   sync.WaitGroup
+	server  *smpp.Server
+	guard   loginGuard
+	running sync.WaitGroup
 
-	mu       sync.Mutex // guards the fields below
-	texts    map[string]smpp.Text
-	progress map[string]smpp.Result // messages of which an application has accepted some parts, by job
+	mu            sync.Mutex // guards the fields below
+	textByAccount map[string]smpp.TextSettings
+	progress      map[string]smpp.Result // messages of which an application has accepted some parts, by job
 }
 
 // New returns a service that does not listen yet; call Serve for that. It sets OnFinal and OnReceived of the message
@@ -83,12 +83,12 @@ func New(c Config) (*Service, error) {
 	if c.PartsAge == 0 {
 		c.PartsAge = 5 * time.Minute
 	}
-	s := &Service{Config: c, texts: map[string]smpp.Text{}, progress: map[string]smpp.Result{}}
+	s := &Service{Config: c, textByAccount: map[string]smpp.TextSettings{}, progress: map[string]smpp.Result{}}
 	s.guard.init(c.Bans, c.Now)
 	var err error
-	s.server, err = smpp.NewServer(smpp.ServerConfig{Authenticate: s.login, Message: s.take, Query: s.query, NewID: func() string { return db.NewID("sms") },
-		TextOf: s.textOf, Admit: s.guard.admits, Joined: s.joined, Left: s.left, Parts: parts{s}, PartsAge: c.PartsAge, Enquire: time.Minute, Log: c.Log})
-	c.Messages.OnEnd, c.Messages.OnReceived = s.ended, s.received
+	s.server, err = smpp.NewServer(smpp.ServerConfig{Authenticate: s.login, Message: s.handleMessage, Query: s.queryStatus, NewID: func() string { return db.NewID("sms") },
+		TextOf: s.textSettings, AllowSource: s.guard.allowed, OnBound: s.onBound, OnUnbound: s.onUnbound, Parts: partStore{s}, PartsAge: c.PartsAge, EnquireInterval: time.Minute, Log: c.Log})
+	c.Messages.OnFinal, c.Messages.OnReceived = s.onFinal, s.onReceived
 	return s, err
 }
 
@@ -101,12 +101,12 @@ func (s *Service) Serve(ctx context.Context, l net.Listener, c *tls.Config) erro
 }
 
 // Close waits for background work. The service must not be used afterwards.
-func (s *Service) Close() { s.wait.Wait() }
+func (s *Service) Close() { s.running.Wait() }
 
 // background runs a function in a goroutine for which Close waits. what is the log text for an error.
-func (s *Service) spawn(what string, f func(ctx context.Context) error) {
-	s.wait.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), aside)
+func (s *Service) background(what string, f func(ctx context.Context) error) {
+	s.running.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), backgroundTimeout)
 		defer cancel()
 		if err := f(ctx); err != nil {
 			s.Log.Warn("smpp: "+what, "err", err)
@@ -115,27 +115,27 @@ func (s *Service) spawn(what string, f func(ctx context.Context) error) {
 }
 
 // backgroundTimeout bounds background work.
-const aside = 15 * time.Second
+const backgroundTimeout = 15 * time.Second
 
 // textSettings returns the alphabet settings of an account.
-func (s *Service) textOf(account string) smpp.Text {
+func (s *Service) textSettings(account string) smpp.TextSettings {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t, ok := s.texts[account]
+	t, ok := s.textByAccount[account]
 	if !ok {
-		return smpp.Text{GSMAsIA5: true}
+		return smpp.TextSettings{GSMAsIA5: true}
 	}
 	return t
 }
 
 // splitAccount returns the organisation and the application of an account name.
-func owner(account string) (org, id string) {
+func splitAccount(account string) (org, id string) {
 	org, id, _ = strings.Cut(account, " ")
 	return org, id
 }
 
 // withPrincipal returns a context with the application as the principal.
-func (s *Service) behalf(ctx context.Context, a Application) (context.Context, error) {
+func (s *Service) withPrincipal(ctx context.Context, a Application) (context.Context, error) {
 	env, err := s.Environment(ctx, a.org)
 	if err != nil {
 		return nil, fmt.Errorf("find organisation: %w", err)

@@ -14,7 +14,7 @@ import (
 // submission is a message, or a part of one, that was acknowledged with an identifier.
 type submission struct {
 	org, id, application, message string
-	receipt                       smpp.Wish
+	receipt                       smpp.ReceiptRequest
 	source, destination           smpp.Address
 	at                            db.Time
 }
@@ -22,29 +22,29 @@ type submission struct {
 // A repeated message is taken for an earlier one if the connection of the earlier one ended within responseGrace
 // after it, and the repetition comes within duplicateWindow on another connection.
 const (
-	doubt  = 10 * time.Second
-	recall = time.Hour
+	responseGrace   = 10 * time.Second
+	duplicateWindow = time.Hour
 	// submissionRetention is the retention of submissions. It is longer than any message can be scheduled ahead.
-	remembered = 60 * 24 * time.Hour
+	submissionRetention = 60 * 24 * time.Hour
 )
 
 // isSubmitted reports whether a message with this identifier is stored.
-func submitted(ctx context.Context, tx db.Querier, org, id string) (known bool, err error) {
+func isSubmitted(ctx context.Context, tx db.Querier, org, id string) (known bool, err error) {
 	const q = `SELECT EXISTS (SELECT 1 FROM sms_submissions WHERE org_id = $1 AND id = $2)`
 	err = tx.QueryRow(ctx, q, org, id).Scan(&known)
 	return known, err
 }
 
 // fingerprint returns a digest that distinguishes messages.
-func (s *Service) print(in smpp.Incoming) string {
+func (s *Service) fingerprint(in smpp.Incoming) string {
 	return s.Digest(fmt.Sprintf("submission %q %q %q %q %q %d", in.Account, in.From.String(), in.To.String(), in.Text, in.Schedule, in.Reference))
 }
 
 // storeSubmission stores the identifiers under which a message was acknowledged.
-func (s *Service) note(ctx context.Context, tx db.Querier, a Application, in smpp.Incoming, message, peer string) error {
+func (s *Service) storeSubmission(ctx context.Context, tx db.Querier, a Application, in smpp.Incoming, message, peer string) error {
 	const q = `INSERT INTO sms_submissions (org_id, id, application_id, message_id, receipt, source, destination, peer, digest, bind, node, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`
-	digest := s.print(in)
+	digest := s.fingerprint(in)
 	for i, id := range in.MessageIDs {
 		_, err := tx.Exec(ctx, q, a.org, id, a.ID, message, int(in.Receipts[i]), db.AsJSON(in.From), db.AsJSON(in.To), peer, digest,
 			db.Null(in.Bind), s.Node, db.At(s.Now()))
@@ -57,10 +57,10 @@ func (s *Service) note(ctx context.Context, tx db.Querier, a Application, in smp
 
 // findRepeated returns the earlier message if this one repeats it: the connection of the earlier one ended before the
 // application certainly received the response. Each is found once, so that two equal messages stay two.
-func (s *Service) again(ctx context.Context, tx db.Querier, a Application, in smpp.Incoming) (message string, err error) {
+func (s *Service) findRepeated(ctx context.Context, tx db.Querier, a Application, in smpp.Incoming) (message string, err error) {
 	const q = `SELECT message_id, bind FROM sms_submissions
 		WHERE org_id = $1 AND application_id = $2 AND digest = $3 AND created_at >= $4 AND bind IS NOT NULL ORDER BY created_at, id LIMIT 200`
-	rows, err := tx.Query(ctx, q, a.org, a.ID, s.print(in), db.At(s.Now().Add(-recall)))
+	rows, err := tx.Query(ctx, q, a.org, a.ID, s.fingerprint(in), db.At(s.Now().Add(-duplicateWindow)))
 	if err != nil {
 		return "", fmt.Errorf("find submission: %w", err)
 	}
@@ -70,7 +70,7 @@ func (s *Service) again(ctx context.Context, tx db.Querier, a Application, in sm
 		if err := rows.Scan(&id, &bind); err != nil {
 			return "", err
 		}
-		if bind != in.Bind && !s.server.Alive(a.account(), bind) {
+		if bind != in.Bind && !s.server.IsBound(a.account(), bind) {
 			return id, nil
 		}
 	}
@@ -78,7 +78,7 @@ func (s *Service) again(ctx context.Context, tx db.Querier, a Application, in sm
 }
 
 // acceptRepeated acknowledges a repeated message under new identifiers. Receipts are sent for the new ones.
-func (s *Service) alias(ctx context.Context, tx db.Querier, a Application, in smpp.Incoming, message string) error {
+func (s *Service) acceptRepeated(ctx context.Context, tx db.Querier, a Application, in smpp.Incoming, message string) error {
 	const q = `UPDATE sms_submissions SET bind = NULL, node = NULL, receipt = 0 WHERE org_id = $1 AND message_id = $2`
 	if _, err := tx.Exec(ctx, q, a.org, message); err != nil {
 		return fmt.Errorf("change submission: %w", err)
@@ -88,16 +88,16 @@ func (s *Service) alias(ctx context.Context, tx db.Querier, a Application, in sm
 		return fmt.Errorf("find message: %w", err)
 	}
 	s.Log.Info("smpp: a repeated message was recognised; its first response was lost", "application", a.ID, "message", message)
-	if err := s.note(ctx, tx, a, in, message, m.ToNumber); err != nil {
+	if err := s.storeSubmission(ctx, tx, a, in, message, m.ToNumber); err != nil {
 		return err
 	}
-	return s.ended(ctx, tx, a.org, m)
+	return s.onFinal(ctx, tx, a.org, m)
 }
 
 // rejectIncomplete ends a message with missing parts. It is not sent, because an incomplete text may have the
 // opposite meaning. Receipts report it as undeliverable. They are omitted if a newer message went to the same
 // recipient, because that is probably a repetition.
-func (s *Service) incomplete(ctx context.Context, tx db.Querier, a Application, in smpp.Incoming) error {
+func (s *Service) rejectIncomplete(ctx context.Context, tx db.Querier, a Application, in smpp.Incoming) error {
 	s.Log.Warn("smpp: an incomplete message was not sent", "application", a.ID, "parts", in.Parts, "missing", in.Missing)
 	peer, err := s.recipient(ctx, a, in.To)
 	if err != nil {
@@ -109,12 +109,12 @@ func (s *Service) incomplete(ctx context.Context, tx db.Querier, a Application, 
 		return err
 	}
 	in.Bind = ""
-	if err := s.note(ctx, tx, a, in, "", peer); err != nil {
+	if err := s.storeSubmission(ctx, tx, a, in, "", peer); err != nil {
 		return err
 	}
 	for i, id := range in.MessageIDs {
 		if in.Receipts[i].Wants(smpp.Undeliverable) {
-			if err := s.tell(ctx, tx, a.org, a.ID, id); err != nil {
+			if err := s.enqueueReceipts(ctx, tx, a.org, a.ID, id); err != nil {
 				return err
 			}
 		}
@@ -122,13 +122,13 @@ func (s *Service) incomplete(ctx context.Context, tx db.Querier, a Application, 
 	return nil
 }
 
-func one(ctx context.Context, q db.Querier, org, id string) (x submission, err error) {
+func getSubmission(ctx context.Context, q db.Querier, org, id string) (x submission, err error) {
 	const text = `SELECT org_id, id, application_id, message_id, receipt, source, destination, created_at FROM sms_submissions
 		WHERE org_id = $1 AND id = $2`
 	var source, destination db.JSON[smpp.Address]
 	var receipt int
 	err = q.QueryRow(ctx, text, org, id).Scan(&x.org, &x.id, &x.application, &x.message, &receipt, &source, &destination, &x.at)
-	x.receipt, x.source, x.destination = smpp.Wish(receipt), source.V, destination.V
+	x.receipt, x.source, x.destination = smpp.ReceiptRequest(receipt), source.V, destination.V
 	return x, err
 }
 
@@ -141,12 +141,12 @@ func (s *Service) Recover(ctx context.Context, alive time.Time) error {
 	return s.DB.Tx(ctx, func(tx db.Querier) error {
 		// tenant: all connections of a node end with it
 		const q = `UPDATE sms_submissions SET bind = NULL, node = NULL WHERE bind IS NOT NULL AND node = $1 AND created_at < $2`
-		_, err := tx.Exec(ctx, q, s.Node, db.At(alive.Add(-doubt)))
+		_, err := tx.Exec(ctx, q, s.Node, db.At(alive.Add(-responseGrace)))
 		return err
 	})
 }
 
-func asProblem(err error) *op.Error {
+func apiError(err error) *op.Error {
 	var e *op.Error
 	errors.As(err, &e)
 	return e

@@ -13,8 +13,8 @@ import (
 )
 
 // handleMessage stores a submitted message like POST /sms, and returns after the commit.
-func (s *Service) take(ctx context.Context, in smpp.Incoming) error {
-	org, id := owner(in.Account)
+func (s *Service) handleMessage(ctx context.Context, in smpp.Incoming) error {
+	org, id := splitAccount(in.Account)
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		a, err := get(ctx, tx, org, id)
 		switch {
@@ -23,31 +23,31 @@ func (s *Service) take(ctx context.Context, in smpp.Incoming) error {
 		case err != nil:
 			return fmt.Errorf("find application: %w", err)
 		}
-		if known, err := submitted(ctx, tx, org, in.MessageIDs[0]); known || err != nil {
+		if known, err := isSubmitted(ctx, tx, org, in.MessageIDs[0]); known || err != nil {
 			return err
 		}
 		if in.Missing > 0 {
-			return s.incomplete(ctx, tx, a, in)
+			return s.rejectIncomplete(ctx, tx, a, in)
 		}
 		return s.submit(ctx, tx, a, in)
 	})
-	return statusOf(err)
+	return statusForError(err)
 }
 
 // submit stores a complete message, unless it repeats an earlier one whose response may have been lost.
 func (s *Service) submit(ctx context.Context, tx db.Querier, a Application, in smpp.Incoming) error {
-	id, err := s.again(ctx, tx, a, in)
+	id, err := s.findRepeated(ctx, tx, a, in)
 	if err != nil {
 		return err
 	}
 	if id != "" {
-		return s.alias(ctx, tx, a, in, id)
+		return s.acceptRepeated(ctx, tx, a, in, id)
 	}
-	b, err := s.create(ctx, tx, a, in)
+	b, err := s.createRequest(ctx, tx, a, in)
 	if err != nil {
 		return err
 	}
-	behalf, err := s.behalf(ctx, a)
+	behalf, err := s.withPrincipal(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -55,19 +55,19 @@ func (s *Service) submit(ctx context.Context, tx db.Querier, a Application, in s
 	if err != nil {
 		return err
 	}
-	return s.note(ctx, tx, a, in, m.ID, m.ToNumber)
+	return s.storeSubmission(ctx, tx, a, in, m.ID, m.ToNumber)
 }
 
 // createRequest returns the message as the request of POST /sms.
-func (s *Service) create(ctx context.Context, tx db.Querier, a Application, in smpp.Incoming) (b sms.Create, err error) {
+func (s *Service) createRequest(ctx context.Context, tx db.Querier, a Application, in smpp.Incoming) (b sms.Create, err error) {
 	if in.Binary != nil {
 		return b, smpp.SubmitFailed
 	}
 	b.Body = in.Text
-	if b.SendAt, err = s.schedule(in.Schedule); err != nil {
+	if b.SendAt, err = s.parseSchedule(in.Schedule); err != nil {
 		return b, smpp.BadSchedule
 	}
-	from, err := s.sender(ctx, tx, a, in.From)
+	from, err := s.senderNumber(ctx, tx, a, in.From)
 	if err != nil {
 		return b, err
 	}
@@ -77,22 +77,22 @@ func (s *Service) create(ctx context.Context, tx db.Querier, a Application, in s
 }
 
 // senderNumber returns the number from which a message is sent, if the application may use it.
-func (s *Service) sender(ctx context.Context, tx db.Querier, a Application, from smpp.Address) (sms.OwnNumber, error) {
-	n, ok, err := s.Messages.Number(ctx, tx, a.org, from.String())
-	if err == nil && !ok && bare(from) {
-		n, ok, err = s.Messages.Number(ctx, tx, a.org, "+"+from.Digits)
+func (s *Service) senderNumber(ctx context.Context, tx db.Querier, a Application, from smpp.Address) (sms.OwnNumber, error) {
+	n, ok, err := s.Messages.FindNumber(ctx, tx, a.org, from.String())
+	if err == nil && !ok && mayBeInternational(from) {
+		n, ok, err = s.Messages.FindNumber(ctx, tx, a.org, "+"+from.Digits)
 	}
 	if err != nil {
 		return n, fmt.Errorf("find number: %w", err)
 	}
-	if !ok || !n.SMS || !a.has(n.ID) {
+	if !ok || !n.SMS || !a.usesNumber(n.ID) {
 		return n, smpp.BadSource
 	}
 	return n, nil
 }
 
 // usesNumber reports whether the application may use a number.
-func (a Application) has(number string) bool {
+func (a Application) usesNumber(number string) bool {
 	for _, id := range a.Numbers {
 		if id == number {
 			return true
@@ -102,20 +102,20 @@ func (a Application) has(number string) bool {
 }
 
 // minNumberLength is the lowest number of digits of a complete number without plus.
-const shortest = 8
+const minNumberLength = 8
 
 // mayBeInternational reports whether an address may be an international number without the international TON.
-func bare(a smpp.Address) bool {
-	return len(a.Digits) >= shortest && strings.Trim(a.Digits, "0123456789") == ""
+func mayBeInternational(a smpp.Address) bool {
+	return len(a.Digits) >= minNumberLength && strings.Trim(a.Digits, "0123456789") == ""
 }
 
 // recipient returns the recipient as users write it. Digits of unknown type may be an international number without
 // plus.
 func (s *Service) recipient(ctx context.Context, a Application, to smpp.Address) (string, error) {
-	if to.TON == 1 || !bare(to) {
+	if to.TON == 1 || !mayBeInternational(to) {
 		return to.String(), nil
 	}
-	_, ok, err := s.Number(ctx, a.org, to.Digits)
+	_, ok, err := s.ParsePhone(ctx, a.org, to.Digits)
 	if err == nil && !ok {
 		return "+" + to.Digits, nil
 	}
@@ -123,7 +123,7 @@ func (s *Service) recipient(ctx context.Context, a Application, to smpp.Address)
 }
 
 // parseSchedule converts the schedule time of a message (§7.1.1) to RFC 3339; "" is at once.
-func (s *Service) schedule(text string) (string, error) {
+func (s *Service) parseSchedule(text string) (string, error) {
 	if text == "" {
 		return "", nil
 	}
@@ -135,14 +135,14 @@ func (s *Service) schedule(text string) (string, error) {
 }
 
 // statusForError returns the SMPP status for an error.
-func statusOf(err error) error {
-	e := asProblem(err)
+func statusForError(err error) error {
+	e := apiError(err)
 	if e == nil {
 		return err
 	}
 	switch e.Code {
 	case "validation_failed":
-		return statusOfField(e.Fields)
+		return statusForField(e.Fields)
 	case "opted_out":
 		return smpp.SubmitFailed
 	case "destination_not_allowed":
@@ -153,7 +153,7 @@ func statusOf(err error) error {
 	return err
 }
 
-func statusOfField(all []op.Violation) smpp.Status {
+func statusForField(all []op.Violation) smpp.Status {
 	if len(all) == 0 {
 		return smpp.SubmitFailed
 	}

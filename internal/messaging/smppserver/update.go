@@ -62,7 +62,7 @@ type RotateIn struct {
 func (s *Service) Rotate(ctx context.Context, in *RotateIn) (*op.Out[Secret], error) {
 	password := ""
 	a, err := s.change(ctx, in.OneIn, in.Match, func(a *Application) (again bool) {
-		password = s.renew(a)
+		password = s.setNewPassword(a)
 		return true
 	})
 	if err != nil {
@@ -81,9 +81,9 @@ func (s *Service) change(ctx context.Context, one OneIn, match op.Match, apply f
 			return err
 		}
 		if apply(&a) {
-			db.OnCommit(tx, func() { s.drop(a.account()) })
+			db.OnCommit(tx, func() { s.disconnect(a.account()) })
 		}
-		if err := s.check(ctx, tx, &a); err != nil {
+		if err := s.validate(ctx, tx, &a); err != nil {
 			return err
 		}
 		a.UpdatedAt = db.At(s.Now())
@@ -93,9 +93,9 @@ func (s *Service) change(ctx context.Context, one OneIn, match op.Match, apply f
 }
 
 // disconnect ends the binds of an application on this node, in the background.
-func (s *Service) drop(account string) {
-	s.spawn("disconnecting an application failed", func(context.Context) error {
-		s.server.Drop(account)
+func (s *Service) disconnect(account string) {
+	s.background("disconnecting an application failed", func(context.Context) error {
+		s.server.Disconnect(account)
 		return nil
 	})
 }
@@ -116,21 +116,21 @@ func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 		if err := in.Check(a.UpdatedAt); err != nil {
 			return err
 		}
-		db.OnCommit(tx, func() { s.drop(a.account()) })
-		return drop(ctx, tx, a.org, a.ID)
+		db.OnCommit(tx, func() { s.disconnect(a.account()) })
+		return deleteApplication(ctx, tx, a.org, a.ID)
 	})
 }
 
 // Limits of an application.
 const (
-	longestName = 120
-	mostBinds   = 50
-	mostRate    = 1000
-	mostNumbers = 500
+	maxNameLength = 120
+	maxBinds      = 50
+	maxRate       = 1000
+	maxNumbers    = 500
 )
 
 // validate returns all violations of an application. It replaces its numbers by their ids.
-func (s *Service) check(ctx context.Context, q db.Querier, a *Application) error {
+func (s *Service) validate(ctx context.Context, q db.Querier, a *Application) error {
 	var wrong []op.Violation
 	want := func(ok bool, field, code, message string) {
 		if !ok {
@@ -138,15 +138,15 @@ func (s *Service) check(ctx context.Context, q db.Querier, a *Application) error
 		}
 	}
 	n := utf8.RuneCountInString(a.Name)
-	want(n >= 1 && n <= longestName, "name", "invalid_length", "must have 1 to 120 characters")
-	want(a.MaxBinds >= 1 && a.MaxBinds <= mostBinds, "max_binds", "out_of_range", "must be 1 to 50")
-	want(a.RatePerSecond >= 1 && a.RatePerSecond <= mostRate, "rate_per_second", "out_of_range", "must be 1 to 1000")
+	want(n >= 1 && n <= maxNameLength, "name", "invalid_length", "must have 1 to 120 characters")
+	want(a.MaxBinds >= 1 && a.MaxBinds <= maxBinds, "max_binds", "out_of_range", "must be 1 to 50")
+	want(a.RatePerSecond >= 1 && a.RatePerSecond <= maxRate, "rate_per_second", "out_of_range", "must be 1 to 1000")
 	known := a.DefaultAlphabet == "gsm7" || a.DefaultAlphabet == "latin1" || a.DefaultAlphabet == "ascii"
 	want(known, "default_alphabet", "invalid_value", "must be gsm7, latin1 or ascii")
-	want(len(a.Numbers) <= mostNumbers, "numbers", "too_many", "at most 500")
+	want(len(a.Numbers) <= maxNumbers, "numbers", "too_many", "at most 500")
 	ids := make([]string, 0, len(a.Numbers))
-	for i, text := range a.Numbers[:min(len(a.Numbers), mostNumbers)] {
-		own, ok, err := s.Messages.Number(ctx, q, a.org, text)
+	for i, text := range a.Numbers[:min(len(a.Numbers), maxNumbers)] {
+		own, ok, err := s.Messages.FindNumber(ctx, q, a.org, text)
 		if err != nil {
 			return fmt.Errorf("find number: %w", err)
 		}

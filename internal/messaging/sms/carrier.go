@@ -15,11 +15,11 @@ type Carrier interface {
 	Send(ctx context.Context, o Outgoing) (Result, error)
 	// QueryStatus returns the state of a message that may have been sent before a crash. ErrUnsent: it was not sent
 	// and may be sent now. Any other error: unknown.
-	Ask(ctx context.Context, o Outgoing) (Result, error)
+	QueryStatus(ctx context.Context, o Outgoing) (Result, error)
 }
 
 // RateLimited is a carrier with its own rates.
-type Limited interface {
+type RateLimited interface {
 	// Rates returns the limits in segments per second: of the carrier, and of one sender number.
 	Rates() (all, number float64)
 }
@@ -28,21 +28,21 @@ type Limited interface {
 var ErrUnsent = errors.New("nothing was sent")
 
 // ErrOutcomeUnknown means that it is unknown whether a message was sent.
-var ErrUnknown = errors.New("it is unknown whether the message was sent")
+var ErrOutcomeUnknown = errors.New("it is unknown whether the message was sent")
 
 // BusyError means that the carrier accepts nothing for a while. Nothing was sent: it is ErrUnsent.
-type Busy struct {
+type BusyError struct {
 	After time.Duration
 	Cause error // may be nil
 }
 
 // Error returns the wait time and the cause.
-func (b *Busy) Error() string {
+func (b *BusyError) Error() string {
 	return fmt.Sprintf("the carrier takes nothing for %s: %v", b.After, b.Cause)
 }
 
 // Unwrap returns ErrUnsent and the cause.
-func (b *Busy) Unwrap() []error { return []error{ErrUnsent, b.Cause} }
+func (b *BusyError) Unwrap() []error { return []error{ErrUnsent, b.Cause} }
 
 // Outgoing is a message to be sent.
 type Outgoing struct {

@@ -42,7 +42,7 @@ type LastMessage struct {
 
 // addToConversation adds a message to its conversation and creates it if there is none. An inbound message opens the
 // conversation again.
-func (s *Service) thread(ctx context.Context, tx db.Querier, m *Message, numberID string) error {
+func (s *Service) addToConversation(ctx context.Context, tx db.Querier, m *Message, numberID string) error {
 	unread := 0
 	if m.Direction == inbound {
 		unread = 1
@@ -55,7 +55,7 @@ func (s *Service) thread(ctx context.Context, tx db.Querier, m *Message, numberI
 			unread_count = conversations.unread_count + $6,
 			status = CASE WHEN $6 = 1 THEN 'open' ELSE conversations.status END
 		RETURNING id`
-	err := tx.QueryRow(ctx, q, m.org, db.NewID("thr"), db.Null(numberID), m.own(), m.peer(), unread, last, m.CreatedAt).Scan(&m.ConversationID)
+	err := tx.QueryRow(ctx, q, m.org, db.NewID("thr"), db.Null(numberID), m.ownNumber(), m.peer(), unread, last, m.CreatedAt).Scan(&m.ConversationID)
 	if err != nil {
 		return fmt.Errorf("put message into its conversation: %w", err)
 	}
@@ -76,9 +76,9 @@ func scanConversation(scan func(...any) error) (Conversation, error) {
 }
 
 // addDetails sets the fields that come from opt-outs and contacts.
-func (s *Service) known(ctx context.Context, q db.Querier, c *Conversation) (err error) {
-	c.OptedOut, err = s.opted(ctx, q, c.org, text(c.NumberID), c.PeerNumber)
-	c.Contact = s.contact(ctx, c.org, c.PeerNumber)
+func (s *Service) addDetails(ctx context.Context, q db.Querier, c *Conversation) (err error) {
+	c.OptedOut, err = s.isOptedOut(ctx, q, c.org, deref(c.NumberID), c.PeerNumber)
+	c.Contact = s.lookupContact(ctx, c.org, c.PeerNumber)
 	return err
 }
 
@@ -90,7 +90,7 @@ func (s *Service) conversation(ctx context.Context, q db.Querier, org, id string
 	if err != nil {
 		return c, fmt.Errorf("get conversation: %w", err)
 	}
-	return c, s.known(ctx, q, &c)
+	return c, s.addDetails(ctx, q, &c)
 }
 
 // ConversationsIn is the request for a page of conversations.
@@ -104,7 +104,7 @@ type ConversationsIn struct {
 	Sort       string   `query:"sort" enum:"-last_message_at,last_message_at" default:"-last_message_at"`
 }
 
-func (in ConversationsIn) narrow(org string) *db.Filter {
+func (in ConversationsIn) filter(org string) *db.Filter {
 	f := db.Where(`SELECT `+conversationColumns+` FROM conversations WHERE org_id = $1`, org).In("status", in.Status).
 		Equal("assignee_id", in.AssigneeID).Equal("number_id", in.NumberID)
 	switch in.Unread {
@@ -127,7 +127,7 @@ func (s *Service) Conversations(ctx context.Context, in *ConversationsIn) (*op.O
 		return nil, err
 	}
 	q, org := s.DB.Read(ctx), access.Org(ctx)
-	text, args := in.narrow(org).Page("last_message_at", strings.HasPrefix(in.Sort, "-"), after.Int, after.ID, in.Limit).SQL()
+	text, args := in.filter(org).Page("last_message_at", strings.HasPrefix(in.Sort, "-"), after.Int, after.ID, in.Limit).SQL()
 	rows, err := q.Query(ctx, text, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list conversations: %w", err)
@@ -146,14 +146,14 @@ func (s *Service) Conversations(ctx context.Context, in *ConversationsIn) (*op.O
 		return nil, err
 	}
 	for i := range all {
-		if err := s.known(ctx, q, &all[i]); err != nil {
+		if err := s.addDetails(ctx, q, &all[i]); err != nil {
 			return nil, err
 		}
 	}
 	page := op.Paged(ctx, in.Paging, all, func(c Conversation) op.Position {
 		return op.Position{Int: c.LastMessageAt.UnixMicro(), ID: c.ID}
 	})
-	return op.WithTotal(page, in.Paging, func() (int, error) { return in.narrow(org).Count(ctx, q) })
+	return op.WithTotal(page, in.Paging, func() (int, error) { return in.filter(org).Count(ctx, q) })
 }
 
 // OneConversation has the id of a conversation.
@@ -195,7 +195,7 @@ func (s *Service) UpdateConversation(ctx context.Context, in *UpdateConversation
 		if err := in.Check(c.updatedAt); err != nil {
 			return err
 		}
-		if err := s.patch(ctx, &c, in.Body); err != nil {
+		if err := s.applyPatch(ctx, &c, in.Body); err != nil {
 			return err
 		}
 		const q = `UPDATE conversations SET status = $3, assignee_id = $4, unread_count = $5, tags = $6, updated_at = $7
@@ -209,10 +209,10 @@ func (s *Service) UpdateConversation(ctx context.Context, in *UpdateConversation
 	return op.Versioned(c, c.updatedAt)
 }
 
-const maxTags, longestTag = 20, 40
+const maxTags, maxTagLength = 20, 40
 
 // applyPatch applies a change, or returns every violation in it.
-func (s *Service) patch(ctx context.Context, c *Conversation, p ConversationPatch) error {
+func (s *Service) applyPatch(ctx context.Context, c *Conversation, p ConversationPatch) error {
 	var wrong []op.Violation
 	if p.Status.Set {
 		c.Status = p.Status.V
@@ -222,7 +222,7 @@ func (s *Service) patch(ctx context.Context, c *Conversation, p ConversationPatc
 	}
 	if p.AssigneeID.Set {
 		c.AssigneeID = db.Null(p.AssigneeID.V).Ptr()
-		if known, err := s.userKnown(ctx, c.org, p.AssigneeID.V); err != nil {
+		if known, err := s.userExists(ctx, c.org, p.AssigneeID.V); err != nil {
 			return err
 		} else if !known {
 			wrong = append(wrong, op.Field("assignee_id", "not_found", "no such user"))
@@ -236,7 +236,7 @@ func (s *Service) patch(ctx context.Context, c *Conversation, p ConversationPatc
 	}
 	if p.Tags.Set {
 		c.Tags = append([]string{}, slices.Compact(slices.Sorted(slices.Values(p.Tags.V)))...)
-		wrong = append(wrong, wrongTags(c.Tags)...)
+		wrong = append(wrong, checkTags(c.Tags)...)
 	}
 	if len(wrong) > 0 {
 		return op.Invalid(wrong...)
@@ -245,23 +245,23 @@ func (s *Service) patch(ctx context.Context, c *Conversation, p ConversationPatc
 	return nil
 }
 
-func wrongTags(tags []string) (wrong []op.Violation) {
+func checkTags(tags []string) (wrong []op.Violation) {
 	if len(tags) > maxTags {
 		wrong = append(wrong, op.Field("tags", "too_many", "at most 20 tags"))
 	}
 	for _, t := range tags {
-		if n := len([]rune(t)); n == 0 || n > longestTag {
+		if n := len([]rune(t)); n == 0 || n > maxTagLength {
 			return append(wrong, op.Field("tags", "invalid_length", "tags have 1 to 40 characters"))
 		}
 	}
 	return wrong
 }
 
-func (s *Service) userKnown(ctx context.Context, org, id string) (bool, error) {
-	if id == "" || s.User == nil {
+func (s *Service) userExists(ctx context.Context, org, id string) (bool, error) {
+	if id == "" || s.UserExists == nil {
 		return id == "", nil
 	}
-	return s.User(ctx, org, id)
+	return s.UserExists(ctx, org, id)
 }
 
 // ThreadIn is the request for a page of messages of a conversation.
@@ -282,16 +282,16 @@ func (s *Service) Messages(ctx context.Context, in *ThreadIn) (*op.Out[op.Page[M
 	if err != nil {
 		return nil, err
 	}
-	f, descending, err := s.window(ctx, q, org, in)
+	f, descending, err := s.threadFilter(ctx, q, org, in)
 	if err != nil {
 		return nil, err
 	}
-	all, err := read(ctx, q, f.Page("created_at", descending, at.Int, at.ID, in.Limit))
+	all, err := queryMessages(ctx, q, f.Page("created_at", descending, at.Int, at.ID, in.Limit))
 	if err != nil {
 		return nil, err
 	}
 	return s.page(ctx, in.Paging, all, func() (int, error) {
-		f, _, err := s.window(ctx, q, org, in)
+		f, _, err := s.threadFilter(ctx, q, org, in)
 		if err != nil {
 			return 0, err
 		}
@@ -300,7 +300,7 @@ func (s *Service) Messages(ctx context.Context, in *ThreadIn) (*op.Out[op.Page[M
 }
 
 // threadFilter returns the statement for the requested part of a conversation, and the sort order.
-func (s *Service) window(ctx context.Context, q db.Querier, org string, in *ThreadIn) (f *db.Filter, descending bool, err error) {
+func (s *Service) threadFilter(ctx context.Context, q db.Querier, org string, in *ThreadIn) (f *db.Filter, descending bool, err error) {
 	f = db.Where(`SELECT `+columns+` FROM messages WHERE org_id = $1 AND conversation_id = $2`, org, in.ID)
 	for _, end := range []struct{ field, id, condition string }{
 		{"before", in.Before, "(created_at, id) < (?, ?)"}, {"after", in.Later, "(created_at, id) > (?, ?)"},

@@ -25,8 +25,8 @@ func (s *Service) History(ctx context.Context, org string, h History) ([]Message
 	}
 	var all []Message
 	for _, side := range []struct{ direction, column string }{{inbound, "from_number"}, {outbound, "to_number"}} {
-		f := h.side(org, side.direction, side.column)
-		some, err := read(ctx, s.DB.Read(ctx), f.Page("created_at", true, h.Before, h.BeforeID, h.Limit))
+		f := h.directionFilter(org, side.direction, side.column)
+		some, err := queryMessages(ctx, s.DB.Read(ctx), f.Page("created_at", true, h.Before, h.BeforeID, h.Limit))
 		if err != nil {
 			return nil, err
 		}
@@ -39,7 +39,7 @@ func (s *Service) History(ctx context.Context, org string, h History) ([]Message
 }
 
 // directionFilter returns the statement for one direction.
-func (h History) side(org, direction, column string) *db.Filter {
+func (h History) directionFilter(org, direction, column string) *db.Filter {
 	return db.Where(`SELECT `+columns+` FROM messages WHERE org_id = $1`, org).Equal("direction", direction).In(column, h.Numbers).
 		Between("created_at", h.Since, h.Until)
 }
@@ -48,7 +48,7 @@ func (h History) side(org, direction, column string) *db.Filter {
 func (m Message) Peer() string { return m.peer() }
 
 // filterNumbers restricts a list to messages with one of the numbers; without numbers it finds nothing.
-func withNumbers(f *db.Filter, numbers []string) {
+func filterNumbers(f *db.Filter, numbers []string) {
 	if len(numbers) == 0 {
 		f.And("1 = 0")
 		return

@@ -4,22 +4,22 @@ import "strings"
 
 // The actions of keywords.
 const (
-	stop  = "STOP"
-	start = "START"
-	help  = "HELP"
+	actionStop  = "STOP"
+	actionStart = "START"
+	actionHelp  = "HELP"
 )
 
 // keywordSet has the keywords of a language and the replies to them.
-type pack struct {
+type keywordSet struct {
 	language          string
 	stop, start, help []string
 	// The replies; each names the keywords that can be sent next.
-	stopped, started, helped string
+	stopReply, startReply, helpReply string
 }
 
 // keywordSets lists the languages. English is first, because its keywords are those that carriers and regulators
 // require. If several languages have the same keyword, the first one counts.
-var packs = []pack{
+var keywordSets = []keywordSet{
 	{"en", []string{"STOP", "STOPALL", "STOP ALL", "UNSUBSCRIBE", "END", "QUIT", "CANCEL", "REVOKE", "OPTOUT", "OPT-OUT", "OPT OUT"},
 		[]string{"START", "UNSTOP", "OPTIN", "OPT-IN", "OPT IN", "SUBSCRIBE"}, []string{"HELP", "INFO"},
 		"You have been unsubscribed and will receive no more messages from this number. Reply START to subscribe again.",
@@ -56,22 +56,22 @@ var packs = []pack{
 }
 
 // keywords has the keywords of all languages.
-var keywords = gathered(packs)
+var keywords = indexKeywords(keywordSets)
 
 // keywordAction is the action of a keyword, its language and the reply.
-type meaning struct{ asks, language, answer string }
+type keywordAction struct{ action, language, reply string }
 
-func gathered(packs []pack) map[string]meaning {
-	all := map[string]meaning{}
+func indexKeywords(packs []keywordSet) map[string]keywordAction {
+	all := map[string]keywordAction{}
 	for _, p := range packs {
 		for _, kind := range []struct {
 			asks  string
 			words []string
 			says  string
-		}{{stop, p.stop, p.stopped}, {start, p.start, p.started}, {help, p.help, p.helped}} {
+		}{{actionStop, p.stop, p.stopReply}, {actionStart, p.start, p.startReply}, {actionHelp, p.help, p.helpReply}} {
 			for _, w := range kind.words {
 				if _, taken := all[w]; !taken {
-					all[w] = meaning{kind.asks, p.language, kind.says}
+					all[w] = keywordAction{kind.asks, p.language, kind.says}
 				}
 			}
 		}
@@ -81,6 +81,6 @@ func gathered(packs []pack) map[string]meaning {
 
 // parseKeyword returns the action of a message; the zero value if it is not a keyword. The whole message must be the
 // keyword, in any case, with or without punctuation after it.
-func keyword(body string) meaning {
+func parseKeyword(body string) keywordAction {
 	return keywords[strings.ToUpper(strings.TrimRight(strings.TrimSpace(body), ".,;:!?…¡¿\"' "))]
 }

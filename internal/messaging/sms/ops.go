@@ -40,13 +40,13 @@ type ListIn struct {
 	Sort           string   `query:"sort" enum:"-created_at,created_at" default:"-created_at"`
 }
 
-func (in ListIn) narrow(org string, contact []string) (*db.Filter, error) {
+func (in ListIn) filter(org string, contact []string) (*db.Filter, error) {
 	since, until, err := in.Times()
 	f := db.Where(`SELECT `+columns+` FROM messages WHERE org_id = $1`, org).Equal("direction", in.Direction).In("status", in.Status).
-		Equal("from_number", plus(in.FromNumber)).Equal("to_number", plus(in.ToNumber)).Equal("conversation_id", in.ConversationID).
+		Equal("from_number", restorePlus(in.FromNumber)).Equal("to_number", restorePlus(in.ToNumber)).Equal("conversation_id", in.ConversationID).
 		Between("created_at", since, until)
 	if in.ContactID != "" {
-		withNumbers(f, contact)
+		filterNumbers(f, contact)
 	}
 	return f, err
 }
@@ -62,23 +62,23 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Message
 	if err != nil {
 		return nil, err
 	}
-	f, err := in.narrow(org, numbers)
+	f, err := in.filter(org, numbers)
 	if err != nil {
 		return nil, err
 	}
-	all, err := read(ctx, q, f.Page("created_at", strings.HasPrefix(in.Sort, "-"), at.Int, at.ID, in.Limit))
+	all, err := queryMessages(ctx, q, f.Page("created_at", strings.HasPrefix(in.Sort, "-"), at.Int, at.ID, in.Limit))
 	if err != nil {
 		return nil, err
 	}
 	return s.page(ctx, in.Paging, all, func() (int, error) {
-		f, _ := in.narrow(org, numbers)
+		f, _ := in.filter(org, numbers)
 		return f.Count(ctx, q)
 	})
 }
 
 func (s *Service) page(ctx context.Context, p op.Paging, all []Message, count func() (int, error)) (*op.Out[op.Page[Message]], error) {
 	for i, m := range all {
-		all[i].Contact = s.contact(ctx, m.org, m.peer())
+		all[i].Contact = s.lookupContact(ctx, m.org, m.peer())
 	}
 	page := op.Paged(ctx, p, all, func(m Message) op.Position { return op.Position{Int: m.CreatedAt.UnixMicro(), ID: m.ID} })
 	return op.WithTotal(page, p, count)
@@ -97,7 +97,7 @@ func (s *Service) find(ctx context.Context, q db.Querier, org, id string) (Messa
 	if err != nil {
 		return m, fmt.Errorf("get message: %w", err)
 	}
-	m.Contact = s.contact(ctx, org, m.peer())
+	m.Contact = s.lookupContact(ctx, org, m.peer())
 	return m, nil
 }
 
@@ -124,10 +124,10 @@ func (s *Service) Cancel(ctx context.Context, in *OneIn) (*op.Out[Message], erro
 		m.Status = canceled
 		moved := false
 		if before == scheduled {
-			moved, err = move(ctx, tx, m, scheduled)
+			moved, err = updateStatus(ctx, tx, m, scheduled)
 		}
 		if err == nil && moved {
-			err = s.ended(ctx, tx, m)
+			err = s.notifyFinal(ctx, tx, m)
 		}
 		if err == nil && !moved {
 			err = op.State("only scheduled messages can be canceled", before)

@@ -25,18 +25,18 @@ type OptOut struct {
 func (s *Service) digest(org, phone string) string { return s.Digest("opt-out " + org + " " + phone) }
 
 // isOptedOut reports whether a number must not receive messages from one of ours.
-func (s *Service) opted(ctx context.Context, q db.Querier, org, numberID, phone string) (yes bool, err error) {
+func (s *Service) isOptedOut(ctx context.Context, q db.Querier, org, numberID, phone string) (yes bool, err error) {
 	const text = `SELECT EXISTS (SELECT 1 FROM opt_outs WHERE org_id = $1 AND digest = $2 AND number_id IN ('', $3))`
 	err = q.QueryRow(ctx, text, org, s.digest(org, phone), numberID).Scan(&yes)
 	return yes, err
 }
 
 // addOptOut stores an opt-out and reports whether it is new.
-func (s *Service) optOut(ctx context.Context, tx db.Querier, org, phone string, o *OptOut) (bool, error) {
+func (s *Service) addOptOut(ctx context.Context, tx db.Querier, org, phone string, o *OptOut) (bool, error) {
 	const q = `INSERT INTO opt_outs (org_id, digest, number_id, id, phone, source, keyword, message_id, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (org_id, digest, number_id) DO NOTHING`
 	o.ID, o.Phone, o.CreatedAt = db.NewID("opt"), &phone, db.At(s.Now())
-	r, err := tx.Exec(ctx, q, org, s.digest(org, phone), text(o.NumberID), o.ID, phone, o.Source, o.Keyword, o.MessageID, o.CreatedAt)
+	r, err := tx.Exec(ctx, q, org, s.digest(org, phone), deref(o.NumberID), o.ID, phone, o.Source, o.Keyword, o.MessageID, o.CreatedAt)
 	if err != nil {
 		return false, fmt.Errorf("write opt-out: %w", err)
 	}
@@ -45,7 +45,7 @@ func (s *Service) optOut(ctx context.Context, tx db.Querier, org, phone string, 
 }
 
 // removeOptOut deletes opt-outs of a number: from one number of ours, or from all if numberID is "".
-func (s *Service) optIn(ctx context.Context, tx db.Querier, org, phone, numberID string) (int64, error) {
+func (s *Service) removeOptOut(ctx context.Context, tx db.Querier, org, phone, numberID string) (int64, error) {
 	const q = `DELETE FROM opt_outs WHERE org_id = $1 AND digest = $2 AND ($3 = '' OR number_id IN ('', $3))`
 	r, err := tx.Exec(ctx, q, org, s.digest(org, phone), numberID)
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *Service) optIn(ctx context.Context, tx db.Querier, org, phone, numberID
 	return r.RowsAffected()
 }
 
-func text(s *string) string {
+func deref(s *string) string {
 	if s == nil {
 		return ""
 	}
@@ -123,7 +123,7 @@ type OptOutCreate struct {
 // CreateOptOut adds an opt-out.
 func (s *Service) CreateOptOut(ctx context.Context, in *OptOutIn) (*op.Out[OptOut], error) {
 	org := access.Org(ctx)
-	phone, ok, err := s.Phone(ctx, org, in.Body.Phone)
+	phone, ok, err := s.ParsePhone(ctx, org, in.Body.Phone)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +132,7 @@ func (s *Service) CreateOptOut(ctx context.Context, in *OptOutIn) (*op.Out[OptOu
 		wrong = append(wrong, op.Field("phone", "invalid_e164", "not a valid telephone number"))
 	}
 	if in.Body.NumberID != "" {
-		_, found, err := s.Number(ctx, s.DB.Read(ctx), org, in.Body.NumberID)
+		_, found, err := s.FindNumber(ctx, s.DB.Read(ctx), org, in.Body.NumberID)
 		if err != nil {
 			return nil, err
 		}
@@ -145,7 +145,7 @@ func (s *Service) CreateOptOut(ctx context.Context, in *OptOutIn) (*op.Out[OptOu
 	}
 	o := OptOut{Source: "api", NumberID: db.Null(in.Body.NumberID).Ptr()}
 	err = s.DB.Tx(ctx, func(tx db.Querier) error {
-		fresh, err := s.optOut(ctx, tx, org, phone, &o)
+		fresh, err := s.addOptOut(ctx, tx, org, phone, &o)
 		if err == nil && !fresh {
 			err = op.Fail("already_exists", phone+" has opted out already")
 		}
@@ -166,7 +166,7 @@ type OneOptOut struct {
 // DeleteOptOut allows messages to a number again. Use it only if the recipient has asked for that.
 func (s *Service) DeleteOptOut(ctx context.Context, in *OneOptOut) error {
 	org := access.Org(ctx)
-	phone, ok, err := s.Phone(ctx, org, plus(in.Phone))
+	phone, ok, err := s.ParsePhone(ctx, org, restorePlus(in.Phone))
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (s *Service) DeleteOptOut(ctx context.Context, in *OneOptOut) error {
 		return op.NotFound("opt-out")
 	}
 	return s.DB.Tx(ctx, func(tx db.Querier) error {
-		n, err := s.optIn(ctx, tx, org, phone, in.NumberID)
+		n, err := s.removeOptOut(ctx, tx, org, phone, in.NumberID)
 		if err == nil && n == 0 {
 			err = op.NotFound("opt-out")
 		}
@@ -183,7 +183,7 @@ func (s *Service) DeleteOptOut(ctx context.Context, in *OneOptOut) error {
 }
 
 // restorePlus replaces a leading space by +, because a + in a URL that was not encoded arrives as a space.
-func plus(number string) string {
+func restorePlus(number string) string {
 	if strings.HasPrefix(number, " ") {
 		return "+" + strings.TrimSpace(number)
 	}

@@ -97,36 +97,36 @@ type Service struct {
 	Route func(ctx context.Context, org string, from OwnNumber, to string) (carrier, number string, err error)
 	// ConnectedCarrier returns a carrier that the organisation has connected, by the name from Route; nil if there is
 	// none any more.
-	Connected func(ctx context.Context, org, name string) (Carrier, error)
+	ConnectedCarrier func(ctx context.Context, org, name string) (Carrier, error)
 	// AlternativeCarrier chooses another connected carrier for a message, "" if none accepts it. Nil: there is never
 	// another.
-	Other func(ctx context.Context, org, from, to string, without []string) (name string, err error)
+	AlternativeCarrier func(ctx context.Context, org, from, to string, without []string) (name string, err error)
 	// Lane returns the job lane for the messages of a carrier; "" for the lane of the organisation. Nil: always that.
 	Lane func(carrier string) string
 	// FindNumber finds a number of the organisation as users write it.
-	Number func(ctx context.Context, q db.Querier, org, text string) (n OwnNumber, ok bool, err error)
+	FindNumber func(ctx context.Context, q db.Querier, org, text string) (n OwnNumber, ok bool, err error)
 	// ParsePhone parses a number as users write it in the organisation's country, and returns it in E.164.
-	Phone func(ctx context.Context, org, text string) (e164 string, ok bool, err error)
+	ParsePhone func(ctx context.Context, org, text string) (e164 string, ok bool, err error)
 	// UserExists reports whether the organisation has the user; nil: it has none.
-	User func(ctx context.Context, org, id string) (bool, error)
+	UserExists func(ctx context.Context, org, id string) (bool, error)
 	// Remember is called for each message that was sent or received, in the transaction that stores it; nil: not
 	// called. It is not called for replies to keywords.
 	Remember func(ctx context.Context, tx db.Querier, org string, m Message) error
 	// ForwardToPhones delivers an inbound message to the telephones that its number rings; nil: messages are not
 	// delivered to telephones.
-	Forward func(ctx context.Context, org string, m Message) error
+	ForwardToPhones func(ctx context.Context, org string, m Message) error
 	// LookupContact returns the contact of a number, or nil; the field may be nil.
-	Contact func(ctx context.Context, org, e164 string) *event.Contact
+	LookupContact func(ctx context.Context, org, e164 string) *event.Contact
 	// ContactNumbers returns the numbers of a contact in E.164; none if there is no such contact. The field may be
 	// nil.
 	ContactNumbers func(ctx context.Context, org, id string) ([]string, error)
 
 	// OnFinal is called when an outbound message reaches a final state, OnReceived for each message received for a
 	// number. Both run in the transaction of the change. Nil: not called.
-	OnEnd      func(ctx context.Context, tx db.Querier, org string, m Message) error
+	OnFinal    func(ctx context.Context, tx db.Querier, org string, m Message) error
 	OnReceived func(ctx context.Context, tx db.Querier, org string, n OwnNumber, m Message) error
 
-	pace pace
+	pacer sendPacer
 }
 
 // New returns a service without carriers.
@@ -141,18 +141,18 @@ func (m Message) peer() string {
 }
 
 // ownNumber returns the number on the organisation's side.
-func (m Message) own() string {
+func (m Message) ownNumber() string {
 	if m.Direction == inbound {
 		return m.ToNumber
 	}
 	return m.FromNumber
 }
 
-func (s *Service) contact(ctx context.Context, org, e164 string) *event.Contact {
-	if s.Contact == nil {
+func (s *Service) lookupContact(ctx context.Context, org, e164 string) *event.Contact {
+	if s.LookupContact == nil {
 		return nil
 	}
-	return s.Contact(ctx, org, e164)
+	return s.LookupContact(ctx, org, e164)
 }
 
 // numbersOf returns the numbers of a contact; none for "".

@@ -10,24 +10,24 @@ import (
 // Submit stores and queues a message that arrived by another interface than POST /sms. It uses the caller's
 // transaction and the given id. The principal in ctx is the sender. Errors are the same *op.Error as over HTTP.
 func (s *Service) Submit(ctx context.Context, tx db.Querier, id string, b Create) (Message, error) {
-	m, from, err := s.fresh(ctx, tx, b)
+	m, from, err := s.newMessage(ctx, tx, b)
 	if err != nil {
 		return m, err
 	}
 	m.ID = id
-	return m, s.admit(ctx, tx, &m, from.ID)
+	return m, s.enqueueUnlessOptedOut(ctx, tx, &m, from.ID)
 }
 
 // enqueueUnlessOptedOut stores and queues a new message, unless its recipient has opted out.
-func (s *Service) admit(ctx context.Context, tx db.Querier, m *Message, numberID string) error {
-	out, err := s.opted(ctx, tx, m.org, numberID, m.ToNumber)
+func (s *Service) enqueueUnlessOptedOut(ctx context.Context, tx db.Querier, m *Message, numberID string) error {
+	out, err := s.isOptedOut(ctx, tx, m.org, numberID, m.ToNumber)
 	if err != nil {
 		return err
 	}
 	if out {
 		return op.Fail("opted_out", m.ToNumber+" asked not to receive messages from "+m.FromNumber)
 	}
-	return s.post(ctx, tx, m, numberID)
+	return s.storeAndEnqueue(ctx, tx, m, numberID)
 }
 
 // Find returns a message, or db.ErrNone.
@@ -48,9 +48,9 @@ func (m Message) Final() bool {
 func (m Message) Canceled() bool { return m.Status == canceled }
 
 // notifyFinal calls OnFinal if the state of a message is final.
-func (s *Service) ended(ctx context.Context, tx db.Querier, m Message) error {
-	if s.OnEnd == nil || !m.Final() {
+func (s *Service) notifyFinal(ctx context.Context, tx db.Querier, m Message) error {
+	if s.OnFinal == nil || !m.Final() {
 		return nil
 	}
-	return s.OnEnd(ctx, tx, m.org, m)
+	return s.OnFinal(ctx, tx, m.org, m)
 }

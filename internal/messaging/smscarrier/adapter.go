@@ -24,16 +24,16 @@ type Adapter interface {
 
 // StatusQuerier is an adapter that can query the state of a message that may have been sent. The error is
 // sms.ErrUnsent if it was not sent; with any other error the outcome is unknown.
-type Asker interface {
-	Ask(ctx context.Context, o sms.Outgoing) (sms.Result, error)
+type StatusQuerier interface {
+	QueryStatus(ctx context.Context, o sms.Outgoing) (sms.Result, error)
 }
 
 // CallbackReceiver is an adapter whose carrier posts receipts and messages to callback_url.
-type Caller interface {
+type CallbackReceiver interface {
 	// ParseCallback verifies the sender of a request and parses its body (raw). ErrSignature: it is not from the
 	// carrier (403). Any other error: it cannot be parsed (400). It must not store anything: the events it returns
 	// are committed before the response.
-	Callback(r *http.Request, raw []byte) ([]Event, error)
+	ParseCallback(r *http.Request, raw []byte) ([]Event, error)
 }
 
 // Tester is an adapter that can test, without sending a message, whether the carrier would accept messages.
@@ -77,4 +77,4 @@ var (
 )
 
 // BusyError means that a carrier accepts nothing for a while. Nothing was sent.
-type Busy = sms.Busy
+type BusyError = sms.BusyError

@@ -9,7 +9,7 @@ import (
 const maxSender = 40
 
 // numberForms returns the possible readings of a number as a carrier writes it. Carriers omit the plus, or write 00.
-func forms(text string) []string {
+func numberForms(text string) []string {
 	text = strings.TrimSpace(text)
 	if text == "" || strings.Trim(text, "+0123456789") != "" {
 		return []string{text}
@@ -25,8 +25,8 @@ func forms(text string) []string {
 
 // senderAddress returns the sender of a message: in E.164 if it is a number, else as the carrier writes it, such as a
 // name or a short code.
-func (s *Service) outside(ctx context.Context, org, text string) (string, error) {
-	for _, form := range forms(text) {
+func (s *Service) senderAddress(ctx context.Context, org, text string) (string, error) {
+	for _, form := range numberForms(text) {
 		e164, ok, err := s.Phone(ctx, org, form)
 		if err != nil {
 			return "", err
@@ -45,8 +45,8 @@ func (s *Service) outside(ctx context.Context, org, text string) (string, error)
 }
 
 // recipientNumber returns the organisation's number to which a message is addressed.
-func (s *Service) ours(ctx context.Context, org, text string) (string, error) {
-	for _, form := range forms(text) {
+func (s *Service) recipientNumber(ctx context.Context, org, text string) (string, error) {
+	for _, form := range numberForms(text) {
 		if strings.HasPrefix(form, "num_") {
 			break
 		}
@@ -58,5 +58,5 @@ func (s *Service) ours(ctx context.Context, org, text string) (string, error) {
 			return n.Number, nil
 		}
 	}
-	return "", errStranger
+	return "", errForeignNumber
 }

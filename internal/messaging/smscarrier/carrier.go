@@ -55,22 +55,24 @@ const Changed = "changed.sms_carriers"
 const CallbackPath = "/carriers/sms/"
 
 // associatedData binds sealed settings to their row and column.
-func (c Carrier) place() []byte { return []byte(c.org + "|sms_carriers|" + c.ID + "|settings") }
+func (c Carrier) associatedData() []byte {
+	return []byte(c.org + "|sms_carriers|" + c.ID + "|settings")
+}
 
 // callbackURL returns the URL to which the provider of a carrier posts.
-func (s *Service) address(c Carrier) string {
+func (s *Service) callbackURL(c Carrier) string {
 	return strings.TrimRight(s.BaseURL, "/") + CallbackPath + c.secret.Token
 }
 
 // addStatus sets the fields of a carrier that the API shows: masked settings, callback URL and status.
-func (s *Service) dress(c *Carrier, is state) {
+func (s *Service) addStatus(c *Carrier, is carrierState) {
 	c.Settings = map[string]any{}
 	_ = json.Unmarshal(c.secret.Settings, &c.Settings)
 	c.Settings = mask(c.Settings)
 	c.CallbackURL, c.LastError = nil, nil
 	p, _ := providerOf(c.Provider)
-	if p.calls {
-		address := s.address(*c)
+	if p.hasCallback {
+		address := s.callbackURL(*c)
 		c.CallbackURL = &address
 	}
 	c.Status = is.Status
@@ -80,7 +82,7 @@ func (s *Service) dress(c *Carrier, is state) {
 	switch {
 	case !c.Enabled:
 		c.Status, c.LastError = disabled, nil
-	case c.Status == "" && p.binds:
+	case c.Status == "" && p.hasConnection:
 		c.Status = connecting
 	case c.Status == "":
 		c.Status = active
@@ -89,7 +91,7 @@ func (s *Service) dress(c *Carrier, is state) {
 
 // matchLength returns the number of characters of the longest prefix that matches, 0 for a carrier without prefixes,
 // and -1 if the carrier does not match.
-func (c Carrier) takes(from, to string) int {
+func (c Carrier) matchLength(from, to string) int {
 	if len(c.Numbers) > 0 && !contains(c.Numbers, from) {
 		return -1
 	}
@@ -115,7 +117,7 @@ func contains(all []string, one string) bool {
 }
 
 // checkRates validates the two rates.
-func (c Carrier) wrongRates() (wrong []op.Violation) {
+func (c Carrier) checkRates() (wrong []op.Violation) {
 	if c.RatePerSecond < 0.01 || c.RatePerSecond > maxRate {
 		wrong = append(wrong, op.Field("rate_per_second", "out_of_range", "must be between 0.01 and 5000"))
 	}

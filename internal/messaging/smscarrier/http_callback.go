@@ -53,20 +53,20 @@ type HTTPMessage struct {
 
 // callbackPaths are the parsed paths of a callback.
 type callbackPaths struct {
-	items, receipt, status, wrong, id, from, to, text path
+	items, receiptID, status, errorCode, id, from, to, text jsonPath
 }
 
-func (x HTTPCallback) paths(at func(field, text string) path) callbackPaths {
-	return callbackPaths{items: at("callback.items", x.Items), receipt: at("callback.receipt.id", x.Receipt.ID), status: at("callback.receipt.status", x.Receipt.Status),
-		wrong: at("callback.receipt.error", x.Receipt.Error), id: at("callback.message.id", x.Message.ID), from: at("callback.message.from", x.Message.From),
+func (x HTTPCallback) parsePaths(at func(field, text string) jsonPath) callbackPaths {
+	return callbackPaths{items: at("callback.items", x.Items), receiptID: at("callback.receipt.id", x.Receipt.ID), status: at("callback.receipt.status", x.Receipt.Status),
+		errorCode: at("callback.receipt.error", x.Receipt.Error), id: at("callback.message.id", x.Message.ID), from: at("callback.message.from", x.Message.From),
 		to: at("callback.message.to", x.Message.To), text: at("callback.message.text", x.Message.Text)}
 }
 
 // digests are the hash functions for HMAC.
 var digests = map[string]func() hash.Hash{"sha256": sha256.New, "sha1": sha1.New}
 
-func (x HTTPCallback) check() (wrong []op.Violation) {
-	if x.reads() && (x.Header == "" || len(x.Secret) < 8) {
+func (x HTTPCallback) validate() (wrong []op.Violation) {
+	if x.enabled() && (x.Header == "" || len(x.Secret) < 8) {
 		wrong = append(wrong, op.Field("settings.callback.secret", "required", "a header and a secret of at least 8 characters must say that a callback is the carrier's"))
 	}
 	if _, ok := digests[x.HMAC]; !ok && x.HMAC != "" {
@@ -82,24 +82,24 @@ func (x HTTPCallback) check() (wrong []op.Violation) {
 }
 
 // enabled reports whether callbacks are configured.
-func (x HTTPCallback) reads() bool { return x.Receipt.ID != "" || x.Message.Text != "" }
+func (x HTTPCallback) enabled() bool { return x.Receipt.ID != "" || x.Message.Text != "" }
 
 // ParseCallback verifies and parses a request.
-func (g *gateway) Callback(r *http.Request, raw []byte) ([]Event, error) {
+func (g *httpAdapter) ParseCallback(r *http.Request, raw []byte) ([]Event, error) {
 	x := g.settings.Callback
-	if !x.reads() {
+	if !x.enabled() {
 		return nil, errors.New("the carrier's settings do not say how callbacks are read")
 	}
-	if !x.signed(r.Header.Get(x.Header), raw) {
+	if !x.verify(r.Header.Get(x.Header), raw) {
 		return nil, ErrSignature
 	}
-	doc, err := document(r, raw)
+	doc, err := parseDocument(r, raw)
 	if err != nil {
 		return nil, err
 	}
 	var events []Event
-	for _, item := range g.callback.items.values(doc) {
-		if e, ok := g.event(item); ok {
+	for _, item := range g.callbackFields.items.values(doc) {
+		if e, ok := g.parseEvent(item); ok {
 			events = append(events, e)
 		}
 	}
@@ -108,7 +108,7 @@ func (g *gateway) Callback(r *http.Request, raw []byte) ([]Event, error) {
 
 // verify reports whether the value of the header is the secret, or the HMAC of the body. It compares in constant
 // time.
-func (x HTTPCallback) signed(given string, raw []byte) bool {
+func (x HTTPCallback) verify(given string, raw []byte) bool {
 	if x.HMAC == "" {
 		return subtle.ConstantTimeCompare([]byte(given), []byte(x.Secret)) == 1
 	}
@@ -123,7 +123,7 @@ func (x HTTPCallback) signed(given string, raw []byte) bool {
 }
 
 // parseDocument returns the body of a request: JSON, or a form as an object.
-func document(r *http.Request, raw []byte) (doc any, err error) {
+func parseDocument(r *http.Request, raw []byte) (doc any, err error) {
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "application/x-www-form-urlencoded" {
 		form, err := url.ParseQuery(string(raw))
 		all := map[string]any{}
@@ -139,13 +139,13 @@ func document(r *http.Request, raw []byte) (doc any, err error) {
 }
 
 // parseEvent returns the event of one item; ok is false if it has none.
-func (g *gateway) event(item any) (e Event, ok bool) {
-	p, x := g.callback, g.settings.Callback.Receipt
+func (g *httpAdapter) parseEvent(item any) (e Event, ok bool) {
+	p, x := g.callbackFields, g.settings.Callback.Receipt
 	if text := p.text.text(item); text != "" {
 		return Event{Message: &Incoming{ID: p.id.text(item), From: p.from.text(item), To: p.to.text(item), Body: text}}, true
 	}
-	id, status := p.receipt.text(item), p.status.text(item)
-	code := first(p.wrong.text(item), status)
+	id, status := p.receiptID.text(item), p.status.text(item)
+	code := firstNonEmpty(p.errorCode.text(item), status)
 	switch {
 	case id == "":
 		return e, false
@@ -158,7 +158,7 @@ func (g *gateway) event(item any) (e Event, ok bool) {
 	return e, false
 }
 
-func first(a, b string) string {
+func firstNonEmpty(a, b string) string {
 	if a != "" {
 		return a
 	}

@@ -52,7 +52,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Carrier
 		})
 	}
 	for i := range rest {
-		s.dress(&rest[i], states[rest[i].ID])
+		s.addStatus(&rest[i], states[rest[i].ID])
 	}
 	page := op.Paged(ctx, in.Paging, rest[:min(len(rest), in.Limit+1)], func(c Carrier) op.Position { return op.Position{Int: int64(c.Priority), ID: c.ID} })
 	return op.WithTotal(page, in.Paging, func() (int, error) { return len(all), nil })
@@ -77,8 +77,8 @@ type Fresh struct {
 // Create connects a carrier.
 func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Carrier], error) {
 	b, now := in.Body, db.At(s.Now())
-	c := Carrier{ID: db.NewID("smc"), Provider: b.Provider, Name: b.Name, Enabled: or(b.Enabled, true), Priority: or(b.Priority, defaultPriority), Prefixes: b.Prefixes,
-		Numbers: b.Numbers, RatePerSecond: or(b.RatePerSecond, defaultRate), NumberRate: or(b.NumberRate, defaultNumberRate), CreatedAt: now,
+	c := Carrier{ID: db.NewID("smc"), Provider: b.Provider, Name: b.Name, Enabled: valueOr(b.Enabled, true), Priority: valueOr(b.Priority, defaultPriority), Prefixes: b.Prefixes,
+		Numbers: b.Numbers, RatePerSecond: valueOr(b.RatePerSecond, defaultRate), NumberRate: valueOr(b.NumberRate, defaultNumberRate), CreatedAt: now,
 		UpdatedAt: now, org: access.Org(ctx), secret: secret{Token: seal.Random(24)}}
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		all, err := s.carriers(ctx, tx, c.org)
@@ -93,11 +93,11 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Carrier], e
 	if err != nil {
 		return nil, err
 	}
-	s.dress(&c, state{})
+	s.addStatus(&c, carrierState{})
 	return &op.Out[Carrier]{Body: c, Location: op.Prefix + "/sms/carriers/" + c.ID, ETag: op.Tag(c.UpdatedAt)}, nil
 }
 
-func or[T any](v *T, otherwise T) T {
+func valueOr[T any](v *T, otherwise T) T {
 	if v == nil {
 		return otherwise
 	}
@@ -109,7 +109,7 @@ type OneIn struct {
 	ID string `path:"id" maxLength:"40" example:"smc_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 }
 
-func (s *Service) one(ctx context.Context, q db.Querier, id string) (Carrier, error) {
+func (s *Service) getCarrier(ctx context.Context, q db.Querier, id string) (Carrier, error) {
 	c, err := s.carrier(ctx, q, access.Org(ctx), id)
 	if db.IsNone(err) {
 		return c, op.NotFound("carrier")
@@ -119,7 +119,7 @@ func (s *Service) one(ctx context.Context, q db.Querier, id string) (Carrier, er
 
 // Show returns one carrier.
 func (s *Service) Show(ctx context.Context, in *OneIn) (*op.Out[Carrier], error) {
-	c, err := s.one(ctx, s.DB.Read(ctx), in.ID)
+	c, err := s.getCarrier(ctx, s.DB.Read(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (s *Service) Show(ctx context.Context, in *OneIn) (*op.Out[Carrier], error)
 	if err != nil {
 		return nil, err
 	}
-	s.dress(&c, is)
+	s.addStatus(&c, is)
 	return op.Versioned(c, c.UpdatedAt)
 }
 
@@ -162,15 +162,15 @@ func (p Patch) apply(c *Carrier) (map[string]any, error) {
 	if err := json.Unmarshal(c.secret.Settings, &settings); err != nil {
 		return nil, fmt.Errorf("read settings of carrier %s: %w", c.ID, err)
 	}
-	return patch(settings, p.Settings.V), nil
+	return mergeSettings(settings, p.Settings.V), nil
 }
 
 // Update changes a carrier.
 func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Carrier], error) {
 	var c Carrier
-	var is state
+	var is carrierState
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
-		if c, err = s.one(ctx, tx, in.ID); err != nil {
+		if c, err = s.getCarrier(ctx, tx, in.ID); err != nil {
 			return err
 		}
 		if err := in.Check(c.UpdatedAt); err != nil {
@@ -188,7 +188,7 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Carrier], e
 		if err := s.save(ctx, tx, &c, settings, all); err != nil {
 			return err
 		}
-		if err := forgetState(ctx, tx, c); err != nil { // the cause of the error may be corrected now
+		if err := clearState(ctx, tx, c); err != nil { // the cause of the error may be corrected now
 			return err
 		}
 		is, err = stateOf(ctx, tx, c.org, c.ID)
@@ -197,7 +197,7 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Carrier], e
 	if err != nil {
 		return nil, err
 	}
-	s.dress(&c, is)
+	s.addStatus(&c, is)
 	return op.Versioned(c, c.UpdatedAt)
 }
 
@@ -210,15 +210,15 @@ type DeleteIn struct {
 // Delete disconnects a carrier. Its waiting messages go to another carrier that accepts them, or fail.
 func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		c, err := s.one(ctx, tx, in.ID)
+		c, err := s.getCarrier(ctx, tx, in.ID)
 		if err != nil {
 			return err
 		}
 		if err := in.Check(c.UpdatedAt); err != nil {
 			return err
 		}
-		s.changed(tx, c.org)
-		return drop(ctx, tx, c.org, c.ID)
+		s.publishChange(tx, c.org)
+		return deleteCarrier(ctx, tx, c.org, c.ID)
 	})
 }
 
@@ -231,31 +231,31 @@ type Trial struct {
 }
 
 // testTimeout bounds a test.
-const testTime = 8 * time.Second
+const testTimeout = 8 * time.Second
 
 // Test tests whether a carrier would accept messages. Nothing is sent.
 func (s *Service) Test(ctx context.Context, in *OneIn) (*op.Out[Trial], error) {
-	c, err := s.one(ctx, s.DB.Read(ctx), in.ID)
+	c, err := s.getCarrier(ctx, s.DB.Read(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
 	if !c.Enabled {
 		return nil, op.State("the carrier is disabled; set enabled to true first", disabled)
 	}
-	ctx, cancel := context.WithTimeout(ctx, testTime)
+	ctx, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()
 	began := s.Now()
-	is, err := s.try(ctx, c)
+	is, err := s.testCarrier(ctx, c)
 	t := Trial{OK: err == nil, Status: is, LatencyMS: int(s.Now().Sub(began).Milliseconds())}
 	if err != nil {
-		text := words(err)
+		text := errorText(err)
 		t.Error = &text
 	}
 	return op.OK(t)
 }
 
 // errorText returns an error as text of at most 500 octets.
-func words(err error) string {
+func errorText(err error) string {
 	text := err.Error()
 	if errors.Is(err, context.DeadlineExceeded) {
 		text = "no answer in time: " + text

@@ -12,25 +12,25 @@ import (
 
 // provider is a kind of carrier that can be connected.
 type provider struct {
-	name  string
-	calls bool // it posts to callback_url: its adapter is a CallbackReceiver
-	binds bool // it keeps a connection on one node: its adapter is a Binder
+	name          string
+	hasCallback   bool // it posts to callback_url: its adapter is a CallbackReceiver
+	hasConnection bool // it keeps a connection on one node: its adapter is a Binder
 	// build validates settings, which are an object, and returns an adapter. It does not connect.
-	build func(s *Service, about Facts, settings json.RawMessage) (Adapter, []op.Violation)
+	build func(s *Service, about CarrierInfo, settings json.RawMessage) (Adapter, []op.Violation)
 }
 
 // CarrierInfo has the data of a carrier that its adapter needs.
-type Facts struct {
+type CarrierInfo struct {
 	Org, ID     string
 	CallbackURL string // "" if it has none
 }
 
 // providers has all providers that can be connected.
 var providers = []provider{
-	{name: "smpp", binds: true, build: buildSMPP},
-	{name: "http", calls: true, build: buildHTTP},
-	{name: "telnyx", calls: true, build: buildTelnyx},
-	{name: "twilio", calls: true, build: buildTwilio},
+	{name: "smpp", hasConnection: true, build: buildSMPP},
+	{name: "http", hasCallback: true, build: buildHTTP},
+	{name: "telnyx", hasCallback: true, build: buildTelnyx},
+	{name: "twilio", hasCallback: true, build: buildTwilio},
 }
 
 func providerOf(name string) (provider, bool) {
@@ -51,7 +51,7 @@ func providerNames() string {
 }
 
 // decodeStrict decodes settings; unknown members are violations.
-func strict(raw json.RawMessage, to any) []op.Violation {
+func decodeStrict(raw json.RawMessage, to any) []op.Violation {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	err := d.Decode(to)
@@ -69,13 +69,13 @@ func strict(raw json.RawMessage, to any) []op.Violation {
 }
 
 // joinSorted joins words in order, for error texts.
-func joined(names []string) string {
+func joinSorted(names []string) string {
 	slices.Sort(names)
 	return strings.Join(names, ", ")
 }
 
 // maskedValue replaces a secret in responses. In a request it leaves the secret unchanged.
-const masked = "********"
+const maskedValue = "********"
 
 // secretNames are the members of settings that are never shown, for every provider.
 var secretNames = []string{"password", "token", "auth_token", "api_key", "secret", "client_secret"}
@@ -89,13 +89,13 @@ func mask(settings map[string]any) map[string]any {
 		case name == "headers" && isObject:
 			hidden := map[string]any{}
 			for h := range inner {
-				hidden[h] = masked
+				hidden[h] = maskedValue
 			}
 			out[name] = hidden
 		case isObject:
 			out[name] = mask(inner)
 		case slices.Contains(secretNames, name) && v != "":
-			out[name] = masked
+			out[name] = maskedValue
 		default:
 			out[name] = v
 		}
@@ -104,7 +104,7 @@ func mask(settings map[string]any) map[string]any {
 }
 
 // mergeSettings applies a merge patch to settings (RFC 7396). maskedValue leaves a secret unchanged.
-func patch(old, change map[string]any) map[string]any {
+func mergeSettings(old, change map[string]any) map[string]any {
 	out := map[string]any{}
 	for name, v := range old {
 		out[name] = v
@@ -115,9 +115,9 @@ func patch(old, change map[string]any) map[string]any {
 		switch {
 		case v == nil:
 			delete(out, name)
-		case v == masked:
+		case v == maskedValue:
 		case isObject:
-			out[name] = patch(was, inner)
+			out[name] = mergeSettings(was, inner)
 		default:
 			out[name] = v
 		}

@@ -11,15 +11,15 @@ import (
 // prefix, then the one with the lowest priority. Carriers that do not work now come last. It returns "" if no carrier
 // matches. Carriers in without are skipped.
 func (s *Service) Route(ctx context.Context, org, from, to string, without ...string) (id string, err error) {
-	all, err := s.enabled(ctx, org)
+	all, err := s.enabledClients(ctx, org)
 	if err != nil {
 		return "", err
 	}
-	var chosen *line
+	var chosen *carrierClient
 	best := -1
 	for _, working := range []bool{true, false} {
 		for _, l := range all {
-			if fits := l.takes(from, to); fits > best && l.working() == working && !slices.Contains(without, l.ID) {
+			if fits := l.matchLength(from, to); fits > best && l.working() == working && !slices.Contains(without, l.ID) {
 				chosen, best = l, fits
 			}
 		}
@@ -31,14 +31,14 @@ func (s *Service) Route(ctx context.Context, org, from, to string, without ...st
 }
 
 // failureBackoff is the time for which a failed carrier comes after the others; then it is tried again.
-const shunned = time.Minute
+const failureBackoff = time.Minute
 
 // working reports whether the carrier accepted messages when this node last used it.
-func (l *line) working() bool {
+func (l *carrierClient) working() bool {
 	_, binds := l.adapter.(Binder)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.told.Status == "" || l.told.Status == active || !binds && l.told.Status == degraded && l.room.Now().Sub(l.failed) > shunned
+	return l.lastState.Status == "" || l.lastState.Status == active || !binds && l.lastState.Status == degraded && l.service.Now().Sub(l.failedAt) > failureBackoff
 }
 
 const lanePrefix = "sms carrier "
@@ -57,17 +57,17 @@ func (s *Service) Lane(id string) string {
 func (s *Service) LaneLimit(lane string) int {
 	id, ok := strings.CutPrefix(lane, lanePrefix)
 	if !ok {
-		return otherLanes
+		return defaultLaneLimit
 	}
-	l := s.look(id)
+	l := s.findClient(id)
 	if l == nil { // the first message opens the client
 		return 1
 	}
-	if b, binds := l.adapter.(Binder); binds && (!s.held(id) || b.State() != nil) {
+	if b, binds := l.adapter.(Binder); binds && (!s.holdsConnection(id) || b.State() != nil) {
 		return 0
 	}
-	return l.limit()
+	return l.concurrency()
 }
 
 // defaultLaneLimit limits the messages sent at once for an organisation without a connected carrier.
-const otherLanes = 4
+const defaultLaneLimit = 4

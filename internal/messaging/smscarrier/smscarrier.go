@@ -36,13 +36,13 @@ type Config struct {
 // Service manages the SMS carriers of all organisations. It is safe for concurrent use.
 type Service struct {
 	Config
-	known  *bus.Cache[[]*line]
-	opened opened
-	binds  binds
+	clientCache *bus.Cache[[]*carrierClient]
+	clients     clientTable
+	connections connectionTable
 }
 
 // New returns the service. Run and Sweep start its background work.
 func New(c Config) *Service {
 	const life = 10 * time.Second // a change on another node is seen after this time at the latest
-	return &Service{Config: c, known: bus.NewCache[[]*line](c.Bus, Changed, life, c.Now)}
+	return &Service{Config: c, clientCache: bus.NewCache[[]*carrierClient](c.Bus, Changed, life, c.Now)}
 }

@@ -21,7 +21,7 @@ func (s *Service) scan(scan func(...any) error) (Carrier, error) {
 		return c, err
 	}
 	c.Prefixes, c.Numbers = append([]string{}, prefixes.V...), append([]string{}, numbers.V...)
-	plain, err := s.Seal.Unseal(sealed, c.place())
+	plain, err := s.Seal.Unseal(sealed, c.associatedData())
 	if err == nil {
 		err = json.Unmarshal(plain, &c.secret)
 	}
@@ -65,12 +65,12 @@ func (s *Service) byToken(ctx context.Context, q db.Querier, token string) (Carr
 }
 
 // upsert stores a carrier, new or changed.
-func (s *Service) put(ctx context.Context, tx db.Querier, c Carrier) error {
+func (s *Service) upsert(ctx context.Context, tx db.Querier, c Carrier) error {
 	raw, err := json.Marshal(c.secret)
 	if err != nil {
 		return err
 	}
-	sealed, err := s.Seal.Seal(raw, c.place())
+	sealed, err := s.Seal.Seal(raw, c.associatedData())
 	if err != nil {
 		return fmt.Errorf("seal settings: %w", err)
 	}
@@ -87,7 +87,7 @@ func (s *Service) put(ctx context.Context, tx db.Querier, c Carrier) error {
 }
 
 // deleteCarrier deletes a carrier with its state and waiting parts.
-func drop(ctx context.Context, tx db.Querier, org, id string) error {
+func deleteCarrier(ctx context.Context, tx db.Querier, org, id string) error {
 	for _, q := range []string{`DELETE FROM sms_carrier_states WHERE org_id = $1 AND carrier_id = $2`,
 		`DELETE FROM sms_incoming_parts WHERE org_id = $1 AND carrier_id = $2`, `DELETE FROM sms_carriers WHERE org_id = $1 AND id = $2`} {
 		if _, err := tx.Exec(ctx, q, org, id); err != nil {
@@ -98,6 +98,6 @@ func drop(ctx context.Context, tx db.Querier, org, id string) error {
 }
 
 // publishChange publishes, at commit, that the carriers of an organisation have changed.
-func (s *Service) changed(tx db.Querier, org string) {
+func (s *Service) publishChange(tx db.Querier, org string) {
 	db.OnCommit(tx, func() { s.Bus.Publish(Changed, org) })
 }

@@ -9,12 +9,12 @@ import (
 )
 
 // sweepInterval is the interval at which waiting messages of unavailable carriers are checked.
-const sweepEvery = 20 * time.Second
+const sweepInterval = 20 * time.Second
 
 // Sweep reassigns messages that wait for unavailable carriers until the context ends. Other carriers get them, or
 // they fail in the end.
 func (s *Service) Sweep(ctx context.Context) {
-	tick := time.NewTicker(sweepEvery)
+	tick := time.NewTicker(sweepInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -32,7 +32,7 @@ func (s *Service) sweep(ctx context.Context) error {
 	if err := s.Messages.Sweep(ctx); err != nil {
 		return err
 	}
-	if err := s.forgetParts(ctx); err != nil {
+	if err := s.deleteOldParts(ctx); err != nil {
 		return err
 	}
 	// tenant: the carriers of all organisations that have waiting messages
@@ -53,11 +53,11 @@ func (s *Service) sweep(ctx context.Context) error {
 		}
 		all = append(all, one)
 	}
-	if err := firstOf(rows.Err(), rows.Close()); err != nil {
+	if err := firstError(rows.Err(), rows.Close()); err != nil {
 		return err
 	}
 	for _, one := range all {
-		if err := s.relieve(ctx, one[0], one[1]); err != nil {
+		if err := s.reassign(ctx, one[0], one[1]); err != nil {
 			return err
 		}
 	}
@@ -65,7 +65,7 @@ func (s *Service) sweep(ctx context.Context) error {
 }
 
 // deleteOldParts deletes parts of received messages after 24 hours, because their carrier may no longer be connected.
-func (s *Service) forgetParts(ctx context.Context) error {
+func (s *Service) deleteOldParts(ctx context.Context) error {
 	return s.DB.Tx(ctx, func(tx db.Querier) error {
 		// tenant: a sweep over all organisations
 		const q = `DELETE FROM sms_incoming_parts WHERE first_at < $1`
@@ -74,7 +74,7 @@ func (s *Service) forgetParts(ctx context.Context) error {
 	})
 }
 
-func firstOf(all ...error) error {
+func firstError(all ...error) error {
 	for _, err := range all {
 		if err != nil {
 			return err
@@ -85,18 +85,18 @@ func firstOf(all ...error) error {
 
 // reassign reassigns the messages that wait for a carrier. A failing HTTP carrier needs none of this, because each
 // attempt handles its own message.
-func (s *Service) relieve(ctx context.Context, org, id string) error {
+func (s *Service) reassign(ctx context.Context, org, id string) error {
 	c, err := s.carrier(ctx, s.DB.Read(ctx), org, id)
 	p, _ := providerOf(c.Provider)
 	switch {
 	case db.IsNone(err):
-		return s.Messages.Relieve(ctx, org, id, true)
+		return s.Messages.ReassignWaiting(ctx, org, id, true)
 	case err != nil:
 		return err
 	case !c.Enabled:
-		return s.Messages.Relieve(ctx, org, id, true)
-	case p.binds:
-		return s.Messages.Relieve(ctx, org, id, false)
+		return s.Messages.ReassignWaiting(ctx, org, id, true)
+	case p.hasConnection:
+		return s.Messages.ReassignWaiting(ctx, org, id, false)
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ const telnyxURL = "https://api.telnyx.com/v2"
 
 // maxClockSkew is the highest difference between the timestamp of a signed callback and our clock. Older callbacks
 // may be replayed.
-const replayed = 5 * time.Minute
+const maxClockSkew = 5 * time.Minute
 
 // telnyxCodes maps error codes of Telnyx to fault codes.
 var telnyxCodes = map[string]string{
@@ -38,22 +38,22 @@ var telnyxCodes = map[string]string{
 }
 
 // telnyxAdapter is the adapter for Telnyx.
-type telnyx struct {
+type telnyxAdapter struct {
 	TelnyxSettings
-	about  Facts
+	info   CarrierInfo
 	key    ed25519.PublicKey
 	client *http.Client
 	now    func() time.Time
 }
 
-func buildTelnyx(s *Service, about Facts, raw json.RawMessage) (Adapter, []op.Violation) {
-	t := &telnyx{about: about, client: s.Guard.Client(vendorLimits), now: s.Now}
-	if wrong := strict(raw, &t.TelnyxSettings); wrong != nil {
+func buildTelnyx(s *Service, about CarrierInfo, raw json.RawMessage) (Adapter, []op.Violation) {
+	t := &telnyxAdapter{info: about, client: s.Guard.Client(vendorLimits), now: s.Now}
+	if wrong := decodeStrict(raw, &t.TelnyxSettings); wrong != nil {
 		return nil, wrong
 	}
-	wrong := vendorURL(s.Guard, &t.URL, telnyxURL)
-	wantText(&wrong, "api_key", t.APIKey, false)
-	wantText(&wrong, "messaging_profile_id", t.MessagingProfileID, true)
+	wrong := checkVendorURL(s.Guard, &t.URL, telnyxURL)
+	requireText(&wrong, "api_key", t.APIKey, false)
+	requireText(&wrong, "messaging_profile_id", t.MessagingProfileID, true)
 	key, err := base64.StdEncoding.DecodeString(t.PublicKey)
 	if err != nil || len(key) != ed25519.PublicKeySize {
 		wrong = append(wrong, op.Field("settings.public_key", "invalid_value", "must be the public key of the account, 32 octets in base64"))
@@ -77,8 +77,8 @@ type telnyxMessage struct {
 type telnyxErrors []struct{ Code, Title, Detail string }
 
 // Send posts a message.
-func (t *telnyx) Send(ctx context.Context, o sms.Outgoing) (sms.Result, error) {
-	m := telnyxMessage{From: o.From, To: o.To, Text: o.Body, Profile: t.MessagingProfileID, Media: addresses(o.Media), WebhookURL: t.about.CallbackURL}
+func (t *telnyxAdapter) Send(ctx context.Context, o sms.Outgoing) (sms.Result, error) {
+	m := telnyxMessage{From: o.From, To: o.To, Text: o.Body, Profile: t.MessagingProfileID, Media: mediaURLs(o.Media), WebhookURL: t.info.CallbackURL}
 	if m.WebhookURL != "" {
 		m.UseProfiles = new(bool)
 	}
@@ -93,28 +93,28 @@ func (t *telnyx) Send(ctx context.Context, o sms.Outgoing) (sms.Result, error) {
 	r.Header.Set("Authorization", "Bearer "+t.APIKey)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json")
-	a, err := ask(ctx, t.client, r)
+	a, err := doRequest(ctx, t.client, r)
 	if err == nil {
-		err = a.trouble()
+		err = a.generalError()
 	}
 	if err != nil {
 		return sms.Result{}, err
 	}
-	return t.judge(a)
+	return t.parseResponse(a)
 }
 
 // parseResponse returns the result for a response.
-func (t *telnyx) judge(a said) (sms.Result, error) {
+func (t *telnyxAdapter) parseResponse(a vendorResponse) (sms.Result, error) {
 	var doc struct {
 		Data   struct{ ID string }
 		Errors telnyxErrors
 	}
 	if a.status < 300 {
-		if err := a.read(&doc); err != nil {
+		if err := a.decode(&doc); err != nil {
 			return sms.Result{}, err
 		}
 		if doc.Data.ID == "" {
-			return sms.Result{}, fmt.Errorf("%w: the response has no message id", sms.ErrUnknown)
+			return sms.Result{}, fmt.Errorf("%w: the response has no message id", sms.ErrOutcomeUnknown)
 		}
 		return sms.Result{Status: sms.Sent, IDs: []string{doc.Data.ID}}, nil
 	}
@@ -122,13 +122,13 @@ func (t *telnyx) judge(a said) (sms.Result, error) {
 	code, message := doc.Errors.first()
 	switch {
 	case code == "10009", code == "10010", code == "" && a.status == http.StatusForbidden:
-		return sms.Result{}, a.unauthorized()
+		return sms.Result{}, a.authError()
 	case code == "10011":
-		return sms.Result{}, &sms.Busy{After: retryAfter(a.header), Cause: fmt.Errorf("answered with %s", code)}
+		return sms.Result{}, &sms.BusyError{After: retryAfter(a.header), Cause: fmt.Errorf("answered with %s", code)}
 	case code == "":
 		code = strconv.Itoa(a.status)
 	}
-	return refusal(vendorFault(telnyxCodes, code, message)), nil
+	return refusedResult(vendorFault(telnyxCodes, code, message)), nil
 }
 
 func (e telnyxErrors) first() (code, message string) {
@@ -167,7 +167,7 @@ type telnyxEvent struct {
 
 // ParseCallback parses a webhook: message.received and message.finalized. Others, such as message.sent, give no
 // events.
-func (t *telnyx) Callback(r *http.Request, raw []byte) ([]Event, error) {
+func (t *telnyxAdapter) ParseCallback(r *http.Request, raw []byte) ([]Event, error) {
 	if err := t.verify(r.Header, raw); err != nil {
 		return nil, err
 	}
@@ -197,10 +197,10 @@ func (t *telnyx) Callback(r *http.Request, raw []byte) ([]Event, error) {
 }
 
 // verify checks the Ed25519 signature of a webhook over its timestamp and body.
-func (t *telnyx) verify(h http.Header, raw []byte) error {
+func (t *telnyxAdapter) verify(h http.Header, raw []byte) error {
 	stamp := h.Get("Telnyx-Timestamp")
 	seconds, err := strconv.ParseInt(stamp, 10, 64)
-	if err != nil || t.now().Sub(time.Unix(seconds, 0)).Abs() > replayed {
+	if err != nil || t.now().Sub(time.Unix(seconds, 0)).Abs() > maxClockSkew {
 		return ErrSignature
 	}
 	signature, err := base64.StdEncoding.DecodeString(h.Get("Telnyx-Signature-Ed25519"))
@@ -211,7 +211,7 @@ func (t *telnyx) verify(h http.Header, raw []byte) error {
 }
 
 // Test requests the messaging profile, or the list of profiles.
-func (t *telnyx) Test(ctx context.Context) error {
+func (t *telnyxAdapter) Test(ctx context.Context) error {
 	address := t.URL + "/messaging_profiles"
 	if t.MessagingProfileID != "" {
 		address += "/" + url.PathEscape(t.MessagingProfileID)
@@ -221,5 +221,5 @@ func (t *telnyx) Test(ctx context.Context) error {
 		return err
 	}
 	r.Header.Set("Authorization", "Bearer "+t.APIKey)
-	return try(ctx, t.client, r)
+	return testRequest(ctx, t.client, r)
 }

@@ -36,12 +36,12 @@ func (b *Bind) fields(c *coder, _ Command) {
 }
 
 // BindResponse is the body of the responses to bind requests.
-type BindAnswer struct {
+type BindResponse struct {
 	SystemID string
 	TLVs     TLVs
 }
 
-func (b *BindAnswer) fields(c *coder, _ Command) {
+func (b *BindResponse) fields(c *coder, _ Command) {
 	c.text("system_id", &b.SystemID, 65)
 	c.tlvs(&b.TLVs)
 }
@@ -107,12 +107,12 @@ func (m *Message) content() []byte {
 }
 
 // MessageResponse is the body of the responses to messages, with the identifier of the message.
-type MessageAnswer struct {
+type MessageResponse struct {
 	MessageID string
 	TLVs      TLVs
 }
 
-func (m *MessageAnswer) fields(c *coder, _ Command) {
+func (m *MessageResponse) fields(c *coder, _ Command) {
 	c.text("message_id", &m.MessageID, 65)
 	c.tlvs(&m.TLVs)
 }
@@ -129,14 +129,14 @@ func (q *Query) fields(c *coder, _ Command) {
 }
 
 // QueryResponse is the body of query_sm_resp.
-type QueryAnswer struct {
+type QueryResponse struct {
 	MessageID string
 	FinalDate string
 	State     State
 	ErrorCode uint8
 }
 
-func (q *QueryAnswer) fields(c *coder, _ Command) {
+func (q *QueryResponse) fields(c *coder, _ Command) {
 	c.text("message_id", &q.MessageID, 65)
 	c.text("final_date", &q.FinalDate, 17)
 	c.octet("message_state", (*uint8)(&q.State))
@@ -195,18 +195,18 @@ func newBody(of Command) Body {
 	switch of {
 	case BindReceiver, BindTransmitter, BindTransceiver:
 		return &Bind{}
-	case BindReceiver.Answer(), BindTransmitter.Answer(), BindTransceiver.Answer():
-		return &BindAnswer{}
+	case BindReceiver.Response(), BindTransmitter.Response(), BindTransceiver.Response():
+		return &BindResponse{}
 	case Outbind:
 		return &OutbindRequest{}
 	case SubmitSM, DeliverSM, DataSM:
 		return &Message{}
-	case SubmitSM.Answer(), DeliverSM.Answer(), DataSM.Answer():
-		return &MessageAnswer{}
+	case SubmitSM.Response(), DeliverSM.Response(), DataSM.Response():
+		return &MessageResponse{}
 	case QuerySM:
 		return &Query{}
-	case QuerySM.Answer():
-		return &QueryAnswer{}
+	case QuerySM.Response():
+		return &QueryResponse{}
 	case CancelSM:
 		return &Cancel{}
 	case ReplaceSM:

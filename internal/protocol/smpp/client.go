@@ -25,7 +25,7 @@ type Config struct {
 	Range      Address // of recipients whose messages are requested; mostly empty
 	// Mode is BindTransceiver (also if zero), BindTransmitter or BindReceiver.
 	Mode Command
-	Text Text
+	Text TextSettings
 	IDs  IDs
 	// Window limits the unacknowledged messages; default 10.
 	Window int
@@ -33,10 +33,10 @@ type Config struct {
 	PerSecond float64
 	// ConnectTimeout bounds connecting and binding (default 10 s), ResponseTimeout any other response (30 s).
 	// EnquireInterval is the idle time after which enquire_link is sent (30 s).
-	Connect, Answer, Enquire time.Duration
+	ConnectTimeout, ResponseTimeout, EnquireInterval time.Duration
 	// ReconnectDelay is the delay before reconnecting (default 1 s). It doubles up to MaxReconnectDelay (1 min), with
 	// jitter.
-	Pause, MaxPause time.Duration
+	ReconnectDelay, MaxReconnectDelay time.Duration
 	// Message is called for received messages, in order; incomplete messages may be passed concurrently. Receipt is
 	// called for receipts, several at the same time. After an error the SMSC keeps the message and sends it again; a
 	// Status is sent as it is. A receipt may arrive before Submit has returned.
@@ -44,26 +44,26 @@ type Config struct {
 	Receipt func(ctx context.Context, r Receipt) error
 	// Parts stores the parts of long messages (default NewMemoryPartStore()). Messages that are incomplete after
 	// PartsAge (default 5 min) are passed on as they are.
-	Parts    Parts
+	Parts    PartStore
 	PartsAge time.Duration
 	// StateChanged is called with nil after a bind, and with the reason when it has ended; it must not block. It may
 	// be nil.
-	Changed func(why error)
-	Log     *slog.Logger // nil: nothing is logged
+	StateChanged func(why error)
+	Log          *slog.Logger // nil: nothing is logged
 }
 
-func (c Config) filled() Config {
-	or(&c.Mode, BindTransceiver)
-	or(&c.Window, 10)
-	or(&c.Connect, 10*time.Second)
-	or(&c.Answer, 30*time.Second)
-	or(&c.Enquire, 30*time.Second)
-	or(&c.Pause, time.Second)
-	or(&c.MaxPause, time.Minute)
-	or(&c.PartsAge, 5*time.Minute)
-	or(&c.Log, slog.New(slog.DiscardHandler))
+func (c Config) withDefaults() Config {
+	setDefault(&c.Mode, BindTransceiver)
+	setDefault(&c.Window, 10)
+	setDefault(&c.ConnectTimeout, 10*time.Second)
+	setDefault(&c.ResponseTimeout, 30*time.Second)
+	setDefault(&c.EnquireInterval, 30*time.Second)
+	setDefault(&c.ReconnectDelay, time.Second)
+	setDefault(&c.MaxReconnectDelay, time.Minute)
+	setDefault(&c.PartsAge, 5*time.Minute)
+	setDefault(&c.Log, slog.New(slog.DiscardHandler))
 	if c.Parts == nil {
-		c.Parts = NewParts()
+		c.Parts = NewMemoryPartStore()
 	}
 	if c.Receipt == nil {
 		c.Receipt = func(context.Context, Receipt) error { return nil }
@@ -72,7 +72,7 @@ func (c Config) filled() Config {
 }
 
 // setDefault sets a value that is zero.
-func or[T comparable](v *T, standard T) {
+func setDefault[T comparable](v *T, standard T) {
 	var none T
 	if *v == none {
 		*v = standard
@@ -81,36 +81,36 @@ func or[T comparable](v *T, standard T) {
 
 // Client keeps one bind to an SMSC open.
 type Client struct {
-	config   Config
-	receiver *receiver
-	pacer    *pacer
-	next     atomic.Uint32 // last reference of a concatenated message
-	mu       sync.Mutex
-	bound    *session
-	change   chan struct{} // closed when session changes
-	failure  error         // reason for which there is no bind
+	config        Config
+	receiver      *receiver
+	pacer         *pacer
+	lastReference atomic.Uint32 // last reference of a concatenated message
+	mu            sync.Mutex
+	session       *session
+	changed       chan struct{} // closed when session changes
+	failure       error         // reason for which there is no bind
 }
 
 // New returns a client; Run connects it.
 func New(c Config) (*Client, error) {
-	c = c.filled()
+	c = c.withDefaults()
 	switch {
 	case c.Address == "" || c.Dial == nil || c.SystemID == "" || c.Message == nil:
 		return nil, errors.New("smpp: a client needs Address, Dial, SystemID and Message")
-	case !c.Mode.binds():
+	case !c.Mode.isBind():
 		return nil, errors.New("smpp: a client binds as transceiver, transmitter or receiver")
-	case c.Window < 0 || c.Window > 1000 || c.PerSecond < 0 || c.Pause < 0 || c.MaxPause < c.Pause:
+	case c.Window < 0 || c.Window > 1000 || c.PerSecond < 0 || c.ReconnectDelay < 0 || c.MaxReconnectDelay < c.ReconnectDelay:
 		return nil, errors.New("smpp: Window must be 1 to 1000, and MaxReconnectDelay at least ReconnectDelay")
 	}
 	if _, err := (PDU{Command: c.Mode, Body: c.bind()}).Encode(); err != nil {
 		return nil, err
 	}
-	cl := &Client{config: c, pacer: &pacer{}, change: make(chan struct{}), failure: ErrNotBound}
+	cl := &Client{config: c, pacer: &pacer{}, changed: make(chan struct{}), failure: ErrNotBound}
 	if c.PerSecond > 0 {
-		cl.pacer.every = time.Duration(float64(time.Second) / c.PerSecond)
+		cl.pacer.interval = time.Duration(float64(time.Second) / c.PerSecond)
 	}
-	cl.next.Store(rand.Uint32())
-	cl.receiver = &receiver{text: c.Text, ids: c.IDs, parts: c.Parts, message: c.Message, receipt: c.Receipt, failed: TemporaryAppError, log: c.Log}
+	cl.lastReference.Store(rand.Uint32())
+	cl.receiver = &receiver{text: c.Text, ids: c.IDs, parts: c.Parts, message: c.Message, receipt: c.Receipt, errorStatus: TemporaryAppError, log: c.Log}
 	return cl, nil
 }
 
@@ -126,13 +126,13 @@ func (c *Client) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	wg.Go(func() { c.receiver.sweep(ctx, c.config.PartsAge) })
-	for pause := c.config.Pause; ctx.Err() == nil; pause = min(2*pause, c.config.MaxPause) {
+	for pause := c.config.ReconnectDelay; ctx.Err() == nil; pause = min(2*pause, c.config.MaxReconnectDelay) {
 		began := time.Now()
-		bound, err := c.once(ctx)
-		c.set(nil, err)
+		bound, err := c.runOnce(ctx)
+		c.setState(nil, err)
 		c.config.Log.Warn("smpp: the bind has ended", "centre", c.config.Address, "system_id", c.config.SystemID, "was_bound", bound, "error", err)
-		if bound && time.Since(began) > c.config.MaxPause {
-			pause = c.config.Pause
+		if bound && time.Since(began) > c.config.MaxReconnectDelay {
+			pause = c.config.ReconnectDelay
 		}
 		select {
 		case <-ctx.Done():
@@ -142,13 +142,13 @@ func (c *Client) Run(ctx context.Context) {
 }
 
 // runOnce connects, binds, and returns when that bind has ended.
-func (c *Client) once(ctx context.Context) (bound bool, err error) {
+func (c *Client) runOnce(ctx context.Context) (bound bool, err error) {
 	conn, err := c.dial(ctx)
 	if err != nil {
 		return false, err
 	}
-	s := newSession(conn, timing{answer: c.config.Answer, enquire: c.config.Enquire}, c.config.Window)
-	s.handle, s.aside, s.full = c.handle, receipts, TemporaryAppError
+	s := newSession(conn, timeouts{response: c.config.ResponseTimeout, enquire: c.config.EnquireInterval}, c.config.Window)
+	s.handle, s.unordered, s.fullStatus = c.handle, isReceipt, TemporaryAppError
 	var wg sync.WaitGroup
 	wg.Go(func() { bound = c.login(ctx, s) })
 	err = s.run(ctx)
@@ -157,7 +157,7 @@ func (c *Client) once(ctx context.Context) (bound bool, err error) {
 }
 
 func (c *Client) dial(ctx context.Context) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.config.Connect)
+	ctx, cancel := context.WithTimeout(ctx, c.config.ConnectTimeout)
 	defer cancel()
 	conn, err := c.config.Dial(ctx, "tcp", c.config.Address)
 	if err != nil || c.config.TLS == nil {
@@ -176,39 +176,39 @@ func (c *Client) dial(ctx context.Context) (net.Conn, error) {
 }
 
 func (c *Client) login(ctx context.Context, s *session) bool {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.config.Connect, ErrNoAnswer)
+	ctx, cancel := context.WithTimeoutCause(ctx, c.config.ConnectTimeout, ErrNoResponse)
 	defer cancel()
 	a, err := s.exchange(ctx, PDU{Command: c.config.Mode, Body: c.config.bind()})
 	switch {
 	case err != nil:
 		s.end(err)
 	case a.Status != OK:
-		s.end(refused(a.Status))
-	case a.Command != c.config.Mode.Answer():
+		s.end(statusError(a.Status))
+	case a.Command != c.config.Mode.Response():
 		s.end(ErrFrame)
 	default:
-		c.set(s, nil)
+		c.setState(s, nil)
 		c.config.Log.Info("smpp: bound", "centre", c.config.Address, "system_id", c.config.SystemID)
 		return true
 	}
 	return false
 }
 
-func (c *Client) set(s *session, why error) {
+func (c *Client) setState(s *session, why error) {
 	c.mu.Lock()
-	c.bound, c.failure = s, why
-	close(c.change)
-	c.change = make(chan struct{})
+	c.session, c.failure = s, why
+	close(c.changed)
+	c.changed = make(chan struct{})
 	c.mu.Unlock()
-	if c.config.Changed != nil {
-		c.config.Changed(why)
+	if c.config.StateChanged != nil {
+		c.config.StateChanged(why)
 	}
 }
 
 func (c *Client) current() (*session, error, <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.bound, c.failure, c.change
+	return c.session, c.failure, c.changed
 }
 
 // State returns nil while bound, else ErrNotBound with the reason.
@@ -245,26 +245,26 @@ func (c *Client) Submit(ctx context.Context, o Outgoing) (Result, error) {
 	case s == nil:
 		return Result{Reference: o.Reference, MessageIDs: o.Sent}, &Error{Outcome: Retryable, Part: len(o.Sent) + 1, Err: errors.Join(ErrNotBound, why)}
 	}
-	o.Reference = nextReference(o.Reference, &c.next, c.config.Text.Long)
+	o.Reference = nextReference(o.Reference, &c.lastReference, c.config.Text.Long)
 	return sender{s, SubmitSM, c.config.Text, c.config.IDs, c.pacer}.send(ctx, o)
 }
 
 // Query requests the state of a message, by the identifier as the SMSC gave it and the sender's address.
-func (c *Client) Query(ctx context.Context, messageID string, from Address) (QueryAnswer, error) {
+func (c *Client) Query(ctx context.Context, messageID string, from Address) (QueryResponse, error) {
 	s, why, _ := c.current()
 	if s == nil {
-		return QueryAnswer{}, &Error{Outcome: Retryable, Part: 1, Err: errors.Join(ErrNotBound, why)}
+		return QueryResponse{}, &Error{Outcome: Retryable, Part: 1, Err: errors.Join(ErrNotBound, why)}
 	}
 	a, err := s.request(ctx, PDU{Command: QuerySM, Body: &Query{MessageID: messageID, Source: from}})
 	if err != nil {
-		return QueryAnswer{}, err
+		return QueryResponse{}, err
 	}
-	answer, _ := a.Body.(*QueryAnswer)
+	answer, _ := a.Body.(*QueryResponse)
 	return *answer, nil
 }
 
 // isReceipt reports whether a request is a receipt. Receipts need no order.
-func receipts(p PDU) bool {
+func isReceipt(p PDU) bool {
 	m, ok := p.Body.(*Message)
 	if !ok {
 		return false
@@ -282,9 +282,9 @@ func (c *Client) handle(ctx context.Context, p PDU) reply {
 	case c.config.Mode == BindTransmitter:
 		return reply{status: BadBindState}
 	}
-	_, status := c.receiver.take(ctx, "", "", m)
+	_, status := c.receiver.receive(ctx, "", "", m)
 	if status != OK {
 		return reply{status: status}
 	}
-	return reply{body: &MessageAnswer{}}
+	return reply{body: &MessageResponse{}}
 }

@@ -11,7 +11,7 @@ import (
 type coder struct {
 	b       []byte // octets left to read, or written so far
 	reading bool
-	loose   bool // a text may end with the PDU instead of NUL, as in the responses of some SMSCs
+	lenient bool // a text may end with the PDU instead of NUL, as in the responses of some SMSCs
 	err     error
 }
 
@@ -38,7 +38,7 @@ func (c *coder) text(field string, v *string, size int) {
 	switch {
 	case end >= 0:
 		*v, c.b = string(c.b[:end]), c.b[end+1:]
-	case c.loose && len(c.b) < size:
+	case c.lenient && len(c.b) < size:
 		*v, c.b = string(c.b), nil
 	default:
 		c.fail(field, BadMessageLength)
@@ -71,12 +71,12 @@ func (c *coder) octets(field string, v *[]byte) {
 	case len(c.b) < int(n):
 		c.fail(field, BadMessageLength)
 	default:
-		*v, c.b = take(c.b, int(n))
+		*v, c.b = takeOctets(c.b, int(n))
 	}
 }
 
 // takeOctets copies the first n octets; nil for none.
-func take(b []byte, n int) (first, rest []byte) {
+func takeOctets(b []byte, n int) (first, rest []byte) {
 	if n == 0 {
 		return nil, b
 	}
@@ -102,7 +102,7 @@ func (c *coder) tlvs(v *TLVs) {
 			return
 		}
 		t := TLV{Tag: Tag(binary.BigEndian.Uint16(c.b))}
-		t.Value, c.b = take(c.b[4:], int(binary.BigEndian.Uint16(c.b[2:])))
+		t.Value, c.b = takeOctets(c.b[4:], int(binary.BigEndian.Uint16(c.b[2:])))
 		*v = append(*v, t)
 	}
 }

@@ -24,7 +24,7 @@ const (
 	GenericNack       Command = 0x80000000
 )
 
-const answerBit Command = 0x80000000
+const responseBit Command = 0x80000000
 
 var commandNames = map[Command]string{BindReceiver: "bind_receiver", BindTransmitter: "bind_transmitter", QuerySM: "query_sm",
 	SubmitSM: "submit_sm", DeliverSM: "deliver_sm", Unbind: "unbind", ReplaceSM: "replace_sm", CancelSM: "cancel_sm",
@@ -32,30 +32,32 @@ var commandNames = map[Command]string{BindReceiver: "bind_receiver", BindTransmi
 	AlertNotification: "alert_notification", DataSM: "data_sm"}
 
 // Response returns the command of the response.
-func (c Command) Answer() Command { return c | answerBit }
+func (c Command) Response() Command { return c | responseBit }
 
 // IsResponse reports whether the command is a response.
-func (c Command) IsAnswer() bool { return c&answerBit != 0 }
+func (c Command) IsResponse() bool { return c&responseBit != 0 }
 
 // expectsResponse reports whether the peer expects a response: to all requests except two (§4.1.7, §4.12).
-func (c Command) wantsAnswer() bool { return !c.IsAnswer() && c != Outbind && c != AlertNotification }
+func (c Command) expectsResponse() bool {
+	return !c.IsResponse() && c != Outbind && c != AlertNotification
+}
 
 // String returns the name in the specification.
 func (c Command) String() string {
 	if c == GenericNack {
 		return "generic_nack"
 	}
-	name, known := commandNames[c&^answerBit]
+	name, known := commandNames[c&^responseBit]
 	switch {
 	case !known:
 		return fmt.Sprintf("command %#x", uint32(c))
-	case c.IsAnswer():
+	case c.IsResponse():
 		return name + "_resp"
 	}
 	return name
 }
 
 // isBind reports whether the command is one of the three bind requests.
-func (c Command) binds() bool {
+func (c Command) isBind() bool {
 	return c == BindReceiver || c == BindTransmitter || c == BindTransceiver
 }

@@ -59,18 +59,18 @@ func OutcomeOf(err error) Outcome {
 
 // Reasons without a status.
 var (
-	ErrNotBound  = errors.New("smpp: not bound")
-	ErrNoAnswer  = errors.New("smpp: no answer in time")
-	ErrClosed    = errors.New("smpp: the connection was closed")
-	ErrUnbound   = errors.New("smpp: the peer has unbound")
-	ErrIdle      = errors.New("smpp: nothing received for too long")
-	ErrSlow      = errors.New("smpp: the peer does not read")
-	ErrForbidden = errors.New("smpp: not allowed in this bind mode")
+	ErrNotBound   = errors.New("smpp: not bound")
+	ErrNoResponse = errors.New("smpp: no answer in time")
+	ErrClosed     = errors.New("smpp: the connection was closed")
+	ErrUnbound    = errors.New("smpp: the peer has unbound")
+	ErrIdle       = errors.New("smpp: nothing received for too long")
+	ErrSlow       = errors.New("smpp: the peer does not read")
+	ErrForbidden  = errors.New("smpp: not allowed in this bind mode")
 )
 
 // statusError returns the error for a status.
-func refused(s Status) *Error {
-	if s.passing() {
+func statusError(s Status) *Error {
+	if s.temporary() {
 		return &Error{Outcome: Retryable, Status: s}
 	}
 	return &Error{Outcome: Permanent, Status: s}

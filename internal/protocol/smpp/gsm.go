@@ -3,34 +3,34 @@ package smpp
 import "strings"
 
 // gsmBasic is the alphabet of GSM 03.38 §6.2.1 in order; the escape, 0x1b, stands for itself.
-const basic = "@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞ\x1bÆæßÉ !\"#¤%&'()*+,-./0123456789:;<=>?¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿" +
+const gsmBasic = "@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞ\x1bÆæßÉ !\"#¤%&'()*+,-./0123456789:;<=>?¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿" +
 	"abcdefghijklmnopqrstuvwxyzäöñüà"
 
 // gsmExtension is the extension table (§6.2.1.1): pairs of a character and the octet that follows the escape.
-const extension = "\f\x0a^\x14{\x28}\x29\\\x2f[\x3c~\x3d]\x3e|\x40€\x65"
+const gsmExtension = "\f\x0a^\x14{\x28}\x29\\\x2f[\x3c~\x3d]\x3e|\x40€\x65"
 
 const escape = 0x1b
 
 var (
-	basicOf    = []rune(basic)
-	extendedOf = extended()
-	septetsOf  = septets()
+	gsmBasicRunes = []rune(gsmBasic)
+	gsmExtended   = newGSMExtended()
+	gsmSeptets    = newGSMSeptets()
 )
 
-func extended() map[byte]rune {
+func newGSMExtended() map[byte]rune {
 	m := map[byte]rune{}
-	for pair := []rune(extension); len(pair) > 0; pair = pair[2:] {
+	for pair := []rune(gsmExtension); len(pair) > 0; pair = pair[2:] {
 		m[byte(pair[1])] = pair[0]
 	}
 	return m
 }
 
-func septets() map[rune]string {
+func newGSMSeptets() map[rune]string {
 	m := map[rune]string{}
-	for i, r := range basicOf {
+	for i, r := range gsmBasicRunes {
 		m[r] = string([]byte{byte(i)})
 	}
-	for b, r := range extendedOf {
+	for b, r := range gsmExtended {
 		m[r] = string([]byte{escape, b})
 	}
 	delete(m, escape)
@@ -46,15 +46,15 @@ func decodeGSM(b []byte) string {
 		case b[i] > 0x7f:
 			s.WriteRune('\ufffd')
 		case b[i] != escape:
-			s.WriteRune(basicOf[b[i]])
+			s.WriteRune(gsmBasicRunes[b[i]])
 		case i+1 == len(b) || b[i+1] == escape || b[i+1] > 0x7f:
 			s.WriteByte(' ')
 			i += min(1, len(b)-1-i)
 		default:
 			i++
-			r, ok := extendedOf[b[i]]
+			r, ok := gsmExtended[b[i]]
 			if !ok {
-				r = basicOf[b[i]]
+				r = gsmBasicRunes[b[i]]
 			}
 			s.WriteRune(r)
 		}

@@ -17,7 +17,7 @@ type Incoming struct {
 	MessageIDs []string
 	// Receipt reports whether the sender requests a receipt. Receipts has the request of each part, as in MessageIDs.
 	Receipt  bool
-	Receipts []Wish
+	Receipts []ReceiptRequest
 	// Bind is the unique name of the connection of the last part, if we are the server.
 	Bind string
 	// ServiceType, Schedule and Validity are as sent (times: §7.1.1).
@@ -31,24 +31,24 @@ type Incoming struct {
 }
 
 // ReceiptRequest states for which final states a receipt is requested (§5.2.17).
-type Wish uint8
+type ReceiptRequest uint8
 
 // Receipt requests. ReceiptOnSuccess is from SMPP 5.0.
 const (
-	Never Wish = iota
-	Always
-	OnFailure
-	OnSuccess
+	ReceiptNever ReceiptRequest = iota
+	ReceiptAlways
+	ReceiptOnFailure
+	ReceiptOnSuccess
 )
 
 // Wants reports whether a receipt is requested for a final state.
-func (w Wish) Wants(s State) bool {
-	return w == Always || w == OnFailure && s != Delivered || w == OnSuccess && s == Delivered
+func (w ReceiptRequest) Wants(s State) bool {
+	return w == ReceiptAlways || w == ReceiptOnFailure && s != Delivered || w == ReceiptOnSuccess && s == Delivered
 }
 
 // incoming joins the parts of a message, which are in order. Octets are joined before they are decoded, because some
 // senders split characters. An ellipsis replaces missing parts.
-func (t Text) incoming(parts []Fragment) Incoming {
+func (t TextSettings) incoming(parts []Fragment) Incoming {
 	m := parts[0].Message
 	in := Incoming{Key: parts[0].Key, At: parts[0].At, Account: parts[0].Key.Account, From: m.Source, To: m.Destination, DataCoding: m.DataCoding, Parts: len(parts),
 		Receipt: m.RegisteredDelivery&3 != 0, ServiceType: m.ServiceType, Schedule: m.ScheduleDeliveryTime, Validity: m.ValidityPeriod}
@@ -61,16 +61,16 @@ func (t Text) incoming(parts []Fragment) Incoming {
 	for _, p := range parts {
 		if p.MessageID != "" {
 			in.Bind = p.Bind
-			in.MessageIDs, in.Receipts = append(in.MessageIDs, p.MessageID), append(in.Receipts, Wish(p.Message.RegisteredDelivery&3))
+			in.MessageIDs, in.Receipts = append(in.MessageIDs, p.MessageID), append(in.Receipts, ReceiptRequest(p.Message.RegisteredDelivery&3))
 		}
 	}
 	for last := uint8(0); len(parts) > 0; {
-		n := run(parts)
+		n := contiguous(parts)
 		var octets []byte
 		for _, p := range parts[:n] {
 			octets = append(octets, p.Octets...)
 		}
-		text, ok := t.unpacked(parts[0].Message.DataCoding).decode(octets)
+		text, ok := t.unpackedEncoding(parts[0].Message.DataCoding).decode(octets)
 		if !ok {
 			in.Binary = append(in.Binary, octets...)
 		}
@@ -84,7 +84,7 @@ func (t Text) incoming(parts []Fragment) Incoming {
 }
 
 // contiguous returns the number of parts from the first that have consecutive numbers and the same coding.
-func run(parts []Fragment) int {
+func contiguous(parts []Fragment) int {
 	n := 1
 	for n < len(parts) && parts[n].Sequence == parts[n-1].Sequence+1 && parts[n].Message.DataCoding == parts[0].Message.DataCoding {
 		n++
@@ -92,20 +92,20 @@ func run(parts []Fragment) int {
 	return n
 }
 
-func (t Text) unpacked(coding uint8) kind {
-	if k := t.kind(coding); k != gsmPacked {
+func (t TextSettings) unpackedEncoding(coding uint8) textEncoding {
+	if k := t.encodingOf(coding); k != gsmPacked {
 		return k
 	}
 	return gsmOctets
 }
 
 // fragment returns a message as a part. ok is false if its header is malformed.
-func (t Text) fragment(account string, m *Message) (f Fragment, ok bool) {
+func (t TextSettings) fragment(account string, m *Message) (f Fragment, ok bool) {
 	s, header, octets, ok := m.segment()
 	if !ok {
 		return Fragment{}, false
 	}
-	if t.kind(m.DataCoding) == gsmPacked {
+	if t.encodingOf(m.DataCoding) == gsmPacked {
 		octets = unpack(octets, fillBits(header))
 	}
 	f = Fragment{Sequence: s.Sequence, Octets: octets, Message: *m}

@@ -66,11 +66,11 @@ func Decode(b []byte) (PDU, error) {
 		Sequence: binary.BigEndian.Uint32(b[12:])}
 	body := newBody(p.Command)
 	rest := b[headerSize:]
-	if body == nil || (len(rest) == 0 && p.Command.IsAnswer()) {
+	if body == nil || (len(rest) == 0 && p.Command.IsResponse()) {
 		p.Body = body
 		return p, nil
 	}
-	c := &coder{b: rest, reading: true, loose: p.Command.IsAnswer()}
+	c := &coder{b: rest, reading: true, lenient: p.Command.IsResponse()}
 	body.fields(c, p.Command)
 	if c.err != nil {
 		return p, c.err

@@ -29,7 +29,7 @@ var receiptFields = []string{"id", "sub", "dlvrd", "submit date", "done date", "
 func (r Receipt) String() string {
 	text := []rune(r.Text)
 	return fmt.Sprintf("id:%s sub:%03d dlvrd:%03d submit date:%s done date:%s stat:%s err:%s text:%s", r.MessageID, r.Parts, r.Delivered,
-		receiptTime(r.Submitted), receiptTime(r.Done), r.State, orZeros(r.Error), string(text[:min(20, len(text))]))
+		receiptTime(r.Submitted), receiptTime(r.Done), r.State, zerosIfEmpty(r.Error), string(text[:min(20, len(text))]))
 }
 
 func receiptTime(t time.Time) string {
@@ -39,7 +39,7 @@ func receiptTime(t time.Time) string {
 	return t.UTC().Format("0601021504")
 }
 
-func orZeros(s string) string {
+func zerosIfEmpty(s string) string {
 	if s == "" {
 		return "000"
 	}

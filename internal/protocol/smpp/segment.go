@@ -8,7 +8,7 @@ type Segment struct {
 }
 
 // udh returns the user data header of a part (23.040 §9.2.3.24.1 and .8).
-func (s Segment) header() []byte {
+func (s Segment) udh() []byte {
 	if s.Wide {
 		return []byte{6, 8, 4, byte(s.Reference >> 8), byte(s.Reference), s.Total, s.Sequence}
 	}
@@ -16,7 +16,7 @@ func (s Segment) header() []byte {
 }
 
 // valid reports whether the numbers are plausible; if not, they must be ignored (23.040 §9.2.3.24.1).
-func (s Segment) sound() bool { return s.Total > 1 && s.Sequence > 0 && s.Sequence <= s.Total }
+func (s Segment) valid() bool { return s.Total > 1 && s.Sequence > 0 && s.Sequence <= s.Total }
 
 // segment returns the segment of a message, the length of its header, and its text without the header. ok is false if
 // the header is longer than the message.
@@ -27,19 +27,19 @@ func (m *Message) segment() (s Segment, header int, text []byte, ok bool) {
 			return Segment{}, 0, nil, false
 		}
 		header = int(text[0]) + 1
-		s, ok = parseHeader(text[1:header])
+		s, ok = parseUDH(text[1:header])
 		text = text[header:]
 	} else {
-		s, ok = m.sar(), true
+		s, ok = m.sarSegment(), true
 	}
-	if !s.sound() {
+	if !s.valid() {
 		s = Segment{}
 	}
 	return s, header, text, ok
 }
 
 // parseUDH returns the concatenation element of a user data header, and ignores all others.
-func parseHeader(b []byte) (s Segment, ok bool) {
+func parseUDH(b []byte) (s Segment, ok bool) {
 	for len(b) > 0 {
 		if len(b) < 2 || len(b)-2 < int(b[1]) {
 			return Segment{}, false
@@ -57,7 +57,7 @@ func parseHeader(b []byte) (s Segment, ok bool) {
 }
 
 // sarSegment returns the segment in the SAR optional parameters.
-func (m *Message) sar() Segment {
+func (m *Message) sarSegment() Segment {
 	reference, ok := m.TLVs.Number(TagSARReference)
 	total, _ := m.TLVs.Number(TagSARTotal)
 	sequence, _ := m.TLVs.Number(TagSARSequence)

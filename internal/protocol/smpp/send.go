@@ -36,7 +36,7 @@ type Result struct {
 type sender struct {
 	session *session
 	command Command
-	text    Text
+	text    TextSettings
 	ids     IDs
 	pacer   *pacer
 }
@@ -54,7 +54,7 @@ func (s sender) send(ctx context.Context, o Outgoing) (Result, error) {
 	}
 	r.Parts = len(parts)
 	for i := len(o.Sent); i < len(parts); i++ {
-		id, err := s.part(ctx, o.message(parts[i]))
+		id, err := s.sendPart(ctx, o.message(parts[i]))
 		if err != nil {
 			err.Part = i + 1
 			return r, err
@@ -65,7 +65,7 @@ func (s sender) send(ctx context.Context, o Outgoing) (Result, error) {
 }
 
 // nextReference returns the given reference, or the next of a counter that fits into the header; never zero.
-func nextReference(had uint16, counter *atomic.Uint32, l Long) uint16 {
+func nextReference(had uint16, counter *atomic.Uint32, l LongMode) uint16 {
 	for had == 0 {
 		had = uint16(counter.Add(1))
 		if l == UDH8 {
@@ -75,25 +75,25 @@ func nextReference(had uint16, counter *atomic.Uint32, l Long) uint16 {
 	return had
 }
 
-func (s sender) part(ctx context.Context, m *Message) (string, *Error) {
+func (s sender) sendPart(ctx context.Context, m *Message) (string, *Error) {
 	if err := s.pacer.wait(ctx); err != nil {
 		return "", &Error{Outcome: Retryable, Err: err}
 	}
 	a, err := s.session.request(ctx, PDU{Command: s.command, Body: m})
 	if err != nil {
 		if err.Err == nil {
-			err.Wait = s.pacer.heed(err.Status)
+			err.Wait = s.pacer.update(err.Status)
 		}
 		return "", err
 	}
-	s.pacer.heed(OK)
-	answer, _ := a.Body.(*MessageAnswer)
-	return s.ids.Answer.read(answer.MessageID), nil
+	s.pacer.update(OK)
+	answer, _ := a.Body.(*MessageResponse)
+	return s.ids.Response.normalize(answer.MessageID), nil
 }
 
 func (o Outgoing) message(p Part) *Message {
 	m := &Message{ServiceType: o.ServiceType, Source: o.From, Destination: o.To, ESMClass: p.ESMClass, DataCoding: p.DataCoding,
-		ShortMessage: p.ShortMessage, TLVs: p.TLVs, ValidityPeriod: relative(o.Validity)}
+		ShortMessage: p.ShortMessage, TLVs: p.TLVs, ValidityPeriod: relativeTime(o.Validity)}
 	if o.Receipt {
 		m.RegisteredDelivery = 1
 	}
@@ -116,7 +116,7 @@ func (o Outgoing) check() error {
 }
 
 // relativeTime formats a relative time (§7.1.1.2), of at most 63 weeks; longer ones are cut to that.
-func relative(d time.Duration) string {
+func relativeTime(d time.Duration) string {
 	if d <= 0 {
 		return ""
 	}

@@ -26,10 +26,10 @@ type Login struct {
 
 // Account is the account of an authenticated client.
 type Account struct {
-	ID        string  // chosen by the caller; used in Deliver
-	Binds     int     // limit of concurrent binds; 0: 10
-	PerSecond float64 // messages accepted on all of its binds together, others are throttled; 0: no limit
-	Waiting   int     // messages of a bind that wait to be handled, up to 64; others are throttled; 0: 64
+	ID         string  // chosen by the caller; used in Deliver
+	MaxBinds   int     // limit of concurrent binds; 0: 10
+	PerSecond  float64 // messages accepted on all of its binds together, others are throttled; 0: no limit
+	MaxPending int     // messages of a bind that wait to be handled, up to 64; others are throttled; 0: 64
 }
 
 // ServerConfig configures a server. Authenticate and Message are required.
@@ -41,19 +41,19 @@ type ServerConfig struct {
 	// for other errors. Of a long message the last part is refused; the others stay stored until it is sent again.
 	Message func(ctx context.Context, in Incoming) error
 	// Query returns the state of a message of an account; nil: query_sm fails.
-	Query func(ctx context.Context, account, messageID string) (QueryAnswer, error)
+	Query func(ctx context.Context, account, messageID string) (QueryResponse, error)
 	// NewID returns the identifier of a message, up to 64 characters; nil: random numbers of up to 19 digits.
 	NewID func() string
 	TLS   *tls.Config // nil: none
-	Text  Text
+	Text  TextSettings
 	// TextOf returns the text settings of an account; nil: Text for all.
-	TextOf func(account string) Text
+	TextOf func(account string) TextSettings
 	// AllowSource reports whether an address may connect; nil: all may.
-	Admit func(host string) bool
+	AllowSource func(host string) bool
 	// OnBound is called when an account has a new bind that receives messages, OnUnbound when one of its binds has
 	// ended; the reason is ErrUnbound if the client has sent unbind. Neither may wait for this bind.
-	Joined func(account string)
-	Left   func(account, bind string, why error)
+	OnBound   func(account string)
+	OnUnbound func(account, bind string, why error)
 	// Connections limits the connections, bound or not; default 100. Half of them may be from one address.
 	Connections int
 	// Window limits the unacknowledged messages to a client; default 10.
@@ -61,23 +61,23 @@ type ServerConfig struct {
 	// LoginTimeout is the time for a client to bind (default 10 s), ResponseTimeout the time for any response (30 s).
 	// IdleTimeout is the time without requests after which a client is unbound (2 min). EnquireInterval is the idle
 	// time before enquire_link (0: never).
-	Login, Answer, Idle, Enquire time.Duration
-	Parts                        Parts // as in Config
-	PartsAge                     time.Duration
-	Log                          *slog.Logger
+	LoginTimeout, ResponseTimeout, IdleTimeout, EnquireInterval time.Duration
+	Parts                                                       PartStore // as in Config
+	PartsAge                                                    time.Duration
+	Log                                                         *slog.Logger
 }
 
-func (c ServerConfig) filled() ServerConfig {
-	or(&c.SystemID, "soniq")
-	or(&c.Connections, 100)
-	or(&c.Window, 10)
-	or(&c.Login, 10*time.Second)
-	or(&c.Answer, 30*time.Second)
-	or(&c.Idle, 2*time.Minute)
-	or(&c.PartsAge, 5*time.Minute)
-	or(&c.Log, slog.New(slog.DiscardHandler))
+func (c ServerConfig) withDefaults() ServerConfig {
+	setDefault(&c.SystemID, "soniq")
+	setDefault(&c.Connections, 100)
+	setDefault(&c.Window, 10)
+	setDefault(&c.LoginTimeout, 10*time.Second)
+	setDefault(&c.ResponseTimeout, 30*time.Second)
+	setDefault(&c.IdleTimeout, 2*time.Minute)
+	setDefault(&c.PartsAge, 5*time.Minute)
+	setDefault(&c.Log, slog.New(slog.DiscardHandler))
 	if c.Parts == nil {
-		c.Parts = NewParts()
+		c.Parts = NewMemoryPartStore()
 	}
 	if c.NewID == nil {
 		c.NewID = randomID
@@ -93,24 +93,24 @@ func randomID() string {
 
 // Server is an SMSC to which clients bind.
 type Server struct {
-	config   ServerConfig
-	receiver *receiver
-	next     atomic.Uint32 // last reference of a concatenated message
-	mu       sync.Mutex
-	open     int
-	sources  map[string]int        // open connections by address
-	binds    map[string][]*binding // by account
-	turn     int
+	config        ServerConfig
+	receiver      *receiver
+	lastReference atomic.Uint32 // last reference of a concatenated message
+	mu            sync.Mutex
+	open          int
+	sources       map[string]int        // open connections by address
+	binds         map[string][]*binding // by account
+	rotation      int
 }
 
 // NewServer returns a server; Serve runs it.
 func NewServer(c ServerConfig) (*Server, error) {
-	c = c.filled()
+	c = c.withDefaults()
 	if c.Authenticate == nil || c.Message == nil {
 		return nil, errors.New("smpp: a server needs Authenticate and Message")
 	}
 	s := &Server{config: c, binds: map[string][]*binding{}, sources: map[string]int{}}
-	s.receiver = &receiver{text: c.Text, parts: c.Parts, message: c.Message, newID: c.NewID, failed: SystemError, log: c.Log,
+	s.receiver = &receiver{text: c.Text, parts: c.Parts, message: c.Message, newID: c.NewID, errorStatus: SystemError, log: c.Log,
 		textOf: c.TextOf}
 	return s, nil
 }
@@ -135,16 +135,16 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 			return err
 		case err != nil: // too many open files, or the client has disconnected already
 			s.config.Log.Warn("smpp: a connection was not accepted", "error", err)
-			wait(ctx, 50*time.Millisecond)
-		case s.config.Admit != nil && !s.config.Admit(host(conn)) || !s.enter(host(conn)):
+			sleepContext(ctx, 50*time.Millisecond)
+		case s.config.AllowSource != nil && !s.config.AllowSource(host(conn)) || !s.acquireConnection(host(conn)):
 			conn.Close()
 		default:
-			wg.Go(func() { defer s.exit(host(conn)); s.serve(ctx, conn) })
+			wg.Go(func() { defer s.releaseConnection(host(conn)); s.serve(ctx, conn) })
 		}
 	}
 }
 
-func wait(ctx context.Context, d time.Duration) {
+func sleepContext(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
 	case <-time.After(d):
@@ -153,7 +153,7 @@ func wait(ctx context.Context, d time.Duration) {
 
 // acquireConnection counts a connection. It returns false if there are too many, or if the address has half of the
 // limit already.
-func (s *Server) enter(source string) bool {
+func (s *Server) acquireConnection(source string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open >= s.config.Connections || s.sources[source] >= (s.config.Connections+1)/2 {
@@ -164,7 +164,7 @@ func (s *Server) enter(source string) bool {
 	return true
 }
 
-func (s *Server) exit(source string) {
+func (s *Server) releaseConnection(source string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open--
@@ -184,18 +184,18 @@ func (s *Server) serve(ctx context.Context, conn net.Conn) {
 		conn = tls.Server(conn, s.config.TLS)
 	}
 	c := s.config
-	b := &binding{server: s, name: randomID(), tokens: &tokens{}, ready: make(chan struct{}), session: newSession(conn, timing{answer: c.Answer, enquire: c.Enquire, idle: c.Idle}, c.Window)}
-	b.session.handle, b.session.admit, b.session.full = b.handle, b.admit, Throttled
-	late := time.AfterFunc(c.Login, func() {
-		if b.who.Load() == nil {
+	b := &binding{server: s, id: randomID(), tokens: &tokenBucket{}, ready: make(chan struct{}), session: newSession(conn, timeouts{response: c.ResponseTimeout, enquire: c.EnquireInterval, idle: c.IdleTimeout}, c.Window)}
+	b.session.handle, b.session.admit, b.session.fullStatus = b.handle, b.admit, Throttled
+	late := time.AfterFunc(c.LoginTimeout, func() {
+		if b.boundAccount.Load() == nil {
 			b.session.end(ErrNotBound)
 		}
 	})
 	defer late.Stop()
 	err := b.session.run(ctx)
 	s.remove(b)
-	if c.Left != nil && b.account() != "" {
-		c.Left(b.account(), b.name, err)
+	if c.OnUnbound != nil && b.account() != "" {
+		c.OnUnbound(b.account(), b.id, err)
 	}
 	c.Log.Info("smpp: a client has disconnected", "account", b.account(), "remote", conn.RemoteAddr(), "error", err)
 }
@@ -204,8 +204,8 @@ func (s *Server) serve(ctx context.Context, conn net.Conn) {
 func (s *Server) add(b *binding, a Account) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	or(&a.Binds, 10)
-	if len(s.binds[a.ID]) >= a.Binds {
+	setDefault(&a.MaxBinds, 10)
+	if len(s.binds[a.ID]) >= a.MaxBinds {
 		return false
 	}
 	if others := s.binds[a.ID]; len(others) > 0 {
@@ -231,32 +231,32 @@ func (s *Server) remove(b *binding) {
 }
 
 // Disconnect unbinds all clients of an account.
-func (s *Server) Drop(account string) {
+func (s *Server) Disconnect(account string) {
 	s.mu.Lock()
 	all := slices.Clone(s.binds[account])
 	s.mu.Unlock()
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	for _, b := range all {
-		wg.Go(b.session.leave)
+		wg.Go(b.session.shutdown)
 	}
 }
 
 // IsBound reports whether a bind is connected.
-func (s *Server) Alive(account, bind string) bool {
+func (s *Server) IsBound(account, bind string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.ContainsFunc(s.binds[account], func(b *binding) bool { return b.name == bind })
+	return slices.ContainsFunc(s.binds[account], func(b *binding) bool { return b.id == bind })
 }
 
 // nextBinding returns a bind of an account that receives messages, in turn; nil if there is none.
-func (s *Server) pick(account string) *binding {
+func (s *Server) nextBinding(account string) *binding {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := s.binds[account]
-	s.turn++
+	s.rotation++
 	for i := range all {
-		if b := all[(i+s.turn)%len(all)]; b.mode != BindTransmitter {
+		if b := all[(i+s.rotation)%len(all)]; b.mode != BindTransmitter {
 			return b
 		}
 	}
@@ -265,8 +265,8 @@ func (s *Server) pick(account string) *binding {
 
 // receivingBinding returns a bind of an account that receives messages and has got its bind response; nil if there is
 // none.
-func (s *Server) receiving(ctx context.Context, account string) *binding {
-	b := s.pick(account)
+func (s *Server) receivingBinding(ctx context.Context, account string) *binding {
+	b := s.nextBinding(account)
 	if b == nil {
 		return nil
 	}
@@ -280,7 +280,7 @@ func (s *Server) receiving(ctx context.Context, account string) *binding {
 }
 
 // BindCount returns the number of binds of an account.
-func (s *Server) Bound(account string) int {
+func (s *Server) BindCount(account string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.binds[account])
@@ -289,33 +289,33 @@ func (s *Server) Bound(account string) int {
 // Deliver sends a message to a client and waits until it has accepted all parts. The error is an *Error; it is
 // Retryable if the account has no bind that receives messages.
 func (s *Server) Deliver(ctx context.Context, account string, o Outgoing) (Result, error) {
-	b := s.receiving(ctx, account)
+	b := s.receivingBinding(ctx, account)
 	if b == nil {
 		return Result{Reference: o.Reference, MessageIDs: o.Sent}, &Error{Outcome: Retryable, Part: len(o.Sent) + 1, Err: ErrNotBound}
 	}
-	text := s.receiver.of(account)
-	o.Reference = nextReference(o.Reference, &s.next, text.Long)
+	text := s.receiver.textFor(account)
+	o.Reference = nextReference(o.Reference, &s.lastReference, text.Long)
 	return sender{b.session, DeliverSM, text, IDs{}, &b.pacer}.send(ctx, o)
 }
 
 // Receipt sends a client the receipt of a part that it has submitted. r.From is the recipient of that part, r.To its
 // sender.
 func (s *Server) Receipt(ctx context.Context, account string, r Receipt) error {
-	b := s.receiving(ctx, account)
+	b := s.receivingBinding(ctx, account)
 	if b == nil {
 		return &Error{Outcome: Retryable, Part: 1, Err: ErrNotBound}
 	}
-	or(&r.Parts, 1)
+	setDefault(&r.Parts, 1)
 	if r.State == Delivered {
-		or(&r.Delivered, r.Parts)
+		setDefault(&r.Delivered, r.Parts)
 	}
-	text := s.receiver.of(account)
-	m := &Message{Source: r.From, Destination: r.To, ESMClass: 0x04, ShortMessage: text.plain(r.String()),
+	text := s.receiver.textFor(account)
+	m := &Message{Source: r.From, Destination: r.To, ESMClass: 0x04, ShortMessage: text.encodeLossy(r.String()),
 		TLVs: TLVs{textTLV(TagReceiptedMessageID, r.MessageID), octetTLV(TagMessageState, uint8(r.State))}}
 	if !r.State.Final() {
 		m.ESMClass = 0x20
 	}
-	if _, err := (sender{b.session, DeliverSM, text, IDs{}, &b.pacer}).part(ctx, m); err != nil {
+	if _, err := (sender{b.session, DeliverSM, text, IDs{}, &b.pacer}).sendPart(ctx, m); err != nil {
 		err.Part = 1
 		return err
 	}
@@ -324,7 +324,7 @@ func (s *Server) Receipt(ctx context.Context, account string, r Receipt) error {
 
 // encodeLossy encodes a text in the default alphabet, with question marks for missing characters. At most 120
 // characters are used.
-func (t Text) plain(text string) []byte {
+func (t TextSettings) encodeLossy(text string) []byte {
 	clean := []rune(text)
 	for i, r := range clean {
 		if _, ok := t.encodeGSM(string(r)); !ok {

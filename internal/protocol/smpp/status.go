@@ -62,7 +62,7 @@ func (s Status) String() string {
 func (s Status) Error() string { return s.String() }
 
 // temporary reports whether the same request may be accepted later.
-func (s Status) passing() bool {
+func (s Status) temporary() bool {
 	switch s {
 	case BadBindState, AlreadyBound, SystemError, QueueFull, Throttled, TemporaryAppError:
 		return true
@@ -71,4 +71,4 @@ func (s Status) passing() bool {
 }
 
 // isThrottling reports whether the peer asks us to send less.
-func (s Status) slowDown() bool { return s == Throttled || s == QueueFull }
+func (s Status) isThrottling() bool { return s == Throttled || s == QueueFull }

@@ -24,8 +24,8 @@ var (
 // credential is a certificate with a valid chain to one of the roots.
 type credential struct {
 	key         *ecdsa.PublicKey
-	from, until time.Time // period in which the whole chain is valid
-	numbers     *numbers  // authorised numbers; nil: all
+	from, until time.Time   // period in which the whole chain is valid
+	numbers     *numberList // authorised numbers; nil: all
 }
 
 // readCredential parses certificates in PEM. The first one is the signer's.
@@ -45,10 +45,10 @@ func readCredential(text []byte, roots *x509.CertPool, now time.Time) (*credenti
 		return nil, unsupported("the certificate is not one for signatures")
 	}
 	c := &credential{key: key, from: leaf.NotBefore, until: leaf.NotAfter}
-	if c.numbers, f = numbersOf(leaf); f != nil {
+	if c.numbers, f = authorizedNumbers(leaf); f != nil {
 		return nil, f
 	}
-	return c, c.lead(all, roots, now)
+	return c, c.verifyChain(all, roots, now)
 }
 
 func readCertificates(text []byte) (all []*x509.Certificate, f *Failure) {
@@ -69,7 +69,7 @@ func readCertificates(text []byte) (all []*x509.Certificate, f *Failure) {
 }
 
 // verifyChain verifies the chain to a root, and restricts the validity to that of the whole chain.
-func (c *credential) lead(all []*x509.Certificate, roots *x509.CertPool, now time.Time) *Failure {
+func (c *credential) verifyChain(all []*x509.Certificate, roots *x509.CertPool, now time.Time) *Failure {
 	between := x509.NewCertPool()
 	for _, i := range all[1:] {
 		between.AddCert(i)
@@ -96,21 +96,21 @@ func (c *credential) check(p *passport, from string, now time.Time) *Failure {
 		return unsupported("the certificate is not valid now")
 	case !p.signedBy(c.key):
 		return invalid("the signature does not fit")
-	case c.numbers != nil && !c.numbers.cover(from):
+	case c.numbers != nil && !c.numbers.covers(from):
 		return unsupported("the certificate is not one for the caller's number")
 	}
 	return nil
 }
 
 // authorizedNumbers returns the numbers for which a certificate may sign, and marks the extension as handled.
-func numbersOf(leaf *x509.Certificate) (n *numbers, f *Failure) {
+func authorizedNumbers(leaf *x509.Certificate) (n *numberList, f *Failure) {
 	for _, e := range leaf.Extensions {
 		switch {
 		case e.Id.Equal(claimConstraints), e.Id.Equal(enhancedClaimConstraints):
 			return nil, unsupported("the certificate restricts what it may sign, which is not understood")
 		case e.Id.Equal(tnAuthList):
 			var err error
-			if n, err = readNumbers(e.Value); err != nil {
+			if n, err = parseNumberList(e.Value); err != nil {
 				return nil, unsupported("the certificate's list of numbers cannot be read")
 			}
 			leaf.UnhandledCriticalExtensions = slices.DeleteFunc(leaf.UnhandledCriticalExtensions, e.Id.Equal)

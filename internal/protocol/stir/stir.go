@@ -15,7 +15,7 @@ import (
 // Limits of a verification.
 const (
 	defaultWait = 500 * time.Millisecond // for a certificate
-	freshness   = time.Minute            // RFC 8224 §6.2: highest difference between the time of a signature and now
+	maxAge      = time.Minute            // RFC 8224 §6.2: highest difference between the time of a signature and now
 	maxTokens   = 4                      // signatures of a call that are verified
 )
 
@@ -31,7 +31,7 @@ type Config struct {
 type Verifier struct {
 	wait         time.Duration
 	now          func() time.Time
-	certificates *store
+	certificates *certCache
 }
 
 // New returns a verifier; Close ends its downloads.
@@ -39,7 +39,7 @@ func New(c Config) *Verifier {
 	if c.Wait == 0 {
 		c.Wait = defaultWait
 	}
-	return &Verifier{wait: c.Wait, now: c.Now, certificates: newStore(c)}
+	return &Verifier{wait: c.Wait, now: c.Now, certificates: newCertCache(c)}
 }
 
 // Close cancels the downloads and waits until they have ended.
@@ -73,7 +73,7 @@ func withheld(problem string) *Failure    { return &Failure{0, "caller_withheld"
 
 // SignatureInvalid reports whether there is a signature and it is invalid. If none could be verified, it returns
 // false.
-func (r Result) Refuted() bool {
+func (r Result) SignatureInvalid() bool {
 	return r.Failure != nil && (r.Failure.Code == 403 || r.Failure.Code == 437 || r.Failure.Code == 438)
 }
 
@@ -82,7 +82,7 @@ func (r Result) Refuted() bool {
 // confirmation, so they are named.
 func (r Result) Verstat() string {
 	switch {
-	case r.Refuted():
+	case r.SignatureInvalid():
 		return "TN-Validation-Failed"
 	case r.Failure != nil:
 		return "No-TN-Validation"
@@ -95,7 +95,7 @@ func (r Result) Verstat() string {
 // Verify verifies that an authorised signer has recently signed that from calls to. The headers are the values of
 // Identity, the numbers E.164. One valid signature of several is enough. It waits up to Config.Wait for certificates.
 func (v *Verifier) Verify(ctx context.Context, headers []string, from, to string) Result {
-	from, to = canonical(from), canonical(to)
+	from, to = canonicalNumber(from), canonicalNumber(to)
 	if len(headers) == 0 {
 		return Result{Failure: unsigned("the call came without a signature")}
 	}
@@ -127,20 +127,20 @@ func (v *Verifier) Verify(ctx context.Context, headers []string, from, to string
 // verify verifies one signature. ours is false if it does not concern the caller's number, such as that of a
 // diversion.
 func (v *Verifier) verify(ctx context.Context, header, from, to string) (r Result, ours bool) {
-	id, err := parse(header)
+	id, err := parseIdentity(header)
 	if err != nil {
 		return Result{Failure: err}, true
 	}
-	if id.kind != "" && id.kind != shaken {
+	if id.ppt != "" && id.ppt != shaken {
 		return Result{}, false
 	}
 	r.Certificate = id.info
-	p, err := id.passport()
+	p, err := id.decodePassport()
 	if err == nil {
-		err = p.claims(from, to, v.now())
+		err = p.checkClaims(from, to, v.now())
 	}
 	if err == nil {
-		err = v.signature(ctx, p, from)
+		err = v.verifySignature(ctx, p, from)
 	}
 	if r.Failure = err; err == nil {
 		r.Attestation, r.OrigID = p.payload.Attest, p.payload.OrigID
@@ -149,20 +149,20 @@ func (v *Verifier) verify(ctx context.Context, header, from, to string) (r Resul
 }
 
 // checkClaims compares the signed claims with the call.
-func (p *passport) claims(from, to string, now time.Time) *Failure {
+func (p *passport) checkClaims(from, to string, now time.Time) *Failure {
 	switch age := now.Sub(time.Unix(p.payload.IAT, 0)); {
-	case age > freshness || age < -freshness:
+	case age > maxAge || age < -maxAge:
 		return stale("it was not signed within a minute of now; the clock of one side may be wrong")
-	case canonical(p.payload.Orig.TN) != from:
+	case canonicalNumber(p.payload.Orig.TN) != from:
 		return invalid("it was signed for another caller")
-	case !slices.ContainsFunc(p.payload.Dest.TN, func(n string) bool { return to != "" && canonical(n) == to }):
+	case !slices.ContainsFunc(p.payload.Dest.TN, func(n string) bool { return to != "" && canonicalNumber(n) == to }):
 		return invalid("it was signed for a call to another number")
 	}
 	return nil
 }
 
 // verifySignature checks that the owner of the certificate has signed, and is authorised for the number.
-func (v *Verifier) signature(ctx context.Context, p *passport, from string) *Failure {
+func (v *Verifier) verifySignature(ctx context.Context, p *passport, from string) *Failure {
 	c, err := v.certificates.get(ctx, p.header.X5U)
 	if err != nil {
 		return err
@@ -171,7 +171,7 @@ func (v *Verifier) signature(ctx context.Context, p *passport, from string) *Fai
 }
 
 // canonicalNumber returns a number as in signatures (RFC 8224 §8.3): digits only; "" if it is not a number.
-func canonical(number string) string {
+func canonicalNumber(number string) string {
 	digits := strings.Map(func(r rune) rune {
 		if strings.ContainsRune(" -.()", r) {
 			return -1

@@ -41,8 +41,8 @@ func (Messages) Send(_ context.Context, o sms.Outgoing) (sms.Result, error) {
 	return delivered, nil
 }
 
-// Ask returns sms.ErrUnsent: no message leaves the server, so that sending it again is safe.
-func (Messages) Ask(context.Context, sms.Outgoing) (sms.Result, error) {
+// QueryStatus returns sms.ErrUnsent: no message leaves the server, so that sending it again is safe.
+func (Messages) QueryStatus(context.Context, sms.Outgoing) (sms.Result, error) {
 	return sms.Result{}, sms.ErrUnsent
 }
 

@@ -25,7 +25,7 @@ func (d *Directory) Credentials(ctx context.Context, username string) (sip.Accou
 		barred, err := d.barred(ctx, a)
 		return sip.Account{ID: a.Username, HA1MD5: a.HA1MD5, HA1SHA256: a.HA1SHA256, WantSHA256: a.WantSHA256, Barred: barred}, err == nil, err
 	}
-	t, ok, err := d.Trunks.Account(ctx, username)
+	t, ok, err := d.Trunks.InboundAccount(ctx, username)
 	if err != nil || !ok {
 		return sip.Account{}, false, err
 	}

@@ -84,7 +84,7 @@ func (d *Directory) Extension(ctx context.Context, org, dialled string) (pbx.Des
 func (d *Directory) userAt(ctx context.Context, org, dialled string) (pbx.Destination, error) {
 	if o, err := d.Orgs.GetShared(ctx, org); err != nil {
 		return pbx.Destination{}, err
-	} else if _, ok := trunk.Emergency(o.Country, dialled); ok {
+	} else if _, ok := trunk.EmergencyNumber(o.Country, dialled); ok {
 		return pbx.Destination{}, errNoUser
 	}
 	u, err := d.Users.ByExtension(ctx, d.DB.Read(ctx), org, dialled)
@@ -107,7 +107,7 @@ func (d *Directory) queueAt(ctx context.Context, id, dialled string) (pbx.Destin
 	if err != nil {
 		return pbx.Destination{}, false, err
 	}
-	if _, ok := trunk.Emergency(o.Country, dialled); ok {
+	if _, ok := trunk.EmergencyNumber(o.Country, dialled); ok {
 		return pbx.Destination{}, false, nil
 	}
 	return pbx.Destination{Org: id, Extension: dialled, Number: dialled, Target: "queue:" + owner, Sandbox: o.Sandbox(),

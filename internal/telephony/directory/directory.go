@@ -28,7 +28,7 @@ type Config struct {
 	Devices *device.Service
 	Numbers *number.Service
 	Trunks  *trunk.Service
-	Gate    *trunk.Gate
+	Gate    *trunk.OutboundGate
 	Outbox  *event.Outbox
 	Now     func() time.Time
 

@@ -25,7 +25,7 @@ func (d *Directory) RouteOutbound(ctx context.Context, c pbx.Caller, dialled str
 	if exit, ok, err := d.testCallee(ctx, c, dialled); ok || err != nil {
 		return exit, err
 	}
-	pass, err := d.Gate.Open(ctx, trunk.Attempt{Org: c.Org, Dialled: dialled, Program: c.Program, Barred: c.Barred})
+	pass, err := d.Gate.Admit(ctx, trunk.CallAttempt{Org: c.Org, Dialled: dialled, Program: c.Program, UserSuspended: c.Barred})
 	var refused *trunk.Refusal
 	if errors.As(err, &refused) {
 		return pbx.OutboundRoute{Refused: refusal(refused)}, nil
@@ -59,14 +59,14 @@ func (d *Directory) testCallee(ctx context.Context, c pbx.Caller, dialled string
 }
 
 // exit returns the route of a call that the gate admitted.
-func (d *Directory) exit(ctx context.Context, c pbx.Caller, pass trunk.Pass) (exit pbx.OutboundRoute, err error) {
+func (d *Directory) exit(ctx context.Context, c pbx.Caller, pass trunk.Admission) (exit pbx.OutboundRoute, err error) {
 	exit = pbx.OutboundRoute{Number: pass.Number, Emergency: pass.Emergency, Release: pass.End}
 	if pass.Emergency {
 		d.addEmergencyData(ctx, c, pass, &exit)
 	} else if exit.CallerID, exit.NumberID, err = d.callerID(ctx, c); err != nil {
 		return exit, err
 	}
-	exit.Trunks, err = d.trunksOut(pass.Ways, pass.Emergency)
+	exit.Trunks, err = d.trunksOut(pass.Routes, pass.Emergency)
 	return exit, err
 }
 
@@ -81,22 +81,22 @@ func (d *Directory) Login(ctx context.Context, org, trunkID string) (sip.Credent
 	if err != nil {
 		return sip.Credentials{}, err
 	}
-	username, password, err := d.Trunks.Login(t)
+	username, password, err := d.Trunks.OutboundCredentials(t)
 	return sip.Credentials{Username: username, Password: password}, err
 }
 
 // refusal converts a refusal of the gate to the SIP status for the phone and the end reason for the call record.
 func refusal(r *trunk.Refusal) *pbx.Refusal {
-	status, phrase := r.SIP()
+	status, phrase := r.SIPResponse()
 	return &pbx.Refusal{Status: status, Phrase: phrase, Reason: endReasons[r.Reason], Gate: r}
 }
 
 // endReasons maps refusals of the gate to end reasons of call records.
 var endReasons = map[trunk.Reason]string{
-	trunk.OrgSuspended: "blocked", trunk.UserSuspended: "blocked", trunk.OutboundOff: "blocked", trunk.CountryClosed: "blocked", trunk.TypeBlocked: "blocked",
-	trunk.TooFast: "blocked", trunk.TooMany: "blocked", trunk.MinutesUsed: "blocked", trunk.NumberInvalid: "invalid_number",
-	trunk.OutboundHalted: "blocked", trunk.NotAcknowledged: "blocked", trunk.TooFastThere: "blocked", trunk.EmergencyByProgram: "blocked",
-	trunk.NoTrunk: "no_route", trunk.TrunkFull: "no_route", trunk.EmergencyNotReached: "no_route",
+	trunk.OrgSuspended: "blocked", trunk.UserSuspended: "blocked", trunk.OutboundDisabled: "blocked", trunk.CountryNotAllowed: "blocked", trunk.NumberTypeBlocked: "blocked",
+	trunk.CallsPerSecondExceeded: "blocked", trunk.ConcurrentCallsExceeded: "blocked", trunk.DailyMinutesExceeded: "blocked", trunk.InvalidNumber: "invalid_number",
+	trunk.OutboundStopped: "blocked", trunk.EmergencyNotAcknowledged: "blocked", trunk.DestinationRateExceeded: "blocked", trunk.EmergencyNotForPrograms: "blocked",
+	trunk.NoTrunk: "no_route", trunk.TrunkFull: "no_route", trunk.EmergencyUnavailable: "no_route",
 }
 
 // callerID returns the number to show and its id: the user's, or any of the organisation. Both are empty if the organisation has no number.
@@ -120,7 +120,7 @@ func (d *Directory) ownNumber(ctx context.Context, c pbx.Caller) (number.Number,
 
 // addEmergencyData adds the callback number and the location (PIDF-LO, RFC 6442) of an emergency call. Errors do not stop the call: what cannot be
 // found is left out.
-func (d *Directory) addEmergencyData(ctx context.Context, c pbx.Caller, pass trunk.Pass, exit *pbx.OutboundRoute) {
+func (d *Directory) addEmergencyData(ctx context.Context, c pbx.Caller, pass trunk.Admission, exit *pbx.OutboundRoute) {
 	e := event.EmergencyCallPlaced{Number: pass.Number, UserID: db.Null(c.UserID).Ptr(), DeviceID: db.Null(c.DeviceID).Ptr(), Test: pass.Test}
 	n, err := d.Numbers.Callback(ctx, d.DB.Read(ctx), c.Org, c.UserID)
 	if err == nil {
@@ -133,7 +133,7 @@ func (d *Directory) addEmergencyData(ctx context.Context, c pbx.Caller, pass tru
 	}
 	exit.OnPlaced = func(ctx context.Context, callID string) error {
 		e.CallID = callID
-		return d.Trunks.Placed(ctx, d.Outbox, c.Org, e)
+		return d.Trunks.PublishEmergencyCall(ctx, d.Outbox, c.Org, e)
 	}
 }
 
@@ -145,16 +145,16 @@ func (d *Directory) addressOf(ctx context.Context, c pbx.Caller, number *string)
 	}
 	phone, err := d.Devices.Get(ctx, d.DB.Read(ctx), c.Org, c.DeviceID)
 	if err != nil {
-		return trunk.LocationOf(o, nil, number)
+		return trunk.EmergencyLocation(o, nil, number)
 	}
-	return trunk.LocationOf(o, phone.Location, number)
+	return trunk.EmergencyLocation(o, phone.Location, number)
 }
 
 // trunksOut converts the trunks for the switch. An emergency call takes a channel even if none is free.
-func (d *Directory) trunksOut(ways []trunk.Way, emergency bool) ([]pbx.TrunkOut, error) {
+func (d *Directory) trunksOut(ways []trunk.Route, emergency bool) ([]pbx.TrunkOut, error) {
 	out := make([]pbx.TrunkOut, 0, len(ways))
 	for _, w := range ways {
-		username, password, err := d.Trunks.Login(w.Trunk)
+		username, password, err := d.Trunks.OutboundCredentials(w.Trunk)
 		if err != nil {
 			return nil, fmt.Errorf("log-in of trunk %s: %w", w.Trunk.ID, err)
 		}
@@ -172,5 +172,5 @@ func (d *Directory) trunksOut(ways []trunk.Way, emergency bool) ([]pbx.TrunkOut,
 
 // acquire returns the function that takes a channel of a trunk.
 func (d *Directory) acquire(t trunk.Trunk, emergency bool) func(cut func()) (func(), bool) {
-	return func(cut func()) (func(), bool) { return d.Gate.Channel(t, emergency, cut) }
+	return func(cut func()) (func(), bool) { return d.Gate.AcquireChannel(t, emergency, cut) }
 }

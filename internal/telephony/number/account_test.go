@@ -121,7 +121,7 @@ func TestOrder_StatusDetail(t *testing.T) {
 		order := func(e164 string) string {
 			return h.do("POST", "/numbers", fmt.Sprintf(`{"number":%q}`, e164)).Want(202).Text("id")
 		}
-		s.Status, s.Unmet = "pending", true
+		s.Status, s.RequireDocuments = "pending", true
 		id := order("+442079460150")
 		var retry *job.Retry
 		if err := h.runJob(h.FollowOrder, id); !errors.As(err, &retry) || !retry.NotCounted || retry.After < time.Minute {
@@ -187,8 +187,8 @@ func TestAccounts_Validation(t *testing.T) {
 		if a := h.do("PATCH", "/numbers/providers/"+id, `{"status":"disabled"}`).Want(200); a.Text("status") != "disabled" {
 			t.Errorf("disabled: %s", a.Bytes)
 		}
-		asked := len(s.Asked)
-		if a := h.do("GET", "/numbers/search?country=US", nil).Want(200); a.Has("searched.1", "provider") || len(s.Asked) != asked {
+		asked := len(s.Requests)
+		if a := h.do("GET", "/numbers/search?country=US", nil).Want(200); a.Has("searched.1", "provider") || len(s.Requests) != asked {
 			t.Errorf("asked although disabled: %s", a.Bytes)
 		}
 		if a := h.do("GET", "/numbers/providers", nil).Want(200); a.Text("data.0.id") != id {

@@ -212,7 +212,7 @@ func (s *Switch) resolveOutbound(ctx context.Context, from Caller, number string
 func (r *Refusal) problem() *op.Error {
 	switch {
 	case r.Gate != nil:
-		return r.Gate.Problem("to")
+		return r.Gate.APIError("to")
 	case r.Reason == "blocked":
 		return op.Fail("destination_not_allowed", r.Phrase)
 	case r.Reason == "in_call":

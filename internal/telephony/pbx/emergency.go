@@ -39,5 +39,5 @@ func maybeEmergency(in *sip.Inbound) bool {
 
 // isEmergencyRefusal reports whether the refused call was an emergency call.
 func isEmergencyRefusal(r *Refusal) bool {
-	return r != nil && r.Gate != nil && r.Gate.Reason == trunk.EmergencyNotReached
+	return r != nil && r.Gate != nil && r.Gate.Reason == trunk.EmergencyUnavailable
 }

@@ -24,7 +24,7 @@ func (c *liveCall) verify(ctx context.Context, country string) {
 	kind := "stir.verified"
 	if f := r.Failure; f != nil {
 		d["code"], d["reason"], d["problem"] = f.Code, f.Reason, f.Problem
-		if kind = "stir.unverified"; r.Refuted() {
+		if kind = "stir.unverified"; r.SignatureInvalid() {
 			kind = "stir.failed"
 		}
 	}

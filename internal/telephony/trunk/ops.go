@@ -35,10 +35,10 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Trunk]]
 		return nil, err
 	}
 	for i := range rows {
-		s.dress(ctx, &rows[i])
+		s.addStatus(ctx, &rows[i])
 	}
 	page := op.Paged(ctx, in.Paging, rows, func(t Trunk) op.Position { return op.Position{ID: t.ID} })
-	return op.WithTotal(page, in.Paging, func() (int, error) { return ofOrg(access.Org(ctx)).Count(ctx, s.db.Read(ctx)) })
+	return op.WithTotal(page, in.Paging, func() (int, error) { return listFilter(access.Org(ctx)).Count(ctx, s.db.Read(ctx)) })
 }
 
 // CreateIn is the request to add a trunk.
@@ -75,7 +75,7 @@ type FreshInbound struct {
 }
 
 // toTrunk returns the row of a new trunk, without its passwords.
-func (f Fresh) trunk(org string, now db.Time) Trunk {
+func (f Fresh) toTrunk(org string, now db.Time) Trunk {
 	t := Trunk{ID: db.NewID("trk"), OrgID: org, Name: f.Name, Kind: f.Kind, Host: f.Host, Port: f.Port, Transport: f.Transport,
 		Username: db.Null(f.Username).Ptr(), FromDomain: db.Null(f.FromDomain).Ptr(), AllowedIPs: append([]string{}, f.AllowedIPs...),
 		Codecs: append([]string{}, f.Codecs...), SRTP: f.SRTP, MaxChannels: f.MaxChannels, CallsPerSecond: f.CallsPerSecond,
@@ -90,29 +90,29 @@ func (f Fresh) trunk(org string, now db.Time) Trunk {
 
 // Create adds a trunk.
 func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Trunk], error) {
-	t := in.Body.trunk(access.Org(ctx), db.At(s.now()))
-	if err := s.seals(&t, in.Body.Password, in.Body.Inbound.Password); err != nil {
+	t := in.Body.toTrunk(access.Org(ctx), db.At(s.now()))
+	if err := s.sealPasswords(&t, in.Body.Password, in.Body.Inbound.Password); err != nil {
 		return nil, err
 	}
-	if wrong := t.check(); len(wrong) > 0 {
+	if wrong := t.validate(); len(wrong) > 0 {
 		return nil, op.Invalid(wrong...)
 	}
 	err := s.db.Tx(ctx, func(tx db.Querier) error {
 		if err := insert(ctx, tx, t); err != nil {
-			return stored(err, "add trunk")
+			return storeError(err, "add trunk")
 		}
-		s.changed(tx, t)
+		s.publishChange(tx, t)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.dress(ctx, &t)
+	s.addStatus(ctx, &t)
 	return &op.Out[Trunk]{Body: t, Location: op.Prefix + "/trunks/" + t.ID, ETag: op.Tag(t.UpdatedAt)}, nil
 }
 
 // storeError converts an error of the database into the API error.
-func stored(err error, doing string) error {
+func storeError(err error, doing string) error {
 	if db.IsConflict(err) {
 		return op.Fail("already_exists", "inbound.username is taken; choose another")
 	}
@@ -120,14 +120,14 @@ func stored(err error, doing string) error {
 }
 
 // sealPasswords encrypts the passwords that are not empty into the trunk.
-func (s *Service) seals(t *Trunk, password, inbound string) (err error) {
+func (s *Service) sealPasswords(t *Trunk, password, inbound string) (err error) {
 	if password != "" {
-		if t.password, err = s.sealer.Seal([]byte(password), place(*t, "password")); err != nil {
+		if t.password, err = s.sealer.Seal([]byte(password), associatedData(*t, "password")); err != nil {
 			return fmt.Errorf("seal password: %w", err)
 		}
 	}
 	if inbound != "" {
-		if t.inboundPassword, err = s.sealer.Seal([]byte(inbound), place(*t, "inbound_password")); err != nil {
+		if t.inboundPassword, err = s.sealer.Seal([]byte(inbound), associatedData(*t, "inbound_password")); err != nil {
 			return fmt.Errorf("seal password: %w", err)
 		}
 	}
@@ -139,7 +139,7 @@ type OneIn struct {
 	ID string `path:"id" example:"trk_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 }
 
-func missing(err error) error {
+func getError(err error) error {
 	if db.IsNone(err) {
 		return op.NotFound("trunk")
 	}
@@ -150,9 +150,9 @@ func missing(err error) error {
 func (s *Service) Show(ctx context.Context, in *OneIn) (*op.Out[Trunk], error) {
 	t, err := get(ctx, s.db.Read(ctx), access.Org(ctx), in.ID)
 	if err != nil {
-		return nil, missing(err)
+		return nil, getError(err)
 	}
-	s.dress(ctx, &t)
+	s.addStatus(ctx, &t)
 	return op.Versioned(t, t.UpdatedAt)
 }
 
@@ -167,7 +167,7 @@ func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 	return s.db.Tx(ctx, func(tx db.Querier) error {
 		t, err := get(ctx, tx, access.Org(ctx), in.ID)
 		if err != nil {
-			return missing(err)
+			return getError(err)
 		}
 		if err := in.Check(t.UpdatedAt); err != nil {
 			return err
@@ -182,7 +182,7 @@ func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 		if err := remove(ctx, tx, t.OrgID, t.ID); err != nil {
 			return fmt.Errorf("remove trunk: %w", err)
 		}
-		s.changed(tx, t)
+		s.publishChange(tx, t)
 		return nil
 	})
 }

@@ -9,45 +9,45 @@ import (
 )
 
 // Route is a trunk that an outbound call can take, and the number to dial there.
-type Way struct {
+type Route struct {
 	Trunk Trunk
 	Dial  string
 }
 
 // Routes returns the routes for a number in E.164, in the order in which they are tried.
-func (s *Service) Route(ctx context.Context, org, e164 string) ([]Way, error) {
-	all, err := s.ofOrg(ctx, org)
+func (s *Service) Routes(ctx context.Context, org, e164 string) ([]Route, error) {
+	all, err := s.routableTrunks(ctx, org)
 	if err != nil {
 		return nil, err
 	}
-	var ways []Way
+	var ways []Route
 	for _, t := range all {
 		if dial, ok := t.rewrite(e164); ok {
-			ways = append(ways, Way{t, dial})
+			ways = append(ways, Route{t, dial})
 		}
 	}
-	return s.upFirst(ways), nil
+	return s.healthyFirst(ways), nil
 }
 
 // EmergencyRoutes returns the routes for an emergency number: only trunks with emergency_capable. The number is
 // dialled unchanged.
-func (s *Service) EmergencyRoute(ctx context.Context, org, number string) ([]Way, error) {
-	all, err := s.ofOrg(ctx, org)
+func (s *Service) EmergencyRoutes(ctx context.Context, org, number string) ([]Route, error) {
+	all, err := s.routableTrunks(ctx, org)
 	if err != nil {
 		return nil, err
 	}
-	var ways []Way
+	var ways []Route
 	for _, t := range all {
 		if t.EmergencyCapable {
-			ways = append(ways, Way{t, number})
+			ways = append(ways, Route{t, number})
 		}
 	}
-	return s.upFirst(ways), nil
+	return s.healthyFirst(ways), nil
 }
 
 // healthyFirst moves trunks that are down to the end. They are still tried, because the state may be outdated.
-func (s *Service) upFirst(ways []Way) []Way {
-	var up, down []Way
+func (s *Service) healthyFirst(ways []Route) []Route {
+	var up, down []Route
 	for _, w := range ways {
 		if s.health.isDown(w.Trunk) {
 			down = append(down, w)
@@ -60,8 +60,8 @@ func (s *Service) upFirst(ways []Way) []Way {
 
 // routableTrunks returns the organisation's enabled trunks by priority, from the cache. A sandbox has none, because
 // it must not reach a carrier or an emergency service.
-func (s *Service) ofOrg(ctx context.Context, org string) ([]Trunk, error) {
-	return s.byOrg.Get(org, func() ([]Trunk, error) {
+func (s *Service) routableTrunks(ctx context.Context, org string) ([]Trunk, error) {
+	return s.trunksByOrg.Get(org, func() ([]Trunk, error) {
 		o, err := s.orgs.Get(db.Detached(ctx), org)
 		if err != nil {
 			return nil, fmt.Errorf("find organisation: %w", err)
@@ -69,7 +69,7 @@ func (s *Service) ofOrg(ctx context.Context, org string) ([]Trunk, error) {
 		if o.Sandbox() {
 			return nil, nil
 		}
-		all, err := enabledOf(ctx, s.db.Read(db.Detached(ctx)), org)
+		all, err := enabledByPriority(ctx, s.db.Read(db.Detached(ctx)), org)
 		if err != nil {
 			return nil, fmt.Errorf("find trunks: %w", err)
 		}

@@ -74,17 +74,17 @@ func enabled(ctx context.Context, q db.Querier) ([]Trunk, error) {
 }
 
 // enabledByPriority returns an organisation's enabled trunks in the order in which they are tried.
-func enabledOf(ctx context.Context, q db.Querier, org string) ([]Trunk, error) {
+func enabledByPriority(ctx context.Context, q db.Querier, org string) ([]Trunk, error) {
 	return read(ctx, q, `SELECT `+columns+` FROM trunks WHERE org_id = $1 AND enabled ORDER BY priority, id`, org)
 }
 
 // listFilter returns the statement of a list, without its page.
-func ofOrg(org string) *db.Filter {
+func listFilter(org string) *db.Filter {
 	return db.Where(`SELECT `+columns+` FROM trunks WHERE org_id = $1`, org)
 }
 
 func list(ctx context.Context, q db.Querier, org, after string, limit int) ([]Trunk, error) {
-	text, args := ofOrg(org).Page("id", false, after, after, limit).SQL()
+	text, args := listFilter(org).Page("id", false, after, after, limit).SQL()
 	return read(ctx, q, text, args...)
 }
 

@@ -48,7 +48,7 @@ func (t *Telnyx) Search(ctx context.Context, w number.SearchCriteria) ([]number.
 	found, errs := make([][]number.Available, len(kinds)), make([]error, len(kinds))
 	var all sync.WaitGroup
 	for i, kind := range kinds {
-		all.Go(func() { found[i], errs[i] = t.offers(ctx, w, kind) })
+		all.Go(func() { found[i], errs[i] = t.searchOffers(ctx, w, kind) })
 	}
 	all.Wait()
 	fit := slices.DeleteFunc(slices.Concat(found...), func(a number.Available) bool { return !w.Matches(a.Number) })
@@ -56,14 +56,14 @@ func (t *Telnyx) Search(ctx context.Context, w number.SearchCriteria) ([]number.
 }
 
 // searchOffers searches one type of number; "" is any.
-func (t *Telnyx) offers(ctx context.Context, w number.SearchCriteria, kind string) ([]number.Available, error) {
+func (t *Telnyx) searchOffers(ctx context.Context, w number.SearchCriteria, kind string) ([]number.Available, error) {
 	q := telnyxQuery(w)
 	if kind != "" {
 		q.Set("filter[phone_number_type]", kind)
 	}
 	var page struct{ Data []telnyxNumber }
-	err := t.ask(ctx, http.MethodGet, "/available_phone_numbers", q, nil, &page)
-	var no *refused
+	err := t.request(ctx, http.MethodGet, "/available_phone_numbers", q, nil, &page)
+	var no *telnyxRefusal
 	if errors.As(err, &no) {
 		return nil, nil // Telnyx refuses a search in a country without coverage
 	}
@@ -101,8 +101,8 @@ func telnyxQuery(w number.SearchCriteria) url.Values {
 }
 
 func (n telnyxNumber) available(kind string) number.Available {
-	a := number.Available{Number: n.Number, Type: kind, Capabilities: []string{}, MonthlyCost: minor(n.Cost.Monthly, n.Cost.Currency),
-		SetupCost: minor(n.Cost.Upfront, n.Cost.Currency)}
+	a := number.Available{Number: n.Number, Type: kind, Capabilities: []string{}, MonthlyCost: minorUnits(n.Cost.Monthly, n.Cost.Currency),
+		SetupCost: minorUnits(n.Cost.Upfront, n.Cost.Currency)}
 	for _, r := range n.Regions {
 		switch name := r.Name; {
 		case r.Type == "country_code":
@@ -123,7 +123,7 @@ func (n telnyxNumber) available(kind string) number.Available {
 
 // lookupOffer searches a number before it is ordered, because Telnyx accepts orders only for numbers that a search
 // has returned. If it is not found, the order fails with the reason.
-func (t *Telnyx) offer(ctx context.Context, d number.OrderRequest) (a number.Available) {
+func (t *Telnyx) lookupOffer(ctx context.Context, d number.OrderRequest) (a number.Available) {
 	n, err := phonenumbers.Parse(d.Number, "")
 	if err != nil {
 		return a
@@ -133,7 +133,7 @@ func (t *Telnyx) offer(ctx context.Context, d number.OrderRequest) (a number.Ava
 		w.Country = phonenumbers.GetRegionCodeForCountryCode(int(n.GetCountryCode()))
 	}
 	w.Prefix = phonenumbers.GetNationalSignificantNumber(n)
-	found, err := t.offers(ctx, w, "")
+	found, err := t.searchOffers(ctx, w, "")
 	if i := slices.IndexFunc(found, func(a number.Available) bool { return a.Number == d.Number }); err == nil && i >= 0 {
 		return found[i]
 	}
@@ -141,7 +141,7 @@ func (t *Telnyx) offer(ctx context.Context, d number.OrderRequest) (a number.Ava
 }
 
 // minorUnits converts an amount such as "1.00000" to the smallest unit of its currency; nil if it is not an amount.
-func minor(amount, code string) *number.Cost {
+func minorUnits(amount, code string) *number.Cost {
 	unit, err := currency.ParseISO(code)
 	r, ok := new(big.Rat).SetString(amount)
 	if err != nil || !ok || r.Sign() < 0 || len(amount) > 20 {

@@ -16,15 +16,15 @@ import (
 )
 
 // newTelnyx returns a market that uses the fake server.
-func telnyx(s *telnyxtest.Server, key string) *trunk.Telnyx {
+func newTelnyx(s *telnyxtest.Server, key string) *trunk.Telnyx {
 	guard := egress.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})
 	return trunk.NewTelnyx(guard.Client(trunk.TelnyxLimits), number.Credentials{URL: s.API() + "/", Key: key, Connection: "1293384261075731499"})
 }
 
-func TestTelnyxIsSearched(t *testing.T) {
+func TestTelnyxSearch_Filters(t *testing.T) {
 	t.Parallel()
 	s := telnyxtest.New(t)
-	m, ctx := telnyx(s, telnyxtest.Key), context.Background()
+	m, ctx := newTelnyx(s, telnyxtest.Key), context.Background()
 	for _, c := range []struct {
 		wish number.SearchCriteria
 		want string
@@ -66,11 +66,11 @@ func TestTelnyxIsSearched(t *testing.T) {
 	}
 }
 
-func TestTelnyxSaysWhatIsWrong(t *testing.T) {
+func TestTelnyxSearch_Errors(t *testing.T) {
 	t.Parallel()
 	s := telnyxtest.New(t)
 	ctx, wish := context.Background(), number.SearchCriteria{Country: "US", Limit: 1}
-	if _, err := telnyx(s, "wrong").Search(ctx, wish); !errors.Is(err, number.ErrAuth) || strings.Contains(err.Error(), "wrong") {
+	if _, err := newTelnyx(s, "wrong").Search(ctx, wish); !errors.Is(err, number.ErrAuth) || strings.Contains(err.Error(), "wrong") {
 		t.Errorf("a wrong key: %v", err)
 	}
 	for _, c := range []struct {
@@ -86,22 +86,22 @@ func TestTelnyxSaysWhatIsWrong(t *testing.T) {
 			return true
 		}
 		s.Unlock()
-		if _, err := telnyx(s, telnyxtest.Key).Search(ctx, wish); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := newTelnyx(s, telnyxtest.Key).Search(ctx, wish); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%d: %v", c.status, err)
 		}
 	}
 }
 
-func TestTelnyxIsOrderedFromOnce(t *testing.T) {
+func TestTelnyxOrder_Idempotent(t *testing.T) {
 	t.Parallel()
 	s := telnyxtest.New(t)
-	m, ctx := telnyx(s, telnyxtest.Key), context.Background()
+	m, ctx := newTelnyx(s, telnyxtest.Key), context.Background()
 	d := number.OrderRequest{Org: "org_1", Number: "+12025550140", Ref: "num_1"}
 	// The response to the order is lost, as in a crash: the number is ours, but we do not know it.
 	s.Lock()
 	s.Fail = func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == "POST" {
-			s.Orders = append(s.Orders, &telnyxtest.Order{ID: "lost", Number: d.Number, Status: "pending", Reference: d.Ref, Met: true})
+			s.Orders = append(s.Orders, &telnyxtest.Order{ID: "lost", Number: d.Number, Status: "pending", Reference: d.Ref, RequirementsMet: true})
 			panic(http.ErrAbortHandler)
 		}
 		return false
@@ -131,16 +131,16 @@ func TestTelnyxIsOrderedFromOnce(t *testing.T) {
 	if _, err := m.Order(ctx, number.OrderRequest{Number: "+12025550141", Ref: "num_3"}); !errors.Is(err, number.ErrUnavailable) || !strings.Contains(err.Error(), "85001") {
 		t.Errorf("sold already: %v", err)
 	}
-	s.Status, s.Unmet = "pending", true
+	s.Status, s.RequireDocuments = "pending", true
 	if o, err := m.Order(ctx, number.OrderRequest{Number: "+442079460150", Ref: "num_4"}); err != nil || o.Active || !strings.Contains(o.Detail, "documents") {
 		t.Errorf("with documents: %+v, %v", o, err)
 	}
 }
 
-func TestTelnyxGetsNumbersBack(t *testing.T) {
+func TestTelnyxRelease(t *testing.T) {
 	t.Parallel()
 	s := telnyxtest.New(t)
-	m, ctx := telnyx(s, telnyxtest.Key), context.Background()
+	m, ctx := newTelnyx(s, telnyxtest.Key), context.Background()
 	d := number.OrderRequest{Number: "+12025550140", Ref: "num_1"}
 	if _, err := m.Order(ctx, d); err != nil || len(s.Owned) != 1 {
 		t.Fatal(err, s.Owned)

@@ -80,48 +80,48 @@ type Sealer interface {
 const Changed = "changed.trunks"
 
 const (
-	cacheLife   = 3 * time.Second
-	rateLife    = time.Minute
-	rateSubject = "changed.rates" // never published: the ratios expire by time only
+	cacheTTL             = 3 * time.Second
+	answerSeizureTTL     = time.Minute
+	answerSeizureSubject = "changed.rates" // never published: the ratios expire by time only
 )
 
 // Service manages trunks. It is safe for concurrent use.
 type Service struct {
 	// ActiveCalls returns the number of calls on a trunk; nil: unknown.
-	Active func(trunkID string) int
+	ActiveCalls func(trunkID string) int
 	// Probe sends OPTIONS to a trunk and returns the round-trip time; nil: not available.
-	Ask func(ctx context.Context, t Trunk) (time.Duration, error)
+	Probe func(ctx context.Context, t Trunk) (time.Duration, error)
 
-	db       *db.DB
-	orgs     *org.Service
-	sealer   Sealer
-	bus      *bus.Bus
-	now      func() time.Time
-	realm    string
-	health   health
-	sources  *bus.Cache[*sources]
-	byOrg    *bus.Cache[[]Trunk]
-	accounts *bus.Cache[Account]
-	halts    *bus.Cache[bool]
-	rates    *bus.Cache[map[string]int] // answer-seizure ratios by organisation
-	names    resolved
-	zones    sync.Map // *time.Location by name
+	db                 *db.DB
+	orgs               *org.Service
+	sealer             Sealer
+	bus                *bus.Bus
+	now                func() time.Time
+	realm              string
+	health             health
+	sources            *bus.Cache[*sourceIndex]
+	trunksByOrg        *bus.Cache[[]Trunk]
+	accounts           *bus.Cache[InboundAccount]
+	killSwitch         *bus.Cache[bool]
+	answerSeizureCache *bus.Cache[map[string]int] // answer-seizure ratios by organisation
+	hostAddresses      hostAddresses
+	timezones          sync.Map // *time.Location by name
 }
 
 // New returns the service. realm is the digest realm in challenges to carriers that authenticate with us.
 func New(d *db.DB, orgs *org.Service, s Sealer, b *bus.Bus, now func() time.Time, realm string) *Service {
 	return &Service{db: d, orgs: orgs, sealer: s, bus: b, now: now, realm: realm, health: newHealth(),
-		sources:  bus.NewCache[*sources](b, Changed, cacheLife, now),
-		byOrg:    bus.NewCache[[]Trunk](b, Changed, cacheLife, now),
-		accounts: bus.NewCache[Account](b, Changed, cacheLife, now),
-		halts:    bus.NewCache[bool](b, haltSubject, cacheLife, now),
-		rates:    bus.NewCache[map[string]int](b, rateSubject, rateLife, now),
-		names:    resolved{of: map[string]map[netip.Addr]time.Time{}}}
+		sources:            bus.NewCache[*sourceIndex](b, Changed, cacheTTL, now),
+		trunksByOrg:        bus.NewCache[[]Trunk](b, Changed, cacheTTL, now),
+		accounts:           bus.NewCache[InboundAccount](b, Changed, cacheTTL, now),
+		killSwitch:         bus.NewCache[bool](b, killSwitchSubject, cacheTTL, now),
+		answerSeizureCache: bus.NewCache[map[string]int](b, answerSeizureSubject, answerSeizureTTL, now),
+		hostAddresses:      hostAddresses{byHost: map[string]map[netip.Addr]time.Time{}}}
 }
 
 // publishChange publishes, at commit, that a trunk has changed: to caches, to signalling and for the organisation's
 // record.
-func (s *Service) changed(tx db.Querier, t Trunk) {
+func (s *Service) publishChange(tx db.Querier, t Trunk) {
 	db.OnCommit(tx, func() {
 		s.bus.Publish(Changed, nil) // for cached values of all keys
 		s.bus.Publish(org.Changed, t.OrgID)
@@ -144,11 +144,11 @@ func (s *Service) Enabled(ctx context.Context) ([]Trunk, error) {
 
 // OutboundCredentials returns the user name and password with which we authenticate to the carrier. Both are "" if
 // none are configured.
-func (s *Service) Login(t Trunk) (username, password string, err error) {
+func (s *Service) OutboundCredentials(t Trunk) (username, password string, err error) {
 	if t.Username == nil || len(t.password) == 0 {
 		return "", "", nil
 	}
-	plain, err := s.sealer.Unseal(t.password, place(t, "password"))
+	plain, err := s.sealer.Unseal(t.password, associatedData(t, "password"))
 	if err != nil {
 		return "", "", fmt.Errorf("unseal password of trunk %s: %w", t.ID, err)
 	}
@@ -162,16 +162,18 @@ func (s *Service) SoleNumber(ctx context.Context, t Trunk) (string, error) {
 }
 
 // associatedData binds a sealed value to its row and column.
-func place(t Trunk, column string) []byte { return []byte(t.OrgID + "|trunks|" + t.ID + "|" + column) }
+func associatedData(t Trunk, column string) []byte {
+	return []byte(t.OrgID + "|trunks|" + t.ID + "|" + column)
+}
 
 // addStatus sets the fields of a trunk that are not stored: health, active calls and answer-seizure ratio.
-func (s *Service) dress(ctx context.Context, t *Trunk) {
-	s.health.read(t)
-	if s.Active != nil {
-		t.ActiveCalls = s.Active(t.ID)
+func (s *Service) addStatus(ctx context.Context, t *Trunk) {
+	s.health.fillStatus(t)
+	if s.ActiveCalls != nil {
+		t.ActiveCalls = s.ActiveCalls(t.ID)
 	}
 	t.ASR = nil
-	if rates, err := s.seizures(ctx, t.OrgID); err == nil {
+	if rates, err := s.answerSeizureRatios(ctx, t.OrgID); err == nil {
 		if rate, known := rates[t.ID]; known {
 			t.ASR = &rate
 		}

@@ -50,29 +50,29 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Trunk], err
 	var t Trunk
 	err := s.db.Tx(ctx, func(tx db.Querier) (err error) {
 		if t, err = get(ctx, tx, access.Org(ctx), in.ID); err != nil {
-			return missing(err)
+			return getError(err)
 		}
 		if err := in.Check(t.UpdatedAt); err != nil {
 			return err
 		}
 		in.Body.apply(&t)
-		if err := s.seals(&t, in.Body.Password.V, in.Body.Inbound.V.Password.V); err != nil {
+		if err := s.sealPasswords(&t, in.Body.Password.V, in.Body.Inbound.V.Password.V); err != nil {
 			return err
 		}
-		if wrong := t.check(); len(wrong) > 0 {
+		if wrong := t.validate(); len(wrong) > 0 {
 			return op.Invalid(wrong...)
 		}
 		t.UpdatedAt = db.At(s.now())
 		if err := update(ctx, tx, t); err != nil {
-			return stored(err, "change trunk")
+			return storeError(err, "change trunk")
 		}
-		s.changed(tx, t)
+		s.publishChange(tx, t)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.dress(ctx, &t)
+	s.addStatus(ctx, &t)
 	return op.Versioned(t, t.UpdatedAt)
 }
 
@@ -82,10 +82,10 @@ func (p Patch) apply(t *Trunk) {
 	p.Host.Apply(&t.Host)
 	p.Port.Apply(&t.Port)
 	p.Transport.Apply(&t.Transport)
-	text(p.Username, &t.Username)
-	text(p.FromDomain, &t.FromDomain)
-	texts(p.AllowedIPs, &t.AllowedIPs)
-	texts(p.Codecs, &t.Codecs)
+	applyNullable(p.Username, &t.Username)
+	applyNullable(p.FromDomain, &t.FromDomain)
+	applyList(p.AllowedIPs, &t.AllowedIPs)
+	applyList(p.Codecs, &t.Codecs)
 	p.SRTP.Apply(&t.SRTP)
 	p.MaxChannels.Apply(&t.MaxChannels)
 	p.CallsPerSecond.Apply(&t.CallsPerSecond)
@@ -96,12 +96,12 @@ func (p Patch) apply(t *Trunk) {
 	p.CallerIDMode.Apply(&t.CallerIDMode)
 	p.Enabled.Apply(&t.Enabled)
 	p.EmergencyCapable.Apply(&t.EmergencyCapable)
-	p.secrets(t)
+	p.clearSecrets(t)
 	p.inbound(t)
 }
 
 // clearSecrets removes passwords that are set to null.
-func (p Patch) secrets(t *Trunk) {
+func (p Patch) clearSecrets(t *Trunk) {
 	if p.Password.Null {
 		t.password = nil
 	}
@@ -114,19 +114,19 @@ func (p Patch) inbound(t *Trunk) {
 	if p.Inbound.Null {
 		t.Inbound = Inbound{AllowedIPs: []string{}}
 	}
-	texts(p.Inbound.V.AllowedIPs, &t.Inbound.AllowedIPs)
-	text(p.Inbound.V.Username, &t.Inbound.Username)
+	applyList(p.Inbound.V.AllowedIPs, &t.Inbound.AllowedIPs)
+	applyNullable(p.Inbound.V.Username, &t.Inbound.Username)
 }
 
 // applyNullable applies a change to a nullable field.
-func text(c op.Change[string], to **string) {
+func applyNullable(c op.Change[string], to **string) {
 	if c.Set {
 		*to = db.Null(c.V).Ptr()
 	}
 }
 
 // applyList applies a change to a list; null empties it.
-func texts(c op.Change[[]string], to *[]string) {
+func applyList(c op.Change[[]string], to *[]string) {
 	if c.Set {
 		*to = append([]string{}, c.V...)
 	}

@@ -142,7 +142,7 @@ func (l *Registrations) probeAlways(ctx context.Context, t trunk.Trunk) {
 		if ctx.Err() != nil {
 			return
 		}
-		l.trunks.Probed(t.ID, rtt, err)
+		l.trunks.RecordProbe(t.ID, rtt, err)
 		wait = l.every
 		if now := err != nil; now || now != bad {
 			wait, bad = l.every/6, now
@@ -183,7 +183,7 @@ func (l *Registrations) keepRegistered(ctx context.Context, t trunk.Trunk, numbe
 }
 
 func (l *Registrations) register(ctx context.Context, t trunk.Trunk, number string) (*sip.ClientRegistration, error) {
-	username, password, err := l.trunks.Login(t)
+	username, password, err := l.trunks.OutboundCredentials(t)
 	if err != nil {
 		return nil, err
 	}
@@ -204,11 +204,11 @@ func (l *Registrations) statusChanged(t trunk.Trunk, s sip.RegistrationStatus) {
 		return
 	}
 	if s.Registered {
-		l.trunks.Registered(t.ID, trunk.Registration{Status: "registered", ExpiresAt: db.At(time.Now().Add(s.Expires))})
+		l.trunks.SetRegistration(t.ID, trunk.Registration{Status: "registered", ExpiresAt: db.At(time.Now().Add(s.Expires))})
 		return
 	}
 	why := strings.TrimSpace(fmt.Sprintf("REGISTER: %d %s", s.Status, s.Reason))
-	l.trunks.Registered(t.ID, trunk.Registration{Status: "failed", LastError: &why})
+	l.trunks.SetRegistration(t.ID, trunk.Registration{Status: "failed", LastError: &why})
 	l.log.Warn("trunk not registered", "org", t.OrgID, "trunk", t.ID, "why", why)
 }
 

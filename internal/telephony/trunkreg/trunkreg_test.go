@@ -88,7 +88,7 @@ func newFixture(t *testing.T) *fixture {
 	h.port, h.carrierServer = int(there.Addr().Port()), there
 	here := listenSIP(t, sip.Config{Addr: "127.0.0.1:0", Accounts: sip.AnySource{}}, h.carrier)
 	h.registrations = New(Config{Trunks: h.trunks, SIP: here, Bus: b, Log: slog.New(slog.DiscardHandler), ProbeInterval: 100 * time.Millisecond})
-	h.trunks.Ask = h.registrations.Probe
+	h.trunks.Probe = h.registrations.Probe
 	return h
 }
 
