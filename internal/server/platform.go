@@ -202,8 +202,11 @@ func (p *Platform) build() error {
 		Node: p.node})
 	p.limits = trunk.NewLimiter(now)
 	p.gate = trunk.NewOutboundGate(p.trunks, p.limits, p.log)
-	p.calls = &call.Service{DB: p.db, Outbox: p.outbox, Jobs: p.jobs, Files: p.files, Node: p.node, BaseURL: p.config.BaseURL,
-		URLKey: p.seal.Key("addresses of audio"), Now: now, Journal: p.journal}
+	p.calls = call.NewService(call.Config{DB: p.db, Outbox: p.outbox, Jobs: p.jobs, Files: p.files, Node: p.node, BaseURL: p.config.BaseURL,
+		URLKey: p.seal.Key("addresses of audio"), Now: now, Journal: p.journal, Log: p.log,
+		Destinations: callDependencies{p}, Prompts: callDependencies{p}, StorageQuota: p.orgs, Deliveries: callDependencies{p},
+		Transcripts: callDependencies{p}, Contacts: callDependencies{p}, Queues: callDependencies{p}})
+	p.calls.Observe(callObserver{p})
 	p.hooks = webhook.New(webhook.Config{DB: p.db, Bus: p.bus, Queue: p.jobs, Seal: p.seal, Guard: p.guard, Log: p.log, Now: now,
 		Node: p.node, Prefix: p.config.HookPrefix, Outbox: p.outbox, SignRecording: p.calls.SignedURL, NumberID: p.numberID})
 	p.audit = &audit.Service{DB: p.db}
@@ -268,28 +271,9 @@ func (p *Platform) join() {
 	}
 	p.trunks.ActiveCalls = p.limits.Running
 	p.owns = func(sip.URI) bool { return false } // until signalling listens
-	p.calls.ParseDestination, p.calls.ParseNumber, p.calls.CheckTarget, p.calls.Log = p.destination, p.e164, p.reach, p.log
-	p.calls.HasAudio, p.calls.CheckStorage = p.hasAudio, p.orgs.CheckStorage
 	p.joinRouting()
-	p.calls.OnRecorded = p.transcripts.OnRecordingsReady
-	p.calls.OnRecordingDeleted = p.memory.UnlinkRecording
-	p.calls.IndexNote, p.calls.UnindexNote, p.messages.Remember = p.rememberNote, p.memory.DeleteText, p.rememberMessage
-	p.calls.OnEnd = func(ctx context.Context, tx db.Querier, e call.Ended, r call.CDR) error {
-		db.OnCommit(tx, func() { p.counts.CallEnded(e.Org, e.StartedAt) })
-		if err := p.leftQueues(ctx, tx, e, r); err != nil {
-			return err
-		}
-		if e.Recording != "" {
-			return nil
-		}
-		return p.transcripts.OnUnrecordedCall(ctx, tx, e.Org, r)
-	}
-	p.calls.Summary = func(ctx context.Context, org, id string) (any, error) {
-		return found(p.transcripts.SummaryOf(ctx, org, id))
-	}
+	p.messages.Remember = p.rememberMessage
 	p.joinContacts()
-	p.calls.WebhookDeliveries = p.hookSteps
-	p.calls.Transcript = func(ctx context.Context, org, id string) (any, error) { return found(p.transcripts.Of(ctx, org, id)) }
 }
 
 func (p *Platform) hasAudio(ctx context.Context, org, id string) (bool, error) {

@@ -19,7 +19,6 @@ func (p *Platform) joinAttendant() {
 		p.attendant.RecognizePhrase = ear.Recognize
 	}
 	p.attendant.SetGreeting, p.attendant.MailboxLocked = p.greet, p.mailboxLocked
-	p.calls.OnAnswer = p.attendant.CallbackConnected
 	p.attendant.VoiceAgents = p.assistants
 	p.attendant.Emergency = func(country, dialled string) bool { _, is := trunk.EmergencyNumber(country, dialled); return is }
 	p.attendant.CallerMemory, p.attendant.SignRequest = p.remembered, p.hooks.Sign

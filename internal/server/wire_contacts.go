@@ -42,16 +42,6 @@ func (p *Platform) joinContacts() {
 	})
 	c.OnErase = append(c.OnErase, x.EraseContact)
 	c.OnDelete = append(c.OnDelete, p.calls.ForgetContact, p.memory.DeleteContact)
-	p.calls.LookupContact = c.Known
-	p.calls.OnEnriched = x.CallGrew
-	p.calls.SyncNote, p.calls.NoteSyncs = x.SaveNote, x.NoteSyncs
-	before := p.calls.OnEnd
-	p.calls.OnEnd = func(ctx context.Context, tx db.Querier, e call.Ended, r call.CDR) error {
-		if err := p.spoken(ctx, tx, e, r); err != nil {
-			return err
-		}
-		return before(ctx, tx, e, r)
-	}
 }
 
 // spoken follows from the end of a call: when somebody was last spoken with, and what connected systems are told.

@@ -20,10 +20,6 @@ import (
 // joinRouting hands over what they need from others.
 func (p *Platform) joinRouting() {
 	p.devices.OnRegistrationChange = p.agents.UserChanged
-	p.calls.OnLegs = func(org, callID string) {
-		p.agents.CallChanged(org, callID)
-		p.attendant.WakeDispatcher(org)
-	}
 	p.agents.OnPresence = func(ctx context.Context, tx db.Querier, org string, users []string) error {
 		db.OnCommit(tx, func() { p.bus.Publish(phonestate.PresenceChanged, phonestate.Users{Org: org, IDs: users}) })
 		return p.queues.PresenceChanged(ctx, tx, org, users)
@@ -46,27 +42,7 @@ func (p *Platform) joinRouting() {
 	p.queues.OnCallback = func(ctx context.Context, tx db.Querier, c queue.CallbackChange) error {
 		return p.calls.WriteQueueCallback(ctx, tx, call.QueueCallback(c))
 	}
-	p.calls.OnCallbackCanceled = p.queues.CancelCallback
 	p.agents.OnReady = p.queues.EndWrapUp
-	p.calls.QueueNames = p.queues.Names
-	p.calls.QueueWaits = func(ctx context.Context, q db.Querier, org string, calls []string) (map[string]call.QueueWait, error) {
-		found, err := p.queues.CallWaits(ctx, q, org, calls)
-		all := make(map[string]call.QueueWait, len(found))
-		for id, w := range found {
-			all[id] = call.QueueWait(w)
-		}
-		return all, err
-	}
-	p.calls.OfferedAgents = func(ctx context.Context, q db.Querier, org string, calls []string) (map[string][]call.OfferedAgent, error) {
-		found, err := p.queues.OffersOfCalls(ctx, q, org, calls)
-		all := make(map[string][]call.OfferedAgent, len(found))
-		for id, offers := range found {
-			for _, o := range offers {
-				all[id] = append(all[id], call.OfferedAgent(o))
-			}
-		}
-		return all, err
-	}
 	p.audio.Uses = append(p.audio.Uses, played("queue", p.queues.PlayedBy), played("flow", p.flows.UsedBy))
 	p.flows.CheckDestination, p.flows.HasAudio, p.flows.OwnsNumber = p.reach, p.hasAudio, p.ownsNumber
 	p.flows.Numbers, p.flows.AssignNumbers = p.numbers.IDsOfFlows, p.numbers.AssignToFlow

@@ -37,10 +37,20 @@ type fixture struct {
 	ada     string // a user with a phone
 	phone   string
 	server  *optest.Server
+	crashed bool // changes of calls are not observed
 
 	mu  sync.Mutex // guards at
 	at  time.Time
 	ctx context.Context
+}
+
+// legObserver publishes presence when a leg changes, as the server does.
+type legObserver struct{ *fixture }
+
+func (o legObserver) LegsChanged(org, callID string) {
+	if !o.crashed {
+		o.CallChanged(org, callID)
+	}
 }
 
 func (h *fixture) now() time.Time {
@@ -77,13 +87,14 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 	outbox := &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(h.now()) }}
 	h.users = user.New(d, orgs, outbox, b, h.now)
 	h.devices = device.New(d, h.users, s, b, h.now, "sip.example.com")
-	h.calls = &call.Service{DB: d, Outbox: outbox, Jobs: &job.Queue{Bus: b, Now: h.now}, Files: files, Node: "n1", Now: h.now}
+	h.calls = call.NewService(call.Config{DB: d, Outbox: outbox, Jobs: &job.Queue{Bus: b, Now: h.now}, Files: files, Node: "n1", Now: h.now})
 	h.Service = agent.New(agent.Config{DB: d, Users: h.users, Outbox: outbox, Now: h.now, Zone: orgs.Zone})
 	h.users.Provision, h.users.Phones, h.users.Presences = h.devices.AddFirstDevice, h.devices.PhonesOfUsers, h.Presences
 	h.users.OnChange = append(h.users.OnChange, func(ctx context.Context, tx db.Querier, u user.User) error {
 		return h.PublishPresence(ctx, tx, u.OrgID, []string{u.ID})
 	})
-	h.devices.Outbox, h.devices.OnRegistrationChange, h.calls.OnLegs = outbox, h.UserChanged, h.CallChanged
+	h.devices.Outbox, h.devices.OnRegistrationChange = outbox, h.UserChanged
+	h.calls.Observe(legObserver{h})
 	h.server = optest.New(t, d, append(append(h.Operations(), h.users.Operations()...), h.devices.Operations()...)...)
 	h.ada = h.do("POST", "/users", `{"email":"ada@example.com","first_name":"Ada","last_name":"L","skills":{"french":7}}`).Want(201).Text("id")
 	h.phone = h.do("GET", "/devices?user_id="+h.ada, nil).Want(200).Text("data.0.id")
@@ -345,7 +356,7 @@ func TestRun_PublishesPresenceAfterRestart(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
-		h.devices.OnRegistrationChange, h.calls.OnLegs = nil, nil // as if the process had crashed before publishing
+		h.devices.OnRegistrationChange, h.crashed = nil, true // as if the process had crashed before publishing
 		h.register(t)
 		n := h.ring(t)
 		h.answer(t, n)

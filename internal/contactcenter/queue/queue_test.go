@@ -75,7 +75,7 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 	outbox := &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(h.now()) }}
 	h.users = user.New(d, orgs, outbox, b, h.now)
 	h.devices = device.New(d, h.users, s, b, h.now, "sip.example.com")
-	h.calls = &call.Service{DB: d, Outbox: outbox, Jobs: &job.Queue{Bus: b, Now: h.now}, Files: files, Node: "n1", Now: h.now}
+	h.calls = call.NewService(call.Config{DB: d, Outbox: outbox, Jobs: &job.Queue{Bus: b, Now: h.now}, Files: files, Node: "n1", Now: h.now})
 	h.agents = agent.New(agent.Config{DB: d, Users: h.users, Outbox: outbox, Now: h.now, Zone: orgs.Zone})
 	h.Service = queue.New(queue.Config{DB: d, Orgs: orgs, Agents: h.agents, Outbox: outbox, Bus: b, Now: h.now, Node: "n1"})
 	h.agents.OnPresence = h.PresenceChanged

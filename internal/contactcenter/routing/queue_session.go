@@ -75,8 +75,8 @@ func ignoreNotFound(err error) error {
 // that entry ends first.
 func (t *queueSession) enter(ctx context.Context) (err error) {
 	c := queue.Caller{Org: t.info.Org, QueueID: t.queue.ID, CallID: t.info.CallID, From: t.info.From, Priority: t.options.Priority}
-	if t.s.Calls.LookupContact != nil {
-		c.Contact = t.s.Calls.LookupContact(ctx, t.info.Org, t.info.From)
+	if t.s.Contacts != nil {
+		c.Contact = t.s.Contacts.Known(ctx, t.info.Org, t.info.From)
 	}
 	enter := func(ctx context.Context, tx db.Querier) error {
 		t.entry, err = t.s.Queues.Enter(ctx, tx, c)

@@ -70,6 +70,17 @@ func (h *fixture) beginCall(t *testing.T, id string) call.New {
 	return n
 }
 
+// recordingObserver passes finished recordings to the service, as the server does.
+type recordingObserver struct{ *transcript.Service }
+
+func (o recordingObserver) RecordingsReady(ctx context.Context, tx db.Querier, org, callID string, ok bool) error {
+	return o.OnRecordingsReady(ctx, tx, org, callID, ok)
+}
+
+func (recordingObserver) RecordingDeleted(context.Context, db.Querier, string, string, string) error {
+	return nil
+}
+
 // The recording is stopped and started again, and stopped before the end of the call. One part is transcribed live;
 // of the other only the file exists.
 func TestProcess_SeveralRecordingsInOrder(t *testing.T) {
@@ -78,7 +89,7 @@ func TestProcess_SeveralRecordingsInOrder(t *testing.T) {
 			dbtest.Each(t, func(t *testing.T, d *db.DB) {
 				more := []string{"One more thing.", "Yes?", "Goodbye."}
 				h := newFixture(t, d, &scriptedRecognizer{lines: append(append([]string{}, scriptLines...), more...)})
-				h.calls.OnRecorded = h.service.OnRecordingsReady
+				h.calls.Observe(recordingObserver{h.service})
 				n := h.beginCall(t, "call_1")
 				for i, live := range order {
 					p := h.record(t, n, 2*i+1, []string{"rec_1", "rec_2"}[i], h.started.Add(time.Duration(i)*20*time.Second), threeUtterances())

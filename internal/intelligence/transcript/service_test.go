@@ -71,7 +71,7 @@ func newFixture(t *testing.T, d *db.DB, listener transcript.Recognizer) *fixture
 	}
 	outbox := &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(time.Now()) }}
 	jobs := &job.Queue{Bus: b, Now: time.Now}
-	h.calls = &call.Service{DB: d, Outbox: outbox, Jobs: jobs, Files: files, Node: "n1", BaseURL: "http://x", URLKey: make([]byte, 32), Now: time.Now}
+	h.calls = call.NewService(call.Config{DB: d, Outbox: outbox, Jobs: jobs, Files: files, Node: "n1", BaseURL: "http://x", URLKey: make([]byte, 32), Now: time.Now})
 	lexicon := engine.NewWordEmbedding()
 	h.memory = memory.New(memory.Config{DB: d, Lexicon: lexicon, Embedder: lexicon, Now: time.Now})
 	h.service = &transcript.Service{DB: d, Outbox: outbox, Jobs: jobs, Calls: h.calls, Memory: h.memory, Recognizer: listener,

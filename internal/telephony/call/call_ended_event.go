@@ -69,12 +69,9 @@ func (s *Service) publishEndedOnce(ctx context.Context, tx db.Querier, org strin
 	return s.publishEnded(ctx, tx, org, row, a, complete)
 }
 
-// notifyEnriched calls OnEnriched in the transaction.
+// notifyEnriched calls the enrichment observers in the transaction.
 func (s *Service) notifyEnriched(ctx context.Context, tx db.Querier, org, id string) error {
-	if s.OnEnriched == nil {
-		return nil
-	}
-	return s.OnEnriched(ctx, tx, org, id)
+	return each(s.observers.enrichments, func(o EnrichmentObserver) error { return o.CallEnriched(ctx, tx, org, id) })
 }
 
 func (s *Service) publishEnded(ctx context.Context, tx db.Querier, org string, c Call, a event.Audience, complete bool) error {

@@ -43,8 +43,8 @@ func newTestOrg(t *testing.T, d *db.DB) *testOrg {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &call.Service{DB: d, Outbox: &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(time.Now()) }},
-		Jobs: &job.Queue{Bus: b, Now: time.Now}, Files: files, Node: "node_a", BaseURL: "https://soniq.example", URLKey: []byte("key"), Now: time.Now}
+	s := call.NewService(call.Config{DB: d, Outbox: &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(time.Now()) }},
+		Jobs: &job.Queue{Bus: b, Now: time.Now}, Files: files, Node: "node_a", BaseURL: "https://soniq.example", URLKey: []byte("key"), Now: time.Now})
 	return &testOrg{t, d, s, optest.New(t, d, s.Operations()...), o.ID, files, time.Now().Add(-time.Hour).Truncate(time.Second)}
 }
 

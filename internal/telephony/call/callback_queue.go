@@ -105,8 +105,8 @@ func (s *Service) QueueCallbackPlacement(ctx context.Context, org, origin, callI
 
 // cancelQueueEntry removes the queue entry of a canceled callback.
 func (s *Service) cancelQueueEntry(ctx context.Context, tx db.Querier, org string, c Callback) error {
-	if c.QueueID == nil || c.OriginCallID == nil || s.OnCallbackCanceled == nil {
+	if c.QueueID == nil || c.OriginCallID == nil {
 		return nil
 	}
-	return s.OnCallbackCanceled(ctx, tx, org, *c.OriginCallID)
+	return each(s.observers.callbacks, func(o CallbackObserver) error { return o.CallbackCanceled(ctx, tx, org, *c.OriginCallID) })
 }

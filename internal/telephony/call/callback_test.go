@@ -164,8 +164,6 @@ func TestCallback_AllViolationsReported(t *testing.T) {
 		"origin_call_id not_found", "user_id required", "window_end out_of_range")
 	o.do("POST", "/callbacks", map[string]any{"to": "+12025550143", "queue_id": "que_1"}).Want(422).Refused("validation_failed", "queue_id not_found")
 	o.do("GET", "/callbacks/cbk_none", nil).Want(404)
-	o.calls.ParseDestination = func(context.Context, string, string) (string, error) {
-		return "", op.Fail("destination_not_allowed", "closed")
-	}
+	o.calls.Destinations = fakeDestinations{parse: func(string) (string, error) { return "", op.Fail("destination_not_allowed", "closed") }}
 	o.do("POST", "/callbacks", map[string]any{"to": "+12025550143", "user_id": "usr_1"}).Want(422).Refused("destination_not_allowed")
 }

@@ -76,10 +76,10 @@ func (s *Service) publishChangeEvent(ctx context.Context, tx db.Querier, c Chang
 			return err
 		}
 	}
-	if err := s.Outbox.Publish(ctx, tx, c.Org, e); err != nil || !answered || s.OnAnswer == nil {
+	if err := s.Outbox.Publish(ctx, tx, c.Org, e); err != nil || !answered {
 		return err
 	}
-	return s.OnAnswer(ctx, tx, c.Org, c.ID)
+	return each(s.observers.answers, func(o AnswerObserver) error { return o.CallAnswered(ctx, tx, c.Org, c.ID) })
 }
 
 // updateState updates the call's row. It reports whether the change was newer than the row, and the queue in the row.

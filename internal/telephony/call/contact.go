@@ -30,10 +30,10 @@ func (r CDR) ExternalNumber() string { return externalNumber(r.Direction, r.From
 // contactFor returns the contact of the call's external number if it is known without waiting; nil otherwise.
 func (s *Service) contactFor(ctx context.Context, n New) *event.Contact {
 	number := externalNumber(n.Direction, n.From, n.To)
-	if s.LookupContact == nil || number == "" {
+	if s.Contacts == nil || number == "" {
 		return nil
 	}
-	return s.LookupContact(ctx, n.Org, number)
+	return s.Contacts.LookupContact(ctx, n.Org, number)
 }
 
 func contactID(c *event.Contact) db.Null {

@@ -62,7 +62,7 @@ func newOrgWithSwitch(t *testing.T, d *db.DB) (*testOrg, *fakeSwitch) {
 	o := newTestOrg(t, d)
 	x := &fakeSwitch{calls: o.calls}
 	o.calls.Switch = x
-	o.calls.ParseDestination = func(_ context.Context, _, to string) (string, error) {
+	o.calls.Destinations = fakeDestinations{parse: func(to string) (string, error) {
 		switch {
 		case to == "911":
 			return "", op.Fail("destination_not_allowed", "a person has to")
@@ -70,7 +70,7 @@ func newOrgWithSwitch(t *testing.T, d *db.DB) (*testOrg, *fakeSwitch) {
 			return to, nil
 		}
 		return "", op.Invalid(op.Field("to", "invalid_e164", "not a valid number"))
-	}
+	}}
 	o.exec(`INSERT INTO users (org_id, id, email, first_name, last_name, role, status, dnd, skills, ring_strategy, forward, voicemail,
 		recording_mode, created_at, updated_at)
 		VALUES ($1, 'usr_1', 'dana@example.com', 'Dana', '', 'agent', 'active', FALSE, '{}', 'all_devices', '{}', '{}', 'inherit', 1, 1)`)

@@ -125,8 +125,8 @@ func (s *Service) StartExport(ctx context.Context, in *ExportIn) (*op.Out[Export
 	if err != nil {
 		return nil, err
 	}
-	if s.CheckStorage != nil {
-		if err := s.CheckStorage(ctx, e.org); err != nil {
+	if s.StorageQuota != nil {
+		if err := s.StorageQuota.CheckStorage(ctx, e.org); err != nil {
 			return nil, err
 		}
 	}

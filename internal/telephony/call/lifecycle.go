@@ -14,9 +14,8 @@ import (
 	"soniq/internal/platform/journal"
 )
 
-// Service stores calls and serves their API. Set the exported fields before the first call of a method; then it is
-// safe for concurrent use.
-type Service struct {
+// Config has the dependencies of a Service.
+type Config struct {
 	DB      *db.DB
 	Outbox  *event.Outbox
 	Jobs    *job.Queue
@@ -27,67 +26,32 @@ type Service struct {
 	Now     func() time.Time
 	// Journal makes beginnings and answers durable before their commit; nil: the caller waits for the commit.
 	Journal *journal.Journal
+	Log     *slog.Logger // nil: no logging
 
-	// Summary and Transcript return the values of expand=summary and expand=transcript; nil: these are not available.
-	Summary, Transcript func(ctx context.Context, org, callID string) (any, error)
+	Destinations Destinations
+	Prompts      Prompts
+	StorageQuota StorageQuota
+	Deliveries   WebhookDeliveries
+	Transcripts  Transcripts
+	Contacts     Contacts
+	Queues       Queues
+}
+
+// Service stores calls and serves their API. Create it with NewService. It is safe for concurrent use.
+type Service struct {
+	Config
 	// Switch carries out commands on calls in progress; nil: this process carries no calls.
 	Switch Switch
-	// ParseDestination reads a destination of a request: an external number, an extension ("ext:100") or a sip:
-	// address. It returns the destination for the switch, or an *op.Error about the member "to". nil: no destination
-	// is allowed.
-	ParseDestination func(ctx context.Context, org, to string) (string, error)
-	// ParseNumber reads a number in the notation of the organisation's country and returns it in E.164.
-	ParseNumber func(ctx context.Context, org, text string) (e164 string, ok bool, err error)
-	// CheckTarget returns the reason why a script target such as queue:que_… cannot be used, or "". nil: there are
-	// no script targets.
-	CheckTarget func(ctx context.Context, org, to string) (wrong string, err error)
-	// HasAudio reports whether the organisation has an audio file; nil: there are no audio files.
-	HasAudio func(ctx context.Context, org, id string) (bool, error)
-	// CheckStorage returns an error if the organisation's storage quota is used up; nil: no quota.
-	CheckStorage func(ctx context.Context, org string) error
-	// WebhookDeliveries returns the webhook deliveries of a call; nil: there are none.
-	WebhookDeliveries func(ctx context.Context, org, callID string) ([]TimelineEntry, error)
-	// OnRecorded is called if the recordings of a call finish before the call ends; may be nil.
-	OnRecorded OnRecorded
-	// IndexNote is called in the transaction that writes a note, with the external number of the call. UnindexNote is
-	// called in the one that deletes a note. Both may be nil.
-	IndexNote   func(ctx context.Context, tx db.Querier, org string, n Note, phone string) error
-	UnindexNote func(ctx context.Context, tx db.Querier, org, noteID string) error
-	// OnRecordingDeleted is called in the transaction in which a recording is deleted; may be nil.
-	OnRecordingDeleted func(ctx context.Context, tx db.Querier, org, callID, recordingID string) error
-	Log                *slog.Logger // nil: no logging
-	// LookupContact returns the contact of an external number if it is known without waiting; nil: no lookup.
-	LookupContact func(ctx context.Context, org, number string) *event.Contact
-	// SyncNote is called in the transaction that writes a note which is to be synchronised with the connected CRM
-	// systems; may be nil.
-	SyncNote func(ctx context.Context, tx db.Querier, org string, n Note) error
-	// NoteSyncs returns the synchronisation state of notes in the connected CRM systems; may be nil.
-	NoteSyncs func(ctx context.Context, q db.Querier, org string, notes []string) (map[string][]NoteSync, error)
 
+	observers      observers
 	pendingInserts pendingInserts
-
-	asyncActions  asyncActions
-	createLimiter createLimiter
-	gzipWriters   sync.Pool // *gzip.Writer, for timelines
-
-	// OnLegs is called after the commit of a change in which a leg rings, answers or ends; may be nil.
-	OnLegs func(org, callID string)
-	// OnAnswer is called in the transaction that stores an answer; may be nil. It runs for every call.
-	OnAnswer func(ctx context.Context, tx db.Querier, org, callID string) error
-	// QueueWaits returns how long the callers of calls in progress have waited in queues; nil: there are no queues.
-	QueueWaits func(ctx context.Context, q db.Querier, org string, calls []string) (map[string]QueueWait, error)
-	// OfferedAgents returns the agents that were rung for calls, and QueueNames the names of queues; both nil: there
-	// are no queues.
-	OfferedAgents func(ctx context.Context, q db.Querier, org string, calls []string) (map[string][]OfferedAgent, error)
-	QueueNames    func(ctx context.Context, q db.Querier, org string, ids []string) (map[string]string, error)
-	// OnCallbackCanceled is called in the transaction that cancels a callback of a queue, with the call in which the
-	// caller requested it; may be nil.
-	OnCallbackCanceled func(ctx context.Context, tx db.Querier, org, origin string) error
-	// OnEnriched is called in the transaction that adds transcript, summary or recording to a call; may be nil.
-	OnEnriched func(ctx context.Context, tx db.Querier, org, callID string) error
-	// OnEnd is called in the transaction that ends a call, with its call detail record; may be nil.
-	OnEnd func(ctx context.Context, tx db.Querier, e Ended, r CDR) error
+	asyncActions   asyncActions
+	createLimiter  createLimiter
+	gzipWriters    sync.Pool // *gzip.Writer, for timelines
 }
+
+// NewService returns a Service. Add observers before the first call of another method; then it is safe for concurrent use.
+func NewService(c Config) *Service { return &Service{Config: c} }
 
 // New describes a call that begins. Its field names are stored as JSON in the journal.
 type New struct {
@@ -168,10 +132,10 @@ func (s *Service) begin(ctx context.Context, tx db.Querier, n New) error {
 	return s.publishStarted(ctx, tx, n)
 }
 
-// notifyLegs calls OnLegs after the commit.
+// notifyLegs calls the leg observers after the commit.
 func (s *Service) notifyLegs(tx db.Querier, org, id string) {
-	if s.OnLegs != nil {
-		db.OnCommit(tx, func() { s.OnLegs(org, id) })
+	for _, o := range s.observers.legs {
+		db.OnCommit(tx, func() { o.LegsChanged(org, id) })
 	}
 }
 
@@ -331,10 +295,8 @@ func (s *Service) writeEndParts(ctx context.Context, tx db.Querier, e Ended, row
 	if e.Recording == "" && row.Recording.RecordingID != nil { // the recording finished before the end
 		e.Recording = *row.Recording.RecordingID
 	}
-	if s.OnEnd != nil {
-		if err := s.OnEnd(ctx, tx, e, row.toCDR()); err != nil {
-			return err
-		}
+	if err := each(s.observers.ends, func(o EndObserver) error { return o.CallEnded(ctx, tx, e, row.toCDR()) }); err != nil {
+		return err
 	}
 	if e.Recording == "" {
 		return s.publishEnded(ctx, tx, e.Org, row, event.AudienceAll, true)
@@ -342,7 +304,7 @@ func (s *Service) writeEndParts(ctx context.Context, tx db.Querier, e Ended, row
 	if err := s.publishEnded(ctx, tx, e.Org, row, event.AudienceImmediate, false); err != nil {
 		return err
 	}
-	if err := s.runOnRecorded(ctx, tx, e.Org, e.ID, s.OnRecorded); err != nil {
+	if err := s.runOnRecorded(ctx, tx, e.Org, e.ID, s.recordingsReady); err != nil {
 		return err
 	}
 	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: e.Org, Queue: JobQueue, Lane: e.Org, Kind: enrichedTimeoutKind,

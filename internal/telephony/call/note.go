@@ -78,11 +78,10 @@ func (s *Service) insertNote(ctx context.Context, tx db.Querier, org string, n n
 	if err != nil {
 		return fmt.Errorf("insert note: %w", err)
 	}
-	if s.IndexNote != nil {
-		note := Note{ID: id, CallID: &n.callID, Body: n.body, Author: n.author, CreatedAt: at}
-		if err := s.IndexNote(ctx, tx, org, note, n.phone); err != nil {
-			return err
-		}
+	note := Note{ID: id, CallID: &n.callID, Body: n.body, Pinned: n.pinned, Author: n.author, CreatedAt: at}
+	err = each(s.observers.notes, func(o NoteObserver) error { return o.NoteWritten(ctx, tx, org, note, n.phone, n.crmSync) })
+	if err != nil {
+		return err
 	}
 	return countNotes(ctx, tx, org, n.callID)
 }

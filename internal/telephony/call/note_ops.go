@@ -59,11 +59,6 @@ func (s *Service) AddNote(ctx context.Context, in *NoteIn) (*op.Out[Note], error
 		if note, err = getNote(ctx, tx, org, in.ID, id); err != nil {
 			return err
 		}
-		if s.SyncNote != nil && n.crmSync {
-			if err := s.SyncNote(ctx, tx, org, note); err != nil {
-				return err
-			}
-		}
 		return s.addNoteSyncs(ctx, tx, org, []*Note{&note})
 	})
 	if err != nil {
@@ -147,14 +142,14 @@ func (s *Service) queryNotes(ctx context.Context, f *db.Filter) ([]Note, error) 
 
 // addNoteSyncs adds the CRM synchronisation state to notes.
 func (s *Service) addNoteSyncs(ctx context.Context, q db.Querier, org string, notes []*Note) error {
-	if s.NoteSyncs == nil || len(notes) == 0 {
+	if s.Contacts == nil || len(notes) == 0 {
 		return nil
 	}
 	ids := make([]string, len(notes))
 	for i, n := range notes {
 		ids[i] = n.ID
 	}
-	syncs, err := s.NoteSyncs(ctx, q, org, ids)
+	syncs, err := s.Contacts.NoteSyncs(ctx, q, org, ids)
 	if err != nil {
 		return fmt.Errorf("find notes in connected systems: %w", err)
 	}
@@ -181,10 +176,9 @@ func (s *Service) DeleteNote(ctx context.Context, in *OneNote) error {
 		if n, err := r.RowsAffected(); err != nil || n == 0 {
 			return firstError(err, op.NotFound("note of this call"))
 		}
-		if s.UnindexNote != nil {
-			if err := s.UnindexNote(ctx, tx, org, in.NoteID); err != nil {
-				return err
-			}
+		err = each(s.observers.notes, func(o NoteObserver) error { return o.NoteDeleted(ctx, tx, org, in.NoteID) })
+		if err != nil {
+			return err
 		}
 		return countNotes(ctx, tx, org, in.ID)
 	})

@@ -291,10 +291,10 @@ func (s *Service) expand(ctx context.Context, org string, what []string, one []C
 			err = legsOf(ctx, s.DB.Read(ctx), org, one)
 		case w == "notes":
 			one[0].Notes, err = s.queryNotes(ctx, notesOf(org, one[0].ID).Page("created_at", false, nil, "", maxNotes))
-		case w == "summary" && s.Summary != nil:
-			one[0].Summary, err = s.Summary(ctx, org, one[0].ID)
-		case w == "transcript" && s.Transcript != nil:
-			one[0].Transcript, err = s.Transcript(ctx, org, one[0].ID)
+		case w == "summary" && s.Transcripts != nil:
+			one[0].Summary, err = s.Transcripts.Summary(ctx, org, one[0].ID)
+		case w == "transcript" && s.Transcripts != nil:
+			one[0].Transcript, err = s.Transcripts.Transcript(ctx, org, one[0].ID)
 		}
 		if err != nil {
 			return err

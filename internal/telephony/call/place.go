@@ -115,10 +115,10 @@ func (s *Service) resolveScriptTarget(ctx context.Context, p *Placement, b *Call
 		wrong = append(wrong, op.Field(field, "conflict", "give only one of user_id (with device_id), flow_id and queue_id"))
 	}
 	p.ScriptTarget = strings.TrimSuffix(field, "_id") + ":" + id
-	if s.CheckTarget == nil {
+	if s.Destinations == nil {
 		return append(wrong, op.Field(field, "not_found", "there is none")), nil
 	}
-	no, err := s.CheckTarget(ctx, p.Org, p.ScriptTarget)
+	no, err := s.Destinations.CheckTarget(ctx, p.Org, p.ScriptTarget)
 	if no != "" {
 		wrong = append(wrong, op.Field(field, "not_found", no))
 	}
@@ -135,10 +135,10 @@ func secondsOr(seconds *int, otherwise int) time.Duration {
 // resolveDestination reads the destination. A malformed one is added to the violations. A well-formed one that is not
 // allowed is an error of its own, unless there are other violations.
 func (s *Service) resolveDestination(ctx context.Context, field, to string, wrong []op.Violation) (string, []op.Violation, error) {
-	if s.ParseDestination == nil {
+	if s.Destinations == nil {
 		return "", wrong, op.Fail("destination_not_allowed", "nothing can be dialled here")
 	}
-	dial, err := s.ParseDestination(ctx, access.Org(ctx), to)
+	dial, err := s.Destinations.ParseDestination(ctx, access.Org(ctx), to)
 	e, ours := err.(*op.Error)
 	switch {
 	case err == nil:
@@ -201,8 +201,8 @@ func (s *Service) resolveCallerID(ctx context.Context, from string) (string, []o
 		return "", nil, nil
 	}
 	number := from
-	if s.ParseNumber != nil {
-		e164, ok, err := s.ParseNumber(ctx, access.Org(ctx), from)
+	if s.Destinations != nil {
+		e164, ok, err := s.Destinations.ParseNumber(ctx, access.Org(ctx), from)
 		if err != nil {
 			return "", nil, err
 		}

@@ -135,10 +135,9 @@ func (s *Service) tombstone(ctx context.Context, tx db.Querier, org string, r Re
 	if _, err := tx.Exec(ctx, hide, org, r.CallID, r.ID); err != nil {
 		return err
 	}
-	if s.OnRecordingDeleted != nil {
-		if err := s.OnRecordingDeleted(ctx, tx, org, r.CallID, r.ID); err != nil {
-			return err
-		}
+	err := each(s.observers.recordings, func(o RecordingObserver) error { return o.RecordingDeleted(ctx, tx, org, r.CallID, r.ID) })
+	if err != nil {
+		return err
 	}
 	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: JobQueue, Kind: removeKind, Args: removeJobArgs{r.blob}, UniqueKey: removeKind + " " + r.ID})
 }

@@ -75,8 +75,8 @@ func (s *Service) timelineEvents(ctx context.Context, org, callID string) ([]Cal
 		return nil, err
 	}
 	all = append(all, told...)
-	if s.WebhookDeliveries != nil {
-		sent, err := s.WebhookDeliveries(ctx, org, callID)
+	if s.Deliveries != nil {
+		sent, err := s.Deliveries.WebhookDeliveries(ctx, org, callID)
 		if err != nil {
 			return nil, err
 		}

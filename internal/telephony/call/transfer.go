@@ -108,8 +108,8 @@ func (s *Service) resolveTarget(ctx context.Context, to string, wrong []op.Viola
 func (s *Service) checkScriptedTarget(ctx context.Context, to string, wrong []op.Violation) (string, []op.Violation, error) {
 	no := "there is none"
 	var err error
-	if s.CheckTarget != nil {
-		no, err = s.CheckTarget(ctx, access.Org(ctx), to)
+	if s.Destinations != nil {
+		no, err = s.Destinations.CheckTarget(ctx, access.Org(ctx), to)
 	}
 	if no != "" {
 		wrong = append(wrong, op.Field("to", "not_found", no))

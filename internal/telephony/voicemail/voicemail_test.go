@@ -60,7 +60,7 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 	}
 	outbox := &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(time.Now()) }}
 	users := user.New(d, orgs, outbox, b, time.Now)
-	h.calls = &call.Service{DB: d, Outbox: outbox, Jobs: &job.Queue{Bus: b, Now: time.Now}, Files: h.files, Node: "n1", Now: time.Now}
+	h.calls = call.NewService(call.Config{DB: d, Outbox: outbox, Jobs: &job.Queue{Bus: b, Now: time.Now}, Files: h.files, Node: "n1", Now: time.Now})
 	secrets, err := seal.New()
 	if err != nil {
 		t.Fatal(err)
