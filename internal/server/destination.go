@@ -76,7 +76,7 @@ func (p *Platform) userOf(to string) (string, error) {
 
 // notOurs says why a SIP address elsewhere is not called.
 func notOurs(u sip.URI) string {
-	return "SIP addresses elsewhere are not called: " + u.Host + " is not this server"
+	return "SIP addresses of other servers are not called: " + u.Host + " is not this server"
 }
 
 // extension finds the user who has an extension.

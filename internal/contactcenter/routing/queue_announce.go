@@ -141,7 +141,7 @@ func (t *queueSession) announcementClips(ctx context.Context, k queue.Queue, e q
 	if spoken := t.announcementText(ctx, k, e, back); spoken != "" {
 		if clip, err := t.v.Say(ctx, spoken, "", ""); err == nil {
 			all = append(all, clip)
-			t.v.AddEntry("announcement", map[string]any{"text": spoken})
+			t.v.AddEntry("announcement.played", map[string]any{"text": spoken})
 		} else if ctx.Err() == nil {
 			t.v.AddEntry("announcement.failed", map[string]any{"err": err.Error()})
 		}
@@ -250,7 +250,7 @@ func (t *queueSession) callBack(ctx context.Context) (string, bool) {
 	t.s.dispatcher.remove(t.info.Org, t.waiter)
 	t.announcer.stop()
 	t.cancelAll()
-	t.v.AddEntry("callback", map[string]any{"queue_id": t.queue.ID, "to": callbackNumber(t.info)})
+	t.v.AddEntry("callback.requested", map[string]any{"queue_id": t.queue.ID, "to": callbackNumber(t.info)})
 	clip, err := t.v.Say(ctx, "Thank you. You keep your place in line, and we will call you back. Goodbye.", "", "")
 	if err != nil {
 		clip = beep()

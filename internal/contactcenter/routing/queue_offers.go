@@ -147,7 +147,7 @@ func (t *queueSession) removed(ctx context.Context, to string) (string, bool) {
 	t.s.dispatcher.remove(t.info.Org, t.waiter)
 	t.announcer.stop()
 	t.cancelAll()
-	t.v.AddEntry("queue_removed", map[string]any{"queue_id": t.queue.ID, "to": to})
+	t.v.AddEntry("queue.removed", map[string]any{"queue_id": t.queue.ID, "to": to})
 	switch to {
 	case "overflow":
 		t.options.ReturnUnanswered = false
@@ -175,7 +175,7 @@ func (t *queueSession) followMove(ctx context.Context) (string, bool) {
 	}
 	t.entry, t.queue, t.waitExpired = e, k, false
 	t.waiter.setEntry(e.ID)
-	t.v.AddEntry("queue_moved", map[string]any{"queue_id": k.ID})
+	t.v.AddEntry("queue.moved", map[string]any{"queue_id": k.ID})
 	if err := t.applyQueueSettings(ctx); err != nil {
 		return "", false
 	}
@@ -198,7 +198,7 @@ func (t *queueSession) ringAgent(ctx context.Context, o queue.Offer) {
 		return
 	}
 	t.attempts[o.ID] = a
-	t.v.AddEntry("agent_rung", map[string]any{"queue_id": t.queue.ID, "agent_id": o.AgentID})
+	t.v.AddEntry("queue.agent_rung", map[string]any{"queue_id": t.queue.ID, "agent_id": o.AgentID})
 	t.watchers.Go(func() {
 		select {
 		case r := <-a.Done():

@@ -49,7 +49,7 @@ func (s *Service) waitInQueue(ctx context.Context, v *pbx.ScriptedCall, id strin
 	t.waiter = &queueWaiter{callID: t.info.CallID, ready: make(chan struct{}, 1)}
 	var err error
 	if t.queue, err = s.Queues.Get(ctx, s.DB.Read(ctx), t.info.Org, id); err != nil {
-		v.AddEntry("queue_missing", map[string]any{"queue_id": id})
+		v.AddEntry("queue.missing", map[string]any{"queue_id": id})
 		return outcomeOfError(ignoreNotFound(err))
 	}
 	if err := v.SetStage(ctx, pbx.Place{Stage: "queue"}); err != nil {
@@ -60,7 +60,7 @@ func (s *Service) waitInQueue(ctx context.Context, v *pbx.ScriptedCall, id strin
 		return t.routeRefused(ctx, err)
 	}
 	t.waiter.setEntry(t.entry.ID)
-	v.AddEntry("queue_entered", map[string]any{"queue_id": id, "position": t.entry.Position})
+	v.AddEntry("queue.entered", map[string]any{"queue_id": id, "position": t.entry.Position})
 	return t.waitLoop(ctx)
 }
 
@@ -226,7 +226,7 @@ func (t *queueSession) leave(ctx context.Context, status, reason, outcome, misse
 	if err != nil {
 		return t.fail(ctx, "caller not routed on", err)
 	}
-	t.v.AddEntry("queue_left", map[string]any{"queue_id": t.queue.ID, "status": status, "reason": reason})
+	t.v.AddEntry("queue.left", map[string]any{"queue_id": t.queue.ID, "status": status, "reason": reason})
 	return t.routeOn(ctx, outcome, missed), true
 }
 
@@ -257,7 +257,7 @@ func (t *queueSession) overflow(ctx context.Context, outcome, missed string) str
 	if t.entry.ID != "" && t.v.Loop(ctx, nil) != nil {
 		return CallerGone
 	}
-	t.v.AddEntry("queue_overflow", map[string]any{"queue_id": t.queue.ID, "to": t.queue.Overflow.To})
+	t.v.AddEntry("queue.overflowed", map[string]any{"queue_id": t.queue.ID, "to": t.queue.Overflow.To})
 	t.v.SetTransferredTo(ctx, t.queue.Overflow.To)
 	if led := t.s.routeTo(ctx, t.v, t.queue.Overflow.To); isFinal(led) {
 		return led

@@ -53,7 +53,7 @@ func (s *Service) routeWithFallback(ctx context.Context, v *pbx.ScriptedCall, l 
 		return
 	}
 	if n := s.dialledNumber(ctx, v); n.Fallback != nil && *n.Fallback != l.To {
-		v.AddEntry("fallback", map[string]any{"to": *n.Fallback, "after": outcome})
+		v.AddEntry("call.fallback", map[string]any{"to": *n.Fallback, "after": outcome})
 		if outcome = s.routeRecovering(ctx, v, pbx.Handoff{Org: l.Org, To: *n.Fallback}); isFinalFor(outcome, *n.Fallback) {
 			return
 		}
@@ -90,7 +90,7 @@ func (s *Service) routeRecovering(ctx context.Context, v *pbx.ScriptedCall, l pb
 	defer func() {
 		if x := recover(); x != nil {
 			s.Log.Error("caller not routed", "call", v.Info().CallID, "to", l.To, "panic", x, "stack", string(debug.Stack()))
-			v.AddEntry("led_in_vain", map[string]any{"to": l.To, "reason": "internal error"})
+			v.AddEntry("call.routing_failed", map[string]any{"to": l.To, "reason": "internal error"})
 			outcome = Failed
 		}
 	}()
@@ -132,13 +132,13 @@ func (s *Service) routeWithOptions(ctx context.Context, v *pbx.ScriptedCall, to 
 
 func (s *Service) routeHandoff(ctx context.Context, v *pbx.ScriptedCall, l pbx.Handoff) (outcome string) {
 	if !countRoute(ctx) {
-		v.AddEntry("led_in_vain", map[string]any{"to": l.To, "reason": "the caller was led on too often"})
+		v.AddEntry("call.routing_failed", map[string]any{"to": l.To, "reason": "the caller was led on too often"})
 		return Failed
 	}
 	to, err := s.resolveExtension(ctx, l)
 	if err != nil {
 		s.Log.Error("destination not found", "call", v.Info().CallID, "to", l.To, "err", err)
-		v.AddEntry("led_in_vain", map[string]any{"to": l.To, "reason": "internal error"})
+		v.AddEntry("call.routing_failed", map[string]any{"to": l.To, "reason": "internal error"})
 		return Failed
 	}
 	l.To = to
@@ -218,6 +218,6 @@ func (s *Service) playApology(ctx context.Context, v *pbx.ScriptedCall) error {
 	if err != nil {
 		clip = specialInformationTone()
 	}
-	v.AddEntry("apology", nil)
+	v.AddEntry("apology.played", nil)
 	return v.Play(ctx, clip, pbx.PlayOptions{})
 }

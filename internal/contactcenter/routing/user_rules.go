@@ -33,7 +33,7 @@ func (s *Service) routeUser(ctx context.Context, v *pbx.ScriptedCall, id string,
 	u, err := s.Users.Get(ctx, s.DB.Read(ctx), l.Org, id)
 	switch {
 	case db.IsNone(err) || err == nil && u.Status == user.Removed:
-		v.AddEntry("led_in_vain", map[string]any{"to": l.To, "reason": "there is no such user"})
+		v.AddEntry("call.routing_failed", map[string]any{"to": l.To, "reason": "there is no such user"})
 		return Failed
 	case err != nil:
 		s.Log.Error("user not read", "call", v.Info().CallID, "org", l.Org, "err", err)
@@ -125,11 +125,11 @@ func (h userRouting) forwardTo(ctx context.Context, why, to string) (outcome str
 		note["problem"] = "the call was forwarded too often"
 	}
 	if note["problem"] != nil {
-		h.v.AddEntry("not_forwarded", note)
+		h.v.AddEntry("call.forward_failed", note)
 		return Unreachable
 	}
 	t.addForwarder(h.u.ID)
-	h.v.AddEntry("forwarded", note)
+	h.v.AddEntry("call.forwarded", note)
 	if IsExtension(to) {
 		to = "ext:" + to
 	}

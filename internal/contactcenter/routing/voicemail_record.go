@@ -104,7 +104,7 @@ func (s *Service) say(ctx context.Context, v *pbx.ScriptedCall, text string) err
 		return pbx.ErrGone
 	}
 	if err != nil {
-		v.AddEntry("not_spoken", map[string]any{"text": text, "reason": err.Error()})
+		v.AddEntry("prompt.failed", map[string]any{"text": text, "reason": err.Error()})
 		clip = beep()
 	}
 	return s.playInterruptible(ctx, v, clip)

@@ -76,7 +76,7 @@ func (s *Service) Converse(ctx context.Context, line Caller, set ConversationSet
 		t.pendingWrites.Wait()
 		t.log.close()
 	}()
-	line.AddEntry("ai_agent.began", map[string]any{"flow_id": set.FlowID, "engine": t.model.Engine()})
+	line.AddEntry("ai_agent.started", map[string]any{"flow_id": set.FlowID, "engine": t.model.Engine()})
 	r := t.run()
 	line.AddEntry("ai_agent.ended", map[string]any{"outcome": outcomeName(r.Outcome), "reason": r.Reason, "turns": t.turns, "seconds": int(s.Now().Sub(t.began).Seconds())})
 	return r

@@ -67,7 +67,7 @@ func (s *Service) converseRealtime(ctx context.Context, line Caller, set Convers
 		l.pendingWrites.Wait()
 		l.log.close()
 	}()
-	line.AddEntry("ai_agent.began", map[string]any{"flow_id": set.FlowID, "engine": l.engine})
+	line.AddEntry("ai_agent.started", map[string]any{"flow_id": set.FlowID, "engine": l.engine})
 	r := l.run()
 	line.AddEntry("ai_agent.ended", map[string]any{"outcome": outcomeName(r.Outcome), "reason": r.Reason, "turns": l.turns, "seconds": int(s.Now().Sub(l.began).Seconds())})
 	return r

@@ -109,10 +109,10 @@ func (in *Inbound) Answer(sdp []byte) error {
 	return nil
 }
 
-// Reject sends a final failure, 300 to 699. An empty reason means the standard
-// phrase. A retryAfter above zero adds Retry-After. Closed follows.
-func (in *Inbound) Reject(status int, reason string, retryAfter time.Duration) {
-	in.leg.runOrEnqueue(func() { in.leg.sendRejection(status, reason, retryAfter) })
+// Reject sends a final failure, 300 to 699, with the standard reason phrase. A text is sent as a Warning header with code 399 (RFC 3261 §20.43). A
+// retryAfter above zero adds Retry-After. Closed follows.
+func (in *Inbound) Reject(status int, text string, retryAfter time.Duration) {
+	in.leg.runOrEnqueue(func() { in.leg.sendRejection(status, text, retryAfter) })
 }
 
 // inviteAttempt records an INVITE by Call-ID and From tag. It distinguishes a retry and a merged request from a new
@@ -255,15 +255,15 @@ func (l *Leg) sendAnswer(sdp []byte, late bool) {
 	l.inviteServerTx, l.responseHead, l.recordRoute = nil, nil, nil
 }
 
-func (l *Leg) sendRejection(status int, reason string, retryAfter time.Duration) {
+func (l *Leg) sendRejection(status int, text string, retryAfter time.Duration) {
 	if l.state != legRinging || status < 300 || status > 699 {
 		return
 	}
-	extra := ""
+	extra := warningField(text)
 	if retryAfter > 0 {
-		extra = string(appendInt([]byte("Retry-After: "), int64((retryAfter+time.Second-1)/time.Second))) + "\r\n"
+		extra += string(appendInt([]byte("Retry-After: "), int64((retryAfter+time.Second-1)/time.Second))) + "\r\n"
 	}
-	l.respondToInvite(status, reason, extra, nil)
+	l.respondToInvite(status, "", extra, nil)
 	l.rememberRejection(status)
 	l.terminate(Closed{})
 }

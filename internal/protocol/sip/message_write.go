@@ -149,6 +149,15 @@ func sanitizeHeader(s string) string {
 
 func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 
+// warningField returns a Warning header with the code 399 (miscellaneous, RFC 3261 §20.43), or "" if there is no text.
+func warningField(text string) string {
+	if text == "" {
+		return ""
+	}
+	quoted := strings.NewReplacer(`\`, `/`, `"`, `'`).Replace(sanitizeHeader(text))
+	return `Warning: 399 soniq "` + quoted + "\"\r\n"
+}
+
 // reasonPhrase returns the standard reason phrase of a status (RFC 3261 §21).
 func reasonPhrase(status int) string {
 	if p, ok := reasonPhrases[status]; ok {

@@ -47,5 +47,5 @@ func (d *admission) done() { d.inProgress.Add(-1) }
 // affect calls in progress.
 func rejectOverloaded(in *sip.Inbound) {
 	in.Listen(func(sip.Event) {})
-	in.Reject(503, "Overloaded", retryAfter)
+	in.Reject(503, "the server has reached its limit of calls", retryAfter)
 }

@@ -87,7 +87,7 @@ func (c *liveCall) play(clip *media.Clip, x call.Announce, done commandReply) {
 	for _, l := range c.audience(x.To) {
 		c.prompt(l, clip, x.Interrupt)
 	}
-	c.addEntry("announcement", nil, detail{"to": x.To})
+	c.addEntry("announcement.played", nil, detail{"to": x.To})
 	done.ok()
 }
 

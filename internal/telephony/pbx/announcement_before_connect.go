@@ -80,7 +80,7 @@ func (c *liveCall) playBeforeConnect(ctx context.Context, l *leg, next func(ctx 
 func (c *liveCall) playAnnouncement(l *leg, w *connectAnnouncement, next func(ctx context.Context)) {
 	playback := l.stream.Play(w.clip, media.PlayOptions{})
 	l.playback = playback
-	c.addEntry("announcement", l, nil)
+	c.addEntry("announcement.played", l, nil)
 	c.runAsync(w.clip.Duration()+loadTimeout, func(ctx context.Context) func(context.Context) {
 		select {
 		case <-playback.Done():

@@ -80,7 +80,7 @@ func (c *liveCall) detectMachine(l *leg, hangUp bool) {
 func (c *liveCall) machineDetected(ctx context.Context, l *leg, isMachine, hangUp bool) {
 	l.stream.OnAudio(nil)
 	c.machine = &isMachine
-	c.addEntry("machine_detection", l, detail{"machine": isMachine})
+	c.addEntry("machine_detection.finished", l, detail{"machine": isMachine})
 	c.change(ctx)
 	if isMachine && hangUp {
 		c.hangUpAll(call.Outcome{Reason: "machine", HangupBy: "system"}, normalClearing)

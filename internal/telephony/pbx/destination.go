@@ -82,7 +82,7 @@ func (s *Switch) resolveUser(ctx context.Context, org, id string) (resolvedDesti
 }
 
 func unknownUserRefusal() *Refusal {
-	return &Refusal{Status: 404, Phrase: "There is no such user", Reason: "invalid_number"}
+	return &Refusal{Status: 404, Phrase: "the user does not exist", Reason: "invalid_number"}
 }
 
 // resolveDirect resolves the phones of a user or an outbound route, never a script.
@@ -119,7 +119,7 @@ func (s *Switch) resolveForConsultation(ctx context.Context, from Caller, to str
 }
 
 func unknownExtensionRefusal() *Refusal {
-	return &Refusal{Status: 404, Phrase: "Nobody has this extension", Reason: "invalid_number"}
+	return &Refusal{Status: 404, Phrase: "no user or queue has this extension", Reason: "invalid_number"}
 }
 
 // resolveUserPhones returns the phones of a user, or one of them.
@@ -138,7 +138,7 @@ func (s *Switch) rejectForeignHost(to string) *Refusal {
 	if err != nil || !strings.HasPrefix(u.Scheme, "sip") || s.server.IsLocalURI(u) {
 		return nil
 	}
-	return &Refusal{Status: 403, Phrase: "SIP addresses elsewhere are not called: " + u.Host + " is not this server", Reason: "blocked"}
+	return &Refusal{Status: 403, Phrase: "SIP addresses of other servers are not called: " + u.Host + " is not this server", Reason: "blocked"}
 }
 
 // dialString returns the user part of a SIP URI, or the text itself.
@@ -163,7 +163,7 @@ func (s *Switch) phonesOf(ctx context.Context, d Destination, device string) (r 
 		return !s.server.Reachable(p.Binding) || device != "" && p.DeviceID != device
 	}))
 	if len(r.phones) == 0 {
-		refusal = &Refusal{Status: 480, Phrase: "No phone is registered", Reason: "no_answer"}
+		refusal = &Refusal{Status: 480, Phrase: "no phone of the user is registered", Reason: "no_answer"}
 	}
 	return r, refusal, nil
 }
@@ -174,7 +174,7 @@ func (r *resolvedDestination) keepBrowserPhones() *Refusal {
 	if len(r.phones) > 0 {
 		return nil
 	}
-	return &Refusal{Status: 480, Phrase: "No phone in a browser is registered", Reason: "no_answer"}
+	return &Refusal{Status: 480, Phrase: "no browser phone of the user is registered", Reason: "no_answer"}
 }
 
 // groupFlows groups registered contacts to phones. Contacts with one instance are flows of one phone, and only one
@@ -203,7 +203,7 @@ func (s *Switch) resolveOutbound(ctx context.Context, from Caller, number string
 	}
 	r.outbound, refusal = &exit, exit.Refused
 	if refusal == nil && len(exit.Trunks) == 0 {
-		refusal = &Refusal{Status: 503, Phrase: "No trunk leads there", Reason: "no_route"}
+		refusal = &Refusal{Status: 503, Phrase: "no trunk takes this number", Reason: "no_route"}
 	}
 	return r, refusal, nil
 }

@@ -26,7 +26,7 @@ func (c *liveCall) refuseDuplicate(r resolvedDestination, but *leg) *Refusal {
 	return inCallRefusal(alreadyInCall)
 }
 
-const alreadyInCall = "they are in this call already"
+const alreadyInCall = "the user is in this call already"
 
 func inCallRefusal(why string) *Refusal { return &Refusal{Status: 486, Phrase: why, Reason: "in_call"} }
 
@@ -47,7 +47,7 @@ func (c *liveCall) refuseSupervisor(r resolvedDestination) *Refusal {
 	user := r.userID()
 	for _, m := range c.monitors {
 		if user != "" && m.user == user && m.ended.IsZero() {
-			return inCallRefusal("they supervise this call: set the monitor's mode to barge")
+			return inCallRefusal("the user supervises this call: set the mode of the monitor to barge")
 		}
 	}
 	return nil

@@ -65,7 +65,7 @@ func (s *Switch) routeToScript(r resolvedDestination, l Handoff) (resolvedDestin
 }
 
 func noRouteRefusal() *Refusal {
-	return &Refusal{Status: 480, Phrase: "It leads nowhere", Reason: "no_route"}
+	return &Refusal{Status: 480, Phrase: "the destination does not exist any more", Reason: "no_route"}
 }
 
 // afterNoAnswer returns the script that follows if the phones of a user did not answer; nil if none follows.
@@ -112,7 +112,7 @@ func (c *liveCall) runScript(ctx context.Context, to resolvedDestination, l *leg
 	}
 	c.scripted = v
 	c.allScripted = append(c.allScripted, v)
-	c.addEntry("led", l, detail{"to": to.handoff.To, "unanswered": to.handoff.Unanswered})
+	c.addEntry("call.routed", l, detail{"to": to.handoff.To, "unanswered": to.handoff.Unanswered})
 	c.sw.running.Add(1)
 	go func() {
 		defer c.sw.running.Done()

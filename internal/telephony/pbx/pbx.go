@@ -164,7 +164,7 @@ func (s *Switch) Invite(ctx context.Context, in *sip.Inbound) {
 	in.Listen(c.a.deliver)
 	if !s.register(c) && !s.registerUrgent(c, in) { // the call arrived when the shutdown began
 		s.admission.done()
-		in.Reject(503, "Shutting down", retryAfter)
+		in.Reject(503, "the server is shutting down", retryAfter)
 		return
 	}
 	s.stats.started.Add(1)

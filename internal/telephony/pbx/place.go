@@ -173,7 +173,7 @@ func (c *liveCall) dialOut(ctx context.Context, p call.Placement, l *leg) {
 		r, refusal, err := c.sw.resolveDestination(ctx, caller, p.To)
 		return func(ctx context.Context) {
 			if err != nil {
-				refusal = &Refusal{Status: 503, Phrase: "not routed", Reason: "no_route"}
+				refusal = &Refusal{Status: 503, Phrase: "the destination could not be resolved", Reason: "no_route"}
 				c.sw.Log.Error("call not routed", "call", c.id, "org", c.new.Org, "err", err)
 			}
 			if refusal != nil {

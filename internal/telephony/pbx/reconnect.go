@@ -78,7 +78,7 @@ func (s *Switch) isReconnect(l *leg, b sip.Binding) bool {
 // awaitReconnect continues the leg when its phone registers, or at once if it already has.
 func (c *liveCall) awaitReconnect(ctx context.Context, l *leg) {
 	c.sw.disconnected.add(l)
-	c.addEntry("leg.awaited", l, nil)
+	c.addEntry("leg.reconnect_awaited", l, nil)
 	c.afterWhileActive(reconnectTimeout, func(context.Context) {
 		if c.sw.disconnected.remove(l) {
 			c.endNotResumed()
@@ -95,7 +95,7 @@ func (c *liveCall) reconnected(l *leg, b sip.Binding) {
 	if c.done || !l.up() {
 		return
 	}
-	c.addEntry("leg.back", l, detail{"transport": string(b.Transport)})
+	c.addEntry("leg.reconnected", l, detail{"transport": string(b.Transport)})
 	l.sip.Rebind(b)
 	l.whenNoOfferPending(func() { c.reofferLeg(l) })
 }

@@ -74,7 +74,7 @@ func (c *liveCall) fromTrunk(ctx context.Context, org, id string) (r resolvedDes
 		return r, nil, err
 	}
 	if !ok {
-		return r, &Refusal{Status: 404, Phrase: "Not Found", Reason: "invalid_number"}, nil
+		return r, &Refusal{Status: 404, Phrase: "", Reason: "invalid_number"}, nil
 	}
 	// a carrier may serve several organisations, each with a trunk
 	c.new.Org, c.new.To, c.new.NumberID, c.new.TrunkID, c.new.Sandbox = user.Org, user.Number, user.NumberID, user.TrunkID, user.Sandbox
@@ -89,7 +89,7 @@ func (c *liveCall) fromTrunk(ctx context.Context, org, id string) (r resolvedDes
 		c.policy.Record = user.Recording == "on" && !c.policy.Never
 	}
 	if user.Barred {
-		return r, &Refusal{Status: 480, Phrase: "Temporarily Unavailable", Reason: "blocked"}, nil
+		return r, &Refusal{Status: 480, Phrase: "", Reason: "blocked"}, nil
 	}
 	return s.resolveEntry(ctx, user)
 }

@@ -38,7 +38,7 @@ func (c *liveCall) rtpProbed(l *leg, err error) {
 	switch {
 	case err == nil:
 		l.apply()
-		c.addEntry("media.silent_but_there", l, nil)
+		c.addEntry("media.silent_peer_alive", l, nil)
 	case errors.Is(err, context.DeadlineExceeded):
 		return
 	case errors.As(err, &refused) && refused.Unsent:

@@ -36,7 +36,7 @@ func (c *liveCall) answerScripted(ctx context.Context, v *ScriptedCall) error {
 		l.apply()
 	}
 	c.watch(l)
-	c.addEntry("answered_by_us", l, detail{"codec": l.codec().String()})
+	c.addEntry("ivr.answered", l, detail{"codec": l.codec().String()})
 	c.wireMedia()
 	c.change(ctx)
 	if err := l.in.Answer(sdp); err != nil { // the caller canceled at the same moment

@@ -85,7 +85,7 @@ func (v *ScriptedCall) Ring(ctx context.Context, to string, o RingOptions) (*Att
 	}
 	if refusal != nil {
 		r.release()
-		v.c.addEntry("not_rung", nil, detail{"to": to, "reason": refusal.Reason, "phrase": refusal.Phrase})
+		v.c.addEntry("ring.skipped", nil, detail{"to": to, "reason": refusal.Reason, "phrase": refusal.Phrase})
 		what := "failed"
 		if refusal.Reason == "no_answer" {
 			what = "unreachable"
@@ -276,7 +276,7 @@ func (c *liveCall) attemptAnswered(ctx context.Context, a *Attempt, l *leg, answ
 		return func(ctx context.Context) {
 			switch {
 			case err != nil:
-				c.addEntry("not_claimed", l, detail{"err": err.Error()})
+				c.addEntry("ring.claim_failed", l, detail{"err": err.Error()})
 				c.cancelAttempt(a)
 			default:
 				c.attemptClaimed(ctx, a, answer)
@@ -306,7 +306,7 @@ func (c *liveCall) attemptClaimed(ctx context.Context, a *Attempt, answer media.
 		return
 	}
 	playback := l.stream.Play(a.options.Whisper, media.PlayOptions{})
-	c.addEntry("whisper", l, nil)
+	c.addEntry("whisper.played", l, nil)
 	c.runAsync(a.options.Whisper.Duration()+loadTimeout, func(ctx context.Context) func(context.Context) {
 		select {
 		case <-playback.Done():

@@ -64,7 +64,7 @@ func (c *liveCall) setUp(ctx context.Context) {
 // rejectNotEmergency refuses, like other calls under overload, a call that was admitted as possible emergency call
 // and is none.
 func (c *liveCall) rejectNotEmergency() {
-	c.a.in.Reject(503, "Overloaded", retryAfter)
+	c.a.in.Reject(503, "the server has reached its limit of calls", retryAfter)
 	c.markLegEnded(c.a, "no_route", 503)
 	c.end(call.Outcome{Reason: "no_route", HangupBy: "system", SIPStatus: 503})
 }
@@ -147,7 +147,7 @@ func (c *liveCall) reject(status int, phrase string, o call.Outcome) {
 func (c *liveCall) openMedia() (r *Refusal) {
 	var err error
 	if c.a.stream, err = c.sw.openStream(nil, c.a.via()); err != nil {
-		return &Refusal{Status: 503, Phrase: "No media ports", Reason: "carrier_error"}
+		return &Refusal{Status: 503, Phrase: "no media ports are free", Reason: "carrier_error"}
 	}
 	c.a.session = c.a.stream.NewSession(profileOf(c.a.in.Transport, c.a.caller.SRTP))
 	if c.a.in.Offer == nil { // RFC 3261 §13.2.1: late offer; our offer is sent in the 200
@@ -182,7 +182,7 @@ func ownAddress(to netip.Addr) netip.Addr {
 }
 
 func refusalOf(err error) *Refusal {
-	r := &Refusal{Status: 488, Phrase: "Not Acceptable Here", Reason: "carrier_error"}
+	r := &Refusal{Status: 488, Phrase: "no codec of the offer is supported", Reason: "carrier_error"}
 	if e, ok := err.(*media.SDPError); ok {
 		r.Status, r.Phrase = e.Status, e.Reason
 	}
