@@ -18,7 +18,7 @@ import (
 func (p *Platform) operations() []op.Operation {
 	all := append(p.contacts.Operations(), p.crm.Operations()...)
 	for _, service := range []interface{ Operations() []op.Operation }{p.calls, p.transcripts, p.users, p.agents, p.queues, p.flows, p.voicemail, p.devices, p.memory, p.numbers,
-		p.trunks, p.audio, p.counts, p.erasures, p.hooks, p.streams, p.orgs, p.keys, p.partners, p.audit, p.messages, p.smsc, p.esme, p.sandbox} {
+		p.trunks, p.prompts, p.analytics, p.erasures, p.webhooks, p.streams, p.orgs, p.keys, p.partners, p.audit, p.messages, p.smsCarriers, p.smppApps, p.sandbox} {
 		all = append(all, service.Operations()...)
 	}
 	return all
@@ -51,7 +51,7 @@ func action[I any](do func(ctx context.Context, in I) (string, error)) func(cont
 // CreateOrg creates an organisation and returns its id.
 func (p *Platform) CreateOrg(ctx context.Context, in control.OrgRequest) (string, error) {
 	o, err := p.orgs.Create(ctx, in.Name, strings.ToUpper(in.Country))
-	return o.ID, plain(err)
+	return o.ID, commandError(err)
 }
 
 // CreateKey creates an API key and returns its secret.
@@ -64,7 +64,7 @@ func (p *Platform) CreateKey(ctx context.Context, in control.KeyRequest) (string
 	}
 	scopes, err := auth.ParseScopes(in.Scopes, access.Kind(in.Kind))
 	if err != nil {
-		return "", plain(err)
+		return "", commandError(err)
 	}
 	env := access.Live
 	if in.Env == "test" {
@@ -75,13 +75,13 @@ func (p *Platform) CreateKey(ctx context.Context, in control.KeyRequest) (string
 	k, err := p.keys.CreateKey(ctx, auth.Request{OrgID: in.Org, Name: in.Name, Kind: access.Kind(in.Kind), Environment: env, Scopes: scopes,
 		CreatedBy: "command line"})
 	if err != nil {
-		return "", plain(err)
+		return "", commandError(err)
 	}
 	return *k.Secret, nil
 }
 
-// plain turns an error of the API into words for the command line.
-func plain(err error) error {
+// commandError converts an API error to a text for the command line.
+func commandError(err error) error {
 	var e *op.Error
 	if !errors.As(err, &e) {
 		return err

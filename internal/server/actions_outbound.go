@@ -7,7 +7,7 @@ import (
 	"soniq/internal/control"
 )
 
-// outbound stops or starts outbound calls of every organisation; emergency calls always go out.
+// outbound stops or starts outbound calls of all organisations. Emergency calls are never stopped.
 func (p *Platform) outbound(ctx context.Context, in control.OutboundRequest) (string, error) {
 	if in.Do != "status" {
 		if err := p.trunks.SetOutboundKillSwitch(ctx, in.Do == "stop"); err != nil {

@@ -10,7 +10,7 @@ import (
 	"soniq/internal/identity/user"
 )
 
-// addUser makes a user without a telephone, and a link with which they choose a password.
+// addUser creates a user without a phone, and returns a link to choose a password.
 func (p *Platform) addUser(ctx context.Context, in control.UserRequest) (string, error) {
 	org, err := p.onlyOrg(ctx, in.Org)
 	if err != nil {
@@ -20,12 +20,12 @@ func (p *Platform) addUser(ctx context.Context, in control.UserRequest) (string,
 	no := false
 	u, err := p.users.Create(ctx, org, user.Fresh{Email: in.Email, FirstName: cmp.Or(in.First, name), LastName: in.Last, Role: in.Role, SendInvite: &no, ProvisionSIP: &no})
 	if err != nil {
-		return "", plain(err)
+		return "", commandError(err)
 	}
-	return p.account.Link(ctx, org, u.ID)
+	return p.signin.Link(ctx, org, u.ID)
 }
 
-// linkUser makes a link with which a user chooses a password anew.
+// linkUser returns a link with which a user chooses a new password.
 func (p *Platform) linkUser(ctx context.Context, in control.UserRequest) (string, error) {
 	found, err := p.users.ByEmail(ctx, in.Email, in.Org)
 	if err != nil {
@@ -35,7 +35,7 @@ func (p *Platform) linkUser(ctx context.Context, in control.UserRequest) (string
 	case 0:
 		return "", fmt.Errorf("there is no user %s; soniq users add %s makes one", in.Email, in.Email)
 	case 1:
-		return p.account.Link(ctx, found[0].OrgID, found[0].ID)
+		return p.signin.Link(ctx, found[0].OrgID, found[0].ID)
 	}
 	var orgs []string
 	for _, u := range found {

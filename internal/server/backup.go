@@ -12,7 +12,7 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// backup copies everything a restored soniq needs into a new folder: start it with --data on that folder.
+// backup copies database, keys and recordings into a new folder. Start soniq with --data on that folder to restore.
 func (p *Platform) backup(ctx context.Context, to string) (string, error) {
 	if err := os.Mkdir(to, 0o700); err != nil {
 		return "", fmt.Errorf("backup: %w", err)
@@ -35,7 +35,7 @@ func (p *Platform) backup(ctx context.Context, to string) (string, error) {
 	return fmt.Sprintf("%s: database, keys and %d recordings%s", to, n, note), nil
 }
 
-// copyTree copies finished files; those still being written are left out.
+// copyTree copies finished files. Files that are being written are left out.
 func copyTree(from, to string) (n int, err error) {
 	err = filepath.WalkDir(from, func(path string, d os.DirEntry, err error) error {
 		if err != nil || strings.HasSuffix(path, ".part") {
@@ -51,7 +51,7 @@ func copyTree(from, to string) (n int, err error) {
 	return n, err
 }
 
-// copyFile copies a file that is never changed again: a link where the target is on the same disk.
+// copyFile copies a file that never changes. It makes a hard link if the target is on the same disk.
 func copyFile(from, to string) error {
 	if os.Link(from, to) == nil {
 		return nil

@@ -8,24 +8,25 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// Connects package call with the packages that are built after it: what it asks them, and what they do when a call changes.
+// Connects package call with the packages that are built after it: its dependencies, and the observer of its changes.
 
-// callDependencies answers the questions of package call. It reads the services of the platform when it is asked, because they are built later.
+// callDependencies implements the dependencies of package call. It reads the services of the platform at each call,
+// because they are built later.
 type callDependencies struct{ p *Platform }
 
 // ParseDestination implements call.Destinations.
 func (d callDependencies) ParseDestination(ctx context.Context, org, to string) (string, error) {
-	return d.p.destination(ctx, org, to)
+	return d.p.parseDestination(ctx, org, to)
 }
 
 // ParseNumber implements call.Destinations.
 func (d callDependencies) ParseNumber(ctx context.Context, org, text string) (string, bool, error) {
-	return d.p.e164(ctx, org, text)
+	return d.p.parseNumber(ctx, org, text)
 }
 
 // CheckTarget implements call.Destinations.
 func (d callDependencies) CheckTarget(ctx context.Context, org, to string) (string, error) {
-	return d.p.reach(ctx, org, to)
+	return d.p.checkDestination(ctx, org, to)
 }
 
 // HasAudio implements call.Prompts.
@@ -35,17 +36,17 @@ func (d callDependencies) HasAudio(ctx context.Context, org, id string) (bool, e
 
 // WebhookDeliveries implements call.WebhookDeliveries.
 func (d callDependencies) WebhookDeliveries(ctx context.Context, org, callID string) ([]call.TimelineEntry, error) {
-	return d.p.hookSteps(ctx, org, callID)
+	return d.p.webhookDeliveries(ctx, org, callID)
 }
 
 // Summary implements call.Transcripts.
 func (d callDependencies) Summary(ctx context.Context, org, id string) (any, error) {
-	return found(d.p.transcripts.SummaryOf(ctx, org, id))
+	return nilIfNotFound(d.p.transcripts.SummaryOf(ctx, org, id))
 }
 
 // Transcript implements call.Transcripts.
 func (d callDependencies) Transcript(ctx context.Context, org, id string) (any, error) {
-	return found(d.p.transcripts.Of(ctx, org, id))
+	return nilIfNotFound(d.p.transcripts.Of(ctx, org, id))
 }
 
 // LookupContact implements call.Contacts.
@@ -91,21 +92,21 @@ type callObserver struct{ p *Platform }
 // LegsChanged publishes presence, and lets queues look for free agents.
 func (o callObserver) LegsChanged(org, callID string) {
 	o.p.agents.CallChanged(org, callID)
-	o.p.attendant.WakeDispatcher(org)
+	o.p.routing.WakeDispatcher(org)
 }
 
 // CallAnswered ends the wait of a callback whose customer has answered.
 func (o callObserver) CallAnswered(ctx context.Context, tx db.Querier, org, callID string) error {
-	return o.p.attendant.CallbackConnected(ctx, tx, org, callID)
+	return o.p.routing.CallbackConnected(ctx, tx, org, callID)
 }
 
 // CallEnded updates contacts, connected CRM systems, analytics and queues. A call without a recording is transcribed as empty.
 func (o callObserver) CallEnded(ctx context.Context, tx db.Querier, e call.Ended, r call.CDR) error {
-	if err := o.p.spoken(ctx, tx, e, r); err != nil {
+	if err := o.p.contactLastSpoken(ctx, tx, e, r); err != nil {
 		return err
 	}
-	db.OnCommit(tx, func() { o.p.counts.CallEnded(e.Org, e.StartedAt) })
-	if err := o.p.leftQueues(ctx, tx, e, r); err != nil || e.Recording != "" {
+	db.OnCommit(tx, func() { o.p.analytics.CallEnded(e.Org, e.StartedAt) })
+	if err := o.p.endQueueEntries(ctx, tx, e, r); err != nil || e.Recording != "" {
 		return err
 	}
 	return o.p.transcripts.OnUnrecordedCall(ctx, tx, e.Org, r)
@@ -128,7 +129,7 @@ func (o callObserver) RecordingDeleted(ctx context.Context, tx db.Querier, org, 
 
 // NoteWritten adds a note to the memory, and writes it to connected CRM systems if that is asked for.
 func (o callObserver) NoteWritten(ctx context.Context, tx db.Querier, org string, n call.Note, phone string, sync bool) error {
-	err := o.p.rememberNote(ctx, tx, org, n, phone)
+	err := o.p.indexNote(ctx, tx, org, n, phone)
 	if err != nil || !sync {
 		return err
 	}

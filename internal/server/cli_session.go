@@ -16,12 +16,13 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// A command on the machine of a running soniq, started by who may open its data folder, is given a key for as long as it runs.
+// Keys for commands on the server's own machine. A command that can open the data folder gets a key for as long as it
+// runs.
 
-// sessionLife is after how long the key of a command that did not give it back expires.
+// sessionLife is the expiry of the key of a command that did not return it.
 const sessionLife = 24 * time.Hour
 
-// session makes a key.
+// session creates a key.
 func (s *Server) session(ctx context.Context, raw json.RawMessage) (any, error) {
 	var in control.SessionRequest
 	if err := json.Unmarshal(raw, &in); err != nil {
@@ -42,13 +43,13 @@ func (s *Server) session(ctx context.Context, raw json.RawMessage) (any, error) 
 	k, err := s.Platform.keys.CreateKey(ctx, auth.Request{OrgID: org, Name: "command line, while it runs", Environment: env, Scopes: scopes,
 		CreatedBy: "command line", ExpiresAt: db.At(time.Now().Add(sessionLife))})
 	if err != nil {
-		return nil, plain(err)
+		return nil, commandError(err)
 	}
-	return control.Session{URL: "http://" + local(s.HTTPAddr()), Key: *k.Secret, KeyID: k.ID,
+	return control.Session{URL: "http://" + loopbackAddr(s.HTTPAddr()), Key: *k.Secret, KeyID: k.ID,
 		HookSecret: webhook.SecretFrom(s.Platform.seal.Key("soniq listen " + org + " " + string(env)))}, nil
 }
 
-// onlyOrg is the organisation that was named, or the only one.
+// onlyOrg returns the named organisation, or the only one if none is named.
 func (p *Platform) onlyOrg(ctx context.Context, named string) (string, error) {
 	all, err := p.orgs.List(ctx)
 	if err != nil {
@@ -72,8 +73,8 @@ func (p *Platform) onlyOrg(ctx context.Context, named string) (string, error) {
 	return all[0].ID, nil
 }
 
-// local is an address at which a server that listens everywhere is reached from its own machine.
-func local(address string) string {
+// loopbackAddr replaces an unspecified address by the loopback address.
+func loopbackAddr(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if ip := net.ParseIP(host); err == nil && (host == "" || ip != nil && ip.IsUnspecified()) {
 		return net.JoinHostPort("127.0.0.1", port)

@@ -10,9 +10,9 @@ import (
 	"soniq/internal/telephony/voicemail"
 )
 
-// This file adds messages and voicemail to the timeline of a contact.
+// Messages and voicemail in the timeline of a contact.
 
-// messageLine tells of the messages with a contact; their words only to who may read messages.
+// messageLine returns the messages with a contact. Their texts are included only if the client may read messages.
 func (p *Platform) messageLine(ctx context.Context, org string, q contact.LineQuery) ([]contact.Item, error) {
 	if !q.Wants("message") {
 		return nil, nil
@@ -39,7 +39,8 @@ func (p *Platform) messageLine(ctx context.Context, org string, q contact.LineQu
 	return all, nil
 }
 
-// person is a user by id, found once; nil for none and for one who is gone.
+// person returns a user by id, and caches the result in found. It returns nil if the id is nil or the user does not
+// exist.
 func (p *Platform) person(ctx context.Context, org string, id *string, found map[string]*contact.Person) (*contact.Person, error) {
 	if id == nil {
 		return nil, nil
@@ -56,7 +57,7 @@ func (p *Platform) person(ctx context.Context, org string, id *string, found map
 	return found[*id], err
 }
 
-// voicemailLine tells of the voicemail a contact left.
+// voicemailLine returns the voicemail messages of a contact.
 func (p *Platform) voicemailLine(ctx context.Context, org string, q contact.LineQuery) ([]contact.Item, error) {
 	if !q.Wants("voicemail") {
 		return nil, nil

@@ -24,15 +24,15 @@ import (
 
 const known = "+442079460018" // of the contact in these tests
 
-// whole is a house with every room and no door, with an organisation.
-type whole struct {
+// testPlatform is a platform without listeners, with one organisation.
+type testPlatform struct {
 	*Platform
 	t      *testing.T
 	server *optest.Server
 	org    string
 }
 
-func eachHouse(t *testing.T, run func(t *testing.T, h *whole)) {
+func eachHouse(t *testing.T, run func(t *testing.T, h *testPlatform)) {
 	t.Run("sqlite", func(t *testing.T) {
 		dbtest.SkipOnPostgres(t)
 		run(t, newWhole(t, ""))
@@ -42,7 +42,7 @@ func eachHouse(t *testing.T, run func(t *testing.T, h *whole)) {
 	}
 }
 
-func newWhole(t *testing.T, address string) *whole {
+func newWhole(t *testing.T, address string) *testPlatform {
 	t.Helper()
 	args := []string{"--data", t.TempDir(), "--transcriber", "off", "--sip-domain", "here"}
 	if address != "" {
@@ -52,7 +52,7 @@ func newWhole(t *testing.T, address string) *whole {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &whole{t: t}
+	h := &testPlatform{t: t}
 	if h.Platform, err = Open(context.Background(), c, slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
 	}
@@ -65,13 +65,13 @@ func newWhole(t *testing.T, address string) *whole {
 	return h
 }
 
-func (h *whole) do(method, path string, body any, header ...string) *optest.Answer {
+func (h *testPlatform) do(method, path string, body any, header ...string) *optest.Answer {
 	h.t.Helper()
 	return h.server.Do(optest.Admin(h.org), method, path, body, header...)
 }
 
-// rung is an inbound call of the contact to a number.
-func (h *whole) rung(at time.Time, number string) string {
+// addCall stores an inbound call of the contact to a number.
+func (h *testPlatform) addCall(at time.Time, number string) string {
 	h.t.Helper()
 	n := call.New{Org: h.org, ID: db.NewID("call"), Direction: call.Inbound, Source: "inbound", From: known, To: "+442079460050", NumberID: number,
 		StartedAt: at, CallerSIP: db.NewID("sip")}
@@ -81,13 +81,14 @@ func (h *whole) rung(at time.Time, number string) string {
 	return n.ID
 }
 
-// lived lets a day pass with the contact: each hour a call, a voicemail and a message; all at one moment.
-func (h *whole) lived(hours int) (want []string) {
+// addDay stores a call, a voicemail message and a text message for each hour, all three at the same time. It returns
+// the expected timeline.
+func (h *testPlatform) addDay(hours int) (want []string) {
 	h.t.Helper()
 	ctx, base := context.Background(), time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 	for i := range hours {
 		at := base.Add(time.Duration(i) * time.Hour)
-		c := h.rung(at, "")
+		c := h.addCall(at, "")
 		v := voicemail.Message{Org: h.org, ID: db.NewID("vm"), CallID: c, Mailbox: "que_1", From: known, ReceivedAt: at, Duration: time.Second, Size: 1, SHA256: "x"}
 		h.messages.Now = func() time.Time { return at }
 		m, err := h.messages.Receive(ctx, sms.Incoming{Org: h.org, From: known, To: "+442079460050", Body: fmt.Sprintf("words %d", i), Internal: true})
@@ -103,11 +104,11 @@ func (h *whole) lived(hours int) (want []string) {
 	return want
 }
 
-func TestATimelineHasCallsMessagesAndVoicemailInOneOrder(t *testing.T) {
+func TestContactTimeline_OneOrderAcrossKinds(t *testing.T) {
 	t.Parallel()
-	eachHouse(t, func(t *testing.T, h *whole) {
+	eachHouse(t, func(t *testing.T, h *testPlatform) {
 		id := h.do("POST", "/contacts", `{"first_name":"Ada","company":"Analytical","phones":[{"number":"`+known+`"}]}`).Want(201).Text("id")
-		want := h.lived(4)
+		want := h.addDay(4)
 		var got []string
 		for cursor := ""; ; {
 			a := h.do("GET", "/contacts/"+id+"/timeline?limit=5"+cursor, nil).Want(200)
@@ -118,7 +119,7 @@ func TestATimelineHasCallsMessagesAndVoicemailInOneOrder(t *testing.T) {
 				break
 			}
 			cursor = "&cursor=" + a.Text("next_cursor")
-			h.rung(time.Date(2026, 1, 6, 0, 0, 0, 0, time.UTC), "") // what is new does not move what follows
+			h.addCall(time.Date(2026, 1, 6, 0, 0, 0, 0, time.UTC), "") // a new call does not move the next pages
 		}
 		if strings.Join(got, "\n") != strings.Join(want, "\n") {
 			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -142,9 +143,9 @@ func TestATimelineHasCallsMessagesAndVoicemailInOneOrder(t *testing.T) {
 	})
 }
 
-func TestAScreenPopTellsTheQueueThatACallCameInto(t *testing.T) {
+func TestScreenPop_HasQueue(t *testing.T) {
 	t.Parallel()
-	eachHouse(t, func(t *testing.T, h *whole) {
+	eachHouse(t, func(t *testing.T, h *testPlatform) {
 		support := h.do("POST", "/queues", `{"name":"Support"}`).Want(201).Text("id")
 		sales := h.do("POST", "/queues", `{"name":"Sales"}`).Want(201).Text("id")
 		trunk := h.do("POST", "/trunks", `{"name":"Carrier","host":"192.0.2.10"}`).Want(201).Text("id")
@@ -159,7 +160,7 @@ func TestAScreenPopTellsTheQueueThatACallCameInto(t *testing.T) {
 				}
 			}
 		}
-		led := h.rung(time.Now(), number)
+		led := h.addCall(time.Now(), number)
 		if q, body := pop(led); fmt.Sprint(q) != fmt.Sprintf("map[id:%s name:Support]", support) || !strings.Contains(body, `"queue":{"id":"`+support+`","name":"Support"}`) {
 			t.Errorf("of the number: %v, %s", q, body)
 		}
@@ -170,7 +171,7 @@ func TestAScreenPopTellsTheQueueThatACallCameInto(t *testing.T) {
 		if q, body := pop(led); fmt.Sprint(q) != fmt.Sprintf("map[id:%s name:Sales]", sales) || !strings.Contains(body, `"name":"Sales"`) {
 			t.Errorf("once it is in another: %v, %s", q, body)
 		}
-		if q, body := pop(h.rung(time.Now(), "")); q != nil || !strings.Contains(body, `"queue":null`) {
+		if q, body := pop(h.addCall(time.Now(), "")); q != nil || !strings.Contains(body, `"queue":null`) {
 			t.Errorf("of no queue: %v, %s", q, body)
 		}
 	})

@@ -14,13 +14,13 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// This file keeps the data folder: whose it is, who this node is, and when it was last alive.
+// The data folder: its lock, the name of the node, and the time at which the node was last alive.
 
 // ErrDataFolderInUse is returned if another process has locked the data folder.
 var ErrDataFolderInUse = errors.New("another soniq serves this data folder")
 
-// LockDataFolder makes the data folder and takes its lock, which the process holds until it ends. From then on files are made for
-// their owner alone.
+// LockDataFolder creates the data folder and locks it until the process ends. It sets the umask, so that only the
+// owner can read new files.
 func LockDataFolder(path string) (*os.File, error) {
 	syscall.Umask(0o077)
 	if err := os.MkdirAll(path, 0o700); err != nil {
@@ -37,7 +37,7 @@ func LockDataFolder(path string) (*os.File, error) {
 	return f, nil
 }
 
-// nodeName is this node's name, made at the first start.
+// nodeName returns the name of this node. It is created at the first start.
 func nodeName(data string) (string, error) {
 	path := filepath.Join(data, "node")
 	b, err := os.ReadFile(path)
@@ -51,7 +51,7 @@ func nodeName(data string) (string, error) {
 	return name, os.WriteFile(path, []byte(name+"\n"), 0o600)
 }
 
-// lastAlive is when a node that did not stop in order was last seen, or the zero time.
+// lastAlive returns the last time at which a node that crashed was alive. It is zero if the node stopped in order.
 func lastAlive(data string) time.Time {
 	info, err := os.Stat(filepath.Join(data, "alive"))
 	if err != nil {
@@ -60,11 +60,11 @@ func lastAlive(data string) time.Time {
 	return info.ModTime()
 }
 
-// keepAlive marks each second that the node lives, until the context ends.
+// keepAlive updates the time of the file every second until the context ends.
 func keepAlive(ctx context.Context, data string) {
 	path := filepath.Join(data, "alive")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		return // only the end time of calls cut by a crash gets less exact
+		return // only the end times of calls that a crash cuts become less exact
 	}
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()

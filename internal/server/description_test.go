@@ -12,9 +12,9 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// TestDescriptionExplainsItself holds every operation to what a developer needs: examples that are valid by their schemas,
-// words for every parameter and every group.
-func TestDescriptionExplainsItself(t *testing.T) {
+// TestOpenAPI_EveryOperationDescribed checks that every operation has examples that are valid by their schemas, and that
+// every parameter and group is described.
+func TestOpenAPI_EveryOperationDescribed(t *testing.T) {
 	if raceDetector {
 		t.Skip("one goroutine alone: runs without the race detector, in another part of the suite")
 	}
@@ -37,9 +37,10 @@ func TestDescriptionExplainsItself(t *testing.T) {
 	}
 }
 
-// TestModelsAreToldEverything reads llms.txt and llms-full.txt: every operation with its scope, every event, every error code.
-func TestModelsAreToldEverything(t *testing.T) {
-	s := door(t)
+// TestLLMsTxt_Complete checks that llms.txt and llms-full.txt have every operation with its scope, every event
+// and every error code.
+func TestLLMsTxt_Complete(t *testing.T) {
+	s := newHTTPServer(t)
 	short, full := read(t, s, "/llms.txt"), read(t, s, "/llms-full.txt")
 	if !strings.HasPrefix(short, "# soniq\n\n> ") || len(short) > 60_000 || len(full) < 2*len(short) {
 		t.Errorf("llms.txt has %d bytes and begins %.40q, llms-full.txt has %d", len(short), short, len(full))
@@ -88,7 +89,7 @@ func explained(t *testing.T, name string, o *openapi3.Operation) {
 	}
 }
 
-// exemplified fails where a body that is text has no example, or one that is not valid.
+// exemplified fails if a text body has no example or an invalid one.
 func exemplified(t *testing.T, name string, content openapi3.Content) {
 	t.Helper()
 	for mediaType, c := range content {

@@ -15,16 +15,16 @@ import (
 	"soniq/internal/telephony/trunk"
 )
 
-// This file reads the destinations that requests name.
+// Destinations in requests: parsing, and the checks that are possible before the call.
 
-// destination reads a number, an extension (ext:100) or a sip: address at this server as a request names it, and returns what the
-// switch is given: E.164 or ext: with the extension. What is wrong is told of the member "to". Whether a number may be called is asked
-// here already, so that nobody's phone rings for a call that cannot be placed; the outbound gate asks again, and counts.
-func (p *Platform) destination(ctx context.Context, orgID, to string) (string, error) {
+// parseDestination parses a number, an extension (ext:100) or a sip: address of this server. It returns E.164, or ext:
+// with the extension. Errors are about the member "to". It already checks whether the number may be called, so that
+// no phone rings for a call that cannot be placed. The outbound gate checks again, and counts.
+func (p *Platform) parseDestination(ctx context.Context, orgID, to string) (string, error) {
 	if extension, ok := strings.CutPrefix(to, "ext:"); ok {
 		return p.extension(ctx, orgID, extension)
 	}
-	text, err := p.userOf(to)
+	text, err := p.userPart(to)
 	if err != nil {
 		return "", err
 	}
@@ -53,9 +53,9 @@ func (p *Platform) destination(ctx context.Context, orgID, to string) (string, e
 	return plan.Number, nil
 }
 
-// userOf is the user part of a sip: or sips: address at this server, or of a tel: address; any other text is given back. Who has the
-// same name elsewhere is none of ours.
-func (p *Platform) userOf(to string) (string, error) {
+// userPart returns the user part of a sip: or sips: address of this server, or of a tel: address. It returns other
+// texts unchanged, and an error for addresses of other servers.
+func (p *Platform) userPart(to string) (string, error) {
 	scheme, _, found := strings.Cut(to, ":")
 	switch strings.ToLower(scheme) {
 	case "sip", "sips", "tel":
@@ -67,19 +67,19 @@ func (p *Platform) userOf(to string) (string, error) {
 	case err != nil || !found || u.User == "":
 		return "", op.Invalid(op.Field("to", "invalid_address", "not a valid SIP address"))
 	case u.Scheme != "tel" && !p.owns(u):
-		e := op.Fail("destination_not_allowed", notOurs(u))
+		e := op.Fail("destination_not_allowed", foreignHostError(u))
 		e.Extra = map[string]any{"reason": "foreign_host"}
 		return "", e
 	}
 	return u.User, nil
 }
 
-// notOurs says why a SIP address elsewhere is not called.
-func notOurs(u sip.URI) string {
+// foreignHostError returns the error text for a SIP address of another server.
+func foreignHostError(u sip.URI) string {
 	return "SIP addresses of other servers are not called: " + u.Host + " is not this server"
 }
 
-// extension finds the user who has an extension.
+// extension checks that an extension exists, and returns it with the prefix ext:.
 func (p *Platform) extension(ctx context.Context, orgID, extension string) (string, error) {
 	o, err := p.orgs.Get(ctx, orgID)
 	if err != nil {
@@ -95,8 +95,8 @@ func (p *Platform) extension(ctx context.Context, orgID, extension string) (stri
 	return "ext:" + extension, err
 }
 
-// e164 reads a number in the country of an organisation.
-func (p *Platform) e164(ctx context.Context, orgID, text string) (string, bool, error) {
+// parseNumber parses a number in the country of an organisation.
+func (p *Platform) parseNumber(ctx context.Context, orgID, text string) (string, bool, error) {
 	o, err := p.orgs.Get(ctx, orgID)
 	if err != nil {
 		return "", false, err
@@ -105,7 +105,7 @@ func (p *Platform) e164(ctx context.Context, orgID, text string) (string, bool, 
 	return number, ok, nil
 }
 
-// numberID is the id of an organisation's number, "" where it has none.
+// numberID returns the id of a number of the organisation, or "" if the organisation does not own it.
 func (p *Platform) numberID(ctx context.Context, q db.Querier, org, e164 string) (string, error) {
 	n, err := p.numbers.Owned(ctx, q, org, e164)
 	if db.IsNone(err) {
@@ -114,9 +114,9 @@ func (p *Platform) numberID(ctx context.Context, q db.Querier, org, e164 string)
 	return n.ID, err
 }
 
-// hookSteps are the attempts to tell webhooks of a call, as steps of it.
-func (p *Platform) hookSteps(ctx context.Context, org, callID string) ([]call.TimelineEntry, error) {
-	attempts, err := p.hooks.Steps(ctx, org, callID)
+// webhookDeliveries returns the webhook deliveries of a call as timeline entries.
+func (p *Platform) webhookDeliveries(ctx context.Context, org, callID string) ([]call.TimelineEntry, error) {
+	attempts, err := p.webhooks.Steps(ctx, org, callID)
 	all := make([]call.TimelineEntry, len(attempts))
 	for i, x := range attempts {
 		all[i] = call.TimelineEntry{At: x.At.Time, Kind: "webhook." + x.Kind, Detail: map[string]any{"webhook_id": x.WebhookID, "delivery_id": x.DeliveryID,

@@ -12,9 +12,9 @@ import (
 	"soniq/internal/telephony/number"
 )
 
-// reach says what is wrong with a destination that is kept for later, such as the overflow of a queue; "" where nothing is. Whether a
-// number of the public network may be dialled is decided when it is.
-func (p *Platform) reach(ctx context.Context, orgID, to string) (string, error) {
+// checkDestination returns the reason why a stored destination, such as the overflow of a queue, is invalid, or "". Whether an
+// outside number may be dialled is checked when it is dialled.
+func (p *Platform) checkDestination(ctx context.Context, orgID, to string) (string, error) {
 	if to == "" || len(to) > 200 {
 		return "must be a number, ext:, user:, queue:, flow:, voicemail: or sip: destination", nil
 	}
@@ -34,14 +34,14 @@ func (p *Platform) reach(ctx context.Context, orgID, to string) (string, error) 
 	case "flow":
 		_, err = p.flows.Get(ctx, q, orgID, name)
 	case "voicemail":
-		return p.reachMailbox(ctx, orgID, name)
+		return p.checkMailbox(ctx, orgID, name)
 	case "sip", "sips":
 		u, err := sip.ParseURI(to)
 		switch {
 		case err != nil || u.User == "":
 			return "not a valid SIP address", nil
 		case !p.owns(u):
-			return notOurs(u), nil
+			return foreignHostError(u), nil
 		}
 		return "", nil
 	case "tel":
@@ -49,19 +49,19 @@ func (p *Platform) reach(ctx context.Context, orgID, to string) (string, error) 
 	default:
 		return "must be a number, ext:, user:, queue:, flow:, voicemail: or sip: destination", nil
 	}
-	return gone(err, to)
+	return notFoundReason(err, to)
 }
 
-// reachForward is reach for where a user forwards calls to: an extension may stand by itself there.
-func (p *Platform) reachForward(ctx context.Context, orgID, to string) (string, error) {
+// checkForward is reach for the forwarding of users, in which an extension may have no prefix.
+func (p *Platform) checkForward(ctx context.Context, orgID, to string) (string, error) {
 	if routing.IsExtension(to) {
 		to = "ext:" + to
 	}
-	return p.reach(ctx, orgID, to)
+	return p.checkDestination(ctx, orgID, to)
 }
 
-// gone says that there is no such thing where that is the error.
-func gone(err error, to string) (string, error) {
+// notFoundReason returns a reason if the error means that the object does not exist.
+func notFoundReason(err error, to string) (string, error) {
 	if db.IsNone(err) {
 		return "there is no " + to, nil
 	}
@@ -82,8 +82,8 @@ func (p *Platform) reachNumber(ctx context.Context, orgID, text string) (string,
 	return "", nil
 }
 
-// reachMailbox says what is wrong with whose voicemail it is.
-func (p *Platform) reachMailbox(ctx context.Context, orgID, id string) (string, error) {
+// checkMailbox returns the reason why a mailbox is invalid, or "".
+func (p *Platform) checkMailbox(ctx context.Context, orgID, id string) (string, error) {
 	q := p.db.Read(ctx)
 	var err error
 	switch prefix, _, _ := strings.Cut(id, "_"); prefix {
@@ -96,5 +96,5 @@ func (p *Platform) reachMailbox(ctx context.Context, orgID, id string) (string, 
 	default:
 		return "voicemail: must name a user, a queue or a flow", nil
 	}
-	return gone(err, "voicemail:"+id)
+	return notFoundReason(err, "voicemail:"+id)
 }

@@ -13,21 +13,22 @@ import (
 
 const (
 	memoryEvery = 20 * time.Second
-	memorySpare = 64 << 20  // bytes the process may hold without needing them
-	memoryQuiet = 256 << 20 // bytes that are allocated between two looks when little is going on: 13 MB a second
+	memorySpare = 64 << 20  // bytes that the process may hold in excess
+	memoryQuiet = 256 << 20 // bytes allocated between two samples with low load: 13 MB/s
 )
 
 const (
 	loadEvery   = 250 * time.Millisecond
-	quietLooks  = 4         // in a row that end a busy time
-	busyAlloc   = 6 << 20   // bytes that are allocated between two looks in a busy time: 24 MB a second
-	roomyHeap   = 256 << 20 // bytes of heap below which a busy time may let it grow
-	busyPercent = 300       // GOGC of a busy time
+	quietLooks  = 4         // consecutive samples with low load that end a busy period
+	busyAlloc   = 6 << 20   // bytes allocated between two samples with high load: 24 MB/s
+	roomyHeap   = 256 << 20 // bytes of heap up to which the heap may grow under load
+	busyPercent = 300       // GOGC under load
 )
 
-// collectByLoad has garbage collected rarely in a busy time, while the heap is small, for collecting is a tenth of the work of a
-// call then. What that has made is given back when it ends. Where GOGC is set by hand it stays.
-func collectByLoad(ctx context.Context) {
+// tuneGC raises GOGC while the allocation rate is high and the heap is small, because garbage collection is a
+// tenth of the CPU of a call then. At the end of the busy period it returns memory to the system. It does nothing if
+// GOGC is set.
+func tuneGC(ctx context.Context) {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
@@ -35,7 +36,7 @@ func collectByLoad(ctx context.Context) {
 	defer tick.Stop()
 	now := []figures.Sample{{Name: "/gc/heap/allocs:bytes"}, {Name: "/gc/heap/live:bytes"}}
 	figures.Read(now)
-	w, usual := workload{made: now[0].Value.Uint64(), quiet: quietLooks}, 0
+	w, usual := loadDetector{made: now[0].Value.Uint64(), quiet: quietLooks}, 0
 	for {
 		select {
 		case <-ctx.Done():
@@ -43,7 +44,7 @@ func collectByLoad(ctx context.Context) {
 		case <-tick.C:
 		}
 		figures.Read(now)
-		switch w.look(now[0].Value.Uint64(), now[1].Value.Uint64()) {
+		switch w.sample(now[0].Value.Uint64(), now[1].Value.Uint64()) {
 		case busy:
 			usual = debug.SetGCPercent(busyPercent)
 		case calm:
@@ -55,24 +56,24 @@ func collectByLoad(ctx context.Context) {
 	}
 }
 
-// A workload tells busy times from others, by what is allocated between two looks.
-type workload struct {
-	made  uint64 // bytes that were allocated until the last look
-	quiet int    // looks in a row at which little was going on
+// loadDetector detects busy periods by the bytes allocated between two samples.
+type loadDetector struct {
+	made  uint64 // bytes allocated until the last sample
+	quiet int    // consecutive samples with low load
 }
 
-// A turn is what has changed with the load.
-type turn int
+// loadChange is a change of the load.
+type loadChange int
 
 const (
-	same    turn = iota
-	busy         // a busy time begins
-	calm         // it is over
-	crowded      // it goes on, with a heap that is too large to let it grow further
+	same    loadChange = iota
+	busy               // a busy period begins
+	calm               // the busy period has ended
+	crowded            // the busy period continues, with a heap that is too large to grow
 )
 
-// look takes what was allocated since the start, and what of it is in use, in bytes.
-func (w *workload) look(made, live uint64) turn {
+// sample takes a sample: the bytes allocated since the start, and the bytes in use.
+func (w *loadDetector) sample(made, live uint64) loadChange {
 	little := made-w.made <= busyAlloc
 	much := !little && live < roomyHeap
 	w.made = made
@@ -94,12 +95,12 @@ func (w *workload) look(made, live uint64) turn {
 	return same
 }
 
-// giveBackMemory returns to the system what a busy time left behind. The runtime does so by itself, but only minutes later.
-func giveBackMemory(ctx context.Context, d *db.DB) {
+// releaseMemory returns unused memory to the system after a busy period. The runtime would do so only minutes later.
+func releaseMemory(ctx context.Context, d *db.DB) {
 	tick := time.NewTicker(memoryEvery)
 	defer tick.Stop()
 	var m runtime.MemStats
-	var made, floor uint64 // bytes allocated at the last look; bytes held after the last time it helped
+	var made, floor uint64 // bytes allocated at the last sample; bytes held after the last successful attempt
 	for {
 		select {
 		case <-ctx.Done():
@@ -109,7 +110,7 @@ func giveBackMemory(ctx context.Context, d *db.DB) {
 		runtime.ReadMemStats(&m)
 		quiet := m.TotalAlloc-made < memoryQuiet
 		if made = m.TotalAlloc; quiet && m.HeapSys-m.HeapReleased > floor+memorySpare {
-			_ = d.Shrink(ctx) // it is tried again when the next busy time is over
+			_ = d.Shrink(ctx) // retried after the next busy period
 			debug.FreeOSMemory()
 			runtime.ReadMemStats(&m)
 			floor = m.HeapSys - m.HeapReleased

@@ -48,8 +48,8 @@ func (s *Server) jobQueues() []jobQueue {
 		{name: call.CallbackQueue, options: job.Options{Workers: 4, PerLane: 2, Timeout: time.Minute},
 			handle: []func(*job.Runner){p.calls.HandleCallbacks}},
 		{name: partner.Queue, options: job.Options{Workers: 1, Timeout: time.Hour}, handle: []func(*job.Runner){p.partners.Handle}, keepOnReset: true},
-		{name: smppserver.Queue, options: job.Options{Workers: 16, PerLane: 8, Timeout: 2 * time.Minute}, handle: []func(*job.Runner){p.esme.Handle}},
-		{name: sms.Queue, options: job.Options{Workers: 256, Timeout: 2 * time.Minute, LaneLimit: p.smsc.LaneLimit},
+		{name: smppserver.Queue, options: job.Options{Workers: 16, PerLane: 8, Timeout: 2 * time.Minute}, handle: []func(*job.Runner){p.smppApps.Handle}},
+		{name: sms.Queue, options: job.Options{Workers: 256, Timeout: 2 * time.Minute, LaneLimit: p.smsCarriers.LaneLimit},
 			handle: []func(*job.Runner){p.messages.Handle}},
 	}
 	if p.users.Invites.Send != nil {
@@ -76,9 +76,9 @@ func (s *Server) startJobs(ctx context.Context) error {
 			s.resettable = append(s.resettable, r)
 		}
 	}
-	if err := p.hooks.Start(ctx); err != nil {
+	if err := p.webhooks.Start(ctx); err != nil {
 		return err
 	}
-	s.closers.push("webhooks", p.hooks.Stop)
+	s.closers.push("webhooks", p.webhooks.Stop)
 	return nil
 }

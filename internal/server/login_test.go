@@ -15,22 +15,22 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// phoneHouse is a whole house with signalling in front, and no other door.
-type phoneHouse struct {
+// phoneFixture is a platform with a SIP server, but without calls and HTTP.
+type phoneFixture struct {
 	*Platform
 	server *optest.Server
 	org    string
 	sip    *sip.Server
 }
 
-func newPhoneHouse(t *testing.T) *phoneHouse {
+func newPhoneFixture(t *testing.T) *phoneFixture {
 	t.Helper()
 	ctx := context.Background()
 	c, err := config.Load("serve", []string{"--data", t.TempDir(), "--transcriber", "off", "--sip-domain", "here"}, io.Discard, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &phoneHouse{}
+	h := &phoneFixture{}
 	if h.Platform, err = Open(ctx, c, slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
 	}
@@ -46,12 +46,12 @@ func newPhoneHouse(t *testing.T) *phoneHouse {
 	return h
 }
 
-func (h *phoneHouse) do(method, path string, body any) *optest.Answer {
+func (h *phoneFixture) do(method, path string, body any) *optest.Answer {
 	return h.server.Do(optest.Admin(h.org), method, path, body)
 }
 
-// challenged is the algorithm a phone is asked to use.
-func (h *phoneHouse) challenged(t *testing.T, user string) string {
+// challenged returns the digest algorithm of the challenge for a phone.
+func (h *phoneFixture) challenged(t *testing.T, user string) string {
 	t.Helper()
 	c, err := net.Dial("udp", h.sip.Addr().String())
 	if err != nil {
@@ -72,9 +72,9 @@ func (h *phoneHouse) challenged(t *testing.T, user string) string {
 	return strings.TrimSpace(strings.SplitN(name, "\r\n", 2)[0])
 }
 
-func TestAPhoneLogsInWithTheDigestItIsSetTo(t *testing.T) {
+func TestRegister_ConfiguredDigest(t *testing.T) {
 	t.Parallel()
-	h := newPhoneHouse(t)
+	h := newPhoneFixture(t)
 	user := h.do("POST", "/users", `{"email":"ada@example.com","first_name":"Ada"}`).Want(201).Text("id")
 	for set, algorithm := range map[string]string{"": "MD5", `,"sip":{"digest":"sha256"}`: "SHA-256"} {
 		a := h.do("POST", "/devices", fmt.Sprintf(`{"user_id":%q,"name":"Desk","kind":"desk_phone"%s}`, user, set)).Want(201)
@@ -99,12 +99,12 @@ func TestAPhoneLogsInWithTheDigestItIsSetTo(t *testing.T) {
 		Refused("validation_failed", "sip.digest invalid_value")
 }
 
-func TestAnEmergencyNumberIsNobodysExtension(t *testing.T) {
+func TestExtension_EmergencyNumberNeverMatches(t *testing.T) {
 	t.Parallel()
-	h := newPhoneHouse(t)
+	h := newPhoneFixture(t)
 	h.do("POST", "/users", `{"email":"ada@example.com","first_name":"Ada","extension":"110"}`).Want(201)
 	d := h.newDirectory(t.Context(), nil)
-	h.do("PATCH", "/organization", `{"country":"DE"}`).Want(200) // where 110 is the police
+	h.do("PATCH", "/organization", `{"country":"DE"}`).Want(200) // where 110 is an emergency number
 	if _, ok, err := d.Extension(t.Context(), h.org, "110"); ok || err != nil {
 		t.Errorf("110 rings somebody: %v, %v", ok, err)
 	}

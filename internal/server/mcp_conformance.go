@@ -8,5 +8,5 @@ import (
 	"soniq/e2e/mcp/everything"
 )
 
-// extendTools offers beside the tools of the contract what the official conformance suite asks for; tests alone are built so.
+// extendTools adds the tools that the official conformance suite calls. Only tests are built with this file.
 func extendTools() func(*sdk.ServerOptions) func(*sdk.Server) { return everything.Extend }

@@ -4,5 +4,5 @@ package server
 
 import sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-// extendTools is nothing: assistants are offered the tools of the contract.
+// extendTools returns nil: the server has only the tools of the contract.
 func extendTools() func(*sdk.ServerOptions) func(*sdk.Server) { return nil }

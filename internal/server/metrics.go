@@ -90,14 +90,14 @@ func (m *metrics) storage(n *Server) {
 	})
 }
 
-// status is what soniq doctor asks a running node.
+// status returns what soniq doctor shows about a running node.
 func (s *Server) status(ctx context.Context, _ json.RawMessage) (any, error) {
 	stats := s.switcher.Stats()
 	without, err := s.Platform.trunks.OrgsWithoutEmergencyCalls(ctx)
 	if err != nil {
 		return nil, err
 	}
-	silent, err := s.Platform.smsc.FailingCarriers(ctx)
+	silent, err := s.Platform.smsCarriers.FailingCarriers(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// strayLength is how long a recording may be, in bytes of two channels of G.711, to be one that a crash cut before its row was
-// written: two seconds.
-const strayLength = 2 * 2 * 8000
+// maxOrphanSize is the maximum size in bytes of a recording that is removed without a row: two seconds of two channels
+// of G.711.
+const maxOrphanSize = 2 * 2 * 8000
 
-// removeStray removes what recordings left behind that began in the last moments before a crash, when no row told of them yet.
-// Recovery has been over everything else that is older than this process, but for those of calls that are carried on. Longer
-// ones are left, and named in the log.
-func removeStray(folder string, started time.Time, carried func(callID string) bool, log *slog.Logger) error {
+// removeOrphanRecordings removes recordings that began in the last moments before a crash, before their row was committed.
+// Recovery has handled all other files that are older than this process, except those of resumed calls. Longer files
+// are kept, and their names are logged.
+func removeOrphanRecordings(folder string, started time.Time, carried func(callID string) bool, log *slog.Logger) error {
 	var failed error
 	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".part") {
@@ -29,7 +29,7 @@ func removeStray(folder string, started time.Time, carried func(callID string) b
 		case err != nil:
 			failed = errors.Join(failed, err)
 		case carried(callOf(path)):
-		case info.Size() > strayLength:
+		case info.Size() > maxOrphanSize:
 			log.Warn("audio without a recording's row", "path", path, "bytes", info.Size())
 		default:
 			failed = errors.Join(failed, os.Remove(path))
@@ -39,7 +39,7 @@ func removeStray(folder string, started time.Time, carried func(callID string) b
 	return errors.Join(err, failed)
 }
 
-// callOf is the call that a file of a recording belongs to: it is named call_id.wav, the later ones call_id-2.wav and so on.
+// callOf returns the call of a recording file. Files are named call_id.wav, call_id-2.wav and so on.
 func callOf(path string) string {
 	name, _, _ := strings.Cut(filepath.Base(path), ".")
 	id, _, _ := strings.Cut(name, "-")

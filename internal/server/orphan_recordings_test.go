@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestStrayBeginningsOfRecordingsAreRemoved(t *testing.T) {
+func TestRemoveOrphanRecordings_ShortOnly(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	start := time.Now()
@@ -39,7 +39,7 @@ func TestStrayBeginningsOfRecordingsAreRemoved(t *testing.T) {
 			}
 		}()
 	}
-	if err := removeStray(dir, start, func(id string) bool { return id == "going" }, slog.New(slog.DiscardHandler)); err != nil {
+	if err := removeOrphanRecordings(dir, start, func(id string) bool { return id == "going" }, slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
 	}
 }

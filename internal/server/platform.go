@@ -1,4 +1,4 @@
-// Package server is the composition root: it builds every package, joins them, starts and stops them.
+// Package server is the composition root: it builds every package, connects them, and starts and stops them.
 package server
 
 import (
@@ -54,7 +54,8 @@ import (
 	"soniq/internal/telephony/voicemail"
 )
 
-// Platform has every service, constructed and joined, but not listening. Its lock on the data folder excludes other servers.
+// Platform has every service, constructed and connected, but not listening. Its lock on the data folder excludes
+// other servers.
 type Platform struct {
 	config config.Config
 	log    *slog.Logger
@@ -75,7 +76,7 @@ type Platform struct {
 	orgs        *org.Service
 	keys        *auth.Service
 	oauth       *auth.OAuth
-	account     *signin.Service
+	signin      *signin.Service
 	users       *user.Service
 	agents      *agent.Service
 	queues      *queue.Service
@@ -87,17 +88,17 @@ type Platform struct {
 	calls       *call.Service
 	memory      *memory.Service
 	transcripts *transcript.Service
-	assistants  *voiceagent.Service
+	voiceAgents *voiceagent.Service
 	partners    *partner.Service
-	hooks       *webhook.Service
+	webhooks    *webhook.Service
 	streams     *eventstream.Service
-	audio       *prompt.Service
+	prompts     *prompt.Service
 	erasures    *erasure.Service
-	counts      *analytics.Service
+	analytics   *analytics.Service
 	audit       *audit.Service
 	messages    *sms.Service
-	smsc        *smscarrier.Service
-	esme        *smppserver.Service
+	smsCarriers *smscarrier.Service
+	smppApps    *smppserver.Service
 	sandbox     *sandbox.Service
 	suspended   sandbox.SuspendedOrgs
 	engines     engines
@@ -105,8 +106,8 @@ type Platform struct {
 	gate        *trunk.OutboundGate
 	contacts    *contact.Service
 	crm         *crm.Service
-	attendant   *routing.Service
-	verifier    *stir.Verifier // nil where calls from trunks are not verified
+	routing     *routing.Service
+	verifier    *stir.Verifier // nil: calls from trunks are not verified
 
 	owns func(sip.URI) bool // reports whether a SIP URI belongs to this server; set before the server listens
 }
@@ -128,7 +129,7 @@ func Open(ctx context.Context, c config.Config, log *slog.Logger) (*Platform, er
 	return p, nil
 }
 
-// open opens what holds facts: keys, database, files.
+// open opens the stores: keys, database, files and journal.
 func (p *Platform) open(ctx context.Context) (err error) {
 	if p.node, err = nodeName(p.config.Data); err != nil {
 		return err
@@ -191,7 +192,7 @@ func (p *Platform) build() error {
 	p.keys = auth.New(p.db, p.orgs, p.seal, p.bus, now, p.config.Brand)
 	p.buildOAuth()
 	p.users = user.New(p.db, p.orgs, p.outbox, p.bus, now)
-	p.buildAccount()
+	p.buildSignin()
 	p.devices = device.New(p.db, p.users, p.seal, p.bus, now, p.config.SIPDomain)
 	p.trunks = trunk.New(p.db, p.orgs, p.seal, p.bus, now, p.config.SIPDomain)
 	p.numbers = number.New(p.db, p.orgs, p.outbox, p.bus, now)
@@ -207,42 +208,42 @@ func (p *Platform) build() error {
 		Destinations: callDependencies{p}, Prompts: callDependencies{p}, StorageQuota: p.orgs, Deliveries: callDependencies{p},
 		Transcripts: callDependencies{p}, Contacts: callDependencies{p}, Queues: callDependencies{p}})
 	p.calls.Observe(callObserver{p})
-	p.hooks = webhook.New(webhook.Config{DB: p.db, Bus: p.bus, Queue: p.jobs, Seal: p.seal, Guard: p.guard, Log: p.log, Now: now,
+	p.webhooks = webhook.New(webhook.Config{DB: p.db, Bus: p.bus, Queue: p.jobs, Seal: p.seal, Guard: p.guard, Log: p.log, Now: now,
 		Node: p.node, Prefix: p.config.HookPrefix, Outbox: p.outbox, SignRecording: p.calls.SignedURL, NumberID: p.numberID})
 	p.audit = &audit.Service{DB: p.db}
 	p.streams = eventstream.New(eventstream.Config{Outbox: p.outbox, Valid: p.keys.Revalidate, Changed: auth.Changed})
 	if err := p.buildVerifier(now); err != nil {
 		return err
 	}
-	if err := p.buildMind(now); err != nil {
+	if err := p.buildSpeech(now); err != nil {
 		return err
 	}
-	if err := p.buildAssistants(now); err != nil {
+	if err := p.buildVoiceAgents(now); err != nil {
 		return err
 	}
-	p.joinAssistants()
+	p.wireVoiceAgents()
 	if err := p.buildMail(); err != nil {
 		return err
 	}
 	p.buildPartners(now)
-	p.audio = prompt.New(prompt.Config{DB: p.db, Files: p.files, Now: now, BaseURL: p.config.BaseURL, Measure: measure, Speak: p.speak,
+	p.prompts = prompt.New(prompt.Config{DB: p.db, Files: p.files, Now: now, BaseURL: p.config.BaseURL, Measure: measure, Speak: p.synthesize,
 		Room: p.orgs.CheckStorage, Admit: p.orgs.ReserveStorage})
 	p.buildMessages()
-	if err := p.buildESME(now); err != nil {
+	if err := p.buildSMPPServer(now); err != nil {
 		return err
 	}
 	p.buildErasure()
-	p.buildCounts()
+	p.buildAnalytics()
 	p.buildContacts(now)
-	p.joinAttendant()
-	p.join()
+	p.buildRouting()
+	p.wire()
 	return nil
 }
 
-// join sets the callbacks between services that need each other.
-func (p *Platform) join() {
+// wire sets the callbacks between services that need each other.
+func (p *Platform) wire() {
 	p.devices.Outbox = p.outbox
-	p.joinProvision()
+	p.wireProvisioning()
 	p.devices.WebRTC = device.WebRTCConfig{Digest: p.seal.Digest, URL: p.config.WebSocketURL(), ICE: p.config.WebRTCServers}
 	p.users.Provision = p.devices.AddFirstDevice
 	p.users.Phones = p.devices.PhonesOfUsers
@@ -253,11 +254,11 @@ func (p *Platform) join() {
 	}
 	p.users.IsReserved, p.users.StorePIN = trunk.ReservedExtension, p.voicemail.SetPIN
 	p.voicemail.OnSave = p.calls.SetVoicemail
-	p.joinMessages()
+	p.wireVoicemailTranscripts()
 	p.users.OnRemove = []func(context.Context, db.Querier, user.Removal) error{
 		p.devices.RemoveUser,
 		func(ctx context.Context, tx db.Querier, r user.Removal) error {
-			return errors.Join(p.keys.RemoveUser(ctx, tx, r.OrgID, r.UserID), p.account.RemoveUser(ctx, tx, r.OrgID, r.UserID))
+			return errors.Join(p.keys.RemoveUser(ctx, tx, r.OrgID, r.UserID), p.signin.RemoveUser(ctx, tx, r.OrgID, r.UserID))
 		},
 		func(ctx context.Context, tx db.Querier, r user.Removal) error {
 			return p.numbers.RemoveUser(ctx, tx, r.OrgID, r.UserID, r.ReassignTo)
@@ -270,22 +271,22 @@ func (p *Platform) join() {
 		return len(ways) > 0, err
 	}
 	p.trunks.ActiveCalls = p.limits.Running
-	p.owns = func(sip.URI) bool { return false } // until signalling listens
-	p.joinRouting()
-	p.messages.Remember = p.rememberMessage
-	p.joinContacts()
+	p.owns = func(sip.URI) bool { return false } // until SIP listens
+	p.wireRouting()
+	p.messages.Remember = p.indexMessage
+	p.wireContacts()
 }
 
 func (p *Platform) hasAudio(ctx context.Context, org, id string) (bool, error) {
-	_, err := p.audio.Path(ctx, org, id)
+	_, err := p.prompts.Path(ctx, org, id)
 	if errors.Is(err, prompt.ErrNone) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// found answers nothing where there is nothing to expand.
-func found[T any](v *T, err error) (any, error) {
+// nilIfNotFound returns nil instead of an error if the object does not exist.
+func nilIfNotFound[T any](v *T, err error) (any, error) {
 	var e *op.Error
 	if errors.As(err, &e) && e.Status() == http.StatusNotFound {
 		return nil, nil
@@ -300,8 +301,8 @@ func (p *Platform) Close() {
 		p.contacts.Close()
 		p.crm.Close()
 	}
-	if p.esme != nil {
-		p.esme.Close()
+	if p.smppApps != nil {
+		p.smppApps.Close()
 	}
 	if p.verifier != nil {
 		p.verifier.Close()
@@ -312,7 +313,7 @@ func (p *Platform) Close() {
 		}
 	}
 	if p.journal != nil {
-		_ = p.journal.Close() // what is not settled is found again
+		_ = p.journal.Close() // entries that were not written to the database are replayed at the next start
 	}
 	if p.lock != nil {
 		_ = p.lock.Close()

@@ -11,15 +11,15 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// This file removes what is no longer needed, a few times a day, in small batches between other writes.
+// Retention: removes expired rows a few times a day, in small batches between other writes.
 
-// How long things are kept where no setting says otherwise.
+// Retention times that no setting changes.
 const (
 	sweepEvery  = 6 * time.Hour
 	jobsKept    = 3 * 24 * time.Hour
 	eventsKept  = 30 * 24 * time.Hour
 	storiesKept = 30 * 24 * time.Hour
-	spellsKept  = 400 * 24 * time.Hour // of presence: as far as reports look back
+	spellsKept  = 400 * 24 * time.Hour // presence: the period of reports
 )
 
 func (s *Server) sweep(ctx context.Context) {
@@ -40,18 +40,19 @@ func (s *Server) sweep(ctx context.Context) {
 func (p *Platform) sweep(ctx context.Context, now time.Time) error {
 	_, jobs := job.Sweep(ctx, p.db, now.Add(-jobsKept))
 	_, events := p.outbox.Sweep(ctx, now.Add(-eventsKept))
-	_, deliveries := p.hooks.Sweep(ctx, now.Add(-eventsKept))
+	_, deliveries := p.webhooks.Sweep(ctx, now.Add(-eventsKept))
 	_, stories := p.calls.SweepTimelines(ctx, now.Add(-storiesKept))
 	_, spells := p.agents.SweepSpells(ctx, now.Add(-spellsKept))
 	_, recordings := p.calls.SweepRecordings(ctx, now)
 	_, facts := p.memory.DeleteExpiredFacts(ctx, now)
 	answers := (&op.Pipeline{DB: p.db, Now: func() time.Time { return now }}).Sweep(ctx)
 	audits := p.audit.Sweep(ctx, now.AddDate(0, 0, -p.config.AuditDays))
-	return errors.Join(jobs, events, deliveries, stories, spells, recordings, facts, answers, audits, p.devices.Sweep(ctx), p.forgetOld(ctx, now))
+	return errors.Join(jobs, events, deliveries, stories, spells, recordings, facts, answers, audits, p.devices.Sweep(ctx), p.removeExpired(ctx, now))
 }
 
-// forgetOld removes transcripts, memory and messages past each organisation's own retention: messages are kept as long as recordings.
-func (p *Platform) forgetOld(ctx context.Context, now time.Time) error {
+// removeExpired removes transcripts, memory and messages that are older than the retention of their organisation.
+// Messages are kept as long as recordings.
+func (p *Platform) removeExpired(ctx context.Context, now time.Time) error {
 	all, err := p.orgs.List(ctx)
 	if err != nil {
 		return err
@@ -66,7 +67,7 @@ func (p *Platform) forgetOld(ctx context.Context, now time.Time) error {
 			err = untilNone(ctx, func() (int64, error) { return p.voicemail.DeleteTranscriptsBefore(ctx, o.ID, before) })
 		}
 		if err == nil {
-			err = p.assistants.DeleteBefore(ctx, o.ID, before)
+			err = p.voiceAgents.DeleteBefore(ctx, o.ID, before)
 		}
 		if err == nil && o.Recording.RetentionDays > 0 {
 			err = untilNone(ctx, func() (int64, error) {

@@ -47,13 +47,13 @@ type Server struct {
 	parties        *testparty.Service
 	messageWaiting *phonestate.MessageWaiting
 	busyLamps      *phonestate.BusyLampField
-	resettable     []*job.Runner // whose jobs are abandoned when a sandbox is reset
+	resettable     []*job.Runner // runners whose jobs are abandoned when a sandbox is reset
 
 	started    time.Time
 	draining   atomic.Bool
 	closers    closers
 	background sync.WaitGroup
-	cancel     context.CancelFunc // of background
+	cancel     context.CancelFunc // ends background
 	once       sync.Once
 }
 
@@ -95,10 +95,10 @@ func (s *Server) recover(ctx context.Context) error {
 		return err
 	}
 	carried := s.switcher.Resume(ctx, cut, lastAlive(p.config.Data))
-	closed, err := p.calls.Recover(ctx, lastAlive(p.config.Data), salvage, p.transcripts.OnRecordingsReady,
+	closed, err := p.calls.Recover(ctx, lastAlive(p.config.Data), recoverRecording, p.transcripts.OnRecordingsReady,
 		func(_, id string) bool { return carried[id] })
 	if err == nil {
-		err = errors.Join(s.recoverMessages(ctx), p.esme.Recover(ctx, lastAlive(p.config.Data)))
+		err = errors.Join(s.recoverMessages(ctx), p.smppApps.Recover(ctx, lastAlive(p.config.Data)))
 	}
 	if closed+len(carried) > 0 {
 		p.log.Warn("a crash cut calls off", "carried on", len(carried), "closed", closed)
@@ -107,8 +107,8 @@ func (s *Server) recover(ctx context.Context) error {
 	return err
 }
 
-// salvage finishes the recording that a crash cut off, or finds it finished.
-func salvage(path string) (call.Audio, error) {
+// recoverRecording completes the recording that a crash cut, or reads it if it is complete.
+func recoverRecording(path string) (call.Audio, error) {
 	r, err := media.Salvage(path + ".part")
 	if errors.Is(err, os.ErrNotExist) {
 		return inspect(path)
@@ -119,27 +119,27 @@ func salvage(path string) (call.Audio, error) {
 // startBackground starts the goroutines that end with the context: the outbox, sweeps, caches, presence and queues.
 func (s *Server) startBackground(ctx context.Context) error {
 	p := s.Platform
-	reader := &event.Reader{Outbox: p.outbox, Log: p.log, CreateDeliveries: p.hooks.Fan}
+	reader := &event.Reader{Outbox: p.outbox, Log: p.log, CreateDeliveries: p.webhooks.Fan}
 	s.run(func() { reader.Run(ctx) })
 	s.run(func() { p.keys.Run(ctx, p.log) })
-	s.run(func() { p.tidyPersons(ctx) })
+	s.run(func() { p.removeExpiredLogins(ctx) })
 	s.run(func() { keepAlive(ctx, p.config.Data) })
 	s.run(func() { s.sweep(ctx) })
 	s.run(func() { p.count(ctx) })
 	s.run(func() { p.devices.WatchExpirations(ctx, p.log) })
 	s.run(func() { p.agents.Run(ctx, p.log) })
 	s.run(func() { p.queues.Run(ctx, p.log) })
-	s.run(func() { p.attendant.Distribute(ctx, p.bus) })
-	s.run(func() { giveBackMemory(ctx, p.db) })
-	s.run(func() { collectByLoad(ctx) })
-	s.run(func() { p.smsc.Run(ctx) })
-	s.run(func() { p.smsc.Sweep(ctx) })
+	s.run(func() { p.routing.Distribute(ctx, p.bus) })
+	s.run(func() { releaseMemory(ctx, p.db) })
+	s.run(func() { tuneGC(ctx) })
+	s.run(func() { p.smsCarriers.Run(ctx) })
+	s.run(func() { p.smsCarriers.Sweep(ctx) })
 	s.run(func() {
-		if err := removeStray(filepath.Join(p.config.Data, "recordings"), s.started, s.switcher.HasCall, p.log); err != nil {
+		if err := removeOrphanRecordings(filepath.Join(p.config.Data, "recordings"), s.started, s.switcher.HasCall, p.log); err != nil {
 			p.log.Warn("stray recordings not removed", "err", err)
 		}
 	})
-	if err := p.shareMemory(ctx); err != nil {
+	if err := p.enableDatabaseSearch(ctx); err != nil {
 		return err
 	}
 	s.run(func() {
@@ -181,7 +181,7 @@ func (s *Server) openHTTP(context.Context) (err error) {
 			Now: time.Now, OnDone: m.operation, OnMissingScope: p.stepUp, Limiter: access.NewLimiter(time.Now), AttemptsPerMinute: p.config.RateAttempts},
 		Operations: p.operations(), Keys: p.keys, Ready: s.ready, Metrics: m.handler(), MetricsKey: p.config.MetricsKey, Log: p.log,
 		Phones: s.sip.WebSocket(), Describe: webhook.Describe, Represent: p.keys.ActOnBehalf, Proxies: proxies,
-		Metadata: p.oauth.ResourceMetadata(""), Doors: []func(*http.ServeMux){p.oauth.Mount, p.account.Mount, p.smsc.Mount, p.crm.Mount},
+		Metadata: p.oauth.ResourceMetadata(""), Doors: []func(*http.ServeMux){p.oauth.Mount, p.signin.Mount, p.smsCarriers.Mount, p.crm.Mount},
 		Origins: config.SplitList(p.config.CORSOrigins), Provision: s.provisioner().Serve, Notice: p.crm.Notice,
 	})
 	if err != nil {

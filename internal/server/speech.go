@@ -24,15 +24,15 @@ import (
 	"soniq/internal/telephony/pbx"
 )
 
-// This file joins calls with what understands and remembers them.
+// Speech and language engines, live transcription and memory.
 
 // engines are the speech and language engines of this installation.
 type engines struct {
 	listener transcript.Recognizer
 	pool     *transcript.RecognizerPool
 	speech   *engine.SpeechCache
-	menu     *engine.PhraseRecognizer // nil: callers press keys
-	agent    *engine.TurnTranscriber  // nil: voice agents hear nobody
+	menu     *engine.PhraseRecognizer // nil: menus understand keys only
+	agent    *engine.TurnTranscriber  // nil: voice agents do not hear callers
 	lexicon  *engine.WordEmbedding
 	closers  []func()
 }
@@ -44,21 +44,22 @@ func (e *engines) close() {
 	e.closers = nil
 }
 
-// ears lets the switch have calls listened to.
-type ears struct {
+// liveTranscription starts the live transcription of calls for the switch.
+type liveTranscription struct {
 	of    *transcript.Service
-	talks func(org, callID string) bool // to a voice agent
+	talks func(org, callID string) bool // reports whether a call talks to a voice agent
 }
 
 func (p *Platform) ears() pbx.LiveTranscriber {
 	if p.engines.pool == nil {
 		return nil
 	}
-	return ears{p.transcripts, p.assistants.HasConversation}
+	return liveTranscription{p.transcripts, p.voiceAgents.HasConversation}
 }
 
-// Listen puts the two sides of a call side by side, as the recording has them, and has them recognised.
-func (e ears) Listen(org, callID, path string, c media.RecordConfig) func(media.Chunk) {
+// Listen returns a function that receives the audio of a call. It interleaves both sides as in the recording, and
+// transcribes them.
+func (e liveTranscription) Listen(org, callID, path string, c media.RecordConfig) func(media.Chunk) {
 	f := transcript.Format{Encoding: transcript.PCMU, Rate: 8000, Channels: 2}
 	wide := c.Wideband
 	switch {
@@ -72,33 +73,33 @@ func (e ears) Listen(org, callID, path string, c media.RecordConfig) func(media.
 		return nil
 	}
 	var frames []byte
-	var talked time.Time // with a voice agent: these words are known
+	var talked time.Time // time with a voice agent, whose words are known
 	return func(c media.Chunk) {
-		if (c.Wide != nil) != wide { // an older file of another kind was taken up
+		if (c.Wide != nil) != wide { // the recording continues in a new file of another format
 			return
 		}
 		frames = c.Interleave(frames[:0])
 		if now := time.Now(); e.talks(org, callID) {
 			talked = now
 			f.Silence(frames)
-		} else if now.Sub(talked) < tapLag {
+		} else if now.Sub(talked) < liveTranscriptionDelay {
 			f.Silence(frames)
 		}
 		live.Write(frames)
 	}
 }
 
-// tapLag is how much later than it was said a recording is listened to.
-const tapLag = 400 * time.Millisecond
+// liveTranscriptionDelay is the delay of live transcription behind the call.
+const liveTranscriptionDelay = 400 * time.Millisecond
 
-func (e ears) End(org, callID string) { e.of.EndLive(org, callID) }
+func (e liveTranscription) End(org, callID string) { e.of.EndLive(org, callID) }
 
-// CanTranscribe reports whether speech can be recognised here.
+// CanTranscribe reports whether this installation has a recogniser.
 func (p *Platform) CanTranscribe() bool {
 	return p.engines.listener != nil && p.engines.listener.Ready(context.Background()) == nil
 }
 
-// zoneOfOrg is the time zone of an organisation.
+// zoneOfOrg returns the time zone of an organisation.
 func (p *Platform) zoneOfOrg(ctx context.Context, org string) *time.Location {
 	if o, err := p.orgs.Get(ctx, org); err == nil {
 		if zone, err := time.LoadLocation(o.Timezone); err == nil {
@@ -108,7 +109,7 @@ func (p *Platform) zoneOfOrg(ctx context.Context, org string) *time.Location {
 	return time.UTC
 }
 
-// phoneOf writes a number the way calls carry it.
+// phoneOf returns a number as calls store it.
 func (p *Platform) phoneOf(ctx context.Context, org, text string) string {
 	o, err := p.orgs.Get(ctx, org)
 	if err != nil {
@@ -120,8 +121,8 @@ func (p *Platform) phoneOf(ctx context.Context, org, text string) string {
 	return text
 }
 
-// buildMind constructs the speech engines, transcripts and memory.
-func (p *Platform) buildMind(now func() time.Time) error {
+// buildSpeech constructs the speech engines, transcripts and memory.
+func (p *Platform) buildSpeech(now func() time.Time) error {
 	c := p.config
 	lexicon := engine.NewWordEmbedding()
 	p.engines.lexicon = lexicon
@@ -144,8 +145,8 @@ func (p *Platform) buildMind(now func() time.Time) error {
 	}
 	p.engines.speech = engine.NewSpeechCache(voice, filepath.Join(c.Data, "speech"))
 	p.engines.closers = append(p.engines.closers, p.engines.speech.Close)
-	p.listen(listener)
-	p.listenInMenus(listener)
+	p.startRecognizer(listener)
+	p.startMenuRecognizer(listener)
 	p.memory = memory.New(memory.Config{DB: p.db, Lexicon: lexicon, Embedder: embedder, Now: now, Phone: p.phoneOf,
 		RecordingURL: p.recordingURL, Embedded: func(ctx context.Context, tx db.Querier, org, callID string, m memory.Model) error {
 			return p.transcripts.Embedded(ctx, tx, org, callID, m)
@@ -156,7 +157,7 @@ func (p *Platform) buildMind(now func() time.Time) error {
 	return nil
 }
 
-// recordingURL is where the audio of a recording is fetched.
+// recordingURL returns the URL of the audio of a recording.
 func (p *Platform) recordingURL(org, id string) string {
 	o, err := p.orgs.Get(context.Background(), org)
 	if err != nil {
@@ -165,8 +166,8 @@ func (p *Platform) recordingURL(org, id string) string {
 	return p.calls.AudioURL(id, o.Sandbox())
 }
 
-// listen starts the workers of a recogniser; nil listens to nothing.
-func (p *Platform) listen(l transcript.Recognizer) {
+// startRecognizer starts the workers of a recogniser. Nil starts none.
+func (p *Platform) startRecognizer(l transcript.Recognizer) {
 	if l == nil {
 		return
 	}
@@ -178,9 +179,9 @@ func (p *Platform) listen(l transcript.Recognizer) {
 	}
 }
 
-// listenInMenus prepares an ear for callers in menus. Engines on this machine get a worker of their own: callers do not wait for
-// recordings.
-func (p *Platform) listenInMenus(l transcript.Recognizer) {
+// startMenuRecognizer creates the phrase recogniser of menus. An engine on this machine gets a worker of its own, so that
+// callers do not wait for recordings.
+func (p *Platform) startMenuRecognizer(l transcript.Recognizer) {
 	if l == nil {
 		return
 	}
@@ -194,7 +195,7 @@ func (p *Platform) listenInMenus(l transcript.Recognizer) {
 		own := x.LowLatency()
 		p.engines.closers = append(p.engines.closers, own.Close)
 		l = own
-		if p.config.Transcriber == "builtin" { // single words are what its model understands worst; starts only when it is asked
+		if p.config.Transcriber == "builtin" { // single words are the weakness of its model; started at first use
 			sphinx := engine.NewLowLatencyPocketSphinx()
 			p.engines.closers = append(p.engines.closers, sphinx.Close)
 			second = sphinx
@@ -203,10 +204,10 @@ func (p *Platform) listenInMenus(l transcript.Recognizer) {
 	p.engines.menu, p.engines.agent = engine.NewPhraseRecognizer(l).WithFallback(second), engine.NewTurnTranscriber(l)
 }
 
-// engineLimits bound a request to an engine on another machine.
+// engineLimits limit a request to an engine on another machine.
 var engineLimits = egress.Limits{Total: 2 * time.Minute, Body: 16 << 20}
 
-// inspect describes a recording that was finished before a crash but not written down.
+// inspect reads a recording that was complete before a crash, but has no row.
 func inspect(path string) (call.Audio, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -224,8 +225,8 @@ func inspect(path string) (call.Audio, error) {
 	return a, nil
 }
 
-// shareMemory has large memories searched in PostgreSQL, where that is wanted and can be.
-func (p *Platform) shareMemory(ctx context.Context) error {
+// enableDatabaseSearch enables the search of large memories in PostgreSQL, if it is configured and possible.
+func (p *Platform) enableDatabaseSearch(ctx context.Context) error {
 	on, err := p.memory.EnableDatabaseIndexes(ctx, p.config.MemoryIndex)
 	if err != nil && p.config.MemoryIndex != memory.IndexDatabase {
 		p.log.Warn("memory is searched in the process", "err", err)
@@ -240,23 +241,23 @@ func (p *Platform) shareMemory(ctx context.Context) error {
 	return nil
 }
 
-// rememberNote lets searches find what was written about a call.
-func (p *Platform) rememberNote(ctx context.Context, tx db.Querier, org string, n call.Note, phone string) error {
+// indexNote adds the note of a call to the memory.
+func (p *Platform) indexNote(ctx context.Context, tx db.Querier, org string, n call.Note, phone string) error {
 	return p.memory.AddText(ctx, tx, org, memory.TextEntry{Kind: memory.KindNote, Of: n.ID, Phone: phone, CallID: *n.CallID, Text: n.Body, By: n.Author.ID,
 		At: n.CreatedAt.Time})
 }
 
-// rememberContactNote lets searches find what was written about a contact.
-func (p *Platform) rememberContactNote(ctx context.Context, tx db.Querier, org string, n call.Note) error {
+// indexContactNote adds the note of a contact to the memory.
+func (p *Platform) indexContactNote(ctx context.Context, tx db.Querier, org string, n call.Note) error {
 	return p.memory.AddText(ctx, tx, org, memory.TextEntry{Kind: memory.KindNote, Of: n.ID, ContactID: *n.ContactID, Text: n.Body, By: n.Author.ID,
 		At: n.CreatedAt.Time})
 }
 
-// whose tells memory of contacts.
-type whose struct{ *contact.Service }
+// contactLookup looks up contacts for package memory.
+type contactLookup struct{ *contact.Service }
 
-// Named are contacts by id.
-func (w whose) Named(ctx context.Context, org string, ids []string) (map[string]memory.Person, error) {
+// Named returns contacts by id.
+func (w contactLookup) Named(ctx context.Context, org string, ids []string) (map[string]memory.Person, error) {
 	all, err := w.Service.Named(ctx, org, ids)
 	out := make(map[string]memory.Person, len(all))
 	for _, c := range all {
@@ -265,8 +266,8 @@ func (w whose) Named(ctx context.Context, org string, ids []string) (map[string]
 	return out, err
 }
 
-// rememberMessage lets searches find a text message.
-func (p *Platform) rememberMessage(ctx context.Context, tx db.Querier, org string, m sms.Message) error {
+// indexMessage adds a text message to the memory.
+func (p *Platform) indexMessage(ctx context.Context, tx db.Querier, org string, m sms.Message) error {
 	r := memory.TextEntry{Kind: memory.KindSMS, Of: m.ID, Phone: m.Peer(), Text: m.Body, At: m.CreatedAt.Time}
 	if m.UserID != nil {
 		r.By = *m.UserID

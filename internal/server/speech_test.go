@@ -14,8 +14,8 @@ import (
 	"soniq/internal/platform/op/optest"
 )
 
-// searched are the texts that a search finds, best first.
-func (h *whole) searched(who access.Principal, body string) (texts []string) {
+// search returns the texts that a search finds, best first.
+func (h *testPlatform) search(who access.Principal, body string) (texts []string) {
 	h.t.Helper()
 	for _, r := range h.server.Do(who, "POST", "/memory/search", body).Want(200).At("results").([]any) {
 		texts = append(texts, fmt.Sprint(r.(map[string]any)["text"]))
@@ -23,32 +23,32 @@ func (h *whole) searched(who access.Principal, body string) (texts []string) {
 	return texts
 }
 
-// person makes a contact with a number and a note and returns its id.
-func (h *whole) person(who access.Principal, name, number, note string) string {
+// addContact creates a contact with a number and a note, and returns its id.
+func (h *testPlatform) addContact(who access.Principal, name, number, note string) string {
 	h.t.Helper()
 	id := h.server.Do(who, "POST", "/contacts", fmt.Sprintf(`{"first_name":%q,"phones":[{"number":%q}]}`, name, number)).Want(201).Text("id")
 	h.server.Do(who, "POST", "/contacts/"+id+"/notes", fmt.Sprintf(`{"body":%q}`, note)).Want(201)
 	return id
 }
 
-// wrote remembers a message with a number.
-func (h *whole) wrote(id, number, text string) {
+// addMessage adds a message with a number to the memory.
+func (h *testPlatform) addMessage(id, number, text string) {
 	h.t.Helper()
 	h.in(func(ctx context.Context, tx db.Querier) error {
 		return h.memory.AddText(ctx, tx, h.org, memory.TextEntry{Kind: memory.KindSMS, Of: "sms_" + id, Phone: number, Text: text, At: time.Now()})
 	})
 }
 
-func (h *whole) in(f func(ctx context.Context, tx db.Querier) error) {
+func (h *testPlatform) in(f func(ctx context.Context, tx db.Querier) error) {
 	h.t.Helper()
 	if err := h.db.TxContext(context.Background(), f); err != nil {
 		h.t.Fatal(err)
 	}
 }
 
-func TestNotesOfContactsAreFoundAndGoWithThem(t *testing.T) {
+func TestContactNotes_SearchedAndErased(t *testing.T) {
 	t.Parallel()
-	eachHouse(t, func(t *testing.T, h *whole) {
+	eachHouse(t, func(t *testing.T, h *testPlatform) {
 		h.t = t
 		const other = "+442079460099"
 		admin := optest.Admin(h.org)
@@ -57,11 +57,11 @@ func TestNotesOfContactsAreFoundAndGoWithThem(t *testing.T) {
 			t.Fatal(err)
 		}
 		foreign := optest.Admin(o.ID)
-		ada := h.person(admin, "Ada", known, "Is allergic to peanuts")
-		bob := h.person(admin, "Bob", other, "Keeps peanuts in the warehouse")
-		h.wrote("1", known, "Peanuts again, please")
-		h.wrote("2", other, "No peanuts today")
-		abroad := h.person(foreign, "Eve", known, "Sells peanuts")
+		ada := h.addContact(admin, "Ada", known, "Is allergic to peanuts")
+		bob := h.addContact(admin, "Bob", other, "Keeps peanuts in the warehouse")
+		h.addMessage("1", known, "Peanuts again, please")
+		h.addMessage("2", other, "No peanuts today")
+		abroad := h.addContact(foreign, "Eve", known, "Sells peanuts")
 
 		a := h.server.Do(admin, "POST", "/memory/search", `{"query":"allergic to peanuts","kinds":["note"]}`).Want(200)
 		if a.Text("results.0.text") != "Is allergic to peanuts" || a.Text("results.0.contact.id") != ada || a.Text("results.0.contact.name") != "Ada" ||
@@ -81,42 +81,42 @@ func TestNotesOfContactsAreFoundAndGoWithThem(t *testing.T) {
 			`{"query":"peanuts","phone":"` + other + `"}`:                            {"Keeps peanuts in the warehouse", "No peanuts today"},
 			`{"query":"peanuts","contact_id":"` + abroad + `"}`:                      nil,
 		} {
-			got := h.searched(admin, body)
+			got := h.search(admin, body)
 			slices.Sort(got)
 			if !slices.Equal(got, want) {
 				t.Errorf("%s finds %q, want %q", body, got, want)
 			}
 		}
-		if got := h.searched(foreign, `{"query":"peanuts"}`); !slices.Equal(got, []string{"Sells peanuts"}) {
+		if got := h.search(foreign, `{"query":"peanuts"}`); !slices.Equal(got, []string{"Sells peanuts"}) {
 			t.Errorf("the other organisation finds %q", got)
 		}
 
 		h.server.Do(admin, "POST", "/contacts/"+ada+"/merge", `{"from_id":"`+bob+`"}`).Want(200)
-		if got := h.searched(admin, `{"query":"peanuts","contact_id":"`+ada+`"}`); len(got) != 4 {
+		if got := h.search(admin, `{"query":"peanuts","contact_id":"`+ada+`"}`); len(got) != 4 {
 			t.Errorf("after both were made one it finds %q", got)
 		}
-		if got := h.searched(admin, `{"query":"peanuts","contact_id":"`+bob+`"}`); len(got) != 0 {
+		if got := h.search(admin, `{"query":"peanuts","contact_id":"`+bob+`"}`); len(got) != 0 {
 			t.Errorf("who is gone has %q", got)
 		}
 		h.server.Do(admin, "DELETE", "/contacts/"+ada, "").Want(204)
-		if got := h.searched(admin, `{"query":"peanuts","kinds":["note"]}`); len(got) != 0 {
+		if got := h.search(admin, `{"query":"peanuts","kinds":["note"]}`); len(got) != 0 {
 			t.Errorf("notes of who is gone: %q", got)
 		}
 	})
 }
 
-func TestAnErasedNumberTakesTheNotesOfItsContactAlong(t *testing.T) {
+func TestErasure_NotesOfContact(t *testing.T) {
 	t.Parallel()
-	eachHouse(t, func(t *testing.T, h *whole) {
+	eachHouse(t, func(t *testing.T, h *testPlatform) {
 		h.t = t
 		admin := optest.Admin(h.org)
-		h.person(admin, "Ada", known, "Dreams of Zanzibar")
-		h.person(admin, "Bob", "+442079460099", "In Zanzibar ring "+strings.TrimPrefix(known, "+"))
-		h.person(admin, "Cyd", "+442079460077", "Was born in Zanzibar")
-		if got := h.searched(admin, `{"query":"Zanzibar"}`); len(got) != 3 {
+		h.addContact(admin, "Ada", known, "Dreams of Zanzibar")
+		h.addContact(admin, "Bob", "+442079460099", "In Zanzibar ring "+strings.TrimPrefix(known, "+"))
+		h.addContact(admin, "Cyd", "+442079460077", "Was born in Zanzibar")
+		if got := h.search(admin, `{"query":"Zanzibar"}`); len(got) != 3 {
 			t.Fatalf("found %q", got)
 		}
-		for range 3 { // a keeper is asked until it erases nothing
+		for range 3 { // erasure runs until a keeper erases nothing
 			h.in(func(ctx context.Context, tx db.Querier) error {
 				if _, err := h.memory.EraseFacts(ctx, tx, h.org, known); err != nil {
 					return err
@@ -125,7 +125,7 @@ func TestAnErasedNumberTakesTheNotesOfItsContactAlong(t *testing.T) {
 				return err
 			})
 		}
-		if got := h.searched(admin, `{"query":"Zanzibar"}`); !slices.Equal(got, []string{"Was born in Zanzibar"}) {
+		if got := h.search(admin, `{"query":"Zanzibar"}`); !slices.Equal(got, []string{"Was born in Zanzibar"}) {
 			t.Errorf("found %q afterwards", got)
 		}
 		var left int

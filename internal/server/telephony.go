@@ -20,9 +20,9 @@ import (
 	"soniq/internal/telephony/trunkreg"
 )
 
-// This file starts media and SIP.
+// Starts media and SIP.
 
-// openTelephony starts media and SIP.
+// openTelephony starts media, the switch and SIP.
 func (s *Server) openTelephony(ctx context.Context) (err error) {
 	p, c := s.Platform, s.Platform.config
 	low, high, err := c.RTPPortRange()
@@ -42,16 +42,16 @@ func (s *Server) openTelephony(ctx context.Context) (err error) {
 		return fmt.Errorf("media: %w", err)
 	}
 	s.closers.push("media", func(context.Context) { s.media.Close() })
-	if s.parties, err = testparty.Open(ctx, testparty.Config{DB: p.db, Numbers: p, Speech: speaker{p}, Server: s, Log: p.log}); err != nil {
+	if s.parties, err = testparty.Open(ctx, testparty.Config{DB: p.db, Numbers: p, Speech: promptSpeaker{p}, Server: s, Log: p.log}); err != nil {
 		return err
 	}
 	s.closers.push("test parties", func(context.Context) { s.parties.Close() })
 	dir := p.newDirectory(ctx, s.parties)
 	s.switcher = pbx.New(pbx.Config{Directory: dir, Records: p.calls, Media: s.media, Files: p.files, LiveTranscriber: p.ears(),
-		Speaker: speaker{p}, Audio: p.audio, OnRecorded: p.transcripts.OnRecordingsReady, RecoverRecording: salvage, Log: p.log, Now: time.Now, RingTimeout: c.RingTime, CallerName: p.callerName, RecordingQuota: p.orgs.CheckStorage, OnRing: p.rings, Attend: p.attendant.Attend, Verify: p.verify(),
+		Speaker: promptSpeaker{p}, Audio: p.prompts, OnRecorded: p.transcripts.OnRecordingsReady, RecoverRecording: recoverRecording, Log: p.log, Now: time.Now, RingTimeout: c.RingTime, CallerName: p.callerName, RecordingQuota: p.orgs.CheckStorage, OnRing: p.publishScreenPop, Attend: p.routing.Attend, Verify: p.verify(),
 		Streams: p.outbox, MediaTimeout: c.MediaTimeout})
 	p.sandbox.Call = s.parties.Call
-	s.joinReset()
+	s.wireSandboxReset()
 	messages := sipmessage.New(sipmessage.Config{DB: p.db, Directory: dir, Orgs: p.orgs, Users: p.users, Devices: p.devices, Numbers: p.numbers,
 		OwnNumber: p, Messages: p.messages, SIPDomain: c.SIPDomain, Log: p.log})
 	p.messages.Carriers[sipmessage.Carrier], p.messages.ForwardToPhones = messages, messages.Forward

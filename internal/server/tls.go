@@ -8,7 +8,7 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// This file has the TLS configuration of SIP, HTTPS and SMPP.
+// TLS configuration of SIP, HTTPS and SMPP.
 
 // tlsConfig returns the configuration of SIP over TLS. It is empty if TLS is off.
 func (s *Server) tlsConfig() (sip.TLSConfig, error) {

@@ -10,16 +10,17 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// This file tells what recognises speech which words of its own an organisation uses.
+// Vocabulary of a call for the recogniser: terms of the organisation, names of its users, queues and callers.
 
-// Of what an organisation has, so much is looked up at most: the rest is as likely to be mistaken for other words as to be said.
+// Limits of the rows that are looked up. With more terms, a term is as likely to be confused with another word as to
+// be said.
 const (
 	mostQueueNames = 50
 	mostUserNames  = 300
 )
 
-// vocabulary looks up the terms that may be said in a call: what the organisation entered, who the caller is, and the names of its
-// people and queues, in this order.
+// vocabulary returns the terms that may be said in a call, in this order: the terms of the organisation, the names of
+// the parties, the names of users and queues.
 func (p *Platform) vocabulary(ctx context.Context, org, callID string) ([]transcript.Term, error) {
 	o, err := p.orgs.Get(ctx, org)
 	if err != nil {
@@ -51,7 +52,7 @@ func (p *Platform) vocabulary(ctx context.Context, org, callID string) ([]transc
 	return all.list, err
 }
 
-// parties are the names of who calls or is called.
+// parties returns the names of the caller and the callee.
 func parties(c call.Call) (names []string) {
 	if c.FromName != nil {
 		names = append(names, *c.FromName)
@@ -62,7 +63,7 @@ func parties(c call.Call) (names []string) {
 	return names
 }
 
-// terms is a vocabulary in the making: each term once.
+// terms collects terms without duplicates.
 type terms struct {
 	list []transcript.Term
 	seen map[string]bool
@@ -80,10 +81,10 @@ func (t *terms) add(x transcript.Term) {
 	t.list = append(t.list, x)
 }
 
-// longestName is what is a name at most, in bytes; anything longer is a text that got into its place.
+// longestName limits names, in bytes. A longer one is a text in the wrong field.
 const longestName = 120
 
-// names adds what people, or things, are called; numbers, which devices show in place of names, are none.
+// names adds the names of persons or things. It skips numbers, which devices show in place of names.
 func (t *terms) names(persons bool, all ...string) {
 	for _, name := range all {
 		if strings.ContainsFunc(name, unicode.IsLetter) && !strings.Contains(name, "@") {

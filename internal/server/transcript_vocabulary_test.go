@@ -9,7 +9,7 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-func TestTheVocabularyOfACallHasEachNameOnceAndNoNumbers(t *testing.T) {
+func TestVocabulary_NamesOnceNoNumbers(t *testing.T) {
 	t.Parallel()
 	shown := "+44 20 7946 0000"
 	var all terms

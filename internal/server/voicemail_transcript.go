@@ -14,10 +14,10 @@ import (
 	"soniq/internal/telephony/voicemail"
 )
 
-// This file joins messages with what understands them, and with mail.
+// Transcription of voicemail messages, and mails about them.
 
-// joinMessages has messages understood, and their users told by mail.
-func (p *Platform) joinMessages() {
+// wireVoicemailTranscripts starts transcription and mail when a message is stored.
+func (p *Platform) wireVoicemailTranscripts() {
 	p.voicemail.TranscriptStatus = string(transcript.Queued)
 	p.voicemail.OnReceive = append(p.voicemail.OnReceive, p.transcripts.OnVoicemail)
 	p.voicemail.OnRemove = func(ctx context.Context, tx db.Querier, v voicemail.Voicemail) error {
@@ -26,15 +26,15 @@ func (p *Platform) joinMessages() {
 		}
 		return p.transcripts.DeleteMessage(ctx, tx, v.OrgID, *v.Transcript.ID)
 	}
-	p.transcripts.Voicemails = messageWords{p}
+	p.transcripts.Voicemails = voicemailTranscripts{p}
 }
 
-// messageWords lets the transcript service recognise voicemail messages.
-type messageWords struct{ house *Platform }
+// voicemailTranscripts implements transcript.Voicemails.
+type voicemailTranscripts struct{ platform *Platform }
 
-// OpenAudio opens a message whose words are not known yet.
-func (m messageWords) OpenAudio(ctx context.Context, org, id string) (string, io.ReadSeekCloser, int64, error) {
-	v, f, size, err := m.house.voicemail.Open(ctx, org, id)
+// OpenAudio opens the audio of a message that has no transcript yet.
+func (m voicemailTranscripts) OpenAudio(ctx context.Context, org, id string) (string, io.ReadSeekCloser, int64, error) {
+	v, f, size, err := m.platform.voicemail.Open(ctx, org, id)
 	if err != nil {
 		return "", nil, 0, err
 	}
@@ -44,9 +44,9 @@ func (m messageWords) OpenAudio(ctx context.Context, org, id string) (string, io
 	return v.CallID, f, size, nil
 }
 
-// SaveTranscript keeps the words of a message, and has its user told.
-func (m messageWords) SaveTranscript(ctx context.Context, tx db.Querier, org, id string, t transcript.Transcript, n transcript.Note, urgency string) error {
-	before, err := m.house.voicemail.Get(ctx, tx, org, id)
+// SaveTranscript stores the transcript of a message, and enqueues the mail to its user.
+func (m voicemailTranscripts) SaveTranscript(ctx context.Context, tx db.Querier, org, id string, t transcript.Transcript, n transcript.Note, urgency string) error {
+	before, err := m.platform.voicemail.Get(ctx, tx, org, id)
 	if db.IsNone(err) {
 		return nil
 	}
@@ -54,23 +54,23 @@ func (m messageWords) SaveTranscript(ctx context.Context, tx db.Querier, org, id
 		return err
 	}
 	words := voicemail.Transcription{Transcript: t.ID, Status: string(t.Status), Text: strings.TrimPrefix(t.Text, "Caller: "), Summary: n.Summary, Urgency: urgency}
-	if err := m.house.voicemail.SetTranscript(ctx, tx, org, id, words); err != nil {
+	if err := m.platform.voicemail.SetTranscript(ctx, tx, org, id, words); err != nil {
 		return fmt.Errorf("keep words of message %s: %w", id, err)
 	}
 	if before.Transcript == nil || before.Transcript.Status != string(transcript.Queued) {
 		return nil
 	}
-	return m.house.mailOf(ctx, tx, before)
+	return m.platform.mailOf(ctx, tx, before)
 }
 
-// messageMail is the kind of the jobs that tell users of messages by mail.
+// messageMail is the kind of the jobs that mail users about messages.
 const messageMail = "voicemail.mail"
 
 type messageMailIn struct {
 	ID string `json:"voicemail_id"`
 }
 
-// mailOf has the user of a mailbox told by mail, where they want to be and mail is sent here.
+// mailOf enqueues the mail about a message if the user wants mails and a mail server is configured.
 func (p *Platform) mailOf(ctx context.Context, tx db.Querier, v voicemail.Voicemail) error {
 	if p.users.Invites.Send == nil || v.Mailbox.Type != "user" {
 		return nil
@@ -86,7 +86,7 @@ func (p *Platform) mailOf(ctx context.Context, tx db.Querier, v voicemail.Voicem
 		MaxAttempts: 8, UniqueKey: messageMail + " " + v.ID})
 }
 
-// sendMessageMail tells a user of a message: who called when, the words, and where the sound is fetched.
+// sendMessageMail mails a user about a message: caller, time, transcript, and the link to the audio.
 func (p *Platform) sendMessageMail(ctx context.Context, j job.Job) error {
 	var in messageMailIn
 	if err := j.Bind(&in); err != nil {
@@ -110,7 +110,7 @@ func (p *Platform) sendMessageMail(ctx context.Context, j job.Job) error {
 	return p.users.Invites.Send(ctx, u.Email, subject, text)
 }
 
-// zoneOf is where a user's clocks are.
+// zoneOf returns the time zone of a user.
 func (p *Platform) zoneOf(ctx context.Context, org string, u user.User) *time.Location {
 	name := ""
 	if o, err := p.orgs.Get(ctx, org); err == nil {
@@ -126,7 +126,7 @@ func (p *Platform) zoneOf(ctx context.Context, org string, u user.User) *time.Lo
 	return zone
 }
 
-// messageLetter is the mail about a message.
+// messageLetter returns the mail about a message.
 func messageLetter(v voicemail.Voicemail, zone *time.Location) (subject, text string) {
 	from := v.FromNumber
 	if v.Contact != nil && v.Contact.Name != "" {

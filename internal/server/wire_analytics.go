@@ -8,10 +8,10 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// This file joins the counts of calls with calls, organisations and users.
+// Connects package analytics with calls, organisations and users.
 
-func (p *Platform) buildCounts() {
-	p.counts = analytics.New(analytics.Config{DB: p.db, Now: time.Now, Key: p.seal.Key("callers in counts"), Log: p.log, Name: p.nameOf,
+func (p *Platform) buildAnalytics() {
+	p.analytics = analytics.New(analytics.Config{DB: p.db, Now: time.Now, Key: p.seal.Key("callers in counts"), Log: p.log, Name: p.nameOf,
 		Zone: func(ctx context.Context, id string) (*time.Location, error) {
 			o, err := p.orgs.Get(ctx, id)
 			if err != nil {
@@ -21,7 +21,7 @@ func (p *Platform) buildCounts() {
 		}})
 }
 
-// nameOf is the name of what counts are grouped by.
+// nameOf returns the display name of a group in a report.
 func (p *Platform) nameOf(ctx context.Context, org, dimension, key string) (string, error) {
 	if dimension != analytics.ByAgent {
 		return "", nil
@@ -43,6 +43,6 @@ func (p *Platform) count(ctx context.Context) {
 	for i, o := range all {
 		ids[i] = o.ID
 	}
-	p.counts.CatchUp(ctx, ids)
-	p.counts.Run(ctx)
+	p.analytics.CatchUp(ctx, ids)
+	p.analytics.Run(ctx)
 }

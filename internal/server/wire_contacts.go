@@ -15,23 +15,23 @@ import (
 	"soniq/internal/telephony/pbx"
 )
 
-// This file joins contacts and CRM connections with the other services.
+// Connects contacts and CRM connections with the other services.
 
 // buildContacts constructs the services of contacts and CRM connections.
 func (p *Platform) buildContacts(now func() time.Time) {
 	p.contacts = (&contact.Service{DB: p.db, Orgs: p.orgs, Outbox: p.outbox, Jobs: p.jobs, Files: p.files, Log: p.log, Now: now}).Open()
 	p.contacts.Erase = p.eraseContact
 	p.crm = crm.New(crm.Config{DB: p.db, Bus: p.bus, Jobs: p.jobs, Seal: p.seal, Guard: p.guard, Contacts: p.contacts, Log: p.log, Now: now,
-		Note: p.note, Call: p.calls.FindWithURL, Words: p.words, BaseURL: cmp.Or(p.config.BaseURL, "http://"+p.config.HTTP), Apps: p.config.VendorApps(), Valid: p.keys.Revalidate})
+		Note: p.note, Call: p.calls.FindWithURL, Words: p.transcriptText, BaseURL: cmp.Or(p.config.BaseURL, "http://"+p.config.HTTP), Apps: p.config.VendorApps(), Valid: p.keys.Revalidate})
 }
 
-// joinContacts sets the callbacks between contacts, calls and memory.
-func (p *Platform) joinContacts() {
+// wireContacts sets the callbacks between contacts, calls and memory.
+func (p *Platform) wireContacts() {
 	c, x := p.contacts, p.crm
 	c.Connected, c.Refs, c.OnSave, c.CanSave, c.OnNote, c.NoteSyncs = p.lookups, x.Refs, x.SaveContact, x.CanSave, x.SaveNote, x.NoteSyncs
 	c.OnKnown = p.calls.SetContact
-	c.Remember, p.memory.Contacts = p.rememberContactNote, whose{c}
-	c.CallNumber, c.CallQueue, c.Past = p.callNumber, p.callQueue, p.past
+	c.Remember, p.memory.Contacts = p.indexContactNote, contactLookup{c}
+	c.CallNumber, c.CallQueue, c.Past = p.callNumber, p.callQueue, p.contactHistory
 	c.Lines = append(c.Lines, p.callLine, p.messageLine, p.voicemailLine)
 	p.messages.LookupContact, p.messages.ContactNumbers = c.Known, c.NumbersOf
 	c.OnMerge = append(c.OnMerge, x.Merge, func(ctx context.Context, tx db.Querier, org, from string, into contact.Contact) error {
@@ -44,8 +44,8 @@ func (p *Platform) joinContacts() {
 	c.OnDelete = append(c.OnDelete, p.calls.ForgetContact, p.memory.DeleteContact)
 }
 
-// spoken follows from the end of a call: when somebody was last spoken with, and what connected systems are told.
-func (p *Platform) spoken(ctx context.Context, tx db.Querier, e call.Ended, r call.CDR) error {
+// contactLastSpoken updates the contact after a call, and writes the call to the connected CRM systems.
+func (p *Platform) contactLastSpoken(ctx context.Context, tx db.Querier, e call.Ended, r call.CDR) error {
 	if number := r.ExternalNumber(); number != "" && r.AnsweredAt != nil {
 		if err := p.contacts.Touch(ctx, tx, e.Org, number, r.EndedAt); err != nil {
 			return err
@@ -54,16 +54,16 @@ func (p *Platform) spoken(ctx context.Context, tx db.Querier, e call.Ended, r ca
 	return p.crm.LogCall(ctx, tx, e.Org, r, e.Recording != "")
 }
 
-// words is what was said in a call; "" while nobody knows.
-func (p *Platform) words(ctx context.Context, org, callID string) (string, error) {
-	t, err := found(p.transcripts.Of(ctx, org, callID))
+// transcriptText returns the text of a call, or "" if there is no transcript.
+func (p *Platform) transcriptText(ctx context.Context, org, callID string) (string, error) {
+	t, err := nilIfNotFound(p.transcripts.Of(ctx, org, callID))
 	if x, ok := t.(*transcript.Transcript); ok && err == nil && x.Status == transcript.Completed {
 		return x.Text, nil
 	}
 	return "", err
 }
 
-// ownName is what an organisation calls its own contacts as a source.
+// ownName returns the name of the organisation's own contacts as a source.
 func (p *Platform) ownName(ctx context.Context, org string) string {
 	all, err := p.crm.Connected(ctx, org)
 	if err == nil {
@@ -76,7 +76,7 @@ func (p *Platform) ownName(ctx context.Context, org string) string {
 	return contact.Own
 }
 
-// note finds a note on a call or a contact.
+// note returns a note of a call or a contact.
 func (p *Platform) note(ctx context.Context, org, id, callID string) (call.Note, error) {
 	if callID != "" {
 		return p.calls.GetNote(ctx, org, callID, id)
@@ -84,7 +84,7 @@ func (p *Platform) note(ctx context.Context, org, id, callID string) (call.Note,
 	return p.contacts.Note(ctx, p.db.Read(ctx), org, id)
 }
 
-// callNumber is whom a call is with.
+// callNumber returns the external number of a call.
 func (p *Platform) callNumber(ctx context.Context, org, id string) (string, error) {
 	c, err := p.calls.Find(ctx, org, id)
 	if err != nil {
@@ -96,11 +96,12 @@ func (p *Platform) callNumber(ctx context.Context, org, id string) (string, erro
 	return c.FromNumber, nil
 }
 
-// callQueue is the queue a call is in, or was in last; before it has entered one, the queue that its number leads to.
+// callQueue returns the queue in which a call is, or was last. Before the call enters one, it is the queue to which
+// its number is assigned.
 func (p *Platform) callQueue(ctx context.Context, org, id string) (*call.Named, error) {
 	c, err := p.calls.Origin(ctx, org, id)
 	if err != nil {
-		return nil, unlessNone(err)
+		return nil, ignoreNotFound(err)
 	}
 	if c.QueueID != "" {
 		return p.namedQueue(ctx, org, c.QueueID)
@@ -110,30 +111,30 @@ func (p *Platform) callQueue(ctx context.Context, org, id string) (*call.Named, 
 	}
 	n, err := p.numbers.Get(ctx, p.db.Read(ctx), org, c.NumberID)
 	if err != nil || n.AssignedTo.Type != "queue" || n.AssignedTo.ID == nil {
-		return nil, unlessNone(err)
+		return nil, ignoreNotFound(err)
 	}
 	return p.namedQueue(ctx, org, *n.AssignedTo.ID)
 }
 
-// namedQueue is a queue by its id; nil where it is gone.
+// namedQueue returns a queue by id, or nil if it does not exist any more.
 func (p *Platform) namedQueue(ctx context.Context, org, id string) (*call.Named, error) {
 	q, err := p.queues.Get(ctx, p.db.Read(ctx), org, id)
 	if err != nil {
-		return nil, unlessNone(err)
+		return nil, ignoreNotFound(err)
 	}
 	return &call.Named{ID: q.ID, Name: q.Name}, nil
 }
 
-// unlessNone is an error unless it says that there is no such row.
-func unlessNone(err error) error {
+// ignoreNotFound returns nil if the error means that there is no such row.
+func ignoreNotFound(err error) error {
 	if db.IsNone(err) {
 		return nil
 	}
 	return err
 }
 
-// past is what calls and memory say of a number.
-func (p *Platform) past(ctx context.Context, org, number string, memory bool) (contact.Past, error) {
+// contactHistory returns the history of a number from calls and memory.
+func (p *Platform) contactHistory(ctx context.Context, org, number string, memory bool) (contact.Past, error) {
 	var history contact.Past
 	total, last, err := p.calls.PriorCalls(ctx, org, number, "")
 	if err != nil {
@@ -159,7 +160,7 @@ func (p *Platform) past(ctx context.Context, org, number string, memory bool) (c
 	return history, nil
 }
 
-// callLine tells of the calls with a contact.
+// callLine returns the calls with a contact.
 func (p *Platform) callLine(ctx context.Context, org string, q contact.LineQuery) ([]contact.Item, error) {
 	if !q.Wants("call") {
 		return nil, nil
@@ -181,7 +182,7 @@ func (p *Platform) callLine(ctx context.Context, org string, q contact.LineQuery
 	return all, nil
 }
 
-// callerName is how a caller who sends no name is shown on phones.
+// callerName returns the display name of a caller without a name of their own.
 func (p *Platform) callerName(ctx context.Context, org, number string) string {
 	if c := p.contacts.Known(ctx, org, number); c != nil {
 		return c.Name
@@ -189,10 +190,10 @@ func (p *Platform) callerName(ctx context.Context, org, number string) string {
 	return ""
 }
 
-// rings has the live stream told who calls.
-func (p *Platform) rings(r pbx.Ring) {
+// publishScreenPop publishes a screen pop.
+func (p *Platform) publishScreenPop(r pbx.Ring) {
 	if !strings.HasPrefix(r.Number, "+") && r.Number != call.Anonymous {
-		return // an extension: colleagues know each other
+		return // an extension: no screen pop for colleagues
 	}
 	ring := contact.Ring{Org: r.Org, CallID: r.CallID, UserID: r.UserID, Phone: r.Number, Straight: r.Direct}
 	if r.TransferredBy != nil && r.TransferredBy.UserID != "" {

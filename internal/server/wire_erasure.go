@@ -10,15 +10,15 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// This file says where things about numbers are kept, and how they are erased.
+// Erasure of numbers: the stores that hold them, and the order of their erasure.
 
-// callsPerErasure is how many calls are erased in one transaction.
+// callsPerErasure limits the calls that one transaction erases.
 const callsPerErasure = 10
 
 // buildErasure constructs the erasure service.
 func (p *Platform) buildErasure() {
 	p.erasures = erasure.New(erasure.Config{DB: p.db, Jobs: p.jobs, Seal: p.seal, Now: time.Now})
-	p.erasures.Number, p.erasures.Busy = p.e164, p.calls.HasActiveCallWith
+	p.erasures.Number, p.erasures.Busy = p.parseNumber, p.calls.HasActiveCallWith
 	p.erasures.Own = func(ctx context.Context, org, e164 string) (bool, error) {
 		_, err := p.numbers.Owned(ctx, p.db.Read(ctx), org, e164)
 		if db.IsNone(err) {
@@ -31,8 +31,8 @@ func (p *Platform) buildErasure() {
 		{Name: "calls", Count: p.calls.CountEndedWith, Erase: p.eraseCalls},
 		{Name: "callbacks", Count: p.calls.CountCallbacks, Erase: p.calls.EraseCallbacks},
 		{Name: "messages", Count: p.messages.CountForNumber, Erase: p.messages.EraseForNumber},
-		{Name: "submissions", Count: p.esme.CountForNumber, Erase: p.esme.EraseForNumber},
-		{Name: "webhooks", Count: p.hooks.CountWith, Erase: p.hooks.EraseWith},
+		{Name: "submissions", Count: p.smppApps.CountForNumber, Erase: p.smppApps.EraseForNumber},
+		{Name: "webhooks", Count: p.webhooks.CountWith, Erase: p.webhooks.EraseWith},
 		{Name: "events", Count: p.outbox.CountWith, Erase: p.outbox.EraseWith},
 		{Name: "memory", Count: p.memory.CountFacts, Erase: p.memory.EraseFacts},
 		{Name: "contacts", Count: p.countContacts, Erase: p.eraseContacts},
@@ -43,7 +43,7 @@ func (p *Platform) buildErasure() {
 	}
 }
 
-// countContacts and eraseContacts call the contact service, which is constructed later.
+// countContacts calls the contact service, which is constructed later.
 func (p *Platform) countContacts(ctx context.Context, q db.Querier, org, phone string) (int, error) {
 	return p.contacts.CountWith(ctx, q, org, phone)
 }
@@ -74,7 +74,7 @@ func (p *Platform) eraseCalls(ctx context.Context, tx db.Querier, org, phone str
 		if err := p.eraseCall(ctx, tx, org, c.ID, phone); err != nil {
 			return 0, fmt.Errorf("erase call %s: %w", c.ID, err)
 		}
-		db.OnCommit(tx, func() { p.counts.CallEnded(org, c.StartedAt.Time) })
+		db.OnCommit(tx, func() { p.analytics.CallEnded(org, c.StartedAt.Time) })
 	}
 	if len(all) > 0 {
 		if err := p.calls.InvalidateExports(ctx, tx, org); err != nil {
@@ -86,7 +86,7 @@ func (p *Platform) eraseCalls(ctx context.Context, tx db.Querier, org, phone str
 
 func (p *Platform) eraseCall(ctx context.Context, tx db.Querier, org, id, phone string) error {
 	for _, forget := range []func(context.Context, db.Querier, string, string) error{
-		p.transcripts.DeleteTranscript, p.memory.DeleteCall, p.memory.DeleteCallNotes, p.hooks.EraseCall, p.outbox.EraseCall, p.queues.EraseCall, p.voicemail.EraseCall, p.crm.EraseCall, p.assistants.DeleteCall,
+		p.transcripts.DeleteTranscript, p.memory.DeleteCall, p.memory.DeleteCallNotes, p.webhooks.EraseCall, p.outbox.EraseCall, p.queues.EraseCall, p.voicemail.EraseCall, p.crm.EraseCall, p.voiceAgents.DeleteCall,
 	} {
 		if err := forget(ctx, tx, org, id); err != nil {
 			return err
@@ -95,7 +95,7 @@ func (p *Platform) eraseCall(ctx context.Context, tx db.Querier, org, id, phone 
 	return p.calls.Erase(ctx, tx, org, id, phone)
 }
 
-// eraseAudit takes a number out of the addresses of requests. Who did what stays.
+// eraseAudit removes a number from the URLs in the audit log. The rows stay.
 func (p *Platform) eraseAudit(ctx context.Context, tx db.Querier, org, phone string) (int, error) {
 	const q = `UPDATE audit SET target = replace(replace(target, $2, '…'), $3, '…'), record_id = replace(replace(record_id, $2, '…'), $3, '…')
 		WHERE org_id = $1 AND (target LIKE $4 OR record_id LIKE $4)`

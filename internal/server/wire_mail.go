@@ -9,9 +9,9 @@ import (
 	"soniq/internal/platform/mail"
 )
 
-// This file reads what the operator says of plans and of mail.
+// Invitations by mail.
 
-// buildMail lets users be invited, by mail where there is a server for it.
+// buildMail lets users be invited. Invitations are mailed if a mail server is configured.
 func (p *Platform) buildMail() error {
 	p.users.Invites = user.Invites{Seal: p.seal, BaseURL: p.config.BaseURL, Jobs: p.jobs}
 	m, err := p.config.NewMailer(p.guard)

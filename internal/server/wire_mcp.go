@@ -13,7 +13,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// toolKeys verifies what is shown to the tool server: keys, and access tokens that were made for it.
+// toolKeys verifies the credentials of MCP clients: API keys, and access tokens with the audience of the tool server.
 type toolKeys struct{ keys *auth.Service }
 
 // Verify returns the principal of an access token.
@@ -21,7 +21,7 @@ func (k toolKeys) Verify(ctx context.Context, token string, e access.Environment
 	return k.keys.VerifyFor(ctx, token, auth.MCP, e, source)
 }
 
-// openTools serves the tools for assistants beside the operations they are views of.
+// openTools serves the MCP tools beside the operations that they call.
 func (s *Server) openTools() {
 	p := s.Platform
 	s.tools = mcp.New(mcp.Config{Operations: s.rest.Operations, Document: s.rest.Document, Operate: s.rest.Operate,

@@ -13,16 +13,16 @@ import (
 	"soniq/internal/telephony/number"
 )
 
-// This file joins text messages with numbers, users and message carriers.
+// Connects text messages with numbers, users and message carriers.
 
-// sandboxCarrier is the name of what takes messages in the sandbox.
+// sandboxCarrier is the name of the message carrier of sandboxes.
 const sandboxCarrier = "sandbox"
 
 // buildMessages constructs the services of text messages and of the sandbox.
 func (p *Platform) buildMessages() {
 	p.messages = sms.New(sms.Config{DB: p.db, Outbox: p.outbox, Jobs: p.jobs, Now: time.Now, Log: p.log, Digest: p.seal.Digest})
 	p.messages.Carriers[sandboxCarrier] = sandbox.Messages{}
-	p.messages.Route, p.messages.FindNumber, p.messages.ParsePhone = p.routeMessage, p.OwnNumber, p.e164
+	p.messages.Route, p.messages.FindNumber, p.messages.ParsePhone = p.routeMessage, p.OwnNumber, p.parseNumber
 	p.messages.UserExists = func(ctx context.Context, org, id string) (bool, error) {
 		_, err := p.users.Get(ctx, p.db.Read(ctx), org, id)
 		if db.IsNone(err) {
@@ -32,7 +32,7 @@ func (p *Platform) buildMessages() {
 	}
 	p.partners.Messages = p.messages.Count
 	p.buildCarriers()
-	p.sandbox = &sandbox.Service{Receive: p.messages.Receive, Phone: p.e164}
+	p.sandbox = &sandbox.Service{Receive: p.messages.Receive, Phone: p.parseNumber}
 }
 
 // OwnNumber finds a number of the organisation by its id or as people write it.
@@ -53,7 +53,7 @@ func (p *Platform) FindNumber(ctx context.Context, q db.Querier, org, text strin
 	if strings.HasPrefix(text, "num_") {
 		return p.numbers.Get(ctx, q, org, text)
 	}
-	e164, ok, err := p.e164(ctx, org, text)
+	e164, ok, err := p.parseNumber(ctx, org, text)
 	if err != nil || !ok {
 		return number.Number{}, firstError(err, db.ErrNone)
 	}
@@ -67,7 +67,7 @@ func firstError(err, otherwise error) error {
 	return otherwise
 }
 
-// routeMessage chooses the way of a message.
+// routeMessage chooses the carrier of a message.
 func (p *Platform) routeMessage(ctx context.Context, org string, from sms.OwnNumber, to string) (carrier, number string, err error) {
 	if carrier, number, err = p.insideRoute(ctx, org, to); err != nil || carrier != "" {
 		return carrier, number, err
@@ -76,7 +76,7 @@ func (p *Platform) routeMessage(ctx context.Context, org string, from sms.OwnNum
 	if err != nil {
 		return "", "", err
 	}
-	e164, ok, err := p.e164(ctx, org, to)
+	e164, ok, err := p.parseNumber(ctx, org, to)
 	switch {
 	case err != nil:
 		return "", "", err
@@ -91,7 +91,8 @@ func (p *Platform) routeMessage(ctx context.Context, org string, from sms.OwnNum
 	return sandboxCarrier, e164, nil
 }
 
-// insideRoute is the way of a message to somebody of the organisation; carrier is "" where it is to go outside.
+// insideRoute returns the carrier of a message inside the organisation. The carrier is "" for messages to outside
+// numbers.
 func (p *Platform) insideRoute(ctx context.Context, org, to string) (carrier, number string, err error) {
 	extension, named := strings.CutPrefix(to, "ext:")
 	if named || len(to) <= 6 && !strings.HasPrefix(to, "+") {

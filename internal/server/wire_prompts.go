@@ -11,12 +11,12 @@ import (
 	"soniq/internal/protocol/media"
 )
 
-// This file joins the sounds of organisations with what plays and speaks them.
+// Connects prompts with playback and speech synthesis.
 
-// measure is how long a sound is, or why it cannot be played.
+// measure returns the duration of an audio file, or the reason why it cannot be played.
 func measure(path string) (time.Duration, error) {
 	clip, err := media.LoadClip(path)
-	if inner := errors.Unwrap(err); inner != nil { // without the path, which is ours alone
+	if inner := errors.Unwrap(err); inner != nil { // without the path, which is internal
 		return 0, inner
 	}
 	if err != nil {
@@ -25,10 +25,10 @@ func measure(path string) (time.Duration, error) {
 	return clip.Duration(), nil
 }
 
-// speak makes a file of a text; what keeps it from being spoken is told to whoever asked.
-func (p *Platform) speak(ctx context.Context, org, text, voice, language string) (string, error) {
+// synthesize synthesises a text and returns the path of the file. Its errors are for the client.
+func (p *Platform) synthesize(ctx context.Context, org, text, voice, language string) (string, error) {
 	path, err := p.engines.speech.File(ctx, org, text, voice, language)
-	if no := unspoken(err); no != nil {
+	if no := missingEngineError(err); no != nil {
 		return "", no
 	}
 	if errors.Is(err, engine.ErrUnknownVoice) {
@@ -43,8 +43,8 @@ func (p *Platform) speak(ctx context.Context, org, text, voice, language string)
 	return path, err
 }
 
-// unspoken is what programs are told where an engine is missing; nil for any other error.
-func unspoken(err error) error {
+// missingEngineError returns the API error for a missing engine, or nil for other errors.
+func missingEngineError(err error) error {
 	m, ok := transcript.AsMissingDependency(err)
 	if !ok {
 		return nil
@@ -54,13 +54,15 @@ func unspoken(err error) error {
 	return e
 }
 
-// speaker lets the switch say texts.
-type speaker struct{ house *Platform }
+// promptSpeaker synthesises texts for the switch.
+type promptSpeaker struct{ platform *Platform }
 
-// File says a text, once.
-func (s speaker) File(ctx context.Context, org, text, voice, language string) (string, error) {
-	return s.house.speak(ctx, org, text, voice, language)
+// File returns the path of a synthesised text.
+func (s promptSpeaker) File(ctx context.Context, org, text, voice, language string) (string, error) {
+	return s.platform.synthesize(ctx, org, text, voice, language)
 }
 
-// Ready says what is missing to say texts.
-func (s speaker) Ready(ctx context.Context) error { return unspoken(s.house.engines.speech.Ready(ctx)) }
+// Ready returns an error if there is no speech engine.
+func (s promptSpeaker) Ready(ctx context.Context) error {
+	return missingEngineError(s.platform.engines.speech.Ready(ctx))
+}

@@ -10,7 +10,7 @@ import (
 	"soniq/internal/protocol/media"
 )
 
-func TestASoundIsMeasuredAndWhatIsNoneIsNamedWithoutItsPath(t *testing.T) {
+func TestMeasure_ErrorWithoutPath(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	good, bad := filepath.Join(dir, "good.wav"), filepath.Join(dir, "bad.mp3")

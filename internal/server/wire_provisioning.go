@@ -16,10 +16,10 @@ import (
 	"soniq/internal/telephony/provisioning"
 )
 
-// This file joins phone provisioning with the other services.
+// Connects phone provisioning with the other services.
 
-// joinProvision gives the device service the configuration templates.
-func (p *Platform) joinProvision() {
+// wireProvisioning gives the device service the configuration templates.
+func (p *Platform) wireProvisioning() {
 	p.devices.Provisioner = device.ProvisioningHooks{Digest: p.seal.Digest, Base: func() string { return p.config.BaseURL },
 		Templates: provisioning.Templates(), Template: provisioning.Template, Main: provisioning.Main, Event: provisioning.Event}
 }
@@ -28,7 +28,7 @@ func (p *Platform) joinProvision() {
 func (s *Server) provisioner() *provisioning.Server {
 	p := s.Platform
 	p.devices.Provisioner.Base = s.provisionBase
-	plain, _ := config.ParseNetworks("provision-plain", p.config.ProvisionPlain) // checked as the settings were read
+	plain, _ := config.ParseNetworks("provision-plain", p.config.ProvisionPlain) // checked when the settings were read
 	return provisioning.New(provisioning.Config{Devices: p.devices, Zone: p.orgs.Zone, Log: p.log, Now: time.Now, RegistrarAddress: s.place, Realm: p.config.SIPDomain,
 		NTP: p.config.NTPServer, Interval: p.config.ProvisionEvery, AllowPlain: func(r *http.Request) bool { return within(op.ClientAddress(r.Context()), plain) }})
 }
@@ -42,7 +42,8 @@ func within(a netip.Addr, all []netip.Prefix) bool {
 	return false
 }
 
-// provisionBase is where phones fetch: the base URL if it is https, else the HTTPS listener if there is one.
+// provisionBase returns the URL from which phones fetch: the base URL if it is https, else the HTTPS listener if
+// there is one.
 func (s *Server) provisionBase() string {
 	base := s.BaseURL()
 	if strings.HasPrefix(base, "https://") || s.secure == nil {
@@ -59,7 +60,7 @@ func (s *Server) provisionBase() string {
 	return "https://" + net.JoinHostPort(host, strconv.Itoa(int(a.Port())))
 }
 
-// provisionHost is the host at which phones reach this machine.
+// provisionHost returns the host name by which phones reach this machine.
 func (s *Server) provisionHost() string {
 	c := s.Platform.config
 	if named := cmp.Or(c.ProvisionHost, c.PublicIP); named != "" {
@@ -71,10 +72,10 @@ func (s *Server) provisionHost() string {
 	return s.sip.Addr().Addr().String()
 }
 
-// sipsPort is where phones register by TLS when it is not listened for here, but by something before this machine.
+// sipsPort is the port for registration over TLS if a proxy in front of this server terminates TLS.
 const sipsPort = 5061
 
-// place is where a phone registers.
+// place returns the host and port for registration.
 func (s *Server) place(transport string) (host string, port int) {
 	port = int(s.sip.Addr().Port())
 	if transport == "tls" {

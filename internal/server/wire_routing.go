@@ -15,17 +15,17 @@ import (
 	"soniq/internal/telephony/trunk"
 )
 
-// This file joins agents, queues, flows, numbers and voicemail.
+// Connects agents, queues, flows, numbers and voicemail.
 
-// joinRouting hands over what they need from others.
-func (p *Platform) joinRouting() {
+// wireRouting sets the dependencies of these services on each other.
+func (p *Platform) wireRouting() {
 	p.devices.OnRegistrationChange = p.agents.UserChanged
 	p.agents.OnPresence = func(ctx context.Context, tx db.Querier, org string, users []string) error {
 		db.OnCommit(tx, func() { p.bus.Publish(phonestate.PresenceChanged, phonestate.Users{Org: org, IDs: users}) })
 		return p.queues.PresenceChanged(ctx, tx, org, users)
 	}
 	p.users.Presences = p.agents.Presences
-	p.users.Queues, p.users.CheckDestination = p.queues, p.reachForward
+	p.users.Queues, p.users.CheckDestination = p.queues, p.checkForward
 	p.users.OnChange = append(p.users.OnChange, func(ctx context.Context, tx db.Querier, u user.User) error {
 		return p.agents.PublishPresence(ctx, tx, u.OrgID, []string{u.ID})
 	})
@@ -35,7 +35,7 @@ func (p *Platform) joinRouting() {
 		}
 		return p.agents.RemoveUser(ctx, tx, r.OrgID, r.UserID)
 	})
-	p.queues.HasAudio, p.queues.CheckDestination, p.queues.IsReserved = p.hasAudio, p.reach, trunk.ReservedExtension
+	p.queues.HasAudio, p.queues.CheckDestination, p.queues.IsReserved = p.hasAudio, p.checkDestination, trunk.ReservedExtension
 	p.queues.FindReferences = append(p.queues.FindReferences, p.numbers.IDsOfQueue, p.flows.UsedBy)
 	p.queues.MoveReferences = append(p.queues.MoveReferences, p.numbers.MoveQueue)
 	p.queues.OnEnter = p.calls.EnterQueue
@@ -43,21 +43,21 @@ func (p *Platform) joinRouting() {
 		return p.calls.WriteQueueCallback(ctx, tx, call.QueueCallback(c))
 	}
 	p.agents.OnReady = p.queues.EndWrapUp
-	p.audio.Uses = append(p.audio.Uses, played("queue", p.queues.PlayedBy), played("flow", p.flows.UsedBy))
-	p.flows.CheckDestination, p.flows.HasAudio, p.flows.OwnsNumber = p.reach, p.hasAudio, p.ownsNumber
+	p.prompts.Uses = append(p.prompts.Uses, promptUses("queue", p.queues.PlayedBy), promptUses("flow", p.flows.UsedBy))
+	p.flows.CheckDestination, p.flows.HasAudio, p.flows.OwnsNumber = p.checkDestination, p.hasAudio, p.ownsNumber
 	p.flows.Numbers, p.flows.AssignNumbers = p.numbers.IDsOfFlows, p.numbers.AssignToFlow
 	p.flows.FindReferences = append(p.flows.FindReferences, p.queues.OverflowingToFlow)
 	p.numbers.Providers = map[string]number.ProviderAPI{number.ProviderSandbox: trunk.NewSandboxMarket(time.Now)}
 	telnyx := p.guard.Client(trunk.TelnyxLimits)
 	p.numbers.AccountProviders = map[string]number.ProviderType{"telnyx": {URL: trunk.TelnyxURL, Open: func(c number.Credentials) number.ProviderAPI { return trunk.NewTelnyx(telnyx, c) }}}
 	p.numbers.Seal, p.numbers.Guard = p.seal, p.guard
-	p.numbers.Jobs, p.numbers.JobQueue, p.numbers.CheckTarget = p.jobs, call.JobQueue, p.reach
+	p.numbers.Jobs, p.numbers.JobQueue, p.numbers.CheckTarget = p.jobs, call.JobQueue, p.checkDestination
 }
 
-// leftQueues ends what a call that is over was doing in queues.
-func (p *Platform) leftQueues(ctx context.Context, tx db.Querier, e call.Ended, r call.CDR) error {
+// endQueueEntries ends the queue entry and the offers of a call that has ended.
+func (p *Platform) endQueueEntries(ctx context.Context, tx db.Querier, e call.Ended, r call.CDR) error {
 	if e.Source == "callback" {
-		return p.queues.CallbackEnded(ctx, tx, e.Org, e.ID, callbackResult(e), pickedUp(e))
+		return p.queues.CallbackEnded(ctx, tx, e.Org, e.ID, callbackResult(e), agentAnswered(e))
 	}
 	if r.Queue == nil {
 		return nil
@@ -72,7 +72,7 @@ func (p *Platform) leftQueues(ctx context.Context, tx db.Querier, e call.Ended, 
 	return p.calls.SetQueueSeconds(ctx, tx, e.Org, e.ID, waited)
 }
 
-// callbackResult is how a call ended that a callback placed.
+// callbackResult returns the result of a callback from the end of its call.
 func callbackResult(e call.Ended) string {
 	switch {
 	case e.Answered():
@@ -87,8 +87,8 @@ func callbackResult(e call.Ended) string {
 	return "failed"
 }
 
-// pickedUp reports whether the agent of a callback was there.
-func pickedUp(e call.Ended) bool {
+// agentAnswered reports whether the agent of a callback had answered.
+func agentAnswered(e call.Ended) bool {
 	return slices.ContainsFunc(e.Legs, func(l call.LegState) bool { return l.Role == "caller" && !l.AnsweredAt.IsZero() })
 }
 
@@ -106,8 +106,8 @@ func (p *Platform) ownsNumber(ctx context.Context, org, text string) (bool, erro
 	return ok, err
 }
 
-// played makes what plays a sound known to the sounds.
-func played(kind string, find func(context.Context, db.Querier, string, string) ([]string, error)) func(context.Context, db.Querier, string, string) ([]prompt.Use, error) {
+// promptUses converts a function that finds the users of an audio file.
+func promptUses(kind string, find func(context.Context, db.Querier, string, string) ([]string, error)) func(context.Context, db.Querier, string, string) ([]prompt.Use, error) {
 	return func(ctx context.Context, q db.Querier, org, id string) ([]prompt.Use, error) {
 		ids, err := find(ctx, q, org, id)
 		uses := make([]prompt.Use, len(ids))

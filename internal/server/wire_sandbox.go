@@ -13,14 +13,14 @@ import (
 	"soniq/internal/sandbox/sandbox"
 )
 
-// This file joins the sandbox with the services that a reset empties.
+// Connects the sandbox with the services that a reset empties.
 
-// joinReset hands over what empties a sandbox.
-func (s *Server) joinReset() {
+// wireSandboxReset sets the functions of a reset.
+func (s *Server) wireSandboxReset() {
 	p := s.Platform
-	p.sandbox.Resetter = sandbox.Resetter{DB: p.db, Now: time.Now, SuspendOrg: p.suspended.Suspend, EndCalls: s.switcher.EndOrg, StopJobs: s.quiet, RemoveFiles: p.eraseFiles,
-		RepairRows: p.mend, ClearCaches: func(org string) {
-			p.forgetOrg(org)
+	p.sandbox.Resetter = sandbox.Resetter{DB: p.db, Now: time.Now, SuspendOrg: p.suspended.Suspend, EndCalls: s.switcher.EndOrg, StopJobs: s.stopJobsOf, RemoveFiles: p.eraseFiles,
+		RepairRows: p.repairAfterReset, ClearCaches: func(org string) {
+			p.clearCaches(org)
 			p.memory.DropIndex(org)
 			p.contacts.Reconnected(org)
 			p.bus.Publish(crm.Changed, org)
@@ -28,8 +28,8 @@ func (s *Server) joinReset() {
 		}}
 }
 
-// quiet cancels what works for an organisation, but mails on their way to people, and returns how much still runs.
-func (s *Server) quiet(ctx context.Context, org string) (running int, err error) {
+// stopJobsOf cancels the jobs of an organisation, except mails to users, and returns how many still run.
+func (s *Server) stopJobsOf(ctx context.Context, org string) (running int, err error) {
 	p := s.Platform
 	err = p.db.Tx(ctx, func(tx db.Querier) (err error) {
 		running, err = job.Clear(ctx, tx, org, user.MailQueue)
@@ -41,20 +41,19 @@ func (s *Server) quiet(ctx context.Context, org string) (running int, err error)
 	for _, r := range s.resettable {
 		r.Abandon(org)
 	}
-	p.hooks.Abandon(org)
+	p.webhooks.Abandon(org)
 	return running, nil
 }
 
-// mend takes what is gone out of what stays.
-func (p *Platform) mend(ctx context.Context, tx db.Querier, org string) (int64, error) {
+// repairAfterReset removes references to removed rows from rows that stay.
+func (p *Platform) repairAfterReset(ctx context.Context, tx db.Querier, org string) (int64, error) {
 	if err := p.users.ClearOutboundNumbers(ctx, tx, org); err != nil {
 		return 0, err
 	}
-	return p.hooks.Reset(ctx, tx, org)
+	return p.webhooks.Reset(ctx, tx, org)
 }
 
-// lookups are the systems that are asked who somebody is: those an organisation has connected, and in the sandbox the two that
-// know the test numbers.
+// lookups returns the connected systems of an organisation. A sandbox has two more, which know the test numbers.
 func (p *Platform) lookups(ctx context.Context, org string) ([]contact.Connected, error) {
 	all, err := p.crm.Connected(ctx, org)
 	if err != nil {

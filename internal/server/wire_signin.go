@@ -14,23 +14,23 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// This file joins what people log in to with the programs that they let act for them.
+// Connects sign-in and the OAuth server with users and keys.
 
-// buildOAuth makes the authorization server.
+// buildOAuth constructs the authorization server.
 func (p *Platform) buildOAuth() {
 	p.oauth = auth.NewOAuth(p.keys, auth.OAuthConfig{BaseURL: p.config.BaseURL, Callbacks: config.SplitList(p.config.OAuthCallbacks),
 		Register: p.config.OAuthRegister == "on", ReuseWindow: p.config.OAuthReuse, Log: p.log, Limiter: access.NewLimiter(time.Now),
 		Fetch: p.guard.Client(egress.Limits{Total: 10 * time.Second, Body: 32 << 10, Idle: 1})})
 }
 
-// buildAccount makes the pages on which people sign in.
-func (p *Platform) buildAccount() {
-	p.account = signin.New(signin.Config{DB: p.db, Orgs: p.orgs, Users: p.users, Keys: p.keys, OAuth: p.oauth, Seal: p.seal, Now: time.Now,
+// buildSignin constructs the sign-in pages.
+func (p *Platform) buildSignin() {
+	p.signin = signin.New(signin.Config{DB: p.db, Orgs: p.orgs, Users: p.users, Keys: p.keys, OAuth: p.oauth, Seal: p.seal, Now: time.Now,
 		BaseURL: cmp.Or(p.config.BaseURL, "http://"+p.config.HTTP), Brand: p.config.Brand, Log: p.log, Limiter: p.attempts()})
-	p.users.MFA = p.account.MFA
+	p.users.MFA = p.signin.MFA
 }
 
-// attempts counts who tries to sign in; nil where the operator lets everybody try.
+// attempts returns the limiter of sign-in attempts, or nil if the operator has set no limit.
 func (p *Platform) attempts() *access.Limiter {
 	if p.config.RateAttempts == 0 {
 		return nil
@@ -38,14 +38,14 @@ func (p *Platform) attempts() *access.Limiter {
 	return access.NewLimiter(time.Now)
 }
 
-// tidyEvery is how often what is over is forgotten: sessions, links, codes, tokens, and clients that nobody uses.
-const tidyEvery = time.Hour
+// cleanupInterval is the interval for the removal of expired sessions, links, codes, tokens and unused clients.
+const cleanupInterval = time.Hour
 
-func (p *Platform) tidyPersons(ctx context.Context) {
-	tick := time.NewTicker(tidyEvery)
+func (p *Platform) removeExpiredLogins(ctx context.Context) {
+	tick := time.NewTicker(cleanupInterval)
 	defer tick.Stop()
 	for {
-		if err := errors.Join(p.account.Sweep(ctx), p.oauth.Sweep(ctx)); err != nil && ctx.Err() == nil {
+		if err := errors.Join(p.signin.Sweep(ctx), p.oauth.Sweep(ctx)); err != nil && ctx.Err() == nil {
 			p.log.Warn("what is over of sessions and tokens is not forgotten", "err", err)
 		}
 		select {
@@ -56,7 +56,7 @@ func (p *Platform) tidyPersons(ctx context.Context) {
 	}
 }
 
-// stepUp notes that a program lacked a scope, so that it asks the person again.
+// stepUp records that a client lacked a scope, so that it asks the user again.
 func (p *Platform) stepUp(ctx context.Context, who access.Principal) {
 	if err := p.keys.StepUp(ctx, who); err != nil {
 		p.log.Warn("step-up not noted", "request", op.RequestID(ctx), "err", err)

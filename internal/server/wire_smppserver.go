@@ -12,12 +12,12 @@ import (
 	"soniq/internal/platform/access"
 )
 
-// This file joins the SMPP server with the other services and opens its listeners.
+// Connects the SMPP server with the other services, and opens its listeners.
 
-// buildESME constructs the SMPP server.
-func (p *Platform) buildESME(now func() time.Time) (err error) {
-	p.esme, err = smppserver.New(smppserver.Config{DB: p.db, Jobs: p.jobs, Messages: p.messages, Digest: p.seal.Digest, Now: now, Node: p.node, Log: p.log,
-		ParsePhone: p.e164, Environment: func(ctx context.Context, org string) (access.Environment, error) {
+// buildSMPPServer constructs the SMPP server.
+func (p *Platform) buildSMPPServer(now func() time.Time) (err error) {
+	p.smppApps, err = smppserver.New(smppserver.Config{DB: p.db, Jobs: p.jobs, Messages: p.messages, Digest: p.seal.Digest, Now: now, Node: p.node, Log: p.log,
+		ParsePhone: p.parseNumber, Environment: func(ctx context.Context, org string) (access.Environment, error) {
 			o, err := p.orgs.Get(ctx, org)
 			if err == nil && o.Sandbox() {
 				return access.Sandbox, nil
@@ -62,7 +62,7 @@ func (s *Server) listenSMPP(ctx context.Context, flag, address string, c *tls.Co
 		return nil, fmt.Errorf("SMPP cannot use %s: %w; choose another with %s", address, err, flag)
 	}
 	s.smpp.serving.Go(func() {
-		if err := s.Platform.esme.Serve(ctx, l, c); err != nil {
+		if err := s.Platform.smppApps.Serve(ctx, l, c); err != nil {
 			s.Platform.log.Error("SMPP ended", "err", err)
 		}
 	})

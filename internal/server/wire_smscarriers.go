@@ -10,19 +10,20 @@ import (
 	"soniq/internal/telephony/trunk"
 )
 
-// This file joins message carriers with text messages and numbers.
+// Connects message carriers with text messages and numbers.
 
 // buildCarriers constructs the service of message carriers.
 func (p *Platform) buildCarriers() {
-	p.smsc = smscarrier.New(smscarrier.Config{DB: p.db, Bus: p.bus, Orgs: p.orgs, Seal: p.seal, Guard: p.guard, Messages: p.messages, Log: p.log, Now: time.Now,
-		BaseURL: p.config.BaseURL, Node: p.node, Number: p.OwnNumber, Phone: p.e164})
-	p.messages.ConnectedCarrier, p.messages.Lane = p.smsc.Connected, p.smsc.Lane
+	p.smsCarriers = smscarrier.New(smscarrier.Config{DB: p.db, Bus: p.bus, Orgs: p.orgs, Seal: p.seal, Guard: p.guard, Messages: p.messages, Log: p.log, Now: time.Now,
+		BaseURL: p.config.BaseURL, Node: p.node, Number: p.OwnNumber, Phone: p.parseNumber})
+	p.messages.ConnectedCarrier, p.messages.Lane = p.smsCarriers.Connected, p.smsCarriers.Lane
 	p.messages.AlternativeCarrier = func(ctx context.Context, org, from, to string, without []string) (string, error) {
-		return p.smsc.Route(ctx, org, from, to, without...)
+		return p.smsCarriers.Route(ctx, org, from, to, without...)
 	}
 }
 
-// outsideMessage chooses who takes a message to a number outside. What calls may not reach, messages may not: it is fraud with them, too.
+// outsideMessage chooses the carrier of a message to an outside number. The country and number-type limits of calls
+// apply to messages too, because fraud uses both.
 func (p *Platform) outsideMessage(ctx context.Context, o org.Organization, from, to string) (name string, err error) {
 	halted, err := p.trunks.OutboundKillSwitch(ctx)
 	if err != nil {
@@ -41,7 +42,7 @@ func (p *Platform) outsideMessage(ctx context.Context, o org.Organization, from,
 	case verdict.Reason != trunk.Allowed:
 		return "", op.Fail("destination_not_allowed", "the number cannot be reached: "+string(verdict.Reason))
 	}
-	name, err = p.smsc.Route(ctx, o.ID, from, to)
+	name, err = p.smsCarriers.Route(ctx, o.ID, from, to)
 	if err == nil && name == "" {
 		err = op.Fail("destination_not_allowed", "no connected carrier takes messages to "+to+"; connect one with POST /sms/carriers. Telephones of the organisation can be reached always")
 	}

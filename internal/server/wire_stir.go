@@ -9,7 +9,7 @@ import (
 	"soniq/internal/protocol/stir"
 )
 
-// This file configures the verification of signed caller identities (STIR/SHAKEN, RFC 8224).
+// Verification of signed caller identities (STIR/SHAKEN, RFC 8224).
 
 // certificateLimits bounds the download of a carrier's certificate.
 var certificateLimits = egress.Limits{Connect: time.Second, Total: 2 * time.Second, Body: 64 << 10, Idle: 1}

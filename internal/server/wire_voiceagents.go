@@ -12,11 +12,11 @@ import (
 	"soniq/internal/protocol/media"
 )
 
-// This file constructs the voice agents.
+// Constructs the voice agents.
 
-// buildAssistants constructs the voice agents. Without a recogniser or a voice they hand callers over at once.
-func (p *Platform) buildAssistants(now func() time.Time) error {
-	c := voiceagent.Config{DB: p.db, Log: p.log, Now: now, Synthesize: p.utter, MaxConversations: p.config.MaxAgents, SynthesisReady: p.engines.speech.Ready}
+// buildVoiceAgents constructs the voice agents. Without a recogniser or a voice they hand callers over at once.
+func (p *Platform) buildVoiceAgents(now func() time.Time) error {
+	c := voiceagent.Config{DB: p.db, Log: p.log, Now: now, Synthesize: p.synthesizeForAgent, MaxConversations: p.config.MaxAgents, SynthesisReady: p.engines.speech.Ready}
 	c.OnUtterance = func(org, call string, w voiceagent.Utterance, first time.Time) {
 		p.transcripts.PublishUtterance(org, call, transcript.KnownUtterance(w), first)
 	}
@@ -31,45 +31,45 @@ func (p *Platform) buildAssistants(now func() time.Time) error {
 	case "off":
 	default:
 		if engine.IsRealtime(p.config.Assistant) {
-			return p.buildDuplex(c)
+			return p.buildRealtimeAgents(c)
 		}
-		client := p.guard.Client(egress.Limits{Total: thinkLimit})
+		client := p.guard.Client(egress.Limits{Total: modelTimeout})
 		mind, err := engine.NewLanguageModel(engine.Config{Engine: p.config.Assistant, Key: p.config.AssistKey, Model: p.config.AssistModel, Client: client})
 		if err != nil {
 			return err
 		}
 		c.NewModel = mind
 	}
-	p.assistants = voiceagent.New(c)
+	p.voiceAgents = voiceagent.New(c)
 	return nil
 }
 
-// buildDuplex constructs voice agents that a realtime server runs.
-func (p *Platform) buildDuplex(c voiceagent.Config) (err error) {
+// buildRealtimeAgents constructs voice agents that run on a realtime server.
+func (p *Platform) buildRealtimeAgents(c voiceagent.Config) (err error) {
 	c.Realtime, err = engine.NewRealtime(engine.Config{Engine: p.config.Assistant, Key: p.config.AssistKey, Model: p.config.AssistModel,
 		Client: p.guard.Client(egress.Limits{Total: time.Hour})})
-	p.assistants = voiceagent.New(c)
+	p.voiceAgents = voiceagent.New(c)
 	return err
 }
 
-// joinAssistants lets transcripts have the words of voice agents.
-func (p *Platform) joinAssistants() {
+// wireVoiceAgents adds the words of voice agents to transcripts.
+func (p *Platform) wireVoiceAgents() {
 	p.transcripts.KnownUtterances = func(ctx context.Context, q db.Querier, org, callID string) ([]transcript.KnownUtterance, error) {
-		words, err := p.assistants.Utterances(ctx, q, org, callID)
+		words, err := p.voiceAgents.Utterances(ctx, q, org, callID)
 		all := make([]transcript.KnownUtterance, len(words))
 		for i, w := range words {
 			all[i] = transcript.KnownUtterance(w)
 		}
 		return all, err
 	}
-	p.transcripts.AwaitUtterances, p.transcripts.DeleteUtterances = p.assistants.AwaitUtterances, p.assistants.DeleteCall
+	p.transcripts.AwaitUtterances, p.transcripts.DeleteUtterances = p.voiceAgents.AwaitUtterances, p.voiceAgents.DeleteCall
 }
 
-// thinkLimit bounds one answer of a server.
-const thinkLimit = 45 * time.Second
+// modelTimeout limits one answer of a language model.
+const modelTimeout = 45 * time.Second
 
-// utter speaks a text for a voice agent.
-func (p *Platform) utter(ctx context.Context, org, text, voice, language string, fleeting bool) (*media.Clip, error) {
+// synthesizeForAgent synthesises a text for a voice agent.
+func (p *Platform) synthesizeForAgent(ctx context.Context, org, text, voice, language string, fleeting bool) (*media.Clip, error) {
 	if fleeting {
 		pcm, rate, err := p.engines.speech.SynthesizeUncached(ctx, text, voice, language)
 		if err != nil {

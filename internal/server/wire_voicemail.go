@@ -11,13 +11,13 @@ import (
 	"soniq/internal/telephony/voicemail"
 )
 
-// This file joins mailboxes with prompts, users and the audit log.
+// Connects mailboxes with prompts, users and the audit log.
 
-// recoverMessages makes messages of what callers were saying as a crash cut them off.
+// recoverMessages stores the messages that callers were leaving when a crash cut them off.
 func (s *Server) recoverMessages(ctx context.Context) error {
 	p := s.Platform
 	kept, err := p.voicemail.Recover(ctx, func(path string) (voicemail.AudioFile, error) {
-		a, err := salvage(path)
+		a, err := recoverRecording(path)
 		return voicemail.AudioFile{Duration: a.Duration, Size: a.Size, SHA256: a.SHA256}, err
 	})
 	if kept > 0 {
@@ -26,21 +26,21 @@ func (s *Server) recoverMessages(ctx context.Context) error {
 	return err
 }
 
-// greet keeps a greeting that a user recorded by telephone, and has their mailbox greet with it.
-func (p *Platform) greet(ctx context.Context, org, userID, path string) error {
+// setGreeting stores a greeting that a user recorded by phone, and activates it.
+func (p *Platform) setGreeting(ctx context.Context, org, userID, path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	id, err := p.audio.Import(ctx, org, "Greeting by telephone, "+time.Now().UTC().Format("2006-01-02 15:04"), "voicemail_greeting", f)
+	id, err := p.prompts.Import(ctx, org, "Greeting by telephone, "+time.Now().UTC().Format("2006-01-02 15:04"), "voicemail_greeting", f)
 	if err != nil {
 		return err
 	}
 	return p.users.SetGreeting(ctx, org, userID, id)
 }
 
-// mailboxLocked notes in the audit log that wrong PINs locked a mailbox, and from where they came.
+// mailboxLocked writes to the audit log that wrong PINs locked a mailbox, and from which number they came.
 func (p *Platform) mailboxLocked(ctx context.Context, org, userID string, by pbx.Info) {
 	err := p.db.Tx(ctx, func(tx db.Querier) error {
 		return p.audit.WritePhoneAction(ctx, tx, audit.PhoneAction{Org: org, Operation: "voicemail.pin", CallID: by.CallID, UserID: by.UserID, Number: by.From,
