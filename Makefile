@@ -72,7 +72,8 @@ fuzz: ## fuzz a running server and every parser, FUZZTIME (60s) each
 
 golden: ## rewrite generated files that are kept in the tree
 	@go test ./internal/server -run Golden -update
-	@go test ./internal/telephony/provisioning -run EveryVendorsFiles -update
+	@go test ./internal/telephony/provisioning -run TestRender_GoldenFiles -update
+	@SONIQ_UPDATE=1 go test ./internal -run TimelineKinds_Documented
 
 publish: golden ## promise developers the API as it is now: from then on make test refuses what breaks it
 	@cp internal/api/rest/testdata/openapi.json internal/api/rest/published/openapi.json

@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// eigen returns the eigenvalues of a symmetric matrix, largest first, and its eigenvectors in the columns of a matrix. It works in place, by
-// Jacobi's rotations.
-func eigen(a [][]float64) (values []float64, vectors [][]float64) {
+// eigenvectors returns the eigenvalues of a symmetric matrix, largest first, and its eigenvectors in the columns of a
+// matrix. It uses Jacobi rotations and overwrites the matrix.
+func eigenvectors(a [][]float64) (values []float64, vectors [][]float64) {
 	n := len(a)
-	v := make([][]float64, n) // rows are eigenvectors, which is quicker
+	v := make([][]float64, n) // rows are eigenvectors, which is faster
 	for i := range v {
 		v[i] = make([]float64, n)
 		v[i][i] = 1
@@ -77,11 +77,11 @@ func rotate(a, v [][]float64, p, q int) {
 		x, y := a[k][p], a[k][q]
 		a[k][p], a[k][q] = c*x-s*y, s*x+c*y
 	}
-	turn(a[p], a[q], c, s)
-	turn(v[p], v[q], c, s)
+	rotateRows(a[p], a[q], c, s)
+	rotateRows(v[p], v[q], c, s)
 }
 
-func turn(x, y []float64, c, s float64) {
+func rotateRows(x, y []float64, c, s float64) {
 	for k := range x {
 		x[k], y[k] = c*x[k]-s*y[k], s*x[k]+c*y[k]
 	}

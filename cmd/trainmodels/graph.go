@@ -7,11 +7,13 @@ import (
 	"strings"
 )
 
-// shares are how much a relation of WordNet counts; those to narrower terms, parts and members do not, as the other end counts them.
-var shares = map[string]float32{"@": 1, "@i": 0.7, "&": 1, "+": 1, "#p": 0.6, "#m": 0.4, "#s": 0.4, "*": 0.8, ">": 0.8, "^": 0.6, "$": 0.6, "!": 0.5,
+// relationWeights are the weights of WordNet's relations; those to hyponyms, parts and members have none, because the
+// inverse relations count.
+var relationWeights = map[string]float32{"@": 1, "@i": 0.7, "&": 1, "+": 1, "#p": 0.6, "#m": 0.4, "#s": 0.4, "*": 0.8, ">": 0.8, "^": 0.6, "$": 0.6, "!": 0.5,
 	"=": 0.6, ";c": 0.6, ";r": 0.2, ";u": 0.1, `\`: 0.8, "<": 0.8}
 
-// graph joins words and synsets: words with their senses, senses by relations and with the words of their glosses. Words come first.
+// graph connects words and synsets: words with their senses, senses by relations and with the words of their glosses.
+// The first nodes are the words.
 func (w *wordnet) graph() *sparse {
 	size := len(w.words) + len(w.synsets)
 	var all []triple
@@ -31,7 +33,7 @@ func (w *wordnet) graph() *sparse {
 		}
 	}
 	for _, r := range w.relations {
-		share := shares[r.kind]
+		share := relationWeights[r.kind]
 		if share == 0 {
 			continue
 		}
@@ -44,7 +46,7 @@ func (w *wordnet) graph() *sparse {
 	return newSparse(size, size, all)
 }
 
-// between are the two words that a relation joins.
+// between returns the two words that a relation connects.
 func (w *wordnet) between(r relation) (a, b int, ok bool) {
 	from, to := w.synsets[r.from].words, w.synsets[r.to].words
 	if r.word == 0 || r.other == 0 || r.word > len(from) || r.other > len(to) {
@@ -55,10 +57,10 @@ func (w *wordnet) between(r relation) (a, b int, ok bool) {
 	return a, b, first && second
 }
 
-// glossShares are how much a word of a definition and of an example counts.
-var glossShares = [2]float64{0.9, 0.25}
+// glossWeights are the weights of a word of a definition and of an example.
+var glossWeights = [2]float64{0.9, 0.25}
 
-// glosses visits the words of definitions, and less of examples; rare words tell more.
+// glosses visits the words of definitions and examples with their weights; rare words have larger ones.
 func (w *wordnet) glosses(visit func(word, sense int, share float32)) {
 	type texts struct{ definition, example map[string]bool }
 	all, with := make([]texts, len(w.synsets)), map[string]int{}
@@ -74,7 +76,7 @@ func (w *wordnet) glosses(visit func(word, sense int, share float32)) {
 			for _, t := range slices.Sorted(maps.Keys(set)) {
 				if at, ok := w.number[t]; ok {
 					rare := math.Log(float64(len(w.synsets))/float64(1+with[t])) / 10
-					visit(at, i, float32(glossShares[k]*max(min(1, rare), 0)))
+					visit(at, i, float32(glossWeights[k]*max(min(1, rare), 0)))
 				}
 			}
 		}
@@ -82,19 +84,19 @@ func (w *wordnet) glosses(visit func(word, sense int, share float32)) {
 }
 
 const (
-	walkSteps = 3
-	walkFades = 0.7  // of the step before
-	walkLeast = 2e-3 // places that are reached less often are dropped
+	walkSteps          = 3
+	walkDecay          = 0.7  // weight relative to the step before
+	minWalkProbability = 2e-3 // nodes with a lower probability are dropped
 )
 
-// walks are the places that walks from some rows of steps come to.
+// walks returns, for some rows of steps, the nodes that random walks from there reach.
 func (steps *sparse) walks(rows []int) *sparse {
 	parts := make([]sparse, len(rows))
-	sideBySide(len(rows), func(from, to int) {
-		sum, next := newLine(steps.cols), newLine(steps.cols)
+	parallel(len(rows), func(from, to int) {
+		sum, next := newRowSum(steps.cols), newRowSum(steps.cols)
 		for i := from; i < to; i++ {
 			cols, values := steps.row(rows[i])
-			here, weight := line{at: append([]int32(nil), cols...), v: append([]float32(nil), values...)}, float32(1)
+			here, weight := rowSum{at: append([]int32(nil), cols...), v: append([]float32(nil), values...)}, float32(1)
 			for k := range walkSteps {
 				for j, c := range here.at {
 					sum.add(c, weight*here.v[j])
@@ -108,8 +110,8 @@ func (steps *sparse) walks(rows []int) *sparse {
 						next.add(d, here.v[j]*values[l])
 					}
 				}
-				here = next.take(walkLeast)
-				weight *= walkFades
+				here = next.take(minWalkProbability)
+				weight *= walkDecay
 			}
 			all := sum.take(0)
 			parts[i] = sparse{col: all.at, values: all.v}

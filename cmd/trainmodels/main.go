@@ -1,6 +1,6 @@
-// Trainmodels makes the files of data that package engine embeds: the network that extends telephone speech (bandwidth.bin), the
-// lexicon of the builtin embedding (lexsem.bin), and how English letters are said (sounds.bin). `make models` runs it;
-// internal/intelligence/engine/NOTICE names the licences of what it reads.
+// Trainmodels builds the data files that package engine embeds: the network that extends telephone speech
+// (bandwidth.bin), the lexicon of the builtin embedding (lexsem.bin), and the pronunciation of English letters
+// (sounds.bin). `make models` runs it; internal/intelligence/engine/NOTICE lists the licences of its inputs.
 package main
 
 import (
@@ -17,7 +17,7 @@ func main() {
 	}
 }
 
-// run makes the file that the first argument names.
+// run builds the file named by the first argument.
 func run(args []string) error {
 	if len(args) == 0 {
 		return fmt.Errorf("say what to make: bandwidth, lexsem or sounds")
@@ -26,25 +26,25 @@ func run(args []string) error {
 	out := flags.String("out", "", "file to write")
 	switch args[0] {
 	case "bandwidth":
-		r := recipe{voices: defaultVoices}
+		r := bandwidthTraining{voices: defaultVoices}
 		texts := flags.String("texts", "internal/intelligence/memory/testdata/memory-eval.json", "calls to be spoken, in the form of the evaluation set")
 		without := flags.String("without", heldOut, "calls that are left out, for evaluation")
-		flags.IntVar(&r.times, "times", 1, "voices that speak each text")
+		flags.IntVar(&r.voicesPerText, "times", 1, "voices that speak each text")
 		flags.IntVar(&r.hidden, "hidden", 128, "hidden units")
 		flags.IntVar(&r.epochs, "epochs", 12, "times all frames are seen")
-		flags.Float64Var(&r.noisy, "noisy", 0, "share of the speech that has noise, 10 to 25 dB below it")
+		flags.Float64Var(&r.noisyShare, "noisy", 0, "share of the speech that has noise, 10 to 25 dB below it")
 		sped := flags.String("sped", "", "voices that speak half of their texts faster and higher, or slower and lower, by up to 15 %")
 		if err := flags.Parse(args[1:]); err != nil {
 			return err
 		}
-		r.sped = strings.Split(*sped, ",")
+		r.resampledVoices = strings.Split(*sped, ",")
 		var err error
 		if r.texts, err = readTexts(*texts, *without); err != nil {
 			return err
 		}
 		return write(*out, r.build)
 	case "lexsem":
-		var s sources
+		var s embeddingSources
 		flags.StringVar(&s.wordnet, "wordnet", "/usr/share/wordnet", "folder of WordNet 3.0's database")
 		flags.StringVar(&s.model, "model", "/usr/share/pocketsphinx/model/en-us/en-us.lm.bin", "English language model of CMU Sphinx")
 		flags.IntVar(&s.words, "words", 30000, "most frequent words that are kept, with their base forms")
@@ -64,7 +64,7 @@ func run(args []string) error {
 	return fmt.Errorf("%q is none of bandwidth, lexsem and sounds", args[0])
 }
 
-// write puts what is built into a file, which is not touched when building fails.
+// write stores the result of build in a file. If build fails the file is not touched.
 func write(path string, build func() ([]byte, error)) error {
 	if path == "" {
 		return fmt.Errorf("say where to write: -out FILE")

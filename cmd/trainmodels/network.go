@@ -6,30 +6,31 @@ import (
 	"math/rand/v2"
 )
 
-// A network is a linear map of the inputs plus one hidden layer that learns what the map leaves.
+// network is a linear map of the inputs plus one hidden layer trained on the residual of the map.
 type network struct {
 	hidden          int
 	mean, deviation []float64   // of the inputs
 	linear          [][]float64 // by output, over normalised inputs
-	scale           []float64   // deviation of what the linear map leaves, by output
+	scale           []float64   // standard deviation of the residual, by output
 	weights         params
 }
 
-// params are the trained weights, one after the other: hidden by unit with the bias behind, output by coefficient with the bias behind.
+// params are the trained weights in sequence: hidden weights by unit followed by the bias, output weights by
+// coefficient followed by the bias.
 type params struct {
 	hidden []float32 // hidden × (inputs+1)
 	output []float32 // cepstra × (hidden+1)
 }
 
 const (
-	ridge     = 100  // keeps the linear map small
-	decay     = 1e-3 // keeps the weights small
-	batchSize = 512
-	pace      = 1e-3
+	ridge        = 100  // regularisation of the linear map
+	decay        = 1e-3 // weight decay
+	batchSize    = 512
+	learningRate = 1e-3
 )
 
-// newNetwork finds the linear map and draws the weights of the hidden layer.
-func newNetwork(p *pairs, hidden int) *network {
+// newNetwork computes the linear map and initialises the hidden layer at random.
+func newNetwork(p *framePairs, hidden int) *network {
 	n := &network{hidden: hidden, mean: make([]float64, inputs), deviation: make([]float64, inputs)}
 	count := float64(p.len())
 	for i, v := range p.in {
@@ -42,7 +43,7 @@ func newNetwork(p *pairs, hidden int) *network {
 	for i, v := range n.deviation {
 		n.deviation[i] = math.Sqrt(v) + 1e-6
 	}
-	for i, v := range p.in { // in place: there are many
+	for i, v := range p.in { // in place, because there are many
 		p.in[i] = float32((float64(v) - n.mean[i%inputs]) / n.deviation[i%inputs])
 	}
 	n.solve(p)
@@ -58,8 +59,8 @@ func newNetwork(p *pairs, hidden int) *network {
 	return n
 }
 
-// solve finds the linear map by least squares, and leaves in p.out what it does not explain, scaled.
-func (n *network) solve(p *pairs) {
+// solve computes the linear map by least squares, and replaces p.out by the scaled residual.
+func (n *network) solve(p *framePairs) {
 	square := make([][]float64, inputs)
 	right := make([][]float64, inputs)
 	for i := range square {
@@ -105,7 +106,7 @@ func (n *network) solve(p *pairs) {
 	}
 }
 
-// cholesky solves square × x = right in place; of the symmetric square the lower half is used.
+// cholesky solves square × x = right in place; it uses the lower half of the symmetric square.
 func cholesky(square, right [][]float64) {
 	for i := range square {
 		for j := 0; j <= i; j++ {
@@ -136,8 +137,8 @@ func cholesky(square, right [][]float64) {
 	}
 }
 
-// train sees all pairs so many times, in a drawn order, and tells the mean squared error of each.
-func (n *network) train(p *pairs, epochs int, tell func(epoch int, loss float64)) {
+// train runs a number of epochs over all pairs in random order, and reports the mean squared error of each.
+func (n *network) train(p *framePairs, epochs int, tell func(epoch int, loss float64)) {
 	r := rand.New(rand.NewPCG(3, 4))
 	grow := params{make([]float32, len(n.weights.hidden)), make([]float32, len(n.weights.output))}
 	hidden, output := newAdam(len(grow.hidden)), newAdam(len(grow.output))
@@ -158,7 +159,7 @@ func (n *network) train(p *pairs, epochs int, tell func(epoch int, loss float64)
 	}
 }
 
-// learn adds the slope of one pair's error to grow and returns the error.
+// learn adds the gradient of one pair's error to grow and returns the error.
 func (n *network) learn(x, y []float32, grow *params) (loss float64) {
 	h, back := make([]float32, n.hidden), make([]float32, n.hidden)
 	for i := range h {
@@ -201,7 +202,7 @@ func product(a, b []float32) float32 {
 	return s0 + s1 + s2 + s3
 }
 
-// adam is the optimiser of Kingma and Ba, with its usual constants.
+// adam is the Adam optimiser (Kingma and Ba) with its usual constants.
 type adam struct {
 	first, second []float32
 	steps         float64
@@ -211,7 +212,7 @@ func newAdam(n int) *adam { return &adam{first: make([]float32, n), second: make
 
 func (a *adam) step(w, grow []float32, batch int) {
 	a.steps++
-	rate := float32(pace * math.Sqrt(1-math.Pow(0.999, a.steps)) / (1 - math.Pow(0.9, a.steps)))
+	rate := float32(learningRate * math.Sqrt(1-math.Pow(0.999, a.steps)) / (1 - math.Pow(0.9, a.steps)))
 	for i, g := range grow {
 		g = (g + decay*w[i]) / float32(batch)
 		a.first[i] = 0.9*a.first[i] + 0.1*g
@@ -220,7 +221,7 @@ func (a *adam) step(w, grow []float32, batch int) {
 	}
 }
 
-// bytes is the network in the form of bandwidth.bin.
+// bytes returns the network in the format of bandwidth.bin.
 func (n *network) bytes() []byte {
 	var b []byte
 	for _, v := range []uint32{neighbours, inputs, uint32(n.hidden), cepstra} {
@@ -233,7 +234,7 @@ func (n *network) bytes() []byte {
 		}
 	}
 	layer := func(w []float32, width int, scale func(row int) float64) {
-		for i, v := range w { // the bias of each row stands behind it, and goes behind them all
+		for i, v := range w { // each row is followed by its bias; the file has all biases after the rows
 			if i%(width+1) < width {
 				put(float64(v) * scale(i/(width+1)))
 			}

@@ -8,10 +8,10 @@ import (
 	"sync"
 )
 
-// sparse is a matrix of which each row lists the columns that are not zero, in rising order.
+// sparse is a matrix whose rows list the columns that are not zero, in ascending order.
 type sparse struct {
 	cols   int
-	start  []int // of each row in the two below, and the end
+	start  []int // start of each row in the two below, and the end
 	col    []int32
 	values []float32
 }
@@ -28,7 +28,7 @@ type triple struct {
 	value    float32
 }
 
-// newSparse adds up triples.
+// newSparse returns the sum of triples as a matrix.
 func newSparse(rows, cols int, all []triple) *sparse {
 	slices.SortStableFunc(all, func(a, b triple) int {
 		if a.row != b.row {
@@ -51,8 +51,8 @@ func newSparse(rows, cols int, all []triple) *sparse {
 	return m
 }
 
-// spread divides each row by its sum: where a step from there leads.
-func (m *sparse) spread() {
+// normalizeRows divides each row by its sum, which gives the probabilities of a random walk.
+func (m *sparse) normalizeRows() {
 	for i := range m.rows() {
 		_, values := m.row(i)
 		sum := float32(0)
@@ -65,8 +65,9 @@ func (m *sparse) spread() {
 	}
 }
 
-// positive replaces counts by how much more often row and column meet than by chance, on a logarithmic scale, and drops the rest.
-func (m *sparse) positive() *sparse {
+// positivePMI replaces counts by their positive pointwise mutual information: the logarithm of how much more often
+// row and column meet than by chance. It drops the rest.
+func (m *sparse) positivePMI() *sparse {
 	columns, total := make([]float64, m.cols), 0.0
 	for i, c := range m.col {
 		columns[c] += float64(m.values[i])
@@ -89,7 +90,7 @@ func (m *sparse) positive() *sparse {
 	return out
 }
 
-// dense is a matrix, row after row.
+// dense is a matrix in row-major order.
 type dense struct {
 	width int
 	v     []float32
@@ -99,15 +100,15 @@ func newDense(rows, width int) dense { return dense{width, make([]float32, rows*
 
 func (d dense) rows() int           { return len(d.v) / max(d.width, 1) }
 func (d dense) row(i int) []float32 { return d.v[i*d.width : (i+1)*d.width] }
-func addTimes(to, x []float32, k float32) {
+func addScaled(to, x []float32, k float32) {
 	to = to[:len(x)]
 	for i, v := range x {
 		to[i] += k * v
 	}
 }
 
-// sideBySide runs do over parts of 0 to n, one for each core.
-func sideBySide(n int, do func(from, to int)) {
+// parallel runs do over parts of 0 to n, one for each core.
+func parallel(n int, do func(from, to int)) {
 	var wait sync.WaitGroup
 	cores := runtime.GOMAXPROCS(0)
 	for c := range cores {
@@ -116,22 +117,22 @@ func sideBySide(n int, do func(from, to int)) {
 	wait.Wait()
 }
 
-// times is m × d.
+// times returns m × d.
 func (m *sparse) times(d dense) dense {
 	out := newDense(m.rows(), d.width)
-	sideBySide(m.rows(), func(from, to int) {
+	parallel(m.rows(), func(from, to int) {
 		for i := from; i < to; i++ {
 			cols, values := m.row(i)
 			for k, c := range cols {
-				addTimes(out.row(i), d.row(int(c)), values[k])
+				addScaled(out.row(i), d.row(int(c)), values[k])
 			}
 		}
 	})
 	return out
 }
 
-// turned is the matrix with rows and columns exchanged.
-func (m *sparse) turned() *sparse {
+// transposed returns the transposed matrix.
+func (m *sparse) transposed() *sparse {
 	t := &sparse{cols: m.rows(), start: make([]int, m.cols+1), col: make([]int32, len(m.col)), values: make([]float32, len(m.values))}
 	for _, c := range m.col {
 		t.start[c+1]++
@@ -150,22 +151,22 @@ func (m *sparse) turned() *sparse {
 	return t
 }
 
-// gram is dᵀ × d.
+// gram returns dᵀ × d.
 func (d dense) gram() [][]float64 {
 	sum := make([][]float64, d.width)
 	for i := range sum {
 		sum[i] = make([]float64, d.width)
 	}
-	sideBySide(d.width, func(from, to int) { // each core has rows of the result for itself
+	parallel(d.width, func(from, to int) { // each core computes its own rows of the result
 		part := newDense(to-from, d.width)
 		for r := range d.rows() {
 			x := d.row(r)
 			for i := from; i < to; i++ {
 				if x[i] != 0 {
-					addTimes(part.row(i - from)[:i+1], x[:i+1], x[i])
+					addScaled(part.row(i - from)[:i+1], x[:i+1], x[i])
 				}
 			}
-			if r%4096 == 4095 || r == d.rows()-1 { // sums of many float32 lose their last digits
+			if r%4096 == 4095 || r == d.rows()-1 { // sums of many float32 lose precision
 				for i := from; i < to; i++ {
 					for j, v := range part.row(i - from)[:i+1] {
 						sum[i][j] += float64(v)
@@ -183,8 +184,8 @@ func (d dense) gram() [][]float64 {
 	return sum
 }
 
-// by is d × right, of which the first so many columns are taken.
-func (d dense) by(right [][]float64, width int) dense {
+// multiply returns d × right, of which the first width columns are used.
+func (d dense) multiply(right [][]float64, width int) dense {
 	out := newDense(d.rows(), width)
 	r := newDense(len(right), width)
 	for i := range right {
@@ -192,38 +193,38 @@ func (d dense) by(right [][]float64, width int) dense {
 			r.row(i)[j] = float32(right[i][j])
 		}
 	}
-	sideBySide(d.rows(), func(from, to int) {
+	parallel(d.rows(), func(from, to int) {
 		for i := from; i < to; i++ {
 			for k, v := range d.row(i) {
-				addTimes(out.row(i), r.row(k), v)
+				addScaled(out.row(i), r.row(k), v)
 			}
 		}
 	})
 	return out
 }
 
-// spare columns make a drawn subspace hold the wanted one; rounds turn it there.
+// Oversampling columns and power iterations of the randomised SVD.
 const (
-	spareColumns = 10
-	svdRounds    = 2
+	oversampling    = 10
+	powerIterations = 2
 )
 
-// reduced are the rows of m in its so many strongest directions, each scaled by the root of its strength: by the randomised method of Halko,
-// Martinsson and Tropp.
+// reduced returns the rows of m in its strongest directions, each scaled by the square root of its singular value, by
+// the randomised method of Halko, Martinsson and Tropp.
 func (m *sparse) reduced(dims int) dense {
-	width := min(dims+spareColumns, m.rows(), m.cols)
-	turned := m.turned()
+	width := min(dims+oversampling, m.rows(), m.cols)
+	turned := m.transposed()
 	r := rand.New(rand.NewPCG(5, 6))
 	start := newDense(m.cols, width)
 	for i := range start.v {
 		start.v[i] = float32(r.NormFloat64())
 	}
 	z := m.times(start).orthonormal()
-	for range svdRounds {
+	for range powerIterations {
 		z = m.times(turned.times(z)).orthonormal()
 	}
-	strength, directions := eigen(turned.times(z).gram())
-	out := z.by(directions, min(dims, width))
+	strength, directions := eigenvectors(turned.times(z).gram())
+	out := z.multiply(directions, min(dims, width))
 	for i := range out.rows() {
 		for k := range out.row(i) {
 			out.row(i)[k] *= float32(math.Sqrt(math.Sqrt(max(strength[k], 0)))) // strengths are squared
@@ -232,9 +233,9 @@ func (m *sparse) reduced(dims int) dense {
 	return out
 }
 
-// orthonormal turns the columns of d into as many that are orthogonal and have length one.
+// orthonormal returns orthonormal columns that span the columns of d.
 func (d dense) orthonormal() dense {
-	values, vectors := eigen(d.gram())
+	values, vectors := eigenvectors(d.gram())
 	for i := range vectors {
 		for k := range vectors[i] {
 			if values[k] > 1e-9*values[0] {
@@ -244,5 +245,5 @@ func (d dense) orthonormal() dense {
 			}
 		}
 	}
-	return d.by(vectors, d.width)
+	return d.multiply(vectors, d.width)
 }

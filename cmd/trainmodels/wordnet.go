@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// wordnet is WordNet's database: words, their senses, and how senses are related.
+// wordnet is WordNet's database: words, their senses, and the relations of senses.
 type wordnet struct {
 	words      []string // lemmas, in the order of the files
 	number     map[string]int
 	senses     map[string][]int // synsets of a lemma, most frequent first for each part of speech
-	rank       map[string][]int // places of those within their part of speech
+	rank       map[string][]int // positions of those within their part of speech
 	synsets    []synset
 	relations  []relation
 	exceptions map[string]string // base forms of irregular words
@@ -26,7 +26,7 @@ type synset struct {
 	gloss string
 }
 
-// relation leads from a synset to another; word and other are the words that it is between, 0 for all.
+// relation connects one synset to another; word and other are the related words, 0 for all.
 type relation struct {
 	from, to    int
 	kind        string
@@ -57,7 +57,7 @@ func readWordnet(dir string) (*wordnet, error) {
 			return nil, err
 		}
 	}
-	for _, later := range open { // relations lead to synsets of other files
+	for _, later := range open { // relations refer to synsets of other files
 		if err := later(); err != nil {
 			return nil, err
 		}
@@ -73,7 +73,8 @@ func readWordnet(dir string) (*wordnet, error) {
 	return w, nil
 }
 
-// eachLine visits the lines of a file, in fields, with what stands behind a bar; lines of the licence begin with two blanks.
+// eachLine visits the lines of a file, split into fields, with the text after a bar. It skips lines of the licence,
+// which begin with two blanks.
 func eachLine(file string, visit func(fields []string, gloss string) error) error {
 	f, err := os.Open(file)
 	if err != nil {
@@ -100,7 +101,7 @@ var (
 	partOf   = map[byte]string{'n': "noun", 'v': "verb", 'a': "adj", 's': "adj", 'r': "adv"}
 )
 
-// synset reads one, and returns what is to be done when all are known.
+// synset parses a synset, and returns a function that resolves its relations once all synsets are known.
 func (w *wordnet) synset(part string, f []string, gloss string, at map[string]int) (func() error, error) {
 	if len(f) < 6 {
 		return nil, errShort
@@ -130,7 +131,7 @@ func (w *wordnet) synset(part string, f []string, gloss string, at map[string]in
 	}, nil
 }
 
-// lemma reads a word of an index and its senses.
+// lemma parses a word of an index and its senses.
 func (w *wordnet) lemma(part string, f []string, at map[string]int) error {
 	if len(f) < 4 {
 		return errShort
@@ -153,11 +154,11 @@ func (w *wordnet) lemma(part string, f []string, at map[string]int) error {
 	return nil
 }
 
-// endings of inflected words, and what stands in their place.
+// endings are suffixes of inflected words, and their replacements.
 var endings = [][2]string{{"ies", "y"}, {"sses", "ss"}, {"ves", "f"}, {"es", "e"}, {"es", ""}, {"s", ""}, {"ied", "y"}, {"ed", "e"}, {"ed", ""},
 	{"ing", "e"}, {"ing", ""}, {"er", ""}, {"est", ""}, {"ly", ""}}
 
-// base is the base form of a word; a word that is unknown is its own.
+// base returns the base form of a word; an unknown word is returned unchanged.
 func (w *wordnet) base(word string) string {
 	if b := w.exceptions[word]; b != "" {
 		return b
@@ -183,7 +184,7 @@ func (w *wordnet) base(word string) string {
 	return word
 }
 
-// glossStop are words of glosses that tell nothing.
+// glossStop are words of glosses without a meaning of their own.
 var glossStop = wordSet(`a an the and or but if of to in on at by for with from as is are was were be been being am do does did doing have has had having
 	i you he she it we they me him her us them my your his its our their this that these those there here what which who whom when where why how
 	not no nor so than too very can will just would could should may might must shall about into over under again then once all any both each few
@@ -199,7 +200,7 @@ func wordSet(text string) map[string]bool {
 
 var glossWord = regexp.MustCompile(`[a-z0-9]+(?:'[a-z]+)?`)
 
-// tokens are the base forms of the words of a text that tell something.
+// tokens returns the base forms of the meaningful words of a text.
 func (w *wordnet) tokens(text string) (out []string) {
 	for _, t := range glossWord.FindAllString(strings.ToLower(text), -1) {
 		if len(t) > 1 && !glossStop[t] {

@@ -107,7 +107,7 @@ func TestBrowserToken_RegisterAndCall(t *testing.T) {
 		if d.Name != "Desk page" || d.Kind != "webrtc" || d.UserID != ada.ID || d.Registration.Status != "registered" || d.Registration.Transport != "ws" {
 			t.Errorf("the telephone is %+v", d)
 		}
-		if got := line.ask("INVITE", bob.SIP.Username, bob.Extension, k.Domain); got != "SIP/2.0 480 No phone is registered" {
+		if got := line.ask("INVITE", bob.SIP.Username, bob.Extension, k.Domain); got != "SIP/2.0 480 Temporarily Unavailable" {
 			t.Errorf("calling: %s", got)
 		}
 		var calls struct {

@@ -54,27 +54,18 @@ func TestLookup_CallerNamedBeforeAnswer(t *testing.T) {
 func wantKnownCaller(s *fixture.Org, release chan struct{}) {
 	user := s.AddUser("Ada")
 	way := s.AddCarrier(user.ID, nil)
-	phone := s.Server.Sipp(rig.Script{Scenario: "answer", Ring: 1500, Port: s.RegisterSipp(user.SIP), From: user.SIP.Username})
-	told := s.ReadStream("", func() {
-		s.Server.Sipp(rig.Script{Scenario: "call", IP: way.IP, From: "+12125550178", Number: way.Number, Talk: time.Second}).Wait()
-		phone.Wait()
-	}, func(e fixture.StreamEvent) bool { return e.Type == "call.ended" })
-	shown, answered := fixture.FirstEvent(told, "screen_pop", "Grace Hopper"), fixture.FirstEvent(told, "call.answered", "")
-	if shown < 0 || answered < shown {
-		s.T.Errorf("the screen pop is event %d, the answer %d of %v", shown, answered, told)
+	id := wantScreenPop(s, user, way)
+	wantNamed(s, id, "Grace Hopper", "Navy")
+	for tries := 1; !displayed(s, id, "Grace Hopper"); tries++ { // the phone rings without a name if the lookup takes longer than the server waits
+		if tries == 3 {
+			s.T.Fatalf("three INVITEs had no display name")
+		}
+		id = wantScreenPop(s, user, way)
 	}
-	if p := fixture.ScreenPops(told, "+12125550178"); len(p) == 0 || p[0]["user_id"] != user.ID {
-		s.T.Errorf("screen pops %v", p)
-	}
-	var calls struct {
-		Data []struct{ ID, From_name string }
-	}
-	s.Want(200, "GET", "/calls?phone=%2B12125550178", nil, &calls)
-	wantNamed(s, calls.Data[0].ID, "Grace Hopper", "Navy")
 	wantLateAnswer(s, release)
 }
 
-// wantNamed checks the name and company of a call, and the name that the phone displayed.
+// wantNamed checks the name and company of a call.
 func wantNamed(s *fixture.Org, id, name, companyName string) {
 	s.T.Helper()
 	r := s.Do("GET", "/calls/"+id, nil).JSON()
@@ -82,17 +73,42 @@ func wantNamed(s *fixture.Org, id, name, companyName string) {
 	if r["from_name"] != name || contact["name"] != name || contact["company"] != companyName {
 		s.T.Errorf("the call says %v %v", r["from_name"], contact)
 	}
+}
+
+// displayed reports whether the INVITE to the phone had the name as display name.
+func displayed(s *fixture.Org, id, name string) bool {
+	s.T.Helper()
 	var trace fixture.Trace
 	s.Want(200, "GET", "/calls/"+id+"/trace", nil, &trace)
 	for _, m := range trace.Messages {
 		if m.Sent && strings.HasPrefix(m.Text, "INVITE") {
-			if !strings.Contains(m.Text, "From: \""+name+"\"") {
-				s.T.Errorf("the phone was shown %s", m.Text)
-			}
-			return
+			return strings.Contains(m.Text, "From: \""+name+"\"")
 		}
 	}
-	s.T.Errorf("no INVITE in %s", trace.Outline())
+	s.T.Fatalf("no INVITE in %s", trace.Outline())
+	return false
+}
+
+// wantScreenPop has a known caller call, and checks that the screen pop comes before the answer. It returns the id of the call.
+func wantScreenPop(s *fixture.Org, user rig.User, way fixture.Carrier) string {
+	s.T.Helper()
+	phone := s.Server.Sipp(rig.Script{Scenario: "answer", Ring: 1500, Port: s.RegisterSipp(user.SIP), From: user.SIP.Username})
+	published := s.ReadStream("", func() {
+		s.Server.Sipp(rig.Script{Scenario: "call", IP: way.IP, From: "+12125550178", Number: way.Number, Talk: time.Second}).Wait()
+		phone.Wait()
+	}, func(e fixture.StreamEvent) bool { return e.Type == "call.ended" })
+	shown, answered := fixture.FirstEvent(published, "screen_pop", "Grace Hopper"), fixture.FirstEvent(published, "call.answered", "")
+	if shown < 0 || answered < shown {
+		s.T.Errorf("the screen pop is event %d, the answer %d of %v", shown, answered, published)
+	}
+	if p := fixture.ScreenPops(published, "+12125550178"); len(p) == 0 || p[0]["user_id"] != user.ID {
+		s.T.Errorf("screen pops %v", p)
+	}
+	var calls struct {
+		Data []struct{ ID, From_name string }
+	}
+	s.Want(200, "GET", "/calls?phone=%2B12125550178", nil, &calls)
+	return calls.Data[0].ID
 }
 
 // wantLateAnswer checks that a lookup that answers after the deadline is shown too.

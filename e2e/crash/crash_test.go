@@ -82,10 +82,12 @@ func (l *loop) call() []*callers {
 	}
 }
 
+// kill kills the server and starts it again. The time of the kill is that of the signal: the wait for the end of the process may take seconds on a busy
+// machine.
 func (l *loop) kill() {
 	l.t.Helper()
-	l.s.Kill()
 	l.killed = append(l.killed, time.Now())
+	l.s.Kill()
 	start := time.Now()
 	l.s.Start()
 	l.starts = append(l.starts, time.Since(start))

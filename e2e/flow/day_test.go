@@ -172,7 +172,7 @@ func (d *company) callback() {
 // caller calls in and is silent.
 func (d *company) caller(from string) *softphone.Line {
 	d.T.Helper()
-	phone, err := softphone.StrangerAt(d.T.Context(), netip.MustParseAddr(d.way.IP), from, d.Server.SIP, slog.New(slog.DiscardHandler))
+	phone, err := softphone.OutsideCallerAt(d.T.Context(), netip.MustParseAddr(d.way.IP), from, d.Server.SIP, slog.New(slog.DiscardHandler))
 	if err != nil {
 		d.T.Fatal(err)
 	}

@@ -81,7 +81,7 @@ func TestForwarding_EveryRule(t *testing.T) {
 			}
 			id := wantForwarded(o, c.called)
 			calls[c.called.ID]++
-			if told := o.WaitTimelineStep(id, "forwarded"); told["reason"] != c.reason || told["user_id"] != c.called.ID {
+			if told := o.WaitTimelineStep(id, "call.forwarded"); told["reason"] != c.reason || told["user_id"] != c.called.ID {
 				t.Errorf("%s: told %v", c.name, told)
 			}
 			if rang := slices.Contains(rungUsers(o, id), c.called.ID); rang != c.rang {
@@ -97,7 +97,7 @@ func TestForwarding_EveryRule(t *testing.T) {
 		o.UpdateUser(o.Carol, fixture.Forwarding("always", "user:"+o.Bob.ID))
 		o.AdaPhone.Do("dial", o.Bob.Extension)
 		r := cdrOf(o, 3, o.Bob)
-		if told := o.WaitTimelineStep(r.CallID, "not_forwarded"); told["user_id"] != o.Bob.ID {
+		if told := o.WaitTimelineStep(r.CallID, "call.forward_failed"); told["user_id"] != o.Bob.ID {
 			t.Errorf("two who forward to each other: told %v", told)
 		}
 		if rang := rungUsers(o, r.CallID); r.Status == "completed" || len(rang) != 0 {
@@ -160,7 +160,7 @@ func TestForwarding_ExternalWithDiversion(t *testing.T) {
 			!strings.Contains(rig.Field(invite, "History-Info"), way.Number) || !strings.Contains(rig.Field(invite, "From")+rig.Field(invite, "P-Asserted-Identity"), way.Number) {
 			t.Errorf("the carrier got\n%s", invite)
 		}
-		if told := o.WaitTimelineStep(cdrOf(o, 1, o.Bob).CallID, "forwarded"); told["to"] != "(212) 555-0142" {
+		if told := o.WaitTimelineStep(cdrOf(o, 1, o.Bob).CallID, "call.forwarded"); told["to"] != "(212) 555-0142" {
 			t.Errorf("told %v", told)
 		}
 		var diversions []string
@@ -176,12 +176,12 @@ func TestForwarding_ExternalWithDiversion(t *testing.T) {
 		}
 		diversions = append(diversions, "Diversion: <sip:+12125550189@elsewhere.example>")
 		s.Sipp(rig.Script{Scenario: "call_refused", IP: way.IP, From: "+12125550178", Number: way.Number, Status: 480, Headers: diversions}).Wait()
-		if told := o.WaitTimelineStep(o.CDR("+12125550178").CallID, "not_forwarded"); told["problem"] != "the call was forwarded too often" {
+		if told := o.WaitTimelineStep(o.CDR("+12125550178").CallID, "call.forward_failed"); told["problem"] != "the call was forwarded too often" {
 			t.Errorf("forwarded too often: told %v", told)
 		}
 		s.Command("outbound", "stop")
 		o.AdaPhone.Do("dial", o.Bob.Extension)
-		if told := o.WaitTimelineStep(cdrOf(o, 2, o.Bob).CallID, "not_rung"); told["reason"] != "blocked" || !strings.Contains(fmt.Sprint(told["phrase"]), "stopped") {
+		if told := o.WaitTimelineStep(cdrOf(o, 2, o.Bob).CallID, "ring.skipped"); told["reason"] != "blocked" || !strings.Contains(fmt.Sprint(told["phrase"]), "stopped") {
 			t.Errorf("while outbound calls are stopped: told %v", told)
 		}
 		s.Command("outbound", "start")

@@ -34,7 +34,7 @@ func TestNumberOrder_SurvivesKill(t *testing.T) {
 			if r.Method != http.MethodPost {
 				return false
 			}
-			order := &telnyxtest.Order{ID: "unheard", Number: found.Data[0].Number, Status: "success", Met: true, Reference: telnyxtest.Reference(r)}
+			order := &telnyxtest.Order{ID: "unheard", Number: found.Data[0].Number, Status: "success", RequirementsMet: true, Reference: telnyxtest.Reference(r)}
 			market.Orders, market.Fail = append(market.Orders, order), nil
 			market.Complete(order)
 			conn, _, err := w.(http.Hijacker).Hijack()

@@ -49,7 +49,7 @@ func newAgentPhone(s *rig.Server, l rig.Login) *agentPhone {
 		s.T.Fatal(err)
 	}
 	s.T.Cleanup(func() { _ = d.server.Close() })
-	_, err = d.server.Register(s.T.Context(), sip.Registration{Registrar: sip.Target{Host: s.SIP}, AOR: "sip:" + l.Username + "@" + l.Domain,
+	_, err = d.server.Register(s.T.Context(), sip.RegistrationConfig{Registrar: sip.Target{Host: s.SIP}, AOR: "sip:" + l.Username + "@" + l.Domain,
 		Credentials: sip.Credentials{Username: l.Username, Password: l.Password}, Expires: time.Hour})
 	if err != nil {
 		s.T.Fatal(err)
@@ -101,7 +101,7 @@ func (d *agentPhone) Invite(_ context.Context, in *sip.Inbound) {
 // alive reports whether a call is on: the telephone may have agreed to its end before we are told.
 func alive(l *sip.Leg) bool {
 	select {
-	case <-l.Gone():
+	case <-l.Done():
 		return false
 	default:
 		return true

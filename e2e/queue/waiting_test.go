@@ -94,7 +94,7 @@ func TestWaiting_PositionAnnounced(t *testing.T) {
 	v := o.CallIn(addQueueCarrier(o.Org, id), "+12125550111")
 	v.WaitTone(0, 2000)
 	words := o.WaitAnnouncement(20 * time.Second)
-	if alike, at := fixture.Similarity(v.Since(0, 6*time.Second), words); alike < 0.7 {
+	if alike, at := fixture.Similarity(v.Since(0, fixture.SampleDuration(v.Mark()+len(words))+2*time.Second), words); alike < 0.7 {
 		t.Errorf("the caller heard what is like the announcement by %.2f, at %s", alike, at)
 	} else {
 		v.WaitTone(int((at+fixture.SampleDuration(len(words))).Seconds()*8000), 2000)

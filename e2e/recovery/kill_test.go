@@ -56,7 +56,7 @@ func TestKill_TCPPhoneReconnects(t *testing.T) {
 	path := o.ConnectCall()
 	o.Server.Kill()
 	o.Server.Start()
-	rig.Until(t, "Ada's telephone is back", time.Minute, func() bool { return slices.Contains(o.TimelineSteps(path), "leg.back") })
+	rig.Until(t, "Ada's telephone is back", time.Minute, func() bool { return slices.Contains(o.TimelineSteps(path), "leg.reconnected") })
 	o.HearsOnly("Ada after the crash", o.AdaPhone, fixture.BobTone)
 	o.HearsOnly("Bob after the crash", o.BobPhone, fixture.AdaTone)
 	o.Want(200, "POST", path+"/end", map[string]any{}, nil)

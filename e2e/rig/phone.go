@@ -353,7 +353,9 @@ func samplesIn(path string) int {
 func since(t testing.TB, path string, mark, step int, d time.Duration) []int16 {
 	t.Helper()
 	n := int(d.Seconds() * 8000)
-	Until(t, "audio of "+d.String(), d, func() bool { return samplesIn(path) >= mark+n*step })
+	if !Eventually(d, func() bool { return samplesIn(path) >= mark+n*step }) {
+		t.Fatalf("audio of %s after sample %d: %s has %d", d, mark, path, samplesIn(path))
+	}
 	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

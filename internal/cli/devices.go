@@ -125,7 +125,7 @@ func (r *remote) address(raw json.RawMessage, qr bool) error {
 	if !qr || d.Address == "" {
 		return nil
 	}
-	code, err := provisioning.NewCode(d.Address)
+	code, err := provisioning.NewQRCode(d.Address)
 	if err != nil {
 		return err
 	}

@@ -96,8 +96,8 @@ func (d *doctor) running(ctx context.Context) bool {
 	var s struct {
 		Version, HTTP, SIP string
 		Calls              int
-		Without            []trunk.Unreached    `json:"without_emergency"`
-		Silent             []smscarrier.Trouble `json:"sms_carriers"`
+		Without            []trunk.OrgWithoutEmergencyCalls `json:"without_emergency"`
+		Silent             []smscarrier.FailingCarrier      `json:"sms_carriers"`
 	}
 	if err := control.Call(ctx, d.config.Data, "status", nil, &s); err != nil {
 		d.ok("no soniq runs on it")
@@ -208,7 +208,7 @@ func (d *doctor) database(ctx context.Context, running bool) {
 	d.ok("%s answers in %s, %d migration(s) pending", x.Name(), time.Since(start).Round(time.Millisecond), len(pending))
 	if len(pending) == 0 && !running {
 		b := bus.New()
-		without, err := trunk.New(x, org.New(x, b, time.Now), nil, b, time.Now, "").WithoutEmergency(ctx)
+		without, err := trunk.New(x, org.New(x, b, time.Now), nil, b, time.Now, "").OrgsWithoutEmergencyCalls(ctx)
 		if err != nil {
 			d.bad(err.Error(), "check the rights of the database user")
 			return
@@ -221,7 +221,7 @@ func (d *doctor) database(ctx context.Context, running bool) {
 const maxNamed = 10
 
 // emergency says who cannot call for help: that must not be found out when somebody has to.
-func (d *doctor) emergency(without []trunk.Unreached) {
+func (d *doctor) emergency(without []trunk.OrgWithoutEmergencyCalls) {
 	d.title("emergency calls")
 	if len(without) == 0 {
 		d.ok("every organisation has a trunk that takes them")
@@ -241,7 +241,7 @@ func (d *doctor) emergency(without []trunk.Unreached) {
 }
 
 // carriers tells which carriers of messages take none.
-func (d *doctor) carriers(silent []smscarrier.Trouble) {
+func (d *doctor) carriers(silent []smscarrier.FailingCarrier) {
 	for i, c := range silent {
 		if i == maxNamed {
 			d.hint(fmt.Sprintf("and %d more carriers of messages", len(silent)-i), "GET /sms/carriers tells the status of each")
@@ -282,9 +282,9 @@ func (d *doctor) engines(ctx context.Context) {
 	case d.config.Transcriber == "off":
 		d.ok("transcription is switched off")
 	case d.config.Transcriber == "builtin" && speechmodel.Find() != "":
-		d.sherpaWith(ctx, engine.NewEnglish(nil, speechmodel.Find(), 1))
+		d.sherpaWith(ctx, engine.NewEnglishSherpa(nil, speechmodel.Find(), 1))
 	case d.config.Transcriber == "builtin", d.config.Transcriber == "pocketsphinx":
-		s := engine.NewSphinx(nil, 1)
+		s := engine.NewPocketSphinx(nil, 1)
 		defer s.Close()
 		if err := s.Ready(ctx); err != nil {
 			d.missing(err)
@@ -328,8 +328,8 @@ func (d *doctor) voice(ctx context.Context) {
 		defer f.Close()
 		if err := f.Ready(ctx); err == nil {
 			d.ok("announcements are spoken by %s", f.Identity())
-		} else if m, ok := transcript.IsMissing(err); ok {
-			d.hint("announcements cannot be spoken: "+m.What, m.Help)
+		} else if m, ok := transcript.AsMissingDependency(err); ok {
+			d.hint("announcements cannot be spoken: "+m.Problem, m.Remedy)
 		} else {
 			d.hint("announcements cannot be spoken: "+err.Error(), "see the log of the speaking process")
 		}
@@ -339,8 +339,8 @@ func (d *doctor) voice(ctx context.Context) {
 }
 
 func (d *doctor) missing(err error) {
-	if m, ok := transcript.IsMissing(err); ok {
-		d.hint("calls will not be transcribed: "+m.What, m.Help)
+	if m, ok := transcript.AsMissingDependency(err); ok {
+		d.hint("calls will not be transcribed: "+m.Problem, m.Remedy)
 		return
 	}
 	d.hint("calls will not be transcribed: "+err.Error(), "see the log of the speech worker")

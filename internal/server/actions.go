@@ -15,26 +15,26 @@ import (
 )
 
 // operations returns every operation of the API.
-func (h *Platform) operations() []op.Operation {
-	all := append(h.contacts.Operations(), h.crm.Operations()...)
-	for _, service := range []interface{ Operations() []op.Operation }{h.calls, h.transcripts, h.users, h.agents, h.queues, h.flows, h.voicemail, h.devices, h.memory, h.numbers,
-		h.trunks, h.audio, h.counts, h.erasures, h.hooks, h.streams, h.orgs, h.keys, h.partners, h.audit, h.messages, h.smsc, h.esme, h.sandbox} {
+func (p *Platform) operations() []op.Operation {
+	all := append(p.contacts.Operations(), p.crm.Operations()...)
+	for _, service := range []interface{ Operations() []op.Operation }{p.calls, p.transcripts, p.users, p.agents, p.queues, p.flows, p.voicemail, p.devices, p.memory, p.numbers,
+		p.trunks, p.audio, p.counts, p.erasures, p.hooks, p.streams, p.orgs, p.keys, p.partners, p.audit, p.messages, p.smsc, p.esme, p.sandbox} {
 		all = append(all, service.Operations()...)
 	}
 	return all
 }
 
 // Actions returns the handlers of the control socket that need no running server.
-func (h *Platform) Actions() control.Actions {
+func (p *Platform) Actions() control.Actions {
 	return control.Actions{
-		"org.create": action(h.CreateOrg),
-		"key.create": action(h.CreateKey),
-		"user.add":   action(h.addUser),
-		"user.link":  action(h.linkUser),
-		"outbound":   action(h.outbound),
-		"stock.add":  action(h.addStock),
-		"port.set":   action(h.setPort),
-		"backup":     action(func(ctx context.Context, in control.BackupRequest) (string, error) { return h.backup(ctx, in.To) }),
+		"org.create": action(p.CreateOrg),
+		"key.create": action(p.CreateKey),
+		"user.add":   action(p.addUser),
+		"user.link":  action(p.linkUser),
+		"outbound":   action(p.outbound),
+		"stock.add":  action(p.addStock),
+		"port.set":   action(p.setPort),
+		"backup":     action(func(ctx context.Context, in control.BackupRequest) (string, error) { return p.backup(ctx, in.To) }),
 	}
 }
 
@@ -49,17 +49,17 @@ func action[I any](do func(ctx context.Context, in I) (string, error)) func(cont
 }
 
 // CreateOrg creates an organisation and returns its id.
-func (h *Platform) CreateOrg(ctx context.Context, in control.OrgRequest) (string, error) {
-	o, err := h.orgs.Create(ctx, in.Name, strings.ToUpper(in.Country))
+func (p *Platform) CreateOrg(ctx context.Context, in control.OrgRequest) (string, error) {
+	o, err := p.orgs.Create(ctx, in.Name, strings.ToUpper(in.Country))
 	return o.ID, plain(err)
 }
 
 // CreateKey creates an API key and returns its secret.
-func (h *Platform) CreateKey(ctx context.Context, in control.KeyRequest) (string, error) {
+func (p *Platform) CreateKey(ctx context.Context, in control.KeyRequest) (string, error) {
 	if in.Kind != string(access.StandardKey) && in.Kind != string(access.PartnerKey) {
 		return "", errors.New("--kind must be standard or partner")
 	}
-	if _, err := h.orgs.Get(ctx, in.Org); db.IsNone(err) {
+	if _, err := p.orgs.Get(ctx, in.Org); db.IsNone(err) {
 		return "", fmt.Errorf("there is no organisation %s", in.Org)
 	}
 	scopes, err := auth.ParseScopes(in.Scopes, access.Kind(in.Kind))
@@ -72,7 +72,7 @@ func (h *Platform) CreateKey(ctx context.Context, in control.KeyRequest) (string
 	} else if in.Env != "live" {
 		return "", errors.New("--env must be live or test")
 	}
-	k, err := h.keys.Mint(ctx, auth.Request{OrgID: in.Org, Name: in.Name, Kind: access.Kind(in.Kind), Environment: env, Scopes: scopes,
+	k, err := p.keys.CreateKey(ctx, auth.Request{OrgID: in.Org, Name: in.Name, Kind: access.Kind(in.Kind), Environment: env, Scopes: scopes,
 		CreatedBy: "command line"})
 	if err != nil {
 		return "", plain(err)

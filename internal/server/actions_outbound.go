@@ -8,18 +8,18 @@ import (
 )
 
 // outbound stops or starts outbound calls of every organisation; emergency calls always go out.
-func (h *Platform) outbound(ctx context.Context, in control.OutboundRequest) (string, error) {
+func (p *Platform) outbound(ctx context.Context, in control.OutboundRequest) (string, error) {
 	if in.Do != "status" {
-		if err := h.trunks.Halt(ctx, in.Do == "stop"); err != nil {
+		if err := p.trunks.SetOutboundKillSwitch(ctx, in.Do == "stop"); err != nil {
 			return "", err
 		}
-		h.log.Warn("outbound calls switched by the operator", "do", in.Do)
+		p.log.Warn("outbound calls switched by the operator", "do", in.Do)
 	}
 	ended := 0
 	if in.Do == "stop" && in.Calls {
-		ended = h.gate.Stop()
+		ended = p.gate.StopAll()
 	}
-	halted, err := h.trunks.Halted(ctx)
+	halted, err := p.trunks.OutboundKillSwitch(ctx)
 	if err != nil {
 		return "", err
 	}

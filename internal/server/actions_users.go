@@ -11,23 +11,23 @@ import (
 )
 
 // addUser makes a user without a telephone, and a link with which they choose a password.
-func (h *Platform) addUser(ctx context.Context, in control.UserRequest) (string, error) {
-	org, err := h.onlyOrg(ctx, in.Org)
+func (p *Platform) addUser(ctx context.Context, in control.UserRequest) (string, error) {
+	org, err := p.onlyOrg(ctx, in.Org)
 	if err != nil {
 		return "", err
 	}
 	name, _, _ := strings.Cut(in.Email, "@")
 	no := false
-	u, err := h.users.Create(ctx, org, user.Fresh{Email: in.Email, FirstName: cmp.Or(in.First, name), LastName: in.Last, Role: in.Role, SendInvite: &no, ProvisionSIP: &no})
+	u, err := p.users.Create(ctx, org, user.Fresh{Email: in.Email, FirstName: cmp.Or(in.First, name), LastName: in.Last, Role: in.Role, SendInvite: &no, ProvisionSIP: &no})
 	if err != nil {
 		return "", plain(err)
 	}
-	return h.account.Link(ctx, org, u.ID)
+	return p.account.Link(ctx, org, u.ID)
 }
 
 // linkUser makes a link with which a user chooses a password anew.
-func (h *Platform) linkUser(ctx context.Context, in control.UserRequest) (string, error) {
-	found, err := h.users.ByEmail(ctx, in.Email, in.Org)
+func (p *Platform) linkUser(ctx context.Context, in control.UserRequest) (string, error) {
+	found, err := p.users.ByEmail(ctx, in.Email, in.Org)
 	if err != nil {
 		return "", err
 	}
@@ -35,7 +35,7 @@ func (h *Platform) linkUser(ctx context.Context, in control.UserRequest) (string
 	case 0:
 		return "", fmt.Errorf("there is no user %s; soniq users add %s makes one", in.Email, in.Email)
 	case 1:
-		return h.account.Link(ctx, found[0].OrgID, found[0].ID)
+		return p.account.Link(ctx, found[0].OrgID, found[0].ID)
 	}
 	var orgs []string
 	for _, u := range found {

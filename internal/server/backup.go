@@ -13,22 +13,22 @@ import (
 )
 
 // backup copies everything a restored soniq needs into a new folder: start it with --data on that folder.
-func (h *Platform) backup(ctx context.Context, to string) (string, error) {
+func (p *Platform) backup(ctx context.Context, to string) (string, error) {
 	if err := os.Mkdir(to, 0o700); err != nil {
 		return "", fmt.Errorf("backup: %w", err)
 	}
 	note := ""
-	if err := h.db.Backup(ctx, filepath.Join(to, "soniq.db")); errors.Is(err, db.ErrNoBackup) {
+	if err := p.db.Backup(ctx, filepath.Join(to, "soniq.db")); errors.Is(err, db.ErrNoBackup) {
 		note = " (without the database: " + err.Error() + ")"
 	} else if err != nil {
 		return "", err
 	}
 	for _, name := range []string{"master.key", "node"} {
-		if err := copyFile(filepath.Join(h.config.Data, name), filepath.Join(to, name)); err != nil {
+		if err := copyFile(filepath.Join(p.config.Data, name), filepath.Join(to, name)); err != nil {
 			return "", err
 		}
 	}
-	n, err := copyTree(filepath.Join(h.config.Data, "recordings"), filepath.Join(to, "recordings"))
+	n, err := copyTree(filepath.Join(p.config.Data, "recordings"), filepath.Join(to, "recordings"))
 	if err != nil {
 		return "", err
 	}

@@ -22,12 +22,12 @@ import (
 const sessionLife = 24 * time.Hour
 
 // session makes a key.
-func (n *Server) session(ctx context.Context, raw json.RawMessage) (any, error) {
+func (s *Server) session(ctx context.Context, raw json.RawMessage) (any, error) {
 	var in control.SessionRequest
 	if err := json.Unmarshal(raw, &in); err != nil {
 		return nil, err
 	}
-	org, err := n.Platform.onlyOrg(ctx, in.Org)
+	org, err := s.Platform.onlyOrg(ctx, in.Org)
 	if err != nil {
 		return nil, err
 	}
@@ -39,18 +39,18 @@ func (n *Server) session(ctx context.Context, raw json.RawMessage) (any, error) 
 	if err != nil {
 		return nil, err
 	}
-	k, err := n.Platform.keys.Mint(ctx, auth.Request{OrgID: org, Name: "command line, while it runs", Environment: env, Scopes: scopes,
+	k, err := s.Platform.keys.CreateKey(ctx, auth.Request{OrgID: org, Name: "command line, while it runs", Environment: env, Scopes: scopes,
 		CreatedBy: "command line", ExpiresAt: db.At(time.Now().Add(sessionLife))})
 	if err != nil {
 		return nil, plain(err)
 	}
-	return control.Session{URL: "http://" + local(n.HTTPAddr()), Key: *k.Secret, KeyID: k.ID,
-		HookSecret: webhook.SecretFrom(n.Platform.seal.Key("soniq listen " + org + " " + string(env)))}, nil
+	return control.Session{URL: "http://" + local(s.HTTPAddr()), Key: *k.Secret, KeyID: k.ID,
+		HookSecret: webhook.SecretFrom(s.Platform.seal.Key("soniq listen " + org + " " + string(env)))}, nil
 }
 
 // onlyOrg is the organisation that was named, or the only one.
-func (h *Platform) onlyOrg(ctx context.Context, named string) (string, error) {
-	all, err := h.orgs.List(ctx)
+func (p *Platform) onlyOrg(ctx context.Context, named string) (string, error) {
+	all, err := p.orgs.List(ctx)
 	if err != nil {
 		return "", err
 	}

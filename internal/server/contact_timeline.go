@@ -13,11 +13,11 @@ import (
 // This file adds messages and voicemail to the timeline of a contact.
 
 // messageLine tells of the messages with a contact; their words only to who may read messages.
-func (h *Platform) messageLine(ctx context.Context, org string, q contact.LineQuery) ([]contact.Item, error) {
+func (p *Platform) messageLine(ctx context.Context, org string, q contact.LineQuery) ([]contact.Item, error) {
 	if !q.Wants("message") {
 		return nil, nil
 	}
-	found, err := h.messages.History(ctx, org, sms.History{Numbers: q.Numbers, Since: q.Since, Until: q.Until, Before: q.Before,
+	found, err := p.messages.History(ctx, org, sms.History{Numbers: q.Numbers, Since: q.Since, Until: q.Until, Before: q.Before,
 		BeforeID: q.BeforeID, Limit: q.Limit})
 	if err != nil {
 		return nil, err
@@ -32,7 +32,7 @@ func (h *Platform) messageLine(ctx context.Context, org string, q contact.LineQu
 		if readable {
 			all[i].Text = &m.Body
 		}
-		if all[i].Agent, err = h.person(ctx, org, m.UserID, people); err != nil {
+		if all[i].Agent, err = p.person(ctx, org, m.UserID, people); err != nil {
 			return nil, err
 		}
 	}
@@ -40,14 +40,14 @@ func (h *Platform) messageLine(ctx context.Context, org string, q contact.LineQu
 }
 
 // person is a user by id, found once; nil for none and for one who is gone.
-func (h *Platform) person(ctx context.Context, org string, id *string, found map[string]*contact.Person) (*contact.Person, error) {
+func (p *Platform) person(ctx context.Context, org string, id *string, found map[string]*contact.Person) (*contact.Person, error) {
 	if id == nil {
 		return nil, nil
 	}
-	if p, ok := found[*id]; ok {
-		return p, nil
+	if known, ok := found[*id]; ok {
+		return known, nil
 	}
-	u, err := h.users.Get(ctx, h.db.Read(ctx), org, *id)
+	u, err := p.users.Get(ctx, p.db.Read(ctx), org, *id)
 	if db.IsNone(err) {
 		found[*id] = nil
 		return nil, nil
@@ -57,11 +57,11 @@ func (h *Platform) person(ctx context.Context, org string, id *string, found map
 }
 
 // voicemailLine tells of the voicemail a contact left.
-func (h *Platform) voicemailLine(ctx context.Context, org string, q contact.LineQuery) ([]contact.Item, error) {
+func (p *Platform) voicemailLine(ctx context.Context, org string, q contact.LineQuery) ([]contact.Item, error) {
 	if !q.Wants("voicemail") {
 		return nil, nil
 	}
-	found, err := h.voicemail.From(ctx, org, voicemail.History{Numbers: q.Numbers, Since: q.Since, Until: q.Until, Before: q.Before,
+	found, err := p.voicemail.FromNumbers(ctx, org, voicemail.History{Numbers: q.Numbers, Since: q.Since, Until: q.Until, Before: q.Before,
 		BeforeID: q.BeforeID, Limit: q.Limit})
 	if err != nil {
 		return nil, err

@@ -90,7 +90,7 @@ func (h *whole) lived(hours int) (want []string) {
 		c := h.rung(at, "")
 		v := voicemail.Message{Org: h.org, ID: db.NewID("vm"), CallID: c, Mailbox: "que_1", From: known, ReceivedAt: at, Duration: time.Second, Size: 1, SHA256: "x"}
 		h.messages.Now = func() time.Time { return at }
-		m, err := h.messages.Receive(ctx, sms.Incoming{Org: h.org, From: known, To: "+442079460050", Body: fmt.Sprintf("words %d", i), Inside: true})
+		m, err := h.messages.Receive(ctx, sms.Incoming{Org: h.org, From: known, To: "+442079460050", Body: fmt.Sprintf("words %d", i), Internal: true})
 		if err != nil {
 			h.t.Fatal(err)
 		}

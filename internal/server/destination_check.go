@@ -14,38 +14,38 @@ import (
 
 // reach says what is wrong with a destination that is kept for later, such as the overflow of a queue; "" where nothing is. Whether a
 // number of the public network may be dialled is decided when it is.
-func (h *Platform) reach(ctx context.Context, orgID, to string) (string, error) {
+func (p *Platform) reach(ctx context.Context, orgID, to string) (string, error) {
 	if to == "" || len(to) > 200 {
 		return "must be a number, ext:, user:, queue:, flow:, voicemail: or sip: destination", nil
 	}
 	kind, name, named := strings.Cut(to, ":")
 	if !named {
-		return h.reachNumber(ctx, orgID, to)
+		return p.reachNumber(ctx, orgID, to)
 	}
-	q := h.db.Read(ctx)
+	q := p.db.Read(ctx)
 	var err error
 	switch kind {
 	case "ext":
 		_, err = org.ExtensionOwner(ctx, q, orgID, name)
 	case "user":
-		_, err = h.users.Get(ctx, q, orgID, name)
+		_, err = p.users.Get(ctx, q, orgID, name)
 	case "queue":
-		_, err = h.queues.Get(ctx, q, orgID, name)
+		_, err = p.queues.Get(ctx, q, orgID, name)
 	case "flow":
-		_, err = h.flows.Get(ctx, q, orgID, name)
+		_, err = p.flows.Get(ctx, q, orgID, name)
 	case "voicemail":
-		return h.reachMailbox(ctx, orgID, name)
+		return p.reachMailbox(ctx, orgID, name)
 	case "sip", "sips":
 		u, err := sip.ParseURI(to)
 		switch {
 		case err != nil || u.User == "":
 			return "not a valid SIP address", nil
-		case !h.owns(u):
+		case !p.owns(u):
 			return notOurs(u), nil
 		}
 		return "", nil
 	case "tel":
-		return h.reachNumber(ctx, orgID, name)
+		return p.reachNumber(ctx, orgID, name)
 	default:
 		return "must be a number, ext:, user:, queue:, flow:, voicemail: or sip: destination", nil
 	}
@@ -53,11 +53,11 @@ func (h *Platform) reach(ctx context.Context, orgID, to string) (string, error) 
 }
 
 // reachForward is reach for where a user forwards calls to: an extension may stand by itself there.
-func (h *Platform) reachForward(ctx context.Context, orgID, to string) (string, error) {
+func (p *Platform) reachForward(ctx context.Context, orgID, to string) (string, error) {
 	if routing.IsExtension(to) {
 		to = "ext:" + to
 	}
-	return h.reach(ctx, orgID, to)
+	return p.reach(ctx, orgID, to)
 }
 
 // gone says that there is no such thing where that is the error.
@@ -71,8 +71,8 @@ func gone(err error, to string) (string, error) {
 	return "", nil
 }
 
-func (h *Platform) reachNumber(ctx context.Context, orgID, text string) (string, error) {
-	o, err := h.orgs.Get(ctx, orgID)
+func (p *Platform) reachNumber(ctx context.Context, orgID, text string) (string, error) {
+	o, err := p.orgs.Get(ctx, orgID)
 	if err != nil {
 		return "", fmt.Errorf("find organisation: %w", err)
 	}
@@ -83,16 +83,16 @@ func (h *Platform) reachNumber(ctx context.Context, orgID, text string) (string,
 }
 
 // reachMailbox says what is wrong with whose voicemail it is.
-func (h *Platform) reachMailbox(ctx context.Context, orgID, id string) (string, error) {
-	q := h.db.Read(ctx)
+func (p *Platform) reachMailbox(ctx context.Context, orgID, id string) (string, error) {
+	q := p.db.Read(ctx)
 	var err error
 	switch prefix, _, _ := strings.Cut(id, "_"); prefix {
 	case "usr":
-		_, err = h.users.Get(ctx, q, orgID, id)
+		_, err = p.users.Get(ctx, q, orgID, id)
 	case "que":
-		_, err = h.queues.Get(ctx, q, orgID, id)
+		_, err = p.queues.Get(ctx, q, orgID, id)
 	case "flw":
-		_, err = h.flows.Get(ctx, q, orgID, id)
+		_, err = p.flows.Get(ctx, q, orgID, id)
 	default:
 		return "voicemail: must name a user, a queue or a flow", nil
 	}

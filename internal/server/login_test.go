@@ -41,8 +41,7 @@ func newPhoneHouse(t *testing.T) *phoneHouse {
 	}
 	h.org = o.ID
 	h.server = optest.New(t, h.db, h.operations()...)
-	d := newDirectory(t.Context(), h.bus, &directory{db: h.db, orgs: h.orgs, users: h.users, devices: h.devices, numbers: h.numbers,
-		trunks: h.trunks, gate: h.gate, outbox: h.outbox, now: time.Now})
+	d := h.newDirectory(t.Context(), nil)
 	h.sip = listenWithoutCalls(t, sip.Config{Addr: "127.0.0.1:0", Realm: "here", Accounts: d, Bindings: d})
 	return h
 }
@@ -84,7 +83,7 @@ func TestAPhoneLogsInWithTheDigestItIsSetTo(t *testing.T) {
 			t.Errorf("a phone with %q is challenged with %s, want %s", set, got, algorithm)
 		}
 		phone := listenWithoutCalls(t, sip.Config{Addr: "127.0.0.1:0", Accounts: sip.AnySource{}})
-		r, err := phone.Register(t.Context(), sip.Registration{Registrar: sip.Target{Host: h.sip.Addr().String()}, AOR: "sip:" + name + "@here",
+		r, err := phone.Register(t.Context(), sip.RegistrationConfig{Registrar: sip.Target{Host: h.sip.Addr().String()}, AOR: "sip:" + name + "@here",
 			Credentials: sip.Credentials{Username: name, Password: password}})
 		if err != nil {
 			t.Fatalf("%s: %v", algorithm, err)
@@ -104,8 +103,7 @@ func TestAnEmergencyNumberIsNobodysExtension(t *testing.T) {
 	t.Parallel()
 	h := newPhoneHouse(t)
 	h.do("POST", "/users", `{"email":"ada@example.com","first_name":"Ada","extension":"110"}`).Want(201)
-	d := &directory{db: h.db, orgs: h.orgs, users: h.users, now: time.Now}
-	newDirectory(t.Context(), h.bus, d)
+	d := h.newDirectory(t.Context(), nil)
 	h.do("PATCH", "/organization", `{"country":"DE"}`).Want(200) // where 110 is the police
 	if _, ok, err := d.Extension(t.Context(), h.org, "110"); ok || err != nil {
 		t.Errorf("110 rings somebody: %v, %v", ok, err)

@@ -56,10 +56,10 @@ func (m *metrics) calls(n *Server) {
 	m.counter("soniq_calls_refused_total", "Calls that were not placed: no route, gate, media.", func() float64 { return float64(s.Stats().Refused) })
 	m.counter("soniq_calls_turned_away_total", "Calls refused with 503 because they came faster than they could be set up.",
 		func() float64 { return float64(s.Stats().TurnedAway) })
-	for reason := range n.Platform.gate.Refused() {
+	for reason := range n.Platform.gate.RefusalCounts() {
 		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "soniq_outbound_refused_total",
 			Help: "Outbound calls the gate refused, by reason.", ConstLabels: prometheus.Labels{"reason": string(reason)}},
-			func() float64 { return float64(n.Platform.gate.Refused()[reason]) }))
+			func() float64 { return float64(n.Platform.gate.RefusalCounts()[reason]) }))
 	}
 	m.gauge("soniq_media_streams", "Media streams open, two for each call.", func() float64 { return float64(n.media.Stats().Streams) })
 	m.gauge("soniq_recorders", "Recordings being made.", func() float64 { return float64(n.media.Stats().Recorders) })
@@ -91,15 +91,15 @@ func (m *metrics) storage(n *Server) {
 }
 
 // status is what soniq doctor asks a running node.
-func (n *Server) status(ctx context.Context, _ json.RawMessage) (any, error) {
-	s := n.switcher.Stats()
-	without, err := n.Platform.trunks.WithoutEmergency(ctx)
+func (s *Server) status(ctx context.Context, _ json.RawMessage) (any, error) {
+	stats := s.switcher.Stats()
+	without, err := s.Platform.trunks.OrgsWithoutEmergencyCalls(ctx)
 	if err != nil {
 		return nil, err
 	}
-	silent, err := n.Platform.smsc.NotWorking(ctx)
+	silent, err := s.Platform.smsc.FailingCarriers(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return map[string]any{"version": config.Version, "without_emergency": without, "sms_carriers": silent, "http": n.HTTPAddr(), "sip": n.SIPAddr(), "calls": s.Active, "calls_total": s.Started}, nil
+	return map[string]any{"version": config.Version, "without_emergency": without, "sms_carriers": silent, "http": s.HTTPAddr(), "sip": s.SIPAddr(), "calls": stats.Active, "calls_total": stats.Started}, nil
 }

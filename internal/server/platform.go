@@ -99,10 +99,10 @@ type Platform struct {
 	smsc        *smscarrier.Service
 	esme        *smppserver.Service
 	sandbox     *sandbox.Service
-	bars        bars
+	suspended   sandbox.SuspendedOrgs
 	engines     engines
 	limits      *trunk.Limiter
-	gate        *trunk.Gate
+	gate        *trunk.OutboundGate
 	contacts    *contact.Service
 	crm         *crm.Service
 	attendant   *routing.Service
@@ -117,183 +117,167 @@ func Open(ctx context.Context, c config.Config, log *slog.Logger) (*Platform, er
 	if err != nil {
 		return nil, err
 	}
-	h := &Platform{config: c, log: log, lock: lock, bus: bus.New()}
-	if err = h.open(ctx); err == nil {
-		err = h.build()
+	p := &Platform{config: c, log: log, lock: lock, bus: bus.New()}
+	if err = p.open(ctx); err == nil {
+		err = p.build()
 	}
 	if err != nil {
-		h.Close()
+		p.Close()
 		return nil, err
 	}
-	return h, nil
+	return p, nil
 }
 
 // open opens what holds facts: keys, database, files.
-func (h *Platform) open(ctx context.Context) (err error) {
-	if h.node, err = nodeName(h.config.Data); err != nil {
+func (p *Platform) open(ctx context.Context) (err error) {
+	if p.node, err = nodeName(p.config.Data); err != nil {
 		return err
 	}
-	if h.seal, err = seal.Open(filepath.Join(h.config.Data, "master.key")); err != nil {
+	if p.seal, err = seal.Open(filepath.Join(p.config.Data, "master.key")); err != nil {
 		return err
 	}
-	if h.files, err = blob.OpenDir(filepath.Join(h.config.Data, "recordings")); err != nil {
+	if p.files, err = blob.OpenDir(filepath.Join(p.config.Data, "recordings")); err != nil {
 		return err
 	}
-	if h.db, err = db.Open(ctx, h.config.DatabaseURL()); err != nil {
+	if p.db, err = db.Open(ctx, p.config.DatabaseURL()); err != nil {
 		return err
 	}
-	if _, err = h.db.Migrate(ctx); err != nil {
+	if _, err = p.db.Migrate(ctx); err != nil {
 		return fmt.Errorf("bring the database up to date: %w", err)
 	}
-	if err = h.openJournal(); err != nil {
+	if err = p.openJournal(); err != nil {
 		return err
 	}
-	targets, err := h.config.AllowedTargets()
-	h.guard = egress.New(targets)
+	targets, err := p.config.AllowedTargets()
+	p.guard = egress.New(targets)
 	return err
 }
 
 // openJournal opens the journal of calls if the database is SQLite.
-func (h *Platform) openJournal() (err error) {
-	if h.db.Name() == "sqlite" {
-		h.journal, h.unread, err = journal.Open(h.config.Data)
+func (p *Platform) openJournal() (err error) {
+	if p.db.Name() == "sqlite" {
+		p.journal, p.unread, err = journal.Open(p.config.Data)
 	}
 	return err
 }
 
 // replay writes the entries of the journal of a killed process into the database, and clears the journal.
-func (h *Platform) replay(ctx context.Context) error {
-	if h.journal == nil || len(h.unread) == 0 {
+func (p *Platform) replay(ctx context.Context) error {
+	if p.journal == nil || len(p.unread) == 0 {
 		return nil
 	}
-	if err := h.calls.Replay(ctx, h.unread); err != nil {
+	if err := p.calls.Replay(ctx, p.unread); err != nil {
 		return err
 	}
-	h.log.Info("calls found in the journal", "entries", len(h.unread))
-	h.unread = nil
-	return h.journal.Clear()
+	p.log.Info("calls found in the journal", "entries", len(p.unread))
+	p.unread = nil
+	return p.journal.Clear()
 }
 
 // build constructs the services in the order of their dependencies.
-func (h *Platform) build() error {
+func (p *Platform) build() error {
 	now := time.Now
-	h.outbox = &event.Outbox{DB: h.db, Bus: h.bus, Now: func() db.Time { return db.At(now()) }}
-	h.jobs = &job.Queue{Bus: h.bus, Now: now}
-	h.orgs = org.New(h.db, h.bus, now)
-	plans, err := h.config.ReadPlans()
+	p.outbox = &event.Outbox{DB: p.db, Bus: p.bus, Now: func() db.Time { return db.At(now()) }}
+	p.jobs = &job.Queue{Bus: p.bus, Now: now}
+	p.orgs = org.New(p.db, p.bus, now)
+	plans, err := p.config.ReadPlans()
 	if err == nil {
-		err = h.orgs.SetPlans(context.Background(), plans)
+		err = p.orgs.SetPlans(context.Background(), plans)
 	}
 	if err != nil {
 		return err
 	}
-	h.orgs.SetLimits(h.config.RateLimits())
-	h.keys = auth.New(h.db, h.orgs, h.seal, h.bus, now, h.config.Brand)
-	h.buildOAuth()
-	h.users = user.New(h.db, h.orgs, h.outbox, h.bus, now)
-	h.buildAccount()
-	h.devices = device.New(h.db, h.users, h.seal, h.bus, now, h.config.SIPDomain)
-	h.trunks = trunk.New(h.db, h.orgs, h.seal, h.bus, now, h.config.SIPDomain)
-	h.numbers = number.New(h.db, h.orgs, h.outbox, h.bus, now)
-	h.agents = agent.New(agent.Config{DB: h.db, Users: h.users, Outbox: h.outbox, Now: now, Zone: h.orgs.Zone})
-	h.queues = queue.New(queue.Config{DB: h.db, Orgs: h.orgs, Agents: h.agents, Outbox: h.outbox, Bus: h.bus, Now: now, Node: h.node})
-	h.flows = flow.New(flow.Config{DB: h.db, Orgs: h.orgs, Bus: h.bus, Now: now})
-	h.voicemail = voicemail.NewService(voicemail.Config{DB: h.db, Files: h.files, Outbox: h.outbox, Bus: h.bus, Digest: h.seal.Digest, Now: now, BaseURL: h.config.BaseURL,
-		Node: h.node})
-	h.limits = trunk.NewLimiter(now)
-	h.gate = trunk.NewGate(h.trunks, h.limits, h.log)
-	h.calls = &call.Service{DB: h.db, Outbox: h.outbox, Jobs: h.jobs, Files: h.files, Node: h.node, BaseURL: h.config.BaseURL,
-		URLKey: h.seal.Key("addresses of audio"), Now: now, Journal: h.journal}
-	h.hooks = webhook.New(webhook.Config{DB: h.db, Bus: h.bus, Queue: h.jobs, Seal: h.seal, Guard: h.guard, Log: h.log, Now: now,
-		Node: h.node, Prefix: h.config.HookPrefix, Outbox: h.outbox, SignRecording: h.calls.SignedURL, NumberID: h.numberID})
-	h.audit = &audit.Service{DB: h.db}
-	h.streams = eventstream.New(eventstream.Config{Outbox: h.outbox, Valid: h.keys.Valid, Changed: auth.Changed})
-	if err := h.buildVerifier(now); err != nil {
+	p.orgs.SetLimits(p.config.RateLimits())
+	p.keys = auth.New(p.db, p.orgs, p.seal, p.bus, now, p.config.Brand)
+	p.buildOAuth()
+	p.users = user.New(p.db, p.orgs, p.outbox, p.bus, now)
+	p.buildAccount()
+	p.devices = device.New(p.db, p.users, p.seal, p.bus, now, p.config.SIPDomain)
+	p.trunks = trunk.New(p.db, p.orgs, p.seal, p.bus, now, p.config.SIPDomain)
+	p.numbers = number.New(p.db, p.orgs, p.outbox, p.bus, now)
+	p.agents = agent.New(agent.Config{DB: p.db, Users: p.users, Outbox: p.outbox, Now: now, Zone: p.orgs.Zone})
+	p.queues = queue.New(queue.Config{DB: p.db, Orgs: p.orgs, Agents: p.agents, Outbox: p.outbox, Bus: p.bus, Now: now, Node: p.node})
+	p.flows = flow.New(flow.Config{DB: p.db, Orgs: p.orgs, Bus: p.bus, Now: now})
+	p.voicemail = voicemail.NewService(voicemail.Config{DB: p.db, Files: p.files, Outbox: p.outbox, Bus: p.bus, Digest: p.seal.Digest, Now: now, BaseURL: p.config.BaseURL,
+		Node: p.node})
+	p.limits = trunk.NewLimiter(now)
+	p.gate = trunk.NewOutboundGate(p.trunks, p.limits, p.log)
+	p.calls = call.NewService(call.Config{DB: p.db, Outbox: p.outbox, Jobs: p.jobs, Files: p.files, Node: p.node, BaseURL: p.config.BaseURL,
+		URLKey: p.seal.Key("addresses of audio"), Now: now, Journal: p.journal, Log: p.log,
+		Destinations: callDependencies{p}, Prompts: callDependencies{p}, StorageQuota: p.orgs, Deliveries: callDependencies{p},
+		Transcripts: callDependencies{p}, Contacts: callDependencies{p}, Queues: callDependencies{p}})
+	p.calls.Observe(callObserver{p})
+	p.hooks = webhook.New(webhook.Config{DB: p.db, Bus: p.bus, Queue: p.jobs, Seal: p.seal, Guard: p.guard, Log: p.log, Now: now,
+		Node: p.node, Prefix: p.config.HookPrefix, Outbox: p.outbox, SignRecording: p.calls.SignedURL, NumberID: p.numberID})
+	p.audit = &audit.Service{DB: p.db}
+	p.streams = eventstream.New(eventstream.Config{Outbox: p.outbox, Valid: p.keys.Revalidate, Changed: auth.Changed})
+	if err := p.buildVerifier(now); err != nil {
 		return err
 	}
-	if err := h.buildMind(now); err != nil {
+	if err := p.buildMind(now); err != nil {
 		return err
 	}
-	if err := h.buildAssistants(now); err != nil {
+	if err := p.buildAssistants(now); err != nil {
 		return err
 	}
-	h.joinAssistants()
-	if err := h.buildMail(); err != nil {
+	p.joinAssistants()
+	if err := p.buildMail(); err != nil {
 		return err
 	}
-	h.buildPartners(now)
-	h.audio = prompt.New(prompt.Config{DB: h.db, Files: h.files, Now: now, BaseURL: h.config.BaseURL, Measure: measure, Speak: h.speak,
-		Room: h.orgs.Room, Admit: h.orgs.AdmitBytes})
-	h.buildMessages()
-	if err := h.buildESME(now); err != nil {
+	p.buildPartners(now)
+	p.audio = prompt.New(prompt.Config{DB: p.db, Files: p.files, Now: now, BaseURL: p.config.BaseURL, Measure: measure, Speak: p.speak,
+		Room: p.orgs.CheckStorage, Admit: p.orgs.ReserveStorage})
+	p.buildMessages()
+	if err := p.buildESME(now); err != nil {
 		return err
 	}
-	h.buildErasure()
-	h.buildCounts()
-	h.buildContacts(now)
-	h.joinAttendant()
-	h.join()
+	p.buildErasure()
+	p.buildCounts()
+	p.buildContacts(now)
+	p.joinAttendant()
+	p.join()
 	return nil
 }
 
 // join sets the callbacks between services that need each other.
-func (h *Platform) join() {
-	h.devices.Outbox = h.outbox
-	h.joinProvision()
-	h.devices.Browsers = device.Browsers{Digest: h.seal.Digest, URL: h.config.WebSocketURL(), ICE: h.config.WebRTCServers}
-	h.users.Provision = h.devices.Provision
-	h.users.Phones = h.devices.Phones
-	h.users.OnStatus = []func(context.Context, db.Querier, user.User) error{h.devices.SuspendUser,
+func (p *Platform) join() {
+	p.devices.Outbox = p.outbox
+	p.joinProvision()
+	p.devices.WebRTC = device.WebRTCConfig{Digest: p.seal.Digest, URL: p.config.WebSocketURL(), ICE: p.config.WebRTCServers}
+	p.users.Provision = p.devices.AddFirstDevice
+	p.users.Phones = p.devices.PhonesOfUsers
+	p.users.OnStatus = []func(context.Context, db.Querier, user.User) error{p.devices.SuspendUser,
 		func(ctx context.Context, tx db.Querier, u user.User) error {
-			return h.keys.SuspendUser(ctx, tx, u.OrgID, u.ID)
+			return p.keys.RevalidateUser(ctx, tx, u.OrgID, u.ID)
 		},
 	}
-	h.users.Reserved, h.users.KeepPIN = trunk.ReservedExtension, h.voicemail.SetPIN
-	h.voicemail.OnKeep = h.calls.LeaveMessage
-	h.joinMessages()
-	h.users.OnRemove = []func(context.Context, db.Querier, user.Removal) error{
-		h.devices.RemoveUser,
+	p.users.IsReserved, p.users.StorePIN = trunk.ReservedExtension, p.voicemail.SetPIN
+	p.voicemail.OnSave = p.calls.SetVoicemail
+	p.joinMessages()
+	p.users.OnRemove = []func(context.Context, db.Querier, user.Removal) error{
+		p.devices.RemoveUser,
 		func(ctx context.Context, tx db.Querier, r user.Removal) error {
-			return errors.Join(h.keys.RemoveUser(ctx, tx, r.OrgID, r.UserID), h.account.RemoveUser(ctx, tx, r.OrgID, r.UserID))
+			return errors.Join(p.keys.RemoveUser(ctx, tx, r.OrgID, r.UserID), p.account.RemoveUser(ctx, tx, r.OrgID, r.UserID))
 		},
 		func(ctx context.Context, tx db.Querier, r user.Removal) error {
-			return h.numbers.RemoveUser(ctx, tx, r.OrgID, r.UserID, r.ReassignTo)
+			return p.numbers.RemoveUser(ctx, tx, r.OrgID, r.UserID, r.ReassignTo)
 		},
 	}
-	h.numbers.SameSource = h.trunks.SameSource
-	h.numbers.OnRelease = []func(context.Context, db.Querier, string, string) error{h.users.ForgetNumber}
-	h.devices.Emergency = func(ctx context.Context, id string) (bool, error) {
-		ways, err := h.trunks.EmergencyRoute(ctx, id, "112")
+	p.numbers.SameSource = p.trunks.SameSource
+	p.numbers.OnRelease = []func(context.Context, db.Querier, string, string) error{p.users.ClearOutboundNumber}
+	p.devices.Emergency = func(ctx context.Context, id string) (bool, error) {
+		ways, err := p.trunks.EmergencyRoutes(ctx, id, "112")
 		return len(ways) > 0, err
 	}
-	h.trunks.Active = h.limits.Running
-	h.owns = func(sip.URI) bool { return false } // until signalling listens
-	h.calls.Dial, h.calls.Number, h.calls.Reach, h.calls.Log = h.destination, h.e164, h.reach, h.log
-	h.calls.HasAudio, h.calls.Room = h.hasAudio, h.orgs.Room
-	h.joinRouting()
-	h.calls.Understand = h.transcripts.Recorded
-	h.calls.OnDeleted = h.memory.ForgetRecording
-	h.calls.Remember, h.calls.Unremember, h.messages.Remember = h.rememberNote, h.memory.ForgetRemark, h.rememberMessage
-	h.calls.OnEnd = func(ctx context.Context, tx db.Querier, e call.Ended, r call.CDR) error {
-		db.OnCommit(tx, func() { h.counts.Ended(e.Org, e.StartedAt) })
-		if err := h.leftQueues(ctx, tx, e, r); err != nil {
-			return err
-		}
-		if e.Recording != "" {
-			return nil
-		}
-		return h.transcripts.Unrecorded(ctx, tx, e.Org, r)
-	}
-	h.calls.Summary = func(ctx context.Context, org, id string) (any, error) {
-		return found(h.transcripts.SummaryOf(ctx, org, id))
-	}
-	h.joinContacts()
-	h.calls.Deliveries = h.hookSteps
-	h.calls.Transcript = func(ctx context.Context, org, id string) (any, error) { return found(h.transcripts.Of(ctx, org, id)) }
+	p.trunks.ActiveCalls = p.limits.Running
+	p.owns = func(sip.URI) bool { return false } // until signalling listens
+	p.joinRouting()
+	p.messages.Remember = p.rememberMessage
+	p.joinContacts()
 }
 
-func (h *Platform) hasAudio(ctx context.Context, org, id string) (bool, error) {
-	_, err := h.audio.Path(ctx, org, id)
+func (p *Platform) hasAudio(ctx context.Context, org, id string) (bool, error) {
+	_, err := p.audio.Path(ctx, org, id)
 	if errors.Is(err, prompt.ErrNone) {
 		return false, nil
 	}
@@ -310,27 +294,27 @@ func found[T any](v *T, err error) (any, error) {
 }
 
 // Close closes all services and the database, and releases the data folder.
-func (h *Platform) Close() {
-	h.engines.close()
-	if h.contacts != nil {
-		h.contacts.Close()
-		h.crm.Close()
+func (p *Platform) Close() {
+	p.engines.close()
+	if p.contacts != nil {
+		p.contacts.Close()
+		p.crm.Close()
 	}
-	if h.esme != nil {
-		h.esme.Close()
+	if p.esme != nil {
+		p.esme.Close()
 	}
-	if h.verifier != nil {
-		h.verifier.Close()
+	if p.verifier != nil {
+		p.verifier.Close()
 	}
-	if h.db != nil {
-		if err := h.db.Close(); err != nil {
-			h.log.Error("database not closed in order", "err", err)
+	if p.db != nil {
+		if err := p.db.Close(); err != nil {
+			p.log.Error("database not closed in order", "err", err)
 		}
 	}
-	if h.journal != nil {
-		_ = h.journal.Close() // what is not settled is found again
+	if p.journal != nil {
+		_ = p.journal.Close() // what is not settled is found again
 	}
-	if h.lock != nil {
-		_ = h.lock.Close()
+	if p.lock != nil {
+		_ = p.lock.Close()
 	}
 }

@@ -22,12 +22,12 @@ const (
 	spellsKept  = 400 * 24 * time.Hour // of presence: as far as reports look back
 )
 
-func (n *Server) sweep(ctx context.Context) {
+func (s *Server) sweep(ctx context.Context) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	for {
-		if err := n.Platform.sweep(ctx, time.Now()); err != nil && ctx.Err() == nil {
-			n.Platform.log.Warn("sweep not finished", "err", err)
+		if err := s.Platform.sweep(ctx, time.Now()); err != nil && ctx.Err() == nil {
+			s.Platform.log.Warn("sweep not finished", "err", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -37,40 +37,40 @@ func (n *Server) sweep(ctx context.Context) {
 	}
 }
 
-func (h *Platform) sweep(ctx context.Context, now time.Time) error {
-	_, jobs := job.Sweep(ctx, h.db, now.Add(-jobsKept))
-	_, events := h.outbox.Sweep(ctx, now.Add(-eventsKept))
-	_, deliveries := h.hooks.Sweep(ctx, now.Add(-eventsKept))
-	_, stories := h.calls.SweepStories(ctx, now.Add(-storiesKept))
-	_, spells := h.agents.SweepSpells(ctx, now.Add(-spellsKept))
-	_, recordings := h.calls.SweepRecordings(ctx, now)
-	_, facts := h.memory.SweepFacts(ctx, now)
-	answers := (&op.Corridor{DB: h.db, Now: func() time.Time { return now }}).Sweep(ctx)
-	audits := h.audit.Sweep(ctx, now.AddDate(0, 0, -h.config.AuditDays))
-	return errors.Join(jobs, events, deliveries, stories, spells, recordings, facts, answers, audits, h.devices.Sweep(ctx), h.forgetOld(ctx, now))
+func (p *Platform) sweep(ctx context.Context, now time.Time) error {
+	_, jobs := job.Sweep(ctx, p.db, now.Add(-jobsKept))
+	_, events := p.outbox.Sweep(ctx, now.Add(-eventsKept))
+	_, deliveries := p.hooks.Sweep(ctx, now.Add(-eventsKept))
+	_, stories := p.calls.SweepTimelines(ctx, now.Add(-storiesKept))
+	_, spells := p.agents.SweepSpells(ctx, now.Add(-spellsKept))
+	_, recordings := p.calls.SweepRecordings(ctx, now)
+	_, facts := p.memory.DeleteExpiredFacts(ctx, now)
+	answers := (&op.Pipeline{DB: p.db, Now: func() time.Time { return now }}).Sweep(ctx)
+	audits := p.audit.Sweep(ctx, now.AddDate(0, 0, -p.config.AuditDays))
+	return errors.Join(jobs, events, deliveries, stories, spells, recordings, facts, answers, audits, p.devices.Sweep(ctx), p.forgetOld(ctx, now))
 }
 
 // forgetOld removes transcripts, memory and messages past each organisation's own retention: messages are kept as long as recordings.
-func (h *Platform) forgetOld(ctx context.Context, now time.Time) error {
-	all, err := h.orgs.List(ctx)
+func (p *Platform) forgetOld(ctx context.Context, now time.Time) error {
+	all, err := p.orgs.List(ctx)
 	if err != nil {
 		return err
 	}
 	for _, o := range all {
 		before := now.AddDate(0, 0, -o.Transcripts.RetentionDays)
-		err := untilNone(ctx, func() (int64, error) { return h.transcripts.DeleteBefore(ctx, o.ID, db.At(before)) })
+		err := untilNone(ctx, func() (int64, error) { return p.transcripts.DeleteBefore(ctx, o.ID, db.At(before)) })
 		if err == nil {
-			err = untilNone(ctx, func() (int64, error) { return h.memory.DeleteBefore(ctx, o.ID, before) })
+			err = untilNone(ctx, func() (int64, error) { return p.memory.DeleteBefore(ctx, o.ID, before) })
 		}
 		if err == nil {
-			err = untilNone(ctx, func() (int64, error) { return h.voicemail.ForgetWordsBefore(ctx, o.ID, before) })
+			err = untilNone(ctx, func() (int64, error) { return p.voicemail.DeleteTranscriptsBefore(ctx, o.ID, before) })
 		}
 		if err == nil {
-			err = h.assistants.Sweep(ctx, o.ID, before)
+			err = p.assistants.DeleteBefore(ctx, o.ID, before)
 		}
 		if err == nil && o.Recording.RetentionDays > 0 {
 			err = untilNone(ctx, func() (int64, error) {
-				return h.voicemail.DeleteBefore(ctx, o.ID, now.AddDate(0, 0, -o.Recording.RetentionDays))
+				return p.voicemail.DeleteBefore(ctx, o.ID, now.AddDate(0, 0, -o.Recording.RetentionDays))
 			})
 		}
 		if err != nil {

@@ -18,49 +18,42 @@ import (
 	"soniq/internal/api/rest"
 	"soniq/internal/api/webhook"
 	"soniq/internal/config"
+	"soniq/internal/contactcenter/phonestate"
 	"soniq/internal/control"
-	"soniq/internal/customer/erasure"
 	"soniq/internal/identity/auth"
-	"soniq/internal/intelligence/transcript"
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/event"
 	"soniq/internal/platform/job"
 	"soniq/internal/platform/op"
 	"soniq/internal/protocol/media"
 	"soniq/internal/protocol/sip"
+	"soniq/internal/sandbox/testparty"
 	"soniq/internal/telephony/call"
 	"soniq/internal/telephony/pbx"
 )
 
 // Server is a running Platform: signalling, media, HTTP, SMPP and background jobs.
 type Server struct {
-	Platform                      *Platform
-	media                         *media.Engine
-	sip                           *sip.Server
-	switcher                      *pbx.Switch
-	rest                          *rest.Server
-	tools                         *mcp.Server
-	listener                      net.Listener
-	secure                        net.Listener // HTTPS; nil where there is none
-	server                        *http.Server
-	callJobs, exports, understand *job.Runner
-	callbacks, messages           *job.Runner
-	applications                  *job.Runner
-	smpp                          smppDoors
-	parties                       *testParties
-	strangers                     *strangers
-	lamps                         *lamps
-	lights                        *lights
-	erasing, leaving              *job.Runner
-	mails                         *job.Runner // nil where no mail is sent
-	imports, connections          *job.Runner
+	Platform       *Platform
+	media          *media.Engine
+	sip            *sip.Server
+	switcher       *pbx.Switch
+	rest           *rest.Server
+	tools          *mcp.Server
+	listener       net.Listener // HTTP
+	secure         net.Listener // HTTPS; nil if it is off
+	server         *http.Server
+	smpp           smppListeners
+	parties        *testparty.Service
+	messageWaiting *phonestate.MessageWaiting
+	busyLamps      *phonestate.BusyLampField
+	resettable     []*job.Runner // whose jobs are abandoned when a sandbox is reset
 
 	started    time.Time
 	draining   atomic.Bool
+	closers    closers
 	background sync.WaitGroup
-	lines      sync.WaitGroup
-	hangUp     context.CancelFunc // of the lines to carriers
-	cancel     context.CancelFunc
+	cancel     context.CancelFunc // of background
 	once       sync.Once
 }
 
@@ -75,41 +68,42 @@ func Start(ctx context.Context, c config.Config, log *slog.Logger) (*Server, err
 		c.BaseURL = "http://" + l.Addr().String()
 	}
 	c.BaseURL = strings.TrimRight(c.BaseURL, "/")
-	h, err := Open(ctx, c, log)
+	p, err := Open(ctx, c, log)
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	n := &Server{Platform: h, listener: l, cancel: cancel, started: time.Now()}
-	for _, step := range []func(context.Context) error{n.openTelephony, n.recover, n.startJobs, n.startContacts, n.startCallbacks, n.startMessages, n.startMail, n.startPartners, n.openControl, n.openSMPP, n.openHTTP} {
+	s := &Server{Platform: p, listener: l, cancel: cancel, started: time.Now()}
+	s.closers.push("HTTP listener", func(context.Context) { _ = l.Close() })
+	for _, step := range []func(context.Context) error{s.openTelephony, s.recover, s.startJobs, s.startBackground, s.openControl, s.openSMPP, s.openHTTP} {
 		if err := step(ctx); err != nil {
-			n.Stop()
+			s.Stop()
 			return nil, err
 		}
 	}
-	return n, nil
+	return s, nil
 }
 
 // recover resumes calls that a crash cut off, closes those that cannot be resumed, and admits new calls.
-func (n *Server) recover(ctx context.Context) error {
-	h := n.Platform
-	if err := h.replay(ctx); err != nil {
+func (s *Server) recover(ctx context.Context) error {
+	p := s.Platform
+	if err := p.replay(ctx); err != nil {
 		return err
 	}
-	cut, err := h.calls.Dialogs(ctx)
+	cut, err := p.calls.ResumableCalls(ctx)
 	if err != nil {
 		return err
 	}
-	carried := n.switcher.Resume(ctx, cut, lastAlive(h.config.Data))
-	closed, err := h.calls.Recover(ctx, lastAlive(h.config.Data), salvage, h.transcripts.Recorded,
+	carried := s.switcher.Resume(ctx, cut, lastAlive(p.config.Data))
+	closed, err := p.calls.Recover(ctx, lastAlive(p.config.Data), salvage, p.transcripts.OnRecordingsReady,
 		func(_, id string) bool { return carried[id] })
 	if err == nil {
-		err = errors.Join(n.recoverMessages(ctx), h.esme.Recover(ctx, lastAlive(h.config.Data)))
+		err = errors.Join(s.recoverMessages(ctx), p.esme.Recover(ctx, lastAlive(p.config.Data)))
 	}
 	if closed+len(carried) > 0 {
-		h.log.Warn("a crash cut calls off", "carried on", len(carried), "closed", closed)
+		p.log.Warn("a crash cut calls off", "carried on", len(carried), "closed", closed)
 	}
-	n.switcher.Open()
+	s.switcher.Open()
 	return err
 }
 
@@ -122,179 +116,146 @@ func salvage(path string) (call.Audio, error) {
 	return call.Audio{Duration: r.Duration, Size: r.Size, SHA256: r.SHA256, SampleRate: r.SampleRate, Channels: r.Channels}, err
 }
 
-// unhurried is the delay between jobs in queues without a latency requirement.
-const unhurried = 5 * time.Millisecond
-
-// startJobs starts what works in the background.
-func (n *Server) startJobs(ctx context.Context) error {
-	h := n.Platform
-	n.callJobs = &job.Runner{DB: h.db, Queue: h.jobs, Name: call.Queue, Node: h.node, Log: h.log,
-		Options: job.Options{Workers: 8, PerLane: 4, Timeout: 10 * time.Minute, Pace: unhurried}}
-	h.calls.Handle(n.callJobs)
-	h.numbers.Handle(n.callJobs)
-	if err := n.callJobs.Start(ctx); err != nil {
-		return err
-	}
-	n.exports = &job.Runner{DB: h.db, Queue: h.jobs, Name: call.ExportQueue, Node: h.node, Log: h.log,
-		Options: job.Options{Workers: 2, PerLane: 1, Timeout: 2 * time.Hour}}
-	h.calls.HandleExports(n.exports)
-	if err := n.exports.Start(ctx); err != nil {
-		return err
-	}
-	n.understand = &job.Runner{DB: h.db, Queue: h.jobs, Name: transcript.Queue, Node: h.node, Log: h.log,
-		Options: job.Options{Workers: 4, PerLane: 2, Timeout: 30 * time.Minute, Pace: unhurried}}
-	h.transcripts.Handle(n.understand)
-	if err := n.understand.Start(ctx); err != nil {
-		return err
-	}
-	n.erasing = &job.Runner{DB: h.db, Queue: h.jobs, Name: erasure.Queue, Node: h.node, Log: h.log,
-		Options: job.Options{Workers: 1, PerLane: 1, Timeout: time.Hour}}
-	h.erasures.Handle(n.erasing)
-	if err := n.erasing.Start(ctx); err != nil {
-		return err
-	}
-	if err := h.hooks.Start(ctx); err != nil {
-		return err
-	}
-	reader := &event.Reader{Outbox: h.outbox, Log: h.log, Fan: h.hooks.Fan}
-	n.run(func() { reader.Run(ctx) })
-	n.run(func() { h.keys.Run(ctx, h.log) })
-	n.run(func() { h.tidyPersons(ctx) })
-	n.run(func() { keepAlive(ctx, h.config.Data) })
-	n.run(func() { n.sweep(ctx) })
-	n.run(func() { h.count(ctx) })
-	n.run(func() { h.devices.Watch(ctx, h.log) })
-	n.run(func() { h.agents.Run(ctx, h.log) })
-	n.run(func() { h.queues.Run(ctx, h.log) })
-	n.run(func() { h.attendant.Distribute(ctx, h.bus) })
-	n.run(func() { giveBackMemory(ctx, h.db) })
-	n.run(func() { collectByLoad(ctx) })
-	n.run(func() {
-		if err := removeStray(filepath.Join(h.config.Data, "recordings"), n.started, n.switcher.Carries, h.log); err != nil {
-			h.log.Warn("stray recordings not removed", "err", err)
+// startBackground starts the goroutines that end with the context: the outbox, sweeps, caches, presence and queues.
+func (s *Server) startBackground(ctx context.Context) error {
+	p := s.Platform
+	reader := &event.Reader{Outbox: p.outbox, Log: p.log, CreateDeliveries: p.hooks.Fan}
+	s.run(func() { reader.Run(ctx) })
+	s.run(func() { p.keys.Run(ctx, p.log) })
+	s.run(func() { p.tidyPersons(ctx) })
+	s.run(func() { keepAlive(ctx, p.config.Data) })
+	s.run(func() { s.sweep(ctx) })
+	s.run(func() { p.count(ctx) })
+	s.run(func() { p.devices.WatchExpirations(ctx, p.log) })
+	s.run(func() { p.agents.Run(ctx, p.log) })
+	s.run(func() { p.queues.Run(ctx, p.log) })
+	s.run(func() { p.attendant.Distribute(ctx, p.bus) })
+	s.run(func() { giveBackMemory(ctx, p.db) })
+	s.run(func() { collectByLoad(ctx) })
+	s.run(func() { p.smsc.Run(ctx) })
+	s.run(func() { p.smsc.Sweep(ctx) })
+	s.run(func() {
+		if err := removeStray(filepath.Join(p.config.Data, "recordings"), s.started, s.switcher.HasCall, p.log); err != nil {
+			p.log.Warn("stray recordings not removed", "err", err)
 		}
 	})
-	if err := h.shareMemory(ctx); err != nil {
+	if err := p.shareMemory(ctx); err != nil {
 		return err
 	}
-	n.run(func() {
-		if err := h.memory.Warm(ctx); err != nil && ctx.Err() == nil {
-			h.log.Warn("memory not warmed", "err", err)
+	s.run(func() {
+		if err := p.memory.WarmIndexes(ctx); err != nil && ctx.Err() == nil {
+			p.log.Warn("memory not warmed", "err", err)
 		}
-		h.memory.Run(ctx, h.log)
+		p.memory.Run(ctx, p.log)
 	})
 	return nil
 }
 
-// startCallbacks places calls that are due, once there is a switch to place them.
-func (n *Server) startCallbacks(ctx context.Context) error {
-	h := n.Platform
-	n.callbacks = &job.Runner{DB: h.db, Queue: h.jobs, Name: call.CallbackQueue, Node: h.node, Log: h.log,
-		Options: job.Options{Workers: 4, PerLane: 2, Timeout: time.Minute}}
-	h.calls.HandleCallbacks(n.callbacks)
-	return n.callbacks.Start(ctx)
-}
-
-// run starts something that ends with the node's context, and is waited for.
-func (n *Server) run(f func()) {
-	n.background.Add(1)
+// run starts a goroutine that ends with the context of the server. Stop waits for it.
+func (s *Server) run(f func()) {
+	s.background.Add(1)
 	go func() {
-		defer n.background.Done()
+		defer s.background.Done()
 		f()
 	}()
 }
 
-func (n *Server) openControl(ctx context.Context) error {
-	all := n.Platform.Actions()
-	all["status"], all["session"] = n.status, n.session
-	return control.Listen(ctx, n.Platform.config.Data, all)
+func (s *Server) openControl(ctx context.Context) error {
+	all := s.Platform.Actions()
+	all["status"], all["session"] = s.status, s.session
+	return control.Listen(ctx, s.Platform.config.Data, all)
 }
 
-func (n *Server) openHTTP(context.Context) (err error) {
-	h := n.Platform
-	m := newMetrics(n)
-	if err := n.listenHTTPS(); err != nil {
+func (s *Server) openHTTP(context.Context) (err error) {
+	p := s.Platform
+	m := newMetrics(s)
+	if err := s.listenHTTPS(); err != nil {
 		return err
 	}
-	proxies, err := config.ParseNetworks("trusted-proxies", h.config.TrustedProxies)
+	proxies, err := config.ParseNetworks("trusted-proxies", p.config.TrustedProxies)
 	if err != nil {
 		return err
 	}
-	n.rest, err = rest.New(rest.Config{
-		Corridor: &op.Corridor{DB: h.db, Sealer: h.seal, Cursors: op.Cursors{Key: h.seal.Key("cursors"), Now: time.Now}, Log: h.log,
-			Now: time.Now, Done: m.operation, Lacks: h.stepUp, Limiter: access.NewLimiter(time.Now), Attempts: h.config.RateAttempts},
-		Operations: h.operations(), Keys: h.keys, Ready: n.ready, Metrics: m.handler(), MetricsKey: h.config.MetricsKey, Log: h.log,
-		Phones: n.sip.WebSocket(), Describe: webhook.Describe, Represent: h.keys.Represent, Proxies: proxies,
-		Metadata: h.oauth.ResourceMetadata(""), Doors: []func(*http.ServeMux){h.oauth.Mount, h.account.Mount, h.smsc.Mount, h.crm.Mount},
-		Origins: config.SplitList(h.config.CORSOrigins), Provision: n.provisioner().Serve, Notice: h.crm.Notice,
+	s.rest, err = rest.New(rest.Config{
+		Corridor: &op.Pipeline{DB: p.db, Sealer: p.seal, Cursors: op.Cursors{Key: p.seal.Key("cursors"), Now: time.Now}, Log: p.log,
+			Now: time.Now, OnDone: m.operation, OnMissingScope: p.stepUp, Limiter: access.NewLimiter(time.Now), AttemptsPerMinute: p.config.RateAttempts},
+		Operations: p.operations(), Keys: p.keys, Ready: s.ready, Metrics: m.handler(), MetricsKey: p.config.MetricsKey, Log: p.log,
+		Phones: s.sip.WebSocket(), Describe: webhook.Describe, Represent: p.keys.ActOnBehalf, Proxies: proxies,
+		Metadata: p.oauth.ResourceMetadata(""), Doors: []func(*http.ServeMux){p.oauth.Mount, p.account.Mount, p.smsc.Mount, p.crm.Mount},
+		Origins: config.SplitList(p.config.CORSOrigins), Provision: s.provisioner().Serve, Notice: p.crm.Notice,
 	})
 	if err != nil {
 		return err
 	}
-	n.openTools()
-	n.server = n.rest.HTTP()
-	n.serveHTTP(n.listener)
-	if n.secure != nil {
-		n.serveHTTP(n.secure)
+	s.openTools()
+	s.server = s.rest.HTTP()
+	s.closers.push("HTTP", func(ctx context.Context) {
+		p.streams.Close()
+		s.tools.Close()
+		_ = s.server.Shutdown(ctx)
+	})
+	s.serveHTTP(s.listener)
+	if s.secure != nil {
+		s.serveHTTP(s.secure)
 	}
 	return nil
 }
 
-func (n *Server) serveHTTP(l net.Listener) {
-	n.run(func() {
-		if err := n.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			n.Platform.log.Error("HTTP ended", "err", err)
+func (s *Server) serveHTTP(l net.Listener) {
+	s.run(func() {
+		if err := s.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			s.Platform.log.Error("HTTP ended", "err", err)
 		}
 	})
 }
 
-// ready says whether the node takes calls and requests.
-func (n *Server) ready(ctx context.Context) error {
-	if n.draining.Load() {
+// ready returns an error if the node does not accept calls and requests.
+func (s *Server) ready(ctx context.Context) error {
+	if s.draining.Load() {
 		return errors.New("shutting down")
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	if err := n.Platform.db.Ping(ctx); err != nil {
-		n.Platform.log.Error("database does not answer", "err", err)
+	if err := s.Platform.db.Ping(ctx); err != nil {
+		s.Platform.log.Error("database does not answer", "err", err)
 		return errors.New("the database does not answer")
 	}
 	return nil
 }
 
 // HTTPAddr returns the address of the HTTP listener.
-func (n *Server) HTTPAddr() string { return n.listener.Addr().String() }
+func (s *Server) HTTPAddr() string { return s.listener.Addr().String() }
 
 // BaseURL returns the public URL of the API, without a slash at the end.
-func (n *Server) BaseURL() string { return n.Platform.config.BaseURL }
+func (s *Server) BaseURL() string { return s.Platform.config.BaseURL }
 
 // SIPAddr returns the address of the SIP listener.
-func (n *Server) SIPAddr() string { return n.sip.Addr().String() }
+func (s *Server) SIPAddr() string { return s.sip.Addr().String() }
 
 // SecureAddrs returns the addresses of the TLS and SMPP listeners as text for the start message. It is empty if there are none.
-func (n *Server) SecureAddrs() string {
+func (s *Server) SecureAddrs() string {
 	text := ""
-	if n.secure != nil {
-		text += " https=" + n.secure.Addr().String()
+	if s.secure != nil {
+		text += " https=" + s.secure.Addr().String()
 	}
-	if a := n.sip.TLSAddr(); a.IsValid() {
+	if a := s.sip.TLSAddr(); a.IsValid() {
 		text += " sips=" + a.String()
 	}
-	text += n.smpp.String()
+	text += s.smpp.String()
 	return text
 }
 
 // CreateFirstKey creates an organisation and prints its API key if the installation has none.
-func (n *Server) CreateFirstKey(ctx context.Context, c config.Config) error {
-	all, err := n.Platform.orgs.List(ctx)
+func (s *Server) CreateFirstKey(ctx context.Context, c config.Config) error {
+	all, err := s.Platform.orgs.List(ctx)
 	if err != nil || len(all) > 0 {
 		return err
 	}
-	id, err := n.Platform.CreateOrg(ctx, control.OrgRequest{Name: "My organisation", Country: c.Country})
+	id, err := s.Platform.CreateOrg(ctx, control.OrgRequest{Name: "My organisation", Country: c.Country})
 	if err != nil {
 		return err
 	}
-	key, err := n.Platform.CreateKey(ctx, control.KeyRequest{Org: id, Scopes: "all", Kind: string(access.StandardKey), Env: "live", Name: "first key"})
+	key, err := s.Platform.CreateKey(ctx, control.KeyRequest{Org: id, Scopes: "all", Kind: string(access.StandardKey), Env: "live", Name: "first key"})
 	if err != nil {
 		return err
 	}

@@ -28,12 +28,12 @@ import (
 
 // engines are the speech and language engines of this installation.
 type engines struct {
-	listener transcript.Listener
-	pool     *transcript.Pool
-	speech   *engine.Speech
-	menu     *engine.MenuEar  // nil: callers press keys
-	agent    *engine.AgentEar // nil: voice agents hear nobody
-	lexicon  *engine.Lexsem
+	listener transcript.Recognizer
+	pool     *transcript.RecognizerPool
+	speech   *engine.SpeechCache
+	menu     *engine.PhraseRecognizer // nil: callers press keys
+	agent    *engine.TurnTranscriber  // nil: voice agents hear nobody
+	lexicon  *engine.WordEmbedding
 	closers  []func()
 }
 
@@ -50,11 +50,11 @@ type ears struct {
 	talks func(org, callID string) bool // to a voice agent
 }
 
-func (h *Platform) ears() pbx.Ears {
-	if h.engines.pool == nil {
+func (p *Platform) ears() pbx.LiveTranscriber {
+	if p.engines.pool == nil {
 		return nil
 	}
-	return ears{h.transcripts, h.assistants.Talks}
+	return ears{p.transcripts, p.assistants.HasConversation}
 }
 
 // Listen puts the two sides of a call side by side, as the recording has them, and has them recognised.
@@ -67,7 +67,7 @@ func (e ears) Listen(org, callID, path string, c media.RecordConfig) func(media.
 	case c.Codec == media.PCMA:
 		f.Encoding = transcript.PCMA
 	}
-	live := e.of.Listen(org, callID, path, f)
+	live := e.of.StartLive(org, callID, path, f)
 	if live == nil {
 		return nil
 	}
@@ -91,16 +91,16 @@ func (e ears) Listen(org, callID, path string, c media.RecordConfig) func(media.
 // tapLag is how much later than it was said a recording is listened to.
 const tapLag = 400 * time.Millisecond
 
-func (e ears) End(org, callID string) { e.of.End(org, callID) }
+func (e ears) End(org, callID string) { e.of.EndLive(org, callID) }
 
 // CanTranscribe reports whether speech can be recognised here.
-func (h *Platform) CanTranscribe() bool {
-	return h.engines.listener != nil && h.engines.listener.Ready(context.Background()) == nil
+func (p *Platform) CanTranscribe() bool {
+	return p.engines.listener != nil && p.engines.listener.Ready(context.Background()) == nil
 }
 
 // zoneOfOrg is the time zone of an organisation.
-func (h *Platform) zoneOfOrg(ctx context.Context, org string) *time.Location {
-	if o, err := h.orgs.Get(ctx, org); err == nil {
+func (p *Platform) zoneOfOrg(ctx context.Context, org string) *time.Location {
+	if o, err := p.orgs.Get(ctx, org); err == nil {
 		if zone, err := time.LoadLocation(o.Timezone); err == nil {
 			return zone
 		}
@@ -109,8 +109,8 @@ func (h *Platform) zoneOfOrg(ctx context.Context, org string) *time.Location {
 }
 
 // phoneOf writes a number the way calls carry it.
-func (h *Platform) phoneOf(ctx context.Context, org, text string) string {
-	o, err := h.orgs.Get(ctx, org)
+func (p *Platform) phoneOf(ctx context.Context, org, text string) string {
+	o, err := p.orgs.Get(ctx, org)
 	if err != nil {
 		return text
 	}
@@ -121,86 +121,86 @@ func (h *Platform) phoneOf(ctx context.Context, org, text string) string {
 }
 
 // buildMind constructs the speech engines, transcripts and memory.
-func (h *Platform) buildMind(now func() time.Time) error {
-	c := h.config
-	lexicon := engine.NewLexsem()
-	h.engines.lexicon = lexicon
-	client := h.guard.Client(engineLimits)
-	listener, err := engine.NewListener(engine.Choice{Use: c.Transcriber, Key: c.TransKey, Model: c.TransModel, Client: client, Library: c.Sherpa, Installed: speechmodel.Find()})
+func (p *Platform) buildMind(now func() time.Time) error {
+	c := p.config
+	lexicon := engine.NewWordEmbedding()
+	p.engines.lexicon = lexicon
+	client := p.guard.Client(engineLimits)
+	listener, err := engine.NewRecognizer(engine.Config{Engine: c.Transcriber, Key: c.TransKey, Model: c.TransModel, Client: client, SherpaDir: c.Sherpa, EnglishModelDir: speechmodel.Find()})
 	if err != nil {
 		return err
 	}
-	writer, err := engine.NewWriter(engine.Choice{Use: c.Writer, Key: c.WriterKey, Model: c.WriterModel, Client: client}, lexicon)
+	writer, err := engine.NewSummarizer(engine.Config{Engine: c.Writer, Key: c.WriterKey, Model: c.WriterModel, Client: client}, lexicon)
 	if err != nil {
 		return err
 	}
-	embedder, err := engine.NewEmbedder(engine.Choice{Use: c.Embedder, Key: c.EmbedKey, Model: c.EmbedModel, Client: client}, lexicon)
+	embedder, err := engine.NewEmbedder(engine.Config{Engine: c.Embedder, Key: c.EmbedKey, Model: c.EmbedModel, Client: client}, lexicon)
 	if err != nil {
 		return err
 	}
-	voice, err := engine.NewVoice(engine.Choice{Use: c.Voice, Key: c.VoiceKey, Model: c.VoiceModel, Client: client})
+	voice, err := engine.NewSynthesizer(engine.Config{Engine: c.Voice, Key: c.VoiceKey, Model: c.VoiceModel, Client: client})
 	if err != nil {
 		return err
 	}
-	h.engines.speech = engine.NewSpeech(voice, filepath.Join(c.Data, "speech"))
-	h.engines.closers = append(h.engines.closers, h.engines.speech.Close)
-	h.listen(listener)
-	h.listenInMenus(listener)
-	h.memory = memory.New(memory.Config{DB: h.db, Lexicon: lexicon, Embedder: embedder, Now: now, Phone: h.phoneOf,
-		RecordingURL: h.recordingURL, Embedded: func(ctx context.Context, tx db.Querier, org, callID string, m memory.Model) error {
-			return h.transcripts.Embedded(ctx, tx, org, callID, m)
+	p.engines.speech = engine.NewSpeechCache(voice, filepath.Join(c.Data, "speech"))
+	p.engines.closers = append(p.engines.closers, p.engines.speech.Close)
+	p.listen(listener)
+	p.listenInMenus(listener)
+	p.memory = memory.New(memory.Config{DB: p.db, Lexicon: lexicon, Embedder: embedder, Now: now, Phone: p.phoneOf,
+		RecordingURL: p.recordingURL, Embedded: func(ctx context.Context, tx db.Querier, org, callID string, m memory.Model) error {
+			return p.transcripts.Embedded(ctx, tx, org, callID, m)
 		}})
-	h.transcripts = &transcript.Service{DB: h.db, Outbox: h.outbox, Jobs: h.jobs, Calls: h.calls, Memory: h.memory, Pool: h.engines.pool,
-		Listener: listener, Writer: writer, Fallback: engine.NewRules(lexicon), Log: h.log, Now: now, Zone: h.zoneOfOrg,
-		Vocabulary: h.vocabulary}
+	p.transcripts = &transcript.Service{DB: p.db, Outbox: p.outbox, Jobs: p.jobs, Calls: p.calls, Memory: p.memory, Pool: p.engines.pool,
+		Recognizer: listener, Summarizer: writer, Fallback: engine.NewRuleSummarizer(lexicon), Log: p.log, Now: now, Zone: p.zoneOfOrg,
+		Vocabulary: p.vocabulary}
 	return nil
 }
 
 // recordingURL is where the audio of a recording is fetched.
-func (h *Platform) recordingURL(org, id string) string {
-	o, err := h.orgs.Get(context.Background(), org)
+func (p *Platform) recordingURL(org, id string) string {
+	o, err := p.orgs.Get(context.Background(), org)
 	if err != nil {
 		return ""
 	}
-	return h.calls.AudioURL(id, o.Sandbox())
+	return p.calls.AudioURL(id, o.Sandbox())
 }
 
 // listen starts the workers of a recogniser; nil listens to nothing.
-func (h *Platform) listen(l transcript.Listener) {
+func (p *Platform) listen(l transcript.Recognizer) {
 	if l == nil {
 		return
 	}
-	h.engines.listener = l
-	h.engines.pool = transcript.NewPool(l, engine.DefaultWorkers())
-	h.engines.closers = append(h.engines.closers, h.engines.pool.Close)
+	p.engines.listener = l
+	p.engines.pool = transcript.NewRecognizerPool(l, engine.DefaultWorkers())
+	p.engines.closers = append(p.engines.closers, p.engines.pool.Close)
 	if c, ok := l.(io.Closer); ok {
-		h.engines.closers = append(h.engines.closers, func() { _ = c.Close() })
+		p.engines.closers = append(p.engines.closers, func() { _ = c.Close() })
 	}
 }
 
 // listenInMenus prepares an ear for callers in menus. Engines on this machine get a worker of their own: callers do not wait for
 // recordings.
-func (h *Platform) listenInMenus(l transcript.Listener) {
+func (p *Platform) listenInMenus(l transcript.Recognizer) {
 	if l == nil {
 		return
 	}
-	var second transcript.Listener
+	var second transcript.Recognizer
 	switch x := l.(type) {
-	case *engine.Sphinx:
-		own := engine.NewBriskSphinx()
-		h.engines.closers = append(h.engines.closers, own.Close)
+	case *engine.PocketSphinx:
+		own := engine.NewLowLatencyPocketSphinx()
+		p.engines.closers = append(p.engines.closers, own.Close)
 		l = own
 	case *engine.Sherpa:
-		own := x.Brisk()
-		h.engines.closers = append(h.engines.closers, own.Close)
+		own := x.LowLatency()
+		p.engines.closers = append(p.engines.closers, own.Close)
 		l = own
-		if h.config.Transcriber == "builtin" { // single words are what its model understands worst; starts only when it is asked
-			sphinx := engine.NewBriskSphinx()
-			h.engines.closers = append(h.engines.closers, sphinx.Close)
+		if p.config.Transcriber == "builtin" { // single words are what its model understands worst; starts only when it is asked
+			sphinx := engine.NewLowLatencyPocketSphinx()
+			p.engines.closers = append(p.engines.closers, sphinx.Close)
 			second = sphinx
 		}
 	}
-	h.engines.menu, h.engines.agent = engine.NewMenuEar(l).Or(second), engine.NewAgentEar(l)
+	p.engines.menu, p.engines.agent = engine.NewPhraseRecognizer(l).WithFallback(second), engine.NewTurnTranscriber(l)
 }
 
 // engineLimits bound a request to an engine on another machine.
@@ -225,30 +225,30 @@ func inspect(path string) (call.Audio, error) {
 }
 
 // shareMemory has large memories searched in PostgreSQL, where that is wanted and can be.
-func (h *Platform) shareMemory(ctx context.Context) error {
-	on, err := h.memory.Share(ctx, h.config.MemoryIndex)
-	if err != nil && h.config.MemoryIndex != memory.IndexDatabase {
-		h.log.Warn("memory is searched in the process", "err", err)
+func (p *Platform) shareMemory(ctx context.Context) error {
+	on, err := p.memory.EnableDatabaseIndexes(ctx, p.config.MemoryIndex)
+	if err != nil && p.config.MemoryIndex != memory.IndexDatabase {
+		p.log.Warn("memory is searched in the process", "err", err)
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("--memory-index database: %w", err)
 	}
 	if on {
-		h.log.Info("large memories are searched in PostgreSQL")
+		p.log.Info("large memories are searched in PostgreSQL")
 	}
 	return nil
 }
 
 // rememberNote lets searches find what was written about a call.
-func (h *Platform) rememberNote(ctx context.Context, tx db.Querier, org string, n call.Note, phone string) error {
-	return h.memory.Remark(ctx, tx, org, memory.Remark{Kind: memory.KindNote, Of: n.ID, Phone: phone, CallID: *n.CallID, Text: n.Body, By: n.Author.ID,
+func (p *Platform) rememberNote(ctx context.Context, tx db.Querier, org string, n call.Note, phone string) error {
+	return p.memory.AddText(ctx, tx, org, memory.TextEntry{Kind: memory.KindNote, Of: n.ID, Phone: phone, CallID: *n.CallID, Text: n.Body, By: n.Author.ID,
 		At: n.CreatedAt.Time})
 }
 
 // rememberContactNote lets searches find what was written about a contact.
-func (h *Platform) rememberContactNote(ctx context.Context, tx db.Querier, org string, n call.Note) error {
-	return h.memory.Remark(ctx, tx, org, memory.Remark{Kind: memory.KindNote, Of: n.ID, ContactID: *n.ContactID, Text: n.Body, By: n.Author.ID,
+func (p *Platform) rememberContactNote(ctx context.Context, tx db.Querier, org string, n call.Note) error {
+	return p.memory.AddText(ctx, tx, org, memory.TextEntry{Kind: memory.KindNote, Of: n.ID, ContactID: *n.ContactID, Text: n.Body, By: n.Author.ID,
 		At: n.CreatedAt.Time})
 }
 
@@ -266,10 +266,10 @@ func (w whose) Named(ctx context.Context, org string, ids []string) (map[string]
 }
 
 // rememberMessage lets searches find a text message.
-func (h *Platform) rememberMessage(ctx context.Context, tx db.Querier, org string, m sms.Message) error {
-	r := memory.Remark{Kind: memory.KindSMS, Of: m.ID, Phone: m.Peer(), Text: m.Body, At: m.CreatedAt.Time}
+func (p *Platform) rememberMessage(ctx context.Context, tx db.Querier, org string, m sms.Message) error {
+	r := memory.TextEntry{Kind: memory.KindSMS, Of: m.ID, Phone: m.Peer(), Text: m.Body, At: m.CreatedAt.Time}
 	if m.UserID != nil {
 		r.By = *m.UserID
 	}
-	return h.memory.Remark(ctx, tx, org, r)
+	return p.memory.AddText(ctx, tx, org, r)
 }

@@ -35,7 +35,7 @@ func (h *whole) person(who access.Principal, name, number, note string) string {
 func (h *whole) wrote(id, number, text string) {
 	h.t.Helper()
 	h.in(func(ctx context.Context, tx db.Querier) error {
-		return h.memory.Remark(ctx, tx, h.org, memory.Remark{Kind: memory.KindSMS, Of: "sms_" + id, Phone: number, Text: text, At: time.Now()})
+		return h.memory.AddText(ctx, tx, h.org, memory.TextEntry{Kind: memory.KindSMS, Of: "sms_" + id, Phone: number, Text: text, At: time.Now()})
 	})
 }
 

@@ -11,8 +11,8 @@ import (
 // This file has the TLS configuration of SIP, HTTPS and SMPP.
 
 // tlsConfig returns the configuration of SIP over TLS. It is empty if TLS is off.
-func (n *Server) tlsConfig() (sip.TLSConfig, error) {
-	c := n.Platform.config
+func (s *Server) tlsConfig() (sip.TLSConfig, error) {
+	c := s.Platform.config
 	if c.SIPTLS == "" {
 		return sip.TLSConfig{}, nil
 	}
@@ -21,8 +21,8 @@ func (n *Server) tlsConfig() (sip.TLSConfig, error) {
 }
 
 // listenHTTPS opens the TLS listener for HTTP if --https is set. Browsers give a page the microphone over HTTPS only.
-func (n *Server) listenHTTPS() error {
-	c := n.Platform.config
+func (s *Server) listenHTTPS() error {
+	c := s.Platform.config
 	if c.HTTPS == "" {
 		return nil
 	}
@@ -34,6 +34,6 @@ func (n *Server) listenHTTPS() error {
 	if err != nil {
 		return fmt.Errorf("HTTPS cannot use %s: %w; choose another with --https", c.HTTPS, err)
 	}
-	n.secure = tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}})
+	s.secure = tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}})
 	return nil
 }

@@ -20,19 +20,19 @@ const (
 
 // vocabulary looks up the terms that may be said in a call: what the organisation entered, who the caller is, and the names of its
 // people and queues, in this order.
-func (h *Platform) vocabulary(ctx context.Context, org, callID string) ([]transcript.Term, error) {
-	o, err := h.orgs.Get(ctx, org)
+func (p *Platform) vocabulary(ctx context.Context, org, callID string) ([]transcript.Term, error) {
+	o, err := p.orgs.Get(ctx, org)
 	if err != nil {
 		return nil, fmt.Errorf("find organisation: %w", err)
 	}
 	var all terms
 	for _, t := range o.Transcripts.Vocabulary {
-		all.add(transcript.Term{Text: t.Term, SoundsLike: t.SoundsLike, Chosen: true})
+		all.add(transcript.Term{Text: t.Term, SoundsLike: t.SoundsLike, UserDefined: true})
 	}
 	if !o.Transcripts.LearnNames {
 		return all.list, nil
 	}
-	c, err := h.calls.Find(ctx, org, callID)
+	c, err := p.calls.Find(ctx, org, callID)
 	if err != nil {
 		return all.list, fmt.Errorf("find call: %w", err)
 	}
@@ -41,12 +41,12 @@ func (h *Platform) vocabulary(ctx context.Context, org, callID string) ([]transc
 		all.names(false, c.Contact.Company)
 	}
 	all.names(false, o.Name)
-	queues, err := h.queues.AllNames(ctx, org, mostQueueNames)
+	queues, err := p.queues.AllNames(ctx, org, mostQueueNames)
 	if err != nil {
 		return all.list, err
 	}
 	all.names(false, queues...)
-	users, err := h.users.Names(ctx, org, mostUserNames)
+	users, err := p.users.Names(ctx, org, mostUserNames)
 	all.names(true, users...)
 	return all.list, err
 }

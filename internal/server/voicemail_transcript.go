@@ -17,23 +17,23 @@ import (
 // This file joins messages with what understands them, and with mail.
 
 // joinMessages has messages understood, and their users told by mail.
-func (h *Platform) joinMessages() {
-	h.voicemail.Words = string(transcript.Queued)
-	h.voicemail.OnReceive = append(h.voicemail.OnReceive, h.transcripts.Left)
-	h.voicemail.OnRemove = func(ctx context.Context, tx db.Querier, v voicemail.Voicemail) error {
+func (p *Platform) joinMessages() {
+	p.voicemail.TranscriptStatus = string(transcript.Queued)
+	p.voicemail.OnReceive = append(p.voicemail.OnReceive, p.transcripts.OnVoicemail)
+	p.voicemail.OnRemove = func(ctx context.Context, tx db.Querier, v voicemail.Voicemail) error {
 		if v.Transcript == nil || v.Transcript.ID == nil {
 			return nil
 		}
-		return h.transcripts.ForgetMessage(ctx, tx, v.OrgID, *v.Transcript.ID)
+		return p.transcripts.DeleteMessage(ctx, tx, v.OrgID, *v.Transcript.ID)
 	}
-	h.transcripts.Messages = messageWords{h}
+	p.transcripts.Voicemails = messageWords{p}
 }
 
 // messageWords lets the transcript service recognise voicemail messages.
 type messageWords struct{ house *Platform }
 
-// Sound opens a message whose words are not known yet.
-func (m messageWords) Sound(ctx context.Context, org, id string) (string, io.ReadSeekCloser, int64, error) {
+// OpenAudio opens a message whose words are not known yet.
+func (m messageWords) OpenAudio(ctx context.Context, org, id string) (string, io.ReadSeekCloser, int64, error) {
 	v, f, size, err := m.house.voicemail.Open(ctx, org, id)
 	if err != nil {
 		return "", nil, 0, err
@@ -44,8 +44,8 @@ func (m messageWords) Sound(ctx context.Context, org, id string) (string, io.Rea
 	return v.CallID, f, size, nil
 }
 
-// Understood keeps the words of a message, and has its user told.
-func (m messageWords) Understood(ctx context.Context, tx db.Querier, org, id string, t transcript.Transcript, n transcript.Note, urgency string) error {
+// SaveTranscript keeps the words of a message, and has its user told.
+func (m messageWords) SaveTranscript(ctx context.Context, tx db.Querier, org, id string, t transcript.Transcript, n transcript.Note, urgency string) error {
 	before, err := m.house.voicemail.Get(ctx, tx, org, id)
 	if db.IsNone(err) {
 		return nil
@@ -53,8 +53,8 @@ func (m messageWords) Understood(ctx context.Context, tx db.Querier, org, id str
 	if err != nil {
 		return err
 	}
-	words := voicemail.Words{Transcript: t.ID, Status: string(t.Status), Text: strings.TrimPrefix(t.Text, "Caller: "), Summary: n.Summary, Urgency: urgency}
-	if err := m.house.voicemail.Heard(ctx, tx, org, id, words); err != nil {
+	words := voicemail.Transcription{Transcript: t.ID, Status: string(t.Status), Text: strings.TrimPrefix(t.Text, "Caller: "), Summary: n.Summary, Urgency: urgency}
+	if err := m.house.voicemail.SetTranscript(ctx, tx, org, id, words); err != nil {
 		return fmt.Errorf("keep words of message %s: %w", id, err)
 	}
 	if before.Transcript == nil || before.Transcript.Status != string(transcript.Queued) {
@@ -71,49 +71,49 @@ type messageMailIn struct {
 }
 
 // mailOf has the user of a mailbox told by mail, where they want to be and mail is sent here.
-func (h *Platform) mailOf(ctx context.Context, tx db.Querier, v voicemail.Voicemail) error {
-	if h.users.Invites.Send == nil || v.Mailbox.Type != "user" {
+func (p *Platform) mailOf(ctx context.Context, tx db.Querier, v voicemail.Voicemail) error {
+	if p.users.Invites.Send == nil || v.Mailbox.Type != "user" {
 		return nil
 	}
-	u, err := h.users.Get(ctx, tx, v.OrgID, v.Mailbox.ID)
+	u, err := p.users.Get(ctx, tx, v.OrgID, v.Mailbox.ID)
 	if db.IsNone(err) || err == nil && !u.Voicemail.EmailNotify {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return h.jobs.Enqueue(ctx, tx, job.Spec{Org: v.OrgID, Queue: user.MailQueue, Lane: v.OrgID, Kind: messageMail, Args: messageMailIn{v.ID},
+	return p.jobs.Enqueue(ctx, tx, job.Spec{Org: v.OrgID, Queue: user.MailQueue, Lane: v.OrgID, Kind: messageMail, Args: messageMailIn{v.ID},
 		MaxAttempts: 8, UniqueKey: messageMail + " " + v.ID})
 }
 
 // sendMessageMail tells a user of a message: who called when, the words, and where the sound is fetched.
-func (h *Platform) sendMessageMail(ctx context.Context, j job.Job) error {
+func (p *Platform) sendMessageMail(ctx context.Context, j job.Job) error {
 	var in messageMailIn
 	if err := j.Bind(&in); err != nil {
 		return job.ErrDead
 	}
-	v, err := h.voicemail.Get(ctx, h.db.Read(ctx), j.Org, in.ID)
+	v, err := p.voicemail.Get(ctx, p.db.Read(ctx), j.Org, in.ID)
 	if db.IsNone(err) || err == nil && v.Status == voicemail.Deleted {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	u, err := h.users.Get(ctx, h.db.Read(ctx), j.Org, v.Mailbox.ID)
+	u, err := p.users.Get(ctx, p.db.Read(ctx), j.Org, v.Mailbox.ID)
 	if db.IsNone(err) || err == nil && (!u.Voicemail.EmailNotify || u.Status == user.Suspended) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	subject, text := messageLetter(v, h.zoneOf(ctx, j.Org, u))
-	return h.users.Invites.Send(ctx, u.Email, subject, text)
+	subject, text := messageLetter(v, p.zoneOf(ctx, j.Org, u))
+	return p.users.Invites.Send(ctx, u.Email, subject, text)
 }
 
 // zoneOf is where a user's clocks are.
-func (h *Platform) zoneOf(ctx context.Context, org string, u user.User) *time.Location {
+func (p *Platform) zoneOf(ctx context.Context, org string, u user.User) *time.Location {
 	name := ""
-	if o, err := h.orgs.Get(ctx, org); err == nil {
+	if o, err := p.orgs.Get(ctx, org); err == nil {
 		name = o.Timezone
 	}
 	if u.Timezone != nil {

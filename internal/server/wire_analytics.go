@@ -10,10 +10,10 @@ import (
 
 // This file joins the counts of calls with calls, organisations and users.
 
-func (h *Platform) buildCounts() {
-	h.counts = analytics.New(analytics.Config{DB: h.db, Now: time.Now, Key: h.seal.Key("callers in counts"), Log: h.log, Name: h.nameOf,
+func (p *Platform) buildCounts() {
+	p.counts = analytics.New(analytics.Config{DB: p.db, Now: time.Now, Key: p.seal.Key("callers in counts"), Log: p.log, Name: p.nameOf,
 		Zone: func(ctx context.Context, id string) (*time.Location, error) {
-			o, err := h.orgs.Get(ctx, id)
+			o, err := p.orgs.Get(ctx, id)
 			if err != nil {
 				return nil, err
 			}
@@ -22,11 +22,11 @@ func (h *Platform) buildCounts() {
 }
 
 // nameOf is the name of what counts are grouped by.
-func (h *Platform) nameOf(ctx context.Context, org, dimension, key string) (string, error) {
+func (p *Platform) nameOf(ctx context.Context, org, dimension, key string) (string, error) {
 	if dimension != analytics.ByAgent {
 		return "", nil
 	}
-	u, err := h.users.Get(ctx, h.db.Read(ctx), org, key)
+	u, err := p.users.Get(ctx, p.db.Read(ctx), org, key)
 	if db.IsNone(err) {
 		return "", nil
 	}
@@ -34,15 +34,15 @@ func (h *Platform) nameOf(ctx context.Context, org, dimension, key string) (stri
 }
 
 // count counts calls until the context ends.
-func (h *Platform) count(ctx context.Context) {
-	all, err := h.orgs.List(ctx)
+func (p *Platform) count(ctx context.Context) {
+	all, err := p.orgs.List(ctx)
 	if err != nil {
-		h.log.Warn("calls not counted", "err", err)
+		p.log.Warn("calls not counted", "err", err)
 	}
 	ids := make([]string, len(all))
 	for i, o := range all {
 		ids[i] = o.ID
 	}
-	h.counts.CatchUp(ctx, ids)
-	h.counts.Run(ctx)
+	p.counts.CatchUp(ctx, ids)
+	p.counts.Run(ctx)
 }

@@ -11,23 +11,22 @@ import (
 // This file joins package routing with the other services.
 
 // joinAttendant constructs the routing service. It comes last, because it uses all other services.
-func (h *Platform) joinAttendant() {
-	h.attendant = routing.New(routing.Config{DB: h.db, Orgs: h.orgs, Users: h.users, Agents: h.agents, Queues: h.queues, Flows: h.flows,
-		Voicemail: h.voicemail, Numbers: h.numbers, Calls: h.calls, Contacts: h.contacts, Messages: h.messages, Files: h.files, Guard: h.guard,
-		Outbox: h.outbox, Log: h.log, Now: time.Now, Node: h.node})
-	if ear := h.engines.menu; ear != nil {
-		h.attendant.Hear = ear.Hear
+func (p *Platform) joinAttendant() {
+	p.attendant = routing.New(routing.Config{DB: p.db, Orgs: p.orgs, Users: p.users, Agents: p.agents, Queues: p.queues, Flows: p.flows,
+		Voicemail: p.voicemail, Numbers: p.numbers, Calls: p.calls, Contacts: p.contacts, Messages: p.messages, Files: p.files, Guard: p.guard,
+		Outbox: p.outbox, Log: p.log, Now: time.Now, Node: p.node})
+	if ear := p.engines.menu; ear != nil {
+		p.attendant.RecognizePhrase = ear.Recognize
 	}
-	h.attendant.Greet, h.attendant.Locked = h.greet, h.mailboxLocked
-	h.calls.OnAnswer = h.attendant.Connected
-	h.attendant.Assistants = h.assistants
-	h.attendant.Emergency = func(country, dialled string) bool { _, is := trunk.Emergency(country, dialled); return is }
-	h.attendant.Memory, h.attendant.Sign = h.remembered, h.hooks.Sign
+	p.attendant.SetGreeting, p.attendant.MailboxLocked = p.greet, p.mailboxLocked
+	p.attendant.VoiceAgents = p.assistants
+	p.attendant.Emergency = func(country, dialled string) bool { _, is := trunk.EmergencyNumber(country, dialled); return is }
+	p.attendant.CallerMemory, p.attendant.SignRequest = p.remembered, p.hooks.Sign
 }
 
 // remembered is what flows can ask of a caller's memory.
-func (h *Platform) remembered(ctx context.Context, org, number string) (map[string]any, error) {
-	m, err := h.memory.Caller(ctx, org, number, 1)
+func (p *Platform) remembered(ctx context.Context, org, number string) (map[string]any, error) {
+	m, err := p.memory.Caller(ctx, org, number, 1)
 	if err != nil {
 		return nil, err
 	}

@@ -22,23 +22,16 @@ func (k toolKeys) Verify(ctx context.Context, token string, e access.Environment
 }
 
 // openTools serves the tools for assistants beside the operations they are views of.
-func (n *Server) openTools() {
-	h := n.Platform
-	n.tools = mcp.New(mcp.Config{Operations: n.rest.Operations, Document: n.rest.Document, Operate: n.rest.Operate,
+func (s *Server) openTools() {
+	p := s.Platform
+	s.tools = mcp.New(mcp.Config{Operations: s.rest.Operations, Document: s.rest.Document, Operate: s.rest.Operate,
 		Admit: func(w http.ResponseWriter, r *http.Request, e access.Environment) (context.Context, *op.Error) {
-			return n.rest.Admit(w, r, e, toolKeys{h.keys})
+			return s.rest.Admit(w, r, e, toolKeys{p.keys})
 		},
-		Challenge: h.oauth.Challenge, Lacking: h.oauth.ChallengeScopes, StepUp: h.keys.StepUp,
-		Charge: n.rest.Corridor.Charge, DB: h.db, Log: h.log, Now: time.Now, Key: h.seal.Key("questions of tools"), BaseURL: h.config.BaseURL,
-		Origins: config.SplitList(h.config.CORSOrigins), Version: op.Version, Extend: extendTools()})
+		Challenge: p.oauth.Challenge, Lacking: p.oauth.ScopeChallenge, StepUp: p.keys.StepUp,
+		Charge: s.rest.Corridor.Charge, DB: p.db, Log: p.log, Now: time.Now, Key: p.seal.Key("questions of tools"), BaseURL: p.config.BaseURL,
+		Origins: config.SplitList(p.config.CORSOrigins), Version: op.Version, Extend: extendTools()})
 	for _, path := range mcp.Paths {
-		n.rest.Handle(path, n.tools)
-	}
-}
-
-// closeTools ends the sessions of assistants.
-func (n *Server) closeTools() {
-	if n.tools != nil {
-		n.tools.Close()
+		s.rest.Handle(path, s.tools)
 	}
 }

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
+	"soniq/internal/messaging/sipmessage"
 	"soniq/internal/messaging/sms"
 	"soniq/internal/platform/db"
-	"soniq/internal/platform/job"
 	"soniq/internal/platform/op"
 	"soniq/internal/sandbox/sandbox"
 	"soniq/internal/telephony/number"
@@ -19,25 +19,25 @@ import (
 const sandboxCarrier = "sandbox"
 
 // buildMessages constructs the services of text messages and of the sandbox.
-func (h *Platform) buildMessages() {
-	h.messages = sms.New(sms.Config{DB: h.db, Outbox: h.outbox, Jobs: h.jobs, Now: time.Now, Log: h.log, Digest: h.seal.Digest})
-	h.messages.Carriers[sandboxCarrier] = sandbox.Messages{}
-	h.messages.Route, h.messages.Number, h.messages.Phone = h.routeMessage, h.ownNumber, h.e164
-	h.messages.User = func(ctx context.Context, org, id string) (bool, error) {
-		_, err := h.users.Get(ctx, h.db.Read(ctx), org, id)
+func (p *Platform) buildMessages() {
+	p.messages = sms.New(sms.Config{DB: p.db, Outbox: p.outbox, Jobs: p.jobs, Now: time.Now, Log: p.log, Digest: p.seal.Digest})
+	p.messages.Carriers[sandboxCarrier] = sandbox.Messages{}
+	p.messages.Route, p.messages.FindNumber, p.messages.ParsePhone = p.routeMessage, p.OwnNumber, p.e164
+	p.messages.UserExists = func(ctx context.Context, org, id string) (bool, error) {
+		_, err := p.users.Get(ctx, p.db.Read(ctx), org, id)
 		if db.IsNone(err) {
 			return false, nil
 		}
 		return err == nil, err
 	}
-	h.partners.Messages = h.messages.Count
-	h.buildCarriers()
-	h.sandbox = &sandbox.Service{Receive: h.messages.Receive, Phone: h.e164}
+	p.partners.Messages = p.messages.Count
+	p.buildCarriers()
+	p.sandbox = &sandbox.Service{Receive: p.messages.Receive, Phone: p.e164}
 }
 
-// ownNumber finds a number of the organisation by its id or as people write it.
-func (h *Platform) ownNumber(ctx context.Context, q db.Querier, org, text string) (sms.OwnNumber, bool, error) {
-	n, err := h.findNumber(ctx, q, org, text)
+// OwnNumber finds a number of the organisation by its id or as people write it.
+func (p *Platform) OwnNumber(ctx context.Context, q db.Querier, org, text string) (sms.OwnNumber, bool, error) {
+	n, err := p.FindNumber(ctx, q, org, text)
 	if db.IsNone(err) {
 		return sms.OwnNumber{}, false, nil
 	}
@@ -48,15 +48,16 @@ func (h *Platform) ownNumber(ctx context.Context, q db.Querier, org, text string
 	return own, err == nil, err
 }
 
-func (h *Platform) findNumber(ctx context.Context, q db.Querier, org, text string) (number.Number, error) {
+// FindNumber finds a number of the organisation by its id or as people write it. It returns db.ErrNone if there is none.
+func (p *Platform) FindNumber(ctx context.Context, q db.Querier, org, text string) (number.Number, error) {
 	if strings.HasPrefix(text, "num_") {
-		return h.numbers.Get(ctx, q, org, text)
+		return p.numbers.Get(ctx, q, org, text)
 	}
-	e164, ok, err := h.e164(ctx, org, text)
+	e164, ok, err := p.e164(ctx, org, text)
 	if err != nil || !ok {
 		return number.Number{}, firstError(err, db.ErrNone)
 	}
-	return h.numbers.Owned(ctx, q, org, e164)
+	return p.numbers.Owned(ctx, q, org, e164)
 }
 
 func firstError(err, otherwise error) error {
@@ -67,22 +68,22 @@ func firstError(err, otherwise error) error {
 }
 
 // routeMessage chooses the way of a message.
-func (h *Platform) routeMessage(ctx context.Context, org string, from sms.OwnNumber, to string) (carrier, number string, err error) {
-	if carrier, number, err = h.insideRoute(ctx, org, to); err != nil || carrier != "" {
+func (p *Platform) routeMessage(ctx context.Context, org string, from sms.OwnNumber, to string) (carrier, number string, err error) {
+	if carrier, number, err = p.insideRoute(ctx, org, to); err != nil || carrier != "" {
 		return carrier, number, err
 	}
-	o, err := h.orgs.Get(ctx, org)
+	o, err := p.orgs.Get(ctx, org)
 	if err != nil {
 		return "", "", err
 	}
-	e164, ok, err := h.e164(ctx, org, to)
+	e164, ok, err := p.e164(ctx, org, to)
 	switch {
 	case err != nil:
 		return "", "", err
 	case !ok:
 		return "", "", op.Invalid(op.Field("to", "invalid_e164", "not a valid number for "+o.Country))
 	case !o.Sandbox():
-		carrier, err = h.outsideMessage(ctx, o, from.Number, e164)
+		carrier, err = p.outsideMessage(ctx, o, from.Number, e164)
 		return carrier, e164, err
 	case sandbox.OptedOut(e164):
 		return "", "", op.Fail("opted_out", e164+" asked not to receive messages")
@@ -91,38 +92,25 @@ func (h *Platform) routeMessage(ctx context.Context, org string, from sms.OwnNum
 }
 
 // insideRoute is the way of a message to somebody of the organisation; carrier is "" where it is to go outside.
-func (h *Platform) insideRoute(ctx context.Context, org, to string) (carrier, number string, err error) {
+func (p *Platform) insideRoute(ctx context.Context, org, to string) (carrier, number string, err error) {
 	extension, named := strings.CutPrefix(to, "ext:")
 	if named || len(to) <= 6 && !strings.HasPrefix(to, "+") {
-		u, err := h.users.ByExtension(ctx, h.db.Read(ctx), org, extension)
+		u, err := p.users.ByExtension(ctx, p.db.Read(ctx), org, extension)
 		switch {
 		case err == nil:
-			return phoneCarrier, *u.Extension, nil
+			return sipmessage.Carrier, *u.Extension, nil
 		case !db.IsNone(err):
 			return "", "", err
 		case named:
 			return "", "", op.Invalid(op.Field("to", "not_found", "nobody has this extension"))
 		}
 	}
-	n, ok, err := h.ownNumber(ctx, h.db.Read(ctx), org, to)
+	n, ok, err := p.OwnNumber(ctx, p.db.Read(ctx), org, to)
 	switch {
 	case err != nil || !ok:
 		return "", "", err
 	case n.UserID == "":
 		return "", "", op.Fail("destination_not_allowed", n.Number+" is a number of yours that rings nobody: there is no telephone to take the message")
 	}
-	return phoneCarrier, n.Number, nil
-}
-
-// startMessages sends what is due.
-func (n *Server) startMessages(ctx context.Context) error {
-	h := n.Platform
-	n.messages = &job.Runner{DB: h.db, Queue: h.jobs, Name: sms.Queue, Node: h.node, Log: h.log,
-		Options: job.Options{Workers: 256, Timeout: 2 * time.Minute, LaneLimit: h.smsc.LaneLimit}}
-	h.messages.Handle(n.messages)
-	if err := n.messages.Start(ctx); err != nil {
-		return err
-	}
-	n.startCarriers(ctx)
-	return nil
+	return sipmessage.Carrier, n.Number, nil
 }

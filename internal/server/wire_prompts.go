@@ -26,15 +26,15 @@ func measure(path string) (time.Duration, error) {
 }
 
 // speak makes a file of a text; what keeps it from being spoken is told to whoever asked.
-func (h *Platform) speak(ctx context.Context, org, text, voice, language string) (string, error) {
-	path, err := h.engines.speech.File(ctx, org, text, voice, language)
+func (p *Platform) speak(ctx context.Context, org, text, voice, language string) (string, error) {
+	path, err := p.engines.speech.File(ctx, org, text, voice, language)
 	if no := unspoken(err); no != nil {
 		return "", no
 	}
 	if errors.Is(err, engine.ErrUnknownVoice) {
 		return "", op.Invalid(op.Field("voice", "unknown_voice", err.Error()))
 	}
-	if errors.Is(err, engine.ErrNothing) {
+	if errors.Is(err, engine.ErrNoSpeakableText) {
 		return "", op.Invalid(op.Field("text", "unspeakable", err.Error()))
 	}
 	if errors.Is(err, engine.ErrTooLong) || errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
@@ -45,11 +45,11 @@ func (h *Platform) speak(ctx context.Context, org, text, voice, language string)
 
 // unspoken is what programs are told where an engine is missing; nil for any other error.
 func unspoken(err error) error {
-	m, ok := transcript.IsMissing(err)
+	m, ok := transcript.AsMissingDependency(err)
 	if !ok {
 		return nil
 	}
-	e := op.Fail("not_enabled", "the text cannot be spoken: "+m.What+"; "+m.Help)
+	e := op.Fail("not_enabled", "the text cannot be spoken: "+m.Problem+"; "+m.Remedy)
 	e.Extra = map[string]any{"reason": "no_engine"}
 	return e
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"soniq/internal/contactcenter/phonestate"
 	"soniq/internal/contactcenter/queue"
 	"soniq/internal/identity/user"
 	"soniq/internal/platform/db"
@@ -17,82 +18,58 @@ import (
 // This file joins agents, queues, flows, numbers and voicemail.
 
 // joinRouting hands over what they need from others.
-func (h *Platform) joinRouting() {
-	h.devices.OnMove = h.agents.Touch
-	h.calls.OnLegs = func(org, callID string) {
-		h.agents.TouchCall(org, callID)
-		h.attendant.Touch(org)
+func (p *Platform) joinRouting() {
+	p.devices.OnRegistrationChange = p.agents.UserChanged
+	p.agents.OnPresence = func(ctx context.Context, tx db.Querier, org string, users []string) error {
+		db.OnCommit(tx, func() { p.bus.Publish(phonestate.PresenceChanged, phonestate.Users{Org: org, IDs: users}) })
+		return p.queues.PresenceChanged(ctx, tx, org, users)
 	}
-	h.agents.OnPresence = func(ctx context.Context, tx db.Querier, org string, users []string) error {
-		db.OnCommit(tx, func() { h.bus.Publish(presencesChanged, people{org, users}) })
-		return h.queues.PresenceChanged(ctx, tx, org, users)
-	}
-	h.users.Presences = h.agents.Presences
-	h.users.Queues, h.users.Reach = h.queues, h.reachForward
-	h.users.OnChange = append(h.users.OnChange, func(ctx context.Context, tx db.Querier, u user.User) error {
-		return h.agents.SettleIn(ctx, tx, u.OrgID, []string{u.ID})
+	p.users.Presences = p.agents.Presences
+	p.users.Queues, p.users.CheckDestination = p.queues, p.reachForward
+	p.users.OnChange = append(p.users.OnChange, func(ctx context.Context, tx db.Querier, u user.User) error {
+		return p.agents.PublishPresence(ctx, tx, u.OrgID, []string{u.ID})
 	})
-	h.users.OnRemove = append(h.users.OnRemove, func(ctx context.Context, tx db.Querier, r user.Removal) error {
-		if err := h.queues.RemoveUser(ctx, tx, r.OrgID, r.UserID); err != nil {
+	p.users.OnRemove = append(p.users.OnRemove, func(ctx context.Context, tx db.Querier, r user.Removal) error {
+		if err := p.queues.RemoveUser(ctx, tx, r.OrgID, r.UserID); err != nil {
 			return err
 		}
-		return h.agents.RemoveUser(ctx, tx, r.OrgID, r.UserID)
+		return p.agents.RemoveUser(ctx, tx, r.OrgID, r.UserID)
 	})
-	h.queues.HasAudio, h.queues.Reach, h.queues.Reserved = h.hasAudio, h.reach, trunk.ReservedExtension
-	h.queues.Uses = append(h.queues.Uses, h.numbers.OfQueue, h.flows.UsedBy)
-	h.queues.Moves = append(h.queues.Moves, h.numbers.MoveQueue)
-	h.queues.OnEnter = h.calls.EnterQueue
-	h.queues.OnCallback = func(ctx context.Context, tx db.Querier, c queue.CallbackChange) error {
-		return h.calls.KeepQueueCallback(ctx, tx, call.QueueCallback(c))
+	p.queues.HasAudio, p.queues.CheckDestination, p.queues.IsReserved = p.hasAudio, p.reach, trunk.ReservedExtension
+	p.queues.FindReferences = append(p.queues.FindReferences, p.numbers.IDsOfQueue, p.flows.UsedBy)
+	p.queues.MoveReferences = append(p.queues.MoveReferences, p.numbers.MoveQueue)
+	p.queues.OnEnter = p.calls.EnterQueue
+	p.queues.OnCallback = func(ctx context.Context, tx db.Querier, c queue.CallbackChange) error {
+		return p.calls.WriteQueueCallback(ctx, tx, call.QueueCallback(c))
 	}
-	h.calls.OnCallbackCanceled = h.queues.CancelCallback
-	h.agents.OnReady = h.queues.Ready
-	h.calls.QueueNames = h.queues.Names
-	h.calls.Waits = func(ctx context.Context, q db.Querier, org string, calls []string) (map[string]call.QueueWait, error) {
-		found, err := h.queues.Waits(ctx, q, org, calls)
-		all := make(map[string]call.QueueWait, len(found))
-		for id, w := range found {
-			all[id] = call.QueueWait(w)
-		}
-		return all, err
-	}
-	h.calls.Offered = func(ctx context.Context, q db.Querier, org string, calls []string) (map[string][]call.OfferedAgent, error) {
-		found, err := h.queues.OffersOf(ctx, q, org, calls)
-		all := make(map[string][]call.OfferedAgent, len(found))
-		for id, offers := range found {
-			for _, o := range offers {
-				all[id] = append(all[id], call.OfferedAgent(o))
-			}
-		}
-		return all, err
-	}
-	h.audio.Uses = append(h.audio.Uses, played("queue", h.queues.PlayedBy), played("flow", h.flows.UsedBy))
-	h.flows.Reach, h.flows.HasAudio, h.flows.OwnsNumber = h.reach, h.hasAudio, h.ownsNumber
-	h.flows.Numbers, h.flows.Assign = h.numbers.OfFlows, h.numbers.Assign
-	h.flows.Uses = append(h.flows.Uses, h.queues.Overflowing)
-	h.numbers.Markets = map[string]number.Market{number.Sandbox: trunk.NewSandboxMarket(time.Now)}
-	telnyx := h.guard.Client(trunk.TelnyxLimits)
-	h.numbers.Sellers = map[string]number.Seller{"telnyx": {URL: trunk.TelnyxURL, Open: func(c number.Credentials) number.Market { return trunk.NewTelnyx(telnyx, c) }}}
-	h.numbers.Seal, h.numbers.Guard = h.seal, h.guard
-	h.numbers.Jobs, h.numbers.JobQueue, h.numbers.Reach = h.jobs, call.Queue, h.reach
+	p.agents.OnReady = p.queues.EndWrapUp
+	p.audio.Uses = append(p.audio.Uses, played("queue", p.queues.PlayedBy), played("flow", p.flows.UsedBy))
+	p.flows.CheckDestination, p.flows.HasAudio, p.flows.OwnsNumber = p.reach, p.hasAudio, p.ownsNumber
+	p.flows.Numbers, p.flows.AssignNumbers = p.numbers.IDsOfFlows, p.numbers.AssignToFlow
+	p.flows.FindReferences = append(p.flows.FindReferences, p.queues.OverflowingToFlow)
+	p.numbers.Providers = map[string]number.ProviderAPI{number.ProviderSandbox: trunk.NewSandboxMarket(time.Now)}
+	telnyx := p.guard.Client(trunk.TelnyxLimits)
+	p.numbers.AccountProviders = map[string]number.ProviderType{"telnyx": {URL: trunk.TelnyxURL, Open: func(c number.Credentials) number.ProviderAPI { return trunk.NewTelnyx(telnyx, c) }}}
+	p.numbers.Seal, p.numbers.Guard = p.seal, p.guard
+	p.numbers.Jobs, p.numbers.JobQueue, p.numbers.CheckTarget = p.jobs, call.JobQueue, p.reach
 }
 
 // leftQueues ends what a call that is over was doing in queues.
-func (h *Platform) leftQueues(ctx context.Context, tx db.Querier, e call.Ended, r call.CDR) error {
+func (p *Platform) leftQueues(ctx context.Context, tx db.Querier, e call.Ended, r call.CDR) error {
 	if e.Source == "callback" {
-		return h.queues.CallbackEnded(ctx, tx, e.Org, e.ID, callbackResult(e), pickedUp(e))
+		return p.queues.CallbackEnded(ctx, tx, e.Org, e.ID, callbackResult(e), pickedUp(e))
 	}
 	if r.Queue == nil {
 		return nil
 	}
-	if err := h.queues.CallEnded(ctx, tx, e.Org, e.ID, e.Reason, e.Answered()); err != nil {
+	if err := p.queues.CallEnded(ctx, tx, e.Org, e.ID, e.Reason, e.Answered()); err != nil {
 		return err
 	}
-	waited, err := h.queues.Waited(ctx, tx, e.Org, e.ID)
+	waited, err := p.queues.WaitedSeconds(ctx, tx, e.Org, e.ID)
 	if err != nil {
 		return err
 	}
-	return h.calls.Waited(ctx, tx, e.Org, e.ID, waited)
+	return p.calls.SetQueueSeconds(ctx, tx, e.Org, e.ID, waited)
 }
 
 // callbackResult is how a call ended that a callback placed.
@@ -116,8 +93,8 @@ func pickedUp(e call.Ended) bool {
 }
 
 // ownsNumber reports whether an organisation can send from a number.
-func (h *Platform) ownsNumber(ctx context.Context, org, text string) (bool, error) {
-	o, err := h.orgs.Get(ctx, org)
+func (p *Platform) ownsNumber(ctx context.Context, org, text string) (bool, error) {
+	o, err := p.orgs.Get(ctx, org)
 	if err != nil {
 		return false, err
 	}
@@ -125,7 +102,7 @@ func (h *Platform) ownsNumber(ctx context.Context, org, text string) (bool, erro
 	if !ok {
 		return false, nil
 	}
-	_, ok, err = h.numbers.OfOrg(ctx, org, e164)
+	_, ok, err = p.numbers.FindActive(ctx, org, e164)
 	return ok, err
 }
 

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"soniq/internal/contactcenter/flow"
@@ -16,69 +15,52 @@ import (
 
 // This file joins the sandbox with the services that a reset empties.
 
-// bars are the organisations of which no call may begin at the moment.
-type bars struct{ orgs sync.Map }
-
-// put bars an organisation; ok is false where it is barred.
-func (b *bars) put(org string) (lift func(), ok bool) {
-	_, there := b.orgs.LoadOrStore(org, true)
-	return func() { b.orgs.Delete(org) }, !there
-}
-
-func (b *bars) has(org string) bool {
-	if b == nil {
-		return false
-	}
-	_, ok := b.orgs.Load(org)
-	return ok
-}
-
 // joinReset hands over what empties a sandbox.
-func (n *Server) joinReset() {
-	h := n.Platform
-	h.sandbox.Resetter = sandbox.Resetter{DB: h.db, Now: time.Now, Bar: h.bars.put, HangUp: n.switcher.EndOrg, Quiet: n.quiet, Files: h.eraseFiles,
-		Mend: h.mend, Forget: func(org string) {
-			h.forgetOrg(org)
-			h.memory.Drop(org)
-			h.contacts.Reconnected(org)
-			h.bus.Publish(crm.Changed, org)
-			h.bus.Publish(flow.Changed, nil)
+func (s *Server) joinReset() {
+	p := s.Platform
+	p.sandbox.Resetter = sandbox.Resetter{DB: p.db, Now: time.Now, SuspendOrg: p.suspended.Suspend, EndCalls: s.switcher.EndOrg, StopJobs: s.quiet, RemoveFiles: p.eraseFiles,
+		RepairRows: p.mend, ClearCaches: func(org string) {
+			p.forgetOrg(org)
+			p.memory.DropIndex(org)
+			p.contacts.Reconnected(org)
+			p.bus.Publish(crm.Changed, org)
+			p.bus.Publish(flow.Changed, nil)
 		}}
 }
 
 // quiet cancels what works for an organisation, but mails on their way to people, and returns how much still runs.
-func (n *Server) quiet(ctx context.Context, org string) (running int, err error) {
-	h := n.Platform
-	err = h.db.Tx(ctx, func(tx db.Querier) (err error) {
+func (s *Server) quiet(ctx context.Context, org string) (running int, err error) {
+	p := s.Platform
+	err = p.db.Tx(ctx, func(tx db.Querier) (err error) {
 		running, err = job.Clear(ctx, tx, org, user.MailQueue)
 		return err
 	})
 	if err != nil || running == 0 {
 		return running, err
 	}
-	for _, r := range []*job.Runner{n.callJobs, n.understand, n.callbacks, n.messages, n.applications, n.erasing, n.exports, n.imports, n.connections} {
+	for _, r := range s.resettable {
 		r.Abandon(org)
 	}
-	h.hooks.Abandon(org)
+	p.hooks.Abandon(org)
 	return running, nil
 }
 
 // mend takes what is gone out of what stays.
-func (h *Platform) mend(ctx context.Context, tx db.Querier, org string) (int64, error) {
-	if err := h.users.ForgetNumbers(ctx, tx, org); err != nil {
+func (p *Platform) mend(ctx context.Context, tx db.Querier, org string) (int64, error) {
+	if err := p.users.ClearOutboundNumbers(ctx, tx, org); err != nil {
 		return 0, err
 	}
-	return h.hooks.Reset(ctx, tx, org)
+	return p.hooks.Reset(ctx, tx, org)
 }
 
 // lookups are the systems that are asked who somebody is: those an organisation has connected, and in the sandbox the two that
 // know the test numbers.
-func (h *Platform) lookups(ctx context.Context, org string) ([]contact.Connected, error) {
-	all, err := h.crm.Connected(ctx, org)
+func (p *Platform) lookups(ctx context.Context, org string) ([]contact.Connected, error) {
+	all, err := p.crm.Connected(ctx, org)
 	if err != nil {
 		return nil, err
 	}
-	o, err := h.orgs.Get(ctx, org)
+	o, err := p.orgs.Get(ctx, org)
 	if err != nil || !o.Sandbox() {
 		return all, err
 	}

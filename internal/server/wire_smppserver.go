@@ -10,16 +10,15 @@ import (
 
 	"soniq/internal/messaging/smppserver"
 	"soniq/internal/platform/access"
-	"soniq/internal/platform/job"
 )
 
 // This file joins the SMPP server with the other services and opens its listeners.
 
 // buildESME constructs the SMPP server.
-func (h *Platform) buildESME(now func() time.Time) (err error) {
-	h.esme, err = smppserver.New(smppserver.Config{DB: h.db, Jobs: h.jobs, Messages: h.messages, Digest: h.seal.Digest, Now: now, Node: h.node, Log: h.log,
-		Number: h.e164, Environment: func(ctx context.Context, org string) (access.Environment, error) {
-			o, err := h.orgs.Get(ctx, org)
+func (p *Platform) buildESME(now func() time.Time) (err error) {
+	p.esme, err = smppserver.New(smppserver.Config{DB: p.db, Jobs: p.jobs, Messages: p.messages, Digest: p.seal.Digest, Now: now, Node: p.node, Log: p.log,
+		ParsePhone: p.e164, Environment: func(ctx context.Context, org string) (access.Environment, error) {
+			o, err := p.orgs.Get(ctx, org)
 			if err == nil && o.Sandbox() {
 				return access.Sandbox, nil
 			}
@@ -28,62 +27,56 @@ func (h *Platform) buildESME(now func() time.Time) (err error) {
 	return err
 }
 
-// smppDoors are the addresses at which SMPP is spoken.
-type smppDoors struct {
-	plain, secure net.Listener // nil where there is none
+// smppListeners are the listeners for SMPP applications.
+type smppListeners struct {
+	plain, secure net.Listener // nil if it is off
 	stop          context.CancelFunc
 	serving       sync.WaitGroup
 }
 
-// openSMPP starts deliveries to SMPP applications, and opens the configured listeners.
-func (n *Server) openSMPP(ctx context.Context) (err error) {
-	h := n.Platform
-	n.applications = &job.Runner{DB: h.db, Queue: h.jobs, Name: smppserver.Queue, Node: h.node, Log: h.log,
-		Options: job.Options{Workers: 16, PerLane: 8, Timeout: 2 * time.Minute}}
-	h.esme.Handle(n.applications)
-	if err := n.applications.Start(ctx); err != nil {
-		return err
-	}
-	ctx, n.smpp.stop = context.WithCancel(ctx)
-	if a := h.config.SMPP; a != "" {
-		if n.smpp.plain, err = n.smppDoor(ctx, "--smpp", a, nil); err != nil {
+// openSMPP opens the configured listeners for SMPP applications.
+func (s *Server) openSMPP(ctx context.Context) (err error) {
+	p := s.Platform
+	ctx, s.smpp.stop = context.WithCancel(ctx)
+	s.closers.push("SMPP", func(context.Context) { s.smpp.close() })
+	if a := p.config.SMPP; a != "" {
+		if s.smpp.plain, err = s.listenSMPP(ctx, "--smpp", a, nil); err != nil {
 			return err
 		}
 	}
-	if a := h.config.SMPPS; a != "" {
-		pair, err := h.config.KeyPair()
+	if a := p.config.SMPPS; a != "" {
+		pair, err := p.config.KeyPair()
 		if err != nil {
 			return fmt.Errorf("SMPP over TLS: %w; see --tls-cert and --tls-key", err)
 		}
-		n.smpp.secure, err = n.smppDoor(ctx, "--smpps", a, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12})
+		s.smpp.secure, err = s.listenSMPP(ctx, "--smpps", a, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12})
 		return err
 	}
 	return nil
 }
 
-func (n *Server) smppDoor(ctx context.Context, flag, address string, c *tls.Config) (net.Listener, error) {
+// listenSMPP serves SMPP on an address. flag names the setting in errors.
+func (s *Server) listenSMPP(ctx context.Context, flag, address string, c *tls.Config) (net.Listener, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("SMPP cannot use %s: %w; choose another with %s", address, err, flag)
 	}
-	n.smpp.serving.Go(func() {
-		if err := n.Platform.esme.Serve(ctx, l, c); err != nil {
-			n.Platform.log.Error("SMPP ended", "err", err)
+	s.smpp.serving.Go(func() {
+		if err := s.Platform.esme.Serve(ctx, l, c); err != nil {
+			s.Platform.log.Error("SMPP ended", "err", err)
 		}
 	})
 	return l, nil
 }
 
-// close says goodbye to who is connected.
-func (d *smppDoors) close() {
-	if d.stop != nil {
-		d.stop()
-	}
+// close unbinds all applications, and waits until their connections are closed.
+func (d *smppListeners) close() {
+	d.stop()
 	d.serving.Wait()
 }
 
 // String returns the addresses of the listeners for the start message.
-func (d *smppDoors) String() (text string) {
+func (d *smppListeners) String() (text string) {
 	if d.plain != nil {
 		text += " smpp=" + d.plain.Addr().String()
 	}

@@ -13,43 +13,37 @@ import (
 // This file joins message carriers with text messages and numbers.
 
 // buildCarriers constructs the service of message carriers.
-func (h *Platform) buildCarriers() {
-	h.smsc = smscarrier.New(smscarrier.Config{DB: h.db, Bus: h.bus, Orgs: h.orgs, Seal: h.seal, Guard: h.guard, Messages: h.messages, Log: h.log, Now: time.Now,
-		BaseURL: h.config.BaseURL, Node: h.node, Number: h.ownNumber, Phone: h.e164})
-	h.messages.Connected, h.messages.Lane = h.smsc.Connected, h.smsc.Lane
-	h.messages.Other = func(ctx context.Context, org, from, to string, without []string) (string, error) {
-		return h.smsc.Route(ctx, org, from, to, without...)
+func (p *Platform) buildCarriers() {
+	p.smsc = smscarrier.New(smscarrier.Config{DB: p.db, Bus: p.bus, Orgs: p.orgs, Seal: p.seal, Guard: p.guard, Messages: p.messages, Log: p.log, Now: time.Now,
+		BaseURL: p.config.BaseURL, Node: p.node, Number: p.OwnNumber, Phone: p.e164})
+	p.messages.ConnectedCarrier, p.messages.Lane = p.smsc.Connected, p.smsc.Lane
+	p.messages.AlternativeCarrier = func(ctx context.Context, org, from, to string, without []string) (string, error) {
+		return p.smsc.Route(ctx, org, from, to, without...)
 	}
 }
 
 // outsideMessage chooses who takes a message to a number outside. What calls may not reach, messages may not: it is fraud with them, too.
-func (h *Platform) outsideMessage(ctx context.Context, o org.Organization, from, to string) (name string, err error) {
-	halted, err := h.trunks.Halted(ctx)
+func (p *Platform) outsideMessage(ctx context.Context, o org.Organization, from, to string) (name string, err error) {
+	halted, err := p.trunks.OutboundKillSwitch(ctx)
 	if err != nil {
 		return "", err
 	}
 	policy := trunk.PolicyOf(o)
-	policy.Outbound.Enabled, policy.Unacknowledged = true, false // both are about calls
-	verdict := policy.Judge(to)
+	policy.Outbound.Enabled, policy.EmergencyUnacknowledged = true, false // both are about calls
+	verdict := policy.Evaluate(to)
 	switch {
 	case halted:
 		return "", op.Fail("destination_not_allowed", "messages to the outside are stopped by the operator, as calls are")
-	case verdict.Reason == trunk.CountryClosed:
+	case verdict.Reason == trunk.CountryNotAllowed:
 		return "", op.Fail("destination_not_allowed", verdict.Country+" is not among the organisation's allowed_countries")
-	case verdict.Reason == trunk.TypeBlocked:
+	case verdict.Reason == trunk.NumberTypeBlocked:
 		return "", op.Fail("destination_not_allowed", "numbers of the type "+verdict.Type+" are among the organisation's blocked_types")
 	case verdict.Reason != trunk.Allowed:
 		return "", op.Fail("destination_not_allowed", "the number cannot be reached: "+string(verdict.Reason))
 	}
-	name, err = h.smsc.Route(ctx, o.ID, from, to)
+	name, err = p.smsc.Route(ctx, o.ID, from, to)
 	if err == nil && name == "" {
 		err = op.Fail("destination_not_allowed", "no connected carrier takes messages to "+to+"; connect one with POST /sms/carriers. Telephones of the organisation can be reached always")
 	}
 	return name, err
-}
-
-// startCarriers keeps connections with carriers of messages, and looks after what waits for them.
-func (n *Server) startCarriers(ctx context.Context) {
-	n.run(func() { n.Platform.smsc.Run(ctx) })
-	n.run(func() { n.Platform.smsc.Sweep(ctx) })
 }

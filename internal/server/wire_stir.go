@@ -15,8 +15,8 @@ import (
 var certificateLimits = egress.Limits{Connect: time.Second, Total: 2 * time.Second, Body: 64 << 10, Idle: 1}
 
 // buildVerifier constructs the verifier of calls from trunks if --stir-roots is set.
-func (h *Platform) buildVerifier(now func() time.Time) error {
-	all, err := h.config.ReadSTIRRoots()
+func (p *Platform) buildVerifier(now func() time.Time) error {
+	all, err := p.config.ReadSTIRRoots()
 	if err != nil || len(all) == 0 {
 		return err
 	}
@@ -24,14 +24,14 @@ func (h *Platform) buildVerifier(now func() time.Time) error {
 	for _, root := range all {
 		roots.AddCert(root)
 	}
-	h.verifier = stir.New(stir.Config{Roots: roots, Client: h.guard.Client(certificateLimits), Now: now})
+	p.verifier = stir.New(stir.Config{Roots: roots, Client: p.guard.Client(certificateLimits), Now: now})
 	return nil
 }
 
 // verify returns the function that the switch verifies calls with, or nil if calls are not verified.
-func (h *Platform) verify() func(ctx context.Context, signatures []string, from, to string) stir.Result {
-	if h.verifier == nil {
+func (p *Platform) verify() func(ctx context.Context, signatures []string, from, to string) stir.Result {
+	if p.verifier == nil {
 		return nil
 	}
-	return h.verifier.Verify
+	return p.verifier.Verify
 }

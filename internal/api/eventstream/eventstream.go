@@ -149,7 +149,7 @@ func (s *Service) Open(ctx context.Context, in *In) (*huma.StreamResponse, error
 	if !given || f.last > newest {
 		f.last = newest
 	}
-	leave := s.Outbox.Follow(who.OrgID, f.told())
+	leave := s.Outbox.Subscribe(who.OrgID, f.told())
 	return &huma.StreamResponse{Body: func(h huma.Context) {
 		defer s.leave(who.OrgID)
 		defer f.news.Close()

@@ -122,7 +122,7 @@ func (f *follower) add(e event.Event) {
 // writeData writes an event's data. The end of a call is sent at once. Its enriched repetition is skipped, because
 // recording and summary arrive as call.recording and call.transcription.
 func writeData(to *bytes.Buffer, e event.Event) {
-	if e.Audience != event.Enriched {
+	if e.Audience != event.AudienceEnriched {
 		message(to, e, e.Data())
 	}
 }
@@ -137,12 +137,12 @@ type Hook struct {
 
 // writeWebhook returns a function that writes the webhook events for a timing of call.ended.
 func writeHook(timing string) func(*bytes.Buffer, event.Event) {
-	other := event.Immediate
-	if timing == string(event.Immediate) {
-		other = event.Enriched
+	other := event.AudienceImmediate
+	if timing == string(event.AudienceImmediate) {
+		other = event.AudienceEnriched
 	}
 	return func(to *bytes.Buffer, e event.Event) {
-		if e.Sequence == 0 || e.Audience == event.Streamed || e.Audience == other {
+		if e.Sequence == 0 || e.Audience == event.AudienceStream || e.Audience == other {
 			return
 		}
 		data, err := event.Canonical(Hook{e.ID, e.Sequence, e.OccurredAt, e.Body})

@@ -67,7 +67,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Event]]
 		return nil, err
 	}
 	out := op.Paged(ctx, in.Paging, all, func(e Event) op.Position { return op.Position{Int: e.Sequence, ID: e.ID} })
-	return op.Counted(out, in.Paging, func() (int, error) { return filter().Count(ctx, s.Outbox.DB.Read(ctx)) })
+	return op.WithTotal(out, in.Paging, func() (int, error) { return filter().Count(ctx, s.Outbox.DB.Read(ctx)) })
 }
 
 // startAfter returns the sequence after which the page begins.

@@ -41,7 +41,7 @@ func need(k event.Kind) access.Need {
 // kinds returns all kinds.
 func kinds() []event.Kind {
 	all := event.Kinds()
-	for _, p := range event.LivePayloads {
+	for _, p := range event.StreamPayloads {
 		all = append(all, p.Kind())
 	}
 	return all

@@ -141,5 +141,5 @@ func (w *recorder) decoded() (schema, *fault) {
 // writeAudit writes a line of the audit log without waiting for fsync, because the operation has already committed
 // its own line.
 func (s *Server) write(ctx context.Context, l op.AuditLine) error {
-	return s.DB.Swift(ctx, func(tx db.Querier) error { return op.WriteAudit(ctx, tx, db.At(s.Now()), l) })
+	return s.DB.TxRelaxed(ctx, func(tx db.Querier) error { return op.WriteAudit(ctx, tx, db.At(s.Now()), l) })
 }

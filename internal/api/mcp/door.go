@@ -61,7 +61,7 @@ func (s *Server) known(w http.ResponseWriter, r *http.Request) (*visit, context.
 		return nil, ctx, e
 	}
 	p, _ := access.From(ctx)
-	v := &visit{principal: p, source: op.Source(ctx), request: op.RequestID(ctx)}
+	v := &visit{principal: p, source: op.ClientAddress(ctx), request: op.RequestID(ctx)}
 	return v, context.WithValue(ctx, visitKey{}, v), nil
 }
 

@@ -62,7 +62,7 @@ func (v *visit) enter(ctx context.Context, what, client string) context.Context 
 	for i, n := range v.principal.Scopes {
 		names[i] = string(n)
 	}
-	ctx = op.WithVisit(access.With(op.WithSource(ctx, v.source), v.principal), op.Visit{Client: client, Tool: what, Scopes: strings.Join(names, " ")})
+	ctx = op.WithToolCall(access.With(op.WithClientAddress(ctx, v.source), v.principal), op.ToolCall{Client: client, Tool: what, Scopes: strings.Join(names, " ")})
 	ctx = op.WithRequestID(ctx, db.NewID("req"))
 	return op.WithTarget(ctx, "MCP "+what)
 }

@@ -26,10 +26,10 @@ const (
 // throttled returns the refusal of a credential that is not checked; nil if it is to be checked.
 func (s *Server) held(token string, source netip.Addr) *op.Error {
 	c := s.Corridor
-	if c.Limiter == nil || c.Attempts <= 0 {
+	if c.Limiter == nil || c.AttemptsPerMinute <= 0 {
 		return nil
 	}
-	all, _ := c.Limiter.Take(op.Address(source), 0, op.AttemptPolicy(c.Attempts))
+	all, _ := c.Limiter.Take(op.ClientKey(source), 0, op.AttemptPolicy(c.AttemptsPerMinute))
 	if all[0].Left > 0 || s.good(token, 0) {
 		return nil
 	}
@@ -46,7 +46,7 @@ func (s *Server) good(token string, cost int) bool {
 
 // recordValid remembers a valid credential.
 func (s *Server) passed(token string) {
-	if s.Corridor.Limiter != nil && s.Corridor.Attempts > 0 {
+	if s.Corridor.Limiter != nil && s.Corridor.AttemptsPerMinute > 0 {
 		s.good(token, 1)
 	}
 }
@@ -54,17 +54,17 @@ func (s *Server) passed(token string) {
 // recordFailure counts a refused credential. The cost grows with the number of unknown credentials from the address.
 func (s *Server) struck(source netip.Addr, e *op.Error) {
 	c := s.Corridor
-	if c.Limiter == nil || c.Attempts <= 0 || e.Status() >= 500 {
+	if c.Limiter == nil || c.AttemptsPerMinute <= 0 || e.Status() >= 500 {
 		return
 	}
 	cost := 1
 	if e.Code == "unauthenticated" {
-		all, _ := c.Limiter.Take("strikes "+op.Address(source), 1, access.Policy{Name: "strikes", Quota: manyTimesAll, Window: strikesKept})
+		all, _ := c.Limiter.Take("strikes "+op.ClientKey(source), 1, access.Policy{Name: "strikes", Quota: manyTimesAll, Window: strikesKept})
 		cost = price(manyTimesAll - all[0].Left)
 	}
-	policy := op.AttemptPolicy(c.Attempts)
-	standing, _ := c.Limiter.Take(op.Address(source), 0, policy)
-	c.Limiter.Take(op.Address(source), min(cost, standing[0].Left), policy)
+	policy := op.AttemptPolicy(c.AttemptsPerMinute)
+	standing, _ := c.Limiter.Take(op.ClientKey(source), 0, policy)
+	c.Limiter.Take(op.ClientKey(source), min(cost, standing[0].Left), policy)
 }
 
 // failureCost returns the cost of the n-th wrong credential: 1, 1, 1, 1, 1, 2, 4, 8, …
@@ -78,7 +78,7 @@ func price(n int) int {
 // withRefusal stores the reason for a missing principal, and the owner of the credential if it is known.
 func refused(ctx context.Context, e *op.Error, p access.Principal) context.Context {
 	if p.OrgID != "" {
-		ctx = op.WithSuspect(ctx, p)
+		ctx = op.WithRefusedPrincipal(ctx, p)
 	}
 	return op.WithRefusal(ctx, e)
 }

@@ -19,7 +19,7 @@ func (s *Server) Handle(pattern string, h http.Handler) { s.router.Handle(patter
 // not nil, the context has no principal. Each entry point has its own verifier, because access tokens are issued for
 // one entry point.
 func (s *Server) Admit(w http.ResponseWriter, r *http.Request, env access.Environment, keys Verifier) (context.Context, *op.Error) {
-	ctx := s.authenticate(op.WithSource(r.Context(), s.source(r)), r, env, keys)
+	ctx := s.authenticate(op.WithClientAddress(r.Context(), s.source(r)), r, env, keys)
 	if _, known := access.From(ctx); known {
 		return ctx, nil
 	}

@@ -88,8 +88,8 @@ func needs(o op.Operation) string {
 	if o.Need.IsPublic() {
 		scope = ". No credential"
 	}
-	if o.EnvironmentO != "" {
-		scope += ". Only in " + o.EnvironmentO
+	if o.OnlyEnvironment != "" {
+		scope += ". Only in " + o.OnlyEnvironment
 	}
 	if o.Rollout != op.RolloutLive {
 		scope += ". Not live: " + string(o.Rollout)

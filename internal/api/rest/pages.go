@@ -49,7 +49,7 @@ func (s *Server) index(w http.ResponseWriter, r *http.Request) {
 func (s *Server) endpoints(env access.Environment) []endpoint {
 	all := make([]endpoint, 0, len(s.Operations))
 	for _, o := range s.Operations {
-		if o.EnvironmentO != "" && o.EnvironmentO != string(env) {
+		if o.OnlyEnvironment != "" && o.OnlyEnvironment != string(env) {
 			continue
 		}
 		prefix := op.Prefix

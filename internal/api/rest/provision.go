@@ -23,7 +23,7 @@ func target(r *http.Request) string {
 }
 
 func (s *Server) provision(w http.ResponseWriter, r *http.Request) {
-	s.Provision(w, r.WithContext(op.WithSource(r.Context(), s.source(r))), s.private(r))
+	s.Provision(w, r.WithContext(op.WithClientAddress(r.Context(), s.source(r))), s.private(r))
 }
 
 // isPrivate reports whether the answer cannot be read in transit: the request came over TLS, through a trusted proxy

@@ -31,7 +31,7 @@ type Verifier interface {
 
 // Config holds the dependencies of a Server.
 type Config struct {
-	Corridor   *op.Corridor
+	Corridor   *op.Pipeline
 	Operations []op.Operation
 	Keys       Verifier
 	// Represent lets a credential act in another organisation, given by the header On-Behalf-Of. nil: not supported.
@@ -135,7 +135,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/openapi.json" && s.cors(w, r) {
 			return
 		}
-		s.route(w, r.WithContext(op.WithSource(ctx, s.source(r))))
+		s.route(w, r.WithContext(op.WithClientAddress(ctx, s.source(r))))
 		return
 	}
 	if trimmed := strings.TrimRight(path, "/"); trimmed != path {
@@ -160,7 +160,7 @@ func (s *Server) serveAPI(ctx context.Context, w http.ResponseWriter, r *http.Re
 	if s.cors(w, r) {
 		return
 	}
-	ctx = s.authenticate(op.WithMetadata(op.WithSource(ctx, s.source(r)), s.Metadata), r, env, s.Keys)
+	ctx = s.authenticate(op.WithMetadata(op.WithClientAddress(ctx, s.source(r)), s.Metadata), r, env, s.Keys)
 	r = r.WithContext(withEnvironment(ctx, env))
 	r.Body = http.MaxBytesReader(w, r.Body, 21<<20)
 	s.route(w, r)
@@ -206,7 +206,7 @@ func (s *Server) authenticate(ctx context.Context, r *http.Request, env access.E
 	if !ok {
 		return ctx
 	}
-	token, source := strings.TrimSpace(token), op.Source(ctx)
+	token, source := strings.TrimSpace(token), op.ClientAddress(ctx)
 	if e := s.held(token, source); e != nil {
 		return op.WithRefusal(ctx, e)
 	}

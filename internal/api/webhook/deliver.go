@@ -116,7 +116,7 @@ func (s *Service) recordReports(ctx context.Context, tx db.Querier, reports []an
 
 // hold holds a delivery until its endpoint recovers. If the endpoint is active again, the job is retried instead.
 func (s *Service) hold(ctx context.Context, tx db.Querier, d *delivery) error {
-	if err := event.Turn(ctx, tx); err != nil { // so that a release cannot miss it
+	if err := event.LockOrder(ctx, tx); err != nil { // so that a release cannot miss it
 		return err
 	}
 	e, err := getEndpoint(ctx, tx, d.Org, d.WebhookID)
@@ -127,7 +127,7 @@ func (s *Service) hold(ctx context.Context, tx db.Querier, d *delivery) error {
 		return fmt.Errorf("read webhook: %w", err)
 	case e.Status == Active:
 		s.known.Delete(d.Org) // the cached endpoint is stale
-		return &job.Retry{Free: true, Cause: fmt.Errorf("endpoint %s is back", e.ID)}
+		return &job.Retry{NotCounted: true, Cause: fmt.Errorf("endpoint %s is back", e.ID)}
 	}
 	return setHeld(ctx, tx, d.Org, d.ID, true, db.Time{})
 }
@@ -145,7 +145,7 @@ func (s *Service) probe(ctx context.Context, j job.Job) error {
 	if err := j.Bind(&a); err != nil {
 		return fmt.Errorf("%w: %w", err, job.ErrDead)
 	}
-	again := &job.Retry{After: probePause, Free: true, Cause: fmt.Errorf("endpoint %s is failing", a.ID)}
+	again := &job.Retry{After: probePause, NotCounted: true, Cause: fmt.Errorf("endpoint %s is failing", a.ID)}
 	job.AtEnd(ctx, func(ctx context.Context, tx db.Querier) error {
 		if e, err := getEndpoint(ctx, tx, j.Org, a.ID); err == nil && e.Status == Failing {
 			return again
@@ -188,7 +188,7 @@ func (s *Service) release(ctx context.Context, j job.Job) error {
 	if err := j.Bind(&a); err != nil {
 		return fmt.Errorf("%w: %w", err, job.ErrDead)
 	}
-	again := &job.Retry{Free: true, Cause: fmt.Errorf("more deliveries of %s wait", a.ID)}
+	again := &job.Retry{NotCounted: true, Cause: fmt.Errorf("more deliveries of %s wait", a.ID)}
 	done := false
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
 		done, err = s.releaseSome(ctx, tx, j.Org, a.ID)
@@ -217,7 +217,7 @@ func (s *Service) release(ctx context.Context, j job.Job) error {
 
 // releaseBatchOnce releases one batch. done reports that no held deliveries are left.
 func (s *Service) releaseSome(ctx context.Context, tx db.Querier, org, id string) (done bool, err error) {
-	if err := event.Turn(ctx, tx); err != nil { // so that no new delivery overtakes a held one
+	if err := event.LockOrder(ctx, tx); err != nil { // so that no new delivery overtakes a held one
 		return false, err
 	}
 	e, err := getEndpoint(ctx, tx, org, id)

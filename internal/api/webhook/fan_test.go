@@ -56,10 +56,10 @@ func TestCallEndedComesOncePerEndpoint(t *testing.T) {
 	late, _ := h.create("https://example.com/", nil)
 	err := h.DB.Tx(context.Background(), func(tx db.Querier) error {
 		ctx := context.Background()
-		if err := h.outbox.PublishTo(ctx, tx, h.org, event.Immediate, event.CallEnded{CallID: "call_1"}); err != nil {
+		if err := h.outbox.PublishTo(ctx, tx, h.org, event.AudienceImmediate, event.CallEnded{CallID: "call_1"}); err != nil {
 			return err
 		}
-		return h.outbox.PublishTo(ctx, tx, h.org, event.Enriched, event.CallEnded{CallID: "call_1", Enriched: true})
+		return h.outbox.PublishTo(ctx, tx, h.org, event.AudienceEnriched, event.CallEnded{CallID: "call_1", Enriched: true})
 	})
 	if err != nil {
 		t.Fatal(err)

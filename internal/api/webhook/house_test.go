@@ -59,7 +59,7 @@ func newHouse(t testing.TB, d *db.DB, now func() time.Time) *house {
 	h := &house{Service: s, t: t, org: newOrg(t, d)}
 	h.outbox = &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(now()) }}
 	s.Outbox = h.outbox
-	h.reader = &event.Reader{Outbox: h.outbox, Log: logger(t), Fan: s.Fan}
+	h.reader = &event.Reader{Outbox: h.outbox, Log: logger(t), CreateDeliveries: s.Fan}
 	h.api = optest.New(t, d, s.Operations()...)
 	return h
 }

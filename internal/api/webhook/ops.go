@@ -20,8 +20,8 @@ func (s *Service) Operations() []op.Operation {
 		op.New("webhooks.update", "PATCH /webhooks/{id}", access.UsersAdmin, "Change, pause or resume a webhook", s.Update),
 		op.Delete("webhooks.delete", "DELETE /webhooks/{id}", access.UsersAdmin, "Delete a webhook and discard what it has not received", s.Delete),
 		op.New("webhooks.rotate_secret", "POST /webhooks/{id}/rotate-secret", access.UsersAdmin, "Replace the secret; the old one stays valid for a while", s.Rotate),
-		op.New("webhooks.test", "POST /webhooks/{id}/test", access.UsersAdmin, "Send a signed sample event now", s.Test).Acts(),
-		op.New("webhooks.replay", "POST /webhooks/{id}/replay", access.UsersAdmin, "Send the events of a range again", s.ReplayRange).Status(202).Acts(),
+		op.New("webhooks.test", "POST /webhooks/{id}/test", access.UsersAdmin, "Send a signed sample event now", s.Test).WithSideEffects(),
+		op.New("webhooks.replay", "POST /webhooks/{id}/replay", access.UsersAdmin, "Send the events of a range again", s.ReplayRange).Status(202).WithSideEffects(),
 		op.New("sandbox.webhooks.fail", "POST /sandbox/webhooks/fail", access.UsersAdmin, "Let the next attempts at a webhook fail without leaving, to try what follows", s.Fail).Only(access.Sandbox),
 		op.New("sandbox.events.trigger", "POST /sandbox/events/trigger", access.UsersAdmin, "Tell a sample event, which reports nothing real, as if it had happened", s.Trigger).Status(202).Only(access.Sandbox),
 		op.New("webhooks.deliveries.list", "GET /webhooks/{id}/deliveries", access.UsersAdmin, "List deliveries, newest first", s.Deliveries),
@@ -43,7 +43,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Webhook
 		return nil, err
 	}
 	f := whereOrg(access.Org(ctx)).In("status", in.Status)
-	total, err := in.All(ctx, s.DB.Read(ctx), f)
+	total, err := in.Total(ctx, s.DB.Read(ctx), f)
 	if err != nil {
 		return nil, err
 	}

@@ -43,7 +43,7 @@ func (s *Service) Deliveries(ctx context.Context, in *DeliveriesIn) (*op.Out[op.
 	if in.ResponseStatus != 0 {
 		f.And("response_status = ?", in.ResponseStatus)
 	}
-	total, err := in.All(ctx, s.DB.Read(ctx), f)
+	total, err := in.Total(ctx, s.DB.Read(ctx), f)
 	if err != nil {
 		return nil, err
 	}
@@ -177,8 +177,8 @@ func (s *Service) Replay(ctx context.Context, in *ReplayIn) (*op.Out[Delivery], 
 		now := s.time()
 		d = &delivery{Org: old.Org, ID: db.NewID("dlv"), WebhookID: e.ID, EventID: old.EventID, Kind: old.Kind, CallID: old.CallID,
 			Sequence: old.Sequence, Body: old.Body, Status: pending, Held: e.Holding, ReplayOf: old.ID, CreatedAt: now}
-		if e.Holding { // after the other held ones; event.Turn prevents that a release misses it
-			if err := event.Turn(ctx, tx); err != nil {
+		if e.Holding { // after the other held ones; event.LockOrder prevents that a release misses it
+			if err := event.LockOrder(ctx, tx); err != nil {
 				return err
 			}
 		} else {

@@ -93,7 +93,7 @@ func (b RangeBody) span() (x span, wrong []op.Violation) {
 func (s *Service) replaySome(ctx context.Context, id string, x *span) (queued int, more bool, err error) {
 	var last int64
 	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		if err := event.Turn(ctx, tx); err != nil { // so that a release cannot miss them
+		if err := event.LockOrder(ctx, tx); err != nil { // so that a release cannot miss them
 			return err
 		}
 		e, err := s.find(ctx, id)
@@ -125,13 +125,13 @@ func (s *Service) replaySome(ctx context.Context, id string, x *span) (queued in
 
 // eventsInRange reads the next numbered events of a range. Of the two timings of call.ended it reads the endpoint's.
 func spanned(ctx context.Context, tx db.Querier, e *endpoint, x *span) ([]event.Event, error) {
-	audience := string(event.Enriched)
+	audience := string(event.AudienceEnriched)
 	if e.Timing == immediate {
-		audience = string(event.Immediate)
+		audience = string(event.AudienceImmediate)
 	}
 	text, args := db.Where(`SELECT id, sequence, kind, call_id, audience, body, occurred_at FROM events WHERE org_id = $1`, e.Org).
 		And("sequence > ?", x.after).Between("occurred_at", x.since, x.until).In("kind", named(x.kinds)).
-		In("audience", []string{string(event.Everybody), audience}).Page("sequence", false, nil, "", replayBatch-1).SQL()
+		In("audience", []string{string(event.AudienceAll), audience}).Page("sequence", false, nil, "", replayBatch-1).SQL()
 	rows, err := tx.Query(ctx, text, args...)
 	if err != nil {
 		return nil, fmt.Errorf("read events to send again: %w", err)

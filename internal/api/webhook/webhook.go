@@ -164,8 +164,8 @@ func (s *Service) time() db.Time { return db.At(s.Now()) }
 // wants reports whether the endpoint is subscribed to this kind and timing.
 func (e *endpoint) wants(ev event.Event) bool {
 	switch {
-	case ev.Audience == event.Immediate && e.Timing != immediate,
-		ev.Audience == event.Enriched && e.Timing == immediate:
+	case ev.Audience == event.AudienceImmediate && e.Timing != immediate,
+		ev.Audience == event.AudienceEnriched && e.Timing == immediate:
 		return false
 	}
 	for _, k := range e.Events {

@@ -1,5 +1,5 @@
-// Package agent tells what people who answer calls do now: what they chose, whether a phone of theirs is there, and the calls they
-// are on. Presence is derived from those facts each time it is asked for; what is kept is what was told of it last.
+// Package agent derives the presence of agents from their choice, their registered phones and their calls. Presence
+// is derived on each read. The database keeps only the presence that was published last.
 package agent
 
 import (
@@ -11,7 +11,7 @@ import (
 	"soniq/internal/platform/event"
 )
 
-// The presences of an agent. Available, Away, DND and Offline are also what an agent can choose.
+// Presences of an agent. An agent can choose Available, Away, DND and Offline.
 const (
 	Available = "available"
 	Ringing   = "ringing"
@@ -22,10 +22,10 @@ const (
 	Offline   = "offline"
 )
 
-// MissedOffers is the reason of agents who are away because they did not answer offer after offer.
+// MissedOffers is the reason of agents who are away because they missed several offers in a row.
 const MissedOffers = "missed_offers"
 
-// An Agent is a user as one who answers calls.
+// Agent is a user in the role of answering calls.
 type Agent struct {
 	ID                string         `json:"id" example:"usr_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	Name              string         `json:"name"`
@@ -41,7 +41,7 @@ type Agent struct {
 	Today             Today          `json:"today"`
 }
 
-// A Membership is a queue that an agent answers.
+// Membership is a queue of an agent.
 type Membership struct {
 	ID       string `json:"id"`
 	Name     string `json:"name"`
@@ -50,7 +50,7 @@ type Membership struct {
 	Priority int    `json:"priority"`
 }
 
-// Today is what an agent did since midnight, where the organisation is.
+// Today counts an agent's work since midnight in the organisation's time zone.
 type Today struct {
 	Answered             int `json:"answered"`
 	Missed               int `json:"missed" doc:"Calls that rang the agent and that nobody answered"`
@@ -59,33 +59,35 @@ type Today struct {
 	AverageHandleSeconds int `json:"average_handle_seconds" doc:"Talk and hold, per answered call"`
 }
 
-// Config is what the room is made of.
+// Config holds the services that the package uses.
 type Config struct {
 	DB     *db.DB
 	Users  *user.Service
 	Outbox *event.Outbox
 	Now    func() time.Time
-	// Zone is the time zone of an organisation.
+	// Zone returns the time zone of an organisation.
 	Zone func(ctx context.Context, org string) (*time.Location, error)
 }
 
-// Service is the room. It is safe for concurrent use.
+// Service reads and publishes the presence of agents. It is safe for concurrent use.
 type Service struct {
-	// OnPresence is called for agents whose presence has changed, in the transaction that tells of it; may be nil.
+	// OnPresence is called with agents whose presence has changed, in the transaction that publishes the change. nil:
+	// no call.
 	OnPresence func(ctx context.Context, tx db.Querier, org string, users []string) error
-	// OnReady is called for an agent who chose to be available, which ends wrap-up, in the transaction of that; may be nil.
+	// OnReady is called when an agent chooses to be available, which ends wrap-up, in the same transaction. nil: no
+	// call.
 	OnReady func(ctx context.Context, tx db.Querier, org, id string) error
 
 	Config
-	touched touched
+	changed changedSet
 }
 
-// New makes the room.
+// New returns a service. Run must run for presence to be published.
 func New(c Config) *Service {
-	return &Service{Config: c, touched: touched{wake: make(chan struct{}, 1), users: map[person]struct{}{}, calls: map[person]struct{}{}}}
+	return &Service{Config: c, changed: changedSet{wake: make(chan struct{}, 1), users: map[orgKey]struct{}{}, calls: map[orgKey]struct{}{}}}
 }
 
-// Presences tells what users do, by their ids: for their records.
+// Presences returns the presence of users, by user id.
 func (s *Service) Presences(ctx context.Context, q db.Querier, org string, users []string) (map[string]user.Presence, error) {
 	if len(users) == 0 {
 		return nil, nil

@@ -26,8 +26,8 @@ import (
 	"soniq/internal/telephony/device"
 )
 
-// house is what a test of agents needs. Its clock is moved by hand.
-type house struct {
+// fixture holds the services for a test of agents. Tests move its clock by hand.
+type fixture struct {
 	*agent.Service
 	d       *db.DB
 	users   *user.Service
@@ -37,28 +37,38 @@ type house struct {
 	ada     string // a user with a phone
 	phone   string
 	server  *optest.Server
+	crashed bool // changes of calls are not observed
 
 	mu  sync.Mutex // guards at
 	at  time.Time
 	ctx context.Context
 }
 
-func (h *house) now() time.Time {
+// legObserver publishes presence when a leg changes, as the server does.
+type legObserver struct{ *fixture }
+
+func (o legObserver) LegsChanged(org, callID string) {
+	if !o.crashed {
+		o.CallChanged(org, callID)
+	}
+}
+
+func (h *fixture) now() time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.at = h.at.Add(time.Microsecond) // no two things happen at once
+	h.at = h.at.Add(time.Microsecond) // no two events have the same time
 	return h.at
 }
 
-func (h *house) pass(d time.Duration) {
+func (h *fixture) advance(d time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.at = h.at.Add(d)
 }
 
-func build(t *testing.T, d *db.DB) *house {
+func newFixture(t *testing.T, d *db.DB) *fixture {
 	t.Helper()
-	h := &house{d: d, at: time.Now().UTC().Truncate(24 * time.Hour).Add(12 * time.Hour), ctx: context.Background()}
+	h := &fixture{d: d, at: time.Now().UTC().Truncate(24 * time.Hour).Add(12 * time.Hour), ctx: context.Background()}
 	b := bus.New()
 	s, err := seal.New()
 	if err != nil {
@@ -77,43 +87,44 @@ func build(t *testing.T, d *db.DB) *house {
 	outbox := &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(h.now()) }}
 	h.users = user.New(d, orgs, outbox, b, h.now)
 	h.devices = device.New(d, h.users, s, b, h.now, "sip.example.com")
-	h.calls = &call.Service{DB: d, Outbox: outbox, Jobs: &job.Queue{Bus: b, Now: h.now}, Files: files, Node: "n1", Now: h.now}
+	h.calls = call.NewService(call.Config{DB: d, Outbox: outbox, Jobs: &job.Queue{Bus: b, Now: h.now}, Files: files, Node: "n1", Now: h.now})
 	h.Service = agent.New(agent.Config{DB: d, Users: h.users, Outbox: outbox, Now: h.now, Zone: orgs.Zone})
-	h.users.Provision, h.users.Phones, h.users.Presences = h.devices.Provision, h.devices.Phones, h.Presences
+	h.users.Provision, h.users.Phones, h.users.Presences = h.devices.AddFirstDevice, h.devices.PhonesOfUsers, h.Presences
 	h.users.OnChange = append(h.users.OnChange, func(ctx context.Context, tx db.Querier, u user.User) error {
-		return h.SettleIn(ctx, tx, u.OrgID, []string{u.ID})
+		return h.PublishPresence(ctx, tx, u.OrgID, []string{u.ID})
 	})
-	h.devices.Outbox, h.devices.OnMove, h.calls.OnLegs = outbox, h.Touch, h.TouchCall
+	h.devices.Outbox, h.devices.OnRegistrationChange = outbox, h.UserChanged
+	h.calls.Observe(legObserver{h})
 	h.server = optest.New(t, d, append(append(h.Operations(), h.users.Operations()...), h.devices.Operations()...)...)
 	h.ada = h.do("POST", "/users", `{"email":"ada@example.com","first_name":"Ada","last_name":"L","skills":{"french":7}}`).Want(201).Text("id")
 	h.phone = h.do("GET", "/devices?user_id="+h.ada, nil).Want(200).Text("data.0.id")
 	return h
 }
 
-func (h *house) do(method, path string, body any) *optest.Answer {
+func (h *fixture) do(method, path string, body any) *optest.Answer {
 	return h.server.Do(optest.Admin(h.org), method, path, body)
 }
 
-// register signs the phone in, for an hour.
-func (h *house) register(t *testing.T) {
+// register registers the phone for an hour.
+func (h *fixture) register(t *testing.T) {
 	t.Helper()
 	b := device.Binding{DeviceID: h.phone, Contact: "sip:ada@192.0.2.9:5060", Source: netip.MustParseAddrPort("192.0.2.9:5060"),
 		Transport: "udp", CallID: "c", CSeq: 1, Expires: h.now().Add(time.Hour), Registered: h.now()}
 	if err := h.devices.Save(h.ctx, h.phone, []device.Binding{b}); err != nil {
 		t.Fatal(err)
 	}
-	h.settle(t)
+	h.publish(t)
 }
 
-func (h *house) settle(t *testing.T) {
+func (h *fixture) publish(t *testing.T) {
 	t.Helper()
-	if err := h.Settle(h.ctx); err != nil {
+	if err := h.PublishChanged(h.ctx); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// is the presence now, and the call they are on.
-func (h *house) is(t *testing.T, want, call string) *optest.Answer {
+// wantPresence checks the presence and the active call.
+func (h *fixture) wantPresence(t *testing.T, want, call string) *optest.Answer {
 	t.Helper()
 	a := h.do("GET", "/agents/"+h.ada, nil).Want(200)
 	on, _ := a.At("active_call_id").(string)
@@ -123,8 +134,8 @@ func (h *house) is(t *testing.T, want, call string) *optest.Answer {
 	return a
 }
 
-// told are the presences of ada that the live stream was told, in order.
-func (h *house) told(t *testing.T) string {
+// publishedPresences returns the published presences of ada, in order.
+func (h *fixture) publishedPresences(t *testing.T) string {
 	t.Helper()
 	rows, err := h.d.Read(h.ctx).Query(h.ctx, `SELECT body FROM events WHERE org_id = $1 AND kind = 'agent.presence' ORDER BY id`, h.org)
 	if err != nil {
@@ -145,7 +156,7 @@ func (h *house) told(t *testing.T) string {
 }
 
 // ring begins a call that rings ada.
-func (h *house) ring(t *testing.T) call.New {
+func (h *fixture) ring(t *testing.T) call.New {
 	t.Helper()
 	n := call.New{Org: h.org, ID: db.NewID("call"), Direction: call.Inbound, Source: "inbound", From: "+442079460001", To: "+442079460002",
 		StartedAt: h.now(), CallerSIP: "x"}
@@ -157,61 +168,61 @@ func (h *house) ring(t *testing.T) call.New {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.settle(t)
+	h.publish(t)
 	return n
 }
 
-func (h *house) answer(t *testing.T, n call.New) {
+func (h *fixture) answer(t *testing.T, n call.New) {
 	t.Helper()
 	err := h.calls.Answered(h.ctx, n, call.Answer{Org: h.org, ID: n.ID, At: h.now(), By: call.Party{Role: "agent", UserID: h.ada, Name: "Ada L", DeviceID: h.phone}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.settle(t)
+	h.publish(t)
 }
 
-func (h *house) end(t *testing.T, n call.New, answered time.Time) {
+func (h *fixture) end(t *testing.T, n call.New, answered time.Time) {
 	t.Helper()
 	err := h.calls.End(h.ctx, call.Ended{New: n, At: h.now(), AnsweredAt: answered, Outcome: call.Outcome{Reason: "caller_hangup"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.settle(t)
+	h.publish(t)
 }
 
-func TestPresenceFollowsPhonesAndCalls(t *testing.T) {
+func TestPresence_FollowsPhonesAndCalls(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
-		h.is(t, "offline", "")
+		h := newFixture(t, d)
+		h.wantPresence(t, "offline", "")
 		h.register(t)
-		if a := h.is(t, "available", ""); a.At("devices_registered") != float64(1) || a.Text("availability") != "available" || a.At("skills.french") != float64(7) {
+		if a := h.wantPresence(t, "available", ""); a.At("devices_registered") != float64(1) || a.Text("availability") != "available" || a.At("skills.french") != float64(7) {
 			t.Errorf("got %s", a.Bytes)
 		}
 		if u := h.do("GET", "/users/"+h.ada, nil).Want(200); u.Text("presence.status") != "available" {
 			t.Errorf("the user's presence: %s", u.Bytes)
 		}
 		n := h.ring(t)
-		h.is(t, "ringing", "")
+		h.wantPresence(t, "ringing", "")
 		h.answer(t, n)
-		h.is(t, "busy", n.ID)
-		h.pass(time.Minute)
+		h.wantPresence(t, "busy", n.ID)
+		h.advance(time.Minute)
 		h.end(t, n, h.now().Add(-time.Minute))
-		a := h.is(t, "available", "")
+		a := h.wantPresence(t, "available", "")
 		if a.At("today.answered") != float64(1) || a.At("today.talk_seconds") != float64(60) || a.At("today.average_handle_seconds") != float64(60) {
 			t.Errorf("today: %s", a.Bytes)
 		}
 		missed := h.ring(t)
 		h.end(t, missed, time.Time{})
-		if a := h.is(t, "available", ""); a.At("today.missed") != float64(1) {
+		if a := h.wantPresence(t, "available", ""); a.At("today.missed") != float64(1) {
 			t.Errorf("after a missed call: %s", a.Bytes)
 		}
-		h.pass(2 * time.Hour)
-		h.is(t, "offline", "")
+		h.advance(2 * time.Hour)
+		h.wantPresence(t, "offline", "")
 		if err := h.Reconcile(h.ctx); err != nil {
 			t.Fatal(err)
 		}
-		if got, want := h.told(t), "available ringing busy available ringing available offline"; got != want {
+		if got, want := h.publishedPresences(t), "available ringing busy available ringing available offline"; got != want {
 			t.Errorf("told %q, want %q", got, want)
 		}
 		s := h.do("GET", "/agents/"+h.ada+"/stats", nil).Want(200)
@@ -221,61 +232,61 @@ func TestPresenceFollowsPhonesAndCalls(t *testing.T) {
 	})
 }
 
-func TestAChoiceIsKeptAndEndsByItself(t *testing.T) {
+func TestSetPresence_EndsAtUntil(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		h.register(t)
 		until := h.now().Add(10 * time.Minute).Format(time.RFC3339)
 		a := h.do("PUT", "/agents/"+h.ada+"/presence", fmt.Sprintf(`{"status":"away","reason":"lunch","until":%q}`, until)).Want(200)
 		if a.Text("presence.status") != "away" || a.Text("presence.reason") != "lunch" || a.Text("availability") != "away" || a.Text("presence.until") == "" {
 			t.Errorf("got %s", a.Bytes)
 		}
-		h.pass(11 * time.Minute)
-		h.is(t, "available", "")
-		if err := h.SettleDue(h.ctx); err != nil {
+		h.advance(11 * time.Minute)
+		h.wantPresence(t, "available", "")
+		if err := h.PublishDue(h.ctx); err != nil {
 			t.Fatal(err)
 		}
 		h.do("PUT", "/agents/"+h.ada+"/presence", `{"status":"offline"}`).Want(200)
-		h.is(t, "offline", "")
+		h.wantPresence(t, "offline", "")
 		h.do("PUT", "/agents/"+h.ada+"/presence", `{"status":"available"}`).Want(200)
-		if got, want := h.told(t), "available away available offline available"; got != want {
+		if got, want := h.publishedPresences(t), "available away available offline available"; got != want {
 			t.Errorf("told %q, want %q", got, want)
 		}
 	})
 }
 
-func TestDoNotDisturbIsOneTruth(t *testing.T) {
+func TestSetPresence_DNDSharedWithUser(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		h.register(t)
 		h.do("PUT", "/agents/"+h.ada+"/presence", `{"status":"dnd","reason":"focus"}`).Want(200)
 		if u := h.do("GET", "/users/"+h.ada, nil).Want(200); u.At("dnd.enabled") != true || u.Text("presence.status") != "dnd" {
 			t.Errorf("the user: %s", u.Bytes)
 		}
 		h.do("PUT", "/users/"+h.ada+"/dnd", `{"enabled":false}`).Want(200)
-		if a := h.is(t, "available", ""); a.Text("availability") != "available" {
+		if a := h.wantPresence(t, "available", ""); a.Text("availability") != "available" {
 			t.Errorf("got %s", a.Bytes)
 		}
 		h.do("PUT", "/users/"+h.ada+"/dnd", `{"enabled":true}`).Want(200)
-		if a := h.is(t, "dnd", ""); a.Text("availability") != "dnd" {
+		if a := h.wantPresence(t, "dnd", ""); a.Text("availability") != "dnd" {
 			t.Errorf("got %s", a.Bytes)
 		}
 		h.do("PUT", "/agents/"+h.ada+"/presence", `{"status":"available"}`).Want(200)
 		if u := h.do("GET", "/users/"+h.ada, nil).Want(200); u.At("dnd.enabled") != false {
 			t.Errorf("the user: %s", u.Bytes)
 		}
-		if got, want := h.told(t), "available dnd available dnd available"; got != want {
+		if got, want := h.publishedPresences(t), "available dnd available dnd available"; got != want {
 			t.Errorf("told %q, want %q", got, want)
 		}
 	})
 }
 
-func TestAChoiceDuringACallTakesEffectAfterIt(t *testing.T) {
+func TestSetPresence_DuringCallAppliesAfterwards(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		h.register(t)
 		n := h.ring(t)
 		h.answer(t, n)
@@ -287,7 +298,7 @@ func TestAChoiceDuringACallTakesEffectAfterIt(t *testing.T) {
 			t.Errorf("do-not-disturb at once: %s", u.Bytes)
 		}
 		h.end(t, n, h.now())
-		if a := h.is(t, "dnd", ""); a.Text("availability") != "dnd" || a.Text("presence.reason") != "break" {
+		if a := h.wantPresence(t, "dnd", ""); a.Text("availability") != "dnd" || a.Text("presence.reason") != "break" {
 			t.Errorf("after it: %s", a.Bytes)
 		}
 		if u := h.do("GET", "/users/"+h.ada, nil).Want(200); u.At("dnd.enabled") != true {
@@ -303,10 +314,10 @@ func TestAChoiceDuringACallTakesEffectAfterIt(t *testing.T) {
 	})
 }
 
-func TestWrapUpAndMissedOffersEndByThemselves(t *testing.T) {
+func TestWrapUpAndMissedPause_EndWithTime(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		h.register(t)
 		tx := func(f func(ctx context.Context, tx db.Querier) error) {
 			t.Helper()
@@ -315,41 +326,41 @@ func TestWrapUpAndMissedOffersEndByThemselves(t *testing.T) {
 			}
 		}
 		tx(func(ctx context.Context, tx db.Querier) error {
-			return h.WrapUp(ctx, tx, h.org, h.ada, h.now().Add(10*time.Second))
+			return h.StartWrapUp(ctx, tx, h.org, h.ada, h.now().Add(10*time.Second))
 		})
-		if a := h.is(t, "wrap_up", ""); a.Text("wrap_up_until") == "" {
+		if a := h.wantPresence(t, "wrap_up", ""); a.Text("wrap_up_until") == "" {
 			t.Errorf("got %s", a.Bytes)
 		}
-		h.pass(11 * time.Second)
-		h.is(t, "available", "")
+		h.advance(11 * time.Second)
+		h.wantPresence(t, "available", "")
 		tx(func(ctx context.Context, tx db.Querier) error {
-			return h.WrapUp(ctx, tx, h.org, h.ada, h.now().Add(10*time.Second))
+			return h.StartWrapUp(ctx, tx, h.org, h.ada, h.now().Add(10*time.Second))
 		})
 		h.do("PUT", "/agents/"+h.ada+"/presence", `{"status":"available"}`).Want(200)
-		h.is(t, "available", "")
+		h.wantPresence(t, "available", "")
 		for range 3 {
-			h.is(t, "available", "")
+			h.wantPresence(t, "available", "")
 			tx(func(ctx context.Context, tx db.Querier) error {
-				return h.Missed(ctx, tx, h.org, h.ada, 3, h.now().Add(time.Minute))
+				return h.OfferMissed(ctx, tx, h.org, h.ada, 3, h.now().Add(time.Minute))
 			})
 		}
-		if a := h.is(t, "away", ""); a.Text("presence.reason") != "missed_offers" || a.Text("availability") != "available" {
+		if a := h.wantPresence(t, "away", ""); a.Text("presence.reason") != "missed_offers" || a.Text("availability") != "available" {
 			t.Errorf("got %s", a.Bytes)
 		}
-		h.pass(61 * time.Second)
-		h.is(t, "available", "")
+		h.advance(61 * time.Second)
+		h.wantPresence(t, "available", "")
 	})
 }
 
-func TestPresenceIsTakenUpAfterARestart(t *testing.T) {
+func TestRun_PublishesPresenceAfterRestart(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
-		h.devices.OnMove, h.calls.OnLegs = nil, nil // as if the process had died before it told
+		h := newFixture(t, d)
+		h.devices.OnRegistrationChange, h.crashed = nil, true // as if the process had crashed before publishing
 		h.register(t)
 		n := h.ring(t)
 		h.answer(t, n)
-		if got := h.told(t); got != "" {
+		if got := h.publishedPresences(t); got != "" {
 			t.Fatalf("told %q", got)
 		}
 		ctx, stop := context.WithCancel(h.ctx)
@@ -358,7 +369,7 @@ func TestPresenceIsTakenUpAfterARestart(t *testing.T) {
 			defer close(done)
 			h.Run(ctx, slog.New(slog.NewTextHandler(io.Discard, nil)))
 		}()
-		for h.told(t) == "" && t.Context().Err() == nil {
+		for h.publishedPresences(t) == "" && t.Context().Err() == nil {
 			select {
 			case <-done:
 				t.Fatal("Run returned")
@@ -367,15 +378,15 @@ func TestPresenceIsTakenUpAfterARestart(t *testing.T) {
 		}
 		stop()
 		<-done
-		if got := h.told(t); got != "busy" {
+		if got := h.publishedPresences(t); got != "busy" {
 			t.Errorf("told %q", got)
 		}
 	})
 }
 
-func TestAgentsAreFoundByWhatTheyDo(t *testing.T) {
+func TestListAgents_ByPresence(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
+	h := newFixture(t, dbtest.SQLite(t))
 	h.register(t)
 	for i := range 5 {
 		h.do("POST", "/users", fmt.Sprintf(`{"email":"u%d@example.com","first_name":"U%d"}`, i, i)).Want(201)
@@ -399,9 +410,9 @@ func TestAgentsAreFoundByWhatTheyDo(t *testing.T) {
 	h.do("GET", "/agents/"+h.ada+"/stats?since=2026-01-02&until=2026-01-01", nil).Want(400).Refused("invalid_query")
 }
 
-func TestAUserMaySetTheirOwnPresenceOnly(t *testing.T) {
+func TestSetPresence_OwnOnly(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
+	h := newFixture(t, dbtest.SQLite(t))
 	bob := h.do("POST", "/users", `{"email":"bob@example.com","first_name":"Bob"}`).Want(201).Text("id")
 	p := optest.Admin(h.org)
 	p.Scopes, p.UserID = nil, h.ada

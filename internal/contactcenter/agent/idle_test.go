@@ -8,23 +8,23 @@ import (
 	"soniq/internal/platform/db/dbtest"
 )
 
-// TestWhoAnsweredIsNotIdleFromBefore has a call that is over so soon that nobody was told the agent is busy, and the queue does not know
-// of its end yet.
-func TestWhoAnsweredIsNotIdleFromBefore(t *testing.T) {
+// TestOfferAnswered_ResetsIdleSince has a call that ends before the presence "busy" was published, and before the
+// queue has recorded its end.
+func TestOfferAnswered_ResetsIdleSince(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		h.register(t)
-		h.is(t, "available", "")
+		h.wantPresence(t, "available", "")
 		n := h.ring(t)
 		before := h.now()
 		if err := d.TxContext(h.ctx, func(ctx context.Context, tx db.Querier) error {
-			return h.Answered(ctx, tx, h.org, h.ada)
+			return h.OfferAnswered(ctx, tx, h.org, h.ada)
 		}); err != nil {
 			t.Fatal(err)
 		}
 		h.end(t, n, h.now())
-		h.is(t, "available", "")
+		h.wantPresence(t, "available", "")
 		states, err := h.States(h.ctx, d.Read(h.ctx), h.org, []string{h.ada})
 		if err != nil {
 			t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Operations lists what the outside world can do with agents. What they do in queues is with the queues.
+// Operations returns the API operations of agents. Those of agents in queues are in package queue.
 func (s *Service) Operations() []op.Operation {
 	see := access.Either(access.UsersAdmin, access.QueuesRead, access.CallsRead)
 	return []op.Operation{
@@ -21,7 +21,7 @@ func (s *Service) Operations() []op.Operation {
 	}
 }
 
-// ListIn chooses agents.
+// ListIn selects agents.
 type ListIn struct {
 	op.Paging
 	Status  []string `query:"status" enum:"available,ringing,busy,wrap_up,away,dnd,offline" doc:"What they do now"`
@@ -41,36 +41,36 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Agent]]
 	if err != nil {
 		return nil, err
 	}
-	if err := s.dress(ctx, q, org, found); err != nil {
+	if err := s.withDetails(ctx, q, org, found); err != nil {
 		return nil, err
 	}
 	page := op.Paged(ctx, in.Paging, found, func(a Agent) op.Position { return op.Position{ID: a.ID} })
-	return op.Counted(page, in.Paging, func() (int, error) {
+	return op.WithTotal(page, in.Paging, func() (int, error) {
 		all, err := s.search(ctx, q, org, in, "", maxAgents)
 		return len(all), err
 	})
 }
 
-// maxAgents bounds the agents that are counted.
+// maxAgents limits the agents that are counted.
 const maxAgents = 100_000
 
-// search reads users until so many of them do what was asked for; what they do is in no column.
+// search reads pages of users until enough of them match, because presence is not a column.
 func (s *Service) search(ctx context.Context, q db.Querier, org string, in *ListIn, after string, want int) ([]Agent, error) {
 	all := []Agent{}
 	for len(all) < want {
-		some, err := find(ctx, q, org, in, after, few)
+		some, err := listAgents(ctx, q, org, in, after, maxNamedUsers)
 		if err != nil {
 			return nil, err
 		}
-		if err := s.derive(ctx, q, org, some); err != nil {
+		if err := s.addPresence(ctx, q, org, some); err != nil {
 			return nil, err
 		}
 		for _, a := range some {
-			if in.wants(a) && len(all) < want {
+			if in.matches(a) && len(all) < want {
 				all = append(all, a)
 			}
 		}
-		if len(some) < few {
+		if len(some) < maxNamedUsers {
 			break
 		}
 		after = some[len(some)-1].ID
@@ -78,7 +78,7 @@ func (s *Service) search(ctx context.Context, q db.Querier, org string, in *List
 	return all, nil
 }
 
-func (in *ListIn) wants(a Agent) bool {
+func (in *ListIn) matches(a Agent) bool {
 	if _, has := a.Skills[in.Skill]; in.Skill != "" && !has {
 		return false
 	}
@@ -90,21 +90,21 @@ func (in *ListIn) wants(a Agent) bool {
 	return len(in.Status) == 0
 }
 
-// OneIn names an agent.
+// OneIn identifies an agent.
 type OneIn struct {
 	ID string `path:"id" maxLength:"40" example:"usr_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 }
 
 // Show returns one agent.
 func (s *Service) Show(ctx context.Context, in *OneIn) (*op.Out[Agent], error) {
-	a, err := s.one(ctx, s.DB.Read(ctx), access.Org(ctx), in.ID)
+	a, err := s.findAgent(ctx, s.DB.Read(ctx), access.Org(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
 	return op.OK(a)
 }
 
-func (s *Service) one(ctx context.Context, q db.Querier, org, id string) (Agent, error) {
+func (s *Service) findAgent(ctx context.Context, q db.Querier, org, id string) (Agent, error) {
 	a, err := getAgent(ctx, q, org, id)
 	if db.IsNone(err) {
 		return a, op.NotFound("agent")
@@ -113,14 +113,14 @@ func (s *Service) one(ctx context.Context, q db.Querier, org, id string) (Agent,
 		return a, fmt.Errorf("get agent: %w", err)
 	}
 	one := []Agent{a}
-	if err := s.derive(ctx, q, org, one); err != nil {
+	if err := s.addPresence(ctx, q, org, one); err != nil {
 		return a, err
 	}
-	return one[0], s.dress(ctx, q, org, one)
+	return one[0], s.withDetails(ctx, q, org, one)
 }
 
-// derive adds what agents do now.
-func (s *Service) derive(ctx context.Context, q db.Querier, org string, agents []Agent) error {
+// addPresence sets the presence of agents.
+func (s *Service) addPresence(ctx context.Context, q db.Querier, org string, agents []Agent) error {
 	if len(agents) == 0 {
 		return nil
 	}
@@ -146,13 +146,13 @@ func (s *Service) derive(ctx context.Context, q db.Querier, org string, agents [
 	return nil
 }
 
-// PresenceIn is what an agent chooses.
+// PresenceIn is the input of SetPresence.
 type PresenceIn struct {
 	OneIn
 	Body PresenceBody
 }
 
-// PresenceBody is what an agent chooses.
+// PresenceBody is the presence that an agent chooses.
 type PresenceBody struct {
 	Status           string  `json:"status" doc:"available, away, dnd or offline"`
 	Reason           string  `json:"reason,omitempty" doc:"At most 60 characters, such as lunch"`
@@ -160,7 +160,7 @@ type PresenceBody struct {
 	AfterCurrentCall *bool   `json:"after_current_call,omitempty" doc:"On a call, it takes effect when the call has ended; true unless given"`
 }
 
-func (b PresenceBody) wrong(now db.Time) (wrong []op.Violation) {
+func (b PresenceBody) violations(now db.Time) (wrong []op.Violation) {
 	switch b.Status {
 	case Available, Away, DND, Offline:
 	default:
@@ -175,22 +175,22 @@ func (b PresenceBody) wrong(now db.Time) (wrong []op.Violation) {
 	return wrong
 }
 
-// SetPresence keeps what an agent chose. Choosing to be available ends wrap-up, and the pause after offers that were missed.
+// SetPresence stores an agent's choice. Choosing to be available ends wrap-up and the pause after missed offers.
 func (s *Service) SetPresence(ctx context.Context, in *PresenceIn) (*op.Out[Agent], error) {
 	var a Agent
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		org := access.Org(ctx)
-		if _, err := s.one(ctx, tx, org, in.ID); err != nil {
+		if _, err := s.findAgent(ctx, tx, org, in.ID); err != nil {
 			return err
 		}
-		if wrong := in.Body.wrong(db.At(s.Now())); len(wrong) > 0 {
+		if wrong := in.Body.violations(db.At(s.Now())); len(wrong) > 0 {
 			return op.Invalid(wrong...)
 		}
-		if err := s.take(ctx, tx, org, in.ID, in.Body); err != nil {
+		if err := s.setChoice(ctx, tx, org, in.ID, in.Body); err != nil {
 			return fmt.Errorf("keep presence: %w", err)
 		}
 		var err error
-		a, err = s.one(ctx, tx, org, in.ID)
+		a, err = s.findAgent(ctx, tx, org, in.ID)
 		return err
 	})
 	if err != nil {
@@ -199,22 +199,22 @@ func (s *Service) SetPresence(ctx context.Context, in *PresenceIn) (*op.Out[Agen
 	return op.OK(a)
 }
 
-// take keeps a choice for now, or for after the call.
-func (s *Service) take(ctx context.Context, tx db.Querier, org, id string, b PresenceBody) error {
+// setChoice stores a choice for now, or for the time after the current call.
+func (s *Service) setChoice(ctx context.Context, tx db.Querier, org, id string, b PresenceBody) error {
 	all, err := s.States(ctx, tx, org, []string{id})
 	if err != nil {
 		return err
 	}
 	c := choice{Status: b.Status, Reason: b.Reason, Until: b.Until}
-	onCall := all[id].busy != "" || all[id].ringing != ""
+	onCall := all[id].busyCall != "" || all[id].ringingCall != ""
 	if later := onCall && (b.AfterCurrentCall == nil || *b.AfterCurrentCall); later {
-		if err := ensure(ctx, tx, org, id, db.At(s.Now())); err != nil {
+		if err := ensureRow(ctx, tx, org, id, db.At(s.Now())); err != nil {
 			return err
 		}
-		return choose(ctx, tx, org, id, c, true)
+		return storeChoice(ctx, tx, org, id, c, true)
 	}
-	if err := s.choose(ctx, tx, org, id, c); err != nil {
+	if err := s.applyChoice(ctx, tx, org, id, c); err != nil {
 		return err
 	}
-	return s.SettleIn(ctx, tx, org, []string{id})
+	return s.PublishPresence(ctx, tx, org, []string{id})
 }

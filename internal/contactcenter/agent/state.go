@@ -10,57 +10,57 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// A State is what is known of an agent, and what follows from it.
+// State holds the facts about an agent and the presence derived from them.
 type State struct {
 	UserID       string
 	Availability string
 	Presence     user.Presence
-	CallID       string // the call they are on, or that rings them
+	CallID       string // the current call, or the call that is ringing
 	WrapUpUntil  db.Time
-	Devices      int // registered ones
+	Devices      int // number of registered devices
 	IdleSince    db.Time
 
-	row     row
-	dnd     user.DND
-	busy    string // the call they are on
-	ringing string // the call that rings them
-	due     db.Time
+	row          row
+	dnd          user.DND
+	busyCall     string // id of the call that the agent is on
+	ringingCall  string // id of the call that is ringing
+	nextChangeAt db.Time
 }
 
-// row is what the agents table keeps.
+// row holds the columns of the table agents.
 type row struct {
 	exists       bool
 	availability string
-	reason       db.Null
-	until        db.Time
-	next         *choice
-	wrapUp       db.Time
-	streak       int
-	paused       db.Time
-	idle         db.Time
-	due          db.Time
-	told         told
+	choiceReason db.Null
+	choiceUntil  db.Time
+	nextChoice   *choice
+	wrapUpUntil  db.Time
+	missedStreak int
+	pausedUntil  db.Time
+	idleSince    db.Time
+	dueAt        db.Time
+	published    publishedPresence
 }
 
-// told is the presence that was told last.
-type told struct {
+// publishedPresence is the presence that was published last.
+type publishedPresence struct {
 	status, reason, call string
 	since, until         db.Time
 }
 
-// A choice is what an agent wants to be.
+// choice is a presence that an agent chose.
 type choice struct {
 	Status string  `json:"status"`
 	Reason string  `json:"reason,omitempty"`
 	Until  db.Time `json:"until,omitzero"`
 }
 
-// few is up to how many users are named in statements; for more the whole organisation is read.
-const few = 200
+// maxNamedUsers limits the user ids in one statement. For more, the whole organisation is read.
+const maxNamedUsers = 200
 
-// States returns the states of users, or of all users who were not removed where users is nil, by their ids.
+// States returns the states of users by id. If users is nil, it returns all users who are not removed.
 func (s *Service) States(ctx context.Context, q db.Querier, org string, users []string) (map[string]*State, error) {
-	if len(users) > few {
+	if len(users) > maxNamedUsers {
 		all, err := s.States(ctx, q, org, nil)
 		if err != nil {
 			return nil, err
@@ -74,11 +74,11 @@ func (s *Service) States(ctx context.Context, q db.Querier, org string, users []
 		return some, nil
 	}
 	now := s.Now()
-	all, err := rows(ctx, q, org, users)
+	all, err := readRows(ctx, q, org, users)
 	if err != nil {
 		return nil, fmt.Errorf("read agents: %w", err)
 	}
-	for _, read := range []func(context.Context, db.Querier, string, []string, time.Time, map[string]*State) error{registered, onCalls, offered} {
+	for _, read := range []func(context.Context, db.Querier, string, []string, time.Time, map[string]*State) error{readDevices, readCalls, readOffers} {
 		if err := read(ctx, q, org, users, now, all); err != nil {
 			return nil, err
 		}
@@ -89,42 +89,42 @@ func (s *Service) States(ctx context.Context, q db.Querier, org string, users []
 	return all, nil
 }
 
-// chosen is what the agent wants to be now, and until when.
-func (x *State) chosen(now time.Time) choice {
+// currentChoice returns the choice that applies now.
+func (x *State) currentChoice(now time.Time) choice {
 	past := func(until db.Time) bool { return !until.IsZero() && !now.Before(until.Time) }
-	if n := x.row.next; n != nil && x.busy == "" && x.ringing == "" {
+	if n := x.row.nextChoice; n != nil && x.busyCall == "" && x.ringingCall == "" {
 		if past(n.Until) {
 			return choice{Status: Available}
 		}
 		return *n
 	}
-	chose := choice{Status: cmp.Or(x.row.availability, Available), Reason: string(x.row.reason), Until: x.row.until}
-	if past(x.row.until) {
+	chose := choice{Status: cmp.Or(x.row.availability, Available), Reason: string(x.row.choiceReason), Until: x.row.choiceUntil}
+	if past(x.row.choiceUntil) {
 		chose = choice{Status: Available}
 	}
 	if !x.dnd.On(now) {
 		return chose
 	}
 	dnd := choice{Status: DND, Until: x.dnd.Until}
-	if chose.Status == Available { // the reason was given with it
+	if chose.Status == Available { // the reason was given together with DND
 		dnd.Reason = chose.Reason
 	}
 	return dnd
 }
 
-// derive works out the presence (api-surface 7.8) and when it changes by itself.
+// derive computes the presence (api-surface 7.8) and the time of its next change without an event.
 func (x *State) derive(now time.Time) {
-	c := x.chosen(now)
-	x.Availability, x.IdleSince = c.Status, x.row.idle
-	if x.row.wrapUp.After(now) {
-		x.WrapUpUntil = x.row.wrapUp
+	c := x.currentChoice(now)
+	x.Availability, x.IdleSince = c.Status, x.row.idleSince
+	if x.row.wrapUpUntil.After(now) {
+		x.WrapUpUntil = x.row.wrapUpUntil
 	}
 	p := user.Presence{Until: c.Until}
 	switch {
-	case x.busy != "":
-		p, x.CallID = user.Presence{Status: Busy}, x.busy
-	case x.ringing != "":
-		p, x.CallID = user.Presence{Status: Ringing}, x.ringing
+	case x.busyCall != "":
+		p, x.CallID = user.Presence{Status: Busy}, x.busyCall
+	case x.ringingCall != "":
+		p, x.CallID = user.Presence{Status: Ringing}, x.ringingCall
 	case c.Status == Offline:
 		p.Status, p.Reason = Offline, db.Null(c.Reason).Ptr()
 	case x.Devices == 0:
@@ -133,41 +133,41 @@ func (x *State) derive(now time.Time) {
 		p.Status, p.Reason = c.Status, db.Null(c.Reason).Ptr()
 	case !x.WrapUpUntil.IsZero():
 		p = user.Presence{Status: WrapUp, Until: x.WrapUpUntil}
-	case x.row.paused.After(now):
+	case x.row.pausedUntil.After(now):
 		reason := MissedOffers
-		p = user.Presence{Status: Away, Reason: &reason, Until: x.row.paused}
+		p = user.Presence{Status: Away, Reason: &reason, Until: x.row.pausedUntil}
 	default:
 		p = user.Presence{Status: Available}
 	}
-	p.Since = x.row.told.since
-	if x.changed(p) {
+	p.Since = x.row.published.since
+	if x.presenceChanged(p) {
 		p.Since = db.At(now)
-		if t := x.row.told; p.Status == Available && t.status != Ringing && x.row.idle.Before(t.since.Time) { // as it is written when it is told
+		if t := x.row.published; p.Status == Available && t.status != Ringing && x.row.idleSince.Before(t.since.Time) { // the same value as publishing will store
 			x.IdleSince = p.Since
 		}
 	}
-	x.Presence, x.due = p, x.nextChange(c, now)
+	x.Presence, x.nextChangeAt = p, x.nextChange(c, now)
 }
 
-// changed reports whether a presence is another than the one told last.
-func (x *State) changed(p user.Presence) bool {
+// presenceChanged reports whether a presence differs from the one published last.
+func (x *State) presenceChanged(p user.Presence) bool {
 	reason := ""
 	if p.Reason != nil {
 		reason = *p.Reason
 	}
-	t := x.row.told
+	t := x.row.published
 	return p.Status != t.status || reason != t.reason || x.CallID != t.call || !p.Until.Equal(t.until.Time)
 }
 
-// Due is when time alone changes what the agent does next; zero where it does not.
-func (x *State) Due() time.Time { return x.due.Time }
+// NextChangeAt returns when the presence changes with time alone; zero: never.
+func (x *State) NextChangeAt() time.Time { return x.nextChangeAt.Time }
 
-// Stale reports whether what the agent does is another thing than was told of them last.
-func (x *State) Stale() bool { return x.stale() }
+// NeedsUpdate reports whether there is an unpublished change or an outdated row.
+func (x *State) NeedsUpdate() bool { return x.needsUpdate() }
 
-// nextChange is the first moment at which time alone changes something; zero where none does.
+// nextChange returns the first time at which time alone changes the presence; zero: never.
 func (x *State) nextChange(c choice, now time.Time) (next db.Time) {
-	for _, at := range []db.Time{c.Until, x.row.until, x.row.wrapUp, x.row.paused} {
+	for _, at := range []db.Time{c.Until, x.row.choiceUntil, x.row.wrapUpUntil, x.row.pausedUntil} {
 		if at.After(now) && (next.IsZero() || at.Before(next.Time)) {
 			next = at
 		}

@@ -10,7 +10,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Stats is what an agent did in a span of time.
+// Stats counts an agent's work in a span of time.
 type Stats struct {
 	AgentID              string  `json:"agent_id"`
 	Since                db.Time `json:"since"`
@@ -30,16 +30,16 @@ type Stats struct {
 	OccupancyRate        int     `json:"occupancy_rate" doc:"Of the time neither away nor offline, how much was ringing, busy or wrap-up"`
 }
 
-// StatsIn names an agent and a span of time.
+// StatsIn identifies an agent and a span of time.
 type StatsIn struct {
 	OneIn
 	op.Span
 }
 
-// longest is how much time the figures of one answer may span.
-const longest = 400 * 24 * time.Hour
+// maxSpan limits the span of time of one request.
+const maxSpan = 400 * 24 * time.Hour
 
-// Stats tells what an agent did, today unless another time is asked for.
+// Stats returns the work of an agent, by default of today.
 func (s *Service) Stats(ctx context.Context, in *StatsIn) (*op.Out[Stats], error) {
 	since, until, err := in.Times()
 	if err != nil {
@@ -52,31 +52,31 @@ func (s *Service) Stats(ctx context.Context, in *StatsIn) (*op.Out[Stats], error
 		return nil, fmt.Errorf("get agent: %w", err)
 	}
 	if since.IsZero() {
-		if since, err = s.midnight(ctx, org); err != nil {
+		if since, err = s.startOfDay(ctx, org); err != nil {
 			return nil, err
 		}
 	}
 	if until.IsZero() {
 		until = db.At(s.Now())
 	}
-	if until.Sub(since.Time) > longest || until.Before(since.Time) {
+	if until.Sub(since.Time) > maxSpan || until.Before(since.Time) {
 		return nil, &op.Error{Code: "invalid_query", Detail: "until must follow since, within 400 days",
 			Fields: []op.Violation{op.Field("until", "out_of_range", "must follow since, within 400 days")}}
 	}
-	all, err := s.worked(ctx, q, org, []string{in.ID}, since, until)
+	all, err := s.statsOf(ctx, q, org, []string{in.ID}, since, until)
 	if err != nil {
 		return nil, err
 	}
 	return op.OK(*all[in.ID])
 }
 
-// worked adds up what agents did.
-func (s *Service) worked(ctx context.Context, q db.Querier, org string, ids []string, since, until db.Time) (map[string]*Stats, error) {
+// statsOf returns the work of agents, by id.
+func (s *Service) statsOf(ctx context.Context, q db.Querier, org string, ids []string, since, until db.Time) (map[string]*Stats, error) {
 	all := make(map[string]*Stats, len(ids))
 	for _, id := range ids {
 		all[id] = &Stats{AgentID: id, Since: since, Until: until}
 	}
-	for _, read := range []func(context.Context, db.Querier, string, []string, db.Time, db.Time, map[string]*Stats) error{answered, missed, s.spells} {
+	for _, read := range []func(context.Context, db.Querier, string, []string, db.Time, db.Time, map[string]*Stats) error{countAnswered, countMissed, s.addSpells} {
 		if err := read(ctx, q, org, ids, since, until, all); err != nil {
 			return nil, err
 		}
@@ -93,12 +93,12 @@ func (s *Service) worked(ctx context.Context, q db.Querier, org string, ids []st
 	return all, nil
 }
 
-func answered(ctx context.Context, q db.Querier, org string, ids []string, since, until db.Time, all map[string]*Stats) error {
+func countAnswered(ctx context.Context, q db.Querier, org string, ids []string, since, until db.Time, all map[string]*Stats) error {
 	const text = `SELECT agent_id, COUNT(*), COALESCE(SUM(talk_seconds), 0), COALESCE(SUM(hold_seconds), 0) FROM calls
 		WHERE org_id = $1 AND answered_at IS NOT NULL`
-	f := of(db.Where(text, org), "agent_id", ids).Between("started_at", since, until)
+	f := inUsers(db.Where(text, org), "agent_id", ids).Between("started_at", since, until)
 	statement, args := f.SQL()
-	return each(ctx, q, "count calls of agents", statement+` GROUP BY agent_id`, args, func(scan func(...any) error) error {
+	return forEachRow(ctx, q, "count calls of agents", statement+` GROUP BY agent_id`, args, func(scan func(...any) error) error {
 		var id string
 		var n, talk, hold int
 		err := scan(&id, &n, &talk, &hold)
@@ -109,17 +109,17 @@ func answered(ctx context.Context, q db.Querier, org string, ids []string, since
 	})
 }
 
-// missed counts calls that rang agents and that nobody answered, and the offers of queues.
-func missed(ctx context.Context, q db.Querier, org string, ids []string, since, until db.Time, all map[string]*Stats) error {
-	rung := of(db.Where(`SELECT l.user_id AS agent_id, c.id AS call_id, 0 AS offer FROM calls c JOIN legs l ON l.org_id = c.org_id AND l.call_id = c.id
+// countMissed counts calls that rang agents and were not answered, and the offers of queues.
+func countMissed(ctx context.Context, q db.Querier, org string, ids []string, since, until db.Time, all map[string]*Stats) error {
+	rung := inUsers(db.Where(`SELECT l.user_id AS agent_id, c.id AS call_id, 0 AS offer FROM calls c JOIN legs l ON l.org_id = c.org_id AND l.call_id = c.id
 		WHERE c.org_id = $1 AND c.missed_reason IS NOT NULL AND l.role <> 'caller' AND l.answered_at IS NULL`, org), "l.user_id", ids).
 		Between("c.started_at", since, until)
 	text, args := rung.SQL()
-	offers := of(db.Where(text+` UNION ALL SELECT agent_id, call_id, CASE WHEN status IN ('no_answer', 'rejected', 'expired') THEN 1 ELSE 2 END
+	offers := inUsers(db.Where(text+` UNION ALL SELECT agent_id, call_id, CASE WHEN status IN ('no_answer', 'rejected', 'expired') THEN 1 ELSE 2 END
 		FROM queue_offers WHERE org_id = $1`, args...), "agent_id", ids).Between("offered_at", since, until)
 	text, args = offers.SQL()
 	text = `SELECT agent_id, COUNT(DISTINCT CASE WHEN offer < 2 THEN call_id END), COUNT(CASE WHEN offer > 0 THEN 1 END) FROM (` + text + `) AS rung GROUP BY agent_id`
-	return each(ctx, q, "count missed calls of agents", text, args, func(scan func(...any) error) error {
+	return forEachRow(ctx, q, "count missed calls of agents", text, args, func(scan func(...any) error) error {
 		var id string
 		var n, offered int
 		err := scan(&id, &n, &offered)
@@ -130,10 +130,10 @@ func missed(ctx context.Context, q db.Querier, org string, ids []string, since, 
 	})
 }
 
-// spells adds up for how long agents were what; what they are now counts too.
-func (s *Service) spells(ctx context.Context, q db.Querier, org string, ids []string, since, until db.Time, all map[string]*Stats) error {
+// addSpells sums how long agents had each presence, including the current one.
+func (s *Service) addSpells(ctx context.Context, q db.Querier, org string, ids []string, since, until db.Time, all map[string]*Stats) error {
 	const text = `SELECT user_id, status, since, until_at FROM agent_spells WHERE org_id = $1 AND until_at > $2`
-	statement, args := of(db.Where(text, org, since), "user_id", ids).And("since < ?", until).SQL()
+	statement, args := inUsers(db.Where(text, org, since), "user_id", ids).And("since < ?", until).SQL()
 	lasted := map[string]map[string]time.Duration{}
 	add := func(id, status string, from, to time.Time) {
 		if from.Before(since.Time) {
@@ -147,7 +147,7 @@ func (s *Service) spells(ctx context.Context, q db.Querier, org string, ids []st
 		}
 		lasted[id][status] += max(to.Sub(from), 0)
 	}
-	err := each(ctx, q, "add up presence", statement, args, func(scan func(...any) error) error {
+	err := forEachRow(ctx, q, "add up presence", statement, args, func(scan func(...any) error) error {
 		var id, status string
 		var from, to db.Time
 		err := scan(&id, &status, &from, &to)
@@ -157,20 +157,20 @@ func (s *Service) spells(ctx context.Context, q db.Querier, org string, ids []st
 	if err != nil {
 		return err
 	}
-	now, err := rows(ctx, q, org, ids)
+	now, err := readRows(ctx, q, org, ids)
 	if err != nil {
 		return fmt.Errorf("read agents: %w", err)
 	}
 	for id, x := range now {
-		add(id, x.row.told.status, x.row.told.since.Time, s.Now())
+		add(id, x.row.published.status, x.row.published.since.Time, s.Now())
 	}
 	for id, w := range all {
-		w.spent(lasted[id])
+		w.setDurations(lasted[id])
 	}
 	return nil
 }
 
-func (w *Stats) spent(lasted map[string]time.Duration) {
+func (w *Stats) setDurations(lasted map[string]time.Duration) {
 	for status, to := range map[string]*int{Available: &w.AvailableSeconds, Ringing: &w.RingingSeconds, Busy: &w.BusySeconds,
 		WrapUp: &w.WrapUpSeconds, Away: &w.AwaySeconds, DND: &w.DNDSeconds} {
 		*to = int(lasted[status].Round(time.Second) / time.Second)

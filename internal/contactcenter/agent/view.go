@@ -28,8 +28,8 @@ func getAgent(ctx context.Context, q db.Querier, org, id string) (Agent, error) 
 	return scanAgent(q.QueryRow(ctx, agentColumns+` AND u.id = $2`, org, id).Scan)
 }
 
-// find reads up to limit users after an id.
-func find(ctx context.Context, q db.Querier, org string, in *ListIn, after string, limit int) (all []Agent, err error) {
+// listAgents reads up to limit users after an id.
+func listAgents(ctx context.Context, q db.Querier, org string, in *ListIn, after string, limit int) (all []Agent, err error) {
 	f := db.Where(agentColumns, org)
 	if in.Q != "" {
 		like := "%" + db.Escape(in.Q) + "%"
@@ -45,7 +45,7 @@ func find(ctx context.Context, q db.Querier, org string, in *ListIn, after strin
 	}
 	text, args := f.SQL()
 	text += fmt.Sprintf(" ORDER BY u.id LIMIT %d", limit)
-	err = each(ctx, q, "list agents", text, args, func(scan func(...any) error) error {
+	err = forEachRow(ctx, q, "list agents", text, args, func(scan func(...any) error) error {
 		a, err := scanAgent(scan)
 		all = append(all, a)
 		return err
@@ -53,8 +53,8 @@ func find(ctx context.Context, q db.Querier, org string, in *ListIn, after strin
 	return all, err
 }
 
-// dress adds the queues agents answer, and what they did today.
-func (s *Service) dress(ctx context.Context, q db.Querier, org string, agents []Agent) error {
+// withDetails sets the queues and today's counts of agents.
+func (s *Service) withDetails(ctx context.Context, q db.Querier, org string, agents []Agent) error {
 	if len(agents) == 0 {
 		return nil
 	}
@@ -65,11 +65,11 @@ func (s *Service) dress(ctx context.Context, q db.Querier, org string, agents []
 	if err := memberships(ctx, q, org, ids, at); err != nil {
 		return err
 	}
-	since, err := s.midnight(ctx, org)
+	since, err := s.startOfDay(ctx, org)
 	if err != nil {
 		return err
 	}
-	work, err := s.worked(ctx, q, org, ids, since, db.At(s.Now()))
+	work, err := s.statsOf(ctx, q, org, ids, since, db.At(s.Now()))
 	if err != nil {
 		return err
 	}
@@ -84,8 +84,8 @@ func (s *Service) dress(ctx context.Context, q db.Querier, org string, agents []
 func memberships(ctx context.Context, q db.Querier, org string, ids []string, at map[string]*Agent) error {
 	const text = `SELECT m.user_id, k.id, k.name, m.signed_in, m.paused, m.priority FROM queue_members m
 		JOIN queues k ON k.org_id = m.org_id AND k.id = m.queue_id WHERE m.org_id = $1 AND k.removed_at IS NULL`
-	statement, args := of(db.Where(text, org), "m.user_id", ids).SQL()
-	return each(ctx, q, "find queues of agents", statement+` ORDER BY k.id`, args, func(scan func(...any) error) error {
+	statement, args := inUsers(db.Where(text, org), "m.user_id", ids).SQL()
+	return forEachRow(ctx, q, "find queues of agents", statement+` ORDER BY k.id`, args, func(scan func(...any) error) error {
 		var id string
 		var m Membership
 		err := scan(&id, &m.ID, &m.Name, &m.SignedIn, &m.Paused, &m.Priority)
@@ -96,17 +96,17 @@ func memberships(ctx context.Context, q db.Querier, org string, ids []string, at
 	})
 }
 
-// midnight is when today began where the organisation is.
-func (s *Service) midnight(ctx context.Context, org string) (db.Time, error) {
+// startOfDay returns the last midnight in the organisation's time zone.
+func (s *Service) startOfDay(ctx context.Context, org string) (db.Time, error) {
 	zone, err := s.Zone(ctx, org)
 	if err != nil {
 		return db.Time{}, fmt.Errorf("find time zone: %w", err)
 	}
-	return Midnight(s.Now(), zone), nil
+	return StartOfDay(s.Now(), zone), nil
 }
 
-// Midnight is when the day of a moment began in a time zone.
-func Midnight(now time.Time, zone *time.Location) db.Time {
+// StartOfDay returns the last midnight before now in a time zone.
+func StartOfDay(now time.Time, zone *time.Location) db.Time {
 	y, m, d := now.In(zone).Date()
 	return db.At(time.Date(y, m, d, 0, 0, 0, 0, zone))
 }

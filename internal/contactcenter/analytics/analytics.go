@@ -1,8 +1,8 @@
-// Package analytics counts calls: by hour, day, week or month, by queue, agent, number and direction.
+// Package analytics counts calls by hour, day, week or month, and by queue, agent, number and direction.
 //
-// Calls are counted once, by quarters of an hour in which they began, which fit the hours and days of every time zone. A quarter
-// is always counted anew and whole, from the records of its calls, so that counting twice has the effect of once. What no count
-// is kept for, such as calls with a tag, is counted from the records when it is asked for.
+// Calls are counted once, by the quarter of an hour in which they began, because quarters fit the hours and days of
+// every time zone. A quarter is always counted as a whole from its call records, so that repeating the count changes
+// nothing. Filters without stored counts, such as tags, are counted from the call records at query time.
 package analytics
 
 import (
@@ -17,48 +17,48 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// quarter is the time that calls are counted by.
+// quarter is the length of a count interval.
 const quarter = 15 * time.Minute
 
-// Config is what the room is built from.
+// Config holds the dependencies of the package.
 type Config struct {
 	DB  *db.DB
 	Now func() time.Time
-	Key []byte // of the digests of numbers
+	Key []byte // key for the digests of numbers
 	Log *slog.Logger
-	// Zone is the time zone of an organisation.
+	// Zone returns the time zone of an organisation.
 	Zone func(ctx context.Context, org string) (*time.Location, error)
-	// Name is the name of a queue or an agent, or "" where there is none; nil: none has one.
+	// Name returns the name of a queue or an agent; "" if it has none. nil: no names.
 	Name func(ctx context.Context, org, dimension, key string) (string, error)
 }
 
-// Service counts and answers.
+// Service counts calls and answers queries. It is safe for concurrent use.
 type Service struct {
 	Config
 
-	mu     sync.Mutex                // guards the fields below
-	dirty  map[string]map[int64]bool // organisation → quarters to be counted
-	ready  map[string]bool           // organisations of which everything before the start is counted
-	caught bool                      // CatchUp is over
-	turns  map[string]*sync.Mutex    // held while an organisation is counted
+	mu          sync.Mutex                // guards the fields below
+	dirty       map[string]map[int64]bool // organisation → quarters to count
+	ready       map[string]bool           // organisations with complete counts up to the start
+	caughtUp    bool                      // CatchUp has finished
+	rollupLocks map[string]*sync.Mutex    // locked while an organisation is counted
 }
 
-// New builds the room.
+// New returns a service.
 func New(c Config) *Service {
-	return &Service{Config: c, dirty: map[string]map[int64]bool{}, ready: map[string]bool{}, turns: map[string]*sync.Mutex{}}
+	return &Service{Config: c, dirty: map[string]map[int64]bool{}, ready: map[string]bool{}, rollupLocks: map[string]*sync.Mutex{}}
 }
 
-// quarterOf is the quarter a time lies in, in microseconds.
+// quarterOf returns the start of the quarter that contains t, in microseconds.
 func quarterOf(t time.Time) int64 { return t.Truncate(quarter).UnixMicro() }
 
-// Ended is to be told of every call that has ended, when it is committed.
-func (s *Service) Ended(org string, began time.Time) {
+// CallEnded marks the quarter of a call to be counted. Call it for each ended call after its commit.
+func (s *Service) CallEnded(org string, began time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mark(org, quarterOf(began))
 }
 
-// mark has a quarter counted. The caller holds the lock.
+// mark marks a quarter to be counted. The caller holds s.mu.
 func (s *Service) mark(org string, at int64) {
 	if s.dirty[org] == nil {
 		s.dirty[org] = map[int64]bool{}
@@ -66,7 +66,7 @@ func (s *Service) mark(org string, at int64) {
 	s.dirty[org][at] = true
 }
 
-// take returns the quarters of an organisation that are to be counted, and forgets them.
+// take returns and clears the marked quarters of an organisation.
 func (s *Service) take(org string) map[int64]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,8 +75,8 @@ func (s *Service) take(org string) map[int64]bool {
 	return all
 }
 
-// waiting lists the organisations with something to be counted.
-func (s *Service) waiting() (orgs []string) {
+// dirtyOrgs returns the organisations with marked quarters.
+func (s *Service) dirtyOrgs() (orgs []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for org := range s.dirty {
@@ -85,17 +85,17 @@ func (s *Service) waiting() (orgs []string) {
 	return orgs
 }
 
-// turn is held while an organisation is counted.
-func (s *Service) turn(org string) *sync.Mutex {
+// rollupLock returns the lock that is held while an organisation is counted.
+func (s *Service) rollupLock(org string) *sync.Mutex {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.turns[org] == nil {
-		s.turns[org] = &sync.Mutex{}
+	if s.rollupLocks[org] == nil {
+		s.rollupLocks[org] = &sync.Mutex{}
 	}
-	return s.turns[org]
+	return s.rollupLocks[org]
 }
 
-// digest stands for a number in counts.
+// digest returns a keyed digest of a number.
 func (s *Service) digest(org, number string) uint64 {
 	m := hmac.New(sha256.New, s.Key)
 	m.Write([]byte(org + "\n" + number))

@@ -18,8 +18,8 @@ import (
 	"soniq/internal/platform/op/optest"
 )
 
-// past is a call that is over.
-type past struct {
+// pastCall is a call that has ended.
+type pastCall struct {
 	at                           time.Time
 	direction, queue, agent, num string
 	other                        string
@@ -28,8 +28,8 @@ type past struct {
 	wait, talk                   int
 }
 
-// office is an organisation whose calls are counted.
-type office struct {
+// fixture holds an organisation whose calls are counted.
+type fixture struct {
 	t       *testing.T
 	db      *db.DB
 	service *analytics.Service
@@ -39,25 +39,25 @@ type office struct {
 
 var now = time.Date(2026, 11, 21, 12, 7, 31, 0, time.UTC)
 
-func open(t *testing.T, d *db.DB) *office {
+func newFixture(t *testing.T, d *db.DB) *fixture {
 	t.Helper()
 	const org = `INSERT INTO orgs (id, path, environment, name, plan, status, country, timezone, language, settings, created_at, updated_at)
 		VALUES ('org_a', 'org_a', 'production', 'A', 'free', 'active', 'US', 'UTC', 'en', '{}', 0, 0)`
-	o := &office{t: t, db: d}
+	o := &fixture{t: t, db: d}
 	o.exec(org)
 	o.restart()
 	return o
 }
 
-// restart is what a start of the server is to the counts.
-func (o *office) restart() {
+// restart replaces the service, as a restart of the server does.
+func (o *fixture) restart() {
 	o.service = analytics.New(analytics.Config{DB: o.db, Now: func() time.Time { return now }, Key: []byte("key"), Log: slog.New(slog.DiscardHandler),
 		Zone: func(context.Context, string) (*time.Location, error) { return time.UTC, nil }})
 	o.service.CatchUp(o.t.Context(), []string{"org_a"})
 	o.api = optest.New(o.t, o.db, o.service.Operations()...)
 }
 
-func (o *office) exec(q string, args ...any) {
+func (o *fixture) exec(q string, args ...any) {
 	o.t.Helper()
 	err := o.db.Tx(o.t.Context(), func(tx db.Querier) error { _, err := tx.Exec(o.t.Context(), q, args...); return err })
 	if err != nil {
@@ -65,7 +65,7 @@ func (o *office) exec(q string, args ...any) {
 	}
 }
 
-func (o *office) add(c past) {
+func (o *fixture) add(c pastCall) {
 	o.t.Helper()
 	const q = `INSERT INTO calls (org_id, id, direction, status, stage, source, from_number, to_number, number_id, queue_id, agent_id,
 			started_at, answered_at, ended_at, ring_seconds, queue_seconds, hold_seconds, talk_seconds, total_seconds, missed_reason,
@@ -87,12 +87,12 @@ func (o *office) add(c past) {
 
 func pick(r *rand.Rand, of ...string) string { return of[r.IntN(len(of))] }
 
-// some are calls of a month, at any time.
-func some(n int) []past {
+// randomCalls returns calls at random times of a month.
+func randomCalls(n int) []pastCall {
 	r := rand.New(rand.NewPCG(1, 2))
-	all := make([]past, n)
+	all := make([]pastCall, n)
 	for i := range all {
-		c := past{at: now.Add(-time.Duration(r.Int64N(int64(31 * 24 * time.Hour)))), direction: pick(r, "inbound", "outbound", "internal"),
+		c := pastCall{at: now.Add(-time.Duration(r.Int64N(int64(31 * 24 * time.Hour)))), direction: pick(r, "inbound", "outbound", "internal"),
 			queue: pick(r, "", "que_1", "que_2"), agent: pick(r, "", "usr_1", "usr_2", "usr_3"), num: pick(r, "num_1", "num_2"),
 			other: fmt.Sprintf("+1202555%04d", r.IntN(50)), wait: r.IntN(60), talk: r.IntN(600)}
 		if c.answered = r.IntN(3) > 0; !c.answered {
@@ -103,8 +103,8 @@ func some(n int) []past {
 	return all
 }
 
-// sum counts calls the plain way.
-func sum(all []past, since, until time.Time, only func(past) bool) (total, answered, talk, unique int) {
+// sum counts calls in the simplest way, for comparison.
+func sum(all []pastCall, since, until time.Time, only func(pastCall) bool) (total, answered, talk, unique int) {
 	numbers := map[string]bool{}
 	for _, c := range all {
 		if c.at.Before(since) || !c.at.Before(until) || only != nil && !only(c) {
@@ -119,25 +119,25 @@ func sum(all []past, since, until time.Time, only func(past) bool) (total, answe
 	return total, answered, talk, len(numbers)
 }
 
-// ordered are the calls for which only holds, the oldest first.
-func ordered(all []past, only func(past) bool) []past {
+// ordered returns the calls that match only, oldest first.
+func ordered(all []pastCall, only func(pastCall) bool) []pastCall {
 	kept := slices.Clone(all)
 	if only != nil {
-		kept = slices.DeleteFunc(kept, func(c past) bool { return !only(c) })
+		kept = slices.DeleteFunc(kept, func(c pastCall) bool { return !only(c) })
 	}
-	slices.SortFunc(kept, func(a, b past) int { return a.at.Compare(b.at) })
+	slices.SortFunc(kept, func(a, b pastCall) int { return a.at.Compare(b.at) })
 	return kept
 }
 
-// between are the calls of a time among ordered ones.
-func between(ordered []past, since, until time.Time) []past {
+// between returns the calls of a period from ordered calls.
+func between(ordered []pastCall, since, until time.Time) []pastCall {
 	first := func(at time.Time) int {
 		return sort.Search(len(ordered), func(i int) bool { return !ordered[i].at.Before(at) })
 	}
 	return ordered[first(since):max(first(since), first(until))]
 }
 
-func (o *office) report(query url.Values) map[string]any {
+func (o *fixture) report(query url.Values) map[string]any {
 	o.t.Helper()
 	a := o.api.Do(optest.Admin("org_a"), "GET", "/analytics/calls?"+query.Encode(), nil)
 	if a.Status != 200 {
@@ -151,38 +151,38 @@ func figures(of any) string {
 	return fmt.Sprintf("%.0f %.0f %.0f %.0f", m["total"], m["answered"], m["total_talk_seconds"], m["unique_callers"])
 }
 
-func TestCountsAreWhatTheRecordsSay(t *testing.T) {
+func TestReport_MatchesCallRecords(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		o := open(t, d)
-		all := some(1500)
+		o := newFixture(t, d)
+		all := randomCalls(1500)
 		for _, c := range all {
 			o.add(c)
 		}
 		o.restart()
 		for _, zone := range []string{"UTC", "Europe/Berlin", "Asia/Kolkata", "Australia/Lord_Howe"} {
 			for _, interval := range []string{"hour", "day", "week", "month"} {
-				for name, only := range map[string]func(past) bool{
+				for name, only := range map[string]func(pastCall) bool{
 					"":                              nil,
-					"queue_id=que_1":                func(c past) bool { return c.queue == "que_1" },
-					"agent_id=usr_2":                func(c past) bool { return c.agent == "usr_2" },
-					"direction=outbound":            func(c past) bool { return c.direction == "outbound" },
-					"queue_id=que_2&agent_id=usr_1": func(c past) bool { return c.queue == "que_2" && c.agent == "usr_1" },
+					"queue_id=que_1":                func(c pastCall) bool { return c.queue == "que_1" },
+					"agent_id=usr_2":                func(c pastCall) bool { return c.agent == "usr_2" },
+					"direction=outbound":            func(c pastCall) bool { return c.direction == "outbound" },
+					"queue_id=que_2&agent_id=usr_1": func(c pastCall) bool { return c.queue == "que_2" && c.agent == "usr_1" },
 				} {
 					query, _ := url.ParseQuery(name)
 					query.Set("timezone", zone)
 					query.Set("interval", interval)
 					query.Set("since", "2026-10-26")
 					query.Set("until", "2026-11-20")
-					o.agrees(all, query, only)
+					o.wantReport(all, query, only)
 				}
 			}
 		}
 	})
 }
 
-// agrees compares a report, in all and step by step, with the calls themselves.
-func (o *office) agrees(all []past, query url.Values, only func(past) bool) {
+// wantReport compares a report, in total and by step, with the calls.
+func (o *fixture) wantReport(all []pastCall, query url.Values, only func(pastCall) bool) {
 	o.t.Helper()
 	zone, _ := time.LoadLocation(query.Get("timezone"))
 	since, until := time.Date(2026, 10, 26, 0, 0, 0, 0, zone), time.Date(2026, 11, 20, 0, 0, 0, 0, zone)
@@ -219,25 +219,25 @@ func begins(local time.Time, interval string) bool {
 		"month": day && local.Day() == 1}[interval]
 }
 
-func TestACallThatEndsIsCounted(t *testing.T) {
+func TestCallEnded_CountedOnceAcrossRestart(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		o := open(t, d)
-		for _, c := range some(50) {
+		o := newFixture(t, d)
+		for _, c := range randomCalls(50) {
 			o.add(c)
 		}
 		o.restart()
 		before := o.report(nil)["totals"].(map[string]any)["total"].(float64)
-		late := past{at: now.Add(-3 * time.Hour), direction: "inbound", agent: "usr_1", num: "num_1", other: "+493012345", answered: true, talk: 60}
+		late := pastCall{at: now.Add(-3 * time.Hour), direction: "inbound", agent: "usr_1", num: "num_1", other: "+493012345", answered: true, talk: 60}
 		o.add(late)
-		o.service.Ended("org_a", late.at)
-		for range 2 { // counting twice has the effect of once
+		o.service.CallEnded("org_a", late.at)
+		for range 2 { // repeating the count changes nothing
 			if after := o.report(nil)["totals"].(map[string]any)["total"].(float64); after != before+1 {
 				t.Errorf("%.0f calls after one more than %.0f", after, before)
 			}
-			o.service.Ended("org_a", late.at)
+			o.service.CallEnded("org_a", late.at)
 		}
-		lost := late // one that ended just before a crash
+		lost := late // a call that ended just before a crash
 		lost.at = now.Add(-2 * time.Minute)
 		o.add(lost)
 		o.restart()
@@ -247,11 +247,11 @@ func TestACallThatEndsIsCounted(t *testing.T) {
 	})
 }
 
-func TestGroupsAndTables(t *testing.T) {
+func TestReport_GroupsAndCSV(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)
-	o := open(t, d)
-	all := some(400)
+	o := newFixture(t, d)
+	all := randomCalls(400)
 	for _, c := range all {
 		o.add(c)
 	}
@@ -263,7 +263,7 @@ func TestGroupsAndTables(t *testing.T) {
 	}
 	for _, g := range groups {
 		id := g.(map[string]any)["by"].(map[string]any)["agent_id"]
-		total, answered, talk, unique := sum(all, now.AddDate(0, 0, -30).Truncate(24*time.Hour), now, func(c past) bool { return c.agent == id })
+		total, answered, talk, unique := sum(all, now.AddDate(0, 0, -30).Truncate(24*time.Hour), now, func(c pastCall) bool { return c.agent == id })
 		if got, want := figures(g), fmt.Sprint(total, answered, talk, unique); got != want {
 			t.Errorf("%s: got %s, want %s", id, got, want)
 		}
@@ -278,9 +278,9 @@ func TestGroupsAndTables(t *testing.T) {
 	}
 }
 
-func TestAPeriodThatCannotBeIsRefused(t *testing.T) {
+func TestPeriod_InvalidRefused(t *testing.T) {
 	t.Parallel()
-	o := open(t, dbtest.SQLite(t))
+	o := newFixture(t, dbtest.SQLite(t))
 	for _, query := range []string{"since=0000-12-02&until=0001-01-01", "since=yesterday", "since=2026-11-21&until=2026-11-20", "since=2024-01-01", "timezone=Mars/Olympus",
 		"since=2025-12-01&interval=hour"} {
 		if a := o.api.Do(optest.Admin("org_a"), "GET", "/analytics/calls?"+query, nil); a.Status != 400 || a.Body["code"] != "invalid_query" {

@@ -8,10 +8,10 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// inTimeSeconds is the service level: how soon a call in a queue should be answered.
-const inTimeSeconds = 20
+// serviceLevelSeconds is the wait in which a queued call should be answered.
+const serviceLevelSeconds = 20
 
-// A record is what is counted of a call.
+// record holds the columns of a call that are counted.
 type record struct {
 	at                     db.Time
 	direction, status      string
@@ -34,8 +34,8 @@ func scanRecord(rows *sql.Rows) (r record, err error) {
 	return r, err
 }
 
-// each reads the records a filter lets through.
-func (s *Service) each(ctx context.Context, f *db.Filter, do func(record)) error {
+// eachRecord calls do for each record that matches a filter.
+func (s *Service) eachRecord(ctx context.Context, f *db.Filter, do func(record)) error {
 	text, args := f.SQL()
 	rows, err := s.DB.Read(ctx).Query(ctx, text, args...)
 	if err != nil {
@@ -52,8 +52,8 @@ func (s *Service) each(ctx context.Context, f *db.Filter, do func(record)) error
 	return rows.Err()
 }
 
-// counts is what one call comes to.
-func (s *Service) counts(org string, r record) *Counts {
+// countsOf returns the counts of one call.
+func (s *Service) countsOf(org string, r record) *Counts {
 	c := &Counts{Total: 1, Ring: r.ring, Queue: r.wait, Talk: r.talk, Hold: r.hold}
 	other := r.from
 	switch r.direction {
@@ -78,8 +78,8 @@ func (s *Service) counts(org string, r record) *Counts {
 	}
 	if r.queue != "" {
 		c.Queued = 1
-		if r.answered && r.wait <= inTimeSeconds {
-			c.InTime = 1
+		if r.answered && r.wait <= serviceLevelSeconds {
+			c.WithinServiceLevel = 1
 		}
 	}
 	if other != "anonymous" && other != "" {
@@ -88,7 +88,7 @@ func (s *Service) counts(org string, r record) *Counts {
 	return c
 }
 
-// The dimensions that counts are kept by.
+// Dimensions of the stored counts.
 const (
 	allCalls    = "all"
 	ByQueue     = "queue"
@@ -97,7 +97,7 @@ const (
 	ByDirection = "direction"
 )
 
-// key is what a call is counted under in a dimension; ok is false where it is not counted there.
+// key returns the key of a call in a dimension. ok is false if the call is not counted there.
 func (r record) key(dimension string) (key string, ok bool) {
 	switch dimension {
 	case allCalls:
@@ -114,8 +114,8 @@ func (r record) key(dimension string) (key string, ok bool) {
 	return "", false
 }
 
-// of is the value of a member that calls are grouped by; "" where the call lacks it.
-func (r record) of(name string) string {
+// columnValue returns the value of a column by which calls are grouped; "" if the call has none.
+func (r record) columnValue(name string) string {
 	switch name {
 	case "queue_id":
 		return r.queue

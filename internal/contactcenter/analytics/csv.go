@@ -12,8 +12,8 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// table answers rows, the first of which has the names of the columns, as CSV (RFC 4180).
-func table(rows [][]string) *huma.StreamResponse {
+// csvResponse returns rows as CSV (RFC 4180). The first row holds the column names.
+func csvResponse(rows [][]string) *huma.StreamResponse {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
 	w.UseCRLF = true
@@ -21,8 +21,8 @@ func table(rows [][]string) *huma.StreamResponse {
 	return op.TextStream("text/csv; charset=utf-8", b.String())
 }
 
-// rows is a line per group, or per step where nothing was grouped.
-func (r Report) rows(q ask) [][]string {
+// rows returns a row per group, or per step if there is no grouping.
+func (r Report) rows(q callQuery) [][]string {
 	names, _ := columns(CallTotals{})
 	if len(q.group) == 0 {
 		out := [][]string{append([]string{"at"}, names...)}
@@ -34,13 +34,13 @@ func (r Report) rows(q ask) [][]string {
 	}
 	var head []string
 	for _, d := range q.group {
-		head = append(head, members[d])
+		head = append(head, dimensionFields[d])
 	}
 	out := [][]string{append(head, names...)}
 	for _, g := range r.Groups {
 		var line []string
 		for _, d := range q.group {
-			line = append(line, safe(g.By[members[d]]))
+			line = append(line, escapeFormula(g.By[dimensionFields[d]]))
 		}
 		_, values := columns(g.CallTotals)
 		out = append(out, append(line, values...))
@@ -48,11 +48,11 @@ func (r Report) rows(q ask) [][]string {
 	return out
 }
 
-func (r QueueReport) rows() [][]string { return rowsOf(r.Data) }
+func (r QueueReport) rows() [][]string { return csvRowsOf(r.Data) }
 
-func (r AgentReport) rows() [][]string { return rowsOf(r.Data) }
+func (r AgentReport) rows() [][]string { return csvRowsOf(r.Data) }
 
-func rowsOf[T any](all []T) [][]string {
+func csvRowsOf[T any](all []T) [][]string {
 	var none T
 	names, _ := columns(none)
 	out := [][]string{names}
@@ -63,7 +63,7 @@ func rowsOf[T any](all []T) [][]string {
 	return out
 }
 
-// columns are the members of a record and their values.
+// columns returns the names and values of the fields of a record.
 func columns(record any) (names, values []string) {
 	v := reflect.ValueOf(record)
 	for i := range v.NumField() {
@@ -76,13 +76,13 @@ func columns(record any) (names, values []string) {
 			}
 			f = f.Elem()
 		}
-		names, values = append(names, name), append(values, safe(fmt.Sprint(f.Interface())))
+		names, values = append(names, name), append(values, escapeFormula(fmt.Sprint(f.Interface())))
 	}
 	return names, values
 }
 
-// safe keeps a text from being read as a formula by what opens the table.
-func safe(text string) string {
+// escapeFormula prevents spreadsheets from reading a text as a formula.
+func escapeFormula(text string) string {
 	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
 		return "'" + text
 	}

@@ -12,10 +12,10 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// mostTopics and mostRepeat bound what is listed.
-const mostTopics, mostRepeat = 50, 50
+// maxTopics and maxRepeatCallers limit the lists of a report.
+const maxTopics, maxRepeatCallers = 50, 50
 
-// InsightTotals is how calls went, as far as was understood of them.
+// InsightTotals sums the sentiment and the outcome of analysed calls.
 type InsightTotals struct {
 	Calls         int64  `json:"calls" doc:"Calls that are remembered"`
 	Positive      int64  `json:"positive"`
@@ -40,13 +40,13 @@ type InsightPoint struct {
 	InsightTotals
 }
 
-// InsightGroup is what the calls of a queue, an agent, a number or a direction come to.
+// InsightGroup sums the calls of a queue, an agent, a number or a direction.
 type InsightGroup struct {
 	By map[string]string `json:"by"`
 	InsightTotals
 }
 
-// Topic is what calls were about.
+// Topic is a topic of calls.
 type Topic struct {
 	Topic    string `json:"topic"`
 	Calls    int64  `json:"calls"`
@@ -61,7 +61,7 @@ type RepeatCaller struct {
 	LastCallAt db.Time `json:"last_call_at"`
 }
 
-// InsightReport is what calls were about, and how they went.
+// InsightReport holds the topics, sentiment and outcomes of calls in a period.
 type InsightReport struct {
 	Since         db.Time        `json:"since"`
 	Until         db.Time        `json:"until"`
@@ -75,30 +75,30 @@ type InsightReport struct {
 	AsOf          db.Time        `json:"as_of"`
 }
 
-// insight is a remembered call.
+// insight is an analysed call.
 type insight struct {
 	record
 	phone, sentiment, outcome string
 	topics                    []string
 }
 
-// member is the value of what calls are grouped by.
-func (i insight) member(name string) string {
-	return i.of(name)
+// groupField returns the value of a field by which calls are grouped.
+func (i insight) groupField(name string) string {
+	return i.columnValue(name)
 }
 
-// mood adds up insights.
-type mood struct {
+// insightSums sums insights.
+type insightSums struct {
 	InsightTotals
 	callers map[string]int
 }
 
-func (m *mood) add(i insight) {
+func (m *insightSums) add(i insight) {
 	m.Calls++
-	if n := m.named(i.sentiment); n != nil {
+	if n := m.counter(i.sentiment); n != nil {
 		*n++
 	}
-	if n := m.named(i.outcome); n != nil {
+	if n := m.counter(i.outcome); n != nil {
 		*n++
 	}
 	if i.phone != "" && i.phone != "anonymous" {
@@ -109,7 +109,7 @@ func (m *mood) add(i insight) {
 	}
 }
 
-func (m *mood) named(name string) *int64 {
+func (m *insightSums) counter(name string) *int64 {
 	switch name {
 	case "positive":
 		return &m.Positive
@@ -133,7 +133,7 @@ func (m *mood) named(name string) *int64 {
 	return nil
 }
 
-func (m *mood) totals() InsightTotals {
+func (m *insightSums) totals() InsightTotals {
 	t := m.InsightTotals
 	moods := t.Positive + t.Neutral + t.Negative + t.Mixed
 	t.PositiveRate, t.NegativeRate = percent(t.Positive, moods), percent(t.Negative, moods)
@@ -148,14 +148,14 @@ func (m *mood) totals() InsightTotals {
 }
 
 func (s *Service) insights(ctx context.Context, in *CallsIn) (*huma.StreamResponse, error) {
-	q, err := s.ask(ctx, in.PeriodIn, in.FilterIn)
+	q, err := s.newQuery(ctx, in.PeriodIn, in.FilterIn)
 	if err != nil {
 		return nil, err
 	}
 	names := unique(in.GroupBy)
-	sums, topics, again := newSheet[mood](q, names), map[string]*Topic{}, map[string]*RepeatCaller{}
-	err = s.understood(ctx, q, func(i insight) {
-		for _, m := range sums.at(q, i.at.Time, i.member) {
+	sums, topics, again := newAggregation[insightSums](q, names), map[string]*Topic{}, map[string]*RepeatCaller{}
+	err = s.eachInsight(ctx, q, func(i insight) {
+		for _, m := range sums.at(q, i.at.Time, i.groupField) {
 			m.add(i)
 		}
 		i.count(topics, again)
@@ -163,40 +163,40 @@ func (s *Service) insights(ctx context.Context, in *CallsIn) (*huma.StreamRespon
 	if err != nil {
 		return nil, err
 	}
-	r := InsightReport{Interval: q.interval, Timezone: q.zone.String(), Totals: sums.all.totals(), Topics: mostly(topics),
-		RepeatCallers: repeated(again), Series: make([]InsightPoint, len(q.steps)), AsOf: db.At(s.Now())}
+	r := InsightReport{Interval: q.interval, Timezone: q.zone.String(), Totals: sums.all.totals(), Topics: topTopics(topics),
+		RepeatCallers: topRepeatCallers(again), Series: make([]InsightPoint, len(q.steps)), AsOf: db.At(s.Now())}
 	r.Since, r.Until = q.times()
 	for i, at := range q.steps {
 		r.Series[i] = InsightPoint{db.At(at), sums.steps[i].totals()}
 	}
-	for _, key := range sums.sorted(func(m *mood) int64 { return m.Calls }) {
+	for _, key := range sums.sorted(func(m *insightSums) int64 { return m.Calls }) {
 		r.Groups = append(r.Groups, InsightGroup{sums.by(key), sums.groups[key].totals()})
 	}
 	if in.csv() {
-		return table(r.rows(names)), nil
+		return csvResponse(r.rows(names)), nil
 	}
 	return op.JSONStream(r), nil
 }
 
 func (r InsightReport) rows(names []string) [][]string {
-	var lines []line
+	var lines []csvRow
 	for _, p := range r.Series {
-		lines = append(lines, line{at: p.At, figures: p.InsightTotals})
+		lines = append(lines, csvRow{at: p.At, figures: p.InsightTotals})
 	}
 	if len(names) > 0 {
 		lines = nil
 	}
 	for _, g := range r.Groups {
-		lines = append(lines, line{by: g.By, figures: g.InsightTotals})
+		lines = append(lines, csvRow{by: g.By, figures: g.InsightTotals})
 	}
-	return lined(names, lines, InsightTotals{})
+	return csvRows(names, lines, InsightTotals{})
 }
 
-// understood reads the calls that are remembered.
-func (s *Service) understood(ctx context.Context, q ask, do func(insight)) error {
+// eachInsight calls do for each analysed call.
+func (s *Service) eachInsight(ctx context.Context, q callQuery, do func(insight)) error {
 	const text = `SELECT calls.started_at, calls.direction, calls.queue_id, calls.agent_id, calls.number_id, m.phone, m.sentiment, m.outcome, m.topics
 		FROM memory_calls m JOIN calls ON calls.org_id = m.org_id AND calls.id = m.call_id WHERE m.org_id = $1`
-	return s.rows(ctx, q.narrow(db.Where(text, q.org)), "", func(rows *sql.Rows) error {
+	return s.eachRow(ctx, q.filterCalls(db.Where(text, q.org)), "", func(rows *sql.Rows) error {
 		var i insight
 		var queue, agent, number, sentiment db.Null
 		var topics db.JSON[[]string]
@@ -209,7 +209,7 @@ func (s *Service) understood(ctx context.Context, q ask, do func(insight)) error
 	})
 }
 
-// count counts a call among its topics and its caller's calls.
+// count adds a call to its topics and to its caller.
 func (i insight) count(topics map[string]*Topic, again map[string]*RepeatCaller) {
 	for _, name := range unique(i.topics) {
 		if topics[name] == nil {
@@ -237,7 +237,7 @@ func (i insight) count(topics map[string]*Topic, again map[string]*RepeatCaller)
 	}
 }
 
-func mostly(topics map[string]*Topic) []Topic {
+func topTopics(topics map[string]*Topic) []Topic {
 	all := make([]Topic, 0, len(topics))
 	for _, t := range topics {
 		all = append(all, *t)
@@ -248,10 +248,10 @@ func mostly(topics map[string]*Topic) []Topic {
 		}
 		return strings.Compare(a.Topic, b.Topic)
 	})
-	return all[:min(len(all), mostTopics)]
+	return all[:min(len(all), maxTopics)]
 }
 
-func repeated(again map[string]*RepeatCaller) []RepeatCaller {
+func topRepeatCallers(again map[string]*RepeatCaller) []RepeatCaller {
 	all := []RepeatCaller{}
 	for _, c := range again {
 		if c.Calls > 1 {
@@ -264,5 +264,5 @@ func repeated(again map[string]*RepeatCaller) []RepeatCaller {
 		}
 		return strings.Compare(a.Phone, b.Phone)
 	})
-	return all[:min(len(all), mostRepeat)]
+	return all[:min(len(all), maxRepeatCallers)]
 }

@@ -12,7 +12,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// MessagesIn asks for counts of text messages.
+// MessagesIn selects text messages to count.
 type MessagesIn struct {
 	PeriodIn
 	QueueID   string   `query:"queue_id" maxLength:"40" doc:"Messages of the numbers that lead to this queue now"`
@@ -24,7 +24,7 @@ type MessagesIn struct {
 	Accept    string   `header:"Accept" maxLength:"200" doc:"text/csv for a table"`
 }
 
-// MessageTotals is what text messages come to.
+// MessageTotals sums text messages.
 type MessageTotals struct {
 	Total         int64  `json:"total"`
 	Inbound       int64  `json:"inbound"`
@@ -48,13 +48,13 @@ type MessagePoint struct {
 	MessageTotals
 }
 
-// MessageGroup is what the messages of a number, a user or a direction come to.
+// MessageGroup sums the messages of a number, a user or a direction.
 type MessageGroup struct {
 	By map[string]string `json:"by"`
 	MessageTotals
 }
 
-// MessageReport is what text messages come to in a time.
+// MessageReport sums the text messages of a period.
 type MessageReport struct {
 	Since    db.Time        `json:"since"`
 	Until    db.Time        `json:"until"`
@@ -66,7 +66,7 @@ type MessageReport struct {
 	AsOf     db.Time        `json:"as_of"`
 }
 
-// message is what is counted of one.
+// message holds the columns of a message that are counted.
 type message struct {
 	at                        db.Time
 	thread, direction, status string
@@ -75,7 +75,7 @@ type message struct {
 	segments                  int64
 }
 
-func (m message) member(name string) string {
+func (m message) groupField(name string) string {
 	switch name {
 	case "agent_id":
 		return m.user
@@ -85,14 +85,14 @@ func (m message) member(name string) string {
 	return m.direction
 }
 
-// post adds up messages. threads are the conversations, true where something was sent in them.
-type post struct {
+// messageSums sums messages. threads maps conversation ids to whether a message was sent in them.
+type messageSums struct {
 	MessageTotals
 	threads map[string]bool
 }
 
-// add counts a message; it reports whether it is the first that was sent in its conversation.
-func (p *post) add(m message) (wrote bool) {
+// add counts a message. It reports whether it is the first sent message of its conversation.
+func (p *messageSums) add(m message) (wrote bool) {
 	p.Total, p.Segments = p.Total+1, p.Segments+m.segments
 	if p.threads == nil {
 		p.threads = map[string]bool{}
@@ -107,7 +107,7 @@ func (p *post) add(m message) (wrote bool) {
 		return false
 	}
 	p.Outbound++
-	if n := p.named(m.status); n != nil {
+	if n := p.counter(m.status); n != nil {
 		*n++
 	}
 	if m.sent {
@@ -119,7 +119,7 @@ func (p *post) add(m message) (wrote bool) {
 	return wrote
 }
 
-func (p *post) named(status string) *int64 {
+func (p *messageSums) counter(status string) *int64 {
 	switch status {
 	case "delivered":
 		return &p.Delivered
@@ -133,22 +133,22 @@ func (p *post) named(status string) *int64 {
 	return nil
 }
 
-func (p *post) totals() MessageTotals {
+func (p *messageSums) totals() MessageTotals {
 	t := p.MessageTotals
 	t.DeliveryRate, t.ReplyRate = percent(t.Delivered, t.Delivered+t.Failed), percent(t.Replied, t.Written)
 	return t
 }
 
 func (s *Service) messages(ctx context.Context, in *MessagesIn) (*huma.StreamResponse, error) {
-	q, err := s.ask(ctx, in.PeriodIn, FilterIn{})
+	q, err := s.newQuery(ctx, in.PeriodIn, FilterIn{})
 	if err != nil {
 		return nil, err
 	}
 	names := unique(in.GroupBy)
-	sums, waiting := newSheet[post](q, names), map[string][]*post{}
-	err = s.wrote(ctx, q, in, func(m message) {
-		if in.asksFor(m) {
-			for _, p := range sums.at(q, m.at.Time, m.member) {
+	sums, waiting := newAggregation[messageSums](q, names), map[string][]*messageSums{}
+	err = s.eachMessage(ctx, q, in, func(m message) {
+		if in.matches(m) {
+			for _, p := range sums.at(q, m.at.Time, m.groupField) {
 				if p.add(m) {
 					waiting[m.thread] = append(waiting[m.thread], p)
 				}
@@ -169,36 +169,36 @@ func (s *Service) messages(ctx context.Context, in *MessagesIn) (*huma.StreamRes
 	for i, at := range q.steps {
 		r.Series[i] = MessagePoint{db.At(at), sums.steps[i].totals()}
 	}
-	for _, key := range sums.sorted(func(p *post) int64 { return p.Total }) {
+	for _, key := range sums.sorted(func(p *messageSums) int64 { return p.Total }) {
 		r.Groups = append(r.Groups, MessageGroup{sums.by(key), sums.groups[key].totals()})
 	}
 	if strings.Contains(in.Accept, "text/csv") {
-		return table(r.rows(names)), nil
+		return csvResponse(r.rows(names)), nil
 	}
 	return op.JSONStream(r), nil
 }
 
 func (r MessageReport) rows(names []string) [][]string {
-	var lines []line
+	var lines []csvRow
 	for _, p := range r.Series {
-		lines = append(lines, line{at: p.At, figures: p.MessageTotals})
+		lines = append(lines, csvRow{at: p.At, figures: p.MessageTotals})
 	}
 	if len(names) > 0 {
 		lines = nil
 	}
 	for _, g := range r.Groups {
-		lines = append(lines, line{by: g.By, figures: g.MessageTotals})
+		lines = append(lines, csvRow{by: g.By, figures: g.MessageTotals})
 	}
-	return lined(names, lines, MessageTotals{})
+	return csvRows(names, lines, MessageTotals{})
 }
 
-// asksFor reports whether a message is counted. One that is not may still be a reply.
-func (in *MessagesIn) asksFor(m message) bool {
+// matches reports whether a message is counted. A message that does not match may still be a reply.
+func (in *MessagesIn) matches(m message) bool {
 	return (in.AgentID == "" || in.AgentID == m.user) && (in.Direction == "" || in.Direction == m.direction)
 }
 
-// wrote reads messages in the order in which they were written.
-func (s *Service) wrote(ctx context.Context, q ask, in *MessagesIn, do func(message)) error {
+// eachMessage calls do for each message, in the order of creation.
+func (s *Service) eachMessage(ctx context.Context, q callQuery, in *MessagesIn, do func(message)) error {
 	const text = `SELECT m.created_at, m.conversation_id, m.direction, m.status, c.number_id, m.user_id, m.sent_at, m.segments
 		FROM messages m JOIN conversations c ON c.org_id = m.org_id AND c.id = m.conversation_id WHERE m.org_id = $1`
 	since, until := q.times()
@@ -210,7 +210,7 @@ func (s *Service) wrote(ctx context.Context, q ask, in *MessagesIn, do func(mess
 		quoted, _ := json.Marshal(t) // tags are kept as a JSON list
 		f.And(`c.tags LIKE ? ESCAPE '\'`, "%"+db.Escape(string(quoted))+"%")
 	}
-	return s.rows(ctx, f, " ORDER BY m.created_at, m.id", func(rows *sql.Rows) error {
+	return s.eachRow(ctx, f, " ORDER BY m.created_at, m.id", func(rows *sql.Rows) error {
 		var m message
 		var number, user db.Null
 		var sent db.Time

@@ -12,7 +12,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Operations lists what the outside world can ask of the counts.
+// Operations returns the API operations of analytics.
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.NewStream("analytics.calls", "GET /analytics/calls", access.CallsRead, "Count calls by time, queue, agent, number or direction", s.calls).
@@ -30,7 +30,7 @@ func (s *Service) Operations() []op.Operation {
 	}
 }
 
-// FilterIn narrows what is counted.
+// FilterIn restricts the calls that are counted.
 type FilterIn struct {
 	QueueID   string   `query:"queue_id" maxLength:"40"`
 	AgentID   string   `query:"agent_id" maxLength:"40"`
@@ -40,22 +40,22 @@ type FilterIn struct {
 	Accept    string   `header:"Accept" maxLength:"200" doc:"text/csv for a table"`
 }
 
-// CallsIn asks for counts of calls.
+// CallsIn selects calls to count.
 type CallsIn struct {
 	PeriodIn
 	FilterIn
 	GroupBy []string `query:"group_by" maxItems:"4" enum:"queue_id,agent_id,number_id,direction" doc:"Count them apart, too"`
 }
 
-func (s *Service) ask(ctx context.Context, p PeriodIn, f FilterIn, group ...string) (ask, error) {
-	q := ask{org: access.Org(ctx), only: map[string]string{}, group: group}
+func (s *Service) newQuery(ctx context.Context, p PeriodIn, f FilterIn, group ...string) (callQuery, error) {
+	q := callQuery{org: access.Org(ctx), filters: map[string]string{}, group: group}
 	var err error
 	if q.period, err = s.period(ctx, q.org, p); err != nil {
 		return q, err
 	}
 	for d, key := range map[string]string{ByQueue: f.QueueID, ByAgent: f.AgentID, ByNumber: f.NumberID, ByDirection: f.Direction} {
 		if key != "" {
-			q.only[d] = key
+			q.filters[d] = key
 		}
 	}
 	for _, t := range f.Tag {
@@ -64,11 +64,11 @@ func (s *Service) ask(ctx context.Context, p PeriodIn, f FilterIn, group ...stri
 	return q, nil
 }
 
-// by names what the calls of a group have in common.
-func (q ask) by(key string) map[string]string {
+// by returns the fields of a group key, by name.
+func (q callQuery) by(key string) map[string]string {
 	by := map[string]string{}
 	for i, v := range strings.Split(key, "\n") {
-		by[members[q.group[i]]] = v
+		by[dimensionFields[q.group[i]]] = v
 	}
 	return by
 }
@@ -78,34 +78,34 @@ func (f FilterIn) csv() bool { return strings.Contains(f.Accept, "text/csv") }
 func (s *Service) calls(ctx context.Context, in *CallsIn) (*huma.StreamResponse, error) {
 	var group []string
 	for _, g := range in.GroupBy {
-		for d, name := range members {
+		for d, name := range dimensionFields {
 			if name == g && !slices.Contains(group, d) {
 				group = append(group, d)
 			}
 		}
 	}
-	q, err := s.ask(ctx, in.PeriodIn, in.FilterIn, group...)
+	q, err := s.newQuery(ctx, in.PeriodIn, in.FilterIn, group...)
 	if err != nil {
 		return nil, err
 	}
-	a, err := s.answer(ctx, q)
+	a, err := s.run(ctx, q)
 	if err != nil {
 		return nil, err
 	}
 	r := a.report(q, s.Now())
 	if in.csv() {
-		return table(r.rows(q)), nil
+		return csvResponse(r.rows(q)), nil
 	}
 	return op.JSONStream(r), nil
 }
 
-// GroupsIn asks for counts per queue or agent.
+// GroupsIn selects calls to count per queue or agent.
 type GroupsIn struct {
 	PeriodIn
 	FilterIn
 }
 
-// QueueTotals is what the calls of a queue come to.
+// QueueTotals sums the calls of a queue.
 type QueueTotals struct {
 	QueueID          string  `json:"queue_id"`
 	Name             *string `json:"name"`
@@ -119,7 +119,7 @@ type QueueTotals struct {
 	ServiceLevelRate *int64  `json:"service_level_rate"`
 }
 
-// QueueReport is QueueTotals of each queue with calls, busiest first.
+// QueueReport holds QueueTotals for each queue with calls, busiest first.
 type QueueReport struct {
 	Since db.Time       `json:"since"`
 	Until db.Time       `json:"until"`
@@ -138,15 +138,15 @@ func (s *Service) queues(ctx context.Context, in *GroupsIn) (*huma.StreamRespons
 		c := a.groups[key]
 		r.Data = append(r.Data, QueueTotals{QueueID: key, Name: names[key], Offered: c.Total, Answered: c.Answered, Abandoned: c.Abandoned,
 			Missed: c.Missed, AnswerRate: percent(c.Answered, c.Total), AverageWait: average(c.Queue, c.Queued),
-			AverageTalk: average(c.Talk, c.Answered), ServiceLevelRate: percent(c.InTime, c.Queued)})
+			AverageTalk: average(c.Talk, c.Answered), ServiceLevelRate: percent(c.WithinServiceLevel, c.Queued)})
 	}
 	if in.csv() {
-		return table(r.rows()), nil
+		return csvResponse(r.rows()), nil
 	}
 	return op.JSONStream(r), nil
 }
 
-// AgentTotals is what the calls of an agent come to.
+// AgentTotals sums the calls of an agent.
 type AgentTotals struct {
 	AgentID       string  `json:"agent_id"`
 	Name          *string `json:"name"`
@@ -161,7 +161,7 @@ type AgentTotals struct {
 	UniqueCallers int     `json:"unique_callers"`
 }
 
-// AgentReport is AgentTotals of each agent with calls, busiest first.
+// AgentReport holds AgentTotals for each agent with calls, busiest first.
 type AgentReport struct {
 	Since db.Time       `json:"since"`
 	Until db.Time       `json:"until"`
@@ -183,17 +183,17 @@ func (s *Service) agents(ctx context.Context, in *GroupsIn) (*huma.StreamRespons
 			AverageHandle: average(c.Talk+c.Hold, c.Answered), UniqueCallers: len(c.Callers)})
 	}
 	if in.csv() {
-		return table(r.rows()), nil
+		return csvResponse(r.rows()), nil
 	}
 	return op.JSONStream(r), nil
 }
 
-// grouped counts by one dimension and names its keys.
-func (s *Service) grouped(ctx context.Context, in *GroupsIn, dimension string) (q ask, a *answer, names map[string]*string, err error) {
-	if q, err = s.ask(ctx, in.PeriodIn, in.FilterIn, dimension); err != nil {
+// grouped counts calls by one dimension and reads the names of its keys.
+func (s *Service) grouped(ctx context.Context, in *GroupsIn, dimension string) (q callQuery, a *callSums, names map[string]*string, err error) {
+	if q, err = s.newQuery(ctx, in.PeriodIn, in.FilterIn, dimension); err != nil {
 		return q, nil, nil, err
 	}
-	if a, err = s.answer(ctx, q); err != nil {
+	if a, err = s.run(ctx, q); err != nil {
 		return q, nil, nil, err
 	}
 	names = map[string]*string{}

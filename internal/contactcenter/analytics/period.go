@@ -8,13 +8,13 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// longest is how far apart since and until may lie: 13 months.
-const longest = 397 * 24 * time.Hour
+// maxPeriod is the longest time between since and until: 13 months.
+const maxPeriod = 397 * 24 * time.Hour
 
-// mostPoints bounds a series.
-const mostPoints = 2000
+// maxPoints limits the length of a series.
+const maxPoints = 2000
 
-// PeriodIn says which time is looked at, and in what steps.
+// PeriodIn selects a period and the interval of its series.
 type PeriodIn struct {
 	Since    string `query:"since" maxLength:"40" doc:"From this time on: RFC 3339, or YYYY-MM-DD in the time zone; default the beginning of the day 30 days before until"`
 	Until    string `query:"until" maxLength:"40" doc:"Before this time: RFC 3339, or YYYY-MM-DD; default now. 13 months after since at most"`
@@ -22,22 +22,22 @@ type PeriodIn struct {
 	Timezone string `query:"timezone" maxLength:"60" doc:"Time zone of days and hours, as in Europe/Berlin; the organisation's unless given"`
 }
 
-// A period is a stretch of time in steps.
+// period is a span of time divided into steps.
 type period struct {
 	since, until time.Time
 	zone         *time.Location
 	interval     string
-	steps        []time.Time // where each begins; the first may begin before since
+	steps        []time.Time // start of each step; the first may be before since
 }
 
-// period reads what was asked for.
+// period parses and checks the period of a request.
 func (s *Service) period(ctx context.Context, org string, in PeriodIn) (p period, err error) {
 	if p.zone, err = s.zone(ctx, org, in.Timezone); err != nil {
 		return p, err
 	}
 	var wrong []op.Violation
 	read := func(field, text string, otherwise time.Time) time.Time {
-		t, ok := moment(text, p.zone)
+		t, ok := parseTime(text, p.zone)
 		if text == "" {
 			return otherwise
 		}
@@ -50,15 +50,15 @@ func (s *Service) period(ctx context.Context, org string, in PeriodIn) (p period
 	}
 	p.interval = in.Interval
 	p.until = read("until", in.Until, s.Now())
-	p.since = read("since", in.Since, midnight(p.until.In(p.zone).AddDate(0, 0, -30)))
+	p.since = read("since", in.Since, startOfDay(p.until.In(p.zone).AddDate(0, 0, -30)))
 	switch {
 	case len(wrong) > 0:
 	case !p.until.After(p.since):
 		wrong = append(wrong, op.Field("until", "out_of_range", "must lie after since"))
-	case p.until.Sub(p.since) > longest:
+	case p.until.Sub(p.since) > maxPeriod:
 		wrong = append(wrong, op.Field("since", "out_of_range", "must lie at most 13 months before until"))
 	default:
-		if p.steps = p.cut(); len(p.steps) > mostPoints {
+		if p.steps = p.stepStarts(); len(p.steps) > maxPoints {
 			wrong = append(wrong, op.Field("interval", "out_of_range", "makes more than 2000 steps: ask for a longer interval or a shorter time"))
 		}
 	}
@@ -83,7 +83,7 @@ func (s *Service) zone(ctx context.Context, org, name string) (*time.Location, e
 	return z, nil
 }
 
-func moment(text string, zone *time.Location) (time.Time, bool) {
+func parseTime(text string, zone *time.Location) (time.Time, bool) {
 	if t, err := time.Parse(time.RFC3339, text); err == nil {
 		return t, true
 	}
@@ -91,21 +91,21 @@ func moment(text string, zone *time.Location) (time.Time, bool) {
 	return t, err == nil
 }
 
-func midnight(t time.Time) time.Time {
+func startOfDay(t time.Time) time.Time {
 	year, month, day := t.Date()
 	return time.Date(year, month, day, 0, 0, 0, 0, t.Location())
 }
 
-// cut is where the steps begin.
-func (p period) cut() (steps []time.Time) {
-	for at := p.begin(p.since); at.Before(p.until) && len(steps) <= mostPoints; at = p.next(at) {
+// stepStarts returns the start of each step.
+func (p period) stepStarts() (steps []time.Time) {
+	for at := p.stepStart(p.since); at.Before(p.until) && len(steps) <= maxPoints; at = p.nextStep(at) {
 		steps = append(steps, at)
 	}
 	return steps
 }
 
-// begin is the start of the step a time lies in.
-func (p period) begin(t time.Time) time.Time {
+// stepStart returns the start of the step that contains t.
+func (p period) stepStart(t time.Time) time.Time {
 	t = t.In(p.zone)
 	year, month, day := t.Date()
 	switch p.interval {
@@ -119,7 +119,7 @@ func (p period) begin(t time.Time) time.Time {
 	return time.Date(year, month, day, 0, 0, 0, 0, p.zone)
 }
 
-func (p period) next(t time.Time) time.Time {
+func (p period) nextStep(t time.Time) time.Time {
 	year, month, day := t.Date()
 	switch p.interval {
 	case "hour":
@@ -132,8 +132,8 @@ func (p period) next(t time.Time) time.Time {
 	return time.Date(year, month, day+1, 0, 0, 0, 0, p.zone)
 }
 
-// step is the step a time lies in.
-func (p period) step(t time.Time) int {
+// stepIndex returns the index of the step that contains t.
+func (p period) stepIndex(t time.Time) int {
 	low, high := 0, len(p.steps)
 	for high-low > 1 {
 		if middle := (low + high) / 2; p.steps[middle].After(t) {
@@ -145,8 +145,8 @@ func (p period) step(t time.Time) int {
 	return low
 }
 
-// whole reports whether a period begins and ends with a quarter; the end may also lie in the future.
-func (p period) whole(now time.Time) bool {
+// onQuarters reports whether the period starts and ends on a quarter. The end may also be now or later.
+func (p period) onQuarters(now time.Time) bool {
 	return p.since.Equal(p.since.Truncate(quarter)) && (p.until.Equal(p.until.Truncate(quarter)) || !p.until.Before(now.Add(-time.Second)))
 }
 

@@ -11,17 +11,17 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// poorMOS is the estimate below which most people are not satisfied (ITU-T G.107 annex B: R 70).
+// poorMOS is the MOS estimate below which most people are dissatisfied (ITU-T G.107 annex B: R 70).
 const poorMOS = 3.6
 
-// QualityIn asks how calls sounded.
+// QualityIn selects the legs of a quality report.
 type QualityIn struct {
 	PeriodIn
 	FilterIn
 	GroupBy []string `query:"group_by" maxItems:"4" enum:"trunk_id,device_id,codec,queue_id,agent_id,number_id,direction" doc:"Tell them apart, too"`
 }
 
-// QualityTotals is how legs sounded, each in both directions. Averages are null where nothing was measured.
+// QualityTotals sums the quality of legs, each in both directions. Averages are null if nothing was measured.
 type QualityTotals struct {
 	Legs          int64    `json:"legs" doc:"Legs of which anything was measured"`
 	MOS           *float64 `json:"mos_average" doc:"Of all directions of all legs"`
@@ -45,13 +45,13 @@ type QualityPoint struct {
 	QualityTotals
 }
 
-// QualityGroup is how the legs of a trunk, a device or the like sounded.
+// QualityGroup sums the quality of the legs of a trunk, a device or another group.
 type QualityGroup struct {
 	By map[string]string `json:"by"`
 	QualityTotals
 }
 
-// QualityReport is how calls sounded in a time.
+// QualityReport sums the quality of calls in a period.
 type QualityReport struct {
 	Since    db.Time        `json:"since"`
 	Until    db.Time        `json:"until"`
@@ -63,8 +63,8 @@ type QualityReport struct {
 	AsOf     db.Time        `json:"as_of"`
 }
 
-// A side is one direction of a leg, as it was measured.
-type side struct {
+// mediaStats holds the measurements of one direction of a leg.
+type mediaStats struct {
 	MOSMin      float64 `json:"mos_min"`
 	MOS         float64 `json:"mos_average"`
 	Packets     int64   `json:"packets"`
@@ -77,15 +77,15 @@ type side struct {
 	OneWay      bool    `json:"one_way_audio"`
 }
 
-// A leg is one of a call's, with what was measured of it.
-type leg struct {
+// measuredLeg is a leg with its measurements.
+type measuredLeg struct {
 	record
 	trunk, device  string
-	received, sent *side
+	received, sent *mediaStats
 }
 
-func (l leg) sides() (all []*side) {
-	for _, s := range []*side{l.received, l.sent} {
+func (l measuredLeg) directions() (all []*mediaStats) {
+	for _, s := range []*mediaStats{l.received, l.sent} {
 		if s != nil && s.Packets > 0 {
 			all = append(all, s)
 		}
@@ -93,32 +93,32 @@ func (l leg) sides() (all []*side) {
 	return all
 }
 
-func (l leg) member(name string) string {
+func (l measuredLeg) groupField(name string) string {
 	switch name {
 	case "codec":
-		return l.sides()[0].Codec
+		return l.directions()[0].Codec
 	case "trunk_id":
 		return l.trunk
 	case "device_id":
 		return l.device
 	}
-	return l.of(name)
+	return l.columnValue(name)
 }
 
-// sound adds up what was measured.
-type sound struct {
-	legs, poor, oneWay, packets, lost            int64
-	sides, mos, jitter, rtt, rtts, delay, delays float64
-	mosMin, jitterMax, delayMax                  float64
+// qualitySums sums measurements.
+type qualitySums struct {
+	legs, poor, oneWay, packets, lost                 int64
+	directions, mos, jitter, rtt, rtts, delay, delays float64
+	mosMin, jitterMax, delayMax                       float64
 }
 
-func (t *sound) add(l leg) {
+func (t *qualitySums) add(l measuredLeg) {
 	poor, oneWay, delay := false, false, 0
-	for _, s := range l.sides() {
-		if t.sides == 0 || s.MOSMin < t.mosMin {
+	for _, s := range l.directions() {
+		if t.directions == 0 || s.MOSMin < t.mosMin {
 			t.mosMin = s.MOSMin
 		}
-		t.sides, t.mos, t.jitter, t.packets, t.lost = t.sides+1, t.mos+s.MOS, t.jitter+s.JitterMS, t.packets+s.Packets, t.lost+s.Lost
+		t.directions, t.mos, t.jitter, t.packets, t.lost = t.directions+1, t.mos+s.MOS, t.jitter+s.JitterMS, t.packets+s.Packets, t.lost+s.Lost
 		t.jitterMax = max(t.jitterMax, s.JitterMSMax)
 		if s.RTTMS > 0 {
 			t.rtt, t.rtts = t.rtt+s.RTTMS, t.rtts+1
@@ -137,11 +137,11 @@ func (t *sound) add(l leg) {
 	}
 }
 
-func (t *sound) totals() QualityTotals {
-	q := QualityTotals{Legs: t.legs, MOS: mean(t.mos, t.sides), Poor: t.poor, PoorRate: ratio(float64(t.poor), float64(t.legs)), Packets: t.packets,
-		Lost: t.lost, LossRate: ratio(float64(t.lost), float64(t.packets+t.lost)), Jitter: mean(t.jitter, t.sides), RTT: mean(t.rtt, t.rtts),
+func (t *qualitySums) totals() QualityTotals {
+	q := QualityTotals{Legs: t.legs, MOS: mean(t.mos, t.directions), Poor: t.poor, PoorRate: ratio(float64(t.poor), float64(t.legs)), Packets: t.packets,
+		Lost: t.lost, LossRate: ratio(float64(t.lost), float64(t.packets+t.lost)), Jitter: mean(t.jitter, t.directions), RTT: mean(t.rtt, t.rtts),
 		PostDialDelay: mean(t.delay, t.delays), OneWay: t.oneWay}
-	if t.sides > 0 {
+	if t.directions > 0 {
 		q.MOSMin, q.JitterMax = mean(t.mosMin, 1), mean(t.jitterMax, 1)
 	}
 	if t.delays > 0 {
@@ -151,14 +151,14 @@ func (t *sound) totals() QualityTotals {
 }
 
 func (s *Service) quality(ctx context.Context, in *QualityIn) (*huma.StreamResponse, error) {
-	q, err := s.ask(ctx, in.PeriodIn, in.FilterIn)
+	q, err := s.newQuery(ctx, in.PeriodIn, in.FilterIn)
 	if err != nil {
 		return nil, err
 	}
 	names := unique(in.GroupBy)
-	sums := newSheet[sound](q, names)
-	err = s.measured(ctx, q, func(l leg) {
-		for _, t := range sums.at(q, l.at.Time, l.member) {
+	sums := newAggregation[qualitySums](q, names)
+	err = s.eachMeasuredLeg(ctx, q, func(l measuredLeg) {
+		for _, t := range sums.at(q, l.at.Time, l.groupField) {
 			t.add(l)
 		}
 	})
@@ -170,46 +170,46 @@ func (s *Service) quality(ctx context.Context, in *QualityIn) (*huma.StreamRespo
 	for i, at := range q.steps {
 		r.Series[i] = QualityPoint{db.At(at), sums.steps[i].totals()}
 	}
-	for _, key := range sums.sorted(func(t *sound) int64 { return t.legs }) {
+	for _, key := range sums.sorted(func(t *qualitySums) int64 { return t.legs }) {
 		r.Groups = append(r.Groups, QualityGroup{sums.by(key), sums.groups[key].totals()})
 	}
 	if in.csv() {
-		return table(r.rows(names)), nil
+		return csvResponse(r.rows(names)), nil
 	}
 	return op.JSONStream(r), nil
 }
 
 func (r QualityReport) rows(names []string) [][]string {
-	var lines []line
+	var lines []csvRow
 	for _, p := range r.Series {
-		lines = append(lines, line{at: p.At, figures: p.QualityTotals})
+		lines = append(lines, csvRow{at: p.At, figures: p.QualityTotals})
 	}
 	if len(names) > 0 {
 		lines = nil
 	}
 	for _, g := range r.Groups {
-		lines = append(lines, line{by: g.By, figures: g.QualityTotals})
+		lines = append(lines, csvRow{by: g.By, figures: g.QualityTotals})
 	}
-	return lined(names, lines, QualityTotals{})
+	return csvRows(names, lines, QualityTotals{})
 }
 
-// measured reads the legs of which something was measured.
-func (s *Service) measured(ctx context.Context, q ask, do func(leg)) error {
+// eachMeasuredLeg calls do for each leg with measurements.
+func (s *Service) eachMeasuredLeg(ctx context.Context, q callQuery, do func(measuredLeg)) error {
 	const text = `SELECT calls.started_at, calls.direction, calls.queue_id, calls.agent_id, calls.number_id, l.trunk_id, l.device_id, l.quality
 		FROM calls JOIN legs l ON l.org_id = calls.org_id AND l.call_id = calls.id WHERE calls.org_id = $1 AND l.quality IS NOT NULL`
-	return s.rows(ctx, q.narrow(db.Where(text, q.org)), "", func(rows *sql.Rows) error {
-		var l leg
+	return s.eachRow(ctx, q.filterCalls(db.Where(text, q.org)), "", func(rows *sql.Rows) error {
+		var l measuredLeg
 		var queue, agent, number, trunk, device db.Null
 		var kept []byte
 		if err := rows.Scan(&l.at, &l.direction, &queue, &agent, &number, &trunk, &device, &kept); err != nil {
 			return err
 		}
-		var both struct{ Received, Sent *side }
+		var both struct{ Received, Sent *mediaStats }
 		if json.Unmarshal(kept, &both) != nil {
-			return nil // of an older version
+			return nil // format of an older version
 		}
 		l.queue, l.agent, l.number, l.trunk, l.device = string(queue), string(agent), string(number), string(trunk), string(device)
-		if l.received, l.sent = both.Received, both.Sent; len(l.sides()) > 0 {
+		if l.received, l.sent = both.Received, both.Sent; len(l.directions()) > 0 {
 			do(l)
 		}
 		return nil

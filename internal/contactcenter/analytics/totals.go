@@ -6,8 +6,8 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// CallTotals is what calls come to. Averages are whole seconds, rates whole percentages; both are null where there was nothing to
-// take them of.
+// CallTotals sums calls. Averages are whole seconds and rates whole percentages. Both are null if there is nothing to
+// average.
 type CallTotals struct {
 	Total            int64  `json:"total"`
 	Inbound          int64  `json:"inbound"`
@@ -33,11 +33,11 @@ func (c *Counts) totals() CallTotals {
 	return CallTotals{Total: c.Total, Inbound: c.Inbound, Outbound: c.Outbound, Internal: c.Internal, Answered: c.Answered,
 		Missed: c.Missed, Abandoned: c.Abandoned, Voicemail: c.Voicemail, AnswerRate: percent(c.Answered, c.Total),
 		AverageRing: average(c.Ring, c.Total), AverageWait: average(c.Queue, c.Queued), AverageTalk: average(c.Talk, c.Answered),
-		TotalTalk: c.Talk, AverageHold: average(c.Hold, c.Answered), UniqueCallers: len(c.Callers), RepeatCallers: c.Callers.repeated(),
-		ServiceLevelRate: percent(c.InTime, c.Queued)}
+		TotalTalk: c.Talk, AverageHold: average(c.Hold, c.Answered), UniqueCallers: len(c.Callers), RepeatCallers: c.Callers.repeatCallers(),
+		ServiceLevelRate: percent(c.WithinServiceLevel, c.Queued)}
 }
 
-// percent is rounded to the nearest.
+// percent returns part of a whole in percent, rounded to the nearest integer.
 func percent(part, of int64) *int64 { return average(100*part, of) }
 
 func average(sum, of int64) *int64 {
@@ -48,7 +48,7 @@ func average(sum, of int64) *int64 {
 	return &v
 }
 
-func busiest(hours [24]int64) *int {
+func busiestHour(hours [24]int64) *int {
 	best := 0
 	for h, n := range hours {
 		if n > hours[best] {
@@ -61,19 +61,19 @@ func busiest(hours [24]int64) *int {
 	return &best
 }
 
-// A Point is one step of a series.
+// Point is one step of a series.
 type Point struct {
 	At db.Time `json:"at" doc:"Where the step begins"`
 	CallTotals
 }
 
-// A Group is what the calls of a queue, an agent, a number or a direction come to.
+// Group sums the calls of a queue, an agent, a number or a direction.
 type Group struct {
 	By map[string]string `json:"by" doc:"What the calls have in common, as in {\"queue_id\": \"que_…\"}"`
 	CallTotals
 }
 
-// A Report is what calls come to in a time.
+// Report sums the calls of a period.
 type Report struct {
 	Since    db.Time    `json:"since"`
 	Until    db.Time    `json:"until"`
@@ -85,14 +85,14 @@ type Report struct {
 	AsOf     db.Time    `json:"as_of" doc:"Calls that ended before are counted"`
 }
 
-// members name dimensions as filters and groups do.
-var members = map[string]string{ByQueue: "queue_id", ByAgent: "agent_id", ByNumber: "number_id", ByDirection: "direction"}
+// dimensionFields maps dimensions to the names used in filters and groups.
+var dimensionFields = map[string]string{ByQueue: "queue_id", ByAgent: "agent_id", ByNumber: "number_id", ByDirection: "direction"}
 
-func (a *answer) report(q ask, now time.Time) Report {
+func (a *callSums) report(q callQuery, now time.Time) Report {
 	since, until := q.times()
 	r := Report{Since: since, Until: until, Interval: q.interval, Timezone: q.zone.String(), Totals: a.all.totals(), Series: make([]Point, len(q.steps)),
 		AsOf: db.At(now)}
-	r.Totals.BusiestHour = busiest(a.hours)
+	r.Totals.BusiestHour = busiestHour(a.hours)
 	for i, at := range q.steps {
 		r.Series[i] = Point{At: db.At(at), CallTotals: a.steps[i].totals()}
 	}

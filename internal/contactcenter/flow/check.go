@@ -10,24 +10,24 @@ import (
 	"time"
 )
 
-// A Fault is something wrong with a flow, or odd about it.
+// Fault is an error or a warning of a flow.
 type Fault struct {
 	NodeID  string `json:"node_id" doc:"Empty where it is the flow as a whole"`
 	Code    string `json:"code" doc:"What is wrong, for programs"`
 	Message string `json:"message" doc:"What is wrong, for people"`
 }
 
-// References finds what nodes refer to. Each answers "" where it is there, or says what is wrong.
+// References checks the objects to which nodes refer.
 type References struct {
-	// Reach looks at a destination such as queue:que_… or a number.
-	Reach func(ctx context.Context, org, to string) (wrong string, err error)
-	// HasAudio reports whether the organisation has a sound.
+	// CheckDestination returns the problem of a destination such as queue:que_… or a number; "" if it is valid.
+	CheckDestination func(ctx context.Context, org, to string) (wrong string, err error)
+	// HasAudio reports whether the organisation has an audio file.
 	HasAudio func(ctx context.Context, org, id string) (bool, error)
 	// OwnsNumber reports whether the organisation can send from a number.
 	OwnsNumber func(ctx context.Context, org, e164 string) (bool, error)
 }
 
-// checker gathers what is wrong with nodes.
+// checker collects the faults of nodes.
 type checker struct {
 	ctx    context.Context
 	org    string
@@ -41,63 +41,63 @@ func (c *checker) fault(code, format string, args ...any) {
 	c.faults = append(c.faults, Fault{c.node, code, fmt.Sprintf(format, args...)})
 }
 
-// failed keeps the first error of a look-up.
-func (c *checker) failed(err error) {
+// setErr keeps the first error of a lookup.
+func (c *checker) setErr(err error) {
 	if c.err == nil {
 		c.err = err
 	}
 }
 
-func (c *checker) within(field string, is, from, to int) {
+func (c *checker) checkRange(field string, is, from, to int) {
 	if is < from || is > to {
 		c.fault("out_of_range", "%s must be %d to %d", field, from, to)
 	}
 }
 
-func (c *checker) one(field, is string, of ...string) {
+func (c *checker) checkOneOf(field, is string, of ...string) {
 	if !slices.Contains(of, is) {
 		c.fault("invalid_value", "%s must be one of %s", field, strings.Join(of, ", "))
 	}
 }
 
-func (c *checker) length(field, text string, from, to int) {
+func (c *checker) checkLength(field, text string, from, to int) {
 	if n := len([]rune(text)); n < from || n > to {
 		c.fault("invalid_length", "%s must have %d to %d characters", field, from, to)
 	}
 }
 
-func (c *checker) audio(field, id string) {
+func (c *checker) checkAudio(field, id string) {
 	if id == "" {
 		return
 	}
 	has, err := c.refs.HasAudio(c.ctx, c.org, id)
-	c.failed(err)
+	c.setErr(err)
 	if err == nil && !has {
 		c.fault("audio_not_found", "%s: there is no such audio: %s", field, id)
 	}
 }
 
-// reach checks a destination; code says what is missing.
-func (c *checker) reach(field, to, code string) {
-	wrong, err := c.refs.Reach(c.ctx, c.org, to)
-	c.failed(err)
+// checkReference checks a destination. code is the code of the fault.
+func (c *checker) checkReference(field, to, code string) {
+	wrong, err := c.refs.CheckDestination(c.ctx, c.org, to)
+	c.setErr(err)
 	if err == nil && wrong != "" {
 		c.fault(code, "%s: %s", field, wrong)
 	}
 }
 
-// destination checks one of any kind; the code names the kind where it is one of ours.
-func (c *checker) destination(field, to string) {
+// checkDestination checks a destination of any kind. The code of the fault names the kind of an internal destination.
+func (c *checker) checkDestination(field, to string) {
 	kind, _, _ := strings.Cut(to, ":")
 	switch kind {
 	case "queue", "user", "flow", "voicemail":
-		c.reach(field, to, kind+"_not_found")
+		c.checkReference(field, to, kind+"_not_found")
 	default:
-		c.reach(field, to, "invalid_destination")
+		c.checkReference(field, to, "invalid_destination")
 	}
 }
 
-func (c *checker) template(field, text string) *Template {
+func (c *checker) checkTemplate(field, text string) *Template {
 	t, err := ParseTemplate(text)
 	if err != nil {
 		c.fault("invalid_template", "%s: %v", field, err)
@@ -105,29 +105,29 @@ func (c *checker) template(field, text string) *Template {
 	return t
 }
 
-func (c *checker) prompt(field string, p Prompt) {
+func (c *checker) checkPrompt(field string, p Prompt) {
 	if (p.AudioID == "") == (strings.TrimSpace(p.Text) == "") {
 		c.fault("prompt_required", "%s needs either audio_id or text", field)
 	}
-	c.audio(field, p.AudioID)
-	c.template(field, p.Text)
-	c.length(field+" voice", p.Voice, 0, 60)
+	c.checkAudio(field, p.AudioID)
+	c.checkTemplate(field, p.Text)
+	c.checkLength(field+" voice", p.Voice, 0, 60)
 }
 
 var variableForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,39}$`)
 
-func (c *checker) variable(field, name string) {
+func (c *checker) checkVariable(field, name string) {
 	if !variableForm.MatchString(name) {
 		c.fault("invalid_variable", "%s must be a name of 1 to 40 letters, digits and _", field)
 	}
 }
 
-func (p *Play) check(c *checker) { c.prompt("play", p.Prompt) }
+func (p *Play) check(c *checker) { c.checkPrompt("play", p.Prompt) }
 
 const keys = "0123456789*#ABCD"
 
 func (m *Menu) check(c *checker) {
-	c.prompt("prompt", m.Prompt)
+	c.checkPrompt("prompt", m.Prompt)
 	if len(m.Digits) == 0 {
 		c.fault("digits_required", "a menu needs at least one digit")
 	}
@@ -136,23 +136,23 @@ func (m *Menu) check(c *checker) {
 			c.fault("invalid_digit", "%q is no key: 0 to 9, *, # and A to D are", d)
 		}
 	}
-	c.within("timeout_seconds", m.Timeout, 1, 60)
-	c.within("retries", m.Retries, 0, 10)
+	c.checkRange("timeout_seconds", m.Timeout, 1, 60)
+	c.checkRange("retries", m.Retries, 0, 10)
 }
 
 func (x *Collect) check(c *checker) {
-	c.prompt("prompt", x.Prompt)
-	c.within("min", x.Min, 1, 64)
-	c.within("max", x.Max, max(x.Min, 1), 64)
+	c.checkPrompt("prompt", x.Prompt)
+	c.checkRange("min", x.Min, 1, 64)
+	c.checkRange("max", x.Max, max(x.Min, 1), 64)
 	if x.Terminator != "" && (len(x.Terminator) != 1 || !strings.Contains(keys, x.Terminator)) {
 		c.fault("invalid_digit", "%q is no key: 0 to 9, *, # and A to D are", x.Terminator)
 	}
-	c.variable("variable", x.Variable)
-	c.within("timeout_seconds", x.Timeout, 1, 60)
+	c.checkVariable("variable", x.Variable)
+	c.checkRange("timeout_seconds", x.Timeout, 1, 60)
 }
 
 func (h *Hours) check(c *checker) {
-	for _, v := range h.Hours.Wrong("hours") {
+	for _, v := range h.Hours.Violations("hours") {
 		c.fault("invalid_hours", "%s: %s", v.Field, v.Message)
 	}
 	for _, day := range h.Holidays {
@@ -180,10 +180,10 @@ func (s *Set) check(c *checker) {
 	}
 	s.texts = map[string]*Template{}
 	for name, v := range s.Variables {
-		c.variable("variables", name)
+		c.checkVariable("variables", name)
 		switch v := v.(type) {
 		case string:
-			s.texts[name] = c.template(name, v)
+			s.texts[name] = c.checkTemplate(name, v)
 		case float64, bool, nil:
 		default:
 			c.fault("invalid_value", "%s must be a text, a number or a truth value", name)
@@ -201,68 +201,68 @@ func (g *HuntGroup) check(c *checker) {
 		case (m.UserID == "") == (m.Number == ""):
 			c.fault("invalid_member", "%s needs either user_id or number", field)
 		case m.UserID != "":
-			c.reach(field, "user:"+m.UserID, "user_not_found")
+			c.checkReference(field, "user:"+m.UserID, "user_not_found")
 		default:
-			c.destination(field, m.Number)
+			c.checkDestination(field, m.Number)
 		}
 	}
-	c.one("strategy", g.Strategy, "simultaneous", "sequential", "round_robin", "longest_idle")
-	c.within("ring_timeout_seconds", g.RingTimeout, 5, 120)
+	c.checkOneOf("strategy", g.Strategy, "simultaneous", "sequential", "round_robin", "longest_idle")
+	c.checkRange("ring_timeout_seconds", g.RingTimeout, 5, 120)
 }
 
 func (k *Queue) check(c *checker) {
-	c.reach("queue_id", "queue:"+k.QueueID, "queue_not_found")
+	c.checkReference("queue_id", "queue:"+k.QueueID, "queue_not_found")
 	if k.Priority != nil {
-		c.within("priority", *k.Priority, -100, 100)
+		c.checkRange("priority", *k.Priority, -100, 100)
 	}
 	if k.MaxWait != nil {
-		c.within("max_wait_seconds", *k.MaxWait, 5, 86400)
+		c.checkRange("max_wait_seconds", *k.MaxWait, 5, 86400)
 	}
 }
 
-// tools are what an assistant can use.
+// tools are the tools that a voice agent can use.
 var tools = []string{"lookup_contact", "caller_memory", "transfer", "send_sms", "take_message", "schedule_callback", "http"}
 
 func (a *AIAgent) check(c *checker) {
-	c.length("instructions", a.Instructions, 1, 20_000)
-	c.length("voice", a.Voice, 0, 60)
-	c.length("language", a.Language, 0, 35)
-	c.template("greeting", a.Greeting)
+	c.checkLength("instructions", a.Instructions, 1, 20_000)
+	c.checkLength("voice", a.Voice, 0, 60)
+	c.checkLength("language", a.Language, 0, 35)
+	c.checkTemplate("greeting", a.Greeting)
 	for _, t := range a.Tools {
-		c.one("tools", t, tools...)
+		c.checkOneOf("tools", t, tools...)
 	}
 	if a.Handoff != "" {
-		c.destination("handoff", a.Handoff)
+		c.checkDestination("handoff", a.Handoff)
 	}
-	c.within("max_minutes", a.MaxMinutes, 1, 120)
+	c.checkRange("max_minutes", a.MaxMinutes, 1, 120)
 	a.checkTools(c)
 }
 
-// checkTools checks what the tools need.
+// checkTools checks the settings that the tools need.
 func (a *AIAgent) checkTools(c *checker) {
 	if a.SMSFrom != "" {
 		(&SMS{From: a.SMSFrom, Body: "-"}).check(c)
 	}
 	if a.Mailbox != "" && a.Mailbox != ThisFlow {
-		c.reach("mailbox", "voicemail:"+a.Mailbox, "mailbox_not_found")
+		c.checkReference("mailbox", "voicemail:"+a.Mailbox, "mailbox_not_found")
 	}
 	if a.CallbackQueue != "" {
-		c.reach("callback_queue_id", "queue:"+a.CallbackQueue, "queue_not_found")
+		c.checkReference("callback_queue_id", "queue:"+a.CallbackQueue, "queue_not_found")
 	}
 	if slices.Contains(a.Tools, "schedule_callback") && a.CallbackTo() == "" {
 		c.fault("queue_required", "schedule_callback needs callback_queue_id, or a handoff to a queue")
 	}
-	c.length("http_about", a.HTTPAbout, 0, 500)
+	c.checkLength("http_about", a.HTTPAbout, 0, 500)
 	if a.HTTP != nil {
-		a.HTTP.usual()
+		a.HTTP.setDefaults()
 		a.HTTP.check(c)
 	} else if slices.Contains(a.Tools, "http") {
 		c.fault("http_required", "the tool http needs http with the url that is asked")
 	}
 }
 
-// usual fills in what is not given.
-func (h *HTTP) usual() {
+// setDefaults sets the default of each empty field.
+func (h *HTTP) setDefaults() {
 	if h.Method == "" {
 		h.Method = "POST"
 	}
@@ -272,8 +272,8 @@ func (h *HTTP) usual() {
 }
 
 func (l *ContactLookup) check(c *checker) {
-	c.within("timeout_ms", l.TimeoutMS, 50, 2000)
-	c.variable("variable", l.Variable)
+	c.checkRange("timeout_ms", l.TimeoutMS, 50, 2000)
+	c.checkVariable("variable", l.Variable)
 }
 
 func (h *HTTP) check(c *checker) {
@@ -281,9 +281,9 @@ func (h *HTTP) check(c *checker) {
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || strings.Contains(u.Host, "{") || len(h.URL) > 2000 {
 		c.fault("invalid_url", "url must be an address such as https://example.com/path; only what follows the host may have {{expressions}}")
 	}
-	c.template("url", h.URL)
-	c.one("method", h.Method, "GET", "POST", "PUT", "PATCH", "DELETE")
-	c.template("body", h.Body)
+	c.checkTemplate("url", h.URL)
+	c.checkOneOf("method", h.Method, "GET", "POST", "PUT", "PATCH", "DELETE")
+	c.checkTemplate("body", h.Body)
 	if len(h.Headers) > 20 {
 		c.fault("too_many", "at most 20 headers")
 	}
@@ -291,46 +291,48 @@ func (h *HTTP) check(c *checker) {
 		if !headerForm.MatchString(name) || strings.ContainsAny(v, "\r\n") {
 			c.fault("invalid_header", "%q is no header", name)
 		}
-		c.template("headers", v)
+		c.checkTemplate("headers", v)
 	}
-	c.within("timeout_ms", h.TimeoutMS, 100, 30_000)
+	c.checkRange("timeout_ms", h.TimeoutMS, 100, 30_000)
 	if h.Variable != "" {
-		c.variable("variable", h.Variable)
+		c.checkVariable("variable", h.Variable)
 	}
 }
 
 var headerForm = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$")
 
 func (t *Transfer) check(c *checker) {
-	c.destination("to", t.To)
-	c.within("timeout_seconds", t.Timeout, 5, 120)
+	c.checkDestination("to", t.To)
+	c.checkRange("timeout_seconds", t.Timeout, 5, 120)
 }
 
-// ThisFlow names the box of the flow itself as a mailbox.
+// ThisFlow is the mailbox name for the mailbox of the flow itself.
 const ThisFlow = "flow"
 
 func (v *Voicemail) check(c *checker) {
 	if v.Mailbox != ThisFlow {
-		c.reach("mailbox", "voicemail:"+v.Mailbox, "mailbox_not_found")
+		c.checkReference("mailbox", "voicemail:"+v.Mailbox, "mailbox_not_found")
 	}
-	c.audio("greeting_audio_id", v.GreetingAudioID)
-	c.within("max_seconds", v.MaxSeconds, 5, 1800)
+	c.checkAudio("greeting_audio_id", v.GreetingAudioID)
+	c.checkRange("max_seconds", v.MaxSeconds, 5, 1800)
 }
 
-func (b *Callback) check(c *checker) { c.reach("queue_id", "queue:"+b.QueueID, "queue_not_found") }
+func (b *Callback) check(c *checker) {
+	c.checkReference("queue_id", "queue:"+b.QueueID, "queue_not_found")
+}
 
 func (m *SMS) check(c *checker) {
-	c.length("body", m.Body, 1, 1600)
-	c.template("body", m.Body)
+	c.checkLength("body", m.Body, 1, 1600)
+	c.checkTemplate("body", m.Body)
 	owns, err := c.refs.OwnsNumber(c.ctx, c.org, m.From)
-	c.failed(err)
+	c.setErr(err)
 	if err == nil && !owns {
 		c.fault("number_not_found", "from must be a number of the organisation")
 	}
 }
 
 func (r *Record) check(c *checker) {
-	c.one("action", r.Action, "start", "stop", "pause", "resume")
+	c.checkOneOf("action", r.Action, "start", "stop", "pause", "resume")
 }
 
 func (t *Tag) check(c *checker) {
@@ -338,8 +340,8 @@ func (t *Tag) check(c *checker) {
 		c.fault("out_of_range", "tags must be 1 to 20")
 	}
 	for _, name := range t.Tags {
-		c.length("tags", name, 1, 40)
+		c.checkLength("tags", name, 1, 40)
 	}
 }
 
-func (h *Hangup) check(c *checker) { c.length("reason", h.Reason, 0, 120) }
+func (h *Hangup) check(c *checker) { c.checkLength("reason", h.Reason, 0, 120) }

@@ -11,16 +11,16 @@ import (
 	"github.com/expr-lang/expr/vm"
 )
 
-// Scope is what expressions and texts of a flow can speak of.
+// Scope holds the values that expressions and templates of a flow can use.
 type Scope struct {
 	Variables map[string]any `expr:"variables"`
 	Caller    Caller         `expr:"caller"`
-	Contact   map[string]any `expr:"contact"` // empty where nobody is known
+	Contact   map[string]any `expr:"contact"` // empty if the caller is unknown
 	Memory    map[string]any `expr:"memory"`  // calls_total, summary, sentiment_trend
 	Time      Moment         `expr:"time"`
 }
 
-// Caller is who calls.
+// Caller describes the caller.
 type Caller struct {
 	Number    string `expr:"number"` // E.164, or anonymous
 	Name      string `expr:"name"`
@@ -28,7 +28,7 @@ type Caller struct {
 	Anonymous bool   `expr:"anonymous"`
 }
 
-// A Moment is the time of the call where the flow is.
+// Moment is the time of the call in the time zone of the flow.
 type Moment struct {
 	Hour    int    `expr:"hour"`
 	Minute  int    `expr:"minute"`
@@ -39,13 +39,13 @@ type Moment struct {
 	Year    int    `expr:"year"`
 }
 
-// MomentOf is a moment as expressions see it.
+// MomentOf returns a time in the form that expressions use.
 func MomentOf(t time.Time) Moment {
 	return Moment{Hour: t.Hour(), Minute: t.Minute(), Weekday: strings.ToLower(t.Format("Mon")), Date: t.Format(time.DateOnly), Day: t.Day(),
 		Month: int(t.Month()), Year: t.Year()}
 }
 
-// An Expression is one that was read and found to be bounded: it has no loops, so that it takes no longer than it is long.
+// Expression is a compiled expression. It has no loops, so that its run time is bounded by its length.
 type Expression struct{ program *vm.Program }
 
 const (
@@ -54,10 +54,10 @@ const (
 	maxMemory     = 100_000
 )
 
-// bounded refuses what could take long: loops over lists, and ranges.
-type bounded struct{ err error }
+// loopChecker rejects loops over lists and ranges, because they can take long.
+type loopChecker struct{ err error }
 
-func (b *bounded) Visit(n *ast.Node) {
+func (b *loopChecker) Visit(n *ast.Node) {
 	switch x := (*n).(type) {
 	case *ast.PredicateNode:
 		b.err = errors.New("loops such as all(), filter() and map() are not allowed")
@@ -68,12 +68,12 @@ func (b *bounded) Visit(n *ast.Node) {
 	}
 }
 
-// ParseExpression reads an expression. One that must be true or false is refused where it can be neither.
+// ParseExpression compiles an expression. If truth is true, it rejects an expression that cannot be a boolean.
 func ParseExpression(text string, truth bool) (*Expression, error) {
 	if len(text) > maxExpression {
 		return nil, fmt.Errorf("must have at most %d characters", maxExpression)
 	}
-	var b bounded
+	var b loopChecker
 	options := []expr.Option{expr.Env(Scope{}), expr.MaxNodes(maxTerms), expr.Patch(&b), expr.Optimize(false), expr.DisableBuiltin("repeat"),
 		expr.DisableBuiltin("now")}
 	if truth {
@@ -90,20 +90,20 @@ func ParseExpression(text string, truth bool) (*Expression, error) {
 	return &Expression{p}, nil
 }
 
-// Value works the expression out.
+// Value evaluates the expression.
 func (e *Expression) Value(s Scope) (any, error) {
 	machine := vm.VM{MemoryBudget: maxMemory}
 	return machine.Run(e.program, s)
 }
 
-// True reports whether the expression holds.
-func (e *Expression) True(s Scope) (bool, error) {
+// IsTrue evaluates the expression and reports whether it is true.
+func (e *Expression) IsTrue(s Scope) (bool, error) {
 	v, err := e.Value(s)
 	truth, _ := v.(bool)
 	return truth, err
 }
 
-// A Template is a text with {{expressions}} in it.
+// Template is a text that contains {{expressions}}.
 type Template struct {
 	texts  []string // one more than values
 	values []*Expression
@@ -114,7 +114,7 @@ const (
 	maxFilled   = 10_000
 )
 
-// ParseTemplate reads a text.
+// ParseTemplate parses a text.
 func ParseTemplate(text string) (*Template, error) {
 	if len(text) > maxTemplate {
 		return nil, fmt.Errorf("must have at most %d characters", maxTemplate)
@@ -138,12 +138,13 @@ func ParseTemplate(text string) (*Template, error) {
 	}
 }
 
-// Fill puts values in. What cannot be worked out is left out, and what is too long is cut.
+// Fill replaces the expressions with their values. An expression that fails is left out. The result is cut at
+// maxFilled bytes.
 func (t *Template) Fill(s Scope) string {
 	return t.FillWith(s, func(v any) string { return fmt.Sprint(v) })
 }
 
-// FillWith is Fill for a text that has a form, such as an address or JSON, which values must not break out of: form writes them.
+// FillWith is Fill for a text with a syntax, such as a URL or JSON. form escapes each value for that syntax.
 func (t *Template) FillWith(s Scope, form func(v any) string) string {
 	var b strings.Builder
 	for i, text := range t.texts {

@@ -1,4 +1,5 @@
-// Package flow keeps what happens to callers: menus, groups, assistants and whole graphs of steps, checked, with their versions.
+// Package flow stores call flows: menus, hunt groups, voice agents and graphs of steps. It checks them, keeps their
+// versions, and compiles them to programs that package routing runs.
 package flow
 
 import (
@@ -13,7 +14,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// A Flow is what happens to a caller, step by step.
+// Flow is a sequence of steps for callers.
 type Flow struct {
 	ID           string   `json:"id" example:"flw_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	Name         string   `json:"name"`
@@ -35,14 +36,14 @@ type Flow struct {
 	draft *Graph
 }
 
-// The states of a flow.
+// States of a flow.
 const (
 	Draft     = "draft"
 	Published = "published"
 	Archived  = "archived"
 )
 
-// A Version is a flow as it was published. It is never changed.
+// Version is a published version of a flow. It never changes.
 type Version struct {
 	ID          string  `json:"id" example:"flv_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	Version     int     `json:"version"`
@@ -55,10 +56,10 @@ type Version struct {
 	graph Graph
 }
 
-// Changed is the bus subject on which org/id of a flow is published when another version is in force.
+// Changed is the bus subject on which org/id of a flow is published when its published version changes.
 const Changed = "changed.flows"
 
-// Config is what the room is made of.
+// Config holds the services that the package uses.
 type Config struct {
 	DB   *db.DB
 	Orgs *org.Service
@@ -66,28 +67,28 @@ type Config struct {
 	Now  func() time.Time
 }
 
-// Service is the room. The function fields are set before the first request.
+// Service manages flows. Set the function fields before the first request.
 type Service struct {
 	References
-	// Numbers tells the numbers that lead to flows, by the flow's id.
+	// Numbers returns the numbers that route to flows, by flow id.
 	Numbers func(ctx context.Context, q db.Querier, org string, flows []string) (map[string][]string, error)
-	// Assign makes numbers lead to a flow, and returns those that the organisation does not have.
-	Assign func(ctx context.Context, tx db.Querier, org, flow string, numbers []string) (missing []string, err error)
-	// Uses finds what leads to a flow, beside other flows.
-	Uses []func(ctx context.Context, q db.Querier, org, id string) ([]string, error)
+	// AssignNumbers routes numbers to a flow. It returns the numbers that the organisation does not have.
+	AssignNumbers func(ctx context.Context, tx db.Querier, org, flow string, numbers []string) (missing []string, err error)
+	// FindReferences return the ids of objects, except other flows, that route to a flow.
+	FindReferences []func(ctx context.Context, q db.Querier, org, id string) ([]string, error)
 
 	Config
 	programs *bus.Cache[*Program]
 }
 
-const cacheLife = time.Minute
+const programCacheTTL = time.Minute
 
-// New makes the room.
+// New returns a service.
 func New(c Config) *Service {
-	return &Service{Config: c, programs: bus.NewCache[*Program](c.Bus, Changed, cacheLife, c.Now)}
+	return &Service{Config: c, programs: bus.NewCache[*Program](c.Bus, Changed, programCacheTTL, c.Now)}
 }
 
-// Get returns a flow that was not removed, or db.ErrNone.
+// Get returns a flow that is not removed, or db.ErrNone.
 func (s *Service) Get(ctx context.Context, q db.Querier, org, id string) (Flow, error) {
 	f, err := get(ctx, q, org, id)
 	if err == nil && f.Status == Archived {
@@ -96,8 +97,8 @@ func (s *Service) Get(ctx context.Context, q db.Querier, org, id string) (Flow, 
 	return f, err
 }
 
-// Program returns the version of a flow that is in force, ready to be carried out; db.ErrNone where there is none. It is on the path of
-// inbound calls, and cached. A call keeps the program it entered.
+// Program returns the published version of a flow as a program, or db.ErrNone. The result is cached, because inbound
+// calls wait for it. A call keeps the program it entered.
 func (s *Service) Program(ctx context.Context, org, id string) (*Program, error) {
 	return s.programs.Get(org+"/"+id, func() (*Program, error) {
 		q := s.DB.Read(db.Detached(ctx))
@@ -112,26 +113,27 @@ func (s *Service) Program(ctx context.Context, org, id string) (*Program, error)
 	})
 }
 
-// ProgramOf returns a version of a flow ready to be carried out: for calls that were carried on after a restart.
+// ProgramOf returns a given version of a flow as a program, for calls that continue after a restart.
 func (s *Service) ProgramOf(ctx context.Context, q db.Querier, f Flow, version int) (*Program, error) {
 	v, err := getVersion(ctx, q, f.OrgID, f.ID, version)
 	if err != nil {
 		return nil, fmt.Errorf("find version %d of flow: %w", version, err)
 	}
-	p, _, err := compile(ctx, f.OrgID, anything, v.graph)
+	p, _, err := compile(ctx, f.OrgID, acceptAll, v.graph)
 	p.FlowID, p.Name, p.Version = f.ID, f.Name, version
 	return p, err
 }
 
-// anything is what published versions are read with: what they refer to was there when they were published.
-var anything = References{
-	Reach:      func(context.Context, string, string) (string, error) { return "", nil },
-	HasAudio:   func(context.Context, string, string) (bool, error) { return true, nil },
-	OwnsNumber: func(context.Context, string, string) (bool, error) { return true, nil },
+// acceptAll accepts every reference. Published versions are compiled with it, because their references were checked
+// at publication.
+var acceptAll = References{
+	CheckDestination: func(context.Context, string, string) (string, error) { return "", nil },
+	HasAudio:         func(context.Context, string, string) (bool, error) { return true, nil },
+	OwnsNumber:       func(context.Context, string, string) (bool, error) { return true, nil },
 }
 
-// refuse says what is wrong with a graph.
-func refuse(faults []Fault) error {
+// invalidFlow returns the error for the faults of a graph.
+func invalidFlow(faults []Fault) error {
 	e := &op.Error{Code: "flow_invalid", Detail: faults[0].Message}
 	for _, f := range faults {
 		field := "nodes"
@@ -146,8 +148,8 @@ func refuse(faults []Fault) error {
 	return e
 }
 
-// wanted reads which version is asked for: draft, published or a number.
-func wanted(text string) (number int, draft, ok bool) {
+// parseVersion parses the version in a request: draft, published or a number.
+func parseVersion(text string) (number int, draft, ok bool) {
 	switch text {
 	case "draft":
 		return 0, true, true

@@ -15,8 +15,8 @@ import (
 	"soniq/internal/platform/op/optest"
 )
 
-// house is what a test of flows needs.
-type house struct {
+// fixture holds the services for a test of flows.
+type fixture struct {
 	*flow.Service
 	d       *db.DB
 	org     string
@@ -24,7 +24,7 @@ type house struct {
 	numbers map[string][]string // by flow
 }
 
-func build(t *testing.T, d *db.DB) *house {
+func newFixture(t *testing.T, d *db.DB) *fixture {
 	t.Helper()
 	b := bus.New()
 	orgs := org.New(d, b, time.Now)
@@ -32,9 +32,9 @@ func build(t *testing.T, d *db.DB) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &house{d: d, org: o.ID, numbers: map[string][]string{}}
+	h := &fixture{d: d, org: o.ID, numbers: map[string][]string{}}
 	h.Service = flow.New(flow.Config{DB: d, Orgs: orgs, Bus: b, Now: time.Now})
-	h.Reach = func(_ context.Context, _, to string) (string, error) {
+	h.CheckDestination = func(_ context.Context, _, to string) (string, error) {
 		if strings.HasSuffix(to, "_none") || to == "" || to == "nonsense" {
 			return "there is no " + to, nil
 		}
@@ -45,7 +45,7 @@ func build(t *testing.T, d *db.DB) *house {
 	h.Numbers = func(_ context.Context, _ db.Querier, _ string, flows []string) (map[string][]string, error) {
 		return h.numbers, nil
 	}
-	h.Assign = func(_ context.Context, _ db.Querier, _, id string, numbers []string) (missing []string, err error) {
+	h.AssignNumbers = func(_ context.Context, _ db.Querier, _, id string, numbers []string) (missing []string, err error) {
 		for _, n := range numbers {
 			if n == "num_none" {
 				missing = append(missing, n)
@@ -59,7 +59,7 @@ func build(t *testing.T, d *db.DB) *house {
 	return h
 }
 
-func (h *house) do(method, path string, body any) *optest.Answer {
+func (h *fixture) do(method, path string, body any) *optest.Answer {
 	return h.server.Do(optest.Admin(h.org), method, path, body)
 }
 
@@ -70,10 +70,10 @@ const welcome = `"entry":"hi","nodes":[
 	{"id":"sales","type":"queue","config":{"queue_id":"que_1"},"next":{"timeout":"bye","overflow":"bye"}},
 	{"id":"bye","type":"hangup","config":{}}]`
 
-func TestAFlowIsPublishedInVersionsThatStay(t *testing.T) {
+func TestPublish_VersionsAreImmutable(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		a := h.do("POST", "/flows", `{"name":"Main","timezone":"Europe/London",`+welcome+`}`).Want(201)
 		id := a.Text("id")
 		if a.Text("status") != "draft" || a.At("version") != 0.0 || a.At("draft_version") != 1.0 || a.Text("kind") != "graph" || a.Text("entry") != "hi" {
@@ -118,9 +118,9 @@ func TestAFlowIsPublishedInVersionsThatStay(t *testing.T) {
 	})
 }
 
-func TestAllFaultsOfAFlowAreNamed(t *testing.T) {
+func TestValidate_ListsAllFaults(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
+	h := newFixture(t, dbtest.SQLite(t))
 	a := h.do("POST", "/flows/validate", `{"name":"x","entry":"nowhere","nodes":[
 		{"id":"bad id","type":"hangup"},
 		{"id":"what","type":"teleport"},
@@ -177,9 +177,9 @@ func TestAllFaultsOfAFlowAreNamed(t *testing.T) {
 	}
 }
 
-func TestShortFormsBecomeGraphs(t *testing.T) {
+func TestShortForms_ExpandToGraphs(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
+	h := newFixture(t, dbtest.SQLite(t))
 	for kind, c := range map[string]struct{ body, first string }{
 		"ivr": {`"ivr":{"greeting":"Press one for sales.","options":{"1":"queue:que_1","2":"+442079460018","3":"voicemail:usr_1","4":"hangup"},"timeout_to":"user:usr_1",
 			"hours":{"weekly":{"mon":[{"from":"09:00","to":"17:00"}]}}}`, "hours"},
@@ -203,10 +203,10 @@ func TestShortFormsBecomeGraphs(t *testing.T) {
 	}
 }
 
-func TestAFlowInUseStays(t *testing.T) {
+func TestDeleteFlow_RefusedWhileInUse(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		id := h.do("POST", "/flows", `{"name":"Main","publish":true,"number_ids":["num_1"],`+welcome+`}`).Want(201).Text("id")
 		other := h.do("POST", "/flows", fmt.Sprintf(`{"name":"x","entry":"a","nodes":[{"id":"a","type":"transfer","config":{"to":"flow:%s"},"next":{"failed":"b"}},
 			{"id":"b","type":"hangup"}]}`, id)).Want(201).Text("id")
@@ -232,9 +232,9 @@ func TestAFlowInUseStays(t *testing.T) {
 	})
 }
 
-func TestACallerIsLedInThought(t *testing.T) {
+func TestSimulate_Path(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
+	h := newFixture(t, dbtest.SQLite(t))
 	id := h.do("POST", "/flows", `{"name":"Main","timezone":"Europe/London","entry":"who","nodes":[
 		{"id":"who","type":"contact_lookup","config":{},"next":{"hit":"vip","miss":"open"}},
 		{"id":"vip","type":"condition","config":{"expression":"contact.vip == true && caller.number startsWith \"+44\""},"next":{"true":"desk","false":"open"}},
@@ -277,7 +277,7 @@ func TestACallerIsLedInThought(t *testing.T) {
 	h.do("POST", "/flows/"+id+"/simulate", `{"from":"x"}`).Want(422).Refused("validation_failed", "from invalid_e164")
 }
 
-func TestExpressionsAreBounded(t *testing.T) {
+func TestExpression_RejectsUnboundedCode(t *testing.T) {
 	t.Parallel()
 	s := flow.Scope{Variables: map[string]any{"n": 3.0, "list": []any{"a", "b"}}, Caller: flow.Caller{Number: "+4420"}, Contact: map[string]any{"tags": []any{"vip"}}}
 	for text, want := range map[string]bool{`variables.n > 2`: true, `"vip" in contact.tags`: true, `caller.number matches "^\\+44"`: true,
@@ -287,14 +287,14 @@ func TestExpressionsAreBounded(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 			continue
 		}
-		if got, err := e.True(s); err != nil || got != want {
+		if got, err := e.IsTrue(s); err != nil || got != want {
 			t.Errorf("%s is %v, %v", text, got, err)
 		}
 	}
 	for _, text := range []string{`1..1000000 == nil`, `any(variables.list, true)`, `map([1], #) == nil`, `repeat("x", 1000000) == ""`, `nonsense`, `1 +`, `"text"`, `caller.numbr == ""`,
 		strings.Repeat("(", 500) + "true" + strings.Repeat(")", 500), strings.Repeat("true && ", 150) + "true"} {
 		if e, err := flow.ParseExpression(text, true); err == nil {
-			_, err = e.True(s)
+			_, err = e.IsTrue(s)
 			t.Errorf("%.60q is taken; its value: %v", text, err)
 		}
 	}
@@ -322,9 +322,9 @@ func FuzzFlowsNeverPanic(f *testing.F) {
 	})
 }
 
-func TestAnotherOrganisationsFlowsAreNotFound(t *testing.T) {
+func TestFlows_OtherOrganisationNotFound(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
+	h := newFixture(t, dbtest.SQLite(t))
 	id := h.do("POST", "/flows", `{"name":"Main","publish":true,`+welcome+`}`).Want(201).Text("id")
 	other, err := org.New(h.d, bus.New(), time.Now).Create(context.Background(), "Other", "GB")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"soniq/internal/identity/org"
 )
 
-// A Node is a step of a flow as it is given and kept: its config by its type, and the node that follows each outcome.
+// Node is a step of a flow in the stored form: the config of its type, and the node that follows each outcome.
 type Node struct {
 	ID     string            `json:"id" example:"menu" doc:"1 to 60 letters, digits, _ or -"`
 	Type   string            `json:"type" doc:"play, menu, collect, hours, condition, set, hunt_group, queue, ai_agent, contact_lookup, http, transfer, voicemail, callback, sms, record, tag or hangup"`
@@ -19,53 +19,53 @@ type Node struct {
 	Next   map[string]string `json:"next,omitempty" doc:"The node that follows each outcome"`
 }
 
-// A Step is a node ready to be carried out. Config is a pointer to the struct of its type, such as *Menu.
+// Step is a node in executable form. Config is a pointer to the struct of its type, such as *Menu.
 type Step struct {
 	ID     string
 	Config Action
 	Next   map[string]string
 }
 
-// An Action is what a node of one type does.
+// Action is the config of a node of one type.
 type Action interface {
-	// Type is the name of the type.
+	// Type returns the name of the type.
 	Type() string
-	// Outcomes lists what can come of it.
+	// Outcomes returns the possible outcomes.
 	Outcomes() []Outcome
 	check(c *checker)
 }
 
-// An Outcome is one thing that can come of a node.
+// Outcome is one possible result of a node.
 type Outcome struct {
 	Name string
-	// Needed says that the caller goes on from here, so that a node must follow. Where none follows another outcome, Instead is taken;
-	// where that is "", the flow ends.
-	Needed  bool
-	Instead string
+	// Required means that the call continues after this outcome, so that a node must follow it. If no node follows
+	// another outcome, Fallback is taken instead. If Fallback is "", the flow ends.
+	Required bool
+	Fallback string
 }
 
-func needed(names ...string) (all []Outcome) {
+func requiredOutcomes(names ...string) (all []Outcome) {
 	for _, n := range names {
-		all = append(all, Outcome{Name: n, Needed: true})
+		all = append(all, Outcome{Name: n, Required: true})
 	}
 	return all
 }
 
-func last(names ...string) (all []Outcome) {
+func finalOutcomes(names ...string) (all []Outcome) {
 	for _, n := range names {
 		all = append(all, Outcome{Name: n})
 	}
 	return all
 }
 
-// A Prompt is what is said: a sound, or a text that is spoken, in which {{expressions}} are filled in.
+// Prompt is an audio file, or a text for speech synthesis. {{expressions}} in the text are filled in.
 type Prompt struct {
 	AudioID string `json:"audio_id,omitempty"`
 	Text    string `json:"text,omitempty"`
 	Voice   string `json:"voice,omitempty"`
 }
 
-// UnmarshalJSON takes a text for one that is spoken, or for the id of a sound.
+// UnmarshalJSON accepts an object, a text to speak, or the id of an audio file.
 func (p *Prompt) UnmarshalJSON(b []byte) error {
 	var text string
 	if json.Unmarshal(b, &text) == nil {
@@ -73,7 +73,7 @@ func (p *Prompt) UnmarshalJSON(b []byte) error {
 		return nil
 	}
 	type plain Prompt
-	return strict(b, (*plain)(p))
+	return decodeStrict(b, (*plain)(p))
 }
 
 var audioForm = regexp.MustCompile(`^aud_[0-9A-Z]{26}$`)
@@ -85,14 +85,14 @@ func promptOf(text string) Prompt {
 	return Prompt{Text: text}
 }
 
-// The configs, by type.
+// Configs of nodes, by type.
 type (
-	// Play says something.
+	// Play plays a prompt.
 	Play struct {
 		Prompt
 		Interrupt bool `json:"interrupt,omitempty"` // a key ends it
 	}
-	// Menu says something and waits for a key, or for one of the labels to be said.
+	// Menu plays a prompt and waits for a key, or until the caller says one of the labels.
 	Menu struct {
 		Prompt  Prompt            `json:"prompt"`
 		Digits  map[string]string `json:"digits"` // label by digit; each digit is an outcome
@@ -100,7 +100,7 @@ type (
 		Timeout int               `json:"timeout_seconds,omitempty"`
 		Retries int               `json:"retries,omitempty"`
 	}
-	// Collect waits for several digits and keeps them in a variable.
+	// Collect waits for several digits and stores them in a variable.
 	Collect struct {
 		Prompt     Prompt `json:"prompt"`
 		Min        int    `json:"min,omitempty"`
@@ -110,22 +110,22 @@ type (
 		Mask       bool   `json:"mask,omitempty"` // keep the digits out of logs and recordings
 		Timeout    int    `json:"timeout_seconds,omitempty"`
 	}
-	// Hours goes on by the time of the call.
+	// Hours branches by the time of the call.
 	Hours struct {
 		Hours    org.Hours `json:"hours"`
 		Holidays []string  `json:"holidays,omitempty"` // dates, or month and day of every year
 	}
-	// Condition goes on by an expression.
+	// Condition branches by an expression.
 	Condition struct {
 		Expression string `json:"expression"`
 		program    *Expression
 	}
-	// Set keeps values under names.
+	// Set sets variables.
 	Set struct {
 		Variables map[string]any `json:"variables"`
 		texts     map[string]*Template
 	}
-	// HuntGroup rings people.
+	// HuntGroup rings a group.
 	HuntGroup struct {
 		Members     []HuntMember `json:"members"`
 		Strategy    string       `json:"strategy,omitempty"`
@@ -137,7 +137,7 @@ type (
 		Priority *int   `json:"priority,omitempty"`
 		MaxWait  *int   `json:"max_wait_seconds,omitempty"`
 	}
-	// AIAgent has an assistant speak with the caller.
+	// AIAgent connects the caller with a voice agent.
 	AIAgent struct {
 		Instructions  string   `json:"instructions"`
 		Voice         string   `json:"voice,omitempty"`
@@ -151,14 +151,14 @@ type (
 		Mailbox       string   `json:"mailbox,omitempty"`           // for take_message; "": the flow's
 		CallbackQueue string   `json:"callback_queue_id,omitempty"` // for schedule_callback; "": the queue of handoff
 		HTTP          *HTTP    `json:"http,omitempty"`              // for http
-		HTTPAbout     string   `json:"http_about,omitempty"`        // what the agent is told of it
+		HTTPAbout     string   `json:"http_about,omitempty"`        // description for the voice agent
 	}
-	// ContactLookup finds out who calls, and keeps it in a variable.
+	// ContactLookup looks up the caller and stores the contact in a variable.
 	ContactLookup struct {
 		TimeoutMS int    `json:"timeout_ms,omitempty"`
 		Variable  string `json:"variable,omitempty"`
 	}
-	// HTTP asks a server of the organisation.
+	// HTTP sends a request to a server of the organisation.
 	HTTP struct {
 		URL       string            `json:"url"`
 		Method    string            `json:"method,omitempty"`
@@ -173,7 +173,7 @@ type (
 		To      string `json:"to"`
 		Timeout int    `json:"timeout_seconds,omitempty"`
 	}
-	// Voicemail takes a message.
+	// Voicemail records a message.
 	Voicemail struct {
 		Mailbox         string `json:"mailbox"`
 		GreetingAudioID string `json:"greeting_audio_id,omitempty"`
@@ -184,17 +184,17 @@ type (
 		QueueID       string `json:"queue_id"`
 		ConfirmNumber bool   `json:"confirm_number,omitempty"`
 	}
-	// SMS sends a message to the caller.
+	// SMS sends a text message to the caller.
 	SMS struct {
 		From string `json:"from"`
 		Body string `json:"body"`
 	}
-	// Record switches recording.
+	// Record starts, stops, pauses or resumes recording.
 	Record struct {
 		Action   string `json:"action"`
 		Announce bool   `json:"announce,omitempty"`
 	}
-	// Tag tags the call.
+	// Tag adds tags to the call.
 	Tag struct {
 		Tags []string `json:"tags"`
 	}
@@ -204,7 +204,7 @@ type (
 	}
 )
 
-// A HuntMember is somebody who is rung.
+// HuntMember is a user or a number to ring.
 type HuntMember struct {
 	UserID string `json:"user_id,omitempty"`
 	Number string `json:"number,omitempty"`
@@ -229,33 +229,37 @@ func (*Record) Type() string        { return "record" }
 func (*Tag) Type() string           { return "tag" }
 func (*Hangup) Type() string        { return "hangup" }
 
-func (*Play) Outcomes() []Outcome    { return needed("done") }
-func (*Collect) Outcomes() []Outcome { return needed("done", "timeout") }
+func (*Play) Outcomes() []Outcome    { return requiredOutcomes("done") }
+func (*Collect) Outcomes() []Outcome { return requiredOutcomes("done", "timeout") }
 func (*Hours) Outcomes() []Outcome {
-	return append(needed("open", "closed"), Outcome{Name: "holiday", Instead: "closed"})
+	return append(requiredOutcomes("open", "closed"), Outcome{Name: "holiday", Fallback: "closed"})
 }
-func (*Condition) Outcomes() []Outcome { return needed("true", "false") }
-func (*Set) Outcomes() []Outcome       { return needed("done") }
+func (*Condition) Outcomes() []Outcome { return requiredOutcomes("true", "false") }
+func (*Set) Outcomes() []Outcome       { return requiredOutcomes("done") }
 func (*HuntGroup) Outcomes() []Outcome {
-	return append(append(last("answered"), needed("no_answer")...), Outcome{Name: "busy", Instead: "no_answer"})
+	return append(append(finalOutcomes("answered"), requiredOutcomes("no_answer")...), Outcome{Name: "busy", Fallback: "no_answer"})
 }
 func (*Queue) Outcomes() []Outcome {
-	return append(append(last("answered", "callback"), needed("timeout", "overflow")...), Outcome{Name: "empty", Instead: "overflow"})
+	return append(append(finalOutcomes("answered", "callback"), requiredOutcomes("timeout", "overflow")...), Outcome{Name: "empty", Fallback: "overflow"})
 }
 func (*AIAgent) Outcomes() []Outcome {
-	return append(append(last("completed", "handoff"), needed("failed")...), Outcome{Name: "silence", Instead: "failed"})
+	return append(append(finalOutcomes("completed", "handoff"), requiredOutcomes("failed")...), Outcome{Name: "silence", Fallback: "failed"})
 }
-func (*ContactLookup) Outcomes() []Outcome { return needed("hit", "miss") }
-func (*HTTP) Outcomes() []Outcome          { return needed("success", "error") }
-func (*Transfer) Outcomes() []Outcome      { return append(last("answered"), needed("failed")...) }
-func (*Voicemail) Outcomes() []Outcome     { return last("left", "empty") }
-func (*Callback) Outcomes() []Outcome      { return append(last("accepted"), needed("declined")...) }
-func (*SMS) Outcomes() []Outcome           { return needed("sent", "failed") }
-func (*Record) Outcomes() []Outcome        { return needed("done") }
-func (*Tag) Outcomes() []Outcome           { return needed("done") }
-func (*Hangup) Outcomes() []Outcome        { return nil }
+func (*ContactLookup) Outcomes() []Outcome { return requiredOutcomes("hit", "miss") }
+func (*HTTP) Outcomes() []Outcome          { return requiredOutcomes("success", "error") }
+func (*Transfer) Outcomes() []Outcome {
+	return append(finalOutcomes("answered"), requiredOutcomes("failed")...)
+}
+func (*Voicemail) Outcomes() []Outcome { return finalOutcomes("left", "empty") }
+func (*Callback) Outcomes() []Outcome {
+	return append(finalOutcomes("accepted"), requiredOutcomes("declined")...)
+}
+func (*SMS) Outcomes() []Outcome    { return requiredOutcomes("sent", "failed") }
+func (*Record) Outcomes() []Outcome { return requiredOutcomes("done") }
+func (*Tag) Outcomes() []Outcome    { return requiredOutcomes("done") }
+func (*Hangup) Outcomes() []Outcome { return nil }
 
-// CallbackTo is the queue from which callers are called back; "" where there is none.
+// CallbackTo returns the queue for callbacks; "" if there is none.
 func (a *AIAgent) CallbackTo() string {
 	if a.CallbackQueue != "" {
 		return a.CallbackQueue
@@ -267,17 +271,17 @@ func (a *AIAgent) CallbackTo() string {
 	return id
 }
 
-// Outcomes are the digits, then what comes of pressing none, or others.
+// Outcomes returns the digits, then timeout and invalid.
 func (m *Menu) Outcomes() []Outcome {
 	var digits []string
 	for d := range m.Digits {
 		digits = append(digits, d)
 	}
 	slices.Sort(digits)
-	return append(needed(digits...), needed("timeout", "invalid")...)
+	return append(requiredOutcomes(digits...), requiredOutcomes("timeout", "invalid")...)
 }
 
-// newConfig makes the config of a type with its usual values; nil for a type that is not known.
+// newConfig returns the config of a type with its defaults; nil for an unknown type.
 func newConfig(kind string) Action {
 	switch kind {
 	case "play":
@@ -320,8 +324,8 @@ func newConfig(kind string) Action {
 	return nil
 }
 
-// instant are types that take no time: a circle of nothing but these never ends.
-func instant(c Action) bool {
+// isInstant reports whether a step takes no time. A loop of such steps only would never end.
+func isInstant(c Action) bool {
 	switch c.(type) {
 	case *Hours, *Condition, *Set, *ContactLookup, *HTTP, *SMS, *Record, *Tag:
 		return true
@@ -329,14 +333,14 @@ func instant(c Action) bool {
 	return false
 }
 
-// strict reads JSON without members that are not known.
-func strict(b []byte, to any) error {
+// decodeStrict decodes JSON and rejects unknown fields.
+func decodeStrict(b []byte, to any) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	return d.Decode(to)
 }
 
-// parse reads the config of a node.
+// parse decodes the config of a node.
 func (n Node) parse() (Action, error) {
 	c := newConfig(n.Type)
 	if c == nil {
@@ -350,7 +354,7 @@ func (n Node) parse() (Action, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := strict(b, c); err != nil {
+	if err := decodeStrict(b, c); err != nil {
 		return nil, fmt.Errorf("the config cannot be read: %w", err)
 	}
 	return c, nil

@@ -14,7 +14,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Operations lists what the outside world can do with flows.
+// Operations returns the API operations of flows.
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.New("flows.list", "GET /flows", access.FlowsAdmin, "List flows", s.List).Tool("list_call_flows"),
@@ -30,7 +30,7 @@ func (s *Service) Operations() []op.Operation {
 	}
 }
 
-// ListIn chooses flows.
+// ListIn selects flows.
 type ListIn struct {
 	op.Paging
 	Kind     []string `query:"kind" enum:"ivr,hunt_group,ai_agent,graph"`
@@ -46,19 +46,19 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Flow]],
 		return nil, err
 	}
 	q, org := s.DB.Read(ctx), access.Org(ctx)
-	found, err := list(ctx, q, in.narrow(org).Page("id", false, after.ID, after.ID, in.Limit))
+	found, err := list(ctx, q, in.filter(org).Page("id", false, after.ID, after.ID, in.Limit))
 	if err != nil {
 		return nil, err
 	}
-	if err := s.numbered(ctx, q, org, found); err != nil {
+	if err := s.addNumbers(ctx, q, org, found); err != nil {
 		return nil, err
 	}
 	page := op.Paged(ctx, in.Paging, found, func(f Flow) op.Position { return op.Position{ID: f.ID} })
-	return op.Counted(page, in.Paging, func() (int, error) { return in.narrow(org).Count(ctx, q) })
+	return op.WithTotal(page, in.Paging, func() (int, error) { return in.filter(org).Count(ctx, q) })
 }
 
-// numbered adds the numbers that lead to flows.
-func (s *Service) numbered(ctx context.Context, q db.Querier, org string, found []Flow) error {
+// addNumbers sets the numbers that route to flows.
+func (s *Service) addNumbers(ctx context.Context, q db.Querier, org string, found []Flow) error {
 	if len(found) == 0 {
 		return nil
 	}
@@ -73,10 +73,10 @@ func (s *Service) numbered(ctx context.Context, q db.Querier, org string, found 
 	return err
 }
 
-// CreateIn is a flow to add.
+// CreateIn is the input of Create.
 type CreateIn struct{ Body Fresh }
 
-// Fresh is a flow to add: a whole graph, or one of the short forms.
+// Fresh is a new flow: a graph, or one of the short forms.
 type Fresh struct {
 	Name      string     `json:"name"`
 	Entry     string     `json:"entry,omitempty" doc:"The node a call begins with"`
@@ -90,8 +90,8 @@ type Fresh struct {
 	NumberIDs []string   `json:"number_ids,omitempty" doc:"Numbers that lead to it from now on; needs publish"`
 }
 
-// wrongParts lists what is wrong beside the graph.
-func wrongParts(name, timezone, tag string) (wrong []op.Violation) {
+// fieldViolations lists the violations outside the graph.
+func fieldViolations(name, timezone, tag string) (wrong []op.Violation) {
 	if strings.TrimSpace(name) == "" || len([]rune(name)) > 120 {
 		wrong = append(wrong, op.Field("name", "invalid_length", "must have 1 to 120 characters"))
 	}
@@ -106,10 +106,10 @@ func wrongParts(name, timezone, tag string) (wrong []op.Violation) {
 	return wrong
 }
 
-// Create adds a flow, and puts it in force where that is asked for.
+// Create adds a flow, and publishes it if requested.
 func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Flow], error) {
 	g, kind, wrong := in.Body.graph()
-	wrong = append(wrongParts(in.Body.Name, in.Body.Timezone, in.Body.Language), wrong...)
+	wrong = append(fieldViolations(in.Body.Name, in.Body.Timezone, in.Body.Language), wrong...)
 	if len(in.Body.NumberIDs) > 0 && !in.Body.Publish {
 		wrong = append(wrong, op.Field("number_ids", "not_published", "numbers can lead to a published flow only; set publish"))
 	}
@@ -137,21 +137,21 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Flow], erro
 	if err != nil {
 		return nil, err
 	}
-	shown, err := s.shown(ctx, f, g)
+	shown, err := s.withGraph(ctx, f, g)
 	if err != nil {
 		return nil, err
 	}
 	return &op.Out[Flow]{Body: shown, Location: op.Prefix + "/flows/" + f.ID, ETag: op.Tag(f.UpdatedAt)}, nil
 }
 
-// check refuses a draft that could not be carried out, and keeps what is odd about it.
+// check rejects a draft with errors, and stores its warnings in f.
 func (s *Service) check(ctx context.Context, f *Flow) error {
 	_, found, err := compile(ctx, f.OrgID, s.References, *f.draft)
 	if err != nil {
 		return fmt.Errorf("check flow: %w", err)
 	}
 	if len(found.Errors) > 0 {
-		return refuse(found.Errors)
+		return invalidFlow(found.Errors)
 	}
 	f.Warnings = found.Warnings
 	return nil
@@ -161,7 +161,7 @@ func (s *Service) assign(ctx context.Context, tx db.Querier, f *Flow, numbers []
 	if len(numbers) == 0 {
 		return nil
 	}
-	missing, err := s.Assign(ctx, tx, f.OrgID, f.ID, numbers)
+	missing, err := s.AssignNumbers(ctx, tx, f.OrgID, f.ID, numbers)
 	if err != nil {
 		return err
 	}
@@ -171,29 +171,29 @@ func (s *Service) assign(ctx context.Context, tx db.Querier, f *Flow, numbers []
 	return nil
 }
 
-// shown is a flow with a graph.
-func (s *Service) shown(ctx context.Context, f Flow, g Graph) (Flow, error) {
+// withGraph returns a flow with the fields of a graph.
+func (s *Service) withGraph(ctx context.Context, f Flow, g Graph) (Flow, error) {
 	f.Entry, f.Nodes, f.Timezone, f.Language = g.Entry, g.Nodes, db.Null(g.Timezone).Ptr(), db.Null(g.Language).Ptr()
 	one := []Flow{f}
-	err := s.numbered(ctx, s.DB.Read(ctx), f.OrgID, one)
+	err := s.addNumbers(ctx, s.DB.Read(ctx), f.OrgID, one)
 	return one[0], err
 }
 
-// ValidateIn is a flow to look at.
+// ValidateIn is the input of Validate.
 type ValidateIn struct{ Body Fresh }
 
-// Verdict says what was found in a flow.
+// Verdict holds the findings of Validate.
 type Verdict struct {
 	Valid    bool    `json:"valid"`
 	Errors   []Fault `json:"errors" nullable:"false"`
 	Warnings []Fault `json:"warnings" nullable:"false"`
 }
 
-// Validate says everything that is wrong with a flow, and what is odd about it. Nothing is kept.
+// Validate returns all errors and warnings of a flow. It stores nothing.
 func (s *Service) Validate(ctx context.Context, in *ValidateIn) (*op.Out[Verdict], error) {
 	g, _, wrong := in.Body.graph()
 	v := Verdict{Errors: []Fault{}, Warnings: []Fault{}}
-	for _, x := range append(wrongParts(in.Body.Name, in.Body.Timezone, in.Body.Language), wrong...) {
+	for _, x := range append(fieldViolations(in.Body.Name, in.Body.Timezone, in.Body.Language), wrong...) {
 		v.Errors = append(v.Errors, Fault{"", x.Code, x.Field + ": " + x.Message})
 	}
 	if len(wrong) == 0 {
@@ -207,53 +207,53 @@ func (s *Service) Validate(ctx context.Context, in *ValidateIn) (*op.Out[Verdict
 	return op.OK(v)
 }
 
-// OneIn names a flow.
+// OneIn identifies a flow.
 type OneIn struct {
 	ID string `path:"id" maxLength:"40" example:"flw_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 }
 
-func missing(err error) error {
+func notFound(err error) error {
 	if db.IsNone(err) {
 		return op.NotFound("flow")
 	}
 	return fmt.Errorf("get flow: %w", err)
 }
 
-// living returns a flow that was not removed.
-func (s *Service) living(ctx context.Context, q db.Querier, id string, m op.Match) (Flow, error) {
+// findFlow returns a flow that is not removed.
+func (s *Service) findFlow(ctx context.Context, q db.Querier, id string, m op.Match) (Flow, error) {
 	f, err := s.Get(ctx, q, access.Org(ctx), id)
 	if err != nil {
-		return f, missing(err)
+		return f, notFound(err)
 	}
 	return f, m.Check(f.UpdatedAt)
 }
 
-// ShowIn names a flow, and a version of it.
+// ShowIn identifies a flow and a version.
 type ShowIn struct {
 	OneIn
 	Version string `query:"version" maxLength:"12" doc:"draft, published or a number; the draft unless given, or what is in force where there is none"`
 }
 
-// Show returns a flow with the nodes of one version; a removed one too.
+// Show returns a flow with the nodes of one version. Removed flows are included.
 func (s *Service) Show(ctx context.Context, in *ShowIn) (*op.Out[Flow], error) {
 	q := s.DB.Read(ctx)
 	f, err := get(ctx, q, access.Org(ctx), in.ID)
 	if err != nil {
-		return nil, missing(err)
+		return nil, notFound(err)
 	}
 	g, err := s.graphOf(ctx, q, f, in.Version)
 	if err != nil {
 		return nil, err
 	}
-	if f, err = s.shown(ctx, f, g); err != nil {
+	if f, err = s.withGraph(ctx, f, g); err != nil {
 		return nil, err
 	}
 	return op.Versioned(f, f.UpdatedAt)
 }
 
-// graphOf is the graph of a version; "" is the newest.
+// graphOf returns the graph of a version; "" is the newest.
 func (s *Service) graphOf(ctx context.Context, q db.Querier, f Flow, version string) (Graph, error) {
-	number, draft, ok := wanted(version)
+	number, draft, ok := parseVersion(version)
 	switch {
 	case version == "":
 		number, draft = f.Version, f.draft != nil
@@ -279,14 +279,14 @@ func (s *Service) graphOf(ctx context.Context, q db.Querier, f Flow, version str
 	return v.graph, nil
 }
 
-// UpdateIn replaces the draft of a flow.
+// UpdateIn is the input of Update.
 type UpdateIn struct {
 	OneIn
 	op.Match
 	Body Patch
 }
 
-// Patch changes the name of a flow, or makes a draft of it: what is not given is as it was.
+// Patch is a merge patch of a flow. Changes other than the name make a draft.
 type Patch struct {
 	Name      op.Change[string] `json:"name,omitzero"`
 	Entry     op.Change[string] `json:"entry,omitzero"`
@@ -298,7 +298,7 @@ type Patch struct {
 	Language  op.Change[string] `json:"language,omitzero"`
 }
 
-// apply puts the changes on a graph; redrawn says that it is another one.
+// apply applies the patch. redrawn reports whether the graph changed.
 func (p Patch) apply(f *Flow, g *Graph) (redrawn bool, wrong []op.Violation) {
 	p.Name.Apply(&f.Name)
 	short := Fresh{IVR: p.IVR, HuntGroup: p.HuntGroup, AIAgent: p.AIAgent, Timezone: g.Timezone, Language: g.Language}
@@ -316,15 +316,15 @@ func (p Patch) apply(f *Flow, g *Graph) (redrawn bool, wrong []op.Violation) {
 	}
 	p.Timezone.Apply(&g.Timezone)
 	p.Language.Apply(&g.Language)
-	return redrawn || p.Timezone.Set || p.Language.Set, append(wrongParts(f.Name, g.Timezone, g.Language), wrong...)
+	return redrawn || p.Timezone.Set || p.Language.Set, append(fieldViolations(f.Name, g.Timezone, g.Language), wrong...)
 }
 
-// Update changes a flow's name at once, and all else in its draft. Calls go on by the version in force.
+// Update changes the name of a flow at once, and everything else in its draft. Calls use the published version.
 func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Flow], error) {
 	var f Flow
 	var g Graph
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
-		if f, err = s.living(ctx, tx, in.ID, in.Match); err != nil {
+		if f, err = s.findFlow(ctx, tx, in.ID, in.Match); err != nil {
 			return err
 		}
 		if g, err = s.graphOf(ctx, tx, f, ""); err != nil {
@@ -346,7 +346,7 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Flow], erro
 	if err != nil {
 		return nil, err
 	}
-	if f, err = s.shown(ctx, f, g); err != nil {
+	if f, err = s.withGraph(ctx, f, g); err != nil {
 		return nil, err
 	}
 	return op.Versioned(f, f.UpdatedAt)
@@ -362,16 +362,16 @@ func (s *Service) save(ctx context.Context, tx db.Querier, f *Flow) error {
 	return nil
 }
 
-// DeleteIn names the flow to remove.
+// DeleteIn identifies the flow to remove.
 type DeleteIn struct {
 	OneIn
 	op.Match
 }
 
-// Delete removes a flow that nothing leads to. Calls that are in it go on; its versions stay for the history of calls.
+// Delete removes a flow without references. Calls in the flow continue. Its versions stay for the history of calls.
 func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		f, err := s.living(ctx, tx, in.ID, in.Match)
+		f, err := s.findFlow(ctx, tx, in.ID, in.Match)
 		if err != nil {
 			return err
 		}
@@ -393,13 +393,13 @@ func (s *Service) usedBy(ctx context.Context, q db.Querier, f Flow) ([]string, e
 		return nil, err
 	}
 	used := numbers[f.ID]
-	for _, find := range s.Uses {
+	for _, find := range s.FindReferences {
 		some, err := find(ctx, q, f.OrgID, f.ID)
 		if err != nil {
 			return nil, fmt.Errorf("find what leads to the flow: %w", err)
 		}
 		used = append(used, some...)
 	}
-	others, err := mentioning(ctx, q, f.OrgID, f.ID)
+	others, err := flowsMentioning(ctx, q, f.OrgID, f.ID)
 	return append(used, slices.DeleteFunc(others, func(id string) bool { return id == f.ID })...), err
 }

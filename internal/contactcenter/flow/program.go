@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// A Graph is a flow's nodes and where it begins, as it is kept.
+// Graph holds the nodes of a flow and its entry node, in the stored form.
 type Graph struct {
 	Entry    string `json:"entry"`
 	Nodes    []Node `json:"nodes"`
@@ -15,7 +15,7 @@ type Graph struct {
 	Language string `json:"language,omitempty"`
 }
 
-// A Program is a flow ready to be carried out. It is never changed, and safe for concurrent use.
+// Program is a flow in executable form. It is immutable, and safe for concurrent use.
 type Program struct {
 	FlowID   string
 	Name     string
@@ -26,38 +26,38 @@ type Program struct {
 	Language string
 }
 
-// First is where the flow begins.
+// First returns the first step.
 func (p *Program) First() *Step { return p.Steps[p.Entry] }
 
-// Next is the step after an outcome of a step; nil where the flow ends with it.
+// Next returns the step that follows an outcome of a step; nil if the flow ends there.
 func (p *Program) Next(s *Step, outcome string) *Step {
 	for range 3 {
 		if id, ok := s.Next[outcome]; ok {
 			return p.Steps[id]
 		}
 		i := slices.IndexFunc(s.Config.Outcomes(), func(o Outcome) bool { return o.Name == outcome })
-		if i < 0 || s.Config.Outcomes()[i].Instead == "" {
+		if i < 0 || s.Config.Outcomes()[i].Fallback == "" {
 			return nil
 		}
-		outcome = s.Config.Outcomes()[i].Instead
+		outcome = s.Config.Outcomes()[i].Fallback
 	}
 	return nil
 }
 
-// MaxSteps bounds how many steps a call may take through flows, whatever they say.
+// MaxSteps limits the flow steps of one call, over all flows.
 const MaxSteps = 1000
 
 const maxNodes = 500
 
 var nodeForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,60}$`)
 
-// Findings are what was found in a flow: errors keep it from being carried out, warnings do not.
+// Findings holds the faults of a flow. Errors prevent its publication, warnings do not.
 type Findings struct {
 	Errors   []Fault
 	Warnings []Fault
 }
 
-// compile reads a graph and lists everything wrong with it. The program is whole only where nothing is.
+// compile compiles a graph and lists all its faults. The program is complete only if there are no errors.
 func compile(ctx context.Context, org string, refs References, g Graph) (*Program, Findings, error) {
 	c := &checker{ctx: ctx, org: org, refs: refs}
 	p := &Program{Entry: g.Entry, Steps: map[string]*Step{}, Timezone: g.Timezone, Language: g.Language}
@@ -66,7 +66,7 @@ func compile(ctx context.Context, org string, refs References, g Graph) (*Progra
 		return p, Findings{Errors: c.faults}, nil
 	}
 	for _, n := range g.Nodes {
-		c.read(p, n)
+		c.addStep(p, n)
 	}
 	c.node = ""
 	if _, ok := p.Steps[g.Entry]; !ok {
@@ -74,18 +74,18 @@ func compile(ctx context.Context, org string, refs References, g Graph) (*Progra
 	}
 	for _, n := range g.Nodes {
 		c.node = n.ID
-		c.follow(p, n)
+		c.checkNext(p, n)
 	}
-	c.circles(p)
+	c.checkLoops(p)
 	f := Findings{Errors: c.faults}
 	c.faults = nil
-	c.unreached(p, g)
+	c.checkUnreachable(p, g)
 	f.Warnings = c.faults
 	return p, f, c.err
 }
 
-// read makes the step of a node.
-func (c *checker) read(p *Program, n Node) {
+// addStep adds the step of a node to the program.
+func (c *checker) addStep(p *Program, n Node) {
 	c.node = n.ID
 	if !nodeForm.MatchString(n.ID) {
 		c.fault("invalid_id", "%q: an id has 1 to 60 letters, digits, _ or -", n.ID)
@@ -106,8 +106,8 @@ func (c *checker) read(p *Program, n Node) {
 	p.Steps[n.ID] = &Step{ID: n.ID, Config: config, Next: n.Next}
 }
 
-// follow checks what follows a node.
-func (c *checker) follow(p *Program, n Node) {
+// checkNext checks the nodes that follow a node.
+func (c *checker) checkNext(p *Program, n Node) {
 	s := p.Steps[n.ID]
 	for outcome, id := range n.Next {
 		if _, ok := p.Steps[id]; !ok {
@@ -124,21 +124,21 @@ func (c *checker) follow(p *Program, n Node) {
 		}
 	}
 	for _, o := range known {
-		if _, ok := n.Next[o.Name]; o.Needed && !ok {
+		if _, ok := n.Next[o.Name]; o.Required && !ok {
 			c.fault("missing_outcome", "nothing follows %s", o.Name)
 		}
 	}
 }
 
-// circles finds nodes that follow each other in a circle without anything that takes time: a caller would go round for ever, at once.
-func (c *checker) circles(p *Program) {
+// checkLoops finds loops of nodes that take no time: a caller would run through them endlessly without a pause.
+func (c *checker) checkLoops(p *Program) {
 	const open, done = 1, 2
 	seen, path := map[string]int{}, []string{}
 	told := map[string]bool{}
 	var visit func(id string)
 	visit = func(id string) {
 		s := p.Steps[id]
-		if s == nil || s.Config == nil || !instant(s.Config) || seen[id] == done {
+		if s == nil || s.Config == nil || !isInstant(s.Config) || seen[id] == done {
 			return
 		}
 		if seen[id] == open {
@@ -151,17 +151,17 @@ func (c *checker) circles(p *Program) {
 			return
 		}
 		seen[id], path = open, append(path, id)
-		for _, next := range sorted(s.Next) {
+		for _, next := range nextIDs(s.Next) {
 			visit(next)
 		}
 		seen[id], path = done, path[:len(path)-1]
 	}
-	for _, id := range ids(p) {
+	for _, id := range stepIDs(p) {
 		visit(id)
 	}
 }
 
-func ids(p *Program) []string {
+func stepIDs(p *Program) []string {
 	all := make([]string, 0, len(p.Steps))
 	for id := range p.Steps {
 		all = append(all, id)
@@ -170,8 +170,8 @@ func ids(p *Program) []string {
 	return all
 }
 
-// sorted are the nodes that follow, each once.
-func sorted(next map[string]string) []string {
+// nextIDs returns the ids of the nodes that follow, without duplicates.
+func nextIDs(next map[string]string) []string {
 	all := make([]string, 0, len(next))
 	for _, id := range next {
 		all = append(all, id)
@@ -180,8 +180,8 @@ func sorted(next map[string]string) []string {
 	return slices.Compact(all)
 }
 
-// unreached finds nodes that nobody comes to.
-func (c *checker) unreached(p *Program, g Graph) {
+// checkUnreachable finds nodes without a path from the entry.
+func (c *checker) checkUnreachable(p *Program, g Graph) {
 	reached := map[string]bool{}
 	todo := []string{g.Entry}
 	for len(todo) > 0 {
@@ -192,7 +192,7 @@ func (c *checker) unreached(p *Program, g Graph) {
 			continue
 		}
 		reached[id] = true
-		todo = append(todo, sorted(s.Next)...)
+		todo = append(todo, nextIDs(s.Next)...)
 	}
 	for _, n := range g.Nodes {
 		if !reached[n.ID] {
@@ -202,15 +202,15 @@ func (c *checker) unreached(p *Program, g Graph) {
 	}
 }
 
-// Truth works out a condition.
-func (x *Condition) Truth(s Scope) (bool, error) {
+// IsTrue evaluates the condition.
+func (x *Condition) IsTrue(s Scope) (bool, error) {
 	if x.program == nil {
 		return false, fmt.Errorf("the expression was not read")
 	}
-	return x.program.True(s)
+	return x.program.IsTrue(s)
 }
 
-// Values are the values to keep, with what is known put in.
+// Values returns the variables to set, with their templates filled in.
 func (x *Set) Values(s Scope) map[string]any {
 	all := make(map[string]any, len(x.Variables))
 	for name, v := range x.Variables {

@@ -12,13 +12,13 @@ import (
 	"soniq/internal/telephony/number"
 )
 
-// SimulateIn is a caller in thought.
+// SimulateIn is the input of Simulate.
 type SimulateIn struct {
 	OneIn
 	Body Rehearsal
 }
 
-// Rehearsal is what the caller does.
+// Rehearsal describes a simulated call.
 type Rehearsal struct {
 	From   string         `json:"from" doc:"Who calls: a number, or anonymous" example:"+442079460018"`
 	At     db.Time        `json:"at,omitzero" doc:"When; now unless given"`
@@ -26,27 +26,27 @@ type Rehearsal struct {
 	CRM    map[string]any `json:"crm,omitempty" doc:"What is known of the caller; unless given nothing is"`
 }
 
-// A Trace is the way the caller went.
+// Trace is the path of a simulated call.
 type Trace struct {
 	Path    []Passed `json:"path" nullable:"false"`
 	Outcome string   `json:"outcome" doc:"How it ended: type and outcome of the last step, such as queue.answered; or too_many_steps"`
 }
 
-// Passed is a step the caller passed.
+// Passed is one step of a simulated call.
 type Passed struct {
 	NodeID    string `json:"node_id"`
 	Output    string `json:"output" doc:"The outcome; empty for hangup"`
 	ElapsedMS int    `json:"elapsed_ms" doc:"About when the step ends, from the beginning of the call"`
 }
 
-// maxRehearsed bounds the steps of a caller in thought.
-const maxRehearsed = 200
+// maxSimulatedSteps limits the steps of a simulated call.
+const maxSimulatedSteps = 200
 
-// Simulate goes through the newest version of a flow. Nothing is called, sent or kept. What comes of a step that depends on others is
-// taken from inputs where the next of them names an outcome of it; otherwise it goes well.
+// Simulate runs the newest version of a flow without side effects: it calls, sends and stores nothing. A step that
+// depends on others takes the next input as its outcome if it has such an outcome. Otherwise the step succeeds.
 func (s *Service) Simulate(ctx context.Context, in *SimulateIn) (*op.Out[Trace], error) {
 	q := s.DB.Read(ctx)
-	f, err := s.living(ctx, q, in.ID, op.Match{})
+	f, err := s.findFlow(ctx, q, in.ID, op.Match{})
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (s *Service) Simulate(ctx context.Context, in *SimulateIn) (*op.Out[Trace],
 	if err != nil {
 		return nil, err
 	}
-	p, _, err := compile(ctx, access.Org(ctx), anything, g)
+	p, _, err := compile(ctx, access.Org(ctx), acceptAll, g)
 	if err != nil {
 		return nil, err
 	}
@@ -77,12 +77,12 @@ func (s *Service) Simulate(ctx context.Context, in *SimulateIn) (*op.Out[Trace],
 	if in.Body.At.IsZero() {
 		at = s.Now()
 	}
-	r := &rehearsal{p: p, zone: zone, at: at, inputs: in.Body.Inputs, contact: in.Body.CRM, scope: Scope{Variables: map[string]any{},
+	r := &simulation{program: p, zone: zone, at: at, inputs: in.Body.Inputs, contact: in.Body.CRM, scope: Scope{Variables: map[string]any{},
 		Caller: Caller{Number: from, Anonymous: from == "anonymous"}, Contact: map[string]any{}, Memory: map[string]any{}}}
 	return op.OK(r.run())
 }
 
-// zone is the time zone of a flow.
+// zone returns the time zone of a flow.
 func (s *Service) zone(ctx context.Context, org, name string) (*time.Location, error) {
 	if name == "" {
 		return s.Orgs.Zone(ctx, org)
@@ -90,9 +90,9 @@ func (s *Service) zone(ctx context.Context, org, name string) (*time.Location, e
 	return time.LoadLocation(name)
 }
 
-// rehearsal is a caller on the way.
-type rehearsal struct {
-	p       *Program
+// simulation is the state of a simulated call.
+type simulation struct {
+	program *Program
 	zone    *time.Location
 	at      time.Time
 	took    time.Duration
@@ -101,10 +101,10 @@ type rehearsal struct {
 	scope   Scope
 }
 
-func (r *rehearsal) run() Trace {
+func (r *simulation) run() Trace {
 	t := Trace{Path: []Passed{}}
-	for s := r.p.First(); s != nil; {
-		if len(t.Path) >= maxRehearsed {
+	for s := r.program.First(); s != nil; {
+		if len(t.Path) >= maxSimulatedSteps {
 			t.Outcome = "too_many_steps"
 			return t
 		}
@@ -115,13 +115,13 @@ func (r *rehearsal) run() Trace {
 		if outcome != "" {
 			t.Outcome += "." + outcome
 		}
-		s = r.p.Next(s, outcome)
+		s = r.program.Next(s, outcome)
 	}
 	return t
 }
 
-// input is what the caller does next; none is left where ok is false.
-func (r *rehearsal) input() (text string, ok bool) {
+// input returns the next input. ok is false if none is left.
+func (r *simulation) input() (text string, ok bool) {
 	if len(r.inputs) == 0 {
 		return "", false
 	}
@@ -129,8 +129,8 @@ func (r *rehearsal) input() (text string, ok bool) {
 	return text, true
 }
 
-// given is the next input where it is an outcome, or otherwise what usually comes.
-func (r *rehearsal) given(c Action, usual string) string {
+// outcomeOr returns the next input if it is an outcome of the action, else usual.
+func (r *simulation) outcomeOr(c Action, usual string) string {
 	if len(r.inputs) > 0 && slices.ContainsFunc(c.Outcomes(), func(o Outcome) bool { return o.Name == r.inputs[0] }) {
 		outcome, _ := r.input()
 		return outcome
@@ -138,19 +138,19 @@ func (r *rehearsal) given(c Action, usual string) string {
 	return usual
 }
 
-// said is about how long a prompt takes.
-func said(p Prompt) time.Duration {
+// promptDuration returns the approximate duration of a prompt.
+func promptDuration(p Prompt) time.Duration {
 	if p.Text == "" {
 		return 3 * time.Second
 	}
 	return time.Duration(len([]rune(p.Text))) * 65 * time.Millisecond
 }
 
-// step carries out a step in thought, and returns what came of it.
-func (r *rehearsal) step(c Action) string {
+// step simulates a step and returns its outcome.
+func (r *simulation) step(c Action) string {
 	switch x := c.(type) {
 	case *Play:
-		r.took += said(x.Prompt)
+		r.took += promptDuration(x.Prompt)
 		return "done"
 	case *Menu:
 		return r.menu(x)
@@ -159,7 +159,7 @@ func (r *rehearsal) step(c Action) string {
 	case *Hours:
 		return x.Outcome(r.at.Add(r.took), r.zone)
 	case *Condition:
-		truth, _ := x.Truth(r.scope)
+		truth, _ := x.IsTrue(r.scope)
 		return map[bool]string{true: "true", false: "false"}[truth]
 	case *Set:
 		for name, v := range x.Values(r.scope) {
@@ -169,25 +169,25 @@ func (r *rehearsal) step(c Action) string {
 	case *ContactLookup:
 		r.took += time.Duration(x.TimeoutMS) * time.Millisecond
 		if r.contact == nil {
-			return r.given(c, "miss")
+			return r.outcomeOr(c, "miss")
 		}
 		r.scope.Contact, r.scope.Variables[x.Variable] = r.contact, r.contact
-		return r.given(c, "hit")
+		return r.outcomeOr(c, "hit")
 	case *Hangup:
 		return ""
 	case *Record, *Tag:
 		return "done"
 	}
-	return r.given(c, usual[c.Type()])
+	return r.outcomeOr(c, defaultOutcomes[c.Type()])
 }
 
-// usual is what comes of steps that depend on others where they go well.
-var usual = map[string]string{"hunt_group": "answered", "queue": "answered", "transfer": "answered", "ai_agent": "completed", "http": "success",
+// defaultOutcomes are the outcomes of successful steps that depend on others.
+var defaultOutcomes = map[string]string{"hunt_group": "answered", "queue": "answered", "transfer": "answered", "ai_agent": "completed", "http": "success",
 	"voicemail": "left", "callback": "accepted", "sms": "sent"}
 
-func (r *rehearsal) menu(m *Menu) string {
+func (r *simulation) menu(m *Menu) string {
 	for try := 0; ; try++ {
-		r.took += said(m.Prompt)
+		r.took += promptDuration(m.Prompt)
 		pressed, ok := r.input()
 		_, known := m.Digits[pressed]
 		switch {
@@ -205,8 +205,8 @@ func (r *rehearsal) menu(m *Menu) string {
 	}
 }
 
-func (r *rehearsal) collect(x *Collect) string {
-	r.took += said(x.Prompt)
+func (r *simulation) collect(x *Collect) string {
+	r.took += promptDuration(x.Prompt)
 	digits, ok := r.input()
 	if n := len(digits); !ok || n < x.Min || n > x.Max {
 		r.took += time.Duration(x.Timeout) * time.Second
@@ -217,7 +217,8 @@ func (r *rehearsal) collect(x *Collect) string {
 	return "done"
 }
 
-// Outcome is open, closed or holiday at a moment; zone is that of the flow.
+// Outcome returns open, closed or holiday for a time. zone is the time zone of the flow; the zone of the hours takes
+// precedence.
 func (h *Hours) Outcome(now time.Time, zone *time.Location) string {
 	if h.Hours.Timezone != "" {
 		if own, err := time.LoadLocation(h.Hours.Timezone); err == nil {

@@ -32,7 +32,7 @@ func update(ctx context.Context, tx db.Querier, f Flow) error {
 	return err
 }
 
-const selection = `SELECT org_id, id, name, kind, draft, version, archived_at, created_at, updated_at, published_at FROM flows WHERE org_id = $1`
+const flowColumns = `SELECT org_id, id, name, kind, draft, version, archived_at, created_at, updated_at, published_at FROM flows WHERE org_id = $1`
 
 func scan(scan func(...any) error) (Flow, error) {
 	var f Flow
@@ -54,11 +54,11 @@ func scan(scan func(...any) error) (Flow, error) {
 }
 
 func get(ctx context.Context, q db.Querier, org, id string) (Flow, error) {
-	return scan(q.QueryRow(ctx, selection+` AND id = $2`, org, id).Scan)
+	return scan(q.QueryRow(ctx, flowColumns+` AND id = $2`, org, id).Scan)
 }
 
-func (in *ListIn) narrow(org string) *db.Filter {
-	f := db.Where(selection, org).In("kind", in.Kind)
+func (in *ListIn) filter(org string) *db.Filter {
+	f := db.Where(flowColumns, org).In("kind", in.Kind)
 	status := func(name string) string {
 		return map[string]string{Draft: "archived_at IS NULL AND version = 0", Published: "archived_at IS NULL AND version > 0",
 			Archived: "archived_at IS NOT NULL"}[name]
@@ -83,7 +83,7 @@ func (in *ListIn) narrow(org string) *db.Filter {
 
 func list(ctx context.Context, q db.Querier, f *db.Filter) (all []Flow, err error) {
 	text, args := f.SQL()
-	err = each(ctx, q, "list flows", text, args, func(read func(...any) error) error {
+	err = forEachRow(ctx, q, "list flows", text, args, func(read func(...any) error) error {
 		x, err := scan(read)
 		all = append(all, x)
 		return err
@@ -91,7 +91,7 @@ func list(ctx context.Context, q db.Querier, f *db.Filter) (all []Flow, err erro
 	return all, err
 }
 
-// insertVersion keeps a version for good.
+// insertVersion inserts a version.
 func insertVersion(ctx context.Context, tx db.Querier, f Flow, v Version) error {
 	const text = `INSERT INTO flow_versions (org_id, flow_id, version, id, graph, comment, published_by, published_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
@@ -120,7 +120,7 @@ func versions(ctx context.Context, q db.Querier, org, flow string, before, limit
 		f.And("v.version < ?", before)
 	}
 	text, args := f.SQL()
-	err = each(ctx, q, "list versions", text+fmt.Sprintf(" ORDER BY v.version DESC LIMIT %d", limit), args, func(read func(...any) error) error {
+	err = forEachRow(ctx, q, "list versions", text+fmt.Sprintf(" ORDER BY v.version DESC LIMIT %d", limit), args, func(read func(...any) error) error {
 		v, err := scanVersion(read)
 		all = append(all, v)
 		return err
@@ -128,11 +128,11 @@ func versions(ctx context.Context, q db.Querier, org, flow string, before, limit
 	return all, err
 }
 
-// mentioning finds flows whose draft, or version in force, names something.
-func mentioning(ctx context.Context, q db.Querier, org, name string) (ids []string, err error) {
+// flowsMentioning returns the ids of flows whose draft or published version contains a name, at most 100.
+func flowsMentioning(ctx context.Context, q db.Querier, org, name string) (ids []string, err error) {
 	const text = `SELECT f.id FROM flows f LEFT JOIN flow_versions v ON v.org_id = f.org_id AND v.flow_id = f.id AND v.version = f.version
 		WHERE f.org_id = $1 AND f.archived_at IS NULL AND (f.draft LIKE $2 OR v.graph LIKE $2) ORDER BY f.id LIMIT 100`
-	err = each(ctx, q, "find flows", text, []any{org, `%` + name + `"%`}, func(read func(...any) error) error {
+	err = forEachRow(ctx, q, "find flows", text, []any{org, `%` + name + `"%`}, func(read func(...any) error) error {
 		var id string
 		err := read(&id)
 		ids = append(ids, id)
@@ -141,13 +141,14 @@ func mentioning(ctx context.Context, q db.Querier, org, name string) (ids []stri
 	return ids, err
 }
 
-// UsedBy finds flows whose draft, or version in force, names a queue, a user, a sound or a flow by its id.
+// UsedBy returns the ids of flows whose draft or published version refers to a queue, a user, an audio file or a
+// flow.
 func (s *Service) UsedBy(ctx context.Context, q db.Querier, org, id string) ([]string, error) {
-	return mentioning(ctx, q, org, id)
+	return flowsMentioning(ctx, q, org, id)
 }
 
-// each reads rows one by one.
-func each(ctx context.Context, q db.Querier, doing, statement string, args []any, row func(scan func(...any) error) error) error {
+// forEachRow calls row for each row of a query.
+func forEachRow(ctx context.Context, q db.Querier, doing, statement string, args []any, row func(scan func(...any) error) error) error {
 	found, err := q.Query(ctx, statement, args...)
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)

@@ -10,20 +10,20 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// PublishIn puts a draft in force.
+// PublishIn is the input of Publish.
 type PublishIn struct {
 	OneIn
 	Body PublishBody
 }
 
-// PublishBody says why.
+// PublishBody holds the comment for the new version.
 type PublishBody struct {
 	Comment string `json:"comment,omitempty" maxLength:"500"`
 }
 
-// Publish puts the draft of a flow in force. Calls that are in the flow keep the version they entered.
+// Publish makes the draft of a flow the published version. Calls that are in the flow keep the version they entered.
 func (s *Service) Publish(ctx context.Context, in *PublishIn) (*op.Out[Flow], error) {
-	return s.force(ctx, in.ID, in.Body.Comment, func(_ db.Querier, f *Flow) error {
+	return s.publishWith(ctx, in.ID, in.Body.Comment, func(_ db.Querier, f *Flow) error {
 		if f.draft == nil {
 			return op.State("the flow has no draft to publish", f.Status, "update")
 		}
@@ -31,21 +31,22 @@ func (s *Service) Publish(ctx context.Context, in *PublishIn) (*op.Out[Flow], er
 	})
 }
 
-// RollbackIn puts an earlier version in force.
+// RollbackIn is the input of Rollback.
 type RollbackIn struct {
 	OneIn
 	Body RollbackBody
 }
 
-// RollbackBody names the version.
+// RollbackBody names the version to publish again.
 type RollbackBody struct {
 	Version int `json:"version" doc:"What was in force before"`
 }
 
-// Rollback puts an earlier version in force again, as a new one: what was published stays as it was. A draft is kept.
+// Rollback publishes an earlier version again, under a new number, because published versions never change. A draft
+// is kept.
 func (s *Service) Rollback(ctx context.Context, in *RollbackIn) (*op.Out[Flow], error) {
 	var kept *Graph
-	out, err := s.forceKeeping(ctx, in.ID, "version "+strconv.Itoa(in.Body.Version)+" again", &kept, func(q db.Querier, f *Flow) error {
+	out, err := s.publishKeepingDraft(ctx, in.ID, "version "+strconv.Itoa(in.Body.Version)+" again", &kept, func(q db.Querier, f *Flow) error {
 		v, err := getVersion(ctx, q, f.OrgID, f.ID, in.Body.Version)
 		if db.IsNone(err) {
 			return op.Invalid(op.Field("version", "not_found", "the flow has no such version"))
@@ -59,17 +60,17 @@ func (s *Service) Rollback(ctx context.Context, in *RollbackIn) (*op.Out[Flow], 
 	return out, err
 }
 
-func (s *Service) force(ctx context.Context, id, comment string, draw func(db.Querier, *Flow) error) (*op.Out[Flow], error) {
+func (s *Service) publishWith(ctx context.Context, id, comment string, draw func(db.Querier, *Flow) error) (*op.Out[Flow], error) {
 	var none *Graph
-	return s.forceKeeping(ctx, id, comment, &none, draw)
+	return s.publishKeepingDraft(ctx, id, comment, &none, draw)
 }
 
-// forceKeeping publishes what draw makes the draft; the draft is then what kept points to.
-func (s *Service) forceKeeping(ctx context.Context, id, comment string, kept **Graph, draw func(db.Querier, *Flow) error) (*op.Out[Flow], error) {
+// publishKeepingDraft publishes the draft that draw sets. Afterwards the draft is the graph to which kept points.
+func (s *Service) publishKeepingDraft(ctx context.Context, id, comment string, kept **Graph, draw func(db.Querier, *Flow) error) (*op.Out[Flow], error) {
 	var f Flow
 	var g Graph
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
-		if f, err = s.living(ctx, tx, id, op.Match{}); err != nil {
+		if f, err = s.findFlow(ctx, tx, id, op.Match{}); err != nil {
 			return err
 		}
 		if err := draw(tx, &f); err != nil {
@@ -89,20 +90,20 @@ func (s *Service) forceKeeping(ctx context.Context, id, comment string, kept **G
 	if err != nil {
 		return nil, err
 	}
-	if f, err = s.shown(ctx, f, g); err != nil {
+	if f, err = s.withGraph(ctx, f, g); err != nil {
 		return nil, err
 	}
 	return op.Versioned(f, f.UpdatedAt)
 }
 
-// publish keeps a checked draft as a version for good, and puts it in force.
+// publish stores a checked draft as a new version and makes it the published one.
 func (s *Service) publish(ctx context.Context, tx db.Querier, f *Flow, comment string) error {
 	last, err := lastVersion(ctx, tx, f.OrgID, f.ID)
 	if err != nil {
 		return fmt.Errorf("find last version: %w", err)
 	}
 	now := db.At(s.Now())
-	v := Version{ID: db.NewID("flv"), Version: last + 1, Comment: db.Null(comment).Ptr(), PublishedBy: db.Null(publisher(ctx)).Ptr(), PublishedAt: now,
+	v := Version{ID: db.NewID("flv"), Version: last + 1, Comment: db.Null(comment).Ptr(), PublishedBy: db.Null(publisherID(ctx)).Ptr(), PublishedAt: now,
 		graph: *f.draft}
 	err = s.DB.Tx(ctx, func(tx db.Querier) error { return insertVersion(ctx, tx, *f, v) })
 	if db.IsConflict(err) {
@@ -121,8 +122,8 @@ func lastVersion(ctx context.Context, q db.Querier, org, flow string) (n int, er
 	return n, err
 }
 
-// publisher is who asks.
-func publisher(ctx context.Context) string {
+// publisherID returns the id of the user or the API key of the request.
+func publisherID(ctx context.Context) string {
 	p, _ := access.From(ctx)
 	if p.UserID != "" {
 		return p.UserID
@@ -130,13 +131,13 @@ func publisher(ctx context.Context) string {
 	return p.KeyID
 }
 
-// VersionsIn asks for the versions of a flow.
+// VersionsIn selects the versions of a flow.
 type VersionsIn struct {
 	OneIn
 	op.Paging
 }
 
-// Versions lists what was in force, newest first.
+// Versions lists the published versions, newest first.
 func (s *Service) Versions(ctx context.Context, in *VersionsIn) (*op.Out[op.Page[Version]], error) {
 	after, err := in.After(ctx)
 	if err != nil {
@@ -145,12 +146,12 @@ func (s *Service) Versions(ctx context.Context, in *VersionsIn) (*op.Out[op.Page
 	q, org := s.DB.Read(ctx), access.Org(ctx)
 	f, err := get(ctx, q, org, in.ID)
 	if err != nil {
-		return nil, missing(err)
+		return nil, notFound(err)
 	}
 	found, err := versions(ctx, q, org, f.ID, int(after.Int), in.Limit+1)
 	if err != nil {
 		return nil, err
 	}
 	page := op.Paged(ctx, in.Paging, found, func(v Version) op.Position { return op.Position{Int: int64(v.Version), ID: v.ID} })
-	return op.Counted(page, in.Paging, func() (int, error) { return lastVersion(ctx, q, org, f.ID) })
+	return op.WithTotal(page, in.Paging, func() (int, error) { return lastVersion(ctx, q, org, f.ID) })
 }

@@ -17,10 +17,10 @@ var (
 	strategies    = []string{"ring_all", "round_robin", "longest_idle", "fewest_calls", "priority", "skills", "random"}
 )
 
-// check lists everything wrong with a queue.
+// check returns an error that lists every violation of a queue.
 func (s *Service) check(ctx context.Context, k Queue) error {
-	wrong := k.wrong()
-	more, err := s.wrongReferences(ctx, k)
+	wrong := k.violations()
+	more, err := s.referenceViolations(ctx, k)
 	if err != nil {
 		return err
 	}
@@ -30,8 +30,8 @@ func (s *Service) check(ctx context.Context, k Queue) error {
 	return nil
 }
 
-// wrong lists what is wrong by itself.
-func (k Queue) wrong() (wrong []op.Violation) {
+// violations lists the violations that need no database.
+func (k Queue) violations() (wrong []op.Violation) {
 	want := func(ok bool, field, code, message string) {
 		if !ok {
 			wrong = append(wrong, op.Field(field, code, message))
@@ -46,21 +46,21 @@ func (k Queue) wrong() (wrong []op.Violation) {
 		want(x.is >= x.from && x.is <= x.to, x.field, "out_of_range", fmt.Sprintf("must be %d to %d", x.from, x.to))
 	}
 	want(len(k.RequiredSkills) <= 20, "required_skills", "too_many", "at most 20 skills")
-	wrong = append(wrong, wrongSkills("required_skills", k.RequiredSkills)...)
+	wrong = append(wrong, skillViolations("required_skills", k.RequiredSkills)...)
 	if k.Hours != nil {
-		wrong = append(wrong, k.Hours.Wrong("hours")...)
+		wrong = append(wrong, k.Hours.Violations("hours")...)
 	}
 	return wrong
 }
 
-type bounded struct {
+type numberRange struct {
 	field        string
 	is, from, to int
 }
 
-// ranges are the numbers of a queue and their bounds.
-func (k Queue) ranges() []bounded {
-	all := []bounded{
+// ranges returns the numeric settings of a queue and their limits.
+func (k Queue) ranges() []numberRange {
+	all := []numberRange{
 		{"ring_timeout_seconds", k.RingTimeout, 5, 120}, {"retry_delay_seconds", k.RetryDelay, 0, 600},
 		{"wrap_up_seconds", k.WrapUp, 0, 3600}, {"max_wait_seconds", k.MaxWait, 5, 86400}, {"max_callers", k.MaxCallers, 0, 10000},
 		{"priority", k.Priority, -100, 100}, {"announce.every_seconds", k.Announce.EverySeconds, 10, 3600},
@@ -69,12 +69,12 @@ func (k Queue) ranges() []bounded {
 		{"missed_offers_limit", k.MissedOffersLimit, 0, 100}, {"missed_offers_pause_seconds", k.MissedOffersPause, 1, 86400},
 	}
 	if k.Overflow != nil && k.Overflow.AfterSeconds != nil {
-		all = append(all, bounded{"overflow.after_seconds", *k.Overflow.AfterSeconds, 0, 86400})
+		all = append(all, numberRange{"overflow.after_seconds", *k.Overflow.AfterSeconds, 0, 86400})
 	}
 	return all
 }
 
-func wrongSkills(field string, skills map[string]int) (wrong []op.Violation) {
+func skillViolations(field string, skills map[string]int) (wrong []op.Violation) {
 	for name, level := range skills {
 		if name == "" || len([]rune(name)) > 40 || level < 1 || level > 10 {
 			wrong = append(wrong, op.Field(field+"."+name, "invalid_skill", "a skill has a name of 1 to 40 characters and a level of 1 to 10"))
@@ -83,8 +83,8 @@ func wrongSkills(field string, skills map[string]int) (wrong []op.Violation) {
 	return wrong
 }
 
-// wrongReferences lists what a queue refers to and that is not there.
-func (s *Service) wrongReferences(ctx context.Context, k Queue) (wrong []op.Violation, err error) {
+// referenceViolations lists references of a queue to objects that do not exist.
+func (s *Service) referenceViolations(ctx context.Context, k Queue) (wrong []op.Violation, err error) {
 	for field, id := range map[string]*string{"music_audio_id": k.MusicAudioID, "whisper_audio_id": k.WhisperAudioID, "announce.audio_id": k.Announce.AudioID} {
 		if id == nil {
 			continue
@@ -96,7 +96,7 @@ func (s *Service) wrongReferences(ctx context.Context, k Queue) (wrong []op.Viol
 		}
 	}
 	if k.Overflow != nil {
-		no, err := s.Reach(ctx, k.OrgID, k.Overflow.To)
+		no, err := s.CheckDestination(ctx, k.OrgID, k.Overflow.To)
 		if err != nil {
 			return nil, err
 		}
@@ -111,13 +111,13 @@ func (s *Service) wrongReferences(ctx context.Context, k Queue) (wrong []op.Viol
 	if err != nil {
 		return nil, fmt.Errorf("find organisation: %w", err)
 	}
-	if k.Extension != nil && s.Reserved != nil && s.Reserved(o.Country, *k.Extension) {
+	if k.Extension != nil && s.IsReserved != nil && s.IsReserved(o.Country, *k.Extension) {
 		wrong = append(wrong, op.Field("extension", "reserved", *k.Extension+" reaches an emergency service"))
 	}
 	return wrong, nil
 }
 
-// save writes a queue; an extension that somebody has is refused.
+// save writes a queue. It refuses an extension that is taken.
 func (s *Service) save(ctx context.Context, k Queue, write func(context.Context, db.Querier, Queue) error) error {
 	err := s.DB.Tx(ctx, func(tx db.Querier) error { return write(ctx, tx, k) })
 	if db.IsConflict(err) {

@@ -8,7 +8,7 @@ import (
 	"soniq/internal/platform/event"
 )
 
-// The states of an entry (api-surface 7.5).
+// States of an entry (api-surface 7.5).
 const (
 	Waiting         = "waiting"
 	Offering        = "offering"
@@ -24,24 +24,24 @@ const (
 	CallbackFailed  = "callback_failed"
 )
 
-// An Entry is a caller's visit to a queue.
+// Entry is one wait of a caller in a queue.
 type Entry struct {
 	event.QueueEntry
 
 	OrgID       string         `json:"-"`
-	Skills      map[string]int `json:"-"` // the caller needs, beside the queue's
+	Skills      map[string]int `json:"-"` // that the caller needs, in addition to the queue's
 	ConnectedAt db.Time        `json:"-"`
-	RetryAt     db.Time        `json:"-"` // offered again from then on
-	Node        string         `json:"-"` // that carries the caller
-	LeaseUntil  db.Time        `json:"-"` // until when the node must have said again that it does
-	place       int64
+	RetryAt     db.Time        `json:"-"` // not offered before this time
+	Node        string         `json:"-"` // the node that runs the call
+	LeaseUntil  db.Time        `json:"-"` // the node must renew the lease before this time
+	orderKey    int64
 }
 
-// inLine are the states in which a caller keeps a place. Statements repeat the condition of the partial index word for word, for
-// SQLite uses it only then.
+// waitingCondition selects entries that have a position in the queue. Statements repeat the condition of the partial
+// index word for word, because SQLite uses the index only then.
 const (
-	inLine = `status IN ('waiting', 'offering', 'callback_pending', 'callback_dialing')`
-	isOpen = `status IN ('waiting', 'offering', 'callback_pending', 'callback_dialing', 'connected')`
+	waitingCondition = `status IN ('waiting', 'offering', 'callback_pending', 'callback_dialing')`
+	openCondition    = `status IN ('waiting', 'offering', 'callback_pending', 'callback_dialing', 'connected')`
 )
 
 const entryColumns = `SELECT org_id, id, queue_id, call_id, status, priority, place, from_number, contact, skills, entered_at, offers, agent_id,
@@ -52,7 +52,7 @@ func scanEntry(scan func(...any) error) (Entry, error) {
 	var contact db.JSON[*event.Contact]
 	var skills db.JSON[map[string]int]
 	var callback db.JSON[*event.QueueCallback]
-	err := scan(&e.OrgID, &e.ID, &e.QueueID, &e.CallID, &e.Status, &e.Priority, &e.place, &e.FromNumber, &contact, &skills, &e.EnteredAt,
+	err := scan(&e.OrgID, &e.ID, &e.QueueID, &e.CallID, &e.Status, &e.Priority, &e.orderKey, &e.FromNumber, &contact, &skills, &e.EnteredAt,
 		&e.Offers, &e.OfferedAgentID, &e.ConnectedAt, &callback, &e.ExitedAt, &e.ExitReason,
 		&e.RetryAt, &e.Node, &e.LeaseUntil)
 	e.Contact, e.Skills, e.Callback = contact.V, skills.V, callback.V
@@ -73,8 +73,8 @@ func insertEntry(ctx context.Context, tx db.Querier, e Entry) error {
 	if e.Skills == nil {
 		e.Skills = map[string]int{}
 	}
-	_, err := tx.Exec(ctx, text, e.OrgID, e.ID, e.QueueID, e.CallID, e.Status, e.Priority, e.place, e.FromNumber, contact, db.AsJSON(e.Skills),
-		e.EnteredAt, e.Offers, callback, e.Node, db.At(e.EnteredAt.Add(leaseOf)), e.RetryAt)
+	_, err := tx.Exec(ctx, text, e.OrgID, e.ID, e.QueueID, e.CallID, e.Status, e.Priority, e.orderKey, e.FromNumber, contact, db.AsJSON(e.Skills),
+		e.EnteredAt, e.Offers, callback, e.Node, db.At(e.EnteredAt.Add(entryLease)), e.RetryAt)
 	return err
 }
 
@@ -85,16 +85,16 @@ func getEntry(ctx context.Context, q db.Querier, org, id string) (Entry, error) 
 
 // openEntry returns the open entry of a call in a queue, or db.ErrNone.
 func openEntry(ctx context.Context, q db.Querier, org, queue, call string) (Entry, error) {
-	return scanEntry(q.QueryRow(ctx, entryColumns+` AND call_id = $2 AND queue_id = $3 AND `+isOpen, org, call, queue).Scan)
+	return scanEntry(q.QueryRow(ctx, entryColumns+` AND call_id = $2 AND queue_id = $3 AND `+openCondition, org, call, queue).Scan)
 }
 
-// Entry returns a visit by its id, or db.ErrNone.
+// Entry returns an entry by its id, or db.ErrNone.
 func (s *Service) Entry(ctx context.Context, q db.Querier, org, id string) (Entry, error) {
 	return getEntry(ctx, q, org, id)
 }
 
-// Standing is a visit with its position and the time it is likely to take yet.
-func (s *Service) Standing(ctx context.Context, q db.Querier, org, id string) (Entry, error) {
+// EntryWithPosition returns an entry with its position and its estimated wait.
+func (s *Service) EntryWithPosition(ctx context.Context, q db.Querier, org, id string) (Entry, error) {
 	e, err := getEntry(ctx, q, org, id)
 	if err != nil {
 		return e, err
@@ -104,23 +104,23 @@ func (s *Service) Standing(ctx context.Context, q db.Querier, org, id string) (E
 		return e, err
 	}
 	one := []Entry{e}
-	err = s.show(ctx, q, k, one)
+	err = s.addPositions(ctx, q, k, one)
 	return one[0], err
 }
 
-// OfferOpen reports whether an agent is still rung, or has answered.
-func (s *Service) OfferOpen(ctx context.Context, q db.Querier, org, id string) (bool, error) {
+// IsOfferOpen reports whether the agent of an offer is still being rung, or has answered.
+func (s *Service) IsOfferOpen(ctx context.Context, q db.Querier, org, id string) (bool, error) {
 	o, err := getOffer(ctx, q, org, id)
 	return o.Status == OfferOpen || o.Status == OfferConnected, err
 }
 
-// OfCall returns the entry in which a call stands now, or db.ErrNone.
-func (s *Service) OfCall(ctx context.Context, q db.Querier, org, call string) (Entry, error) {
-	return scanEntry(q.QueryRow(ctx, entryColumns+` AND call_id = $2 AND `+isOpen, org, call).Scan)
+// EntryOfCall returns the open entry of a call, or db.ErrNone.
+func (s *Service) EntryOfCall(ctx context.Context, q db.Querier, org, call string) (Entry, error) {
+	return scanEntry(q.QueryRow(ctx, entryColumns+` AND call_id = $2 AND `+openCondition, org, call).Scan)
 }
 
 func entries(ctx context.Context, q db.Querier, doing, text string, args []any) (found []Entry, err error) {
-	err = each(ctx, q, doing, text, args, func(scan func(...any) error) error {
+	err = forEachRow(ctx, q, doing, text, args, func(scan func(...any) error) error {
 		e, err := scanEntry(scan)
 		found = append(found, e)
 		return err
@@ -128,9 +128,9 @@ func entries(ctx context.Context, q db.Querier, doing, text string, args []any) 
 	return found, err
 }
 
-// line returns everybody who has a place in a queue, in order.
-func line(ctx context.Context, q db.Querier, org, queue string) ([]Entry, error) {
-	const text = entryColumns + ` AND queue_id = $2 AND ` + inLine + ` ORDER BY priority DESC, place, id`
+// waitingEntries returns all entries with a position in a queue, in order.
+func waitingEntries(ctx context.Context, q db.Querier, org, queue string) ([]Entry, error) {
+	const text = entryColumns + ` AND queue_id = $2 AND ` + waitingCondition + ` ORDER BY priority DESC, place, id`
 	found, err := entries(ctx, q, "read line", text, []any{org, queue})
 	for i := range found {
 		found[i].Position = i + 1
@@ -138,10 +138,10 @@ func line(ctx context.Context, q db.Querier, org, queue string) ([]Entry, error)
 	return found, err
 }
 
-// inside lists the calls that are in a queue, or that its agents speak with.
-func inside(ctx context.Context, q db.Querier, org, queue string) (calls []string, err error) {
-	const text = `SELECT call_id FROM queue_entries WHERE org_id = $1 AND queue_id = $2 AND ` + isOpen + ` ORDER BY id LIMIT 100`
-	err = each(ctx, q, "find callers", text, []any{org, queue}, func(scan func(...any) error) error {
+// openCalls returns the calls that wait in a queue or talk with its agents, at most 100.
+func openCalls(ctx context.Context, q db.Querier, org, queue string) (calls []string, err error) {
+	const text = `SELECT call_id FROM queue_entries WHERE org_id = $1 AND queue_id = $2 AND ` + openCondition + ` ORDER BY id LIMIT 100`
+	err = forEachRow(ctx, q, "find callers", text, []any{org, queue}, func(scan func(...any) error) error {
 		var id string
 		err := scan(&id)
 		calls = append(calls, id)
@@ -150,9 +150,9 @@ func inside(ctx context.Context, q db.Querier, org, queue string) (calls []strin
 	return calls, err
 }
 
-// show adds what follows from the moment: position, waiting time and estimate.
-func (s *Service) show(ctx context.Context, q db.Querier, k Queue, found []Entry) error {
-	p, err := s.pace(ctx, q, k)
+// addPositions sets the position, the waiting time and the estimated wait of entries.
+func (s *Service) addPositions(ctx context.Context, q db.Querier, k Queue, found []Entry) error {
+	p, err := s.currentThroughput(ctx, q, k)
 	if err != nil {
 		return err
 	}
@@ -161,20 +161,20 @@ func (s *Service) show(ctx context.Context, q db.Querier, k Queue, found []Entry
 		return err
 	}
 	for i := range found {
-		found[i].stand(at[found[i].ID], p, db.At(s.Now()))
+		found[i].setPosition(at[found[i].ID], p, db.At(s.Now()))
 	}
 	return nil
 }
 
-// stand sets what follows from the moment.
-func (e *Entry) stand(position int, p pace, now db.Time) {
-	e.WaitedSeconds = e.waited(now)
+// setPosition sets the fields that depend on the current time and position.
+func (e *Entry) setPosition(position int, p throughput, now db.Time) {
+	e.WaitedSeconds = e.waitedSeconds(now)
 	if e.Position = position; position > 0 {
-		e.EstimatedWait = p.wait(position)
+		e.EstimatedWait = p.estimatedWait(position)
 	}
 }
 
-// positions are the places of callers in the line of their queue, by their ids; who is not in line has none.
+// positions returns the positions of entries in their queue, by entry id. Entries that do not wait have none.
 func positions(ctx context.Context, q db.Querier, k Queue, found []Entry) (map[string]int, error) {
 	at := map[string]int{}
 	if len(found) == 1 {
@@ -182,8 +182,8 @@ func positions(ctx context.Context, q db.Querier, k Queue, found []Entry) (map[s
 		at[found[0].ID] = n
 		return at, err
 	}
-	const text = `SELECT id FROM queue_entries WHERE org_id = $1 AND queue_id = $2 AND ` + inLine + ` ORDER BY priority DESC, place, id`
-	err := each(ctx, q, "read line", text, []any{k.OrgID, k.ID}, func(scan func(...any) error) error {
+	const text = `SELECT id FROM queue_entries WHERE org_id = $1 AND queue_id = $2 AND ` + waitingCondition + ` ORDER BY priority DESC, place, id`
+	err := forEachRow(ctx, q, "read line", text, []any{k.OrgID, k.ID}, func(scan func(...any) error) error {
 		var id string
 		err := scan(&id)
 		at[id] = len(at) + 1
@@ -192,23 +192,23 @@ func positions(ctx context.Context, q db.Querier, k Queue, found []Entry) (map[s
 	return at, err
 }
 
-// position is the place of a caller in the line of their queue; 0 of one who is not in line.
+// position returns the position of an entry in its queue; 0 if it does not wait.
 func position(ctx context.Context, q db.Querier, e Entry) (n int, err error) {
 	switch e.Status {
 	case Waiting, Offering, CallbackPending, CallbackDialing:
 	default:
 		return 0, nil
 	}
-	const text = `SELECT COUNT(*) FROM queue_entries WHERE org_id = $1 AND queue_id = $2 AND ` + inLine + `
+	const text = `SELECT COUNT(*) FROM queue_entries WHERE org_id = $1 AND queue_id = $2 AND ` + waitingCondition + `
 		AND (priority > $3 OR priority = $3 AND (place < $4 OR place = $4 AND id <= $5))`
-	if err := q.QueryRow(ctx, text, e.OrgID, e.QueueID, e.Priority, e.place, e.ID).Scan(&n); err != nil {
+	if err := q.QueryRow(ctx, text, e.OrgID, e.QueueID, e.Priority, e.orderKey, e.ID).Scan(&n); err != nil {
 		return 0, fmt.Errorf("find place in line: %w", err)
 	}
 	return n, nil
 }
 
-// waited is for how long the caller has waited, or had when somebody answered or the caller left.
-func (e Entry) waited(now db.Time) int {
+// waitedSeconds returns how long the caller has waited, or had waited when an agent answered or the caller left.
+func (e Entry) waitedSeconds(now db.Time) int {
 	until := now
 	switch {
 	case !e.ConnectedAt.IsZero():

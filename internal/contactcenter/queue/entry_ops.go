@@ -20,7 +20,7 @@ func (s *Service) entryOperations() []op.Operation {
 	}
 }
 
-// CallsIn chooses callers of a queue.
+// CallsIn selects callers of a queue.
 type CallsIn struct {
 	OneIn
 	op.Paging
@@ -34,7 +34,7 @@ func (s *Service) Calls(ctx context.Context, in *CallsIn) (*op.Out[op.Page[Entry
 		return nil, err
 	}
 	q, org := s.DB.Read(ctx), access.Org(ctx)
-	k, err := s.one(ctx, q, in.ID)
+	k, err := s.findQueue(ctx, q, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -54,23 +54,23 @@ func (s *Service) Calls(ctx context.Context, in *CallsIn) (*op.Out[op.Page[Entry
 	if err != nil {
 		return nil, err
 	}
-	if err := s.show(ctx, q, k, found); err != nil {
+	if err := s.addPositions(ctx, q, k, found); err != nil {
 		return nil, err
 	}
 	page := op.Paged(ctx, in.Paging, found, func(e Entry) op.Position {
-		return op.Position{Int: e.place, Text: strconv.Itoa(e.Priority), ID: e.ID}
+		return op.Position{Int: e.orderKey, Text: strconv.Itoa(e.Priority), ID: e.ID}
 	})
-	return op.Counted(page, in.Paging, func() (int, error) { return narrow().Count(ctx, q) })
+	return op.WithTotal(page, in.Paging, func() (int, error) { return narrow().Count(ctx, q) })
 }
 
-// CallIn names a caller of a queue.
+// CallIn identifies a call in a queue.
 type CallIn struct {
 	OneIn
 	CallID string `path:"call_id" maxLength:"40" example:"call_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 }
 
-func (s *Service) caller(ctx context.Context, q db.Querier, in CallIn) (Queue, Entry, error) {
-	k, err := s.one(ctx, q, in.ID)
+func (s *Service) callEntry(ctx context.Context, q db.Querier, in CallIn) (Queue, Entry, error) {
+	k, err := s.findQueue(ctx, q, in.ID)
 	if err != nil {
 		return k, Entry{}, err
 	}
@@ -84,20 +84,20 @@ func (s *Service) caller(ctx context.Context, q db.Querier, in CallIn) (Queue, E
 	return k, e, nil
 }
 
-// MoveIn moves a caller.
+// MoveIn is the input of MoveCall.
 type MoveIn struct {
 	CallIn
 	Body MoveBody
 }
 
-// MoveBody says where a caller goes.
+// MoveBody holds the new position, priority or queue of a caller.
 type MoveBody struct {
 	Position *int   `json:"position,omitempty" doc:"1: before everybody"`
 	Priority *int   `json:"priority,omitempty" doc:"-100 to 100; higher comes first"`
 	QueueID  string `json:"queue_id,omitempty" doc:"Another queue"`
 }
 
-func (b MoveBody) wrong() (wrong []op.Violation) {
+func (b MoveBody) violations() (wrong []op.Violation) {
 	if b.Position != nil && (*b.Position < 1 || *b.Position > 100_000) {
 		wrong = append(wrong, op.Field("position", "out_of_range", "must be 1 or more"))
 	}
@@ -110,15 +110,15 @@ func (b MoveBody) wrong() (wrong []op.Violation) {
 	return wrong
 }
 
-// MoveCall gives a caller another place, or another queue.
+// MoveCall changes the position, the priority or the queue of a caller.
 func (s *Service) MoveCall(ctx context.Context, in *MoveIn) (*op.Out[Entry], error) {
 	var e Entry
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		k, found, err := s.caller(ctx, tx, in.CallIn)
+		k, found, err := s.callEntry(ctx, tx, in.CallIn)
 		if err != nil {
 			return err
 		}
-		wrong := in.Body.wrong()
+		wrong := in.Body.violations()
 		if in.Body.QueueID != "" && in.Body.QueueID != k.ID {
 			to, err := get(ctx, tx, k.OrgID, in.Body.QueueID)
 			if err != nil && !db.IsNone(err) {
@@ -132,7 +132,7 @@ func (s *Service) MoveCall(ctx context.Context, in *MoveIn) (*op.Out[Entry], err
 		if len(wrong) > 0 {
 			return op.Invalid(wrong...)
 		}
-		e, err = s.moved(ctx, tx, found, k, in.Body)
+		e, err = s.moveEntry(ctx, tx, found, k, in.Body)
 		return err
 	})
 	if err != nil {
@@ -141,20 +141,20 @@ func (s *Service) MoveCall(ctx context.Context, in *MoveIn) (*op.Out[Entry], err
 	return op.OK(e)
 }
 
-// moved carries out a move of a caller who waits.
-func (s *Service) moved(ctx context.Context, tx db.Querier, e Entry, to Queue, b MoveBody) (Entry, error) {
+// moveEntry changes the position, the priority or the queue of a waiting entry.
+func (s *Service) moveEntry(ctx context.Context, tx db.Querier, e Entry, to Queue, b MoveBody) (Entry, error) {
 	if e.Status != Waiting && e.Status != CallbackPending {
 		return e, op.State("only callers who wait can be moved", e.Status)
 	}
 	var err error
 	if to.ID != e.QueueID {
-		if e, err = s.transfer(ctx, tx, e, to); err != nil {
+		if e, err = s.moveToQueue(ctx, tx, e, to); err != nil {
 			return e, err
 		}
 	}
 	if b.Priority != nil {
 		e.Priority = *b.Priority
-		if err := setPlace(ctx, tx, e); err != nil {
+		if err := storeOrder(ctx, tx, e); err != nil {
 			return e, err
 		}
 	}
@@ -163,19 +163,19 @@ func (s *Service) moved(ctx context.Context, tx db.Querier, e Entry, to Queue, b
 			return e, err
 		}
 	}
-	s.wake(tx, to.OrgID, to.ID)
+	s.notifyChange(tx, to.OrgID, to.ID)
 	if e, err = getEntry(ctx, tx, to.OrgID, e.ID); err != nil {
 		return e, fmt.Errorf("read caller: %w", err)
 	}
 	one := []Entry{e}
-	err = s.show(ctx, tx, to, one)
+	err = s.addPositions(ctx, tx, to, one)
 	return one[0], err
 }
 
-// reorder puts a caller at a position. They take on the priority of whom they are put before; the places within that priority are
-// dealt out anew.
+// reorder puts an entry at a position. The entry takes the priority of the entry that it is put before. The order
+// keys within that priority are assigned again.
 func (s *Service) reorder(ctx context.Context, tx db.Querier, e Entry, position int) error {
-	standing, err := line(ctx, tx, e.OrgID, e.QueueID)
+	standing, err := waitingEntries(ctx, tx, e.OrgID, e.QueueID)
 	if err != nil {
 		return err
 	}
@@ -191,39 +191,40 @@ func (s *Service) reorder(ctx context.Context, tx db.Querier, e Entry, position 
 	peers := slices.DeleteFunc(standing, func(x Entry) bool { return x.Priority != e.Priority })
 	places := make([]int64, len(peers))
 	for i, x := range peers {
-		places[i] = x.place
+		places[i] = x.orderKey
 	}
 	slices.Sort(places)
 	for i := range peers {
 		if i > 0 && places[i] <= places[i-1] {
 			places[i] = places[i-1] + 1
 		}
-		peers[i].place = places[i]
-		if err := setPlace(ctx, tx, peers[i]); err != nil {
+		peers[i].orderKey = places[i]
+		if err := storeOrder(ctx, tx, peers[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func setPlace(ctx context.Context, tx db.Querier, e Entry) error {
+func storeOrder(ctx context.Context, tx db.Querier, e Entry) error {
 	const text = `UPDATE queue_entries SET priority = $3, place = $4 WHERE org_id = $1 AND id = $2`
-	if _, err := tx.Exec(ctx, text, e.OrgID, e.ID, e.Priority, e.place); err != nil {
+	if _, err := tx.Exec(ctx, text, e.OrgID, e.ID, e.Priority, e.orderKey); err != nil {
 		return fmt.Errorf("move caller: %w", err)
 	}
 	return nil
 }
 
-// RemoveCallIn sends a caller away.
+// RemoveCallIn is the input of RemoveCall.
 type RemoveCallIn struct {
 	CallIn
 	To string `query:"to" enum:"overflow,voicemail,hangup" doc:"Where the caller goes: overflow, which is usual where the queue has one; voicemail, the box of the queue; else hangup"`
 }
 
-// RemoveCall takes a caller out of a queue. Whoever carries the call sees it and sends the caller where it says.
+// RemoveCall removes a caller from a queue. The node that runs the call sees it, and routes the caller to the given
+// destination.
 func (s *Service) RemoveCall(ctx context.Context, in *RemoveCallIn) error {
 	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		k, e, err := s.caller(ctx, tx, in.CallIn)
+		k, e, err := s.callEntry(ctx, tx, in.CallIn)
 		if err != nil {
 			return err
 		}

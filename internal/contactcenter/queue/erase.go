@@ -7,7 +7,8 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// EraseCall forgets who waited in a call. That somebody waited stays, for the figures of queues.
+// EraseCall removes the caller's number and contact from the entries of a call. The entries stay for the statistics
+// of queues.
 func (s *Service) EraseCall(ctx context.Context, tx db.Querier, org, call string) error {
 	const text = `UPDATE queue_entries SET from_number = 'anonymous', contact = NULL WHERE org_id = $1 AND call_id = $2`
 	if _, err := tx.Exec(ctx, text, org, call); err != nil {

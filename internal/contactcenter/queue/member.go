@@ -10,7 +10,7 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// A Member is a user who answers a queue.
+// Member is a user as an agent of a queue.
 type Member struct {
 	QueueID         string         `json:"queue_id"`
 	UserID          string         `json:"user_id"`
@@ -32,19 +32,19 @@ type Member struct {
 	state       *agent.State
 }
 
-// skill is the level of a member at a skill; 0 where they lack it.
-func (m Member) skill(name string) int {
+// skillLevel returns the level of a member's skill; 0 if the member lacks it.
+func (m Member) skillLevel(name string) int {
 	if level, own := m.Skills[name]; own {
 		return level
 	}
 	return m.userSkills[name]
 }
 
-// able reports whether a member has every skill at its level.
-func (m Member) able(required ...map[string]int) bool {
+// hasSkills reports whether a member has every required skill at its level.
+func (m Member) hasSkills(required ...map[string]int) bool {
 	for _, all := range required {
 		for name, level := range all {
-			if m.skill(name) < level {
+			if m.skillLevel(name) < level {
 				return false
 			}
 		}
@@ -52,8 +52,8 @@ func (m Member) able(required ...map[string]int) bool {
 	return true
 }
 
-// takes reports whether a member can be offered a caller now.
-func (m Member) takes() bool {
+// canTakeCall reports whether a member can be offered a caller now.
+func (m Member) canTakeCall() bool {
 	return m.SignedIn && !m.Paused && m.Presence.Status == agent.Available
 }
 
@@ -98,10 +98,10 @@ func removeMember(ctx context.Context, tx db.Querier, org, queue, user string) (
 	return n > 0, err
 }
 
-// members reads the members of queues; nil is all queues. What they do now and did today is added by dress.
+// members reads the members of queues; nil means all queues. withStats adds their presence and today's counts.
 func members(ctx context.Context, q db.Querier, org string, queues []string) (found []Member, err error) {
 	text, args := db.Where(memberColumns, org).In("m.queue_id", queues).SQL()
-	err = each(ctx, q, "list members", text+` ORDER BY m.user_id, m.queue_id`, args, func(scan func(...any) error) error {
+	err = forEachRow(ctx, q, "list members", text+` ORDER BY m.user_id, m.queue_id`, args, func(scan func(...any) error) error {
 		m, err := scanMember(scan)
 		found = append(found, m)
 		return err
@@ -113,8 +113,8 @@ func member(ctx context.Context, q db.Querier, org, queue, user string) (Member,
 	return scanMember(q.QueryRow(ctx, memberColumns+` AND m.queue_id = $2 AND m.user_id = $3`, org, queue, user).Scan)
 }
 
-// present adds what members do now.
-func (s *Service) present(ctx context.Context, q db.Querier, org string, found []Member) error {
+// withPresence sets the presence of members.
+func (s *Service) withPresence(ctx context.Context, q db.Querier, org string, found []Member) error {
 	if len(found) == 0 {
 		return nil
 	}
@@ -136,8 +136,8 @@ func (s *Service) present(ctx context.Context, q db.Querier, org string, found [
 	return nil
 }
 
-// count adds what members did for their queues since a time.
-func count(ctx context.Context, q db.Querier, org string, since db.Time, found []Member) error {
+// addCounts sets the counts of offers and answered calls since a time.
+func addCounts(ctx context.Context, q db.Querier, org string, since db.Time, found []Member) error {
 	if len(found) == 0 {
 		return nil
 	}
@@ -146,13 +146,13 @@ func count(ctx context.Context, q db.Querier, org string, since db.Time, found [
 		at[[2]string{found[i].QueueID, found[i].UserID}] = &found[i]
 		ids = append(ids, found[i].UserID)
 	}
-	if len(ids) > 500 { // then all of the organisation are read
+	if len(ids) > 500 { // more ids: read the whole organisation
 		ids = nil
 	}
 	const text = `SELECT queue_id, agent_id, COUNT(*), COUNT(CASE WHEN status IN ('connected', 'completed') THEN 1 END) FROM queue_offers
 		WHERE org_id = $1 AND offered_at >= $2`
 	statement, args := db.Where(text, org, since).In("agent_id", ids).SQL()
-	return each(ctx, q, "count offers", statement+` GROUP BY queue_id, agent_id`, args, func(scan func(...any) error) error {
+	return forEachRow(ctx, q, "count offers", statement+` GROUP BY queue_id, agent_id`, args, func(scan func(...any) error) error {
 		var queue, user string
 		var offered, answered int
 		err := scan(&queue, &user, &offered, &answered)
@@ -163,33 +163,33 @@ func count(ctx context.Context, q db.Querier, org string, since db.Time, found [
 	})
 }
 
-// dress adds what members do now, and did today.
-func (s *Service) dress(ctx context.Context, q db.Querier, org string, found []Member) error {
-	if err := s.present(ctx, q, org, found); err != nil {
+// withStats sets the presence and today's counts of members.
+func (s *Service) withStats(ctx context.Context, q db.Querier, org string, found []Member) error {
+	if err := s.withPresence(ctx, q, org, found); err != nil {
 		return err
 	}
-	since, err := s.midnight(ctx, org)
+	since, err := s.startOfDay(ctx, org)
 	if err != nil {
 		return err
 	}
-	return count(ctx, q, org, since, found)
+	return addCounts(ctx, q, org, since, found)
 }
 
-// midnight is when today began where the organisation is.
-func (s *Service) midnight(ctx context.Context, org string) (db.Time, error) {
+// startOfDay returns the last midnight in the organisation's time zone.
+func (s *Service) startOfDay(ctx context.Context, org string) (db.Time, error) {
 	zone, err := s.Orgs.Zone(ctx, org)
 	if err != nil {
 		return db.Time{}, err
 	}
-	return agent.Midnight(s.Now(), zone), nil
+	return agent.StartOfDay(s.Now(), zone), nil
 }
 
-// OfUsers tells the queues that users answer, by the user's id.
-func (s *Service) OfUsers(ctx context.Context, q db.Querier, org string, users []string) (map[string][]string, error) {
+// QueuesOfUsers returns the queue ids of users, by user id.
+func (s *Service) QueuesOfUsers(ctx context.Context, q db.Querier, org string, users []string) (map[string][]string, error) {
 	const text = `SELECT m.user_id, m.queue_id FROM queue_members m WHERE m.org_id = $1`
 	statement, args := db.Where(text, org).In("m.user_id", users).SQL()
 	found := map[string][]string{}
-	err := each(ctx, q, "find queues of users", statement+` ORDER BY m.queue_id`, args, func(scan func(...any) error) error {
+	err := forEachRow(ctx, q, "find queues of users", statement+` ORDER BY m.queue_id`, args, func(scan func(...any) error) error {
 		var user, queue string
 		err := scan(&user, &queue)
 		found[user] = append(found[user], queue)
@@ -198,9 +198,9 @@ func (s *Service) OfUsers(ctx context.Context, q db.Querier, org string, users [
 	return found, err
 }
 
-// Join makes a user a member of these queues and of no others. What they were already stays as it is.
-func (s *Service) Join(ctx context.Context, tx db.Querier, org, user string, queues []string) error {
-	has, err := s.OfUsers(ctx, tx, org, []string{user})
+// SetMemberships makes a user a member of exactly these queues. Existing memberships keep their settings.
+func (s *Service) SetMemberships(ctx context.Context, tx db.Querier, org, user string, queues []string) error {
+	has, err := s.QueuesOfUsers(ctx, tx, org, []string{user})
 	if err != nil {
 		return err
 	}
@@ -216,32 +216,32 @@ func (s *Service) Join(ctx context.Context, tx db.Querier, org, user string, que
 		if _, err := removeMember(ctx, tx, org, id, user); err != nil {
 			return fmt.Errorf("leave queue: %w", err)
 		}
-		s.wake(tx, org, id)
+		s.notifyChange(tx, org, id)
 	}
 	for id := range keep {
-		m := Member{QueueID: id, UserID: user, Priority: usualPriority, SignedIn: true, Skills: map[string]int{}}
+		m := Member{QueueID: id, UserID: user, Priority: defaultPriority, SignedIn: true, Skills: map[string]int{}}
 		if err := insertMember(ctx, tx, org, m, db.At(s.Now())); err != nil {
 			return fmt.Errorf("join queue: %w", err)
 		}
-		s.wake(tx, org, id)
+		s.notifyChange(tx, org, id)
 	}
 	return nil
 }
 
-// RemoveUser ends the memberships of a user who is removed, and the offers that are open.
+// RemoveUser ends the memberships and the open offers of a removed user.
 func (s *Service) RemoveUser(ctx context.Context, tx db.Querier, org, user string) error {
-	if err := s.Join(ctx, tx, org, user, nil); err != nil {
+	if err := s.SetMemberships(ctx, tx, org, user, nil); err != nil {
 		return err
 	}
-	return s.stopRinging(ctx, tx, org, user, "")
+	return s.cancelAgentOffers(ctx, tx, org, user, "")
 }
 
-// stopRinging takes back the offers of an agent, of one queue or of all: they are not there for its callers any more.
-func (s *Service) stopRinging(ctx context.Context, tx db.Querier, org, user, queue string) error {
+// cancelAgentOffers cancels the ringing offers of an agent, in one queue or, with "", in all.
+func (s *Service) cancelAgentOffers(ctx context.Context, tx db.Querier, org, user, queue string) error {
 	const text = `SELECT id FROM queue_offers WHERE org_id = $1 AND agent_id = $2 AND status IN ('offering', 'connected') AND status = 'offering'
 		AND (queue_id = $3 OR $3 = '')`
 	var open []string
-	err := each(ctx, tx, "find offers", text, []any{org, user, queue}, func(scan func(...any) error) error {
+	err := forEachRow(ctx, tx, "find offers", text, []any{org, user, queue}, func(scan func(...any) error) error {
 		var id string
 		err := scan(&id)
 		open = append(open, id)
@@ -251,7 +251,7 @@ func (s *Service) stopRinging(ctx context.Context, tx db.Querier, org, user, que
 		return err
 	}
 	for _, id := range open {
-		if _, err := s.Declined(ctx, tx, org, id, OfferCanceled); err != nil {
+		if _, err := s.DeclineOffer(ctx, tx, org, id, OfferCanceled); err != nil {
 			return err
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// usualPriority is that of members of whom nothing was said.
-const usualPriority = 5
+// defaultPriority is the priority of a member that sets none.
+const defaultPriority = 5
 
 func (s *Service) memberOperations() []op.Operation {
 	return []op.Operation{
@@ -23,7 +23,7 @@ func (s *Service) memberOperations() []op.Operation {
 	}
 }
 
-// MembersIn chooses members of a queue.
+// MembersIn selects members of a queue.
 type MembersIn struct {
 	OneIn
 	op.Paging
@@ -31,7 +31,7 @@ type MembersIn struct {
 	Presence []string `query:"presence" enum:"available,ringing,busy,wrap_up,away,dnd,offline"`
 }
 
-func (in *MembersIn) wants(m Member) bool {
+func (in *MembersIn) matches(m Member) bool {
 	if in.SignedIn != "" && (in.SignedIn == "true") != m.SignedIn {
 		return false
 	}
@@ -43,26 +43,26 @@ func (in *MembersIn) wants(m Member) bool {
 	return len(in.Presence) == 0
 }
 
-// Members lists who answers a queue.
+// Members lists the members of a queue.
 func (s *Service) Members(ctx context.Context, in *MembersIn) (*op.Out[op.Page[Member]], error) {
 	after, err := in.After(ctx)
 	if err != nil {
 		return nil, err
 	}
 	q, org := s.DB.Read(ctx), access.Org(ctx)
-	if _, err := s.one(ctx, q, in.ID); err != nil {
+	if _, err := s.findQueue(ctx, q, in.ID); err != nil {
 		return nil, err
 	}
 	found, err := members(ctx, q, org, []string{in.ID})
 	if err != nil {
 		return nil, err
 	}
-	if err := s.present(ctx, q, org, found); err != nil {
+	if err := s.withPresence(ctx, q, org, found); err != nil {
 		return nil, err
 	}
 	wanted, total := []Member{}, 0
 	for _, m := range found {
-		if !in.wants(m) {
+		if !in.matches(m) {
 			continue
 		}
 		total++
@@ -70,18 +70,18 @@ func (s *Service) Members(ctx context.Context, in *MembersIn) (*op.Out[op.Page[M
 			wanted = append(wanted, m)
 		}
 	}
-	since, err := s.midnight(ctx, org)
+	since, err := s.startOfDay(ctx, org)
 	if err != nil {
 		return nil, err
 	}
-	if err := count(ctx, q, org, since, wanted); err != nil {
+	if err := addCounts(ctx, q, org, since, wanted); err != nil {
 		return nil, err
 	}
 	page := op.Paged(ctx, in.Paging, wanted, func(m Member) op.Position { return op.Position{ID: m.UserID} })
-	return op.Counted(page, in.Paging, func() (int, error) { return total, nil })
+	return op.WithTotal(page, in.Paging, func() (int, error) { return total, nil })
 }
 
-// AddMemberIn lets a user answer a queue.
+// AddMemberIn is the input of AddMember.
 type AddMemberIn struct {
 	OneIn
 	Body MemberFresh
@@ -95,9 +95,9 @@ type MemberFresh struct {
 	SignedIn *bool          `json:"signed_in,omitempty" doc:"true unless given"`
 }
 
-// AddMember lets a user answer a queue.
+// AddMember makes a user a member of a queue.
 func (s *Service) AddMember(ctx context.Context, in *AddMemberIn) (*op.Out[Member], error) {
-	m := Member{QueueID: in.ID, UserID: in.Body.UserID, Priority: usualPriority, SignedIn: true, Skills: in.Body.Skills}
+	m := Member{QueueID: in.ID, UserID: in.Body.UserID, Priority: defaultPriority, SignedIn: true, Skills: in.Body.Skills}
 	if in.Body.Priority != nil {
 		m.Priority = *in.Body.Priority
 	}
@@ -109,7 +109,7 @@ func (s *Service) AddMember(ctx context.Context, in *AddMemberIn) (*op.Out[Membe
 	}
 	org := access.Org(ctx)
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		if _, err := s.one(ctx, tx, in.ID); err != nil {
+		if _, err := s.findQueue(ctx, tx, in.ID); err != nil {
 			return err
 		}
 		if err := s.checkMember(ctx, tx, org, m); err != nil {
@@ -122,8 +122,8 @@ func (s *Service) AddMember(ctx context.Context, in *AddMemberIn) (*op.Out[Membe
 		if err != nil {
 			return fmt.Errorf("add member: %w", err)
 		}
-		s.wake(tx, org, in.ID)
-		m, err = s.shownMember(ctx, tx, org, in.ID, m.UserID)
+		s.notifyChange(tx, org, in.ID)
+		m, err = s.memberWithStats(ctx, tx, org, in.ID, m.UserID)
 		return err
 	})
 	if err != nil {
@@ -132,7 +132,7 @@ func (s *Service) AddMember(ctx context.Context, in *AddMemberIn) (*op.Out[Membe
 	return &op.Out[Member]{Body: m, Location: op.Prefix + "/queues/" + in.ID + "/members"}, nil
 }
 
-// checkMember lists everything wrong with a member.
+// checkMember returns an error that lists every violation of a member.
 func (s *Service) checkMember(ctx context.Context, q db.Querier, org string, m Member) error {
 	var wrong []op.Violation
 	const text = `SELECT EXISTS (SELECT 1 FROM users WHERE org_id = $1 AND id = $2 AND status <> 'removed')`
@@ -152,24 +152,24 @@ func (s *Service) checkMember(ctx context.Context, q db.Querier, org string, m M
 	if len(m.Skills) > 20 {
 		wrong = append(wrong, op.Field("skills", "too_many", "at most 20 skills"))
 	}
-	if wrong = append(wrong, wrongSkills("skills", m.Skills)...); len(wrong) > 0 {
+	if wrong = append(wrong, skillViolations("skills", m.Skills)...); len(wrong) > 0 {
 		return op.Invalid(wrong...)
 	}
 	return nil
 }
 
-func (s *Service) shownMember(ctx context.Context, q db.Querier, org, queue, user string) (Member, error) {
+func (s *Service) memberWithStats(ctx context.Context, q db.Querier, org, queue, user string) (Member, error) {
 	m, err := s.memberOf(ctx, q, org, queue, user)
 	if err != nil {
 		return m, err
 	}
 	one := []Member{m}
-	err = s.dress(ctx, q, org, one)
+	err = s.withStats(ctx, q, org, one)
 	return one[0], err
 }
 
 func (s *Service) memberOf(ctx context.Context, q db.Querier, org, queue, user string) (Member, error) {
-	if _, err := s.one(ctx, q, queue); err != nil {
+	if _, err := s.findQueue(ctx, q, queue); err != nil {
 		return Member{}, err
 	}
 	m, err := member(ctx, q, org, queue, user)
@@ -182,13 +182,13 @@ func (s *Service) memberOf(ctx context.Context, q db.Querier, org, queue, user s
 	return m, nil
 }
 
-// MemberIn names a member.
+// MemberIn identifies a member.
 type MemberIn struct {
 	OneIn
 	UserID string `path:"user_id" maxLength:"40" example:"usr_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 }
 
-// ChangeMemberIn changes a member.
+// ChangeMemberIn is the input of ChangeMember.
 type ChangeMemberIn struct {
 	MemberIn
 	Body MemberPatch
@@ -204,22 +204,22 @@ type MemberPatch struct {
 }
 
 func (p MemberPatch) apply(m *Member) {
-	put(p.Priority, &m.Priority, usualPriority)
+	applyChange(p.Priority, &m.Priority, defaultPriority)
 	if p.Skills.Set {
 		m.Skills = map[string]int{}
 		for name, level := range p.Skills.V {
 			m.Skills[name] = level
 		}
 	}
-	put(p.SignedIn, &m.SignedIn, true)
-	put(p.Paused, &m.Paused, false)
-	optional(p.PauseReason, &m.PauseReason)
+	applyChange(p.SignedIn, &m.SignedIn, true)
+	applyChange(p.Paused, &m.Paused, false)
+	applyOptional(p.PauseReason, &m.PauseReason)
 	if !m.Paused {
 		m.PauseReason = nil
 	}
 }
 
-// ChangeMember changes how a user answers a queue.
+// ChangeMember changes the settings of a member.
 func (s *Service) ChangeMember(ctx context.Context, in *ChangeMemberIn) (*op.Out[Member], error) {
 	return s.changeMember(ctx, in.ID, in.UserID, in.Body.apply)
 }
@@ -239,12 +239,12 @@ func (s *Service) changeMember(ctx context.Context, queue, user string, apply fu
 			return fmt.Errorf("change member: %w", err)
 		}
 		if !m.SignedIn || m.Paused {
-			if err := s.stopRinging(ctx, tx, org, user, queue); err != nil {
+			if err := s.cancelAgentOffers(ctx, tx, org, user, queue); err != nil {
 				return err
 			}
 		}
-		s.wake(tx, org, queue)
-		m, err = s.shownMember(ctx, tx, org, queue, user)
+		s.notifyChange(tx, org, queue)
+		m, err = s.memberWithStats(ctx, tx, org, queue, user)
 		return err
 	})
 	if err != nil {
@@ -253,7 +253,7 @@ func (s *Service) changeMember(ctx context.Context, queue, user string, apply fu
 	return op.OK(m)
 }
 
-// RemoveMember lets a user answer a queue no more. A call they are on goes on.
+// RemoveMember removes a user from a queue. A call in progress continues.
 func (s *Service) RemoveMember(ctx context.Context, in *MemberIn) error {
 	org := access.Org(ctx)
 	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
@@ -263,26 +263,26 @@ func (s *Service) RemoveMember(ctx context.Context, in *MemberIn) error {
 		if _, err := removeMember(ctx, tx, org, in.ID, in.UserID); err != nil {
 			return fmt.Errorf("remove member: %w", err)
 		}
-		s.wake(tx, org, in.ID)
-		return s.stopRinging(ctx, tx, org, in.UserID, in.ID)
+		s.notifyChange(tx, org, in.ID)
+		return s.cancelAgentOffers(ctx, tx, org, in.UserID, in.ID)
 	})
 }
 
-// AgentQueueIn says how an agent answers a queue.
+// AgentQueueIn is the input of SetAgentQueue.
 type AgentQueueIn struct {
 	ID      string `path:"id" maxLength:"40" example:"usr_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	QueueID string `path:"queue_id" maxLength:"40" example:"que_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	Body    AgentQueueBody
 }
 
-// AgentQueueBody says how an agent answers a queue.
+// AgentQueueBody holds the sign-in and the pause of an agent in a queue.
 type AgentQueueBody struct {
 	SignedIn    bool   `json:"signed_in"`
 	Paused      *bool  `json:"paused,omitempty" doc:"Stays as it is unless given"`
 	PauseReason string `json:"pause_reason,omitempty" doc:"At most 60 characters"`
 }
 
-// SetAgentQueue signs an agent in or out of a queue whose member they are.
+// SetAgentQueue signs an agent in or out of a queue, or pauses the agent there.
 func (s *Service) SetAgentQueue(ctx context.Context, in *AgentQueueIn) (*op.Out[Member], error) {
 	return s.changeMember(ctx, in.QueueID, in.ID, func(m *Member) {
 		m.SignedIn = in.Body.SignedIn

@@ -10,7 +10,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Operations lists what the outside world can do with queues.
+// Operations returns the API operations of queues.
 func (s *Service) Operations() []op.Operation {
 	see := access.Either(access.QueuesRead, access.CallsRead)
 	return slices.Concat([]op.Operation{
@@ -24,7 +24,7 @@ func (s *Service) Operations() []op.Operation {
 	}, s.memberOperations(), s.entryOperations())
 }
 
-// ListIn chooses queues.
+// ListIn selects queues.
 type ListIn struct {
 	op.Paging
 	Q        string   `query:"q" maxLength:"120" doc:"Part of a name, or an extension"`
@@ -39,7 +39,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Queue]]
 		return nil, err
 	}
 	q, org := s.DB.Read(ctx), access.Org(ctx)
-	found, err := all(ctx, q, in.narrow(org), after.ID, in.Limit+1)
+	found, err := listQueues(ctx, q, in.filter(org), after.ID, in.Limit+1)
 	if err != nil {
 		return nil, err
 	}
@@ -53,10 +53,10 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Queue]]
 		}
 	}
 	page := op.Paged(ctx, in.Paging, found, func(k Queue) op.Position { return op.Position{ID: k.ID} })
-	return op.Counted(page, in.Paging, func() (int, error) { return in.narrow(org).Count(ctx, q) })
+	return op.WithTotal(page, in.Paging, func() (int, error) { return in.filter(org).Count(ctx, q) })
 }
 
-// CreateIn is a queue to add.
+// CreateIn is the input of Create.
 type CreateIn struct{ Body Fields }
 
 // Create adds a queue.
@@ -68,7 +68,7 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Queue], err
 		if err := s.check(ctx, k); err != nil {
 			return err
 		}
-		s.wake(tx, k.OrgID, k.ID)
+		s.notifyChange(tx, k.OrgID, k.ID)
 		return s.save(ctx, k, insert)
 	})
 	if err != nil {
@@ -77,12 +77,12 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Queue], err
 	return &op.Out[Queue]{Body: k, Location: op.Prefix + "/queues/" + k.ID, ETag: op.Tag(k.UpdatedAt)}, nil
 }
 
-// OneIn names a queue.
+// OneIn identifies a queue.
 type OneIn struct {
 	ID string `path:"id" maxLength:"40" example:"que_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 }
 
-func (s *Service) one(ctx context.Context, q db.Querier, id string) (Queue, error) {
+func (s *Service) findQueue(ctx context.Context, q db.Querier, id string) (Queue, error) {
 	k, err := get(ctx, q, access.Org(ctx), id)
 	if db.IsNone(err) {
 		return k, op.NotFound("queue")
@@ -95,25 +95,25 @@ func (s *Service) one(ctx context.Context, q db.Querier, id string) (Queue, erro
 
 // Show returns one queue.
 func (s *Service) Show(ctx context.Context, in *OneIn) (*op.Out[Queue], error) {
-	k, err := s.one(ctx, s.DB.Read(ctx), in.ID)
+	k, err := s.findQueue(ctx, s.DB.Read(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
 	return op.Versioned(k, k.UpdatedAt)
 }
 
-// UpdateIn changes a queue.
+// UpdateIn is the input of Update.
 type UpdateIn struct {
 	OneIn
 	op.Match
 	Body Fields
 }
 
-// Update changes a queue. Members stay signed in, and callers keep their places.
+// Update changes a queue. Members stay signed in, and callers keep their positions.
 func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Queue], error) {
 	var k Queue
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
-		if k, err = s.one(ctx, tx, in.ID); err != nil {
+		if k, err = s.findQueue(ctx, tx, in.ID); err != nil {
 			return err
 		}
 		if err := in.Check(k.UpdatedAt); err != nil {
@@ -124,7 +124,7 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Queue], err
 			return err
 		}
 		k.UpdatedAt = db.At(s.Now())
-		s.wake(tx, k.OrgID, k.ID)
+		s.notifyChange(tx, k.OrgID, k.ID)
 		return s.save(ctx, k, update)
 	})
 	if err != nil {
@@ -133,18 +133,18 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Queue], err
 	return op.Versioned(k, k.UpdatedAt)
 }
 
-// DeleteIn names the queue to remove, and the one that takes over.
+// DeleteIn identifies the queue to remove, and the queue that takes over.
 type DeleteIn struct {
 	OneIn
 	op.Match
 	MoveTo string `query:"move_to" maxLength:"40" doc:"The queue that takes over its numbers, overflows and callers"`
 }
 
-// Delete removes a queue. What leads to it, and who waits in it, is moved to another, or keeps it in place. Flows are not changed
-// by this: a queue that a flow leads to stays.
+// Delete removes a queue. With move_to, callers and objects that route to the queue move to another queue; without it
+// they prevent the removal. Flows are not changed: a queue to which a flow routes cannot be removed.
 func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		k, err := s.one(ctx, tx, in.ID)
+		k, err := s.findQueue(ctx, tx, in.ID)
 		if err != nil {
 			return err
 		}
@@ -152,7 +152,7 @@ func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 			return err
 		}
 		if in.MoveTo != "" {
-			if err := s.move(ctx, tx, k, in.MoveTo); err != nil {
+			if err := s.moveAll(ctx, tx, k, in.MoveTo); err != nil {
 				return err
 			}
 		}
@@ -163,16 +163,16 @@ func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 		if len(used) > 0 {
 			return op.InUse("the queue is in use; move_to names a queue that takes over its numbers, overflows and callers", used...)
 		}
-		s.wake(tx, k.OrgID, k.ID)
-		if err := bury(ctx, tx, k, db.At(s.Now())); err != nil {
+		s.notifyChange(tx, k.OrgID, k.ID)
+		if err := softDelete(ctx, tx, k, db.At(s.Now())); err != nil {
 			return fmt.Errorf("remove queue: %w", err)
 		}
 		return nil
 	})
 }
 
-// move hands over what leads to a queue, and its callers.
-func (s *Service) move(ctx context.Context, tx db.Querier, k Queue, to string) error {
+// moveAll moves the callers of a queue, and the objects that route to it, to another queue.
+func (s *Service) moveAll(ctx context.Context, tx db.Querier, k Queue, to string) error {
 	heir, err := get(ctx, tx, k.OrgID, to)
 	if db.IsNone(err) || to == k.ID {
 		return op.Invalid(op.Field("move_to", "not_found", "no such queue to take over"))
@@ -180,7 +180,7 @@ func (s *Service) move(ctx context.Context, tx db.Querier, k Queue, to string) e
 	if err != nil {
 		return fmt.Errorf("find queue: %w", err)
 	}
-	for _, f := range s.Moves {
+	for _, f := range s.MoveReferences {
 		if err := f(ctx, tx, k.OrgID, k.ID, to); err != nil {
 			return err
 		}
@@ -188,30 +188,30 @@ func (s *Service) move(ctx context.Context, tx db.Querier, k Queue, to string) e
 	if err := s.moveOverflows(ctx, tx, k.OrgID, k.ID, to); err != nil {
 		return err
 	}
-	waiting, err := line(ctx, tx, k.OrgID, k.ID)
+	waiting, err := waitingEntries(ctx, tx, k.OrgID, k.ID)
 	if err != nil {
 		return err
 	}
 	for _, e := range waiting {
 		if e.Status != Waiting && e.Status != CallbackPending {
-			continue // who is being offered to an agent keeps the queue in use
+			continue // an entry that is being offered keeps the queue in use
 		}
-		if _, err := s.transfer(ctx, tx, e, heir); err != nil {
+		if _, err := s.moveToQueue(ctx, tx, e, heir); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// moveOverflows makes the overflow of other queues lead to another one.
+// moveOverflows changes overflows of other queues from one queue to another.
 func (s *Service) moveOverflows(ctx context.Context, tx db.Querier, org, from, to string) error {
-	others, err := s.overflowing(ctx, tx, org, from)
+	others, err := s.overflowingToQueue(ctx, tx, org, from)
 	if err != nil {
 		return err
 	}
 	for _, k := range others {
 		k.Overflow.To = "queue:" + to
-		if k.ID == to { // it would lead to itself
+		if k.ID == to { // it would overflow into itself
 			k.Overflow = nil
 		}
 		k.UpdatedAt = db.At(s.Now())
@@ -222,44 +222,44 @@ func (s *Service) moveOverflows(ctx context.Context, tx db.Querier, org, from, t
 	return nil
 }
 
-// overflowing finds queues whose callers overflow into a queue.
-func (s *Service) overflowing(ctx context.Context, q db.Querier, org, id string) ([]Queue, error) {
-	found, err := all(ctx, q, db.Where(selection, org).And(`k.settings LIKE ?`, `%"queue:`+id+`"%`), "", 1000)
+// overflowingToQueue returns the queues that overflow into a queue.
+func (s *Service) overflowingToQueue(ctx context.Context, q db.Querier, org, id string) ([]Queue, error) {
+	found, err := listQueues(ctx, q, db.Where(queueColumns, org).And(`k.settings LIKE ?`, `%"queue:`+id+`"%`), "", 1000)
 	return slices.DeleteFunc(found, func(k Queue) bool { return k.Overflow == nil || k.Overflow.To != "queue:"+id }), err
 }
 
-// Overflowing finds queues whose callers overflow into a flow.
-func (s *Service) Overflowing(ctx context.Context, q db.Querier, org, flow string) (ids []string, err error) {
-	found, err := all(ctx, q, db.Where(selection, org).And(`k.settings LIKE ?`, `%:`+flow+`"%`), "", 100)
+// OverflowingToFlow returns the ids of queues that overflow into a flow, at most 100.
+func (s *Service) OverflowingToFlow(ctx context.Context, q db.Querier, org, flow string) (ids []string, err error) {
+	found, err := listQueues(ctx, q, db.Where(queueColumns, org).And(`k.settings LIKE ?`, `%:`+flow+`"%`), "", 100)
 	for _, k := range found {
 		ids = append(ids, k.ID)
 	}
 	return ids, err
 }
 
-// usedBy lists what leads to a queue, and the calls that are in it.
+// usedBy returns the ids of objects that route to a queue, and of the calls in it.
 func (s *Service) usedBy(ctx context.Context, q db.Querier, org, id string) (used []string, err error) {
-	for _, find := range s.Uses {
+	for _, find := range s.FindReferences {
 		some, err := find(ctx, q, org, id)
 		if err != nil {
 			return nil, fmt.Errorf("find what leads to the queue: %w", err)
 		}
 		used = append(used, some...)
 	}
-	others, err := s.overflowing(ctx, q, org, id)
+	others, err := s.overflowingToQueue(ctx, q, org, id)
 	if err != nil {
 		return nil, err
 	}
 	for _, k := range others {
 		used = append(used, k.ID)
 	}
-	in, err := inside(ctx, q, org, id)
+	in, err := openCalls(ctx, q, org, id)
 	return append(used, in...), err
 }
 
-// PlayedBy finds queues that play a sound.
+// PlayedBy returns the ids of queues that play an audio file, at most 100.
 func (s *Service) PlayedBy(ctx context.Context, q db.Querier, org, audio string) (ids []string, err error) {
-	found, err := all(ctx, q, db.Where(selection, org).And(`k.settings LIKE ?`, `%"`+audio+`"%`), "", 100)
+	found, err := listQueues(ctx, q, db.Where(queueColumns, org).And(`k.settings LIKE ?`, `%"`+audio+`"%`), "", 100)
 	for _, k := range found {
 		ids = append(ids, k.ID)
 	}

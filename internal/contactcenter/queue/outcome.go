@@ -18,9 +18,9 @@ func affected(r sql.Result, err error) (bool, error) {
 	return n > 0, err
 }
 
-// Answered connects the agent of an offer with the caller; whoever else was rung is let go. ErrGone where the offer is over: somebody
-// else answered first, the caller left, or its lease ended.
-func (s *Service) Answered(ctx context.Context, tx db.Querier, org, offer string) (Entry, error) {
+// AnswerOffer connects the agent of an offer with the caller and cancels the other offers of the caller. It returns
+// ErrGone if the offer is over: another agent answered first, the caller left, or the lease ended.
+func (s *Service) AnswerOffer(ctx context.Context, tx db.Querier, org, offer string) (Entry, error) {
 	o, err := getOffer(ctx, tx, org, offer)
 	if err != nil {
 		return Entry{}, fmt.Errorf("find offer: %w", err)
@@ -31,30 +31,30 @@ func (s *Service) Answered(ctx context.Context, tx db.Querier, org, offer string
 	const text = `UPDATE queue_entries SET status = 'connected', agent_id = $3, connected_at = $4
 		WHERE org_id = $1 AND id = $2 AND status IN ('offering', 'callback_dialing')`
 	if ok, err := affected(tx.Exec(ctx, text, org, o.EntryID, o.AgentID, db.At(s.Now()))); err != nil || !ok {
-		return Entry{}, orGone(err)
+		return Entry{}, orErrGone(err)
 	}
 	if ok, err := s.closeOffer(ctx, tx, o, OfferOpen, OfferConnected); err != nil || !ok {
-		return Entry{}, orGone(err)
+		return Entry{}, orErrGone(err)
 	}
-	if err := s.letGo(ctx, tx, org, o.EntryID); err != nil {
+	if err := s.cancelOffers(ctx, tx, org, o.EntryID); err != nil {
 		return Entry{}, err
 	}
-	s.wake(tx, org, o.QueueID)
-	if err := s.Agents.Answered(ctx, tx, org, o.AgentID); err != nil {
+	s.notifyChange(tx, org, o.QueueID)
+	if err := s.Agents.OfferAnswered(ctx, tx, org, o.AgentID); err != nil {
 		return Entry{}, err
 	}
 	return getEntry(ctx, tx, org, o.EntryID)
 }
 
-func orGone(err error) error {
+func orErrGone(err error) error {
 	if err != nil {
 		return err
 	}
 	return ErrGone
 }
 
-// letGo cancels the offers of a caller that are still open.
-func (s *Service) letGo(ctx context.Context, tx db.Querier, org, entry string) error {
+// cancelOffers cancels the open offers of an entry.
+func (s *Service) cancelOffers(ctx context.Context, tx db.Querier, org, entry string) error {
 	open, err := offersOf(ctx, tx, org, entry, OfferOpen)
 	if err != nil {
 		return err
@@ -69,28 +69,28 @@ func (s *Service) letGo(ctx context.Context, tx db.Querier, org, entry string) e
 	if len(users) == 0 {
 		return nil
 	}
-	return s.Agents.SettleIn(ctx, tx, org, users)
+	return s.Agents.PublishPresence(ctx, tx, org, users)
 }
 
-// Declined ends an offer that came to nothing: the agent did not answer, refused, or could not be rung. Where nobody else is rung the
-// caller waits again, in the same place. It reports whether the offer was still open.
-func (s *Service) Declined(ctx context.Context, tx db.Querier, org, offer, result string) (bool, error) {
+// DeclineOffer ends an offer that was not answered: no answer, refused, or not ringable. If no other agent is being
+// rung, the caller waits again at the same position. It reports whether the offer was still open.
+func (s *Service) DeclineOffer(ctx context.Context, tx db.Querier, org, offer, result string) (bool, error) {
 	o, err := getOffer(ctx, tx, org, offer)
 	if err != nil {
 		return false, fmt.Errorf("find offer: %w", err)
 	}
-	if open, err := s.decline(ctx, tx, o, result); err != nil || !open {
+	if open, err := s.endOffer(ctx, tx, o, result); err != nil || !open {
 		return false, err
 	}
-	if err := s.awaitsAgain(ctx, tx, o.EntryID, org, result); err != nil {
+	if err := s.waitForAgent(ctx, tx, o.EntryID, org, result); err != nil {
 		return false, err
 	}
-	return true, s.missed(ctx, tx, o, result)
+	return true, s.countMissed(ctx, tx, o, result)
 }
 
-// decline ends an offer; it reports whether it was still open.
-func (s *Service) decline(ctx context.Context, tx db.Querier, o Offer, result string) (bool, error) {
-	if err := hold(ctx, tx, o.Org, o.EntryID); err != nil {
+// endOffer ends an offer. It reports whether the offer was still open.
+func (s *Service) endOffer(ctx context.Context, tx db.Querier, o Offer, result string) (bool, error) {
+	if err := lockEntry(ctx, tx, o.Org, o.EntryID); err != nil {
 		return false, err
 	}
 	if ok, err := s.closeOffer(ctx, tx, o, OfferOpen, result); err != nil || !ok {
@@ -102,12 +102,13 @@ func (s *Service) decline(ctx context.Context, tx db.Querier, o Offer, result st
 	if _, err := tx.Exec(ctx, back, o.Org, o.EntryID); err != nil {
 		return false, fmt.Errorf("let caller wait again: %w", err)
 	}
-	s.wake(tx, o.Org, o.QueueID)
+	s.notifyChange(tx, o.Org, o.QueueID)
 	return true, nil
 }
 
-// hold locks an entry before its offers, as every step does: two steps never wait for each other.
-func hold(ctx context.Context, tx db.Querier, org, entry string) error {
+// lockEntry locks an entry before its offers, as every transaction on them does, so that two transactions never
+// deadlock.
+func lockEntry(ctx context.Context, tx db.Querier, org, entry string) error {
 	const text = `UPDATE queue_entries SET offers = offers WHERE org_id = $1 AND id = $2`
 	if _, err := tx.Exec(ctx, text, org, entry); err != nil {
 		return fmt.Errorf("hold caller: %w", err)
@@ -115,20 +116,20 @@ func hold(ctx context.Context, tx db.Querier, org, entry string) error {
 	return nil
 }
 
-// missed counts an offer against the agent, where it was theirs to answer: a phone of theirs rang.
-func (s *Service) missed(ctx context.Context, tx db.Querier, o Offer, result string) error {
+// countMissed counts an offer against the agent if a phone of theirs rang: the result is no_answer or rejected.
+func (s *Service) countMissed(ctx context.Context, tx db.Querier, o Offer, result string) error {
 	k, err := get(ctx, tx, o.Org, o.QueueID)
 	if result != OfferNoAnswer && result != OfferRejected || db.IsNone(err) {
-		return s.Agents.SettleIn(ctx, tx, o.Org, []string{o.AgentID})
+		return s.Agents.PublishPresence(ctx, tx, o.Org, []string{o.AgentID})
 	}
 	if err != nil {
 		return fmt.Errorf("find queue: %w", err)
 	}
-	return s.Agents.Missed(ctx, tx, o.Org, o.AgentID, k.MissedOffersLimit, s.Now().Add(time.Duration(k.MissedOffersPause)*time.Second))
+	return s.Agents.OfferMissed(ctx, tx, o.Org, o.AgentID, k.MissedOffersLimit, s.Now().Add(time.Duration(k.MissedOffersPause)*time.Second))
 }
 
-// Leave ends a visit in which nobody answered: abandoned, timed_out, overflowed, exited, removed or callback_failed. A callback that was
-// awaited is canceled. ErrGone where the caller is no longer in line.
+// Leave ends an entry that was not answered: abandoned, timed_out, overflowed, exited, removed or callback_failed. It
+// cancels a pending callback. It returns ErrGone if the entry does not wait any more.
 func (s *Service) Leave(ctx context.Context, tx db.Querier, org, entry, status, reason string) error {
 	if err := s.leave(ctx, tx, org, entry, status, reason); err != nil {
 		return err
@@ -137,30 +138,31 @@ func (s *Service) Leave(ctx context.Context, tx db.Querier, org, entry, status, 
 	if err != nil || e.Callback == nil {
 		return err
 	}
-	return s.tellCallback(ctx, tx, e, CallbackChange{Status: CallbackCanceled, Result: CallbackCanceled})
+	return s.reportCallback(ctx, tx, e, CallbackChange{Status: CallbackStatusCanceled, Result: CallbackStatusCanceled})
 }
 
 func (s *Service) leave(ctx context.Context, tx db.Querier, org, entry, status, reason string) error {
-	const text = `UPDATE queue_entries SET status = $3, exited_at = $4, exit_reason = $5, agent_id = NULL WHERE org_id = $1 AND id = $2 AND ` + inLine
+	const text = `UPDATE queue_entries SET status = $3, exited_at = $4, exit_reason = $5, agent_id = NULL WHERE org_id = $1 AND id = $2 AND ` + waitingCondition
 	if ok, err := affected(tx.Exec(ctx, text, org, entry, status, db.At(s.Now()), db.Null(reason))); err != nil || !ok {
-		return orGone(err)
+		return orErrGone(err)
 	}
-	if err := s.letGo(ctx, tx, org, entry); err != nil {
+	if err := s.cancelOffers(ctx, tx, org, entry); err != nil {
 		return err
 	}
 	e, err := getEntry(ctx, tx, org, entry)
-	s.wake(tx, org, e.QueueID)
+	s.notifyChange(tx, org, e.QueueID)
 	return err
 }
 
-// Unanswer takes back that an agent answered a caller: they were not connected after all. The caller waits again in the same place, or
-// has left, abandoned. It reports whether there was anything to take back.
-func (s *Service) Unanswer(ctx context.Context, tx db.Querier, org, offer, result string, stays bool) (bool, error) {
+// RevertAnswer reverts AnswerOffer, because the agent and the caller were not connected after all. The caller waits
+// again at the same position if stays is true, else the entry ends as abandoned. It reports whether there was an
+// answer to revert.
+func (s *Service) RevertAnswer(ctx context.Context, tx db.Querier, org, offer, result string, stays bool) (bool, error) {
 	o, err := getOffer(ctx, tx, org, offer)
 	if err != nil {
 		return false, fmt.Errorf("find offer: %w", err)
 	}
-	if err := hold(ctx, tx, org, o.EntryID); err != nil {
+	if err := lockEntry(ctx, tx, org, o.EntryID); err != nil {
 		return false, err
 	}
 	if ok, err := s.closeOffer(ctx, tx, o, OfferConnected, result); err != nil || !ok {
@@ -170,42 +172,42 @@ func (s *Service) Unanswer(ctx context.Context, tx db.Querier, org, offer, resul
 	if _, err := tx.Exec(ctx, back, org, o.EntryID); err != nil {
 		return false, fmt.Errorf("let caller wait again: %w", err)
 	}
-	s.wake(tx, org, o.QueueID)
+	s.notifyChange(tx, org, o.QueueID)
 	if !stays {
 		err = s.leave(ctx, tx, org, o.EntryID, Abandoned, "caller_hangup")
 	}
 	if err != nil {
 		return false, err
 	}
-	return true, s.missed(ctx, tx, o, result)
+	return true, s.countMissed(ctx, tx, o, result)
 }
 
-// unanswerAll takes back that somebody answered a caller who has left.
-func (s *Service) unanswerAll(ctx context.Context, tx db.Querier, e Entry) error {
+// revertAnswers reverts the answers after the caller has left.
+func (s *Service) revertAnswers(ctx context.Context, tx db.Querier, e Entry) error {
 	with, err := offersOf(ctx, tx, e.OrgID, e.ID, OfferConnected)
 	if err != nil {
 		return err
 	}
 	for _, o := range with {
-		if _, err := s.Unanswer(ctx, tx, e.OrgID, o.ID, OfferCanceled, false); err != nil {
+		if _, err := s.RevertAnswer(ctx, tx, e.OrgID, o.ID, OfferCanceled, false); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// CallEnded ends what a call that is over was doing in queues. Where the caller never spoke with anybody, whoever had answered was not
-// connected any more.
+// CallEnded ends the open entry of a call that is over. If spoke is false, the agent that had answered was not
+// connected any more, and the answer is reverted.
 func (s *Service) CallEnded(ctx context.Context, tx db.Querier, org, call, reason string, spoke bool) error {
-	e, err := s.OfCall(ctx, tx, org, call)
+	e, err := s.EntryOfCall(ctx, tx, org, call)
 	if err != nil {
-		return unlessNone(err)
+		return ignoreNotFound(err)
 	}
 	switch {
 	case e.Status == Connected && !spoke:
-		err = s.unanswerAll(ctx, tx, e)
+		err = s.revertAnswers(ctx, tx, e)
 	case e.Status == Connected:
-		err = s.Complete(ctx, tx, org, e.ID, s.Now().Sub(e.ConnectedAt.Time))
+		err = s.CompleteEntry(ctx, tx, org, e.ID, s.Now().Sub(e.ConnectedAt.Time))
 	case e.Status == Waiting || e.Status == Offering:
 		err = s.leave(ctx, tx, org, e.ID, Abandoned, reason)
 	}
@@ -215,13 +217,13 @@ func (s *Service) CallEnded(ctx context.Context, tx db.Querier, org, call, reaso
 	return err
 }
 
-// Complete ends a visit in which somebody answered, and gives the agent time to wrap up. ErrGone where it is over already.
-func (s *Service) Complete(ctx context.Context, tx db.Querier, org, entry string, talk time.Duration) error {
+// CompleteEntry ends an answered entry and starts the agent's wrap-up. It returns ErrGone if the entry is over already.
+func (s *Service) CompleteEntry(ctx context.Context, tx db.Querier, org, entry string, talk time.Duration) error {
 	now := s.Now()
 	const text = `UPDATE queue_entries SET status = 'completed', exited_at = $3, exit_reason = 'answered', talk_seconds = $4
 		WHERE org_id = $1 AND id = $2 AND status = 'connected'`
 	if ok, err := affected(tx.Exec(ctx, text, org, entry, db.At(now), int(talk.Round(time.Second)/time.Second))); err != nil || !ok {
-		return orGone(err)
+		return orErrGone(err)
 	}
 	with, err := offersOf(ctx, tx, org, entry, OfferConnected)
 	if err != nil {
@@ -234,7 +236,7 @@ func (s *Service) Complete(ctx context.Context, tx db.Querier, org, entry string
 		if err := s.wrapUp(ctx, tx, o, now); err != nil {
 			return err
 		}
-		s.wake(tx, org, o.QueueID)
+		s.notifyChange(tx, org, o.QueueID)
 	}
 	return nil
 }
@@ -253,17 +255,17 @@ func (s *Service) wrapUp(ctx context.Context, tx db.Querier, o Offer, now time.T
 	if _, err := tx.Exec(ctx, wrapped, o.Org, o.ID, db.At(until)); err != nil {
 		return fmt.Errorf("note wrap-up: %w", err)
 	}
-	return s.Agents.WrapUp(ctx, tx, o.Org, o.AgentID, until)
+	return s.Agents.StartWrapUp(ctx, tx, o.Org, o.AgentID, until)
 }
 
-// longestOffer bounds how long before the end of a wrap-up its caller was offered.
-const longestOffer = 48 * time.Hour
+// wrapUpLookback limits how long before the end of a wrap-up the offer was made. It bounds the search for the offer.
+const wrapUpLookback = 48 * time.Hour
 
-// Ready notes that an agent is done with what was left of their last call before the time for it was over.
-func (s *Service) Ready(ctx context.Context, tx db.Querier, org, agent string) error {
+// EndWrapUp records that an agent ended the wrap-up of the last call early.
+func (s *Service) EndWrapUp(ctx context.Context, tx db.Querier, org, agent string) error {
 	const text = `UPDATE queue_offers SET wrapped_at = $3 WHERE org_id = $1 AND agent_id = $2 AND offered_at > $4 AND wrapped_at > $3`
 	now := s.Now()
-	if _, err := tx.Exec(ctx, text, org, agent, db.At(now), db.At(now.Add(-longestOffer))); err != nil {
+	if _, err := tx.Exec(ctx, text, org, agent, db.At(now), db.At(now.Add(-wrapUpLookback))); err != nil {
 		return fmt.Errorf("end wrap-up: %w", err)
 	}
 	return nil

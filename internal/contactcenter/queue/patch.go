@@ -7,7 +7,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Fields are a queue to add, or a merge patch of one. What is null has its usual value again.
+// Fields are the values of a new queue, or a merge patch of one. null restores the default.
 type Fields struct {
 	Name              op.Change[string]         `json:"name,omitzero"`
 	Extension         op.Change[string]         `json:"extension,omitzero" doc:"2 to 6 digits that nobody else has"`
@@ -56,8 +56,8 @@ type CallbackPatch struct {
 	MaxAttempts       op.Change[int]    `json:"max_attempts,omitzero"`
 }
 
-// put applies a change; null is the usual value.
-func put[T any](c op.Change[T], to *T, usual T) {
+// applyChange applies a change. null sets the default.
+func applyChange[T any](c op.Change[T], to *T, usual T) {
 	switch {
 	case c.Null:
 		*to = usual
@@ -66,8 +66,8 @@ func put[T any](c op.Change[T], to *T, usual T) {
 	}
 }
 
-// optional applies a change to a member that may be null.
-func optional[T comparable](c op.Change[T], to **T) {
+// applyOptional applies a change to a field that may be null.
+func applyOptional[T comparable](c op.Change[T], to **T) {
 	var none T
 	switch {
 	case c.Null || c.Set && c.V == none && any(none) == any(""):
@@ -80,24 +80,24 @@ func optional[T comparable](c op.Change[T], to **T) {
 
 func (f Fields) apply(k *Queue) {
 	d := defaults()
-	put(f.Name, &k.Name, "")
-	optional(f.Extension, &k.Extension)
-	put(f.Strategy, &k.Strategy, d.Strategy)
-	put(f.RingTimeout, &k.RingTimeout, d.RingTimeout)
-	put(f.RetryDelay, &k.RetryDelay, d.RetryDelay)
-	put(f.WrapUp, &k.WrapUp, d.WrapUp)
-	put(f.MaxWait, &k.MaxWait, d.MaxWait)
-	put(f.MaxCallers, &k.MaxCallers, d.MaxCallers)
-	put(f.JoinWhenNoAgents, &k.JoinWhenNoAgents, d.JoinWhenNoAgents)
-	put(f.LeaveWhenNoAgents, &k.LeaveWhenNoAgents, d.LeaveWhenNoAgents)
-	put(f.Priority, &k.Priority, d.Priority)
-	optional(f.MusicAudioID, &k.MusicAudioID)
-	optional(f.WhisperAudioID, &k.WhisperAudioID)
-	put(f.RecordingMode, &k.RecordingMode, d.RecordingMode)
-	put(f.ServiceLevel, &k.ServiceLevel, d.ServiceLevel)
-	put(f.ShortAbandon, &k.ShortAbandon, d.ShortAbandon)
-	put(f.MissedOffersLimit, &k.MissedOffersLimit, d.MissedOffersLimit)
-	put(f.MissedOffersPause, &k.MissedOffersPause, d.MissedOffersPause)
+	applyChange(f.Name, &k.Name, "")
+	applyOptional(f.Extension, &k.Extension)
+	applyChange(f.Strategy, &k.Strategy, d.Strategy)
+	applyChange(f.RingTimeout, &k.RingTimeout, d.RingTimeout)
+	applyChange(f.RetryDelay, &k.RetryDelay, d.RetryDelay)
+	applyChange(f.WrapUp, &k.WrapUp, d.WrapUp)
+	applyChange(f.MaxWait, &k.MaxWait, d.MaxWait)
+	applyChange(f.MaxCallers, &k.MaxCallers, d.MaxCallers)
+	applyChange(f.JoinWhenNoAgents, &k.JoinWhenNoAgents, d.JoinWhenNoAgents)
+	applyChange(f.LeaveWhenNoAgents, &k.LeaveWhenNoAgents, d.LeaveWhenNoAgents)
+	applyChange(f.Priority, &k.Priority, d.Priority)
+	applyOptional(f.MusicAudioID, &k.MusicAudioID)
+	applyOptional(f.WhisperAudioID, &k.WhisperAudioID)
+	applyChange(f.RecordingMode, &k.RecordingMode, d.RecordingMode)
+	applyChange(f.ServiceLevel, &k.ServiceLevel, d.ServiceLevel)
+	applyChange(f.ShortAbandon, &k.ShortAbandon, d.ShortAbandon)
+	applyChange(f.MissedOffersLimit, &k.MissedOffersLimit, d.MissedOffersLimit)
+	applyChange(f.MissedOffersPause, &k.MissedOffersPause, d.MissedOffersPause)
 	if f.RequiredSkills.Set {
 		k.RequiredSkills = map[string]int{}
 		maps.Copy(k.RequiredSkills, f.RequiredSkills.V)
@@ -108,11 +108,11 @@ func (f Fields) apply(k *Queue) {
 			k.Hours = &f.Hours.V
 		}
 	}
-	f.inner(k, d)
+	f.applyNested(k, d)
 }
 
-// inner applies the changes of members that are objects.
-func (f Fields) inner(k *Queue, d Settings) {
+// applyNested applies the changes of fields that are objects.
+func (f Fields) applyNested(k *Queue, d Settings) {
 	switch {
 	case f.Overflow.Null:
 		k.Overflow = nil
@@ -121,24 +121,24 @@ func (f Fields) inner(k *Queue, d Settings) {
 		if k.Overflow != nil {
 			o = *k.Overflow
 		}
-		put(f.Overflow.V.To, &o.To, "")
-		optional(f.Overflow.V.AfterSeconds, &o.AfterSeconds)
+		applyChange(f.Overflow.V.To, &o.To, "")
+		applyOptional(f.Overflow.V.AfterSeconds, &o.AfterSeconds)
 		k.Overflow = &o
 	}
 	if f.Announce.Null {
 		k.Announce = d.Announce
 	}
 	a := f.Announce.V
-	put(a.Position, &k.Announce.Position, false)
-	put(a.EstimatedWait, &k.Announce.EstimatedWait, false)
-	put(a.EverySeconds, &k.Announce.EverySeconds, d.Announce.EverySeconds)
-	optional(a.AudioID, &k.Announce.AudioID)
+	applyChange(a.Position, &k.Announce.Position, false)
+	applyChange(a.EstimatedWait, &k.Announce.EstimatedWait, false)
+	applyChange(a.EverySeconds, &k.Announce.EverySeconds, d.Announce.EverySeconds)
+	applyOptional(a.AudioID, &k.Announce.AudioID)
 	if f.Callback.Null {
 		k.Callback = d.Callback
 	}
 	c := f.Callback.V
-	put(c.Enabled, &k.Callback.Enabled, false)
-	put(c.Key, &k.Callback.Key, d.Callback.Key)
-	put(c.OfferAfterSeconds, &k.Callback.OfferAfterSeconds, d.Callback.OfferAfterSeconds)
-	put(c.MaxAttempts, &k.Callback.MaxAttempts, d.Callback.MaxAttempts)
+	applyChange(c.Enabled, &k.Callback.Enabled, false)
+	applyChange(c.Key, &k.Callback.Key, d.Callback.Key)
+	applyChange(c.OfferAfterSeconds, &k.Callback.OfferAfterSeconds, d.Callback.OfferAfterSeconds)
+	applyChange(c.MaxAttempts, &k.Callback.MaxAttempts, d.Callback.MaxAttempts)
 }

@@ -1,4 +1,5 @@
-// Package queue keeps where callers wait: queues, who answers them, who waits, and whom they were offered to.
+// Package queue stores queues, their members (agents), the entries of waiting callers, and the offers of callers to
+// agents.
 package queue
 
 import (
@@ -12,7 +13,7 @@ import (
 	"soniq/internal/platform/event"
 )
 
-// A Queue is where callers wait until somebody answers.
+// Queue holds callers until an agent answers.
 type Queue struct {
 	ID        string  `json:"id" example:"que_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	Name      string  `json:"name"`
@@ -26,7 +27,7 @@ type Queue struct {
 	OrgID string `json:"-"`
 }
 
-// Settings are how the callers and agents of a queue are treated.
+// Settings control how callers and agents of a queue are handled.
 type Settings struct {
 	Strategy          string         `json:"strategy" enum:"ring_all,round_robin,longest_idle,fewest_calls,priority,skills,random"`
 	RingTimeout       int            `json:"ring_timeout_seconds"`
@@ -51,13 +52,13 @@ type Settings struct {
 	Hours             *org.Hours     `json:"hours" doc:"null: always open"`
 }
 
-// Overflow is where callers go who cannot stay.
+// Overflow is the destination for callers that cannot stay in the queue.
 type Overflow struct {
 	To           string `json:"to" example:"voicemail:usr_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	AfterSeconds *int   `json:"after_seconds" doc:"null: after max_wait_seconds, or where the queue is full or has no agents"`
 }
 
-// Announce is what callers are told while they wait.
+// Announce sets the announcements to waiting callers.
 type Announce struct {
 	Position      bool    `json:"position"`
 	EstimatedWait bool    `json:"estimated_wait"`
@@ -65,7 +66,7 @@ type Announce struct {
 	AudioID       *string `json:"audio_id"`
 }
 
-// Callback says whether callers may hang up and be called back in their turn.
+// Callback sets whether callers may hang up and be called back when it is their turn.
 type Callback struct {
 	Enabled           bool   `json:"enabled"`
 	Key               string `json:"key" doc:"What they press"`
@@ -73,18 +74,18 @@ type Callback struct {
 	MaxAttempts       int    `json:"max_attempts"`
 }
 
-// defaults are the settings of a queue of which nothing was said.
+// defaults returns the settings of a queue that sets none.
 func defaults() Settings {
 	return Settings{Strategy: "longest_idle", RingTimeout: 20, RetryDelay: 2, WrapUp: 10, MaxWait: 1800, JoinWhenNoAgents: true,
 		Announce: Announce{EverySeconds: 60}, Callback: Callback{Key: "1", OfferAfterSeconds: 60, MaxAttempts: 3}, RecordingMode: "inherit",
 		ServiceLevel: 20, ShortAbandon: 5, MissedOffersLimit: 3, MissedOffersPause: 60, RequiredSkills: map[string]int{}}
 }
 
-// Wake is the bus subject on which an organisation's id is published when its callers, agents or queues have changed: whoever
-// distributes callers looks again.
+// Wake is the bus subject on which the id of an organisation is published when its callers, agents or queues have
+// changed. The dispatcher of that organisation then plans again.
 const Wake = "wake.queues"
 
-// Config is what the room is made of.
+// Config holds the services that the package uses.
 type Config struct {
 	DB     *db.DB
 	Orgs   *org.Service
@@ -95,41 +96,44 @@ type Config struct {
 	Node   string
 }
 
-// Service is the room. The function fields are set before the first request.
+// Service manages queues. Set the function fields before the first request.
 type Service struct {
-	// HasAudio reports whether the organisation has a sound.
+	// HasAudio reports whether the organisation has an audio file.
 	HasAudio func(ctx context.Context, org, id string) (bool, error)
-	// Reach says what is wrong with a destination such as queue:que_… or ext:101, or "".
-	Reach func(ctx context.Context, org, to string) (wrong string, err error)
-	// Reserved reports whether an extension must not be given away in a country.
-	Reserved func(country, extension string) bool
-	// Uses finds what leads to a queue, as "num_…", beside the overflow of other queues and callers who wait.
-	Uses []func(ctx context.Context, q db.Querier, org, id string) ([]string, error)
-	// Moves makes what leads to a queue lead to another one.
-	Moves []func(ctx context.Context, tx db.Querier, org, from, to string) error
-	// OnEnter is called for a call that entered a queue, in the same transaction.
+	// CheckDestination returns the problem of a destination such as queue:que_… or ext:101; "" if it is valid.
+	CheckDestination func(ctx context.Context, org, to string) (wrong string, err error)
+	// IsReserved reports whether an extension is reserved in a country, such as for an emergency number. nil: none
+	// is.
+	IsReserved func(country, extension string) bool
+	// FindReferences return the ids of objects that route to a queue, such as "num_…". Overflows of other queues and
+	// waiting callers are found without them.
+	FindReferences []func(ctx context.Context, q db.Querier, org, id string) ([]string, error)
+	// MoveReferences change objects that route to one queue to route to another.
+	MoveReferences []func(ctx context.Context, tx db.Querier, org, from, to string) error
+	// OnEnter is called in the transaction in which a call enters a queue. nil: no call.
 	OnEnter func(ctx context.Context, tx db.Querier, org, callID, queueID string) error
-	// OnCallback is told how callbacks stand, in the transaction in which that changes; may be nil.
+	// OnCallback is called in the transaction that changes a callback. nil: no call.
 	OnCallback func(ctx context.Context, tx db.Querier, c CallbackChange) error
-	// LettingGo reports whether a telephone of an agent is still being told here that a call is over; may be nil.
-	LettingGo func(user string) bool
+	// HasPendingRelease reports whether a phone of an agent has not yet answered this node's CANCEL or BYE. nil:
+	// never.
+	HasPendingRelease func(user string) bool
 
 	Config
-	touched touched
-	talks   talks
+	dirty     dirtyQueues
+	talkCache talkCache
 }
 
-// New makes the room.
+// New returns a service.
 func New(c Config) *Service {
-	return &Service{Config: c, touched: touched{wake: make(chan struct{}, 1), queues: map[place]struct{}{}, told: map[place]snapshot{}}}
+	return &Service{Config: c, dirty: dirtyQueues{wake: make(chan struct{}, 1), queues: map[queueKey]struct{}{}, lastPublished: map[queueKey]snapshot{}}}
 }
 
-// Get returns a queue that was not removed, or db.ErrNone.
+// Get returns a queue that is not removed, or db.ErrNone.
 func (s *Service) Get(ctx context.Context, q db.Querier, org, id string) (Queue, error) {
 	return get(ctx, q, org, id)
 }
 
-// Missing returns those of the queues that the organisation does not have.
+// Missing returns the ids that are not queues of the organisation.
 func (s *Service) Missing(ctx context.Context, q db.Querier, org string, queues []string) ([]string, error) {
 	var missing []string
 	for _, id := range queues {

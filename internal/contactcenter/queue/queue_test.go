@@ -25,8 +25,8 @@ import (
 	"soniq/internal/telephony/device"
 )
 
-// house is what a test of queues needs. Its clock is moved by hand.
-type house struct {
+// fixture holds the services for a test of queues. Tests move its clock by hand.
+type fixture struct {
 	*queue.Service
 	d       *db.DB
 	agents  *agent.Service
@@ -41,22 +41,22 @@ type house struct {
 	at time.Time
 }
 
-func (h *house) now() time.Time {
+func (h *fixture) now() time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.at = h.at.Add(time.Microsecond) // no two things happen at once
+	h.at = h.at.Add(time.Microsecond) // no two events have the same time
 	return h.at
 }
 
-func (h *house) pass(d time.Duration) {
+func (h *fixture) advance(d time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.at = h.at.Add(d)
 }
 
-func build(t *testing.T, d *db.DB) *house {
+func newFixture(t *testing.T, d *db.DB) *fixture {
 	t.Helper()
-	h := &house{d: d, at: time.Now().UTC().Truncate(24 * time.Hour).Add(12 * time.Hour), ctx: context.Background()}
+	h := &fixture{d: d, at: time.Now().UTC().Truncate(24 * time.Hour).Add(12 * time.Hour), ctx: context.Background()}
 	b := bus.New()
 	s, err := seal.New()
 	if err != nil {
@@ -75,16 +75,16 @@ func build(t *testing.T, d *db.DB) *house {
 	outbox := &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(h.now()) }}
 	h.users = user.New(d, orgs, outbox, b, h.now)
 	h.devices = device.New(d, h.users, s, b, h.now, "sip.example.com")
-	h.calls = &call.Service{DB: d, Outbox: outbox, Jobs: &job.Queue{Bus: b, Now: h.now}, Files: files, Node: "n1", Now: h.now}
+	h.calls = call.NewService(call.Config{DB: d, Outbox: outbox, Jobs: &job.Queue{Bus: b, Now: h.now}, Files: files, Node: "n1", Now: h.now})
 	h.agents = agent.New(agent.Config{DB: d, Users: h.users, Outbox: outbox, Now: h.now, Zone: orgs.Zone})
 	h.Service = queue.New(queue.Config{DB: d, Orgs: orgs, Agents: h.agents, Outbox: outbox, Bus: b, Now: h.now, Node: "n1"})
 	h.agents.OnPresence = h.PresenceChanged
-	h.users.Provision, h.users.Queues = h.devices.Provision, h.Service
+	h.users.Provision, h.users.Queues = h.devices.AddFirstDevice, h.Service
 	h.users.OnRemove = append(h.users.OnRemove, func(ctx context.Context, tx db.Querier, r user.Removal) error {
 		return h.RemoveUser(ctx, tx, r.OrgID, r.UserID)
 	})
 	h.HasAudio = func(_ context.Context, _, id string) (bool, error) { return id == "aud_music", nil }
-	h.Reach = func(_ context.Context, _, to string) (string, error) {
+	h.CheckDestination = func(_ context.Context, _, to string) (string, error) {
 		if to == "ext:100" || strings.HasPrefix(to, "queue:que_") {
 			return "", nil
 		}
@@ -94,17 +94,17 @@ func build(t *testing.T, d *db.DB) *house {
 	return h
 }
 
-func (h *house) do(method, path string, body any) *optest.Answer {
+func (h *fixture) do(method, path string, body any) *optest.Answer {
 	return h.server.Do(optest.Admin(h.org), method, path, body)
 }
 
-// add adds a queue with further members of its body.
-func (h *house) add(more string) string {
+// addQueue adds a queue with additional fields of its body.
+func (h *fixture) addQueue(more string) string {
 	return h.do("POST", "/queues", `{"name":"Support"`+more+`}`).Want(201).Text("id")
 }
 
-// staff adds a user with a phone that is signed in, who answers the queue.
-func (h *house) staff(t *testing.T, name, queue, more string) string {
+// addAgent adds a user with a registered phone as a member of the queue.
+func (h *fixture) addAgent(t *testing.T, name, queue, more string) string {
 	t.Helper()
 	id := h.do("POST", "/users", fmt.Sprintf(`{"email":"%s@example.com","first_name":%q}`, name, name)).Want(201).Text("id")
 	all, err := h.devices.OfUser(h.ctx, h.d.Read(h.ctx), h.org, id)
@@ -123,8 +123,8 @@ func (h *house) staff(t *testing.T, name, queue, more string) string {
 	return id
 }
 
-// caller is a call from outside.
-func (h *house) caller(t testing.TB) string {
+// newCall begins an inbound call.
+func (h *fixture) newCall(t testing.TB) string {
 	t.Helper()
 	n := call.New{Org: h.org, ID: db.NewID("call"), Direction: call.Inbound, Source: "inbound", From: "+442079460001", To: "+442079460002",
 		StartedAt: h.now(), CallerSIP: "x"}
@@ -134,11 +134,11 @@ func (h *house) caller(t testing.TB) string {
 	return n.ID
 }
 
-// enter lets a fresh caller wait.
-func (h *house) enter(t testing.TB, id string) queue.Entry {
+// enter adds a new caller to a queue.
+func (h *fixture) enter(t testing.TB, id string) queue.Entry {
 	t.Helper()
 	var e queue.Entry
-	call := h.caller(t)
+	call := h.newCall(t)
 	h.tx(t, func(ctx context.Context, tx db.Querier) (err error) {
 		e, err = h.Enter(ctx, tx, queue.Caller{Org: h.org, QueueID: id, CallID: call, From: "+442079460001"})
 		return err
@@ -146,15 +146,15 @@ func (h *house) enter(t testing.TB, id string) queue.Entry {
 	return e
 }
 
-func (h *house) tx(t testing.TB, f func(ctx context.Context, tx db.Querier) error) {
+func (h *fixture) tx(t testing.TB, f func(ctx context.Context, tx db.Querier) error) {
 	t.Helper()
 	if err := h.d.TxContext(h.ctx, f); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// candidates are who would be asked, in order.
-func (h *house) candidates(t *testing.T, e queue.Entry) string {
+// candidates returns the names of the candidates, in order.
+func (h *fixture) candidates(t *testing.T, e queue.Entry) string {
 	t.Helper()
 	found, err := h.Candidates(h.ctx, h.d.Read(h.ctx), h.org, e)
 	if err != nil {
@@ -167,8 +167,8 @@ func (h *house) candidates(t *testing.T, e queue.Entry) string {
 	return strings.Join(names, " ")
 }
 
-// offer rings an agent.
-func (h *house) offer(t *testing.T, e queue.Entry, agents ...string) []queue.Offer {
+// offer makes offers to agents.
+func (h *fixture) offer(t *testing.T, e queue.Entry, agents ...string) []queue.Offer {
 	t.Helper()
 	made, err := h.Offer(h.ctx, e, agents, 20*time.Second)
 	if err != nil {
@@ -177,10 +177,10 @@ func (h *house) offer(t *testing.T, e queue.Entry, agents ...string) []queue.Off
 	return made
 }
 
-func TestAQueueIsKeptAsItWasGiven(t *testing.T) {
+func TestQueue_RoundTrip(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		a := h.do("POST", "/queues", `{"name":"Support","extension":"600","strategy":"ring_all","overflow":{"to":"ext:100","after_seconds":60},
 			"music_audio_id":"aud_music","announce":{"position":true},"callback":{"enabled":true,"key":"5"},"required_skills":{"french":3},
 			"hours":{"weekly":{"mon":[{"from":"09:00","to":"17:30"}]},"exceptions":[{"date":"2026-12-25","closed":true,"label":"Christmas"}]}}`).Want(201)
@@ -204,9 +204,9 @@ func TestAQueueIsKeptAsItWasGiven(t *testing.T) {
 	})
 }
 
-func TestEveryViolationOfAQueueIsListed(t *testing.T) {
+func TestQueue_ListsEveryViolation(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
+	h := newFixture(t, dbtest.SQLite(t))
 	h.do("POST", "/queues", `{"name":"","extension":"x","strategy":"lottery","ring_timeout_seconds":4,"max_wait_seconds":0,"music_audio_id":"aud_none",
 		"whisper_audio_id":"aud_none","announce":{"audio_id":"aud_none","every_seconds":1},"overflow":{"to":"nobody"},"callback":{"key":"12"},
 		"required_skills":{"french":11},"recording_mode":"maybe","hours":{"timezone":"Mars","weekly":{"mon":[{"from":"17:00","to":"09:00"},{"from":"x","to":"y"}],
@@ -221,13 +221,13 @@ func TestEveryViolationOfAQueueIsListed(t *testing.T) {
 	}
 }
 
-func TestPeopleAndQueuesShareExtensions(t *testing.T) {
+func TestExtension_SharedByUsersAndQueues(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		ada := h.do("POST", "/users", `{"email":"ada@example.com","first_name":"Ada"}`).Want(201).Text("id") // gets 100
 		h.do("POST", "/queues", `{"name":"Sales","extension":"100"}`).Want(409).Refused("extension_taken")
-		id := h.add(`,"extension":"101"`)
+		id := h.addQueue(`,"extension":"101"`)
 		if a := h.do("POST", "/users", `{"email":"bob@example.com","first_name":"Bob"}`).Want(201); a.Text("extension") != "102" {
 			t.Errorf("the next free one is %s", a.Text("extension"))
 		}
@@ -241,10 +241,10 @@ func TestPeopleAndQueuesShareExtensions(t *testing.T) {
 	})
 }
 
-func TestOneOfManyGetsAnExtension(t *testing.T) {
+func TestExtension_OneOfConcurrentRequestsWins(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		got := make(chan int, 8)
 		for i := range 8 {
 			go func() {
@@ -271,13 +271,13 @@ func TestOneOfManyGetsAnExtension(t *testing.T) {
 	})
 }
 
-func TestMembersStaySignedInWhateverTheQueueBecomes(t *testing.T) {
+func TestQueueUpdate_KeepsMembersSignedIn(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
-		id := h.add("")
-		ada := h.staff(t, "ada", id, `,"priority":2,"skills":{"french":4}`)
-		bob := h.staff(t, "bob", id, `,"signed_in":false`)
+		h := newFixture(t, d)
+		id := h.addQueue("")
+		ada := h.addAgent(t, "ada", id, `,"priority":2,"skills":{"french":4}`)
+		bob := h.addAgent(t, "bob", id, `,"signed_in":false`)
 		h.do("POST", "/queues/"+id+"/members", fmt.Sprintf(`{"user_id":%q}`, ada)).Want(409).Refused("already_exists")
 		h.do("POST", "/queues/"+id+"/members", `{"user_id":"usr_none","priority":11,"skills":{"x":0}}`).Want(422).
 			Refused("validation_failed", "user_id not_found", "priority out_of_range", "skills.x invalid_skill")
@@ -314,22 +314,25 @@ func TestMembersStaySignedInWhateverTheQueueBecomes(t *testing.T) {
 	})
 }
 
-func TestStrategiesAskMembersInTheirOrder(t *testing.T) {
+func TestStrategies_OrderMembers(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
-		id := h.add("")
-		h.staff(t, "ada", id, `,"priority":9,"skills":{"french":2}`)
-		bob := h.staff(t, "bob", id, `,"priority":1,"skills":{"french":9}`)
-		h.staff(t, "cem", id, `,"priority":5`)
-		h.staff(t, "off", id, `,"signed_in":false`)
+		h := newFixture(t, d)
+		id := h.addQueue("")
+		h.addAgent(t, "ada", id, `,"priority":9,"skills":{"french":2}`)
+		bob := h.addAgent(t, "bob", id, `,"priority":1,"skills":{"french":9}`)
+		h.addAgent(t, "cem", id, `,"priority":5`)
+		h.addAgent(t, "off", id, `,"signed_in":false`)
 		first := h.enter(t, id)
 		o := h.offer(t, first, bob)[0] // bob was rung, and answers one call
-		h.tx(t, func(ctx context.Context, tx db.Querier) error { _, err := h.Answered(ctx, tx, h.org, o.ID); return err })
 		h.tx(t, func(ctx context.Context, tx db.Querier) error {
-			return h.Complete(ctx, tx, h.org, first.ID, time.Minute)
+			_, err := h.AnswerOffer(ctx, tx, h.org, o.ID)
+			return err
 		})
-		h.pass(time.Minute) // wrap-up is over
+		h.tx(t, func(ctx context.Context, tx db.Querier) error {
+			return h.CompleteEntry(ctx, tx, h.org, first.ID, time.Minute)
+		})
+		h.advance(time.Minute) // wrap-up is over
 		if err := h.agents.Reconcile(h.ctx); err != nil {
 			t.Fatal(err)
 		}
@@ -348,26 +351,29 @@ func TestStrategiesAskMembersInTheirOrder(t *testing.T) {
 	})
 }
 
-func TestStatsAreCountedFromCallers(t *testing.T) {
+func TestStats_CountedFromEntries(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
-		id := h.add(`,"service_level_seconds":20,"short_abandon_seconds":5`)
+		h := newFixture(t, d)
+		id := h.addQueue(`,"service_level_seconds":20,"short_abandon_seconds":5`)
 		empty := h.do("GET", "/queues/"+id+"/stats", nil).Want(200)
 		if empty.At("callers_waiting") != 0.0 || empty.At("today.answer_rate") != 0.0 || empty.At("estimated_wait_seconds") != nil {
 			t.Errorf("empty: %s", empty.Bytes)
 		}
-		ada := h.staff(t, "ada", id, "")
+		ada := h.addAgent(t, "ada", id, "")
 		serve := func(wait, talk time.Duration) {
 			e := h.enter(t, id)
-			h.pass(wait)
+			h.advance(wait)
 			o := h.offer(t, e, ada)[0]
-			h.tx(t, func(ctx context.Context, tx db.Querier) error { _, err := h.Answered(ctx, tx, h.org, o.ID); return err })
-			h.tx(t, func(ctx context.Context, tx db.Querier) error { return h.Complete(ctx, tx, h.org, e.ID, talk) })
+			h.tx(t, func(ctx context.Context, tx db.Querier) error {
+				_, err := h.AnswerOffer(ctx, tx, h.org, o.ID)
+				return err
+			})
+			h.tx(t, func(ctx context.Context, tx db.Querier) error { return h.CompleteEntry(ctx, tx, h.org, e.ID, talk) })
 		}
 		leave := func(wait time.Duration, status string) {
 			e := h.enter(t, id)
-			h.pass(wait)
+			h.advance(wait)
 			h.tx(t, func(ctx context.Context, tx db.Querier) error { return h.Leave(ctx, tx, h.org, e.ID, status, "") })
 		}
 		serve(10*time.Second, 100*time.Second)
@@ -376,7 +382,7 @@ func TestStatsAreCountedFromCallers(t *testing.T) {
 		leave(2*time.Second, queue.Abandoned) // short: not counted
 		leave(90*time.Second, queue.Overflowed)
 		h.enter(t, id)
-		h.pass(7 * time.Second)
+		h.advance(7 * time.Second)
 		a := h.do("GET", "/queues/"+id+"/stats", nil).Want(200)
 		for path, want := range map[string]float64{"callers_waiting": 1, "agents_available": 1, "today.answered": 2, "today.abandoned": 1,
 			"today.answer_rate": 67, "today.offered": 6, "today.overflowed": 1, "today.average_talk_seconds": 150, "average_wait_seconds": 20,
@@ -395,18 +401,18 @@ func TestStatsAreCountedFromCallers(t *testing.T) {
 		if m.At("data.0.offered_today") != 2.0 || m.At("data.0.answered_today") != 2.0 || m.Text("data.0.last_call_ended_at") == "" {
 			t.Errorf("member: %s", m.Bytes)
 		}
-		h.pass(13 * time.Hour)
+		h.advance(13 * time.Hour)
 		if a := h.do("GET", "/queues/"+id+"/stats", nil).Want(200); a.At("today.answered") != 0.0 || a.At("callers_waiting") != 1.0 {
 			t.Errorf("the next day: %s", a.Bytes)
 		}
 	})
 }
 
-func TestCallersAreMovedInLine(t *testing.T) {
+func TestMoveCall_ChangesPositionPriorityAndQueue(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
-		id, other := h.add(""), h.add("")
+		h := newFixture(t, d)
+		id, other := h.addQueue(""), h.addQueue("")
 		var calls []string
 		for range 4 {
 			calls = append(calls, h.enter(t, id).CallID)
@@ -464,20 +470,20 @@ func TestCallersAreMovedInLine(t *testing.T) {
 	})
 }
 
-func TestARemovedQueueHandsOverWhatLeadsToIt(t *testing.T) {
+func TestDeleteQueue_MovesReferences(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
-		id, heir := h.add(""), h.add("")
-		feeder := h.add(fmt.Sprintf(`,"overflow":{"to":"queue:%s"}`, id))
+		h := newFixture(t, d)
+		id, heir := h.addQueue(""), h.addQueue("")
+		feeder := h.addQueue(fmt.Sprintf(`,"overflow":{"to":"queue:%s"}`, id))
 		moved := ""
-		h.Uses = append(h.Uses, func(_ context.Context, _ db.Querier, _, q string) ([]string, error) {
+		h.FindReferences = append(h.FindReferences, func(_ context.Context, _ db.Querier, _, q string) ([]string, error) {
 			if q == id && moved == "" {
 				return []string{"num_1"}, nil
 			}
 			return nil, nil
 		})
-		h.Moves = append(h.Moves, func(_ context.Context, _ db.Querier, _, from, to string) error { moved = from + " " + to; return nil })
+		h.MoveReferences = append(h.MoveReferences, func(_ context.Context, _ db.Querier, _, from, to string) error { moved = from + " " + to; return nil })
 		e := h.enter(t, id)
 		a := h.do("DELETE", "/queues/"+id, nil).Want(409).Refused("in_use")
 		if a.At("used_by.0") != "num_1" || a.At("used_by.1") != feeder || a.At("used_by.2") != e.CallID {
@@ -497,10 +503,10 @@ func TestARemovedQueueHandsOverWhatLeadsToIt(t *testing.T) {
 	})
 }
 
-func TestAnotherOrganisationsQueuesAreNotFound(t *testing.T) {
+func TestQueues_OtherOrganisationNotFound(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
-	id := h.add("")
+	h := newFixture(t, dbtest.SQLite(t))
+	id := h.addQueue("")
 	e := h.enter(t, id)
 	other, err := org.New(h.d, bus.New(), h.now).Create(h.ctx, "Other", "GB")
 	if err != nil {

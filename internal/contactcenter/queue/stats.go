@@ -10,7 +10,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Stats are a queue's figures at one moment.
+// Stats holds the figures of a queue at one moment.
 type Stats struct {
 	CallersWaiting   int       `json:"callers_waiting"`
 	AgentsAvailable  int       `json:"agents_available"`
@@ -24,7 +24,7 @@ type Stats struct {
 	AsOf             db.Time   `json:"as_of"`
 }
 
-// Today are the callers who entered since midnight, where the organisation is.
+// Today counts the callers since midnight in the organisation's time zone.
 type Today struct {
 	Answered    int `json:"answered"`
 	Abandoned   int `json:"abandoned" doc:"Without those who left within short_abandon_seconds"`
@@ -35,7 +35,7 @@ type Today struct {
 	AverageTalk int `json:"average_talk_seconds"`
 }
 
-// AgentsNow counts the members of a queue by what they do; those who are paused or do not want to be disturbed are away.
+// AgentsNow counts the members of a queue by presence. Paused members and members with do-not-disturb count as away.
 type AgentsNow struct {
 	SignedIn  int `json:"signed_in"`
 	Available int `json:"available"`
@@ -45,28 +45,28 @@ type AgentsNow struct {
 	Away      int `json:"away"`
 }
 
-// Named are a queue's figures among those of others.
+// Named holds the figures of one queue in a list.
 type Named struct {
 	QueueID string `json:"queue_id"`
 	Name    string `json:"name"`
 	Stats
 }
 
-// AllStats are the figures of all queues at one moment.
+// AllStats holds the figures of all queues at one moment.
 type AllStats struct {
 	Data []Named `json:"data" nullable:"false"`
 	AsOf db.Time `json:"as_of"`
 }
 
-// staffed counts who is there for callers.
-func (x Stats) staffed() int {
+// staffedAgents returns the number of agents available for callers, now or after their current call.
+func (x Stats) staffedAgents() int {
 	return x.Agents.Available + x.Agents.Ringing + x.Agents.Busy + x.Agents.WrapUp
 }
 
 // ShowStats returns a queue's figures.
 func (s *Service) ShowStats(ctx context.Context, in *OneIn) (*op.Out[Stats], error) {
 	q := s.DB.Read(ctx)
-	k, err := s.one(ctx, q, in.ID)
+	k, err := s.findQueue(ctx, q, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -77,13 +77,13 @@ func (s *Service) ShowStats(ctx context.Context, in *OneIn) (*op.Out[Stats], err
 	return op.OK(figures[0])
 }
 
-// maxQueues bounds the queues of which figures are shown at once.
+// maxQueues limits the queues whose figures are returned together.
 const maxQueues = 5000
 
 // StatsAll returns the figures of all queues.
 func (s *Service) StatsAll(ctx context.Context, _ *struct{}) (*op.Out[AllStats], error) {
 	q, org := s.DB.Read(ctx), access.Org(ctx)
-	found, err := all(ctx, q, db.Where(selection, org), "", maxQueues)
+	found, err := listQueues(ctx, q, db.Where(queueColumns, org), "", maxQueues)
 	if err != nil {
 		return nil, err
 	}
@@ -98,50 +98,50 @@ func (s *Service) StatsAll(ctx context.Context, _ *struct{}) (*op.Out[AllStats],
 	return op.OK(out)
 }
 
-// stats works out the figures of queues of one organisation, in their order.
+// stats returns the figures of queues of one organisation, in the order of the queues.
 func (s *Service) stats(ctx context.Context, q db.Querier, org string, queues []Queue) ([]Stats, error) {
-	since, err := s.midnight(ctx, org)
+	since, err := s.startOfDay(ctx, org)
 	if err != nil {
 		return nil, err
 	}
 	figures, at, ids := make([]Stats, len(queues)), map[string]int{}, []string{}
 	for i, k := range queues {
 		at[k.ID], ids = i, append(ids, k.ID)
-		if err := s.standing(ctx, q, k, &figures[i]); err != nil {
+		if err := s.countWaiting(ctx, q, k, &figures[i]); err != nil {
 			return nil, err
 		}
-		if err := today(ctx, q, k, since, &figures[i]); err != nil {
+		if err := countToday(ctx, q, k, since, &figures[i]); err != nil {
 			return nil, err
 		}
 	}
-	if len(ids) > 100 { // then those of all queues are read
+	if len(ids) > 100 { // more ids: read the members of all queues
 		ids = nil
 	}
-	if err := s.agentsNow(ctx, q, org, queues, ids, at, figures); err != nil {
+	if err := s.countAgents(ctx, q, org, queues, ids, at, figures); err != nil {
 		return nil, err
 	}
 	for i, k := range queues {
 		x := &figures[i]
-		x.EstimatedWait = pace{x.Today.AverageTalk, k.WrapUp, x.staffed(), x.Agents.Available > 0 && x.CallersWaiting == 0}.wait(x.CallersWaiting + 1)
+		x.EstimatedWait = throughput{x.Today.AverageTalk, k.WrapUp, x.staffedAgents(), x.Agents.Available > 0 && x.CallersWaiting == 0}.estimatedWait(x.CallersWaiting + 1)
 	}
 	return figures, nil
 }
 
-// moment are a queue's figures of now: all but today's.
-func (s *Service) moment(ctx context.Context, q db.Querier, k Queue) (Stats, error) {
+// currentStats returns the figures of a queue except those of today.
+func (s *Service) currentStats(ctx context.Context, q db.Querier, k Queue) (Stats, error) {
 	one := make([]Stats, 1)
-	if err := s.standing(ctx, q, k, &one[0]); err != nil {
+	if err := s.countWaiting(ctx, q, k, &one[0]); err != nil {
 		return one[0], err
 	}
-	err := s.agentsNow(ctx, q, k.OrgID, []Queue{k}, []string{k.ID}, map[string]int{k.ID: 0}, one)
+	err := s.countAgents(ctx, q, k.OrgID, []Queue{k}, []string{k.ID}, map[string]int{k.ID: 0}, one)
 	return one[0], err
 }
 
-// standing counts who waits.
-func (s *Service) standing(ctx context.Context, q db.Querier, k Queue, x *Stats) error {
+// countWaiting sets the numbers of waiting callers and callbacks, and the longest wait.
+func (s *Service) countWaiting(ctx context.Context, q db.Querier, k Queue, x *Stats) error {
 	const waiting = `SELECT COUNT(CASE WHEN status IN ('waiting', 'offering') THEN 1 END), COUNT(CASE WHEN status IN ('callback_pending', 'callback_dialing') THEN 1 END),
 			MIN(CASE WHEN status IN ('waiting', 'offering') THEN entered_at END)
-		FROM queue_entries WHERE org_id = $1 AND queue_id = $2 AND ` + inLine
+		FROM queue_entries WHERE org_id = $1 AND queue_id = $2 AND ` + waitingCondition
 	var oldest db.Time
 	if err := q.QueryRow(ctx, waiting, k.OrgID, k.ID).Scan(&x.CallersWaiting, &x.CallbacksPending, &oldest); err != nil {
 		return fmt.Errorf("count callers: %w", err)
@@ -153,8 +153,8 @@ func (s *Service) standing(ctx context.Context, q db.Querier, k Queue, x *Stats)
 	return nil
 }
 
-// today counts what became of today's callers.
-func today(ctx context.Context, q db.Querier, k Queue, since db.Time, x *Stats) error {
+// countToday sets the figures of the callers since midnight.
+func countToday(ctx context.Context, q db.Querier, k Queue, since db.Time, x *Stats) error {
 	const text = `SELECT COUNT(*), COUNT(connected_at), COUNT(CASE WHEN connected_at - entered_at <= $5 THEN 1 END),
 			COUNT(CASE WHEN status = 'abandoned' AND exited_at - entered_at > $4 THEN 1 END),
 			COUNT(CASE WHEN status IN ('overflowed', 'timed_out') THEN 1 END), COUNT(callback),
@@ -168,25 +168,25 @@ func today(ctx context.Context, q db.Querier, k Queue, since db.Time, x *Stats) 
 		return fmt.Errorf("count today's callers: %w", err)
 	}
 	t.AverageTalk, x.AverageWait = int(talk+0.5), int(wait+0.5)
-	t.AnswerRate, x.ServiceLevelRate = rate(t.Answered, t.Answered+t.Abandoned), rate(inTime, t.Answered+t.Abandoned)
+	t.AnswerRate, x.ServiceLevelRate = percent(t.Answered, t.Answered+t.Abandoned), percent(inTime, t.Answered+t.Abandoned)
 	return nil
 }
 
-// rate is part of whole in percent, rounded; 0 of nothing.
-func rate(part, whole int) int {
+// percent returns part of whole in percent, rounded; 0 if whole is 0.
+func percent(part, whole int) int {
 	if whole == 0 {
 		return 0
 	}
 	return (200*part + whole) / (2 * whole)
 }
 
-// agentsNow counts members by what they do.
-func (s *Service) agentsNow(ctx context.Context, q db.Querier, org string, queues []Queue, ids []string, at map[string]int, figures []Stats) error {
+// countAgents counts members by presence.
+func (s *Service) countAgents(ctx context.Context, q db.Querier, org string, queues []Queue, ids []string, at map[string]int, figures []Stats) error {
 	found, err := members(ctx, q, org, ids)
 	if err != nil {
 		return err
 	}
-	if err := s.present(ctx, q, org, found); err != nil {
+	if err := s.withPresence(ctx, q, org, found); err != nil {
 		return err
 	}
 	for _, m := range found {
@@ -208,7 +208,7 @@ func (s *Service) agentsNow(ctx context.Context, q db.Querier, org string, queue
 			a.WrapUp++
 		default:
 			a.Available++
-			if m.able(queues[i].RequiredSkills) {
+			if m.hasSkills(queues[i].RequiredSkills) {
 				figures[i].AgentsAvailable++
 			}
 		}

@@ -32,8 +32,8 @@ func (k Queue) extension() string {
 	return *k.Extension
 }
 
-// bury removes a queue; its row stays for history.
-func bury(ctx context.Context, tx db.Querier, k Queue, now db.Time) error {
+// softDelete removes a queue and keeps its row for history.
+func softDelete(ctx context.Context, tx db.Querier, k Queue, now db.Time) error {
 	const leave = `DELETE FROM queue_members WHERE org_id = $1 AND queue_id = $2`
 	if _, err := tx.Exec(ctx, leave, k.OrgID, k.ID); err != nil {
 		return err
@@ -45,7 +45,7 @@ func bury(ctx context.Context, tx db.Querier, k Queue, now db.Time) error {
 	return org.SetExtension(ctx, tx, k.OrgID, k.ID, "")
 }
 
-const selection = `SELECT k.org_id, k.id, k.name, k.extension, k.settings, k.created_at, k.updated_at,
+const queueColumns = `SELECT k.org_id, k.id, k.name, k.extension, k.settings, k.created_at, k.updated_at,
 	(SELECT COUNT(*) FROM queue_members m WHERE m.org_id = k.org_id AND m.queue_id = k.id)
 	FROM queues k WHERE k.org_id = $1 AND k.removed_at IS NULL`
 
@@ -56,16 +56,16 @@ func scan(scan func(...any) error) (Queue, error) {
 	if err != nil {
 		return k, err
 	}
-	return k, json.Unmarshal([]byte(settings), &k.Settings) // over the usual values: what is not stored follows them
+	return k, json.Unmarshal([]byte(settings), &k.Settings) // over the defaults: settings that are not stored keep them
 }
 
 func get(ctx context.Context, q db.Querier, org, id string) (Queue, error) {
-	return scan(q.QueryRow(ctx, selection+` AND k.id = $2`, org, id).Scan)
+	return scan(q.QueryRow(ctx, queueColumns+` AND k.id = $2`, org, id).Scan)
 }
 
-// narrow is the statement of a list up to its page.
-func (in *ListIn) narrow(org string) *db.Filter {
-	f := db.Where(selection, org)
+// filter returns the list statement without its page.
+func (in *ListIn) filter(org string) *db.Filter {
+	f := db.Where(queueColumns, org)
 	if in.Q != "" {
 		f.And(`lower(k.name) LIKE lower(?) ESCAPE '\' OR k.extension = ?`, "%"+db.Escape(in.Q)+"%", in.Q)
 	}
@@ -75,14 +75,14 @@ func (in *ListIn) narrow(org string) *db.Filter {
 	return f
 }
 
-// all reads queues in the order of their ids.
-func all(ctx context.Context, q db.Querier, f *db.Filter, after string, limit int) (found []Queue, err error) {
+// listQueues reads queues in the order of their ids.
+func listQueues(ctx context.Context, q db.Querier, f *db.Filter, after string, limit int) (found []Queue, err error) {
 	if after != "" {
 		f.And("k.id > ?", after)
 	}
 	text, args := f.SQL()
 	text += fmt.Sprintf(" ORDER BY k.id LIMIT %d", limit)
-	err = each(ctx, q, "list queues", text, args, func(read func(...any) error) error {
+	err = forEachRow(ctx, q, "list queues", text, args, func(read func(...any) error) error {
 		k, err := scan(read)
 		found = append(found, k)
 		return err
@@ -90,8 +90,8 @@ func all(ctx context.Context, q db.Querier, f *db.Filter, after string, limit in
 	return found, err
 }
 
-// each reads rows one by one.
-func each(ctx context.Context, q db.Querier, doing, statement string, args []any, row func(scan func(...any) error) error) error {
+// forEachRow calls row for each row of a query.
+func forEachRow(ctx context.Context, q db.Querier, doing, statement string, args []any, row func(scan func(...any) error) error) error {
 	found, err := q.Query(ctx, statement, args...)
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)

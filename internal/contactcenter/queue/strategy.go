@@ -9,8 +9,9 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// Candidates returns who can be offered a caller now, in the order in which the queue's strategy asks them: they are signed in, not
-// paused, available, and have the skills that queue and caller need. A queue that rings all rings every one of them at once.
+// Candidates returns the members to offer a caller to now, in the order of the queue's strategy. They are
+// signed in, not paused and available, and have the skills that queue and caller need. With ring_all all of them ring
+// at once.
 func (s *Service) Candidates(ctx context.Context, q db.Querier, org string, e Entry) ([]Member, error) {
 	k, err := get(ctx, q, org, e.QueueID)
 	if err != nil {
@@ -20,16 +21,16 @@ func (s *Service) Candidates(ctx context.Context, q db.Querier, org string, e En
 	if err != nil {
 		return nil, err
 	}
-	if err := s.dress(ctx, q, org, found); err != nil {
+	if err := s.withStats(ctx, q, org, found); err != nil {
 		return nil, err
 	}
-	found = slices.DeleteFunc(found, func(m Member) bool { return !m.takes() || !m.able(k.RequiredSkills, e.Skills) })
-	k.order(found, e)
+	found = slices.DeleteFunc(found, func(m Member) bool { return !m.canTakeCall() || !m.hasSkills(k.RequiredSkills, e.Skills) })
+	k.sortMembers(found, e)
 	return found, nil
 }
 
-// order sorts members as the strategy asks them.
-func (k Queue) order(found []Member, e Entry) {
+// sortMembers sorts members by the queue's strategy.
+func (k Queue) sortMembers(found []Member, e Entry) {
 	if k.Strategy == "random" {
 		rand.Shuffle(len(found), func(i, j int) { found[i], found[j] = found[j], found[i] })
 		return
@@ -44,32 +45,32 @@ func (k Queue) order(found []Member, e Entry) {
 		case "priority":
 			return cmp.Or(a.Priority-b.Priority, idle)
 		case "skills":
-			return cmp.Or(b.fits(k, e)-a.fits(k, e), a.Priority-b.Priority, idle)
+			return cmp.Or(b.skillScore(k, e)-a.skillScore(k, e), a.Priority-b.Priority, idle)
 		}
 		return idle
 	})
 }
 
-// fits is how well a member's skills fit a caller.
-func (m Member) fits(k Queue, e Entry) (sum int) {
+// skillScore returns how well a member's skills fit a caller: the sum of the levels of all required skills.
+func (m Member) skillScore(k Queue, e Entry) (sum int) {
 	for name := range k.RequiredSkills {
-		sum += m.skill(name)
+		sum += m.skillLevel(name)
 	}
 	for name := range e.Skills {
 		if _, counted := k.RequiredSkills[name]; !counted {
-			sum += m.skill(name)
+			sum += m.skillLevel(name)
 		}
 	}
 	return sum
 }
 
-// staffed counts the members of a queue who are there: signed in, not paused, and neither away nor offline.
+// staffed returns how many members are signed in, not paused, and neither away nor offline.
 func (s *Service) staffed(ctx context.Context, q db.Querier, k Queue) (int, error) {
-	x, err := s.moment(ctx, q, k)
-	return x.staffed(), err
+	x, err := s.currentStats(ctx, q, k)
+	return x.staffedAgents(), err
 }
 
-// Staffed reports whether anybody could answer a queue's callers, now or after the call they are on.
+// Staffed reports whether an agent could answer a queue's callers, now or after the current call.
 func (s *Service) Staffed(ctx context.Context, q db.Querier, org, queue string) (bool, error) {
 	k, err := get(ctx, q, org, queue)
 	if err != nil {

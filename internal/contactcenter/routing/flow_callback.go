@@ -16,56 +16,57 @@ import (
 	"soniq/internal/telephony/pbx"
 )
 
-// The keys with which callers answer the offer to be called back.
+// Keys with which callers answer the callback offer.
 const (
 	acceptKey = "1"
 	changeKey = "2"
 )
 
-// How long callers have to answer the offer, and how often they are asked.
+// How long the flow waits for an answer to the callback offer, and how often it asks.
 const (
-	offerWait  = 8 * time.Second
-	offerTries = 2
+	callbackKeyTimeout = 8 * time.Second
+	callbackOfferTries = 2
 )
 
-// callback offers to call back. Who accepts keeps a place in the queue and is dialled when it is their turn.
-func (w *walk) callback(ctx context.Context, x *flow.Callback) (outcome string) {
-	w.missing("abandoned_in_menu")
-	to, err := w.agreed(ctx, x)
+// callback offers to call back. A caller who accepts keeps a position in the queue and is dialled when it is their
+// turn.
+func (w *flowRun) callback(ctx context.Context, x *flow.Callback) (outcome string) {
+	w.setMissedReason("abandoned_in_menu")
+	to, err := w.askCallbackNumber(ctx, x)
 	switch {
 	case err != nil:
-		return Gone
+		return CallerGone
 	case to == "":
 		return "declined"
 	}
-	if err := w.promise(ctx, x.QueueID, to); err != nil {
+	if err := w.enqueueCallback(ctx, x.QueueID, to); err != nil {
 		if ctx.Err() != nil {
-			return Gone
+			return CallerGone
 		}
 		w.problem = "no callback: " + err.Error()
 		return "declined"
 	}
-	if w.say(ctx, "Thank you. We will call you back.") != nil {
+	if w.sayOrBeep(ctx, "Thank you. We will call you back.") != nil {
 		w.problem = "the caller hung up once they had accepted"
 	}
 	return "accepted"
 }
 
-// agreed is the number at which the caller wants to be called back; "" where they do not want to be.
-func (w *walk) agreed(ctx context.Context, x *flow.Callback) (to string, err error) {
+// askCallbackNumber returns the number to call back. It returns "" if the caller declines.
+func (w *flowRun) askCallbackNumber(ctx context.Context, x *flow.Callback) (to string, err error) {
 	if to = w.v.Info().From; to == call.Anonymous {
 		to = ""
 	}
-	for try := 0; try < offerTries && step(ctx); {
+	for try := 0; try < callbackOfferTries && countStep(ctx); {
 		if to == "" {
-			if to, err = w.otherNumber(ctx); err != nil || to == "" {
+			if to, err = w.askOtherNumber(ctx); err != nil || to == "" {
 				return "", err
 			}
 		}
-		if err := w.say(ctx, offer(to, x.ConfirmNumber)); err != nil {
+		if err := w.sayOrBeep(ctx, callbackOffer(to, x.ConfirmNumber)); err != nil {
 			return "", err
 		}
-		key, pressed, err := w.key(ctx, offerWait)
+		key, pressed, err := w.readKey(ctx, callbackKeyTimeout)
 		switch {
 		case err != nil:
 			return "", err
@@ -81,25 +82,25 @@ func (w *walk) agreed(ctx context.Context, x *flow.Callback) (to string, err err
 	return "", nil
 }
 
-// offer is what callers are asked.
-func offer(to string, confirm bool) string {
+// callbackOffer returns the text of the callback offer.
+func callbackOffer(to string, confirm bool) string {
 	if !confirm {
 		return "If you want us to call you back, press 1."
 	}
-	return fmt.Sprintf("We can call you back at %s. To accept, press 1. To give another number, press 2.", spelt(to))
+	return fmt.Sprintf("We can call you back at %s. To accept, press 1. To give another number, press 2.", spellDigits(to))
 }
 
-// spelt is a number digit by digit.
-func spelt(number string) string {
+// spellDigits returns a number with spaces between its digits, so that it is read out digit by digit.
+func spellDigits(number string) string {
 	return strings.TrimSpace(strings.Join(strings.Split(strings.TrimPrefix(number, "+"), ""), " "))
 }
 
-// otherNumber asks for a number; "" where the caller gives none that there is.
-func (w *walk) otherNumber(ctx context.Context) (string, error) {
-	if err := w.say(ctx, "Please enter the number, followed by the hash key."); err != nil {
+// askOtherNumber asks for a number. It returns "" if the caller enters no valid number.
+func (w *flowRun) askOtherNumber(ctx context.Context) (string, error) {
+	if err := w.sayOrBeep(ctx, "Please enter the number, followed by the hash key."); err != nil {
 		return "", err
 	}
-	digits, err := w.digits(ctx, 20, "#", offerWait)
+	digits, err := w.readDigits(ctx, 20, "#", callbackKeyTimeout)
 	if err != nil {
 		return "", err
 	}
@@ -109,35 +110,35 @@ func (w *walk) otherNumber(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// promise puts the caller into the queue, to be called back.
-func (w *walk) promise(ctx context.Context, id, to string) error {
+// enqueueCallback puts the caller into the queue as a callback.
+func (w *flowRun) enqueueCallback(ctx context.Context, id, to string) error {
 	i := w.v.Info()
-	err := w.s.DB.SwiftContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		_, err := w.s.Queues.EnterCallback(ctx, tx, queue.Caller{Org: w.org, QueueID: id, CallID: i.CallID, From: to}, queue.Wanted{To: to, From: ownNumber(i)})
+	err := w.s.DB.TxRelaxedContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		_, err := w.s.Queues.EnterCallback(ctx, tx, queue.Caller{Org: w.org, QueueID: id, CallID: i.CallID, From: to}, queue.CallbackRequest{To: to, From: ownNumber(i)})
 		return err
 	})
 	switch {
 	case errors.Is(err, queue.ErrFull), errors.Is(err, queue.ErrClosed), errors.Is(err, queue.ErrNoAgents):
 		return err
 	case err != nil:
-		w.s.Log.Error("callback not kept", "call", i.CallID, "queue", id, "err", err)
+		w.s.Log.Error("callback not stored", "call", i.CallID, "queue", id, "err", err)
 		return errors.New("internal error")
 	}
 	return nil
 }
 
-// say speaks a text, or beeps where no engine can.
-func (w *walk) say(ctx context.Context, text string) error {
-	clip, err := w.voice(ctx, flow.Prompt{Text: text})
+// sayOrBeep speaks a text, or plays a beep if there is no text to speech.
+func (w *flowRun) sayOrBeep(ctx context.Context, text string) error {
+	clip, err := w.promptClip(ctx, flow.Prompt{Text: text})
 	if err != nil {
 		if errors.Is(err, pbx.ErrGone) || ctx.Err() != nil {
 			return pbx.ErrGone
 		}
 		clip = beep()
 	}
-	return w.hear(ctx, clip)
+	return w.playInterruptible(ctx, clip)
 }
 
-func (w *walk) hear(ctx context.Context, clip *media.Clip) error {
-	return w.v.Play(ctx, clip, pbx.Playing{Keys: true})
+func (w *flowRun) playInterruptible(ctx context.Context, clip *media.Clip) error {
+	return w.v.Play(ctx, clip, pbx.PlayOptions{Keys: true})
 }

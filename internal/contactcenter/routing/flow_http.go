@@ -16,14 +16,15 @@ import (
 	"soniq/internal/platform/egress"
 )
 
-// The limits of a flow's request; the node's own timeout is shorter.
+// Limits of an HTTP step. The timeout of the node applies in addition, and is shorter.
 const (
-	longestRequest = 30 * time.Second
-	largestAnswer  = 64 << 10 // bytes
+	requestTimeout  = 30 * time.Second
+	maxResponseSize = 64 << 10 // bytes
 )
 
-// request asks a server of the organisation. What it answers is kept in the variable, where it is told one; anything but 2xx is an error.
-func (w *walk) request(ctx context.Context, node string, x *flow.HTTP) (outcome string) {
+// httpRequest sends a request to a server of the organisation. It stores the response in the node's variable, if
+// there is one. Any status other than 2xx is an error.
+func (w *flowRun) httpRequest(ctx context.Context, node string, x *flow.HTTP) (outcome string) {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(x.TimeoutMS)*time.Millisecond)
 	defer cancel()
 	r, err := w.newRequest(ctx, node, x)
@@ -33,17 +34,17 @@ func (w *walk) request(ctx context.Context, node string, x *flow.HTTP) (outcome 
 	}
 	answer, err := w.fetch(r)
 	if err != nil {
-		w.problem = whatFailed(err)
+		w.problem = requestFailure(err)
 		return "error"
 	}
 	if x.Variable != "" {
-		w.trip.variables[x.Variable] = answer
+		w.flowContext.variables[x.Variable] = answer
 	}
 	return "success"
 }
 
-// whatFailed says why a request came to nothing, without its address: it may have in it what is to be told nobody.
-func whatFailed(err error) string {
+// requestFailure returns why a request failed, without its URL, because the URL can contain secrets.
+func requestFailure(err error) string {
 	var in *url.Error
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &in) && in.Timeout():
@@ -58,13 +59,13 @@ func whatFailed(err error) string {
 	return err.Error()
 }
 
-// newRequest makes the request of a node.
-func (w *walk) newRequest(ctx context.Context, node string, x *flow.HTTP) (*http.Request, error) {
+// newRequest builds the HTTP request of a node.
+func (w *flowRun) newRequest(ctx context.Context, node string, x *flow.HTTP) (*http.Request, error) {
 	body := ""
 	if x.Method != http.MethodGet && x.Method != http.MethodDelete || x.Body != "" {
-		body = w.body(ctx, node, x)
+		body = w.requestBody(ctx, node, x)
 	}
-	to := w.fillWith(ctx, x.URL, inAddress)
+	to := w.fillWith(ctx, x.URL, urlValue)
 	r, err := http.NewRequestWithContext(ctx, x.Method, to, strings.NewReader(body))
 	if err != nil {
 		return nil, errors.New("the address is not valid once it is filled in")
@@ -76,38 +77,39 @@ func (w *walk) newRequest(ctx context.Context, node string, x *flow.HTTP) (*http
 	}
 	r.Header.Set("User-Agent", "soniq-flows/1.0")
 	for name, v := range x.Headers {
-		r.Header.Set(name, strings.Map(printable, w.fill(ctx, v)))
+		r.Header.Set(name, strings.Map(replaceControl, w.fillTemplate(ctx, v)))
 	}
 	if !x.Signed {
 		return r, nil
 	}
-	if w.s.Sign == nil {
+	if w.s.SignRequest == nil {
 		return nil, errors.New("nothing can sign it")
 	}
-	return r, w.s.Sign(ctx, w.org, r, body)
+	return r, w.s.SignRequest(ctx, w.org, r, body)
 }
 
-// printable keeps lines out of headers.
-func printable(c rune) rune {
+// replaceControl replaces control characters with spaces, so that a value cannot add header lines.
+func replaceControl(c rune) rune {
 	if c < ' ' || c == 0x7f {
 		return ' '
 	}
 	return c
 }
 
-// body is what is sent: what the node says, or else who calls and what is known so far.
-func (w *walk) body(ctx context.Context, node string, x *flow.HTTP) string {
+// requestBody returns the body of the request: the node's template, or else a JSON object with the call and the
+// unmasked variables.
+func (w *flowRun) requestBody(ctx context.Context, node string, x *flow.HTTP) string {
 	if x.Body != "" {
-		return w.fillWith(ctx, x.Body, inJSON)
+		return w.fillWith(ctx, x.Body, jsonValue)
 	}
 	i := w.v.Info()
 	told := map[string]any{}
-	for name, v := range w.trip.variables {
-		if !w.trip.masked[name] {
+	for name, v := range w.flowContext.variables {
+		if !w.flowContext.masked[name] {
 			told[name] = v
 		}
 	}
-	b, err := json.Marshal(map[string]any{"call_id": i.CallID, "flow_id": w.p.FlowID, "node_id": node, "from_number": i.From, "from_name": i.FromName,
+	b, err := json.Marshal(map[string]any{"call_id": i.CallID, "flow_id": w.program.FlowID, "node_id": node, "from_number": i.From, "from_name": i.FromName,
 		"to_number": i.To, "direction": i.Direction, "sandbox": i.Sandbox, "variables": told})
 	if err != nil {
 		return "{}"
@@ -115,8 +117,8 @@ func (w *walk) body(ctx context.Context, node string, x *flow.HTTP) string {
 	return string(b)
 }
 
-// fillWith is fill for a text of which what is put in must not change the form.
-func (w *walk) fillWith(ctx context.Context, text string, form func(any) string) string {
+// fillWith is fillTemplate with a function that escapes the values for the syntax of the text.
+func (w *flowRun) fillWith(ctx context.Context, text string, form func(any) string) string {
 	if !strings.Contains(text, "{{") {
 		return text
 	}
@@ -128,13 +130,13 @@ func (w *walk) fillWith(ctx context.Context, text string, form func(any) string)
 	return t.FillWith(w.scope(ctx, text), form)
 }
 
-// inAddress is a value in the path or the query of an address.
-func inAddress(v any) string {
+// urlValue returns a value escaped for the path or the query of a URL.
+func urlValue(v any) string {
 	return strings.ReplaceAll(url.QueryEscape(fmt.Sprint(v)), "+", "%20")
 }
 
-// inJSON is a value within a text of JSON: words without the quotes around them, all else as it is.
-func inJSON(v any) string {
+// jsonValue returns a value escaped for a JSON text: a string without its quotes, any other value as JSON.
+func jsonValue(v any) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -148,8 +150,8 @@ func inJSON(v any) string {
 	return text
 }
 
-// fetch sends a request and reads what it is answered: JSON, or else a text.
-func (w *walk) fetch(r *http.Request) (any, error) {
+// fetch sends a request and returns the response as a JSON value, or as a string if it is not JSON.
+func (w *flowRun) fetch(r *http.Request) (any, error) {
 	a, err := w.s.client.Do(r)
 	if err != nil {
 		return nil, err

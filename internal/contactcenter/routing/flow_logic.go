@@ -10,19 +10,19 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// hours goes on by the time where the flow is.
-func (w *walk) hours(x *flow.Hours) (outcome string) {
+// hours returns whether the business hours are open now, in the time zone of the flow.
+func (w *flowRun) hours(x *flow.Hours) (outcome string) {
 	outcome = x.Outcome(w.s.Now(), w.zone)
-	w.trip.closed = outcome != "open"
-	if w.trip.closed {
-		w.v.Missed("after_hours")
+	w.flowContext.afterHours = outcome != "open"
+	if w.flowContext.afterHours {
+		w.v.SetMissed("after_hours")
 	}
 	return outcome
 }
 
-// condition goes on by an expression; one that cannot be worked out does not hold.
-func (w *walk) condition(ctx context.Context, x *flow.Condition) (outcome string) {
-	truth, err := x.Truth(w.scope(ctx, x.Expression))
+// condition evaluates an expression. An expression that fails counts as false.
+func (w *flowRun) condition(ctx context.Context, x *flow.Condition) (outcome string) {
+	truth, err := x.IsTrue(w.scope(ctx, x.Expression))
 	if err != nil {
 		w.problem = "the expression could not be worked out: " + err.Error()
 	}
@@ -32,30 +32,30 @@ func (w *walk) condition(ctx context.Context, x *flow.Condition) (outcome string
 	return "false"
 }
 
-// set keeps values for the steps that follow.
-func (w *walk) set(ctx context.Context, x *flow.Set) (outcome string) {
+// set sets variables for the following steps.
+func (w *flowRun) set(ctx context.Context, x *flow.Set) (outcome string) {
 	values := x.Values(w.scope(ctx, fmt.Sprint(x.Variables)))
-	maps.Copy(w.trip.variables, values)
+	maps.Copy(w.flowContext.variables, values)
 	return "done"
 }
 
-// lookUp finds out who calls.
-func (w *walk) lookUp(ctx context.Context, x *flow.ContactLookup) (outcome string) {
-	if !w.find(ctx, time.Duration(x.TimeoutMS)*time.Millisecond) {
+// lookUp looks up the caller's contact and stores it in a variable.
+func (w *flowRun) lookUp(ctx context.Context, x *flow.ContactLookup) (outcome string) {
+	if !w.lookUpCaller(ctx, time.Duration(x.TimeoutMS)*time.Millisecond) {
 		if ctx.Err() != nil {
-			return Gone
+			return CallerGone
 		}
 		return "miss"
 	}
-	w.trip.variables[x.Variable] = w.trip.contact
+	w.flowContext.variables[x.Variable] = w.flowContext.contact
 	return "hit"
 }
 
-// tag tags the call.
-func (w *walk) tag(ctx context.Context, x *flow.Tag) (outcome string) {
+// tag adds tags to the call.
+func (w *flowRun) tag(ctx context.Context, x *flow.Tag) (outcome string) {
 	in := &call.TagIn{}
 	in.ID, in.Body.Tags = w.v.Info().CallID, x.Tags
-	ctx, cancel := w.writing(ctx)
+	ctx, cancel := w.writeContext(ctx)
 	defer cancel()
 	if _, err := w.s.Calls.TagCall(ctx, in); err != nil {
 		w.problem = "the call was not tagged: " + err.Error()

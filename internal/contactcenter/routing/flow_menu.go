@@ -11,37 +11,38 @@ import (
 	"soniq/internal/telephony/pbx"
 )
 
-// menu plays the prompt and waits for a key, as often as the node says. Every replay is a step of the caller's.
-func (w *walk) menu(ctx context.Context, x *flow.Menu) (outcome string) {
-	w.missing("abandoned_in_menu")
+// menu plays the prompt and waits for a key, and repeats both as often as the node says. Each repetition counts as a
+// step.
+func (w *flowRun) menu(ctx context.Context, x *flow.Menu) (outcome string) {
+	w.setMissedReason("abandoned_in_menu")
 	for try := 0; ; try++ {
-		if err := w.prompt(ctx, x.Prompt, true); err != nil {
-			return Gone
+		if err := w.playPrompt(ctx, x.Prompt, true); err != nil {
+			return CallerGone
 		}
-		key, pressed, err := w.choice(ctx, x)
+		key, pressed, err := w.keyOrPhrase(ctx, x)
 		if err != nil {
-			return Gone
+			return CallerGone
 		}
 		if _, known := x.Digits[key]; pressed && known {
 			return key
 		}
-		if try >= x.Retries || !step(ctx) {
+		if try >= x.Retries || !countStep(ctx) {
 			if pressed {
 				return "invalid"
 			}
 			return "timeout"
 		}
-		w.v.Forget()
+		w.v.DiscardKeys()
 	}
 }
 
-// choice waits for a key, or for one of the labels to be said.
-func (w *walk) choice(ctx context.Context, x *flow.Menu) (key string, ok bool, err error) {
+// keyOrPhrase waits for a key, or until the caller says one of the labels.
+func (w *flowRun) keyOrPhrase(ctx context.Context, x *flow.Menu) (key string, ok bool, err error) {
 	wait := time.Duration(x.Timeout) * time.Second
-	if !x.Speech || w.s.Hear == nil {
-		return w.key(ctx, wait)
+	if !x.Speech || w.s.RecognizePhrase == nil {
+		return w.readKey(ctx, wait)
 	}
-	heard, cancel := context.WithTimeout(ctx, wait) // what was begun by then is understood yet
+	heard, cancel := context.WithTimeout(ctx, wait) // speech that began before the timeout is still recognised
 	defer cancel()
 	keys, spoke := context.WithCancel(ctx)
 	defer spoke()
@@ -54,12 +55,12 @@ func (w *walk) choice(ctx context.Context, x *flow.Menu) (key string, ok bool, e
 	said := make(chan string, 1)
 	go func() {
 		defer close(said)
-		if i, ok := w.s.Hear(heard, labels(x, digits), pcm); ok && i >= 0 && i < len(digits) {
+		if i, ok := w.s.RecognizePhrase(heard, labels(x, digits), pcm); ok && i >= 0 && i < len(digits) {
 			said <- digits[i]
-			spoke() // who spoke need not press
+			spoke() // after speech, stop waiting for a key
 		}
 	}()
-	if key, ok, err = w.key(keys, wait); ok || ctx.Err() != nil {
+	if key, ok, err = w.readKey(keys, wait); ok || ctx.Err() != nil {
 		return key, ok, err
 	}
 	select {
@@ -70,7 +71,7 @@ func (w *walk) choice(ctx context.Context, x *flow.Menu) (key string, ok bool, e
 	}
 }
 
-// labels are what the digits are called.
+// labels returns the labels of the digits, which are the phrases to recognise.
 func labels(x *flow.Menu, digits []string) []string {
 	all := make([]string, len(digits))
 	for i, d := range digits {
@@ -79,36 +80,36 @@ func labels(x *flow.Menu, digits []string) []string {
 	return all
 }
 
-func (w *walk) key(ctx context.Context, wait time.Duration) (key string, ok bool, err error) {
-	r, ok, err := w.v.Key(ctx, wait)
+func (w *flowRun) readKey(ctx context.Context, wait time.Duration) (key string, ok bool, err error) {
+	r, ok, err := w.v.ReadKey(ctx, wait)
 	return string(r), ok, err
 }
 
-// collect waits for digits and keeps them in a variable.
-func (w *walk) collect(ctx context.Context, x *flow.Collect) (outcome string) {
-	w.missing("abandoned_in_menu")
+// collect waits for digits and stores them in a variable.
+func (w *flowRun) collect(ctx context.Context, x *flow.Collect) (outcome string) {
+	w.setMissedReason("abandoned_in_menu")
 	if x.Mask {
-		w.trip.masked[x.Variable] = true
+		w.flowContext.masked[x.Variable] = true
 	}
-	if err := w.prompt(ctx, x.Prompt, true); err != nil {
-		return Gone
+	if err := w.playPrompt(ctx, x.Prompt, true); err != nil {
+		return CallerGone
 	}
-	digits, err := w.digits(ctx, x.Max, x.Terminator, time.Duration(x.Timeout)*time.Second)
+	digits, err := w.readDigits(ctx, x.Max, x.Terminator, time.Duration(x.Timeout)*time.Second)
 	if err != nil {
-		return Gone
+		return CallerGone
 	}
 	if len(digits) < x.Min {
 		return "timeout"
 	}
-	w.trip.variables[x.Variable] = digits
+	w.flowContext.variables[x.Variable] = digits
 	return "done"
 }
 
-// digits reads keys until there are as many as there may be, the terminator, or none for a while.
-func (w *walk) digits(ctx context.Context, most int, terminator string, wait time.Duration) (string, error) {
+// readDigits reads keys until the maximum number, the terminator, or no key within wait.
+func (w *flowRun) readDigits(ctx context.Context, most int, terminator string, wait time.Duration) (string, error) {
 	var b strings.Builder
 	for b.Len() < most {
-		key, ok, err := w.key(ctx, wait)
+		key, ok, err := w.readKey(ctx, wait)
 		if err != nil {
 			return "", err
 		}

@@ -12,60 +12,61 @@ import (
 	"soniq/internal/telephony/voicemail"
 )
 
-// Where the codes lead that telephones dial to hear messages.
+// Destinations of the dial codes for voicemail access.
 const (
 	OwnMailbox = "mailbox:own"
 	AnyMailbox = "mailbox:any"
 )
 
-// How those who hear their messages are asked.
+// Limits of the voicemail dialogue.
 const (
-	boxTries = 3 // to say which mailbox, and its PIN
-	boxWait  = 6 * time.Second
-	boxIdle  = 3  // questions that may stay unanswered
-	mostPIN  = 12 // keys that are taken of a PIN
+	accessTries   = 3 // attempts to enter the mailbox and its PIN
+	keyTimeout    = 6 * time.Second
+	maxUnanswered = 3  // questions in a row without an answer
+	maxPINKeys    = 12 // keys that are read of a PIN
 )
 
-// A listening is a user who hears their messages by telephone.
-type listening struct {
-	s    *Service
-	v    *pbx.Visit
-	user user.User
-	idle int
+// mailboxSession is a user who listens to their messages by telephone.
+type mailboxSession struct {
+	s          *Service
+	v          *pbx.ScriptedCall
+	user       user.User
+	unanswered int
 }
 
-// access lets a user hear their messages: the user of the telephone, or, by *98 and PIN, whoever's mailbox is named.
-func (s *Service) access(ctx context.Context, v *pbx.Visit, id string, _ pbx.Lead) (outcome string) {
-	v.Mask(true) // all keys: who knows the questions presses the PIN ahead of time
-	defer v.Mask(false)
-	if v.Enter(ctx, pbx.Place{Stage: "voicemail"}) != nil || v.Answer(ctx) != nil {
-		return Gone
+// mailboxAccess lets a user listen to messages: those of the user of the phone, or with *98 and a PIN those of any
+// mailbox.
+func (s *Service) mailboxAccess(ctx context.Context, v *pbx.ScriptedCall, id string, _ pbx.Handoff) (outcome string) {
+	v.MaskKeys(true) // all keys, because users press the PIN ahead of the prompt
+	defer v.MaskKeys(false)
+	if v.SetStage(ctx, pbx.Place{Stage: "voicemail"}) != nil || v.Answer(ctx) != nil {
+		return CallerGone
 	}
-	l := &listening{s: s, v: v}
-	open, err := l.enter(ctx, id == "own" && v.Info().UserID != "")
+	l := &mailboxSession{s: s, v: v}
+	open, err := l.authenticate(ctx, id == "own" && v.Info().UserID != "")
 	if err == nil && open {
-		outcome, err = l.listen(ctx)
+		outcome, err = l.mainMenu(ctx)
 	}
 	switch {
 	case ctx.Err() != nil || v.Connected():
-		return Gone
+		return CallerGone
 	case err != nil:
-		s.Log.Error("mailbox not heard", "call", v.Info().CallID, "user", l.user.ID, "err", err)
+		s.Log.Error("mailbox access failed", "call", v.Info().CallID, "user", l.user.ID, "err", err)
 		_ = s.say(ctx, v, "Sorry, something went wrong. Goodbye.")
 		return Ended
 	case outcome == "":
 		_ = s.say(ctx, v, "Goodbye.")
-		v.Missed(call.NotMissed) // they got what they called for
+		v.SetMissed(call.NotMissed) // the call served its purpose
 		_ = v.HangUp(ctx, "callee_hangup")
-		return Gone
+		return CallerGone
 	}
 	return outcome
 }
 
-// enter finds whose mailbox it is, and lets in who may hear it. On their own telephone nobody is asked who has no PIN.
-func (l *listening) enter(ctx context.Context, own bool) (bool, error) {
+// authenticate finds the mailbox and checks the PIN. On the user's own phone no PIN is asked if none is set.
+func (l *mailboxSession) authenticate(ctx context.Context, own bool) (bool, error) {
 	if !own {
-		return l.enterAny(ctx)
+		return l.authenticateAny(ctx)
 	}
 	var err error
 	if l.user, err = l.s.Users.Get(ctx, l.s.DB.Read(ctx), l.v.Info().Org, l.v.Info().UserID); err != nil {
@@ -73,10 +74,10 @@ func (l *listening) enter(ctx context.Context, own bool) (bool, error) {
 	}
 	has, err := l.s.Voicemail.HasPIN(ctx, l.s.DB.Read(ctx), l.user.OrgID, l.user.ID)
 	if err != nil || !has {
-		l.entered("own telephone")
+		l.traceEntered("own telephone")
 		return err == nil, err
 	}
-	for range boxTries {
+	for range accessTries {
 		if open, over, err := l.tryPIN(ctx); open || over || err != nil {
 			return open, err
 		}
@@ -84,10 +85,11 @@ func (l *listening) enter(ctx context.Context, own bool) (bool, error) {
 	return false, nil
 }
 
-// enterAny asks for a mailbox and its PIN. Whether a mailbox there is not, or has no PIN, nobody is told.
-func (l *listening) enterAny(ctx context.Context) (bool, error) {
-	for range boxTries {
-		extension, err := l.ask(ctx, "Please enter the number of the mailbox, and press the hash key.", 8)
+// authenticateAny asks for a mailbox and its PIN. The responses do not reveal whether the mailbox exists or has a
+// PIN.
+func (l *mailboxSession) authenticateAny(ctx context.Context) (bool, error) {
+	for range accessTries {
+		extension, err := l.askDigits(ctx, "Please enter the number of the mailbox, and press the hash key.", 8)
 		if err != nil {
 			return false, err
 		}
@@ -103,64 +105,64 @@ func (l *listening) enterAny(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// tryPIN asks for the PIN once. Over says that there is no other try.
-func (l *listening) tryPIN(ctx context.Context) (open, over bool, err error) {
-	pin, err := l.ask(ctx, "Please enter your PIN, and press the hash key.", mostPIN)
+// tryPIN asks for the PIN once. It returns over if there must be no further attempt.
+func (l *mailboxSession) tryPIN(ctx context.Context) (open, over bool, err error) {
+	pin, err := l.askDigits(ctx, "Please enter your PIN, and press the hash key.", maxPINKeys)
 	if err != nil {
 		return false, false, err
 	}
-	t := voicemail.Try{Door: voicemail.Wrong}
+	t := voicemail.PINAttempt{Result: voicemail.PINWrong}
 	if l.user.ID != "" {
-		if t, err = l.s.Voicemail.TryPIN(ctx, l.user.OrgID, l.user.ID, pin); err != nil {
+		if t, err = l.s.Voicemail.CheckPIN(ctx, l.user.OrgID, l.user.ID, pin); err != nil {
 			return false, false, err
 		}
 	}
-	switch t.Door {
-	case voicemail.Opened:
-		l.entered("PIN")
+	switch t.Result {
+	case voicemail.PINAccepted:
+		l.traceEntered("PIN")
 		return true, true, nil
-	case voicemail.Locked:
-		l.v.Step("mailbox.locked", map[string]any{"user_id": l.user.ID, "until": t.Until.UTC().Format(time.RFC3339)})
-		if t.Shut && l.s.Locked != nil {
-			l.s.Locked(context.WithoutCancel(ctx), l.user.OrgID, l.user.ID, l.v.Info())
+	case voicemail.PINLocked:
+		l.v.AddEntry("mailbox.locked", map[string]any{"user_id": l.user.ID, "until": t.Until.UTC().Format(time.RFC3339)})
+		if t.JustLocked && l.s.MailboxLocked != nil {
+			l.s.MailboxLocked(context.WithoutCancel(ctx), l.user.OrgID, l.user.ID, l.v.Info())
 		}
 		return false, true, l.say(ctx, "This mailbox is locked, because a wrong PIN was entered too often. Please try again later.")
 	}
-	l.v.Step("mailbox.wrong_pin", map[string]any{"user_id": l.user.ID})
+	l.v.AddEntry("mailbox.wrong_pin", map[string]any{"user_id": l.user.ID})
 	return false, false, l.say(ctx, "That is not right.")
 }
 
-func (l *listening) entered(by string) {
-	l.v.Step("mailbox.entered", map[string]any{"user_id": l.user.ID, "by": by})
+func (l *mailboxSession) traceEntered(by string) {
+	l.v.AddEntry("mailbox.entered", map[string]any{"user_id": l.user.ID, "by": by})
 }
 
-func (l *listening) say(ctx context.Context, text string) error { return l.s.say(ctx, l.v, text) }
+func (l *mailboxSession) say(ctx context.Context, text string) error { return l.s.say(ctx, l.v, text) }
 
-// key asks a question and waits for one key; 0 where none came in time, three times in a row.
-func (l *listening) key(ctx context.Context, text string) (rune, error) {
+// askKey asks a question and waits for one key. It returns 0 after three unanswered questions in a row.
+func (l *mailboxSession) askKey(ctx context.Context, text string) (rune, error) {
 	for {
 		if err := l.say(ctx, text); err != nil {
 			return 0, err
 		}
-		key, pressed, err := l.v.Key(ctx, boxWait)
+		key, pressed, err := l.v.ReadKey(ctx, keyTimeout)
 		if err != nil || pressed {
-			l.idle = 0
+			l.unanswered = 0
 			return key, err
 		}
-		if l.idle++; l.idle >= boxIdle {
+		if l.unanswered++; l.unanswered >= maxUnanswered {
 			return 0, nil
 		}
 	}
 }
 
-// ask asks for digits, up to the hash key.
-func (l *listening) ask(ctx context.Context, text string, most int) (string, error) {
+// askDigits asks for digits, up to the hash key.
+func (l *mailboxSession) askDigits(ctx context.Context, text string, most int) (string, error) {
 	if err := l.say(ctx, text); err != nil {
 		return "", err
 	}
 	digits := ""
 	for len(digits) < most {
-		key, pressed, err := l.v.Key(ctx, boxWait)
+		key, pressed, err := l.v.ReadKey(ctx, keyTimeout)
 		if err != nil {
 			return "", err
 		}
@@ -174,20 +176,20 @@ func (l *listening) ask(ctx context.Context, text string, most int) (string, err
 	return digits, nil
 }
 
-// listen is the menu of a mailbox. The outcome is "" where the user is done.
-func (l *listening) listen(ctx context.Context) (outcome string, err error) {
+// mainMenu runs the menu of a mailbox. It returns "" if the user is done.
+func (l *mailboxSession) mainMenu(ctx context.Context) (outcome string, err error) {
 	for {
-		all, err := l.s.Voicemail.Mine(ctx, l.user.OrgID, l.user.ID, mostHeard)
+		all, err := l.s.Voicemail.MessagesForUser(ctx, l.user.OrgID, l.user.ID, maxPlayedMessages)
 		if err != nil {
 			return "", err
 		}
-		key, err := l.key(ctx, fmt.Sprintf("You have %s. To hear your messages, press 1. To record your greeting, press 5. To change your PIN, press 6. To end, press hash.",
-			counted(all)))
+		key, err := l.askKey(ctx, fmt.Sprintf("You have %s. To hear your messages, press 1. To record your greeting, press 5. To change your PIN, press 6. To end, press hash.",
+			messageCounts(all)))
 		switch {
 		case err != nil || key == 0 || key == '#':
 			return "", err
 		case key == '1':
-			if outcome, over, err := l.hearAll(ctx, all); outcome != "" || over || err != nil {
+			if outcome, over, err := l.playMessages(ctx, all); outcome != "" || over || err != nil {
 				return outcome, err
 			}
 		case key == '5':
@@ -202,13 +204,13 @@ func (l *listening) listen(ctx context.Context) (outcome string, err error) {
 }
 
 // changePIN asks for a new PIN twice.
-func (l *listening) changePIN(ctx context.Context) error {
-	for range boxTries {
-		pin, err := l.ask(ctx, "Please enter your new PIN, 4 to 10 digits, and press the hash key.", mostPIN)
+func (l *mailboxSession) changePIN(ctx context.Context) error {
+	for range accessTries {
+		pin, err := l.askDigits(ctx, "Please enter your new PIN, 4 to 10 digits, and press the hash key.", maxPINKeys)
 		if err != nil || pin == "" {
 			return err
 		}
-		again, err := l.ask(ctx, "Please enter it again.", mostPIN)
+		again, err := l.askDigits(ctx, "Please enter it again.", maxPINKeys)
 		if err != nil {
 			return err
 		}
@@ -227,7 +229,7 @@ func (l *listening) changePIN(ctx context.Context) error {
 		if err := l.s.Users.SetPIN(ctx, l.user.OrgID, l.user.ID, pin); err != nil {
 			return err
 		}
-		l.v.Step("mailbox.pin_changed", map[string]any{"user_id": l.user.ID})
+		l.v.AddEntry("mailbox.pin_changed", map[string]any{"user_id": l.user.ID})
 		return l.say(ctx, "Your PIN has been changed.")
 	}
 	return nil

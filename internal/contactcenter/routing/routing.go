@@ -1,5 +1,6 @@
-// Package routing leads callers who need more than phones that ring: through flows, into queues and mailboxes, and to people by their
-// own rules. The switch asks it where a lead goes, and carries out what its scripts ask for.
+// Package routing runs call flows, queue waiting, voicemail access and per-user rules (forwarding, do-not-disturb,
+// order of phones, voicemail). The switch calls Attend for a destination that needs more than ringing phones, and
+// executes the returned script.
 package routing
 
 import (
@@ -25,21 +26,22 @@ import (
 	"soniq/internal/telephony/voicemail"
 )
 
-// A Room leads a caller to one place of a kind: the queue, the mailbox or the person with the id. It returns what came of it, one of the
-// outcomes below, or Gone where the caller is led no further.
-type Room func(ctx context.Context, v *pbx.Visit, id string, l pbx.Lead) (outcome string)
+// RouteHandler routes a caller to one destination of a kind: the queue, the mailbox, the flow or the user with the
+// id. It returns one of the outcomes below. It returns CallerGone if the caller must not be routed further.
+type RouteHandler func(ctx context.Context, v *pbx.ScriptedCall, id string, l pbx.Handoff) (outcome string)
 
-// What comes of leading a caller. After Answered the caller talks to somebody, and after Left, Callback and Ended everything was done for
-// them: the call may end. After any other the caller is still there, and wants to be led elsewhere.
+// Outcomes of routing. After Answered the caller talks to a person. After LeftMessage, Callback and Ended everything
+// is done for the caller: the call may end. After any other outcome the caller is still connected and must be routed
+// elsewhere.
 const (
-	Gone        = ""         // the caller hung up, or is led by somebody else
-	Answered    = "answered" // a person
-	Left        = "left"     // a message
-	Empty       = "empty"    // no message; a queue without agents
-	Callback    = "callback" // they are called back
-	Ended       = "ended"    // a flow that came to its end
-	Timeout     = "timeout"  // waited in a queue as long as they may
-	Overflow    = "overflow" // a queue that is full or closed
+	CallerGone  = ""         // the caller hung up, or another script has the call
+	Answered    = "answered" // by a person
+	LeftMessage = "left"     // a voicemail was left
+	NoResult    = "empty"    // no voicemail was left, or the queue has no agents
+	Callback    = "callback" // the caller is called back later
+	Ended       = "ended"    // the flow reached its end
+	Timeout     = "timeout"  // the longest wait in the queue has passed
+	Overflow    = "overflow" // the queue is full or closed
 	Busy        = "busy"
 	NoAnswer    = "no_answer"
 	Rejected    = "rejected"
@@ -47,7 +49,7 @@ const (
 	Failed      = "failed"
 )
 
-// Config is what the room is made of.
+// Config holds the services that routing uses.
 type Config struct {
 	DB        *db.DB
 	Orgs      *org.Service
@@ -68,45 +70,47 @@ type Config struct {
 	Node      string
 }
 
-// Service is the room. The function fields are set before the first call.
+// Service routes callers. Set the function fields before the first call.
 type Service struct {
 	Config
-	Queue   Room
-	Mailbox Room // the id is that of a user, a queue or a flow
-	Person  Room
-	// Assistants talk to callers. nil: there are none.
-	Assistants *voiceagent.Service
+	Queue   RouteHandler
+	Mailbox RouteHandler // the id is the id of a user, a queue or a flow
+	User    RouteHandler
+	// VoiceAgents runs conversations of callers with AI voice agents. nil: there are no voice agents.
+	VoiceAgents *voiceagent.Service
 	// Emergency reports whether a number dialled in a country is an emergency number.
 	Emergency func(country, dialled string) bool
-	// Hear waits until one of the phrases is said; pcm is what is heard, in mono at 8 kHz. nil: nobody listens, and keys are pressed.
-	Hear func(ctx context.Context, phrases []string, pcm <-chan []int16) (index int, ok bool)
-	// Memory is what is remembered of a number, as expressions see it. nil: nothing.
-	Memory func(ctx context.Context, org, number string) (map[string]any, error)
-	// Sign signs a request as those of webhooks are signed.
-	Sign func(ctx context.Context, org string, r *http.Request, body string) error
+	// RecognizePhrase waits until the caller says one of the phrases. pcm is the caller's audio, mono at 8 kHz. nil:
+	// no speech recognition; callers press keys.
+	RecognizePhrase func(ctx context.Context, phrases []string, pcm <-chan []int16) (index int, ok bool)
+	// CallerMemory returns the memory of a number in the form that expressions use. nil: there is no memory.
+	CallerMemory func(ctx context.Context, org, number string) (map[string]any, error)
+	// SignRequest signs a request in the same way as webhook requests are signed.
+	SignRequest func(ctx context.Context, org string, r *http.Request, body string) error
 
-	client *http.Client // for the requests of flows
-	// Greet keeps a greeting that a user recorded by telephone in the file at path, and has their mailbox greet with it.
-	Greet func(ctx context.Context, org, user, path string) error
-	// Locked is told that wrong PINs locked a user's mailbox.
-	Locked func(ctx context.Context, org, user string, by pbx.Info)
+	client *http.Client // for the HTTP steps of flows
+	// SetGreeting stores a greeting that a user recorded by telephone in the file at path, and sets it as the
+	// greeting of their mailbox. nil: greetings cannot be recorded by telephone.
+	SetGreeting func(ctx context.Context, org, user, path string) error
+	// MailboxLocked is called when wrong PINs have locked a user's mailbox. nil: no notification.
+	MailboxLocked func(ctx context.Context, org, user string, by pbx.Info)
 
-	distributor distributor
+	dispatcher dispatcher
 }
 
-// New makes the room.
+// New returns a service. Distribute must run for queues to offer callers to agents.
 func New(c Config) *Service {
-	s := &Service{Config: c, client: c.Guard.Client(egress.Limits{Total: longestRequest, Body: largestAnswer})}
-	s.Mailbox, s.Person = s.mailbox, s.person
-	s.distributor = distributor{s: s, desks: map[string]*desk{}}
-	s.Queue = s.wait
+	s := &Service{Config: c, client: c.Guard.Client(egress.Limits{Total: requestTimeout, Body: maxResponseSize})}
+	s.Mailbox, s.User = s.routeVoicemail, s.routeUser
+	s.dispatcher = dispatcher{s: s, orgs: map[string]*orgDispatcher{}}
+	s.Queue = s.waitInQueue
 	return s
 }
 
-// Attend finds the script of a lead; nil where there is none of its kind.
-func (s *Service) Attend(l pbx.Lead) pbx.Script {
-	if s.room(l.To) == nil {
+// Attend returns the script for a handoff. It returns nil if the destination has no route handler.
+func (s *Service) Attend(l pbx.Handoff) pbx.Script {
+	if s.handlerFor(l.To) == nil {
 		return nil
 	}
-	return func(ctx context.Context, v *pbx.Visit) { s.attend(withTrip(ctx), v, l) }
+	return func(ctx context.Context, v *pbx.ScriptedCall) { s.routeWithFallback(withFlowContext(ctx), v, l) }
 }

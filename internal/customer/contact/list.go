@@ -49,7 +49,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Contact
 		return nil, err
 	}
 	page := op.Paged(ctx, in.Paging, rows, in.position)
-	return op.Counted(page, in.Paging, func() (int, error) { return f().Count(ctx, q) })
+	return op.WithTotal(page, in.Paging, func() (int, error) { return f().Count(ctx, q) })
 }
 
 func (in *ListIn) page(f *db.Filter, after op.Position) *db.Filter {

@@ -207,5 +207,5 @@ func (s *Service) tell(r Ring, phone string, f *found, began time.Time) error {
 		m := f.matches[0]
 		pop.Contact = &event.Contact{ID: m.ContactID, Name: m.Name, Company: m.Company, Source: m.source}
 	}
-	return s.Outbox.Tell(r.Org, pop)
+	return s.Outbox.PublishEphemeral(r.Org, pop)
 }

@@ -85,7 +85,7 @@ func (s *Service) Timeline(ctx context.Context, in *TimelineIn) (*op.Out[op.Page
 	slices.SortFunc(all, func(a, b Item) int { return -cmp.Or(a.At.Compare(b.At.Time), cmp.Compare(a.ID, b.ID)) })
 	all = all[:min(len(all), in.Limit+1)]
 	page := op.Paged(ctx, in.Paging, all, func(i Item) op.Position { return op.Position{Int: i.At.UnixMicro(), ID: i.ID} })
-	return op.Counted(page, in.Paging, func() (int, error) {
+	return op.WithTotal(page, in.Paging, func() (int, error) {
 		q.Before, q.BeforeID, q.Limit = db.Time{}, "", mostCounted
 		all, err := s.items(ctx, q)
 		return len(all), err

@@ -26,7 +26,7 @@ func (s *Service) Operations() []op.Operation {
 		op.New("crm.connections.update", "PATCH /crm/connections/{id}", w, "Change a connection", s.Update),
 		op.Delete("crm.connections.delete", "DELETE /crm/connections/{id}", w, "Disconnect a system", s.Delete),
 		op.New("crm.connections.authorize", "POST /crm/connections/{id}/authorize", w, "Begin to agree to a connection in a browser", s.Authorize),
-		op.New("crm.connections.test", "POST /crm/connections/{id}/test", w, "Ask a connected system now", s.Test).Acts(),
+		op.New("crm.connections.test", "POST /crm/connections/{id}/test", w, "Ask a connected system now", s.Test).WithSideEffects(),
 		op.New("crm.sync.list", "GET /crm/sync-jobs", r, "List what is written to connected systems", s.Syncs),
 		op.New("crm.sync.retry", "POST /crm/sync-jobs/{id}/retry", w, "Try again to write it", s.Retry),
 	}
@@ -92,7 +92,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Connect
 		s.dress(&rest[i])
 	}
 	page := op.Paged(ctx, in.Paging, rest[:min(len(rest), in.Limit+1)], func(c Connection) op.Position { return op.Position{Int: int64(c.Priority), ID: c.ID} })
-	return op.Counted(page, in.Paging, func() (int, error) { return len(all), nil })
+	return op.WithTotal(page, in.Paging, func() (int, error) { return len(all), nil })
 }
 
 // CreateIn is the request of crm.connections.create.

@@ -76,7 +76,7 @@ func (s *Service) readList(ctx context.Context, j job.Job) error {
 		return nil
 	}
 	if !s.take(c.ID) {
-		return &job.Retry{After: readWait, Free: true, Cause: errReading}
+		return &job.Retry{After: readWait, NotCounted: true, Cause: errReading}
 	}
 	defer s.leave(c.ID)
 	return s.read(ctx, c, d)
@@ -94,7 +94,7 @@ func (s *Service) read(ctx context.Context, c Connection, d Directory) error {
 	if why == nil {
 		why = errors.New("read")
 	}
-	return &job.Retry{After: again, Free: true, Cause: why}
+	return &job.Retry{After: again, NotCounted: true, Cause: why}
 }
 
 // lockList prevents two concurrent reads of a list. It returns false if one is running.

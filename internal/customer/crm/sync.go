@@ -58,7 +58,7 @@ func (s *Service) SaveNote(ctx context.Context, tx db.Querier, org string, n cal
 // QueueCall enqueues the write of a finished external call to the systems that take calls. If more is true,
 // RequeueCall follows: systems that cannot change a call are written to only then.
 func (s *Service) LogCall(ctx context.Context, tx db.Querier, org string, r call.CDR, more bool) error {
-	if r.Number() == "" {
+	if r.ExternalNumber() == "" {
 		return nil
 	}
 	if known, err := s.connected(ctx, org); err != nil || !known.logs {
@@ -261,7 +261,7 @@ func (s *Service) Syncs(ctx context.Context, in *SyncsIn) (*op.Out[op.Page[Sync]
 		return nil, err
 	}
 	out := op.Paged(ctx, in.Paging, all, func(x Sync) op.Position { return op.Position{ID: x.ID} })
-	return op.Counted(out, in.Paging, func() (int, error) { return f().Count(ctx, q) })
+	return op.WithTotal(out, in.Paging, func() (int, error) { return f().Count(ctx, q) })
 }
 
 // Retry enqueues a failed or skipped write again.

@@ -160,7 +160,7 @@ func (s *Service) whom(ctx context.Context, a Adapter, x Sync, needsRecord bool)
 		if err != nil && !db.IsNone(err) {
 			return w, err
 		}
-		if w.Phone = c.Number(); c.Contact != nil {
+		if w.Phone = c.ExternalNumber(); c.Contact != nil {
 			w.ContactID, w.Name, w.Company = c.Contact.ID, c.Contact.Name, c.Contact.Company
 		}
 	}

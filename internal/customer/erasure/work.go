@@ -43,7 +43,7 @@ func (s *Service) run(ctx context.Context, j job.Job) error {
 			return err
 		}
 		if busy {
-			return &job.Retry{After: waitForCall, Free: true, Cause: errors.New("a call with the number is in progress")}
+			return &job.Retry{After: waitForCall, NotCounted: true, Cause: errors.New("a call with the number is in progress")}
 		}
 	}
 	items := 0
@@ -81,5 +81,5 @@ func (s *Service) end(ctx context.Context, org, id string, items int) error {
 	if err := s.DB.Tx(ctx, func(tx db.Querier) error { return s.finish(ctx, tx, org, id, items) }); err != nil {
 		return err
 	}
-	return s.DB.Settle(ctx)
+	return s.DB.CheckpointAndScrub(ctx)
 }

@@ -1,4 +1,4 @@
-// Package auth says who is calling: it makes API keys and recognises them, and it is the OAuth 2.1 authorization server.
+// Package auth creates and verifies API keys, and is the OAuth 2.1 authorization server.
 package auth
 
 import (
@@ -17,7 +17,7 @@ import (
 	"soniq/internal/platform/seal"
 )
 
-// A Key is an API key as it is shown: never the key itself.
+// Key is an API key as the API returns it. It holds the key itself only when it was just created.
 type Key struct {
 	ID          string         `json:"id" example:"key_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	Name        string         `json:"name"`
@@ -37,12 +37,12 @@ type Key struct {
 	RevokedAt   db.Time        `json:"revoked_at" nullable:"true" doc:"It does not work from then on; in the future while a rotated key may still be used"`
 	RotatesTo   *string        `json:"rotates_to"`
 
-	orgID      string
-	networks   []netip.Prefix
-	userBarred bool // it belongs to a user who is suspended
+	orgID         string
+	networks      []netip.Prefix
+	userSuspended bool // the key's user is suspended
 }
 
-// environment is where the key works.
+// environment returns the environment of the key.
 func (k Key) environment() access.Environment {
 	if k.Environment == "test" {
 		return access.Sandbox
@@ -50,9 +50,9 @@ func (k Key) environment() access.Environment {
 	return access.Live
 }
 
-// A Request is a wish for a key.
+// Request describes a key to create.
 type Request struct {
-	OrgID       string // the organisation the key is for; a sandbox key is made for its twin
+	OrgID       string // a sandbox key is created for the sandbox twin of this organisation
 	Name        string
 	Kind        access.Kind        // standard when empty
 	Environment access.Environment // live when empty
@@ -66,30 +66,30 @@ type Request struct {
 // Changed is the bus subject on which the digest of a changed key is published.
 const Changed = "changed.api_keys"
 
-const cacheLife = 3 * time.Second
+const keyCacheTTL = 3 * time.Second
 
-// Service is the room. It is safe for concurrent use.
+// Service creates and verifies API keys and access tokens. It is safe for concurrent use.
 type Service struct {
-	db    *db.DB
-	orgs  *org.Service
-	seal  *seal.Seal
-	bus   *bus.Bus
-	now   func() time.Time
-	brand string
-	known *bus.Cache[Key]
-	used  uses
+	db       *db.DB
+	orgs     *org.Service
+	seal     *seal.Seal
+	bus      *bus.Bus
+	now      func() time.Time
+	brand    string
+	keyCache *bus.Cache[Key]
+	lastUses lastUses
 }
 
-// New makes the room; brand is the first word of every key.
+// New returns a service. brand is the first word of every key.
 func New(d *db.DB, orgs *org.Service, s *seal.Seal, b *bus.Bus, now func() time.Time, brand string) *Service {
 	return &Service{db: d, orgs: orgs, seal: s, bus: b, now: now, brand: brand,
-		known: bus.NewCache[Key](b, Changed, cacheLife, now), used: uses{last: map[string]use{}}}
+		keyCache: bus.NewCache[Key](b, Changed, keyCacheTTL, now), lastUses: lastUses{last: map[string]lastUse{}}}
 }
 
-// Mint makes a key and returns it with its secret, which is not kept.
-func (s *Service) Mint(ctx context.Context, r Request) (Key, error) {
+// CreateKey creates a key and returns it with its secret. The database keeps only a digest of the secret.
+func (s *Service) CreateKey(ctx context.Context, r Request) (Key, error) {
 	var k Key
-	if wrong := r.check(s.now()); len(wrong) > 0 {
+	if wrong := r.violations(s.now()); len(wrong) > 0 {
 		return k, op.Invalid(wrong...)
 	}
 	err := s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
@@ -99,13 +99,13 @@ func (s *Service) Mint(ctx context.Context, r Request) (Key, error) {
 				return fmt.Errorf("find sandbox twin: %w", err)
 			}
 		}
-		k, err = s.mint(ctx, tx, owner, r)
+		k, err = s.createKey(ctx, tx, owner, r)
 		return err
 	})
 	return k, err
 }
 
-func (s *Service) mint(ctx context.Context, tx db.Querier, owner string, r Request) (Key, error) {
+func (s *Service) createKey(ctx context.Context, tx db.Querier, owner string, r Request) (Key, error) {
 	secret := newToken(s.brand, r.kind(), r.Environment)
 	shown := len(prefix(s.brand, r.kind(), r.Environment)) + 3
 	k := Key{ID: db.NewID("key"), Name: r.Name, Kind: r.kind(), Environment: "live", Prefix: secret[:shown],
@@ -137,8 +137,8 @@ func (r Request) kind() access.Kind {
 	return r.Kind
 }
 
-// check lists everything wrong with a request.
-func (r Request) check(now time.Time) []op.Violation {
+// violations lists every violation of a request.
+func (r Request) violations(now time.Time) []op.Violation {
 	var wrong []op.Violation
 	bad := func(field, code, message string) { wrong = append(wrong, op.Field(field, code, message)) }
 	if n := len([]rune(strings.TrimSpace(r.Name))); n < 1 || n > 120 {
@@ -166,20 +166,21 @@ func (r Request) check(now time.Time) []op.Violation {
 	return wrong
 }
 
-// network reads an address or a CIDR network.
+// network parses an address or a CIDR network.
 func network(text string) (netip.Prefix, error) {
 	if a, err := netip.ParseAddr(text); err == nil {
 		a = a.Unmap()
 		return netip.PrefixFrom(a, a.BitLen()), nil
 	}
 	p, err := netip.ParsePrefix(text)
-	if err == nil && p.Addr().Is4In6() && p.Bits() >= 96 { // requests of IPv4 are compared as IPv4
+	if err == nil && p.Addr().Is4In6() && p.Bits() >= 96 { // IPv4 sources are compared as IPv4
 		p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
 	}
 	return p.Masked(), err
 }
 
-// ParseScopes reads a list such as "calls:read,users:admin"; "all" means every scope the kind may hold.
+// ParseScopes parses a list such as "calls:read,users:admin". "all" means every scope that a key of this kind may
+// hold.
 func ParseScopes(list string, kind access.Kind) ([]access.Scope, error) {
 	var scopes []access.Scope
 	if list == "all" {

@@ -23,8 +23,8 @@ import (
 
 var here = netip.MustParseAddr("127.0.0.1")
 
-// house is what a test of keys needs.
-type house struct {
+// fixture holds the services for a test of keys.
+type fixture struct {
 	*auth.Service
 	orgs   *org.Service
 	org    org.Organization
@@ -32,13 +32,13 @@ type house struct {
 	now    time.Time
 }
 
-func build(t *testing.T, d *db.DB) *house {
+func newFixture(t *testing.T, d *db.DB) *fixture {
 	t.Helper()
 	s, err := seal.New()
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &house{now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
+	h := &fixture{now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
 	now := func() time.Time { return h.now }
 	b := bus.New()
 	h.orgs = org.New(d, b, now)
@@ -50,21 +50,21 @@ func build(t *testing.T, d *db.DB) *house {
 	return h
 }
 
-func (h *house) mint(t *testing.T, r auth.Request) (auth.Key, string) {
+func (h *fixture) createKey(t *testing.T, r auth.Request) (auth.Key, string) {
 	t.Helper()
 	r.OrgID, r.Name = h.org.ID, "test"
 	if r.Scopes == nil {
 		r.Scopes = []access.Scope{access.CallsRead, access.UsersAdmin}
 	}
-	k, err := h.Mint(context.Background(), r)
+	k, err := h.CreateKey(context.Background(), r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return k, *k.Secret
 }
 
-// code is the error code of a verification, or "".
-func (h *house) code(token string, e access.Environment, from netip.Addr) string {
+// code returns the error code of a verification, or "".
+func (h *fixture) code(token string, e access.Environment, from netip.Addr) string {
 	_, err := h.Verify(context.Background(), token, e, from)
 	if err == nil {
 		return ""
@@ -76,10 +76,10 @@ func (h *house) code(token string, e access.Environment, from netip.Addr) string
 	return err.Error()
 }
 
-func TestAKeyOpensItsOwnEnvironmentOnly(t *testing.T) {
+func TestVerify_EnvironmentOfKeyOnly(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		for _, c := range []struct {
 			kind   access.Kind
 			e      access.Environment
@@ -88,7 +88,7 @@ func TestAKeyOpensItsOwnEnvironmentOnly(t *testing.T) {
 			{access.StandardKey, access.Live, "soniq_live_"}, {access.StandardKey, access.Sandbox, "soniq_test_"},
 			{access.PartnerKey, access.Live, "soniq_partner_"}, {access.PartnerKey, access.Sandbox, "soniq_partner_test_"},
 		} {
-			k, token := h.mint(t, auth.Request{Kind: c.kind, Environment: c.e})
+			k, token := h.createKey(t, auth.Request{Kind: c.kind, Environment: c.e})
 			if !strings.HasPrefix(token, c.prefix) || len(token) != len(c.prefix)+36 {
 				t.Errorf("token %q, want %s and 36 characters", token, c.prefix)
 			}
@@ -111,11 +111,11 @@ func TestAKeyOpensItsOwnEnvironmentOnly(t *testing.T) {
 	})
 }
 
-func TestATypingErrorIsRefusedWithoutTheDatabase(t *testing.T) {
+func TestVerify_MistypedKeyRefusedWithoutQuery(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)
-	h := build(t, d)
-	_, token := h.mint(t, auth.Request{})
+	h := newFixture(t, d)
+	_, token := h.createKey(t, auth.Request{})
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -136,13 +136,13 @@ func TestATypingErrorIsRefusedWithoutTheDatabase(t *testing.T) {
 	}
 }
 
-func TestWhyAKeyIsRefused(t *testing.T) {
+func TestVerify_RefusalCodes(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
-		_, expiring := h.mint(t, auth.Request{ExpiresAt: db.At(h.now.Add(time.Hour))})
-		_, bound := h.mint(t, auth.Request{AllowedIPs: []string{"192.0.2.0/24", "2001:db8::1"}})
-		_, plain := h.mint(t, auth.Request{})
+		h := newFixture(t, d)
+		_, expiring := h.createKey(t, auth.Request{ExpiresAt: db.At(h.now.Add(time.Hour))})
+		_, bound := h.createKey(t, auth.Request{AllowedIPs: []string{"192.0.2.0/24", "2001:db8::1"}})
+		_, plain := h.createKey(t, auth.Request{})
 		for _, c := range []struct{ token, from, want string }{
 			{expiring, "127.0.0.1", ""}, {bound, "127.0.0.1", "ip_not_allowed"}, {bound, "192.0.2.9", ""},
 			{bound, "::ffff:192.0.2.9", ""}, {bound, "2001:db8::1", ""}, {bound, "2001:db8::2", "ip_not_allowed"},
@@ -164,11 +164,11 @@ func TestWhyAKeyIsRefused(t *testing.T) {
 	})
 }
 
-func TestARevokedKeyIsUselessAtOnce(t *testing.T) {
+func TestRevoke_TakesEffectAtOnce(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
-		k, token := h.mint(t, auth.Request{})
+		h := newFixture(t, d)
+		k, token := h.createKey(t, auth.Request{})
 		if got := h.code(token, access.Live, here); got != "" {
 			t.Fatal(got)
 		}
@@ -180,18 +180,18 @@ func TestARevokedKeyIsUselessAtOnce(t *testing.T) {
 	})
 }
 
-func TestARotatedKeyWorksUntilItsGraceEnds(t *testing.T) {
+func TestRotate_OldKeyWorksUntilGraceEnds(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
-		k, old := h.mint(t, auth.Request{AllowedIPs: []string{"127.0.0.1"}})
+		h := newFixture(t, d)
+		k, old := h.createKey(t, auth.Request{AllowedIPs: []string{"127.0.0.1"}})
 		a := h.server.Do(optest.Admin(h.org.ID), "POST", "/api-keys/"+k.ID+"/rotate", `{"grace_seconds":60}`).Want(201)
 		fresh := a.Text("key")
 		if a.Text("name") != k.Name || a.At("allowed_ips.0") != "127.0.0.1" || fresh == old {
 			t.Errorf("the new key is not like the old one: %s", a.Bytes)
 		}
 		h.server.Do(optest.Admin(h.org.ID), "POST", "/api-keys/"+k.ID+"/rotate", `{}`).Want(409)
-		other, gone := h.mint(t, auth.Request{})
+		other, gone := h.createKey(t, auth.Request{})
 		h.server.Do(optest.Admin(h.org.ID), "POST", "/api-keys/"+other.ID+"/rotate", `{"grace_seconds":0}`).Want(201)
 		if got := h.code(gone, access.Live, here); got != "key_revoked" {
 			t.Errorf("without grace: %q", got)
@@ -210,9 +210,9 @@ func TestARotatedKeyWorksUntilItsGraceEnds(t *testing.T) {
 	})
 }
 
-func TestAKeyMakesOnlyWeakerKeys(t *testing.T) {
+func TestCreateKey_AtMostOwnPermissions(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
+	h := newFixture(t, dbtest.SQLite(t))
 	p := optest.Admin(h.org.ID)
 	p.Scopes = []access.Scope{access.UsersAdmin, access.CallsRead}
 	h.server.Do(p, "POST", "/api-keys", `{"name":" ","kind":"partner","scopes":["calls:read","calls:write","calls:fly"],
@@ -238,21 +238,21 @@ func TestAKeyMakesOnlyWeakerKeys(t *testing.T) {
 	}
 }
 
-func TestAKeyWithoutMoreScopesCannotBeRotatedIntoThem(t *testing.T) {
+func TestRotate_AtMostOwnPermissions(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
-	strong, _ := h.mint(t, auth.Request{Scopes: []access.Scope{access.CallsWrite}})
+	h := newFixture(t, dbtest.SQLite(t))
+	strong, _ := h.createKey(t, auth.Request{Scopes: []access.Scope{access.CallsWrite}})
 	p := optest.Admin(h.org.ID)
 	p.Scopes = []access.Scope{access.UsersAdmin}
 	h.server.Do(p, "POST", "/api-keys/"+strong.ID+"/rotate", `{}`).Refused("validation_failed", "scopes not_held")
 }
 
-func TestKeysAreListedWithoutTheirSecret(t *testing.T) {
+func TestListKeys_WithoutSecret(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
-		_, live := h.mint(t, auth.Request{})
-		_, test := h.mint(t, auth.Request{Environment: access.Sandbox})
+		h := newFixture(t, d)
+		_, live := h.createKey(t, auth.Request{})
+		_, test := h.createKey(t, auth.Request{Environment: access.Sandbox})
 		a := h.server.Do(optest.Admin(h.org.ID), "GET", "/api-keys", nil).Want(200)
 		if strings.Contains(string(a.Bytes), live) || strings.Contains(string(a.Bytes), test) {
 			t.Error("a secret is shown")
@@ -277,10 +277,10 @@ func TestKeysAreListedWithoutTheirSecret(t *testing.T) {
 	})
 }
 
-func TestAnotherOrganisationsKeysAreNotFound(t *testing.T) {
+func TestKeys_OtherOrganisationNotFound(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
-	k, _ := h.mint(t, auth.Request{})
+	h := newFixture(t, dbtest.SQLite(t))
+	k, _ := h.createKey(t, auth.Request{})
 	other, err := h.orgs.Create(context.Background(), "Other", "DE")
 	if err != nil {
 		t.Fatal(err)
@@ -293,11 +293,11 @@ func TestAnotherOrganisationsKeysAreNotFound(t *testing.T) {
 	}
 }
 
-func TestLastUseIsWrittenLater(t *testing.T) {
+func TestLastUse_WrittenByFlush(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
-		_, token := h.mint(t, auth.Request{})
+		h := newFixture(t, d)
+		_, token := h.createKey(t, auth.Request{})
 		for range 3 {
 			if got := h.code(token, access.Live, netip.MustParseAddr("::ffff:192.0.2.7")); got != "" {
 				t.Fatal(got)
@@ -313,10 +313,10 @@ func TestLastUseIsWrittenLater(t *testing.T) {
 	})
 }
 
-func TestMeTellsWhoAsks(t *testing.T) {
+func TestMe_DescribesCredential(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
-	_, token := h.mint(t, auth.Request{Environment: access.Sandbox})
+	h := newFixture(t, dbtest.SQLite(t))
+	_, token := h.createKey(t, auth.Request{Environment: access.Sandbox})
 	p, err := h.Verify(context.Background(), token, access.Sandbox, here)
 	if err != nil {
 		t.Fatal(err)
@@ -331,18 +331,18 @@ func TestMeTellsWhoAsks(t *testing.T) {
 	}
 }
 
-func TestAKeyOfAUserSaysWhoseItIsAndEndsWithThem(t *testing.T) {
+func TestUserKey_EndsWithUser(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		ctx, b := context.Background(), bus.New()
 		users := user.New(d, h.orgs, &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(h.now) }}, b, func() time.Time { return h.now })
 		ada, err := users.Create(ctx, h.org.ID, user.Fresh{Email: "ada@example.com", FirstName: "Ada", LastName: "L"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, token := h.mint(t, auth.Request{UserID: ada.ID})
-		_, other := h.mint(t, auth.Request{})
+		_, token := h.createKey(t, auth.Request{UserID: ada.ID})
+		_, other := h.createKey(t, auth.Request{})
 		p, err := h.Verify(ctx, token, access.Live, here)
 		if err != nil || p.UserID != ada.ID {
 			t.Fatalf("principal %+v, %v", p, err)
@@ -362,7 +362,7 @@ func TestAKeyOfAUserSaysWhoseItIsAndEndsWithThem(t *testing.T) {
 	})
 }
 
-func TestScopesAreReadFromAList(t *testing.T) {
+func TestParseScopes(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		list string
@@ -388,7 +388,7 @@ func BenchmarkVerify(b *testing.B) {
 		b.Fatal(err)
 	}
 	keys := auth.New(d, orgs, s, wires, time.Now, "soniq")
-	k, err := keys.Mint(context.Background(), auth.Request{OrgID: o.ID, Name: "bench", Scopes: access.All()[:3]})
+	k, err := keys.CreateKey(context.Background(), auth.Request{OrgID: o.ID, Name: "bench", Scopes: access.All()[:3]})
 	if err != nil {
 		b.Fatal(err)
 	}

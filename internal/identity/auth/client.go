@@ -11,68 +11,69 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// A Client is a program that asks people to let it act for them. None has a secret.
+// Client is an OAuth client. Clients are public: none has a secret.
 type Client struct {
 	ID        string
 	Name      string
-	URI       string // its page, where it has one
+	URI       string // web page; "": none
 	Redirects []string
 	Origin    ClientOrigin
 }
 
-// ClientOrigin says how a client is known.
+// ClientOrigin is how a client became known.
 type ClientOrigin string
 
-// A client is ours, or registered itself, or is described at the address that is its id.
+// A client is built in, or registered dynamically (RFC 7591), or described by the document at the URL that is its id.
 const (
-	Known      ClientOrigin = "known"
+	BuiltIn    ClientOrigin = "known"
 	Registered ClientOrigin = "registered"
 	Described  ClientOrigin = "described"
 )
 
-// FixedClient is the public client that assistants may use without registration.
+// FixedClient returns the id of the built-in public client, which assistants may use without registration.
 func (s *Service) FixedClient() string { return s.brand + "-assistant" }
 
-// client finds a client; the error is a *Refusal where there is none.
+// client returns a client by id. If there is none, the error is an *OAuthError.
 func (o *OAuth) client(ctx context.Context, id string) (Client, error) {
 	switch {
 	case id == o.keys.FixedClient():
-		return Client{ID: id, Name: id, Redirects: o.Callbacks, Origin: Known}, nil
+		return Client{ID: id, Name: id, Redirects: o.Callbacks, Origin: BuiltIn}, nil
 	case strings.Contains(id, "://"):
-		return o.described(ctx, id)
+		return o.clientFromDocument(ctx, id)
 	}
-	c, err := clientBy(ctx, o.keys.db.Read(ctx), id)
+	c, err := clientByID(ctx, o.keys.db.Read(ctx), id)
 	if db.IsNone(err) {
-		return c, refuse("invalid_client", "this client is not known here")
+		return c, oauthError("invalid_client", "this client is not known here")
 	}
 	return c, err
 }
 
-// leads reports whether the client may have people led to an address.
-func (c Client) leads(to string) bool {
-	if !goodRedirect(to) {
+// allowsRedirect reports whether the client may use a redirect URI.
+func (c Client) allowsRedirect(to string) bool {
+	if !isAllowedRedirect(to) {
 		return false
 	}
-	if c.Origin == Known && onOwnMachine(to) {
+	if c.Origin == BuiltIn && isLoopback(to) {
 		u, err := url.Parse(to)
-		return err == nil && slices.Contains(ownPaths, u.Path) && u.RawQuery == ""
+		return err == nil && slices.Contains(loopbackPaths, u.Path) && u.RawQuery == ""
 	}
-	return slices.ContainsFunc(c.Redirects, func(known string) bool { return sameRedirect(known, to) })
+	return slices.ContainsFunc(c.Redirects, func(known string) bool { return matchRedirect(known, to) })
 }
 
-// ownPaths are where programs on a person's own machine wait for the answer.
-var ownPaths = []string{"", "/", "/callback", "/oauth/callback", "/oauth/callback/debug", "/auth/callback"}
+// loopbackPaths are the paths at which programs on the user's own machine wait for the response.
+var loopbackPaths = []string{"", "/", "/callback", "/oauth/callback", "/oauth/callback/debug", "/auth/callback"}
 
-// goodRedirect reports whether an address may be redirected to at all: https, or a person's own machine (RFC 8252 §7.3).
-func goodRedirect(to string) bool {
+// isAllowedRedirect reports whether a URI has an allowed form: https, or http on the loopback interface (RFC 8252
+// §7.3).
+func isAllowedRedirect(to string) bool {
 	u, err := url.Parse(to)
 	if err != nil || len(to) > 2000 || u.Host == "" || u.Fragment != "" || strings.Contains(to, "#") || u.User != nil || u.Opaque != "" {
 		return false
 	}
-	return u.Scheme == "https" || u.Scheme == "http" && onOwnMachine(to)
+	return u.Scheme == "https" || u.Scheme == "http" && isLoopback(to)
 }
 
-func onOwnMachine(to string) bool {
+func isLoopback(to string) bool {
 	u, err := url.Parse(to)
 	if err != nil {
 		return false
@@ -84,21 +85,22 @@ func onOwnMachine(to string) bool {
 	return err == nil && a.IsLoopback()
 }
 
-// sameRedirect compares exactly, but for the port on a person's own machine, which programs choose when they wait (RFC 8252 §7.3).
-func sameRedirect(known, to string) bool {
+// matchRedirect compares redirect URIs exactly, except the port on the loopback interface: programs choose it when
+// they start to listen (RFC 8252 §7.3).
+func matchRedirect(known, to string) bool {
 	if known == to {
 		return true
 	}
 	a, err1 := url.Parse(known)
 	b, err2 := url.Parse(to)
-	if err1 != nil || err2 != nil || !onOwnMachine(known) || !onOwnMachine(to) || a.Scheme != "http" || b.Scheme != "http" {
+	if err1 != nil || err2 != nil || !isLoopback(known) || !isLoopback(to) || a.Scheme != "http" || b.Scheme != "http" {
 		return false
 	}
-	a.Host, b.Host = portless(a.Host), portless(b.Host)
+	a.Host, b.Host = withoutPort(a.Host), withoutPort(b.Host)
 	return a.String() == b.String()
 }
 
-func portless(host string) string {
+func withoutPort(host string) string {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		return h
 	}
@@ -111,7 +113,7 @@ func insertClient(ctx context.Context, q db.Querier, c Client, at db.Time) error
 	return err
 }
 
-func clientBy(ctx context.Context, q db.Querier, id string) (Client, error) {
+func clientByID(ctx context.Context, q db.Querier, id string) (Client, error) {
 	c := Client{Origin: Registered}
 	var redirects db.JSON[[]string]
 	err := q.QueryRow(ctx, `SELECT id, name, uri, redirect_uris FROM oauth_clients WHERE id = $1`, id).Scan(&c.ID, &c.Name, &c.URI, &redirects)
@@ -119,7 +121,7 @@ func clientBy(ctx context.Context, q db.Querier, id string) (Client, error) {
 	return c, err
 }
 
-func touchClient(ctx context.Context, q db.Querier, id string, at db.Time) error {
+func setClientUsed(ctx context.Context, q db.Querier, id string, at db.Time) error {
 	_, err := q.Exec(ctx, `UPDATE oauth_clients SET used_at = $2 WHERE id = $1`, id, at)
 	return err
 }

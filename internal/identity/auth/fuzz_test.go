@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// What a client says of itself, at whatever address, never makes us lead people elsewhere than to https or their own machine, and
-// never shows more than a line of it.
+// FuzzClientDocument checks that a client metadata document never adds a redirect URI other than https or loopback,
+// and never a name of more than one line.
 func FuzzClientDocument(f *testing.F) {
 	const id = "https://client.example/about.json"
 	f.Add(id, []byte(`{"client_id":"`+id+`","client_name":"A","redirect_uris":["https://client.example/cb"]}`))
@@ -21,14 +21,14 @@ func FuzzClientDocument(f *testing.F) {
 			t.Errorf("client %+v", c)
 		}
 		for _, r := range c.Redirects {
-			if u, err := url.Parse(r); err != nil || u.Scheme != "https" && !onOwnMachine(r) {
+			if u, err := url.Parse(r); err != nil || u.Scheme != "https" && !isLoopback(r) {
 				t.Errorf("leads to %q", r)
 			}
 		}
 	})
 }
 
-// An authorization request never leads anywhere that is not the client's, whatever it asks.
+// FuzzAuthorizationRequest checks that an authorization request never redirects to a URI that is not the client's.
 func FuzzAuthorizationRequest(f *testing.F) {
 	o := NewOAuth(&Service{brand: "soniq"}, OAuthConfig{BaseURL: "https://voice.example"})
 	f.Add("http://127.0.0.1:1/callback", "response_type=code&scope=calls:read&code_challenge_method=S256&state=x&resource=https://voice.example/mcp")
@@ -41,15 +41,15 @@ func FuzzAuthorizationRequest(f *testing.F) {
 		}
 		q.Set("client_id", "soniq-assistant")
 		q.Set("redirect_uri", redirect)
-		a, to, err := o.Ask(t.Context(), q)
+		a, to, err := o.ParseAuthorizationRequest(t.Context(), q)
 		if err == nil {
-			to = o.Deny(a)
+			to = o.DenyURL(a)
 		}
 		if to == "" {
 			return
 		}
 		u, err := url.Parse(to)
-		if err != nil || !onOwnMachine(to) || u.Query().Get("iss") != "https://voice.example/auth" || u.Query().Get("error") == "" {
+		if err != nil || !isLoopback(to) || u.Query().Get("iss") != "https://voice.example/auth" || u.Query().Get("error") == "" {
 			t.Errorf("%q leads to %q", redirect, to)
 		}
 	})

@@ -13,7 +13,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// A Grant is what a person gave to a program. Its tokens end with it.
+// Grant is the permission of a user for a client. Its tokens end with it.
 type Grant struct {
 	ID         string
 	UserID     string
@@ -25,18 +25,19 @@ type Grant struct {
 	LastUsedAt db.Time
 	LastUsedIP string
 
-	orgID      string
-	revokedAt  db.Time
-	stepUp     db.Time // until when a refresh is answered as if the grant were over
-	role       string
-	userStatus string
+	orgID       string
+	revokedAt   db.Time
+	stepUpUntil db.Time // until then a refresh is refused as if the grant were revoked
+	role        string
+	userStatus  string
 }
 
 const grantPrefix = "gra_"
 
-// Ceiling is the most that a person of the organisation may let programs and keys do: what the role and the plan allow. Owners and
-// administrators of an organisation that has no partner above it may be partners themselves.
-func (s *Service) Ceiling(o org.Organization, role string) []access.Scope {
+// MaxScopes returns the scopes that a user with this role may grant to clients and keys: those of the role,
+// restricted by the plan. Owners and administrators of an organisation without a partner above it may grant partner
+// scopes.
+func (s *Service) MaxScopes(o org.Organization, role string) []access.Scope {
 	held := access.RoleScopes(role)
 	if (role == "owner" || role == "admin") && o.ParentID == nil && !o.Sandbox() {
 		held = access.All()
@@ -44,7 +45,8 @@ func (s *Service) Ceiling(o org.Organization, role string) []access.Scope {
 	return s.orgs.Scopes(o, held)
 }
 
-// verifyAccess says whose access token it is. What it may do is what was granted, as far as the person may still do it.
+// verifyAccess returns the principal of an access token. Its scopes are the granted ones, restricted to those that
+// the user still has.
 func (s *Service) verifyAccess(ctx context.Context, token string, at Audience, e access.Environment, source netip.Addr) (access.Principal, error) {
 	t, err := s.accessToken(ctx, token)
 	if db.IsNone(err) {
@@ -63,17 +65,17 @@ func (s *Service) verifyAccess(ctx context.Context, token string, at Audience, e
 	case e != access.Live:
 		return p, op.Fail("wrong_environment", "tokens of people work outside the sandbox only")
 	}
-	o, err := s.standing(ctx, t.grant)
+	o, err := s.grantOrg(ctx, t.grant)
 	if err != nil {
 		return p, err
 	}
-	s.used.note(p.KeyID, p.OrgID, db.At(s.now()), source)
-	p.Scopes, p.Timezone, p.Limits = access.Among(t.scopes, s.Ceiling(o, t.grant.role)), o.Timezone, limitsOf(o)
+	s.lastUses.record(p.KeyID, p.OrgID, db.At(s.now()), source)
+	p.Scopes, p.Timezone, p.Limits = access.Intersect(t.scopes, s.MaxScopes(o, t.grant.role)), o.Timezone, rateLimits(o)
 	return p, nil
 }
 
-// standing is the organisation of a grant that may be used; else the error says why it may not.
-func (s *Service) standing(ctx context.Context, g Grant) (o org.Organization, err error) {
+// grantOrg returns the organisation of a grant. If the grant may not be used, the error contains the reason.
+func (s *Service) grantOrg(ctx context.Context, g Grant) (o org.Organization, err error) {
 	switch {
 	case !g.revokedAt.IsZero():
 		return o, op.Fail("unauthenticated", "this was revoked")
@@ -83,13 +85,13 @@ func (s *Service) standing(ctx context.Context, g Grant) (o org.Organization, er
 	if o, err = s.orgs.Get(ctx, g.orgID); err != nil {
 		return o, fmt.Errorf("find the organisation of a grant: %w", err)
 	}
-	if o.Barred() {
+	if o.IsBlocked() {
 		return o, op.Fail("org_suspended", "the organisation is "+string(o.Status))
 	}
 	return o, nil
 }
 
-func (s *Service) grantOf(ctx context.Context, org, id string) (Grant, org.Organization, error) {
+func (s *Service) usableGrant(ctx context.Context, org, id string) (Grant, org.Organization, error) {
 	g, err := getGrant(ctx, s.db.Read(ctx), org, id)
 	if db.IsNone(err) {
 		err = op.Fail("unauthenticated", "this was revoked")
@@ -97,18 +99,18 @@ func (s *Service) grantOf(ctx context.Context, org, id string) (Grant, org.Organ
 	if err != nil {
 		return g, noOrg, err
 	}
-	o, err := s.standing(ctx, g)
+	o, err := s.grantOrg(ctx, g)
 	return g, o, err
 }
 
 var noOrg org.Organization
 
-// Grants are what a person gave to programs and did not take back, newest first.
+// Grants returns the unrevoked grants of a user, newest first.
 func (s *Service) Grants(ctx context.Context, org, user string) ([]Grant, error) {
 	return grantsOf(ctx, s.db.Read(ctx), org, user)
 }
 
-// RevokeGrant takes back what a person gave to a program; the program has to ask again.
+// RevokeGrant revokes a grant of a user and deletes the consent. The client must ask the user again.
 func (s *Service) RevokeGrant(ctx context.Context, tx db.Querier, org, user, id string) error {
 	g, err := getGrant(ctx, tx, org, id)
 	if db.IsNone(err) || err == nil && g.UserID != user {
@@ -117,34 +119,34 @@ func (s *Service) RevokeGrant(ctx context.Context, tx db.Querier, org, user, id 
 	if err != nil {
 		return fmt.Errorf("find grant: %w", err)
 	}
-	if err := forgetConsent(ctx, tx, g); err != nil {
-		return fmt.Errorf("forget consent: %w", err)
+	if err := deleteConsent(ctx, tx, g); err != nil {
+		return fmt.Errorf("delete consent: %w", err)
 	}
 	return s.endGrant(ctx, tx, org, id)
 }
 
-// endGrant ends a grant and all its tokens.
+// endGrant revokes a grant with all its tokens.
 func (s *Service) endGrant(ctx context.Context, tx db.Querier, org, id string) error {
 	if err := revokeGrant(ctx, tx, org, id, db.At(s.now())); err != nil {
 		return fmt.Errorf("revoke grant: %w", err)
 	}
-	s.changed(tx, "")
+	s.publishChanged(tx, "")
 	return nil
 }
 
-// Audience is one of our resources that tokens are made for.
+// Audience is a resource for which tokens are issued.
 type Audience string
 
-// The resources: the API, and the tool server.
+// Resources: the API, and the tool server.
 const (
 	REST Audience = "rest"
 	MCP  Audience = "mcp"
 )
 
-// Audiences are the resources that a token is good for.
+// Audiences are the resources for which a token is valid.
 type Audiences []Audience
 
-// String joins them for the database.
+// String returns the audiences separated by spaces, as the database stores them.
 func (a Audiences) String() string {
 	words := make([]string, len(a))
 	for i, x := range a {
@@ -153,7 +155,7 @@ func (a Audiences) String() string {
 	return strings.Join(words, " ")
 }
 
-func audiences(text string) Audiences {
+func parseAudiences(text string) Audiences {
 	var all Audiences
 	for word := range strings.FieldsSeq(text) {
 		all = append(all, Audience(word))

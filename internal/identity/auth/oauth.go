@@ -13,14 +13,15 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// OAuthConfig is what the authorization server is made of.
+// OAuthConfig configures the authorization server.
 type OAuthConfig struct {
-	BaseURL   string   // address of this server, without a slash at its end
-	Callbacks []string // redirect addresses of the fixed client beside those on the person's own machine
-	Register  bool     // clients may register themselves (RFC 7591)
-	// ReuseWindow is how long a spent refresh token is good once more for who lost the answer; 0: not at all.
+	BaseURL   string   // URL of this server without a trailing slash
+	Callbacks []string // redirect URIs of the fixed client besides loopback URIs
+	Register  bool     // dynamic client registration (RFC 7591) is on
+	// ReuseWindow is how long a spent refresh token may be used once more, in case the client lost the response. 0:
+	// never.
 	ReuseWindow time.Duration
-	Fetch       *http.Client // for the documents of clients that are addresses; it must reach public addresses only
+	Fetch       *http.Client // for client metadata documents; it must reach public addresses only
 	Limiter     *access.Limiter
 	Log         *slog.Logger
 }
@@ -28,21 +29,21 @@ type OAuthConfig struct {
 // OAuth is the authorization server (OAuth 2.1, RFC 9700): codes with PKCE, rotating refresh tokens, opaque access tokens.
 type OAuth struct {
 	OAuthConfig
-	keys *Service
-	docs documents
+	keys      *Service
+	documents documentCache
 }
 
-// NewOAuth makes the server; what people granted is kept by the room of keys.
+// NewOAuth returns an authorization server that stores its grants with the service of keys.
 func NewOAuth(keys *Service, c OAuthConfig) *OAuth { return &OAuth{OAuthConfig: c, keys: keys} }
 
 // Lifetimes of codes, tokens and grants.
 const (
 	codeLife    = time.Minute
 	accessLife  = time.Hour
-	refreshLife = 60 * 24 * time.Hour // since its last use
+	refreshLife = 60 * 24 * time.Hour // since the last use
 )
 
-// Issuer identifies the server (RFC 8414 §2).
+// Issuer returns the issuer identifier of the server (RFC 8414 §2).
 func (o *OAuth) Issuer() string { return o.BaseURL + "/auth" }
 
 // Paths of the endpoints.
@@ -54,13 +55,13 @@ const (
 	registerPath   = "/auth/oauth/register"
 )
 
-// toolPaths are the addresses of the tool server; each of them is a resource identifier of its own (RFC 8707).
+// toolPaths are the paths of the tool server. Each is a resource identifier of its own (RFC 8707).
 var toolPaths = []string{"/mcp", "/mcp/sse", "/mcp/mcp"}
 
-// apiPaths are the addresses of the API.
+// apiPaths are the paths of the API.
 var apiPaths = []string{"", "/api/v1", "/v1"}
 
-// audienceOf is the resource that an address names; ok is false for an address that is none of ours.
+// audienceOf returns the audience of a resource identifier. ok is false for an unknown resource.
 func (o *OAuth) audienceOf(resource string) (a Audience, ok bool) {
 	u, err := url.Parse(resource)
 	if err != nil || u.Fragment != "" || u.RawQuery != "" || u.User != nil {
@@ -84,19 +85,20 @@ func (o *OAuth) audienceOf(resource string) (a Audience, ok bool) {
 	return "", false
 }
 
-// Mount registers the endpoints that programs use.
+// Mount registers the endpoints for clients.
 func (o *OAuth) Mount(mux *http.ServeMux) {
 	o.mountMetadata(mux)
-	handle(mux, "POST", tokenPath, o.token)
-	handle(mux, "POST", revokePath, o.revoke)
-	handle(mux, "POST", introspectPath, o.introspect)
+	handleCORS(mux, "POST", tokenPath, o.token)
+	handleCORS(mux, "POST", revokePath, o.revoke)
+	handleCORS(mux, "POST", introspectPath, o.introspect)
 	if o.Register {
-		handle(mux, "POST", registerPath, o.register)
+		handleCORS(mux, "POST", registerPath, o.register)
 	}
 }
 
-// open lets pages of any origin use an endpoint that works without cookies, and bounds what is sent to it.
-func open(methods string, h http.HandlerFunc) http.HandlerFunc {
+// withCORS allows requests from pages of any origin, because the endpoints do not use cookies. It limits the size of
+// the body.
+func withCORS(methods string, h http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Access-Control-Allow-Origin", "*")
 		if r.Method == http.MethodOptions {
@@ -111,12 +113,12 @@ func open(methods string, h http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-func handle(mux *http.ServeMux, method, path string, h http.HandlerFunc) {
-	mux.HandleFunc(method+" "+path, open(method+", OPTIONS", h))
-	mux.HandleFunc("OPTIONS "+path, open(method+", OPTIONS", h))
+func handleCORS(mux *http.ServeMux, method, path string, h http.HandlerFunc) {
+	mux.HandleFunc(method+" "+path, withCORS(method+", OPTIONS", h))
+	mux.HandleFunc("OPTIONS "+path, withCORS(method+", OPTIONS", h))
 }
 
-func answer(w http.ResponseWriter, status int, v any) {
+func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	e := json.NewEncoder(w)
@@ -124,11 +126,12 @@ func answer(w http.ResponseWriter, status int, v any) {
 	_ = e.Encode(v)
 }
 
-// stepUpTime is for how long a grant that lacked a scope is not refreshed, so that its program asks the person again.
+// stepUpTime is how long the refresh of a grant is refused after a request lacked a scope, so that the client asks
+// the user again.
 const stepUpTime = 10 * time.Second
 
-// StepUp notes that a program was refused for want of a scope. Some programs then refresh their token, which brings them nothing:
-// the next refresh is refused without the token being spent, and they ask the person.
+// StepUp records that a request of a client lacked a scope. Some clients then refresh their token, which adds no
+// scope. The next refresh is therefore refused without spending the token, and the client asks the user.
 func (s *Service) StepUp(ctx context.Context, p access.Principal) error {
 	if p.Kind != access.OAuthToken {
 		return nil
@@ -138,12 +141,12 @@ func (s *Service) StepUp(ctx context.Context, p access.Principal) error {
 	})
 }
 
-// accessToken finds an access token, or db.ErrNone. A mistyped one costs no look into the database.
-func (s *Service) accessToken(ctx context.Context, token string) (secret, error) {
-	if !formed(accessPrefix(s.brand), token) {
-		return secret{}, db.ErrNone
+// accessToken returns an access token, or db.ErrNone. A mistyped token costs no database query.
+func (s *Service) accessToken(ctx context.Context, token string) (storedToken, error) {
+	if !isWellFormed(accessPrefix(s.brand), token) {
+		return storedToken{}, db.ErrNone
 	}
-	t, err := secretBy(ctx, s.db.Read(ctx), s.seal.Digest(token))
+	t, err := tokenByDigest(ctx, s.db.Read(ctx), s.seal.Digest(token))
 	if err == nil && t.kind != "access" {
 		return t, db.ErrNone
 	}

@@ -34,23 +34,23 @@ const (
 	callback = "http://127.0.0.1:33418/callback"
 )
 
-// server is an authorization server with one person.
+// server is an authorization server with one user.
 type server struct {
-	*house
+	*fixture
 	t      *testing.T
 	db     *db.DB
 	oauth  *auth.OAuth
 	mux    *http.ServeMux
-	person auth.Asked
+	person auth.ResourceOwner
 	users  *user.Service
 }
 
-func serve(t *testing.T, d *db.DB, change ...func(*auth.OAuthConfig)) *server {
+func newServer(t *testing.T, d *db.DB, change ...func(*auth.OAuthConfig)) *server {
 	t.Helper()
-	h := build(t, d)
+	h := newFixture(t, d)
 	now := func() time.Time { return h.now }
 	b := bus.New()
-	s := &server{house: h, t: t, db: d, mux: http.NewServeMux()}
+	s := &server{fixture: h, t: t, db: d, mux: http.NewServeMux()}
 	s.users = user.New(d, h.orgs, &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(h.now) }}, b, now)
 	s.users.OnRemove = append(s.users.OnRemove, func(ctx context.Context, tx db.Querier, r user.Removal) error {
 		return h.RemoveUser(ctx, tx, r.OrgID, r.UserID)
@@ -62,29 +62,29 @@ func serve(t *testing.T, d *db.DB, change ...func(*auth.OAuthConfig)) *server {
 	}
 	s.oauth = auth.NewOAuth(h.Service, c)
 	s.oauth.Mount(s.mux)
-	s.person = s.add("ada@example.com", "admin")
+	s.person = s.addUser("ada@example.com", "admin")
 	return s
 }
 
-func (s *server) add(email, role string) auth.Asked {
+func (s *server) addUser(email, role string) auth.ResourceOwner {
 	s.t.Helper()
 	u, err := s.users.Create(context.Background(), s.org.ID, user.Fresh{Email: email, FirstName: "Ada", Role: role})
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return auth.Asked{Org: s.org, UserID: u.ID, Role: role}
+	return auth.ResourceOwner{Org: s.org, UserID: u.ID, Role: role}
 }
 
-// request is an authorization request that is in order, but for changes "name", "value", …; "-" leaves one out.
+// request returns a valid authorization request, with changes "name", "value", …; "-" removes a parameter.
 func request(changes ...string) url.Values {
 	sum := sha256.Sum256([]byte(verifier))
 	q := url.Values{"response_type": {"code"}, "client_id": {"soniq-assistant"}, "redirect_uri": {callback}, "state": {"xyz"},
 		"code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "code_challenge_method": {"S256"},
 		"scope": {"calls:read calls:write contacts:read"}, "resource": {base + "/mcp/sse"}}
-	return with(q, changes...)
+	return withChanges(q, changes...)
 }
 
-func with(q url.Values, changes ...string) url.Values {
+func withChanges(q url.Values, changes ...string) url.Values {
 	for i := 0; i+1 < len(changes); i += 2 {
 		if q.Set(changes[i], changes[i+1]); changes[i+1] == "-" {
 			q.Del(changes[i])
@@ -93,10 +93,10 @@ func with(q url.Values, changes ...string) url.Values {
 	return q
 }
 
-// agree has the person agree to a request, and returns the code.
+// agree lets the user consent to a request, and returns the code.
 func (s *server) agree(q url.Values, scopes ...access.Scope) string {
 	s.t.Helper()
-	a, _, err := s.oauth.Ask(context.Background(), q)
+	a, _, err := s.oauth.ParseAuthorizationRequest(context.Background(), q)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func (s *server) agree(q url.Values, scopes ...access.Scope) string {
 	}
 	var to string
 	err = s.db.TxContext(context.Background(), func(ctx context.Context, tx db.Querier) (err error) {
-		to, err = s.oauth.Agree(ctx, tx, a, s.person, scopes)
+		to, err = s.oauth.IssueCode(ctx, tx, a, s.person, scopes)
 		return err
 	})
 	if err != nil {
@@ -118,7 +118,7 @@ func (s *server) agree(q url.Values, scopes ...access.Scope) string {
 	return u.Query().Get("code")
 }
 
-// reply is an answer of an endpoint.
+// reply is the response of an endpoint.
 type reply struct {
 	Status       int
 	Header       http.Header
@@ -144,22 +144,22 @@ func (s *server) post(path string, form url.Values, header ...string) reply {
 
 func (s *server) do(r *http.Request) reply {
 	w := httptest.NewRecorder()
-	s.mux.ServeHTTP(w, r.WithContext(op.WithSource(r.Context(), here)))
+	s.mux.ServeHTTP(w, r.WithContext(op.WithClientAddress(r.Context(), here)))
 	a := reply{Status: w.Code, Header: w.Header(), Text: w.Body.String()}
 	_ = json.Unmarshal(w.Body.Bytes(), &a)
 	return a
 }
 
 func (s *server) redeem(code string, changes ...string) reply {
-	return s.post("/auth/oauth/token", with(url.Values{"grant_type": {"authorization_code"}, "code": {code}, "client_id": {"soniq-assistant"},
+	return s.post("/auth/oauth/token", withChanges(url.Values{"grant_type": {"authorization_code"}, "code": {code}, "client_id": {"soniq-assistant"},
 		"redirect_uri": {callback}, "code_verifier": {verifier}, "resource": {base + "/mcp/sse"}}, changes...))
 }
 
 func (s *server) refresh(token string, changes ...string) reply {
-	return s.post("/auth/oauth/token", with(url.Values{"grant_type": {"refresh_token"}, "refresh_token": {token}, "client_id": {"soniq-assistant"}}, changes...))
+	return s.post("/auth/oauth/token", withChanges(url.Values{"grant_type": {"refresh_token"}, "refresh_token": {token}, "client_id": {"soniq-assistant"}}, changes...))
 }
 
-// tokens are those of a person who agreed to everything.
+// tokens returns the tokens of a user who granted all requested scopes.
 func (s *server) tokens(changes ...string) reply {
 	s.t.Helper()
 	q := request(changes...)
@@ -170,8 +170,8 @@ func (s *server) tokens(changes ...string) reply {
 	return a
 }
 
-// opens is the code with which a token is refused at a resource; "" where it is good.
-func (s *server) opens(token string, at auth.Audience) string {
+// errorAt returns the error code with which a token is refused at a resource; "" if it is accepted.
+func (s *server) errorAt(token string, at auth.Audience) string {
 	_, err := s.VerifyFor(context.Background(), token, at, access.Live, here)
 	var known *op.Error
 	if errors.As(err, &known) {
@@ -183,22 +183,22 @@ func (s *server) opens(token string, at auth.Audience) string {
 	return ""
 }
 
-func (s *server) wants(a reply, code, what string) {
+func (s *server) wantError(a reply, code, what string) {
 	s.t.Helper()
 	if a.Error != code || a.Status < 400 {
 		s.t.Errorf("%s: %d %s, want %s", what, a.Status, a.Text, code)
 	}
 }
 
-// each runs a test against a server on each database.
-func each(t *testing.T, run func(s *server), change ...func(*auth.OAuthConfig)) {
+// eachDB runs a test on each database.
+func eachDB(t *testing.T, run func(s *server), change ...func(*auth.OAuthConfig)) {
 	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, d *db.DB) { run(serve(t, d, change...)) })
+	dbtest.Each(t, func(t *testing.T, d *db.DB) { run(newServer(t, d, change...)) })
 }
 
-func TestAProgramGetsTokensForWhatThePersonAgreedTo(t *testing.T) {
-	each(t, func(s *server) {
-		a := s.redeem(s.agree(request(), access.CallsRead, access.ContactsRead)) // calls:write was unticked
+func TestToken_ScopesOfConsent(t *testing.T) {
+	eachDB(t, func(s *server) {
+		a := s.redeem(s.agree(request(), access.CallsRead, access.ContactsRead)) // the user did not tick calls:write
 		if a.Status != 200 || a.Scope != "calls:read contacts:read" || !strings.HasPrefix(a.Access, "soniq_at_") || !strings.HasPrefix(a.Refresh, "soniq_rt_") {
 			s.t.Fatalf("%d %s", a.Status, a.Text)
 		}
@@ -207,27 +207,27 @@ func TestAProgramGetsTokensForWhatThePersonAgreedTo(t *testing.T) {
 			fmt.Sprint(p.Scopes) != "[calls:read contacts:read]" || p.Limits.ReadsPerMinute == 0 {
 			s.t.Errorf("principal %+v, %v", p, err)
 		}
-		if err := s.Valid(context.Background(), p); err != nil {
+		if err := s.Revalidate(context.Background(), p); err != nil {
 			s.t.Error(err)
 		}
-		if code := s.opens(a.Access, auth.REST); code != "unauthenticated" {
+		if code := s.errorAt(a.Access, auth.REST); code != "unauthenticated" {
 			s.t.Errorf("a token for the tools at the API: %q", code)
 		}
 		b := s.tokens("resource", base+"/api/v1")
-		if s.opens(b.Access, auth.MCP) != "unauthenticated" || s.opens(b.Access, auth.REST) != "" {
+		if s.errorAt(b.Access, auth.MCP) != "unauthenticated" || s.errorAt(b.Access, auth.REST) != "" {
 			s.t.Error("a token for the API is not for the API alone")
 		}
 		if _, err := s.Verify(context.Background(), b.Access, access.Sandbox, here); err == nil {
 			s.t.Error("a person's token works in the sandbox")
 		}
-		if s.opens(a.Refresh, auth.MCP) != "unauthenticated" {
+		if s.errorAt(a.Refresh, auth.MCP) != "unauthenticated" {
 			s.t.Error("a refresh token opens something")
 		}
 	})
 }
 
-func TestWrongAuthorizationRequestsAreRefused(t *testing.T) {
-	each(t, func(s *server) {
+func TestAuthorize_InvalidRequestsRefused(t *testing.T) {
+	eachDB(t, func(s *server) {
 		mine := s.register(`{"client_name":"Mine","redirect_uris":["https://mine.example/cb","http://localhost/cb"]}`).ClientID
 		for _, c := range []struct {
 			code, changes string
@@ -247,8 +247,8 @@ func TestWrongAuthorizationRequestsAreRefused(t *testing.T) {
 			{"invalid_request", "client_id " + mine + " redirect_uri https://mine.example/cb?x=1", false},
 			{"invalid_request", "client_id " + mine + " redirect_uri http://localhost:99/other", false},
 		} {
-			_, to, err := s.oauth.Ask(context.Background(), request(strings.Fields(c.changes)...))
-			var r *auth.Refusal
+			_, to, err := s.oauth.ParseAuthorizationRequest(context.Background(), request(strings.Fields(c.changes)...))
+			var r *auth.OAuthError
 			if !errors.As(err, &r) || r.Code != c.code || c.led != (to != "") {
 				s.t.Errorf("%s: %v, led to %q, want %s", c.changes, err, to, c.code)
 			}
@@ -259,25 +259,25 @@ func TestWrongAuthorizationRequestsAreRefused(t *testing.T) {
 		}
 		for _, good := range []string{"redirect_uri http://localhost:5/callback", "redirect_uri http://[::1]:7/oauth/callback", "redirect_uri https://assistant.example.com/back",
 			"client_id " + mine + " redirect_uri http://localhost:4711/cb", "scope offline_access", "resource -", "scope partners:read"} {
-			if _, _, err := s.oauth.Ask(context.Background(), request(strings.Fields(good)...)); err != nil {
+			if _, _, err := s.oauth.ParseAuthorizationRequest(context.Background(), request(strings.Fields(good)...)); err != nil {
 				s.t.Errorf("%s: %v", good, err)
 			}
 		}
 		part := request(strings.Fields("client_id " + mine + " redirect_uri https://mine.example/cb")...)
-		part.Set("scope", "partners:read calls:read partners:write") // as those ask who want all that there is
-		if a, _, err := s.oauth.Ask(context.Background(), part); err != nil || !slices.Equal(a.Scopes, []access.Scope{access.CallsRead}) {
+		part.Set("scope", "partners:read calls:read partners:write") // as a client that requests all scopes
+		if a, _, err := s.oauth.ParseAuthorizationRequest(context.Background(), part); err != nil || !slices.Equal(a.Scopes, []access.Scope{access.CallsRead}) {
 			s.t.Errorf("all that there is: %v, %v", a.Scopes, err)
 		}
 		q := request("state", "-")
 		q.Add("redirect_uri", callback)
-		if _, to, err := s.oauth.Ask(context.Background(), q); err == nil || to != "" {
+		if _, to, err := s.oauth.ParseAuthorizationRequest(context.Background(), q); err == nil || to != "" {
 			s.t.Error("two redirect addresses are taken")
 		}
 	})
 }
 
-func TestWrongExchangesAreRefused(t *testing.T) {
-	each(t, func(s *server) {
+func TestToken_InvalidExchangesRefused(t *testing.T) {
+	eachDB(t, func(s *server) {
 		for _, c := range [][]string{
 			{"invalid_grant", "code_verifier", "another-verifier-of-more-than-forty-three-characters"}, {"invalid_grant", "code_verifier", "-"},
 			{"invalid_grant", "client_id", "client_other"}, {"invalid_client", "client_id", "-"}, {"invalid_target", "resource", base + "/api/v1"},
@@ -285,29 +285,29 @@ func TestWrongExchangesAreRefused(t *testing.T) {
 			{"unsupported_grant_type", "grant_type", "password"}, {"unsupported_grant_type", "grant_type", "client_credentials"}, {"invalid_request", "grant_type", "-"},
 			{"invalid_grant", "code", "soniq_ac_nonsense"},
 		} {
-			s.wants(s.redeem(s.agree(request()), c[1:]...), c[0], strings.Join(c[1:], " "))
+			s.wantError(s.redeem(s.agree(request()), c[1:]...), c[0], strings.Join(c[1:], " "))
 		}
 		if a := s.redeem(s.agree(request()), "redirect_uri", "-", "resource", "-"); a.Status != 200 {
 			s.t.Errorf("without redirect_uri: %s", a.Text)
 		}
 		code := s.agree(request())
 		s.now = s.now.Add(time.Minute)
-		s.wants(s.redeem(code), "invalid_grant", "a code of a minute ago")
+		s.wantError(s.redeem(code), "invalid_grant", "a code of a minute ago")
 		twice := url.Values{"grant_type": {"authorization_code", "refresh_token"}, "client_id": {"soniq-assistant"}}
-		s.wants(s.post("/auth/oauth/token", twice), "invalid_request", "a parameter twice")
-		s.wants(s.post("/auth/oauth/token", url.Values{}, "Content-Type", "application/json"), "invalid_request", "JSON")
+		s.wantError(s.post("/auth/oauth/token", twice), "invalid_request", "a parameter twice")
+		s.wantError(s.post("/auth/oauth/token", url.Values{}, "Content-Type", "application/json"), "invalid_request", "JSON")
 	})
 }
 
-func TestACodeIsGoodOnce(t *testing.T) {
-	each(t, func(s *server) {
+func TestCode_ReplayRevokesGrant(t *testing.T) {
+	eachDB(t, func(s *server) {
 		code := s.agree(request())
 		a := s.redeem(code)
-		s.wants(s.redeem(code), "invalid_grant", "the second time")
-		if s.opens(a.Access, auth.MCP) != "unauthenticated" {
+		s.wantError(s.redeem(code), "invalid_grant", "the second time")
+		if s.errorAt(a.Access, auth.MCP) != "unauthenticated" {
 			s.t.Error("the token of a replayed code is good")
 		}
-		s.wants(s.refresh(a.Refresh), "invalid_grant", "the refresh token of a replayed code")
+		s.wantError(s.refresh(a.Refresh), "invalid_grant", "the refresh token of a replayed code")
 		code = s.agree(request())
 		var all sync.WaitGroup
 		good := make(chan reply, 20)
@@ -325,23 +325,23 @@ func TestACodeIsGoodOnce(t *testing.T) {
 	})
 }
 
-func TestRefreshTokensRotate(t *testing.T) {
-	each(t, func(s *server) {
+func TestRefresh_RotatesTokens(t *testing.T) {
+	eachDB(t, func(s *server) {
 		a := s.tokens()
 		b := s.refresh(a.Refresh, "scope", "calls:read")
-		if b.Status != 200 || b.Scope != "calls:read" || b.Refresh == a.Refresh || s.opens(b.Access, auth.MCP) != "" {
+		if b.Status != 200 || b.Scope != "calls:read" || b.Refresh == a.Refresh || s.errorAt(b.Access, auth.MCP) != "" {
 			s.t.Fatalf("%d %s", b.Status, b.Text)
 		}
-		s.wants(s.refresh(b.Refresh, "scope", "calls:read users:admin"), "invalid_scope", "more scopes")
-		s.wants(s.refresh(b.Refresh, "resource", base), "invalid_target", "another resource")
-		s.wants(s.refresh(b.Refresh, "client_id", "client_x"), "invalid_grant", "another client")
+		s.wantError(s.refresh(b.Refresh, "scope", "calls:read users:admin"), "invalid_scope", "more scopes")
+		s.wantError(s.refresh(b.Refresh, "resource", base), "invalid_target", "another resource")
+		s.wantError(s.refresh(b.Refresh, "client_id", "client_x"), "invalid_grant", "another client")
 		c := s.refresh(b.Refresh)
 		if c.Status != 200 || c.Scope != "calls:read calls:write contacts:read" {
 			s.t.Fatalf("what was granted is not whole again: %s", c.Text)
 		}
-		s.wants(s.refresh(a.Refresh), "invalid_grant", "a spent token")
-		s.wants(s.refresh(c.Refresh), "invalid_grant", "its family")
-		if s.opens(c.Access, auth.MCP) != "unauthenticated" {
+		s.wantError(s.refresh(a.Refresh), "invalid_grant", "a spent token")
+		s.wantError(s.refresh(c.Refresh), "invalid_grant", "its family")
+		if s.errorAt(c.Access, auth.MCP) != "unauthenticated" {
 			s.t.Error("the family's access token is good")
 		}
 		d := s.tokens()
@@ -350,51 +350,51 @@ func TestRefreshTokensRotate(t *testing.T) {
 			s.t.Fatal("a refresh token of 59 days is refused")
 		}
 		s.now = s.now.Add(time.Hour)
-		if s.opens(d.Access, auth.MCP) != "token_expired" {
+		if s.errorAt(d.Access, auth.MCP) != "token_expired" {
 			s.t.Error("an access token of an hour is good")
 		}
 		s.now = s.now.Add(60 * 24 * time.Hour)
-		s.wants(s.refresh(d.Refresh), "invalid_grant", "60 days unused")
+		s.wantError(s.refresh(d.Refresh), "invalid_grant", "60 days unused")
 	})
 }
 
-func TestWhoLostTheAnswerMayAskOnceMoreWhereThatIsSet(t *testing.T) {
-	each(t, func(s *server) {
+func TestRefresh_ReuseWindow(t *testing.T) {
+	eachDB(t, func(s *server) {
 		a := s.tokens()
 		if s.refresh(a.Refresh).Status != 200 {
 			s.t.Fatal("not refreshed")
 		}
-		b := s.refresh(a.Refresh) // the answer was lost
+		b := s.refresh(a.Refresh) // the response was lost
 		if b.Status != 200 {
 			s.t.Fatalf("%s", b.Text)
 		}
 		if b = s.refresh(b.Refresh); b.Status != 200 {
 			s.t.Fatalf("%s", b.Text)
 		}
-		s.wants(s.refresh(a.Refresh), "invalid_grant", "once too often")
-		s.wants(s.refresh(b.Refresh), "invalid_grant", "its family")
+		s.wantError(s.refresh(a.Refresh), "invalid_grant", "once too often")
+		s.wantError(s.refresh(b.Refresh), "invalid_grant", "its family")
 		c := s.tokens()
 		s.refresh(c.Refresh)
 		s.now = s.now.Add(31 * time.Second)
-		s.wants(s.refresh(c.Refresh), "invalid_grant", "too late")
+		s.wantError(s.refresh(c.Refresh), "invalid_grant", "too late")
 	}, func(c *auth.OAuthConfig) { c.ReuseWindow = 30 * time.Second })
 }
 
-func TestRevokedTokensAreDead(t *testing.T) {
-	each(t, func(s *server) {
+func TestRevokeEndpoint_EndsTokens(t *testing.T) {
+	eachDB(t, func(s *server) {
 		a, b := s.tokens(), s.tokens()
 		if r := s.post("/auth/oauth/revoke", url.Values{"token": {a.Access}, "client_id": {"soniq-assistant"}}); r.Status != 200 {
 			s.t.Fatalf("%d %s", r.Status, r.Text)
 		}
-		if s.opens(a.Access, auth.MCP) != "unauthenticated" || s.refresh(a.Refresh).Status != 200 {
+		if s.errorAt(a.Access, auth.MCP) != "unauthenticated" || s.refresh(a.Refresh).Status != 200 {
 			s.t.Error("revoking an access token ends more, or less, than it")
 		}
-		s.wants(s.post("/auth/oauth/revoke", url.Values{"token": {b.Refresh}, "client_id": {"client_x"}}), "invalid_grant", "another client")
+		s.wantError(s.post("/auth/oauth/revoke", url.Values{"token": {b.Refresh}, "client_id": {"client_x"}}), "invalid_grant", "another client")
 		s.post("/auth/oauth/revoke", url.Values{"token": {b.Refresh}})
-		if s.opens(b.Access, auth.MCP) != "unauthenticated" {
+		if s.errorAt(b.Access, auth.MCP) != "unauthenticated" {
 			s.t.Error("revoking a refresh token leaves its access token")
 		}
-		s.wants(s.refresh(b.Refresh), "invalid_grant", "a revoked refresh token")
+		s.wantError(s.refresh(b.Refresh), "invalid_grant", "a revoked refresh token")
 		if r := s.post("/auth/oauth/revoke", url.Values{"token": {"nonsense"}}); r.Status != 200 {
 			s.t.Error("an unknown token cannot be revoked")
 		}
@@ -404,20 +404,20 @@ func TestRevokedTokensAreDead(t *testing.T) {
 		}); err != nil {
 			s.t.Fatal(err)
 		}
-		if s.opens(c.Access, auth.MCP) != "unauthenticated" {
+		if s.errorAt(c.Access, auth.MCP) != "unauthenticated" {
 			s.t.Error("the token of who was removed is good")
 		}
 	})
 }
 
-func TestATokenCanDoNoMoreThanItsPerson(t *testing.T) {
-	each(t, func(s *server) {
-		s.person = s.add("bob@example.com", "viewer")
+func TestAccessToken_AtMostScopesOfUser(t *testing.T) {
+	eachDB(t, func(s *server) {
+		s.person = s.addUser("bob@example.com", "viewer")
 		a := s.redeem(s.agree(request("scope", "calls:read calls:write users:admin")))
 		if a.Scope != "calls:read" {
 			s.t.Errorf("a viewer gave away %q", a.Scope)
 		}
-		s.person.Role = "admin" // as the page believed; the record says viewer
+		s.person.Role = "admin" // the page assumed admin; the database has viewer
 		b := s.redeem(s.agree(request("scope", "calls:read users:admin")))
 		if p, err := s.VerifyFor(context.Background(), b.Access, auth.MCP, access.Live, here); err != nil || fmt.Sprint(p.Scopes) != "[calls:read]" {
 			s.t.Errorf("after the role changed: %v, %v", p.Scopes, err)
@@ -425,8 +425,8 @@ func TestATokenCanDoNoMoreThanItsPerson(t *testing.T) {
 	})
 }
 
-func TestAfterARefusalForWantOfAScopeTheProgramAsksThePerson(t *testing.T) {
-	each(t, func(s *server) {
+func TestStepUp_RefreshRefusedAfterMissingScope(t *testing.T) {
+	eachDB(t, func(s *server) {
 		a := s.tokens()
 		p, err := s.VerifyFor(context.Background(), a.Access, auth.MCP, access.Live, here)
 		if err != nil {
@@ -435,13 +435,13 @@ func TestAfterARefusalForWantOfAScopeTheProgramAsksThePerson(t *testing.T) {
 		if err := s.StepUp(context.Background(), p); err != nil {
 			s.t.Fatal(err)
 		}
-		s.wants(s.refresh(a.Refresh), "invalid_grant", "a refresh right after the refusal")
+		s.wantError(s.refresh(a.Refresh), "invalid_grant", "a refresh right after the refusal")
 		s.now = s.now.Add(11 * time.Second)
 		if s.refresh(a.Refresh).Status != 200 {
 			s.t.Error("the token was spent")
 		}
 		want := `Bearer error="insufficient_scope", scope="calls:read calls:write users:admin", resource_metadata="` + base + `/.well-known/oauth-protected-resource/mcp/sse"`
-		if got := s.oauth.ChallengeScopes("/mcp/sse", []access.Scope{access.CallsRead, access.CallsWrite}, []access.Scope{access.UsersAdmin}); got != want {
+		if got := s.oauth.ScopeChallenge("/mcp/sse", []access.Scope{access.CallsRead, access.CallsWrite}, []access.Scope{access.UsersAdmin}); got != want {
 			s.t.Errorf("challenge %s", got)
 		}
 	})
@@ -451,8 +451,8 @@ func (s *server) register(body string) reply {
 	return s.do(httptest.NewRequest("POST", base+"/auth/oauth/register", strings.NewReader(body)))
 }
 
-func TestClientsRegisterThemselves(t *testing.T) {
-	each(t, func(s *server) {
+func TestRegisterClient(t *testing.T) {
+	eachDB(t, func(s *server) {
 		a := s.register(`{"client_name":"My\u202e  assistant\n","redirect_uris":["https://a.example/cb"],"token_endpoint_auth_method":"client_secret_basic","unknown":1}`)
 		if a.Status != 201 || a.ClientID == "" || !strings.Contains(a.Text, `"client_name":"My assistant"`) || !strings.Contains(a.Text, `"token_endpoint_auth_method":"none"`) {
 			s.t.Fatalf("%d %s", a.Status, a.Text)
@@ -462,10 +462,10 @@ func TestClientsRegisterThemselves(t *testing.T) {
 		}
 		for _, bad := range []string{`{"redirect_uris":["http://a.example/cb"]}`, `{"redirect_uris":["custom:/cb"]}`, `{"redirect_uris":[]}`, `{}`,
 			`{"redirect_uris":["https://a.example/cb#x"]}`, `{"redirect_uris":["https://u:p@a.example/cb"]}`} {
-			s.wants(s.register(bad), "invalid_redirect_uri", bad)
+			s.wantError(s.register(bad), "invalid_redirect_uri", bad)
 		}
-		s.wants(s.register(`[`), "invalid_client_metadata", "no JSON")
-		s.wants(s.register(`{"client_name":"`+strings.Repeat("x", 70<<10)+`"}`), "invalid_client_metadata", "70 KB")
+		s.wantError(s.register(`[`), "invalid_client_metadata", "no JSON")
+		s.wantError(s.register(`{"client_name":"`+strings.Repeat("x", 70<<10)+`"}`), "invalid_client_metadata", "70 KB")
 		for range 100 {
 			a = s.register(`{"redirect_uris":["https://a.example/cb"]}`)
 		}
@@ -475,8 +475,8 @@ func TestClientsRegisterThemselves(t *testing.T) {
 	})
 }
 
-func TestRegistrationCanBeTurnedOff(t *testing.T) {
-	each(t, func(s *server) {
+func TestRegisterClient_Off(t *testing.T) {
+	eachDB(t, func(s *server) {
 		if a := s.register(`{"redirect_uris":["https://a.example/cb"]}`); a.Status != 404 {
 			s.t.Errorf("%d %s", a.Status, a.Text)
 		}
@@ -488,8 +488,8 @@ func TestRegistrationCanBeTurnedOff(t *testing.T) {
 
 func (s *server) get(path string) reply { return s.do(httptest.NewRequest("GET", base+path, nil)) }
 
-func TestTheServerAndItsResourcesAreDescribed(t *testing.T) {
-	each(t, func(s *server) {
+func TestMetadata_ServerAndResources(t *testing.T) {
+	eachDB(t, func(s *server) {
 		for _, path := range []string{"/auth/.well-known/oauth-authorization-server", "/.well-known/oauth-authorization-server/auth"} {
 			a := s.get(path)
 			for _, want := range []string{`"issuer":"` + issuer + `"`, `"code_challenge_methods_supported":["S256"]`, `"authorization_response_iss_parameter_supported":true`,
@@ -517,16 +517,16 @@ func TestTheServerAndItsResourcesAreDescribed(t *testing.T) {
 	})
 }
 
-func TestTokensAreIntrospectedByTheirOrganisation(t *testing.T) {
-	each(t, func(s *server) {
+func TestIntrospect_OwnOrganisationOnly(t *testing.T) {
+	eachDB(t, func(s *server) {
 		a := s.tokens()
-		_, admin := s.mint(s.t, auth.Request{})
-		_, caller := s.mint(s.t, auth.Request{Scopes: []access.Scope{access.CallsRead}})
+		_, admin := s.createKey(s.t, auth.Request{})
+		_, caller := s.createKey(s.t, auth.Request{Scopes: []access.Scope{access.CallsRead}})
 		other, err := s.orgs.Create(context.Background(), "Other", "GB")
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		stranger, err := s.Mint(context.Background(), auth.Request{OrgID: other.ID, Name: "x", Scopes: access.RoleScopes("admin")})
+		stranger, err := s.CreateKey(context.Background(), auth.Request{OrgID: other.ID, Name: "x", Scopes: access.RoleScopes("admin")})
 		if err != nil {
 			s.t.Fatal(err)
 		}

@@ -12,7 +12,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Operations lists what the outside world can do with its keys.
+// Operations returns the API operations of credentials.
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.New("me.get", "GET /me", access.Any, "Show whose credential this is and what it may do", s.Me),
@@ -23,7 +23,7 @@ func (s *Service) Operations() []op.Operation {
 	}
 }
 
-// Me is whose credential a request carries and what it may do.
+// Me describes the credential of the request and its permissions.
 type Me struct {
 	Organization Home           `json:"organization"`
 	Credential   Credential     `json:"credential"`
@@ -42,7 +42,7 @@ type Home struct {
 	Timezone string     `json:"timezone"`
 }
 
-// Credential is what the request was made with.
+// Credential describes the credential of the request.
 type Credential struct {
 	Type string      `json:"type" enum:"api_key,oauth"`
 	ID   string      `json:"id"`
@@ -50,7 +50,7 @@ type Credential struct {
 	Kind access.Kind `json:"kind" enum:"standard,partner,oauth"`
 }
 
-// Person is the user a credential belongs to.
+// Person is the user of a credential.
 type Person struct {
 	ID    string `json:"id"`
 	Email string `json:"email"`
@@ -58,7 +58,7 @@ type Person struct {
 	Role  string `json:"role"`
 }
 
-// Me answers who is asking.
+// Me returns the credential of the request.
 func (s *Service) Me(ctx context.Context, _ *struct{}) (*op.Out[Me], error) {
 	p, _ := access.From(ctx)
 	o, err := s.orgs.Get(ctx, p.OrgID)
@@ -72,7 +72,7 @@ func (s *Service) Me(ctx context.Context, _ *struct{}) (*op.Out[Me], error) {
 		me.Credential.Type = "oauth"
 	}
 	if p.UserID != "" {
-		u, err := holder(ctx, s.db.Read(ctx), p.OrgID, p.UserID)
+		u, err := keyUser(ctx, s.db.Read(ctx), p.OrgID, p.UserID)
 		if err != nil {
 			return nil, fmt.Errorf("get the key's user: %w", err)
 		}
@@ -81,10 +81,10 @@ func (s *Service) Me(ctx context.Context, _ *struct{}) (*op.Out[Me], error) {
 	return op.OK(me)
 }
 
-// ListIn asks for a page of keys.
+// ListIn selects a page of keys.
 type ListIn struct{ op.Paging }
 
-// List returns the organisation's keys; a live credential sees those of the sandbox twin too.
+// List returns the organisation's keys. A live credential also gets those of the sandbox twin.
 func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Key]], error) {
 	after, err := in.After(ctx)
 	if err != nil {
@@ -99,13 +99,13 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Key]], 
 		return nil, err
 	}
 	page := op.Paged(ctx, in.Paging, rows, func(k Key) op.Position { return op.Position{ID: k.ID} })
-	return op.Counted(page, in.Paging, func() (int, error) { return ofOrgs(access.Org(ctx), twin).Count(ctx, s.db.Read(ctx)) })
+	return op.WithTotal(page, in.Paging, func() (int, error) { return keysOf(access.Org(ctx), twin).Count(ctx, s.db.Read(ctx)) })
 }
 
-// CreateIn is a wish for a key.
+// CreateIn is the input of Create.
 type CreateIn struct{ Body NewKey }
 
-// NewKey describes the key to make.
+// NewKey describes the key to create.
 type NewKey struct {
 	Name        string         `json:"name" doc:"What it is for" example:"billing"`
 	Kind        access.Kind    `json:"kind,omitempty" enum:"standard,partner" default:"standard"`
@@ -116,7 +116,7 @@ type NewKey struct {
 	ExpiresAt   db.Time        `json:"expires_at,omitzero"`
 }
 
-// Create makes a key that can do no more than the one it is made with.
+// Create creates a key with at most the permissions of the credential of the request.
 func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Key], error) {
 	p, _ := access.From(ctx)
 	r := Request{OrgID: p.OrgID, Name: in.Body.Name, Kind: in.Body.Kind, Environment: p.Environment, Scopes: in.Body.Scopes,
@@ -127,18 +127,18 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Key], error
 	case "live":
 		r.Environment = access.Live
 	}
-	if wrong := append(beyond(p, r), r.check(s.now())...); len(wrong) > 0 {
+	if wrong := append(excessViolations(p, r), r.violations(s.now())...); len(wrong) > 0 {
 		return nil, op.Invalid(wrong...)
 	}
-	k, err := s.Mint(ctx, r)
+	k, err := s.CreateKey(ctx, r)
 	if err != nil {
 		return nil, err
 	}
 	return &op.Out[Key]{Body: k, Location: op.Prefix + "/api-keys/" + k.ID}, nil
 }
 
-// beyond lists what a key may not be given by this principal.
-func beyond(p access.Principal, r Request) []op.Violation {
+// excessViolations lists the permissions of a key that exceed those of the principal.
+func excessViolations(p access.Principal, r Request) []op.Violation {
 	var wrong []op.Violation
 	for _, s := range r.Scopes {
 		if s.Known() && !slices.Contains(p.Scopes, s) {
@@ -155,7 +155,7 @@ func beyond(p access.Principal, r Request) []op.Violation {
 	return wrong
 }
 
-// OneIn names a key.
+// OneIn identifies a key.
 type OneIn struct {
 	ID string `path:"id" example:"key_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 }
@@ -163,7 +163,7 @@ type OneIn struct {
 // Revoke ends a key at once.
 func (s *Service) Revoke(ctx context.Context, in *OneIn) error {
 	return s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		k, digest, err := s.owned(ctx, tx, in.ID)
+		k, digest, err := s.findKey(ctx, tx, in.ID)
 		if err != nil {
 			return err
 		}
@@ -171,17 +171,17 @@ func (s *Service) Revoke(ctx context.Context, in *OneIn) error {
 		if !k.RevokedAt.IsZero() && !now.Before(k.RevokedAt.Time) {
 			return nil
 		}
-		return s.end(ctx, tx, k, digest, now, "")
+		return s.revokeKey(ctx, tx, k, digest, now, "")
 	})
 }
 
-// RotateIn says how long the old key stays usable.
+// RotateIn is the input of Rotate.
 type RotateIn struct {
 	OneIn
 	Body Rotation
 }
 
-// Rotation says how long the old key stays usable.
+// Rotation holds how long the old key stays valid.
 type Rotation struct {
 	GraceSeconds *int `json:"grace_seconds,omitempty" minimum:"0" maximum:"604800" default:"86400" doc:"How long the old key still works"`
 }
@@ -193,11 +193,11 @@ func (r Rotation) grace() time.Duration {
 	return time.Duration(*r.GraceSeconds) * time.Second
 }
 
-// Rotate makes a key like the old one, which ends after the grace period.
+// Rotate creates a key with the settings of an old key, which ends after the grace period.
 func (s *Service) Rotate(ctx context.Context, in *RotateIn) (*op.Out[Key], error) {
 	var k Key
 	err := s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		old, digest, err := s.owned(ctx, tx, in.ID)
+		old, digest, err := s.findKey(ctx, tx, in.ID)
 		if err != nil {
 			return err
 		}
@@ -210,13 +210,13 @@ func (s *Service) Rotate(ctx context.Context, in *RotateIn) (*op.Out[Key], error
 		if old.UserID != nil {
 			r.UserID = *old.UserID
 		}
-		if wrong := append(beyond(p, r), r.check(s.now())...); len(wrong) > 0 {
+		if wrong := append(excessViolations(p, r), r.violations(s.now())...); len(wrong) > 0 {
 			return op.Invalid(wrong...)
 		}
-		if k, err = s.mint(ctx, tx, old.orgID, r); err != nil {
+		if k, err = s.createKey(ctx, tx, old.orgID, r); err != nil {
 			return err
 		}
-		return s.end(ctx, tx, old, digest, db.At(s.now().Add(in.Body.grace())), k.ID)
+		return s.revokeKey(ctx, tx, old, digest, db.At(s.now().Add(in.Body.grace())), k.ID)
 	})
 	if err != nil {
 		return nil, err
@@ -224,7 +224,7 @@ func (s *Service) Rotate(ctx context.Context, in *RotateIn) (*op.Out[Key], error
 	return &op.Out[Key]{Body: k, Location: op.Prefix + "/api-keys/" + k.ID}, nil
 }
 
-func (s *Service) owned(ctx context.Context, tx db.Querier, id string) (Key, string, error) {
+func (s *Service) findKey(ctx context.Context, tx db.Querier, id string) (Key, string, error) {
 	twin, err := s.orgs.Twin(ctx, access.Org(ctx))
 	if err != nil {
 		return Key{}, "", fmt.Errorf("find sandbox twin: %w", err)
@@ -236,41 +236,41 @@ func (s *Service) owned(ctx context.Context, tx db.Querier, id string) (Key, str
 	return k, digest, err
 }
 
-func (s *Service) end(ctx context.Context, tx db.Querier, k Key, digest string, at db.Time, next string) error {
-	if err := revoke(ctx, tx, k.orgID, k.ID, at, next); err != nil {
+func (s *Service) revokeKey(ctx context.Context, tx db.Querier, k Key, digest string, at db.Time, next string) error {
+	if err := setRevoked(ctx, tx, k.orgID, k.ID, at, next); err != nil {
 		return fmt.Errorf("revoke key: %w", err)
 	}
-	s.changed(tx, digest)
+	s.publishChanged(tx, digest)
 	return nil
 }
 
-// RemoveUser ends the keys of a user who is being removed.
+// RemoveUser revokes the keys and grants of a user who is being removed.
 func (s *Service) RemoveUser(ctx context.Context, tx db.Querier, orgID, userID string) error {
-	digests, err := revokeOfUser(ctx, tx, orgID, userID, db.At(s.now()))
+	digests, err := revokeKeysOfUser(ctx, tx, orgID, userID, db.At(s.now()))
 	if err != nil {
 		return fmt.Errorf("revoke keys of user: %w", err)
 	}
 	if err := revokeGrantsOfUser(ctx, tx, orgID, userID, db.At(s.now())); err != nil {
 		return fmt.Errorf("revoke grants of user: %w", err)
 	}
-	s.changed(tx, append(digests, "")...)
+	s.publishChanged(tx, append(digests, "")...)
 	return nil
 }
 
-// SuspendUser has the keys of a user looked at again, everywhere they are in use: the user was suspended, or is back.
-func (s *Service) SuspendUser(ctx context.Context, tx db.Querier, orgID, userID string) error {
-	digests, err := ofUser(ctx, tx, orgID, userID)
+// RevalidateUser publishes that the keys of a user must be checked again, because the user was suspended or resumed.
+func (s *Service) RevalidateUser(ctx context.Context, tx db.Querier, orgID, userID string) error {
+	digests, err := digestsOfUser(ctx, tx, orgID, userID)
 	if err != nil {
 		return fmt.Errorf("find keys of user: %w", err)
 	}
-	s.changed(tx, append(digests, "")...)
+	s.publishChanged(tx, append(digests, "")...)
 	return nil
 }
 
-// Again has every open stream ask whether its credential still holds: an organisation was suspended or closed.
-func (s *Service) Again(tx db.Querier) { s.changed(tx, "") }
+// RevalidateAll makes every open stream check its credential again, because an organisation was suspended or closed.
+func (s *Service) RevalidateAll(tx db.Querier) { s.publishChanged(tx, "") }
 
-func (s *Service) changed(tx db.Querier, digests ...string) {
+func (s *Service) publishChanged(tx db.Querier, digests ...string) {
 	db.OnCommit(tx, func() {
 		for _, d := range digests {
 			s.bus.Publish(Changed, d)
@@ -278,16 +278,17 @@ func (s *Service) changed(tx db.Querier, digests ...string) {
 	})
 }
 
-// mostVisible is how many keys a person is shown.
-const mostVisible = 500
+// maxVisibleKeys is the number of keys that VisibleKeys returns at most.
+const maxVisibleKeys = 500
 
-// Visible are the keys a person may see and end: those of the organisation and its sandbox for who may see its users, else their own.
-func (s *Service) Visible(ctx context.Context, p access.Principal) ([]Key, error) {
+// VisibleKeys returns the keys that a user may see and revoke: with users:admin those of the organisation and its
+// sandbox, else the user's own.
+func (s *Service) VisibleKeys(ctx context.Context, p access.Principal) ([]Key, error) {
 	twin, err := s.orgs.Twin(ctx, p.OrgID)
 	if err != nil {
 		return nil, fmt.Errorf("find sandbox twin: %w", err)
 	}
-	all, err := list(ctx, s.db.Read(ctx), p.OrgID, twin, "", mostVisible)
+	all, err := list(ctx, s.db.Read(ctx), p.OrgID, twin, "", maxVisibleKeys)
 	if err != nil || slices.Contains(p.Scopes, access.UsersAdmin) {
 		return all, err
 	}

@@ -13,7 +13,8 @@ import (
 	"soniq/internal/platform/seal"
 )
 
-// registration is what a client says of itself (RFC 7591 §2). What is not read here is ignored, as §2 asks for.
+// registration is the client metadata of a registration request (RFC 7591 §2). Other fields are ignored, as §2
+// requires.
 type registration struct {
 	Name      string   `json:"client_name"`
 	URI       string   `json:"client_uri"`
@@ -21,8 +22,8 @@ type registration struct {
 	Grants    []string `json:"grant_types"`
 }
 
-// registered is the answer (RFC 7591 §3.2.1).
-type registered struct {
+// registrationResponse is the response (RFC 7591 §3.2.1).
+type registrationResponse struct {
 	ID            string   `json:"client_id"`
 	IssuedAt      int64    `json:"client_id_issued_at"`
 	Name          string   `json:"client_name"`
@@ -33,28 +34,28 @@ type registered struct {
 	Method        string   `json:"token_endpoint_auth_method"`
 }
 
-// How often an address may register a client, and how much one may say.
-var registrations = access.Policy{Name: "registrations", Quota: 100, Window: time.Hour}
+// registrationLimit limits registrations per source address; the constants limit their size.
+var registrationLimit = access.Policy{Name: "registrations", Quota: 100, Window: time.Hour}
 
 const (
-	mostRedirects  = 10
-	longestName    = 80
-	clientLife     = 30 * 24 * time.Hour // of one that nobody uses
+	maxRedirects   = 10
+	maxNameLength  = 80
+	clientLife     = 30 * 24 * time.Hour // since the last use
 	clientIDLength = 24
 )
 
 func (o *OAuth) register(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	if o.Limiter != nil {
-		if _, ok := o.Limiter.Take(op.Address(op.Source(r.Context())), 1, registrations); !ok {
+		if _, ok := o.Limiter.Take(op.ClientKey(op.ClientAddress(r.Context())), 1, registrationLimit); !ok {
 			w.Header().Set("Retry-After", "3600")
-			o.refused(w, r, refuse("slow_down", "too many registrations from this address"))
+			o.writeError(w, r, oauthError("slow_down", "too many registrations from this address"))
 			return
 		}
 	}
 	var in registration
 	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
-		o.refused(w, r, refuse("invalid_client_metadata", "the body is not a JSON object"))
+		o.writeError(w, r, oauthError("invalid_client_metadata", "the body is not a JSON object"))
 		return
 	}
 	c, err := in.client()
@@ -64,22 +65,22 @@ func (o *OAuth) register(w http.ResponseWriter, r *http.Request) {
 		err = o.keys.db.Tx(r.Context(), func(tx db.Querier) error { return insertClient(r.Context(), tx, c, now) })
 	}
 	if err != nil {
-		o.refused(w, r, err)
+		o.writeError(w, r, err)
 		return
 	}
-	answer(w, http.StatusCreated, registered{c.ID, o.keys.now().Unix(), c.Name, c.URI, c.Redirects,
+	writeJSON(w, http.StatusCreated, registrationResponse{c.ID, o.keys.now().Unix(), c.Name, c.URI, c.Redirects,
 		[]string{"authorization_code", "refresh_token"}, []string{"code"}, "none"})
 }
 
-// client is the client that is described, or what is wrong with it.
+// client returns the client that the metadata describes, or an *OAuthError.
 func (in registration) client() (Client, error) {
-	c := Client{Name: tidyName(in.Name), Redirects: in.Redirects, Origin: Registered}
-	if len(in.Redirects) == 0 || len(in.Redirects) > mostRedirects {
-		return c, refuse("invalid_redirect_uri", "redirect_uris must name 1 to 10 addresses")
+	c := Client{Name: cleanName(in.Name), Redirects: in.Redirects, Origin: Registered}
+	if len(in.Redirects) == 0 || len(in.Redirects) > maxRedirects {
+		return c, oauthError("invalid_redirect_uri", "redirect_uris must name 1 to 10 addresses")
 	}
 	for _, r := range in.Redirects {
-		if !goodRedirect(r) {
-			return c, refuse("invalid_redirect_uri", "a redirect address must be https, or http on the person's own machine")
+		if !isAllowedRedirect(r) {
+			return c, oauthError("invalid_redirect_uri", "a redirect address must be https, or http on the person's own machine")
 		}
 	}
 	if strings.HasPrefix(in.URI, "https://") && len(in.URI) <= 500 {
@@ -91,8 +92,8 @@ func (in registration) client() (Client, error) {
 	return c, nil
 }
 
-// tidyName is a name as it may be shown: one line, without what changes how its surroundings are read.
-func tidyName(name string) string {
+// cleanName returns a name that is safe to display: one line, without control and bidirectional characters.
+func cleanName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r):
@@ -103,5 +104,5 @@ func tidyName(name string) string {
 		return r
 	}, strings.ToValidUTF8(name, ""))
 	runes := []rune(strings.Join(strings.Fields(name), " "))
-	return string(runes[:min(len(runes), longestName)])
+	return string(runes[:min(len(runes), maxNameLength)])
 }

@@ -13,26 +13,27 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// revoke is the revocation endpoint (RFC 7009). A refresh token takes its whole family with it. What is not known is revoked already.
+// revoke is the revocation endpoint (RFC 7009). A refresh token is revoked with its whole grant. An unknown token
+// counts as revoked.
 func (o *OAuth) revoke(w http.ResponseWriter, r *http.Request) {
 	form, err := o.form(r)
 	if err == nil {
-		err = o.keys.db.TxContext(r.Context(), func(ctx context.Context, tx db.Querier) error { return o.end(ctx, tx, form) })
+		err = o.keys.db.TxContext(r.Context(), func(ctx context.Context, tx db.Querier) error { return o.revokeToken(ctx, tx, form) })
 	}
 	if err != nil {
-		o.refused(w, r, err)
+		o.writeError(w, r, err)
 		return
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusOK)
 }
 
-func (o *OAuth) end(ctx context.Context, tx db.Querier, form url.Values) error {
+func (o *OAuth) revokeToken(ctx context.Context, tx db.Querier, form url.Values) error {
 	text := form.Get("token")
 	if text == "" {
-		return refuse("invalid_request", "token is missing")
+		return oauthError("invalid_request", "token is missing")
 	}
-	t, err := o.find(ctx, tx, text)
+	t, err := o.findToken(ctx, tx, text)
 	if db.IsNone(err) {
 		return nil
 	}
@@ -40,7 +41,7 @@ func (o *OAuth) end(ctx context.Context, tx db.Querier, form url.Values) error {
 		return err
 	}
 	if client := form.Get("client_id"); client != "" && client != t.grant.ClientID {
-		return refuse("invalid_grant", "this token was given to another client")
+		return oauthError("invalid_grant", "this token was given to another client")
 	}
 	if t.kind == "refresh" {
 		return o.keys.endGrant(ctx, tx, t.orgID, t.grant.ID)
@@ -51,15 +52,15 @@ func (o *OAuth) end(ctx context.Context, tx db.Querier, form url.Values) error {
 	return nil
 }
 
-// find finds an access or a refresh token.
-func (o *OAuth) find(ctx context.Context, q db.Querier, text string) (secret, error) {
-	if !formed(accessPrefix(o.keys.brand), text) && !formed(refreshPrefix(o.keys.brand), text) {
-		return secret{}, db.ErrNone
+// findToken returns a stored access or refresh token, or db.ErrNone.
+func (o *OAuth) findToken(ctx context.Context, q db.Querier, text string) (storedToken, error) {
+	if !isWellFormed(accessPrefix(o.keys.brand), text) && !isWellFormed(refreshPrefix(o.keys.brand), text) {
+		return storedToken{}, db.ErrNone
 	}
-	return secretBy(ctx, q, o.keys.seal.Digest(text))
+	return tokenByDigest(ctx, q, o.keys.seal.Digest(text))
 }
 
-// introspection is what is said of a token (RFC 7662 §2.2).
+// introspection is the response of the introspection endpoint (RFC 7662 §2.2).
 type introspection struct {
 	Active   bool     `json:"active"`
 	Scope    string   `json:"scope,omitempty"`
@@ -74,52 +75,52 @@ type introspection struct {
 	Org      string   `json:"org_id,omitempty"`
 }
 
-// introspect tells an organisation of tokens that act in it: who asks has to show a credential of it that may see its users, or the
-// very token.
+// introspect returns the state of tokens of an organisation. The request needs a credential of that organisation with
+// users:admin, or the token itself as the credential.
 func (o *OAuth) introspect(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	form, err := o.form(r)
 	if err != nil {
-		o.refused(w, r, err)
+		o.writeError(w, r, err)
 		return
 	}
 	text, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	p, err := o.anywhere(r.Context(), strings.TrimSpace(text))
+	p, err := o.verifyAnyAudience(r.Context(), strings.TrimSpace(text))
 	if err != nil {
-		o.refused(w, r, err)
+		o.writeError(w, r, err)
 		return
 	}
 	out := introspection{}
-	if t, err := o.find(r.Context(), o.keys.db.Read(r.Context()), form.Get("token")); err == nil && t.orgID == p.OrgID &&
+	if t, err := o.findToken(r.Context(), o.keys.db.Read(r.Context()), form.Get("token")); err == nil && t.orgID == p.OrgID &&
 		(access.One(access.UsersAdmin).MetBy(p.Scopes) || form.Get("token") == text) {
-		out = o.told(r.Context(), t)
+		out = o.introspectionOf(r.Context(), t)
 	} else if err != nil && !db.IsNone(err) {
-		o.refused(w, r, err)
+		o.writeError(w, r, err)
 		return
 	}
-	answer(w, http.StatusOK, out)
+	writeJSON(w, http.StatusOK, out)
 }
 
-// anywhere is whose credential it is, whatever resource it is for.
-func (o *OAuth) anywhere(ctx context.Context, text string) (p access.Principal, err error) {
+// verifyAnyAudience returns the principal of a credential for any resource.
+func (o *OAuth) verifyAnyAudience(ctx context.Context, text string) (p access.Principal, err error) {
 	for _, a := range []Audience{REST, MCP} {
-		if p, err = o.keys.VerifyFor(ctx, text, a, access.Live, op.Source(ctx)); err == nil {
+		if p, err = o.keys.VerifyFor(ctx, text, a, access.Live, op.ClientAddress(ctx)); err == nil {
 			return p, nil
 		}
 	}
 	var known *op.Error
 	if errors.As(err, &known) {
-		return p, refuse("invalid_token", "show a credential of the organisation")
+		return p, oauthError("invalid_token", "show a credential of the organisation")
 	}
 	return p, err
 }
 
-func (o *OAuth) told(ctx context.Context, t secret) introspection {
-	standing, err := o.keys.standing(ctx, t.grant)
+func (o *OAuth) introspectionOf(ctx context.Context, t storedToken) introspection {
+	standing, err := o.keys.grantOrg(ctx, t.grant)
 	if err != nil || !t.spentAt.IsZero() || !o.keys.now().Before(t.expiresAt.Time) {
 		return introspection{}
 	}
-	out := introspection{Active: true, Scope: join(access.Among(t.scopes, o.keys.Ceiling(standing, t.grant.role))), Client: t.grant.ClientID,
+	out := introspection{Active: true, Scope: joinScopes(access.Intersect(t.scopes, o.keys.MaxScopes(standing, t.grant.role))), Client: t.grant.ClientID,
 		Expires: t.expiresAt.Unix(), Issued: t.createdAt.Unix(), Subject: t.grant.UserID, Issuer: o.Issuer(), Org: t.orgID}
 	if t.kind == "access" {
 		out.Type = "Bearer"

@@ -18,7 +18,7 @@ func insert(ctx context.Context, q db.Querier, k Key, digest string) error {
 	return err
 }
 
-const columns = `org_id, id, name, kind, environment, prefix, hint, scopes, user_id, allowed_ips, expires_at,
+const keyColumns = `org_id, id, name, kind, environment, prefix, hint, scopes, user_id, allowed_ips, expires_at,
 	last_used_at, last_used_ip, created_by, created_at, revoked_at, rotates_to,
 	user_id IS NOT NULL
 		AND EXISTS (SELECT 1 FROM users u WHERE u.org_id = api_keys.org_id AND u.id = api_keys.user_id AND u.status = 'suspended')`
@@ -29,7 +29,7 @@ func scan(scan func(...any) error) (Key, error) {
 	var ips db.JSON[[]string]
 	var user, usedIP, next db.Null
 	err := scan(&k.orgID, &k.ID, &k.Name, &k.Kind, &k.Environment, &k.Prefix, &k.Hint, &scopes, &user, &ips, &k.ExpiresAt,
-		&k.LastUsedAt, &usedIP, &k.CreatedBy, &k.CreatedAt, &k.RevokedAt, &next, &k.userBarred)
+		&k.LastUsedAt, &usedIP, &k.CreatedBy, &k.CreatedAt, &k.RevokedAt, &next, &k.userSuspended)
 	k.Scopes, k.AllowedIPs, k.UserID, k.LastUsedIP, k.RotatesTo = scopes.V, ips.V, user.Ptr(), usedIP.Ptr(), next.Ptr()
 	for _, ip := range k.AllowedIPs {
 		if p, err := network(ip); err == nil {
@@ -39,27 +39,27 @@ func scan(scan func(...any) error) (Key, error) {
 	return k, err
 }
 
-func byDigest(ctx context.Context, q db.Querier, digest string) (Key, error) {
-	// tenant: a key says whose it is; until it is found nobody knows the organisation
-	const text = `SELECT ` + columns + ` FROM api_keys WHERE digest = $1`
+func keyByDigest(ctx context.Context, q db.Querier, digest string) (Key, error) {
+	// tenant: the key identifies its organisation
+	const text = `SELECT ` + keyColumns + ` FROM api_keys WHERE digest = $1`
 	return scan(q.QueryRow(ctx, text, digest).Scan)
 }
 
-// get finds a key of the organisation or of its twin, and its digest.
+// get returns a key of the organisation or of its sandbox twin, and the digest of the key.
 func get(ctx context.Context, q db.Querier, org, twin, id string) (k Key, digest string, err error) {
-	const text = `SELECT digest, ` + columns + ` FROM api_keys WHERE org_id IN ($1, $2) AND id = $3`
+	const text = `SELECT digest, ` + keyColumns + ` FROM api_keys WHERE org_id IN ($1, $2) AND id = $3`
 	row := q.QueryRow(ctx, text, org, twin, id)
 	k, err = scan(func(to ...any) error { return row.Scan(append([]any{&digest}, to...)...) })
 	return k, digest, err
 }
 
-// ofOrgs is the statement of a list up to its page.
-func ofOrgs(org, twin string) *db.Filter {
-	return db.Where(`SELECT `+columns+` FROM api_keys WHERE org_id IN ($1, $2)`, org, twin)
+// keysOf returns the list statement without its page.
+func keysOf(org, twin string) *db.Filter {
+	return db.Where(`SELECT `+keyColumns+` FROM api_keys WHERE org_id IN ($1, $2)`, org, twin)
 }
 
 func list(ctx context.Context, q db.Querier, org, twin string, after string, limit int) ([]Key, error) {
-	text, args := ofOrgs(org, twin).Page("id", true, after, after, limit).SQL()
+	text, args := keysOf(org, twin).Page("id", true, after, after, limit).SQL()
 	rows, err := q.Query(ctx, text, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list keys: %w", err)
@@ -76,34 +76,34 @@ func list(ctx context.Context, q db.Querier, org, twin string, after string, lim
 	return all, rows.Err()
 }
 
-// revoke ends a key at the given time, and says which key follows it.
-func revoke(ctx context.Context, q db.Querier, org, id string, at db.Time, next string) error {
+// setRevoked sets when a key ends, and the key that replaces it.
+func setRevoked(ctx context.Context, q db.Querier, org, id string, at db.Time, next string) error {
 	const text = `UPDATE api_keys SET revoked_at = $3, rotates_to = $4 WHERE org_id = $1 AND id = $2`
 	_, err := q.Exec(ctx, text, org, id, at, db.Null(next))
 	return err
 }
 
-// revokeOfUser ends every key of a user and returns their digests.
-func revokeOfUser(ctx context.Context, q db.Querier, org, user string, at db.Time) ([]string, error) {
+// revokeKeysOfUser revokes every key of a user and returns their digests.
+func revokeKeysOfUser(ctx context.Context, q db.Querier, org, user string, at db.Time) ([]string, error) {
 	const text = `UPDATE api_keys SET revoked_at = $3
 		WHERE org_id = $1 AND user_id = $2 AND (revoked_at IS NULL OR revoked_at > $3) RETURNING digest`
 	rows, err := q.Query(ctx, text, org, user, at)
 	if err != nil {
 		return nil, err
 	}
-	return texts(rows)
+	return scanStrings(rows)
 }
 
-// ofUser returns the digests of a user's keys.
-func ofUser(ctx context.Context, q db.Querier, org, user string) ([]string, error) {
+// digestsOfUser returns the digests of a user's keys.
+func digestsOfUser(ctx context.Context, q db.Querier, org, user string) ([]string, error) {
 	rows, err := q.Query(ctx, `SELECT digest FROM api_keys WHERE org_id = $1 AND user_id = $2`, org, user)
 	if err != nil {
 		return nil, err
 	}
-	return texts(rows)
+	return scanStrings(rows)
 }
 
-func texts(rows *sql.Rows) ([]string, error) {
+func scanStrings(rows *sql.Rows) ([]string, error) {
 	defer rows.Close()
 	var all []string
 	for rows.Next() {
@@ -122,8 +122,8 @@ func setUsed(ctx context.Context, q db.Querier, org, id string, at db.Time, sour
 	return err
 }
 
-// holder is a user as far as a key's holder is told.
-func holder(ctx context.Context, q db.Querier, org, id string) (Person, error) {
+// keyUser returns the user of a key.
+func keyUser(ctx context.Context, q db.Querier, org, id string) (Person, error) {
 	const text = `SELECT id, email, first_name, last_name, role FROM users WHERE org_id = $1 AND id = $2`
 	var p Person
 	var last string

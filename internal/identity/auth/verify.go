@@ -13,13 +13,14 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Verify says whose token it is, or why it is of no use here; where it is known, also with an error. A
-// mistyped token costs no look into the database.
+// Verify returns the principal of a token, or the error for which it is refused. If the token is known, the principal
+// is returned with the error too. A mistyped token costs no database query.
 func (s *Service) Verify(ctx context.Context, token string, e access.Environment, source netip.Addr) (access.Principal, error) {
 	return s.VerifyFor(ctx, token, REST, e, source)
 }
 
-// VerifyFor is Verify at one of our resources: access tokens are good for those alone that they were made for, keys for all.
+// VerifyFor is Verify at one of the resources. An access token is valid only for the resources in its audience, a key
+// for all.
 func (s *Service) VerifyFor(ctx context.Context, token string, at Audience, e access.Environment, source netip.Addr) (access.Principal, error) {
 	if strings.HasPrefix(token, accessPrefix(s.brand)) {
 		return s.verifyAccess(ctx, token, at, e, source)
@@ -28,7 +29,7 @@ func (s *Service) VerifyFor(ctx context.Context, token string, at Audience, e ac
 }
 
 func (s *Service) verifyKey(ctx context.Context, token string, e access.Environment, source netip.Addr) (access.Principal, error) {
-	k, err := s.find(ctx, token)
+	k, err := s.lookUpKey(ctx, token)
 	if db.IsNone(err) {
 		return access.Principal{}, op.Fail("unauthenticated", "this key is not known")
 	}
@@ -39,25 +40,25 @@ func (s *Service) verifyKey(ctx context.Context, token string, e access.Environm
 	if k.UserID != nil {
 		p.UserID = *k.UserID
 	}
-	o, err := s.usable(ctx, k, e, source)
+	o, err := s.checkKey(ctx, k, e, source)
 	if err != nil {
 		return p, err
 	}
-	s.used.note(k.ID, k.orgID, db.At(s.now()), source)
-	p.Scopes, p.Timezone, p.Limits = s.orgs.Scopes(o, k.Scopes), o.Timezone, limitsOf(o)
+	s.lastUses.record(k.ID, k.orgID, db.At(s.now()), source)
+	p.Scopes, p.Timezone, p.Limits = s.orgs.Scopes(o, k.Scopes), o.Timezone, rateLimits(o)
 	return p, nil
 }
 
-func limitsOf(o org.Organization) access.Limits {
+func rateLimits(o org.Organization) access.Limits {
 	return access.Limits{ReadsPerMinute: o.Limits.ReadsPerMinute, WritesPerMinute: o.Limits.WritesPerMinute, Burst: o.Limits.Burst,
 		SearchesPerSecond: o.Limits.MemorySearchesPerSecond}
 }
 
-// Valid says whether a principal who was let in may stay: its key may have been revoked or have expired since. It looks into
-// the database.
-func (s *Service) Valid(ctx context.Context, p access.Principal) error {
+// Revalidate checks whether an accepted principal is still valid: its key may have been revoked or have expired
+// since. It queries the database.
+func (s *Service) Revalidate(ctx context.Context, p access.Principal) error {
 	if p.Kind == access.OAuthToken {
-		_, _, err := s.grantOf(ctx, p.OrgID, p.KeyID)
+		_, _, err := s.usableGrant(ctx, p.OrgID, p.KeyID)
 		return err
 	}
 	k, _, err := get(ctx, s.db.Read(ctx), p.Home(), p.Home(), p.KeyID)
@@ -67,22 +68,22 @@ func (s *Service) Valid(ctx context.Context, p access.Principal) error {
 	if err != nil {
 		return fmt.Errorf("look key up: %w", err)
 	}
-	if _, err := s.usable(ctx, k, p.Environment, p.Source); err != nil || p.HomeID == "" {
+	if _, err := s.checkKey(ctx, k, p.Environment, p.Source); err != nil || p.HomeID == "" {
 		return err
 	}
 	_, err = s.child(ctx, p.HomeID, p.OrgID)
 	return err
 }
 
-func (s *Service) find(ctx context.Context, token string) (Key, error) {
-	if !genuine(s.brand, token) {
+func (s *Service) lookUpKey(ctx context.Context, token string) (Key, error) {
+	if !couldBeKey(s.brand, token) {
 		return Key{}, db.ErrNone
 	}
 	digest := s.seal.Digest(token)
-	return s.known.Get(digest, func() (Key, error) { return byDigest(ctx, s.db.Read(ctx), digest) })
+	return s.keyCache.Get(digest, func() (Key, error) { return keyByDigest(ctx, s.db.Read(ctx), digest) })
 }
 
-func (s *Service) usable(ctx context.Context, k Key, e access.Environment, source netip.Addr) (o org.Organization, err error) {
+func (s *Service) checkKey(ctx context.Context, k Key, e access.Environment, source netip.Addr) (o org.Organization, err error) {
 	now := s.now()
 	switch {
 	case !k.RevokedAt.IsZero() && !now.Before(k.RevokedAt.Time):
@@ -91,22 +92,22 @@ func (s *Service) usable(ctx context.Context, k Key, e access.Environment, sourc
 		return o, op.Fail("key_expired", "this key has expired")
 	case k.environment() != e:
 		return o, op.Fail("wrong_environment", "this is a "+k.Environment+" key")
-	case !k.allows(source):
+	case !k.allowsSource(source):
 		return o, op.Fail("ip_not_allowed", "this key may not be used from "+source.String())
 	}
-	if k.userBarred {
+	if k.userSuspended {
 		return o, op.Fail("key_revoked", "the user of this key is suspended")
 	}
 	if o, err = s.orgs.Get(ctx, k.orgID); err != nil {
 		return o, fmt.Errorf("find the key's organisation: %w", err)
 	}
-	if o.Barred() {
+	if o.IsBlocked() {
 		return o, op.Fail("org_suspended", "the organisation is "+string(o.Status))
 	}
 	return o, nil
 }
 
-func (k Key) allows(source netip.Addr) bool {
+func (k Key) allowsSource(source netip.Addr) bool {
 	source = source.Unmap().WithZone("")
 	return len(k.networks) == 0 || slices.ContainsFunc(k.networks, func(p netip.Prefix) bool { return p.Contains(source) })
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
-	_ "time/tzdata" // time zones are known also where the system has none
+	_ "time/tzdata" // time zones for systems without a zone database
 	"unicode"
 
 	"golang.org/x/text/language"
@@ -14,7 +14,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// checker collects what is wrong.
+// checker collects violations.
 type checker []op.Violation
 
 func (c *checker) want(ok bool, field, code, message string) {
@@ -25,14 +25,14 @@ func (c *checker) want(ok bool, field, code, message string) {
 
 var headerPrefix = regexp.MustCompile(`^[a-z][a-z0-9-]{0,30}[a-z0-9]$`)
 
-// check lists everything that is wrong with an organisation as it would be stored.
+// check lists every violation of an organisation in the form that would be stored.
 func (o Organization) check() []op.Violation {
 	var c checker
 	name := strings.TrimSpace(o.Name)
 	c.want(name != "" && len([]rune(name)) <= 120, "name", "invalid_length", "must have 1 to 120 characters")
 	_, known := Country(o.Country)
 	c.want(known, "country", "invalid_country", ErrCountry.Error())
-	c.want(knownZone(o.Timezone), "timezone", "invalid_timezone", "must be an IANA name such as Europe/London")
+	c.want(isValidZone(o.Timezone), "timezone", "invalid_timezone", "must be an IANA name such as Europe/London")
 	_, err := language.Parse(o.Language)
 	c.want(err == nil, "language", "invalid_language", "must be a language tag such as en or de-CH")
 	c.want(o.Brand == nil || len(*o.Brand) <= 120, "brand", "invalid_length", "must have at most 120 characters")
@@ -61,40 +61,41 @@ func (c *checker) transcripts(t Transcripts) {
 		_, err := language.Parse(l)
 		c.want(err == nil, "transcripts.languages", "invalid_language", l+" is not a language tag")
 	}
-	c.want(len(t.Vocabulary) <= mostTerms, "transcripts.vocabulary", "invalid_length", fmt.Sprintf("must have at most %d terms", mostTerms))
+	c.want(len(t.Vocabulary) <= maxTerms, "transcripts.vocabulary", "invalid_length", fmt.Sprintf("must have at most %d terms", maxTerms))
 	for _, x := range t.Vocabulary {
 		c.term(x)
 	}
 }
 
-// The bounds of a vocabulary. What is looked up beside it has to find room among transcript.MaxTerms.
+// Limits of the vocabulary. Names that are added automatically must also fit into transcript.MaxTerms.
 const (
-	mostTerms      = 300
-	longestTerm    = 60 // characters
-	mostSounds     = 5
-	longestSound   = 120 // characters
+	maxTerms       = 300
+	maxTermLength  = 60 // characters
+	maxSoundsLike  = 5
+	maxSoundLength = 120 // characters
 	vocabularyPath = "transcripts.vocabulary"
 )
 
 func (c *checker) term(t Term) {
-	c.want(spoken(t.Term, longestTerm), vocabularyPath, "invalid_value",
-		fmt.Sprintf("%q must have 1 to %d characters on one line, a letter or a digit among them", shortened(t.Term), longestTerm))
-	c.want(len(t.SoundsLike) <= mostSounds, vocabularyPath, "invalid_length", fmt.Sprintf("%q must sound like at most %d others", shortened(t.Term), mostSounds))
+	c.want(isSpeakable(t.Term, maxTermLength), vocabularyPath, "invalid_value",
+		fmt.Sprintf("%q must have 1 to %d characters on one line, a letter or a digit among them", truncateTerm(t.Term), maxTermLength))
+	c.want(len(t.SoundsLike) <= maxSoundsLike, vocabularyPath, "invalid_length", fmt.Sprintf("%q must sound like at most %d others", truncateTerm(t.Term), maxSoundsLike))
 	for _, like := range t.SoundsLike {
-		c.want(spoken(like, longestSound), vocabularyPath, "invalid_value",
-			fmt.Sprintf("what %q sounds like must have 1 to %d characters on one line, a letter or a digit among them", shortened(t.Term), longestSound))
+		c.want(isSpeakable(like, maxSoundLength), vocabularyPath, "invalid_value",
+			fmt.Sprintf("what %q sounds like must have 1 to %d characters on one line, a letter or a digit among them", truncateTerm(t.Term), maxSoundLength))
 	}
 }
 
-// spoken tells whether a text has something to say, and no more than most characters.
-func spoken(text string, most int) bool {
+// isSpeakable reports whether a text contains a letter or a digit, no control characters, and at most the given
+// number of characters.
+func isSpeakable(text string, most int) bool {
 	letter := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 	return len([]rune(text)) <= most && strings.ContainsFunc(text, letter) && !strings.ContainsFunc(text, unicode.IsControl)
 }
 
-func shortened(text string) string {
-	if r := []rune(text); len(r) > longestTerm {
-		return string(r[:longestTerm]) + "…"
+func truncateTerm(text string) string {
+	if r := []rune(text); len(r) > maxTermLength {
+		return string(r[:maxTermLength]) + "…"
 	}
 	return text
 }
@@ -106,7 +107,7 @@ func (c *checker) days(field string, n int) {
 func (c *checker) outbound(o Outbound, own string) {
 	for _, country := range o.AllowedCountries {
 		known, ok := Country(country)
-		// What is wrong with the own country is said once.
+		// an invalid own country is reported once, under country
 		c.want(ok && known == country || country == own, "outbound.allowed_countries", "invalid_country", country+" is "+ErrCountry.Error())
 	}
 	for _, t := range o.BlockedTypes {
@@ -117,8 +118,9 @@ func (c *checker) outbound(o Outbound, own string) {
 	c.want(o.MinutesPerDay >= 0, "outbound.minutes_per_day", "out_of_range", "must be 0 (no limit) or more")
 }
 
-// knownZone reports whether a time zone can be loaded; "Local" would be that of the server.
-func knownZone(name string) bool {
+// isValidZone reports whether a time zone can be loaded. "Local" is refused, because it would be the zone of the
+// server.
+func isValidZone(name string) bool {
 	if name == "" || name == "Local" {
 		return false
 	}

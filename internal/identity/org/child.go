@@ -10,23 +10,23 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// A Child is an organisation that a partner makes.
+// Child describes an organisation that a partner creates.
 type Child struct {
 	ParentID, Name, Plan string
-	Country, Timezone    string // "" for those of the partner, and of the country
-	Record               bool   // its calls are recorded unless it chooses otherwise
-	Limits               Quota  // what differs from the plan
+	Country, Timezone    string // "": the partner's country, the country's time zone
+	Record               bool   // recording is on by default
+	Limits               Quota  // overrides of the plan
 	ExternalReference    string
 }
 
-// CreateChild makes an organisation of a partner. In the sandbox it stands alone; a live one gets a sandbox twin as every
-// organisation does.
+// CreateChild creates an organisation of a partner. A live one gets a sandbox twin, as every organisation does. One
+// in the sandbox has no twin.
 func (s *Service) CreateChild(ctx context.Context, tx db.Querier, c Child) (Organization, error) {
 	parent, err := get(ctx, tx, c.ParentID)
 	if err != nil {
 		return parent, fmt.Errorf("find partner: %w", err)
 	}
-	o := s.child(parent, c)
+	o := s.newChild(parent, c)
 	if wrong := append(o.check(), s.checkPlan(o)...); len(wrong) > 0 {
 		return o, op.Invalid(wrong...)
 	}
@@ -39,18 +39,19 @@ func (s *Service) CreateChild(ctx context.Context, tx db.Querier, c Child) (Orga
 		return o, fmt.Errorf("create organisation: %w", err)
 	}
 	o, err = get(ctx, tx, o.ID)
-	return s.complete(o), err
+	return s.withDerived(o), err
 }
 
-// child is the organisation as it is stored. A child of the sandbox is its own twin: nothing of it is ever live.
-func (s *Service) child(parent Organization, c Child) Organization {
+// newChild returns the organisation as it is stored. A sandbox child is its own twin, so that no part of it can
+// become live.
+func (s *Service) newChild(parent Organization, c Child) Organization {
 	now := db.At(s.now())
-	country, _ := Country(first(c.Country, parent.Country))
+	country, _ := Country(firstNonEmpty(c.Country, parent.Country))
 	o := Organization{ID: db.NewID("org"), Name: strings.TrimSpace(c.Name), ParentID: &parent.ID, Plan: c.Plan, Status: Active,
-		Environment: parent.Environment, Country: country, Timezone: first(c.Timezone, timezoneOf(country)), Language: languageOf(country),
-		CreatedAt: now, UpdatedAt: now, own: c.Limits, explicit: map[string]any{"recording": map[string]any{"mode": onOff(c.Record)}}}
+		Environment: parent.Environment, Country: country, Timezone: firstNonEmpty(c.Timezone, timezoneOf(country)), Language: languageOf(country),
+		CreatedAt: now, UpdatedAt: now, ownQuota: c.Limits, storedSettings: map[string]any{"recording": map[string]any{"mode": onOff(c.Record)}}}
 	o.ExternalReference, o.path = db.Null(c.ExternalReference).Ptr(), parent.path+o.ID+"/"
-	o.Settings, _ = effective(country, o.explicit)
+	o.Settings, _ = effective(country, o.storedSettings)
 	if parent.Sandbox() {
 		o.LiveID = o.ID
 	}
@@ -65,7 +66,7 @@ func onOff(on bool) string {
 }
 
 func (s *Service) checkPlan(o Organization) []op.Violation {
-	wrong := o.own.Check("limits")
+	wrong := o.ownQuota.Check("limits")
 	if _, ok := s.plans.Plans[o.Plan]; !ok {
 		wrong = append(wrong, op.Field("plan", "unknown_plan", "must be one of "+strings.Join(s.plans.Names(), ", ")))
 	}
@@ -75,14 +76,14 @@ func (s *Service) checkPlan(o Organization) []op.Violation {
 	return wrong
 }
 
-// A ChildChange is what a partner changes of a child organisation; what is not set stays.
+// ChildChange is a partner's change of a child organisation. Fields that are not set stay.
 type ChildChange struct {
 	Name, Plan, ExternalReference op.Change[string]
 	Record                        op.Change[bool]
-	Limits                        op.Change[map[string]*int] // null: that of the plan
+	Limits                        op.Change[map[string]*int] // null: those of the plan
 }
 
-// ChangeChild changes an organisation of a partner; its twin gets the plan and the limits too.
+// ChangeChild changes an organisation of a partner. Plan and limits also apply to its sandbox twin.
 func (s *Service) ChangeChild(ctx context.Context, tx db.Querier, o Organization, c ChildChange) (Organization, error) {
 	c.Name.Apply(&o.Name)
 	c.Plan.Apply(&o.Plan)
@@ -90,12 +91,12 @@ func (s *Service) ChangeChild(ctx context.Context, tx db.Querier, o Organization
 		o.ExternalReference = db.Null(c.ExternalReference.V).Ptr()
 	}
 	if c.Record.Set {
-		o.explicit = merge(o.explicit, map[string]any{"recording": map[string]any{"mode": onOff(c.Record.V)}})
+		o.storedSettings = merge(o.storedSettings, map[string]any{"recording": map[string]any{"mode": onOff(c.Record.V)}})
 	}
-	wrong := o.own.change(c.Limits)
+	wrong := o.ownQuota.applyPatch(c.Limits)
 	o.Name = strings.TrimSpace(o.Name)
 	var err error
-	if o.Settings, err = effective(o.Country, o.explicit); err != nil {
+	if o.Settings, err = effective(o.Country, o.storedSettings); err != nil {
 		return o, err
 	}
 	if wrong = append(append(wrong, o.check()...), s.checkPlan(o)...); len(wrong) > 0 {
@@ -107,17 +108,17 @@ func (s *Service) ChangeChild(ctx context.Context, tx db.Querier, o Organization
 	}
 	db.OnCommit(tx, func() { s.bus.Publish(Changed, nil) })
 	o, err = get(ctx, tx, o.ID)
-	return s.complete(o), err
+	return s.withDerived(o), err
 }
 
-// change applies a merge patch to a quota.
-func (q *Quota) change(c op.Change[map[string]*int]) (wrong []op.Violation) {
+// applyPatch applies a merge patch to a quota.
+func (q *Quota) applyPatch(c op.Change[map[string]*int]) (wrong []op.Violation) {
 	if c.Null {
 		*q = Quota{}
 	}
-	all := q.members()
+	all := q.limits()
 	for name, v := range c.V {
-		i := slices.IndexFunc(all, func(m limit) bool { return m.name == name })
+		i := slices.IndexFunc(all, func(m quotaLimit) bool { return m.name == name })
 		if i < 0 {
 			wrong = append(wrong, op.Field("limits."+name, "unknown_field", "there is no such limit"))
 			continue
@@ -127,7 +128,7 @@ func (q *Quota) change(c op.Change[map[string]*int]) (wrong []op.Violation) {
 	return wrong
 }
 
-// SetAdmin keeps who administers a child organisation.
+// SetAdmin stores the administrator of a child organisation.
 func (s *Service) SetAdmin(ctx context.Context, tx db.Querier, id, userID string) error {
 	_, err := tx.Exec(ctx, `UPDATE orgs SET admin_user_id = $2 WHERE id = $1`, id, userID)
 	return err
@@ -139,10 +140,10 @@ func (s *Service) Child(ctx context.Context, q db.Querier, parent, id string) (O
 	if err == nil && (o.ParentID == nil || *o.ParentID != parent) {
 		return Organization{}, db.ErrNone
 	}
-	return s.complete(o), err
+	return s.withDerived(o), err
 }
 
-// ChildFilter narrows a list of a partner's organisations.
+// ChildFilter selects organisations of a partner.
 type ChildFilter struct {
 	Statuses []string
 	Plan, Q  string
@@ -150,8 +151,8 @@ type ChildFilter struct {
 	Limit    int
 }
 
-func (by ChildFilter) narrow(parent string) *db.Filter {
-	f := db.Where(`SELECT `+columns+` FROM orgs WHERE parent_id = $1`, parent).In("status", by.Statuses).Equal("plan", by.Plan)
+func (by ChildFilter) filter(parent string) *db.Filter {
+	f := db.Where(`SELECT `+orgColumns+` FROM orgs WHERE parent_id = $1`, parent).In("status", by.Statuses).Equal("plan", by.Plan)
 	if by.Q != "" {
 		like := "%" + db.Escape(by.Q) + "%"
 		f.And(`lower(name) LIKE lower(?) ESCAPE '\' OR lower(external_reference) LIKE lower(?) ESCAPE '\'`, like, like)
@@ -159,17 +160,17 @@ func (by ChildFilter) narrow(parent string) *db.Filter {
 	return f
 }
 
-// Children returns the organisations of a partner in the order in which they were made, one more than the limit.
+// Children returns the organisations of a partner in the order of creation, one more than the limit.
 func (s *Service) Children(ctx context.Context, q db.Querier, parent string, by ChildFilter) ([]Organization, error) {
-	text, args := by.narrow(parent).Page("id", false, by.After, by.After, by.Limit).SQL()
-	all, err := read(ctx, q, text, args...)
+	text, args := by.filter(parent).Page("id", false, by.After, by.After, by.Limit).SQL()
+	all, err := queryOrgs(ctx, q, text, args...)
 	for i := range all {
-		all[i] = s.complete(all[i])
+		all[i] = s.withDerived(all[i])
 	}
 	return all, err
 }
 
-// CountChildren counts what Children lists.
+// CountChildren returns how many organisations Children lists in total.
 func (s *Service) CountChildren(ctx context.Context, q db.Querier, parent string, by ChildFilter) (int, error) {
-	return by.narrow(parent).Count(ctx, q)
+	return by.filter(parent).Count(ctx, q)
 }

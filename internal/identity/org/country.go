@@ -7,22 +7,23 @@ import (
 	"golang.org/x/text/language"
 )
 
-// Country normalises a country code of ISO 3166 and reports whether there is such a country.
+// Country normalises an ISO 3166 country code and reports whether the country exists.
 func Country(code string) (string, bool) {
 	code = strings.ToUpper(strings.TrimSpace(code))
 	return code, phonenumbers.GetSupportedRegions()[code]
 }
 
-// timezoneOf is the time zone of a typical number of the country: a start, to be corrected where a country has several.
+// timezoneOf returns the time zone of an example number of the country. It is only a default: a country can have
+// several zones.
 func timezoneOf(country string) string {
 	zones, err := phonenumbers.GetTimezonesForNumber(phonenumbers.GetExampleNumber(country))
-	if err != nil || len(zones) == 0 || !knownZone(zones[0]) {
+	if err != nil || len(zones) == 0 || !isValidZone(zones[0]) {
 		return "UTC"
 	}
 	return zones[0]
 }
 
-// languageOf is the language most spoken in the country.
+// languageOf returns the most common language of the country.
 func languageOf(country string) string {
 	region, err := language.ParseRegion(country)
 	if err != nil {

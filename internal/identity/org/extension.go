@@ -7,8 +7,9 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// SetExtension gives an extension to a person or a queue, in place of the one they had; "" gives theirs back. One that is taken is
-// a conflict (db.IsConflict): call it in a transaction of its own where that is to be survived.
+// SetExtension assigns an extension to a user or a queue, in place of their previous one. "" removes it. If the
+// extension is taken, the error is a conflict (db.IsConflict): call it in a savepoint if the transaction must
+// continue.
 func SetExtension(ctx context.Context, tx db.Querier, org, owner, extension string) error {
 	const drop = `DELETE FROM extensions WHERE org_id = $1 AND owner_id = $2 AND extension <> $3`
 	if _, err := tx.Exec(ctx, drop, org, owner, extension); err != nil {
@@ -27,14 +28,14 @@ func SetExtension(ctx context.Context, tx db.Querier, org, owner, extension stri
 	return nil
 }
 
-// ExtensionOwner returns the id of the person or queue that has an extension, or db.ErrNone.
+// ExtensionOwner returns the id of the user or queue that has an extension, or db.ErrNone.
 func ExtensionOwner(ctx context.Context, q db.Querier, org, extension string) (owner string, err error) {
 	const text = `SELECT owner_id FROM extensions WHERE org_id = $1 AND extension = $2`
 	err = q.QueryRow(ctx, text, org, extension).Scan(&owner)
 	return owner, err
 }
 
-// Extensions returns all extensions that are taken.
+// Extensions returns the set of extensions that are taken.
 func Extensions(ctx context.Context, q db.Querier, org string) (map[string]bool, error) {
 	rows, err := q.Query(ctx, `SELECT extension FROM extensions WHERE org_id = $1`, org)
 	if err != nil {

@@ -8,14 +8,14 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Hours say when somebody is there.
+// Hours are business hours.
 type Hours struct {
 	Timezone   string           `json:"timezone,omitempty" doc:"IANA name; that of the organisation unless given" example:"Europe/London"`
 	Weekly     Week             `json:"weekly,omitzero"`
 	Exceptions []HoursException `json:"exceptions,omitempty" doc:"Days that are unlike others; they come before the week" maxItems:"366"`
 }
 
-// A Week is the open hours of each day; a day without any is closed.
+// Week holds the open hours of each day. A day without intervals is closed.
 type Week struct {
 	Mon []Interval `json:"mon,omitempty" maxItems:"24"`
 	Tue []Interval `json:"tue,omitempty" maxItems:"24"`
@@ -26,13 +26,13 @@ type Week struct {
 	Sun []Interval `json:"sun,omitempty" maxItems:"24"`
 }
 
-// An Interval is a part of a day, from included, to not.
+// Interval is a part of a day: From is included, To is not.
 type Interval struct {
 	From string `json:"from" example:"09:00"`
 	To   string `json:"to" example:"17:30" doc:"24:00 is the end of the day"`
 }
 
-// A HoursException is a day that is unlike others.
+// HoursException replaces the hours of one date.
 type HoursException struct {
 	Date      string     `json:"date" example:"2026-12-25"`
 	Closed    bool       `json:"closed,omitempty"`
@@ -44,10 +44,10 @@ func (w Week) day(d time.Weekday) []Interval {
 	return [][]Interval{w.Sun, w.Mon, w.Tue, w.Wed, w.Thu, w.Fri, w.Sat}[d]
 }
 
-// dayNames are the members of Week, from Sunday on as time.Weekday counts.
+// dayNames are the fields of Week in the order of time.Weekday, from Sunday.
 var dayNames = []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
 
-// clock reads hh:mm as minutes of the day; 24:00 is its end.
+// clock converts hh:mm to minutes of the day. 24:00 is the end of the day.
 func clock(text string) (minutes int, ok bool) {
 	if text == "24:00" {
 		return 24 * 60, true
@@ -56,13 +56,13 @@ func clock(text string) (minutes int, ok bool) {
 	return t.Hour()*60 + t.Minute(), err == nil && len(text) == len("15:04")
 }
 
-// Wrong lists everything wrong with hours; field names where they stand.
-func (h Hours) Wrong(field string) (wrong []op.Violation) {
+// Violations lists the violations of business hours. field is their name in the request.
+func (h Hours) Violations(field string) (wrong []op.Violation) {
 	if _, err := time.LoadLocation(h.Timezone); err != nil || h.Timezone == "Local" {
 		wrong = append(wrong, op.Field(field+".timezone", "invalid_timezone", "must be an IANA name such as Europe/London"))
 	}
 	for d, name := range dayNames {
-		wrong = append(wrong, wrongIntervals(field+".weekly."+name, h.Weekly.day(time.Weekday(d)))...)
+		wrong = append(wrong, intervalViolations(field+".weekly."+name, h.Weekly.day(time.Weekday(d)))...)
 	}
 	for i, e := range h.Exceptions {
 		at := fmt.Sprintf("%s.exceptions[%d]", field, i)
@@ -72,12 +72,12 @@ func (h Hours) Wrong(field string) (wrong []op.Violation) {
 		if e.Closed == (len(e.Intervals) > 0) {
 			wrong = append(wrong, op.Field(at, "ambiguous", "give either closed or intervals"))
 		}
-		wrong = append(wrong, wrongIntervals(at+".intervals", e.Intervals)...)
+		wrong = append(wrong, intervalViolations(at+".intervals", e.Intervals)...)
 	}
 	return wrong
 }
 
-func wrongIntervals(field string, all []Interval) (wrong []op.Violation) {
+func intervalViolations(field string, all []Interval) (wrong []op.Violation) {
 	type span struct{ from, to int }
 	var spans []span
 	for i, x := range all {
@@ -101,7 +101,8 @@ func wrongIntervals(field string, all []Interval) (wrong []op.Violation) {
 	return wrong
 }
 
-// At says whether somebody is there at a moment, and whether that is because the day is unlike others; zone is the organisation's.
+// At reports whether the hours are open at a time, and whether an exception decided it. zone is the organisation's
+// time zone; the zone of the hours takes precedence.
 func (h Hours) At(now time.Time, zone *time.Location) (open, exception bool) {
 	if h.Timezone != "" {
 		if own, err := time.LoadLocation(h.Timezone); err == nil {

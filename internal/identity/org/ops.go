@@ -10,7 +10,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Operations lists what the outside world can do with its organisation.
+// Operations returns the API operations of the organisation.
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.New("organization.get", "GET /organization", access.Any, "Get the organisation", s.Show),
@@ -18,7 +18,7 @@ func (s *Service) Operations() []op.Operation {
 	}
 }
 
-// Show returns the caller's organisation.
+// Show returns the organisation of the request.
 func (s *Service) Show(ctx context.Context, _ *struct{}) (*op.Out[Organization], error) {
 	o, err := s.Get(ctx, access.Org(ctx))
 	if err != nil {
@@ -27,13 +27,13 @@ func (s *Service) Show(ctx context.Context, _ *struct{}) (*op.Out[Organization],
 	return op.Versioned(o, o.UpdatedAt)
 }
 
-// UpdateIn changes the organisation.
+// UpdateIn is the input of Update.
 type UpdateIn struct {
 	op.Match
 	Body Patch `contentType:"application/json"`
 }
 
-// Patch is a merge patch: null returns a setting to its default.
+// Patch is a merge patch. null restores the default of a setting.
 type Patch struct {
 	Name                op.Change[string]           `json:"name,omitzero"`
 	Country             op.Change[string]           `json:"country,omitzero" doc:"ISO 3166"`
@@ -96,7 +96,7 @@ type EnginePatch struct {
 	Model   op.Change[string] `json:"model,omitzero"`
 }
 
-// Update changes the caller's organisation.
+// Update changes the organisation of the request.
 func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Organization], error) {
 	var o Organization
 	err := s.db.Tx(ctx, func(tx db.Querier) (err error) {
@@ -106,7 +106,7 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Organizatio
 		if err := in.Check(o.UpdatedAt); err != nil {
 			return err
 		}
-		if o, err = s.patched(o, in.Body); err != nil {
+		if o, err = s.applyPatch(o, in.Body); err != nil {
 			return err
 		}
 		if err := update(ctx, tx, o); err != nil {
@@ -118,26 +118,26 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Organizatio
 	if err != nil {
 		return nil, err
 	}
-	return op.Versioned(s.complete(o), o.UpdatedAt)
+	return op.Versioned(s.withDerived(o), o.UpdatedAt)
 }
 
-// patched applies and checks a patch.
-func (s *Service) patched(o Organization, p Patch) (Organization, error) {
+// applyPatch applies a patch and checks the result.
+func (s *Service) applyPatch(o Organization, p Patch) (Organization, error) {
 	p.Name.Apply(&o.Name)
 	p.Country.Apply(&o.Country)
 	p.Timezone.Apply(&o.Timezone)
 	p.Language.Apply(&o.Language)
-	chosen, err := s.chosen(p)
+	chosen, err := s.settingsDocument(p)
 	if err != nil {
 		return o, err
 	}
-	if e, ok := o.explicit["emergency"].(map[string]any); ok && p.Emergency.V.Location.Set {
-		delete(e, "location") // a new place has nothing of the old one
+	if e, ok := o.storedSettings["emergency"].(map[string]any); ok && p.Emergency.V.Location.Set {
+		delete(e, "location") // a new location replaces the old one as a whole
 	}
-	o.explicit = merge(o.explicit, chosen)
+	o.storedSettings = merge(o.storedSettings, chosen)
 	o.Country, _ = Country(o.Country)
 	emergency := o.Emergency.Status
-	if o.Settings, err = effective(o.Country, o.explicit); err != nil {
+	if o.Settings, err = effective(o.Country, o.storedSettings); err != nil {
 		return o, err
 	}
 	o.Emergency.Status = emergency
@@ -148,8 +148,8 @@ func (s *Service) patched(o Organization, p Patch) (Organization, error) {
 	return o, nil
 }
 
-// chosen is the part of a patch that concerns settings, as a document.
-func (s *Service) chosen(p Patch) (map[string]any, error) {
+// settingsDocument returns the settings of a patch as a JSON object.
+func (s *Service) settingsDocument(p Patch) (map[string]any, error) {
 	p.Name, p.Country = op.Change[string]{}, op.Change[string]{}
 	p.Timezone, p.Language = op.Change[string]{}, op.Change[string]{}
 	b, err := json.Marshal(p)
@@ -160,12 +160,12 @@ func (s *Service) chosen(p Patch) (map[string]any, error) {
 	if err := json.Unmarshal(b, &document); err != nil {
 		return nil, fmt.Errorf("read patch: %w", err)
 	}
-	s.acknowledge(document)
+	s.setAcknowledgedAt(document)
 	return document, nil
 }
 
-// acknowledge turns the wish to acknowledge into the time it was done.
-func (s *Service) acknowledge(document map[string]any) {
+// setAcknowledgedAt replaces acknowledged by the time of the acknowledgement.
+func (s *Service) setAcknowledgedAt(document map[string]any) {
 	e, ok := document["emergency"].(map[string]any)
 	if !ok {
 		return

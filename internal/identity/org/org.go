@@ -1,4 +1,4 @@
-// Package org keeps organisations: who they are, their settings, and the sandbox twin each of them has.
+// Package org stores organisations, their settings, and the sandbox twin of each.
 package org
 
 import (
@@ -11,17 +11,17 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// Status says whether an organisation may use the platform.
+// Status is the status of an organisation's account.
 type Status string
 
-// The states of an organisation.
+// States of an organisation.
 const (
 	Active    Status = "active"
 	Suspended Status = "suspended"
 	Closed    Status = "closed"
 )
 
-// An Organization is a customer. Its sandbox twin is an ordinary organisation of its own.
+// Organization is a customer. Its sandbox twin is a separate organisation.
 type Organization struct {
 	ID          string  `json:"id" example:"org_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	Name        string  `json:"name"`
@@ -37,19 +37,19 @@ type Organization struct {
 	Limits           Limits  `json:"limits"`
 	CreatedAt        db.Time `json:"created_at"`
 
-	LiveID    string  `json:"-"` // of a sandbox twin: the organisation it belongs to
-	UpdatedAt db.Time `json:"-"`
-	Standing  `json:"-"`
-	Quota     Quota `json:"-"`
-	explicit  map[string]any
-	own       Quota // limits that differ from the plan's
-	path      string
+	LiveID         string  `json:"-"` // for a sandbox twin: the organisation it belongs to
+	UpdatedAt      db.Time `json:"-"`
+	AccountState   `json:"-"`
+	Quota          Quota `json:"-"`
+	storedSettings map[string]any
+	ownQuota       Quota // limits that override the plan's
+	path           string
 }
 
-// Sandbox reports whether the organisation is the twin of a live one.
+// Sandbox reports whether the organisation is the sandbox twin of a live one.
 func (o Organization) Sandbox() bool { return o.LiveID != "" }
 
-// Limits are what one credential, and the organisation, may use up.
+// Limits are the limits of one credential and of the organisation.
 type Limits struct {
 	ReadsPerMinute          int `json:"reads_per_minute"`
 	WritesPerMinute         int `json:"writes_per_minute"`
@@ -64,45 +64,45 @@ type Limits struct {
 	StorageGB *int `json:"storage_gb" doc:"By the plan; null: no limit"`
 }
 
-// DefaultLimits are the published ones.
+// DefaultLimits are the published limits.
 var DefaultLimits = Limits{ReadsPerMinute: 600, WritesPerMinute: 120, Burst: 60, MemorySearchesPerSecond: 20, Webhooks: 50}
 
-// ErrCountry is returned where a country is not one of ISO 3166.
+// ErrCountry means that a text is not an ISO 3166 country code.
 var ErrCountry = errors.New("not a country code of ISO 3166, such as GB")
 
 // Changed is the bus subject on which the id of a changed organisation is published.
 const Changed = "changed.orgs"
 
-// cacheLife bounds how long another node may work with old settings when a message is lost.
-const cacheLife = 3 * time.Second
+// cacheTTL limits how long a node may use old settings if the change message is lost.
+const cacheTTL = 3 * time.Second
 
-// Service is the room. It is safe for concurrent use.
+// Service manages organisations. It is safe for concurrent use.
 type Service struct {
-	// Stored counts the bytes of an organisation's files; nil: storage has no limit.
-	Stored func(ctx context.Context, q db.Querier, org string) (int64, error)
+	// StoredBytes returns the size of an organisation's files. nil: storage has no limit.
+	StoredBytes func(ctx context.Context, q db.Querier, org string) (int64, error)
 
-	db     *db.DB
-	bus    *bus.Bus
-	now    func() time.Time
-	known  *bus.Cache[*Organization]
-	twins  *bus.Cache[string]
-	stored *bus.Cache[int64]
-	base   Limits
-	plans  Plans
+	db           *db.DB
+	bus          *bus.Bus
+	now          func() time.Time
+	orgCache     *bus.Cache[*Organization]
+	twinCache    *bus.Cache[string]
+	storageCache *bus.Cache[int64]
+	baseLimits   Limits
+	plans        Plans
 }
 
-// New makes the room.
+// New returns a service.
 func New(d *db.DB, b *bus.Bus, now func() time.Time) *Service {
-	return &Service{db: d, bus: b, now: now, base: DefaultLimits, plans: DefaultPlans(),
-		known:  bus.NewCache[*Organization](b, Changed, cacheLife, now),
-		stored: bus.NewCache[int64](b, Changed, cacheLife, now),
-		twins:  bus.NewCache[string](b, Changed, time.Hour, now)}
+	return &Service{db: d, bus: b, now: now, baseLimits: DefaultLimits, plans: DefaultPlans(),
+		orgCache:     bus.NewCache[*Organization](b, Changed, cacheTTL, now),
+		storageCache: bus.NewCache[int64](b, Changed, cacheTTL, now),
+		twinCache:    bus.NewCache[string](b, Changed, time.Hour, now)}
 }
 
-// SetLimits replaces the limits of credentials; before the first request.
-func (s *Service) SetLimits(l Limits) { s.base = l }
+// SetLimits replaces the limits of credentials. Call it before the first request.
+func (s *Service) SetLimits(l Limits) { s.baseLimits = l }
 
-// Create makes an organisation and its sandbox twin, and returns the live one.
+// Create creates an organisation and its sandbox twin, and returns the live one.
 func (s *Service) Create(ctx context.Context, name, country string) (Organization, error) {
 	country, ok := Country(country)
 	if !ok {
@@ -129,67 +129,68 @@ func insertWithTwin(ctx context.Context, tx db.Querier, o Organization) error {
 	return insert(ctx, tx, twin)
 }
 
-// Get returns an organisation, or db.ErrNone. It is cached for a few moments outside of transactions; what it
-// returns must not be changed.
+// Get returns an organisation, or db.ErrNone. Outside of transactions the result is cached for a few seconds. The
+// caller must not change its maps and slices.
 func (s *Service) Get(ctx context.Context, id string) (Organization, error) {
-	o, err := s.Look(ctx, id)
+	o, err := s.GetShared(ctx, id)
 	if err != nil {
 		return Organization{}, err
 	}
 	return *o, nil
 }
 
-// Look is Get for who only looks: others look at the same organisation, which nobody may change.
-func (s *Service) Look(ctx context.Context, id string) (*Organization, error) {
+// GetShared is Get without a copy. All callers share the result and must not change it.
+func (s *Service) GetShared(ctx context.Context, id string) (*Organization, error) {
 	load := func() (*Organization, error) {
 		o, err := get(ctx, s.db.Read(ctx), id)
-		o = s.complete(o)
+		o = s.withDerived(o)
 		return &o, err
 	}
 	if db.InTx(ctx) {
 		return load()
 	}
-	return s.known.Get(id, load)
+	return s.orgCache.Get(id, load)
 }
 
-// Settings returns the settings of an organisation, or db.ErrNone. It costs a map look-up.
+// Settings returns the settings of an organisation, or db.ErrNone. If the organisation is cached, it costs a map
+// lookup.
 func (s *Service) Settings(ctx context.Context, id string) (Settings, error) {
-	o, err := s.Look(ctx, id)
+	o, err := s.GetShared(ctx, id)
 	if err != nil {
 		return Settings{}, err
 	}
 	return o.Settings, nil
 }
 
-// Twin returns the id of an organisation's sandbox twin; a twin is its own.
+// Twin returns the id of an organisation's sandbox twin. For a twin it returns the same id.
 func (s *Service) Twin(ctx context.Context, id string) (string, error) {
 	load := func() (string, error) { return twin(ctx, s.db.Read(ctx), id) }
 	if db.InTx(ctx) {
 		return load()
 	}
-	return s.twins.Get(id, load)
+	return s.twinCache.Get(id, load)
 }
 
 // List returns every live organisation in the order of creation.
 func (s *Service) List(ctx context.Context) ([]Organization, error) {
 	all, err := list(ctx, s.db.Read(ctx))
 	for i := range all {
-		all[i] = s.complete(all[i])
+		all[i] = s.withDerived(all[i])
 	}
 	return all, err
 }
 
-// complete fills in what is not stored but follows.
-func (s *Service) complete(o Organization) Organization {
-	o.Limits, o.Quota = s.base, s.plans.quota(o)
-	o.Outbound.CallsPerSecond = capped(o.Outbound.CallsPerSecond, o.Quota.CallsPerSecond)
-	o.Outbound.ConcurrentCalls = capped(o.Outbound.ConcurrentCalls, o.Quota.ConcurrentCalls)
+// withDerived sets the fields that are derived from plan and settings.
+func (s *Service) withDerived(o Organization) Organization {
+	o.Limits, o.Quota = s.baseLimits, s.plans.quota(o)
+	o.Outbound.CallsPerSecond = capAt(o.Outbound.CallsPerSecond, o.Quota.CallsPerSecond)
+	o.Outbound.ConcurrentCalls = capAt(o.Outbound.ConcurrentCalls, o.Quota.ConcurrentCalls)
 	o.Limits.CallsPerSecond, o.Limits.ConcurrentCalls = o.Outbound.CallsPerSecond, o.Outbound.ConcurrentCalls
 	o.Limits.Users, o.Limits.Numbers, o.Limits.StorageGB = o.Quota.Users, o.Quota.Numbers, o.Quota.StorageGB
 	return o
 }
 
-// Zone is the time zone of an organisation; UTC where its name is not known to this machine.
+// Zone returns the time zone of an organisation; UTC if this machine does not know its name.
 func (s *Service) Zone(ctx context.Context, id string) (*time.Location, error) {
 	o, err := s.Get(ctx, id)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"soniq/internal/platform/op/optest"
 )
 
-func room(t *testing.T, d *db.DB) (*org.Service, org.Organization, *optest.Server) {
+func newServer(t *testing.T, d *db.DB) (*org.Service, org.Organization, *optest.Server) {
 	t.Helper()
 	s := org.New(d, bus.New(), time.Now)
 	o, err := s.Create(context.Background(), "Acme", "gb")
@@ -23,11 +23,11 @@ func room(t *testing.T, d *db.DB) (*org.Service, org.Organization, *optest.Serve
 	return s, o, optest.New(t, d, s.Operations()...)
 }
 
-func TestAnOrganisationIsBornWithItsSandboxTwin(t *testing.T) {
+func TestCreate_WithSandboxTwin(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		ctx := context.Background()
-		s, o, _ := room(t, d)
+		s, o, _ := newServer(t, d)
 		if o.Country != "GB" || o.Timezone != "Europe/London" || o.Language != "en" || o.Status != org.Active {
 			t.Errorf("got %s %s %s %s", o.Country, o.Timezone, o.Language, o.Status)
 		}
@@ -51,17 +51,17 @@ func TestAnOrganisationIsBornWithItsSandboxTwin(t *testing.T) {
 	})
 }
 
-func TestNobodyIsCreatedInAnUnknownCountry(t *testing.T) {
+func TestCreate_UnknownCountryRefused(t *testing.T) {
 	t.Parallel()
 	if _, err := org.New(dbtest.SQLite(t), bus.New(), time.Now).Create(context.Background(), "Acme", "XX"); err != org.ErrCountry {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestOnlyWhatWasChosenLeavesTheDefaults(t *testing.T) {
+func TestSettings_OnlyExplicitValuesOverrideDefaults(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		s, o, server := room(t, d)
+		s, o, server := newServer(t, d)
 		admin := optest.Admin(o.ID)
 		a := server.Do(admin, "PATCH", "/organization", `{"recording":{"announce":true,"retention_days":30},"outbound":{"calls_per_second":9}}`).Want(200)
 		if a.At("recording.announce") != true || a.Text("recording.mode") != "on" || a.At("outbound.allowed_countries.0") != "GB" {
@@ -90,9 +90,9 @@ func TestOnlyWhatWasChosenLeavesTheDefaults(t *testing.T) {
 	})
 }
 
-func TestEveryViolationOfAPatchIsListed(t *testing.T) {
+func TestUpdate_ListsEveryViolation(t *testing.T) {
 	t.Parallel()
-	_, o, server := room(t, dbtest.SQLite(t))
+	_, o, server := newServer(t, dbtest.SQLite(t))
 	admin := optest.Admin(o.ID)
 	server.Do(admin, "PATCH", "/organization", `{"name":" ","country":"XX","timezone":"Mars/Base","language":"??",
 		"recording":{"mode":"maybe"},"outbound":{"allowed_countries":["ZZ"],"blocked_types":["fun"]}}`).
@@ -113,20 +113,20 @@ func TestEveryViolationOfAPatchIsListed(t *testing.T) {
 	}
 }
 
-func TestAChangeFromAnOldVersionIsRefused(t *testing.T) {
+func TestUpdate_StaleVersionRefused(t *testing.T) {
 	t.Parallel()
-	_, o, server := room(t, dbtest.SQLite(t))
+	_, o, server := newServer(t, dbtest.SQLite(t))
 	admin := optest.Admin(o.ID)
 	tag := server.Do(admin, "GET", "/organization", nil).Want(200).Header.Get("Etag")
 	server.Do(admin, "PATCH", "/organization", `{"name":"One"}`, "If-Match: "+tag).Want(200)
 	server.Do(admin, "PATCH", "/organization", `{"name":"Two"}`, "If-Match: "+tag).Want(412).Refused("version_conflict")
 }
 
-func TestSuspendingReachesTheTwin(t *testing.T) {
+func TestSetStatus_SuspendsTwin(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		ctx := context.Background()
-		s, o, _ := room(t, d)
+		s, o, _ := newServer(t, d)
 		twin, _ := s.Twin(ctx, o.ID)
 		if err := s.SetStatus(ctx, o.ID, org.Suspended); err != nil {
 			t.Fatal(err)
@@ -142,9 +142,9 @@ func TestSuspendingReachesTheTwin(t *testing.T) {
 	})
 }
 
-func TestTheRecordCarriesEveryField(t *testing.T) {
+func TestGetOrganization_HasEveryField(t *testing.T) {
 	t.Parallel()
-	_, o, server := room(t, dbtest.SQLite(t))
+	_, o, server := newServer(t, dbtest.SQLite(t))
 	a := server.Do(optest.Admin(o.ID), "GET", "/organization", nil).Want(200)
 	for _, name := range []string{"id", "name", "parent_id", "plan", "status", "country", "timezone", "language", "recording",
 		"transcripts", "outbound", "emergency", "ai", "limits", "brand", "webhook_header_prefix", "created_at", "emergency_calling"} {

@@ -13,7 +13,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// A Quota is how much of the platform an organisation may use; null is no limit.
+// Quota limits an organisation's use of the platform. null: no limit.
 type Quota struct {
 	Users           *int `json:"users" doc:"Who are not removed"`
 	Numbers         *int `json:"numbers" doc:"Which are not released"`
@@ -22,21 +22,21 @@ type Quota struct {
 	StorageGB       *int `json:"storage_gb" doc:"Recordings, voicemail, sounds and exports, in 10⁹ bytes; when it is used up, nothing more is recorded, uploaded or exported"`
 }
 
-// limit is one member of a quota.
-type limit struct {
+// quotaLimit is one limit of a quota.
+type quotaLimit struct {
 	name string
 	v    **int
 }
 
-// members are the limits of a quota by name, in the order of the record.
-func (q *Quota) members() []limit {
-	return []limit{{"users", &q.Users}, {"numbers", &q.Numbers}, {"concurrent_calls", &q.ConcurrentCalls}, {"calls_per_second", &q.CallsPerSecond},
+// limits returns the limits of a quota by name, in the order of the struct.
+func (q *Quota) limits() []quotaLimit {
+	return []quotaLimit{{"users", &q.Users}, {"numbers", &q.Numbers}, {"concurrent_calls", &q.ConcurrentCalls}, {"calls_per_second", &q.CallsPerSecond},
 		{"storage_gb", &q.StorageGB}}
 }
 
-// over lays what another quota names over q.
-func (q Quota) over(by Quota) Quota {
-	mine, theirs := q.members(), by.members()
+// overriddenBy returns q with the limits that by sets replaced.
+func (q Quota) overriddenBy(by Quota) Quota {
+	mine, theirs := q.limits(), by.limits()
 	for i := range mine {
 		if *theirs[i].v != nil {
 			*mine[i].v = *theirs[i].v
@@ -45,34 +45,34 @@ func (q Quota) over(by Quota) Quota {
 	return q
 }
 
-const mostOfAnything = 1_000_000
+const maxLimit = 1_000_000
 
-// Check lists what is wrong with a quota; field is what it is called in the request.
+// Check lists the violations of a quota. field is its name in the request.
 func (q Quota) Check(field string) (wrong []op.Violation) {
-	for _, m := range q.members() {
-		if n := *m.v; n != nil && (*n < 0 || *n > mostOfAnything) {
-			wrong = append(wrong, op.Field(field+"."+m.name, "out_of_range", "must be 0 to "+strconv.Itoa(mostOfAnything)))
+	for _, m := range q.limits() {
+		if n := *m.v; n != nil && (*n < 0 || *n > maxLimit) {
+			wrong = append(wrong, op.Field(field+"."+m.name, "out_of_range", "must be 0 to "+strconv.Itoa(maxLimit)))
 		}
 	}
 	return wrong
 }
 
-// A Plan is what partners sell: limits, and scopes that keys of the organisation can use.
+// Plan is a set of limits and scopes that a partner sells.
 type Plan struct {
 	Limits Quota          `json:"limits"`
-	Scopes []access.Scope `json:"scopes"` // empty: all but those of partners
+	Scopes []access.Scope `json:"scopes"` // empty: all except partner scopes
 }
 
-// Plans are the configured plans, and what the operator allows single organisations beside theirs, by id.
+// Plans holds the configured plans, and the operator's overrides for single organisations by id.
 type Plans struct {
 	Plans         map[string]Plan  `json:"plans"`
 	Organizations map[string]Quota `json:"organizations"`
 }
 
-// Unlimited is the plan of organisations that no partner manages.
+// Unlimited is the plan of organisations without a partner.
 const Unlimited = "standard"
 
-// DefaultPlans are those of an installation that configures none.
+// DefaultPlans returns the plans of an installation that configures none.
 func DefaultPlans() Plans {
 	plan := func(users, numbers, calls, perSecond, storage int) Plan {
 		return Plan{Limits: Quota{&users, &numbers, &calls, &perSecond, &storage}}
@@ -81,7 +81,7 @@ func DefaultPlans() Plans {
 		"enterprise": plan(1000, 500, 500, 20, 1000)}}
 }
 
-// ReadPlans reads the operator's plans, a JSON object.
+// ReadPlans reads the operator's plans from a JSON object.
 func ReadPlans(r io.Reader) (Plans, error) {
 	var p Plans
 	d := json.NewDecoder(r)
@@ -118,23 +118,24 @@ func (p Plans) check() error {
 	return nil
 }
 
-// Names lists the plans in order.
+// Names returns the names of the plans, sorted.
 func (p Plans) Names() []string { return slices.Sorted(maps.Keys(p.Plans)) }
 
-// quota is what an organisation may use: its plan, what its partner gave it, what the operator gave it.
+// quota returns the quota of an organisation. The operator's limits take precedence over those of the partner, and
+// these over those of the plan.
 func (p Plans) quota(o Organization) Quota {
-	return p.Plans[o.Plan].Limits.over(o.own).over(p.Organizations[first(o.LiveID, o.ID)])
+	return p.Plans[o.Plan].Limits.overriddenBy(o.ownQuota).overriddenBy(p.Organizations[firstNonEmpty(o.LiveID, o.ID)])
 }
 
-func first(a, b string) string {
+func firstNonEmpty(a, b string) string {
 	if a != "" {
 		return a
 	}
 	return b
 }
 
-// SetPlans replaces the plans; before the first request. Every plan that organisations have must be among them: a plan that is
-// gone would leave them without limits.
+// SetPlans replaces the plans. Call it before the first request. It returns an error if the plan of an organisation
+// is missing, because that organisation would have no limits.
 func (s *Service) SetPlans(ctx context.Context, p Plans) error {
 	used, err := plansInUse(ctx, s.db.Read(ctx))
 	if err != nil {
@@ -149,10 +150,10 @@ func (s *Service) SetPlans(ctx context.Context, p Plans) error {
 	return nil
 }
 
-// Plans are the configured ones.
+// Plans returns the configured plans.
 func (s *Service) Plans() Plans { return s.plans }
 
-// Scopes are those of the given that keys of the organisation can use: by its plan, where that names any.
+// Scopes returns the held scopes that the plan of the organisation allows. A plan without scopes allows all.
 func (s *Service) Scopes(o Organization, held []access.Scope) []access.Scope {
 	plan := s.plans.Plans[o.Plan]
 	if len(plan.Scopes) == 0 {

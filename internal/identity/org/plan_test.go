@@ -13,7 +13,7 @@ import (
 	"soniq/internal/platform/db/dbtest"
 )
 
-func TestPlansAreReadWithAllThatIsWrongRefused(t *testing.T) {
+func TestReadPlans_InvalidRefused(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		`{"plans":{"basic":{"limits":{"users":-1}}}}`:      "limits.users",
@@ -32,7 +32,7 @@ func TestPlansAreReadWithAllThatIsWrongRefused(t *testing.T) {
 	}
 }
 
-func TestTheOperatorsWordGoesBeforeThePartnersAndThePlans(t *testing.T) {
+func TestQuota_OperatorOverridesPartnerAndPlan(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		ctx := context.Background()
@@ -72,7 +72,7 @@ func TestTheOperatorsWordGoesBeforeThePartnersAndThePlans(t *testing.T) {
 				o.Limits.CallsPerSecond != 4 || *o.Limits.Users != 9 {
 				t.Errorf("%s: %+v, %+v, %v", id, o.Quota, o.Limits, err)
 			}
-			if held := s.Scopes(o, access.All()); len(held) != 3 || held[0] != access.CallsRead { // those of partners are not the plan's to take
+			if held := s.Scopes(o, access.All()); len(held) != 3 || held[0] != access.CallsRead { // the plan does not restrict partner scopes
 				t.Errorf("%s: scopes %v", id, held)
 			}
 		}

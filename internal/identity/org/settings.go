@@ -7,8 +7,8 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// Settings are how an organisation wants things done. Only what was chosen is stored; everything else follows
-// Defaults, also later versions of them.
+// Settings are the settings of an organisation. Only explicit choices are stored. Everything else follows Defaults,
+// including later versions of them.
 type Settings struct {
 	Recording           Recording   `json:"recording"`
 	Transcripts         Transcripts `json:"transcripts"`
@@ -19,7 +19,7 @@ type Settings struct {
 	WebhookHeaderPrefix *string     `json:"webhook_header_prefix" doc:"null: the prefix of the installation"`
 }
 
-// Recording says which calls are recorded and for how long that is kept.
+// Recording controls which calls are recorded, and the retention of recordings.
 type Recording struct {
 	Mode          string `json:"mode" enum:"on,off,per_queue"`
 	Announce      bool   `json:"announce" doc:"Tell the caller before recording starts"`
@@ -27,7 +27,7 @@ type Recording struct {
 	RetentionDays int    `json:"retention_days"`
 }
 
-// Transcripts says how long transcripts are kept, which languages are spoken, and which words no dictionary has.
+// Transcripts controls the retention, the languages and the vocabulary of transcripts.
 type Transcripts struct {
 	RetentionDays int      `json:"retention_days"`
 	Languages     []string `json:"languages" nullable:"false" doc:"Empty: the organisation's language"`
@@ -35,13 +35,13 @@ type Transcripts struct {
 	LearnNames    bool     `json:"learn_names" doc:"The names of users, queues, the organisation and the caller are understood without being in the vocabulary"`
 }
 
-// A Term is a word, or a few, that an organisation uses and that no dictionary may have.
+// Term is a word or a short phrase that dictionaries may lack.
 type Term struct {
 	Term       string   `json:"term" doc:"As it is to be written, 60 characters at most" example:"Zyntrix"`
 	SoundsLike []string `json:"sounds_like,omitempty" nullable:"false" doc:"Ways to say it where that is not as it is written, five at most: in English words (zin tricks) or in phones of the CMU dictionary (Z IH N T R IH K S)" example:"[\"zin tricks\"]"`
 }
 
-// Outbound is what may be dialled to the public network, and how much of it.
+// Outbound limits calls to the public network.
 type Outbound struct {
 	Enabled          bool     `json:"enabled" doc:"false stops every outbound call but emergency calls"`
 	AllowedCountries []string `json:"allowed_countries" nullable:"false" doc:"ISO 3166; the organisation's own country unless chosen"`
@@ -51,7 +51,7 @@ type Outbound struct {
 	MinutesPerDay    int      `json:"minutes_per_day" doc:"0: no limit"`
 }
 
-// Emergency says whether emergency calls are possible.
+// Emergency describes emergency calling.
 type Emergency struct {
 	Status         string  `json:"status" enum:"not_available,configured"`
 	AcknowledgedAt db.Time `json:"acknowledged_at" nullable:"true"`
@@ -59,7 +59,7 @@ type Emergency struct {
 	Location       *Civic  `json:"location" doc:"Where the organisation's phones are, unless a phone has an emergency_location of its own"`
 }
 
-// AI names the engines that transcribe, write, remember and speak; null means those of the installation.
+// AI selects the engines for transcripts, summaries, memory and speech. null: the engine of the installation.
 type AI struct {
 	Transcriber *Engine `json:"transcriber"`
 	Writer      *Engine `json:"writer"`
@@ -67,18 +67,18 @@ type AI struct {
 	Voice       *Engine `json:"voice"`
 }
 
-// An Engine is a speech or language engine. Its key is never shown.
+// Engine is a speech or language engine. The API never returns its key.
 type Engine struct {
 	Name    string  `json:"name"`
 	Address *string `json:"address"`
 	Model   *string `json:"model"`
 }
 
-// NumberTypes are the types of numbers that blocked_types may name.
+// NumberTypes are the types of numbers that blocked_types may contain.
 var NumberTypes = []string{"fixed_line", "mobile", "toll_free", "premium_rate", "shared_cost", "voip", "personal_number",
 	"pager", "uan", "voicemail", "satellite", "unknown"}
 
-// Defaults are the settings of an organisation of the country that has chosen nothing.
+// Defaults returns the settings of an organisation in a country without explicit choices.
 func Defaults(country string) Settings {
 	return Settings{
 		Recording:   Recording{Mode: "on", Consent: "none", RetentionDays: 365},
@@ -89,7 +89,7 @@ func Defaults(country string) Settings {
 	}
 }
 
-// effective lays what was chosen over the defaults.
+// effective returns the defaults, overridden by the explicit choices.
 func effective(country string, explicit map[string]any) (Settings, error) {
 	s := Defaults(country)
 	b, err := json.Marshal(explicit)

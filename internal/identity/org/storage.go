@@ -9,54 +9,54 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Storage is the limit of a quota on what is kept in files, in 10⁹ bytes.
+// Storage is the name of the quota for files, in 10⁹ bytes.
 const Storage = "storage_gb"
 
-// Gigabytes is a size in 10⁹ bytes, to the megabyte.
+// Gigabytes converts bytes to 10⁹ bytes, rounded to megabytes.
 func Gigabytes(bytes int64) float64 { return math.Round(float64(bytes)/1e6) / 1e3 }
 
-// Room reports with plan_limit that an organisation has used up its storage. What it sees may be a few moments old: it is asked
-// on the way of calls.
-func (s *Service) Room(ctx context.Context, id string) error {
+// CheckStorage returns plan_limit if an organisation has used up its storage. The size is cached for a few seconds,
+// because calls wait for the check.
+func (s *Service) CheckStorage(ctx context.Context, id string) error {
 	o, err := s.Get(ctx, id)
 	if err != nil {
 		return fmt.Errorf("find organisation: %w", err)
 	}
 	most := o.Quota.StorageGB
-	if most == nil || s.Stored == nil {
+	if most == nil || s.StoredBytes == nil {
 		return nil
 	}
-	load := func() (int64, error) { return s.Stored(ctx, s.db.Read(ctx), id) }
-	used, err := s.stored.Get(id, load)
+	load := func() (int64, error) { return s.StoredBytes(ctx, s.db.Read(ctx), id) }
+	used, err := s.storageCache.Get(id, load)
 	if err != nil {
 		return fmt.Errorf("count stored bytes: %w", err)
 	}
-	return fits(o.Plan, used, 1, *most)
+	return checkFits(o.Plan, used, 1, *most)
 }
 
-// AdmitBytes allows a file of a size, or refuses with plan_limit. It is called in the transaction that makes the file known,
-// before it is: additions of one organisation wait for each other.
-func (s *Service) AdmitBytes(ctx context.Context, tx db.Querier, id string, size int64) error {
+// ReserveStorage returns plan_limit if a file of this size exceeds the quota. Call it in the transaction that inserts
+// the file, before the insert. Concurrent additions of one organisation wait for each other.
+func (s *Service) ReserveStorage(ctx context.Context, tx db.Querier, id string, size int64) error {
 	o, err := get(ctx, tx, id)
 	if err != nil {
 		return fmt.Errorf("find organisation: %w", err)
 	}
 	most := s.plans.quota(o).StorageGB
-	if most == nil || s.Stored == nil {
+	if most == nil || s.StoredBytes == nil {
 		return nil
 	}
-	if err := takeTurn(ctx, tx, id); err != nil {
+	if err := lockOrg(ctx, tx, id); err != nil {
 		return err
 	}
-	used, err := s.Stored(ctx, tx, id)
+	used, err := s.StoredBytes(ctx, tx, id)
 	if err != nil {
 		return fmt.Errorf("count stored bytes: %w", err)
 	}
-	return fits(o.Plan, used, max(size, 1), *most)
+	return checkFits(o.Plan, used, max(size, 1), *most)
 }
 
-// fits refuses what would be more than the plan allows.
-func fits(plan string, used, more int64, most int) error {
+// checkFits returns plan_limit if the sum exceeds the quota.
+func checkFits(plan string, used, more int64, most int) error {
 	if used+more <= int64(most)*1_000_000_000 {
 		return nil
 	}

@@ -11,16 +11,16 @@ func insert(ctx context.Context, q db.Querier, o Organization) error {
 	const text = `INSERT INTO orgs (id, parent_id, path, live_id, environment, name, plan, status, country, timezone,
 			language, settings, created_at, updated_at, limits, external_reference)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14, $15)`
-	if o.explicit == nil {
-		o.explicit = map[string]any{}
+	if o.storedSettings == nil {
+		o.storedSettings = map[string]any{}
 	}
 	_, err := q.Exec(ctx, text, o.ID, o.ParentID, o.path, db.Null(o.LiveID), o.Environment, o.Name, o.Plan,
-		string(o.Status), o.Country, o.Timezone, o.Language, db.AsJSON(o.explicit), o.CreatedAt, db.AsJSON(o.own), o.ExternalReference)
+		string(o.Status), o.Country, o.Timezone, o.Language, db.AsJSON(o.storedSettings), o.CreatedAt, db.AsJSON(o.ownQuota), o.ExternalReference)
 	return err
 }
 
-// columns ends with whether the organisation has a trunk that emergency calls may take; a sandbox never has.
-const columns = `id, parent_id, live_id, environment, name, plan, status, country, timezone, language, settings,
+// orgColumns ends with whether the organisation has a trunk for emergency calls. A sandbox never has one.
+const orgColumns = `id, parent_id, live_id, environment, name, plan, status, country, timezone, language, settings,
 	created_at, updated_at, path, limits, suspend_mode, suspend_reason, suspended_at, closed_at, erase_after,
 	external_reference, admin_user_id,
 	live_id IS NULL
@@ -38,8 +38,8 @@ func scan(scan func(...any) error) (Organization, error) {
 	if err != nil {
 		return o, err
 	}
-	o.ParentID, o.LiveID, o.explicit, o.own, o.SuspendMode = parent.Ptr(), string(live), explicit.V, own.V, Mode(mode)
-	o.Settings, err = effective(o.Country, o.explicit)
+	o.ParentID, o.LiveID, o.storedSettings, o.ownQuota, o.SuspendMode = parent.Ptr(), string(live), explicit.V, own.V, Mode(mode)
+	o.Settings, err = effective(o.Country, o.storedSettings)
 	o.EmergencyCalling = "not_available"
 	if emergency {
 		o.EmergencyCalling, o.Emergency.Status = "available", "configured"
@@ -48,15 +48,15 @@ func scan(scan func(...any) error) (Organization, error) {
 }
 
 func get(ctx context.Context, q db.Querier, id string) (Organization, error) {
-	return scan(q.QueryRow(ctx, `SELECT `+columns+` FROM orgs WHERE id = $1`, id).Scan)
+	return scan(q.QueryRow(ctx, `SELECT `+orgColumns+` FROM orgs WHERE id = $1`, id).Scan)
 }
 
 // list returns the live organisations.
 func list(ctx context.Context, q db.Querier) ([]Organization, error) {
-	return read(ctx, q, `SELECT `+columns+` FROM orgs WHERE live_id IS NULL ORDER BY id`)
+	return queryOrgs(ctx, q, `SELECT `+orgColumns+` FROM orgs WHERE live_id IS NULL ORDER BY id`)
 }
 
-func read(ctx context.Context, q db.Querier, text string, args ...any) ([]Organization, error) {
+func queryOrgs(ctx context.Context, q db.Querier, text string, args ...any) ([]Organization, error) {
 	rows, err := q.Query(ctx, text, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list organisations: %w", err)
@@ -73,17 +73,17 @@ func read(ctx context.Context, q db.Querier, text string, args ...any) ([]Organi
 	return all, rows.Err()
 }
 
-// updateChild writes what a partner may change; plan and limits are those of the twin too.
+// updateChild stores the fields that a partner may change. Plan and limits are stored for the sandbox twin too.
 func updateChild(ctx context.Context, q db.Querier, o Organization) error {
 	const text = `UPDATE orgs SET name = $2, settings = $3, external_reference = $4, updated_at = $5 WHERE id = $1`
-	if _, err := q.Exec(ctx, text, o.ID, o.Name, db.AsJSON(o.explicit), o.ExternalReference, o.UpdatedAt); err != nil {
+	if _, err := q.Exec(ctx, text, o.ID, o.Name, db.AsJSON(o.storedSettings), o.ExternalReference, o.UpdatedAt); err != nil {
 		return err
 	}
-	_, err := q.Exec(ctx, `UPDATE orgs SET plan = $2, limits = $3 WHERE id = $1 OR live_id = $1`, o.ID, o.Plan, db.AsJSON(o.own))
+	_, err := q.Exec(ctx, `UPDATE orgs SET plan = $2, limits = $3 WHERE id = $1 OR live_id = $1`, o.ID, o.Plan, db.AsJSON(o.ownQuota))
 	return err
 }
 
-// plansInUse are the plans that organisations have.
+// plansInUse returns the plans that organisations have.
 func plansInUse(ctx context.Context, q db.Querier) ([]string, error) {
 	rows, err := q.Query(ctx, `SELECT DISTINCT plan FROM orgs ORDER BY plan`)
 	if err != nil {
@@ -101,7 +101,7 @@ func plansInUse(ctx context.Context, q db.Querier) ([]string, error) {
 	return all, rows.Err()
 }
 
-// twin finds the sandbox twin; a twin is found by its own id too.
+// twin returns the id of the sandbox twin of an organisation. The id of a twin returns itself.
 func twin(ctx context.Context, q db.Querier, id string) (string, error) {
 	const text = `SELECT id FROM orgs WHERE live_id = $1 OR (id = $1 AND live_id IS NOT NULL)`
 	var found string
@@ -112,12 +112,12 @@ func twin(ctx context.Context, q db.Querier, id string) (string, error) {
 func update(ctx context.Context, q db.Querier, o Organization) error {
 	const text = `UPDATE orgs SET name = $2, country = $3, timezone = $4, language = $5, settings = $6, updated_at = $7
 		WHERE id = $1`
-	_, err := q.Exec(ctx, text, o.ID, o.Name, o.Country, o.Timezone, o.Language, db.AsJSON(o.explicit), o.UpdatedAt)
+	_, err := q.Exec(ctx, text, o.ID, o.Name, o.Country, o.Timezone, o.Language, db.AsJSON(o.storedSettings), o.UpdatedAt)
 	return err
 }
 
-// setStanding changes an organisation and its twin.
-func setStanding(ctx context.Context, q db.Querier, id string, status Status, st Standing, now db.Time) error {
+// storeState stores the status and the state of an organisation and its twin.
+func storeState(ctx context.Context, q db.Querier, id string, status Status, st AccountState, now db.Time) error {
 	const text = `UPDATE orgs SET status = $2, suspend_mode = $3, suspend_reason = $4, suspended_at = $5, closed_at = $6,
 		erase_after = $7, updated_at = $8 WHERE id = $1 OR live_id = $1`
 	r, err := q.Exec(ctx, text, id, string(status), db.Null(st.SuspendMode), st.SuspendReason, st.SuspendedAt, st.ClosedAt, st.EraseAfter, now)

@@ -10,34 +10,35 @@ import (
 	"soniq/internal/platform/job"
 )
 
-// Queue is the job queue of child organisations that are erased.
+// Queue is the job queue for the erasure of child organisations.
 const Queue = "partner"
 
 const eraseKind = "partner.erase"
 
-// erasing is the argument of the job that erases.
-type erasing struct {
+// eraseArgs is the argument of the erasure job.
+type eraseArgs struct {
 	ID string `json:"id"`
 }
 
-// Handle registers what erases.
+// Handle registers the handlers of the job queue.
 func (s *Service) Handle(r *job.Runner) { r.Handle(eraseKind, s.eraseJob) }
 
-// eraseLater has a closed organisation erased after its time of grace. The job is its partner's: it outlives what it erases.
-func (s *Service) eraseLater(ctx context.Context, tx db.Querier, o org.Organization) error {
-	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: *o.ParentID, Queue: Queue, Kind: eraseKind, Args: erasing{o.ID}, RunAt: o.EraseAfter.Time,
+// scheduleErase schedules the erasure of a closed organisation after the grace period. The job belongs to the
+// partner, because it must survive the erased organisation.
+func (s *Service) scheduleErase(ctx context.Context, tx db.Querier, o org.Organization) error {
+	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: *o.ParentID, Queue: Queue, Kind: eraseKind, Args: eraseArgs{o.ID}, RunAt: o.EraseAfter.Time,
 		UniqueKey: eraseKind + " " + o.ID + " " + o.EraseAfter.String()})
 }
 
-// eraseJob erases an organisation that is still closed. It may be run again at any point.
+// eraseJob erases an organisation that is still closed. It can be repeated after a failure at any point.
 func (s *Service) eraseJob(ctx context.Context, j job.Job) error {
-	var ref erasing
+	var ref eraseArgs
 	if err := j.Bind(&ref); err != nil {
 		return errors.Join(err, job.ErrDead)
 	}
 	o, err := s.Orgs.Child(ctx, s.DB.Read(ctx), j.Org, ref.ID)
 	if db.IsNone(err) || err == nil && (o.Status != org.Closed || s.Now().Before(o.EraseAfter.Time)) {
-		return nil // it is gone, or was resumed
+		return nil // erased already, or resumed
 	}
 	if err != nil {
 		return fmt.Errorf("find closed organisation: %w", err)
@@ -45,7 +46,7 @@ func (s *Service) eraseJob(ctx context.Context, j job.Job) error {
 	return s.erase(ctx, o)
 }
 
-// erase removes everything of an organisation, its children's and its sandbox's too: first what lies in files, then every row.
+// erase deletes everything of an organisation, of its children and of its sandbox twin: first files, then rows.
 func (s *Service) erase(ctx context.Context, o org.Organization) error {
 	for {
 		children, err := s.Orgs.Children(ctx, s.DB.Read(ctx), o.ID, org.ChildFilter{Limit: 100})
@@ -78,8 +79,8 @@ func (s *Service) eraseOne(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if s.Files != nil {
-		if err := s.Files(id); err != nil {
+	if s.RemoveFiles != nil {
+		if err := s.RemoveFiles(id); err != nil {
 			return fmt.Errorf("erase files: %w", err)
 		}
 	}
@@ -87,7 +88,7 @@ func (s *Service) eraseOne(ctx context.Context, id string) error {
 		return err
 	}
 	err = s.DB.Tx(ctx, func(tx db.Querier) error {
-		// tenant: the organisation's own row
+		// tenant: deletes the row of the organisation itself
 		_, err := tx.Exec(ctx, `DELETE FROM orgs WHERE id = $1`, id)
 		return err
 	})

@@ -13,7 +13,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// CreateIn is a child organisation to make.
+// CreateIn is the input of Create.
 type CreateIn struct{ Body Fresh }
 
 // Fresh describes a new child organisation.
@@ -29,7 +29,7 @@ type Fresh struct {
 	SendInvite           *bool   `json:"send_invite,omitempty" default:"true" doc:"Invite the administrator by mail, or by the link in the answer"`
 }
 
-// Limits are those that differ from the plan.
+// Limits holds limits that override the plan.
 type Limits struct {
 	Users           *int `json:"users,omitempty"`
 	Numbers         *int `json:"numbers,omitempty"`
@@ -45,19 +45,19 @@ func (l *Limits) quota() org.Quota {
 	return org.Quota(*l)
 }
 
-// Create makes a child organisation and its administrator.
+// Create creates a child organisation and its administrator.
 func (s *Service) Create(ctx context.Context, in *CreateIn) (out *op.Out[Partner], err error) {
 	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		o, err := s.found(ctx, tx, in.Body)
+		o, err := s.createOrg(ctx, tx, in.Body)
 		if err != nil {
 			return err
 		}
-		admin, err := s.administrator(ctx, tx, o, in.Body)
+		admin, err := s.addAdministrator(ctx, tx, o, in.Body)
 		if err != nil {
 			return err
 		}
 		o.AdminUserID = &admin.ID
-		if out, err = s.answer(ctx, tx, o); err != nil {
+		if out, err = s.respond(ctx, tx, o); err != nil {
 			return err
 		}
 		out.Body.Invitation = admin.Invitation
@@ -67,10 +67,10 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (out *op.Out[Partner
 	return out, err
 }
 
-// found founds the organisation, or says everything that is wrong with the request.
-func (s *Service) found(ctx context.Context, tx db.Querier, f Fresh) (org.Organization, error) {
+// createOrg creates the organisation. It returns all violations of the request together.
+func (s *Service) createOrg(ctx context.Context, tx db.Querier, f Fresh) (org.Organization, error) {
 	var wrong []op.Violation
-	if !user.Mailbox(f.AdminEmail) {
+	if !user.IsAddress(f.AdminEmail) {
 		wrong = append(wrong, op.Field("admin_email", "invalid_email", "must be an e-mail address"))
 	}
 	o, err := s.Orgs.CreateChild(ctx, tx, org.Child{ParentID: access.Org(ctx), Name: f.Name, Plan: f.Plan, Country: f.Country,
@@ -85,8 +85,8 @@ func (s *Service) found(ctx context.Context, tx db.Querier, f Fresh) (org.Organi
 	return o, err
 }
 
-// administrator adds the first user, who is told by user.created in the child.
-func (s *Service) administrator(ctx context.Context, tx db.Querier, o org.Organization, f Fresh) (user.User, error) {
+// addAdministrator adds the first user of a child organisation. The child's webhooks receive user.created.
+func (s *Service) addAdministrator(ctx context.Context, tx db.Querier, o org.Organization, f Fresh) (user.User, error) {
 	name, _, _ := strings.Cut(f.AdminEmail, "@")
 	no := false
 	u, err := s.Users.Create(ctx, o.ID, user.Fresh{Email: f.AdminEmail, FirstName: name, Role: "owner", SendInvite: f.SendInvite, ProvisionSIP: &no})
@@ -94,12 +94,12 @@ func (s *Service) administrator(ctx context.Context, tx db.Querier, o org.Organi
 		return u, err
 	}
 	if err := s.Orgs.SetAdmin(ctx, tx, o.ID, u.ID); err != nil {
-		return u, fmt.Errorf("keep administrator: %w", err)
+		return u, fmt.Errorf("store administrator: %w", err)
 	}
 	return u, nil
 }
 
-// ListIn chooses child organisations.
+// ListIn selects child organisations.
 type ListIn struct {
 	op.Paging
 	Status []string `query:"status" enum:"active,suspended,closed"`
@@ -107,7 +107,7 @@ type ListIn struct {
 	Q      string   `query:"q" maxLength:"120" doc:"Part of a name or external reference"`
 }
 
-// List returns child organisations in the order in which they were made.
+// List returns child organisations in the order of creation.
 func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Partner]], error) {
 	after, err := in.After(ctx)
 	if err != nil {
@@ -121,15 +121,15 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Partner
 	}
 	rows := make([]Partner, len(all))
 	for i, o := range all {
-		if rows[i], err = s.shown(ctx, q, o); err != nil {
+		if rows[i], err = s.record(ctx, q, o); err != nil {
 			return nil, err
 		}
 	}
 	page := op.Paged(ctx, in.Paging, rows, func(p Partner) op.Position { return op.Position{ID: p.ID} })
-	return op.Counted(page, in.Paging, func() (int, error) { return s.Orgs.CountChildren(ctx, q, access.Org(ctx), by) })
+	return op.WithTotal(page, in.Paging, func() (int, error) { return s.Orgs.CountChildren(ctx, q, access.Org(ctx), by) })
 }
 
-// OneIn names a child organisation.
+// OneIn identifies a child organisation.
 type OneIn struct {
 	ID string `path:"id" example:"org_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 }
@@ -141,10 +141,10 @@ func (s *Service) Show(ctx context.Context, in *OneIn) (*op.Out[Partner], error)
 	if err != nil {
 		return nil, err
 	}
-	return s.answer(ctx, q, o)
+	return s.respond(ctx, q, o)
 }
 
-// UpdateIn changes a child organisation.
+// UpdateIn is the input of Update.
 type UpdateIn struct {
 	OneIn
 	op.Match
@@ -160,7 +160,7 @@ type Patch struct {
 	ExternalReference    op.Change[string]      `json:"external_reference,omitzero"`
 }
 
-// LimitsPatch changes limits; null is that of the plan.
+// LimitsPatch changes limits. null restores the limit of the plan.
 type LimitsPatch struct {
 	Users           op.Change[int] `json:"users,omitzero"`
 	Numbers         op.Change[int] `json:"numbers,omitzero"`
@@ -169,7 +169,7 @@ type LimitsPatch struct {
 	StorageGB       op.Change[int] `json:"storage_gb,omitzero"`
 }
 
-// change is the patch as the organisations' room takes it.
+// change returns the patch in the form of package org.
 func (p LimitsPatch) change(c op.Change[LimitsPatch]) op.Change[map[string]*int] {
 	out := op.Change[map[string]*int]{Set: c.Set, Null: c.Null, V: map[string]*int{}}
 	for name, v := range map[string]op.Change[int]{"users": p.Users, "numbers": p.Numbers, "concurrent_calls": p.ConcurrentCalls,
@@ -188,7 +188,7 @@ func (p LimitsPatch) change(c op.Change[LimitsPatch]) op.Change[map[string]*int]
 func (s *Service) Update(ctx context.Context, in *UpdateIn) (out *op.Out[Partner], err error) {
 	b := in.Body
 	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		o, err := s.open(ctx, tx, in.ID)
+		o, err := s.openChild(ctx, tx, in.ID)
 		if err != nil {
 			return err
 		}
@@ -200,7 +200,7 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (out *op.Out[Partner
 		if err != nil {
 			return err
 		}
-		out, err = s.answer(ctx, tx, o)
+		out, err = s.respond(ctx, tx, o)
 		return err
 	})
 	return out, err

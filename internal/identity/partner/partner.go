@@ -1,5 +1,5 @@
-// Package partner lets partners manage the organisations of their customers: their plans, their people, their standing, and
-// figures of what they use. Nothing of what is in a child organisation is seen through it.
+// Package partner lets partners manage the organisations of their customers: plans, users, suspension, and usage
+// figures. It gives no access to the content of a child organisation.
 package partner
 
 import (
@@ -16,7 +16,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// A Partner is a child organisation as its partner sees it.
+// Partner is a child organisation in the partner API.
 type Partner struct {
 	ID                   string           `json:"id" example:"org_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	Name                 string           `json:"name"`
@@ -39,7 +39,7 @@ type Partner struct {
 	Invitation           *user.Invitation `json:"invitation,omitempty" doc:"Of the administrator, as the organisation is made"`
 }
 
-// Usage is how much of its limits an organisation uses.
+// Usage counts the limited resources that an organisation uses.
 type Usage struct {
 	Users     int     `json:"users"`
 	Numbers   int     `json:"numbers"`
@@ -47,7 +47,7 @@ type Usage struct {
 	StorageGB float64 `json:"storage_gb" doc:"Recordings, voicemail, sounds and exports, in 10⁹ bytes"`
 }
 
-// Config is what a Service is made of.
+// Config holds the dependencies of a Service.
 type Config struct {
 	DB    *db.DB
 	Orgs  *org.Service
@@ -57,21 +57,21 @@ type Config struct {
 	Now   func() time.Time
 	// Grace is how long a closed organisation can be resumed before it is erased.
 	Grace time.Duration
-	// Messages counts text messages of an organisation in a time; nil: there are none.
+	// Messages counts the text messages of an organisation in a period. nil: none.
 	Messages func(ctx context.Context, org string, since, until db.Time) (sent, received int, err error)
-	// Files removes every file of an organisation.
-	Files func(org string) error
-	// Erased is called once nothing of an organisation is left, so that nobody remembers it.
+	// RemoveFiles deletes all files of an organisation. nil: there are none.
+	RemoveFiles func(org string) error
+	// Erased is called after an organisation was erased, so that caches drop it. nil: no call.
 	Erased func(org string)
 }
 
-// Service is the room. It is safe for concurrent use.
+// Service manages child organisations. It is safe for concurrent use.
 type Service struct{ Config }
 
-// New makes the room.
+// New returns a service.
 func New(c Config) *Service { return &Service{c} }
 
-// Operations lists what partners can do.
+// Operations returns the API operations of partners.
 func (s *Service) Operations() []op.Operation {
 	read, write := access.PartnersRead, access.PartnersWrite
 	return []op.Operation{
@@ -91,7 +91,7 @@ func (s *Service) Operations() []op.Operation {
 	}
 }
 
-// child finds a child organisation of the caller.
+// child returns a child organisation of the partner.
 func (s *Service) child(ctx context.Context, q db.Querier, id string) (org.Organization, error) {
 	o, err := s.Orgs.Child(ctx, q, access.Org(ctx), id)
 	if db.IsNone(err) {
@@ -103,8 +103,8 @@ func (s *Service) child(ctx context.Context, q db.Querier, id string) (org.Organ
 	return o, nil
 }
 
-// open finds a child organisation that is not closed.
-func (s *Service) open(ctx context.Context, q db.Querier, id string) (org.Organization, error) {
+// openChild returns a child organisation that is not closed.
+func (s *Service) openChild(ctx context.Context, q db.Querier, id string) (org.Organization, error) {
 	o, err := s.child(ctx, q, id)
 	if err == nil && o.Status == org.Closed {
 		return o, op.State("the organisation is closed", string(org.Closed), "resume")
@@ -112,14 +112,14 @@ func (s *Service) open(ctx context.Context, q db.Querier, id string) (org.Organi
 	return o, err
 }
 
-// within is the context of somebody who acts in a child organisation.
+// within returns a context with the partner's principal acting in a child organisation.
 func within(ctx context.Context, child string, scopes ...access.Scope) context.Context {
 	p, _ := access.From(ctx)
-	return access.With(ctx, p.In(child, scopes))
+	return access.With(ctx, p.ActingIn(child, scopes))
 }
 
-// shown is the record of a child organisation.
-func (s *Service) shown(ctx context.Context, q db.Querier, o org.Organization) (Partner, error) {
+// record returns the API record of a child organisation.
+func (s *Service) record(ctx context.Context, q db.Querier, o org.Organization) (Partner, error) {
 	usage, err := usageOf(ctx, q, o.ID)
 	if err != nil {
 		return Partner{}, fmt.Errorf("find usage: %w", err)
@@ -134,8 +134,8 @@ func (s *Service) shown(ctx context.Context, q db.Querier, o org.Organization) (
 	return p, err
 }
 
-func (s *Service) answer(ctx context.Context, q db.Querier, o org.Organization) (*op.Out[Partner], error) {
-	p, err := s.shown(ctx, q, o)
+func (s *Service) respond(ctx context.Context, q db.Querier, o org.Organization) (*op.Out[Partner], error) {
+	p, err := s.record(ctx, q, o)
 	if err != nil {
 		return nil, err
 	}

@@ -27,8 +27,8 @@ import (
 
 var ctx = context.Background()
 
-// house is what a test of partners needs.
-type house struct {
+// fixture holds the services for a test of partners.
+type fixture struct {
 	*partner.Service
 	t      *testing.T
 	d      *db.DB
@@ -44,11 +44,11 @@ type house struct {
 	now time.Time
 }
 
-func build(t *testing.T, d *db.DB) *house {
+func newFixture(t *testing.T, d *db.DB) *fixture {
 	t.Helper()
 	s, err := seal.New()
 	must(t, err)
-	h := &house{t: t, d: d, bus: bus.New(), files: t.TempDir(), now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
+	h := &fixture{t: t, d: d, bus: bus.New(), files: t.TempDir(), now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
 	h.orgs = org.New(d, h.bus, h.clock)
 	o, err := h.orgs.Create(ctx, "Harbor Internet", "GB")
 	must(t, err)
@@ -58,22 +58,22 @@ func build(t *testing.T, d *db.DB) *house {
 	h.users.Invites = user.Invites{Seal: s, BaseURL: "https://voice.example", Jobs: jobs}
 	h.keys = auth.New(d, h.orgs, s, h.bus, h.clock, "soniq")
 	h.users.OnStatus = append(h.users.OnStatus, func(ctx context.Context, tx db.Querier, u user.User) error {
-		return h.keys.SuspendUser(ctx, tx, u.OrgID, u.ID)
+		return h.keys.RevalidateUser(ctx, tx, u.OrgID, u.ID)
 	})
 	h.Service = partner.New(partner.Config{DB: d, Orgs: h.orgs, Users: h.users, Keys: h.keys, Jobs: jobs, Now: h.clock, Grace: 30 * 24 * time.Hour,
-		Files: func(id string) error { return os.RemoveAll(filepath.Join(h.files, id)) }})
+		RemoveFiles: func(id string) error { return os.RemoveAll(filepath.Join(h.files, id)) }})
 	all := append(append(h.Operations(), h.users.Operations()...), append(h.keys.Operations(), h.orgs.Operations()...)...)
 	h.server = optest.New(t, d, all...)
 	return h
 }
 
-func (h *house) clock() time.Time {
+func (h *fixture) clock() time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.now
 }
 
-func (h *house) later(d time.Duration) {
+func (h *fixture) advance(d time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.now = h.now.Add(d)
@@ -86,40 +86,40 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// partner is a partner's key that holds everything.
-func (h *house) partner() access.Principal {
+// partner returns the principal of a partner's key with all scopes.
+func (h *fixture) partner() access.Principal {
 	p := optest.Admin(h.org)
 	p.Kind = access.PartnerKey
 	return p
 }
 
-func (h *house) do(method, path string, body any, header ...string) *optest.Answer {
+func (h *fixture) do(method, path string, body any, header ...string) *optest.Answer {
 	h.t.Helper()
 	return h.server.Do(h.partner(), method, path, body, header...)
 }
 
-// in asks as an administrator of a child organisation.
-func (h *house) in(child, method, path string, body any) *optest.Answer {
+// in sends a request as an administrator of a child organisation.
+func (h *fixture) in(child, method, path string, body any) *optest.Answer {
 	h.t.Helper()
 	return h.server.Do(optest.Admin(child), method, path, body)
 }
 
-func (h *house) found(more string) string {
+func (h *fixture) createChild(more string) string {
 	h.t.Helper()
 	return h.do("POST", "/partners", `{"name":"Dental","plan":"starter","admin_email":"ada@dental.example"`+more+`}`).Want(201).Text("id")
 }
 
-// count is a number from the database.
-func (h *house) count(query string, args ...any) (n int) {
+// count returns an integer from the database.
+func (h *fixture) count(query string, args ...any) (n int) {
 	h.t.Helper()
 	must(h.t, h.d.Read(ctx).QueryRow(ctx, query, args...).Scan(&n))
 	return n
 }
 
-func TestAChildOrganisationIsMadeWithItsAdministrator(t *testing.T) {
+func TestCreateChild_WithAdministrator(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		a := h.do("POST", "/partners", `{"name":" Dental ","plan":"business","admin_email":"ada@dental.example","call_recording_enabled":true,
 			"country":"de","limits":{"users":7},"external_reference":"cust-1"}`).Want(201)
 		id := a.Text("id")
@@ -150,10 +150,10 @@ func TestAChildOrganisationIsMadeWithItsAdministrator(t *testing.T) {
 	})
 }
 
-func TestEverythingWrongWithANewChildIsNamedAndNothingIsMade(t *testing.T) {
+func TestCreateChild_ListsEveryViolation(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		h.do("POST", "/partners", `{"name":"","plan":"gold","admin_email":"nobody","country":"XX","timezone":"Mars/Phobos","limits":{"users":-1}}`).Want(422).
 			Refused("validation_failed", "name invalid_length", "plan unknown_plan", "admin_email invalid_email", "country invalid_country",
 				"timezone invalid_timezone", "limits.users out_of_range")
@@ -165,11 +165,11 @@ func TestEverythingWrongWithANewChildIsNamedAndNothingIsMade(t *testing.T) {
 	})
 }
 
-func TestOthersChildrenAreNotFound(t *testing.T) {
+func TestChildren_OtherPartnerNotFound(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
-		child := h.found("")
+		h := newFixture(t, d)
+		child := h.createChild("")
 		other, err := h.orgs.Create(ctx, "Other", "GB")
 		must(t, err)
 		foreign := optest.Admin(other.ID)
@@ -204,12 +204,12 @@ func TestOthersChildrenAreNotFound(t *testing.T) {
 	})
 }
 
-func TestAChildIsChangedByMergePatch(t *testing.T) {
+func TestUpdateChild_MergePatch(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
-		id := h.found(`,"limits":{"users":3,"numbers":4},"external_reference":"x"`)
-		h.later(time.Second)
+		h := newFixture(t, d)
+		id := h.createChild(`,"limits":{"users":3,"numbers":4},"external_reference":"x"`)
+		h.advance(time.Second)
 		a := h.do("PATCH", "/partners/"+id, `{"plan":"business","limits":{"users":null,"storage_gb":1},"external_reference":null,"call_recording_enabled":true}`).Want(200)
 		for path, want := range map[string]any{"plan": "business", "limits.users": 100.0, "limits.numbers": 4.0, "limits.storage_gb": 1.0,
 			"external_reference": nil, "call_recording_enabled": true, "name": "Dental"} {
@@ -225,11 +225,11 @@ func TestAChildIsChangedByMergePatch(t *testing.T) {
 	})
 }
 
-func TestAPlanBoundsUsersAlsoWhenTheyAreAddedAtOnce(t *testing.T) {
+func TestQuota_UsersAddedConcurrently(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
-		id := h.found(`,"limits":{"users":4}`) // one is the administrator
+		h := newFixture(t, d)
+		id := h.createChild(`,"limits":{"users":4}`) // one is the administrator
 		var all sync.WaitGroup
 		answers := make([]int, 8)
 		for i := range answers {
@@ -259,20 +259,20 @@ func TestAPlanBoundsUsersAlsoWhenTheyAreAddedAtOnce(t *testing.T) {
 	})
 }
 
-func TestAPartnerManagesPeopleAndSeesLittleOfThem(t *testing.T) {
+func TestPeople_ManagedWithFewFields(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
-		id := h.found("")
+		h := newFixture(t, d)
+		id := h.createChild("")
 		bob := h.do("POST", "/partners/"+id+"/users", `{"email":"bob@dental.example","first_name":"Bob","send_invite":false}`).Want(201).Text("id")
-		key, err := h.keys.Mint(ctx, auth.Request{OrgID: id, Name: "of bob", UserID: bob, Scopes: []access.Scope{access.UsersAdmin}})
+		key, err := h.keys.CreateKey(ctx, auth.Request{OrgID: id, Name: "of bob", UserID: bob, Scopes: []access.Scope{access.UsersAdmin}})
 		must(t, err)
 		verify := func() error {
 			_, err := h.keys.Verify(ctx, *key.Secret, access.Live, netip.MustParseAddr("127.0.0.1"))
 			return err
 		}
 		must(t, verify())
-		h.later(time.Second)
+		h.advance(time.Second)
 		a := h.do("PATCH", "/partners/"+id+"/users/"+bob, `{"role":"supervisor","status":"suspended"}`).Want(200)
 		if a.Text("role") != "supervisor" || a.Text("status") != "suspended" || a.Has("", "sip") || len(a.Body) != 6 {
 			t.Errorf("bob is %s", a.Bytes)
@@ -297,15 +297,15 @@ func TestAPartnerManagesPeopleAndSeesLittleOfThem(t *testing.T) {
 	})
 }
 
-func TestAKeyOfAChildCanDoNoMoreThanThePartnersAndThePlan(t *testing.T) {
+func TestAddKey_AtMostScopesOfPartnerAndPlan(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
+	h := newFixture(t, dbtest.SQLite(t))
 	plans := org.DefaultPlans()
 	starter := plans.Plans["starter"]
 	starter.Scopes = []access.Scope{access.CallsRead, access.UsersAdmin}
 	plans.Plans["starter"] = starter
 	must(t, h.orgs.SetPlans(ctx, plans))
-	id := h.found("")
+	id := h.createChild("")
 	a := h.do("POST", "/partners/"+id+"/keys", `{"name":"set-up","scopes":["calls:read","users:admin"]}`).Want(201)
 	if a.Text("kind") != "standard" || a.Text("key") == "" {
 		t.Errorf("the key is %s", a.Bytes)
@@ -319,7 +319,7 @@ func TestAKeyOfAChildCanDoNoMoreThanThePartnersAndThePlan(t *testing.T) {
 	h.do("PATCH", "/partners/"+id, `{"plan":"business"}`).Want(200)
 	h.do("POST", "/partners/"+id+"/keys", `{"name":"x","scopes":["sms:write"]}`).Want(201)
 	h.do("PATCH", "/partners/"+id, `{"plan":"starter"}`).Want(200)
-	if p, _ := h.keys.Represent(ctx, h.partner(), id); len(p.Scopes) != 2 || p.OrgID != id || p.HomeID != h.org {
+	if p, _ := h.keys.ActOnBehalf(ctx, h.partner(), id); len(p.Scopes) != 2 || p.OrgID != id || p.HomeID != h.org {
 		t.Errorf("acting for the child: %+v", p)
 	}
 }

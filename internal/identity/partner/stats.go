@@ -11,7 +11,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Stats are figures of a child organisation: sums, never what they are of.
+// Stats holds usage figures of a child organisation: sums only, no content.
 type Stats struct {
 	Period              Period     `json:"period"`
 	Calls               Calls      `json:"calls"`
@@ -24,7 +24,7 @@ type Stats struct {
 	Series              []Bucket   `json:"series" nullable:"false" doc:"One for each interval, also where nothing happened"`
 }
 
-// Period is the time that figures are of.
+// Period is the period of the figures.
 type Period struct {
 	Since    db.Time `json:"since"`
 	Until    db.Time `json:"until"`
@@ -32,7 +32,7 @@ type Period struct {
 	Timezone string  `json:"timezone" doc:"Whose days, weeks and months"`
 }
 
-// Calls counts calls that began in a time.
+// Calls counts the calls that began in a period.
 type Calls struct {
 	Total    int `json:"total"`
 	Inbound  int `json:"inbound"`
@@ -48,19 +48,19 @@ type SMS struct {
 	Received int `json:"received"`
 }
 
-// Users counts users as they are now.
+// Users counts the current users.
 type Users struct {
 	Total  int `json:"total"`
 	Active int `json:"active" doc:"Neither invited nor suspended"`
 }
 
-// Recordings counts recordings that began in a time.
+// Recordings counts the recordings that began in a period.
 type Recordings struct {
 	Count   int `json:"count"`
 	Minutes int `json:"minutes"`
 }
 
-// AI counts what was understood.
+// AI counts transcribed minutes and summaries.
 type AI struct {
 	TranscribedMinutes int `json:"transcribed_minutes"`
 	Summaries          int `json:"summaries"`
@@ -72,7 +72,7 @@ type Bucket struct {
 	Calls
 }
 
-// StatsIn chooses a time.
+// StatsIn selects a child organisation and a period.
 type StatsIn struct {
 	OneIn
 	op.Span
@@ -80,13 +80,13 @@ type StatsIn struct {
 }
 
 const (
-	usualSpan   = 30 * 24 * time.Hour
-	longestSpan = 366 * 24 * time.Hour
-	hourlySpan  = 31 * 24 * time.Hour
-	longestCall = 4 * time.Hour // calls that began this long before a time may still run in it
+	defaultSpan    = 30 * 24 * time.Hour
+	maxSpan        = 366 * 24 * time.Hour
+	maxHourlySpan  = 31 * 24 * time.Hour
+	maxCallOverlap = 4 * time.Hour // calls that began up to this long before a period may still run in it
 )
 
-// period is the time asked for: the last thirty days unless given.
+// period returns the requested period, by default the last thirty days.
 func (in *StatsIn) period(now time.Time) (Period, error) {
 	since, until, err := in.Times()
 	if err != nil {
@@ -96,15 +96,15 @@ func (in *StatsIn) period(now time.Time) (Period, error) {
 		until = db.At(now)
 	}
 	if since.IsZero() {
-		since = db.At(until.Add(-usualSpan))
+		since = db.At(until.Add(-defaultSpan))
 	}
 	p := Period{Since: since, Until: until, Interval: in.Interval}
 	if p.Interval == "" {
 		p.Interval = "day"
 	}
-	most, words := longestSpan, "until must be after since, by 366 days at most"
+	most, words := maxSpan, "until must be after since, by 366 days at most"
 	if p.Interval == "hour" {
-		most, words = hourlySpan, "until must be after since, by 31 days at most where the interval is an hour"
+		most, words = maxHourlySpan, "until must be after since, by 31 days at most where the interval is an hour"
 	}
 	if d := until.Sub(since.Time); d <= 0 || d > most {
 		return p, &op.Error{Code: "invalid_query", Detail: words, Fields: []op.Violation{op.Field("until", "out_of_range", words)}}
@@ -112,7 +112,7 @@ func (in *StatsIn) period(now time.Time) (Period, error) {
 	return p, nil
 }
 
-// Stats counts what a child organisation did.
+// Stats returns the usage figures of a child organisation.
 func (s *Service) Stats(ctx context.Context, in *StatsIn) (*op.Out[Stats], error) {
 	q := s.DB.Read(ctx)
 	o, err := s.child(ctx, q, in.ID)
@@ -137,7 +137,7 @@ func (s *Service) figures(ctx context.Context, q db.Querier, o org.Organization,
 	}
 	p.Timezone = o.Timezone
 	t := newTally(p, zone)
-	if err := callsIn(ctx, q, o.ID, db.At(p.Since.Add(-longestCall)), p.Until, t.add); err != nil {
+	if err := callsIn(ctx, q, o.ID, db.At(p.Since.Add(-maxCallOverlap)), p.Until, t.add); err != nil {
 		return Stats{}, err
 	}
 	out := t.stats()
@@ -150,38 +150,38 @@ func (s *Service) figures(ctx context.Context, q db.Querier, o org.Organization,
 	return out, err
 }
 
-// counted is a call as far as it is counted.
-type counted struct {
+// countedCall holds the columns of a call that are counted.
+type countedCall struct {
 	direction        string
 	began, ended     db.Time // ended is zero while it runs
 	answered, missed bool
 	seconds          int
 }
 
-// tally counts calls in the order in which they began.
+// tally counts calls in the order of their start.
 type tally struct {
-	period  Period
-	zone    *time.Location
-	buckets []Bucket
-	seconds []int // of talk, by bucket
-	at      int   // the bucket of the last call
-	talk    int
-	all     Calls
-	running ends // of calls that run while the next begins
-	peak    int
+	period      Period
+	zone        *time.Location
+	buckets     []Bucket
+	seconds     []int // of talk, by bucket
+	bucketIndex int   // index of the bucket of the last call
+	talk        int
+	all         Calls
+	running     endTimes // end times of calls that run when the next call begins
+	peak        int
 }
 
 func newTally(p Period, zone *time.Location) *tally {
 	t := &tally{period: p, zone: zone}
-	for at := begin(p.Since.In(zone), p.Interval); at.Before(p.Until.Time); at = following(at, p.Interval) {
+	for at := intervalStart(p.Since.In(zone), p.Interval); at.Before(p.Until.Time); at = nextInterval(at, p.Interval) {
 		t.buckets = append(t.buckets, Bucket{Start: db.At(at)})
 	}
 	t.seconds = make([]int, len(t.buckets))
 	return t
 }
 
-// begin is the start of the interval that a time lies in.
-func begin(t time.Time, interval string) time.Time {
+// intervalStart returns the start of the interval that contains t.
+func intervalStart(t time.Time, interval string) time.Time {
 	y, m, d := t.Date()
 	switch interval {
 	case "hour":
@@ -194,8 +194,8 @@ func begin(t time.Time, interval string) time.Time {
 	return time.Date(y, m, d, 0, 0, 0, 0, t.Location())
 }
 
-// following is the start of the interval after the one that begins at t.
-func following(t time.Time, interval string) time.Time {
+// nextInterval returns the start of the next interval.
+func nextInterval(t time.Time, interval string) time.Time {
 	switch interval {
 	case "hour":
 		return t.Add(time.Hour)
@@ -207,21 +207,21 @@ func following(t time.Time, interval string) time.Time {
 	return t.AddDate(0, 0, 1)
 }
 
-func (t *tally) add(c counted) {
-	t.concurrent(c)
+func (t *tally) add(c countedCall) {
+	t.countConcurrent(c)
 	if c.began.Before(t.period.Since.Time) {
 		return
 	}
 	t.all.count(c)
 	t.talk += c.seconds
-	for t.at+1 < len(t.buckets) && !c.began.Before(t.buckets[t.at+1].Start.Time) {
-		t.at++
+	for t.bucketIndex+1 < len(t.buckets) && !c.began.Before(t.buckets[t.bucketIndex+1].Start.Time) {
+		t.bucketIndex++
 	}
-	t.buckets[t.at].count(c)
-	t.seconds[t.at] += c.seconds
+	t.buckets[t.bucketIndex].count(c)
+	t.seconds[t.bucketIndex] += c.seconds
 }
 
-// stats is what was counted.
+// stats returns the result.
 func (t *tally) stats() Stats {
 	t.all.Minutes = minutes(t.talk)
 	for i := range t.buckets {
@@ -230,7 +230,7 @@ func (t *tally) stats() Stats {
 	return Stats{Period: t.period, Calls: t.all, PeakConcurrentCalls: t.peak, Series: t.buckets}
 }
 
-func (c *Calls) count(x counted) {
+func (c *Calls) count(x countedCall) {
 	c.Total++
 	switch x.direction {
 	case "inbound":
@@ -246,8 +246,8 @@ func (c *Calls) count(x counted) {
 	}
 }
 
-// concurrent keeps the ends of the calls that run, the next one first.
-func (t *tally) concurrent(c counted) {
+// countConcurrent keeps the end times of running calls in a heap and updates the peak.
+func (t *tally) countConcurrent(c countedCall) {
 	for len(t.running) > 0 && !t.running[0].After(c.began.Time) {
 		heap.Pop(&t.running)
 	}
@@ -261,14 +261,15 @@ func (t *tally) concurrent(c counted) {
 	}
 }
 
-// ends is a heap of times.
-type ends []time.Time
+// endTimes is a min-heap of times (container/heap).
+type endTimes []time.Time
 
-func (e ends) Len() int           { return len(e) }
-func (e ends) Less(i, j int) bool { return e[i].Before(e[j]) }
-func (e ends) Swap(i, j int)      { e[i], e[j] = e[j], e[i] }
-func (e *ends) Push(x any)        { *e = append(*e, x.(time.Time)) }
-func (e *ends) Pop() any {
+// The methods of endTimes implement heap.Interface.
+func (e endTimes) Len() int           { return len(e) }
+func (e endTimes) Less(i, j int) bool { return e[i].Before(e[j]) }
+func (e endTimes) Swap(i, j int)      { e[i], e[j] = e[j], e[i] }
+func (e *endTimes) Push(x any)        { *e = append(*e, x.(time.Time)) }
+func (e *endTimes) Pop() any {
 	last := (*e)[len(*e)-1]
 	*e = (*e)[:len(*e)-1]
 	return last

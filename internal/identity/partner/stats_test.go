@@ -8,8 +8,8 @@ import (
 	"soniq/internal/platform/db/dbtest"
 )
 
-// call writes a call that began at a time (RFC 3339) and lasted.
-func (h *house) call(org, direction, at string, talk time.Duration, answered bool) {
+// call inserts a call with its start (RFC 3339) and its talk time.
+func (h *fixture) call(org, direction, at string, talk time.Duration, answered bool) {
 	h.t.Helper()
 	began, err := time.Parse(time.RFC3339, at)
 	must(h.t, err)
@@ -29,11 +29,11 @@ func (h *house) call(org, direction, at string, talk time.Duration, answered boo
 	}))
 }
 
-func TestFiguresAreSumsByTheDaysOfTheChild(t *testing.T) {
+func TestStats_ByDaysOfChildTimezone(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
-		id, other := h.found(`,"country":"JP"`), h.found("")                 // nine hours ahead
+		h := newFixture(t, d)
+		id, other := h.createChild(`,"country":"JP"`), h.createChild("")     // nine hours ahead
 		h.call(id, "inbound", "2026-11-17T14:00:00Z", 10*time.Minute, true)  // the 17th in Japan
 		h.call(id, "inbound", "2026-11-17T14:05:00Z", 0, false)              // while the first runs
 		h.call(id, "outbound", "2026-11-17T14:06:00Z", 9*time.Minute, true)  // while both do: the second ended at once

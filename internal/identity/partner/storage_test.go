@@ -12,10 +12,10 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// keeps writes down a sound of a size, as the room of sounds does.
-func (h *house) keeps(org string, size int64) error {
+// storeAudio inserts an audio file of a size, after the same check as package audio.
+func (h *fixture) storeAudio(org string, size int64) error {
 	return h.d.Tx(ctx, func(tx db.Querier) error {
-		if err := h.orgs.AdmitBytes(ctx, tx, org, size); err != nil {
+		if err := h.orgs.ReserveStorage(ctx, tx, org, size); err != nil {
 			return err
 		}
 		const q = `INSERT INTO audio (org_id, id, name, kind, source, duration_ms, format, size_bytes, blob, created_at)
@@ -25,17 +25,17 @@ func (h *house) keeps(org string, size int64) error {
 	})
 }
 
-func TestAPlanBoundsWhatIsKeptAlsoWhenItComesAtOnce(t *testing.T) {
+func TestQuota_StorageAddedConcurrently(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
-		h.orgs.Stored = partner.Stored
-		id := h.found(`,"limits":{"storage_gb":1}`)
-		other := h.found(`,"limits":{"storage_gb":1}`)
+		h := newFixture(t, d)
+		h.orgs.StoredBytes = partner.StoredBytes
+		id := h.createChild(`,"limits":{"storage_gb":1}`)
+		other := h.createChild(`,"limits":{"storage_gb":1}`)
 		var all sync.WaitGroup
 		errs := make([]error, 6)
 		for i := range errs {
-			all.Go(func() { errs[i] = h.keeps(id, 250_000_000) })
+			all.Go(func() { errs[i] = h.storeAudio(id, 250_000_000) })
 		}
 		all.Wait()
 		kept := 0
@@ -55,21 +55,21 @@ func TestAPlanBoundsWhatIsKeptAlsoWhenItComesAtOnce(t *testing.T) {
 			t.Errorf("used: %v", used)
 		}
 		var e *op.Error
-		if err := h.orgs.Room(ctx, id); !errors.As(err, &e) || e.Code != "plan_limit" {
+		if err := h.orgs.CheckStorage(ctx, id); !errors.As(err, &e) || e.Code != "plan_limit" {
 			t.Errorf("a full organisation has room: %v", err)
 		}
-		if err := h.orgs.Room(ctx, other); err != nil {
+		if err := h.orgs.CheckStorage(ctx, other); err != nil {
 			t.Errorf("another organisation has none: %v", err)
 		}
 		must(t, d.Tx(ctx, func(tx db.Querier) error {
 			_, err := tx.Exec(ctx, `DELETE FROM audio WHERE org_id = $1`, id)
 			return err
 		}))
-		h.later(time.Minute)
-		if err := h.orgs.Room(ctx, id); err != nil {
+		h.advance(time.Minute)
+		if err := h.orgs.CheckStorage(ctx, id); err != nil {
 			t.Errorf("an organisation that made room has none: %v", err)
 		}
-		if err := h.keeps(h.org, 5_000_000_000); err != nil {
+		if err := h.storeAudio(h.org, 5_000_000_000); err != nil {
 			t.Errorf("without a limit: %v", err)
 		}
 	})

@@ -9,7 +9,7 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// usageOf counts what an organisation has.
+// usageOf counts the resources of an organisation.
 func usageOf(ctx context.Context, q db.Querier, organ string) (u Usage, err error) {
 	const text = `SELECT
 		(SELECT COUNT(*) FROM users WHERE org_id = $1 AND status <> 'removed'),
@@ -18,14 +18,14 @@ func usageOf(ctx context.Context, q db.Querier, organ string) (u Usage, err erro
 	if err := q.QueryRow(ctx, text, organ).Scan(&u.Users, &u.Numbers, &u.Devices); err != nil {
 		return u, err
 	}
-	bytes, err := Stored(ctx, q, organ)
+	bytes, err := StoredBytes(ctx, q, organ)
 	u.StorageGB = org.Gigabytes(bytes)
 	return u, err
 }
 
-// Stored counts the bytes of an organisation's files: recordings, messages left, sounds, and exports that are not deleted yet. A
-// recording counts once it is finished.
-func Stored(ctx context.Context, q db.Querier, organ string) (bytes int64, err error) {
+// StoredBytes returns the size of an organisation's files: recordings, voicemails, audio files, and exports that are
+// not deleted. A recording counts when it is finished.
+func StoredBytes(ctx context.Context, q db.Querier, organ string) (bytes int64, err error) {
 	const text = `SELECT CAST(
 		(SELECT COALESCE(SUM(size_bytes), 0) FROM recordings WHERE org_id = $1 AND size_bytes > 0 AND status <> 'deleted')
 		+ (SELECT COALESCE(SUM(size_bytes), 0) FROM voicemails WHERE org_id = $1 AND status <> 'deleted')
@@ -35,7 +35,7 @@ func Stored(ctx context.Context, q db.Querier, organ string) (bytes int64, err e
 	return bytes, err
 }
 
-// emailOf is a user's e-mail address; "" where there is none any more.
+// emailOf returns the e-mail address of a user; "" if the user does not exist any more.
 func emailOf(ctx context.Context, q db.Querier, org, user string) (email string, err error) {
 	err = q.QueryRow(ctx, `SELECT email FROM users WHERE org_id = $1 AND id = $2`, org, user).Scan(&email)
 	if db.IsNone(err) {
@@ -44,13 +44,13 @@ func emailOf(ctx context.Context, q db.Querier, org, user string) (email string,
 	return email, err
 }
 
-func selectPeople(org string) *db.Filter {
+func peopleFilter(org string) *db.Filter {
 	return db.Where(`SELECT id, email, first_name || ' ' || last_name, role, status, created_at FROM users WHERE org_id = $1
 		AND status <> 'removed'`, org)
 }
 
 func people(ctx context.Context, q db.Querier, org, after string, limit int) ([]Person, error) {
-	text, args := selectPeople(org).Page("id", false, after, after, limit).SQL()
+	text, args := peopleFilter(org).Page("id", false, after, after, limit).SQL()
 	rows, err := q.Query(ctx, text, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list users: %w", err)
@@ -68,8 +68,8 @@ func people(ctx context.Context, q db.Querier, org, after string, limit int) ([]
 	return all, rows.Err()
 }
 
-// callsIn gives each call that began in a time, in that order.
-func callsIn(ctx context.Context, q db.Querier, org string, since, until db.Time, each func(counted)) error {
+// callsIn calls each for every call that began in a period, in order of start.
+func callsIn(ctx context.Context, q db.Querier, org string, since, until db.Time, each func(countedCall)) error {
 	const text = `SELECT direction, started_at, ended_at, answered_at IS NOT NULL, missed_reason IS NOT NULL, talk_seconds FROM calls
 		WHERE org_id = $1 AND started_at >= $2 AND started_at < $3 ORDER BY started_at, id`
 	rows, err := q.Query(ctx, text, org, since, until)
@@ -78,7 +78,7 @@ func callsIn(ctx context.Context, q db.Querier, org string, since, until db.Time
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var c counted
+		var c countedCall
 		if err := rows.Scan(&c.direction, &c.began, &c.ended, &c.answered, &c.missed, &c.seconds); err != nil {
 			return err
 		}
@@ -87,7 +87,7 @@ func callsIn(ctx context.Context, q db.Querier, org string, since, until db.Time
 	return rows.Err()
 }
 
-// countRest counts what is not calls.
+// countRest counts everything except calls.
 func countRest(ctx context.Context, q db.Querier, org string, p Period, s *Stats) error {
 	const text = `SELECT
 		(SELECT COUNT(*) FROM users WHERE org_id = $1 AND status <> 'removed'),

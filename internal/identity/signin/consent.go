@@ -12,34 +12,35 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// choice is a scope on the page on which a person agrees.
+// choice is a scope on the consent page.
 type choice struct {
 	Scope access.Scope
 	Words string
 	On    bool
 }
 
-// showConsent shows what a program asks for. Who agreed to all of it before is led back at once.
+// showConsent shows the consent page of an authorization request. A user that has granted all of it before is
+// redirected back at once.
 func (s *Service) showConsent(w http.ResponseWriter, r *http.Request, v *visitor) error {
-	a, to, err := s.OAuth.Ask(r.Context(), r.URL.Query())
+	a, to, err := s.OAuth.ParseAuthorizationRequest(r.Context(), r.URL.Query())
 	if err != nil {
-		return s.unasked(w, r, to, err)
+		return s.requestFailed(w, r, to, err)
 	}
-	if !v.in() {
+	if !v.isSignedIn() {
 		http.Redirect(w, r, "/account/login?next="+escape(r.URL.RequestURI()), http.StatusSeeOther)
 		return nil
 	}
-	p := asked(v)
-	agreed, err := s.OAuth.Agreed(r.Context(), a, p)
+	p := resourceOwner(v)
+	agreed, err := s.OAuth.HasConsent(r.Context(), a, p)
 	if err != nil {
 		return err
 	}
 	if agreed {
-		return s.agree(w, r, v, a, a.Scopes)
+		return s.issueCode(w, r, v, a, a.Scopes)
 	}
-	granted := s.OAuth.Grantable(a, p)
+	granted := s.OAuth.GrantableScopes(a, p)
 	if len(granted) == 0 {
-		http.Redirect(w, r, s.OAuth.Deny(a), http.StatusSeeOther)
+		http.Redirect(w, r, s.OAuth.DenyURL(a), http.StatusSeeOther)
 		return nil
 	}
 	s.show(w, v, http.StatusOK, "consent", page{Title: "Let " + a.Client.Name + " act for you?", Ask: a, Request: r.URL.RawQuery, Choices: choices(granted, granted),
@@ -47,13 +48,13 @@ func (s *Service) showConsent(w http.ResponseWriter, r *http.Request, v *visitor
 	return nil
 }
 
-func asked(v *visitor) auth.Asked {
-	return auth.Asked{Org: v.org, UserID: v.user.ID, Role: v.user.Role}
+func resourceOwner(v *visitor) auth.ResourceOwner {
+	return auth.ResourceOwner{Org: v.org, UserID: v.user.ID, Role: v.user.Role}
 }
 
-// unasked leads back with an error, or shows it where nobody must be led.
-func (s *Service) unasked(w http.ResponseWriter, r *http.Request, to string, err error) error {
-	var known *auth.Refusal
+// requestFailed redirects to the client with an error. It shows the error if the browser must not be redirected.
+func (s *Service) requestFailed(w http.ResponseWriter, r *http.Request, to string, err error) error {
+	var known *auth.OAuthError
 	if !errors.As(err, &known) {
 		return err
 	}
@@ -64,34 +65,34 @@ func (s *Service) unasked(w http.ResponseWriter, r *http.Request, to string, err
 	return nil
 }
 
-// consent takes the person's answer.
+// consent processes the user's decision.
 func (s *Service) consent(w http.ResponseWriter, r *http.Request, v *visitor) error {
-	if !v.in() {
+	if !v.isSignedIn() {
 		return &fault{http.StatusForbidden, "You are not signed in any more."}
 	}
 	q, err := url.ParseQuery(r.PostForm.Get("request"))
 	if err != nil {
 		return &fault{http.StatusBadRequest, "The form could not be read."}
 	}
-	a, to, err := s.OAuth.Ask(r.Context(), q)
+	a, to, err := s.OAuth.ParseAuthorizationRequest(r.Context(), q)
 	if err != nil {
-		return s.unasked(w, r, to, err)
+		return s.requestFailed(w, r, to, err)
 	}
 	if r.PostForm.Get("answer") != "allow" {
-		http.Redirect(w, r, s.OAuth.Deny(a), http.StatusSeeOther)
+		http.Redirect(w, r, s.OAuth.DenyURL(a), http.StatusSeeOther)
 		return nil
 	}
 	var scopes []access.Scope
 	for _, x := range r.PostForm["scope"] {
 		scopes = append(scopes, access.Scope(x))
 	}
-	return s.agree(w, r, v, a, scopes)
+	return s.issueCode(w, r, v, a, scopes)
 }
 
-func (s *Service) agree(w http.ResponseWriter, r *http.Request, v *visitor, a auth.Ask, scopes []access.Scope) error {
+func (s *Service) issueCode(w http.ResponseWriter, r *http.Request, v *visitor, a auth.AuthorizationRequest, scopes []access.Scope) error {
 	var to string
 	err := s.write(r, v, "oauth.authorize", a.Client.ID, func(ctx context.Context, tx db.Querier) (err error) {
-		to, err = s.OAuth.Agree(ctx, tx, a, asked(v), scopes)
+		to, err = s.OAuth.IssueCode(ctx, tx, a, resourceOwner(v), scopes)
 		return err
 	})
 	if err != nil {
@@ -101,11 +102,11 @@ func (s *Service) agree(w http.ResponseWriter, r *http.Request, v *visitor, a au
 	return nil
 }
 
-// choices are scopes in words, some of them ticked.
+// choices returns the scopes with their descriptions; those in on are ticked.
 func choices(all, on []access.Scope) []choice {
 	out := make([]choice, len(all))
 	for i, x := range all {
-		out[i] = choice{x, x.Words(), slices.Contains(on, x)}
+		out[i] = choice{x, x.Description(), slices.Contains(on, x)}
 	}
 	return out
 }

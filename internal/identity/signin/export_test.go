@@ -2,7 +2,7 @@ package signin
 
 import "time"
 
-// Code is the code of an authenticator, for tests.
+// Code returns the current code of an authenticator.
 func Code(seed string, now time.Time) string {
 	raw, err := base32Text.DecodeString(seed)
 	if err != nil {
@@ -11,8 +11,8 @@ func Code(seed string, now time.Time) string {
 	return totp(raw, now.Unix()/totpPeriod)
 }
 
-// TOTP is the code of a step.
+// TOTP returns the code of a time step.
 func TOTP(seed []byte, step int64) string { return totp(seed, step) }
 
-// Local is an address of ours to go on to.
+// Local returns next if it is a local page to continue with, else the account page.
 func Local(next string) string { return local(next) }

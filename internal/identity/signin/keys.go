@@ -14,7 +14,7 @@ import (
 )
 
 func (s *Service) overview(w http.ResponseWriter, _ *http.Request, v *visitor) error {
-	s.show(w, v, http.StatusOK, "overview", page{Title: "Your account", Choices: choices(s.Keys.Ceiling(v.org, v.user.Role), nil)})
+	s.show(w, v, http.StatusOK, "overview", page{Title: "Your account", Choices: choices(s.Keys.MaxScopes(v.org, v.user.Role), nil)})
 	return nil
 }
 
@@ -22,10 +22,10 @@ func (s *Service) keys(w http.ResponseWriter, r *http.Request, v *visitor) error
 	return s.showKeys(w, r, v, page{}, http.StatusOK)
 }
 
-// showKeys shows the keys the visitor may see, and what they may make.
+// showKeys shows the keys that the user may see, and the scopes for new keys.
 func (s *Service) showKeys(w http.ResponseWriter, r *http.Request, v *visitor, p page, status int) error {
 	who := s.principal(r, v)
-	all, err := s.Keys.Visible(r.Context(), who)
+	all, err := s.Keys.VisibleKeys(r.Context(), who)
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func (s *Service) showKeys(w http.ResponseWriter, r *http.Request, v *visitor, p
 	return nil
 }
 
-// createKey makes a key that can do no more than the person.
+// createKey creates a key with at most the user's own permissions.
 func (s *Service) createKey(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	who := s.principal(r, v)
 	in := &auth.CreateIn{Body: auth.NewKey{Name: strings.TrimSpace(r.PostForm.Get("name")), Kind: access.Kind(r.PostForm.Get("kind")), Environment: r.PostForm.Get("environment")}}
@@ -52,13 +52,13 @@ func (s *Service) createKey(w http.ResponseWriter, r *http.Request, v *visitor) 
 	}
 	in.Body.AllowedIPs = strings.FieldsFunc(r.PostForm.Get("allowed_ips"), func(c rune) bool { return c == ',' || c == ' ' || c == '\n' || c == '\r' })
 	if !slices.Contains(who.Scopes, access.UsersAdmin) {
-		in.Body.UserID = v.user.ID // who may not see other people's keys makes none that outlives them
+		in.Body.UserID = v.user.ID // without users:admin the key belongs to the user and ends with the user
 	}
 	if days := map[string]int{"30": 30, "90": 90, "365": 365}[r.PostForm.Get("days")]; days > 0 {
 		in.Body.ExpiresAt = db.At(s.Now().Add(time.Duration(days) * 24 * time.Hour))
 	}
 	var made auth.Key
-	err := s.noted(r, v, "apikeys.create", func(ctx context.Context) (string, error) {
+	err := s.writeRecord(r, v, "apikeys.create", func(ctx context.Context) (string, error) {
 		out, err := s.Keys.Create(ctx, in)
 		if err == nil {
 			made = out.Body
@@ -66,7 +66,7 @@ func (s *Service) createKey(w http.ResponseWriter, r *http.Request, v *visitor) 
 		return made.ID, err
 	})
 	if e := refusal(err); e != nil {
-		return s.showKeys(w, r, v, page{Fault: plain(e), Name: in.Body.Name, Choices: choices(who.Scopes, in.Body.Scopes)}, e.Status())
+		return s.showKeys(w, r, v, page{Fault: errorText(e), Name: in.Body.Name, Choices: choices(who.Scopes, in.Body.Scopes)}, e.Status())
 	}
 	if err != nil {
 		return err
@@ -75,9 +75,9 @@ func (s *Service) createKey(w http.ResponseWriter, r *http.Request, v *visitor) 
 }
 
 func (s *Service) revokeKey(w http.ResponseWriter, r *http.Request, v *visitor) error {
-	err := s.noted(r, v, "apikeys.delete", func(ctx context.Context) (string, error) {
+	err := s.writeRecord(r, v, "apikeys.delete", func(ctx context.Context) (string, error) {
 		id := r.PathValue("id")
-		if err := s.mine(ctx, r, v, id); err != nil {
+		if err := s.checkVisible(ctx, r, v, id); err != nil {
 			return "", err
 		}
 		return id, s.Keys.Revoke(ctx, &auth.OneIn{ID: id})
@@ -89,11 +89,11 @@ func (s *Service) revokeKey(w http.ResponseWriter, r *http.Request, v *visitor) 
 	return nil
 }
 
-// rotateKey replaces a key; the old one works for another day.
+// rotateKey replaces a key. The old key works for another day.
 func (s *Service) rotateKey(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	var made auth.Key
-	err := s.noted(r, v, "apikeys.rotate", func(ctx context.Context) (string, error) {
-		if err := s.mine(ctx, r, v, r.PathValue("id")); err != nil {
+	err := s.writeRecord(r, v, "apikeys.rotate", func(ctx context.Context) (string, error) {
+		if err := s.checkVisible(ctx, r, v, r.PathValue("id")); err != nil {
 			return "", err
 		}
 		out, err := s.Keys.Rotate(ctx, &auth.RotateIn{OneIn: auth.OneIn{ID: r.PathValue("id")}})
@@ -103,7 +103,7 @@ func (s *Service) rotateKey(w http.ResponseWriter, r *http.Request, v *visitor) 
 		return made.ID, err
 	})
 	if e := refusal(err); e != nil && e.Status() != http.StatusNotFound {
-		return s.showKeys(w, r, v, page{Fault: plain(e)}, e.Status())
+		return s.showKeys(w, r, v, page{Fault: errorText(e)}, e.Status())
 	}
 	if err != nil {
 		return err
@@ -111,23 +111,23 @@ func (s *Service) rotateKey(w http.ResponseWriter, r *http.Request, v *visitor) 
 	return s.showKeys(w, r, v, page{Made: &made}, http.StatusCreated)
 }
 
-// mine refuses a key that the visitor may not see.
-func (s *Service) mine(ctx context.Context, r *http.Request, v *visitor, id string) error {
-	all, err := s.Keys.Visible(ctx, s.principal(r, v))
+// checkVisible refuses a key that the user may not see.
+func (s *Service) checkVisible(ctx context.Context, r *http.Request, v *visitor, id string) error {
+	all, err := s.Keys.VisibleKeys(ctx, s.principal(r, v))
 	if err == nil && !slices.ContainsFunc(all, func(k auth.Key) bool { return k.ID == id }) {
 		err = op.NotFound("key")
 	}
 	return err
 }
 
-// noted is write for what names its record when it is done.
-func (s *Service) noted(r *http.Request, v *visitor, operation string, do func(ctx context.Context) (record string, err error)) error {
+// writeRecord is write for an operation that returns the record of its audit line.
+func (s *Service) writeRecord(r *http.Request, v *visitor, operation string, do func(ctx context.Context) (record string, err error)) error {
 	p := s.principal(r, v)
 	return s.DB.TxContext(access.With(r.Context(), p), func(ctx context.Context, tx db.Querier) error {
 		record, err := do(ctx)
 		if err != nil {
 			return err
 		}
-		return s.note(ctx, tx, p, operation, record)
+		return s.writeAudit(ctx, tx, p, operation, record)
 	})
 }

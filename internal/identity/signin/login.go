@@ -13,22 +13,22 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// How often a password may be wrong before waiting begins, how long the first wait is, and the longest. Each further failure doubles it.
+// Failed sign-ins before waiting begins, the first wait, and the longest. Each further failure doubles the wait.
 const (
-	freeFailures = 5
-	firstWait    = 30 * time.Second
-	longestWait  = time.Hour
+	failuresBeforeWait = 5
+	firstWait          = 30 * time.Second
+	longestWait        = time.Hour
 )
 
-// attempts is how often an address may try to sign in, as whomever.
-var attempts = access.Policy{Name: "logins", Quota: 60, Window: 10 * time.Minute}
+// attemptLimit limits the sign-in attempts from one source address, over all users.
+var attemptLimit = access.Policy{Name: "logins", Quota: 60, Window: 10 * time.Minute}
 
 func (s *Service) showLogin(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	next := local(r.URL.Query().Get("next"))
 	switch {
-	case v.in():
+	case v.isSignedIn():
 		http.Redirect(w, r, next, http.StatusSeeOther)
-	case v.session.half:
+	case v.session.pendingCode:
 		s.show(w, v, http.StatusOK, "code", page{Title: "Enter your code", Next: next})
 	default:
 		s.show(w, v, http.StatusOK, "login", page{Title: "Sign in", Next: next})
@@ -36,7 +36,7 @@ func (s *Service) showLogin(w http.ResponseWriter, r *http.Request, v *visitor) 
 	return nil
 }
 
-// local is an address of ours to go on to, and nobody else's.
+// local returns next if it is a local page to continue with, else the account page. It prevents open redirects.
 func local(next string) string {
 	u, err := url.Parse(next)
 	if err != nil || u.Host != "" || u.Scheme != "" || strings.Contains(next, `\`) || strings.HasPrefix(next, "//") ||
@@ -46,22 +46,22 @@ func local(next string) string {
 	return next
 }
 
-// login looks at an e-mail address and a password. Nothing tells whether there is such a user.
+// login checks an e-mail address and a password. The response does not reveal whether the user exists.
 func (s *Service) login(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	email, next := strings.TrimSpace(r.PostForm.Get("email")), local(r.PostForm.Get("next"))
 	again := func(text string, status int) error {
 		s.show(w, v, status, "login", page{Title: "Sign in", Fault: text, Email: email, Next: next})
 		return nil
 	}
-	if err := s.slow(r.Context(), email); err != nil {
-		return s.shown(err, again)
+	if err := s.checkAttempts(r.Context(), email); err != nil {
+		return s.showFault(err, again)
 	}
-	l, err := s.known(r.Context(), email, r.PostForm.Get("password"))
+	l, err := s.findLogin(r.Context(), email, r.PostForm.Get("password"))
 	if err != nil {
 		return err
 	}
 	if l.userID == "" {
-		if err := s.struck(r.Context(), email); err != nil {
+		if err := s.countFailure(r.Context(), email); err != nil {
 			return err
 		}
 		return again("The e-mail address or the password is wrong.", http.StatusUnauthorized)
@@ -71,7 +71,7 @@ func (s *Service) login(w http.ResponseWriter, r *http.Request, v *visitor) erro
 		if err := s.begin(ctx, tx, w, r, v, l.orgID, l.userID, half); err != nil || half {
 			return err
 		}
-		return s.entered(ctx, tx, l, email)
+		return s.signInSucceeded(ctx, tx, l, email)
 	})
 	if err != nil {
 		return err
@@ -83,14 +83,15 @@ func (s *Service) login(w http.ResponseWriter, r *http.Request, v *visitor) erro
 	return nil
 }
 
-// known is the login whose password it is; without a user where it is nobody's. It takes as long for who does not exist.
-func (s *Service) known(ctx context.Context, email, password string) (login, error) {
+// findLogin returns the login that matches a password; without a user id if none does. It takes the same time for an
+// unknown address.
+func (s *Service) findLogin(ctx context.Context, email, password string) (login, error) {
 	all, err := loginsOf(ctx, s.DB.Read(ctx), email)
 	if err != nil {
-		return login{}, fmt.Errorf("find who signs in: %w", err)
+		return login{}, fmt.Errorf("find login: %w", err)
 	}
 	if len(all) == 0 {
-		_, err := s.derive(ctx, password[:min(len(password), longestPassword)], make([]byte, saltLength))
+		_, err := s.derive(ctx, password[:min(len(password), maxPasswordLength)], make([]byte, saltLength))
 		return login{}, err
 	}
 	for _, l := range all {
@@ -101,17 +102,17 @@ func (s *Service) known(ctx context.Context, email, password string) (login, err
 		if !ok {
 			continue
 		}
-		if u, _, err := s.person(ctx, l.orgID, l.userID); err != nil || u.ID != "" {
+		if u, _, err := s.activeUser(ctx, l.orgID, l.userID); err != nil || u.ID != "" {
 			return l, err
 		}
 	}
 	return login{}, nil
 }
 
-// secondStep looks at the code of an authenticator, or at one for who lost it.
+// secondStep checks a code of the authenticator, or a recovery code.
 func (s *Service) secondStep(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	next := local(r.PostForm.Get("next"))
-	if !v.session.half {
+	if !v.session.pendingCode {
 		http.Redirect(w, r, "/account/login?next="+escape(next), http.StatusSeeOther)
 		return nil
 	}
@@ -119,8 +120,8 @@ func (s *Service) secondStep(w http.ResponseWriter, r *http.Request, v *visitor)
 		s.show(w, v, status, "code", page{Title: "Enter your code", Fault: text, Next: next})
 		return nil
 	}
-	if err := s.slow(r.Context(), v.user.Email); err != nil {
-		return s.shown(err, again)
+	if err := s.checkAttempts(r.Context(), v.user.Email); err != nil {
+		return s.showFault(err, again)
 	}
 	good := false
 	err := s.DB.TxContext(r.Context(), func(ctx context.Context, tx db.Querier) error {
@@ -128,19 +129,19 @@ func (s *Service) secondStep(w http.ResponseWriter, r *http.Request, v *visitor)
 		if err != nil {
 			return fmt.Errorf("find login: %w", err)
 		}
-		if good, err = s.codeFits(ctx, tx, l, r.PostForm.Get("code")); err != nil || !good {
+		if good, err = s.codeMatches(ctx, tx, l, r.PostForm.Get("code")); err != nil || !good {
 			return err
 		}
 		if err := s.begin(ctx, tx, w, r, v, l.orgID, l.userID, false); err != nil {
 			return err
 		}
-		return s.entered(ctx, tx, l, v.user.Email)
+		return s.signInSucceeded(ctx, tx, l, v.user.Email)
 	})
 	if err != nil {
 		return err
 	}
 	if !good {
-		if err := s.struck(r.Context(), v.user.Email); err != nil {
+		if err := s.countFailure(r.Context(), v.user.Email); err != nil {
 			return err
 		}
 		return again("This code is wrong, or was used already.", http.StatusUnauthorized)
@@ -149,40 +150,40 @@ func (s *Service) secondStep(w http.ResponseWriter, r *http.Request, v *visitor)
 	return nil
 }
 
-// codeFits reports whether a code is the authenticator's, or one of those kept for who lost it. Either is good once.
-func (s *Service) codeFits(ctx context.Context, tx db.Querier, l login, code string) (bool, error) {
-	seed, err := s.Seal.Unseal(l.totp, seedPlace(l.orgID, l.userID))
+// codeMatches reports whether a code is valid: from the authenticator, or a recovery code. Each works once.
+func (s *Service) codeMatches(ctx context.Context, tx db.Querier, l login, code string) (bool, error) {
+	seed, err := s.Seal.Unseal(l.totp, seedAAD(l.orgID, l.userID))
 	if err != nil {
 		return false, fmt.Errorf("read seed: %w", err)
 	}
-	code = tidyCode(code)
+	code = cleanCode(code)
 	if step, ok := totpStep(seed, code, s.Now(), l.step); ok {
 		return useStep(ctx, tx, l.orgID, l.userID, step)
 	}
-	if len(code) != recoverySize {
+	if len(code) != recoveryCodeLength {
 		return false, nil
 	}
-	return useRecovery(ctx, tx, l.orgID, l.userID, s.Seal.Digest("recovery "+code))
+	return useRecoveryCode(ctx, tx, l.orgID, l.userID, s.Seal.Digest("recovery "+code))
 }
 
-func seedPlace(org, user string) []byte { return []byte(org + "|account_logins|" + user + "|totp") }
+func seedAAD(org, user string) []byte { return []byte(org + "|account_logins|" + user + "|totp") }
 
-// entered forgets failures, and notes that somebody signed in.
-func (s *Service) entered(ctx context.Context, tx db.Querier, l login, email string) error {
+// signInSucceeded deletes the failure count and writes an audit line.
+func (s *Service) signInSucceeded(ctx context.Context, tx db.Querier, l login, email string) error {
 	if err := dropFailures(ctx, tx, s.failureKey(email)); err != nil {
-		return fmt.Errorf("forget failures: %w", err)
+		return fmt.Errorf("delete failures: %w", err)
 	}
-	return s.note(ctx, tx, access.Principal{OrgID: l.orgID, UserID: l.userID, KeyName: "account page", Kind: Session}, "account.login", l.userID)
+	return s.writeAudit(ctx, tx, access.Principal{OrgID: l.orgID, UserID: l.userID, KeyName: "account page", Kind: Session}, "account.login", l.userID)
 }
 
 func (s *Service) failureKey(email string) string {
 	return s.Seal.Digest("login " + strings.ToLower(email))
 }
 
-// slow refuses who tried too often: from an address, or as somebody.
-func (s *Service) slow(ctx context.Context, email string) error {
+// checkAttempts refuses a sign-in after too many attempts from the source address or for the e-mail address.
+func (s *Service) checkAttempts(ctx context.Context, email string) error {
 	if s.Limiter != nil {
-		if _, ok := s.Limiter.Take(op.Address(op.Source(ctx)), 1, attempts); !ok {
+		if _, ok := s.Limiter.Take(op.ClientKey(op.ClientAddress(ctx)), 1, attemptLimit); !ok {
 			return &fault{http.StatusTooManyRequests, "There were too many attempts from your address. Wait ten minutes."}
 		}
 	}
@@ -190,14 +191,14 @@ func (s *Service) slow(ctx context.Context, email string) error {
 	if err != nil {
 		return fmt.Errorf("read failures: %w", err)
 	}
-	if left := f.blocked.Sub(s.Now()); !f.blocked.IsZero() && left > 0 {
+	if left := f.blockedUntil.Sub(s.Now()); !f.blockedUntil.IsZero() && left > 0 {
 		return &fault{http.StatusTooManyRequests, fmt.Sprintf("There were too many wrong attempts. Try again in %d seconds.", int((left+time.Second-1)/time.Second))}
 	}
 	return nil
 }
 
-// struck counts a failure.
-func (s *Service) struck(ctx context.Context, email string) error {
+// countFailure counts a failed sign-in.
+func (s *Service) countFailure(ctx context.Context, email string) error {
 	now := s.Now()
 	return s.DB.Tx(ctx, func(tx db.Querier) error {
 		f, err := failuresOf(ctx, tx, s.failureKey(email))
@@ -205,19 +206,19 @@ func (s *Service) struck(ctx context.Context, email string) error {
 			return err
 		}
 		if now.Sub(f.at.Time) > 24*time.Hour {
-			f.n = 0
+			f.count = 0
 		}
-		f.n, f.at = f.n+1, db.At(now)
-		if f.n >= freeFailures {
-			f.blocked = db.At(now.Add(wait(f.n)))
+		f.count, f.at = f.count+1, db.At(now)
+		if f.count >= failuresBeforeWait {
+			f.blockedUntil = db.At(now.Add(waitAfter(f.count)))
 		}
 		return setFailures(ctx, tx, s.failureKey(email), f)
 	})
 }
 
-// wait is how long nobody may try again after the n-th failure: 30 s, 1 min, 2 min, … an hour.
-func wait(n int) time.Duration {
-	return min(longestWait, firstWait<<min(max(0, n-freeFailures), 10))
+// waitAfter returns how long sign-in is blocked after the n-th failure: 30 s, 1 min, 2 min, … up to an hour.
+func waitAfter(n int) time.Duration {
+	return min(longestWait, firstWait<<min(max(0, n-failuresBeforeWait), 10))
 }
 
 func (s *Service) logout(w http.ResponseWriter, r *http.Request, v *visitor) error {

@@ -16,16 +16,16 @@ var web embed.FS
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{"when": when}).ParseFS(web, "web/*.html"))
 
-// page is what a template shows.
+// page holds the data of a template.
 type page struct {
 	Title, Fault       string
-	Form               string // the token of every form
+	Form               string // CSRF token of every form
 	Brand              string
 	Signed             bool
 	Who, Role, OrgName string
 	Email, Next, Name  string
 
-	Ask     auth.Ask
+	Ask     auth.AuthorizationRequest
 	Request string
 	Choices []choice
 	Refused []access.Scope
@@ -41,15 +41,15 @@ type page struct {
 	Codes      []string
 }
 
-// show answers with a page.
+// show renders a page.
 func (s *Service) show(w http.ResponseWriter, v *visitor, status int, name string, p page) {
-	p.Brand, p.Form = s.Brand, v.form
-	if p.Signed = v.in(); p.Signed {
+	p.Brand, p.Form = s.Brand, v.csrfToken
+	if p.Signed = v.isSignedIn(); p.Signed {
 		p.Who, p.Role, p.OrgName = v.user.Email, v.user.Role, v.org.Name
 	}
 	var b bytes.Buffer
 	if err := templates.ExecuteTemplate(&b, name+".html", p); err != nil {
-		s.Log.Error("account page not made", "page", name, "err", err)
+		s.Log.Error("account page not rendered", "page", name, "err", err)
 		http.Error(w, "the page could not be made", http.StatusInternalServerError)
 		return
 	}
@@ -69,7 +69,7 @@ func style(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write(text)
 }
 
-// when shows a time to the minute, or a word where there is none.
+// when formats a time to the minute; "never" for the zero time.
 func when(t db.Time) string {
 	if t.IsZero() {
 		return "never"

@@ -22,21 +22,21 @@ const (
 	saltLength = 16
 )
 
-// The length of passwords, in characters.
+// Length limits of passwords, in characters.
 const (
-	shortestPassword = 10
-	longestPassword  = 200
+	minPasswordLength = 10
+	maxPasswordLength = 200
 )
 
-// passwordFault says what is wrong with a new password; "" where nothing is.
+// passwordFault returns why a new password is refused; "" if it is accepted.
 func passwordFault(password, email string) string {
 	n := utf8.RuneCountInString(password)
 	name, _, _ := strings.Cut(strings.ToLower(email), "@")
 	low := strings.ToLower(password)
 	switch {
-	case n < shortestPassword:
+	case n < minPasswordLength:
 		return "The password must have at least 10 characters. A few words in a row are a good one."
-	case n > longestPassword:
+	case n > maxPasswordLength:
 		return "The password must have at most 200 characters."
 	case strings.Count(password, password[:1]) == len(password), slices.Contains(common, low), low == strings.ToLower(email),
 		len(name) > 3 && strings.Trim(strings.Replace(low, name, "", 1), "0123456789!.") == "":
@@ -45,12 +45,12 @@ func passwordFault(password, email string) string {
 	return ""
 }
 
-// common are passwords of ten characters and more that are tried first.
+// common are frequent passwords of ten or more characters, which attackers try first.
 var common = []string{"1234567890", "0123456789", "0987654321", "123456789a", "1q2w3e4r5t", "qwertyuiop", "qwerty12345", "qwertyuiop1", "password12", "password123",
 	"password1234", "passw0rd123", "iloveyou123", "administrator", "letmein123", "welcome123", "welcome1234", "changeme123", "abc1234567", "1234567890a", "asdfghjkl1",
 	"1qaz2wsx3edc", "q1w2e3r4t5", "12345678910", "123456789012", "princess123", "football123", "sunshine123", "telephone1", "telephony1"}
 
-// hash makes what is kept of a password (PHC string format).
+// hash returns the hash of a password for the database (PHC string format).
 func (s *Service) hash(ctx context.Context, password string) (string, error) {
 	salt := make([]byte, saltLength)
 	_, _ = rand.Read(salt)
@@ -62,21 +62,21 @@ func (s *Service) hash(ctx context.Context, password string) (string, error) {
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, hashMemory, hashTime, hashLanes, b64.EncodeToString(salt), b64.EncodeToString(sum)), nil
 }
 
-// derive computes a hash. Two are computed at a time, so that a flood of attempts costs no more than 40 MiB.
+// derive computes a hash. At most two run at a time, so that many attempts cost at most 40 MiB.
 func (s *Service) derive(ctx context.Context, password string, salt []byte) ([]byte, error) {
 	select {
-	case s.hashing <- struct{}{}:
-		defer func() { <-s.hashing }()
+	case s.hashSlots <- struct{}{}:
+		defer func() { <-s.hashSlots }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 	return argon2.IDKey([]byte(password), salt, hashTime, hashMemory, hashLanes, hashLength), nil
 }
 
-// matches reports whether a password is the one of which the hash was made.
+// matches reports whether the hash was made from the password.
 func (s *Service) matches(ctx context.Context, password, hash string) (bool, error) {
 	parts := strings.Split(hash, "$")
-	if len(parts) != 6 || len(password) > 4*longestPassword {
+	if len(parts) != 6 || len(password) > 4*maxPasswordLength {
 		return false, nil
 	}
 	salt, err1 := base64.RawStdEncoding.DecodeString(parts[4])

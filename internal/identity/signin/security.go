@@ -10,7 +10,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// refusal is what an operation refused the visitor; nil for any other error.
+// refusal returns the error with which an operation refused a request; nil for any other error.
 func refusal(err error) *op.Error {
 	var e *op.Error
 	if errors.As(err, &e) && e.Status() < 500 {
@@ -58,7 +58,7 @@ func (s *Service) showSecurity(w http.ResponseWriter, r *http.Request, v *visito
 	}
 	p.Title, p.TOTP = "Security", l.totp != nil
 	if l.totpNew != nil && !p.TOTP {
-		seed, err := s.Seal.Unseal(l.totpNew, seedPlace(v.org.ID, v.user.ID))
+		seed, err := s.Seal.Unseal(l.totpNew, seedAAD(v.org.ID, v.user.ID))
 		if err != nil {
 			return fmt.Errorf("read seed: %w", err)
 		}
@@ -71,9 +71,10 @@ func (s *Service) showSecurity(w http.ResponseWriter, r *http.Request, v *visito
 	return nil
 }
 
-// proven looks at the password of who wants to change how they sign in. Wrong ones count as they do when signing in.
-func (s *Service) proven(r *http.Request, v *visitor) (login, error) {
-	if err := s.slow(r.Context(), v.user.Email); err != nil {
+// checkPassword checks the current password before a change of the sign-in data. Wrong passwords count as failed
+// sign-ins.
+func (s *Service) checkPassword(r *http.Request, v *visitor) (login, error) {
+	if err := s.checkAttempts(r.Context(), v.user.Email); err != nil {
 		return login{}, err
 	}
 	l, err := getLogin(r.Context(), s.DB.Read(r.Context()), v.org.ID, v.user.ID)
@@ -82,12 +83,12 @@ func (s *Service) proven(r *http.Request, v *visitor) (login, error) {
 	}
 	ok, err := s.matches(r.Context(), r.PostForm.Get("current"), l.hash)
 	if err == nil && !ok {
-		err = errors.Join(s.struck(r.Context(), v.user.Email), &fault{http.StatusForbidden, "The current password is wrong."})
+		err = errors.Join(s.countFailure(r.Context(), v.user.Email), &fault{http.StatusForbidden, "The current password is wrong."})
 	}
 	return l, err
 }
 
-// changePassword ends every other session.
+// changePassword changes the password and ends every other session.
 func (s *Service) changePassword(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	again := func(text string, status int) error { return s.showSecurity(w, r, v, page{Fault: text}, status) }
 	password := r.PostForm.Get("password")
@@ -97,8 +98,8 @@ func (s *Service) changePassword(w http.ResponseWriter, r *http.Request, v *visi
 	if password != r.PostForm.Get("again") {
 		return again("The two new passwords are not the same.", http.StatusUnprocessableEntity)
 	}
-	if _, err := s.proven(r, v); err != nil {
-		return s.shown(err, again)
+	if _, err := s.checkPassword(r, v); err != nil {
+		return s.showFault(err, again)
 	}
 	hash, err := s.hash(r.Context(), password)
 	if err != nil {
@@ -120,8 +121,8 @@ func (s *Service) changePassword(w http.ResponseWriter, r *http.Request, v *visi
 	return nil
 }
 
-// shown shows a fault on its page; other errors are left.
-func (s *Service) shown(err error, again func(text string, status int) error) error {
+// showFault shows a fault on its page and returns any other error.
+func (s *Service) showFault(err error, again func(text string, status int) error) error {
 	var known *fault
 	if errors.As(err, &known) {
 		return again(known.text, known.status)
@@ -129,9 +130,9 @@ func (s *Service) shown(err error, again func(text string, status int) error) er
 	return err
 }
 
-// startTOTP offers a seed for an authenticator.
+// startTOTP creates a seed for an authenticator.
 func (s *Service) startTOTP(w http.ResponseWriter, r *http.Request, v *visitor) error {
-	sealed, err := s.Seal.Seal(newSeed(), seedPlace(v.org.ID, v.user.ID))
+	sealed, err := s.Seal.Seal(newSeed(), seedAAD(v.org.ID, v.user.ID))
 	if err != nil {
 		return fmt.Errorf("seal seed: %w", err)
 	}
@@ -149,7 +150,7 @@ func (s *Service) startTOTP(w http.ResponseWriter, r *http.Request, v *visitor) 
 	return nil
 }
 
-// confirmTOTP has codes asked for from now on, once the authenticator has shown that it can make them.
+// confirmTOTP enables the second factor after the user has entered a valid code.
 func (s *Service) confirmTOTP(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	var codes []string
 	err := s.write(r, v, "account.totp", v.user.ID, func(ctx context.Context, tx db.Querier) error {
@@ -157,11 +158,11 @@ func (s *Service) confirmTOTP(w http.ResponseWriter, r *http.Request, v *visitor
 		if err != nil || l.totpNew == nil || l.totp != nil {
 			return errors.Join(err, &fault{http.StatusConflict, "Begin again: no code was expected."})
 		}
-		seed, err := s.Seal.Unseal(l.totpNew, seedPlace(v.org.ID, v.user.ID))
+		seed, err := s.Seal.Unseal(l.totpNew, seedAAD(v.org.ID, v.user.ID))
 		if err != nil {
 			return fmt.Errorf("read seed: %w", err)
 		}
-		step, ok := totpStep(seed, tidyCode(r.PostForm.Get("code")), s.Now(), 0)
+		step, ok := totpStep(seed, cleanCode(r.PostForm.Get("code")), s.Now(), 0)
 		if !ok {
 			return &fault{http.StatusUnprocessableEntity, "This code is wrong. Is the clock of your telephone right?"}
 		}
@@ -172,7 +173,7 @@ func (s *Service) confirmTOTP(w http.ResponseWriter, r *http.Request, v *visitor
 		return err
 	})
 	if err != nil {
-		return s.shown(err, func(text string, status int) error { return s.showSecurity(w, r, v, page{Fault: text}, status) })
+		return s.showFault(err, func(text string, status int) error { return s.showSecurity(w, r, v, page{Fault: text}, status) })
 	}
 	return s.showSecurity(w, r, v, page{Codes: codes}, http.StatusOK)
 }
@@ -181,19 +182,19 @@ func (s *Service) newRecovery(ctx context.Context, tx db.Querier, v *visitor) ([
 	if err := dropRecovery(ctx, tx, v.org.ID, v.user.ID); err != nil {
 		return nil, err
 	}
-	codes := newRecoveries()
+	codes := newRecoveryCodes()
 	for _, c := range codes {
-		if err := addRecovery(ctx, tx, v.org.ID, v.user.ID, s.Seal.Digest("recovery "+tidyCode(c))); err != nil {
+		if err := addRecovery(ctx, tx, v.org.ID, v.user.ID, s.Seal.Digest("recovery "+cleanCode(c))); err != nil {
 			return nil, err
 		}
 	}
 	return codes, nil
 }
 
-// stopTOTP has no codes asked for any more.
+// stopTOTP disables the second factor.
 func (s *Service) stopTOTP(w http.ResponseWriter, r *http.Request, v *visitor) error {
-	if _, err := s.proven(r, v); err != nil {
-		return s.shown(err, func(text string, status int) error { return s.showSecurity(w, r, v, page{Fault: text}, status) })
+	if _, err := s.checkPassword(r, v); err != nil {
+		return s.showFault(err, func(text string, status int) error { return s.showSecurity(w, r, v, page{Fault: text}, status) })
 	}
 	err := s.write(r, v, "account.totp", v.user.ID, func(ctx context.Context, tx db.Querier) error {
 		if err := setTOTP(ctx, tx, v.org.ID, v.user.ID, nil, nil, 0); err != nil {

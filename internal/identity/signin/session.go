@@ -18,59 +18,60 @@ import (
 	"soniq/internal/platform/seal"
 )
 
-// Session is the kind of credential that a browser which is signed in is; the audit log names it.
+// Session is the kind of credential of a signed-in browser in the audit log.
 const Session = access.BrowserSession
 
-// How long a browser stays signed in without being used, and how long one may take between the password and the code.
+// How long an unused session lasts, and how long a session may wait for the second factor.
 const (
-	sessionLife = 24 * time.Hour
-	halfLife    = 5 * time.Minute
-	touchEvery  = time.Minute
-	tokenLength = 40
+	sessionLife     = 24 * time.Hour
+	pendingCodeLife = 5 * time.Minute
+	touchInterval   = time.Minute
+	tokenLength     = 40
 )
 
-// visitor is who asks for a page.
+// visitor is the browser of a request, with its session and user if it is signed in.
 type visitor struct {
-	session session
-	user    user.User
-	org     org.Organization
-	form    string // what every form of theirs carries
+	session   session
+	user      user.User
+	org       org.Organization
+	csrfToken string // CSRF token of its forms
 }
 
-// in reports whether the visitor is signed in.
-func (v *visitor) in() bool { return v.session.ID != "" && !v.session.half }
+// isSignedIn reports whether the visitor is signed in.
+func (v *visitor) isSignedIn() bool { return v.session.ID != "" && !v.session.pendingCode }
 
-// handler serves a page to a visitor. Its errors are shown.
+// handler serves a page to a visitor. Its errors are shown as a page.
 type handler func(w http.ResponseWriter, r *http.Request, v *visitor) error
 
-// A fault is an error that is shown to the visitor.
+// fault is an error that is shown to the visitor.
 type fault struct {
 	status int
 	text   string
 }
 
+// Error implements error.
 func (f *fault) Error() string { return f.text }
 
-// guarded finds the visitor, and refuses frames and forms that are not of our pages.
-func (s *Service) guarded(h handler) http.HandlerFunc {
+// withVisitor finds the visitor, and refuses frames and forms of other sites.
+func (s *Service) withVisitor(h handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		protect(w.Header())
+		setSecurityHeaders(w.Header())
 		r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
 		v, err := s.visitor(w, r)
 		if err == nil {
-			err = s.trusted(r, v)
+			err = s.checkOrigin(r, v)
 		}
 		if err == nil {
 			err = h(w, r, v)
 		}
 		if err != nil {
-			s.failed(w, r, v, err)
+			s.showError(w, r, v, err)
 		}
 	}
 }
 
-// protect has browsers show the page in no frame, run nothing in it, and keep no copy.
-func protect(h http.Header) {
+// setSecurityHeaders forbids frames, scripts and caching.
+func setSecurityHeaders(h http.Header) {
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; frame-ancestors 'none'")
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("Referrer-Policy", "no-referrer")
@@ -78,8 +79,8 @@ func protect(h http.Header) {
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 }
 
-// trusted refuses what another site's page may have sent: a frame, or a form without the token of ours.
-func (s *Service) trusted(r *http.Request, v *visitor) error {
+// checkOrigin refuses requests from other sites: in a frame, or a form without the CSRF token.
+func (s *Service) checkOrigin(r *http.Request, v *visitor) error {
 	if slices.Contains([]string{"iframe", "frame", "embed", "object"}, r.Header.Get("Sec-Fetch-Dest")) {
 		return &fault{http.StatusForbidden, "This page is not shown within another."}
 	}
@@ -90,16 +91,16 @@ func (s *Service) trusted(r *http.Request, v *visitor) error {
 		return &fault{http.StatusBadRequest, "The form could not be read."}
 	}
 	if site := r.Header.Get("Sec-Fetch-Site"); site == "cross-site" ||
-		subtle.ConstantTimeCompare([]byte(r.PostForm.Get("form")), []byte(v.form)) != 1 {
+		subtle.ConstantTimeCompare([]byte(r.PostForm.Get("form")), []byte(v.csrfToken)) != 1 {
 		return &fault{http.StatusForbidden, "This form is too old, or not one of ours. Go back, load the page again, and repeat it."}
 	}
 	return nil
 }
 
-// signedIn leads who is not to the page where they sign in.
+// signedIn redirects visitors without a session to the sign-in page.
 func (s *Service) signedIn(h handler) handler {
 	return func(w http.ResponseWriter, r *http.Request, v *visitor) error {
-		if v.in() {
+		if v.isSignedIn() {
 			return h(w, r, v)
 		}
 		to := "/account/login"
@@ -111,15 +112,15 @@ func (s *Service) signedIn(h handler) handler {
 	}
 }
 
-// visitor is who a cookie belongs to; a browser without one is given a cookie that binds its forms.
+// visitor returns the visitor of a request. A browser without a cookie gets one that binds its forms.
 func (s *Service) visitor(w http.ResponseWriter, r *http.Request) (*visitor, error) {
 	v := &visitor{}
 	if text := s.cookie(r, "session"); text != "" {
-		if err := s.recall(r.Context(), v, text); err != nil {
+		if err := s.loadSession(r.Context(), v, text); err != nil {
 			return v, err
 		}
 		if v.session.ID != "" {
-			v.form = s.Seal.Digest("form " + text)
+			v.csrfToken = s.Seal.Digest("form " + text)
 			return v, nil
 		}
 	}
@@ -128,34 +129,34 @@ func (s *Service) visitor(w http.ResponseWriter, r *http.Request) (*visitor, err
 		text = seal.Random(tokenLength)
 		s.setCookie(w, r, "visit", text)
 	}
-	v.form = s.Seal.Digest("form " + text)
+	v.csrfToken = s.Seal.Digest("form " + text)
 	return v, nil
 }
 
-// recall finds the session of a cookie, unless it or its person may not sign in any more.
-func (s *Service) recall(ctx context.Context, v *visitor, text string) error {
+// loadSession loads the session of a cookie, unless the session has ended or its user may not sign in any more.
+func (s *Service) loadSession(ctx context.Context, v *visitor, text string) error {
 	now := s.Now()
-	x, err := sessionBy(ctx, s.DB.Read(ctx), s.Seal.Digest(text), db.At(now))
+	x, err := sessionByDigest(ctx, s.DB.Read(ctx), s.Seal.Digest(text), db.At(now))
 	if db.IsNone(err) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("find session: %w", err)
 	}
-	u, o, err := s.person(ctx, x.orgID, x.userID)
+	u, o, err := s.activeUser(ctx, x.orgID, x.userID)
 	if err != nil || u.ID == "" {
 		return err
 	}
 	x.Here = true
 	v.session, v.user, v.org = x, u, o
-	if !x.half && now.Sub(x.UsedAt.Time) > touchEvery {
+	if !x.pendingCode && now.Sub(x.UsedAt.Time) > touchInterval {
 		return s.DB.Tx(ctx, func(tx db.Querier) error { return touchSession(ctx, tx, x, db.At(now), db.At(now.Add(sessionLife))) })
 	}
 	return nil
 }
 
-// person is a user who may sign in; without an id where they may not.
-func (s *Service) person(ctx context.Context, orgID, id string) (user.User, org.Organization, error) {
+// activeUser returns a user who may sign in; without an id if the user may not.
+func (s *Service) activeUser(ctx context.Context, orgID, id string) (user.User, org.Organization, error) {
 	u, err := s.Users.Get(ctx, s.DB.Read(ctx), orgID, id)
 	if db.IsNone(err) {
 		return user.User{}, org.Organization{}, nil
@@ -167,13 +168,13 @@ func (s *Service) person(ctx context.Context, orgID, id string) (user.User, org.
 	if err != nil {
 		return u, o, fmt.Errorf("find organisation: %w", err)
 	}
-	if u.Status == user.Suspended || o.Barred() || o.Sandbox() {
+	if u.Status == user.Suspended || o.IsBlocked() || o.Sandbox() {
 		return user.User{}, o, nil
 	}
 	return u, o, nil
 }
 
-// begin signs a browser in. Whatever it had before is gone, so that nobody can prepare a session for somebody else.
+// begin signs a browser in with a new session. The previous session is deleted, to prevent session fixation.
 func (s *Service) begin(ctx context.Context, tx db.Querier, w http.ResponseWriter, r *http.Request, v *visitor, orgID, userID string, half bool) error {
 	if v.session.ID != "" {
 		if _, err := dropSession(ctx, tx, v.session.orgID, v.session.userID, v.session.ID); err != nil {
@@ -182,10 +183,10 @@ func (s *Service) begin(ctx context.Context, tx db.Querier, w http.ResponseWrite
 	}
 	text, now, life := seal.Random(tokenLength), s.Now(), sessionLife
 	if half {
-		life = halfLife
+		life = pendingCodeLife
 	}
-	x := session{ID: db.NewID("ses"), orgID: orgID, userID: userID, digest: s.Seal.Digest(text), half: half, CreatedAt: db.At(now), expiresAt: db.At(now.Add(life)),
-		Source: op.Source(ctx).String(), Agent: browser(r.UserAgent())}
+	x := session{ID: db.NewID("ses"), orgID: orgID, userID: userID, digest: s.Seal.Digest(text), pendingCode: half, CreatedAt: db.At(now), expiresAt: db.At(now.Add(life)),
+		Source: op.ClientAddress(ctx).String(), Agent: userAgent(r.UserAgent())}
 	if err := insertSession(ctx, tx, x); err != nil {
 		return fmt.Errorf("begin session: %w", err)
 	}
@@ -193,7 +194,8 @@ func (s *Service) begin(ctx context.Context, tx db.Querier, w http.ResponseWrite
 	return nil
 }
 
-// cookies are bound to this server where that can be had (the __Host- prefix of RFC 6265bis §4.1.3.2).
+// cookieName returns the name of a cookie. Over TLS it has the __Host- prefix (RFC 6265bis §4.1.3.2), which binds
+// the cookie to this server.
 func (s *Service) cookieName(r *http.Request, name string) (full string, secure bool) {
 	secure = r.TLS != nil || strings.HasPrefix(s.BaseURL, "https://")
 	if secure {
@@ -220,36 +222,36 @@ func (s *Service) setCookie(w http.ResponseWriter, r *http.Request, name, value 
 	http.SetCookie(w, c)
 }
 
-// principal is the visitor as operations see them: what their role may, in their organisation.
+// principal returns the principal of the visitor: the user's scopes in their organisation.
 func (s *Service) principal(r *http.Request, v *visitor) access.Principal {
 	return access.Principal{OrgID: v.org.ID, UserID: v.user.ID, KeyID: v.session.ID, KeyName: "account page", Kind: Session, Environment: access.Live,
-		Scopes: s.Keys.Ceiling(v.org, v.user.Role), Source: op.Source(r.Context()), Timezone: v.org.Timezone}
+		Scopes: s.Keys.MaxScopes(v.org, v.user.Role), Source: op.ClientAddress(r.Context()), Timezone: v.org.Timezone}
 }
 
-// write does something for the visitor in a transaction, with a line in the audit log.
+// write runs do in a transaction and writes an audit line.
 func (s *Service) write(r *http.Request, v *visitor, operation, record string, do func(ctx context.Context, tx db.Querier) error) error {
 	p := s.principal(r, v)
 	return s.DB.TxContext(access.With(r.Context(), p), func(ctx context.Context, tx db.Querier) error {
 		if err := do(ctx, tx); err != nil {
 			return err
 		}
-		return s.note(ctx, tx, p, operation, record)
+		return s.writeAudit(ctx, tx, p, operation, record)
 	})
 }
 
-func (s *Service) note(ctx context.Context, tx db.Querier, p access.Principal, operation, record string) error {
+func (s *Service) writeAudit(ctx context.Context, tx db.Querier, p access.Principal, operation, record string) error {
 	return op.WriteAudit(ctx, tx, db.At(s.Now()), op.AuditLine{Org: p.OrgID, Operation: operation, Target: op.Target(ctx), KeyID: p.KeyID, KeyName: p.KeyName,
 		Credential: string(p.Kind), UserID: p.UserID, Record: record, Status: http.StatusOK})
 }
 
-// failed shows an error: what the visitor can do about it, or that it is ours.
-func (s *Service) failed(w http.ResponseWriter, r *http.Request, v *visitor, err error) {
+// showError shows an error: the refusal with its reason, or an internal error.
+func (s *Service) showError(w http.ResponseWriter, r *http.Request, v *visitor, err error) {
 	var known *fault
 	var refused *op.Error
 	switch {
 	case errors.As(err, &known):
 	case errors.As(err, &refused) && refused.Status() < 500:
-		known = &fault{refused.Status(), plain(refused)}
+		known = &fault{refused.Status(), errorText(refused)}
 	default:
 		s.Log.Error("account page failed", "path", r.URL.Path, "request", op.RequestID(r.Context()), "err", err)
 		known = &fault{http.StatusInternalServerError, "Something went wrong on our side (request " + op.RequestID(r.Context()) + ")."}
@@ -257,8 +259,8 @@ func (s *Service) failed(w http.ResponseWriter, r *http.Request, v *visitor, err
 	s.show(w, v, known.status, "message", page{Title: "That did not work", Fault: known.text})
 }
 
-// plain turns an error of an operation into a sentence.
-func plain(e *op.Error) string {
+// errorText returns an error of an operation as one sentence.
+func errorText(e *op.Error) string {
 	var all []string
 	for _, f := range e.Fields {
 		all = append(all, f.Field+": "+f.Message)
@@ -269,8 +271,8 @@ func plain(e *op.Error) string {
 	return strings.Join(all, "; ")
 }
 
-// browser is what a browser says of itself, shortened.
-func browser(agent string) string {
+// userAgent returns a shortened User-Agent header.
+func userAgent(agent string) string {
 	const most = 200
 	if len(agent) > most {
 		agent = agent[:most]

@@ -1,5 +1,5 @@
-// Package signin is where people sign in with a browser: to see and end what acts for them, to make API keys, and to let programs
-// act for them. Its pages work without JavaScript.
+// Package signin serves the account pages for browsers. Users sign in, view and end sessions, keys and grants, create
+// API keys, and grant access to OAuth clients. The pages work without JavaScript.
 package signin
 
 import (
@@ -17,7 +17,7 @@ import (
 	"soniq/internal/platform/seal"
 )
 
-// Config is what a Service is made of.
+// Config holds the dependencies of a Service.
 type Config struct {
 	DB      *db.DB
 	Orgs    *org.Service
@@ -26,21 +26,21 @@ type Config struct {
 	OAuth   *auth.OAuth
 	Seal    *seal.Seal
 	Now     func() time.Time
-	BaseURL string // of links; "https://…" makes cookies Secure
+	BaseURL string // prefix of links; with "https://…" cookies are Secure
 	Brand   string
-	Limiter *access.Limiter // of attempts to sign in; nil counts none
+	Limiter *access.Limiter // limits sign-in attempts; nil: no limit
 	Log     *slog.Logger
 }
 
-// Service is the room. It is safe for concurrent use.
+// Service serves the account pages. It is safe for concurrent use.
 type Service struct {
 	Config
-	hashing chan struct{} // room for those who compute a password's hash
+	hashSlots chan struct{} // semaphore for password hashing
 }
 
-// New makes the room.
+// New returns a service.
 func New(c Config) *Service {
-	return &Service{Config: c, hashing: make(chan struct{}, 2)}
+	return &Service{Config: c, hashSlots: make(chan struct{}, 2)}
 }
 
 // Mount registers the pages.
@@ -54,7 +54,7 @@ func (s *Service) Mount(mux *http.ServeMux) {
 		"GET /account/welcome/{token}": s.showWelcome, "POST /account/welcome/{token}": s.welcome,
 		"GET " + auth.AuthorizePath: s.showConsent, "POST " + auth.AuthorizePath: s.consent,
 	} {
-		mux.HandleFunc(pattern, s.guarded(h))
+		mux.HandleFunc(pattern, s.withVisitor(h))
 	}
 	for pattern, h := range map[string]handler{
 		"GET /account": s.overview, "GET /account/keys": s.keys, "POST /account/keys": s.createKey, "POST /account/keys/{id}/revoke": s.revokeKey,
@@ -63,26 +63,26 @@ func (s *Service) Mount(mux *http.ServeMux) {
 		"POST /account/totp/confirm": s.confirmTOTP, "POST /account/totp/off": s.stopTOTP, "POST /account/sessions/{id}/end": s.endSession,
 		"POST /account/logout": s.logout,
 	} {
-		mux.HandleFunc(pattern, s.guarded(s.signedIn(h)))
+		mux.HandleFunc(pattern, s.withVisitor(s.signedIn(h)))
 	}
 }
 
-// RemoveUser ends everything a user who is removed could sign in with.
+// RemoveUser deletes the sign-in data of a removed user.
 func (s *Service) RemoveUser(ctx context.Context, tx db.Querier, org, user string) error {
 	for _, forget := range []func(context.Context, db.Querier, string, string) error{dropSessions, dropRecovery, dropLinks, dropLogin} {
 		if err := forget(ctx, tx, org, user); err != nil {
-			return fmt.Errorf("forget how a user signs in: %w", err)
+			return fmt.Errorf("delete sign-in data: %w", err)
 		}
 	}
 	return nil
 }
 
-// MFA reports which of the users sign in with a second factor.
+// MFA reports which of the users have a second factor.
 func (s *Service) MFA(ctx context.Context, q db.Querier, org string, users []string) (map[string]bool, error) {
 	return withTOTP(ctx, q, org, users)
 }
 
-// Sweep forgets sessions, links and failed attempts that are over.
+// Sweep deletes expired sessions, links and failed attempts.
 func (s *Service) Sweep(ctx context.Context) error {
 	now := s.Now()
 	return s.DB.Tx(ctx, func(tx db.Querier) error { return sweep(ctx, tx, db.At(now), db.At(now.Add(-24*time.Hour))) })

@@ -35,8 +35,8 @@ var here = netip.MustParseAddr("127.0.0.1")
 
 const good = "correct horse battery"
 
-// place is a server with an account page.
-type place struct {
+// fixture is a server with account pages.
+type fixture struct {
 	t     *testing.T
 	db    *db.DB
 	now   time.Time
@@ -48,9 +48,9 @@ type place struct {
 	http  *httptest.Server
 }
 
-func open(t *testing.T, d *db.DB) *place {
+func newFixture(t *testing.T, d *db.DB) *fixture {
 	t.Helper()
-	p := &place{t: t, db: d, now: time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)}
+	p := &fixture{t: t, db: d, now: time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)}
 	now, b := func() time.Time { return p.now }, bus.New()
 	sealer, err := seal.New()
 	if err != nil {
@@ -65,7 +65,7 @@ func open(t *testing.T, d *db.DB) *place {
 	p.keys = auth.New(d, p.orgs, sealer, b, now, "soniq")
 	mux := http.NewServeMux()
 	p.http = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		mux.ServeHTTP(w, r.WithContext(op.WithSource(r.Context(), here)))
+		mux.ServeHTTP(w, r.WithContext(op.WithClientAddress(r.Context(), here)))
 	}))
 	t.Cleanup(p.http.Close)
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -78,7 +78,7 @@ func open(t *testing.T, d *db.DB) *place {
 	return p
 }
 
-func (p *place) add(email, role string) user.User {
+func (p *fixture) addUser(email, role string) user.User {
 	p.t.Helper()
 	u, err := p.users.Create(context.Background(), p.org.ID, user.Fresh{Email: email, FirstName: "Ada", Role: role})
 	if err != nil {
@@ -87,11 +87,11 @@ func (p *place) add(email, role string) user.User {
 	return u
 }
 
-// person is somebody with a browser, who is signed in.
-func (p *place) person(email, role string) *visit {
+// signedInBrowser returns the signed-in browser of a new user.
+func (p *fixture) signedInBrowser(email, role string) *testBrowser {
 	p.t.Helper()
-	u := p.add(email, role)
-	v := p.visit()
+	u := p.addUser(email, role)
+	v := p.newBrowser()
 	v.get(*u.Invitation.URL)
 	v.send("/account/welcome/", "password", good, "again", good)
 	if v.path != "/account" {
@@ -101,27 +101,27 @@ func (p *place) person(email, role string) *visit {
 	return v
 }
 
-// visit is a browser: it keeps cookies, follows redirects within the place, and posts the forms it was shown.
-type visit struct {
-	*place
-	client *http.Client
-	header http.Header
-	user   user.User
-	text   string
-	path   string
-	status int
-	led    string // where it was led outside
+// testBrowser keeps cookies, follows redirects on the server, and submits the forms of pages.
+type testBrowser struct {
+	*fixture
+	client       *http.Client
+	header       http.Header
+	user         user.User
+	text         string
+	path         string
+	status       int
+	redirectedTo string // redirect target on another server
 }
 
-func (p *place) visit() *visit {
+func (p *fixture) newBrowser() *testBrowser {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	v := &visit{place: p, header: http.Header{}}
+	v := &testBrowser{fixture: p, header: http.Header{}}
 	v.client = &http.Client{Jar: jar, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
 		if "http://"+r.URL.Host != p.http.URL {
-			v.led = r.URL.String()
+			v.redirectedTo = r.URL.String()
 			return http.ErrUseLastResponse
 		}
 		return nil
@@ -129,13 +129,13 @@ func (p *place) visit() *visit {
 	return v
 }
 
-func (v *visit) do(r *http.Request) {
+func (v *testBrowser) do(r *http.Request) {
 	v.t.Helper()
 	r.Header = v.header.Clone()
 	if r.Method == "POST" {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
-	v.led = ""
+	v.redirectedTo = ""
 	a, err := v.client.Do(r)
 	if err != nil {
 		v.t.Fatal(err)
@@ -150,13 +150,13 @@ func (v *visit) do(r *http.Request) {
 		v.t.Fatalf("%s: %d %s", v.path, v.status, v.text)
 	}
 	for name, want := range map[string]string{"X-Frame-Options": "DENY", "Cache-Control": "no-store"} {
-		if v.led == "" && a.Header.Get(name) != want {
+		if v.redirectedTo == "" && a.Header.Get(name) != want {
 			v.t.Errorf("%s: %s is %q", v.path, name, a.Header.Get(name))
 		}
 	}
 }
 
-func (v *visit) get(path string) {
+func (v *testBrowser) get(path string) {
 	v.t.Helper()
 	r, err := http.NewRequest("GET", v.http.URL+path, nil)
 	if err != nil {
@@ -167,8 +167,8 @@ func (v *visit) get(path string) {
 
 var hidden = regexp.MustCompile(`<input type="hidden" name="(\w+)" value="([^"]*)"`)
 
-// form is what a form on the page would send unchanged: its hidden fields, and the boxes that are ticked.
-func (v *visit) form(action string) url.Values {
+// form returns the unchanged values of a form on the page: hidden fields and ticked boxes.
+func (v *testBrowser) form(action string) url.Values {
 	v.t.Helper()
 	for _, f := range strings.Split(v.text, "<form ")[1:] {
 		f, _, _ = strings.Cut(f, "</form>")
@@ -189,8 +189,8 @@ func (v *visit) form(action string) url.Values {
 	return nil
 }
 
-// send posts the form on the page, with fields that were filled in.
-func (v *visit) send(action string, fields ...string) {
+// send submits the form on the page with the given fields.
+func (v *testBrowser) send(action string, fields ...string) {
 	v.t.Helper()
 	form := v.form(action)
 	for i := 0; i+1 < len(fields); i += 2 {
@@ -199,7 +199,7 @@ func (v *visit) send(action string, fields ...string) {
 	v.post(form)
 }
 
-func (v *visit) post(form url.Values) {
+func (v *testBrowser) post(form url.Values) {
 	v.t.Helper()
 	to := form.Get("action")
 	form.Del("action")
@@ -210,7 +210,7 @@ func (v *visit) post(form url.Values) {
 	v.do(r)
 }
 
-func (v *visit) shows(texts ...string) {
+func (v *testBrowser) wantText(texts ...string) {
 	v.t.Helper()
 	for _, text := range texts {
 		if !strings.Contains(html.UnescapeString(v.text), text) {
@@ -219,40 +219,40 @@ func (v *visit) shows(texts ...string) {
 	}
 }
 
-func (v *visit) signIn(email, password string) {
+func (v *testBrowser) signIn(email, password string) {
 	v.t.Helper()
 	v.get("/account/login")
 	v.send("/account/login", "email", email, "password", password)
 }
 
-func each(t *testing.T, run func(p *place)) {
+func eachDB(t *testing.T, run func(p *fixture)) {
 	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, d *db.DB) { run(open(t, d)) })
+	dbtest.Each(t, func(t *testing.T, d *db.DB) { run(newFixture(t, d)) })
 }
 
-func TestPeopleSignInWithThePasswordTheyChose(t *testing.T) {
-	each(t, func(p *place) {
-		u := p.add("ada@example.com", "owner")
-		v := p.visit()
+func TestSignIn_WithChosenPassword(t *testing.T) {
+	eachDB(t, func(p *fixture) {
+		u := p.addUser("ada@example.com", "owner")
+		v := p.newBrowser()
 		v.get(*u.Invitation.URL)
-		v.shows("ada@example.com", "Choose a password")
+		v.wantText("ada@example.com", "Choose a password")
 		link := v.path
 		v.send("/account/welcome/", "password", "short", "again", "short")
-		v.shows("at least 10 characters")
+		v.wantText("at least 10 characters")
 		v.send("/account/welcome/", "password", "password1234", "again", "password1234")
-		v.shows("too easily guessed")
+		v.wantText("too easily guessed")
 		v.send("/account/welcome/", "password", good, "again", "other")
-		v.shows("not the same")
+		v.wantText("not the same")
 		v.send("/account/welcome/", "password", good, "again", good)
-		v.shows("owner of Acme", "make calls, hold, transfer")
-		other := p.visit()
+		v.wantText("owner of Acme", "make calls, hold, transfer")
+		other := p.newBrowser()
 		if other.get(link); other.status != 404 {
 			p.t.Errorf("the link works twice: %d", other.status)
 		}
 		other.get("/account/keys")
-		other.shows("Sign in")
+		other.wantText("Sign in")
 		other.send("/account/login", "email", "ADA@example.com", "password", "wrong password")
-		other.shows("is wrong")
+		other.wantText("is wrong")
 		other.send("/account/login", "email", "ADA@example.com", "password", good)
 		if other.path != "/account/keys" {
 			p.t.Errorf("signed in at %s", other.path)
@@ -268,63 +268,63 @@ func TestPeopleSignInWithThePasswordTheyChose(t *testing.T) {
 	})
 }
 
-func TestWhoGuessesPasswordsWaits(t *testing.T) {
-	each(t, func(p *place) {
-		p.person("ada@example.com", "agent")
+func TestSignIn_WaitsAfterFailures(t *testing.T) {
+	eachDB(t, func(p *fixture) {
+		p.signedInBrowser("ada@example.com", "agent")
 		for _, email := range []string{"ada@example.com", "nobody@example.com"} {
-			v := p.visit()
+			v := p.newBrowser()
 			for range 5 {
 				v.signIn(email, "wrong password")
-				v.shows("The e-mail address or the password is wrong.")
+				v.wantText("The e-mail address or the password is wrong.")
 			}
 			v.signIn(email, good)
-			if v.shows("Try again in 30 seconds"); v.status != 429 {
+			if v.wantText("Try again in 30 seconds"); v.status != 429 {
 				p.t.Errorf("status %d", v.status)
 			}
 			p.now = p.now.Add(31 * time.Second)
 			v.signIn(email, "wrong password")
 			v.signIn(email, good)
-			v.shows("Try again in 60 seconds")
+			v.wantText("Try again in 60 seconds")
 			p.now = p.now.Add(61 * time.Second)
 		}
-		v := p.visit()
+		v := p.newBrowser()
 		if v.signIn("ada@example.com", good); v.path != "/account" {
 			p.t.Error("locked out for ever")
 		}
 	})
 }
 
-func TestAnAuthenticatorIsAskedForItsCode(t *testing.T) {
-	each(t, func(p *place) {
-		v := p.person("ada@example.com", "admin")
+func TestSignIn_AsksForTOTPCode(t *testing.T) {
+	eachDB(t, func(p *fixture) {
+		v := p.signedInBrowser("ada@example.com", "admin")
 		v.get("/account/security")
 		v.send("/account/totp/start")
-		v.shows("data:image/png;base64,")
+		v.wantText("data:image/png;base64,")
 		seed := regexp.MustCompile(`<code>([A-Z2-7]{32})</code>`).FindStringSubmatch(v.text)[1]
 		v.send("/account/totp/confirm", "code", "000000")
-		v.shows("This code is wrong")
+		v.wantText("This code is wrong")
 		v.send("/account/totp/confirm", "code", signin.Code(seed, p.now))
-		v.shows("recovery codes")
+		v.wantText("recovery codes")
 		recovery := regexp.MustCompile(`<li>(\w{4}-\w{4}-\w{4})</li>`).FindAllStringSubmatch(v.text, -1)
 		if len(recovery) != 10 {
 			p.t.Fatalf("%d recovery codes", len(recovery))
 		}
-		other := p.visit()
+		other := p.newBrowser()
 		other.signIn("ada@example.com", good)
-		other.shows("Enter your code")
+		other.wantText("Enter your code")
 		if other.get("/account/keys"); strings.Contains(other.text, "New key") {
 			p.t.Error("a password alone lets in")
 		}
 		other.get("/account/login")
 		other.send("/account/code", "code", signin.Code(seed, p.now))
-		other.shows("was used already")
+		other.wantText("was used already")
 		p.now = p.now.Add(time.Minute)
 		other.send("/account/code", "code", signin.Code(seed, p.now))
 		if other.path != "/account" {
 			p.t.Fatalf("not signed in: %s", other.text)
 		}
 		for i, want := range []bool{true, false} {
-			third := p.visit()
+			third := p.newBrowser()
 			third.signIn("ada@example.com", good)
 			third.send("/account/code", "code", recovery[0][1])
 			if (third.path == "/account") != want {
@@ -337,13 +337,13 @@ func TestAnAuthenticatorIsAskedForItsCode(t *testing.T) {
 		}
 		v.get("/account/security")
 		v.send("/account/totp/off", "current", "wrong password")
-		v.shows("current password is wrong")
+		v.wantText("current password is wrong")
 		v.send("/account/totp/off", "current", good)
-		v.shows("Set up an authenticator")
+		v.wantText("Set up an authenticator")
 	})
 }
 
-func TestCodesAreThoseOfTheStandard(t *testing.T) {
+func TestTOTP_RFC6238Vectors(t *testing.T) {
 	t.Parallel()
 	for at, want := range map[int64]string{59: "287082", 1111111109: "081804", 1234567890: "005924", 20000000000: "353130"} { // RFC 6238, appendix B
 		if got := signin.TOTP([]byte("12345678901234567890"), at/30); got != want {
@@ -352,25 +352,25 @@ func TestCodesAreThoseOfTheStandard(t *testing.T) {
 	}
 }
 
-func TestFormsOfOthersAndFramesAreRefused(t *testing.T) {
-	each(t, func(p *place) {
-		v := p.person("ada@example.com", "owner")
+func TestForms_CrossSiteAndFramesRefused(t *testing.T) {
+	eachDB(t, func(p *fixture) {
+		v := p.signedInBrowser("ada@example.com", "owner")
 		v.get("/account/keys")
 		form := v.form("/account/keys")
 		for what, spoil := range map[string]func(){"without its token": func() { form.Set("form", "") }, "with another's": func() {
-			other := p.visit()
+			other := p.newBrowser()
 			other.get("/account/login")
 			form.Set("form", other.form("/account/login").Get("form"))
 		}} {
 			spoil()
-			if v.post(with(form, "action", "/account/keys", "name", "x", "scope", "calls:read")); v.status != 403 {
+			if v.post(withFields(form, "action", "/account/keys", "name", "x", "scope", "calls:read")); v.status != 403 {
 				p.t.Errorf("%s: %d", what, v.status)
 			}
 		}
 		v.get("/account/keys")
 		form = v.form("/account/keys")
 		v.header.Set("Sec-Fetch-Site", "cross-site")
-		if v.post(with(form, "name", "x", "scope", "calls:read")); v.status != 403 {
+		if v.post(withFields(form, "name", "x", "scope", "calls:read")); v.status != 403 {
 			p.t.Errorf("from another site: %d", v.status)
 		}
 		v.header.Set("Sec-Fetch-Dest", "iframe")
@@ -379,13 +379,13 @@ func TestFormsOfOthersAndFramesAreRefused(t *testing.T) {
 				p.t.Errorf("%s in a frame: %d", path, v.status)
 			}
 		}
-		if all, err := p.keys.Visible(context.Background(), access.Principal{OrgID: p.org.ID, Scopes: access.All()}); err != nil || len(all) != 0 {
+		if all, err := p.keys.VisibleKeys(context.Background(), access.Principal{OrgID: p.org.ID, Scopes: access.All()}); err != nil || len(all) != 0 {
 			p.t.Errorf("%d keys were made, %v", len(all), err)
 		}
 	})
 }
 
-func with(form url.Values, fields ...string) url.Values {
+func withFields(form url.Values, fields ...string) url.Values {
 	for i := 0; i+1 < len(fields); i += 2 {
 		form.Set(fields[i], fields[i+1])
 	}
@@ -394,18 +394,18 @@ func with(form url.Values, fields ...string) url.Values {
 
 var secret = regexp.MustCompile(`soniq_(live|test|partner)_[0-9A-Za-z]{36}`)
 
-func TestKeysDoNoMoreThanWhoMakesThem(t *testing.T) {
-	each(t, func(p *place) {
-		agent, owner := p.person("bob@example.com", "agent"), p.person("ada@example.com", "owner")
+func TestCreateKey_AtMostScopesOfUser(t *testing.T) {
+	eachDB(t, func(p *fixture) {
+		agent, owner := p.signedInBrowser("bob@example.com", "agent"), p.signedInBrowser("ada@example.com", "owner")
 		agent.get("/account/keys")
 		form := agent.form("/account/keys")
-		agent.post(with(form, "name", "mine", "scope", "users:admin"))
-		agent.shows("does not hold users:admin")
+		agent.post(withFields(form, "name", "mine", "scope", "users:admin"))
+		agent.wantText("does not hold users:admin")
 		agent.get("/account/keys")
-		agent.post(with(agent.form("/account/keys"), "name", "p", "kind", "partner", "scope", "calls:read"))
-		agent.shows("only a partner key can make partner keys")
+		agent.post(withFields(agent.form("/account/keys"), "name", "p", "kind", "partner", "scope", "calls:read"))
+		agent.wantText("only a partner key can make partner keys")
 		agent.get("/account/keys")
-		agent.post(with(agent.form("/account/keys"), "name", "mine", "scope", "calls:read"))
+		agent.post(withFields(agent.form("/account/keys"), "name", "mine", "scope", "calls:read"))
 		key := secret.FindString(agent.text)
 		who, err := p.keys.Verify(context.Background(), key, access.Live, here)
 		if err != nil || who.UserID != agent.user.ID || fmt.Sprint(who.Scopes) != "[calls:read]" {
@@ -415,10 +415,10 @@ func TestKeysDoNoMoreThanWhoMakesThem(t *testing.T) {
 			p.t.Error("the key is shown twice")
 		}
 		owner.get("/account/keys")
-		owner.shows("mine", "Partner key")
+		owner.wantText("mine", "Partner key")
 		f := owner.form("/account/keys")
 		f["scope"] = []string{"partners:read", "partners:write"}
-		owner.post(with(f, "action", "/account/keys", "name", "partner", "kind", "partner"))
+		owner.post(withFields(f, "action", "/account/keys", "name", "partner", "kind", "partner"))
 		if who, err := p.keys.Verify(context.Background(), secret.FindString(owner.text), access.Live, here); err != nil || who.Kind != access.PartnerKey {
 			p.t.Errorf("%+v, %v\n%s", who, err, owner.text)
 		}
@@ -447,27 +447,27 @@ func TestKeysDoNoMoreThanWhoMakesThem(t *testing.T) {
 
 const verifier = "a-verifier-of-more-than-forty-three-characters-0"
 
-// request is an authorization request.
-func (p *place) request(changes ...string) url.Values {
+// request returns an authorization request.
+func (p *fixture) request(changes ...string) url.Values {
 	sum := sha256.Sum256([]byte(verifier))
-	return with(url.Values{"response_type": {"code"}, "client_id": {"soniq-assistant"}, "redirect_uri": {"http://127.0.0.1:1/callback"}, "state": {"a+b&c"},
+	return withFields(url.Values{"response_type": {"code"}, "client_id": {"soniq-assistant"}, "redirect_uri": {"http://127.0.0.1:1/callback"}, "state": {"a+b&c"},
 		"code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "code_challenge_method": {"S256"}, "scope": {"calls:read calls:write"},
 		"resource": {p.http.URL + "/mcp"}}, changes...)
 }
 
-func (v *visit) answer() url.Values {
-	u, err := url.Parse(v.led)
-	if err != nil || v.led == "" {
-		v.t.Fatalf("led to %q from %s: %s", v.led, v.path, v.text)
+func (v *testBrowser) authorizationResponse() url.Values {
+	u, err := url.Parse(v.redirectedTo)
+	if err != nil || v.redirectedTo == "" {
+		v.t.Fatalf("led to %q from %s: %s", v.redirectedTo, v.path, v.text)
 	}
 	if q := u.Query(); q.Get("iss") == v.http.URL+"/auth" && q.Get("state") == "a+b&c" {
 		return q
 	}
-	v.t.Errorf("led to %s: wrong iss or state", v.led)
+	v.t.Errorf("led to %s: wrong iss or state", v.redirectedTo)
 	return u.Query()
 }
 
-func (v *visit) redeem(code string) string {
+func (v *testBrowser) redeem(code string) string {
 	v.t.Helper()
 	a, err := http.PostForm(v.http.URL+"/auth/oauth/token", url.Values{"grant_type": {"authorization_code"}, "code": {code}, "client_id": {"soniq-assistant"},
 		"code_verifier": {verifier}})
@@ -479,62 +479,62 @@ func (v *visit) redeem(code string) string {
 	return string(b)
 }
 
-func TestPeopleDecideWhatAProgramMayDo(t *testing.T) {
-	each(t, func(p *place) {
-		v := p.person("ada@example.com", "admin")
+func TestConsent_UserChoosesScopes(t *testing.T) {
+	eachDB(t, func(p *fixture) {
+		v := p.signedInBrowser("ada@example.com", "admin")
 		v.send("/account/logout")
 		ask := "/auth/oauth/authorize?" + p.request().Encode()
 		v.get(ask)
-		v.shows("Sign in")
+		v.wantText("Sign in")
 		v.send("/account/login", "email", "ada@example.com", "password", good)
-		v.shows("soniq-assistant", "127.0.0.1:1", "program on your own computer", "make calls, hold, transfer", "ada@example.com", "Acme")
+		v.wantText("soniq-assistant", "127.0.0.1:1", "program on your own computer", "make calls, hold, transfer", "ada@example.com", "Acme")
 		v.send("/auth/oauth/authorize", "answer", "deny")
-		if q := v.answer(); q.Get("error") != "access_denied" {
+		if q := v.authorizationResponse(); q.Get("error") != "access_denied" {
 			p.t.Errorf("denied: %v", q)
 		}
 		v.get(ask)
-		v.send("/auth/oauth/authorize", "answer", "allow", "scope", "calls:read") // calls:write unticked
-		if got := v.redeem(v.answer().Get("code")); !strings.Contains(got, `"scope":"calls:read"`) {
+		v.send("/auth/oauth/authorize", "answer", "allow", "scope", "calls:read") // the user unticks calls:write
+		if got := v.redeem(v.authorizationResponse().Get("code")); !strings.Contains(got, `"scope":"calls:read"`) {
 			p.t.Errorf("tokens %s", got)
 		}
 		v.get("/auth/oauth/authorize?" + p.request("scope", "calls:read").Encode())
-		if v.answer().Get("code") == "" {
+		if v.authorizationResponse().Get("code") == "" {
 			p.t.Error("asked again for what was agreed to")
 		}
 		v.get(ask)
-		v.shows("make calls, hold, transfer") // a new scope is asked for
+		v.wantText("make calls, hold, transfer") // the request contains a new scope
 		v.get("/account/assistants")
-		v.shows("soniq-assistant", "calls:read")
+		v.wantText("soniq-assistant", "calls:read")
 		v.send("/account/assistants/gra_")
-		v.shows("No assistant")
+		v.wantText("No assistant")
 		v.get("/auth/oauth/authorize?" + p.request("scope", "calls:read").Encode())
-		v.shows("soniq-assistant")
-		v.post(with(v.form("/auth/oauth/authorize"), "answer", "allow", "scope", "users:admin"))
-		if q := v.answer(); q.Get("error") != "access_denied" {
+		v.wantText("soniq-assistant")
+		v.post(withFields(v.form("/auth/oauth/authorize"), "answer", "allow", "scope", "users:admin"))
+		if q := v.authorizationResponse(); q.Get("error") != "access_denied" {
 			p.t.Errorf("ticked what was not asked for: %v", q)
 		}
 		for _, bad := range [][]string{{"client_id", "nobody"}, {"redirect_uri", "https://evil.example/"}} {
 			v.get("/auth/oauth/authorize?" + p.request(bad...).Encode())
-			if v.led != "" || v.status != 400 {
-				p.t.Errorf("%v: %d, led to %q", bad, v.status, v.led)
+			if v.redirectedTo != "" || v.status != 400 {
+				p.t.Errorf("%v: %d, led to %q", bad, v.status, v.redirectedTo)
 			}
 		}
 		v.get("/auth/oauth/authorize?" + p.request("code_challenge_method", "plain").Encode())
-		if q := v.answer(); q.Get("error") != "invalid_request" {
+		if q := v.authorizationResponse(); q.Get("error") != "invalid_request" {
 			p.t.Errorf("plain: %v", q)
 		}
 	})
 }
 
-func TestAChangedPasswordEndsOtherSessions(t *testing.T) {
-	each(t, func(p *place) {
-		v := p.person("ada@example.com", "agent")
-		other := p.visit()
+func TestChangePassword_EndsOtherSessions(t *testing.T) {
+	eachDB(t, func(p *fixture) {
+		v := p.signedInBrowser("ada@example.com", "agent")
+		other := p.newBrowser()
 		other.signIn("ada@example.com", good)
 		v.get("/account/security")
-		v.shows("This one", "127.0.0.1")
+		v.wantText("This one", "127.0.0.1")
 		v.send("/account/password", "current", "wrong password", "password", "another good one", "again", "another good one")
-		v.shows("current password is wrong")
+		v.wantText("current password is wrong")
 		v.send("/account/password", "current", good, "password", "another good one", "again", "another good one")
 		if v.path != "/account/security" || strings.Contains(v.text, "role=\"alert\"") {
 			p.t.Errorf("not changed: %s", v.text)
@@ -571,7 +571,7 @@ func TestAChangedPasswordEndsOtherSessions(t *testing.T) {
 	})
 }
 
-func TestNobodyIsLedElsewhereAfterSigningIn(t *testing.T) {
+func TestLocal_NoOpenRedirect(t *testing.T) {
 	t.Parallel()
 	for next, want := range map[string]string{"/account/keys": "/account/keys", "/auth/oauth/authorize?x=1": "/auth/oauth/authorize?x=1", "https://evil.example/account": "/account",
 		"//evil.example/account": "/account", `/\evil.example`: "/account", "/account\\..\\x": "/account", "/v1": "/account", "": "/account", "javascript:x": "/account", "/accountx": "/account"} {

@@ -6,7 +6,7 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// login is what a user signs in with.
+// login holds the sign-in data of a user.
 type login struct {
 	orgID, userID, hash string
 	totp, totpNew       []byte
@@ -24,9 +24,9 @@ func getLogin(ctx context.Context, q db.Querier, org, user string) (login, error
 	return scanLogin(q.QueryRow(ctx, loginColumns+` WHERE l.org_id = $1 AND l.user_id = $2`, org, user).Scan)
 }
 
-// loginsOf are those of everybody with an e-mail address, in whatever organisation that is no sandbox.
+// loginsOf returns the logins of all users with an e-mail address, in all live organisations.
 func loginsOf(ctx context.Context, q db.Querier, email string) ([]login, error) {
-	// tenant: who signs in does not say where; the password does
+	// tenant: a user does not name the organisation; the password identifies it
 	const text = loginColumns + ` JOIN users u ON u.org_id = l.org_id AND u.id = l.user_id JOIN orgs o ON o.id = l.org_id
 		WHERE lower(u.email) = lower($1) AND u.status IN ('active', 'invited') AND o.live_id IS NULL ORDER BY l.org_id LIMIT 10`
 	rows, err := q.Query(ctx, text, email)
@@ -58,12 +58,12 @@ func setTOTP(ctx context.Context, q db.Querier, org, user string, inUse, offered
 	return err
 }
 
-// useStep notes the step of a code; ok is false where it, or a later one, was used already.
+// useStep stores the time step of a code. ok is false if this step or a later one was used already.
 func useStep(ctx context.Context, q db.Querier, org, user string, step int64) (ok bool, err error) {
-	return changed(q.Exec(ctx, `UPDATE account_logins SET totp_step = $3 WHERE org_id = $1 AND user_id = $2 AND totp_step < $3`, org, user, step))
+	return rowsChanged(q.Exec(ctx, `UPDATE account_logins SET totp_step = $3 WHERE org_id = $1 AND user_id = $2 AND totp_step < $3`, org, user, step))
 }
 
-func changed(r interface{ RowsAffected() (int64, error) }, err error) (bool, error) {
+func rowsChanged(r interface{ RowsAffected() (int64, error) }, err error) (bool, error) {
 	if err != nil {
 		return false, err
 	}
@@ -94,8 +94,8 @@ func addRecovery(ctx context.Context, q db.Querier, org, user, digest string) er
 	return err
 }
 
-func useRecovery(ctx context.Context, q db.Querier, org, user, digest string) (ok bool, err error) {
-	return changed(q.Exec(ctx, `DELETE FROM account_recovery WHERE org_id = $1 AND user_id = $2 AND digest = $3`, org, user, digest))
+func useRecoveryCode(ctx context.Context, q db.Querier, org, user, digest string) (ok bool, err error) {
+	return rowsChanged(q.Exec(ctx, `DELETE FROM account_recovery WHERE org_id = $1 AND user_id = $2 AND digest = $3`, org, user, digest))
 }
 
 func dropRecovery(ctx context.Context, q db.Querier, org, user string) error {
@@ -108,29 +108,29 @@ func dropLogin(ctx context.Context, q db.Querier, org, user string) error {
 	return err
 }
 
-// session is a browser that is signed in.
+// session is a signed-in browser.
 type session struct {
 	ID        string
 	CreatedAt db.Time
 	UsedAt    db.Time
 	Source    string
 	Agent     string
-	Here      bool // it is the one that asks
+	Here      bool // the session of the current request
 
 	orgID, userID, digest string
-	half                  bool
+	pendingCode           bool
 	expiresAt             db.Time
 }
 
 const sessionColumns = `SELECT org_id, id, user_id, digest, half, created_at, used_at, expires_at, source, agent FROM account_sessions`
 
 func scanSession(scan func(...any) error) (x session, err error) {
-	err = scan(&x.orgID, &x.ID, &x.userID, &x.digest, &x.half, &x.CreatedAt, &x.UsedAt, &x.expiresAt, &x.Source, &x.Agent)
+	err = scan(&x.orgID, &x.ID, &x.userID, &x.digest, &x.pendingCode, &x.CreatedAt, &x.UsedAt, &x.expiresAt, &x.Source, &x.Agent)
 	return x, err
 }
 
-func sessionBy(ctx context.Context, q db.Querier, digest string, now db.Time) (session, error) {
-	// tenant: the cookie says whose it is; until it is found nobody knows the organisation
+func sessionByDigest(ctx context.Context, q db.Querier, digest string, now db.Time) (session, error) {
+	// tenant: the cookie identifies its organisation
 	const text = sessionColumns + ` WHERE digest = $1 AND expires_at > $2`
 	return scanSession(q.QueryRow(ctx, text, digest, now).Scan)
 }
@@ -156,7 +156,7 @@ func sessionsOf(ctx context.Context, q db.Querier, org, user string, now db.Time
 func insertSession(ctx context.Context, q db.Querier, x session) error {
 	const text = `INSERT INTO account_sessions (org_id, id, user_id, digest, half, created_at, used_at, expires_at, source, agent)
 		VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $8, $9)`
-	_, err := q.Exec(ctx, text, x.orgID, x.ID, x.userID, x.digest, x.half, x.CreatedAt, x.expiresAt, x.Source, x.Agent)
+	_, err := q.Exec(ctx, text, x.orgID, x.ID, x.userID, x.digest, x.pendingCode, x.CreatedAt, x.expiresAt, x.Source, x.Agent)
 	return err
 }
 
@@ -166,7 +166,7 @@ func touchSession(ctx context.Context, q db.Querier, x session, now, until db.Ti
 }
 
 func dropSession(ctx context.Context, q db.Querier, org, user, id string) (bool, error) {
-	return changed(q.Exec(ctx, `DELETE FROM account_sessions WHERE org_id = $1 AND user_id = $2 AND id = $3`, org, user, id))
+	return rowsChanged(q.Exec(ctx, `DELETE FROM account_sessions WHERE org_id = $1 AND user_id = $2 AND id = $3`, org, user, id))
 }
 
 func dropSessions(ctx context.Context, q db.Querier, org, user string) error {
@@ -180,8 +180,8 @@ func insertLink(ctx context.Context, q db.Querier, org, user, digest string, now
 	return err
 }
 
-func linkBy(ctx context.Context, q db.Querier, digest string, now db.Time) (org, user string, err error) {
-	// tenant: the link says whose it is; until it is found nobody knows the organisation
+func linkByDigest(ctx context.Context, q db.Querier, digest string, now db.Time) (org, user string, err error) {
+	// tenant: the link identifies its organisation
 	const text = `SELECT org_id, user_id FROM account_links WHERE digest = $1 AND expires_at > $2`
 	err = q.QueryRow(ctx, text, digest, now).Scan(&org, &user)
 	return org, user, err
@@ -192,14 +192,14 @@ func dropLinks(ctx context.Context, q db.Querier, org, user string) error {
 	return err
 }
 
-// failures of an address to sign in.
+// failures counts the failed sign-ins of an e-mail address.
 type failures struct {
-	n           int
-	at, blocked db.Time
+	count            int
+	at, blockedUntil db.Time
 }
 
 func failuresOf(ctx context.Context, q db.Querier, digest string) (f failures, err error) {
-	err = q.QueryRow(ctx, `SELECT failures, failed_at, locked_until FROM login_failures WHERE digest = $1`, digest).Scan(&f.n, &f.at, &f.blocked)
+	err = q.QueryRow(ctx, `SELECT failures, failed_at, locked_until FROM login_failures WHERE digest = $1`, digest).Scan(&f.count, &f.at, &f.blockedUntil)
 	if db.IsNone(err) {
 		return f, nil
 	}
@@ -209,7 +209,7 @@ func failuresOf(ctx context.Context, q db.Querier, digest string) (f failures, e
 func setFailures(ctx context.Context, q db.Querier, digest string, f failures) error {
 	const text = `INSERT INTO login_failures (digest, failures, failed_at, locked_until) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (digest) DO UPDATE SET failures = EXCLUDED.failures, failed_at = EXCLUDED.failed_at, locked_until = EXCLUDED.locked_until`
-	_, err := q.Exec(ctx, text, digest, f.n, f.at, f.blocked)
+	_, err := q.Exec(ctx, text, digest, f.count, f.at, f.blockedUntil)
 	return err
 }
 
@@ -219,7 +219,7 @@ func dropFailures(ctx context.Context, q db.Querier, digest string) error {
 }
 
 func sweep(ctx context.Context, q db.Querier, now, yesterday db.Time) error {
-	// tenant: what is over is forgotten, whoever it was of
+	// tenant: expired rows of all organisations are deleted
 	if _, err := q.Exec(ctx, `DELETE FROM account_sessions WHERE expires_at <= $1`, now); err != nil {
 		return err
 	}

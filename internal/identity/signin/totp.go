@@ -21,24 +21,24 @@ import (
 	"soniq/internal/platform/seal"
 )
 
-// Codes of authenticator programs (RFC 6238): six digits of HMAC-SHA-1, for 30 seconds.
+// TOTP codes (RFC 6238): six digits of HMAC-SHA-1, valid for 30 seconds.
 const (
-	totpPeriod   = 30
-	totpDigits   = 1_000_000
-	totpSeed     = 20
-	recoveries   = 10
-	recoverySize = 12
+	totpPeriod         = 30
+	totpDigits         = 1_000_000
+	totpSeedLength     = 20
+	recoveryCodeCount  = 10
+	recoveryCodeLength = 12
 )
 
 var base32Text = base32.StdEncoding.WithPadding(base32.NoPadding)
 
 func newSeed() []byte {
-	seed := make([]byte, totpSeed)
+	seed := make([]byte, totpSeedLength)
 	_, _ = rand.Read(seed)
 	return seed
 }
 
-// totp is the code of a step (RFC 4226 §5.3).
+// totp returns the code of a time step (RFC 4226 §5.3).
 func totp(seed []byte, step int64) string {
 	var counter [8]byte
 	binary.BigEndian.PutUint64(counter[:], uint64(step))
@@ -49,8 +49,8 @@ func totp(seed []byte, step int64) string {
 	return fmt.Sprintf("%06d", (binary.BigEndian.Uint32(sum[at:])&0x7fffffff)%totpDigits)
 }
 
-// totpStep is the step whose code was given: this one, or one to each side for clocks that differ, and none up to the last that was
-// used (RFC 6238 §5.2). ok is false where there is none.
+// totpStep returns the time step that a code belongs to. It accepts the current step and one on each side, because
+// clocks differ. It rejects steps up to the last used one (RFC 6238 §5.2). ok is false if no step matches.
 func totpStep(seed []byte, code string, now time.Time, last int64) (step int64, ok bool) {
 	current := now.Unix() / totpPeriod
 	for _, step := range []int64{current, current - 1, current + 1} {
@@ -61,14 +61,14 @@ func totpStep(seed []byte, code string, now time.Time, last int64) (step int64, 
 	return 0, false
 }
 
-// totpAddress is what authenticator programs read.
+// totpAddress returns the otpauth URL that authenticator apps read.
 func totpAddress(seed []byte, issuer, email string) string {
 	u := url.URL{Scheme: "otpauth", Host: "totp", Path: "/" + issuer + ":" + email,
 		RawQuery: url.Values{"secret": {base32Text.EncodeToString(seed)}, "issuer": {issuer}}.Encode()}
 	return u.String()
 }
 
-// picture is a QR code as an image within the page.
+// picture returns a QR code as a data URL.
 func picture(text string) (template.URL, error) {
 	code, err := qr.Encode(text, qr.M, qr.Auto)
 	if err != nil {
@@ -84,17 +84,17 @@ func picture(text string) (template.URL, error) {
 	return template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(b.Bytes())), nil
 }
 
-// newRecoveries are codes of 62 bits that are good once each, for who has lost the authenticator.
-func newRecoveries() []string {
-	all := make([]string, recoveries)
+// newRecoveryCodes returns recovery codes of 62 bits. Each works once, in place of a lost authenticator.
+func newRecoveryCodes() []string {
+	all := make([]string, recoveryCodeCount)
 	for i := range all {
-		c := strings.ToLower(seal.Random(recoverySize))
+		c := strings.ToLower(seal.Random(recoveryCodeLength))
 		all[i] = c[:4] + "-" + c[4:8] + "-" + c[8:]
 	}
 	return all
 }
 
-// tidyCode is a code as it was meant: without the spaces and strokes people write.
-func tidyCode(code string) string {
+// cleanCode returns a code in lower case without spaces and hyphens.
+func cleanCode(code string) string {
 	return strings.ToLower(strings.NewReplacer(" ", "", "-", "").Replace(strings.TrimSpace(code)))
 }

@@ -11,8 +11,8 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Create adds a user, with an extension where none is given, and with a phone where that is wanted; it publishes
-// user.created. All that is wrong is told at once as *op.Error.
+// Create adds a user. It assigns an extension if none is given, and a phone if requested. It publishes user.created.
+// All violations are returned together as an *op.Error.
 func (s *Service) Create(ctx context.Context, org string, n Fresh) (User, error) {
 	var u User
 	err := s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
@@ -24,20 +24,20 @@ func (s *Service) Create(ctx context.Context, org string, n Fresh) (User, error)
 		if err := s.check(ctx, tx, u, o.Country, n.QueueIDs); err != nil {
 			return err
 		}
-		if err := s.orgs.Admit(ctx, tx, u.OrgID, orgs.Users, func() (int, error) { return countUsers(ctx, tx, u.OrgID) }); err != nil {
+		if err := s.orgs.CheckQuota(ctx, tx, u.OrgID, orgs.Users, func() (int, error) { return countUsers(ctx, tx, u.OrgID) }); err != nil {
 			return err
 		}
 		invited := s.Invites.Seal != nil && (n.SendInvite == nil || *n.SendInvite)
 		if invited {
 			u.Status = "invited"
 		}
-		if err := s.place(ctx, tx, &u, o.Country); err != nil {
+		if err := s.insertUser(ctx, tx, &u, o.Country); err != nil {
 			return err
 		}
-		if err := s.join(ctx, tx, u, n.QueueIDs, len(n.QueueIDs) > 0); err != nil {
+		if err := s.setQueues(ctx, tx, u, n.QueueIDs, len(n.QueueIDs) > 0); err != nil {
 			return err
 		}
-		if err := s.welcome(ctx, tx, &u, n.ProvisionSIP == nil || *n.ProvisionSIP); err != nil || !invited {
+		if err := s.finishCreate(ctx, tx, &u, n.ProvisionSIP == nil || *n.ProvisionSIP); err != nil || !invited {
 			return err
 		}
 		i, err := s.invite(ctx, tx, u)
@@ -47,12 +47,12 @@ func (s *Service) Create(ctx context.Context, org string, n Fresh) (User, error)
 	return u, err
 }
 
-// place inserts the user; where no extension was asked for, under the lowest free one from 100 on.
-func (s *Service) place(ctx context.Context, tx db.Querier, u *User, country string) error {
+// insertUser inserts the user. If no extension was requested, it uses the lowest free one from 100.
+func (s *Service) insertUser(ctx context.Context, tx db.Querier, u *User, country string) error {
 	asked := u.Extension != nil
-	for range 50 { // another node may take the same extension at the same time
+	for range 50 { // another node may take the same extension concurrently
 		if !asked {
-			free, err := s.free(ctx, tx, u.OrgID, country)
+			free, err := s.freeExtension(ctx, tx, u.OrgID, country)
 			if err != nil {
 				return fmt.Errorf("find free extension: %w", err)
 			}
@@ -60,7 +60,7 @@ func (s *Service) place(ctx context.Context, tx db.Querier, u *User, country str
 		}
 		err := s.db.Tx(ctx, func(tx db.Querier) error { return insert(ctx, tx, *u) })
 		if !db.IsConflict(err) {
-			return wrap(err, "add user")
+			return wrapError(err, "add user")
 		}
 		if err := s.conflict(ctx, tx, *u, asked); err != nil {
 			return err
@@ -69,24 +69,25 @@ func (s *Service) place(ctx context.Context, tx db.Querier, u *User, country str
 	return op.Fail("extension_taken", "no free extension was found")
 }
 
-// free is the lowest free extension from 100 on.
-func (s *Service) free(ctx context.Context, tx db.Querier, orgID, country string) (string, error) {
+// freeExtension returns the lowest free extension from 100.
+func (s *Service) freeExtension(ctx context.Context, tx db.Querier, orgID, country string) (string, error) {
 	taken, err := orgs.Extensions(ctx, tx, orgID)
 	if err != nil {
 		return "", err
 	}
 	for n := 100; ; n++ {
-		if e := strconv.Itoa(n); !taken[e] && !s.reserved(country, e) {
+		if e := strconv.Itoa(n); !taken[e] && !s.isReserved(country, e) {
 			return e, nil
 		}
 	}
 }
 
-func (s *Service) reserved(country, extension string) bool {
-	return s.Reserved != nil && s.Reserved(country, extension)
+func (s *Service) isReserved(country, extension string) bool {
+	return s.IsReserved != nil && s.IsReserved(country, extension)
 }
 
-// conflict says which value of a user somebody else has; nil where it was an extension nobody asked for.
+// conflict returns an error that names the value another user has. It returns nil if only an automatically chosen
+// extension conflicts.
 func (s *Service) conflict(ctx context.Context, tx db.Querier, u User, asked bool) error {
 	other := ""
 	const text = `SELECT id FROM users WHERE org_id = $1 AND lower(email) = lower($2) AND status <> 'removed' AND id <> $3`
@@ -103,7 +104,7 @@ func (s *Service) conflict(ctx context.Context, tx db.Querier, u User, asked boo
 	return nil
 }
 
-func (s *Service) welcome(ctx context.Context, tx db.Querier, u *User, provision bool) error {
+func (s *Service) finishCreate(ctx context.Context, tx db.Querier, u *User, provision bool) error {
 	var sip *SIP
 	if provision && s.Provision != nil {
 		made, err := s.Provision(ctx, tx, *u)
@@ -112,17 +113,17 @@ func (s *Service) welcome(ctx context.Context, tx db.Querier, u *User, provision
 		}
 		sip = &made
 	}
-	s.changed(tx, u.ID)
+	s.publishChanged(tx, u.ID)
 	err := s.outbox.Publish(ctx, tx, u.OrgID, event.UserCreated{UserID: u.ID, Email: u.Email, Name: u.Name, Role: u.Role,
 		Extension: u.Extension, CreatedAt: u.CreatedAt, OrgID: u.OrgID})
 	if err != nil {
 		return err
 	}
-	if err := s.told(ctx, tx, *u); err != nil {
+	if err := s.callOnChange(ctx, tx, *u); err != nil {
 		return err
 	}
 	users := []User{*u}
-	if err := s.dress(ctx, tx, u.OrgID, users); err != nil {
+	if err := s.withDetails(ctx, tx, u.OrgID, users); err != nil {
 		return err
 	}
 	*u = users[0]
@@ -147,27 +148,27 @@ func (s *Service) save(ctx context.Context, tx db.Querier, u *User, queues op.Ch
 		return s.conflict(ctx, tx, *u, true)
 	}
 	if err != nil {
-		return wrap(err, "change user")
+		return wrapError(err, "change user")
 	}
-	s.changed(tx, u.ID)
-	if err := s.keepPIN(ctx, tx, *u); err != nil {
+	s.publishChanged(tx, u.ID)
+	if err := s.storePIN(ctx, tx, *u); err != nil {
 		return err
 	}
-	if err := s.join(ctx, tx, *u, queues.V, queues.Set); err != nil {
+	if err := s.setQueues(ctx, tx, *u, queues.V, queues.Set); err != nil {
 		return err
 	}
-	return s.told(ctx, tx, *u)
+	return s.callOnChange(ctx, tx, *u)
 }
 
-// join sets the queues a user answers, where they were given.
-func (s *Service) join(ctx context.Context, tx db.Querier, u User, queues []string, given bool) error {
+// setQueues sets the queues of a user, if given.
+func (s *Service) setQueues(ctx context.Context, tx db.Querier, u User, queues []string, given bool) error {
 	if !given || s.Queues == nil {
 		return nil
 	}
-	return wrap(s.Queues.Join(ctx, tx, u.OrgID, u.ID, queues), "join queues")
+	return wrapError(s.Queues.SetMemberships(ctx, tx, u.OrgID, u.ID, queues), "join queues")
 }
 
-func (s *Service) told(ctx context.Context, tx db.Querier, u User) error {
+func (s *Service) callOnChange(ctx context.Context, tx db.Querier, u User) error {
 	for _, f := range s.OnChange {
 		if err := f(ctx, tx, u); err != nil {
 			return err
@@ -176,7 +177,7 @@ func (s *Service) told(ctx context.Context, tx db.Querier, u User) error {
 	return nil
 }
 
-// SwitchDND switches a user's do-not-disturb in the caller's transaction, without telling OnChange.
+// SwitchDND switches a user's do-not-disturb in the caller's transaction, without calling OnChange.
 func (s *Service) SwitchDND(ctx context.Context, tx db.Querier, org, id string, on bool, until db.Time) error {
 	const text = `UPDATE users SET dnd = $3, dnd_until = $4, updated_at = $5
 		WHERE org_id = $1 AND id = $2 AND (dnd <> $3 OR dnd_until IS DISTINCT FROM $4)`
@@ -186,16 +187,16 @@ func (s *Service) SwitchDND(ctx context.Context, tx db.Querier, org, id string, 
 	if _, err := tx.Exec(ctx, text, org, id, on, until, db.At(s.now())); err != nil {
 		return fmt.Errorf("switch do-not-disturb: %w", err)
 	}
-	s.changed(tx, id)
+	s.publishChanged(tx, id)
 	return nil
 }
 
-func (s *Service) changed(tx db.Querier, id string) {
+func (s *Service) publishChanged(tx db.Querier, id string) {
 	db.OnCommit(tx, func() { s.bus.Publish(Changed, id) })
 }
 
-// switched tells other rooms of a user who was suspended, or is back.
-func (s *Service) switched(ctx context.Context, tx db.Querier, was string, u User) error {
+// statusChanged calls OnStatus if the user was suspended, or is active again.
+func (s *Service) statusChanged(ctx context.Context, tx db.Querier, was string, u User) error {
 	if was == u.Status || was != Suspended && u.Status != Suspended {
 		return nil
 	}
@@ -207,7 +208,7 @@ func (s *Service) switched(ctx context.Context, tx db.Querier, was string, u Use
 	return nil
 }
 
-// remove keeps the user for history and ends everything else of theirs.
+// remove ends everything of a user and keeps the row for history.
 func (s *Service) remove(ctx context.Context, tx db.Querier, u User, heir string) error {
 	for _, f := range s.OnRemove {
 		if err := f(ctx, tx, Removal{u.OrgID, u.ID, heir}); err != nil {
@@ -221,21 +222,22 @@ func (s *Service) remove(ctx context.Context, tx db.Querier, u User, heir string
 	if err := update(ctx, tx, u); err != nil {
 		return fmt.Errorf("remove user: %w", err)
 	}
-	s.changed(tx, u.ID)
+	s.publishChanged(tx, u.ID)
 	return nil
 }
 
-// ForgetNumber is for the room of numbers: nobody calls out with a number that is released.
-func (s *Service) ForgetNumber(ctx context.Context, tx db.Querier, org, number string) error {
-	return wrap(forgetNumber(ctx, tx, org, number), "forget number")
+// ClearOutboundNumber removes a released number as the caller ID of users. Package number calls it.
+func (s *Service) ClearOutboundNumber(ctx context.Context, tx db.Querier, org, number string) error {
+	return wrapError(clearOutboundNumber(ctx, tx, org, number), "clear outbound number")
 }
 
-// ForgetNumbers has nobody show a number any more, in the caller's transaction: the organisation has none left.
-func (s *Service) ForgetNumbers(ctx context.Context, tx db.Querier, org string) error {
-	return wrap(forgetNumbers(ctx, tx, org), "forget numbers")
+// ClearOutboundNumbers removes the caller ID of all users of an organisation without numbers, in the caller's
+// transaction.
+func (s *Service) ClearOutboundNumbers(ctx context.Context, tx db.Querier, org string) error {
+	return wrapError(clearOutboundNumbers(ctx, tx, org), "clear outbound numbers")
 }
 
-func wrap(err error, doing string) error {
+func wrapError(err error, doing string) error {
 	if err == nil {
 		return nil
 	}

@@ -16,16 +16,16 @@ import (
 
 var extensionForm = regexp.MustCompile(`^[0-9]{2,6}$`)
 
-// check lists everything wrong with a user as they would be stored.
+// check returns an error that lists every violation of a user in the form that would be stored.
 func (s *Service) check(ctx context.Context, q db.Querier, u User, country string, queues []string) error {
-	wrong := u.wrong()
+	wrong := u.violations()
 	bad := func(field, code, message string) { wrong = append(wrong, op.Field(field, code, message)) }
-	if u.Extension != nil && s.reserved(country, *u.Extension) {
+	if u.Extension != nil && s.isReserved(country, *u.Extension) {
 		bad("extension", "reserved", *u.Extension+" reaches an emergency service")
 	}
 	if u.OutboundNumberID != nil {
 		if ok, err := ownsNumber(ctx, q, u.OrgID, *u.OutboundNumberID); err != nil {
-			return wrap(err, "find outbound number")
+			return wrapError(err, "find outbound number")
 		} else if !ok {
 			bad("outbound_number_id", "not_found", "no such number")
 		}
@@ -34,12 +34,12 @@ func (s *Service) check(ctx context.Context, q db.Querier, u User, country strin
 	if s.Queues != nil && len(queues) > 0 {
 		var err error
 		if missing, err = s.Queues.Missing(ctx, q, u.OrgID, queues); err != nil {
-			return wrap(err, "find queues")
+			return wrapError(err, "find queues")
 		}
 	}
-	unreachable, err := s.wrongForwards(ctx, u)
+	unreachable, err := s.forwardViolations(ctx, u)
 	if err != nil {
-		return wrap(err, "find where calls are forwarded")
+		return wrapError(err, "check forward destinations")
 	}
 	wrong = append(wrong, unreachable...)
 	for _, id := range missing {
@@ -51,15 +51,16 @@ func (s *Service) check(ctx context.Context, q db.Querier, u User, country strin
 	return nil
 }
 
-// wrongForwards looks at the destinations that a change sets: those that are there already may have gone since.
-func (s *Service) wrongForwards(ctx context.Context, u User) (wrong []op.Violation, err error) {
-	was := u.was.each()
-	for name, to := range u.Forward.each() {
+// forwardViolations checks the forward destinations that a change sets. Unchanged destinations are not checked,
+// because they may have been removed since.
+func (s *Service) forwardViolations(ctx context.Context, u User) (wrong []op.Violation, err error) {
+	was := u.oldForward.byName()
+	for name, to := range u.Forward.byName() {
 		old := was[name]
-		if s.Reach == nil || to == nil || len(*to) > 120 || old != nil && *old == *to {
+		if s.CheckDestination == nil || to == nil || len(*to) > 120 || old != nil && *old == *to {
 			continue
 		}
-		fault, err := s.Reach(ctx, u.OrgID, *to)
+		fault, err := s.CheckDestination(ctx, u.OrgID, *to)
 		if err != nil {
 			return nil, err
 		}
@@ -70,25 +71,25 @@ func (s *Service) wrongForwards(ctx context.Context, u User) (wrong []op.Violati
 	return wrong, nil
 }
 
-func (u User) wrong() []op.Violation {
+func (u User) violations() []op.Violation {
 	var wrong []op.Violation
 	want := func(ok bool, field, code, message string) {
 		if !ok {
 			wrong = append(wrong, op.Field(field, code, message))
 		}
 	}
-	want(Mailbox(u.Email), "email", "invalid_email", "must be an e-mail address")
+	want(IsAddress(u.Email), "email", "invalid_email", "must be an e-mail address")
 	want(strings.TrimSpace(u.FirstName) != "" && len([]rune(u.FirstName)) <= 120, "first_name", "invalid_length", "must have 1 to 120 characters")
 	want(len([]rune(u.LastName)) <= 120, "last_name", "invalid_length", "must have at most 120 characters")
 	want(slices.Contains(Roles, u.Role), "role", "invalid_value", "must be one of "+strings.Join(Roles, ", "))
 	want(u.Extension == nil || extensionForm.MatchString(*u.Extension), "extension", "invalid_extension", "must be 2 to 6 digits")
-	want(u.Timezone == nil || zone(*u.Timezone), "timezone", "invalid_timezone", "must be an IANA name such as Europe/London")
+	want(u.Timezone == nil || isValidZone(*u.Timezone), "timezone", "invalid_timezone", "must be an IANA name such as Europe/London")
 	if u.Language != nil {
 		_, err := language.Parse(*u.Language)
 		want(err == nil, "language", "invalid_language", "must be a language tag such as en or de-CH")
 	}
 	want(slices.Contains([]string{"all_devices", "in_order"}, u.RingStrategy), "ring_strategy", "invalid_value", "must be all_devices or in_order")
-	for name, to := range u.Forward.each() {
+	for name, to := range u.Forward.byName() {
 		want(to == nil || len(*to) <= 120, "forward."+name, "invalid_length", "must have at most 120 characters")
 	}
 	if u.pin != nil && *u.pin != "" {
@@ -100,13 +101,13 @@ func (u User) wrong() []op.Violation {
 	return wrong
 }
 
-// Mailbox reports whether text is an address alone, without a name.
-func Mailbox(text string) bool {
+// IsAddress reports whether text is an e-mail address without a display name.
+func IsAddress(text string) bool {
 	a, err := mail.ParseAddress(text)
 	return err == nil && a.Address == text && len(text) <= 254 && strings.Contains(text, "@")
 }
 
-func zone(name string) bool {
+func isValidZone(name string) bool {
 	if name == "" || name == "Local" {
 		return false
 	}

@@ -11,7 +11,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Operations lists what the outside world can do with users.
+// Operations returns the API operations of users.
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.New("users.list", "GET /users", access.UsersAdmin, "List users", s.List),
@@ -24,7 +24,7 @@ func (s *Service) Operations() []op.Operation {
 	}
 }
 
-// ListIn chooses users.
+// ListIn selects users.
 type ListIn struct {
 	op.Paging
 	Role     []string `query:"role" enum:"owner,admin,supervisor,agent,viewer"`
@@ -42,24 +42,24 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[User]],
 	}
 	q, org := s.db.Read(ctx), access.Org(ctx)
 	by := filter{roles: in.Role, statuses: in.Status, q: in.Q, after: after.ID, limit: in.Limit}
-	rows, err := s.dressed(ctx, q, org, by, in.Presence)
+	rows, err := s.listWithDetails(ctx, q, org, by, in.Presence)
 	if err != nil {
 		return nil, err
 	}
 	page := op.Paged(ctx, in.Paging, rows, func(u User) op.Position { return op.Position{ID: u.ID} })
-	return op.Counted(page, in.Paging, func() (int, error) {
+	return op.WithTotal(page, in.Paging, func() (int, error) {
 		if len(in.Presence) == 0 {
-			return by.narrow(org).Count(ctx, q)
+			return by.query(org).Count(ctx, q)
 		}
 		by.after, by.limit = "", math.MaxInt32
-		all, err := s.dressed(ctx, q, org, by, in.Presence)
+		all, err := s.listWithDetails(ctx, q, org, by, in.Presence)
 		return len(all), err
 	})
 }
 
-// dressed reads users with what other rooms know of them, up to one more than the limit. Presence is not stored, so whoever asks
-// for it is answered from as many reads as it takes.
-func (s *Service) dressed(ctx context.Context, q db.Querier, org string, by filter, presence []string) (found []User, err error) {
+// listWithDetails reads users with the fields from other packages, up to one more than the limit. Presence is not a
+// column, so a filter by presence reads pages until enough users match.
+func (s *Service) listWithDetails(ctx context.Context, q db.Querier, org string, by filter, presence []string) (found []User, err error) {
 	want := by.limit
 	for {
 		by.limit = min(want, 500)
@@ -68,7 +68,7 @@ func (s *Service) dressed(ctx context.Context, q db.Querier, org string, by filt
 			return nil, err
 		}
 		more := len(rows) > by.limit
-		if err := s.dress(ctx, q, org, rows); err != nil {
+		if err := s.withDetails(ctx, q, org, rows); err != nil {
 			return nil, err
 		}
 		if len(presence) == 0 {
@@ -85,7 +85,7 @@ func (s *Service) dressed(ctx context.Context, q db.Querier, org string, by filt
 	}
 }
 
-// AddIn is a user to add.
+// AddIn is the input of Add.
 type AddIn struct{ Body Fresh }
 
 // Fresh describes a new user.
@@ -104,7 +104,7 @@ type Fresh struct {
 	ProvisionSIP     *bool          `json:"provision_sip,omitempty" default:"true" doc:"Make a phone with SIP credentials, returned once"`
 }
 
-// user is the record of a new user.
+// user returns the record of a new user.
 func (n Fresh) user(org string, now db.Time) User {
 	u := User{ID: db.NewID("usr"), OrgID: org, Email: n.Email, FirstName: n.FirstName, LastName: n.LastName,
 		Name: fullName(n.FirstName, n.LastName), Role: n.Role, Status: "active", Extension: db.Null(n.Extension).Ptr(),
@@ -129,36 +129,36 @@ func (s *Service) Add(ctx context.Context, in *AddIn) (*op.Out[User], error) {
 	return &op.Out[User]{Body: u, Location: op.Prefix + "/users/" + u.ID, ETag: op.Tag(u.UpdatedAt)}, nil
 }
 
-// OneIn names a user.
+// OneIn identifies a user.
 type OneIn struct {
 	ID string `path:"id" example:"usr_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 }
 
-// Show returns a user, a removed one too.
+// Show returns a user, including removed users.
 func (s *Service) Show(ctx context.Context, in *OneIn) (*op.Out[User], error) {
 	u, err := get(ctx, s.db.Read(ctx), access.Org(ctx), in.ID)
 	if err != nil {
-		return nil, missing(err)
+		return nil, notFound(err)
 	}
-	return s.shown(ctx, s.db.Read(ctx), u)
+	return s.respond(ctx, s.db.Read(ctx), u)
 }
 
-func (s *Service) shown(ctx context.Context, q db.Querier, u User) (*op.Out[User], error) {
+func (s *Service) respond(ctx context.Context, q db.Querier, u User) (*op.Out[User], error) {
 	users := []User{u}
-	if err := s.dress(ctx, q, u.OrgID, users); err != nil {
+	if err := s.withDetails(ctx, q, u.OrgID, users); err != nil {
 		return nil, err
 	}
 	return op.Versioned(users[0], u.UpdatedAt)
 }
 
-func missing(err error) error {
+func notFound(err error) error {
 	if db.IsNone(err) {
 		return op.NotFound("user")
 	}
-	return wrap(err, "get user")
+	return wrapError(err, "get user")
 }
 
-// UpdateIn changes a user.
+// UpdateIn is the input of Update.
 type UpdateIn struct {
 	OneIn
 	op.Match
@@ -205,25 +205,25 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[User], erro
 	return s.change(ctx, in.ID, in.Match, func(u *User) op.Change[[]string] { in.Body.apply(u); return in.Body.QueueIDs })
 }
 
-// change runs one change of a living user in a transaction and answers with the record after it.
+// change changes a user that is not removed, in a transaction, and returns the record afterwards.
 func (s *Service) change(ctx context.Context, id string, m op.Match, apply func(*User) (queues op.Change[[]string])) (out *op.Out[User], err error) {
 	err = s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		u, err := s.Get(ctx, tx, access.Org(ctx), id)
 		if err != nil {
-			return missing(err)
+			return notFound(err)
 		}
 		if err := m.Check(u.UpdatedAt); err != nil {
 			return err
 		}
 		was := u.Status
-		u.was = u.Forward
+		u.oldForward = u.Forward
 		if err := s.save(ctx, tx, &u, apply(&u)); err != nil {
 			return err
 		}
-		if err := s.switched(ctx, tx, was, u); err != nil {
+		if err := s.statusChanged(ctx, tx, was, u); err != nil {
 			return err
 		}
-		out, err = s.shown(ctx, tx, u)
+		out, err = s.respond(ctx, tx, u)
 		return err
 	})
 	return out, err
@@ -234,14 +234,14 @@ func (p Patch) apply(u *User) {
 	p.FirstName.Apply(&u.FirstName)
 	p.LastName.Apply(&u.LastName)
 	p.Role.Apply(&u.Role)
-	text(p.Extension, &u.Extension)
-	text(p.OutboundNumberID, &u.OutboundNumberID)
-	text(p.Timezone, &u.Timezone)
-	text(p.Language, &u.Language)
+	applyText(p.Extension, &u.Extension)
+	applyText(p.OutboundNumberID, &u.OutboundNumberID)
+	applyText(p.Timezone, &u.Timezone)
+	applyText(p.Language, &u.Language)
 	p.RingStrategy.Apply(&u.RingStrategy)
 	p.RecordingMode.Apply(&u.RecordingMode)
 	if p.Status.Set && (p.Status.V != "invited" || u.Status != "invited") {
-		u.Status = strings.TrimPrefix(p.Status.V, "invited") // nobody becomes invited again
+		u.Status = strings.TrimPrefix(p.Status.V, "invited") // a user cannot become invited again
 	}
 	if p.Skills.Set {
 		u.Skills = map[string]int{}
@@ -257,10 +257,10 @@ func (p Patch) forward(u *User) {
 	if p.Forward.Null {
 		u.Forward = Forward{}
 	}
-	text(p.Forward.V.Always, &u.Forward.Always)
-	text(p.Forward.V.Busy, &u.Forward.Busy)
-	text(p.Forward.V.NoAnswer, &u.Forward.NoAnswer)
-	text(p.Forward.V.Unreachable, &u.Forward.Unreachable)
+	applyText(p.Forward.V.Always, &u.Forward.Always)
+	applyText(p.Forward.V.Busy, &u.Forward.Busy)
+	applyText(p.Forward.V.NoAnswer, &u.Forward.NoAnswer)
+	applyText(p.Forward.V.Unreachable, &u.Forward.Unreachable)
 }
 
 func (p Patch) voicemail(u *User) {
@@ -268,33 +268,33 @@ func (p Patch) voicemail(u *User) {
 		u.Voicemail = Voicemail{}
 	}
 	p.Voicemail.V.Enabled.Apply(&u.Voicemail.Enabled)
-	text(p.Voicemail.V.GreetingAudioID, &u.Voicemail.GreetingAudioID)
+	applyText(p.Voicemail.V.GreetingAudioID, &u.Voicemail.GreetingAudioID)
 	p.Voicemail.V.EmailNotify.Apply(&u.Voicemail.EmailNotify)
 	if pin := p.Voicemail.V.PIN; pin.Set || p.Voicemail.Null {
 		u.pin, u.Voicemail.PINSet = &pin.V, pin.V != ""
 	}
 }
 
-// text applies a change to a member that may be null.
-func text(c op.Change[string], to **string) {
+// applyText applies a change to a field that may be null.
+func applyText(c op.Change[string], to **string) {
 	if c.Set {
 		*to = db.Null(c.V).Ptr()
 	}
 }
 
-// RemoveIn names the user to remove, and who takes over.
+// RemoveIn identifies the user to remove, and the user who takes over.
 type RemoveIn struct {
 	OneIn
 	op.Match
 	ReassignTo string `query:"reassign_to" doc:"The user who gets the numbers of the removed one"`
 }
 
-// Remove ends a user's phones, keys and extension, and keeps their history.
+// Remove ends a user's phones, keys and extension. The history stays.
 func (s *Service) Remove(ctx context.Context, in *RemoveIn) error {
 	return s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		u, err := s.Get(ctx, tx, access.Org(ctx), in.ID)
 		if err != nil {
-			return missing(err)
+			return notFound(err)
 		}
 		if err := in.Check(u.UpdatedAt); err != nil {
 			return err
@@ -305,26 +305,26 @@ func (s *Service) Remove(ctx context.Context, in *RemoveIn) error {
 				return op.Invalid(op.Field("reassign_to", "not_found", "no such user to take over"))
 			}
 			if err != nil {
-				return missing(err)
+				return notFound(err)
 			}
 		}
 		return s.remove(ctx, tx, u, in.ReassignTo)
 	})
 }
 
-// DNDIn switches do-not-disturb.
+// DNDIn is the input of SetDND.
 type DNDIn struct {
 	OneIn
 	Body DNDBody
 }
 
-// DNDBody switches do-not-disturb.
+// DNDBody holds the do-not-disturb setting.
 type DNDBody struct {
 	Enabled bool    `json:"enabled"`
 	Until   db.Time `json:"until,omitzero" doc:"It ends by itself at this time"`
 }
 
-// SetDND switches do-not-disturb.
+// SetDND switches do-not-disturb on or off.
 func (s *Service) SetDND(ctx context.Context, in *DNDIn) (*op.Out[User], error) {
 	if in.Body.Enabled && !in.Body.Until.IsZero() && !in.Body.Until.After(s.now()) {
 		return nil, op.Invalid(op.Field("until", "in_the_past", "must be in the future"))

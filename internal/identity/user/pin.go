@@ -11,8 +11,8 @@ import (
 
 var pinForm = regexp.MustCompile(`^[0-9]{4,10}$`)
 
-// PINFault says what is wrong with a PIN; "" where nothing is. What everybody would try first is refused: the extension, one digit
-// again and again, digits that follow each other.
+// PINFault returns why a PIN is refused; "" if it is accepted. It refuses PINs that are easy to guess: the extension,
+// one repeated digit, ascending or descending digits.
 func PINFault(pin, extension string) string {
 	switch {
 	case !pinForm.MatchString(pin):
@@ -25,7 +25,7 @@ func PINFault(pin, extension string) string {
 	return ""
 }
 
-// follows tells whether each digit is so much more than the one before, 0 coming after 9.
+// follows reports whether each digit equals the previous one plus by, modulo 10.
 func follows(pin string, by byte) bool {
 	for i := 1; i < len(pin); i++ {
 		if (pin[i-1]-'0'+by)%10 != pin[i]-'0' {
@@ -35,30 +35,30 @@ func follows(pin string, by byte) bool {
 	return true
 }
 
-// keepPIN hands over a PIN that was given with a change.
-func (s *Service) keepPIN(ctx context.Context, tx db.Querier, u User) error {
-	if u.pin == nil || s.KeepPIN == nil {
+// storePIN passes a changed PIN to StorePIN.
+func (s *Service) storePIN(ctx context.Context, tx db.Querier, u User) error {
+	if u.pin == nil || s.StorePIN == nil {
 		return nil
 	}
-	return wrap(s.KeepPIN(ctx, tx, u.OrgID, u.ID, *u.pin), "keep PIN")
+	return wrapError(s.StorePIN(ctx, tx, u.OrgID, u.ID, *u.pin), "store PIN")
 }
 
-// SetPIN sets the PIN of a user's mailbox, as the user does by telephone. What is wrong with it is an *op.Error.
+// SetPIN sets the PIN of a user's mailbox from a telephone session. An invalid PIN returns an *op.Error.
 func (s *Service) SetPIN(ctx context.Context, org, id, pin string) error {
 	return s.rewrite(ctx, org, id, func(u *User) { u.pin, u.Voicemail.PINSet = &pin, pin != "" })
 }
 
-// SetGreeting has a user's mailbox greet with a sound, as the user does by telephone.
+// SetGreeting sets the greeting of a user's mailbox from a telephone session. audio is the id of an audio file.
 func (s *Service) SetGreeting(ctx context.Context, org, id, audio string) error {
 	return s.rewrite(ctx, org, id, func(u *User) { u.Voicemail.GreetingAudioID = &audio })
 }
 
-// rewrite changes a living user in a transaction.
+// rewrite changes a user that is not removed, in a transaction.
 func (s *Service) rewrite(ctx context.Context, org, id string, apply func(*User)) error {
 	return s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		u, err := s.Get(ctx, tx, org, id)
 		if err != nil {
-			return missing(err)
+			return notFound(err)
 		}
 		apply(&u)
 		return s.save(ctx, tx, &u, op.Change[[]string]{})

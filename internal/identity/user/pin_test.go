@@ -9,7 +9,7 @@ import (
 	"soniq/internal/platform/db/dbtest"
 )
 
-func TestPINsEverybodyWouldTryAreRefused(t *testing.T) {
+func TestPINFault_GuessablePINs(t *testing.T) {
 	t.Parallel()
 	for pin, ok := range map[string]bool{"2580": true, "19370": true, "1234567891": true, "123": false, "12345678901": false, "12a4": false, "0000": false,
 		"77777": false, "1234": false, "7890": false, "4321": false, "2109": false, "0101": false, "1010": false, "1012": true} {
@@ -19,12 +19,12 @@ func TestPINsEverybodyWouldTryAreRefused(t *testing.T) {
 	}
 }
 
-func TestAPINIsKeptAndNeverShown(t *testing.T) {
+func TestPIN_StoredAndNeverReturned(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		kept := "?"
-		h.KeepPIN = func(_ context.Context, _ db.Querier, org, _, pin string) error {
+		h.StorePIN = func(_ context.Context, _ db.Querier, org, _, pin string) error {
 			if org == h.org {
 				kept = pin
 			}

@@ -36,14 +36,14 @@ func (u User) extension() string {
 	return *u.Extension
 }
 
-// values are the first eighteen columns.
+// values returns the values of the first eighteen columns.
 func (u User) values() []any {
 	return []any{u.OrgID, u.ID, u.Email, u.FirstName, u.LastName, u.Role, u.Status, u.Extension, u.OutboundNumberID,
 		u.DND.Enabled, u.DND.Until, u.Timezone, u.Language, db.AsJSON(u.Skills), u.RingStrategy, db.AsJSON(u.Forward),
 		db.AsJSON(u.Voicemail), u.RecordingMode}
 }
 
-const columns = `org_id, id, email, first_name, last_name, role, status, extension, outbound_number_id, dnd, dnd_until,
+const userColumns = `org_id, id, email, first_name, last_name, role, status, extension, outbound_number_id, dnd, dnd_until,
 	timezone, language, skills, ring_strategy, forward, voicemail, recording_mode, created_at, updated_at, last_seen_at`
 
 func scan(scan func(...any) error) (User, error) {
@@ -58,17 +58,17 @@ func scan(scan func(...any) error) (User, error) {
 	return u, err
 }
 
-// get returns a user, a removed one too.
+// get returns a user, including removed users.
 func get(ctx context.Context, q db.Querier, org, id string) (User, error) {
-	return scan(q.QueryRow(ctx, `SELECT `+columns+` FROM users WHERE org_id = $1 AND id = $2`, org, id).Scan)
+	return scan(q.QueryRow(ctx, `SELECT `+userColumns+` FROM users WHERE org_id = $1 AND id = $2`, org, id).Scan)
 }
 
-// byExtension relies on removed users having none.
+// byExtension returns the user with an extension. Removed users have none.
 func byExtension(ctx context.Context, q db.Querier, org, extension string) (User, error) {
-	return scan(q.QueryRow(ctx, `SELECT `+columns+` FROM users WHERE org_id = $1 AND extension = $2`, org, extension).Scan)
+	return scan(q.QueryRow(ctx, `SELECT `+userColumns+` FROM users WHERE org_id = $1 AND extension = $2`, org, extension).Scan)
 }
 
-// filter narrows a list.
+// filter selects users for a list.
 type filter struct {
 	roles, statuses []string
 	q               string
@@ -76,9 +76,9 @@ type filter struct {
 	limit           int
 }
 
-// narrow is the statement of a list up to its page.
-func (by filter) narrow(org string) *db.Filter {
-	f := db.Where(`SELECT `+columns+` FROM users WHERE org_id = $1`, org).In("role", by.roles).In("status", by.statuses)
+// query returns the list statement without its page.
+func (by filter) query(org string) *db.Filter {
+	f := db.Where(`SELECT `+userColumns+` FROM users WHERE org_id = $1`, org).In("role", by.roles).In("status", by.statuses)
 	if len(by.statuses) == 0 {
 		f.And("status <> ?", Removed)
 	}
@@ -91,7 +91,7 @@ func (by filter) narrow(org string) *db.Filter {
 }
 
 func list(ctx context.Context, q db.Querier, org string, by filter) ([]User, error) {
-	text, args := by.narrow(org).Page("id", false, by.after, by.after, by.limit).SQL()
+	text, args := by.query(org).Page("id", false, by.after, by.after, by.limit).SQL()
 	rows, err := q.Query(ctx, text, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list users: %w", err)
@@ -108,7 +108,7 @@ func list(ctx context.Context, q db.Querier, org string, by filter) ([]User, err
 	return all, rows.Err()
 }
 
-// Names tells the names of the users there are, who was here last first, at most so many.
+// Names returns the names of users that are not removed, most recently seen first, at most the given number.
 func (s *Service) Names(ctx context.Context, org string, most int) ([]string, error) {
 	const text = `SELECT first_name, last_name FROM users WHERE org_id = $1 AND status <> 'removed'
 		ORDER BY COALESCE(last_seen_at, 0) DESC, id LIMIT $2`
@@ -157,19 +157,19 @@ func ownsNumber(ctx context.Context, q db.Querier, org, id string) (bool, error)
 	return ok, err
 }
 
-// forgetNumber makes nobody call out with the number.
-func forgetNumber(ctx context.Context, q db.Querier, org, number string) error {
+// clearOutboundNumber removes the number as the caller ID of all users.
+func clearOutboundNumber(ctx context.Context, q db.Querier, org, number string) error {
 	const text = `UPDATE users SET outbound_number_id = NULL WHERE org_id = $1 AND outbound_number_id = $2`
 	_, err := q.Exec(ctx, text, org, number)
 	return err
 }
 
-func forgetNumbers(ctx context.Context, q db.Querier, org string) error {
+func clearOutboundNumbers(ctx context.Context, q db.Querier, org string) error {
 	_, err := q.Exec(ctx, `UPDATE users SET outbound_number_id = NULL WHERE org_id = $1 AND outbound_number_id IS NOT NULL`, org)
 	return err
 }
 
-// replaceInvitation keeps an invitation; those the user had before are gone.
+// replaceInvitation stores an invitation and deletes earlier ones of the user.
 func replaceInvitation(ctx context.Context, q db.Querier, u User, id, digest string, token []byte, now, until db.Time) error {
 	if _, err := q.Exec(ctx, `DELETE FROM invitations WHERE org_id = $1 AND user_id = $2 AND accepted_at IS NULL`, u.OrgID, u.ID); err != nil {
 		return err
@@ -179,21 +179,21 @@ func replaceInvitation(ctx context.Context, q db.Querier, u User, id, digest str
 	return err
 }
 
-// invited finds whom a token invites.
-func invited(ctx context.Context, q db.Querier, digest string, now db.Time) (org, user string, err error) {
-	// tenant: the token says whose it is; until it is found nobody knows the organisation
+// invitedUser returns the organisation and the user of a token.
+func invitedUser(ctx context.Context, q db.Querier, digest string, now db.Time) (org, user string, err error) {
+	// tenant: the token identifies its organisation
 	const text = `SELECT org_id, user_id FROM invitations WHERE digest = $1 AND accepted_at IS NULL AND expires_at > $2`
 	err = q.QueryRow(ctx, text, digest, now).Scan(&org, &user)
 	return org, user, err
 }
 
-func accept(ctx context.Context, q db.Querier, org, user, digest string, now db.Time) error {
+func acceptInvitation(ctx context.Context, q db.Querier, org, user, digest string, now db.Time) error {
 	const text = `UPDATE invitations SET accepted_at = $4, token = NULL WHERE org_id = $1 AND user_id = $2 AND digest = $3`
 	_, err := q.Exec(ctx, text, org, user, digest, now)
 	return err
 }
 
-// invitation is whose it is, and its token while that is to be sent.
+// invitation returns the user of an invitation, and its sealed token until it was sent.
 func invitation(ctx context.Context, q db.Querier, org, id string) (user string, token []byte, err error) {
 	const text = `SELECT user_id, token FROM invitations WHERE org_id = $1 AND id = $2 AND accepted_at IS NULL`
 	err = q.QueryRow(ctx, text, org, id).Scan(&user, &token)
@@ -210,8 +210,8 @@ func dropInvitations(ctx context.Context, q db.Querier, org, user string) error 
 	return err
 }
 
-// signedIn notes that a phone of a user was there; whoever was invited is in.
-func signedIn(ctx context.Context, q db.Querier, org, device string, now db.Time) error {
+// recordSeen stores that a phone of a user registered. An invited user becomes active.
+func recordSeen(ctx context.Context, q db.Querier, org, device string, now db.Time) error {
 	const text = `UPDATE users SET last_seen_at = $3, status = CASE WHEN status = 'invited' THEN 'active' ELSE status END
 		WHERE org_id = $1 AND id = (SELECT user_id FROM devices WHERE org_id = $1 AND id = $2)`
 	_, err := q.Exec(ctx, text, org, device, now)

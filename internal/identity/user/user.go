@@ -1,4 +1,5 @@
-// Package user keeps the people of an organisation: their role, extension and do-not-disturb.
+// Package user stores the users of an organisation: their role, extension, do-not-disturb, forwarding and voicemail
+// settings.
 package user
 
 import (
@@ -13,19 +14,19 @@ import (
 	"soniq/internal/platform/event"
 )
 
-// The roles and states of users.
+// Roles and states of users.
 var (
 	Roles    = []string{"owner", "admin", "supervisor", "agent", "viewer"}
 	Statuses = []string{"invited", "active", "suspended", "removed"}
 )
 
-// Suspended is the state of a user who cannot do anything, and Removed of one who is kept for history only.
+// Suspended is the state of a user without access. Removed is the state of a user whose row is kept for history only.
 const (
 	Suspended = "suspended"
 	Removed   = "removed"
 )
 
-// A User is a person of the organisation. Calls find them by extension or by a number of theirs.
+// User is a member of the organisation. Calls reach users by extension or by their numbers.
 type User struct {
 	ID               string         `json:"id" example:"usr_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	Email            string         `json:"email"`
@@ -54,13 +55,13 @@ type User struct {
 	LastSeenAt       db.Time        `json:"last_seen_at" nullable:"true"`
 	Invitation       *Invitation    `json:"invitation,omitempty" doc:"As the user is added, where they are invited"`
 
-	OrgID     string  `json:"-"`
-	UpdatedAt db.Time `json:"-"`
-	pin       *string // to be kept; "": to be forgotten
-	was       Forward // before a change
+	OrgID      string  `json:"-"`
+	UpdatedAt  db.Time `json:"-"`
+	pin        *string // PIN to store; "": PIN to delete; nil: no change
+	oldForward Forward // forwarding before a change
 }
 
-// Presence is whether somebody can be reached. It is derived: from do-not-disturb and from phones.
+// Presence is the availability of a user. It is derived from do-not-disturb, phones and calls.
 type Presence struct {
 	Status string  `json:"status" enum:"available,ringing,busy,wrap_up,away,dnd,offline"`
 	Reason *string `json:"reason"`
@@ -74,19 +75,19 @@ type DND struct {
 	Until   db.Time `json:"until" nullable:"true"`
 }
 
-// On reports whether the user is not to be disturbed at a time.
+// On reports whether do-not-disturb is active at a time.
 func (d DND) On(now time.Time) bool {
 	return d.Enabled && (d.Until.IsZero() || now.Before(d.Until.Time))
 }
 
-// Device is a phone of a user, as far as the user's record tells.
+// Device is a phone in the user's record.
 type Device struct {
 	ID         string `json:"id"`
 	Name       string `json:"name"`
 	Registered bool   `json:"registered"`
 }
 
-// SIP is how a phone logs in. The password is given once, when it is made.
+// SIP holds the SIP account of a phone. The password is set only when it was just created.
 type SIP struct {
 	Username   string   `json:"username"`
 	Domain     string   `json:"domain"`
@@ -94,7 +95,7 @@ type SIP struct {
 	Password   *string  `json:"password,omitempty"`
 }
 
-// Forward is where calls go that the user does not take; null means nowhere.
+// Forward holds the forward destinations for calls that the user does not answer. null: none.
 type Forward struct {
 	Always      *string `json:"always"`
 	Busy        *string `json:"busy"`
@@ -102,12 +103,12 @@ type Forward struct {
 	Unreachable *string `json:"unreachable"`
 }
 
-// each is every destination by its name.
-func (f Forward) each() map[string]*string {
+// byName returns the destinations by name.
+func (f Forward) byName() map[string]*string {
 	return map[string]*string{"always": f.Always, "busy": f.Busy, "no_answer": f.NoAnswer, "unreachable": f.Unreachable}
 }
 
-// Voicemail is the user's answering machine.
+// Voicemail holds the settings of the user's mailbox.
 type Voicemail struct {
 	Enabled         bool    `json:"enabled"`
 	GreetingAudioID *string `json:"greeting_audio_id"`
@@ -115,51 +116,52 @@ type Voicemail struct {
 	PINSet          bool    `json:"pin_set" doc:"Whether the mailbox asks for a PIN by telephone"`
 }
 
-// Phones is what the room of phones knows of one user.
+// Phones holds the devices and the SIP account of a user, from package device.
 type Phones struct {
 	Devices []Device
 	SIP     *SIP
 }
 
-// A Removal is a user who leaves, and who takes over what was theirs ("" for nobody).
+// Removal is the removal of a user. ReassignTo is the user who gets the numbers; "": none.
 type Removal struct{ OrgID, UserID, ReassignTo string }
 
-// Queues keeps which queues users answer.
+// Queues provides the memberships of users in queues.
 type Queues interface {
-	// Missing returns those of the queues that the organisation does not have.
+	// Missing returns the ids that are not queues of the organisation.
 	Missing(ctx context.Context, q db.Querier, org string, queues []string) ([]string, error)
-	// OfUsers tells the queues of users, by the user's id.
-	OfUsers(ctx context.Context, q db.Querier, org string, users []string) (map[string][]string, error)
-	// Join makes a user a member of these queues and of no others.
-	Join(ctx context.Context, tx db.Querier, org, user string, queues []string) error
+	// QueuesOfUsers returns the queue ids of users, by user id.
+	QueuesOfUsers(ctx context.Context, q db.Querier, org string, users []string) (map[string][]string, error)
+	// SetMemberships makes a user a member of exactly these queues.
+	SetMemberships(ctx context.Context, tx db.Querier, org, user string, queues []string) error
 }
 
-// Service is the room. The function fields are set before the first request and may stay nil.
+// Service manages users. Set the function fields before the first request. Each may be nil.
 type Service struct {
-	// Provision gives a new user a phone and returns how it logs in.
+	// Provision creates a phone for a new user and returns its SIP account.
 	Provision func(ctx context.Context, tx db.Querier, u User) (SIP, error)
-	// Phones tells the phones of users, by the user's id.
+	// Phones returns the phones of users, by user id.
 	Phones func(ctx context.Context, q db.Querier, org string, users []string) (map[string]Phones, error)
-	// Reach says what is wrong with a destination of forwarded calls, or "".
-	Reach func(ctx context.Context, org, to string) (wrong string, err error)
-	// OnRemove is called for a user who is removed, in the same transaction.
+	// CheckDestination returns the problem of a forward destination; "" if it is valid.
+	CheckDestination func(ctx context.Context, org, to string) (wrong string, err error)
+	// OnRemove are called when a user is removed, in the same transaction.
 	OnRemove []func(ctx context.Context, tx db.Querier, r Removal) error
-	// OnStatus is called for a user who is suspended, or is active again, in the same transaction.
+	// OnStatus are called when a user is suspended or active again, in the same transaction.
 	OnStatus []func(ctx context.Context, tx db.Querier, u User) error
-	// Invites is what inviting needs; without it users are active as they are added.
+	// Invites holds the dependencies of invitations. Without them new users are active at once.
 	Invites Invites
-	// OnChange is called for a user who was added or changed, in the same transaction.
+	// OnChange are called when a user was added or changed, in the same transaction.
 	OnChange []func(ctx context.Context, tx db.Querier, u User) error
-	// Presences tells what users do, by the user's id; nil: what follows from their phones and do-not-disturb.
+	// Presences returns the presence of users, by user id. nil: presence is derived from phones and do-not-disturb
+	// only.
 	Presences func(ctx context.Context, q db.Querier, org string, users []string) (map[string]Presence, error)
-	// MFA tells which users sign in with a second factor; nil: none.
+	// MFA reports which users have a second factor. nil: none.
 	MFA func(ctx context.Context, q db.Querier, org string, users []string) (map[string]bool, error)
-	// KeepPIN keeps the PIN of a user's mailbox, or forgets it with "".
-	KeepPIN func(ctx context.Context, tx db.Querier, org, user, pin string) error
-	// Queues are the queues users answer; nil where there are none.
+	// StorePIN stores the PIN of a user's mailbox, or deletes it with "".
+	StorePIN func(ctx context.Context, tx db.Querier, org, user, pin string) error
+	// Queues provides queue memberships. nil: there are no queues.
 	Queues Queues
-	// Reserved reports whether an extension must not be given away in a country, as those that reach the police.
-	Reserved func(country, extension string) bool
+	// IsReserved reports whether an extension is reserved in a country, such as an emergency number.
+	IsReserved func(country, extension string) bool
 
 	db     *db.DB
 	orgs   *org.Service
@@ -168,20 +170,20 @@ type Service struct {
 	now    func() time.Time
 }
 
-// New makes the room.
+// New returns a service.
 func New(d *db.DB, orgs *org.Service, outbox *event.Outbox, b *bus.Bus, now func() time.Time) *Service {
 	return &Service{db: d, orgs: orgs, outbox: outbox, bus: b, now: now}
 }
 
-// SignedIn notes that a phone of a user logged in: whoever was invited is in.
-func (s *Service) SignedIn(ctx context.Context, tx db.Querier, org, device string) error {
-	return wrap(signedIn(ctx, tx, org, device, db.At(s.now())), "note that a user was seen")
+// PhoneRegistered records that a phone of a user registered. An invited user becomes active.
+func (s *Service) PhoneRegistered(ctx context.Context, tx db.Querier, org, device string) error {
+	return wrapError(recordSeen(ctx, tx, org, device, db.At(s.now())), "record that a user was seen")
 }
 
 // Changed is the bus subject on which the id of a changed user is published.
 const Changed = "changed.users"
 
-// Get returns a user who is not removed, without phones, numbers and presence, or db.ErrNone.
+// Get returns a user that is not removed, without phones, numbers and presence, or db.ErrNone.
 func (s *Service) Get(ctx context.Context, q db.Querier, org, id string) (User, error) {
 	u, err := get(ctx, q, org, id)
 	if err == nil && u.Status == Removed {
@@ -197,8 +199,8 @@ func (s *Service) ByExtension(ctx context.Context, q db.Querier, org, extension 
 
 func fullName(first, last string) string { return strings.TrimSpace(first + " " + last) }
 
-// dress adds what other rooms know of the users.
-func (s *Service) dress(ctx context.Context, q db.Querier, org string, users []User) error {
+// withDetails sets the fields that come from other packages.
+func (s *Service) withDetails(ctx context.Context, q db.Querier, org string, users []User) error {
 	ids := make([]string, len(users))
 	for i, u := range users {
 		ids[i] = u.ID
@@ -235,15 +237,15 @@ func (s *Service) dress(ctx context.Context, q db.Querier, org string, users []U
 			u.Presence = p
 		}
 	}
-	return s.dressQueues(ctx, q, org, ids, users)
+	return s.withQueues(ctx, q, org, ids, users)
 }
 
-// dressQueues adds the queues users answer.
-func (s *Service) dressQueues(ctx context.Context, q db.Querier, org string, ids []string, users []User) error {
+// withQueues sets the queues of users.
+func (s *Service) withQueues(ctx context.Context, q db.Querier, org string, ids []string, users []User) error {
 	if s.Queues == nil {
 		return nil
 	}
-	all, err := s.Queues.OfUsers(ctx, q, org, ids)
+	all, err := s.Queues.QueuesOfUsers(ctx, q, org, ids)
 	if err != nil {
 		return fmt.Errorf("find queues of users: %w", err)
 	}
@@ -253,7 +255,7 @@ func (s *Service) dressQueues(ctx context.Context, q db.Querier, org string, ids
 	return nil
 }
 
-// presence derives whether a user can be reached.
+// presence derives the presence from do-not-disturb and phones.
 func (u User) presence(now time.Time) Presence {
 	if u.DND.On(now) {
 		return Presence{Status: "dnd", Until: u.DND.Until}

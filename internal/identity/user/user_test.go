@@ -17,8 +17,8 @@ import (
 	"soniq/internal/platform/op/optest"
 )
 
-// house is what a test of users needs.
-type house struct {
+// fixture holds the services for a test of users.
+type fixture struct {
 	*user.Service
 	d      *db.DB
 	bus    *bus.Bus
@@ -28,9 +28,9 @@ type house struct {
 	now    time.Time
 }
 
-func build(t *testing.T, d *db.DB) *house {
+func newFixture(t *testing.T, d *db.DB) *fixture {
 	t.Helper()
-	h := &house{d: d, now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
+	h := &fixture{d: d, now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
 	now := func() time.Time { return h.now }
 	b := bus.New()
 	h.bus, h.orgs = b, org.New(d, b, now)
@@ -44,14 +44,14 @@ func build(t *testing.T, d *db.DB) *house {
 	return h
 }
 
-func (h *house) do(method, path string, body any, header ...string) *optest.Answer {
+func (h *fixture) do(method, path string, body any, header ...string) *optest.Answer {
 	return h.server.Do(optest.Admin(h.org), method, path, body, header...)
 }
 
-func TestANewUserGetsTheLowestFreeExtensionAndIsAnnounced(t *testing.T) {
+func TestCreate_LowestFreeExtensionAndEvent(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		h.do("POST", "/users", `{"email":"a@example.com","first_name":"Ada","extension":"101"}`).Want(201)
 		a := h.do("POST", "/users", `{"email":"b@example.com","first_name":"Bob","last_name":"Byte"}`).Want(201)
 		c := h.do("POST", "/users", `{"email":"c@example.com","first_name":"Cy"}`).Want(201)
@@ -77,10 +77,10 @@ func TestANewUserGetsTheLowestFreeExtensionAndIsAnnounced(t *testing.T) {
 	})
 }
 
-func TestExtensionsOfEmergencyNumbersAreNotGivenAway(t *testing.T) {
+func TestExtension_EmergencyNumbersReserved(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
-	h.Reserved = func(country, e string) bool { return country == "DE" && e == "100" }
+	h := newFixture(t, dbtest.SQLite(t))
+	h.IsReserved = func(country, e string) bool { return country == "DE" && e == "100" }
 	if a := h.do("POST", "/users", `{"email":"a@example.com","first_name":"Ada"}`).Want(201); a.Text("extension") != "101" {
 		t.Errorf("got %s", a.Text("extension"))
 	}
@@ -88,10 +88,10 @@ func TestExtensionsOfEmergencyNumbersAreNotGivenAway(t *testing.T) {
 		Refused("validation_failed", "extension reserved")
 }
 
-func TestUsersCreatedAtTheSameTimeGetDifferentExtensions(t *testing.T) {
+func TestCreate_ConcurrentExtensionsDiffer(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		var all sync.WaitGroup
 		for i := range 12 {
 			all.Go(func() {
@@ -110,10 +110,10 @@ func TestUsersCreatedAtTheSameTimeGetDifferentExtensions(t *testing.T) {
 	})
 }
 
-func TestWhatIsTakenIsSaid(t *testing.T) {
+func TestCreate_ConflictNamesTakenValue(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		first := h.do("POST", "/users", `{"email":"Ada@example.com","first_name":"Ada","extension":"200"}`).Want(201)
 		h.do("POST", "/users", `{"email":"ada@EXAMPLE.com","first_name":"Ada"}`).Want(409).Refused("already_exists")
 		h.do("POST", "/users", `{"email":"b@example.com","first_name":"Bob","extension":"200"}`).Want(409).Refused("extension_taken")
@@ -132,9 +132,9 @@ func TestWhatIsTakenIsSaid(t *testing.T) {
 	})
 }
 
-func TestEveryViolationOfAUserIsListed(t *testing.T) {
+func TestCreate_ListsEveryViolation(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
+	h := newFixture(t, dbtest.SQLite(t))
 	h.do("POST", "/users", `{"email":"Ada <a@example.com>","first_name":" ","role":"king","extension":"1x","timezone":"Mars",
 		"language":"??","outbound_number_id":"num_none","queue_ids":["que_none"]}`).Want(422).
 		Refused("validation_failed", "email invalid_email", "first_name invalid_length", "role invalid_value",
@@ -146,10 +146,10 @@ func TestEveryViolationOfAUserIsListed(t *testing.T) {
 	}
 }
 
-func TestAPatchChangesOnlyWhatItNames(t *testing.T) {
+func TestUpdate_ChangesGivenFieldsOnly(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		a := h.do("POST", "/users", `{"email":"a@example.com","first_name":"Ada","timezone":"Europe/Berlin","skills":{"german":3}}`).Want(201)
 		id := a.Text("id")
 		a = h.do("PATCH", "/users/"+id, `{"last_name":"L","forward":{"busy":"102"},"voicemail":{"enabled":true},"skills":{"english":2}}`).Want(200)
@@ -170,10 +170,10 @@ func TestAPatchChangesOnlyWhatItNames(t *testing.T) {
 	})
 }
 
-func TestDoNotDisturbEndsByItself(t *testing.T) {
+func TestDND_EndsAtUntil(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		id := h.do("POST", "/users", `{"email":"a@example.com","first_name":"Ada"}`).Want(201).Text("id")
 		h.do("PUT", "/users/"+id+"/dnd", `{"enabled":true,"until":"2026-11-21T11:00:00Z"}`).Refused("validation_failed", "until in_the_past")
 		a := h.do("PUT", "/users/"+id+"/dnd", `{"enabled":true,"until":"2026-11-21T13:00:00Z"}`).Want(200)
@@ -190,10 +190,10 @@ func TestDoNotDisturbEndsByItself(t *testing.T) {
 	})
 }
 
-func TestARemovedUserIsKeptForHistoryAlone(t *testing.T) {
+func TestRemove_KeepsRowForHistory(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		var removed []user.Removal
 		h.OnRemove = append(h.OnRemove, func(_ context.Context, _ db.Querier, r user.Removal) error {
 			removed = append(removed, r)
@@ -224,9 +224,9 @@ func TestARemovedUserIsKeptForHistoryAlone(t *testing.T) {
 	})
 }
 
-func TestAFailureToRemoveLeavesTheUser(t *testing.T) {
+func TestRemove_FailureKeepsUser(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
+	h := newFixture(t, dbtest.SQLite(t))
 	h.OnRemove = append(h.OnRemove, func(context.Context, db.Querier, user.Removal) error { return fmt.Errorf("no") })
 	id := h.do("POST", "/users", `{"email":"a@example.com","first_name":"Ada"}`).Want(201).Text("id")
 	h.do("DELETE", "/users/"+id, nil).Want(500)
@@ -235,10 +235,10 @@ func TestAFailureToRemoveLeavesTheUser(t *testing.T) {
 	}
 }
 
-func TestUsersAreFoundAndPaged(t *testing.T) {
+func TestListUsers_FilterAndPages(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		for i, role := range []string{"agent", "admin", "agent", "viewer"} {
 			h.do("POST", "/users", fmt.Sprintf(`{"email":"u%d@example.com","first_name":"User","last_name":"No_%d","role":%q}`, i, i, role)).Want(201)
 		}
@@ -267,7 +267,7 @@ func TestUsersAreFoundAndPaged(t *testing.T) {
 	})
 }
 
-// names are the mailboxes of a list, in its order.
+// names returns the local parts of the addresses in a list, in order.
 func names(a *optest.Answer) string {
 	out := ""
 	for i := 0; a.At("data."+strconv.Itoa(i)) != nil; i++ {
@@ -279,9 +279,9 @@ func names(a *optest.Answer) string {
 	return out
 }
 
-func TestEveryChangeOfAUserIsHeard(t *testing.T) {
+func TestOnChange_CalledForEveryChange(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
+	h := newFixture(t, dbtest.SQLite(t))
 	heard := h.bus.Subscribe(user.Changed, 1)
 	defer heard.Close()
 	id := h.do("POST", "/users", `{"email":"a@example.com","first_name":"Ada"}`).Want(201).Text("id")
@@ -303,9 +303,9 @@ func TestEveryChangeOfAUserIsHeard(t *testing.T) {
 	}
 }
 
-func TestAnotherOrganisationsUsersAreNotFound(t *testing.T) {
+func TestUsers_OtherOrganisationNotFound(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
+	h := newFixture(t, dbtest.SQLite(t))
 	id := h.do("POST", "/users", `{"email":"a@example.com","first_name":"Ada"}`).Want(201).Text("id")
 	other, _ := h.orgs.Create(context.Background(), "Other", "DE")
 	p := optest.Admin(other.ID)
@@ -318,9 +318,9 @@ func TestAnotherOrganisationsUsersAreNotFound(t *testing.T) {
 	h.server.Do(weak, "GET", "/users/"+id, nil).Want(403).Refused("insufficient_scope")
 }
 
-func TestTheRecordCarriesEveryField(t *testing.T) {
+func TestGetUser_HasEveryField(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
+	h := newFixture(t, dbtest.SQLite(t))
 	a := h.do("POST", "/users", `{"email":"a@example.com","first_name":"Ada"}`).Want(201)
 	for _, name := range []string{"id", "email", "first_name", "last_name", "name", "role", "status", "extension",
 		"direct_number_ids", "outbound_number_id", "presence", "dnd", "timezone", "language", "skills", "queue_ids", "devices",

@@ -1,4 +1,5 @@
-// Package engine holds the engines: speech to text, writers of call notes, embedders; embedded ones and remote ones.
+// Package engine implements speech recognisers, speech synthesis, call summarisers, embedders and language models.
+// Each is either built in or a client of an OpenAI-compatible server.
 package engine
 
 import (
@@ -11,110 +12,112 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// Choice says which engine to use: builtin, off, or the address of an OpenAI-compatible server; to listen also pocketsphinx, or sherpa: and the
-// folder of a model.
-type Choice struct {
-	Use     string
-	Key     string // sent as bearer token; may be empty
-	Model   string // empty: the server's usual one
-	Client  *http.Client
-	Library string // the folder of sherpa-onnx; empty: wherever it is found
+// Config selects an engine. Engine is builtin, off, or the URL of an OpenAI-compatible server. For recognisers it may
+// also be pocketsphinx, or sherpa: followed by the folder of a model.
+type Config struct {
+	Engine    string
+	Key       string // sent as bearer token; may be empty
+	Model     string // empty: the default of the endpoint, such as whisper-1
+	Client    *http.Client
+	SherpaDir string // folder of the sherpa-onnx library; empty: the default search path
 
-	Installed string // the folder of an English model with its library, with which builtin listens; empty: pocketsphinx does
+	EnglishModelDir string // folder of an English model and its library, which builtin uses; empty: builtin uses PocketSphinx
 }
 
-// The engines by the name used in settings; anything else is the address of a server. Off has no engine at all.
+// Constructors by the name used in settings. Any other setting is the URL of a server. The constructor of off is nil.
 var (
-	listeners = map[string]func(Choice) transcript.Listener{
-		"builtin":      builtin,
-		"pocketsphinx": func(Choice) transcript.Listener { return NewSphinx(nil, 0) },
+	recognizers = map[string]func(Config) transcript.Recognizer{
+		"builtin":      builtinRecognizer,
+		"pocketsphinx": func(Config) transcript.Recognizer { return NewPocketSphinx(nil, 0) },
 		"off":          nil,
 	}
-	writers = map[string]func(*Lexsem) transcript.Writer{
-		"builtin": func(l *Lexsem) transcript.Writer { return NewRules(l) },
+	summarizers = map[string]func(*WordEmbedding) transcript.Summarizer{
+		"builtin": func(l *WordEmbedding) transcript.Summarizer { return NewRuleSummarizer(l) },
 		"off":     nil,
 	}
-	embedders = map[string]func(*Lexsem) memory.Embedder{
-		"builtin": func(l *Lexsem) memory.Embedder { return l },
+	embedders = map[string]func(*WordEmbedding) memory.Embedder{
+		"builtin": func(l *WordEmbedding) memory.Embedder { return l },
 		"off":     nil,
 	}
 )
 
-// builtin is the best recogniser that is installed.
-func builtin(c Choice) transcript.Listener {
-	if c.Installed == "" {
-		return NewSphinx(nil, 0)
+// builtinRecognizer returns the best recogniser that is installed.
+func builtinRecognizer(c Config) transcript.Recognizer {
+	if c.EnglishModelDir == "" {
+		return NewPocketSphinx(nil, 0)
 	}
-	return NewEnglish(nil, c.Installed, 0)
+	return NewEnglishSherpa(nil, c.EnglishModelDir, 0)
 }
 
-// NewListener gives the speech recogniser chosen, nil for off. One that is an io.Closer is to be closed.
-func NewListener(c Choice) (transcript.Listener, error) {
-	if build, ok := listeners[c.name()]; ok {
+// NewRecognizer returns the configured speech recogniser, nil for off. If it is an io.Closer the caller must close
+// it.
+func NewRecognizer(c Config) (transcript.Recognizer, error) {
+	if build, ok := recognizers[c.engineName()]; ok {
 		if build == nil {
 			return nil, nil
 		}
 		return build(c), nil
 	}
-	if dir, ok := strings.CutPrefix(c.Use, SherpaPrefix); ok {
-		return NewSherpa(nil, dir, c.Library, 0), nil
+	if dir, ok := strings.CutPrefix(c.Engine, SherpaPrefix); ok {
+		return NewSherpa(nil, dir, c.SherpaDir, 0), nil
 	}
-	server, err := newServer(c, "/audio/transcriptions")
+	server, err := newAPIEndpoint(c, "/audio/transcriptions")
 	if err != nil {
 		return nil, fmt.Errorf("transcriber: %w", err)
 	}
-	return &remoteListener{server: server, model: c.model("whisper-1")}, nil
+	return &openAIRecognizer{endpoint: server, model: c.modelOrDefault("whisper-1")}, nil
 }
 
-// NewWriter gives the writer of notes chosen, nil for off. A remote one falls back to the builtin rules by itself.
-func NewWriter(c Choice, l *Lexsem) (transcript.Writer, error) {
-	if build, ok := writers[c.name()]; ok {
+// NewSummarizer returns the configured summariser, nil for off. A remote one falls back to the builtin rules by
+// itself.
+func NewSummarizer(c Config, l *WordEmbedding) (transcript.Summarizer, error) {
+	if build, ok := summarizers[c.engineName()]; ok {
 		if build == nil {
 			return nil, nil
 		}
 		return build(l), nil
 	}
-	server, err := newServer(c, "/chat/completions")
+	server, err := newAPIEndpoint(c, "/chat/completions")
 	if err != nil {
 		return nil, fmt.Errorf("writer: %w", err)
 	}
-	return &remoteWriter{server: server, model: c.model("gpt-4o-mini"), builtin: NewRules(l)}, nil
+	return &openAISummarizer{endpoint: server, model: c.modelOrDefault("gpt-4o-mini"), fallback: NewRuleSummarizer(l)}, nil
 }
 
-// NewEmbedder gives the embedder chosen, nil for off.
-func NewEmbedder(c Choice, l *Lexsem) (memory.Embedder, error) {
-	if build, ok := embedders[c.name()]; ok {
+// NewEmbedder returns the configured embedder, nil for off.
+func NewEmbedder(c Config, l *WordEmbedding) (memory.Embedder, error) {
+	if build, ok := embedders[c.engineName()]; ok {
 		if build == nil {
 			return nil, nil
 		}
 		return build(l), nil
 	}
-	server, err := newServer(c, "/embeddings")
+	server, err := newAPIEndpoint(c, "/embeddings")
 	if err != nil {
 		return nil, fmt.Errorf("embedder: %w", err)
 	}
-	return &remoteEmbedder{server: server, model: c.model("text-embedding-3-small")}, nil
+	return &openAIEmbedder{endpoint: server, model: c.modelOrDefault("text-embedding-3-small")}, nil
 }
 
-func (c Choice) name() string {
-	if c.Use == "" {
+func (c Config) engineName() string {
+	if c.Engine == "" {
 		return "builtin"
 	}
-	return strings.ToLower(c.Use)
+	return strings.ToLower(c.Engine)
 }
 
-func (c Choice) model(usual string) string {
+func (c Config) modelOrDefault(usual string) string {
 	if c.Model == "" {
 		return usual
 	}
 	return c.Model
 }
 
-// newServer reads the address of a server: its root, the root of its API, or the whole address of the endpoint.
-func newServer(c Choice, endpoint string) (*server, error) {
-	u, err := url.Parse(c.Use)
+// newAPIEndpoint parses the URL of a server: its root, the root of its API, or the complete URL of the endpoint.
+func newAPIEndpoint(c Config, endpoint string) (*apiEndpoint, error) {
+	u, err := url.Parse(c.Engine)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("%q is neither builtin nor off nor an http address", c.Use)
+		return nil, fmt.Errorf("%q is neither builtin nor off nor an http address", c.Engine)
 	}
 	path := strings.TrimSuffix(strings.TrimRight(u.Path, "/"), endpoint)
 	if path == "" {
@@ -125,5 +128,5 @@ func newServer(c Choice, endpoint string) (*server, error) {
 	if client == nil {
 		client = http.DefaultClient
 	}
-	return &server{address: u.String(), host: u.Host, key: c.Key, client: client}, nil
+	return &apiEndpoint{address: u.String(), host: u.Host, key: c.Key, client: client}, nil
 }

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// evaluatedMenus are phrases, and what callers say: each with the phrase it is, or "" for none of them.
+// evaluatedMenus lists menus and utterances of callers, each with the expected phrase, or "" if none of the menu
+// matches.
 var evaluatedMenus = []struct {
 	phrases string
 	said    [][2]string
@@ -25,14 +26,15 @@ var evaluatedMenus = []struct {
 		{"Appointments please.", "appointments"}, {"I want a refund.", "refund"}, {"Let me think about it.", ""}, {"Who are you?", ""}, {"It is raining.", ""}}},
 }
 
-// TestEvaluateMenus measures how often callers of a menu are understood, and how often they are taken for something else. It is run by `make eval`.
+// TestEvaluateMenus measures how often the phrase of a caller in a menu is recognised, and how often another phrase
+// is returned. It is run by `make eval`.
 func TestEvaluateMenus(t *testing.T) {
 	if os.Getenv("SONIQ_EVAL") == "" {
 		t.Skip("set SONIQ_EVAL=1 to run")
 	}
-	ear := NewMenuEar(measured(t))
-	if os.Getenv("SONIQ_EVAL_ENGINE") == "" { // as it is in a running soniq
-		ear.Or(newTestSphinx(t, 1))
+	ear := NewPhraseRecognizer(newEvaluatedRecognizer(t))
+	if os.Getenv("SONIQ_EVAL_ENGINE") == "" { // the same configuration as in the server
+		ear.WithFallback(newTestSphinx(t, 1))
 	}
 	voices := map[string]voice{"rms": fliteVoice("rms"), "slt": fliteVoice("slt"), "kal16": fliteVoice("kal16"), "ked": festival("ked_diphone"),
 		"espeak en-us": espeak("en-us"), "espeak en-us+f3": espeak("en-us+f3")}
@@ -45,7 +47,7 @@ func TestEvaluateMenus(t *testing.T) {
 				pcm <- telephone(append(append(make([]float64, 3200), v(t, said[0])...), make([]float64, 12800)...))
 				close(pcm)
 				got := ""
-				if k, ok := ear.Hear(context.Background(), phrases, pcm); ok {
+				if k, ok := ear.Recognize(context.Background(), phrases, pcm); ok {
 					got = phrases[k]
 				}
 				if said[1] == "" {

@@ -12,36 +12,36 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// labels are what people wrote down of the calls of the evaluation set, by call.
-type labels struct {
+// noteLabels are the human labels of the calls of an evaluation set, by call.
+type noteLabels struct {
 	Actions   map[string][]string
 	Sentiment map[string]string
 	Outcome   map[string]string
 	Flags     map[string][]string
 	Entities  map[string]map[string][]string
-	Docs      []script // the calls, where they are none of the evaluation set
+	Docs      []script // the calls, if they are not those of the evaluation set
 }
 
-func readLabels(t testing.TB, file string) labels {
+func readLabels(t testing.TB, file string) noteLabels {
 	t.Helper()
 	b, err := os.ReadFile("testdata/" + file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var l labels
+	var l noteLabels
 	if err := json.Unmarshal(b, &l); err != nil {
 		t.Fatal(err)
 	}
 	return l
 }
 
-// tally counts what was found of what was wanted.
-type tally struct{ hits, given, found, wanted int }
+// matchCounts counts matches between results and labels, for precision and recall.
+type matchCounts struct{ hits, given, found, wanted int }
 
-func (x tally) precision() float64 { return float64(x.hits) / float64(max(x.given, 1)) }
-func (x tally) recall() float64    { return float64(x.found) / float64(max(x.wanted, 1)) }
+func (x matchCounts) precision() float64 { return float64(x.hits) / float64(max(x.given, 1)) }
+func (x matchCounts) recall() float64    { return float64(x.found) / float64(max(x.wanted, 1)) }
 
-func (x tally) f1() float64 {
+func (x matchCounts) f1() float64 {
 	p, r := x.precision(), x.recall()
 	if p+r == 0 {
 		return 0
@@ -49,18 +49,18 @@ func (x tally) f1() float64 {
 	return 2 * p * r / (p + r)
 }
 
-func (x tally) String() string {
+func (x matchCounts) String() string {
 	return fmt.Sprintf("F1 %.2f (precision %.2f, recall %.2f, %d labels)", x.f1(), x.precision(), x.recall(), x.wanted)
 }
 
-// evalRow prints one row of the table that `make eval` puts together.
+// evalRow logs one row of the table that `make eval` collects.
 func evalRow(t testing.TB, part, measure string, result any, target string) {
 	t.Helper()
 	t.Logf("EVAL | %s | %s | %v | %s |", part, measure, result, target)
 }
 
-// notesOf has calls written up.
-func notesOf(t testing.TB, w transcript.Writer, calls []script, recognised bool) map[string]transcript.Note {
+// notesOf returns the notes that a summariser writes of calls, by call.
+func notesOf(t testing.TB, w transcript.Summarizer, calls []script, recognised bool) map[string]transcript.Note {
 	t.Helper()
 	out := map[string]transcript.Note{}
 	for _, s := range calls {
@@ -73,19 +73,20 @@ func notesOf(t testing.TB, w transcript.Writer, calls []script, recognised bool)
 	return out
 }
 
-// evaluated is the writer whose notes are measured: the builtin rules, or the server that SONIQ_EVAL_WRITER names.
-func evaluated(t testing.TB) transcript.Writer {
-	w, err := NewWriter(Choice{Use: os.Getenv("SONIQ_EVAL_WRITER"), Model: os.Getenv("SONIQ_EVAL_WRITER_MODEL"),
-		Key: os.Getenv("SONIQ_EVAL_WRITER_KEY")}, NewLexsem())
+// evaluatedSummarizer returns the summariser to evaluate: the server named by SONIQ_EVAL_WRITER, by default the
+// builtin rules.
+func evaluatedSummarizer(t testing.TB) transcript.Summarizer {
+	w, err := NewSummarizer(Config{Engine: os.Getenv("SONIQ_EVAL_WRITER"), Model: os.Getenv("SONIQ_EVAL_WRITER_MODEL"),
+		Key: os.Getenv("SONIQ_EVAL_WRITER_KEY")}, NewWordEmbedding())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return w
 }
 
-// countActions compares action items with labels: one is right when it cites the turn and shares the words.
-func countActions(t testing.TB, calls []script, notes map[string]transcript.Note, want map[string][]string) tally {
-	var x tally
+// countActions compares action items with labels. An item is correct if it cites the turn and shares the words.
+func countActions(t testing.TB, calls []script, notes map[string]transcript.Note, want map[string][]string) matchCounts {
+	var x matchCounts
 	for _, s := range calls {
 		labelled, ok := want[s.ID]
 		if !ok {
@@ -95,7 +96,7 @@ func countActions(t testing.TB, calls []script, notes map[string]transcript.Note
 		for _, a := range notes[s.ID].ActionItems {
 			text, hit := strings.ToLower(s.Turns[*a.Turn].Text), false
 			for _, w := range labelled {
-				if strings.Contains(text, strings.ToLower(w)) && alike(a.Text, w) {
+				if strings.Contains(text, strings.ToLower(w)) && sharesWords(a.Text, w) {
 					met[w], hit = true, true
 				}
 			}
@@ -117,7 +118,7 @@ func countActions(t testing.TB, calls []script, notes map[string]transcript.Note
 	return x
 }
 
-// countRight compares one value per call.
+// countRight compares one value per call with its label.
 func countRight(t testing.TB, what string, notes map[string]transcript.Note, want map[string]string, got func(transcript.Note) string) (right, all int) {
 	for _, id := range ids(want) {
 		all++
@@ -139,9 +140,9 @@ func ids[T any](m map[string]T) []string {
 	return out
 }
 
-// countSets compares a set per call.
-func countSets(t testing.TB, what string, notes map[string]transcript.Note, want map[string][]string, got func(transcript.Note) []string) tally {
-	var x tally
+// countSets compares a set of values per call with its labels.
+func countSets(t testing.TB, what string, notes map[string]transcript.Note, want map[string][]string, got func(transcript.Note) []string) matchCounts {
+	var x matchCounts
 	for _, id := range ids(want) {
 		have := got(notes[id])
 		x.given += len(have)
@@ -170,9 +171,10 @@ func flagsIn(n transcript.Note) (all []string) {
 	return all
 }
 
-// countEntities compares the entities of one type; one is right when it and the label hold each other.
-func countEntities(t testing.TB, notes map[string]transcript.Note, want map[string]map[string][]string, kind string) tally {
-	var x tally
+// countEntities compares the entities of one type. An entity is correct if it contains the label or the label
+// contains it.
+func countEntities(t testing.TB, notes map[string]transcript.Note, want map[string]map[string][]string, kind string) matchCounts {
+	var x matchCounts
 	for _, id := range ids(want) {
 		met := map[string]bool{}
 		for _, e := range notes[id].Entities {
@@ -181,7 +183,7 @@ func countEntities(t testing.TB, notes map[string]transcript.Note, want map[stri
 			}
 			hit := false
 			for _, w := range want[id][kind] {
-				a, b := strings.Join(plain(e.Value), " "), strings.Join(plain(w), " ")
+				a, b := strings.Join(normalizedWords(e.Value), " "), strings.Join(normalizedWords(w), " ")
 				if strings.Contains(a, b) || strings.Contains(b, a) {
 					met[w], hit = true, true
 				}
@@ -206,10 +208,11 @@ func countEntities(t testing.TB, notes map[string]transcript.Note, want map[stri
 
 var shortMood = map[transcript.Mood]string{transcript.Positive: "pos", transcript.Negative: "neg", transcript.Neutral: "neu", transcript.Mixed: "mix"}
 
-// TestEvaluateNotes measures the fields of notes against three sets of labels: the first, which the rules were written
-// with; the others of the evaluation set, after whose first count the rules were changed; and calls written after both.
+// TestEvaluateNotes measures the fields of notes against three sets of labels: the first, which the rules were
+// developed with; the rest of the evaluation set, after whose first count the rules were changed; and calls written
+// after both.
 func TestEvaluateNotes(t *testing.T) {
-	w := evaluated(t)
+	w := evaluatedSummarizer(t)
 	first, more, unseen := readLabels(t, "notes.json"), readLabels(t, "notes-more.json"), readLabels(t, "notes-later.json")
 	for _, form := range []struct {
 		name       string
@@ -236,16 +239,16 @@ func TestEvaluateNotes(t *testing.T) {
 func callerMoodOf(n transcript.Note) string { return shortMood[n.Sentiment.Caller] }
 
 // evalFields measures the fields that have one label or a set of them per call.
-func evalFields(t *testing.T, part string, notes map[string]transcript.Note, l labels) {
+func evalFields(t *testing.T, part string, notes map[string]transcript.Note, l noteLabels) {
 	right, all := countRight(t, "mood", notes, l.Sentiment, callerMoodOf)
 	evalRow(t, part, "mood of the caller", fmt.Sprintf("%d of %d", right, all), "–")
 	right, all = countRight(t, "outcome", notes, l.Outcome, func(n transcript.Note) string { return string(n.Outcome) })
 	evalRow(t, part, "outcome", fmt.Sprintf("%d of %d", right, all), "–")
 	evalRow(t, part, "flags", countSets(t, "flag", notes, l.Flags, flagsIn), "–")
-	var every tally
+	var every matchCounts
 	for _, kind := range transcript.EntityTypes {
 		x := countEntities(t, notes, l.Entities, kind)
-		every = tally{every.hits + x.hits, every.given + x.given, every.found + x.found, every.wanted + x.wanted}
+		every = matchCounts{every.hits + x.hits, every.given + x.given, every.found + x.found, every.wanted + x.wanted}
 		t.Logf("%s: entities of type %s: %v", part, kind, x)
 	}
 	evalRow(t, part, "entities of all types", every, "–")

@@ -15,8 +15,8 @@ import (
 	"soniq/internal/protocol/media"
 )
 
-// Asterisk's prompts in English, as Debian distributes them: one human being read them out for the telephone. They are for evaluation only, never
-// for training.
+// Asterisk's English prompts, as packaged by Debian: one human speaker recorded them for the telephone. They are for
+// evaluation only, never for training.
 const (
 	promptTexts = "/usr/share/doc/asterisk-core-sounds-en/core-sounds-en.txt.gz"
 	promptFiles = "/usr/share/asterisk/sounds/en_US_f_Allison"
@@ -24,8 +24,8 @@ const (
 
 var promptLine = regexp.MustCompile(`^([\w/-]+): (.*)$`)
 
-// prompts are those of six words or more that are written without figures, in the order of their names: every fourth of them. The others are for
-// trying things out: SONIQ_EVAL_PROMPTS=try takes those between.
+// prompts returns every fourth prompt, sorted by name, of those with six words or more and no digits.
+// SONIQ_EVAL_PROMPTS=try returns a different quarter, for experiments.
 func prompts(t testing.TB) []script {
 	t.Helper()
 	f, err := os.Open(promptTexts)
@@ -40,7 +40,7 @@ func prompts(t testing.TB) []script {
 	var all []script
 	for lines := bufio.NewScanner(z); lines.Scan(); {
 		m := promptLine.FindStringSubmatch(strings.ToValidUTF8(lines.Text(), ""))
-		if m == nil || strings.ContainsAny(m[2], "[0123456789") || len(plain(m[2])) < 6 || !bothThere(m[1]) {
+		if m == nil || strings.ContainsAny(m[2], "[0123456789") || len(normalizedWords(m[2])) < 6 || !bothThere(m[1]) {
 			continue
 		}
 		s := script{ID: m[1]}
@@ -68,10 +68,10 @@ func bothThere(name string) bool {
 	return true
 }
 
-// prompt is a call on which nothing is said but a prompt: as it was recorded at 8 kHz, or at 16 kHz in G.722.
+// prompt returns a call in which only a prompt is played: as recorded at 8 kHz, or at 16 kHz in G.722.
 func prompt(t testing.TB, s script, wide bool) spokenCall {
 	t.Helper()
-	call := spokenCall{script: s, format: phone}
+	call := spokenCall{script: s, format: muLawStereo}
 	kind := ".wav"
 	if wide {
 		call.format = transcript.Format{Encoding: transcript.PCM16, Rate: 16000, Channels: 2}
@@ -84,7 +84,7 @@ func prompt(t testing.TB, s script, wide bool) spokenCall {
 	quiet := make([]int16, call.format.Rate/2)
 	pcm := media.DecodeG722
 	if !wide {
-		pcm = func(b []byte) []int16 { return samples(b[44:]) }
+		pcm = func(b []byte) []int16 { return decodeSamples(b[44:]) }
 	}
 	said := slices.Concat(quiet, pcm(b), quiet)
 	call.seconds = float64(len(said)) / float64(call.format.Rate)

@@ -12,8 +12,8 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// lines reads a file line by line.
-func lines(t testing.TB, file string) []string {
+// readLines reads the lines of a file.
+func readLines(t testing.TB, file string) []string {
 	t.Helper()
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -22,21 +22,21 @@ func lines(t testing.TB, file string) []string {
 	return strings.Split(strings.TrimSpace(string(b)), "\n")
 }
 
-// TestEvaluateTerms measures how many names are found that were said, with a vocabulary and without, and how often one is found that was not: on
-// calls that name none of them. The correction by sound was chosen with the sentences of the first list, not with those of the second. It is run by
-// `make eval`.
+// TestEvaluateTerms measures how many spoken names are recognised with a vocabulary and without, and how often a name
+// is inserted in calls that mention none. The phonetic correction was tuned with the sentences of the first list, not
+// with those of the second. It is run by `make eval`.
 func TestEvaluateTerms(t *testing.T) {
 	if os.Getenv("SONIQ_EVAL") == "" {
 		t.Skip("set SONIQ_EVAL=1 to run")
 	}
-	s := measured(t)
-	pool := transcript.NewPool(s, 2)
+	s := newEvaluatedRecognizer(t)
+	pool := transcript.NewRecognizerPool(s, 2)
 	t.Cleanup(pool.Close)
 	flites := []voice{fliteVoice("rms"), fliteVoice("slt")}
 	others := []voice{festival("ked_diphone"), espeak("en-us"), espeak("en-us+f3")}
 	for _, list := range []struct{ name, file string }{{"names", "terms"}, {"other names", "terms-other"}} {
-		terms := termsOf(lines(t, "testdata/"+list.file+".txt")...)
-		said := lines(t, "testdata/"+list.file+"-said.txt")
+		terms := termsOf(readLines(t, "testdata/"+list.file+".txt")...)
+		said := readLines(t, "testdata/"+list.file+"-said.txt")
 		for _, v := range []struct {
 			name  string
 			terms []transcript.Term
@@ -45,17 +45,17 @@ func TestEvaluateTerms(t *testing.T) {
 				found, all, wrong, words := namesFound(t, s, said, voices, terms, v.terms)
 				evalRow(t, list.name+" found", v.name+", "+who, fmt.Sprintf("%d of %d; %.1f %% of %d other words wrong", found, all, 100*float64(wrong)/float64(words), words), "–")
 			}
-			wrong, words, inserted := namesMadeUp(t, pool, terms, v.terms)
+			wrong, words, inserted := namesInserted(t, pool, terms, v.terms)
 			evalRow(t, list.name+" made up", v.name, fmt.Sprintf("%d in %d words that name none; %.1f %% wrong", inserted, words, 100*float64(wrong)/float64(words)), "–")
 		}
 	}
 }
 
-// rare are the words of terms that the evaluation's scripts and English do not have.
-func rare(terms []transcript.Term) map[string]bool {
+// rareTermWords returns the words of terms that occur neither in the evaluation scripts nor in common English.
+func rareTermWords(terms []transcript.Term) map[string]bool {
 	set := map[string]bool{}
 	for _, term := range terms {
-		for _, w := range plain(term.Text) {
+		for _, w := range normalizedWords(term.Text) {
 			set[w] = len(w) > 2
 		}
 	}
@@ -65,9 +65,10 @@ func rare(terms []transcript.Term) map[string]bool {
 	return set
 }
 
-// namesFound has sentences with names recognised, by voices in turn.
-func namesFound(t *testing.T, s ears, sentences []string, voices []voice, all, terms []transcript.Term) (found, said, wrong, words int) {
-	names := rare(all)
+// namesFound recognises sentences with names, spoken by the voices in turn, and counts the names found and the word
+// errors.
+func namesFound(t *testing.T, s evaluatedRecognizer, sentences []string, voices []voice, all, terms []transcript.Term) (found, said, wrong, words int) {
+	names := rareTermWords(all)
 	for i, sentence := range sentences {
 		clip := transcript.Clip{PCM: telephone(append(append(make([]float64, 3200), voices[i%len(voices)](t, sentence)...), make([]float64, 8000)...)),
 			Rate: 8000, NarrowBand: true, Language: "en", Terms: terms}
@@ -75,8 +76,8 @@ func namesFound(t *testing.T, s ears, sentences []string, voices []voice, all, t
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := plain(sentence)
-		got := saidAs(want, h.Text)
+		want := normalizedWords(sentence)
+		got := spokenForm(want, h.Text)
 		for _, w := range want {
 			if names[w] {
 				said++
@@ -94,20 +95,20 @@ func namesFound(t *testing.T, s ears, sentences []string, voices []voice, all, t
 	return found, said, wrong, words
 }
 
-// namesMadeUp has calls recognised in which nobody is named.
-func namesMadeUp(t *testing.T, pool *transcript.Pool, all, terms []transcript.Term) (wrong, words, inserted int) {
-	names := rare(all)
-	few, _ := bounded()
+// namesInserted recognises calls that mention no names, and counts the names in the result.
+func namesInserted(t *testing.T, pool *transcript.RecognizerPool, all, terms []transcript.Term) (wrong, words, inserted int) {
+	names := rareTermWords(all)
+	few, _ := evaluatedScripts()
 	for _, sc := range scripts(t, few...) {
 		c := speak(t, sc, "rms", "slt")
-		segments, err := pool.Read(context.Background(), bytes.NewReader(c.audio), int64(len(c.audio)), c.format, "en",
+		segments, err := pool.TranscribeFile(context.Background(), bytes.NewReader(c.audio), int64(len(c.audio)), c.format, "en",
 			func() []transcript.Term { return terms })
 		if err != nil {
 			t.Fatal(err)
 		}
 		for side, speaker := range []string{"caller", "agent"} {
 			want := sc.reference(speaker)
-			got := saidBy(want, segments, side)
+			got := recognizedWordsOf(want, segments, side)
 			words += len(want)
 			wrong += wordErrors(want, got)
 			for _, w := range got {

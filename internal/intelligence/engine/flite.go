@@ -16,48 +16,49 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// Flite is the builtin voice: flite in a worker process of this binary, English only. The worker starts with the first
-// text, is started again after a crash, and ends when nothing has come for five minutes.
+// Flite is the builtin speech synthesiser: flite in a worker process of this binary, English only. The worker starts
+// with the first text, is restarted after a crash, and ends after five minutes without requests.
 type Flite struct {
-	command []string
-	turn    chan struct{} // one text at a time
+	command  []string
+	textSlot chan struct{} // holds one token: one text at a time
 
-	mu      sync.Mutex // guards the fields below
-	worker  *sphinxWorker
-	rest    *time.Timer
-	missing error
-	tried   time.Time
-	closed  bool
+	mu         sync.Mutex // guards the fields below
+	worker     *workerProcess
+	idleTimer  *time.Timer
+	startError error
+	lastStart  time.Time
+	closed     bool
 }
 
-// NewFlite prepares the voice. command starts a worker; nil stands for this binary with the argument "tts-worker".
+// NewFlite returns the synthesiser. command starts a worker; nil means this binary with the argument "tts-worker".
 func NewFlite(command []string) *Flite {
 	if command == nil {
-		command = []string{self(), "tts-worker"}
+		command = []string{executablePath(), "tts-worker"}
 	}
-	f := &Flite{command: command, turn: make(chan struct{}, 1)}
-	f.turn <- struct{}{}
+	f := &Flite{command: command, textSlot: make(chan struct{}, 1)}
+	f.textSlot <- struct{}{}
 	return f
 }
 
-// Identity names the engine.
+// Identity returns the name and version of the engine.
 func (f *Flite) Identity() string { return "flite 2.2" }
 
-// Ready starts the worker if it does not run, and says what is missing when it cannot.
+// Ready starts the worker if it is not running, and returns a *transcript.MissingDependency if a library is missing.
 func (f *Flite) Ready(ctx context.Context) error {
-	if err := f.take(ctx); err != nil {
+	if err := f.acquire(ctx); err != nil {
 		return err
 	}
-	defer f.give()
-	_, err := f.running(ctx)
+	defer f.release()
+	_, err := f.runningWorker(ctx)
 	return err
 }
 
-// Say speaks a text. A text that hangs the voice ends its worker.
-func (f *Flite) Say(ctx context.Context, text, voice, language string) ([]int16, int, error) {
+// Synthesize speaks a text and returns its samples and their rate. If flite hangs or fails on the text, the worker is
+// ended.
+func (f *Flite) Synthesize(ctx context.Context, text, voice, language string) ([]int16, int, error) {
 	if language != "" && !strings.HasPrefix(strings.ToLower(language), "en") {
-		return nil, 0, &transcript.Missing{What: "the builtin voice speaks English only, not " + language,
-			Help: "set SONIQ_VOICE to the URL of an OpenAI-compatible server"}
+		return nil, 0, &transcript.MissingDependency{Problem: "the builtin voice speaks English only, not " + language,
+			Remedy: "set SONIQ_VOICE to the URL of an OpenAI-compatible server"}
 	}
 	if voice == "" {
 		voice = fliteVoices[0]
@@ -65,101 +66,102 @@ func (f *Flite) Say(ctx context.Context, text, voice, language string) ([]int16,
 	if !slices.Contains(fliteVoices, voice) {
 		return nil, 0, fmt.Errorf("%w %q; it has %s", ErrUnknownVoice, voice, strings.Join(fliteVoices, ", "))
 	}
-	plain := ascii(text)
+	plain := toASCII(text)
 	if plain == "" {
-		return nil, 0, ErrNothing
+		return nil, 0, ErrNoSpeakableText
 	}
-	if err := f.take(ctx); err != nil {
+	if err := f.acquire(ctx); err != nil {
 		return nil, 0, err
 	}
-	defer f.give()
-	w, err := f.running(ctx)
+	defer f.release()
+	w, err := f.runningWorker(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
-	pcm, rate, err := w.say(ctx, utterance{Text: plain, Voice: voice})
-	if err != nil && !errors.As(err, new(complained)) {
-		f.drop()
+	pcm, rate, err := w.synthesize(ctx, fliteRequest{Text: plain, Voice: voice})
+	if err != nil && !errors.As(err, new(workerError)) {
+		f.stopWorker()
 	}
 	return pcm, rate, err
 }
 
-// complained is an error the worker itself told: it goes on.
-type complained struct{ error }
+// workerError is an error that the worker itself reported; the worker continues to run.
+type workerError struct{ error }
 
-func (w *sphinxWorker) say(ctx context.Context, u utterance) (pcm []int16, rate int, err error) {
-	var a sayAnswer
+func (w *workerProcess) synthesize(ctx context.Context, u fliteRequest) (pcm []int16, rate int, err error) {
+	var a fliteResponse
 	err = w.within(ctx, func() (err error) {
-		if err := send(w.in, u, nil); err != nil {
+		if err := writeMessage(w.in, u, nil); err != nil {
 			return err
 		}
-		pcm, err = receive(w.out, &a)
+		pcm, err = readMessage(w.out, &a)
 		return err
 	})
 	switch {
 	case err != nil:
 		return nil, 0, fmt.Errorf("speak %d characters: %w", len(u.Text), err)
 	case a.Missing != "":
-		return nil, 0, complained{&transcript.Missing{What: a.Missing, Help: a.Help}}
+		return nil, 0, workerError{&transcript.MissingDependency{Problem: a.Missing, Remedy: a.Help}}
 	case a.Error != "":
-		return nil, 0, complained{errors.New(a.Error)}
+		return nil, 0, workerError{errors.New(a.Error)}
 	}
 	return pcm, a.Rate, nil
 }
 
-func (f *Flite) take(ctx context.Context) error {
+func (f *Flite) acquire(ctx context.Context) error {
 	select {
-	case <-f.turn:
+	case <-f.textSlot:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-func (f *Flite) give() { f.turn <- struct{}{} }
+func (f *Flite) release() { f.textSlot <- struct{}{} }
 
-// running is the worker, started where none is. What is missing is looked for again only after a while.
-func (f *Flite) running(ctx context.Context) (*sphinxWorker, error) {
+// runningWorker returns the worker and starts it if none runs. After a missing dependency it retries only after
+// retryAfter.
+func (f *Flite) runningWorker(ctx context.Context) (*workerProcess, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
 	case f.closed:
 		return nil, errors.New("the voice is closed")
 	case f.worker != nil:
-		f.rest.Reset(idleLimit)
+		f.idleTimer.Reset(defaultIdleTimeout)
 		return f.worker, nil
-	case f.missing != nil && time.Since(f.tried) < retryAfter:
-		return nil, f.missing
+	case f.startError != nil && time.Since(f.lastStart) < retryAfter:
+		return nil, f.startError
 	}
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	ctx, cancel := context.WithTimeout(ctx, defaultStartTimeout)
 	defer cancel()
 	w, err := startWorker(ctx, exec.Command(f.command[0], f.command[1:]...))
-	f.missing, f.tried = nil, time.Now()
+	f.startError, f.lastStart = nil, time.Now()
 	if err != nil {
-		if _, ok := transcript.IsMissing(err); ok {
-			f.missing = err
+		if _, ok := transcript.AsMissingDependency(err); ok {
+			f.startError = err
 		}
 		return nil, err
 	}
-	f.worker, f.rest = w, time.AfterFunc(idleLimit, f.idle)
+	f.worker, f.idleTimer = w, time.AfterFunc(defaultIdleTimeout, f.stopIdle)
 	return w, nil
 }
 
-// idle ends a worker without work.
-func (f *Flite) idle() {
+// stopIdle ends a worker without work.
+func (f *Flite) stopIdle() {
 	select {
-	case <-f.turn:
-		f.drop()
-		f.give()
-	default: // it speaks just now; its next text winds the clock again
+	case <-f.textSlot:
+		f.stopWorker()
+		f.release()
+	default: // the worker is busy; the next text resets the timer
 	}
 }
 
-func (f *Flite) drop() {
+func (f *Flite) stopWorker() {
 	f.mu.Lock()
 	w := f.worker
 	if f.worker = nil; w != nil {
-		f.rest.Stop()
+		f.idleTimer.Stop()
 	}
 	f.mu.Unlock()
 	if w != nil {
@@ -167,27 +169,28 @@ func (f *Flite) drop() {
 	}
 }
 
-// Close ends the worker.
+// Close ends the worker. Synthesize returns an error afterwards.
 func (f *Flite) Close() error {
 	f.mu.Lock()
 	f.closed = true
 	f.mu.Unlock()
-	f.drop()
+	f.stopWorker()
 	return nil
 }
 
-// typographic are characters with a plain form that decomposition does not find.
-var typographic = strings.NewReplacer("’", "'", "‘", "'", "“", `"`, "”", `"`, "–", ", ", "—", ", ", "…", "...", "ß", "ss", "€", " euros ",
+// asciiReplacer replaces characters whose ASCII form Unicode decomposition does not give.
+var asciiReplacer = strings.NewReplacer("’", "'", "‘", "'", "“", `"`, "”", `"`, "–", ", ", "—", ", ", "…", "...", "ß", "ss", "€", " euros ",
 	"£", " pounds ", "æ", "ae", "ø", "o", "œ", "oe", "&", " and ", "\n", " ", "\t", " ")
 
-// ascii is what the builtin voice can read of a text: letters lose their marks, what has no plain form is left out.
-func ascii(text string) string {
+// toASCII returns the part of a text that flite can read: letters lose their diacritics, characters without an ASCII
+// form are dropped. It returns "" if no letter or digit is left.
+func toASCII(text string) string {
 	plain := strings.Map(func(r rune) rune {
 		if r > unicode.MaxASCII || r < ' ' || r == 0x7f {
 			return -1
 		}
 		return r
-	}, norm.NFKD.String(typographic.Replace(text)))
+	}, norm.NFKD.String(asciiReplacer.Replace(text)))
 	if !strings.ContainsFunc(plain, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
 		return ""
 	}

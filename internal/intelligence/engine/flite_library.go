@@ -10,10 +10,10 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// fliteHelp is the command that installs the builtin voices where packages are named as in Debian.
+// fliteHelp is the command that installs the builtin voices on Debian and distributions with the same package names.
 const fliteHelp = "apt-get install libflite1"
 
-// fliteVoices are the builtin voices, the usual one first.
+// fliteVoices lists the builtin voices, the default first.
 var fliteVoices = []string{"slt", "rms", "awb", "kal16"}
 
 // fliteLibrary holds the C functions of flite that the worker calls. It is not safe for concurrent use.
@@ -33,13 +33,13 @@ type fliteWave struct {
 	data     *int16
 }
 
-// loadFlite opens the shared library. A library that is not there is a *transcript.Missing.
+// loadFlite opens the shared libraries. If one is not found it returns a *transcript.MissingDependency.
 func loadFlite() (*fliteLibrary, error) {
 	var lib uintptr
 	for _, name := range []string{"libflite.so.1", "libflite_cmulex.so.1", "libflite_usenglish.so.1"} {
 		h, err := purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_GLOBAL)
 		if err != nil {
-			return nil, &transcript.Missing{What: name + " was not found", Help: fliteHelp}
+			return nil, &transcript.MissingDependency{Problem: name + " was not found", Remedy: fliteHelp}
 		}
 		if lib == 0 {
 			lib = h
@@ -51,21 +51,21 @@ func loadFlite() (*fliteLibrary, error) {
 		name string
 	}{{&l.speak, "flite_text_to_wave"}, {&l.free, "delete_wave"}} {
 		if _, err := purego.Dlsym(lib, f.name); err != nil {
-			return nil, &transcript.Missing{What: "the flite library has no function " + f.name, Help: fliteHelp}
+			return nil, &transcript.MissingDependency{Problem: "the flite library has no function " + f.name, Remedy: fliteHelp}
 		}
 		purego.RegisterLibFunc(f.fn, lib, f.name)
 	}
 	var start func() int32
 	purego.RegisterLibFunc(&start, lib, "flite_init")
 	start()
-	if _, err := l.voice(fliteVoices[0]); err != nil {
+	if _, err := l.openVoice(fliteVoices[0]); err != nil {
 		return nil, err
 	}
 	return l, nil
 }
 
-// voice opens a voice, which stays open.
-func (l *fliteLibrary) voice(name string) (uintptr, error) {
+// openVoice opens a voice and keeps it open for later texts.
+func (l *fliteLibrary) openVoice(name string) (uintptr, error) {
 	if v, open := l.voices[name]; open {
 		return v, nil
 	}
@@ -75,24 +75,24 @@ func (l *fliteLibrary) voice(name string) (uintptr, error) {
 	file := "libflite_cmu_us_" + name + ".so.1"
 	lib, err := purego.Dlopen(file, purego.RTLD_NOW|purego.RTLD_GLOBAL)
 	if err != nil {
-		return 0, &transcript.Missing{What: file + " was not found", Help: fliteHelp}
+		return 0, &transcript.MissingDependency{Problem: file + " was not found", Remedy: fliteHelp}
 	}
 	if _, err := purego.Dlsym(lib, "register_cmu_us_"+name); err != nil {
-		return 0, &transcript.Missing{What: file + " has no voice", Help: fliteHelp}
+		return 0, &transcript.MissingDependency{Problem: file + " has no voice", Remedy: fliteHelp}
 	}
 	var register func(folder uintptr) uintptr
 	purego.RegisterLibFunc(&register, lib, "register_cmu_us_"+name)
 	v := register(0)
 	if v == 0 {
-		return 0, &transcript.Missing{What: "flite could not open the voice " + name, Help: fliteHelp}
+		return 0, &transcript.MissingDependency{Problem: "flite could not open the voice " + name, Remedy: fliteHelp}
 	}
 	l.voices[name] = v
 	return v, nil
 }
 
-// say speaks a text of plain ASCII.
-func (l *fliteLibrary) say(text, name string) (pcm []int16, rate int, err error) {
-	v, err := l.voice(name)
+// synthesize speaks a text of plain ASCII.
+func (l *fliteLibrary) synthesize(text, name string) (pcm []int16, rate int, err error) {
+	v, err := l.openVoice(name)
 	if err != nil {
 		return nil, 0, err
 	}

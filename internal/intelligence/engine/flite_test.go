@@ -18,28 +18,28 @@ import (
 	"soniq/internal/protocol/media"
 )
 
-// newFlite is the builtin voice, where its library is installed.
+// newFlite returns the builtin synthesiser. It skips the test if the library is not installed.
 func newFlite(t *testing.T) *Flite {
 	t.Helper()
 	f := NewFlite([]string{os.Args[0], "tts-worker"})
 	t.Cleanup(func() { _ = f.Close() })
 	if err := f.Ready(t.Context()); err != nil {
-		if m, ok := transcript.IsMissing(err); ok {
-			t.Skip(m.What)
+		if m, ok := transcript.AsMissingDependency(err); ok {
+			t.Skip(m.Problem)
 		}
 		t.Fatal(err)
 	}
 	return f
 }
 
-func TestWhatIsSpokenIsUnderstood(t *testing.T) {
+func TestFliteSpeechIsRecognised(t *testing.T) {
 	t.Parallel()
-	f, ears := newFlite(t), NewSphinx([]string{os.Args[0], "asr-worker"}, 1)
+	f, ears := newFlite(t), NewPocketSphinx([]string{os.Args[0], "asr-worker"}, 1)
 	defer ears.Close()
 	if ears.Ready(t.Context()) != nil {
 		t.Skip("pocketsphinx is not installed")
 	}
-	pcm, rate, err := f.Say(t.Context(), "Please leave a message after the tone.", "", "en")
+	pcm, rate, err := f.Synthesize(t.Context(), "Please leave a message after the tone.", "", "en")
 	if err != nil || rate != 16000 {
 		t.Fatal(rate, err)
 	}
@@ -54,13 +54,13 @@ func TestWhatIsSpokenIsUnderstood(t *testing.T) {
 	}
 }
 
-func TestEveryBuiltinVoiceSpeaksAndTheySoundDifferent(t *testing.T) {
+func TestFlite_VoicesDiffer(t *testing.T) {
 	t.Parallel()
 	f := newFlite(t)
 	said := map[string]string{}
 	for _, voice := range fliteVoices {
-		pcm, _, err := f.Say(t.Context(), "Good morning.", voice, "")
-		if _, missing := transcript.IsMissing(err); missing {
+		pcm, _, err := f.Synthesize(t.Context(), "Good morning.", voice, "")
+		if _, missing := transcript.AsMissingDependency(err); missing {
 			continue
 		}
 		if err != nil || len(pcm) < 8000 {
@@ -74,55 +74,55 @@ func TestEveryBuiltinVoiceSpeaksAndTheySoundDifferent(t *testing.T) {
 	}
 }
 
-func TestNoTextBreaksTheVoice(t *testing.T) {
+func TestFlite_UnusualTexts(t *testing.T) {
 	t.Parallel()
 	f := newFlite(t)
 	for _, text := range []string{"Grüße aus Köln, René!", "$1,234,567.89", strings.Repeat("a", 200), "%s%n%x", "<speak>hi</speak>", "1" + strings.Repeat("0", 40),
 		"a\x00b", "-voice rms", "…“quoted”… 12:30 +49 30 1234567", strings.Repeat("supercalifragilistic ", 5)} {
-		if _, _, err := f.Say(t.Context(), text, "", ""); err != nil {
+		if _, _, err := f.Synthesize(t.Context(), text, "", ""); err != nil {
 			t.Errorf("%.40q: %v", text, err)
 		}
 	}
 	for _, text := range []string{"", "¿?", "\U0001F600"} {
-		if _, _, err := f.Say(t.Context(), text, "", ""); err == nil {
+		if _, _, err := f.Synthesize(t.Context(), text, "", ""); err == nil {
 			t.Errorf("%q was spoken", text)
 		}
 	}
-	if _, _, err := f.Say(t.Context(), "x", "nobody", ""); !errors.Is(err, ErrUnknownVoice) {
+	if _, _, err := f.Synthesize(t.Context(), "x", "nobody", ""); !errors.Is(err, ErrUnknownVoice) {
 		t.Errorf("an unknown voice: %v", err)
 	}
-	if _, _, err := f.Say(t.Context(), "Guten Tag", "", "de"); !missing(err) {
+	if _, _, err := f.Synthesize(t.Context(), "Guten Tag", "", "de"); !isMissingDependency(err) {
 		t.Errorf("German: %v", err)
 	}
 }
 
-func missing(err error) bool { _, ok := transcript.IsMissing(err); return ok }
+func isMissingDependency(err error) bool { _, ok := transcript.AsMissingDependency(err); return ok }
 
-func TestAVoiceThatDiesIsStartedAgain(t *testing.T) {
+func TestFlite_CrashedWorkerRestarted(t *testing.T) {
 	t.Parallel()
 	f := newFlite(t)
 	f.mu.Lock()
 	_ = f.worker.cmd.Process.Kill()
 	f.mu.Unlock()
-	if _, _, err := f.Say(t.Context(), "one", "", ""); err == nil {
+	if _, _, err := f.Synthesize(t.Context(), "one", "", ""); err == nil {
 		t.Error("a dead voice spoke")
 	}
-	if _, _, err := f.Say(t.Context(), "two", "", ""); err != nil {
+	if _, _, err := f.Synthesize(t.Context(), "two", "", ""); err != nil {
 		t.Errorf("after it died: %v", err)
 	}
 }
 
-// counter is a voice that counts what it says.
-type counter struct {
+// countingSynthesizer counts the texts it is asked to speak.
+type countingSynthesizer struct {
 	mu   sync.Mutex
 	said map[string]int
 	wait chan struct{}
 }
 
-func (c *counter) Identity() string            { return "counter" }
-func (c *counter) Ready(context.Context) error { return nil }
+func (c *countingSynthesizer) Identity() string            { return "counter" }
+func (c *countingSynthesizer) Ready(context.Context) error { return nil }
 
-func (c *counter) Say(ctx context.Context, text, _, _ string) ([]int16, int, error) {
+func (c *countingSynthesizer) Synthesize(ctx context.Context, text, _, _ string) ([]int16, int, error) {
 	c.mu.Lock()
 	c.said[text]++
 	c.mu.Unlock()
@@ -134,11 +134,11 @@ func (c *counter) Say(ctx context.Context, text, _, _ string) ([]int16, int, err
 	return pcm, 16000, nil
 }
 
-func TestATextIsSpokenOnceForEachOrganisation(t *testing.T) {
+func TestSpeechCache_OnceForEachOrganisation(t *testing.T) {
 	t.Parallel()
-	v := &counter{said: map[string]int{}, wait: make(chan struct{})}
+	v := &countingSynthesizer{said: map[string]int{}, wait: make(chan struct{})}
 	dir := t.TempDir()
-	s := NewSpeech(v, dir)
+	s := NewSpeechCache(v, dir)
 	defer s.Close()
 	var all sync.WaitGroup
 	paths := make([]string, 20)
@@ -165,11 +165,11 @@ func TestATextIsSpokenOnceForEachOrganisation(t *testing.T) {
 	if err != nil || w.Rate != 16000 || len(w.PCM[0]) != 16000 || w.PCM[0][7] != 8000 {
 		t.Errorf("%v: %d Hz", err, w.Rate)
 	}
-	again := NewSpeech(v, dir)
+	again := NewSpeechCache(v, dir)
 	if p, err := again.File(t.Context(), "org_1", "Hello", "", "en"); err != nil || p != paths[0] || v.said["Hello"] != 2 {
 		t.Errorf("after a restart: %s, %v, spoken %d times", p, err, v.said["Hello"])
 	}
-	if err := again.Forget("org_1"); err != nil {
+	if err := again.DeleteOrganization("org_1"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(paths[0]); !os.IsNotExist(err) {
@@ -177,11 +177,11 @@ func TestATextIsSpokenOnceForEachOrganisation(t *testing.T) {
 	}
 }
 
-func TestTheOldestSpeechMakesRoom(t *testing.T) {
+func TestSpeechCache_OldestPruned(t *testing.T) {
 	t.Parallel()
-	s := NewSpeech(&counter{said: map[string]int{}}, t.TempDir())
+	s := NewSpeechCache(&countingSynthesizer{said: map[string]int{}}, t.TempDir())
 	defer s.Close()
-	s.most = 320_000 // ten files
+	s.maxBytes = 320_000 // ten files
 	var first string
 	for i := range 30 {
 		p, err := s.File(t.Context(), "org_1", fmt.Sprint("text ", i), "", "")
@@ -195,7 +195,7 @@ func TestTheOldestSpeechMakesRoom(t *testing.T) {
 		if err := os.Chtimes(p, at, at); err != nil {
 			t.Fatal(err)
 		}
-		if size := prune(s.dir, 1<<40); size > s.most {
+		if size := prune(s.dir, 1<<40); size > s.maxBytes {
 			t.Fatalf("%d bytes are kept", size)
 		}
 	}
@@ -204,20 +204,20 @@ func TestTheOldestSpeechMakesRoom(t *testing.T) {
 	}
 }
 
-func TestTextsAreBoundAndOrganisationsAreNames(t *testing.T) {
+func TestSpeechCache_InvalidInputRefused(t *testing.T) {
 	t.Parallel()
-	s := NewSpeech(&counter{said: map[string]int{}}, t.TempDir())
-	for _, c := range []struct{ org, text string }{{"org_1", ""}, {"org_1", strings.Repeat("x", MaxSpeech+1)}, {"../up", "x"}, {"", "x"}} {
+	s := NewSpeechCache(&countingSynthesizer{said: map[string]int{}}, t.TempDir())
+	for _, c := range []struct{ org, text string }{{"org_1", ""}, {"org_1", strings.Repeat("x", MaxSpeechBytes+1)}, {"../up", "x"}, {"", "x"}} {
 		if _, err := s.File(t.Context(), c.org, c.text, "", ""); err == nil {
 			t.Errorf("%q of %q was spoken", c.text, c.org)
 		}
 	}
-	if _, err := NewSpeech(nil, t.TempDir()).File(t.Context(), "org_1", "x", "", ""); !missing(err) {
+	if _, err := NewSpeechCache(nil, t.TempDir()).File(t.Context(), "org_1", "x", "", ""); !isMissingDependency(err) {
 		t.Errorf("switched off: %v", err)
 	}
 }
 
-func TestAServerSpeaks(t *testing.T) {
+func TestOpenAISynthesizer(t *testing.T) {
 	t.Parallel()
 	wav := filepath.Join(t.TempDir(), "x.wav")
 	if err := media.WriteWAV(wav, media.WAV{Rate: 24000, PCM: [][]int16{{1, 2, 3}}}, media.PCM16); err != nil {
@@ -239,17 +239,17 @@ func TestAServerSpeaks(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	v, err := NewVoice(Choice{Use: server.URL, Key: "k"})
+	v, err := NewSynthesizer(Config{Engine: server.URL, Key: "k"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if pcm, rate, err := v.Say(t.Context(), "Hallo", "", "de"); err != nil || rate != 24000 || fmt.Sprint(pcm) != "[1 2 3]" {
+	if pcm, rate, err := v.Synthesize(t.Context(), "Hallo", "", "de"); err != nil || rate != 24000 || fmt.Sprint(pcm) != "[1 2 3]" {
 		t.Errorf("%v %d %v", pcm, rate, err)
 	}
-	if _, _, err := v.Say(t.Context(), "Hallo", "nobody", ""); !errors.Is(err, ErrUnknownVoice) {
+	if _, _, err := v.Synthesize(t.Context(), "Hallo", "nobody", ""); !errors.Is(err, ErrUnknownVoice) {
 		t.Errorf("an unknown voice: %v", err)
 	}
-	if _, _, err := v.Say(t.Context(), "mp3", "", ""); !errors.Is(err, errNotWAV) {
+	if _, _, err := v.Synthesize(t.Context(), "mp3", "", ""); !errors.Is(err, errNotWAV) {
 		t.Errorf("another format: %v", err)
 	}
 }

@@ -8,53 +8,54 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// utterance is a text to speak; the answer has its samples as body.
-type utterance struct {
+// fliteRequest is a text to speak. The response has the samples as its body.
+type fliteRequest struct {
 	Text  string `json:"text"`
 	Voice string `json:"voice"`
 }
 
-// sayAnswer is the answer to an utterance.
-type sayAnswer struct {
+// fliteResponse is the response to a fliteRequest.
+type fliteResponse struct {
 	Rate    int    `json:"rate"`
 	Missing string `json:"missing,omitempty"`
 	Help    string `json:"help,omitempty"`
 	Error   string `json:"error,omitempty"`
 }
 
-// RunVoice is the speaking process: it speaks texts read from in on out until in ends, and returns the exit code. It is a
-// process of its own for the reasons RunWorker is.
-func RunVoice(in io.Reader, out io.Writer) int {
+// RunFliteWorker runs the speech synthesis process: it speaks texts read from in and writes the samples to out, until
+// in ends. It returns the exit code. It is a separate process for the same reasons as RunSphinxWorker.
+func RunFliteWorker(in io.Reader, out io.Writer) int {
 	if syscall.Getpgrp() == os.Getpid() {
 		_ = syscall.Setpriority(syscall.PRIO_PGRP, 0, workerNice)
 	}
 	l, err := loadFlite()
-	if sendErr := send(out, greetingOf(transcript.Engine{Name: "flite"}, err), nil); err != nil || sendErr != nil {
+	if sendErr := writeMessage(out, helloOf(transcript.Engine{Name: "flite"}, err), nil); err != nil || sendErr != nil {
 		return 1
 	}
-	texts := make(chan utterance)
-	go readUtterances(in, texts)
+	texts := make(chan fliteRequest)
+	go readFliteRequests(in, texts)
 	for u := range texts {
-		var a sayAnswer
-		pcm, rate, err := l.say(u.Text, u.Voice)
-		if m, ok := transcript.IsMissing(err); ok {
-			a.Missing, a.Help = m.What, m.Help
+		var a fliteResponse
+		pcm, rate, err := l.synthesize(u.Text, u.Voice)
+		if m, ok := transcript.AsMissingDependency(err); ok {
+			a.Missing, a.Help = m.Problem, m.Remedy
 		} else if err != nil {
 			a.Error = err.Error()
 		}
 		a.Rate = rate
-		if err := send(out, a, pcm); err != nil {
+		if err := writeMessage(out, a, pcm); err != nil {
 			return 1
 		}
 	}
 	return 0
 }
 
-// readUtterances ends the process when the server has gone: the voice may be deep in C code then.
-func readUtterances(in io.Reader, texts chan<- utterance) {
+// readFliteRequests reads texts from the server. It exits the process when the input ends, because the main goroutine
+// may be inside C code then.
+func readFliteRequests(in io.Reader, texts chan<- fliteRequest) {
 	for {
-		var u utterance
-		if _, err := receive(in, &u); err != nil {
+		var u fliteRequest
+		if _, err := readMessage(in, &u); err != nil {
 			os.Exit(0)
 		}
 		texts <- u

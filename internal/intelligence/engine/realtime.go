@@ -14,26 +14,28 @@ import (
 	"soniq/internal/intelligence/voiceagent"
 )
 
-// This file opens conversations by the OpenAI Realtime protocol, in the form it has now (session.type "realtime") and in that it had before,
-// whichever the server speaks.
+// Sessions with servers of the OpenAI Realtime protocol: connecting and configuring. The current form of the protocol
+// (session.type "realtime") and the older beta form are both supported; the server's first event decides which is
+// tried first.
 
-// IsRealtime reports whether an engine's address is one of the Realtime protocol: ws://, wss://, or a path that ends with /realtime.
+// IsRealtime reports whether an engine setting is the URL of a Realtime server: ws://, wss://, or a path that ends
+// with /realtime.
 func IsRealtime(use string) bool {
 	u, err := url.Parse(use)
 	return err == nil && u.Host != "" && (u.Scheme == "ws" || u.Scheme == "wss" || strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/realtime"))
 }
 
-// realtime is a server that hears, thinks and speaks.
-type realtime struct {
+// realtimeEngine is a server of the Realtime protocol, which recognises, answers and speaks.
+type realtimeEngine struct {
 	address, host, key, model string
 	client                    *http.Client
 }
 
-// NewRealtime gives the engine of voice agents that talk by a server with the Realtime protocol.
-func NewRealtime(c Choice) (voiceagent.Duplex, error) {
-	u, err := url.Parse(c.Use)
+// NewRealtime returns the voice agent engine that uses a server of the Realtime protocol.
+func NewRealtime(c Config) (voiceagent.RealtimeEngine, error) {
+	u, err := url.Parse(c.Engine)
 	if err != nil || u.Host == "" {
-		return nil, fmt.Errorf("assistant: %q is no address", c.Use)
+		return nil, fmt.Errorf("assistant: %q is no address", c.Engine)
 	}
 	switch u.Scheme {
 	case "ws":
@@ -42,12 +44,12 @@ func NewRealtime(c Choice) (voiceagent.Duplex, error) {
 		u.Scheme = "https"
 	case "http", "https":
 	default:
-		return nil, fmt.Errorf("assistant: %q is neither wss:// nor https://", c.Use)
+		return nil, fmt.Errorf("assistant: %q is neither wss:// nor https://", c.Engine)
 	}
 	if strings.Trim(u.Path, "/") == "" {
 		u.Path = "/v1/realtime"
 	}
-	model, q := c.model("gpt-realtime"), u.Query()
+	model, q := c.modelOrDefault("gpt-realtime"), u.Query()
 	if !q.Has("model") && !q.Has("deployment") {
 		q.Set("model", model)
 	}
@@ -56,24 +58,24 @@ func NewRealtime(c Choice) (voiceagent.Duplex, error) {
 	if client == nil {
 		client = http.DefaultClient
 	}
-	return &realtime{address: u.String(), host: u.Host, key: c.Key, model: model, client: client}, nil
+	return &realtimeEngine{address: u.String(), host: u.Host, key: c.Key, model: model, client: client}, nil
 }
 
-// Engine names what it is made of.
-func (r *realtime) Engine() string { return "openai-realtime:" + r.model }
+// Engine returns the name of the protocol and the model.
+func (r *realtimeEngine) Engine() string { return "openai-realtime:" + r.model }
 
-// The limits of a conversation.
+// Limits of a session.
 const (
-	longestFrame  = 1 << 20 // bytes of an event
-	mostQueued    = 600     // events that wait to be sent: twelve seconds of sound
-	sendLimit     = 5 * time.Second
-	pingEvery     = 10 * time.Second
-	mostSpoken    = 1200 // tokens of an answer
-	turnsEndAfter = 400 * time.Millisecond
+	maxFrameBytes     = 1 << 20 // bytes of a received event
+	maxQueuedEvents   = 600     // events queued for sending: twelve seconds of audio
+	sendTimeout       = 5 * time.Second
+	pingInterval      = 10 * time.Second
+	maxResponseTokens = 1200 // tokens of one response
+	turnEndSilence    = 400 * time.Millisecond
 )
 
-// Open connects and agrees on how sound is sent.
-func (r *realtime) Open(ctx context.Context, set voiceagent.Setting) (voiceagent.Wire, error) {
+// Open connects and configures the session, including the audio format.
+func (r *realtimeEngine) Open(ctx context.Context, set voiceagent.ConversationSettings) (voiceagent.RealtimeSession, error) {
 	header := http.Header{}
 	if r.key != "" {
 		header.Set("Authorization", "Bearer "+r.key)
@@ -82,13 +84,13 @@ func (r *realtime) Open(ctx context.Context, set voiceagent.Setting) (voiceagent
 	conn, answer, err := websocket.Dial(ctx, r.address, &websocket.DialOptions{HTTPClient: r.client, HTTPHeader: header})
 	if err != nil {
 		if answer != nil && answer.StatusCode != http.StatusSwitchingProtocols {
-			return nil, fmt.Errorf("connect to %s: %w", r.host, &refused{status: answer.StatusCode, message: answer.Status})
+			return nil, fmt.Errorf("connect to %s: %w", r.host, &statusError{status: answer.StatusCode, message: answer.Status})
 		}
 		return nil, fmt.Errorf("connect to %s: %w", r.host, err)
 	}
-	conn.SetReadLimit(longestFrame)
-	w := &realtimeWire{host: r.host, conn: conn}
-	if err := w.agree(ctx, set); err != nil {
+	conn.SetReadLimit(maxFrameBytes)
+	w := &realtimeConn{host: r.host, conn: conn}
+	if err := w.configure(ctx, set); err != nil {
 		_ = conn.CloseNow()
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
@@ -99,39 +101,40 @@ func (r *realtime) Open(ctx context.Context, set voiceagent.Setting) (voiceagent
 	return w, nil
 }
 
-var errOther = errors.New("the server speaks something else")
+var errUnexpectedProtocol = errors.New("the server speaks something else")
 
-// agree tells the server what it is to be, in the forms that servers understand, until it does.
-func (w *realtimeWire) agree(ctx context.Context, set voiceagent.Setting) error {
-	first, err := w.await(ctx, "session.created")
+// configure sends the session configuration. If the server rejects it, it tries the other audio rate and then the
+// other form of the protocol.
+func (w *realtimeConn) configure(ctx context.Context, set voiceagent.ConversationSettings) error {
+	first, err := w.awaitEvent(ctx, "session.created")
 	if err != nil {
 		return err
 	}
-	w.old = first.Session.old()
-	for try := range 4 { // each form with each sound
+	w.beta = first.Session.isBeta()
+	for try := range 4 { // each form with each audio rate
 		if w.rate = 8000; try%2 == 1 {
 			w.rate = 24000
 		}
-		if err = w.write(ctx, w.session(set)); err != nil {
+		if err = w.write(ctx, w.sessionUpdate(set)); err != nil {
 			return err
 		}
-		var now *realtimeEvent
-		if now, err = w.await(ctx, "session.updated"); err == nil {
-			return w.sounds(now.Session)
+		var now *serverEvent
+		if now, err = w.awaitEvent(ctx, "session.updated"); err == nil {
+			return w.setAudioRates(now.Session)
 		}
-		var said *realtimeFault
+		var said *serverError
 		if !errors.As(err, &said) {
 			return err
 		}
 		if try == 1 {
-			w.old = !w.old
+			w.beta = !w.beta
 		}
 	}
 	return err
 }
 
-// await reads until an event of a kind comes, or an error.
-func (w *realtimeWire) await(ctx context.Context, kind string) (*realtimeEvent, error) {
+// awaitEvent reads events until one of a type or an error event arrives. It gives up after 50 events.
+func (w *realtimeConn) awaitEvent(ctx context.Context, kind string) (*serverEvent, error) {
 	for range 50 {
 		e, err := w.read(ctx)
 		if err != nil {
@@ -141,14 +144,14 @@ func (w *realtimeWire) await(ctx context.Context, kind string) (*realtimeEvent, 
 		case kind:
 			return e, nil
 		case "error":
-			return nil, e.fault()
+			return nil, e.asError()
 		}
 	}
-	return nil, errOther
+	return nil, errUnexpectedProtocol
 }
 
-// sounds looks at what was agreed on: a server may have other sound than it was asked for.
-func (w *realtimeWire) sounds(s *realtimeSession) error {
+// setAudioRates sets the audio rates that the server confirmed: a server may use another format than requested.
+func (w *realtimeConn) setAudioRates(s *serverSession) error {
 	in, out := w.rate, w.rate
 	if s != nil {
 		in, out = rateOf(s.In, in), rateOf(s.Out, out)
@@ -163,7 +166,8 @@ func (w *realtimeWire) sounds(s *realtimeSession) error {
 	return nil
 }
 
-// rateOf is the rate of a form of sound: 8000 for µ-law, 24000 for PCM, 0 for others.
+// rateOf returns the sample rate of an audio format: 8000 for µ-law, 24000 for PCM, 0 for others, and usual if the
+// format is empty.
 func rateOf(form string, usual int) int {
 	switch form {
 	case "":
@@ -176,22 +180,22 @@ func rateOf(form string, usual int) int {
 	return 0
 }
 
-// session is the event that says what the server is to be.
-func (w *realtimeWire) session(set voiceagent.Setting) any {
-	detection := map[string]any{"type": "server_vad", "threshold": 0.5, "prefix_padding_ms": 300, "silence_duration_ms": turnsEndAfter.Milliseconds(),
+// sessionUpdate returns the event that configures the session.
+func (w *realtimeConn) sessionUpdate(set voiceagent.ConversationSettings) any {
+	detection := map[string]any{"type": "server_vad", "threshold": 0.5, "prefix_padding_ms": 300, "silence_duration_ms": turnEndSilence.Milliseconds(),
 		"create_response": true, "interrupt_response": set.Interruptible}
 	heard := map[string]any{"model": "whisper-1"}
 	if len(set.Language) >= 2 {
 		heard["language"] = strings.ToLower(set.Language[:2])
 	}
-	tools := set.Functions(false)
-	if w.old {
+	tools := set.ToolSchemas(false)
+	if w.beta {
 		form := "g711_ulaw"
 		if w.rate != 8000 {
 			form = "pcm16"
 		}
-		s := map[string]any{"modalities": []string{"audio", "text"}, "instructions": set.Prompt(), "input_audio_format": form, "output_audio_format": form,
-			"input_audio_transcription": heard, "turn_detection": detection, "tools": tools, "tool_choice": "auto", "max_response_output_tokens": mostSpoken}
+		s := map[string]any{"modalities": []string{"audio", "text"}, "instructions": set.SystemPrompt(), "input_audio_format": form, "output_audio_format": form,
+			"input_audio_transcription": heard, "turn_detection": detection, "tools": tools, "tool_choice": "auto", "max_response_output_tokens": maxResponseTokens}
 		if set.Voice != "" {
 			s["voice"] = set.Voice
 		}
@@ -206,6 +210,6 @@ func (w *realtimeWire) session(set voiceagent.Setting) any {
 		out["voice"] = set.Voice
 	}
 	return map[string]any{"type": "session.update", "session": map[string]any{"type": "realtime", "output_modalities": []string{"audio"},
-		"instructions": set.Prompt(), "tools": tools, "tool_choice": "auto", "max_output_tokens": mostSpoken,
+		"instructions": set.SystemPrompt(), "tools": tools, "tool_choice": "auto", "max_output_tokens": maxResponseTokens,
 		"audio": map[string]any{"input": map[string]any{"format": form, "transcription": heard, "turn_detection": detection}, "output": out}}}
 }

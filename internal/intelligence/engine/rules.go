@@ -8,20 +8,21 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// rulesEngine is how notes made by rules are signed: no language model is claimed where rules work.
+// rulesEngine identifies notes written by rules: it does not claim a language model.
 var rulesEngine = transcript.Engine{Name: "builtin-rules", Model: "rules-en", Version: "2"}
 
-// Rules writes notes by rules: who asked for what, who promised what, how it ended. It knows English only, reads
-// recognised text without punctuation as well as written text, takes well under a millisecond and never fails.
-type Rules struct {
-	lexicon *Lexsem
+// RuleSummarizer writes notes by rules: requests, promises and the end of the call. English only. It reads recognised
+// text without punctuation as well as written text, takes well under a millisecond and never fails. It is safe for
+// concurrent use.
+type RuleSummarizer struct {
+	lexicon *WordEmbedding
 }
 
-// NewRules makes the builtin writer.
-func NewRules(lexicon *Lexsem) *Rules { return &Rules{lexicon} }
+// NewRuleSummarizer returns the builtin summariser.
+func NewRuleSummarizer(lexicon *WordEmbedding) *RuleSummarizer { return &RuleSummarizer{lexicon} }
 
-// Summarise writes the note.
-func (r *Rules) Summarise(_ context.Context, c transcript.Conversation) (transcript.Note, error) {
+// Summarise writes the note of a conversation. The error is always nil.
+func (r *RuleSummarizer) Summarise(_ context.Context, c transcript.Conversation) (transcript.Note, error) {
 	clauses := clausesOf(c.Turns)
 	reason := reasonOf(clauses)
 	promises := promisesOf(clauses)
@@ -47,19 +48,19 @@ func (r *Rules) Summarise(_ context.Context, c transcript.Conversation) (transcr
 	return n, nil
 }
 
-// maxSummary keeps summaries to what can be read at a glance.
+// maxSummary limits a summary, in bytes, to what can be read at a glance.
 const maxSummary = 600
 
-// summary puts the note into sentences: why the caller called, what the agent did and will do, what the caller
-// is to do, how it ended.
+// summary writes the note as sentences: why the caller called, the past and promised actions of the agent, the
+// actions of the caller, how it ended.
 func summary(n transcript.Note, clauses []clause, promises []promise) string {
 	var out []string
 	if n.Reason != "" {
 		out = append(out, n.Reason)
 	}
-	if did := agentDid(promises); did != "" {
+	if did := agentActions(promises); did != "" {
 		out = append(out, did)
-	} else if answer := agentSaid(clauses); answer != "" {
+	} else if answer := agentStatement(clauses); answer != "" {
 		out = append(out, sentence("Agent said that "+answer))
 	}
 	var follow []string
@@ -82,15 +83,15 @@ func summary(n transcript.Note, clauses []clause, promises []promise) string {
 	for len(out) > 1 && len(strings.Join(out, " ")) > maxSummary {
 		out = out[:len(out)-1]
 	}
-	return cut(strings.Join(out, " "), maxSummary)
+	return truncateText(strings.Join(out, " "), maxSummary)
 }
 
-// agentDid tells what the agent has done and promised, three things at most.
-func agentDid(promises []promise) string {
+// agentActions returns a sentence about the past and promised actions of the agent, at most three.
+func agentActions(promises []promise) string {
 	var parts []string
 	for _, p := range promises {
 		if p.owner == transcript.Agent {
-			parts = append(parts, p.told())
+			parts = append(parts, p.predicate())
 		}
 	}
 	if len(parts) == 0 {
@@ -102,29 +103,29 @@ func agentDid(promises []promise) string {
 			parts[i] = strings.TrimPrefix(parts[i], "will ")
 		}
 	}
-	return sentence("Agent " + list(parts))
+	return sentence("Agent " + joinPhrases(parts))
 }
 
-// agentSaid is the longest thing the agent stated: where nothing was promised, the answer is in it.
-func agentSaid(clauses []clause) string {
+// agentStatement returns the longest statement of the agent: if nothing was promised, it probably has the answer.
+func agentStatement(clauses []clause) string {
 	best := ""
 	for i, c := range clauses {
-		if c.speaker != transcript.Caller && i > 0 && !c.question && !greeting1.MatchString(c.text) && len(c.text) > len(best) && words(c.text) > 3 {
+		if c.speaker != transcript.Caller && i > 0 && !c.question && !greetingOnly.MatchString(c.text) && len(c.text) > len(best) && wordCount(c.text) > 3 {
 			best = c.text
 		}
 	}
 	return thirdPerson(best, transcript.Agent)
 }
 
-// list joins phrases with commas and a last "and".
-func list(parts []string) string {
+// joinPhrases joins phrases with commas and a last "and".
+func joinPhrases(parts []string) string {
 	if len(parts) == 1 {
 		return parts[0]
 	}
 	return strings.Join(parts[:len(parts)-1], ", ") + " and " + parts[len(parts)-1]
 }
 
-// sentence gives a text its capital letter and its full stop.
+// sentence returns a text with a capital first letter and a full stop.
 func sentence(text string) string {
 	text = strings.TrimRight(strings.TrimSpace(text), ".,;: ")
 	if text == "" {
@@ -137,8 +138,8 @@ func sentence(text string) string {
 	return text + "."
 }
 
-// cut shortens a text at a word.
-func cut(text string, limit int) string {
+// truncateText shortens a text to a limit in bytes, at a word.
+func truncateText(text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}
@@ -149,4 +150,4 @@ func cut(text string, limit int) string {
 	return short + "…"
 }
 
-func words(text string) int { return len(strings.Fields(text)) }
+func wordCount(text string) int { return len(strings.Fields(text)) }

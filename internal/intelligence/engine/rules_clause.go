@@ -7,31 +7,31 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// A clause is the smallest thing the rules look at: a sentence, or a part of one where recognised speech runs on.
+// clause is the unit that the rules match: a sentence, or a part of one if recognised speech has no full stops.
 type clause struct {
 	speaker  transcript.Speaker
 	turn     int // id of the turn
-	order    int // how many turns came before
+	order    int // number of turns before
 	text     string
 	question bool
 }
 
 var (
 	sentenceEnd = regexp.MustCompile(`[.!?]+(?:\s+|$)`)
-	// runOn is where recognised speech, which has no full stops, starts a new thought.
+	// runOn matches words that begin a new clause in recognised speech, which has no full stops.
 	runOn = regexp.MustCompile(`(?i)\b(?:i will|i'll|we will|we'll|i am going to|let me|please|thank you|i have (?:opened|sent|booked|ordered|created|moved|marked|issued)|go ahead|is there|can i|could you|would you|should i)\b`)
-	// asks is a question without its mark.
-	asks      = regexp.MustCompile(`(?i)^(?:what|where|when|who|why|how|which|can (?:i|you|we)|could (?:i|you)|would you|do (?:i|you|we)|does|did (?:i|you)|is (?:it|that|there|this|anyone)|are (?:you|there|the)|was (?:it|there)|should i|will (?:it|you)|have you)\b`)
-	greeting1 = regexp.MustCompile(`(?i)^(?:(?:hi|hello|hey|good (?:morning|afternoon|evening)|yes|no|yeah|okay|ok|right|sure|great|alright|of course|thanks?|thank you(?: (?:very|so) much)?|bye|goodbye|please|perfect|no problem|i understand|i see|wonderful|have a (?:nice|good) \w+)[,.! ]*)+$`)
-	preface   = regexp.MustCompile(`(?i)^(?:(?:hi|hello|hey|good (?:morning|afternoon|evening)|yes|no|yeah|okay|ok|well|so|right|sure|um|uh|oh|ah|great|alright|absolutely|certainly|of course|no problem|(?:one|just a) moment|sir|madam|thanks?|thank you)\b[,.! ]*)+`)
+	// asks matches a question without its mark.
+	asks           = regexp.MustCompile(`(?i)^(?:what|where|when|who|why|how|which|can (?:i|you|we)|could (?:i|you)|would you|do (?:i|you|we)|does|did (?:i|you)|is (?:it|that|there|this|anyone)|are (?:you|there|the)|was (?:it|there)|should i|will (?:it|you)|have you)\b`)
+	greetingOnly   = regexp.MustCompile(`(?i)^(?:(?:hi|hello|hey|good (?:morning|afternoon|evening)|yes|no|yeah|okay|ok|right|sure|great|alright|of course|thanks?|thank you(?: (?:very|so) much)?|bye|goodbye|please|perfect|no problem|i understand|i see|wonderful|have a (?:nice|good) \w+)[,.! ]*)+$`)
+	greetingPrefix = regexp.MustCompile(`(?i)^(?:(?:hi|hello|hey|good (?:morning|afternoon|evening)|yes|no|yeah|okay|ok|well|so|right|sure|um|uh|oh|ah|great|alright|absolutely|certainly|of course|no problem|(?:one|just a) moment|sir|madam|thanks?|thank you)\b[,.! ]*)+`)
 )
 
-// clausesOf cuts turns into clauses.
+// clausesOf splits turns into clauses.
 func clausesOf(turns []transcript.Turn) []clause {
 	var out []clause
 	for order, t := range turns {
 		for _, s := range sentences(t.Text) {
-			for _, part := range thoughts(s) {
+			for _, part := range splitRunOn(s) {
 				c := clause{speaker: t.Speaker, turn: t.ID, order: order, text: part}
 				c.question = strings.HasSuffix(part, "?") || asks.MatchString(part)
 				out = append(out, c)
@@ -57,15 +57,15 @@ func sentences(text string) []string {
 	return out
 }
 
-// thoughts splits a long sentence without commas where a new thought starts.
-func thoughts(s string) []string {
-	if words(s) < 12 || strings.ContainsAny(s, ",;:") {
+// splitRunOn splits a long sentence without commas before words that begin a new clause.
+func splitRunOn(s string) []string {
+	if wordCount(s) < 12 || strings.ContainsAny(s, ",;:") {
 		return []string{s}
 	}
 	var out []string
 	at := 0
 	for _, m := range runOn.FindAllStringIndex(s, -1) {
-		if words(s[at:m[0]]) >= 4 && !joined(s[:m[0]]) {
+		if wordCount(s[at:m[0]]) >= 4 && !endsInConnective(s[:m[0]]) {
 			out = append(out, strings.TrimSpace(s[at:m[0]]))
 			at = m[0]
 		}
@@ -73,8 +73,8 @@ func thoughts(s string) []string {
 	return append(out, strings.TrimSpace(s[at:]))
 }
 
-// joined tells that a text ends in a word that binds it to what follows.
-func joined(s string) bool {
+// endsInConnective reports whether the last word of a text binds it to the next, such as "and".
+func endsInConnective(s string) bool {
 	last := s[strings.LastIndexByte(strings.TrimSpace(s), ' ')+1:]
 	switch strings.TrimSpace(strings.ToLower(last)) {
 	case "and", "or", "that", "so", "if", "because", "then", "when", "but", "of", "to", "the":
@@ -83,10 +83,10 @@ func joined(s string) bool {
 	return false
 }
 
-// bare is a clause's text without greeting words before it and punctuation after it.
-func (c clause) bare() string {
+// core returns the text of a clause without greeting words before it and punctuation after it.
+func (c clause) core() string {
 	text := strings.TrimSpace(c.text)
-	if rest := preface.ReplaceAllString(text, ""); words(rest) >= 3 {
+	if rest := greetingPrefix.ReplaceAllString(text, ""); wordCount(rest) >= 3 {
 		text = rest
 	}
 	return strings.TrimRight(text, ".!?,;: ")
@@ -94,7 +94,7 @@ func (c clause) bare() string {
 
 var needCue = regexp.MustCompile(`(?i)\b(?:i (?:want|need|like|lost|got|get|ordered|bought|was|have|had|am calling|cannot|can't|just|would like|did not|didn't|still|forgot|think|left|received|paid|think)|i'd like|i'm calling|we (?:have|need|want|moved|lost|are)|my |our |how (?:do|can|much)|is not|isn't|does not|doesn't|won't|broken|broke|problem|wrong|late|missing|charged|stolen|somebody|someone|nobody|not work\w*|stopped|cancel\w*|refund|delivered|supposed|can you|do you|please|could you)\b`)
 
-// reasonOf finds why the caller called: the first things they say that name a need, two at most.
+// reasonOf returns why the caller called: the first clauses of the caller that express a need, at most two.
 func reasonOf(clauses []clause) []clause {
 	var found []clause
 	first := -1
@@ -105,7 +105,7 @@ func reasonOf(clauses []clause) []clause {
 			}
 			continue
 		}
-		if greeting1.MatchString(c.text) || words(c.bare()) < 3 {
+		if greetingOnly.MatchString(c.text) || wordCount(c.core()) < 3 {
 			continue
 		}
 		if first < 0 {
@@ -124,11 +124,11 @@ func reasonOf(clauses []clause) []clause {
 	return found
 }
 
-// firstOf is the first thing the caller says at some length, or anybody where the caller says nothing.
+// firstOf returns the first clause of three words or more of the caller, or of the agent if the caller says nothing.
 func firstOf(clauses []clause) []clause {
 	for _, speaker := range []transcript.Speaker{transcript.Caller, transcript.Agent} {
 		for _, c := range clauses {
-			if c.speaker == speaker && words(c.bare()) >= 3 && !greeting1.MatchString(c.text) {
+			if c.speaker == speaker && wordCount(c.core()) >= 3 && !greetingOnly.MatchString(c.text) {
 				return []clause{c}
 			}
 		}
@@ -136,18 +136,18 @@ func firstOf(clauses []clause) []clause {
 	return nil
 }
 
-// reported tells the reason in the third person.
+// reported returns the reason in the third person.
 func reported(reason []clause) string {
 	var parts []string
 	for i, c := range reason {
-		said := thirdPerson(c.bare(), c.speaker)
+		said := thirdPerson(c.core(), c.speaker)
 		switch {
 		case c.question && i == 0:
-			parts = append(parts, c.who()+` asked "`+strings.TrimRight(c.bare(), ".?! ")+`?"`)
+			parts = append(parts, c.speakerName()+` asked "`+strings.TrimRight(c.core(), ".?! ")+`?"`)
 		case c.question:
 			continue
 		case i == 0:
-			parts = append(parts, c.who()+" reported that "+said)
+			parts = append(parts, c.speakerName()+" reported that "+said)
 		default:
 			parts = append(parts, said)
 		}
@@ -155,7 +155,7 @@ func reported(reason []clause) string {
 	return strings.Join(parts, "; ")
 }
 
-func (c clause) who() string {
+func (c clause) speakerName() string {
 	if c.speaker == transcript.Caller {
 		return "Caller"
 	}

@@ -7,7 +7,7 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// maxEntities bounds what a note lists.
+// maxEntities limits the entities of a note.
 const maxEntities = 40
 
 const (
@@ -21,7 +21,8 @@ const (
 	daytime      = `(?: (?:o'clock|a\.?m\b\.?|p\.?m\b\.?|in the (?:morning|afternoon|evening)|this (?:morning|afternoon|evening)))`
 )
 
-// entityRules find what is named; the first group is the value where there is one. What an earlier rule took a later one leaves.
+// entityRules match entities; the first group is the value if there is one. Text matched by one rule is removed
+// before the next.
 var entityRules = []struct {
 	kind string
 	find *regexp.Regexp
@@ -35,21 +36,21 @@ var entityRules = []struct {
 }
 
 var (
-	// person is how people name themselves and others.
-	person = regexp.MustCompile(`(?:\b[Mm]y name is|\b[Mm]y name's|\b[Tt]his is|\b[Uu]nder the name(?: of)?|\b[Ii] am|\b[Ss]peaking with|\b(?:Mister|Mr\.?|Mrs\.?|Misses|Ms\.?|Doctor|Dr\.?)) ((?:[A-Z][a-z]+)(?: [A-Z][a-z]+)?)\b`)
-	// leading are the words before a date that are not part of it.
-	leading = regexp.MustCompile(`(?i)^(?:(?:on|by|until|before|of|at) )?(?:the )?`)
-	// speaks is an agent's name before "speaking", or at the end of how they present themselves.
-	speaks = regexp.MustCompile(`\b([A-Z][a-z]+) speaking\b|\bI am your [a-z ]+ ([A-Z][a-z]+)\b`)
-	// presents is how agents begin, in recognised words, which have no capitals.
-	presents = regexp.MustCompile(`\b(?:this is|my name is) ([a-z]{3,})(?: speaking)?(?:[.,]|$| how| may| can| what)|\b([a-z]{3,}) speaking(?:[.,]|$| how| may| can)`)
-	// asked is what is answered with a name alone.
-	asked   = regexp.MustCompile(`(?i)\b(?:your|what) name\b`)
-	answers = regexp.MustCompile(`^([A-Z][a-z]+(?: [A-Z][a-z]+)?)(?:[.,]|$)`)
-	nobody  = wordSet("calling sorry here there glad not just still very happy afraid sure on off in at so the a an my your our their his her manager support reception service sales billing doctor nurse office calling")
+	// personIntroduction matches how speakers give their own name and those of others.
+	personIntroduction = regexp.MustCompile(`(?:\b[Mm]y name is|\b[Mm]y name's|\b[Tt]his is|\b[Uu]nder the name(?: of)?|\b[Ii] am|\b[Ss]peaking with|\b(?:Mister|Mr\.?|Mrs\.?|Misses|Ms\.?|Doctor|Dr\.?)) ((?:[A-Z][a-z]+)(?: [A-Z][a-z]+)?)\b`)
+	// datePrefix matches words before a date that are not part of it.
+	datePrefix = regexp.MustCompile(`(?i)^(?:(?:on|by|until|before|of|at) )?(?:the )?`)
+	// agentNameSpeaking matches an agent's name before "speaking", or at the end of an introduction.
+	agentNameSpeaking = regexp.MustCompile(`\b([A-Z][a-z]+) speaking\b|\bI am your [a-z ]+ ([A-Z][a-z]+)\b`)
+	// agentIntroduction matches an agent's introduction in recognised words, which have no capital letters.
+	agentIntroduction = regexp.MustCompile(`\b(?:this is|my name is) ([a-z]{3,})(?: speaking)?(?:[.,]|$| how| may| can| what)|\b([a-z]{3,}) speaking(?:[.,]|$| how| may| can)`)
+	// nameQuestion matches questions that are answered with a name alone.
+	nameQuestion = regexp.MustCompile(`(?i)\b(?:your|what) name\b`)
+	nameAnswer   = regexp.MustCompile(`^([A-Z][a-z]+(?: [A-Z][a-z]+)?)(?:[.,]|$)`)
+	notNames     = wordSet("calling sorry here there glad not just still very happy afraid sure on off in at so the a an my your our their his her manager support reception service sales billing doctor nurse office calling")
 )
 
-// entitiesOf finds what is named, each value once, in the order of the call.
+// entitiesOf returns the entities of a conversation, each value once, in the order of the call.
 func entitiesOf(turns []transcript.Turn) []transcript.Entity {
 	out := []transcript.Entity{}
 	seen := map[string]bool{}
@@ -57,7 +58,7 @@ func entitiesOf(turns []transcript.Turn) []transcript.Entity {
 		value = strings.Trim(strings.Join(strings.Fields(value), " "), " .,;:?!")
 		if key := kind + " " + strings.ToLower(value); value != "" && !seen[key] && len(out) < maxEntities {
 			seen[key] = true
-			out = append(out, transcript.Entity{Type: kind, Value: cut(value, 100), Turn: turn})
+			out = append(out, transcript.Entity{Type: kind, Value: truncateText(value, 100), Turn: turn})
 		}
 	}
 	for i, t := range turns {
@@ -71,7 +72,7 @@ func entitiesOf(turns []transcript.Turn) []transcript.Entity {
 				if m := r.find.FindStringSubmatch(found); len(m) > 1 && m[1] != "" {
 					value = m[1]
 				}
-				add(r.kind, leading.ReplaceAllString(value, ""), t.ID)
+				add(r.kind, datePrefix.ReplaceAllString(value, ""), t.ID)
 				return " | "
 			})
 		}
@@ -79,25 +80,25 @@ func entitiesOf(turns []transcript.Turn) []transcript.Entity {
 	return out
 }
 
-// names are the people named in a turn.
+// names returns the persons named in a turn.
 func names(turns []transcript.Turn, at int) []string {
 	var out []string
 	text := turns[at].Text
-	for _, find := range []*regexp.Regexp{person, speaks} {
+	for _, find := range []*regexp.Regexp{personIntroduction, agentNameSpeaking} {
 		for _, m := range find.FindAllStringSubmatch(text, -1) {
 			name := strings.Join(m[1:], "")
-			if first, _, _ := strings.Cut(strings.ToLower(name), " "); !nobody[first] {
+			if first, _, _ := strings.Cut(strings.ToLower(name), " "); !notNames[first] {
 				out = append(out, name)
 			}
 		}
 	}
-	if at > 0 && asked.MatchString(turns[at-1].Text) && turns[at-1].Speaker != turns[at].Speaker {
-		if m := answers.FindStringSubmatch(text); m != nil && !greeting1.MatchString(m[1]) && !commonStart[strings.ToLower(m[1])] {
+	if at > 0 && nameQuestion.MatchString(turns[at-1].Text) && turns[at-1].Speaker != turns[at].Speaker {
+		if m := nameAnswer.FindStringSubmatch(text); m != nil && !greetingOnly.MatchString(m[1]) && !commonStart[strings.ToLower(m[1])] {
 			out = append(out, m[1])
 		}
 	}
 	if at < 2 && turns[at].Speaker != transcript.Caller && len(out) == 0 {
-		if m := presents.FindStringSubmatch(strings.ToLower(text)); m != nil && !nobody[m[1]+m[2]] && !commonStart[m[1]+m[2]] {
+		if m := agentIntroduction.FindStringSubmatch(strings.ToLower(text)); m != nil && !notNames[m[1]+m[2]] && !commonStart[m[1]+m[2]] {
 			name := m[1] + m[2]
 			out = append(out, strings.ToUpper(name[:1])+name[1:])
 		}

@@ -6,7 +6,7 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// flagRules tell what somebody should look at, by who says it.
+// flagRules match statements that a supervisor should look at, by speaker.
 var flagRules = []struct {
 	kind   string
 	caller bool // the caller says it
@@ -20,7 +20,7 @@ var flagRules = []struct {
 	{"emergency", true, true, regexp.MustCompile(`(?i)\b(?:gas (?:leak|emergency)|smell(?:s|ing)? (?:of |like )?(?:gas|rotten eggs|smoke|something burning)|(?:is|are|caught|house|kitchen|car) on fire|ambulance|not breathing|can(?:not|'t) breathe|unconscious|chest pains?|heart attack|having a stroke|oxygen machine|life support|bleeding (?:heavily|badly|a lot)|call (?:nine one one|nine nine nine|one one two)|(?:held|holding) (?:me |us )?at gunpoint|broke(?:n)? into (?:my|our) (?:house|home|flat|apartment))\b`)},
 }
 
-// flagsOf finds each kind of flag once, where it is said first.
+// flagsOf returns each kind of flag at most once, at its first turn.
 func flagsOf(clauses []clause) []transcript.Flag {
 	var out []transcript.Flag
 	for _, r := range flagRules {

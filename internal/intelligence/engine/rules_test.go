@@ -8,24 +8,25 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// conversationOf makes a conversation of a script; plainly, it is written as a recogniser writes.
+// conversationOf returns a script as a conversation; if recognised is set, in lower case without punctuation, as a
+// recogniser writes.
 func conversationOf(s script, recognised bool) transcript.Conversation {
 	var c transcript.Conversation
 	for i, t := range s.Turns {
 		text := t.Text
 		if recognised {
-			text = strings.Join(plain(text), " ")
+			text = strings.Join(normalizedWords(text), " ")
 		}
 		c.Turns = append(c.Turns, transcript.Turn{ID: i, Speaker: transcript.Speaker(t.Speaker), Text: text})
 	}
 	return c
 }
 
-// alike tells whether two texts share half of the shorter one's words.
-func alike(a, b string) bool {
-	in := wordSet(strings.Join(plain(a), " "))
+// sharesWords reports whether two texts share about half of the words of b.
+func sharesWords(a, b string) bool {
+	in := wordSet(strings.Join(normalizedWords(a), " "))
 	shared, n := 0, 0
-	for _, w := range plain(b) {
+	for _, w := range normalizedWords(b) {
 		n++
 		if in[w] {
 			shared++
@@ -38,7 +39,7 @@ func TestShowNotes(t *testing.T) {
 	if !testing.Verbose() {
 		t.Skip("prints notes when verbose")
 	}
-	r := NewRules(NewLexsem())
+	r := NewRuleSummarizer(NewWordEmbedding())
 	for i, s := range scripts(t) {
 		if i%6 != 0 {
 			continue

@@ -7,7 +7,7 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// taxonomy names what calls to businesses are about, each with words that tell. Few, general labels let topics
+// taxonomy lists topics of calls to businesses, each with typical words. A small number of general labels lets topics
 // be counted over calls.
 var taxonomy = []struct{ label, words string }{
 	{"billing", "bill invoice charge payment paid fee overcharged statement credit tariff"},
@@ -46,8 +46,8 @@ var taxonomy = []struct{ label, words string }{
 	{"technical support", "support technician install setup connect cable configure settings"},
 }
 
-// topics names what the call is about, most likely first: labels of the taxonomy that fit clearly, three at most.
-func (r *Rules) topics(turns []transcript.Turn) []string {
+// topics returns the topics of a call, the most likely first: labels of the taxonomy that fit clearly, at most three.
+func (r *RuleSummarizer) topics(turns []transcript.Turn) []string {
 	var b strings.Builder
 	for _, t := range turns {
 		b.WriteString(t.Text + "\n")

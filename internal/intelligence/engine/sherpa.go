@@ -13,69 +13,72 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// SherpaPrefix stands before the folder of a model in the setting of the transcriber.
+// SherpaPrefix precedes the folder of a model in the setting of the transcriber.
 const SherpaPrefix = "sherpa:"
 
-// sherpaStart is how long library and model may take to load: large models come from the disk.
-const sherpaStart = 2 * time.Minute
+// sherpaLoadTimeout limits the loading of library and model: large models are read from disk.
+const sherpaLoadTimeout = 2 * time.Minute
 
-// briskKeep is how long the worker of those who wait is kept without work: the next one would wait for the model.
-const briskKeep = time.Hour
+// lowLatencyIdleTimeout is how long the low-latency worker is kept without work: a new one would have to load the
+// model while a caller waits.
+const lowLatencyIdleTimeout = time.Hour
 
-// Sherpa is a recogniser with a model that the operator put into a folder: sherpa-onnx in worker processes of this binary.
-// Workers start, end and are replaced as those of Sphinx; each has the whole model in its memory.
+// Sherpa is a recogniser with a model from a folder chosen by the operator: sherpa-onnx in worker processes of this
+// binary. Workers start, end and are replaced as those of PocketSphinx. Each holds the whole model in memory. It is
+// safe for concurrent use.
 type Sherpa struct {
-	workers
+	workerPool
 	dir, library string
-	waking       sync.WaitGroup
-	english      bool // and nothing else is understood
-	terms        termTargets
+	loading      sync.WaitGroup
+	englishOnly  bool // the model supports English only
+	terms        targetCache
 }
 
-// NewSherpa prepares a recogniser with the model of a folder, the library of another ("" for wherever it is found) and a number
-// of workers; 0 stands for half the cores, at least one. command starts a worker, to which arguments are added; nil stands for
-// this binary with the argument "sherpa-worker".
+// NewSherpa returns a recogniser with the model of a folder, the library of another ("" for the default search path)
+// and a number of workers; 0 means half the cores, at least one. command starts a worker, and arguments are appended
+// to it; nil means this binary with the argument "sherpa-worker".
 func NewSherpa(command []string, dir, library string, n int) *Sherpa {
 	return newSherpaWorkers(command, dir, library, n, 1, "")
 }
 
-// NewEnglish prepares a recogniser with an English model whose folder has the library too; the rest is as with NewSherpa.
-func NewEnglish(command []string, dir string, n int) *Sherpa {
+// NewEnglishSherpa returns a recogniser with an English model whose folder also contains the library. Otherwise it is
+// like NewSherpa.
+func NewEnglishSherpa(command []string, dir string, n int) *Sherpa {
 	s := NewSherpa(command, dir, dir, n)
-	s.english = true
+	s.englishOnly = true
 	return s
 }
 
 func newSherpaWorkers(command []string, dir, library string, n, threads int, pace string) *Sherpa {
 	if command == nil {
-		command = []string{self(), "sherpa-worker"}
+		command = []string{executablePath(), "sherpa-worker"}
 	}
 	if full, err := filepath.Abs(dir); err == nil {
 		dir = full
 	}
 	s := &Sherpa{dir: dir, library: library}
 	s.prepare(append(command[:len(command):len(command)], dir, library, strconv.Itoa(threads), pace), n)
-	s.load, s.explain = sherpaStart, s.ended
+	s.startTimeout, s.explainError = sherpaLoadTimeout, s.explainStartError
 	return s
 }
 
-// Brisk is a recogniser with one worker of its own for those who wait for its answer. It yields to nobody and uses half the
-// cores; its model takes memory once more while it is needed, and for an hour after that.
-func (s *Sherpa) Brisk() *Sherpa {
-	b := newSherpaWorkers(s.command[:len(s.command)-4], s.dir, s.library, 1, DefaultWorkers(), Brisk)
-	b.keep, b.english = briskKeep, s.english
+// LowLatency returns a recogniser with one worker of its own, for live callers. It runs at normal priority on half
+// the cores. Its model takes memory once more while it is used and for an hour after that.
+func (s *Sherpa) LowLatency() *Sherpa {
+	b := newSherpaWorkers(s.command[:len(s.command)-4], s.dir, s.library, 1, DefaultWorkers(), LowLatency)
+	b.idleTimeout, b.englishOnly = lowLatencyIdleTimeout, s.englishOnly
 	return b
 }
 
-// Wake has a worker load its model if none runs, and does not wait for it: somebody is about to speak.
+// Wake starts loading the model if no worker runs, and returns at once: a caller will speak soon.
 func (s *Sherpa) Wake() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.live) > 0 || s.closed {
+	if len(s.running) > 0 || s.closed {
 		return
 	}
-	s.waking.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), sherpaStart)
+	s.loading.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), sherpaLoadTimeout)
 		defer cancel()
 		go func() {
 			select {
@@ -84,58 +87,58 @@ func (s *Sherpa) Wake() {
 			case <-ctx.Done():
 			}
 		}()
-		_ = s.Ready(ctx) // what is missing is told to whoever asks for words
+		_ = s.Ready(ctx) // an error is returned again by Transcribe
 	})
 }
 
 // Close ends all workers and waits for them.
 func (s *Sherpa) Close() {
-	s.workers.Close()
-	s.waking.Wait()
+	s.workerPool.Close()
+	s.loading.Wait()
 }
 
-// Engine names library and model; the version is known once a worker has started.
+// Engine returns library and model. The version is empty until a worker has started.
 func (s *Sherpa) Engine() transcript.Engine {
-	if h := s.hello(); h.Engine.Name != "" {
+	if h := s.lastHello(); h.Engine.Name != "" {
 		return h.Engine
 	}
 	return transcript.Engine{Name: sherpaEngine, Model: filepath.Base(s.dir)}
 }
 
-// Memory is what a worker took when it had loaded its model, in bytes; 0 before that.
-func (s *Sherpa) Memory() int64 { return s.hello().Memory }
+// Memory returns the resident memory of a worker after loading its model, in bytes; 0 before that.
+func (s *Sherpa) Memory() int64 { return s.lastHello().Memory }
 
-// Transcribe recognises one clip. It waits for a free worker; a worker that hangs is ended. The model is not told the terms of the clip:
-// they are written in English where what it understood sounds like them.
-func (s *Sherpa) Transcribe(ctx context.Context, c transcript.Clip) (transcript.Heard, error) {
-	if s.english {
-		if err := needEnglish(c.Language); err != nil {
-			return transcript.Heard{}, err
+// Transcribe recognises one clip. It waits for a free worker; a worker that hangs is killed. The model takes no
+// terms: in English, recognised words that sound like terms of the clip are replaced by them.
+func (s *Sherpa) Transcribe(ctx context.Context, c transcript.Clip) (transcript.Recognition, error) {
+	if s.englishOnly {
+		if err := requireEnglish(c.Language); err != nil {
+			return transcript.Recognition{}, err
 		}
 	}
-	w, err := s.take(ctx)
+	w, err := s.acquire(ctx)
 	if err != nil {
-		return transcript.Heard{}, err
+		return transcript.Recognition{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, hangLimit+20*time.Duration(c.DurationMS())*time.Millisecond)
+	ctx, cancel := context.WithTimeout(ctx, hangTimeout+20*time.Duration(c.DurationMS())*time.Millisecond)
 	defer cancel()
-	r, err := w.askSherpa(ctx, c)
+	r, err := w.transcribeSherpa(ctx, c)
 	if err != nil {
-		s.drop(w)
-		return transcript.Heard{}, fmt.Errorf("recognise %d ms of speech: %w", c.DurationMS(), err)
+		s.discard(w)
+		return transcript.Recognition{}, fmt.Errorf("recognise %d ms of speech: %w", c.DurationMS(), err)
 	}
-	s.give(w)
-	return s.terms.of(c).respelt(r.heard(c.Language, c.DurationMS())), nil
+	s.release(w)
+	return s.terms.indexOf(c).correct(r.recognition(c.Language, c.DurationMS())), nil
 }
 
-// askSherpa has one clip recognised.
-func (w *sphinxWorker) askSherpa(ctx context.Context, c transcript.Clip) (sherpaResult, error) {
-	var a sherpaAnswer
+// transcribeSherpa sends one clip to the worker and returns its result.
+func (w *workerProcess) transcribeSherpa(ctx context.Context, c transcript.Clip) (sherpaResult, error) {
+	var a sherpaResponse
 	err := w.within(ctx, func() error {
-		if err := send(w.in, sherpaQuestion{Rate: c.Rate, Language: c.Language}, c.PCM); err != nil {
+		if err := writeMessage(w.in, sherpaRequest{Rate: c.Rate, Language: c.Language}, c.PCM); err != nil {
 			return err
 		}
-		_, err := receive(w.out, &a)
+		_, err := readMessage(w.out, &a)
 		return err
 	})
 	if err == nil && a.Error != "" {
@@ -144,11 +147,12 @@ func (w *sphinxWorker) askSherpa(ctx context.Context, c transcript.Clip) (sherpa
 	return a.Result, err
 }
 
-// ended says what it means when a worker does not come up: the library ends its process where it does not like a model.
-func (s *Sherpa) ended(err error) error {
-	if _, known := transcript.IsMissing(err); known || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+// explainStartError converts the error of a worker that did not start: the library exits its process if it cannot use
+// a model.
+func (s *Sherpa) explainStartError(err error) error {
+	if _, known := transcript.AsMissingDependency(err); known || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return err
 	}
-	return &transcript.Missing{What: "sherpa-onnx ended while it loaded the model in " + s.dir + ": " + strings.TrimPrefix(err.Error(), "recogniser did not start: EOF: "),
-		Help: "unpack the model again, all of its files, or take another one"}
+	return &transcript.MissingDependency{Problem: "sherpa-onnx ended while it loaded the model in " + s.dir + ": " + strings.TrimPrefix(err.Error(), "recogniser did not start: EOF: "),
+		Remedy: "unpack the model again, all of its files, or take another one"}
 }

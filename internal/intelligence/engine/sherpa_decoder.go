@@ -12,23 +12,24 @@ import (
 )
 
 const (
-	sherpaEngine   = "sherpa-onnx"
-	sherpaRate     = 16000 // samples per second that models hear unless they say otherwise to the library, which resamples for them
-	sherpaFeatures = 80    // per frame, unless the model says otherwise
-	sherpaMinimum  = sherpaRate / 10
+	sherpaEngine     = "sherpa-onnx"
+	sherpaRate       = 16000 // samples per second that models expect unless they specify another rate; the library resamples then
+	sherpaFeatures   = 80    // per frame, unless the model specifies another number
+	sherpaMinSamples = sherpaRate / 10
 )
 
-// sherpaDecoder is a recogniser with its model. It lives in the worker process only and is not safe for concurrent use.
+// sherpaDecoder is a recogniser with its model. It is used in the worker process only and is not safe for concurrent
+// use.
 type sherpaDecoder struct {
 	lib        *sherpaLibrary
 	model      sherpaModel
 	recogniser uintptr
 	threads    int
-	language   string // the one that is expected now
+	language   string // the configured language
 }
 
-// newSherpa opens library and model; how long it takes is up to the model.
-func newSherpa(dir, folder string, threads int) (*sherpaDecoder, error) {
+// newSherpaDecoder opens library and model. How long it takes depends on the model.
+func newSherpaDecoder(dir, folder string, threads int) (*sherpaDecoder, error) {
 	model, err := findSherpaModel(dir)
 	if err != nil {
 		return nil, err
@@ -38,15 +39,15 @@ func newSherpa(dir, folder string, threads int) (*sherpaDecoder, error) {
 		return nil, err
 	}
 	d := &sherpaDecoder{lib: lib, model: model, threads: threads}
-	d.configured("", func(c unsafe.Pointer) { d.recogniser = lib.open(c) })
+	d.withConfig("", func(c unsafe.Pointer) { d.recogniser = lib.open(c) })
 	if d.recogniser == 0 {
-		return nil, &transcript.Missing{What: "sherpa-onnx could not open the model in " + dir, Help: "unpack the model again, all of its files"}
+		return nil, &transcript.MissingDependency{Problem: "sherpa-onnx could not open the model in " + dir, Remedy: "unpack the model again, all of its files"}
 	}
 	return d, nil
 }
 
-// configured hands over the configuration for a language.
-func (d *sherpaDecoder) configured(language string, use func(unsafe.Pointer)) {
+// withConfig passes the configuration for a language to use.
+func (d *sherpaDecoder) withConfig(language string, use func(unsafe.Pointer)) {
 	var texts cStrings
 	defer texts.release()
 	config := d.model.config(&texts, d.threads, language)
@@ -55,27 +56,27 @@ func (d *sherpaDecoder) configured(language string, use func(unsafe.Pointer)) {
 	d.language = language
 }
 
-// expect tells the model which language it hears, where it can be told and knows it.
-func (d *sherpaDecoder) expect(language string) {
+// setLanguage configures the language, if the model supports it.
+func (d *sherpaDecoder) setLanguage(language string) {
 	language, _, _ = strings.Cut(strings.ToLower(language), "-")
 	if language != d.language && slices.Contains(d.model.languages, language) {
-		d.configured(language, func(c unsafe.Pointer) { d.lib.configure(d.recogniser, c) })
+		d.withConfig(language, func(c unsafe.Pointer) { d.lib.configure(d.recogniser, c) })
 	}
 }
 
 // decodeClip recognises 16 kHz audio.
 func (d *sherpaDecoder) decodeClip(pcm []int16, language string) (sherpaResult, error) {
-	if len(pcm) < sherpaMinimum {
+	if len(pcm) < sherpaMinSamples {
 		return sherpaResult{}, nil
 	}
-	d.expect(language)
+	d.setLanguage(language)
 	samples := make([]float32, len(pcm))
 	for i, v := range pcm {
 		samples[i] = float32(v) / 32768
 	}
 	r, err := d.decode(samples)
 	if err == nil && strings.HasPrefix(d.model.family, "moonshine") {
-		for _, vary := range hesitations {
+		for _, vary := range retryVariants {
 			if r.Text != "" || err != nil {
 				break
 			}
@@ -85,16 +86,17 @@ func (d *sherpaDecoder) decodeClip(pcm []int16, language string) (sherpaResult, 
 	return r, err
 }
 
-// hesitations are what helps where a Moonshine model says nothing although something was said: with some clips the end is the first thing
-// it hears, and no longer is when the clip is only a little different. Tones and noise stay without words.
-var hesitations = []func([]float32) []float32{
-	func(x []float32) []float32 { return levelled(x, 0.25) },
+// retryVariants are changes of the audio to try if a Moonshine model returns no text although there is speech: for
+// some clips it predicts the end first, and no longer does if the clip is slightly different. Tones and noise still
+// give no words.
+var retryVariants = []func([]float32) []float32{
+	func(x []float32) []float32 { return normalizePeak(x, 0.25) },
 	func(x []float32) []float32 { return append(slices.Clone(x), make([]float32, sherpaRate*3/10)...) },
 	func(x []float32) []float32 { return x[min(sherpaRate/10, len(x)/2):] },
 }
 
-// levelled brings the loudest sample to a level, 1 being the loudest there can be.
-func levelled(x []float32, level float32) []float32 {
+// normalizePeak scales samples so that the loudest has a level; 1 is full scale.
+func normalizePeak(x []float32, level float32) []float32 {
 	var peak float32
 	for _, v := range x {
 		peak = max(peak, v, -v)
@@ -109,7 +111,7 @@ func levelled(x []float32, level float32) []float32 {
 	return out
 }
 
-// decode recognises samples, 1 being the loudest.
+// decode recognises samples; 1 is full scale.
 func (d *sherpaDecoder) decode(samples []float32) (sherpaResult, error) {
 	stream := d.lib.stream(d.recogniser)
 	if stream == 0 {
@@ -122,7 +124,8 @@ func (d *sherpaDecoder) decode(samples []float32) (sherpaResult, error) {
 	return d.read(stream)
 }
 
-// read takes the result of a stream. The library's text form of it is the same in all releases, its structure is not.
+// read returns the result of a stream. It uses the library's JSON form, because that is the same in all releases and
+// the C structure is not.
 func (d *sherpaDecoder) read(stream uintptr) (r sherpaResult, err error) {
 	text := d.lib.result(stream)
 	if text == 0 {
@@ -135,7 +138,7 @@ func (d *sherpaDecoder) read(stream uintptr) (r sherpaResult, err error) {
 	return r, nil
 }
 
-// cText copies a text of C.
+// cText copies a C string.
 func cText(at uintptr) []byte {
 	n := 0
 	for *(*byte)(unsafe.Add(pointer(at), n)) != 0 {

@@ -13,10 +13,10 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// sherpaFile is the library with the C functions; it needs libonnxruntime.so of the same release beside it.
+// sherpaFile is the library with the C functions; it needs libonnxruntime.so of the same release in the same folder.
 const sherpaFile = "libsherpa-onnx-c-api.so"
 
-// sherpaHelp is what installs the library.
+// sherpaHelp explains how to install the library.
 const sherpaHelp = "unpack npm's sherpa-onnx-linux-x64 (or -arm64) 1.13.8 and set SONIQ_SHERPA to its folder"
 
 // sherpaLibrary holds the C functions of sherpa-onnx that the worker calls. Handles are C pointers.
@@ -32,8 +32,9 @@ type sherpaLibrary struct {
 	destroyStream func(stream uintptr)
 }
 
-// sherpaPaths are the places where the library is looked for, best first: the folder of the setting alone, or its
-// folder lib, where there is a setting; else those of the model, and where the system looks (LD_LIBRARY_PATH, /etc/ld.so.conf).
+// sherpaPaths returns where the library is searched, in order: only the configured folder and its folder lib if one
+// is configured; else the folder of the model, its folder lib, and the system's search path (LD_LIBRARY_PATH,
+// /etc/ld.so.conf).
 func sherpaPaths(folder, model string) []string {
 	if folder != "" {
 		return []string{filepath.Join(folder, sherpaFile), filepath.Join(folder, "lib", sherpaFile)}
@@ -41,16 +42,16 @@ func sherpaPaths(folder, model string) []string {
 	return []string{filepath.Join(model, sherpaFile), filepath.Join(model, "lib", sherpaFile), sherpaFile}
 }
 
-func exists(path string) bool {
+func fileExists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
 }
 
-// loadSherpa opens the library of a folder, or where it is looked for beside a model. What is not there, cannot be opened
-// or is of a release that is not known is a *transcript.Missing.
+// loadSherpa opens the library in a folder, or on the search path beside a model. If it is not found, cannot be
+// loaded or is of an unsupported release, it returns a *transcript.MissingDependency.
 func loadSherpa(folder, model string) (*sherpaLibrary, error) {
 	if runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
-		return nil, &transcript.Missing{What: "sherpa-onnx is not supported on " + runtime.GOARCH, Help: "choose another transcriber"}
+		return nil, &transcript.MissingDependency{Problem: "sherpa-onnx is not supported on " + runtime.GOARCH, Remedy: "choose another transcriber"}
 	}
 	handle, err := openSherpa(sherpaPaths(folder, model))
 	if err != nil {
@@ -68,16 +69,16 @@ func loadSherpa(folder, model string) (*sherpaLibrary, error) {
 		{&l.destroyStream, "SherpaOnnxDestroyOfflineStream"},
 	} {
 		if _, err := purego.Dlsym(handle, f.name); err != nil {
-			return nil, &transcript.Missing{What: sherpaFile + " has no function " + f.name, Help: sherpaHelp}
+			return nil, &transcript.MissingDependency{Problem: sherpaFile + " has no function " + f.name, Remedy: sherpaHelp}
 		}
 		purego.RegisterLibFunc(f.fn, handle, f.name)
 	}
-	return &l, knownSherpa(l.version())
+	return &l, checkSherpaVersion(l.version())
 }
 
-// openSherpa opens the first library that can be; one that is there and cannot be loaded is the error.
+// openSherpa opens the first library that exists. If it exists and cannot be loaded, that is the error.
 func openSherpa(paths []string) (uintptr, error) {
-	runtime.LockOSThread() // what went wrong is asked for in a second call, and kept for the thread of the first
+	runtime.LockOSThread() // dlerror is a second call and returns the error of the calling thread
 	defer runtime.UnlockOSThread()
 	var folders []string
 	for _, path := range paths {
@@ -85,20 +86,20 @@ func openSherpa(paths []string) (uintptr, error) {
 		if err == nil {
 			return handle, nil
 		}
-		if exists(path) {
-			return 0, &transcript.Missing{What: sherpaFile + " could not be loaded: " + err.Error(), Help: sherpaHelp}
+		if fileExists(path) {
+			return 0, &transcript.MissingDependency{Problem: sherpaFile + " could not be loaded: " + err.Error(), Remedy: sherpaHelp}
 		}
 		if strings.Contains(path, "/") {
 			folders = append(folders, filepath.Dir(path))
 		}
 	}
-	return 0, &transcript.Missing{What: sherpaFile + " was not found in " + strings.Join(folders, ", "), Help: sherpaHelp}
+	return 0, &transcript.MissingDependency{Problem: sherpaFile + " was not found in " + strings.Join(folders, ", "), Remedy: sherpaHelp}
 }
 
-// knownSherpa refuses releases whose structures may differ.
-func knownSherpa(version string) error {
+// checkSherpaVersion rejects releases whose structures may differ.
+func checkSherpaVersion(version string) error {
 	if slices.Contains(sherpaVersions, version) {
 		return nil
 	}
-	return &transcript.Missing{What: "sherpa-onnx " + version + " is not known here, only " + strings.Join(sherpaVersions, ", "), Help: sherpaHelp}
+	return &transcript.MissingDependency{Problem: "sherpa-onnx " + version + " is not known here, only " + strings.Join(sherpaVersions, ", "), Remedy: sherpaHelp}
 }

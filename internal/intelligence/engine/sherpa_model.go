@@ -10,22 +10,24 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// sherpaModel is a model that somebody put into a folder: its family, its files by their part, and the file of its tokens.
+// sherpaModel describes the model in a folder: its family, its files by part, and the file of its tokens.
 type sherpaModel struct {
 	dir       string
 	family    string
 	parts     map[string]string // paths by part: encoder, decoder, joiner, model ...
 	tokens    string
-	languages []string // that it can be told to expect; none where it cannot be told
+	languages []string // languages that can be configured; none if the model takes no language
 }
 
-// The parts of models, in the order in which names are looked at: "uncached_decode.onnx" is no decoder.
+// File names of the parts of models, in the order in which they are compared: "uncached_decode.onnx" is not a
+// decoder.
 var sherpaParts = []struct{ part, name string }{
 	{"preprocessor", "preprocess"}, {"uncached", "uncached_decode"}, {"cached", "cached_decode"}, {"merged", "decoder_model_merged"},
 	{"joiner", "joiner"}, {"encoder", "encode"}, {"decoder", "decode"},
 }
 
-// sherpaFamilies are known by the parts that are there and by what the first part says in its metadata as model_type; "" is any.
+// sherpaFamilies identifies the family by the parts that exist and by the prefix of model_type in the metadata of the
+// first part; "" matches any.
 var sherpaFamilies = []struct {
 	family, parts, kind string
 }{
@@ -41,15 +43,16 @@ var sherpaFamilies = []struct {
 	{"sense-voice", "model", "sense_voice_ctc"},
 }
 
-// streamingKeys stand in the metadata of models that are made to be fed bit by bit: another recogniser of the library reads those.
+// streamingKeys are metadata keys of streaming models, which a different recogniser of the library reads.
 var streamingKeys = []string{"decode_chunk_len", "chunk_shift", "cache_last_channel_dim1"}
 
-// findSherpaModel looks at the files of a folder. What cannot be used is a *transcript.Missing that says what is missing.
+// findSherpaModel inspects the files of a folder. If the model cannot be used it returns a
+// *transcript.MissingDependency with the reason.
 func findSherpaModel(dir string) (sherpaModel, error) {
 	m := sherpaModel{dir: dir}
 	lacks := func(format string, args ...any) (sherpaModel, error) {
-		return m, &transcript.Missing{What: fmt.Sprintf(format, args...),
-			Help: "unpack one model of sherpa-onnx there: a transducer, Whisper, Paraformer, NeMo, Zipformer or WeNet CTC, SenseVoice or Moonshine one, not a streaming one"}
+		return m, &transcript.MissingDependency{Problem: fmt.Sprintf(format, args...),
+			Remedy: "unpack one model of sherpa-onnx there: a transducer, Whisper, Paraformer, NeMo, Zipformer or WeNet CTC, SenseVoice or Moonshine one, not a streaming one"}
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -96,7 +99,7 @@ func findSherpaModel(dir string) (sherpaModel, error) {
 	return lacks("the model in %s (%s, model_type %q) is of no family that is known", dir, strings.Join(have, " and "), about["model_type"])
 }
 
-// metadata is what the first part of a model says about itself; nothing where it is in another format than ONNX.
+// metadata returns the metadata of the first part of a model; nil if that is not an ONNX file.
 func (m sherpaModel) metadata() (map[string]string, error) {
 	for _, part := range []string{"encoder", "model"} {
 		if path := m.parts[part]; strings.HasSuffix(path, ".onnx") {
@@ -106,8 +109,8 @@ func (m sherpaModel) metadata() (map[string]string, error) {
 	return nil, nil
 }
 
-// partsOf finds the files of a model's parts. Where a part is there with full and with 8-bit weights, the latter are
-// taken: they are faster and need less memory.
+// partsOf finds the files of a model's parts. If a part exists with full and with 8-bit weights it uses the 8-bit
+// file, which is faster and needs less memory.
 func partsOf(names []string) (map[string]string, error) {
 	parts := map[string]string{}
 	for _, name := range names {
@@ -122,7 +125,7 @@ func partsOf(names []string) (map[string]string, error) {
 			}
 		}
 		other, twice := parts[part]
-		if twice && full(name) != full(other) {
+		if twice && withoutPrecision(name) != withoutPrecision(other) {
 			return nil, fmt.Errorf("%s and %s are parts of different models: keep one", other, name)
 		}
 		if !twice || strings.Contains(name, ".int8.") {
@@ -132,15 +135,15 @@ func partsOf(names []string) (map[string]string, error) {
 	return parts, nil
 }
 
-// full is the name of a file without what tells how its weights are written.
-func full(name string) string {
+// withoutPrecision returns a file name without the suffix for the precision of the weights.
+func withoutPrecision(name string) string {
 	for _, form := range []string{".int8", ".fp16", ".quant"} {
 		name = strings.ReplaceAll(name, form, "")
 	}
 	return name
 }
 
-// tokensOf is the name of the file of tokens: tokens.txt, or with something before it, as Whisper's have.
+// tokensOf returns the name of the tokens file: tokens.txt, possibly with a prefix, as with Whisper.
 func tokensOf(names []string) string {
 	for _, name := range names {
 		if strings.HasSuffix(name, "tokens.txt") {
@@ -150,10 +153,10 @@ func tokensOf(names []string) string {
 	return ""
 }
 
-// name is what the model is called on transcripts: its folder, and its family.
+// name returns the name of the model in transcripts: its folder and its family.
 func (m sherpaModel) name() string { return filepath.Base(m.dir) + " (" + m.family + ")" }
 
-// config fills in the structure for the library. language is one of those the model can be told, or "".
+// config returns the C structure for the library. language is one of the model's languages, or "".
 func (m sherpaModel) config(c *cStrings, threads int, language string) *sherpaConfig {
 	part := func(name string) cString { return c.text(m.parts[name]) }
 	s := &sherpaConfig{SampleRate: sherpaRate, FeatureDim: sherpaFeatures, Decoding: c.text("greedy_search"), MaxActivePaths: 4}

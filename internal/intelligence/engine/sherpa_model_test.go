@@ -10,7 +10,7 @@ import (
 	"soniq/internal/intelligence/engine/sherpatest"
 )
 
-func TestFamiliesAreKnownByTheirFiles(t *testing.T) {
+func TestFindSherpaModel_Families(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		files, first, kind, family string
@@ -59,21 +59,21 @@ func TestFamiliesAreKnownByTheirFiles(t *testing.T) {
 	}
 }
 
-func TestLanguagesThatAModelCanBeToldAreRead(t *testing.T) {
+func TestFindSherpaModel_Languages(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	sherpatest.Model(t, dir, map[string]string{"model_type": "whisper-tiny", "is_multilingual": "1", "all_language_codes": "en,de,fr"})
 	for _, part := range []string{"tiny-encoder.onnx", "tiny-decoder.onnx"} {
 		copyFile(t, dir, "model.onnx", part)
 	}
-	remove(t, filepath.Join(dir, "model.onnx"))
+	removeFile(t, filepath.Join(dir, "model.onnx"))
 	m, err := findSherpaModel(dir)
 	if err != nil || strings.Join(m.languages, " ") != "en de fr" {
 		t.Errorf("it is %+v, %v", m, err)
 	}
 }
 
-func TestTokensBecomeWords(t *testing.T) {
+func TestSherpaResult_Words(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name string
@@ -103,7 +103,7 @@ func TestTokensBecomeWords(t *testing.T) {
 	}
 }
 
-func TestTextsAreMadeReadableWhereTheModelDoesNot(t *testing.T) {
+func TestSherpaResult_Formatting(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ text, language, want string }{
 		{" CALL ME AT FOUR FOUR SEVEN", "en-GB", "Call me at 447."},
@@ -112,11 +112,11 @@ func TestTextsAreMadeReadableWhereTheModelDoesNot(t *testing.T) {
 		{"你好", "zh", "你好"},
 		{"  ", "en", ""},
 	} {
-		if h := (sherpaResult{Text: c.text}).heard(c.language, 1000); h.Text != c.want || h.Confidence != 0 {
+		if h := (sherpaResult{Text: c.text}).recognition(c.language, 1000); h.Text != c.want || h.Confidence != 0 {
 			t.Errorf("%q in %s became %+v, want %q", c.text, c.language, h, c.want)
 		}
 	}
-	h := sherpaResult{Text: "OH YES", Tokens: []string{" OH", " YES"}, Timestamps: []float64{0, 1}, LogProbs: []float64{-0.105, -0.357}}.heard("en", 2000)
+	h := sherpaResult{Text: "OH YES", Tokens: []string{" OH", " YES"}, Timestamps: []float64{0, 1}, LogProbs: []float64{-0.105, -0.357}}.recognition("en", 2000)
 	if h.Words[0].Confidence < 0.89 || h.Words[0].Confidence > 0.91 || h.Confidence < 0.79 || h.Confidence > 0.81 || h.Words[0].Text != "oh" {
 		t.Errorf("probabilities of 0.9 and 0.7 became %+v", h)
 	}

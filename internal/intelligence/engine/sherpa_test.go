@@ -22,28 +22,28 @@ func newTestSherpa(t testing.TB, dir string, n int) *Sherpa {
 	return s
 }
 
-// tonal is a recogniser that understands tones.
-func tonal(t testing.TB, n int) *Sherpa {
+// newToneRecognizer starts a recogniser whose model understands tones.
+func newToneRecognizer(t testing.TB, n int) *Sherpa {
 	dir := t.TempDir()
 	sherpatest.Model(t, dir, nil)
 	return newTestSherpa(t, dir, n)
 }
 
-// The melody of most tests, which is heard as three words, and when its tones begin and end in milliseconds.
+// Melody of most tests, which is recognised as three words, and the start and end of its tones in milliseconds.
 var (
-	lowHighLow = [][2]int{{0, 400}, {sherpatest.Low, 300}, {0, 200}, {sherpatest.High, 300}, {0, 200}, {sherpatest.Low, 300}, {0, 400}}
-	played     = [][2]int{{400, 700}, {900, 1200}, {1400, 1700}}
+	lowHighLow  = [][2]int{{0, 400}, {sherpatest.Low, 300}, {0, 200}, {sherpatest.High, 300}, {0, 200}, {sherpatest.Low, 300}, {0, 400}}
+	melodyTimes = [][2]int{{400, 700}, {900, 1200}, {1400, 1700}}
 )
 
-func melody(rate int) transcript.Clip {
+func melodyClip(rate int) transcript.Clip {
 	return transcript.Clip{PCM: sherpatest.Melody(rate, lowHighLow), Rate: rate, NarrowBand: rate == 8000, Language: "en"}
 }
 
-func TestAModelFromAFolderIsListenedWith(t *testing.T) {
+func TestSherpa_ZipformerCTC(t *testing.T) {
 	t.Parallel()
-	s := tonal(t, 1)
+	s := newToneRecognizer(t, 1)
 	for _, rate := range []int{8000, 16000} {
-		h, err := s.Transcribe(context.Background(), melody(rate))
+		h, err := s.Transcribe(context.Background(), melodyClip(rate))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +51,7 @@ func TestAModelFromAFolderIsListenedWith(t *testing.T) {
 			t.Fatalf("at %d per second it heard %+v", rate, h)
 		}
 		for i, w := range h.Words {
-			if from, to := played[i][0], played[i][1]; w.StartMS < from-40 || w.StartMS > from+60 || w.EndMS <= w.StartMS || w.EndMS > to+60 {
+			if from, to := melodyTimes[i][0], melodyTimes[i][1]; w.StartMS < from-40 || w.StartMS > from+60 || w.EndMS <= w.StartMS || w.EndMS > to+60 {
 				t.Errorf("%q was played from %d to %d ms and is told from %d to %d", w.Text, from, to, w.StartMS, w.EndMS)
 			}
 			if w.Confidence != 0 {
@@ -68,7 +68,7 @@ func TestAModelFromAFolderIsListenedWith(t *testing.T) {
 	}
 }
 
-func TestOtherFamiliesAreListenedWith(t *testing.T) {
+func TestSherpa_OtherFamilies(t *testing.T) {
 	t.Parallel()
 	for family, write := range map[string]func(testing.TB, string){"transducer": sherpatest.Transducer, "nemo-ctc": sherpatest.NeMo, "wenet-ctc": sherpatest.WeNet} {
 		t.Run(family, func(t *testing.T) {
@@ -76,12 +76,12 @@ func TestOtherFamiliesAreListenedWith(t *testing.T) {
 			dir := t.TempDir()
 			write(t, dir)
 			s := newTestSherpa(t, dir, 1)
-			h, err := s.Transcribe(context.Background(), melody(8000))
+			h, err := s.Transcribe(context.Background(), melodyClip(8000))
 			if err != nil || h.Text != "Low. High. Low." || len(h.Words) != 3 {
 				t.Fatalf("heard %+v, %v", h, err)
 			}
 			for i, w := range h.Words {
-				if from := played[i][0]; w.StartMS < from-60 || w.StartMS > from+60 {
+				if from := melodyTimes[i][0]; w.StartMS < from-60 || w.StartMS > from+60 {
 					t.Errorf("%q was played at %d ms and is told at %d", w.Text, from, w.StartMS)
 				}
 				if sure := w.Confidence > 0.5 && w.Confidence <= 1; sure != (family == "transducer") {
@@ -95,30 +95,31 @@ func TestOtherFamiliesAreListenedWith(t *testing.T) {
 	}
 }
 
-// TestAModelThatFailsOnAClipIsAnError: the library ends the process; the next clip has a new one.
-func TestAModelThatFailsOnAClipIsAnError(t *testing.T) {
+// The library exits the process if the model fails on a clip. That clip gives an error, and the next gets a new
+// process.
+func TestSherpa_FailingModelIsError(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	sherpatest.NeMo(t, dir) // wants its input turned round, and is given it as Zipformers are
-	relabel(t, filepath.Join(dir, "model.onnx"), "EncDecCTCModelBPE", "zipformer2_ctc\x00\x00\x00")
+	sherpatest.NeMo(t, dir) // expects its input transposed, but is labelled as a Zipformer
+	replaceInFile(t, filepath.Join(dir, "model.onnx"), "EncDecCTCModelBPE", "zipformer2_ctc\x00\x00\x00")
 	s := newTestSherpa(t, dir, 1)
 	for range 2 {
 		if err := s.Ready(context.Background()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Transcribe(context.Background(), melody(8000)); err == nil || !strings.Contains(err.Error(), "recognise 2100 ms of speech: EOF: ") {
+		if _, err := s.Transcribe(context.Background(), melodyClip(8000)); err == nil || !strings.Contains(err.Error(), "recognise 2100 ms of speech: EOF: ") {
 			t.Fatalf("the error is %v", err)
 		}
 	}
 }
 
-func TestWorkersOfSherpaAreBoundedAndYield(t *testing.T) {
+func TestSherpa_WorkersBoundedAndNice(t *testing.T) {
 	t.Parallel()
-	s := tonal(t, 2)
+	s := newToneRecognizer(t, 2)
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			if h, err := s.Transcribe(context.Background(), melody(8000)); err != nil || len(h.Words) != 3 {
+			if h, err := s.Transcribe(context.Background(), melodyClip(8000)); err != nil || len(h.Words) != 3 {
 				t.Errorf("heard %+v, %v", h, err)
 			}
 		})
@@ -126,11 +127,11 @@ func TestWorkersOfSherpaAreBoundedAndYield(t *testing.T) {
 	all.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.live) == 0 || len(s.live) > 2 {
-		t.Errorf("%d workers run, at most 2 may", len(s.live))
+	if len(s.running) == 0 || len(s.running) > 2 {
+		t.Errorf("%d workers run, at most 2 may", len(s.running))
 	}
-	for w := range s.live {
-		for _, task := range glob(t, "/proc/"+strconv.Itoa(w.cmd.Process.Pid)+"/task/*/stat") {
+	for w := range s.running {
+		for _, task := range globFiles(t, "/proc/"+strconv.Itoa(w.cmd.Process.Pid)+"/task/*/stat") {
 			b, err := os.ReadFile(task)
 			if err != nil {
 				continue // a thread that ended meanwhile
@@ -143,7 +144,7 @@ func TestWorkersOfSherpaAreBoundedAndYield(t *testing.T) {
 	}
 }
 
-func glob(t testing.TB, pattern string) []string {
+func globFiles(t testing.TB, pattern string) []string {
 	found, err := filepath.Glob(pattern)
 	if err != nil || len(found) == 0 {
 		t.Fatalf("%s: %v", pattern, err)
@@ -151,51 +152,51 @@ func glob(t testing.TB, pattern string) []string {
 	return found
 }
 
-func TestACrashedWorkerOfSherpaIsReplaced(t *testing.T) {
+func TestSherpa_CrashedWorkerReplaced(t *testing.T) {
 	t.Parallel()
-	s := tonal(t, 1)
+	s := newToneRecognizer(t, 1)
 	if err := s.Ready(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	for w := range s.live {
+	for w := range s.running {
 		if err := w.cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
 		_, _ = w.cmd.Process.Wait()
 	}
-	if _, err := s.Transcribe(context.Background(), melody(8000)); err == nil {
+	if _, err := s.Transcribe(context.Background(), melodyClip(8000)); err == nil {
 		t.Fatal("a dead worker answers")
 	}
-	if h, err := s.Transcribe(context.Background(), melody(8000)); err != nil || h.Text != "Low. High. Low." {
+	if h, err := s.Transcribe(context.Background(), melodyClip(8000)); err != nil || h.Text != "Low. High. Low." {
 		t.Fatalf("after the crash: %+v, %v", h, err)
 	}
 }
 
-func TestThoseWhoWaitHaveAWorkerOfTheirOwn(t *testing.T) {
+func TestSherpa_LowLatencyWorker(t *testing.T) {
 	t.Parallel()
-	s := tonal(t, 1)
-	brisk := s.Brisk()
+	s := newToneRecognizer(t, 1)
+	brisk := s.LowLatency()
 	t.Cleanup(brisk.Close)
-	w, err := s.take(context.Background()) // the only worker is busy
+	w, err := s.acquire(context.Background()) // the only worker is busy
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.give(w)
-	if h, err := brisk.Transcribe(context.Background(), melody(8000)); err != nil || h.Text != "Low. High. Low." {
+	defer s.release(w)
+	if h, err := brisk.Transcribe(context.Background(), melodyClip(8000)); err != nil || h.Text != "Low. High. Low." {
 		t.Fatalf("heard %+v, %v", h, err)
 	}
 }
 
-// TestAMenuWakesTheModelBeforeTheCallerSpeaks: models may take long to load.
-func TestAMenuWakesTheModelBeforeTheCallerSpeaks(t *testing.T) {
+// The worker starts before the caller speaks, because models may take long to load.
+func TestPhraseRecognizer_LoadsModelBeforeSpeech(t *testing.T) {
 	t.Parallel()
-	s := tonal(t, 1).Brisk()
+	s := newToneRecognizer(t, 1).LowLatency()
 	t.Cleanup(s.Close)
-	ear := NewMenuEar(s)
+	ear := NewPhraseRecognizer(s)
 	pcm := make(chan []int16)
 	heard := make(chan int, 1)
 	go func() {
-		i, ok := ear.Hear(context.Background(), []string{"low", "high"}, pcm)
+		i, ok := ear.Recognize(context.Background(), []string{"low", "high"}, pcm)
 		if !ok {
 			i = -1
 		}
@@ -203,7 +204,7 @@ func TestAMenuWakesTheModelBeforeTheCallerSpeaks(t *testing.T) {
 	}()
 	pcm <- make([]int16, 160)
 	select {
-	case w := <-s.idle: // it comes up while nothing is said yet
+	case w := <-s.idle: // it starts before anything is said
 		s.idle <- w
 	case <-time.After(time.Minute):
 		t.Fatal("no worker comes up")
@@ -222,29 +223,29 @@ func TestAMenuWakesTheModelBeforeTheCallerSpeaks(t *testing.T) {
 	}
 }
 
-// TestWhatSherpaLacksIsNamed opens what cannot be used: the error says what it is and what helps.
-func TestWhatSherpaLacksIsNamed(t *testing.T) {
+// A model or library that cannot be used gives an error with the cause and a remedy.
+func TestSherpa_MissingDependency(t *testing.T) {
 	t.Parallel()
 	good := func(t *testing.T, dir string) { sherpatest.Model(t, dir, nil) }
 	for _, c := range []struct {
 		name, library, want string
 		fill                func(t *testing.T, dir string)
 	}{
-		{"no folder", "", "cannot be read", func(t *testing.T, dir string) { remove(t, dir) }},
+		{"no folder", "", "cannot be read", func(t *testing.T, dir string) { removeFile(t, dir) }},
 		{"no model", "", "no .onnx file", func(*testing.T, string) {}},
-		{"no tokens", "", "no tokens.txt", func(t *testing.T, dir string) { good(t, dir); remove(t, filepath.Join(dir, "tokens.txt")) }},
+		{"no tokens", "", "no tokens.txt", func(t *testing.T, dir string) { good(t, dir); removeFile(t, filepath.Join(dir, "tokens.txt")) }},
 		{"two models", "", "parts of different models", func(t *testing.T, dir string) { good(t, dir); copyFile(t, dir, "model.onnx", "other.onnx") }},
 		{"family", "", `model_type "bert"`, func(t *testing.T, dir string) { sherpatest.Model(t, dir, map[string]string{"model_type": "bert"}) }},
 		{"streaming", "", "streaming", func(t *testing.T, dir string) { sherpatest.Model(t, dir, map[string]string{"decode_chunk_len": "32"}) }},
-		{"no ONNX", "", "is no ONNX model", func(t *testing.T, dir string) { good(t, dir); shorten(t, filepath.Join(dir, "model.onnx"), 100) }},
+		{"no ONNX", "", "is no ONNX model", func(t *testing.T, dir string) { good(t, dir); truncateFile(t, filepath.Join(dir, "model.onnx"), 100) }},
 		{"no library", t.TempDir(), "libsherpa-onnx-c-api.so was not found", good},
-		{"library without its runtime", lonelyLibrary(t), "libonnxruntime.so", good},
-		{"library that is none", bogusLibrary(t), "could not be loaded", good},
+		{"library without its runtime", libraryWithoutRuntime(t), "libonnxruntime.so", good},
+		{"library that is none", invalidLibrary(t), "could not be loaded", good},
 		{"damaged", "", "No Op registered for MutMal", func(t *testing.T, dir string) {
 			good(t, dir)
-			relabel(t, filepath.Join(dir, "model.onnx"), "MatMul", "MutMal")
+			replaceInFile(t, filepath.Join(dir, "model.onnx"), "MatMul", "MutMal")
 		}},
-		// The library itself ends its process when it sees this one.
+		// The library exits its process when it reads this file.
 		{"crash", "", "<blk> or <eps> or <blank>", func(t *testing.T, dir string) {
 			good(t, dir)
 			if err := os.WriteFile(filepath.Join(dir, "tokens.txt"), []byte("low 1\nhigh 2\n"), 0o600); err != nil {
@@ -262,8 +263,8 @@ func TestWhatSherpaLacksIsNamed(t *testing.T) {
 			}
 			s := NewSherpa([]string{os.Args[0], "sherpa-worker"}, dir, library, 1)
 			t.Cleanup(s.Close)
-			m, ok := transcript.IsMissing(s.Ready(context.Background()))
-			if !ok || !strings.Contains(m.What, c.want) || m.Help == "" {
+			m, ok := transcript.AsMissingDependency(s.Ready(context.Background()))
+			if !ok || !strings.Contains(m.Problem, c.want) || m.Remedy == "" {
 				t.Fatalf("it says %+v, want %q", m, c.want)
 			}
 			t.Log(m)
@@ -271,15 +272,15 @@ func TestWhatSherpaLacksIsNamed(t *testing.T) {
 	}
 }
 
-func TestAReleaseWithOtherStructuresIsRefused(t *testing.T) {
+func TestCheckSherpaVersion_UnknownRefused(t *testing.T) {
 	t.Parallel()
-	m, ok := transcript.IsMissing(knownSherpa("2.0.0"))
-	if !ok || !strings.Contains(m.What, "2.0.0 is not known") || !strings.Contains(m.What, "1.13.8") {
+	m, ok := transcript.AsMissingDependency(checkSherpaVersion("2.0.0"))
+	if !ok || !strings.Contains(m.Problem, "2.0.0 is not known") || !strings.Contains(m.Problem, "1.13.8") {
 		t.Errorf("it says %+v", m)
 	}
 }
 
-func remove(t *testing.T, path string) {
+func removeFile(t *testing.T, path string) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
@@ -295,15 +296,15 @@ func copyFile(t *testing.T, dir, from, to string) {
 	}
 }
 
-// shorten leaves the first bytes of a file.
-func shorten(t *testing.T, path string, n int64) {
+// truncateFile keeps the first n bytes of a file.
+func truncateFile(t *testing.T, path string, n int64) {
 	if err := os.Truncate(path, n); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// relabel replaces a text in a file by another of the same length.
-func relabel(t *testing.T, path, from, to string) {
+// replaceInFile replaces a text in a file by another of the same length.
+func replaceInFile(t *testing.T, path, from, to string) {
 	b, err := os.ReadFile(path)
 	if err == nil {
 		err = os.WriteFile(path, bytes.ReplaceAll(b, []byte(from), []byte(to)), 0o600)
@@ -313,8 +314,8 @@ func relabel(t *testing.T, path, from, to string) {
 	}
 }
 
-// lonelyLibrary is a folder with the library alone.
-func lonelyLibrary(t *testing.T) string {
+// libraryWithoutRuntime returns a folder that contains the library but not libonnxruntime.so.
+func libraryWithoutRuntime(t *testing.T) string {
 	dir := t.TempDir()
 	b, err := os.ReadFile(filepath.Join(sherpatest.Library(t), sherpaFile))
 	if err == nil {
@@ -326,8 +327,8 @@ func lonelyLibrary(t *testing.T) string {
 	return dir
 }
 
-// bogusLibrary is a folder with a file that only has the library's name.
-func bogusLibrary(t *testing.T) string {
+// invalidLibrary returns a folder with a text file that has the name of the library.
+func invalidLibrary(t *testing.T) string {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, sherpaFile), []byte("no library"), 0o600); err != nil {
 		t.Fatal(err)

@@ -11,51 +11,52 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// sherpaQuestion is a clip to recognise; its samples are the body.
-type sherpaQuestion struct {
+// sherpaRequest is a clip to recognise; its samples are the body.
+type sherpaRequest struct {
 	Rate     int    `json:"rate"`
 	Language string `json:"language"`
 }
 
-// sherpaAnswer is what was understood.
-type sherpaAnswer struct {
+// sherpaResponse is the response to a sherpaRequest.
+type sherpaResponse struct {
 	Result sherpaResult `json:"result"`
 	Error  string       `json:"error,omitempty"`
 }
 
-// RunSherpa is the process of the recogniser sherpa-onnx: it answers clips read from in on out until in ends, and returns the
-// exit code. Its arguments are the folder of the model, that of the library or "", how many threads, and Brisk or "". It is
-// a process of its own for the reasons RunWorker is; the library also ends its process where it does not like a model.
-func RunSherpa(args []string, in io.Reader, out io.Writer) int {
-	d, err := startSherpa(args)
-	h := greetingOf(transcript.Engine{}, err)
+// RunSherpaWorker runs the recogniser process of sherpa-onnx: it answers clips read from in on out until in ends, and
+// returns the exit code. Its arguments are the folder of the model, the folder of the library or "", the number of
+// threads, and LowLatency or "". It is a separate process for the same reasons as RunSphinxWorker; the library also
+// exits its process if it cannot use a model.
+func RunSherpaWorker(args []string, in io.Reader, out io.Writer) int {
+	d, err := openSherpaDecoder(args)
+	h := helloOf(transcript.Engine{}, err)
 	if err == nil {
 		h.Engine = transcript.Engine{Name: sherpaEngine, Model: d.model.name(), Version: d.lib.version()}
-		h.Memory = resident()
+		h.Memory = residentBytes()
 	}
-	if sendErr := send(out, h, nil); err != nil || sendErr != nil {
+	if sendErr := writeMessage(out, h, nil); err != nil || sendErr != nil {
 		return 1
 	}
-	questions := make(chan sherpaClip)
-	go readSherpa(in, questions)
+	questions := make(chan sherpaJob)
+	go readSherpaRequests(in, questions)
 	half := upsampleFilter()
 	for q := range questions {
 		pcm := q.pcm
 		if q.Rate == 8000 {
 			pcm = upsample(pcm, half)
 		}
-		var a sherpaAnswer
+		var a sherpaResponse
 		if a.Result, err = d.decodeClip(pcm, q.Language); err != nil {
 			a.Error = err.Error()
 		}
-		if err := send(out, a, nil); err != nil {
+		if err := writeMessage(out, a, nil); err != nil {
 			return 1
 		}
 	}
 	return 0
 }
 
-func startSherpa(args []string) (*sherpaDecoder, error) {
+func openSherpaDecoder(args []string) (*sherpaDecoder, error) {
 	if len(args) != 4 {
 		return nil, errors.New("this process is started by soniq itself")
 	}
@@ -63,32 +64,33 @@ func startSherpa(args []string) (*sherpaDecoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	if syscall.Getpgrp() == os.Getpid() && args[3] != Brisk {
+	if syscall.Getpgrp() == os.Getpid() && args[3] != LowLatency {
 		_ = syscall.Setpriority(syscall.PRIO_PGRP, 0, workerNice)
 	}
-	return newSherpa(args[0], args[1], threads)
+	return newSherpaDecoder(args[0], args[1], threads)
 }
 
-// sherpaClip is a question with its samples.
-type sherpaClip struct {
-	sherpaQuestion
+// sherpaJob is a request with its samples.
+type sherpaJob struct {
+	sherpaRequest
 	pcm []int16
 }
 
-// readSherpa ends the process when the server has gone: the decoder may be deep in C code then.
-func readSherpa(in io.Reader, questions chan<- sherpaClip) {
+// readSherpaRequests reads clips from the server. It exits the process when the input ends, because the main
+// goroutine may be inside C code then.
+func readSherpaRequests(in io.Reader, questions chan<- sherpaJob) {
 	for {
-		var q sherpaClip
+		var q sherpaJob
 		var err error
-		if q.pcm, err = receive(in, &q.sherpaQuestion); err != nil {
+		if q.pcm, err = readMessage(in, &q.sherpaRequest); err != nil {
 			os.Exit(0)
 		}
 		questions <- q
 	}
 }
 
-// resident is the memory this process takes, in bytes; 0 where the system does not say.
-func resident() int64 {
+// residentBytes returns the resident memory of this process in bytes; 0 if the system does not report it.
+func residentBytes() int64 {
 	b, err := os.ReadFile("/proc/self/statm")
 	fields := bytes.Fields(b)
 	if err != nil || len(fields) < 2 {

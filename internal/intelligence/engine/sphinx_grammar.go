@@ -8,47 +8,47 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// menuSearch is the name of the search for what is expected.
-const menuSearch = "expected"
+// grammarSearch is the name of the search for expected phrases.
+const grammarSearch = "expected"
 
-// before and after are what people say around the word that is asked for.
+// fillersBefore and fillersAfter are words that callers say around the requested phrase.
 var (
-	before = []string{"i want", "i need", "i would like", "can i have", "could i have", "can i speak to", "i want to speak to", "may i speak to", "please", "the",
+	fillersBefore = []string{"i want", "i need", "i would like", "can i have", "could i have", "can i speak to", "i want to speak to", "may i speak to", "please", "the",
 		"give me", "connect me to", "put me through to", "talk to", "speak to", "um", "uh", "hello", "hi", "yes"}
-	after = []string{"please", "department", "thank you", "thanks"}
+	fillersAfter = []string{"please", "department", "thank you", "thanks"}
 )
 
-// others are what may be said in place of what is expected: without them whatever is said would be taken for the phrase it sounds most like.
-// Short words are not among them: strung together they sound like anything.
-var others = strings.Fields(`about after again anything back because been call come could does done down else even find first from going good great have help
+// otherWords may be said instead of an expected phrase: without them any utterance would be recognised as the phrase
+// it sounds most like. Short words are not among them: in sequence they sound like anything.
+var otherWords = strings.Fields(`about after again anything back because been call come could does done down else even find first from going good great have help
 	here hold just know last like little long look make many maybe mean minute moment more much name never nobody none nothing number
 	okay only operator other over people person problem question really right said some somebody someone something sorry still take
 	tell than that their them then there they thing think this time today tomorrow understand until very wait week well were what when
 	where which will with wonder work would wrong year yesterday your computer picture window table weather music banana holiday`)
 
-// expecting decodes with a grammar of what is expected; with none as always. Phrases with words the model does not know are left out; where
-// none is left, everything is listened for.
-func (s *sphinx) expecting(phrases []string, decode func() ([]transcript.Word, error)) ([]transcript.Word, error) {
-	known := s.known(phrases)
+// withPhrases decodes with a grammar of the expected phrases, and without one if there are none. Phrases with words
+// that are not in the dictionary are omitted; if none is left, decoding is unrestricted.
+func (s *sphinxDecoder) withPhrases(phrases []string, decode func() ([]transcript.Word, error)) ([]transcript.Word, error) {
+	known := s.knownPhrases(phrases)
 	if len(known) == 0 {
 		return decode()
 	}
 	usual := s.lib.search(s.ps)
-	if s.lib.setGrammar(s.ps, menuSearch, s.grammar(known)) < 0 {
+	if s.lib.setGrammar(s.ps, grammarSearch, s.grammar(known)) < 0 {
 		return nil, fmt.Errorf("pocketsphinx refused the grammar of %d phrases", len(known))
 	}
-	if s.lib.setSearch(s.ps, menuSearch) < 0 {
+	if s.lib.setSearch(s.ps, grammarSearch) < 0 {
 		return nil, fmt.Errorf("pocketsphinx does not search by its grammar")
 	}
 	defer func() {
 		s.lib.setSearch(s.ps, usual)
-		s.lib.dropSearch(s.ps, menuSearch)
+		s.lib.dropSearch(s.ps, grammarSearch)
 	}()
 	return decode()
 }
 
-// known are the phrases whose words are all in the dictionary, as it writes them.
-func (s *sphinx) known(phrases []string) (known []string) {
+// knownPhrases returns the phrases whose words are all in the dictionary, in its spelling.
+func (s *sphinxDecoder) knownPhrases(phrases []string) (known []string) {
 	for _, p := range phrases {
 		words := spokenWords(p)
 		if len(words) > 0 && !slices.ContainsFunc(words, func(w string) bool { return s.lib.lookup(s.ps, w) == 0 }) {
@@ -58,8 +58,8 @@ func (s *sphinx) known(phrases []string) (known []string) {
 	return known
 }
 
-// grammar is in the Java Speech Grammar Format.
-func (s *sphinx) grammar(phrases []string) string {
+// grammar returns the grammar of phrases in the Java Speech Grammar Format.
+func (s *sphinxDecoder) grammar(phrases []string) string {
 	expected := map[string]bool{}
 	for _, p := range phrases {
 		for _, w := range strings.Fields(p) {
@@ -67,13 +67,13 @@ func (s *sphinx) grammar(phrases []string) string {
 		}
 	}
 	around := func(all []string) string {
-		return strings.Join(s.known(slices.DeleteFunc(slices.Clone(all), func(p string) bool { return expected[p] })), " | ")
+		return strings.Join(s.knownPhrases(slices.DeleteFunc(slices.Clone(all), func(p string) bool { return expected[p] })), " | ")
 	}
-	return "#JSGF V1.0;\ngrammar menu;\npublic <said> = /1/ [<before>] <phrase> [<after>] | /0.00001/ <other>+;\n<before> = " + around(before) +
-		";\n<after> = " + around(after) + ";\n<phrase> = " + strings.Join(phrases, " | ") + ";\n<other> = " + around(others) + ";\n"
+	return "#JSGF V1.0;\ngrammar menu;\npublic <said> = /1/ [<before>] <phrase> [<after>] | /0.00001/ <other>+;\n<before> = " + around(fillersBefore) +
+		";\n<after> = " + around(fillersAfter) + ";\n<phrase> = " + strings.Join(phrases, " | ") + ";\n<other> = " + around(otherWords) + ";\n"
 }
 
-// plainWords are the words of a text in small letters, without anything else.
+// plainWords returns the words of a text in lower case, letters and apostrophes only.
 func plainWords(text string) []string {
 	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return (r < 'a' || r > 'z') && r != '\'' })
 }

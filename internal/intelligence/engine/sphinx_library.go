@@ -12,7 +12,8 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// sphinxHelp are the commands that install a recogniser: the better one, and this one where packages are named as in Debian.
+// sphinxHelp has the commands that install a recogniser: the better one, and this one on Debian and distributions
+// with the same package names.
 const sphinxHelp = "soniq hearing install, or apt-get install libpocketsphinx3 pocketsphinx-en-us for a poorer one"
 
 // sphinxLibrary holds the C functions of pocketsphinx that the worker calls. Handles are C pointers.
@@ -47,7 +48,8 @@ type sphinxLibrary struct {
 	config     func(ps uintptr) uintptr
 	addWord    func(ps uintptr, word, phones string, update int32) int32
 
-	// Language models. They are counted: who is given one has to give it back, and searches and mixtures count too.
+	// Language models. They are reference-counted: every model returned must be freed, and searches and mixtures hold
+	// references too.
 	modelOf     func(ps uintptr, search string) uintptr
 	setModel    func(ps uintptr, search string, lm uintptr) int32
 	readModel   func(config uintptr, file string, kind int32, logmath uintptr) uintptr
@@ -60,7 +62,7 @@ type sphinxLibrary struct {
 	probability func(lm uintptr, word int32, before uintptr, n int32, used unsafe.Pointer) int32
 }
 
-// loadSphinx opens the shared libraries. A library that is not there is a *transcript.Missing.
+// loadSphinx opens the shared libraries. If one is not found it returns a *transcript.MissingDependency.
 func loadSphinx() (*sphinxLibrary, error) {
 	ps, err := openLibrary("libpocketsphinx.so.3")
 	if err != nil {
@@ -94,7 +96,7 @@ func loadSphinx() (*sphinxLibrary, error) {
 		{&l.probability, base, "ngram_ng_prob"},
 	} {
 		if _, err := purego.Dlsym(f.lib, f.name); err != nil {
-			return nil, &transcript.Missing{What: "the pocketsphinx library has no function " + f.name, Help: sphinxHelp}
+			return nil, &transcript.MissingDependency{Problem: "the pocketsphinx library has no function " + f.name, Remedy: sphinxHelp}
 		}
 		purego.RegisterLibFunc(f.fn, f.lib, f.name)
 	}
@@ -104,12 +106,12 @@ func loadSphinx() (*sphinxLibrary, error) {
 func openLibrary(name string) (uintptr, error) {
 	h, err := purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_GLOBAL)
 	if err != nil {
-		return 0, &transcript.Missing{What: name + " was not found", Help: sphinxHelp}
+		return 0, &transcript.MissingDependency{Problem: name + " was not found", Remedy: sphinxHelp}
 	}
 	return h, nil
 }
 
-// modelDirs are where distributions put the English model.
+// modelDirs are the folders in which distributions install the English model.
 var modelDirs = []string{"/usr/share/pocketsphinx/model/en-us", "/usr/local/share/pocketsphinx/model/en-us"}
 
 // findModel returns the folder of the English model.
@@ -119,16 +121,16 @@ func findModel() (string, error) {
 			return dir, nil
 		}
 	}
-	return "", &transcript.Missing{What: "the English speech model was not found in " + modelDirs[0], Help: sphinxHelp}
+	return "", &transcript.MissingDependency{Problem: "the English speech model was not found in " + modelDirs[0], Remedy: sphinxHelp}
 }
 
-// decoder opens a decoder over the model in a folder.
-func (l *sphinxLibrary) decoder(model string) (uintptr, error) {
+// openDecoder opens a decoder with the model in a folder.
+func (l *sphinxLibrary) openDecoder(model string) (uintptr, error) {
 	l.setLog(0)
-	// Segments are found by our own detector; pocketsphinx must not drop frames of its own, or word times drift.
+	// Our own detector finds the segments; pocketsphinx must not drop frames, because word times would drift.
 	args := []string{"soniq", "-hmm", model + "/en-us", "-lm", model + "/en-us.lm.bin",
 		"-dict", model + "/cmudict-en-us.dict", "-remove_silence", "no",
-		// More Gaussians per frame than the usual four: a word in twenty is saved for a tenth more time.
+		// More Gaussians per frame than the default of four: one word error in twenty fewer for a tenth more time.
 		"-topn", "8"}
 	pointers := make([]unsafe.Pointer, len(args))
 	var pin runtime.Pinner
@@ -145,13 +147,14 @@ func (l *sphinxLibrary) decoder(model string) (uintptr, error) {
 	}
 	ps := l.open(config)
 	if ps == 0 {
-		return 0, &transcript.Missing{What: "pocketsphinx could not read the model in " + model, Help: sphinxHelp}
+		return 0, &transcript.MissingDependency{Problem: "pocketsphinx could not read the model in " + model, Remedy: sphinxHelp}
 	}
 	return ps, nil
 }
 
-// mixed makes a language model of two: a word is as likely as the one that has it likelier says. It is 0 where the two do not fit.
-func (l *sphinxLibrary) mixed(ps, a, b uintptr) uintptr {
+// mixModels returns a mixture of two language models: a word has the higher of its two probabilities. It returns 0 if
+// the models do not fit.
+func (l *sphinxLibrary) mixModels(ps, a, b uintptr) uintptr {
 	models, weights := [2]uintptr{a, b}, [2]float32{1, 1}
 	names := [2]unsafe.Pointer{}
 	var pin runtime.Pinner

@@ -13,29 +13,29 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// needSphinx skips a test where the recogniser is not installed.
-func needSphinx(t testing.TB, s *Sphinx) {
+// needSphinx skips a test if the recogniser is not installed.
+func needSphinx(t testing.TB, s *PocketSphinx) {
 	t.Helper()
 	if err := s.Ready(context.Background()); err != nil {
-		if m, ok := transcript.IsMissing(err); ok {
+		if m, ok := transcript.AsMissingDependency(err); ok {
 			t.Skip(m)
 		}
 		t.Fatal(err)
 	}
 }
 
-// newTestSphinx starts a recogniser that ends with the test.
-func newTestSphinx(t testing.TB, workers int) *Sphinx {
-	s := NewSphinx([]string{os.Args[0], "asr-worker"}, workers)
+// newTestSphinx starts a recogniser that is closed at the end of the test.
+func newTestSphinx(t testing.TB, workers int) *PocketSphinx {
+	s := NewPocketSphinx([]string{os.Args[0], "asr-worker"}, workers)
 	t.Cleanup(s.Close)
 	needSphinx(t, s)
 	return s
 }
 
-// listen feeds a call to a live recogniser in the small parts a recorder writes.
-func listen(t testing.TB, p *transcript.Pool, c spokenCall) []transcript.Segment {
+// transcribeLive sends a call to a live recogniser in small parts, as a recorder does.
+func transcribeLive(t testing.TB, p *transcript.RecognizerPool, c spokenCall) []transcript.Segment {
 	t.Helper()
-	l, err := transcript.NewLive(p, c.format, "en", nil)
+	l, err := transcript.NewLiveTranscription(p, c.format, "en", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func listen(t testing.TB, p *transcript.Pool, c spokenCall) []transcript.Segment
 		part = part[n:]
 	}
 	l.End()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute) // the workers yield to everybody
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute) // the workers run at low priority
 	defer cancel()
 	segments, err := l.Wait(ctx)
 	if err != nil {
@@ -54,18 +54,18 @@ func listen(t testing.TB, p *transcript.Pool, c spokenCall) []transcript.Segment
 	return segments
 }
 
-func TestSpeechThroughTheTelephoneIsUnderstood(t *testing.T) {
+func TestPocketSphinx_WordErrorRate(t *testing.T) {
 	t.Parallel()
 	s := newTestSphinx(t, 1)
-	pool := transcript.NewPool(s, 1)
+	pool := transcript.NewRecognizerPool(s, 1)
 	t.Cleanup(pool.Close)
 	words, errors := 0, 0
 	for _, sc := range scripts(t, "d04", "d21", "d31", "d59") {
-		segments := listen(t, pool, speak(t, sc, "rms", "slt"))
+		segments := transcribeLive(t, pool, speak(t, sc, "rms", "slt"))
 		for c, speaker := range []string{"caller", "agent"} {
 			want := sc.reference(speaker)
 			words += len(want)
-			errors += wordErrors(want, said(segments, c))
+			errors += wordErrors(want, recognizedWords(segments, c))
 		}
 	}
 	rate := float64(errors) / float64(words)
@@ -75,12 +75,12 @@ func TestSpeechThroughTheTelephoneIsUnderstood(t *testing.T) {
 	}
 }
 
-// spokenClip is one sentence through the telephone, as a clip.
+// spokenClip returns one sentence over a narrow-band line as a clip.
 func spokenClip(t testing.TB, text string) transcript.Clip {
 	return transcript.Clip{PCM: telephone(append(flite(t, "rms", text), make([]float64, 8000)...)), Rate: 8000, NarrowBand: true, Language: "en"}
 }
 
-func TestWordsHaveTimesAndConfidence(t *testing.T) {
+func TestPocketSphinx_WordTimesAndConfidence(t *testing.T) {
 	t.Parallel()
 	s := newTestSphinx(t, 1)
 	h, err := s.Transcribe(context.Background(), spokenClip(t, "Please send me a confirmation by email."))
@@ -102,12 +102,12 @@ func TestWordsHaveTimesAndConfidence(t *testing.T) {
 	}
 }
 
-func TestACrashedWorkerIsReplaced(t *testing.T) {
+func TestPocketSphinx_CrashedWorkerReplaced(t *testing.T) {
 	t.Parallel()
 	s := newTestSphinx(t, 1)
 	clip := spokenClip(t, "Thank you very much.")
 	for range 2 {
-		for w := range s.live {
+		for w := range s.running {
 			if err := w.cmd.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}
@@ -123,7 +123,7 @@ func TestACrashedWorkerIsReplaced(t *testing.T) {
 	}
 }
 
-func TestAHangingWorkerIsEnded(t *testing.T) {
+func TestPocketSphinx_HangingWorkerEnded(t *testing.T) {
 	t.Parallel()
 	s := newTestSphinx(t, 1)
 	clip := spokenClip(t, "Thank you very much.")
@@ -137,7 +137,7 @@ func TestAHangingWorkerIsEnded(t *testing.T) {
 	}
 }
 
-func TestWhatIsMissingIsNamed(t *testing.T) {
+func TestPocketSphinx_MissingDependency(t *testing.T) {
 	t.Parallel()
 	greeting := filepath.Join(t.TempDir(), "greeting")
 	f, err := os.Create(greeting)
@@ -145,26 +145,26 @@ func TestWhatIsMissingIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if err := send(f, hello{Missing: "libpocketsphinx.so.3 was not found", Help: "apt-get install x"}, nil); err != nil {
+	if err := writeMessage(f, workerHello{Missing: "libpocketsphinx.so.3 was not found", Help: "apt-get install x"}, nil); err != nil {
 		t.Fatal(err)
 	}
-	s := NewSphinx([]string{"/bin/cat", greeting}, 1)
+	s := NewPocketSphinx([]string{"/bin/cat", greeting}, 1)
 	t.Cleanup(s.Close)
-	for range 2 { // the second answer comes from memory
-		m, ok := transcript.IsMissing(s.Ready(context.Background()))
-		if !ok || m.Help != "apt-get install x" {
+	for range 2 { // the second answer is cached
+		m, ok := transcript.AsMissingDependency(s.Ready(context.Background()))
+		if !ok || m.Remedy != "apt-get install x" {
 			t.Fatalf("missing is %+v", m)
 		}
 	}
-	if _, ok := transcript.IsMissing(mustFail(s.Transcribe(context.Background(), transcript.Clip{Language: "de"}))); !ok {
+	if _, ok := transcript.AsMissingDependency(errorOf(s.Transcribe(context.Background(), transcript.Clip{Language: "de"}))); !ok {
 		t.Error("German is taken for English")
 	}
 }
 
-func mustFail(_ transcript.Heard, err error) error { return err }
+func errorOf(_ transcript.Recognition, err error) error { return err }
 
-// TestAWorkerDiesWithItsServer kills a server process while its worker decodes.
-func TestAWorkerDiesWithItsServer(t *testing.T) {
+// A worker exits when its server process is killed, even while it decodes.
+func TestWorker_ExitsWithServer(t *testing.T) {
 	t.Parallel()
 	needSphinx(t, newTestSphinx(t, 1))
 	read, write, err := os.Pipe()
@@ -172,7 +172,7 @@ func TestAWorkerDiesWithItsServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer read.Close()
-	// The shell stands for the server: it holds the only writing end of the worker's input.
+	// The shell acts as the server: it holds the only writing end of the worker's input.
 	server := exec.Command("/bin/sh", "-c",
 		`mkfifo "$1/in"; "$2" asr-worker < "$1/in" & w=$!; exec 9> "$1/in"; echo $w >&3; exec 3>&-; exec sleep 60`,
 		"sh", t.TempDir(), os.Args[0])
@@ -195,16 +195,16 @@ func TestAWorkerDiesWithItsServer(t *testing.T) {
 	}
 	_ = server.Wait()
 	limit := time.Now().Add(20 * time.Second)
-	for alive(pid) {
+	for processRuns(pid) {
 		if time.Now().After(limit) {
 			t.Fatalf("worker %d outlives its server", pid)
 		}
-		_, _ = read.Read(line) // returns when the worker, which holds the pipe too, has gone
+		_, _ = read.Read(line) // returns when the worker, which holds the pipe too, has exited
 	}
 }
 
-// alive tells whether a process runs: neither gone nor waiting to be collected.
-func alive(pid int) bool {
+// processRuns reports whether a process runs; a zombie does not.
+func processRuns(pid int) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		return false

@@ -5,8 +5,8 @@ import "math"
 // upsampleTaps is the one-sided length of the low-pass filter between 8 and 16 kHz.
 const upsampleTaps = 31
 
-// upsample doubles the rate of 8 kHz audio with a windowed-sinc low-pass filter. The even output samples are the
-// input, as the filter is zero there; only the odd ones are computed.
+// upsample doubles the rate of 8 kHz audio with a windowed-sinc low-pass filter. The even output samples equal the
+// input, because the filter is zero there; only the odd ones are computed.
 func upsample(pcm []int16, half []float32) []int16 {
 	out := make([]int16, 2*len(pcm))
 	for i, v := range pcm {
@@ -25,8 +25,8 @@ func upsample(pcm []int16, half []float32) []int16 {
 	return out
 }
 
-// upsampleFilter is one side of the filter: the weights of the samples 1/2, 3/2, 5/2 ... input samples away,
-// under a Blackman window.
+// upsampleFilter returns one side of the filter: the weights of the samples 1/2, 3/2, 5/2 ... input samples away,
+// with a Blackman window.
 func upsampleFilter() []float32 {
 	half := make([]float32, (upsampleTaps+1)/2)
 	for k := range half {

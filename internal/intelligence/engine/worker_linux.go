@@ -2,6 +2,6 @@ package engine
 
 import "syscall"
 
-// workerAttributes puts a worker into a process group of its own, so that a key pressed in the server's terminal
-// does not reach it and lowering its priority touches nobody else.
+// workerAttributes puts a worker into its own process group: signals of the server's terminal, such as Ctrl-C, do not
+// reach it, and lowering its priority affects no other process.
 func workerAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -4,5 +4,5 @@ package engine
 
 import "syscall"
 
-// workerAttributes is empty where the fields differ.
+// workerAttributes returns nil, because the fields differ on other systems.
 func workerAttributes() *syscall.SysProcAttr { return nil }

@@ -13,50 +13,51 @@ import (
 )
 
 const (
-	startLimit = 30 * time.Second // to load library and model
-	hangLimit  = 2 * time.Minute  // for a clip, beyond 20 times its length
-	idleLimit  = 5 * time.Minute  // a worker without work gives its memory back
-	retryAfter = 30 * time.Second // before looking again for what was missing
+	defaultStartTimeout = 30 * time.Second // for loading library and model
+	hangTimeout         = 2 * time.Minute  // for a clip, beyond 20 times its length
+	defaultIdleTimeout  = 5 * time.Minute  // a worker without work is ended, which frees its memory
+	retryAfter          = 30 * time.Second // before retrying after a missing dependency
 )
 
-// workers are the worker processes of a recogniser, a bounded number of them. They start when they are needed, are
-// started again after a crash, and end when nothing has come for five minutes. It is safe for concurrent use.
-type workers struct {
-	command []string
-	idle    chan *sphinxWorker // workers without work
-	slots   chan struct{}      // one token per worker that may exist
-	now     func() time.Time
-	done    chan struct{}
-	load    time.Duration     // how long one may take to start
-	keep    time.Duration     // how long one without work is kept
-	explain func(error) error // what it means that one did not start; nil leaves it as it is
+// workerPool holds a bounded number of worker processes of a recogniser. They start on demand, are restarted after a
+// crash, and end after five minutes without requests. It is safe for concurrent use.
+type workerPool struct {
+	command      []string
+	idle         chan *workerProcess // workers without work
+	slots        chan struct{}       // one token per worker that may exist
+	now          func() time.Time
+	done         chan struct{}
+	startTimeout time.Duration     // time limit of a start
+	idleTimeout  time.Duration     // idle timeout
+	explainError func(error) error // converts the error of a failed start; nil leaves it unchanged
 
-	mu      sync.Mutex // guards the fields below
-	greeted hello      // what the last that started said of itself
-	missing error      // why the last start failed
-	tried   time.Time
-	live    map[*sphinxWorker]bool
-	closed  bool
+	mu           sync.Mutex  // guards the fields below
+	lastGreeting workerHello // first message of the worker that started last
+	startError   error       // why the last start failed
+	lastStart    time.Time
+	running      map[*workerProcess]bool
+	closed       bool
 }
 
-// prepare makes room for a number of workers, half the cores where it is 0; command starts one.
-func (s *workers) prepare(command []string, n int) {
+// prepare initialises a pool of n workers, or half the cores if n is 0; command starts one.
+func (s *workerPool) prepare(command []string, n int) {
 	if n <= 0 {
 		n = DefaultWorkers()
 	}
-	s.command, s.now, s.done, s.live = command, time.Now, make(chan struct{}), map[*sphinxWorker]bool{}
-	s.load, s.keep = startLimit, idleLimit
-	s.idle, s.slots = make(chan *sphinxWorker, n), make(chan struct{}, n)
+	s.command, s.now, s.done, s.running = command, time.Now, make(chan struct{}), map[*workerProcess]bool{}
+	s.startTimeout, s.idleTimeout = defaultStartTimeout, defaultIdleTimeout
+	s.idle, s.slots = make(chan *workerProcess, n), make(chan struct{}, n)
 	for range n {
 		s.slots <- struct{}{}
 	}
 }
 
-// DefaultWorkers is half the cores, at least one.
+// DefaultWorkers returns half the number of cores, at least one.
 func DefaultWorkers() int { return max(runtime.NumCPU()/2, 1) }
 
-// self is the running binary, even when its file has been replaced meanwhile.
-func self() string {
+// executablePath returns the path of the running binary. On Linux it is valid even if the file has been replaced
+// since the start.
+func executablePath() string {
 	if runtime.GOOS == "linux" {
 		return "/proc/self/exe"
 	}
@@ -67,26 +68,26 @@ func self() string {
 	return path
 }
 
-// Ready starts a worker if none runs, and says what is missing when it cannot.
-func (s *workers) Ready(ctx context.Context) error {
-	w, err := s.take(ctx)
+// Ready starts a worker if none runs, and returns a *transcript.MissingDependency if one is missing.
+func (s *workerPool) Ready(ctx context.Context) error {
+	w, err := s.acquire(ctx)
 	if err != nil {
 		return err
 	}
-	s.give(w)
+	s.release(w)
 	return nil
 }
 
 // Close ends all workers and waits for them.
-func (s *workers) Close() {
+func (s *workerPool) Close() {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
 		return
 	}
 	s.closed = true
-	var all []*sphinxWorker
-	for w := range s.live {
+	var all []*workerProcess
+	for w := range s.running {
 		all = append(all, w)
 	}
 	s.mu.Unlock()
@@ -96,22 +97,23 @@ func (s *workers) Close() {
 	}
 }
 
-// take gives an idle worker, or starts one where there may be more.
-func (s *workers) take(ctx context.Context) (*sphinxWorker, error) {
+// acquire returns an idle worker, or starts one if fewer than the maximum run. It waits until one is free or ctx
+// ends.
+func (s *workerPool) acquire(ctx context.Context) (*workerProcess, error) {
 	select {
 	case w := <-s.idle:
-		if w.rest.Stop() {
+		if w.idleTimer.Stop() {
 			return w, nil
 		}
-		return s.take(ctx) // its rest is over just now; the timer ends it
+		return s.acquire(ctx) // its idle timeout has just expired; the timer ends it
 	default:
 	}
 	select {
 	case w := <-s.idle:
-		if w.rest.Stop() {
+		if w.idleTimer.Stop() {
 			return w, nil
 		}
-		return s.take(ctx)
+		return s.acquire(ctx)
 	case <-s.slots:
 		return s.start(ctx)
 	case <-s.done:
@@ -121,17 +123,17 @@ func (s *workers) take(ctx context.Context) (*sphinxWorker, error) {
 	}
 }
 
-// give puts a worker back; it ends by itself when it is not taken again in time.
-func (s *workers) give(w *sphinxWorker) {
-	w.rest = time.AfterFunc(s.keep, func() { s.drop(w) })
+// release returns a worker to the pool; it is ended if it is not acquired again within the idle timeout.
+func (s *workerPool) release(w *workerProcess) {
+	w.idleTimer = time.AfterFunc(s.idleTimeout, func() { s.discard(w) })
 	s.idle <- w
 }
 
-// drop ends a worker and lets another be started.
-func (s *workers) drop(w *sphinxWorker) {
+// discard ends a worker and frees its slot.
+func (s *workerPool) discard(w *workerProcess) {
 	s.mu.Lock()
-	known := s.live[w]
-	delete(s.live, w)
+	known := s.running[w]
+	delete(s.running, w)
 	s.mu.Unlock()
 	w.stop()
 	if known {
@@ -139,23 +141,23 @@ func (s *workers) drop(w *sphinxWorker) {
 	}
 }
 
-// start starts a worker in the slot that was taken. What is missing is looked for again only after a while.
-func (s *workers) start(ctx context.Context) (*sphinxWorker, error) {
-	if err := s.lately(); err != nil {
+// start starts a worker in a slot that was taken. After a missing dependency it retries only after retryAfter.
+func (s *workerPool) start(ctx context.Context) (*workerProcess, error) {
+	if err := s.recentStartError(); err != nil {
 		s.slots <- struct{}{}
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.load)
+	ctx, cancel := context.WithTimeout(ctx, s.startTimeout)
 	defer cancel()
 	w, err := startWorker(ctx, exec.Command(s.command[0], s.command[1:]...))
-	if err != nil && s.explain != nil {
-		err = s.explain(err)
+	if err != nil && s.explainError != nil {
+		err = s.explainError(err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.missing, s.tried = nil, s.now()
-	if _, ok := transcript.IsMissing(err); ok {
-		s.missing = err
+	s.startError, s.lastStart = nil, s.now()
+	if _, ok := transcript.AsMissingDependency(err); ok {
+		s.startError = err
 	}
 	if err == nil && s.closed {
 		w.stop()
@@ -165,23 +167,23 @@ func (s *workers) start(ctx context.Context) (*sphinxWorker, error) {
 		s.slots <- struct{}{}
 		return nil, err
 	}
-	s.live[w], s.greeted = true, w.hello
+	s.running[w], s.lastGreeting = true, w.hello
 	return w, nil
 }
 
-// hello is what the last worker that started said of itself.
-func (s *workers) hello() hello {
+// lastHello returns the first message of the worker that started last.
+func (s *workerPool) lastHello() workerHello {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.greeted
+	return s.lastGreeting
 }
 
-// lately repeats what was found missing a moment ago.
-func (s *workers) lately() error {
+// recentStartError returns the missing dependency that was found less than retryAfter ago.
+func (s *workerPool) recentStartError() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.now().Sub(s.tried) < retryAfter {
-		return s.missing
+	if s.now().Sub(s.lastStart) < retryAfter {
+		return s.startError
 	}
 	return nil
 }

@@ -17,14 +17,14 @@ import (
 	"soniq/internal/platform/db/dbtest"
 )
 
-// scores are the means of what one query came to.
+// scores holds sums over queries, to report their means.
 type scores struct{ gain, reciprocal, recall, n float64 }
 
 func (s scores) String() string {
 	return fmt.Sprintf("nDCG@10 %.3f, MRR %.3f, Recall@5 %.3f (%v queries)", s.gain/s.n, s.reciprocal/s.n, s.recall/s.n, s.n)
 }
 
-// add counts a query: gain is nDCG@10 with grades 2 and 1, the other two look for a call that was meant (grade 2).
+// add adds a query: gain is nDCG@10 with grades 2 and 1, the other two count relevant calls (grade 2).
 func (s *scores) add(order []string, grades map[string]int) {
 	s.n++
 	s.gain += gain(order, grades)
@@ -39,7 +39,7 @@ func (s *scores) add(order []string, grades map[string]int) {
 	}
 }
 
-// gain is nDCG@10 with grades 2 and 1.
+// gain returns nDCG@10 with grades 2 and 1.
 func gain(order []string, grades map[string]int) float64 {
 	var got, ideal float64
 	for k, id := range order[:min(10, len(order))] {
@@ -56,22 +56,22 @@ func gain(order []string, grades map[string]int) float64 {
 	return got / ideal
 }
 
-// remembering is a room that has learnt documents, with the notes that the builtin writer makes of them.
-func remembering(t *testing.T, docs []document) *memory.Service {
+// serviceWith returns a service with indexed documents, with the notes that the builtin summariser writes of them.
+func serviceWith(t *testing.T, docs []document) *memory.Service {
 	t.Helper()
 	d := dbtest.SQLite(t)
-	s := room(t, d, nil)
-	rules := engine.NewRules(engine.NewLexsem())
+	s := newService(t, d, nil)
+	rules := engine.NewRuleSummarizer(engine.NewWordEmbedding())
 	for i, doc := range docs {
 		c := callOf(doc, fmt.Sprintf("+1415555%04d", i), time.Now().Add(-time.Hour))
 		c.Summary = noteOf(t, rules, doc)
-		learn(t, s, d, "org_a", c)
+		indexCall(t, s, d, "org_a", c)
 	}
 	return s
 }
 
-// found lists the documents a search finds, best first.
-func found(t *testing.T, s *memory.Service, text, mode string) []string {
+// foundIDs returns the documents that a search finds, best first.
+func foundIDs(t *testing.T, s *memory.Service, text, mode string) []string {
 	t.Helper()
 	var order []string
 	for _, r := range search(t, s, "org_a", memory.Query{Text: text, Limit: 10, Mode: mode}).Results {
@@ -80,14 +80,15 @@ func found(t *testing.T, s *memory.Service, text, mode string) []string {
 	return order
 }
 
-// evalRow prints one row of the table that `make eval` puts together.
+// evalRow logs one row of the table that `make eval` collects.
 func evalRow(t testing.TB, part, measure string, result any, target string) {
 	t.Helper()
 	t.Logf("EVAL | %s | %s | %v | %s |", part, measure, result, target)
 }
 
-// recognised reads what the recogniser made of the calls: a file that the evaluation of recognition wrote.
-func recognised(t *testing.T) []document {
+// recognisedDocs reads recognised transcripts of the calls from the file that the evaluation of recognition wrote;
+// nil if there is none.
+func recognisedDocs(t *testing.T) []document {
 	t.Helper()
 	b, err := os.ReadFile(os.Getenv("SONIQ_EVAL_TRANSCRIPTS"))
 	if err != nil {
@@ -100,24 +101,24 @@ func recognised(t *testing.T) []document {
 	return docs
 }
 
-// TestEvaluateSearch runs all graded queries against all calls, through the database: as they were written, and, where SONIQ_EVAL_TRANSCRIPTS
-// names a file, as they were recognised.
+// TestEvaluateSearch runs all graded queries against all calls, through the database: with the scripts of the calls,
+// and with their recognised transcripts if SONIQ_EVAL_TRANSCRIPTS names a file.
 func TestEvaluateSearch(t *testing.T) {
 	t.Parallel()
 	docs, queries := evaluation(t)
 	if all := evaluateSearch(t, "search, text", "≥ 0.80", docs, queries); all.gain/all.n < 0.80 {
 		t.Errorf("nDCG@10 is %.3f, want at least 0.80", all.gain/all.n)
 	}
-	if heard := recognised(t); heard != nil {
-		same, asked := among(heard, docs, queries)
+	if heard := recognisedDocs(t); heard != nil {
+		same, asked := scriptsOf(heard, docs, queries)
 		part := fmt.Sprintf("search, %d calls", len(heard))
 		evaluateSearch(t, part+" as written", "–", same, asked)
 		evaluateSearch(t, part+", recognised at 8 kHz", "≥ 0.72", heard, asked)
 	}
 }
 
-// among are the calls as they were written of which some were recognised, and the queries that mean one of them.
-func among(heard, docs []document, queries []query) (same []document, asked []query) {
+// scriptsOf returns the scripts of recognised calls, and the queries that refer to one of them.
+func scriptsOf(heard, docs []document, queries []query) (same []document, asked []query) {
 	in := map[string]bool{}
 	for _, d := range heard {
 		in[d.ID] = true
@@ -142,17 +143,17 @@ func among(heard, docs []document, queries []query) (same []document, asked []qu
 }
 
 func evaluateSearch(t *testing.T, part, target string, docs []document, queries []query) (all scores) {
-	s := remembering(t, docs)
+	s := serviceWith(t, docs)
 	modes := []string{memory.Hybrid}
 	if os.Getenv("SONIQ_EVAL") != "" {
 		modes = []string{memory.Keyword, memory.Semantic, memory.Hybrid}
-		tuned(t, part, s, queries)
+		evaluateMixes(t, part, s, queries)
 	}
 	for _, mode := range modes {
 		var sum scores
 		kinds := map[string]*scores{}
 		for _, q := range queries {
-			order := found(t, s, q.Query, mode)
+			order := foundIDs(t, s, q.Query, mode)
 			sum.add(order, q.Relevant)
 			if kinds[q.Kind] == nil {
 				kinds[q.Kind] = &scores{}
@@ -171,8 +172,9 @@ func evaluateSearch(t *testing.T, part, target string, docs []document, queries 
 	return all
 }
 
-// tuned looks for the best mix on one half of the queries and reports what it does on the other, beside the mix that is used.
-func tuned(t *testing.T, part string, s *memory.Service, queries []query) {
+// evaluateMixes determines the best weights with one half of the queries and reports their result on the other,
+// beside the weights in use.
+func evaluateMixes(t *testing.T, part string, s *memory.Service, queries []query) {
 	halves := [2][]query{}
 	for i, q := range queries {
 		halves[i%2] = append(halves[i%2], q)
@@ -204,7 +206,7 @@ func tuned(t *testing.T, part string, s *memory.Service, queries []query) {
 	}
 }
 
-// mixes are those that are tried.
+// mixes returns the weights to try.
 func mixes() (all [][4]float64) {
 	for _, keyword := range []float64{0, 0.1, 0.2, 0.3, 0.5} {
 		for _, word := range []float64{0, 0.25, 0.5, 0.75, 1} {
@@ -216,7 +218,7 @@ func mixes() (all [][4]float64) {
 	return all
 }
 
-// ordered are the calls in the order of a mix, each by its best passage.
+// ordered returns the calls in the order of a mix, each by its best passage.
 func ordered(all []memory.Compared, mix [4]float64) []string {
 	best := map[string]float64{}
 	for _, c := range all {

@@ -2,16 +2,16 @@ package memory
 
 import "context"
 
-// Compared is how a passage of a call compares with a query: keyword, whole, word and rare, which the ranking mixes.
+// Compared has the features of a passage for a query: keyword, whole, word and rare, which the ranking mixes.
 type Compared struct {
 	CallID   string
 	Features [4]float64
 }
 
-// Mix is how the ranking mixes them.
+// Mix has the weights of the features.
 var Mix = [4]float64{mixKeyword, mixWhole, mixWord, mixRare}
 
-// Compare gives the features of the passages a search ranks.
+// Compare returns the features of the passages that a search ranks.
 func (s *Service) Compare(ctx context.Context, org, text string) ([]Compared, error) {
 	in := s.defaults(Query{Text: text})
 	q, err := s.question(ctx, in)
@@ -34,14 +34,16 @@ func (s *Service) Compare(ctx context.Context, org, text string) ([]Compared, er
 	return out, nil
 }
 
-// As is a lesson learnt of another call: for measurements, where preparing each would take longer than what is measured.
-func (l Lesson) As(c Call) Lesson {
+// WithCall returns the prepared passages as those of another call: for measurements, because preparing each call
+// would take longer than the measured operation.
+func (l PreparedCall) WithCall(c Call) PreparedCall {
 	l.call = c
 	return l
 }
 
-// Kept is the share of the hundred nearest by all estimates that the scan, which estimates few, still finds.
-func (s *Service) Kept(ctx context.Context, org, text string) (float64, error) {
+// Recall returns the share of the hundred nearest passages by all estimates that the scan finds, which estimates only
+// a few.
+func (s *Service) Recall(ctx context.Context, org, text string) (float64, error) {
 	in := s.defaults(Query{Text: text})
 	q, err := s.question(ctx, in)
 	if err != nil {
@@ -56,7 +58,7 @@ func (s *Service) Kept(ctx context.Context, org, text string) (float64, error) {
 	for _, h := range x.nearest(q.vector, f, nearCandidates) {
 		got[h.at] = true
 	}
-	p, best := x.codes.probe(q.vector), newTop(100)
+	p, best := x.codes.probe(q.vector), newTopK(100)
 	x.scan(&p, f, best, 0, x.codes.len(), 64*x.codes.words)
 	kept, all := 0, best.best()
 	for _, h := range all {
@@ -67,25 +69,26 @@ func (s *Service) Kept(ctx context.Context, org, text string) (float64, error) {
 	return float64(kept) / float64(max(len(all), 1)), nil
 }
 
-// Cut has transcripts cut into passages of up to so many words, six tenths of that at least, led by so many of the one before.
-func (s *Service) Cut(words, overlap int) {
-	s.cut = cut{from: words * 6 / 10, to: words, rest: words / 5, overlap: overlap}
+// SetPassageLimits sets the maximum of words per passage (the minimum is six tenths of it), and the words repeated
+// from the passage before.
+func (s *Service) SetPassageLimits(words, overlap int) {
+	s.limits = passageLimits{minWords: words * 6 / 10, maxWords: words, minRest: words / 5, overlap: overlap}
 }
 
-// UsualCut is how transcripts are cut otherwise, as Cut is told.
-var UsualCut = [2]int{usual.to, usual.overlap}
+// DefaultLimits has the arguments of SetPassageLimits for the default.
+var DefaultLimits = [2]int{defaultLimits.maxWords, defaultLimits.overlap}
 
-// ShareFrom has organisations with so many passages count as large.
-func (s *Service) ShareFrom(passages int) {
-	s.shared.mu.Lock()
-	defer s.shared.mu.Unlock()
-	s.shared.from = passages
+// SetLargeFrom sets the number of passages from which an organisation is large.
+func (s *Service) SetLargeFrom(passages int) {
+	s.dbIndexes.mu.Lock()
+	defer s.dbIndexes.mu.Unlock()
+	s.dbIndexes.largeFrom = passages
 }
 
-// ShareLarge makes their indexes in the database.
-func (s *Service) ShareLarge(ctx context.Context) error { return s.shareLarge(ctx) }
+// BuildLargeIndexes creates the indexes of large organisations in the database.
+func (s *Service) BuildLargeIndexes(ctx context.Context) error { return s.buildLargeIndexes(ctx) }
 
-// IsShared reports whether an organisation is searched in the database.
-func (s *Service) IsShared(ctx context.Context, org string) (bool, error) {
-	return s.isShared(ctx, org)
+// UsesDatabaseIndex reports whether an organisation is searched in the database.
+func (s *Service) UsesDatabaseIndex(ctx context.Context, org string) (bool, error) {
+	return s.usesDatabaseIndex(ctx, org)
 }

@@ -10,15 +10,15 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// KindFact is the kind of what people wrote down of a number.
+// KindFact is the kind of facts that users and programs add to a number.
 const KindFact = "fact"
 
 const (
-	maxFacts    = 100 // of a number
+	maxFacts    = 100 // per number
 	maxFactText = 500 // characters
 )
 
-// Fact is something known of a caller.
+// Fact is a statement about a caller.
 type Fact struct {
 	ID        string  `json:"id"`
 	Text      string  `json:"text"`
@@ -27,33 +27,33 @@ type Fact struct {
 	ExpiresAt db.Time `json:"expires_at" nullable:"true"`
 }
 
-// NewFact is a fact to be written down.
+// NewFact is a fact to add.
 type NewFact struct {
-	Phone, Text, By string    // By: the id of a user or a key
+	Phone, Text, By string    // By: id of the user or API key
 	ExpiresAt       time.Time // zero: never
 }
 
-// Facts lists what was written down of a number and still holds, newest first. It is for whoever tells an agent or a program
+// Facts returns the facts of a number that have not expired, newest first. Use it to inform an agent or a program
 // about a caller.
 func (s *Service) Facts(ctx context.Context, org, phone string) ([]Fact, error) {
 	all, err := factsOf(ctx, s.db.Read(ctx), org, s.phone(ctx, org, phone), db.At(s.now()))
-	return all, wrap("read facts of a number", err)
+	return all, wrapError("read facts of a number", err)
 }
 
-// addFact writes a fact down, in the caller's transaction; ok is false where the number has too many.
+// addFact inserts a fact in the caller's transaction. ok is false if the number already has maxFacts.
 func (s *Service) addFact(ctx context.Context, tx db.Querier, org string, f NewFact) (id string, ok bool, err error) {
 	now := db.At(s.now())
 	var n int
 	const count = `SELECT count(*) FROM memory_facts WHERE org_id = $1 AND phone = $2 AND kind = 'fact' AND (expires_at IS NULL OR expires_at > $3)`
 	if err := tx.QueryRow(ctx, count, org, f.Phone, now).Scan(&n); err != nil || n >= maxFacts {
-		return "", false, wrap("count facts", err)
+		return "", false, wrapError("count facts", err)
 	}
 	id = db.NewID("mem")
 	const q = `INSERT INTO memory_facts (org_id, phone, id, text, created_by, created_at, expires_at, key, model, vector, terms)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
 	r := s.factRow(ctx, f.Text)
 	_, err = tx.Exec(ctx, q, org, f.Phone, id, f.Text, f.By, now, db.At(f.ExpiresAt), r.key, r.model, r.vector.bytes(), encodeTerms(r.terms))
-	return id, true, wrap("write fact", err)
+	return id, true, wrapError("write fact", err)
 }
 
 func factsOf(ctx context.Context, q db.Querier, org, phone string, now db.Time) ([]Fact, error) {
@@ -74,7 +74,7 @@ func factsOf(ctx context.Context, q db.Querier, org, phone string, now db.Time) 
 	return out, err
 }
 
-// sourceOf tells by an id what it is of.
+// sourceOf returns "user" or "api_key" by the prefix of an id.
 func sourceOf(id string) string {
 	if strings.HasPrefix(id, "usr_") {
 		return "user"
@@ -82,18 +82,18 @@ func sourceOf(id string) string {
 	return "api_key"
 }
 
-// withPhone is true of facts about a number, and of those whose text names it.
+// withPhone selects facts about a number, and facts whose text contains it.
 const withPhone = `org_id = $1 AND (phone = $2 OR text LIKE $3)`
 
 func likeNumber(phone string) string { return "%" + strings.TrimPrefix(phone, "+") + "%" }
 
-// CountFacts counts what was written down about a number, or names it.
+// CountFacts returns the number of facts about a phone number or with the number in their text.
 func (s *Service) CountFacts(ctx context.Context, q db.Querier, org, phone string) (n int, err error) {
 	err = q.QueryRow(ctx, `SELECT count(*) FROM memory_facts WHERE `+withPhone, org, phone, likeNumber(phone)).Scan(&n)
 	return n, err
 }
 
-// EraseFacts removes what was written down about a number, or names it.
+// EraseFacts deletes the facts about a phone number or with the number in their text, and returns how many.
 func (s *Service) EraseFacts(ctx context.Context, tx db.Querier, org, phone string) (int, error) {
 	r, err := tx.Exec(ctx, `DELETE FROM memory_facts WHERE `+withPhone, org, phone, likeNumber(phone))
 	if err != nil {
@@ -103,8 +103,8 @@ func (s *Service) EraseFacts(ctx context.Context, tx db.Querier, org, phone stri
 	return int(n), err
 }
 
-// SweepFacts removes facts that no longer hold, a batch at a time, and returns how many.
-func (s *Service) SweepFacts(ctx context.Context, now time.Time) (gone int64, err error) {
+// DeleteExpiredFacts deletes expired facts of all organisations, 500 per transaction, and returns how many.
+func (s *Service) DeleteExpiredFacts(ctx context.Context, now time.Time) (gone int64, err error) {
 	// tenant: what has expired is swept over all organisations
 	const q = `DELETE FROM memory_facts WHERE (org_id, id) IN (SELECT org_id, id FROM memory_facts WHERE expires_at <= $1 LIMIT 500)`
 	for n := int64(1); n > 0 && err == nil && ctx.Err() == nil; gone += n {

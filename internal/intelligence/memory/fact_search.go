@@ -8,16 +8,17 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// This file lets searches find facts. A fact is a passage of no call, in the same index as the others.
+// Search over facts. A fact is indexed like a passage, but belongs to no call.
 
-// factColumns are rowColumns of a fact.
+// factColumns selects rowColumns from facts.
 const factColumns = `key, phone, created_at, kind, '', NULL, NULL, model, vector, terms`
 
-// factRow is what a fact is found by. What a remote model embeds is embedded later: nobody waits for it with a transaction open.
+// factRow returns the index row of a fact. With a remote model the vector is computed later by Reembed, so that no
+// transaction waits for the server.
 func (s *Service) factRow(ctx context.Context, text string) row {
 	r := row{key: s.newKey(), terms: countTerms(s.lexicon.Terms(text))}
 	if !s.model().Builtin {
-		s.behind.Store(s.embedder != nil)
+		s.needsEmbedding.Store(s.embedder != nil)
 		return r
 	}
 	if v, err := s.embedder.Embed(ctx, []string{text}); err == nil {
@@ -26,7 +27,7 @@ func (s *Service) factRow(ctx context.Context, text string) row {
 	return r
 }
 
-// factsByKey reads what facts are found by.
+// factsByKey reads the index rows of facts.
 func factsByKey(ctx context.Context, q db.Querier, org string, keys []int64, each func(row) error) error {
 	const text = `SELECT ` + factColumns + ` FROM memory_facts WHERE org_id = $1 AND key IN`
 	return byKeys(ctx, q, text, org, keys, func(rows *sql.Rows) error {
@@ -38,11 +39,11 @@ func factsByKey(ctx context.Context, q db.Querier, org string, keys []int64, eac
 	})
 }
 
-// factItems reads facts that still hold, as results show them.
-func factItems(ctx context.Context, q db.Querier, org string, keys []int64, now db.Time, each func(found)) error {
+// factItems reads facts that have not expired, as results.
+func factItems(ctx context.Context, q db.Querier, org string, keys []int64, now db.Time, each func(foundItem)) error {
 	const text = `SELECT key, id, text, phone, created_at, expires_at, kind, COALESCE(call_id, ''), contact_id FROM memory_facts WHERE org_id = $1 AND key IN`
 	return byKeys(ctx, q, text, org, keys, func(rows *sql.Rows) error {
-		f, expires := found{written: true}, db.Time{}
+		f, expires := foundItem{isText: true}, db.Time{}
 		if err := rows.Scan(&f.key, &f.id, &f.text, &f.phone, &f.at, &expires, &f.kind, &f.callID, &f.contactID); err != nil {
 			return err
 		}
@@ -53,8 +54,8 @@ func factItems(ctx context.Context, q db.Querier, org string, keys []int64, now 
 	})
 }
 
-// lacking are the keys that were not found.
-func lacking[V any](keys []int64, found map[int64]V) (out []int64) {
+// missingKeys returns the keys that are not in found.
+func missingKeys[V any](keys []int64, found map[int64]V) (out []int64) {
 	if len(found) == len(keys) {
 		return nil
 	}
@@ -66,13 +67,13 @@ func lacking[V any](keys []int64, found map[int64]V) (out []int64) {
 	return out
 }
 
-// bareFact is a fact that another model embedded, or none.
-type bareFact struct{ org, id, text string }
+// staleFact is a fact with a vector of another model, or without one.
+type staleFact struct{ org, id, text string }
 
-// reembedFacts embeds such facts, a batch at a time, and returns how many there were.
+// reembedFacts embeds stale facts in batches and returns how many there were.
 func (s *Service) reembedFacts(ctx context.Context) (all int, err error) {
 	for {
-		facts, err := s.bareFacts(ctx)
+		facts, err := s.staleFacts(ctx)
 		if err != nil || len(facts) == 0 {
 			return all, err
 		}
@@ -103,16 +104,16 @@ func (s *Service) reembedFacts(ctx context.Context) (all int, err error) {
 	}
 }
 
-// bareFacts lists some of them.
-func (s *Service) bareFacts(ctx context.Context) (out []bareFact, err error) {
+// staleFacts returns a batch of them.
+func (s *Service) staleFacts(ctx context.Context) (out []staleFact, err error) {
 	// tenant: the facts of all organisations are embedded again in the background
 	const text = `SELECT org_id, id, text FROM memory_facts WHERE key IS NULL OR model <> $1 LIMIT $2`
-	rows, err := s.db.Read(ctx).Query(ctx, text, s.model().Name, reembedAtOnce)
+	rows, err := s.db.Read(ctx).Query(ctx, text, s.model().Name, reembedBatch)
 	if err != nil {
 		return nil, fmt.Errorf("find facts to embed again: %w", err)
 	}
 	err = scanAll(rows, func(rows *sql.Rows) error {
-		var f bareFact
+		var f staleFact
 		err := rows.Scan(&f.org, &f.id, &f.text)
 		out = append(out, f)
 		return err

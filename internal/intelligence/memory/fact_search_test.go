@@ -12,21 +12,21 @@ import (
 	"soniq/internal/platform/op/optest"
 )
 
-func TestFactsAreFoundByTheirWordsAndMeaning(t *testing.T) {
+func TestSearch_Facts(t *testing.T) {
 	t.Parallel()
 	docs, _ := evaluation(t)
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		ctx := context.Background()
 		var ahead atomic.Int64
 		now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
-		s := room(t, d, func(c *memory.Config) { c.Now = now })
+		s := newService(t, d, func(c *memory.Config) { c.Now = now })
 		server := optest.New(t, d, s.Operations()...)
 		add := func(text, more string) string {
 			t.Helper()
 			return server.Do(optest.Admin("org_a"), "POST", "/memory/callers/%2B14155550100/facts", `{"text":"`+text+`"`+more+`}`).Want(201).Text("id")
 		}
 		for _, doc := range docs[:5] {
-			learn(t, s, d, "org_a", callOf(doc, "+14155550100", time.Now().Add(-time.Hour)))
+			indexCall(t, s, d, "org_a", callOf(doc, "+14155550100", time.Now().Add(-time.Hour)))
 		}
 		first := func(org string, q memory.Query) (r memory.Result) {
 			t.Helper()
@@ -75,12 +75,12 @@ func TestFactsAreFoundByTheirWordsAndMeaning(t *testing.T) {
 	})
 }
 
-// TestFactsOfBeforeAreFoundToo looks for a fact that was written down before searches knew facts.
-func TestFactsOfBeforeAreFoundToo(t *testing.T) {
+// A fact that was inserted before facts were searchable is found after Reembed.
+func TestReembed_OldFactsBecomeSearchable(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		ctx := context.Background()
-		s := room(t, d, nil)
+		s := newService(t, d, nil)
 		err := d.Tx(ctx, func(tx db.Querier) error {
 			const q = `INSERT INTO memory_facts (org_id, phone, id, text, created_by, created_at) VALUES ('org_a', '+14155550100', 'mem_1', 'Is allergic to peanuts', 'usr_1', $1)`
 			_, err := tx.Exec(ctx, q, db.At(time.Now()))
@@ -103,11 +103,11 @@ func TestFactsOfBeforeAreFoundToo(t *testing.T) {
 	})
 }
 
-func TestNotesAndMessagesAreFoundAndAreNoFacts(t *testing.T) {
+func TestSearch_NotesAndMessages(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		ctx := context.Background()
-		s := room(t, d, nil)
+		s := newService(t, d, nil)
 		server := optest.New(t, d, s.Operations()...)
 		tell := func(f func(tx db.Querier) error) {
 			t.Helper()
@@ -122,14 +122,14 @@ func TestNotesAndMessagesAreFoundAndAreNoFacts(t *testing.T) {
 			}
 			return r
 		}
-		note := memory.Remark{Kind: memory.KindNote, Of: "note_01J00000000000000000000001", Phone: "+14155550100", CallID: "call_1", Text: "Wants the wheelchair ramp", By: "usr_1", At: time.Now()}
-		text := memory.Remark{Kind: memory.KindSMS, Of: "sms_01J00000000000000000000002", Phone: "+14155550100", Text: "My parcel is soaked", At: time.Now()}
-		for range 2 { // what is remembered already stays as it is
+		note := memory.TextEntry{Kind: memory.KindNote, Of: "note_01J00000000000000000000001", Phone: "+14155550100", CallID: "call_1", Text: "Wants the wheelchair ramp", By: "usr_1", At: time.Now()}
+		text := memory.TextEntry{Kind: memory.KindSMS, Of: "sms_01J00000000000000000000002", Phone: "+14155550100", Text: "My parcel is soaked", At: time.Now()}
+		for range 2 { // an entry that exists is not changed
 			tell(func(tx db.Querier) error {
-				if err := s.Remark(ctx, tx, "org_a", note); err != nil {
+				if err := s.AddText(ctx, tx, "org_a", note); err != nil {
 					return err
 				}
-				return s.Remark(ctx, tx, "org_a", text)
+				return s.AddText(ctx, tx, "org_a", text)
 			})
 		}
 		if r := first(memory.Query{Text: "wheelchair", Kinds: []string{memory.KindNote}}); r.ID != "mem_01J00000000000000000000001" || r.Kind != memory.KindNote ||
@@ -149,8 +149,8 @@ func TestNotesAndMessagesAreFoundAndAreNoFacts(t *testing.T) {
 		if item.Text("kind") != "note" || item.Text("call_id") != "call_1" || item.Text("source") != "user" {
 			t.Errorf("the item is %s", item.Body)
 		}
-		tell(func(tx db.Querier) error { return s.ForgetRemark(ctx, tx, "org_a", text.Of) })
-		tell(func(tx db.Querier) error { return s.ForgetNotes(ctx, tx, "org_a", "call_1") })
+		tell(func(tx db.Querier) error { return s.DeleteText(ctx, tx, "org_a", text.Of) })
+		tell(func(tx db.Querier) error { return s.DeleteCallNotes(ctx, tx, "org_a", "call_1") })
 		for _, q := range []string{"wheelchair", "soaked"} {
 			if r := first(memory.Query{Text: q}); r.ID != "" {
 				t.Errorf("%+v is found when it is forgotten", r)

@@ -13,13 +13,13 @@ import (
 	"soniq/internal/platform/op/optest"
 )
 
-func TestFactsAreToldOfTheirNumberUntilTheyExpireOrAreErased(t *testing.T) {
+func TestFacts_ExpiryAndErasure(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		var ahead atomic.Int64
 		now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
-		s := room(t, d, func(c *memory.Config) { c.Now = now })
+		s := newService(t, d, func(c *memory.Config) { c.Now = now })
 		server := optest.New(t, d, s.Operations()...)
 		add := func(phone, text, more string) *optest.Answer {
 			t.Helper()
@@ -61,7 +61,7 @@ func TestFactsAreToldOfTheirNumberUntilTheyExpireOrAreErased(t *testing.T) {
 		ahead.Store(int64(25 * time.Hour))
 		told(stays)
 		get("org_a", passes, 404)
-		if n, err := s.SweepFacts(ctx, now()); err != nil || n != 1 {
+		if n, err := s.DeleteExpiredFacts(ctx, now()); err != nil || n != 1 {
 			t.Errorf("%d facts were swept, %v", n, err)
 		}
 
@@ -90,10 +90,10 @@ func TestFactsAreToldOfTheirNumberUntilTheyExpireOrAreErased(t *testing.T) {
 	})
 }
 
-func TestANumberHasAHundredFacts(t *testing.T) {
+func TestFacts_LimitPerNumber(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)
-	server := optest.New(t, d, room(t, d, nil).Operations()...)
+	server := optest.New(t, d, newService(t, d, nil).Operations()...)
 	for range 100 {
 		server.Do(optest.Admin("org_a"), "POST", "/memory/callers/%2B14155550100/facts", `{"text":"x"}`).Want(201)
 	}
@@ -101,13 +101,13 @@ func TestANumberHasAHundredFacts(t *testing.T) {
 	server.Do(optest.Admin("org_a"), "POST", "/memory/callers/%2B14155550101/facts", `{"text":"x"}`).Want(201)
 }
 
-func TestAPassageThatWasFoundIsReadWhole(t *testing.T) {
+func TestItems_FullPassage(t *testing.T) {
 	t.Parallel()
 	docs, _ := evaluation(t)
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		s := room(t, d, nil)
+		s := newService(t, d, nil)
 		server := optest.New(t, d, s.Operations()...)
-		learn(t, s, d, "org_a", callOf(docs[0], "+14155550100", time.Now().Add(-time.Hour)))
+		indexCall(t, s, d, "org_a", callOf(docs[0], "+14155550100", time.Now().Add(-time.Hour)))
 		found := search(t, s, "org_a", memory.Query{Text: docs[0].Turns[0].Text}).Results
 		if len(found) == 0 {
 			t.Fatal("nothing was found")

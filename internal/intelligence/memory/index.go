@@ -9,32 +9,33 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// exactBelow is the size up to which every allowed passage is ranked exactly: codes are needed only above.
+// exactBelow is the number of passages up to which every allowed passage is ranked exactly; codes are used only
+// above.
 const exactBelow = 1024
 
-// index is what is kept in memory to find one organisation's passages: about 150 bytes each, and 330 more to rank them. It holds nothing
-// that cannot be read again from the database, and results are always read from there, so an index that is
-// behind can miss a passage but never show one that is gone.
+// index is the in-memory search index of one organisation: about 150 bytes per passage, and 330 more to rank it. All
+// of it can be rebuilt from the database, and results are always read from there. An outdated index can therefore
+// miss a passage but never return a deleted one.
 type index struct {
 	org   string
 	model Model
 
-	mu     sync.RWMutex // guards the fields below
-	keys   []int64      // rising, but for those learnt at the same moment
-	marks  []mark
-	words  *wordIndex
-	kept   kept
-	room   int     // bytes that may be kept, 0: nothing is
-	codes  *codes  // nil while there are few passages
-	coded  []int32 // passage of each code: those embedded by the model
-	sample [][]float32
-	loaded int   // passages when the index was made
-	last   int64 // highest key
-	asOf   db.Time
+	mu            sync.RWMutex // guards the fields below
+	keys          []int64      // ascending, except for those of the same moment
+	filters       []filterFields
+	words         *invertedIndex
+	cache         vectorCache
+	cacheLimit    int          // limit of the cache in bytes; 0: no cache
+	codes         *binaryCodes // nil below exactBelow passages
+	codedPassages []int32      // passage of each code: those with a vector of the model
+	sample        [][]float32
+	initialSize   int   // number of passages when the index was built
+	last          int64 // highest key
+	asOf          db.Time
 }
 
-// mark is what searches are narrowed by.
-type mark struct {
+// filterFields are the fields of a passage that filters compare.
+type filterFields struct {
 	at        int64 // microseconds
 	agent     uint32
 	queue     uint32
@@ -42,9 +43,9 @@ type mark struct {
 	direction uint8
 }
 
-// newIndex begins an index that keeps vectors and words of passages up to so many bytes.
+// newIndex returns an empty index that caches vectors and words of passages up to a number of bytes.
 func newIndex(org string, m Model, room int) *index {
-	return &index{org: org, model: m, words: newWordIndex(), room: room}
+	return &index{org: org, model: m, words: newInvertedIndex(), cacheLimit: room}
 }
 
 // add appends a passage. The caller holds the lock.
@@ -52,52 +53,54 @@ func (x *index) add(r row) {
 	at := len(x.keys)
 	x.last = max(x.last, r.key)
 	x.keys = append(x.keys, r.key)
-	x.marks = append(x.marks, mark{r.at.UnixMicro(), tag(r.agent), tag(r.queue), kindNumber(r.kind), directionNumber(r.direction)})
+	x.filters = append(x.filters, filterFields{r.at.UnixMicro(), idHash(r.agent), idHash(r.queue), kindNumber(r.kind), directionNumber(r.direction)})
 	x.words.add(r.terms)
-	x.keep(r)
+	x.cacheRow(r)
 	x.addVector(at, r)
 }
 
-// keep keeps a passage's vector and words while there is room; from the first for which there is none on, they are read where they are needed.
-func (x *index) keep(r row) {
-	if x.kept.full = x.kept.full || x.kept.bytes > x.room; x.kept.full {
+// cacheRow caches a passage's vector and words up to the limit. The passages from the first that exceeds it on are
+// read from the database when needed.
+func (x *index) cacheRow(r row) {
+	if x.cache.full = x.cache.full || x.cache.bytes > x.cacheLimit; x.cache.full {
 		return
 	}
 	numbers := make([]uint64, len(r.terms))
 	for i, t := range r.terms {
-		numbers[i] = uint64(x.words.lists[t.term].number)<<8 | uint64(t.count)
+		numbers[i] = uint64(x.words.postings[t.term].id)<<8 | uint64(t.count)
 	}
 	v := r.vector
 	if r.model != x.model.Name {
 		v = quantised{}
 	}
-	x.kept.add(v, numbers)
+	x.cache.add(v, numbers)
 }
 
-// rows are the passages at some places: those kept, and the keys of the others.
+// rows returns the cached passages at some positions, and the keys of the others.
 func (x *index) rows(places []int32) (rows []row, keys []int64) {
 	rows = make([]row, 0, len(places))
 	words := make([]termCount, 0, 64*len(places))
 	for _, at := range places {
-		if int(at) >= x.kept.n {
+		if int(at) >= x.cache.n {
 			keys = append(keys, x.keys[at])
 			continue
 		}
 		from := len(words)
 		r := row{key: x.keys[at], model: x.model.Name}
-		r.vector, words = x.kept.get(int(at), x.words.terms, words)
+		r.vector, words = x.cache.get(int(at), x.words.terms, words)
 		r.terms = words[from:len(words):len(words)]
 		rows = append(rows, r)
 	}
 	return rows, keys
 }
 
-// addVector keeps the first vectors as a sample; once there are enough, the mean is known and codes are made.
+// addVector collects the first vectors as a sample. Once there are exactBelow of them it computes the mean and the
+// codes.
 func (x *index) addVector(at int, r row) {
 	if r.model != x.model.Name || x.model.Name == "" || len(r.vector.values) == 0 {
 		return
 	}
-	x.coded = append(x.coded, int32(at))
+	x.codedPassages = append(x.codedPassages, int32(at))
 	v := r.vector.floats()
 	if x.codes != nil {
 		x.codes.add(v)
@@ -107,17 +110,17 @@ func (x *index) addVector(at int, r row) {
 	if len(x.sample) < exactBelow {
 		return
 	}
-	x.codes = newCodes(len(v), x.sample)
+	x.codes = newBinaryCodes(len(v), x.sample)
 	for _, s := range x.sample {
 		x.codes.add(s)
 	}
 	x.sample = nil
 }
 
-// from is the key to continue reading at, and the keys already known from there on. Transactions that ran side by
-// side, as they do on PostgreSQL, may become visible in another order than their keys: the last moments are read
-// again. With a single writer overlap is 0.
-func (x *index) from(overlap time.Duration) (int64, map[int64]bool) {
+// resumeFrom returns the key to continue reading at, and the known keys from there on. Concurrent transactions, as on
+// PostgreSQL, may become visible in another order than their keys; therefore the last moments are read again. With a
+// single writer overlap is 0.
+func (x *index) resumeFrom(overlap time.Duration) (int64, map[int64]bool) {
 	if x.asOf.IsZero() {
 		return 0, nil
 	}
@@ -131,18 +134,18 @@ func (x *index) from(overlap time.Duration) (int64, map[int64]bool) {
 	return keyAt(x.asOf.Add(-overlap)), known
 }
 
-// size is roughly what the index takes, in bytes.
+// size returns the approximate size of the index in bytes.
 func (x *index) size() int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	n := 40*len(x.keys) + x.words.size() + 4*len(x.coded) + x.kept.bytes
+	n := 40*len(x.keys) + x.words.size() + 4*len(x.codedPassages) + x.cache.bytes
 	if x.codes != nil {
 		n += len(x.codes.scales) * (8*x.codes.words + 6)
 	}
 	return n + len(x.sample)*4*x.model.Dimensions
 }
 
-// filter narrows a search.
+// filter restricts a search. Zero fields do not restrict.
 type filter struct {
 	since, until int64
 	agent, queue uint32
@@ -150,28 +153,29 @@ type filter struct {
 	direction    uint8
 }
 
-func (f *filter) allows(m *mark) bool {
+func (f *filter) allows(m *filterFields) bool {
 	return m.at >= f.since && m.at < f.until &&
 		(f.agent == 0 || f.agent == m.agent) && (f.queue == 0 || f.queue == m.queue) &&
 		(f.kinds == 0 || f.kinds>>m.kind&1 == 1) && (f.direction == 0 || f.direction == m.direction)
 }
 
-// candidates returns the passages worth ranking exactly, with the rarity of the query's words: the nearest by meaning and the best by words,
-// or all that are allowed where they are few. Of those that are not kept it returns the keys.
+// candidates returns the passages to rank exactly and the rarity of the query's words. They are the nearest by vector
+// and the best by words, or all allowed passages of a small index. For passages that are not cached it returns the
+// keys.
 func (x *index) candidates(query []Term, vector []float32, f filter, near, byWord int) ([]row, []int64, rarities) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	rows, keys := x.rows(x.places(query, vector, f, near, byWord))
+	rows, keys := x.rows(x.candidatePositions(query, vector, f, near, byWord))
 	return rows, keys, x.rarities(query)
 }
 
-// places are those of candidates.
-func (x *index) places(query []Term, vector []float32, f filter, near, byWord int) []int32 {
+// candidatePositions returns the positions of the candidates.
+func (x *index) candidatePositions(query []Term, vector []float32, f filter, near, byWord int) []int32 {
 	if len(x.keys) <= exactBelow {
-		return x.allowed(f)
+		return x.allowedPositions(f)
 	}
 	picked := map[int32]bool{}
-	for _, h := range x.words.search(query, func(at int) bool { return f.allows(&x.marks[at]) }, byWord) {
+	for _, h := range x.words.search(query, func(at int) bool { return f.allows(&x.filters[at]) }, byWord) {
 		picked[h.at] = true
 	}
 	for _, h := range x.nearest(vector, f, near) {
@@ -185,34 +189,34 @@ func (x *index) places(query []Term, vector []float32, f filter, near, byWord in
 	return places
 }
 
-// allowed lists all passages the filter lets through.
-func (x *index) allowed(f filter) []int32 {
+// allowedPositions returns the positions of all passages that the filter allows.
+func (x *index) allowedPositions(f filter) []int32 {
 	var places []int32
-	for i := range x.marks {
-		if f.allows(&x.marks[i]) {
+	for i := range x.filters {
+		if f.allows(&x.filters[i]) {
 			places = append(places, int32(i))
 		}
 	}
 	return places
 }
 
-// nearest scans the codes on two goroutines.
+// nearest returns the k passages with the highest estimated similarity. It scans the codes on two goroutines.
 func (x *index) nearest(vector []float32, f filter, k int) []hit {
 	if len(vector) == 0 {
 		return nil
 	}
-	best := newTop(k)
+	best := newTopK(k)
 	if x.codes == nil {
 		for i, v := range x.sample {
-			if at := x.coded[i]; f.allows(&x.marks[at]) {
+			if at := x.codedPassages[i]; f.allows(&x.filters[at]) {
 				best.add(int(at), dot(vector, v))
 			}
 		}
 		return best.best()
 	}
 	p := x.codes.probe(vector)
-	half, n := newTop(k), x.codes.len()
-	reach := x.codes.reach(&p, k, func(i int) bool { return f.allows(&x.marks[x.coded[i]]) })
+	half, n := newTopK(k), x.codes.len()
+	reach := x.codes.maxDistance(&p, k, func(i int) bool { return f.allows(&x.filters[x.codedPassages[i]]) })
 	var wait sync.WaitGroup
 	wait.Go(func() { x.scan(&p, f, half, n/2, n, reach) })
 	x.scan(&p, f, best, 0, n/2, reach)
@@ -223,20 +227,20 @@ func (x *index) nearest(vector []float32, f filter, k int) []hit {
 	return best.best()
 }
 
-// scan looks at codes one after the other: the filter is asked last, for it looks elsewhere in memory.
-func (x *index) scan(p *probe, f filter, best *top, from, to, reach int) {
+// scan estimates codes one after the other. It checks the filter last, because that reads other memory.
+func (x *index) scan(p *probe, f filter, best *topK, from, to, reach int) {
 	x.codes.near(p, from, to, reach, func(i int) {
 		score := x.codes.estimate(p, i)
-		if score <= best.bar {
+		if score <= best.threshold {
 			return
 		}
-		if at := int(x.coded[i]); f.allows(&x.marks[at]) {
+		if at := int(x.codedPassages[i]); f.allows(&x.filters[at]) {
 			best.add(at, score)
 		}
 	})
 }
 
-// rarities is what an organisation's passages tell about the words of a query.
+// rarities holds the statistics of an organisation's passages for the words of a query.
 type rarities struct {
 	idf     map[Term]float64
 	average float64 // words per passage
@@ -250,8 +254,8 @@ func (x *index) rarities(query []Term) rarities {
 	return r
 }
 
-// raritiesOf works them out from the passages themselves, where no index is asked.
-func raritiesOf(query []Term, rows []row) rarities {
+// raritiesOfRows computes them from the passages themselves, if no index is used.
+func raritiesOfRows(query []Term, rows []row) rarities {
 	with, words := map[Term]int{}, 0
 	for _, r := range rows {
 		for _, t := range r.terms {
@@ -266,8 +270,8 @@ func raritiesOf(query []Term, rows []row) rarities {
 	return out
 }
 
-// tag is a short hash of an id; 0 stands for none.
-func tag(id string) uint32 {
+// idHash returns a 32-bit hash of an id; 0 means none.
+func idHash(id string) uint32 {
 	if id == "" {
 		return 0
 	}
@@ -276,7 +280,7 @@ func tag(id string) uint32 {
 	return max(h.Sum32(), 1)
 }
 
-// Kinds and directions by number, as marks keep them.
+// Kinds and directions by number, as stored in filterFields.
 var (
 	kindNames      = []string{KindSummary, KindTranscript, "note", "voicemail", "sms", "fact"}
 	directionNames = []string{"", "inbound", "outbound", "internal"}

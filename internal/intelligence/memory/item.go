@@ -11,7 +11,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// MemoryItem is one thing that is remembered, whole.
+// MemoryItem is one entry of the call memory with its full text.
 type MemoryItem struct {
 	ID           string  `json:"id" example:"mem_01J00000000000000000000000"`
 	Kind         string  `json:"kind" enum:"summary,transcript,note,voicemail,sms,fact"`
@@ -29,12 +29,12 @@ type MemoryItem struct {
 	ExpiresAt    db.Time `json:"expires_at" nullable:"true" doc:"Until when it is remembered; null: as long as its call"`
 }
 
-// ItemIn names something remembered.
+// ItemIn selects an entry.
 type ItemIn struct {
 	ID string `path:"id" maxLength:"40" example:"mem_01J00000000000000000000000"`
 }
 
-// FactIn writes down something about a number.
+// FactIn adds a fact to a number.
 type FactIn struct {
 	Phone string `path:"phone" maxLength:"40" doc:"E.164 or as dialled" example:"+14155550100"`
 	Body  struct {
@@ -51,7 +51,7 @@ func (s *Service) getItem(ctx context.Context, in *ItemIn) (*op.Out[MemoryItem],
 	return op.OK(i)
 }
 
-// item finds a passage of a call, or a fact.
+// item returns a passage of a call, or a fact.
 func (s *Service) item(ctx context.Context, org, id string) (MemoryItem, error) {
 	i, err := s.passage(ctx, s.db.Read(ctx), org, id)
 	if db.IsNone(err) {
@@ -60,7 +60,7 @@ func (s *Service) item(ctx context.Context, org, id string) (MemoryItem, error) 
 	if db.IsNone(err) {
 		return i, op.NotFound("memory item")
 	}
-	return i, wrap("read memory item", err)
+	return i, wrapError("read memory item", err)
 }
 
 func (s *Service) passage(ctx context.Context, q db.Querier, org, id string) (MemoryItem, error) {
@@ -102,7 +102,7 @@ func (s *Service) fact(ctx context.Context, q db.Querier, org, id string) (Memor
 
 func (s *Service) postFact(ctx context.Context, in *FactIn) (*op.Out[MemoryItem], error) {
 	org := access.Org(ctx)
-	f, err := s.factOf(ctx, org, in)
+	f, err := s.parseFact(ctx, org, in)
 	if err != nil {
 		return nil, err
 	}
@@ -124,15 +124,15 @@ func (s *Service) postFact(ctx context.Context, in *FactIn) (*op.Out[MemoryItem]
 	return &op.Out[MemoryItem]{Body: out, Location: op.Prefix + "/memory/items/" + out.ID}, nil
 }
 
-// factOf is the fact of a request, or everything wrong with it.
-func (s *Service) factOf(ctx context.Context, org string, in *FactIn) (NewFact, error) {
+// parseFact returns the fact of a request, or all violations.
+func (s *Service) parseFact(ctx context.Context, org string, in *FactIn) (NewFact, error) {
 	p, _ := access.From(ctx)
 	f := NewFact{Phone: s.phone(ctx, org, in.Phone), Text: strings.TrimSpace(in.Body.Text), By: p.KeyID}
 	if p.UserID != "" {
 		f.By = p.UserID
 	}
 	var wrong []op.Violation
-	if !dialled(f.Phone) {
+	if !isNumber(f.Phone) {
 		wrong = append(wrong, op.Field("phone", "invalid_e164", "must be a number, E.164 or as dialled"))
 	}
 	if n := utf8.RuneCountInString(f.Text); n < 1 || n > maxFactText {
@@ -153,8 +153,8 @@ func (s *Service) factOf(ctx context.Context, org string, in *FactIn) (NewFact, 
 	return f, nil
 }
 
-// dialled reports whether a text is a number: 2 to 15 digits, with or without a plus.
-func dialled(phone string) bool {
+// isNumber reports whether a text is a phone number: 2 to 15 digits, with or without a plus.
+func isNumber(phone string) bool {
 	digits := strings.TrimPrefix(phone, "+")
 	return len(digits) >= 2 && len(digits) <= 15 && strings.Trim(digits, "0123456789") == ""
 }

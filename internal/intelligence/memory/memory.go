@@ -1,6 +1,6 @@
-// Package memory remembers what was said on calls and finds it again, by meaning and by words.
-//
-// Every passage belongs to one organisation; nothing is ever compared across organisations.
+// Package memory is the call memory: it stores passages of calls, notes, messages and facts, and searches them by
+// meaning (embeddings) and by words (BM25). Every entry belongs to one organisation; a search compares entries of one
+// organisation only.
 package memory
 
 import "context"
@@ -8,29 +8,28 @@ import "context"
 // Term identifies the base form of a word.
 type Term uint32
 
-// Lexicon knows words. It is always the builtin one, whichever embedder is used.
+// Lexicon has the words of a language with their vectors. It is always the builtin one, also with a remote embedder.
 type Lexicon interface {
-	// Terms returns the base forms of the words of a text, in order, without words that carry no meaning of
-	// their own.
+	// Terms returns the base forms of the words of a text, in order, without stop words.
 	Terms(text string) []Term
-	// Vector returns the meaning of a word and its weight between 0 (everywhere) and 1 (rare). The vector is nil
-	// for a word the lexicon does not know; the weight is 1 then.
+	// Vector returns the vector of a word and its weight between 0 (everywhere) and 1 (rare). For a word that is not
+	// in the lexicon it returns nil and 1.
 	Vector(t Term) (vector []int8, weight float32)
 }
 
-// Embedder turns texts into vectors whose cosine tells how alike the texts are. Implementations are safe for
-// use by several goroutines.
+// Embedder converts texts to vectors whose cosine is the similarity of the texts. Implementations are safe for
+// concurrent use.
 type Embedder interface {
 	// Embed returns one vector of length one per text.
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
-	// Model names the vectors. Vectors of different models are never compared.
+	// Model returns the model of the vectors. Vectors of different models are never compared.
 	Model() Model
 }
 
-// Model names an embedding and its size. Builtin embeddings are ranked with the lexicon's help, as their
-// scores are comparable; those of other models are merged by rank.
+// Model is the name of an embedding and its size. Results of the builtin embedding are ranked with the word vectors
+// of the lexicon, because their scores are comparable. Those of other models are merged by rank.
 type Model struct {
 	Name       string `json:"model"`
-	Dimensions int    `json:"dimensions"` // 0 until the first answer of a remote model
+	Dimensions int    `json:"dimensions"` // 0 until the first response of a remote model
 	Builtin    bool   `json:"-"`
 }

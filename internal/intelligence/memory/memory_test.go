@@ -16,7 +16,7 @@ import (
 	"soniq/internal/platform/db/dbtest"
 )
 
-// document is a written call of the evaluation set, query a question whose answers were graded by hand.
+// document is a scripted call of the evaluation set, query a question with hand-graded answers.
 type (
 	document struct {
 		ID    string
@@ -44,8 +44,8 @@ func evaluation(t testing.TB) ([]document, []query) {
 	return set.Docs, set.Queries
 }
 
-// room builds memory over a database, with two organisations in it.
-func room(t testing.TB, d *db.DB, change func(*memory.Config)) *memory.Service {
+// newService returns a service over a database with two organisations.
+func newService(t testing.TB, d *db.DB, change func(*memory.Config)) *memory.Service {
 	t.Helper()
 	for _, id := range []string{"org_a", "org_b"} {
 		const q = `INSERT INTO orgs (id, path, environment, name, plan, status, country, timezone, language, settings, created_at, updated_at)
@@ -58,7 +58,7 @@ func room(t testing.TB, d *db.DB, change func(*memory.Config)) *memory.Service {
 			t.Fatal(err)
 		}
 	}
-	l := engine.NewLexsem()
+	l := engine.NewWordEmbedding()
 	c := memory.Config{DB: d, Lexicon: l, Embedder: l, Now: time.Now,
 		RecordingURL: func(_, id string) string { return "https://calls.example/" + id }}
 	if change != nil {
@@ -67,7 +67,7 @@ func room(t testing.TB, d *db.DB, change func(*memory.Config)) *memory.Service {
 	return memory.New(c)
 }
 
-// callOf makes a call of a document.
+// callOf returns a document as a call.
 func callOf(d document, phone string, at time.Time) memory.Call {
 	c := memory.Call{ID: "call_" + d.ID, Phone: phone, At: at, Direction: "inbound", Status: "completed", TalkSeconds: 60}
 	for i, turn := range d.Turns {
@@ -80,13 +80,13 @@ func callOf(d document, phone string, at time.Time) memory.Call {
 	return c
 }
 
-func learn(t testing.TB, s *memory.Service, d *db.DB, org string, c memory.Call) {
+func indexCall(t testing.TB, s *memory.Service, d *db.DB, org string, c memory.Call) {
 	t.Helper()
 	l, err := s.Prepare(context.Background(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = d.Tx(context.Background(), func(tx db.Querier) error { return s.Learn(context.Background(), tx, org, l) })
+	err = d.Tx(context.Background(), func(tx db.Querier) error { return s.IndexCall(context.Background(), tx, org, l) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,15 +101,16 @@ func search(t testing.TB, s *memory.Service, org string, q memory.Query) *memory
 	return f
 }
 
-// TestScoresTellAnswersFromNone asks for what was said and for what was not, of the builtin embedding, and of one whose scores are not known.
-func TestScoresTellAnswersFromNone(t *testing.T) {
+// Scores separate answered from unanswered queries, with the builtin embedding and with one whose score range is
+// unknown.
+func TestSearch_ScoresSeparateAnswers(t *testing.T) {
 	t.Parallel()
 	docs, queries := evaluation(t)
-	for name, embedder := range map[string]memory.Embedder{"builtin": engine.NewLexsem(), "another model": &otherModel{Lexsem: engine.NewLexsem(), name: "other"}} {
+	for name, embedder := range map[string]memory.Embedder{"builtin": engine.NewWordEmbedding(), "another model": &otherModel{WordEmbedding: engine.NewWordEmbedding(), name: "other"}} {
 		d := dbtest.SQLite(t)
-		s := room(t, d, func(c *memory.Config) { c.Embedder = embedder })
+		s := newService(t, d, func(c *memory.Config) { c.Embedder = embedder })
 		for i, doc := range docs {
-			learn(t, s, d, "org_a", callOf(doc, fmt.Sprintf("+1415555%04d", i), time.Now()))
+			indexCall(t, s, d, "org_a", callOf(doc, fmt.Sprintf("+1415555%04d", i), time.Now()))
 		}
 		best := func(text string) float64 {
 			f := search(t, s, "org_a", memory.Query{Text: text, Limit: 1})
@@ -137,12 +138,12 @@ func TestScoresTellAnswersFromNone(t *testing.T) {
 	}
 }
 
-func TestOrganisationsSeeTheirOwnMemoryOnly(t *testing.T) {
+func TestSearch_OwnOrganisationOnly(t *testing.T) {
 	docs, _ := evaluation(t)
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		s := room(t, d, nil)
+		s := newService(t, d, nil)
 		for i, doc := range docs[:20] {
-			learn(t, s, d, []string{"org_a", "org_b"}[i%2], callOf(doc, "+14155550100", time.Now()))
+			indexCall(t, s, d, []string{"org_a", "org_b"}[i%2], callOf(doc, "+14155550100", time.Now()))
 		}
 		for i, org := range []string{"org_a", "org_b"} {
 			for _, phone := range []string{"", "+14155550100"} {
@@ -168,14 +169,14 @@ func TestOrganisationsSeeTheirOwnMemoryOnly(t *testing.T) {
 	})
 }
 
-func TestACallLearntAgainReplacesItself(t *testing.T) {
+func TestIndexCall_ReplacesEarlierEntries(t *testing.T) {
 	docs, _ := evaluation(t)
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		s := room(t, d, nil)
+		s := newService(t, d, nil)
 		c := callOf(docs[0], "+14155550100", time.Now())
 		c.Summary = "Caller reported slow internet."
 		for range 3 {
-			learn(t, s, d, "org_a", c)
+			indexCall(t, s, d, "org_a", c)
 			search(t, s, "org_a", memory.Query{Text: "slow internet"})
 		}
 		f := search(t, s, "org_a", memory.Query{Text: "slow internet", Limit: 50})
@@ -183,7 +184,7 @@ func TestACallLearntAgainReplacesItself(t *testing.T) {
 			t.Fatalf("found %+v, want the call once", f.Results)
 		}
 		err := d.Tx(context.Background(), func(tx db.Querier) error {
-			return s.Forget(context.Background(), tx, "org_a", c.ID)
+			return s.DeleteCall(context.Background(), tx, "org_a", c.ID)
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -194,10 +195,10 @@ func TestACallLearntAgainReplacesItself(t *testing.T) {
 	})
 }
 
-func TestSearchIsNarrowed(t *testing.T) {
+func TestSearch_Filters(t *testing.T) {
 	docs, _ := evaluation(t)
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		s := room(t, d, nil)
+		s := newService(t, d, nil)
 		at := time.Now().Add(-48 * time.Hour)
 		for i, doc := range docs[:6] {
 			c := callOf(doc, fmt.Sprintf("+1415555010%d", i), at.Add(time.Duration(i)*time.Hour))
@@ -205,9 +206,9 @@ func TestSearchIsNarrowed(t *testing.T) {
 			c.AgentID, c.AgentName = fmt.Sprintf("usr_%d", i%2), "Dana"
 			c.Tags = []string{fmt.Sprintf("tag%d", i%3)}
 			c.Direction = []string{"inbound", "outbound"}[i%2]
-			learn(t, s, d, "org_a", c)
+			indexCall(t, s, d, "org_a", c)
 		}
-		learn(t, s, d, "org_a", callOf(docs[7], "+14155550109", time.Now().Add(-200*24*time.Hour)))
+		indexCall(t, s, d, "org_a", callOf(docs[7], "+14155550109", time.Now().Add(-200*24*time.Hour)))
 		for _, c := range []struct {
 			name string
 			q    memory.Query
@@ -244,11 +245,11 @@ func TestSearchIsNarrowed(t *testing.T) {
 	})
 }
 
-func TestTheHistoryOfANumberIsTold(t *testing.T) {
+func TestCaller_History(t *testing.T) {
 	docs, _ := evaluation(t)
 	owner, due := "agent", "by Thursday"
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		s := room(t, d, nil)
+		s := newService(t, d, nil)
 		for i, doc := range docs[:5] {
 			c := callOf(doc, "+14155550100", time.Now().Add(time.Duration(i-10)*time.Hour))
 			c.Summary, c.Topics = "Caller reported thing "+doc.ID+".", []string{"billing"}
@@ -257,9 +258,9 @@ func TestTheHistoryOfANumberIsTold(t *testing.T) {
 			if i == 2 {
 				c.Outcome = "resolved"
 			}
-			learn(t, s, d, "org_a", c)
+			indexCall(t, s, d, "org_a", c)
 		}
-		learn(t, s, d, "org_a", callOf(docs[9], "+14155550199", time.Now()))
+		indexCall(t, s, d, "org_a", callOf(docs[9], "+14155550199", time.Now()))
 		c, err := s.Caller(context.Background(), "org_a", "+14155550100", 3)
 		if err != nil {
 			t.Fatal(err)
@@ -283,12 +284,12 @@ func TestTheHistoryOfANumberIsTold(t *testing.T) {
 	})
 }
 
-func TestOldCallsAreForgotten(t *testing.T) {
+func TestDeleteBefore_OldCalls(t *testing.T) {
 	docs, _ := evaluation(t)
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		s := room(t, d, nil)
-		learn(t, s, d, "org_a", callOf(docs[0], "+14155550100", time.Now().Add(-190*24*time.Hour)))
-		learn(t, s, d, "org_a", callOf(docs[1], "+14155550100", time.Now()))
+		s := newService(t, d, nil)
+		indexCall(t, s, d, "org_a", callOf(docs[0], "+14155550100", time.Now().Add(-190*24*time.Hour)))
+		indexCall(t, s, d, "org_a", callOf(docs[1], "+14155550100", time.Now()))
 		n, err := s.DeleteBefore(context.Background(), "org_a", time.Now().Add(-memory.Window))
 		if err != nil || n != 1 {
 			t.Fatalf("deleted %d, %v", n, err)

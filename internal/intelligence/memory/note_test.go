@@ -8,8 +8,8 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// noteOf writes the summary of a document as the builtin writer does.
-func noteOf(t testing.TB, rules *engine.Rules, d document) string {
+// noteOf returns the summary that the builtin summariser writes of a document.
+func noteOf(t testing.TB, rules *engine.RuleSummarizer, d document) string {
 	t.Helper()
 	var c transcript.Conversation
 	for i, turn := range d.Turns {

@@ -7,12 +7,12 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// SearchIn is a search of what was said on calls.
+// SearchIn is a search over calls.
 type SearchIn struct {
 	Body SearchBody
 }
 
-// SearchBody says what to look for, and where.
+// SearchBody has the query and its filters.
 type SearchBody struct {
 	Query     string   `json:"query" minLength:"1" maxLength:"1000" doc:"What to look for, in any words" example:"customer charged twice"`
 	Phone     string   `json:"phone,omitempty" maxLength:"40" doc:"Only what was said with or written about this number, and notes of contacts that have it"`
@@ -29,17 +29,17 @@ type SearchBody struct {
 	MinScore  float64  `json:"min_score,omitempty" minimum:"0" maximum:"1" doc:"Leave out results with a lower score"`
 }
 
-// CallerIn names a number.
+// CallerIn selects a number.
 type CallerIn struct {
 	Phone string `path:"phone" maxLength:"40" doc:"Number of the caller, E.164 or as dialled" example:"+14155550100"`
 	Limit int    `query:"limit" minimum:"1" maximum:"50" default:"10" doc:"Calls at most"`
 }
 
-// Operations lists what the outside world can ask of memory.
+// Operations returns the API operations of the call memory.
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.New("memory.search", "POST /memory/search", access.MemoryRead, "Search what was said on calls, by meaning and by words", s.search).
-			Tool("search_call_memory").Reads().Counted(op.Searches),
+			Tool("search_call_memory").Reads().CountsAgainst(op.Searches),
 		op.New("memory.caller", "GET /memory/callers/{phone}", access.MemoryRead, "What is remembered of a caller", s.caller).
 			Tool("get_caller_memory"),
 		op.New("memory.items.get", "GET /memory/items/{id}", access.MemoryRead, "Get something remembered, whole", s.getItem),

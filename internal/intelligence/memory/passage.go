@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// cut is how transcripts are cut into passages, in words.
-type cut struct {
-	from    int // a passage of so many is long enough
-	to      int // a passage is not longer, unless a short rest is added to it
-	rest    int // a shorter rest is added to the passage before
-	overlap int // so many of the end of a passage lead the next one too, as far as whole turns fit
+// passageLimits are the limits, in words, for splitting transcripts into passages.
+type passageLimits struct {
+	minWords int // a passage with so many words is complete
+	maxWords int // maximum of a passage, unless a short rest is appended
+	minRest  int // a shorter rest is appended to the passage before
+	overlap  int // so many words at the end of a passage are repeated in the next, as far as whole turns fit
 }
 
-// usual passages hold 120 to 200 words: long enough to mean something, short enough to mean one thing.
-var usual = cut{from: 120, to: 200, rest: 40}
+// defaultLimits give passages of 120 to 200 words: long enough to have a meaning, short enough to have only one.
+var defaultLimits = passageLimits{minWords: 120, maxWords: 200, minRest: 40}
 
-// Turn is one thing said on a call.
+// Turn is one utterance on a call.
 type Turn struct {
 	Speaker string // "Caller" or "Agent"
 	Text    string
@@ -24,38 +24,38 @@ type Turn struct {
 	EndMS   int
 }
 
-// passage is a stretch of a call to be remembered by itself.
+// passage is a part of a call that is indexed on its own.
 type passage struct {
 	kind           string
-	text           string // what is shown: a line per turn, led by its speaker
-	plain          string // what is embedded: the same without speakers
+	text           string // for display: a line per turn, with its speaker in front
+	plain          string // for embedding: the same without speakers
 	startMS, endMS int
 }
 
-// windows cuts a transcript into passages.
-func (c cut) windows(turns []Turn) []passage {
+// splitTranscript splits a transcript into passages.
+func (c passageLimits) splitTranscript(turns []Turn) []passage {
 	var out []passage
 	var open []Turn
-	fresh := 0 // words of open that no window has yet
-	for _, t := range c.split(turns) {
+	fresh := 0 // words of open that are in no passage yet
+	for _, t := range c.splitLongTurns(turns) {
 		n := len(strings.Fields(t.Text))
-		if fresh >= c.rest && fresh+n > c.to || fresh >= c.from {
-			out = append(out, window(open))
-			open, fresh = c.again(open), 0
+		if fresh >= c.minRest && fresh+n > c.maxWords || fresh >= c.minWords {
+			out = append(out, passageOf(open))
+			open, fresh = c.overlapTurns(open), 0
 		}
 		open, fresh = append(open, t), fresh+n
 	}
-	if fresh < c.rest && len(out) > 0 {
-		return append(out[:len(out)-1], out[len(out)-1].with(window(lastOf(open, fresh))))
+	if fresh < c.minRest && len(out) > 0 {
+		return append(out[:len(out)-1], out[len(out)-1].joinedWith(passageOf(lastTurns(open, fresh))))
 	}
 	if len(open) > 0 {
-		out = append(out, window(open))
+		out = append(out, passageOf(open))
 	}
 	return out
 }
 
-// again are the turns that lead the next window too.
-func (c cut) again(turns []Turn) []Turn {
+// overlapTurns returns the turns that are repeated in the next passage.
+func (c passageLimits) overlapTurns(turns []Turn) []Turn {
 	at, size := len(turns), 0
 	for ; at > 1; at-- {
 		if size += len(strings.Fields(turns[at-1].Text)); size > c.overlap {
@@ -65,8 +65,8 @@ func (c cut) again(turns []Turn) []Turn {
 	return slices.Clone(turns[at:])
 }
 
-// lastOf are the last turns with so many words.
-func lastOf(turns []Turn, words int) []Turn {
+// lastTurns returns the last turns with so many words.
+func lastTurns(turns []Turn, words int) []Turn {
 	at := len(turns)
 	for ; at > 0 && words > 0; at-- {
 		words -= len(strings.Fields(turns[at-1].Text))
@@ -74,12 +74,12 @@ func lastOf(turns []Turn, words int) []Turn {
 	return turns[at:]
 }
 
-// split cuts turns that are longer than a window.
-func (c cut) split(turns []Turn) []Turn {
+// splitLongTurns splits turns that are longer than a passage.
+func (c passageLimits) splitLongTurns(turns []Turn) []Turn {
 	var out []Turn
 	for _, t := range turns {
 		for words := strings.Fields(t.Text); len(words) > 0; {
-			n := min(len(words), c.to)
+			n := min(len(words), c.maxWords)
 			part := t
 			part.Text = strings.Join(words[:n], " ")
 			out = append(out, part)
@@ -89,8 +89,8 @@ func (c cut) split(turns []Turn) []Turn {
 	return out
 }
 
-// window makes one passage of turns.
-func window(turns []Turn) passage {
+// passageOf returns turns as one passage.
+func passageOf(turns []Turn) passage {
 	p := passage{kind: KindTranscript, startMS: turns[0].StartMS, endMS: turns[len(turns)-1].EndMS}
 	var lines, plain []string
 	for _, t := range turns {
@@ -101,18 +101,18 @@ func window(turns []Turn) passage {
 	return p
 }
 
-// with joins a passage with the one that follows it.
-func (p passage) with(next passage) passage {
+// joinedWith appends the passage that follows.
+func (p passage) joinedWith(next passage) passage {
 	p.text += "\n" + next.text
 	p.plain += "\n" + next.plain
 	p.endMS = next.endMS
 	return p
 }
 
-// maxExcerpt is how much of a passage a result shows, in bytes.
+// maxExcerpt limits the part of a passage in a result, in bytes.
 const maxExcerpt = 600
 
-// excerpt is the part of a passage that shares most with the query: whole lines where they fit.
+// excerpt returns the part of a passage around the line with the highest share, in whole lines if they fit.
 func excerpt(text string, share func(line string) int) string {
 	if len(text) <= maxExcerpt {
 		return text
@@ -134,11 +134,11 @@ func excerpt(text string, share func(line string) int) string {
 			size, from, grown = size+1+len(lines[from-1]), from-1, true
 		}
 	}
-	return clip(strings.Join(lines[from:to], "\n"), maxExcerpt)
+	return truncate(strings.Join(lines[from:to], "\n"), maxExcerpt)
 }
 
-// clip shortens a text at a word.
-func clip(text string, limit int) string {
+// truncate shortens a text to a limit in bytes, at a word.
+func truncate(text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}

@@ -5,7 +5,7 @@ import (
 	"sort"
 )
 
-// The mode of a search.
+// Modes of a search.
 const (
 	Hybrid   = "hybrid"
 	Semantic = "semantic"
@@ -15,27 +15,27 @@ const (
 // question is a query prepared for ranking.
 type question struct {
 	terms   []Term
-	vector  []float32 // nil where there is no embedding
+	vector  []float32 // nil if there is no embedding
 	model   Model
 	mode    string
 	lexicon Lexicon
 	rarities
-	weights weights
-	near    map[Term][]float64 // how near words of passages are to the words of the query, kept while ranking
+	weights        weights
+	wordSimilarity map[Term][]float64 // similarity of passage words to the query's words, cached while ranking
 }
 
-// weights are the sums over the query's words that features are divided by.
+// weights are the sums over the query's words by which features are divided.
 type weights struct{ keyword, meaning, rare float64 }
 
-// features is how a passage compares with a question: four numbers, each between 0 and about 1.
+// features compare a passage with a query: four numbers, each between 0 and about 1.
 type features struct {
 	keyword float64 // share of the best possible BM25
 	whole   float64 // cosine between query and passage
-	word    float64 // how well each word of the query is met by the nearest word of the passage
-	rare    float64 // the same, rare words of the organisation counting more
+	word    float64 // similarity of each word of the query to the nearest word of the passage
+	rare    float64 // the same, with more weight for words that are rare in the organisation
 }
 
-// ranked is a passage with its place.
+// ranked is a passage with its score.
 type ranked struct {
 	key     int64
 	score   float64
@@ -43,9 +43,9 @@ type ranked struct {
 	features
 }
 
-// The mix of the builtin embedding's ranking. It was chosen on the plateau of nDCG@10 over the evaluation set, where
-// it does better than mixing z-scores; and as it does not depend on the other candidates, scores of different
-// queries can be compared.
+// Weights of the builtin embedding's ranking. They were chosen on the plateau of nDCG@10 over the evaluation set,
+// where they do better than mixing z-scores. Because they do not depend on the other candidates, scores of different
+// queries are comparable.
 const (
 	mixKeyword = 0.2
 	mixWhole   = 1.0
@@ -53,14 +53,14 @@ const (
 	mixRare    = 0.5
 )
 
-// Scores are calibrated on the evaluation set: the passage that was meant has 0.7 in the median, the best passage for
-// a query that nothing answers has 0.1, and less than 0.4 in nine of ten cases.
+// Scores are calibrated on the evaluation set: a relevant passage has 0.7 in the median. The best passage for a query
+// without an answer has 0.1, and less than 0.4 in nine of ten cases.
 const (
 	scoreMiddle = 0.90
 	scoreSlope  = 0.14
 )
 
-// rank orders passages, best first.
+// rank scores and sorts passages, best first.
 func (q *question) rank(rows []row) []ranked {
 	q.prepare()
 	out := make([]ranked, len(rows))
@@ -71,19 +71,19 @@ func (q *question) rank(rows []row) []ranked {
 	case q.mode == Keyword || len(q.vector) == 0:
 		score(out, func(f features) float64 { return f.keyword })
 	case q.model.Builtin && q.mode == Semantic:
-		score(out, func(f features) float64 { return calibrated(f.whole + (f.word+f.rare)/2) })
+		score(out, func(f features) float64 { return calibratedScore(f.whole + (f.word+f.rare)/2) })
 	case q.model.Builtin:
 		score(out, func(f features) float64 {
-			return calibrated(mixKeyword*f.keyword + mixWhole*f.whole + mixWord*f.word + mixRare*f.rare)
+			return calibratedScore(mixKeyword*f.keyword + mixWhole*f.whole + mixWord*f.word + mixRare*f.rare)
 		})
 	case q.mode == Semantic:
 		score(out, func(f features) float64 { return f.whole })
 	default:
-		fuse(out)
-		temper(out)
+		fuseRanks(out)
+		scaleByDistinctness(out)
 	}
 	for i := range out {
-		out[i].matched = matched(out[i].features)
+		out[i].matched = matchedBy(out[i].features)
 	}
 	sort.SliceStable(out, func(i, j int) bool { return out[i].score > out[j].score })
 	return out
@@ -95,15 +95,15 @@ func score(all []ranked, f func(features) float64) {
 	}
 }
 
-// calibrated turns the mix into a score between 0 and 1.
-func calibrated(mix float64) float64 { return 1 / (1 + math.Exp((scoreMiddle-mix)/scoreSlope)) }
+// calibratedScore converts the weighted sum to a score between 0 and 1.
+func calibratedScore(mix float64) float64 { return 1 / (1 + math.Exp((scoreMiddle-mix)/scoreSlope)) }
 
-// fuseRank is the constant of reciprocal rank fusion.
-const fuseRank = 60
+// rrfConstant is the constant of reciprocal rank fusion.
+const rrfConstant = 60
 
-// fuse merges the orders by words and by meaning: the scores of a foreign embedding cannot be mixed with ours. The
-// first in both orders gets 1.
-func fuse(all []ranked) {
+// fuseRanks merges the orders by words and by meaning, because scores of another embedding cannot be mixed with ours.
+// The first in both orders gets 1.
+func fuseRanks(all []ranked) {
 	for _, by := range []func(features) float64{
 		func(f features) float64 { return f.keyword }, func(f features) float64 { return f.whole }} {
 		order := make([]int, len(all))
@@ -113,23 +113,24 @@ func fuse(all []ranked) {
 		sort.SliceStable(order, func(a, b int) bool { return by(all[order[a]].features) > by(all[order[b]].features) })
 		for place, i := range order {
 			if by(all[i].features) > 0 {
-				all[i].score += (fuseRank + 1) / 2.0 / float64(fuseRank+1+place)
+				all[i].score += (rrfConstant + 1) / 2.0 / float64(rrfConstant+1+place)
 			}
 		}
 	}
 }
 
-// temperLeast is how many passages it takes to tell what is usual among them.
-const temperLeast = 8
+// minForTypical is the number of passages needed to determine their typical similarity.
+const minForTypical = 8
 
-// temper lowers fused scores by how far a passage stands out, by its words or from the usual likeness: by their places alone the best of
-// what has nothing to do with the query would look like an answer. What is usual differs from model to model.
-func temper(all []ranked) {
+// scaleByDistinctness lowers fused scores by how much a passage differs, by its words or from the typical similarity.
+// By rank alone, the best of unrelated passages would look like an answer. The typical similarity differs from model
+// to model.
+func scaleByDistinctness(all []ranked) {
 	usual := 0.0
 	for _, r := range all {
 		usual += r.whole / float64(len(all))
 	}
-	if len(all) < temperLeast {
+	if len(all) < minForTypical {
 		usual = 0
 	}
 	for i, r := range all {
@@ -138,13 +139,13 @@ func temper(all []ranked) {
 	}
 }
 
-// nearMeaning is the likeness from which a passage counts as found by its meaning.
-const nearMeaning = 0.45
+// semanticMatchFrom is the similarity from which a passage counts as found by meaning.
+const semanticMatchFrom = 0.45
 
-// matched says what a passage was found by.
-func matched(f features) string {
+// matchedBy returns whether a passage was found by words, meaning or both.
+func matchedBy(f features) string {
 	switch {
-	case f.keyword > 0 && f.whole >= nearMeaning:
+	case f.keyword > 0 && f.whole >= semanticMatchFrom:
 		return "both"
 	case f.keyword > 0:
 		return "keyword"
@@ -152,9 +153,9 @@ func matched(f features) string {
 	return "semantic"
 }
 
-// prepare sums up the query's words.
+// prepare computes the weights of the query's words.
 func (q *question) prepare() {
-	q.weights, q.near = weights{}, map[Term][]float64{}
+	q.weights, q.wordSimilarity = weights{}, map[Term][]float64{}
 	for _, t := range q.terms {
 		_, w := q.lexicon.Vector(t)
 		q.weights.keyword += q.idf[t] * (bm25K + 1)
@@ -163,7 +164,7 @@ func (q *question) prepare() {
 	}
 }
 
-// compare works out the features of a passage.
+// compare computes the features of a passage.
 func (q *question) compare(r *row) features {
 	var f features
 	best := make([]float64, len(q.terms))
@@ -194,9 +195,9 @@ func (q *question) compare(r *row) features {
 	return f
 }
 
-// nearness is how near a word is to each word of the query, 0 to 1.
+// nearness returns the similarity of a word to each word of the query, 0 to 1.
 func (q *question) nearness(t Term) []float64 {
-	if n, ok := q.near[t]; ok {
+	if n, ok := q.wordSimilarity[t]; ok {
 		return n
 	}
 	n := make([]float64, len(q.terms))
@@ -210,11 +211,11 @@ func (q *question) nearness(t Term) []float64 {
 			n[i] = max(cosine(u, v), 0)
 		}
 	}
-	q.near[t] = n
+	q.wordSimilarity[t] = n
 	return n
 }
 
-// cosine of two word vectors.
+// cosine returns the cosine of two word vectors.
 func cosine(a, b []int8) float64 {
 	var ab, aa, bb int32
 	b = b[:len(a)]

@@ -11,19 +11,20 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// This file embeds again what another model embedded, or none, because its server did not answer. Until then such passages are found by
-// their words only: vectors of different models are never compared.
+// Background re-embedding of passages and facts with a vector of another model, or without one because the server
+// failed. Until then they are found by their words only, because vectors of different models are never compared.
 
 const (
-	reembedAtOnce = 64
-	reembedSoon   = 10 * time.Minute // after an embedder failed
-	reembedEvery  = 6 * time.Hour
+	reembedBatch         = 64
+	reembedRetryInterval = 10 * time.Minute // after an embedder failed
+	reembedInterval      = 6 * time.Hour
 )
 
-// Run embeds again what has to be, at once and from time to time, until ctx ends. Several nodes may do so side by side.
+// Run re-embeds stale entries and builds the database indexes of large organisations, at once and then periodically,
+// until ctx ends. Several servers may run it concurrently.
 func (s *Service) Run(ctx context.Context, log *slog.Logger) {
 	for {
-		s.behind.Store(false)
+		s.needsEmbedding.Store(false)
 		began := time.Now()
 		n, err := s.Reembed(ctx)
 		if ctx.Err() != nil {
@@ -34,43 +35,43 @@ func (s *Service) Run(ctx context.Context, log *slog.Logger) {
 		}
 		if err != nil {
 			log.Warn("passages not embedded again", "err", err)
-			s.behind.Store(true)
+			s.needsEmbedding.Store(true)
 		}
-		if err := s.shareLarge(ctx); err != nil && ctx.Err() == nil {
+		if err := s.buildLargeIndexes(ctx); err != nil && ctx.Err() == nil {
 			log.Warn("large memories not indexed in the database", "err", err)
 		}
-		if !s.waitBehind(ctx) {
+		if !s.waitForWork(ctx) {
 			return
 		}
 	}
 }
 
-// waitBehind waits until it is time to look again, sooner where an embedder has failed; false: ctx has ended.
-func (s *Service) waitBehind(ctx context.Context) bool {
-	tick := time.NewTicker(reembedSoon)
+// waitForWork waits for the next run, which is earlier after an embedder failed. It returns false if ctx has ended.
+func (s *Service) waitForWork(ctx context.Context) bool {
+	tick := time.NewTicker(reembedRetryInterval)
 	defer tick.Stop()
-	for waited := time.Duration(0); waited < reembedEvery; waited += reembedSoon {
+	for waited := time.Duration(0); waited < reembedInterval; waited += reembedRetryInterval {
 		select {
 		case <-ctx.Done():
 			return false
 		case <-tick.C:
 		}
-		if s.behind.Load() {
+		if s.needsEmbedding.Load() {
 			return true
 		}
 	}
 	return true
 }
 
-// Reembed gives all facts, and all passages within the window, vectors of the model in use and returns how many got one. It takes its time:
-// as long as it works, it rests.
+// Reembed embeds all stale facts, and all stale passages within the window, with the current model. It returns how
+// many were embedded. After each batch it pauses as long as the batch took.
 func (s *Service) Reembed(ctx context.Context) (int, error) {
 	facts, err := s.reembedFacts(ctx)
 	if s.embedder == nil || err != nil {
 		return facts, err
 	}
 	since := db.At(s.now().Add(-s.window))
-	orgs, err := sizes(ctx, s.db.Read(ctx), since)
+	orgs, err := orgsBySize(ctx, s.db.Read(ctx), since)
 	if err != nil {
 		return 0, fmt.Errorf("find what to embed again: %w", err)
 	}
@@ -85,17 +86,17 @@ func (s *Service) Reembed(ctx context.Context) (int, error) {
 	return all, nil
 }
 
-// reembedOrg goes through an organisation's passages in the order of their keys. What it embeds gets a new key, above all others, so that
-// indexes in memory, on every node, read it as if it had been learnt just now.
+// reembedOrg re-embeds an organisation's passages in the order of their keys. Each gets a new key above all others,
+// so that in-memory indexes on every server read it like a new passage.
 func (s *Service) reembedOrg(ctx context.Context, org string, since db.Time) (int, error) {
 	all, from, until := 0, int64(0), s.newKey()
 	for {
-		keys, next, err := foreignKeys(ctx, s.db.Read(ctx), org, s.model().Name, from, until, since)
+		keys, next, err := keysOfOtherModels(ctx, s.db.Read(ctx), org, s.model().Name, from, until, since)
 		if err != nil {
 			return all, err
 		}
 		for len(keys) > 0 {
-			part := keys[:min(len(keys), reembedAtOnce)]
+			part := keys[:min(len(keys), reembedBatch)]
 			keys = keys[len(part):]
 			began := time.Now()
 			n, err := s.reembed(ctx, org, part)
@@ -103,7 +104,7 @@ func (s *Service) reembedOrg(ctx context.Context, org string, since db.Time) (in
 			if err != nil {
 				return all, err
 			}
-			if !rest(ctx, time.Since(began)) {
+			if !sleepContext(ctx, time.Since(began)) {
 				return all, ctx.Err()
 			}
 		}
@@ -114,8 +115,8 @@ func (s *Service) reembedOrg(ctx context.Context, org string, since db.Time) (in
 	}
 }
 
-// rest waits; false: ctx has ended.
-func rest(ctx context.Context, d time.Duration) bool {
+// sleepContext waits for a duration. It returns false if ctx has ended.
+func sleepContext(ctx context.Context, d time.Duration) bool {
 	pause := time.NewTimer(d)
 	defer pause.Stop()
 	select {
@@ -126,8 +127,9 @@ func rest(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// foreignKeys looks through rowsPerRead passages for those of another model; next is where to go on, 0 at the end.
-func foreignKeys(ctx context.Context, q db.Querier, org, model string, from, until int64, since db.Time) (keys []int64, next int64, err error) {
+// keysOfOtherModels reads rowsPerRead passages and returns those of other models. next is the key to continue at, 0
+// at the end.
+func keysOfOtherModels(ctx context.Context, q db.Querier, org, model string, from, until int64, since db.Time) (keys []int64, next int64, err error) {
 	const text = `SELECT key, model FROM memory_vectors WHERE org_id = $1 AND key >= $2 AND key < $3 AND +at >= $4 ORDER BY key LIMIT $5`
 	rows, err := q.Query(ctx, text, org, from, until, since, rowsPerRead)
 	if err != nil {
@@ -152,14 +154,14 @@ func foreignKeys(ctx context.Context, q db.Querier, org, model string, from, unt
 	return keys, next, err
 }
 
-// again is a passage to be embedded again.
-type again struct {
+// staleItem is a passage to embed again.
+type staleItem struct {
 	row
 	id, callID string
 	passage
 }
 
-// reembed embeds some passages and puts them in the place of the old ones. Those that were forgotten meanwhile stay so.
+// reembed embeds passages and replaces the old ones. Passages that were deleted meanwhile stay deleted.
 func (s *Service) reembed(ctx context.Context, org string, keys []int64) (int, error) {
 	todo, err := s.passagesOf(ctx, org, keys)
 	if err != nil || len(todo) == 0 {
@@ -180,7 +182,7 @@ func (s *Service) reembed(ctx context.Context, org string, keys []int64) (int, e
 		told := map[string]bool{}
 		for i, p := range todo {
 			p.vector, p.model = quantise(vectors[i]), m.Name
-			done, err := s.replace(ctx, tx, org, p)
+			done, err := s.replaceVector(ctx, tx, org, p)
 			if err != nil {
 				return err
 			}
@@ -201,39 +203,39 @@ func (s *Service) reembed(ctx context.Context, org string, keys []int64) (int, e
 	return n, err
 }
 
-// passagesOf reads passages with what they are found by.
-func (s *Service) passagesOf(ctx context.Context, org string, keys []int64) ([]again, error) {
+// passagesOf reads passages with their index rows.
+func (s *Service) passagesOf(ctx context.Context, org string, keys []int64) ([]staleItem, error) {
 	q := s.db.Read(ctx)
-	found := map[int64]*again{}
+	found := map[int64]*staleItem{}
 	err := vectorsByKey(ctx, q, org, keys, func(r row) error {
-		found[r.key] = &again{row: r}
+		found[r.key] = &staleItem{row: r}
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	const text = `SELECT key, id, call_id, kind, start_ms, end_ms, text FROM memory_items WHERE org_id = $1 AND key IN`
-	var out []again
+	var out []staleItem
 	err = byKeys(ctx, q, text, org, keys, func(rows *sql.Rows) error {
-		var p again
+		var p staleItem
 		var start, end sql.NullInt64
 		if err := rows.Scan(&p.key, &p.id, &p.callID, &p.passage.kind, &start, &end, &p.text); err != nil {
 			return err
 		}
 		f := found[p.key]
-		if f == nil || f.id != "" { // keys are repeated to fill a statement up
+		if f == nil || f.id != "" { // byKeys repeats keys to fill up a statement
 			return nil
 		}
 		f.id, f.callID, f.passage = p.id, p.callID, p.passage
-		f.startMS, f.endMS, f.plain = int(start.Int64), int(end.Int64), plainOf(p.passage)
+		f.startMS, f.endMS, f.plain = int(start.Int64), int(end.Int64), withoutSpeakers(p.passage)
 		out = append(out, *f)
 		return nil
 	})
 	return out, err
 }
 
-// plainOf is a passage without the speakers at the beginnings of its lines.
-func plainOf(p passage) string {
+// withoutSpeakers returns the text of a passage without the speakers at the beginnings of its lines.
+func withoutSpeakers(p passage) string {
 	if p.kind != KindTranscript {
 		return p.text
 	}
@@ -246,8 +248,9 @@ func plainOf(p passage) string {
 	return strings.Join(lines, "\n")
 }
 
-// replace puts a passage with a new vector in the place of the old one, under a new key; done is false where there is none any more.
-func (s *Service) replace(ctx context.Context, tx db.Querier, org string, p again) (done bool, err error) {
+// replaceVector replaces a passage by one with a new vector and a new key. done is false if the passage no longer
+// exists.
+func (s *Service) replaceVector(ctx context.Context, tx db.Querier, org string, p staleItem) (done bool, err error) {
 	const q = `DELETE FROM memory_items WHERE org_id = $1 AND key = $2`
 	r, err := tx.Exec(ctx, q, org, p.key)
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"soniq/internal/platform/db/dbtest"
 )
 
-// otherModel stands for the embedding of a server: the builtin one under another name, which can fail.
+// otherModel acts as the embedding of a server: the builtin one with another name, which can fail.
 type otherModel struct {
-	*engine.Lexsem
+	*engine.WordEmbedding
 	name  string
 	fails atomic.Bool
 }
@@ -26,23 +26,23 @@ func (o *otherModel) Embed(ctx context.Context, texts []string) ([][]float32, er
 	if o.fails.Load() {
 		return nil, errors.New("the server is down")
 	}
-	return o.Lexsem.Embed(ctx, texts)
+	return o.WordEmbedding.Embed(ctx, texts)
 }
 
-func TestPassagesOfAnotherModelAreEmbeddedAgain(t *testing.T) {
+func TestReembed_OtherModel(t *testing.T) {
 	docs, _ := evaluation(t)
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		ctx := context.Background()
-		old, now := &otherModel{Lexsem: engine.NewLexsem(), name: "old"}, &otherModel{Lexsem: engine.NewLexsem(), name: "new"}
+		old, now := &otherModel{WordEmbedding: engine.NewWordEmbedding(), name: "old"}, &otherModel{WordEmbedding: engine.NewWordEmbedding(), name: "new"}
 		told := map[string]string{}
-		before := room(t, d, func(c *memory.Config) { c.Embedder = old })
-		after := memory.New(memory.Config{DB: d, Lexicon: engine.NewLexsem(), Embedder: now, Now: time.Now,
+		before := newService(t, d, func(c *memory.Config) { c.Embedder = old })
+		after := memory.New(memory.Config{DB: d, Lexicon: engine.NewWordEmbedding(), Embedder: now, Now: time.Now,
 			Embedded: func(_ context.Context, _ db.Querier, org, callID string, m memory.Model) error {
 				told[org+" "+callID] = m.Name
 				return nil
 			}})
 		for i, doc := range docs[:30] {
-			learn(t, before, d, []string{"org_a", "org_b"}[i%2], callOf(doc, "+14155550100", time.Now()))
+			indexCall(t, before, d, []string{"org_a", "org_b"}[i%2], callOf(doc, "+14155550100", time.Now()))
 		}
 		query := memory.Query{Text: "the broadband is sluggish at night", Mode: memory.Semantic, Limit: 3}
 		best := func() *memory.Result {
@@ -79,17 +79,17 @@ func TestPassagesOfAnotherModelAreEmbeddedAgain(t *testing.T) {
 	})
 }
 
-func TestWhatCouldNotBeEmbeddedIsEmbeddedLater(t *testing.T) {
+func TestReembed_AfterEmbedderFailure(t *testing.T) {
 	docs, _ := evaluation(t)
 	d := dbtest.SQLite(t)
-	e := &otherModel{Lexsem: engine.NewLexsem(), name: "remote"}
-	s := room(t, d, func(c *memory.Config) { c.Embedder = e })
+	e := &otherModel{WordEmbedding: engine.NewWordEmbedding(), name: "remote"}
+	s := newService(t, d, func(c *memory.Config) { c.Embedder = e })
 	e.fails.Store(true)
 	l, err := s.Prepare(context.Background(), callOf(docs[0], "+14155550100", time.Now()))
 	if err == nil {
 		t.Fatal("a server that is down embeds")
 	}
-	if err := d.Tx(context.Background(), func(tx db.Querier) error { return s.Learn(context.Background(), tx, "org_a", l) }); err != nil {
+	if err := d.Tx(context.Background(), func(tx db.Querier) error { return s.IndexCall(context.Background(), tx, "org_a", l) }); err != nil {
 		t.Fatal(err)
 	}
 	e.fails.Store(false)

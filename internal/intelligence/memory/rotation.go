@@ -2,15 +2,15 @@ package memory
 
 import "math"
 
-// A rotation turns vectors in a fixed, random-looking way, so that no coordinate of the result carries more than
-// another and one bit per coordinate tells much: three rounds of sign flips and a Walsh-Hadamard transform, which
-// costs n log n instead of the n² of a matrix. Vectors are padded to a power of two, 64 at least.
+// rotation is a fixed pseudo-random rotation of vectors. It spreads the information evenly over the coordinates, so
+// that one bit per coordinate is informative: three rounds of sign flips and a Walsh-Hadamard transform, which costs
+// n log n instead of the n² of a matrix. Vectors are padded to a power of two, 64 at least.
 type rotation struct {
 	size  int
 	signs [3][]float32
 }
 
-// rotationSeed is fixed: codes must come out alike on every start.
+// rotationSeed is fixed so that codes are the same on every start.
 const rotationSeed = 0x9E3779B97F4A7C15
 
 func newRotation(dims int) *rotation {
@@ -31,7 +31,7 @@ func newRotation(dims int) *rotation {
 	return r
 }
 
-// splitMix is the SplitMix64 generator.
+// splitMix returns the next number of the SplitMix64 generator.
 func splitMix(state *uint64) uint64 {
 	*state += 0x9E3779B97F4A7C15
 	z := *state
@@ -51,7 +51,7 @@ func (r *rotation) apply(v []float32) {
 	}
 }
 
-// hadamard is the unnormalised Walsh-Hadamard transform.
+// hadamard applies the unnormalised Walsh-Hadamard transform in place.
 func hadamard(v []float32) {
 	for h := 1; h < len(v); h *= 2 {
 		for i := 0; i < len(v); i += 2 * h {

@@ -29,13 +29,13 @@ func TestMeasureSearch(t *testing.T) {
 }
 
 func measure(t *testing.T, d *db.DB, n int) {
-	s := room(t, d, nil)
+	s := newService(t, d, nil)
 	began := time.Now()
 	lessons := fill(t, s, d, n)
 	t.Logf("learnt %d passages in %.0f s", n, time.Since(began).Seconds())
 
 	began = time.Now()
-	if err := s.Warm(context.Background()); err != nil {
+	if err := s.WarmIndexes(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	var m runtime.MemStats
@@ -45,33 +45,33 @@ func measure(t *testing.T, d *db.DB, n int) {
 	_, queries := evaluation(t)
 	kept := 0.0
 	for _, q := range queries {
-		share, err := s.Kept(context.Background(), "org_a", q.Query)
+		share, err := s.Recall(context.Background(), "org_a", q.Query)
 		if err != nil {
 			t.Fatal(err)
 		}
 		kept += share / float64(len(queries))
 	}
 	t.Logf("of the hundred nearest by all estimates %.1f %% are found", 100*kept)
-	l := engine.NewLexsem()
-	lean := memory.New(memory.Config{DB: d, Lexicon: l, Embedder: l, Budget: 1}) // keeps no vectors: all that is ranked is read from the database
+	l := engine.NewWordEmbedding()
+	lean := memory.New(memory.Config{DB: d, Lexicon: l, Embedder: l, Budget: 1}) // caches no vectors: everything that is ranked is read from the database
 	if _, err := lean.Search(context.Background(), "org_a", memory.Query{Text: "invoice"}); err != nil {
 		t.Fatal(err)
 	}
-	ask(t, lean, n, queries[:30], "that keeps nothing, alone")
-	lean.Drop("org_a")
-	ask(t, s, n, queries, "alone")
+	measureQueries(t, lean, n, queries[:30], "that keeps nothing, alone")
+	lean.DropIndex("org_a")
+	measureQueries(t, s, n, queries, "alone")
 
 	learnt, stop := make(chan int), make(chan struct{})
-	go func() { learnt <- learnOn(t, s, d, lessons, n, stop) }()
+	go func() { learnt <- insertCalls(t, s, d, lessons, n, stop) }()
 	began = time.Now()
-	ask(t, s, n, queries, "beside inserts")
+	measureQueries(t, s, n, queries, "beside inserts")
 	close(stop)
 	took := time.Since(began).Seconds()
 	t.Logf("meanwhile %.0f calls a second were learnt", float64(<-learnt)/took)
 }
 
-// ask searches and looks callers up, one after the other.
-func ask(t *testing.T, s *memory.Service, n int, queries []query, how string) {
+// measureQueries runs searches and caller lookups, one after the other.
+func measureQueries(t *testing.T, s *memory.Service, n int, queries []query, how string) {
 	var all, callers []time.Duration
 	for range 4 {
 		for _, q := range queries {
@@ -89,8 +89,8 @@ func ask(t *testing.T, s *memory.Service, n int, queries []query, how string) {
 	report(t, "caller "+how, callers)
 }
 
-// learnOn learns a call every ten milliseconds until it is stopped.
-func learnOn(t *testing.T, s *memory.Service, d *db.DB, lessons []memory.Lesson, n int, stop chan struct{}) (learnt int) {
+// insertCalls stores a call every ten milliseconds until it is stopped.
+func insertCalls(t *testing.T, s *memory.Service, d *db.DB, lessons []memory.PreparedCall, n int, stop chan struct{}) (learnt int) {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -100,7 +100,7 @@ func learnOn(t *testing.T, s *memory.Service, d *db.DB, lessons []memory.Lesson,
 		case <-tick.C:
 		}
 		err := d.Tx(context.Background(), func(tx db.Querier) error {
-			return s.Learn(context.Background(), tx, "org_a", lessons[learnt%len(lessons)].As(callNumber(n+learnt, n)))
+			return s.IndexCall(context.Background(), tx, "org_a", lessons[learnt%len(lessons)].WithCall(callNumber(n+learnt, n)))
 		})
 		if err != nil {
 			t.Error(err)
@@ -113,11 +113,11 @@ func learnOn(t *testing.T, s *memory.Service, d *db.DB, lessons []memory.Lesson,
 func report(t *testing.T, name string, took []time.Duration) {
 	slices.Sort(took)
 	t.Logf("%s: p50 %v, p95 %v, p99 %v, max %v (%d; load %s)", name, took[len(took)/2], took[len(took)*95/100], took[len(took)*99/100],
-		took[len(took)-1], len(took), load())
+		took[len(took)-1], len(took), loadAverage())
 }
 
-// load is how many processes have wanted a core of late.
-func load() string {
+// loadAverage returns the load average of the last minute.
+func loadAverage() string {
 	b, _ := os.ReadFile("/proc/loadavg")
 	first, _, _ := strings.Cut(string(b), " ")
 	return first
@@ -125,14 +125,16 @@ func load() string {
 
 func phoneOf(i int) string { return fmt.Sprintf("+1415%07d", i) }
 
-// distinct is how many passages are learnt one by one; more are copies of them, for other calls of other numbers.
+// distinct is the number of passages that are stored one by one; the rest are copies for other calls of other
+// numbers.
 const distinct = 100_000
 
-// fill learns n passages, one per call, each number having 20. They are 5,000 different ones, made of turns of the evaluation set in random order.
-func fill(t *testing.T, s *memory.Service, d *db.DB, n int) []memory.Lesson {
+// fill stores n passages, one per call and 20 per number. They are 5,000 different ones, made of turns of the
+// evaluation set in random order.
+func fill(t *testing.T, s *memory.Service, d *db.DB, n int) []memory.PreparedCall {
 	docs, _ := evaluation(t)
 	r := rand.New(rand.NewPCG(2, 2))
-	lessons := make([]memory.Lesson, 5000)
+	lessons := make([]memory.PreparedCall, 5000)
 	for i := range lessons {
 		l, err := s.Prepare(context.Background(), callLike(docs, r))
 		if err != nil {
@@ -143,7 +145,7 @@ func fill(t *testing.T, s *memory.Service, d *db.DB, n int) []memory.Lesson {
 	for done := 0; done < min(n, distinct); done += 500 {
 		err := d.Tx(context.Background(), func(tx db.Querier) error {
 			for i := done; i < done+500; i++ {
-				if err := s.Learn(context.Background(), tx, "org_a", lessons[i%len(lessons)].As(callNumber(i, n))); err != nil {
+				if err := s.IndexCall(context.Background(), tx, "org_a", lessons[i%len(lessons)].WithCall(callNumber(i, n))); err != nil {
 					return err
 				}
 			}
@@ -159,7 +161,7 @@ func fill(t *testing.T, s *memory.Service, d *db.DB, n int) []memory.Lesson {
 	return lessons
 }
 
-// copyAll copies what was learnt one by one.
+// copyAll copies the passages that were stored one by one.
 func copyAll(t *testing.T, d *db.DB, number int) {
 	const calls = `INSERT INTO memory_calls (org_id, call_id, phone, at, direction, status, talk_seconds, tags, summary, outcome, topics, action_items)
 		SELECT org_id, call_id || $1, phone || $1, at, direction, status, talk_seconds, tags, summary, outcome, topics, action_items
@@ -185,7 +187,7 @@ func copyAll(t *testing.T, d *db.DB, number int) {
 	}
 }
 
-// callNumber is the i-th of n calls over six months.
+// callNumber returns the i-th of n calls over six months.
 func callNumber(i, n int) memory.Call {
 	return memory.Call{ID: fmt.Sprintf("call_%d", i), Phone: phoneOf(i / 20), Direction: "inbound", Status: "completed",
 		At: time.Now().Add(-time.Duration(n-min(i, n)) * memory.Window / time.Duration(n+n/10))}

@@ -12,14 +12,14 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// How many passages of an organisation are ranked exactly.
+// Numbers of passages of an organisation that are ranked exactly.
 const (
 	nearCandidates = 400 // nearest by meaning
 	wordCandidates = 200 // best by words
 	phoneRows      = 2000
 )
 
-// Query asks for passages. Zero members do not narrow.
+// Query selects passages. Zero members do not restrict.
 type Query struct {
 	Text      string
 	Phone     string
@@ -27,7 +27,7 @@ type Query struct {
 	AgentID   string
 	QueueID   string
 	Direction string
-	Tags      []string // passages of calls with any of them
+	Tags      []string // passages of calls with at least one of them
 	Since     time.Time
 	Until     time.Time
 	Kinds     []string
@@ -36,7 +36,7 @@ type Query struct {
 	MinScore  float64
 }
 
-// Person is a contact or agent beside a result.
+// Person is the contact or agent of a result.
 type Person struct {
 	ID      string  `json:"id"`
 	Name    string  `json:"name"`
@@ -64,7 +64,7 @@ type Result struct {
 	RecordingURL *string `json:"recording_url" doc:"Recording, at the passage"`
 }
 
-// Found is the answer to a query.
+// Found is the response to a query.
 type Found struct {
 	Results []Result `json:"results" nullable:"false"`
 	TookMS  int      `json:"took_ms" doc:"Time the search took, milliseconds, rounded up"`
@@ -74,7 +74,7 @@ type Found struct {
 	} `json:"index"`
 }
 
-// Search finds passages and what people wrote in one organisation, at most one passage per call, best first.
+// Search returns passages, facts, notes and messages of one organisation, at most one passage per call, best first.
 func (s *Service) Search(ctx context.Context, org string, in Query) (*Found, error) {
 	began := time.Now()
 	in = s.defaults(in)
@@ -97,16 +97,16 @@ func (s *Service) Search(ctx context.Context, org string, in Query) (*Found, err
 	return out, nil
 }
 
-// millis rounds up, so that nothing takes no time.
+// millis converts to milliseconds and rounds up, so that no duration becomes 0.
 func millis(d time.Duration) int { return int(math.Ceil(float64(d) / float64(time.Millisecond))) }
 
-// defaults fills in what was not asked for, and keeps searches within the window.
+// defaults sets missing members and limits the query to the window.
 func (s *Service) defaults(in Query) Query {
 	if oldest := s.now().Add(-s.window); in.Since.Before(oldest) {
 		in.Since = oldest
 	}
 	if in.Until.IsZero() {
-		in.Until = s.now().Add(time.Hour) // clocks of nodes differ
+		in.Until = s.now().Add(time.Hour) // clocks of servers differ
 	}
 	if in.Limit <= 0 {
 		in.Limit = 10
@@ -117,7 +117,8 @@ func (s *Service) defaults(in Query) Query {
 	return in
 }
 
-// question prepares the query's words and vector. Where a remote embedder fails, words alone are searched.
+// question prepares the query's words and vector. If a remote embedder fails, only words are searched, except in
+// semantic mode, where that is an error.
 func (s *Service) question(ctx context.Context, in Query) (*question, error) {
 	q := &question{terms: unique(s.lexicon.Terms(in.Text)), mode: in.Mode, lexicon: s.lexicon, model: s.model()}
 	if s.embedder == nil || in.Mode == Keyword {
@@ -133,14 +134,14 @@ func (s *Service) question(ctx context.Context, in Query) (*question, error) {
 	return q, nil
 }
 
-// rowsOfOne reads the passages of one number or contact that a filter lets through.
-func (s *Service) rowsOfOne(ctx context.Context, org string, in Query, f filter) (rows []row, err error) {
+// rowsOfPhoneOrContact reads the passages of one number or contact that a filter allows.
+func (s *Service) rowsOfPhoneOrContact(ctx context.Context, org string, in Query, f filter) (rows []row, err error) {
 	since, until, phone := db.At(in.Since), db.At(in.Until), ""
 	if in.Phone != "" {
 		phone = s.phone(ctx, org, in.Phone)
 	}
 	each := func(r row) {
-		m := mark{r.at.UnixMicro(), tag(r.agent), tag(r.queue), kindNumber(r.kind), directionNumber(r.direction)}
+		m := filterFields{r.at.UnixMicro(), idHash(r.agent), idHash(r.queue), kindNumber(r.kind), directionNumber(r.direction)}
 		if f.allows(&m) && (in.ContactID == "" || phone == "" || r.phone == phone) {
 			rows = append(rows, r)
 		}
@@ -153,24 +154,25 @@ func (s *Service) rowsOfOne(ctx context.Context, org string, in Query, f filter)
 	return rows, err
 }
 
-// rows reads the passages to be ranked: a number's or contact's from the database, an organisation's by way of the index in memory.
+// rows reads the passages to rank: those of a number or contact from the database, those of an organisation with an
+// index, either in memory or in the database.
 func (s *Service) rows(ctx context.Context, org string, in Query, q *question) ([]row, error) {
 	f := filterOf(in)
 	if in.Phone != "" || in.ContactID != "" {
-		rows, err := s.rowsOfOne(ctx, org, in, f)
-		q.rarities = raritiesOf(q.terms, rows)
-		return rows, wrap("read memory of a number or contact", err)
+		rows, err := s.rowsOfPhoneOrContact(ctx, org, in, f)
+		q.rarities = raritiesOfRows(q.terms, rows)
+		return rows, wrapError("read memory of a number or contact", err)
 	}
 	near, byWord := nearCandidates, wordCandidates
 	if len(in.Tags) > 0 {
-		near, byWord = 4*near, 4*byWord // part of them falls away when tags are compared
+		near, byWord = 4*near, 4*byWord // some are dropped when tags are compared
 	}
-	there, err := s.isShared(ctx, org)
+	there, err := s.usesDatabaseIndex(ctx, org)
 	if err != nil {
 		return nil, err
 	}
 	if there {
-		return s.sharedRows(ctx, org, in, q, near, byWord)
+		return s.databaseRows(ctx, org, in, q, near, byWord)
 	}
 	x, err := s.indexOf(ctx, org)
 	if err != nil {
@@ -181,10 +183,11 @@ func (s *Service) rows(ctx context.Context, org string, in Query, q *question) (
 		return rows, nil
 	}
 	more, err := s.passageRows(ctx, org, keys)
-	return append(rows, more...), wrap("read passages", err)
+	return append(rows, more...), wrapError("read passages", err)
 }
 
-// passageRows reads passages that the index does not keep, on two readers at once: it is what a search would wait for most. Inside a transaction there is but one.
+// passageRows reads passages that are not cached, on two connections at once, because this is the slowest part of a
+// search. Inside a transaction there is only one connection.
 func (s *Service) passageRows(ctx context.Context, org string, keys []int64) ([]row, error) {
 	read := func(keys []int64) (rows []row, err error) {
 		seen := map[int64]bool{}
@@ -193,7 +196,7 @@ func (s *Service) passageRows(ctx context.Context, org string, keys []int64) ([]
 			return nil
 		}
 		if err = vectorsByKey(ctx, s.db.Read(ctx), org, keys, each); err == nil {
-			err = factsByKey(ctx, s.db.Read(ctx), org, lacking(keys, seen), each)
+			err = factsByKey(ctx, s.db.Read(ctx), org, missingKeys(keys, seen), each)
 		}
 		return rows, err
 	}
@@ -210,7 +213,7 @@ func (s *Service) passageRows(ctx context.Context, org string, keys []int64) ([]
 }
 
 func filterOf(in Query) filter {
-	f := filter{since: in.Since.UnixMicro(), until: in.Until.UnixMicro(), agent: tag(in.AgentID), queue: tag(in.QueueID),
+	f := filter{since: in.Since.UnixMicro(), until: in.Until.UnixMicro(), agent: idHash(in.AgentID), queue: idHash(in.QueueID),
 		direction: directionNumber(in.Direction)}
 	for _, k := range in.Kinds {
 		f.kinds |= 1 << kindNumber(k)
@@ -218,7 +221,7 @@ func filterOf(in Query) filter {
 	return f
 }
 
-// results reads the best passages and shows one per call. As passages fall away, more are read.
+// results reads the best passages and returns one per call. It reads more if passages are dropped.
 func (s *Service) results(ctx context.Context, org string, in Query, q *question, order []ranked) ([]Result, error) {
 	out := []Result{}
 	calls := map[string]bool{}
@@ -229,17 +232,17 @@ func (s *Service) results(ctx context.Context, org string, in Query, q *question
 		if err != nil {
 			return nil, err
 		}
-		people, err := s.named(ctx, org, items)
+		people, err := s.contactsOf(ctx, org, items)
 		if err != nil {
 			return nil, fmt.Errorf("read contacts of results: %w", err)
 		}
 		for _, r := range part {
 			f, ok := items[r.key]
 			switch {
-			case len(out) == in.Limit || r.score < in.MinScore || r.nothing():
+			case len(out) == in.Limit || r.score < in.MinScore || r.isUnrelated():
 				return out, nil
-			case ok && !calls[f.source()] && in.accepts(f):
-				calls[f.source()] = true
+			case ok && !calls[f.resultKey()] && in.accepts(f):
+				calls[f.resultKey()] = true
 				out = append(out, s.result(org, q, r, f))
 				if p, ok := people[string(f.contactID)]; ok {
 					out[len(out)-1].Contact = &p
@@ -250,42 +253,42 @@ func (s *Service) results(ctx context.Context, org string, in Query, q *question
 	return out, nil
 }
 
-// source is the call that a passage is of; what people wrote stands for itself.
-func (f found) source() string {
-	if f.written {
+// resultKey returns the call of a passage; for other entries, their own id.
+func (f foundItem) resultKey() string {
+	if f.isText {
 		return f.id
 	}
 	return f.callID
 }
 
-// nothing tells that a passage has nothing in common with the query.
-func (r ranked) nothing() bool { return r.keyword == 0 && r.whole <= 0 && r.word <= 0 }
+// isUnrelated reports whether a passage has nothing in common with the query.
+func (r ranked) isUnrelated() bool { return r.keyword == 0 && r.whole <= 0 && r.word <= 0 }
 
-func (in Query) accepts(f found) bool {
+func (in Query) accepts(f foundItem) bool {
 	return len(in.Tags) == 0 || slices.ContainsFunc(in.Tags, func(t string) bool { return slices.Contains(f.tags.V, t) })
 }
 
-func (s *Service) items(ctx context.Context, org string, part []ranked) (map[int64]found, error) {
+func (s *Service) items(ctx context.Context, org string, part []ranked) (map[int64]foundItem, error) {
 	keys := make([]int64, len(part))
 	for i, r := range part {
 		keys[i] = r.key
 	}
-	items := map[int64]found{}
-	each := func(f found) { items[f.key] = f }
+	items := map[int64]foundItem{}
+	each := func(f foundItem) { items[f.key] = f }
 	err := itemsByKey(ctx, s.db.Read(ctx), org, keys, each)
 	if err == nil {
-		err = factItems(ctx, s.db.Read(ctx), org, lacking(keys, items), db.At(s.now()), each)
+		err = factItems(ctx, s.db.Read(ctx), org, missingKeys(keys, items), db.At(s.now()), each)
 	}
-	return items, wrap("read results", err)
+	return items, wrapError("read results", err)
 }
 
-// result shows one passage.
-func (s *Service) result(org string, q *question, r ranked, f found) Result {
+// result returns one passage as a result.
+func (s *Service) result(org string, q *question, r ranked, f foundItem) Result {
 	out := Result{ID: f.id, Kind: f.kind, Score: math.Round(r.score*1000) / 1000, Matched: r.matched, OccurredAt: f.at, Phone: f.phone}
 	if f.callID != "" {
 		out.CallID = &f.callID
 	}
-	if !f.written {
+	if !f.isText {
 		out.Direction = &f.direction
 	}
 	if f.kind == KindSMS {
@@ -327,7 +330,7 @@ func (s *Service) recordingURL(org, id string) string {
 	return s.recording(org, id)
 }
 
-func wrap(what string, err error) error {
+func wrapError(what string, err error) error {
 	if err == nil {
 		return nil
 	}

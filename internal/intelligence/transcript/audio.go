@@ -7,24 +7,24 @@ import (
 	"math"
 )
 
-// Encoding is how a sample is written in a recording.
+// Encoding is the encoding of samples in a recording.
 type Encoding uint8
 
-// The encodings recordings use.
+// Encodings of recordings.
 const (
 	PCM16 Encoding = iota // 16-bit little-endian linear
 	PCMU                  // G.711 mu-law
 	PCMA                  // G.711 A-law
 )
 
-// Format describes audio with interleaved channels, caller first.
+// Format describes audio with interleaved channels, the caller's first.
 type Format struct {
 	Encoding Encoding
 	Rate     int // samples per second and channel
 	Channels int // 1 or 2
 }
 
-// sampleBytes is the size of one sample of one channel.
+// sampleBytes returns the size of one sample of one channel.
 func (f Format) sampleBytes() int {
 	if f.Encoding == PCM16 {
 		return 2
@@ -32,13 +32,13 @@ func (f Format) sampleBytes() int {
 	return 1
 }
 
-// frameBytes is the size of one sample of every channel.
+// frameBytes returns the size of one sample of every channel.
 func (f Format) frameBytes() int { return f.sampleBytes() * f.Channels }
 
-// ms is the time of a sample position, in milliseconds.
+// ms returns the time of a sample position in milliseconds.
 func (f Format) ms(position int64) int { return int(position * 1000 / int64(f.Rate)) }
 
-// valid refuses formats that the recogniser cannot use.
+// valid returns an error for formats that the recogniser does not support.
 func (f Format) valid() error {
 	if f.Rate < 8000 || f.Rate > 48000 || f.Channels < 1 || f.Channels > 2 || f.Encoding > PCMA {
 		return fmt.Errorf("audio format %+v is not supported", f)
@@ -46,7 +46,7 @@ func (f Format) valid() error {
 	return nil
 }
 
-// decode turns raw samples of one channel into linear ones.
+// decode converts raw samples of one channel to linear ones.
 func (f Format) decode(raw []byte) []int16 {
 	if f.Encoding == PCM16 {
 		out := make([]int16, len(raw)/2)
@@ -75,7 +75,7 @@ func (f Format) channel(dst, frames []byte, channel int) []byte {
 	return dst
 }
 
-// energy is the mean power of raw samples of one channel, in dB above one unit.
+// energy returns the mean power of raw samples of one channel, in dB above one unit.
 func (f Format) energy(raw []byte) float64 {
 	var sum float64
 	n := len(raw) / f.sampleBytes()
@@ -129,8 +129,8 @@ func aLawTable() (t [256]int16) {
 	return t
 }
 
-// section reads one channel of a stretch of a recording.
-func section(r io.ReaderAt, f Format, channel int, from, to int64) ([]byte, error) {
+// readChannel reads one channel of a part of a recording; from and to are sample positions.
+func readChannel(r io.ReaderAt, f Format, channel int, from, to int64) ([]byte, error) {
 	step := int64(f.frameBytes())
 	frames := make([]byte, (to-from)*step)
 	n, err := r.ReadAt(frames, from*step)
@@ -140,7 +140,7 @@ func section(r io.ReaderAt, f Format, channel int, from, to int64) ([]byte, erro
 	return f.channel(make([]byte, 0, n/f.Channels), frames[:n], channel), nil
 }
 
-// Silence makes frames silent.
+// Silence overwrites frames with silence.
 func (f Format) Silence(frames []byte) {
 	quiet := byte(0)
 	switch f.Encoding {

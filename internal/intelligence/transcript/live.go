@@ -10,66 +10,68 @@ import (
 	"sync/atomic"
 )
 
-// Live recognises one call while it runs. Write takes the same bytes that go to the recording; each speech
-// segment is given to the pool as soon as it has ended. A nil *Live is one that listens to nothing, so that a
-// call without an engine needs no special case.
-type Live struct {
-	pool     *Pool
-	format   Format
-	source   io.ReaderAt // the recording so far; nil when there is none
-	language string
-	tracks   []*track
-	over     atomic.Bool // End was called
+// LiveTranscription recognises one recording of a call while it is made. Write takes the same bytes as the recording;
+// each speech segment is queued in the pool as soon as it ends. A nil *LiveTranscription ignores everything, so that
+// callers need no special case for a call without an engine.
+type LiveTranscription struct {
+	pool       *RecognizerPool
+	format     Format
+	source     io.ReaderAt // the recording so far; nil if there is none
+	language   string
+	tracks     []*track
+	audioEnded atomic.Bool // End was called
 
-	// OnSegment is told of what was understood, in the order in which it was; set it before the first Write. May be nil.
+	// OnSegment is called for each recognised segment, in the order of recognition, by a worker of the pool. Set it
+	// before the first Write. May be nil.
 	OnSegment func(Segment)
-	// Vocabulary knows the terms of the call; set it before the first Write. It is asked once, when something was said. May be nil.
+	// Vocabulary returns the terms of the call. Set it before the first Write. It is called once, for the first
+	// segment. May be nil.
 	Vocabulary Vocabulary
-	terms      func() []Term // asks it
+	terms      func() []Term // calls it once
 
-	mu       sync.Mutex // guards the fields below
-	segments []Segment
-	waiting  int           // segments with the pool
-	lost     int           // segments that could not be recognised
-	lostErr  error         // why the last of them was
-	quiet    chan struct{} // closed when waiting is 0; replaced when it is not
+	mu          sync.Mutex // guards the fields below
+	segments    []Segment
+	pending     int           // segments in the pool
+	failedCount int           // number of segments that could not be recognised
+	lastErr     error         // error of the last of them
+	idle        chan struct{} // closed when waiting is 0; replaced when it is not
 }
 
-// A track is one channel on its way in.
+// track is one channel of the audio.
 type track struct {
-	detector *detector
+	detector *speechDetector
 	audio    []byte // raw samples from position base on
 	base     int64  // position of audio[0], in samples
-	framed   int64  // samples the detector has seen
+	detected int64  // samples the detector has seen
 }
 
-// A piece is a speech segment waiting to be recognised.
-type piece struct {
-	live     *Live
+// segmentJob is a speech segment to recognise.
+type segmentJob struct {
+	live     *LiveTranscription
 	channel  int
 	from, to int64  // samples
-	audio    []byte // raw; nil when it is to be read from the recording
+	audio    []byte // raw; nil if it has to be read from the recording
 }
 
-// NewLive starts to listen to a call. source reads the recording by byte offset while it is being written,
-// audio data first byte at 0; it may be nil.
-func NewLive(pool *Pool, f Format, language string, source io.ReaderAt) (*Live, error) {
+// NewLiveTranscription returns a transcription of audio in a format. source reads the recording while it is being
+// written, by byte offset from its first sample; it may be nil.
+func NewLiveTranscription(pool *RecognizerPool, f Format, language string, source io.ReaderAt) (*LiveTranscription, error) {
 	if err := f.valid(); err != nil {
 		return nil, err
 	}
-	l := &Live{pool: pool, format: f, source: source, language: language, quiet: make(chan struct{})}
-	l.terms = sync.OnceValue(func() []Term { return l.Vocabulary.most() })
-	close(l.quiet)
+	l := &LiveTranscription{pool: pool, format: f, source: source, language: language, idle: make(chan struct{})}
+	l.terms = sync.OnceValue(func() []Term { return l.Vocabulary.limited() })
+	close(l.idle)
 	for range f.Channels {
-		l.tracks = append(l.tracks, &track{detector: newDetector()})
+		l.tracks = append(l.tracks, &track{detector: newSpeechDetector()})
 	}
 	return l, nil
 }
 
-// Write takes the next interleaved frames, whole samples of all channels. It never blocks on recognition. It
-// is for one goroutine; calls after End are ignored.
-func (l *Live) Write(frames []byte) {
-	if l == nil || l.over.Load() {
+// Write takes the next interleaved frames, whole samples of all channels. It never waits for recognition. Call it
+// from one goroutine; calls after End are ignored.
+func (l *LiveTranscription) Write(frames []byte) {
+	if l == nil || l.audioEnded.Load() {
 		return
 	}
 	for c, t := range l.tracks {
@@ -78,9 +80,9 @@ func (l *Live) Write(frames []byte) {
 	}
 }
 
-// End says that no more audio comes: what is still open is given to the pool, and the call's segments go first.
-func (l *Live) End() {
-	if l == nil || l.over.Swap(true) {
+// End marks the end of the audio: open segments are queued in the pool, and the call's segments get priority.
+func (l *LiveTranscription) End() {
+	if l == nil || l.audioEnded.Swap(true) {
 		return
 	}
 	for c, t := range l.tracks {
@@ -91,14 +93,14 @@ func (l *Live) End() {
 	}
 }
 
-// Wait returns all segments once everything written so far has been recognised. The error tells why part of
-// the speech, or all of it, could not be; the segments that could are returned beside it.
-func (l *Live) Wait(ctx context.Context) ([]Segment, error) {
+// Wait returns all segments once everything written so far has been recognised. If segments could not be recognised,
+// it returns the others together with the last error.
+func (l *LiveTranscription) Wait(ctx context.Context) ([]Segment, error) {
 	if l == nil {
 		return nil, nil
 	}
 	l.mu.Lock()
-	quiet := l.quiet
+	quiet := l.idle
 	l.mu.Unlock()
 	select {
 	case <-quiet:
@@ -107,14 +109,14 @@ func (l *Live) Wait(ctx context.Context) ([]Segment, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.lost > 0 {
-		return l.sorted(), fmt.Errorf("%d segments were not recognised: %w", l.lost, l.lostErr)
+	if l.failedCount > 0 {
+		return l.sorted(), fmt.Errorf("%d segments were not recognised: %w", l.failedCount, l.lastErr)
 	}
 	return l.sorted(), nil
 }
 
-// Segments is what has been recognised so far, in order.
-func (l *Live) Segments() []Segment {
+// Segments returns the segments recognised so far, in order.
+func (l *LiveTranscription) Segments() []Segment {
 	if l == nil {
 		return nil
 	}
@@ -123,87 +125,87 @@ func (l *Live) Segments() []Segment {
 	return l.sorted()
 }
 
-func (l *Live) sorted() []Segment { return inOrder(append([]Segment(nil), l.segments...)) }
+func (l *LiveTranscription) sorted() []Segment { return inOrder(append([]Segment(nil), l.segments...)) }
 
-// detect runs the detector over whole 20 ms frames and lets go of audio nobody needs any more.
-func (l *Live) detect(channel int, t *track) {
+// detect runs the speech detector over whole 20 ms frames and drops audio that is no longer needed.
+func (l *LiveTranscription) detect(channel int, t *track) {
 	size, step := l.format.sampleBytes(), int64(l.format.Rate/framesPerSecond)
 	for {
-		at := int(t.framed-t.base) * size
+		at := int(t.detected-t.base) * size
 		end := at + int(step)*size
 		if end > len(t.audio) {
 			break
 		}
-		t.framed += step
+		t.detected += step
 		if s, ok := t.detector.frame(l.format.energy(t.audio[at:end])); ok {
 			l.send(channel, t, s)
 		}
 	}
-	t.forget(t.detector.waiting()*step, size)
+	t.dropBefore(t.detector.firstNeeded()*step, size)
 }
 
-// forget drops audio before a position, now and then rather than at every packet.
-func (t *track) forget(position int64, size int) {
+// dropBefore drops audio before a position, in blocks above 8 KB rather than at every packet.
+func (t *track) dropBefore(position int64, size int) {
 	if drop := int(position-t.base) * size; drop > 8192 {
 		t.audio = append(t.audio[:0], t.audio[drop:]...)
 		t.base = position
 	}
 }
 
-// send gives a segment to the pool.
-func (l *Live) send(channel int, t *track, s span) {
+// send queues a segment in the pool.
+func (l *LiveTranscription) send(channel int, t *track, s frameSpan) {
 	step, size := int64(l.format.Rate/framesPerSecond), int64(l.format.sampleBytes())
-	p := &piece{live: l, channel: channel, from: s.from * step, to: s.to * step}
+	p := &segmentJob{live: l, channel: channel, from: s.from * step, to: s.to * step}
 	lo, hi := (p.from-t.base)*size, min((p.to-t.base)*size, int64(len(t.audio)))
 	p.audio = append([]byte(nil), t.audio[lo:hi]...)
-	l.begun()
+	l.addPending()
 	if !l.pool.add(p) {
-		l.failed(p, errFull)
+		l.failed(p, errQueueFull)
 	}
 }
 
-var errFull = fmt.Errorf("too much speech is waiting to be recognised")
+var errQueueFull = fmt.Errorf("too much speech is waiting to be recognised")
 
-// clip is the audio of a piece, from memory or from the recording.
-func (p *piece) clip() (Clip, error) {
+// clip returns the audio of a segment, from memory or from the recording.
+func (p *segmentJob) clip() (Clip, error) {
 	f, raw := p.live.format, p.audio
 	if raw == nil {
 		var err error
-		if raw, err = section(p.live.source, f, p.channel, p.from, p.to); err != nil {
+		if raw, err = readChannel(p.live.source, f, p.channel, p.from, p.to); err != nil {
 			return Clip{}, err
 		}
 	}
 	pcm := f.decode(raw)
-	return Clip{PCM: pcm, Rate: f.Rate, NarrowBand: narrow(pcm, f.Rate), Language: p.live.language,
+	return Clip{PCM: pcm, Rate: f.Rate, NarrowBand: isNarrowBand(pcm, f.Rate), Language: p.live.language,
 		Terms: p.live.terms()}, nil
 }
 
-func (l *Live) begun() {
+func (l *LiveTranscription) addPending() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.waiting == 0 {
-		l.quiet = make(chan struct{})
+	if l.pending == 0 {
+		l.idle = make(chan struct{})
 	}
-	l.waiting++
+	l.pending++
 }
 
-// done counts a segment back in. The caller holds the lock.
-func (l *Live) done() {
-	if l.waiting--; l.waiting == 0 {
-		close(l.quiet)
+// done decrements the number of pending segments. The caller holds the lock.
+func (l *LiveTranscription) done() {
+	if l.pending--; l.pending == 0 {
+		close(l.idle)
 	}
 }
 
-func (l *Live) failed(_ *piece, err error) {
+func (l *LiveTranscription) failed(_ *segmentJob, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.lost++
-	l.lostErr = err
+	l.failedCount++
+	l.lastErr = err
 	l.done()
 }
 
-// heard adds what was understood of a piece, and tells of it.
-func (l *Live) heard(p *piece, h Heard) {
+// recognized adds the result of a segment, and calls OnSegment.
+func (l *LiveTranscription) recognized(p *segmentJob, h Recognition) {
 	s, ok := l.segment(p, h)
 	l.mu.Lock()
 	if ok {
@@ -218,8 +220,8 @@ func (l *Live) heard(p *piece, h Heard) {
 	l.done()
 }
 
-// segment is what was understood of a piece, with times counted from the start of the recording; ok is false for nothing.
-func (l *Live) segment(p *piece, h Heard) (s Segment, ok bool) {
+// segment converts a result, with times from the start of the recording; ok is false if it has no text.
+func (l *LiveTranscription) segment(p *segmentJob, h Recognition) (s Segment, ok bool) {
 	text := strings.TrimSpace(h.Text)
 	if text == "" {
 		return s, false
@@ -230,7 +232,7 @@ func (l *Live) segment(p *piece, h Heard) (s Segment, ok bool) {
 	for _, w := range h.Words {
 		s.Words = append(s.Words, Word{w.Text, start + w.StartMS, start + w.EndMS, round(w.Confidence)})
 	}
-	if n := len(s.Words); n > 0 { // the padding around the words is no speech
+	if n := len(s.Words); n > 0 { // without the padding around the words
 		s.StartMS, s.EndMS = s.Words[0].StartMS, s.Words[n-1].EndMS
 	}
 	return s, true

@@ -11,27 +11,27 @@ import (
 	"time"
 )
 
-// counter is an engine of the outside world that "understands" how long a clip is.
-type counter struct {
-	mu    sync.Mutex // guards the fields below
-	fails int        // clips still to fail
-	hold  chan struct{}
-	clips []Clip
+// countingRecognizer returns the number of loud samples of a clip as its text.
+type countingRecognizer struct {
+	mu       sync.Mutex // guards the fields below
+	failures int        // number of clips that still fail
+	release  chan struct{}
+	clips    []Clip
 }
 
-func (c *counter) Transcribe(ctx context.Context, clip Clip) (Heard, error) {
-	if c.hold != nil {
+func (c *countingRecognizer) Transcribe(ctx context.Context, clip Clip) (Recognition, error) {
+	if c.release != nil {
 		select {
-		case <-c.hold:
+		case <-c.release:
 		case <-ctx.Done():
-			return Heard{}, ctx.Err()
+			return Recognition{}, ctx.Err()
 		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.fails > 0 {
-		c.fails--
-		return Heard{}, errors.New("engine fell over")
+	if c.failures > 0 {
+		c.failures--
+		return Recognition{}, errors.New("engine fell over")
 	}
 	c.clips = append(c.clips, clip)
 	loud := 0
@@ -40,16 +40,16 @@ func (c *counter) Transcribe(ctx context.Context, clip Clip) (Heard, error) {
 			loud++
 		}
 	}
-	return Heard{Text: fmt.Sprintf("%d loud", loud), Confidence: 0.5,
+	return Recognition{Text: fmt.Sprintf("%d loud", loud), Confidence: 0.5,
 		Words: []Word{{"word", 100, 300, 0.5}, {"end", clip.DurationMS() - 200, clip.DurationMS() - 100, 0.5}}}, nil
 }
 
-func (c *counter) Engine() Engine              { return Engine{"counter", "test", "1"} }
-func (c *counter) Ready(context.Context) error { return nil }
+func (c *countingRecognizer) Engine() Engine              { return Engine{"counter", "test", "1"} }
+func (c *countingRecognizer) Ready(context.Context) error { return nil }
 
 var mulaw = Format{Encoding: PCMU, Rate: 8000, Channels: 2}
 
-// talk makes mu-law audio of two channels: each side sounds in its own seconds.
+// talk returns µ-law audio of two channels: each side sounds in its own seconds.
 func talk(seconds int, caller, agent func(second int) bool) []byte {
 	out := make([]byte, 0, seconds*16000)
 	for i := range seconds * 8000 {
@@ -64,16 +64,16 @@ func talk(seconds int, caller, agent func(second int) bool) []byte {
 	return out
 }
 
-func start(t *testing.T, l Listener, f Format, source *bytes.Reader) (*Live, *Pool) {
+func startTranscription(t *testing.T, l Recognizer, f Format, source *bytes.Reader) (*LiveTranscription, *RecognizerPool) {
 	t.Helper()
-	p := NewPool(l, 2)
+	p := NewRecognizerPool(l, 2)
 	t.Cleanup(p.Close)
-	var live *Live
+	var live *LiveTranscription
 	var err error
 	if source == nil {
-		live, err = NewLive(p, f, "en", nil)
+		live, err = NewLiveTranscription(p, f, "en", nil)
 	} else {
-		live, err = NewLive(p, f, "en", source)
+		live, err = NewLiveTranscription(p, f, "en", source)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -81,7 +81,7 @@ func start(t *testing.T, l Listener, f Format, source *bytes.Reader) (*Live, *Po
 	return live, p
 }
 
-func feed(l *Live, audio []byte, part int) {
+func writeInParts(l *LiveTranscription, audio []byte, part int) {
 	for len(audio) > 0 {
 		n := min(part, len(audio))
 		l.Write(audio[:n])
@@ -89,35 +89,35 @@ func feed(l *Live, audio []byte, part int) {
 	}
 }
 
-func wait(t *testing.T, l *Live) ([]Segment, error) {
+func waitSegments(t *testing.T, l *LiveTranscription) ([]Segment, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	return l.Wait(ctx)
 }
 
-func odd(s int) bool  { return s%4 == 1 }
-func even(s int) bool { return s%4 == 3 }
+func callerSpeaks(s int) bool { return s%4 == 1 }
+func agentSpeaks(s int) bool  { return s%4 == 3 }
 
-func TestACallIsUnderstoodWhileItRuns(t *testing.T) {
+func TestLiveTranscription_SegmentsDuringCall(t *testing.T) {
 	t.Parallel()
 	for _, part := range []int{320, 1600, 6, 16000} {
-		engine := &counter{}
-		l, _ := start(t, engine, mulaw, nil)
-		audio := talk(9, odd, even)
-		feed(l, audio[:16000*8], part)
-		if got, err := wait(t, l); err != nil || len(got) != 3 {
+		engine := &countingRecognizer{}
+		l, _ := startTranscription(t, engine, mulaw, nil)
+		audio := talk(9, callerSpeaks, agentSpeaks)
+		writeInParts(l, audio[:16000*8], part)
+		if got, err := waitSegments(t, l); err != nil || len(got) != 3 {
 			t.Fatalf("in parts of %d: %d segments are known before the end, want 3 (%v)", part, len(got), err)
 		}
-		feed(l, audio[16000*8:], part)
+		writeInParts(l, audio[16000*8:], part)
 		l.End()
-		got, err := wait(t, l)
+		got, err := waitSegments(t, l)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, s := range got {
 			want := []Speaker{Caller, Agent}[i%2]
-			from := 1000 + 2000*i - 150 + 100 // padding, and where the first word begins
+			from := 1000 + 2000*i - 150 + 100 // padding, and the start of the first word
 			if s.Speaker != want || s.Index != i || s.StartMS < from-20 || s.StartMS > from+20 || s.Channel != i%2 {
 				t.Errorf("in parts of %d: segment %d is %+v, want %s from %d ms", part, i, s, want, from)
 			}
@@ -128,24 +128,24 @@ func TestACallIsUnderstoodWhileItRuns(t *testing.T) {
 	}
 }
 
-func TestWaitingSpeechIsReadFromTheRecording(t *testing.T) {
+func TestLiveTranscription_QueuedSegmentReadFromRecording(t *testing.T) {
 	t.Parallel()
-	audio := talk(9, odd, even)
-	plain := &counter{}
-	l, _ := start(t, plain, mulaw, nil)
-	feed(l, audio, 320)
+	audio := talk(9, callerSpeaks, agentSpeaks)
+	plain := &countingRecognizer{}
+	l, _ := startTranscription(t, plain, mulaw, nil)
+	writeInParts(l, audio, 320)
 	l.End()
-	want, err := wait(t, l)
+	want, err := waitSegments(t, l)
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine := &counter{hold: make(chan struct{})}
-	l, p := start(t, engine, mulaw, bytes.NewReader(audio))
-	p.hold = 0
-	feed(l, audio, 320)
+	engine := &countingRecognizer{release: make(chan struct{})}
+	l, p := startTranscription(t, engine, mulaw, bytes.NewReader(audio))
+	p.maxHeld = 0
+	writeInParts(l, audio, 320)
 	l.End()
-	close(engine.hold)
-	got, err := wait(t, l)
+	close(engine.release)
+	got, err := waitSegments(t, l)
 	if err != nil || len(got) != len(want) {
 		t.Fatalf("%d segments, %v; want %d", len(got), err, len(want))
 	}
@@ -156,33 +156,33 @@ func TestWaitingSpeechIsReadFromTheRecording(t *testing.T) {
 	}
 }
 
-func TestWithoutARecordingTooMuchSpeechIsAnError(t *testing.T) {
+func TestLiveTranscription_FullQueueWithoutRecordingIsError(t *testing.T) {
 	t.Parallel()
-	l, p := start(t, &counter{}, mulaw, nil)
-	p.hold = 0
-	feed(l, talk(5, odd, even), 320)
+	l, p := startTranscription(t, &countingRecognizer{}, mulaw, nil)
+	p.maxHeld = 0
+	writeInParts(l, talk(5, callerSpeaks, agentSpeaks), 320)
 	l.End()
-	if got, err := wait(t, l); err == nil {
+	if got, err := waitSegments(t, l); err == nil {
 		t.Errorf("got %d segments and no error, want one that says what is missing", len(got))
 	}
 }
 
-func TestASegmentIsTriedTwice(t *testing.T) {
+func TestRecognizerPool_SegmentRetriedOnce(t *testing.T) {
 	t.Parallel()
 	for fails, want := range []bool{true, true, false} {
-		l, _ := start(t, &counter{fails: fails}, mulaw, nil)
-		feed(l, talk(3, odd, func(int) bool { return false }), 320)
+		l, _ := startTranscription(t, &countingRecognizer{failures: fails}, mulaw, nil)
+		writeInParts(l, talk(3, callerSpeaks, func(int) bool { return false }), 320)
 		l.End()
-		got, err := wait(t, l)
+		got, err := waitSegments(t, l)
 		if ok := err == nil && len(got) == 1; ok != want {
 			t.Errorf("after %d failures: %d segments, %v", fails, len(got), err)
 		}
 	}
 }
 
-func TestWAVFilesAreReadInEveryEncoding(t *testing.T) {
+func TestTranscribeFile_WAVEncodings(t *testing.T) {
 	t.Parallel()
-	audio := talk(9, odd, even)
+	audio := talk(9, callerSpeaks, agentSpeaks)
 	linear := make([]byte, 0, 2*len(audio))
 	for _, b := range audio {
 		linear = append(linear, byte(muLaw[b]), byte(uint16(muLaw[b])>>8))
@@ -196,21 +196,21 @@ func TestWAVFilesAreReadInEveryEncoding(t *testing.T) {
 		{"cut by a crash", wav(7, 8, 1, audio, 0)},
 		{"raw", audio},
 	} {
-		p := NewPool(&counter{}, 1)
+		p := NewRecognizerPool(&countingRecognizer{}, 1)
 		t.Cleanup(p.Close)
-		got, err := p.Read(context.Background(), bytes.NewReader(c.file), int64(len(c.file)), mulaw, "en", nil)
+		got, err := p.TranscribeFile(context.Background(), bytes.NewReader(c.file), int64(len(c.file)), mulaw, "en", nil)
 		if err != nil || len(got) != 4 {
 			t.Errorf("%s: %d segments, %v; want 4", c.name, len(got), err)
 		}
 	}
-	p := NewPool(&counter{}, 1)
+	p := NewRecognizerPool(&countingRecognizer{}, 1)
 	t.Cleanup(p.Close)
-	if _, err := p.Read(context.Background(), bytes.NewReader(audio[:100]), 100, mulaw, "en", nil); !errors.Is(err, ErrTooShort) {
+	if _, err := p.TranscribeFile(context.Background(), bytes.NewReader(audio[:100]), 100, mulaw, "en", nil); !errors.Is(err, ErrTooShort) {
 		t.Errorf("a recording of 6 ms gives %v, want ErrTooShort", err)
 	}
 }
 
-// wav puts a header before samples of two channels at 8 kHz; size is what the header claims.
+// wav returns a WAV file of two channels at 8 kHz; size is the data size in the header.
 func wav(tag, bits, bytesPer int, data []byte, size int) []byte {
 	b := []byte("RIFF\x00\x00\x00\x00WAVEfmt \x10\x00\x00\x00")
 	le := func(v, n int) {
@@ -230,7 +230,7 @@ func wav(tag, bits, bytesPer int, data []byte, size int) []byte {
 	return append(b, data...)
 }
 
-func TestSubtitlesTellWhoSpeaksWhen(t *testing.T) {
+func TestSubtitles_SpeakersAndTimes(t *testing.T) {
 	t.Parallel()
 	segments := []Segment{{Speaker: Caller, StartMS: 1500, EndMS: 3661001, Text: "A <b> & c"}}
 	if got, want := WebVTT(segments), "WEBVTT\n\n00:00:01.500 --> 01:01:01.001\n<v Caller>A &lt;b&gt; &amp; c\n"; got != want {
@@ -241,11 +241,11 @@ func TestSubtitlesTellWhoSpeaksWhen(t *testing.T) {
 	}
 }
 
-func FuzzWAV(f *testing.F) {
+func FuzzTranscribeFile(f *testing.F) {
 	f.Add(wav(7, 8, 1, []byte("abcd"), 4))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		p := NewPool(&counter{}, 1)
+		p := NewRecognizerPool(&countingRecognizer{}, 1)
 		defer p.Close()
-		_, _ = p.Read(context.Background(), bytes.NewReader(b), int64(len(b)), mulaw, "en", nil)
+		_, _ = p.TranscribeFile(context.Background(), bytes.NewReader(b), int64(len(b)), mulaw, "en", nil)
 	})
 }

@@ -14,48 +14,48 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// Operations lists what the outside world can ask about what was said.
+// Operations returns the API operations for transcripts and summaries.
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
-		shapes(op.NewStream("calls.transcript", "GET /calls/{id}/transcript", access.CallsRead, "Get what was said on a call", s.transcriptOf)),
+		withFormats(op.NewStream("calls.transcript", "GET /calls/{id}/transcript", access.CallsRead, "Get what was said on a call", s.transcriptOf)),
 		op.New("calls.summary", "GET /calls/{id}/summary", access.CallsRead, "Get the summary of a call", s.summary),
 		op.New("transcripts.list", "GET /transcripts", access.CallsRead, "List transcripts, newest first", s.list),
-		shapes(op.NewStream("transcripts.get", "GET /transcripts/{id}", access.CallsRead, "Get one transcript", s.get)),
+		withFormats(op.NewStream("transcripts.get", "GET /transcripts/{id}", access.CallsRead, "Get one transcript", s.get)),
 		op.New("transcripts.retry", "POST /transcripts/{id}/retry", access.CallsWrite, "Make a transcript again", s.retry).Status(202),
 		op.Delete("transcripts.delete", "DELETE /transcripts/{id}", access.CallsWrite, "Delete a transcript and all that came of it", s.remove),
 	}
 }
 
-// shapes describes the forms a transcript comes in.
-func shapes(o op.Operation) op.Operation {
+// withFormats declares the formats of a transcript in the response.
+func withFormats(o op.Operation) op.Operation {
 	return o.Answers(200, "application/json", Transcript{}).Answers(200, "text/plain", nil).Answers(200, "text/vtt", nil).
 		Answers(200, "application/x-subrip", nil)
 }
 
-// Shape says how a transcript is to be written.
+// Shape selects the format of a transcript.
 type Shape struct {
 	Format string `query:"format" enum:"json,text,vtt,srt" default:"json" doc:"json, plain text, or subtitles as WebVTT or SubRip"`
 	Words  bool   `query:"words" doc:"Add the words with their times (json only)"`
 }
 
-// OfCallIn names the call whose transcript is wanted.
+// OfCallIn selects the call of a transcript.
 type OfCallIn struct {
 	ID string `path:"id" maxLength:"40" doc:"Call"`
 	Shape
 }
 
-// GetIn names a transcript.
+// GetIn selects a transcript.
 type GetIn struct {
 	ID string `path:"id" maxLength:"40" doc:"Transcript"`
 	Shape
 }
 
-// SummaryIn names the call whose summary is wanted.
+// SummaryIn selects the call of a summary.
 type SummaryIn struct {
 	ID string `path:"id" maxLength:"40" doc:"Call"`
 }
 
-// ListIn narrows the list of transcripts.
+// ListIn filters the list of transcripts.
 type ListIn struct {
 	op.Paging
 	op.Span
@@ -65,12 +65,12 @@ type ListIn struct {
 	Q        string   `query:"q" maxLength:"200" doc:"Only those that hold this text"`
 }
 
-// Of returns the transcript of a call: of one in progress what was heard so far. The error is a not_found for a call
-// without one.
+// Of returns the transcript of a call; for a call in progress, its segments so far. The error is a not_found for a
+// call without one.
 func (s *Service) Of(ctx context.Context, org, callID string) (*Transcript, error) {
-	t, err := ofCall(ctx, s.DB.Read(ctx), org, callID)
+	t, err := transcriptOfCall(ctx, s.DB.Read(ctx), org, callID)
 	if db.IsNone(err) {
-		return s.living(ctx, org, callID)
+		return s.liveTranscript(ctx, org, callID)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read transcript of %s: %w", callID, err)
@@ -78,52 +78,52 @@ func (s *Service) Of(ctx context.Context, org, callID string) (*Transcript, erro
 	if t.Status.final() {
 		return &t, nil
 	}
-	said, err := s.spoken(ctx, s.DB.Read(ctx), org, callID)
+	said, err := s.knownUtterances(ctx, s.DB.Read(ctx), org, callID)
 	if err != nil {
 		return nil, err
 	}
-	if h := s.heardOf(org, callID); h != nil || len(said) > 0 {
-		t.hears(h, said)
+	if h := s.liveOf(org, callID); h != nil || len(said) > 0 {
+		t.setLiveSegments(h, said)
 	}
 	return &t, nil
 }
 
-// living shows a call that is being listened to.
-func (s *Service) living(ctx context.Context, org, callID string) (*Transcript, error) {
-	h := s.heardOf(org, callID)
-	said, err := s.spoken(ctx, s.DB.Read(ctx), org, callID)
+// liveTranscript returns the transcript of a call that is being transcribed.
+func (s *Service) liveTranscript(ctx context.Context, org, callID string) (*Transcript, error) {
+	h := s.liveOf(org, callID)
+	said, err := s.knownUtterances(ctx, s.DB.Read(ctx), org, callID)
 	if err != nil {
 		return nil, err
 	}
-	t := &Transcript{CallID: callID, Status: Living, Language: s.language(), Redactions: []Redaction{}}
+	t := &Transcript{CallID: callID, Status: InProgress, Language: s.language(), Redactions: []Redaction{}}
 	switch {
 	case h != nil:
 		t.ID, t.CreatedAt = h[0].id, db.At(h[0].began)
-	case len(said) > 0 && s.goesOn(ctx, org, callID):
+	case len(said) > 0 && s.isInProgress(ctx, org, callID):
 		t.ID, t.CreatedAt = "trn_"+strings.TrimPrefix(callID, "call_"), db.At(said[0].Began)
 	default:
 		return nil, op.NotFound("transcript of this call")
 	}
-	t.hears(h, said)
+	t.setLiveSegments(h, said)
 	t.Engine = s.engineOf(t.Segments)
 	return t, nil
 }
 
-// goesOn reports whether a call is in progress.
-func (s *Service) goesOn(ctx context.Context, org, callID string) bool {
+// isInProgress reports whether a call is in progress.
+func (s *Service) isInProgress(ctx context.Context, org, callID string) bool {
 	c, err := s.Calls.Get(access.With(ctx, access.Principal{OrgID: org}), &call.GetIn{ID: callID})
 	return err == nil && c.Body.EndedAt == nil
 }
 
-// hears takes over what was heard so far.
-func (t *Transcript) hears(h hearing, said []Spoken) {
+// setLiveSegments sets the segments recognised so far.
+func (t *Transcript) setLiveSegments(h liveRecordings, said []KnownUtterance) {
 	t.Segments = h.segments()
 	if len(said) > 0 {
 		zero := said[0].Began
 		if len(h) > 0 {
 			zero = h[0].began
 		}
-		t.Segments = withSpoken(t.Segments, said, zero)
+		t.Segments = withUtterances(t.Segments, said, zero)
 	}
 	t.Text, t.WordCount = TextOf(t.Segments), wordCount(t.Segments)
 	for _, s := range t.Segments {
@@ -152,7 +152,7 @@ func (s *Service) transcriptOf(ctx context.Context, in *OfCallIn) (*huma.StreamR
 }
 
 func (s *Service) get(ctx context.Context, in *GetIn) (*huma.StreamResponse, error) {
-	t, err := byID(ctx, s.DB.Read(ctx), access.Org(ctx), in.ID)
+	t, err := transcriptByID(ctx, s.DB.Read(ctx), access.Org(ctx), in.ID)
 	if db.IsNone(err) {
 		return nil, op.NotFound("transcript")
 	}
@@ -162,7 +162,7 @@ func (s *Service) get(ctx context.Context, in *GetIn) (*huma.StreamResponse, err
 	return in.write(t), nil
 }
 
-// write answers in the shape asked for.
+// write returns the response in the requested format.
 func (x Shape) write(t Transcript) *huma.StreamResponse {
 	switch x.Format {
 	case "text":
@@ -201,9 +201,9 @@ func (s *Service) list(ctx context.Context, in *ListIn) (*op.Out[op.Page[Transcr
 		return nil, err
 	}
 	const text = `SELECT ` + transcriptColumns + ` FROM transcripts WHERE org_id = $1`
-	f := s.narrow(db.Where(text, access.Org(ctx)), in).Between("created_at", since, until).
+	f := s.applyFilters(db.Where(text, access.Org(ctx)), in).Between("created_at", since, until).
 		Page("created_at", true, after.Int, after.ID, in.Limit)
-	rows, err := list(ctx, s.DB.Read(ctx), f)
+	rows, err := listTranscripts(ctx, s.DB.Read(ctx), f)
 	if err != nil {
 		return nil, fmt.Errorf("list transcripts: %w", err)
 	}
@@ -213,7 +213,7 @@ func (s *Service) list(ctx context.Context, in *ListIn) (*op.Out[op.Page[Transcr
 	if in.IncludeTotal {
 		const count = `SELECT COUNT(*) FROM transcripts WHERE org_id = $1`
 		var n int
-		text, args := s.narrow(db.Where(count, access.Org(ctx)), in).Between("created_at", since, until).SQL()
+		text, args := s.applyFilters(db.Where(count, access.Org(ctx)), in).Between("created_at", since, until).SQL()
 		if err := s.DB.Read(ctx).QueryRow(ctx, text, args...).Scan(&n); err != nil {
 			return nil, fmt.Errorf("count transcripts: %w", err)
 		}
@@ -222,7 +222,7 @@ func (s *Service) list(ctx context.Context, in *ListIn) (*op.Out[op.Page[Transcr
 	return out, nil
 }
 
-func (s *Service) narrow(f *db.Filter, in *ListIn) *db.Filter {
+func (s *Service) applyFilters(f *db.Filter, in *ListIn) *db.Filter {
 	f.Equal("call_id", in.CallID).In("status", in.Status).Equal("language", in.Language)
 	if in.Q != "" {
 		f.And(`lower(text) LIKE lower(?) ESCAPE '\'`, "%"+db.Escape(in.Q)+"%")

@@ -15,21 +15,21 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// process brings a recorded call through transcript, note and memory. Each step looks at what is there already, so
-// that repeating the job after a crash or an error goes on where it stopped.
+// process runs the job of a recorded call: transcript, note and call memory. Each step checks the stored state, so
+// that a job repeated after a crash or an error continues at the step where it stopped.
 func (s *Service) process(ctx context.Context, j job.Job) error {
-	var ref reference
+	var ref callRef
 	if err := j.Bind(&ref); err != nil {
 		return errors.Join(err, job.ErrDead)
 	}
 	t, err := s.transcribe(ctx, j, ref.CallID)
-	if db.IsNone(err) { // it was forgotten meanwhile
+	if db.IsNone(err) { // it was deleted meanwhile
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	facts, err := s.facts(ctx, j.Org, ref.CallID)
+	facts, err := s.loadCallFacts(ctx, j.Org, ref.CallID)
 	if err != nil {
 		return err
 	}
@@ -40,27 +40,27 @@ func (s *Service) process(ctx context.Context, j job.Job) error {
 	if err != nil {
 		return err
 	}
-	s.forget(j.Org, ref.CallID)
-	return s.remember(ctx, j, facts, t, n)
+	s.dropLive(j.Org, ref.CallID)
+	return s.indexCall(ctx, j, facts, t, n)
 }
 
-// facts is what the room of calls knows of one.
-type facts struct {
+// callFacts has the call record and the recording of a call.
+type callFacts struct {
 	call.CDR
 	recordingID string
 }
 
-func (s *Service) facts(ctx context.Context, org, callID string) (facts, error) {
+func (s *Service) loadCallFacts(ctx context.Context, org, callID string) (callFacts, error) {
 	ctx = access.With(ctx, access.Principal{OrgID: org})
-	record, err := s.Calls.Record(ctx, &call.RecordIn{ID: callID})
+	record, err := s.Calls.GetCDR(ctx, &call.RecordIn{ID: callID})
 	if err != nil {
-		return facts{}, fmt.Errorf("read record of call %s: %w", callID, err)
+		return callFacts{}, fmt.Errorf("read record of call %s: %w", callID, err)
 	}
 	whole, err := s.Calls.Get(ctx, &call.GetIn{ID: callID})
 	if err != nil {
-		return facts{}, fmt.Errorf("read call %s: %w", callID, err)
+		return callFacts{}, fmt.Errorf("read call %s: %w", callID, err)
 	}
-	f := facts{CDR: record.Body}
+	f := callFacts{CDR: record.Body}
 	if id := whole.Body.Recording.RecordingID; id != nil {
 		f.recordingID = *id
 	}
@@ -69,78 +69,78 @@ func (s *Service) facts(ctx context.Context, org, callID string) (facts, error) 
 
 // transcribe brings the transcript of a call to its final state and returns it.
 func (s *Service) transcribe(ctx context.Context, j job.Job, callID string) (Transcript, error) {
-	t, err := ofCall(ctx, s.DB.Read(ctx), j.Org, callID)
+	t, err := transcriptOfCall(ctx, s.DB.Read(ctx), j.Org, callID)
 	if err != nil {
 		return t, fmt.Errorf("read transcript of %s: %w", callID, err)
 	}
 	if t.Status.final() {
 		return t, nil
 	}
-	err = s.DB.Tx(ctx, func(tx db.Querier) error { return begin(ctx, tx, j.Org, callID) })
+	err = s.DB.Tx(ctx, func(tx db.Querier) error { return markProcessing(ctx, tx, j.Org, callID) })
 	if err != nil {
 		return t, fmt.Errorf("begin transcript of %s: %w", callID, err)
 	}
 	before := t
 	segments, err := s.allSegments(ctx, j.Org, t)
-	if err := s.outcome(&t, segments, err, j.Last()); err != nil {
+	if err := s.setOutcome(&t, segments, err, j.Last()); err != nil {
 		return t, err
 	}
-	t.orElse(before)
+	t.keepPrevious(before)
 	done := db.At(s.Now())
 	t.CompletedAt = &done
-	err = s.DB.Tx(ctx, func(tx db.Querier) error { return finish(ctx, tx, j.Org, t) })
+	err = s.DB.Tx(ctx, func(tx db.Querier) error { return saveFinal(ctx, tx, j.Org, t) })
 	if err != nil {
 		return t, fmt.Errorf("write transcript of %s: %w", callID, err)
 	}
 	return t, nil
 }
 
-// segments is what was said, recording by recording: what was heard during the call, or what the recording holds. The error
-// tells why some of it could not be had.
+// segments returns the segments of all recordings of a call, from live transcription or from the files. The error is
+// why a part is missing.
 func (s *Service) segments(ctx context.Context, org string, t Transcript) ([]Segment, error) {
 	if s.Pool == nil {
 		return nil, errDisabled
 	}
-	parts, err := s.Calls.Parts(ctx, org, t.CallID)
+	parts, err := s.Calls.RecordingParts(ctx, org, t.CallID)
 	if err != nil {
 		return nil, err
 	}
-	heard := s.heardOf(org, t.CallID)
+	heard := s.liveOf(org, t.CallID)
 	if len(parts) == 0 {
 		return heard.segments(), errNoFile
 	}
 	var all []Segment
 	var failed error
 	for _, p := range parts {
-		said, err := s.part(ctx, p, t.Language, heard, s.vocabulary(org, t.CallID))
-		all = append(all, later(said, p.StartedAt.Sub(parts[0].StartedAt))...)
-		failed = worse(failed, err)
+		said, err := s.partSegments(ctx, p, t.Language, heard, s.vocabulary(org, t.CallID))
+		all = append(all, shifted(said, p.StartedAt.Sub(parts[0].StartedAt))...)
+		failed = moreActionable(failed, err)
 	}
 	if len(all) > 0 && (errors.Is(failed, ErrTooShort) || errors.Is(failed, errNoFile)) {
-		failed = nil // of several recordings one held nothing
+		failed = nil // one of several recordings was empty
 	}
 	return inOrder(all), failed
 }
 
-// worse is the error that more can be done about.
-func worse(a, b error) error {
+// moreActionable returns the error that an operator can do more about.
+func moreActionable(a, b error) error {
 	if a == nil || b != nil && (errors.Is(a, ErrTooShort) || errors.Is(a, errNoFile)) {
 		return b
 	}
 	return a
 }
 
-// part is what was said in one recording.
-func (s *Service) part(ctx context.Context, p call.Part, language string, h hearing, v Vocabulary) ([]Segment, error) {
+// partSegments returns the segments of one recording.
+func (s *Service) partSegments(ctx context.Context, p call.RecordingPart, language string, h liveRecordings, v Vocabulary) ([]Segment, error) {
 	var heard []Segment
 	if path, err := s.Calls.Files.Path(p.Name); err != nil {
 		return nil, err
-	} else if l := h.of(path); l != nil {
-		l.Live.End()
+	} else if l := h.forPath(path); l != nil {
+		l.LiveTranscription.End()
 		if heard, err = l.Wait(ctx); err == nil {
 			return heard, nil
 		}
-		if _, missing := IsMissing(err); missing {
+		if _, missing := AsMissingDependency(err); missing {
 			return heard, err
 		}
 	}
@@ -157,19 +157,19 @@ var (
 )
 
 // readRecording recognises a recording from its beginning.
-func (s *Service) readRecording(ctx context.Context, p call.Part, language string, v Vocabulary) ([]Segment, error) {
+func (s *Service) readRecording(ctx context.Context, p call.RecordingPart, language string, v Vocabulary) ([]Segment, error) {
 	if !p.Available {
 		return nil, errNoFile
 	}
-	f, size, err := s.Calls.OpenPart(ctx, p)
+	f, size, err := s.Calls.OpenRecordingPart(ctx, p)
 	if err != nil {
 		return nil, fmt.Errorf("open recording %s: %w", p.ID, err)
 	}
 	defer f.Close()
-	return s.Pool.Read(ctx, &seekReader{r: f}, size, Format{Encoding: PCMU, Rate: 8000, Channels: 2}, language, v)
+	return s.Pool.TranscribeFile(ctx, &seekReader{r: f}, size, Format{Encoding: PCMU, Rate: 8000, Channels: 2}, language, v)
 }
 
-// seekReader reads at positions of what can seek.
+// seekReader is an io.ReaderAt over an io.ReadSeeker.
 type seekReader struct {
 	mu sync.Mutex // guards r's position
 	r  io.ReadSeeker
@@ -189,10 +189,10 @@ func (s *seekReader) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// outcome puts the transcript into its final state. An error worth another try is returned unless this was the
-// last one; then what was understood is kept, or the transcript has failed.
-func (s *Service) outcome(t *Transcript, segments []Segment, err error, last bool) error {
-	missing, noEngine := IsMissing(err)
+// setOutcome sets the final state of the transcript. An error that is worth a retry is returned, except on the last
+// attempt: then recognised segments are kept, or the transcript has failed.
+func (s *Service) setOutcome(t *Transcript, segments []Segment, err error, last bool) error {
+	missing, noEngine := AsMissingDependency(err)
 	switch {
 	case errors.Is(err, errDisabled):
 		t.skip(SkippedDisabled, nil)
@@ -225,9 +225,9 @@ func (t *Transcript) skip(reason string, f *event.Fault) {
 	t.Status, t.SkippedReason, t.Error = Skipped, &reason, f
 }
 
-// summarise brings the note to its final state; with it call.transcription is told, and call.ended to those who
-// wait for it.
-func (s *Service) summarise(ctx context.Context, j job.Job, c facts, t Transcript) (Note, error) {
+// summarise brings the note to its final state. In the same transaction it publishes call.transcription, and
+// call.ended to subscribers of the enriched event.
+func (s *Service) summarise(ctx context.Context, j job.Job, c callFacts, t Transcript) (Note, error) {
 	sum, announced, err := summaryOf(ctx, s.DB.Read(ctx), j.Org, c.CallID)
 	if err != nil {
 		return Note{}, fmt.Errorf("read note of %s: %w", c.CallID, err)
@@ -235,7 +235,7 @@ func (s *Service) summarise(ctx context.Context, j job.Job, c facts, t Transcrip
 	if announced {
 		return sum.note(), nil
 	}
-	n, status, err := s.write(ctx, j, c, t)
+	n, status, err := s.writeNote(ctx, j, c, t)
 	if err != nil && !j.Last() {
 		return n, fmt.Errorf("write note of %s: %w", c.CallID, err)
 	}
@@ -246,7 +246,7 @@ func (s *Service) summarise(ctx context.Context, j job.Job, c facts, t Transcrip
 	return n, nil
 }
 
-// note is the note a summary shows.
+// note returns the note of a summary.
 func (s Summary) note() Note {
 	n := Note{Summary: s.AISummary, Topics: s.Topics, ActionItems: s.ActionItems, Evidence: s.Evidence, Engine: s.Engine, Flags: s.Flags,
 		Entities: s.Entities, Stats: s.Stats}
@@ -259,27 +259,27 @@ func (s Summary) note() Note {
 	return n
 }
 
-// write has the note written, by the fallback where the writer fails.
-func (s *Service) write(ctx context.Context, j job.Job, c facts, t Transcript) (Note, Status, error) {
-	if t.Status != Completed || s.Writer == nil {
-		return Note{Stats: talkOf(t.Segments)}, Skipped, nil
+// writeNote writes the note, with the fallback if the summariser fails.
+func (s *Service) writeNote(ctx context.Context, j job.Job, c callFacts, t Transcript) (Note, Status, error) {
+	if t.Status != Completed || s.Summarizer == nil {
+		return Note{Stats: talkStatsOf(t.Segments)}, Skipped, nil
 	}
 	conv := Conversation{CallID: c.CallID, Direction: string(c.Direction), StartedAt: c.StartedAt.Time, Language: t.Language,
-		Turns: conversation(t.Segments)}
-	n, err := s.Writer.Summarise(ctx, conv)
+		Turns: turnsOf(t.Segments)}
+	n, err := s.Summarizer.Summarise(ctx, conv)
 	if err != nil && s.Fallback != nil {
 		s.Log.Warn("writer failed, the builtin one writes", "call", c.CallID, "err", err)
 		n, err = s.Fallback.Summarise(ctx, conv)
 	}
-	n.Stats = talkOf(t.Segments)
+	n.Stats = talkStatsOf(t.Segments)
 	if err != nil {
 		return n, Failed, err
 	}
-	n.date(c.StartedAt.In(s.zone(ctx, j.Org)))
+	n.setDueTimes(c.StartedAt.In(s.zone(ctx, j.Org)))
 	return n, Completed, nil
 }
 
-// announce writes the note and tells of it, once.
+// announce stores the note and publishes it, once.
 func (s *Service) announce(ctx context.Context, tx db.Querier, org string, t Transcript, n Note, status Status, failed error) error {
 	var fault *event.Fault
 	if status == Failed {
@@ -289,17 +289,17 @@ func (s *Service) announce(ctx context.Context, tx db.Querier, org string, t Tra
 	if err != nil || !first {
 		return err
 	}
-	if err := s.Calls.Note(ctx, tx, org, t.CallID, t.ID, n.Summary, string(n.Sentiment.Overall)); err != nil {
+	if err := s.Calls.SetSummary(ctx, tx, org, t.CallID, t.ID, n.Summary, string(n.Sentiment.Overall)); err != nil {
 		return err
 	}
-	if err := s.Outbox.Publish(ctx, tx, org, transcription(t, n, status, fault)); err != nil {
+	if err := s.Outbox.Publish(ctx, tx, org, transcriptionEvent(t, n, status, fault)); err != nil {
 		return err
 	}
-	return s.Calls.Announce(ctx, tx, org, t.CallID, true)
+	return s.Calls.PublishEnriched(ctx, tx, org, t.CallID, true)
 }
 
-// transcription is the event that tells of a transcript and its note.
-func transcription(t Transcript, n Note, status Status, fault *event.Fault) event.CallTranscription {
+// transcriptionEvent returns the event for a transcript and its note.
+func transcriptionEvent(t Transcript, n Note, status Status, fault *event.Fault) event.CallTranscription {
 	e := event.CallTranscription{CallID: t.CallID, TranscriptID: t.ID, Status: string(t.Status), Topics: n.Topics,
 		ActionItems: []event.ActionItem{}, SummaryStatus: string(status), Error: t.Error}
 	if e.Topics == nil {
@@ -321,8 +321,8 @@ func transcription(t Transcript, n Note, status Status, fault *event.Fault) even
 	return e
 }
 
-// remember brings the call into memory. Where embedding fails for good, the call is found by its words.
-func (s *Service) remember(ctx context.Context, j job.Job, c facts, t Transcript, n Note) error {
+// indexCall adds the call to the call memory. If embedding fails for good, the call is found by its words only.
+func (s *Service) indexCall(ctx context.Context, j job.Job, c callFacts, t Transcript, n Note) error {
 	if s.Memory == nil {
 		return nil
 	}
@@ -336,7 +336,7 @@ func (s *Service) remember(ctx context.Context, j job.Job, c facts, t Transcript
 	if sum.Embedding.Status != embeddingPending {
 		return nil
 	}
-	lesson, failed := s.Memory.Prepare(ctx, remembered(c, t, n))
+	lesson, failed := s.Memory.Prepare(ctx, memoryCall(c, t, n))
 	if failed != nil && !j.Last() {
 		return failed
 	}
@@ -352,7 +352,7 @@ func (s *Service) remember(ctx context.Context, j job.Job, c facts, t Transcript
 		if err != nil || !known {
 			return err
 		}
-		return s.Memory.Learn(ctx, tx, j.Org, lesson)
+		return s.Memory.IndexCall(ctx, tx, j.Org, lesson)
 	})
 	if err != nil {
 		return fmt.Errorf("remember call %s: %w", c.CallID, err)
@@ -360,14 +360,15 @@ func (s *Service) remember(ctx context.Context, j job.Job, c facts, t Transcript
 	return nil
 }
 
-// Embedded notes, in the caller's transaction, that the passages of a call were embedded later than its note was written.
+// Embedded records, in the caller's transaction, that the passages of a call were embedded after its note was
+// written.
 func (s *Service) Embedded(ctx context.Context, tx db.Querier, org, callID string, m memory.Model) error {
 	_, err := setEmbedding(ctx, tx, org, callID, Embedding{Status: embeddingIndexed, Model: m.Name, Dimensions: m.Dimensions})
 	return err
 }
 
-// remembered is a call as memory takes it in.
-func remembered(c facts, t Transcript, n Note) memory.Call {
+// memoryCall converts a call for the call memory.
+func memoryCall(c callFacts, t Transcript, n Note) memory.Call {
 	m := memory.Call{ID: c.CallID, Phone: otherSide(c), At: c.StartedAt.Time, Direction: string(c.Direction),
 		Status: string(c.Status), TalkSeconds: c.TalkDurationSeconds, RecordingID: c.recordingID, Tags: c.Tags, Summary: n.Summary, Outcome: string(n.Outcome),
 		Sentiment: string(n.Sentiment.Overall), Topics: n.Topics}
@@ -389,8 +390,8 @@ func remembered(c facts, t Transcript, n Note) memory.Call {
 	return m
 }
 
-// otherSide is the number of the party that is not ours: the caller's, or on outbound calls the one called.
-func otherSide(c facts) string {
+// otherSide returns the number of the external party: the caller's, or the called number on outbound calls.
+func otherSide(c callFacts) string {
 	if c.Direction == call.Outbound {
 		return c.ToNumber
 	}

@@ -5,12 +5,12 @@ import (
 	"soniq/internal/platform/event"
 )
 
-// Status is how far a transcript or a summary has come.
+// Status is the state of a transcript or a summary.
 type Status string
 
-// The states. Pending is a summary's, the others up to Processing a transcript's; the last three are final.
+// States. Pending is a summary's, the others up to Processing a transcript's; the last three are final.
 const (
-	Living     Status = "live"
+	InProgress Status = "live"
 	Queued     Status = "queued"
 	Processing Status = "processing"
 	Pending    Status = "pending"
@@ -19,10 +19,10 @@ const (
 	Skipped    Status = "skipped"
 )
 
-// final tells that nothing will change any more.
+// final reports whether the state no longer changes.
 func (s Status) final() bool { return s == Completed || s == Failed || s == Skipped }
 
-// Why a transcript was skipped.
+// Reasons why a transcript was skipped.
 const (
 	SkippedDisabled = "disabled"
 	SkippedNoEngine = "no_engine"
@@ -30,7 +30,7 @@ const (
 	SkippedTooShort = "too_short"
 )
 
-// Transcript is what was said on a call.
+// Transcript is the text of a call.
 type Transcript struct {
 	ID              string       `json:"id" example:"trn_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	CallID          string       `json:"call_id"`
@@ -49,14 +49,14 @@ type Transcript struct {
 	CompletedAt     *db.Time     `json:"completed_at"`
 }
 
-// Redaction is a part that was left out on purpose.
+// Redaction is a part that was removed intentionally.
 type Redaction struct {
 	Kind    string `json:"kind" enum:"card,cvv,account,custom"`
 	StartMS int    `json:"start_ms"`
 	EndMS   int    `json:"end_ms"`
 }
 
-// Summary is the note of a call as the API shows it.
+// Summary is the note of a call in the API.
 type Summary struct {
 	CallID      string       `json:"call_id"`
 	Status      Status       `json:"status" enum:"pending,completed,failed,skipped"`
@@ -77,14 +77,14 @@ type Summary struct {
 	Error       *event.Fault `json:"error"`
 }
 
-// Embedding tells whether the call can be found by its meaning.
+// Embedding reports whether the call can be found by meaning.
 type Embedding struct {
 	Status     string `json:"status" enum:"pending,indexed,failed,skipped"`
 	Model      string `json:"model"`
 	Dimensions int    `json:"dimensions"`
 }
 
-// The states of an embedding.
+// States of an embedding.
 const (
 	embeddingPending = "pending"
 	embeddingIndexed = "indexed"

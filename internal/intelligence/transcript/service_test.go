@@ -24,34 +24,34 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// teller is an engine of the outside world: it hears the lines of a play, one per clip.
-type teller struct {
+// scriptedRecognizer returns the lines of a script, one per clip.
+type scriptedRecognizer struct {
 	mu    sync.Mutex // guards lines and err
 	lines []string
 	err   error
 }
 
-func (e *teller) Transcribe(context.Context, transcript.Clip) (transcript.Heard, error) {
+func (e *scriptedRecognizer) Transcribe(context.Context, transcript.Clip) (transcript.Recognition, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.err != nil {
-		return transcript.Heard{}, e.err
+		return transcript.Recognition{}, e.err
 	}
 	if len(e.lines) == 0 {
-		return transcript.Heard{}, nil
+		return transcript.Recognition{}, nil
 	}
 	line := e.lines[0]
 	e.lines = e.lines[1:]
-	return transcript.Heard{Text: line, Confidence: 0.9}, nil
+	return transcript.Recognition{Text: line, Confidence: 0.9}, nil
 }
 
-func (e *teller) Engine() transcript.Engine {
+func (e *scriptedRecognizer) Engine() transcript.Engine {
 	return transcript.Engine{Name: "teller", Model: "play", Version: "1"}
 }
-func (e *teller) Ready(ctx context.Context) error { return e.err }
+func (e *scriptedRecognizer) Ready(ctx context.Context) error { return e.err }
 
-// house is the rooms a call goes through after its end.
-type house struct {
+// fixture has the services that process a call after its end.
+type fixture struct {
 	db      *db.DB
 	calls   *call.Service
 	memory  *memory.Service
@@ -60,29 +60,29 @@ type house struct {
 	started time.Time
 }
 
-func build(t *testing.T, d *db.DB, listener transcript.Listener) *house {
+func newFixture(t *testing.T, d *db.DB, listener transcript.Recognizer) *fixture {
 	t.Helper()
 	ctx := context.Background()
 	b := bus.New()
-	h := &house{db: d, dir: t.TempDir(), started: time.Now().Add(-time.Minute)}
+	h := &fixture{db: d, dir: t.TempDir(), started: time.Now().Add(-time.Minute)}
 	files, err := blob.OpenDir(h.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	outbox := &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(time.Now()) }}
 	jobs := &job.Queue{Bus: b, Now: time.Now}
-	h.calls = &call.Service{DB: d, Outbox: outbox, Jobs: jobs, Files: files, Node: "n1", BaseURL: "http://x", URLKey: make([]byte, 32), Now: time.Now}
-	lexicon := engine.NewLexsem()
+	h.calls = call.NewService(call.Config{DB: d, Outbox: outbox, Jobs: jobs, Files: files, Node: "n1", BaseURL: "http://x", URLKey: make([]byte, 32), Now: time.Now})
+	lexicon := engine.NewWordEmbedding()
 	h.memory = memory.New(memory.Config{DB: d, Lexicon: lexicon, Embedder: lexicon, Now: time.Now})
-	h.service = &transcript.Service{DB: d, Outbox: outbox, Jobs: jobs, Calls: h.calls, Memory: h.memory, Listener: listener,
-		Writer: engine.NewRules(lexicon), Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: time.Now}
+	h.service = &transcript.Service{DB: d, Outbox: outbox, Jobs: jobs, Calls: h.calls, Memory: h.memory, Recognizer: listener,
+		Summarizer: engine.NewRuleSummarizer(lexicon), Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: time.Now}
 	if listener != nil {
-		h.service.Pool = transcript.NewPool(listener, 1)
+		h.service.Pool = transcript.NewRecognizerPool(listener, 1)
 		t.Cleanup(h.service.Pool.Close)
 	}
 	r := &job.Runner{DB: d, Queue: jobs, Name: transcript.Queue, Node: "n1", Log: h.service.Log,
 		Options: job.Options{Workers: 2, Timeout: time.Minute}}
-	h.service.Handle(r)
+	h.service.RegisterJobs(r)
 	if err := r.Start(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -95,10 +95,10 @@ func build(t *testing.T, d *db.DB, listener transcript.Listener) *house {
 	return h
 }
 
-var phone = transcript.Format{Encoding: transcript.PCMU, Rate: 8000, Channels: 2}
+var muLawStereo = transcript.Format{Encoding: transcript.PCMU, Rate: 8000, Channels: 2}
 
-// audio is five seconds in which caller, agent and caller speak by turns.
-func audio() []byte {
+// threeUtterances returns seven seconds of audio in which caller, agent and caller speak in turn.
+func threeUtterances() []byte {
 	out := make([]byte, 0, 7*16000)
 	for i := range 7 * 8000 {
 		left, right := byte(0xFF), byte(0xFF)
@@ -114,9 +114,9 @@ func audio() []byte {
 	return out
 }
 
-// play lets a recorded call happen. live tells whether it was listened to while it ran; otherwise only its recording
-// is left, as after a crash.
-func (h *house) play(t *testing.T, id string, live bool) {
+// playCall simulates a recorded call. If live is set it is transcribed live; otherwise only its recording exists, as
+// after a crash.
+func (h *fixture) playCall(t *testing.T, id string, live bool) {
 	t.Helper()
 	ctx := context.Background()
 	n := call.New{Org: "org_a", ID: id, Direction: call.Inbound, Source: "inbound", From: "+14155550100", To: "+14155550199", StartedAt: h.started}
@@ -133,23 +133,23 @@ func (h *house) play(t *testing.T, id string, live bool) {
 	path := filepath.Join(h.dir, name)
 	check(os.MkdirAll(filepath.Dir(path), 0o700))
 	header := "RIFF\x00\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x07\x00\x02\x00\x40\x1f\x00\x00\x80\x3e\x00\x00\x02\x00\x08\x00data\x00\x00\x00\x00"
-	check(os.WriteFile(path, append([]byte(header), audio()...), 0o600))
+	check(os.WriteFile(path, append([]byte(header), threeUtterances()...), 0o600))
 	if live {
-		l := h.service.Listen(n.Org, n.ID, path, phone)
-		for part := audio(); len(part) > 0; part = part[320:] {
+		l := h.service.StartLive(n.Org, n.ID, path, muLawStereo)
+		for part := threeUtterances(); len(part) > 0; part = part[320:] {
 			l.Write(part[:320])
 		}
 	}
 	check(h.calls.End(ctx, call.Ended{New: n, At: time.Now(), AnsweredAt: h.started, Recording: recording.ID}))
 	if live {
-		h.service.End(n.Org, n.ID)
+		h.service.EndLive(n.Org, n.ID)
 	}
 	check(h.calls.Recorded(ctx, n.Org, n.ID, recording.ID, call.Audio{Duration: 7 * time.Second, Size: 1, SHA256: "x", SampleRate: 8000, Channels: 2},
-		h.service.Recorded))
+		h.service.OnRecordingsReady))
 }
 
-// until waits for something to become true.
-func until(t *testing.T, what string, ready func() bool) {
+// waitUntil waits for a condition.
+func waitUntil(t *testing.T, what string, ready func() bool) {
 	t.Helper()
 	limit := time.After(20 * time.Second)
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -163,8 +163,8 @@ func until(t *testing.T, what string, ready func() bool) {
 	}
 }
 
-// events reads the bodies of all events of a kind.
-func (h *house) events(t *testing.T, kind string) []string {
+// events returns the bodies of all events of a kind.
+func (h *fixture) events(t *testing.T, kind string) []string {
 	t.Helper()
 	rows, err := h.db.Read(context.Background()).Query(context.Background(),
 		`SELECT body FROM events WHERE org_id = $1 AND kind = $2 AND audience <> 'immediate'`, "org_a", kind)
@@ -183,10 +183,10 @@ func (h *house) events(t *testing.T, kind string) []string {
 	return out
 }
 
-func (h *house) settled(t *testing.T, id string) (*transcript.Transcript, *transcript.Summary) {
+func (h *fixture) waitProcessed(t *testing.T, id string) (*transcript.Transcript, *transcript.Summary) {
 	t.Helper()
 	ctx := context.Background()
-	until(t, "the end of processing", func() bool {
+	waitUntil(t, "the end of processing", func() bool {
 		s, err := h.service.SummaryOf(ctx, "org_a", id)
 		return err == nil && s.Embedding.Status != "pending"
 	})
@@ -201,19 +201,19 @@ func (h *house) settled(t *testing.T, id string) (*transcript.Transcript, *trans
 	return tr, sum
 }
 
-var lines = []string{"My internet is really slow every evening.", "I will open a ticket and send you a technician tomorrow.", "Thank you."}
+var scriptLines = []string{"My internet is really slow every evening.", "I will open a ticket and send you a technician tomorrow.", "Thank you."}
 
-func TestACallIsUnderstoodLiveOrFromItsRecording(t *testing.T) {
+func TestProcess_LiveOrFromRecording(t *testing.T) {
 	for name, live := range map[string]bool{"live": true, "after a crash": false} {
 		t.Run(name, func(t *testing.T) {
 			dbtest.Each(t, func(t *testing.T, d *db.DB) {
-				h := build(t, d, &teller{lines: append([]string{}, lines...)})
-				h.play(t, "call_1", live)
-				tr, sum := h.settled(t, "call_1")
+				h := newFixture(t, d, &scriptedRecognizer{lines: append([]string{}, scriptLines...)})
+				h.playCall(t, "call_1", live)
+				tr, sum := h.waitProcessed(t, "call_1")
 				if tr.Status != transcript.Completed || len(tr.Segments) != 3 || tr.Engine.Name != "teller" || tr.CompletedAt == nil {
 					t.Errorf("transcript is %+v", tr)
 				}
-				if want := "Caller: " + lines[0] + "\nAgent: " + lines[1] + "\nCaller: " + lines[2]; tr.Text != want {
+				if want := "Caller: " + scriptLines[0] + "\nAgent: " + scriptLines[1] + "\nCaller: " + scriptLines[2]; tr.Text != want {
 					t.Errorf("text is %q, want %q", tr.Text, want)
 				}
 				if sum.Status != transcript.Completed || !strings.Contains(sum.AISummary, "their internet is really slow") || len(sum.ActionItems) == 0 {
@@ -232,8 +232,8 @@ func TestACallIsUnderstoodLiveOrFromItsRecording(t *testing.T) {
 	}
 }
 
-// announcedOnce checks what was told.
-func (h *house) announcedOnce(t *testing.T, sum *transcript.Summary) {
+// announcedOnce checks the published events.
+func (h *fixture) announcedOnce(t *testing.T, sum *transcript.Summary) {
 	t.Helper()
 	for kind, want := range map[string]string{"call.transcription": `"summary_status":"completed"`, "call.ended": `"enriched":true`} {
 		told := h.events(t, kind)
@@ -243,22 +243,22 @@ func (h *house) announcedOnce(t *testing.T, sum *transcript.Summary) {
 	}
 }
 
-func TestACallThatCannotBeHeardSaysWhy(t *testing.T) {
-	missing := &transcript.Missing{What: "libpocketsphinx.so.3 was not found", Help: "apt-get install libpocketsphinx3"}
+func TestProcess_SkippedReason(t *testing.T) {
+	missing := &transcript.MissingDependency{Problem: "libpocketsphinx.so.3 was not found", Remedy: "apt-get install libpocketsphinx3"}
 	for _, c := range []struct {
 		name     string
-		listener transcript.Listener
+		listener transcript.Recognizer
 		reason   string
 	}{
 		{"switched off", nil, transcript.SkippedDisabled},
-		{"no engine", &teller{err: missing}, transcript.SkippedNoEngine},
-		{"nothing was said", &teller{}, transcript.SkippedNoAudio},
+		{"no engine", &scriptedRecognizer{err: missing}, transcript.SkippedNoEngine},
+		{"nothing was said", &scriptedRecognizer{}, transcript.SkippedNoAudio},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := dbtest.SQLite(t)
-			h := build(t, d, c.listener)
-			h.play(t, "call_1", true)
-			tr, sum := h.settled(t, "call_1")
+			h := newFixture(t, d, c.listener)
+			h.playCall(t, "call_1", true)
+			tr, sum := h.waitProcessed(t, "call_1")
 			if tr.Status != transcript.Skipped || tr.SkippedReason == nil || *tr.SkippedReason != c.reason || sum.Status != transcript.Skipped {
 				t.Errorf("transcript %s (%v), summary %s", tr.Status, tr.SkippedReason, sum.Status)
 			}
@@ -275,11 +275,11 @@ func TestACallThatCannotBeHeardSaysWhy(t *testing.T) {
 	}
 }
 
-func TestAnEngineThatFailsThreeTimesHasFailed(t *testing.T) {
+func TestProcess_FailsAfterThreeAttempts(t *testing.T) {
 	d := dbtest.SQLite(t)
-	h := build(t, d, &teller{err: errors.New("engine is on fire")})
-	h.play(t, "call_1", true)
-	tr, sum := h.settled(t, "call_1")
+	h := newFixture(t, d, &scriptedRecognizer{err: errors.New("engine is on fire")})
+	h.playCall(t, "call_1", true)
+	tr, sum := h.waitProcessed(t, "call_1")
 	if tr.Status != transcript.Failed || tr.Error == nil || !strings.Contains(tr.Error.Message, "on fire") || sum.Status != transcript.Skipped {
 		t.Errorf("transcript %s (%+v), summary %s", tr.Status, tr.Error, sum.Status)
 	}
@@ -288,15 +288,15 @@ func TestAnEngineThatFailsThreeTimesHasFailed(t *testing.T) {
 	}
 }
 
-func TestACallInProgressShowsWhatWasSaidSoFar(t *testing.T) {
+func TestOf_CallInProgress(t *testing.T) {
 	d := dbtest.SQLite(t)
-	h := build(t, d, &teller{lines: append([]string{}, lines...)})
-	l := h.service.Listen("org_a", "call_9", "/nowhere", phone)
-	l.Write(audio()[:16000*3])
+	h := newFixture(t, d, &scriptedRecognizer{lines: append([]string{}, scriptLines...)})
+	l := h.service.StartLive("org_a", "call_9", "/nowhere", muLawStereo)
+	l.Write(threeUtterances()[:16000*3])
 	ctx := context.Background()
-	until(t, "the first segment", func() bool { return len(l.Segments()) == 1 })
+	waitUntil(t, "the first segment", func() bool { return len(l.Segments()) == 1 })
 	tr, err := h.service.Of(ctx, "org_a", "call_9")
-	if err != nil || tr.Status != transcript.Living || tr.Text != "Caller: "+lines[0] || !strings.HasPrefix(tr.ID, "trn_") {
+	if err != nil || tr.Status != transcript.InProgress || tr.Text != "Caller: "+scriptLines[0] || !strings.HasPrefix(tr.ID, "trn_") {
 		t.Errorf("live transcript is %+v, %v", tr, err)
 	}
 	if _, err := h.service.Of(ctx, "org_b", "call_9"); err == nil {

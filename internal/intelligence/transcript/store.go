@@ -26,20 +26,20 @@ func scanTranscript(row interface{ Scan(...any) error }) (Transcript, error) {
 	return t, err
 }
 
-// ofCall finds the transcript of a call.
-func ofCall(ctx context.Context, q db.Querier, org, callID string) (Transcript, error) {
+// transcriptOfCall returns the transcript of a call.
+func transcriptOfCall(ctx context.Context, q db.Querier, org, callID string) (Transcript, error) {
 	const text = `SELECT ` + transcriptColumns + ` FROM transcripts WHERE org_id = $1 AND call_id = $2`
 	return scanTranscript(q.QueryRow(ctx, text, org, callID))
 }
 
-// byID finds a transcript.
-func byID(ctx context.Context, q db.Querier, org, id string) (Transcript, error) {
+// transcriptByID returns a transcript.
+func transcriptByID(ctx context.Context, q db.Querier, org, id string) (Transcript, error) {
 	const text = `SELECT ` + transcriptColumns + ` FROM transcripts WHERE org_id = $1 AND id = $2`
 	return scanTranscript(q.QueryRow(ctx, text, org, id))
 }
 
-// insert writes a new transcript and its pending summary; of a call that has them it changes nothing.
-func insert(ctx context.Context, tx db.Querier, org string, t Transcript) error {
+// insertTranscript inserts a transcript and its pending summary. If the call has them it changes nothing.
+func insertTranscript(ctx context.Context, tx db.Querier, org string, t Transcript) error {
 	const q = `INSERT INTO transcripts (org_id, id, call_id, status, language, engine, duration_seconds, word_count, text, segments,
 			created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (org_id, call_id) DO NOTHING`
@@ -54,15 +54,15 @@ func insert(ctx context.Context, tx db.Querier, org string, t Transcript) error 
 	return err
 }
 
-// begin marks a transcript as being worked on.
-func begin(ctx context.Context, tx db.Querier, org, callID string) error {
+// markProcessing sets a queued transcript to processing.
+func markProcessing(ctx context.Context, tx db.Querier, org, callID string) error {
 	const q = `UPDATE transcripts SET status = 'processing' WHERE org_id = $1 AND call_id = $2 AND status = 'queued'`
 	_, err := tx.Exec(ctx, q, org, callID)
 	return err
 }
 
-// finish writes a transcript's final state; one that is final stays.
-func finish(ctx context.Context, tx db.Querier, org string, t Transcript) error {
+// saveFinal stores a transcript's final state. A transcript in a final state is not changed.
+func saveFinal(ctx context.Context, tx db.Querier, org string, t Transcript) error {
 	const q = `UPDATE transcripts SET status = $3, engine = $4, duration_seconds = $5, word_count = $6, text = $7, segments = $8,
 			skipped_reason = $9, error = $10, completed_at = $11
 		WHERE org_id = $1 AND call_id = $2 AND status NOT IN ('completed', 'failed', 'skipped')`
@@ -75,7 +75,7 @@ func finish(ctx context.Context, tx db.Querier, org string, t Transcript) error 
 	return err
 }
 
-// summaryOf finds the note of a call; announced tells whether call.transcription was told.
+// summaryOf returns the note of a call; announced reports whether call.transcription was published.
 func summaryOf(ctx context.Context, q db.Querier, org, callID string) (s Summary, announced bool, err error) {
 	const text = `SELECT status, note, language, error, embedding, embedding_model, embedding_size, created_at, announced_at
 		FROM summaries WHERE org_id = $1 AND call_id = $2`
@@ -86,12 +86,12 @@ func summaryOf(ctx context.Context, q db.Querier, org, callID string) (s Summary
 	err = q.QueryRow(ctx, text, org, callID).Scan(&s.Status, &n, &s.Language, &fault, &s.Embedding.Status, &s.Embedding.Model,
 		&s.Embedding.Dimensions, &s.CreatedAt, &told)
 	s.Error = fault.V
-	s.fill(n.V)
+	s.setNote(n.V)
 	return s, !told.IsZero(), err
 }
 
-// fill takes over what a note says.
-func (s *Summary) fill(n Note) {
+// setNote sets the contents of a note.
+func (s *Summary) setNote(n Note) {
 	s.AISummary, s.Topics, s.ActionItems, s.Evidence, s.Engine = n.Summary, n.Topics, n.ActionItems, n.Evidence, n.Engine
 	s.Flags, s.Entities, s.Stats = n.Flags, n.Entities, n.Stats
 	if n.Reason != "" {
@@ -123,7 +123,8 @@ func (s *Summary) fill(n Note) {
 	}
 }
 
-// finishSummary writes a summary's final state and that it was told; changed is false where it was final already.
+// finishSummary stores a summary's final state and the time of its publication; changed is false if it was published
+// already.
 func finishSummary(ctx context.Context, tx db.Querier, org, callID string, status Status, n Note, fault *event.Fault, at db.Time) (changed bool, err error) {
 	const q = `UPDATE summaries SET status = $3, note = $4, error = $5, announced_at = $6
 		WHERE org_id = $1 AND call_id = $2 AND announced_at IS NULL`
@@ -135,7 +136,7 @@ func finishSummary(ctx context.Context, tx db.Querier, org, callID string, statu
 	return rows > 0, err
 }
 
-// setEmbedding says how far a call has come into memory; known is false of one that was forgotten meanwhile.
+// setEmbedding stores the state of a call in the call memory; known is false for a call that was deleted meanwhile.
 func setEmbedding(ctx context.Context, tx db.Querier, org, callID string, e Embedding) (known bool, err error) {
 	const q = `UPDATE summaries SET embedding = $3, embedding_model = $4, embedding_size = $5 WHERE org_id = $1 AND call_id = $2`
 	r, err := tx.Exec(ctx, q, org, callID, e.Status, e.Model, e.Dimensions)
@@ -146,8 +147,8 @@ func setEmbedding(ctx context.Context, tx db.Querier, org, callID string, e Embe
 	return n > 0, err
 }
 
-// list reads transcripts without their segments.
-func list(ctx context.Context, q db.Querier, f *db.Filter) ([]Transcript, error) {
+// listTranscripts returns transcripts without their segments.
+func listTranscripts(ctx context.Context, q db.Querier, f *db.Filter) ([]Transcript, error) {
 	text, args := f.SQL()
 	rows, err := q.Query(ctx, text, args...)
 	if err != nil {
@@ -166,8 +167,8 @@ func list(ctx context.Context, q db.Querier, f *db.Filter) ([]Transcript, error)
 	return out, rows.Err()
 }
 
-// DeleteBefore deletes transcripts and notes of an organisation made before a time, some at once, and returns how many
-// transcripts. It is called until it returns 0. Calls keep their short summary.
+// DeleteBefore deletes at most 500 transcripts of an organisation made before a time, with their notes, and returns
+// how many. Call it until it returns 0. Calls keep their short summary.
 func (s *Service) DeleteBefore(ctx context.Context, org string, before db.Time) (int64, error) {
 	const notes = `DELETE FROM summaries WHERE org_id = $1 AND call_id IN
 		(SELECT call_id FROM transcripts WHERE org_id = $1 AND created_at < $2 ORDER BY created_at LIMIT 500)`

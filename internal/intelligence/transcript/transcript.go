@@ -1,7 +1,8 @@
-// Package transcript turns what was said on a call into a transcript and a note.
+// Package transcript makes the transcript and the note (summary) of a call.
 //
-// Speech is recognised while the call runs, one speech segment of one channel at a time ([Live]); at hang-up
-// only the tail is left. What a crash interrupted is read again from the recording ([Service.Process]).
+// Speech is recognised while the call runs, one speech segment of one channel at a time ([LiveTranscription]); at
+// hang-up only the last segments are left. After a crash the rest is read from the recording, by the job that also
+// writes the note.
 package transcript
 
 import (
@@ -9,17 +10,17 @@ import (
 	"strings"
 )
 
-// Engine names what produced a result. Every transcript and every note carries it.
+// Engine identifies the engine of a result. Every transcript and every note has one.
 type Engine struct {
 	Name    string `json:"name" doc:"Engine that produced the result" example:"pocketsphinx"`
 	Model   string `json:"model" doc:"Model the engine used" example:"en-us"`
 	Version string `json:"version" doc:"Version of engine or model"`
 }
 
-// Speaker says which side of the call speaks.
+// Speaker is the side of a call that speaks.
 type Speaker string
 
-// The sides of a call. The caller is channel 0 (left), the agent channel 1 (right).
+// Sides of a call. The caller is channel 0 (left), the agent channel 1 (right).
 const (
 	Caller Speaker = "caller"
 	Agent  Speaker = "agent"
@@ -35,7 +36,7 @@ type Word struct {
 	Confidence float64 `json:"confidence" doc:"How sure the engine is, 0 to 1"`
 }
 
-// Segment is one stretch of speech of one side, between two pauses.
+// Segment is continuous speech of one side, between two pauses.
 type Segment struct {
 	Index      int     `json:"index" doc:"Position in the transcript, from 0; the turn id that notes cite"`
 	Speaker    Speaker `json:"speaker" enum:"caller,agent,ai,other" doc:"Who speaks"`
@@ -48,7 +49,7 @@ type Segment struct {
 	Words      []Word  `json:"words,omitempty" doc:"Words with their times, when asked for"`
 }
 
-// speakerOf maps a recording channel to the side it holds; that of a recording with one channel holds both.
+// speakerOf returns the side of a recording channel. The only channel of a one-channel recording has both sides.
 func (f Format) speakerOf(channel int) Speaker {
 	switch {
 	case f.Channels == 1:
@@ -59,7 +60,7 @@ func (f Format) speakerOf(channel int) Speaker {
 	return Agent
 }
 
-// inOrder sorts segments by time, caller first where both begin together, and numbers them.
+// inOrder sorts segments by time, caller first if both start together, and numbers them.
 func inOrder(segments []Segment) []Segment {
 	slices.SortStableFunc(segments, func(a, b Segment) int {
 		if a.StartMS != b.StartMS {
@@ -73,7 +74,7 @@ func inOrder(segments []Segment) []Segment {
 	return segments
 }
 
-// TextOf joins segments into one text, a line per change of speaker, each led by "Caller:" or "Agent:".
+// TextOf joins segments to a text, with a line per change of speaker that begins with "Caller:" or "Agent:".
 func TextOf(segments []Segment) string {
 	var b strings.Builder
 	var last Speaker
@@ -93,7 +94,7 @@ func TextOf(segments []Segment) string {
 	return b.String()
 }
 
-// label is the speaker's name at the start of a line.
+// label returns the speaker's name at the start of a line.
 func (s Speaker) label() string {
 	switch s {
 	case Caller:
@@ -106,7 +107,7 @@ func (s Speaker) label() string {
 	return "Speaker"
 }
 
-// wordCount counts the words said in all segments.
+// wordCount counts the words of all segments.
 func wordCount(segments []Segment) int {
 	n := 0
 	for _, s := range segments {

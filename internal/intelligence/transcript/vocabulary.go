@@ -5,28 +5,30 @@ import (
 	"time"
 )
 
-// A Term is what an organisation calls something, and what no dictionary may have: a name of one word or a few.
+// Term is a name of one or more words that an organisation uses and that may be in no dictionary.
 type Term struct {
-	// Text is how it is written, as in "Zyntrix" or "Ilse Vandermeer".
+	// Text is the written form, such as "Zyntrix" or "Ilse Vandermeer".
 	Text string `json:"text"`
-	// SoundsLike are ways to say it, each in words that are read aloud as they are written ("zin tricks"), or in capital phones of the CMU
-	// dictionary ("Z IH N T R IH K S"). Without any an engine finds out from Text.
+	// SoundsLike lists pronunciations, each as words that are read as they are written ("zin tricks"), or in
+	// upper-case phones of the CMU dictionary ("Z IH N T R IH K S"). If it is empty the engine derives the
+	// pronunciation from Text.
 	SoundsLike []string `json:"sounds_like,omitempty"`
-	// Chosen tells that somebody entered it: it is written as it stands wherever it is said.
-	Chosen bool `json:"chosen,omitempty"`
-	// Person tells that it is the name of a person, each word of which is one too. Words of other terms that a dictionary has are written as
-	// in the term only where all of it is said, and so are words of any that everybody uses.
+	// UserDefined is set if a user entered the term: it is written in this form wherever it is recognised.
+	UserDefined bool `json:"chosen,omitempty"`
+	// Person is set for the name of a person, each word of which is a name too. Words of other terms that are in a
+	// dictionary are written as in the term only if the whole term is said. The same applies to common words of any
+	// term.
 	Person bool `json:"person,omitempty"`
 }
 
-// MaxTerms is how many an engine is told of at most, the most relevant first.
+// MaxTerms limits the terms passed to an engine, the most relevant first.
 const MaxTerms = 500
 
-// A Vocabulary looks up the terms of a call, the most relevant first. nil knows none.
+// Vocabulary returns the terms of a call, the most relevant first. nil has none.
 type Vocabulary func() []Term
 
-// most are the terms, as many as an engine is told of.
-func (v Vocabulary) most() []Term {
+// limited returns at most MaxTerms terms.
+func (v Vocabulary) limited() []Term {
 	if v == nil {
 		return nil
 	}
@@ -34,16 +36,16 @@ func (v Vocabulary) most() []Term {
 	return all[:min(len(all), MaxTerms)]
 }
 
-// vocabularyLimit bounds the look-up of terms: words that come later than that are heard without.
-const vocabularyLimit = 5 * time.Second
+// vocabularyTimeout limits the query of terms: segments that come later are recognised without terms.
+const vocabularyTimeout = 5 * time.Second
 
-// vocabulary is that of a call. Where it cannot be looked up, the call is heard without.
+// vocabulary returns the Vocabulary of a call. If the query fails the call is recognised without terms.
 func (s *Service) vocabulary(org, callID string) Vocabulary {
 	if s.Vocabulary == nil {
 		return nil
 	}
 	return func() []Term {
-		ctx, cancel := context.WithTimeout(context.Background(), vocabularyLimit)
+		ctx, cancel := context.WithTimeout(context.Background(), vocabularyTimeout)
 		defer cancel()
 		terms, err := s.Vocabulary(ctx, org, callID)
 		if err != nil {

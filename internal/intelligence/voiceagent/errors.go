@@ -3,6 +3,6 @@ package voiceagent
 import "errors"
 
 var (
-	errOff  = errors.New("no voice agent is set up")
-	errDeaf = errors.New("speech recognition is switched off")
+	errNoAgent       = errors.New("no voice agent is set up")
+	errNoRecognition = errors.New("speech recognition is switched off")
 )

@@ -7,22 +7,22 @@ import (
 	"soniq/internal/protocol/media"
 )
 
-// A phrase is something every agent says.
+// phrase is a standard announcement of all agents.
 type phrase int
 
 const (
 	disclosure phrase = iota
-	scripted          // the disclosure of an agent with prepared answers
-	again
+	scripted          // disclosure of an agent with prepared answers
+	repeatPlease
 	stillThere
-	handing
+	connecting
 	apology
 	moment
 	goodbye
-	leaving
+	leaveMessage
 )
 
-// phrases are in the languages agents disclose themselves in; others are spoken to in English.
+// phrases has the announcements by language; other languages get the English ones.
 var phrases = map[string][]string{
 	"en": {"You are speaking with an automated assistant.", "You are speaking with an automated assistant that gives prepared answers.",
 		"Sorry, I did not understand. Could you say that again?", "Are you still there?", "I will connect you now. One moment, please.",
@@ -42,9 +42,9 @@ var phrases = map[string][]string{
 		"Ahora puede dejar un mensaje."},
 }
 
-func (t *talk) phrase(p phrase) string { return inLanguage(t.set.Language, p) }
+func (t *conversation) phrase(p phrase) string { return phraseIn(t.settings.Language, p) }
 
-func inLanguage(language string, p phrase) string {
+func phraseIn(language string, p phrase) string {
 	code, _, _ := strings.Cut(strings.ToLower(language), "-")
 	all, ok := phrases[code]
 	if !ok {
@@ -53,51 +53,51 @@ func inLanguage(language string, p phrase) string {
 	return all[p]
 }
 
-// Disclosure is what an agent says of itself before anything else.
+// Disclosure returns the announcement that the caller speaks with an automated assistant, which comes first.
 func Disclosure(language string, isScripted bool) string {
 	if isScripted {
-		return inLanguage(language, scripted)
+		return phraseIn(language, scripted)
 	}
-	return inLanguage(language, disclosure)
+	return phraseIn(language, disclosure)
 }
 
-// prepare has what is said where thinking takes long spoken beforehand.
-func (t *talk) prepare() {
-	if isScripted(t.mind) {
+// prepareFiller synthesises the phrase that is played if a reply takes long.
+func (t *conversation) prepareFiller() {
+	if isScripted(t.model) {
 		return
 	}
 	t.work.Go(func() {
-		ctx, cancel := context.WithTimeout(t.ctx, voiceLimit)
+		ctx, cancel := context.WithTimeout(t.ctx, synthesisTimeout)
 		defer cancel()
-		clip, err := t.s.Voice(ctx, t.set.Org, t.phrase(moment), t.set.Voice, t.set.Language, false)
+		clip, err := t.s.Synthesize(ctx, t.settings.Org, t.phrase(moment), t.settings.Voice, t.settings.Language, false)
 		if err == nil {
 			t.post(func() { t.setFiller(clip) })
 		}
 	})
 }
 
-func (t *talk) setFiller(clip *media.Clip) { t.filler = clip }
+func (t *conversation) setFiller(clip *media.Clip) { t.filler = clip }
 
-func isScripted(m Mind) bool {
-	_, is := m.(*Script)
+func isScripted(m LanguageModel) bool {
+	_, is := m.(*ScriptedModel)
 	return is
 }
 
-// greet says first of all what the agent is, which nobody interrupts, and then what it is told to.
-func (t *talk) greet() {
-	texts := []string{Disclosure(t.set.Language, isScripted(t.mind))}
-	if g := strings.TrimSpace(t.set.Greeting); g != "" {
+// greet plays the disclosure, which cannot be interrupted, and then the configured greeting.
+func (t *conversation) greet() {
+	texts := []string{Disclosure(t.settings.Language, isScripted(t.model))}
+	if g := strings.TrimSpace(t.settings.Greeting); g != "" {
 		texts = append(texts, g)
-	} else if s, is := t.mind.(*Script); is {
+	} else if s, is := t.model.(*ScriptedModel); is {
 		texts = append(texts, s.offer())
 	}
 	t.say(nil, 1, texts...)
 }
 
-// pressed takes the keys the caller has pressed.
-func (t *talk) pressed() {
+// handleKeys processes the keys the caller pressed.
+func (t *conversation) handleKeys() {
 	for {
-		key, ok := t.line.TakeKey()
+		key, ok := t.caller.TakeKey()
 		if !ok {
 			return
 		}
@@ -105,12 +105,12 @@ func (t *talk) pressed() {
 			continue
 		}
 		switch {
-		case key == personKey && t.digits == "" && t.set.Handoff:
-			t.handOver("the caller pressed 0", t.phrase(handing))
+		case key == personKey && t.digits == "" && t.settings.Handoff:
+			t.handOver("the caller pressed 0", t.phrase(connecting))
 		case key == '#' && t.digits != "":
-			t.typed()
-		case len(t.digits) < mostDigits:
-			t.digits, t.keyed = t.digits+string(key), t.s.Now()
+			t.answerKeys()
+		case len(t.digits) < maxDigits:
+			t.digits, t.lastKey = t.digits+string(key), t.s.Now()
 			if t.speech != nil && t.speech.interruptible() {
 				t.speech.pause()
 			}
@@ -118,19 +118,19 @@ func (t *talk) pressed() {
 	}
 }
 
-// typed answers what the caller typed.
-func (t *talk) typed() {
-	if t.acting {
+// answerKeys answers the pressed keys.
+func (t *conversation) answerKeys() {
+	if t.toolsRunning {
 		return
 	}
-	text := keysSay + t.digits
+	text := keysPrefix + t.digits
 	t.digits = ""
-	t.forgetUtterance()
-	t.answer(&utterance{text: text, began: t.keyed, last: t.keyed, heard: t.keyed})
+	t.dropUtterance()
+	t.answer(&callerUtterance{text: text, began: t.lastKey, last: t.lastKey, transcribedAt: t.lastKey})
 }
 
-// mostDigits is how many keys are one answer.
-const mostDigits = 40
+// maxDigits limits the keys of one answer.
+const maxDigits = 40
 
-// keysSay is before the keys a caller pressed, in what they said.
-const keysSay = "(pressed) "
+// keysPrefix precedes pressed keys in the caller's text.
+const keysPrefix = "(pressed) "

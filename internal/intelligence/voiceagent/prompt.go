@@ -1,6 +1,6 @@
 package voiceagent
 
-// rules stand before the organisation's instructions.
+// rules precede the organisation's instructions in the system prompt.
 const rules = `You are a voice agent on the telephone. You speak with a caller for the organisation whose instructions follow.
 - What you write is spoken: answer in one to three short sentences of plain words, without lists, marks or emoji. Write numbers as they are spoken.
 - The caller was told that you are an automated assistant. Never say or imply that you are a person.
@@ -12,8 +12,8 @@ const rules = `You are a voice agent on the telephone. You speak with a caller f
 - Where you cannot help, hand over or say so.
 `
 
-// Prompt is what a model is told before the conversation.
-func (s Setting) Prompt() string {
+// SystemPrompt returns the system prompt of a conversation.
+func (s ConversationSettings) SystemPrompt() string {
 	text := rules
 	if s.Language != "" {
 		text += "- Speak the language " + s.Language + ".\n"
@@ -21,12 +21,12 @@ func (s Setting) Prompt() string {
 	return text + "\nThe organisation's instructions:\n" + s.Instructions
 }
 
-// Functions describes the tools to a model: nested as in chat completions, or flat as in the Realtime protocol.
-func (s Setting) Functions(nested bool) (all []any) {
-	for _, t := range s.All() {
+// ToolSchemas returns the tools for a model: nested as in chat completions, or flat as in the Realtime protocol.
+func (s ConversationSettings) ToolSchemas(nested bool) (all []any) {
+	for _, t := range s.AllTools() {
 		properties, required := map[string]any{}, []string{}
 		for _, p := range t.Parameters {
-			properties[p.Name] = map[string]any{"type": "string", "description": p.Description, "maxLength": p.most()}
+			properties[p.Name] = map[string]any{"type": "string", "description": p.Description, "maxLength": p.maxLength()}
 			if p.Required {
 				required = append(required, p.Name)
 			}

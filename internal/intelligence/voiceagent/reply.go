@@ -7,51 +7,51 @@ import (
 	"time"
 )
 
-// The limits of thinking.
+// Time limits of a reply.
 const (
-	firstThought = 8 * time.Second  // until the first word or tool
-	wholeThought = 30 * time.Second // until the last
+	firstWordTimeout = 8 * time.Second  // until the first word or tool
+	replyTimeout     = 30 * time.Second // until the last
 )
 
-var errSlow = errors.New("no answer in time")
+var errReplyTimeout = errors.New("no answer in time")
 
-// A reply is an answer being thought of. It is in private until its speech is released.
-type reply struct {
-	speech *speech
+// pendingReply is a reply that is being generated. It is not played until its speech is released.
+type pendingReply struct {
+	speech *agentSpeech
 	cancel context.CancelFunc
 	began  time.Time
 
-	// of the conversation's goroutine, once it is done
-	done  bool
-	calls []Invocation
-	err   error
-	told  bool // its words are in the conversation already
+	// owned by the conversation's goroutine, valid once done
+	done      bool
+	calls     []ToolCall
+	err       error
+	inHistory bool // its text is already in the history
 
-	first time.Time // the first word; the conversation's, with the first message
+	first time.Time // time of the first word; owned by the conversation's goroutine
 }
 
-// think begins to answer what was told so far.
-func (t *talk) think(told []Message) *reply {
-	ctx, cancel := context.WithTimeoutCause(t.ctx, wholeThought, errSlow)
-	r := &reply{speech: t.s.newSpeech(t.ctx, t.line, t.set), cancel: cancel, began: t.s.Now()}
-	r.speech.filler, r.speech.fleeting = t.filler, !isScripted(t.mind)
+// startReply starts generating a reply to the history so far.
+func (t *conversation) startReply(told []Message) *pendingReply {
+	ctx, cancel := context.WithTimeoutCause(t.ctx, replyTimeout, errReplyTimeout)
+	r := &pendingReply{speech: t.s.newSpeech(t.ctx, t.caller, t.settings), cancel: cancel, began: t.s.Now()}
+	r.speech.filler, r.speech.uncached = t.filler, !isScripted(t.model)
 	told = append([]Message(nil), told...)
 	t.work.Go(func() {
 		defer cancel()
-		calls, err := t.thinks(ctx, cancel, r, told)
+		calls, err := t.generate(ctx, cancel, r, told)
 		r.speech.finish()
-		t.post(func() { r.calls, r.err, r.done = calls, err, true; t.thought(r) })
+		t.post(func() { r.calls, r.err, r.done = calls, err, true; t.replyDone(r) })
 	})
 	return r
 }
 
-// thinks has the mind reply, and cuts what it says into parts.
-func (t *talk) thinks(ctx context.Context, cancel context.CancelFunc, r *reply, told []Message) (calls []Invocation, err error) {
-	var cut clauses
-	slow := time.AfterFunc(firstThought, cancel)
+// generate lets the model reply, and splits the text into parts for synthesis.
+func (t *conversation) generate(ctx context.Context, cancel context.CancelFunc, r *pendingReply, told []Message) (calls []ToolCall, err error) {
+	var cut clauseSplitter
+	slow := time.AfterFunc(firstWordTimeout, cancel)
 	defer slow.Stop()
 	begun := false
-	calls, err = t.mind.Reply(ctx, told, func(text string) {
+	calls, err = t.model.Reply(ctx, told, func(text string) {
 		if !begun && text != "" {
 			begun = true
 			slow.Stop()
@@ -64,16 +64,16 @@ func (t *talk) thinks(ctx context.Context, cancel context.CancelFunc, r *reply, 
 	})
 	r.speech.add(cut.end())
 	if err != nil && ctx.Err() != nil && t.ctx.Err() == nil {
-		err = errSlow
+		err = errReplyTimeout
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the mind: %w", err)
+		return nil, fmt.Errorf("the language model: %w", err)
 	}
 	return calls, nil
 }
 
-// drop gives up a reply that nobody wants any more.
-func (r *reply) drop() {
+// discard cancels a reply that is no longer needed.
+func (r *pendingReply) discard() {
 	r.cancel()
 	r.speech.stop()
 }

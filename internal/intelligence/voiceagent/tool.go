@@ -11,56 +11,56 @@ import (
 	"unicode/utf8"
 )
 
-// The limits of tools.
+// Limits of tools.
 const (
-	toolLimit  = 10 * time.Second
-	mostRounds = 4  // in a turn
-	mostUsed   = 30 // in a conversation
-	mostAtOnce = 4
-	mostResult = 4000 // bytes told to the mind
+	toolTimeout      = 10 * time.Second
+	maxToolRounds    = 4  // per turn
+	maxToolCalls     = 30 // per conversation
+	maxParallelCalls = 4
+	maxResultBytes   = 4000 // bytes passed to the model
 )
 
-// A Tool is something an agent may do.
+// Tool is a function that an agent may call.
 type Tool struct {
 	Name, Description string
 	Parameters        []Parameter
-	// Do does it. What it returns is told to the mind as data; a Result ends the conversation. An error is told to the mind, whose words it
-	// must be fit for.
-	Do func(ctx context.Context, arguments map[string]string) (data any, end *Result, err error)
+	// Run runs the tool. data is passed to the model as untrusted data; a Result ends the conversation. The text of
+	// an error is passed to the model, so it must not contain internal details.
+	Run func(ctx context.Context, arguments map[string]string) (data any, end *Result, err error)
 }
 
-// A Parameter of a tool is a text.
+// Parameter is a text parameter of a tool.
 type Parameter struct {
 	Name, Description string
 	Required          bool
-	Most              int // characters; 0: 200
+	MaxLength         int // characters; 0: 200
 }
 
-func (p Parameter) most() int {
-	if p.Most == 0 {
+func (p Parameter) maxLength() int {
+	if p.MaxLength == 0 {
 		return 200
 	}
-	return p.Most
+	return p.MaxLength
 }
 
-// The names of the tools that every agent has.
+// Names of the tools that every agent has.
 const (
 	HandOver = "hand_over"
 	EndCall  = "end_call"
 )
 
-// All are the tools of a conversation: those that were given, and those that every agent has.
-func (s Setting) All() []Tool {
+// AllTools returns the tools of a conversation: the configured ones, and those that every agent has.
+func (s ConversationSettings) AllTools() []Tool {
 	reason := []Parameter{{Name: "reason", Description: "Why, in a few words, for the people who read it"}}
 	all := append([]Tool(nil), s.Tools...)
 	if s.Handoff {
 		all = append(all, Tool{Name: HandOver, Description: "Connect the caller with a person. Say so first.", Parameters: reason,
-			Do: func(_ context.Context, a map[string]string) (any, *Result, error) {
+			Run: func(_ context.Context, a map[string]string) (any, *Result, error) {
 				return "done", &Result{Outcome: Handoff, Reason: reasonOf(a, "the agent handed over")}, nil
 			}})
 	}
 	return append(all, Tool{Name: EndCall, Description: "End the call, once the caller has what they want and you have said goodbye.", Parameters: reason,
-		Do: func(_ context.Context, a map[string]string) (any, *Result, error) {
+		Run: func(_ context.Context, a map[string]string) (any, *Result, error) {
 			return "done", &Result{Outcome: Completed, Reason: reasonOf(a, "the caller was helped")}, nil
 		}})
 }
@@ -72,8 +72,8 @@ func reasonOf(a map[string]string, usual string) string {
 	return usual
 }
 
-// read checks the arguments of an invocation.
-func (x Tool) read(arguments string) (map[string]string, error) {
+// parseArguments validates the arguments of a tool call.
+func (x Tool) parseArguments(arguments string) (map[string]string, error) {
 	given := map[string]any{}
 	if strings.TrimSpace(arguments) != "" {
 		if err := json.Unmarshal([]byte(arguments), &given); err != nil {
@@ -90,8 +90,8 @@ func (x Tool) read(arguments string) (map[string]string, error) {
 			wrong = append(wrong, fmt.Sprintf("there is no parameter %.40q", name))
 		case !isText:
 			wrong = append(wrong, name+" must be a text")
-		case utf8.RuneCountInString(text) > x.Parameters[i].most():
-			wrong = append(wrong, fmt.Sprintf("%s must have at most %d characters", name, x.Parameters[i].most()))
+		case utf8.RuneCountInString(text) > x.Parameters[i].maxLength():
+			wrong = append(wrong, fmt.Sprintf("%s must have at most %d characters", name, x.Parameters[i].maxLength()))
 		default:
 			read[name] = strings.TrimSpace(text)
 		}
@@ -108,148 +108,148 @@ func (x Tool) read(arguments string) (map[string]string, error) {
 	return read, nil
 }
 
-// A done is what came of an invocation.
-type done struct {
-	Invocation
-	answer string // for the mind
+// toolResult is the result of a tool call.
+type toolResult struct {
+	ToolCall
+	answer string // for the model
 	end    *Result
 	err    error
 	took   time.Duration
 }
 
-// invoke uses a tool.
-func (s *Service) invoke(ctx context.Context, set Setting, call Invocation) (d done) {
+// callTool calls a tool.
+func (s *Service) callTool(ctx context.Context, set ConversationSettings, call ToolCall) (d toolResult) {
 	began := s.Now()
-	d.Invocation = call
+	d.ToolCall = call
 	defer func() { d.took = s.Now().Sub(began) }()
-	all := set.All()
+	all := set.AllTools()
 	i := slices.IndexFunc(all, func(x Tool) bool { return x.Name == call.Name })
 	if i < 0 {
 		d.err = errors.New("there is no such tool")
-		d.answer = failure(d.err)
+		d.answer = errorResult(d.err)
 		return d
 	}
-	a, err := all[i].read(call.Arguments)
+	a, err := all[i].parseArguments(call.Arguments)
 	if err != nil {
-		d.err, d.answer = err, failure(err)
+		d.err, d.answer = err, errorResult(err)
 		return d
 	}
-	ctx, cancel := context.WithTimeout(ctx, toolLimit)
+	ctx, cancel := context.WithTimeout(ctx, toolTimeout)
 	defer cancel()
-	data, end, err := all[i].Do(ctx, a)
+	data, end, err := all[i].Run(ctx, a)
 	if err != nil {
-		d.err, d.answer = err, failure(err)
+		d.err, d.answer = err, errorResult(err)
 		return d
 	}
-	d.answer, d.end = told(data), end
+	d.answer, d.end = untrustedData(data), end
 	return d
 }
 
-func failure(err error) string {
+func errorResult(err error) string {
 	b, _ := json.Marshal(map[string]string{"error": err.Error()})
 	return string(b)
 }
 
-// told is what a tool found out, marked as what it is: data, which tells nobody what to do.
-func told(data any) string {
+// untrustedData returns the result of a tool, marked as data that contains no instructions.
+func untrustedData(data any) string {
 	b, err := json.Marshal(data)
 	if err != nil {
-		return failure(errors.New("the result cannot be read"))
+		return errorResult(errors.New("the result cannot be read"))
 	}
-	if len(b) > mostResult {
-		b, _ = json.Marshal(strings.ToValidUTF8(string(b[:mostResult]), "") + " (cut)")
+	if len(b) > maxResultBytes {
+		b, _ = json.Marshal(strings.ToValidUTF8(string(b[:maxResultBytes]), "") + " (cut)")
 	}
 	return `{"untrusted_data":` + string(b) + `}`
 }
 
-// thought is a reply that is complete.
-func (t *talk) thought(r *reply) {
+// replyDone processes a complete reply.
+func (t *conversation) replyDone(r *pendingReply) {
 	if t.reply != r || t.ending != nil {
-		return // it is in private still, or was given up
+		return // not released yet, or discarded
 	}
 	switch {
 	case r.err != nil:
-		t.broken(r.err)
+		t.fail(r.err)
 	case len(r.calls) > 0:
-		t.use(r)
+		t.callTools(r)
 	case r.speech.text() == "":
-		t.noWords(&utterance{loud: window * 2})
+		t.resumeOrAsk(&callerUtterance{loud: windowFrames * 2})
 	default:
 		t.misheard = 0
 	}
 }
 
-// use uses the tools a reply wants. The caller is not listened to meanwhile.
-func (t *talk) use(r *reply) {
+// callTools calls the tools requested by a reply. The caller's speech is ignored meanwhile.
+func (t *conversation) callTools(r *pendingReply) {
 	t.misheard = 0
 	t.rounds++
-	t.used += len(r.calls)
-	if t.rounds > mostRounds || t.used > mostUsed || len(r.calls) > mostAtOnce {
-		t.handOver("too many tools were used", t.phrase(handing))
+	t.toolCalls += len(r.calls)
+	if t.rounds > maxToolRounds || t.toolCalls > maxToolCalls || len(r.calls) > maxParallelCalls {
+		t.handOver("too many tools were used", t.phrase(connecting))
 		return
 	}
-	t.acting = true
+	t.toolsRunning = true
 	t.work.Go(func() {
-		all := make([]done, len(r.calls))
+		all := make([]toolResult, len(r.calls))
 		for i, call := range r.calls {
-			all[i] = t.s.invoke(t.ctx, t.set, call)
+			all[i] = t.s.callTool(t.ctx, t.settings, call)
 		}
-		t.post(func() { t.acted(r, all) })
+		t.post(func() { t.toolsDone(r, all) })
 	})
 }
 
-// acted goes on once tools were used: the conversation ends, or the mind is told what came of them.
-func (t *talk) acted(r *reply, all []done) {
-	t.acting = false
+// toolsDone continues after tools were called: the conversation ends, or the model gets the results.
+func (t *conversation) toolsDone(r *pendingReply, all []toolResult) {
+	t.toolsRunning = false
 	if t.ending != nil || t.reply != r {
 		return
 	}
-	t.told = append(t.told, Message{Role: "assistant", Text: r.speech.text(), Calls: r.calls})
-	r.told = true
+	t.history = append(t.history, Message{Role: "assistant", Text: r.speech.text(), ToolCalls: r.calls})
+	r.inHistory = true
 	var end *Result
 	for _, d := range all {
-		t.toolStep(d)
-		t.told = append(t.told, Message{Role: "tool", Text: d.answer, Of: d.ID})
+		t.recordTool(d)
+		t.history = append(t.history, Message{Role: "tool", Text: d.answer, ToolCallID: d.ID})
 		if end == nil {
 			end = d.end
 		}
 	}
 	if end == nil {
-		t.next = t.think(t.told)
+		t.nextReply = t.startReply(t.history)
 		return
 	}
-	t.forgetUtterance()
-	if r.speech.text() == "" { // nobody is led elsewhere without a word
-		t.say(end, 0, t.phrase(lastWords(*end)))
+	t.dropUtterance()
+	if r.speech.text() == "" { // a transfer is always announced
+		t.say(end, 0, t.phrase(closingPhrase(*end)))
 		return
 	}
 	t.ending = end
 	r.speech.resume()
 }
 
-// lastWords are what is said before the end where nobody else did.
-func lastWords(r Result) phrase {
+// closingPhrase returns the announcement before the end, if the model has not said anything.
+func closingPhrase(r Result) phrase {
 	switch {
-	case r.Message:
-		return leaving
+	case r.LeaveMessage:
+		return leaveMessage
 	case r.Outcome == Completed:
 		return goodbye
 	}
-	return handing
+	return connecting
 }
 
-func (t *talk) toolStep(d done) {
-	step(t.line, d)
+func (t *conversation) recordTool(d toolResult) {
+	addToolStep(t.caller, d)
 	if t.turn != nil {
 		t.turn.Tools = append(t.turn.Tools, d.Name)
 	}
 }
 
-// step notes in the timeline that a tool was used.
-func step(line Caller, d done) {
+// addToolStep adds a tool call to the timeline.
+func addToolStep(line Caller, d toolResult) {
 	x := map[string]any{"tool": d.Name, "ok": d.err == nil, "ms": int(d.took.Milliseconds())}
 	if d.err != nil {
 		x["error"] = d.err.Error()
 	}
-	line.Step("ai_agent.tool", x)
+	line.AddEntry("ai_agent.tool", x)
 }

@@ -10,7 +10,8 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// A Turn is what a caller said and what they heard in answer, with the times of its stages from the end of the caller's last word.
+// Turn has the text of the caller and the answer that was played, with the times of its stages from the end of the
+// caller's last word.
 type Turn struct {
 	ID          string    `json:"id"`
 	At          time.Time `json:"at" doc:"The end of the caller's last word"`
@@ -21,19 +22,20 @@ type Turn struct {
 	Tools       []string  `json:"tools"`
 	Stages
 	last  time.Time
-	began time.Time // the caller's words
+	began time.Time // start of the caller's words
 }
 
-// Stages are the times of a turn in milliseconds from the end of the caller's last word; null where there was no such stage.
+// Stages are the times of a turn in milliseconds from the end of the caller's last word; null if there was no such
+// stage.
 type Stages struct {
-	Understood *int `json:"understood_ms" doc:"The words were known"`
-	Endpoint   *int `json:"endpoint_ms" doc:"It was sure that the caller had finished"`
-	Thought    *int `json:"thought_ms" doc:"The first words of the answer were known"`
-	Voiced     *int `json:"voiced_ms" doc:"The first of it was spoken"`
-	Audio      *int `json:"audio_ms" doc:"The caller began to hear it"`
+	Transcribed *int `json:"understood_ms" doc:"The words were known"`
+	Endpoint    *int `json:"endpoint_ms" doc:"It was sure that the caller had finished"`
+	FirstWords  *int `json:"thought_ms" doc:"The first words of the answer were known"`
+	FirstClip   *int `json:"voiced_ms" doc:"The first of it was spoken"`
+	FirstAudio  *int `json:"audio_ms" doc:"The caller began to hear it"`
 }
 
-func (x *Turn) since(at time.Time) *int {
+func (x *Turn) msSince(at time.Time) *int {
 	if at.IsZero() {
 		return nil
 	}
@@ -41,38 +43,38 @@ func (x *Turn) since(at time.Time) *int {
 	return &ms
 }
 
-// keep notes in the turn what was heard of the agent.
-func (t *talk) keep(text string, whole bool) {
+// setSaid records the played text of the agent in the turn.
+func (t *conversation) setSaid(text string, whole bool) {
 	x := t.turn
-	if x == nil || t.reply == nil && x.Audio != nil {
+	if x == nil || t.reply == nil && x.FirstAudio != nil {
 		return
 	}
 	x.Said = strings.TrimSpace(x.Said + " " + text)
 	x.Interrupted = x.Interrupted || !whole
-	voiced, first, _ := t.speech.stamps()
-	if x.Audio == nil {
-		x.Voiced, x.Audio = x.since(voiced), x.since(first)
+	voiced, first, _ := t.speech.timestamps()
+	if x.FirstAudio == nil {
+		x.FirstClip, x.FirstAudio = x.msSince(voiced), x.msSince(first)
 		if t.reply != nil {
-			x.Thought = x.since(t.reply.first)
+			x.FirstWords = x.msSince(t.reply.first)
 		}
 	}
 }
 
-// keepLimit bounds how long a turn takes to be written.
-const keepLimit = 10 * time.Second
+// writeTimeout limits a database write.
+const writeTimeout = 10 * time.Second
 
-// store writes a turn down that is over.
-func (t *talk) store() {
+// saveTurn stores the finished turn.
+func (t *conversation) saveTurn() {
 	if x := t.turn; x != nil {
 		t.turn = nil
-		t.s.store(t.ctx, t.line, t.set, *x, &t.saves)
+		t.s.saveTurn(t.ctx, t.caller, t.settings, *x, &t.pendingWrites)
 	}
 }
 
-// store notes a turn in the call's timeline and has it written down.
-func (s *Service) store(ctx context.Context, line Caller, set Setting, x Turn, saves *sync.WaitGroup) {
+// saveTurn adds a turn to the call's timeline and stores it in the background.
+func (s *Service) saveTurn(ctx context.Context, line Caller, set ConversationSettings, x Turn, saves *sync.WaitGroup) {
 	d := map[string]any{"interrupted": x.Interrupted, "engine": x.Engine}
-	for name, ms := range map[string]*int{"understood_ms": x.Understood, "endpoint_ms": x.Endpoint, "thought_ms": x.Thought, "voiced_ms": x.Voiced, "audio_ms": x.Audio} {
+	for name, ms := range map[string]*int{"understood_ms": x.Transcribed, "endpoint_ms": x.Endpoint, "thought_ms": x.FirstWords, "voiced_ms": x.FirstClip, "audio_ms": x.FirstAudio} {
 		if ms != nil {
 			d[name] = *ms
 		}
@@ -80,14 +82,14 @@ func (s *Service) store(ctx context.Context, line Caller, set Setting, x Turn, s
 	if len(x.Tools) > 0 {
 		d["tools"] = x.Tools
 	}
-	line.Step("ai_agent.turn", d)
+	line.AddEntry("ai_agent.turn", d)
 	if s.DB == nil {
 		return
 	}
 	saves.Go(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepLimit)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 		defer cancel()
-		if err := s.insert(ctx, set.Org, set.CallID, x); err != nil {
+		if err := s.insertTurn(ctx, set.Org, set.CallID, x); err != nil {
 			s.Log.Error("turn of a voice agent not kept", "call", set.CallID, "err", err)
 		}
 	})
@@ -95,16 +97,16 @@ func (s *Service) store(ctx context.Context, line Caller, set Setting, x Turn, s
 
 const turnColumns = `id, at, heard, said, interrupted, engine, tools, understood_ms, endpoint_ms, thought_ms, voiced_ms, audio_ms`
 
-func (s *Service) insert(ctx context.Context, org, call string, x Turn) error {
+func (s *Service) insertTurn(ctx context.Context, org, call string, x Turn) error {
 	const q = `INSERT INTO assistant_turns (org_id, call_id, ` + turnColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
 	return s.DB.Tx(ctx, func(tx db.Querier) error {
 		_, err := tx.Exec(ctx, q, org, call, db.NewID("turn"), db.At(x.At), x.Heard, x.Said, x.Interrupted, x.Engine, db.JSON[[]string]{V: x.Tools},
-			x.Understood, x.Endpoint, x.Thought, x.Voiced, x.Audio)
+			x.Transcribed, x.Endpoint, x.FirstWords, x.FirstClip, x.FirstAudio)
 		return err
 	})
 }
 
-// Turns are those of a call, in order.
+// Turns returns the turns of a call, in order.
 func (s *Service) Turns(ctx context.Context, q db.Querier, org, call string) (all []Turn, err error) {
 	rows, err := q.Query(ctx, `SELECT `+turnColumns+` FROM assistant_turns WHERE org_id = $1 AND call_id = $2 ORDER BY at, id`, org, call)
 	if err != nil {
@@ -115,7 +117,7 @@ func (s *Service) Turns(ctx context.Context, q db.Querier, org, call string) (al
 		var x Turn
 		var at db.Time
 		var tools db.JSON[[]string]
-		if err := rows.Scan(&x.ID, &at, &x.Heard, &x.Said, &x.Interrupted, &x.Engine, &tools, &x.Understood, &x.Endpoint, &x.Thought, &x.Voiced, &x.Audio); err != nil {
+		if err := rows.Scan(&x.ID, &at, &x.Heard, &x.Said, &x.Interrupted, &x.Engine, &tools, &x.Transcribed, &x.Endpoint, &x.FirstWords, &x.FirstClip, &x.FirstAudio); err != nil {
 			return nil, fmt.Errorf("read turn: %w", err)
 		}
 		x.At, x.Tools = at.Time, tools.V
@@ -127,8 +129,8 @@ func (s *Service) Turns(ctx context.Context, q db.Querier, org, call string) (al
 	return all, rows.Err()
 }
 
-// EraseCall removes the turns and the words of a call.
-func (s *Service) EraseCall(ctx context.Context, tx db.Querier, org, call string) error {
+// DeleteCall deletes the turns and utterances of a call.
+func (s *Service) DeleteCall(ctx context.Context, tx db.Querier, org, call string) error {
 	for _, q := range []string{`DELETE FROM assistant_turns WHERE org_id = $1 AND call_id = $2`, `DELETE FROM assistant_words WHERE org_id = $1 AND call_id = $2`} {
 		if _, err := tx.Exec(ctx, q, org, call); err != nil {
 			return fmt.Errorf("erase what was said to a voice agent: %w", err)
@@ -137,8 +139,8 @@ func (s *Service) EraseCall(ctx context.Context, tx db.Querier, org, call string
 	return nil
 }
 
-// Sweep removes turns and words of an organisation from before a time.
-func (s *Service) Sweep(ctx context.Context, org string, before time.Time) error {
+// DeleteBefore deletes turns and utterances of an organisation from before a time.
+func (s *Service) DeleteBefore(ctx context.Context, org string, before time.Time) error {
 	return s.DB.Tx(ctx, func(tx db.Querier) error {
 		for _, q := range []string{`DELETE FROM assistant_turns WHERE org_id = $1 AND at < $2`, `DELETE FROM assistant_words WHERE org_id = $1 AND began_at < $2`} {
 			if _, err := tx.Exec(ctx, q, org, db.At(before)); err != nil {

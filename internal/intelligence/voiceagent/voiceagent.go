@@ -1,5 +1,6 @@
-// Package voiceagent talks to callers: it hears when they have said what they want to say, has a mind think of an answer, speaks it clause by
-// clause, falls silent when it is interrupted, and hands over when it cannot help. It never leaves a caller in silence.
+// Package voiceagent runs conversations of voice agents with callers. It detects the end of the caller's turn,
+// generates an answer with a language model, and synthesises it clause by clause. It stops speaking when interrupted
+// (barge-in), and hands over if it cannot help. It never leaves a caller in silence.
 package voiceagent
 
 import (
@@ -13,159 +14,163 @@ import (
 	"soniq/internal/protocol/media"
 )
 
-// What comes of a conversation.
+// Outcomes of a conversation.
 const (
-	Gone      = ""          // the caller hung up
-	Completed = "completed" // the caller got what they wanted
-	Handoff   = "handoff"   // the caller is to be led to a person
-	Failed    = "failed"    // an engine did not do its work
-	Silence   = "silence"   // the caller said nothing
+	CallerGone = ""          // the caller hung up
+	Completed  = "completed" // the caller was helped
+	Handoff    = "handoff"   // transfer to a person
+	Failed     = "failed"    // an engine failed
+	Silence    = "silence"   // the caller said nothing
 )
 
-// An Ear understands what is said.
-type Ear interface {
-	// Hear gives the words of mono audio at 8 kHz, "" where there are none. Phrases are what is expected, where that is known.
-	Hear(ctx context.Context, pcm []int16, phrases []string, language string) (text string, err error)
-	// Ready says what is missing where nothing can be understood.
+// Transcriber transcribes a turn of the caller.
+type Transcriber interface {
+	// Transcribe returns the words of mono audio at 8 kHz, "" if there are none. phrases are the expected phrases, if
+	// known.
+	Transcribe(ctx context.Context, pcm []int16, phrases []string, language string) (text string, err error)
+	// Ready returns an error that names the missing dependency if speech cannot be recognised.
 	Ready(ctx context.Context) error
 }
 
-// A Mind thinks of what to say. One is made for each conversation.
-type Mind interface {
-	// Engine names what it is made of.
+// LanguageModel generates the answers of an agent. There is one per conversation.
+type LanguageModel interface {
+	// Engine returns the name of the engine.
 	Engine() string
-	// Phrases are what it expects to hear; nil: anything.
+	// Phrases returns the phrases that it expects from the caller; nil: any.
 	Phrases() []string
-	// Reply says what is answered to a conversation, piece by piece, and returns the tools it wants used before it goes on. It returns soon
-	// after ctx is done.
-	Reply(ctx context.Context, told []Message, say func(text string)) ([]Invocation, error)
+	// Reply passes the answer to a conversation to say, piece by piece, and returns the tools to call before it
+	// continues. It returns soon after ctx is done.
+	Reply(ctx context.Context, told []Message, say func(text string)) ([]ToolCall, error)
 }
 
-// A Message is a part of a conversation: what the caller said (user), what they heard (assistant), or what a tool answered (tool).
+// Message is a part of a conversation: text of the caller (user), played text of the agent (assistant), or the result
+// of a tool (tool).
 type Message struct {
-	Role  string
-	Text  string
-	Calls []Invocation // of the assistant
-	Of    string       // the invocation a tool answers
+	Role       string
+	Text       string
+	ToolCalls  []ToolCall // of the assistant
+	ToolCallID string     // id of the tool call of a result
 }
 
-// An Invocation is a tool that a mind wants used. Arguments are JSON as the mind wrote it.
-type Invocation struct {
+// ToolCall is a tool call requested by a model. Arguments are JSON as the model wrote it.
+type ToolCall struct {
 	ID, Name, Arguments string
 }
 
-// A Caller is who is talked to.
+// Caller is the caller's side of the call: audio, keys and timeline.
 type Caller interface {
-	// Say begins to play a clip in place of the one before.
-	Say(ctx context.Context, clip *media.Clip) (Playing, error)
-	// Pour begins to play sound that still comes in place of what was played before.
-	Pour(ctx context.Context, feed *media.Feed) (Playing, error)
-	// Listen gives what they say, in mono at 8 kHz.
+	// Say starts playing a clip; it replaces the previous one.
+	Say(ctx context.Context, clip *media.Clip) (Playback, error)
+	// PlayStream starts playing audio that is still arriving; it replaces the previous audio.
+	PlayStream(ctx context.Context, feed *media.Feed) (Playback, error)
+	// Listen returns the caller's audio, mono at 8 kHz.
 	Listen(ctx context.Context) (pcm <-chan []int16, stop func(), err error)
-	// Pressed tells of keys, which TakeKey gives.
-	Pressed() <-chan struct{}
+	// KeyPressed signals pressed keys, which TakeKey returns.
+	KeyPressed() <-chan struct{}
 	TakeKey() (rune, bool)
-	// Step notes in the call's timeline what happened.
-	Step(kind string, d map[string]any)
+	// AddEntry adds an entry to the call's timeline.
+	AddEntry(kind string, d map[string]any)
 }
 
-// Playing is a clip on its way to the caller.
-type Playing interface {
+// Playback is a clip that is being played to the caller. Heard returns how much was played.
+type Playback interface {
 	Done() <-chan struct{}
 	Heard() time.Duration
 	Stop()
 }
 
-// A Setting is what an agent is told of one conversation.
-type Setting struct {
+// ConversationSettings has the settings of one conversation.
+type ConversationSettings struct {
 	Org, CallID, FlowID string
 	Instructions        string
 	Voice, Language     string
 	Greeting            string
 	Tools               []Tool
-	Handoff             bool          // there is a person, or another place, to hand over to
-	Longest             time.Duration // the conversation
+	Handoff             bool          // a person or another destination is available for a handover
+	MaxDuration         time.Duration // of the conversation
 	Interruptible       bool
 }
 
-// A Result is what came of a conversation.
+// Result is the result of a conversation.
 type Result struct {
-	Outcome string
-	Reason  string // for people
-	To      string // where the caller is to be led, where a tool says so
-	Message bool   // the caller wants to leave a message
-	Words   string // the last of what was said, for who takes the call over
+	Outcome      string
+	Reason       string // for display
+	Destination  string // destination of a transfer, if a tool set one
+	LeaveMessage bool   // the caller wants to leave a message
+	Transcript   string // last messages, for the person who takes the call over
 }
 
-// Config is what the room is made of.
+// Config has the dependencies and settings of a Service.
 type Config struct {
 	DB  *db.DB
 	Log *slog.Logger
 	Now func() time.Time
-	// Ear understands callers; nil: nobody does.
-	Ear Ear
-	// Voice speaks a text of an organisation; what is fleeting is kept nowhere.
-	Voice func(ctx context.Context, org, text, voice, language string, fleeting bool) (*media.Clip, error)
-	// Speaks says what is missing where nothing can be spoken. nil: nothing.
-	Speaks func(ctx context.Context) error
-	// Mind makes the mind of a conversation; nil: there are no agents.
-	Mind func(s Setting) Mind
-	// Duplex talks to callers in place of Ear and Mind; the voice says what must be said for certain. May be nil.
-	Duplex Duplex
-	// Most is how many conversations there may be at once; 0: any number.
-	Most int
-	// Told is told of words as soon as they were said, and when the first of the conversation were. May be nil.
-	Told func(org, call string, w Words, first time.Time)
+	// Transcriber transcribes callers; nil: speech recognition is off.
+	Transcriber Transcriber
+	// Synthesize speaks a text of an organisation; if uncached is set the audio is not cached.
+	Synthesize func(ctx context.Context, org, text, voice, language string, fleeting bool) (*media.Clip, error)
+	// SynthesisReady returns an error if speech cannot be synthesised. nil: no check.
+	SynthesisReady func(ctx context.Context) error
+	// NewModel returns the language model of a conversation; nil: there are no agents.
+	NewModel func(s ConversationSettings) LanguageModel
+	// Realtime replaces Transcriber and NewModel; mandatory announcements still use Synthesize. May be nil.
+	Realtime RealtimeEngine
+	// MaxConversations limits concurrent conversations; 0: no limit.
+	MaxConversations int
+	// OnUtterance is called for each finished utterance, with the start of the first one of the conversation. May be
+	// nil.
+	OnUtterance func(org, call string, w Utterance, first time.Time)
 }
 
-// Service is the room. It is safe for concurrent use.
+// Service runs conversations. It is safe for concurrent use.
 type Service struct {
 	Config
 
-	mu      sync.Mutex // guards the fields below
-	active  int        // conversations for which there is room
-	talks   map[string]int
-	waiting map[string][]chan struct{}
+	mu            sync.Mutex // guards the fields below
+	active        int        // reserved conversations
+	conversations map[string]int
+	waiting       map[string][]chan struct{}
 }
 
-// New makes the room.
+// New returns a service.
 func New(c Config) *Service { return &Service{Config: c} }
 
-// Enter makes room for one conversation more, until leave is called; an error says why there can be none.
-func (s *Service) Enter(ctx context.Context) (leave func(), err error) {
+// Reserve reserves one conversation until release is called. It returns an error if the limit is reached or an engine
+// is not ready.
+func (s *Service) Reserve(ctx context.Context) (leave func(), err error) {
 	if err := s.Ready(ctx); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.Most > 0 && s.active >= s.Most {
+	if s.MaxConversations > 0 && s.active >= s.MaxConversations {
 		return nil, fmt.Errorf("%d callers talk to agents already, as many as this server lets (--max-agents)", s.active)
 	}
 	s.active++
-	return sync.OnceFunc(s.leave), nil
+	return sync.OnceFunc(s.release), nil
 }
 
-func (s *Service) leave() {
+func (s *Service) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.active--
 }
 
-// Ready says why nobody can be talked to; nil where they can.
+// Ready returns why no conversation is possible; nil if it is.
 func (s *Service) Ready(ctx context.Context) error {
 	switch {
-	case s.Duplex != nil:
-	case s.Mind == nil:
-		return errOff
-	case s.Ear == nil:
-		return errDeaf
+	case s.Realtime != nil:
+	case s.NewModel == nil:
+		return errNoAgent
+	case s.Transcriber == nil:
+		return errNoRecognition
 	default:
-		if err := s.Ear.Ready(ctx); err != nil {
+		if err := s.Transcriber.Ready(ctx); err != nil {
 			return err
 		}
 	}
-	if s.Speaks == nil {
+	if s.SynthesisReady == nil {
 		return nil
 	}
-	return s.Speaks(ctx)
+	return s.SynthesisReady(ctx)
 }

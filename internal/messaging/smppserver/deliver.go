@@ -13,53 +13,53 @@ import (
 	"soniq/internal/protocol/smpp"
 )
 
-// Queue is the job queue of this room: what applications are to be told.
+// Queue is the job queue of deliveries to applications: receipts and messages.
 const Queue = "esme"
 
 const (
-	receiptKind = "esme.receipt"
-	messageKind = "esme.message"
+	receiptJob = "esme.receipt"
+	messageJob = "esme.message"
 )
 
-// kept is how long applications are waited for that are not there.
-const kept = 7 * 24 * time.Hour
+// deliveryRetention is the time for which deliveries to an absent application are retried.
+const deliveryRetention = 7 * 24 * time.Hour
 
-// told is the argument of a receipt's job.
-type told struct {
+// receiptArgs is the argument of the job that delivers a receipt.
+type receiptArgs struct {
 	ID string `json:"id"`
 }
 
-// brought is the argument of the job that brings a message to an application.
-type brought struct {
+// messageArgs is the argument of the job that delivers a message to an application.
+type messageArgs struct {
 	Application string `json:"application"`
 	Message     string `json:"message"`
 }
 
-// Handle registers what tells applications.
+// Handle registers the job handlers.
 func (s *Service) Handle(r *job.Runner) {
-	r.Handle(receiptKind, s.receipt)
-	r.Handle(messageKind, s.bring)
+	r.Handle(receiptJob, s.deliverReceipt)
+	r.Handle(messageJob, s.deliverMessage)
 }
 
-// ended has receipts told of a message that has become what it will be.
-func (s *Service) ended(ctx context.Context, tx db.Querier, org string, m sms.Message) error {
+// onFinal enqueues the receipts of a message whose state has become final.
+func (s *Service) onFinal(ctx context.Context, tx db.Querier, org string, m sms.Message) error {
 	if !m.Final() {
 		return nil
 	}
-	ids, err := s.wished(ctx, tx, org, m)
+	ids, err := s.requestedReceipts(ctx, tx, org, m)
 	if err != nil || len(ids) == 0 {
 		return err
 	}
 	for application, of := range ids {
-		if err := s.tell(ctx, tx, org, application, of...); err != nil {
+		if err := s.enqueueReceipts(ctx, tx, org, application, of...); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// wished are the identifiers of a message of which receipts are wanted, by application.
-func (s *Service) wished(ctx context.Context, tx db.Querier, org string, m sms.Message) (map[string][]string, error) {
+// requestedReceipts returns, by application, the identifiers of a message for which receipts were requested.
+func (s *Service) requestedReceipts(ctx context.Context, tx db.Querier, org string, m sms.Message) (map[string][]string, error) {
 	const q = `SELECT id, application_id, receipt FROM sms_submissions WHERE org_id = $1 AND message_id = $2 AND receipt > 0 ORDER BY id`
 	rows, err := tx.Query(ctx, q, org, m.ID)
 	if err != nil {
@@ -73,21 +73,21 @@ func (s *Service) wished(ctx context.Context, tx db.Querier, org string, m sms.M
 		if err := rows.Scan(&id, &application, &receipt); err != nil {
 			return nil, err
 		}
-		if state, _ := stateOf(m); smpp.Wish(receipt).Wants(state) {
+		if state, _ := stateOf(m); smpp.ReceiptRequest(receipt).Wants(state) {
 			ids[application] = append(ids[application], id)
 		}
 	}
 	return ids, rows.Err()
 }
 
-// afterAnswer keeps receipts from overtaking the answers that name their messages.
-const afterAnswer = 300 * time.Millisecond
+// receiptDelay keeps a receipt from arriving before the submit_sm_resp that has its identifier.
+const receiptDelay = 300 * time.Millisecond
 
-// tell has receipts told.
-func (s *Service) tell(ctx context.Context, tx db.Querier, org, application string, ids ...string) error {
+// enqueueReceipts creates the jobs that deliver receipts.
+func (s *Service) enqueueReceipts(ctx context.Context, tx db.Querier, org, application string, ids ...string) error {
 	for _, id := range ids {
-		err := s.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: Queue, Lane: application, Kind: receiptKind, Args: told{id},
-			UniqueKey: receiptKind + " " + org + " " + id, RunAt: s.Now().Add(afterAnswer)})
+		err := s.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: Queue, Lane: application, Kind: receiptJob, Args: receiptArgs{id},
+			UniqueKey: receiptJob + " " + org + " " + id, RunAt: s.Now().Add(receiptDelay)})
 		if err != nil {
 			return err
 		}
@@ -95,18 +95,19 @@ func (s *Service) tell(ctx context.Context, tx db.Querier, org, application stri
 	return nil
 }
 
-// received has a message that came in brought to the applications that its number is of, in the order of its conversation.
-func (s *Service) received(ctx context.Context, tx db.Querier, org string, n sms.OwnNumber, m sms.Message) error {
-	all, err := read(ctx, tx, db.Where(`SELECT `+columns+` FROM sms_applications WHERE org_id = $1`, org).And("enabled = TRUE"))
+// onReceived enqueues the delivery of a received message to the applications that use its number. Messages of one
+// conversation are delivered in order.
+func (s *Service) onReceived(ctx context.Context, tx db.Querier, org string, n sms.OwnNumber, m sms.Message) error {
+	all, err := queryApplications(ctx, tx, db.Where(`SELECT `+columns+` FROM sms_applications WHERE org_id = $1`, org).And("enabled = TRUE"))
 	if err != nil {
 		return err
 	}
 	for _, a := range all {
-		if !a.has(n.ID) {
+		if !a.usesNumber(n.ID) {
 			continue
 		}
-		err := s.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: Queue, Lane: a.ID, Kind: messageKind, Args: brought{a.ID, m.ID},
-			UniqueKey: messageKind + " " + a.ID + " " + m.ID, OrderKey: messageKind + " " + a.ID + " " + m.ConversationID})
+		err := s.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: Queue, Lane: a.ID, Kind: messageJob, Args: messageArgs{a.ID, m.ID},
+			UniqueKey: messageJob + " " + a.ID + " " + m.ID, OrderKey: messageJob + " " + a.ID + " " + m.ConversationID})
 		if err != nil {
 			return err
 		}
@@ -114,14 +115,14 @@ func (s *Service) received(ctx context.Context, tx db.Querier, org string, n sms
 	return nil
 }
 
-// receipt tells an application what became of a message.
-func (s *Service) receipt(ctx context.Context, j job.Job) error {
-	var arg told
+// deliverReceipt sends the receipt of a message to an application.
+func (s *Service) deliverReceipt(ctx context.Context, j job.Job) error {
+	var arg receiptArgs
 	if err := j.Bind(&arg); err != nil {
 		return errors.Join(err, job.ErrDead)
 	}
-	x, err := one(ctx, s.DB.Read(ctx), j.Org, arg.ID)
-	if db.IsNone(err) || err == nil && x.receipt == smpp.Never {
+	x, err := getSubmission(ctx, s.DB.Read(ctx), j.Org, arg.ID)
+	if db.IsNone(err) || err == nil && x.receipt == smpp.ReceiptNever {
 		return nil
 	}
 	if err != nil {
@@ -130,42 +131,42 @@ func (s *Service) receipt(ctx context.Context, j job.Job) error {
 	m := sms.Message{Status: sms.Failed, CreatedAt: x.at}
 	if x.message != "" {
 		if m, err = s.Messages.Find(ctx, s.DB.Read(ctx), j.Org, x.message); err != nil {
-			return gone(err)
+			return ignoreNotFound(err)
 		}
 	}
 	a, err := get(ctx, s.DB.Read(ctx), j.Org, x.application)
 	if err != nil || !a.Enabled {
-		return gone(err)
+		return ignoreNotFound(err)
 	}
 	state, code := stateOf(m)
 	err = s.server.Receipt(ctx, a.account(), smpp.Receipt{MessageID: x.id, From: x.destination, To: x.source, State: state, Error: code,
 		Submitted: x.at.Time, Done: s.Now(), Text: m.Body})
-	return s.settle(a, m.CreatedAt.Time, err)
+	return s.deliveryResult(a, m.CreatedAt.Time, err)
 }
 
-// bring brings an application a message that came in.
-func (s *Service) bring(ctx context.Context, j job.Job) error {
-	var arg brought
+// deliverMessage sends a received message to an application.
+func (s *Service) deliverMessage(ctx context.Context, j job.Job) error {
+	var arg messageArgs
 	if err := j.Bind(&arg); err != nil {
 		return errors.Join(err, job.ErrDead)
 	}
 	a, err := get(ctx, s.DB.Read(ctx), j.Org, arg.Application)
 	if err != nil || !a.Enabled {
-		return gone(err)
+		return ignoreNotFound(err)
 	}
 	m, err := s.Messages.Find(ctx, s.DB.Read(ctx), j.Org, arg.Message)
 	if err != nil {
-		return gone(err)
+		return ignoreNotFound(err)
 	}
-	o := smpp.Outgoing{From: smpp.ParseAddress(m.FromNumber), To: smpp.ParseAddress(m.ToNumber), Text: words(m), Reference: referenceOf(m.ID),
-		Sent: s.had(j.ID).MessageIDs}
+	o := smpp.Outgoing{From: smpp.ParseAddress(m.FromNumber), To: smpp.ParseAddress(m.ToNumber), Text: messageText(m), Reference: partReference(m.ID),
+		Sent: s.deliveredParts(j.ID).MessageIDs}
 	r, err := s.server.Deliver(ctx, a.account(), o)
-	s.remember(j.ID, r, err)
-	return s.settle(a, m.CreatedAt.Time, err)
+	s.saveProgress(j.ID, r, err)
+	return s.deliveryResult(a, m.CreatedAt.Time, err)
 }
 
-// words are what a message says to a program that knows no attachments but their addresses.
-func words(m sms.Message) string {
+// messageText returns the text of a message followed by the URLs of its attachments, because SMPP has no attachments.
+func messageText(m sms.Message) string {
 	text := m.Body
 	for _, f := range m.Media {
 		if text != "" {
@@ -176,61 +177,64 @@ func words(m sms.Message) string {
 	return text
 }
 
-// referenceOf joins the parts of a message. It stays the same over a crash, so that parts that are sent again find their places.
-func referenceOf(id string) uint16 {
+// partReference returns the reference number of a concatenated message. It is derived from the id and survives a
+// crash, so that parts sent again belong to the same message.
+func partReference(id string) uint16 {
 	h := fnv.New32a()
 	h.Write([]byte(id))
 	return uint16(h.Sum32()%255) + 1
 }
 
-// gone ends a job whose record is gone.
-func gone(err error) error {
+// ignoreNotFound returns nil if the row of a job no longer exists, which ends the job.
+func ignoreNotFound(err error) error {
 	if db.IsNone(err) {
 		return nil
 	}
 	return err
 }
 
-// settle decides what follows on an answer: what an application refuses for good is not brought again.
-func (s *Service) settle(a Application, since time.Time, err error) error {
+// deliveryResult returns the result of a delivery job. A permanent refusal ends the job; other errors are retried
+// until deliveryRetention.
+func (s *Service) deliveryResult(a Application, since time.Time, err error) error {
 	var e *smpp.Error
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &e) && e.Outcome == smpp.Permanent:
-		s.Log.Warn("smpp: an application refused what it was brought", "application", a.ID, "err", err)
+		s.Log.Warn("smpp: an application refused a delivery permanently", "application", a.ID, "err", err)
 		return nil
-	case s.Now().Sub(since) > kept:
-		s.Log.Warn("smpp: an application did not fetch what waited for it", "application", a.ID, "err", err)
+	case s.Now().Sub(since) > deliveryRetention:
+		s.Log.Warn("smpp: a delivery to an application expired", "application", a.ID, "err", err)
 		return nil
 	case errors.Is(err, smpp.ErrNotBound):
-		return &job.Retry{After: patience(s.Now().Sub(since)), Free: true, Cause: err}
+		return &job.Retry{After: retryDelay(s.Now().Sub(since)), NotCounted: true, Cause: err}
 	case errors.As(err, &e) && e.Wait > 0:
-		return &job.Retry{After: e.Wait, Free: true, Cause: err}
+		return &job.Retry{After: e.Wait, NotCounted: true, Cause: err}
 	}
-	return &job.Retry{After: time.Second, Free: true, Cause: err}
+	return &job.Retry{After: time.Second, NotCounted: true, Cause: err}
 }
 
-// patience is when an application is looked for again: it is seen when it comes to this node, but not when to another.
-func patience(waited time.Duration) time.Duration {
+// retryDelay returns the delay until the next attempt: a tenth of the time waited, between 1 s and 10 min. A bind on
+// this node hurries the jobs of the application, but a bind on another node does not.
+func retryDelay(waited time.Duration) time.Duration {
 	return min(max(waited/10, time.Second), 10*time.Minute)
 }
 
-// mostProgress bounds what is remembered of messages that an application has in parts.
-const mostProgress = 10_000
+// maxProgress limits the messages whose delivered parts are kept in memory.
+const maxProgress = 10_000
 
-func (s *Service) had(id string) smpp.Result {
+func (s *Service) deliveredParts(id string) smpp.Result {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.progress[id]
 }
 
-// remember remembers which parts an application has taken.
-func (s *Service) remember(id string, r smpp.Result, err error) {
+// saveProgress keeps in memory which parts of a message an application has accepted.
+func (s *Service) saveProgress(id string, r smpp.Result, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.progress, id)
-	if err != nil && len(r.MessageIDs) > 0 && len(s.progress) < mostProgress {
+	if err != nil && len(r.MessageIDs) > 0 && len(s.progress) < maxProgress {
 		s.progress[id] = r
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"soniq/internal/platform/seal"
 )
 
-// Operations lists what the outside world can do with applications.
+// Operations returns the API operations on applications.
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.New("sms.applications.list", "GET /sms/applications", access.NumbersAdmin, "List the programs that send and receive messages by SMPP", s.List),
@@ -23,7 +23,7 @@ func (s *Service) Operations() []op.Operation {
 	}
 }
 
-// ListIn asks for applications.
+// ListIn is the request for a page of applications.
 type ListIn struct{ op.Paging }
 
 // List returns the applications, oldest first.
@@ -36,21 +36,21 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Applica
 	of := func() *db.Filter {
 		return db.Where(`SELECT `+columns+` FROM sms_applications WHERE org_id = $1`, access.Org(ctx))
 	}
-	all, err := read(ctx, q, of().Page("id", false, after.ID, after.ID, in.Limit))
+	all, err := queryApplications(ctx, q, of().Page("id", false, after.ID, after.ID, in.Limit))
 	if err != nil {
 		return nil, err
 	}
 	for i := range all {
-		s.dress(&all[i])
+		s.addStatus(&all[i])
 	}
 	page := op.Paged(ctx, in.Paging, all, func(a Application) op.Position { return op.Position{ID: a.ID} })
-	return op.Counted(page, in.Paging, func() (int, error) { return of().Count(ctx, q) })
+	return op.WithTotal(page, in.Paging, func() (int, error) { return of().Count(ctx, q) })
 }
 
-// dress shows what is not in the record itself.
-func (s *Service) dress(a *Application) { a.Bound = s.server.Bound(a.account()) }
+// addStatus sets the field that is not stored: the number of binds on this node.
+func (s *Service) addStatus(a *Application) { a.Bound = s.server.BindCount(a.account()) }
 
-// CreateIn is an application to be let in.
+// CreateIn is the request to add an application.
 type CreateIn struct{ Body Fresh }
 
 // Fresh describes an application.
@@ -68,20 +68,20 @@ type Secret struct {
 	Password string `json:"password" doc:"Shown only this once" example:"x7Kp2mQ9"`
 }
 
-// Lengths of what an application logs in with (SMPP 3.4 §5.2.1, §5.2.2): the longest that fit with their NUL.
+// Lengths of the credentials (SMPP 3.4 §5.2.1, §5.2.2): the longest that fit with their NUL.
 const (
 	systemIDLength = 15
 	passwordLength = 8
 )
 
-// Create makes an application, and tells what it logs in with.
+// Create adds an application and returns its credentials.
 func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Secret], error) {
 	b, now := in.Body, db.At(s.Now())
 	a := Application{ID: db.NewID("sma"), Name: strings.TrimSpace(b.Name), SystemID: strings.ToLower(seal.Random(systemIDLength)), Enabled: true, Numbers: b.Numbers,
 		MaxBinds: b.MaxBinds, RatePerSecond: b.RatePerSecond, DefaultAlphabet: b.DefaultAlphabet, CreatedAt: now, UpdatedAt: now, org: access.Org(ctx)}
-	password := s.renew(&a)
+	password := s.setNewPassword(&a)
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		if err := s.check(ctx, tx, &a); err != nil {
+		if err := s.validate(ctx, tx, &a); err != nil {
 			return err
 		}
 		return insert(ctx, tx, a)
@@ -92,18 +92,18 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Secret], er
 	return &op.Out[Secret]{Body: Secret{a, password}, Location: op.Prefix + "/sms/applications/" + a.ID, ETag: op.Tag(a.UpdatedAt)}, nil
 }
 
-// renew gives an application a new password.
-func (s *Service) renew(a *Application) string {
+// setNewPassword sets a random password and returns it.
+func (s *Service) setNewPassword(a *Application) string {
 	password := seal.Random(passwordLength)
-	a.digest = s.digestOf(a.SystemID, password)
+	a.digest = s.passwordDigest(a.SystemID, password)
 	return password
 }
 
-func (s *Service) digestOf(systemID, password string) string {
+func (s *Service) passwordDigest(systemID, password string) string {
 	return s.Digest("smpp " + systemID + " " + password)
 }
 
-// OneIn names an application.
+// OneIn has the id of an application.
 type OneIn struct {
 	ID string `path:"id" maxLength:"40" example:"sma_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 }
@@ -122,6 +122,6 @@ func (s *Service) find(ctx context.Context, q db.Querier, id string) (Applicatio
 	if db.IsNone(err) {
 		return a, op.NotFound("application")
 	}
-	s.dress(&a)
+	s.addStatus(&a)
 	return a, err
 }

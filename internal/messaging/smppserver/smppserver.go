@@ -1,5 +1,5 @@
-// Package smppserver lets programs of organisations send and receive text messages by SMPP 3.4 instead of REST: it keeps their accounts, takes
-// what they submit, and brings them receipts and messages until they have acknowledged them.
+// Package smppserver is an SMPP 3.4 server (SMSC) for applications of organisations, as an alternative to REST. It
+// manages their accounts, accepts messages, and delivers receipts and received messages until they are acknowledged.
 package smppserver
 
 import (
@@ -19,7 +19,7 @@ import (
 	"soniq/internal/protocol/smpp"
 )
 
-// An Application is a program that speaks SMPP. Its password is shown when it is made, and never again.
+// Application is an SMPP client (ESME) of an organisation. Its password is shown once, when it is created.
 type Application struct {
 	ID              string   `json:"id" example:"sma_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	Name            string   `json:"name"`
@@ -37,60 +37,62 @@ type Application struct {
 	digest string // of the password
 }
 
-// account is what the server knows the application by.
+// account returns the account name of the application in package smpp.
 func (a Application) account() string { return a.org + " " + a.ID }
 
-func (a Application) text() smpp.Text {
+func (a Application) textSettings() smpp.TextSettings {
 	alphabet := map[string]smpp.Alphabet{"latin1": smpp.Latin1, "ascii": smpp.ASCII}[a.DefaultAlphabet]
-	return smpp.Text{Default: alphabet, GSMAsIA5: a.DefaultAlphabet == "gsm7"}
+	return smpp.TextSettings{Default: alphabet, GSMAsIA5: a.DefaultAlphabet == "gsm7"}
 }
 
-// Config is what the room is built from.
+// Config has the dependencies of the service.
 type Config struct {
 	DB       *db.DB
 	Jobs     *job.Queue
 	Messages *sms.Service
-	Digest   func(text string) string // recognises a password without keeping it
+	Digest   func(text string) string // returns a digest by which a password is verified without storing it
 	Now      func() time.Time
 	Node     string
 	Log      *slog.Logger
-	// Environment is where an organisation is: live or sandbox.
+	// Environment returns the environment of an organisation: live or sandbox.
 	Environment func(ctx context.Context, org string) (access.Environment, error)
-	// Number reads a number as people write it in the country of the organisation, and returns it in E.164.
-	Number func(ctx context.Context, org, text string) (e164 string, ok bool, err error)
-	// PartsAge is how long the parts of a message are waited for, and known afterwards; 0: 5 minutes.
+	// ParsePhone parses a number as users write it in the organisation's country, and returns it in E.164.
+	ParsePhone func(ctx context.Context, org, text string) (e164 string, ok bool, err error)
+	// PartsAge is the time to wait for missing parts of a message, and to recognise repeated ones; 0: 5 minutes.
 	PartsAge time.Duration
-	// Bans is how strangers are kept from guessing; the zero Bans are 10 wrong passwords a minute, then five minutes and more.
-	Bans Bans
+	// Bans limits password guessing. The zero value bans an address after 10 wrong passwords a minute, for five
+	// minutes and more.
+	Bans BanConfig
 }
 
-// Service is the room.
+// Service is the SMPP server with its accounts. It is safe for concurrent use.
 type Service struct {
 	Config
-	server *smpp.Server
-	guard  guard
-	wait   sync.WaitGroup
+	server  *smpp.Server
+	guard   loginGuard
+	running sync.WaitGroup
 
-	mu       sync.Mutex // guards what follows
-	texts    map[string]smpp.Text
-	progress map[string]smpp.Result // of messages of which an application has some parts
+	mu            sync.Mutex // guards the fields below
+	textByAccount map[string]smpp.TextSettings
+	progress      map[string]smpp.Result // messages of which an application has accepted some parts, by job
 }
 
-// New builds the room. Serve opens it.
+// New returns a service that does not listen yet; call Serve for that. It sets OnFinal and OnReceived of the message
+// service.
 func New(c Config) (*Service, error) {
 	if c.PartsAge == 0 {
 		c.PartsAge = 5 * time.Minute
 	}
-	s := &Service{Config: c, texts: map[string]smpp.Text{}, progress: map[string]smpp.Result{}}
+	s := &Service{Config: c, textByAccount: map[string]smpp.TextSettings{}, progress: map[string]smpp.Result{}}
 	s.guard.init(c.Bans, c.Now)
 	var err error
-	s.server, err = smpp.NewServer(smpp.ServerConfig{Authenticate: s.login, Message: s.take, Query: s.query, NewID: func() string { return db.NewID("sms") },
-		TextOf: s.textOf, Admit: s.guard.admits, Joined: s.joined, Left: s.left, Parts: parts{s}, PartsAge: c.PartsAge, Enquire: time.Minute, Log: c.Log})
-	c.Messages.OnEnd, c.Messages.OnReceived = s.ended, s.received
+	s.server, err = smpp.NewServer(smpp.ServerConfig{Authenticate: s.login, Message: s.handleMessage, Query: s.queryStatus, NewID: func() string { return db.NewID("sms") },
+		TextOf: s.textSettings, AllowSource: s.guard.allowed, OnBound: s.onBound, OnUnbound: s.onUnbound, Parts: partStore{s}, PartsAge: c.PartsAge, EnquireInterval: time.Minute, Log: c.Log})
+	c.Messages.OnFinal, c.Messages.OnReceived = s.onFinal, s.onReceived
 	return s, err
 }
 
-// Serve takes connections until ctx ends, over TLS where c is given.
+// Serve accepts connections until ctx ends, over TLS if c is not nil.
 func (s *Service) Serve(ctx context.Context, l net.Listener, c *tls.Config) error {
 	if c != nil {
 		l = tls.NewListener(l, c)
@@ -98,13 +100,13 @@ func (s *Service) Serve(ctx context.Context, l net.Listener, c *tls.Config) erro
 	return s.server.Serve(ctx, l)
 }
 
-// Close waits for what was begun beside; nobody may ask the room for anything any more.
-func (s *Service) Close() { s.wait.Wait() }
+// Close waits for background work. The service must not be used afterwards.
+func (s *Service) Close() { s.running.Wait() }
 
-// spawn does something that Close waits for.
-func (s *Service) spawn(what string, f func(ctx context.Context) error) {
-	s.wait.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), aside)
+// background runs a function in a goroutine for which Close waits. what is the log text for an error.
+func (s *Service) background(what string, f func(ctx context.Context) error) {
+	s.running.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), backgroundTimeout)
 		defer cancel()
 		if err := f(ctx); err != nil {
 			s.Log.Warn("smpp: "+what, "err", err)
@@ -112,28 +114,28 @@ func (s *Service) spawn(what string, f func(ctx context.Context) error) {
 	})
 }
 
-// aside is how long what is done beside may take.
-const aside = 15 * time.Second
+// backgroundTimeout bounds background work.
+const backgroundTimeout = 15 * time.Second
 
-// textOf is how an account writes.
-func (s *Service) textOf(account string) smpp.Text {
+// textSettings returns the alphabet settings of an account.
+func (s *Service) textSettings(account string) smpp.TextSettings {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t, ok := s.texts[account]
+	t, ok := s.textByAccount[account]
 	if !ok {
-		return smpp.Text{GSMAsIA5: true}
+		return smpp.TextSettings{GSMAsIA5: true}
 	}
 	return t
 }
 
-// owner is who an account belongs to.
-func owner(account string) (org, id string) {
+// splitAccount returns the organisation and the application of an account name.
+func splitAccount(account string) (org, id string) {
 	org, id, _ = strings.Cut(account, " ")
 	return org, id
 }
 
-// behalf is the context of what an application does.
-func (s *Service) behalf(ctx context.Context, a Application) (context.Context, error) {
+// withPrincipal returns a context with the application as the principal.
+func (s *Service) withPrincipal(ctx context.Context, a Application) (context.Context, error) {
 	env, err := s.Environment(ctx, a.org)
 	if err != nil {
 		return nil, fmt.Errorf("find organisation: %w", err)

@@ -12,14 +12,14 @@ import (
 	"soniq/internal/protocol/smpp"
 )
 
-func TestAMessageOfAProgramIsSentAsOverHTTPAndItsReceiptComesBack(t *testing.T) {
+func TestSubmit_SentWithReceipt(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		s := build(t, d, nil)
-		_, system, password := s.application(nil)
-		p := s.program(system, password, nil)
-		ids := p.send(text(own, "+12025550111", "Your appointment is at nine."))
-		m := s.do("GET", "/sms/"+ids[0], nil).Want(200)
+		s := newFixture(t, d, nil)
+		_, system, password := s.createApplication(nil)
+		p := s.bind(system, password, nil)
+		ids := p.send(newMessage(own, "+12025550111", "Your appointment is at nine."))
+		m := s.request("GET", "/sms/"+ids[0], nil).Want(200)
 		if m.Text("body") != "Your appointment is at nine." || m.Text("from_number") != own || m.Text("source") != "api" {
 			t.Errorf("written as %s", m.Bytes)
 		}
@@ -27,23 +27,23 @@ func TestAMessageOfAProgramIsSentAsOverHTTPAndItsReceiptComesBack(t *testing.T) 
 		if r.MessageID != ids[0] || r.State != smpp.Delivered || r.From.String() != "+12025550111" || r.To.String() != own {
 			t.Errorf("receipt is %+v", r)
 		}
-		ids = p.send(text(own, "+12025550112", "Lost."))
+		ids = p.send(newMessage(own, "+12025550112", "Lost."))
 		if r := within(t, p.receipts, "receipt"); r.MessageID != ids[0] || r.State != smpp.Undeliverable {
 			t.Errorf("receipt of what is not delivered is %+v", r)
 		}
 	})
 }
 
-func TestALongMessageIsOneWithItsPartsInAnyOrder(t *testing.T) {
+func TestSubmit_ConcatenatedModes(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("Grüße an 12 Möwen. ", 20) + "🚀"
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		s := build(t, d, nil)
-		id, system, password := s.application(nil)
-		for _, way := range []smpp.Long{smpp.UDH8, smpp.UDH16, smpp.SAR, smpp.Payload} {
-			p := s.program(system, password, func(c *smpp.Config) { c.Text.Long = way })
-			ids := p.send(text(own, "+12025550115", long))
-			m := s.do("GET", "/sms/"+ids[0], nil).Want(200)
+		s := newFixture(t, d, nil)
+		id, system, password := s.createApplication(nil)
+		for _, way := range []smpp.LongMode{smpp.UDH8, smpp.UDH16, smpp.SAR, smpp.Payload} {
+			p := s.bind(system, password, func(c *smpp.Config) { c.Text.Long = way })
+			ids := p.send(newMessage(own, "+12025550115", long))
+			m := s.request("GET", "/sms/"+ids[0], nil).Want(200)
 			if m.Text("body") != long || m.Text("encoding") != "ucs2" {
 				t.Errorf("way %d: written as %s", way, m.Bytes)
 			}
@@ -60,19 +60,19 @@ func TestALongMessageIsOneWithItsPartsInAnyOrder(t *testing.T) {
 				t.Errorf("way %d: the answer is %+v", way, in)
 			}
 			p.end()
-			s.unbound(id)
-			s.room.Close()
+			s.waitUnbound(id)
+			s.service.Close()
 		}
 	})
 }
 
-func TestWhatCannotBeSentIsRefusedWithItsReason(t *testing.T) {
+func TestSubmit_RefusedWithStatus(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		s := build(t, d, nil)
-		s.do("POST", "/sms/opt-outs", map[string]any{"phone": "+12025550177"}).Want(201)
-		_, system, password := s.application(map[string]any{"numbers": []string{own}})
-		p := s.program(system, password, nil)
+		s := newFixture(t, d, nil)
+		s.request("POST", "/sms/opt-outs", map[string]any{"phone": "+12025550177"}).Want(201)
+		_, system, password := s.createApplication(map[string]any{"numbers": []string{own}})
+		p := s.bind(system, password, nil)
 		for _, c := range []struct {
 			from, to, body string
 			status         smpp.Status
@@ -81,36 +81,36 @@ func TestWhatCannotBeSentIsRefusedWithItsReason(t *testing.T) {
 			{"Harbor", "+12025550111", "x", smpp.BadSource}, {own, "+4930123456", "x", smpp.BadDestination}, {own, "+12025550177", "x", smpp.SubmitFailed},
 			{own, "+12025550111", "", smpp.BadMessageLength}, {own, "+12025550111", strings.Repeat("x", 1601), smpp.BadMessageLength},
 		} {
-			_, err := p.Submit(t.Context(), text(c.from, c.to, c.body))
+			_, err := p.Submit(t.Context(), newMessage(c.from, c.to, c.body))
 			var e *smpp.Error
 			if !errors.As(err, &e) || e.Status != c.status {
 				t.Errorf("%s to %s, %d characters: %v, not %v", c.from, c.to, len(c.body), err, c.status)
 			}
 		}
-		if n := len(s.do("GET", "/sms", nil).Want(200).At("data").([]any)); n != 0 {
+		if n := len(s.request("GET", "/sms", nil).Want(200).At("data").([]any)); n != 0 {
 			t.Errorf("%d messages were written", n)
 		}
 	})
 }
 
-func TestMessagesWaitForAProgramAndComeInTheirOrder(t *testing.T) {
+func TestDeliver_WaitsForBindInOrder(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		s := build(t, d, nil)
-		_, system, password := s.application(nil)
-		_, otherSystem, otherPassword := s.application(map[string]any{"numbers": []string{second}})
+		s := newFixture(t, d, nil)
+		_, system, password := s.createApplication(nil)
+		_, otherSystem, otherPassword := s.createApplication(map[string]any{"numbers": []string{second}})
 		words := strings.Fields("one two three four five six seven eight nine ten")
 		for _, w := range words {
 			s.receive("+12025550150", own, w)
 		}
-		p, other := s.program(system, password, nil), s.program(otherSystem, otherPassword, nil)
+		p, other := s.bind(system, password, nil), s.bind(otherSystem, otherPassword, nil)
 		for _, w := range words {
 			if in := within(t, p.got, "message"); in.Text != w {
 				t.Fatalf("%q came, not %q", in.Text, w)
 			}
 		}
 		s.receive("+12025550150", second, "for both")
-		for _, p := range []*program{p, other} {
+		for _, p := range []*testClient{p, other} {
 			if in := within(t, p.got, "message"); in.Text != "for both" {
 				t.Errorf("%q came", in.Text)
 			}
@@ -118,18 +118,18 @@ func TestMessagesWaitForAProgramAndComeInTheirOrder(t *testing.T) {
 	})
 }
 
-func TestAMessageIsBroughtAgainUntilItIsAcknowledged(t *testing.T) {
+func TestDeliver_RetriedUntilAcknowledged(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		s := build(t, d, nil)
-		_, system, password := s.application(nil)
+		s := newFixture(t, d, nil)
+		_, system, password := s.createApplication(nil)
 		tries := make(chan string, 10)
 		refuse := make(chan error, 2)
 		refuse <- smpp.TemporaryAppError
 		refuse <- smpp.QueueFull
 		close(refuse)
-		s.program(system, password, func(c *smpp.Config) {
-			c.Message = takes(tries, refuse)
+		s.bind(system, password, func(c *smpp.Config) {
+			c.Message = refuseFirst(tries, refuse)
 		})
 		s.receive("+12025550150", own, "again")
 		for range 3 {
@@ -144,44 +144,44 @@ func TestAMessageIsBroughtAgainUntilItIsAcknowledged(t *testing.T) {
 	})
 }
 
-func TestAProgramThatIsNotKnownIsNotLetInAndGuessersAreBanned(t *testing.T) {
+func TestBind_WrongPasswordRefusedAndBanned(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		s := build(t, d, func(c *smppserver.Config) { c.Bans = smppserver.Bans{Wrong: 3, Least: time.Second} })
-		id, system, password := s.application(nil)
-		bound := s.program(system, password, nil)
+		s := newFixture(t, d, func(c *smppserver.Config) { c.Bans = smppserver.BanConfig{MaxFailures: 3, FirstBan: time.Second} })
+		id, system, password := s.createApplication(nil)
+		bound := s.bind(system, password, nil)
 		var said []string
 		for _, login := range [][2]string{{system, "wrong"}, {"nobody", password}} {
-			said = append(said, s.refusal(login[0], login[1]))
+			said = append(said, s.bindRefusal(login[0], login[1]))
 		}
 		if said[0] != "bind_transceiver_resp ESME_RBINDFAIL" || said[0] != said[1] {
 			t.Errorf("a wrong password and an unknown name are told apart: %q", said)
 		}
-		s.refusal(system, "wrong")
-		if got := s.refusal(system, password); got != "EOF" {
+		s.bindRefusal(system, "wrong")
+		if got := s.bindRefusal(system, password); got != "EOF" {
 			t.Errorf("after three wrong passwords the right one gets %s", got)
 		}
-		bound.send(text(own, "+12025550111", "who is in stays in"))
-		late := s.program(system, password, nil) // the ban ends
-		late.send(text(own, "+12025550111", "back"))
-		if n := s.do("GET", "/sms/applications/"+id, nil).Want(200).At("bound"); n != float64(2) {
+		bound.send(newMessage(own, "+12025550111", "who is in stays in"))
+		late := s.bind(system, password, nil) // the ban ends
+		late.send(newMessage(own, "+12025550111", "back"))
+		if n := s.request("GET", "/sms/applications/"+id, nil).Want(200).At("bound"); n != float64(2) {
 			t.Errorf("%v are bound", n)
 		}
 	})
 }
 
-func TestTheLimitsOfAProgramHold(t *testing.T) {
+func TestApplication_LimitsEnforced(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		s := build(t, d, nil)
-		id, system, password := s.application(map[string]any{"max_binds": 2, "rate_per_second": 2})
-		one, two := s.program(system, password, nil), s.program(system, password, nil)
-		if got := s.refusal(system, password); got != "bind_transceiver_resp ESME_RALYBND" {
+		s := newFixture(t, d, nil)
+		id, system, password := s.createApplication(map[string]any{"max_binds": 2, "rate_per_second": 2})
+		one, two := s.bind(system, password, nil), s.bind(system, password, nil)
+		if got := s.bindRefusal(system, password); got != "bind_transceiver_resp ESME_RALYBND" {
 			t.Errorf("a third bind gets %s", got)
 		}
 		throttled := 0
 		for i := range 20 {
-			_, err := []*program{one, two}[i%2].Submit(t.Context(), text(own, "+12025550111", "quick"))
+			_, err := []*testClient{one, two}[i%2].Submit(t.Context(), newMessage(own, "+12025550111", "quick"))
 			if errors.Is(err, smpp.Throttled) {
 				throttled++
 			}
@@ -189,43 +189,43 @@ func TestTheLimitsOfAProgramHold(t *testing.T) {
 		if throttled < 2 {
 			t.Errorf("%d of 20 messages at once were throttled", throttled)
 		}
-		s.do("PATCH", "/sms/applications/"+id, map[string]any{"enabled": false}).Want(200)
-		s.unbound(id)
-		if got := s.refusal(system, password); got != "bind_transceiver_resp ESME_RBINDFAIL" {
+		s.request("PATCH", "/sms/applications/"+id, map[string]any{"enabled": false}).Want(200)
+		s.waitUnbound(id)
+		if got := s.bindRefusal(system, password); got != "bind_transceiver_resp ESME_RBINDFAIL" {
 			t.Errorf("who is disabled gets %s", got)
 		}
 	})
 }
 
-func TestANewPasswordIsAskedForAtOnce(t *testing.T) {
+func TestRotatePassword_OldRefused(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		s := build(t, d, nil)
-		id, system, password := s.application(nil)
-		s.program(system, password, nil).end()
-		fresh := s.do("POST", "/sms/applications/"+id+"/rotate-password", nil).Want(200).Text("password")
-		if got := s.refusal(system, password); got != "bind_transceiver_resp ESME_RBINDFAIL" {
+		s := newFixture(t, d, nil)
+		id, system, password := s.createApplication(nil)
+		s.bind(system, password, nil).end()
+		fresh := s.request("POST", "/sms/applications/"+id+"/rotate-password", nil).Want(200).Text("password")
+		if got := s.bindRefusal(system, password); got != "bind_transceiver_resp ESME_RBINDFAIL" {
 			t.Errorf("the old password gets %s", got)
 		}
-		s.program(system, fresh, nil)
-		if a := s.do("GET", "/sms/applications/"+id, nil).Want(200); a.Has("", "password") || strings.Contains(string(a.Bytes), fresh) {
+		s.bind(system, fresh, nil)
+		if a := s.request("GET", "/sms/applications/"+id, nil).Want(200); a.Has("", "password") || strings.Contains(string(a.Bytes), fresh) {
 			t.Errorf("the password is shown again: %s", a.Bytes)
 		}
-		s.do("DELETE", "/sms/applications/"+id, nil).Want(204)
-		s.do("GET", "/sms/applications/"+id, nil).Refused("not_found")
-		if got := s.refusal(system, fresh); got != "bind_transceiver_resp ESME_RBINDFAIL" {
+		s.request("DELETE", "/sms/applications/"+id, nil).Want(204)
+		s.request("GET", "/sms/applications/"+id, nil).Refused("not_found")
+		if got := s.bindRefusal(system, fresh); got != "bind_transceiver_resp ESME_RBINDFAIL" {
 			t.Errorf("who was deleted gets %s", got)
 		}
 	})
 }
 
-func TestBadApplicationsAreRefusedWithEverythingThatIsWrong(t *testing.T) {
+func TestCreateApplication_AllViolationsListed(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		s := build(t, d, nil)
-		id, _, _ := s.application(nil)
-		s.do("POST", "/sms/applications", map[string]any{"name": " ", "numbers": []string{own, "+12025550999"}}).Refused("validation_failed", "name invalid_length", "numbers[1] number_not_owned")
-		s.do("PATCH", "/sms/applications/"+id, map[string]any{"max_binds": 0, "rate_per_second": 5000, "default_alphabet": "ebcdic"}).
+		s := newFixture(t, d, nil)
+		id, _, _ := s.createApplication(nil)
+		s.request("POST", "/sms/applications", map[string]any{"name": " ", "numbers": []string{own, "+12025550999"}}).Refused("validation_failed", "name invalid_length", "numbers[1] number_not_owned")
+		s.request("PATCH", "/sms/applications/"+id, map[string]any{"max_binds": 0, "rate_per_second": 5000, "default_alphabet": "ebcdic"}).
 			Refused("validation_failed", "max_binds out_of_range", "rate_per_second out_of_range", "default_alphabet invalid_value")
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"soniq/internal/protocol/smpp"
 )
 
-// stateOf is what a receipt tells of a message (§5.2.28), with the code of its error.
+// stateOf returns the state of a message for receipts (§5.2.28), and the error code.
 func stateOf(m sms.Message) (smpp.State, string) {
 	switch {
 	case m.Status == sms.Delivered:
@@ -23,18 +23,18 @@ func stateOf(m sms.Message) (smpp.State, string) {
 	}
 	x, ok := faults[m.Error.Code]
 	if !ok {
-		x = fault{smpp.Undeliverable, 1}
+		x = faultState{smpp.Undeliverable, 1}
 	}
 	return x.state, fmt.Sprintf("%03d", x.code)
 }
 
-type fault struct {
+type faultState struct {
 	state smpp.State
 	code  uint8
 }
 
-// faults are what the reasons are in receipts and answers to queries.
-var faults = map[string]fault{
+// faults maps fault codes to the states and error codes in receipts and query responses.
+var faults = map[string]faultState{
 	"unreachable":         {smpp.Undeliverable, 1},
 	"invalid_destination": {smpp.Undeliverable, 2},
 	"carrier_rejected":    {smpp.Rejected, 3},
@@ -45,15 +45,15 @@ var faults = map[string]fault{
 	"unknown":             {smpp.Unknown, 8},
 }
 
-// query says where a message of an application stands (query_sm, §4.8).
-func (s *Service) query(ctx context.Context, account, id string) (a smpp.QueryAnswer, err error) {
-	org, application := owner(account)
-	x, err := one(ctx, s.DB.Read(ctx), org, id)
+// queryStatus returns the state of a message of an application (query_sm, §4.8).
+func (s *Service) queryStatus(ctx context.Context, account, id string) (a smpp.QueryResponse, err error) {
+	org, application := splitAccount(account)
+	x, err := getSubmission(ctx, s.DB.Read(ctx), org, id)
 	if db.IsNone(err) || err == nil && x.application != application {
 		return a, smpp.BadMessageID
 	}
 	if err != nil || x.message == "" {
-		return smpp.QueryAnswer{State: smpp.Undeliverable}, err
+		return smpp.QueryResponse{State: smpp.Undeliverable}, err
 	}
 	m, err := s.Messages.Find(ctx, s.DB.Read(ctx), org, x.message)
 	if err != nil {

@@ -23,8 +23,8 @@ func update(ctx context.Context, q db.Querier, a Application) error {
 	return err
 }
 
-// drop deletes an application with what only it needs.
-func drop(ctx context.Context, q db.Querier, org, id string) error {
+// deleteApplication deletes an application with its submissions and parts.
+func deleteApplication(ctx context.Context, q db.Querier, org, id string) error {
 	for _, text := range []string{
 		`DELETE FROM sms_parts WHERE org_id = $1 AND application_id = $2`,
 		`DELETE FROM sms_submissions WHERE org_id = $1 AND application_id = $2`,
@@ -49,19 +49,19 @@ func get(ctx context.Context, q db.Querier, org, id string) (Application, error)
 	return scan(q.QueryRow(ctx, `SELECT `+columns+` FROM sms_applications WHERE org_id = $1 AND id = $2`, org, id).Scan)
 }
 
-func bySystem(ctx context.Context, q db.Querier, systemID string) (Application, error) {
-	// tenant: an application says who it is before anybody knows of which organisation
+func bySystemID(ctx context.Context, q db.Querier, systemID string) (Application, error) {
+	// tenant: the system_id determines the organisation, which is not known before
 	const text = `SELECT ` + columns + ` FROM sms_applications WHERE system_id = $1`
 	return scan(q.QueryRow(ctx, text, systemID).Scan)
 }
 
-// lock has others wait who change or use the application in this way, until the transaction ends.
-func lock(ctx context.Context, tx db.Querier, org, id string) error {
+// lockApplication locks the row of an application until the transaction ends.
+func lockApplication(ctx context.Context, tx db.Querier, org, id string) error {
 	_, err := tx.Exec(ctx, `UPDATE sms_applications SET updated_at = updated_at WHERE org_id = $1 AND id = $2`, org, id)
 	return err
 }
 
-func read(ctx context.Context, q db.Querier, f *db.Filter) ([]Application, error) {
+func queryApplications(ctx context.Context, q db.Querier, f *db.Filter) ([]Application, error) {
 	text, args := f.SQL()
 	rows, err := q.Query(ctx, text, args...)
 	if err != nil {

@@ -11,40 +11,40 @@ import (
 	"soniq/internal/protocol/smpp"
 )
 
-// A submission is a part of a message, or all of it, as it was answered.
+// submission is a message, or a part of one, that was acknowledged with an identifier.
 type submission struct {
 	org, id, application, message string
-	receipt                       smpp.Wish
+	receipt                       smpp.ReceiptRequest
 	source, destination           smpp.Address
 	at                            db.Time
 }
 
-// When a message that comes again is the one before: its connection broke off within doubt after it, and within recall it comes on
-// another one.
+// A repeated message is taken for an earlier one if the connection of the earlier one ended within responseGrace
+// after it, and the repetition comes within duplicateWindow on another connection.
 const (
-	doubt  = 10 * time.Second
-	recall = time.Hour
-	// remembered is how long it is known what an application submitted: longer than any message waits for its time.
-	remembered = 60 * 24 * time.Hour
+	responseGrace   = 10 * time.Second
+	duplicateWindow = time.Hour
+	// submissionRetention is the retention of submissions. It is longer than any message can be scheduled ahead.
+	submissionRetention = 60 * 24 * time.Hour
 )
 
-// submitted tells whether a message was written down under an identifier.
-func submitted(ctx context.Context, tx db.Querier, org, id string) (known bool, err error) {
+// isSubmitted reports whether a message with this identifier is stored.
+func isSubmitted(ctx context.Context, tx db.Querier, org, id string) (known bool, err error) {
 	const q = `SELECT EXISTS (SELECT 1 FROM sms_submissions WHERE org_id = $1 AND id = $2)`
 	err = tx.QueryRow(ctx, q, org, id).Scan(&known)
 	return known, err
 }
 
-// print tells messages apart.
-func (s *Service) print(in smpp.Incoming) string {
+// fingerprint returns a digest that distinguishes messages.
+func (s *Service) fingerprint(in smpp.Incoming) string {
 	return s.Digest(fmt.Sprintf("submission %q %q %q %q %q %d", in.Account, in.From.String(), in.To.String(), in.Text, in.Schedule, in.Reference))
 }
 
-// note writes down under which identifiers a message was answered.
-func (s *Service) note(ctx context.Context, tx db.Querier, a Application, in smpp.Incoming, message, peer string) error {
+// storeSubmission stores the identifiers under which a message was acknowledged.
+func (s *Service) storeSubmission(ctx context.Context, tx db.Querier, a Application, in smpp.Incoming, message, peer string) error {
 	const q = `INSERT INTO sms_submissions (org_id, id, application_id, message_id, receipt, source, destination, peer, digest, bind, node, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`
-	digest := s.print(in)
+	digest := s.fingerprint(in)
 	for i, id := range in.MessageIDs {
 		_, err := tx.Exec(ctx, q, a.org, id, a.ID, message, int(in.Receipts[i]), db.AsJSON(in.From), db.AsJSON(in.To), peer, digest,
 			db.Null(in.Bind), s.Node, db.At(s.Now()))
@@ -55,12 +55,12 @@ func (s *Service) note(ctx context.Context, tx db.Querier, a Application, in smp
 	return nil
 }
 
-// again finds the message that a message is which came on a connection that broke off before its answer was surely heard. Each is
-// found once: who says the same twice is heard twice.
-func (s *Service) again(ctx context.Context, tx db.Querier, a Application, in smpp.Incoming) (message string, err error) {
+// findRepeated returns the earlier message if this one repeats it: the connection of the earlier one ended before the
+// application certainly received the response. Each is found once, so that two equal messages stay two.
+func (s *Service) findRepeated(ctx context.Context, tx db.Querier, a Application, in smpp.Incoming) (message string, err error) {
 	const q = `SELECT message_id, bind FROM sms_submissions
 		WHERE org_id = $1 AND application_id = $2 AND digest = $3 AND created_at >= $4 AND bind IS NOT NULL ORDER BY created_at, id LIMIT 200`
-	rows, err := tx.Query(ctx, q, a.org, a.ID, s.print(in), db.At(s.Now().Add(-recall)))
+	rows, err := tx.Query(ctx, q, a.org, a.ID, s.fingerprint(in), db.At(s.Now().Add(-duplicateWindow)))
 	if err != nil {
 		return "", fmt.Errorf("find submission: %w", err)
 	}
@@ -70,15 +70,15 @@ func (s *Service) again(ctx context.Context, tx db.Querier, a Application, in sm
 		if err := rows.Scan(&id, &bind); err != nil {
 			return "", err
 		}
-		if bind != in.Bind && !s.server.Alive(a.account(), bind) {
+		if bind != in.Bind && !s.server.IsBound(a.account(), bind) {
 			return id, nil
 		}
 	}
 	return "", rows.Err()
 }
 
-// alias answers a message that came again under new identifiers: receipts are told under these.
-func (s *Service) alias(ctx context.Context, tx db.Querier, a Application, in smpp.Incoming, message string) error {
+// acceptRepeated acknowledges a repeated message under new identifiers. Receipts are sent for the new ones.
+func (s *Service) acceptRepeated(ctx context.Context, tx db.Querier, a Application, in smpp.Incoming, message string) error {
 	const q = `UPDATE sms_submissions SET bind = NULL, node = NULL, receipt = 0 WHERE org_id = $1 AND message_id = $2`
 	if _, err := tx.Exec(ctx, q, a.org, message); err != nil {
 		return fmt.Errorf("change submission: %w", err)
@@ -87,17 +87,18 @@ func (s *Service) alias(ctx context.Context, tx db.Querier, a Application, in sm
 	if err != nil {
 		return fmt.Errorf("find message: %w", err)
 	}
-	s.Log.Info("smpp: a message came again whose answer was lost", "application", a.ID, "message", message)
-	if err := s.note(ctx, tx, a, in, message, m.ToNumber); err != nil {
+	s.Log.Info("smpp: a repeated message was recognised; its first response was lost", "application", a.ID, "message", message)
+	if err := s.storeSubmission(ctx, tx, a, in, message, m.ToNumber); err != nil {
 		return err
 	}
-	return s.ended(ctx, tx, a.org, m)
+	return s.onFinal(ctx, tx, a.org, m)
 }
 
-// incomplete ends a message of which parts never came. Nothing is sent: a text with a hole may say the contrary. Receipts say so,
-// unless something newer went the same way, which then is the same message sent again.
-func (s *Service) incomplete(ctx context.Context, tx db.Querier, a Application, in smpp.Incoming) error {
-	s.Log.Warn("smpp: parts of a message never came: it was not sent", "application", a.ID, "parts", in.Parts, "missing", in.Missing)
+// rejectIncomplete ends a message with missing parts. It is not sent, because an incomplete text may have the
+// opposite meaning. Receipts report it as undeliverable. They are omitted if a newer message went to the same
+// recipient, because that is probably a repetition.
+func (s *Service) rejectIncomplete(ctx context.Context, tx db.Querier, a Application, in smpp.Incoming) error {
+	s.Log.Warn("smpp: an incomplete message was not sent", "application", a.ID, "parts", in.Parts, "missing", in.Missing)
 	peer, err := s.recipient(ctx, a, in.To)
 	if err != nil {
 		return err
@@ -108,12 +109,12 @@ func (s *Service) incomplete(ctx context.Context, tx db.Querier, a Application, 
 		return err
 	}
 	in.Bind = ""
-	if err := s.note(ctx, tx, a, in, "", peer); err != nil {
+	if err := s.storeSubmission(ctx, tx, a, in, "", peer); err != nil {
 		return err
 	}
 	for i, id := range in.MessageIDs {
 		if in.Receipts[i].Wants(smpp.Undeliverable) {
-			if err := s.tell(ctx, tx, a.org, a.ID, id); err != nil {
+			if err := s.enqueueReceipts(ctx, tx, a.org, a.ID, id); err != nil {
 				return err
 			}
 		}
@@ -121,17 +122,18 @@ func (s *Service) incomplete(ctx context.Context, tx db.Querier, a Application, 
 	return nil
 }
 
-func one(ctx context.Context, q db.Querier, org, id string) (x submission, err error) {
+func getSubmission(ctx context.Context, q db.Querier, org, id string) (x submission, err error) {
 	const text = `SELECT org_id, id, application_id, message_id, receipt, source, destination, created_at FROM sms_submissions
 		WHERE org_id = $1 AND id = $2`
 	var source, destination db.JSON[smpp.Address]
 	var receipt int
 	err = q.QueryRow(ctx, text, org, id).Scan(&x.org, &x.id, &x.application, &x.message, &receipt, &source, &destination, &x.at)
-	x.receipt, x.source, x.destination = smpp.Wish(receipt), source.V, destination.V
+	x.receipt, x.source, x.destination = smpp.ReceiptRequest(receipt), source.V, destination.V
 	return x, err
 }
 
-// Recover forgets doubts of connections of this node that ended long before it was last alive.
+// Recover marks responses of earlier connections of this node as received, except those shortly before the node was
+// last alive. The zero time does nothing.
 func (s *Service) Recover(ctx context.Context, alive time.Time) error {
 	if alive.IsZero() {
 		return nil
@@ -139,12 +141,12 @@ func (s *Service) Recover(ctx context.Context, alive time.Time) error {
 	return s.DB.Tx(ctx, func(tx db.Querier) error {
 		// tenant: all connections of a node end with it
 		const q = `UPDATE sms_submissions SET bind = NULL, node = NULL WHERE bind IS NOT NULL AND node = $1 AND created_at < $2`
-		_, err := tx.Exec(ctx, q, s.Node, db.At(alive.Add(-doubt)))
+		_, err := tx.Exec(ctx, q, s.Node, db.At(alive.Add(-responseGrace)))
 		return err
 	})
 }
 
-func asProblem(err error) *op.Error {
+func apiError(err error) *op.Error {
 	var e *op.Error
 	errors.As(err, &e)
 	return e

@@ -12,9 +12,9 @@ import (
 	"soniq/internal/protocol/smpp"
 )
 
-// take writes down what an application submits, as POST /sms does, and returns when that is on the disk.
-func (s *Service) take(ctx context.Context, in smpp.Incoming) error {
-	org, id := owner(in.Account)
+// handleMessage stores a submitted message like POST /sms, and returns after the commit.
+func (s *Service) handleMessage(ctx context.Context, in smpp.Incoming) error {
+	org, id := splitAccount(in.Account)
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		a, err := get(ctx, tx, org, id)
 		switch {
@@ -23,31 +23,31 @@ func (s *Service) take(ctx context.Context, in smpp.Incoming) error {
 		case err != nil:
 			return fmt.Errorf("find application: %w", err)
 		}
-		if known, err := submitted(ctx, tx, org, in.MessageIDs[0]); known || err != nil {
+		if known, err := isSubmitted(ctx, tx, org, in.MessageIDs[0]); known || err != nil {
 			return err
 		}
 		if in.Missing > 0 {
-			return s.incomplete(ctx, tx, a, in)
+			return s.rejectIncomplete(ctx, tx, a, in)
 		}
 		return s.submit(ctx, tx, a, in)
 	})
-	return statusOf(err)
+	return statusForError(err)
 }
 
-// submit writes a whole message down, unless it is one that came before and whose answer may have been lost.
+// submit stores a complete message, unless it repeats an earlier one whose response may have been lost.
 func (s *Service) submit(ctx context.Context, tx db.Querier, a Application, in smpp.Incoming) error {
-	id, err := s.again(ctx, tx, a, in)
+	id, err := s.findRepeated(ctx, tx, a, in)
 	if err != nil {
 		return err
 	}
 	if id != "" {
-		return s.alias(ctx, tx, a, in, id)
+		return s.acceptRepeated(ctx, tx, a, in, id)
 	}
-	b, err := s.create(ctx, tx, a, in)
+	b, err := s.createRequest(ctx, tx, a, in)
 	if err != nil {
 		return err
 	}
-	behalf, err := s.behalf(ctx, a)
+	behalf, err := s.withPrincipal(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -55,19 +55,19 @@ func (s *Service) submit(ctx context.Context, tx db.Querier, a Application, in s
 	if err != nil {
 		return err
 	}
-	return s.note(ctx, tx, a, in, m.ID, m.ToNumber)
+	return s.storeSubmission(ctx, tx, a, in, m.ID, m.ToNumber)
 }
 
-// create is the message as it is written over HTTP.
-func (s *Service) create(ctx context.Context, tx db.Querier, a Application, in smpp.Incoming) (b sms.Create, err error) {
+// createRequest returns the message as the request of POST /sms.
+func (s *Service) createRequest(ctx context.Context, tx db.Querier, a Application, in smpp.Incoming) (b sms.Create, err error) {
 	if in.Binary != nil {
 		return b, smpp.SubmitFailed
 	}
 	b.Body = in.Text
-	if b.SendAt, err = s.schedule(in.Schedule); err != nil {
+	if b.SendAt, err = s.parseSchedule(in.Schedule); err != nil {
 		return b, smpp.BadSchedule
 	}
-	from, err := s.sender(ctx, tx, a, in.From)
+	from, err := s.senderNumber(ctx, tx, a, in.From)
 	if err != nil {
 		return b, err
 	}
@@ -76,23 +76,23 @@ func (s *Service) create(ctx context.Context, tx db.Querier, a Application, in s
 	return b, err
 }
 
-// sender is the number a message is sent from, where the application may use it.
-func (s *Service) sender(ctx context.Context, tx db.Querier, a Application, from smpp.Address) (sms.OwnNumber, error) {
-	n, ok, err := s.Messages.Number(ctx, tx, a.org, from.String())
-	if err == nil && !ok && bare(from) {
-		n, ok, err = s.Messages.Number(ctx, tx, a.org, "+"+from.Digits)
+// senderNumber returns the number from which a message is sent, if the application may use it.
+func (s *Service) senderNumber(ctx context.Context, tx db.Querier, a Application, from smpp.Address) (sms.OwnNumber, error) {
+	n, ok, err := s.Messages.FindNumber(ctx, tx, a.org, from.String())
+	if err == nil && !ok && mayBeInternational(from) {
+		n, ok, err = s.Messages.FindNumber(ctx, tx, a.org, "+"+from.Digits)
 	}
 	if err != nil {
 		return n, fmt.Errorf("find number: %w", err)
 	}
-	if !ok || !n.SMS || !a.has(n.ID) {
+	if !ok || !n.SMS || !a.usesNumber(n.ID) {
 		return n, smpp.BadSource
 	}
 	return n, nil
 }
 
-// has tells whether a number is the application's.
-func (a Application) has(number string) bool {
+// usesNumber reports whether the application may use a number.
+func (a Application) usesNumber(number string) bool {
 	for _, id := range a.Numbers {
 		if id == number {
 			return true
@@ -101,28 +101,29 @@ func (a Application) has(number string) bool {
 	return len(a.Numbers) == 0
 }
 
-// shortest is how many digits a number has that may be a whole one without its plus.
-const shortest = 8
+// minNumberLength is the lowest number of digits of a complete number without plus.
+const minNumberLength = 8
 
-// bare tells whether an address may be an international number that does not say so.
-func bare(a smpp.Address) bool {
-	return len(a.Digits) >= shortest && strings.Trim(a.Digits, "0123456789") == ""
+// mayBeInternational reports whether an address may be an international number without the international TON.
+func mayBeInternational(a smpp.Address) bool {
+	return len(a.Digits) >= minNumberLength && strings.Trim(a.Digits, "0123456789") == ""
 }
 
-// recipient is whom a message is for, as people write it: digits of which nobody says what they are may lack their plus.
+// recipient returns the recipient as users write it. Digits of unknown type may be an international number without
+// plus.
 func (s *Service) recipient(ctx context.Context, a Application, to smpp.Address) (string, error) {
-	if to.TON == 1 || !bare(to) {
+	if to.TON == 1 || !mayBeInternational(to) {
 		return to.String(), nil
 	}
-	_, ok, err := s.Number(ctx, a.org, to.Digits)
+	_, ok, err := s.ParsePhone(ctx, a.org, to.Digits)
 	if err == nil && !ok {
 		return "+" + to.Digits, nil
 	}
 	return to.String(), err
 }
 
-// schedule reads when a message is to be sent (§7.1.1), as RFC 3339; "" at once.
-func (s *Service) schedule(text string) (string, error) {
+// parseSchedule converts the schedule time of a message (§7.1.1) to RFC 3339; "" is at once.
+func (s *Service) parseSchedule(text string) (string, error) {
 	if text == "" {
 		return "", nil
 	}
@@ -133,15 +134,15 @@ func (s *Service) schedule(text string) (string, error) {
 	return at.UTC().Format(time.RFC3339), nil
 }
 
-// statusOf is what the application is told.
-func statusOf(err error) error {
-	e := asProblem(err)
+// statusForError returns the SMPP status for an error.
+func statusForError(err error) error {
+	e := apiError(err)
 	if e == nil {
 		return err
 	}
 	switch e.Code {
 	case "validation_failed":
-		return statusOfField(e.Fields)
+		return statusForField(e.Fields)
 	case "opted_out":
 		return smpp.SubmitFailed
 	case "destination_not_allowed":
@@ -152,7 +153,7 @@ func statusOf(err error) error {
 	return err
 }
 
-func statusOfField(all []op.Violation) smpp.Status {
+func statusForField(all []op.Violation) smpp.Status {
 	if len(all) == 0 {
 		return smpp.SubmitFailed
 	}

@@ -10,14 +10,14 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// UpdateIn changes an application.
+// UpdateIn is the request to change an application.
 type UpdateIn struct {
 	OneIn
 	op.Match
 	Body Patch
 }
 
-// Patch is a merge patch of an application.
+// Patch is a merge patch (RFC 7396) of an application.
 type Patch struct {
 	Name            op.Change[string]   `json:"name,omitzero"`
 	Enabled         op.Change[bool]     `json:"enabled,omitzero" doc:"Who is not is disconnected, and what comes in meanwhile is not kept for it"`
@@ -37,7 +37,8 @@ func (p Patch) apply(a *Application) {
 	a.Name = strings.TrimSpace(a.Name)
 }
 
-// Update changes an application. What it may do holds from its next connection on, so it is disconnected where that changes.
+// Update changes an application. Limits and alphabet apply from the next bind on, so the application is disconnected
+// if they change.
 func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Application], error) {
 	a, err := s.change(ctx, in.OneIn, in.Match, func(a *Application) (again bool) {
 		before := *a
@@ -51,17 +52,17 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Application
 	return op.Versioned(a, a.UpdatedAt)
 }
 
-// RotateIn names an application that gets a new password.
+// RotateIn is the request for a new password.
 type RotateIn struct {
 	OneIn
 	op.Match
 }
 
-// Rotate replaces the password, and disconnects who is bound.
+// Rotate replaces the password and disconnects the application.
 func (s *Service) Rotate(ctx context.Context, in *RotateIn) (*op.Out[Secret], error) {
 	password := ""
 	a, err := s.change(ctx, in.OneIn, in.Match, func(a *Application) (again bool) {
-		password = s.renew(a)
+		password = s.setNewPassword(a)
 		return true
 	})
 	if err != nil {
@@ -70,7 +71,7 @@ func (s *Service) Rotate(ctx context.Context, in *RotateIn) (*op.Out[Secret], er
 	return op.Versioned(Secret{a, password}, a.UpdatedAt)
 }
 
-// change writes a changed application; apply reports whether it has to log in again.
+// change stores a changed application. apply reports whether the application must be disconnected.
 func (s *Service) change(ctx context.Context, one OneIn, match op.Match, apply func(a *Application) (again bool)) (a Application, err error) {
 	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
 		if a, err = s.find(ctx, tx, one.ID); err != nil {
@@ -80,9 +81,9 @@ func (s *Service) change(ctx context.Context, one OneIn, match op.Match, apply f
 			return err
 		}
 		if apply(&a) {
-			db.OnCommit(tx, func() { s.drop(a.account()) })
+			db.OnCommit(tx, func() { s.disconnect(a.account()) })
 		}
-		if err := s.check(ctx, tx, &a); err != nil {
+		if err := s.validate(ctx, tx, &a); err != nil {
 			return err
 		}
 		a.UpdatedAt = db.At(s.Now())
@@ -91,21 +92,21 @@ func (s *Service) change(ctx context.Context, one OneIn, match op.Match, apply f
 	return a, err
 }
 
-// drop disconnects an application.
-func (s *Service) drop(account string) {
-	s.spawn("an application was not disconnected", func(context.Context) error {
-		s.server.Drop(account)
+// disconnect ends the binds of an application on this node, in the background.
+func (s *Service) disconnect(account string) {
+	s.background("disconnecting an application failed", func(context.Context) error {
+		s.server.Disconnect(account)
 		return nil
 	})
 }
 
-// DeleteIn names an application to be let in no more.
+// DeleteIn is the request to delete an application.
 type DeleteIn struct {
 	OneIn
 	op.Match
 }
 
-// Delete forgets an application; what it has submitted is sent, and nobody is told what becomes of it.
+// Delete deletes an application. Its submitted messages are still sent, but without receipts.
 func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		a, err := s.find(ctx, tx, in.ID)
@@ -115,21 +116,21 @@ func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 		if err := in.Check(a.UpdatedAt); err != nil {
 			return err
 		}
-		db.OnCommit(tx, func() { s.drop(a.account()) })
-		return drop(ctx, tx, a.org, a.ID)
+		db.OnCommit(tx, func() { s.disconnect(a.account()) })
+		return deleteApplication(ctx, tx, a.org, a.ID)
 	})
 }
 
 // Limits of an application.
 const (
-	longestName = 120
-	mostBinds   = 50
-	mostRate    = 1000
-	mostNumbers = 500
+	maxNameLength = 120
+	maxBinds      = 50
+	maxRate       = 1000
+	maxNumbers    = 500
 )
 
-// check finds everything that is wrong with an application, and writes its numbers by their ids.
-func (s *Service) check(ctx context.Context, q db.Querier, a *Application) error {
+// validate returns all violations of an application. It replaces its numbers by their ids.
+func (s *Service) validate(ctx context.Context, q db.Querier, a *Application) error {
 	var wrong []op.Violation
 	want := func(ok bool, field, code, message string) {
 		if !ok {
@@ -137,15 +138,15 @@ func (s *Service) check(ctx context.Context, q db.Querier, a *Application) error
 		}
 	}
 	n := utf8.RuneCountInString(a.Name)
-	want(n >= 1 && n <= longestName, "name", "invalid_length", "must have 1 to 120 characters")
-	want(a.MaxBinds >= 1 && a.MaxBinds <= mostBinds, "max_binds", "out_of_range", "must be 1 to 50")
-	want(a.RatePerSecond >= 1 && a.RatePerSecond <= mostRate, "rate_per_second", "out_of_range", "must be 1 to 1000")
+	want(n >= 1 && n <= maxNameLength, "name", "invalid_length", "must have 1 to 120 characters")
+	want(a.MaxBinds >= 1 && a.MaxBinds <= maxBinds, "max_binds", "out_of_range", "must be 1 to 50")
+	want(a.RatePerSecond >= 1 && a.RatePerSecond <= maxRate, "rate_per_second", "out_of_range", "must be 1 to 1000")
 	known := a.DefaultAlphabet == "gsm7" || a.DefaultAlphabet == "latin1" || a.DefaultAlphabet == "ascii"
 	want(known, "default_alphabet", "invalid_value", "must be gsm7, latin1 or ascii")
-	want(len(a.Numbers) <= mostNumbers, "numbers", "too_many", "at most 500")
+	want(len(a.Numbers) <= maxNumbers, "numbers", "too_many", "at most 500")
 	ids := make([]string, 0, len(a.Numbers))
-	for i, text := range a.Numbers[:min(len(a.Numbers), mostNumbers)] {
-		own, ok, err := s.Messages.Number(ctx, q, a.org, text)
+	for i, text := range a.Numbers[:min(len(a.Numbers), maxNumbers)] {
+		own, ok, err := s.Messages.FindNumber(ctx, q, a.org, text)
 		if err != nil {
 			return fmt.Errorf("find number: %w", err)
 		}

@@ -12,7 +12,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// A Conversation is every message between a number of the organisation and another one.
+// Conversation is the set of messages between a number of the organisation and another number.
 type Conversation struct {
 	ID            string         `json:"id" example:"thr_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	NumberID      *string        `json:"number_id" doc:"Null for messages between telephones of the organisation"`
@@ -40,8 +40,9 @@ type LastMessage struct {
 	At        db.Time `json:"at"`
 }
 
-// thread puts a message into its conversation, which begins with it where there is none. One that comes in opens it again.
-func (s *Service) thread(ctx context.Context, tx db.Querier, m *Message, numberID string) error {
+// addToConversation adds a message to its conversation and creates it if there is none. An inbound message opens the
+// conversation again.
+func (s *Service) addToConversation(ctx context.Context, tx db.Querier, m *Message, numberID string) error {
 	unread := 0
 	if m.Direction == inbound {
 		unread = 1
@@ -54,7 +55,7 @@ func (s *Service) thread(ctx context.Context, tx db.Querier, m *Message, numberI
 			unread_count = conversations.unread_count + $6,
 			status = CASE WHEN $6 = 1 THEN 'open' ELSE conversations.status END
 		RETURNING id`
-	err := tx.QueryRow(ctx, q, m.org, db.NewID("thr"), db.Null(numberID), m.own(), m.peer(), unread, last, m.CreatedAt).Scan(&m.ConversationID)
+	err := tx.QueryRow(ctx, q, m.org, db.NewID("thr"), db.Null(numberID), m.ownNumber(), m.peer(), unread, last, m.CreatedAt).Scan(&m.ConversationID)
 	if err != nil {
 		return fmt.Errorf("put message into its conversation: %w", err)
 	}
@@ -74,10 +75,10 @@ func scanConversation(scan func(...any) error) (Conversation, error) {
 	return c, err
 }
 
-// known adds what other tables and rooms know.
-func (s *Service) known(ctx context.Context, q db.Querier, c *Conversation) (err error) {
-	c.OptedOut, err = s.opted(ctx, q, c.org, text(c.NumberID), c.PeerNumber)
-	c.Contact = s.contact(ctx, c.org, c.PeerNumber)
+// addDetails sets the fields that come from opt-outs and contacts.
+func (s *Service) addDetails(ctx context.Context, q db.Querier, c *Conversation) (err error) {
+	c.OptedOut, err = s.isOptedOut(ctx, q, c.org, deref(c.NumberID), c.PeerNumber)
+	c.Contact = s.lookupContact(ctx, c.org, c.PeerNumber)
 	return err
 }
 
@@ -89,10 +90,10 @@ func (s *Service) conversation(ctx context.Context, q db.Querier, org, id string
 	if err != nil {
 		return c, fmt.Errorf("get conversation: %w", err)
 	}
-	return c, s.known(ctx, q, &c)
+	return c, s.addDetails(ctx, q, &c)
 }
 
-// ConversationsIn asks for conversations.
+// ConversationsIn is the request for a page of conversations.
 type ConversationsIn struct {
 	op.Paging
 	Status     []string `query:"status" enum:"open,snoozed,closed"`
@@ -103,7 +104,7 @@ type ConversationsIn struct {
 	Sort       string   `query:"sort" enum:"-last_message_at,last_message_at" default:"-last_message_at"`
 }
 
-func (in ConversationsIn) narrow(org string) *db.Filter {
+func (in ConversationsIn) filter(org string) *db.Filter {
 	f := db.Where(`SELECT `+conversationColumns+` FROM conversations WHERE org_id = $1`, org).In("status", in.Status).
 		Equal("assignee_id", in.AssigneeID).Equal("number_id", in.NumberID)
 	switch in.Unread {
@@ -126,7 +127,7 @@ func (s *Service) Conversations(ctx context.Context, in *ConversationsIn) (*op.O
 		return nil, err
 	}
 	q, org := s.DB.Read(ctx), access.Org(ctx)
-	text, args := in.narrow(org).Page("last_message_at", strings.HasPrefix(in.Sort, "-"), after.Int, after.ID, in.Limit).SQL()
+	text, args := in.filter(org).Page("last_message_at", strings.HasPrefix(in.Sort, "-"), after.Int, after.ID, in.Limit).SQL()
 	rows, err := q.Query(ctx, text, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list conversations: %w", err)
@@ -145,17 +146,17 @@ func (s *Service) Conversations(ctx context.Context, in *ConversationsIn) (*op.O
 		return nil, err
 	}
 	for i := range all {
-		if err := s.known(ctx, q, &all[i]); err != nil {
+		if err := s.addDetails(ctx, q, &all[i]); err != nil {
 			return nil, err
 		}
 	}
 	page := op.Paged(ctx, in.Paging, all, func(c Conversation) op.Position {
 		return op.Position{Int: c.LastMessageAt.UnixMicro(), ID: c.ID}
 	})
-	return op.Counted(page, in.Paging, func() (int, error) { return in.narrow(org).Count(ctx, q) })
+	return op.WithTotal(page, in.Paging, func() (int, error) { return in.filter(org).Count(ctx, q) })
 }
 
-// OneConversation names a conversation.
+// OneConversation has the id of a conversation.
 type OneConversation struct {
 	ID string `path:"id" maxLength:"40" example:"thr_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 }
@@ -169,14 +170,14 @@ func (s *Service) GetConversation(ctx context.Context, in *OneConversation) (*op
 	return op.Versioned(c, c.updatedAt)
 }
 
-// UpdateConversationIn changes a conversation.
+// UpdateConversationIn is the request to change a conversation.
 type UpdateConversationIn struct {
 	OneConversation
 	op.Match
 	Body ConversationPatch
 }
 
-// ConversationPatch is a merge patch of a conversation.
+// ConversationPatch is a merge patch (RFC 7396) of a conversation.
 type ConversationPatch struct {
 	Status     op.Change[string]   `json:"status,omitzero"`
 	AssigneeID op.Change[string]   `json:"assignee_id,omitzero"`
@@ -184,7 +185,7 @@ type ConversationPatch struct {
 	Tags       op.Change[[]string] `json:"tags,omitzero"`
 }
 
-// UpdateConversation changes who looks after a conversation and how it stands.
+// UpdateConversation changes the assignee, status, tags and unread count of a conversation.
 func (s *Service) UpdateConversation(ctx context.Context, in *UpdateConversationIn) (*op.Out[Conversation], error) {
 	var c Conversation
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
@@ -194,7 +195,7 @@ func (s *Service) UpdateConversation(ctx context.Context, in *UpdateConversation
 		if err := in.Check(c.updatedAt); err != nil {
 			return err
 		}
-		if err := s.patch(ctx, &c, in.Body); err != nil {
+		if err := s.applyPatch(ctx, &c, in.Body); err != nil {
 			return err
 		}
 		const q = `UPDATE conversations SET status = $3, assignee_id = $4, unread_count = $5, tags = $6, updated_at = $7
@@ -208,10 +209,10 @@ func (s *Service) UpdateConversation(ctx context.Context, in *UpdateConversation
 	return op.Versioned(c, c.updatedAt)
 }
 
-const maxTags, longestTag = 20, 40
+const maxTags, maxTagLength = 20, 40
 
-// patch applies a change, or tells everything wrong with it.
-func (s *Service) patch(ctx context.Context, c *Conversation, p ConversationPatch) error {
+// applyPatch applies a change, or returns every violation in it.
+func (s *Service) applyPatch(ctx context.Context, c *Conversation, p ConversationPatch) error {
 	var wrong []op.Violation
 	if p.Status.Set {
 		c.Status = p.Status.V
@@ -221,7 +222,7 @@ func (s *Service) patch(ctx context.Context, c *Conversation, p ConversationPatc
 	}
 	if p.AssigneeID.Set {
 		c.AssigneeID = db.Null(p.AssigneeID.V).Ptr()
-		if known, err := s.userKnown(ctx, c.org, p.AssigneeID.V); err != nil {
+		if known, err := s.userExists(ctx, c.org, p.AssigneeID.V); err != nil {
 			return err
 		} else if !known {
 			wrong = append(wrong, op.Field("assignee_id", "not_found", "no such user"))
@@ -235,7 +236,7 @@ func (s *Service) patch(ctx context.Context, c *Conversation, p ConversationPatc
 	}
 	if p.Tags.Set {
 		c.Tags = append([]string{}, slices.Compact(slices.Sorted(slices.Values(p.Tags.V)))...)
-		wrong = append(wrong, wrongTags(c.Tags)...)
+		wrong = append(wrong, checkTags(c.Tags)...)
 	}
 	if len(wrong) > 0 {
 		return op.Invalid(wrong...)
@@ -244,26 +245,26 @@ func (s *Service) patch(ctx context.Context, c *Conversation, p ConversationPatc
 	return nil
 }
 
-func wrongTags(tags []string) (wrong []op.Violation) {
+func checkTags(tags []string) (wrong []op.Violation) {
 	if len(tags) > maxTags {
 		wrong = append(wrong, op.Field("tags", "too_many", "at most 20 tags"))
 	}
 	for _, t := range tags {
-		if n := len([]rune(t)); n == 0 || n > longestTag {
+		if n := len([]rune(t)); n == 0 || n > maxTagLength {
 			return append(wrong, op.Field("tags", "invalid_length", "tags have 1 to 40 characters"))
 		}
 	}
 	return wrong
 }
 
-func (s *Service) userKnown(ctx context.Context, org, id string) (bool, error) {
-	if id == "" || s.User == nil {
+func (s *Service) userExists(ctx context.Context, org, id string) (bool, error) {
+	if id == "" || s.UserExists == nil {
 		return id == "", nil
 	}
-	return s.User(ctx, org, id)
+	return s.UserExists(ctx, org, id)
 }
 
-// ThreadIn asks for messages of a conversation.
+// ThreadIn is the request for a page of messages of a conversation.
 type ThreadIn struct {
 	OneConversation
 	op.Paging
@@ -281,16 +282,16 @@ func (s *Service) Messages(ctx context.Context, in *ThreadIn) (*op.Out[op.Page[M
 	if err != nil {
 		return nil, err
 	}
-	f, descending, err := s.window(ctx, q, org, in)
+	f, descending, err := s.threadFilter(ctx, q, org, in)
 	if err != nil {
 		return nil, err
 	}
-	all, err := read(ctx, q, f.Page("created_at", descending, at.Int, at.ID, in.Limit))
+	all, err := queryMessages(ctx, q, f.Page("created_at", descending, at.Int, at.ID, in.Limit))
 	if err != nil {
 		return nil, err
 	}
 	return s.page(ctx, in.Paging, all, func() (int, error) {
-		f, _, err := s.window(ctx, q, org, in)
+		f, _, err := s.threadFilter(ctx, q, org, in)
 		if err != nil {
 			return 0, err
 		}
@@ -298,8 +299,8 @@ func (s *Service) Messages(ctx context.Context, in *ThreadIn) (*op.Out[op.Page[M
 	})
 }
 
-// window is the part of a conversation that is asked for.
-func (s *Service) window(ctx context.Context, q db.Querier, org string, in *ThreadIn) (f *db.Filter, descending bool, err error) {
+// threadFilter returns the statement for the requested part of a conversation, and the sort order.
+func (s *Service) threadFilter(ctx context.Context, q db.Querier, org string, in *ThreadIn) (f *db.Filter, descending bool, err error) {
 	f = db.Where(`SELECT `+columns+` FROM messages WHERE org_id = $1 AND conversation_id = $2`, org, in.ID)
 	for _, end := range []struct{ field, id, condition string }{
 		{"before", in.Before, "(created_at, id) < (?, ?)"}, {"after", in.Later, "(created_at, id) > (?, ?)"},

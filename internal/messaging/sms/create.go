@@ -17,7 +17,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// CreateIn is a message to send.
+// CreateIn is the request to send a message.
 type CreateIn struct{ Body Create }
 
 // Create is a message to send.
@@ -31,14 +31,14 @@ type Create struct {
 }
 
 const (
-	longestBody = 1600
-	mostMedia   = 10
-	longestURL  = 2048
-	farthest    = 35 * 24 * time.Hour
-	mostMembers = 20
+	maxBodyLength    = 1600
+	maxMedia         = 10
+	maxURLLength     = 2048
+	maxScheduleAhead = 35 * 24 * time.Hour
+	maxMetadata      = 20
 )
 
-// Create writes a message down to be sent at once, or at its time.
+// Create stores a message that is sent at once or at its time.
 func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Message], error) {
 	var m Message
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
@@ -48,27 +48,27 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Message], e
 	if err != nil {
 		return nil, err
 	}
-	m.Contact = s.contact(ctx, m.org, m.peer())
+	m.Contact = s.lookupContact(ctx, m.org, m.peer())
 	return &op.Out[Message]{Body: m, Location: op.Prefix + "/sms/" + m.ID}, nil
 }
 
-// post writes an outbound message into its conversation, and the job that sends it.
-func (s *Service) post(ctx context.Context, tx db.Querier, m *Message, numberID string) error {
-	if err := s.thread(ctx, tx, m, numberID); err != nil {
+// storeAndEnqueue stores an outbound message in its conversation, with the job that sends it.
+func (s *Service) storeAndEnqueue(ctx context.Context, tx db.Querier, m *Message, numberID string) error {
+	if err := s.addToConversation(ctx, tx, m, numberID); err != nil {
 		return err
 	}
 	if err := insert(ctx, tx, *m); err != nil {
 		return fmt.Errorf("write message: %w", err)
 	}
 	if m.Status == scheduled {
-		return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: m.org, Queue: Queue, Kind: dueKind, Args: reference{m.ID}, RunAt: m.ScheduledAt.Time,
-			UniqueKey: dueKind + " " + m.ID})
+		return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: m.org, Queue: Queue, Kind: dueJob, Args: messageArgs{m.ID}, RunAt: m.ScheduledAt.Time,
+			UniqueKey: dueJob + " " + m.ID})
 	}
 	return s.enqueue(ctx, tx, *m)
 }
 
-// fresh is the record of a new message, or everything wrong with the request.
-func (s *Service) fresh(ctx context.Context, tx db.Querier, b Create) (Message, OwnNumber, error) {
+// newMessage returns a new message for a request, or every violation in it.
+func (s *Service) newMessage(ctx context.Context, tx db.Querier, b Create) (Message, OwnNumber, error) {
 	who, _ := access.From(ctx)
 	now := db.At(s.Now())
 	m := Message{Direction: outbound, Status: queued, Body: b.Body, Media: attachments(b.MediaURLs), Source: "api",
@@ -77,8 +77,8 @@ func (s *Service) fresh(ctx context.Context, tx db.Querier, b Create) (Message, 
 		m.Metadata = map[string]string{}
 	}
 	m.Encoding, m.Segments = Segments(b.Body)
-	wrong := append(b.wrong(), m.schedule(b.SendAt, now)...)
-	from, violation, err := s.sender(ctx, tx, m.org, b.From)
+	wrong := append(b.validate(), m.parseSchedule(b.SendAt, now)...)
+	from, violation, err := s.senderNumber(ctx, tx, m.org, b.From)
 	if err != nil {
 		return m, from, err
 	}
@@ -96,9 +96,9 @@ func (s *Service) fresh(ctx context.Context, tx db.Querier, b Create) (Message, 
 	return m, from, err
 }
 
-// sender finds the number a message is sent from, or says what is wrong with it.
-func (s *Service) sender(ctx context.Context, tx db.Querier, org, text string) (OwnNumber, *op.Violation, error) {
-	n, ok, err := s.Number(ctx, tx, org, text)
+// senderNumber returns the number from which a message is sent, or the violation.
+func (s *Service) senderNumber(ctx context.Context, tx db.Querier, org, text string) (OwnNumber, *op.Violation, error) {
+	n, ok, err := s.FindNumber(ctx, tx, org, text)
 	var wrong op.Violation
 	switch {
 	case err != nil:
@@ -113,8 +113,8 @@ func (s *Service) sender(ctx context.Context, tx db.Querier, org, text string) (
 	return n, &wrong, nil
 }
 
-// schedule reads when a message is to be sent.
-func (m *Message) schedule(text string, now db.Time) []op.Violation {
+// parseSchedule parses the time at which a message is to be sent.
+func (m *Message) parseSchedule(text string, now db.Time) []op.Violation {
 	if text == "" {
 		return nil
 	}
@@ -122,7 +122,7 @@ func (m *Message) schedule(text string, now db.Time) []op.Violation {
 	if err != nil {
 		return []op.Violation{op.Field("send_at", "invalid_time", "must be RFC 3339 such as 2026-01-31T09:30:00Z")}
 	}
-	if at.Sub(now.Time) > farthest {
+	if at.Sub(now.Time) > maxScheduleAhead {
 		return []op.Violation{op.Field("send_at", "out_of_range", "at most 35 days ahead")}
 	}
 	if at.After(now.Time) {
@@ -131,24 +131,24 @@ func (m *Message) schedule(text string, now db.Time) []op.Violation {
 	return nil
 }
 
-// wrong is what is wrong with the request by itself.
-func (b Create) wrong() (wrong []op.Violation) {
+// validate returns the violations that need no look-up.
+func (b Create) validate() (wrong []op.Violation) {
 	want := func(ok bool, field, code, message string) {
 		if !ok {
 			wrong = append(wrong, op.Field(field, code, message))
 		}
 	}
 	n := utf8.RuneCountInString(b.Body)
-	want(n >= 1 && n <= longestBody, "body", "invalid_length", "must have 1 to 1600 characters")
-	want(len(b.MediaURLs) <= mostMedia, "media_urls", "too_many", "at most 10")
+	want(n >= 1 && n <= maxBodyLength, "body", "invalid_length", "must have 1 to 1600 characters")
+	want(len(b.MediaURLs) <= maxMedia, "media_urls", "too_many", "at most 10")
 	for _, text := range b.MediaURLs {
 		u, err := url.Parse(text)
-		if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || len(text) > longestURL {
+		if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || len(text) > maxURLLength {
 			want(false, "media_urls", "invalid_url", "must be http or https addresses of at most 2048 characters")
 			break
 		}
 	}
-	want(len(b.Metadata) <= mostMembers, "metadata", "too_many", "at most 20 members")
+	want(len(b.Metadata) <= maxMetadata, "metadata", "too_many", "at most 20 members")
 	for _, name := range slices.Sorted(maps.Keys(b.Metadata)) {
 		ok := name != "" && utf8.RuneCountInString(name) <= 40 && utf8.RuneCountInString(b.Metadata[name]) <= 500
 		want(ok, "metadata."+name, "too_long", "names have 1 to 40, values up to 500 characters")
@@ -156,7 +156,7 @@ func (b Create) wrong() (wrong []op.Violation) {
 	return wrong
 }
 
-// attachments are what addresses tell of files.
+// attachments returns the media for URLs; the content type is derived from the file extension.
 func attachments(urls []string) []Media {
 	all := make([]Media, len(urls))
 	for i, text := range urls {

@@ -8,7 +8,7 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// History narrows messages to those with numbers outside.
+// History selects messages by the other party's numbers.
 type History struct {
 	Numbers      []string
 	Since, Until db.Time
@@ -17,15 +17,16 @@ type History struct {
 	Limit        int
 }
 
-// History lists messages with numbers, newest first, one more than the limit where there are more.
+// History returns messages with the given numbers, newest first. If there are more than the limit, it returns one
+// more than the limit.
 func (s *Service) History(ctx context.Context, org string, h History) ([]Message, error) {
 	if len(h.Numbers) == 0 {
 		return nil, nil
 	}
 	var all []Message
 	for _, side := range []struct{ direction, column string }{{inbound, "from_number"}, {outbound, "to_number"}} {
-		f := h.side(org, side.direction, side.column)
-		some, err := read(ctx, s.DB.Read(ctx), f.Page("created_at", true, h.Before, h.BeforeID, h.Limit))
+		f := h.directionFilter(org, side.direction, side.column)
+		some, err := queryMessages(ctx, s.DB.Read(ctx), f.Page("created_at", true, h.Before, h.BeforeID, h.Limit))
 		if err != nil {
 			return nil, err
 		}
@@ -37,17 +38,17 @@ func (s *Service) History(ctx context.Context, org string, h History) ([]Message
 	return all[:min(len(all), h.Limit+1)], nil
 }
 
-// side narrows to the messages of one direction.
-func (h History) side(org, direction, column string) *db.Filter {
+// directionFilter returns the statement for one direction.
+func (h History) directionFilter(org, direction, column string) *db.Filter {
 	return db.Where(`SELECT `+columns+` FROM messages WHERE org_id = $1`, org).Equal("direction", direction).In(column, h.Numbers).
 		Between("created_at", h.Since, h.Until)
 }
 
-// Peer is the number of the other side.
+// Peer returns the number of the other party.
 func (m Message) Peer() string { return m.peer() }
 
-// withNumbers narrows a list to messages with one of some numbers; with none it finds nothing.
-func withNumbers(f *db.Filter, numbers []string) {
+// filterNumbers restricts a list to messages with one of the numbers; without numbers it finds nothing.
+func filterNumbers(f *db.Filter, numbers []string) {
 	if len(numbers) == 0 {
 		f.And("1 = 0")
 		return
@@ -66,7 +67,7 @@ func withNumbers(f *db.Filter, numbers []string) {
 	f.And("direction = 'inbound' AND from_number IN ("+marks+") OR direction = 'outbound' AND to_number IN ("+marks+")", values...)
 }
 
-// remember has a message remembered that came in, or left. Answers to keywords are not.
+// remember calls Remember for a message that was sent or received, except replies to keywords.
 func (s *Service) remember(ctx context.Context, tx db.Querier, m Message) error {
 	if s.Remember == nil || m.automatic {
 		return nil

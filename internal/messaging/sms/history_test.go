@@ -11,11 +11,11 @@ import (
 	"soniq/internal/platform/event"
 )
 
-func TestMessagesSayWhoTheyAreWith(t *testing.T) {
+func TestMessages_HaveContact(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		k := build(t, d)
-		k.Contact = func(_ context.Context, org, e164 string) *event.Contact {
+		k := newFixture(t, d)
+		k.LookupContact = func(_ context.Context, org, e164 string) *event.Contact {
 			if org != "org_a" || e164 != mobile {
 				return nil
 			}
@@ -27,38 +27,38 @@ func TestMessagesSayWhoTheyAreWith(t *testing.T) {
 			}
 			return nil, nil
 		}
-		sent := k.post(mobile, "out")
+		sent := k.sendMessage(mobile, "out")
 		in, err := k.Receive(context.Background(), sms.Incoming{Org: "org_a", From: mobile, To: own, Body: "in"})
 		if err != nil || in.Contact == nil || in.Contact.Name != "Ada" {
 			t.Fatalf("received %+v, %v", in.Contact, err)
 		}
-		k.post("+12025550177", "to a stranger")
+		k.sendMessage("+12025550177", "to a stranger")
 		for path, at := range map[string]string{"/sms/" + sent: "contact", "/sms/" + in.ID: "contact", "/sms?contact_id=con_1": "data.1.contact",
 			"/sms/conversations/" + in.ConversationID: "contact", "/sms/conversations/" + in.ConversationID + "/messages": "data.0.contact"} {
-			if a := k.do("GET", path, nil).Want(200); a.Text(at+".id") != "con_1" || a.Text(at+".company") != "Analytical" {
+			if a := k.request("GET", path, nil).Want(200); a.Text(at+".id") != "con_1" || a.Text(at+".company") != "Analytical" {
 				t.Errorf("%s: %s", path, a.Bytes)
 			}
 		}
-		if a := k.do("GET", "/sms?contact_id=con_1&include_total=true", nil).Want(200); a.At("total") != 2.0 {
+		if a := k.request("GET", "/sms?contact_id=con_1&include_total=true", nil).Want(200); a.At("total") != 2.0 {
 			t.Errorf("of the contact: %s", a.Bytes)
 		}
-		if a := k.do("GET", "/sms?contact_id=con_none&include_total=true", nil).Want(200); a.At("total") != 0.0 {
+		if a := k.request("GET", "/sms?contact_id=con_none&include_total=true", nil).Want(200); a.At("total") != 0.0 {
 			t.Errorf("of nobody: %s", a.Bytes)
 		}
-		if got := k.told(`"contact":{"id":"con_1","name":"Ada","company":"Analytical","source":"Contacts"}`); fmt.Sprint(got) != "[sms.received]" {
+		if got := k.eventKinds(`"contact":{"id":"con_1","name":"Ada","company":"Analytical","source":"Contacts"}`); fmt.Sprint(got) != "[sms.received]" {
 			t.Errorf("told with a contact: %v", got)
 		}
 	})
 }
 
-func TestTheHistoryWithNumbersIsInOneOrder(t *testing.T) {
+func TestHistory_OrderAcrossDirections(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		k := build(t, d)
+		k := newFixture(t, d)
 		var want []string
 		for i := range 6 {
 			if i%2 == 0 {
-				want = append([]string{k.post(mobile, "out")}, want...)
+				want = append([]string{k.sendMessage(mobile, "out")}, want...)
 				continue
 			}
 			m, err := k.Receive(context.Background(), sms.Incoming{Org: "org_a", From: mobile, To: own, Body: "in"})
@@ -67,7 +67,7 @@ func TestTheHistoryWithNumbersIsInOneOrder(t *testing.T) {
 			}
 			want = append([]string{m.ID}, want...)
 		}
-		k.exec(`UPDATE messages SET created_at = $2 WHERE org_id = $1`, "org_a", 1700000000000000) // all at once: ids decide
+		k.exec(`UPDATE messages SET created_at = $2 WHERE org_id = $1`, "org_a", 1700000000000000) // all at the same time: the ids determine the order
 		h := sms.History{Numbers: []string{mobile, "+12025550177"}, Limit: 2}
 		var got []string
 		for {

@@ -2,24 +2,24 @@ package sms
 
 import "strings"
 
-// What a keyword asks for.
+// The actions of keywords.
 const (
-	stop  = "STOP"
-	start = "START"
-	help  = "HELP"
+	actionStop  = "STOP"
+	actionStart = "START"
+	actionHelp  = "HELP"
 )
 
-// A pack is the keywords of a language, and what is answered to them.
-type pack struct {
+// keywordSet has the keywords of a language and the replies to them.
+type keywordSet struct {
 	language          string
 	stop, start, help []string
-	// stopped, started and helped are the answers; each names the words that can be sent next.
-	stopped, started, helped string
+	// The replies; each names the keywords that can be sent next.
+	stopReply, startReply, helpReply string
 }
 
-// packs list the languages, English first: it has the words that carriers and regulators know. A word that several languages have is
-// the first one's.
-var packs = []pack{
+// keywordSets lists the languages. English is first, because its keywords are those that carriers and regulators
+// require. If several languages have the same keyword, the first one counts.
+var keywordSets = []keywordSet{
 	{"en", []string{"STOP", "STOPALL", "STOP ALL", "UNSUBSCRIBE", "END", "QUIT", "CANCEL", "REVOKE", "OPTOUT", "OPT-OUT", "OPT OUT"},
 		[]string{"START", "UNSTOP", "OPTIN", "OPT-IN", "OPT IN", "SUBSCRIBE"}, []string{"HELP", "INFO"},
 		"You have been unsubscribed and will receive no more messages from this number. Reply START to subscribe again.",
@@ -55,23 +55,23 @@ var packs = []pack{
 		"Odpisz KONIEC, aby nie otrzymywac wiadomosci z tego numeru, ZAPISZ, aby je znowu otrzymywac."},
 }
 
-// keywords are the words of all packs.
-var keywords = gathered(packs)
+// keywords has the keywords of all languages.
+var keywords = indexKeywords(keywordSets)
 
-// A meaning is what a word asks for, and how it is answered.
-type meaning struct{ asks, language, answer string }
+// keywordAction is the action of a keyword, its language and the reply.
+type keywordAction struct{ action, language, reply string }
 
-func gathered(packs []pack) map[string]meaning {
-	all := map[string]meaning{}
+func indexKeywords(packs []keywordSet) map[string]keywordAction {
+	all := map[string]keywordAction{}
 	for _, p := range packs {
 		for _, kind := range []struct {
 			asks  string
 			words []string
 			says  string
-		}{{stop, p.stop, p.stopped}, {start, p.start, p.started}, {help, p.help, p.helped}} {
+		}{{actionStop, p.stop, p.stopReply}, {actionStart, p.start, p.startReply}, {actionHelp, p.help, p.helpReply}} {
 			for _, w := range kind.words {
 				if _, taken := all[w]; !taken {
-					all[w] = meaning{kind.asks, p.language, kind.says}
+					all[w] = keywordAction{kind.asks, p.language, kind.says}
 				}
 			}
 		}
@@ -79,8 +79,8 @@ func gathered(packs []pack) map[string]meaning {
 	return all
 }
 
-// keyword is what a message asks for; the zero meaning where it is no keyword: the whole message counts, in any case, with or
-// without punctuation after it.
-func keyword(body string) meaning {
+// parseKeyword returns the action of a message; the zero value if it is not a keyword. The whole message must be the
+// keyword, in any case, with or without punctuation after it.
+func parseKeyword(body string) keywordAction {
 	return keywords[strings.ToUpper(strings.TrimRight(strings.TrimSpace(body), ".,;:!?…¡¿\"' "))]
 }

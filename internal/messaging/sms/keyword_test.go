@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestKeywordsAreKnownInSeveralLanguages(t *testing.T) {
+func TestParseKeyword_Languages(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"stop": "STOP en", " Stop. ": "STOP en", "STOP!!": "STOP en", "Stop all": "STOP en", "arrêt": "STOP fr", "ARRET.": "STOP fr", "Baja": "STOP es",
@@ -13,21 +13,21 @@ func TestKeywordsAreKnownInSeveralLanguages(t *testing.T) {
 		"Start": "START en", "reprendre": "START fr", "começar": "START pt", "wznów": "START pl", "aanmelden": "START nl",
 		"help": "HELP en", "Hilfe!": "HELP de", "pomoc": "HELP pl", "please stop": "", "stop it": "", "": "", "ok": "", "Anhalten": "",
 	} {
-		if m := keyword(text); strings.TrimSpace(m.asks+" "+m.language) != want {
-			t.Errorf("%q is %q %q, not %q", text, m.asks, m.language, want)
+		if m := parseKeyword(text); strings.TrimSpace(m.action+" "+m.language) != want {
+			t.Errorf("%q is %q %q, not %q", text, m.action, m.language, want)
 		}
 	}
 }
 
-// Each answer names a word of its own language that undoes what was done, and fits into two messages.
-func TestAnswersToKeywordsNameWordsThatWork(t *testing.T) {
+// Each reply names a keyword of its own language that reverts the action, and fits into two segments.
+func TestKeywordReplies_NameValidKeywords(t *testing.T) {
 	t.Parallel()
-	for _, p := range packs {
-		for answer, asks := range map[string]string{p.stopped: start, p.started: stop, p.helped: stop} {
+	for _, p := range keywordSets {
+		for answer, asks := range map[string]string{p.stopReply: actionStart, p.startReply: actionStop, p.helpReply: actionStop} {
 			named := false
 			for _, w := range strings.FieldsFunc(answer, func(r rune) bool { return strings.ContainsRune(" ,.:", r) }) {
 				m, is := keywords[w]
-				named = named || is && m.asks == asks && m.language == p.language
+				named = named || is && m.action == asks && m.language == p.language
 			}
 			if _, n := Segments(answer); !named || n > 2 {
 				t.Errorf("%s: %q has no word for %s, or has %d parts", p.language, answer, asks, n)

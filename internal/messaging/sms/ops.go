@@ -10,7 +10,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Operations lists what the outside world can do with messages.
+// Operations returns the API operations on messages.
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.New("sms.create", "POST /sms", access.SMSWrite, "Send an SMS", s.Create).Status(201),
@@ -27,7 +27,7 @@ func (s *Service) Operations() []op.Operation {
 	}
 }
 
-// ListIn asks for messages.
+// ListIn is the request for a page of messages.
 type ListIn struct {
 	op.Paging
 	op.Span
@@ -40,13 +40,13 @@ type ListIn struct {
 	Sort           string   `query:"sort" enum:"-created_at,created_at" default:"-created_at"`
 }
 
-func (in ListIn) narrow(org string, contact []string) (*db.Filter, error) {
+func (in ListIn) filter(org string, contact []string) (*db.Filter, error) {
 	since, until, err := in.Times()
 	f := db.Where(`SELECT `+columns+` FROM messages WHERE org_id = $1`, org).Equal("direction", in.Direction).In("status", in.Status).
-		Equal("from_number", plus(in.FromNumber)).Equal("to_number", plus(in.ToNumber)).Equal("conversation_id", in.ConversationID).
+		Equal("from_number", restorePlus(in.FromNumber)).Equal("to_number", restorePlus(in.ToNumber)).Equal("conversation_id", in.ConversationID).
 		Between("created_at", since, until)
 	if in.ContactID != "" {
-		withNumbers(f, contact)
+		filterNumbers(f, contact)
 	}
 	return f, err
 }
@@ -62,29 +62,29 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Message
 	if err != nil {
 		return nil, err
 	}
-	f, err := in.narrow(org, numbers)
+	f, err := in.filter(org, numbers)
 	if err != nil {
 		return nil, err
 	}
-	all, err := read(ctx, q, f.Page("created_at", strings.HasPrefix(in.Sort, "-"), at.Int, at.ID, in.Limit))
+	all, err := queryMessages(ctx, q, f.Page("created_at", strings.HasPrefix(in.Sort, "-"), at.Int, at.ID, in.Limit))
 	if err != nil {
 		return nil, err
 	}
 	return s.page(ctx, in.Paging, all, func() (int, error) {
-		f, _ := in.narrow(org, numbers)
+		f, _ := in.filter(org, numbers)
 		return f.Count(ctx, q)
 	})
 }
 
 func (s *Service) page(ctx context.Context, p op.Paging, all []Message, count func() (int, error)) (*op.Out[op.Page[Message]], error) {
 	for i, m := range all {
-		all[i].Contact = s.contact(ctx, m.org, m.peer())
+		all[i].Contact = s.lookupContact(ctx, m.org, m.peer())
 	}
 	page := op.Paged(ctx, p, all, func(m Message) op.Position { return op.Position{Int: m.CreatedAt.UnixMicro(), ID: m.ID} })
-	return op.Counted(page, p, count)
+	return op.WithTotal(page, p, count)
 }
 
-// OneIn names a message.
+// OneIn has the id of a message.
 type OneIn struct {
 	ID string `path:"id" maxLength:"40" example:"sms_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 }
@@ -97,7 +97,7 @@ func (s *Service) find(ctx context.Context, q db.Querier, org, id string) (Messa
 	if err != nil {
 		return m, fmt.Errorf("get message: %w", err)
 	}
-	m.Contact = s.contact(ctx, org, m.peer())
+	m.Contact = s.lookupContact(ctx, org, m.peer())
 	return m, nil
 }
 
@@ -110,7 +110,7 @@ func (s *Service) Get(ctx context.Context, in *OneIn) (*op.Out[Message], error) 
 	return op.OK(m)
 }
 
-// Cancel keeps a scheduled message from being sent.
+// Cancel cancels a scheduled message.
 func (s *Service) Cancel(ctx context.Context, in *OneIn) (*op.Out[Message], error) {
 	var m Message
 	err := s.DB.Tx(ctx, func(tx db.Querier) (err error) {
@@ -124,10 +124,10 @@ func (s *Service) Cancel(ctx context.Context, in *OneIn) (*op.Out[Message], erro
 		m.Status = canceled
 		moved := false
 		if before == scheduled {
-			moved, err = move(ctx, tx, m, scheduled)
+			moved, err = updateStatus(ctx, tx, m, scheduled)
 		}
 		if err == nil && moved {
-			err = s.ended(ctx, tx, m)
+			err = s.notifyFinal(ctx, tx, m)
 		}
 		if err == nil && !moved {
 			err = op.State("only scheduled messages can be canceled", before)

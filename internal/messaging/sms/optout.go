@@ -10,7 +10,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// An OptOut is a number that asked not to be written to.
+// OptOut is a number that must not receive messages.
 type OptOut struct {
 	ID        string  `json:"id" example:"opt_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	Phone     *string `json:"phone" doc:"Null once everything about the number was erased; no message is sent to it all the same"`
@@ -21,22 +21,22 @@ type OptOut struct {
 	CreatedAt db.Time `json:"created_at"`
 }
 
-// digest is what a number is recognised by after it was erased.
+// digest returns the digest by which a number is recognised after it was erased.
 func (s *Service) digest(org, phone string) string { return s.Digest("opt-out " + org + " " + phone) }
 
-// opted reports whether a number receives nothing from one of ours.
-func (s *Service) opted(ctx context.Context, q db.Querier, org, numberID, phone string) (yes bool, err error) {
+// isOptedOut reports whether a number must not receive messages from one of ours.
+func (s *Service) isOptedOut(ctx context.Context, q db.Querier, org, numberID, phone string) (yes bool, err error) {
 	const text = `SELECT EXISTS (SELECT 1 FROM opt_outs WHERE org_id = $1 AND digest = $2 AND number_id IN ('', $3))`
 	err = q.QueryRow(ctx, text, org, s.digest(org, phone), numberID).Scan(&yes)
 	return yes, err
 }
 
-// optOut writes down that a number wants nothing more, and reports whether that is new.
-func (s *Service) optOut(ctx context.Context, tx db.Querier, org, phone string, o *OptOut) (bool, error) {
+// addOptOut stores an opt-out and reports whether it is new.
+func (s *Service) addOptOut(ctx context.Context, tx db.Querier, org, phone string, o *OptOut) (bool, error) {
 	const q = `INSERT INTO opt_outs (org_id, digest, number_id, id, phone, source, keyword, message_id, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (org_id, digest, number_id) DO NOTHING`
 	o.ID, o.Phone, o.CreatedAt = db.NewID("opt"), &phone, db.At(s.Now())
-	r, err := tx.Exec(ctx, q, org, s.digest(org, phone), text(o.NumberID), o.ID, phone, o.Source, o.Keyword, o.MessageID, o.CreatedAt)
+	r, err := tx.Exec(ctx, q, org, s.digest(org, phone), deref(o.NumberID), o.ID, phone, o.Source, o.Keyword, o.MessageID, o.CreatedAt)
 	if err != nil {
 		return false, fmt.Errorf("write opt-out: %w", err)
 	}
@@ -44,8 +44,8 @@ func (s *Service) optOut(ctx context.Context, tx db.Querier, org, phone string, 
 	return n == 1, err
 }
 
-// optIn forgets opt-outs of a number: of one number of ours, or of all where numberID is "".
-func (s *Service) optIn(ctx context.Context, tx db.Querier, org, phone, numberID string) (int64, error) {
+// removeOptOut deletes opt-outs of a number: from one number of ours, or from all if numberID is "".
+func (s *Service) removeOptOut(ctx context.Context, tx db.Querier, org, phone, numberID string) (int64, error) {
 	const q = `DELETE FROM opt_outs WHERE org_id = $1 AND digest = $2 AND ($3 = '' OR number_id IN ('', $3))`
 	r, err := tx.Exec(ctx, q, org, s.digest(org, phone), numberID)
 	if err != nil {
@@ -54,14 +54,14 @@ func (s *Service) optIn(ctx context.Context, tx db.Querier, org, phone, numberID
 	return r.RowsAffected()
 }
 
-func text(s *string) string {
+func deref(s *string) string {
 	if s == nil {
 		return ""
 	}
 	return *s
 }
 
-// OptOutsIn asks for opt-outs.
+// OptOutsIn is the request for a page of opt-outs.
 type OptOutsIn struct {
 	op.Paging
 	NumberID string `query:"number_id" maxLength:"40"`
@@ -80,7 +80,7 @@ func scanOptOut(scan func(...any) error) (OptOut, error) {
 	return o, err
 }
 
-// OptOuts lists who asked not to be written to, newest first.
+// OptOuts returns opt-outs, newest first.
 func (s *Service) OptOuts(ctx context.Context, in *OptOutsIn) (*op.Out[op.Page[OptOut]], error) {
 	after, err := in.After(ctx)
 	if err != nil {
@@ -108,22 +108,22 @@ func (s *Service) OptOuts(ctx context.Context, in *OptOutsIn) (*op.Out[op.Page[O
 		return nil, err
 	}
 	page := op.Paged(ctx, in.Paging, all, func(o OptOut) op.Position { return op.Position{Int: o.CreatedAt.UnixMicro(), ID: o.ID} })
-	return op.Counted(page, in.Paging, func() (int, error) { return narrow().Count(ctx, q) })
+	return op.WithTotal(page, in.Paging, func() (int, error) { return narrow().Count(ctx, q) })
 }
 
-// OptOutIn is a number that wants nothing.
+// OptOutIn is the request to add an opt-out.
 type OptOutIn struct{ Body OptOutCreate }
 
-// OptOutCreate names a number that is not to be written to.
+// OptOutCreate has a number that must not receive messages.
 type OptOutCreate struct {
 	Phone    string `json:"phone" maxLength:"40" example:"+12025550143"`
 	NumberID string `json:"number_id,omitempty" maxLength:"40" doc:"A number of yours; all of them unless given"`
 }
 
-// CreateOptOut has a number receive nothing more.
+// CreateOptOut adds an opt-out.
 func (s *Service) CreateOptOut(ctx context.Context, in *OptOutIn) (*op.Out[OptOut], error) {
 	org := access.Org(ctx)
-	phone, ok, err := s.Phone(ctx, org, in.Body.Phone)
+	phone, ok, err := s.ParsePhone(ctx, org, in.Body.Phone)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +132,7 @@ func (s *Service) CreateOptOut(ctx context.Context, in *OptOutIn) (*op.Out[OptOu
 		wrong = append(wrong, op.Field("phone", "invalid_e164", "not a valid telephone number"))
 	}
 	if in.Body.NumberID != "" {
-		_, found, err := s.Number(ctx, s.DB.Read(ctx), org, in.Body.NumberID)
+		_, found, err := s.FindNumber(ctx, s.DB.Read(ctx), org, in.Body.NumberID)
 		if err != nil {
 			return nil, err
 		}
@@ -145,7 +145,7 @@ func (s *Service) CreateOptOut(ctx context.Context, in *OptOutIn) (*op.Out[OptOu
 	}
 	o := OptOut{Source: "api", NumberID: db.Null(in.Body.NumberID).Ptr()}
 	err = s.DB.Tx(ctx, func(tx db.Querier) error {
-		fresh, err := s.optOut(ctx, tx, org, phone, &o)
+		fresh, err := s.addOptOut(ctx, tx, org, phone, &o)
 		if err == nil && !fresh {
 			err = op.Fail("already_exists", phone+" has opted out already")
 		}
@@ -157,16 +157,16 @@ func (s *Service) CreateOptOut(ctx context.Context, in *OptOutIn) (*op.Out[OptOu
 	return &op.Out[OptOut]{Body: o, Location: op.Prefix + "/sms/opt-outs/" + phone}, nil
 }
 
-// OneOptOut names a number.
+// OneOptOut has the number of an opt-out.
 type OneOptOut struct {
 	Phone    string `path:"phone" maxLength:"40" example:"+12025550143"`
 	NumberID string `query:"number_id" maxLength:"40" doc:"Only the opt-out from this number of yours"`
 }
 
-// DeleteOptOut lets a number be written to again: only at the wish of whom it belongs to.
+// DeleteOptOut allows messages to a number again. Use it only if the recipient has asked for that.
 func (s *Service) DeleteOptOut(ctx context.Context, in *OneOptOut) error {
 	org := access.Org(ctx)
-	phone, ok, err := s.Phone(ctx, org, plus(in.Phone))
+	phone, ok, err := s.ParsePhone(ctx, org, restorePlus(in.Phone))
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (s *Service) DeleteOptOut(ctx context.Context, in *OneOptOut) error {
 		return op.NotFound("opt-out")
 	}
 	return s.DB.Tx(ctx, func(tx db.Querier) error {
-		n, err := s.optIn(ctx, tx, org, phone, in.NumberID)
+		n, err := s.removeOptOut(ctx, tx, org, phone, in.NumberID)
 		if err == nil && n == 0 {
 			err = op.NotFound("opt-out")
 		}
@@ -182,8 +182,8 @@ func (s *Service) DeleteOptOut(ctx context.Context, in *OneOptOut) error {
 	})
 }
 
-// plus repairs a + that arrived as a space, as it does in addresses that were not encoded.
-func plus(number string) string {
+// restorePlus replaces a leading space by +, because a + in a URL that was not encoded arrives as a space.
+func restorePlus(number string) string {
 	if strings.HasPrefix(number, " ") {
 		return "+" + strings.TrimSpace(number)
 	}

@@ -10,44 +10,45 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Incoming is a message that came in.
+// Incoming is a received message.
 type Incoming struct {
 	Org, From, To, Body string
 	Media               []Media
-	Carrier, Reference  string // the same message is written down once; "": every one is another
+	Carrier, Reference  string // a message with the same reference is stored once; "": each is a new one
 	Sandbox             bool
-	UserID              string // who wrote it, where it was a user of the organisation
-	// Inside is a message between telephones of the organisation: To may be an extension, and no keywords are looked for.
-	Inside bool
+	UserID              string // sender, if it is a user of the organisation
+	// Internal marks a message between telephones of the organisation. To may then be an extension, and keywords have
+	// no effect.
+	Internal bool
 }
 
-// Receive writes a message down that came in for a number of the organisation, does what a keyword in it asks for, and has it
-// handed to the telephones of whom it is for. One that was written down already is returned as it stands.
+// Receive stores a message for a number of the organisation, applies a keyword in it, and enqueues its delivery to
+// the telephones of the number. If the message is stored already, it is returned unchanged.
 func (s *Service) Receive(ctx context.Context, in Incoming) (m Message, err error) {
-	who := s.contact(ctx, in.Org, in.From) // before the transaction: others wait for it
+	who := s.lookupContact(ctx, in.Org, in.From) // before the transaction, which must be short because others wait for its lock
 	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		if m, err = s.before(ctx, tx, in); err == nil || !db.IsNone(err) {
+		if m, err = s.findDuplicate(ctx, tx, in); err == nil || !db.IsNone(err) {
 			return err
 		}
-		n, ok, err := s.Number(ctx, tx, in.Org, in.To)
+		n, ok, err := s.FindNumber(ctx, tx, in.Org, in.To)
 		if err != nil {
 			return err
 		}
-		if !ok && !in.Inside {
+		if !ok && !in.Internal {
 			return op.Invalid(op.Field("to", "number_not_owned", "not a number of your organisation"))
 		}
 		if ok {
 			in.To = n.Number
 		}
-		m = s.incoming(in)
+		m = s.newIncoming(in)
 		m.Contact = who
-		return s.keep(ctx, tx, in, n, &m)
+		return s.storeIncoming(ctx, tx, in, n, &m)
 	})
 	return m, err
 }
 
-// before finds a message that was written down already.
-func (s *Service) before(ctx context.Context, tx db.Querier, in Incoming) (Message, error) {
+// findDuplicate returns a message that was stored already, or db.ErrNone.
+func (s *Service) findDuplicate(ctx context.Context, tx db.Querier, in Incoming) (Message, error) {
 	if in.Reference == "" {
 		return Message{}, db.ErrNone
 	}
@@ -55,7 +56,7 @@ func (s *Service) before(ctx context.Context, tx db.Querier, in Incoming) (Messa
 	return scan(tx.QueryRow(ctx, q, in.Org, in.Carrier, in.Reference).Scan)
 }
 
-func (s *Service) incoming(in Incoming) Message {
+func (s *Service) newIncoming(in Incoming) Message {
 	m := Message{ID: db.NewID("sms"), Direction: inbound, Status: received, FromNumber: in.From, ToNumber: in.To, Body: in.Body,
 		Media: append([]Media{}, in.Media...), UserID: db.Null(in.UserID).Ptr(), Source: "inbound", CreatedAt: db.At(s.Now()),
 		Metadata: map[string]string{}, Sandbox: in.Sandbox, org: in.Org, carrier: in.Carrier, reference: in.Reference}
@@ -63,8 +64,8 @@ func (s *Service) incoming(in Incoming) Message {
 	return m
 }
 
-func (s *Service) keep(ctx context.Context, tx db.Querier, in Incoming, n OwnNumber, m *Message) error {
-	if err := s.thread(ctx, tx, m, n.ID); err != nil {
+func (s *Service) storeIncoming(ctx context.Context, tx db.Querier, in Incoming, n OwnNumber, m *Message) error {
+	if err := s.addToConversation(ctx, tx, m, n.ID); err != nil {
 		return err
 	}
 	if err := insert(ctx, tx, *m); err != nil {
@@ -79,49 +80,49 @@ func (s *Service) keep(ctx context.Context, tx db.Querier, in Incoming, n OwnNum
 	if err == nil {
 		err = s.remember(ctx, tx, *m)
 	}
-	if err == nil && !in.Inside {
-		err = s.obey(ctx, tx, *m, n)
+	if err == nil && !in.Internal {
+		err = s.applyKeyword(ctx, tx, *m, n)
 	}
 	if err == nil && s.OnReceived != nil && n.ID != "" {
 		err = s.OnReceived(ctx, tx, m.org, n, *m)
 	}
-	if err != nil || s.Forward == nil || !in.Inside && n.UserID == "" {
+	if err != nil || s.ForwardToPhones == nil || !in.Internal && n.UserID == "" {
 		return err
 	}
-	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: m.org, Queue: Queue, Kind: forwardKind, Args: reference{m.ID}, UniqueKey: forwardKind + " " + m.ID})
+	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: m.org, Queue: Queue, Kind: forwardJob, Args: messageArgs{m.ID}, UniqueKey: forwardJob + " " + m.ID})
 }
 
-// obey does what a keyword asks for, and answers it.
-func (s *Service) obey(ctx context.Context, tx db.Querier, m Message, n OwnNumber) error {
-	word := keyword(m.Body)
-	switch word.asks {
+// applyKeyword performs the action of a keyword and replies to it.
+func (s *Service) applyKeyword(ctx context.Context, tx db.Querier, m Message, n OwnNumber) error {
+	word := parseKeyword(m.Body)
+	switch word.action {
 	case "":
 		return nil
-	case stop:
+	case actionStop:
 		o := OptOut{NumberID: db.Null(n.ID).Ptr(), Source: "keyword", Keyword: &m.Body, MessageID: &m.ID}
-		if fresh, err := s.optOut(ctx, tx, m.org, m.FromNumber, &o); err != nil || !fresh {
+		if fresh, err := s.addOptOut(ctx, tx, m.org, m.FromNumber, &o); err != nil || !fresh {
 			return err
 		}
-	case start:
-		if gone, err := s.optIn(ctx, tx, m.org, m.FromNumber, n.ID); err != nil || gone == 0 {
+	case actionStart:
+		if gone, err := s.removeOptOut(ctx, tx, m.org, m.FromNumber, n.ID); err != nil || gone == 0 {
 			return err
 		}
 	}
-	return s.answer(ctx, tx, m, n, word.answer)
+	return s.replyToKeyword(ctx, tx, m, n, word.reply)
 }
 
-// answer replies to a keyword, where messages can be sent at all.
-func (s *Service) answer(ctx context.Context, tx db.Querier, to Message, n OwnNumber, body string) error {
+// replyToKeyword sends a reply, if messages can be sent from the number.
+func (s *Service) replyToKeyword(ctx context.Context, tx db.Querier, to Message, n OwnNumber, body string) error {
 	if !n.SMS {
 		return nil
 	}
 	carrier, number, err := s.Route(ctx, to.org, n, to.FromNumber)
 	if err != nil {
-		s.Log.Info("keyword not answered", "message", to.ID, "org", to.org, "err", err)
+		s.Log.Info("no reply sent to keyword", "message", to.ID, "org", to.org, "err", err)
 		return nil
 	}
 	m := Message{ID: db.NewID("sms"), Direction: outbound, Status: queued, FromNumber: n.Number, ToNumber: number, Body: body, Media: []Media{},
 		Source: "flow", CreatedAt: db.At(s.Now()), Metadata: map[string]string{}, Sandbox: to.Sandbox, org: to.org, carrier: carrier, automatic: true}
 	m.Encoding, m.Segments = Segments(body)
-	return s.post(ctx, tx, &m, n.ID)
+	return s.storeAndEnqueue(ctx, tx, &m, n.ID)
 }

@@ -11,59 +11,60 @@ import (
 	"soniq/internal/platform/job"
 )
 
-// Queue is the job queue of this room. It is to be worked once its carriers are there.
+// Queue is the job queue of messages. Start its workers after the carriers are set.
 const Queue = "sms"
 
 const (
-	dueKind     = "sms.due"
-	sendKind    = "sms.send"
-	receiptKind = "sms.receipt"
-	forwardKind = "sms.forward"
+	dueJob     = "sms.due"
+	sendJob    = "sms.send"
+	receiptJob = "sms.receipt"
+	forwardJob = "sms.forward"
 )
 
-// reference is the argument of jobs: what is said, and to whom, stands in no job.
-type reference struct {
+// messageArgs is the argument of jobs. It has only the id, so that no job contains texts or numbers.
+type messageArgs struct {
 	ID string `json:"id"`
 }
 
-// errand is the argument of the job that sends a message: by which carrier, and which others could not.
-type errand struct {
+// sendArgs is the argument of the job that sends a message: the carrier to use, and the carriers that failed.
+type sendArgs struct {
 	ID      string   `json:"id"`
 	Carrier string   `json:"carrier,omitempty"`
 	Tried   []string `json:"tried,omitempty"`
 }
 
-// receipt is the argument of the job that writes what a simulated carrier reports later.
-type receipt struct {
+// receiptArgs is the argument of the job that applies the later results of a simulated carrier.
+type receiptArgs struct {
 	ID    string  `json:"id"`
 	Later *Result `json:"later,omitempty"`
 	Reply bool    `json:"reply,omitempty"` // the recipient answers with the same text
 }
 
-// Handle registers what sends messages.
+// Handle registers the job handlers.
 func (s *Service) Handle(r *job.Runner) {
-	r.Handle(dueKind, s.due)
-	r.Handle(sendKind, s.send)
-	r.Handle(receiptKind, s.report)
-	r.Handle(forwardKind, s.forward)
+	r.Handle(dueJob, s.queueDue)
+	r.Handle(sendJob, s.send)
+	r.Handle(receiptJob, s.applySimulated)
+	r.Handle(forwardJob, s.forward)
 }
 
-// attempts is how often a carrier that cannot be reached is tried, with growing pauses: over an hour and a quarter.
-const attempts = 12
+// maxAttempts limits the attempts if a carrier cannot be reached. The growing pauses add up to more than an hour and
+// a quarter.
+const maxAttempts = 12
 
-// enqueue has a message sent, after those of its conversation that were there before it.
+// enqueue creates the job that sends a message. Jobs of one conversation run in order.
 func (s *Service) enqueue(ctx context.Context, tx db.Querier, m Message, tried ...string) error {
 	lane := ""
 	if s.Lane != nil {
 		lane = s.Lane(m.carrier)
 	}
-	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: m.org, Queue: Queue, Lane: lane, Kind: sendKind, Args: errand{m.ID, m.carrier, tried},
-		UniqueKey: sendKind + " " + m.ID + " " + m.carrier, MaxAttempts: attempts, OrderKey: "sms " + m.org + " " + m.ConversationID + " " + m.carrier})
+	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: m.org, Queue: Queue, Lane: lane, Kind: sendJob, Args: sendArgs{m.ID, m.carrier, tried},
+		UniqueKey: sendJob + " " + m.ID + " " + m.carrier, MaxAttempts: maxAttempts, OrderKey: "sms " + m.org + " " + m.ConversationID + " " + m.carrier})
 }
 
-// bound reads the message a job is about; ok is false where it is gone.
-func (s *Service) bound(ctx context.Context, j job.Job) (m Message, ok bool, err error) {
-	var ref reference
+// loadMessage reads the message of a job; ok is false if it was deleted.
+func (s *Service) loadMessage(ctx context.Context, j job.Job) (m Message, ok bool, err error) {
+	var ref messageArgs
 	if err := j.Bind(&ref); err != nil {
 		return m, false, errors.Join(err, job.ErrDead)
 	}
@@ -74,15 +75,15 @@ func (s *Service) bound(ctx context.Context, j job.Job) (m Message, ok bool, err
 	return m, err == nil, err
 }
 
-// due queues a message whose time has come.
-func (s *Service) due(ctx context.Context, j job.Job) error {
-	m, ok, err := s.bound(ctx, j)
+// queueDue queues a scheduled message at its time.
+func (s *Service) queueDue(ctx context.Context, j job.Job) error {
+	m, ok, err := s.loadMessage(ctx, j)
 	if err != nil || !ok || m.Status != scheduled {
 		return err
 	}
 	return s.DB.Tx(ctx, func(tx db.Querier) error {
 		m.Status = queued
-		moved, err := move(ctx, tx, m, scheduled)
+		moved, err := updateStatus(ctx, tx, m, scheduled)
 		if err != nil || !moved {
 			return err
 		}
@@ -90,58 +91,58 @@ func (s *Service) due(ctx context.Context, j job.Job) error {
 	})
 }
 
-// send hands a message to its carrier. It may be run again after a crash at any point: what may have been sent is never sent
-// again, but asked about.
+// send submits a message to its carrier. It may run again after a crash at any point. A message that may have been
+// sent is never sent again; its status is queried instead.
 func (s *Service) send(ctx context.Context, j job.Job) error {
-	m, ok, err := s.bound(ctx, j)
+	m, ok, err := s.loadMessage(ctx, j)
 	if err != nil || !ok {
 		return err
 	}
-	t := try{job: j}
-	if err := j.Bind(&t.errand); err != nil {
+	t := sendAttempt{job: j}
+	if err := j.Bind(&t.args); err != nil {
 		return errors.Join(err, job.ErrDead)
 	}
-	if t.errand.Carrier != "" && t.errand.Carrier != m.carrier { // it goes another way now
+	if t.args.Carrier != "" && t.args.Carrier != m.carrier { // the message was reassigned to another carrier
 		return nil
 	}
-	if t.carrier, err = s.carrier(ctx, m); err != nil {
+	if t.carrier, err = s.carrierOf(ctx, m); err != nil {
 		return err
 	}
 	switch {
 	case m.Status == queued && t.carrier == nil:
-		return s.astray(ctx, t, m)
+		return s.handleCarrierGone(ctx, t, m)
 	case m.Status == queued:
-		return s.hand(ctx, t, m)
+		return s.sendQueued(ctx, t, m)
 	case m.Status == sending && t.carrier == nil:
-		return s.settle(ctx, t, m, Result{}, ErrUnknown)
+		return s.handleOutcome(ctx, t, m, Result{}, ErrOutcomeUnknown)
 	case m.Status == sending:
-		r, err := t.carrier.Ask(ctx, m.outgoing())
-		return s.settle(ctx, t, m, r, err)
+		r, err := t.carrier.QueryStatus(ctx, m.outgoing())
+		return s.handleOutcome(ctx, t, m, r, err)
 	}
 	return nil
 }
 
-// a try is one attempt to send a message.
-type try struct {
+// sendAttempt is one attempt to send a message.
+type sendAttempt struct {
 	job     job.Job
-	errand  errand
+	args    sendArgs
 	carrier Carrier
 }
 
-// carrier is who takes a message; nil where nobody does any more.
-func (s *Service) carrier(ctx context.Context, m Message) (Carrier, error) {
-	if c := s.Carriers[m.carrier]; c != nil || s.Connected == nil {
+// carrierOf returns the carrier of a message; nil if it no longer exists.
+func (s *Service) carrierOf(ctx context.Context, m Message) (Carrier, error) {
+	if c := s.Carriers[m.carrier]; c != nil || s.ConnectedCarrier == nil {
 		return c, nil
 	}
-	return s.Connected(ctx, m.org, m.carrier)
+	return s.ConnectedCarrier(ctx, m.org, m.carrier)
 }
 
-// hand sends a message that was not sent, as soon as the limits allow.
-func (s *Service) hand(ctx context.Context, t try, m Message) error {
-	if wait := s.wait(m, t.carrier); wait > 0 {
-		return &job.Retry{After: wait, Free: true, Cause: errors.New("messages are sent at a limited pace")}
+// sendQueued sends a queued message when the rate limits allow it.
+func (s *Service) sendQueued(ctx context.Context, t sendAttempt, m Message) error {
+	if wait := s.paceDelay(m, t.carrier); wait > 0 {
+		return &job.Retry{After: wait, NotCounted: true, Cause: errors.New("rate limit reached")}
 	}
-	begun, err := s.begin(ctx, &m)
+	begun, err := s.markSending(ctx, &m)
 	if err != nil || !begun {
 		return err
 	}
@@ -152,18 +153,18 @@ func (s *Service) hand(ctx context.Context, t try, m Message) error {
 		}
 	}
 	r, err := t.carrier.Send(ctx, o)
-	return s.settle(ctx, t, m, r, err)
+	return s.handleOutcome(ctx, t, m, r, err)
 }
 
-// begin writes down that a message is about to be sent, unless its recipient opted out meanwhile.
-func (s *Service) begin(ctx context.Context, m *Message) (begun bool, err error) {
+// markSending sets a message to sending, or to failed if its recipient has opted out in the meantime.
+func (s *Service) markSending(ctx context.Context, m *Message) (begun bool, err error) {
 	err = s.DB.Tx(ctx, func(tx db.Querier) error {
 		var numberID db.Null
 		const q = `SELECT number_id FROM conversations WHERE org_id = $1 AND id = $2`
 		if err := tx.QueryRow(ctx, q, m.org, m.ConversationID).Scan(&numberID); err != nil {
 			return fmt.Errorf("find conversation: %w", err)
 		}
-		out, err := s.opted(ctx, tx, m.org, string(numberID), m.ToNumber)
+		out, err := s.isOptedOut(ctx, tx, m.org, string(numberID), m.ToNumber)
 		if err != nil {
 			return err
 		}
@@ -171,8 +172,8 @@ func (s *Service) begin(ctx context.Context, m *Message) (begun bool, err error)
 		if out && !m.automatic {
 			m.Status, m.Error = Failed, &Fault{Code: "opted_out", Message: "the recipient opted out before the message was sent"}
 		}
-		if begun, err = move(ctx, tx, *m, queued); err == nil && begun {
-			err = s.ended(ctx, tx, *m)
+		if begun, err = updateStatus(ctx, tx, *m, queued); err == nil && begun {
+			err = s.notifyFinal(ctx, tx, *m)
 		}
 		begun = begun && m.Status == sending
 		return err
@@ -180,11 +181,12 @@ func (s *Service) begin(ctx context.Context, m *Message) (begun bool, err error)
 	return begun, err
 }
 
-// settle writes what became of a message, with the end of its job. What was surely not sent is tried again; what nobody knows about is not.
-func (s *Service) settle(ctx context.Context, t try, m Message, r Result, err error) error {
-	if err != nil && !errors.Is(err, ErrUnsent) && !errors.Is(err, ErrUnknown) {
-		s.Log.Error("message not sent for certain", "message", m.ID, "org", m.org, "err", err)
-		asked, lost := t.carrier.Ask(ctx, m.outgoing())
+// handleOutcome stores the outcome of an attempt in the transaction that ends the job. A message that was certainly
+// not sent is retried. A message with an unknown outcome is not.
+func (s *Service) handleOutcome(ctx context.Context, t sendAttempt, m Message, r Result, err error) error {
+	if err != nil && !errors.Is(err, ErrUnsent) && !errors.Is(err, ErrOutcomeUnknown) {
+		s.Log.Error("outcome of sending a message unknown; querying the carrier", "message", m.ID, "org", m.org, "err", err)
+		asked, lost := t.carrier.QueryStatus(ctx, m.outgoing())
 		if r.IDs = append(r.IDs, asked.IDs...); lost == nil {
 			r, err = asked, nil
 		} else if errors.Is(lost, ErrUnsent) {
@@ -193,42 +195,42 @@ func (s *Service) settle(ctx context.Context, t try, m Message, r Result, err er
 	}
 	switch {
 	case err == nil:
-		s.atEnd(ctx, m, sending, r)
+		s.saveWithJob(ctx, m, sending, r)
 		return nil
 	case errors.Is(err, ErrUnsent):
-		return s.unsent(ctx, t, m, r, err)
+		return s.handleUnsent(ctx, t, m, r, err)
 	}
-	s.atEnd(ctx, m, sending, failed("unknown", "the message may have been sent: what became of it is not known"))
+	s.saveWithJob(ctx, m, sending, failedResult("unknown", "the message may have been sent: what became of it is not known"))
 	return nil
 }
 
-// atEnd writes a result in the transaction that ends the job.
-func (s *Service) atEnd(ctx context.Context, m Message, from string, r Result) {
-	job.AtEnd(ctx, func(ctx context.Context, tx db.Querier) error { return s.conclude(ctx, tx, m, from, r) })
+// saveWithJob stores a result in the transaction that ends the job.
+func (s *Service) saveWithJob(ctx context.Context, m Message, from string, r Result) {
+	job.AtEnd(ctx, func(ctx context.Context, tx db.Querier) error { return s.saveResult(ctx, tx, m, from, r) })
 }
 
-func failed(code, message string) Result {
+func failedResult(code, message string) Result {
 	return Result{Status: Failed, Fault: &Fault{Code: code, Message: message}}
 }
 
-// conclude writes a result, tells who listens, and has later reports written.
-func (s *Service) conclude(ctx context.Context, tx db.Querier, m Message, from string, r Result) error {
-	if err := s.apply(ctx, tx, &m, from, r); err != nil { // first: receipts take the message before its parts, too
+// saveResult stores a result, publishes it, and schedules later results of simulated carriers.
+func (s *Service) saveResult(ctx context.Context, tx db.Querier, m Message, from string, r Result) error {
+	if err := s.applyResult(ctx, tx, &m, from, r); err != nil { // first, because receipts also lock the message before its parts
 		return err
 	}
-	if err := s.keepParts(ctx, tx, m, r.IDs); err != nil {
+	if err := s.saveParts(ctx, tx, m, r.IDs); err != nil {
 		return err
 	}
 	if len(r.IDs) > 0 {
-		if err := s.progress(ctx, tx, m); err != nil {
+		if err := s.updateFromParts(ctx, tx, m); err != nil {
 			return err
 		}
 	}
-	return s.later(ctx, tx, m, r)
+	return s.enqueueSimulated(ctx, tx, m, r)
 }
 
-// apply moves a message on; it does nothing where the message has moved on already.
-func (s *Service) apply(ctx context.Context, tx db.Querier, m *Message, from string, r Result) error {
+// applyResult stores the new state of a message. It does nothing if the message is no longer in the state from.
+func (s *Service) applyResult(ctx context.Context, tx db.Querier, m *Message, from string, r Result) error {
 	now := db.At(s.Now())
 	first := m.SentAt.IsZero() && r.Status != Failed
 	m.Status, m.Error = r.Status, r.Fault
@@ -238,9 +240,9 @@ func (s *Service) apply(ctx context.Context, tx db.Querier, m *Message, from str
 	if r.Status == Delivered {
 		m.DeliveredAt = now
 	}
-	moved, err := move(ctx, tx, *m, from)
+	moved, err := updateStatus(ctx, tx, *m, from)
 	if err == nil && moved {
-		err = s.ended(ctx, tx, *m)
+		err = s.notifyFinal(ctx, tx, *m)
 	}
 	if err != nil || !moved || !first {
 		return err
@@ -253,22 +255,22 @@ func (s *Service) apply(ctx context.Context, tx db.Querier, m *Message, from str
 		Metadata: event.Metadata(m.Metadata)})
 }
 
-// later enqueues what a simulated carrier reports afterwards.
-func (s *Service) later(ctx context.Context, tx db.Querier, m Message, r Result) error {
+// enqueueSimulated schedules the later results of a simulated carrier.
+func (s *Service) enqueueSimulated(ctx context.Context, tx db.Querier, m Message, r Result) error {
 	if r.Later == nil && r.Reply == "" {
 		return nil
 	}
-	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: m.org, Queue: Queue, Kind: receiptKind, RunAt: s.Now().Add(r.After),
-		Args: receipt{m.ID, r.Later, r.Reply != ""}, UniqueKey: receiptKind + " " + m.ID})
+	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: m.org, Queue: Queue, Kind: receiptJob, RunAt: s.Now().Add(r.After),
+		Args: receiptArgs{m.ID, r.Later, r.Reply != ""}, UniqueKey: receiptJob + " " + m.ID})
 }
 
-// report writes what a simulated carrier reports.
-func (s *Service) report(ctx context.Context, j job.Job) error {
-	var a receipt
+// applySimulated applies the later results of a simulated carrier.
+func (s *Service) applySimulated(ctx context.Context, j job.Job) error {
+	var a receiptArgs
 	if err := j.Bind(&a); err != nil {
 		return errors.Join(err, job.ErrDead)
 	}
-	m, ok, err := s.bound(ctx, j)
+	m, ok, err := s.loadMessage(ctx, j)
 	if err != nil || !ok {
 		return err
 	}
@@ -286,16 +288,17 @@ func (s *Service) report(ctx context.Context, j job.Job) error {
 }
 
 func (m Message) outgoing() Outgoing {
-	return Outgoing{Org: m.org, Reference: m.ID, From: m.FromNumber, To: m.ToNumber, Body: m.Body, Media: m.Media, UserID: text(m.UserID)}
+	return Outgoing{Org: m.org, Reference: m.ID, From: m.FromNumber, To: m.ToNumber, Body: m.Body, Media: m.Media, UserID: deref(m.UserID)}
 }
 
-// forwardFor is how long a message may take to reach telephones.
-const forwardFor = 40 * time.Second
+// forwardTimeout limits the time to deliver a message to telephones.
+const forwardTimeout = 40 * time.Second
 
-// forward hands an inbound message to telephones, once: after a crash it is not known who has it.
+// forward delivers an inbound message to telephones, at most once: after a crash it is unknown which telephones have
+// it.
 func (s *Service) forward(ctx context.Context, j job.Job) error {
-	m, ok, err := s.bound(ctx, j)
-	if err != nil || !ok || s.Forward == nil {
+	m, ok, err := s.loadMessage(ctx, j)
+	if err != nil || !ok || s.ForwardToPhones == nil {
 		return err
 	}
 	fresh := false
@@ -312,13 +315,13 @@ func (s *Service) forward(ctx context.Context, j job.Job) error {
 	if err != nil || !fresh {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, forwardFor)
+	ctx, cancel := context.WithTimeout(ctx, forwardTimeout)
 	defer cancel()
-	if err := s.Forward(ctx, j.Org, m); err != nil {
-		s.Log.Info("message not handed to telephones", "message", m.ID, "org", j.Org, "err", err)
+	if err := s.ForwardToPhones(ctx, j.Org, m); err != nil {
+		s.Log.Info("message not delivered to telephones", "message", m.ID, "org", j.Org, "err", err)
 	}
 	return nil
 }
 
-// Wake has messages looked for that can be sent: of a carrier that can take them again.
+// Wake makes the queue look for runnable messages at once, for example because a carrier is connected again.
 func (s *Service) Wake() { s.Jobs.Wake(Queue) }

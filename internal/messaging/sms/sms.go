@@ -1,5 +1,5 @@
-// Package sms keeps text messages: those sent and received, the conversations they make up, and who asked not to be
-// written to. Carriers take them to the outside world.
+// Package sms sends and receives text messages. It stores messages, conversations and opt-outs; carriers transport
+// messages to and from other networks.
 package sms
 
 import (
@@ -12,7 +12,7 @@ import (
 	"soniq/internal/platform/job"
 )
 
-// The states of a message.
+// The states of a message. Their values are published.
 const (
 	scheduled   = "scheduled"
 	queued      = "queued"
@@ -27,7 +27,7 @@ const (
 
 const inbound, outbound = "inbound", "outbound"
 
-// A Message is one text message.
+// Message is one text message.
 type Message struct {
 	ID             string            `json:"id" example:"sms_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	ConversationID string            `json:"conversation_id" example:"thr_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
@@ -51,8 +51,8 @@ type Message struct {
 	Sandbox        bool              `json:"sandbox"`
 
 	org, carrier, reference string
-	origin                  string // what the telephone knows it by that it was written on
-	automatic               bool   // an answer to a keyword: it reaches those who opted out, too
+	origin                  string // reference of the message on the telephone that wrote it; "" for others
+	automatic               bool   // reply to a keyword; it is also sent to recipients that opted out
 }
 
 // Media is an attachment.
@@ -62,70 +62,77 @@ type Media struct {
 	SizeBytes   int64  `json:"size_bytes" doc:"0 where it is not known"`
 }
 
-// A Fault says why a message was not delivered.
+// Fault is the reason for which a message was not delivered.
 type Fault struct {
 	Code        string  `json:"code" enum:"invalid_destination,opted_out,blocked,carrier_rejected,unreachable,expired,rate_limited,unknown"`
 	Message     string  `json:"message"`
 	CarrierCode *string `json:"carrier_code"`
 }
 
-// An OwnNumber is a number of the organisation.
+// OwnNumber is a number of the organisation.
 type OwnNumber struct {
 	ID, Number string
 	SMS        bool   // messages are enabled
-	UserID     string // whose telephones it rings; may be empty
+	UserID     string // user whose telephones the number rings; may be empty
 }
 
-// Config is what the room is built from.
+// Config has the dependencies of the service.
 type Config struct {
 	DB     *db.DB
 	Outbox *event.Outbox
 	Jobs   *job.Queue
 	Now    func() time.Time
 	Log    *slog.Logger
-	Digest func(text string) string // recognises a number without keeping it
+	Digest func(text string) string // returns a digest by which a number is recognised without storing it
 }
 
-// Service is the room. The function fields are set before the first request.
+// Service sends, receives and stores messages. The function fields are set before the first request. It is safe for
+// concurrent use.
 type Service struct {
 	Config
-	// Carriers are the ways messages go, by name.
+	// Carriers has the built-in carriers by name.
 	Carriers map[string]Carrier
-	// Route chooses the carrier for a message, or refuses it with an *op.Error. It also returns the number as it is written down.
+	// Route chooses the carrier for a message, or refuses it with an *op.Error. It also returns the number as it is
+	// stored.
 	Route func(ctx context.Context, org string, from OwnNumber, to string) (carrier, number string, err error)
-	// Connected finds a carrier the organisation has connected, by the name Route gave; nil where there is none any more.
-	Connected func(ctx context.Context, org, name string) (Carrier, error)
-	// Other chooses another of the connected carriers for a message, "" where none takes it. Nil: there is never another.
-	Other func(ctx context.Context, org, from, to string, without []string) (name string, err error)
-	// Lane is where the messages for a carrier wait; "" for those of the organisation. Nil: it is always that.
+	// ConnectedCarrier returns a carrier that the organisation has connected, by the name from Route; nil if there is
+	// none any more.
+	ConnectedCarrier func(ctx context.Context, org, name string) (Carrier, error)
+	// AlternativeCarrier chooses another connected carrier for a message, "" if none accepts it. Nil: there is never
+	// another.
+	AlternativeCarrier func(ctx context.Context, org, from, to string, without []string) (name string, err error)
+	// Lane returns the job lane for the messages of a carrier; "" for the lane of the organisation. Nil: always that.
 	Lane func(carrier string) string
-	// Number finds a number of the organisation as people write it.
-	Number func(ctx context.Context, q db.Querier, org, text string) (n OwnNumber, ok bool, err error)
-	// Phone reads a number as people write it in the country of the organisation, and returns it in E.164.
-	Phone func(ctx context.Context, org, text string) (e164 string, ok bool, err error)
-	// User reports whether the organisation has such a user; nil: none.
-	User func(ctx context.Context, org, id string) (bool, error)
-	// Remember is told of a message in the transaction that writes it; nil: nobody is. Those we answer keywords with are not told.
+	// FindNumber finds a number of the organisation as users write it.
+	FindNumber func(ctx context.Context, q db.Querier, org, text string) (n OwnNumber, ok bool, err error)
+	// ParsePhone parses a number as users write it in the organisation's country, and returns it in E.164.
+	ParsePhone func(ctx context.Context, org, text string) (e164 string, ok bool, err error)
+	// UserExists reports whether the organisation has the user; nil: it has none.
+	UserExists func(ctx context.Context, org, id string) (bool, error)
+	// Remember is called for each message that was sent or received, in the transaction that stores it; nil: not
+	// called. It is not called for replies to keywords.
 	Remember func(ctx context.Context, tx db.Querier, org string, m Message) error
-	// Forward hands an inbound message to the telephones its number rings; nil: nobody is told.
-	Forward func(ctx context.Context, org string, m Message) error
-	// Contact is who a number belongs to; nil: nobody knows.
-	Contact func(ctx context.Context, org, e164 string) *event.Contact
-	// ContactNumbers are the whole numbers of a contact; none where there is no such contact. nil: nobody has any.
+	// ForwardToPhones delivers an inbound message to the telephones that its number rings; nil: messages are not
+	// delivered to telephones.
+	ForwardToPhones func(ctx context.Context, org string, m Message) error
+	// LookupContact returns the contact of a number, or nil; the field may be nil.
+	LookupContact func(ctx context.Context, org, e164 string) *event.Contact
+	// ContactNumbers returns the numbers of a contact in E.164; none if there is no such contact. The field may be
+	// nil.
 	ContactNumbers func(ctx context.Context, org, id string) ([]string, error)
 
-	// OnEnd is told of a message sent that has become what it will be, OnReceived of one that came in for a number, in the transaction of
-	// the fact. nil: nobody is told.
-	OnEnd      func(ctx context.Context, tx db.Querier, org string, m Message) error
+	// OnFinal is called when an outbound message reaches a final state, OnReceived for each message received for a
+	// number. Both run in the transaction of the change. Nil: not called.
+	OnFinal    func(ctx context.Context, tx db.Querier, org string, m Message) error
 	OnReceived func(ctx context.Context, tx db.Querier, org string, n OwnNumber, m Message) error
 
-	pace pace
+	pacer sendPacer
 }
 
-// New builds the room.
+// New returns a service without carriers.
 func New(c Config) *Service { return &Service{Config: c, Carriers: map[string]Carrier{}} }
 
-// peer is the number of the other side.
+// peer returns the number of the other party.
 func (m Message) peer() string {
 	if m.Direction == inbound {
 		return m.FromNumber
@@ -133,22 +140,22 @@ func (m Message) peer() string {
 	return m.ToNumber
 }
 
-// own is the number of the organisation's side.
-func (m Message) own() string {
+// ownNumber returns the number on the organisation's side.
+func (m Message) ownNumber() string {
 	if m.Direction == inbound {
 		return m.ToNumber
 	}
 	return m.FromNumber
 }
 
-func (s *Service) contact(ctx context.Context, org, e164 string) *event.Contact {
-	if s.Contact == nil {
+func (s *Service) lookupContact(ctx context.Context, org, e164 string) *event.Contact {
+	if s.LookupContact == nil {
 		return nil
 	}
-	return s.Contact(ctx, org, e164)
+	return s.LookupContact(ctx, org, e164)
 }
 
-// numbersOf are the numbers of a contact; "" has none.
+// numbersOf returns the numbers of a contact; none for "".
 func (s *Service) numbersOf(ctx context.Context, org, contact string) ([]string, error) {
 	if contact == "" || s.ContactNumbers == nil {
 		return nil, nil

@@ -25,27 +25,27 @@ import (
 
 const own, silent, mobile = "+12025550143", "+12025550144", "+12025550199"
 
-// desk is an organisation with a number, and another one.
-type desk struct {
+// fixture has a message service with one organisation that has a number, and a second organisation.
+type fixture struct {
 	*sms.Service
 	t      *testing.T
-	d      *db.DB
+	db     *db.DB
 	server *optest.Server
-	r      *job.Runner
+	runner *job.Runner
 }
 
-func build(t *testing.T, d *db.DB) *desk {
+func newFixture(t *testing.T, d *db.DB) *fixture {
 	t.Helper()
 	b := bus.New()
 	now := time.Now
-	k := &desk{t: t, d: d}
+	k := &fixture{t: t, db: d}
 	k.Service = sms.New(sms.Config{DB: d, Outbox: &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(now()) }},
-		Jobs: &job.Queue{Bus: b, Now: now}, Now: now, Log: slog.New(slog.DiscardHandler), Digest: func(s string) string { return fmt.Sprintf("%x", reversed(s)) }})
+		Jobs: &job.Queue{Bus: b, Now: now}, Now: now, Log: slog.New(slog.DiscardHandler), Digest: func(s string) string { return fmt.Sprintf("%x", fakeDigest(s)) }})
 	k.Carriers["sandbox"] = sandbox.Messages{}
-	k.Phone = func(_ context.Context, _, text string) (string, bool, error) {
+	k.ParsePhone = func(_ context.Context, _, text string) (string, bool, error) {
 		return text, strings.HasPrefix(text, "+") && len(text) > 8, nil
 	}
-	k.Number = func(_ context.Context, _ db.Querier, org, text string) (sms.OwnNumber, bool, error) {
+	k.FindNumber = func(_ context.Context, _ db.Querier, org, text string) (sms.OwnNumber, bool, error) {
 		n := map[string]sms.OwnNumber{own: {ID: "num_1", Number: own, SMS: true}, "num_1": {ID: "num_1", Number: own, SMS: true},
 			silent: {ID: "num_2", Number: silent}}[text]
 		return n, n.ID != "" && org == "org_a", nil
@@ -56,8 +56,8 @@ func build(t *testing.T, d *db.DB) *desk {
 		}
 		return "sandbox", to, nil
 	}
-	k.User = func(_ context.Context, _, id string) (bool, error) { return id == "usr_1", nil }
-	k.server = optest.New(t, d, append(k.Operations(), (&sandbox.Service{Receive: k.Receive, Phone: k.Phone}).Operations()...)...)
+	k.UserExists = func(_ context.Context, _, id string) (bool, error) { return id == "usr_1", nil }
+	k.server = optest.New(t, d, append(k.Operations(), (&sandbox.Service{Receive: k.Receive, Phone: k.ParsePhone}).Operations()...)...)
 	for _, org := range []string{"org_a", "org_b"} {
 		k.exec(`INSERT INTO orgs (id, path, environment, name, plan, status, country, timezone, language, settings, created_at, updated_at)
 			VALUES ($1, $1, 'test', $1, 'free', 'active', 'US', 'UTC', 'en', '{}', 0, 0)`, org)
@@ -65,64 +65,64 @@ func build(t *testing.T, d *db.DB) *desk {
 	return k
 }
 
-// reversed stands for a digest: it tells numbers apart and does not hold them.
-func reversed(s string) []byte {
+// fakeDigest returns a value that distinguishes numbers and does not contain them.
+func fakeDigest(s string) []byte {
 	b := []byte(s)
 	slices.Reverse(b)
 	return b
 }
 
-// work begins to send what is due; what waits for its time is hurried.
-func (k *desk) work() {
+// startJobs starts the workers of the message queue.
+func (k *fixture) startJobs() {
 	k.t.Helper()
-	k.r = &job.Runner{DB: k.d, Queue: k.Jobs, Name: sms.Queue, Node: "n1", Log: k.Log, Options: job.Options{Workers: 4, Timeout: time.Minute}}
-	k.Handle(k.r)
-	if err := k.r.Start(context.Background()); err != nil {
+	k.runner = &job.Runner{DB: k.db, Queue: k.Jobs, Name: sms.Queue, Node: "n1", Log: k.Log, Options: job.Options{Workers: 4, Timeout: time.Minute}}
+	k.Handle(k.runner)
+	if err := k.runner.Start(context.Background()); err != nil {
 		k.t.Fatal(err)
 	}
-	k.t.Cleanup(func() { k.r.Stop(context.Background()) })
+	k.t.Cleanup(func() { k.runner.Stop(context.Background()) })
 }
 
-func (k *desk) exec(q string, args ...any) {
+func (k *fixture) exec(q string, args ...any) {
 	k.t.Helper()
-	err := k.d.Tx(context.Background(), func(tx db.Querier) error { _, err := tx.Exec(context.Background(), q, args...); return err })
+	err := k.db.Tx(context.Background(), func(tx db.Querier) error { _, err := tx.Exec(context.Background(), q, args...); return err })
 	if err != nil {
 		k.t.Fatal(err)
 	}
 }
 
-func (k *desk) do(method, path string, body any) *optest.Answer {
+func (k *fixture) request(method, path string, body any) *optest.Answer {
 	k.t.Helper()
 	p := optest.Admin("org_a")
 	p.Environment = access.Sandbox
 	return k.server.Do(p, method, path, body)
 }
 
-func (k *desk) post(to, body string) string {
+func (k *fixture) sendMessage(to, body string) string {
 	k.t.Helper()
-	return k.do("POST", "/sms", map[string]any{"from": own, "to": to, "body": body}).Want(201).Text("id")
+	return k.request("POST", "/sms", map[string]any{"from": own, "to": to, "body": body}).Want(201).Text("id")
 }
 
-// becomes waits until a message is in a state.
-func (k *desk) becomes(id, status string) *optest.Answer {
+// waitStatus waits until a message has a status.
+func (k *fixture) waitStatus(id, status string) *optest.Answer {
 	k.t.Helper()
-	return k.until("/sms/"+id, status, func(a *optest.Answer) bool { return a.Text("status") == status })
+	return k.poll("/sms/"+id, status, func(a *optest.Answer) bool { return a.Text("status") == status })
 }
 
-// comes waits until a list has something in it.
-func (k *desk) comes(list string) *optest.Answer {
+// waitNotEmpty waits until a list has an entry.
+func (k *fixture) waitNotEmpty(list string) *optest.Answer {
 	k.t.Helper()
-	return k.until(list, "there", func(a *optest.Answer) bool { return a.Text("data.0.id") != "" })
+	return k.poll(list, "there", func(a *optest.Answer) bool { return a.Text("data.0.id") != "" })
 }
 
-// until reads something until it is as wanted.
-func (k *desk) until(target, want string, is func(*optest.Answer) bool) *optest.Answer {
+// poll repeats a request until the condition holds.
+func (k *fixture) poll(target, want string, is func(*optest.Answer) bool) *optest.Answer {
 	k.t.Helper()
 	late := time.After(30 * time.Second)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		a := k.do("GET", target, nil).Want(200)
+		a := k.request("GET", target, nil).Want(200)
 		if is(a) {
 			return a
 		}
@@ -134,10 +134,10 @@ func (k *desk) until(target, want string, is func(*optest.Answer) bool) *optest.
 	}
 }
 
-// told are the kinds of events published, in order, with a number in them.
-func (k *desk) told(text string) (kinds []string) {
+// eventKinds returns the kinds of the published events that contain a text, in order.
+func (k *fixture) eventKinds(text string) (kinds []string) {
 	k.t.Helper()
-	rows, err := k.d.Read(context.Background()).Query(context.Background(),
+	rows, err := k.db.Read(context.Background()).Query(context.Background(),
 		`SELECT kind FROM events WHERE org_id = $1 AND body LIKE $2 ORDER BY id`, "org_a", "%"+text+"%")
 	if err != nil {
 		k.t.Fatal(err)
@@ -153,122 +153,122 @@ func (k *desk) told(text string) (kinds []string) {
 	return kinds
 }
 
-func TestTestNumbersTakeMessagesAsTheirListSays(t *testing.T) {
+func TestSandbox_TestNumbers(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		k := build(t, d)
-		k.work()
+		k := newFixture(t, d)
+		k.startJobs()
 		for to, want := range map[string][2]string{"+12025550111": {"delivered", ""}, "+12025550112": {"undelivered", "unreachable"},
 			"+12025550113": {"failed", "carrier_rejected"}, "+12025550115": {"delivered", ""}} {
-			a := k.becomes(k.post(to, "hello"), want[0])
+			a := k.waitStatus(k.sendMessage(to, "hello"), want[0])
 			if code := a.Text("error.code"); want[1] != code && !(want[1] == "" && a.At("error") == nil) {
 				t.Errorf("%s: error %q", to, code)
 			}
-			if told := k.told(to + `"`); (len(told) > 0 && told[0] == "sms.sent") != (want[0] != "failed") {
+			if told := k.eventKinds(to + `"`); (len(told) > 0 && told[0] == "sms.sent") != (want[0] != "failed") {
 				t.Errorf("%s: told %v", to, told)
 			}
 		}
-		reply := k.comes("/sms?direction=inbound&from_number=%2B12025550115") // it is written after the message is told to be delivered
+		reply := k.waitNotEmpty("/sms?direction=inbound&from_number=%2B12025550115") // it is stored after the message is reported as delivered
 		if reply.Text("data.0.body") != "hello" || reply.Text("data.0.status") != "received" {
 			t.Errorf("reply: %s", reply.Bytes)
 		}
 	})
 }
 
-func TestWhatIsWrongWithAMessageIsToldAtOnce(t *testing.T) {
+func TestCreate_AllViolationsListed(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		k := build(t, d)
-		k.do("POST", "/sms", map[string]any{"from": "+12025550150", "to": "", "body": strings.Repeat("x", 1601), "media_urls": []string{"ftp://x/y"},
+		k := newFixture(t, d)
+		k.request("POST", "/sms", map[string]any{"from": "+12025550150", "to": "", "body": strings.Repeat("x", 1601), "media_urls": []string{"ftp://x/y"},
 			"send_at": time.Now().Add(36 * 24 * time.Hour).Format(time.RFC3339), "metadata": map[string]string{"": "x"}}).
 			Refused("validation_failed", "body invalid_length", "media_urls invalid_url", "metadata. too_long", "send_at out_of_range",
 				"from number_not_owned", "to required")
-		k.do("POST", "/sms", map[string]any{"from": silent, "to": mobile, "body": "x"}).Refused("validation_failed", "from sms_not_enabled")
-		k.do("POST", "/sms", map[string]any{"from": own, "to": "ext:1", "body": "x"}).Refused("destination_not_allowed")
-		if n := len(k.do("GET", "/sms", nil).Want(200).At("data").([]any)); n != 0 {
+		k.request("POST", "/sms", map[string]any{"from": silent, "to": mobile, "body": "x"}).Refused("validation_failed", "from sms_not_enabled")
+		k.request("POST", "/sms", map[string]any{"from": own, "to": "ext:1", "body": "x"}).Refused("destination_not_allowed")
+		if n := len(k.request("GET", "/sms", nil).Want(200).At("data").([]any)); n != 0 {
 			t.Errorf("%d messages were written", n)
 		}
 	})
 }
 
-func TestStopIsObeyedBeforeQueueingAndBeforeSending(t *testing.T) {
+func TestOptOut_BlocksQueuedAndNewMessages(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		k := build(t, d)
-		queued := k.post(mobile, "one more")
+		k := newFixture(t, d)
+		queued := k.sendMessage(mobile, "one more")
 		in := func(body string) {
 			t.Helper()
-			k.do("POST", "/sandbox/sms/inbound", map[string]any{"from": mobile, "to": own, "body": body}).Want(201)
+			k.request("POST", "/sandbox/sms/inbound", map[string]any{"from": mobile, "to": own, "body": body}).Want(201)
 		}
 		in(" stop. ")
 		in("STOP")
-		k.do("POST", "/sms", map[string]any{"from": own, "to": mobile, "body": "x"}).Want(422).Refused("opted_out")
-		k.work()
-		if code := k.becomes(queued, "failed").Text("error.code"); code != "opted_out" {
+		k.request("POST", "/sms", map[string]any{"from": own, "to": mobile, "body": "x"}).Want(422).Refused("opted_out")
+		k.startJobs()
+		if code := k.waitStatus(queued, "failed").Text("error.code"); code != "opted_out" {
 			t.Errorf("error %q", code)
 		}
-		if thread := k.do("GET", "/sms/conversations", nil).Want(200); thread.At("data.0.opted_out") != true || thread.At("data.0.unread_count") != 2.0 {
+		if thread := k.request("GET", "/sms/conversations", nil).Want(200); thread.At("data.0.opted_out") != true || thread.At("data.0.unread_count") != 2.0 {
 			t.Errorf("conversation: %s", thread.Bytes)
 		}
-		answers := k.do("GET", "/sms?direction=outbound&sort=created_at", nil).Want(200)
+		answers := k.request("GET", "/sms?direction=outbound&sort=created_at", nil).Want(200)
 		if n := len(answers.At("data").([]any)); n != 2 || !strings.Contains(answers.Text("data.1.body"), "unsubscribed") {
 			t.Errorf("answers: %s", answers.Bytes)
 		}
-		k.becomes(answers.Text("data.1.id"), "delivered")
-		k.do("GET", "/sms/opt-outs", nil).Want(200).Text("data.0.keyword")
+		k.waitStatus(answers.Text("data.1.id"), "delivered")
+		k.request("GET", "/sms/opt-outs", nil).Want(200).Text("data.0.keyword")
 		in("start")
-		k.becomes(k.post(mobile, "welcome back"), "delivered")
+		k.waitStatus(k.sendMessage(mobile, "welcome back"), "delivered")
 	})
 }
 
-func TestOptOutsAreKeptByHand(t *testing.T) {
+func TestOptOut_API(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		k := build(t, d)
-		k.do("POST", "/sms/opt-outs", map[string]any{"phone": mobile}).Want(201)
-		k.do("POST", "/sms/opt-outs", map[string]any{"phone": mobile}).Want(409).Refused("already_exists")
-		k.do("POST", "/sms/opt-outs", map[string]any{"phone": "x", "number_id": "num_9"}).Refused("validation_failed", "phone invalid_e164", "number_id not_found")
-		k.do("POST", "/sms", map[string]any{"from": own, "to": mobile, "body": "x"}).Refused("opted_out")
-		k.do("DELETE", "/sms/opt-outs/"+mobile, nil).Want(204)
-		k.do("DELETE", "/sms/opt-outs/"+mobile, nil).Want(404)
-		k.post(mobile, "x")
+		k := newFixture(t, d)
+		k.request("POST", "/sms/opt-outs", map[string]any{"phone": mobile}).Want(201)
+		k.request("POST", "/sms/opt-outs", map[string]any{"phone": mobile}).Want(409).Refused("already_exists")
+		k.request("POST", "/sms/opt-outs", map[string]any{"phone": "x", "number_id": "num_9"}).Refused("validation_failed", "phone invalid_e164", "number_id not_found")
+		k.request("POST", "/sms", map[string]any{"from": own, "to": mobile, "body": "x"}).Refused("opted_out")
+		k.request("DELETE", "/sms/opt-outs/"+mobile, nil).Want(204)
+		k.request("DELETE", "/sms/opt-outs/"+mobile, nil).Want(404)
+		k.sendMessage(mobile, "x")
 	})
 }
 
-func TestAScheduledMessageWaitsAndCanBeCanceled(t *testing.T) {
+func TestSchedule_WaitsAndCancels(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		k := build(t, d)
-		k.work()
+		k := newFixture(t, d)
+		k.startJobs()
 		later := func(body string) string {
-			return k.do("POST", "/sms", map[string]any{"from": own, "to": mobile, "body": body, "send_at": time.Now().Add(time.Hour).Format(time.RFC3339)}).Want(201).Text("id")
+			return k.request("POST", "/sms", map[string]any{"from": own, "to": mobile, "body": body, "send_at": time.Now().Add(time.Hour).Format(time.RFC3339)}).Want(201).Text("id")
 		}
 		one, two := later("canceled"), later("sent")
-		k.do("POST", "/sms/"+one+"/cancel", nil).Want(200)
-		k.do("POST", "/sms/"+one+"/cancel", nil).Want(200)
+		k.request("POST", "/sms/"+one+"/cancel", nil).Want(200)
+		k.request("POST", "/sms/"+one+"/cancel", nil).Want(200)
 		k.exec(`UPDATE jobs SET run_at = 0 WHERE org_id = $1 AND kind = 'sms.due'`, "org_a")
-		k.post(mobile, "wakes the queue")
-		k.becomes(two, "delivered")
-		k.becomes(one, "canceled")
-		k.do("POST", "/sms/"+two+"/cancel", nil).Want(409).Refused("invalid_state")
+		k.sendMessage(mobile, "wakes the queue")
+		k.waitStatus(two, "delivered")
+		k.waitStatus(one, "canceled")
+		k.request("POST", "/sms/"+two+"/cancel", nil).Want(409).Refused("invalid_state")
 	})
 }
 
-func TestAConversationIsEverythingBetweenTwoNumbers(t *testing.T) {
+func TestConversation_ListPatchAndTenant(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		k := build(t, d)
-		first := k.post(mobile, "first")
-		k.do("POST", "/sandbox/sms/inbound", map[string]any{"from": mobile, "to": own, "body": "second"}).Want(201)
-		third := k.post(mobile, "third")
-		k.post("+12025550198", "to another")
-		all := k.do("GET", "/sms/conversations?unread=true", nil).Want(200)
+		k := newFixture(t, d)
+		first := k.sendMessage(mobile, "first")
+		k.request("POST", "/sandbox/sms/inbound", map[string]any{"from": mobile, "to": own, "body": "second"}).Want(201)
+		third := k.sendMessage(mobile, "third")
+		k.sendMessage("+12025550198", "to another")
+		all := k.request("GET", "/sms/conversations?unread=true", nil).Want(200)
 		id := all.Text("data.0.id")
 		if len(all.At("data").([]any)) != 1 || all.Text("data.0.last_message.body") != "third" || all.Text("data.0.org_number") != own {
 			t.Fatalf("conversations: %s", all.Bytes)
 		}
 		bodies := func(query string) (got []string) {
-			for _, m := range k.do("GET", "/sms/conversations/"+id+"/messages"+query, nil).Want(200).At("data").([]any) {
+			for _, m := range k.request("GET", "/sms/conversations/"+id+"/messages"+query, nil).Want(200).At("data").([]any) {
 				got = append(got, m.(map[string]any)["body"].(string))
 			}
 			return got
@@ -278,14 +278,14 @@ func TestAConversationIsEverythingBetweenTwoNumbers(t *testing.T) {
 				t.Errorf("messages%s: %s", query, got)
 			}
 		}
-		changed := k.do("PATCH", "/sms/conversations/"+id, map[string]any{"status": "closed", "assignee_id": "usr_1", "read": true, "tags": []string{"vip", "vip"}}).Want(200)
+		changed := k.request("PATCH", "/sms/conversations/"+id, map[string]any{"status": "closed", "assignee_id": "usr_1", "read": true, "tags": []string{"vip", "vip"}}).Want(200)
 		if changed.At("unread_count") != 0.0 || changed.Text("status") != "closed" || len(changed.At("tags").([]any)) != 1 {
 			t.Errorf("changed: %s", changed.Bytes)
 		}
-		k.do("PATCH", "/sms/conversations/"+id, map[string]any{"status": "gone", "assignee_id": "usr_9", "tags": []string{""}}).
+		k.request("PATCH", "/sms/conversations/"+id, map[string]any{"status": "gone", "assignee_id": "usr_9", "tags": []string{""}}).
 			Refused("validation_failed", "status invalid_value", "assignee_id not_found", "tags invalid_length")
-		k.do("POST", "/sandbox/sms/inbound", map[string]any{"from": mobile, "to": own, "body": "again"}).Want(201)
-		if a := k.do("GET", "/sms/conversations/"+id, nil).Want(200); a.Text("status") != "open" || a.At("unread_count") != 1.0 {
+		k.request("POST", "/sandbox/sms/inbound", map[string]any{"from": mobile, "to": own, "body": "again"}).Want(201)
+		if a := k.request("GET", "/sms/conversations/"+id, nil).Want(200); a.Text("status") != "open" || a.At("unread_count") != 1.0 {
 			t.Errorf("after a message came in: %s", a.Bytes)
 		}
 		for _, path := range []string{"/sms/" + first, "/sms/conversations/" + id, "/sms/conversations/" + id + "/messages"} {
@@ -294,20 +294,20 @@ func TestAConversationIsEverythingBetweenTwoNumbers(t *testing.T) {
 	})
 }
 
-// phones is a carrier whose memory outlives a crash of ours.
-type phones struct {
-	mu    sync.Mutex
-	sent  []string
-	fails []error // of the next sendings
-	asked error
+// fakeCarrier is a carrier that keeps its state over a simulated crash of the server.
+type fakeCarrier struct {
+	mu       sync.Mutex
+	sent     []string
+	sendErrs []error // errors of the next calls of Send
+	queryErr error
 }
 
-func (p *phones) Send(_ context.Context, o sms.Outgoing) (sms.Result, error) {
+func (p *fakeCarrier) Send(_ context.Context, o sms.Outgoing) (sms.Result, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.fails) > 0 {
-		err := p.fails[0]
-		p.fails = p.fails[1:]
+	if len(p.sendErrs) > 0 {
+		err := p.sendErrs[0]
+		p.sendErrs = p.sendErrs[1:]
 		if errors.Is(err, sms.ErrUnsent) {
 			return sms.Result{}, err
 		}
@@ -318,37 +318,37 @@ func (p *phones) Send(_ context.Context, o sms.Outgoing) (sms.Result, error) {
 	return sms.Result{Status: sms.Delivered}, nil
 }
 
-func (p *phones) Ask(_ context.Context, o sms.Outgoing) (sms.Result, error) {
-	return sms.Result{Status: sms.Delivered}, p.asked
+func (p *fakeCarrier) QueryStatus(_ context.Context, o sms.Outgoing) (sms.Result, error) {
+	return sms.Result{Status: sms.Delivered}, p.queryErr
 }
 
-func TestNothingIsSentTwice(t *testing.T) {
+func TestSend_NeverTwice(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		asked        error
-		cut          bool // the process died while it sent
+		cut          bool // the process died during Send
 		fails        []error
 		status, code string
 		sendings     int
 	}{
 		"cut off, and the carrier knows":          {nil, true, nil, "delivered", "", 0},
 		"cut off, and the carrier has none":       {sms.ErrUnsent, true, nil, "delivered", "", 1},
-		"cut off, and nobody knows":               {sms.ErrUnknown, true, nil, "failed", "unknown", 0},
-		"the answer was lost, and nobody knows":   {sms.ErrUnknown, false, []error{errors.New("lost")}, "failed", "unknown", 1},
-		"nothing left at first":                   {sms.ErrUnknown, false, []error{sms.ErrUnsent}, "delivered", "", 1},
+		"cut off, and nobody knows":               {sms.ErrOutcomeUnknown, true, nil, "failed", "unknown", 0},
+		"the answer was lost, and nobody knows":   {sms.ErrOutcomeUnknown, false, []error{errors.New("lost")}, "failed", "unknown", 1},
+		"nothing left at first":                   {sms.ErrOutcomeUnknown, false, []error{sms.ErrUnsent}, "delivered", "", 1},
 		"the answer was lost, the carrier has it": {nil, false, []error{errors.New("lost")}, "delivered", "", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dbtest.Each(t, func(t *testing.T, d *db.DB) {
-				k, p := build(t, d), &phones{asked: c.asked, fails: c.fails}
+				k, p := newFixture(t, d), &fakeCarrier{queryErr: c.asked, sendErrs: c.fails}
 				k.Carriers["sandbox"] = p
-				id := k.post(mobile, "once")
+				id := k.sendMessage(mobile, "once")
 				if c.cut {
 					k.exec(`UPDATE messages SET status = 'sending', reference = id WHERE org_id = $1`, "org_a")
 				}
-				k.work()
-				a := k.becomes(id, c.status)
+				k.startJobs()
+				a := k.waitStatus(id, c.status)
 				if c.code != "" && a.Text("error.code") != c.code {
 					t.Errorf("error %s", a.Bytes)
 				}
@@ -360,16 +360,16 @@ func TestNothingIsSentTwice(t *testing.T) {
 	}
 }
 
-func TestMessagesAreSentAtALimitedPaceInOrder(t *testing.T) {
+func TestSend_PacedAndInOrder(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		k := build(t, d)
-		p := &phones{}
+		k := newFixture(t, d)
+		p := &fakeCarrier{}
 		k.Carriers["sandbox"] = p
 		began := time.Now()
-		ids := []string{k.post(mobile, "1"), k.post(mobile, "2"), k.post(mobile, "3")}
-		k.work()
-		k.becomes(ids[2], "delivered")
+		ids := []string{k.sendMessage(mobile, "1"), k.sendMessage(mobile, "2"), k.sendMessage(mobile, "3")}
+		k.startJobs()
+		k.waitStatus(ids[2], "delivered")
 		if took := time.Since(began); took < 1900*time.Millisecond {
 			t.Errorf("three messages left within %s", took)
 		}
@@ -379,26 +379,26 @@ func TestMessagesAreSentAtALimitedPaceInOrder(t *testing.T) {
 	})
 }
 
-func TestEverythingAboutANumberIsErasedButThatItOptedOut(t *testing.T) {
+func TestErase_KeepsOptOut(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		k, ctx := build(t, d), context.Background()
-		k.post(mobile, "secret")
-		k.do("POST", "/sandbox/sms/inbound", map[string]any{"from": mobile, "to": own, "body": "STOP"}).Want(201)
-		k.post("+12025550198", "stays")
-		if n, err := k.CountWith(ctx, d.Read(ctx), "org_a", mobile); err != nil || n != 4 {
+		k, ctx := newFixture(t, d), context.Background()
+		k.sendMessage(mobile, "secret")
+		k.request("POST", "/sandbox/sms/inbound", map[string]any{"from": mobile, "to": own, "body": "STOP"}).Want(201)
+		k.sendMessage("+12025550198", "stays")
+		if n, err := k.CountForNumber(ctx, d.Read(ctx), "org_a", mobile); err != nil || n != 4 {
 			t.Errorf("%d things, %v", n, err)
 		}
 		for n := 1; n > 0; {
-			err := d.Tx(ctx, func(tx db.Querier) (err error) { n, err = k.EraseWith(ctx, tx, "org_a", mobile); return err })
+			err := d.Tx(ctx, func(tx db.Querier) (err error) { n, err = k.EraseForNumber(ctx, tx, "org_a", mobile); return err })
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
-		if all := string(k.do("GET", "/sms", nil).Bytes) + string(k.do("GET", "/sms/conversations", nil).Bytes) + string(k.do("GET", "/sms/opt-outs", nil).Bytes); strings.Contains(all, mobile) ||
+		if all := string(k.request("GET", "/sms", nil).Bytes) + string(k.request("GET", "/sms/conversations", nil).Bytes) + string(k.request("GET", "/sms/opt-outs", nil).Bytes); strings.Contains(all, mobile) ||
 			!strings.Contains(all, "stays") {
 			t.Errorf("left: %s", all)
 		}
-		k.do("POST", "/sms", map[string]any{"from": own, "to": mobile, "body": "x"}).Refused("opted_out")
+		k.request("POST", "/sms", map[string]any{"from": own, "to": mobile, "body": "x"}).Refused("opted_out")
 	})
 }

@@ -14,13 +14,13 @@ func insert(ctx context.Context, tx db.Querier, m Message) error {
 	const q = `INSERT INTO messages (` + columns + `)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)`
 	_, err := tx.Exec(ctx, q, m.org, m.ID, m.ConversationID, m.Direction, m.Status, m.FromNumber, m.ToNumber, m.Body, m.Segments,
-		m.Encoding, db.AsJSON(m.Media), m.UserID, m.Source, faultText(m.Error), m.ScheduledAt, m.CreatedAt, m.SentAt, m.DeliveredAt,
+		m.Encoding, db.AsJSON(m.Media), m.UserID, m.Source, faultColumn(m.Error), m.ScheduledAt, m.CreatedAt, m.SentAt, m.DeliveredAt,
 		db.AsJSON(m.Metadata), m.Sandbox, m.carrier, db.Null(m.reference), m.automatic, db.Null(m.origin))
 	return err
 }
 
-// faultText is how a fault is kept; NULL where there is none.
-func faultText(f *Fault) any {
+// faultColumn returns a fault as it is stored; NULL if there is none.
+func faultColumn(f *Fault) any {
 	if f == nil {
 		return nil
 	}
@@ -48,11 +48,11 @@ func get(ctx context.Context, q db.Querier, org, id string) (Message, error) {
 	return scan(q.QueryRow(ctx, `SELECT `+columns+` FROM messages WHERE org_id = $1 AND id = $2`, org, id).Scan)
 }
 
-// move writes what a message has become, where it is still in the state it came from.
-func move(ctx context.Context, tx db.Querier, m Message, from string) (bool, error) {
+// updateStatus stores the new state of a message if it is still in the state from. It reports whether it was.
+func updateStatus(ctx context.Context, tx db.Querier, m Message, from string) (bool, error) {
 	const q = `UPDATE messages SET status = $3, error = $4, sent_at = $5, delivered_at = $6, reference = $7
 		WHERE org_id = $1 AND id = $2 AND status = $8`
-	r, err := tx.Exec(ctx, q, m.org, m.ID, m.Status, faultText(m.Error), m.SentAt, m.DeliveredAt, db.Null(m.reference), from)
+	r, err := tx.Exec(ctx, q, m.org, m.ID, m.Status, faultColumn(m.Error), m.SentAt, m.DeliveredAt, db.Null(m.reference), from)
 	if err != nil {
 		return false, fmt.Errorf("change message %s: %w", m.ID, err)
 	}
@@ -60,7 +60,7 @@ func move(ctx context.Context, tx db.Querier, m Message, from string) (bool, err
 	return n == 1, err
 }
 
-func read(ctx context.Context, q db.Querier, f *db.Filter) ([]Message, error) {
+func queryMessages(ctx context.Context, q db.Querier, f *db.Filter) ([]Message, error) {
 	text, args := f.SQL()
 	rows, err := q.Query(ctx, text, args...)
 	if err != nil {

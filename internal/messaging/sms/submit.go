@@ -7,27 +7,27 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Submit writes a message down that a program hands over in another way than by POST /sms, in the caller's transaction and under the
-// identifier that the program is told. Whoever ctx names is the sender; what is wrong is the same *op.Error as over HTTP.
+// Submit stores and queues a message that arrived by another interface than POST /sms. It uses the caller's
+// transaction and the given id. The principal in ctx is the sender. Errors are the same *op.Error as over HTTP.
 func (s *Service) Submit(ctx context.Context, tx db.Querier, id string, b Create) (Message, error) {
-	m, from, err := s.fresh(ctx, tx, b)
+	m, from, err := s.newMessage(ctx, tx, b)
 	if err != nil {
 		return m, err
 	}
 	m.ID = id
-	return m, s.admit(ctx, tx, &m, from.ID)
+	return m, s.enqueueUnlessOptedOut(ctx, tx, &m, from.ID)
 }
 
-// admit writes a new message down to be sent, unless its recipient opted out.
-func (s *Service) admit(ctx context.Context, tx db.Querier, m *Message, numberID string) error {
-	out, err := s.opted(ctx, tx, m.org, numberID, m.ToNumber)
+// enqueueUnlessOptedOut stores and queues a new message, unless its recipient has opted out.
+func (s *Service) enqueueUnlessOptedOut(ctx context.Context, tx db.Querier, m *Message, numberID string) error {
+	out, err := s.isOptedOut(ctx, tx, m.org, numberID, m.ToNumber)
 	if err != nil {
 		return err
 	}
 	if out {
 		return op.Fail("opted_out", m.ToNumber+" asked not to receive messages from "+m.FromNumber)
 	}
-	return s.post(ctx, tx, m, numberID)
+	return s.storeAndEnqueue(ctx, tx, m, numberID)
 }
 
 // Find returns a message, or db.ErrNone.
@@ -35,7 +35,7 @@ func (s *Service) Find(ctx context.Context, q db.Querier, org, id string) (Messa
 	return get(ctx, q, org, id)
 }
 
-// Final reports whether nothing more will become of a message.
+// Final reports whether the state of a message can no longer change.
 func (m Message) Final() bool {
 	switch m.Status {
 	case Delivered, Undelivered, Failed, canceled:
@@ -44,13 +44,13 @@ func (m Message) Final() bool {
 	return false
 }
 
-// Canceled reports whether a message was taken back before its time.
+// Canceled reports whether a message was cancelled before its time.
 func (m Message) Canceled() bool { return m.Status == canceled }
 
-// ended tells who wants to know that a message has become what it will be.
-func (s *Service) ended(ctx context.Context, tx db.Querier, m Message) error {
-	if s.OnEnd == nil || !m.Final() {
+// notifyFinal calls OnFinal if the state of a message is final.
+func (s *Service) notifyFinal(ctx context.Context, tx db.Querier, m Message) error {
+	if s.OnFinal == nil || !m.Final() {
 		return nil
 	}
-	return s.OnEnd(ctx, tx, m.org, m)
+	return s.OnFinal(ctx, tx, m.org, m)
 }

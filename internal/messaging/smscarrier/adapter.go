@@ -8,70 +8,73 @@ import (
 	"soniq/internal/messaging/sms"
 )
 
-// An Adapter speaks with one carrier. It is made anew when settings change, and is safe for concurrent use. Every call has a
-// deadline.
+// Adapter implements the protocol of one carrier. A new one is built when settings change. It must be safe for
+// concurrent use. Every call has a deadline.
 type Adapter interface {
-	// Send hands a message over. Result.Status is sms.Sent where the carrier has accepted it (or what is known already), Result.IDs
-	// are the carrier's identifiers of its parts: receipts are found by them.
+	// Send submits a message. Result.Status is sms.Sent if the carrier has accepted it, or a state that is already
+	// known. Result.IDs has the carrier's identifiers of its parts, by which receipts are matched.
 	//
-	// What an error says decides whether the message is tried again. One that wraps sms.ErrUnsent: nothing left, and it may be sent
-	// again or by another carrier (a connection that was refused, 429, 503). One that wraps ErrAuth, beside: neither, until somebody
-	// corrects the settings. Any other: nobody knows, and it is not sent again unless Ask finds out. A message the carrier refuses
-	// for good is no error but a Result with the status sms.Failed and a Fault. Busy says how long the carrier wants to be left alone.
+	// The error determines whether the message is retried. If it wraps sms.ErrUnsent, nothing was sent: the message
+	// may be sent again or by another carrier (connection refused, 429, 503). If it also wraps ErrAuth, it is not
+	// sent until the settings are corrected. With any other error the outcome is unknown: it is not sent again unless
+	// QueryStatus shows that it was not sent. If the carrier refuses the message permanently, the error is nil and
+	// the Result has the status sms.Failed and a Fault. BusyError has the time for which the carrier accepts nothing.
 	Send(ctx context.Context, o sms.Outgoing) (sms.Result, error)
 }
 
-// An Asker can find out what became of a message that may have been sent: sms.ErrUnsent where it was not, any other error where
-// nobody knows.
-type Asker interface {
-	Ask(ctx context.Context, o sms.Outgoing) (sms.Result, error)
+// StatusQuerier is an adapter that can query the state of a message that may have been sent. The error is
+// sms.ErrUnsent if it was not sent; with any other error the outcome is unknown.
+type StatusQuerier interface {
+	QueryStatus(ctx context.Context, o sms.Outgoing) (sms.Result, error)
 }
 
-// A Caller is an adapter whose carrier posts receipts and messages to callback_url.
-type Caller interface {
-	// Callback verifies who sent a request and reads what it tells. raw is its body. ErrSignature: it is not the carrier's (403).
-	// Any other error: it is not understood (400). It must not write anything: what it returns is committed before the answer.
-	Callback(r *http.Request, raw []byte) ([]Event, error)
+// CallbackReceiver is an adapter whose carrier posts receipts and messages to callback_url.
+type CallbackReceiver interface {
+	// ParseCallback verifies the sender of a request and parses its body (raw). ErrSignature: it is not from the
+	// carrier (403). Any other error: it cannot be parsed (400). It must not store anything: the events it returns
+	// are committed before the response.
+	ParseCallback(r *http.Request, raw []byte) ([]Event, error)
 }
 
-// A Tester can tell whether the carrier would take messages, without sending one.
+// Tester is an adapter that can test, without sending a message, whether the carrier would accept messages.
 type Tester interface {
 	Test(ctx context.Context) error
 }
 
-// A Binder is an adapter that keeps a connection. Run keeps it until ctx ends; one node of those on the database runs it.
+// Binder is an adapter that keeps a connection. Run keeps it until ctx ends. Of the nodes on the database, one runs
+// it.
 type Binder interface {
 	Run(ctx context.Context)
-	// State is nil while messages can be sent. An error that is ErrAuth says that the carrier refuses the log-in.
+	// State returns nil while messages can be sent. ErrAuth: the carrier refuses the log-in.
 	State() error
 }
 
-// An Event is what a carrier tells: a receipt or a message.
+// Event is an event from a carrier: a receipt or a message.
 type Event struct {
 	Receipt *Receipt
 	Message *Incoming
 }
 
-// A Receipt is what became of a message, or of a part of one.
+// Receipt is the delivery receipt of a message, or of a part of one.
 type Receipt struct {
-	ID     string     // as Send returned it
-	Result sms.Result // Sent, Delivered, Undelivered or Failed; an empty status changes nothing
+	ID     string     // as returned by Send
+	Result sms.Result // Sent, Delivered, Undelivered or Failed; an empty status has no effect
 }
 
-// An Incoming is a message for one of the organisation's numbers.
+// Incoming is a message for one of the organisation's numbers.
 type Incoming struct {
-	ID             string // the carrier's; the same message is written down once. "": every one is another
+	ID             string // the carrier's; a message with the same id is stored once. "": each is a new one
 	From, To, Body string // numbers in E.164, or as the carrier writes them
 	Media          []sms.Media
 }
 
 // Errors of adapters.
 var (
-	// ErrAuth says that the carrier does not accept our credentials.
+	// ErrAuth means that the carrier does not accept our credentials.
 	ErrAuth = errors.New("the carrier refuses the credentials")
-	// ErrSignature says that a callback is not the carrier's.
+	// ErrSignature means that a callback is not from the carrier.
 	ErrSignature = errors.New("the signature is not the carrier's")
 )
 
-// A Busy is why a carrier takes nothing for a while; nothing was sent.
-type Busy = sms.Busy
+// BusyError means that a carrier accepts nothing for a while. Nothing was sent.
+type BusyError = sms.BusyError

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// maxSender bounds what a sender may be called; longer names are cut.
+// maxSender bounds the length of an alphanumeric sender; longer ones are cut.
 const maxSender = 40
 
-// forms are how a number that a carrier writes may be meant: carriers leave the plus out, or write 00.
-func forms(text string) []string {
+// numberForms returns the possible readings of a number as a carrier writes it. Carriers omit the plus, or write 00.
+func numberForms(text string) []string {
 	text = strings.TrimSpace(text)
 	if text == "" || strings.Trim(text, "+0123456789") != "" {
 		return []string{text}
@@ -23,9 +23,10 @@ func forms(text string) []string {
 	return []string{"+" + text, text}
 }
 
-// outside is who a message is from: a number in E.164 where it is one, else what the carrier writes, such as a name or a short code.
-func (s *Service) outside(ctx context.Context, org, text string) (string, error) {
-	for _, form := range forms(text) {
+// senderAddress returns the sender of a message: in E.164 if it is a number, else as the carrier writes it, such as a
+// name or a short code.
+func (s *Service) senderAddress(ctx context.Context, org, text string) (string, error) {
+	for _, form := range numberForms(text) {
 		e164, ok, err := s.Phone(ctx, org, form)
 		if err != nil {
 			return "", err
@@ -43,9 +44,9 @@ func (s *Service) outside(ctx context.Context, org, text string) (string, error)
 	return strings.ToValidUTF8(text, "?"), nil
 }
 
-// ours is the number of the organisation that a message is for.
-func (s *Service) ours(ctx context.Context, org, text string) (string, error) {
-	for _, form := range forms(text) {
+// recipientNumber returns the organisation's number to which a message is addressed.
+func (s *Service) recipientNumber(ctx context.Context, org, text string) (string, error) {
+	for _, form := range numberForms(text) {
 		if strings.HasPrefix(form, "num_") {
 			break
 		}
@@ -57,5 +58,5 @@ func (s *Service) ours(ctx context.Context, org, text string) (string, error) {
 			return n.Number, nil
 		}
 	}
-	return "", errStranger
+	return "", errForeignNumber
 }

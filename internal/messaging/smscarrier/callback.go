@@ -11,25 +11,25 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// maxCallback bounds the body of a callback.
-const maxCallback = 256 << 10
+// maxCallbackBody bounds the body of a callback.
+const maxCallbackBody = 256 << 10
 
-// Mount registers the addresses that providers post to.
+// Mount registers the callback URLs of providers.
 func (s *Service) Mount(mux *http.ServeMux) {
 	mux.HandleFunc("POST "+CallbackPath+"{token}", s.callback)
 }
 
-// callback takes what a provider posts. It is answered once that is committed: providers repeat what was not, and what comes again
-// changes nothing.
+// callback handles a request from a provider. The response is sent after the commit, because providers repeat
+// unacknowledged requests. A repeated request has no effect.
 func (s *Service) callback(w http.ResponseWriter, r *http.Request) {
-	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxCallback))
+	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxCallbackBody))
 	if err != nil {
 		http.Error(w, "the body cannot be read, or has more than 256 kB", http.StatusRequestEntityTooLarge)
 		return
 	}
-	status, err := s.called(r, raw)
+	status, err := s.handleCallback(r, raw)
 	if err != nil && status >= 500 {
-		s.Log.Error("callback of a carrier of messages not taken", "err", err)
+		s.Log.Error("callback of an SMS carrier failed", "err", err)
 	}
 	switch {
 	case err == nil:
@@ -37,26 +37,26 @@ func (s *Service) callback(w http.ResponseWriter, r *http.Request) {
 	case status >= 500:
 		http.Error(w, "try again", status)
 	default:
-		http.Error(w, words(err), status)
+		http.Error(w, errorText(err), status)
 	}
 }
 
-// called does what a callback asks for, or says with which status it is refused.
-func (s *Service) called(r *http.Request, raw []byte) (status int, err error) {
+// handleCallback processes a callback and returns the response status.
+func (s *Service) handleCallback(r *http.Request, raw []byte) (status int, err error) {
 	ctx := r.Context()
 	c, err := s.byToken(ctx, s.DB.Read(ctx), r.PathValue("token"))
 	p, _ := providerOf(c.Provider)
 	switch {
-	case db.IsNone(err), err == nil && (!c.Enabled || !p.calls):
+	case db.IsNone(err), err == nil && (!c.Enabled || !p.hasCallback):
 		return http.StatusNotFound, errors.New("no such address")
 	case err != nil:
 		return http.StatusServiceUnavailable, err
 	}
-	l, err := s.line(c)
+	l, err := s.openClient(c)
 	if err != nil {
 		return http.StatusServiceUnavailable, err
 	}
-	events, err := l.adapter.(Caller).Callback(r, raw)
+	events, err := l.adapter.(CallbackReceiver).ParseCallback(r, raw)
 	switch {
 	case errors.Is(err, ErrSignature):
 		s.Log.Warn("callback refused", "org", c.org, "carrier", c.ID, "err", err)
@@ -64,14 +64,15 @@ func (s *Service) called(r *http.Request, raw []byte) (status int, err error) {
 	case err != nil:
 		return http.StatusBadRequest, err
 	}
-	if err := s.take(ctx, c, events); err != nil {
+	if err := s.storeEvents(ctx, c, events); err != nil {
 		return http.StatusServiceUnavailable, err
 	}
 	return http.StatusNoContent, nil
 }
 
-// take writes down what a carrier tells, one after the other: what was written before a failure is known when it comes again.
-func (s *Service) take(ctx context.Context, c Carrier, events []Event) error {
+// storeEvents stores the events of a carrier one by one. After a failure the carrier repeats the request, and the
+// events that are stored already are recognised.
+func (s *Service) storeEvents(ctx context.Context, c Carrier, events []Event) error {
 	for _, e := range events {
 		if e.Receipt != nil && e.Receipt.ID != "" && e.Receipt.Result.Status != "" {
 			if err := s.Messages.Receipt(ctx, c.org, c.ID, e.Receipt.ID, e.Receipt.Result); err != nil {
@@ -79,7 +80,7 @@ func (s *Service) take(ctx context.Context, c Carrier, events []Event) error {
 			}
 		}
 		if e.Message != nil {
-			if err := s.receive(ctx, c, *e.Message); err != nil {
+			if err := s.receiveMessage(ctx, c, *e.Message); err != nil {
 				return err
 			}
 		}
@@ -87,19 +88,19 @@ func (s *Service) take(ctx context.Context, c Carrier, events []Event) error {
 	return nil
 }
 
-// errStranger says that a message is for a number the organisation does not have.
-var errStranger = errors.New("not a number of the organisation")
+// errForeignNumber means that a message is for a number that the organisation does not have.
+var errForeignNumber = errors.New("not a number of the organisation")
 
-// receive gives a message to the room of messages. One for a number the organisation does not have is dropped: it would come again
-// and again.
-func (s *Service) receive(ctx context.Context, c Carrier, in Incoming) error {
-	from, err := s.outside(ctx, c.org, in.From)
+// receiveMessage passes a message to package sms. A message for a number that the organisation does not have is
+// dropped, because the carrier would repeat it forever.
+func (s *Service) receiveMessage(ctx context.Context, c Carrier, in Incoming) error {
+	from, err := s.senderAddress(ctx, c.org, in.From)
 	if err != nil {
 		return err
 	}
-	to, err := s.ours(ctx, c.org, in.To)
-	if errors.Is(err, errStranger) {
-		s.Log.Warn("message for a number that is not the organisation's dropped", "org", c.org, "carrier", c.ID)
+	to, err := s.recipientNumber(ctx, c.org, in.To)
+	if errors.Is(err, errForeignNumber) {
+		s.Log.Warn("message dropped: not a number of the organisation", "org", c.org, "carrier", c.ID)
 		return nil
 	}
 	if err != nil {
@@ -108,7 +109,7 @@ func (s *Service) receive(ctx context.Context, c Carrier, in Incoming) error {
 	_, err = s.Messages.Receive(ctx, sms.Incoming{Org: c.org, From: from, To: to, Body: in.Body, Media: in.Media, Carrier: c.ID, Reference: in.ID})
 	var refused *op.Error
 	if errors.As(err, &refused) {
-		s.Log.Warn("message of a carrier dropped", "org", c.org, "carrier", c.ID, "why", refused.Code)
+		s.Log.Warn("message of an SMS carrier dropped", "org", c.org, "carrier", c.ID, "why", refused.Code)
 		return nil
 	}
 	return err

@@ -8,7 +8,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// A Carrier is what takes an organisation's messages to the outside world, and brings those for it.
+// Carrier is an SMS carrier of an organisation.
 type Carrier struct {
 	ID            string         `json:"id" example:"smc_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	Provider      string         `json:"provider" enum:"smpp,telnyx,twilio,http"`
@@ -30,9 +30,9 @@ type Carrier struct {
 	secret secret
 }
 
-// secret is what is sealed of a carrier.
+// secret is the encrypted part of a carrier.
 type secret struct {
-	Token    string          `json:"token"` // of the callback's address
+	Token    string          `json:"token"` // in the callback URL
 	Settings json.RawMessage `json:"settings"`
 }
 
@@ -48,29 +48,31 @@ const (
 	maxSettings       = 32 << 10
 )
 
-// Changed is the bus subject on which an organisation is published whose carriers have changed.
+// Changed is the bus subject for changes of carriers; the key is the organisation.
 const Changed = "changed.sms_carriers"
 
-// CallbackPath is where providers post; the token of a carrier follows.
+// CallbackPath is the path to which providers post; the token of a carrier follows.
 const CallbackPath = "/carriers/sms/"
 
-// place binds sealed settings to where they stand.
-func (c Carrier) place() []byte { return []byte(c.org + "|sms_carriers|" + c.ID + "|settings") }
+// associatedData binds sealed settings to their row and column.
+func (c Carrier) associatedData() []byte {
+	return []byte(c.org + "|sms_carriers|" + c.ID + "|settings")
+}
 
-// address is where the provider of a carrier posts.
-func (s *Service) address(c Carrier) string {
+// callbackURL returns the URL to which the provider of a carrier posts.
+func (s *Service) callbackURL(c Carrier) string {
 	return strings.TrimRight(s.BaseURL, "/") + CallbackPath + c.secret.Token
 }
 
-// dress shows a carrier as the API does.
-func (s *Service) dress(c *Carrier, is state) {
+// addStatus sets the fields of a carrier that the API shows: masked settings, callback URL and status.
+func (s *Service) addStatus(c *Carrier, is carrierState) {
 	c.Settings = map[string]any{}
 	_ = json.Unmarshal(c.secret.Settings, &c.Settings)
 	c.Settings = mask(c.Settings)
 	c.CallbackURL, c.LastError = nil, nil
 	p, _ := providerOf(c.Provider)
-	if p.calls {
-		address := s.address(*c)
+	if p.hasCallback {
+		address := s.callbackURL(*c)
 		c.CallbackURL = &address
 	}
 	c.Status = is.Status
@@ -80,15 +82,16 @@ func (s *Service) dress(c *Carrier, is state) {
 	switch {
 	case !c.Enabled:
 		c.Status, c.LastError = disabled, nil
-	case c.Status == "" && p.binds:
+	case c.Status == "" && p.hasConnection:
 		c.Status = connecting
 	case c.Status == "":
 		c.Status = active
 	}
 }
 
-// takes says how well a carrier fits a message: how many digits of the number it names, or -1.
-func (c Carrier) takes(from, to string) int {
+// matchLength returns the number of characters of the longest prefix that matches, 0 for a carrier without prefixes,
+// and -1 if the carrier does not match.
+func (c Carrier) matchLength(from, to string) int {
 	if len(c.Numbers) > 0 && !contains(c.Numbers, from) {
 		return -1
 	}
@@ -113,8 +116,8 @@ func contains(all []string, one string) bool {
 	return false
 }
 
-// wrongRates checks the two rates.
-func (c Carrier) wrongRates() (wrong []op.Violation) {
+// checkRates validates the two rates.
+func (c Carrier) checkRates() (wrong []op.Violation) {
 	if c.RatePerSecond < 0.01 || c.RatePerSecond > maxRate {
 		wrong = append(wrong, op.Field("rate_per_second", "out_of_range", "must be between 0.01 and 5000"))
 	}

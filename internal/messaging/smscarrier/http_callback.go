@@ -20,29 +20,30 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// HTTPCallback says how requests of a carrier are verified and read.
+// HTTPCallback configures how requests of a carrier are verified and parsed.
 type HTTPCallback struct {
-	// Header has Secret itself, where HMAC is "", or a digest of the body made with it: sha256 or sha1, in hex or base64, with or without
-	// "sha256=" before it.
+	// Header is the header that holds Secret itself if HMAC is "", else a digest of the body: sha256 or sha1, in hex
+	// or base64, with or without "sha256=" before it.
 	Header string `json:"header"`
 	Secret string `json:"secret"`
 	HMAC   string `json:"hmac"`
-	// Items is where several events stand in one request, such as results[*]; the others lead on from there.
+	// Items is the path of several events in one request, such as results[*]; the other paths start there.
 	Items   string      `json:"items"`
 	Receipt HTTPReceipt `json:"receipt"`
 	Message HTTPMessage `json:"message"`
 }
 
-// HTTPReceipt is where a receipt has what, and which words mean that a message was delivered or not; other words mean nothing yet.
+// HTTPReceipt has the paths of a receipt, and the status words for delivered and undelivered messages. Other words
+// have no effect.
 type HTTPReceipt struct {
-	ID          string   `json:"id"` // the identifier that was answered, or {{reference}}
+	ID          string   `json:"id"` // the identifier of the response, or {{reference}}
 	Status      string   `json:"status"`
 	Error       string   `json:"error"`
 	Delivered   []string `json:"delivered"`
 	Undelivered []string `json:"undelivered"`
 }
 
-// HTTPMessage is where a message has what.
+// HTTPMessage has the paths of a message.
 type HTTPMessage struct {
 	ID   string `json:"id"`
 	From string `json:"from"`
@@ -50,22 +51,22 @@ type HTTPMessage struct {
 	Text string `json:"text"`
 }
 
-// callbackPaths are the paths of a callback.
+// callbackPaths are the parsed paths of a callback.
 type callbackPaths struct {
-	items, receipt, status, wrong, id, from, to, text path
+	items, receiptID, status, errorCode, id, from, to, text jsonPath
 }
 
-func (x HTTPCallback) paths(at func(field, text string) path) callbackPaths {
-	return callbackPaths{items: at("callback.items", x.Items), receipt: at("callback.receipt.id", x.Receipt.ID), status: at("callback.receipt.status", x.Receipt.Status),
-		wrong: at("callback.receipt.error", x.Receipt.Error), id: at("callback.message.id", x.Message.ID), from: at("callback.message.from", x.Message.From),
+func (x HTTPCallback) parsePaths(at func(field, text string) jsonPath) callbackPaths {
+	return callbackPaths{items: at("callback.items", x.Items), receiptID: at("callback.receipt.id", x.Receipt.ID), status: at("callback.receipt.status", x.Receipt.Status),
+		errorCode: at("callback.receipt.error", x.Receipt.Error), id: at("callback.message.id", x.Message.ID), from: at("callback.message.from", x.Message.From),
 		to: at("callback.message.to", x.Message.To), text: at("callback.message.text", x.Message.Text)}
 }
 
-// digests are what an HMAC may be made with.
+// digests are the hash functions for HMAC.
 var digests = map[string]func() hash.Hash{"sha256": sha256.New, "sha1": sha1.New}
 
-func (x HTTPCallback) check() (wrong []op.Violation) {
-	if x.reads() && (x.Header == "" || len(x.Secret) < 8) {
+func (x HTTPCallback) validate() (wrong []op.Violation) {
+	if x.enabled() && (x.Header == "" || len(x.Secret) < 8) {
 		wrong = append(wrong, op.Field("settings.callback.secret", "required", "a header and a secret of at least 8 characters must say that a callback is the carrier's"))
 	}
 	if _, ok := digests[x.HMAC]; !ok && x.HMAC != "" {
@@ -80,33 +81,34 @@ func (x HTTPCallback) check() (wrong []op.Violation) {
 	return wrong
 }
 
-// reads reports whether callbacks are read at all.
-func (x HTTPCallback) reads() bool { return x.Receipt.ID != "" || x.Message.Text != "" }
+// enabled reports whether callbacks are configured.
+func (x HTTPCallback) enabled() bool { return x.Receipt.ID != "" || x.Message.Text != "" }
 
-// Callback verifies a request and reads it.
-func (g *gateway) Callback(r *http.Request, raw []byte) ([]Event, error) {
+// ParseCallback verifies and parses a request.
+func (g *httpAdapter) ParseCallback(r *http.Request, raw []byte) ([]Event, error) {
 	x := g.settings.Callback
-	if !x.reads() {
+	if !x.enabled() {
 		return nil, errors.New("the carrier's settings do not say how callbacks are read")
 	}
-	if !x.signed(r.Header.Get(x.Header), raw) {
+	if !x.verify(r.Header.Get(x.Header), raw) {
 		return nil, ErrSignature
 	}
-	doc, err := document(r, raw)
+	doc, err := parseDocument(r, raw)
 	if err != nil {
 		return nil, err
 	}
 	var events []Event
-	for _, item := range g.callback.items.values(doc) {
-		if e, ok := g.event(item); ok {
+	for _, item := range g.callbackFields.items.values(doc) {
+		if e, ok := g.parseEvent(item); ok {
 			events = append(events, e)
 		}
 	}
 	return events, nil
 }
 
-// signed reports whether a header's value is the secret, or the body's digest made with it.
-func (x HTTPCallback) signed(given string, raw []byte) bool {
+// verify reports whether the value of the header is the secret, or the HMAC of the body. It compares in constant
+// time.
+func (x HTTPCallback) verify(given string, raw []byte) bool {
 	if x.HMAC == "" {
 		return subtle.ConstantTimeCompare([]byte(given), []byte(x.Secret)) == 1
 	}
@@ -120,8 +122,8 @@ func (x HTTPCallback) signed(given string, raw []byte) bool {
 	return hmac.Equal([]byte(strings.ToLower(digest)), []byte(hex.EncodeToString(sum))) || hmac.Equal([]byte(digest), []byte(base64.StdEncoding.EncodeToString(sum)))
 }
 
-// document is the body of a request: JSON, or a form as an object.
-func document(r *http.Request, raw []byte) (doc any, err error) {
+// parseDocument returns the body of a request: JSON, or a form as an object.
+func parseDocument(r *http.Request, raw []byte) (doc any, err error) {
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "application/x-www-form-urlencoded" {
 		form, err := url.ParseQuery(string(raw))
 		all := map[string]any{}
@@ -136,14 +138,14 @@ func document(r *http.Request, raw []byte) (doc any, err error) {
 	return doc, nil
 }
 
-// event is what one item tells; ok is false where that is nothing.
-func (g *gateway) event(item any) (e Event, ok bool) {
-	p, x := g.callback, g.settings.Callback.Receipt
+// parseEvent returns the event of one item; ok is false if it has none.
+func (g *httpAdapter) parseEvent(item any) (e Event, ok bool) {
+	p, x := g.callbackFields, g.settings.Callback.Receipt
 	if text := p.text.text(item); text != "" {
 		return Event{Message: &Incoming{ID: p.id.text(item), From: p.from.text(item), To: p.to.text(item), Body: text}}, true
 	}
-	id, status := p.receipt.text(item), p.status.text(item)
-	code := first(p.wrong.text(item), status)
+	id, status := p.receiptID.text(item), p.status.text(item)
+	code := firstNonEmpty(p.errorCode.text(item), status)
 	switch {
 	case id == "":
 		return e, false
@@ -156,7 +158,7 @@ func (g *gateway) event(item any) (e Event, ok bool) {
 	return e, false
 }
 
-func first(a, b string) string {
+func firstNonEmpty(a, b string) string {
 	if a != "" {
 		return a
 	}

@@ -14,7 +14,7 @@ import (
 	"soniq/internal/platform/seal"
 )
 
-// Operations lists what the outside world can do with carriers.
+// Operations returns the API operations on carriers.
 func (s *Service) Operations() []op.Operation {
 	a := access.NumbersAdmin
 	return []op.Operation{
@@ -23,14 +23,14 @@ func (s *Service) Operations() []op.Operation {
 		op.New("sms.carriers.get", "GET /sms/carriers/{id}", a, "Get one carrier of messages", s.Show),
 		op.New("sms.carriers.update", "PATCH /sms/carriers/{id}", a, "Change a carrier of messages", s.Update),
 		op.Delete("sms.carriers.delete", "DELETE /sms/carriers/{id}", a, "Disconnect a carrier of messages", s.Delete),
-		op.New("sms.carriers.test", "POST /sms/carriers/{id}/test", a, "Ask whether a carrier would take messages now", s.Test).Acts(),
+		op.New("sms.carriers.test", "POST /sms/carriers/{id}/test", a, "Ask whether a carrier would take messages now", s.Test).WithSideEffects(),
 	}
 }
 
-// ListIn asks for carriers.
+// ListIn is the request for a page of carriers.
 type ListIn struct{ op.Paging }
 
-// List lists carriers in the order in which they are asked.
+// List returns carriers by priority.
 func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Carrier]], error) {
 	after, err := in.After(ctx)
 	if err != nil {
@@ -52,13 +52,13 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Carrier
 		})
 	}
 	for i := range rest {
-		s.dress(&rest[i], states[rest[i].ID])
+		s.addStatus(&rest[i], states[rest[i].ID])
 	}
 	page := op.Paged(ctx, in.Paging, rest[:min(len(rest), in.Limit+1)], func(c Carrier) op.Position { return op.Position{Int: int64(c.Priority), ID: c.ID} })
-	return op.Counted(page, in.Paging, func() (int, error) { return len(all), nil })
+	return op.WithTotal(page, in.Paging, func() (int, error) { return len(all), nil })
 }
 
-// CreateIn is a carrier to connect.
+// CreateIn is the request to connect a carrier.
 type CreateIn struct{ Body Fresh }
 
 // Fresh describes a carrier to connect.
@@ -77,8 +77,8 @@ type Fresh struct {
 // Create connects a carrier.
 func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Carrier], error) {
 	b, now := in.Body, db.At(s.Now())
-	c := Carrier{ID: db.NewID("smc"), Provider: b.Provider, Name: b.Name, Enabled: or(b.Enabled, true), Priority: or(b.Priority, defaultPriority), Prefixes: b.Prefixes,
-		Numbers: b.Numbers, RatePerSecond: or(b.RatePerSecond, defaultRate), NumberRate: or(b.NumberRate, defaultNumberRate), CreatedAt: now,
+	c := Carrier{ID: db.NewID("smc"), Provider: b.Provider, Name: b.Name, Enabled: valueOr(b.Enabled, true), Priority: valueOr(b.Priority, defaultPriority), Prefixes: b.Prefixes,
+		Numbers: b.Numbers, RatePerSecond: valueOr(b.RatePerSecond, defaultRate), NumberRate: valueOr(b.NumberRate, defaultNumberRate), CreatedAt: now,
 		UpdatedAt: now, org: access.Org(ctx), secret: secret{Token: seal.Random(24)}}
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		all, err := s.carriers(ctx, tx, c.org)
@@ -93,23 +93,23 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Carrier], e
 	if err != nil {
 		return nil, err
 	}
-	s.dress(&c, state{})
+	s.addStatus(&c, carrierState{})
 	return &op.Out[Carrier]{Body: c, Location: op.Prefix + "/sms/carriers/" + c.ID, ETag: op.Tag(c.UpdatedAt)}, nil
 }
 
-func or[T any](v *T, otherwise T) T {
+func valueOr[T any](v *T, otherwise T) T {
 	if v == nil {
 		return otherwise
 	}
 	return *v
 }
 
-// OneIn names a carrier.
+// OneIn has the id of a carrier.
 type OneIn struct {
 	ID string `path:"id" maxLength:"40" example:"smc_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 }
 
-func (s *Service) one(ctx context.Context, q db.Querier, id string) (Carrier, error) {
+func (s *Service) getCarrier(ctx context.Context, q db.Querier, id string) (Carrier, error) {
 	c, err := s.carrier(ctx, q, access.Org(ctx), id)
 	if db.IsNone(err) {
 		return c, op.NotFound("carrier")
@@ -119,7 +119,7 @@ func (s *Service) one(ctx context.Context, q db.Querier, id string) (Carrier, er
 
 // Show returns one carrier.
 func (s *Service) Show(ctx context.Context, in *OneIn) (*op.Out[Carrier], error) {
-	c, err := s.one(ctx, s.DB.Read(ctx), in.ID)
+	c, err := s.getCarrier(ctx, s.DB.Read(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -127,18 +127,18 @@ func (s *Service) Show(ctx context.Context, in *OneIn) (*op.Out[Carrier], error)
 	if err != nil {
 		return nil, err
 	}
-	s.dress(&c, is)
+	s.addStatus(&c, is)
 	return op.Versioned(c, c.UpdatedAt)
 }
 
-// UpdateIn changes a carrier.
+// UpdateIn is the request to change a carrier.
 type UpdateIn struct {
 	OneIn
 	op.Match
 	Body Patch
 }
 
-// Patch says what changes.
+// Patch is a merge patch (RFC 7396) of a carrier.
 type Patch struct {
 	Name          op.Change[string]         `json:"name,omitzero"`
 	Enabled       op.Change[bool]           `json:"enabled,omitzero"`
@@ -162,15 +162,15 @@ func (p Patch) apply(c *Carrier) (map[string]any, error) {
 	if err := json.Unmarshal(c.secret.Settings, &settings); err != nil {
 		return nil, fmt.Errorf("read settings of carrier %s: %w", c.ID, err)
 	}
-	return patch(settings, p.Settings.V), nil
+	return mergeSettings(settings, p.Settings.V), nil
 }
 
 // Update changes a carrier.
 func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Carrier], error) {
 	var c Carrier
-	var is state
+	var is carrierState
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
-		if c, err = s.one(ctx, tx, in.ID); err != nil {
+		if c, err = s.getCarrier(ctx, tx, in.ID); err != nil {
 			return err
 		}
 		if err := in.Check(c.UpdatedAt); err != nil {
@@ -188,7 +188,7 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Carrier], e
 		if err := s.save(ctx, tx, &c, settings, all); err != nil {
 			return err
 		}
-		if err := forgetState(ctx, tx, c); err != nil { // what was wrong may be right now
+		if err := clearState(ctx, tx, c); err != nil { // the cause of the error may be corrected now
 			return err
 		}
 		is, err = stateOf(ctx, tx, c.org, c.ID)
@@ -197,32 +197,32 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Carrier], e
 	if err != nil {
 		return nil, err
 	}
-	s.dress(&c, is)
+	s.addStatus(&c, is)
 	return op.Versioned(c, c.UpdatedAt)
 }
 
-// DeleteIn names a carrier to disconnect.
+// DeleteIn is the request to disconnect a carrier.
 type DeleteIn struct {
 	OneIn
 	op.Match
 }
 
-// Delete disconnects a carrier. Messages that wait for it go to another one that takes them, or fail.
+// Delete disconnects a carrier. Its waiting messages go to another carrier that accepts them, or fail.
 func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		c, err := s.one(ctx, tx, in.ID)
+		c, err := s.getCarrier(ctx, tx, in.ID)
 		if err != nil {
 			return err
 		}
 		if err := in.Check(c.UpdatedAt); err != nil {
 			return err
 		}
-		s.changed(tx, c.org)
-		return drop(ctx, tx, c.org, c.ID)
+		s.publishChange(tx, c.org)
+		return deleteCarrier(ctx, tx, c.org, c.ID)
 	})
 }
 
-// A Trial is how a carrier answered.
+// Trial is the result of a test.
 type Trial struct {
 	OK        bool    `json:"ok"`
 	Status    string  `json:"status" enum:"active,connecting,degraded,auth_required,disabled"`
@@ -230,32 +230,32 @@ type Trial struct {
 	LatencyMS int     `json:"latency_ms"`
 }
 
-// testTime bounds a test.
-const testTime = 8 * time.Second
+// testTimeout bounds a test.
+const testTimeout = 8 * time.Second
 
-// Test asks a carrier whether it would take messages. Nothing is sent.
+// Test tests whether a carrier would accept messages. Nothing is sent.
 func (s *Service) Test(ctx context.Context, in *OneIn) (*op.Out[Trial], error) {
-	c, err := s.one(ctx, s.DB.Read(ctx), in.ID)
+	c, err := s.getCarrier(ctx, s.DB.Read(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
 	if !c.Enabled {
 		return nil, op.State("the carrier is disabled; set enabled to true first", disabled)
 	}
-	ctx, cancel := context.WithTimeout(ctx, testTime)
+	ctx, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()
 	began := s.Now()
-	is, err := s.try(ctx, c)
+	is, err := s.testCarrier(ctx, c)
 	t := Trial{OK: err == nil, Status: is, LatencyMS: int(s.Now().Sub(began).Milliseconds())}
 	if err != nil {
-		text := words(err)
+		text := errorText(err)
 		t.Error = &text
 	}
 	return op.OK(t)
 }
 
-// words are an error for people, of bounded length.
-func words(err error) string {
+// errorText returns an error as text of at most 500 octets.
+func errorText(err error) string {
 	text := err.Error()
 	if errors.Is(err, context.DeadlineExceeded) {
 		text = "no answer in time: " + text

@@ -10,27 +10,27 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// A provider is a kind of carrier that can be connected.
+// provider is a kind of carrier that can be connected.
 type provider struct {
-	name  string
-	calls bool // it posts to callback_url: its adapter is a Caller
-	binds bool // it keeps a connection on one node: its adapter is a Binder
-	// build checks settings, which are an object, and makes an adapter; nothing is connected yet.
-	build func(s *Service, about Facts, settings json.RawMessage) (Adapter, []op.Violation)
+	name          string
+	hasCallback   bool // it posts to callback_url: its adapter is a CallbackReceiver
+	hasConnection bool // it keeps a connection on one node: its adapter is a Binder
+	// build validates settings, which are an object, and returns an adapter. It does not connect.
+	build func(s *Service, about CarrierInfo, settings json.RawMessage) (Adapter, []op.Violation)
 }
 
-// Facts are what an adapter may want to know of the carrier it is for.
-type Facts struct {
+// CarrierInfo has the data of a carrier that its adapter needs.
+type CarrierInfo struct {
 	Org, ID     string
-	CallbackURL string // "" where it has none
+	CallbackURL string // "" if it has none
 }
 
-// providers lists what can be connected. One that is not in it cannot.
+// providers has all providers that can be connected.
 var providers = []provider{
-	{name: "smpp", binds: true, build: buildSMPP},
-	{name: "http", calls: true, build: buildHTTP},
-	{name: "telnyx", calls: true, build: buildTelnyx},
-	{name: "twilio", calls: true, build: buildTwilio},
+	{name: "smpp", hasConnection: true, build: buildSMPP},
+	{name: "http", hasCallback: true, build: buildHTTP},
+	{name: "telnyx", hasCallback: true, build: buildTelnyx},
+	{name: "twilio", hasCallback: true, build: buildTwilio},
 }
 
 func providerOf(name string) (provider, bool) {
@@ -41,7 +41,7 @@ func providerOf(name string) (provider, bool) {
 	return providers[i], true
 }
 
-// providerNames are the names of all, for messages.
+// providerNames returns all names, for error texts.
 func providerNames() string {
 	var all []string
 	for _, p := range providers {
@@ -50,8 +50,8 @@ func providerNames() string {
 	return strings.Join(all, ", ")
 }
 
-// strict reads settings; members nobody knows are violations.
-func strict(raw json.RawMessage, to any) []op.Violation {
+// decodeStrict decodes settings; unknown members are violations.
+func decodeStrict(raw json.RawMessage, to any) []op.Violation {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	err := d.Decode(to)
@@ -68,19 +68,19 @@ func strict(raw json.RawMessage, to any) []op.Violation {
 	return []op.Violation{op.Field("settings", "invalid_type", "must be an object")}
 }
 
-// joined are words for messages, in order.
-func joined(names []string) string {
+// joinSorted joins words in order, for error texts.
+func joinSorted(names []string) string {
 	slices.Sort(names)
 	return strings.Join(names, ", ")
 }
 
-// masked is what a secret is shown as, and what leaves it as it is where it is given back.
-const masked = "********"
+// maskedValue replaces a secret in responses. In a request it leaves the secret unchanged.
+const maskedValue = "********"
 
-// secretNames are the members of settings that are never shown, in every provider.
+// secretNames are the members of settings that are never shown, for every provider.
 var secretNames = []string{"password", "token", "auth_token", "api_key", "secret", "client_secret"}
 
-// mask replaces secrets; all values of headers are some.
+// mask replaces secrets; all values of headers are secrets.
 func mask(settings map[string]any) map[string]any {
 	out := map[string]any{}
 	for name, v := range settings {
@@ -89,13 +89,13 @@ func mask(settings map[string]any) map[string]any {
 		case name == "headers" && isObject:
 			hidden := map[string]any{}
 			for h := range inner {
-				hidden[h] = masked
+				hidden[h] = maskedValue
 			}
 			out[name] = hidden
 		case isObject:
 			out[name] = mask(inner)
 		case slices.Contains(secretNames, name) && v != "":
-			out[name] = masked
+			out[name] = maskedValue
 		default:
 			out[name] = v
 		}
@@ -103,8 +103,8 @@ func mask(settings map[string]any) map[string]any {
 	return out
 }
 
-// patch merges a change into settings (RFC 7396). Asterisks leave a secret as it is.
-func patch(old, change map[string]any) map[string]any {
+// mergeSettings applies a merge patch to settings (RFC 7396). maskedValue leaves a secret unchanged.
+func mergeSettings(old, change map[string]any) map[string]any {
 	out := map[string]any{}
 	for name, v := range old {
 		out[name] = v
@@ -115,9 +115,9 @@ func patch(old, change map[string]any) map[string]any {
 		switch {
 		case v == nil:
 			delete(out, name)
-		case v == masked:
+		case v == maskedValue:
 		case isObject:
-			out[name] = patch(was, inner)
+			out[name] = mergeSettings(was, inner)
 		default:
 			out[name] = v
 		}

@@ -7,18 +7,19 @@ import (
 	"time"
 )
 
-// Route chooses who takes a message: of the carriers that take those from this number the one with the longest prefix, then the
-// lowest priority. Carriers that do not work now come last. "" where none takes it. Those in without are left out.
+// Route selects the carrier for a message: of the carriers for this sender number the one with the longest matching
+// prefix, then the one with the lowest priority. Carriers that do not work now come last. It returns "" if no carrier
+// matches. Carriers in without are skipped.
 func (s *Service) Route(ctx context.Context, org, from, to string, without ...string) (id string, err error) {
-	all, err := s.enabled(ctx, org)
+	all, err := s.enabledClients(ctx, org)
 	if err != nil {
 		return "", err
 	}
-	var chosen *line
+	var chosen *carrierClient
 	best := -1
 	for _, working := range []bool{true, false} {
 		for _, l := range all {
-			if fits := l.takes(from, to); fits > best && l.working() == working && !slices.Contains(without, l.ID) {
+			if fits := l.matchLength(from, to); fits > best && l.working() == working && !slices.Contains(without, l.ID) {
 				chosen, best = l, fits
 			}
 		}
@@ -29,20 +30,21 @@ func (s *Service) Route(ctx context.Context, org, from, to string, without ...st
 	return "", nil
 }
 
-// shunned is how long a carrier that failed comes after others; then it gets another message.
-const shunned = time.Minute
+// failureBackoff is the time for which a failed carrier comes after the others; then it is tried again.
+const failureBackoff = time.Minute
 
-// working reports whether the carrier took messages when that was last seen on this node.
-func (l *line) working() bool {
+// working reports whether the carrier accepted messages when this node last used it.
+func (l *carrierClient) working() bool {
 	_, binds := l.adapter.(Binder)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.told.Status == "" || l.told.Status == active || !binds && l.told.Status == degraded && l.room.Now().Sub(l.failed) > shunned
+	return l.lastState.Status == "" || l.lastState.Status == active || !binds && l.lastState.Status == degraded && l.service.Now().Sub(l.failedAt) > failureBackoff
 }
 
 const lanePrefix = "sms carrier "
 
-// Lane is where messages for a carrier wait, so that one carrier holds up none of another; "" where it has none of its own.
+// Lane returns the job lane for the messages of a carrier, so that carriers do not delay each other; "" if it has
+// none of its own.
 func (s *Service) Lane(id string) string {
 	if !strings.HasPrefix(id, "smc_") {
 		return ""
@@ -50,22 +52,22 @@ func (s *Service) Lane(id string) string {
 	return lanePrefix + id
 }
 
-// LaneLimit is how many messages of a lane may be sent at once by this node: of carriers that want a connection, none while it has
-// none. It waits for nothing.
+// LaneLimit returns how many messages of a lane this node may send at once. For a carrier that needs a connection it
+// is 0 while there is none. It does not block.
 func (s *Service) LaneLimit(lane string) int {
 	id, ok := strings.CutPrefix(lane, lanePrefix)
 	if !ok {
-		return otherLanes
+		return defaultLaneLimit
 	}
-	l := s.look(id)
-	if l == nil { // the first message opens it
+	l := s.findClient(id)
+	if l == nil { // the first message opens the client
 		return 1
 	}
-	if b, binds := l.adapter.(Binder); binds && (!s.held(id) || b.State() != nil) {
+	if b, binds := l.adapter.(Binder); binds && (!s.holdsConnection(id) || b.State() != nil) {
 		return 0
 	}
-	return l.limit()
+	return l.concurrency()
 }
 
-// otherLanes is how many messages of an organisation that no connected carrier takes are sent at once.
-const otherLanes = 4
+// defaultLaneLimit limits the messages sent at once for an organisation without a connected carrier.
+const defaultLaneLimit = 4

@@ -12,9 +12,9 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// save checks a carrier and writes it down; everything wrong with it is told at once.
+// save validates and stores a carrier. The error has all violations at once.
 func (s *Service) save(ctx context.Context, tx db.Querier, c *Carrier, settings map[string]any, others []Carrier) error {
-	wrong := append(c.check(others), c.wrongRates()...)
+	wrong := append(c.validate(others), c.checkRates()...)
 	more, err := s.checkNumbers(ctx, tx, c)
 	if err != nil {
 		return err
@@ -26,15 +26,15 @@ func (s *Service) save(ctx context.Context, tx db.Querier, c *Carrier, settings 
 	if wrong = append(wrong, more...); len(wrong) > 0 {
 		return op.Invalid(wrong...)
 	}
-	if err := s.put(ctx, tx, *c); err != nil {
+	if err := s.upsert(ctx, tx, *c); err != nil {
 		return err
 	}
-	s.changed(tx, c.org)
+	s.publishChange(tx, c.org)
 	return nil
 }
 
-// check checks what a carrier says of itself.
-func (c *Carrier) check(others []Carrier) (wrong []op.Violation) {
+// validate checks the fields of a carrier that need no look-up.
+func (c *Carrier) validate(others []Carrier) (wrong []op.Violation) {
 	c.Name = strings.TrimSpace(c.Name)
 	if n := utf8.RuneCountInString(c.Name); n < 1 || n > 60 || strings.ContainsFunc(c.Name, func(r rune) bool { return r < ' ' }) {
 		wrong = append(wrong, op.Field("name", "invalid_length", "must have 1 to 60 characters"))
@@ -58,7 +58,7 @@ func (c *Carrier) check(others []Carrier) (wrong []op.Violation) {
 	return wrong
 }
 
-// checkNumbers brings the numbers of a carrier into E.164.
+// checkNumbers validates the numbers of a carrier and converts them to E.164.
 func (s *Service) checkNumbers(ctx context.Context, tx db.Querier, c *Carrier) (wrong []op.Violation, err error) {
 	if len(c.Numbers) > maxNumbers {
 		return []op.Violation{op.Field("numbers", "too_many", fmt.Sprintf("may be %d", maxNumbers))}, nil
@@ -80,7 +80,7 @@ func (s *Service) checkNumbers(ctx context.Context, tx db.Querier, c *Carrier) (
 	return wrong, nil
 }
 
-// checkSettings has the provider check its settings, and keeps them.
+// checkSettings has the provider validate the settings, and stores them in c.
 func (s *Service) checkSettings(ctx context.Context, c *Carrier, settings map[string]any) (wrong []op.Violation, err error) {
 	o, err := s.Orgs.Get(ctx, c.org)
 	if err != nil {
@@ -100,14 +100,14 @@ func (s *Service) checkSettings(ctx context.Context, c *Carrier, settings map[st
 		return []op.Violation{op.Field("settings", "invalid_length", "may have 32 kB")}, nil
 	}
 	c.secret.Settings = raw
-	_, wrong = p.build(s, s.facts(*c, p), raw)
+	_, wrong = p.build(s, s.carrierInfo(*c, p), raw)
 	return wrong, nil
 }
 
-func (s *Service) facts(c Carrier, p provider) Facts {
-	f := Facts{Org: c.org, ID: c.ID}
-	if p.calls {
-		f.CallbackURL = s.address(c)
+func (s *Service) carrierInfo(c Carrier, p provider) CarrierInfo {
+	f := CarrierInfo{Org: c.org, ID: c.ID}
+	if p.hasCallback {
+		f.CallbackURL = s.callbackURL(c)
 	}
 	return f
 }

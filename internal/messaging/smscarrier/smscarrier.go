@@ -1,5 +1,5 @@
-// Package smscarrier connects organisations with carriers of text messages: it keeps what they have connected, chooses who takes a
-// message, speaks with carriers by SMPP and HTTP, and gives what comes from them to the room of messages.
+// Package smscarrier connects organisations with SMS carriers over SMPP and HTTP. It stores the carriers' settings
+// and state, selects the carrier for a message, sends it, and passes receipts and received messages to package sms.
 package smscarrier
 
 import (
@@ -15,7 +15,7 @@ import (
 	"soniq/internal/platform/seal"
 )
 
-// Config is what the room is made of.
+// Config has the dependencies of the service.
 type Config struct {
 	DB       *db.DB
 	Bus      *bus.Bus
@@ -25,24 +25,24 @@ type Config struct {
 	Messages *sms.Service
 	Log      *slog.Logger
 	Now      func() time.Time
-	BaseURL  string // under which the server is reached from outside
-	Node     string // who binds
-	// Number finds a number of the organisation by its id or as people write it.
+	BaseURL  string // public address of the server
+	Node     string // name of this node in connection leases
+	// Number finds a number of the organisation by its id or as users write it.
 	Number func(ctx context.Context, q db.Querier, org, text string) (n sms.OwnNumber, ok bool, err error)
-	// Phone reads a number as people write it in the country of the organisation.
+	// Phone parses a number as users write it in the organisation's country.
 	Phone func(ctx context.Context, org, text string) (e164 string, ok bool, err error)
 }
 
-// Service is the room. It is safe for concurrent use.
+// Service manages the SMS carriers of all organisations. It is safe for concurrent use.
 type Service struct {
 	Config
-	known  *bus.Cache[[]*line]
-	opened opened
-	binds  binds
+	clientCache *bus.Cache[[]*carrierClient]
+	clients     clientTable
+	connections connectionTable
 }
 
-// New makes the room.
+// New returns the service. Run and Sweep start its background work.
 func New(c Config) *Service {
-	const life = 10 * time.Second // a change on another node is known after it
-	return &Service{Config: c, known: bus.NewCache[[]*line](c.Bus, Changed, life, c.Now)}
+	const life = 10 * time.Second // a change on another node is seen after this time at the latest
+	return &Service{Config: c, clientCache: bus.NewCache[[]*carrierClient](c.Bus, Changed, life, c.Now)}
 }

@@ -33,18 +33,18 @@ import (
 
 const own, mobile, secret = "+12025550143", "+12025550170", "a secret of ours"
 
-// house is an organisation with a number that has messages, and another one.
-type house struct {
+// fixture has the service with one organisation that has an SMS number, and a second organisation.
+type fixture struct {
 	*smscarrier.Service
 	t          *testing.T
-	d          *db.DB
+	db         *db.DB
 	messages   *sms.Service
 	server     *optest.Server
-	doors      *http.ServeMux
+	mux        *http.ServeMux
 	org, other string
 }
 
-func build(t *testing.T, d *db.DB) *house {
+func newFixture(t *testing.T, d *db.DB) *fixture {
 	t.Helper()
 	b, log := bus.New(), slog.New(slog.DiscardHandler)
 	keys, err := seal.New()
@@ -52,7 +52,7 @@ func build(t *testing.T, d *db.DB) *house {
 		t.Fatal(err)
 	}
 	orgs := org.New(d, b, time.Now)
-	h := &house{t: t, d: d, doors: http.NewServeMux()}
+	h := &fixture{t: t, db: d, mux: http.NewServeMux()}
 	for _, id := range []*string{&h.org, &h.other} {
 		o, err := orgs.Create(context.Background(), "Acme", "US")
 		if err != nil {
@@ -71,23 +71,23 @@ func build(t *testing.T, d *db.DB) *house {
 	h.Service = smscarrier.New(smscarrier.Config{DB: d, Bus: b, Orgs: orgs, Seal: keys, Guard: egress.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}),
 		Messages: h.messages, Log: log, Now: time.Now, BaseURL: "https://voice.example.com", Node: "n1", Number: number, Phone: phone})
 	m := h.messages
-	m.Number, m.Phone, m.Connected, m.Lane = number, phone, h.Connected, h.Lane
+	m.FindNumber, m.ParsePhone, m.ConnectedCarrier, m.Lane = number, phone, h.Connected, h.Lane
 	m.Route = func(ctx context.Context, org string, from sms.OwnNumber, to string) (string, string, error) {
 		id, err := h.Route(ctx, org, from.Number, to)
 		return id, to, err
 	}
-	m.Other = func(ctx context.Context, org, from, to string, without []string) (string, error) {
+	m.AlternativeCarrier = func(ctx context.Context, org, from, to string, without []string) (string, error) {
 		return h.Route(ctx, org, from, to, without...)
 	}
 	h.server = optest.New(t, d, append(h.Operations(), m.Operations()...)...)
-	h.Mount(h.doors)
+	h.Mount(h.mux)
 	return h
 }
 
-// work begins to send what is due.
-func (h *house) work() {
+// startJobs starts the workers of the message queue.
+func (h *fixture) startJobs() {
 	h.t.Helper()
-	r := &job.Runner{DB: h.d, Queue: h.messages.Jobs, Name: sms.Queue, Node: "n1", Log: h.messages.Log,
+	r := &job.Runner{DB: h.db, Queue: h.messages.Jobs, Name: sms.Queue, Node: "n1", Log: h.messages.Log,
 		Options: job.Options{Workers: 8, Timeout: time.Minute, LaneLimit: h.LaneLimit}}
 	h.messages.Handle(r)
 	if err := r.Start(context.Background()); err != nil {
@@ -96,18 +96,18 @@ func (h *house) work() {
 	h.t.Cleanup(func() { r.Stop(context.Background()) })
 }
 
-func (h *house) do(method, path string, body any) *optest.Answer {
+func (h *fixture) request(method, path string, body any) *optest.Answer {
 	h.t.Helper()
 	return h.server.Do(optest.Admin(h.org), method, path, body)
 }
 
-// becomes waits until a message is in a state.
-func (h *house) becomes(id, status string) *optest.Answer {
+// waitStatus waits until a message has a status.
+func (h *fixture) waitStatus(id, status string) *optest.Answer {
 	h.t.Helper()
 	late, tick := time.After(30*time.Second), time.NewTicker(20*time.Millisecond)
 	defer tick.Stop()
 	for {
-		a := h.do("GET", "/sms/"+id, nil).Want(200)
+		a := h.request("GET", "/sms/"+id, nil).Want(200)
 		if a.Text("status") == status {
 			return a
 		}
@@ -119,28 +119,28 @@ func (h *house) becomes(id, status string) *optest.Answer {
 	}
 }
 
-// call posts to a callback's address, signed as the carrier signs.
-func (h *house) call(address, body, key string) int {
+// postCallback posts to a callback URL, with the carrier's signature.
+func (h *fixture) postCallback(address, body, key string) int {
 	h.t.Helper()
 	mac := hmac.New(sha256.New, []byte(key))
 	mac.Write([]byte(body))
 	r := httptest.NewRequest("POST", strings.TrimPrefix(address, "https://voice.example.com"), strings.NewReader(body))
 	r.Header.Set("X-Signature", "sha256="+hex.EncodeToString(mac.Sum(nil)))
 	w := httptest.NewRecorder()
-	h.doors.ServeHTTP(w, r)
+	h.mux.ServeHTTP(w, r)
 	return w.Code
 }
 
-// A vendor is a carrier with an HTTP API.
-type vendor struct {
+// fakeVendor is a carrier with an HTTP API.
+type fakeVendor struct {
 	*httptest.Server
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	got    []map[string]string
 	answer func(n int, w http.ResponseWriter)
 }
 
-func newVendor(t *testing.T) *vendor {
-	v := &vendor{}
+func newFakeVendor(t *testing.T) *fakeVendor {
+	v := &fakeVendor{}
 	v.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		raw, _ := io.ReadAll(r.Body)
 		var m map[string]string
@@ -160,14 +160,14 @@ func newVendor(t *testing.T) *vendor {
 	return v
 }
 
-func (v *vendor) all() []map[string]string {
+func (v *fakeVendor) requests() []map[string]string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return append([]map[string]string{}, v.got...)
 }
 
-// connect connects a vendor.
-func (h *house) connect(v *vendor, name string, more map[string]any) *optest.Answer {
+// connect connects a carrier to a fake vendor.
+func (h *fixture) connect(v *fakeVendor, name string, more map[string]any) *optest.Answer {
 	h.t.Helper()
 	body := map[string]any{"provider": "http", "name": name, "rate_per_second": 1000, "number_rate_per_second": 1000, "settings": map[string]any{
 		"send": map[string]any{"url": v.URL + "/messages?to={{to}}", "headers": map[string]any{"X-Key": "k3y"},
@@ -179,82 +179,82 @@ func (h *house) connect(v *vendor, name string, more map[string]any) *optest.Ans
 	for k, x := range more {
 		body[k] = x
 	}
-	return h.do("POST", "/sms/carriers", body).Want(201)
+	return h.request("POST", "/sms/carriers", body).Want(201)
 }
 
-func (h *house) send(to, body string) string {
+func (h *fixture) sendMessage(to, body string) string {
 	h.t.Helper()
-	return h.do("POST", "/sms", map[string]any{"from": own, "to": to, "body": body}).Want(201).Text("id")
+	return h.request("POST", "/sms", map[string]any{"from": own, "to": to, "body": body}).Want(201).Text("id")
 }
 
-func TestACarrierIsKeptWithItsSecretsHidden(t *testing.T) {
+func TestCarrier_SecretsMasked(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h, v := build(t, d), newVendor(t)
+		h, v := newFixture(t, d), newFakeVendor(t)
 		c := h.connect(v, "Vendor", map[string]any{"prefixes": []string{"+1"}, "numbers": []string{"num_1"}})
 		if bytes.Contains(c.Bytes, []byte(secret)) || bytes.Contains(c.Bytes, []byte("k3y")) || c.Text("numbers.0") != own || c.Text("status") != "active" ||
 			!strings.HasPrefix(c.Text("callback_url"), "https://voice.example.com/carriers/sms/") {
 			t.Errorf("the carrier: %s", c.Bytes)
 		}
 		path := "/sms/carriers/" + c.Text("id")
-		changed := h.do("PATCH", path, map[string]any{"name": "New", "settings": map[string]any{"send": map[string]any{"headers": map[string]any{"X-Key": "********"}}}}).Want(200)
+		changed := h.request("PATCH", path, map[string]any{"name": "New", "settings": map[string]any{"send": map[string]any{"headers": map[string]any{"X-Key": "********"}}}}).Want(200)
 		if changed.Text("name") != "New" || changed.Text("callback_url") != c.Text("callback_url") {
 			t.Errorf("changed: %s", changed.Bytes)
 		}
-		h.work()
-		h.becomes(h.send(mobile, "hi"), "sent")
-		if got := v.all(); got[0]["key"] != "k3y" || got[0]["from"] != "12025550143" || got[0]["text"] != "hi" {
+		h.startJobs()
+		h.waitStatus(h.sendMessage(mobile, "hi"), "sent")
+		if got := v.requests(); got[0]["key"] != "k3y" || got[0]["from"] != "12025550143" || got[0]["text"] != "hi" {
 			t.Errorf("asterisks took the secret away: %v", got)
 		}
-		h.do("POST", "/sms/carriers", map[string]any{"provider": "http", "name": " new", "prefixes": []string{"49"}, "numbers": []string{"+12025550999"},
+		h.request("POST", "/sms/carriers", map[string]any{"provider": "http", "name": " new", "prefixes": []string{"49"}, "numbers": []string{"+12025550999"},
 			"rate_per_second": 0, "settings": map[string]any{"send": map[string]any{"url": "ftp://x/{{nonsense}}"}}}).
 			Want(422).Refused("validation_failed", "name already_exists", "prefixes[0] invalid_e164", "rate_per_second out_of_range", "numbers[0] number_not_owned",
 			"settings.send.url invalid_url", "settings.send unknown_placeholder")
-		h.do("POST", "/sms/carriers", map[string]any{"provider": "smpp", "name": "x", "settings": map[string]any{"host": "10.0.0.1", "system_id": "", "bind": "both"}}).
+		h.request("POST", "/sms/carriers", map[string]any{"provider": "smpp", "name": "x", "settings": map[string]any{"host": "10.0.0.1", "system_id": "", "bind": "both"}}).
 			Want(422).Refused("validation_failed", "settings.host blocked_address", "settings.system_id invalid_value", "settings.bind invalid_value")
 		foreign := optest.Admin(h.other)
 		h.server.Do(foreign, "GET", path, nil).Want(404)
 		h.server.Do(foreign, "DELETE", path, nil).Want(404)
-		h.do("DELETE", path, nil).Want(204)
-		h.do("GET", path, nil).Want(404)
+		h.request("DELETE", path, nil).Want(204)
+		h.request("GET", path, nil).Want(404)
 	})
 }
 
-func TestReceiptsAndMessagesOfAVendorAreVerifiedAndTakenOnce(t *testing.T) {
+func TestCallback_VerifiedAndIdempotent(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h, v := build(t, d), newVendor(t)
+		h, v := newFixture(t, d), newFakeVendor(t)
 		address := h.connect(v, "Vendor", nil).Text("callback_url")
 		early := make(chan int, 1)
-		v.answer = func(n int, w http.ResponseWriter) { // the receipt comes before the answer
-			early <- h.call(address, fmt.Sprintf(`{"events":[{"id":"m%d","state":"done"}]}`, n), secret)
+		v.answer = func(n int, w http.ResponseWriter) { // the receipt comes before the response
+			early <- h.postCallback(address, fmt.Sprintf(`{"events":[{"id":"m%d","state":"done"}]}`, n), secret)
 			fmt.Fprintf(w, `{"messages":[{"id":"m%d"}]}`, n)
 		}
-		h.work()
-		h.becomes(h.send(mobile, "hi"), "delivered")
+		h.startJobs()
+		h.waitStatus(h.sendMessage(mobile, "hi"), "delivered")
 		if status := <-early; status != 204 {
 			t.Errorf("an early receipt was answered %d", status)
 		}
 		v.mu.Lock()
 		v.answer = nil
 		v.mu.Unlock()
-		id := h.send(mobile, "again")
-		h.becomes(id, "sent")
+		id := h.sendMessage(mobile, "again")
+		h.waitStatus(id, "sent")
 		lost := `{"events":[{"id":"m2","state":"lost","code":"E7"},{"id":"m2","state":"done"},{"id":"nobody","state":"done"},
 			{"mid":"i1","from":"12025550170","to":"12025550143","text":"Hello"},{"from":"1","to":"12025550999","text":"not ours"}]}`
 		for range 2 {
-			if status := h.call(address, lost, secret); status != 204 {
+			if status := h.postCallback(address, lost, secret); status != 204 {
 				t.Errorf("a callback was answered %d", status)
 			}
 		}
-		if a := h.becomes(id, "undelivered"); a.Text("error.carrier_code") != "E7" {
+		if a := h.waitStatus(id, "undelivered"); a.Text("error.carrier_code") != "E7" {
 			t.Errorf("undelivered: %s", a.Bytes)
 		}
-		in := h.do("GET", "/sms?direction=inbound", nil).Want(200)
+		in := h.request("GET", "/sms?direction=inbound", nil).Want(200)
 		if in.Text("data.0.from_number") != mobile || in.Text("data.0.body") != "Hello" || in.At("data.1") != nil {
 			t.Errorf("came in: %s", in.Bytes)
 		}
-		for what, status := range map[string]int{"another key": h.call(address, lost, "another key"), "another address": h.call(address+"x", lost, secret)} {
+		for what, status := range map[string]int{"another key": h.postCallback(address, lost, "another key"), "another address": h.postCallback(address+"x", lost, secret)} {
 			if want := map[string]int{"another key": 403, "another address": 404}[what]; status != want {
 				t.Errorf("with %s a callback was answered %d", what, status)
 			}
@@ -262,28 +262,28 @@ func TestReceiptsAndMessagesOfAVendorAreVerifiedAndTakenOnce(t *testing.T) {
 	})
 }
 
-func TestMessagesChooseTheirCarrierAndAnotherWhereItIsDead(t *testing.T) {
+func TestRoute_PrefixAndFailover(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
-		usual, special, dead := newVendor(t), newVendor(t), newVendor(t)
+		h := newFixture(t, d)
+		usual, special, dead := newFakeVendor(t), newFakeVendor(t), newFakeVendor(t)
 		h.connect(usual, "usual", map[string]any{"priority": 200, "prefixes": []string{"+44"}})
 		h.connect(special, "special", map[string]any{"prefixes": []string{"+1202", "+49"}})
 		h.connect(dead, "dead", map[string]any{"prefixes": []string{"+120255501"}})
 		dead.Close()
-		h.work()
-		h.becomes(h.send("+441632960000", "abroad"), "sent")
-		h.becomes(h.send("+12025550999", "near"), "sent")
-		h.becomes(h.send("+12025550170", "over a dead one"), "sent")
-		if len(usual.all()) != 1 || len(special.all()) != 2 {
-			t.Errorf("%d by the usual, %d by the special one", len(usual.all()), len(special.all()))
+		h.startJobs()
+		h.waitStatus(h.sendMessage("+441632960000", "abroad"), "sent")
+		h.waitStatus(h.sendMessage("+12025550999", "near"), "sent")
+		h.waitStatus(h.sendMessage("+12025550170", "over a dead one"), "sent")
+		if len(usual.requests()) != 1 || len(special.requests()) != 2 {
+			t.Errorf("%d by the usual, %d by the special one", len(usual.requests()), len(special.requests()))
 		}
 		special.mu.Lock()
 		special.answer = func(_ int, w http.ResponseWriter) { http.Error(w, "{}", 500) }
 		special.mu.Unlock()
-		id := h.send("+12025550998", "nobody knows")
-		if a := h.becomes(id, "failed"); a.Text("error.code") != "unknown" || len(usual.all()) != 1 {
-			t.Errorf("what may have left: %s, %d by another", a.Bytes, len(usual.all()))
+		id := h.sendMessage("+12025550998", "nobody knows")
+		if a := h.waitStatus(id, "failed"); a.Text("error.code") != "unknown" || len(usual.requests()) != 1 {
+			t.Errorf("what may have left: %s, %d by another", a.Bytes, len(usual.requests()))
 		}
 		special.mu.Lock()
 		special.answer = func(n int, w http.ResponseWriter) {
@@ -295,21 +295,21 @@ func TestMessagesChooseTheirCarrierAndAnotherWhereItIsDead(t *testing.T) {
 			io.WriteString(w, `{"error":{"code":"30006"}}`)
 		}
 		special.mu.Unlock()
-		id = h.send("+12025550997", "limited, then refused")
-		if a := h.becomes(id, "failed"); a.Text("error.code") != "carrier_rejected" || a.Text("error.carrier_code") != "30006" {
+		id = h.sendMessage("+12025550997", "limited, then refused")
+		if a := h.waitStatus(id, "failed"); a.Text("error.code") != "carrier_rejected" || a.Text("error.carrier_code") != "30006" {
 			t.Errorf("refused: %s", a.Bytes)
 		}
 	})
 }
 
-// Of two nodes on one database one keeps a connection; the other takes it when that one lets go.
-func TestOneNodeKeepsAConnection(t *testing.T) {
+// Of two nodes on one database one keeps a connection; the other takes it when the first releases it.
+func TestConnection_OneNodeHoldsLease(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		other := smscarrier.New(h.Config)
 		other.Node, other.Bus = "n2", bus.New()
-		c := h.do("POST", "/sms/carriers", map[string]any{"provider": "smpp", "name": "Centre", "settings": map[string]any{"host": "127.0.0.1", "port": 9, "system_id": "x"}}).Want(201)
+		c := h.request("POST", "/sms/carriers", map[string]any{"provider": "smpp", "name": "Centre", "settings": map[string]any{"host": "127.0.0.1", "port": 9, "system_id": "x"}}).Want(201)
 		if c.Text("status") != "connecting" || c.At("callback_url") != nil {
 			t.Errorf("the carrier: %s", c.Bytes)
 		}
@@ -321,18 +321,18 @@ func TestOneNodeKeepsAConnection(t *testing.T) {
 		second, stopSecond := context.WithCancel(context.Background())
 		var one, two sync.WaitGroup
 		one.Go(func() { h.Run(first) })
-		await(t, "a node that holds", func() bool { return holder() == "n1" })
+		waitFor(t, "a node that holds", func() bool { return holder() == "n1" })
 		two.Go(func() { other.Run(second) })
-		await(t, "the state of the carrier", func() bool { return h.do("GET", "/sms/carriers/"+c.Text("id"), nil).Text("status") == "degraded" })
+		waitFor(t, "the state of the carrier", func() bool { return h.request("GET", "/sms/carriers/"+c.Text("id"), nil).Text("status") == "degraded" })
 		stopFirst()
 		one.Wait()
-		await(t, "another node that holds", func() bool { return holder() == "n2" })
+		waitFor(t, "another node that holds", func() bool { return holder() == "n2" })
 		stopSecond()
 		two.Wait()
 	})
 }
 
-func await(t *testing.T, what string, ok func() bool) {
+func waitFor(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	late, tick := time.After(30*time.Second), time.NewTicker(20*time.Millisecond)
 	defer tick.Stop()

@@ -17,27 +17,27 @@ const (
 	disabled     = "disabled"
 )
 
-// A state is how a carrier is, on whichever node that was seen; the zero state is not known.
-type state struct {
+// carrierState is the state of a carrier as last reported by any node; the zero value means unknown.
+type carrierState struct {
 	Status, Error string
-	Node          string // that keeps its connection
-	HeldUntil     db.Time
+	Node          string // node that holds the connection lease
+	LeaseUntil    db.Time
 }
 
 const stateColumns = `carrier_id, node, held_until, status, error`
 
-func states(ctx context.Context, q db.Querier, org string) (map[string]state, error) {
+func states(ctx context.Context, q db.Querier, org string) (map[string]carrierState, error) {
 	rows, err := q.Query(ctx, `SELECT `+stateColumns+` FROM sms_carrier_states WHERE org_id = $1`, org)
 	if err != nil {
-		return nil, fmt.Errorf("read how carriers are: %w", err)
+		return nil, fmt.Errorf("read states of carriers: %w", err)
 	}
 	defer rows.Close()
-	all := map[string]state{}
+	all := map[string]carrierState{}
 	for rows.Next() {
 		var id string
-		var is state
+		var is carrierState
 		var wrong db.Null
-		if err := rows.Scan(&id, &is.Node, &is.HeldUntil, &is.Status, &wrong); err != nil {
+		if err := rows.Scan(&id, &is.Node, &is.LeaseUntil, &is.Status, &wrong); err != nil {
 			return nil, err
 		}
 		is.Error = string(wrong)
@@ -46,22 +46,22 @@ func states(ctx context.Context, q db.Querier, org string) (map[string]state, er
 	return all, rows.Err()
 }
 
-func stateOf(ctx context.Context, q db.Querier, org, id string) (state, error) {
+func stateOf(ctx context.Context, q db.Querier, org, id string) (carrierState, error) {
 	all, err := states(ctx, q, org)
 	return all[id], err
 }
 
-// forgetState forgets how a carrier was before it was changed; who keeps its connection stays.
-func forgetState(ctx context.Context, tx db.Querier, c Carrier) error {
+// clearState resets the state of a carrier after a change; the connection lease is kept.
+func clearState(ctx context.Context, tx db.Querier, c Carrier) error {
 	const q = `UPDATE sms_carrier_states SET status = '', error = NULL WHERE org_id = $1 AND carrier_id = $2`
 	if _, err := tx.Exec(ctx, q, c.org, c.ID); err != nil {
-		return fmt.Errorf("forget how a carrier was: %w", err)
+		return fmt.Errorf("reset state of carrier: %w", err)
 	}
 	return nil
 }
 
-// keepState writes down how a carrier is, where it still exists.
-func (s *Service) keepState(ctx context.Context, c Carrier, is state) error {
+// saveState stores the state of a carrier if the carrier still exists.
+func (s *Service) saveState(ctx context.Context, c Carrier, is carrierState) error {
 	return s.DB.Tx(ctx, func(tx db.Querier) error {
 		const q = `INSERT INTO sms_carrier_states (org_id, carrier_id, node, held_until, status, error, changed_at)
 			SELECT org_id, id, '', 0, $3, $4, $5 FROM sms_carriers WHERE org_id = $1 AND id = $2
@@ -71,42 +71,42 @@ func (s *Service) keepState(ctx context.Context, c Carrier, is state) error {
 	})
 }
 
-// judged says how a carrier is by what its adapter answered last.
-func judged(err error) state {
+// stateFromError returns the state for the last result of an adapter.
+func stateFromError(err error) carrierState {
 	switch {
 	case err == nil:
-		return state{Status: active}
+		return carrierState{Status: active}
 	case errors.Is(err, ErrAuth):
-		return state{Status: authRequired, Error: words(err)}
+		return carrierState{Status: authRequired, Error: errorText(err)}
 	}
-	return state{Status: degraded, Error: words(err)}
+	return carrierState{Status: degraded, Error: errorText(err)}
 }
 
-// seen keeps how a carrier is, where that has changed.
-func (s *Service) seen(ctx context.Context, l *line, err error) {
-	is := judged(err)
+// recordState stores the state of a carrier if it has changed.
+func (s *Service) recordState(ctx context.Context, l *carrierClient, err error) {
+	is := stateFromError(err)
 	l.mu.Lock()
-	same := l.told == is
-	l.told = is
+	same := l.lastState == is
+	l.lastState = is
 	l.mu.Unlock()
 	if same {
 		return
 	}
-	if err := s.keepState(context.WithoutCancel(ctx), l.Carrier, is); err != nil {
-		s.Log.Warn("state of a carrier of messages not kept", "org", l.org, "carrier", l.ID, "err", err)
+	if err := s.saveState(context.WithoutCancel(ctx), l.Carrier, is); err != nil {
+		s.Log.Warn("state of an SMS carrier not stored", "org", l.org, "carrier", l.ID, "err", err)
 		l.mu.Lock()
-		l.told = state{}
+		l.lastState = carrierState{}
 		l.mu.Unlock()
 	}
 }
 
-// try asks a carrier whether it would take messages.
-func (s *Service) try(ctx context.Context, c Carrier) (status string, err error) {
-	l, err := s.line(c)
+// testCarrier tests whether a carrier would accept messages.
+func (s *Service) testCarrier(ctx context.Context, c Carrier) (status string, err error) {
+	l, err := s.openClient(c)
 	if err != nil {
 		return "", err
 	}
-	if p, _ := providerOf(c.Provider); p.binds && !s.held(c.ID) {
+	if p, _ := providerOf(c.Provider); p.hasConnection && !s.holdsConnection(c.ID) {
 		is, err := stateOf(ctx, s.DB.Read(ctx), c.org, c.ID)
 		switch {
 		case err != nil:
@@ -123,12 +123,12 @@ func (s *Service) try(ctx context.Context, c Carrier) (status string, err error)
 		return "", fmt.Errorf("%s cannot be asked without sending a message", c.Provider)
 	}
 	err = t.Test(ctx)
-	s.seen(ctx, l, err)
-	return judged(err).Status, err
+	s.recordState(ctx, l, err)
+	return stateFromError(err).Status, err
 }
 
-// A Trouble is an enabled carrier that takes no messages.
-type Trouble struct {
+// FailingCarrier is an enabled carrier that accepts no messages.
+type FailingCarrier struct {
 	Org    string `json:"org"`
 	ID     string `json:"id"`
 	Name   string `json:"name"`
@@ -136,8 +136,8 @@ type Trouble struct {
 	Error  string `json:"error"`
 }
 
-// NotWorking lists enabled carriers of all organisations that take no messages, for the operator.
-func (s *Service) NotWorking(ctx context.Context) ([]Trouble, error) {
+// FailingCarriers returns the enabled carriers of all organisations that accept no messages, for the operator.
+func (s *Service) FailingCarriers(ctx context.Context) ([]FailingCarrier, error) {
 	// tenant: the operator's view of all organisations
 	const q = `SELECT c.org_id, c.id, c.name, h.status, COALESCE(h.error, '') FROM sms_carriers c
 		JOIN sms_carrier_states h ON h.org_id = c.org_id AND h.carrier_id = c.id
@@ -147,9 +147,9 @@ func (s *Service) NotWorking(ctx context.Context) ([]Trouble, error) {
 		return nil, fmt.Errorf("list carriers that do not work: %w", err)
 	}
 	defer rows.Close()
-	all := []Trouble{}
+	all := []FailingCarrier{}
 	for rows.Next() {
-		var t Trouble
+		var t FailingCarrier
 		if err := rows.Scan(&t.Org, &t.ID, &t.Name, &t.Status, &t.Error); err != nil {
 			return nil, err
 		}

@@ -10,7 +10,7 @@ import (
 
 const columns = `org_id, id, provider, name, enabled, priority, prefixes, numbers, rate, number_rate, settings, created_at, updated_at`
 
-// scan reads a carrier and unseals its settings.
+// scan reads a carrier and decrypts its settings.
 func (s *Service) scan(scan func(...any) error) (Carrier, error) {
 	var c Carrier
 	var prefixes, numbers db.JSON[[]string]
@@ -21,7 +21,7 @@ func (s *Service) scan(scan func(...any) error) (Carrier, error) {
 		return c, err
 	}
 	c.Prefixes, c.Numbers = append([]string{}, prefixes.V...), append([]string{}, numbers.V...)
-	plain, err := s.Seal.Unseal(sealed, c.place())
+	plain, err := s.Seal.Unseal(sealed, c.associatedData())
 	if err == nil {
 		err = json.Unmarshal(plain, &c.secret)
 	}
@@ -35,7 +35,7 @@ func (s *Service) carrier(ctx context.Context, q db.Querier, org, id string) (Ca
 	return s.scan(q.QueryRow(ctx, `SELECT `+columns+` FROM sms_carriers WHERE org_id = $1 AND id = $2`, org, id).Scan)
 }
 
-// carriers lists those of an organisation in the order in which they are asked.
+// carriers returns the carriers of an organisation by priority.
 func (s *Service) carriers(ctx context.Context, q db.Querier, org string) ([]Carrier, error) {
 	return s.read(ctx, q, `SELECT `+columns+` FROM sms_carriers WHERE org_id = $1 ORDER BY priority, id`, org)
 }
@@ -57,20 +57,20 @@ func (s *Service) read(ctx context.Context, q db.Querier, text string, args ...a
 	return all, rows.Err()
 }
 
-// byToken finds the carrier a provider posts to.
+// byToken returns the carrier for the token of a callback URL.
 func (s *Service) byToken(ctx context.Context, q db.Querier, token string) (Carrier, error) {
-	// tenant: the token says whose it is
+	// tenant: the token determines the organisation
 	const text = `SELECT ` + columns + ` FROM sms_carriers WHERE token = $1`
 	return s.scan(q.QueryRow(ctx, text, s.Seal.Digest(token)).Scan)
 }
 
-// put writes a carrier, new or changed.
-func (s *Service) put(ctx context.Context, tx db.Querier, c Carrier) error {
+// upsert stores a carrier, new or changed.
+func (s *Service) upsert(ctx context.Context, tx db.Querier, c Carrier) error {
 	raw, err := json.Marshal(c.secret)
 	if err != nil {
 		return err
 	}
-	sealed, err := s.Seal.Seal(raw, c.place())
+	sealed, err := s.Seal.Seal(raw, c.associatedData())
 	if err != nil {
 		return fmt.Errorf("seal settings: %w", err)
 	}
@@ -86,8 +86,8 @@ func (s *Service) put(ctx context.Context, tx db.Querier, c Carrier) error {
 	return nil
 }
 
-// drop deletes a carrier with what is kept of it.
-func drop(ctx context.Context, tx db.Querier, org, id string) error {
+// deleteCarrier deletes a carrier with its state and waiting parts.
+func deleteCarrier(ctx context.Context, tx db.Querier, org, id string) error {
 	for _, q := range []string{`DELETE FROM sms_carrier_states WHERE org_id = $1 AND carrier_id = $2`,
 		`DELETE FROM sms_incoming_parts WHERE org_id = $1 AND carrier_id = $2`, `DELETE FROM sms_carriers WHERE org_id = $1 AND id = $2`} {
 		if _, err := tx.Exec(ctx, q, org, id); err != nil {
@@ -97,7 +97,7 @@ func drop(ctx context.Context, tx db.Querier, org, id string) error {
 	return nil
 }
 
-// changed tells that an organisation's carriers are others now.
-func (s *Service) changed(tx db.Querier, org string) {
+// publishChange publishes, at commit, that the carriers of an organisation have changed.
+func (s *Service) publishChange(tx db.Querier, org string) {
 	db.OnCommit(tx, func() { s.Bus.Publish(Changed, org) })
 }

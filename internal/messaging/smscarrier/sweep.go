@@ -8,12 +8,13 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// sweepEvery is how often messages are looked for that wait for carriers which take none.
-const sweepEvery = 20 * time.Second
+// sweepInterval is the interval at which waiting messages of unavailable carriers are checked.
+const sweepInterval = 20 * time.Second
 
-// Sweep looks after messages that wait for carriers which take none, until the context ends: others get them, or they fail in the end.
+// Sweep reassigns messages that wait for unavailable carriers until the context ends. Other carriers get them, or
+// they fail in the end.
 func (s *Service) Sweep(ctx context.Context) {
-	tick := time.NewTicker(sweepEvery)
+	tick := time.NewTicker(sweepInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -22,7 +23,7 @@ func (s *Service) Sweep(ctx context.Context) {
 		case <-tick.C:
 		}
 		if err := s.sweep(ctx); err != nil && ctx.Err() == nil {
-			s.Log.Warn("messages that wait for carriers not looked after", "err", err)
+			s.Log.Warn("messages of unavailable SMS carriers not reassigned; next attempt in 20 s", "err", err)
 		}
 	}
 }
@@ -31,10 +32,10 @@ func (s *Service) sweep(ctx context.Context) error {
 	if err := s.Messages.Sweep(ctx); err != nil {
 		return err
 	}
-	if err := s.forgetParts(ctx); err != nil {
+	if err := s.deleteOldParts(ctx); err != nil {
 		return err
 	}
-	// tenant: the carriers of all organisations; those with messages that wait
+	// tenant: the carriers of all organisations that have waiting messages
 	const q = `SELECT DISTINCT m.org_id, m.carrier FROM messages m
 		LEFT JOIN sms_carriers c ON c.org_id = m.org_id AND c.id = m.carrier
 		LEFT JOIN sms_carrier_states h ON h.org_id = m.org_id AND h.carrier_id = m.carrier
@@ -52,19 +53,19 @@ func (s *Service) sweep(ctx context.Context) error {
 		}
 		all = append(all, one)
 	}
-	if err := firstOf(rows.Err(), rows.Close()); err != nil {
+	if err := firstError(rows.Err(), rows.Close()); err != nil {
 		return err
 	}
 	for _, one := range all {
-		if err := s.relieve(ctx, one[0], one[1]); err != nil {
+		if err := s.reassign(ctx, one[0], one[1]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// forgetParts forgets parts of messages that came in by carriers nobody is connected with any more.
-func (s *Service) forgetParts(ctx context.Context) error {
+// deleteOldParts deletes parts of received messages after 24 hours, because their carrier may no longer be connected.
+func (s *Service) deleteOldParts(ctx context.Context) error {
 	return s.DB.Tx(ctx, func(tx db.Querier) error {
 		// tenant: a sweep over all organisations
 		const q = `DELETE FROM sms_incoming_parts WHERE first_at < $1`
@@ -73,7 +74,7 @@ func (s *Service) forgetParts(ctx context.Context) error {
 	})
 }
 
-func firstOf(all ...error) error {
+func firstError(all ...error) error {
 	for _, err := range all {
 		if err != nil {
 			return err
@@ -82,20 +83,20 @@ func firstOf(all ...error) error {
 	return nil
 }
 
-// relieve has others take what waits for a carrier that takes nothing. A carrier by HTTP that fails sees to its messages itself: each
-// try does.
-func (s *Service) relieve(ctx context.Context, org, id string) error {
+// reassign reassigns the messages that wait for a carrier. A failing HTTP carrier needs none of this, because each
+// attempt handles its own message.
+func (s *Service) reassign(ctx context.Context, org, id string) error {
 	c, err := s.carrier(ctx, s.DB.Read(ctx), org, id)
 	p, _ := providerOf(c.Provider)
 	switch {
 	case db.IsNone(err):
-		return s.Messages.Relieve(ctx, org, id, true)
+		return s.Messages.ReassignWaiting(ctx, org, id, true)
 	case err != nil:
 		return err
 	case !c.Enabled:
-		return s.Messages.Relieve(ctx, org, id, true)
-	case p.binds:
-		return s.Messages.Relieve(ctx, org, id, false)
+		return s.Messages.ReassignWaiting(ctx, org, id, true)
+	case p.hasConnection:
+		return s.Messages.ReassignWaiting(ctx, org, id, false)
 	}
 	return nil
 }

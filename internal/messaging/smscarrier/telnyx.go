@@ -16,43 +16,44 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// TelnyxSettings are those of an account at Telnyx (API v2).
+// TelnyxSettings are the settings of a Telnyx account (API v2).
 type TelnyxSettings struct {
 	APIKey             string `json:"api_key"`
-	PublicKey          string `json:"public_key"`           // base64, with which callbacks are verified
-	MessagingProfileID string `json:"messaging_profile_id"` // may be empty: that of the number
-	URL                string `json:"url"`                  // of the API, where it is not the usual one
+	PublicKey          string `json:"public_key"`           // base64; verifies callbacks
+	MessagingProfileID string `json:"messaging_profile_id"` // may be empty: the profile of the number
+	URL                string `json:"url"`                  // of the API, if it is not the default
 }
 
 const telnyxURL = "https://api.telnyx.com/v2"
 
-// replayed is how old a signed callback may be, and how far in the future.
-const replayed = 5 * time.Minute
+// maxClockSkew is the highest difference between the timestamp of a signed callback and our clock. Older callbacks
+// may be replayed.
+const maxClockSkew = 5 * time.Minute
 
-// telnyxCodes are the reasons of Telnyx in our terms.
+// telnyxCodes maps error codes of Telnyx to fault codes.
 var telnyxCodes = map[string]string{
 	"40300": "opted_out",
 	"40001": "invalid_destination", "40310": "invalid_destination", "10002": "invalid_destination", "10016": "invalid_destination",
 	"40002": "blocked", "40003": "blocked", "40005": "expired", "40006": "unreachable", "40008": "unreachable", "40011": "rate_limited",
 }
 
-// telnyx is the adapter.
-type telnyx struct {
+// telnyxAdapter is the adapter for Telnyx.
+type telnyxAdapter struct {
 	TelnyxSettings
-	about  Facts
+	info   CarrierInfo
 	key    ed25519.PublicKey
 	client *http.Client
 	now    func() time.Time
 }
 
-func buildTelnyx(s *Service, about Facts, raw json.RawMessage) (Adapter, []op.Violation) {
-	t := &telnyx{about: about, client: s.Guard.Client(vendorLimits), now: s.Now}
-	if wrong := strict(raw, &t.TelnyxSettings); wrong != nil {
+func buildTelnyx(s *Service, about CarrierInfo, raw json.RawMessage) (Adapter, []op.Violation) {
+	t := &telnyxAdapter{info: about, client: s.Guard.Client(vendorLimits), now: s.Now}
+	if wrong := decodeStrict(raw, &t.TelnyxSettings); wrong != nil {
 		return nil, wrong
 	}
-	wrong := vendorURL(s.Guard, &t.URL, telnyxURL)
-	wantText(&wrong, "api_key", t.APIKey, false)
-	wantText(&wrong, "messaging_profile_id", t.MessagingProfileID, true)
+	wrong := checkVendorURL(s.Guard, &t.URL, telnyxURL)
+	requireText(&wrong, "api_key", t.APIKey, false)
+	requireText(&wrong, "messaging_profile_id", t.MessagingProfileID, true)
 	key, err := base64.StdEncoding.DecodeString(t.PublicKey)
 	if err != nil || len(key) != ed25519.PublicKeySize {
 		wrong = append(wrong, op.Field("settings.public_key", "invalid_value", "must be the public key of the account, 32 octets in base64"))
@@ -61,7 +62,7 @@ func buildTelnyx(s *Service, about Facts, raw json.RawMessage) (Adapter, []op.Vi
 	return t, wrong
 }
 
-// telnyxMessage is a message as it is sent (POST /messages).
+// telnyxMessage is the body of POST /messages.
 type telnyxMessage struct {
 	From        string   `json:"from"`
 	To          string   `json:"to"`
@@ -72,12 +73,12 @@ type telnyxMessage struct {
 	UseProfiles *bool    `json:"use_profile_webhooks,omitempty"`
 }
 
-// telnyxErrors are what is wrong with a request.
+// telnyxErrors are the errors in a response.
 type telnyxErrors []struct{ Code, Title, Detail string }
 
 // Send posts a message.
-func (t *telnyx) Send(ctx context.Context, o sms.Outgoing) (sms.Result, error) {
-	m := telnyxMessage{From: o.From, To: o.To, Text: o.Body, Profile: t.MessagingProfileID, Media: addresses(o.Media), WebhookURL: t.about.CallbackURL}
+func (t *telnyxAdapter) Send(ctx context.Context, o sms.Outgoing) (sms.Result, error) {
+	m := telnyxMessage{From: o.From, To: o.To, Text: o.Body, Profile: t.MessagingProfileID, Media: mediaURLs(o.Media), WebhookURL: t.info.CallbackURL}
 	if m.WebhookURL != "" {
 		m.UseProfiles = new(bool)
 	}
@@ -92,28 +93,28 @@ func (t *telnyx) Send(ctx context.Context, o sms.Outgoing) (sms.Result, error) {
 	r.Header.Set("Authorization", "Bearer "+t.APIKey)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json")
-	a, err := ask(ctx, t.client, r)
+	a, err := doRequest(ctx, t.client, r)
 	if err == nil {
-		err = a.trouble()
+		err = a.generalError()
 	}
 	if err != nil {
 		return sms.Result{}, err
 	}
-	return t.judge(a)
+	return t.parseResponse(a)
 }
 
-// judge is what an answer says of the message.
-func (t *telnyx) judge(a said) (sms.Result, error) {
+// parseResponse returns the result for a response.
+func (t *telnyxAdapter) parseResponse(a vendorResponse) (sms.Result, error) {
 	var doc struct {
 		Data   struct{ ID string }
 		Errors telnyxErrors
 	}
 	if a.status < 300 {
-		if err := a.read(&doc); err != nil {
+		if err := a.decode(&doc); err != nil {
 			return sms.Result{}, err
 		}
 		if doc.Data.ID == "" {
-			return sms.Result{}, fmt.Errorf("%w: the answer names no message", sms.ErrUnknown)
+			return sms.Result{}, fmt.Errorf("%w: the response has no message id", sms.ErrOutcomeUnknown)
 		}
 		return sms.Result{Status: sms.Sent, IDs: []string{doc.Data.ID}}, nil
 	}
@@ -121,13 +122,13 @@ func (t *telnyx) judge(a said) (sms.Result, error) {
 	code, message := doc.Errors.first()
 	switch {
 	case code == "10009", code == "10010", code == "" && a.status == http.StatusForbidden:
-		return sms.Result{}, a.unauthorized()
+		return sms.Result{}, a.authError()
 	case code == "10011":
-		return sms.Result{}, &sms.Busy{After: retryAfter(a.header), Cause: fmt.Errorf("answered with %s", code)}
+		return sms.Result{}, &sms.BusyError{After: retryAfter(a.header), Cause: fmt.Errorf("answered with %s", code)}
 	case code == "":
 		code = strconv.Itoa(a.status)
 	}
-	return refusal(vendorFault(telnyxCodes, code, message)), nil
+	return refusedResult(vendorFault(telnyxCodes, code, message)), nil
 }
 
 func (e telnyxErrors) first() (code, message string) {
@@ -164,8 +165,9 @@ type telnyxEvent struct {
 	}
 }
 
-// Callback reads a webhook: message.received, message.sent and message.finalized; others tell nothing.
-func (t *telnyx) Callback(r *http.Request, raw []byte) ([]Event, error) {
+// ParseCallback parses a webhook: message.received and message.finalized. Others, such as message.sent, give no
+// events.
+func (t *telnyxAdapter) ParseCallback(r *http.Request, raw []byte) ([]Event, error) {
 	if err := t.verify(r.Header, raw); err != nil {
 		return nil, err
 	}
@@ -194,11 +196,11 @@ func (t *telnyx) Callback(r *http.Request, raw []byte) ([]Event, error) {
 	return []Event{{Receipt: &Receipt{ID: p.ID, Result: result}}}, nil
 }
 
-// verify checks the signature of a webhook, over its time and its body.
-func (t *telnyx) verify(h http.Header, raw []byte) error {
+// verify checks the Ed25519 signature of a webhook over its timestamp and body.
+func (t *telnyxAdapter) verify(h http.Header, raw []byte) error {
 	stamp := h.Get("Telnyx-Timestamp")
 	seconds, err := strconv.ParseInt(stamp, 10, 64)
-	if err != nil || t.now().Sub(time.Unix(seconds, 0)).Abs() > replayed {
+	if err != nil || t.now().Sub(time.Unix(seconds, 0)).Abs() > maxClockSkew {
 		return ErrSignature
 	}
 	signature, err := base64.StdEncoding.DecodeString(h.Get("Telnyx-Signature-Ed25519"))
@@ -208,8 +210,8 @@ func (t *telnyx) verify(h http.Header, raw []byte) error {
 	return nil
 }
 
-// Test asks for the messaging profile, or the list of them.
-func (t *telnyx) Test(ctx context.Context) error {
+// Test requests the messaging profile, or the list of profiles.
+func (t *telnyxAdapter) Test(ctx context.Context) error {
 	address := t.URL + "/messaging_profiles"
 	if t.MessagingProfileID != "" {
 		address += "/" + url.PathEscape(t.MessagingProfileID)
@@ -219,5 +221,5 @@ func (t *telnyx) Test(ctx context.Context) error {
 		return err
 	}
 	r.Header.Set("Authorization", "Bearer "+t.APIKey)
-	return try(ctx, t.client, r)
+	return testRequest(ctx, t.client, r)
 }

@@ -18,17 +18,17 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// TwilioSettings are those of an account at Twilio (API 2010-04-01).
+// TwilioSettings are the settings of a Twilio account (API 2010-04-01).
 type TwilioSettings struct {
 	AccountSID          string `json:"account_sid"`
-	AuthToken           string `json:"auth_token"`            // callbacks are verified with it, too
+	AuthToken           string `json:"auth_token"`            // also verifies callbacks
 	MessagingServiceSID string `json:"messaging_service_sid"` // may be empty
-	URL                 string `json:"url"`                   // of the API, where it is not the usual one
+	URL                 string `json:"url"`                   // of the API, if it is not the default
 }
 
 const twilioURL = "https://api.twilio.com"
 
-// twilioCodes are the reasons of Twilio in our terms.
+// twilioCodes maps error codes of Twilio to fault codes.
 var twilioCodes = map[string]string{
 	"21610": "opted_out",
 	"21211": "invalid_destination", "21214": "invalid_destination", "21217": "invalid_destination", "21612": "invalid_destination",
@@ -37,35 +37,35 @@ var twilioCodes = map[string]string{
 	"30001": "rate_limited", "30022": "rate_limited", "30023": "rate_limited", "14107": "rate_limited", "21611": "rate_limited",
 }
 
-// twilio is the adapter.
-type twilio struct {
+// twilioAdapter is the adapter for Twilio.
+type twilioAdapter struct {
 	TwilioSettings
-	about  Facts
+	info   CarrierInfo
 	client *http.Client
 }
 
-func buildTwilio(s *Service, about Facts, raw json.RawMessage) (Adapter, []op.Violation) {
-	t := &twilio{about: about, client: s.Guard.Client(vendorLimits)}
-	if wrong := strict(raw, &t.TwilioSettings); wrong != nil {
+func buildTwilio(s *Service, about CarrierInfo, raw json.RawMessage) (Adapter, []op.Violation) {
+	t := &twilioAdapter{info: about, client: s.Guard.Client(vendorLimits)}
+	if wrong := decodeStrict(raw, &t.TwilioSettings); wrong != nil {
 		return nil, wrong
 	}
-	wrong := vendorURL(s.Guard, &t.URL, twilioURL)
-	wantText(&wrong, "account_sid", t.AccountSID, false)
-	wantText(&wrong, "auth_token", t.AuthToken, false)
-	wantText(&wrong, "messaging_service_sid", t.MessagingServiceSID, true)
+	wrong := checkVendorURL(s.Guard, &t.URL, twilioURL)
+	requireText(&wrong, "account_sid", t.AccountSID, false)
+	requireText(&wrong, "auth_token", t.AuthToken, false)
+	requireText(&wrong, "messaging_service_sid", t.MessagingServiceSID, true)
 	return t, wrong
 }
 
 // Send posts a message.
-func (t *twilio) Send(ctx context.Context, o sms.Outgoing) (sms.Result, error) {
+func (t *twilioAdapter) Send(ctx context.Context, o sms.Outgoing) (sms.Result, error) {
 	form := url.Values{"To": {o.To}, "From": {o.From}, "Body": {o.Body}}
-	if t.about.CallbackURL != "" {
-		form.Set("StatusCallback", t.about.CallbackURL)
+	if t.info.CallbackURL != "" {
+		form.Set("StatusCallback", t.info.CallbackURL)
 	}
 	if t.MessagingServiceSID != "" {
 		form.Set("MessagingServiceSid", t.MessagingServiceSID)
 	}
-	if all := addresses(o.Media); len(all) > 0 {
+	if all := mediaURLs(o.Media); len(all) > 0 {
 		form["MediaUrl"] = all
 	}
 	address := t.URL + "/2010-04-01/Accounts/" + url.PathEscape(t.AccountSID) + "/Messages.json"
@@ -76,63 +76,64 @@ func (t *twilio) Send(ctx context.Context, o sms.Outgoing) (sms.Result, error) {
 	r.SetBasicAuth(t.AccountSID, t.AuthToken)
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.Header.Set("Accept", "application/json")
-	a, err := ask(ctx, t.client, r)
+	a, err := doRequest(ctx, t.client, r)
 	if err == nil {
-		err = a.trouble()
+		err = a.generalError()
 	}
 	if err != nil {
 		return sms.Result{}, err
 	}
-	return t.judge(a)
+	return t.parseResponse(a)
 }
 
-// judge is what an answer says of the message.
-func (t *twilio) judge(a said) (sms.Result, error) {
+// parseResponse returns the result for a response.
+func (t *twilioAdapter) parseResponse(a vendorResponse) (sms.Result, error) {
 	var doc struct {
 		SID, Status, Message string
 		Code                 int
 		ErrorCode            *int `json:"error_code"`
 	}
-	err := a.read(&doc)
+	err := a.decode(&doc)
 	if a.status >= 300 {
-		return t.refused(a, doc.Code, doc.Message)
+		return t.parseError(a, doc.Code, doc.Message)
 	}
 	if err != nil || doc.SID == "" {
-		return sms.Result{}, fmt.Errorf("%w: the answer names no message", sms.ErrUnknown)
+		return sms.Result{}, fmt.Errorf("%w: the response has no message id", sms.ErrOutcomeUnknown)
 	}
 	if doc.Status == "failed" {
 		code := ""
 		if doc.ErrorCode != nil {
 			code = strconv.Itoa(*doc.ErrorCode)
 		}
-		return refusal(vendorFault(twilioCodes, code, "")), nil
+		return refusedResult(vendorFault(twilioCodes, code, "")), nil
 	}
 	return sms.Result{Status: sms.Sent, IDs: []string{doc.SID}}, nil
 }
 
-// refused is what an error says of the message. Its status is a number where a message's is a word: what was not read of it does not matter.
-func (t *twilio) refused(a said, code int, message string) (sms.Result, error) {
+// parseError returns the result for an error response. Its status member is a number, while that of a message is a
+// word; a decoding error of it is therefore ignored.
+func (t *twilioAdapter) parseError(a vendorResponse, code int, message string) (sms.Result, error) {
 	switch {
 	case code == 20003, code == 20005, code == 0 && a.status == http.StatusForbidden:
-		return sms.Result{}, a.unauthorized()
+		return sms.Result{}, a.authError()
 	case code == 20429:
-		return sms.Result{}, &sms.Busy{After: retryAfter(a.header), Cause: fmt.Errorf("answered with %d", code)}
+		return sms.Result{}, &sms.BusyError{After: retryAfter(a.header), Cause: fmt.Errorf("answered with %d", code)}
 	case code == 0:
 		code = a.status
 	}
-	return refusal(vendorFault(twilioCodes, strconv.Itoa(code), message)), nil
+	return refusedResult(vendorFault(twilioCodes, strconv.Itoa(code), message)), nil
 }
 
-// mostTwilioMedia is how many attachments a message has.
-const mostTwilioMedia = 10
+// maxTwilioMedia is the highest number of attachments of a message.
+const maxTwilioMedia = 10
 
-// Callback reads a status callback, or a message that came in.
-func (t *twilio) Callback(r *http.Request, raw []byte) ([]Event, error) {
+// ParseCallback parses a status callback, or a received message.
+func (t *twilioAdapter) ParseCallback(r *http.Request, raw []byte) ([]Event, error) {
 	form, err := url.ParseQuery(string(raw))
 	if err != nil {
 		return nil, fmt.Errorf("read callback: %w", err)
 	}
-	if !t.signed(r.Header.Get("X-Twilio-Signature"), r.URL.RawQuery, form) {
+	if !t.verifySignature(r.Header.Get("X-Twilio-Signature"), r.URL.RawQuery, form) {
 		return nil, ErrSignature
 	}
 	id := form.Get("MessageSid")
@@ -144,13 +145,13 @@ func (t *twilio) Callback(r *http.Request, raw []byte) ([]Event, error) {
 	}
 	m := &Incoming{ID: id, From: form.Get("From"), To: form.Get("To"), Body: form.Get("Body")}
 	n, _ := strconv.Atoi(form.Get("NumMedia"))
-	for i := range min(n, mostTwilioMedia) {
+	for i := range min(n, maxTwilioMedia) {
 		m.Media = append(m.Media, sms.Media{URL: form.Get(fmt.Sprint("MediaUrl", i)), ContentType: form.Get(fmt.Sprint("MediaContentType", i))})
 	}
 	return []Event{{Message: m}}, nil
 }
 
-// twilioResult is what a status means; those before delivered, undelivered and failed change nothing.
+// twilioResult returns the result for a status. Statuses before delivered, undelivered and failed have no effect.
 func twilioResult(status, code string) sms.Result {
 	r := sms.Result{Status: map[string]string{"delivered": sms.Delivered, "undelivered": sms.Undelivered, "failed": sms.Failed}[status]}
 	if r.Status == sms.Undelivered || r.Status == sms.Failed {
@@ -159,14 +160,14 @@ func twilioResult(status, code string) sms.Result {
 	return r
 }
 
-// signed tells whether a request to our callback address was signed with the account's token. Some ways of Twilio sign the address with its
-// port, others without.
-func (t *twilio) signed(signature, query string, form url.Values) bool {
+// verifySignature reports whether a request to our callback URL is signed with the account's token. Twilio signs the
+// URL with the port in some products, and without it in others.
+func (t *twilioAdapter) verifySignature(signature, query string, form url.Values) bool {
 	given, err := base64.StdEncoding.DecodeString(signature)
 	if err != nil {
 		return false
 	}
-	for _, address := range bothPorts(t.about.CallbackURL) {
+	for _, address := range withAndWithoutPort(t.info.CallbackURL) {
 		if query != "" {
 			address += "?" + query
 		}
@@ -177,7 +178,7 @@ func (t *twilio) signed(signature, query string, form url.Values) bool {
 	return false
 }
 
-// twilioSignature is HMAC-SHA1 over the address and the parameters by name, each with its values behind it.
+// twilioSignature returns the HMAC-SHA1 of the URL and the parameters, sorted by name, each followed by its values.
 func twilioSignature(token, address string, form url.Values) []byte {
 	m := hmac.New(sha1.New, []byte(token))
 	m.Write([]byte(address))
@@ -191,8 +192,8 @@ func twilioSignature(token, address string, form url.Values) []byte {
 	return m.Sum(nil)
 }
 
-// bothPorts is an address as it is, and with its usual port written or left out.
-func bothPorts(address string) []string {
+// withAndWithoutPort returns a URL as it is, and with its default port added or removed.
+func withAndWithoutPort(address string) []string {
 	u, err := url.Parse(address)
 	if err != nil {
 		return []string{address}
@@ -210,12 +211,12 @@ func bothPorts(address string) []string {
 	return []string{address, other.String()}
 }
 
-// Test asks for the account.
-func (t *twilio) Test(ctx context.Context) error {
+// Test requests the account.
+func (t *twilioAdapter) Test(ctx context.Context) error {
 	r, err := http.NewRequest(http.MethodGet, t.URL+"/2010-04-01/Accounts/"+url.PathEscape(t.AccountSID)+".json", nil)
 	if err != nil {
 		return err
 	}
 	r.SetBasicAuth(t.AccountSID, t.AuthToken)
-	return try(ctx, t.client, r)
+	return testRequest(ctx, t.client, r)
 }

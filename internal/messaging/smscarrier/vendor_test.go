@@ -25,25 +25,25 @@ import (
 
 const callbackURL = "https://voice.example.com/carriers/sms/token"
 
-// standIn is a vendor that answers as its description says.
-type standIn struct {
+// fakeVendor is an HTTP server that responds as the vendor's documentation describes.
+type fakeVendor struct {
 	*httptest.Server
-	mu     sync.Mutex // guards what follows
-	status int
-	header http.Header
-	body   string
-	got    *http.Request
-	raw    string
+	mu          sync.Mutex // guards the fields below
+	status      int
+	header      http.Header
+	body        string
+	request     *http.Request
+	requestBody string
 }
 
-func newStandIn(t *testing.T) *standIn {
-	x := &standIn{header: http.Header{}}
+func newFakeVendor(t *testing.T) *fakeVendor {
+	x := &fakeVendor{header: http.Header{}}
 	x.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b, _ := io.ReadAll(r.Body)
 		x.mu.Lock()
 		defer x.mu.Unlock()
-		x.got, x.raw = r, string(b)
-		if x.status == 0 { // leaves without an answer
+		x.request, x.requestBody = r, string(b)
+		if x.status == 0 { // closes the connection without a response
 			panic(http.ErrAbortHandler)
 		}
 		for name, v := range x.header {
@@ -56,7 +56,7 @@ func newStandIn(t *testing.T) *standIn {
 	return x
 }
 
-func (x *standIn) says(status int, body string, header ...string) {
+func (x *fakeVendor) respond(status int, body string, header ...string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.status, x.body, x.header = status, body, http.Header{}
@@ -65,15 +65,15 @@ func (x *standIn) says(status int, body string, header ...string) {
 	}
 }
 
-func adapterOf(t *testing.T, provider string, settings map[string]any) Adapter {
+func newAdapter(t *testing.T, provider string, settings map[string]any) Adapter {
 	t.Helper()
 	s := New(Config{Bus: bus.New(), Guard: egress.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}), Now: time.Now})
 	p, ok := providerOf(provider)
-	if !ok || !p.calls {
+	if !ok || !p.hasCallback {
 		t.Fatalf("%s cannot be connected", provider)
 	}
 	raw, _ := json.Marshal(settings)
-	a, wrong := p.build(s, Facts{Org: "org_a", ID: "smc_1", CallbackURL: callbackURL}, raw)
+	a, wrong := p.build(s, CarrierInfo{Org: "org_a", ID: "smc_1", CallbackURL: callbackURL}, raw)
 	if wrong != nil {
 		t.Fatal(wrong)
 	}
@@ -83,26 +83,27 @@ func adapterOf(t *testing.T, provider string, settings map[string]any) Adapter {
 var outgoing = sms.Outgoing{Org: "org_a", Reference: "sms_1", From: "+12025550143", To: "+12025550111", Body: "Price: 5 € 🚀",
 	Media: []sms.Media{{URL: "https://files.example.com/a.png"}, {URL: "https://files.example.com/b.png"}}}
 
-// outcomes holds an adapter against answers: what follows from them is what decides whether a message is sent again.
-func outcomes(t *testing.T, x *standIn, a Adapter, accepted, optedOut, forbidden string, forbiddenStatus int) {
+// checkOutcomes checks the results of an adapter for responses, because they determine whether a message is sent
+// again.
+func checkOutcomes(t *testing.T, x *fakeVendor, a Adapter, accepted, optedOut, forbidden string, forbiddenStatus int) {
 	t.Helper()
-	x.says(200, "{}")
-	if err := a.(Tester).Test(context.Background()); err != nil || x.got.Method != "GET" {
-		t.Errorf("tested: %v, %s %s", err, x.got.Method, x.got.URL)
+	x.respond(200, "{}")
+	if err := a.(Tester).Test(context.Background()); err != nil || x.request.Method != "GET" {
+		t.Errorf("tested: %v, %s %s", err, x.request.Method, x.request.URL)
 	}
-	x.says(401, "{}")
+	x.respond(401, "{}")
 	if err := a.(Tester).Test(context.Background()); !errors.Is(err, ErrAuth) {
 		t.Errorf("tested with wrong credentials: %v", err)
 	}
-	x.says(200, accepted)
+	x.respond(200, accepted)
 	if r, err := a.Send(context.Background(), outgoing); err != nil || r.Status != sms.Sent || len(r.IDs) != 1 || r.IDs[0] != "id-1" {
 		t.Errorf("accepted: %+v, %v", r, err)
 	}
-	x.says(400, optedOut)
+	x.respond(400, optedOut)
 	if r, err := a.Send(context.Background(), outgoing); err != nil || r.Status != sms.Failed || r.Fault.Code != "opted_out" || r.Fault.CarrierCode == nil {
 		t.Errorf("opted out: %+v, %v", r, err)
 	}
-	x.says(422, "{}")
+	x.respond(422, "{}")
 	if r, err := a.Send(context.Background(), outgoing); err != nil || r.Status != sms.Failed || r.Fault.Code != "carrier_rejected" || *r.Fault.CarrierCode != "422" {
 		t.Errorf("refused without a reason: %+v, %v", r, err)
 	}
@@ -112,88 +113,88 @@ func outcomes(t *testing.T, x *standIn, a Adapter, accepted, optedOut, forbidden
 		is     error
 		not    error
 	}{
-		{401, "{}", ErrAuth, sms.ErrUnknown}, {forbiddenStatus, forbidden, ErrAuth, sms.ErrUnknown}, {503, "", sms.ErrUnsent, sms.ErrUnknown},
-		{500, "", sms.ErrUnknown, sms.ErrUnsent}, {502, "", sms.ErrUnknown, sms.ErrUnsent}, {200, "nonsense", sms.ErrUnknown, sms.ErrUnsent},
-		{200, "{}", sms.ErrUnknown, sms.ErrUnsent}, {0, "", sms.ErrUnknown, sms.ErrUnsent},
+		{401, "{}", ErrAuth, sms.ErrOutcomeUnknown}, {forbiddenStatus, forbidden, ErrAuth, sms.ErrOutcomeUnknown}, {503, "", sms.ErrUnsent, sms.ErrOutcomeUnknown},
+		{500, "", sms.ErrOutcomeUnknown, sms.ErrUnsent}, {502, "", sms.ErrOutcomeUnknown, sms.ErrUnsent}, {200, "nonsense", sms.ErrOutcomeUnknown, sms.ErrUnsent},
+		{200, "{}", sms.ErrOutcomeUnknown, sms.ErrUnsent}, {0, "", sms.ErrOutcomeUnknown, sms.ErrUnsent},
 	} {
-		x.says(c.status, c.body)
+		x.respond(c.status, c.body)
 		if _, err := a.Send(context.Background(), outgoing); !errors.Is(err, c.is) || errors.Is(err, c.not) {
 			t.Errorf("%d %s: %v", c.status, c.body, err)
 		}
 	}
-	x.says(429, "{}", "Retry-After", "17")
-	var busy *sms.Busy
+	x.respond(429, "{}", "Retry-After", "17")
+	var busy *sms.BusyError
 	if _, err := a.Send(context.Background(), outgoing); !errors.As(err, &busy) || busy.After != 17*time.Second {
 		t.Errorf("too fast: %v", err)
 	}
 	x.Close()
-	_, _ = a.Send(context.Background(), outgoing) // finds that the connection it kept is closed: it may have been heard
+	_, _ = a.Send(context.Background(), outgoing) // detects that the kept connection is closed: the request may have been received
 	if _, err := a.Send(context.Background(), outgoing); !errors.Is(err, sms.ErrUnsent) {
 		t.Errorf("nobody there: %v", err)
 	}
 }
 
-func TestTelnyxTakesMessagesAsItsDescriptionHasThem(t *testing.T) {
+func TestTelnyx_Send(t *testing.T) {
 	t.Parallel()
-	x := newStandIn(t)
+	x := newFakeVendor(t)
 	key, _, _ := ed25519.GenerateKey(nil)
-	a := adapterOf(t, "telnyx", map[string]any{"api_key": "KEY1", "public_key": base64.StdEncoding.EncodeToString(key), "messaging_profile_id": "prof", "url": x.URL + "/v2"})
-	x.says(200, `{"data":{"id":"id-1","record_type":"message","to":[{"phone_number":"+12025550111","status":"queued"}]}}`)
+	a := newAdapter(t, "telnyx", map[string]any{"api_key": "KEY1", "public_key": base64.StdEncoding.EncodeToString(key), "messaging_profile_id": "prof", "url": x.URL + "/v2"})
+	x.respond(200, `{"data":{"id":"id-1","record_type":"message","to":[{"phone_number":"+12025550111","status":"queued"}]}}`)
 	if _, err := a.Send(t.Context(), outgoing); err != nil {
 		t.Fatal(err)
 	}
-	if x.got.Method != "POST" || x.got.URL.Path != "/v2/messages" || x.got.Header.Get("Authorization") != "Bearer KEY1" {
-		t.Errorf("asked %s %s with %q", x.got.Method, x.got.URL, x.got.Header)
+	if x.request.Method != "POST" || x.request.URL.Path != "/v2/messages" || x.request.Header.Get("Authorization") != "Bearer KEY1" {
+		t.Errorf("asked %s %s with %q", x.request.Method, x.request.URL, x.request.Header)
 	}
 	var got map[string]any
-	_ = json.Unmarshal([]byte(x.raw), &got)
+	_ = json.Unmarshal([]byte(x.requestBody), &got)
 	want := map[string]any{"from": "+12025550143", "to": "+12025550111", "text": "Price: 5 € 🚀", "messaging_profile_id": "prof", "webhook_url": callbackURL,
 		"use_profile_webhooks": false, "media_urls": []any{"https://files.example.com/a.png", "https://files.example.com/b.png"}}
 	if !reflect.DeepEqual(got, want) {
-		t.Errorf("sent %s", x.raw)
+		t.Errorf("sent %s", x.requestBody)
 	}
-	outcomes(t, x, a, `{"data":{"id":"id-1"}}`, `{"errors":[{"code":"40300","title":"Blocked due to STOP message","detail":"no"}]}`,
+	checkOutcomes(t, x, a, `{"data":{"id":"id-1"}}`, `{"errors":[{"code":"40300","title":"Blocked due to STOP message","detail":"no"}]}`,
 		`{"errors":[{"code":"10010","title":"Authorization failed"}]}`, 403)
 }
 
-func TestTwilioTakesMessagesAsItsDescriptionHasThem(t *testing.T) {
+func TestTwilio_Send(t *testing.T) {
 	t.Parallel()
-	x := newStandIn(t)
-	a := adapterOf(t, "twilio", map[string]any{"account_sid": "AC1", "auth_token": "secret", "messaging_service_sid": "MG1", "url": x.URL})
-	x.says(201, `{"sid":"id-1","status":"queued","error_code":null}`)
+	x := newFakeVendor(t)
+	a := newAdapter(t, "twilio", map[string]any{"account_sid": "AC1", "auth_token": "secret", "messaging_service_sid": "MG1", "url": x.URL})
+	x.respond(201, `{"sid":"id-1","status":"queued","error_code":null}`)
 	if _, err := a.Send(t.Context(), outgoing); err != nil {
 		t.Fatal(err)
 	}
-	user, password, _ := x.got.BasicAuth()
-	if x.got.Method != "POST" || x.got.URL.Path != "/2010-04-01/Accounts/AC1/Messages.json" || user != "AC1" || password != "secret" {
-		t.Errorf("asked %s %s as %s", x.got.Method, x.got.URL, user)
+	user, password, _ := x.request.BasicAuth()
+	if x.request.Method != "POST" || x.request.URL.Path != "/2010-04-01/Accounts/AC1/Messages.json" || user != "AC1" || password != "secret" {
+		t.Errorf("asked %s %s as %s", x.request.Method, x.request.URL, user)
 	}
-	got, _ := url.ParseQuery(x.raw)
+	got, _ := url.ParseQuery(x.requestBody)
 	want := url.Values{"From": {"+12025550143"}, "To": {"+12025550111"}, "Body": {"Price: 5 € 🚀"}, "MessagingServiceSid": {"MG1"}, "StatusCallback": {callbackURL},
 		"MediaUrl": {"https://files.example.com/a.png", "https://files.example.com/b.png"}}
 	if !reflect.DeepEqual(got, want) {
-		t.Errorf("sent %s", x.raw)
+		t.Errorf("sent %s", x.requestBody)
 	}
-	outcomes(t, x, a, `{"sid":"id-1","status":"accepted"}`, `{"code":21610,"message":"Attempt to send to unsubscribed recipient","status":400}`,
+	checkOutcomes(t, x, a, `{"sid":"id-1","status":"accepted"}`, `{"code":21610,"message":"Attempt to send to unsubscribed recipient","status":400}`,
 		`{"code":20003,"message":"Authenticate","status":403}`, 403)
 }
 
-// called gives an adapter a callback.
-func called(a Adapter, body string, header ...string) ([]Event, error) {
+// postCallback passes a callback to an adapter.
+func postCallback(a Adapter, body string, header ...string) ([]Event, error) {
 	r := httptest.NewRequest("POST", "/carriers/sms/token", strings.NewReader(body))
 	for i := 0; i+1 < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
-	return a.(Caller).Callback(r, []byte(body))
+	return a.(CallbackReceiver).ParseCallback(r, []byte(body))
 }
 
-func TestTelnyxIsBelievedWithItsSignatureOnly(t *testing.T) {
+func TestTelnyxCallback_SignatureRequired(t *testing.T) {
 	t.Parallel()
 	public, private, _ := ed25519.GenerateKey(nil)
-	a := adapterOf(t, "telnyx", map[string]any{"api_key": "KEY1", "public_key": base64.StdEncoding.EncodeToString(public)})
+	a := newAdapter(t, "telnyx", map[string]any{"api_key": "KEY1", "public_key": base64.StdEncoding.EncodeToString(public)})
 	signed := func(body string, at time.Time) ([]Event, error) {
 		stamp := strconv.FormatInt(at.Unix(), 10)
-		return called(a, body, "telnyx-timestamp", stamp, "telnyx-signature-ed25519",
+		return postCallback(a, body, "telnyx-timestamp", stamp, "telnyx-signature-ed25519",
 			base64.StdEncoding.EncodeToString(ed25519.Sign(private, []byte(stamp+"|"+body))))
 	}
 	now := time.Now()
@@ -228,20 +229,20 @@ func TestTelnyxIsBelievedWithItsSignatureOnly(t *testing.T) {
 	good := base64.StdEncoding.EncodeToString(ed25519.Sign(private, []byte(stamp+"|"+body)))
 	for _, header := range [][]string{nil, {"telnyx-timestamp", stamp}, {"telnyx-timestamp", stamp, "telnyx-signature-ed25519", "!"},
 		{"telnyx-timestamp", strconv.FormatInt(now.Unix()-1, 10), "telnyx-signature-ed25519", good}} {
-		if _, err := called(a, body, header...); !errors.Is(err, ErrSignature) {
+		if _, err := postCallback(a, body, header...); !errors.Is(err, ErrSignature) {
 			t.Errorf("with %q: %v", header, err)
 		}
 	}
-	if _, err := called(a, body+" ", "telnyx-timestamp", stamp, "telnyx-signature-ed25519", good); !errors.Is(err, ErrSignature) {
+	if _, err := postCallback(a, body+" ", "telnyx-timestamp", stamp, "telnyx-signature-ed25519", good); !errors.Is(err, ErrSignature) {
 		t.Errorf("another body: %v", err)
 	}
 }
 
-func TestTwilioIsBelievedWithItsSignatureOnly(t *testing.T) {
+func TestTwilioCallback_SignatureRequired(t *testing.T) {
 	t.Parallel()
-	a := adapterOf(t, "twilio", map[string]any{"account_sid": "AC1", "auth_token": "secret"})
+	a := newAdapter(t, "twilio", map[string]any{"account_sid": "AC1", "auth_token": "secret"})
 	signed := func(form url.Values, address string) ([]Event, error) {
-		return called(a, form.Encode(), "X-Twilio-Signature", base64.StdEncoding.EncodeToString(twilioSignature("secret", address, form)))
+		return postCallback(a, form.Encode(), "X-Twilio-Signature", base64.StdEncoding.EncodeToString(twilioSignature("secret", address, form)))
 	}
 	incoming := url.Values{"MessageSid": {"id-1"}, "SmsStatus": {"received"}, "From": {"+12025550111"}, "To": {"+12025550143"}, "Body": {"hi 🚀 & more"}, "NumMedia": {"2"},
 		"MediaUrl0": {"https://m.example.com/0"}, "MediaContentType0": {"image/png"}, "MediaUrl1": {"https://m.example.com/1"}, "MediaContentType1": {"text/vcard"}}
@@ -265,13 +266,13 @@ func TestTwilioIsBelievedWithItsSignatureOnly(t *testing.T) {
 	if _, err := signed(incoming, "https://voice.example.com/carriers/sms/other"); !errors.Is(err, ErrSignature) {
 		t.Errorf("signed for another address: %v", err)
 	}
-	if _, err := called(a, incoming.Encode()); !errors.Is(err, ErrSignature) {
+	if _, err := postCallback(a, incoming.Encode()); !errors.Is(err, ErrSignature) {
 		t.Errorf("unsigned: %v", err)
 	}
 }
 
-// TestTwilioSignaturesAreTwilios holds ours against the example that Twilio publishes.
-func TestTwilioSignaturesAreTwilios(t *testing.T) {
+// Our signature equals the example that Twilio publishes.
+func TestTwilioSignature_PublishedExample(t *testing.T) {
 	t.Parallel()
 	form := url.Values{"CallSid": {"CA1234567890ABCDE"}, "Caller": {"+14158675309"}, "Digits": {"1234"}, "From": {"+14158675309"}, "To": {"+18005551212"}}
 	got := base64.StdEncoding.EncodeToString(twilioSignature("12345", "https://mycompany.com/myapp.php?foo=1&bar=2", form))
@@ -280,7 +281,7 @@ func TestTwilioSignaturesAreTwilios(t *testing.T) {
 	}
 }
 
-func TestBadVendorSettingsAreRefused(t *testing.T) {
+func TestVendorSettings_InvalidRefused(t *testing.T) {
 	t.Parallel()
 	s := New(Config{Bus: bus.New(), Guard: egress.New(nil), Now: time.Now})
 	for provider, settings := range map[string]string{
@@ -288,7 +289,7 @@ func TestBadVendorSettingsAreRefused(t *testing.T) {
 		"twilio": `{"account_sid":"","auth_token":"a b","url":"http://10.0.0.1"}`,
 	} {
 		p, _ := providerOf(provider)
-		if _, wrong := p.build(s, Facts{}, json.RawMessage(settings)); len(wrong) != 3 {
+		if _, wrong := p.build(s, CarrierInfo{}, json.RawMessage(settings)); len(wrong) != 3 {
 			t.Errorf("%s: %+v", provider, wrong)
 		}
 	}

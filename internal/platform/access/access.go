@@ -1,4 +1,4 @@
-// Package access says who is asking and what they may do.
+// Package access has the authenticated principal of a request, and its scopes and limits.
 package access
 
 import (
@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// A Scope is one of the fifteen permissions a credential can hold.
+// Scope is one of the fifteen permissions of a credential.
 type Scope string
 
-// The fifteen scopes of the published contract. The set is closed in v1.
+// Scopes of the published contract. The set is closed in v1.
 const (
 	CallsRead       Scope = "calls:read"
 	CallsWrite      Scope = "calls:write"
@@ -30,7 +30,7 @@ const (
 	SupervisorWrite Scope = "supervisor:write"
 )
 
-// grants is the one list of scopes, in the order of the contract, with what each grants in words.
+// grants defines all scopes in the order of the contract, with their descriptions.
 var grants = []struct {
 	Scope Scope
 	Words string
@@ -61,8 +61,8 @@ func All() []Scope {
 	return all
 }
 
-// Words says what a scope grants, or "" for an unknown one.
-func (s Scope) Words() string {
+// Description returns the description of a scope; empty if it is unknown.
+func (s Scope) Description() string {
 	for _, g := range grants {
 		if g.Scope == s {
 			return g.Words
@@ -72,23 +72,22 @@ func (s Scope) Words() string {
 }
 
 // Known reports whether s is one of the fifteen.
-func (s Scope) Known() bool { return s.Words() != "" }
+func (s Scope) Known() bool { return s.Description() != "" }
 
 // Partner reports whether only partner keys may hold s.
 func (s Scope) Partner() bool { return s == PartnersRead || s == PartnersWrite }
 
-// A Need is what an operation asks of a credential: every scope of one of its alternatives.
-// The zero Need is satisfied by nobody.
+// Need is the requirement of an operation: all scopes of one of the alternatives. The zero Need is never satisfied.
 type Need struct {
 	alternatives [][]Scope
 	open         bool
 	any          bool
 }
 
-// One needs the scope s.
+// One returns a Need for the scope s.
 func One(s Scope) Need { return Need{alternatives: [][]Scope{{s}}} }
 
-// Either needs one of the scopes.
+// Either returns a Need for one of the scopes.
 func Either(scopes ...Scope) Need {
 	var n Need
 	for _, s := range scopes {
@@ -97,13 +96,13 @@ func Either(scopes ...Scope) Need {
 	return n
 }
 
-// Both needs all of the scopes.
+// Both returns a Need for all of the scopes.
 func Both(scopes ...Scope) Need { return Need{alternatives: [][]Scope{scopes}} }
 
-// Public needs no credential at all.
+// Public is the Need of an operation without authentication.
 var Public = Need{open: true}
 
-// Any needs a valid credential with whatever scopes.
+// Any is the Need of an operation for any valid credential.
 var Any = Need{any: true}
 
 // IsPublic reports whether no credential is needed.
@@ -112,7 +111,7 @@ func (n Need) IsPublic() bool { return n.open }
 // IsAny reports whether a credential without scopes is enough.
 func (n Need) IsAny() bool { return n.any }
 
-// Alternatives lists the sets of scopes of which one must be held whole.
+// Alternatives returns the sets of scopes. One set has to be held completely.
 func (n Need) Alternatives() [][]Scope { return n.alternatives }
 
 // MetBy reports whether the held scopes satisfy the need.
@@ -128,7 +127,7 @@ func (n Need) MetBy(held []Scope) bool {
 	return false
 }
 
-// String renders the need as documentation does: "a | b" for either, "a + b" for both.
+// String returns the form in the documentation: "a | b" for Either, "a + b" for Both.
 func (n Need) String() string {
 	switch {
 	case n.open:
@@ -156,43 +155,43 @@ func containsAll(held, set []Scope) bool {
 	return len(set) > 0
 }
 
-// An Environment is where a credential works: live, or the organisation's sandbox twin.
+// Environment is the environment of a credential: live, or the organisation's sandbox.
 type Environment string
 
-// The two environments.
+// Environments.
 const (
 	Live    Environment = "live"
 	Sandbox Environment = "sandbox"
 )
 
-// A Kind says what sort of credential was shown.
+// Kind is the kind of a credential.
 type Kind string
 
-// The kinds of credential.
+// Kinds of credentials.
 const (
 	StandardKey Kind = "standard"
 	PartnerKey  Kind = "partner"
-	OAuthToken  Kind = "oauth" // of a program that a person lets act for them
-	// BrowserSession is a person on the account page.
+	OAuthToken  Kind = "oauth" // of a program that acts for a user
+	// BrowserSession is a user on the account page.
 	BrowserSession Kind = "session"
 )
 
-// A Principal is who is asking: always one organisation, sometimes one of its users.
+// Principal is the authenticated caller: an organisation, and possibly one of its users.
 type Principal struct {
 	OrgID       string
-	HomeID      string // of a partner's key that acts in a child organisation: the partner's own; else ""
-	UserID      string // "" for a key without a user
-	KeyID       string // or the id of the grant a token belongs to
-	KeyName     string // or the name of the client a token was given to
+	HomeID      string // partner organisation if its key acts in a child organisation, otherwise empty
+	UserID      string // empty for a key without a user
+	KeyID       string // or the ID of the token's grant
+	KeyName     string // or the name of the token's client
 	Kind        Kind
 	Environment Environment
 	Scopes      []Scope
 	Source      netip.Addr
-	Limits      Limits // of this credential; the zero Limits are none
-	Timezone    string // of the organisation (IANA name); "" is UTC
+	Limits      Limits // limits of this credential; zero: no limits
+	Timezone    string // IANA time zone of the organisation; empty: UTC
 }
 
-// Home is the organisation the credential belongs to.
+// Home returns the organisation that the credential belongs to.
 func (p Principal) Home() string {
 	if p.HomeID != "" {
 		return p.HomeID
@@ -200,43 +199,42 @@ func (p Principal) Home() string {
 	return p.OrgID
 }
 
-// In is the principal acting in another organisation, with other scopes.
-func (p Principal) In(org string, scopes []Scope) Principal {
+// ActingIn returns the principal acting in another organisation with other scopes.
+func (p Principal) ActingIn(org string, scopes []Scope) Principal {
 	p.HomeID, p.OrgID, p.UserID, p.Scopes = p.Home(), org, "", scopes
 	return p
 }
 
 type contextKey struct{}
 
-// With returns a context that carries the principal.
+// With returns a context with the principal.
 func With(ctx context.Context, p Principal) context.Context {
 	return context.WithValue(ctx, contextKey{}, p)
 }
 
-// From returns the principal a context carries; ok is false where nobody is authenticated.
+// From returns the principal of the context; ok is false without authentication.
 func From(ctx context.Context) (p Principal, ok bool) {
 	p, ok = ctx.Value(contextKey{}).(Principal)
 	return p, ok
 }
 
-// Org returns the organisation on whose behalf the context acts, or "" where nobody is authenticated.
-// Every query is made with it.
+// Org returns the organisation of the context's principal; empty without authentication. Every query uses it.
 func Org(ctx context.Context) string {
 	p, _ := From(ctx)
 	return p.OrgID
 }
 
-// A Requirement is what an operation may be declared with: a single scope, or a Need made of several.
+// Requirement is the scope requirement of an operation: a single scope, or a Need.
 type Requirement interface{ Need() Need }
 
-// Need lets a scope stand alone as a requirement.
+// Need returns a Need for the single scope.
 func (s Scope) Need() Need { return One(s) }
 
 // Need returns n itself.
 func (n Need) Need() Need { return n }
 
-// RoleScopes are what people of a role may do, and so the most that keys and programs of theirs may. Partner scopes are those of
-// owners and administrators of organisations that are partners; nobody holds them by their role.
+// RoleScopes returns the scopes of a role. They are also the maximum for the keys and programs of its users. Partner
+// scopes belong to no role: owners and administrators of partner organisations get them.
 func RoleScopes(role string) []Scope {
 	switch role {
 	case "owner", "admin":
@@ -251,7 +249,7 @@ func RoleScopes(role string) []Scope {
 	return nil
 }
 
-// Among returns those of the scopes that the others have too, in their order.
-func Among(scopes, others []Scope) []Scope {
+// Intersect returns the scopes that are also in others, in their order.
+func Intersect(scopes, others []Scope) []Scope {
 	return slices.DeleteFunc(slices.Clone(scopes), func(s Scope) bool { return !slices.Contains(others, s) })
 }

@@ -7,11 +7,11 @@ import (
 	"soniq/internal/platform/access"
 )
 
-func TestThereAreFifteenScopesAndEachIsExplained(t *testing.T) {
+func TestScopes_FifteenWithDescription(t *testing.T) {
 	t.Parallel()
 	seen := map[access.Scope]bool{}
 	for _, s := range access.All() {
-		if seen[s] || !s.Known() || s.Words() == "" {
+		if seen[s] || !s.Known() || s.Description() == "" {
 			t.Errorf("scope %q is listed twice or not explained", s)
 		}
 		seen[s] = true
@@ -24,7 +24,7 @@ func TestThereAreFifteenScopesAndEachIsExplained(t *testing.T) {
 	}
 }
 
-func TestANeedIsMetByOneWholeAlternative(t *testing.T) {
+func TestNeed_MetBy(t *testing.T) {
 	t.Parallel()
 	read, write, super := access.CallsRead, access.CallsWrite, access.SupervisorWrite
 	for _, c := range []struct {
@@ -40,7 +40,7 @@ func TestANeedIsMetByOneWholeAlternative(t *testing.T) {
 		{access.Both(super, write), []access.Scope{write, super}, true},
 		{access.Public, nil, true},
 		{access.Any, nil, true},
-		{access.Need{}, access.All(), false}, // a need nobody declared is met by nobody
+		{access.Need{}, access.All(), false}, // the zero Need is never satisfied
 	} {
 		if got := c.need.MetBy(c.held); got != c.met {
 			t.Errorf("%q with %v: got %v, want %v", c.need, c.held, got, c.met)
@@ -48,7 +48,7 @@ func TestANeedIsMetByOneWholeAlternative(t *testing.T) {
 	}
 }
 
-func TestAContextWithoutAPrincipalBelongsToNoOrganisation(t *testing.T) {
+func TestContext_WithoutPrincipal(t *testing.T) {
 	t.Parallel()
 	if _, ok := access.From(context.Background()); ok || access.Org(context.Background()) != "" {
 		t.Error("a principal came from nowhere")

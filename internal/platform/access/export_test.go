@@ -1,9 +1,9 @@
 package access
 
-// CountsForTest is how many counts a limiter keeps.
-func CountsForTest(l *Limiter) (n int) {
-	for i := range l.parts {
-		n += len(l.parts[i].counts)
+// CountOf returns the number of counts in a limiter.
+func CountOf(l *Limiter) (n int) {
+	for i := range l.shards {
+		n += len(l.shards[i].counts)
 	}
 	return n
 }

@@ -10,7 +10,7 @@ import (
 	"soniq/internal/platform/access"
 )
 
-func TestExactlyTheQuotaFitsHoweverManyAskAtOnce(t *testing.T) {
+func TestLimiter_ExactUnderConcurrency(t *testing.T) {
 	t.Parallel()
 	l := access.NewLimiter(time.Now)
 	policy := access.Policy{Name: "reads", Quota: 600, Window: time.Hour}
@@ -34,7 +34,7 @@ func TestExactlyTheQuotaFitsHoweverManyAskAtOnce(t *testing.T) {
 	}
 }
 
-func TestAQuotaBeginsAnewAfterItsWindow(t *testing.T) {
+func TestLimiter_WindowReset(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1000, 0)
 	l := access.NewLimiter(func() time.Time { return now })
@@ -55,7 +55,7 @@ func TestAQuotaBeginsAnewAfterItsWindow(t *testing.T) {
 	}
 }
 
-func TestARefusedRequestCostsNothing(t *testing.T) {
+func TestLimiter_RefusedRequestNotCounted(t *testing.T) {
 	t.Parallel()
 	l := access.NewLimiter(time.Now)
 	wide, narrow := access.Policy{Name: "wide", Quota: 10, Window: time.Hour}, access.Policy{Name: "narrow", Quota: 1, Window: time.Hour}
@@ -73,14 +73,14 @@ func TestARefusedRequestCostsNothing(t *testing.T) {
 	}
 }
 
-func TestManyAskersAreForgottenInTime(t *testing.T) {
+func TestLimiter_BoundedCounts(t *testing.T) {
 	t.Parallel()
 	l := access.NewLimiter(time.Now)
 	policy := access.Policy{Name: "attempts", Quota: 1, Window: time.Hour}
 	for i := range 400_000 {
 		l.Take(strconv.Itoa(i), 1, policy)
 	}
-	if n := access.CountsForTest(l); n > 130_000 {
+	if n := access.CountOf(l); n > 130_000 {
 		t.Errorf("%d counts are kept", n)
 	}
 }

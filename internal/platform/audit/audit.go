@@ -1,4 +1,4 @@
-// Package audit shows who changed what. The lines are written by op's corridor, in the transaction of each change.
+// Package audit lists the audit log. The pipeline of package op writes its lines in the transaction of each change.
 package audit
 
 import (
@@ -11,8 +11,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// An Entry is a line of the audit log: a change that was made, one that was denied, or an action of which it is not known how
-// far it came.
+// Entry is a line of the audit log: a change, a denied change, or a failed action that may have taken effect partly.
 type Entry struct {
 	ID        string  `json:"id" example:"adt_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	At        db.Time `json:"at"`
@@ -24,11 +23,11 @@ type Entry struct {
 	Outcome   string  `json:"outcome" enum:"done,denied,failed" doc:"failed: an action that may have had a part of its effect"`
 	Code      *string `json:"code" doc:"The error code, where it was not done"`
 	RequestID string  `json:"request_id"`
-	// OnBehalfOf is told of what a partner did in a child organisation.
+	// OnBehalfOf is set for actions of a partner in a child organisation.
 	OnBehalfOf *string `json:"on_behalf_of" doc:"The child organisation a partner acted in"`
 }
 
-// An Actor is who did something.
+// Actor is the credential and user of an action.
 type Actor struct {
 	KeyID      string  `json:"key_id"`
 	KeyName    string  `json:"key_name" doc:"The name of the key, or of the assistant's client"`
@@ -36,24 +35,24 @@ type Actor struct {
 	UserID     *string `json:"user_id" doc:"The user the credential belongs to"`
 	OrgID      string  `json:"org_id" doc:"The organisation the credential belongs to"`
 	Address    string  `json:"address" doc:"Where the request came from"`
-	// Client and Scopes are told of what came through the tool server.
+	// Client and Scopes are set for requests through the MCP server.
 	Client *string `json:"client" doc:"Of what an assistant did: the program it came through, as that calls itself"`
 	Scopes *string `json:"scopes" doc:"Of what an assistant did: what its credential could do then, separated by spaces"`
 }
 
-// Service is the room. It is safe for concurrent use.
+// Service lists and sweeps the audit log. It is safe for concurrent use.
 type Service struct {
 	DB *db.DB
 }
 
-// Operations lists what the outside world can do with the audit log.
+// Operations returns the API operations of the audit log.
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.New("audit.list", "GET /audit-log", access.UsersAdmin, "List who changed what, newest first", s.List),
 	}
 }
 
-// ListIn asks for lines.
+// ListIn is the input of List.
 type ListIn struct {
 	Actor     string   `query:"actor" maxLength:"64" doc:"A key or a user"`
 	Operation []string `query:"operation" maxItems:"50" doc:"These operations only" example:"[\"users.update\"]"`
@@ -67,7 +66,7 @@ type ListIn struct {
 const selected = `SELECT id, at, operation, target, key_id, key_name, credential, user_id, source, request_id, record_id, status, code,
 	actor_org_id, on_behalf_of, client, scopes FROM audit WHERE org_id = $1`
 
-// filter narrows the lines of an organisation.
+// filter returns the filter of the request within an organisation.
 func (in *ListIn) filter(org string) (*db.Filter, error) {
 	since, until, err := in.Times()
 	if err != nil {
@@ -103,7 +102,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Entry]]
 		return nil, fmt.Errorf("list audit log: %w", err)
 	}
 	out := op.Paged(ctx, in.Paging, all, func(e Entry) op.Position { return op.Position{Int: e.At.UnixMicro(), ID: e.ID} })
-	return op.Counted(out, in.Paging, func() (int, error) {
+	return op.WithTotal(out, in.Paging, func() (int, error) {
 		f, err := in.filter(org)
 		if err != nil {
 			return 0, err
@@ -147,10 +146,10 @@ func outcome(status int) string {
 	return "failed"
 }
 
-// sweepBatch is how many lines are deleted between other writes.
+// sweepBatch is the number of lines deleted in one transaction, so that other writes can run in between.
 const sweepBatch = 1000
 
-// Sweep deletes lines older than a time, a batch at a time, until there are none.
+// Sweep deletes lines older than a time in batches.
 func (s *Service) Sweep(ctx context.Context, before time.Time) error {
 	// tenant: a sweep over all organisations
 	const q = `DELETE FROM audit WHERE (org_id, id) IN (SELECT org_id, id FROM audit WHERE at < $1 ORDER BY at LIMIT $2)`

@@ -23,8 +23,8 @@ type named struct {
 	ID string `path:"id"`
 }
 
-// room answers by the id it is asked for.
-func room(_ context.Context, in *named) error {
+// thingAction returns the result that the id selects.
+func thingAction(_ context.Context, in *named) error {
 	switch in.ID {
 	case "forbidden":
 		return op.Fail("plan_limit", "no more of these")
@@ -36,7 +36,7 @@ func room(_ context.Context, in *named) error {
 	return nil
 }
 
-func house(t *testing.T, d *db.DB) (*audit.Service, *optest.Server, access.Principal, access.Principal) {
+func newFixture(t *testing.T, d *db.DB) (*audit.Service, *optest.Server, access.Principal, access.Principal) {
 	t.Helper()
 	orgs, s := org.New(d, bus.New(), time.Now), &audit.Service{DB: d}
 	var all [2]access.Principal
@@ -51,15 +51,15 @@ func house(t *testing.T, d *db.DB) (*audit.Service, *optest.Server, access.Princ
 		op.New("things.make", "POST /things", access.CallsWrite, "Make", func(context.Context, *struct{}) (*op.Out[thing], error) {
 			return &op.Out[thing]{Body: thing{"thg_new"}}, nil
 		}).Status(201),
-		op.Delete("things.delete", "DELETE /things/{id}", access.CallsWrite, "Delete", room),
-		op.Delete("things.act", "DELETE /things/{id}/acts", access.CallsWrite, "Act", room).Acts())...)
+		op.Delete("things.delete", "DELETE /things/{id}", access.CallsWrite, "Delete", thingAction),
+		op.Delete("things.act", "DELETE /things/{id}/acts", access.CallsWrite, "Act", thingAction).WithSideEffects())...)
 	return s, api, all[0], all[1]
 }
 
-func TestEveryChangeSaysWhoMadeIt(t *testing.T) {
+func TestAudit_ActorOfEveryChange(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		_, api, acme, other := house(t, d)
+		_, api, acme, other := newFixture(t, d)
 		api.Do(acme, "POST", "/things", nil).Want(201)
 		api.Do(acme, "DELETE", "/things/thg_1", nil).Want(204)
 		api.Do(acme, "DELETE", "/things/wrong", nil).Want(422)
@@ -97,10 +97,10 @@ func TestEveryChangeSaysWhoMadeIt(t *testing.T) {
 	})
 }
 
-func TestLinesAreFoundByWhoAndWhat(t *testing.T) {
+func TestList_Filters(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		_, api, acme, _ := house(t, d)
+		_, api, acme, _ := newFixture(t, d)
 		for _, path := range []string{"/things/thg_1", "/things/thg_2", "/things/thg_1/acts", "/things/forbidden"} {
 			api.Do(acme, "DELETE", path, nil)
 		}
@@ -117,10 +117,10 @@ func TestLinesAreFoundByWhoAndWhat(t *testing.T) {
 	})
 }
 
-func TestOldLinesAreForgotten(t *testing.T) {
+func TestSweep_OldLines(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		s, api, acme, _ := house(t, d)
+		s, api, acme, _ := newFixture(t, d)
 		api.Do(acme, "DELETE", "/things/thg_1", nil).Want(204)
 		for _, c := range []struct {
 			before time.Duration

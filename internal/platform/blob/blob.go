@@ -1,4 +1,4 @@
-// Package blob stores what is too big for the database: recordings and prompts.
+// Package blob stores files that are too large for the database: recordings and prompts.
 package blob
 
 import (
@@ -12,22 +12,22 @@ import (
 	"strings"
 )
 
-// A Store keeps named files. Names look like org_…/2026/11/call_….wav.
+// Store keeps named files. Names look like org_…/2026/11/call_….wav.
 type Store interface {
 	Put(ctx context.Context, name string, from io.Reader) (size int64, err error)
-	Adopt(ctx context.Context, name, path string) error // moves a finished local file into the store
+	Import(ctx context.Context, name, path string) error // moves a finished local file into the store
 	Open(ctx context.Context, name string) (io.ReadSeekCloser, int64, error)
 	Delete(ctx context.Context, name string) error
 	Stat(ctx context.Context, name string) (size int64, err error)
 }
 
-// ErrNone says that there is no such file.
+// ErrNone is returned if the file does not exist.
 var ErrNone = fs.ErrNotExist
 
 // Dir is a Store in a directory.
 type Dir struct{ root string }
 
-// OpenDir uses the directory, making it where it is missing.
+// OpenDir opens a directory as a Store, and creates it if necessary.
 func OpenDir(path string) (*Dir, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("open blob folder: %w", err)
@@ -35,7 +35,7 @@ func OpenDir(path string) (*Dir, error) {
 	return &Dir{root: path}, nil
 }
 
-// Path is where a file lies; writers that need a local file write beside it and rename.
+// Path returns the path of a file. Writers that need a local file write it in the same folder and rename it.
 func (d *Dir) Path(name string) (string, error) {
 	clean := filepath.Clean("/" + name)
 	if name == "" || clean != "/"+name || strings.Contains(name, "\\") {
@@ -44,7 +44,7 @@ func (d *Dir) Path(name string) (string, error) {
 	return filepath.Join(d.root, clean), nil
 }
 
-// Put writes a file so that it appears whole or not at all.
+// Put writes a file atomically: it is complete or does not exist.
 func (d *Dir) Put(_ context.Context, name string, from io.Reader) (int64, error) {
 	path, err := d.Path(name)
 	if err != nil {
@@ -65,8 +65,8 @@ func (d *Dir) Put(_ context.Context, name string, from io.Reader) (int64, error)
 	return n, rename(f.Name(), path)
 }
 
-// Adopt moves a finished file into the store. It is no error when it lies there already.
-func (d *Dir) Adopt(_ context.Context, name, from string) error {
+// Import moves a finished local file into the store. It does nothing if the file is already there.
+func (d *Dir) Import(_ context.Context, name, from string) error {
 	path, err := d.Path(name)
 	if err != nil || from == path {
 		return err
@@ -77,7 +77,7 @@ func (d *Dir) Adopt(_ context.Context, name, from string) error {
 	return rename(from, path)
 }
 
-// rename makes the new name durable: the folder is synced too.
+// rename renames a file durably: it also syncs the folder.
 func rename(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err
@@ -89,7 +89,7 @@ func rename(from, to string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// Open reads a file, or returns ErrNone.
+// Open opens a file, or returns ErrNone.
 func (d *Dir) Open(_ context.Context, name string) (io.ReadSeekCloser, int64, error) {
 	path, err := d.Path(name)
 	if err != nil {
@@ -106,7 +106,7 @@ func (d *Dir) Open(_ context.Context, name string) (io.ReadSeekCloser, int64, er
 	return f, info.Size(), nil
 }
 
-// Delete removes a file; one that is not there is no error.
+// Delete deletes a file. A missing file is not an error.
 func (d *Dir) Delete(_ context.Context, name string) error {
 	path, err := d.Path(name)
 	if err != nil {
@@ -118,7 +118,7 @@ func (d *Dir) Delete(_ context.Context, name string) error {
 	return nil
 }
 
-// DeleteAll removes a folder with everything in it, such as all of an organisation; one that is not there is no error.
+// DeleteAll deletes a folder with its contents, such as that of an organisation. A missing folder is not an error.
 func (d *Dir) DeleteAll(_ context.Context, folder string) error {
 	path, err := d.Path(folder)
 	if err != nil {

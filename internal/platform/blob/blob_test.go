@@ -40,7 +40,7 @@ func read(t *testing.T, s blob.Store, name string) string {
 	return string(b)
 }
 
-func TestFilesComeBack(t *testing.T) {
+func TestDir_RoundTrip(t *testing.T) {
 	t.Parallel()
 	d, _ := newDir(t)
 	var s blob.Store = d
@@ -69,7 +69,7 @@ func TestFilesComeBack(t *testing.T) {
 	}
 }
 
-func TestNamesCannotLeaveTheFolder(t *testing.T) {
+func TestDir_NamesStayInFolder(t *testing.T) {
 	t.Parallel()
 	d, root := newDir(t)
 	outside := filepath.Join(filepath.Dir(root), "secret")
@@ -87,7 +87,7 @@ func TestNamesCannotLeaveTheFolder(t *testing.T) {
 		if err := d.Delete(ctx, bad); err == nil {
 			t.Errorf("Delete(%q) is accepted", bad)
 		}
-		if err := d.Adopt(ctx, bad, outside); err == nil {
+		if err := d.Import(ctx, bad, outside); err == nil {
 			t.Errorf("Adopt(%q) is accepted", bad)
 		}
 	}
@@ -96,20 +96,20 @@ func TestNamesCannotLeaveTheFolder(t *testing.T) {
 	}
 }
 
-// failing breaks off in the middle, as a full disk or a lost connection does.
-type failing struct{ n int }
+// failingReader is a reader that fails in the middle, as with a lost connection.
+type failingReader struct{ n int }
 
-func (f *failing) Read(b []byte) (int, error) {
+func (f *failingReader) Read(b []byte) (int, error) {
 	if f.n--; f.n < 0 {
 		return 0, errors.New("broken off")
 	}
 	return copy(b, "part"), nil
 }
 
-func TestFileAppearsWholeOrNotAtAll(t *testing.T) {
+func TestPut_Atomic(t *testing.T) {
 	t.Parallel()
 	d, root := newDir(t)
-	if _, err := d.Put(ctx, name, &failing{3}); err == nil {
+	if _, err := d.Put(ctx, name, &failingReader{3}); err == nil {
 		t.Fatal("no error")
 	}
 	if _, err := d.Stat(ctx, name); !errors.Is(err, blob.ErrNone) {
@@ -127,14 +127,14 @@ func TestFileAppearsWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-func TestFinishedFileIsAdoptedOnce(t *testing.T) {
+func TestImport_MovesFile(t *testing.T) {
 	t.Parallel()
 	d, root := newDir(t)
 	part := filepath.Join(root, "call.part")
 	if err := os.WriteFile(part, []byte("audio"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Adopt(ctx, name, part); err != nil {
+	if err := d.Import(ctx, name, part); err != nil {
 		t.Fatal(err)
 	}
 	if got := read(t, d, name); got != "audio" {
@@ -144,7 +144,7 @@ func TestFinishedFileIsAdoptedOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Adopt(ctx, name, path); err != nil {
+	if err := d.Import(ctx, name, path); err != nil {
 		t.Errorf("a file that is in place already: %v", err)
 	}
 	if _, err := os.Stat(part); err == nil {

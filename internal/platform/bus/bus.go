@@ -1,17 +1,16 @@
-// Package bus carries short-lived messages between rooms: wake-ups, and the live stream. It is never the truth:
-// a lost message costs a poll, not a fact. Today it works inside one process.
+// Package bus carries short-lived messages between packages: wake-ups, and the event stream. It is not a source of
+// truth: a lost message only delays its effect until the next poll. It works within one process.
 package bus
 
 import "sync"
 
-// A Bus delivers messages to whoever subscribed to their subject. It is safe for concurrent use.
+// Bus delivers messages to the subscribers of their subject. It is safe for concurrent use.
 type Bus struct {
 	mu   sync.RWMutex // guards subs
 	subs map[string]map[*Subscription]struct{}
 }
 
-// A Subscription receives messages on C until it is closed. A slow receiver loses messages, it never holds up
-// a sender.
+// Subscription receives messages on C until it is closed. A slow receiver loses messages; it never blocks a sender.
 type Subscription struct {
 	C       <-chan any
 	c       chan any
@@ -19,10 +18,10 @@ type Subscription struct {
 	bus     *Bus
 }
 
-// New makes an empty bus.
+// New returns an empty bus.
 func New() *Bus { return &Bus{subs: map[string]map[*Subscription]struct{}{}} }
 
-// Publish hands the message to every subscriber with room for it, and returns at once.
+// Publish sends the message to every subscriber with free buffer space. It does not block.
 func (b *Bus) Publish(subject string, message any) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
@@ -34,7 +33,7 @@ func (b *Bus) Publish(subject string, message any) {
 	}
 }
 
-// Subscribe starts receiving a subject; up to buffer messages wait. Use a buffer of 1 for wake-ups.
+// Subscribe subscribes to a subject with a buffer of messages. Use a buffer of 1 for wake-ups.
 func (b *Bus) Subscribe(subject string, buffer int) *Subscription {
 	c := make(chan any, buffer)
 	s := &Subscription{C: c, c: c, subject: subject, bus: b}
@@ -47,7 +46,7 @@ func (b *Bus) Subscribe(subject string, buffer int) *Subscription {
 	return s
 }
 
-// Close stops receiving. C is not closed.
+// Close ends the subscription. C is not closed.
 func (s *Subscription) Close() {
 	s.bus.mu.Lock()
 	defer s.bus.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"soniq/internal/platform/bus"
 )
 
-func TestMessagesReachEverySubscriberOfTheirSubject(t *testing.T) {
+func TestPublish_EverySubscriber(t *testing.T) {
 	t.Parallel()
 	b := bus.New()
 	one, two, other := b.Subscribe("s", 2), b.Subscribe("s", 2), b.Subscribe("t", 2)
@@ -23,7 +23,7 @@ func TestMessagesReachEverySubscriberOfTheirSubject(t *testing.T) {
 	}
 }
 
-func TestSlowReceiverLosesMessagesAndHoldsUpNobody(t *testing.T) {
+func TestPublish_SlowReceiverLosesMessages(t *testing.T) {
 	t.Parallel()
 	b := bus.New()
 	slow, quick := b.Subscribe("s", 1), b.Subscribe("s", 100)
@@ -35,7 +35,7 @@ func TestSlowReceiverLosesMessagesAndHoldsUpNobody(t *testing.T) {
 	}
 }
 
-func TestClosedSubscriptionGetsNothing(t *testing.T) {
+func TestSubscription_Closed(t *testing.T) {
 	t.Parallel()
 	b := bus.New()
 	s := b.Subscribe("s", 1)
@@ -47,7 +47,7 @@ func TestClosedSubscriptionGetsNothing(t *testing.T) {
 	}
 }
 
-func TestManyMayUseTheBusAtOnce(t *testing.T) {
+func TestBus_Concurrent(t *testing.T) {
 	t.Parallel()
 	b := bus.New()
 	var all sync.WaitGroup

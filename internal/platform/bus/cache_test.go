@@ -8,7 +8,7 @@ import (
 	"soniq/internal/platform/bus"
 )
 
-func TestCacheForgetsWhatChangedAndWhatIsOld(t *testing.T) {
+func TestCache_ChangesAndExpiry(t *testing.T) {
 	t.Parallel()
 	b, now, reads := bus.New(), time.Unix(1000, 0), 0
 	c := bus.NewCache[int](b, "changed", time.Second, func() time.Time { return now })
@@ -37,7 +37,7 @@ func TestCacheForgetsWhatChangedAndWhatIsOld(t *testing.T) {
 	}
 }
 
-func TestCacheKeepsNothingReadBeforeAChange(t *testing.T) {
+func TestCache_ValueLoadedBeforeChange(t *testing.T) {
 	t.Parallel()
 	b := bus.New()
 	c := bus.NewCache[string](b, "changed", time.Minute, time.Now)
@@ -47,7 +47,7 @@ func TestCacheKeepsNothingReadBeforeAChange(t *testing.T) {
 	}
 }
 
-func TestCacheDropsEverythingWhenReportsMayBeLost(t *testing.T) {
+func TestCache_ClearedWhenMessagesLost(t *testing.T) {
 	t.Parallel()
 	b := bus.New()
 	c := bus.NewCache[string](b, "changed", time.Minute, time.Now)
@@ -55,7 +55,7 @@ func TestCacheDropsEverythingWhenReportsMayBeLost(t *testing.T) {
 	for i := range 300 {
 		b.Publish("changed", strconv.Itoa(i))
 	}
-	b.Publish("changed", "a") // finds no room
+	b.Publish("changed", "a") // the buffer is full
 	if got, _ := c.Get("a", func() (string, error) { return "new", nil }); got != "new" {
 		t.Errorf("got %q, want new", got)
 	}

@@ -7,10 +7,10 @@ import (
 	"fmt"
 )
 
-// ErrNoBackup says that this database has tools of its own for backups.
+// ErrNoBackup is returned on PostgreSQL, which has backup tools of its own.
 var ErrNoBackup = errors.New("PostgreSQL is backed up with pg_dump")
 
-// Backup copies an SQLite database to a new file while it is being used; the copy is one moment's state.
+// Backup writes a consistent copy of an SQLite database to a new file while the database is in use (VACUUM INTO).
 func (d *DB) Backup(ctx context.Context, path string) error {
 	lite, ok := d.engine.(*sqlite)
 	if !ok {

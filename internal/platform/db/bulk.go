@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// maxBulk bounds the rows of one statement.
+// maxBulk is the largest number of rows in one statement.
 const maxBulk = 32
 
-// Bulk splits n rows into statements of 32, 16, … 1 rows, so that only six different texts are ever prepared for
-// them. do gets the rows from and up to, not including, to.
+// Bulk splits n rows into statements of 32, 16, … 1 rows, so that only six different texts are prepared. do gets
+// the half-open range [from, to) of rows.
 func Bulk(n int, do func(from, to int) error) error {
 	for from, size := 0, maxBulk; from < n; {
 		for size > n-from {
@@ -23,8 +23,9 @@ func Bulk(n int, do func(from, to int) error) error {
 	return nil
 }
 
-// Values writes the placeholders of rows: ($1, $2), ($3, $4) …, beginning with $first. A column may name the type its
-// values are cast to, such as BIGINT: PostgreSQL takes values that stand by themselves for text. "" casts nothing.
+// Values returns the placeholders of rows: ($1, $2), ($3, $4) …, starting with $first. columns holds for each
+// column the type that its values are cast to, such as BIGINT, because PostgreSQL treats bare parameters as text. An
+// empty type means no cast.
 func Values(first, rows int, columns ...string) string {
 	var b strings.Builder
 	for i := range rows {

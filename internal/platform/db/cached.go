@@ -9,28 +9,29 @@ import (
 	"sync/atomic"
 )
 
-// maxCached bounds the prepared statements kept; ours are constants, so it is never reached in practice.
+// maxCached is the limit of prepared statements. Our statements are constants, so it is never reached in practice.
 const maxCached = 2000
 
-// cached keeps prepared statements by their text.
+// cached is a cache of prepared statements, by their text.
 type cached struct {
 	on      statements
 	prepare func(ctx context.Context, query string) (*sql.Stmt, error)
 	closer  func() error
-	written *written // of the writer of SQLite; else nil
+	written *written // set on the writing connection of SQLite, otherwise nil
 
 	mu    sync.RWMutex // guards known
 	known map[string]*prepared
 }
 
-// prepared is a statement whose n-th parameter is the order[n]-th argument; a nil order is that of the arguments.
+// prepared is a prepared statement. Its n-th parameter is the order[n]-th argument. A nil order means the order of
+// the arguments.
 type prepared struct {
 	*sql.Stmt
-	order []int
-	marks []*atomic.Uint64 // of the tables it writes to
+	order    []int
+	counters []*atomic.Uint64 // counters of the tables it writes to
 }
 
-// arrange puts the arguments into the order of the parameters.
+// arrange returns the arguments in the order of the parameters.
 func (p *prepared) arrange(args []any) []any {
 	if p.order == nil {
 		return args
@@ -38,7 +39,7 @@ func (p *prepared) arrange(args []any) []any {
 	all := make([]any, len(p.order))
 	for i, from := range p.order {
 		if from >= len(args) {
-			return args // the driver says what is missing
+			return args // the driver returns the error
 		}
 		all[i] = args[from]
 	}
@@ -49,7 +50,7 @@ func newCached(on statements, prepare func(context.Context, string) (*sql.Stmt, 
 	return &cached{on: on, prepare: prepare, closer: closer, known: map[string]*prepared{}}
 }
 
-// statement returns the prepared statement, or nil where the text is better run as it is.
+// statement returns the prepared statement. It returns nil if the text has to be run unprepared.
 func (c *cached) statement(ctx context.Context, query string) *prepared {
 	c.mu.RLock()
 	s, full := c.known[query], len(c.known) >= maxCached
@@ -60,7 +61,7 @@ func (c *cached) statement(ctx context.Context, query string) *prepared {
 	text, order := positional(query)
 	made, err := c.prepare(context.WithoutCancel(ctx), text)
 	if err != nil {
-		return nil // running the text gives the caller the error
+		return nil // running the text returns the error to the caller
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,14 +69,14 @@ func (c *cached) statement(ctx context.Context, query string) *prepared {
 		_ = made.Close()
 		return other
 	}
-	s = &prepared{made, order, c.marksOf(query)}
+	s = &prepared{made, order, c.countersOf(query)}
 	c.known[query] = s
 	return s
 }
 
-// positional writes $1, $2 … as ? and says which argument each of them is, from 0; nil where they stand in order, each once.
-// The driver looks up each numbered parameter by comparing texts, in a time that grows with the square of their number. A text
-// with any other $ is returned as it is.
+// positional replaces $1, $2 … by ?, and returns the argument index of each, from 0. The order is nil if all are in
+// sequence, each once. The driver looks up numbered parameters by comparing texts, in quadratic time. A text with any
+// other $ is returned unchanged.
 func positional(query string) (text string, order []int) {
 	var out strings.Builder
 	quoted, inOrder := false, true
@@ -107,36 +108,36 @@ func positional(query string) (text string, order []int) {
 	return out.String(), order
 }
 
-func (c *cached) marksOf(query string) []*atomic.Uint64 {
+func (c *cached) countersOf(query string) []*atomic.Uint64 {
 	if c.written == nil {
 		return nil
 	}
-	return c.written.marks.of(writesTo(query))
+	return c.written.counters.of(writesTo(query))
 }
 
-// wrote remembers to what a statement writes; a nil s is one that is not prepared.
-func (c *cached) wrote(s *prepared, query string) {
+// noteWrite records the tables that a statement writes to. s is nil if the statement is not prepared.
+func (c *cached) noteWrite(s *prepared, query string) {
 	switch {
 	case c.written == nil:
 	case s == nil:
-		c.written.add(c.marksOf(query))
+		c.written.add(c.countersOf(query))
 	default:
-		c.written.add(s.marks)
+		c.written.add(s.counters)
 	}
 }
 
 func (c *cached) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	if len(args) > 0 {
 		if s := c.statement(ctx, query); s != nil {
-			c.wrote(s, query)
+			c.noteWrite(s, query)
 			return s.ExecContext(ctx, s.arrange(args)...)
 		}
 	}
-	c.wrote(nil, query)
+	c.noteWrite(nil, query)
 	return c.on.ExecContext(ctx, query, args...)
 }
 
-// run runs one of the few texts that begin and end transactions, prepared.
+// run executes a prepared statement that begins or ends a transaction.
 func (c *cached) run(ctx context.Context, text string) error {
 	s := c.statement(ctx, text)
 	if s == nil {
@@ -149,23 +150,23 @@ func (c *cached) run(ctx context.Context, text string) error {
 
 func (c *cached) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	if s := c.statement(ctx, query); s != nil {
-		c.wrote(s, query)
+		c.noteWrite(s, query)
 		return s.QueryContext(ctx, s.arrange(args)...)
 	}
-	c.wrote(nil, query)
+	c.noteWrite(nil, query)
 	return c.on.QueryContext(ctx, query, args...)
 }
 
 func (c *cached) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
 	if s := c.statement(ctx, query); s != nil {
-		c.wrote(s, query)
+		c.noteWrite(s, query)
 		return s.QueryRowContext(ctx, s.arrange(args)...)
 	}
-	c.wrote(nil, query)
+	c.noteWrite(nil, query)
 	return c.on.QueryRowContext(ctx, query, args...)
 }
 
-// Exec, Query and QueryRow make a pool of readers a Querier.
+// Exec, Query and QueryRow implement Querier for the pool of readers.
 func (c *cached) Exec(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	return c.ExecContext(ctx, query, args...)
 }

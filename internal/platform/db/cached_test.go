@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestPlaceholdersBecomePositional(t *testing.T) {
+func TestPositional_Placeholders(t *testing.T) {
 	t.Parallel()
 	for query, want := range map[string]string{
 		"a = $1 AND b = $2":                       "a = ? AND b = ? []",

@@ -1,5 +1,5 @@
-// Package db keeps the facts: it opens SQLite or PostgreSQL, runs transactions and migrations,
-// and gives ids and column types that behave the same in both.
+// Package db opens SQLite or PostgreSQL, runs transactions and migrations, and has IDs and column types with the same
+// behaviour in both.
 package db
 
 import (
@@ -10,40 +10,40 @@ import (
 	"time"
 )
 
-// A Querier runs statements: a transaction, or a pool of reading connections.
+// Querier runs statements: in a transaction, or on a pool of reading connections.
 type Querier interface {
 	Exec(ctx context.Context, query string, args ...any) (sql.Result, error)
 	Query(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRow(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// A DB is an open database. It is safe for concurrent use.
+// DB is an open database. It is safe for concurrent use.
 type DB struct {
 	engine engine
 	name   string
 }
 
-// engine is what SQLite and PostgreSQL do differently.
+// engine has the operations that differ between SQLite and PostgreSQL.
 type engine interface {
 	tx(ctx context.Context, fn func(*transaction) error) error
-	swift(ctx context.Context, fn func(*transaction) error) error
-	later(ctx context.Context, fn func(*transaction) error) (wait func() error)
-	laterThen(ctx context.Context, fn func(*transaction) error, ended func(error))
+	txRelaxed(ctx context.Context, fn func(*transaction) error) error
+	txAsync(ctx context.Context, fn func(*transaction) error) (wait func() error)
+	txAsyncThen(ctx context.Context, fn func(*transaction) error, ended func(error))
 	reader() Querier
 	skipLocked() string
 	forUpdate() string
-	columnsQuery() string // table, column, whether it is of the primary key; in the order of tables
+	columnsQuery() string // columns: table, column, is in the primary key; ordered by table
 	ping(ctx context.Context) error
 	shrink(ctx context.Context) error
 	stats() Stats
 	close() error
 }
 
-// Stats counts what the database did since it was opened.
+// Stats holds counters since the database was opened.
 type Stats struct {
-	Transactions int64         // functions committed
+	Transactions int64         // committed transaction functions
 	Commits      int64         // commits; on SQLite many functions share one
-	Syncs        int64         // times the disk was waited for; SQLite only
+	Syncs        int64         // number of fsyncs; SQLite only
 	CommitTime   time.Duration // total time spent committing
 }
 
@@ -64,30 +64,30 @@ func Open(ctx context.Context, address string) (*DB, error) {
 	return &DB{engine: e, name: "sqlite"}, nil
 }
 
-// Name is "sqlite" or "postgres".
+// Name returns "sqlite" or "postgres".
 func (d *DB) Name() string { return d.name }
 
-// Close waits for running transactions and closes every connection.
+// Close waits for running transactions and closes all connections.
 func (d *DB) Close() error { return d.engine.close() }
 
-// Ping reports whether the database answers.
+// Ping returns nil if the database responds.
 func (d *DB) Ping(ctx context.Context) error { return d.engine.ping(ctx) }
 
-// Stats returns what the database did since it was opened.
+// Stats returns the counters since the database was opened.
 func (d *DB) Stats() Stats { return d.engine.stats() }
 
-// SkipLocked is the suffix that lets several nodes claim rows side by side; empty on SQLite, which has one
-// writer. Correctness never rests on it.
+// SkipLocked returns the suffix that lets several nodes claim different rows at the same time. It is empty on SQLite,
+// which has one writer. Correctness must not depend on it.
 func (d *DB) SkipLocked() string { return d.engine.skipLocked() }
 
-// ForUpdate is the suffix that keeps others from changing the rows that are read until the transaction ends; empty on SQLite, which has
-// one writer anyway.
+// ForUpdate returns the suffix that locks the read rows until the transaction ends. It is empty on SQLite, which has
+// one writer.
 func (d *DB) ForUpdate() string { return d.engine.forUpdate() }
 
-// Shrink gives back memory that holds pages of the database for later use. It costs reading them again.
+// Shrink frees memory that caches pages of the database. They have to be read again later.
 func (d *DB) Shrink(ctx context.Context) error { return d.engine.shrink(ctx) }
 
-// Read returns what to read with: the transaction the context carries, or the pool of readers.
+// Read returns the transaction in the context, or the pool of readers.
 func (d *DB) Read(ctx context.Context) Querier {
 	if t := current(ctx); t != nil {
 		return t
@@ -95,15 +95,14 @@ func (d *DB) Read(ctx context.Context) Querier {
 	return d.engine.reader()
 }
 
-// Tx runs fn in a transaction and commits when it returns nil. On SQLite it shares its commit with other
-// functions, each in a savepoint of its own, so fn must wait for nothing but SQL. Inside a transaction the
-// context already carries, fn joins it and is rolled back alone when it fails.
+// Tx runs fn in a transaction and commits if fn returns nil. On SQLite the commit is shared with other functions,
+// each in a savepoint of its own, so fn must not wait for anything except SQL. If the context already has a
+// transaction, fn runs in a savepoint of it and is rolled back alone if it fails.
 func (d *DB) Tx(ctx context.Context, fn func(tx Querier) error) error {
 	return d.TxContext(ctx, func(_ context.Context, tx Querier) error { return fn(tx) })
 }
 
-// TxContext is Tx for functions that call others by context: Read and Tx with the context it gives stay
-// inside the transaction.
+// TxContext is Tx for functions that pass the context on: Read and Tx with the inner context stay in the transaction.
 func (d *DB) TxContext(ctx context.Context, fn func(ctx context.Context, tx Querier) error) error {
 	run := func(t *transaction) error { return fn(context.WithValue(ctx, txKey{}, t), t) }
 	if t := current(ctx); t != nil {
@@ -112,51 +111,53 @@ func (d *DB) TxContext(ctx context.Context, fn func(ctx context.Context, tx Quer
 	return d.engine.tx(ctx, run)
 }
 
-// Swift is Tx for what must outlive the process, and need not outlive a power cut within the next 20 ms or so, because what it tells
-// of would not: that a call was answered. On SQLite it does not wait for the disk; on PostgreSQL it is Tx.
-func (d *DB) Swift(ctx context.Context, fn func(tx Querier) error) error {
-	return d.SwiftContext(ctx, func(_ context.Context, tx Querier) error { return fn(tx) })
+// TxRelaxed is Tx without waiting for fsync. The transaction survives a process crash, but may be lost in a power
+// failure within about 20 ms. Use it for facts that the power failure would end anyway, such as "call answered". On
+// PostgreSQL it is Tx.
+func (d *DB) TxRelaxed(ctx context.Context, fn func(tx Querier) error) error {
+	return d.TxRelaxedContext(ctx, func(_ context.Context, tx Querier) error { return fn(tx) })
 }
 
-// SwiftContext is Swift for functions that call others by context, as TxContext is Tx.
-func (d *DB) SwiftContext(ctx context.Context, fn func(ctx context.Context, tx Querier) error) error {
+// TxRelaxedContext is TxRelaxed with an inner context, as TxContext is Tx.
+func (d *DB) TxRelaxedContext(ctx context.Context, fn func(ctx context.Context, tx Querier) error) error {
 	run := func(t *transaction) error { return fn(context.WithValue(ctx, txKey{}, t), t) }
 	if t := current(ctx); t != nil {
 		return t.nested(ctx, run)
 	}
-	return d.engine.swift(ctx, run)
+	return d.engine.txRelaxed(ctx, run)
 }
 
-// Settled returns when the disk has all that was committed before, by Swift and Later too.
-func (d *DB) Settled(ctx context.Context) error {
+// Sync returns when all earlier commits are on disk, including those of TxRelaxed and TxAsync.
+func (d *DB) Sync(ctx context.Context) error {
 	if _, ok := d.engine.(*sqlite); !ok {
 		return nil
 	}
 	return d.engine.tx(ctx, func(*transaction) error { return nil })
 }
 
-// Later is Swift for what nobody waits for at once: wait returns when it is committed, or has failed. What is given to the database
-// after Later has returned comes after it. On SQLite it returns at once, and the commit may wait a few milliseconds for others
-// to share it with; whoever is in a hurry takes it along. fn may be run more than once, each time in place of the time before: where another
-// fails that it shares a savepoint with, or loses a race inside PostgreSQL.
-func (d *DB) Later(ctx context.Context, fn func(tx Querier) error) (wait func() error) {
+// TxAsync is TxRelaxed without waiting: wait returns the result after the commit. Work given to the database after
+// TxAsync has returned comes after it. On SQLite the commit may wait a few milliseconds to share it with others; an
+// urgent transaction commits it at once. On PostgreSQL TxAsync commits before it returns. fn may run more than once,
+// each time with the earlier run undone: if another function in the same savepoint fails, or after a serialization
+// failure in PostgreSQL.
+func (d *DB) TxAsync(ctx context.Context, fn func(tx Querier) error) (wait func() error) {
 	run := func(t *transaction) error { return fn(t) }
 	if t := current(ctx); t != nil {
 		err := t.nested(ctx, run)
 		return func() error { return err }
 	}
-	return d.engine.later(ctx, run)
+	return d.engine.txAsync(ctx, run)
 }
 
-// LaterThen is Later for who need not wait at all: ended is told once what became of it, perhaps before LaterThen returns. On SQLite it is the
-// writer who tells, so ended must neither write nor wait for anything.
-func (d *DB) LaterThen(ctx context.Context, fn func(tx Querier) error, ended func(error)) {
+// TxAsyncThen is TxAsync with a callback: ended gets the result exactly once, possibly before TxAsyncThen returns. On
+// SQLite the writer goroutine calls it, so ended must not write or block.
+func (d *DB) TxAsyncThen(ctx context.Context, fn func(tx Querier) error, ended func(error)) {
 	run := func(t *transaction) error { return fn(t) }
 	if t := current(ctx); t != nil {
 		ended(t.nested(ctx, run))
 		return
 	}
-	d.engine.laterThen(ctx, run, ended)
+	d.engine.txAsyncThen(ctx, run, ended)
 }
 
 type txKey struct{}
@@ -166,17 +167,17 @@ func current(ctx context.Context) *transaction {
 	return t
 }
 
-// InTx reports whether the context carries a transaction.
+// InTx reports whether the context has a transaction.
 func InTx(ctx context.Context) bool { return current(ctx) != nil }
 
-// Detached returns a context that no longer carries a transaction: for what must happen by itself.
+// Detached returns a context without the transaction, for work that must not be part of it.
 func Detached(ctx context.Context) context.Context {
 	return context.WithValue(ctx, txKey{}, (*transaction)(nil))
 }
 
-// OnCommit calls f once the transaction behind q is committed, and never when it is rolled back: before Tx returns, so that of two transactions
-// the one that does not wait for the disk may call its own first.
-// Where q is no transaction f is called at once. f must not wait.
+// OnCommit calls f after the transaction behind q is committed, before Tx returns. It does not call f after a
+// rollback. Of two transactions, the one that does not wait for the disk may call its functions first. If q is not a
+// transaction, f is called at once. f must not block.
 func OnCommit(q Querier, f func()) {
 	if t, ok := q.(*transaction); ok {
 		t.after = append(t.after, f)

@@ -14,35 +14,36 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// ErrNone is returned where a statement found no row.
+// ErrNone is returned if a statement found no row.
 var ErrNone = sql.ErrNoRows
 
-// IsNone reports whether err says that no row was found.
+// IsNone reports whether the error means that no row was found.
 func IsNone(err error) bool { return errors.Is(err, sql.ErrNoRows) }
 
-// IsConflict reports whether err says that a unique value exists already.
+// IsConflict reports whether the error is a violation of a unique constraint.
 func IsConflict(err error) bool {
 	return hasCode(err, "23505", sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY)
 }
 
-// IsForeignKey reports whether err says that a reference points to nothing, or that something is still
-// referred to.
+// IsForeignKey reports whether the error is a violation of a foreign key: a missing referenced row, or a row that is
+// still referenced.
 func IsForeignKey(err error) bool { return hasCode(err, "23503", sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY) }
 
-// IsFull reports whether err says that the disk is full.
+// IsFull reports whether the error means that the disk is full.
 func IsFull(err error) bool { return hasCode(err, "53100", sqlite3.SQLITE_FULL) }
 
-// IsAway reports whether err says that the database cannot be reached, or is going away, rather than what it answered.
-func IsAway(err error) bool {
+// IsUnavailable reports whether the error means that the database is unreachable or shutting down, and not an error
+// of a statement.
+func IsUnavailable(err error) bool {
 	var pg *pgconn.PgError
-	if errors.As(err, &pg) { // 08: connection exceptions; 57P: shut down, or not started yet; 53300: no connection is left
+	if errors.As(err, &pg) { // 08: connection exceptions; 57P: shutdown, or not started yet; 53300: too many connections
 		return strings.HasPrefix(pg.Code, "08") || strings.HasPrefix(pg.Code, "57P") || pg.Code == "53300"
 	}
-	var marked awayError
+	var marked connectionError
 	if errors.As(err, &marked) {
 		return true
 	}
-	var elsewhere *url.Error // some web server's
+	var elsewhere *url.Error // an error of an HTTP client
 	if errors.As(err, &elsewhere) {
 		return false
 	}
@@ -52,10 +53,10 @@ func IsAway(err error) bool {
 		errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, ErrClosed)
 }
 
-// An awayError is one of the connection to the database.
-type awayError struct{ error }
+// connectionError is an error of the connection to the database.
+type connectionError struct{ error }
 
-func (e awayError) Unwrap() error { return e.error }
+func (e connectionError) Unwrap() error { return e.error }
 
 func hasCode(err error, postgres string, sqlite ...int) bool {
 	var pg *pgconn.PgError

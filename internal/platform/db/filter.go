@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// A Filter builds the WHERE part of a list from values that come from outside. Columns come from the
-// code; values only ever become arguments.
+// Filter builds the WHERE clause of a list from external values. Column names come from the code. Values are always
+// passed as arguments.
 type Filter struct {
 	text strings.Builder
 	args []any
 }
 
-// Where starts a filter from a complete statement that ends in its first condition, such as
-// "SELECT … FROM calls WHERE org_id = $1".
+// Where returns a filter for a statement that ends with its first condition, such as "SELECT … FROM calls WHERE
+// org_id = $1".
 func Where(statement string, args ...any) *Filter {
 	f := &Filter{args: args}
 	f.text.WriteString(statement)
@@ -29,7 +29,7 @@ func (f *Filter) Arg(v any) string {
 	return "$" + strconv.Itoa(len(f.args))
 }
 
-// And adds a condition; each ? in it stands for the next value.
+// And adds a condition. Each ? in it is replaced by the placeholder of the next value.
 func (f *Filter) And(condition string, values ...any) *Filter {
 	f.text.WriteString(" AND (")
 	for _, v := range values {
@@ -41,7 +41,7 @@ func (f *Filter) And(condition string, values ...any) *Filter {
 	return f
 }
 
-// Equal adds column = value unless the value is "".
+// Equal adds column = value. An empty value adds nothing.
 func (f *Filter) Equal(column, value string) *Filter {
 	if value == "" {
 		return f
@@ -49,8 +49,8 @@ func (f *Filter) Equal(column, value string) *Filter {
 	return f.And(column+" = ?", value)
 }
 
-// In adds column IN (values) unless there are none. The last value is repeated until their number is a power of two: statements are
-// kept prepared, and so there are few of them.
+// In adds column IN (values). An empty list adds nothing. The last value is repeated up to a power of two, so that
+// few different statements are prepared.
 func (f *Filter) In(column string, values []string) *Filter {
 	if len(values) == 0 {
 		return f
@@ -63,7 +63,7 @@ func (f *Filter) In(column string, values []string) *Filter {
 	return f
 }
 
-// Between adds since <= column < until, leaving out zero times.
+// Between adds since <= column < until. Zero times are left out.
 func (f *Filter) Between(column string, since, until Time) *Filter {
 	if !since.IsZero() {
 		f.And(column+" >= ?", since)
@@ -74,8 +74,8 @@ func (f *Filter) Between(column string, since, until Time) *Filter {
 	return f
 }
 
-// Page orders by (column, id) and starts after the given position; a zero id starts at the beginning.
-// It asks for one row more than limit, so that the caller sees whether there are more.
+// Page orders by (column, id) and starts after the given position. An empty id starts at the beginning. It selects
+// one row more than limit, which shows whether there are more.
 func (f *Filter) Page(column string, descending bool, after any, id string, limit int) *Filter {
 	op, dir := ">", "ASC"
 	if descending {
@@ -84,23 +84,24 @@ func (f *Filter) Page(column string, descending bool, after any, id string, limi
 	if id != "" {
 		f.And("("+column+", id) "+op+" (?, ?)", after, id)
 	}
-	f.text.WriteString(" ORDER BY " + column + " " + dir + ", id " + dir + " LIMIT " + f.most(limit+1))
+	f.text.WriteString(" ORDER BY " + column + " " + dir + ", id " + dir + " LIMIT " + f.limitText(limit+1))
 	return f
 }
 
-// most is a number of rows. The usual ones stand in the text: SQLite prepares a statement again whenever another argument is bound to its LIMIT.
-func (f *Filter) most(n int) string {
-	if slices.Contains(usual, n) {
+// limitText returns a row limit. Usual limits are literals, because SQLite prepares a statement again whenever
+// another argument is bound to its LIMIT.
+func (f *Filter) limitText(n int) string {
+	if slices.Contains(usualLimits, n) {
 		return strconv.Itoa(n)
 	}
 	return f.Arg(n)
 }
 
-// usual are the numbers of rows that lists are asked for when nobody says otherwise, with the one that tells whether there are more; few, for
-// each makes a statement of its own.
-var usual = []int{21, 51, 101, 201, 5000}
+// usualLimits are the default limits of lists, plus the one extra row. There are few, because each one is a statement
+// of its own.
+var usualLimits = []int{21, 51, 101, 201, 5000}
 
-// Count returns how many rows match; ask before Page.
+// Count returns the number of matching rows. It has to be called before Page.
 func (f *Filter) Count(ctx context.Context, q Querier) (int, error) {
 	var n int
 	err := q.QueryRow(ctx, "SELECT COUNT(*) FROM ("+f.text.String()+") AS matching", f.args...).Scan(&n)
@@ -110,7 +111,7 @@ func (f *Filter) Count(ctx context.Context, q Querier) (int, error) {
 // SQL returns the statement and its arguments.
 func (f *Filter) SQL() (string, []any) { return f.text.String(), f.args }
 
-// Escape makes text safe inside LIKE with ESCAPE '\'.
+// Escape escapes text for LIKE with ESCAPE '\'.
 func Escape(text string) string {
 	return strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(text)
 }

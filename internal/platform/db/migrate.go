@@ -13,13 +13,13 @@ import (
 //go:embed migrations/*.sql
 var files embed.FS
 
-// A Migration is one step of the schema. It is never edited once released.
+// Migration is one step of the schema. A released step is never edited.
 type Migration struct {
 	Name string // such as 0001_org
 	SQL  string
 }
 
-// Migrations lists every step in order.
+// Migrations returns all steps in order.
 func Migrations() ([]Migration, error) {
 	names, err := fs.Glob(files, "migrations/*.sql")
 	if err != nil {
@@ -38,7 +38,7 @@ func Migrations() ([]Migration, error) {
 	return all, nil
 }
 
-// Pending lists the steps that are not applied yet.
+// Pending returns the steps that are not applied yet.
 func (d *DB) Pending(ctx context.Context) ([]Migration, error) {
 	all, err := Migrations()
 	if err != nil {
@@ -57,7 +57,7 @@ func (d *DB) Pending(ctx context.Context) ([]Migration, error) {
 	return open, nil
 }
 
-// Migrate applies every pending step, each in a transaction of its own, and returns their names.
+// Migrate applies all pending steps, each in a transaction of its own, and returns their names.
 func (d *DB) Migrate(ctx context.Context) ([]string, error) {
 	if err := d.prepare(ctx); err != nil {
 		return nil, fmt.Errorf("prepare for migrations: %w", err)
@@ -76,14 +76,14 @@ func (d *DB) Migrate(ctx context.Context) ([]string, error) {
 	return done, nil
 }
 
-// prepare makes the migration table and, on PostgreSQL, the type blob that SQLite has.
+// prepare creates the migration table and, on PostgreSQL, the type blob.
 func (d *DB) prepare(ctx context.Context) error {
 	return d.Tx(ctx, func(tx Querier) error {
 		if d.name == "postgres" {
-			if _, err := tx.Exec(ctx, turn); err != nil {
+			if _, err := tx.Exec(ctx, migrationLock); err != nil {
 				return err
 			}
-			if _, err := tx.Exec(ctx, domain); err != nil {
+			if _, err := tx.Exec(ctx, createBlobDomain); err != nil {
 				return err
 			}
 		}
@@ -92,13 +92,13 @@ func (d *DB) prepare(ctx context.Context) error {
 	})
 }
 
-// turn lets one node at a time change the schema.
-const turn = `SELECT pg_advisory_xact_lock(7266447)`
+// migrationLock is an advisory lock: one node at a time changes the schema.
+const migrationLock = `SELECT pg_advisory_xact_lock(7266447)`
 
-// appliedMeanwhile waits for other nodes that migrate, and reports whether one of them applied the step.
+// appliedMeanwhile waits for other migrating nodes, and reports whether one of them has applied the step.
 func (d *DB) appliedMeanwhile(ctx context.Context, tx Querier, m Migration) (done bool, err error) {
 	if d.name == "postgres" {
-		if _, err := tx.Exec(ctx, turn); err != nil {
+		if _, err := tx.Exec(ctx, migrationLock); err != nil {
 			return false, err
 		}
 	}
@@ -106,7 +106,7 @@ func (d *DB) appliedMeanwhile(ctx context.Context, tx Querier, m Migration) (don
 	return done, err
 }
 
-const domain = `DO $$ BEGIN
+const createBlobDomain = `DO $$ BEGIN
 	IF to_regtype('blob') IS NULL THEN CREATE DOMAIN blob AS bytea; END IF;
 END $$`
 
@@ -147,8 +147,7 @@ func (d *DB) apply(ctx context.Context, m Migration) error {
 	})
 }
 
-// Split cuts a file into its statements: each ends with a semicolon at the end of a line.
-// Lines that are only a comment are dropped.
+// Split splits a file into statements, which end with a semicolon at the end of a line. Comment lines are dropped.
 func Split(text string) []string {
 	var out []string
 	var b strings.Builder

@@ -11,7 +11,7 @@ import (
 	"soniq/internal/platform/db/dbtest"
 )
 
-func TestMigrationsAreAppliedOnceInOrder(t *testing.T) {
+func TestMigrate_OnceInOrder(t *testing.T) {
 	t.Parallel()
 	addresses := []string{filepath.Join(t.TempDir(), "x.db")}
 	if p := os.Getenv("SONIQ_TEST_POSTGRES"); p != "" {
@@ -43,7 +43,7 @@ func TestMigrationsAreAppliedOnceInOrder(t *testing.T) {
 	}
 }
 
-func TestTwoNodesMayMigrateAtOnce(t *testing.T) {
+func TestMigrate_ConcurrentNodes(t *testing.T) {
 	t.Parallel()
 	p := os.Getenv("SONIQ_TEST_POSTGRES")
 	if p == "" {
@@ -67,7 +67,7 @@ func TestTwoNodesMayMigrateAtOnce(t *testing.T) {
 	nodes.Wait()
 }
 
-func TestSplitCutsAtTheEndOfALine(t *testing.T) {
+func TestSplit_AtEndOfLine(t *testing.T) {
 	t.Parallel()
 	got := db.Split("-- a comment; with a semicolon\nCREATE TABLE a (\n\tx TEXT DEFAULT ';'\n);\n\nCREATE INDEX b ON a (x);\nSELECT 1")
 	want := []string{"CREATE TABLE a (\n\tx TEXT DEFAULT ';'\n);", "CREATE INDEX b ON a (x);", "SELECT 1"}

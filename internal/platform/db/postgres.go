@@ -12,15 +12,15 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 )
 
-// How many connections a node opens to PostgreSQL, for transactions and for what is read outside of them. A transaction that reads something
-// outside itself waits for a reader only, and readers wait for nobody: with one pool for both, as many transactions as it has connections
-// would wait for each other.
+// Sizes of the connection pools: for transactions, and for reads outside transactions. A transaction that reads
+// outside itself waits for a reader only, and readers wait for no transaction. With a single pool, as many
+// transactions as it has connections would deadlock.
 const (
 	writers = 20
 	reading = 12
 )
 
-// maxRetries is how often a transaction that lost a race inside PostgreSQL is run again.
+// maxRetries limits the repetitions of a transaction after serialization failures or deadlocks.
 const maxRetries = 5
 
 type postgres struct {
@@ -54,22 +54,22 @@ func openPool(ctx context.Context, address string, size int) (*sql.DB, error) {
 	return pool, nil
 }
 
-// plain makes the pool a Querier.
-type plain struct{ on *sql.DB }
+// poolQuerier implements Querier for the pool.
+type poolQuerier struct{ on *sql.DB }
 
-func (p plain) Exec(ctx context.Context, query string, args ...any) (sql.Result, error) {
+func (p poolQuerier) Exec(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	return p.on.ExecContext(ctx, query, args...)
 }
 
-func (p plain) Query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+func (p poolQuerier) Query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	return p.on.QueryContext(ctx, query, args...)
 }
 
-func (p plain) QueryRow(ctx context.Context, query string, args ...any) *sql.Row {
+func (p poolQuerier) QueryRow(ctx context.Context, query string, args ...any) *sql.Row {
 	return p.on.QueryRowContext(ctx, query, args...)
 }
 
-func (p *postgres) reader() Querier                { return plain{p.read} }
+func (p *postgres) reader() Querier                { return poolQuerier{p.read} }
 func (p *postgres) shrink(context.Context) error   { return nil }
 func (p *postgres) forUpdate() string              { return " FOR UPDATE" }
 func (p *postgres) skipLocked() string             { return " FOR UPDATE SKIP LOCKED" }
@@ -80,34 +80,34 @@ func (p *postgres) stats() Stats {
 	return Stats{p.transactions.Load(), p.commits.Load(), 0, time.Duration(p.commitTime.Load())}
 }
 
-// tx runs fn again when PostgreSQL gave its transaction up for another's sake (40001, 40P01).
+// tx repeats fn after a serialization failure or deadlock (40001, 40P01).
 func (p *postgres) tx(ctx context.Context, fn func(*transaction) error) error {
 	for try := 0; ; try++ {
 		err := p.once(ctx, fn)
-		if !lostRace(err) || try == maxRetries {
+		if !isSerializationFailure(err) || try == maxRetries {
 			return err
 		}
 	}
 }
 
-func (p *postgres) swift(ctx context.Context, fn func(*transaction) error) error {
+func (p *postgres) txRelaxed(ctx context.Context, fn func(*transaction) error) error {
 	return p.tx(ctx, fn)
 }
 
-// later commits at once, in order to come before what follows: another connection would not wait for it.
-func (p *postgres) later(ctx context.Context, fn func(*transaction) error) (wait func() error) {
+// txAsync commits before it returns. Later work on another connection would not wait for it.
+func (p *postgres) txAsync(ctx context.Context, fn func(*transaction) error) (wait func() error) {
 	err := p.tx(ctx, fn)
 	return func() error { return err }
 }
 
-func (p *postgres) laterThen(ctx context.Context, fn func(*transaction) error, ended func(error)) {
+func (p *postgres) txAsyncThen(ctx context.Context, fn func(*transaction) error, ended func(error)) {
 	ended(p.tx(ctx, fn))
 }
 
 func (p *postgres) once(ctx context.Context, fn func(*transaction) error) error {
 	sqlTx, err := p.pool.BeginTx(ctx, nil)
 	if err != nil {
-		return fmt.Errorf("begin: %w", awayError{err})
+		return fmt.Errorf("begin: %w", connectionError{err})
 	}
 	t := &transaction{on: sqlTx}
 	err = guarded(t, fn)
@@ -119,7 +119,7 @@ func (p *postgres) once(ctx context.Context, fn func(*transaction) error) error 
 	}
 	start := time.Now()
 	if err := sqlTx.Commit(); err != nil {
-		return fmt.Errorf("commit: %w", lost(err))
+		return fmt.Errorf("commit: %w", markConnectionError(err))
 	}
 	p.transactions.Add(1)
 	p.commits.Add(1)
@@ -128,13 +128,13 @@ func (p *postgres) once(ctx context.Context, fn func(*transaction) error) error 
 	return nil
 }
 
-// lost marks an error of the connection: whether the commit was carried out is not known.
-func lost(err error) error {
+// markConnectionError marks an error of the connection: it is unknown whether the commit was carried out.
+func markConnectionError(err error) error {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) || errors.Is(err, sql.ErrTxDone) {
 		return err
 	}
-	return awayError{err}
+	return connectionError{err}
 }
 
 func ignoreDone(err error) error {
@@ -144,7 +144,7 @@ func ignoreDone(err error) error {
 	return err
 }
 
-func lostRace(err error) bool {
+func isSerializationFailure(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && (pg.Code == "40001" || pg.Code == "40P01")
 }

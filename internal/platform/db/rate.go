@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// A rate counts what happens in tenths of a second.
+// rate counts events in intervals of a tenth of a second.
 type rate struct {
 	mu           sync.Mutex // guards the fields below
 	began        time.Time
-	before, here int // in the tenth before, and in the one that began then
+	before, here int // counts of the previous and the current interval
 }
 
 const tenth = 100 * time.Millisecond
 
-// add counts one more, and returns how many there were in the last tenth of a second, about.
+// add counts an event and returns the approximate count of the last tenth of a second.
 func (r *rate) add(now time.Time) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

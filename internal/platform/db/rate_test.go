@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestARateForgetsWhatIsLongAgo(t *testing.T) {
+func TestRate_Decays(t *testing.T) {
 	t.Parallel()
 	var r rate
 	at := time.Unix(1000, 0)

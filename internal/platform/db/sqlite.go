@@ -14,61 +14,63 @@ import (
 	_ "modernc.org/sqlite" // the driver "sqlite"
 )
 
-// maxGroup is how many functions share one commit at most.
+// maxGroup is the largest number of functions in one commit.
 const maxGroup = 256
 
 const (
-	// patience is how long the commit of a function given to Later waits for others to share it with, and longPatience how long where
-	// more than busyWrites were given in the last tenth of a second: the more share a commit, the fewer pages are written twice.
-	patience     = 3 * time.Millisecond
-	longPatience = 25 * time.Millisecond
-	busyWrites   = 20
-	// gather is the least time between two commits of which nobody waits for the disk, where more than fewSwift were given to Swift in the
-	// last tenth of a second.
-	gather   = 4 * time.Millisecond
-	fewSwift = 10
+	// shareDelay is the time that the commit of a TxAsync function waits for others to share it. busyShareDelay
+	// applies if there were more than busyWrites in the last tenth of a second. The more functions share a commit,
+	// the fewer pages are written twice.
+	shareDelay     = 3 * time.Millisecond
+	busyShareDelay = 25 * time.Millisecond
+	busyWrites     = 20
+	// minCommitGap is the minimum time between two commits without fsync if there were more than relaxedBurst calls
+	// of TxRelaxed in the last tenth of a second.
+	minCommitGap = 4 * time.Millisecond
+	relaxedBurst = 10
 )
 
-// ErrClosed is returned for work given to a database that is being closed.
+// ErrClosed is returned for work on a database that is being closed.
 var ErrClosed = errors.New("database is closed")
 
-// sqlite is one writing connection with group commit, and a pool of readers.
+// sqlite has one writing connection with group commit, and a pool of readers.
 type sqlite struct {
-	path  string
-	read  *cached
-	pool  *sql.DB // what it reads with
-	write *sql.DB
-	queue chan *write
-	sleep *sleep // of the writer
-	done  chan struct{}
-	once  sync.Once
-	stop  chan struct{}
-	log   *writeLog
-	sure  chan []*write // committed, and to be told when the disk has it
-	last  time.Time     // of the writer's commits; used by it alone
+	path     string
+	read     *cached
+	pool     *sql.DB // pool of the readers
+	write    *sql.DB
+	queue    chan *write
+	idle     *idleTimer // parks the writer
+	done     chan struct{}
+	once     sync.Once
+	stop     chan struct{}
+	log      *writeLog
+	unsynced chan []*write // committed groups that wait for the fsync
+	last     time.Time     // time of the last commit; used by the writer only
 
-	unsure atomic.Int64 // groups that wait for the disk
-	rate   rate         // of what is given to Later
-	hurry  rate         // of what is given to Swift
-	marks  marks
+	unsyncedGroups atomic.Int64 // number of groups that wait for the fsync
+	asyncRate      rate         // rate of TxAsync
+	relaxedRate    rate         // rate of TxRelaxed
+	counters       changeCounters
 
 	transactions, commits, commitTime atomic.Int64
 }
 
-// write is a function waiting for the writer.
+// write is a function that waits for the writer.
 type write struct {
-	ctx    context.Context
-	fn     func(*transaction) error
-	tx     *transaction
-	until  time.Time   // its commit may wait for others until then; zero: as mayWait says
-	swift  bool        // it is done once it is committed, though the disk has it later
-	again  bool        // it may be run more than once
-	ended  func(error) // told what became of it, by the writer; or
-	result chan error  // what became of it
+	ctx        context.Context
+	fn         func(*transaction) error
+	tx         *transaction
+	shareUntil time.Time   // deadline for sharing the commit; zero: see commitDeadline
+	relaxed    bool        // finished after the commit, without the fsync
+	repeatable bool        // may run more than once
+	ended      func(error) // gets the result in the writer goroutine; or
+	result     chan error  // receives the result
 }
 
-// dsn has the writer not wait for the disk at each commit: it waits itself, for those who need it (writeLog). The log is moved into the
-// database every 16 MB: the same pages are written again and again, and moved once.
+// dsn configures the connection. SQLite itself does not fsync at each commit; writeLog does it for the transactions
+// that need it. The WAL is moved into the database every 16 MB, because the same pages are written repeatedly and
+// then moved once.
 func dsn(path string, writer bool) string {
 	v := url.Values{}
 	for _, p := range []string{"journal_mode(WAL)", "busy_timeout(5000)", "foreign_keys(1)",
@@ -107,19 +109,19 @@ func openSQLite(ctx context.Context, path string) (*sqlite, error) {
 	s := &sqlite{
 		path: path, pool: r,
 		read: newCached(r, r.PrepareContext, r.Close), write: w,
-		queue: make(chan *write, 4*maxGroup), sleep: newSleep(), done: make(chan struct{}), stop: make(chan struct{}),
-		log: newWriteLog(path), sure: make(chan []*write, maxUnsure),
+		queue: make(chan *write, 4*maxGroup), idle: newIdleTimer(), done: make(chan struct{}), stop: make(chan struct{}),
+		log: newWriteLog(path), unsynced: make(chan []*write, maxUnsynced),
 	}
 	writer := newCached(conn, conn.PrepareContext, conn.Close)
-	writer.written = &written{marks: &s.marks, dirty: map[*atomic.Uint64]struct{}{}}
+	writer.written = &written{counters: &s.counters, dirty: map[*atomic.Uint64]struct{}{}}
 	go s.run(writer)
 	return s, nil
 }
 
-// readers is how many connections read at a time.
+// readers returns the number of reading connections.
 func readers() int { return max(4, runtime.NumCPU()) }
 
-// shrink closes connections that nobody reads with, and empties the writer's cache.
+// shrink closes idle reading connections, and empties the writer's cache.
 func (s *sqlite) shrink(ctx context.Context) error {
 	s.pool.SetMaxIdleConns(0)
 	s.pool.SetMaxIdleConns(readers())
@@ -132,10 +134,10 @@ func (s *sqlite) shrink(ctx context.Context) error {
 func (s *sqlite) forUpdate() string              { return "" }
 func (s *sqlite) skipLocked() string             { return "" }
 func (s *sqlite) reader() Querier                { return s.read }
-func (s *sqlite) ping(ctx context.Context) error { return s.write1(ctx) }
+func (s *sqlite) ping(ctx context.Context) error { return s.probe(ctx) }
 
-// write1 proves that the writer lives by running an empty function through it.
-func (s *sqlite) write1(ctx context.Context) error {
+// probe checks the writer with an empty function.
+func (s *sqlite) probe(ctx context.Context) error {
 	return s.tx(ctx, func(t *transaction) error {
 		var one int
 		return t.QueryRow(ctx, "SELECT 1").Scan(&one)
@@ -156,82 +158,82 @@ func (s *sqlite) tx(ctx context.Context, fn func(*transaction) error) error {
 	return s.do(&write{ctx: ctx, fn: fn})
 }
 
-func (s *sqlite) later(ctx context.Context, fn func(*transaction) error) (wait func() error) {
-	w := s.mayShare(ctx, fn)
+func (s *sqlite) txAsync(ctx context.Context, fn func(*transaction) error) (wait func() error) {
+	w := s.newAsync(ctx, fn)
 	w.result = make(chan error, 1)
-	s.give(w)
+	s.enqueue(w)
 	return w.await
 }
 
-func (s *sqlite) laterThen(ctx context.Context, fn func(*transaction) error, ended func(error)) {
-	w := s.mayShare(ctx, fn)
+func (s *sqlite) txAsyncThen(ctx context.Context, fn func(*transaction) error, ended func(error)) {
+	w := s.newAsync(ctx, fn)
 	w.ended = ended
-	s.give(w)
+	s.enqueue(w)
 }
 
-func (s *sqlite) mayShare(ctx context.Context, fn func(*transaction) error) *write {
-	now, share := time.Now(), patience
-	if s.rate.add(now) > busyWrites {
-		share = longPatience
+func (s *sqlite) newAsync(ctx context.Context, fn func(*transaction) error) *write {
+	now, share := time.Now(), shareDelay
+	if s.asyncRate.add(now) > busyWrites {
+		share = busyShareDelay
 	}
-	return &write{ctx: ctx, fn: fn, until: now.Add(share), swift: true, again: true}
+	return &write{ctx: ctx, fn: fn, shareUntil: now.Add(share), relaxed: true, repeatable: true}
 }
 
-func (s *sqlite) swift(ctx context.Context, fn func(*transaction) error) error {
-	w := &write{ctx: ctx, fn: fn, swift: true}
-	if now := time.Now(); s.hurry.add(now) <= fewSwift {
-		w.until = now
+func (s *sqlite) txRelaxed(ctx context.Context, fn func(*transaction) error) error {
+	w := &write{ctx: ctx, fn: fn, relaxed: true}
+	if now := time.Now(); s.relaxedRate.add(now) <= relaxedBurst {
+		w.shareUntil = now
 	}
 	return s.do(w)
 }
 
-// do has a function run, and returns what became of it.
+// do runs a function and returns its result.
 func (s *sqlite) do(w *write) error {
 	w.result = make(chan error, 1)
-	s.give(w)
+	s.enqueue(w)
 	return w.await()
 }
 
-// give puts a function into the queue. What is given is ended once, whatever happens.
-func (s *sqlite) give(w *write) {
+// enqueue adds a function to the queue. Every function gets exactly one result.
+func (s *sqlite) enqueue(w *write) {
 	select {
 	case s.queue <- w:
 	case <-w.ctx.Done():
-		w.end(w.ctx.Err())
+		w.finish(w.ctx.Err())
 		return
 	case <-s.stop:
-		w.end(ErrClosed)
+		w.finish(ErrClosed)
 		return
 	}
-	by := w.until
+	by := w.shareUntil
 	if len(s.queue) >= maxGroup {
 		by = time.Time{}
 	}
-	s.sleep.end(by)
+	s.idle.end(by)
 	select {
-	case <-s.done: // the writer does not see it any more
+	case <-s.done: // the writer has ended and does not see it
 		s.refuse()
 	default:
 	}
 }
 
-// refuse ends what is left in the queue when the writer is gone.
+// refuse returns ErrClosed to the functions that remain after the writer has ended.
 func (s *sqlite) refuse() {
-	for w := s.waiting(); w != nil; w = s.waiting() {
-		w.end(ErrClosed)
+	for w := s.dequeue(); w != nil; w = s.dequeue() {
+		w.finish(ErrClosed)
 	}
 }
 
 func (w *write) await() error { return <-w.result }
 
-// run is the one writer: it owns the writing connection.
+// run is the writer goroutine. It owns the writing connection.
 func (s *sqlite) run(conn *cached) {
 	defer s.refuse()
 	defer close(s.done)
 	defer conn.close()
 	told := make(chan struct{})
-	go func() { defer close(told); s.tellSure() }()
-	defer func() { close(s.sure); <-told }()
+	go func() { defer close(told); s.syncLoop() }()
+	defer func() { close(s.unsynced); <-told }()
 	for {
 		w, open := s.first()
 		if !open {
@@ -239,25 +241,25 @@ func (s *sqlite) run(conn *cached) {
 		}
 		s.group(conn, s.collect(w))
 	}
-	for w := s.waiting(); w != nil; w = s.waiting() { // what was accepted before the close is still done
+	for w := s.dequeue(); w != nil; w = s.dequeue() { // accepted functions still run after Close
 		s.group(conn, []*write{w})
 	}
 }
 
-// first waits for what begins a transaction; open is false once the database is being closed.
+// first waits for the first function of a transaction; open is false after Close.
 func (s *sqlite) first() (w *write, open bool) {
 	for {
-		if w = s.waiting(); w != nil {
+		if w = s.dequeue(); w != nil {
 			return w, true
 		}
-		if !s.sleep.begin(time.Time{}, s.queued, s.stop) {
+		if !s.idle.begin(time.Time{}, s.queued, s.stop) {
 			return nil, false
 		}
 	}
 }
 
-// waiting takes a function from the queue; nil where none is there.
-func (s *sqlite) waiting() *write {
+// dequeue takes a function from the queue; nil if it is empty.
+func (s *sqlite) dequeue() *write {
 	select {
 	case w := <-s.queue:
 		return w
@@ -268,13 +270,13 @@ func (s *sqlite) waiting() *write {
 
 func (s *sqlite) queued() bool { return len(s.queue) > 0 }
 
-// collect waits for what else is to be done in the transaction of w, while nobody waits for the commit. It is run together and not as it
-// comes: a call that begins is written with what it comes to meanwhile.
+// collect waits for more functions for the transaction of w while its commit may wait. They run together at the end,
+// so that the row of a new call is merged with the changes that follow it.
 func (s *sqlite) collect(w *write) (all []*write) {
-	until := s.mayWait(w)
+	until := s.commitDeadline(w)
 	for w != nil {
 		all = append(all, w)
-		if t := s.mayWait(w); t.Before(until) {
+		if t := s.commitDeadline(w); t.Before(until) {
 			until = t
 		}
 		if w = nil; len(all) < maxGroup {
@@ -284,46 +286,46 @@ func (s *sqlite) collect(w *write) (all []*write) {
 	return all
 }
 
-// mayWait is until when the commit of a function may wait for others: of one that waits for the disk, while the disk is busy with
-// those before it; of one that is swift, where many are.
-func (s *sqlite) mayWait(w *write) time.Time {
-	if w.swift && w.until.IsZero() || !w.swift && s.unsure.Load() > 0 {
-		return s.last.Add(gather)
+// commitDeadline returns the time until which a commit may wait for others. A function that needs the fsync waits
+// while the disk is busy with earlier ones. A relaxed function waits if there are many.
+func (s *sqlite) commitDeadline(w *write) time.Time {
+	if w.relaxed && w.shareUntil.IsZero() || !w.relaxed && s.unsyncedGroups.Load() > 0 {
+		return s.last.Add(minCommitGap)
 	}
-	return w.until
+	return w.shareUntil
 }
 
-// answer tells those whose functions ran what became of them; those who wait for the disk are told by tellSure, while the writer goes
-// on.
+// answer returns the results of the functions. Those that need the fsync get theirs from syncLoop, while the writer
+// continues.
 func (s *sqlite) answer(ran []*write, err error) {
 	var rest []*write
 	for _, w := range ran {
-		if err == nil && !w.swift {
+		if err == nil && !w.relaxed {
 			rest = append(rest, w)
 			continue
 		}
-		w.end(err)
+		w.finish(err)
 	}
 	switch {
 	case len(rest) > 0:
-		s.unsure.Add(1)
-		s.sure <- rest
+		s.unsyncedGroups.Add(1)
+		s.unsynced <- rest
 	case err == nil && len(ran) > 0:
 		s.log.syncSoon()
 	}
 }
 
-// maxUnsure is how many groups wait for the disk before the writer waits, too.
-const maxUnsure = 64
+// maxUnsynced is the number of groups that wait for the fsync before the writer waits as well.
+const maxUnsynced = 64
 
-// tellSure brings what was committed to the disk, and tells those who wait for that, in the order of their commits. Groups that were
-// committed while the disk was busy share the next time.
-func (s *sqlite) tellSure() {
-	for first := range s.sure {
+// syncLoop calls fsync for committed groups and returns the results in commit order. Groups that were committed
+// during an fsync share the next one.
+func (s *sqlite) syncLoop() {
+	for first := range s.unsynced {
 		groups := [][]*write{first}
 		for more := true; more; {
 			select {
-			case g, open := <-s.sure:
+			case g, open := <-s.unsynced:
 				if more = open; open {
 					groups = append(groups, g)
 				}
@@ -332,17 +334,17 @@ func (s *sqlite) tellSure() {
 			}
 		}
 		err := s.log.sync()
-		s.unsure.Add(-int64(len(groups)))
+		s.unsyncedGroups.Add(-int64(len(groups)))
 		for _, g := range groups {
 			for _, w := range g {
-				w.end(err)
+				w.finish(err)
 			}
 		}
 	}
 }
 
-// end tells the one who waits what became of a function.
-func (w *write) end(err error) {
+// finish runs the OnCommit functions and returns the result of a function.
+func (w *write) finish(err error) {
 	if err == nil {
 		w.tx.committed()
 	}
@@ -353,13 +355,13 @@ func (w *write) end(err error) {
 	w.result <- err
 }
 
-// next is what else is to be done in this transaction; nil where it is to be committed.
+// next returns the next function for this transaction; nil if it has to be committed.
 func (s *sqlite) next(until time.Time) *write {
 	for {
-		if w := s.waiting(); w != nil || !time.Now().Before(until) {
+		if w := s.dequeue(); w != nil || !time.Now().Before(until) {
 			return w
 		}
-		if !s.sleep.begin(until, s.queued, s.stop) {
+		if !s.idle.begin(until, s.queued, s.stop) {
 			return nil
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// syncData is fdatasync(2): the data, and of the file's own data what is needed to read it again.
+// syncData calls fdatasync(2): the data, and only the metadata needed to read it.
 func syncData(f *os.File) error {
 	c, err := f.SyscallConn()
 	if err != nil {

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// A TenantTable holds rows of organisations.
+// TenantTable is a table with rows of organisations.
 type TenantTable struct {
 	Name string
 	Key  []string // columns of its primary key
 }
 
-// TenantTables lists every table with an org_id, as the database has them.
+// TenantTables returns every table with an org_id, read from the database schema.
 func (d *DB) TenantTables(ctx context.Context) ([]TenantTable, error) {
 	rows, err := d.Read(ctx).Query(ctx, d.engine.columnsQuery())
 	if err != nil {
@@ -47,7 +47,7 @@ func (d *DB) TenantTables(ctx context.Context) ([]TenantTable, error) {
 	return all, rows.Err()
 }
 
-// DeleteTenant deletes some rows of an organisation, at most limit, and returns how many.
+// DeleteTenant deletes at most limit rows of an organisation, and returns their number.
 func (t TenantTable) DeleteTenant(ctx context.Context, tx Querier, org string, limit int) (int64, error) {
 	key := strings.Join(t.Key, ", ")
 	text := fmt.Sprintf(`DELETE FROM %s WHERE (%s) IN (SELECT %s FROM %s WHERE org_id = $1 LIMIT %d)`, t.Name, key, key, t.Name, limit)
@@ -71,19 +71,19 @@ func (p *postgres) columnsQuery() string {
 		FROM information_schema.columns c WHERE c.table_schema = current_schema() ORDER BY c.table_name, c.ordinal_position`
 }
 
-// eraseBatch is how many rows are erased in one transaction, so that other writes come in between.
+// eraseBatch is the number of rows erased in one transaction, so that other writes can run between the batches.
 const eraseBatch = 500
 
-// EraseTenant deletes the rows an organisation has in the tables, a batch at a time, and returns how many they were. A table
-// that others refer to waits for them: it is tried again in the next round, for as long as a round gets anywhere. It may be
-// run again at any point.
+// EraseTenant deletes the rows of an organisation in the tables, in batches, and returns their number. A table that
+// is still referenced is tried again in the next round, as long as a round makes progress. It may be repeated at any
+// point.
 func (d *DB) EraseTenant(ctx context.Context, org string, tables []TenantTable) (all int64, err error) {
 	for len(tables) > 0 {
 		var waiting []TenantTable
 		var last error
 		progress := false
 		for _, t := range tables {
-			n, err := d.empty(ctx, org, t)
+			n, err := d.deleteAll(ctx, org, t)
 			all, progress = all+n, progress || n > 0 || err == nil
 			if IsForeignKey(err) {
 				waiting, last = append(waiting, t), err
@@ -99,8 +99,8 @@ func (d *DB) EraseTenant(ctx context.Context, org string, tables []TenantTable) 
 	return all, nil
 }
 
-// empty deletes rows until there are none, and returns how many it deleted.
-func (d *DB) empty(ctx context.Context, org string, t TenantTable) (all int64, err error) {
+// deleteAll deletes rows until none are left, and returns their number.
+func (d *DB) deleteAll(ctx context.Context, org string, t TenantTable) (all int64, err error) {
 	for {
 		var n int64
 		err := d.Tx(ctx, func(tx Querier) (err error) {

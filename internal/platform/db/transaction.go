@@ -8,22 +8,22 @@ import (
 	"strconv"
 )
 
-// statements is the part of database/sql a transaction needs.
+// statements is the part of database/sql that a transaction needs.
 type statements interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// A transaction is used by one goroutine at a time.
+// transaction is used by one goroutine at a time.
 type transaction struct {
-	on       statements
-	after    []func() // called after commit
-	gathered []gathered
-	depth    int
+	on      statements
+	after   []func() // called after commit
+	batched []batchedItem
+	depth   int
 }
 
-// A caller who goes away must not interrupt a statement: SQLite would roll back the whole group commit.
+// Exec ignores cancellation: an interrupted statement would make SQLite roll back the whole group commit.
 func (t *transaction) Exec(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	return t.on.ExecContext(context.WithoutCancel(ctx), query, args...)
 }
@@ -36,7 +36,7 @@ func (t *transaction) QueryRow(ctx context.Context, query string, args ...any) *
 	return t.on.QueryRowContext(context.WithoutCancel(ctx), query, args...)
 }
 
-// nested runs fn in a savepoint: when fn fails, what it did is undone and the transaction goes on.
+// nested runs fn in a savepoint: if fn fails, its changes are undone and the transaction continues.
 func (t *transaction) nested(ctx context.Context, fn func(*transaction) error) error {
 	t.depth++
 	defer func() { t.depth-- }()
@@ -44,9 +44,9 @@ func (t *transaction) nested(ctx context.Context, fn func(*transaction) error) e
 	if err := t.run(ctx, "SAVEPOINT "+name); err != nil {
 		return brokenError{err}
 	}
-	kept, given := len(t.after), len(t.gathered)
+	kept, given := len(t.after), len(t.batched)
 	if err := guarded(t, fn); err != nil {
-		t.after, t.gathered = t.after[:kept], t.gathered[:given]
+		t.after, t.batched = t.after[:kept], t.batched[:given]
 		if undo := t.run(ctx, "ROLLBACK TO "+name); undo != nil {
 			return brokenError{fmt.Errorf("%w (and undoing it: %v)", err, undo)}
 		}
@@ -61,22 +61,22 @@ func (t *transaction) nested(ctx context.Context, fn func(*transaction) error) e
 	return nil
 }
 
-// first is nested for what comes first in a transaction of SQLite: it needs no savepoint, which keeps a copy of every page
-// that is changed after it, for there is nothing before that undoing it could harm.
+// first is nested for the first function in a transaction of SQLite. It needs no savepoint, because there is nothing
+// before it to preserve. A savepoint copies every page that is changed after it.
 func (t *transaction) first(ctx context.Context, fn func(*transaction) error) error {
 	err := guarded(t, fn)
 	if err == nil {
 		return nil
 	}
-	t.after, t.gathered = nil, nil
-	_ = t.run(ctx, "ROLLBACK") // fails where the error has ended the transaction already
+	t.after, t.batched = nil, nil
+	_ = t.run(ctx, "ROLLBACK") // fails if the error has already ended the transaction
 	if undo := t.run(ctx, "BEGIN IMMEDIATE"); undo != nil {
 		return brokenError{fmt.Errorf("%w (and beginning anew: %v)", err, undo)}
 	}
 	return err
 }
 
-// run runs one of the texts that begin and end transactions and savepoints.
+// run executes a statement that begins or ends a transaction or savepoint.
 func (t *transaction) run(ctx context.Context, text string) error {
 	ctx = context.WithoutCancel(ctx)
 	if c, ok := t.on.(*cached); ok {
@@ -86,7 +86,7 @@ func (t *transaction) run(ctx context.Context, text string) error {
 	return err
 }
 
-// guarded turns a panic of fn into an error, so that one bad function cannot take the writer down.
+// guarded converts a panic of fn to an error, so that it cannot stop the writer.
 func guarded(t *transaction, fn func(*transaction) error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -102,7 +102,7 @@ func (t *transaction) committed() {
 	}
 }
 
-// A brokenError says that the transaction itself is lost, not only the function that ran in it.
+// brokenError means that the whole transaction is lost, not only one function.
 type brokenError struct{ error }
 
 func (e brokenError) Unwrap() error { return e.error }

@@ -23,7 +23,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// table makes a small table of its own for a test.
+// table creates a small table for a test.
 func table(t testing.TB, d *db.DB) {
 	t.Helper()
 	must(t, d.Tx(ctx, func(tx db.Querier) error {
@@ -45,7 +45,7 @@ func count(t testing.TB, q db.Querier) (n int) {
 
 var errWanted = errors.New("this one fails")
 
-func TestFunctionsThatFailLeaveNothingAndHarmNobody(t *testing.T) {
+func TestTx_FailuresIsolated(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		table(t, d)
@@ -62,7 +62,7 @@ func TestFunctionsThatFailLeaveNothingAndHarmNobody(t *testing.T) {
 						return errWanted
 					case 2:
 						panic("in a transaction function")
-					case 3: // an error of SQL, not of ours
+					case 3: // an SQL error
 						return put(tx, fmt.Sprint(i), i)
 					}
 					return nil
@@ -82,8 +82,8 @@ func TestFunctionsThatFailLeaveNothingAndHarmNobody(t *testing.T) {
 	})
 }
 
-// held blocks SQLite's writer until release is called, so that what is queued meanwhile is committed together.
-func held(d *db.DB) (release func()) {
+// blockWriter blocks SQLite's writer until release is called. Functions queued meanwhile share a commit.
+func blockWriter(d *db.DB) (release func()) {
 	in, out, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() {
 		_ = d.Tx(ctx, func(db.Querier) error { close(in); <-out; return nil })
@@ -93,12 +93,12 @@ func held(d *db.DB) (release func()) {
 	return func() { close(out); <-done }
 }
 
-func TestManyFunctionsShareACommit(t *testing.T) {
+func TestTx_GroupCommit(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)
 	table(t, d)
 	before := d.Stats()
-	release := held(d)
+	release := blockWriter(d)
 	const many = 200
 	var queued, all sync.WaitGroup
 	queued.Add(many)
@@ -122,8 +122,8 @@ func TestManyFunctionsShareACommit(t *testing.T) {
 	}
 }
 
-// A commit that fails fails everybody in it, and the writer goes on.
-func TestCommitThatFailsIsToldToAll(t *testing.T) {
+// A failed commit returns its error to all of its functions, and the writer continues.
+func TestTx_FailedCommit(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)
 	must(t, d.Tx(ctx, func(tx db.Querier) error {
@@ -133,7 +133,7 @@ func TestCommitThatFailsIsToldToAll(t *testing.T) {
 		_, err := tx.Exec(ctx, `CREATE TABLE parts (of_thing TEXT REFERENCES things (id) DEFERRABLE INITIALLY DEFERRED)`)
 		return err
 	}))
-	release := held(d)
+	release := blockWriter(d)
 	errs := make(chan error, 2)
 	go func() {
 		errs <- d.Tx(ctx, func(tx db.Querier) error {
@@ -151,7 +151,7 @@ func TestCommitThatFailsIsToldToAll(t *testing.T) {
 	}
 }
 
-func TestNestedFunctionIsUndoneAlone(t *testing.T) {
+func TestTx_NestedRollback(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		table(t, d)
@@ -183,7 +183,7 @@ func TestNestedFunctionIsUndoneAlone(t *testing.T) {
 	})
 }
 
-func TestOuterFailureUndoesInnerSuccess(t *testing.T) {
+func TestTx_OuterRollback(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		table(t, d)
@@ -198,7 +198,7 @@ func TestOuterFailureUndoesInnerSuccess(t *testing.T) {
 	})
 }
 
-func TestReadSeesTheTransactionOfItsContextOnly(t *testing.T) {
+func TestRead_TransactionOfContext(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		table(t, d)
@@ -217,7 +217,7 @@ func TestReadSeesTheTransactionOfItsContextOnly(t *testing.T) {
 	})
 }
 
-func TestCommittedFactsAreVisibleWhenHooksRun(t *testing.T) {
+func TestOnCommit_AfterVisible(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		table(t, d)
@@ -232,15 +232,15 @@ func TestCommittedFactsAreVisibleWhenHooksRun(t *testing.T) {
 	})
 }
 
-func TestCallerWhoGoesAway(t *testing.T) {
+func TestTx_CanceledContext(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)
 	table(t, d)
-	release := held(d)
+	release := blockWriter(d)
 	gone, cancel := context.WithCancel(ctx)
 	waiting := make(chan error, 1)
 	go func() { waiting <- d.Tx(gone, func(tx db.Querier) error { return put(tx, "never", 1) }) }()
-	cancel() // before or after it was queued: it is not run
+	cancel() // canceled before or after queueing: it does not run
 	release()
 	if err := <-waiting; !errors.Is(err, context.Canceled) {
 		t.Errorf("err = %v, want canceled", err)
@@ -252,13 +252,13 @@ func TestCallerWhoGoesAway(t *testing.T) {
 	}
 }
 
-func TestCloseFinishesWhatWasAccepted(t *testing.T) {
+func TestClose_FinishesAccepted(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "x.db")
 	d, err := db.Open(ctx, path)
 	must(t, err)
 	table(t, d)
-	release := held(d)
+	release := blockWriter(d)
 	done := make(chan error, 1)
 	go func() { done <- d.Tx(ctx, func(tx db.Querier) error { return put(tx, "accepted", 1) }) }()
 	closed := make(chan error, 1)
@@ -281,11 +281,11 @@ func TestCloseFinishesWhatWasAccepted(t *testing.T) {
 	}
 }
 
-func TestReadersAreNotHeldUpByTheWriter(t *testing.T) {
+func TestRead_NotBlockedByWriter(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)
 	table(t, d)
-	release := held(d)
+	release := blockWriter(d)
 	defer release()
 	soon, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -293,7 +293,7 @@ func TestReadersAreNotHeldUpByTheWriter(t *testing.T) {
 	must(t, d.Read(ctx).QueryRow(soon, `SELECT count(*) FROM things`).Scan(&n))
 }
 
-func TestReadersCannotWrite(t *testing.T) {
+func TestRead_ReadOnly(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)
 	table(t, d)
@@ -302,8 +302,8 @@ func TestReadersCannotWrite(t *testing.T) {
 	}
 }
 
-// However many transactions read something outside themselves at once, they do not wait for each other.
-func TestTransactionsThatReadOutsideThemselvesEnd(t *testing.T) {
+// Any number of transactions may read outside themselves at once without a deadlock.
+func TestTx_ReadOutsideNoDeadlock(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		table(t, d)

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// A Time is stored as microseconds since 1970 UTC, NULL when zero, and written in JSON as RFC 3339 in UTC
-// with milliseconds, null when zero.
+// Time is stored as microseconds since 1970 UTC, and as NULL if zero. Its JSON form is RFC 3339 in UTC with
+// milliseconds, or null if zero.
 type Time struct{ time.Time }
 
-// At makes a Time of t, cut to the microseconds a column keeps.
+// At returns t as a Time, truncated to microseconds.
 func At(t time.Time) Time { return Time{t.UTC().Truncate(time.Microsecond)} }
 
-// Value stores the time.
+// Value implements driver.Valuer.
 func (t Time) Value() (driver.Value, error) {
 	if t.IsZero() {
 		return nil, nil
@@ -25,7 +25,7 @@ func (t Time) Value() (driver.Value, error) {
 	return t.UnixMicro(), nil
 }
 
-// Scan reads the time.
+// Scan implements sql.Scanner.
 func (t *Time) Scan(src any) error {
 	switch v := src.(type) {
 	case nil:
@@ -40,7 +40,7 @@ func (t *Time) Scan(src any) error {
 
 const timeFormat = "2006-01-02T15:04:05.000Z"
 
-// String is the form the API shows.
+// String returns the form in the API; empty for the zero time.
 func (t Time) String() string {
 	if t.IsZero() {
 		return ""
@@ -48,7 +48,7 @@ func (t Time) String() string {
 	return t.UTC().Format(timeFormat)
 }
 
-// MarshalJSON writes the form the API shows.
+// MarshalJSON returns the form in the API.
 func (t Time) MarshalJSON() ([]byte, error) {
 	if t.IsZero() {
 		return []byte("null"), nil
@@ -56,7 +56,7 @@ func (t Time) MarshalJSON() ([]byte, error) {
 	return []byte(`"` + t.String() + `"`), nil
 }
 
-// UnmarshalJSON reads RFC 3339 or null.
+// UnmarshalJSON parses RFC 3339 or null.
 func (t *Time) UnmarshalJSON(b []byte) error {
 	var p *time.Time
 	if err := json.Unmarshal(b, &p); err != nil {
@@ -69,7 +69,7 @@ func (t *Time) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Ptr returns nil for the zero time: for fields that may be null.
+// Ptr returns nil for the zero time, for fields that may be null.
 func (t Time) Ptr() *Time {
 	if t.IsZero() {
 		return nil
@@ -77,19 +77,19 @@ func (t Time) Ptr() *Time {
 	return &t
 }
 
-// JSON keeps a value as text: for lists and small objects nobody filters on.
+// JSON is a column with a value as JSON text, for lists and small objects without filters.
 type JSON[T any] struct{ V T }
 
 // AsJSON wraps v for a column.
 func AsJSON[T any](v T) JSON[T] { return JSON[T]{v} }
 
-// Value stores the value as JSON text.
+// Value implements driver.Valuer.
 func (j JSON[T]) Value() (driver.Value, error) {
 	b, err := json.Marshal(j.V)
 	return string(b), err
 }
 
-// Scan reads the value; NULL and "" leave it zero.
+// Scan implements sql.Scanner. NULL and "" are the zero value.
 func (j *JSON[T]) Scan(src any) error {
 	var zero T
 	j.V = zero
@@ -111,10 +111,10 @@ func unmarshal(b []byte, v any) error {
 	return json.Unmarshal(b, v)
 }
 
-// Null stores "" as NULL and reads NULL as "": for optional references.
+// Null is an optional text or reference: "" is stored as NULL, and NULL is read as "".
 type Null string
 
-// Value stores the text.
+// Value implements driver.Valuer.
 func (n Null) Value() (driver.Value, error) {
 	if n == "" {
 		return nil, nil
@@ -122,7 +122,7 @@ func (n Null) Value() (driver.Value, error) {
 	return string(n), nil
 }
 
-// Scan reads the text.
+// Scan implements sql.Scanner.
 func (n *Null) Scan(src any) error {
 	switch v := src.(type) {
 	case nil:
@@ -137,7 +137,7 @@ func (n *Null) Scan(src any) error {
 	return nil
 }
 
-// Ptr returns nil for "": for fields that may be null.
+// Ptr returns nil for "", for fields that may be null.
 func (n Null) Ptr() *string {
 	if n == "" {
 		return nil
@@ -146,8 +146,8 @@ func (n Null) Ptr() *string {
 	return &s
 }
 
-// clock hands out the first 64 bits of ids: milliseconds, then a counter, so that ids made by one process
-// sort in the order they were made.
+// clock generates the first 64 bits of IDs: milliseconds and a counter. IDs of one process therefore sort by
+// creation.
 var clock struct {
 	mu   sync.Mutex // guards last
 	last uint64
@@ -166,7 +166,7 @@ func tick() uint64 {
 
 const base32 = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
-// NewID makes an id: the prefix, "_", and 26 characters of which the first sort by time of making.
+// NewID returns a new ID: the prefix, "_", and 26 characters that sort by creation time.
 func NewID(prefix string) string {
 	var b [16]byte
 	binary.BigEndian.PutUint64(b[:8], tick())
@@ -176,14 +176,14 @@ func NewID(prefix string) string {
 	return prefix + "_" + encode(b)
 }
 
-// FirstID is the lowest id that could have been made at a time: all ids made before it sort below.
+// FirstID returns the lowest possible ID of a time. All IDs created before sort below it.
 func FirstID(prefix string, at time.Time) string {
 	var b [16]byte
 	binary.BigEndian.PutUint64(b[:8], uint64(max(0, at.UnixMilli()))<<16)
 	return prefix + "_" + encode(b)
 }
 
-// encode writes 128 bits as 26 characters of 5 bits, most significant first.
+// encode returns 128 bits as 26 characters of 5 bits, most significant first.
 func encode(b [16]byte) string {
 	hi, lo := binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint64(b[8:])
 	var out [26]byte

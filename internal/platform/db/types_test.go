@@ -12,7 +12,7 @@ import (
 	"soniq/internal/platform/db/dbtest"
 )
 
-func TestColumnTypesComeBackAsTheyWent(t *testing.T) {
+func TestColumnTypes_RoundTrip(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		must(t, d.Tx(ctx, func(tx db.Querier) error {
@@ -54,7 +54,7 @@ func TestColumnTypesComeBackAsTheyWent(t *testing.T) {
 	})
 }
 
-func TestTimeInJSON(t *testing.T) {
+func TestTime_JSON(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		`"2026-01-31T10:30:00.123456+01:00"`: `"2026-01-31T09:30:00.123Z"`,
@@ -72,7 +72,7 @@ func TestTimeInJSON(t *testing.T) {
 	}
 }
 
-func TestIDsAreUniqueAndSortByTimeOfMaking(t *testing.T) {
+func TestNewID_UniqueAndSorted(t *testing.T) {
 	t.Parallel()
 	const many = 10_000
 	ids := make([]string, many)
@@ -93,7 +93,7 @@ func TestIDsAreUniqueAndSortByTimeOfMaking(t *testing.T) {
 	}
 }
 
-func TestErrorsAreToldApartOnBothDatabases(t *testing.T) {
+func TestErrors_Classified(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		table(t, d)
@@ -122,7 +122,7 @@ func TestErrorsAreToldApartOnBothDatabases(t *testing.T) {
 	})
 }
 
-func TestPagesCoverAListOnceWhileItGrows(t *testing.T) {
+func TestPage_StableWhileListGrows(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		table(t, d)
@@ -145,7 +145,7 @@ func TestPagesCoverAListOnceWhileItGrows(t *testing.T) {
 				got := 0
 				for got = 0; rows.Next(); got++ {
 					if got == 4 {
-						continue // the one that says there is more
+						continue // the extra row that shows that there are more
 					}
 					must(t, rows.Scan(&id, &n))
 					seen = append(seen, id)
@@ -154,7 +154,7 @@ func TestPagesCoverAListOnceWhileItGrows(t *testing.T) {
 				if got <= 4 {
 					break
 				}
-				must(t, d.Tx(ctx, func(tx db.Querier) error { // beside the list: before it, in whichever direction
+				must(t, d.Tx(ctx, func(tx db.Querier) error { // outside the remaining pages, in both directions
 					return put(tx, fmt.Sprintf("new%v%d", descending, page), 99)
 				}))
 			}
@@ -166,7 +166,7 @@ func TestPagesCoverAListOnceWhileItGrows(t *testing.T) {
 	})
 }
 
-func TestFilterTakesValuesOnlyAsArguments(t *testing.T) {
+func TestFilter_ValuesAsArguments(t *testing.T) {
 	t.Parallel()
 	evil := `x' OR '1'='1`
 	q, args := db.Where(`SELECT id FROM things WHERE org_id = $1`, "o").Equal("a", evil).Equal("b", "").In("c", []string{evil, "y"}).
@@ -180,7 +180,7 @@ func TestFilterTakesValuesOnlyAsArguments(t *testing.T) {
 	}
 }
 
-func TestBulkSplitsIntoFewSizes(t *testing.T) {
+func TestBulk_FewSizes(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{0, 1, 31, 32, 33, 100} {
 		next, sizes := 0, map[int]bool{}

@@ -8,15 +8,16 @@ import (
 	"strings"
 )
 
-// A Fault says what is wrong with an address that somebody registers, and what to do about it.
+// Fault is the reason why an address cannot be registered, with the remedy.
 type Fault struct {
 	Code    string // invalid_url, insecure_url or blocked_address
 	Message string
 }
 
+// Error returns the message.
 func (f *Fault) Error() string { return f.Message }
 
-// Unwrap makes errors.Is(err, ErrBlocked) true for addresses that may not be reached.
+// Unwrap returns ErrBlocked for addresses that are not allowed.
 func (f *Fault) Unwrap() error {
 	if f.Code == "invalid_url" {
 		return nil
@@ -30,8 +31,8 @@ func fault(code, format string, args ...any) error {
 
 const maxURL = 2048
 
-// Check is for the moment an address is registered: syntax, scheme, and hosts that are addresses. Errors are *Fault.
-// It resolves nothing; names are checked whenever they are connected to.
+// Check validates an address at registration: syntax, scheme, and hosts that are IP addresses. Errors are *Fault. It
+// does not resolve names, which are checked at each connection.
 func (g *Guard) Check(address string) error {
 	if len(address) > maxURL {
 		return fault("invalid_url", "an address may have %d characters", maxURL)
@@ -43,7 +44,7 @@ func (g *Guard) Check(address string) error {
 	return g.CheckURL(u)
 }
 
-// CheckURL is Check for an address that is parsed already.
+// CheckURL is Check for a parsed address.
 func (g *Guard) CheckURL(u *url.URL) error {
 	switch {
 	case u.Scheme != "https" && u.Scheme != "http":
@@ -70,7 +71,7 @@ func (g *Guard) checkHost(scheme, host string) error {
 	switch {
 	case err == nil:
 		return g.checkLiteral(scheme, a.Unmap().WithZone(""))
-	case numeric(host):
+	case isNumericHost(host):
 		return fault("invalid_url", "%s is not a usual notation of an address; write it as four numbers", host)
 	case host == "localhost" || strings.HasSuffix(host, ".localhost"):
 		return g.checkLiteral(scheme, netip.MustParseAddr("127.0.0.1"))
@@ -92,8 +93,9 @@ func (g *Guard) checkLiteral(scheme string, a netip.Addr) error {
 	return nil
 }
 
-// numeric recognises hosts such as 2130706433, 0x7f.1 and 127.1, which some resolvers read as IPv4 addresses.
-func numeric(host string) bool {
+// isNumericHost reports whether a host such as 2130706433, 0x7f.1 or 127.1 may be read as an IPv4 address by some
+// resolvers.
+func isNumericHost(host string) bool {
 	last := host[strings.LastIndexByte(host, '.')+1:]
 	if strings.HasPrefix(last, "0x") {
 		return true

@@ -1,6 +1,6 @@
-// Package egress makes requests to addresses that customers name, without letting them reach the inside of the
-// network: the address is checked after resolution and before connecting, so that no name, redirect, proxy or notation
-// leads around the check.
+// Package egress makes requests to addresses set by customers, and protects the internal network (SSRF). The address
+// is checked after resolution and before the connection, so that names, redirects, proxies and notations cannot
+// bypass the check.
 package egress
 
 import (
@@ -16,13 +16,13 @@ import (
 	"time"
 )
 
-// A Guard decides which addresses may be reached. It is safe for concurrent use.
+// Guard decides which addresses are allowed. It is safe for concurrent use.
 type Guard struct {
 	allow    []netip.Prefix
-	resolver *net.Resolver // nil: the system's
+	resolver *net.Resolver // nil: the system's resolver
 }
 
-// New makes a guard. The operator's allow list opens targets that are not public, also by http.
+// New returns a guard. The operator's allow list permits targets that are not public, also with http.
 func New(allow []netip.Prefix) *Guard {
 	g := &Guard{allow: make([]netip.Prefix, len(allow))}
 	for i, p := range allow {
@@ -31,7 +31,7 @@ func New(allow []netip.Prefix) *Guard {
 	return g
 }
 
-// unmapped turns ::ffff:10.0.0.0/104 into 10.0.0.0/8, the form in which addresses are compared.
+// unmapped converts ::ffff:10.0.0.0/104 to 10.0.0.0/8, the form used for comparison.
 func unmapped(p netip.Prefix) netip.Prefix {
 	if p.Addr().Is4In6() && p.Bits() >= 96 {
 		return netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96).Masked()
@@ -39,22 +39,22 @@ func unmapped(p netip.Prefix) netip.Prefix {
 	return p.Masked()
 }
 
-// ErrBlocked says that an address may not be reached.
+// ErrBlocked is returned if an address is not allowed.
 var ErrBlocked = errors.New("target address is not allowed")
 
-// ErrTooLarge says that a response is larger than the client's limit.
+// ErrTooLarge is returned if a response exceeds the client's limit.
 var ErrTooLarge = errors.New("response is too large")
 
-// Limits bound a client's requests.
+// Limits are the limits of a client.
 type Limits struct {
 	Connect time.Duration // resolution and connection; 5 s if zero
-	Total   time.Duration // everything, the body included; 15 s if zero. A shorter context wins
-	Body    int64         // bytes of response body; 1 MiB if zero
-	Idle    int           // connections kept open per host; 8 if zero
-	TLS     *tls.Config   // for receivers with certificates of their own; nil: the system's authorities
+	Total   time.Duration // whole request including the body; 15 s if zero; a shorter context has priority
+	Body    int64         // bytes of the response body; 1 MiB if zero
+	Idle    int           // idle connections per host; 8 if zero
+	TLS     *tls.Config   // for receivers with private certificate authorities; nil: the system's authorities
 }
 
-func (l Limits) filled() Limits {
+func (l Limits) withDefaults() Limits {
 	if l.Connect == 0 {
 		l.Connect = 5 * time.Second
 	}
@@ -70,15 +70,15 @@ func (l Limits) filled() Limits {
 	return l
 }
 
-// Client makes a client that reaches only what the guard allows. It follows no redirect (the caller sees the 3xx),
-// uses no proxy, refuses credentials in addresses, and fails with ErrTooLarge when a body goes beyond the limit.
+// Client returns an HTTP client that connects to allowed addresses only. It does not follow redirects (the caller
+// gets the 3xx), uses no proxy, refuses credentials in URLs, and fails with ErrTooLarge if a body exceeds the limit.
 func (g *Guard) Client(l Limits) *http.Client {
-	l = l.filled()
+	l = l.withDefaults()
 	return &http.Client{
 		Timeout:       l.Total,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &transport{guard: g, limit: l.Body,
-			secure: g.roundTripper(l, g.reachable), plain: g.roundTripper(l, g.listed)},
+			secure: g.roundTripper(l, g.allowedForHTTPS), plain: g.roundTripper(l, g.allowedForHTTP)},
 	}
 }
 
@@ -86,7 +86,7 @@ func (g *Guard) roundTripper(l Limits, allowed func(netip.Addr) error) *http.Tra
 	d := &net.Dialer{Timeout: l.Connect, KeepAlive: 30 * time.Second, Resolver: g.resolver,
 		Control: func(_, address string, _ syscall.RawConn) error { return control(address, allowed) }}
 	return &http.Transport{
-		Proxy:                  nil, // a proxy would connect where the guard cannot look
+		Proxy:                  nil, // the guard cannot check connections of a proxy
 		DialContext:            d.DialContext,
 		TLSClientConfig:        l.TLS,
 		TLSHandshakeTimeout:    l.Connect,
@@ -99,7 +99,7 @@ func (g *Guard) roundTripper(l Limits, allowed func(netip.Addr) error) *http.Tra
 	}
 }
 
-// control is called with the address about to be connected to: what a name resolved to a moment ago.
+// control checks the address of a connection before it is opened: the result of the resolution.
 func control(address string, allowed func(netip.Addr) error) error {
 	ap, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -108,8 +108,8 @@ func control(address string, allowed func(netip.Addr) error) error {
 	return allowed(ap.Addr())
 }
 
-// reachable is the rule for https.
-func (g *Guard) reachable(a netip.Addr) error {
+// allowedForHTTPS checks an address for https.
+func (g *Guard) allowedForHTTPS(a netip.Addr) error {
 	a = a.Unmap().WithZone("")
 	if g.allows(a) || Public(a) {
 		return nil
@@ -117,8 +117,8 @@ func (g *Guard) reachable(a netip.Addr) error {
 	return fmt.Errorf("%w: %s is not a public address; the operator can open it with --allow-targets %s", ErrBlocked, a, a)
 }
 
-// listed is the rule for http: only targets the operator named.
-func (g *Guard) listed(a netip.Addr) error {
+// allowedForHTTP checks an address for http: only targets on the operator's list are allowed.
+func (g *Guard) allowedForHTTP(a netip.Addr) error {
 	a = a.Unmap().WithZone("")
 	if g.allows(a) {
 		return nil
@@ -141,7 +141,7 @@ type transport struct {
 	secure, plain *http.Transport
 }
 
-// RoundTrip sends one request, if its address may be used at all.
+// RoundTrip implements http.RoundTripper. It sends a request if its URL is allowed.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := t.guard.CheckURL(r.URL); err != nil {
 		return nil, err
@@ -155,30 +155,30 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if response.StatusCode == http.StatusSwitchingProtocols && r.Header.Get("Upgrade") != "" {
-		return response, nil // a connection, which has no length: who asked for it bounds what it reads
+		return response, nil // an upgraded connection has no length; the caller limits its reads
 	}
-	response.Body = &limited{from: response.Body, left: t.limit}
+	response.Body = &limitedBody{from: response.Body, left: t.limit}
 	return response, nil
 }
 
-// CloseIdleConnections lets http.Client do so.
+// CloseIdleConnections is called by http.Client.
 func (t *transport) CloseIdleConnections() {
 	t.secure.CloseIdleConnections()
 	t.plain.CloseIdleConnections()
 }
 
-// limited reads at most so many bytes.
-type limited struct {
+// limitedBody limits the bytes of a body.
+type limitedBody struct {
 	from io.ReadCloser
 	left int64
 }
 
-func (l *limited) Read(b []byte) (int, error) {
+func (l *limitedBody) Read(b []byte) (int, error) {
 	if l.left < 0 {
 		return 0, ErrTooLarge
 	}
 	if int64(len(b)) > l.left+1 {
-		b = b[:l.left+1] // one more, to tell a body that fits from one that does not
+		b = b[:l.left+1] // one byte more, to detect a longer body
 	}
 	n, err := l.from.Read(b)
 	if l.left -= int64(n); l.left < 0 {
@@ -187,10 +187,10 @@ func (l *limited) Read(b []byte) (int, error) {
 	return n, err
 }
 
-func (l *limited) Close() error { return l.from.Close() }
+func (l *limitedBody) Close() error { return l.from.Close() }
 
-// Resolve is the check a registration may add to Check: it resolves the host and returns an error when no address of it
-// may be reached. What counts is still the check at connect time.
+// Resolve resolves the host, and returns an error if none of its addresses is allowed. A registration may call it in
+// addition to Check. The decisive check is the one at connection time.
 func (g *Guard) Resolve(ctx context.Context, host string) error {
 	resolver := g.resolver
 	if resolver == nil {
@@ -201,7 +201,7 @@ func (g *Guard) Resolve(ctx context.Context, host string) error {
 		return fmt.Errorf("resolve %s: %w", host, err)
 	}
 	for _, a := range addresses {
-		if err = g.reachable(a); err == nil {
+		if err = g.allowedForHTTPS(a); err == nil {
 			return nil
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"soniq/internal/platform/egress"
 )
 
-// hostile are addresses that lead, in one notation or another, to something that is not the public Internet.
+// hostile are addresses that are not public in various notations.
 var hostile = []string{
 	"https://127.0.0.1/", "https://127.1/", "https://2130706433/", "https://0x7f.1/", "https://0177.0.0.1/",
 	"https://0.0.0.0/", "https://[::]/", "https://[::1]/", "https://[::ffff:127.0.0.1]/", "https://[::ffff:a9fe:a9fe]/",
@@ -27,7 +27,7 @@ var hostile = []string{
 	"https://localhost/", "https://LOCALHOST./", "https://x.localhost/", "https://[fec0::1]/", "https://[::127.0.0.1]/",
 }
 
-func TestHostileAddressesAreRefusedAtRegistration(t *testing.T) {
+func TestCheck_RefusesHostileAddresses(t *testing.T) {
 	t.Parallel()
 	g := egress.New(nil)
 	for _, u := range hostile {
@@ -37,7 +37,7 @@ func TestHostileAddressesAreRefusedAtRegistration(t *testing.T) {
 	}
 }
 
-func TestHostileAddressesAreNeverConnectedTo(t *testing.T) {
+func TestClient_RefusesHostileAddresses(t *testing.T) {
 	t.Parallel()
 	client := egress.New(nil).Client(egress.Limits{Connect: time.Second, Total: 2 * time.Second})
 	for _, u := range hostile {
@@ -49,7 +49,7 @@ func TestHostileAddressesAreNeverConnectedTo(t *testing.T) {
 	}
 }
 
-func TestPublicAddressesAreAccepted(t *testing.T) {
+func TestCheck_AcceptsPublicAddresses(t *testing.T) {
 	t.Parallel()
 	g := egress.New(nil)
 	for _, u := range []string{"https://example.com/hooks?a=b", "https://8.8.8.8/", "https://[2606:4700::1111]:8443/x",
@@ -60,7 +60,7 @@ func TestPublicAddressesAreAccepted(t *testing.T) {
 	}
 }
 
-func TestCheckSaysWhatToDo(t *testing.T) {
+func TestCheck_ErrorsNameRemedy(t *testing.T) {
 	t.Parallel()
 	for u, want := range map[string]string{
 		"ftp://example.com/":                     "https://",
@@ -88,7 +88,7 @@ func server(t *testing.T, h http.HandlerFunc) *httptest.Server {
 
 func ok(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "fine") }
 
-func TestAllowListOpensTargetsByHTTP(t *testing.T) {
+func TestGuard_AllowListPermitsHTTP(t *testing.T) {
 	t.Parallel()
 	s := server(t, ok)
 	open := egress.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})
@@ -106,7 +106,7 @@ func TestAllowListOpensTargetsByHTTP(t *testing.T) {
 	}
 }
 
-func TestRedirectsAreNotFollowed(t *testing.T) {
+func TestClient_NoRedirects(t *testing.T) {
 	t.Parallel()
 	inside := false
 	s := server(t, func(w http.ResponseWriter, r *http.Request) {
@@ -129,7 +129,7 @@ func loopback() *egress.Guard {
 	return egress.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")})
 }
 
-func TestProxySettingsAreIgnored(t *testing.T) {
+func TestClient_IgnoresProxy(t *testing.T) {
 	proxied := false
 	proxy := server(t, func(http.ResponseWriter, *http.Request) { proxied = true })
 	t.Setenv("HTTP_PROXY", proxy.URL)
@@ -145,7 +145,7 @@ func TestProxySettingsAreIgnored(t *testing.T) {
 	}
 }
 
-func TestResponseSizeIsLimited(t *testing.T) {
+func TestClient_BodyLimit(t *testing.T) {
 	t.Parallel()
 	s := server(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat("x", 1001)) })
 	for limit, want := range map[int64]error{1000: egress.ErrTooLarge, 1001: nil, 2000: nil} {
@@ -161,7 +161,7 @@ func TestResponseSizeIsLimited(t *testing.T) {
 	}
 }
 
-func TestSlowAnswersEndWithTheLimit(t *testing.T) {
+func TestClient_Timeout(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
 	s := server(t, func(http.ResponseWriter, *http.Request) { <-release })
@@ -173,7 +173,7 @@ func TestSlowAnswersEndWithTheLimit(t *testing.T) {
 	}
 }
 
-func TestResolveChecksEveryAddress(t *testing.T) {
+func TestResolve_Loopback(t *testing.T) {
 	t.Parallel()
 	if err := egress.New(nil).Resolve(context.Background(), "localhost"); err == nil {
 		t.Error("localhost resolves to something public")

@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// names answers questions for addresses as a hostile name server does: each time with the next of its list.
-type names struct {
+// hostileDNS is a hostile DNS server: it returns the next address of its list for each query.
+type hostileDNS struct {
 	addresses map[string][]string
 	asked     atomic.Int64
 }
 
-func (n *names) resolver(t *testing.T) *net.Resolver {
+func (n *hostileDNS) resolver(t *testing.T) *net.Resolver {
 	t.Helper()
 	server, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
@@ -34,7 +34,7 @@ func (n *names) resolver(t *testing.T) *net.Resolver {
 	}}
 }
 
-func (n *names) serve(server net.PacketConn) {
+func (n *hostileDNS) serve(server net.PacketConn) {
 	b := make([]byte, 1500)
 	for {
 		size, from, err := server.ReadFrom(b)
@@ -45,8 +45,8 @@ func (n *names) serve(server net.PacketConn) {
 	}
 }
 
-// answer is RFC 1035 §4 for a single question.
-func (n *names) answer(q []byte) []byte {
+// answer returns a DNS response to a single question (RFC 1035 §4).
+func (n *hostileDNS) answer(q []byte) []byte {
 	end, labels := 12, []string{}
 	for q[end] != 0 {
 		l := int(q[end])
@@ -61,7 +61,7 @@ func (n *names) answer(q []byte) []byte {
 		return out
 	}
 	asked := int(n.asked.Add(1)) - 1
-	a := netip.MustParseAddr(list[min(asked/2, len(list)-1)]) // A and AAAA are asked for together
+	a := netip.MustParseAddr(list[min(asked/2, len(list)-1)]) // A and AAAA are queried together
 	if a.Is4() != (kind == 1) {
 		return out
 	}
@@ -70,7 +70,7 @@ func (n *names) answer(q []byte) []byte {
 	return append(out, a.AsSlice()...)
 }
 
-func TestNamesThatLeadInsideAreStoppedWhenConnecting(t *testing.T) {
+func TestClient_BlocksNamesOfInternalAddresses(t *testing.T) {
 	t.Parallel()
 	var reached atomic.Bool
 	s := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Store(true) }))
@@ -82,7 +82,7 @@ func TestNamesThatLeadInsideAreStoppedWhenConnecting(t *testing.T) {
 	for _, inside := range []string{"127.0.0.1", "127.255.255.254", "0.0.0.0", "10.0.0.1", "172.16.0.1", "192.168.0.1", "100.64.0.1",
 		"169.254.169.254", "192.0.0.1", "198.18.0.1", "224.0.0.1", "255.255.255.255", "::1", "::", "::ffff:127.0.0.1", "fe80::1",
 		"fd00::1", "64:ff9b::7f00:1", "2002:7f00:1::", "2001:db8::1", "ff02::1"} {
-		n := &names{addresses: map[string][]string{"customer.test": {inside}}}
+		n := &hostileDNS{addresses: map[string][]string{"customer.test": {inside}}}
 		g := New([]netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")})
 		g.resolver = n.resolver(t)
 		if err := g.Check("https://customer.test:" + port + "/"); err != nil {
@@ -103,10 +103,10 @@ func TestNamesThatLeadInsideAreStoppedWhenConnecting(t *testing.T) {
 	}
 }
 
-// Rebinding: the name shows a public address when it is checked, and another when it is connected to.
-func TestNameThatChangesItsAddressIsStopped(t *testing.T) {
+// DNS rebinding: the name resolves to a public address at the check, and to another one at the connection.
+func TestClient_BlocksDNSRebinding(t *testing.T) {
 	t.Parallel()
-	n := &names{addresses: map[string][]string{"rebind.test": {"93.184.215.14", "127.0.0.1"}}}
+	n := &hostileDNS{addresses: map[string][]string{"rebind.test": {"93.184.215.14", "127.0.0.1"}}}
 	g := New(nil)
 	g.resolver = n.resolver(t)
 	if err := g.Resolve(t.Context(), "rebind.test"); err != nil {
@@ -117,7 +117,7 @@ func TestNameThatChangesItsAddressIsStopped(t *testing.T) {
 	}
 }
 
-func TestNameOfAnAllowedTargetIsReached(t *testing.T) {
+func TestClient_AllowedTargetByName(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(s.Close)
@@ -126,7 +126,7 @@ func TestNameOfAnAllowedTargetIsReached(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})
-	g.resolver = (&names{addresses: map[string][]string{"lan.test": {"127.0.0.1"}}}).resolver(t)
+	g.resolver = (&hostileDNS{addresses: map[string][]string{"lan.test": {"127.0.0.1"}}}).resolver(t)
 	response, err := g.Client(Limits{}).Get("http://lan.test:" + port + "/")
 	if err != nil {
 		t.Fatal(err)

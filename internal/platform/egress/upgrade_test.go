@@ -14,8 +14,8 @@ import (
 	"soniq/internal/platform/egress"
 )
 
-// WebSockets are opened through the guard as other requests are made: where it does not allow an address, nothing connects.
-func TestAWebSocketIsOpenedOnlyWhereTheGuardAllows(t *testing.T) {
+// WebSockets use the guard as well: it refuses connections to blocked addresses.
+func TestClient_WebSocketUsesGuard(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, err := websocket.Accept(w, r, nil)

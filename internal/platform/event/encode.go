@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Encode writes the body of an event exactly as ECMAScript's JSON.stringify would after a parse, so that a receiver
-// may verify the signature over either: no white space, keys in order, nothing escaped that need not be.
+// Encode returns the body of an event exactly as ECMAScript's JSON.stringify would after a parse, so that a receiver
+// can verify the signature over either: no white space, fixed key order, minimal escaping.
 func Encode(p Payload) ([]byte, error) {
 	return Canonical(struct {
 		Event Kind    `json:"event"`
@@ -20,7 +20,7 @@ func Encode(p Payload) ([]byte, error) {
 	}{p.Kind(), whole(p)})
 }
 
-// whole is the payload with empty lists where it has none at all: lists are never null.
+// whole returns the payload with empty lists instead of nil ones, because lists are never null.
 func whole(p Payload) Payload {
 	v := reflect.ValueOf(p)
 	if v.Kind() != reflect.Struct {
@@ -44,7 +44,7 @@ func whole(p Payload) Payload {
 	return changed.Interface().(Payload)
 }
 
-// Canonical encodes any value in that form.
+// Canonical encodes any value in the form of Encode.
 func Canonical(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -55,14 +55,14 @@ func Canonical(v any) ([]byte, error) {
 	return raw(bytes.TrimRight(b.Bytes(), "\n")), nil
 }
 
-// escapes are what encoding/json writes as \u although JSON.stringify does not: the line separators, always, and the
-// replacement character where the text was not valid UTF-8.
+// escapes are characters that encoding/json writes as \u and JSON.stringify does not: the line separators, and the
+// replacement character for invalid UTF-8.
 var escapes = []struct{ escaped, plain string }{
 	{`\u2028`, "\u2028"}, {`\u2029`, "\u2029"}, {`\ufffd`, "\ufffd"},
 }
 
-// raw undoes those escapes, and writes minus zero as 0. A backslash that is itself escaped is stepped over, so that
-// text which merely looks like an escape stays as it is.
+// raw replaces these escapes by the characters, and minus zero by 0. It skips escaped backslashes, so that text that
+// only looks like an escape is unchanged.
 func raw(b []byte) []byte {
 	if !bytes.Contains(b, []byte(`\u`)) && !bytes.Contains(b, []byte("-0")) {
 		return b
@@ -94,16 +94,16 @@ func unescape(b []byte) (plain []byte, n int) {
 	return b[:2], 2
 }
 
-// minusZero recognises the number -0, not the beginning of -0.5.
+// minusZero reports whether b begins with the number -0, but not with -0.5.
 func minusZero(b []byte) bool {
 	return bytes.HasPrefix(b, []byte("-0")) && (len(b) == 2 || bytes.IndexByte([]byte(",]}"), b[2]) >= 0)
 }
 
-// Metadata are members of a customer's choosing.
+// Metadata holds members chosen by the customer.
 type Metadata map[string]string
 
-// MarshalJSON writes the members in the order in which JSON.stringify writes them after a parse: those whose names are
-// array indexes first, as numbers; then the others, here by name.
+// MarshalJSON writes the members in the order of JSON.stringify after a parse: names that are array indexes first, in
+// numeric order, then the others, here by name.
 func (m Metadata) MarshalJSON() ([]byte, error) {
 	names := slices.SortedFunc(maps.Keys(m), byIndexThenName)
 	b := []byte{'{'}
@@ -139,7 +139,7 @@ func byIndexThenName(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// arrayIndex is ECMA-262 §6.1.7: a canonical number from 0 to 2³²−2.
+// arrayIndex parses an array index (ECMA-262 §6.1.7): a canonical number from 0 to 2³²−2.
 func arrayIndex(name string) (uint64, bool) {
 	n, err := strconv.ParseUint(name, 10, 32)
 	return n, err == nil && n < 1<<32-1 && strconv.FormatUint(n, 10) == name

@@ -16,7 +16,7 @@ import (
 	"soniq/internal/platform/event"
 )
 
-// alphabet holds what encoders treat in different ways.
+// alphabet holds text that encoders treat differently.
 var alphabet = []string{"a", "Z", " ", "\"", "\\", "/", "<", ">", "&", "'", "\b", "\t", "\n", "\f", "\r", "\x00", "\x01", "\x1f", "\x7f",
 	"é", "ß", "中", "\u2028", "\u2029", "\u0085", "\ufeff", "\ufffd", "😀", "👩‍👩‍👧", "\xff", "\xc3\x28", "\xed\xa0\x80", `\u2028`, `\\u2029`,
 	`\ufffd`, "-0", ":-0,", "</script>", "{}", "[]", "null"}
@@ -31,7 +31,7 @@ func text(r *rand.Rand) string {
 
 var floats = []float64{0, math.Copysign(0, -1), 1, -1, 0.1, 1.5, 4.4, 1e-6, 1e-7, 123456789.125, 1e20, 1e21, 1.7976931348623157e308, 5e-324, -0.5, 1 << 53}
 
-// fill puts random values into everything of a payload.
+// fill sets random values in all fields of a payload.
 func fill(r *rand.Rand, v reflect.Value) {
 	switch at := v.Addr().Interface().(type) {
 	case *db.Time:
@@ -73,11 +73,11 @@ func fill(r *rand.Rand, v reflect.Value) {
 	}
 }
 
-// stringify answers each line, which is a body as a JSON string, with JSON.stringify(JSON.parse(body)) as a JSON string.
+// stringify replies to each line, a body as a JSON string, with JSON.stringify(JSON.parse(body)) as a JSON string.
 const stringify = `require('readline').createInterface({input: process.stdin}).on('line',
 	line => console.log(JSON.stringify(JSON.stringify(JSON.parse(JSON.parse(line))))))`
 
-func TestBodiesAreWhatStringifyMakesOfThem(t *testing.T) {
+func TestEncode_EqualsJSONStringify(t *testing.T) {
 	t.Parallel()
 	node, err := exec.LookPath("node")
 	if err != nil {
@@ -124,7 +124,7 @@ func TestBodiesAreWhatStringifyMakesOfThem(t *testing.T) {
 	}
 }
 
-func TestBodyHasEveryKeyInOrder(t *testing.T) {
+func TestEncode_KeysInOrder(t *testing.T) {
 	t.Parallel()
 	b, err := event.Encode(event.CallEnded{CallID: "call_1", Tags: []string{}})
 	if err != nil {
@@ -136,7 +136,7 @@ func TestBodyHasEveryKeyInOrder(t *testing.T) {
 	}
 }
 
-func TestTwelveKinds(t *testing.T) {
+func TestKinds_Twelve(t *testing.T) {
 	t.Parallel()
 	seen := map[event.Kind]bool{}
 	for _, p := range event.Payloads {

@@ -1,5 +1,5 @@
-// Package event is how the platform tells what happened: the kinds of events with their payloads, and the outbox
-// they are committed to together with the facts they report.
+// Package event has the kinds of events with their payloads, and the transactional outbox: events are committed
+// together with the change that they report.
 package event
 
 import (
@@ -12,29 +12,29 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// A Kind names an event, such as call.ended.
+// Kind is the name of a kind of event, such as call.ended.
 type Kind string
 
-// A Payload is the data of one kind.
+// Payload is the data of one kind of event.
 type Payload interface {
 	Kind() Kind
-	// Call is the call the event belongs to, or "".
+	// Call returns the ID of the event's call; empty if it has none.
 	Call() string
 }
 
-// An Audience says for whom an event is.
+// Audience selects the receivers of an event.
 type Audience string
 
-// The audiences. A call that ended is announced twice in the outbox: at once for webhooks that asked for that, and
-// for everybody else when recording and summary are there.
+// Audiences. The end of a call is written to the outbox twice: at once for webhooks that request it, and for all
+// others when recording and summary are ready.
 const (
-	Everybody Audience = "all"
-	Immediate Audience = "immediate"
-	Enriched  Audience = "enriched"
-	Streamed  Audience = "stream" // the live stream only, never webhooks
+	AudienceAll       Audience = "all"
+	AudienceImmediate Audience = "immediate"
+	AudienceEnriched  Audience = "enriched"
+	AudienceStream    Audience = "stream" // event stream only, never webhooks
 )
 
-// An Event is a committed fact. Body is what receivers get, byte for byte.
+// Event is a committed event. Receivers get Body byte for byte.
 type Event struct {
 	OrgID      string
 	ID         string
@@ -46,52 +46,52 @@ type Event struct {
 	OccurredAt db.Time
 }
 
-// Data is the data of the event without its envelope, as JSON on one line.
+// Data returns the data of the event without its envelope, as JSON on one line.
 func (e Event) Data() string {
 	_, data, _ := strings.Cut(e.Body, `,"data":`)
 	return strings.TrimSuffix(data, "}")
 }
 
-// Outbox publishes and hands out events.
+// Outbox writes, numbers and distributes events.
 type Outbox struct {
 	DB  *db.DB
 	Bus *bus.Bus
 	Now func() db.Time
 
-	reader    atomic.Pointer[Reader] // of this node, where that alone writes to the database; see write.go
-	followers followers
+	reader      atomic.Pointer[Reader] // reader of this node if no other node writes to the database; see write.go
+	subscribers subscribers
 }
 
-// Wake is the subject on which the outbox is told that events were committed.
+// Wake is the bus subject that reports committed events to the reader.
 const Wake = "wake.events"
 
-// Publish writes the event in the caller's transaction: it is announced when, and only when, that commits. Live payloads go to
-// the live stream only.
+// Publish writes the event in the caller's transaction. The event is sent if and only if that transaction commits. A
+// StreamPayload goes to event streams only.
 func (o *Outbox) Publish(ctx context.Context, tx db.Querier, org string, p Payload) error {
-	if _, live := p.(Live); live {
-		return o.PublishTo(ctx, tx, org, Streamed, p)
+	if _, live := p.(StreamPayload); live {
+		return o.PublishTo(ctx, tx, org, AudienceStream, p)
 	}
-	return o.PublishTo(ctx, tx, org, Everybody, p)
+	return o.PublishTo(ctx, tx, org, AudienceAll, p)
 }
 
-// Tell sends an ephemeral event to the streams that are open now. It is written nowhere.
-func (o *Outbox) Tell(org string, p Live) error {
+// PublishEphemeral sends an event to the event streams that are open now. It is not stored.
+func (o *Outbox) PublishEphemeral(org string, p StreamPayload) error {
 	body, err := Encode(p)
 	if err != nil {
 		return fmt.Errorf("tell %s: %w", p.Kind(), err)
 	}
-	o.Bus.Publish(Stream, Event{OrgID: org, Kind: p.Kind(), CallID: p.Call(), Audience: Streamed, Body: string(body), OccurredAt: o.Now()})
+	o.Bus.Publish(Stream, Event{OrgID: org, Kind: p.Kind(), CallID: p.Call(), Audience: AudienceStream, Body: string(body), OccurredAt: o.Now()})
 	return nil
 }
 
-// PublishTo is Publish for a narrower audience.
+// PublishTo is Publish with an audience.
 func (o *Outbox) PublishTo(ctx context.Context, tx db.Querier, org string, a Audience, p Payload) error {
 	return o.publish(ctx, tx, org, db.NewID("evt"), a, p)
 }
 
-// PublishAs is Publish with an id that the caller made, such as db.NewID("evt").
+// PublishAs is Publish with an ID created by the caller, such as db.NewID("evt").
 func (o *Outbox) PublishAs(ctx context.Context, tx db.Querier, org, id string, p Payload) error {
-	return o.publish(ctx, tx, org, id, Everybody, p)
+	return o.publish(ctx, tx, org, id, AudienceAll, p)
 }
 
 func (o *Outbox) publish(ctx context.Context, tx db.Querier, org, id string, a Audience, p Payload) error {
@@ -99,5 +99,5 @@ func (o *Outbox) publish(ctx context.Context, tx db.Querier, org, id string, a A
 	if err != nil {
 		return fmt.Errorf("publish %s: %w", p.Kind(), err)
 	}
-	return db.Gather(ctx, tx, o, Event{OrgID: org, ID: id, Kind: p.Kind(), CallID: p.Call(), Audience: a, Body: string(body), OccurredAt: o.Now()})
+	return db.Batch(ctx, tx, o, Event{OrgID: org, ID: id, Kind: p.Kind(), CallID: p.Call(), Audience: a, Body: string(body), OccurredAt: o.Now()})
 }

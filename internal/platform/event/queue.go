@@ -2,7 +2,7 @@ package event
 
 import "soniq/internal/platform/db"
 
-// A QueueEntry is a caller's visit to a queue, as queues and calls show it.
+// QueueEntry is the stay of a caller in a queue, as shown with queues and calls.
 type QueueEntry struct {
 	ID             string         `json:"id" example:"qen_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	QueueID        string         `json:"queue_id"`
@@ -22,7 +22,7 @@ type QueueEntry struct {
 	ExitReason     *string        `json:"exit_reason"`
 }
 
-// A QueueCallback is how far the callback of a caller is who hung up and keeps the place.
+// QueueCallback is the state of the callback for a caller who hung up and keeps the position.
 type QueueCallback struct {
 	Status      string  `json:"status" enum:"scheduled,dialing,waiting_agent,retry_wait,completed,failed,canceled"`
 	ScheduledAt db.Time `json:"scheduled_at" nullable:"true"`

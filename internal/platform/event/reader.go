@@ -10,41 +10,43 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// A Reader numbers committed events in the order in which it finds them, which is the order of commit, and hands
-// them on: in the same transaction to Fan, after it to the live stream. One reader runs per node; they take turns.
+// Reader numbers committed events in the order in which it finds them, which is the commit order. It passes them to
+// CreateDeliveries in the same transaction, and to the event streams after the commit. One reader runs per node; a
+// row lock makes them take turns.
 type Reader struct {
 	Outbox *Outbox
 	Log    *slog.Logger
-	// Fan is given every batch inside the transaction that numbers it, less what is for the live stream only: deliveries are
-	// made there.
-	Fan func(ctx context.Context, tx db.Querier, batch []Event) error
+	// CreateDeliveries gets every batch in the transaction that numbers it, without events for streams only. It
+	// creates the webhook deliveries.
+	CreateDeliveries func(ctx context.Context, tx db.Querier, batch []Event) error
 
-	alone bool // it runs, and nobody else writes to the database: see Outbox.Gathered
+	singleWriter bool // no other node writes to the database: see Outbox.WriteBatch
 }
 
-// batchSize is how many events are numbered in one transaction.
+// batchSize is the number of events numbered in one transaction.
 const batchSize = 500
 
-// poll is the safety net below the wake-ups.
+// poll is the interval of reads if no wake-up arrives.
 const poll = time.Second
 
-// Stream is the subject on which numbered events are announced, each as an Event.
+// Stream is the bus subject of numbered events, each as an Event.
 const Stream = "stream.events"
 
-// breath is the least time between two reads that were asked for: the first event of a quiet time goes out at once, those of a
-// busy one together, and with commits of others.
-const breath = 2 * time.Millisecond
+// minReadGap is the shortest time between two reads caused by a wake-up. The first event after a quiet period is sent
+// at once. Later ones are read together, and share commits with other transactions.
+const minReadGap = 2 * time.Millisecond
 
-// crowd is how many events in one read make a busy time, too: those of a commit that many shared.
-const crowd = 8
+// busyBatch is the number of events in one read that counts as busy as well, because they come from one shared
+// commit.
+const busyBatch = 8
 
-// Run reads until the context ends.
+// Run reads until ctx ends.
 func (r *Reader) Run(ctx context.Context) {
 	wake := r.Outbox.Bus.Subscribe(Wake, 1)
 	defer wake.Close()
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
-	r.alone = r.Outbox.DB.Name() == "sqlite"
+	r.singleWriter = r.Outbox.DB.Name() == "sqlite"
 	defer r.Outbox.reader.Store(nil)
 	read := r.batch
 	for {
@@ -61,21 +63,21 @@ func (r *Reader) Run(ctx context.Context) {
 			return
 		case <-wake.C:
 			read = r.batch
-			if breathe(ctx, ended) || n >= crowd {
+			if waitReadGap(ctx, ended) || n >= busyBatch {
 				read = r.shared
 			}
 		case <-tick.C:
 			read = r.Once
-			if r.alone && r.Outbox.reader.Load() == nil {
+			if r.singleWriter && r.Outbox.reader.Load() == nil {
 				read = r.batch
 			}
 		}
 	}
 }
 
-// breathe reports whether there was no breath yet.
-func breathe(ctx context.Context, since time.Time) bool {
-	rest := breath - time.Since(since)
+// waitReadGap waits until minReadGap has passed since the last read. It reports whether it had to wait.
+func waitReadGap(ctx context.Context, since time.Time) bool {
+	rest := minReadGap - time.Since(since)
 	if rest <= 0 {
 		return false
 	}
@@ -88,7 +90,7 @@ func breathe(ctx context.Context, since time.Time) bool {
 	return true
 }
 
-// Once numbers and hands on one batch, and returns its size. It looks first, without writing.
+// Once numbers and distributes one batch, and returns its size. It first checks with a read whether there are events.
 func (r *Reader) Once(ctx context.Context) (int, error) {
 	if any, err := r.waiting(ctx); err != nil || !any {
 		return 0, err
@@ -98,15 +100,15 @@ func (r *Reader) Once(ctx context.Context) (int, error) {
 
 func (r *Reader) batch(ctx context.Context) (int, error) { return r.read(ctx, r.Outbox.DB.Tx) }
 
-// shared is batch for a busy time: its commit may wait for those of others.
+// shared is batch with a commit that may wait for other transactions.
 func (r *Reader) shared(ctx context.Context) (int, error) {
-	return r.read(ctx, func(ctx context.Context, fn func(tx db.Querier) error) error { return r.Outbox.DB.Later(ctx, fn)() })
+	return r.read(ctx, func(ctx context.Context, fn func(tx db.Querier) error) error { return r.Outbox.DB.TxAsync(ctx, fn)() })
 }
 
 func (r *Reader) read(ctx context.Context, transact func(context.Context, func(tx db.Querier) error) error) (int, error) {
 	var batch []Event
 	err := transact(ctx, func(tx db.Querier) (err error) {
-		if err = Turn(ctx, tx); err != nil {
+		if err = LockOrder(ctx, tx); err != nil {
 			return err
 		}
 		if batch, err = r.open(ctx, tx); err != nil {
@@ -116,11 +118,11 @@ func (r *Reader) read(ctx context.Context, transact func(context.Context, func(t
 			if err := number(ctx, tx, batch); err != nil {
 				return err
 			}
-			if err := r.fan(ctx, tx, batch); err != nil {
+			if err := r.deliver(ctx, tx, batch); err != nil {
 				return err
 			}
 		}
-		if r.alone && len(batch) < batchSize { // whoever commits after this is numbered after it
+		if r.singleWriter && len(batch) < batchSize { // events that commit after this are numbered after it
 			r.Outbox.reader.Store(r)
 		}
 		return nil
@@ -132,28 +134,28 @@ func (r *Reader) read(ctx context.Context, transact func(context.Context, func(t
 	return len(batch), nil
 }
 
-// fan hands on what is not for the live stream alone.
-func (r *Reader) fan(ctx context.Context, tx db.Querier, batch []Event) error {
-	return r.Fan(ctx, tx, slices.DeleteFunc(slices.Clone(batch), func(e Event) bool { return e.Audience == Streamed }))
+// deliver creates the deliveries of events that are not for streams only.
+func (r *Reader) deliver(ctx context.Context, tx db.Querier, batch []Event) error {
+	return r.CreateDeliveries(ctx, tx, slices.DeleteFunc(slices.Clone(batch), func(e Event) bool { return e.Audience == AudienceStream }))
 }
 
-// announce puts numbered events on the live stream.
+// announce publishes numbered events to the event streams.
 func (r *Reader) announce(batch []Event) {
 	for _, e := range batch {
 		r.Outbox.Bus.Publish(Stream, e)
 	}
 }
 
-// Turn waits until no other transaction is numbering events or handing them on, and keeps others waiting until this one
-// ends. Without it two nodes could hand on the events of one call in the wrong order.
-func Turn(ctx context.Context, tx db.Querier) error {
+// LockOrder waits until no other transaction numbers or distributes events, and holds the lock until this transaction
+// ends. Without it two nodes could distribute the events of one call in the wrong order.
+func LockOrder(ctx context.Context, tx db.Querier) error {
 	if _, err := tx.Exec(ctx, `UPDATE event_turn SET taken = taken + 1 WHERE id = $1`, 1); err != nil {
 		return fmt.Errorf("wait for the outbox: %w", err)
 	}
 	return nil
 }
 
-// waiting looks without writing, so that an idle system does not commit.
+// waiting checks for events with a read, so that an idle system does not commit.
 func (r *Reader) waiting(ctx context.Context) (bool, error) {
 	// tenant: the outbox is read for all organisations
 	const q = `SELECT EXISTS (SELECT 1 FROM events WHERE sequence IS NULL)`
@@ -184,7 +186,7 @@ func (r *Reader) open(ctx context.Context, tx db.Querier) ([]Event, error) {
 	return batch, rows.Err()
 }
 
-// number gives each event the next number of its organisation, and writes it down.
+// number assigns the next sequence numbers of the organisations and writes them.
 func number(ctx context.Context, tx db.Querier, batch []Event) error {
 	if err := count(ctx, tx, batch); err != nil {
 		return err
@@ -192,7 +194,7 @@ func number(ctx context.Context, tx db.Querier, batch []Event) error {
 	return db.Bulk(len(batch), func(from, to int) error { return writeNumbers(ctx, tx, batch[from:to]) })
 }
 
-// count gives each event the next number of its organisation.
+// count assigns the next sequence numbers of the organisations.
 func count(ctx context.Context, tx db.Querier, batch []Event) error {
 	next := map[string]int64{}
 	for _, e := range batch {
@@ -229,7 +231,7 @@ func writeNumbers(ctx context.Context, tx db.Querier, batch []Event) error {
 	return nil
 }
 
-// Get returns one numbered event of an organisation, or db.ErrNone.
+// Get returns a numbered event of an organisation, or db.ErrNone.
 func Get(ctx context.Context, q db.Querier, org, id string) (Event, error) {
 	const text = `SELECT id, sequence, kind, call_id, audience, body, occurred_at FROM events WHERE org_id = $1 AND id = $2`
 	e := Event{OrgID: org}
@@ -243,8 +245,8 @@ func Get(ctx context.Context, q db.Querier, org, id string) (Event, error) {
 	return e, err
 }
 
-// Sweep deletes numbered events that occurred before a time, a batch at a time, and returns how many. It finds them by
-// their ids, which sort by time.
+// Sweep deletes numbered events from before a time in batches, and returns their number. It finds them by ID, because
+// IDs sort by time.
 func (o *Outbox) Sweep(ctx context.Context, before time.Time) (gone int64, err error) {
 	orgs, err := o.orgs(ctx)
 	for _, org := range orgs {
@@ -255,7 +257,7 @@ func (o *Outbox) Sweep(ctx context.Context, before time.Time) (gone int64, err e
 	return gone, err
 }
 
-// orgs lists the organisations that ever had an event.
+// orgs returns the organisations that ever had an event.
 func (o *Outbox) orgs(ctx context.Context) (all []string, err error) {
 	// tenant: retention is swept over all organisations
 	rows, err := o.DB.Read(ctx).Query(ctx, `SELECT org_id FROM event_sequences`)
@@ -275,7 +277,7 @@ func (o *Outbox) orgs(ctx context.Context) (all []string, err error) {
 
 func (o *Outbox) sweepSome(ctx context.Context, org, before string) (n int64, err error) {
 	const q = `DELETE FROM events WHERE org_id = $1 AND id IN
-		(SELECT id FROM events WHERE org_id = $1 AND id < $2 AND sequence + 0 > 0 LIMIT 500)` // + 0: found by id, by no index of sequence
+		(SELECT id FROM events WHERE org_id = $1 AND id < $2 AND sequence + 0 > 0 LIMIT 500)` // + 0 prevents an index of sequence: rows are found by id
 	err = o.DB.Tx(ctx, func(tx db.Querier) error {
 		r, err := tx.Exec(ctx, q, org, before)
 		if err != nil {
@@ -287,7 +289,7 @@ func (o *Outbox) sweepSome(ctx context.Context, org, before string) (n int64, er
 	return n, err
 }
 
-// Last is the sequence of the organisation's newest numbered event; 0 where it has none.
+// Last returns the sequence number of the organisation's newest numbered event; 0 if it has none.
 func (o *Outbox) Last(ctx context.Context, org string) (last int64, err error) {
 	err = o.DB.Read(ctx).QueryRow(ctx, `SELECT last FROM event_sequences WHERE org_id = $1`, org).Scan(&last)
 	if db.IsNone(err) {
@@ -296,7 +298,7 @@ func (o *Outbox) Last(ctx context.Context, org string) (last int64, err error) {
 	return last, err
 }
 
-// After returns up to 200 numbered events of an organisation behind a sequence, in order.
+// After returns up to 200 numbered events of an organisation after a sequence number, in order.
 func (o *Outbox) After(ctx context.Context, org string, sequence int64) ([]Event, error) {
 	const q = `SELECT id, sequence, kind, call_id, audience, body, occurred_at FROM events
 		WHERE org_id = $1 AND sequence > $2 ORDER BY sequence LIMIT 200`

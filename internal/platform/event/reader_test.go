@@ -46,7 +46,7 @@ func publish(t testing.TB, o *event.Outbox, org, call string, n int) {
 	}))
 }
 
-// collector is a Fan that keeps what it is given; duplicates and gaps show in it.
+// collector implements CreateDeliveries and records the events, including duplicates and gaps.
 type collector struct {
 	mu  sync.Mutex // guards all
 	all []event.Event
@@ -63,10 +63,10 @@ func (c *collector) fan(_ context.Context, tx db.Querier, batch []event.Event) e
 }
 
 func newReader(o *event.Outbox, c *collector) *event.Reader {
-	return &event.Reader{Outbox: o, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Fan: c.fan}
+	return &event.Reader{Outbox: o, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), CreateDeliveries: c.fan}
 }
 
-func TestWhatWasRolledBackIsNeverAnnounced(t *testing.T) {
+func TestPublish_RollbackSendsNothing(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		o, c, org := newOutbox(d), &collector{}, newOrg(t, d)
@@ -88,13 +88,13 @@ func TestWhatWasRolledBackIsNeverAnnounced(t *testing.T) {
 	})
 }
 
-func TestFailureOfFanNumbersNothing(t *testing.T) {
+func TestReader_FailedDeliveriesNumberNothing(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		o, c, org := newOutbox(d), &collector{}, newOrg(t, d)
 		publish(t, o, org, "call_1", 0)
 		r := newReader(o, c)
-		r.Fan = func(context.Context, db.Querier, []event.Event) error { return errors.New("full") }
+		r.CreateDeliveries = func(context.Context, db.Querier, []event.Event) error { return errors.New("full") }
 		if _, err := r.Once(ctx); err == nil {
 			t.Fatal("no error")
 		}
@@ -104,8 +104,9 @@ func TestFailureOfFanNumbersNothing(t *testing.T) {
 	})
 }
 
-// Several nodes read one outbox: each event is handed on once, numbers have no gaps, and each call keeps its order.
-func TestReadersTakeTurns(t *testing.T) {
+// With several readers of one outbox each event is distributed once, sequence numbers have no gaps, and the events of
+// a call keep their order.
+func TestReader_ConcurrentReaders(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		o, c, org := newOutbox(d), &collector{}, newOrg(t, d)
@@ -152,7 +153,7 @@ func TestReadersTakeTurns(t *testing.T) {
 	})
 }
 
-func TestNumbersArePerOrganisation(t *testing.T) {
+func TestReader_NumbersPerOrganisation(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		o, c := newOutbox(d), &collector{}
@@ -180,7 +181,7 @@ func TestNumbersArePerOrganisation(t *testing.T) {
 	})
 }
 
-func TestNumberedEventsAreOnTheStream(t *testing.T) {
+func TestReader_PublishesToStream(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)
 	o, org := newOutbox(d), newOrg(t, d)
@@ -195,7 +196,7 @@ func TestNumberedEventsAreOnTheStream(t *testing.T) {
 	}
 }
 
-func TestSweepDeletesOldNumberedEventsOnly(t *testing.T) {
+func TestSweep_OldNumberedEvents(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		o, org := newOutbox(d), newOrg(t, d)
@@ -205,7 +206,7 @@ func TestSweepDeletesOldNumberedEventsOnly(t *testing.T) {
 		if _, err := newReader(o, &collector{}).Once(ctx); err != nil {
 			t.Fatal(err)
 		}
-		publish(t, o, org, "call_2", 0) // not handed on yet
+		publish(t, o, org, "call_2", 0) // not distributed yet
 		if gone, err := o.Sweep(ctx, time.Now().Add(-time.Minute)); gone != 0 || err != nil {
 			t.Errorf("swept %d, %v; want none of the last minute", gone, err)
 		}

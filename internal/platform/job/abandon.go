@@ -9,21 +9,21 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// A work is a job this node does at the moment.
+// work is a job that this node runs.
 type work struct {
 	org       string
 	cancel    context.CancelFunc
 	abandoned bool
 }
 
-// abandonedRest is how long an abandoned job is left alone: it is to be cleared away, and not to be begun again before that.
+// abandonedRest is the delay before an abandoned job is ready again. It gives Clear the time to delete the job.
 const abandonedRest = time.Second
 
-// errAbandoned is why a job that was abandoned did not come to its end.
+// errAbandoned is the cause of the retry of an abandoned job.
 var errAbandoned = errors.New("abandoned: what it works on is being removed")
 
-// Abandon cancels the jobs of an organisation that run here. What they were to write at their end is dropped, and they are
-// ready again after a moment: Clear takes them away before. It does not wait.
+// Abandon cancels the running jobs of an organisation on this node. Their AtEnd functions and reports are dropped.
+// They become ready again after a moment, unless Clear deletes them first. It does not wait.
 func (r *Runner) Abandon(org string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -35,17 +35,17 @@ func (r *Runner) Abandon(org string) {
 	}
 }
 
-// started keeps a job that begins within reach of Abandon; ended lets go of it and reports whether it was abandoned.
-func (r *Runner) started(e *end, cancel context.CancelFunc) {
+// started registers a running job for Abandon. ended removes it and reports whether it was abandoned.
+func (r *Runner) started(e *jobEnd, cancel context.CancelFunc) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.works == nil {
-		r.works = map[*end]*work{}
+		r.works = map[*jobEnd]*work{}
 	}
 	r.works[e] = &work{org: e.job.Org, cancel: cancel}
 }
 
-func (r *Runner) ended(e *end) (abandoned bool) {
+func (r *Runner) ended(e *jobEnd) (abandoned bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	abandoned = r.works[e].abandoned
@@ -53,23 +53,23 @@ func (r *Runner) ended(e *end) (abandoned bool) {
 	return abandoned
 }
 
-// Clear removes the jobs of an organisation that nobody runs, but those of the queues to keep, and returns how many of the
-// others are left: they run on some node, or did until this moment.
+// Clear deletes the jobs of an organisation that are not running, except in the queues in keep. It returns the number
+// of the others that are left: they still run on some node.
 func Clear(ctx context.Context, tx db.Querier, org string, keep ...string) (left int, err error) {
 	f := db.Where(`SELECT count(*) FROM jobs WHERE org_id = $1`, org)
 	const gone = `DELETE FROM jobs WHERE org_id = $1 AND state <> 1`
-	text, args := but(db.Where(gone, org), keep).SQL()
+	text, args := exceptQueues(db.Where(gone, org), keep).SQL()
 	if _, err := tx.Exec(ctx, text, args...); err != nil {
 		return 0, fmt.Errorf("clear jobs: %w", err)
 	}
-	text, args = but(f, keep).SQL()
+	text, args = exceptQueues(f, keep).SQL()
 	if err := tx.QueryRow(ctx, text, args...).Scan(&left); err != nil {
 		return 0, fmt.Errorf("count jobs that are left: %w", err)
 	}
 	return left, nil
 }
 
-func but(f *db.Filter, queues []string) *db.Filter {
+func exceptQueues(f *db.Filter, queues []string) *db.Filter {
 	for _, q := range queues {
 		f = f.And("queue <> ?", q)
 	}

@@ -9,20 +9,20 @@ import (
 	"soniq/internal/platform/job"
 )
 
-func TestAnAbandonedJobWritesNothingAndIsClearedAway(t *testing.T) {
+func TestAbandon_WritesNothing(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w := newWorks(t, d)
+		w := newJobQueue(t, d)
 		r := w.runner("a")
 		began := make(chan struct{}, 8)
 		r.Handle("slow", func(ctx context.Context, j job.Job) error {
 			job.AtEnd(ctx, func(context.Context, db.Querier) error { w.note("written"); return nil })
 			select {
 			case began <- struct{}{}:
-			default: // begun again before it was cleared away
+			default: // started again before it was cleared
 			}
 			<-ctx.Done()
-			return nil // it came to its end, and is too late
+			return nil // it finished too late
 		})
 		w.start(r)
 		w.add(job.Spec{Kind: "slow"}, job.Spec{Args: "kept"})

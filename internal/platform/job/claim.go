@@ -10,13 +10,13 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// This file may hold SQL that differs between the databases, because row locks do.
+// Claims of jobs and lanes. SQL in this file may differ between the databases, because row locks do.
 
-// claimSize bounds one claim: how many jobs, and of how many lanes.
+// claimSize limits one claim: the number of jobs, and of lanes.
 const claimSize = 64
 
-// claim takes up to free jobs. Where all that is due fits into one claim, that is one statement; where there is a
-// backlog, lanes have turns, so that a backlog in one delays no other.
+// claim claims up to free jobs. If all due jobs fit into one claim, it is one statement. With a backlog, lanes take
+// turns, so that a backlog in one lane does not delay the others.
 func (r *Runner) claim(ctx context.Context, free int) (jobs []Job, next time.Duration, err error) {
 	due, err := r.due(ctx)
 	if err != nil {
@@ -27,7 +27,7 @@ func (r *Runner) claim(ctx context.Context, free int) (jobs []Job, next time.Dur
 		return nil, next, err
 	}
 	if len(due) <= claimSize {
-		r.turns = nil
+		r.laneTurns = nil
 		jobs, err = r.claimThese(ctx, due, free)
 	} else {
 		jobs, err = r.claimTurns(ctx, free)
@@ -35,18 +35,18 @@ func (r *Runner) claim(ctx context.Context, free int) (jobs []Job, next time.Dur
 	return jobs, poll, err
 }
 
-// candidate is a job that could be claimed.
+// candidate is a job that can be claimed.
 type candidate struct{ id, lane string }
 
-// openEarlier is what keeps jobs of one order key apart: an earlier one is not ended.
+// openEarlier excludes jobs whose order key has an earlier job that has not ended.
 const openEarlier = `(order_key IS NULL OR NOT EXISTS (SELECT 1 FROM jobs p
 		WHERE p.order_key = j.order_key AND p.state < 2 AND p.id < j.id))`
 
-// due lists the jobs that could be claimed, oldest first, one more than fit into a claim. It only reads.
+// due returns the jobs that can be claimed, oldest first, one more than fit into a claim. It only reads.
 func (r *Runner) due(ctx context.Context) ([]candidate, error) {
 	// tenant: work is claimed for all organisations
 	const q = `SELECT id, lane FROM jobs j WHERE queue = $1 AND state = 0 AND run_at <= $2 AND ` + openEarlier + `
-		ORDER BY run_at, id LIMIT 65` // claimSize + 1; SQLite prepares a statement anew for each value bound to a LIMIT
+		ORDER BY run_at, id LIMIT 65` // claimSize + 1; SQLite prepares a statement again for each value bound to a LIMIT
 	rows, err := r.DB.Read(ctx).Query(ctx, q, r.Name, db.At(r.Queue.Now()))
 	if err != nil {
 		return nil, fmt.Errorf("list due jobs: %w", err)
@@ -63,7 +63,7 @@ func (r *Runner) due(ctx context.Context) ([]candidate, error) {
 	return due, rows.Err()
 }
 
-// next is how long it is until a job becomes due.
+// next returns the time until the next job becomes due.
 func (r *Runner) next(ctx context.Context) (time.Duration, error) {
 	now := r.Queue.Now()
 	// tenant: work is claimed for all organisations
@@ -80,10 +80,10 @@ func (r *Runner) next(ctx context.Context) (time.Duration, error) {
 
 const returning = ` RETURNING id, org_id, queue, lane, kind, attempt, max_attempts, order_key, args, created_at`
 
-// stillReady is state = 0 in a form that no partial index answers: jobs are found by their ids.
+// stillReady is state = 0 in a form that matches no partial index, because jobs are found by their IDs.
 const stillReady = `state + 0 = 0`
 
-// claimThese claims the candidates whose lanes have room.
+// claimThese claims the candidates whose lanes have free capacity.
 func (r *Runner) claimThese(ctx context.Context, due []candidate, free int) ([]Job, error) {
 	ids := r.chosen(due, free)
 	if len(ids) == 0 {
@@ -104,12 +104,12 @@ func (r *Runner) claimThese(ctx context.Context, due []candidate, free int) ([]J
 	return jobs, err
 }
 
-// chosen leaves out what the lanes have no room for.
+// chosen returns the candidates that fit into the capacity of their lanes.
 func (r *Runner) chosen(due []candidate, free int) []string {
 	var ids []string
 	taken := map[string]int{}
 	for _, c := range due {
-		if len(ids) < free && taken[c.lane] < r.room(c.lane) {
+		if len(ids) < free && taken[c.lane] < r.capacity(c.lane) {
 			taken[c.lane]++
 			ids = append(ids, c.id)
 		}
@@ -117,7 +117,7 @@ func (r *Runner) chosen(due []candidate, free int) []string {
 	return ids
 }
 
-// marks writes n placeholders, the first of which is $from.
+// marks returns n placeholders, starting with $from.
 func marks(from, n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -129,8 +129,8 @@ func marks(from, n int) string {
 	return b.String()
 }
 
-// lanesWaiting lists the lanes with ready jobs by walking the index from lane to lane.
-// tenant: a lane is an organisation's, or an endpoint's; each gets its turn
+// lanesWaiting selects the lanes with ready jobs by skipping through the index from lane to lane.
+// tenant: a lane belongs to an organisation or an endpoint; each gets its turn
 const lanesWaiting = `WITH RECURSIVE l(lane) AS (
 		SELECT min(lane) FROM jobs WHERE queue = $1 AND state = 0 AND lane <> ''
 		UNION ALL
@@ -138,11 +138,11 @@ const lanesWaiting = `WITH RECURSIVE l(lane) AS (
 		FROM l WHERE l.lane IS NOT NULL)
 	SELECT lane FROM l WHERE lane IS NOT NULL`
 
-// claimTurns gives the next lanes their turn. When all had one, the lanes are listed again.
+// claimTurns claims from the next lanes. After all had a turn, the lanes are listed again.
 func (r *Runner) claimTurns(ctx context.Context, free int) (jobs []Job, err error) {
-	for range 2 { // a list that is used up, or out of date, may hold nothing to claim: look once more
-		if len(r.turns) == 0 {
-			if r.turns, err = r.listLanes(ctx); err != nil {
+	for range 2 { // an exhausted or outdated list may have nothing to claim: try twice
+		if len(r.laneTurns) == 0 {
+			if r.laneTurns, err = r.listLanes(ctx); err != nil {
 				return nil, err
 			}
 		}
@@ -171,7 +171,7 @@ func (r *Runner) listLanes(ctx context.Context) ([]string, error) {
 	return lanes, rows.Err()
 }
 
-// claimLanes takes lanes off the list and claims a share of each, until something was claimed or the list is empty.
+// claimLanes removes lanes from the list and claims a share of each, until it has jobs or the list is empty.
 func (r *Runner) claimLanes(ctx context.Context, free int) ([]Job, error) {
 	free = min(free, claimSize)
 	var jobs []Job
@@ -183,8 +183,8 @@ func (r *Runner) claimLanes(ctx context.Context, free int) ([]Job, error) {
 		err := r.tx(ctx, func(tx db.Querier) (err error) {
 			jobs = nil
 			for i, lane := range lanes {
-				share := (free - len(jobs)) / (len(lanes) - i) // at least 1, for there are no more lanes than free
-				if jobs, err = r.claimLane(ctx, tx, lane, min(share, r.room(lane)), jobs); err != nil {
+				share := (free - len(jobs)) / (len(lanes) - i) // at least 1, because len(lanes) <= free
+				if jobs, err = r.claimLane(ctx, tx, lane, min(share, r.capacity(lane)), jobs); err != nil {
 					return err
 				}
 			}
@@ -197,26 +197,27 @@ func (r *Runner) claimLanes(ctx context.Context, free int) ([]Job, error) {
 	return jobs, nil
 }
 
-// tx is how claims and ends are written: where there is a pace nobody waits for them, and what a power cut takes back is done again.
+// tx runs the transaction of a claim or an end. With a pace it does not wait for the disk: a power failure may revert
+// it, and the jobs run again.
 func (r *Runner) tx(ctx context.Context, fn func(tx db.Querier) error) error {
 	return r.txContext(ctx, func(_ context.Context, tx db.Querier) error { return fn(tx) })
 }
 
 func (r *Runner) txContext(ctx context.Context, fn func(ctx context.Context, tx db.Querier) error) error {
 	if r.Options.Pace > 0 {
-		return r.DB.SwiftContext(ctx, fn)
+		return r.DB.TxRelaxedContext(ctx, fn)
 	}
 	return r.DB.TxContext(ctx, fn)
 }
 
-// nextLanes takes up to n lanes that have room off the list.
+// nextLanes removes up to n lanes with free capacity from the list.
 func (r *Runner) nextLanes(n int) []string {
 	var lanes []string
-	for len(r.turns) > 0 && len(lanes) < n {
-		if l := r.turns[0]; r.room(l) > 0 {
+	for len(r.laneTurns) > 0 && len(lanes) < n {
+		if l := r.laneTurns[0]; r.capacity(l) > 0 {
 			lanes = append(lanes, l)
 		}
-		r.turns = r.turns[1:]
+		r.laneTurns = r.laneTurns[1:]
 	}
 	return lanes
 }
@@ -231,7 +232,7 @@ func (r *Runner) claimLane(ctx context.Context, tx db.Querier, lane string, n in
 			SELECT id FROM jobs j WHERE queue = $1 AND lane = $2 AND lane <> '' AND state = 0 AND run_at <= $3 AND ` + openEarlier + `
 			ORDER BY run_at, id LIMIT ` + strconv.Itoa(n) + r.DB.SkipLocked() + `)
 		UPDATE jobs SET state = 1, attempt = attempt + 1, worker = $4, lease_until = $5
-		WHERE ` + stillReady + ` AND id IN (SELECT id FROM picked)` + returning // not materialised, PostgreSQL may run it again for each row
+		WHERE ` + stillReady + ` AND id IN (SELECT id FROM picked)` + returning // without MATERIALIZED, PostgreSQL may run it again for each row
 	return scanJobs(ctx, tx, jobs, q, r.Name, lane, db.At(now), r.Node, db.At(now.Add(r.Options.Timeout+leaseSlack)))
 }
 
@@ -254,10 +255,10 @@ func scanJobs(ctx context.Context, tx db.Querier, jobs []Job, q string, args ...
 	return jobs, rows.Err()
 }
 
-// leaseSlack is how long after its timeout a job is left to its worker.
+// leaseSlack is the time that the lease exceeds the timeout.
 const leaseSlack = 30 * time.Second
 
-// recover makes ready again what this node was doing when it died.
+// recover makes jobs ready again that this node was running when it died.
 func (r *Runner) recover(ctx context.Context) error {
 	return r.DB.Tx(ctx, func(tx db.Querier) error {
 		// tenant: recovery of all organisations' work
@@ -268,7 +269,7 @@ func (r *Runner) recover(ctx context.Context) error {
 	})
 }
 
-// expire makes ready again what no node holds any longer.
+// expire makes jobs with an expired lease ready again.
 func (r *Runner) expire(ctx context.Context) error {
 	return r.DB.Tx(ctx, func(tx db.Querier) error {
 		// tenant: recovery of all organisations' work
@@ -279,8 +280,8 @@ func (r *Runner) expire(ctx context.Context) error {
 	})
 }
 
-// disown gives back jobs that the table says this node runs, and it does not: the answer to the claim was lost with the
-// connection. Nobody claims meanwhile.
+// disown makes jobs ready again that are assigned to this node in the table, but do not run here: the response to the
+// claim was lost with the connection. No claim runs meanwhile.
 func (r *Runner) disown(ctx context.Context) error {
 	err := r.DB.Tx(ctx, func(tx db.Querier) error {
 		ids, err := r.claimed(ctx, tx)
@@ -309,7 +310,7 @@ func (r *Runner) disown(ctx context.Context) error {
 	return nil
 }
 
-// claimed are the jobs that the table says this node runs.
+// claimed returns the jobs assigned to this node in the table.
 func (r *Runner) claimed(ctx context.Context, tx db.Querier) ([]string, error) {
 	// tenant: the work of all organisations
 	rows, err := tx.Query(ctx, `SELECT id FROM jobs WHERE queue = $1 AND worker = $2 AND state = 1`, r.Name, r.Node)

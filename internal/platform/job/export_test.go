@@ -2,5 +2,5 @@ package job
 
 import "context"
 
-// Disown is what the loop does after the answer to a claim was lost.
+// Disown calls disown, as the loop does after the response to a claim was lost.
 func (r *Runner) Disown(ctx context.Context) error { return r.disown(ctx) }

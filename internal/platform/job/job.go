@@ -1,5 +1,5 @@
-// Package job does work that must not be lost: it is enqueued in the transaction of the fact that asks for it, kept
-// in a table, claimed by workers, and repeated until it succeeds or its attempts are used up.
+// Package job runs work that must not be lost. Jobs are enqueued in the transaction of the change that needs them,
+// stored in a table, claimed by workers, and repeated until they succeed or have used up their attempts.
 package job
 
 import (
@@ -13,34 +13,34 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// A Spec is work to be done.
+// Spec describes a job to enqueue.
 type Spec struct {
 	Org         string
-	Queue       string // which workers do it
-	Lane        string // for fairness, such as an endpoint; a backlog in one lane delays no other. "": one per organisation
+	Queue       string // queue whose workers run the job
+	Lane        string // fairness group, such as an endpoint; a backlog in one lane does not delay others; empty: one lane per organisation
 	Kind        string
 	Args        any
 	RunAt       time.Time // zero: at once
 	MaxAttempts int       // zero: 25
-	UniqueKey   string    // at most one open job has it; enqueuing another is no error and does nothing
-	OrderKey    string    // jobs with the same key are done one after the other, in the order of enqueuing
+	UniqueKey   string    // at most one open job per key; enqueuing another does nothing
+	OrderKey    string    // jobs with the same key run one after the other, in the order of enqueuing
 }
 
-// A Job is work being done.
+// Job is a running job.
 type Job struct {
 	ID          string
 	Org         string
 	Queue       string
 	Lane        string
 	Kind        string
-	Attempt     int // 1 for the first
+	Attempt     int // 1 for the first attempt
 	MaxAttempts int
 	OrderKey    string
 	Args        []byte
 	CreatedAt   db.Time
 }
 
-// Bind reads the arguments.
+// Bind unmarshals the arguments.
 func (j Job) Bind(args any) error {
 	if err := json.Unmarshal(j.Args, args); err != nil {
 		return fmt.Errorf("arguments of job %s: %w", j.ID, err)
@@ -51,22 +51,24 @@ func (j Job) Bind(args any) error {
 // Last reports whether no attempt is left after this one.
 func (j Job) Last() bool { return j.Attempt >= j.MaxAttempts }
 
-// Retry is an error that says when to try again.
+// Retry is an error with the time of the next attempt.
 type Retry struct {
-	After     time.Duration
-	Unordered bool // let later jobs of the same order key go first
-	Free      bool // the attempt does not count
-	Cause     error
+	After      time.Duration
+	Unordered  bool // later jobs of the same order key may run first
+	NotCounted bool // the attempt does not count
+	Cause      error
 }
 
+// Error implements error.
 func (r *Retry) Error() string { return fmt.Sprintf("again in %s: %v", r.After, r.Cause) }
 
+// Unwrap returns the cause.
 func (r *Retry) Unwrap() error { return r.Cause }
 
 // ErrDead ends a job without further attempts.
 var ErrDead = errors.New("job given up")
 
-// Queue enqueues work.
+// Queue enqueues jobs.
 type Queue struct {
 	Bus *bus.Bus
 	Now func() time.Time
@@ -100,7 +102,7 @@ func (q *Queue) Enqueue(ctx context.Context, tx db.Querier, specs ...Spec) error
 	return nil
 }
 
-// columns is how many values a new job has.
+// columns is the number of values of a new job.
 const columns = 11
 
 func (q *Queue) row(s Spec) ([]any, error) {
@@ -130,9 +132,9 @@ func insert(ctx context.Context, tx db.Querier, rows []any) error {
 	return err
 }
 
-// Hurry makes an open job with this unique key due at once; it does nothing where there is none.
+// Hurry makes the open job with this unique key due at once. It does nothing if there is none.
 func (q *Queue) Hurry(ctx context.Context, tx db.Querier, queue, org, uniqueKey string) error {
-	const text = `UPDATE jobs SET run_at = $3 WHERE org_id = $1 AND unique_key = $2 AND state = 0 AND state < 2` // state < 2: SQLite uses a partial index where its very condition stands
+	const text = `UPDATE jobs SET run_at = $3 WHERE org_id = $1 AND unique_key = $2 AND state = 0 AND state < 2` // state < 2: SQLite uses a partial index only with its literal condition
 	if _, err := tx.Exec(ctx, text, org, uniqueKey, db.At(q.Now())); err != nil {
 		return fmt.Errorf("hurry job: %w", err)
 	}
@@ -140,7 +142,7 @@ func (q *Queue) Hurry(ctx context.Context, tx db.Querier, queue, org, uniqueKey 
 	return nil
 }
 
-// Withdraw takes back the job with a key, where it has not begun: what it was to do is done already.
+// Withdraw deletes the job with a unique key if it has not started, because its work is already done.
 func (q *Queue) Withdraw(ctx context.Context, tx db.Querier, org, uniqueKey string) error {
 	const text = `DELETE FROM jobs WHERE org_id = $1 AND unique_key = $2 AND state = 0 AND state < 2` // as in Hurry
 	if _, err := tx.Exec(ctx, text, org, uniqueKey); err != nil {
@@ -149,7 +151,7 @@ func (q *Queue) Withdraw(ctx context.Context, tx db.Querier, org, uniqueKey stri
 	return nil
 }
 
-// HurryLane makes all open jobs of an organisation's lane due at once.
+// HurryLane makes all open jobs of a lane of an organisation due at once.
 func (q *Queue) HurryLane(ctx context.Context, tx db.Querier, queue, org, lane string) error {
 	const text = `UPDATE jobs SET run_at = $4 WHERE org_id = $1 AND queue = $2 AND lane = $3 AND lane <> '' AND state = 0 AND run_at > $4`
 	if _, err := tx.Exec(ctx, text, org, queue, lane, db.At(q.Now())); err != nil {
@@ -159,5 +161,5 @@ func (q *Queue) HurryLane(ctx context.Context, tx db.Querier, queue, org, lane s
 	return nil
 }
 
-// Wake has the workers of a queue look for jobs: those of a lane that had no room may have it now.
+// Wake makes the workers of a queue look for jobs, for example after the capacity of a lane has increased.
 func (q *Queue) Wake(queue string) { q.Bus.Publish(wakeSubject(queue), nil) }

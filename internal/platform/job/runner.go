@@ -12,56 +12,56 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// A Handler does one job. Nil ends the job; Retry says when to come back; ErrDead gives up; any other
-// error is tried again with growing delay.
+// Handler runs one job. nil ends the job. Retry sets the next attempt. ErrDead gives up. Any other error is tried
+// again with growing delay.
 type Handler func(ctx context.Context, j Job) error
 
-// Options of a queue.
+// Options are the settings of a queue.
 type Options struct {
-	Workers int           // jobs at once
-	PerLane int           // jobs at once in one lane; 0: no limit
-	Timeout time.Duration // of one job; also the lease
-	// Pace is the least time between two looks for jobs. Where much is going on and nobody waits for the moment, one look then
-	// serves all that came meanwhile.
+	Workers int           // concurrent jobs
+	PerLane int           // concurrent jobs per lane; 0: no limit
+	Timeout time.Duration // limit of one job; also the lease
+	// Pace is the shortest time between two looks for jobs. In a busy queue without latency requirements, one look
+	// then claims many jobs.
 	Pace time.Duration
-	// LaneLimit narrows PerLane for single lanes; may be nil. It must not wait.
+	// LaneLimit reduces PerLane for single lanes; may be nil. It must not block.
 	LaneLimit func(lane string) int
-	// Record writes what handlers reported, in the transaction that ends their jobs; many reports at a time. When it
-	// fails, it is called again for each job by itself, and those whose report fails then are tried again.
+	// Record writes the values of Report in the transaction that ends their jobs, many at a time. If it fails, it is
+	// called again for each job alone. Jobs whose report fails again are tried again.
 	Record func(ctx context.Context, tx db.Querier, reports []any) error
 }
 
-// A Runner claims the jobs of one queue and does them.
+// Runner claims and runs the jobs of one queue.
 type Runner struct {
 	DB      *db.DB
 	Queue   *Queue
-	Name    string // of the queue
-	Node    string // who claims; no two runners of a queue may share it
+	Name    string // name of the queue
+	Node    string // worker name in claims; unique per runner of a queue
 	Log     *slog.Logger
 	Options Options
 
-	handlers map[string]Handler
-	turns    []string // lanes whose turn is still to come; owned by the loop
+	handlers  map[string]Handler
+	laneTurns []string // lanes that have not had a turn yet; owned by the loop
 
-	cancel   context.CancelFunc // ends claiming
-	abort    context.CancelFunc // ends running jobs
-	lifetime context.Context    // of running jobs
+	cancel   context.CancelFunc // stops claiming
+	abort    context.CancelFunc // cancels running jobs
+	lifetime context.Context    // context of running jobs
 	stopped  chan struct{}      // closed when the loop has returned
-	finished chan struct{}      // a job has ended since the last look
-	ends     chan *end
+	finished chan struct{}      // signals that a job has ended since the last look
+	ends     chan *jobEnd
 	running  sync.WaitGroup
 	writing  sync.WaitGroup
 
-	doubt bool // the answer to a claim was lost; owned by the loop
+	claimLost bool // the response to a claim was lost; owned by the loop
 
 	mu    sync.Mutex // guards the four below
-	works map[*end]*work
+	works map[*jobEnd]*work
 	busy  int
 	lanes map[string]int
-	mine  map[string]int // jobs whose end is not written yet; twice where one is claimed again at that moment
+	mine  map[string]int // jobs without a written result; 2 if a job is claimed again at that moment
 }
 
-// Handle says what does the jobs of a kind. Call it before Start.
+// Handle sets the handler of a kind of job. Call it before Start.
 func (r *Runner) Handle(kind string, h Handler) {
 	if r.handlers == nil {
 		r.handlers = map[string]Handler{}
@@ -69,19 +69,20 @@ func (r *Runner) Handle(kind string, h Handler) {
 	r.handlers[kind] = h
 }
 
-// poll is the safety net below the wake-ups, and expiry how often other nodes' leases are looked at.
+// poll is the interval of looks if no wake-up arrives. expiry is the interval of checks for expired leases of other
+// nodes.
 const (
 	poll   = time.Second
 	expiry = 10 * time.Second
 )
 
-// Start takes back what this node left running when it died, and begins.
+// Start makes jobs ready again that this node was running when it died, and starts the runner.
 func (r *Runner) Start(ctx context.Context) error {
 	if err := errors.Join(r.recover(ctx), r.expire(ctx)); err != nil {
 		return fmt.Errorf("recover jobs of %s: %w", r.Name, err)
 	}
 	r.lanes, r.mine = map[string]int{}, map[string]int{}
-	r.finished, r.stopped, r.ends = make(chan struct{}, 1), make(chan struct{}), make(chan *end)
+	r.finished, r.stopped, r.ends = make(chan struct{}, 1), make(chan struct{}), make(chan *jobEnd)
 	ctx = context.WithoutCancel(ctx)
 	r.lifetime, r.abort = context.WithCancel(ctx)
 	ctx, r.cancel = context.WithCancel(ctx)
@@ -92,8 +93,8 @@ func (r *Runner) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop claims nothing more and waits for the running jobs; when the context ends, they are cancelled and given a moment
-// to notice. It returns when the last of them is written down.
+// Stop stops claiming and waits for the running jobs. When ctx ends, they are cancelled. It returns after the last
+// result is written.
 func (r *Runner) Stop(ctx context.Context) {
 	if r.cancel == nil {
 		return
@@ -125,15 +126,15 @@ func (r *Runner) loop(ctx context.Context) {
 	for {
 		looked := time.Now()
 		n, next, err := r.claimAndRun(ctx)
-		r.doubt = r.doubt || db.IsAway(err)
-		if r.doubt && err == nil {
+		r.claimLost = r.claimLost || db.IsUnavailable(err)
+		if r.claimLost && err == nil {
 			err = r.disown(ctx)
-			r.doubt = err != nil
+			r.claimLost = err != nil
 		}
 		if err != nil && ctx.Err() == nil {
 			r.Log.Error("jobs not claimed", "queue", r.Name, "err", err)
 		}
-		if n > 0 && err == nil && r.breathe(ctx, looked) {
+		if n > 0 && err == nil && r.waitPace(ctx, looked) {
 			continue
 		}
 		timer.Reset(next)
@@ -145,17 +146,17 @@ func (r *Runner) loop(ctx context.Context) {
 		case <-timer.C:
 		case <-expired.C:
 			if err := r.expire(ctx); err != nil && ctx.Err() == nil {
-				r.Log.Error("leases not looked at", "queue", r.Name, "err", err)
+				r.Log.Error("expired leases not checked", "queue", r.Name, "err", err)
 			}
 		}
-		if !r.breathe(ctx, looked) {
+		if !r.waitPace(ctx, looked) {
 			return
 		}
 	}
 }
 
-// breathe waits for the time of the next look; it returns false where ctx has ended.
-func (r *Runner) breathe(ctx context.Context, looked time.Time) bool {
+// waitPace waits until the next look. It returns false if ctx has ended.
+func (r *Runner) waitPace(ctx context.Context, looked time.Time) bool {
 	wait := r.Options.Pace - time.Since(looked)
 	if wait <= 0 {
 		return ctx.Err() == nil
@@ -168,7 +169,8 @@ func (r *Runner) breathe(ctx context.Context, looked time.Time) bool {
 	}
 }
 
-// claimAndRun claims what there is room for and starts it. It returns how many, and how long to wait for more.
+// claimAndRun claims jobs for the free workers and starts them. It returns their number, and the time until the next
+// look.
 func (r *Runner) claimAndRun(ctx context.Context) (int, time.Duration, error) {
 	free := r.free()
 	if free == 0 {
@@ -190,8 +192,8 @@ func (r *Runner) free() int {
 	return r.Options.Workers - r.busy
 }
 
-// room is how many more jobs of a lane may run.
-func (r *Runner) room(lane string) int {
+// capacity returns the number of additional jobs that a lane may run.
+func (r *Runner) capacity(lane string) int {
 	limit := r.Options.Workers
 	if r.Options.PerLane > 0 {
 		limit = r.Options.PerLane
@@ -216,13 +218,13 @@ func (r *Runner) begin(j Job) {
 		r.look()
 		r.ends <- e
 		<-e.written
-		r.letGo(j)
+		r.releaseJob(j)
 		r.look()
 	})
 }
 
-// letGo forgets a job whose end is written.
-func (r *Runner) letGo(j Job) {
+// releaseJob removes a job whose result is written.
+func (r *Runner) releaseJob(j Job) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.mine[j.ID]--; r.mine[j.ID] == 0 {
@@ -230,7 +232,7 @@ func (r *Runner) letGo(j Job) {
 	}
 }
 
-// leave gives the worker back. That the end of the job is not written yet holds up only jobs of its order key.
+// leave frees the worker. The unwritten result of the job only blocks jobs with its order key.
 func (r *Runner) leave(j Job) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -248,18 +250,18 @@ func (r *Runner) look() {
 	}
 }
 
-// do runs the handler. The node's own shutdown does not cancel it.
-func (r *Runner) do(j Job) *end {
-	e := &end{job: j, written: make(chan struct{})}
-	ctx, cancel := context.WithTimeout(context.WithValue(r.lifetime, endKey{}, e), r.Options.Timeout)
+// do runs the handler. The start of a shutdown does not cancel it.
+func (r *Runner) do(j Job) *jobEnd {
+	e := &jobEnd{job: j, written: make(chan struct{})}
+	ctx, cancel := context.WithTimeout(context.WithValue(r.lifetime, jobEndKey{}, e), r.Options.Timeout)
 	defer cancel()
 	r.started(e, cancel)
 	e.err = r.guarded(ctx, j)
 	switch {
 	case r.ended(e):
-		e.with, e.reported, e.err = nil, nil, &Retry{After: abandonedRest, Free: true, Cause: errAbandoned}
+		e.with, e.reported, e.err = nil, nil, &Retry{After: abandonedRest, NotCounted: true, Cause: errAbandoned}
 	case e.err != nil && r.lifetime.Err() != nil:
-		e.with, e.reported, e.err = nil, nil, &Retry{Free: true, Cause: fmt.Errorf("interrupted by shutdown: %w", e.err)}
+		e.with, e.reported, e.err = nil, nil, &Retry{NotCounted: true, Cause: fmt.Errorf("interrupted by shutdown: %w", e.err)}
 	}
 	return e
 }

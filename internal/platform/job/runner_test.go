@@ -25,8 +25,8 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// works is a queue on a database, with a log of what was done.
-type works struct {
+// jobQueue is a queue with a log of the finished jobs.
+type jobQueue struct {
 	t     testing.TB
 	db    *db.DB
 	queue *job.Queue
@@ -35,11 +35,11 @@ type works struct {
 	done []string
 }
 
-func newWorks(t testing.TB, d *db.DB) *works {
-	return &works{t: t, db: d, queue: &job.Queue{Bus: bus.New(), Now: time.Now}}
+func newJobQueue(t testing.TB, d *db.DB) *jobQueue {
+	return &jobQueue{t: t, db: d, queue: &job.Queue{Bus: bus.New(), Now: time.Now}}
 }
 
-func (w *works) add(specs ...job.Spec) {
+func (w *jobQueue) add(specs ...job.Spec) {
 	w.t.Helper()
 	for i := range specs {
 		specs[i].Queue, specs[i].Org = "test", "org_1"
@@ -50,36 +50,36 @@ func (w *works) add(specs ...job.Spec) {
 	must(w.t, w.db.Tx(ctx, func(tx db.Querier) error { return w.queue.Enqueue(ctx, tx, specs...) }))
 }
 
-func (w *works) note(s string) {
+func (w *jobQueue) note(s string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.done = append(w.done, s)
 }
 
-func (w *works) list() []string {
+func (w *jobQueue) list() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return append([]string(nil), w.done...)
 }
 
-func (w *works) count() int { return len(w.list()) }
+func (w *jobQueue) count() int { return len(w.list()) }
 
-// text is the argument of a test's job.
+// text returns the argument of a test's job.
 func text(j job.Job) string {
 	var s string
 	_ = j.Bind(&s)
 	return s
 }
 
-// runner makes one that notes each job's argument; o may be changed before start.
-func (w *works) runner(node string) *job.Runner {
+// runner returns a runner that logs each job's argument. Options may be changed before start.
+func (w *jobQueue) runner(node string) *job.Runner {
 	r := &job.Runner{DB: w.db, Queue: w.queue, Name: "test", Node: node, Log: slog.New(slog.DiscardHandler),
 		Options: job.Options{Workers: 8, Timeout: 10 * time.Second}}
 	r.Handle("note", func(_ context.Context, j job.Job) error { w.note(text(j)); return nil })
 	return r
 }
 
-func (w *works) start(r *job.Runner) {
+func (w *jobQueue) start(r *job.Runner) {
 	w.t.Helper()
 	must(w.t, r.Start(ctx))
 	w.t.Cleanup(func() {
@@ -89,7 +89,7 @@ func (w *works) start(r *job.Runner) {
 	})
 }
 
-func (w *works) eventually(claim string, holds func() bool) {
+func (w *jobQueue) eventually(claim string, holds func() bool) {
 	w.t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
@@ -103,8 +103,8 @@ func (w *works) eventually(claim string, holds func() bool) {
 	}
 }
 
-// states counts the jobs in each state.
-func (w *works) states() (ready, running, done, dead int) {
+// states returns the number of jobs in each state.
+func (w *jobQueue) states() (ready, running, done, dead int) {
 	w.t.Helper()
 	rows, err := w.db.Read(ctx).Query(ctx, `SELECT state, count(*) FROM jobs GROUP BY state`)
 	must(w.t, err)
@@ -118,10 +118,10 @@ func (w *works) states() (ready, running, done, dead int) {
 	return n[0], n[1], n[2], n[3]
 }
 
-func TestEveryJobIsDoneOnceInOrderBySeveralRunners(t *testing.T) {
+func TestRunner_OnceInOrderKeyOrder(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w := newWorks(t, d)
+		w := newJobQueue(t, d)
 		const keys, each = 25, 20
 		var mu sync.Mutex // guards the two below
 		running, doubled := map[string]bool{}, 0
@@ -135,7 +135,7 @@ func TestEveryJobIsDoneOnceInOrderBySeveralRunners(t *testing.T) {
 				running[j.OrderKey] = true
 				mu.Unlock()
 				if rand.IntN(10) == 0 {
-					<-time.After(time.Millisecond) // work of different length
+					<-time.After(time.Millisecond) // different durations
 				}
 				w.note(text(j))
 				mu.Lock()
@@ -169,10 +169,10 @@ func TestEveryJobIsDoneOnceInOrderBySeveralRunners(t *testing.T) {
 	})
 }
 
-func TestBacklogInOneLaneDelaysNoOther(t *testing.T) {
+func TestLane_BacklogDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w := newWorks(t, d)
+		w := newJobQueue(t, d)
 		var backlog, others []job.Spec
 		for range 1000 {
 			backlog = append(backlog, job.Spec{Lane: "a", Args: "backlog"})
@@ -206,10 +206,10 @@ func TestBacklogInOneLaneDelaysNoOther(t *testing.T) {
 	})
 }
 
-func TestLaneOccupiesNoMoreThanItsShare(t *testing.T) {
+func TestLane_Limit(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w := newWorks(t, d)
+		w := newJobQueue(t, d)
 		release := make(chan struct{})
 		r := w.runner("node")
 		r.Options.PerLane = 3
@@ -236,17 +236,17 @@ func TestLaneOccupiesNoMoreThanItsShare(t *testing.T) {
 	})
 }
 
-func TestFailedJobComesBackAsAsked(t *testing.T) {
+func TestRetry_Attempts(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w := newWorks(t, d)
+		w := newJobQueue(t, d)
 		r := w.runner("node")
 		free := 3
 		r.Handle("fail", func(_ context.Context, j job.Job) error {
 			w.note(fmt.Sprint("attempt ", j.Attempt))
 			if j.Attempt == 2 && free > 0 {
 				free--
-				return &job.Retry{Free: true, Cause: errors.New("not counted")}
+				return &job.Retry{NotCounted: true, Cause: errors.New("not counted")}
 			}
 			return &job.Retry{After: time.Millisecond, Cause: errors.New("down")}
 		})
@@ -264,9 +264,9 @@ func TestFailedJobComesBackAsAsked(t *testing.T) {
 	})
 }
 
-func TestPanicAndUnknownKindHarmNobody(t *testing.T) {
+func TestRunner_PanicAndUnknownKind(t *testing.T) {
 	t.Parallel()
-	w := newWorks(t, dbtest.SQLite(t))
+	w := newJobQueue(t, dbtest.SQLite(t))
 	r := w.runner("node")
 	r.Handle("panic", func(context.Context, job.Job) error { panic("in a handler") })
 	r.Handle("dead", func(context.Context, job.Job) error { return fmt.Errorf("cannot: %w", job.ErrDead) })
@@ -275,10 +275,10 @@ func TestPanicAndUnknownKindHarmNobody(t *testing.T) {
 	w.eventually("all ended", func() bool { _, _, done, dead := w.states(); return done == 1 && dead == 3 })
 }
 
-func TestFailingJobHoldsItsKeyUntilItLetsGo(t *testing.T) {
+func TestOrderKey_FailingJobBlocks(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w := newWorks(t, d)
+		w := newJobQueue(t, d)
 		r := w.runner("node")
 		again := make(chan struct{})
 		r.Handle("fail", func(_ context.Context, j job.Job) error {
@@ -312,10 +312,10 @@ func TestFailingJobHoldsItsKeyUntilItLetsGo(t *testing.T) {
 	})
 }
 
-func TestUniqueKeyKeepsOneOpenJob(t *testing.T) {
+func TestUniqueKey_OneOpenJob(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w := newWorks(t, d)
+		w := newJobQueue(t, d)
 		for range 3 {
 			w.add(job.Spec{Args: "once", UniqueKey: "u"}, job.Spec{Args: "once", UniqueKey: "u"})
 		}
@@ -329,9 +329,9 @@ func TestUniqueKeyKeepsOneOpenJob(t *testing.T) {
 	})
 }
 
-func TestLaterJobWaitsForItsTime(t *testing.T) {
+func TestRunAt_Waits(t *testing.T) {
 	t.Parallel()
-	w := newWorks(t, dbtest.SQLite(t))
+	w := newJobQueue(t, dbtest.SQLite(t))
 	start := time.Now()
 	w.add(job.Spec{Args: "later", RunAt: start.Add(150 * time.Millisecond)}, job.Spec{Args: "never", RunAt: start.Add(time.Hour)})
 	w.start(w.runner("node"))
@@ -341,9 +341,9 @@ func TestLaterJobWaitsForItsTime(t *testing.T) {
 	}
 }
 
-func TestRolledBackJobIsNeverDone(t *testing.T) {
+func TestEnqueue_Rollback(t *testing.T) {
 	t.Parallel()
-	w := newWorks(t, dbtest.SQLite(t))
+	w := newJobQueue(t, dbtest.SQLite(t))
 	w.start(w.runner("node"))
 	_ = w.db.Tx(ctx, func(tx db.Querier) error {
 		must(t, w.queue.Enqueue(ctx, tx, job.Spec{Queue: "test", Kind: "note", Args: "never"}))

@@ -10,20 +10,21 @@ import (
 	"slices"
 )
 
-// entries are what both files hold.
-type entries struct {
+// foundEntries has the entries of both files.
+type foundEntries struct {
 	all     []entry
-	last    uint64 // the highest number
-	settled uint64 // the highest that an entry says all before it are
+	last    uint64 // highest sequence number
+	settled uint64 // highest number up to which all entries are recorded as settled
 }
 
 type entry struct {
 	n    uint64
-	what []byte
+	data []byte
 }
 
-// read reads a file up to its first entry that is not whole, or is of an earlier turn. size is how much of it is not zero.
-func (e *entries) read(f *os.File) (size int64, err error) {
+// read reads a file up to its first incomplete entry, or to an entry from before the file was reused. size is its
+// length without trailing zeros.
+func (e *foundEntries) read(f *os.File) (size int64, err error) {
 	b, err := io.ReadAll(f)
 	if err != nil {
 		return 0, err
@@ -45,12 +46,12 @@ func (e *entries) read(f *os.File) (size int64, err error) {
 	return size, nil
 }
 
-// left is what is not settled, in order.
-func (e *entries) left() (found [][]byte) {
+// left returns the entries that are not settled, in order.
+func (e *foundEntries) left() (found [][]byte) {
 	slices.SortFunc(e.all, func(a, b entry) int { return cmp.Compare(a.n, b.n) })
 	for _, x := range e.all {
 		if x.n > e.settled {
-			found = append(found, x.what)
+			found = append(found, x.data)
 		}
 	}
 	return found

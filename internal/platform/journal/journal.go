@@ -1,9 +1,10 @@
-// Package journal keeps on disk, for a moment, what somebody was told of and the database has not committed yet.
+// Package journal stores data on disk until the database has committed it, so that a response can be sent before the
+// commit.
 //
-// Appending copies into a file that is mapped into memory (where files cannot be, it is one call of the system), where a commit of SQLite writes some dozens of pages: who must not be told before something
-// is sure waits for the journal, and the commit can be shared with others. What a killed process had appended and not settled is found
-// again when it starts. As with commits of calls (decision 13), the operating system brings it to the disk: a power cut may cost the
-// last of it.
+// Append copies into a memory-mapped file, or makes one system call if the file cannot be mapped. A commit of SQLite
+// writes some dozens of pages. A caller that needs durability waits for the journal, and the commit can be shared
+// with other transactions. After a kill, the next start finds the entries that were not settled. As with commits of
+// calls (decision 13), the operating system writes to the disk later: a power failure may lose the last entries.
 package journal
 
 import (
@@ -17,87 +18,92 @@ import (
 	"time"
 )
 
-// A Journal is two files that are filled in turns: one is emptied once all that it holds is settled. It is safe for concurrent use.
+// Journal writes to two files alternately. A file is emptied when all of its entries are settled. It is safe for
+// concurrent use.
 type Journal struct {
-	mu       sync.Mutex // guards the fields below
-	parts    [2]part
-	active   int
-	next     uint64          // the number of the next entry
-	settled  uint64          // all entries up to it are
-	open     map[uint64]bool // entries that were appended after settled, and whether they are settled
-	buf      []byte
-	emptying bool // the files are emptied in a moment
-	unread   bool // what Open returned is not in the database yet
-	closed   bool
+	mu        sync.Mutex // guards the fields below
+	files     [2]journalFile
+	active    int
+	next      uint64          // number of the next entry
+	settled   uint64          // all entries up to it are settled
+	unsettled map[uint64]bool // entries after settled; true if settled
+	buf       []byte
+	emptying  bool // a timer to empty the files runs
+	uncleared bool // the entries returned by Open are not in the database yet
+	closed    bool
 }
 
 const (
 	headerSize = 24
-	// turnAt is the size in bytes at which the other file is written to, and most how large a file may get while the other is needed.
-	turnAt = 1 << 20
-	most   = 64 << 20
-	// window is how much of a file is mapped into memory: with few exceptions all that is written.
-	window = turnAt + 256<<10
-	// emptyAfter is how long after everything is settled the files are emptied: what is younger may be found again at a start.
+	// switchSize is the size in bytes at which the journal switches to the other file. maxFileSize is the size limit of a file
+	// while the other one cannot be reused.
+	switchSize  = 1 << 20
+	maxFileSize = 64 << 20
+	// mappedSize is the mapped size of a file. It covers all writes with few exceptions.
+	mappedSize = switchSize + 256<<10
+	// emptyAfter is the delay before the files are emptied when everything is settled. A start within it may find
+	// settled entries.
 	emptyAfter = 50 * time.Millisecond
 )
 
-// ErrFull says that too much waits for the database, ErrUnread that Clear was not called yet, and ErrClosed that the journal is closed.
+// ErrFull is returned if too much data waits for the database, ErrNotCleared before Clear was called, ErrClosed after
+// Close.
 var (
-	ErrUnread = errors.New("journal: what was found is not in the database yet")
-	ErrFull   = errors.New("journal: too much waits for the database")
-	ErrClosed = errors.New("journal: closed")
+	ErrNotCleared = errors.New("journal: entries found at the start are not in the database yet")
+	ErrFull       = errors.New("journal: too many entries are not committed to the database")
+	ErrClosed     = errors.New("journal: closed")
 )
 
-// Open opens the journal in a folder, and returns what was appended there and not settled, in order. It stays there until Clear.
+// Open opens the journal in a folder, and returns the entries that were not settled, in order. They stay in the files
+// until Clear.
 func Open(dir string) (*Journal, [][]byte, error) {
-	j := &Journal{open: map[uint64]bool{}}
-	var all entries
-	for i := range j.parts {
+	j := &Journal{unsettled: map[uint64]bool{}}
+	var all foundEntries
+	for i := range j.files {
 		f, err := os.OpenFile(filepath.Join(dir, fmt.Sprintf("journal.%d", i)), os.O_CREATE|os.O_RDWR, 0o600)
 		if err != nil {
 			return nil, nil, errors.Join(fmt.Errorf("journal: %w", err), j.closeFiles())
 		}
-		j.parts[i].file = f
-		if j.parts[i].size, err = all.read(f); err != nil {
+		j.files[i].file = f
+		if j.files[i].size, err = all.read(f); err != nil {
 			return nil, nil, errors.Join(fmt.Errorf("journal: %w", err), j.closeFiles())
 		}
-		j.parts[i].mem = mapped(f, window)
+		j.files[i].mem = mapped(f, mappedSize)
 	}
 	j.next, j.settled = all.last+1, all.last
 	left := all.left()
 	if len(left) == 0 {
 		return j, nil, j.Clear()
 	}
-	j.unread = true
+	j.uncleared = true
 	return j, left, nil
 }
 
-// Clear empties the journal once what Open returned is in the database.
+// Clear empties the journal. Call it after the entries returned by Open are in the database.
 func (j *Journal) Clear() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for i := range j.parts {
-		if err := j.parts[i].empty(); err != nil {
+	for i := range j.files {
+		if err := j.files[i].empty(); err != nil {
 			return err
 		}
 	}
-	j.unread = false
+	j.uncleared = false
 	return nil
 }
 
-// Append keeps something, and returns what is to be called once that is in the database. Where it fails, nothing is kept.
+// Append stores an entry. Call settle when its data is in the database. On an error nothing is stored.
 func (j *Journal) Append(what []byte) (settle func(), err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	switch {
 	case j.closed:
 		return nil, ErrClosed
-	case j.unread:
-		return nil, ErrUnread
+	case j.uncleared:
+		return nil, ErrNotCleared
 	}
-	j.turn()
-	if j.parts[j.active].size+int64(len(what)) > most {
+	j.switchFile()
+	if j.files[j.active].size+int64(len(what)) > maxFileSize {
 		return nil, ErrFull
 	}
 	n := j.next
@@ -105,13 +111,13 @@ func (j *Journal) Append(what []byte) (settle func(), err error) {
 		return nil, err
 	}
 	j.next++
-	j.open[n] = false
+	j.unsettled[n] = false
 	return func() { j.settle(n) }, nil
 }
 
-// put writes an entry behind the others. What was written of one that failed is written over by the next, or is not whole.
+// put writes an entry after the others. After a failed write the next entry overwrites it, or it is incomplete.
 func (j *Journal) put(n uint64, what []byte) error {
-	p := &j.parts[j.active]
+	p := &j.files[j.active]
 	b := append(j.buf[:0], make([]byte, headerSize)...)
 	b = append(b, what...)
 	binary.LittleEndian.PutUint32(b[4:], uint32(len(what)))
@@ -126,10 +132,10 @@ func (j *Journal) put(n uint64, what []byte) error {
 	return nil
 }
 
-// turn goes on in the other file where this one is long and nothing of the other is needed any more.
-func (j *Journal) turn() {
-	other := &j.parts[1-j.active]
-	if j.parts[j.active].size < turnAt || other.last > j.settled || other.empty() != nil {
+// switchFile switches to the other file if this one has reached switchSize and all entries of the other one are settled.
+func (j *Journal) switchFile() {
+	other := &j.files[1-j.active]
+	if j.files[j.active].size < switchSize || other.last > j.settled || other.empty() != nil {
 		return
 	}
 	j.active = 1 - j.active
@@ -138,33 +144,34 @@ func (j *Journal) turn() {
 func (j *Journal) settle(n uint64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if _, known := j.open[n]; !known {
+	if _, known := j.unsettled[n]; !known {
 		return
 	}
-	j.open[n] = true
-	for j.open[j.settled+1] {
+	j.unsettled[n] = true
+	for j.unsettled[j.settled+1] {
 		j.settled++
-		delete(j.open, j.settled)
+		delete(j.unsettled, j.settled)
 	}
-	if len(j.open) == 0 && !j.emptying && !j.closed {
+	if len(j.unsettled) == 0 && !j.emptying && !j.closed {
 		j.emptying = true
-		time.AfterFunc(emptyAfter, j.rest)
+		time.AfterFunc(emptyAfter, j.emptyIfSettled)
 	}
 }
 
-// rest empties the files where everything is settled, so that none of it is found again, and nobody who is erased is left in them.
-func (j *Journal) rest() {
+// emptyIfSettled empties the files if everything is settled, so that a start finds no settled entries, and erased personal data
+// does not remain in them.
+func (j *Journal) emptyIfSettled() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.emptying = false
-	if !j.closed && len(j.open) == 0 {
-		_ = j.empty() // what stays says itself that it is settled, but for the last
+	if !j.closed && len(j.unsettled) == 0 {
+		_ = j.empty() // on failure, all entries but the last are recorded as settled by later ones
 	}
 }
 
 func (j *Journal) empty() error {
-	for i := range j.parts {
-		if p := &j.parts[i]; p.size > 0 {
+	for i := range j.files {
+		if p := &j.files[i]; p.size > 0 {
 			if err := p.empty(); err != nil {
 				return err
 			}
@@ -173,14 +180,14 @@ func (j *Journal) empty() error {
 	return nil
 }
 
-// Waiting is how many entries are not settled.
+// Waiting returns the number of entries that are not settled.
 func (j *Journal) Waiting() int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return len(j.open)
+	return len(j.unsettled)
 }
 
-// Close empties the files where everything is settled, and closes them; what is not is found again at the next start.
+// Close empties the files if everything is settled, and closes them. The next start finds the other entries.
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -188,7 +195,7 @@ func (j *Journal) Close() error {
 		return nil
 	}
 	var err error
-	if !j.unread && len(j.open) == 0 {
+	if !j.uncleared && len(j.unsettled) == 0 {
 		err = j.empty()
 	}
 	j.closed = true
@@ -196,7 +203,7 @@ func (j *Journal) Close() error {
 }
 
 func (j *Journal) closeFiles() (err error) {
-	for _, p := range j.parts {
+	for _, p := range j.files {
 		if p.file != nil {
 			err = errors.Join(err, p.close())
 		}

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// reopen is a start after the process was killed: nothing is closed in order.
+// reopen opens the journal as after a kill, without closing it first.
 func reopen(t *testing.T, dir string) (j *Journal, left []string) {
 	t.Helper()
 	j, found, err := Open(dir)
@@ -35,7 +35,7 @@ func add(t *testing.T, j *Journal, what string) (settle func()) {
 	return settle
 }
 
-func TestWhatIsNotSettledIsFoundAgain(t *testing.T) {
+func TestOpen_ReturnsUnsettled(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	j, left := reopen(t, dir)
@@ -53,7 +53,7 @@ func TestWhatIsNotSettledIsFoundAgain(t *testing.T) {
 	if len(left) != 1 || left[0] != "third" {
 		t.Errorf("found %q, want the third alone", left)
 	}
-	if _, err := again.Append([]byte("early")); err != ErrUnread {
+	if _, err := again.Append([]byte("early")); err != ErrNotCleared {
 		t.Errorf("before what was found is kept elsewhere: %v", err)
 	}
 	if err := again.Clear(); err != nil {
@@ -64,7 +64,7 @@ func TestWhatIsNotSettledIsFoundAgain(t *testing.T) {
 	}
 }
 
-func TestTheFilesAreEmptyWhereEverythingIsSettled(t *testing.T) {
+func TestSettle_EmptiesFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -92,19 +92,19 @@ func TestTheFilesAreEmptyWhereEverythingIsSettled(t *testing.T) {
 	})
 }
 
-func TestNothingOfALongEntryIsLeftBehindAShortOne(t *testing.T) {
+func TestSettle_NoRemainderOfLongEntry(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "journal.0")
 	synctest.Test(t, func(t *testing.T) {
 		j, _ := reopen(t, dir)
-		for _, size := range []int{5000, window + 1} {
+		for _, size := range []int{5000, mappedSize + 1} {
 			add(t, j, strings.Repeat("x", size))()
 			time.Sleep(emptyAfter)
 			synctest.Wait()
 			short := add(t, j, "a call")
 			b, err := os.ReadFile(path)
-			if err != nil || bytes.Contains(b, []byte("x")) || !bytes.Contains(b, []byte("a call")) || len(b) > window {
+			if err != nil || bytes.Contains(b, []byte("x")) || !bytes.Contains(b, []byte("a call")) || len(b) > mappedSize {
 				t.Errorf("after %d bytes there are %d: %.100q, %v", size, len(b), b, err)
 			}
 			if _, left := reopen(t, dir); len(left) != 1 || left[0] != "a call" {
@@ -117,12 +117,12 @@ func TestNothingOfALongEntryIsLeftBehindAShortOne(t *testing.T) {
 	})
 }
 
-// TestADiskThatFails has a file lose its room while it is mapped, as a disk that is full or broken does.
-func TestADiskThatFails(t *testing.T) {
+// TestAppend_DiskFault truncates a mapped file, which has the effect of a full or broken disk.
+func TestAppend_DiskFault(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	j, _ := reopen(t, dir)
-	if j.parts[0].mem == nil {
+	if j.files[0].mem == nil {
 		t.Skip("files are not mapped into memory here")
 	}
 	if err := os.Truncate(filepath.Join(dir, "journal.0"), 0); err != nil {
@@ -137,7 +137,7 @@ func TestADiskThatFails(t *testing.T) {
 	}
 }
 
-func TestATornEntryEndsAFile(t *testing.T) {
+func TestOpen_TornEntry(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	j, _ := reopen(t, dir)
@@ -166,7 +166,7 @@ func TestATornEntryEndsAFile(t *testing.T) {
 	}
 }
 
-func TestFilesTakeTurnsAndStaySmall(t *testing.T) {
+func TestJournal_AlternatesFiles(t *testing.T) {
 	t.Parallel()
 	for _, inMemory := range []bool{true, false} {
 		t.Run(fmt.Sprintf("mapped %t", inMemory), func(t *testing.T) { takeTurns(t, inMemory) })
@@ -177,7 +177,7 @@ func takeTurns(t *testing.T, inMemory bool) {
 	dir := t.TempDir()
 	j, _ := reopen(t, dir)
 	if !inMemory {
-		j.parts[0].mem, j.parts[1].mem = nil, nil
+		j.files[0].mem, j.files[1].mem = nil, nil
 	}
 	long := strings.Repeat("x", 10_000)
 	held := add(t, j, "held")
@@ -193,7 +193,7 @@ func takeTurns(t *testing.T, inMemory bool) {
 	}
 	last := add(t, j, "last")
 	for i := range 2 {
-		if info, err := os.Stat(filepath.Join(dir, fmt.Sprintf("journal.%d", i))); err != nil || info.Size() > window {
+		if info, err := os.Stat(filepath.Join(dir, fmt.Sprintf("journal.%d", i))); err != nil || info.Size() > mappedSize {
 			t.Errorf("file %d: %v, %v", i, info.Size(), err)
 		}
 	}
@@ -203,7 +203,7 @@ func takeTurns(t *testing.T, inMemory bool) {
 	last()
 }
 
-func TestTooMuchIsRefused(t *testing.T) {
+func TestAppend_Full(t *testing.T) {
 	t.Parallel()
 	j, _ := reopen(t, t.TempDir())
 	long := bytes.Repeat([]byte("x"), 8<<20)
@@ -227,7 +227,7 @@ func TestTooMuchIsRefused(t *testing.T) {
 	add(t, j, "room again")
 }
 
-func TestManyAppendAtOnce(t *testing.T) {
+func TestAppend_Concurrent(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	j, _ := reopen(t, dir)

@@ -1,4 +1,4 @@
-// Package mail sends mails through one SMTP server, that of the operator.
+// Package mail sends mails through the SMTP server of the operator.
 package mail
 
 import (
@@ -19,52 +19,52 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// Config is what a Sender is made of.
+// Config holds the settings and dependencies of a Sender.
 type Config struct {
 	Server   string // smtps://user@host:465 (TLS), or smtp://user@host:587 (STARTTLS)
-	Password string // of the user
+	Password string // password of the user in Server
 	From     string // such as Soniq <voice@example.com>
-	// Dial connects to the server. plain says whether it may be spoken to without TLS.
+	// Dial connects to the server. plain reports whether a connection without TLS is allowed.
 	Dial func(ctx context.Context, address string) (c net.Conn, plain bool, err error)
-	TLS  *tls.Config // for servers with certificates of their own; nil: the system's authorities
+	TLS  *tls.Config // for servers with private certificate authorities; nil: the system's authorities
 	Now  func() time.Time
 }
 
-// A Sender sends mails. It is safe for concurrent use; every mail has a connection of its own.
+// Sender sends mails. It is safe for concurrent use. Every mail uses a connection of its own.
 type Sender struct {
 	Config
-	from   *mail.Address
-	host   string // without port
-	addr   string
-	user   string
-	direct bool // TLS from the first byte
+	from        *mail.Address
+	host        string // without port
+	addr        string
+	user        string
+	implicitTLS bool // implicit TLS (RFC 8314)
 }
 
-// ErrRefused says that the server refused a mail for good: sending it again is of no use.
+// ErrRefused is returned if the server refused a mail permanently, so that a retry is useless.
 var ErrRefused = errors.New("the mail server refused")
 
-// timeout bounds the sending of one mail.
+// timeout limits the sending of one mail.
 const timeout = time.Minute
 
-// New reads the settings.
+// New validates the settings and returns a Sender.
 func New(c Config) (*Sender, error) {
 	u, err := url.Parse(c.Server)
 	if err != nil || u.Scheme != "smtp" && u.Scheme != "smtps" || u.Hostname() == "" || strings.Trim(u.Path, "/") != "" {
 		return nil, fmt.Errorf("mail server %q must be smtps://user@host or smtp://user@host:587", c.Server)
 	}
-	s := &Sender{Config: c, host: u.Hostname(), user: u.User.Username(), direct: u.Scheme == "smtps"}
+	s := &Sender{Config: c, host: u.Hostname(), user: u.User.Username(), implicitTLS: u.Scheme == "smtps"}
 	if s.from, err = mail.ParseAddress(c.From); err != nil {
 		return nil, fmt.Errorf("sender of mails %q must be an address such as Voice <voice@example.com>", c.From)
 	}
 	port := u.Port()
 	if port == "" {
-		port = map[bool]string{true: "465", false: "587"}[s.direct]
+		port = map[bool]string{true: "465", false: "587"}[s.implicitTLS]
 	}
 	s.addr = net.JoinHostPort(s.host, port)
 	return s, nil
 }
 
-// Send sends a text to one address. An error that wraps ErrRefused is final.
+// Send sends a text mail to one address. An error that wraps ErrRefused is permanent.
 func (s *Sender) Send(ctx context.Context, to, subject, text string) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -74,13 +74,13 @@ func (s *Sender) Send(ctx context.Context, to, subject, text string) error {
 	}
 	defer c.Close()
 	if err := s.deliver(c, to, s.message(to, subject, text)); err != nil {
-		return fmt.Errorf("mail server %s: %w", s.addr, final(err))
+		return fmt.Errorf("mail server %s: %w", s.addr, markFinal(err))
 	}
 	return nil
 }
 
-// final marks answers of the server that stay the same (RFC 5321 §4.2.1).
-func final(err error) error {
+// markFinal wraps permanent errors of the server (5yz, RFC 5321 §4.2.1) in ErrRefused.
+func markFinal(err error) error {
 	var e *textproto.Error
 	if errors.As(err, &e) && e.Code >= 500 {
 		return fmt.Errorf("%w: %w", ErrRefused, err)
@@ -88,7 +88,7 @@ func final(err error) error {
 	return err
 }
 
-func (s *Sender) secure() *tls.Config {
+func (s *Sender) tlsConfig() *tls.Config {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	if s.TLS != nil {
 		c = s.TLS.Clone()
@@ -97,7 +97,7 @@ func (s *Sender) secure() *tls.Config {
 	return c
 }
 
-// connect opens a connection that nobody else reads, and logs in.
+// connect opens an encrypted connection and authenticates. Without encryption it fails, unless Dial allows it.
 func (s *Sender) connect(ctx context.Context) (*smtp.Client, error) {
 	conn, plain, err := s.Dial(ctx, s.addr)
 	if err != nil {
@@ -105,27 +105,27 @@ func (s *Sender) connect(ctx context.Context) (*smtp.Client, error) {
 	}
 	deadline, _ := ctx.Deadline()
 	_ = conn.SetDeadline(deadline)
-	if s.direct {
-		conn = tls.Client(conn, s.secure())
+	if s.implicitTLS {
+		conn = tls.Client(conn, s.tlsConfig())
 	}
 	c, err := smtp.NewClient(conn, s.host)
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
-	if err := s.greet(c, plain); err != nil {
+	if err := s.startTLSAndAuth(c, plain); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
 }
 
-func (s *Sender) greet(c *smtp.Client, plain bool) error {
-	if !s.direct {
+func (s *Sender) startTLSAndAuth(c *smtp.Client, plain bool) error {
+	if !s.implicitTLS {
 		offered, _ := c.Extension("STARTTLS")
 		if !offered && !plain {
 			return errors.New("it offers no encryption; use smtps://, or open the server with --allow-targets")
 		}
 		if offered {
-			if err := c.StartTLS(s.secure()); err != nil {
+			if err := c.StartTLS(s.tlsConfig()); err != nil {
 				return err
 			}
 		}
@@ -153,11 +153,11 @@ func (s *Sender) deliver(c *smtp.Client, to string, message []byte) error {
 	if err := w.Close(); err != nil {
 		return err
 	}
-	_ = c.Quit() // the mail is taken
+	_ = c.Quit() // the server has accepted the mail
 	return nil
 }
 
-// message is the mail as it is sent (RFC 5322), its text in UTF-8.
+// message returns the mail in the format of RFC 5322, with UTF-8 text.
 func (s *Sender) message(to, subject, text string) []byte {
 	var b strings.Builder
 	domain := s.from.Address[strings.LastIndexByte(s.from.Address, '@')+1:]

@@ -20,25 +20,25 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// office is a mail server that takes what it is told to. It stands for the outside world.
-type office struct {
+// mailServer is an SMTP server for tests.
+type mailServer struct {
 	net.Listener
-	refuse string // the answer to RCPT; "" takes everybody
+	refuse string // response to RCPT; empty: accept
 	secure *tls.Config
 
-	mu    sync.Mutex // guards both
+	mu    sync.Mutex // guards lines and mails
 	lines []string
 	mails []string
 }
 
-// got is what came in: lines, and mails.
-func (o *office) got() (lines, mails []string) {
+// got returns the received lines and mails.
+func (o *mailServer) got() (lines, mails []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.Clone(o.lines), slices.Clone(o.mails)
 }
 
-func open(t *testing.T, o *office) *office {
+func startMailServer(t *testing.T, o *mailServer) *mailServer {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -59,7 +59,7 @@ func open(t *testing.T, o *office) *office {
 	return o
 }
 
-func (o *office) serve(c net.Conn) {
+func (o *mailServer) serve(c net.Conn) {
 	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
 	in := bufio.NewReader(c)
 	say := func(text string) { fmt.Fprint(c, text+"\r\n") }
@@ -113,7 +113,7 @@ func (o *office) serve(c net.Conn) {
 	}
 }
 
-func sender(t *testing.T, o *office, plain bool, more func(*Config)) *Sender {
+func newSender(t *testing.T, o *mailServer, plain bool, more func(*Config)) *Sender {
 	t.Helper()
 	_, port, _ := net.SplitHostPort(o.Addr().String())
 	c := Config{Server: "smtp://voice@localhost:" + port, Password: "secret", From: "Vöice <voice@example.com>", Now: time.Now,
@@ -131,11 +131,11 @@ func sender(t *testing.T, o *office, plain bool, more func(*Config)) *Sender {
 	return s
 }
 
-func TestAMailArrivesAsItWasWritten(t *testing.T) {
+func TestSend_ContentUnchanged(t *testing.T) {
 	t.Parallel()
-	o := open(t, &office{})
+	o := startMailServer(t, &mailServer{})
 	const text = "Grüße,\n\n.a line with a dot\n" + "https://voice.example.com/invite/0123456789012345678901234567890123456789012345678901234567890123456789\n"
-	if err := sender(t, o, true, nil).Send(t.Context(), "ada@example.com", "Hällo\r\nBcc: eve@example.com", text); err != nil {
+	if err := newSender(t, o, true, nil).Send(t.Context(), "ada@example.com", "Hällo\r\nBcc: eve@example.com", text); err != nil {
 		t.Fatal(err)
 	}
 	_, mails := o.got()
@@ -150,10 +150,10 @@ func TestAMailArrivesAsItWasWritten(t *testing.T) {
 	}
 }
 
-func TestWithoutEncryptionNothingIsSent(t *testing.T) {
+func TestSend_RequiresEncryption(t *testing.T) {
 	t.Parallel()
-	o := open(t, &office{})
-	err := sender(t, o, false, nil).Send(t.Context(), "ada@example.com", "x", "x")
+	o := startMailServer(t, &mailServer{})
+	err := newSender(t, o, false, nil).Send(t.Context(), "ada@example.com", "x", "x")
 	lines, mails := o.got()
 	if err == nil || len(mails) > 0 {
 		t.Errorf("sent in the clear: %v, %q", err, lines)
@@ -165,36 +165,36 @@ func TestWithoutEncryptionNothingIsSent(t *testing.T) {
 	}
 }
 
-func TestAServerThatEncryptsIsHeldToItsName(t *testing.T) {
+func TestSend_VerifiesCertificate(t *testing.T) {
 	t.Parallel()
 	cert, certPEM, _, err := sip.SelfSigned("localhost")
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := open(t, &office{secure: &tls.Config{Certificates: []tls.Certificate{cert}}})
+	o := startMailServer(t, &mailServer{secure: &tls.Config{Certificates: []tls.Certificate{cert}}})
 	trusted := x509.NewCertPool()
 	trusted.AppendCertsFromPEM(certPEM)
-	if err := sender(t, o, false, func(c *Config) { c.TLS = &tls.Config{RootCAs: trusted} }).Send(t.Context(), "ada@example.com", "x", "x"); err != nil {
+	if err := newSender(t, o, false, func(c *Config) { c.TLS = &tls.Config{RootCAs: trusted} }).Send(t.Context(), "ada@example.com", "x", "x"); err != nil {
 		t.Errorf("not sent: %v", err)
 	}
-	o = open(t, &office{secure: &tls.Config{Certificates: []tls.Certificate{cert}}})
-	if err := sender(t, o, false, nil).Send(t.Context(), "ada@example.com", "x", "x"); err == nil {
+	o = startMailServer(t, &mailServer{secure: &tls.Config{Certificates: []tls.Certificate{cert}}})
+	if err := newSender(t, o, false, nil).Send(t.Context(), "ada@example.com", "x", "x"); err == nil {
 		t.Error("a certificate that nobody vouches for was believed")
 	}
 }
 
-func TestARefusalIsFinalAndADelayIsNot(t *testing.T) {
+func TestSend_PermanentAndTemporaryErrors(t *testing.T) {
 	t.Parallel()
 	for answer, want := range map[string]bool{"550 no such mailbox": true, "451 later": false} {
-		o := open(t, &office{refuse: answer})
-		err := sender(t, o, true, nil).Send(t.Context(), "ada@example.com", "x", "x")
+		o := startMailServer(t, &mailServer{refuse: answer})
+		err := newSender(t, o, true, nil).Send(t.Context(), "ada@example.com", "x", "x")
 		if err == nil || errors.Is(err, ErrRefused) != want {
 			t.Errorf("%s: %v", answer, err)
 		}
 	}
 }
 
-func TestSettingsThatCannotWorkAreNamed(t *testing.T) {
+func TestNew_InvalidSettings(t *testing.T) {
 	t.Parallel()
 	for _, c := range []Config{{Server: "http://x", From: "a@b.c"}, {Server: "smtp://", From: "a@b.c"}, {Server: "smtp://x", From: "nobody"}} {
 		if _, err := New(c); err == nil {

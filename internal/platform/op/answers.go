@@ -12,21 +12,21 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// An alternative is one of the answers of an operation that writes its own.
+// alternative is one response of an operation that writes its own responses.
 type alternative struct {
 	status    int
-	mediaType string // "" without a body
+	mediaType string // empty: no body
 	body      reflect.Type
 }
 
-// Answers describes an answer of an operation that writes its own (NewStream): a status, and the media type of its body, ""
-// for none. Body is a value of the type that JSON is made of, nil for other media types.
+// Answers declares a response of an operation that writes its own (NewStream): a status, and the media type of its
+// body, empty for none. body is a value of the JSON type; nil for other media types.
 func (o Operation) Answers(status int, mediaType string, body any) Operation {
 	o.answers = append(slices.Clip(o.answers), alternative{status, mediaType, reflect.TypeOf(body)})
 	return o
 }
 
-// describeAccepted adds the answer 202 to an operation: its body is that of success.
+// describeAccepted adds the response 202 to an operation. Its body is that of success.
 func describeAccepted(doc *huma.OpenAPI, o Operation) {
 	item := doc.Paths[Prefix+o.Path]
 	for _, x := range []*huma.Operation{item.Post, item.Put, item.Patch} {
@@ -38,7 +38,7 @@ func describeAccepted(doc *huma.OpenAPI, o Operation) {
 	}
 }
 
-// responses describes the answers.
+// responses describes the declared responses.
 func (o Operation) responses(schemas huma.Registry) map[string]*huma.Response {
 	all := map[string]*huma.Response{}
 	for _, a := range o.answers {
@@ -58,8 +58,9 @@ func (o Operation) responses(schemas huma.Registry) map[string]*huma.Response {
 	return all
 }
 
-// describeAnswers corrects what the library says of answers: which members may be null (it says so of plain values only; here
-// pointers to times and to records follow), that records may get further members, and what else problems carry.
+// describeAnswers corrects the library's schemas of responses: members that may be null (the library handles plain
+// values only; here pointers to times and records follow), future additional members of records, and the additional
+// members of problems.
 func describeAnswers(doc *huma.OpenAPI) {
 	correct(doc.Components.Schemas, "#/components/schemas/", requested(doc))
 }
@@ -81,7 +82,7 @@ func correct(schemas huma.Registry, prefix string, asked map[string]bool) {
 	}
 }
 
-// problemMembers describes what problems of some codes carry beside the rest.
+// problemMembers describes the additional members of problems by code.
 func problemMembers(s *huma.Schema) {
 	list := func(doc string) *huma.Schema {
 		return &huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeString}, Description: doc}
@@ -134,7 +135,7 @@ func nullableMembers(s *huma.Schema, t reflect.Type) {
 	}
 }
 
-// requested are the schemas that requests are checked against: those stay as the library made them.
+// requested returns the schemas that validate requests. They stay as the library created them.
 func requested(doc *huma.OpenAPI) map[string]bool {
 	seen := map[string]bool{}
 	for _, item := range doc.Paths {
@@ -143,27 +144,27 @@ func requested(doc *huma.OpenAPI) map[string]bool {
 				continue
 			}
 			for _, content := range o.RequestBody.Content {
-				reach(doc.Components.Schemas, content.Schema, seen)
+				markReachable(doc.Components.Schemas, content.Schema, seen)
 			}
 		}
 	}
 	return seen
 }
 
-// reach marks every schema that s leads to.
-func reach(all huma.Registry, s *huma.Schema, seen map[string]bool) {
+// markReachable marks all schemas that s refers to.
+func markReachable(all huma.Registry, s *huma.Schema, seen map[string]bool) {
 	if s == nil {
 		return
 	}
 	if s.Ref != "" && !seen[s.Ref] {
 		seen[s.Ref] = true
-		reach(all, all.SchemaFromRef(s.Ref), seen)
+		markReachable(all, all.SchemaFromRef(s.Ref), seen)
 	}
-	reach(all, s.Items, seen)
+	markReachable(all, s.Items, seen)
 	for _, member := range s.Properties {
-		reach(all, member, seen)
+		markReachable(all, member, seen)
 	}
 	if extra, ok := s.AdditionalProperties.(*huma.Schema); ok {
-		reach(all, extra, seen)
+		markReachable(all, extra, seen)
 	}
 }

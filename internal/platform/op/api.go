@@ -9,10 +9,11 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 )
 
-// NewAPI registers the operations on the router and returns the API that describes them; more adds to the description.
-func NewAPI(mux *http.ServeMux, c *Corridor, operations []Operation, more ...func(*huma.OpenAPI)) huma.API {
-	problems()
-	operations = link(operations)
+// NewAPI registers the operations on the router, and returns the API with its OpenAPI description. more adds to the
+// description.
+func NewAPI(mux *http.ServeMux, c *Pipeline, operations []Operation, more ...func(*huma.OpenAPI)) huma.API {
+	installProblemBodies()
+	operations = linkRecords(operations)
 	config := huma.DefaultConfig("soniq", Version)
 	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", ""
 	config.CreateHooks, config.Transformers = nil, nil // the $schema links cost a fifth of the throughput
@@ -25,7 +26,7 @@ func NewAPI(mux *http.ServeMux, c *Corridor, operations []Operation, more ...fun
 	for _, o := range operations {
 		o.register(api, c, o)
 	}
-	finish(api.OpenAPI(), operations)
+	addTags(api.OpenAPI(), operations)
 	describeUploads(api.OpenAPI(), operations)
 	for _, describe := range more {
 		describe(api.OpenAPI())
@@ -45,7 +46,7 @@ func NewAPI(mux *http.ServeMux, c *Corridor, operations []Operation, more ...fun
 	return api
 }
 
-// described finds an operation in the description.
+// described returns an operation of the description; nil if there is none.
 func described(doc *huma.OpenAPI, o Operation) *huma.Operation {
 	item := doc.Paths[Prefix+o.Path]
 	if item == nil {
@@ -59,7 +60,7 @@ func described(doc *huma.OpenAPI, o Operation) *huma.Operation {
 	return nil
 }
 
-// describeHeaders adds to refusals the fields that say when to come back.
+// describeHeaders adds Retry-After to the responses 429 and 503.
 func describeHeaders(h *huma.Operation) {
 	for _, status := range []string{"429", "503"} {
 		if r := h.Responses[status]; r != nil {
@@ -71,8 +72,8 @@ func describeHeaders(h *huma.Operation) {
 // Version is the version of the published contract.
 const Version = "1.0.0"
 
-// finish adds what the library does not know: the servers' prefixes and a stable operation order.
-func finish(doc *huma.OpenAPI, operations []Operation) {
+// addTags adds a tag for each resource, in the order of the operations.
+func addTags(doc *huma.OpenAPI, operations []Operation) {
 	seen := map[string]bool{}
 	for _, o := range operations {
 		if r := o.Resource(); !seen[r] {
@@ -82,13 +83,13 @@ func finish(doc *huma.OpenAPI, operations []Operation) {
 	}
 }
 
-// JSON renders the OpenAPI 3.1 document.
+// JSON returns the OpenAPI 3.1 document.
 func JSON(api huma.API) ([]byte, error) { return json.MarshalIndent(api.OpenAPI(), "", "  ") }
 
 var installProblems sync.Once
 
-// problems replaces the library's error bodies, which are process-wide, by ours.
-func problems() {
+// installProblemBodies replaces the library's error bodies, which are process-wide, by Problem.
+func installProblemBodies() {
 	installProblems.Do(func() {
 		huma.NewError = func(status int, message string, errs ...error) huma.StatusError {
 			return problemFrom(status, message, errs, "")

@@ -13,17 +13,18 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// This file notes who did what. Every change that was made has a line in the audit log, written in its transaction; so have
-// actions on the outside world that failed after they may have begun, and, a bounded number, changes that were denied.
+// Audit log: which principal changed which record. Every successful change has a line, written in its transaction.
+// Failed actions with side effects that may have begun have a line as well, and a limited number of denied changes.
 
-// Denied changes that are noted: per organisation and minute, and per credential, operation and minute.
+// Limits of logged denied changes: per organisation and minute, and per credential, operation and minute.
 const (
 	deniedPerOrg = 60
 	deniedPerKey = 1
 )
 
-// audit notes what a request did. What a partner did in a child organisation is noted in both.
-func (c *Corridor) audit(ctx context.Context, tx db.Querier, o Operation, a answer) error {
+// audit writes the audit line of a change. A change by a partner in a child organisation is written in both
+// organisations.
+func (c *Pipeline) audit(ctx context.Context, tx db.Querier, o Operation, a answer) error {
 	p, ok := access.From(ctx)
 	if !ok {
 		return nil
@@ -31,7 +32,7 @@ func (c *Corridor) audit(ctx context.Context, tx db.Querier, o Operation, a answ
 	return c.note(ctx, tx, o, p, record(ctx, o, a), a.Status, "")
 }
 
-func (c *Corridor) note(ctx context.Context, tx db.Querier, o Operation, p access.Principal, record string, status int, code string) error {
+func (c *Pipeline) note(ctx context.Context, tx db.Querier, o Operation, p access.Principal, record string, status int, code string) error {
 	err := c.noteIn(ctx, tx, o, p, p.OrgID, record, status, code)
 	if err != nil || p.HomeID == "" {
 		return err
@@ -39,7 +40,7 @@ func (c *Corridor) note(ctx context.Context, tx db.Querier, o Operation, p acces
 	return c.noteIn(ctx, tx, o, p, p.HomeID, record, status, code)
 }
 
-func (c *Corridor) noteIn(ctx context.Context, tx db.Querier, o Operation, p access.Principal, org, record string, status int, code string) error {
+func (c *Pipeline) noteIn(ctx context.Context, tx db.Querier, o Operation, p access.Principal, org, record string, status int, code string) error {
 	l := AuditLine{Org: org, Operation: o.ID, Target: Target(ctx), KeyID: p.KeyID, KeyName: p.KeyName, Credential: string(p.Kind),
 		UserID: p.UserID, Source: p.Source.String(), Record: record, Status: status, Code: code}
 	if p.HomeID != "" {
@@ -48,7 +49,7 @@ func (c *Corridor) noteIn(ctx context.Context, tx db.Querier, o Operation, p acc
 	return WriteAudit(ctx, tx, db.At(c.Now()), l)
 }
 
-// An AuditLine is a line of the audit log: of a request that no operation answered, or of one that did.
+// AuditLine is a line of the audit log. WriteAudit also accepts lines without an operation.
 type AuditLine struct {
 	Org, Operation, Target     string
 	KeyID, KeyName, Credential string
@@ -57,23 +58,24 @@ type AuditLine struct {
 	Code, Actor, Child         string
 }
 
-// WriteAudit writes a line of the audit log in the transaction of what it tells of. The source is that of the request, unless given.
+// WriteAudit writes an audit line in the transaction of the change. An empty Source is replaced by the address of the
+// request.
 func WriteAudit(ctx context.Context, tx db.Querier, at db.Time, l AuditLine) error {
 	if l.Source == "" {
-		l.Source = Source(ctx).String()
+		l.Source = ClientAddress(ctx).String()
 	}
 	const q = `INSERT INTO audit (org_id, id, at, operation, target, key_id, key_name, credential, user_id, source, request_id,
 		record_id, status, code, actor_org_id, on_behalf_of, client, scopes)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`
-	v, _ := Visited(ctx)
-	_, err := tx.Exec(ctx, q, l.Org, db.NewID("adt"), at, l.Operation, bounded(l.Target), l.KeyID, bounded(l.KeyName), l.Credential,
-		db.Null(l.UserID), l.Source, RequestID(ctx), db.Null(bounded(l.Record)), l.Status, db.Null(l.Code), db.Null(l.Actor), db.Null(l.Child),
-		db.Null(bounded(v.Client)), db.Null(v.Scopes))
+	v, _ := ToolCallOf(ctx)
+	_, err := tx.Exec(ctx, q, l.Org, db.NewID("adt"), at, l.Operation, truncate(l.Target), l.KeyID, truncate(l.KeyName), l.Credential,
+		db.Null(l.UserID), l.Source, RequestID(ctx), db.Null(truncate(l.Record)), l.Status, db.Null(l.Code), db.Null(l.Actor), db.Null(l.Child),
+		db.Null(truncate(v.Client)), db.Null(v.Scopes))
 	return err
 }
 
-// bounded cuts what comes from an address.
-func bounded(text string) string {
+// truncate limits text from the request to 500 bytes.
+func truncate(text string) string {
 	const most = 500
 	if len(text) > most {
 		return strings.ToValidUTF8(text[:most], "")
@@ -81,7 +83,7 @@ func bounded(text string) string {
 	return text
 }
 
-// record is what a change was made to: what was made, or the last that the path names.
+// record returns the ID of the changed record: the created one, or the last one in the path.
 func record(ctx context.Context, o Operation, a answer) string {
 	if location := a.Header["Location"]; location != "" {
 		location, _, _ = strings.Cut(location, "?")
@@ -96,7 +98,7 @@ func record(ctx context.Context, o Operation, a answer) string {
 	return subject(ctx, o)
 }
 
-// subject is the last parameter of the path.
+// subject returns the last parameter of the path.
 func subject(ctx context.Context, o Operation) string {
 	known, _ := ctx.Value(conditionKey{}).(condition)
 	var last string
@@ -108,19 +110,19 @@ func subject(ctx context.Context, o Operation) string {
 	return last
 }
 
-// denied notes a change that a known credential may not make.
-func (c *Corridor) denied(ctx context.Context, o Operation, e *Error) {
+// noteDenied writes an audit line for a change that a known credential is not allowed to make.
+func (c *Pipeline) noteDenied(ctx context.Context, o Operation, e *Error) {
 	p, ok := access.From(ctx)
 	if !ok {
-		p, ok = ctx.Value(suspectKey{}).(access.Principal)
+		p, ok = ctx.Value(refusedPrincipalKey{}).(access.Principal)
 	}
-	if !ok || !o.Writes() || e.Status() != http.StatusForbidden || !c.worthNoting(p, o) {
+	if !ok || !o.Writes() || e.Status() != http.StatusForbidden || !c.allowNote(p, o) {
 		return
 	}
-	c.later(ctx, o, p, e)
+	c.noteRefusal(ctx, o, p, e)
 }
 
-func (c *Corridor) worthNoting(p access.Principal, o Operation) bool {
+func (c *Pipeline) allowNote(p access.Principal, o Operation) bool {
 	if c.Limiter == nil {
 		return true
 	}
@@ -131,46 +133,47 @@ func (c *Corridor) worthNoting(p access.Principal, o Operation) bool {
 	return ok
 }
 
-// failed notes a change that its function denied, and an action on the outside world of which nobody knows how far it had come.
-func (c *Corridor) failed(ctx context.Context, o Operation, err error) error {
+// noteFailure writes an audit line for a change that its function denied, and for a failed action with side effects,
+// which may have taken effect partly.
+func (c *Pipeline) noteFailure(ctx context.Context, o Operation, err error) error {
 	var again *replayed
 	p, ok := access.From(ctx)
 	if !ok || err == nil || errors.As(err, &again) {
 		return err
 	}
-	e := c.known(ctx, o, err)
-	denied := e.Status() == http.StatusForbidden && c.worthNoting(p, o)
-	if denied || o.Outside && e.Status() >= 500 && e.Code != "not_enabled" {
-		c.later(ctx, o, p, e)
+	e := c.toError(ctx, o, err)
+	denied := e.Status() == http.StatusForbidden && c.allowNote(p, o)
+	if denied || o.HasSideEffects && e.Status() >= 500 && e.Code != "not_enabled" {
+		c.noteRefusal(ctx, o, p, e)
 	}
 	return e
 }
 
-// later notes a refusal in a transaction of its own.
-func (c *Corridor) later(ctx context.Context, o Operation, p access.Principal, e *Error) {
+// noteRefusal writes an audit line in a transaction of its own.
+func (c *Pipeline) noteRefusal(ctx context.Context, o Operation, p access.Principal, e *Error) {
 	err := c.DB.Tx(context.WithoutCancel(ctx), func(tx db.Querier) error {
 		return c.note(ctx, tx, o, p, subject(ctx, o), e.Status(), e.Code)
 	})
 	if err != nil {
-		c.Log.Warn("refused change not noted", "operation", o.ID, "request", RequestID(ctx), "err", err)
+		c.Log.Warn("refused change not written to the audit log", "operation", o.ID, "request", RequestID(ctx), "err", err)
 	}
 }
 
-type suspectKey struct{}
+type refusedPrincipalKey struct{}
 
-// WithSuspect keeps whose credential was refused, where it is known, for the audit log.
-func WithSuspect(ctx context.Context, p access.Principal) context.Context {
-	return context.WithValue(ctx, suspectKey{}, p)
+// WithRefusedPrincipal stores the owner of a refused credential, if known, for the audit log.
+func WithRefusedPrincipal(ctx context.Context, p access.Principal) context.Context {
+	return context.WithValue(ctx, refusedPrincipalKey{}, p)
 }
 
 type targetKey struct{}
 
-// WithTarget keeps the address a request was made to, for the audit log.
+// WithTarget stores the request's URL for the audit log.
 func WithTarget(ctx context.Context, target string) context.Context {
 	return context.WithValue(ctx, targetKey{}, target)
 }
 
-// Target is the address a request was made to.
+// Target returns the request's URL.
 func Target(ctx context.Context) string {
 	t, _ := ctx.Value(targetKey{}).(string)
 	return t

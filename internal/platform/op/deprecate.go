@@ -6,28 +6,28 @@ import (
 	"time"
 )
 
-// A Farewell says that an operation will go.
-type Farewell struct {
-	Since  time.Time // from then on it should not be used
-	Sunset time.Time // from then on it may be gone; at least 12 months later
-	Link   string    // the page that tells what to use instead
+// Deprecation announces the removal of an operation.
+type Deprecation struct {
+	Since  time.Time // deprecated from then on
+	Sunset time.Time // may be removed from then on; at least 12 months later
+	Link   string    // page with the replacement
 }
 
-// Deprecate declares that the operation will go: its answers carry Deprecation (RFC 9745), Sunset (RFC 8594) and a link, and the
-// description says so. The sunset is moved to 12 months after since where it is earlier.
+// Deprecate announces the removal of the operation. Its responses have Deprecation (RFC 9745), Sunset (RFC 8594) and
+// a link, and the description marks it. An earlier sunset is moved to 12 months after since.
 func (o Operation) Deprecate(since, sunset time.Time, link string) Operation {
 	if soonest := since.AddDate(1, 0, 0); sunset.Before(soonest) {
 		sunset = soonest
 	}
-	o.farewell = &Farewell{since.UTC(), sunset.UTC(), link}
+	o.deprecation = &Deprecation{since.UTC(), sunset.UTC(), link}
 	return o
 }
 
-// Farewell is what Deprecate declared; nil for operations that stay.
-func (o Operation) Farewell() *Farewell { return o.farewell }
+// Deprecation returns the announcement; nil for other operations.
+func (o Operation) Deprecation() *Deprecation { return o.deprecation }
 
-// tell writes the fields into an answer.
-func (f *Farewell) tell(h http.Header) {
+// writeHeaders writes the header fields of a response.
+func (f *Deprecation) writeHeaders(h http.Header) {
 	if f == nil {
 		return
 	}

@@ -11,7 +11,7 @@ import (
 	"soniq/internal/platform/access"
 )
 
-// introduction is what a reader of the description meets first, in CommonMark.
+// introduction is the description of the API in CommonMark.
 const introduction = `Self-hosted cloud telephony: calls, recordings, transcripts, call memory, webhooks.
 
 **Credentials.** Send ` + "`Authorization: Bearer <API key>`" + `. Live keys work below /api/v1 (and /v1), test keys below /sandbox/v1, where no call leaves the machine; the paths behind these prefixes are the same. What a key may do are its scopes: each operation names those it needs in x-scope.
@@ -24,7 +24,7 @@ const introduction = `Self-hosted cloud telephony: calls, recordings, transcript
 
 **Events** come by webhook (see Webhooks) or over the event stream, GET /events/stream.`
 
-// introduce describes the service as a whole: where it is, how one gets in, what the groups of operations are.
+// introduce describes the service: servers, security schemes, webhooks.
 func introduce(doc *huma.OpenAPI) {
 	doc.Info.Description = introduction
 	doc.Servers = []*huma.Server{{URL: "/", Description: "This server; its sandbox has the same paths below /sandbox/v1 in place of /api/v1"}}
@@ -37,7 +37,7 @@ func introduce(doc *huma.OpenAPI) {
 	doc.Components.Examples = map[string]*huma.Example{}
 }
 
-// tags say what the operations on a resource are about.
+// tags describe the resources.
 var tags = map[string]string{
 	"calls":        "Calls in progress and past ones: place, answer, hold, transfer, record, end them.",
 	"cdr":          "Call detail records: one unchanging line for each call that ended.",
@@ -70,7 +70,7 @@ var tags = map[string]string{
 	"scim":         "Users provisioned by an identity provider (RFC 7644).",
 }
 
-// tag describes the group of a resource.
+// tag returns the tag of a resource.
 func tag(resource string) *huma.Tag {
 	doc := tags[resource]
 	if doc == "" {
@@ -79,7 +79,7 @@ func tag(resource string) *huma.Tag {
 	return &huma.Tag{Name: resource, Description: doc}
 }
 
-// describeOperation says in a few sentences what the declaration says of an operation.
+// describeOperation adds description and parameter texts from the declaration.
 func describeOperation(h *huma.Operation, o Operation) {
 	if h.Description == "" {
 		h.Description = o.Describe()
@@ -88,7 +88,7 @@ func describeOperation(h *huma.Operation, o Operation) {
 		addHeader(h, "Idempotency-Key", "A value of your own, at most 255 characters: a repeated request with it gets the first answer, and has no second effect")
 	}
 	h.Parameters = slices.DeleteFunc(h.Parameters, func(p *huma.Param) bool {
-		return p.In == "header" && strings.EqualFold(p.Name, "Content-Type") // the body's own business (OpenAPI 3.1 §4.8.12)
+		return p.In == "header" && strings.EqualFold(p.Name, "Content-Type") // the body has its own media type (OpenAPI 3.1 §4.8.12)
 	})
 	for _, p := range h.Parameters {
 		if p.Description == "" {
@@ -97,7 +97,7 @@ func describeOperation(h *huma.Operation, o Operation) {
 	}
 }
 
-// Describe says in a few sentences what the declaration says of the operation: its scope, environment and how it behaves.
+// Describe returns the declaration of the operation in a few sentences: scope, environment and behaviour.
 func (o Operation) Describe() string {
 	all := []string{strings.TrimSuffix(o.Summary, ".") + "."}
 	if o.Need.IsPublic() {
@@ -105,18 +105,18 @@ func (o Operation) Describe() string {
 	} else {
 		all = append(all, fmt.Sprintf("Needs `%s`.", o.Need))
 	}
-	if o.Own {
+	if o.SelfService {
 		all = append(all, "A user's own credential may do it for that user without the scope.")
 	}
-	if o.EnvironmentO == string(access.Sandbox) {
+	if o.OnlyEnvironment == string(access.Sandbox) {
 		all = append(all, "In the sandbox only.")
 	}
-	if o.Accepts {
+	if o.AcceptsAsync {
 		all = append(all, "Answers once the effect is confirmed, or 202 at once with `Prefer: respond-async`.")
 	}
 	if o.about != "" {
 		all = append(all, o.about)
-	} else if o.Outside && o.Writes() {
+	} else if o.HasSideEffects && o.Writes() {
 		all = append(all, "Acts on the call at once; what was done is not undone by an error that follows.")
 	}
 	if o.Rollout == RolloutPlanned {
@@ -125,7 +125,7 @@ func (o Operation) Describe() string {
 	return strings.Join(all, " ")
 }
 
-// parameterDocs say what parameters of a name mean wherever nothing nearer says so.
+// parameterDocs are the default descriptions of parameters, by name.
 var parameterDocs = map[string]string{
 	"direction": "Only calls of this direction", "agent_id": "Only calls this user was connected to", "queue_id": "Only those of this queue",
 	"number_id": "Only calls over this number of the organisation", "user_id": "Only those of this user", "flow_id": "Only those led through this flow",
@@ -145,7 +145,7 @@ var parameterDocs = map[string]string{
 	"role": "Only users of this role; may be repeated",
 }
 
-// parameter says what a parameter means: by its place in the path, by its name.
+// parameter returns the description of a parameter.
 func (o Operation) parameter(p *huma.Param) string {
 	if p.In == "path" {
 		return o.inPath(p.Name)
@@ -156,7 +156,7 @@ func (o Operation) parameter(p *huma.Param) string {
 	return "Only those with this " + word(p.Name)
 }
 
-// inPath names what the segment before a parameter holds many of.
+// inPath describes a path parameter by the segment before it.
 func (o Operation) inPath(name string) string {
 	before, _, _ := strings.Cut(o.Path, "/{"+name+"}")
 	collection := before[strings.LastIndex(before, "/")+1:]
@@ -166,7 +166,7 @@ func (o Operation) inPath(name string) string {
 	return "The " + word(name)
 }
 
-// addHeader describes a header of requests unless it is described already.
+// addHeader describes a request header that is not described yet.
 func addHeader(h *huma.Operation, name, doc string) {
 	for _, p := range h.Parameters {
 		if p.In == "header" && strings.EqualFold(p.Name, name) {

@@ -7,36 +7,37 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// An Error is what an operation answers instead of its result. Over REST it becomes a problem body
-// (RFC 9457), over MCP an isError result with the same code. Any other error is shown as "internal" and logged.
+// Error is the error of an operation. REST returns it as a problem body (RFC 9457), MCP as an isError result with the
+// same code. Any other error is returned as "internal" and logged.
 type Error struct {
 	Code   string
 	Detail string
 	Fields []Violation
-	Extra  map[string]any // further members of the problem, such as current_status
+	Extra  map[string]any // additional members of the problem, such as current_status
 	Header http.Header    // such as Retry-After
 }
 
-// A Violation is one thing wrong with a request.
+// Violation is one invalid part of a request.
 type Violation struct {
 	Field   string `json:"field" doc:"Where: a member of the body, a query parameter, a header"`
 	Code    string `json:"code" doc:"What is wrong, for programs"`
 	Message string `json:"message" doc:"What is wrong, for people"`
 }
 
+// Error returns code and detail.
 func (e *Error) Error() string { return e.Code + ": " + e.Detail }
 
-// Status is the HTTP status of the error's code.
+// Status returns the HTTP status of the error's code.
 func (e *Error) Status() int { return codes[e.Code].status }
 
-// code says what the API answers for an error code.
+// code is the definition of an error code.
 type code struct {
 	status int
 	title  string
-	help   string // what the reader can do about it; shown at /errors/{code}
+	help   string // remedy; shown at /errors/{code}
 }
 
-// codes is the one list of error codes.
+// codes defines all error codes.
 var codes = map[string]code{
 	"malformed_json": {400, "Request is not JSON", "Send a JSON object in UTF-8 with Content-Type: application/json."},
 	"unknown_field":  {400, "Request has an unknown field", "Remove or correct the fields listed in errors. Unknown fields are refused so that a typing error never silently changes a call."},
@@ -94,7 +95,7 @@ var codes = map[string]code{
 	"action_timeout": {504, "No confirmation in time", "Read the call to see what happened."},
 }
 
-// Codes lists every error code, sorted.
+// Codes returns all error codes, sorted.
 func Codes() []string {
 	all := make([]string, 0, len(codes))
 	for c := range codes {
@@ -110,21 +111,21 @@ func Help(name string) (status int, title, help string, ok bool) {
 	return c.status, c.title, c.help, ok
 }
 
-// Fail makes an error of a listed code.
+// Fail returns an error with a defined code.
 func Fail(code, detail string) *Error { return &Error{Code: code, Detail: detail} }
 
-// NotFound says that there is no such thing in the caller's organisation.
+// NotFound returns the error that a record does not exist in the caller's organisation.
 func NotFound(what string) *Error { return Fail("not_found", "no such "+what) }
 
-// Invalid says that single fields are wrong; give all that are.
+// Invalid returns the error for invalid fields. Pass all violations at once.
 func Invalid(fields ...Violation) *Error {
 	return &Error{Code: "validation_failed", Detail: fields[0].Field + ": " + fields[0].Message, Fields: fields}
 }
 
-// Field makes one violation.
+// Field returns a violation.
 func Field(field, code, message string) Violation { return Violation{field, code, message} }
 
-// State says that the thing is not in a state that allows the action.
+// State returns the error that the state of a record does not allow the action.
 func State(detail, current string, allowed ...string) *Error {
 	if allowed == nil {
 		allowed = []string{}
@@ -133,22 +134,23 @@ func State(detail, current string, allowed ...string) *Error {
 		Extra: map[string]any{"current_status": current, "allowed_actions": allowed}}
 }
 
-// InUse says what still refers to the thing.
+// InUse returns the error that other records still refer to a record.
 func InUse(detail string, usedBy ...string) *Error {
 	return &Error{Code: "in_use", Detail: detail, Extra: map[string]any{"used_by": usedBy}}
 }
 
-// Unavailable asks the caller to come back later.
+// Unavailable returns an error with Retry-After.
 func Unavailable(code, detail string, retryAfter string) *Error {
 	return &Error{Code: code, Detail: detail, Header: http.Header{"Retry-After": {retryAfter}}}
 }
 
-// Unexpected is what a caller is told of an error that is not an Error: what can be waited for, or nothing but that it happened.
+// Unexpected returns the Error for any other error: overloaded for a full disk or an unreachable database, otherwise
+// internal without details.
 func Unexpected(err error) *Error {
 	switch {
 	case db.IsFull(err):
 		return Unavailable("overloaded", "the server's disk is full; nothing was changed", "60")
-	case db.IsAway(err): // a commit whose answer was lost may have had its effect
+	case db.IsUnavailable(err): // a commit with a lost response may have taken effect
 		return Unavailable("overloaded", "the database cannot be reached; repeat the request, with its Idempotency-Key where it had one", "5")
 	}
 	return Fail("internal", "")

@@ -11,8 +11,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// describeExamples gives every body of an operation an example: what it asks for, what it answers, and each problem it may
-// answer. They follow from the schemas, so that none can be out of date.
+// describeExamples adds an example to every request body, response and problem of an operation. They are generated
+// from the schemas and therefore always match them.
 func describeExamples(doc *huma.OpenAPI, h *huma.Operation, o Operation) {
 	s := sampler{all: doc.Components.Schemas}
 	if h.RequestBody != nil {
@@ -35,7 +35,7 @@ func describeExamples(doc *huma.OpenAPI, h *huma.Operation, o Operation) {
 	}
 }
 
-// answers adds an example to each content of an answer of success; sound has none.
+// answers adds an example to each response of success, except audio.
 func (s sampler) answers(r *huma.Response) {
 	for mediaType, content := range r.Content {
 		switch {
@@ -48,7 +48,8 @@ func (s sampler) answers(r *huma.Response) {
 	}
 }
 
-// exemplifyProblems refers to the example of each code an answer may carry; it is among the components once.
+// exemplifyProblems refers to the examples of the error codes of a response. Each example exists once, in the
+// components.
 func exemplifyProblems(doc *huma.OpenAPI, r *huma.Response, status string) {
 	content := r.Content["application/problem+json"]
 	if content == nil {
@@ -67,7 +68,7 @@ func exemplifyProblems(doc *huma.OpenAPI, r *huma.Response, status string) {
 	r.Content = map[string]*huma.MediaType{"application/problem+json": &described}
 }
 
-// codesOf are those an answer of a status may carry where the declaration names none.
+// codesOf returns the error codes of a status for operations that declare none.
 func codesOf(status string) []string {
 	if status == strconv.Itoa(http.StatusUnprocessableEntity) {
 		return []string{"validation_failed"}
@@ -81,7 +82,7 @@ func codesOf(status string) []string {
 	return all
 }
 
-// exampleOf is the problem of a code, with what else its code brings along.
+// exampleOf returns the example problem of a code with its additional members.
 func exampleOf(name string, c code) *huma.Example {
 	p := &Problem{Type: "/errors/" + name, Title: c.title, Status: c.status, Code: name, Detail: c.help, RequestID: "req_" + ulid}
 	switch name {
@@ -100,23 +101,23 @@ func exampleOf(name string, c code) *huma.Example {
 	}
 	body, err := json.Marshal(p)
 	if err != nil {
-		panic(err) // our own values
+		panic(err) // fails only for a wrong literal above
 	}
 	return &huma.Example{Summary: c.title, Value: json.RawMessage(body)}
 }
 
-// A sampler makes values that are valid by a schema, and look like the real ones.
+// sampler generates realistic values that are valid for a schema.
 type sampler struct {
 	all huma.Registry
-	own string // name of the schema the value is a member of
+	own string // schema that contains the value
 }
 
-// deepest bounds schemas that contain themselves.
+// deepest limits recursive schemas.
 const deepest = 6
 
-// request is the body of an operation: the one written down for it, or its required members.
+// request returns an example request body: a fixed one, or the required members.
 func (s sampler) request(operation string, schema *huma.Schema) any {
-	if body, ok := asked[operation]; ok {
+	if body, ok := requestExamples[operation]; ok {
 		return body
 	}
 	if schema.Ref != "" {
@@ -125,7 +126,7 @@ func (s sampler) request(operation string, schema *huma.Schema) any {
 	return s.members(schema, func(name string) bool { return slices.Contains(schema.Required, name) }, 0)
 }
 
-// value is an example of a schema for a member of a name.
+// value returns an example of a schema for a member name.
 func (s sampler) value(schema *huma.Schema, name string, depth int) any {
 	if schema.Ref != "" {
 		s.own = schema.Ref[strings.LastIndex(schema.Ref, "/")+1:]
@@ -140,7 +141,7 @@ func (s sampler) value(schema *huma.Schema, name string, depth int) any {
 	case len(schema.OneOf) > 0:
 		return s.value(schema.OneOf[0], name, depth)
 	case len(schema.Enum) > 0:
-		return s.one(schema, name)
+		return s.enumValue(schema, name)
 	case schema.Nullable && slices.Contains(usuallyNull, name):
 		return nil
 	case len(schema.Examples) > 0:
@@ -155,7 +156,7 @@ func (s sampler) value(schema *huma.Schema, name string, depth int) any {
 		}
 		return []any{s.value(schema.Items, singular(name), depth+1)}
 	case huma.TypeInteger, huma.TypeNumber:
-		return within(schema, name)
+		return number(schema, name)
 	case huma.TypeBoolean:
 		return schema.Default != nil && schema.Default == true || slices.Contains(usuallyTrue, name)
 	case huma.TypeString:
@@ -164,7 +165,7 @@ func (s sampler) value(schema *huma.Schema, name string, depth int) any {
 	return word(name)
 }
 
-// object is an example with all members, those of open objects too.
+// object returns an example with all members, and one member for open objects.
 func (s sampler) object(schema *huma.Schema, depth int) any {
 	if depth >= deepest {
 		return s.members(schema, func(name string) bool { return slices.Contains(schema.Required, name) }, depth)
@@ -185,8 +186,8 @@ func (s sampler) members(schema *huma.Schema, wanted func(string) bool, depth in
 	return all
 }
 
-// one picks the member of an enumeration that is most usual.
-func (s sampler) one(schema *huma.Schema, name string) any {
+// enumValue returns the most common value of an enumeration.
+func (s sampler) enumValue(schema *huma.Schema, name string) any {
 	for _, usual := range []any{schema.Default, vocabulary[s.own+"."+name], vocabulary[name]} {
 		if usual != nil && slices.Contains(schema.Enum, usual) {
 			return usual
@@ -195,14 +196,14 @@ func (s sampler) one(schema *huma.Schema, name string) any {
 	return schema.Enum[0]
 }
 
-// within is a number of the schema's range.
-func within(schema *huma.Schema, name string) any {
+// number returns a number in the schema's range.
+func number(schema *huma.Schema, name string) any {
 	v, ok := numbers[name]
 	if !ok && schema.Default != nil {
 		return schema.Default
 	}
 	if !ok {
-		v = usual(name)
+		v = typicalNumber(name)
 	}
 	if schema.Minimum != nil {
 		v = max(v, *schema.Minimum)
@@ -216,8 +217,8 @@ func within(schema *huma.Schema, name string) any {
 	return v
 }
 
-// usual is a number whose name says only what kind of number it is.
-func usual(name string) float64 {
+// typicalNumber returns a number for the suffix of a name.
+func typicalNumber(name string) float64 {
 	switch {
 	case strings.HasSuffix(name, "_rate"):
 		return 0.94
@@ -233,7 +234,7 @@ func usual(name string) float64 {
 	return 1
 }
 
-// text is a string: a time, an identifier, or a word that members of this name hold.
+// text returns a time, an identifier, or a word for a member name.
 func (s sampler) text(schema *huma.Schema, name string) any {
 	switch {
 	case schema.Format == "date-time":
@@ -258,7 +259,7 @@ func (s sampler) text(schema *huma.Schema, name string) any {
 	return fit(schema, word(name))
 }
 
-// identifier is the id of a record of the schema the sampler is in.
+// identifier returns an ID for the sampler's schema.
 func (s sampler) identifier() string {
 	last, best := -1, ""
 	lower := strings.ToLower(s.own)
@@ -274,7 +275,7 @@ func (s sampler) identifier() string {
 	return prefixes[best] + "_" + ulid
 }
 
-// name is that of a person, a company or a thing.
+// name returns the name of a person, a company or a thing.
 func (s sampler) name() string {
 	lower := strings.ToLower(s.own)
 	for _, n := range []struct{ part, name string }{{"queue", "Support"}, {"credential", "billing"}, {"key", "billing"}, {"device", "Desk"},
@@ -288,7 +289,7 @@ func (s sampler) name() string {
 	return "Support"
 }
 
-// fit shortens a text to the schema's bound.
+// fit truncates a text to the schema's maximum length.
 func fit(schema *huma.Schema, v any) any {
 	text, ok := v.(string)
 	if ok && schema.MaxLength != nil && len(text) > *schema.MaxLength {
@@ -299,7 +300,7 @@ func fit(schema *huma.Schema, v any) any {
 
 func word(name string) string { return strings.ReplaceAll(name, "_", " ") }
 
-// singular is the name of one of the members of a list.
+// singular returns the singular of a list's name.
 func singular(name string) string {
 	if strings.HasSuffix(name, "ies") {
 		return strings.TrimSuffix(name, "ies") + "y"

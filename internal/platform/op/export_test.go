@@ -1,7 +1,7 @@
 package op
 
-// EncodeForTest and DecodeForTest give tests the signed form of a position.
-func EncodeForTest(c Cursors, p Position) string { return c.encode(p) }
+// EncodeCursor returns the signed form of a position.
+func EncodeCursor(c Cursors, p Position) string { return c.encode(p) }
 
-// DecodeForTest reads it.
-func DecodeForTest(c Cursors, text string) (Position, error) { return c.decode(text) }
+// DecodeCursor parses the signed form of a position.
+func DecodeCursor(c Cursors, text string) (Position, error) { return c.decode(text) }

@@ -20,10 +20,10 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// maxBody bounds a JSON body in bytes.
+// maxBody limits a JSON body, in bytes.
 const maxBody = 1 << 20
 
-// idempotent is what identifies a repeated request.
+// idempotent identifies a repeated request.
 type idempotent struct {
 	org, id, bodyHash string
 }
@@ -32,7 +32,7 @@ type idempotencyKey struct{}
 
 func unwrap(h huma.Context) (*http.Request, http.ResponseWriter) { return humago.Unwrap(h) }
 
-// withIdempotency reads the Idempotency-Key and hashes the body. The key space is credential, method and path.
+// withIdempotency reads the Idempotency-Key and hashes the body. A key is unique per credential, method and path.
 func withIdempotency(ctx context.Context, h huma.Context, o Operation) (context.Context, *Error) {
 	key := strings.Trim(h.Header("Idempotency-Key"), `"`)
 	if key == "" {
@@ -59,7 +59,7 @@ func idempotency(ctx context.Context) *idempotent {
 	return i
 }
 
-// answer is what is kept of a response.
+// answer is the stored part of a response.
 type answer struct {
 	Status int               `json:"status"`
 	Header map[string]string `json:"header,omitempty"`
@@ -92,8 +92,8 @@ func encode(v any) ([]byte, error) {
 	return bytes.TrimRight(b.Bytes(), "\n"), err
 }
 
-// replayed is the stored answer of an earlier request, given to the library as if it were an error, for that is
-// the way in which it writes a ready body.
+// replayed is the stored response of an earlier request. It is passed to the library as an error, because the library
+// writes error bodies unchanged.
 type replayed struct{ answer }
 
 func (r *replayed) Error() string  { return "answered before" }
@@ -116,19 +116,20 @@ func (r *replayed) ContentType(t string) string {
 
 func (r *replayed) MarshalJSON() ([]byte, error) { return r.Body, nil }
 
-// write runs a changing operation: in one transaction with its idempotency row and its audit line; or, where
-// it acts on the outside world, between a row that says "in progress" and one that keeps the answer.
-func (c *Corridor) write(ctx context.Context, o Operation, run func(context.Context) (answer, error)) error {
+// write runs a changing operation. Without side effects it runs in one transaction with its idempotency row and audit
+// line. With side effects it runs between a transaction that writes the row "in_progress" and one that stores the
+// response.
+func (c *Pipeline) write(ctx context.Context, o Operation, run func(context.Context) (answer, error)) error {
 	var err error
-	if o.Outside {
-		err = c.writeOutside(ctx, o, run)
+	if o.HasSideEffects {
+		err = c.writeWithSideEffects(ctx, o, run)
 	} else {
-		err = c.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error { return c.writeInside(ctx, tx, o, run) })
+		err = c.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error { return c.writeInTx(ctx, tx, o, run) })
 	}
-	return c.failed(ctx, o, c.keepError(ctx, o, err))
+	return c.noteFailure(ctx, o, c.storeError(ctx, o, err))
 }
 
-func (c *Corridor) writeInside(ctx context.Context, tx db.Querier, o Operation, run func(context.Context) (answer, error)) error {
+func (c *Pipeline) writeInTx(ctx context.Context, tx db.Querier, o Operation, run func(context.Context) (answer, error)) error {
 	i := idempotency(ctx)
 	if i != nil {
 		if err := c.claim(ctx, tx, i); err != nil {
@@ -142,10 +143,10 @@ func (c *Corridor) writeInside(ctx context.Context, tx db.Querier, o Operation, 
 	if err := c.audit(ctx, tx, o, a); err != nil || i == nil {
 		return err
 	}
-	return c.keep(ctx, tx, i, a)
+	return c.storeAnswer(ctx, tx, i, a)
 }
 
-func (c *Corridor) writeOutside(ctx context.Context, o Operation, run func(context.Context) (answer, error)) error {
+func (c *Pipeline) writeWithSideEffects(ctx context.Context, o Operation, run func(context.Context) (answer, error)) error {
 	i := idempotency(ctx)
 	if i != nil {
 		err := c.DB.Tx(ctx, func(tx db.Querier) error { return c.claim(ctx, tx, i) })
@@ -161,19 +162,19 @@ func (c *Corridor) writeOutside(ctx context.Context, o Operation, run func(conte
 		if err := c.audit(ctx, tx, o, a); err != nil || i == nil {
 			return err
 		}
-		return c.keep(ctx, tx, i, a)
+		return c.storeAnswer(ctx, tx, i, a)
 	})
 }
 
-// keepError stores an error answer for its key too, so that a repeat gets the same; 401, 403, 429 and 5xx are
-// never stored, so that a repeat may succeed.
-func (c *Corridor) keepError(ctx context.Context, o Operation, err error) error {
+// storeError stores an error response for its key as well, so that a repeated request gets the same. 401, 403, 429
+// and 5xx are never stored, so that a repeated request may succeed.
+func (c *Pipeline) storeError(ctx context.Context, o Operation, err error) error {
 	i := idempotency(ctx)
 	var again *replayed
 	if err == nil || i == nil || errors.As(err, &again) {
 		return err
 	}
-	e := c.known(ctx, o, err)
+	e := c.toError(ctx, o, err)
 	if e.Code == "idempotency_in_progress" || e.Code == "idempotency_key_reused" {
 		return e
 	}
@@ -182,15 +183,15 @@ func (c *Corridor) keepError(ctx context.Context, o Operation, err error) error 
 	body, _ := encode(AsProblem(ctx, e))
 	kept := c.DB.Tx(ctx, func(tx db.Querier) error {
 		if !storable {
-			return forget(ctx, tx, i)
+			return releaseKey(ctx, tx, i)
 		}
 		if err := c.claim(ctx, tx, i); err != nil && !isInProgress(err) {
 			return err
 		}
-		return c.keep(ctx, tx, i, answer{Status: s, Body: body})
+		return c.storeAnswer(ctx, tx, i, answer{Status: s, Body: body})
 	})
 	if kept != nil {
-		c.Log.Warn("idempotent answer not kept", "operation", o.ID, "err", kept)
+		c.Log.Warn("response for an idempotency key not stored", "operation", o.ID, "err", kept)
 	}
 	return e
 }
@@ -200,8 +201,8 @@ func isInProgress(err error) bool {
 	return errors.As(err, &e) && e.Code == "idempotency_in_progress"
 }
 
-// claim takes the key, or says what became of the request that has it.
-func (c *Corridor) claim(ctx context.Context, tx db.Querier, i *idempotent) error {
+// claim reserves the key. It returns the stored response or an error if another request has the key.
+func (c *Pipeline) claim(ctx context.Context, tx db.Querier, i *idempotent) error {
 	const insert = `INSERT INTO idempotency (org_id, id, body_hash, state, status, created_at)
 		VALUES ($1, $2, $3, 'in_progress', 0, $4) ON CONFLICT (org_id, id) DO NOTHING`
 	r, err := tx.Exec(ctx, insert, i.org, i.id, i.bodyHash, db.At(c.Now()))
@@ -211,10 +212,10 @@ func (c *Corridor) claim(ctx context.Context, tx db.Querier, i *idempotent) erro
 	if n, err := r.RowsAffected(); err != nil || n == 1 {
 		return err
 	}
-	return c.earlier(ctx, tx, i)
+	return c.earlierAnswer(ctx, tx, i)
 }
 
-func (c *Corridor) earlier(ctx context.Context, tx db.Querier, i *idempotent) error {
+func (c *Pipeline) earlierAnswer(ctx context.Context, tx db.Querier, i *idempotent) error {
 	const q = `SELECT body_hash, state, answer, created_at FROM idempotency WHERE org_id = $1 AND id = $2`
 	var hash, state string
 	var sealed []byte
@@ -225,13 +226,13 @@ func (c *Corridor) earlier(ctx context.Context, tx db.Querier, i *idempotent) er
 	if hash != i.bodyHash {
 		return Fail("idempotency_key_reused", "the key was used with another body")
 	}
-	if state != "done" && c.Now().Sub(since.Time) > abandoned {
+	if state != "done" && c.Now().Sub(since.Time) > abandonedAfter {
 		return c.takeOver(ctx, tx, i, since)
 	}
 	if state != "done" {
 		return Unavailable("idempotency_in_progress", "the first request with this key is still running", "1")
 	}
-	plain, err := c.Sealer.Unseal(sealed, i.place())
+	plain, err := c.Sealer.Unseal(sealed, i.sealContext())
 	if err != nil {
 		return fmt.Errorf("read stored answer: %w", err)
 	}
@@ -242,12 +243,12 @@ func (c *Corridor) earlier(ctx context.Context, tx db.Querier, i *idempotent) er
 	return &replayed{a}
 }
 
-// abandoned is after how long a request that is still running is taken for one of a node that died. No operation
-// takes nearly as long.
-const abandoned = 10 * time.Minute
+// abandonedAfter is the age after which a running request counts as left by a dead node. No operation takes nearly as
+// long.
+const abandonedAfter = 10 * time.Minute
 
-// takeOver runs the request again: whether the dead node came as far as its effect is not known.
-func (c *Corridor) takeOver(ctx context.Context, tx db.Querier, i *idempotent, since db.Time) error {
+// takeOver runs the request again. It is unknown whether the dead node has completed the effect.
+func (c *Pipeline) takeOver(ctx context.Context, tx db.Querier, i *idempotent, since db.Time) error {
 	const q = `UPDATE idempotency SET created_at = $3 WHERE org_id = $1 AND id = $2 AND state = 'in_progress' AND created_at = $4`
 	r, err := tx.Exec(ctx, q, i.org, i.id, db.At(c.Now()), since)
 	if err != nil {
@@ -259,14 +260,14 @@ func (c *Corridor) takeOver(ctx context.Context, tx db.Querier, i *idempotent, s
 	return Unavailable("idempotency_in_progress", "another request took this key over", "1")
 }
 
-func (i *idempotent) place() []byte { return []byte(i.org + "|idempotency|" + i.id) }
+func (i *idempotent) sealContext() []byte { return []byte(i.org + "|idempotency|" + i.id) }
 
-func (c *Corridor) keep(ctx context.Context, tx db.Querier, i *idempotent, a answer) error {
-	plain, err := encode(a) // byte for byte: the library's own would write & as \u0026
+func (c *Pipeline) storeAnswer(ctx context.Context, tx db.Querier, i *idempotent, a answer) error {
+	plain, err := encode(a) // keeps the bytes: encoding/json would write & as \u0026
 	if err != nil {
 		return fmt.Errorf("keep answer: %w", err)
 	}
-	sealed, err := c.Sealer.Seal(plain, i.place())
+	sealed, err := c.Sealer.Seal(plain, i.sealContext())
 	if err != nil {
 		return fmt.Errorf("keep answer: %w", err)
 	}
@@ -275,13 +276,13 @@ func (c *Corridor) keep(ctx context.Context, tx db.Querier, i *idempotent, a ans
 	return err
 }
 
-func forget(ctx context.Context, tx db.Querier, i *idempotent) error {
+func releaseKey(ctx context.Context, tx db.Querier, i *idempotent) error {
 	_, err := tx.Exec(ctx, `DELETE FROM idempotency WHERE org_id = $1 AND id = $2 AND state = 'in_progress'`, i.org, i.id)
 	return err
 }
 
 // Sweep deletes idempotency rows older than a day.
-func (c *Corridor) Sweep(ctx context.Context) error {
+func (c *Pipeline) Sweep(ctx context.Context) error {
 	return c.DB.Tx(ctx, func(tx db.Querier) error {
 		// tenant: a sweep over all organisations
 		_, err := tx.Exec(ctx, `DELETE FROM idempotency WHERE created_at < $1`, db.At(c.Now().AddDate(0, 0, -1)))

@@ -18,7 +18,7 @@ const key = "Idempotency-Key: k1"
 
 func body(name string) map[string]any { return map[string]any{"name": name} }
 
-func TestRepeatedRequestGetsTheFirstAnswer(t *testing.T) {
+func TestIdempotency_Replay(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		_, api, p := newThings(t, d)
@@ -43,7 +43,7 @@ func TestRepeatedRequestGetsTheFirstAnswer(t *testing.T) {
 	})
 }
 
-func TestDeleteIsReplayedWithoutABody(t *testing.T) {
+func TestIdempotency_DeleteReplay(t *testing.T) {
 	t.Parallel()
 	_, api, p := newThings(t, dbtest.SQLite(t))
 	api.Do(p, "DELETE", "/things/x", nil, key).Want(204)
@@ -52,7 +52,7 @@ func TestDeleteIsReplayedWithoutABody(t *testing.T) {
 	}
 }
 
-func TestKeyCannotBeUsedForAnotherBody(t *testing.T) {
+func TestIdempotency_KeyReused(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		_, api, p := newThings(t, d)
@@ -67,7 +67,7 @@ func TestKeyCannotBeUsedForAnotherBody(t *testing.T) {
 	})
 }
 
-func TestKeysOfOthersAndOtherOperationsAreOther(t *testing.T) {
+func TestIdempotency_KeyScope(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)
 	_, api, p := newThings(t, d)
@@ -82,7 +82,7 @@ func TestKeysOfOthersAndOtherOperationsAreOther(t *testing.T) {
 		Refused("validation_failed", "Idempotency-Key too_long")
 }
 
-func TestErrorsThatWillNotChangeAreReplayed(t *testing.T) {
+func TestIdempotency_PermanentErrorsReplayed(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		s, api, p := newThings(t, d)
@@ -99,7 +99,7 @@ func TestErrorsThatWillNotChangeAreReplayed(t *testing.T) {
 	})
 }
 
-func TestErrorsThatMayPassAreNotKept(t *testing.T) {
+func TestIdempotency_TransientErrorsNotStored(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		s, api, p := newThings(t, d)
@@ -113,7 +113,7 @@ func TestErrorsThatMayPassAreNotKept(t *testing.T) {
 			s.then(nil)
 			api.Do(p, "POST", path, body("good"), key).Want(201)
 			want := 1
-			if i == 1 { // outside a transaction what was done before the error stays done
+			if i == 1 { // with side effects, the row written before the error remains
 				want = 1 + 4 + 1
 			}
 			if n := rows(t, d, "things"); n != want {
@@ -123,7 +123,7 @@ func TestErrorsThatMayPassAreNotKept(t *testing.T) {
 	})
 }
 
-func TestSecondRequestWhileTheFirstRuns(t *testing.T) {
+func TestIdempotency_InProgress(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		s, api, p := newThings(t, d)
@@ -145,7 +145,7 @@ func TestSecondRequestWhileTheFirstRuns(t *testing.T) {
 	})
 }
 
-func TestManyRequestsAtOnceMakeOneThing(t *testing.T) {
+func TestIdempotency_ConcurrentRequests(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		_, api, p := newThings(t, d)
@@ -167,8 +167,8 @@ func TestManyRequestsAtOnceMakeOneThing(t *testing.T) {
 	})
 }
 
-// A node that dies between the effect and the answer has committed both or neither.
-func TestCrashLeavesEffectAndAnswerTogether(t *testing.T) {
+// After a crash between effect and response, both or neither are committed.
+func TestIdempotency_CrashIsAtomic(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		s, api, p := newThings(t, d)
@@ -187,8 +187,8 @@ func TestCrashLeavesEffectAndAnswerTogether(t *testing.T) {
 	})
 }
 
-// A node that dies while it acts outside leaves a key that nobody will finish: it is taken over after a while.
-func TestKeyOfADeadNodeIsTakenOver(t *testing.T) {
+// A crash during a side effect leaves a key in progress. Another request takes it over after a while.
+func TestIdempotency_AbandonedKeyTakenOver(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		s, api, p := newThings(t, d)
@@ -216,11 +216,11 @@ func TestKeyOfADeadNodeIsTakenOver(t *testing.T) {
 	})
 }
 
-func TestInputThatIsRefusedTakesNoKey(t *testing.T) {
+func TestIdempotency_InvalidInputTakesNoKey(t *testing.T) {
 	t.Parallel()
 	_, api, p := newThings(t, dbtest.SQLite(t))
 	api.Do(p, "POST", "/things", body("x"), key).Want(422).Refused("validation_failed")
 	api.Do(p, "POST", "/things", body("good"), key).Want(201)
 	p.Scopes = []access.Scope{access.CallsRead}
-	api.Do(p, "POST", "/things", body("good"), key).Want(403) // even for an answer that is there
+	api.Do(p, "POST", "/things", body("good"), key).Want(403) // also for a stored response
 }

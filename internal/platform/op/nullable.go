@@ -6,8 +6,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// describeNulls adds null to the values of a member that may be null: by JSON Schema (2020-12, §6.1.2) an enumeration without it
-// forbids it, whatever the type allows.
+// describeNulls adds null to the enumeration of a nullable member. In JSON Schema (2020-12, §6.1.2) an enumeration
+// without null forbids it, even if the type allows it.
 func describeNulls(doc *huma.OpenAPI) {
 	for _, s := range doc.Components.Schemas.Map() {
 		for _, member := range s.Properties {

@@ -17,14 +17,14 @@ import (
 	"soniq/internal/platform/op/optest"
 )
 
-// A Thing is what the tests' operations are about.
+// Thing is the record of the tests' operations.
 type Thing struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
 	N    int    `json:"n"`
 }
 
-// ThingBody is a new Thing.
+// ThingBody is the body that creates a Thing.
 type ThingBody struct {
 	Name  string   `json:"name" minLength:"2" maxLength:"10"`
 	N     int      `json:"n,omitempty" minimum:"1" maximum:"9" default:"3"`
@@ -65,7 +65,7 @@ type PatchBody struct {
 	N    op.Change[int]    `json:"n,omitempty"`
 }
 
-// things is a small room; fn, where set, replaces what create does after its row is written.
+// things is a small service. If fn is set, create calls it after writing its row.
 type things struct {
 	db *db.DB
 	mu sync.Mutex // guards fn
@@ -164,7 +164,7 @@ func newThings(t *testing.T, d *db.DB) (*things, *optest.Server, access.Principa
 	}
 	api := optest.New(t, d,
 		op.New("things.create", "POST /things", access.UsersAdmin, "Make a thing", s.create).Status(201),
-		op.New("things.call", "POST /things/call", access.UsersAdmin, "Make a thing outside", s.create).Status(201).Acts(),
+		op.New("things.call", "POST /things/call", access.UsersAdmin, "Make a thing outside", s.create).Status(201).WithSideEffects(),
 		op.New("things.list", "GET /things", access.UsersAdmin, "List things", s.list),
 		op.New("things.get", "GET /things/{id}", access.UsersAdmin, "Get a thing", s.get),
 		op.New("things.update", "PATCH /things/{id}", access.Both(access.UsersAdmin, access.FlowsAdmin), "Change a thing", s.update),
@@ -181,7 +181,7 @@ func rows(t *testing.T, d *db.DB, table string) (n int) {
 	return n
 }
 
-func TestUnknownFieldsAndParametersAreRefused(t *testing.T) {
+func TestValidation_UnknownFieldsRefused(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)
 	_, api, p := newThings(t, d)
@@ -194,7 +194,7 @@ func TestUnknownFieldsAndParametersAreRefused(t *testing.T) {
 	}
 }
 
-func TestAllViolationsAreListedAtOnceWithoutTheValuesSent(t *testing.T) {
+func TestValidation_AllViolationsWithoutValues(t *testing.T) {
 	t.Parallel()
 	_, api, p := newThings(t, dbtest.SQLite(t))
 	a := api.Do(p, "POST", "/things", map[string]any{"name": "x", "n": 99, "kind": "z", "phone": "hello", "deep": map[string]any{"secret": "hunter2"}}).
@@ -208,7 +208,7 @@ func TestAllViolationsAreListedAtOnceWithoutTheValuesSent(t *testing.T) {
 		Refused("invalid_query", "since invalid_time", "until invalid_time")
 }
 
-func TestBodiesThatAreNotJSON(t *testing.T) {
+func TestValidation_MalformedJSON(t *testing.T) {
 	t.Parallel()
 	_, api, p := newThings(t, dbtest.SQLite(t))
 	for _, body := range []string{`{"name":`, `{"name" "x"}`, `hello`, `{"name":"good"} trailing`, "\xff\xfe"} {
@@ -220,7 +220,7 @@ func TestBodiesThatAreNotJSON(t *testing.T) {
 	api.Do(p, "POST", "/things", `{"name":"`+strings.Repeat("x", 2<<20)+`"}`, "Idempotency-Key: big").Want(413).Refused("payload_too_large")
 }
 
-func TestProblemsHaveTheMembersOfTheContract(t *testing.T) {
+func TestProblem_Members(t *testing.T) {
 	t.Parallel()
 	_, api, p := newThings(t, dbtest.SQLite(t))
 	a := api.Do(p, "GET", "/things/state", nil).Want(409).Refused("invalid_state")
@@ -247,7 +247,7 @@ func TestProblemsHaveTheMembersOfTheContract(t *testing.T) {
 	}
 }
 
-func TestEveryListedCodeHasStatusAndAdvice(t *testing.T) {
+func TestCodes_StatusAndHelp(t *testing.T) {
 	t.Parallel()
 	for _, c := range op.Codes() {
 		status, title, help, ok := op.Help(c)
@@ -263,7 +263,7 @@ func TestEveryListedCodeHasStatusAndAdvice(t *testing.T) {
 	}
 }
 
-func TestScopesAreAskedFor(t *testing.T) {
+func TestScopes_Required(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)
 	_, api, p := newThings(t, d)
@@ -281,7 +281,7 @@ func TestScopesAreAskedFor(t *testing.T) {
 	}
 }
 
-func TestMergePatchTellsAbsentFromNull(t *testing.T) {
+func TestChange_AbsentOrNull(t *testing.T) {
 	t.Parallel()
 	_, api, p := newThings(t, dbtest.SQLite(t))
 	for body, want := range map[string]string{
@@ -296,7 +296,7 @@ func TestMergePatchTellsAbsentFromNull(t *testing.T) {
 	}
 }
 
-func TestWritesLeaveAnAuditLine(t *testing.T) {
+func TestAudit_Writes(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		_, api, p := newThings(t, d)
@@ -314,7 +314,7 @@ func TestWritesLeaveAnAuditLine(t *testing.T) {
 	})
 }
 
-func TestCursors(t *testing.T) {
+func TestCursors_PagesAndForgery(t *testing.T) {
 	t.Parallel()
 	_, api, p := newThings(t, dbtest.SQLite(t))
 	for i := range 9 {
@@ -341,7 +341,7 @@ func TestCursors(t *testing.T) {
 		t.Errorf("%d records seen, %d different; want 9", len(seen), len(unique))
 	}
 	good := api.Do(p, "GET", "/things?limit=4", nil).Text("next_cursor")
-	for i := range good { // any change of any character
+	for i := range good { // changes each character once
 		c := byte('A')
 		if good[i] == c {
 			c = 'B'
@@ -356,26 +356,26 @@ func TestCursors(t *testing.T) {
 	}
 }
 
-func TestCursorsGrowOld(t *testing.T) {
+func TestCursors_Expire(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_000_000, 0)
 	clock := func() time.Time { return now }
 	c := op.Cursors{Key: []byte("k"), Now: clock}
-	text := op.EncodeForTest(c, op.Position{Int: 5, ID: "x"})
+	text := op.EncodeCursor(c, op.Position{Int: 5, ID: "x"})
 	now = now.Add(24 * time.Hour)
-	if p, err := op.DecodeForTest(c, text); err != nil || p.Int != 5 || p.ID != "x" {
+	if p, err := op.DecodeCursor(c, text); err != nil || p.Int != 5 || p.ID != "x" {
 		t.Errorf("after 24 h: %+v, %v", p, err)
 	}
 	now = now.Add(time.Second)
-	if _, err := op.DecodeForTest(c, text); err == nil {
+	if _, err := op.DecodeCursor(c, text); err == nil {
 		t.Error("a cursor of 24 h and 1 s is accepted")
 	}
-	if _, err := op.DecodeForTest(op.Cursors{Key: []byte("other"), Now: clock}, op.EncodeForTest(c, op.Position{})); err == nil {
+	if _, err := op.DecodeCursor(op.Cursors{Key: []byte("other"), Now: clock}, op.EncodeCursor(c, op.Position{})); err == nil {
 		t.Error("a cursor of another server is accepted")
 	}
 }
 
-func TestSparseRecords(t *testing.T) {
+func TestPage_SparseFields(t *testing.T) {
 	t.Parallel()
 	_, api, p := newThings(t, dbtest.SQLite(t))
 	api.Do(p, "POST", "/things", map[string]any{"name": "good"}).Want(201)
@@ -386,7 +386,7 @@ func TestSparseRecords(t *testing.T) {
 	}
 }
 
-func TestWhatAPartnerDoesInAChildIsWrittenDownInBoth(t *testing.T) {
+func TestAudit_PartnerInBothOrgs(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		_, api, p := newThings(t, d)
@@ -399,7 +399,7 @@ func TestWhatAPartnerDoesInAChildIsWrittenDownInBoth(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		api.Do(p.In(child, p.Scopes), "POST", "/things", map[string]any{"name": "good"}).Want(201)
+		api.Do(p.ActingIn(child, p.Scopes), "POST", "/things", map[string]any{"name": "good"}).Want(201)
 		const text = `SELECT operation, key_id, actor_org_id, on_behalf_of FROM audit WHERE org_id = $1`
 		for _, org := range []string{home, child} {
 			var operation, key, actor, of string

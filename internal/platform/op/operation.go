@@ -1,5 +1,5 @@
-// Package op says what an operation is (name, route, scope, input, output, errors), and walks every request
-// through the one corridor: scope, validation, idempotency, the typed function, audit.
+// Package op declares operations (name, route, scope, input, output, errors), and runs every request through one
+// pipeline: scope, validation, idempotency, the typed function, audit.
 package op
 
 import (
@@ -14,51 +14,51 @@ import (
 	"soniq/internal/platform/access"
 )
 
-// Rollout is how far an operation is: live, beta, or planned (which answers 501 not_enabled).
+// Rollout is the state of an operation: live, beta, or planned (responds with 501 not_enabled).
 type Rollout string
 
-// The rollout states.
+// Rollout states.
 const (
 	RolloutLive    Rollout = "live"
 	RolloutPlanned Rollout = "planned"
 )
 
-// An Operation is one thing the outside world can do. It is declared once and becomes a REST endpoint, an entry of
-// the OpenAPI document, a documented scope and, where it has a tool name, an MCP tool.
+// Operation is one function of the API. It is declared once and becomes a REST endpoint, an entry of the OpenAPI
+// document, a documented scope and, with a tool name, an MCP tool.
 type Operation struct {
 	ID      string
 	Method  string
-	Path    string // below the prefix, such as /calls/{id}
+	Path    string // without the prefix, such as /calls/{id}
 	Summary string
 	Need    access.Need
 
-	ToolName     string
-	SuccessCode  int
-	Rollout      Rollout
-	Outside      bool   // acts on the outside world: not run inside a transaction
-	Accepts      bool   // may answer 202 where the client prefers not to wait
-	Signed       bool   // the address may carry a signature instead of a credential
-	Own          bool   // a user's credential may use it on that user, without the scope
-	ReadOnly     bool   // changes nothing although it is no GET, such as a search with a body
-	EnvironmentO string // "" both, or the only environment it is offered in
-	about        string // more than the summary says
-	answers      []alternative
-	takes        []alternative // bodies of an Upload
-	mostBody     int64         // 0: maxBody
-	class        Class         // "": what the method says
-	farewell     *Farewell
-	fails        []string // codes beside those that follow from the declaration
-	read         Reader   // of a GET: its ETag
-	record       Reader   // of a change: the ETag of what it changes
-	made         Reader   // of a POST to a collection: the ETag of what it made
-	madeAt       string   // the parameter of that
-	versioned    bool     // a GET of what can be changed
-	list         bool     // answers a Page
-	tagged       bool     // answers a record that tells its version
-	register     func(api huma.API, c *Corridor, o Operation)
+	ToolName        string
+	SuccessCode     int
+	Rollout         Rollout
+	HasSideEffects  bool   // has effects outside the database: does not run in a transaction
+	AcceptsAsync    bool   // may respond with 202 to Prefer: respond-async
+	Signed          bool   // the URL may have a signature instead of a credential
+	SelfService     bool   // a user's credential may apply it to that user without the scope
+	ReadOnly        bool   // changes nothing although the method is not GET, such as a search with a body
+	OnlyEnvironment string // the only environment with the operation; empty: both
+	about           string // description beyond the summary
+	answers         []alternative
+	takes           []alternative // request bodies of an Upload
+	maxBodyBytes    int64         // 0: maxBody
+	class           Class         // quota class; empty: by method
+	deprecation     *Deprecation
+	fails           []string // error codes beyond those of the declaration
+	read            Reader   // GET: returns the ETag
+	record          Reader   // change: returns the ETag of the changed record
+	created         Reader   // POST to a collection: returns the ETag of the created record
+	createdParam    string   // path parameter of created
+	versioned       bool     // GET of a record that can be changed
+	list            bool     // the response is a Page
+	hasVersion      bool     // the response is a record with a version
+	register        func(api huma.API, c *Pipeline, o Operation)
 }
 
-// Out is the ordinary result: a status, two headers, a body.
+// Out is the result of an operation: a status, headers, a body.
 type Out[T any] struct {
 	Status   int    `json:"-"`
 	Location string `header:"Location" json:"-"`
@@ -67,54 +67,54 @@ type Out[T any] struct {
 	Body     T
 }
 
-// OK wraps a result.
+// OK returns a result with a body.
 func OK[T any](v T) (*Out[T], error) { return &Out[T]{Body: v}, nil }
 
-// None is the result of an operation that answers without a body (204).
+// None is the result of an operation without a response body (204).
 type None struct{}
 
-// New declares an operation that answers a typed body. Route is "METHOD /path".
+// New declares an operation with a typed response body. route is "METHOD /path".
 func New[I, O any](id, route string, need access.Requirement, summary string, fn func(context.Context, *I) (*Out[O], error)) Operation {
 	o := declare(id, route, need, summary)
-	o.read, o.tagged = Read(fn), tells(reflect.TypeFor[O]())
+	o.read, o.hasVersion = Read(fn), hasVersion(reflect.TypeFor[O]())
 	_, o.list = any(*new(O)).(interface{ unknownFields() []Violation })
-	o.register = func(api huma.API, c *Corridor, o Operation) {
+	o.register = func(api huma.API, c *Pipeline, o Operation) {
 		if o.SuccessCode == http.StatusNoContent {
-			huma.Register(api, o.huma(), corridorNone(c, o, func(ctx context.Context, in *I) error {
+			huma.Register(api, o.huma(), pipelineNone(c, o, func(ctx context.Context, in *I) error {
 				_, err := fn(ctx, in)
 				return err
 			}))
 			return
 		}
-		huma.Register(api, o.huma(), corridor(c, o, fn))
-		if o.Accepts {
+		huma.Register(api, o.huma(), pipeline(c, o, fn))
+		if o.AcceptsAsync {
 			describeAccepted(api.OpenAPI(), o)
 		}
 	}
 	return o
 }
 
-// Delete declares an operation that answers 204 without a body.
+// Delete declares an operation that responds with 204 and no body.
 func Delete[I any](id, route string, need access.Requirement, summary string, fn func(context.Context, *I) error) Operation {
 	o := declare(id, route, need, summary)
 	o.SuccessCode = http.StatusNoContent
-	o.register = func(api huma.API, c *Corridor, o Operation) { huma.Register(api, o.huma(), corridorNone(c, o, fn)) }
+	o.register = func(api huma.API, c *Pipeline, o Operation) { huma.Register(api, o.huma(), pipelineNone(c, o, fn)) }
 	return o
 }
 
-// NewStream declares an operation that writes its own answer: a file with ranges, text, or server-sent events.
+// NewStream declares an operation that writes its own response: a file with ranges, text, or server-sent events.
 func NewStream[I any](id, route string, need access.Requirement, summary string, fn func(context.Context, *I) (*huma.StreamResponse, error)) Operation {
 	o := declare(id, route, need, summary)
-	o.Outside = true
-	o.register = func(api huma.API, c *Corridor, o Operation) {
+	o.HasSideEffects = true
+	o.register = func(api huma.API, c *Pipeline, o Operation) {
 		h := o.huma()
 		h.Responses = o.responses(api.OpenAPI().Components.Schemas)
-		huma.Register(api, h, corridorStream(c, o, fn))
+		huma.Register(api, h, pipelineStream(c, o, fn))
 	}
 	return o
 }
 
-// Planned declares a published operation that is not built yet. It answers 501 not_enabled, never 404.
+// Planned declares a published operation that is not implemented yet. It responds with 501 not_enabled, never 404.
 func Planned(id, route string, need access.Requirement, summary string) Operation {
 	e := &Error{Code: "not_enabled", Detail: id + " is declared but not built yet", Extra: map[string]any{"rollout": RolloutPlanned}}
 	var o Operation
@@ -124,11 +124,11 @@ func Planned(id, route string, need access.Requirement, summary string) Operatio
 		o = New(id, route, need, summary, func(context.Context, *struct{}) (*Out[map[string]any], error) { return nil, e })
 	}
 	o.Rollout = RolloutPlanned
-	o.Outside = true
+	o.HasSideEffects = true
 	return o
 }
 
-// named is the input of a planned operation on one thing.
+// named is the input of a planned operation on a record.
 type named struct {
 	ID string `path:"id"`
 }
@@ -139,43 +139,45 @@ func declare(id, route string, need access.Requirement, summary string) Operatio
 		SuccessCode: http.StatusOK, Rollout: RolloutLive}
 }
 
-// Tool offers the operation to assistants under a name of the contract.
+// Tool makes the operation an MCP tool with a published name.
 func (o Operation) Tool(name string) Operation { o.ToolName = name; return o }
 
-// Status sets the status of success.
+// Status sets the HTTP status of success.
 func (o Operation) Status(code int) Operation { o.SuccessCode = code; return o }
 
-// Acts says that the operation acts on the outside world, so it is not run inside a transaction.
-func (o Operation) Acts() Operation { o.Outside = true; return o }
+// WithSideEffects marks an operation with effects outside the database, such as on calls. It does not run in a
+// transaction.
+func (o Operation) WithSideEffects() Operation { o.HasSideEffects = true; return o }
 
-// Async says that the operation may answer 202 with the same body, before its effect.
-func (o Operation) Async() Operation { o.Accepts = true; return o }
+// Async allows a 202 response with the same body before the effect is complete.
+func (o Operation) Async() Operation { o.AcceptsAsync = true; return o }
 
-// About says more than the summary, in whole sentences.
+// About adds a description in whole sentences.
 func (o Operation) About(text string) Operation { o.about = text; return o }
 
-// ForSelf lets a credential of a user, whatever its scopes, use the operation on that user: the id in the path is theirs.
-func (o Operation) ForSelf() Operation { o.Own = true; return o }
+// ForSelf allows a user's credential, whatever its scopes, to use the operation on that user: the id in the path is
+// the user's.
+func (o Operation) ForSelf() Operation { o.SelfService = true; return o }
 
-// Reads says that the operation changes nothing although it is no GET.
+// Reads marks an operation that changes nothing although its method is not GET.
 func (o Operation) Reads() Operation { o.ReadOnly = true; return o }
 
-// AllowSigned lets an address with a valid signature in it stand for a credential.
+// AllowSigned accepts a URL with a valid signature instead of a credential.
 func (o Operation) AllowSigned() Operation { o.Signed = true; return o }
 
-// Only offers the operation in one environment.
-func (o Operation) Only(e access.Environment) Operation { o.EnvironmentO = string(e); return o }
+// Only limits the operation to one environment.
+func (o Operation) Only(e access.Environment) Operation { o.OnlyEnvironment = string(e); return o }
 
-// Writes reports whether the operation changes something.
+// Writes reports whether the operation changes data.
 func (o Operation) Writes() bool { return o.Method != http.MethodGet && !o.ReadOnly }
 
-// Resource is the first segment of the path.
+// Resource returns the first segment of the path.
 func (o Operation) Resource() string {
 	first, _, _ := strings.Cut(strings.TrimPrefix(o.Path, "/"), "/")
 	return first
 }
 
-// huma describes the operation to the library that routes, binds and validates.
+// huma returns the library's declaration of the operation, for routing and validation.
 func (o Operation) huma() huma.Operation {
 	h := huma.Operation{
 		OperationID: o.ID, Method: o.Method, Path: Prefix + o.Path, Summary: o.Summary,
@@ -185,12 +187,12 @@ func (o Operation) huma() huma.Operation {
 		Extensions:                   map[string]any{"x-scope": o.Need.String(), "x-rollout": string(o.Rollout)},
 		Metadata:                     map[string]any{operationKey: o},
 		Errors:                       statuses(o.Codes()),
-		Deprecated:                   o.farewell != nil,
+		Deprecated:                   o.deprecation != nil,
 	}
-	if o.EnvironmentO != "" {
-		h.Extensions["x-environment"] = o.EnvironmentO
+	if o.OnlyEnvironment != "" {
+		h.Extensions["x-environment"] = o.OnlyEnvironment
 	}
-	if o.Own {
+	if o.SelfService {
 		h.Extensions["x-own"] = true
 	}
 	if o.ToolName != "" {
@@ -199,13 +201,13 @@ func (o Operation) huma() huma.Operation {
 	if !o.Need.IsPublic() {
 		h.Security = []map[string][]string{{"apiKey": {}}}
 	}
-	if o.farewell != nil {
-		h.Extensions["x-sunset"] = o.farewell.Sunset.Format(time.DateOnly)
+	if o.deprecation != nil {
+		h.Extensions["x-sunset"] = o.deprecation.Sunset.Format(time.DateOnly)
 	}
 	return h
 }
 
-// Prefix is where operations are registered; /v1 and /sandbox/v1 are rewritten to it.
+// Prefix is the registered path prefix. /v1 and /sandbox/v1 are rewritten to it.
 const Prefix = "/api/v1"
 
 const operationKey = "operation"

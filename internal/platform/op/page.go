@@ -25,7 +25,7 @@ type Paging struct {
 	Fields       []string `query:"fields" doc:"Only these members of each record"`
 }
 
-// A Page is a part of a list. The next page is asked for with next_cursor.
+// Page is one page of a list. next_cursor requests the next one.
 type Page[T any] struct {
 	Data       []T     `json:"data" nullable:"false"`
 	NextCursor *string `json:"next_cursor"`
@@ -35,19 +35,19 @@ type Page[T any] struct {
 	fields []string
 }
 
-// A Position is where a page ends: the value of the sort column, and the id.
+// Position is the end of a page: the value of the sort column, and the ID.
 type Position struct {
 	Int  int64  `json:"i,omitempty"`
 	Text string `json:"s,omitempty"`
 	ID   string `json:"id"`
 }
 
-// Cursors signs cursors, so that a position cannot be made up.
+// Cursors signs cursors, so that a client cannot forge a position.
 type Cursors struct {
 	Key []byte
 	Now func() time.Time
 
-	list string // the list they belong to, and whose it is
+	list string // list, organisation and filters that the cursors belong to
 }
 
 type cursor struct {
@@ -86,13 +86,14 @@ func (c Cursors) decode(text string) (Position, error) {
 
 type cursorsKey struct{}
 
-// withCursors gives a list cursors that fit no other list, no other filters or order, and no other organisation.
+// withCursors returns a context whose cursors are only valid for this list with these filters, this order and this
+// organisation.
 func withCursors(ctx context.Context, c Cursors, o Operation) context.Context {
-	c.list = o.ID + " " + access.Org(ctx) + " " + bound(ctx) + "\n"
+	c.list = o.ID + " " + access.Org(ctx) + " " + cursorScope(ctx) + "\n"
 	return context.WithValue(ctx, cursorsKey{}, c)
 }
 
-// After is where the page asked for starts; the zero Position at the beginning of the list.
+// After returns the position after which the requested page starts; zero for the first page.
 func (p Paging) After(ctx context.Context) (Position, error) {
 	if p.Cursor == "" {
 		return Position{}, nil
@@ -101,7 +102,7 @@ func (p Paging) After(ctx context.Context) (Position, error) {
 	return c.decode(p.Cursor)
 }
 
-// Paged makes a page of rows, of which one more than the limit was read where there are more.
+// Paged returns a page of rows. The rows must include one more than the limit if there are more.
 func Paged[T any](ctx context.Context, p Paging, rows []T, at func(T) Position) *Out[Page[T]] {
 	page := Page[T]{Data: rows, fields: p.Fields}
 	if page.Data == nil {
@@ -116,13 +117,14 @@ func Paged[T any](ctx context.Context, p Paging, rows []T, at func(T) Position) 
 	return &Out[Page[T]]{Body: page}
 }
 
-// A Counter counts what a list would show without an end.
+// Counter counts all records of a list.
 type Counter interface {
 	Count(ctx context.Context, q db.Querier) (int, error)
 }
 
-// All is the number of all records where it was asked for; nil where not. Ask before the filter is cut to a page.
-func (p Paging) All(ctx context.Context, q db.Querier, f Counter) (*int, error) {
+// Total returns the number of all records if requested, otherwise nil. Call it before the filter is limited to a
+// page.
+func (p Paging) Total(ctx context.Context, q db.Querier, f Counter) (*int, error) {
 	if !p.IncludeTotal {
 		return nil, nil
 	}
@@ -133,8 +135,8 @@ func (p Paging) All(ctx context.Context, q db.Querier, f Counter) (*int, error) 
 	return &n, nil
 }
 
-// Counted adds the number of all records where it was asked for.
-func Counted[T any](out *Out[Page[T]], p Paging, count func() (int, error)) (*Out[Page[T]], error) {
+// WithTotal adds the number of all records if requested.
+func WithTotal[T any](out *Out[Page[T]], p Paging, count func() (int, error)) (*Out[Page[T]], error) {
 	if !p.IncludeTotal {
 		return out, nil
 	}
@@ -146,7 +148,7 @@ func Counted[T any](out *Out[Page[T]], p Paging, count func() (int, error)) (*Ou
 	return out, nil
 }
 
-// MarshalJSON leaves out the members that were not asked for.
+// MarshalJSON omits members that the fields parameter does not list.
 func (p Page[T]) MarshalJSON() ([]byte, error) {
 	type plain Page[T]
 	if len(p.fields) == 0 {
@@ -170,7 +172,7 @@ func (p Page[T]) MarshalJSON() ([]byte, error) {
 	}{records, p.NextCursor, p.HasMore, p.Total})
 }
 
-// unknownFields are names in fields that no record has.
+// unknownFields returns the entries of fields that are not members of the records.
 func (p Page[T]) unknownFields() []Violation {
 	if len(p.fields) == 0 {
 		return nil
@@ -188,7 +190,7 @@ func (p Page[T]) unknownFields() []Violation {
 	return wrong
 }
 
-// members collects the names of a record's members; it is false for what is no record.
+// members collects the member names of a record. It returns false if the type is not a record.
 func members(t reflect.Type, known map[string]bool) bool {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -212,7 +214,7 @@ func members(t reflect.Type, known map[string]bool) bool {
 	return true
 }
 
-// sparse keeps the named members of an object, in their order, and id.
+// sparse returns an object with the named members in their order, and id.
 func sparse(object []byte, fields []string) ([]byte, error) {
 	d := json.NewDecoder(bytes.NewReader(object))
 	if _, err := d.Token(); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// A Problem is an error as REST shows it: RFC 9457 with a stable code.
+// Problem is an error response of REST: RFC 9457 with a stable code.
 type Problem struct {
 	Type      string         `json:"type" doc:"Address of the page that explains the code"`
 	Title     string         `json:"title"`
@@ -25,19 +25,19 @@ type Problem struct {
 	header    http.Header
 }
 
-// Error makes a problem an error for the library.
+// Error implements error, for the library.
 func (p *Problem) Error() string { return p.Code + ": " + p.Detail }
 
-// GetStatus gives the library the status.
+// GetStatus returns the status to the library.
 func (p *Problem) GetStatus() int { return p.Status }
 
-// GetHeaders gives the library further headers, such as Retry-After.
+// GetHeaders returns additional headers, such as Retry-After.
 func (p *Problem) GetHeaders() http.Header { return p.header }
 
-// ContentType is the one of RFC 9457.
+// ContentType returns the media type of RFC 9457.
 func (p *Problem) ContentType(string) string { return "application/problem+json" }
 
-// MarshalJSON writes the members of the type, then the extra ones.
+// MarshalJSON returns the members of the type, followed by the additional ones.
 func (p *Problem) MarshalJSON() ([]byte, error) {
 	type plain Problem
 	b, err := json.Marshal((*plain)(p))
@@ -62,13 +62,13 @@ func (p *Problem) MarshalJSON() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// registered are the problem types that have a registered address (draft-ietf-httpapi-ratelimit-headers).
+// registered are problem types with a registered URI (draft-ietf-httpapi-ratelimit-headers).
 var registered = map[string]string{
 	"rate_limited": "https://iana.org/assignments/http-problem-types#quota-exceeded",
 	"overloaded":   "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
 }
 
-// AsProblem renders an error of an operation.
+// AsProblem returns the problem for an error. An unknown code becomes internal.
 func AsProblem(ctx context.Context, e *Error) *Problem {
 	c, known := codes[e.Code]
 	if !known {
@@ -83,7 +83,7 @@ func AsProblem(ctx context.Context, e *Error) *Problem {
 	return p
 }
 
-// Write answers a request with an error outside the corridor, such as one for an unknown path.
+// Write responds with an error outside the pipeline, for example for an unknown path.
 func Write(w http.ResponseWriter, r *http.Request, e *Error) {
 	p := AsProblem(r.Context(), e)
 	for name, values := range p.header {
@@ -99,8 +99,8 @@ func Write(w http.ResponseWriter, r *http.Request, e *Error) {
 	_, _ = w.Write(append(b, '\n'))
 }
 
-// problemFrom turns what the library found wrong into a problem of ours. It answers 422 for everything, so the
-// kinds are told apart here; the value sent is dropped, for it may be a secret.
+// problemFrom converts the library's errors to a problem. The library reports 422 for everything, so the kinds are
+// distinguished here. The sent value is dropped, because it may be a secret.
 func problemFrom(status int, message string, errs []error, requestID string) *Problem {
 	fields, code := violations(errs)
 	switch {
@@ -123,7 +123,7 @@ func problemFrom(status int, message string, errs []error, requestID string) *Pr
 	return p
 }
 
-// violations lists what is wrong with its field, and the code of the gravest: unreadable, unknown, query, content.
+// violations returns the invalid fields, and the most severe code: unreadable, unknown, query, content.
 func violations(errs []error) (fields []Violation, code string) {
 	rank := map[string]int{"malformed_json": 4, "unknown_field": 3, "invalid_query": 2, "validation_failed": 1}
 	code = "validation_failed"
@@ -164,7 +164,7 @@ func violation(err error) (v Violation, kind string) {
 	return v, "validation_failed"
 }
 
-// missing names the member that is not there; the library names the object it is missing from.
+// missing sets the field to the missing member. The library reports the object that lacks it.
 func missing(v Violation, place, field string) Violation {
 	v.Code = "required"
 	_, rest, _ := strings.Cut(v.Message, "expected required property ")
@@ -179,7 +179,7 @@ func missing(v Violation, place, field string) Violation {
 	return v
 }
 
-// unreadable recognises the messages of the JSON decoder.
+// unreadable reports whether a message comes from the JSON decoder.
 func unreadable(message string) bool {
 	for _, sign := range []string{"invalid character", "unexpected end of JSON", "cannot unmarshal", "unexpected EOF"} {
 		if strings.Contains(message, sign) {

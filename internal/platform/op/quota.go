@@ -12,23 +12,23 @@ import (
 	"soniq/internal/platform/access"
 )
 
-// This file counts requests against the quotas of their credential, and says so in every answer
+// Rate limits per credential or address, and their header fields in every response
 // (draft-ietf-httpapi-ratelimit-headers-11).
 
-// A Class says which quota a request uses up.
+// Class is the quota that a request counts against.
 type Class string
 
-// The classes. What an operation belongs to follows from its declaration: reads and writes, unless Counted says otherwise.
+// Quota classes. The class follows from the declaration, reads or writes, unless CountsAgainst sets another one.
 const (
 	Reads    Class = "reads"
 	Writes   Class = "writes"
 	Searches Class = "searches"
 )
 
-// Counted puts the operation into another class than its method says.
-func (o Operation) Counted(c Class) Operation { o.class = c; return o }
+// CountsAgainst sets the quota class of the operation.
+func (o Operation) CountsAgainst(c Class) Operation { o.class = c; return o }
 
-// Class is the quota the operation uses up.
+// Class returns the quota class of the operation.
 func (o Operation) Class() Class {
 	switch {
 	case o.class != "":
@@ -39,51 +39,51 @@ func (o Operation) Class() Class {
 	return Reads
 }
 
-// Strangers are requests without a valid credential: how many an address may make in a minute, of operations that are open to
-// all, and in vain.
+// publicPerMinute limits requests without a credential to public operations, per address and minute.
 const publicPerMinute = 600
 
-// Charge counts a request against the quotas of who makes it, a credential or an address, and writes what is left into the
-// header. The error is rate_limited where it does not fit.
-func (c *Corridor) Charge(ctx context.Context, h http.Header, class Class, open bool) *Error {
+// Charge counts a request against the quotas of its credential or address, and writes the remaining quota into the
+// header. It returns rate_limited if a quota is exceeded. open marks public operations.
+func (c *Pipeline) Charge(ctx context.Context, h http.Header, class Class, open bool) *Error {
 	if c.Limiter == nil {
 		return nil
 	}
 	p, known := access.From(ctx)
-	var all []access.Standing
+	var all []access.QuotaState
 	ok := true
 	switch {
 	case known:
 		all, ok = c.Limiter.Take(p.Home()+p.KeyID, 1, policies(class, p.Limits)...)
-	case c.Attempts <= 0:
+	case c.AttemptsPerMinute <= 0:
 		return nil
 	case open:
-		all, ok = c.Limiter.Take(Address(Source(ctx)), 1, access.Policy{Name: "public", Quota: publicPerMinute, Window: time.Minute})
+		all, ok = c.Limiter.Take(ClientKey(ClientAddress(ctx)), 1, access.Policy{Name: "public", Quota: publicPerMinute, Window: time.Minute})
 	default:
-		all, ok = c.Limiter.Take(Address(Source(ctx)), c.unpaid(ctx), AttemptPolicy(c.Attempts))
+		all, ok = c.Limiter.Take(ClientKey(ClientAddress(ctx)), c.attemptCost(ctx), AttemptPolicy(c.AttemptsPerMinute))
 	}
-	Tell(h, all)
+	WriteRateLimit(h, all)
 	if ok {
 		return nil
 	}
 	return TooMany(all)
 }
 
-// unpaid is 0 for a request whose credential was counted as it was refused.
-func (c *Corridor) unpaid(ctx context.Context) int {
+// attemptCost returns 0 for a request whose refused credential was already counted, otherwise 1.
+func (c *Pipeline) attemptCost(ctx context.Context) int {
 	if ctx.Value(refusalKey{}) != nil {
 		return 0
 	}
 	return 1
 }
 
-// AttemptPolicy is how many requests without a valid credential an address may make.
+// AttemptPolicy returns the limit of requests without a valid credential per address.
 func AttemptPolicy(perMinute int) access.Policy {
 	return access.Policy{Name: "attempts", Quota: perMinute, Window: time.Minute}
 }
 
-// Address names who asks from an address: of IPv6 the network of 64 bits, for a single machine has all of it.
-func Address(a netip.Addr) string {
+// ClientKey returns the key of a client address. For IPv6 it is the /64 network, because one machine usually has all
+// of it.
+func ClientKey(a netip.Addr) string {
 	a = a.Unmap().WithZone("")
 	if a.Is6() {
 		network, _ := a.Prefix(64)
@@ -92,7 +92,8 @@ func Address(a netip.Addr) string {
 	return a.String()
 }
 
-// policies are the quotas of a class. A search is counted by itself alone, for it may be made oftener than other reads.
+// policies returns the quotas of a class. Searches have a quota of their own only, because they may be more frequent
+// than other reads.
 func policies(class Class, l access.Limits) []access.Policy {
 	burst := access.Policy{Name: "burst", Quota: l.Burst, Window: time.Second}
 	switch class {
@@ -104,9 +105,9 @@ func policies(class Class, l access.Limits) []access.Policy {
 	return []access.Policy{{Name: string(Reads), Quota: l.ReadsPerMinute, Window: time.Minute}, burst}
 }
 
-// Tell writes how the policies stand: both fields of the draft, and the three older ones for the policy that is violated, or else
-// the first.
-func Tell(h http.Header, all []access.Standing) {
+// WriteRateLimit writes the state of the policies: both header fields of the draft, and the three older ones for the
+// violated policy or otherwise the first.
+func WriteRateLimit(h http.Header, all []access.QuotaState) {
 	if len(all) == 0 {
 		return
 	}
@@ -124,7 +125,7 @@ func Tell(h http.Header, all []access.Standing) {
 	}
 	h.Set("Ratelimit-Policy", string(policy))
 	h.Set("Ratelimit", string(standing))
-	shown := all[max(0, slices.IndexFunc(all, func(s access.Standing) bool { return s.Violated }))]
+	shown := all[max(0, slices.IndexFunc(all, func(s access.QuotaState) bool { return s.Violated }))]
 	h.Set("Ratelimit-Limit", strconv.Itoa(shown.Quota))
 	h.Set("Ratelimit-Remaining", strconv.Itoa(shown.Left))
 	h.Set("Ratelimit-Reset", strconv.FormatInt(seconds(shown.Reset), 10))
@@ -132,8 +133,8 @@ func Tell(h http.Header, all []access.Standing) {
 
 func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
-// TooMany is the refusal of a request that did not fit into some of the policies.
-func TooMany(all []access.Standing) *Error {
+// TooMany returns the error for a request that exceeded a policy.
+func TooMany(all []access.QuotaState) *Error {
 	var names []string
 	var wait time.Duration
 	for _, s := range all {
@@ -141,25 +142,25 @@ func TooMany(all []access.Standing) *Error {
 			names, wait = append(names, s.Name), max(wait, s.Reset)
 		}
 	}
-	return TooFast("more requests than allowed: "+strings.Join(names, ", "), int(seconds(wait)), names...)
+	return RateLimited("more requests than allowed: "+strings.Join(names, ", "), int(seconds(wait)), names...)
 }
 
-// TooFast is rate_limited: to be repeated after some seconds, with the policies that were violated.
-func TooFast(detail string, retryAfter int, violated ...string) *Error {
+// RateLimited returns the error rate_limited with Retry-After in seconds and the violated policies.
+func RateLimited(detail string, retryAfter int, violated ...string) *Error {
 	e := Unavailable("rate_limited", detail, strconv.Itoa(max(1, retryAfter)))
 	e.Extra = map[string]any{"violated-policies": violated}
 	return e
 }
 
-type sourceKey struct{}
+type clientAddressKey struct{}
 
-// WithSource keeps the address a request came from.
-func WithSource(ctx context.Context, a netip.Addr) context.Context {
-	return context.WithValue(ctx, sourceKey{}, a)
+// WithClientAddress stores the client address of a request.
+func WithClientAddress(ctx context.Context, a netip.Addr) context.Context {
+	return context.WithValue(ctx, clientAddressKey{}, a)
 }
 
-// Source is the address the request of the context came from.
-func Source(ctx context.Context) netip.Addr {
-	a, _ := ctx.Value(sourceKey{}).(netip.Addr)
+// ClientAddress returns the client address of the context's request; zero if unknown.
+func ClientAddress(ctx context.Context) netip.Addr {
+	a, _ := ctx.Value(clientAddressKey{}).(netip.Addr)
 	return a
 }

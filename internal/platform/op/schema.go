@@ -11,15 +11,15 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// registry collects schemas under our names.
+// registry returns a registry with our schema names.
 func registry(prefix string) huma.Registry {
 	r := huma.NewMapRegistry(prefix, schemaName)
 	r.RegisterTypeAlias(reflect.TypeFor[db.Time](), reflect.TypeFor[time.Time]())
 	return r
 }
 
-// SchemaOf describes a type as answers hold it, in JSON Schema that stands for itself: what it refers to is in defs, by name, and
-// referred to as #/$defs/name.
+// SchemaOf returns the JSON Schema of a response type. Referenced types are in defs by name, and referred to as
+// #/$defs/name.
 func SchemaOf(t reflect.Type) (s *huma.Schema, defs map[string]*huma.Schema) {
 	r := registry("#/$defs/")
 	s = r.SchemaFromRef(r.Schema(t, true, "").Ref)
@@ -29,8 +29,8 @@ func SchemaOf(t reflect.Type) (s *huma.Schema, defs map[string]*huma.Schema) {
 	return s, defs
 }
 
-// schemaName names a type in the OpenAPI document by its package and itself, because packages may use the same words: the
-// device of a user's record is UserDevice, a device is Device.
+// schemaName returns the name of a type in the OpenAPI document: package and type, because packages share type names.
+// The device of a user's record is UserDevice, a device is Device.
 func schemaName(t reflect.Type, hint string) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -57,7 +57,7 @@ func schemaName(t reflect.Type, hint string) string {
 // published maps a package to the prefix of its schemas, if the published contract knows the package by an older name.
 var published = map[string]string{"prompt": "audio", "trunk": "carrier", "smppserver": "esme", "smscarrier": "smsc", "eventstream": "stream"}
 
-// qualified puts the package before the type's own name, unless that begins with it.
+// qualified puts the package name before the type name, unless the type name already starts with it.
 func qualified(pkg, name string) string {
 	room := path.Base(pkg)
 	if prefix, ok := published[room]; ok {
@@ -71,15 +71,15 @@ func qualified(pkg, name string) string {
 
 func title(word string) string { return strings.ToUpper(word[:1]) + word[1:] }
 
-// Members is an object whose members depend on what it belongs to; any of them may be null.
+// Members is an object whose members depend on its owner. Any of them may be null.
 type Members map[string]any
 
-// Schema describes it as an object with members of any kind.
+// Schema returns the schema of an object with any members.
 func (Members) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
 }
 
-// MarshalJSON writes nil as an object without members.
+// MarshalJSON returns an empty object for nil.
 func (m Members) MarshalJSON() ([]byte, error) {
 	if m == nil {
 		return []byte("{}"), nil

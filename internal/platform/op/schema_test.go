@@ -9,7 +9,7 @@ import (
 
 type operation struct{}
 
-func TestTypesAreNamedByRoomAndWord(t *testing.T) {
+func TestSchemaName_PackageAndType(t *testing.T) {
 	t.Parallel()
 	for want, v := range map[string]any{
 		"AccessPrincipal":     access.Principal{},

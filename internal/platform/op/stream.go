@@ -10,7 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// JSONStream answers a value from an operation that can also answer something else.
+// JSONStream responds with a JSON value, for operations with several media types.
 func JSONStream(v any) *huma.StreamResponse {
 	return &huma.StreamResponse{Body: func(h huma.Context) {
 		h.SetHeader("Content-Type", "application/json")
@@ -23,7 +23,7 @@ func JSONStream(v any) *huma.StreamResponse {
 	}}
 }
 
-// PageStream answers a page from an operation that can also answer something else.
+// PageStream responds with a page, for operations with several media types.
 func PageStream[T any](p Page[T]) (*huma.StreamResponse, error) {
 	if wrong := p.unknownFields(); len(wrong) > 0 {
 		return nil, wrongQuery(wrong...)
@@ -31,7 +31,7 @@ func PageStream[T any](p Page[T]) (*huma.StreamResponse, error) {
 	return JSONStream(p), nil
 }
 
-// Columns refuses what is none of the columns of a table, which fields may name.
+// Columns refuses entries of fields that are not columns of a table.
 func (p Paging) Columns(known []string) error {
 	var wrong []Violation
 	for _, f := range p.Fields {
@@ -45,7 +45,7 @@ func (p Paging) Columns(known []string) error {
 	return nil
 }
 
-// TextStream answers text of a media type.
+// TextStream responds with text of a media type.
 func TextStream(mediaType, text string) *huma.StreamResponse {
 	return &huma.StreamResponse{Body: func(h huma.Context) {
 		h.SetHeader("Content-Type", mediaType)
@@ -53,7 +53,7 @@ func TextStream(mediaType, text string) *huma.StreamResponse {
 	}}
 }
 
-// FileStream answers content with support for ranges of bytes (RFC 9110 §14) and closes the file afterwards.
+// FileStream responds with content and supports byte ranges (RFC 9110 §14). It closes the file.
 func FileStream(file io.Closer, content io.ReadSeeker, name, mediaType string, changed time.Time) *huma.StreamResponse {
 	return &huma.StreamResponse{Body: func(h huma.Context) {
 		defer file.Close()
@@ -61,7 +61,7 @@ func FileStream(file io.Closer, content io.ReadSeeker, name, mediaType string, c
 		if unit, _, _ := strings.Cut(r.Header.Get("Range"), "="); unit != "bytes" {
 			r.Header.Del("Range") // an unknown unit is ignored (RFC 9110 §14.2)
 		}
-		r.Header.Del("If-Match") // files have no versions to agree on: what is asked for is given
+		r.Header.Del("If-Match") // files have no versions, so these conditions are ignored
 		r.Header.Del("If-Unmodified-Since")
 		w = &rangeWriter{ResponseWriter: w, request: r.WithContext(h.Context())}
 		w.Header().Set("Content-Type", mediaType)
@@ -71,14 +71,14 @@ func FileStream(file io.Closer, content io.ReadSeeker, name, mediaType string, c
 	}}
 }
 
-// A rangeWriter answers a range that cannot be had with a problem.
+// rangeWriter responds to an unsatisfiable range with a problem.
 type rangeWriter struct {
 	http.ResponseWriter
 	request *http.Request
 	refused bool
 }
 
-// WriteHeader writes the problem in place of the standard library's text.
+// WriteHeader writes the problem instead of the standard library's text.
 func (w *rangeWriter) WriteHeader(status int) {
 	if w.refused = status == http.StatusRequestedRangeNotSatisfiable; !w.refused {
 		w.ResponseWriter.WriteHeader(status)
@@ -89,7 +89,7 @@ func (w *rangeWriter) WriteHeader(status int) {
 	Write(w.ResponseWriter, w.request, Fail("invalid_range", "the recording has no such bytes; Content-Range tells its size"))
 }
 
-// Write leaves that text out.
+// Write drops the standard library's text after a problem.
 func (w *rangeWriter) Write(b []byte) (int, error) {
 	if w.refused {
 		return len(b), nil
@@ -97,7 +97,7 @@ func (w *rangeWriter) Write(b []byte) (int, error) {
 	return w.ResponseWriter.Write(b)
 }
 
-// ReadFrom lets a file be sent without passing through the program.
+// ReadFrom allows sendfile(2).
 func (w *rangeWriter) ReadFrom(r io.Reader) (int64, error) {
 	if f, ok := w.ResponseWriter.(io.ReaderFrom); ok && !w.refused {
 		return f.ReadFrom(r)

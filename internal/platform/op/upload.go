@@ -7,24 +7,24 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// Upload says that the operation reads its body by itself (a RawBody member of its input), and bounds it in bytes.
-func (o Operation) Upload(most int64) Operation { o.mostBody = most; return o }
+// Upload marks an operation that reads its body itself (RawBody in its input), and limits the body in bytes.
+func (o Operation) Upload(most int64) Operation { o.maxBodyBytes = most; return o }
 
-// Takes describes a media type of an Upload's body by a value of its type; []byte members are files.
+// Takes declares a media type of an Upload's body by a value of its type. []byte members are files.
 func (o Operation) Takes(mediaType string, body any) Operation {
 	o.takes = append(slices.Clip(o.takes), alternative{mediaType: mediaType, body: reflect.TypeOf(body)})
 	return o
 }
 
-// bodyLimit is how many bytes a body may have.
+// bodyLimit returns the maximum body size in bytes.
 func (o Operation) bodyLimit() int64 {
-	if o.mostBody > 0 {
-		return o.mostBody
+	if o.maxBodyBytes > 0 {
+		return o.maxBodyBytes
 	}
 	return maxBody
 }
 
-// describeUploads puts what an Upload takes into the description, where the library knows bytes only.
+// describeUploads adds the bodies of Uploads to the description. The library only knows bytes.
 func describeUploads(doc *huma.OpenAPI, operations []Operation) {
 	for _, o := range operations {
 		if len(o.takes) == 0 {
@@ -42,7 +42,7 @@ func describeUploads(doc *huma.OpenAPI, operations []Operation) {
 	}
 }
 
-// filesAsTheyAre says that the files of a form are sent as they are, which the library takes for base64.
+// filesAsTheyAre marks the files of a form as binary. The library assumes base64.
 func filesAsTheyAre(form *huma.Schema) {
 	for _, p := range form.Properties {
 		if p.ContentEncoding == "base64" {

@@ -1,5 +1,5 @@
-// Package seal keeps secrets: it encrypts what the database must be able to give back, and digests what it need
-// only recognise. The master keyset is a file only the owner can read.
+// Package seal protects secrets. It encrypts values that have to be readable again, and digests values that only have
+// to be recognised. The master keyset is a file with mode 0600.
 package seal
 
 import (
@@ -19,13 +19,13 @@ import (
 	"github.com/tink-crypto/tink-go/v2/tink"
 )
 
-// A Seal encrypts and digests. It is safe for concurrent use.
+// Seal encrypts and digests. It is safe for concurrent use.
 type Seal struct {
 	aead   tink.AEAD
 	pepper []byte
 }
 
-// Open reads the keyset at path (mode 0600), or makes one where there is none.
+// Open reads the keyset at path (mode 0600), or creates it if the file does not exist.
 func Open(path string) (*Seal, error) {
 	handle, err := read(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -37,7 +37,7 @@ func Open(path string) (*Seal, error) {
 	return fromHandle(handle)
 }
 
-// New makes a Seal with a key of its own, for tests.
+// New returns a Seal with a random key, for tests.
 func New() (*Seal, error) {
 	handle, err := keyset.NewHandle(aead.AES256GCMKeyTemplate())
 	if err != nil {
@@ -46,7 +46,7 @@ func New() (*Seal, error) {
 	return fromHandle(handle)
 }
 
-// fromHandle derives the pepper of digests from the keyset, so that one file is all there is to keep safe.
+// fromHandle derives the pepper of digests from the keyset, so that only one file has to be protected.
 func fromHandle(handle *keyset.Handle) (*Seal, error) {
 	a, err := aead.New(handle)
 	if err != nil {
@@ -57,7 +57,7 @@ func fromHandle(handle *keyset.Handle) (*Seal, error) {
 		return nil, err
 	}
 	h := sha256.New()
-	for _, k := range b.Keyset.GetKey() { // the first key stays in the keyset when others are added
+	for _, k := range b.Keyset.GetKey() { // the first key remains when others are added
 		h.Write(k.GetKeyData().GetValue())
 		break
 	}
@@ -97,17 +97,18 @@ func create(path string) (*keyset.Handle, error) {
 	return handle, os.Rename(f.Name(), path)
 }
 
-// Seal encrypts; the associated data, such as org|table|row|column, must be given again to read it.
+// Seal encrypts a value. The same associated data, such as org|table|row|column, is needed to decrypt it.
 func (s *Seal) Seal(plain, associated []byte) ([]byte, error) {
 	return s.aead.Encrypt(plain, associated)
 }
 
-// Unseal decrypts, or fails where the value was changed or moved.
+// Unseal decrypts a value. It fails if the value was changed, or moved to another location.
 func (s *Seal) Unseal(sealed, associated []byte) ([]byte, error) {
 	return s.aead.Decrypt(sealed, associated)
 }
 
-// Digest recognises a random secret, such as an API key, without keeping it.
+// Digest returns a keyed digest (HMAC) of a random secret, such as an API key, which can be recognised without
+// storing it.
 func (s *Seal) Digest(secret string) string {
 	m := hmac.New(sha256.New, s.pepper)
 	m.Write([]byte(secret))
@@ -123,7 +124,7 @@ func (s *Seal) Key(purpose string) []byte {
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// Random makes n random base62 characters, each worth 5.95 bits.
+// Random returns n random base62 characters of 5.95 bits each.
 func Random(n int) string {
 	out := make([]byte, 0, n)
 	buf := make([]byte, 2*n)

@@ -19,7 +19,7 @@ func open(t *testing.T, path string) *seal.Seal {
 	return s
 }
 
-func TestSealedValuesComeBackAfterARestart(t *testing.T) {
+func TestSeal_SurvivesRestart(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "key")
 	first := open(t, path)
@@ -36,7 +36,7 @@ func TestSealedValuesComeBackAfterARestart(t *testing.T) {
 	}
 }
 
-func TestMovedOrChangedValuesAreRefused(t *testing.T) {
+func TestUnseal_RefusesMovedOrChanged(t *testing.T) {
 	t.Parallel()
 	s := open(t, filepath.Join(t.TempDir(), "key"))
 	sealed, err := s.Seal([]byte("secret"), []byte("org_1|t|1|c"))
@@ -60,7 +60,7 @@ func TestMovedOrChangedValuesAreRefused(t *testing.T) {
 	}
 }
 
-func TestMasterKeyIsForItsOwnerAlone(t *testing.T) {
+func TestOpen_FileMode(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "key")
 	open(t, path)
@@ -76,7 +76,7 @@ func TestMasterKeyIsForItsOwnerAlone(t *testing.T) {
 	}
 }
 
-func TestBrokenMasterKeyIsNotReplaced(t *testing.T) {
+func TestOpen_BrokenKeyNotReplaced(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(path, []byte("{half a key"), 0o600); err != nil {
@@ -90,7 +90,7 @@ func TestBrokenMasterKeyIsNotReplaced(t *testing.T) {
 	}
 }
 
-func TestDigestsAndRandomTexts(t *testing.T) {
+func TestDigestAndRandom(t *testing.T) {
 	t.Parallel()
 	a, b := open(t, filepath.Join(t.TempDir(), "key")), open(t, filepath.Join(t.TempDir(), "key"))
 	if a.Digest("x") == b.Digest("x") || a.Digest("x") == a.Digest("y") || len(a.Digest("x")) != 64 {

@@ -1,12 +1,11 @@
 package sip
 
-// NameOf is the Replaces value that names a leg of ours when the other side
-// is told it.
-func NameOf(l *Leg) string {
+// ReplacesOf returns the Replaces value of a leg as the peer would send it.
+func ReplacesOf(l *Leg) string {
 	name := make(chan string, 1)
-	l.post(func() { name <- l.callID + ";to-tag=" + l.localTag + ";from-tag=" + l.remoteTag })
+	l.enqueue(func() { name <- l.callID + ";to-tag=" + l.localTag + ";from-tag=" + l.remoteTag })
 	return <-name
 }
 
-// Redacted is a message as traces show it.
-func Redacted(raw string) string { return redacted(raw) }
+// RedactSecrets returns a message as traces show it.
+func RedactSecrets(raw string) string { return redactSecrets(raw) }

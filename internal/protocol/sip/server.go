@@ -11,54 +11,55 @@ import (
 	"time"
 )
 
+// Server: start, drain, close, and the goroutines for lookups.
+
 // Server is a SIP endpoint over UDP, TCP, TLS and WebSocket.
 type Server struct {
 	config      Config
 	limits      Limits
 	handler     Handler
-	allow       string // methods we take
-	allowEvents string // event packages we know
-	keys        keyer
-	start       time.Time
+	allow       string // supported methods
+	allowEvents string // supported event packages
+	hasher      keyHasher
+	startedAt   time.Time
 
-	sockets   []*socket
-	listeners []listener
-	streams   *streams
-	dead      deadTargets
-	names     *dnsCache
-	host      hostNames
+	sockets         []*udpSocket
+	listeners       []listener
+	conns           *connTable
+	failedTargets   failedTargets
+	dnsCache        *dnsCache
+	advertisedAddrs advertisedAddrs
 
-	shards []*shard
-	out    wire // where refusals outside any shard go: the server itself
+	shards          []*shard
+	statelessSender messageSender // sends refusals outside any shard: the server itself
 
-	stats    counters
-	calls    atomic.Int64 // inbound calls in progress
-	lookups  atomic.Int64
-	lag      atomic.Int64 // how long the last message waited in its queue
-	draining atomic.Bool
-	rate     Pacer
-	urgents  Pacer
-	guard    guard
-	auth     authenticator
-	logins   logins
-	accounts accountLocks
-	pinholes pinholes
-	watchers watchers
+	stats         counters
+	calls         atomic.Int64 // inbound calls in progress
+	lookups       atomic.Int64
+	queueDelay    atomic.Int64 // time that the last message waited in its queue
+	draining      atomic.Bool
+	inviteRate    RateLimiter
+	urgentRate    RateLimiter
+	guard         sourceGuard
+	auth          authenticator
+	guessLimiter  guessLimiter
+	accountLocks  accountLocks
+	natKeepalives natKeepalives
+	subscriptions subscriptionTable
 
 	ctx     context.Context // ends with Close
 	cancel  context.CancelFunc
-	done    chan struct{} // closed when ctx is
+	done    chan struct{} // closed by Close
 	closing sync.Once
 	readers sync.WaitGroup
-	workers sync.WaitGroup // look-ups and handlers
+	workers sync.WaitGroup // lookups and handlers
 	loops   sync.WaitGroup
 }
 
-// Listen opens the sockets and starts serving; h gets the calls. The Server
-// ends by Close, or with ctx.
+// Listen opens the sockets and starts serving. h receives the calls. The Server ends by Close or with ctx.
 func Listen(ctx context.Context, c Config, h Handler) (*Server, error) {
 	if c.Accounts == nil {
-		return nil, errors.New("sip: listen: no accounts given")
+		return nil, errors.New("sip: listen: Config.Accounts is not set")
 	}
 	s := newServer(c, h)
 	if err := s.bind(); err != nil {
@@ -72,12 +73,12 @@ func Listen(ctx context.Context, c Config, h Handler) (*Server, error) {
 		s.loops.Go(sh.run)
 	}
 	for _, k := range s.sockets {
-		s.readers.Go(func() { k.read(s) })
+		s.readers.Go(func() { k.readLoop(s) })
 	}
-	s.loops.Go(s.keepPinholes)
-	s.loops.Go(s.endWatching)
+	s.loops.Go(s.runNATKeepalives)
+	s.loops.Go(s.expireSubscriptions)
 	for _, l := range s.listeners {
-		s.readers.Go(func() { s.streams.accept(l.TCPListener, l.secure) })
+		s.readers.Go(func() { s.conns.accept(l.TCPListener, l.secure) })
 	}
 	stop := context.AfterFunc(ctx, func() { s.Close() })
 	context.AfterFunc(s.ctx, func() { stop() })
@@ -97,9 +98,9 @@ func newServer(c Config, h Handler) *Server {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	s := &Server{config: c, limits: c.Limits.withDefaults(), handler: h, keys: newKeyer(), done: make(chan struct{})}
-	s.start, s.out, s.streams = c.Now(), s, newStreams(s)
-	s.names = newDNSCache(s)
+	s := &Server{config: c, limits: c.Limits.withDefaults(), handler: h, hasher: newKeyHasher(), done: make(chan struct{})}
+	s.startedAt, s.statelessSender, s.conns = c.Now(), s, newConnTable(s)
+	s.dnsCache = newDNSCache(s)
 	s.allow = "INVITE, ACK, BYE, CANCEL, OPTIONS, INFO, REFER, NOTIFY, UPDATE, PRACK"
 	if c.OnMessage != nil {
 		s.allow += ", MESSAGE"
@@ -108,16 +109,16 @@ func newServer(c Config, h Handler) *Server {
 		s.allow += ", REGISTER"
 	}
 	s.allowEvents = "refer"
-	for _, t := range c.Topics {
+	for _, t := range c.EventPackages {
 		s.allowEvents += ", " + t.Event
 	}
-	if len(c.Topics) > 0 {
+	if len(c.EventPackages) > 0 {
 		s.allow += ", SUBSCRIBE"
 	}
-	s.rate.Every = time.Second / time.Duration(s.limits.InvitesPerSecond)
-	s.urgents.Every = time.Second / urgentPerSecond
+	s.inviteRate.Interval = time.Second / time.Duration(s.limits.InvitesPerSecond)
+	s.urgentRate.Interval = time.Second / urgentPerSecond
 	s.guard.init(s.limits)
-	s.logins.burst = s.limits.AccountFailures
+	s.guessLimiter.burst = s.limits.AccountFailures
 	s.auth = newAuthenticator(c.Realm, s.clock)
 	for range max(2, runtime.GOMAXPROCS(0)) {
 		s.shards = append(s.shards, newShard(s, s, s.limits.QueueDepth))
@@ -147,11 +148,11 @@ func (l Limits) withDefaults() Limits {
 	if l.BanFor <= 0 {
 		l.BanFor = 5 * time.Minute
 	}
-	if l.BanMost <= 0 {
-		l.BanMost = 24 * time.Hour
+	if l.MaxBan <= 0 {
+		l.MaxBan = 24 * time.Hour
 	}
-	if l.Ping <= 0 {
-		l.Ping = 30 * time.Second
+	if l.PingInterval <= 0 {
+		l.PingInterval = 30 * time.Second
 	}
 	if l.RetryAfter <= 0 {
 		l.RetryAfter = 5 * time.Second
@@ -159,16 +160,15 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// clock is the time since the server started.
-func (s *Server) clock() time.Duration { return s.config.Now().Sub(s.start) }
+// clock returns the time since the server started.
+func (s *Server) clock() time.Duration { return s.config.Now().Sub(s.startedAt) }
 
-// Drain refuses new INVITEs with 503 and Retry-After from now on; everything
-// inside dialogs goes on.
+// Drain refuses new INVITEs with 503 and Retry-After from now on. Everything inside dialogs continues.
 func (s *Server) Drain() { s.draining.Store(true) }
 
-// Settle waits until every dialog is over, the answers to our BYEs and CANCELs
-// included, or ctx ends. Its place is between the last call and Close.
-func (s *Server) Settle(ctx context.Context) {
+// WaitForDialogs waits until every dialog has ended, including the answers to our BYEs and CANCELs, or until ctx
+// ends. Call it between the last call and Close.
+func (s *Server) WaitForDialogs(ctx context.Context) {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for s.Stats().Dialogs > 0 {
@@ -180,9 +180,8 @@ func (s *Server) Settle(ctx context.Context) {
 	}
 }
 
-// Close stops serving and waits for every goroutine, Handler.Invite included.
-// Legs still alive get Lost and nothing more is sent for them. It must not be
-// called from an event callback. The second call does nothing.
+// Close stops serving and waits for every goroutine, Handler.Invite included. Live legs get the event Lost, and no
+// further message is sent for them. It must not be called from an event callback. A second call does nothing.
 func (s *Server) Close() error {
 	s.closing.Do(func() {
 		s.draining.Store(true)
@@ -194,7 +193,7 @@ func (s *Server) Close() error {
 		for _, l := range s.listeners {
 			l.Close()
 		}
-		s.streams.close()
+		s.conns.close()
 		for _, sh := range s.shards {
 			sh.close()
 		}
@@ -205,7 +204,7 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// spawn runs a look-up or a handler. Their number is bounded by admission.
+// spawn runs a lookup or a handler on a goroutine of its own. Admission bounds their number.
 func (s *Server) spawn(do func()) {
 	s.lookups.Add(1)
 	s.workers.Go(func() {
@@ -214,44 +213,45 @@ func (s *Server) spawn(do func()) {
 	})
 }
 
-// bring spawns what brings a call to the switch, which may take over the goroutine.
-func (s *Server) bring(in *Inbound) {
+// startInvite authenticates an INVITE and hands it to the switch on a goroutine of its own. The handler may keep that
+// goroutine by Inbound.RunAfterInvite: then it no longer counts as a lookup, and Close does not wait for it.
+func (s *Server) startInvite(in *Inbound) {
 	s.lookups.Add(1)
 	s.workers.Add(1)
 	go func() {
-		s.screen(in)
+		s.authenticateInvite(in)
 		s.lookups.Add(-1)
 		s.workers.Done()
-		if in.carry != nil {
-			in.carry()
+		if in.afterInvite != nil {
+			in.afterInvite()
 		}
 	}()
 }
 
-// failed reports what we were asked to look up or store and could not. A server that closes does no more of that, which is no fault.
-func (s *Server) failed(what string, err error, with ...any) {
+// logFailure logs a failed lookup or store. It logs nothing once the server is closing, because such a failure is
+// then expected.
+func (s *Server) logFailure(what string, err error, with ...any) {
 	if s.ctx.Err() == nil {
 		s.config.Logger.Error("sip: "+what, append(with, "error", err)...)
 	}
 }
 
-func (s *Server) panicked(r any, stack []byte) {
+func (s *Server) logPanic(r any, stack []byte) {
 	s.stats.panics.Add(1)
 	s.config.Logger.Error("sip: recovered from a panic", "panic", r, "stack", string(stack))
 }
 
-// shardOf is the shard of a Call-ID.
+// shardOf returns the shard of a Call-ID.
 func (s *Server) shardOf(callID string) *shard {
-	return s.shards[hashParts(s.keys.a, []string{callID})%uint64(len(s.shards))]
+	return s.shards[hashParts(s.hasher.a, []string{callID})%uint64(len(s.shards))]
 }
 
-// mark is what admission knows an INVITE by; never 0.
-func (s *Server) mark(callID, branch string) uint64 {
-	return hashParts(s.keys.b, []string{"m", callID, branch}) | 1
+// admissionKey returns the key by which admission recognizes an INVITE; never 0.
+func (s *Server) admissionKey(callID, branch string) uint64 {
+	return hashParts(s.hasher.b, []string{"m", callID, branch}) | 1
 }
 
-// statelessTag is a To tag that is the same for every retransmission
-// (RFC 3261 §8.2.7).
+// statelessTag returns a To tag that is the same for every retransmission (RFC 3261 §8.2.7).
 func (s *Server) statelessTag(m *message) string {
-	return string(appendHex(nil, hashParts(s.keys.b, []string{"t", m.callID, m.via.branch, m.from.tag})))
+	return string(appendHex(nil, hashParts(s.hasher.b, []string{"t", m.callID, m.via.branch, m.from.tag})))
 }

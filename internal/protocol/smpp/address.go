@@ -2,17 +2,17 @@ package smpp
 
 import "strings"
 
-// An Address is who sends or receives a message (§5.2.5 to §5.2.9).
+// Address is the address of a sender or recipient (§5.2.5 to §5.2.9).
 type Address struct {
 	TON, NPI uint8
 	Digits   string // or letters; up to 20 of them in messages
 }
 
-// maxAddress bounds addresses that are read: those of data_sm, the longest, with their NUL.
+// maxAddress bounds received addresses: those of data_sm, the longest, including the NUL.
 const maxAddress = 65
 
-// ParseAddress makes an address of what people write: "+4930123456" is an international number, "72345" one of the network
-// itself, anything with a letter a name.
+// ParseAddress converts an address as users write it. "+4930123456" is an international number, "72345" a number of
+// the network, and anything with a letter is alphanumeric.
 func ParseAddress(s string) Address {
 	s = strings.TrimSpace(s)
 	digits, international := strings.CutPrefix(s, "+")
@@ -25,7 +25,7 @@ func ParseAddress(s string) Address {
 	return Address{NPI: 1, Digits: digits}
 }
 
-// String is the address as ParseAddress reads it; international numbers have their plus.
+// String returns the address as ParseAddress accepts it; international numbers have their plus.
 func (a Address) String() string {
 	if a.TON == 1 && a.Digits != "" && !strings.HasPrefix(a.Digits, "+") {
 		return "+" + a.Digits

@@ -2,22 +2,23 @@ package smpp
 
 import "log/slog"
 
-// A Secret is a password: it prints as stars, whoever prints it.
+// Secret is a password that always prints as asterisks.
 type Secret string
 
-// String hides it.
+// String returns asterisks.
 func (Secret) String() string { return "***" }
 
-// GoString hides it.
+// GoString returns asterisks.
 func (Secret) GoString() string { return "***" }
 
-// LogValue hides it.
+// LogValue returns asterisks.
 func (Secret) LogValue() slog.Value { return slog.StringValue("***") }
 
-// MarshalText hides it.
+// MarshalText returns asterisks.
 func (Secret) MarshalText() ([]byte, error) { return []byte("***"), nil }
 
-// A Bind logs in (§4.1). Names and passwords may be longer than the specification has them, as some centres' are.
+// Bind is the body of the bind requests (§4.1). Names and passwords may be longer than in the specification, because
+// those of some SMSCs are.
 type Bind struct {
 	SystemID         string
 	Password         Secret
@@ -34,18 +35,18 @@ func (b *Bind) fields(c *coder, _ Command) {
 	b.Range.fields(c, "addr")
 }
 
-// A BindAnswer lets in, or not.
-type BindAnswer struct {
+// BindResponse is the body of the responses to bind requests.
+type BindResponse struct {
 	SystemID string
 	TLVs     TLVs
 }
 
-func (b *BindAnswer) fields(c *coder, _ Command) {
+func (b *BindResponse) fields(c *coder, _ Command) {
 	c.text("system_id", &b.SystemID, 65)
 	c.tlvs(&b.TLVs)
 }
 
-// An OutbindRequest asks a client to bind (§4.1.7).
+// OutbindRequest is the body of outbind, which asks a client to bind (§4.1.7).
 type OutbindRequest struct {
 	SystemID string
 	Password Secret
@@ -56,7 +57,7 @@ func (o *OutbindRequest) fields(c *coder, _ Command) {
 	c.text("password", (*string)(&o.Password), 65)
 }
 
-// A Message is the body of submit_sm, deliver_sm (§4.4, §4.6) and data_sm (§4.7), which has not all of the fields.
+// Message is the body of submit_sm, deliver_sm (§4.4, §4.6) and data_sm (§4.7), which lacks some of the fields.
 type Message struct {
 	ServiceType          string
 	Source, Destination  Address
@@ -97,7 +98,7 @@ func (m *Message) fields(c *coder, of Command) {
 	c.tlvs(&m.TLVs)
 }
 
-// content is the text's octets with their header, wherever they are.
+// content returns the octets of the text with their header, from short_message or message_payload.
 func (m *Message) content() []byte {
 	if payload, ok := m.TLVs.Get(TagMessagePayload); ok && len(m.ShortMessage) == 0 {
 		return payload
@@ -105,18 +106,18 @@ func (m *Message) content() []byte {
 	return m.ShortMessage
 }
 
-// A MessageAnswer says under which identifier a message was taken.
-type MessageAnswer struct {
+// MessageResponse is the body of the responses to messages, with the identifier of the message.
+type MessageResponse struct {
 	MessageID string
 	TLVs      TLVs
 }
 
-func (m *MessageAnswer) fields(c *coder, _ Command) {
+func (m *MessageResponse) fields(c *coder, _ Command) {
 	c.text("message_id", &m.MessageID, 65)
 	c.tlvs(&m.TLVs)
 }
 
-// A Query asks what became of a message (§4.8).
+// Query is the body of query_sm, which requests the state of a message (§4.8).
 type Query struct {
 	MessageID string
 	Source    Address
@@ -127,22 +128,22 @@ func (q *Query) fields(c *coder, _ Command) {
 	q.Source.fields(c, "source_addr")
 }
 
-// A QueryAnswer says so.
-type QueryAnswer struct {
+// QueryResponse is the body of query_sm_resp.
+type QueryResponse struct {
 	MessageID string
 	FinalDate string
 	State     State
 	ErrorCode uint8
 }
 
-func (q *QueryAnswer) fields(c *coder, _ Command) {
+func (q *QueryResponse) fields(c *coder, _ Command) {
 	c.text("message_id", &q.MessageID, 65)
 	c.text("final_date", &q.FinalDate, 17)
 	c.octet("message_state", (*uint8)(&q.State))
 	c.octet("error_code", &q.ErrorCode)
 }
 
-// A Cancel takes a message back (§4.9).
+// Cancel is the body of cancel_sm (§4.9).
 type Cancel struct {
 	ServiceType         string
 	MessageID           string
@@ -156,7 +157,7 @@ func (b *Cancel) fields(c *coder, _ Command) {
 	b.Destination.fields(c, "destination_addr")
 }
 
-// A Replace puts another text into a message (§4.10).
+// Replace is the body of replace_sm, which replaces the text of a message (§4.10).
 type Replace struct {
 	MessageID            string
 	Source               Address
@@ -177,7 +178,7 @@ func (r *Replace) fields(c *coder, _ Command) {
 	c.octets("short_message", &r.ShortMessage)
 }
 
-// An Alert says that a subscriber can be reached again (§4.12).
+// Alert is the body of alert_notification: a subscriber has become available (§4.12).
 type Alert struct {
 	Source, ESME Address
 	TLVs         TLVs
@@ -189,23 +190,23 @@ func (a *Alert) fields(c *coder, _ Command) {
 	c.tlvs(&a.TLVs)
 }
 
-// newBody is an empty body of a command; nil where it has none, or we do not know it.
+// newBody returns an empty body of a command; nil if it has none or is unknown.
 func newBody(of Command) Body {
 	switch of {
 	case BindReceiver, BindTransmitter, BindTransceiver:
 		return &Bind{}
-	case BindReceiver.Answer(), BindTransmitter.Answer(), BindTransceiver.Answer():
-		return &BindAnswer{}
+	case BindReceiver.Response(), BindTransmitter.Response(), BindTransceiver.Response():
+		return &BindResponse{}
 	case Outbind:
 		return &OutbindRequest{}
 	case SubmitSM, DeliverSM, DataSM:
 		return &Message{}
-	case SubmitSM.Answer(), DeliverSM.Answer(), DataSM.Answer():
-		return &MessageAnswer{}
+	case SubmitSM.Response(), DeliverSM.Response(), DataSM.Response():
+		return &MessageResponse{}
 	case QuerySM:
 		return &Query{}
-	case QuerySM.Answer():
-		return &QueryAnswer{}
+	case QuerySM.Response():
+		return &QueryResponse{}
 	case CancelSM:
 		return &Cancel{}
 	case ReplaceSM:

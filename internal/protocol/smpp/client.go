@@ -12,54 +12,58 @@ import (
 	"time"
 )
 
-// Config is what a client needs: Address, Dial, SystemID and Message have no default.
+// Config configures a client. Address, Dial, SystemID and Message are required.
 type Config struct {
 	Address string // host:port
-	// Dial connects; it is where the caller says which addresses may be reached.
+	// Dial connects. The caller can restrict the allowed addresses in it.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	TLS  *tls.Config // nil: none
-	// SystemID, Password and SystemType log in.
+	// SystemID, Password and SystemType are the credentials of the bind.
 	SystemID   string
 	Password   Secret
 	SystemType string
-	Range      Address // of the recipients whose messages we want; empty mostly
-	// Mode is BindTransceiver (as zero is), BindTransmitter or BindReceiver.
+	Range      Address // of recipients whose messages are requested; mostly empty
+	// Mode is BindTransceiver (also if zero), BindTransmitter or BindReceiver.
 	Mode Command
-	Text Text
+	Text TextSettings
 	IDs  IDs
-	// Window is how many messages may be unanswered at once; 10.
+	// Window limits the unacknowledged messages; default 10.
 	Window int
-	// PerSecond is how many are sent in a second at most; 0: no limit of ours.
+	// PerSecond limits the messages sent per second; 0: no limit.
 	PerSecond float64
-	// Connect is how long connecting and logging in may take (10 s), Answer any other answer (30 s), Enquire after which
-	// silence we ask whether the centre is there (30 s).
-	Connect, Answer, Enquire time.Duration
-	// Pause is how long we wait before we connect again (1 s); it doubles up to MaxPause (1 min), and somewhat less by chance.
-	Pause, MaxPause time.Duration
-	// Message is given what comes in, in its order; messages that stay incomplete may come at the same time. Receipt is given what
-	// became of messages sent, of several at the same time. After an error the centre keeps the message and sends it again; a Status is told as it is. A receipt may come before Submit has returned.
+	// ConnectTimeout bounds connecting and binding (default 10 s), ResponseTimeout any other response (30 s).
+	// EnquireInterval is the idle time after which enquire_link is sent (30 s).
+	ConnectTimeout, ResponseTimeout, EnquireInterval time.Duration
+	// ReconnectDelay is the delay before reconnecting (default 1 s). It doubles up to MaxReconnectDelay (1 min), with
+	// jitter.
+	ReconnectDelay, MaxReconnectDelay time.Duration
+	// Message is called for received messages, in order; incomplete messages may be passed concurrently. Receipt is
+	// called for receipts, several at the same time. After an error the SMSC keeps the message and sends it again; a
+	// Status is sent as it is. A receipt may arrive before Submit has returned.
 	Message func(ctx context.Context, in Incoming) error
 	Receipt func(ctx context.Context, r Receipt) error
-	// Parts collects long messages (NewParts()); what is incomplete after PartsAge (5 min) is handed on as it is.
-	Parts    Parts
+	// Parts stores the parts of long messages (default NewMemoryPartStore()). Messages that are incomplete after
+	// PartsAge (default 5 min) are passed on as they are.
+	Parts    PartStore
 	PartsAge time.Duration
-	// Changed is told when there is a bind (nil), and why there is none any more; it must not wait. May be nil.
-	Changed func(why error)
-	Log     *slog.Logger // nil: nothing is logged
+	// StateChanged is called with nil after a bind, and with the reason when it has ended; it must not block. It may
+	// be nil.
+	StateChanged func(why error)
+	Log          *slog.Logger // nil: nothing is logged
 }
 
-func (c Config) filled() Config {
-	or(&c.Mode, BindTransceiver)
-	or(&c.Window, 10)
-	or(&c.Connect, 10*time.Second)
-	or(&c.Answer, 30*time.Second)
-	or(&c.Enquire, 30*time.Second)
-	or(&c.Pause, time.Second)
-	or(&c.MaxPause, time.Minute)
-	or(&c.PartsAge, 5*time.Minute)
-	or(&c.Log, slog.New(slog.DiscardHandler))
+func (c Config) withDefaults() Config {
+	setDefault(&c.Mode, BindTransceiver)
+	setDefault(&c.Window, 10)
+	setDefault(&c.ConnectTimeout, 10*time.Second)
+	setDefault(&c.ResponseTimeout, 30*time.Second)
+	setDefault(&c.EnquireInterval, 30*time.Second)
+	setDefault(&c.ReconnectDelay, time.Second)
+	setDefault(&c.MaxReconnectDelay, time.Minute)
+	setDefault(&c.PartsAge, 5*time.Minute)
+	setDefault(&c.Log, slog.New(slog.DiscardHandler))
 	if c.Parts == nil {
-		c.Parts = NewParts()
+		c.Parts = NewMemoryPartStore()
 	}
 	if c.Receipt == nil {
 		c.Receipt = func(context.Context, Receipt) error { return nil }
@@ -67,46 +71,46 @@ func (c Config) filled() Config {
 	return c
 }
 
-// or sets what is not set.
-func or[T comparable](v *T, standard T) {
+// setDefault sets a value that is zero.
+func setDefault[T comparable](v *T, standard T) {
 	var none T
 	if *v == none {
 		*v = standard
 	}
 }
 
-// A Client keeps one bind with a centre alive.
+// Client keeps one bind to an SMSC open.
 type Client struct {
-	config   Config
-	receiver *receiver
-	pacer    *pacer
-	next     atomic.Uint32 // reference of a long message
-	mu       sync.Mutex
-	bound    *session
-	change   chan struct{} // closed when bound changes
-	failure  error         // why there is no bind
+	config        Config
+	receiver      *receiver
+	pacer         *pacer
+	lastReference atomic.Uint32 // last reference of a concatenated message
+	mu            sync.Mutex
+	session       *session
+	changed       chan struct{} // closed when session changes
+	failure       error         // reason for which there is no bind
 }
 
-// New makes a client; Run connects it.
+// New returns a client; Run connects it.
 func New(c Config) (*Client, error) {
-	c = c.filled()
+	c = c.withDefaults()
 	switch {
 	case c.Address == "" || c.Dial == nil || c.SystemID == "" || c.Message == nil:
 		return nil, errors.New("smpp: a client needs Address, Dial, SystemID and Message")
-	case !c.Mode.binds():
+	case !c.Mode.isBind():
 		return nil, errors.New("smpp: a client binds as transceiver, transmitter or receiver")
-	case c.Window < 0 || c.Window > 1000 || c.PerSecond < 0 || c.Pause < 0 || c.MaxPause < c.Pause:
-		return nil, errors.New("smpp: Window is 1 to 1000, and MaxPause not less than Pause")
+	case c.Window < 0 || c.Window > 1000 || c.PerSecond < 0 || c.ReconnectDelay < 0 || c.MaxReconnectDelay < c.ReconnectDelay:
+		return nil, errors.New("smpp: Window must be 1 to 1000, and MaxReconnectDelay at least ReconnectDelay")
 	}
 	if _, err := (PDU{Command: c.Mode, Body: c.bind()}).Encode(); err != nil {
 		return nil, err
 	}
-	cl := &Client{config: c, pacer: &pacer{}, change: make(chan struct{}), failure: ErrNotBound}
+	cl := &Client{config: c, pacer: &pacer{}, changed: make(chan struct{}), failure: ErrNotBound}
 	if c.PerSecond > 0 {
-		cl.pacer.every = time.Duration(float64(time.Second) / c.PerSecond)
+		cl.pacer.interval = time.Duration(float64(time.Second) / c.PerSecond)
 	}
-	cl.next.Store(rand.Uint32())
-	cl.receiver = &receiver{text: c.Text, ids: c.IDs, parts: c.Parts, message: c.Message, receipt: c.Receipt, failed: TemporaryAppError, log: c.Log}
+	cl.lastReference.Store(rand.Uint32())
+	cl.receiver = &receiver{text: c.Text, ids: c.IDs, parts: c.Parts, message: c.Message, receipt: c.Receipt, errorStatus: TemporaryAppError, log: c.Log}
 	return cl, nil
 }
 
@@ -114,21 +118,21 @@ func (c Config) bind() *Bind {
 	return &Bind{SystemID: c.SystemID, Password: c.Password, SystemType: c.SystemType, InterfaceVersion: version, Range: c.Range}
 }
 
-// version is ours, 3.4.
+// version is our interface_version, 3.4.
 const version = 0x34
 
-// Run connects, and connects again whenever the bind is lost or refused, until ctx ends; then it unbinds.
+// Run connects, and reconnects whenever the bind ends or is refused, until ctx ends; then it unbinds.
 func (c *Client) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	wg.Go(func() { c.receiver.sweep(ctx, c.config.PartsAge) })
-	for pause := c.config.Pause; ctx.Err() == nil; pause = min(2*pause, c.config.MaxPause) {
+	for pause := c.config.ReconnectDelay; ctx.Err() == nil; pause = min(2*pause, c.config.MaxReconnectDelay) {
 		began := time.Now()
-		bound, err := c.once(ctx)
-		c.set(nil, err)
+		bound, err := c.runOnce(ctx)
+		c.setState(nil, err)
 		c.config.Log.Warn("smpp: the bind has ended", "centre", c.config.Address, "system_id", c.config.SystemID, "was_bound", bound, "error", err)
-		if bound && time.Since(began) > c.config.MaxPause {
-			pause = c.config.Pause
+		if bound && time.Since(began) > c.config.MaxReconnectDelay {
+			pause = c.config.ReconnectDelay
 		}
 		select {
 		case <-ctx.Done():
@@ -137,14 +141,14 @@ func (c *Client) Run(ctx context.Context) {
 	}
 }
 
-// once connects, binds, and returns when that bind has ended.
-func (c *Client) once(ctx context.Context) (bound bool, err error) {
+// runOnce connects, binds, and returns when that bind has ended.
+func (c *Client) runOnce(ctx context.Context) (bound bool, err error) {
 	conn, err := c.dial(ctx)
 	if err != nil {
 		return false, err
 	}
-	s := newSession(conn, timing{answer: c.config.Answer, enquire: c.config.Enquire}, c.config.Window)
-	s.handle, s.aside, s.full = c.handle, receipts, TemporaryAppError
+	s := newSession(conn, timeouts{response: c.config.ResponseTimeout, enquire: c.config.EnquireInterval}, c.config.Window)
+	s.handle, s.unordered, s.fullStatus = c.handle, isReceipt, TemporaryAppError
 	var wg sync.WaitGroup
 	wg.Go(func() { bound = c.login(ctx, s) })
 	err = s.run(ctx)
@@ -153,7 +157,7 @@ func (c *Client) once(ctx context.Context) (bound bool, err error) {
 }
 
 func (c *Client) dial(ctx context.Context) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.config.Connect)
+	ctx, cancel := context.WithTimeout(ctx, c.config.ConnectTimeout)
 	defer cancel()
 	conn, err := c.config.Dial(ctx, "tcp", c.config.Address)
 	if err != nil || c.config.TLS == nil {
@@ -172,42 +176,42 @@ func (c *Client) dial(ctx context.Context) (net.Conn, error) {
 }
 
 func (c *Client) login(ctx context.Context, s *session) bool {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.config.Connect, ErrNoAnswer)
+	ctx, cancel := context.WithTimeoutCause(ctx, c.config.ConnectTimeout, ErrNoResponse)
 	defer cancel()
 	a, err := s.exchange(ctx, PDU{Command: c.config.Mode, Body: c.config.bind()})
 	switch {
 	case err != nil:
 		s.end(err)
 	case a.Status != OK:
-		s.end(refused(a.Status))
-	case a.Command != c.config.Mode.Answer():
+		s.end(statusError(a.Status))
+	case a.Command != c.config.Mode.Response():
 		s.end(ErrFrame)
 	default:
-		c.set(s, nil)
+		c.setState(s, nil)
 		c.config.Log.Info("smpp: bound", "centre", c.config.Address, "system_id", c.config.SystemID)
 		return true
 	}
 	return false
 }
 
-func (c *Client) set(s *session, why error) {
+func (c *Client) setState(s *session, why error) {
 	c.mu.Lock()
-	c.bound, c.failure = s, why
-	close(c.change)
-	c.change = make(chan struct{})
+	c.session, c.failure = s, why
+	close(c.changed)
+	c.changed = make(chan struct{})
 	c.mu.Unlock()
-	if c.config.Changed != nil {
-		c.config.Changed(why)
+	if c.config.StateChanged != nil {
+		c.config.StateChanged(why)
 	}
 }
 
 func (c *Client) current() (*session, error, <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.bound, c.failure, c.change
+	return c.session, c.failure, c.changed
 }
 
-// State is nil while bound, else why we are not.
+// State returns nil while bound, else ErrNotBound with the reason.
 func (c *Client) State() error {
 	s, why, _ := c.current()
 	if s != nil {
@@ -216,7 +220,7 @@ func (c *Client) State() error {
 	return errors.Join(ErrNotBound, why)
 }
 
-// WaitBound returns when there is a bind, or with ctx's error.
+// WaitBound waits until there is a bind, or returns the error of ctx.
 func (c *Client) WaitBound(ctx context.Context) error {
 	for {
 		s, _, change := c.current()
@@ -231,8 +235,8 @@ func (c *Client) WaitBound(ctx context.Context) error {
 	}
 }
 
-// Submit sends a message and waits until the centre has accepted all of its parts. The error is an *Error: what it means
-// for another try is its Outcome. Where there is no bind it returns at once, with a Retryable one.
+// Submit sends a message and waits until the SMSC has accepted all of its parts. The error is an *Error; its Outcome
+// determines whether to retry. Without a bind it returns a Retryable error at once.
 func (c *Client) Submit(ctx context.Context, o Outgoing) (Result, error) {
 	s, why, _ := c.current()
 	switch {
@@ -241,26 +245,26 @@ func (c *Client) Submit(ctx context.Context, o Outgoing) (Result, error) {
 	case s == nil:
 		return Result{Reference: o.Reference, MessageIDs: o.Sent}, &Error{Outcome: Retryable, Part: len(o.Sent) + 1, Err: errors.Join(ErrNotBound, why)}
 	}
-	o.Reference = nextReference(o.Reference, &c.next, c.config.Text.Long)
+	o.Reference = nextReference(o.Reference, &c.lastReference, c.config.Text.Long)
 	return sender{s, SubmitSM, c.config.Text, c.config.IDs, c.pacer}.send(ctx, o)
 }
 
-// Query asks the centre what became of a message, by the identifier as it gave it and the sender's address.
-func (c *Client) Query(ctx context.Context, messageID string, from Address) (QueryAnswer, error) {
+// Query requests the state of a message, by the identifier as the SMSC gave it and the sender's address.
+func (c *Client) Query(ctx context.Context, messageID string, from Address) (QueryResponse, error) {
 	s, why, _ := c.current()
 	if s == nil {
-		return QueryAnswer{}, &Error{Outcome: Retryable, Part: 1, Err: errors.Join(ErrNotBound, why)}
+		return QueryResponse{}, &Error{Outcome: Retryable, Part: 1, Err: errors.Join(ErrNotBound, why)}
 	}
 	a, err := s.request(ctx, PDU{Command: QuerySM, Body: &Query{MessageID: messageID, Source: from}})
 	if err != nil {
-		return QueryAnswer{}, err
+		return QueryResponse{}, err
 	}
-	answer, _ := a.Body.(*QueryAnswer)
+	answer, _ := a.Body.(*QueryResponse)
 	return *answer, nil
 }
 
-// receipts says which requests need no order: those that tell of messages sent.
-func receipts(p PDU) bool {
+// isReceipt reports whether a request is a receipt. Receipts need no order.
+func isReceipt(p PDU) bool {
 	m, ok := p.Body.(*Message)
 	if !ok {
 		return false
@@ -269,7 +273,7 @@ func receipts(p PDU) bool {
 	return kind == 0x04 || kind == 0x20 || m.TLVs.Text(TagReceiptedMessageID) != ""
 }
 
-// handle answers what the centre asks.
+// handle handles a request of the SMSC.
 func (c *Client) handle(ctx context.Context, p PDU) reply {
 	m, ok := p.Body.(*Message)
 	switch {
@@ -278,9 +282,9 @@ func (c *Client) handle(ctx context.Context, p PDU) reply {
 	case c.config.Mode == BindTransmitter:
 		return reply{status: BadBindState}
 	}
-	_, status := c.receiver.take(ctx, "", "", m)
+	_, status := c.receiver.receive(ctx, "", "", m)
 	if status != OK {
 		return reply{status: status}
 	}
-	return reply{body: &MessageAnswer{}}
+	return reply{body: &MessageResponse{}}
 }

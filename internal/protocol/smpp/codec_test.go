@@ -12,24 +12,24 @@ import (
 	"testing"
 )
 
-// everyCommand are all those that we know, and their answers.
-func everyCommand() []Command {
+// allCommands returns all known commands and their responses.
+func allCommands() []Command {
 	all := []Command{GenericNack}
 	for c := range commandNames {
 		all = append(all, c)
-		if c.wantsAnswer() {
-			all = append(all, c.Answer())
+		if c.expectsResponse() {
+			all = append(all, c.Response())
 		}
 	}
 	return all
 }
 
-// fill puts random values into a body's fields.
-func fill(v reflect.Value, r *rand.Rand, field string) {
+// fillRandom sets the fields of a body to random values.
+func fillRandom(v reflect.Value, r *rand.Rand, field string) {
 	switch v.Kind() {
 	case reflect.Struct:
 		for i := range v.NumField() {
-			fill(v.Field(i), r, v.Type().Field(i).Name)
+			fillRandom(v.Field(i), r, v.Type().Field(i).Name)
 		}
 	case reflect.String:
 		v.SetString(strings.Repeat("x", r.IntN(6)))
@@ -48,20 +48,20 @@ func fill(v reflect.Value, r *rand.Rand, field string) {
 		}
 		s := reflect.MakeSlice(v.Type(), n, n)
 		for i := range n {
-			fill(s.Index(i), r, "")
+			fillRandom(s.Index(i), r, "")
 		}
 		v.Set(s)
 	}
 }
 
-func TestEveryPDUComesBackAsItWasWritten(t *testing.T) {
+func TestPDU_RoundTrip(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
-	for _, command := range everyCommand() {
+	for _, command := range allCommands() {
 		for range 200 {
 			p := PDU{Command: command, Status: Status(r.Uint32()), Sequence: r.Uint32(), Body: newBody(command)}
 			if p.Body != nil {
-				fill(reflect.ValueOf(p.Body).Elem(), r, "")
+				fillRandom(reflect.ValueOf(p.Body).Elem(), r, "")
 			}
 			if m, ok := p.Body.(*Message); ok && command == DataSM {
 				*m = Message{ServiceType: m.ServiceType, Source: m.Source, Destination: m.Destination, ESMClass: m.ESMClass,
@@ -79,16 +79,16 @@ func TestEveryPDUComesBackAsItWasWritten(t *testing.T) {
 	}
 }
 
-// FuzzPDU: no octets make us fail, and what was read is written and read as the same.
+// FuzzPDU: no octets cause a panic, and a decoded PDU is encoded and decoded to the same.
 func FuzzPDU(f *testing.F) {
-	for _, c := range everyCommand() {
+	for _, c := range allCommands() {
 		b, err := PDU{Command: c, Sequence: 1, Body: newBody(c)}.Encode()
 		if err != nil {
 			f.Fatal(err)
 		}
 		f.Add(b)
 	}
-	long, _ := Text{}.Parts(strings.Repeat("a€😀", 100), 7)
+	long, _ := TextSettings{}.Parts(strings.Repeat("a€😀", 100), 7)
 	for _, p := range long[:2] {
 		b, _ := PDU{Command: SubmitSM, Sequence: 2, Body: Outgoing{To: ParseAddress("+4930123456"), Receipt: true}.message(p)}.Encode()
 		f.Add(b)
@@ -99,14 +99,14 @@ func FuzzPDU(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		p, err := Decode(b)
 		if err == nil {
-			understand(p)
+			decodeAll(p)
 		}
 		if err != nil || p.Body == nil {
 			return
 		}
 		again, err := p.Encode()
 		if err != nil {
-			if len(b) > MaxPDU-16 { // a NUL that was missing does not fit any more
+			if len(b) > MaxPDU-16 { // a NUL that was missing no longer fits
 				return
 			}
 			t.Fatal(err)
@@ -118,13 +118,13 @@ func FuzzPDU(f *testing.F) {
 	})
 }
 
-// understand reads a message in every way there is.
-func understand(p PDU) {
+// decodeAll decodes a message with all settings.
+func decodeAll(p PDU) {
 	m, ok := p.Body.(*Message)
 	if !ok {
 		return
 	}
-	for _, text := range []Text{{}, {Default: GSMPacked}, {Default: Latin1}, {Default: ASCII, GSMAsIA5: true}} {
+	for _, text := range []TextSettings{{}, {Default: GSMPacked}, {Default: Latin1}, {Default: ASCII, GSMAsIA5: true}} {
 		m.receipt(text, IDs{Hex, Hex, Hex})
 		if f, ok := text.fragment("", m); ok {
 			text.incoming([]Fragment{f, f})
@@ -132,7 +132,7 @@ func understand(p PDU) {
 	}
 }
 
-func TestMalformedPDUsAreRefusedWithTheirStatus(t *testing.T) {
+func TestDecode_MalformedStatus(t *testing.T) {
 	t.Parallel()
 	good, _ := PDU{Command: SubmitSM, Sequence: 9, Body: &Message{ShortMessage: []byte("hi"), TLVs: TLVs{wordTLV(TagSARReference, 1)}}}.Encode()
 	for n := headerSize; n < len(good)-6; n++ {
@@ -170,8 +170,8 @@ func TestMalformedPDUsAreRefusedWithTheirStatus(t *testing.T) {
 	}
 }
 
-// TestOctetsOfABind compares with octets made by hand after §4.1.1.
-func TestOctetsOfABind(t *testing.T) {
+// The octets equal those written by hand after §4.1.1.
+func TestEncode_BindOctets(t *testing.T) {
 	t.Parallel()
 	b, err := PDU{Command: BindTransceiver, Sequence: 1, Body: &Bind{SystemID: "smppclient1", Password: "password", InterfaceVersion: 0x34}}.Encode()
 	want := "0000002a" + "00000009" + "00000000" + "00000001" + hex.EncodeToString([]byte("smppclient1\x00password\x00\x00")) + "34" + "00" + "00" + "00"
@@ -180,21 +180,21 @@ func TestOctetsOfABind(t *testing.T) {
 	}
 }
 
-func TestAnswersMayEndEarly(t *testing.T) {
+func TestDecode_ShortResponses(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{"", "abc", "abc\x00"} {
 		b := make([]byte, headerSize, 32)
 		b = append(b, body...)
 		binary.BigEndian.PutUint32(b, uint32(len(b)))
-		binary.BigEndian.PutUint32(b[4:], uint32(SubmitSM.Answer()))
+		binary.BigEndian.PutUint32(b[4:], uint32(SubmitSM.Response()))
 		p, err := Decode(b)
-		if err != nil || p.Body.(*MessageAnswer).MessageID != strings.Trim(body, "\x00") {
+		if err != nil || p.Body.(*MessageResponse).MessageID != strings.Trim(body, "\x00") {
 			t.Errorf("%q: %v, %v", body, p.Body, err)
 		}
 	}
 }
 
-func TestPasswordsAreNeverPrinted(t *testing.T) {
+func TestSecret_NeverPrinted(t *testing.T) {
 	t.Parallel()
 	for _, v := range []any{&Bind{Password: "geheim"}, Bind{Password: "geheim"}, Config{Password: "geheim"}, Login{Password: "geheim"}, OutbindRequest{Password: "geheim"}} {
 		for _, format := range []string{"%v", "%+v", "%#v", "%s"} {

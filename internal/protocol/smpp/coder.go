@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// A coder reads fields from octets or writes them: bodies name their fields once for both.
+// coder reads fields from octets or writes them, so that each body lists its fields only once.
 type coder struct {
-	b       []byte // what is left to read, or what was written
+	b       []byte // octets left to read, or written so far
 	reading bool
-	loose   bool // the end of the PDU ends a text too, as with some centres' answers
+	lenient bool // a text may end with the PDU instead of NUL, as in the responses of some SMSCs
 	err     error
 }
 
@@ -21,7 +21,7 @@ func (c *coder) fail(field string, s Status) {
 	}
 }
 
-// text is a C-Octet String of at most size octets with its NUL.
+// text codes a C-Octet String of at most size octets including its NUL.
 func (c *coder) text(field string, v *string, size int) {
 	if c.err != nil {
 		return
@@ -38,7 +38,7 @@ func (c *coder) text(field string, v *string, size int) {
 	switch {
 	case end >= 0:
 		*v, c.b = string(c.b[:end]), c.b[end+1:]
-	case c.loose && len(c.b) < size:
+	case c.lenient && len(c.b) < size:
 		*v, c.b = string(c.b), nil
 	default:
 		c.fail(field, BadMessageLength)
@@ -57,7 +57,7 @@ func (c *coder) octet(field string, v *uint8) {
 	}
 }
 
-// octets is a length of one octet and so many octets.
+// octets codes a length of one octet and the octets after it.
 func (c *coder) octets(field string, v *[]byte) {
 	if !c.reading && len(*v) > 255 {
 		c.fail(field, BadMessageLength)
@@ -71,19 +71,19 @@ func (c *coder) octets(field string, v *[]byte) {
 	case len(c.b) < int(n):
 		c.fail(field, BadMessageLength)
 	default:
-		*v, c.b = take(c.b, int(n))
+		*v, c.b = takeOctets(c.b, int(n))
 	}
 }
 
-// take copies the first n octets; none is nil.
-func take(b []byte, n int) (first, rest []byte) {
+// takeOctets copies the first n octets; nil for none.
+func takeOctets(b []byte, n int) (first, rest []byte) {
 	if n == 0 {
 		return nil, b
 	}
 	return slices.Clone(b[:n]), b[n:]
 }
 
-// tlvs are the optional parameters up to the end of the PDU (§5.3).
+// tlvs codes the optional parameters up to the end of the PDU (§5.3).
 func (c *coder) tlvs(v *TLVs) {
 	if !c.reading {
 		for _, t := range *v {
@@ -102,7 +102,7 @@ func (c *coder) tlvs(v *TLVs) {
 			return
 		}
 		t := TLV{Tag: Tag(binary.BigEndian.Uint16(c.b))}
-		t.Value, c.b = take(c.b[4:], int(binary.BigEndian.Uint16(c.b[2:])))
+		t.Value, c.b = takeOctets(c.b[4:], int(binary.BigEndian.Uint16(c.b[2:])))
 		*v = append(*v, t)
 	}
 }

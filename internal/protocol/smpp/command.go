@@ -2,10 +2,10 @@ package smpp
 
 import "fmt"
 
-// A Command is what a PDU is (§5.1.2.1).
+// Command is the command_id of a PDU (§5.1.2.1).
 type Command uint32
 
-// Commands; an answer is its request with the highest bit set.
+// Commands; a response is its request with the highest bit set.
 const (
 	BindReceiver      Command = 0x01
 	BindTransmitter   Command = 0x02
@@ -24,38 +24,40 @@ const (
 	GenericNack       Command = 0x80000000
 )
 
-const answerBit Command = 0x80000000
+const responseBit Command = 0x80000000
 
 var commandNames = map[Command]string{BindReceiver: "bind_receiver", BindTransmitter: "bind_transmitter", QuerySM: "query_sm",
 	SubmitSM: "submit_sm", DeliverSM: "deliver_sm", Unbind: "unbind", ReplaceSM: "replace_sm", CancelSM: "cancel_sm",
 	BindTransceiver: "bind_transceiver", Outbind: "outbind", EnquireLink: "enquire_link", SubmitMulti: "submit_multi",
 	AlertNotification: "alert_notification", DataSM: "data_sm"}
 
-// Answer is the command that answers this one.
-func (c Command) Answer() Command { return c | answerBit }
+// Response returns the command of the response.
+func (c Command) Response() Command { return c | responseBit }
 
-// IsAnswer tells whether it answers a request.
-func (c Command) IsAnswer() bool { return c&answerBit != 0 }
+// IsResponse reports whether the command is a response.
+func (c Command) IsResponse() bool { return c&responseBit != 0 }
 
-// wantsAnswer tells whether the other side waits for one: after all requests but two (§4.1.7, §4.12).
-func (c Command) wantsAnswer() bool { return !c.IsAnswer() && c != Outbind && c != AlertNotification }
+// expectsResponse reports whether the peer expects a response: to all requests except two (§4.1.7, §4.12).
+func (c Command) expectsResponse() bool {
+	return !c.IsResponse() && c != Outbind && c != AlertNotification
+}
 
-// String is the specification's name of it.
+// String returns the name in the specification.
 func (c Command) String() string {
 	if c == GenericNack {
 		return "generic_nack"
 	}
-	name, known := commandNames[c&^answerBit]
+	name, known := commandNames[c&^responseBit]
 	switch {
 	case !known:
 		return fmt.Sprintf("command %#x", uint32(c))
-	case c.IsAnswer():
+	case c.IsResponse():
 		return name + "_resp"
 	}
 	return name
 }
 
-// binds tells whether it is one of the three that log in.
-func (c Command) binds() bool {
+// isBind reports whether the command is one of the three bind requests.
+func (c Command) isBind() bool {
 	return c == BindReceiver || c == BindTransmitter || c == BindTransceiver
 }

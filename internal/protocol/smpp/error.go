@@ -6,33 +6,33 @@ import (
 	"time"
 )
 
-// An Outcome is what an error means for who wants to try again.
+// Outcome states whether a failed message may be sent again.
 type Outcome uint8
 
 const (
-	// Retryable: the other side does not have the message; it may be sent again.
+	// Retryable: the peer does not have the message; it may be sent again.
 	Retryable Outcome = iota + 1
-	// Permanent: the other side does not want it, now or later.
+	// Permanent: the peer refuses the message, now and later.
 	Permanent
-	// InDoubt: it was sent and not answered. Sending it again may deliver it twice.
+	// InDoubt: it was sent without a response. Sending it again may deliver it twice.
 	InDoubt
 )
 
-// String names it.
+// String returns the name.
 func (o Outcome) String() string {
 	return map[Outcome]string{Retryable: "retryable", Permanent: "permanent", InDoubt: "in doubt"}[o]
 }
 
-// An Error is why a part of a message was not accepted.
+// Error is the error for a part that was not accepted.
 type Error struct {
 	Outcome Outcome
-	Status  Status        // that the other side answered; OK where it did not
+	Status  Status        // status of the response; OK if there was none
 	Part    int           // from 1
-	Wait    time.Duration // how long no message will be sent, where we were asked to slow down
-	Err     error         // the reason where there is no status
+	Wait    time.Duration // time for which no message will be sent, if the peer has throttled us
+	Err     error         // reason if there is no status
 }
 
-// Error says what happened to which part.
+// Error returns the part, the outcome and the reason.
 func (e *Error) Error() string {
 	if e.Err != nil {
 		return fmt.Sprintf("smpp: part %d, %s: %v", e.Part, e.Outcome, e.Err)
@@ -40,7 +40,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("smpp: part %d, %s: %s", e.Part, e.Outcome, e.Status)
 }
 
-// Unwrap is the reason.
+// Unwrap returns the reason: an error or a Status.
 func (e *Error) Unwrap() error {
 	if e.Err != nil {
 		return e.Err
@@ -48,7 +48,7 @@ func (e *Error) Unwrap() error {
 	return e.Status
 }
 
-// OutcomeOf tells what an error means; errors that are not ours are in doubt.
+// OutcomeOf returns the outcome of an error; InDoubt if it is not an *Error.
 func OutcomeOf(err error) Outcome {
 	var e *Error
 	if errors.As(err, &e) {
@@ -59,18 +59,18 @@ func OutcomeOf(err error) Outcome {
 
 // Reasons without a status.
 var (
-	ErrNotBound  = errors.New("smpp: not bound")
-	ErrNoAnswer  = errors.New("smpp: no answer in time")
-	ErrClosed    = errors.New("smpp: the connection was closed")
-	ErrUnbound   = errors.New("smpp: the other side has unbound")
-	ErrIdle      = errors.New("smpp: nothing was heard for too long")
-	ErrSlow      = errors.New("smpp: the other side does not read")
-	ErrForbidden = errors.New("smpp: not on a bind of this kind")
+	ErrNotBound   = errors.New("smpp: not bound")
+	ErrNoResponse = errors.New("smpp: no answer in time")
+	ErrClosed     = errors.New("smpp: the connection was closed")
+	ErrUnbound    = errors.New("smpp: the peer has unbound")
+	ErrIdle       = errors.New("smpp: nothing received for too long")
+	ErrSlow       = errors.New("smpp: the peer does not read")
+	ErrForbidden  = errors.New("smpp: not allowed in this bind mode")
 )
 
-// refused makes an error of a status.
-func refused(s Status) *Error {
-	if s.passing() {
+// statusError returns the error for a status.
+func statusError(s Status) *Error {
+	if s.temporary() {
 		return &Error{Outcome: Retryable, Status: s}
 	}
 	return &Error{Outcome: Permanent, Status: s}

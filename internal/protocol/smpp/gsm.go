@@ -2,43 +2,43 @@ package smpp
 
 import "strings"
 
-// The alphabet of GSM 03.38 §6.2.1 in its order; the escape, 0x1b, stands as itself.
-const basic = "@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞ\x1bÆæßÉ !\"#¤%&'()*+,-./0123456789:;<=>?¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿" +
+// gsmBasic is the alphabet of GSM 03.38 §6.2.1 in order; the escape, 0x1b, stands for itself.
+const gsmBasic = "@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞ\x1bÆæßÉ !\"#¤%&'()*+,-./0123456789:;<=>?¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿" +
 	"abcdefghijklmnopqrstuvwxyzäöñüà"
 
-// The extension table (§6.2.1.1): pairs of a character and what follows the escape for it.
-const extension = "\f\x0a^\x14{\x28}\x29\\\x2f[\x3c~\x3d]\x3e|\x40€\x65"
+// gsmExtension is the extension table (§6.2.1.1): pairs of a character and the octet that follows the escape.
+const gsmExtension = "\f\x0a^\x14{\x28}\x29\\\x2f[\x3c~\x3d]\x3e|\x40€\x65"
 
 const escape = 0x1b
 
 var (
-	basicOf    = []rune(basic)
-	extendedOf = extended()
-	septetsOf  = septets()
+	gsmBasicRunes = []rune(gsmBasic)
+	gsmExtended   = newGSMExtended()
+	gsmSeptets    = newGSMSeptets()
 )
 
-func extended() map[byte]rune {
+func newGSMExtended() map[byte]rune {
 	m := map[byte]rune{}
-	for pair := []rune(extension); len(pair) > 0; pair = pair[2:] {
+	for pair := []rune(gsmExtension); len(pair) > 0; pair = pair[2:] {
 		m[byte(pair[1])] = pair[0]
 	}
 	return m
 }
 
-func septets() map[rune]string {
+func newGSMSeptets() map[rune]string {
 	m := map[rune]string{}
-	for i, r := range basicOf {
+	for i, r := range gsmBasicRunes {
 		m[r] = string([]byte{byte(i)})
 	}
-	for b, r := range extendedOf {
+	for b, r := range gsmExtended {
 		m[r] = string([]byte{escape, b})
 	}
 	delete(m, escape)
 	return m
 }
 
-// decodeGSM reads septets, one to an octet. What the extension table lacks is read from the basic one (§6.2.1.1); a lone
-// escape is a space, an octet above 0x7f the replacement character.
+// decodeGSM decodes septets, one per octet. A character missing in the extension table is read from the basic one
+// (§6.2.1.1). A lone escape is a space, an octet above 0x7f the replacement character.
 func decodeGSM(b []byte) string {
 	var s strings.Builder
 	for i := 0; i < len(b); i++ {
@@ -46,15 +46,15 @@ func decodeGSM(b []byte) string {
 		case b[i] > 0x7f:
 			s.WriteRune('\ufffd')
 		case b[i] != escape:
-			s.WriteRune(basicOf[b[i]])
+			s.WriteRune(gsmBasicRunes[b[i]])
 		case i+1 == len(b) || b[i+1] == escape || b[i+1] > 0x7f:
 			s.WriteByte(' ')
 			i += min(1, len(b)-1-i)
 		default:
 			i++
-			r, ok := extendedOf[b[i]]
+			r, ok := gsmExtended[b[i]]
 			if !ok {
-				r = basicOf[b[i]]
+				r = gsmBasicRunes[b[i]]
 			}
 			s.WriteRune(r)
 		}
@@ -62,8 +62,8 @@ func decodeGSM(b []byte) string {
 	return s.String()
 }
 
-// pack puts septets close together (§6.1.2.1), after so many bits that fill up a header's last septet. Seven bits that are
-// left are a carriage return, so that nobody reads them as an @ (§6.1.2.3.1).
+// pack packs septets (§6.1.2.1), after the bits that fill up the last septet of a header. If seven bits are left,
+// they are a carriage return, so that they are not read as an @ (§6.1.2.3.1).
 func pack(septets []byte, fill int) []byte {
 	bits := fill + 7*len(septets)
 	if bits%8 == 1 {
@@ -80,7 +80,7 @@ func pack(septets []byte, fill int) []byte {
 	return out
 }
 
-// unpack takes them apart again.
+// unpack reverts pack.
 func unpack(b []byte, fill int) []byte {
 	n := max(0, (8*len(b)-fill)/7)
 	out := make([]byte, n)

@@ -2,52 +2,53 @@ package smpp
 
 import "time"
 
-// Incoming is a message that came in, of one or several parts.
+// Incoming is a received message, of one or several parts.
 type Incoming struct {
-	// Account is who is logged in where we are the centre; empty where we are the client.
+	// Account is the account of the client, if we are the server; else empty.
 	Account  string
 	From, To Address
 	Text     string
-	// Binary is what a message carries that is no text; Text is empty then.
+	// Binary has the content of a message that is not text; Text is then empty.
 	Binary     []byte
 	DataCoding uint8
-	// Parts is how many it was sent in, Missing how many of them never came.
+	// Parts is the number of parts that were sent, Missing the number of those that did not arrive.
 	Parts, Missing int
-	// MessageIDs are those that the parts were answered with, where we are the centre.
+	// MessageIDs has the identifiers of the parts, if we are the server.
 	MessageIDs []string
-	// Receipt says that the sender wants one. Receipts says of which parts, as they are in MessageIDs.
+	// Receipt reports whether the sender requests a receipt. Receipts has the request of each part, as in MessageIDs.
 	Receipt  bool
-	Receipts []Wish
-	// Bind names the connection that the last part came on, where we are the centre; no two have the same name.
+	Receipts []ReceiptRequest
+	// Bind is the unique name of the connection of the last part, if we are the server.
 	Bind string
-	// ServiceType, Schedule and Validity are as they were sent (§7.1.1 for times).
+	// ServiceType, Schedule and Validity are as sent (times: §7.1.1).
 	ServiceType, Schedule, Validity string
-	// Reference is the sender's own number of it, user_message_reference; zero where there is none.
+	// Reference is the user_message_reference of the sender; zero if there is none.
 	Reference uint16
-	// Key and At tell long messages apart: whose parts they are, and when the first of them came. Key.Segment.Total is zero for others.
+	// Key identifies a long message, and At is the time of its first part. Key.Segment.Total is zero for single
+	// messages.
 	Key Key
 	At  time.Time
 }
 
-// A Wish is for which ends of a message a receipt is wanted (§5.2.17).
-type Wish uint8
+// ReceiptRequest states for which final states a receipt is requested (§5.2.17).
+type ReceiptRequest uint8
 
-// Wishes. OnSuccess is of SMPP 5.0.
+// Receipt requests. ReceiptOnSuccess is from SMPP 5.0.
 const (
-	Never Wish = iota
-	Always
-	OnFailure
-	OnSuccess
+	ReceiptNever ReceiptRequest = iota
+	ReceiptAlways
+	ReceiptOnFailure
+	ReceiptOnSuccess
 )
 
-// Wants tells whether a receipt is wanted of a message that ends in a state.
-func (w Wish) Wants(s State) bool {
-	return w == Always || w == OnFailure && s != Delivered || w == OnSuccess && s == Delivered
+// Wants reports whether a receipt is requested for a final state.
+func (w ReceiptRequest) Wants(s State) bool {
+	return w == ReceiptAlways || w == ReceiptOnFailure && s != Delivered || w == ReceiptOnSuccess && s == Delivered
 }
 
-// incoming joins the parts of a message, which are in order. Octets are joined before they are read, since some senders
-// split characters; where parts are missing is an ellipsis.
-func (t Text) incoming(parts []Fragment) Incoming {
+// incoming joins the parts of a message, which are in order. Octets are joined before they are decoded, because some
+// senders split characters. An ellipsis replaces missing parts.
+func (t TextSettings) incoming(parts []Fragment) Incoming {
 	m := parts[0].Message
 	in := Incoming{Key: parts[0].Key, At: parts[0].At, Account: parts[0].Key.Account, From: m.Source, To: m.Destination, DataCoding: m.DataCoding, Parts: len(parts),
 		Receipt: m.RegisteredDelivery&3 != 0, ServiceType: m.ServiceType, Schedule: m.ScheduleDeliveryTime, Validity: m.ValidityPeriod}
@@ -60,16 +61,16 @@ func (t Text) incoming(parts []Fragment) Incoming {
 	for _, p := range parts {
 		if p.MessageID != "" {
 			in.Bind = p.Bind
-			in.MessageIDs, in.Receipts = append(in.MessageIDs, p.MessageID), append(in.Receipts, Wish(p.Message.RegisteredDelivery&3))
+			in.MessageIDs, in.Receipts = append(in.MessageIDs, p.MessageID), append(in.Receipts, ReceiptRequest(p.Message.RegisteredDelivery&3))
 		}
 	}
 	for last := uint8(0); len(parts) > 0; {
-		n := run(parts)
+		n := contiguous(parts)
 		var octets []byte
 		for _, p := range parts[:n] {
 			octets = append(octets, p.Octets...)
 		}
-		text, ok := t.unpacked(parts[0].Message.DataCoding).decode(octets)
+		text, ok := t.unpackedEncoding(parts[0].Message.DataCoding).decode(octets)
 		if !ok {
 			in.Binary = append(in.Binary, octets...)
 		}
@@ -82,8 +83,8 @@ func (t Text) incoming(parts []Fragment) Incoming {
 	return in
 }
 
-// run is how many parts from the first follow each other with the same coding.
-func run(parts []Fragment) int {
+// contiguous returns the number of parts from the first that have consecutive numbers and the same coding.
+func contiguous(parts []Fragment) int {
 	n := 1
 	for n < len(parts) && parts[n].Sequence == parts[n-1].Sequence+1 && parts[n].Message.DataCoding == parts[0].Message.DataCoding {
 		n++
@@ -91,20 +92,20 @@ func run(parts []Fragment) int {
 	return n
 }
 
-func (t Text) unpacked(coding uint8) kind {
-	if k := t.kind(coding); k != gsmPacked {
+func (t TextSettings) unpackedEncoding(coding uint8) textEncoding {
+	if k := t.encodingOf(coding); k != gsmPacked {
 		return k
 	}
 	return gsmOctets
 }
 
-// fragment takes a message apart. ok is false where its header is broken.
-func (t Text) fragment(account string, m *Message) (f Fragment, ok bool) {
+// fragment returns a message as a part. ok is false if its header is malformed.
+func (t TextSettings) fragment(account string, m *Message) (f Fragment, ok bool) {
 	s, header, octets, ok := m.segment()
 	if !ok {
 		return Fragment{}, false
 	}
-	if t.kind(m.DataCoding) == gsmPacked {
+	if t.encodingOf(m.DataCoding) == gsmPacked {
 		octets = unpack(octets, fillBits(header))
 	}
 	f = Fragment{Sequence: s.Sequence, Octets: octets, Message: *m}

@@ -7,37 +7,38 @@ import (
 	"io"
 )
 
-// MaxPDU is the longest PDU that is read or written, in octets.
+// MaxPDU is the maximum size of a PDU in octets.
 const MaxPDU = 64 << 10
 
 const headerSize = 16
 
-// A PDU is one request or answer (§3.2).
+// PDU is one request or response (§3.2).
 type PDU struct {
 	Command  Command
-	Status   Status // of answers
+	Status   Status // of responses
 	Sequence uint32
-	Body     Body // nil for commands that have none, and for answers that refuse
+	Body     Body // nil for commands without a body, and for error responses
 }
 
-// A Body is what follows the header: one of the types of body.go.
+// Body is the body of a PDU: one of the types in body.go.
 type Body interface {
 	fields(c *coder, of Command)
 }
 
-// A Malformed PDU has an error in its body; its header is sound, so that it can be answered with Status.
+// Malformed is the error of a PDU with an invalid body. Its header is valid, so that a response with Status is
+// possible.
 type Malformed struct {
 	Field  string
 	Status Status
 }
 
-// Error names the field.
+// Error returns the field and the status.
 func (m *Malformed) Error() string { return fmt.Sprintf("smpp: %s: %s", m.Field, m.Status) }
 
-// ErrFrame says that the other side does not speak SMPP, or that we have lost where its PDUs begin.
+// ErrFrame means that the peer does not speak SMPP, or that the PDU boundaries are lost.
 var ErrFrame = errors.New("smpp: length of a PDU is not between 16 octets and 64 KiB")
 
-// Encode writes a PDU. The error is a *Malformed where a field does not fit.
+// Encode returns the octets of a PDU. The error is a *Malformed if a field does not fit.
 func (p PDU) Encode() ([]byte, error) {
 	c := &coder{b: make([]byte, headerSize, 64)}
 	if p.Body != nil {
@@ -56,7 +57,7 @@ func (p PDU) Encode() ([]byte, error) {
 	return c.b, nil
 }
 
-// Decode reads a PDU of exactly these octets. After a *Malformed error the header is filled in all the same.
+// Decode decodes exactly one PDU. After a *Malformed error the header is valid nevertheless.
 func Decode(b []byte) (PDU, error) {
 	if len(b) < headerSize || len(b) > MaxPDU || binary.BigEndian.Uint32(b) != uint32(len(b)) {
 		return PDU{}, ErrFrame
@@ -65,11 +66,11 @@ func Decode(b []byte) (PDU, error) {
 		Sequence: binary.BigEndian.Uint32(b[12:])}
 	body := newBody(p.Command)
 	rest := b[headerSize:]
-	if body == nil || (len(rest) == 0 && p.Command.IsAnswer()) {
+	if body == nil || (len(rest) == 0 && p.Command.IsResponse()) {
 		p.Body = body
 		return p, nil
 	}
-	c := &coder{b: rest, reading: true, loose: p.Command.IsAnswer()}
+	c := &coder{b: rest, reading: true, lenient: p.Command.IsResponse()}
 	body.fields(c, p.Command)
 	if c.err != nil {
 		return p, c.err
@@ -78,7 +79,7 @@ func Decode(b []byte) (PDU, error) {
 	return p, nil
 }
 
-// read takes the next PDU of a stream. Errors but *Malformed are the end of it.
+// read reads the next PDU of a stream. After any error except *Malformed the stream cannot be read any further.
 func read(r io.Reader) (PDU, error) {
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {

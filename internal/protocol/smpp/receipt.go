@@ -7,29 +7,29 @@ import (
 	"time"
 )
 
-// A Receipt says what became of a message.
+// Receipt is a delivery receipt.
 type Receipt struct {
-	MessageID string // as Submit gave it; empty where the receipt has none
+	MessageID string // as returned by Submit; empty if the receipt has none
 	From, To  Address
 	State     State
-	// Submitted and Done are zero where the centre does not say. Most give them in their own time zone and do not say which:
-	// that is read as UTC.
+	// Submitted and Done are zero if the receipt does not have them. Most SMSCs use their own time zone without
+	// naming it; the times are then read as UTC.
 	Submitted, Done time.Time
-	Error           string // the network's code, of up to three characters mostly
+	Error           string // network error code, mostly up to three characters
 	Text            string // the first characters of the message
-	Parts           int    // sub: of how many messages it speaks; 1 mostly
-	Delivered       int    // dlvrd: how many of them arrived
-	Raw             string // the receipt as it came
+	Parts           int    // sub: number of messages that it covers; mostly 1
+	Delivered       int    // dlvrd: number of those that were delivered
+	Raw             string // the receipt as received
 }
 
-// receiptFields are what a receipt's text may say, each before a colon (appendix B).
+// receiptFields are the field names in the text of a receipt; a colon follows each (appendix B).
 var receiptFields = []string{"id", "sub", "dlvrd", "submit date", "done date", "stat", "err", "text"}
 
-// String writes a receipt as the specification has it.
+// String returns a receipt in the format of the specification.
 func (r Receipt) String() string {
 	text := []rune(r.Text)
 	return fmt.Sprintf("id:%s sub:%03d dlvrd:%03d submit date:%s done date:%s stat:%s err:%s text:%s", r.MessageID, r.Parts, r.Delivered,
-		receiptTime(r.Submitted), receiptTime(r.Done), r.State, orZeros(r.Error), string(text[:min(20, len(text))]))
+		receiptTime(r.Submitted), receiptTime(r.Done), r.State, zerosIfEmpty(r.Error), string(text[:min(20, len(text))]))
 }
 
 func receiptTime(t time.Time) string {
@@ -39,15 +39,15 @@ func receiptTime(t time.Time) string {
 	return t.UTC().Format("0601021504")
 }
 
-func orZeros(s string) string {
+func zerosIfEmpty(s string) string {
 	if s == "" {
 		return "000"
 	}
 	return s
 }
 
-// ParseReceipt reads a receipt's text; fields may be missing, in any order, in any case, and have spaces after the colon.
-// ok is false where it has neither an id nor a state.
+// ParseReceipt parses the text of a receipt. Fields may be missing, in any order, in any case, and have spaces after
+// the colon. ok is false if it has neither an id nor a state.
 func ParseReceipt(text string) (r Receipt, ok bool) {
 	r.Raw = text
 	f := splitReceipt(text)
@@ -62,7 +62,7 @@ func ParseReceipt(text string) (r Receipt, ok bool) {
 	return r, r.MessageID != "" || f["stat"] != ""
 }
 
-// splitReceipt finds each field's value: up to the next field, the text's up to the end.
+// splitReceipt returns the value of each field. A value ends at the next field; that of text ends with the receipt.
 func splitReceipt(text string) map[string]string {
 	found := map[string]string{}
 	for rest := text; rest != ""; {
@@ -82,7 +82,7 @@ func splitReceipt(text string) map[string]string {
 	return found
 }
 
-// nextField is the first field named in s that is not known yet; at is the end of s where there is none.
+// nextField returns the first field in s that is not known yet. at is the length of s if there is none.
 func nextField(s string, known map[string]string) (name string, at int) {
 	at = len(s)
 	for _, f := range receiptFields {
@@ -96,7 +96,8 @@ func nextField(s string, known map[string]string) (name string, at int) {
 	return name, at
 }
 
-// indexField finds "name:" at the beginning of a word, in any case, and with an underscore for a space.
+// indexField returns the position of "name:" at the beginning of a word, in any case, with an underscore or a space;
+// -1 if there is none.
 func indexField(s, name string) int {
 	for i := 0; i+len(name) < len(s); i++ {
 		if s[i+len(name)] == ':' && (i == 0 || s[i-1] == ' ' || s[i-1] == ',' || s[i-1] == ';' || s[i-1] == '\n') &&
@@ -107,7 +108,8 @@ func indexField(s, name string) int {
 	return -1
 }
 
-// parseReceiptTime reads YYMMDDhhmm, with seconds, or with a century; what follows (tenths, zones) is left out.
+// parseReceiptTime parses YYMMDDhhmm, optionally with seconds or with a century. Tenths and zones after it are
+// ignored.
 func parseReceiptTime(s string) time.Time {
 	digits := 0
 	for digits < len(s) && s[digits] >= '0' && s[digits] <= '9' {

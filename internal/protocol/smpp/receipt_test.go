@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestReceiptsOfManyCentres(t *testing.T) {
+func TestParseReceipt_Formats(t *testing.T) {
 	t.Parallel()
 	minute := time.Date(2012, 1, 12, 15, 51, 0, 0, time.UTC)
 	for _, c := range []struct {
@@ -41,7 +41,7 @@ func TestReceiptsOfManyCentres(t *testing.T) {
 	}
 }
 
-func TestAReceiptOfOursIsRead(t *testing.T) {
+func TestReceipt_RoundTrip(t *testing.T) {
 	t.Parallel()
 	for s := Scheduled; s <= Skipped; s++ {
 		r := Receipt{MessageID: "123", State: s, Submitted: time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC), Done: time.Date(2026, 2, 2, 3, 4, 0, 0, time.UTC),
@@ -54,35 +54,35 @@ func TestAReceiptOfOursIsRead(t *testing.T) {
 	}
 }
 
-func TestIdentifiersMeetWhateverTheyAreWrittenIn(t *testing.T) {
+func TestIDs_FormatsMatch(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		form     IDForm
+		form     IDFormat
 		id, want string
 	}{
 		{Hex, "7B", "123"}, {Hex, "0x7b", "123"}, {Hex, "0000007b", "123"}, {Decimal, "0000000123", "123"}, {AsIs, "0123", "0123"},
 		{Hex, "FFFFFFFFFFFFFFFFFFFF", "1208925819614629174706175"}, {Hex, "not-hex", "not-hex"}, {Decimal, "7b", "7b"}, {Decimal, "-1", "-1"}, {Hex, "", ""},
 	} {
-		if got := c.form.read(c.id); got != c.want {
+		if got := c.form.normalize(c.id); got != c.want {
 			t.Errorf("%d %q: %q", c.form, c.id, got)
 		}
 	}
 }
 
-func TestOptionalParametersCountMoreThanAReceiptsText(t *testing.T) {
+func TestReceipt_OptionalParametersPrecede(t *testing.T) {
 	t.Parallel()
 	m := &Message{ESMClass: 4, DataCoding: 4, ShortMessage: []byte("id:0000000123 stat:ENROUTE"),
 		TLVs: TLVs{textTLV(TagReceiptedMessageID, "7C"), octetTLV(TagMessageState, 2), {TagNetworkErrorCode, []byte{3, 0, 11}}}}
-	r, ok := m.receipt(Text{}, IDs{Answer: Hex, Receipt: Decimal, Option: Hex})
+	r, ok := m.receipt(TextSettings{}, IDs{Response: Hex, Receipt: Decimal, Option: Hex})
 	if !ok || r.MessageID != "124" || r.State != Delivered || r.Error != "11" {
 		t.Errorf("%+v %v", r, ok)
 	}
 	m.TLVs = nil
-	if r, ok = m.receipt(Text{}, IDs{Receipt: Decimal}); !ok || r.MessageID != "123" || r.State != Enroute {
+	if r, ok = m.receipt(TextSettings{}, IDs{Receipt: Decimal}); !ok || r.MessageID != "123" || r.State != Enroute {
 		t.Errorf("%+v %v", r, ok)
 	}
 	m.ESMClass = 0
-	if _, ok = m.receipt(Text{}, IDs{}); ok {
+	if _, ok = m.receipt(TextSettings{}, IDs{}); ok {
 		t.Error("a text that anybody can send is a receipt")
 	}
 }

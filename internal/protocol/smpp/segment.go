@@ -1,25 +1,25 @@
 package smpp
 
-// A Segment says which part of a long message a PDU is. The zero Segment is a message by itself.
+// Segment identifies a part of a concatenated message. The zero value is a single message.
 type Segment struct {
 	Reference       uint16
 	Wide            bool // the reference has 16 bits
 	Total, Sequence uint8
 }
 
-// header is the user data header of a part (23.040 §9.2.3.24.1 and .8).
-func (s Segment) header() []byte {
+// udh returns the user data header of a part (23.040 §9.2.3.24.1 and .8).
+func (s Segment) udh() []byte {
 	if s.Wide {
 		return []byte{6, 8, 4, byte(s.Reference >> 8), byte(s.Reference), s.Total, s.Sequence}
 	}
 	return []byte{5, 0, 3, byte(s.Reference), s.Total, s.Sequence}
 }
 
-// sound tells whether the numbers make sense; if not, they are to be ignored (23.040 §9.2.3.24.1).
-func (s Segment) sound() bool { return s.Total > 1 && s.Sequence > 0 && s.Sequence <= s.Total }
+// valid reports whether the numbers are plausible; if not, they must be ignored (23.040 §9.2.3.24.1).
+func (s Segment) valid() bool { return s.Total > 1 && s.Sequence > 0 && s.Sequence <= s.Total }
 
-// segment takes a message apart into what it is a part of, how long its header is, and its text with that header off. ok is
-// false where the header is longer than the message.
+// segment returns the segment of a message, the length of its header, and its text without the header. ok is false if
+// the header is longer than the message.
 func (m *Message) segment() (s Segment, header int, text []byte, ok bool) {
 	text = m.content()
 	if m.ESMClass&udhi != 0 {
@@ -27,19 +27,19 @@ func (m *Message) segment() (s Segment, header int, text []byte, ok bool) {
 			return Segment{}, 0, nil, false
 		}
 		header = int(text[0]) + 1
-		s, ok = parseHeader(text[1:header])
+		s, ok = parseUDH(text[1:header])
 		text = text[header:]
 	} else {
-		s, ok = m.sar(), true
+		s, ok = m.sarSegment(), true
 	}
-	if !s.sound() {
+	if !s.valid() {
 		s = Segment{}
 	}
 	return s, header, text, ok
 }
 
-// parseHeader looks for the element that joins parts, and passes over all others.
-func parseHeader(b []byte) (s Segment, ok bool) {
+// parseUDH returns the concatenation element of a user data header, and ignores all others.
+func parseUDH(b []byte) (s Segment, ok bool) {
 	for len(b) > 0 {
 		if len(b) < 2 || len(b)-2 < int(b[1]) {
 			return Segment{}, false
@@ -56,8 +56,8 @@ func parseHeader(b []byte) (s Segment, ok bool) {
 	return s, true
 }
 
-// sar reads the optional parameters that join parts.
-func (m *Message) sar() Segment {
+// sarSegment returns the segment in the SAR optional parameters.
+func (m *Message) sarSegment() Segment {
 	reference, ok := m.TLVs.Number(TagSARReference)
 	total, _ := m.TLVs.Number(TagSARTotal)
 	sequence, _ := m.TLVs.Number(TagSARSequence)

@@ -8,40 +8,41 @@ import (
 	"time"
 )
 
-// Outgoing is a message to send.
+// Outgoing is a message to be sent.
 type Outgoing struct {
 	From, To Address
 	Text     string
-	Receipt  bool          // whether one is wanted, when the message has arrived or failed
-	Validity time.Duration // how long the centre tries; 0: as it likes
-	// ServiceType is for centres that want one; up to five characters.
+	Receipt  bool          // a receipt is requested for delivery and failure
+	Validity time.Duration // validity period; 0: the SMSC's default
+	// ServiceType is for SMSCs that require one; up to five characters.
 	ServiceType string
 	// UserReference is sent as user_message_reference unless it is zero.
 	UserReference uint16
-	// Reference joins the parts. Zero takes the next of ours. A message that is tried again has the Result's, so that the
-	// recipient's telephone finds its parts together.
+	// Reference is the reference of a concatenated message; zero takes the next one. A retry must use that of the
+	// Result, so that the recipient's telephone joins the parts.
 	Reference uint16
-	// Sent are the identifiers of the first parts, which an earlier try has delivered: they are not sent again.
+	// Sent has the identifiers of the first parts that an earlier attempt has sent; they are not sent again.
 	Sent []string
 }
 
-// A Result is what was accepted of a message, whether all of it was or not.
+// Result has the accepted parts of a message, also if not all were accepted.
 type Result struct {
 	Reference  uint16
-	Parts      int      // how many there are
-	MessageIDs []string // of those accepted, from the first
+	Parts      int      // number of all parts
+	MessageIDs []string // of the accepted parts, from the first
 }
 
 // sender sends messages on a session.
 type sender struct {
 	session *session
 	command Command
-	text    Text
+	text    TextSettings
 	ids     IDs
 	pacer   *pacer
 }
 
-// send sends the parts of a message one after the other, up to the first that is not accepted. The error is an *Error.
+// send sends the parts of a message one after the other, and stops at the first that is not accepted. The error is an
+// *Error.
 func (s sender) send(ctx context.Context, o Outgoing) (Result, error) {
 	r := Result{Reference: o.Reference, MessageIDs: append([]string{}, o.Sent...)}
 	parts, err := s.text.Parts(o.Text, o.Reference)
@@ -53,7 +54,7 @@ func (s sender) send(ctx context.Context, o Outgoing) (Result, error) {
 	}
 	r.Parts = len(parts)
 	for i := len(o.Sent); i < len(parts); i++ {
-		id, err := s.part(ctx, o.message(parts[i]))
+		id, err := s.sendPart(ctx, o.message(parts[i]))
 		if err != nil {
 			err.Part = i + 1
 			return r, err
@@ -63,8 +64,8 @@ func (s sender) send(ctx context.Context, o Outgoing) (Result, error) {
 	return r, nil
 }
 
-// nextReference is the one a message has, or the next of a counter that the header has room for; never zero.
-func nextReference(had uint16, counter *atomic.Uint32, l Long) uint16 {
+// nextReference returns the given reference, or the next of a counter that fits into the header; never zero.
+func nextReference(had uint16, counter *atomic.Uint32, l LongMode) uint16 {
 	for had == 0 {
 		had = uint16(counter.Add(1))
 		if l == UDH8 {
@@ -74,25 +75,25 @@ func nextReference(had uint16, counter *atomic.Uint32, l Long) uint16 {
 	return had
 }
 
-func (s sender) part(ctx context.Context, m *Message) (string, *Error) {
+func (s sender) sendPart(ctx context.Context, m *Message) (string, *Error) {
 	if err := s.pacer.wait(ctx); err != nil {
 		return "", &Error{Outcome: Retryable, Err: err}
 	}
 	a, err := s.session.request(ctx, PDU{Command: s.command, Body: m})
 	if err != nil {
 		if err.Err == nil {
-			err.Wait = s.pacer.heed(err.Status)
+			err.Wait = s.pacer.update(err.Status)
 		}
 		return "", err
 	}
-	s.pacer.heed(OK)
-	answer, _ := a.Body.(*MessageAnswer)
-	return s.ids.Answer.read(answer.MessageID), nil
+	s.pacer.update(OK)
+	answer, _ := a.Body.(*MessageResponse)
+	return s.ids.Response.normalize(answer.MessageID), nil
 }
 
 func (o Outgoing) message(p Part) *Message {
 	m := &Message{ServiceType: o.ServiceType, Source: o.From, Destination: o.To, ESMClass: p.ESMClass, DataCoding: p.DataCoding,
-		ShortMessage: p.ShortMessage, TLVs: p.TLVs, ValidityPeriod: relative(o.Validity)}
+		ShortMessage: p.ShortMessage, TLVs: p.TLVs, ValidityPeriod: relativeTime(o.Validity)}
 	if o.Receipt {
 		m.RegisteredDelivery = 1
 	}
@@ -109,13 +110,13 @@ func (o Outgoing) check() error {
 		}
 	}
 	if o.To.Digits == "" {
-		return fmt.Errorf("smpp: there is no recipient")
+		return fmt.Errorf("smpp: the recipient is missing")
 	}
 	return nil
 }
 
-// relative is a time from now (§7.1.1.2), up to 63 weeks; longer ones are that long.
-func relative(d time.Duration) string {
+// relativeTime formats a relative time (§7.1.1.2), of at most 63 weeks; longer ones are cut to that.
+func relativeTime(d time.Duration) string {
 	if d <= 0 {
 		return ""
 	}

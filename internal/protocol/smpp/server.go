@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// A Login is what a client shows.
+// Login has the credentials of a client.
 type Login struct {
 	SystemID   string
 	Password   Secret
@@ -24,59 +24,60 @@ type Login struct {
 	Remote     net.Addr
 }
 
-// An Account is who a client turns out to be.
+// Account is the account of an authenticated client.
 type Account struct {
-	ID        string  // of the caller's; what Deliver is told
-	Binds     int     // how many at once; 0: 10
-	PerSecond float64 // messages taken on all of its binds together, others are throttled; 0: any number
-	Waiting   int     // messages of a bind that wait for us at once, up to 64; others are throttled; 0: 64
+	ID         string  // chosen by the caller; used in Deliver
+	MaxBinds   int     // limit of concurrent binds; 0: 10
+	PerSecond  float64 // messages accepted on all of its binds together, others are throttled; 0: no limit
+	MaxPending int     // messages of a bind that wait to be handled, up to 64; others are throttled; 0: 64
 }
 
-// ServerConfig is what a centre needs: Authenticate and Message have no default.
+// ServerConfig configures a server. Authenticate and Message are required.
 type ServerConfig struct {
-	SystemID string // as which we answer; "soniq"
-	// Authenticate knows clients. Whatever its error, they are told no more than that they are not let in.
+	SystemID string // in bind responses; default "soniq"
+	// Authenticate checks the credentials of a client. The client does not receive the reason of an error.
 	Authenticate func(ctx context.Context, l Login) (Account, error)
-	// Message takes what clients submit. An error refuses it, a Status as it is, others with SystemError; of a long message
-	// that is the last part, and the others wait for it to be sent again.
+	// Message is called for submitted messages. An error refuses the message: with the Status, or with SystemError
+	// for other errors. Of a long message the last part is refused; the others stay stored until it is sent again.
 	Message func(ctx context.Context, in Incoming) error
-	// Query says what became of a message of an account; nil: nobody knows.
-	Query func(ctx context.Context, account, messageID string) (QueryAnswer, error)
-	// NewID makes the identifier of a message, up to 64 characters; nil: random numbers of up to 19 digits.
+	// Query returns the state of a message of an account; nil: query_sm fails.
+	Query func(ctx context.Context, account, messageID string) (QueryResponse, error)
+	// NewID returns the identifier of a message, up to 64 characters; nil: random numbers of up to 19 digits.
 	NewID func() string
 	TLS   *tls.Config // nil: none
-	Text  Text
-	// TextOf is how an account writes; nil: all as Text has it.
-	TextOf func(account string) Text
-	// Admit tells whether somebody at an address may connect; nil: everybody.
-	Admit func(host string) bool
-	// Joined is told that an account has one more bind that takes messages, Left that one of its binds has ended, by ErrUnbound where
-	// the client has said so. Neither may wait for this bind.
-	Joined func(account string)
-	Left   func(account, bind string, why error)
-	// Connections is how many there may be at once, logged in or not; 100. Half of them may be from one address.
+	Text  TextSettings
+	// TextOf returns the text settings of an account; nil: Text for all.
+	TextOf func(account string) TextSettings
+	// AllowSource reports whether an address may connect; nil: all may.
+	AllowSource func(host string) bool
+	// OnBound is called when an account has a new bind that receives messages, OnUnbound when one of its binds has
+	// ended; the reason is ErrUnbound if the client has sent unbind. Neither may wait for this bind.
+	OnBound   func(account string)
+	OnUnbound func(account, bind string, why error)
+	// Connections limits the connections, bound or not; default 100. Half of them may be from one address.
 	Connections int
-	// Window is how many messages to a client may be unanswered at once; 10.
+	// Window limits the unacknowledged messages to a client; default 10.
 	Window int
-	// Login is how long a client may take to log in (10 s), Answer any answer (30 s), Idle after which silence a client is
-	// told to go (2 min), Enquire after which one we ask whether it is there (never when 0).
-	Login, Answer, Idle, Enquire time.Duration
-	Parts                        Parts // as a client's
-	PartsAge                     time.Duration
-	Log                          *slog.Logger
+	// LoginTimeout is the time for a client to bind (default 10 s), ResponseTimeout the time for any response (30 s).
+	// IdleTimeout is the time without requests after which a client is unbound (2 min). EnquireInterval is the idle
+	// time before enquire_link (0: never).
+	LoginTimeout, ResponseTimeout, IdleTimeout, EnquireInterval time.Duration
+	Parts                                                       PartStore // as in Config
+	PartsAge                                                    time.Duration
+	Log                                                         *slog.Logger
 }
 
-func (c ServerConfig) filled() ServerConfig {
-	or(&c.SystemID, "soniq")
-	or(&c.Connections, 100)
-	or(&c.Window, 10)
-	or(&c.Login, 10*time.Second)
-	or(&c.Answer, 30*time.Second)
-	or(&c.Idle, 2*time.Minute)
-	or(&c.PartsAge, 5*time.Minute)
-	or(&c.Log, slog.New(slog.DiscardHandler))
+func (c ServerConfig) withDefaults() ServerConfig {
+	setDefault(&c.SystemID, "soniq")
+	setDefault(&c.Connections, 100)
+	setDefault(&c.Window, 10)
+	setDefault(&c.LoginTimeout, 10*time.Second)
+	setDefault(&c.ResponseTimeout, 30*time.Second)
+	setDefault(&c.IdleTimeout, 2*time.Minute)
+	setDefault(&c.PartsAge, 5*time.Minute)
+	setDefault(&c.Log, slog.New(slog.DiscardHandler))
 	if c.Parts == nil {
-		c.Parts = NewParts()
+		c.Parts = NewMemoryPartStore()
 	}
 	if c.NewID == nil {
 		c.NewID = randomID
@@ -90,31 +91,31 @@ func randomID() string {
 	return strconv.FormatUint(binary.BigEndian.Uint64(b[:])>>1, 10)
 }
 
-// A Server is a centre that clients bind to.
+// Server is an SMSC to which clients bind.
 type Server struct {
-	config   ServerConfig
-	receiver *receiver
-	next     atomic.Uint32 // reference of a long message
-	mu       sync.Mutex
-	open     int
-	sources  map[string]int        // how many of them by address
-	binds    map[string][]*binding // by account
-	turn     int
+	config        ServerConfig
+	receiver      *receiver
+	lastReference atomic.Uint32 // last reference of a concatenated message
+	mu            sync.Mutex
+	open          int
+	sources       map[string]int        // open connections by address
+	binds         map[string][]*binding // by account
+	rotation      int
 }
 
-// NewServer makes a centre; Serve runs it.
+// NewServer returns a server; Serve runs it.
 func NewServer(c ServerConfig) (*Server, error) {
-	c = c.filled()
+	c = c.withDefaults()
 	if c.Authenticate == nil || c.Message == nil {
 		return nil, errors.New("smpp: a server needs Authenticate and Message")
 	}
 	s := &Server{config: c, binds: map[string][]*binding{}, sources: map[string]int{}}
-	s.receiver = &receiver{text: c.Text, parts: c.Parts, message: c.Message, newID: c.NewID, failed: SystemError, log: c.Log,
+	s.receiver = &receiver{text: c.Text, parts: c.Parts, message: c.Message, newID: c.NewID, errorStatus: SystemError, log: c.Log,
 		textOf: c.TextOf}
 	return s, nil
 }
 
-// Serve takes connections until ctx ends; then it unbinds all of them, closes the listener and returns nil.
+// Serve accepts connections until ctx ends; then it unbinds all of them, closes the listener and returns nil.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
@@ -132,26 +133,27 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 			return nil
 		case errors.Is(err, net.ErrClosed):
 			return err
-		case err != nil: // too many files are open, or the client has left already
+		case err != nil: // too many open files, or the client has disconnected already
 			s.config.Log.Warn("smpp: a connection was not accepted", "error", err)
-			wait(ctx, 50*time.Millisecond)
-		case s.config.Admit != nil && !s.config.Admit(host(conn)) || !s.enter(host(conn)):
+			sleepContext(ctx, 50*time.Millisecond)
+		case s.config.AllowSource != nil && !s.config.AllowSource(host(conn)) || !s.acquireConnection(host(conn)):
 			conn.Close()
 		default:
-			wg.Go(func() { defer s.exit(host(conn)); s.serve(ctx, conn) })
+			wg.Go(func() { defer s.releaseConnection(host(conn)); s.serve(ctx, conn) })
 		}
 	}
 }
 
-func wait(ctx context.Context, d time.Duration) {
+func sleepContext(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
 	case <-time.After(d):
 	}
 }
 
-// enter counts a connection, unless there are too many, or the half of what may be is from the same address.
-func (s *Server) enter(source string) bool {
+// acquireConnection counts a connection. It returns false if there are too many, or if the address has half of the
+// limit already.
+func (s *Server) acquireConnection(source string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open >= s.config.Connections || s.sources[source] >= (s.config.Connections+1)/2 {
@@ -162,7 +164,7 @@ func (s *Server) enter(source string) bool {
 	return true
 }
 
-func (s *Server) exit(source string) {
+func (s *Server) releaseConnection(source string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open--
@@ -171,7 +173,7 @@ func (s *Server) exit(source string) {
 	}
 }
 
-// host is a client's address without its port.
+// host returns a client's address without the port.
 func host(c net.Conn) string {
 	h, _, _ := net.SplitHostPort(c.RemoteAddr().String())
 	return h
@@ -182,28 +184,28 @@ func (s *Server) serve(ctx context.Context, conn net.Conn) {
 		conn = tls.Server(conn, s.config.TLS)
 	}
 	c := s.config
-	b := &binding{server: s, name: randomID(), tokens: &tokens{}, ready: make(chan struct{}), session: newSession(conn, timing{answer: c.Answer, enquire: c.Enquire, idle: c.Idle}, c.Window)}
-	b.session.handle, b.session.admit, b.session.full = b.handle, b.admit, Throttled
-	late := time.AfterFunc(c.Login, func() {
-		if b.who.Load() == nil {
+	b := &binding{server: s, id: randomID(), tokens: &tokenBucket{}, ready: make(chan struct{}), session: newSession(conn, timeouts{response: c.ResponseTimeout, enquire: c.EnquireInterval, idle: c.IdleTimeout}, c.Window)}
+	b.session.handle, b.session.admit, b.session.fullStatus = b.handle, b.admit, Throttled
+	late := time.AfterFunc(c.LoginTimeout, func() {
+		if b.boundAccount.Load() == nil {
 			b.session.end(ErrNotBound)
 		}
 	})
 	defer late.Stop()
 	err := b.session.run(ctx)
 	s.remove(b)
-	if c.Left != nil && b.account() != "" {
-		c.Left(b.account(), b.name, err)
+	if c.OnUnbound != nil && b.account() != "" {
+		c.OnUnbound(b.account(), b.id, err)
 	}
-	c.Log.Info("smpp: a client has left", "account", b.account(), "remote", conn.RemoteAddr(), "error", err)
+	c.Log.Info("smpp: a client has disconnected", "account", b.account(), "remote", conn.RemoteAddr(), "error", err)
 }
 
 // add counts a bind, unless its account has too many.
 func (s *Server) add(b *binding, a Account) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	or(&a.Binds, 10)
-	if len(s.binds[a.ID]) >= a.Binds {
+	setDefault(&a.MaxBinds, 10)
+	if len(s.binds[a.ID]) >= a.MaxBinds {
 		return false
 	}
 	if others := s.binds[a.ID]; len(others) > 0 {
@@ -228,42 +230,43 @@ func (s *Server) remove(b *binding) {
 	}
 }
 
-// Drop ends the binds of an account: its clients are told to go.
-func (s *Server) Drop(account string) {
+// Disconnect unbinds all clients of an account.
+func (s *Server) Disconnect(account string) {
 	s.mu.Lock()
 	all := slices.Clone(s.binds[account])
 	s.mu.Unlock()
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	for _, b := range all {
-		wg.Go(b.session.leave)
+		wg.Go(b.session.shutdown)
 	}
 }
 
-// Alive tells whether a bind is connected.
-func (s *Server) Alive(account, bind string) bool {
+// IsBound reports whether a bind is connected.
+func (s *Server) IsBound(account, bind string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.ContainsFunc(s.binds[account], func(b *binding) bool { return b.name == bind })
+	return slices.ContainsFunc(s.binds[account], func(b *binding) bool { return b.id == bind })
 }
 
-// pick finds a bind of an account that takes messages, another one every time.
-func (s *Server) pick(account string) *binding {
+// nextBinding returns a bind of an account that receives messages, in turn; nil if there is none.
+func (s *Server) nextBinding(account string) *binding {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := s.binds[account]
-	s.turn++
+	s.rotation++
 	for i := range all {
-		if b := all[(i+s.turn)%len(all)]; b.mode != BindTransmitter {
+		if b := all[(i+s.rotation)%len(all)]; b.mode != BindTransmitter {
 			return b
 		}
 	}
 	return nil
 }
 
-// receiving is a bind of an account that takes messages and knows that it is bound, or nil.
-func (s *Server) receiving(ctx context.Context, account string) *binding {
-	b := s.pick(account)
+// receivingBinding returns a bind of an account that receives messages and has got its bind response; nil if there is
+// none.
+func (s *Server) receivingBinding(ctx context.Context, account string) *binding {
+	b := s.nextBinding(account)
 	if b == nil {
 		return nil
 	}
@@ -276,50 +279,52 @@ func (s *Server) receiving(ctx context.Context, account string) *binding {
 	return nil
 }
 
-// Bound tells how many binds an account has.
-func (s *Server) Bound(account string) int {
+// BindCount returns the number of binds of an account.
+func (s *Server) BindCount(account string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.binds[account])
 }
 
-// Deliver sends a message to a client and waits until it has accepted all parts. The error is an *Error; it is Retryable
-// where the account has no bind that takes messages.
+// Deliver sends a message to a client and waits until it has accepted all parts. The error is an *Error; it is
+// Retryable if the account has no bind that receives messages.
 func (s *Server) Deliver(ctx context.Context, account string, o Outgoing) (Result, error) {
-	b := s.receiving(ctx, account)
+	b := s.receivingBinding(ctx, account)
 	if b == nil {
 		return Result{Reference: o.Reference, MessageIDs: o.Sent}, &Error{Outcome: Retryable, Part: len(o.Sent) + 1, Err: ErrNotBound}
 	}
-	text := s.receiver.of(account)
-	o.Reference = nextReference(o.Reference, &s.next, text.Long)
+	text := s.receiver.textFor(account)
+	o.Reference = nextReference(o.Reference, &s.lastReference, text.Long)
 	return sender{b.session, DeliverSM, text, IDs{}, &b.pacer}.send(ctx, o)
 }
 
-// Receipt tells a client what became of a part that it has submitted: r.From is whom that was sent to, r.To who sent it.
+// Receipt sends a client the receipt of a part that it has submitted. r.From is the recipient of that part, r.To its
+// sender.
 func (s *Server) Receipt(ctx context.Context, account string, r Receipt) error {
-	b := s.receiving(ctx, account)
+	b := s.receivingBinding(ctx, account)
 	if b == nil {
 		return &Error{Outcome: Retryable, Part: 1, Err: ErrNotBound}
 	}
-	or(&r.Parts, 1)
+	setDefault(&r.Parts, 1)
 	if r.State == Delivered {
-		or(&r.Delivered, r.Parts)
+		setDefault(&r.Delivered, r.Parts)
 	}
-	text := s.receiver.of(account)
-	m := &Message{Source: r.From, Destination: r.To, ESMClass: 0x04, ShortMessage: text.plain(r.String()),
+	text := s.receiver.textFor(account)
+	m := &Message{Source: r.From, Destination: r.To, ESMClass: 0x04, ShortMessage: text.encodeLossy(r.String()),
 		TLVs: TLVs{textTLV(TagReceiptedMessageID, r.MessageID), octetTLV(TagMessageState, uint8(r.State))}}
 	if !r.State.Final() {
 		m.ESMClass = 0x20
 	}
-	if _, err := (sender{b.session, DeliverSM, text, IDs{}, &b.pacer}).part(ctx, m); err != nil {
+	if _, err := (sender{b.session, DeliverSM, text, IDs{}, &b.pacer}).sendPart(ctx, m); err != nil {
 		err.Part = 1
 		return err
 	}
 	return nil
 }
 
-// plain writes a text in the default alphabet, with question marks for what that lacks.
-func (t Text) plain(text string) []byte {
+// encodeLossy encodes a text in the default alphabet, with question marks for missing characters. At most 120
+// characters are used.
+func (t TextSettings) encodeLossy(text string) []byte {
 	clean := []rune(text)
 	for i, r := range clean {
 		if _, ok := t.encodeGSM(string(r)); !ok {

@@ -9,59 +9,59 @@ import (
 	"time"
 )
 
-// timing is how long a session waits for what.
-type timing struct {
-	answer  time.Duration // for an answer; half of it for the other side to take what we write
-	enquire time.Duration // after which silence we ask whether somebody is there; 0 never
-	idle    time.Duration // after which the other side is told to go when it does nothing; 0 never
+// timeouts are the time limits of a session.
+type timeouts struct {
+	response time.Duration // for a response; half of it for the peer to read a PDU
+	enquire  time.Duration // idle time before enquire_link; 0: never
+	idle     time.Duration // time without requests after which the session unbinds; 0: never
 }
 
-// inboxSize is how many requests of the other side wait for the caller's functions.
+// inboxSize limits the requests of the peer that wait for the caller's functions.
 const inboxSize = 64
 
-// outboxSize is how many PDUs wait to be written.
+// outboxSize limits the PDUs that wait to be written.
 const outboxSize = 256
 
-// lastWords is how long a session that is told to end waits for answers, and for its unbind's.
-const lastWords = 5 * time.Second
+// closeTimeout bounds the wait for responses when a session ends, and for the response to unbind.
+const closeTimeout = 5 * time.Second
 
-// A reply is an answer, and what is to be done when it is on its way.
+// reply is a response, and an action to run after it is queued.
 type reply struct {
-	status Status
-	body   Body
-	then   func(*outgoing)
+	status    Status
+	body      Body
+	afterPost func(*pendingWrite)
 }
 
-// A session is one connection, of either side.
+// session is one connection, of client or server.
 type session struct {
-	conn    net.Conn
-	reader  *bufio.Reader
-	timing  timing
-	window  chan struct{} // a place for each request that may be unanswered
-	outbox  chan *outgoing
-	inbox   chan PDU
-	handle  func(ctx context.Context, p PDU) reply // answers requests that are not the session's own, one at a time but for those aside
-	admit   func(p PDU) Status                     // whether a request is let in; nil: all are
-	full    Status                                 // what requests are answered for which the inbox has no place
-	aside   func(p PDU) bool                       // which of them need no order; nil: none
-	working chan struct{}                          // a place for who runs handle
-	asides  chan struct{}                          // places for what needs no order
-	done    chan struct{}
-	ended   sync.Once
-	err     error // why it ended; read after done
-	mu      sync.Mutex
-	pending map[uint32]chan PDU
-	last    uint32 // sequence number
-	heard   time.Time
-	asked   time.Time // when the other side last did more than answer our enquire_link
+	conn           net.Conn
+	reader         *bufio.Reader
+	timeouts       timeouts
+	window         chan struct{} // a slot for each unacknowledged request
+	outbox         chan *pendingWrite
+	inbox          chan PDU
+	handle         func(ctx context.Context, p PDU) reply // handles requests of the peer, one at a time except unordered ones
+	admit          func(p PDU) Status                     // returns OK or the status that refuses a request; nil: all are accepted
+	fullStatus     Status                                 // response to requests when the inbox is full
+	unordered      func(p PDU) bool                       // reports whether a request needs no order; nil: none
+	handlerSlot    chan struct{}                          // slot of the goroutine that runs handle
+	unorderedSlots chan struct{}                          // slots for unordered requests
+	done           chan struct{}
+	ended          sync.Once
+	err            error // reason of the end; read it after done
+	mu             sync.Mutex
+	pending        map[uint32]chan PDU
+	lastSequence   uint32 // last sequence number
+	lastReceived   time.Time
+	lastActivity   time.Time // last time the peer sent anything but a response to our enquire_link
 }
 
-func newSession(conn net.Conn, t timing, window int) *session {
+func newSession(conn net.Conn, t timeouts, window int) *session {
 	now := time.Now()
-	return &session{conn: conn, reader: bufio.NewReader(conn), timing: t, window: make(chan struct{}, window),
-		outbox: make(chan *outgoing, outboxSize), inbox: make(chan PDU, inboxSize), done: make(chan struct{}), working: make(chan struct{}, 1),
-		asides:  make(chan struct{}, asidesAtOnce),
-		pending: map[uint32]chan PDU{}, heard: now, asked: now}
+	return &session{conn: conn, reader: bufio.NewReader(conn), timeouts: t, window: make(chan struct{}, window),
+		outbox: make(chan *pendingWrite, outboxSize), inbox: make(chan PDU, inboxSize), done: make(chan struct{}), handlerSlot: make(chan struct{}, 1),
+		unorderedSlots: make(chan struct{}, maxUnordered),
+		pending:        map[uint32]chan PDU{}, lastReceived: now, lastActivity: now}
 }
 
 // end closes the connection; the first reason is kept.
@@ -73,17 +73,17 @@ func (s *session) end(why error) {
 	})
 }
 
-// run reads until the session ends, and returns when all of its goroutines have. When ctx ends it unbinds.
+// run reads until the session ends, and returns when all of its goroutines have ended. When ctx ends it unbinds.
 func (s *session) run(ctx context.Context) error {
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
 	wg.Go(s.write)
 	wg.Go(func() { s.serve(work) })
-	wg.Go(s.keep)
+	wg.Go(s.keepAlive)
 	wg.Go(func() {
 		select {
 		case <-ctx.Done():
-			s.leave()
+			s.shutdown()
 		case <-s.done:
 		}
 	})
@@ -93,36 +93,35 @@ func (s *session) run(ctx context.Context) error {
 	return s.err
 }
 
-// leave takes no more, waits for what is unanswered on both sides, unbinds and closes.
-func (s *session) leave() {
-	ctx, cancel := context.WithTimeout(context.Background(), min(s.timing.answer, lastWords))
+// shutdown stops accepting requests, waits for outstanding responses on both sides, unbinds and closes.
+func (s *session) shutdown() {
+	ctx, cancel := context.WithTimeout(context.Background(), min(s.timeouts.response, closeTimeout))
 	defer cancel()
-	occupy(ctx, s.working)
-	for range cap(s.asides) {
-		occupy(ctx, s.asides)
+	acquire(ctx, s.handlerSlot)
+	for range cap(s.unorderedSlots) {
+		acquire(ctx, s.unorderedSlots)
 	}
 	for range cap(s.window) {
-		occupy(ctx, s.window)
+		acquire(ctx, s.window)
 	}
 	s.unbind(ErrClosed)
 }
 
-// occupy takes a place for good, unless ctx ends before it is free.
-func occupy(ctx context.Context, places chan struct{}) {
+// acquire takes a slot permanently, unless ctx ends first.
+func acquire(ctx context.Context, places chan struct{}) {
 	select {
 	case places <- struct{}{}:
 	case <-ctx.Done():
 	}
 }
 
-// read gives each PDU to where it belongs. Whatever comes, one PDU must be complete within the time in which something has
-// to be heard.
+// read dispatches each received PDU. One PDU must be complete within the time in which something must arrive.
 func (s *session) read() {
 	for {
-		if s.timing.enquire > 0 {
-			s.conn.SetReadDeadline(time.Now().Add(2*s.timing.enquire + 2*s.timing.answer))
-		} else if s.timing.idle > 0 {
-			s.conn.SetReadDeadline(time.Now().Add(s.timing.idle + 2*s.timing.answer))
+		if s.timeouts.enquire > 0 {
+			s.conn.SetReadDeadline(time.Now().Add(2*s.timeouts.enquire + 2*s.timeouts.response))
+		} else if s.timeouts.idle > 0 {
+			s.conn.SetReadDeadline(time.Now().Add(s.timeouts.idle + 2*s.timeouts.response))
 		}
 		p, err := read(s.reader)
 		var bad *Malformed
@@ -130,67 +129,68 @@ func (s *session) read() {
 		case errors.As(err, &bad):
 			s.malformed(p, bad.Status)
 		case errors.Is(err, ErrFrame):
-			s.farewell(s.post(PDU{Command: GenericNack, Status: BadCommandLength}), err)
+			s.endAfter(s.post(PDU{Command: GenericNack, Status: BadCommandLength}), err)
 			return
 		case err != nil:
 			s.end(errors.Join(ErrClosed, err))
 			return
 		default:
-			s.take(p)
+			s.dispatch(p)
 		}
 	}
 }
 
-// farewell ends when a last PDU is written.
-func (s *session) farewell(o *outgoing, why error) {
+// endAfter ends the session when a last PDU is written.
+func (s *session) endAfter(o *pendingWrite, why error) {
 	select {
 	case <-o.written:
 	case <-s.done:
-	case <-time.After(s.timing.answer):
+	case <-time.After(s.timeouts.response):
 	}
 	s.end(why)
 }
 
-// malformed answers a request that cannot be read. An answer that cannot be read is none: who waits for it stays in doubt.
+// malformed responds to a request that cannot be decoded. A response that cannot be decoded is ignored, so that its
+// request stays in doubt.
 func (s *session) malformed(p PDU, why Status) {
-	s.hear(p)
+	s.markAlive(p)
 	switch {
-	case p.Command.IsAnswer() && p.Status != OK:
+	case p.Command.IsResponse() && p.Status != OK:
 		s.resolve(p)
-	case p.Command.wantsAnswer():
-		s.post(PDU{Command: p.Command.Answer(), Status: why, Sequence: p.Sequence})
+	case p.Command.expectsResponse():
+		s.post(PDU{Command: p.Command.Response(), Status: why, Sequence: p.Sequence})
 	}
 }
 
-// hear notes that the other side is there.
-func (s *session) hear(p PDU) {
+// markAlive records that the peer has sent a PDU.
+func (s *session) markAlive(p PDU) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.heard = time.Now()
-	if p.Command != EnquireLink.Answer() {
-		s.asked = s.heard
+	s.lastReceived = time.Now()
+	if p.Command != EnquireLink.Response() {
+		s.lastActivity = s.lastReceived
 	}
 }
 
-func (s *session) take(p PDU) {
-	s.hear(p)
+func (s *session) dispatch(p PDU) {
+	s.markAlive(p)
 	switch {
-	case p.Command.IsAnswer():
+	case p.Command.IsResponse():
 		s.resolve(p)
 	case p.Command == EnquireLink:
-		s.post(PDU{Command: p.Command.Answer(), Sequence: p.Sequence})
+		s.post(PDU{Command: p.Command.Response(), Sequence: p.Sequence})
 	case p.Command == Unbind:
-		s.farewell(s.post(PDU{Command: p.Command.Answer(), Sequence: p.Sequence}), ErrUnbound)
+		s.endAfter(s.post(PDU{Command: p.Command.Response(), Sequence: p.Sequence}), ErrUnbound)
 	case commandNames[p.Command] == "":
 		s.post(PDU{Command: GenericNack, Status: BadCommand, Sequence: p.Sequence})
-	case !p.Command.wantsAnswer():
+	case !p.Command.expectsResponse():
 	default:
-		s.queue(p)
+		s.enqueueRequest(p)
 	}
 }
 
-// queue gives a request to the caller's functions, or refuses it.
-func (s *session) queue(p PDU) {
+// enqueueRequest puts a request into the inbox, or refuses it.
+func (s *session) enqueueRequest(p PDU) {
 	why := OK
 	if s.admit != nil {
 		why = s.admit(p)
@@ -200,17 +200,17 @@ func (s *session) queue(p PDU) {
 		case s.inbox <- p:
 			return
 		default:
-			why = s.full
+			why = s.fullStatus
 		}
 	}
-	s.post(PDU{Command: p.Command.Answer(), Status: why, Sequence: p.Sequence})
+	s.post(PDU{Command: p.Command.Response(), Status: why, Sequence: p.Sequence})
 }
 
-// asidesAtOnce is how many requests that need no order are worked on at once.
-const asidesAtOnce = 16
+// maxUnordered limits the unordered requests handled at once.
+const maxUnordered = 16
 
-// serve answers what is in the inbox: one after the other, but what needs no order, of which several are worked on at once. What is
-// left of it when the session ends is not answered, so that the other side sends it again.
+// serve handles the requests in the inbox: one after the other, except unordered ones, of which several run at once.
+// Requests left when the session ends get no response, so that the peer sends them again.
 func (s *session) serve(ctx context.Context) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -219,47 +219,47 @@ func (s *session) serve(ctx context.Context) {
 		case <-s.done:
 			return
 		case p := <-s.inbox:
-			places := s.working
-			if s.aside != nil && s.aside(p) {
-				places = s.asides
+			places := s.handlerSlot
+			if s.unordered != nil && s.unordered(p) {
+				places = s.unorderedSlots
 			}
 			select {
 			case <-s.done:
 				return
 			case places <- struct{}{}:
 			}
-			if places == s.working {
-				s.answer(ctx, p)
+			if places == s.handlerSlot {
+				s.respond(ctx, p)
 				<-places
 				continue
 			}
 			wg.Go(func() {
-				s.answer(ctx, p)
+				s.respond(ctx, p)
 				<-places
 			})
 		}
 	}
 }
 
-func (s *session) answer(ctx context.Context, p PDU) {
+func (s *session) respond(ctx context.Context, p PDU) {
 	r := s.handle(ctx, p)
-	o := s.post(PDU{Command: p.Command.Answer(), Status: r.status, Sequence: p.Sequence, Body: r.body})
-	if r.then != nil {
-		r.then(o)
+	o := s.post(PDU{Command: p.Command.Response(), Status: r.status, Sequence: p.Sequence, Body: r.body})
+	if r.afterPost != nil {
+		r.afterPost(o)
 	}
 }
 
-// keep asks whether the other side is there when it has been silent, and ends the session when nobody answers, or when the
-// other side has wanted nothing for too long.
-func (s *session) keep() {
+// keepAlive sends enquire_link after silence and ends the session without a response. It also ends the session if the
+// peer has sent no request for too long.
+func (s *session) keepAlive() {
 	for {
-		wait, quiet, unused := s.silence()
+		wait, quiet, unused := s.checkIdle()
 		if unused {
 			s.unbind(ErrIdle)
 			return
 		}
 		if quiet {
-			ctx, cancel := context.WithTimeout(context.Background(), s.timing.answer)
+			ctx, cancel := context.WithTimeout(context.Background(), s.timeouts.response)
 			if _, err := s.exchange(ctx, PDU{Command: EnquireLink}); err != nil {
 				s.end(ErrIdle)
 			}
@@ -273,25 +273,25 @@ func (s *session) keep() {
 	}
 }
 
-// silence tells what is due, and when to look again.
-func (s *session) silence() (wait time.Duration, quiet, unused bool) {
+// checkIdle returns which limits are reached, and when to check again.
+func (s *session) checkIdle() (wait time.Duration, quiet, unused bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	wait = time.Hour
-	if e := s.timing.enquire; e > 0 {
-		since := time.Since(s.heard)
+	if e := s.timeouts.enquire; e > 0 {
+		since := time.Since(s.lastReceived)
 		quiet, wait = since >= e, max(e-since, e/10)
 	}
-	if i := s.timing.idle; i > 0 {
-		since := time.Since(s.asked)
+	if i := s.timeouts.idle; i > 0 {
+		since := time.Since(s.lastActivity)
 		unused, wait = since >= i, min(wait, max(i-since, time.Millisecond))
 	}
 	return wait, quiet, unused
 }
 
-// unbind says goodbye and ends.
+// unbind sends unbind and ends the session.
 func (s *session) unbind(why error) {
-	ctx, cancel := context.WithTimeout(context.Background(), min(s.timing.answer, lastWords))
+	ctx, cancel := context.WithTimeout(context.Background(), min(s.timeouts.response, closeTimeout))
 	defer cancel()
 	s.exchange(ctx, PDU{Command: Unbind})
 	s.end(why)

@@ -2,10 +2,10 @@ package smpp
 
 import "strings"
 
-// A State is how far a message has come (§5.2.28); zero and those above 8 are SMPP 5.0's.
+// State is the state of a message (§5.2.28). Zero and values above 8 are from SMPP 5.0.
 type State uint8
 
-// States. Enroute and Accepted are not the last one.
+// States. All but Scheduled, Enroute and Accepted are final.
 const (
 	Scheduled State = iota
 	Enroute
@@ -21,7 +21,7 @@ const (
 
 var stateNames = [...]string{"SCHEDLD", "ENROUTE", "DELIVRD", "EXPIRED", "DELETED", "UNDELIV", "ACCEPTD", "UNKNOWN", "REJECTD", "SKIPPED"}
 
-// String is the state as a receipt has it (appendix B).
+// String returns the state as in a receipt (appendix B).
 func (s State) String() string {
 	if int(s) < len(stateNames) {
 		return stateNames[s]
@@ -29,10 +29,10 @@ func (s State) String() string {
 	return "UNKNOWN"
 }
 
-// Final tells whether no other state follows.
+// Final reports whether the state can no longer change.
 func (s State) Final() bool { return s != Enroute && s != Accepted && s != Scheduled }
 
-// parseState reads what centres write, which is not always what the specification has.
+// parseState parses the state words of SMSCs, which are not always those of the specification.
 func parseState(word string) State {
 	word = strings.ToUpper(word)
 	for _, v := range []struct {

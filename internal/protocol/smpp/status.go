@@ -2,10 +2,11 @@ package smpp
 
 import "fmt"
 
-// A Status is how a request went (§5.1.3). As an error, returned by a caller's function, it is what the other side is told.
+// Status is the command_status of a response (§5.1.3). A caller's function may return it as an error; the peer then
+// receives it.
 type Status uint32
 
-// The statuses that we tell or treat in a way of their own.
+// The statuses that this package sends or handles specially.
 const (
 	OK                 Status = 0x00
 	BadMessageLength   Status = 0x01
@@ -49,7 +50,7 @@ var statusNames = map[Status]string{OK: "ESME_ROK", BadMessageLength: "ESME_RINV
 	BadOptionalStream: "ESME_RINVOPTPARSTREAM", 0xc1: "ESME_ROPTPARNOTALLWD", BadOptionalLength: "ESME_RINVPARLEN",
 	0xc3: "ESME_RMISSINGOPTPARAM", 0xc4: "ESME_RINVOPTPARAMVAL", DeliveryFailed: "ESME_RDELIVERYFAILURE", UnknownStatusError: "ESME_RUNKNOWNERR"}
 
-// String is the specification's name of it, or its number.
+// String returns the name in the specification, or the number.
 func (s Status) String() string {
 	if name, ok := statusNames[s]; ok {
 		return name
@@ -57,11 +58,11 @@ func (s Status) String() string {
 	return fmt.Sprintf("status %#x", uint32(s))
 }
 
-// Error is String: statuses are errors for the functions that may refuse a message.
+// Error returns String. A Status is an error so that a function can refuse a message with it.
 func (s Status) Error() string { return s.String() }
 
-// passing tells whether the same request may be accepted later.
-func (s Status) passing() bool {
+// temporary reports whether the same request may be accepted later.
+func (s Status) temporary() bool {
 	switch s {
 	case BadBindState, AlreadyBound, SystemError, QueueFull, Throttled, TemporaryAppError:
 		return true
@@ -69,5 +70,5 @@ func (s Status) passing() bool {
 	return false
 }
 
-// slowDown tells whether we are asked to send less.
-func (s Status) slowDown() bool { return s == Throttled || s == QueueFull }
+// isThrottling reports whether the peer asks us to send less.
+func (s Status) isThrottling() bool { return s == Throttled || s == QueueFull }

@@ -7,10 +7,10 @@ import (
 	"golang.org/x/text/encoding/charmap"
 )
 
-// An Alphabet is what a centre takes data_coding 0 for; centres differ, and do not say.
+// Alphabet is the meaning of data_coding 0, which differs between SMSCs and is not announced.
 type Alphabet uint8
 
-// Alphabets. Packed is GSM 7 bit with eight characters in seven octets; with all others a character is an octet.
+// Alphabets. GSMPacked is GSM 7 bit with eight characters in seven octets; with all others a character is one octet.
 const (
 	GSM Alphabet = iota
 	GSMPacked
@@ -18,24 +18,24 @@ const (
 	ASCII
 )
 
-// A Long is how texts travel that are longer than a message.
-type Long uint8
+// LongMode is the encoding of texts that are longer than one message.
+type LongMode uint8
 
-// Ways of long texts: in parts that a header joins, with a reference of one or of two octets (23.040 §9.2.3.24), in parts that
-// optional parameters join (§5.3.2.22), or whole in message_payload, so that the centre cuts them.
+// Modes: parts with a user data header and a reference of one or two octets (23.040 §9.2.3.24), parts with SAR
+// optional parameters (§5.3.2.22), or the whole text in message_payload, which the SMSC splits.
 const (
-	UDH8 Long = iota
+	UDH8 LongMode = iota
 	UDH16
 	SAR
 	Payload
 )
 
-// Text is how a centre wants its texts.
-type Text struct {
+// TextSettings configures the encoding of texts.
+type TextSettings struct {
 	Default Alphabet // of data_coding 0
-	// GSMAsIA5 has data_coding 1 read as GSM 7 bit, as npm's smpp means it. Else it is ASCII.
+	// GSMAsIA5 reads data_coding 1 as GSM 7 bit, like the smpp package of npm. Otherwise it is ASCII.
 	GSMAsIA5 bool
-	Long     Long
+	Long     LongMode
 }
 
 // Values of data_coding (§5.2.19).
@@ -48,11 +48,11 @@ const (
 	codingUCS2     = 0x08
 )
 
-// kind is how octets are to be read.
-type kind uint8
+// textEncoding is the encoding of received octets.
+type textEncoding uint8
 
 const (
-	binaryOctets kind = iota
+	binaryOctets textEncoding = iota
 	gsmOctets
 	gsmPacked
 	latin1Octets
@@ -62,30 +62,31 @@ const (
 	ucs2Octets
 )
 
-// kind says what a data_coding means: values up to 15 as §5.2.19 has them, those above as 3GPP 23.038 §4.
-func (t Text) kind(coding uint8) kind {
+// encodingOf returns the encoding of a data_coding: values up to 15 according to §5.2.19, those above according to
+// 3GPP 23.038 §4.
+func (t TextSettings) encodingOf(coding uint8) textEncoding {
 	switch {
 	case coding == codingDefault:
-		return [...]kind{gsmOctets, gsmPacked, latin1Octets, asciiOctets}[t.Default&3]
+		return [...]textEncoding{gsmOctets, gsmPacked, latin1Octets, asciiOctets}[t.Default&3]
 	case coding == codingIA5 && t.GSMAsIA5:
 		return gsmOctets
 	case coding < 0x10:
-		return map[uint8]kind{codingIA5: asciiOctets, codingLatin1: latin1Octets, codingCyrillic: cyrillicOctets, codingHebrew: hebrewOctets,
+		return map[uint8]textEncoding{codingIA5: asciiOctets, codingLatin1: latin1Octets, codingCyrillic: cyrillicOctets, codingHebrew: hebrewOctets,
 			codingUCS2: ucs2Octets}[coding]
 	case coding < 0x80:
-		return t.general(coding >> 2 & 3)
+		return t.generalEncoding(coding >> 2 & 3)
 	case coding >= 0xc0 && coding < 0xe0:
-		return t.general(0)
+		return t.generalEncoding(0)
 	case coding >= 0xe0 && coding < 0xf0:
 		return ucs2Octets
 	case coding >= 0xf0:
-		return t.general(coding >> 2 & 1)
+		return t.generalEncoding(coding >> 2 & 1)
 	}
 	return binaryOctets
 }
 
-// general is the alphabet of two bits (23.038 §4).
-func (t Text) general(bits uint8) kind {
+// generalEncoding returns the encoding of the two alphabet bits (23.038 §4).
+func (t TextSettings) generalEncoding(bits uint8) textEncoding {
 	switch {
 	case bits == 2:
 		return ucs2Octets
@@ -97,23 +98,23 @@ func (t Text) general(bits uint8) kind {
 	return gsmOctets
 }
 
-// Decode reads a text; ok is false where the coding says that it is none.
-func (t Text) Decode(coding uint8, b []byte) (text string, ok bool) {
-	k := t.kind(coding)
+// Decode decodes a text; ok is false if the coding is binary.
+func (t TextSettings) Decode(coding uint8, b []byte) (text string, ok bool) {
+	k := t.encodingOf(coding)
 	if k == gsmPacked {
 		b, k = unpack(b, 0), gsmOctets
 	}
 	return k.decode(b)
 }
 
-func (k kind) decode(b []byte) (text string, ok bool) {
+func (k textEncoding) decode(b []byte) (text string, ok bool) {
 	switch k {
 	case gsmOctets:
 		return decodeGSM(b), true
 	case latin1Octets:
-		return latin(b, 0xff), true
+		return decodeLatin1(b, 0xff), true
 	case asciiOctets:
-		return latin(b, 0x7f), true
+		return decodeLatin1(b, 0x7f), true
 	case cyrillicOctets:
 		text, _ = charmap.ISO8859_5.NewDecoder().String(string(b))
 		return text, true
@@ -126,7 +127,7 @@ func (k kind) decode(b []byte) (text string, ok bool) {
 	return "", false
 }
 
-func latin(b []byte, highest byte) string {
+func decodeLatin1(b []byte, highest byte) string {
 	var s strings.Builder
 	for _, c := range b {
 		if c > highest {
@@ -138,7 +139,7 @@ func latin(b []byte, highest byte) string {
 	return s.String()
 }
 
-// decodeUCS2 reads pairs of surrogates as what they stand for; half a character at the end is left out.
+// decodeUCS2 decodes UCS-2 with surrogate pairs; half a character at the end is dropped.
 func decodeUCS2(b []byte) string {
 	units := make([]uint16, len(b)/2)
 	for i := range units {

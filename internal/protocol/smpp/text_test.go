@@ -11,35 +11,35 @@ import (
 	"unicode/utf8"
 )
 
-func TestTextsAreCutWhereTheNetworkCutsThem(t *testing.T) {
+func TestParts_Split(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		text   string
-		t      Text
+		t      TextSettings
 		parts  int
 		coding uint8
 	}{
-		{"", Text{}, 1, 0},
-		{strings.Repeat("a", 160), Text{}, 1, 0},
-		{strings.Repeat("a", 161), Text{}, 2, 0},
-		{strings.Repeat("a", 306), Text{}, 2, 0},
-		{strings.Repeat("a", 307), Text{}, 3, 0},
-		{strings.Repeat("a", 306), Text{Long: UDH16}, 3, 0},
-		{strings.Repeat("€", 80), Text{}, 1, 0},
-		{strings.Repeat("€", 81), Text{}, 2, 0},
-		{strings.Repeat("€", 153), Text{}, 3, 0}, // 76 pairs in each part, for none is split
-		{strings.Repeat("я", 70), Text{}, 1, 8},
-		{strings.Repeat("я", 71), Text{}, 2, 8},
-		{strings.Repeat("я", 135), Text{}, 3, 8},
-		{strings.Repeat("😀", 35), Text{}, 1, 8},
-		{strings.Repeat("😀", 67), Text{}, 3, 8}, // 33 in each part
-		{strings.Repeat("a", 400), Text{Long: Payload}, 1, 0},
-		{strings.Repeat("a", 400), Text{Long: SAR}, 3, 0},
-		{strings.Repeat("a", 400), Text{Default: GSMPacked}, 3, 0},
-		{strings.Repeat("é", 160), Text{Default: Latin1}, 1, 0},
-		{strings.Repeat("{", 81), Text{Default: Latin1}, 2, 0},
-		{"€", Text{Default: Latin1}, 1, 8},
-		{"é", Text{Default: ASCII}, 1, 8},
+		{"", TextSettings{}, 1, 0},
+		{strings.Repeat("a", 160), TextSettings{}, 1, 0},
+		{strings.Repeat("a", 161), TextSettings{}, 2, 0},
+		{strings.Repeat("a", 306), TextSettings{}, 2, 0},
+		{strings.Repeat("a", 307), TextSettings{}, 3, 0},
+		{strings.Repeat("a", 306), TextSettings{Long: UDH16}, 3, 0},
+		{strings.Repeat("€", 80), TextSettings{}, 1, 0},
+		{strings.Repeat("€", 81), TextSettings{}, 2, 0},
+		{strings.Repeat("€", 153), TextSettings{}, 3, 0}, // 76 pairs in each part, because no pair is split
+		{strings.Repeat("я", 70), TextSettings{}, 1, 8},
+		{strings.Repeat("я", 71), TextSettings{}, 2, 8},
+		{strings.Repeat("я", 135), TextSettings{}, 3, 8},
+		{strings.Repeat("😀", 35), TextSettings{}, 1, 8},
+		{strings.Repeat("😀", 67), TextSettings{}, 3, 8}, // 33 in each part
+		{strings.Repeat("a", 400), TextSettings{Long: Payload}, 1, 0},
+		{strings.Repeat("a", 400), TextSettings{Long: SAR}, 3, 0},
+		{strings.Repeat("a", 400), TextSettings{Default: GSMPacked}, 3, 0},
+		{strings.Repeat("é", 160), TextSettings{Default: Latin1}, 1, 0},
+		{strings.Repeat("{", 81), TextSettings{Default: Latin1}, 2, 0},
+		{"€", TextSettings{Default: Latin1}, 1, 8},
+		{"é", TextSettings{Default: ASCII}, 1, 8},
 	} {
 		parts, err := c.t.Parts(c.text, 1)
 		if err != nil || len(parts) != c.parts || parts[0].DataCoding != c.coding {
@@ -51,18 +51,18 @@ func TestTextsAreCutWhereTheNetworkCutsThem(t *testing.T) {
 			}
 		}
 	}
-	if _, err := (Text{}).Parts(strings.Repeat("a", 255*153+1), 1); err != ErrTooLong {
+	if _, err := (TextSettings{}).Parts(strings.Repeat("a", 255*153+1), 1); err != ErrTooLong {
 		t.Errorf("256 parts: %v", err)
 	}
-	if _, err := (Text{Long: Payload}).Parts(strings.Repeat("a", MaxPDU), 1); err != ErrTooLong {
+	if _, err := (TextSettings{Long: Payload}).Parts(strings.Repeat("a", MaxPDU), 1); err != ErrTooLong {
 		t.Errorf("64 KiB of text: %v", err)
 	}
 }
 
-// alphabets of random texts: each coding's own characters.
-var alphabets = []string{basicWithout(), basicWithout() + "\f^{}\\[~]|€", "аяЖ中a😀𝄞é€ \n", "plain ascii 123"}
+// Alphabets of random texts: the characters of each coding.
+var alphabets = []string{gsmBasicWithoutEscape(), gsmBasicWithoutEscape() + "\f^{}\\[~]|€", "аяЖ中a😀𝄞é€ \n", "plain ascii 123"}
 
-func basicWithout() string { return strings.ReplaceAll(basic, "\x1b", "") }
+func gsmBasicWithoutEscape() string { return strings.ReplaceAll(gsmBasic, "\x1b", "") }
 
 func randomText(r *rand.Rand) string {
 	letters := []rune(alphabets[r.IntN(len(alphabets))])
@@ -73,17 +73,17 @@ func randomText(r *rand.Rand) string {
 	return strings.TrimRight(string(text), "\r") // see pack
 }
 
-func TestEveryTextComesBackHoweverItTravels(t *testing.T) {
+func TestText_RoundTrip(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 3000 {
-		way := Text{Default: Alphabet(r.IntN(4)), Long: Long(r.IntN(4))}
+		way := TextSettings{Default: Alphabet(r.IntN(4)), Long: LongMode(r.IntN(4))}
 		text := randomText(r)
 		parts, err := way.Parts(text, uint16(r.Uint32()))
 		if err != nil {
 			t.Fatal(err)
 		}
-		kept, whole := NewParts(), ""
+		kept, whole := NewMemoryPartStore(), ""
 		for _, i := range r.Perm(len(parts)) {
 			m := Outgoing{To: Address{Digits: "1"}}.message(parts[i])
 			for _, again := range []bool{false, r.IntN(3) == 0} {
@@ -96,8 +96,8 @@ func TestEveryTextComesBackHoweverItTravels(t *testing.T) {
 					break
 				}
 				a, _ := kept.Add(t.Context(), f)
-				if a.Whole != nil {
-					whole = way.incoming(a.Whole).Text
+				if a.Complete != nil {
+					whole = way.incoming(a.Complete).Text
 					kept.Done(t.Context(), f.Key, true)
 				}
 				if !again {
@@ -114,7 +114,7 @@ func TestEveryTextComesBackHoweverItTravels(t *testing.T) {
 	}
 }
 
-func TestSeptetsArePackedAsTheStandardHasThem(t *testing.T) {
+func TestPack_Septets(t *testing.T) {
 	t.Parallel()
 	if got := hex.EncodeToString(pack([]byte("hellohello"), 0)); got != "e8329bfd4697d9ec37" {
 		t.Errorf("hellohello is %s", got)
@@ -129,33 +129,33 @@ func TestSeptetsArePackedAsTheStandardHasThem(t *testing.T) {
 	}
 }
 
-func TestOctetsAreReadAsTheirCodingSays(t *testing.T) {
+func TestDecode_DataCodings(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		t      Text
+		t      TextSettings
 		coding uint8
 		octets string
 		text   string
 		ok     bool
 	}{
-		{Text{}, 0, "\x00\x02\x11\x1b\x65", "@$_€", true},
-		{Text{}, 0, "\x1b\x41 \x1b", "A  ", true},
-		{Text{}, 0, "a\xff", "a\ufffd", true},
-		{Text{Default: Latin1}, 0, "@\xe9", "@é", true},
-		{Text{Default: ASCII}, 0, "@\xe9", "@\ufffd", true},
-		{Text{}, 1, "@_$", "@_$", true},
-		{Text{GSMAsIA5: true}, 1, "\x00\x11\x02", "@_$", true},
-		{Text{}, 3, "\xfc\xdf", "üß", true},
-		{Text{}, 6, "\xb0\xef", "Ая", true},
-		{Text{}, 7, "\xe0", "א", true},
-		{Text{}, 8, "\xd8\x3d\xde\x00\x00a", "😀a", true},
-		{Text{}, 8, "\xd8\x3d\x00a\x00", "\ufffda", true},
-		{Text{}, 0x18, "\x00a", "a", true},
-		{Text{}, 0xf0, "\x00", "@", true},
-		{Text{}, 0xe0, "\x00a", "a", true},
-		{Text{}, 2, "\x01", "", false},
-		{Text{}, 4, "\x01", "", false},
-		{Text{}, 0xf4, "\x01", "", false},
+		{TextSettings{}, 0, "\x00\x02\x11\x1b\x65", "@$_€", true},
+		{TextSettings{}, 0, "\x1b\x41 \x1b", "A  ", true},
+		{TextSettings{}, 0, "a\xff", "a\ufffd", true},
+		{TextSettings{Default: Latin1}, 0, "@\xe9", "@é", true},
+		{TextSettings{Default: ASCII}, 0, "@\xe9", "@\ufffd", true},
+		{TextSettings{}, 1, "@_$", "@_$", true},
+		{TextSettings{GSMAsIA5: true}, 1, "\x00\x11\x02", "@_$", true},
+		{TextSettings{}, 3, "\xfc\xdf", "üß", true},
+		{TextSettings{}, 6, "\xb0\xef", "Ая", true},
+		{TextSettings{}, 7, "\xe0", "א", true},
+		{TextSettings{}, 8, "\xd8\x3d\xde\x00\x00a", "😀a", true},
+		{TextSettings{}, 8, "\xd8\x3d\x00a\x00", "\ufffda", true},
+		{TextSettings{}, 0x18, "\x00a", "a", true},
+		{TextSettings{}, 0xf0, "\x00", "@", true},
+		{TextSettings{}, 0xe0, "\x00a", "a", true},
+		{TextSettings{}, 2, "\x01", "", false},
+		{TextSettings{}, 4, "\x01", "", false},
+		{TextSettings{}, 0xf4, "\x01", "", false},
 	} {
 		text, ok := c.t.Decode(c.coding, []byte(c.octets))
 		if text != c.text || ok != c.ok {
@@ -164,7 +164,7 @@ func TestOctetsAreReadAsTheirCodingSays(t *testing.T) {
 	}
 }
 
-func TestBrokenHeaders(t *testing.T) {
+func TestSegment_MalformedHeaders(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		octets string
@@ -174,7 +174,7 @@ func TestBrokenHeaders(t *testing.T) {
 		{"\x05\x00\x03\x07\x02\x01hi", true, Segment{Reference: 7, Total: 2, Sequence: 1}},
 		{"\x06\x08\x04\x01\x07\x02\x01hi", true, Segment{Reference: 0x107, Wide: true, Total: 2, Sequence: 1}},
 		{"\x0b\x05\x04\x0b\x84\x23\xf0\x00\x03\x07\x02\x02hi", true, Segment{Reference: 7, Total: 2, Sequence: 2}},
-		{"\x05\x00\x03\x07\x02\x03hi", true, Segment{}}, // the third of two: read as a message by itself
+		{"\x05\x00\x03\x07\x02\x03hi", true, Segment{}}, // the third of two: read as a single message
 		{"\x05\x00\x03\x07\x00\x00hi", true, Segment{}},
 		{"\xffhi", false, Segment{}},
 		{"\x02\x00\x09hi", false, Segment{}},
@@ -188,62 +188,62 @@ func TestBrokenHeaders(t *testing.T) {
 	}
 }
 
-func part(from string, reference uint16, total, sequence uint8, text string, at time.Time) Fragment {
+func newFragment(from string, reference uint16, total, sequence uint8, text string, at time.Time) Fragment {
 	return Fragment{Key: Key{From: from, Segment: Segment{Reference: reference, Total: total}}, Sequence: sequence, Octets: []byte(text), MessageID: text, At: at}
 }
 
-func TestPartsAreBoundedAndKnownAgain(t *testing.T) {
+func TestMemoryPartStore_LimitsAndDuplicates(t *testing.T) {
 	t.Parallel()
 	ctx, now := t.Context(), time.Now()
-	p := NewParts()
-	for i := range maxCollectionsSender {
-		if _, err := p.Add(ctx, part("a", uint16(i), 2, 1, "x", now)); err != nil {
+	p := NewMemoryPartStore()
+	for i := range maxIncompletePerSender {
+		if _, err := p.Add(ctx, newFragment("a", uint16(i), 2, 1, "x", now)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := p.Add(ctx, part("a", 99, 2, 1, "x", now)); err == nil {
+	if _, err := p.Add(ctx, newFragment("a", 99, 2, 1, "x", now)); err == nil {
 		t.Error("a sender has as many incomplete messages as it likes")
 	}
 	for i := 0; ; i++ {
-		if _, err := p.Add(ctx, part(fmt.Sprint(i), 1, 2, 1, "x", now)); err != nil {
+		if _, err := p.Add(ctx, newFragment(fmt.Sprint(i), 1, 2, 1, "x", now)); err != nil {
 			break
-		} else if i > 2*maxCollections {
+		} else if i > 2*maxIncomplete {
 			t.Fatal("there is no limit")
 		}
 	}
-	if _, err := NewParts().Add(ctx, part("a", 1, 2, 1, strings.Repeat("x", maxFragmentOctets+1), now)); err != BadMessageLength {
+	if _, err := NewMemoryPartStore().Add(ctx, newFragment("a", 1, 2, 1, strings.Repeat("x", maxFragmentOctets+1), now)); err != BadMessageLength {
 		t.Errorf("a part of more than 4096 octets: %v", err)
 	}
-	a, err := p.Add(ctx, part("a", 3, 2, 2, "y", now))
-	if err != nil || len(a.Whole) != 2 || a.Whole[0].Sequence != 1 {
+	a, err := p.Add(ctx, newFragment("a", 3, 2, 2, "y", now))
+	if err != nil || len(a.Complete) != 2 || a.Complete[0].Sequence != 1 {
 		t.Fatalf("%+v %v", a, err)
 	}
-	if _, err := p.Add(ctx, part("a", 3, 2, 2, "y", now)); err != errPartsBusy {
+	if _, err := p.Add(ctx, newFragment("a", 3, 2, 2, "y", now)); err != errPartsBusy {
 		t.Errorf("a message is handed on twice: %v", err)
 	}
-	p.Done(ctx, a.Whole[0].Key, false)
-	if a, _ = p.Add(ctx, part("a", 3, 2, 2, "y", now)); len(a.Whole) != 2 || !a.Duplicate {
+	p.Done(ctx, a.Complete[0].Key, false)
+	if a, _ = p.Add(ctx, newFragment("a", 3, 2, 2, "y", now)); len(a.Complete) != 2 || !a.Duplicate {
 		t.Errorf("what was not taken is not tried again: %+v", a)
 	}
-	p.Done(ctx, a.Whole[0].Key, true)
-	if a, _ = p.Add(ctx, part("a", 3, 2, 2, "y", now)); a.Whole != nil || !a.Duplicate || a.MessageID != "y" {
+	p.Done(ctx, a.Complete[0].Key, true)
+	if a, _ = p.Add(ctx, newFragment("a", 3, 2, 2, "y", now)); a.Complete != nil || !a.Duplicate || a.MessageID != "y" {
 		t.Errorf("a part that came again after all was done: %+v", a)
 	}
-	if late, _ := p.Late(ctx, now); len(late) != 0 {
+	if late, _ := p.Expired(ctx, now); len(late) != 0 {
 		t.Errorf("%d are late too early", len(late))
 	}
-	if late, _ := p.Late(ctx, now.Add(time.Second)); len(late) != maxCollections-1 {
+	if late, _ := p.Expired(ctx, now.Add(time.Second)); len(late) != maxIncomplete-1 {
 		t.Errorf("%d are late", len(late))
 	}
 }
 
-func TestAReferenceThatComesAgainBeginsAnotherMessage(t *testing.T) {
+func TestMemoryPartStore_ReusedReference(t *testing.T) {
 	t.Parallel()
-	ctx, now, p := t.Context(), time.Now(), NewParts()
-	p.Add(ctx, part("a", 1, 2, 1, "old ", now))
-	p.Add(ctx, part("a", 1, 2, 1, "new ", now))
-	a, _ := p.Add(ctx, part("a", 1, 2, 2, "text", now))
-	if got := (Text{}).incoming(a.Whole); got.Text != "new text" || got.Parts != 2 || got.Missing != 0 {
+	ctx, now, p := t.Context(), time.Now(), NewMemoryPartStore()
+	p.Add(ctx, newFragment("a", 1, 2, 1, "old ", now))
+	p.Add(ctx, newFragment("a", 1, 2, 1, "new ", now))
+	a, _ := p.Add(ctx, newFragment("a", 1, 2, 2, "text", now))
+	if got := (TextSettings{}).incoming(a.Complete); got.Text != "new text" || got.Parts != 2 || got.Missing != 0 {
 		t.Errorf("%+v", got)
 	}
 }

@@ -5,10 +5,10 @@ import (
 	"encoding/binary"
 )
 
-// A Tag names an optional parameter (§5.3.2).
+// Tag is the tag of an optional parameter (§5.3.2).
 type Tag uint16
 
-// Tags that we read or write.
+// Tags that this package reads or writes.
 const (
 	TagReceiptedMessageID   Tag = 0x001e
 	TagUserMessageReference Tag = 0x0204
@@ -21,19 +21,19 @@ const (
 	TagMessageState         Tag = 0x0427
 )
 
-// maxTLVs is how many optional parameters a PDU may have.
+// maxTLVs limits the optional parameters of a PDU.
 const maxTLVs = 128
 
-// A TLV is an optional parameter.
+// TLV is an optional parameter.
 type TLV struct {
 	Tag   Tag
 	Value []byte
 }
 
-// TLVs are the optional parameters of a PDU, in their order.
+// TLVs are the optional parameters of a PDU, in order.
 type TLVs []TLV
 
-// Get finds the first with a tag.
+// Get returns the first value with a tag.
 func (t TLVs) Get(tag Tag) (value []byte, ok bool) {
 	for _, v := range t {
 		if v.Tag == tag {
@@ -43,14 +43,14 @@ func (t TLVs) Get(tag Tag) (value []byte, ok bool) {
 	return nil, false
 }
 
-// Text is the value as text without its NUL; empty where there is none.
+// Text returns a value as text without its NUL; empty if there is none.
 func (t TLVs) Text(tag Tag) string {
 	v, _ := t.Get(tag)
 	v, _, _ = bytes.Cut(v, []byte{0})
 	return string(v)
 }
 
-// Number is the value as a number of one to four octets.
+// Number returns a value of one to four octets as a number.
 func (t TLVs) Number(tag Tag) (n uint32, ok bool) {
 	v, ok := t.Get(tag)
 	if !ok || len(v) == 0 || len(v) > 4 {

@@ -10,25 +10,25 @@ import (
 	"time"
 )
 
-// maxCertificates bounds a certificate with those that lead to its root.
+// maxCertificates bounds the length of a certificate chain.
 const maxCertificates = 10
 
-// Extensions of certificates of telephony.
+// Extensions of STIR certificates.
 var (
-	tnAuthList = asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 26} // RFC 8226 §9: for which numbers it may sign
-	// What it may sign of them (RFC 8226 §8, RFC 9118 §4).
+	tnAuthList = asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 26} // RFC 8226 §9: authorised numbers
+	// Restrictions of the claims (RFC 8226 §8, RFC 9118 §4).
 	claimConstraints         = asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 27}
 	enhancedClaimConstraints = asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 33}
 )
 
-// A credential is a certificate that leads to one of the roots.
+// credential is a certificate with a valid chain to one of the roots.
 type credential struct {
 	key         *ecdsa.PublicKey
-	from, until time.Time // when all of its chain is valid
-	numbers     *numbers  // nil: all
+	from, until time.Time   // period in which the whole chain is valid
+	numbers     *numberList // authorised numbers; nil: all
 }
 
-// readCredential reads certificates in PEM, of which the first one is the signer's.
+// readCredential parses certificates in PEM. The first one is the signer's.
 func readCredential(text []byte, roots *x509.CertPool, now time.Time) (*credential, *Failure) {
 	all, f := readCertificates(text)
 	if f != nil {
@@ -45,10 +45,10 @@ func readCredential(text []byte, roots *x509.CertPool, now time.Time) (*credenti
 		return nil, unsupported("the certificate is not one for signatures")
 	}
 	c := &credential{key: key, from: leaf.NotBefore, until: leaf.NotAfter}
-	if c.numbers, f = numbersOf(leaf); f != nil {
+	if c.numbers, f = authorizedNumbers(leaf); f != nil {
 		return nil, f
 	}
-	return c, c.lead(all, roots, now)
+	return c, c.verifyChain(all, roots, now)
 }
 
 func readCertificates(text []byte) (all []*x509.Certificate, f *Failure) {
@@ -68,8 +68,8 @@ func readCertificates(text []byte) (all []*x509.Certificate, f *Failure) {
 	return all, nil
 }
 
-// lead finds the way to a root, and for how long it leads there.
-func (c *credential) lead(all []*x509.Certificate, roots *x509.CertPool, now time.Time) *Failure {
+// verifyChain verifies the chain to a root, and restricts the validity to that of the whole chain.
+func (c *credential) verifyChain(all []*x509.Certificate, roots *x509.CertPool, now time.Time) *Failure {
 	between := x509.NewCertPool()
 	for _, i := range all[1:] {
 		between.AddCert(i)
@@ -89,28 +89,28 @@ func (c *credential) lead(all []*x509.Certificate, roots *x509.CertPool, now tim
 	return nil
 }
 
-// check checks what was signed, and whether the certificate may sign for the number.
+// check verifies the signature, and that the certificate is authorised for the number.
 func (c *credential) check(p *passport, from string, now time.Time) *Failure {
 	switch {
 	case now.Before(c.from) || now.After(c.until):
 		return unsupported("the certificate is not valid now")
 	case !p.signedBy(c.key):
 		return invalid("the signature does not fit")
-	case c.numbers != nil && !c.numbers.cover(from):
+	case c.numbers != nil && !c.numbers.covers(from):
 		return unsupported("the certificate is not one for the caller's number")
 	}
 	return nil
 }
 
-// numbersOf reads for which numbers a certificate may sign, and notes that it was understood.
-func numbersOf(leaf *x509.Certificate) (n *numbers, f *Failure) {
+// authorizedNumbers returns the numbers for which a certificate may sign, and marks the extension as handled.
+func authorizedNumbers(leaf *x509.Certificate) (n *numberList, f *Failure) {
 	for _, e := range leaf.Extensions {
 		switch {
 		case e.Id.Equal(claimConstraints), e.Id.Equal(enhancedClaimConstraints):
 			return nil, unsupported("the certificate restricts what it may sign, which is not understood")
 		case e.Id.Equal(tnAuthList):
 			var err error
-			if n, err = readNumbers(e.Value); err != nil {
+			if n, err = parseNumberList(e.Value); err != nil {
 				return nil, unsupported("the certificate's list of numbers cannot be read")
 			}
 			leaf.UnhandledCriticalExtensions = slices.DeleteFunc(leaf.UnhandledCriticalExtensions, e.Id.Equal)

@@ -1,5 +1,6 @@
-// Package stir verifies what the network says of who calls: the signature of the caller's carrier beside an INVITE (RFC 8224),
-// of the kind that certificates of telephony make (RFC 8225, RFC 8226), with the carrier's word on the caller (RFC 8588).
+// Package stir verifies the caller's number of inbound calls (STIR/SHAKEN). It checks the signature of the
+// originating carrier in the Identity header of an INVITE (RFC 8224), its PASSporT and certificate (RFC 8225, RFC
+// 8226), and the attestation (RFC 8588).
 package stir
 
 import (
@@ -11,54 +12,55 @@ import (
 	"time"
 )
 
-// What a call waits for, and what is believed.
+// Limits of a verification.
 const (
 	defaultWait = 500 * time.Millisecond // for a certificate
-	freshness   = time.Minute            // RFC 8224 §6.2: how far from now a signature may have been made
-	maxTokens   = 4                      // signatures of a call that are looked at
+	maxAge      = time.Minute            // RFC 8224 §6.2: highest difference between the time of a signature and now
+	maxTokens   = 4                      // signatures of a call that are verified
 )
 
-// Config is what a Verifier needs.
+// Config configures a Verifier.
 type Config struct {
-	Roots  *x509.CertPool // who may have signed certificates
-	Client *http.Client   // fetches certificates; it must not reach what callers have no business with
+	Roots  *x509.CertPool // trusted authorities of certificates
+	Client *http.Client   // fetches certificates; it must not reach internal addresses, because the caller chooses the URL
 	Now    func() time.Time
-	Wait   time.Duration // how long a call waits for a certificate; 0: 500 ms
+	Wait   time.Duration // highest time a call waits for a certificate; 0: 500 ms
 }
 
-// A Verifier verifies calls. It is safe for concurrent use.
+// Verifier verifies calls. It is safe for concurrent use.
 type Verifier struct {
 	wait         time.Duration
 	now          func() time.Time
-	certificates *store
+	certificates *certCache
 }
 
-// New makes a verifier; Close ends what it is fetching.
+// New returns a verifier; Close ends its downloads.
 func New(c Config) *Verifier {
 	if c.Wait == 0 {
 		c.Wait = defaultWait
 	}
-	return &Verifier{wait: c.Wait, now: c.Now, certificates: newStore(c)}
+	return &Verifier{wait: c.Wait, now: c.Now, certificates: newCertCache(c)}
 }
 
-// Close gives up fetching and waits until that has ended.
+// Close cancels the downloads and waits until they have ended.
 func (v *Verifier) Close() { v.certificates.close() }
 
-// A Result is what became of verifying a call.
+// Result is the result of verifying a call.
 type Result struct {
-	Attestation string   // A, B or C (RFC 8588 §4); "" where the signature has none, or is not good
-	OrigID      string   // what the carrier calls where the call came from
-	Certificate string   // address of the certificate; "" where there is no signature to look at
+	Attestation string   // A, B or C (RFC 8588 §4); "" if the signature has none or is invalid
+	OrigID      string   // the carrier's identifier of the origin of the call
+	Certificate string   // URL of the certificate; "" if there is no signature to verify
 	Failure     *Failure // nil: verified
 }
 
-// A Failure says why a call is not verified.
+// Failure is the reason for which a call is not verified.
 type Failure struct {
-	Code    int    // of RFC 8224 §6.2.2; 0 where it has none
-	Reason  string // what programs tell it by
-	Problem string // in words
+	Code    int    // of RFC 8224 §6.2.2; 0 if it has none
+	Reason  string // code for programs
+	Problem string // text
 }
 
+// Error returns Problem.
 func (f *Failure) Error() string { return f.Problem }
 
 func stale(problem string) *Failure       { return &Failure{403, "stale_date", problem} }
@@ -69,16 +71,18 @@ func invalid(problem string) *Failure     { return &Failure{438, "invalid_identi
 func pending(problem string) *Failure     { return &Failure{0, "certificate_pending", problem} }
 func withheld(problem string) *Failure    { return &Failure{0, "caller_withheld", problem} }
 
-// Refuted reports whether there is a signature and it is not good. Where none could be looked at, nothing is refuted.
-func (r Result) Refuted() bool {
+// SignatureInvalid reports whether there is a signature and it is invalid. If none could be verified, it returns
+// false.
+func (r Result) SignatureInvalid() bool {
 	return r.Failure != nil && (r.Failure.Code == 403 || r.Failure.Code == 437 || r.Failure.Code == 438)
 }
 
-// Verstat is the result as telephones are told it (3GPP TS 24.229 §7.2A.20). A telephone takes a mere Passed for the carrier's word
-// that the number is the caller's, which B and C are not: they are named.
+// Verstat returns the result as the verstat parameter for telephones (3GPP TS 24.229 §7.2A.20). A telephone reads a
+// plain Passed as the carrier's confirmation that the number is the caller's. Attestations B and C are no such
+// confirmation, so they are named.
 func (r Result) Verstat() string {
 	switch {
-	case r.Refuted():
+	case r.SignatureInvalid():
 		return "TN-Validation-Failed"
 	case r.Failure != nil:
 		return "No-TN-Validation"
@@ -88,10 +92,10 @@ func (r Result) Verstat() string {
 	return "TN-Validation-Passed"
 }
 
-// Verify verifies that somebody who may do so has signed, just now, that from calls to. The headers are the values of Identity, the
-// numbers E.164. Of several signatures one that is good is enough.
+// Verify verifies that an authorised signer has recently signed that from calls to. The headers are the values of
+// Identity, the numbers E.164. One valid signature of several is enough. It waits up to Config.Wait for certificates.
 func (v *Verifier) Verify(ctx context.Context, headers []string, from, to string) Result {
-	from, to = canonical(from), canonical(to)
+	from, to = canonicalNumber(from), canonicalNumber(to)
 	if len(headers) == 0 {
 		return Result{Failure: unsigned("the call came without a signature")}
 	}
@@ -120,22 +124,23 @@ func (v *Verifier) Verify(ctx context.Context, headers []string, from, to string
 	return first
 }
 
-// verify looks at one signature; ours is false where it is about something else than who calls, such as a diversion.
+// verify verifies one signature. ours is false if it does not concern the caller's number, such as that of a
+// diversion.
 func (v *Verifier) verify(ctx context.Context, header, from, to string) (r Result, ours bool) {
-	id, err := parse(header)
+	id, err := parseIdentity(header)
 	if err != nil {
 		return Result{Failure: err}, true
 	}
-	if id.kind != "" && id.kind != shaken {
+	if id.ppt != "" && id.ppt != shaken {
 		return Result{}, false
 	}
 	r.Certificate = id.info
-	p, err := id.passport()
+	p, err := id.decodePassport()
 	if err == nil {
-		err = p.claims(from, to, v.now())
+		err = p.checkClaims(from, to, v.now())
 	}
 	if err == nil {
-		err = v.signature(ctx, p, from)
+		err = v.verifySignature(ctx, p, from)
 	}
 	if r.Failure = err; err == nil {
 		r.Attestation, r.OrigID = p.payload.Attest, p.payload.OrigID
@@ -143,21 +148,21 @@ func (v *Verifier) verify(ctx context.Context, header, from, to string) (r Resul
 	return r, true
 }
 
-// claims checks what is signed against the call.
-func (p *passport) claims(from, to string, now time.Time) *Failure {
+// checkClaims compares the signed claims with the call.
+func (p *passport) checkClaims(from, to string, now time.Time) *Failure {
 	switch age := now.Sub(time.Unix(p.payload.IAT, 0)); {
-	case age > freshness || age < -freshness:
+	case age > maxAge || age < -maxAge:
 		return stale("it was not signed within a minute of now; the clock of one side may be wrong")
-	case canonical(p.payload.Orig.TN) != from:
+	case canonicalNumber(p.payload.Orig.TN) != from:
 		return invalid("it was signed for another caller")
-	case !slices.ContainsFunc(p.payload.Dest.TN, func(n string) bool { return to != "" && canonical(n) == to }):
+	case !slices.ContainsFunc(p.payload.Dest.TN, func(n string) bool { return to != "" && canonicalNumber(n) == to }):
 		return invalid("it was signed for a call to another number")
 	}
 	return nil
 }
 
-// signature checks that whom the certificate belongs to has signed, and may for the number.
-func (v *Verifier) signature(ctx context.Context, p *passport, from string) *Failure {
+// verifySignature checks that the owner of the certificate has signed, and is authorised for the number.
+func (v *Verifier) verifySignature(ctx context.Context, p *passport, from string) *Failure {
 	c, err := v.certificates.get(ctx, p.header.X5U)
 	if err != nil {
 		return err
@@ -165,8 +170,8 @@ func (v *Verifier) signature(ctx context.Context, p *passport, from string) *Fai
 	return c.check(p, from, v.now())
 }
 
-// canonical is a number as signatures have it (RFC 8224 §8.3): digits only; "" where it is not a number.
-func canonical(number string) string {
+// canonicalNumber returns a number as in signatures (RFC 8224 §8.3): digits only; "" if it is not a number.
+func canonicalNumber(number string) string {
 	digits := strings.Map(func(r rune) rune {
 		if strings.ContainsRune(" -.()", r) {
 			return -1

@@ -16,10 +16,10 @@ import (
 	"soniq/internal/protocol/stir"
 )
 
-func TestWhoeverMaySignIsBelieved(t *testing.T) {
+func TestVerify_ValidSignature(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	v, c := w.verifier(), w.carrier("/c.pem", numbers(false, 0, "1234", 1))
+	w := newFixture(t)
+	v, c := w.newVerifier(), w.newCarrier("/c.pem", authorizedFor(false, 0, "1234", 1))
 	for attest, verstat := range map[string]string{"A": "TN-Validation-Passed", "B": "TN-Validation-Passed-B", "C": "TN-Validation-Passed-C"} {
 		r := v.Verify(t.Context(), []string{c.sign(c.claim(attest))}, caller, "+1 (202) 555-0143")
 		if r.Failure != nil || r.Attestation != attest || r.OrigID != "123e4567-e89b-12d3-a456-426655440000" || r.Verstat() != verstat || r.Certificate != c.address {
@@ -31,15 +31,15 @@ func TestWhoeverMaySignIsBelieved(t *testing.T) {
 	}
 }
 
-func TestWhatIsSignedMustFitTheCall(t *testing.T) {
+func TestVerify_ClaimsMustMatchCall(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	v, c := w.verifier(), w.carrier("/c.pem", nil)
-	other := newWorld(t)
-	stranger := other.carrier("/s.pem", nil)
-	w.put("/s.pem", other.files["/s.pem"])
-	w.put("/large.pem", append(w.files["/c.pem"], make([]byte, 64<<10)...))
-	w.put("/none.pem", []byte("hello"))
+	w := newFixture(t)
+	v, c := w.newVerifier(), w.newCarrier("/c.pem", nil)
+	other := newFixture(t)
+	stranger := other.newCarrier("/s.pem", nil)
+	w.setFile("/s.pem", other.files["/s.pem"])
+	w.setFile("/large.pem", append(w.files["/c.pem"], make([]byte, 64<<10)...))
+	w.setFile("/none.pem", []byte("hello"))
 	plain := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) { _, _ = out.Write(w.files["/c.pem"]) }))
 	t.Cleanup(plain.Close)
 	at := func(path string) func(*claim) {
@@ -98,13 +98,13 @@ func TestWhatIsSignedMustFitTheCall(t *testing.T) {
 	} {
 		x := c.claim("A")
 		k.change(&x)
-		if got := told(v.Verify(t.Context(), []string{c.sign(x)}, caller, called)); got != k.want {
+		if got := resultText(v.Verify(t.Context(), []string{c.sign(x)}, caller, called)); got != k.want {
 			t.Errorf("%s: %s, want %s", name, got, k.want)
 		}
 	}
 	x := stranger.claim("A")
 	x.header["x5u"], x.params = w.server.URL+"/s.pem", ";info=<"+w.server.URL+"/s.pem>;ppt=shaken"
-	if r := v.Verify(t.Context(), []string{stranger.sign(x)}, caller, called); told(r) != "unsupported_credential" || r.Verstat() != "TN-Validation-Failed" || r.Failure.Code != 437 {
+	if r := v.Verify(t.Context(), []string{stranger.sign(x)}, caller, called); resultText(r) != "unsupported_credential" || r.Verstat() != "TN-Validation-Failed" || r.Failure.Code != 437 {
 		t.Errorf("an authority nobody knows: %+v %+v", r, r.Failure)
 	}
 }
@@ -114,23 +114,23 @@ func part(v any) string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-func TestCertificatesMustBeGoodForTheNumber(t *testing.T) {
+func TestVerify_CertificateAuthorization(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	v := w.verifier()
+	w := newFixture(t)
+	v := w.newVerifier()
 	for name, k := range map[string]struct {
 		change func(*x509.Certificate)
 		want   string
 	}{
-		"/provider.pem":  {numbers(true, 0, "1234", 1), "passed A"},
-		"/one.pem":       {numbers(false, 2, "12155550112", 1), "passed A"},
-		"/range.pem":     {numbers(false, 2, "1", 1, 1, "12155550100", 13), "passed A"},
-		"/short.pem":     {numbers(false, 1, "12155550100", 12), "unsupported_credential"},
-		"/above.pem":     {numbers(false, 1, "12155550113", 2), "unsupported_credential"},
-		"/another.pem":   {numbers(true, 2, "12155550113", 1), "unsupported_credential"},
-		"/digits.pem":    {numbers(false, 1, "2155550112", 15<<30), "unsupported_credential"},
-		"/negative.pem":  {numbers(false, 1, "12155550100", -1), "unsupported_credential"},
-		"/malformed.pem": {numbers(false, 3, "12155550112", 1), "unsupported_credential"},
+		"/provider.pem":  {authorizedFor(true, 0, "1234", 1), "passed A"},
+		"/one.pem":       {authorizedFor(false, 2, "12155550112", 1), "passed A"},
+		"/range.pem":     {authorizedFor(false, 2, "1", 1, 1, "12155550100", 13), "passed A"},
+		"/short.pem":     {authorizedFor(false, 1, "12155550100", 12), "unsupported_credential"},
+		"/above.pem":     {authorizedFor(false, 1, "12155550113", 2), "unsupported_credential"},
+		"/another.pem":   {authorizedFor(true, 2, "12155550113", 1), "unsupported_credential"},
+		"/digits.pem":    {authorizedFor(false, 1, "2155550112", 15<<30), "unsupported_credential"},
+		"/negative.pem":  {authorizedFor(false, 1, "12155550100", -1), "unsupported_credential"},
+		"/malformed.pem": {authorizedFor(false, 3, "12155550112", 1), "unsupported_credential"},
 		"/expired.pem":   {func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) }, "unsupported_credential"},
 		"/early.pem":     {func(c *x509.Certificate) { c.NotBefore = time.Now().Add(time.Minute) }, "unsupported_credential"},
 		"/authority.pem": {func(c *x509.Certificate) { c.IsCA = true }, "unsupported_credential"},
@@ -142,39 +142,39 @@ func TestCertificatesMustBeGoodForTheNumber(t *testing.T) {
 			c.ExtraExtensions = []pkix.Extension{{Id: asn1.ObjectIdentifier{1, 2, 3}, Critical: true, Value: []byte{0x30, 0}}}
 		}, "unsupported_credential"},
 	} {
-		c := w.carrier(name, k.change)
-		if r := v.Verify(t.Context(), []string{c.sign(c.claim("A"))}, caller, called); told(r) != k.want {
-			t.Errorf("%s: %s (%v), want %s", name, told(r), r.Failure, k.want)
+		c := w.newCarrier(name, k.change)
+		if r := v.Verify(t.Context(), []string{c.sign(c.claim("A"))}, caller, called); resultText(r) != k.want {
+			t.Errorf("%s: %s (%v), want %s", name, resultText(r), r.Failure, k.want)
 		}
 	}
 }
 
-func TestOneGoodSignatureIsEnough(t *testing.T) {
+func TestVerify_OneValidSignatureSuffices(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	v, c := w.verifier(), w.carrier("/c.pem", nil)
+	w := newFixture(t)
+	v, c := w.newVerifier(), w.newCarrier("/c.pem", nil)
 	bad := c.claim("A")
 	bad.payload["iat"] = 1
-	if got := told(v.Verify(t.Context(), []string{"nonsense", c.sign(bad), c.sign(c.claim("B"))}, caller, called)); got != "passed B" {
+	if got := resultText(v.Verify(t.Context(), []string{"nonsense", c.sign(bad), c.sign(c.claim("B"))}, caller, called)); got != "passed B" {
 		t.Errorf("the third is good: %s", got)
 	}
-	if got := told(v.Verify(t.Context(), []string{c.sign(bad), "nonsense"}, caller, called)); got != "stale_date" {
+	if got := resultText(v.Verify(t.Context(), []string{c.sign(bad), "nonsense"}, caller, called)); got != "stale_date" {
 		t.Errorf("none is good: %s", got)
 	}
 	if r := v.Verify(t.Context(), nil, caller, called); r.Failure.Code != 428 || r.Verstat() != "No-TN-Validation" {
 		t.Errorf("there is none: %+v", r.Failure)
 	}
-	if r := v.Verify(t.Context(), []string{c.sign(c.claim("A"))}, "anonymous", called); told(r) != "caller_withheld" || r.Refuted() {
+	if r := v.Verify(t.Context(), []string{c.sign(c.claim("A"))}, "anonymous", called); resultText(r) != "caller_withheld" || r.SignatureInvalid() {
 		t.Errorf("who calls is not told: %+v", r.Failure)
 	}
 }
 
-func TestCertificatesAreKeptForAnHourAndFetchedAgainBefore(t *testing.T) {
+func TestCertCache_TTLAndRefresh(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	v, first := w.verifier(), w.carrier("/c.pem", nil)
+	w := newFixture(t)
+	v, first := w.newVerifier(), w.newCarrier("/c.pem", nil)
 	verify := func(c carrier) string {
-		return told(v.Verify(t.Context(), []string{c.sign(c.claim("A"))}, caller, called))
+		return resultText(v.Verify(t.Context(), []string{c.sign(c.claim("A"))}, caller, called))
 	}
 	until := func(what string, ok func() bool) {
 		t.Helper()
@@ -191,27 +191,27 @@ func TestCertificatesAreKeptForAnHourAndFetchedAgainBefore(t *testing.T) {
 		}
 	}
 	is(first, "passed A", 1)
-	w.pass(45 * time.Minute)
+	w.advance(45 * time.Minute)
 	is(first, "passed A", 1)
-	second := w.carrier("/c.pem", nil) // another key
-	w.pass(6 * time.Minute)
+	second := w.newCarrier("/c.pem", nil) // another key
+	w.advance(6 * time.Minute)
 	until("the new one is fetched while the old one is used", func() bool { return verify(second) == "passed A" })
-	w.put("/c.pem", nil)
-	w.pass(51 * time.Minute)
+	w.setFile("/c.pem", nil)
+	w.advance(51 * time.Minute)
 	until("it is asked for again", func() bool { _ = verify(second); return w.fetched.Load() == 3 })
-	is(second, "passed A", 3) // what came is no good: the old one goes on
-	w.pass(10 * time.Minute)
+	is(second, "passed A", 3) // the refreshed certificate is invalid: the old one is used
+	w.advance(10 * time.Minute)
 	is(second, "bad_identity_info", 4)
-	third := w.carrier("/c.pem", nil)
+	third := w.newCarrier("/c.pem", nil)
 	is(third, "bad_identity_info", 4)
-	w.pass(61 * time.Second)
+	w.advance(61 * time.Second)
 	is(third, "passed A", 5)
 }
 
-func TestALateCertificateIsThereForTheNextCall(t *testing.T) {
+func TestCertCache_LateDownloadUsedByNextCall(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	c := w.carrier("/c.pem", nil)
+	w := newFixture(t)
+	c := w.newCarrier("/c.pem", nil)
 	let := make(chan struct{})
 	asked := atomic.Int64{}
 	slow := httptest.NewTLSServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
@@ -227,13 +227,13 @@ func TestALateCertificateIsThereForTheNextCall(t *testing.T) {
 	c.address = slow.URL + "/c.pem"
 	header := c.sign(c.claim("A"))
 	for range 2 {
-		if r := v.Verify(t.Context(), []string{header}, caller, called); told(r) != "certificate_pending" || r.Verstat() != "No-TN-Validation" {
+		if r := v.Verify(t.Context(), []string{header}, caller, called); resultText(r) != "certificate_pending" || r.Verstat() != "No-TN-Validation" {
 			t.Fatalf("%+v", r)
 		}
 	}
 	close(let)
 	for deadline := time.Now().Add(10 * time.Second); ; {
-		got := told(v.Verify(t.Context(), []string{header}, caller, called))
+		got := resultText(v.Verify(t.Context(), []string{header}, caller, called))
 		if got == "passed A" {
 			break
 		}

@@ -7,23 +7,25 @@ import (
 	"soniq/internal/customer/contact"
 )
 
-// The last two digits of the numbers that lookups are tried with.
+// Last two digits of the test numbers for contact lookup.
 const (
 	lookupHit     = "31"
 	lookupPartial = "32"
 )
 
-// The names of the systems that know them. The directory comes first, so that it is waited for although the other has a match.
+// Names of the simulated systems. The directory comes first, so that a lookup waits for it although the CRM has a
+// match.
 const (
 	testDirectory = "Test directory"
 	testCRM       = "Test CRM"
 )
 
-// hang is how long the directory is silent about +12025550132: as long as the most patient of those who look somebody up waits.
-const hang = 2 * time.Second
+// lookupTimeout is the time for which the directory does not answer about +12025550132. It equals the longest timeout of a
+// lookup.
+const lookupTimeout = 2 * time.Second
 
-// Sources are two connected systems that every sandbox has, for two numbers: of +12025550131 the CRM knows who it is and the
-// directory does not; of +12025550132 the CRM knows too, and the directory does not answer in time.
+// Sources returns the two simulated connected systems of every sandbox. The CRM knows +12025550131 and +12025550132.
+// The directory answers that it does not know +12025550131, and does not answer in time about +12025550132.
 func Sources() []contact.Connected {
 	return []contact.Connected{
 		{ID: "crm_test_directory", Name: testDirectory, Provider: "sandbox", Priority: 998, Only: lookedUp, Ask: askDirectory},
@@ -32,25 +34,25 @@ func Sources() []contact.Connected {
 }
 
 func lookedUp(e164 string) bool {
-	which := test(e164)
+	which := testDigits(e164)
 	return which == lookupHit || which == lookupPartial
 }
 
-// askDirectory knows nobody, and of one number not even that.
+// askDirectory returns no records. For one number it waits until the lookup has timed out.
 func askDirectory(ctx context.Context, q contact.Query) ([]contact.Record, error) {
-	if test(q.Phone.E164) != lookupPartial {
+	if testDigits(q.Phone.E164) != lookupPartial {
 		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, hang)
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
 	<-ctx.Done()
 	return nil, ctx.Err()
 }
 
 func askCRM(_ context.Context, q contact.Query) ([]contact.Record, error) {
-	r := contact.Record{ExternalID: "test-" + test(q.Phone.E164), Name: "Nora Lindqvist", Company: "Harbor Dental", Title: "Office manager",
+	r := contact.Record{ExternalID: "test-" + testDigits(q.Phone.E164), Name: "Nora Lindqvist", Company: "Harbor Dental", Title: "Office manager",
 		Email: "nora@harbor-dental.example", Phones: []string{q.Phone.E164}}
-	if test(q.Phone.E164) == lookupPartial {
+	if testDigits(q.Phone.E164) == lookupPartial {
 		r.Name, r.Company, r.Title, r.Email = "Tom Okafor", "Northwind Freight", "Dispatcher", "tom@northwind.example"
 	}
 	return []contact.Record{r}, nil

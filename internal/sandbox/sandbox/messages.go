@@ -7,7 +7,7 @@ import (
 	"soniq/internal/messaging/sms"
 )
 
-// What happens to messages.
+// Last two digits of the test numbers for messages.
 const (
 	smsUndelivered = "12"
 	smsRejected    = "13"
@@ -15,22 +15,23 @@ const (
 	smsReplies     = "15"
 )
 
-// soon is when receipts and replies come.
-const soon = time.Second
+// receiptDelay is the delay of receipts and replies.
+const receiptDelay = time.Second
 
-// Messages is the carrier of messages in the sandbox. Nothing leaves: to +12025550112 they are not delivered, +12025550113
-// is rejected, +12025550115 answers with the same text, and to every other number they are delivered.
+// Messages is the message carrier of the sandbox. No message leaves the server. Messages to +12025550112 are
+// undelivered, those to +12025550113 are rejected, +12025550115 replies with the same text, and all other messages
+// are delivered.
 type Messages struct{}
 
-// OptedOut reports whether a test number has always opted out.
-func OptedOut(e164 string) bool { return test(e164) == smsOptedOut }
+// OptedOut reports whether a test number has opted out.
+func OptedOut(e164 string) bool { return testDigits(e164) == smsOptedOut }
 
-// Send says what becomes of a message.
+// Send returns the result of a message by its test number.
 func (Messages) Send(_ context.Context, o sms.Outgoing) (sms.Result, error) {
-	delivered := sms.Result{Status: sms.Sent, Later: &sms.Result{Status: sms.Delivered}, After: soon}
-	switch test(o.To) {
+	delivered := sms.Result{Status: sms.Sent, Later: &sms.Result{Status: sms.Delivered}, After: receiptDelay}
+	switch testDigits(o.To) {
 	case smsUndelivered:
-		return sms.Result{Status: sms.Sent, After: soon, Later: &sms.Result{Status: sms.Undelivered, Fault: fault("unreachable",
+		return sms.Result{Status: sms.Sent, After: receiptDelay, Later: &sms.Result{Status: sms.Undelivered, Fault: fault("unreachable",
 			"the recipient's telephone cannot be reached", "30003")}}, nil
 	case smsRejected:
 		return sms.Result{Status: sms.Failed, Fault: fault("carrier_rejected", "the carrier rejected the message", "30007")}, nil
@@ -40,8 +41,8 @@ func (Messages) Send(_ context.Context, o sms.Outgoing) (sms.Result, error) {
 	return delivered, nil
 }
 
-// Ask tells that nothing was sent: nothing ever is, so a message may be sent again.
-func (Messages) Ask(context.Context, sms.Outgoing) (sms.Result, error) {
+// QueryStatus returns sms.ErrUnsent: no message leaves the server, so that sending it again is safe.
+func (Messages) QueryStatus(context.Context, sms.Outgoing) (sms.Result, error) {
 	return sms.Result{}, sms.ErrUnsent
 }
 

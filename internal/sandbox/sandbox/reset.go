@@ -12,18 +12,18 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// This file empties a sandbox.
+// Reset of a sandbox: ends its calls, stops its jobs and removes its rows.
 
-// kept are the tables a reset leaves alone: what one logs in with, what was configured to receive, and who did what. Numbers of
-// events go on rising, so that whoever follows the stream misses none.
-var kept = []string{"api_keys", "oauth_grants", "oauth_tokens", "oauth_codes", "oauth_consents", "account_logins",
+// keptTables are the tables that a reset does not touch: credentials, configured receivers and the audit log. Event numbers
+// continue to rise, so that a stream that is followed misses no event.
+var keptTables = []string{"api_keys", "oauth_grants", "oauth_tokens", "oauth_codes", "oauth_consents", "account_logins",
 	"account_recovery", "account_sessions", "account_links", "users", "invitations", "devices", "registrations", "browser_tokens", "provisionings", "agents", "webhooks", "webhook_versions",
 	"audit", "event_sequences"}
 
-// partly are the tables of which only some rows go; see clearPartly.
-var partly = []string{"jobs", "idempotency", "extensions"}
+// partlyClearedTables are the tables from which only some rows are removed; see clearPartly.
+var partlyClearedTables = []string{"jobs", "idempotency", "extensions"}
 
-// How long a reset waits for calls to be over, and for work in the background.
+// Time limits of a reset for ending calls and for stopping jobs.
 const (
 	callsLimit = 20 * time.Second
 	jobsLimit  = 20 * time.Second
@@ -31,25 +31,26 @@ const (
 	maxRounds  = 5
 )
 
-// A Resetter does what a reset needs of other rooms. All fields are set before the first request.
+// Resetter has the functions of other packages that a reset calls. All fields are set before the first request.
 type Resetter struct {
 	DB  *db.DB
 	Now func() time.Time
-	// Bar lets no call of an organisation begin until it is lifted; ok is false where it is barred already.
-	Bar func(org string) (lift func(), ok bool)
-	// HangUp ends the calls of an organisation, and returns how many once they are written down.
-	HangUp func(ctx context.Context, org string) (ended int, err error)
-	// Quiet removes the work that waits in the background, cancels what runs of it, and returns how much still does.
-	Quiet func(ctx context.Context, org string) (running int, err error)
-	// Files removes the files of an organisation.
-	Files func(org string) error
-	// Mend puts in order what stays, in the transaction that follows the last row, and returns how many rows it removed.
-	Mend func(ctx context.Context, tx db.Querier, org string) (gone int64, err error)
-	// Forget empties what is kept in memory.
-	Forget func(org string)
+	// SuspendOrg stops new calls of an organisation until lift is called. ok is false if they are stopped already.
+	SuspendOrg func(org string) (lift func(), ok bool)
+	// EndCalls ends the calls of an organisation, and returns their number once they are committed.
+	EndCalls func(ctx context.Context, org string) (ended int, err error)
+	// StopJobs removes queued jobs, cancels running ones, and returns how many still run.
+	StopJobs func(ctx context.Context, org string) (running int, err error)
+	// RemoveFiles removes the files of an organisation.
+	RemoveFiles func(org string) error
+	// RepairRows repairs rows that stay but refer to removed ones, in the transaction after the last removal. It returns
+	// how many rows it removed.
+	RepairRows func(ctx context.Context, tx db.Querier, org string) (gone int64, err error)
+	// ClearCaches clears the caches of an organisation.
+	ClearCaches func(org string)
 }
 
-// Cleared is what a reset did.
+// Cleared is the result of a reset.
 type Cleared struct {
 	ResetAt    db.Time `json:"reset_at"`
 	CallsEnded int     `json:"calls_ended" doc:"Calls that were in progress and were hung up"`
@@ -65,14 +66,14 @@ const resetAbout = "Calls in progress are hung up, as POST /calls/{id}/end does;
 // Reset empties the sandbox of the organisation.
 func (s *Service) Reset(ctx context.Context, _ *struct{}) (*op.Out[Cleared], error) {
 	org := access.Org(ctx)
-	lift, ok := s.Bar(org)
+	lift, ok := s.SuspendOrg(org)
 	if !ok {
 		return nil, op.State("a reset is under way", "resetting")
 	}
 	defer lift()
 	c := Cleared{}
 	for range maxRounds {
-		n, err := s.round(ctx, org, &c)
+		n, err := s.removeOnce(ctx, org, &c)
 		if err != nil {
 			return nil, err
 		}
@@ -84,26 +85,28 @@ func (s *Service) Reset(ctx context.Context, _ *struct{}) (*op.Out[Cleared], err
 	return op.OK(c)
 }
 
-// round ends and removes everything once. What was on its way into the database meanwhile is left for the next.
-func (s *Service) round(ctx context.Context, org string, c *Cleared) (gone int64, err error) {
-	if err := s.hush(ctx, org, c); err != nil {
+// removeOnce ends and removes everything once. Rows that are written meanwhile are left for the next round.
+func (s *Service) removeOnce(ctx context.Context, org string, c *Cleared) (gone int64, err error) {
+	if err := s.endCallsAndJobs(ctx, org, c); err != nil {
 		return 0, err
 	}
-	if err := s.Files(org); err != nil {
+	if err := s.RemoveFiles(org); err != nil {
 		return 0, fmt.Errorf("remove files: %w", err)
 	}
 	tables, err := s.DB.TenantTables(ctx)
 	if err != nil {
 		return 0, err
 	}
-	tables = slices.DeleteFunc(tables, func(t db.TenantTable) bool { return slices.Contains(kept, t.Name) || slices.Contains(partly, t.Name) })
+	tables = slices.DeleteFunc(tables, func(t db.TenantTable) bool {
+		return slices.Contains(keptTables, t.Name) || slices.Contains(partlyClearedTables, t.Name)
+	})
 	gone, err = s.DB.EraseTenant(ctx, org, tables)
 	c.Removed += gone
 	if err != nil {
 		return gone, err
 	}
 	err = s.DB.Tx(ctx, func(tx db.Querier) error {
-		more, err := s.Mend(ctx, tx, org)
+		more, err := s.RepairRows(ctx, tx, org)
 		if err != nil {
 			return err
 		}
@@ -112,18 +115,18 @@ func (s *Service) round(ctx context.Context, org string, c *Cleared) (gone int64
 		db.OnCommit(tx, func() { gone, c.Removed = gone+more, c.Removed+more })
 		return err
 	})
-	s.Forget(org)
+	s.ClearCaches(org)
 	return gone, err
 }
 
-// hush ends calls and what works in the background.
-func (s *Service) hush(ctx context.Context, org string, c *Cleared) error {
+// endCallsAndJobs ends calls and stops jobs.
+func (s *Service) endCallsAndJobs(ctx context.Context, org string, c *Cleared) error {
 	calling, cancel := context.WithTimeout(ctx, callsLimit)
 	defer cancel()
-	ended, err := s.HangUp(calling, org)
+	ended, err := s.EndCalls(calling, org)
 	c.CallsEnded += ended
 	if err != nil {
-		return busy(ctx, err, "calls are still ending; repeat this in a moment")
+		return timeoutError(ctx, err, "calls are still ending; repeat this in a moment")
 	}
 	var elsewhere int
 	if err := s.DB.Read(ctx).QueryRow(ctx, `SELECT count(*) FROM calls WHERE org_id = $1 AND ended_at IS NULL`, org).Scan(&elsewhere); err != nil {
@@ -132,40 +135,40 @@ func (s *Service) hush(ctx context.Context, org string, c *Cleared) error {
 	if elsewhere > 0 {
 		return op.State("another server carries calls of this organisation; end them first", "busy")
 	}
-	return s.quiet(ctx, org)
+	return s.waitForJobs(ctx, org)
 }
 
-// quiet waits until nothing works in the background.
-func (s *Service) quiet(ctx context.Context, org string) error {
+// waitForJobs waits until no job of the organisation runs.
+func (s *Service) waitForJobs(ctx context.Context, org string) error {
 	limited, cancel := context.WithTimeout(ctx, jobsLimit)
 	defer cancel()
 	tick := time.NewTicker(jobsPoll)
 	defer tick.Stop()
 	for {
-		running, err := s.Quiet(limited, org)
+		running, err := s.StopJobs(limited, org)
 		if err == nil && running == 0 {
 			return nil
 		}
 		if err != nil {
-			return busy(ctx, err, "work in the background does not end; repeat this in a moment")
+			return timeoutError(ctx, err, "work in the background does not end; repeat this in a moment")
 		}
 		select {
 		case <-tick.C:
 		case <-limited.Done():
-			return busy(ctx, limited.Err(), "work in the background does not end; repeat this in a moment")
+			return timeoutError(ctx, limited.Err(), "work in the background does not end; repeat this in a moment")
 		}
 	}
 }
 
-// busy says that the time for something is over, unless it is the request itself that ended.
-func busy(ctx context.Context, err error, why string) error {
+// timeoutError returns an error that the time limit was reached, unless the context of the request ended.
+func timeoutError(ctx context.Context, err error, why string) error {
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return op.State(why, "busy")
 	}
 	return err
 }
 
-// clearPartly removes stored answers, but those of requests under way, and the extensions that no user has.
+// clearPartly removes stored answers of finished requests, and extensions without a user.
 func clearPartly(ctx context.Context, tx db.Querier, org string) (gone int64, err error) {
 	for _, q := range []string{
 		`DELETE FROM idempotency WHERE org_id = $1 AND state = 'done'`,

@@ -1,14 +1,14 @@
-// Package sandbox is the world around organisations in the sandbox: numbers that behave as their list says, and callers and
-// writers who come in when they are asked to.
+// Package sandbox simulates the outside world for sandbox organisations: test numbers with a fixed behaviour, inbound
+// test calls and messages, connected systems, and the reset.
 package sandbox
 
 import "strings"
 
-// prefix is what all test numbers begin with.
+// prefix is the prefix of all test numbers.
 const prefix = "+120255501"
 
-// test is the last two digits of a test number; "" of any other.
-func test(e164 string) string {
+// testDigits returns the last two digits of a test number, and an empty string for other numbers.
+func testDigits(e164 string) string {
 	rest, ok := strings.CutPrefix(e164, prefix)
 	if !ok || len(rest) != 2 {
 		return ""

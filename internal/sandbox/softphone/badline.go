@@ -12,10 +12,10 @@ import (
 	"soniq/internal/protocol/media"
 )
 
-// BadLine answers and speaks over a network that loses packets and has a jitter (RFC 3550 §6.4.1): each packet is late by up to
-// three times that.
+// BadLine answers, and speaks over a network with packet loss and jitter (RFC 3550 §6.4.1). Each packet is delayed
+// by up to three times the jitter.
 func BadLine(loss float64, jitter, speech time.Duration) Role {
-	return func(ctx context.Context, p *Party) {
+	return func(ctx context.Context, p *Callee) {
 		p.Ring()
 		if !p.Wait(ctx, time.Second) {
 			return
@@ -29,19 +29,19 @@ func BadLine(loss float64, jitter, speech time.Duration) Role {
 		p.mu.Lock()
 		p.session = media.NewSession(conn.LocalAddr().(*net.UDPAddr).AddrPort())
 		p.mu.Unlock()
-		if !p.pickUp(ctx, lawOnly, func() {}) {
+		if !p.answerWith(ctx, answerPCMU, func() {}) {
 			return
 		}
 		if remote, ok := p.session.Remote(); ok {
 			ctx, cancel := context.WithTimeout(ctx, speech)
 			defer cancel()
-			speakBadly(ctx, conn, remote.Addr, p.parties.speech, loss, jitter)
+			speakWithLoss(ctx, conn, remote.Addr, p.parties.speech, loss, jitter)
 		}
 	}
 }
 
-// lawOnly answers with the µ-law of an offer, which every server takes.
-func lawOnly(offer media.Description) (media.Media, error) {
+// answerPCMU answers an offer with PCMU, which every server accepts.
+func answerPCMU(offer media.Description) (media.Media, error) {
 	var formats []media.Format
 	for _, f := range offer.Formats {
 		if c, ok := f.Codec(); ok && c == media.PCMU {
@@ -54,11 +54,11 @@ func lawOnly(offer media.Description) (media.Media, error) {
 
 const (
 	frame  = 20 * time.Millisecond
-	sample = 160 // in a frame
+	sample = 160 // samples per frame
 )
 
-// speakBadly sends speech in real time until ctx ends. What is lost is numbered and not sent.
-func speakBadly(ctx context.Context, conn *net.UDPConn, to netip.AddrPort, pcm []int16, loss float64, jitter time.Duration) {
+// speakWithLoss sends speech in real time until ctx ends. Lost packets use up a sequence number and are not sent.
+func speakWithLoss(ctx context.Context, conn *net.UDPConn, to netip.AddrPort, pcm []int16, loss float64, jitter time.Duration) {
 	var under sync.WaitGroup
 	defer under.Wait()
 	dice := rand.New(rand.NewPCG(1, 2))

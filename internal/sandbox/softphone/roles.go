@@ -7,11 +7,11 @@ import (
 	"soniq/internal/protocol/media"
 )
 
-// The roles of test parties.
+// Roles of test callees.
 
-// Talker answers after a while, speaks, and hangs up.
+// Talker answers after a delay, speaks, and hangs up.
 func Talker(after, speech time.Duration) Role {
-	return func(ctx context.Context, p *Party) {
+	return func(ctx context.Context, p *Callee) {
 		p.Ring()
 		if p.Wait(ctx, after) && p.Answer(ctx) {
 			p.Say(ctx, speech)
@@ -19,19 +19,19 @@ func Talker(after, speech time.Duration) Role {
 	}
 }
 
-// Refuser refuses every call.
+// Refuser refuses every call with a status.
 func Refuser(status int) Role {
-	return func(_ context.Context, p *Party) { p.Reject(status) }
+	return func(_ context.Context, p *Callee) { p.Reject(status) }
 }
 
-// Nobody lets it ring until the caller gives up.
-func Nobody(ctx context.Context, p *Party) {
+// NoAnswer rings until the caller cancels.
+func NoAnswer(ctx context.Context, p *Callee) {
 	p.Ring()
 	<-ctx.Done()
 }
 
-// Machine is an answering machine: a greeting, a beep, and half a minute of listening.
-func Machine(ctx context.Context, p *Party) {
+// Machine is an answering machine: it plays a greeting and a beep, and records for half a minute.
+func Machine(ctx context.Context, p *Callee) {
 	p.Ring()
 	if !p.Wait(ctx, time.Second) || !p.Answer(ctx) {
 		return
@@ -41,9 +41,9 @@ func Machine(ctx context.Context, p *Party) {
 	p.Wait(ctx, 30*time.Second)
 }
 
-// Presser presses the digits it was asked for, listens for a while and hangs up.
+// Presser sends the requested digits, else those given, stays for a while and hangs up.
 func Presser(otherwise string) Role {
-	return func(ctx context.Context, p *Party) {
+	return func(ctx context.Context, p *Callee) {
 		p.Ring()
 		if !p.Wait(ctx, time.Second) || !p.Answer(ctx) || !p.Wait(ctx, 2*time.Second) {
 			return
@@ -57,9 +57,9 @@ func Presser(otherwise string) Role {
 	}
 }
 
-// Holder puts the call on hold for some seconds while it speaks.
+// Holder speaks, and puts the call on hold for some seconds meanwhile.
 func Holder(after, held, speech time.Duration) Role {
-	return func(ctx context.Context, p *Party) {
+	return func(ctx context.Context, p *Callee) {
 		p.Ring()
 		if !p.Wait(ctx, time.Second) || !p.Answer(ctx) {
 			return

@@ -1,5 +1,5 @@
-// Package softphone is a phone that speaks: it registers, calls or answers, and says its lines over real SIP and RTP.
-// The demo and the sandbox use it where a person would pick up a telephone.
+// Package softphone is a SIP phone that plays prepared speech. It registers, calls and answers over real SIP and RTP.
+// The demo and the sandbox use it in place of people.
 package softphone
 
 import (
@@ -15,7 +15,7 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// Account is how a robot logs in.
+// Account has the credentials of a phone.
 type Account struct {
 	Registrar string // host:port
 	Username  string
@@ -23,7 +23,7 @@ type Account struct {
 	Password  string
 }
 
-// A Phone is a robot's telephone. It carries one call at a time.
+// Phone is a softphone with one call at a time.
 type Phone struct {
 	account Account
 	server  *sip.Server
@@ -32,24 +32,24 @@ type Phone struct {
 
 	mu       sync.Mutex // guards line
 	line     *Line
-	Incoming chan *Line // calls that came in and were answered
+	Incoming chan *Line // inbound calls that were answered
 }
 
-// A Line is a robot's side of a call.
+// Line is the phone's side of a call.
 type Line struct {
 	leg     *sip.Leg
 	stream  *media.Stream
 	session *media.Session
-	up      chan struct{} // closed when connected
+	up      chan struct{} // closed when the call is established
 	over    chan struct{} // closed when the call has ended
 	once    sync.Once
 	failure error
 }
 
-// ErrBusy says that the robot is on the phone already.
+// ErrBusy is returned by Call if the phone has a call already.
 var ErrBusy = errors.New("robot is on the phone")
 
-// Open gives a robot a telephone on a free loopback port and registers it.
+// Open opens a phone on a free loopback port and registers it.
 func Open(ctx context.Context, a Account, log *slog.Logger) (*Phone, error) {
 	p := &Phone{account: a, log: log, Incoming: make(chan *Line, 1)}
 	loopback := netip.MustParseAddr("127.0.0.1")
@@ -61,7 +61,7 @@ func Open(ctx context.Context, a Account, log *slog.Logger) (*Phone, error) {
 		p.audio.Close()
 		return nil, fmt.Errorf("robot signalling: %w", err)
 	}
-	_, err = p.server.Register(ctx, sip.Registration{Registrar: sip.Target{Host: a.Registrar},
+	_, err = p.server.Register(ctx, sip.RegistrationConfig{Registrar: sip.Target{Host: a.Registrar},
 		AOR:         "sip:" + a.Username + "@" + a.Domain,
 		Credentials: sip.Credentials{Username: a.Username, Password: a.Password}, Expires: 5 * time.Minute})
 	if err != nil {
@@ -71,13 +71,13 @@ func Open(ctx context.Context, a Account, log *slog.Logger) (*Phone, error) {
 	return p, nil
 }
 
-// Close hangs up and puts the telephone away.
+// Close ends the call and closes the phone.
 func (p *Phone) Close() {
 	_ = p.server.Close()
 	p.audio.Close()
 }
 
-// Invite answers the telephone at the second ring.
+// Invite answers an inbound call after ringTime.
 func (p *Phone) Invite(_ context.Context, in *sip.Inbound) {
 	l, err := p.pickUp(in)
 	if err != nil {
@@ -89,7 +89,7 @@ func (p *Phone) Invite(_ context.Context, in *sip.Inbound) {
 	time.AfterFunc(ringTime, func() { p.answer(in, l) })
 }
 
-// ringTime is how long a robot lets it ring.
+// ringTime is the time between 180 and 200 of an inbound call.
 const ringTime = 800 * time.Millisecond
 
 func (p *Phone) pickUp(in *sip.Inbound) (*Line, error) {
@@ -127,7 +127,7 @@ func (p *Phone) answer(in *sip.Inbound, l *Line) {
 	}
 }
 
-// newLine takes the telephone off the hook.
+// newLine reserves the phone for a call, and opens its media stream.
 func (p *Phone) newLine() (*Line, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -143,7 +143,7 @@ func (p *Phone) newLine() (*Line, error) {
 	return p.line, nil
 }
 
-// event follows the call; it must not wait.
+// event handles an event of the call's leg. It must not block.
 func (p *Phone) event(l *Line, e sip.Event) {
 	switch e := e.(type) {
 	case sip.Answered:
@@ -187,17 +187,17 @@ func (p *Phone) reinvited(l *Line, e sip.Reinvite) {
 	e.Respond(200, l.session.Local())
 }
 
-// hangUp ends a call whose leg may not be known yet.
+// hangUp ends a call whose leg may not exist yet.
 func (p *Phone) hangUp(l *Line) {
 	p.mu.Lock()
 	leg := l.leg
 	p.mu.Unlock()
 	if leg != nil {
-		leg.Bye(sip.Reason{}) // tells end, which takes p.mu
+		leg.Bye(sip.Reason{}) // calls end, which locks p.mu
 	}
 }
 
-// end puts the telephone back on the hook.
+// end releases the phone after a call.
 func (p *Phone) end(l *Line, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -210,7 +210,7 @@ func (p *Phone) end(l *Line, err error) {
 	go l.stream.Close()
 }
 
-// Call dials and returns when the other side has answered.
+// Call places a call, and returns when it is answered.
 func (p *Phone) Call(ctx context.Context, number string) (*Line, error) {
 	l, err := p.newLine()
 	if err != nil {
@@ -235,12 +235,12 @@ func (p *Phone) Call(ctx context.Context, number string) (*Line, error) {
 	case <-l.over:
 		return nil, fmt.Errorf("robot calls %s: %w", number, l.failure)
 	case <-ctx.Done():
-		leg.Bye(sip.Reason{}) // it may be answered already
+		leg.Bye(sip.Reason{}) // the leg may be answered already
 		return nil, ctx.Err()
 	}
 }
 
-// Say plays audio of 8 kHz and returns when it has been said.
+// Say plays audio of 8 kHz, and returns at its end.
 func (l *Line) Say(ctx context.Context, pcm []int16) error { return l.stream.Send(ctx, pcm) }
 
 // HangUp ends the call.
@@ -249,5 +249,5 @@ func (l *Line) HangUp() { l.leg.Bye(sip.Reason{Q850: 16}) }
 // Over is closed when the call has ended.
 func (l *Line) Over() <-chan struct{} { return l.over }
 
-// Heard is how many packets of audio came from the other side.
+// Heard returns the number of received RTP packets.
 func (l *Line) Heard() uint64 { return l.stream.Stats().Received }

@@ -9,84 +9,86 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// actions are what can be done with a call in progress by a request.
-func (s *Service) actions() []op.Operation {
+// actionOperations returns the API operations on a call in progress.
+func (s *Service) actionOperations() []op.Operation {
 	w := access.CallsWrite
 	return []op.Operation{
-		op.New("calls.end", "POST /calls/{id}/end", w, "End the call", s.EndCall).Acts().Async(),
-		op.New("calls.hold", "POST /calls/{id}/hold", w, "Put the call on hold", s.HoldCall).Acts().Async(),
-		op.New("calls.unhold", "POST /calls/{id}/unhold", w, "Take the call off hold", s.UnholdCall).Acts().Async(),
-		op.New("calls.dtmf", "POST /calls/{id}/dtmf", w, "Send DTMF tones", s.SendDTMF).Acts().Async(),
-		op.New("calls.mute", "POST /calls/{id}/mute", w, "Mute one side of the call", s.MuteCall).Acts().Async(),
-		op.New("calls.unmute", "POST /calls/{id}/unmute", w, "Unmute one side of the call", s.UnmuteCall).Acts().Async(),
-		op.New("calls.answer", "POST /calls/{id}/answer", w, "Answer a ringing call on a phone of the user", s.AnswerCall).Acts().Async(),
-		op.New("calls.announce", "POST /calls/{id}/announce", w, "Play an announcement into the call", s.AnnounceCall).Acts().Async(),
+		op.New("calls.end", "POST /calls/{id}/end", w, "End the call", s.EndCall).WithSideEffects().Async(),
+		op.New("calls.hold", "POST /calls/{id}/hold", w, "Put the call on hold", s.HoldCall).WithSideEffects().Async(),
+		op.New("calls.unhold", "POST /calls/{id}/unhold", w, "Take the call off hold", s.UnholdCall).WithSideEffects().Async(),
+		op.New("calls.dtmf", "POST /calls/{id}/dtmf", w, "Send DTMF tones", s.SendDTMF).WithSideEffects().Async(),
+		op.New("calls.mute", "POST /calls/{id}/mute", w, "Mute one side of the call", s.MuteCall).WithSideEffects().Async(),
+		op.New("calls.unmute", "POST /calls/{id}/unmute", w, "Unmute one side of the call", s.UnmuteCall).WithSideEffects().Async(),
+		op.New("calls.answer", "POST /calls/{id}/answer", w, "Answer a ringing call on a phone of the user", s.AnswerCall).WithSideEffects().Async(),
+		op.New("calls.announce", "POST /calls/{id}/announce", w, "Play an announcement into the call", s.AnnounceCall).WithSideEffects().Async(),
 	}
 }
 
-// EndIn ends a call.
+// EndIn holds the input of EndCall.
 type EndIn struct {
-	Live
+	ActionIn
 	Body *struct {
 		Reason string `json:"reason,omitempty" maxLength:"120" doc:"For the record"`
 	}
 }
 
-// EndCall hangs up every side, or stops dialling. A call that has ended is as it was to be.
+// EndCall hangs up every side, or cancels the dialling. It is idempotent: for a call that has ended already it
+// returns the call with status 200.
 func (s *Service) EndCall(ctx context.Context, in *EndIn) (*op.Out[Call], error) {
 	var c End
 	if in.Body != nil {
 		c.Reason = in.Body.Reason
 	}
-	out, err := s.act(ctx, in.Live, c)
+	out, err := s.runAction(ctx, in.ActionIn, c)
 	var e *op.Error
 	if !errors.As(err, &e) || e.Code != "invalid_state" {
 		return out, err
 	}
-	now, failed := s.after(ctx, in.ID)
+	now, failed := s.currentCall(ctx, in.ID)
 	if failed != nil || !now.Body.Status.Final() {
 		return nil, err
 	}
 	return now, nil
 }
 
-// HoldIn puts a call on hold.
+// HoldIn holds the input of HoldCall.
 type HoldIn struct {
-	Live
+	ActionIn
 	Body *struct {
 		AudioID string `json:"audio_id,omitempty" maxLength:"40" doc:"Music; the organisation's own unless given"`
 	}
 }
 
-// HoldCall puts the other side on hold with music.
+// HoldCall puts the other side on hold with music. It returns an error if the organisation does not have the audio
+// file.
 func (s *Service) HoldCall(ctx context.Context, in *HoldIn) (*op.Out[Call], error) {
 	var c Hold
 	if in.Body != nil {
 		c.AudioID = in.Body.AudioID
 	}
-	if _, err := s.find(ctx, in.ID); err != nil {
+	if _, err := s.findCall(ctx, in.ID); err != nil {
 		return nil, err
 	}
 	if err := s.checkAudio(ctx, "audio_id", c.AudioID); err != nil {
 		return nil, err
 	}
-	return s.act(ctx, in.Live, c)
+	return s.runAction(ctx, in.ActionIn, c)
 }
 
-// EmptyIn is an action without settings.
+// EmptyIn holds the input of actions without settings.
 type EmptyIn struct {
-	Live
+	ActionIn
 	Body *struct{}
 }
 
 // UnholdCall takes the call off hold.
 func (s *Service) UnholdCall(ctx context.Context, in *EmptyIn) (*op.Out[Call], error) {
-	return s.act(ctx, in.Live, Unhold{})
+	return s.runAction(ctx, in.ActionIn, Unhold{})
 }
 
-// LegIn is an action on one side of a call.
+// LegIn holds the input of an action on one leg of a call.
 type LegIn struct {
-	Live
+	ActionIn
 	Body *struct {
 		LegID string `json:"leg_id,omitempty" maxLength:"40" doc:"The agent's unless given"`
 	}
@@ -99,40 +101,40 @@ func (in *LegIn) leg() string {
 	return in.Body.LegID
 }
 
-// MuteCall keeps what a side says from everybody.
+// MuteCall mutes a leg: no other side of the call hears it. The agent's leg is muted if none is named.
 func (s *Service) MuteCall(ctx context.Context, in *LegIn) (*op.Out[Call], error) {
-	return s.act(ctx, in.Live, Mute{LegID: in.leg(), On: true})
+	return s.runAction(ctx, in.ActionIn, Mute{LegID: in.leg(), On: true})
 }
 
-// UnmuteCall lets a side be heard again.
+// UnmuteCall unmutes a leg.
 func (s *Service) UnmuteCall(ctx context.Context, in *LegIn) (*op.Out[Call], error) {
-	return s.act(ctx, in.Live, Mute{LegID: in.leg()})
+	return s.runAction(ctx, in.ActionIn, Mute{LegID: in.leg()})
 }
 
-// AnswerIn answers a ringing call.
+// AnswerIn holds the input of AnswerCall.
 type AnswerIn struct {
-	Live
+	ActionIn
 	Body *struct {
 		DeviceID string `json:"device_id,omitempty" maxLength:"40" doc:"Any phone that rings unless given"`
 	}
 }
 
-// AnswerCall tells a phone that rings to answer.
+// AnswerCall makes a ringing phone answer.
 func (s *Service) AnswerCall(ctx context.Context, in *AnswerIn) (*op.Out[Call], error) {
 	var c Accept
 	if in.Body != nil {
 		c.DeviceID = in.Body.DeviceID
 	}
-	return s.act(ctx, in.Live, c)
+	return s.runAction(ctx, in.ActionIn, c)
 }
 
-// DTMFIn sends digits.
+// DTMFIn holds the input of SendDTMF.
 type DTMFIn struct {
-	Live
+	ActionIn
 	Body DTMFRequest
 }
 
-// DTMFRequest is the digits to send, and how.
+// DTMFRequest holds the digits to send and the way of sending them.
 type DTMFRequest struct {
 	Digits     string `json:"digits" pattern:"^[0-9*#A-Dw]{1,64}$" doc:"0-9, *, #, A-D; w waits 500 ms" example:"1234#"`
 	DurationMS int    `json:"duration_ms,omitempty" minimum:"40" maximum:"500" default:"120"`
@@ -141,38 +143,39 @@ type DTMFRequest struct {
 	LegID      string `json:"leg_id,omitempty" maxLength:"40" doc:"The far side's unless given"`
 }
 
-// DTMFSent tells how digits were sent.
+// DTMFSent reports how many digits were sent, and by which method.
 type DTMFSent struct {
 	CallID     string `json:"call_id"`
 	DigitsSent int    `json:"digits_sent"`
 	Method     string `json:"method" enum:"rfc4733,info,inband"`
 }
 
-// SendDTMF sends digits; it answers when the last is out. Digits that take longer than the answer may are sent after it.
+// SendDTMF sends digits and returns once the last one is sent. If sending would take longer than the request may
+// (actionTime less one second), it returns 202 and the digits are sent afterwards.
 func (s *Service) SendDTMF(ctx context.Context, in *DTMFIn) (*op.Out[DTMFSent], error) {
-	c, err := s.inProgress(ctx, in.ID)
+	c, err := s.findInProgress(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
 	b := in.Body
 	command := DTMF{Digits: b.Digits, Duration: time.Duration(b.DurationMS) * time.Millisecond, Gap: time.Duration(b.GapMS) * time.Millisecond,
 		Method: b.Method, LegID: b.LegID}
-	if in.later() || command.takes() > actionTime-time.Second {
-		out, err := s.actLater(ctx, c, command)
+	if in.isAsync() || command.duration() > actionTime-time.Second {
+		out, err := s.runActionAsync(ctx, c, command)
 		if err != nil {
 			return nil, err
 		}
 		return &op.Out[DTMFSent]{Status: out.Status, Body: DTMFSent{CallID: c.ID, Method: b.Method}}, nil
 	}
-	r, err := s.do(ctx, in.ID, command)
+	r, err := s.runCommand(ctx, in.ID, command)
 	if err != nil {
 		return nil, err
 	}
 	return op.OK(DTMFSent{CallID: in.ID, DigitsSent: r.Digits, Method: r.Method})
 }
 
-// takes is how long sending the digits lasts.
-func (c DTMF) takes() (d time.Duration) {
+// duration returns how long sending the digits takes.
+func (c DTMF) duration() (d time.Duration) {
 	for _, r := range c.Digits {
 		if r == 'w' {
 			d += 500 * time.Millisecond
@@ -183,13 +186,13 @@ func (c DTMF) takes() (d time.Duration) {
 	return d
 }
 
-// AnnounceIn plays an announcement.
+// AnnounceIn holds the input of AnnounceCall.
 type AnnounceIn struct {
-	Live
+	ActionIn
 	Body AnnounceRequest
 }
 
-// AnnounceRequest is what is played: an audio file, or a text that is spoken.
+// AnnounceRequest names the announcement: an audio file, or a text for speech synthesis.
 type AnnounceRequest struct {
 	AudioID   string `json:"audio_id,omitempty" maxLength:"40"`
 	Text      string `json:"text,omitempty" maxLength:"1000" doc:"Spoken instead of audio_id"`
@@ -201,7 +204,7 @@ type AnnounceRequest struct {
 // AnnounceCall plays an announcement to one side or all.
 func (s *Service) AnnounceCall(ctx context.Context, in *AnnounceIn) (*op.Out[Call], error) {
 	b := in.Body
-	if _, err := s.find(ctx, in.ID); err != nil {
+	if _, err := s.findCall(ctx, in.ID); err != nil {
 		return nil, err
 	}
 	if (b.AudioID == "") == (b.Text == "") {
@@ -210,17 +213,17 @@ func (s *Service) AnnounceCall(ctx context.Context, in *AnnounceIn) (*op.Out[Cal
 	if err := s.checkAudio(ctx, "audio_id", b.AudioID); err != nil {
 		return nil, err
 	}
-	return s.act(ctx, in.Live, Announce{AudioID: b.AudioID, Text: b.Text, Voice: b.Voice, To: b.To, Interrupt: b.Interrupt})
+	return s.runAction(ctx, in.ActionIn, Announce{AudioID: b.AudioID, Text: b.Text, Voice: b.Voice, To: b.To, Interrupt: b.Interrupt})
 }
 
-// checkAudio refuses an audio file that the organisation does not have; "" is none.
+// checkAudio returns an error if the organisation does not have the audio file. An empty id passes.
 func (s *Service) checkAudio(ctx context.Context, field, id string) error {
 	if id == "" {
 		return nil
 	}
 	ok, err := false, error(nil)
-	if s.HasAudio != nil {
-		ok, err = s.HasAudio(ctx, access.Org(ctx), id)
+	if s.Prompts != nil {
+		ok, err = s.Prompts.HasAudio(ctx, access.Org(ctx), id)
 	}
 	if err == nil && !ok {
 		err = op.Invalid(op.Field(field, "not_found", "no such audio file"))

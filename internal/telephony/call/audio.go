@@ -22,15 +22,15 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// urlLife is how long an address of audio works without a credential.
-const urlLife = 5 * time.Minute
+// signedURLLife is how long a signed audio URL is valid.
+const signedURLLife = 5 * time.Minute
 
-// toldLife is how long an address in a webhook works: its bytes are the same on each attempt, and the last one comes after
-// five days of a failing endpoint and three and a quarter of retries.
-const toldLife = 9 * 24 * time.Hour
+// webhookURLLife is how long a signed audio URL in a webhook is valid. The body has the same bytes on each attempt.
+// The last attempt can come after five days of a failing endpoint and three and a quarter days of retries.
+const webhookURLLife = 9 * 24 * time.Hour
 
-// sign makes an address of the audio that works without a credential for some time.
-func (s *Service) sign(org string, r *Recording, sandbox bool, life time.Duration) {
+// signURL sets the recording's URL to one that needs no credential until life has passed.
+func (s *Service) signURL(org string, r *Recording, sandbox bool, life time.Duration) {
 	until := s.Now().Add(life)
 	expires := strconv.FormatInt(until.Unix(), 10)
 	url := fmt.Sprintf("%s?org=%s&expires=%s&signature=%s", s.AudioURL(r.ID, sandbox), org, expires, s.signature(org, r.ID, expires))
@@ -44,20 +44,20 @@ func (s *Service) signature(org, id, expires string) string {
 	return base64.RawURLEncoding.EncodeToString(m.Sum(nil))
 }
 
-func (s *Service) show(ctx context.Context, org string, r *Recording) {
+func (s *Service) addSignedURL(ctx context.Context, org string, r *Recording) {
 	if r.Status == "available" {
 		p, _ := access.From(ctx)
-		s.sign(org, r, p.Environment == access.Sandbox, urlLife)
+		s.signURL(org, r, p.Environment == access.Sandbox, signedURLLife)
 	}
 }
 
-// RecordingOfIn names the call whose recording is wanted.
+// RecordingOfIn holds the input of RecordingOf.
 type RecordingOfIn struct {
 	ID     string `path:"id" maxLength:"40"`
 	Format string `query:"format" enum:"json,audio" default:"json" doc:"json: the record; audio: a redirect to the audio"`
 }
 
-// RecordingOf returns the recording of a call, or sends the client to its audio.
+// RecordingOf returns the latest recording of a call as JSON, or redirects the client to its audio.
 func (s *Service) RecordingOf(ctx context.Context, in *RecordingOfIn) (*huma.StreamResponse, error) {
 	org := access.Org(ctx)
 	r, err := recordingOf(ctx, s.DB.Read(ctx), org, in.ID)
@@ -67,16 +67,17 @@ func (s *Service) RecordingOf(ctx context.Context, in *RecordingOfIn) (*huma.Str
 	if err != nil {
 		return nil, err
 	}
-	s.show(ctx, org, &r)
+	s.addSignedURL(ctx, org, &r)
 	if in.Format == "audio" {
 		return redirect(r)
 	}
 	return op.JSONStream(r), nil
 }
 
-// noRecording says whether there is no call, or only no recording of it.
+// noRecording returns the error for a call without a recording: "call not found", or recording_not_found with the
+// reason not_answered or not_recorded.
 func (s *Service) noRecording(ctx context.Context, org, id string) error {
-	c, err := get(ctx, s.DB.Read(ctx), org, id)
+	c, err := getCall(ctx, s.DB.Read(ctx), org, id)
 	if db.IsNone(err) {
 		return op.NotFound("call")
 	}
@@ -116,7 +117,7 @@ func notReady(r Recording) *op.Error {
 	return e
 }
 
-// RecordingsIn asks for recordings.
+// RecordingsIn holds the filters of Recordings.
 type RecordingsIn struct {
 	CallID      string   `query:"call_id" maxLength:"40"`
 	Status      []string `query:"status" enum:"recording,paused,processing,available,failed,deleted"`
@@ -140,8 +141,8 @@ func (s *Service) Recordings(ctx context.Context, in *RecordingsIn) (*op.Out[op.
 	const text = `SELECT ` + recordingColumns + ` FROM recordings WHERE org_id = $1`
 	f := db.Where(text, org).Equal("call_id", in.CallID).In("status", in.Status).Between("started_at", since, until).
 		And("duration_seconds >= ?", in.MinDuration)
-	presence(f, in.LegalHold, "legal_hold = TRUE", "legal_hold = FALSE")
-	total, err := in.All(ctx, s.DB.Read(ctx), f)
+	filterBool(f, in.LegalHold, "legal_hold = TRUE", "legal_hold = FALSE")
+	total, err := in.Total(ctx, s.DB.Read(ctx), f)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +151,7 @@ func (s *Service) Recordings(ctx context.Context, in *RecordingsIn) (*op.Out[op.
 		return nil, err
 	}
 	for i := range all {
-		s.show(ctx, org, &all[i])
+		s.addSignedURL(ctx, org, &all[i])
 	}
 	out := op.Paged(ctx, in.Paging, all, func(r Recording) op.Position {
 		return op.Position{Int: r.StartedAt.UnixMicro(), ID: r.ID}
@@ -177,7 +178,7 @@ func (s *Service) listRecordings(ctx context.Context, f *db.Filter) ([]Recording
 	return all, rows.Err()
 }
 
-// GetRecordingIn names a recording.
+// GetRecordingIn holds the input of GetRecording.
 type GetRecordingIn struct {
 	ID string `path:"id" maxLength:"40"`
 }
@@ -192,11 +193,11 @@ func (s *Service) GetRecording(ctx context.Context, in *GetRecordingIn) (*op.Out
 	if err != nil {
 		return nil, err
 	}
-	s.show(ctx, org, &r)
+	s.addSignedURL(ctx, org, &r)
 	return op.OK(r)
 }
 
-// AudioIn names the audio wanted; org, expires and signature stand for a credential.
+// AudioIn holds the input of Audio. org, expires and signature replace the credential.
 type AudioIn struct {
 	ID        string `path:"id" maxLength:"40"`
 	Channel   string `query:"channel" enum:"caller,agent" doc:"Only this side"`
@@ -206,9 +207,9 @@ type AudioIn struct {
 	Signature string `query:"signature" maxLength:"64"`
 }
 
-// Audio sends the audio, whole or in the ranges asked for.
+// Audio sends the audio, whole or in the byte ranges that the client requests.
 func (s *Service) Audio(ctx context.Context, in *AudioIn) (*huma.StreamResponse, error) {
-	org, err := s.allowed(ctx, in)
+	org, err := s.authorizedOrg(ctx, in)
 	if err != nil {
 		return nil, err
 	}
@@ -226,15 +227,16 @@ func (s *Service) Audio(ctx context.Context, in *AudioIn) (*huma.StreamResponse,
 	if err != nil {
 		return nil, fmt.Errorf("open recording %s: %w", r.ID, err)
 	}
-	content, err := channel(f, in.Channel)
+	content, err := selectChannel(f, in.Channel)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("read recording %s: %w", r.ID, err), f.Close())
 	}
 	return op.FileStream(f, content, r.CallID+".wav", "audio/wav", r.AvailableAt.Time), nil
 }
 
-// allowed returns the organisation whose audio may be read: the signed one, or that of the credential.
-func (s *Service) allowed(ctx context.Context, in *AudioIn) (string, error) {
+// authorizedOrg returns the organisation of the audio that the request may read: the one of a valid signature, else
+// the one of the credential.
+func (s *Service) authorizedOrg(ctx context.Context, in *AudioIn) (string, error) {
 	if in.Signature == "" {
 		return access.Org(ctx), nil
 	}
@@ -246,8 +248,9 @@ func (s *Service) allowed(ctx context.Context, in *AudioIn) (string, error) {
 	return in.Org, nil
 }
 
-// channel is the whole file, or one side of a two-channel file as a file of its own.
-func channel(f io.ReadSeeker, side string) (io.ReadSeeker, error) {
+// selectChannel returns the whole file, or one channel of a two-channel WAV file as a mono file. For one channel the
+// file is read into memory.
+func selectChannel(f io.ReadSeeker, side string) (io.ReadSeeker, error) {
 	if side == "" {
 		return f, nil
 	}
@@ -263,50 +266,51 @@ func channel(f io.ReadSeeker, side string) (io.ReadSeeker, error) {
 	if side == "agent" {
 		at = 1
 	}
-	return bytes.NewReader(oneSide(b[:data], b[data+8:], at)), nil
+	return bytes.NewReader(extractChannel(b[:data], b[data+8:], at)), nil
 }
 
-// oneSide writes a mono file with every second sample: bytes of G.711, or two bytes of linear audio.
-func oneSide(header, samples []byte, at int) []byte {
+// extractChannel writes a mono file with every second sample. A sample has one byte (G.711) or two bytes (linear
+// PCM).
+func extractChannel(header, samples []byte, at int) []byte {
 	tag, rate := binary.LittleEndian.Uint16(header[20:]), binary.LittleEndian.Uint32(header[24:])
 	size := max(int(binary.LittleEndian.Uint16(header[34:]))/8, 1)
-	if binary.LittleEndian.Uint16(header[22:]) == 1 { // the recording has one side only
-		return mono(tag, rate, size, samples)
+	if binary.LittleEndian.Uint16(header[22:]) == 1 { // the recording has one channel only
+		return monoWAV(tag, rate, size, samples)
 	}
 	side := make([]byte, 0, len(samples)/2)
 	for i := at * size; i+size <= len(samples); i += 2 * size {
 		side = append(side, samples[i:i+size]...)
 	}
-	return mono(tag, rate, size, side)
+	return monoWAV(tag, rate, size, side)
 }
 
-// mono writes a WAV file with one channel; size is that of a sample in bytes.
-func mono(tag uint16, rate uint32, size int, samples []byte) []byte {
+// monoWAV writes a WAV file with one channel. size is the size of a sample in bytes.
+func monoWAV(tag uint16, rate uint32, size int, samples []byte) []byte {
 	var out bytes.Buffer
 	out.WriteString("RIFF")
-	put(&out, uint32(4+26+8+len(samples)))
+	writeLE(&out, uint32(4+26+8+len(samples)))
 	out.WriteString("WAVEfmt ")
-	put(&out, uint32(18), tag, uint16(1), rate, rate*uint32(size), uint16(size), uint16(8*size), uint16(0))
+	writeLE(&out, uint32(18), tag, uint16(1), rate, rate*uint32(size), uint16(size), uint16(8*size), uint16(0))
 	out.WriteString("data")
-	put(&out, uint32(len(samples)))
+	writeLE(&out, uint32(len(samples)))
 	out.Write(samples)
 	return out.Bytes()
 }
 
-func put(b *bytes.Buffer, values ...any) {
+func writeLE(b *bytes.Buffer, values ...any) {
 	for _, v := range values {
-		_ = binary.Write(b, binary.LittleEndian, v) // a buffer does not fail
+		_ = binary.Write(b, binary.LittleEndian, v) // a bytes.Buffer returns no error
 	}
 }
 
-// SignedURL turns the address of a recording's audio into one that works without a credential for nine days. Any
-// other address is returned as it is.
+// SignedURL turns the URL of a recording's audio into a signed one that needs no credential for nine days
+// (webhookURLLife). Any other URL is returned unchanged.
 func (s *Service) SignedURL(org, address string) string {
 	for _, sandbox := range []bool{false, true} {
 		id, ok := strings.CutPrefix(address, s.prefix(sandbox)+"/recordings/")
 		if id, ends := strings.CutSuffix(id, "/audio"); ok && ends {
 			r := Recording{ID: id}
-			s.sign(org, &r, sandbox, toldLife)
+			s.signURL(org, &r, sandbox, webhookURLLife)
 			return *r.URL
 		}
 	}

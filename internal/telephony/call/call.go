@@ -1,4 +1,6 @@
-// Package call keeps the records of calls: what state they are in, what became of them, and their recordings.
+// Package call stores calls: their state while they are in progress, their call detail records (CDR), recordings,
+// notes, tags, timelines and callbacks. It also has the API operations on them. Package pbx carries the calls and
+// implements Switch.
 package call
 
 import (
@@ -6,7 +8,7 @@ import (
 	"soniq/internal/platform/event"
 )
 
-// A Call is one conversation, or the attempt at one.
+// Call is one call, connected or attempted, as the API shows it.
 type Call struct {
 	ID                  string            `json:"id" example:"call_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	Direction           Direction         `json:"direction" enum:"inbound,outbound,internal"`
@@ -60,30 +62,30 @@ type Call struct {
 	Summary             any               `json:"summary,omitempty" doc:"With expand=summary"`
 	Transcript          any               `json:"transcript,omitempty" doc:"With expand=transcript"`
 
-	facts facts
+	internal internalColumns
 }
 
-// facts are columns that the Call does not show.
-type facts struct {
+// internalColumns holds the columns of a call's row that the API does not show in Call.
+type internalColumns struct {
 	CDRID          string
 	TrunkID        string
 	AgentName      string
 	AgentExtension string
 	AnsweredBy     string
-	Announced      bool
+	EndPublished   bool
 	TransferredTo  string
 	FlowVersion    *int
 	VoicemailID    string
 }
 
-// RecordingState is whether and how a call is recorded.
+// RecordingState reports whether a call is recorded, in which state the recording is, and the consent.
 type RecordingState struct {
 	State       string  `json:"state" enum:"off,recording,paused,stopped"`
 	RecordingID *string `json:"recording_id"`
 	Consent     string  `json:"consent" enum:"not_required,announced,accepted,declined"`
 }
 
-// A Leg is one party's side of a call.
+// Leg is one party's connection to a call.
 type Leg struct {
 	ID         string   `json:"id"`
 	Role       string   `json:"role" enum:"caller,callee,agent,ai,monitor,system"`
@@ -105,7 +107,7 @@ type Leg struct {
 	quality string
 }
 
-// A TransferStatus is how the last attempt to hand the call over went.
+// TransferStatus reports the state of the latest transfer of a call.
 type TransferStatus struct {
 	Mode          string   `json:"mode" enum:"blind,warm"`
 	To            string   `json:"to"`
@@ -117,15 +119,15 @@ type TransferStatus struct {
 	SIPStatus     *int     `json:"sip_status"`
 }
 
-// A Direction is where a call comes from and goes to.
+// Direction distinguishes inbound, outbound and internal calls.
 type Direction string
 
-// The directions.
+// The directions of a call.
 const (
 	Inbound  Direction = "inbound"
 	Outbound Direction = "outbound"
 	Internal Direction = "internal"
 )
 
-// Anonymous stands for a withheld caller.
+// Anonymous replaces the number of a caller that withholds it.
 const Anonymous = "anonymous"

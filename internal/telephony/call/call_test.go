@@ -21,8 +21,8 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// office is an organisation with calls, on one database.
-type office struct {
+// testOrg is an organisation with a call service on one database.
+type testOrg struct {
 	t     *testing.T
 	db    *db.DB
 	calls *call.Service
@@ -32,7 +32,7 @@ type office struct {
 	at    time.Time
 }
 
-func open(t *testing.T, d *db.DB) *office {
+func newTestOrg(t *testing.T, d *db.DB) *testOrg {
 	t.Helper()
 	b := bus.New()
 	o, err := org.New(d, b, time.Now).Create(context.Background(), "Test", "US")
@@ -43,19 +43,19 @@ func open(t *testing.T, d *db.DB) *office {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &call.Service{DB: d, Outbox: &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(time.Now()) }},
-		Jobs: &job.Queue{Bus: b, Now: time.Now}, Files: files, Node: "node_a", BaseURL: "https://soniq.example", URLKey: []byte("key"), Now: time.Now}
-	return &office{t, d, s, optest.New(t, d, s.Operations()...), o.ID, files, time.Now().Add(-time.Hour).Truncate(time.Second)}
+	s := call.NewService(call.Config{DB: d, Outbox: &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(time.Now()) }},
+		Jobs: &job.Queue{Bus: b, Now: time.Now}, Files: files, Node: "node_a", BaseURL: "https://soniq.example", URLKey: []byte("key"), Now: time.Now})
+	return &testOrg{t, d, s, optest.New(t, d, s.Operations()...), o.ID, files, time.Now().Add(-time.Hour).Truncate(time.Second)}
 }
 
-func (o *office) must(err error) {
+func (o *testOrg) must(err error) {
 	o.t.Helper()
 	if err != nil {
 		o.t.Fatal(err)
 	}
 }
 
-func (o *office) begin(d call.Direction) call.New {
+func (o *testOrg) begin(d call.Direction) call.New {
 	o.t.Helper()
 	n := call.New{Org: o.org, ID: db.NewID("call"), Direction: d, Source: "device", From: "+12025550142", To: "100", StartedAt: o.at,
 		CallerSIP: "sip-1"}
@@ -63,7 +63,7 @@ func (o *office) begin(d call.Direction) call.New {
 	return n
 }
 
-func (o *office) answer(n call.New, recorded bool) call.Answer {
+func (o *testOrg) answer(n call.New, recorded bool) call.Answer {
 	o.t.Helper()
 	a := call.Answer{Org: o.org, ID: n.ID, At: o.at.Add(4 * time.Second), Ring: 4 * time.Second, Codec: "PCMU",
 		By: call.Party{Role: "agent", UserID: "usr_1", Name: "Dana", Extension: "100", Number: "100", SIPCallID: "sip-2"}}
@@ -74,8 +74,8 @@ func (o *office) answer(n call.New, recorded bool) call.Answer {
 	return a
 }
 
-// events are the kinds in the outbox, with their audience where that is not everybody.
-func (o *office) events() string {
+// events returns the kinds in the outbox in order, each with its audience unless that is "all".
+func (o *testOrg) events() string {
 	o.t.Helper()
 	rows, err := o.db.Read(context.Background()).Query(context.Background(),
 		`SELECT kind, audience FROM events WHERE org_id = $1 ORDER BY id`, o.org)
@@ -93,7 +93,7 @@ func (o *office) events() string {
 	return strings.Join(all, " ")
 }
 
-func (o *office) get(id string) map[string]any {
+func (o *testOrg) get(id string) map[string]any {
 	o.t.Helper()
 	a := o.api.Do(optest.Admin(o.org), "GET", "/calls/"+id+"?expand=legs", nil)
 	if a.Status != 200 {
@@ -109,10 +109,10 @@ func want(t *testing.T, of map[string]any, name string, value any) {
 	}
 }
 
-func TestACallBecomesItsRecord(t *testing.T) {
+func TestCDR_FromCompletedCall(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		o := open(t, d)
+		o := newTestOrg(t, d)
 		n := o.begin(call.Internal)
 		want(t, o.get(n.ID), "status", "ringing")
 		a := o.answer(n, false)
@@ -136,10 +136,10 @@ func TestACallBecomesItsRecord(t *testing.T) {
 	})
 }
 
-func TestAnEndIsWrittenOnce(t *testing.T) {
+func TestEnd_SecondEndIgnored(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		o := open(t, d)
+		o := newTestOrg(t, d)
 		n := o.begin(call.Inbound)
 		e := call.Ended{New: n, At: o.at.Add(20 * time.Second), Outcome: call.Outcome{Reason: "no_answer", HangupBy: "system", SIPStatus: 480}}
 		o.must(o.calls.End(context.Background(), e))
@@ -155,10 +155,10 @@ func TestAnEndIsWrittenOnce(t *testing.T) {
 	})
 }
 
-func TestTheEndOfARecordedCallWaitsForItsWords(t *testing.T) {
+func TestCallEnded_EnrichedAfterTranscript(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		o := open(t, d)
+		o := newTestOrg(t, d)
 		n := o.begin(call.Internal)
 		a := o.answer(n, true)
 		o.must(o.calls.End(context.Background(), call.Ended{New: n, At: a.At.Add(time.Minute), AnsweredAt: a.At, Recording: a.Recording.ID,
@@ -168,8 +168,8 @@ func TestTheEndOfARecordedCallWaitsForItsWords(t *testing.T) {
 		o.must(o.calls.Recorded(context.Background(), o.org, n.ID, a.Recording.ID, audio, done))
 		announce := func() {
 			o.must(d.Tx(context.Background(), func(tx db.Querier) error {
-				o.must(o.calls.Note(context.Background(), tx, o.org, n.ID, "trn_1", "a summary", "neutral"))
-				return o.calls.Announce(context.Background(), tx, o.org, n.ID, true)
+				o.must(o.calls.SetSummary(context.Background(), tx, o.org, n.ID, "trn_1", "a summary", "neutral"))
+				return o.calls.PublishEnriched(context.Background(), tx, o.org, n.ID, true)
 			}))
 		}
 		announce()
@@ -187,10 +187,10 @@ func TestTheEndOfARecordedCallWaitsForItsWords(t *testing.T) {
 	})
 }
 
-func TestACrashClosesCallsAndSavesRecordings(t *testing.T) {
+func TestRecover_ClosesCallsAndRecordings(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		o := open(t, d)
+		o := newTestOrg(t, d)
 		cut, ringing := o.begin(call.Internal), o.begin(call.Inbound)
 		a := o.answer(cut, true)
 		lost := o.begin(call.Internal)
@@ -225,10 +225,10 @@ func TestACrashClosesCallsAndSavesRecordings(t *testing.T) {
 	})
 }
 
-func TestSignedAudioAddressesWorkWithoutACredentialAndOnlyUnchanged(t *testing.T) {
+func TestSignedURL_TamperedRefused(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)
-	o := open(t, d)
+	o := newTestOrg(t, d)
 	n := o.begin(call.Internal)
 	a := o.answer(n, true)
 	path, err := o.files.Path(a.Recording.Name)
@@ -260,7 +260,7 @@ func TestSignedAudioAddressesWorkWithoutACredentialAndOnlyUnchanged(t *testing.T
 	}
 }
 
-func TestFinalStatesAreFinal(t *testing.T) {
+func TestStatus_FinalStates(t *testing.T) {
 	t.Parallel()
 	final := map[call.Status]bool{call.Completed: true, call.Missed: true, call.NoAnswer: true, call.Busy: true, call.Failed: true, call.Canceled: true}
 	for _, s := range call.Statuses {

@@ -20,7 +20,8 @@ const (
 	callbackCanceled  = "canceled"
 )
 
-// A Callback is a call to be placed later: the phones of the user, or of an agent of the queue, ring first, then the number.
+// Callback is a call to be placed later. The phones of the user, or of an agent of the queue, ring first, then the
+// number is dialled.
 type Callback struct {
 	ID           string            `json:"id" example:"cbk_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	ToNumber     string            `json:"to_number"`
@@ -39,23 +40,23 @@ type Callback struct {
 	CreatedAt    db.Time           `json:"created_at"`
 
 	from      string
-	callID    string // of the attempt that runs
+	callID    string // call of the attempt in progress; "" if none
 	windowEnd time.Time
 	sandbox   bool
 }
 
-// A CallbackAttempt is one time the callback was dialled.
+// CallbackAttempt records one attempt to dial a callback.
 type CallbackAttempt struct {
 	At     db.Time `json:"at"`
 	CallID string  `json:"call_id"`
 	Result string  `json:"result" doc:"dialing while it runs, then how the call ended: completed, no_answer, busy, failed, canceled" example:"no_answer"`
 }
 
-// window is how long after its time a callback is still tried where the request says nothing.
-const window = 24 * time.Hour
+// defaultWindow is how long after scheduled_at new attempts may begin, unless the request sets window_end.
+const defaultWindow = 24 * time.Hour
 
-// pauses is how long to wait after each attempt.
-func pauseAfter(attempts int) time.Duration {
+// retryDelay returns the delay before the next attempt: 2 min, 10 min, 30 min, then 1 h.
+func retryDelay(attempts int) time.Duration {
 	all := []time.Duration{2 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour}
 	return all[min(max(attempts-1, 0), len(all)-1)]
 }
@@ -94,7 +95,7 @@ func insertCallback(ctx context.Context, tx db.Querier, org string, c Callback) 
 	const q = `INSERT INTO callbacks (org_id, id, to_number, user_id, from_number, reason, scheduled_at, window_end, window_given, status,
 			attempts, max_attempts, origin, origin_call_id, sandbox, created_at, queue_id, flow_id)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, '[]', $11, $12, $13, $14, $15, $16, $17)`
-	_, err := tx.Exec(ctx, q, org, c.ID, c.ToNumber, text(c.UserID), db.Null(c.from), c.Reason, c.ScheduledAt, db.At(c.windowEnd),
+	_, err := tx.Exec(ctx, q, org, c.ID, c.ToNumber, stringOrEmpty(c.UserID), db.Null(c.from), c.Reason, c.ScheduledAt, db.At(c.windowEnd),
 		c.WindowEnd != nil, c.Status, c.MaxAttempts, c.Origin, c.OriginCallID, c.sandbox, c.CreatedAt,
 		c.QueueID, c.FlowID)
 	if err != nil {
@@ -103,8 +104,8 @@ func insertCallback(ctx context.Context, tx db.Querier, org string, c Callback) 
 	return nil
 }
 
-// move writes the callback's new state; false where it was in another one than from meanwhile.
-func (c Callback) move(ctx context.Context, tx db.Querier, org, from string, now time.Time) (bool, error) {
+// updateStatus writes the callback's new state. It returns false if the row no longer has the status from.
+func (c Callback) updateStatus(ctx context.Context, tx db.Querier, org, from string, now time.Time) (bool, error) {
 	var finished db.Time
 	if c.Status == callbackCompleted || c.Status == callbackFailed || c.Status == callbackCanceled {
 		finished = db.At(now)

@@ -17,14 +17,14 @@ func (s *Service) callbackOperations() []op.Operation {
 		op.New("callbacks.list", "GET /callbacks", access.CallsRead, "List callbacks", s.Callbacks),
 		op.New("callbacks.create", "POST /callbacks", access.CallsWrite, "Have a call placed later", s.CreateCallback).Status(201),
 		op.New("callbacks.get", "GET /callbacks/{id}", access.CallsRead, "Get one callback", s.GetCallback),
-		op.Delete("callbacks.cancel", "DELETE /callbacks/{id}", access.CallsWrite, "Cancel a callback", s.CancelCallback).Acts(),
+		op.Delete("callbacks.cancel", "DELETE /callbacks/{id}", access.CallsWrite, "Cancel a callback", s.CancelCallback).WithSideEffects(),
 	}
 }
 
-// CallbackIn has a call placed later.
+// CallbackIn holds the input of CreateCallback.
 type CallbackIn struct{ Body CallbackCreate }
 
-// CallbackCreate is a call to place later.
+// CallbackCreate describes a callback to create.
 type CallbackCreate struct {
 	To           string `json:"to" doc:"A number in E.164 or as dialled in the organisation's country" example:"+12025550143"`
 	ScheduledAt  string `json:"scheduled_at,omitempty" doc:"RFC 3339, up to 90 days ahead; now unless given" example:"2026-01-31T09:30:00Z"`
@@ -38,15 +38,15 @@ type CallbackCreate struct {
 	OriginCallID string `json:"origin_call_id,omitempty" doc:"The call that asked for it"`
 }
 
-// farthest is how far ahead a callback may be scheduled.
-const farthest = 90 * 24 * time.Hour
+// maxScheduleAhead is how far in the future a callback may be scheduled.
+const maxScheduleAhead = 90 * 24 * time.Hour
 
-// clocksDiffer is how far in the past it may be: a program's clock is not ours.
-const clocksDiffer = time.Minute
+// clockSkew is how far in the past scheduled_at may be, because the client's clock can differ from the server's.
+const clockSkew = time.Minute
 
-// CreateCallback writes down a call to be placed at a time, or at once.
+// CreateCallback stores a callback and enqueues the job that dials it at its time, or at once.
 func (s *Service) CreateCallback(ctx context.Context, in *CallbackIn) (*op.Out[Callback], error) {
-	c, err := s.callback(ctx, in.Body)
+	c, err := s.newCallback(ctx, in.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -63,14 +63,14 @@ func (s *Service) CreateCallback(ctx context.Context, in *CallbackIn) (*op.Out[C
 	return &op.Out[Callback]{Body: c, Location: op.Prefix + "/callbacks/" + c.ID}, nil
 }
 
-// callback is the record of a new one, or everything wrong with the request.
-func (s *Service) callback(ctx context.Context, b CallbackCreate) (Callback, error) {
+// newCallback builds the callback of a request, or returns every violation at once.
+func (s *Service) newCallback(ctx context.Context, b CallbackCreate) (Callback, error) {
 	who, _ := access.From(ctx)
 	now := s.Now()
 	c := Callback{ID: db.NewID("cbk"), ScheduledAt: db.At(now), Status: callbackScheduled, Attempts: []CallbackAttempt{}, MaxAttempts: 3,
 		Origin: "api", Reason: db.Null(b.Reason).Ptr(), OriginCallID: db.Null(b.OriginCallID).Ptr(), CreatedAt: db.At(now),
 		sandbox: who.Environment == access.Sandbox}
-	wrong := c.when(b, now)
+	wrong := c.parseTimes(b, now)
 	if b.MaxAttempts != nil {
 		c.MaxAttempts = *b.MaxAttempts
 	}
@@ -81,23 +81,23 @@ func (s *Service) callback(ctx context.Context, b CallbackCreate) (Callback, err
 		wrong = append(wrong, op.Field("reason", "too_long", "at most 200 characters"))
 	}
 	if b.OriginCallID != "" {
-		if _, err := s.find(ctx, b.OriginCallID); err != nil {
+		if _, err := s.findCall(ctx, b.OriginCallID); err != nil {
 			wrong = append(wrong, op.Field("origin_call_id", "not_found", "no such call"))
 		}
 	}
-	return s.callbackParties(ctx, c, b, wrong)
+	return s.resolveCallbackParties(ctx, c, b, wrong)
 }
 
-// callbackParties finds who is rung and which number is dialled and shown.
-func (s *Service) callbackParties(ctx context.Context, c Callback, b CallbackCreate, wrong []op.Violation) (Callback, error) {
+// resolveCallbackParties resolves the user, queue or flow, the number to dial and the number to show.
+func (s *Service) resolveCallbackParties(ctx context.Context, c Callback, b CallbackCreate, wrong []op.Violation) (Callback, error) {
 	who, _ := access.From(ctx)
 	p := Placement{Org: who.OrgID, UserID: b.UserID}
-	led, err := s.ledTo(ctx, &p, &CallCreate{FlowID: b.FlowID, QueueID: b.QueueID, UserID: b.UserID})
+	led, err := s.resolveScriptTarget(ctx, &p, &CallCreate{FlowID: b.FlowID, QueueID: b.QueueID, UserID: b.UserID})
 	if err != nil {
 		return c, err
 	}
 	wrong = append(wrong, led...)
-	if p.UserID == "" && p.Lead == "" {
+	if p.UserID == "" && p.ScriptTarget == "" {
 		p.UserID = who.UserID
 	}
 	c.QueueID, c.FlowID = db.Null(b.QueueID).Ptr(), db.Null(b.FlowID).Ptr()
@@ -107,16 +107,16 @@ func (s *Service) callbackParties(ctx context.Context, c Callback, b CallbackCre
 	}
 	c.UserID, c.from = db.Null(p.UserID).Ptr(), p.From
 	if wrong = append(wrong, more...); b.To == "" {
-		return c, refuse(append(wrong, op.Field("to", "required", "must be a number")))
+		return c, violationsError(append(wrong, op.Field("to", "required", "must be a number")))
 	}
-	if c.ToNumber, wrong, err = s.destination(ctx, "to", b.To, wrong); err != nil {
+	if c.ToNumber, wrong, err = s.resolveDestination(ctx, "to", b.To, wrong); err != nil {
 		return c, err
 	}
-	return c, refuse(wrong)
+	return c, violationsError(wrong)
 }
 
-// when reads the times.
-func (c *Callback) when(b CallbackCreate, now time.Time) (wrong []op.Violation) {
+// parseTimes sets the times of the callback and returns their violations.
+func (c *Callback) parseTimes(b CallbackCreate, now time.Time) (wrong []op.Violation) {
 	read := func(field, text string) (t time.Time) {
 		if text == "" {
 			return t
@@ -131,13 +131,13 @@ func (c *Callback) when(b CallbackCreate, now time.Time) (wrong []op.Violation) 
 	if at.After(now) {
 		c.ScheduledAt = db.At(at)
 	}
-	if !at.IsZero() && now.Sub(at) > clocksDiffer {
+	if !at.IsZero() && now.Sub(at) > clockSkew {
 		wrong = append(wrong, op.Field("scheduled_at", "out_of_range", "is in the past; leave it out to call at once"))
 	}
-	if at.Sub(now) > farthest {
+	if at.Sub(now) > maxScheduleAhead {
 		wrong = append(wrong, op.Field("scheduled_at", "out_of_range", "at most 90 days ahead"))
 	}
-	c.windowEnd = c.ScheduledAt.Add(window)
+	c.windowEnd = c.ScheduledAt.Add(defaultWindow)
 	if !until.IsZero() {
 		c.windowEnd, c.WindowEnd = until, db.At(until).Ptr()
 		if !until.After(c.ScheduledAt.Time) {
@@ -147,7 +147,7 @@ func (c *Callback) when(b CallbackCreate, now time.Time) (wrong []op.Violation) 
 	return wrong
 }
 
-// OneCallback names a callback.
+// OneCallback holds the id of a callback.
 type OneCallback struct {
 	ID string `path:"id" maxLength:"40"`
 }
@@ -161,7 +161,8 @@ func (s *Service) GetCallback(ctx context.Context, in *OneCallback) (*op.Out[Cal
 	return op.OK(c)
 }
 
-// CancelCallback keeps a callback from being dialled, or dialled again; an attempt that runs is hung up.
+// CancelCallback cancels a callback, so that it is not dialled again. The call of a running attempt is hung up.
+// Canceling twice is not an error.
 func (s *Service) CancelCallback(ctx context.Context, in *OneCallback) error {
 	org, running := access.Org(ctx), ""
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
@@ -177,26 +178,26 @@ func (s *Service) CancelCallback(ctx context.Context, in *OneCallback) error {
 		if n := len(c.Attempts); running != "" && n > 0 {
 			c.Attempts[n-1].Result = callbackCanceled
 		}
-		if moved, err := c.move(ctx, tx, org, from, s.Now()); err != nil || !moved {
-			return firstOf(err, op.State("the callback changed at this moment; try again", from))
+		if moved, err := c.updateStatus(ctx, tx, org, from, s.Now()); err != nil || !moved {
+			return firstError(err, op.State("the callback changed at this moment; try again", from))
 		}
-		return s.cancelQueued(ctx, tx, org, c)
+		return s.cancelQueueEntry(ctx, tx, org, c)
 	})
 	if err != nil || running == "" {
 		return err
 	}
-	if _, err := s.do(ctx, running, End{Reason: "callback canceled"}); !isState(err) {
+	if _, err := s.runCommand(ctx, running, End{Reason: "callback canceled"}); !isStateOrNotFound(err) {
 		return err
 	}
-	return nil // it ended by itself, or was not placed yet and finds itself canceled
+	return nil // The call ended already, or it is not placed yet: hangUpIfCanceled ends it then.
 }
 
-func isState(err error) bool {
+func isStateOrNotFound(err error) bool {
 	var e *op.Error
 	return errors.As(err, &e) && (e.Code == "invalid_state" || e.Code == "not_found")
 }
 
-// CallbacksIn asks for callbacks.
+// CallbacksIn holds the filters of Callbacks.
 type CallbacksIn struct {
 	Status  []string `query:"status" enum:"scheduled,dialing,waiting_agent,completed,retry_wait,failed,canceled"`
 	QueueID string   `query:"queue_id" maxLength:"40"`
@@ -205,7 +206,7 @@ type CallbacksIn struct {
 	op.Paging
 }
 
-// Callbacks lists callbacks in the order of their times.
+// Callbacks lists callbacks by scheduled_at, earliest first.
 func (s *Service) Callbacks(ctx context.Context, in *CallbacksIn) (*op.Out[op.Page[Callback]], error) {
 	since, until, err := in.Times()
 	if err != nil {
@@ -224,7 +225,7 @@ func (s *Service) Callbacks(ctx context.Context, in *CallbacksIn) (*op.Out[op.Pa
 		return nil, err
 	}
 	out := op.Paged(ctx, in.Paging, all, func(c Callback) op.Position { return op.Position{Int: c.ScheduledAt.UnixMicro(), ID: c.ID} })
-	return op.Counted(out, in.Paging, func() (int, error) { return filter().Count(ctx, s.DB.Read(ctx)) })
+	return op.WithTotal(out, in.Paging, func() (int, error) { return filter().Count(ctx, s.DB.Read(ctx)) })
 }
 
 func (s *Service) queryCallbacks(ctx context.Context, f *db.Filter) ([]Callback, error) {

@@ -10,30 +10,31 @@ import (
 	"soniq/internal/platform/op"
 )
 
-const callbackAwaits = "waiting_agent"
+const callbackWaitingAgent = "waiting_agent"
 
-// A QueueCallback is what has become of a callback that a queue dials when an agent is free. Origin is the call whose caller awaits it.
+// QueueCallback reports a state change of a callback that a queue dials when an agent is free. Origin is the id of
+// the call in which the caller requested it.
 type QueueCallback struct {
 	Org, QueueID, Origin string
 	Status               string
-	To, From             string // given when it is accepted, as is MaxAttempts
+	To, From             string // set when the callback is accepted, as is MaxAttempts
 	MaxAttempts          int
-	DialID               string // the call that is placed, while it is dialled
-	Result               string // of the attempt that is over; "" where none is
-	Took                 bool   // whether that attempt counts, as an agent was there
+	DialCallID           string // id of the placed call while the callback is dialing
+	Result               string // of the attempt that ended; "" if none did
+	CountsAsAttempt      bool   // the attempt counts: an agent had answered
 	At                   time.Time
 }
 
-// KeepQueueCallback writes down how a callback of a queue stands. Where another callback dials the same number already, that is a
-// conflict (db.IsConflict).
-func (s *Service) KeepQueueCallback(ctx context.Context, tx db.Querier, x QueueCallback) error {
+// WriteQueueCallback inserts or updates the callback of a queue. If another callback dials the same number, the error
+// is a conflict (db.IsConflict). A change without To for a callback that does not exist does nothing.
+func (s *Service) WriteQueueCallback(ctx context.Context, tx db.Querier, x QueueCallback) error {
 	c, err := queueCallback(ctx, tx, x.Org, x.Origin)
 	var none *op.Error
 	if errors.As(err, &none) {
 		if x.To == "" {
 			return nil
 		}
-		return s.acceptQueueCallback(ctx, tx, x)
+		return s.insertQueueCallback(ctx, tx, x)
 	}
 	if err != nil {
 		return fmt.Errorf("find callback: %w", err)
@@ -44,37 +45,37 @@ func (s *Service) KeepQueueCallback(ctx context.Context, tx db.Querier, x QueueC
 	if _, err := tx.Exec(ctx, text, x.Org, c.ID, x.QueueID, c.ScheduledAt); err != nil {
 		return fmt.Errorf("write callback: %w", err)
 	}
-	_, err = c.move(ctx, tx, x.Org, from, s.Now())
+	_, err = c.updateStatus(ctx, tx, x.Org, from, s.Now())
 	return err
 }
 
-// apply makes a callback what has become of it.
+// apply sets the callback's status and attempts from the change.
 func (c *Callback) apply(x QueueCallback, now db.Time) {
 	if last := len(c.Attempts) - 1; x.Result != "" && last >= 0 && c.Attempts[last].Result == callbackDialing {
 		c.Attempts[last].Result = x.Result
-		if !x.Took { // nobody was called
+		if !x.CountsAsAttempt { // the customer was not called
 			c.Attempts = c.Attempts[:last]
 		}
 	}
 	c.Status, c.callID = x.Status, ""
 	switch x.Status {
 	case callbackDialing:
-		c.callID = x.DialID
-		c.Attempts = append(c.Attempts, CallbackAttempt{At: now, CallID: x.DialID, Result: callbackDialing})
+		c.callID = x.DialCallID
+		c.Attempts = append(c.Attempts, CallbackAttempt{At: now, CallID: x.DialCallID, Result: callbackDialing})
 	case callbackRetry:
 		c.ScheduledAt = db.At(x.At)
 	}
 }
 
-func (s *Service) acceptQueueCallback(ctx context.Context, tx db.Querier, x QueueCallback) error {
+func (s *Service) insertQueueCallback(ctx context.Context, tx db.Querier, x QueueCallback) error {
 	now := s.Now()
-	from, err := get(ctx, tx, x.Org, x.Origin)
+	from, err := getCall(ctx, tx, x.Org, x.Origin)
 	if err != nil {
-		return fmt.Errorf("find call that asks for a callback: %w", err)
+		return fmt.Errorf("find the origin call of a callback: %w", err)
 	}
 	nobody := ""
-	c := Callback{ID: db.NewID("cbk"), ToNumber: x.To, UserID: &nobody, ScheduledAt: db.At(now), Status: callbackAwaits, MaxAttempts: x.MaxAttempts,
-		Origin: "queue", OriginCallID: &x.Origin, CreatedAt: db.At(now), from: x.From, windowEnd: now.Add(window), sandbox: from.Sandbox}
+	c := Callback{ID: db.NewID("cbk"), ToNumber: x.To, UserID: &nobody, ScheduledAt: db.At(now), Status: callbackWaitingAgent, MaxAttempts: x.MaxAttempts,
+		Origin: "queue", OriginCallID: &x.Origin, CreatedAt: db.At(now), from: x.From, windowEnd: now.Add(defaultWindow), sandbox: from.Sandbox}
 	if err := insertCallback(ctx, tx, x.Org, c); err != nil {
 		return err
 	}
@@ -92,20 +93,20 @@ func queueCallback(ctx context.Context, q db.Querier, org, origin string) (Callb
 	return c, err
 }
 
-// QueueDial is the call to place for a callback of a queue: its agent is rung first.
-func (s *Service) QueueDial(ctx context.Context, org, origin, callID, agent string) (Placement, error) {
+// QueueCallbackPlacement returns the call to place for a callback of a queue. The agent's phones ring first.
+func (s *Service) QueueCallbackPlacement(ctx context.Context, org, origin, callID, agent string) (Placement, error) {
 	c, err := queueCallback(ctx, s.DB.Read(ctx), org, origin)
 	if err != nil {
 		return Placement{}, fmt.Errorf("find callback: %w", err)
 	}
 	return Placement{Org: org, ID: callID, Sandbox: c.sandbox, Source: "callback", UserID: agent, To: c.ToNumber, From: c.from,
-		MaxDuration: longestCall * time.Second, Record: "default", Machine: "off", Reason: text(c.Reason)}, nil
+		MaxDuration: maxCallSeconds * time.Second, Record: "default", Machine: "off", Reason: stringOrEmpty(c.Reason)}, nil
 }
 
-// cancelQueued takes whoever awaits a canceled callback out of line.
-func (s *Service) cancelQueued(ctx context.Context, tx db.Querier, org string, c Callback) error {
-	if c.QueueID == nil || c.OriginCallID == nil || s.OnCallbackCanceled == nil {
+// cancelQueueEntry removes the queue entry of a canceled callback.
+func (s *Service) cancelQueueEntry(ctx context.Context, tx db.Querier, org string, c Callback) error {
+	if c.QueueID == nil || c.OriginCallID == nil {
 		return nil
 	}
-	return s.OnCallbackCanceled(ctx, tx, org, *c.OriginCallID)
+	return each(s.observers.callbacks, func(o CallbackObserver) error { return o.CallbackCanceled(ctx, tx, org, *c.OriginCallID) })
 }

@@ -9,7 +9,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// A CDR is the record of a call that ended.
+// CDR is the call detail record of a call that has ended.
 type CDR struct {
 	ID                  string            `json:"id" example:"cdr_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	CallID              string            `json:"call_id"`
@@ -54,29 +54,29 @@ type CDR struct {
 	Sandbox             bool              `json:"sandbox"`
 }
 
-// Named is something with an id and a name.
+// Named holds an id and a name.
 type Named struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
 }
 
-// Agent is the user who was connected.
+// Agent is the user that was connected last.
 type Agent struct {
 	ID        string `json:"id"`
 	Name      string `json:"name"`
 	Extension string `json:"extension"`
 }
 
-func (c Call) record() CDR {
-	r := CDR{ID: c.facts.CDRID, CallID: c.ID, Direction: c.Direction, Status: c.Status, FromNumber: c.FromNumber, FromName: c.FromName,
-		ToNumber: c.ToNumber, NumberID: c.NumberID, FlowID: c.FlowID, FlowVersion: c.facts.FlowVersion, AgentsOffered: []OfferedAgent{}, Contact: c.Contact,
+func (c Call) toCDR() CDR {
+	r := CDR{ID: c.internal.CDRID, CallID: c.ID, Direction: c.Direction, Status: c.Status, FromNumber: c.FromNumber, FromName: c.FromName,
+		ToNumber: c.ToNumber, NumberID: c.NumberID, FlowID: c.FlowID, FlowVersion: c.internal.FlowVersion, AgentsOffered: []OfferedAgent{}, Contact: c.Contact,
 		StartedAt: c.StartedAt, AnsweredAt: c.AnsweredAt, RingSeconds: c.RingSeconds, QueueSeconds: c.QueueSeconds,
 		HoldSeconds: c.HoldSeconds, TalkDurationSeconds: c.TalkDurationSeconds, TotalSeconds: c.TotalSeconds, EndReason: c.EndReason,
 		HangupBy: c.HangupBy, MissedReason: c.MissedReason, Disposition: c.Disposition, SIPStatus: c.SIPStatus, Q850Cause: c.Q850Cause,
 		RecordingURL: c.RecordingURL, TranscriptID: c.TranscriptID, AISummary: c.AISummary, Sentiment: c.Sentiment, Tags: c.Tags,
-		Quality: c.Quality, TrunkID: db.Null(c.facts.TrunkID).Ptr(), ClientReference: c.ClientReference, Metadata: c.Metadata,
-		Sandbox: c.Sandbox, TransferredTo: db.Null(c.facts.TransferredTo).Ptr(),
-		VoicemailID: db.Null(c.facts.VoicemailID).Ptr()}
+		Quality: c.Quality, TrunkID: db.Null(c.internal.TrunkID).Ptr(), ClientReference: c.ClientReference, Metadata: c.Metadata,
+		Sandbox: c.Sandbox, TransferredTo: db.Null(c.internal.TransferredTo).Ptr(),
+		VoicemailID: db.Null(c.internal.VoicemailID).Ptr()}
 	if c.EndedAt != nil {
 		r.EndedAt = *c.EndedAt
 	}
@@ -84,12 +84,12 @@ func (c Call) record() CDR {
 		r.Queue = &Named{ID: *c.QueueID}
 	}
 	if c.AgentID != nil {
-		r.Agent = &Agent{ID: *c.AgentID, Name: c.facts.AgentName, Extension: c.facts.AgentExtension}
+		r.Agent = &Agent{ID: *c.AgentID, Name: c.internal.AgentName, Extension: c.internal.AgentExtension}
 	}
 	return r
 }
 
-// RecordsIn asks for call detail records.
+// RecordsIn holds the filters of ListCDRs.
 type RecordsIn struct {
 	Filters
 	Disposition  string `query:"disposition" maxLength:"120"`
@@ -99,9 +99,9 @@ type RecordsIn struct {
 	Accept       string `header:"Accept" maxLength:"200" doc:"text/csv for a table of all records that match, whatever their number; fields are its columns"`
 }
 
-// records is a page of call detail records.
-func (s *Service) records(ctx context.Context, in *RecordsIn) (*op.Out[op.Page[CDR]], error) {
-	const text = `SELECT ` + columns + ` FROM calls WHERE org_id = $1 AND ended_at IS NOT NULL`
+// cdrPage returns a page of call detail records.
+func (s *Service) cdrPage(ctx context.Context, in *RecordsIn) (*op.Out[op.Page[CDR]], error) {
+	const text = `SELECT ` + callColumns + ` FROM calls WHERE org_id = $1 AND ended_at IS NOT NULL`
 	all := func() *db.Filter {
 		return db.Where(text, access.Org(ctx)).Equal("disposition", in.Disposition).Equal("missed_reason", in.MissedReason).
 			Equal("hangup_by", in.HangupBy)
@@ -112,9 +112,9 @@ func (s *Service) records(ctx context.Context, in *RecordsIn) (*op.Out[op.Page[C
 	}
 	records := make([]CDR, len(page.Body.Data))
 	for i, c := range page.Body.Data {
-		records[i] = c.record()
+		records[i] = c.toCDR()
 	}
-	if err := s.queued(ctx, access.Org(ctx), records); err != nil {
+	if err := s.addQueueDetails(ctx, access.Org(ctx), records); err != nil {
 		return nil, err
 	}
 	out := op.Paged(ctx, in.Paging, records, nil)
@@ -122,13 +122,13 @@ func (s *Service) records(ctx context.Context, in *RecordsIn) (*op.Out[op.Page[C
 	return out, nil
 }
 
-// RecordIn names a call detail record.
+// RecordIn holds the input of GetCDR.
 type RecordIn struct {
 	ID string `path:"id" maxLength:"40" doc:"Of the record, or of its call"`
 }
 
-// Record returns one call detail record.
-func (s *Service) Record(ctx context.Context, in *RecordIn) (*op.Out[CDR], error) {
+// GetCDR returns one call detail record.
+func (s *Service) GetCDR(ctx context.Context, in *RecordIn) (*op.Out[CDR], error) {
 	c, err := getCDR(ctx, s.DB.Read(ctx), access.Org(ctx), in.ID)
 	if db.IsNone(err) {
 		return nil, op.NotFound("call detail record")
@@ -136,9 +136,9 @@ func (s *Service) Record(ctx context.Context, in *RecordIn) (*op.Out[CDR], error
 	if err != nil {
 		return nil, err
 	}
-	s.address(&c)
-	one := []CDR{c.record()}
-	if err := s.queued(ctx, access.Org(ctx), one); err != nil {
+	s.setRecordingURL(&c)
+	one := []CDR{c.toCDR()}
+	if err := s.addQueueDetails(ctx, access.Org(ctx), one); err != nil {
 		return nil, err
 	}
 	return op.OK(one[0])

@@ -7,7 +7,7 @@ import (
 	"soniq/internal/platform/event"
 )
 
-// An OfferedAgent is an agent who was rung for a caller of a queue.
+// OfferedAgent is an agent that a queue rang for a caller.
 type OfferedAgent struct {
 	AgentID     string  `json:"agent_id"`
 	OfferedAt   db.Time `json:"offered_at"`
@@ -16,24 +16,24 @@ type OfferedAgent struct {
 	WrapUp      int     `json:"-"` // seconds
 }
 
-// A QueueWait is what the caller of a call in progress did in queues so far.
+// QueueWait holds the time that the caller of a call in progress has waited in queues.
 type QueueWait struct {
 	Seconds int
-	Entry   *event.QueueEntry // nil: they do not wait now
+	Entry   *event.QueueEntry // nil: the caller is not in a queue now
 }
 
-// waits adds to calls in progress how long their callers have waited in queues, and where they wait.
-func (s *Service) waits(ctx context.Context, org string, calls []Call) error {
+// addQueueWaits adds queue_seconds and queue_entry to the calls in progress.
+func (s *Service) addQueueWaits(ctx context.Context, org string, calls []Call) error {
 	var ids []string
 	for _, c := range calls {
 		if c.QueueID != nil && c.EndedAt == nil {
 			ids = append(ids, c.ID)
 		}
 	}
-	if len(ids) == 0 || s.Waits == nil {
+	if len(ids) == 0 || s.Queues == nil {
 		return nil
 	}
-	found, err := s.Waits(ctx, s.DB.Read(ctx), org, ids)
+	found, err := s.Queues.QueueWaits(ctx, s.DB.Read(ctx), org, ids)
 	if err != nil {
 		return err
 	}
@@ -45,41 +45,42 @@ func (s *Service) waits(ctx context.Context, org string, calls []Call) error {
 	return nil
 }
 
-// waited adds to what is told of an answered call how its caller came to be in a queue.
-func (s *Service) waited(ctx context.Context, tx db.Querier, org, queue string, e event.CallAnswered) (event.CallAnswered, error) {
-	if queue == "" || s.Waits == nil {
+// withQueueWait adds the queue and the waiting time to a call.answered event.
+func (s *Service) withQueueWait(ctx context.Context, tx db.Querier, org, queue string, e event.CallAnswered) (event.CallAnswered, error) {
+	if queue == "" || s.Queues == nil {
 		return e, nil
 	}
-	found, err := s.Waits(ctx, tx, org, []string{e.CallID})
+	found, err := s.Queues.QueueWaits(ctx, tx, org, []string{e.CallID})
 	e.QueueID, e.QueueSeconds = &queue, found[e.CallID].Seconds
 	return e, err
 }
 
-// offers is how many agents were rung for the caller of a queue; what is known otherwise where there was none.
-func (s *Service) offers(ctx context.Context, tx db.Querier, org string, c Call, otherwise int) (int, error) {
-	if c.QueueID == nil || s.Offered == nil {
+// countOffers returns how many agents were rung for the caller of a queue. It returns otherwise if the call was in no
+// queue.
+func (s *Service) countOffers(ctx context.Context, tx db.Querier, org string, c Call, otherwise int) (int, error) {
+	if c.QueueID == nil || s.Queues == nil {
 		return otherwise, nil
 	}
-	found, err := s.Offered(ctx, tx, org, []string{c.ID})
+	found, err := s.Queues.OfferedAgents(ctx, tx, org, []string{c.ID})
 	return len(found[c.ID]), err
 }
 
-// queued adds to records what queues know of their calls: the names of queues, and whom the callers were offered to.
-func (s *Service) queued(ctx context.Context, org string, records []CDR) error {
+// addQueueDetails adds data of the queues to the records: queue names, offered agents and wrap-up time.
+func (s *Service) addQueueDetails(ctx context.Context, org string, records []CDR) error {
 	var calls, queues []string
 	for _, r := range records {
 		if r.Queue != nil {
 			calls, queues = append(calls, r.CallID), append(queues, r.Queue.ID)
 		}
 	}
-	if len(calls) == 0 || s.Offered == nil {
+	if len(calls) == 0 || s.Queues == nil {
 		return nil
 	}
-	offered, err := s.Offered(ctx, s.DB.Read(ctx), org, calls)
+	offered, err := s.Queues.OfferedAgents(ctx, s.DB.Read(ctx), org, calls)
 	if err != nil {
 		return err
 	}
-	names, err := s.QueueNames(ctx, s.DB.Read(ctx), org, queues)
+	names, err := s.Queues.QueueNames(ctx, s.DB.Read(ctx), org, queues)
 	if err != nil {
 		return err
 	}
@@ -96,8 +97,8 @@ func (s *Service) queued(ctx context.Context, org string, records []CDR) error {
 	return nil
 }
 
-// Waited notes in a call's record how long its caller waited in queues.
-func (s *Service) Waited(ctx context.Context, tx db.Querier, org, id string, seconds int) error {
+// SetQueueSeconds stores how long the caller waited in queues in the call's row.
+func (s *Service) SetQueueSeconds(ctx context.Context, tx db.Querier, org, id string, seconds int) error {
 	const text = `UPDATE calls SET queue_seconds = $3 WHERE org_id = $1 AND id = $2`
 	_, err := tx.Exec(ctx, text, org, id, seconds)
 	return err

@@ -8,30 +8,31 @@ import (
 	"soniq/internal/platform/event"
 )
 
-// Change writes what has changed in a call in progress, with its events, in one transaction. A change whose revision is not
-// higher than what is written already, or that comes after the end, does nothing.
+// Change writes a change of a call in progress and its events in one transaction. It does nothing if the revision is
+// not higher than the stored one, or if the call has ended. The commit does not wait for the disk (db.TxRelaxed).
 func (s *Service) Change(ctx context.Context, c Change) error {
-	return changeWritten(c.ID, s.DB.Swift(ctx, func(tx db.Querier) error { return s.change(ctx, tx, c) }))
+	return changeError(c.ID, s.DB.TxRelaxed(ctx, func(tx db.Querier) error { return s.writeChange(ctx, tx, c) }))
 }
 
-// ChangeLater is Change for what nobody waits for: what is written afterwards comes after it, and wait returns when it is written.
-func (s *Service) ChangeLater(ctx context.Context, c Change) (wait func() error) {
-	if wait, ok := s.beginnings.join(c); ok {
+// ChangeAsync is Change without waiting for the commit. Later writes are ordered after it. wait returns once it is
+// committed or has failed. If the call's insert is still pending, the change is written with it.
+func (s *Service) ChangeAsync(ctx context.Context, c Change) (wait func() error) {
+	if wait, ok := s.pendingInserts.join(c); ok {
 		id := c.ID
-		return func() error { return changeWritten(id, wait()) }
+		return func() error { return changeError(id, wait()) }
 	}
-	written, id := s.DB.Later(ctx, func(tx db.Querier) error { return s.change(ctx, tx, c) }), c.ID
-	return func() error { return changeWritten(id, written()) }
+	written, id := s.DB.TxAsync(ctx, func(tx db.Querier) error { return s.writeChange(ctx, tx, c) }), c.ID
+	return func() error { return changeError(id, written()) }
 }
 
-func changeWritten(id string, err error) error {
+func changeError(id string, err error) error {
 	if err != nil {
 		return fmt.Errorf("change call %s: %w", id, err)
 	}
 	return nil
 }
 
-func (s *Service) change(ctx context.Context, tx db.Querier, c Change) error {
+func (s *Service) writeChange(ctx context.Context, tx db.Querier, c Change) error {
 	if c.Done != nil {
 		db.OnCommit(tx, c.Done)
 	}
@@ -39,16 +40,17 @@ func (s *Service) change(ctx context.Context, tx db.Querier, c Change) error {
 	if err != nil || !newer {
 		return err
 	}
-	return s.changed(ctx, tx, c, queue)
+	return s.writeChangeParts(ctx, tx, c, queue)
 }
 
-// changed writes what hangs on the row; queue is the one the call is in, or was in last.
-func (s *Service) changed(ctx context.Context, tx db.Querier, c Change, queue string) error {
+// writeChangeParts writes everything of a change except the call's row. queue is the current or last queue of the
+// call.
+func (s *Service) writeChangeParts(ctx context.Context, tx db.Querier, c Change, queue string) error {
 	if err := writeLegs(ctx, tx, c.Org, c.ID, c.Legs); err != nil {
 		return err
 	}
 	if len(c.Legs) > 0 {
-		s.touch(tx, c.Org, c.ID)
+		s.notifyLegs(tx, c.Org, c.ID)
 	}
 	if err := writeMonitors(ctx, tx, c.Org, c.ID, c.Monitors); err != nil {
 		return err
@@ -56,31 +58,31 @@ func (s *Service) changed(ctx context.Context, tx db.Querier, c Change, queue st
 	if err := s.writeRecordings(ctx, tx, c); err != nil {
 		return err
 	}
-	if err := s.keepDialogs(ctx, tx, c); err != nil {
+	if err := s.writeDialogs(ctx, tx, c); err != nil {
 		return err
 	}
 	for _, e := range c.Events {
-		if err := s.publish(ctx, tx, c, queue, e); err != nil {
+		if err := s.publishChangeEvent(ctx, tx, c, queue, e); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Service) publish(ctx context.Context, tx db.Querier, c Change, queue string, e event.Payload) (err error) {
+func (s *Service) publishChangeEvent(ctx context.Context, tx db.Querier, c Change, queue string, e event.Payload) (err error) {
 	a, answered := e.(event.CallAnswered)
 	if answered {
-		if e, err = s.waited(ctx, tx, c.Org, queue, a); err != nil {
+		if e, err = s.withQueueWait(ctx, tx, c.Org, queue, a); err != nil {
 			return err
 		}
 	}
-	if err := s.Outbox.Publish(ctx, tx, c.Org, e); err != nil || !answered || s.OnAnswer == nil {
+	if err := s.Outbox.Publish(ctx, tx, c.Org, e); err != nil || !answered {
 		return err
 	}
-	return s.OnAnswer(ctx, tx, c.Org, c.ID)
+	return each(s.observers.answers, func(o AnswerObserver) error { return o.CallAnswered(ctx, tx, c.Org, c.ID) })
 }
 
-// updateState reports whether the change was newer than what the row had, and the queue in the row.
+// updateState updates the call's row. It reports whether the change was newer than the row, and the queue in the row.
 func updateState(ctx context.Context, tx db.Querier, c Change) (queue string, newer bool, err error) {
 	const q = `UPDATE calls SET revision = $3, ` + stateColumns + `, status = $19, stage = $20, hold_seconds = $21, held_since = $22,
 			recording_state = $23, ring_seconds = $24
@@ -95,7 +97,7 @@ func updateState(ctx context.Context, tx db.Querier, c Change) (queue string, ne
 	return string(in), err == nil, err
 }
 
-// stateColumns are set from stateArgs, which begin with $4.
+// stateColumns are set from stateArgs. The first placeholder is $4.
 const stateColumns = `ringing_at = COALESCE($4, ringing_at), answered_at = $5, muted = $6, answered_by = $7, agent_id = $8,
 	agent_name = $9, agent_extension = $10, user_id = COALESCE($11, user_id), device_id = COALESCE($12, device_id),
 	trunk_id = COALESCE($13, trunk_id), transfer = $14, transferred_to = $15, machine = $16, recording_id = COALESCE($17, recording_id),
@@ -122,7 +124,7 @@ func (x State) recordingState() string {
 	return x.Recording
 }
 
-// writeMonitors writes the supervisors on a call by their ids.
+// writeMonitors inserts or updates the supervisors on a call by id.
 func writeMonitors(ctx context.Context, tx db.Querier, org, callID string, all []MonitorState) error {
 	const q = `INSERT INTO monitors (org_id, id, call_id, supervisor_id, mode, status, started_at, ended_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
@@ -142,7 +144,7 @@ func endMonitors(ctx context.Context, tx db.Querier, e Ended) error {
 	return err
 }
 
-// writeRecordings begins recordings, and keeps what has changed in those that run.
+// writeRecordings inserts the recordings that begin, and updates the state of those in progress.
 func (s *Service) writeRecordings(ctx context.Context, tx db.Querier, c Change) error {
 	for _, r := range c.Recordings {
 		if r.New != nil {
@@ -150,7 +152,7 @@ func (s *Service) writeRecordings(ctx context.Context, tx db.Querier, c Change) 
 				return err
 			}
 			if r.Status == "recording" && len(r.Pauses) == 0 {
-				continue // as it was inserted
+				continue // the insert has stored this state
 			}
 		}
 		if err := updateRecording(ctx, tx, c, r); err != nil {
@@ -160,7 +162,7 @@ func (s *Service) writeRecordings(ctx context.Context, tx db.Querier, c Change) 
 	return nil
 }
 
-func updateRecording(ctx context.Context, tx db.Querier, c Change, r RecordingFact) error {
+func updateRecording(ctx context.Context, tx db.Querier, c Change, r RecordingChange) error {
 	var ended db.Time
 	if r.Status == "processing" {
 		ended = db.At(c.At)

@@ -13,38 +13,38 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// placed is a call of ours with a caller's leg and a recording, as far as the switch has told of it.
-type placed struct {
-	*office
+// placedCall is an outbound call with a caller's leg and a recording, and the next change to write.
+type placedCall struct {
+	*testOrg
 	call.New
 	next call.Change
 }
 
-func (o *office) place() *placed {
+func (o *testOrg) place() *placedCall {
 	o.t.Helper()
 	n := call.New{Org: o.org, ID: db.NewID("call"), Direction: call.Outbound, Source: "api", From: "+12025550142", To: "+12025550199",
 		StartedAt: o.at, Status: call.Queued, UserID: "usr_1", Metadata: map[string]string{"order": "7"}, Reference: "ref-1",
 		CallerLeg: db.NewID("leg"), CallerSIP: "sip-1", CallerDev: "dev_1", CallerUser: "usr_1"}
 	o.must(o.calls.Begin(context.Background(), n))
-	return &placed{office: o, New: n, next: call.Change{Org: o.org, ID: n.ID, At: o.at}}
+	return &placedCall{testOrg: o, New: n, next: call.Change{Org: o.org, ID: n.ID, At: o.at}}
 }
 
-// tell writes the next change.
-func (p *placed) tell(events ...event.Payload) {
+// writeChange writes the next change.
+func (p *placedCall) writeChange(events ...event.Payload) {
 	p.t.Helper()
 	p.next.Revision++
 	p.next.Events = events
 	p.must(p.calls.Change(context.Background(), p.next))
 }
 
-func (p *placed) answered() {
+func (p *placedCall) writeAnswer() {
 	p.t.Helper()
-	p.shape()
+	p.prepareAnswer()
 	p.must(p.calls.Change(context.Background(), p.next))
 }
 
-// shape makes the next change that of an answer.
-func (p *placed) shape() {
+// prepareAnswer turns the next change into that of an answer.
+func (p *placedCall) prepareAnswer() {
 	at := p.at.Add(5 * time.Second)
 	p.next.Row = call.State{Status: call.InProgress, Stage: "agent", RingingAt: p.at.Add(time.Second), AnsweredAt: at, Ring: 5 * time.Second,
 		AnsweredBy: "callee", Agent: call.Party{UserID: "usr_1", Name: "Dana", Extension: "100"}, Recording: "recording", RecordingID: "rec_1",
@@ -54,26 +54,26 @@ func (p *placed) shape() {
 			SIPCallID: "sip-1", StartedAt: p.at, AnsweredAt: at},
 		{ID: db.NewID("leg"), Role: "callee", TrunkID: "trk_1", Number: "+12025550199", Status: "answered", Codec: "PCMU", SIPCallID: "sip-2",
 			StartedAt: p.at.Add(time.Second), AnsweredAt: at}}
-	p.next.Recordings = []call.RecordingFact{{ID: "rec_1", Status: "recording", New: &call.NewRecording{ID: "rec_1",
+	p.next.Recordings = []call.RecordingChange{{ID: "rec_1", Status: "recording", New: &call.NewRecording{ID: "rec_1",
 		Name: call.BlobName(p.org, p.ID, p.at), Consent: "announced", Trigger: "api", SampleRate: 16000}}}
 	p.next.Dialogs = json.RawMessage(`{"a":{"cseq":7}}`)
 	p.next.Revision++
 	p.next.Events = []event.Payload{event.CallAnswered{CallID: p.ID}}
 }
 
-func TestAChangeIsWrittenWithItsEventsAndOnce(t *testing.T) {
+func TestChange_OlderRevisionIgnored(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		p := open(t, d).place()
+		p := newTestOrg(t, d).place()
 		want(t, p.get(p.ID), "status", "queued")
 		want(t, p.get(p.ID), "ringing_at", nil)
-		p.answered()
+		p.writeAnswer()
 		p.next.Row.Status, p.next.Row.HeldSince, p.next.Row.Muted = call.OnHold, p.at.Add(10*time.Second), true
 		p.next.Row.Transfer = &call.TransferState{Mode: "warm", To: "ext:101", Status: "consulting", StartedAt: p.at.Add(10 * time.Second)}
 		p.next.Legs[1].Status, p.next.Legs[1].HeldBy = "held", "api"
 		p.next.Monitors = []call.MonitorState{{ID: "mon_1", SupervisorID: "usr_2", Mode: "listen", Status: "active", StartedAt: p.at}}
-		p.next.Recordings = []call.RecordingFact{{ID: "rec_1", Status: "paused", Pauses: []call.Pause{{FromMS: 100, Reason: "payment"}}}}
-		p.tell(event.CallHeld{CallID: p.ID, By: "api"})
+		p.next.Recordings = []call.RecordingChange{{ID: "rec_1", Status: "paused", Pauses: []call.Pause{{FromMS: 100, Reason: "payment"}}}}
+		p.writeChange(event.CallHeld{CallID: p.ID, By: "api"})
 		held := p.get(p.ID)
 		for name, value := range map[string]any{"status": "on_hold", "held": true, "muted": true, "client_reference": "ref-1", "agent_id": "usr_1"} {
 			want(t, held, name, value)
@@ -93,7 +93,7 @@ func TestAChangeIsWrittenWithItsEventsAndOnce(t *testing.T) {
 		if want := "call.started call.answered call.held:stream"; told != want {
 			t.Errorf("events %s, want %s", told, want)
 		}
-		p.next.Row.Muted = false // the same revision again, and an older one
+		p.next.Row.Muted = false // the same revision again, then an older one
 		p.must(p.calls.Change(context.Background(), p.next))
 		p.next.Revision = 1
 		p.must(p.calls.Change(context.Background(), p.next))
@@ -104,25 +104,25 @@ func TestAChangeIsWrittenWithItsEventsAndOnce(t *testing.T) {
 	})
 }
 
-func TestACallWhoseStateIsWrittenEndsAsItWas(t *testing.T) {
+func TestEnd_WrittenStateNotRewritten(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		for _, missed := range []bool{false, true} {
-			p := open(t, d).place()
-			p.answered()
+			p := newTestOrg(t, d).place()
+			p.writeAnswer()
 			revision := p.next.Revision
 			p.next.Row.TransferredTo = "ext:101"
-			if missed { // the change that wrote the state was lost
+			if missed { // the change with the state was not written
 				revision++
 			}
-			p.must(p.calls.End(context.Background(), call.Ended{New: p.New, Revision: revision, State: p.next.Row, Settled: true,
+			p.must(p.calls.End(context.Background(), call.Ended{New: p.New, Revision: revision, State: p.next.Row, StateWritten: true,
 				Legs: p.next.Legs, At: p.at.Add(65 * time.Second), AnsweredAt: p.next.Row.AnsweredAt,
 				Outcome: call.Outcome{Reason: "api", HangupBy: "api"}}))
 			c := p.get(p.ID)
 			want(t, c, "status", "completed")
 			want(t, c, "end_reason", "api")
 			want(t, c, "talk_duration_seconds", 60.0)
-			to := any(nil) // what is settled is not written again
+			to := any(nil) // End does not write a state that a Change has stored
 			if missed {
 				to = "ext:101"
 			}
@@ -131,13 +131,13 @@ func TestACallWhoseStateIsWrittenEndsAsItWas(t *testing.T) {
 	})
 }
 
-func TestTheEndWritesTheLastStateAndClosesEveryPart(t *testing.T) {
+func TestEnd_ClosesLegsMonitorsRecordings(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		p := open(t, d).place()
-		p.answered()
+		p := newTestOrg(t, d).place()
+		p.writeAnswer()
 		p.next.Monitors = []call.MonitorState{{ID: "mon_1", SupervisorID: "usr_2", Mode: "listen", Status: "active", StartedAt: p.at}}
-		p.tell()
+		p.writeChange()
 		good, bad := call.Quality{MOSAverage: 4.3, Packets: 500}, call.Quality{MOSAverage: 2.1, Packets: 500, LossRate: 7.5, JitterMSAverage: 31, RTTMS: 140}
 		text, err := json.Marshal(call.LegQuality{Received: &good, Sent: &bad})
 		p.must(err)
@@ -157,24 +157,24 @@ func TestTheEndWritesTheLastStateAndClosesEveryPart(t *testing.T) {
 		want(t, p.api.Do(optest.Admin(p.org), "GET", "/cdr/"+p.ID, nil).Body, "transferred_to", "ext:101")
 		want(t, p.api.Do(optest.Admin(p.org), "GET", "/recordings/rec_1", nil).Body, "status", "processing")
 		p.next.Row.Status = call.InProgress
-		p.tell(event.CallHeld{CallID: p.ID}) // after the end
+		p.writeChange(event.CallHeld{CallID: p.ID}) // after the end
 		want(t, p.get(p.ID), "status", "completed")
-		if left, err := p.calls.Dialogs(context.Background()); err != nil || len(left) != 0 {
+		if left, err := p.calls.ResumableCalls(context.Background()); err != nil || len(left) != 0 {
 			t.Errorf("an ended call is left to carry on: %v %v", left, err)
 		}
 	})
 }
 
-func TestARestartFindsWhatItNeedsToCarryACallOn(t *testing.T) {
+func TestResumableCalls_AfterRestart(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		o := open(t, d)
+		o := newTestOrg(t, d)
 		p := o.place()
-		p.answered()
+		p.writeAnswer()
 		p.next.Dialogs, p.next.Row.Muted = nil, true
-		p.tell()
+		p.writeChange()
 		cut := o.begin(call.Internal) // without dialogs
-		all, err := o.calls.Dialogs(context.Background())
+		all, err := o.calls.ResumableCalls(context.Background())
 		o.must(err)
 		if len(all) != 1 {
 			t.Fatalf("%d calls to carry on, want 1", len(all))

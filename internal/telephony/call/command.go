@@ -5,82 +5,84 @@ import (
 	"time"
 )
 
-// A Switch carries out commands on calls in progress. Package pbx fills it.
+// Switch carries out commands on calls in progress. Package pbx implements it.
 //
-// A command returns when its effect is confirmed by the other side and written down, or with an *op.Error that has left the
-// call as it was: op.NotFound when the call is not in progress here, op.State with the actions the call allows.
+// A command returns once the other side has confirmed its effect and the effect is stored. Otherwise it returns an
+// *op.Error, and the call is unchanged: op.NotFound if the call is not in progress here, op.State with the actions
+// that the call allows.
 type Switch interface {
-	// Place starts a call of ours. Its row is committed when it returns; ringing and answers follow as facts.
+	// Place starts an outbound call. Its row is committed when Place returns. Ringing and answer follow as changes.
 	Place(ctx context.Context, p Placement) error
 	// Do carries out a command on a call in progress.
 	Do(ctx context.Context, org, id string, c Command) (Result, error)
-	// Story tells the steps of a call in progress so far; ok is false when it is not in progress here.
-	Story(org, id string) (s Story, ok bool)
+	// Timeline returns the timeline of a call in progress so far. ok is false if the call is not in progress here.
+	Timeline(org, id string) (s Timeline, ok bool)
 }
 
-// A Placement is a call to place: the user's phones ring first, then the destination is dialled.
+// Placement describes a call to place. The user's phones ring first, then the destination is dialled.
 type Placement struct {
-	Org, ID     string
-	Sandbox     bool
-	Source      string // api, mcp, console, callback
-	UserID      string // whose phones ring first
-	DeviceID    string // ring only this device of theirs; may be empty
-	Lead        string // flow:flw_… or queue:que_…: rings nobody of ours, and leads who answers there; "" else
-	To          string // E.164, extension, or sip: address, as asked
-	From        string // E.164 of the organisation to show; "" for the user's or organisation's own
-	RingTimeout time.Duration
-	DialTimeout time.Duration // how long the destination rings; 0: as long as the user's phones
-	Show        string        // of a call the user did not ask for: what it is about, such as the name of a queue; their phones ring as for any call
-	MaxDuration time.Duration
-	Record      string // default, on, off
-	Machine     string // off, detect, hangup
-	Announce    string // said to who answers before both are connected
-	Headers     map[string]string
-	Metadata    map[string]string
-	Reference   string // client_reference
-	Reason      string
-	By          Author // who asks; zero: nobody but the user
+	Org, ID      string
+	Sandbox      bool
+	Source       string // api, mcp, console, callback
+	UserID       string // user to ring first
+	DeviceID     string // rings only this device of the user; "" for all
+	ScriptTarget string // flow:flw_… or queue:que_…: no user's phone rings; the script runs for the called party; "" for none
+	To           string // E.164, extension, or sip: address, as requested
+	From         string // E.164 of the organisation to show; "" for the user's or organisation's own
+	RingTimeout  time.Duration
+	DialTimeout  time.Duration // how long the destination rings; 0: as long as the user's phones
+	DisplayName  string        // name on the user's phones for a call that the user did not request, such as the queue's title; the phones ring as for any call
+	MaxDuration  time.Duration
+	Record       string // default, on, off
+	Machine      string // off, detect, hangup
+	Announce     string // text spoken to the called party before both are connected
+	Headers      map[string]string
+	Metadata     map[string]string
+	Reference    string // client_reference
+	Reason       string
+	By           Author // author of the request; zero: the user
 }
 
-// A Command is something to do with a call in progress: one of the types below.
+// Command is one of the types below, which act on a call in progress.
 type Command interface{ command() }
 
-// A Result tells what a command did, where the call's row does not.
+// Result holds the results of a command that are not in the call's row.
 type Result struct {
 	MonitorID string
 	LegID     string
 	Digits    int
-	Method    string // of DTMF: rfc4733, info or inband
+	Method    string // for DTMF: rfc4733, info or inband
 }
 
-// End hangs up every side. Before the answer it cancels.
+// End hangs up every side. Before the answer it cancels the call.
 type End struct {
-	Reason string // free text, for the record
+	Reason string // free text, stored in the call's record
 }
 
-// Hold puts the other side on hold with music; AudioID "" is the organisation's own.
+// Hold puts the other side on hold with music. An empty AudioID selects the organisation's music.
 type Hold struct{ AudioID string }
 
 // Unhold takes the call off hold.
 type Unhold struct{}
 
-// Transfer hands the remaining side over to somebody else.
+// Transfer connects the remaining side to another party.
 type Transfer struct {
-	To      string // number, ext:, user:, sip:
-	Warm    bool   // the agent talks to the target first
-	From    string
-	Timeout time.Duration
-	OnFail  string // return, voicemail, hangup
-	Unshown bool   // the target gets no screen pop
+	To          string // number, ext:, user:, sip:
+	Warm        bool   // the agent talks to the target first
+	From        string
+	Timeout     time.Duration
+	OnFail      string // return, voicemail, hangup
+	NoScreenPop bool   // the target gets no screen pop
 }
 
-// CompleteTransfer ends the consultation of a warm transfer by connecting the two others, or all three.
+// CompleteTransfer ends the consultation of a warm transfer. It connects the two other parties, or all three if
+// Conference is set.
 type CompleteTransfer struct{ Conference bool }
 
-// CancelTransfer goes back to the party on hold.
+// CancelTransfer ends the consultation of a warm transfer and resumes the party on hold.
 type CancelTransfer struct{}
 
-// DTMF sends digits to a leg, the far side's unless one is named.
+// DTMF sends digits to a leg. Without LegID it is the leg of the far side.
 type DTMF struct {
 	Digits        string // 0-9 * # A-D, w waits 500 ms
 	Duration, Gap time.Duration
@@ -88,13 +90,13 @@ type DTMF struct {
 	LegID         string
 }
 
-// Mute keeps what a leg says from everybody, the agent's unless one is named.
+// Mute mutes a leg for all other sides, or unmutes it. Without LegID it is the agent's leg.
 type Mute struct {
 	LegID string
 	On    bool
 }
 
-// StartRecording records from now on.
+// StartRecording starts a recording.
 type StartRecording struct {
 	Channels int // 1 or 2
 	Announce *bool
@@ -104,13 +106,14 @@ type StartRecording struct {
 // StopRecording ends the recording; it becomes available while the call goes on.
 type StopRecording struct{}
 
-// PauseRecording keeps what is said out of the recording, its transcript and everything made of it.
+// PauseRecording pauses the recording. Speech during the pause is not in the recording, its transcript or anything
+// derived from them.
 type PauseRecording struct {
 	Reason     string        // payment, sensitive, consent, other
-	AutoResume time.Duration // 0: until resumed
+	AutoResume time.Duration // 0: until ResumeRecording
 }
 
-// ResumeRecording records again.
+// ResumeRecording ends a pause.
 type ResumeRecording struct{}
 
 // Announce plays a prompt to one side or all.
@@ -118,34 +121,34 @@ type Announce struct {
 	AudioID     string
 	Text, Voice string
 	To          string // caller, agent, all
-	Interrupt   bool   // instead of a prompt that is playing, not after it
+	Interrupt   bool   // replaces a prompt that is playing, instead of following it
 }
 
-// StartMonitor lets a supervisor listen, whisper or barge, by a device of theirs.
+// StartMonitor connects a supervisor's device, which listens, whispers or barges in.
 type StartMonitor struct {
-	ID               string // of the record; "": a new one
+	ID               string // of the monitor record; "" creates one
 	UserID, DeviceID string
 	Mode             string // listen, whisper, barge
-	Browser          bool   // rings no phone but those in browsers
+	BrowserOnly      bool   // rings only phones in browsers (WebRTC)
 }
 
-// UpdateMonitor changes the mode.
+// UpdateMonitor changes the mode of a supervisor.
 type UpdateMonitor struct{ ID, Mode string }
 
-// EndMonitor hangs the supervisor up.
+// EndMonitor hangs up the supervisor's leg.
 type EndMonitor struct{ ID string }
 
-// Accept answers a ringing call on the user's device, where the device can be told to.
+// Accept makes the user's ringing device answer, if the device supports remote answer.
 type Accept struct{ DeviceID string }
 
-// AddParticipant dials somebody into the call.
+// AddParticipant dials another party into the call.
 type AddParticipant struct {
-	LegID    string // of the first leg that is dialled; "": a new one
+	LegID    string // of the first leg that is dialled; "" creates one
 	To, From string
 	Timeout  time.Duration
 }
 
-// RemoveParticipant hangs up one leg; the last two cannot be removed but by End.
+// RemoveParticipant hangs up one leg. If only two legs are left, it fails: End hangs up both.
 type RemoveParticipant struct{ LegID string }
 
 func (End) command()               {}

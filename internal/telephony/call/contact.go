@@ -9,8 +9,9 @@ import (
 	"soniq/internal/platform/event"
 )
 
-// Outside is the number outside that a call is with; "" for calls between extensions and withheld callers.
-func outside(d Direction, from, to string) string {
+// externalNumber returns the external number of a call: the caller's if inbound, the callee's if outbound. It returns
+// "" for internal calls and withheld callers.
+func externalNumber(d Direction, from, to string) string {
 	switch {
 	case d == Inbound && from != Anonymous:
 		return from
@@ -20,19 +21,19 @@ func outside(d Direction, from, to string) string {
 	return ""
 }
 
-// Number is the number outside that the call is with; "" where there is none.
-func (c Call) Number() string { return outside(c.Direction, c.FromNumber, c.ToNumber) }
+// ExternalNumber returns the external number of the call, or "" if there is none.
+func (c Call) ExternalNumber() string { return externalNumber(c.Direction, c.FromNumber, c.ToNumber) }
 
-// Number is the number outside that the call was with; "" where there is none.
-func (r CDR) Number() string { return outside(r.Direction, r.FromNumber, r.ToNumber) }
+// ExternalNumber returns the external number of the call, or "" if there is none.
+func (r CDR) ExternalNumber() string { return externalNumber(r.Direction, r.FromNumber, r.ToNumber) }
 
-// contactOf is whose call it is, as far as is known now.
-func (s *Service) contactOf(ctx context.Context, n New) *event.Contact {
-	number := outside(n.Direction, n.From, n.To)
-	if s.Contact == nil || number == "" {
+// contactFor returns the contact of the call's external number if it is known without waiting; nil otherwise.
+func (s *Service) contactFor(ctx context.Context, n New) *event.Contact {
+	number := externalNumber(n.Direction, n.From, n.To)
+	if s.Contacts == nil || number == "" {
 		return nil
 	}
-	return s.Contact(ctx, n.Org, number)
+	return s.Contacts.LookupContact(ctx, n.Org, number)
 }
 
 func contactID(c *event.Contact) db.Null {
@@ -49,8 +50,9 @@ func contactText(c *event.Contact) any {
 	return db.AsJSON(c)
 }
 
-// Known writes down whose call it is, where that turned out later; the name of the caller too where the caller sent none.
-func (s *Service) Known(ctx context.Context, org, id string, c event.Contact) error {
+// SetContact stores the contact of a call if the lookup finished after the call began. For inbound calls it sets the
+// caller's name too, unless the caller sent one. A contact that is stored already stays.
+func (s *Service) SetContact(ctx context.Context, org, id string, c event.Contact) error {
 	const q = `UPDATE calls SET contact_id = $3, contact = $4,
 			from_name = CASE WHEN direction = 'inbound' THEN COALESCE(from_name, $5) ELSE from_name END
 		WHERE org_id = $1 AND id = $2 AND contact IS NULL`
@@ -59,12 +61,12 @@ func (s *Service) Known(ctx context.Context, org, id string, c event.Contact) er
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("write whose call %s is: %w", id, err)
+		return fmt.Errorf("write contact of call %s: %w", id, err)
 	}
 	return nil
 }
 
-// MergeContact makes the calls of one contact those of another.
+// MergeContact assigns the calls of one contact to another.
 func (s *Service) MergeContact(ctx context.Context, tx db.Querier, org, from string, into event.Contact) error {
 	const q = `UPDATE calls SET contact_id = $3, contact = $4 WHERE org_id = $1 AND contact_id = $2`
 	if _, err := tx.Exec(ctx, q, org, from, contactID(&into), contactText(&into)); err != nil {
@@ -73,7 +75,7 @@ func (s *Service) MergeContact(ctx context.Context, tx db.Querier, org, from str
 	return nil
 }
 
-// ForgetContact takes a contact off its calls.
+// ForgetContact removes a contact from its calls.
 func (s *Service) ForgetContact(ctx context.Context, tx db.Querier, org, id string) error {
 	const q = `UPDATE calls SET contact_id = NULL, contact = NULL WHERE org_id = $1 AND contact_id = $2`
 	if _, err := tx.Exec(ctx, q, org, id); err != nil {
@@ -82,17 +84,17 @@ func (s *Service) ForgetContact(ctx context.Context, tx db.Querier, org, id stri
 	return nil
 }
 
-// History narrows calls to those with a contact: by its numbers, and by what is written on the call.
+// History selects the calls with a contact, by the contact's numbers and by the contact id stored in the call.
 type History struct {
 	Contact      string
 	Numbers      []string
 	Since, Until db.Time
-	Before       db.Time // with BeforeID: only calls that began before this one
+	Before       db.Time // with BeforeID: only calls that began before that one
 	BeforeID     string
 	Limit        int
 }
 
-// History lists calls with a contact, newest first, one more than the limit where there are more.
+// History lists calls with a contact, newest first. It returns limit+1 calls if there are more than limit.
 func (s *Service) History(ctx context.Context, org string, h History) ([]Call, error) {
 	sides := []func(*db.Filter){}
 	if len(h.Numbers) > 0 {
@@ -104,24 +106,25 @@ func (s *Service) History(ctx context.Context, org string, h History) ([]Call, e
 	}
 	var all []Call
 	for _, side := range sides {
-		f := db.Where(`SELECT `+columns+` FROM calls WHERE org_id = $1`, org)
+		f := db.Where(`SELECT `+callColumns+` FROM calls WHERE org_id = $1`, org)
 		side(f)
-		found, err := query(ctx, s.DB.Read(ctx), f.Between("started_at", h.Since, h.Until).Page("started_at", true, h.Before, h.BeforeID, h.Limit))
+		found, err := queryCalls(ctx, s.DB.Read(ctx), f.Between("started_at", h.Since, h.Until).Page("started_at", true, h.Before, h.BeforeID, h.Limit))
 		if err != nil {
 			return nil, err
 		}
-		all = merge(all, found, "started_at", true, 3*(h.Limit+1))
+		all = mergePages(all, found, "started_at", true, 3*(h.Limit+1))
 	}
 	all = slices.CompactFunc(all, func(a, b Call) bool { return a.ID == b.ID })
 	all = all[:min(len(all), h.Limit+1)]
 	for i := range all {
-		s.address(&all[i])
+		s.setRecordingURL(&all[i])
 	}
 	return all, nil
 }
 
-// Earlier tells how many calls there were with a number, and the last of them that is not the given one; nil where there is none.
-func (s *Service) Earlier(ctx context.Context, org, number, but string) (total int, last *Call, err error) {
+// PriorCalls returns how many calls there were with a number, and the latest of them. The call with the id but is not
+// counted. last is nil if there is none.
+func (s *Service) PriorCalls(ctx context.Context, org, number, but string) (total int, last *Call, err error) {
 	const q = `SELECT count(*) FROM calls WHERE org_id = $1 AND direction <> 'internal' AND id <> $3 AND (from_number = $2 OR to_number = $2)`
 	if err := s.DB.Read(ctx).QueryRow(ctx, q, org, number, but).Scan(&total); err != nil {
 		return 0, nil, fmt.Errorf("count calls with a number: %w", err)
@@ -140,28 +143,28 @@ func (s *Service) Earlier(ctx context.Context, org, number, but string) (total i
 
 // Find returns a call of an organisation, or db.ErrNone.
 func (s *Service) Find(ctx context.Context, org, id string) (Call, error) {
-	return get(ctx, s.DB.Read(ctx), org, id)
+	return getCall(ctx, s.DB.Read(ctx), org, id)
 }
 
-// Shown is Find with the address of the recording, as the API shows it.
-func (s *Service) Shown(ctx context.Context, org, id string) (Call, error) {
+// FindWithURL is Find with the recording's id replaced by its URL, as the API shows it.
+func (s *Service) FindWithURL(ctx context.Context, org, id string) (Call, error) {
 	c, err := s.Find(ctx, org, id)
-	s.address(&c)
+	s.setRecordingURL(&c)
 	return c, err
 }
 
-// A Way is what a call came by. Ids are empty where there is none.
-type Way struct {
+// CallOrigin holds the direction, number and queue of a call. Ids are empty if there is none.
+type CallOrigin struct {
 	Direction         Direction
 	NumberID, QueueID string
 }
 
-// Way tells what a call of an organisation came by, or db.ErrNone. It is asked while telephones ring.
-func (s *Service) Way(ctx context.Context, org, id string) (w Way, err error) {
+// Origin returns the CallOrigin of a call, or db.ErrNone. It runs while phones ring, so it reads three columns only.
+func (s *Service) Origin(ctx context.Context, org, id string) (w CallOrigin, err error) {
 	const q = `SELECT direction, number_id, queue_id FROM calls WHERE org_id = $1 AND id = $2`
 	err = s.DB.Read(ctx).QueryRow(ctx, q, org, id).Scan(&w.Direction, (*db.Null)(&w.NumberID), (*db.Null)(&w.QueueID))
 	return w, err
 }
 
-// Agent is the user who was connected last; nil where nobody was.
-func (c Call) Agent() *Agent { return c.record().Agent }
+// Agent returns the user that was connected last, or nil if there was none.
+func (c Call) Agent() *Agent { return c.toCDR().Agent }

@@ -12,30 +12,30 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// actionTime is how long the other side has to confirm an action.
+// actionTime is the time limit for the other side to confirm an action.
 const actionTime = 5 * time.Second
 
-// AfterEnd is what can still be done with a call that has ended.
-var AfterEnd = []string{"note", "tag"}
+// ActionsAfterEnd lists the actions on a call that has ended.
+var ActionsAfterEnd = []string{"note", "tag"}
 
-// Live names a call to act on.
-type Live struct {
+// ActionIn holds the call id and the Prefer header of an action.
+type ActionIn struct {
 	ID     string `path:"id" maxLength:"40"`
 	Prefer string `header:"Prefer" maxLength:"200" doc:"respond-async: answer 202 at once, the outcome follows on the event stream (RFC 7240)"`
 }
 
-// later tells whether the answer is not waited for.
-func (l Live) later() bool { return prefersAsync(l.Prefer) }
+// isAsync reports whether the client wants 202 before the action is confirmed.
+func (l ActionIn) isAsync() bool { return prefersAsync(l.Prefer) }
 
-// under is the work that goes on after its request was answered.
-type under struct {
+// asyncActions counts the actions that continue after their request was answered.
+type asyncActions struct {
 	running sync.WaitGroup
 	mu      sync.Mutex // guards closed
 	closed  bool
 }
 
-// start runs f unless the room has been closed.
-func (u *under) start(f func()) bool {
+// start runs f in a goroutine. It returns false after Close.
+func (u *asyncActions) start(f func()) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.closed {
@@ -45,33 +45,33 @@ func (u *under) start(f func()) bool {
 	return true
 }
 
-// Close waits for actions that were accepted and are not confirmed yet, at most actionTime.
+// Close waits for the asynchronous actions that are not confirmed yet, at most actionTime. Later ones are refused.
 func (s *Service) Close() {
-	s.under.mu.Lock()
-	s.under.closed = true
-	s.under.mu.Unlock()
-	s.under.running.Wait()
+	s.asyncActions.mu.Lock()
+	s.asyncActions.closed = true
+	s.asyncActions.mu.Unlock()
+	s.asyncActions.running.Wait()
 }
 
-// act has the switch carry out a command and answers with the call after it.
-func (s *Service) act(ctx context.Context, in Live, c Command) (*op.Out[Call], error) {
-	before, err := s.inProgress(ctx, in.ID)
+// runAction sends a command to the switch and returns the call as it is afterwards.
+func (s *Service) runAction(ctx context.Context, in ActionIn, c Command) (*op.Out[Call], error) {
+	before, err := s.findInProgress(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	if in.later() {
-		return s.actLater(ctx, before, c)
+	if in.isAsync() {
+		return s.runActionAsync(ctx, before, c)
 	}
-	if _, err := s.do(ctx, in.ID, c); err != nil {
+	if _, err := s.runCommand(ctx, in.ID, c); err != nil {
 		return nil, err
 	}
-	return s.after(ctx, in.ID)
+	return s.currentCall(ctx, in.ID)
 }
 
-// actLater answers before the command is confirmed.
-func (s *Service) actLater(ctx context.Context, before Call, c Command) (*op.Out[Call], error) {
-	err := s.accept(ctx, before.ID, func(ctx context.Context) error {
-		_, err := s.do(ctx, before.ID, c)
+// runActionAsync returns 202 before the command is confirmed.
+func (s *Service) runActionAsync(ctx context.Context, before Call, c Command) (*op.Out[Call], error) {
+	err := s.runAfterResponse(ctx, before.ID, func(ctx context.Context) error {
+		_, err := s.runCommand(ctx, before.ID, c)
 		return err
 	})
 	if err != nil {
@@ -87,8 +87,9 @@ func (s *Service) log() *slog.Logger {
 	return s.Log
 }
 
-// do gives the switch a command, and five seconds.
-func (s *Service) do(ctx context.Context, id string, c Command) (Result, error) {
+// runCommand sends a command to the switch, with the time limit actionTime (5 s). It maps the switch's errors to API
+// errors.
+func (s *Service) runCommand(ctx context.Context, id string, c Command) (Result, error) {
 	if s.Switch == nil {
 		return Result{}, op.Unavailable("draining", "this server carries no calls", "2")
 	}
@@ -100,7 +101,7 @@ func (s *Service) do(ctx context.Context, id string, c Command) (Result, error) 
 	case err == nil:
 		return r, nil
 	case errors.As(err, &e) && e.Code == "not_found" && e.Detail == op.NotFound("call in progress").Detail:
-		return r, s.gone(ctx, id)
+		return r, s.notCarried(ctx, id)
 	case errors.As(err, &e):
 		return r, e
 	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
@@ -109,39 +110,39 @@ func (s *Service) do(ctx context.Context, id string, c Command) (Result, error) 
 	return r, err
 }
 
-// gone says why a call that was in progress is not known to the switch.
-func (s *Service) gone(ctx context.Context, id string) error {
-	if _, err := s.inProgress(ctx, id); err != nil {
+// notCarried returns the error for a call that the switch does not have: it has ended, or no server carries it.
+func (s *Service) notCarried(ctx context.Context, id string) error {
+	if _, err := s.findInProgress(ctx, id); err != nil {
 		return err
 	}
-	return op.State("no server carries this call at the moment", "unknown", AfterEnd...)
+	return op.State("no server carries this call at the moment", "unknown", ActionsAfterEnd...)
 }
 
-// inProgress returns a call of the caller's organisation that can be acted on.
-func (s *Service) inProgress(ctx context.Context, id string) (Call, error) {
-	c, err := s.find(ctx, id)
+// findInProgress returns a call of the credential's organisation, or an error if it has ended.
+func (s *Service) findInProgress(ctx context.Context, id string) (Call, error) {
+	c, err := s.findCall(ctx, id)
 	if err != nil {
 		return c, err
 	}
 	if c.Status.Final() {
-		return c, op.State("the call has ended", string(c.Status), AfterEnd...)
+		return c, op.State("the call has ended", string(c.Status), ActionsAfterEnd...)
 	}
 	return c, nil
 }
 
-// find returns a call of the caller's organisation.
-func (s *Service) find(ctx context.Context, id string) (Call, error) {
-	c, err := get(ctx, s.DB.Read(ctx), access.Org(ctx), id)
+// findCall returns a call of the credential's organisation.
+func (s *Service) findCall(ctx context.Context, id string) (Call, error) {
+	c, err := getCall(ctx, s.DB.Read(ctx), access.Org(ctx), id)
 	if db.IsNone(err) {
 		return c, op.NotFound("call")
 	}
-	s.address(&c)
+	s.setRecordingURL(&c)
 	return c, err
 }
 
-// after is the call as it is now, with its legs.
-func (s *Service) after(ctx context.Context, id string) (*op.Out[Call], error) {
-	c, err := s.find(ctx, id)
+// currentCall returns the call in its current state, with its legs.
+func (s *Service) currentCall(ctx context.Context, id string) (*op.Out[Call], error) {
+	c, err := s.findCall(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +150,7 @@ func (s *Service) after(ctx context.Context, id string) (*op.Out[Call], error) {
 	if err := legsOf(ctx, s.DB.Read(ctx), access.Org(ctx), one); err != nil {
 		return nil, err
 	}
-	if err := s.waits(ctx, access.Org(ctx), one); err != nil {
+	if err := s.addQueueWaits(ctx, access.Org(ctx), one); err != nil {
 		return nil, err
 	}
 	return op.OK(one[0])

@@ -16,51 +16,53 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// exchange is a switch that writes down what it is told, and what it was asked for.
-type exchange struct {
+// fakeSwitch records the commands and placements it gets.
+type fakeSwitch struct {
 	calls *call.Service
 
-	mu    sync.Mutex // guards asked and place
-	asked []call.Command
-	place []call.Placement
+	mu         sync.Mutex // guards commands and placements
+	commands   []call.Command
+	placements []call.Placement
 
-	answer func(id string, c call.Command) (call.Result, error)
-	story  call.Story
+	reply    func(id string, c call.Command) (call.Result, error)
+	timeline call.Timeline
 }
 
-func (x *exchange) Place(ctx context.Context, p call.Placement) error {
+func (x *fakeSwitch) Place(ctx context.Context, p call.Placement) error {
 	x.mu.Lock()
-	x.place = append(x.place, p)
+	x.placements = append(x.placements, p)
 	x.mu.Unlock()
 	return x.calls.Begin(ctx, call.New{Org: p.Org, ID: p.ID, Direction: call.Outbound, Source: p.Source, From: p.From, To: p.To,
 		UserID: p.UserID, StartedAt: time.Now(), Status: call.Queued, Metadata: p.Metadata, Reference: p.Reference, Purpose: p.Reason, By: p.By})
 }
 
-func (x *exchange) Do(_ context.Context, _, id string, c call.Command) (call.Result, error) {
+func (x *fakeSwitch) Do(_ context.Context, _, id string, c call.Command) (call.Result, error) {
 	x.mu.Lock()
-	x.asked = append(x.asked, c)
+	x.commands = append(x.commands, c)
 	x.mu.Unlock()
-	if x.answer == nil {
+	if x.reply == nil {
 		return call.Result{}, nil
 	}
-	return x.answer(id, c)
+	return x.reply(id, c)
 }
 
-func (x *exchange) Story(string, string) (call.Story, bool) { return x.story, len(x.story.Steps) > 0 }
+func (x *fakeSwitch) Timeline(string, string) (call.Timeline, bool) {
+	return x.timeline, len(x.timeline.Steps) > 0
+}
 
-func (x *exchange) last() call.Command {
+func (x *fakeSwitch) lastCommand() call.Command {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.asked[len(x.asked)-1]
+	return x.commands[len(x.commands)-1]
 }
 
-// desk is an office with an exchange, a user, a phone and a number.
-func desk(t *testing.T, d *db.DB) (*office, *exchange) {
+// newOrgWithSwitch is newTestOrg with a fakeSwitch and a user.
+func newOrgWithSwitch(t *testing.T, d *db.DB) (*testOrg, *fakeSwitch) {
 	t.Helper()
-	o := open(t, d)
-	x := &exchange{calls: o.calls}
+	o := newTestOrg(t, d)
+	x := &fakeSwitch{calls: o.calls}
 	o.calls.Switch = x
-	o.calls.Dial = func(_ context.Context, _, to string) (string, error) {
+	o.calls.Destinations = fakeDestinations{parse: func(to string) (string, error) {
 		switch {
 		case to == "911":
 			return "", op.Fail("destination_not_allowed", "a person has to")
@@ -68,14 +70,14 @@ func desk(t *testing.T, d *db.DB) (*office, *exchange) {
 			return to, nil
 		}
 		return "", op.Invalid(op.Field("to", "invalid_e164", "not a valid number"))
-	}
+	}}
 	o.exec(`INSERT INTO users (org_id, id, email, first_name, last_name, role, status, dnd, skills, ring_strategy, forward, voicemail,
 		recording_mode, created_at, updated_at)
 		VALUES ($1, 'usr_1', 'dana@example.com', 'Dana', '', 'agent', 'active', FALSE, '{}', 'all_devices', '{}', '{}', 'inherit', 1, 1)`)
 	return o, x
 }
 
-func (o *office) exec(q string, args ...any) {
+func (o *testOrg) exec(q string, args ...any) {
 	o.t.Helper()
 	o.must(o.db.Tx(context.Background(), func(tx db.Querier) error {
 		_, err := tx.Exec(context.Background(), q, append([]any{o.org}, args...)...)
@@ -83,21 +85,21 @@ func (o *office) exec(q string, args ...any) {
 	}))
 }
 
-func (o *office) do(method, path string, body any, header ...string) *optest.Answer {
+func (o *testOrg) do(method, path string, body any, header ...string) *optest.Answer {
 	o.t.Helper()
 	return o.api.Do(optest.Admin(o.org), method, path, body, header...)
 }
 
-func TestAPlacedCallIsWrittenDownBeforeItIsAnswered(t *testing.T) {
+func TestCreate_StoredBeforeResponse(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		o, x := desk(t, d)
+		o, x := newOrgWithSwitch(t, d)
 		a := o.do("POST", "/calls", map[string]any{"to": "+12025550143", "user_id": "usr_1", "reason": "asked to be called", "record": "on",
 			"metadata": map[string]string{"order": "7"}, "headers": map[string]string{"X-Campaign": "spring"}, "client_reference": "r1"}).Want(201)
 		want(t, a.Body, "status", "queued")
 		want(t, a.Body, "client_reference", "r1")
 		want(t, a.Body, "notes_count", 1.0)
-		p := x.place[0]
+		p := x.placements[0]
 		if p.To != "+12025550143" || p.UserID != "usr_1" || p.RingTimeout != 30*time.Second || p.MaxDuration != 4*time.Hour || p.Record != "on" ||
 			p.Headers["X-Campaign"] != "spring" || p.Machine != "off" {
 			t.Errorf("placed %+v", p)
@@ -112,9 +114,9 @@ func TestAPlacedCallIsWrittenDownBeforeItIsAnswered(t *testing.T) {
 	})
 }
 
-func TestEverythingWrongWithACallIsToldAtOnce(t *testing.T) {
+func TestCreate_AllViolationsReported(t *testing.T) {
 	t.Parallel()
-	o, x := desk(t, dbtest.SQLite(t))
+	o, x := newOrgWithSwitch(t, dbtest.SQLite(t))
 	long := strings.Repeat("x", 501)
 	o.do("POST", "/calls", map[string]any{"to": "nobody", "from": "+12025550000", "ring_timeout_seconds": 4, "max_duration_seconds": 0,
 		"record": "maybe", "machine_detection": "yes", "reason": long, "client_reference": long, "announce_text": strings.Repeat(long, 2),
@@ -129,14 +131,14 @@ func TestEverythingWrongWithACallIsToldAtOnce(t *testing.T) {
 	o.do("POST", "/calls", map[string]any{"to": "+12025550143", "user_id": "usr_1", "from": "+12025550000"}).Want(422).Refused("number_not_owned")
 	o.do("POST", "/calls", map[string]any{"to": "+12025550143", "flow_id": "flw_1", "user_id": "usr_1"}).Refused("validation_failed", "flow_id conflict", "flow_id not_found")
 	o.do("POST", "/calls", map[string]any{"to": "+12025550143", "nonsense": 1}).Want(400).Refused("unknown_field")
-	if len(x.place) != 0 {
-		t.Errorf("placed %d calls", len(x.place))
+	if len(x.placements) != 0 {
+		t.Errorf("placed %d calls", len(x.placements))
 	}
 }
 
-func TestCallsAreCreatedAtFiveASecondAndOneToADestination(t *testing.T) {
+func TestCreate_RateLimits(t *testing.T) {
 	t.Parallel()
-	o, x := desk(t, dbtest.SQLite(t))
+	o, x := newOrgWithSwitch(t, dbtest.SQLite(t))
 	now := time.Now()
 	o.calls.Now = func() time.Time { return now }
 	place := func(to string) *optest.Answer {
@@ -152,16 +154,16 @@ func TestCallsAreCreatedAtFiveASecondAndOneToADestination(t *testing.T) {
 	place("+12025550106").Want(429)
 	now = now.Add(time.Second)
 	place("+12025550100").Want(201)
-	if len(x.place) != 6 {
-		t.Errorf("placed %d calls, want 6", len(x.place))
+	if len(x.placements) != 6 {
+		t.Errorf("placed %d calls, want 6", len(x.placements))
 	}
 }
 
-func TestActionsReachTheSwitchAndAnswerWithTheCall(t *testing.T) {
+func TestActions_SendCommands(t *testing.T) {
 	t.Parallel()
-	o, x := desk(t, dbtest.SQLite(t))
+	o, x := newOrgWithSwitch(t, dbtest.SQLite(t))
 	p := o.place()
-	p.answered()
+	p.writeAnswer()
 	for _, c := range []struct {
 		path string
 		body any
@@ -177,7 +179,7 @@ func TestActionsReachTheSwitchAndAnswerWithTheCall(t *testing.T) {
 		{"announce", map[string]any{"text": "hello"}, call.Announce{Text: "hello", To: "all"}},
 		{"transfer", map[string]any{"to": "ext:101"}, call.Transfer{To: "ext:101", Timeout: 25 * time.Second, OnFail: "return"}},
 		{"transfer", map[string]any{"to": "user:usr_1", "mode": "warm", "timeout_seconds": 5, "on_fail": "hangup", "summary_to_target": false},
-			call.Transfer{To: "user:usr_1", Warm: true, Timeout: 5 * time.Second, OnFail: "hangup", Unshown: true}},
+			call.Transfer{To: "user:usr_1", Warm: true, Timeout: 5 * time.Second, OnFail: "hangup", NoScreenPop: true}},
 		{"transfer", map[string]any{"to": "ext:101", "summary_to_target": true}, call.Transfer{To: "ext:101", Timeout: 25 * time.Second, OnFail: "return"}},
 		{"transfer/complete", nil, call.CompleteTransfer{}},
 		{"transfer/complete", map[string]any{"mode": "conference"}, call.CompleteTransfer{Conference: true}},
@@ -192,17 +194,17 @@ func TestActionsReachTheSwitchAndAnswerWithTheCall(t *testing.T) {
 		if len(a.Body["legs"].([]any)) != 2 {
 			t.Errorf("%s answers without legs", c.path)
 		}
-		if got := x.last(); got != c.want {
+		if got := x.lastCommand(); got != c.want {
 			t.Errorf("%s: the switch was told %#v, want %#v", c.path, got, c.want)
 		}
 	}
 }
 
-func TestRefusedActionsSayWhy(t *testing.T) {
+func TestActions_RefusalReasons(t *testing.T) {
 	t.Parallel()
-	o, x := desk(t, dbtest.SQLite(t))
+	o, x := newOrgWithSwitch(t, dbtest.SQLite(t))
 	p := o.place()
-	p.answered()
+	p.writeAnswer()
 	at := "/calls/" + p.ID
 	o.do("POST", "/calls/call_none/hold", nil).Want(404)
 	o.api.Do(optest.Admin(db.NewID("org")), "POST", at+"/end", nil).Want(404)
@@ -212,21 +214,21 @@ func TestRefusedActionsSayWhy(t *testing.T) {
 	o.do("POST", at+"/transfer", map[string]any{"to": "100", "mode": "cold", "timeout_seconds": 1, "on_fail": "cry"}).
 		Refused("validation_failed", "to invalid_e164", "mode invalid_value", "timeout_seconds out_of_range", "on_fail invalid_value")
 	o.do("POST", at+"/dtmf", map[string]any{"digits": "12x"}).Want(422)
-	if len(x.asked) != 0 {
-		t.Errorf("the switch was told %v", x.asked)
+	if len(x.commands) != 0 {
+		t.Errorf("the switch was told %v", x.commands)
 	}
-	x.answer = func(string, call.Command) (call.Result, error) { return call.Result{}, context.DeadlineExceeded }
+	x.reply = func(string, call.Command) (call.Result, error) { return call.Result{}, context.DeadlineExceeded }
 	o.do("POST", at+"/hold", nil).Want(504).Refused("action_timeout")
-	x.answer = func(string, call.Command) (call.Result, error) { return call.Result{}, op.NotFound("call in progress") }
+	x.reply = func(string, call.Command) (call.Result, error) { return call.Result{}, op.NotFound("call in progress") }
 	o.do("POST", at+"/hold", nil).Want(409).Refused("invalid_state")
-	x.answer = func(string, call.Command) (call.Result, error) {
+	x.reply = func(string, call.Command) (call.Result, error) {
 		return call.Result{}, op.State("it rings", "ringing", "end")
 	}
 	o.do("POST", at+"/hold", nil).Want(409).Refused("invalid_state")
 	o.calls.Switch = nil
 	o.do("POST", at+"/hold", nil).Want(503).Refused("draining")
 	o.must(o.calls.End(context.Background(), call.Ended{New: p.New, At: o.at.Add(time.Minute), Outcome: call.Outcome{Reason: "api"}}))
-	again := o.do("POST", at+"/end", nil).Want(200) // it is as it was to be
+	again := o.do("POST", at+"/end", nil).Want(200) // idempotent: the call has ended already
 	want(t, again.Body, "status", "canceled")
 	want(t, again.Body, "end_reason", "api")
 	o.do("POST", at+"/end", nil, "Prefer: respond-async").Want(200)
@@ -239,47 +241,47 @@ func TestRefusedActionsSayWhy(t *testing.T) {
 	}
 }
 
-func TestAnAsynchronousActionIsAnsweredBeforeItIsConfirmed(t *testing.T) {
+func TestAsyncAction_RespondsBeforeConfirmation(t *testing.T) {
 	t.Parallel()
-	o, x := desk(t, dbtest.SQLite(t))
+	o, x := newOrgWithSwitch(t, dbtest.SQLite(t))
 	p := o.place()
-	p.answered()
+	p.writeAnswer()
 	let := make(chan struct{})
-	x.answer = func(string, call.Command) (call.Result, error) { <-let; return call.Result{}, nil }
+	x.reply = func(string, call.Command) (call.Result, error) { <-let; return call.Result{}, nil }
 	a := o.do("POST", "/calls/"+p.ID+"/hold", nil, "Prefer: wait=5, respond-async").Want(202)
 	want(t, a.Body, "status", "in_progress")
 	close(let)
 	o.calls.Close()
-	if x.last() != (call.Hold{}) {
-		t.Errorf("the switch was told %v", x.asked)
+	if x.lastCommand() != (call.Hold{}) {
+		t.Errorf("the switch was told %v", x.commands)
 	}
 	o.do("POST", "/calls/"+p.ID+"/hold", nil, "Prefer: respond-async").Want(503)
 }
 
-func TestDigitsAreCountedAndLongOnesGoOnAfterTheAnswer(t *testing.T) {
+func TestDTMF_LongSequenceAsync(t *testing.T) {
 	t.Parallel()
-	o, x := desk(t, dbtest.SQLite(t))
+	o, x := newOrgWithSwitch(t, dbtest.SQLite(t))
 	p := o.place()
-	p.answered()
-	x.answer = func(_ string, c call.Command) (call.Result, error) {
+	p.writeAnswer()
+	x.reply = func(_ string, c call.Command) (call.Result, error) {
 		return call.Result{Digits: len(c.(call.DTMF).Digits), Method: "rfc4733"}, nil
 	}
 	a := o.do("POST", "/calls/"+p.ID+"/dtmf", map[string]any{"digits": "12w#"}).Want(200)
 	want(t, a.Body, "digits_sent", 4.0)
 	want(t, a.Body, "method", "rfc4733")
-	if x.last() != (call.DTMF{Digits: "12w#", Duration: 120 * time.Millisecond, Gap: 80 * time.Millisecond, Method: "auto"}) {
-		t.Errorf("the switch was told %#v", x.last())
+	if x.lastCommand() != (call.DTMF{Digits: "12w#", Duration: 120 * time.Millisecond, Gap: 80 * time.Millisecond, Method: "auto"}) {
+		t.Errorf("the switch was told %#v", x.lastCommand())
 	}
 	o.do("POST", "/calls/"+p.ID+"/dtmf", map[string]any{"digits": strings.Repeat("w", 20)}).Want(202)
 	o.calls.Close()
 }
 
-func TestAMonitorThatMayOnlyListenIsNotHeard(t *testing.T) {
+func TestMonitor_WhisperNeedsCallsWrite(t *testing.T) {
 	t.Parallel()
-	o, x := desk(t, dbtest.SQLite(t))
+	o, x := newOrgWithSwitch(t, dbtest.SQLite(t))
 	p := o.place()
-	p.answered()
-	x.answer = func(_ string, c call.Command) (call.Result, error) {
+	p.writeAnswer()
+	x.reply = func(_ string, c call.Command) (call.Result, error) {
 		m := call.MonitorState{ID: "mon_1", SupervisorID: "usr_1", Status: "ringing", StartedAt: o.at}
 		switch c := c.(type) {
 		case call.StartMonitor:
@@ -290,7 +292,7 @@ func TestAMonitorThatMayOnlyListenIsNotHeard(t *testing.T) {
 			m.Mode, m.Status, m.EndedAt = "barge", "ended", o.at
 		}
 		p.next.Monitors = []call.MonitorState{m}
-		p.tell()
+		p.writeChange()
 		return call.Result{MonitorID: "mon_1"}, nil
 	}
 	ears := optest.Admin(o.org)
@@ -298,8 +300,8 @@ func TestAMonitorThatMayOnlyListenIsNotHeard(t *testing.T) {
 	at := "/calls/" + p.ID + "/monitor"
 	o.api.Do(ears, "POST", at, nil).Refused("validation_failed", "user_id required")
 	refused := o.api.Do(ears, "POST", at, map[string]any{"user_id": "usr_1", "mode": "whisper"}).Want(403).Refused("insufficient_scope")
-	if fmt.Sprint(refused.At("required_scopes")) != "[calls:write]" || len(x.asked) != 0 {
-		t.Errorf("refused with %s after %v", refused.Bytes, x.asked)
+	if fmt.Sprint(refused.At("required_scopes")) != "[calls:write]" || len(x.commands) != 0 {
+		t.Errorf("refused with %s after %v", refused.Bytes, x.commands)
 	}
 	ears.UserID = "usr_1"
 	m := o.api.Do(ears, "POST", at, nil).Want(201)
@@ -316,15 +318,15 @@ func TestAMonitorThatMayOnlyListenIsNotHeard(t *testing.T) {
 	o.do("PATCH", at+"/mon_1", map[string]any{"mode": "listen"}).Want(409)
 }
 
-func TestPartiesAreAddedAndRemoved(t *testing.T) {
+func TestParticipants_AddAndRemove(t *testing.T) {
 	t.Parallel()
-	o, x := desk(t, dbtest.SQLite(t))
+	o, x := newOrgWithSwitch(t, dbtest.SQLite(t))
 	p := o.place()
-	p.answered()
-	x.answer = func(_ string, c call.Command) (call.Result, error) {
+	p.writeAnswer()
+	x.reply = func(_ string, c call.Command) (call.Result, error) {
 		if c, ok := c.(call.AddParticipant); ok {
 			p.next.Legs = []call.LegState{{ID: "leg_3", Role: "agent", Number: c.To, Status: "ringing", SIPCallID: "sip-3", StartedAt: o.at}}
-			p.tell()
+			p.writeChange()
 			return call.Result{LegID: "leg_3"}, nil
 		}
 		return call.Result{}, nil
@@ -334,27 +336,27 @@ func TestPartiesAreAddedAndRemoved(t *testing.T) {
 	want(t, l.Body, "number", "ext:101")
 	o.do("DELETE", "/calls/"+p.ID+"/participants/leg_none", nil).Want(404)
 	o.do("DELETE", "/calls/"+p.ID+"/participants/leg_3", nil).Want(204)
-	if x.last() != (call.RemoveParticipant{LegID: "leg_3"}) {
-		t.Errorf("the switch was told %#v", x.last())
+	if x.lastCommand() != (call.RemoveParticipant{LegID: "leg_3"}) {
+		t.Errorf("the switch was told %#v", x.lastCommand())
 	}
 }
 
-func TestASupervisorAndAPartyAreFollowedByTheRecordTheyWereAcceptedWith(t *testing.T) {
+func TestAsyncAction_RecordKeepsItsID(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		o, x := desk(t, d)
+		o, x := newOrgWithSwitch(t, d)
 		p := o.place()
-		p.answered()
+		p.writeAnswer()
 		at, let := "/calls/"+p.ID, make(chan struct{})
-		var one sync.Mutex // the switch does one thing after the other
-		x.answer = func(_ string, c call.Command) (call.Result, error) {
+		var one sync.Mutex // the switch runs one command at a time
+		x.reply = func(_ string, c call.Command) (call.Result, error) {
 			<-let
 			one.Lock()
 			defer one.Unlock()
 			switch c := c.(type) {
 			case call.StartMonitor:
 				p.next.Monitors = []call.MonitorState{{ID: c.ID, SupervisorID: c.UserID, Mode: c.Mode, Status: "active", StartedAt: o.at}}
-				p.tell()
+				p.writeChange()
 				return call.Result{MonitorID: c.ID}, nil
 			case call.UpdateMonitor:
 				return call.Result{}, op.Fail("action_timeout", "no")
@@ -391,12 +393,12 @@ func TestASupervisorAndAPartyAreFollowedByTheRecordTheyWereAcceptedWith(t *testi
 	})
 }
 
-func TestASupervisorWhoDoesNotComeLeavesAnEndedRecord(t *testing.T) {
+func TestAsyncMonitor_UnansweredRecordEnds(t *testing.T) {
 	t.Parallel()
-	o, x := desk(t, dbtest.SQLite(t))
+	o, x := newOrgWithSwitch(t, dbtest.SQLite(t))
 	p := o.place()
-	p.answered()
-	x.answer = func(string, call.Command) (call.Result, error) {
+	p.writeAnswer()
+	x.reply = func(string, call.Command) (call.Result, error) {
 		return call.Result{}, op.Fail("carrier_error", "nobody")
 	}
 	m := o.do("POST", "/calls/"+p.ID+"/monitor", map[string]any{"user_id": "usr_1"}, "Prefer: respond-async").Want(202)

@@ -7,31 +7,31 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// withNumber is true of calls that are over, with a number on either side, and without a recording under legal hold.
-const withNumber = `org_id = $1 AND (from_number = $2 OR to_number = $2) AND ended_at IS NOT NULL AND NOT EXISTS
+// endedWithNumber selects ended calls with a number on either side and without a recording under legal hold.
+const endedWithNumber = `org_id = $1 AND (from_number = $2 OR to_number = $2) AND ended_at IS NOT NULL AND NOT EXISTS
 	(SELECT 1 FROM recordings r WHERE r.org_id = calls.org_id AND r.call_id = calls.id AND r.legal_hold = TRUE AND r.status <> 'deleted')`
 
-// CountWith counts the calls with a number that can be erased.
-func (s *Service) CountWith(ctx context.Context, q db.Querier, org, phone string) (n int, err error) {
-	err = q.QueryRow(ctx, `SELECT count(*) FROM calls WHERE `+withNumber, org, phone).Scan(&n)
+// CountEndedWith counts the calls with a number that can be erased.
+func (s *Service) CountEndedWith(ctx context.Context, q db.Querier, org, phone string) (n int, err error) {
+	err = q.QueryRow(ctx, `SELECT count(*) FROM calls WHERE `+endedWithNumber, org, phone).Scan(&n)
 	return n, err
 }
 
-// A Past call is one that is over.
-type Past struct {
+// EndedCall identifies a call that has ended.
+type EndedCall struct {
 	ID        string
 	StartedAt db.Time
 }
 
-// With lists the calls with a number that can be erased, at most limit.
-func (s *Service) With(ctx context.Context, q db.Querier, org, phone string, limit int) (all []Past, err error) {
-	rows, err := q.Query(ctx, `SELECT id, started_at FROM calls WHERE `+withNumber+` ORDER BY id LIMIT $3`, org, phone, limit)
+// EndedCallsWith lists the calls with a number that can be erased, at most limit.
+func (s *Service) EndedCallsWith(ctx context.Context, q db.Querier, org, phone string, limit int) (all []EndedCall, err error) {
+	rows, err := q.Query(ctx, `SELECT id, started_at FROM calls WHERE `+endedWithNumber+` ORDER BY id LIMIT $3`, org, phone, limit)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var c Past
+		var c EndedCall
 		if err := rows.Scan(&c.ID, &c.StartedAt); err != nil {
 			return nil, err
 		}
@@ -40,21 +40,22 @@ func (s *Service) With(ctx context.Context, q db.Querier, org, phone string, lim
 	return all, rows.Err()
 }
 
-// LiveWith reports whether a call with a number is in progress.
-func (s *Service) LiveWith(ctx context.Context, org, phone string) (live bool, err error) {
+// HasActiveCallWith reports whether a call with a number is in progress.
+func (s *Service) HasActiveCallWith(ctx context.Context, org, phone string) (live bool, err error) {
 	const q = `SELECT EXISTS (SELECT 1 FROM calls WHERE org_id = $1 AND (from_number = $2 OR to_number = $2) AND ended_at IS NULL)`
 	err = s.DB.Read(ctx).QueryRow(ctx, q, org, phone).Scan(&live)
 	return live, err
 }
 
-// Erase removes what tells of a number from a call that is over, in the caller's transaction: recordings, notes, steps and
-// messages go, and in the record the number becomes anonymous. That there was a call, when, and how long it was, stays.
+// Erase removes the personal data of a number from an ended call in the transaction tx. Recordings, notes, timeline
+// and SIP messages are deleted, and the number in the record becomes anonymous. The existence, time and duration of
+// the call remain.
 func (s *Service) Erase(ctx context.Context, tx db.Querier, org, callID, phone string) error {
 	if err := s.eraseRecordings(ctx, tx, org, callID); err != nil {
 		return err
 	}
-	if err := s.eraseStory(ctx, tx, org, callID); err != nil {
-		return fmt.Errorf("erase story of call %s: %w", callID, err)
+	if err := s.eraseTimeline(ctx, tx, org, callID); err != nil {
+		return fmt.Errorf("erase timeline of call %s: %w", callID, err)
 	}
 	if _, err := tx.Exec(ctx, `DELETE FROM notes WHERE org_id = $1 AND call_id = $2`, org, callID); err != nil {
 		return fmt.Errorf("erase notes of call %s: %w", callID, err)
@@ -106,12 +107,12 @@ func (s *Service) CountCallbacks(ctx context.Context, q db.Querier, org, phone s
 	return n, err
 }
 
-// EraseCallbacks removes the callbacks to a number, also those still to come.
+// EraseCallbacks deletes the callbacks to a number, including scheduled ones.
 func (s *Service) EraseCallbacks(ctx context.Context, tx db.Querier, org, phone string) (int, error) {
-	return erased(tx.Exec(ctx, `DELETE FROM callbacks WHERE org_id = $1 AND to_number = $2`, org, phone))
+	return rowCount(tx.Exec(ctx, `DELETE FROM callbacks WHERE org_id = $1 AND to_number = $2`, org, phone))
 }
 
-func erased(r interface{ RowsAffected() (int64, error) }, err error) (int, error) {
+func rowCount(r interface{ RowsAffected() (int64, error) }, err error) (int, error) {
 	if err != nil {
 		return 0, err
 	}

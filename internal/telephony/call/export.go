@@ -15,18 +15,18 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// ExportQueue is the job queue of exports.
+// ExportQueue names the job queue of exports.
 const ExportQueue = "export"
 
 const (
-	exportKind  = "cdr.export"
-	expireKind  = "cdr.export.expire"
-	exportLife  = 7 * 24 * time.Hour // of a file
-	mostExports = 10                 // of an organisation that wait or run
-	mostColumns = 100
+	exportKind       = "cdr.export"
+	expireKind       = "cdr.export.expire"
+	exportLife       = 7 * 24 * time.Hour // of a file
+	maxOpenExports   = 10                 // that wait or run, per organisation
+	maxExportColumns = 100
 )
 
-func (s *Service) exporting() []op.Operation {
+func (s *Service) exportOperations() []op.Operation {
 	r := access.CallsRead
 	return []op.Operation{
 		op.New("cdr.exports.create", "POST /cdr/exports", r, "Have call detail records written to a file", s.StartExport).Status(202).
@@ -37,7 +37,7 @@ func (s *Service) exporting() []op.Operation {
 	}
 }
 
-// An Export is a file of call detail records.
+// Export is a file of call detail records.
 type Export struct {
 	ID           string   `json:"id" example:"exp_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	Status       string   `json:"status" enum:"queued,running,ready,failed,expired"`
@@ -61,7 +61,7 @@ type Export struct {
 	revision int64
 }
 
-// Narrow is what an export can be narrowed by, as the list of records can.
+// Narrow holds the filters of an export, which are those of the list of records.
 type Narrow struct {
 	Status        []string `json:"status,omitempty" maxItems:"10" enum:"completed,missed,no_answer,busy,failed,canceled"`
 	Direction     string   `json:"direction,omitempty" enum:"inbound,outbound,internal"`
@@ -84,7 +84,7 @@ type Narrow struct {
 	HangupBy      string   `json:"hangup_by,omitempty" enum:"caller,callee,agent,system,api"`
 }
 
-// filters are those of the list of records.
+// filters converts the filters to those of the list of records.
 func (n Narrow) filters() Filters {
 	return Filters{Status: n.Status, Direction: n.Direction, Phone: n.Phone, FromNumber: n.FromNumber, ToNumber: n.ToNumber, AgentID: n.AgentID,
 		QueueID: n.QueueID, NumberID: n.NumberID, FlowID: n.FlowID, ContactID: n.ContactID, HasRecording: yesNo(n.HasRecording),
@@ -98,10 +98,11 @@ func yesNo(b *bool) string {
 	return strconv.FormatBool(*b)
 }
 
-// ExportIn asks for a file.
+// ExportIn holds the input of StartExport.
 type ExportIn struct{ Body ExportAsk }
 
-// ExportAsk says which records are written, and how. Those that ended from since to before until are.
+// ExportAsk selects the records to export, and the format. A record is selected if its call ended at or after since
+// and before until.
 type ExportAsk struct {
 	Since   string   `json:"since" maxLength:"40" doc:"RFC 3339, or a date in the organisation's time zone" example:"2026-01-01"`
 	Until   string   `json:"until" maxLength:"40" doc:"RFC 3339, or a date; what ends after the request is left out" example:"2026-02-01"`
@@ -110,22 +111,22 @@ type ExportAsk struct {
 	Columns []string `json:"columns,omitempty" doc:"Members of the record in this order, such as call_id, agent.name, quality.mos; all unless given"`
 }
 
-// keptAsk is what is kept of a request.
-type keptAsk struct {
+// storedExportRequest is the part of a request that is stored with its export, as JSON.
+type storedExportRequest struct {
 	Format       string
 	Since, Until db.Time
 	Filters      Narrow
 	Columns      []string
 }
 
-// StartExport has records written to a file in the background.
+// StartExport stores an export and enqueues the job that writes its file.
 func (s *Service) StartExport(ctx context.Context, in *ExportIn) (*op.Out[Export], error) {
-	e, err := s.exportOf(ctx, in.Body)
+	e, err := s.newExport(ctx, in.Body)
 	if err != nil {
 		return nil, err
 	}
-	if s.Room != nil {
-		if err := s.Room(ctx, e.org); err != nil {
+	if s.StorageQuota != nil {
+		if err := s.StorageQuota.CheckStorage(ctx, e.org); err != nil {
 			return nil, err
 		}
 	}
@@ -135,13 +136,13 @@ func (s *Service) StartExport(ctx context.Context, in *ExportIn) (*op.Out[Export
 		if err := tx.QueryRow(ctx, q, e.org).Scan(&open); err != nil {
 			return err
 		}
-		if open >= mostExports {
+		if open >= maxOpenExports {
 			return op.Fail("concurrency_limit", fmt.Sprintf("%d exports are under way; wait for one of them", open))
 		}
 		if err := insertExport(ctx, tx, e); err != nil {
 			return fmt.Errorf("write export: %w", err)
 		}
-		return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: e.org, Queue: ExportQueue, Kind: exportKind, Args: exportRef{e.ID}, MaxAttempts: 5,
+		return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: e.org, Queue: ExportQueue, Kind: exportKind, Args: exportJobArgs{e.ID}, MaxAttempts: 5,
 			UniqueKey: exportKind + " " + e.ID})
 	})
 	if err != nil {
@@ -150,8 +151,8 @@ func (s *Service) StartExport(ctx context.Context, in *ExportIn) (*op.Out[Export
 	return &op.Out[Export]{Body: e, Location: op.Prefix + "/cdr/exports/" + e.ID}, nil
 }
 
-// exportOf is the record of a request, or everything wrong with it.
-func (s *Service) exportOf(ctx context.Context, b ExportAsk) (Export, error) {
+// newExport builds the export of a request, or returns every violation at once.
+func (s *Service) newExport(ctx context.Context, b ExportAsk) (Export, error) {
 	now := db.At(s.Now())
 	e := Export{ID: db.NewID("exp"), org: access.Org(ctx), Status: "queued", Format: b.Format, Filters: b.Filters, Columns: append([]string{}, b.Columns...), CreatedAt: now}
 	var wrong []op.Violation
@@ -173,32 +174,32 @@ func (s *Service) exportOf(ctx context.Context, b ExportAsk) (Export, error) {
 	if e.Until.After(now.Time) {
 		e.Until = now
 	}
-	if len(b.Columns) > mostColumns {
+	if len(b.Columns) > maxExportColumns {
 		wrong = append(wrong, op.Field("columns", "too_many", "at most 100"))
 	}
 	for i, c := range b.Columns {
-		if !slices.Contains(everyColumn, c) {
+		if !slices.Contains(allColumns, c) {
 			wrong = append(wrong, op.Field(fmt.Sprintf("columns.%d", i), "invalid_value", "no member of a call detail record"))
 			break
 		}
 	}
-	return e, refuse(wrong)
+	return e, violationsError(wrong)
 }
 
-// ExportRef names an export.
+// ExportRef holds the id of an export.
 type ExportRef struct {
 	ID string `path:"id" maxLength:"40" example:"exp_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 }
 
-// GetExport tells how far an export is.
+// GetExport returns the progress of an export. When it is ready, it returns the signed URL of the file too.
 func (s *Service) GetExport(ctx context.Context, in *ExportRef) (*op.Out[Export], error) {
-	e, err := s.export(ctx, access.Org(ctx), in.ID)
+	e, err := s.findExport(ctx, access.Org(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
 	if e.Status == "ready" {
 		p, _ := access.From(ctx)
-		until := s.Now().Add(urlLife)
+		until := s.Now().Add(signedURLLife)
 		expires := strconv.FormatInt(until.Unix(), 10)
 		url := fmt.Sprintf("%s/cdr/exports/%s/file?org=%s&expires=%s&signature=%s", s.prefix(p.Environment == access.Sandbox), e.ID, e.org, expires,
 			s.signature(e.org, e.ID, expires))
@@ -208,8 +209,8 @@ func (s *Service) GetExport(ctx context.Context, in *ExportRef) (*op.Out[Export]
 	return op.OK(e)
 }
 
-// export finds an export. One whose time is over is expired, whether or not its file is deleted yet.
-func (s *Service) export(ctx context.Context, org, id string) (Export, error) {
+// findExport returns an export. After expires_at its status is expired, even if the file is not deleted yet.
+func (s *Service) findExport(ctx context.Context, org, id string) (Export, error) {
 	e, err := getExport(ctx, s.DB.Read(ctx), org, id)
 	if db.IsNone(err) {
 		return e, op.NotFound("export")
@@ -220,7 +221,7 @@ func (s *Service) export(ctx context.Context, org, id string) (Export, error) {
 	return e, err
 }
 
-// FileIn names the file wanted; org, expires and signature stand for a credential.
+// FileIn holds the input of ExportFile. org, expires and signature replace the credential.
 type FileIn struct {
 	ExportRef
 	Org       string `query:"org" maxLength:"40"`
@@ -228,13 +229,13 @@ type FileIn struct {
 	Signature string `query:"signature" maxLength:"64"`
 }
 
-// ExportFile sends the file, whole or in the ranges asked for.
+// ExportFile sends the file, whole or in the byte ranges that the client requests.
 func (s *Service) ExportFile(ctx context.Context, in *FileIn) (*huma.StreamResponse, error) {
-	org, err := s.allowed(ctx, &AudioIn{ID: in.ID, Org: in.Org, Expires: in.Expires, Signature: in.Signature})
+	org, err := s.authorizedOrg(ctx, &AudioIn{ID: in.ID, Org: in.Org, Expires: in.Expires, Signature: in.Signature})
 	if err != nil {
 		return nil, err
 	}
-	e, err := s.export(ctx, org, in.ID)
+	e, err := s.findExport(ctx, org, in.ID)
 	switch {
 	case err != nil:
 		return nil, err

@@ -12,25 +12,26 @@ import (
 	"soniq/internal/platform/job"
 )
 
-// exportBatch is how many records are read at once, and written before progress is told.
+// exportBatch is how many records are read at once, and written before the progress is stored.
 const exportBatch = 1000
 
-type exportRef struct {
+type exportJobArgs struct {
 	ID string `json:"id"`
 }
 
-// HandleExports registers what writes exports, and deletes their files when their time is over.
+// HandleExports registers the job handlers that write exports and delete expired files.
 func (s *Service) HandleExports(r *job.Runner) {
 	r.Handle(exportKind, s.runExport)
 	r.Handle(expireKind, s.expireExport)
 }
 
-// errErased says that records were erased while they were exported: the file is written again.
-var errErased = errors.New("records were erased meanwhile")
+// errRecordsErased reports that records were erased during the export. The file is then written again.
+var errRecordsErased = errors.New("records were erased meanwhile")
 
-// runExport writes the file from its beginning: it appears whole, or not at all.
+// runExport writes the file from its beginning. It writes to a .part file and renames it, so that the file is
+// complete or absent.
 func (s *Service) runExport(ctx context.Context, j job.Job) error {
-	var ref exportRef
+	var ref exportJobArgs
 	if err := j.Bind(&ref); err != nil {
 		return errors.Join(err, job.ErrDead)
 	}
@@ -68,7 +69,7 @@ func (s *Service) writeExport(ctx context.Context, e *Export) error {
 		return err
 	}
 	part := path + ".part"
-	if err := s.fill(ctx, e, part); err != nil {
+	if err := s.writeExportFile(ctx, e, part); err != nil {
 		return errors.Join(err, os.Remove(part))
 	}
 	if err := os.Rename(part, path); err != nil {
@@ -77,9 +78,9 @@ func (s *Service) writeExport(ctx context.Context, e *Export) error {
 	return s.finishExport(ctx, e)
 }
 
-// beginExport counts the records.
+// beginExport counts the records and sets the export to running.
 func (s *Service) beginExport(ctx context.Context, e *Export) error {
-	f, err := e.records(`SELECT id FROM calls WHERE org_id = $1 AND ended_at IS NOT NULL`)
+	f, err := e.recordFilter(`SELECT id FROM calls WHERE org_id = $1 AND ended_at IS NOT NULL`)
 	if err != nil {
 		return err
 	}
@@ -91,16 +92,16 @@ func (s *Service) beginExport(ctx context.Context, e *Export) error {
 	return s.DB.Tx(ctx, func(tx db.Querier) error { return updateExport(ctx, tx, *e) })
 }
 
-// records narrows a statement to what is exported.
-func (e Export) records(statement string) (*db.Filter, error) {
+// recordFilter adds the export's conditions to a statement.
+func (e Export) recordFilter(statement string) (*db.Filter, error) {
 	n := e.Filters
 	f := db.Where(statement, e.org).Equal("disposition", n.Disposition).Equal("missed_reason", n.MissedReason).Equal("hangup_by", n.HangupBy).
 		Between("ended_at", e.Since, e.Until)
 	return f, n.filters().apply(f, "ended_at")
 }
 
-// fill writes the records to a file, in the order in which the calls ended.
-func (s *Service) fill(ctx context.Context, e *Export, path string) error {
+// writeExportFile writes the records to a file, in the order in which the calls ended, and syncs it.
+func (s *Service) writeExportFile(ctx context.Context, e *Export, path string) error {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -127,11 +128,11 @@ func (s *Service) fill(ctx context.Context, e *Export, path string) error {
 func (s *Service) copyRecords(ctx context.Context, e *Export, rows rowWriter) error {
 	var after db.Time
 	for id := ""; ; {
-		f, err := e.records(`SELECT ` + columns + ` FROM calls WHERE org_id = $1 AND ended_at IS NOT NULL`)
+		f, err := e.recordFilter(`SELECT ` + callColumns + ` FROM calls WHERE org_id = $1 AND ended_at IS NOT NULL`)
 		if err != nil {
 			return err
 		}
-		some, err := query(ctx, s.DB.Read(ctx), f.Page("ended_at", false, after, id, exportBatch-1))
+		some, err := queryCalls(ctx, s.DB.Read(ctx), f.Page("ended_at", false, after, id, exportBatch-1))
 		if err != nil {
 			return err
 		}
@@ -151,14 +152,14 @@ func (s *Service) copyRecords(ctx context.Context, e *Export, rows rowWriter) er
 	}
 }
 
-// writeRecords writes the records of calls, with what queues know of them.
+// writeRecords writes the records of calls, with the details of their queues.
 func (s *Service) writeRecords(ctx context.Context, org string, some []Call, rows rowWriter) error {
 	records := make([]CDR, len(some))
 	for i, c := range some {
-		s.address(&c)
-		records[i] = c.record()
+		s.setRecordingURL(&c)
+		records[i] = c.toCDR()
 	}
-	if err := s.queued(ctx, org, records); err != nil {
+	if err := s.addQueueDetails(ctx, org, records); err != nil {
 		return err
 	}
 	for _, r := range records {
@@ -169,24 +170,24 @@ func (s *Service) writeRecords(ctx context.Context, org string, some []Call, row
 	return nil
 }
 
-// finishExport makes the file known, and has it deleted when its time is over.
+// finishExport sets the export to ready and enqueues the job that deletes the file at expires_at.
 func (s *Service) finishExport(ctx context.Context, e *Export) error {
 	e.Status, e.FinishedAt, e.ExpiresAt, e.RecordsTotal = "ready", db.At(s.Now()), db.At(s.Now().Add(exportLife)), e.RecordsDone
 	return s.DB.Tx(ctx, func(tx db.Querier) error {
 		if err := updateExport(ctx, tx, *e); err != nil {
 			return err
 		}
-		return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: e.org, Queue: ExportQueue, Kind: expireKind, Args: exportRef{e.ID}, RunAt: e.ExpiresAt.Time})
+		return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: e.org, Queue: ExportQueue, Kind: expireKind, Args: exportJobArgs{e.ID}, RunAt: e.ExpiresAt.Time})
 	})
 }
 
-// expireExport deletes the file of an export whose time is over.
+// expireExport deletes the file of an expired export.
 func (s *Service) expireExport(ctx context.Context, j job.Job) error {
-	var ref exportRef
+	var ref exportJobArgs
 	if err := j.Bind(&ref); err != nil {
 		return errors.Join(err, job.ErrDead)
 	}
-	e, err := s.export(ctx, j.Org, ref.ID)
+	e, err := s.findExport(ctx, j.Org, ref.ID)
 	if err != nil {
 		return err
 	}
@@ -196,11 +197,12 @@ func (s *Service) expireExport(ctx context.Context, j job.Job) error {
 	if err := s.Files.Delete(ctx, e.blob()); err != nil {
 		return fmt.Errorf("delete export %s: %w", e.ID, err)
 	}
-	return s.write(ctx, `UPDATE cdr_exports SET status = 'expired' WHERE org_id = $1 AND id = $2`, e.org, e.ID)
+	return s.execTx(ctx, `UPDATE cdr_exports SET status = 'expired' WHERE org_id = $1 AND id = $2`, e.org, e.ID)
 }
 
-// DropExports has the files of an organisation deleted, and those being written begun again: they may hold what was erased.
-func (s *Service) DropExports(ctx context.Context, tx db.Querier, org string) error {
+// InvalidateExports deletes the export files of an organisation and restarts the running exports, because they may
+// contain erased records.
+func (s *Service) InvalidateExports(ctx context.Context, tx db.Querier, org string) error {
 	const running = `UPDATE cdr_exports SET revision = revision + 1 WHERE org_id = $1 AND status IN ('queued', 'running')`
 	if _, err := tx.Exec(ctx, running, org); err != nil {
 		return fmt.Errorf("begin exports again: %w", err)
@@ -217,7 +219,7 @@ func (s *Service) DropExports(ctx context.Context, tx db.Querier, org string) er
 		if err := rows.Scan(&id); err != nil {
 			return err
 		}
-		specs = append(specs, job.Spec{Org: org, Queue: ExportQueue, Kind: expireKind, Args: exportRef{id}})
+		specs = append(specs, job.Spec{Org: org, Queue: ExportQueue, Kind: expireKind, Args: exportJobArgs{id}})
 	}
 	if err := errors.Join(rows.Err(), rows.Close()); err != nil || len(specs) == 0 {
 		return err
@@ -227,12 +229,13 @@ func (s *Service) DropExports(ctx context.Context, tx db.Querier, org string) er
 
 func insertExport(ctx context.Context, tx db.Querier, e Export) error {
 	const q = `INSERT INTO cdr_exports (org_id, id, status, ask, total, done, size_bytes, revision, created_at) VALUES ($1, $2, $3, $4, 0, 0, 0, 0, $5)`
-	ask := keptAsk{Format: e.Format, Since: e.Since, Until: e.Until, Filters: e.Filters, Columns: e.Columns}
+	ask := storedExportRequest{Format: e.Format, Since: e.Since, Until: e.Until, Filters: e.Filters, Columns: e.Columns}
 	_, err := tx.Exec(ctx, q, e.org, e.ID, e.Status, db.AsJSON(ask), e.CreatedAt)
 	return err
 }
 
-// updateExport writes how far an export is, unless records were erased since it was begun.
+// updateExport stores the progress of an export. If records were erased since it began (its revision changed), it
+// returns a job.Retry with errRecordsErased.
 func updateExport(ctx context.Context, tx db.Querier, e Export) error {
 	const q = `UPDATE cdr_exports SET status = $3, total = $4, done = $5, size_bytes = $6, error = $7, started_at = $8, finished_at = $9, expires_at = $10
 		WHERE org_id = $1 AND id = $2 AND revision = $11`
@@ -241,7 +244,7 @@ func updateExport(ctx context.Context, tx db.Querier, e Export) error {
 		return fmt.Errorf("write export %s: %w", e.ID, err)
 	}
 	if n, err := r.RowsAffected(); err != nil || n == 0 {
-		return errors.Join(err, &job.Retry{Free: true, Cause: errErased})
+		return errors.Join(err, &job.Retry{NotCounted: true, Cause: errRecordsErased})
 	}
 	return nil
 }
@@ -250,7 +253,7 @@ func getExport(ctx context.Context, q db.Querier, org, id string) (Export, error
 	const text = `SELECT org_id, id, status, ask, total, done, size_bytes, revision, error, created_at, started_at, finished_at, expires_at
 		FROM cdr_exports WHERE org_id = $1 AND id = $2`
 	var e Export
-	var ask db.JSON[keptAsk]
+	var ask db.JSON[storedExportRequest]
 	err := q.QueryRow(ctx, text, org, id).Scan(&e.org, &e.ID, &e.Status, &ask, &e.RecordsTotal, &e.RecordsDone, &e.SizeBytes, &e.revision, &e.Error,
 		&e.CreatedAt, &e.StartedAt, &e.FinishedAt, &e.ExpiresAt)
 	e.Format, e.Since, e.Until, e.Filters, e.Columns = ask.V.Format, ask.V.Since, ask.V.Until, ask.V.Filters, append([]string{}, ask.V.Columns...)

@@ -17,8 +17,8 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// exports has exports written.
-func (o *office) exports() *job.Runner {
+// runExports starts the worker that writes exports.
+func (o *testOrg) runExports() *job.Runner {
 	o.t.Helper()
 	r := &job.Runner{DB: o.calls.DB, Queue: o.calls.Jobs, Name: call.ExportQueue, Node: "node_a", Log: slog.New(slog.DiscardHandler),
 		Options: job.Options{Workers: 2, PerLane: 1, Timeout: time.Minute}}
@@ -28,8 +28,8 @@ func (o *office) exports() *job.Runner {
 	return r
 }
 
-// exported waits until an export is in a state.
-func (o *office) exported(id, status string) *optest.Answer {
+// waitExport waits until an export has the status.
+func (o *testOrg) waitExport(id, status string) *optest.Answer {
 	o.t.Helper()
 	tick, late := time.NewTicker(20*time.Millisecond), time.After(30*time.Second)
 	defer tick.Stop()
@@ -46,15 +46,15 @@ func (o *office) exported(id, status string) *optest.Answer {
 	}
 }
 
-// file fetches the file of an export by its signed address.
-func (o *office) file(a *optest.Answer) *optest.Answer {
+// fetchExport fetches the file of an export by its signed URL.
+func (o *testOrg) fetchExport(a *optest.Answer) *optest.Answer {
 	o.t.Helper()
 	_, path, _ := strings.Cut(a.Text("url"), "/api/v1")
-	return o.api.Do(optest.Admin("org_other"), "GET", path, nil) // the signature says whose it is
+	return o.api.Do(optest.Admin("org_other"), "GET", path, nil) // the signature names the organisation, not the credential
 }
 
-// ended are calls that are over.
-func (o *office) ended(n int) {
+// insertEndedCalls inserts n calls that have ended.
+func (o *testOrg) insertEndedCalls(n int) {
 	o.t.Helper()
 	for i := range n {
 		c := call.New{Org: o.org, ID: db.NewID("call"), Direction: call.Inbound, Source: "inbound", From: fmt.Sprintf("+1202555%04d", i), FromName: "=1+1",
@@ -64,11 +64,11 @@ func (o *office) ended(n int) {
 	}
 }
 
-func TestRecordsAreExportedToAFile(t *testing.T) {
+func TestExport_CSVAndJSONLines(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		o, _ := desk(t, d)
-		o.ended(1203)
+		o, _ := newOrgWithSwitch(t, d)
+		o.insertEndedCalls(1203)
 		ask := func(more map[string]any) string {
 			body := map[string]any{"since": o.at.Format(time.RFC3339), "until": "2999-01-01", "format": "csv"}
 			for k, v := range more {
@@ -83,12 +83,12 @@ func TestRecordsAreExportedToAFile(t *testing.T) {
 		o.calls.Now = func() time.Time { return o.at.Add(time.Hour) }
 		all, some := ask(nil), ask(map[string]any{"format": "jsonl", "columns": []string{"call_id", "from_number", "contact.name"}, "filters": map[string]any{"from_number": "+12025550007"}})
 		o.do("GET", "/cdr/exports/"+all+"/file", nil).Want(409).Refused("invalid_state")
-		o.exports()
-		a := o.exported(all, "ready")
+		o.runExports()
+		a := o.waitExport(all, "ready")
 		if a.At("records_total") != 1203.0 || a.At("records_done") != 1203.0 || a.At("error") != nil || a.Text("expires_at") == "" {
 			t.Errorf("ready: %s", a.Bytes)
 		}
-		f := o.file(a).Want(200)
+		f := o.fetchExport(a).Want(200)
 		rows, err := csv.NewReader(strings.NewReader(string(f.Bytes))).ReadAll()
 		if err != nil || len(rows) != 1204 || float64(len(f.Bytes)) != a.At("size_bytes") || !strings.HasPrefix(f.Header.Get("Content-Type"), "text/csv") {
 			t.Fatalf("%d rows of %d bytes, %v, %s", len(rows), len(f.Bytes), err, f.Header)
@@ -108,7 +108,7 @@ func TestRecordsAreExportedToAFile(t *testing.T) {
 			}
 		}
 		var one map[string]any
-		lines := strings.Split(strings.TrimSpace(string(o.file(o.exported(some, "ready")).Want(200).Bytes)), "\n")
+		lines := strings.Split(strings.TrimSpace(string(o.fetchExport(o.waitExport(some, "ready")).Want(200).Bytes)), "\n")
 		if err := json.Unmarshal([]byte(lines[0]), &one); err != nil || len(lines) != 1 || len(one) != 3 || one["from_number"] != "+12025550007" || one["contact.name"] != nil {
 			t.Errorf("narrowed: %v, %v", lines, err)
 		}
@@ -119,9 +119,9 @@ func TestRecordsAreExportedToAFile(t *testing.T) {
 	})
 }
 
-func TestWhatIsWrongWithAnExportIsTold(t *testing.T) {
+func TestExport_ViolationsReported(t *testing.T) {
 	t.Parallel()
-	o, _ := desk(t, dbtest.SQLite(t))
+	o, _ := newOrgWithSwitch(t, dbtest.SQLite(t))
 	o.do("POST", "/cdr/exports", map[string]any{"since": "x", "until": "", "format": "csv", "columns": []string{"id", "secret"}}).Want(422).
 		Refused("validation_failed", "since invalid_time", "until required", "columns.1 invalid_value")
 	o.do("POST", "/cdr/exports", map[string]any{"since": "2026-02-01", "until": "2026-01-01", "format": "csv"}).Want(422).Refused("validation_failed", "until out_of_range")
@@ -132,33 +132,33 @@ func TestWhatIsWrongWithAnExportIsTold(t *testing.T) {
 	o.do("POST", "/cdr/exports", map[string]any{"since": "2020-01-01", "until": "2020-02-01", "format": "csv"}).Refused("concurrency_limit")
 }
 
-func TestTheFileOfAnExportIsDeletedWhenItsTimeIsOverAndWhenRecordsAreErased(t *testing.T) {
+func TestExport_FileDeletedOnExpiryAndErasure(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		o, _ := desk(t, d)
-		o.ended(3)
-		o.exports()
+		o, _ := newOrgWithSwitch(t, d)
+		o.insertEndedCalls(3)
+		o.runExports()
 		ask := map[string]any{"since": "2000-01-01", "until": "2999-01-01", "format": "jsonl"}
-		first := o.exported(o.do("POST", "/cdr/exports", ask).Want(202).Text("id"), "ready")
+		first := o.waitExport(o.do("POST", "/cdr/exports", ask).Want(202).Text("id"), "ready")
 		ctx := context.Background()
-		o.must(d.TxContext(ctx, func(ctx context.Context, tx db.Querier) error { return o.calls.DropExports(ctx, tx, o.org) }))
+		o.must(d.TxContext(ctx, func(ctx context.Context, tx db.Querier) error { return o.calls.InvalidateExports(ctx, tx, o.org) }))
 		o.do("GET", "/cdr/exports/"+first.Text("id"), nil).Want(200)
-		o.file(first).Want(410).Refused("gone")
-		o.gone(fmt.Sprintf("%s/exports/%s.jsonl", o.org, first.Text("id")))
-		second := o.exported(o.do("POST", "/cdr/exports", ask).Want(202).Text("id"), "ready")
+		o.fetchExport(first).Want(410).Refused("gone")
+		o.waitFileGone(fmt.Sprintf("%s/exports/%s.jsonl", o.org, first.Text("id")))
+		second := o.waitExport(o.do("POST", "/cdr/exports", ask).Want(202).Text("id"), "ready")
 		o.must(d.Tx(ctx, func(tx db.Querier) error {
 			_, err := tx.Exec(ctx, `UPDATE cdr_exports SET expires_at = 1 WHERE org_id = $1`, o.org)
 			return err
 		}))
-		a := o.exported(second.Text("id"), "expired")
+		a := o.waitExport(second.Text("id"), "expired")
 		if a.At("url") != nil {
 			t.Errorf("expired with an address: %s", a.Bytes)
 		}
 	})
 }
 
-// gone waits until a file is deleted.
-func (o *office) gone(name string) {
+// waitFileGone waits until a file is deleted.
+func (o *testOrg) waitFileGone(name string) {
 	o.t.Helper()
 	tick, late := time.NewTicker(20*time.Millisecond), time.After(20*time.Second)
 	defer tick.Stop()

@@ -7,7 +7,7 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// legRow is a leg with its references, which the columns keep as NULL where there are none.
+// legRow is a leg with its references, which are stored as NULL if empty.
 type legRow struct {
 	Leg
 	user, device, trunk string
@@ -24,11 +24,11 @@ func insertLeg(ctx context.Context, tx db.Querier, org, callID string, l legRow)
 	return nil
 }
 
-// writeLegs writes legs as they are now, by their ids.
+// writeLegs inserts or updates legs by id.
 func writeLegs(ctx context.Context, tx db.Querier, org, callID string, all []LegState) error {
 	for len(all) > 0 {
-		n := min(len(all), 2) // most calls have two: two statements are prepared
-		if err := writeSome(ctx, tx, org, callID, all[:n]); err != nil {
+		n := min(len(all), 2) // two, because most calls have two legs; so only two statements are prepared
+		if err := writeLegBatch(ctx, tx, org, callID, all[:n]); err != nil {
 			return fmt.Errorf("write legs of call %s: %w", callID, err)
 		}
 		all = all[n:]
@@ -36,12 +36,12 @@ func writeLegs(ctx context.Context, tx db.Querier, org, callID string, all []Leg
 	return nil
 }
 
-func writeSome(ctx context.Context, tx db.Querier, org, callID string, some []LegState) error {
+func writeLegBatch(ctx context.Context, tx db.Querier, org, callID string, some []LegState) error {
 	var args []any
 	for _, l := range some {
 		args = append(args, org, l.ID, callID, l.Role, db.Null(l.UserID), db.Null(l.DeviceID), db.Null(l.TrunkID), l.Number,
 			l.Status, db.Null(l.Codec), l.SRTP, db.Null(l.HeldBy), l.SIPCallID, db.At(l.StartedAt), db.At(l.AnsweredAt),
-			db.At(l.EndedAt), db.Null(l.EndReason), number(l.SIPStatus), db.Null(l.Quality))
+			db.At(l.EndedAt), db.Null(l.EndReason), nullInt(l.SIPStatus), db.Null(l.Quality))
 	}
 	q := writeOneLeg
 	if len(some) == 2 {
@@ -51,23 +51,23 @@ func writeSome(ctx context.Context, tx db.Querier, org, callID string, some []Le
 	return err
 }
 
-// What writes one leg, and what writes two; org_id is named in legsInto.
+// The statements that write one leg and two legs. insertLegs names org_id.
 const (
-	writeOneLeg  = legsInto + legValues1 + onKnownLeg
-	writeTwoLegs = legsInto + legValues1 + `, ` + legValues2 + onKnownLeg
+	writeOneLeg  = insertLegs + legValues1 + onLegConflict
+	writeTwoLegs = insertLegs + legValues1 + `, ` + legValues2 + onLegConflict
 
-	legsInto = `INSERT INTO legs (org_id, id, call_id, role, user_id, device_id, trunk_id, number, status, codec, srtp, held_by,
+	insertLegs = `INSERT INTO legs (org_id, id, call_id, role, user_id, device_id, trunk_id, number, status, codec, srtp, held_by,
 			sip_call_id, started_at, answered_at, ended_at, end_reason, sip_status, quality) VALUES `
-	legValues1 = `($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`
-	legValues2 = `($20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38)`
-	onKnownLeg = ` ON CONFLICT (org_id, id) DO UPDATE SET role = excluded.role, user_id = excluded.user_id, device_id = excluded.device_id,
+	legValues1    = `($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`
+	legValues2    = `($20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38)`
+	onLegConflict = ` ON CONFLICT (org_id, id) DO UPDATE SET role = excluded.role, user_id = excluded.user_id, device_id = excluded.device_id,
 			trunk_id = excluded.trunk_id, number = excluded.number, status = excluded.status, codec = excluded.codec,
 			srtp = excluded.srtp, held_by = excluded.held_by, sip_call_id = excluded.sip_call_id, answered_at = excluded.answered_at,
 			ended_at = excluded.ended_at, end_reason = excluded.end_reason, sip_status = excluded.sip_status,
 			quality = COALESCE(excluded.quality, legs.quality)`
 )
 
-// answerLegs marks both sides as connected.
+// answerLegs sets the legs of a call to answered.
 func answerLegs(ctx context.Context, tx db.Querier, a Answer) error {
 	const q = `UPDATE legs SET status = 'answered', answered_at = $3, codec = $4 WHERE org_id = $1 AND call_id = $2`
 	_, err := tx.Exec(ctx, q, a.Org, a.ID, db.At(a.At), db.Null(a.Codec))
@@ -84,7 +84,7 @@ func holdLeg(ctx context.Context, tx db.Querier, org, callID, role string, held 
 	return err
 }
 
-// endLegs ends the legs that have not ended by themselves.
+// endLegs ends the legs that have not ended yet.
 func endLegs(ctx context.Context, tx db.Querier, e Ended) error {
 	const q = `UPDATE legs SET status = 'ended', ended_at = $3, end_reason = $4
 		WHERE org_id = $1 AND call_id = $2 AND ended_at IS NULL`
@@ -95,7 +95,7 @@ func endLegs(ctx context.Context, tx db.Querier, e Ended) error {
 const legColumns = `call_id, id, role, user_id, device_id, trunk_id, number, status, codec, srtp, held_by, sip_call_id, started_at,
 	answered_at, ended_at, end_reason, sip_status, quality`
 
-// legsOf reads the legs of several calls at once.
+// legsOf reads the legs of several calls with one statement.
 func legsOf(ctx context.Context, q db.Querier, org string, calls []Call) error {
 	if len(calls) == 0 {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// A Note is what somebody wrote about a call.
+// Note is a note that a user or a program wrote on a call.
 type Note struct {
 	ID        string     `json:"id" example:"note_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	CallID    *string    `json:"call_id"`
@@ -21,7 +21,7 @@ type Note struct {
 	CreatedAt db.Time    `json:"created_at"`
 }
 
-// NoteSync is how far a note has come to a connected system.
+// NoteSync is the synchronisation state of a note in one connected CRM system.
 type NoteSync struct {
 	ConnectionID string  `json:"connection_id"`
 	Provider     string  `json:"provider"`
@@ -30,20 +30,20 @@ type NoteSync struct {
 	Error        *string `json:"error"`
 }
 
-// An Author is who wrote a note.
+// Author is the author of a note.
 type Author struct {
 	Type string `json:"type" enum:"user,api_key,mcp"`
 	ID   string `json:"id"`
 	Name string `json:"name"`
 }
 
-// maxNotes bounds the notes of a call.
+// maxNotes is the maximum number of notes of a call.
 const maxNotes = 1000
 
-// AuthorOf is who asks.
+// AuthorOf returns the author for the credential of the request: an MCP client, a user or an API key.
 func AuthorOf(ctx context.Context) Author {
 	p, _ := access.From(ctx)
-	if v, ok := op.Visited(ctx); ok {
+	if v, ok := op.ToolCallOf(ctx); ok {
 		return Author{Type: "mcp", ID: p.KeyID, Name: v.Client}
 	}
 	if p.UserID != "" {
@@ -52,8 +52,8 @@ func AuthorOf(ctx context.Context) Author {
 	return Author{Type: "api_key", ID: p.KeyID, Name: p.KeyName}
 }
 
-// keepPurpose makes the reason a call is placed for its first note.
-func (s *Service) keepPurpose(ctx context.Context, tx db.Querier, n New) error {
+// insertPurposeNote inserts the reason of a placed call as its first note.
+func (s *Service) insertPurposeNote(ctx context.Context, tx db.Querier, n New) error {
 	if n.Purpose == "" {
 		return nil
 	}
@@ -61,12 +61,12 @@ func (s *Service) keepPurpose(ctx context.Context, tx db.Querier, n New) error {
 	if a.ID == "" {
 		a = Author{Type: "user", ID: n.UserID}
 	}
-	return s.insertNote(ctx, tx, n.Org, newNote{callID: n.ID, phone: outside(n.Direction, n.From, n.To), body: n.Purpose, author: a}, db.NewID("note"), db.At(n.StartedAt))
+	return s.insertNote(ctx, tx, n.Org, newNote{callID: n.ID, phone: externalNumber(n.Direction, n.From, n.To), body: n.Purpose, author: a}, db.NewID("note"), db.At(n.StartedAt))
 }
 
 type newNote struct {
 	callID, body    string
-	phone           string // of the other side
+	phone           string // external number of the call
 	pinned, crmSync bool
 	author          Author
 }
@@ -78,11 +78,10 @@ func (s *Service) insertNote(ctx context.Context, tx db.Querier, org string, n n
 	if err != nil {
 		return fmt.Errorf("insert note: %w", err)
 	}
-	if s.Remember != nil {
-		note := Note{ID: id, CallID: &n.callID, Body: n.body, Author: n.author, CreatedAt: at}
-		if err := s.Remember(ctx, tx, org, note, n.phone); err != nil {
-			return err
-		}
+	note := Note{ID: id, CallID: &n.callID, Body: n.body, Pinned: n.pinned, Author: n.author, CreatedAt: at}
+	err = each(s.observers.notes, func(o NoteObserver) error { return o.NoteWritten(ctx, tx, org, note, n.phone, n.crmSync) })
+	if err != nil {
+		return err
 	}
 	return countNotes(ctx, tx, org, n.callID)
 }

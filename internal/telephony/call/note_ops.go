@@ -19,7 +19,7 @@ func (s *Service) noteOperations() []op.Operation {
 	}
 }
 
-// NoteIn writes a note.
+// NoteIn holds the input of AddNote.
 type NoteIn struct {
 	ID   string `path:"id" maxLength:"40"`
 	Body struct {
@@ -29,10 +29,10 @@ type NoteIn struct {
 	}
 }
 
-// AddNote writes a note on a call, also after its end.
+// AddNote adds a note to a call, also after its end.
 func (s *Service) AddNote(ctx context.Context, in *NoteIn) (*op.Out[Note], error) {
 	org := access.Org(ctx)
-	if _, err := s.find(ctx, in.ID); err != nil {
+	if _, err := s.findCall(ctx, in.ID); err != nil {
 		return nil, err
 	}
 	if n := utf8.RuneCountInString(in.Body.Body); n > 10_000 || strings.TrimSpace(in.Body.Body) == "" {
@@ -42,7 +42,7 @@ func (s *Service) AddNote(ctx context.Context, in *NoteIn) (*op.Out[Note], error
 	id := db.NewID("note")
 	var note Note
 	err := s.DB.Tx(ctx, func(tx db.Querier) error {
-		c, err := get(ctx, tx, org, in.ID)
+		c, err := getCall(ctx, tx, org, in.ID)
 		if db.IsNone(err) {
 			return op.NotFound("call")
 		}
@@ -52,19 +52,14 @@ func (s *Service) AddNote(ctx context.Context, in *NoteIn) (*op.Out[Note], error
 		if c.NotesCount >= maxNotes {
 			return op.Fail("plan_limit", fmt.Sprintf("a call has at most %d notes", maxNotes))
 		}
-		n.phone = c.Number()
+		n.phone = c.ExternalNumber()
 		if err := s.insertNote(ctx, tx, org, n, id, db.At(s.Now())); err != nil {
 			return err
 		}
 		if note, err = getNote(ctx, tx, org, in.ID, id); err != nil {
 			return err
 		}
-		if s.OnNote != nil && n.crmSync {
-			if err := s.OnNote(ctx, tx, org, note); err != nil {
-				return err
-			}
-		}
-		return s.dressNotes(ctx, tx, org, []*Note{&note})
+		return s.addNoteSyncs(ctx, tx, org, []*Note{&note})
 	})
 	if err != nil {
 		return nil, err
@@ -87,12 +82,12 @@ func getNote(ctx context.Context, q db.Querier, org, callID, id string) (Note, e
 	return scanNote(q.QueryRow(ctx, text, org, callID, id))
 }
 
-// NoteOf returns a note of a call, or db.ErrNone.
-func (s *Service) NoteOf(ctx context.Context, org, callID, id string) (Note, error) {
+// GetNote returns a note of a call, or db.ErrNone.
+func (s *Service) GetNote(ctx context.Context, org, callID, id string) (Note, error) {
 	return getNote(ctx, s.DB.Read(ctx), org, callID, id)
 }
 
-// NotesIn asks for the notes of a call.
+// NotesIn holds the input of Notes.
 type NotesIn struct {
 	ID string `path:"id" maxLength:"40"`
 	op.Paging
@@ -100,7 +95,7 @@ type NotesIn struct {
 
 // Notes lists the notes of a call, oldest first.
 func (s *Service) Notes(ctx context.Context, in *NotesIn) (*op.Out[op.Page[Note]], error) {
-	if _, err := s.find(ctx, in.ID); err != nil {
+	if _, err := s.findCall(ctx, in.ID); err != nil {
 		return nil, err
 	}
 	after, err := in.After(ctx)
@@ -116,11 +111,11 @@ func (s *Service) Notes(ctx context.Context, in *NotesIn) (*op.Out[op.Page[Note]
 	for i := range all {
 		shown[i] = &all[i]
 	}
-	if err := s.dressNotes(ctx, s.DB.Read(ctx), access.Org(ctx), shown); err != nil {
+	if err := s.addNoteSyncs(ctx, s.DB.Read(ctx), access.Org(ctx), shown); err != nil {
 		return nil, err
 	}
 	out := op.Paged(ctx, in.Paging, all, func(n Note) op.Position { return op.Position{Int: n.CreatedAt.UnixMicro(), ID: n.ID} })
-	return op.Counted(out, in.Paging, func() (int, error) { return notesOf(access.Org(ctx), in.ID).Count(ctx, s.DB.Read(ctx)) })
+	return op.WithTotal(out, in.Paging, func() (int, error) { return notesOf(access.Org(ctx), in.ID).Count(ctx, s.DB.Read(ctx)) })
 }
 
 func notesOf(org, callID string) *db.Filter {
@@ -145,16 +140,16 @@ func (s *Service) queryNotes(ctx context.Context, f *db.Filter) ([]Note, error) 
 	return all, rows.Err()
 }
 
-// dressNotes fills in how far notes have come to connected systems.
-func (s *Service) dressNotes(ctx context.Context, q db.Querier, org string, notes []*Note) error {
-	if s.NoteSyncs == nil || len(notes) == 0 {
+// addNoteSyncs adds the CRM synchronisation state to notes.
+func (s *Service) addNoteSyncs(ctx context.Context, q db.Querier, org string, notes []*Note) error {
+	if s.Contacts == nil || len(notes) == 0 {
 		return nil
 	}
 	ids := make([]string, len(notes))
 	for i, n := range notes {
 		ids[i] = n.ID
 	}
-	syncs, err := s.NoteSyncs(ctx, q, org, ids)
+	syncs, err := s.Contacts.NoteSyncs(ctx, q, org, ids)
 	if err != nil {
 		return fmt.Errorf("find notes in connected systems: %w", err)
 	}
@@ -164,7 +159,7 @@ func (s *Service) dressNotes(ctx context.Context, q db.Querier, org string, note
 	return nil
 }
 
-// OneNote names a note of a call.
+// OneNote holds the ids of a call and of a note on it.
 type OneNote struct {
 	ID     string `path:"id" maxLength:"40"`
 	NoteID string `path:"note_id" maxLength:"40"`
@@ -179,18 +174,17 @@ func (s *Service) DeleteNote(ctx context.Context, in *OneNote) error {
 			return fmt.Errorf("delete note: %w", err)
 		}
 		if n, err := r.RowsAffected(); err != nil || n == 0 {
-			return firstOf(err, op.NotFound("note of this call"))
+			return firstError(err, op.NotFound("note of this call"))
 		}
-		if s.Unremember != nil {
-			if err := s.Unremember(ctx, tx, org, in.NoteID); err != nil {
-				return err
-			}
+		err = each(s.observers.notes, func(o NoteObserver) error { return o.NoteDeleted(ctx, tx, org, in.NoteID) })
+		if err != nil {
+			return err
 		}
 		return countNotes(ctx, tx, org, in.ID)
 	})
 }
 
-func firstOf(all ...error) error {
+func firstError(all ...error) error {
 	for _, err := range all {
 		if err != nil {
 			return err

@@ -15,10 +15,10 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-func TestNotesAreWrittenListedAndDeletedAlsoAfterTheEnd(t *testing.T) {
+func TestNotes_AddListDeleteAfterEnd(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		o := open(t, d)
+		o := newTestOrg(t, d)
 		n := o.begin(call.Inbound)
 		o.must(o.calls.End(context.Background(), call.Ended{New: n, At: o.at.Add(time.Minute), Outcome: call.Outcome{Reason: "no_answer"}}))
 		at := "/calls/" + n.ID
@@ -50,10 +50,10 @@ func TestNotesAreWrittenListedAndDeletedAlsoAfterTheEnd(t *testing.T) {
 	})
 }
 
-func TestTagsAreMadeFilteredRenamedAndTakenAway(t *testing.T) {
+func TestTags_CreateFilterRenameRemove(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		o := open(t, d)
+		o := newTestOrg(t, d)
 		n, other := o.begin(call.Internal), o.begin(call.Internal)
 		at := "/calls/" + n.ID
 		o.do("POST", at+"/tag", map[string]any{"tags": []string{" VIP ", "billing", "vip"}}).Want(200)
@@ -105,17 +105,17 @@ func TestTagsAreMadeFilteredRenamedAndTakenAway(t *testing.T) {
 	})
 }
 
-func TestTheStoryOfACallIsToldWhileItRunsAndAfterwards(t *testing.T) {
+func TestTimeline_LiveAndStored(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		o, x := desk(t, d)
+		o, x := newOrgWithSwitch(t, d)
 		p := o.place()
-		p.answered()
+		p.writeAnswer()
 		at := time.Now()
-		story := call.Story{Steps: []call.Step{{At: at, Kind: "leg.ringing", LegID: "leg_1"}, {At: at.Add(time.Second), Kind: "api.hold", Detail: map[string]any{"key": "key_1"}}},
+		story := call.Timeline{Steps: []call.TimelineEntry{{At: at, Kind: "leg.ringing", LegID: "leg_1"}, {At: at.Add(time.Second), Kind: "api.hold", Detail: map[string]any{"key": "key_1"}}},
 			Messages: []call.Message{{At: at, Sent: true, Transport: "udp", Local: "192.0.2.1:5060", Remote: "192.0.2.2:5060", Text: "INVITE sip:1 SIP/2.0\r\n\r\n"},
 				{At: at, Transport: "ws", Local: "[2001:db8::1]:443", Remote: "[2001:db8::2]:4000", Text: "SIP/2.0 200 OK\r\n\r\n"}}}
-		x.story = story
+		x.timeline = story
 		kinds := func() string {
 			var all []string
 			for _, e := range o.do("GET", "/calls/"+p.ID+"/events", nil).Want(200).Body["data"].([]any) {
@@ -131,11 +131,11 @@ func TestTheStoryOfACallIsToldWhileItRunsAndAfterwards(t *testing.T) {
 			Outcome: call.Outcome{Reason: "api"}, Recording: "rec_1"}))
 		bye := call.Message{At: at.Add(2 * time.Second), Sent: true, Transport: "udp", Local: "192.0.2.1:5060", Remote: "192.0.2.2:5060", Text: "BYE sip:1 SIP/2.0\r\n\r\n"}
 		story.Messages = append(story.Messages, bye)
-		nobody := call.Told{Org: p.Org, CallID: db.NewID("call"), Story: story}
+		nobody := call.CallTimeline{Org: p.Org, CallID: db.NewID("call"), Timeline: story}
 		for range 2 {
-			p.must(p.calls.KeepStories(context.Background(), []call.Told{nobody, {Org: p.Org, CallID: p.ID, Story: story}}))
+			p.must(p.calls.WriteTimelines(context.Background(), []call.CallTimeline{nobody, {Org: p.Org, CallID: p.ID, Timeline: story}}))
 		}
-		x.story = call.Story{}
+		x.timeline = call.Timeline{}
 		if got := strings.Replace(kinds(), " event.call.ended", "", 1); got != steps {
 			t.Errorf("afterwards: %s", got)
 		}
@@ -153,7 +153,7 @@ func TestTheStoryOfACallIsToldWhileItRunsAndAfterwards(t *testing.T) {
 		if binary.LittleEndian.Uint32(raw) != 0xa1b2c3d4 || !strings.Contains(string(raw), "INVITE sip:1") {
 			t.Errorf("capture %q", raw)
 		}
-		gone, err := o.calls.SweepStories(context.Background(), time.Now().Add(time.Hour))
+		gone, err := o.calls.SweepTimelines(context.Background(), time.Now().Add(time.Hour))
 		o.must(err)
 		if gone != 1 || len(o.do("GET", "/calls/"+p.ID+"/trace", nil).Want(200).Body["messages"].([]any)) != 0 {
 			t.Errorf("swept %d stories", gone)
@@ -161,15 +161,15 @@ func TestTheStoryOfACallIsToldWhileItRunsAndAfterwards(t *testing.T) {
 	})
 }
 
-func TestTheQualityOfALegIsShownWithBothDirections(t *testing.T) {
+func TestQuality_BothDirections(t *testing.T) {
 	t.Parallel()
-	o := open(t, dbtest.SQLite(t))
+	o := newTestOrg(t, dbtest.SQLite(t))
 	p := o.place()
-	p.answered()
+	p.writeAnswer()
 	text, err := json.Marshal(call.LegQuality{Received: &call.Quality{MOSAverage: 4.1, MOSMin: 3.2, Packets: 100, Codec: "OPUS"}})
 	o.must(err)
 	p.next.Legs[0].Quality = text
-	p.tell()
+	p.writeChange()
 	a := o.do("GET", "/calls/"+p.ID+"/quality", nil).Want(200)
 	if a.At("legs.0.received.mos_min") != 3.2 || a.At("legs.0.sent") != nil || a.At("legs.1.received") != nil || fmt.Sprint(a.At("legs.0.received.samples")) != "[]" {
 		t.Errorf("quality %s", a.Bytes)

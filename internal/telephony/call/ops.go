@@ -10,30 +10,30 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Operations lists what the outside world can do with calls, call detail records and recordings.
+// Operations lists the API operations on calls, call detail records and recordings.
 func (s *Service) Operations() []op.Operation {
 	all := []op.Operation{
 		op.New("calls.list", "GET /calls", access.CallsRead, "List calls, newest first", s.List),
 		op.New("calls.live", "GET /calls/live", access.CallsRead, "List calls in progress", s.Live).Tool("get_live_calls"),
 		op.New("calls.missed", "GET /calls/missed", access.CallsRead, "List missed calls", s.ListMissed).Tool("get_missed_calls"),
 		op.New("calls.get", "GET /calls/{id}", access.CallsRead, "Get one call", s.Get),
-		op.New("calls.create", "POST /calls", access.CallsWrite, "Start an outbound call", s.Create).Acts().Status(201).Tool("make_call").
+		op.New("calls.create", "POST /calls", access.CallsWrite, "Start an outbound call", s.Create).WithSideEffects().Status(201).Tool("make_call").
 			Fails("destination_not_allowed", "number_not_owned", "concurrency_limit", "not_found"),
 		op.NewStream("calls.recording", "GET /calls/{id}/recording", access.CallsRead, "Get the recording of a call", s.RecordingOf).Fails("recording_not_found", "gone", "invalid_state").
 			Answers(200, "application/json", Recording{}).Answers(302, "", nil),
-		op.NewStream("cdr.list", "GET /cdr", access.CallsRead, "List call detail records", s.Records).
+		op.NewStream("cdr.list", "GET /cdr", access.CallsRead, "List call detail records", s.ListCDRs).
 			Answers(200, "application/json", op.Page[CDR]{}).Answers(200, "text/csv", nil).Fails("invalid_cursor").Tool("get_call_history"),
-		op.New("cdr.get", "GET /cdr/{id}", access.CallsRead, "Get one call detail record", s.Record),
+		op.New("cdr.get", "GET /cdr/{id}", access.CallsRead, "Get one call detail record", s.GetCDR),
 		op.New("recordings.list", "GET /recordings", access.CallsRead, "List recordings", s.Recordings),
 		op.New("recordings.get", "GET /recordings/{id}", access.CallsRead, "Get one recording", s.GetRecording),
 		op.NewStream("recordings.audio", "GET /recordings/{id}/audio", access.CallsRead, "Get the audio of a recording", s.Audio).AllowSigned().Fails("recording_not_found", "gone", "invalid_state").
 			Answers(200, "audio/wav", nil).Answers(206, "audio/wav", nil).Answers(416, "application/problem+json", op.Problem{}),
 	}
-	return slices.Concat(all, s.actions(), s.transfers(), s.recordingActions(), s.monitoring(), s.noteOperations(), s.tagOperations(),
-		s.storyOperations(), s.callbackOperations(), s.keeping(), s.exporting())
+	return slices.Concat(all, s.actionOperations(), s.transferOperations(), s.recordingOperations(), s.monitorOperations(), s.noteOperations(), s.tagOperations(),
+		s.timelineOperations(), s.callbackOperations(), s.retentionOperations(), s.exportOperations())
 }
 
-// Filters are what lists of calls and of records can be narrowed by.
+// Filters holds the filters of the lists of calls and of call detail records.
 type Filters struct {
 	Status        []string `query:"status" doc:"One or more states" enum:"queued,ringing,in_progress,on_hold,completed,missed,no_answer,busy,failed,canceled"`
 	Direction     string   `query:"direction" enum:"inbound,outbound,internal"`
@@ -53,29 +53,29 @@ type Filters struct {
 	Q             string   `query:"q" maxLength:"200" doc:"Text in the summary"`
 	op.Span
 	op.Paging
-	side side // of the phone
+	phoneSide phoneSide // side on which Phone must match
 }
 
-// apply adds the conditions; column is the one that since and until mean.
+// apply adds the conditions to f. since and until apply to column.
 func (in Filters) apply(f *db.Filter, column string) error {
 	since, until, err := in.Times()
 	if err != nil {
 		return err
 	}
-	f.In("status", in.Status).Equal("direction", in.Direction).Equal("from_number", plus(in.FromNumber)).
-		Equal("to_number", plus(in.ToNumber)).Equal("agent_id", in.AgentID).Equal("queue_id", in.QueueID).
+	f.In("status", in.Status).Equal("direction", in.Direction).Equal("from_number", restorePlus(in.FromNumber)).
+		Equal("to_number", restorePlus(in.ToNumber)).Equal("agent_id", in.AgentID).Equal("queue_id", in.QueueID).
 		Equal("number_id", in.NumberID).Equal("flow_id", in.FlowID).Equal("contact_id", in.ContactID).Equal("sentiment", in.Sentiment).Between(column, since, until)
-	switch phone := plus(in.Phone); {
+	switch phone := restorePlus(in.Phone); {
 	case phone == "":
-	case in.side == callers:
+	case in.phoneSide == callerSide:
 		f.And("from_number = ?", phone)
-	case in.side == called:
+	case in.phoneSide == calleeSide:
 		f.And("to_number = ? AND from_number <> ?", phone, phone)
 	default:
 		f.And("from_number = ? OR to_number = ?", phone, phone)
 	}
-	presence(f, in.HasRecording, "recording_ready = TRUE", "recording_ready = FALSE")
-	presence(f, in.HasTranscript, "transcript_id IS NOT NULL", "transcript_id IS NULL")
+	filterBool(f, in.HasRecording, "recording_ready = TRUE", "recording_ready = FALSE")
+	filterBool(f, in.HasTranscript, "transcript_id IS NOT NULL", "transcript_id IS NULL")
 	for _, t := range in.Tag {
 		f.And(hasTag, tagName(t))
 	}
@@ -88,11 +88,11 @@ func (in Filters) apply(f *db.Filter, column string) error {
 	return nil
 }
 
-// hasTag is true of calls with a tag of a name.
+// hasTag selects calls with the tag of a name.
 const hasTag = `EXISTS (SELECT 1 FROM call_tags t JOIN tags n ON n.org_id = t.org_id AND n.id = t.tag_id
 	WHERE t.org_id = calls.org_id AND t.call_id = calls.id AND n.name = ?)`
 
-func presence(f *db.Filter, want, yes, no string) {
+func filterBool(f *db.Filter, want, yes, no string) {
 	switch want {
 	case "true":
 		f.And(yes)
@@ -101,15 +101,15 @@ func presence(f *db.Filter, want, yes, no string) {
 	}
 }
 
-// plus repairs a + that arrived as a space, as it does in addresses that were not encoded.
-func plus(number string) string {
+// restorePlus restores a leading + that arrived as a space, because the query was not percent-encoded.
+func restorePlus(number string) string {
 	if strings.HasPrefix(number, " ") {
 		return "+" + strings.TrimSpace(number)
 	}
 	return number
 }
 
-// ListIn asks for calls.
+// ListIn holds the filters of List.
 type ListIn struct {
 	Filters
 	Sort string `query:"sort" enum:"-started_at,started_at,-talk_duration_seconds,talk_duration_seconds" default:"-started_at"`
@@ -118,12 +118,12 @@ type ListIn struct {
 // sorts maps the names of sort orders to columns.
 var sorts = map[string]string{"started_at": "started_at", "ended_at": "ended_at", "talk_duration_seconds": "talk_seconds"}
 
-func order(sort string) (column string, descending bool) {
+func parseSort(sort string) (column string, descending bool) {
 	name, descending := strings.CutPrefix(sort, "-")
 	return sorts[name], descending
 }
 
-// position is where a page sorted by the column ends.
+// position returns a function that computes the cursor position of a call in a page sorted by column.
 func position(column string) func(Call) op.Position {
 	return func(c Call) op.Position {
 		switch column {
@@ -138,34 +138,35 @@ func position(column string) func(Call) op.Position {
 
 // List lists calls.
 func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Call]], error) {
-	const text = `SELECT ` + columns + ` FROM calls WHERE org_id = $1`
+	const text = `SELECT ` + callColumns + ` FROM calls WHERE org_id = $1`
 	all := func() *db.Filter { return db.Where(text, access.Org(ctx)) }
 	return s.page(ctx, in.Filters, all, in.Sort, "started_at", `SELECT count(*) FROM calls WHERE org_id = $1`)
 }
 
-// page reads a page of what the filter base makes and in narrows; count is the statement that counts it.
+// page reads one page of calls. base returns the statement, in adds its filters, count is the statement for
+// include_total, and since and until apply to the column span.
 func (s *Service) page(ctx context.Context, in Filters, base func() *db.Filter, sort, span, count string) (*op.Out[op.Page[Call]], error) {
 	after, err := in.After(ctx)
 	if err != nil {
 		return nil, err
 	}
-	column, descending := order(sort)
+	column, descending := parseSort(sort)
 	var calls []Call
-	for _, side := range in.sides() {
+	for _, side := range in.splitByPhoneSide() {
 		f := base()
 		if err := side.apply(f, span); err != nil {
 			return nil, err
 		}
-		found, err := query(ctx, s.DB.Read(ctx), f.Page(column, descending, after.Int, after.ID, in.Limit))
+		found, err := queryCalls(ctx, s.DB.Read(ctx), f.Page(column, descending, after.Int, after.ID, in.Limit))
 		if err != nil {
 			return nil, err
 		}
-		calls = merge(calls, found, column, descending, in.Limit+1)
+		calls = mergePages(calls, found, column, descending, in.Limit+1)
 	}
 	for i := range calls {
-		s.address(&calls[i])
+		s.setRecordingURL(&calls[i])
 	}
-	if err := s.waits(ctx, access.Org(ctx), calls); err != nil {
+	if err := s.addQueueWaits(ctx, access.Org(ctx), calls); err != nil {
 		return nil, err
 	}
 	out := op.Paged(ctx, in.Paging, calls, position(column))
@@ -186,7 +187,7 @@ func (s *Service) total(ctx context.Context, in Filters, span, count string) (*i
 	return &n, err
 }
 
-// LiveIn asks for calls in progress.
+// LiveIn holds the filters of Live.
 type LiveIn struct {
 	Direction string `query:"direction" enum:"inbound,outbound,internal"`
 	Stage     string `query:"stage" enum:"none,routing,ivr,ai_agent,queue,agent,voicemail,transfer,conference"`
@@ -194,7 +195,7 @@ type LiveIn struct {
 	QueueID   string `query:"queue_id" maxLength:"40"`
 }
 
-// Snapshot is every call in progress at one moment.
+// Snapshot holds the calls in progress at one moment, at most maxLive.
 type Snapshot struct {
 	Data []Call  `json:"data" nullable:"false"`
 	AsOf db.Time `json:"as_of"`
@@ -204,33 +205,33 @@ type Snapshot struct {
 func (s *Service) Live(ctx context.Context, in *LiveIn) (*op.Out[Snapshot], error) {
 	org := access.Org(ctx)
 	q := s.DB.Read(ctx)
-	calls, err := live(ctx, q, org)
+	calls, err := liveCalls(ctx, q, org)
 	if err != nil {
 		return nil, err
 	}
 	shown := []Call{}
 	for _, c := range calls {
-		if in.wants(c) {
-			s.address(&c)
+		if in.matches(c) {
+			s.setRecordingURL(&c)
 			shown = append(shown, c)
 		}
 	}
 	if err := legsOf(ctx, q, org, shown); err != nil {
 		return nil, err
 	}
-	if err := s.waits(ctx, org, shown); err != nil {
+	if err := s.addQueueWaits(ctx, org, shown); err != nil {
 		return nil, err
 	}
 	return op.OK(Snapshot{Data: shown, AsOf: db.At(s.Now())})
 }
 
-func (in *LiveIn) wants(c Call) bool {
+func (in *LiveIn) matches(c Call) bool {
 	is := func(want string, have *string) bool { return want == "" || have != nil && *have == want }
 	stage, direction := c.Stage, string(c.Direction)
 	return is(in.Direction, &direction) && is(in.Stage, &stage) && is(in.AgentID, c.AgentID) && is(in.QueueID, c.QueueID)
 }
 
-// MissedIn asks for missed calls.
+// MissedIn holds the filters of ListMissed.
 type MissedIn struct {
 	QueueID string `query:"queue_id" maxLength:"40"`
 	AgentID string `query:"agent_id" maxLength:"40"`
@@ -239,23 +240,23 @@ type MissedIn struct {
 	op.Paging
 }
 
-// spokenSince is true where somebody spoke with the number after the missed call.
-const spokenSince = `EXISTS (SELECT 1 FROM calls n WHERE n.org_id = calls.org_id AND n.started_at > calls.started_at
+// connectedSince selects missed calls after which a call with the same number was answered.
+const connectedSince = `EXISTS (SELECT 1 FROM calls n WHERE n.org_id = calls.org_id AND n.started_at > calls.started_at
 	AND n.answered_at IS NOT NULL AND (n.from_number = calls.from_number OR n.to_number = calls.from_number))`
 
 // ListMissed lists missed calls, newest first.
 func (s *Service) ListMissed(ctx context.Context, in *MissedIn) (*op.Out[op.Page[Call]], error) {
-	const text = `SELECT ` + columns + ` FROM calls WHERE org_id = $1 AND missed_reason IS NOT NULL`
+	const text = `SELECT ` + callColumns + ` FROM calls WHERE org_id = $1 AND missed_reason IS NOT NULL`
 	all := func() *db.Filter {
 		f := db.Where(text, access.Org(ctx))
-		presence(f, in.Handled, spokenSince, "NOT "+spokenSince)
+		filterBool(f, in.Handled, connectedSince, "NOT "+connectedSince)
 		return f
 	}
 	filters := Filters{QueueID: in.QueueID, AgentID: in.AgentID, Span: in.Span, Paging: in.Paging}
 	return s.page(ctx, filters, all, "-started_at", "started_at", `SELECT count(*) FROM calls WHERE org_id = $1 AND missed_reason IS NOT NULL`)
 }
 
-// GetIn asks for one call.
+// GetIn holds the input of Get.
 type GetIn struct {
 	ID     string   `path:"id" maxLength:"40"`
 	Expand []string `query:"expand" enum:"legs,notes,summary,transcript"`
@@ -265,7 +266,7 @@ type GetIn struct {
 func (s *Service) Get(ctx context.Context, in *GetIn) (*op.Out[Call], error) {
 	org := access.Org(ctx)
 	q := s.DB.Read(ctx)
-	c, err := get(ctx, q, org, in.ID)
+	c, err := getCall(ctx, q, org, in.ID)
 	if db.IsNone(err) {
 		return nil, op.NotFound("call")
 	}
@@ -273,8 +274,8 @@ func (s *Service) Get(ctx context.Context, in *GetIn) (*op.Out[Call], error) {
 		return nil, err
 	}
 	one := []Call{c}
-	s.address(&one[0])
-	if err := s.waits(ctx, org, one); err != nil {
+	s.setRecordingURL(&one[0])
+	if err := s.addQueueWaits(ctx, org, one); err != nil {
 		return nil, err
 	}
 	if err := s.expand(ctx, org, in.Expand, one); err != nil {
@@ -290,10 +291,10 @@ func (s *Service) expand(ctx context.Context, org string, what []string, one []C
 			err = legsOf(ctx, s.DB.Read(ctx), org, one)
 		case w == "notes":
 			one[0].Notes, err = s.queryNotes(ctx, notesOf(org, one[0].ID).Page("created_at", false, nil, "", maxNotes))
-		case w == "summary" && s.Summary != nil:
-			one[0].Summary, err = s.Summary(ctx, org, one[0].ID)
-		case w == "transcript" && s.Transcript != nil:
-			one[0].Transcript, err = s.Transcript(ctx, org, one[0].ID)
+		case w == "summary" && s.Transcripts != nil:
+			one[0].Summary, err = s.Transcripts.Summary(ctx, org, one[0].ID)
+		case w == "transcript" && s.Transcripts != nil:
+			one[0].Transcript, err = s.Transcripts.Transcript(ctx, org, one[0].ID)
 		}
 		if err != nil {
 			return err

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// The parts of a capture file: its magic number for microseconds, and the link type of plain IP packets (LINKTYPE_RAW).
+// Constants of the capture file format (pcap): the magic number for microseconds, and LINKTYPE_RAW, the link type of
+// plain IP packets.
 const (
 	pcapMagic   = 0xa1b2c3d4
 	pcapRaw     = 101
@@ -15,8 +16,8 @@ const (
 	protocolUDP = 17
 )
 
-// pcap writes messages as a capture file that shows each as a UDP datagram between the two addresses, whatever carried it:
-// what was encrypted or came in pieces can be read like this.
+// pcap writes messages as a capture file. Each message becomes a UDP datagram between the two addresses, whatever
+// transport carried it, so that encrypted and segmented messages are readable too.
 func pcap(all []Message) []byte {
 	b := binary.LittleEndian.AppendUint32(nil, pcapMagic)
 	b = binary.LittleEndian.AppendUint16(b, 2)
@@ -47,7 +48,8 @@ func appendPacket(b []byte, at time.Time, packet []byte) []byte {
 	return append(b, packet...)
 }
 
-// datagram makes an IP packet with a UDP datagram (RFC 768) in it, cut to what fits. Its checksums are left out.
+// datagram returns an IP packet with one UDP datagram (RFC 768), truncated to the maximum packet size. The UDP
+// checksum is 0.
 func datagram(from, to netip.AddrPort, text []byte) []byte {
 	text = text[:min(len(text), maxPacket-udpHeader-40)]
 	size := udpHeader + len(text)
@@ -72,7 +74,7 @@ func datagram(from, to netip.AddrPort, text []byte) []byte {
 	return append(b, text...)
 }
 
-// headerSum is the checksum of an IPv4 header (RFC 791 §3.1).
+// headerSum returns the checksum of an IPv4 header (RFC 791 §3.1).
 func headerSum(header []byte) uint16 {
 	var sum uint32
 	for i := 0; i+1 < len(header); i += 2 {

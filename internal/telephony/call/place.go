@@ -14,10 +14,10 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// CreateIn places a call.
+// CreateIn holds the input of Create.
 type CreateIn struct{ Body CallCreate }
 
-// CallCreate is a call to place: the user's phones ring first, then the destination is dialled.
+// CallCreate describes a call to place. The user's phones ring first, then the destination is dialled.
 type CallCreate struct {
 	To                 string            `json:"to" doc:"A number in E.164 or as dialled in the organisation's country, ext: with an extension, or a sip: address at this server" example:"+12025550143"`
 	From               string            `json:"from,omitempty" doc:"A number of the organisation to show; the user's or organisation's own unless given"`
@@ -36,35 +36,35 @@ type CallCreate struct {
 	ClientReference    string            `json:"client_reference,omitempty" doc:"At most 120 characters"`
 }
 
-// The limits of a call that is placed.
+// The limits of a placed call.
 const (
-	defaultRing    = 30
-	longestCall    = 14400
-	maxHeaders     = 10
-	maxHeaderValue = 256
-	maxMetadata    = 20
+	defaultRingSeconds = 30
+	maxCallSeconds     = 14400
+	maxHeaders         = 10
+	maxHeaderValue     = 256
+	maxMetadata        = 20
 )
 
-// headerName is the allow-list of SIP headers a request may set (RFC 3261 §7.3.1 token, X- only).
+// headerName matches the SIP headers that a request may set: tokens (RFC 3261 §7.3.1) that begin with X-.
 var headerName = regexp.MustCompile(`^[Xx]-[A-Za-z0-9-]{1,60}$`)
 
-// Create places a call and answers as soon as it is written down; ringing and answer follow as events.
+// Create places a call. It returns once the call is stored; ringing and answer follow as events.
 func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Call], error) {
 	b := &in.Body
-	p, err := s.placement(ctx, b)
+	p, err := s.newPlacement(ctx, b)
 	if err != nil {
 		return nil, err
 	}
 	if s.Switch == nil {
 		return nil, op.Unavailable("draining", "this server carries no calls", "2")
 	}
-	if err := s.pace.take(s.Now(), p.Org, p.To); err != nil {
+	if err := s.createLimiter.take(s.Now(), p.Org, p.To); err != nil {
 		return nil, err
 	}
 	if err := s.Switch.Place(ctx, p); err != nil {
 		return nil, err
 	}
-	out, err := s.after(ctx, p.ID)
+	out, err := s.currentCall(ctx, p.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -72,38 +72,38 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Call], erro
 	return out, nil
 }
 
-// placement is what the switch is told, or everything wrong with the request.
-func (s *Service) placement(ctx context.Context, b *CallCreate) (Placement, error) {
+// newPlacement builds the placement of a request, or returns every violation at once.
+func (s *Service) newPlacement(ctx context.Context, b *CallCreate) (Placement, error) {
 	who, _ := access.From(ctx)
-	p := Placement{Org: who.OrgID, ID: db.NewID("call"), Sandbox: who.Environment == access.Sandbox, Source: op.DoorOf(ctx), By: AuthorOf(ctx), UserID: b.UserID,
-		DeviceID: b.DeviceID, RingTimeout: span(b.RingTimeoutSeconds, defaultRing), MaxDuration: span(b.MaxDurationSeconds, longestCall),
+	p := Placement{Org: who.OrgID, ID: db.NewID("call"), Sandbox: who.Environment == access.Sandbox, Source: op.SourceOf(ctx), By: AuthorOf(ctx), UserID: b.UserID,
+		DeviceID: b.DeviceID, RingTimeout: secondsOr(b.RingTimeoutSeconds, defaultRingSeconds), MaxDuration: secondsOr(b.MaxDurationSeconds, maxCallSeconds),
 		Record: b.Record, Machine: b.MachineDetection, Announce: b.AnnounceText, Headers: b.Headers, Metadata: b.Metadata,
 		Reference: b.ClientReference, Reason: b.Reason}
-	wrong, err := s.ledTo(ctx, &p, b)
+	wrong, err := s.resolveScriptTarget(ctx, &p, b)
 	if err != nil {
 		return p, err
 	}
-	if p.UserID == "" && p.DeviceID == "" && p.Lead == "" {
+	if p.UserID == "" && p.DeviceID == "" && p.ScriptTarget == "" {
 		p.UserID = who.UserID
 	}
-	wrong = append(wrong, b.wrong()...)
+	wrong = append(wrong, b.validate()...)
 	more, err := s.checkParties(ctx, &p, b.From)
 	if err != nil {
 		return p, err
 	}
 	if wrong = append(wrong, more...); b.To == "" {
 		wrong = append(wrong, op.Field("to", "required", "must be a number, ext: with an extension, or a sip: address"))
-		return p, refuse(wrong)
+		return p, violationsError(wrong)
 	}
-	p.To, wrong, err = s.destination(ctx, "to", b.To, wrong)
+	p.To, wrong, err = s.resolveDestination(ctx, "to", b.To, wrong)
 	if err == nil {
-		err = refuse(wrong)
+		err = violationsError(wrong)
 	}
 	return p, err
 }
 
-// ledTo finds where who answers is led, where that is asked for in place of a user.
-func (s *Service) ledTo(ctx context.Context, p *Placement, b *CallCreate) (wrong []op.Violation, err error) {
+// resolveScriptTarget sets the queue or flow for the called party, if the request names one in place of a user.
+func (s *Service) resolveScriptTarget(ctx context.Context, p *Placement, b *CallCreate) (wrong []op.Violation, err error) {
 	field, id := "flow_id", b.FlowID
 	switch {
 	case b.FlowID == "" && b.QueueID == "":
@@ -114,31 +114,31 @@ func (s *Service) ledTo(ctx context.Context, p *Placement, b *CallCreate) (wrong
 	if given := b.UserID != "" || b.DeviceID != ""; given || b.FlowID != "" && b.QueueID != "" {
 		wrong = append(wrong, op.Field(field, "conflict", "give only one of user_id (with device_id), flow_id and queue_id"))
 	}
-	p.Lead = strings.TrimSuffix(field, "_id") + ":" + id
-	if s.Reach == nil {
+	p.ScriptTarget = strings.TrimSuffix(field, "_id") + ":" + id
+	if s.Destinations == nil {
 		return append(wrong, op.Field(field, "not_found", "there is none")), nil
 	}
-	no, err := s.Reach(ctx, p.Org, p.Lead)
+	no, err := s.Destinations.CheckTarget(ctx, p.Org, p.ScriptTarget)
 	if no != "" {
 		wrong = append(wrong, op.Field(field, "not_found", no))
 	}
 	return wrong, err
 }
 
-func span(seconds *int, otherwise int) time.Duration {
+func secondsOr(seconds *int, otherwise int) time.Duration {
 	if seconds == nil {
 		return time.Duration(otherwise) * time.Second
 	}
 	return time.Duration(*seconds) * time.Second
 }
 
-// destination reads where to. What is wrong with its form joins the other violations; a destination that is well formed and
-// not allowed is an error by itself, unless there are other violations.
-func (s *Service) destination(ctx context.Context, field, to string, wrong []op.Violation) (string, []op.Violation, error) {
-	if s.Dial == nil {
+// resolveDestination reads the destination. A malformed one is added to the violations. A well-formed one that is not
+// allowed is an error of its own, unless there are other violations.
+func (s *Service) resolveDestination(ctx context.Context, field, to string, wrong []op.Violation) (string, []op.Violation, error) {
+	if s.Destinations == nil {
 		return "", wrong, op.Fail("destination_not_allowed", "nothing can be dialled here")
 	}
-	dial, err := s.Dial(ctx, access.Org(ctx), to)
+	dial, err := s.Destinations.ParseDestination(ctx, access.Org(ctx), to)
 	e, ours := err.(*op.Error)
 	switch {
 	case err == nil:
@@ -154,8 +154,8 @@ func (s *Service) destination(ctx context.Context, field, to string, wrong []op.
 	return "", wrong, err
 }
 
-// refuse makes an error of violations; nil where there are none.
-func refuse(wrong []op.Violation) error {
+// violationsError returns an error with the violations, or nil if there are none.
+func violationsError(wrong []op.Violation) error {
 	if len(wrong) == 0 {
 		return nil
 	}
@@ -166,7 +166,7 @@ func refuse(wrong []op.Violation) error {
 	return e
 }
 
-// checkParties finds whose phones ring and which number is shown.
+// checkParties resolves the user to ring, the device and the number to show.
 func (s *Service) checkParties(ctx context.Context, p *Placement, from string) (wrong []op.Violation, err error) {
 	if p.DeviceID != "" {
 		owner, err := s.deviceOwner(ctx, p.Org, p.DeviceID)
@@ -180,7 +180,7 @@ func (s *Service) checkParties(ctx context.Context, p *Placement, from string) (
 		}
 	}
 	if p.UserID == "" && p.DeviceID == "" {
-		if p.Lead == "" {
+		if p.ScriptTarget == "" {
 			wrong = append(wrong, op.Field("user_id", "required", "the credential belongs to no user: say whose phones ring first, by user_id or device_id"))
 		}
 	} else if p.UserID != "" {
@@ -191,18 +191,18 @@ func (s *Service) checkParties(ctx context.Context, p *Placement, from string) (
 		}
 	}
 	var more []op.Violation
-	p.From, more, err = s.shown(ctx, from)
+	p.From, more, err = s.resolveCallerID(ctx, from)
 	return append(wrong, more...), err
 }
 
-// shown is the organisation's number to show, in E.164.
-func (s *Service) shown(ctx context.Context, from string) (string, []op.Violation, error) {
+// resolveCallerID returns the organisation's number to show, in E.164. An empty number passes.
+func (s *Service) resolveCallerID(ctx context.Context, from string) (string, []op.Violation, error) {
 	if from == "" {
 		return "", nil, nil
 	}
 	number := from
-	if s.Number != nil {
-		e164, ok, err := s.Number(ctx, access.Org(ctx), from)
+	if s.Destinations != nil {
+		e164, ok, err := s.Destinations.ParseNumber(ctx, access.Org(ctx), from)
 		if err != nil {
 			return "", nil, err
 		}
@@ -229,7 +229,7 @@ func (s *Service) hasUser(ctx context.Context, org, id string) (bool, error) {
 	return n > 0, err
 }
 
-// deviceOwner is the user whose active phone it is; "" where there is no such phone.
+// deviceOwner returns the user of an active device, or "" if there is no such device.
 func (s *Service) deviceOwner(ctx context.Context, org, id string) (string, error) {
 	const q = `SELECT user_id FROM devices WHERE org_id = $1 AND id = $2 AND status = 'active'`
 	var owner string
@@ -240,8 +240,8 @@ func (s *Service) deviceOwner(ctx context.Context, org, id string) (string, erro
 	return owner, err
 }
 
-// wrong lists what can be seen to be wrong with the request alone.
-func (b *CallCreate) wrong() []op.Violation {
+// validate lists the violations that need no database.
+func (b *CallCreate) validate() []op.Violation {
 	var wrong []op.Violation
 	want := func(ok bool, field, code, message string) {
 		if !ok {
@@ -252,7 +252,7 @@ func (b *CallCreate) wrong() []op.Violation {
 	one := func(value string, of ...string) bool { return value == "" || slices.Contains(of, value) }
 	short := func(text string, most int) bool { return utf8.RuneCountInString(text) <= most }
 	want(within(b.RingTimeoutSeconds, 5, 120), "ring_timeout_seconds", "out_of_range", "must be 5 to 120")
-	want(within(b.MaxDurationSeconds, 1, longestCall), "max_duration_seconds", "out_of_range", "must be 1 to 14400")
+	want(within(b.MaxDurationSeconds, 1, maxCallSeconds), "max_duration_seconds", "out_of_range", "must be 1 to 14400")
 	want(one(b.Record, "default", "on", "off"), "record", "invalid_value", "must be default, on or off")
 	want(one(b.MachineDetection, "off", "detect", "hangup"), "machine_detection", "invalid_value", "must be off, detect or hangup")
 	want(short(b.AnnounceText, 1000), "announce_text", "too_long", "at most 1000 characters")
@@ -270,7 +270,7 @@ func (b *CallCreate) wrong() []op.Violation {
 	return wrong
 }
 
-// plainText accepts what may stand in a header field.
+// plainText reports whether value is allowed in a SIP header field.
 func plainText(value string) bool {
 	return len(value) <= maxHeaderValue && utf8.ValidString(value) && !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f })
 }

@@ -8,7 +8,7 @@ import (
 	"soniq/internal/platform/event"
 )
 
-// Quality is how one direction of a leg sounded.
+// Quality holds the audio quality of one direction of a leg.
 type Quality struct {
 	MOSMin          float64  `json:"mos_min" doc:"Estimate of the E-model (ITU-T G.107) from loss, jitter, delay and codec, 1 to 4.5"`
 	MOSAverage      float64  `json:"mos_average"`
@@ -29,7 +29,7 @@ type Quality struct {
 	Samples         []Sample `json:"samples" nullable:"false" doc:"Every 5 s"`
 }
 
-// A Sample is how a direction sounded for 5 s.
+// Sample holds the audio quality of a direction during 5 s.
 type Sample struct {
 	At       db.Time `json:"at"`
 	MOS      float64 `json:"mos"`
@@ -37,14 +37,15 @@ type Sample struct {
 	JitterMS float64 `json:"jitter_ms"`
 }
 
-// LegQuality is both directions of a leg: what we received from it, and what it says it received from us. It is what
-// LegState.Quality holds as JSON.
+// LegQuality holds both directions of a leg: the media received from it, and the media sent to it as its RTCP reports
+// describe it. LegState.Quality holds it as JSON.
 type LegQuality struct {
 	Received *Quality `json:"received"`
 	Sent     *Quality `json:"sent"`
 }
 
-// quality is how the call sounded: the figures of the direction that sounded worst. nil where nothing was measured.
+// quality returns the figures of the direction with the lowest average MOS of all legs, or nil if there is no
+// measurement.
 func (e Ended) quality() *event.Quality {
 	if e.Quality != nil {
 		return e.Quality

@@ -11,14 +11,14 @@ import (
 	"soniq/internal/platform/event"
 )
 
-// Files is where recordings lie.
+// Files is the store of recording and export files.
 type Files interface {
 	Path(name string) (string, error)
 	Open(ctx context.Context, name string) (io.ReadSeekCloser, int64, error)
 	Delete(ctx context.Context, name string) error
 }
 
-// A Recording is the audio of a call: the caller left, whoever answered right.
+// Recording is the audio of a call: the caller on the left channel, the answering party on the right.
 type Recording struct {
 	ID              string       `json:"id"`
 	CallID          string       `json:"call_id"`
@@ -45,19 +45,20 @@ type Recording struct {
 	blob string
 }
 
-// Revision is what changes a recording; its address is made anew each time it is shown.
+// Revision returns the version of a recording for its ETag. The URL is not part of it, because it is signed anew for
+// each response.
 func (r Recording) Revision() string {
 	return fmt.Sprint(r.ID, r.Status, r.SizeBytes, r.LegalHold, r.RetentionUntil, len(r.Pauses), r.DurationSeconds)
 }
 
-// A Pause is a part that was left out.
+// Pause is a part of the call that was not recorded.
 type Pause struct {
 	FromMS int    `json:"from_ms"`
 	ToMS   int    `json:"to_ms" doc:"0 while it lasts"`
 	Reason string `json:"reason"`
 }
 
-// NewRecording is a recording that begins.
+// NewRecording describes a recording that begins.
 type NewRecording struct {
 	ID        string
 	Name      string // in the blob store
@@ -69,12 +70,12 @@ type NewRecording struct {
 	SampleRate int // Hz; 0: 8000
 }
 
-// BlobName is where the recording of a call is kept.
+// BlobName returns the name of a call's recording in the blob store.
 func BlobName(org, callID string, at time.Time) string {
 	return fmt.Sprintf("%s/%s/%s.wav", org, at.UTC().Format("2006/01"), callID)
 }
 
-// Audio describes a finished recording, or why there is none.
+// Audio describes the file of a finished recording. Err is set if the recording failed.
 type Audio struct {
 	Duration   time.Duration
 	Size       int64
@@ -84,8 +85,9 @@ type Audio struct {
 	Err        error
 }
 
-// OnRecorded is called in the transaction in which the last recording of a call that has ended becomes available or has failed,
-// or which ends a call whose recordings are finished already: once per recorded call. ok: any of them is available.
+// OnRecorded is called once per recorded call: in the transaction in which its last recording becomes available or
+// fails, or in which the call ends if its recordings have finished before. ok reports whether any recording is
+// available.
 type OnRecorded func(ctx context.Context, tx db.Querier, org, callID string, ok bool) error
 
 func (s *Service) startRecording(ctx context.Context, tx db.Querier, a Answer) error {
@@ -98,7 +100,8 @@ func (s *Service) startRecording(ctx context.Context, tx db.Querier, a Answer) e
 	return err
 }
 
-// insertRecording writes the row of a recording that begins. The call's recording_ready then speaks of the new one.
+// insertRecording inserts a recording that begins. It clears the call's recording_ready, which refers to the new
+// recording from then on.
 func (s *Service) insertRecording(ctx context.Context, tx db.Querier, org, callID string, r NewRecording, at time.Time) error {
 	var until db.Time
 	if r.Retention > 0 {
@@ -116,7 +119,7 @@ func (s *Service) insertRecording(ctx context.Context, tx db.Querier, org, callI
 	return err
 }
 
-// stopRecordings ends the recordings of a call that still run.
+// stopRecordings ends the recordings of a call that are in progress.
 func stopRecordings(ctx context.Context, tx db.Querier, org, callID string, at time.Time) error {
 	const q = `UPDATE recordings SET status = 'processing', ended_at = $3
 		WHERE org_id = $1 AND call_id = $2 AND status IN ('recording', 'paused')`
@@ -124,11 +127,12 @@ func stopRecordings(ctx context.Context, tx db.Querier, org, callID string, at t
 	return err
 }
 
-// Recorded says what became of a recording. The first call for a recording counts. Nobody waits for it but the call, which is over, or goes
-// on: its commit is shared with others, and a file whose commit is lost is found at the next start.
+// Recorded stores the result of a recording. Only the first result of a recording has an effect. It waits for the
+// commit, which shares a group commit with other writes (db.TxAsync). If a power failure loses the commit, Recover
+// finds the file at the next start.
 func (s *Service) Recorded(ctx context.Context, org, callID, id string, a Audio, then OnRecorded) error {
-	written := s.DB.Later(ctx, func(tx db.Querier) error {
-		if err := s.holdRow(ctx, tx, org, callID); err != nil {
+	written := s.DB.TxAsync(ctx, func(tx db.Querier) error {
+		if err := s.lockCall(ctx, tx, org, callID); err != nil {
 			return err
 		}
 		changed, err := s.finishRecording(ctx, tx, org, callID, id, a)
@@ -138,7 +142,7 @@ func (s *Service) Recorded(ctx context.Context, org, callID, id string, a Audio,
 		if err := s.publishRecording(ctx, tx, org, callID, id, a); err != nil {
 			return err
 		}
-		return s.understand(ctx, tx, org, callID, then)
+		return s.runOnRecorded(ctx, tx, org, callID, then)
 	})
 	if err := written(); err != nil {
 		return fmt.Errorf("finish recording %s: %w", id, err)
@@ -147,7 +151,7 @@ func (s *Service) Recorded(ctx context.Context, org, callID, id string, a Audio,
 }
 
 func (s *Service) finishRecording(ctx context.Context, tx db.Querier, org, callID, id string, a Audio) (bool, error) {
-	status, fault := "available", fault(a.Err)
+	status, fault := "available", recordingFault(a.Err)
 	available := db.At(s.Now())
 	if a.Err != nil {
 		status, available = "failed", db.Time{}
@@ -157,7 +161,7 @@ func (s *Service) finishRecording(ctx context.Context, tx db.Querier, org, callI
 		WHERE org_id = $1 AND id = $2 AND status IN ('recording', 'paused', 'processing') RETURNING pauses`
 	var pauses db.JSON[[]Pause]
 	err := tx.QueryRow(ctx, q, org, id, status, seconds(a.Duration), a.Size, db.Null(a.SHA256), available, faultText(fault),
-		db.At(s.Now()), number(a.Channels), number(a.SampleRate)).Scan(&pauses)
+		db.At(s.Now()), nullInt(a.Channels), nullInt(a.SampleRate)).Scan(&pauses)
 	if db.IsNone(err) {
 		return false, nil
 	}
@@ -183,7 +187,7 @@ func closePause(ctx context.Context, tx db.Querier, org, id string, pauses db.JS
 	return err
 }
 
-func fault(err error) *event.Fault {
+func recordingFault(err error) *event.Fault {
 	if err == nil {
 		return nil
 	}
@@ -199,7 +203,7 @@ func faultText(f *event.Fault) any {
 
 func (s *Service) publishRecording(ctx context.Context, tx db.Querier, org, callID, id string, a Audio) error {
 	e := event.CallRecording{CallID: callID, RecordingID: id, Status: "available", DurationSeconds: seconds(a.Duration),
-		Channels: a.Channels, Format: "wav", Error: fault(a.Err)}
+		Channels: a.Channels, Format: "wav", Error: recordingFault(a.Err)}
 	if a.Err != nil {
 		e.Status = "failed"
 	} else {
@@ -218,7 +222,7 @@ func isSandbox(ctx context.Context, tx db.Querier, org, callID string) (sandbox 
 	return sandbox, err
 }
 
-// AudioURL is where the audio is fetched, with a credential.
+// AudioURL returns the URL of the audio, which needs a credential.
 func (s *Service) AudioURL(id string, sandbox bool) string {
 	return s.prefix(sandbox) + "/recordings/" + id + "/audio"
 }
@@ -230,8 +234,8 @@ func (s *Service) prefix(sandbox bool) string {
 	return s.BaseURL + "/api/v1"
 }
 
-// address turns the id of an available recording into its address.
-func (s *Service) address(c *Call) {
+// setRecordingURL replaces the id of an available recording by its URL.
+func (s *Service) setRecordingURL(c *Call) {
 	if c.RecordingURL != nil {
 		url := s.AudioURL(*c.RecordingURL, c.Sandbox)
 		c.RecordingURL = &url

@@ -8,26 +8,26 @@ import (
 	"soniq/internal/platform/op"
 )
 
-func (s *Service) recordingActions() []op.Operation {
+func (s *Service) recordingOperations() []op.Operation {
 	w := access.CallsWrite
 	return []op.Operation{
-		op.New("calls.recording.start", "POST /calls/{id}/recording/start", w, "Start recording the call", s.RecordCall).Acts().Async().Fails("recording_disabled", "plan_limit"),
-		op.New("calls.recording.stop", "POST /calls/{id}/recording/stop", w, "Stop recording the call", s.StopRecord).Acts().Async(),
-		op.New("calls.recording.pause", "POST /calls/{id}/recording/pause", w, "Leave what is said from now on out of the recording", s.PauseRecord).Acts().Async(),
-		op.New("calls.recording.resume", "POST /calls/{id}/recording/resume", w, "Record again", s.ResumeRecord).Acts().Async(),
+		op.New("calls.recording.start", "POST /calls/{id}/recording/start", w, "Start recording the call", s.RecordCall).WithSideEffects().Async().Fails("recording_disabled", "plan_limit"),
+		op.New("calls.recording.stop", "POST /calls/{id}/recording/stop", w, "Stop recording the call", s.StopRecord).WithSideEffects().Async(),
+		op.New("calls.recording.pause", "POST /calls/{id}/recording/pause", w, "Leave what is said from now on out of the recording", s.PauseRecord).WithSideEffects().Async(),
+		op.New("calls.recording.resume", "POST /calls/{id}/recording/resume", w, "Record again", s.ResumeRecord).WithSideEffects().Async(),
 	}
 }
 
-// RecordCallIn starts a recording.
+// RecordCallIn holds the input of RecordCall.
 type RecordCallIn struct {
-	Live
+	ActionIn
 	Body *struct {
 		Channels int   `json:"channels,omitempty" minimum:"1" maximum:"2" default:"2" doc:"2: the caller left, who answered right; 1: both in one"`
 		Announce *bool `json:"announce,omitempty" doc:"Tell both sides; as the organisation's settings say unless given"`
 	}
 }
 
-// RecordCall records the call from now on.
+// RecordCall starts a recording of the call.
 func (s *Service) RecordCall(ctx context.Context, in *RecordCallIn) (*op.Out[Call], error) {
 	c := StartRecording{Channels: 2, Trigger: "api"}
 	if p, _ := access.From(ctx); p.UserID != "" {
@@ -39,24 +39,25 @@ func (s *Service) RecordCall(ctx context.Context, in *RecordCallIn) (*op.Out[Cal
 			c.Channels = in.Body.Channels
 		}
 	}
-	return s.act(ctx, in.Live, c)
+	return s.runAction(ctx, in.ActionIn, c)
 }
 
 // StopRecord ends the recording; it becomes available while the call goes on.
 func (s *Service) StopRecord(ctx context.Context, in *EmptyIn) (*op.Out[Call], error) {
-	return s.act(ctx, in.Live, StopRecording{})
+	return s.runAction(ctx, in.ActionIn, StopRecording{})
 }
 
-// PauseIn pauses a recording.
+// PauseIn holds the input of PauseRecord.
 type PauseIn struct {
-	Live
+	ActionIn
 	Body *struct {
 		Reason            string `json:"reason,omitempty" enum:"payment,sensitive,consent,other" default:"other"`
 		AutoResumeSeconds int    `json:"auto_resume_seconds,omitempty" minimum:"5" maximum:"600" doc:"Record again by itself after this time; until resumed unless given"`
 	}
 }
 
-// PauseRecord keeps what is said out of the recording, the transcript and everything made of it.
+// PauseRecord pauses the recording. Speech during the pause is not in the recording, the transcript or anything
+// derived from them.
 func (s *Service) PauseRecord(ctx context.Context, in *PauseIn) (*op.Out[Call], error) {
 	c := PauseRecording{Reason: "other"}
 	if in.Body != nil {
@@ -65,10 +66,10 @@ func (s *Service) PauseRecord(ctx context.Context, in *PauseIn) (*op.Out[Call], 
 			c.Reason = in.Body.Reason
 		}
 	}
-	return s.act(ctx, in.Live, c)
+	return s.runAction(ctx, in.ActionIn, c)
 }
 
-// ResumeRecord records again.
+// ResumeRecord ends a pause of the recording.
 func (s *Service) ResumeRecord(ctx context.Context, in *EmptyIn) (*op.Out[Call], error) {
-	return s.act(ctx, in.Live, ResumeRecording{})
+	return s.runAction(ctx, in.ActionIn, ResumeRecording{})
 }

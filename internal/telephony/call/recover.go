@@ -10,23 +10,25 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// Salvage makes a recording of what a crash left at the path (the final name), or says that nothing is there.
-type Salvage func(path string) (Audio, error)
+// RecoverRecording turns the unfinished file that a crash left into a recording at path (the final name). It returns
+// an error if there is no usable file.
+type RecoverRecording func(path string) (Audio, error)
 
-// Recover closes what this node left open when it died: calls get node_crash as their end, with the time the node was
-// last alive, and recordings are finished with what is on the disk. It returns how many calls it closed. Calls that carried
-// says are carried on are left alone, with their recordings; nil: none is.
-func (s *Service) Recover(ctx context.Context, lastAlive time.Time, salvage Salvage, then OnRecorded, carried func(org, id string) bool) (int, error) {
+// Recover closes the calls and recordings that this node left open when it crashed. Calls end with node_crash at
+// lastAlive, the time at which the node was last alive. Recordings are finished with the data on disk. It returns how
+// many calls it closed. Calls that carried reports as resumed are skipped, with their recordings; a nil carried skips
+// none.
+func (s *Service) Recover(ctx context.Context, lastAlive time.Time, salvage RecoverRecording, then OnRecorded, carried func(org, id string) bool) (int, error) {
 	if carried == nil {
 		carried = func(string, string) bool { return false }
 	}
-	open, err := s.leftOpen(ctx)
+	open, err := s.interruptedCalls(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("recover calls: %w", err)
 	}
 	open = slices.DeleteFunc(open, func(e Ended) bool { return carried(e.Org, e.ID) })
 	for _, e := range open {
-		e.At = later(lastAlive, e.StartedAt, e.AnsweredAt)
+		e.At = latest(lastAlive, e.StartedAt, e.AnsweredAt)
 		e.Outcome = Outcome{Reason: "node_crash", HangupBy: "system"}
 		if err := s.End(ctx, e); err != nil {
 			return 0, err
@@ -35,7 +37,7 @@ func (s *Service) Recover(ctx context.Context, lastAlive time.Time, salvage Salv
 	return len(open), s.recoverRecordings(ctx, salvage, then, carried)
 }
 
-func later(times ...time.Time) time.Time {
+func latest(times ...time.Time) time.Time {
 	last := times[0]
 	for _, t := range times[1:] {
 		if t.After(last) {
@@ -45,7 +47,7 @@ func later(times ...time.Time) time.Time {
 	return last
 }
 
-func (s *Service) leftOpen(ctx context.Context) ([]Ended, error) {
+func (s *Service) interruptedCalls(ctx context.Context) ([]Ended, error) {
 	// tenant: recovery of everything this node held
 	const q = `SELECT org_id, id, source, direction, from_number, to_number, started_at, answered_at, held_since, hold_seconds, recording_id
 		FROM calls WHERE node = $1 AND ended_at IS NULL`
@@ -70,10 +72,10 @@ func (s *Service) leftOpen(ctx context.Context) ([]Ended, error) {
 	return all, rows.Err()
 }
 
-type openRecording struct{ org, id, callID, blob, status string }
+type interruptedRecording struct{ org, id, callID, blob, status string }
 
-func (s *Service) recoverRecordings(ctx context.Context, salvage Salvage, then OnRecorded, carried func(org, id string) bool) error {
-	open, err := s.recordingsLeftOpen(ctx)
+func (s *Service) recoverRecordings(ctx context.Context, salvage RecoverRecording, then OnRecorded, carried func(org, id string) bool) error {
+	open, err := s.interruptedRecordings(ctx)
 	if err != nil {
 		return fmt.Errorf("recover recordings: %w", err)
 	}
@@ -88,14 +90,14 @@ func (s *Service) recoverRecordings(ctx context.Context, salvage Salvage, then O
 		}
 		a, err := salvage(path)
 		if err != nil {
-			a = Audio{Err: fmt.Errorf("nothing could be saved: %w", err)}
+			a = Audio{Err: fmt.Errorf("the audio file could not be recovered: %w", err)}
 		}
 		failed = errors.Join(failed, s.Recorded(ctx, r.org, r.callID, r.id, a, then))
 	}
 	return failed
 }
 
-func (s *Service) recordingsLeftOpen(ctx context.Context) ([]openRecording, error) {
+func (s *Service) interruptedRecordings(ctx context.Context) ([]interruptedRecording, error) {
 	// tenant: recovery of everything this node held
 	const q = `SELECT org_id, id, call_id, blob, status FROM recordings WHERE node = $1 AND status IN ('recording', 'paused', 'processing')`
 	rows, err := s.DB.Read(ctx).Query(ctx, q, s.Node)
@@ -103,9 +105,9 @@ func (s *Service) recordingsLeftOpen(ctx context.Context) ([]openRecording, erro
 		return nil, err
 	}
 	defer rows.Close()
-	var all []openRecording
+	var all []interruptedRecording
 	for rows.Next() {
-		var r openRecording
+		var r interruptedRecording
 		if err := rows.Scan(&r.org, &r.id, &r.callID, &r.blob, &r.status); err != nil {
 			return nil, err
 		}

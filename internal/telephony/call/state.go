@@ -2,7 +2,7 @@ package call
 
 import "slices"
 
-// A Status is the state of a call.
+// Status is the state of a call.
 type Status string
 
 // The states a call can be in.
@@ -22,8 +22,8 @@ const (
 // Statuses lists every state.
 var Statuses = []Status{Queued, Ringing, InProgress, OnHold, Completed, Missed, NoAnswer, Busy, Failed, Canceled}
 
-// moves are the only moves between states. A state without any is final.
-var moves = map[Status][]Status{
+// transitions lists the allowed state transitions. A state without any is final.
+var transitions = map[Status][]Status{
 	Queued:     {Ringing, InProgress, Canceled, Failed},
 	Ringing:    {InProgress, Missed, NoAnswer, Busy, Failed, Canceled},
 	InProgress: {OnHold, Completed},
@@ -31,13 +31,13 @@ var moves = map[Status][]Status{
 }
 
 // Can reports whether a call may go from s to next.
-func (s Status) Can(next Status) bool { return slices.Contains(moves[s], next) }
+func (s Status) Can(next Status) bool { return slices.Contains(transitions[s], next) }
 
-// Final reports whether nothing can happen to the call any more.
-func (s Status) Final() bool { return len(moves[s]) == 0 }
+// Final reports whether s is a final state.
+func (s Status) Final() bool { return len(transitions[s]) == 0 }
 
-// before lists the states from which next can be reached, for conditional updates.
-func before(next Status) []string {
+// statusesBefore lists the states from which next can be reached, for conditional updates.
+func statusesBefore(next Status) []string {
 	var from []string
 	for _, s := range Statuses {
 		if s.Can(next) {
@@ -47,22 +47,22 @@ func before(next Status) []string {
 	return from
 }
 
-// An Outcome says how a call ended.
+// Outcome holds the end reason of a call.
 type Outcome struct {
 	Reason    string // end_reason
 	HangupBy  string
 	SIPStatus int
 	Q850      int
-	Missed    string // missed_reason, where more is known than that nobody answered
+	Missed    string // missed_reason, if a more exact one than "no answer" is known
 }
 
-// NotMissed is given as the reason why a call was missed where it was not: nobody was connected, but the caller got what they wanted,
-// such as to be called back. It ends as canceled.
+// NotMissed is the Missed value of an unanswered call that counts as handled, for example because the caller accepted
+// a callback. The call ends as canceled.
 const NotMissed = "not_missed"
 
-// last is the final state of a call that was never connected. Calls from outside, and calls inside the
-// organisation that rang in vain, are told apart: only the former are missed.
-func (o Outcome) last(d Direction) Status {
+// finalStatus returns the final state of an unanswered call. Only inbound calls can be missed; internal and outbound
+// ones end as no_answer, busy, canceled or failed.
+func (o Outcome) finalStatus(d Direction) Status {
 	if o.Missed == NotMissed {
 		return Canceled
 	}
@@ -80,8 +80,8 @@ func (o Outcome) last(d Direction) Status {
 	return Failed
 }
 
-// missed is why an inbound call was missed.
-func (o Outcome) missed() string {
+// missedReason returns the missed_reason of an inbound call.
+func (o Outcome) missedReason() string {
 	if o.Missed != "" {
 		return o.Missed
 	}

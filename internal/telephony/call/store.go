@@ -12,7 +12,7 @@ import (
 	"soniq/internal/platform/event"
 )
 
-func insert(ctx context.Context, tx db.Querier, n New, node string) error {
+func insertCall(ctx context.Context, tx db.Querier, n New, node string) error {
 	const q = `INSERT INTO calls (org_id, id, direction, status, stage, source, from_number, from_name, to_number, number_id,
 			device_id, trunk_id, user_id, started_at, ringing_at, ring_seconds, queue_seconds, hold_seconds, talk_seconds,
 			total_seconds, recording_state, recording_ready, consent, tags, notes_count, metadata, client_reference, sandbox, node, contact_id, contact)
@@ -38,10 +38,10 @@ func (n New) metadata() map[string]string {
 	return n.Metadata
 }
 
-// hasCaller reports whether there is a leg already, of who calls.
+// hasCaller reports whether the call begins with a caller's leg.
 func (n New) hasCaller() bool { return n.CallerLeg != "" || n.status() != Queued }
 
-// ringingAt is zero for calls that do not ring yet.
+// ringingAt returns the start of the call, or zero if it does not ring yet.
 func (n New) ringingAt() db.Time {
 	if n.status() == Queued {
 		return db.Time{}
@@ -49,8 +49,8 @@ func (n New) ringingAt() db.Time {
 	return db.At(n.StartedAt)
 }
 
-// answered reports whether the call was still waiting for an answer.
-func answered(ctx context.Context, tx db.Querier, a Answer, by string) (bool, error) {
+// markAnswered stores the answer. It returns false if the call was not queued or ringing.
+func markAnswered(ctx context.Context, tx db.Querier, a Answer, by string) (bool, error) {
 	const q = `UPDATE calls SET status = 'in_progress', answered_at = $3, ring_seconds = $4, agent_id = $5, agent_name = $6,
 			agent_extension = $7, answered_by = $8, device_id = COALESCE($9, device_id), trunk_id = COALESCE($10, trunk_id)
 		WHERE org_id = $1 AND id = $2 AND status IN ('queued', 'ringing')`
@@ -63,14 +63,14 @@ func answered(ctx context.Context, tx db.Querier, a Answer, by string) (bool, er
 	return n > 0, err
 }
 
-func hold(ctx context.Context, tx db.Querier, org, id string, at time.Time) error {
+func markHeld(ctx context.Context, tx db.Querier, org, id string, at time.Time) error {
 	const q = `UPDATE calls SET status = 'on_hold', held_since = $3 WHERE org_id = $1 AND id = $2 AND status = 'in_progress'`
 	_, err := tx.Exec(ctx, q, org, id, db.At(at))
 	return err
 }
 
-// unhold takes the call off hold unless another side still holds it.
-func unhold(ctx context.Context, tx db.Querier, org, id string, at time.Time) error {
+// clearHeld takes the call off hold unless another side still holds it.
+func clearHeld(ctx context.Context, tx db.Querier, org, id string, at time.Time) error {
 	const q = `UPDATE calls SET status = 'in_progress', held_since = NULL,
 			hold_seconds = hold_seconds + ($3 - held_since + 500000) / 1000000
 		WHERE org_id = $1 AND id = $2 AND status = 'on_hold' AND NOT EXISTS (SELECT 1 FROM legs
@@ -79,8 +79,9 @@ func unhold(ctx context.Context, tx db.Querier, org, id string, at time.Time) er
 	return err
 }
 
-// end writes the last state; db.ErrNone when the call had one already. A call without a recording is announced with it.
-func end(ctx context.Context, tx db.Querier, e Ended, now time.Time) (Call, error) {
+// endCall writes the final state. It returns db.ErrNone if the call has ended already. For a call without a recording
+// it sets announced_at, because call.ended is then published once, with the end.
+func endCall(ctx context.Context, tx db.Querier, e Ended, now time.Time) (Call, error) {
 	var total, ring, talk time.Duration
 	total = e.At.Sub(e.StartedAt)
 	ring = total
@@ -90,25 +91,25 @@ func end(ctx context.Context, tx db.Querier, e Ended, now time.Time) (Call, erro
 	}
 	var missed db.Null
 	if e.Status() == Missed {
-		missed = db.Null(e.missed())
+		missed = db.Null(e.missedReason())
 	}
 	last := []any{string(e.Status()), db.NewID("cdr"), db.At(e.At), seconds(ring), seconds(e.Hold), seconds(talk), seconds(total), e.Reason,
-		db.Null(e.HangupBy), missed, number(e.SIPStatus), number(e.Q850), qualityText(e.quality()), db.Null(e.recordingID()), db.At(now)}
+		db.Null(e.HangupBy), missed, nullInt(e.SIPStatus), nullInt(e.Q850), qualityText(e.quality()), db.Null(e.recordingID()), db.At(now)}
 	args := []any{e.Org, e.ID}
 	if e.Revision == 0 {
-		return scan(tx.QueryRow(ctx, endAsItIs, append(args, last...)...))
+		return scanCall(tx.QueryRow(ctx, endWithoutState, append(args, last...)...))
 	}
-	if e.Settled {
-		c, err := scan(tx.QueryRow(ctx, endSettled, append(append([]any{e.Org, e.ID}, last...), e.Revision)...))
+	if e.StateWritten {
+		c, err := scanCall(tx.QueryRow(ctx, endUnchangedState, append(append([]any{e.Org, e.ID}, last...), e.Revision)...))
 		if !db.IsNone(err) {
 			return c, err
 		}
 	}
 	args = append(append(args, e.Revision), stateArgs(e.State)...)
-	return scan(tx.QueryRow(ctx, endWithState, append(args, last...)...))
+	return scanCall(tx.QueryRow(ctx, endWithState, append(args, last...)...))
 }
 
-// recordingID is what the end knows of a recording of the call.
+// recordingID returns the id of the call's recording according to the end or its state; "" if none.
 func (e Ended) recordingID() string {
 	if e.Recording == "" {
 		return e.State.RecordingID
@@ -116,26 +117,27 @@ func (e Ended) recordingID() string {
 	return e.Recording
 }
 
-// The ends of a call: with the state it was in last, where the switch gives it, and without; and without where that state is written already,
-// as it nearly always is: what does not change is not indexed anew.
+// The statements that end a call. endWithState also writes the last state. endWithoutState is for calls without a
+// Change. endUnchangedState is for calls with a stored last state, which is the usual case: columns that are not set
+// cause no index updates.
 var (
 	// tenant: endWhere names it
-	endSettled = `UPDATE calls SET ` + endColumns(3) + endWhere + fmt.Sprintf(" AND revision = $%d", 3+endArgs) + endGives
+	endUnchangedState = `UPDATE calls SET ` + endColumns(3) + endWhere + fmt.Sprintf(" AND revision = $%d", 3+endArgs) + endReturning
 	// tenant: endWhere names it
-	endAsItIs = `UPDATE calls SET ` + endColumns(3) + endWhere + endGives
+	endWithoutState = `UPDATE calls SET ` + endColumns(3) + endWhere + endReturning
 	// tenant: endWhere names it
-	endWithState = `UPDATE calls SET revision = $3, ` + stateColumns + `, ` + endColumns(19) + endWhere + endGives
+	endWithState = `UPDATE calls SET revision = $3, ` + stateColumns + `, ` + endColumns(19) + endWhere + endReturning
 )
 
-// endArgs is how many arguments endColumns takes.
+// endArgs is the number of arguments of endColumns.
 const endArgs = 15
 
 const (
-	endWhere = ` WHERE org_id = $1 AND id = $2 AND ended_at IS NULL`
-	endGives = ` RETURNING ` + columns
+	endWhere     = ` WHERE org_id = $1 AND id = $2 AND ended_at IS NULL`
+	endReturning = ` RETURNING ` + callColumns
 )
 
-// endColumns are what the end of a call sets, from arguments that begin with the given number.
+// endColumns returns the columns that the end of a call sets. Their placeholders are numbered from first.
 func endColumns(first int) string {
 	var b strings.Builder
 	set := func(format string) {
@@ -153,8 +155,8 @@ func endColumns(first int) string {
 	return b.String()
 }
 
-// number stores 0 as NULL.
-func number(n int) any {
+// nullInt stores 0 as NULL.
+func nullInt(n int) any {
 	if n == 0 {
 		return nil
 	}
@@ -169,18 +171,18 @@ func qualityText(q *event.Quality) any {
 	return string(b)
 }
 
-// columns is what scan reads, in its order.
-const columns = `id, cdr_id, direction, status, stage, source, from_number, from_name, to_number, number_id, flow_id, queue_id,
+// callColumns lists the columns that scanCall reads, in its order.
+const callColumns = `id, cdr_id, direction, status, stage, source, from_number, from_name, to_number, number_id, flow_id, queue_id,
 	device_id, trunk_id, user_id, agent_id, agent_name, agent_extension, answered_by, started_at, ringing_at, answered_at, ended_at,
 	ring_seconds, queue_seconds, hold_seconds, talk_seconds, total_seconds, held_since, end_reason, hangup_by, missed_reason,
 	disposition, sip_status, q850_cause, quality, recording_state, recording_id, recording_ready, consent, transcript_id,
 	ai_summary, sentiment, tags, notes_count, metadata, client_reference, sandbox, announced_at, muted, transfer, transferred_to, machine,
 	contact, flow_version, voicemail_id`
 
-// row is what QueryRow and Rows have in common.
+// row is the common interface of QueryRow and Rows.
 type row interface{ Scan(to ...any) error }
 
-func scan(r row) (Call, error) {
+func scanCall(r row) (Call, error) {
 	var c Call
 	var cdr, fromName, numberID, flowID, queueID, deviceID, trunkID, userID, agentID, agentName, agentExt, answeredBy db.Null
 	var endReason, hangupBy, missed, disposition, recordingID, transcriptID, summary, sentiment, reference db.Null
@@ -207,7 +209,7 @@ func scan(r row) (Call, error) {
 	c.RingingAt, c.AnsweredAt, c.EndedAt, c.HeldSince = ringing.Ptr(), answered.Ptr(), ended.Ptr(), held.Ptr()
 	c.Held = c.Status == OnHold
 	c.EndReason, c.HangupBy, c.MissedReason, c.Disposition = endReason.Ptr(), hangupBy.Ptr(), missed.Ptr(), disposition.Ptr()
-	c.SIPStatus, c.Q850Cause, c.Quality = whole(sipStatus), whole(q850), quality.V
+	c.SIPStatus, c.Q850Cause, c.Quality = intPtr(sipStatus), intPtr(q850), quality.V
 	c.Recording.RecordingID, c.TranscriptID = recordingID.Ptr(), transcriptID.Ptr()
 	c.AISummary, c.Sentiment, c.ClientReference = summary.Ptr(), sentiment.Ptr(), reference.Ptr()
 	c.Tags, c.Metadata, c.Transfer, c.Contact = tags.V, metadata.V, transfer.V, contact.V
@@ -215,14 +217,14 @@ func scan(r row) (Call, error) {
 		c.Tags = []string{}
 	}
 	if ready {
-		c.RecordingURL = recordingID.Ptr() // made an address by Service.address
+		c.RecordingURL = recordingID.Ptr() // the id; setRecordingURL replaces it by the URL
 	}
-	c.facts = facts{CDRID: string(cdr), TrunkID: string(trunkID), AgentName: string(agentName), AgentExtension: string(agentExt),
-		AnsweredBy: string(answeredBy), Announced: !announced.IsZero(), TransferredTo: string(transferredTo), FlowVersion: whole(flowVersion), VoicemailID: string(voicemail)}
+	c.internal = internalColumns{CDRID: string(cdr), TrunkID: string(trunkID), AgentName: string(agentName), AgentExtension: string(agentExt),
+		AnsweredBy: string(answeredBy), EndPublished: !announced.IsZero(), TransferredTo: string(transferredTo), FlowVersion: intPtr(flowVersion), VoicemailID: string(voicemail)}
 	return c, nil
 }
 
-func whole(n sql.NullInt64) *int {
+func intPtr(n sql.NullInt64) *int {
 	if !n.Valid {
 		return nil
 	}
@@ -230,22 +232,22 @@ func whole(n sql.NullInt64) *int {
 	return &i
 }
 
-func get(ctx context.Context, q db.Querier, org, id string) (Call, error) {
-	const text = `SELECT ` + columns + ` FROM calls WHERE org_id = $1 AND id = $2`
-	return scan(q.QueryRow(ctx, text, org, id))
+func getCall(ctx context.Context, q db.Querier, org, id string) (Call, error) {
+	const text = `SELECT ` + callColumns + ` FROM calls WHERE org_id = $1 AND id = $2`
+	return scanCall(q.QueryRow(ctx, text, org, id))
 }
 
 // getCDR finds an ended call by its record's id or its own.
 func getCDR(ctx context.Context, q db.Querier, org, id string) (Call, error) {
 	if strings.HasPrefix(id, "call_") {
-		const byCall = `SELECT ` + columns + ` FROM calls WHERE org_id = $1 AND id = $2 AND cdr_id IS NOT NULL`
-		return scan(q.QueryRow(ctx, byCall, org, id))
+		const byCall = `SELECT ` + callColumns + ` FROM calls WHERE org_id = $1 AND id = $2 AND cdr_id IS NOT NULL`
+		return scanCall(q.QueryRow(ctx, byCall, org, id))
 	}
-	const byRecord = `SELECT ` + columns + ` FROM calls WHERE org_id = $1 AND cdr_id = $2`
-	return scan(q.QueryRow(ctx, byRecord, org, id))
+	const byRecord = `SELECT ` + callColumns + ` FROM calls WHERE org_id = $1 AND cdr_id = $2`
+	return scanCall(q.QueryRow(ctx, byRecord, org, id))
 }
 
-func query(ctx context.Context, q db.Querier, f *db.Filter) ([]Call, error) {
+func queryCalls(ctx context.Context, q db.Querier, f *db.Filter) ([]Call, error) {
 	text, args := f.SQL()
 	rows, err := q.Query(ctx, text, args...)
 	if err != nil {
@@ -254,7 +256,7 @@ func query(ctx context.Context, q db.Querier, f *db.Filter) ([]Call, error) {
 	defer rows.Close()
 	var all []Call
 	for rows.Next() {
-		c, err := scan(rows)
+		c, err := scanCall(rows)
 		if err != nil {
 			return nil, fmt.Errorf("list calls: %w", err)
 		}
@@ -263,11 +265,11 @@ func query(ctx context.Context, q db.Querier, f *db.Filter) ([]Call, error) {
 	return all, rows.Err()
 }
 
-// maxLive bounds the snapshot of calls in progress.
+// maxLive is the maximum number of calls in a Snapshot.
 const maxLive = 5000
 
-func live(ctx context.Context, q db.Querier, org string) ([]Call, error) {
-	const text = `SELECT ` + columns + ` FROM calls WHERE org_id = $1 AND ended_at IS NULL`
+func liveCalls(ctx context.Context, q db.Querier, org string) ([]Call, error) {
+	const text = `SELECT ` + callColumns + ` FROM calls WHERE org_id = $1 AND ended_at IS NULL`
 	f := db.Where(text, org)
-	return query(ctx, q, f.Page("started_at", true, nil, "", maxLive-1))
+	return queryCalls(ctx, q, f.Page("started_at", true, nil, "", maxLive-1))
 }

@@ -14,7 +14,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// A Tag is a word calls are marked with.
+// Tag is a label for calls.
 type Tag struct {
 	ID          string  `json:"id" example:"tag_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	Name        string  `json:"name" doc:"In lower case"`
@@ -24,25 +24,26 @@ type Tag struct {
 	CreatedAt   db.Time `json:"created_at"`
 }
 
-// Revision is what a change of a tag changes; its uses are none of it.
+// Revision returns the version of a tag for its ETag. The number of uses is not part of it.
 func (t Tag) Revision() string {
-	return strings.Join([]string{t.ID, t.Name, text(t.Color), text(t.Description)}, "\n")
+	return strings.Join([]string{t.ID, t.Name, stringOrEmpty(t.Color), stringOrEmpty(t.Description)}, "\n")
 }
 
 // The limits of tags.
 const (
-	maxTags       = 20 // of a call
+	maxTags       = 20 // per call
 	maxTagsOfOrg  = 5000
 	maxTagName    = 40
 	maxTagComment = 500
 )
 
-// tagName is a name as it is kept: in lower case, without space around it.
+// tagName normalises a name: lower case, single spaces, no space at the ends.
 func tagName(text string) string {
 	return strings.ToLower(strings.Join(strings.Fields(text), " "))
 }
 
-// wrongName says what is wrong with a tag's name, or nothing. Quotes, backslashes and commas would be ambiguous in lists.
+// wrongName returns the violations of a tag's name. Quotes, backslashes and commas are refused, because they would be
+// ambiguous in lists.
 func wrongName(field, name string) []op.Violation {
 	if n := utf8.RuneCountInString(name); n < 1 || n > maxTagName {
 		return []op.Violation{op.Field(field, "invalid_length", "must have 1 to 40 characters")}
@@ -66,7 +67,8 @@ func wrongTag(t Tag) []op.Violation {
 	return wrong
 }
 
-// setTags gives a call its tags, and takes others away. Unknown tags are made. The caller holds the row.
+// setTags replaces the tags of a call. Unknown tags are created. The transaction must hold the lock on the call's
+// row.
 func (s *Service) setTags(ctx context.Context, tx db.Querier, org, callID string, names []string) error {
 	if _, err := tx.Exec(ctx, `DELETE FROM call_tags WHERE org_id = $1 AND call_id = $2`, org, callID); err != nil {
 		return fmt.Errorf("tag call: %w", err)
@@ -84,7 +86,7 @@ func (s *Service) setTags(ctx context.Context, tx db.Querier, org, callID string
 	return err
 }
 
-// tagID finds a tag by its name, or makes it.
+// tagID returns the id of the tag with the name, and creates it if it does not exist.
 func (s *Service) tagID(ctx context.Context, tx db.Querier, org, name string) (id string, err error) {
 	const find = `SELECT id FROM tags WHERE org_id = $1 AND name = $2`
 	if err = tx.QueryRow(ctx, find, org, name).Scan(&id); !db.IsNone(err) {
@@ -130,15 +132,15 @@ func getTag(ctx context.Context, q db.Querier, org, id string) (Tag, error) {
 	return t, err
 }
 
-// tagged changes the tags of a call, whatever its state, and returns them.
-func (s *Service) tagged(ctx context.Context, callID string, change func(have []string) ([]string, error)) (tags []string, err error) {
+// changeTags applies change to the tags of a call in any state, and returns the new tags.
+func (s *Service) changeTags(ctx context.Context, callID string, change func(have []string) ([]string, error)) (tags []string, err error) {
 	org := access.Org(ctx)
 	err = s.DB.Tx(ctx, func(tx db.Querier) error {
-		// writing first keeps another request from changing the same tags at the same time
+		// the write locks the row, so that concurrent changes of the same tags are serialised
 		if _, err := tx.Exec(ctx, `UPDATE calls SET tags = tags WHERE org_id = $1 AND id = $2`, org, callID); err != nil {
 			return err
 		}
-		c, err := get(ctx, tx, org, callID)
+		c, err := getCall(ctx, tx, org, callID)
 		if db.IsNone(err) {
 			return op.NotFound("call")
 		}

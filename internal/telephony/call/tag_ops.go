@@ -24,7 +24,7 @@ func (s *Service) tagOperations() []op.Operation {
 	}
 }
 
-// TagIn tags a call.
+// TagIn holds the input of TagCall.
 type TagIn struct {
 	ID   string `path:"id" maxLength:"40"`
 	Body struct {
@@ -33,22 +33,22 @@ type TagIn struct {
 	}
 }
 
-// CallTags are the tags of a call.
+// CallTags holds the tags of a call.
 type CallTags struct {
 	CallID string   `json:"call_id"`
 	Tags   []string `json:"tags" nullable:"false"`
 }
 
-// TagCall adds tags to those a call has.
+// TagCall adds tags to a call.
 func (s *Service) TagCall(ctx context.Context, in *TagIn) (*op.Out[CallTags], error) {
-	if _, err := s.find(ctx, in.ID); err != nil {
+	if _, err := s.findCall(ctx, in.ID); err != nil {
 		return nil, err
 	}
 	names, wrong := in.names()
 	if len(wrong) > 0 {
 		return nil, op.Invalid(wrong...)
 	}
-	tags, err := s.tagged(ctx, in.ID, func(have []string) ([]string, error) {
+	tags, err := s.changeTags(ctx, in.ID, func(have []string) ([]string, error) {
 		for _, n := range names {
 			if !slices.Contains(have, n) {
 				have = append(have, n)
@@ -65,7 +65,7 @@ func (s *Service) TagCall(ctx context.Context, in *TagIn) (*op.Out[CallTags], er
 	return op.OK(CallTags{CallID: in.ID, Tags: tags})
 }
 
-// names are the tags asked for, or what is wrong with them.
+// names returns the normalised names of the request, or their violations.
 func (in *TagIn) names() (names []string, wrong []op.Violation) {
 	if (in.Body.Tag == "") == (len(in.Body.Tags) == 0) {
 		return nil, []op.Violation{op.Field("tag", "required", "give tag or tags, one of them")}
@@ -84,28 +84,28 @@ func (in *TagIn) names() (names []string, wrong []op.Violation) {
 	return names, wrong
 }
 
-// UntagIn takes a tag off a call.
+// UntagIn holds the input of UntagCall.
 type UntagIn struct {
 	ID  string `path:"id" maxLength:"40"`
 	Tag string `path:"tag" maxLength:"200" doc:"Its name"`
 }
 
-// UntagCall takes a tag off a call. One the call does not have is no error.
+// UntagCall removes a tag from a call. If the call does not have the tag, it does nothing.
 func (s *Service) UntagCall(ctx context.Context, in *UntagIn) error {
 	name := tagName(in.Tag)
-	_, err := s.tagged(ctx, in.ID, func(have []string) ([]string, error) {
+	_, err := s.changeTags(ctx, in.ID, func(have []string) ([]string, error) {
 		return slices.DeleteFunc(have, func(t string) bool { return t == name }), nil
 	})
 	return err
 }
 
-// TagsIn asks for tags.
+// TagsIn holds the filters of Tags.
 type TagsIn struct {
 	op.Paging
 	Q string `query:"q" maxLength:"40" doc:"Part of the name"`
 }
 
-// Tags lists tags in the order of their making.
+// Tags lists tags in the order of their creation.
 func (s *Service) Tags(ctx context.Context, in *TagsIn) (*op.Out[op.Page[Tag]], error) {
 	after, err := in.After(ctx)
 	if err != nil {
@@ -136,16 +136,16 @@ func (s *Service) Tags(ctx context.Context, in *TagsIn) (*op.Out[op.Page[Tag]], 
 		return nil, err
 	}
 	out := op.Paged(ctx, in.Paging, all, func(t Tag) op.Position { return op.Position{Int: t.CreatedAt.UnixMicro(), ID: t.ID} })
-	return op.Counted(out, in.Paging, func() (int, error) { return filter().Count(ctx, s.DB.Read(ctx)) })
+	return op.WithTotal(out, in.Paging, func() (int, error) { return filter().Count(ctx, s.DB.Read(ctx)) })
 }
 
-// tagVersion is the version of a tag.
+// tagVersion returns the ETag of a tag.
 func (s *Service) tagVersion(ctx context.Context, parameters map[string]string) (string, error) {
 	t, err := getTag(ctx, s.DB.Read(ctx), access.Org(ctx), parameters["id"])
 	return op.TagOf(t), err
 }
 
-// NewTagIn makes a tag.
+// NewTagIn holds the input of CreateTag.
 type NewTagIn struct {
 	Body struct {
 		Name        string  `json:"name" doc:"1 to 40 characters, kept in lower case"`
@@ -154,10 +154,10 @@ type NewTagIn struct {
 	}
 }
 
-// CreateTag makes a tag.
+// CreateTag creates a tag.
 func (s *Service) CreateTag(ctx context.Context, in *NewTagIn) (*op.Out[Tag], error) {
 	t := Tag{ID: db.NewID("tag"), Name: tagName(in.Body.Name), Color: in.Body.Color, Description: in.Body.Description, CreatedAt: db.At(s.Now())}
-	if err := refuse(wrongTag(t)); err != nil {
+	if err := violationsError(wrongTag(t)); err != nil {
 		return nil, err
 	}
 	org := access.Org(ctx)
@@ -166,7 +166,7 @@ func (s *Service) CreateTag(ctx context.Context, in *NewTagIn) (*op.Out[Tag], er
 			return err
 		}
 		const q = `INSERT INTO tags (org_id, id, name, color, description, created_at) VALUES ($1, $2, $3, $4, $5, $6)`
-		return s.taken(ctx, t.Name, func(tx db.Querier) error {
+		return s.writeTag(ctx, t.Name, func(tx db.Querier) error {
 			_, err := tx.Exec(ctx, q, org, t.ID, t.Name, t.Color, t.Description, t.CreatedAt)
 			return err
 		})
@@ -177,8 +177,8 @@ func (s *Service) CreateTag(ctx context.Context, in *NewTagIn) (*op.Out[Tag], er
 	return &op.Out[Tag]{Body: t, Location: op.Prefix + "/tags/" + t.ID}, nil
 }
 
-// taken writes a tag, or says that its name is taken.
-func (s *Service) taken(ctx context.Context, name string, write func(tx db.Querier) error) error {
+// writeTag writes a tag, or returns already_exists if its name is in use.
+func (s *Service) writeTag(ctx context.Context, name string, write func(tx db.Querier) error) error {
 	err := s.DB.Tx(ctx, write)
 	if db.IsConflict(err) {
 		return op.Fail("already_exists", "there is a tag "+name+" already")
@@ -186,7 +186,7 @@ func (s *Service) taken(ctx context.Context, name string, write func(tx db.Queri
 	return err
 }
 
-// TagChangeIn changes a tag.
+// TagChangeIn holds the input of UpdateTag.
 type TagChangeIn struct {
 	ID   string `path:"id" maxLength:"40"`
 	Body struct {
@@ -196,7 +196,7 @@ type TagChangeIn struct {
 	}
 }
 
-// UpdateTag changes a tag; a new name shows on all calls that have it.
+// UpdateTag changes a tag. A new name is written to all calls that have the tag.
 func (s *Service) UpdateTag(ctx context.Context, in *TagChangeIn) (*op.Out[Tag], error) {
 	org := access.Org(ctx)
 	var t Tag
@@ -206,10 +206,10 @@ func (s *Service) UpdateTag(ctx context.Context, in *TagChangeIn) (*op.Out[Tag],
 		}
 		old := t.Name
 		in.apply(&t)
-		if err := refuse(wrongTag(t)); err != nil {
+		if err := violationsError(wrongTag(t)); err != nil {
 			return err
 		}
-		if err := s.taken(ctx, t.Name, func(tx db.Querier) error { return updateTag(ctx, tx, org, t) }); err != nil || t.Name == old {
+		if err := s.writeTag(ctx, t.Name, func(tx db.Querier) error { return updateTag(ctx, tx, org, t) }); err != nil || t.Name == old {
 			return err
 		}
 		return renameOnCalls(ctx, tx, org, t, old)
@@ -238,10 +238,11 @@ func updateTag(ctx context.Context, tx db.Querier, org string, t Tag) error {
 	return err
 }
 
-// onCalls are the calls that have a tag.
+// onCalls selects the calls that have a tag.
 const onCalls = ` WHERE org_id = $1 AND id IN (SELECT call_id FROM call_tags WHERE org_id = $1 AND tag_id = $2)`
 
-// renameOnCalls works on the text of the lists: a name holds nothing that JSON would write in another way.
+// renameOnCalls replaces the name in the JSON text of the calls' tag lists. This is safe, because a name has no
+// character that JSON escapes.
 func renameOnCalls(ctx context.Context, tx db.Querier, org string, t Tag, old string) error {
 	_, err := tx.Exec(ctx, `UPDATE calls SET tags = replace(tags, $3, $4)`+onCalls, org, t.ID, `"`+old+`"`, `"`+t.Name+`"`)
 	if err != nil {
@@ -250,12 +251,12 @@ func renameOnCalls(ctx context.Context, tx db.Querier, org string, t Tag, old st
 	return nil
 }
 
-// OneTag names a tag.
+// OneTag holds the id of a tag.
 type OneTag struct {
 	ID string `path:"id" maxLength:"40"`
 }
 
-// DeleteTag takes a tag off all calls and deletes it.
+// DeleteTag removes a tag from all calls and deletes it.
 func (s *Service) DeleteTag(ctx context.Context, in *OneTag) error {
 	org := access.Org(ctx)
 	return s.DB.Tx(ctx, func(tx db.Querier) error {

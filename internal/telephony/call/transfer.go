@@ -9,25 +9,25 @@ import (
 	"soniq/internal/platform/op"
 )
 
-func (s *Service) transfers() []op.Operation {
+func (s *Service) transferOperations() []op.Operation {
 	w := access.CallsWrite
 	return []op.Operation{
-		op.New("calls.transfer", "POST /calls/{id}/transfer", w, "Transfer the call", s.TransferCall).Acts().Async().Fails("destination_not_allowed"),
-		op.New("calls.transfer.complete", "POST /calls/{id}/transfer/complete", w, "Connect the two others of a warm transfer", s.FinishTransfer).Acts().Async(),
-		op.New("calls.transfer.cancel", "POST /calls/{id}/transfer/cancel", w, "Go back to the party on hold", s.StopTransfer).Acts().Async(),
-		op.New("calls.participants.add", "POST /calls/{id}/participants", w, "Dial somebody into the call", s.AddToCall).Acts().Status(201).Async().
+		op.New("calls.transfer", "POST /calls/{id}/transfer", w, "Transfer the call", s.TransferCall).WithSideEffects().Async().Fails("destination_not_allowed"),
+		op.New("calls.transfer.complete", "POST /calls/{id}/transfer/complete", w, "Connect the two others of a warm transfer", s.FinishTransfer).WithSideEffects().Async(),
+		op.New("calls.transfer.cancel", "POST /calls/{id}/transfer/cancel", w, "Go back to the party on hold", s.StopTransfer).WithSideEffects().Async(),
+		op.New("calls.participants.add", "POST /calls/{id}/participants", w, "Dial somebody into the call", s.AddToCall).WithSideEffects().Status(201).Async().
 			Fails("destination_not_allowed", "concurrency_limit"),
-		op.Delete("calls.participants.remove", "DELETE /calls/{id}/participants/{leg_id}", w, "Hang up one party of the call", s.RemoveFromCall).Acts(),
+		op.Delete("calls.participants.remove", "DELETE /calls/{id}/participants/{leg_id}", w, "Hang up one party of the call", s.RemoveFromCall).WithSideEffects(),
 	}
 }
 
-// TransferIn hands a call over.
+// TransferIn holds the input of TransferCall.
 type TransferIn struct {
-	Live
+	ActionIn
 	Body TransferCreate
 }
 
-// TransferCreate says to whom a call is handed over, and how.
+// TransferCreate names the target of a transfer, and the mode.
 type TransferCreate struct {
 	To              string `json:"to" doc:"A number, ext: with an extension, user: with a user's id, or a sip: address at this server" example:"ext:101"`
 	Mode            string `json:"mode,omitempty" default:"blind" doc:"blind, or warm: the agent talks to the target first"`
@@ -39,26 +39,27 @@ type TransferCreate struct {
 
 const defaultTransferRing = 25
 
-// A kind of destination where nobody can be asked first.
-var ledTo = []string{"queue:", "flow:", "voicemail:"}
+// scriptedTargets lists the prefixes of destinations that run a script. They allow no consultation, because there is
+// no person to talk to.
+var scriptedTargets = []string{"queue:", "flow:", "voicemail:"}
 
-func isLed(to string) bool {
-	return slices.ContainsFunc(ledTo, func(p string) bool { return strings.HasPrefix(to, p) })
+func isScriptedTarget(to string) bool {
+	return slices.ContainsFunc(scriptedTargets, func(p string) bool { return strings.HasPrefix(to, p) })
 }
 
-// TransferCall hands the call over: blind at once, warm after the agent has talked to the target.
+// TransferCall transfers the call: blind at once, warm after the agent has talked to the target.
 func (s *Service) TransferCall(ctx context.Context, in *TransferIn) (*op.Out[Call], error) {
-	if _, err := s.find(ctx, in.ID); err != nil {
+	if _, err := s.findCall(ctx, in.ID); err != nil {
 		return nil, err
 	}
-	c, err := s.transfer(ctx, in.Body)
+	c, err := s.newTransfer(ctx, in.Body)
 	if err != nil {
 		return nil, err
 	}
-	return s.act(ctx, in.Live, c)
+	return s.runAction(ctx, in.ActionIn, c)
 }
 
-func (s *Service) transfer(ctx context.Context, b TransferCreate) (c Transfer, err error) {
+func (s *Service) newTransfer(ctx context.Context, b TransferCreate) (c Transfer, err error) {
 	var wrong []op.Violation
 	want := func(ok bool, field, code, message string) {
 		if !ok {
@@ -66,35 +67,35 @@ func (s *Service) transfer(ctx context.Context, b TransferCreate) (c Transfer, e
 		}
 	}
 	want(b.Mode == "" || b.Mode == "blind" || b.Mode == "warm", "mode", "invalid_value", "must be blind or warm")
-	want(b.Mode != "warm" || !isLed(b.To), "mode", "not_possible", "only a person can be asked first; use blind")
+	want(b.Mode != "warm" || !isScriptedTarget(b.To), "mode", "not_possible", "only a person can be asked first; use blind")
 	want(slices.Contains([]string{"", "return", "hangup", "voicemail"}, b.OnFail), "on_fail", "invalid_value", "must be return, voicemail or hangup")
 	want(b.TimeoutSeconds == nil || *b.TimeoutSeconds >= 5 && *b.TimeoutSeconds <= 120, "timeout_seconds", "out_of_range", "must be 5 to 120")
-	c = Transfer{Warm: b.Mode == "warm", Timeout: span(b.TimeoutSeconds, defaultTransferRing), OnFail: b.OnFail,
-		Unshown: b.SummaryToTarget != nil && !*b.SummaryToTarget}
+	c = Transfer{Warm: b.Mode == "warm", Timeout: secondsOr(b.TimeoutSeconds, defaultTransferRing), OnFail: b.OnFail,
+		NoScreenPop: b.SummaryToTarget != nil && !*b.SummaryToTarget}
 	if c.OnFail == "" {
 		c.OnFail = "return"
 	}
-	from, more, err := s.shown(ctx, b.From)
+	from, more, err := s.resolveCallerID(ctx, b.From)
 	if err != nil {
 		return c, err
 	}
 	c.From, wrong = from, append(wrong, more...)
-	if c.To, wrong, err = s.target(ctx, b.To, wrong); err != nil {
+	if c.To, wrong, err = s.resolveTarget(ctx, b.To, wrong); err != nil {
 		return c, err
 	}
-	return c, refuse(wrong)
+	return c, violationsError(wrong)
 }
 
-// target reads to whom: a user by id, or what can be dialled.
-func (s *Service) target(ctx context.Context, to string, wrong []op.Violation) (string, []op.Violation, error) {
+// resolveTarget reads the target of a transfer: a user by id, a script target, or a destination to dial.
+func (s *Service) resolveTarget(ctx context.Context, to string, wrong []op.Violation) (string, []op.Violation, error) {
 	id, isUser := strings.CutPrefix(to, "user:")
 	switch {
 	case to == "":
 		return "", append(wrong, op.Field("to", "required", "must be a number, ext:, user:, queue:, flow:, voicemail: or a sip: address")), nil
-	case isLed(to):
-		return s.led(ctx, to, wrong)
+	case isScriptedTarget(to):
+		return s.checkScriptedTarget(ctx, to, wrong)
 	case !isUser:
-		return s.destination(ctx, "to", to, wrong)
+		return s.resolveDestination(ctx, "to", to, wrong)
 	}
 	ok, err := s.hasUser(ctx, access.Org(ctx), id)
 	if err == nil && !ok {
@@ -103,12 +104,12 @@ func (s *Service) target(ctx context.Context, to string, wrong []op.Violation) (
 	return to, wrong, err
 }
 
-// led reads a queue, a flow or a mailbox.
-func (s *Service) led(ctx context.Context, to string, wrong []op.Violation) (string, []op.Violation, error) {
+// checkScriptedTarget checks a queue, a flow or a mailbox.
+func (s *Service) checkScriptedTarget(ctx context.Context, to string, wrong []op.Violation) (string, []op.Violation, error) {
 	no := "there is none"
 	var err error
-	if s.Reach != nil {
-		no, err = s.Reach(ctx, access.Org(ctx), to)
+	if s.Destinations != nil {
+		no, err = s.Destinations.CheckTarget(ctx, access.Org(ctx), to)
 	}
 	if no != "" {
 		wrong = append(wrong, op.Field("to", "not_found", no))
@@ -116,27 +117,27 @@ func (s *Service) led(ctx context.Context, to string, wrong []op.Violation) (str
 	return to, wrong, err
 }
 
-// FinishTransferIn completes a warm transfer.
+// FinishTransferIn holds the input of FinishTransfer.
 type FinishTransferIn struct {
-	Live
+	ActionIn
 	Body *struct {
 		Mode string `json:"mode,omitempty" enum:"connect,conference" default:"connect" doc:"conference: the agent stays in the call"`
 	}
 }
 
-// FinishTransfer connects the two others, or all three.
+// FinishTransfer connects the two other parties, or all three (conference).
 func (s *Service) FinishTransfer(ctx context.Context, in *FinishTransferIn) (*op.Out[Call], error) {
-	return s.act(ctx, in.Live, CompleteTransfer{Conference: in.Body != nil && in.Body.Mode == "conference"})
+	return s.runAction(ctx, in.ActionIn, CompleteTransfer{Conference: in.Body != nil && in.Body.Mode == "conference"})
 }
 
-// StopTransfer ends the consultation and goes back to the party on hold.
+// StopTransfer ends the consultation and resumes the party on hold.
 func (s *Service) StopTransfer(ctx context.Context, in *EmptyIn) (*op.Out[Call], error) {
-	return s.act(ctx, in.Live, CancelTransfer{})
+	return s.runAction(ctx, in.ActionIn, CancelTransfer{})
 }
 
-// AddIn dials somebody into a call.
+// AddIn holds the input of AddToCall.
 type AddIn struct {
-	Live
+	ActionIn
 	Body struct {
 		To             string `json:"to" doc:"A number, ext: with an extension, user: with a user's id, or a sip: address at this server"`
 		From           string `json:"from,omitempty" doc:"A number of the organisation to show"`
@@ -144,59 +145,60 @@ type AddIn struct {
 	}
 }
 
-// AddToCall dials somebody into the call. It answers when the leg rings or is on its way; its answer follows as an event.
+// AddToCall dials another party into the call. It returns once the leg rings or is being dialled; the answer follows
+// as an event.
 func (s *Service) AddToCall(ctx context.Context, in *AddIn) (*op.Out[Leg], error) {
-	if _, err := s.find(ctx, in.ID); err != nil {
+	if _, err := s.findCall(ctx, in.ID); err != nil {
 		return nil, err
 	}
-	c := AddParticipant{Timeout: span(in.Body.TimeoutSeconds, defaultRing)}
+	c := AddParticipant{Timeout: secondsOr(in.Body.TimeoutSeconds, defaultRingSeconds)}
 	var wrong []op.Violation
 	if n := in.Body.TimeoutSeconds; n != nil && (*n < 5 || *n > 120) {
 		wrong = append(wrong, op.Field("timeout_seconds", "out_of_range", "must be 5 to 120"))
 	}
-	from, more, err := s.shown(ctx, in.Body.From)
+	from, more, err := s.resolveCallerID(ctx, in.Body.From)
 	if err != nil {
 		return nil, err
 	}
 	c.From = from
-	if c.To, wrong, err = s.target(ctx, in.Body.To, append(wrong, more...)); err != nil {
+	if c.To, wrong, err = s.resolveTarget(ctx, in.Body.To, append(wrong, more...)); err != nil {
 		return nil, err
 	}
-	if err := refuse(wrong); err != nil {
+	if err := violationsError(wrong); err != nil {
 		return nil, err
 	}
-	if _, err := s.inProgress(ctx, in.ID); err != nil {
+	if _, err := s.findInProgress(ctx, in.ID); err != nil {
 		return nil, err
 	}
-	if in.later() {
-		return s.addLater(ctx, in.ID, c)
+	if in.isAsync() {
+		return s.addParticipantAsync(ctx, in.ID, c)
 	}
-	r, err := s.do(ctx, in.ID, c)
+	r, err := s.runCommand(ctx, in.ID, c)
 	if err != nil {
 		return nil, err
 	}
-	l, err := s.leg(ctx, r.LegID)
+	l, err := s.getLeg(ctx, r.LegID)
 	if err != nil {
 		return nil, err
 	}
 	return &op.Out[Leg]{Body: l, Location: op.Prefix + "/calls/" + in.ID + "?expand=legs"}, nil
 }
 
-func (s *Service) leg(ctx context.Context, id string) (Leg, error) {
+func (s *Service) getLeg(ctx context.Context, id string) (Leg, error) {
 	const q = `SELECT ` + legColumns + ` FROM legs WHERE org_id = $1 AND id = $2`
 	_, l, err := scanLeg(s.DB.Read(ctx).QueryRow(ctx, q, access.Org(ctx), id))
 	return l, err
 }
 
-// RemoveIn names a party of a call.
+// RemoveIn holds the input of RemoveFromCall.
 type RemoveIn struct {
 	ID    string `path:"id" maxLength:"40"`
 	LegID string `path:"leg_id" maxLength:"40"`
 }
 
-// RemoveFromCall hangs up one party.
+// RemoveFromCall hangs up one leg of a call.
 func (s *Service) RemoveFromCall(ctx context.Context, in *RemoveIn) error {
-	if _, err := s.inProgress(ctx, in.ID); err != nil {
+	if _, err := s.findInProgress(ctx, in.ID); err != nil {
 		return err
 	}
 	const q = `SELECT count(*) FROM legs WHERE org_id = $1 AND id = $2 AND call_id = $3`
@@ -207,6 +209,6 @@ func (s *Service) RemoveFromCall(ctx context.Context, in *RemoveIn) error {
 	if n == 0 {
 		return op.NotFound("leg of this call")
 	}
-	_, err := s.do(ctx, in.ID, RemoveParticipant{LegID: in.LegID})
+	_, err := s.runCommand(ctx, in.ID, RemoveParticipant{LegID: in.LegID})
 	return err
 }

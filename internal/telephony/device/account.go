@@ -12,8 +12,8 @@ import (
 	"soniq/internal/platform/seal"
 )
 
-// An Account is a device as signalling sees it: who logs in with which secret. It is on the path of every INVITE
-// and REGISTER, and cached.
+// Account is a device as SIP authentication needs it: user name and password digests. It is read for every INVITE and
+// REGISTER, and cached.
 type Account struct {
 	OrgID      string
 	DeviceID   string
@@ -26,7 +26,7 @@ type Account struct {
 	Codecs     []string
 }
 
-// Account returns the active device with the SIP user name, in whatever organisation; ok is false where there is none.
+// Account returns the active device with the SIP user name, of any organisation; ok is false if there is none.
 func (s *Service) Account(ctx context.Context, username string) (a Account, ok bool, err error) {
 	username = strings.ToLower(username)
 	a, err = s.accounts.Get(username, func() (Account, error) { return s.account(ctx, username) })
@@ -48,10 +48,10 @@ func (s *Service) account(ctx context.Context, username string) (Account, error)
 	return a, err
 }
 
-// secrets are the two digests of a password, in the clear or sealed.
-type secrets struct{ md5, sha256 string }
+// digests holds the two digests (HA1) of a password.
+type digests struct{ md5, sha256 string }
 
-type sealedSecrets struct{ md5, sha256 []byte }
+type sealedDigests struct{ md5, sha256 []byte }
 
 // HA1 returns both digests of a password (RFC 7616 §3.4.2), in hex.
 func HA1(username, realm, password string) (md5hex, sha256hex string) {
@@ -62,12 +62,12 @@ func HA1(username, realm, password string) (md5hex, sha256hex string) {
 
 const passwordLength = 28 // base62 characters, 166 bits
 
-func (s *Service) newSecrets(d Device) (password string, sealed sealedSecrets, err error) {
+func (s *Service) newCredentials(d Device) (password string, sealed sealedDigests, err error) {
 	password = seal.Random(passwordLength)
-	var open secrets
+	var open digests
 	open.md5, open.sha256 = HA1(d.SIP.Username, s.domain, password)
-	if sealed.md5, err = s.sealer.Seal([]byte(open.md5), place(d, "ha1_md5")); err == nil {
-		sealed.sha256, err = s.sealer.Seal([]byte(open.sha256), place(d, "ha1_sha256"))
+	if sealed.md5, err = s.sealer.Seal([]byte(open.md5), additionalData(d, "ha1_md5")); err == nil {
+		sealed.sha256, err = s.sealer.Seal([]byte(open.sha256), additionalData(d, "ha1_sha256"))
 	}
 	if err != nil {
 		return "", sealed, fmt.Errorf("seal credentials: %w", err)
@@ -75,23 +75,23 @@ func (s *Service) newSecrets(d Device) (password string, sealed sealedSecrets, e
 	return password, sealed, nil
 }
 
-func (s *Service) unseal(d Device, sealed sealedSecrets) (secrets, error) {
-	m, err := s.sealer.Unseal(sealed.md5, place(d, "ha1_md5"))
+func (s *Service) unseal(d Device, sealed sealedDigests) (digests, error) {
+	m, err := s.sealer.Unseal(sealed.md5, additionalData(d, "ha1_md5"))
 	if err != nil {
-		return secrets{}, fmt.Errorf("unseal credentials of %s: %w", d.ID, err)
+		return digests{}, fmt.Errorf("unseal credentials of %s: %w", d.ID, err)
 	}
-	sum, err := s.sealer.Unseal(sealed.sha256, place(d, "ha1_sha256"))
+	sum, err := s.sealer.Unseal(sealed.sha256, additionalData(d, "ha1_sha256"))
 	if err != nil {
-		return secrets{}, fmt.Errorf("unseal credentials of %s: %w", d.ID, err)
+		return digests{}, fmt.Errorf("unseal credentials of %s: %w", d.ID, err)
 	}
-	return secrets{string(m), string(sum)}, nil
+	return digests{string(m), string(sum)}, nil
 }
 
-// place binds a sealed value to its row and column.
-func place(d Device, column string) []byte {
+// additionalData returns the additional data of a sealed value. It binds the value to its row and column.
+func additionalData(d Device, column string) []byte {
 	return []byte(d.OrgID + "|devices|" + d.ID + "|" + column)
 }
 
-// newUsername makes a user name that nobody guesses and everybody can type: u and fifteen small letters and digits,
-// worth some 75 bits.
+// newUsername returns a SIP user name that cannot be guessed and is easy to type: u and fifteen lower-case letters
+// and digits, about 75 bits.
 func newUsername() string { return "u" + strings.ToLower(seal.Random(15)) }

@@ -9,13 +9,13 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// A Binding is one registered contact of a device and the way back to it (RFC 3261 §10).
+// Binding is one registered contact of a device, with the connection to reach it (RFC 3261 §10).
 type Binding struct {
 	DeviceID   string
-	Contact    string         // URI as the phone gave it
-	Source     netip.AddrPort // where its REGISTER came from
+	Contact    string         // URI as the phone sent it
+	Source     netip.AddrPort // source address of its REGISTER
 	Transport  string
-	Flow       uint64 // the connection it came over; 0 for UDP
+	Flow       uint64 // id of the connection; 0 for UDP
 	Path       []string
 	Instance   string
 	CallID     string
@@ -24,42 +24,42 @@ type Binding struct {
 	UserAgent  string
 	Expires    time.Time
 	Registered time.Time
-	SRTP       string // of the device: off, preferred or required; only where phones of a user are looked for
+	SRTP       string // SRTP of the device: off, preferred or required; set by BindingsOfUser only
 }
 
-// Save replaces the bindings of a device; an empty list ends its registration. It returns db.ErrNone where the
-// device is gone.
+// Save replaces the bindings of a device; an empty list ends its registration. It returns db.ErrNone if the device
+// does not exist.
 func (s *Service) Save(ctx context.Context, deviceID string, all []Binding) error {
 	return s.db.Tx(ctx, func(tx db.Querier) error {
-		org, err := owner(ctx, tx, deviceID)
+		org, err := orgOf(ctx, tx, deviceID)
 		if err != nil {
 			return fmt.Errorf("find device %s: %w", deviceID, err)
 		}
-		if err := s.tellChange(ctx, tx, org, deviceID, all); err != nil {
+		if err := s.publishRegistrationChange(ctx, tx, org, deviceID, all); err != nil {
 			return err
 		}
-		if err := unregister(ctx, tx, org, deviceID); err != nil {
+		if err := deleteBindings(ctx, tx, org, deviceID); err != nil {
 			return fmt.Errorf("replace registration: %w", err)
 		}
 		for i, b := range all {
 			b.DeviceID = deviceID
-			if err := register(ctx, tx, org, i, b); err != nil {
+			if err := insertBinding(ctx, tx, org, i, b); err != nil {
 				return fmt.Errorf("save registration: %w", err)
 			}
 		}
 		if len(all) == 0 {
 			return nil
 		}
-		if err := s.users.SignedIn(ctx, tx, org, deviceID); err != nil {
+		if err := s.users.PhoneRegistered(ctx, tx, org, deviceID); err != nil {
 			return err
 		}
-		return seen(ctx, tx, org, deviceID, db.At(s.now()))
+		return setLastSeen(ctx, tx, org, deviceID, db.At(s.now()))
 	})
 }
 
-// Load returns every binding of a device, expired ones too.
+// Load returns every binding of a device, including expired ones.
 func (s *Service) Load(ctx context.Context, deviceID string) ([]Binding, error) {
-	org, err := owner(ctx, s.db.Read(ctx), deviceID)
+	org, err := orgOf(ctx, s.db.Read(ctx), deviceID)
 	if db.IsNone(err) {
 		return nil, nil
 	}
@@ -70,7 +70,7 @@ func (s *Service) Load(ctx context.Context, deviceID string) ([]Binding, error) 
 	return found[deviceID], err
 }
 
-// Bindings returns where the devices can be reached now, the most wanted first (RFC 3261 §16.6).
+// Bindings returns the current bindings of devices, the highest q-value of each device first (RFC 3261 §16.6).
 func (s *Service) Bindings(ctx context.Context, org string, devices []string) ([]Binding, error) {
 	if len(devices) == 0 {
 		return nil, nil
@@ -86,13 +86,14 @@ func (s *Service) Bindings(ctx context.Context, org string, devices []string) ([
 	return all, nil
 }
 
-// OfUserBindings returns where a user's active phones can be reached now, in one read at most.
-func (s *Service) OfUserBindings(ctx context.Context, org, userID string) ([]Binding, error) {
-	now, found := s.now(), s.reached
-	if db.InTx(ctx) { // which may see what is not committed
-		found = &reached{}
+// BindingsOfUser returns the current bindings of a user's active phones. It reads the database at most once, and not
+// at all if the result is cached.
+func (s *Service) BindingsOfUser(ctx context.Context, org, userID string) ([]Binding, error) {
+	now, found := s.now(), s.bindingCache
+	if db.InTx(ctx) { // the transaction may see uncommitted rows, which must not be cached
+		found = &bindingCache{}
 	}
-	all, err := found.get(who{org, userID}, now, func() ([]Binding, error) {
+	all, err := found.get(userKey{org, userID}, now, func() ([]Binding, error) {
 		return bindingsOfUser(ctx, s.db.Read(ctx), org, userID, db.At(now))
 	})
 	if err != nil {
@@ -101,9 +102,9 @@ func (s *Service) OfUserBindings(ctx context.Context, org, userID string) ([]Bin
 	return all, nil
 }
 
-// Registered returns every binding of every device that is in force.
-func (s *Service) Registered(ctx context.Context) ([]Binding, error) {
-	// tenant: signalling keeps the ways to the phones of all organisations open
+// AllBindings returns the current bindings of all devices.
+func (s *Service) AllBindings(ctx context.Context) ([]Binding, error) {
+	// tenant: signalling sends NAT keepalives to the phones of all organisations
 	const text = `SELECT ` + bindingColumns + ` FROM registrations r WHERE r.expires_at > $1
 		ORDER BY r.priority DESC, r.registered_at DESC, r.id`
 	all, err := readBindings(ctx, s.db.Read(ctx), text, []any{db.At(s.now())}, nil)
@@ -130,9 +131,9 @@ func (s *Service) Sweep(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := sweepTokens(ctx, tx, db.At(s.now())); err != nil {
+		if err := deleteExpiredTokens(ctx, tx, db.At(s.now())); err != nil {
 			return err
 		}
-		return sweepAddresses(ctx, tx, db.At(s.now()))
+		return deleteUnusedAddresses(ctx, tx, db.At(s.now()))
 	})
 }

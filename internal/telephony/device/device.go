@@ -1,4 +1,5 @@
-// Package device keeps phones: how they log in, and where they can be reached.
+// Package device stores phones: their SIP credentials, registrations (bindings), provisioning addresses and browser
+// tokens.
 package device
 
 import (
@@ -13,7 +14,7 @@ import (
 	"soniq/internal/platform/event"
 )
 
-// A Device is a phone of a user.
+// Device is a phone of a user.
 type Device struct {
 	ID           string       `json:"id" example:"dev_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	UserID       string       `json:"user_id"`
@@ -43,7 +44,7 @@ type Device struct {
 	RotatedAt db.Time `json:"-"`
 }
 
-// SIP is how the phone logs in. The password is given once, when it is made.
+// SIP holds the SIP account of the phone. The password is set only when it is created.
 type SIP struct {
 	Username  string  `json:"username"`
 	Domain    string  `json:"domain"`
@@ -52,7 +53,7 @@ type SIP struct {
 	Password  *string `json:"password,omitempty"`
 }
 
-// A LineKey is a button of the phone.
+// LineKey is the function of one key of the phone.
 type LineKey struct {
 	Position int    `json:"position" minimum:"1" maximum:"200"`
 	Type     string `json:"type" enum:"line,blf,speed_dial,queue,park"`
@@ -60,14 +61,14 @@ type LineKey struct {
 	Label    string `json:"label" maxLength:"120"`
 }
 
-// Provisioning is how the phone fetches its configuration.
+// Provisioning is the provisioning state of the phone.
 type Provisioning struct {
 	URL         *string `json:"url" doc:"The address, when it is made; null ever after" example:"https://voice.example.com/provision/4flPC8RObyakWeFlm7ApnL/"`
 	Status      string  `json:"status" enum:"none,pending,served,failed" doc:"pending: not fetched yet; failed: the last request was refused"`
 	LastFetchAt db.Time `json:"last_fetch_at" nullable:"true" doc:"When the phone was last given its configuration"`
 }
 
-// Registration is where the phone is now.
+// Registration summarises the current bindings of the phone.
 type Registration struct {
 	Status    string  `json:"status" enum:"registered,unregistered,expired"`
 	Contact   *string `json:"contact"`
@@ -77,7 +78,7 @@ type Registration struct {
 	RTTMS     *int    `json:"rtt_ms"`
 }
 
-// A Sealer encrypts what is stored; the associated data binds a value to its place.
+// Sealer encrypts stored values; the associated data binds a value to its row and column.
 type Sealer interface {
 	Seal(plain, associated []byte) ([]byte, error)
 	Unseal(sealed, associated []byte) ([]byte, error)
@@ -88,53 +89,55 @@ const Changed = "changed.devices"
 
 const cacheLife = 3 * time.Second
 
-// Service is the room. It is safe for concurrent use.
+// Service stores phones and serves their API. Set the exported fields before the first request. Then it is safe for
+// concurrent use.
 type Service struct {
-	// Emergency reports whether the organisation's phones reach emergency services; nil: no.
+	// Emergency reports whether the organisation's phones can call emergency services; nil: no.
 	Emergency func(ctx context.Context, org string) (bool, error)
 
-	// Notify sends a phone a NOTIFY and returns the status of its answer; an error says that there was none. nil: phones cannot be reached.
+	// Notify sends a NOTIFY to a phone and returns the status of its response. An error means that there was none.
+	// nil: this process cannot reach phones.
 	Notify func(ctx context.Context, b Binding, aor, event string) (status int, err error)
-	// OnMove is told, once that is committed, whose phone signed in or out; may be nil.
-	OnMove func(org, userID string)
+	// OnRegistrationChange is called after the commit of a change of a user's phone or its registration; may be nil.
+	OnRegistrationChange func(org, userID string)
 
-	// Browsers is what telephones in pages need.
-	Browsers Browsers
+	// WebRTC holds the settings of phones in browsers.
+	WebRTC WebRTCConfig
 
-	// Provisioner is what addresses need from which phones fetch their configuration.
-	Provisioner Provisioner
+	// Provisioner holds the functions that provisioning addresses need.
+	Provisioner ProvisioningHooks
 
-	// Outbox is told of phones that come and go; nil: nobody is.
+	// Outbox gets device.registration events; nil: none are published.
 	Outbox *event.Outbox
 
-	db       *db.DB
-	users    *user.Service
-	sealer   Sealer
-	bus      *bus.Bus
-	now      func() time.Time
-	domain   string
-	accounts *bus.Cache[Account]
-	reached  *reached
+	db           *db.DB
+	users        *user.Service
+	sealer       Sealer
+	bus          *bus.Bus
+	now          func() time.Time
+	domain       string
+	accounts     *bus.Cache[Account]
+	bindingCache *bindingCache
 }
 
-// New makes the room. Domain is the SIP domain and digest realm of every phone; changing it makes the passwords
-// that were given out useless.
+// New returns a service. domain is the SIP domain and digest realm of every phone. Changing it invalidates all
+// passwords, because the stored digests contain the realm.
 func New(d *db.DB, users *user.Service, s Sealer, b *bus.Bus, now func() time.Time, domain string) *Service {
 	return &Service{db: d, users: users, sealer: s, bus: b, now: now, domain: domain,
-		accounts: bus.NewCache[Account](b, Changed, cacheLife, now), reached: newReached(d)}
+		accounts: bus.NewCache[Account](b, Changed, cacheLife, now), bindingCache: newBindingCache(d)}
 }
 
 // Get returns a device without its registration, or db.ErrNone.
 func (s *Service) Get(ctx context.Context, q db.Querier, org, id string) (Device, error) {
-	return get(ctx, q, org, id)
+	return getDevice(ctx, q, org, id)
 }
 
 // OfUser returns the active devices of a user in the order they were added.
 func (s *Service) OfUser(ctx context.Context, q db.Querier, org, userID string) ([]Device, error) {
-	return list(ctx, q, org, filter{users: []string{userID}, active: true, limit: 100})
+	return listDevices(ctx, q, org, filter{users: []string{userID}, active: true, limit: 100})
 }
 
-// Add makes a device with fresh credentials; the password is in it this once.
+// Add creates a device with new credentials. The returned device contains the password, which is not available later.
 func (s *Service) Add(ctx context.Context, tx db.Querier, d Device) (Device, error) {
 	now := db.At(s.now())
 	d.ID, d.Status, d.CreatedAt, d.UpdatedAt, d.RotatedAt = db.NewID("dev"), "active", now, now, now
@@ -145,35 +148,35 @@ func (s *Service) Add(ctx context.Context, tx db.Querier, d Device) (Device, err
 	if d.SIP.Digest == "" {
 		d.SIP.Digest = "md5"
 	}
-	password, secrets, err := s.newSecrets(d)
+	password, secrets, err := s.newCredentials(d)
 	if err != nil {
 		return d, err
 	}
 	d.SIP.Password = &password
-	if err := insert(ctx, tx, d, secrets); err != nil {
+	if err := insertDevice(ctx, tx, d, secrets); err != nil {
 		return d, fmt.Errorf("add device: %w", err)
 	}
 	return d, nil
 }
 
-// Provision makes the first phone of a new user.
-func (s *Service) Provision(ctx context.Context, tx db.Querier, u user.User) (user.SIP, error) {
+// AddFirstDevice creates the first phone of a new user.
+func (s *Service) AddFirstDevice(ctx context.Context, tx db.Querier, u user.User) (user.SIP, error) {
 	d, err := s.Add(ctx, tx, Device{OrgID: u.OrgID, UserID: u.ID, Name: "Phone", Kind: "softphone", SRTP: "off"})
 	return user.SIP{Username: d.SIP.Username, Domain: s.domain, Transports: transports, Password: d.SIP.Password}, err
 }
 
 var transports = []string{"udp", "tcp"}
 
-// Phones tells the phones of users, for their records.
-func (s *Service) Phones(ctx context.Context, q db.Querier, org string, users []string) (map[string]user.Phones, error) {
+// PhonesOfUsers returns the phones of users, for the users' records.
+func (s *Service) PhonesOfUsers(ctx context.Context, q db.Querier, org string, users []string) (map[string]user.Phones, error) {
 	if len(users) == 0 {
 		return nil, nil
 	}
-	all, err := list(ctx, q, org, filter{users: users, limit: 200 * len(users)})
+	all, err := listDevices(ctx, q, org, filter{users: users, limit: 200 * len(users)})
 	if err != nil {
 		return nil, err
 	}
-	if err := s.dress(ctx, q, org, all); err != nil {
+	if err := s.addComputed(ctx, q, org, all); err != nil {
 		return nil, err
 	}
 	phones := map[string]user.Phones{}
@@ -188,66 +191,66 @@ func (s *Service) Phones(ctx context.Context, q db.Querier, org string, users []
 	return phones, nil
 }
 
-// SuspendUser ends the registrations of a user who is suspended.
+// SuspendUser ends the registrations and browser tokens of a suspended user.
 func (s *Service) SuspendUser(ctx context.Context, tx db.Querier, u user.User) error {
 	if u.Status != user.Suspended {
 		return nil
 	}
-	all, err := list(ctx, tx, u.OrgID, filter{users: []string{u.ID}, limit: 10_000})
+	all, err := listDevices(ctx, tx, u.OrgID, filter{users: []string{u.ID}, limit: 10_000})
 	if err != nil {
 		return err
 	}
 	for _, d := range all {
-		if err := s.tellChange(ctx, tx, u.OrgID, d.ID, nil); err != nil {
+		if err := s.publishRegistrationChange(ctx, tx, u.OrgID, d.ID, nil); err != nil {
 			return err
 		}
-		if err := unregister(ctx, tx, u.OrgID, d.ID); err != nil {
+		if err := deleteBindings(ctx, tx, u.OrgID, d.ID); err != nil {
 			return fmt.Errorf("end registration: %w", err)
 		}
-		if err := dropTokens(ctx, tx, u.OrgID, d.ID); err != nil {
+		if err := deleteTokens(ctx, tx, u.OrgID, d.ID); err != nil {
 			return fmt.Errorf("end tokens: %w", err)
 		}
-		s.changed(tx, d)
+		s.publishChanged(tx, d)
 	}
 	return nil
 }
 
-// RemoveUser ends the phones of a user who is removed.
+// RemoveUser deletes the phones of a removed user.
 func (s *Service) RemoveUser(ctx context.Context, tx db.Querier, r user.Removal) error {
-	all, err := list(ctx, tx, r.OrgID, filter{users: []string{r.UserID}, limit: 10_000})
+	all, err := listDevices(ctx, tx, r.OrgID, filter{users: []string{r.UserID}, limit: 10_000})
 	if err != nil {
 		return err
 	}
 	for _, d := range all {
-		if err := s.remove(ctx, tx, d); err != nil {
+		if err := s.removeDevice(ctx, tx, d); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Service) remove(ctx context.Context, tx db.Querier, d Device) error {
-	if err := unregister(ctx, tx, d.OrgID, d.ID); err != nil {
+func (s *Service) removeDevice(ctx context.Context, tx db.Querier, d Device) error {
+	if err := deleteBindings(ctx, tx, d.OrgID, d.ID); err != nil {
 		return fmt.Errorf("end registration: %w", err)
 	}
-	if err := remove(ctx, tx, d.OrgID, d.ID); err != nil {
+	if err := deleteDevice(ctx, tx, d.OrgID, d.ID); err != nil {
 		return fmt.Errorf("remove device: %w", err)
 	}
-	s.changed(tx, d)
+	s.publishChanged(tx, d)
 	return nil
 }
 
-func (s *Service) changed(tx db.Querier, d Device) {
+func (s *Service) publishChanged(tx db.Querier, d Device) {
 	db.OnCommit(tx, func() {
 		s.bus.Publish(Changed, d.SIP.Username)
-		if s.OnMove != nil {
-			s.OnMove(d.OrgID, d.UserID)
+		if s.OnRegistrationChange != nil {
+			s.OnRegistrationChange(d.OrgID, d.UserID)
 		}
 	})
 }
 
-// dress adds registration and what follows from it.
-func (s *Service) dress(ctx context.Context, q db.Querier, org string, all []Device) error {
+// addComputed adds registration, emergency calling, domain and provisioning state to phones.
+func (s *Service) addComputed(ctx context.Context, q db.Querier, org string, all []Device) error {
 	if len(all) == 0 {
 		return nil
 	}
@@ -270,13 +273,13 @@ func (s *Service) dress(ctx context.Context, q db.Querier, org string, all []Dev
 	for i := range all {
 		d := &all[i]
 		d.SIP.Domain, d.Emergency = s.domain, emergency
-		d.Registration = registration(bindings[d.ID], s.now())
+		d.Registration = summarizeBindings(bindings[d.ID], s.now())
 	}
-	return s.provisioned(ctx, q, org, all)
+	return s.addProvisioning(ctx, q, org, all)
 }
 
-// registration sums up bindings: the one that lives longest stands for all.
-func registration(all []Binding, now time.Time) Registration {
+// summarizeBindings returns the registration of a phone from the binding that expires last.
+func summarizeBindings(all []Binding, now time.Time) Registration {
 	r := Registration{Status: "unregistered"}
 	for _, b := range all {
 		if b.Expires.After(r.ExpiresAt.Time) {

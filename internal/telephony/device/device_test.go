@@ -21,10 +21,10 @@ import (
 
 const domain = "sip.example.com"
 
-// house is what a test of phones needs.
-type house struct {
+// fixture holds the services and records that tests of phones need.
+type fixture struct {
 	*device.Service
-	d      *db.DB
+	db     *db.DB
 	orgs   *org.Service
 	users  *user.Service
 	org    string
@@ -32,9 +32,9 @@ type house struct {
 	now    time.Time
 }
 
-func build(t testing.TB, d *db.DB) *house {
+func newFixture(t testing.TB, d *db.DB) *fixture {
 	t.Helper()
-	h := &house{d: d, now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
+	h := &fixture{db: d, now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
 	now := func() time.Time { return h.now }
 	b := bus.New()
 	h.orgs = org.New(d, b, now)
@@ -49,24 +49,24 @@ func build(t testing.TB, d *db.DB) *house {
 	}
 	h.users = user.New(d, h.orgs, &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(h.now) }}, b, now)
 	h.Service = device.New(d, h.users, s, b, now, domain)
-	h.users.Provision, h.users.Phones = h.Service.Provision, h.Service.Phones
+	h.users.Provision, h.users.Phones = h.Service.AddFirstDevice, h.Service.PhonesOfUsers
 	h.users.OnRemove = append(h.users.OnRemove, h.RemoveUser)
 	h.server = optest.New(t, d, append(h.Operations(), h.users.Operations()...)...)
 	return h
 }
 
-func (h *house) do(method, path string, body any, header ...string) *optest.Answer {
+func (h *fixture) do(method, path string, body any, header ...string) *optest.Answer {
 	return h.server.Do(optest.Admin(h.org), method, path, body, header...)
 }
 
-// ada adds a user and returns her id, and the user name and password of her phone.
-func (h *house) ada(t testing.TB) (id, username, password string) {
+// addUser adds a user and returns the user's id, and the SIP user name and password of the user's phone.
+func (h *fixture) addUser(t testing.TB) (id, username, password string) {
 	t.Helper()
 	a := h.do("POST", "/users", `{"email":"ada@example.com","first_name":"Ada"}`).Want(201)
 	return a.Text("id"), a.Text("sip.username"), a.Text("sip.password")
 }
 
-func (h *house) account(t testing.TB, username string) (device.Account, bool) {
+func (h *fixture) account(t testing.TB, username string) (device.Account, bool) {
 	t.Helper()
 	a, ok, err := h.Account(context.Background(), username)
 	if err != nil {
@@ -75,17 +75,17 @@ func (h *house) account(t testing.TB, username string) (device.Account, bool) {
 	return a, ok
 }
 
-func (h *house) binding(n string) device.Binding {
+func (h *fixture) binding(n string) device.Binding {
 	return device.Binding{Contact: "sip:" + n + "@192.0.2.7:5062;transport=tcp", Source: netip.MustParseAddrPort("192.0.2.7:40000"),
 		Transport: "tcp", Flow: 1<<63 + 5, Path: []string{"<sip:edge.example.com;lr>"}, Instance: `"<urn:uuid:1>";1`, CallID: "c1",
 		CSeq: 1<<32 - 1, Priority: 700, UserAgent: "phone/1", Expires: h.now.Add(time.Minute), Registered: h.now}
 }
 
-func TestANewUserHasAPhoneThatLogsIn(t *testing.T) {
+func TestAccount_OfNewUser(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
-		id, username, password := h.ada(t)
+		h := newFixture(t, d)
+		id, username, password := h.addUser(t)
 		if len(password) < 24 || username != strings.ToLower(username) {
 			t.Errorf("credentials %q %q", username, password)
 		}
@@ -114,13 +114,13 @@ func TestANewUserHasAPhoneThatLogsIn(t *testing.T) {
 	})
 }
 
-func TestDigestsAreSealedToTheirPlace(t *testing.T) {
+func TestSealedDigest_BoundToRow(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
+	h := newFixture(t, dbtest.SQLite(t))
 	ctx := context.Background()
-	_, ada, _ := h.ada(t)
+	_, ada, _ := h.addUser(t)
 	b := h.do("POST", "/users", `{"email":"b@example.com","first_name":"B"}`).Want(201)
-	err := h.d.Tx(ctx, func(tx db.Querier) error {
+	err := h.db.Tx(ctx, func(tx db.Querier) error {
 		_, err := tx.Exec(ctx, `UPDATE devices SET ha1_md5 = (SELECT ha1_md5 FROM devices WHERE username = $1) WHERE username = $2`,
 			ada, b.Text("sip.username"))
 		return err
@@ -133,7 +133,7 @@ func TestDigestsAreSealedToTheirPlace(t *testing.T) {
 	}
 }
 
-func TestRFC7616ExampleDigest(t *testing.T) {
+func TestHA1_RFC7616Example(t *testing.T) {
 	t.Parallel()
 	m, s := device.HA1("Mufasa", "http-auth@example.org", "Circle of Life") // RFC 7616 §3.9.1
 	if m != "3d78807defe7de2157e2b0b6573a855f" || s != "7987c64c30e25f1b74be53f966b49b90f2808aa92faf9a00262392d7b4794232" {
@@ -141,11 +141,11 @@ func TestRFC7616ExampleDigest(t *testing.T) {
 	}
 }
 
-func TestARotatedPasswordIsTheOnlyOne(t *testing.T) {
+func TestRotateCredentials_OldPasswordInvalid(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
-		id, username, old := h.ada(t)
+		h := newFixture(t, d)
+		id, username, old := h.addUser(t)
 		a, _ := h.account(t, username)
 		if err := h.Save(context.Background(), a.DeviceID, []device.Binding{h.binding("ada")}); err != nil {
 			t.Fatal(err)
@@ -158,7 +158,7 @@ func TestARotatedPasswordIsTheOnlyOne(t *testing.T) {
 		if m, _ := device.HA1(username, domain, r.Text("password")); a.HA1MD5 != m {
 			t.Error("the new password does not log in at once")
 		}
-		if left, _ := h.OfUserBindings(context.Background(), h.org, id); len(left) != 0 {
+		if left, _ := h.BindingsOfUser(context.Background(), h.org, id); len(left) != 0 {
 			t.Errorf("still registered: %v", left)
 		}
 		h.do("POST", "/users/"+id+"/sip-credentials/rotate", `{"device_id":"dev_none"}`).Refused("validation_failed", "device_id not_found")
@@ -166,12 +166,12 @@ func TestARotatedPasswordIsTheOnlyOne(t *testing.T) {
 	})
 }
 
-func TestABindingComesBackWhole(t *testing.T) {
+func TestBindings_RoundTrip(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		ctx := context.Background()
-		id, username, _ := h.ada(t)
+		id, username, _ := h.addUser(t)
 		a, _ := h.account(t, username)
 		want := h.binding("ada")
 		second := h.binding("second")
@@ -182,9 +182,9 @@ func TestABindingComesBackWhole(t *testing.T) {
 		want.DeviceID, second.DeviceID = a.DeviceID, a.DeviceID
 		for name, read := range map[string]func() ([]device.Binding, error){
 			"by devices": func() ([]device.Binding, error) { return h.Bindings(ctx, h.org, []string{a.DeviceID}) },
-			"by user":    func() ([]device.Binding, error) { return h.OfUserBindings(ctx, h.org, id) },
+			"by user":    func() ([]device.Binding, error) { return h.BindingsOfUser(ctx, h.org, id) },
 			"load":       func() ([]device.Binding, error) { return h.Load(ctx, a.DeviceID) },
-			"all":        func() ([]device.Binding, error) { return h.Registered(ctx) },
+			"all":        func() ([]device.Binding, error) { return h.AllBindings(ctx) },
 		} {
 			got, err := read()
 			for i := range got {
@@ -197,7 +197,7 @@ func TestABindingComesBackWhole(t *testing.T) {
 		if got, err := h.Bindings(ctx, "org_other", []string{a.DeviceID}); len(got) != 0 || err != nil {
 			t.Errorf("another organisation sees %v, %v", got, err)
 		}
-		if got, err := h.OfUserBindings(ctx, "org_other", id); len(got) != 0 || err != nil {
+		if got, err := h.BindingsOfUser(ctx, "org_other", id); len(got) != 0 || err != nil {
 			t.Errorf("another organisation sees %v, %v", got, err)
 		}
 		u := h.do("GET", "/users/"+id, nil).Want(200)
@@ -208,10 +208,10 @@ func TestABindingComesBackWhole(t *testing.T) {
 		if got, _ := h.Bindings(ctx, h.org, []string{a.DeviceID}); len(got) != 0 {
 			t.Errorf("after its time: %+v", got)
 		}
-		if got, _ := h.OfUserBindings(ctx, h.org, id); len(got) != 0 {
+		if got, _ := h.BindingsOfUser(ctx, h.org, id); len(got) != 0 {
 			t.Errorf("of the user, after its time: %+v", got)
 		}
-		if got, _ := h.Registered(ctx); len(got) != 0 {
+		if got, _ := h.AllBindings(ctx); len(got) != 0 {
 			t.Errorf("of all, after its time: %+v", got)
 		}
 		if got := h.do("GET", "/devices/"+a.DeviceID, nil).Want(200).Text("registration.status"); got != "expired" {
@@ -229,11 +229,11 @@ func TestABindingComesBackWhole(t *testing.T) {
 	})
 }
 
-func TestConnectionsEndWithTheProcess(t *testing.T) {
+func TestDropFlows_KeepsUDP(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
+	h := newFixture(t, dbtest.SQLite(t))
 	ctx := context.Background()
-	_, username, _ := h.ada(t)
+	_, username, _ := h.addUser(t)
 	a, _ := h.account(t, username)
 	udp := h.binding("udp")
 	udp.Transport, udp.Flow = "udp", 0
@@ -255,12 +255,12 @@ func TestConnectionsEndWithTheProcess(t *testing.T) {
 	}
 }
 
-func TestADisabledOrRemovedPhoneCannotLogIn(t *testing.T) {
+func TestAccount_DisabledOrRemoved(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		ctx := context.Background()
-		id, username, _ := h.ada(t)
+		id, username, _ := h.addUser(t)
 		a, _ := h.account(t, username)
 		if err := h.Save(ctx, a.DeviceID, []device.Binding{h.binding("ada")}); err != nil {
 			t.Fatal(err)
@@ -287,11 +287,11 @@ func TestADisabledOrRemovedPhoneCannotLogIn(t *testing.T) {
 	})
 }
 
-func TestAPhoneIsAddedChangedAndFound(t *testing.T) {
+func TestDevice_CreateUpdateList(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
-		id, _, _ := h.ada(t)
+		h := newFixture(t, d)
+		id, _, _ := h.addUser(t)
 		a := h.do("POST", "/devices", map[string]any{"user_id": id, "name": "Desk", "kind": "desk_phone", "mac": "0015.65AB.CDEF",
 			"vendor": "Yealink", "line_keys": []map[string]any{{"position": 1, "type": "blf", "value": "101", "label": "Bob"}}}).Want(201)
 		if a.Text("mac") != "00:15:65:ab:cd:ef" || len(a.Text("sip.password")) < 24 || a.Text("sip.domain") != domain ||
@@ -328,11 +328,11 @@ func TestAPhoneIsAddedChangedAndFound(t *testing.T) {
 	})
 }
 
-func TestEveryViolationOfAPhoneIsListed(t *testing.T) {
+func TestDevice_AllViolationsReported(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
+	h := newFixture(t, dbtest.SQLite(t))
 	other, _ := h.orgs.Create(context.Background(), "Other", "DE")
-	id, username, _ := h.ada(t)
+	id, username, _ := h.addUser(t)
 	h.do("POST", "/devices", `{"user_id":"usr_none","name":"","kind":"banana","mac":"zz","srtp":"maybe","codecs":["mp3"]}`).Want(422).
 		Refused("validation_failed", "user_id not_found", "name invalid_length", "kind invalid_value", "mac invalid_mac",
 			"srtp invalid_value", "codecs invalid_value")
@@ -346,10 +346,10 @@ func TestEveryViolationOfAPhoneIsListed(t *testing.T) {
 	h.server.Do(p, "POST", "/users/"+id+"/sip-credentials/rotate", `{}`).Want(404)
 }
 
-func TestTheRecordCarriesEveryField(t *testing.T) {
+func TestDevice_JSONHasEveryField(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
-	_, username, _ := h.ada(t)
+	h := newFixture(t, dbtest.SQLite(t))
+	_, username, _ := h.addUser(t)
 	acc, _ := h.account(t, username)
 	a := h.do("GET", "/devices/"+acc.DeviceID, nil).Want(200)
 	for _, name := range []string{"id", "user_id", "name", "kind", "mac", "vendor", "model", "firmware", "template_id", "sip", "srtp",
@@ -361,8 +361,8 @@ func TestTheRecordCarriesEveryField(t *testing.T) {
 }
 
 func BenchmarkAccount(b *testing.B) {
-	h := build(b, dbtest.SQLite(b))
-	_, username, _ := h.ada(b)
+	h := newFixture(b, dbtest.SQLite(b))
+	_, username, _ := h.addUser(b)
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, ok := h.account(b, username); !ok {
@@ -371,16 +371,16 @@ func BenchmarkAccount(b *testing.B) {
 	}
 }
 
-func BenchmarkOfUserBindings(b *testing.B) {
-	h := build(b, dbtest.SQLite(b))
-	id, username, _ := h.ada(b)
+func BenchmarkBindingsOfUser(b *testing.B) {
+	h := newFixture(b, dbtest.SQLite(b))
+	id, username, _ := h.addUser(b)
 	a, _ := h.account(b, username)
 	if err := h.Save(context.Background(), a.DeviceID, []device.Binding{h.binding("ada")}); err != nil {
 		b.Fatal(err)
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if got, err := h.OfUserBindings(context.Background(), h.org, id); err != nil || len(got) != 1 {
+		if got, err := h.BindingsOfUser(context.Background(), h.org, id); err != nil || len(got) != 1 {
 			b.Fatal(got, err)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Operations lists what the outside world can do with phones.
+// Operations lists the API operations on phones.
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.New("devices.list", "GET /devices", access.UsersAdmin, "List phones", s.List),
@@ -19,13 +19,13 @@ func (s *Service) Operations() []op.Operation {
 		op.New("devices.get", "GET /devices/{id}", access.UsersAdmin, "Get one phone", s.Show),
 		op.New("devices.update", "PATCH /devices/{id}", access.UsersAdmin, "Change a phone", s.Update),
 		op.Delete("devices.delete", "DELETE /devices/{id}", access.UsersAdmin, "Remove a phone", s.Delete),
-		op.New("users.webrtc_token", "POST /users/{id}/webrtc-token", access.Any, "Let a page connect a telephone; for another user than one's own this needs users:admin", s.Token),
-		op.New("devices.resync", "POST /devices/{id}/resync", access.UsersAdmin, "Have a phone fetch its configuration again", s.Resync).Status(202).Acts(),
-		op.New("users.sip.rotate", "POST /users/{id}/sip-credentials/rotate", access.UsersAdmin, "Replace the SIP password of a user's phone", s.Rotate),
+		op.New("users.webrtc_token", "POST /users/{id}/webrtc-token", access.Any, "Let a page connect a telephone; for another user than one's own this needs users:admin", s.CreateToken),
+		op.New("devices.resync", "POST /devices/{id}/resync", access.UsersAdmin, "Have a phone fetch its configuration again", s.Resync).Status(202).WithSideEffects(),
+		op.New("users.sip.rotate", "POST /users/{id}/sip-credentials/rotate", access.UsersAdmin, "Replace the SIP password of a user's phone", s.RotateCredentials),
 	}
 }
 
-// ListIn chooses phones.
+// ListIn holds the filters of List.
 type ListIn struct {
 	op.Paging
 	UserID     string   `query:"user_id"`
@@ -50,18 +50,18 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Device]
 		by.registered = &yes
 	}
 	q, org := s.db.Read(ctx), access.Org(ctx)
-	rows, err := list(ctx, q, org, by)
+	rows, err := listDevices(ctx, q, org, by)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.dress(ctx, q, org, rows); err != nil {
+	if err := s.addComputed(ctx, q, org, rows); err != nil {
 		return nil, err
 	}
 	page := op.Paged(ctx, in.Paging, rows, func(d Device) op.Position { return op.Position{ID: d.ID} })
-	return op.Counted(page, in.Paging, func() (int, error) { return by.narrow(org).Count(ctx, q) })
+	return op.WithTotal(page, in.Paging, func() (int, error) { return by.query(org).Count(ctx, q) })
 }
 
-// CreateIn is a phone to add.
+// CreateIn holds the input of Create.
 type CreateIn struct{ Body Fresh }
 
 // Fresh describes a new phone.
@@ -81,13 +81,13 @@ type Fresh struct {
 	Location *org.Civic `json:"emergency_location,omitempty"`
 }
 
-// FreshSIP says how a new phone logs in.
+// FreshSIP holds the SIP settings of a new phone.
 type FreshSIP struct {
 	Transport string `json:"transport,omitempty" default:"udp"`
 	Digest    string `json:"digest,omitempty" default:"md5" doc:"md5, which every phone knows, or sha256 (RFC 8760)"`
 }
 
-// Create adds a phone; its password is in the answer, once.
+// Create adds a phone. Only this response contains its password.
 func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Device], error) {
 	b := in.Body
 	d := Device{OrgID: access.Org(ctx), UserID: b.UserID, Name: b.Name, Kind: b.Kind, MAC: db.Null(b.MAC).Ptr(),
@@ -96,20 +96,20 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Device], er
 	if d.SRTP == "" {
 		d.SRTP = "off"
 	}
-	d.SIP.Transport, d.SIP.Digest = first(b.SIP.Transport, "udp"), first(b.SIP.Digest, "md5")
+	d.SIP.Transport, d.SIP.Digest = orDefault(b.SIP.Transport, "udp"), orDefault(b.SIP.Digest, "md5")
 	d.Location = b.Location
 	err := s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		if err := s.checkWithUser(ctx, tx, &d); err != nil {
+		if err := s.validateWithUser(ctx, tx, &d); err != nil {
 			return err
 		}
 		var err error
 		if d, err = s.Add(ctx, tx, d); err != nil {
 			return err
 		}
-		if err := s.issue(ctx, tx, &d); err != nil {
+		if err := s.issueAddress(ctx, tx, &d); err != nil {
 			return err
 		}
-		return s.dressOne(ctx, tx, &d)
+		return s.addComputedOne(ctx, tx, &d)
 	})
 	if err != nil {
 		return nil, err
@@ -117,15 +117,15 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Device], er
 	return &op.Out[Device]{Body: d, Location: op.Prefix + "/devices/" + d.ID, ETag: op.Tag(d.UpdatedAt)}, nil
 }
 
-func first(a, b string) string {
+func orDefault(a, b string) string {
 	if a != "" {
 		return a
 	}
 	return b
 }
 
-func (s *Service) checkWithUser(ctx context.Context, tx db.Querier, d *Device) error {
-	wrong := append(d.check(), s.checkTemplate(*d)...)
+func (s *Service) validateWithUser(ctx context.Context, tx db.Querier, d *Device) error {
+	wrong := append(d.validate(), s.checkTemplate(*d)...)
 	if _, err := s.users.Get(ctx, tx, d.OrgID, d.UserID); db.IsNone(err) {
 		wrong = append(wrong, op.Field("user_id", "not_found", "no such user"))
 	} else if err != nil {
@@ -137,19 +137,19 @@ func (s *Service) checkWithUser(ctx context.Context, tx db.Querier, d *Device) e
 	return nil
 }
 
-func (s *Service) dressOne(ctx context.Context, q db.Querier, d *Device) error {
+func (s *Service) addComputedOne(ctx context.Context, q db.Querier, d *Device) error {
 	one := []Device{*d}
-	err := s.dress(ctx, q, d.OrgID, one)
+	err := s.addComputed(ctx, q, d.OrgID, one)
 	*d = one[0]
 	return err
 }
 
-// OneIn names a phone.
+// OneIn holds the id of a phone.
 type OneIn struct {
 	ID string `path:"id" example:"dev_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 }
 
-func missing(err error) error {
+func notFound(err error) error {
 	if db.IsNone(err) {
 		return op.NotFound("device")
 	}
@@ -161,24 +161,24 @@ func missing(err error) error {
 
 // Show returns a phone.
 func (s *Service) Show(ctx context.Context, in *OneIn) (*op.Out[Device], error) {
-	d, err := get(ctx, s.db.Read(ctx), access.Org(ctx), in.ID)
+	d, err := getDevice(ctx, s.db.Read(ctx), access.Org(ctx), in.ID)
 	if err != nil {
-		return nil, missing(err)
+		return nil, notFound(err)
 	}
-	if err := s.dressOne(ctx, s.db.Read(ctx), &d); err != nil {
+	if err := s.addComputedOne(ctx, s.db.Read(ctx), &d); err != nil {
 		return nil, err
 	}
 	return op.Versioned(d, d.UpdatedAt)
 }
 
-// UpdateIn changes a phone.
+// UpdateIn holds the input of Update.
 type UpdateIn struct {
 	OneIn
 	op.Match
 	Body Patch
 }
 
-// Patch is a merge patch of a phone.
+// Patch is a merge patch (RFC 7396) of a phone.
 type Patch struct {
 	Name       op.Change[string]    `json:"name,omitzero"`
 	Kind       op.Change[string]    `json:"kind,omitzero"`
@@ -191,53 +191,53 @@ type Patch struct {
 	LineKeys   op.Change[[]LineKey] `json:"line_keys,omitzero"`
 	Status     op.Change[string]    `json:"status,omitzero" doc:"active, or disabled: it can neither log in nor be called"`
 	SIP        op.Change[SIPPatch]  `json:"sip,omitzero"`
-	// Provisioning asks for a new address.
+	// Provisioning requests a new address, or deletes it.
 	Provisioning op.Change[ProvisioningPatch] `json:"provisioning,omitzero"`
 	Location     op.Change[org.Civic]         `json:"emergency_location,omitzero" doc:"Replaces the place as a whole"`
 }
 
-// ProvisioningPatch asks for a new address, or for none.
+// ProvisioningPatch requests a new address, or deletes it.
 type ProvisioningPatch struct {
 	Status op.Change[string] `json:"status,omitzero" doc:"pending makes a new address, which is in the answer, and ends the one before; none ends it"`
 }
 
-// SIPPatch changes how a phone logs in.
+// SIPPatch is a merge patch of SIP settings.
 type SIPPatch struct {
 	Transport op.Change[string] `json:"transport,omitzero"`
 	Digest    op.Change[string] `json:"digest,omitzero"`
 }
 
-// Update changes a phone. One that is disabled loses its registration.
+// Update changes a phone. Disabling it ends its registration.
 func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Device], error) {
 	var d Device
 	err := s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
-		if d, err = get(ctx, tx, access.Org(ctx), in.ID); err != nil {
-			return missing(err)
+		if d, err = getDevice(ctx, tx, access.Org(ctx), in.ID); err != nil {
+			return notFound(err)
 		}
 		if err := in.Check(d.UpdatedAt); err != nil {
 			return err
 		}
 		in.Body.apply(&d)
 		asked := in.Body.Provisioning.V.Status.V
-		if wrong := append(d.check(), s.checkPatch(d, in.Body)...); len(wrong) > 0 {
+		if wrong := append(d.validate(), s.checkPatch(d, in.Body)...); len(wrong) > 0 {
 			return op.Invalid(wrong...)
 		}
 		d.UpdatedAt = db.At(s.now())
-		if err := update(ctx, tx, d); err != nil {
+		if err := updateDevice(ctx, tx, d); err != nil {
 			return fmt.Errorf("change device: %w", err)
 		}
 		if d.Status == "disabled" {
-			if err := unregister(ctx, tx, d.OrgID, d.ID); err != nil {
+			if err := deleteBindings(ctx, tx, d.OrgID, d.ID); err != nil {
 				return fmt.Errorf("end registration: %w", err)
 			}
 		}
 		if asked != "" {
-			if err := s.readdress(ctx, tx, &d, asked); err != nil {
+			if err := s.applyProvisioningStatus(ctx, tx, &d, asked); err != nil {
 				return err
 			}
 		}
-		s.changed(tx, d)
-		return s.dressOne(ctx, tx, &d)
+		s.publishChanged(tx, d)
+		return s.addComputedOne(ctx, tx, &d)
 	})
 	if err != nil {
 		return nil, err
@@ -248,10 +248,10 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Device], er
 func (p Patch) apply(d *Device) {
 	p.Name.Apply(&d.Name)
 	p.Kind.Apply(&d.Kind)
-	text(p.MAC, &d.MAC)
-	text(p.Vendor, &d.Vendor)
-	text(p.Model, &d.Model)
-	text(p.TemplateID, &d.TemplateID)
+	applyNullable(p.MAC, &d.MAC)
+	applyNullable(p.Vendor, &d.Vendor)
+	applyNullable(p.Model, &d.Model)
+	applyNullable(p.TemplateID, &d.TemplateID)
 	p.SRTP.Apply(&d.SRTP)
 	p.Codecs.Apply(&d.Codecs)
 	p.LineKeys.Apply(&d.LineKeys)
@@ -267,13 +267,13 @@ func (p Patch) apply(d *Device) {
 	d.Codecs, d.LineKeys = append([]string{}, d.Codecs...), append([]LineKey{}, d.LineKeys...)
 }
 
-func text(c op.Change[string], to **string) {
+func applyNullable(c op.Change[string], to **string) {
 	if c.Set {
 		*to = db.Null(c.V).Ptr()
 	}
 }
 
-// DeleteIn names the phone to remove.
+// DeleteIn holds the input of Delete.
 type DeleteIn struct {
 	OneIn
 	op.Match
@@ -282,13 +282,13 @@ type DeleteIn struct {
 // Delete removes a phone and ends its registration.
 func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 	return s.db.Tx(ctx, func(tx db.Querier) error {
-		d, err := get(ctx, tx, access.Org(ctx), in.ID)
+		d, err := getDevice(ctx, tx, access.Org(ctx), in.ID)
 		if err != nil {
-			return missing(err)
+			return notFound(err)
 		}
 		if err := in.Check(d.UpdatedAt); err != nil {
 			return err
 		}
-		return s.remove(ctx, tx, d)
+		return s.removeDevice(ctx, tx, d)
 	})
 }

@@ -9,40 +9,41 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// ResyncIn names the phone.
+// ResyncIn holds the input of Resync.
 type ResyncIn struct {
 	OneIn
 	Body ResyncBody
 }
 
-// ResyncBody says how.
+// ResyncBody selects resynchronisation or reboot.
 type ResyncBody struct {
 	Reboot bool `json:"reboot,omitempty" doc:"Start again, for phones that know that"`
 }
 
-// Resynced are the contacts of a phone that took it.
+// Resynced lists the contacts of a phone that accepted the NOTIFY.
 type Resynced struct {
 	DeviceID string   `json:"device_id"`
 	Contacts []string `json:"contacts" nullable:"false" doc:"Where the phone took the request"`
 }
 
-// resyncTime is how long a phone has to answer.
+// resyncTime is the time limit for the phone's response.
 const resyncTime = 5 * time.Second
 
-// checkSync is the event that has a phone fetch its configuration again.
-func (s *Service) checkSync(d Device, reboot bool) string {
+// resyncEvent returns the event of the NOTIFY that makes a phone fetch its configuration again.
+func (s *Service) resyncEvent(d Device, reboot bool) string {
 	if s.Provisioner.Event == nil {
 		return fmt.Sprintf("check-sync;reboot=%t", reboot)
 	}
 	return s.Provisioner.Event(s.Template(d), reboot)
 }
 
-// Resync asks a phone to fetch its configuration again: each of its contacts is sent NOTIFY with the event check-sync.
+// Resync makes a phone fetch its configuration again. It sends a NOTIFY with the event check-sync, or that of the
+// phone's template, to each contact of the phone.
 func (s *Service) Resync(ctx context.Context, in *ResyncIn) (*op.Out[Resynced], error) {
 	org := access.Org(ctx)
-	d, err := get(ctx, s.db.Read(ctx), org, in.ID)
+	d, err := getDevice(ctx, s.db.Read(ctx), org, in.ID)
 	if err != nil {
-		return nil, missing(err)
+		return nil, notFound(err)
 	}
 	all, err := s.Bindings(ctx, org, []string{d.ID})
 	if err != nil {
@@ -52,9 +53,9 @@ func (s *Service) Resync(ctx context.Context, in *ResyncIn) (*op.Out[Resynced], 
 		return nil, op.State("the phone is not registered", "unregistered")
 	}
 	if s.Notify == nil {
-		return nil, op.Fail("not_enabled", "this server reaches no phones")
+		return nil, op.Fail("not_enabled", "this server cannot send requests to phones")
 	}
-	event := s.checkSync(d, in.Body.Reboot)
+	event := s.resyncEvent(d, in.Body.Reboot)
 	ctx, cancel := context.WithTimeout(ctx, resyncTime)
 	defer cancel()
 	out := Resynced{DeviceID: d.ID, Contacts: []string{}}

@@ -10,18 +10,18 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// RotateIn names the user, and the phone where there are several.
+// RotateIn holds the input of RotateCredentials.
 type RotateIn struct {
 	ID   string `path:"id" example:"usr_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	Body RotateBody
 }
 
-// RotateBody names the phone.
+// RotateBody names the phone, if the user has several.
 type RotateBody struct {
 	DeviceID string `json:"device_id,omitempty" doc:"The user's first phone unless given"`
 }
 
-// Credentials are a new SIP password and what it goes with.
+// Credentials hold a new SIP password and the account it belongs to.
 type Credentials struct {
 	Username  string  `json:"username"`
 	Domain    string  `json:"domain"`
@@ -31,29 +31,29 @@ type Credentials struct {
 	RotatedAt db.Time `json:"rotated_at"`
 }
 
-// Rotate replaces a phone's password. The old one is of no use at once, and the registration made with it ends.
-func (s *Service) Rotate(ctx context.Context, in *RotateIn) (*op.Out[Credentials], error) {
+// RotateCredentials replaces a phone's password. The old one is invalid at once, and the phone's registration ends.
+func (s *Service) RotateCredentials(ctx context.Context, in *RotateIn) (*op.Out[Credentials], error) {
 	var c Credentials
 	err := s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		d, err := s.phone(ctx, tx, access.Org(ctx), in.ID, in.Body.DeviceID)
+		d, err := s.findDevice(ctx, tx, access.Org(ctx), in.ID, in.Body.DeviceID)
 		if err != nil {
 			return err
 		}
 		d.RotatedAt = db.At(s.now())
-		password, sealed, err := s.newSecrets(d)
+		password, sealed, err := s.newCredentials(d)
 		if err != nil {
 			return err
 		}
-		if err := rotate(ctx, tx, d, sealed); err != nil {
+		if err := updateCredentials(ctx, tx, d, sealed); err != nil {
 			return fmt.Errorf("rotate credentials: %w", err)
 		}
-		if err := s.keep(ctx, tx, d, password); err != nil {
+		if err := s.storePassword(ctx, tx, d, password); err != nil {
 			return err
 		}
-		if err := unregister(ctx, tx, d.OrgID, d.ID); err != nil {
+		if err := deleteBindings(ctx, tx, d.OrgID, d.ID); err != nil {
 			return fmt.Errorf("end registration: %w", err)
 		}
-		s.changed(tx, d)
+		s.publishChanged(tx, d)
 		c = Credentials{d.SIP.Username, s.domain, password, d.SIP.Transport, d.ID, d.RotatedAt}
 		return nil
 	})
@@ -63,14 +63,14 @@ func (s *Service) Rotate(ctx context.Context, in *RotateIn) (*op.Out[Credentials
 	return op.OK(c)
 }
 
-// phone finds the named phone of a user, or the first.
-func (s *Service) phone(ctx context.Context, tx db.Querier, org, userID, deviceID string) (Device, error) {
+// findDevice returns the named phone of a user, or the first one.
+func (s *Service) findDevice(ctx context.Context, tx db.Querier, org, userID, deviceID string) (Device, error) {
 	if _, err := s.users.Get(ctx, tx, org, userID); db.IsNone(err) {
 		return Device{}, op.NotFound("user")
 	} else if err != nil {
 		return Device{}, fmt.Errorf("find user: %w", err)
 	}
-	all, err := list(ctx, tx, org, filter{users: []string{userID}, limit: 1000})
+	all, err := listDevices(ctx, tx, org, filter{users: []string{userID}, limit: 1000})
 	if err != nil {
 		return Device{}, err
 	}

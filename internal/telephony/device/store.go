@@ -10,7 +10,7 @@ import (
 	"soniq/internal/platform/db"
 )
 
-func insert(ctx context.Context, q db.Querier, d Device, s sealedSecrets) error {
+func insertDevice(ctx context.Context, q db.Querier, d Device, s sealedDigests) error {
 	const text = `INSERT INTO devices (org_id, id, user_id, name, kind, mac, vendor, model, template_id, username, ha1_md5,
 			ha1_sha256, digest, transport, srtp, codecs, line_keys, status, created_at, updated_at, rotated_at, location)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)`
@@ -20,7 +20,7 @@ func insert(ctx context.Context, q db.Querier, d Device, s sealedSecrets) error 
 	return err
 }
 
-func update(ctx context.Context, q db.Querier, d Device) error {
+func updateDevice(ctx context.Context, q db.Querier, d Device) error {
 	const text = `UPDATE devices SET name = $3, kind = $4, mac = $5, vendor = $6, model = $7, template_id = $8, digest = $9,
 			transport = $10, srtp = $11, codecs = $12, line_keys = $13, status = $14, updated_at = $15, location = $16
 		WHERE org_id = $1 AND id = $2`
@@ -30,30 +30,30 @@ func update(ctx context.Context, q db.Querier, d Device) error {
 	return err
 }
 
-// rotate replaces the credentials.
-func rotate(ctx context.Context, q db.Querier, d Device, s sealedSecrets) error {
+// updateCredentials replaces the digests.
+func updateCredentials(ctx context.Context, q db.Querier, d Device, s sealedDigests) error {
 	const text = `UPDATE devices SET ha1_md5 = $3, ha1_sha256 = $4, rotated_at = $5, updated_at = $5
 		WHERE org_id = $1 AND id = $2`
 	_, err := q.Exec(ctx, text, d.OrgID, d.ID, s.md5, s.sha256, d.RotatedAt)
 	return err
 }
 
-func remove(ctx context.Context, q db.Querier, org, id string) error {
+func deleteDevice(ctx context.Context, q db.Querier, org, id string) error {
 	_, err := q.Exec(ctx, `DELETE FROM devices WHERE org_id = $1 AND id = $2`, org, id)
 	return err
 }
 
-// seen notes that the device was there.
-func seen(ctx context.Context, q db.Querier, org, id string, now db.Time) error {
+// setLastSeen sets last_seen_at.
+func setLastSeen(ctx context.Context, q db.Querier, org, id string, now db.Time) error {
 	_, err := q.Exec(ctx, `UPDATE devices SET last_seen_at = $3 WHERE org_id = $1 AND id = $2`, org, id, now)
 	return err
 }
 
-const columns = `org_id, id, user_id, name, kind, mac, vendor, model, template_id, username, digest, transport, srtp,
+const deviceColumns = `org_id, id, user_id, name, kind, mac, vendor, model, template_id, username, digest, transport, srtp,
 	codecs, line_keys, status, created_at, updated_at, rotated_at, last_seen_at,
 	location`
 
-func scan(scan func(...any) error, more ...any) (Device, error) {
+func scanDevice(scan func(...any) error, more ...any) (Device, error) {
 	var d Device
 	var codecs db.JSON[[]string]
 	var keys db.JSON[[]LineKey]
@@ -66,42 +66,42 @@ func scan(scan func(...any) error, more ...any) (Device, error) {
 	return d, err
 }
 
-func get(ctx context.Context, q db.Querier, org, id string) (Device, error) {
-	return scan(q.QueryRow(ctx, `SELECT `+columns+` FROM devices WHERE org_id = $1 AND id = $2`, org, id).Scan)
+func getDevice(ctx context.Context, q db.Querier, org, id string) (Device, error) {
+	return scanDevice(q.QueryRow(ctx, `SELECT `+deviceColumns+` FROM devices WHERE org_id = $1 AND id = $2`, org, id).Scan)
 }
 
-// byUsername finds an active device by what it logs in with.
-func byUsername(ctx context.Context, q db.Querier, username string) (Device, sealedSecrets, error) {
-	// tenant: the user name says whose device it is; signalling asks before anybody knows
-	const text = `SELECT ` + columns + `, ha1_md5, ha1_sha256 FROM devices WHERE username = $1 AND status = 'active'`
-	var s sealedSecrets
-	d, err := scan(q.QueryRow(ctx, text, username).Scan, &s.md5, &s.sha256)
+// byUsername returns an active device by its SIP user name, with its sealed digests.
+func byUsername(ctx context.Context, q db.Querier, username string) (Device, sealedDigests, error) {
+	// tenant: the organisation follows from the SIP user name
+	const text = `SELECT ` + deviceColumns + `, ha1_md5, ha1_sha256 FROM devices WHERE username = $1 AND status = 'active'`
+	var s sealedDigests
+	d, err := scanDevice(q.QueryRow(ctx, text, username).Scan, &s.md5, &s.sha256)
 	return d, s, err
 }
 
-// owner returns the organisation of a device.
-func owner(ctx context.Context, q db.Querier, id string) (string, error) {
-	// tenant: signalling knows a registered device by its id alone
+// orgOf returns the organisation of a device.
+func orgOf(ctx context.Context, q db.Querier, id string) (string, error) {
+	// tenant: signalling identifies a registered device by its id alone
 	const text = `SELECT org_id FROM devices WHERE id = $1`
 	var org string
 	err := q.QueryRow(ctx, text, id).Scan(&org)
 	return org, err
 }
 
-// filter narrows a list.
+// filter holds the filters and the page of a list.
 type filter struct {
 	users, kinds []string
 	vendor, q    string
 	registered   *bool
 	active       bool
-	now          db.Time // what registered refers to
+	now          db.Time // time for registered
 	after        string
 	limit        int
 }
 
-// narrow is the statement of a list up to its page.
-func (by filter) narrow(org string) *db.Filter {
-	f := db.Where(`SELECT `+columns+` FROM devices WHERE org_id = $1`, org).In("user_id", by.users).In("kind", by.kinds)
+// query returns the statement of a list without its page.
+func (by filter) query(org string) *db.Filter {
+	f := db.Where(`SELECT `+deviceColumns+` FROM devices WHERE org_id = $1`, org).In("user_id", by.users).In("kind", by.kinds)
 	f.Equal("lower(vendor)", by.vendor)
 	if by.active {
 		f.And("status = 'active'")
@@ -121,8 +121,8 @@ func (by filter) narrow(org string) *db.Filter {
 	return f
 }
 
-func list(ctx context.Context, q db.Querier, org string, by filter) ([]Device, error) {
-	text, args := by.narrow(org).Page("id", false, by.after, by.after, by.limit).SQL()
+func listDevices(ctx context.Context, q db.Querier, org string, by filter) ([]Device, error) {
+	text, args := by.query(org).Page("id", false, by.after, by.after, by.limit).SQL()
 	rows, err := q.Query(ctx, text, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list devices: %w", err)
@@ -130,7 +130,7 @@ func list(ctx context.Context, q db.Querier, org string, by filter) ([]Device, e
 	defer rows.Close()
 	var all []Device
 	for rows.Next() {
-		d, err := scan(rows.Scan)
+		d, err := scanDevice(rows.Scan)
 		if err != nil {
 			return nil, err
 		}
@@ -139,12 +139,12 @@ func list(ctx context.Context, q db.Querier, org string, by filter) ([]Device, e
 	return all, rows.Err()
 }
 
-func unregister(ctx context.Context, q db.Querier, org, device string) error {
+func deleteBindings(ctx context.Context, q db.Querier, org, device string) error {
 	_, err := q.Exec(ctx, `DELETE FROM registrations WHERE org_id = $1 AND device_id = $2`, org, device)
 	return err
 }
 
-func register(ctx context.Context, q db.Querier, org string, n int, b Binding) error {
+func insertBinding(ctx context.Context, q db.Querier, org string, n int, b Binding) error {
 	const text = `INSERT INTO registrations (org_id, device_id, id, contact, path, source, transport, flow, instance, call_id,
 			cseq, priority, user_agent, registered_at, expires_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`
@@ -173,7 +173,8 @@ func scanBinding(scan func(...any) error, more func(*Binding) []any) (Binding, e
 	return b, err
 }
 
-// bindings returns those that live beyond a time, by device, the most wanted first.
+// bindings returns the bindings that expire after beyond by device, the highest q-value first. A zero beyond returns
+// all.
 func bindings(ctx context.Context, q db.Querier, org string, devices []string, beyond db.Time) (map[string][]Binding, error) {
 	f := db.Where(`SELECT `+bindingColumns+` FROM registrations r WHERE r.org_id = $1`, org).In("r.device_id", devices)
 	if !beyond.IsZero() {
@@ -196,7 +197,7 @@ func bindingsOfUser(ctx context.Context, q db.Querier, org, user string, beyond 
 	return readBindings(ctx, q, text, []any{org, user, beyond}, func(b *Binding) []any { return []any{&b.SRTP} })
 }
 
-// readBindings reads bindings; more are the columns beside theirs.
+// readBindings reads bindings. more returns the destinations of additional columns; it may be nil.
 func readBindings(ctx context.Context, q db.Querier, text string, args []any, more func(*Binding) []any) ([]Binding, error) {
 	rows, err := q.Query(ctx, text, args...)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// An Account is what an organisation buys numbers with at a provider. Its key is never shown.
+// Account is an organisation's account at a provider of numbers. The API never returns its key.
 type Account struct {
 	ID           string  `json:"id" example:"npr_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	Provider     string  `json:"provider" example:"telnyx"`
@@ -33,10 +33,13 @@ type Account struct {
 	credentials Credentials
 }
 
-// place binds sealed settings to where they stand.
-func (a Account) place() []byte { return []byte(a.org + "|number_accounts|" + a.ID + "|settings") }
+// additionalData returns the additional data of the sealed settings. It binds them to their row, so that they cannot
+// be moved to another one.
+func (a Account) additionalData() []byte {
+	return []byte(a.org + "|number_accounts|" + a.ID + "|settings")
+}
 
-// ListAccountsIn asks for accounts.
+// ListAccountsIn holds the paging of ListAccounts.
 type ListAccountsIn struct{ op.Paging }
 
 // ListAccounts lists the accounts at providers.
@@ -51,10 +54,10 @@ func (s *Service) ListAccounts(ctx context.Context, in *ListAccountsIn) (*op.Out
 	}
 	rest := slices.DeleteFunc(slices.Clone(all), func(a Account) bool { return a.ID <= after.ID })
 	page := op.Paged(ctx, in.Paging, rest[:min(len(rest), in.Limit+1)], func(a Account) op.Position { return op.Position{ID: a.ID} })
-	return op.Counted(page, in.Paging, func() (int, error) { return len(all), nil })
+	return op.WithTotal(page, in.Paging, func() (int, error) { return len(all), nil })
 }
 
-// AccountIn is an account to buy numbers with.
+// AccountIn holds the input of CreateAccount.
 type AccountIn struct{ Body AccountFresh }
 
 // AccountFresh describes an account.
@@ -66,7 +69,7 @@ type AccountFresh struct {
 	URL          string `json:"url,omitempty" maxLength:"500" doc:"Of the provider's API, where it is not the usual one"`
 }
 
-// CreateAccount connects an account at a provider. From then on its numbers are found, and can be ordered.
+// CreateAccount connects an account at a provider. From then on its numbers are in search results and can be ordered.
 func (s *Service) CreateAccount(ctx context.Context, in *AccountIn) (*op.Out[Account], error) {
 	b, now := in.Body, db.At(s.now())
 	a := Account{ID: db.NewID("npr"), Provider: b.Provider, TrunkID: b.TrunkID, CreatedAt: now, UpdatedAt: now, org: access.Org(ctx), enabled: true,
@@ -81,13 +84,13 @@ func (s *Service) CreateAccount(ctx context.Context, in *AccountIn) (*op.Out[Acc
 	if err != nil {
 		return nil, err
 	}
-	s.dress(&a)
+	s.fillComputed(&a)
 	return &op.Out[Account]{Body: a, Location: op.Prefix + "/numbers/providers/" + a.ID, ETag: op.Tag(a.UpdatedAt)}, nil
 }
 
-// saveAccount checks an account and writes it.
+// saveAccount validates an account and writes it with sealed settings.
 func (s *Service) saveAccount(ctx context.Context, tx db.Querier, a *Account, write func(context.Context, db.Querier, Account, []byte) error) error {
-	wrong, err := s.wrongAccount(ctx, tx, a)
+	wrong, err := s.validateAccount(ctx, tx, a)
 	if err != nil {
 		return err
 	}
@@ -98,28 +101,28 @@ func (s *Service) saveAccount(ctx context.Context, tx db.Querier, a *Account, wr
 	if err != nil {
 		return err
 	}
-	sealed, err := s.Seal.Seal(raw, a.place())
+	sealed, err := s.Seal.Seal(raw, a.additionalData())
 	if err != nil {
 		return fmt.Errorf("seal settings: %w", err)
 	}
 	return s.db.Tx(ctx, func(tx db.Querier) error { return write(ctx, tx, *a, sealed) })
 }
 
-func (s *Service) wrongAccount(ctx context.Context, q db.Querier, a *Account) (wrong []op.Violation, err error) {
+func (s *Service) validateAccount(ctx context.Context, q db.Querier, a *Account) (wrong []op.Violation, err error) {
 	o, err := s.orgs.Get(ctx, a.org)
 	if err != nil {
 		return nil, fmt.Errorf("find organisation: %w", err)
 	}
-	seller, ok := s.Sellers[a.Provider]
+	seller, ok := s.AccountProviders[a.Provider]
 	switch {
 	case o.Sandbox():
 		wrong = append(wrong, op.Field("provider", "not_available", "sandboxes have the numbers of the sandbox"))
 	case !ok:
-		wrong = append(wrong, op.Field("provider", "not_available", "can be one of "+strings.Join(slices.Sorted(maps.Keys(s.Sellers)), ", ")))
+		wrong = append(wrong, op.Field("provider", "not_available", "can be one of "+strings.Join(slices.Sorted(maps.Keys(s.AccountProviders)), ", ")))
 	case a.credentials.URL == "":
 		a.credentials.URL = seller.URL
 	}
-	if bad := s.wrongURL(a.credentials.URL); ok && bad != nil {
+	if bad := s.validateURL(a.credentials.URL); ok && bad != nil {
 		wrong = append(wrong, *bad)
 	}
 	if k := a.credentials.Key; k == "" || len(k) > 500 || strings.ContainsFunc(k, func(r rune) bool { return r <= ' ' || r > '~' }) {
@@ -128,14 +131,14 @@ func (s *Service) wrongAccount(ctx context.Context, q db.Querier, a *Account) (w
 	if len(a.credentials.Connection) > 120 {
 		wrong = append(wrong, op.Field("connection_id", "invalid_length", "must have at most 120 characters"))
 	}
-	found, err := has(ctx, q, a.org, a.TrunkID, "", "", "")
+	found, err := findExisting(ctx, q, a.org, a.TrunkID, "", "", "")
 	if err == nil && (!found.trunk || a.TrunkID == "") {
 		wrong = append(wrong, op.Field("trunk_id", "not_found", "no such trunk"))
 	}
 	return wrong, err
 }
 
-func (s *Service) wrongURL(address string) *op.Violation {
+func (s *Service) validateURL(address string) *op.Violation {
 	u, err := url.Parse(address)
 	if err == nil && (u.RawQuery != "" || len(address) > 500) {
 		v := op.Field("url", "invalid_url", "must be the address of an API, without a query")
@@ -149,21 +152,21 @@ func (s *Service) wrongURL(address string) *op.Violation {
 	return nil
 }
 
-// OneAccount names an account.
+// OneAccount holds the id of an account.
 type OneAccount struct {
 	ID string `path:"id" maxLength:"40" example:"npr_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 }
 
 // ShowAccount returns an account.
 func (s *Service) ShowAccount(ctx context.Context, in *OneAccount) (*op.Out[Account], error) {
-	a, err := s.oneAccount(ctx, s.db.Read(ctx), in.ID)
+	a, err := s.findAccount(ctx, s.db.Read(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
 	return op.Versioned(a, a.UpdatedAt)
 }
 
-func (s *Service) oneAccount(ctx context.Context, q db.Querier, id string) (Account, error) {
+func (s *Service) findAccount(ctx context.Context, q db.Querier, id string) (Account, error) {
 	all, err := s.accounts(ctx, q, access.Org(ctx))
 	if err != nil {
 		return Account{}, err
@@ -175,14 +178,14 @@ func (s *Service) oneAccount(ctx context.Context, q db.Querier, id string) (Acco
 	return all[i], nil
 }
 
-// UpdateAccountIn changes an account.
+// UpdateAccountIn holds the input of UpdateAccount.
 type UpdateAccountIn struct {
 	OneAccount
 	op.Match
 	Body AccountPatch
 }
 
-// AccountPatch is a merge patch of an account.
+// AccountPatch is a merge patch (RFC 7396) of an account.
 type AccountPatch struct {
 	Status       op.Change[string] `json:"status,omitzero" doc:"active or disabled"`
 	APIKey       op.Change[string] `json:"api_key,omitzero"`
@@ -195,7 +198,7 @@ type AccountPatch struct {
 func (s *Service) UpdateAccount(ctx context.Context, in *UpdateAccountIn) (*op.Out[Account], error) {
 	var a Account
 	err := s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
-		if a, err = s.oneAccount(ctx, tx, in.ID); err != nil {
+		if a, err = s.findAccount(ctx, tx, in.ID); err != nil {
 			return err
 		}
 		if err := in.Check(a.UpdatedAt); err != nil {
@@ -218,33 +221,34 @@ func (s *Service) UpdateAccount(ctx context.Context, in *UpdateAccountIn) (*op.O
 	if err != nil {
 		return nil, err
 	}
-	s.dress(&a)
+	s.fillComputed(&a)
 	return op.Versioned(a, a.UpdatedAt)
 }
 
-// DeleteAccountIn names an account to forget.
+// DeleteAccountIn holds the input of DeleteAccount.
 type DeleteAccountIn struct {
 	OneAccount
 	op.Match
 }
 
-// DeleteAccount forgets an account, once none of its numbers is left: they could not be given back without it.
+// DeleteAccount deletes an account. It is refused while there are numbers of the account, because they could not be
+// released at the provider without it.
 func (s *Service) DeleteAccount(ctx context.Context, in *DeleteAccountIn) error {
 	return s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		a, err := s.oneAccount(ctx, tx, in.ID)
+		a, err := s.findAccount(ctx, tx, in.ID)
 		if err != nil {
 			return err
 		}
 		if err := in.Check(a.UpdatedAt); err != nil {
 			return err
 		}
-		numbers, err := leading(ctx, tx, a.org, "account_id", []string{a.ID})
+		numbers, err := assignedIDs(ctx, tx, a.org, "account_id", []string{a.ID})
 		if err != nil {
 			return err
 		}
 		if len(numbers) > 0 {
 			return op.InUse("numbers were bought with this account; give them back first", numbers[a.ID]...)
 		}
-		return dropAccount(ctx, tx, a.org, a.ID)
+		return deleteAccount(ctx, tx, a.org, a.ID)
 	})
 }

@@ -20,12 +20,12 @@ func updateAccount(ctx context.Context, q db.Querier, a Account, sealed []byte) 
 	return err
 }
 
-func dropAccount(ctx context.Context, q db.Querier, org, id string) error {
+func deleteAccount(ctx context.Context, q db.Querier, org, id string) error {
 	_, err := q.Exec(ctx, `DELETE FROM number_accounts WHERE org_id = $1 AND id = $2`, org, id)
 	return err
 }
 
-// accounts lists the accounts of an organisation, ready to be used and to be shown.
+// accounts lists the accounts of an organisation with unsealed credentials and their computed fields.
 func (s *Service) accounts(ctx context.Context, q db.Querier, org string) ([]Account, error) {
 	const text = `SELECT id, provider, trunk_id, settings, enabled, created_at, updated_at FROM number_accounts WHERE org_id = $1 ORDER BY id`
 	rows, err := q.Query(ctx, text, org)
@@ -40,23 +40,24 @@ func (s *Service) accounts(ctx context.Context, q db.Querier, org string) ([]Acc
 		if err := rows.Scan(&a.ID, &a.Provider, &a.TrunkID, &sealed, &a.enabled, &a.CreatedAt, &a.UpdatedAt); err != nil {
 			return nil, err
 		}
-		plain, err := s.Seal.Unseal(sealed, a.place())
+		plain, err := s.Seal.Unseal(sealed, a.additionalData())
 		if err == nil {
 			err = json.Unmarshal(plain, &a.credentials)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read settings of account %s: %w", a.ID, err)
 		}
-		s.dress(&a)
+		s.fillComputed(&a)
 		all = append(all, a)
 	}
 	return all, rows.Err()
 }
 
-// dress shows what is not in the record itself.
-func (s *Service) dress(a *Account) {
+// fillComputed sets the fields of an account that are not stored in its row: URL, connection id, status and last
+// error.
+func (s *Service) fillComputed(a *Account) {
 	a.URL, a.ConnectionID, a.Status, a.LastError = a.credentials.URL, db.Null(a.credentials.Connection).Ptr(), "active", nil
-	if m := s.opened(*a); m != nil {
+	if m := s.existingClient(*a); m != nil {
 		a.Status, a.LastError = m.health()
 	}
 	if !a.enabled {

@@ -23,13 +23,13 @@ import (
 	"soniq/internal/telephony/trunk/telnyxtest"
 )
 
-// shop connects the house's organisation with a stand-in of Telnyx, and returns the account.
-func (h *house) shop(t *testing.T) (*telnyxtest.Server, string) {
+// connectTelnyx connects the organisation with a fake Telnyx server, and returns the server and the account's id.
+func (h *fixture) connectTelnyx(t *testing.T) (*telnyxtest.Server, string) {
 	t.Helper()
 	s := telnyxtest.New(t)
 	h.Guard = egress.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})
 	client := h.Guard.Client(trunk.TelnyxLimits)
-	h.Sellers = map[string]number.Seller{"telnyx": {URL: s.API(), Open: func(c number.Credentials) number.Market { return trunk.NewTelnyx(client, c) }}}
+	h.AccountProviders = map[string]number.ProviderType{"telnyx": {URL: s.API(), Open: func(c number.Credentials) number.ProviderAPI { return trunk.NewTelnyx(client, c) }}}
 	h.Jobs, h.JobQueue = &job.Queue{Bus: bus.New(), Now: time.Now}, "calls"
 	var err error
 	if h.Seal, err = seal.New(); err != nil {
@@ -42,27 +42,27 @@ func (h *house) shop(t *testing.T) (*telnyxtest.Server, string) {
 	return s, a.Text("id")
 }
 
-// work runs a job about a number as the first attempt.
-func (h *house) work(do func(context.Context, job.Job) error, id string) error {
+// runJob runs a job about a number as its first attempt.
+func (h *fixture) runJob(do func(context.Context, job.Job) error, id string) error {
 	args, _ := json.Marshal(map[string]string{"id": id})
 	return do(context.Background(), job.Job{Org: h.org, Args: args, Attempt: 1, MaxAttempts: 25})
 }
 
-// jobs counts open jobs of a kind.
-func (h *house) jobs(t *testing.T, kind string) (n int) {
+// countJobs counts the jobs of a kind.
+func (h *fixture) countJobs(t *testing.T, kind string) (n int) {
 	t.Helper()
-	row := h.d.Read(context.Background()).QueryRow(context.Background(), `SELECT COUNT(*) FROM jobs WHERE org_id = $1 AND kind = $2`, h.org, kind)
+	row := h.db.Read(context.Background()).QueryRow(context.Background(), `SELECT COUNT(*) FROM jobs WHERE org_id = $1 AND kind = $2`, h.org, kind)
 	if err := row.Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n
 }
 
-func TestNumbersAreBoughtAndGivenBack(t *testing.T) {
+func TestOrder_BuyAndRelease(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
-		s, account := h.shop(t)
+		h := newFixture(t, d)
+		s, account := h.connectTelnyx(t)
 		a := h.do("GET", "/numbers/search?country=US&area_code=202&type=local&capabilities=sms", nil).Want(200)
 		if a.Text("data.0.number") != "+12025550140" || a.Text("data.0.provider") != "telnyx" || a.At("data.0.monthly_cost.amount") != 150.0 ||
 			a.Text("searched.1.provider") != "telnyx" || a.Text("searched.1.status") != "ok" || a.At("searched.1.error") != nil {
@@ -70,11 +70,11 @@ func TestNumbersAreBoughtAndGivenBack(t *testing.T) {
 		}
 		n := h.do("POST", "/numbers", fmt.Sprintf(`{"number":"+12025550140","provider":"telnyx","user_id":%q}`, h.ada)).Want(202)
 		id := n.Text("id")
-		if n.Text("status") != "pending" || n.Text("trunk_id") != h.trunk || h.jobs(t, "number.order") != 1 || len(s.Orders) != 0 {
+		if n.Text("status") != "pending" || n.Text("trunk_id") != h.trunk || h.countJobs(t, "number.order") != 1 || len(s.Orders) != 0 {
 			t.Errorf("ordered: %s", n.Bytes)
 		}
 		for range 2 { // a job may run again after a crash
-			if err := h.work(h.Follow, id); err != nil {
+			if err := h.runJob(h.FollowOrder, id); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -83,7 +83,7 @@ func TestNumbersAreBoughtAndGivenBack(t *testing.T) {
 			len(s.Orders) != 1 || s.Orders[0].Connection != "42" {
 			t.Errorf("bought: %s; %d orders", n.Bytes, len(s.Orders))
 		}
-		if got := h.rings(t, "+12025550140", h.trunk); got != h.ada {
+		if got := h.assignedTo(t, "+12025550140", h.trunk); got != h.ada {
 			t.Errorf("rings %q", got)
 		}
 		h.do("DELETE", "/numbers/providers/"+account, nil).Want(409).Refused("in_use")
@@ -91,15 +91,15 @@ func TestNumbersAreBoughtAndGivenBack(t *testing.T) {
 		for range 2 {
 			h.do("DELETE", "/numbers/"+id+"?confirm=12025550140", nil).Want(204)
 		}
-		if n := h.do("GET", "/numbers/"+id, nil).Want(200); n.Text("status") != "releasing" || len(s.Owned) != 1 || h.jobs(t, "number.release") != 1 {
+		if n := h.do("GET", "/numbers/"+id, nil).Want(200); n.Text("status") != "releasing" || len(s.Owned) != 1 || h.countJobs(t, "number.release") != 1 {
 			t.Errorf("being given back: %s", n.Bytes)
 		}
 		h.do("PATCH", "/numbers/"+id, `{"label":"x"}`).Want(409).Refused("invalid_state")
-		if got := h.rings(t, "+12025550140", h.trunk); got != "-" {
+		if got := h.assignedTo(t, "+12025550140", h.trunk); got != "-" {
 			t.Errorf("although it is given back it rings %q", got)
 		}
 		for range 2 {
-			if err := h.work(h.GiveBack, id); err != nil {
+			if err := h.runJob(h.ReleaseAtProvider, id); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -113,29 +113,29 @@ func TestNumbersAreBoughtAndGivenBack(t *testing.T) {
 	})
 }
 
-func TestAnOrderSaysWhatItWaitsFor(t *testing.T) {
+func TestOrder_StatusDetail(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
-		s, _ := h.shop(t)
+		h := newFixture(t, d)
+		s, _ := h.connectTelnyx(t)
 		order := func(e164 string) string {
 			return h.do("POST", "/numbers", fmt.Sprintf(`{"number":%q}`, e164)).Want(202).Text("id")
 		}
-		s.Status, s.Unmet = "pending", true
+		s.Status, s.RequireDocuments = "pending", true
 		id := order("+442079460150")
 		var retry *job.Retry
-		if err := h.work(h.Follow, id); !errors.As(err, &retry) || !retry.Free || retry.After < time.Minute {
+		if err := h.runJob(h.FollowOrder, id); !errors.As(err, &retry) || !retry.NotCounted || retry.After < time.Minute {
 			t.Errorf("waiting for documents: %v", err)
 		}
 		if n := h.do("GET", "/numbers/"+id, nil).Want(200); n.Text("status") != "pending" || !strings.Contains(n.Text("status_detail"), "documents") || n.At("monthly_cost.amount") != 150.0 {
 			t.Errorf("pending: %s", n.Bytes)
 		}
 		h.do("DELETE", "/numbers/"+id+"?confirm=442079460150", nil).Want(204)
-		if err := h.work(h.GiveBack, id); err != nil || s.Orders[0].Status != "failure" {
+		if err := h.runJob(h.ReleaseAtProvider, id); err != nil || s.Orders[0].Status != "failure" {
 			t.Errorf("called off: %v, %s", err, s.Orders[0].Status)
 		}
 		id = order("+12025550199")
-		if err := h.work(h.Follow, id); err != nil {
+		if err := h.runJob(h.FollowOrder, id); err != nil {
 			t.Error(err)
 		}
 		if n := h.do("GET", "/numbers/"+id, nil).Want(200); n.Text("status") != "failed" || !strings.Contains(n.Text("status_detail"), "not available") {
@@ -146,7 +146,7 @@ func TestAnOrderSaysWhatItWaitsFor(t *testing.T) {
 		s.Unlock()
 		id = order("+12025550141")
 		for range 4 {
-			if err := h.work(h.Follow, id); err == nil || errors.As(err, &retry) {
+			if err := h.runJob(h.FollowOrder, id); err == nil || errors.As(err, &retry) {
 				t.Errorf("the provider is away: %v", err)
 			}
 		}
@@ -159,17 +159,17 @@ func TestAnOrderSaysWhatItWaitsFor(t *testing.T) {
 		if a := h.do("GET", "/numbers/search?country=US&provider=telnyx", nil).Want(200); a.Text("searched.0.status") != "circuit_open" {
 			t.Errorf("searched too often: %s", a.Bytes)
 		}
-		if err := h.work(h.Follow, id); !errors.As(err, &retry) || !retry.Free {
+		if err := h.runJob(h.FollowOrder, id); !errors.As(err, &retry) || !retry.NotCounted {
 			t.Errorf("left alone: %v", err)
 		}
 	})
 }
 
-func TestAccountsAreChecked(t *testing.T) {
+func TestAccounts_Validation(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
-		s, id := h.shop(t)
+		h := newFixture(t, d)
+		s, id := h.connectTelnyx(t)
 		h.do("POST", "/numbers/providers", `{"provider":"nobody","api_key":"a b","trunk_id":"trk_none"}`).Want(422).
 			Refused("validation_failed", "provider not_available", "api_key invalid_value", "trunk_id not_found")
 		h.do("POST", "/numbers/providers", fmt.Sprintf(`{"provider":"telnyx","api_key":"a","trunk_id":%q,"url":"http://10.0.0.1/v2"}`, h.trunk)).Want(422).
@@ -187,8 +187,8 @@ func TestAccountsAreChecked(t *testing.T) {
 		if a := h.do("PATCH", "/numbers/providers/"+id, `{"status":"disabled"}`).Want(200); a.Text("status") != "disabled" {
 			t.Errorf("disabled: %s", a.Bytes)
 		}
-		asked := len(s.Asked)
-		if a := h.do("GET", "/numbers/search?country=US", nil).Want(200); a.Has("searched.1", "provider") || len(s.Asked) != asked {
+		asked := len(s.Requests)
+		if a := h.do("GET", "/numbers/search?country=US", nil).Want(200); a.Has("searched.1", "provider") || len(s.Requests) != asked {
 			t.Errorf("asked although disabled: %s", a.Bytes)
 		}
 		if a := h.do("GET", "/numbers/providers", nil).Want(200); a.Text("data.0.id") != id {

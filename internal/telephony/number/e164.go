@@ -7,11 +7,11 @@ import (
 	"github.com/nyaruka/phonenumbers"
 )
 
-// Parse reads a number as people write it, in E.164 or as it is dialled inside the country, and returns it in E.164.
-// It accepts numbers of a possible length whose range is not known, for ranges are opened faster than lists of them
-// are updated.
+// Parse reads a number in E.164 or as it is dialled inside the country, and returns it in E.164. It accepts any
+// number of a possible length, even if its range is unknown, because new ranges are opened before the metadata is
+// updated. Results are cached.
 func Parse(text, country string) (e164 string, ok bool) {
-	return known.parse(spelling{text, country})
+	return parsedNumbers.parse(parseKey{text, country})
 }
 
 func parse(text, country string) (e164 string, ok bool) {
@@ -22,35 +22,37 @@ func parse(text, country string) (e164 string, ok bool) {
 	return phonenumbers.Format(n, phonenumbers.E164), true
 }
 
-// A spelling is a number as somebody writes it in a country.
-type spelling struct{ text, country string }
+// parseKey is a number as it is written, and the country in which it is dialled.
+type parseKey struct{ text, country string }
 
-// A reading is what a spelling means.
-type reading struct {
+// parseResult is the result of parsing a parseKey.
+type parseResult struct {
 	e164 string
 	ok   bool
 }
 
-// readings keep what numbers mean, for a node reads the same ones with every call. They are safe for concurrent use.
-type readings struct {
-	mu  sync.Mutex // guards all
-	all map[spelling]reading
+// parseCache caches the results of Parse, because a node parses the same numbers with every call. It is safe for
+// concurrent use.
+type parseCache struct {
+	mu      sync.Mutex // guards all
+	results map[parseKey]parseResult
 }
 
-// At most so many readings are kept, of spellings of at most so many bytes; when they are too many, it starts again.
+// The limits of the cache: the number of results, and the length in bytes of a number that is cached. A full cache is
+// cleared.
 const (
-	maxReadings = 10_000
-	maxSpelling = 32
+	maxCachedNumbers = 10_000
+	maxCachedLength  = 32
 )
 
-var known = readings{all: map[spelling]reading{}}
+var parsedNumbers = parseCache{results: map[parseKey]parseResult{}}
 
-func (r *readings) parse(s spelling) (e164 string, ok bool) {
-	if len(s.text) > maxSpelling {
+func (r *parseCache) parse(s parseKey) (e164 string, ok bool) {
+	if len(s.text) > maxCachedLength {
 		return parse(s.text, s.country)
 	}
 	r.mu.Lock()
-	found, seen := r.all[s]
+	found, seen := r.results[s]
 	r.mu.Unlock()
 	if seen {
 		return found.e164, found.ok
@@ -58,29 +60,30 @@ func (r *readings) parse(s spelling) (e164 string, ok bool) {
 	e164, ok = parse(s.text, s.country)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.all) >= maxReadings {
-		clear(r.all)
+	if len(r.results) >= maxCachedNumbers {
+		clear(r.results)
 	}
-	r.all[spelling{strings.Clone(s.text), s.country}] = reading{e164, ok}
+	r.results[parseKey{strings.Clone(s.text), s.country}] = parseResult{e164, ok}
 	return e164, ok
 }
 
-// readPlaces reads the list of places, which takes a moment: before a transaction, that others need not wait for it.
-var readPlaces = sync.OnceFunc(func() { factsOf("+12025550123", "US") })
+// loadGeocoding loads the geocoding data once. Call it before a transaction, because loading is slow and would make
+// other transactions wait.
+var loadGeocoding = sync.OnceFunc(func() { infoOf("+12025550123", "US") })
 
-// facts are what can be told from a number alone.
-type facts struct {
+// numberInfo holds the properties that follow from a number alone.
+type numberInfo struct {
 	Country  string
 	Locality *string
 	Type     string
 }
 
-func factsOf(e164, fallback string) facts {
+func infoOf(e164, fallback string) numberInfo {
 	n, err := phonenumbers.Parse(e164, "")
 	if err != nil {
-		return facts{Country: fallback, Type: "local"}
+		return numberInfo{Country: fallback, Type: "local"}
 	}
-	f := facts{Country: phonenumbers.GetRegionCodeForNumber(n), Type: typeOf(n)}
+	f := numberInfo{Country: phonenumbers.GetRegionCodeForNumber(n), Type: numberType(n)}
 	if f.Country == "" || f.Country == "ZZ" {
 		f.Country = phonenumbers.GetRegionCodeForCountryCode(int(n.GetCountryCode()))
 	}
@@ -93,7 +96,7 @@ func factsOf(e164, fallback string) facts {
 	return f
 }
 
-func typeOf(n *phonenumbers.PhoneNumber) string {
+func numberType(n *phonenumbers.PhoneNumber) string {
 	switch phonenumbers.GetNumberType(n) {
 	case phonenumbers.MOBILE:
 		return "mobile"

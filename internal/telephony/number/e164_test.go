@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-func TestReadingsAreThoseOfTheirCountryAndBounded(t *testing.T) {
+func TestParseCache_PerCountryAndBounded(t *testing.T) {
 	t.Parallel()
-	r := readings{all: map[spelling]reading{}}
-	for range 2 { // read, and kept
-		for s, want := range map[spelling]reading{
+	r := parseCache{results: map[parseKey]parseResult{}}
+	for range 2 { // first parsed, then read from the cache
+		for s, want := range map[parseKey]parseResult{
 			{"020 7946 0018", "GB"}:   {"+442079460018", true},
 			{"030 123456", "DE"}:      {"+4930123456", true},
 			{"(202) 555-0123", "US"}:  {"+12025550123", true},
@@ -23,16 +23,16 @@ func TestReadingsAreThoseOfTheirCountryAndBounded(t *testing.T) {
 			}
 		}
 	}
-	if len(r.all) != 6 {
-		t.Errorf("%d are kept", len(r.all))
+	if len(r.results) != 6 {
+		t.Errorf("%d are kept", len(r.results))
 	}
-	if r.parse(spelling{strings.Repeat("1", maxSpelling+1), "US"}); len(r.all) != 6 {
+	if r.parse(parseKey{strings.Repeat("1", maxCachedLength+1), "US"}); len(r.results) != 6 {
 		t.Error("a spelling without end is kept")
 	}
-	for i := range maxReadings {
-		r.all[spelling{fmt.Sprint(i), "XX"}] = reading{}
+	for i := range maxCachedNumbers {
+		r.results[parseKey{fmt.Sprint(i), "XX"}] = parseResult{}
 	}
-	if r.parse(spelling{"020 7946 0019", "GB"}); len(r.all) != 1 {
-		t.Errorf("%d are kept of too many", len(r.all))
+	if r.parse(parseKey{"020 7946 0019", "GB"}); len(r.results) != 1 {
+		t.Errorf("%d are kept of too many", len(r.results))
 	}
 }

@@ -18,11 +18,11 @@ import (
 // The limits of an import.
 const (
 	maxImport     = maxBlock // numbers
-	maxImportBody = 4 << 20  // bytes of a table
+	maxImportBody = 4 << 20  // bytes of CSV
 	maxImportJSON = 1 << 20  // bytes
 )
 
-// ImportIn is a table or a JSON body, told apart by its media type.
+// ImportIn holds the input of Import: a CSV or JSON body, distinguished by the media type.
 type ImportIn struct {
 	ContentType string `header:"Content-Type"`
 	TrunkID     string `query:"trunk_id" maxLength:"40" doc:"The trunk of numbers that name none"`
@@ -30,7 +30,7 @@ type ImportIn struct {
 	RawBody     []byte
 }
 
-// Batch are numbers you own: a list, or a block from its first to its last. All get what else it says.
+// Batch lists numbers that the organisation owns, individually or as a block. The other members apply to all of them.
 type Batch struct {
 	Numbers          []string `json:"numbers,omitempty" doc:"E.164, or as dialled in the organisation's country; at most 10000"`
 	Range            *Range   `json:"range,omitempty"`
@@ -44,20 +44,20 @@ type Batch struct {
 	DryRun           bool     `json:"dry_run,omitempty"`
 }
 
-// A Range is a block of numbers, equally long.
+// Range is a block of numbers of equal length.
 type Range struct {
 	From string `json:"from" doc:"The first, such as +442079460100"`
 	To   string `json:"to" doc:"The last"`
 }
 
-// Imported is what came of an import.
+// Imported is the result of an import.
 type Imported struct {
 	DryRun  bool          `json:"dry_run"`
 	Count   int           `json:"count"`
 	Numbers []ImportedOne `json:"numbers" nullable:"false" doc:"In the order they were given"`
 }
 
-// ImportedOne is a number that was added, or would be.
+// ImportedOne is a number that was added, or would be in a dry run.
 type ImportedOne struct {
 	ID       *string `json:"id" doc:"null in a dry run"`
 	Number   string  `json:"number"`
@@ -66,36 +66,36 @@ type ImportedOne struct {
 	Type     string  `json:"type" enum:"local,mobile,national,toll_free,short_code"`
 }
 
-// A line is a number of an import, and where in the request it stands.
-type line struct {
-	at   string // lines[7], numbers[3] or range
-	user string // of a table: an id, an extension or an e-mail address
+// importLine is one number of an import and its position in the request.
+type importLine struct {
+	position string // such as lines[7], numbers[3] or range
+	userRef  string // CSV only: an id, an extension or an e-mail address
 	Fresh
 }
 
-// field names a member of a line in violations.
-func (l line) field(name string) string {
-	if strings.HasPrefix(l.at, "lines[") {
-		return l.at + "." + name
+// field returns the name of a member of a line for violations.
+func (l importLine) field(name string) string {
+	if strings.HasPrefix(l.position, "lines[") {
+		return l.position + "." + name
 	}
 	if name == "number" {
-		return l.at
+		return l.position
 	}
 	return name
 }
 
-// Import adds many numbers that the organisation owns already, all or none; what is wrong is told of every line. They are looked at before
-// the transaction begins, which others would wait for.
+// Import adds numbers that the organisation owns already, all or none. It reports the violations of every line. The
+// numbers are validated before the transaction begins, because other transactions would have to wait.
 func (s *Service) Import(ctx context.Context, in *ImportIn) (*op.Out[Imported], error) {
 	o, err := s.orgs.Get(ctx, access.Org(ctx))
 	if err != nil {
 		return nil, fmt.Errorf("find organisation: %w", err)
 	}
-	lines, wrong, err := in.lines(o.Country)
+	lines, wrong, err := in.parseBody(o.Country)
 	if err != nil {
 		return nil, err
 	}
-	b, more, err := s.batch(ctx, o, lines)
+	b, more, err := s.buildBatch(ctx, o, lines)
 	if err != nil {
 		return nil, err
 	}
@@ -103,18 +103,18 @@ func (s *Service) Import(ctx context.Context, in *ImportIn) (*op.Out[Imported], 
 		return nil, op.Invalid(wrong...)
 	}
 	out := Imported{DryRun: in.DryRun}
-	readPlaces()
+	loadGeocoding()
 	err = s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		err := s.orgs.AdmitMany(ctx, tx, o.ID, org.Numbers, len(b.numbers), func() (int, error) { return countNumbers(ctx, tx, o.ID) })
+		err := s.orgs.CheckQuotaMany(ctx, tx, o.ID, org.Numbers, len(b.numbers), func() (int, error) { return countNumbers(ctx, tx, o.ID) })
 		if err != nil || in.DryRun {
 			return err
 		}
-		return s.addAll(ctx, tx, b)
+		return s.insertBatch(ctx, tx, b)
 	})
 	if err != nil {
 		return nil, err
 	}
-	out.tell(b.numbers)
+	out.setNumbers(b.numbers)
 	r := &op.Out[Imported]{Body: out}
 	if in.DryRun {
 		r.Status = 200
@@ -122,7 +122,7 @@ func (s *Service) Import(ctx context.Context, in *ImportIn) (*op.Out[Imported], 
 	return r, nil
 }
 
-func (i *Imported) tell(numbers []Number) {
+func (i *Imported) setNumbers(numbers []Number) {
 	i.Count, i.Numbers = len(numbers), make([]ImportedOne, len(numbers))
 	for k, n := range numbers {
 		i.Numbers[k] = ImportedOne{Number: n.Number, Country: n.Country, Locality: n.Locality, Type: n.Type}
@@ -132,26 +132,26 @@ func (i *Imported) tell(numbers []Number) {
 	}
 }
 
-// lines reads the body, in whichever of its two forms.
-func (in *ImportIn) lines(country string) ([]line, []op.Violation, error) {
+// parseBody reads the body as CSV or JSON.
+func (in *ImportIn) parseBody(country string) ([]importLine, []op.Violation, error) {
 	kind, _, err := mime.ParseMediaType(in.ContentType)
 	switch {
 	case err == nil && kind == "text/csv":
 		all, wrong := readTable(in.RawBody, in.TrunkID)
 		return all, wrong, nil
 	case err == nil && kind == "application/json":
-		return in.batch(country)
+		return in.parseJSON(country)
 	}
 	return nil, nil, op.Fail("unsupported_media_type", "send text/csv with a line of headings, or application/json")
 }
 
-// batch reads a JSON body.
-func (in *ImportIn) batch(country string) ([]line, []op.Violation, error) {
+// parseJSON reads a JSON body.
+func (in *ImportIn) parseJSON(country string) ([]importLine, []op.Violation, error) {
 	if len(in.RawBody) > maxImportJSON {
 		return nil, nil, op.Fail("payload_too_large", "a JSON body may have 1 MB; send larger lists as a table")
 	}
 	var b Batch
-	if err := decode(in.RawBody, &b); err != nil {
+	if err := decodeStrict(in.RawBody, &b); err != nil {
 		return nil, nil, err
 	}
 	if b.TrunkID == "" {
@@ -170,9 +170,9 @@ func (in *ImportIn) batch(country string) ([]line, []op.Violation, error) {
 	if len(numbers) > maxImport {
 		numbers = nil
 	}
-	lines := make([]line, len(numbers))
+	lines := make([]importLine, len(numbers))
 	for i, n := range numbers {
-		lines[i] = line{at: at(i), Fresh: Fresh{Number: n, TrunkID: b.TrunkID, FlowID: b.FlowID, UserID: b.UserID, QueueID: b.QueueID, Label: b.Label,
+		lines[i] = importLine{position: at(i), Fresh: Fresh{Number: n, TrunkID: b.TrunkID, FlowID: b.FlowID, UserID: b.UserID, QueueID: b.QueueID, Label: b.Label,
 			SMSEnabled: b.SMSEnabled, Emergency: FreshEmergency{b.EmergencyAddress}}}
 	}
 	return lines, wrong, nil
@@ -190,8 +190,8 @@ func (b Batch) check() (wrong []op.Violation) {
 	return wrong
 }
 
-// decode reads a JSON object without members nobody knows.
-func decode(body []byte, to any) error {
+// decodeStrict reads a JSON object and refuses unknown members.
+func decodeStrict(body []byte, to any) error {
 	if !json.Valid(body) {
 		return op.Fail("malformed_json", "the body is no JSON")
 	}

@@ -1,4 +1,5 @@
-// Package number keeps the telephone numbers of organisations and whom they ring.
+// Package number stores the telephone numbers of organisations (DID) and their assignment to flows, users and queues.
+// It searches, orders, ports and releases numbers at providers.
 package number
 
 import (
@@ -16,10 +17,10 @@ import (
 	"soniq/internal/platform/seal"
 )
 
-// Released is the state of a number that was given back.
+// Released is the status of a released number.
 const Released = "released"
 
-// A Number is a telephone number of the organisation.
+// Number is a telephone number of an organisation.
 type Number struct {
 	ID            string     `json:"id" example:"num_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	Number        string     `json:"number" example:"+442079460018"`
@@ -46,18 +47,18 @@ type Number struct {
 	OrgID     string        `json:"-"`
 	CreatedAt db.Time       `json:"-"`
 	UpdatedAt db.Time       `json:"-"`
-	account   db.Null       // with which it was bought
-	after     time.Duration // of a pending order: when to ask again
+	account   db.Null       // account with which the number was bought; "" if none
+	after     time.Duration // for a pending order: delay before the next request
 }
 
-// Assignment is whom a number rings.
+// Assignment is the flow, user or queue that gets the calls of a number.
 type Assignment struct {
 	Type string  `json:"type" enum:"flow,user,queue,none"`
 	ID   *string `json:"id"`
 	Name *string `json:"name"`
 }
 
-// Emergency is how far the number is known to emergency services.
+// Emergency is the state of the number's registration with emergency services.
 type Emergency struct {
 	Status  string  `json:"status" enum:"none,pending,registered,failed"`
 	Address *string `json:"address"`
@@ -74,26 +75,27 @@ const Changed = "changed.numbers"
 
 const cacheLife = 3 * time.Second
 
-// Service is the room. The function fields are set before the first request and may stay nil.
+// Service stores numbers and serves their API. Set the exported fields before the first request; functions may be
+// nil. Then it is safe for concurrent use.
 type Service struct {
-	// OnRelease is called for a number that is given back, in the same transaction.
+	// OnRelease is called for a number that is released, in the same transaction.
 	OnRelease []func(ctx context.Context, tx db.Querier, org, id string) error
-	// SameSource reports whether a call that came over one trunk may as well belong to another, because both are
-	// the same carrier at the same address.
+	// SameSource reports whether a call that came over one trunk may belong to another one, because both are the same
+	// carrier at the same address. nil: it never may.
 	SameSource func(ctx context.Context, came, belongs string) (bool, error)
 
-	// Markets sell numbers without an account, by the name of the provider; that called sandbox to sandboxes only.
-	Markets map[string]Market
-	// Sellers are the providers at which organisations can have accounts, by name; Seal keeps the keys of these, and Guard says which
-	// addresses may be asked.
-	Sellers map[string]Seller
-	Seal    *seal.Seal
-	Guard   *egress.Guard
-	// Jobs and JobQueue are where orders that are pending are followed.
+	// Providers holds the providers that need no account, by name. The one called sandbox serves sandboxes only.
+	Providers map[string]ProviderAPI
+	// AccountProviders holds the providers at which organisations can have accounts, by name. Seal encrypts their
+	// keys. Guard checks the addresses of their APIs.
+	AccountProviders map[string]ProviderType
+	Seal             *seal.Seal
+	Guard            *egress.Guard
+	// Jobs and JobQueue run the jobs that follow pending orders and release numbers.
 	Jobs     *job.Queue
 	JobQueue string
-	// Reach says what is wrong with a destination such as queue:que_… or a number, or "".
-	Reach func(ctx context.Context, org, to string) (wrong string, err error)
+	// CheckTarget returns the reason why a destination such as queue:que_… or a number cannot be used, or "".
+	CheckTarget func(ctx context.Context, org, to string) (wrong string, err error)
 
 	db     *db.DB
 	orgs   *org.Service
@@ -102,19 +104,19 @@ type Service struct {
 	now    func() time.Time
 	routes *bus.Cache[*Number]
 
-	waysMu sync.Mutex // guards ways
-	ways   map[string]*way
+	clientsMu sync.Mutex // guards clients
+	clients   map[string]*providerClient
 }
 
-// New makes the room.
+// New returns a service.
 func New(d *db.DB, orgs *org.Service, outbox *event.Outbox, b *bus.Bus, now func() time.Time) *Service {
 	return &Service{db: d, orgs: orgs, outbox: outbox, bus: b, now: now, routes: bus.NewCache[*Number](b, Changed, cacheLife, now),
-		ways: map[string]*way{}}
+		clients: map[string]*providerClient{}}
 }
 
-// Route returns the active number that was dialled, in whatever organisation, where the call came over the number's
-// trunk; ok is false where there is none. It is on the path of every inbound call, and cached: nobody may change
-// what is returned.
+// Route returns the active number that was dialled, of any organisation, if the call came over the number's trunk; ok
+// is false otherwise. It runs for every inbound call. The result is cached for cacheLife and shared: callers must not
+// change it.
 func (s *Service) Route(ctx context.Context, e164, trunkID string) (n *Number, ok bool, err error) {
 	n, err = s.routes.Get(e164, func() (*Number, error) {
 		n, err := byNumber(ctx, s.db.Read(db.Detached(ctx)), e164)
@@ -138,43 +140,43 @@ func (s *Service) Route(ctx context.Context, e164, trunkID string) (n *Number, o
 	return n, ok, err
 }
 
-// Get returns a number of the organisation by its id, or db.ErrNone; none that was given back.
+// Get returns a number of the organisation by its id, or db.ErrNone. Released numbers are not found.
 func (s *Service) Get(ctx context.Context, q db.Querier, org, id string) (Number, error) {
-	n, err := get(ctx, q, org, id)
+	n, err := getNumber(ctx, q, org, id)
 	if err == nil && n.Status == Released {
 		return Number{}, db.ErrNone
 	}
 	return n, err
 }
 
-// Owned returns the organisation's active number, or db.ErrNone: whether it may call out with it.
+// Owned returns the organisation's active number, or db.ErrNone. Only such a number may be shown in outbound calls.
 func (s *Service) Owned(ctx context.Context, q db.Querier, org, e164 string) (Number, error) {
-	return ownNumber(ctx, q, org, e164)
+	return activeOfOrg(ctx, q, org, e164)
 }
 
-// CallerID returns the number a user calls out with: the one chosen for them, one that rings them, or the
-// organisation's first; db.ErrNone where it has none.
+// CallerID returns the number that a user's outbound calls show: the user's chosen number, else one assigned to the
+// user, else the organisation's oldest. It returns db.ErrNone if there is none.
 func (s *Service) CallerID(ctx context.Context, q db.Querier, org, userID string) (Number, error) {
-	return callerID(ctx, q, org, userID)
+	return callerIDNumber(ctx, q, org, userID)
 }
 
-// Callback returns the number at which a user is called back: one that rings them before all others; db.ErrNone where
-// the organisation has none.
+// Callback returns the number on which a user is called back: one assigned to the user if there is one, else as
+// CallerID. It returns db.ErrNone if the organisation has none.
 func (s *Service) Callback(ctx context.Context, q db.Querier, org, userID string) (Number, error) {
-	return callback(ctx, q, org, userID)
+	return callbackNumber(ctx, q, org, userID)
 }
 
-// RemoveUser hands the numbers of a user who is removed to another, or to nobody.
+// RemoveUser assigns the numbers of a removed user to the user heir, or to none if heir is "".
 func (s *Service) RemoveUser(ctx context.Context, tx db.Querier, org, userID, heir string) error {
 	numbers, err := reassign(ctx, tx, org, userID, heir, db.At(s.now()))
 	if err != nil {
 		return fmt.Errorf("reassign numbers of user: %w", err)
 	}
-	s.changed(tx, numbers...)
+	s.publishChanged(tx, numbers...)
 	return nil
 }
 
-func (s *Service) changed(tx db.Querier, numbers ...string) {
+func (s *Service) publishChanged(tx db.Querier, numbers ...string) {
 	db.OnCommit(tx, func() {
 		for _, n := range numbers {
 			s.bus.Publish(Changed, n)
@@ -182,12 +184,12 @@ func (s *Service) changed(tx db.Querier, numbers ...string) {
 	})
 }
 
-// allocate tells that a number works from now on.
-func (s *Service) allocate(ctx context.Context, tx db.Querier, n Number) error {
-	return s.tellAllocated(ctx, tx, n, event.Assignment{Type: n.AssignedTo.Type, ID: n.AssignedTo.ID, Name: n.AssignedTo.Name})
+// publishAllocated publishes number.allocated for a number that has become active.
+func (s *Service) publishAllocated(ctx context.Context, tx db.Querier, n Number) error {
+	return s.publishAllocatedTo(ctx, tx, n, event.Assignment{Type: n.AssignedTo.Type, ID: n.AssignedTo.ID, Name: n.AssignedTo.Name})
 }
 
-func (s *Service) tellAllocated(ctx context.Context, tx db.Querier, n Number, to event.Assignment) error {
+func (s *Service) publishAllocatedTo(ctx context.Context, tx db.Querier, n Number, to event.Assignment) error {
 	return s.outbox.Publish(ctx, tx, n.OrgID, event.NumberAllocated{NumberID: n.ID, Number: n.Number, Country: n.Country,
-		Type: n.Type, Capabilities: n.can(), AssignedTo: to, AllocatedAt: n.AllocatedAt})
+		Type: n.Type, Capabilities: n.capabilities(), AssignedTo: to, AllocatedAt: n.AllocatedAt})
 }

@@ -20,10 +20,10 @@ import (
 	"soniq/internal/telephony/trunk"
 )
 
-// house is what a test of numbers needs.
-type house struct {
+// fixture holds the services and records that tests of numbers need.
+type fixture struct {
 	*number.Service
-	d      *db.DB
+	db     *db.DB
 	orgs   *org.Service
 	users  *user.Service
 	trunks *trunk.Service
@@ -33,14 +33,14 @@ type house struct {
 	server *optest.Server
 }
 
-func build(t *testing.T, d *db.DB) *house {
+func newFixture(t *testing.T, d *db.DB) *fixture {
 	t.Helper()
 	b := bus.New()
 	s, err := seal.New()
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &house{d: d, orgs: org.New(d, b, time.Now)}
+	h := &fixture{db: d, orgs: org.New(d, b, time.Now)}
 	o, err := h.orgs.Create(context.Background(), "Acme", "GB")
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func build(t *testing.T, d *db.DB) *house {
 	h.trunks = trunk.New(d, h.orgs, s, b, time.Now, "sip.example.com")
 	h.Service = number.New(d, h.orgs, outbox, b, time.Now)
 	h.SameSource = h.trunks.SameSource
-	h.OnRelease = append(h.OnRelease, h.users.ForgetNumber)
+	h.OnRelease = append(h.OnRelease, h.users.ClearOutboundNumber)
 	h.users.OnRemove = append(h.users.OnRemove, func(ctx context.Context, tx db.Querier, r user.Removal) error {
 		return h.RemoveUser(ctx, tx, r.OrgID, r.UserID, r.ReassignTo)
 	})
@@ -61,17 +61,18 @@ func build(t *testing.T, d *db.DB) *house {
 	return h
 }
 
-func (h *house) do(method, path string, body any, header ...string) *optest.Answer {
+func (h *fixture) do(method, path string, body any, header ...string) *optest.Answer {
 	return h.server.Do(optest.Admin(h.org), method, path, body, header...)
 }
 
-// add adds a number on the house's trunk.
-func (h *house) add(text, more string) *optest.Answer {
+// add adds a number on the fixture's trunk.
+func (h *fixture) add(text, more string) *optest.Answer {
 	return h.do("POST", "/numbers", fmt.Sprintf(`{"number":%q,"trunk_id":%q%s}`, text, h.trunk, more))
 }
 
-// rings is the user a number rings when it is dialled over a trunk; "-" where it is not found.
-func (h *house) rings(t *testing.T, e164, trunk string) string {
+// assignedTo returns the id to which a number that is dialled over a trunk is assigned; "-" if the number is not
+// found.
+func (h *fixture) assignedTo(t *testing.T, e164, trunk string) string {
 	t.Helper()
 	n, ok, err := h.Route(context.Background(), e164, trunk)
 	if err != nil {
@@ -86,11 +87,11 @@ func (h *house) rings(t *testing.T, e164, trunk string) string {
 	return *n.AssignedTo.ID
 }
 
-func TestABroughtNumberRingsItsUser(t *testing.T) {
+func TestCreate_OwnNumberRingsUser(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
-		if got := h.rings(t, "+442079460018", h.trunk); got != "-" {
+		h := newFixture(t, d)
+		if got := h.assignedTo(t, "+442079460018", h.trunk); got != "-" {
 			t.Errorf("before: %q", got)
 		}
 		a := h.add("020 7946 0018", fmt.Sprintf(`,"user_id":%q,"label":"Front desk"`, h.ada)).Want(201)
@@ -98,10 +99,10 @@ func TestABroughtNumberRingsItsUser(t *testing.T) {
 			a.Text("locality") != "London" || a.Text("assigned_to.type") != "user" || a.Text("assigned_to.name") != "Ada L" {
 			t.Errorf("got %s", a.Bytes)
 		}
-		if got := h.rings(t, "+442079460018", h.trunk); got != h.ada {
+		if got := h.assignedTo(t, "+442079460018", h.trunk); got != h.ada {
 			t.Errorf("rings %q", got)
 		}
-		if got := h.rings(t, "+442079460018", "trk_other"); got != "-" {
+		if got := h.assignedTo(t, "+442079460018", "trk_other"); got != "-" {
 			t.Errorf("over another carrier it rings %q", got)
 		}
 		if u := h.do("GET", "/users/"+h.ada, nil).Want(200); u.At("direct_number_ids.0") != a.Text("id") {
@@ -121,10 +122,10 @@ func TestABroughtNumberRingsItsUser(t *testing.T) {
 	})
 }
 
-func TestANumberHasOneOwnerOverAllOrganisations(t *testing.T) {
+func TestNumber_UniqueAcrossOrganisations(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		id := h.add("+442079460018", "").Want(201).Text("id")
 		h.add("020 7946 0018", "").Want(409).Refused("number_unavailable")
 		other, _ := h.orgs.Create(context.Background(), "Other", "DE")
@@ -135,7 +136,7 @@ func TestANumberHasOneOwnerOverAllOrganisations(t *testing.T) {
 		h.do("DELETE", "/numbers/"+id, nil).Refused("validation_failed", "confirm not_confirmed")
 		h.do("DELETE", "/numbers/"+id+"?confirm=%2B442079460019", nil).Refused("validation_failed", "confirm not_confirmed")
 		h.do("DELETE", "/numbers/"+id+"?confirm=%2B442079460018", nil).Want(204)
-		if got := h.rings(t, "+442079460018", h.trunk); got != "-" {
+		if got := h.assignedTo(t, "+442079460018", h.trunk); got != "-" {
 			t.Errorf("released, it rings %q", got)
 		}
 		a := h.do("GET", "/numbers/"+id, nil).Want(200)
@@ -151,10 +152,10 @@ func TestANumberHasOneOwnerOverAllOrganisations(t *testing.T) {
 	})
 }
 
-func TestATrunkInUseStays(t *testing.T) {
+func TestTrunkDelete_RefusedWhileInUse(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		id := h.add("+442079460018", "").Want(201).Text("id")
 		a := h.do("DELETE", "/trunks/"+h.trunk, nil).Want(409).Refused("in_use")
 		if a.At("used_by.0") != id {
@@ -165,9 +166,9 @@ func TestATrunkInUseStays(t *testing.T) {
 	})
 }
 
-func TestEveryViolationOfANumberIsListed(t *testing.T) {
+func TestNumber_AllViolationsReported(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
+	h := newFixture(t, dbtest.SQLite(t))
 	h.do("POST", "/numbers", `{"number":"12","user_id":"usr_none","flow_id":"flw_none","queue_id":"que_none"}`).Want(422).
 		Refused("validation_failed", "number invalid_e164", "trunk_id required", "user_id not_found", "flow_id not_found",
 			"queue_id not_found", "user_id ambiguous")
@@ -183,38 +184,38 @@ func TestEveryViolationOfANumberIsListed(t *testing.T) {
 		Refused("validation_failed", "trunk_id required", "user_id not_found", "recording_mode invalid_value", "caller_id_name invalid_length")
 }
 
-func TestChangesOfANumberReachTheSwitchAtOnce(t *testing.T) {
+func TestRoute_SeesChangesAtOnce(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		id := h.add("+442079460018", "").Want(201).Text("id")
-		if got := h.rings(t, "+442079460018", h.trunk); got != "" {
+		if got := h.assignedTo(t, "+442079460018", h.trunk); got != "" {
 			t.Errorf("rings %q", got)
 		}
 		a := h.do("PATCH", "/numbers/"+id, fmt.Sprintf(`{"user_id":%q,"caller_id_name":"Acme","fallback":"ext:100"}`, h.ada)).Want(200)
 		if a.Text("assigned_to.id") != h.ada || a.Text("caller_id_name") != "Acme" {
 			t.Errorf("got %s", a.Bytes)
 		}
-		if got := h.rings(t, "+442079460018", h.trunk); got != h.ada {
+		if got := h.assignedTo(t, "+442079460018", h.trunk); got != h.ada {
 			t.Errorf("rings %q", got)
 		}
 		bob := h.do("POST", "/users", `{"email":"bob@example.com","first_name":"Bob"}`).Want(201).Text("id")
 		h.do("DELETE", "/users/"+h.ada+"?reassign_to="+bob, nil).Want(204)
-		if got := h.rings(t, "+442079460018", h.trunk); got != bob {
+		if got := h.assignedTo(t, "+442079460018", h.trunk); got != bob {
 			t.Errorf("after the removal it rings %q", got)
 		}
 		h.do("DELETE", "/users/"+bob, nil).Want(204)
-		if got := h.rings(t, "+442079460018", h.trunk); got != "" {
+		if got := h.assignedTo(t, "+442079460018", h.trunk); got != "" {
 			t.Errorf("after both removals it rings %q", got)
 		}
 		h.do("PATCH", "/numbers/"+id, fmt.Sprintf(`{"user_id":%q}`, bob)).Refused("validation_failed", "user_id not_found")
 	})
 }
 
-func TestWhoCallsOutWithWhichNumber(t *testing.T) {
+func TestCallerID_Selection(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		ctx := context.Background()
 		caller := func() string {
 			n, err := h.CallerID(ctx, d.Read(ctx), h.org, h.ada)
@@ -260,17 +261,17 @@ func TestWhoCallsOutWithWhichNumber(t *testing.T) {
 	})
 }
 
-func TestNumbersAreFoundAndPaged(t *testing.T) {
+func TestList_FiltersAndPages(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		h.add("+442079460001", fmt.Sprintf(`,"user_id":%q`, h.ada)).Want(201)
 		h.add("+442079460002", `,"label":"Sales"`).Want(201)
 		gone := h.add("+442079460003", "").Want(201).Text("id")
 		h.do("DELETE", "/numbers/"+gone+"?confirm=442079460003", nil).Want(204)
 		for path, want := range map[string]string{"": "1 2", "?user_id=" + h.ada: "1", "?q=sales": "2", "?q=60002": "2", "?q=%25": "",
 			"?status=released": "3", "?status=released,active": "1 2 3", "?capability=voice": "1 2", "?capability=fax": "", "?flow_id=flw_x": ""} {
-			if got := last(h.do("GET", "/numbers"+path, nil).Want(200)); got != want {
+			if got := lastDigits(h.do("GET", "/numbers"+path, nil).Want(200)); got != want {
 				t.Errorf("%s finds %q, want %q", path, got, want)
 			}
 		}
@@ -279,14 +280,14 @@ func TestNumbersAreFoundAndPaged(t *testing.T) {
 			t.Errorf("total of %s", first.Bytes)
 		}
 		second := h.do("GET", "/numbers?limit=1&cursor="+first.Text("next_cursor"), nil).Want(200)
-		if last(first) != "1" || last(second) != "2" || second.At("has_more") != false {
+		if lastDigits(first) != "1" || lastDigits(second) != "2" || second.At("has_more") != false {
 			t.Errorf("pages %s %s", first.Bytes, second.Bytes)
 		}
 	})
 }
 
-// last are the last digits of the numbers of a list.
-func last(a *optest.Answer) string {
+// lastDigits returns the last digit of each number of a list.
+func lastDigits(a *optest.Answer) string {
 	var all []string
 	list, _ := a.Body["data"].([]any)
 	for _, n := range list {
@@ -296,12 +297,12 @@ func last(a *optest.Answer) string {
 	return strings.Join(all, " ")
 }
 
-func TestNumbersAreReadAsPeopleWriteThem(t *testing.T) {
+func TestParse_NationalFormats(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ text, country, want string }{
 		{"(020) 7946-0018", "GB", "+442079460018"}, {"00 44 20 7946 0018", "GB", "+442079460018"},
 		{"+44(0)20 7946 0018", "DE", "+442079460018"}, {"030 12345678", "DE", "+493012345678"}, {"(202) 555-0101", "US", "+12025550101"},
-		{"+1 555 123 4567", "DE", "+15551234567"}, // possible, though of no known range
+		{"+1 555 123 4567", "DE", "+15551234567"}, // possible, but of no known range
 		{"12", "GB", ""}, {"", "GB", ""}, {"abc", "GB", ""}, {"+442079460018 ext 3", "GB", ""}, {"2079460018000000", "GB", ""},
 		{"+999123456789", "GB", ""},
 	} {
@@ -312,9 +313,9 @@ func TestNumbersAreReadAsPeopleWriteThem(t *testing.T) {
 	}
 }
 
-func TestTheRecordCarriesEveryField(t *testing.T) {
+func TestNumber_JSONHasEveryField(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
+	h := newFixture(t, dbtest.SQLite(t))
 	a := h.add("+442079460018", "").Want(201)
 	for _, name := range []string{"id", "number", "country", "region", "locality", "type", "capabilities", "status", "label", "provider",
 		"trunk_id", "assigned_to", "sms_enabled", "caller_id_name", "recording_mode", "fallback", "emergency", "monthly_cost",
@@ -325,10 +326,10 @@ func TestTheRecordCarriesEveryField(t *testing.T) {
 	}
 }
 
-func TestABroughtNumberCanTakeTextMessagesWhereItsOrganisationSaysSo(t *testing.T) {
+func TestCapabilities_SMSOfOwnNumber(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		id := h.add("+442079460018", `,"sms_enabled":true`).Want(201).Text("id")
 		h.add("+442079460019", "").Want(201)
 		can := func() string { return fmt.Sprint(h.do("GET", "/numbers/"+id, nil).Want(200).At("capabilities")) }

@@ -13,13 +13,13 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Operations lists what the outside world can do with numbers.
+// Operations lists the API operations on numbers.
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.New("numbers.list", "GET /numbers", access.NumbersAdmin, "List numbers", s.List),
 		op.New("numbers.search", "GET /numbers/search", access.NumbersAdmin, "Find numbers that can be had", s.Search).Tool("search_numbers"),
 		op.New("numbers.create", "POST /numbers", access.NumbersAdmin, "Order a number, or add one of yours", s.Create).Status(201).Async().Fails("number_unavailable").Tool("allocate_number"),
-		op.New("numbers.imports.create", "POST /numbers/imports", access.NumbersAdmin, "Add many numbers of yours", s.Import).Status(201).Acts().Fails("number_unavailable").
+		op.New("numbers.imports.create", "POST /numbers/imports", access.NumbersAdmin, "Add many numbers of yours", s.Import).Status(201).WithSideEffects().Fails("number_unavailable").
 			About("All or none are added: what is wrong is told of every line. A table has a line of headings: number, and of label, trunk_id, user (an id, an extension or an e-mail address), user_id, flow_id, queue_id, sms_enabled and emergency_address those you need.").
 			Upload(maxImportBody).Takes("application/json", Batch{}).Takes("text/csv", "").Answers(200, "application/json", Imported{}),
 		op.New("numbers.providers.list", "GET /numbers/providers", access.NumbersAdmin, "List accounts at providers of numbers", s.ListAccounts),
@@ -35,7 +35,7 @@ func (s *Service) Operations() []op.Operation {
 	}
 }
 
-// ListIn chooses numbers.
+// ListIn holds the filters of List.
 type ListIn struct {
 	op.Paging
 	Status     []string `query:"status" enum:"pending,active,suspended,releasing,released,porting_in,port_failed,failed" doc:"All but released ones unless given"`
@@ -54,18 +54,18 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Number]
 	by := filter{statuses: in.Status, capabilities: in.Capability, user: in.UserID, q: in.Q, flow: in.FlowID,
 		after: after.ID, limit: in.Limit}
 	q, org := s.db.Read(ctx), access.Org(ctx)
-	rows, err := list(ctx, q, org, by)
+	rows, err := listNumbers(ctx, q, org, by)
 	if err != nil {
 		return nil, err
 	}
 	page := op.Paged(ctx, in.Paging, rows, func(n Number) op.Position { return op.Position{ID: n.ID} })
-	return op.Counted(page, in.Paging, func() (int, error) { return by.narrow(org).Count(ctx, q) })
+	return op.WithTotal(page, in.Paging, func() (int, error) { return by.query(org).Count(ctx, q) })
 }
 
-// CreateIn is a number to add.
+// CreateIn holds the input of Create.
 type CreateIn struct{ Body Fresh }
 
-// Fresh describes a number to order, or one you own and the trunk that carries it.
+// Fresh describes a number to order, or an owned one with the trunk that carries it.
 type Fresh struct {
 	Number     string         `json:"number" doc:"E.164, or as it is dialled in the organisation's country" example:"+442079460018"`
 	Provider   string         `json:"provider,omitempty" maxLength:"60" doc:"Of whom numbers.search found it"`
@@ -78,39 +78,39 @@ type Fresh struct {
 	Emergency  FreshEmergency `json:"emergency,omitzero"`
 }
 
-// FreshEmergency is the address told to emergency services.
+// FreshEmergency holds the address for emergency services.
 type FreshEmergency struct {
 	Address string `json:"address,omitempty" maxLength:"500"`
 }
 
-// Create orders a number, or adds one that the organisation owns already. An order that takes time is answered with 202, and the number
-// is pending.
+// Create orders a number, or adds one that the organisation owns already. If the order takes time, it returns 202 and
+// the number is pending.
 func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Number], error) {
-	readPlaces()
+	loadGeocoding()
 	var n Number
 	err := s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
-		if n, err = s.fresh(ctx, tx, in.Body); err != nil {
+		if n, err = s.newNumber(ctx, tx, in.Body); err != nil {
 			return err
 		}
-		if err = s.orgs.Admit(ctx, tx, n.OrgID, orgs.Numbers, func() (int, error) { return countNumbers(ctx, tx, n.OrgID) }); err != nil {
+		if err = s.orgs.CheckQuota(ctx, tx, n.OrgID, orgs.Numbers, func() (int, error) { return countNumbers(ctx, tx, n.OrgID) }); err != nil {
 			return err
 		}
 		after := n.after
-		err = s.db.Tx(ctx, func(tx db.Querier) error { return insert(ctx, tx, n) })
+		err = s.db.Tx(ctx, func(tx db.Querier) error { return insertNumber(ctx, tx, n) })
 		if db.IsConflict(err) {
-			return op.Fail("number_unavailable", n.Number+" belongs to somebody already")
+			return op.Fail("number_unavailable", n.Number+" belongs to an organisation already")
 		}
 		if err != nil {
 			return fmt.Errorf("add number: %w", err)
 		}
-		if n, err = get(ctx, tx, n.OrgID, n.ID); err != nil {
+		if n, err = getNumber(ctx, tx, n.OrgID, n.ID); err != nil {
 			return fmt.Errorf("read number: %w", err)
 		}
-		s.changed(tx, n.Number)
+		s.publishChanged(tx, n.Number)
 		if n.after = after; n.Status == "pending" {
-			return s.pursue(ctx, tx, n)
+			return s.enqueueFollow(ctx, tx, n)
 		}
-		return s.allocate(ctx, tx, n)
+		return s.publishAllocated(ctx, tx, n)
 	})
 	if err != nil {
 		return nil, err
@@ -122,13 +122,13 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Number], er
 	return out, nil
 }
 
-// fresh is the record of a new number, or everything wrong with it.
-func (s *Service) fresh(ctx context.Context, tx db.Querier, f Fresh) (Number, error) {
+// newNumber builds the number of a request, or returns every violation at once.
+func (s *Service) newNumber(ctx context.Context, tx db.Querier, f Fresh) (Number, error) {
 	o, err := s.orgs.Get(ctx, access.Org(ctx))
 	if err != nil {
 		return Number{}, fmt.Errorf("find organisation: %w", err)
 	}
-	wrong, err := s.targets(ctx, tx, f.TrunkID, f.UserID, f.FlowID, f.QueueID)
+	wrong, err := s.validateTargets(ctx, tx, f.TrunkID, f.UserID, f.FlowID, f.QueueID)
 	if err != nil {
 		return Number{}, err
 	}
@@ -136,16 +136,16 @@ func (s *Service) fresh(ctx context.Context, tx db.Querier, f Fresh) (Number, er
 	if !ok {
 		wrong = append(wrong, op.Field("number", "invalid_e164", "not a valid number for "+o.Country))
 	}
-	more, err := s.wrongSource(ctx, tx, o, f, e164)
+	more, err := s.validateSource(ctx, tx, o, f, e164)
 	if err != nil {
 		return Number{}, err
 	}
 	if wrong = append(wrong, more...); len(wrong) > 0 {
 		return Number{}, op.Invalid(wrong...)
 	}
-	n := s.own(o, f, e164)
+	n := s.newOwnNumber(o, f, e164)
 	if f.TrunkID == "" {
-		return n, s.source(ctx, tx, o, &n, f.Provider)
+		return n, s.takeFromSource(ctx, tx, o, &n, f.Provider)
 	}
 	n.TrunkID = &f.TrunkID
 	if f.Provider != "" {
@@ -154,50 +154,50 @@ func (s *Service) fresh(ctx context.Context, tx db.Querier, f Fresh) (Number, er
 	return n, nil
 }
 
-// own is the record of a new number that the organisation owns.
-func (s *Service) own(o orgs.Organization, f Fresh, e164 string) Number {
-	now, is := db.At(s.now()), factsOf(e164, o.Country)
+// newOwnNumber builds a number that the organisation owns.
+func (s *Service) newOwnNumber(o orgs.Organization, f Fresh, e164 string) Number {
+	now, is := db.At(s.now()), infoOf(e164, o.Country)
 	n := Number{ID: db.NewID("num"), OrgID: o.ID, Number: e164, Country: is.Country, Locality: is.Locality, Type: is.Type,
-		Capabilities: []string{"voice"}, Status: "active", Label: f.Label, Provider: Own,
+		Capabilities: []string{"voice"}, Status: "active", Label: f.Label, Provider: ProviderOwn,
 		SMSEnabled: f.SMSEnabled, RecordingMode: "inherit", CreatedAt: now, UpdatedAt: now, AllocatedAt: now,
 		Emergency: Emergency{Status: "none", Address: db.Null(f.Emergency.Address).Ptr()}}
-	Patch{UserID: given(f.UserID), FlowID: given(f.FlowID), QueueID: given(f.QueueID)}.assign(&n)
+	Patch{UserID: setIf(f.UserID), FlowID: setIf(f.FlowID), QueueID: setIf(f.QueueID)}.assign(&n)
 	return n
 }
 
-func given(id string) op.Change[string] { return op.Change[string]{Set: id != "", V: id} }
+func setIf(id string) op.Change[string] { return op.Change[string]{Set: id != "", V: id} }
 
-// wrongSource lists what is wrong with where a number is to come from.
-func (s *Service) wrongSource(ctx context.Context, q db.Querier, o orgs.Organization, f Fresh, e164 string) (wrong []op.Violation, err error) {
+// validateSource returns the violations of a number's trunk and provider.
+func (s *Service) validateSource(ctx context.Context, q db.Querier, o orgs.Organization, f Fresh, e164 string) (wrong []op.Violation, err error) {
 	if f.TrunkID != "" {
-		if f.Provider == Sandbox {
+		if f.Provider == ProviderSandbox {
 			wrong = append(wrong, op.Field("provider", "reserved", "numbers of the sandbox come over no trunk"))
 		}
 		return wrong, nil
 	}
-	all, err := s.providers(ctx, q, o)
+	all, err := s.sources(ctx, q, o)
 	if err != nil {
 		return nil, err
 	}
-	if f.Provider != "" && !slices.ContainsFunc(all, func(p provider) bool { return p.name == f.Provider }) {
+	if f.Provider != "" && !slices.ContainsFunc(all, func(p numberSource) bool { return p.name == f.Provider }) {
 		return []op.Violation{op.Field("provider", "not_found", "no such provider")}, nil
 	}
-	if len(all) > 1 && f.Provider != Own {
+	if len(all) > 1 && f.Provider != ProviderOwn {
 		return nil, nil
 	}
-	_, err = inStock(ctx, q, o.ID, e164)
+	_, err = stockTrunk(ctx, q, o.ID, e164)
 	if db.IsNone(err) {
 		return []op.Violation{op.Field("trunk_id", "required", "no provider sells this number here; name the trunk of a number you own")}, nil
 	}
 	return nil, err
 }
 
-// targets lists what a number cannot be bound to.
-func (s *Service) targets(ctx context.Context, q db.Querier, trunk, user, flow, queue string) ([]op.Violation, error) {
+// validateTargets returns the violations of a number's trunk and assignment.
+func (s *Service) validateTargets(ctx context.Context, q db.Querier, trunk, user, flow, queue string) ([]op.Violation, error) {
 	var wrong []op.Violation
-	found, err := has(ctx, q, access.Org(ctx), trunk, user, flow, queue)
+	found, err := findExisting(ctx, q, access.Org(ctx), trunk, user, flow, queue)
 	if err != nil {
-		return nil, fmt.Errorf("find what the number leads to: %w", err)
+		return nil, fmt.Errorf("find assignment of number: %w", err)
 	}
 	missing := func(has bool, field, what string) {
 		if !has {
@@ -218,38 +218,38 @@ func (s *Service) targets(ctx context.Context, q db.Querier, trunk, user, flow, 
 	return wrong, nil
 }
 
-// OneIn names a number.
+// OneIn holds the id of a number.
 type OneIn struct {
 	ID string `path:"id" example:"num_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 }
 
-func missing(err error) error {
+func notFound(err error) error {
 	if db.IsNone(err) {
 		return op.NotFound("number")
 	}
 	return fmt.Errorf("get number: %w", err)
 }
 
-// Show returns a number, a released one too.
+// Show returns a number, including a released one.
 func (s *Service) Show(ctx context.Context, in *OneIn) (*op.Out[Number], error) {
-	n, err := get(ctx, s.db.Read(ctx), access.Org(ctx), in.ID)
+	n, err := getNumber(ctx, s.db.Read(ctx), access.Org(ctx), in.ID)
 	if err != nil {
-		return nil, missing(err)
+		return nil, notFound(err)
 	}
 	return op.Versioned(n, n.UpdatedAt)
 }
 
-// ReleaseIn names the number to give back, twice.
+// ReleaseIn holds the input of Release.
 type ReleaseIn struct {
 	OneIn
 	op.Match
 	Confirm string `query:"confirm" maxLength:"40" doc:"The number itself, for a number that is given back may be lost"`
 }
 
-// Release gives a number back.
+// Release releases a number. It requires the number as confirmation.
 func (s *Service) Release(ctx context.Context, in *ReleaseIn) error {
 	return s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		n, err := s.living(ctx, tx, in.ID)
+		n, err := s.findUnreleased(ctx, tx, in.ID)
 		if err != nil {
 			return err
 		}
@@ -263,14 +263,14 @@ func (s *Service) Release(ctx context.Context, in *ReleaseIn) error {
 	})
 }
 
-// digits leaves out the plus sign, which an address turns into a space unless it is escaped.
+// digits removes the leading plus sign, and the space that an unescaped plus sign becomes in a query.
 func digits(number string) string { return strings.TrimLeft(number, "+ ") }
 
-// living returns a number that was not given back.
-func (s *Service) living(ctx context.Context, tx db.Querier, id string) (Number, error) {
-	n, err := get(ctx, tx, access.Org(ctx), id)
+// findUnreleased returns a number, or an error if it was released.
+func (s *Service) findUnreleased(ctx context.Context, tx db.Querier, id string) (Number, error) {
+	n, err := getNumber(ctx, tx, access.Org(ctx), id)
 	if err != nil {
-		return n, missing(err)
+		return n, notFound(err)
 	}
 	if n.Status == Released {
 		return n, op.State("the number was released", n.Status)

@@ -14,31 +14,34 @@ import (
 
 const orderKind = "number.order"
 
-// ordering is the argument of the jobs that follow an order, or give a number back.
-type ordering struct {
+// numberJobArgs holds the arguments of the jobs about a number.
+type numberJobArgs struct {
 	ID string `json:"id"`
 }
 
-// Handle registers what follows orders.
+// Handle registers the job handlers that follow orders and release numbers.
 func (s *Service) Handle(r *job.Runner) {
-	r.Handle(orderKind, s.Follow)
-	r.Handle(releaseKind, s.GiveBack)
+	r.Handle(orderKind, s.FollowOrder)
+	r.Handle(releaseKind, s.ReleaseAtProvider)
 }
 
-// deal is what the market is asked for.
-func (n Number) deal() Deal { return Deal{Org: n.OrgID, Number: n.Number, Ref: n.ID} }
+// orderRequest returns the request to the provider. Its idempotency key is the number's id.
+func (n Number) orderRequest() OrderRequest {
+	return OrderRequest{Org: n.OrgID, Number: n.Number, Ref: n.ID}
+}
 
-// source finds where a new number without a trunk comes from, and makes it active, or pending.
-func (s *Service) source(ctx context.Context, tx db.Querier, o org.Organization, n *Number, name string) error {
-	trunk, err := inStock(ctx, tx, o.ID, n.Number)
-	if err == nil && (name == "" || name == Own) {
-		n.Provider, n.TrunkID = Own, &trunk
+// takeFromSource sets the source of a new number without a trunk: the stock, else a provider. The number becomes
+// active or pending.
+func (s *Service) takeFromSource(ctx context.Context, tx db.Querier, o org.Organization, n *Number, name string) error {
+	trunk, err := stockTrunk(ctx, tx, o.ID, n.Number)
+	if err == nil && (name == "" || name == ProviderOwn) {
+		n.Provider, n.TrunkID = ProviderOwn, &trunk
 		return nil
 	}
 	if err != nil && !db.IsNone(err) {
-		return fmt.Errorf("look into stock: %w", err)
+		return fmt.Errorf("find number in stock: %w", err)
 	}
-	all, err := s.providers(ctx, tx, o)
+	all, err := s.sources(ctx, tx, o)
 	if err != nil {
 		return err
 	}
@@ -48,22 +51,22 @@ func (s *Service) source(ctx context.Context, tx db.Querier, o org.Organization,
 			if p.account.ID != "" {
 				n.account, n.TrunkID = db.Null(p.account.ID), &p.account.TrunkID
 			}
-			return s.order(n, p.market)
+			return s.placeOrder(n, p.api)
 		}
 	}
 	return op.Invalid(op.Field("trunk_id", "required", "no provider sells this number here; name the trunk of a number you own"))
 }
 
-// order orders a number at a market that answers at once, or leaves that to a job.
-func (s *Service) order(n *Number, m Market) error {
+// placeOrder orders the number if the provider is an InstantProvider; otherwise a job places the order.
+func (s *Service) placeOrder(n *Number, m ProviderAPI) error {
 	n.Status, n.AllocatedAt = "pending", db.Time{}
-	now, instant := m.(Instant)
+	now, instant := m.(InstantProvider)
 	if !instant {
 		return nil
 	}
-	o, err := now.OrderNow(n.deal())
+	o, err := now.OrderNow(n.orderRequest())
 	if errors.Is(err, ErrUnavailable) {
-		return op.Fail("number_unavailable", n.Number+" cannot be had any more")
+		return op.Fail("number_unavailable", n.Number+" is no longer available")
 	}
 	if err != nil {
 		return fmt.Errorf("order number: %w", err)
@@ -75,16 +78,16 @@ func (s *Service) order(n *Number, m Market) error {
 	return nil
 }
 
-// pursue has a job follow the order of a number that is pending. What concerns one number is done one after the other.
-func (s *Service) pursue(ctx context.Context, tx db.Querier, n Number) error {
-	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: n.OrgID, Queue: s.JobQueue, Lane: n.OrgID, Kind: orderKind, Args: ordering{n.ID},
+// enqueueFollow enqueues the job that follows a pending order. Jobs about the same number run one after the other.
+func (s *Service) enqueueFollow(ctx context.Context, tx db.Querier, n Number) error {
+	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: n.OrgID, Queue: s.JobQueue, Lane: n.OrgID, Kind: orderKind, Args: numberJobArgs{n.ID},
 		RunAt: s.now().Add(n.after), UniqueKey: orderKind + " " + n.ID, OrderKey: "number " + n.ID})
 }
 
-// marketOf is where a number is bought.
-func (s *Service) marketOf(ctx context.Context, n Number) (Market, error) {
+// providerOf returns the API of the provider from which a number is bought.
+func (s *Service) providerOf(ctx context.Context, n Number) (ProviderAPI, error) {
 	if n.account == "" {
-		if m := s.Markets[n.Provider]; m != nil {
+		if m := s.Providers[n.Provider]; m != nil {
 			return m, nil
 		}
 		return nil, fmt.Errorf("there is no provider %s any more", n.Provider)
@@ -94,87 +97,93 @@ func (s *Service) marketOf(ctx context.Context, n Number) (Market, error) {
 		return nil, err
 	}
 	for _, a := range all {
-		if w := s.way(a); a.ID == string(n.account) && w != nil {
+		if w := s.clientFor(a); a.ID == string(n.account) && w != nil {
 			return w, nil
 		}
 	}
 	return nil, fmt.Errorf("account %s at %s is gone", n.account, n.Provider)
 }
 
-// orderTime bounds one question about an order.
-const orderTime = 30 * time.Second
+// providerTimeout is the time limit of one request about an order.
+const providerTimeout = 30 * time.Second
 
-// Follow asks how far an order is, until the number is active or cannot be had. An order whose provider cannot be reached is not given up: it
-// may have been taken. Whoever does not want to wait gives the number back.
-func (s *Service) Follow(ctx context.Context, j job.Job) error {
-	n, err := s.bound(ctx, j)
+// FollowOrder requests the state of an order until the number is active or unavailable. If the provider is
+// unreachable, the order is not abandoned, because the provider may have accepted it. Releasing the number cancels
+// it.
+func (s *Service) FollowOrder(ctx context.Context, j job.Job) error {
+	n, err := s.jobNumber(ctx, j)
 	if db.IsNone(err) || err == nil && n.Status != "pending" {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	m, err := s.marketOf(ctx, n)
+	m, err := s.providerOf(ctx, n)
 	if err != nil {
-		return s.put(ctx, n, j, err)
+		return s.recordFailure(ctx, n, j, err)
 	}
-	asking, cancel := context.WithTimeout(ctx, orderTime)
+	asking, cancel := context.WithTimeout(ctx, providerTimeout)
 	defer cancel()
-	o, err := m.Order(asking, n.deal())
+	o, err := m.Order(asking, n.orderRequest())
 	switch {
 	case errors.Is(err, ErrUnavailable):
-		return s.settle(ctx, n, "failed", Order{Detail: words(err)})
+		return s.finishOrder(ctx, n, "failed", OrderStatus{Detail: errorText(err)})
 	case err != nil:
-		return s.put(ctx, n, j, err)
+		return s.recordFailure(ctx, n, j, err)
 	case o.Active:
-		return s.settle(ctx, n, "active", o)
+		return s.finishOrder(ctx, n, "active", o)
 	}
-	if err := s.progress(ctx, n, o); err != nil {
+	if err := s.writeProgress(ctx, n, o); err != nil {
 		return err
 	}
-	return &job.Retry{After: pace(o.After, s.now().Sub(n.CreatedAt.Time)), Free: true, Cause: errors.New("the order is not carried out yet")}
+	return &job.Retry{After: orderPollDelay(o.After, s.now().Sub(n.CreatedAt.Time)), NotCounted: true, Cause: errors.New("the order is not carried out yet")}
 }
 
-// bound reads the number a job is about.
-func (s *Service) bound(ctx context.Context, j job.Job) (Number, error) {
-	var ref ordering
+// jobNumber reads the number of a job.
+func (s *Service) jobNumber(ctx context.Context, j job.Job) (Number, error) {
+	var ref numberJobArgs
 	if err := j.Bind(&ref); err != nil {
 		return Number{}, errors.Join(err, job.ErrDead)
 	}
-	return get(ctx, s.db.Read(ctx), j.Org, ref.ID)
+	return getNumber(ctx, s.db.Read(ctx), j.Org, ref.ID)
 }
 
-// pace asks old orders less often than new ones.
-func pace(after, age time.Duration) time.Duration { return max(after, min(age/10, 10*time.Minute)) }
+// orderPollDelay returns the delay before the next request. It grows with the order's age, up to 10 minutes, unless
+// the provider asks for more.
+func orderPollDelay(after, age time.Duration) time.Duration {
+	return max(after, min(age/10, 10*time.Minute))
+}
 
-// put notes why a provider could not be asked, and has the job ask again: the more often, the later.
-func (s *Service) put(ctx context.Context, n Number, j job.Job, why error) error {
-	if err := s.progress(ctx, n, Order{Detail: words(why)}); err != nil {
+// recordFailure stores why a request to the provider failed, and returns the error with which the job is retried. The
+// delay grows with the attempts. The job is never abandoned.
+func (s *Service) recordFailure(ctx context.Context, n Number, j job.Job, why error) error {
+	if err := s.writeProgress(ctx, n, OrderStatus{Detail: errorText(why)}); err != nil {
 		return errors.Join(why, err)
 	}
-	if errors.Is(why, errOpen) {
-		return &job.Retry{After: openTime, Free: true, Cause: why}
+	if errors.Is(why, errCircuitOpen) {
+		return &job.Retry{After: openTime, NotCounted: true, Cause: why}
 	}
 	if j.Last() {
-		return &job.Retry{After: time.Hour, Free: true, Cause: why}
+		return &job.Retry{After: time.Hour, NotCounted: true, Cause: why}
 	}
 	return why
 }
 
-// progress writes what is known of an order, or of a release, that is under way.
-func (s *Service) progress(ctx context.Context, n Number, o Order) error {
+// writeProgress stores the state of an order or of a release in progress.
+func (s *Service) writeProgress(ctx context.Context, n Number, o OrderStatus) error {
 	return s.db.Tx(ctx, func(tx db.Querier) error {
 		const text = `UPDATE numbers SET status_detail = $3, monthly_cost = COALESCE($4, monthly_cost), capabilities = COALESCE($5, capabilities), updated_at = $6
 			WHERE org_id = $1 AND id = $2 AND status = $7`
-		if _, err := tx.Exec(ctx, text, n.OrgID, n.ID, db.Null(o.Detail), costText(o.MonthlyCost), o.can(), db.At(s.now()), n.Status); err != nil {
-			return fmt.Errorf("note how far number is: %w", err)
+		if _, err := tx.Exec(ctx, text, n.OrgID, n.ID, db.Null(o.Detail), costValue(o.MonthlyCost), o.capabilitiesValue(), db.At(s.now()), n.Status); err != nil {
+			return fmt.Errorf("write progress of number: %w", err)
 		}
 		return nil
 	})
 }
 
-// settle ends the order of a number; number.allocated is told in the same transaction.
-func (s *Service) settle(ctx context.Context, n Number, status string, o Order) error {
+// finishOrder stores the final status of an order. If it is active, number.allocated is published in the same
+// transaction.
+func (s *Service) finishOrder(ctx context.Context, n Number, status string, o OrderStatus) error {
 	return s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		now := db.At(s.now())
 		const text = `UPDATE numbers SET status = $3, allocated_at = $4, updated_at = $5, monthly_cost = COALESCE($6, monthly_cost),
@@ -184,31 +193,31 @@ func (s *Service) settle(ctx context.Context, n Number, status string, o Order) 
 		if status == "active" {
 			allocated = now
 		}
-		r, err := tx.Exec(ctx, text, n.OrgID, n.ID, status, allocated, now, costText(o.MonthlyCost), o.can(), db.Null(o.Detail))
+		r, err := tx.Exec(ctx, text, n.OrgID, n.ID, status, allocated, now, costValue(o.MonthlyCost), o.capabilitiesValue(), db.Null(o.Detail))
 		if err != nil {
-			return fmt.Errorf("settle number: %w", err)
+			return fmt.Errorf("finish order of number: %w", err)
 		}
 		if changed, err := r.RowsAffected(); err != nil || changed == 0 || status != "active" {
 			return err
 		}
-		if n, err = get(ctx, tx, n.OrgID, n.ID); err != nil {
+		if n, err = getNumber(ctx, tx, n.OrgID, n.ID); err != nil {
 			return fmt.Errorf("read number: %w", err)
 		}
-		s.changed(tx, n.Number)
-		return s.allocate(ctx, tx, n)
+		s.publishChanged(tx, n.Number)
+		return s.publishAllocated(ctx, tx, n)
 	})
 }
 
-// can stores what is not known as NULL.
-func (o Order) can() any {
+// capabilitiesValue stores unknown capabilities as NULL.
+func (o OrderStatus) capabilitiesValue() any {
 	if len(o.Capabilities) == 0 {
 		return nil
 	}
 	return db.AsJSON(o.Capabilities)
 }
 
-// costText stores no price as NULL.
-func costText(c *Cost) any {
+// costValue stores a nil cost as NULL.
+func costValue(c *Cost) any {
 	if c == nil {
 		return nil
 	}

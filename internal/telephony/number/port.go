@@ -12,8 +12,8 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// A Port is an order to bring numbers along from another carrier. Carriers do that among themselves, by hand: the operator of this
-// installation keeps the state.
+// Port is an order to port numbers from another carrier. Carriers process ports manually between each other. The
+// operator of this installation sets the status.
 type Port struct {
 	ID          string    `json:"id" example:"por_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	Status      string    `json:"status" enum:"submitted,in_review,scheduled,completed,rejected,canceled"`
@@ -26,32 +26,33 @@ type Port struct {
 	CompletedAt db.Time   `json:"completed_at" nullable:"true"`
 }
 
-// A PortOne is a number of a port.
+// PortOne is one number of a port.
 type PortOne struct {
 	NumberID string `json:"number_id"`
 	Number   string `json:"number"`
 	Status   string `json:"status" enum:"porting_in,active,port_failed,released,suspended,releasing,pending,failed"`
 }
 
-// PortStatuses are the states of a port in their order.
+// PortStatuses lists the states of a port in their order. The last three are final.
 var PortStatuses = []string{"submitted", "in_review", "scheduled", "completed", "rejected", "canceled"}
 
-// PortIn brings numbers along.
+// PortIn holds the input of CreatePort.
 type PortIn struct{ Body PortFresh }
 
-// PortFresh describes numbers to bring along.
+// PortFresh describes the numbers to port.
 type PortFresh struct {
 	Numbers   []string `json:"numbers" doc:"E.164, or as dialled in the organisation's country; at most 100"`
 	Carrier   string   `json:"carrier" doc:"Who has them now"`
 	Documents []string `json:"documents,omitempty" doc:"Where the operator finds the signed letter and the last bill: names or addresses, at most 20"`
 }
 
-// CreatePort asks the operator to bring numbers along. They are porting_in until the operator says that they came.
+// CreatePort stores a port for the operator. Its numbers are porting_in until the operator sets the port to a final
+// status.
 func (s *Service) CreatePort(ctx context.Context, in *PortIn) (*op.Out[Port], error) {
 	var p Port
-	readPlaces()
+	loadGeocoding()
 	err := s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		e164s, country, err := s.ported(ctx, in.Body)
+		e164s, country, err := s.validatePort(ctx, in.Body)
 		if err != nil {
 			return err
 		}
@@ -61,7 +62,7 @@ func (s *Service) CreatePort(ctx context.Context, in *PortIn) (*op.Out[Port], er
 			return fmt.Errorf("add port: %w", err)
 		}
 		for _, e164 := range e164s {
-			if err := s.addPorted(ctx, tx, p, e164, country); err != nil {
+			if err := s.insertPorted(ctx, tx, p, e164, country); err != nil {
 				return err
 			}
 		}
@@ -74,8 +75,8 @@ func (s *Service) CreatePort(ctx context.Context, in *PortIn) (*op.Out[Port], er
 	return &op.Out[Port]{Body: p, Location: op.Prefix + "/numbers/ports/" + p.ID}, nil
 }
 
-// ported reads the numbers, or lists everything wrong with the request.
-func (s *Service) ported(ctx context.Context, b PortFresh) (e164s []string, country string, err error) {
+// validatePort returns the numbers in E.164, or every violation of the request at once.
+func (s *Service) validatePort(ctx context.Context, b PortFresh) (e164s []string, country string, err error) {
 	o, err := s.orgs.Get(ctx, access.Org(ctx))
 	if err != nil {
 		return nil, "", fmt.Errorf("find organisation: %w", err)
@@ -103,17 +104,17 @@ func (s *Service) ported(ctx context.Context, b PortFresh) (e164s []string, coun
 	return e164s, o.Country, nil
 }
 
-func (s *Service) addPorted(ctx context.Context, tx db.Querier, p Port, e164, country string) error {
-	is, org := factsOf(e164, country), access.Org(ctx)
+func (s *Service) insertPorted(ctx context.Context, tx db.Querier, p Port, e164, country string) error {
+	is, org := infoOf(e164, country), access.Org(ctx)
 	n := Number{ID: db.NewID("num"), OrgID: org, Number: e164, Country: is.Country, Locality: is.Locality, Type: is.Type, Capabilities: []string{"voice"},
-		Status: "porting_in", Provider: Own, RecordingMode: "inherit", CreatedAt: p.CreatedAt, UpdatedAt: p.CreatedAt, Emergency: Emergency{Status: "none"}}
-	err := s.orgs.Admit(ctx, tx, org, orgs.Numbers, func() (int, error) { return countNumbers(ctx, tx, org) })
+		Status: "porting_in", Provider: ProviderOwn, RecordingMode: "inherit", CreatedAt: p.CreatedAt, UpdatedAt: p.CreatedAt, Emergency: Emergency{Status: "none"}}
+	err := s.orgs.CheckQuota(ctx, tx, org, orgs.Numbers, func() (int, error) { return countNumbers(ctx, tx, org) })
 	if err != nil {
 		return err
 	}
-	err = s.db.Tx(ctx, func(tx db.Querier) error { return insert(ctx, tx, n) })
+	err = s.db.Tx(ctx, func(tx db.Querier) error { return insertNumber(ctx, tx, n) })
 	if db.IsConflict(err) {
-		return op.Fail("number_unavailable", e164+" belongs to somebody here already")
+		return op.Fail("number_unavailable", e164+" belongs to an organisation here already")
 	}
 	if err != nil {
 		return fmt.Errorf("add number: %w", err)
@@ -123,7 +124,7 @@ func (s *Service) addPorted(ctx context.Context, tx db.Querier, p Port, e164, co
 	return err
 }
 
-// OnePort names a port.
+// OnePort holds the id of a port.
 type OnePort struct {
 	ID string `path:"id" maxLength:"40" example:"por_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 }
@@ -172,15 +173,15 @@ func getPort(ctx context.Context, q db.Querier, org, id string) (Port, error) {
 	return p, rows.Err()
 }
 
-// SetPort is the operator's word on a port. Completed makes its numbers active on a trunk, rejected and canceled make them port_failed; a
-// port that is one of these three stays so.
+// SetPort sets the status of a port; the operator calls it by the CLI. With completed its numbers become active on a
+// trunk; with rejected and canceled they become port_failed. These three states are final.
 func (s *Service) SetPort(ctx context.Context, org, id, status, trunk, detail string) (Port, error) {
 	var p Port
 	err := s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
 		if p, err = getPort(ctx, tx, org, id); err != nil {
 			return fmt.Errorf("find port %s: %w", id, err)
 		}
-		if err := p.checkMove(status, trunk); err != nil {
+		if err := p.checkTransition(status, trunk); err != nil {
 			return err
 		}
 		now := db.At(s.now())
@@ -193,7 +194,7 @@ func (s *Service) SetPort(ctx context.Context, org, id, status, trunk, detail st
 			return err
 		}
 		if slices.Index(PortStatuses, status) >= slices.Index(PortStatuses, "completed") {
-			if err := s.arrive(ctx, tx, org, p, status, trunk); err != nil {
+			if err := s.finishPorted(ctx, tx, org, p, status, trunk); err != nil {
 				return err
 			}
 		}
@@ -203,7 +204,7 @@ func (s *Service) SetPort(ctx context.Context, org, id, status, trunk, detail st
 	return p, err
 }
 
-func (p Port) checkMove(status, trunk string) error {
+func (p Port) checkTransition(status, trunk string) error {
 	switch {
 	case !slices.Contains(PortStatuses, status):
 		return op.Invalid(op.Field("status", "invalid_value", "must be one of "+strings.Join(PortStatuses, ", ")))
@@ -215,12 +216,12 @@ func (p Port) checkMove(status, trunk string) error {
 	return nil
 }
 
-// arrive makes the numbers of a port that is over active, or gives them up.
-func (s *Service) arrive(ctx context.Context, tx db.Querier, org string, p Port, status, trunk string) error {
+// finishPorted sets the numbers of a finished port to active or port_failed.
+func (s *Service) finishPorted(ctx context.Context, tx db.Querier, org string, p Port, status, trunk string) error {
 	for _, x := range p.Numbers {
 		n := Number{OrgID: org, ID: x.NumberID, Number: x.Number}
 		if status != "completed" {
-			if err := s.settle(ctx, n, "port_failed", Order{}); err != nil {
+			if err := s.finishOrder(ctx, n, "port_failed", OrderStatus{}); err != nil {
 				return err
 			}
 			continue
@@ -231,7 +232,7 @@ func (s *Service) arrive(ctx context.Context, tx db.Querier, org string, p Port,
 		} else if err != nil {
 			return err
 		}
-		if err := s.settle(ctx, n, "active", Order{}); err != nil {
+		if err := s.finishOrder(ctx, n, "active", OrderStatus{}); err != nil {
 			return err
 		}
 	}

@@ -13,7 +13,7 @@ const (
 	releasing   = "releasing"
 )
 
-// release gives a number back: at once, or by a job where a provider is to be told. It rings nobody from now on.
+// release removes the assignment of a number and releases it: at once, or by a job if it was bought from a provider.
 func (s *Service) release(ctx context.Context, tx db.Querier, n Number) error {
 	again := n.Status == releasing
 	n.UpdatedAt, n.StatusDetail = db.At(s.now()), nil
@@ -22,12 +22,12 @@ func (s *Service) release(ctx context.Context, tx db.Querier, n Number) error {
 	if n.Status = releasing; !bought {
 		n.Status, n.ReleasedAt = Released, n.UpdatedAt
 	}
-	if err := update(ctx, tx, n); err != nil {
+	if err := updateNumber(ctx, tx, n); err != nil {
 		return fmt.Errorf("release number: %w", err)
 	}
-	s.changed(tx, n.Number)
+	s.publishChanged(tx, n.Number)
 	if bought {
-		err := s.Jobs.Enqueue(ctx, tx, job.Spec{Org: n.OrgID, Queue: s.JobQueue, Lane: n.OrgID, Kind: releaseKind, Args: ordering{n.ID},
+		err := s.Jobs.Enqueue(ctx, tx, job.Spec{Org: n.OrgID, Queue: s.JobQueue, Lane: n.OrgID, Kind: releaseKind, Args: numberJobArgs{n.ID},
 			UniqueKey: releaseKind + " " + n.ID, OrderKey: "number " + n.ID})
 		if err != nil || again {
 			return err
@@ -41,30 +41,30 @@ func (s *Service) release(ctx context.Context, tx db.Querier, n Number) error {
 	return nil
 }
 
-// GiveBack gives a number back to the provider it was bought from, as often as it takes.
-func (s *Service) GiveBack(ctx context.Context, j job.Job) error {
-	n, err := s.bound(ctx, j)
+// ReleaseAtProvider releases a number at the provider from which it was bought. The job is retried until it succeeds.
+func (s *Service) ReleaseAtProvider(ctx context.Context, j job.Job) error {
+	n, err := s.jobNumber(ctx, j)
 	if db.IsNone(err) || err == nil && n.Status != releasing {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	m, err := s.marketOf(ctx, n)
+	m, err := s.providerOf(ctx, n)
 	if err == nil {
-		asking, cancel := context.WithTimeout(ctx, orderTime)
+		asking, cancel := context.WithTimeout(ctx, providerTimeout)
 		defer cancel()
-		err = m.Release(asking, n.deal())
+		err = m.Release(asking, n.orderRequest())
 	}
 	if err != nil {
-		return s.put(ctx, n, j, err)
+		return s.recordFailure(ctx, n, j, err)
 	}
 	return s.db.Tx(ctx, func(tx db.Querier) error {
 		n.Status, n.ReleasedAt, n.UpdatedAt, n.StatusDetail = Released, db.At(s.now()), db.At(s.now()), nil
-		if err := update(ctx, tx, n); err != nil {
+		if err := updateNumber(ctx, tx, n); err != nil {
 			return fmt.Errorf("release number: %w", err)
 		}
-		s.changed(tx, n.Number)
+		s.publishChanged(tx, n.Number)
 		return nil
 	})
 }

@@ -19,7 +19,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// SearchIn says what number is wanted.
+// SearchIn holds the criteria of Search.
 type SearchIn struct {
 	Country      string   `query:"country" maxLength:"2" doc:"ISO 3166; that of the organisation unless given" example:"GB"`
 	AreaCode     string   `query:"area_code" maxLength:"10" doc:"Digits after the country code"`
@@ -32,13 +32,13 @@ type SearchIn struct {
 	Limit        int      `query:"limit" minimum:"1" maximum:"200" default:"50"`
 }
 
-// Found are numbers that can be had, and who was asked.
+// Found lists numbers that can be ordered, and the result of each provider.
 type Found struct {
 	Data     []Available `json:"data" nullable:"false"`
 	Searched []Searched  `json:"searched" nullable:"false"`
 }
 
-// Searched is how a provider answered.
+// Searched is the result of the search at one provider.
 type Searched struct {
 	Provider string  `json:"provider"`
 	MS       int     `json:"ms"`
@@ -46,34 +46,34 @@ type Searched struct {
 	Error    *string `json:"error" doc:"What went wrong"`
 }
 
-// searchTime is how long providers have to answer.
+// searchTime is the time limit of each provider.
 const searchTime = 3 * time.Second
 
 var digitsForm = regexp.MustCompile(`^[0-9]*$`)
 
-// Search asks every provider at once, and gives what came in time.
+// Search searches all providers in parallel, and returns the numbers that arrive in time.
 func (s *Service) Search(ctx context.Context, in *SearchIn) (*op.Out[Found], error) {
 	o, err := s.orgs.Get(ctx, access.Org(ctx))
 	if err != nil {
 		return nil, fmt.Errorf("find organisation: %w", err)
 	}
-	w := Wish{Org: o.ID, Country: strings.ToUpper(in.Country), AreaCode: in.AreaCode, Prefix: in.Prefix, Contains: in.Contains, Locality: in.Locality,
+	w := SearchCriteria{Org: o.ID, Country: strings.ToUpper(in.Country), AreaCode: in.AreaCode, Prefix: in.Prefix, Contains: in.Contains, Locality: in.Locality,
 		Types: in.Type, Capabilities: in.Capabilities, Limit: in.Limit}
 	if w.Country == "" {
 		w.Country = o.Country
 	}
-	providers, err := s.providers(ctx, s.db.Read(ctx), o)
+	providers, err := s.sources(ctx, s.db.Read(ctx), o)
 	if err != nil {
 		return nil, err
 	}
-	if err := w.check(in.Provider, providers); err != nil {
+	if err := w.validate(in.Provider, providers); err != nil {
 		return nil, err
 	}
-	answers := make([]answer, len(providers))
+	answers := make([]providerAnswer, len(providers))
 	var all sync.WaitGroup
 	for i, p := range providers {
 		if in.Provider == "" || in.Provider == p.name {
-			all.Go(func() { answers[i] = s.askProvider(ctx, p, w) })
+			all.Go(func() { answers[i] = s.searchProvider(ctx, p, w) })
 		}
 	}
 	all.Wait()
@@ -88,7 +88,7 @@ func (s *Service) Search(ctx context.Context, in *SearchIn) (*op.Out[Found], err
 	return op.OK(out)
 }
 
-func (w Wish) check(only string, providers []provider) error {
+func (w SearchCriteria) validate(only string, providers []numberSource) error {
 	var wrong []op.Violation
 	if _, ok := org.Country(w.Country); !ok {
 		wrong = append(wrong, op.Field("country", "invalid_country", "must be a country code of ISO 3166, such as GB"))
@@ -98,7 +98,7 @@ func (w Wish) check(only string, providers []provider) error {
 			wrong = append(wrong, op.Field(field, "invalid_value", "must be digits"))
 		}
 	}
-	if only != "" && !slices.ContainsFunc(providers, func(p provider) bool { return p.name == only }) {
+	if only != "" && !slices.ContainsFunc(providers, func(p numberSource) bool { return p.name == only }) {
 		wrong = append(wrong, op.Field("provider", "not_found", "no such provider"))
 	}
 	if len(wrong) > 0 {
@@ -107,69 +107,69 @@ func (w Wish) check(only string, providers []provider) error {
 	return nil
 }
 
-// provider is where numbers come from.
-type provider struct {
+// numberSource is a source of numbers for an organisation.
+type numberSource struct {
 	name    string
-	market  Market
-	account Account // with which they are bought; none has no id
+	api     ProviderAPI
+	account Account // account for purchases; its id is "" if none is needed
 }
 
-// providers are those an organisation can have numbers from: its own stock, markets, and those it has accounts at. The sandbox's market is
-// for sandboxes, which have no other.
-func (s *Service) providers(ctx context.Context, q db.Querier, o org.Organization) ([]provider, error) {
-	all := []provider{{name: Own, market: stock{s}}}
-	for name, m := range s.Markets {
-		if (name == Sandbox) == o.Sandbox() {
-			all = append(all, provider{name: name, market: m})
+// sources returns the sources of an organisation: its stock first, then providers without and with an account, by
+// name. A sandbox has its stock and the sandbox provider only, which no other organisation has.
+func (s *Service) sources(ctx context.Context, q db.Querier, o org.Organization) ([]numberSource, error) {
+	all := []numberSource{{name: ProviderOwn, api: stockProvider{s}}}
+	for name, m := range s.Providers {
+		if (name == ProviderSandbox) == o.Sandbox() {
+			all = append(all, numberSource{name: name, api: m})
 		}
 	}
-	if len(s.Sellers) > 0 && !o.Sandbox() {
+	if len(s.AccountProviders) > 0 && !o.Sandbox() {
 		accounts, err := s.accounts(ctx, q, o.ID)
 		if err != nil {
 			return nil, err
 		}
 		for _, a := range accounts {
-			if w := s.way(a); a.enabled && w != nil {
-				all = append(all, provider{a.Provider, w, a})
+			if w := s.clientFor(a); a.enabled && w != nil {
+				all = append(all, numberSource{a.Provider, w, a})
 			}
 		}
 	}
-	slices.SortFunc(all[1:], func(a, b provider) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(all[1:], func(a, b numberSource) int { return strings.Compare(a.name, b.name) })
 	return all, nil
 }
 
-type answer struct {
+type providerAnswer struct {
 	Searched
 	found []Available
 }
 
-func (s *Service) askProvider(ctx context.Context, p provider, w Wish) answer {
+func (s *Service) searchProvider(ctx context.Context, p numberSource, w SearchCriteria) providerAnswer {
 	ctx, cancel := context.WithTimeout(ctx, searchTime)
 	defer cancel()
 	began := time.Now()
-	found, err := p.market.Search(ctx, w)
-	a := answer{Searched{Provider: p.name, MS: int(time.Since(began).Milliseconds()), Status: "ok"}, found}
+	found, err := p.api.Search(ctx, w)
+	a := providerAnswer{Searched{Provider: p.name, MS: int(time.Since(began).Milliseconds()), Status: "ok"}, found}
 	if err != nil {
-		text := words(err)
+		text := errorText(err)
 		a.Status, a.Error = "error", &text
 	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		a.Status = "timeout"
-	case errors.Is(err, errOpen):
+	case errors.Is(err, errCircuitOpen):
 		a.Status = "circuit_open"
 	}
 	for i := range a.found {
-		a.found[i].complete(p.name, w.Country)
+		a.found[i].fillDefaults(p.name, w.Country)
 	}
 	return a
 }
 
-// stock is the numbers an organisation was given in blocks, as a market.
-type stock struct{ *Service }
+// stockProvider is the number blocks of an organisation as a provider.
+type stockProvider struct{ *Service }
 
-// Search returns numbers of the stock that nobody has taken.
-func (s stock) Search(ctx context.Context, w Wish) ([]Available, error) {
+// Search returns numbers of the stock that are not in use.
+func (s stockProvider) Search(ctx context.Context, w SearchCriteria) ([]Available, error) {
 	const text = `SELECT k.number, k.country, k.locality, k.type FROM number_stock k WHERE k.org_id = $1 AND k.country = $2
 		AND NOT EXISTS (SELECT 1 FROM numbers n WHERE n.number = k.number AND n.status NOT IN ('released', 'failed', 'port_failed') AND n.provider <> 'sandbox')`
 	f := db.Where(text, w.Org, w.Country).In("k.type", w.Types)
@@ -206,24 +206,26 @@ func (s stock) Search(ctx context.Context, w Wish) ([]Available, error) {
 	return all, rows.Err()
 }
 
-// Order is never asked: what is in stock is taken at once.
-func (stock) Order(context.Context, Deal) (Order, error) { return Order{Active: true}, nil }
+// Order is not called: a number of the stock is taken in the transaction that creates it.
+func (stockProvider) Order(context.Context, OrderRequest) (OrderStatus, error) {
+	return OrderStatus{Active: true}, nil
+}
 
-// Release does nothing: the number is in stock again as soon as nobody has it.
-func (stock) Release(context.Context, Deal) error { return nil }
+// Release does nothing: a number without an owner is in stock again.
+func (stockProvider) Release(context.Context, OrderRequest) error { return nil }
 
-// inStock returns the trunk of a number of the stock, or db.ErrNone.
-func inStock(ctx context.Context, q db.Querier, org, e164 string) (trunk string, err error) {
+// stockTrunk returns the trunk of a number of the stock, or db.ErrNone.
+func stockTrunk(ctx context.Context, q db.Querier, org, e164 string) (trunk string, err error) {
 	const text = `SELECT trunk_id FROM number_stock WHERE org_id = $1 AND number = $2`
 	err = q.QueryRow(ctx, text, org, e164).Scan(&trunk)
 	return trunk, err
 }
 
-// maxBlock bounds the numbers of one block.
+// maxBlock is the maximum number of numbers in one block.
 const maxBlock = 10_000
 
-// AddStock adds a block of numbers, from the first to the last, that come over a trunk; it returns how many are new. Both must be in
-// E.164 and equally long.
+// AddStock adds the numbers from first to last, which come over a trunk, to the stock. It returns how many are new.
+// Both numbers must have the same length in E.164.
 func (s *Service) AddStock(ctx context.Context, orgID, trunk, first, last string) (added int, err error) {
 	o, err := s.orgs.Get(ctx, orgID)
 	if err != nil {
@@ -237,7 +239,7 @@ func (s *Service) AddStock(ctx context.Context, orgID, trunk, first, last string
 		ON CONFLICT (org_id, number) DO NOTHING`
 	err = s.db.Tx(ctx, func(tx db.Querier) error {
 		for _, e164 := range block {
-			is := factsOf(e164, o.Country)
+			is := infoOf(e164, o.Country)
 			r, err := tx.Exec(ctx, text, o.ID, e164, is.Country, is.Locality, is.Type, trunk, db.At(s.now()))
 			if err != nil {
 				return err
@@ -255,7 +257,7 @@ func (s *Service) AddStock(ctx context.Context, orgID, trunk, first, last string
 	return added, err
 }
 
-// blockOf lists the numbers of a block, or says what is wrong with it; field is what it is called in the request.
+// blockOf lists the numbers of a block, or returns its violation. field is the name of the block in the request.
 func blockOf(field, first, last, country string) ([]string, *op.Violation) {
 	from, ok := Parse(first, country)
 	to, also := Parse(last, country)

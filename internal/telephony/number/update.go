@@ -9,14 +9,14 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// UpdateIn changes a number.
+// UpdateIn holds the input of Update.
 type UpdateIn struct {
 	OneIn
 	op.Match
 	Body Patch
 }
 
-// Patch is a merge patch of a number. Setting one of flow_id, user_id and queue_id replaces the other two.
+// Patch is a merge patch (RFC 7396) of a number. Setting one of flow_id, user_id and queue_id replaces the other two.
 type Patch struct {
 	Label         op.Change[string]         `json:"label,omitzero"`
 	TrunkID       op.Change[string]         `json:"trunk_id,omitzero"`
@@ -30,7 +30,7 @@ type Patch struct {
 	Emergency     op.Change[EmergencyPatch] `json:"emergency,omitzero"`
 }
 
-// EmergencyPatch changes Emergency.
+// EmergencyPatch is a merge patch of Emergency.
 type EmergencyPatch struct {
 	Address op.Change[string] `json:"address,omitzero"`
 }
@@ -39,7 +39,7 @@ type EmergencyPatch struct {
 func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Number], error) {
 	var n Number
 	err := s.db.Tx(ctx, func(tx db.Querier) (err error) {
-		if n, err = s.living(ctx, tx, in.ID); err != nil {
+		if n, err = s.findUnreleased(ctx, tx, in.ID); err != nil {
 			return err
 		}
 		if err := in.Check(n.UpdatedAt); err != nil {
@@ -48,14 +48,14 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Number], er
 		if n.Status == releasing {
 			return op.State("the number is being given back", n.Status)
 		}
-		if err := s.patched(ctx, tx, &n, in.Body); err != nil {
+		if err := s.applyPatch(ctx, tx, &n, in.Body); err != nil {
 			return err
 		}
-		if err := update(ctx, tx, n); err != nil {
+		if err := updateNumber(ctx, tx, n); err != nil {
 			return fmt.Errorf("change number: %w", err)
 		}
-		s.changed(tx, n.Number)
-		n, err = get(ctx, tx, n.OrgID, n.ID)
+		s.publishChanged(tx, n.Number)
+		n, err = getNumber(ctx, tx, n.OrgID, n.ID)
 		return err
 	})
 	if err != nil {
@@ -64,21 +64,21 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Number], er
 	return op.Versioned(n, n.UpdatedAt)
 }
 
-// patched applies and checks a patch.
-func (s *Service) patched(ctx context.Context, tx db.Querier, n *Number, p Patch) error {
+// applyPatch applies and validates a patch.
+func (s *Service) applyPatch(ctx context.Context, tx db.Querier, n *Number, p Patch) error {
 	p.apply(n)
-	wrong, err := s.targets(ctx, tx, p.TrunkID.V, p.UserID.V, p.FlowID.V, p.QueueID.V)
+	wrong, err := s.validateTargets(ctx, tx, p.TrunkID.V, p.UserID.V, p.FlowID.V, p.QueueID.V)
 	if err != nil {
 		return err
 	}
-	if p.Fallback.V != "" && s.Reach != nil {
-		if no, err := s.Reach(ctx, n.OrgID, p.Fallback.V); err != nil {
+	if p.Fallback.V != "" && s.CheckTarget != nil {
+		if no, err := s.CheckTarget(ctx, n.OrgID, p.Fallback.V); err != nil {
 			return err
 		} else if no != "" {
 			wrong = append(wrong, op.Field("fallback", "invalid_destination", no))
 		}
 	}
-	if n.TrunkID == nil && n.Provider == Own && n.Status != "porting_in" {
+	if n.TrunkID == nil && n.Provider == ProviderOwn && n.Status != "porting_in" {
 		wrong = append(wrong, op.Field("trunk_id", "required", "a number needs a trunk"))
 	}
 	if len([]rune(n.Label)) > 120 {
@@ -99,19 +99,19 @@ func (s *Service) patched(ctx context.Context, tx db.Querier, n *Number, p Patch
 
 func (p Patch) apply(n *Number) {
 	p.Label.Apply(&n.Label)
-	text(p.TrunkID, &n.TrunkID)
+	applyNullable(p.TrunkID, &n.TrunkID)
 	p.assign(n)
 	p.SMSEnabled.Apply(&n.SMSEnabled)
-	text(p.CallerIDName, &n.CallerIDName)
+	applyNullable(p.CallerIDName, &n.CallerIDName)
 	p.RecordingMode.Apply(&n.RecordingMode)
-	text(p.Fallback, &n.Fallback)
+	applyNullable(p.Fallback, &n.Fallback)
 	if p.Emergency.Null {
 		n.Emergency.Address = nil
 	}
-	text(p.Emergency.V.Address, &n.Emergency.Address)
+	applyNullable(p.Emergency.V.Address, &n.Emergency.Address)
 }
 
-// assign makes the number ring somebody else, or nobody: null takes away what is of that kind.
+// assign changes the assignment. An empty id removes an assignment of that type.
 func (p Patch) assign(n *Number) {
 	all := []struct {
 		kind   string
@@ -129,8 +129,8 @@ func (p Patch) assign(n *Number) {
 	}
 }
 
-// text applies a change to a member that may be null.
-func text(c op.Change[string], to **string) {
+// applyNullable applies a change to a nullable member.
+func applyNullable(c op.Change[string], to **string) {
 	if c.Set {
 		*to = db.Null(c.V).Ptr()
 	}

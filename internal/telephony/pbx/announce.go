@@ -9,18 +9,18 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// loadTimeout bounds making or loading a prompt.
+// loadTimeout limits the time to synthesise or load a prompt.
 const loadTimeout = 20 * time.Second
 
 // Speaker turns text into audio. Package engine implements it.
 type Speaker interface {
-	// File returns an audio file that says the text; it is made once and kept.
+	// File returns the path of an audio file with the spoken text. The file is synthesised once and cached.
 	File(ctx context.Context, org, text, voice, language string) (path string, err error)
-	// Ready says why nothing can be spoken; nil where it can.
+	// Ready returns an error with the reason if speech synthesis is not available, nil otherwise.
 	Ready(ctx context.Context) error
 }
 
-// Audio finds audio files of organisations.
+// Audio finds the audio files of organisations.
 type Audio interface {
 	Path(ctx context.Context, org, id string) (path string, err error)
 }
@@ -37,13 +37,13 @@ func (s *Switch) clip(ctx context.Context, org, id string) (*media.Clip, error) 
 	return media.LoadClip(path)
 }
 
-// say makes a clip of a text.
+// say returns a clip with the spoken text.
 func (s *Switch) say(ctx context.Context, org, text, voice string) (*media.Clip, error) {
-	return s.spoken(ctx, org, text, voice, "")
+	return s.synthesize(ctx, org, text, voice, "")
 }
 
-// spoken makes a clip of a text in a language; "" for the engine's own.
-func (s *Switch) spoken(ctx context.Context, org, text, voice, language string) (*media.Clip, error) {
+// synthesize returns a clip with the text spoken in a language. An empty language is the engine's default.
+func (s *Switch) synthesize(ctx context.Context, org, text, voice, language string) (*media.Clip, error) {
 	if s.Speaker == nil {
 		return nil, op.Fail("not_enabled", "no engine for speech is set up; soniq doctor tells what is missing")
 	}
@@ -54,18 +54,18 @@ func (s *Switch) spoken(ctx context.Context, org, text, voice, language string) 
 	return media.LoadClip(path)
 }
 
-// announce plays a prompt to one side or all. It is confirmed when it begins to play.
-func (c *liveCall) announce(_ context.Context, x call.Announce, done reply) {
+// announce plays a prompt to one side or to all. The command is confirmed when the prompt begins to play.
+func (c *liveCall) announce(_ context.Context, x call.Announce, done commandReply) {
 	if !c.connectedNow() {
 		done.state(c, "the call is not connected")
 		return
 	}
-	if c.forHelp() {
+	if c.isEmergency() {
 		done.state(c, "nothing is played into an emergency call")
 		return
 	}
 	org := c.new.Org
-	c.aside(loadTimeout, func(ctx context.Context) func(context.Context) {
+	c.runAsync(loadTimeout, func(ctx context.Context) func(context.Context) {
 		var clip *media.Clip
 		var err error
 		if x.AudioID != "" {
@@ -83,15 +83,15 @@ func (c *liveCall) announce(_ context.Context, x call.Announce, done reply) {
 	})
 }
 
-func (c *liveCall) play(clip *media.Clip, x call.Announce, done reply) {
+func (c *liveCall) play(clip *media.Clip, x call.Announce, done commandReply) {
 	for _, l := range c.audience(x.To) {
 		c.prompt(l, clip, x.Interrupt)
 	}
-	c.step("announcement", nil, detail{"to": x.To})
+	c.addEntry("announcement.played", nil, detail{"to": x.To})
 	done.ok()
 }
 
-// audience are the legs an announcement is for.
+// audience returns the legs that hear an announcement.
 func (c *liveCall) audience(to string) []*leg {
 	switch to {
 	case "caller":
@@ -102,9 +102,10 @@ func (c *liveCall) audience(to string) []*leg {
 	return c.talking()
 }
 
-// prompt plays a clip once; what the leg heard before goes on after it. Unless it may interrupt, it waits for its turn.
+// prompt plays a clip once, then continues with the clip that the leg heard before. If interrupt is false, it waits
+// for the prompt that is playing.
 func (c *liveCall) prompt(l *leg, clip *media.Clip, interrupt bool) {
-	if !l.up() || l.clip != nil || c.forHelp() {
+	if !l.up() || l.loopClip != nil || c.isEmergency() {
 		return
 	}
 	if l.playback == nil || interrupt || finished(l.playback) {
@@ -112,7 +113,7 @@ func (c *liveCall) prompt(l *leg, clip *media.Clip, interrupt bool) {
 		return
 	}
 	last := l.playback
-	c.aside(promptTurn, func(ctx context.Context) func(context.Context) {
+	c.runAsync(promptTurn, func(ctx context.Context) func(context.Context) {
 		select {
 		case <-last.Done():
 			return func(context.Context) { c.prompt(l, clip, false) }
@@ -122,7 +123,7 @@ func (c *liveCall) prompt(l *leg, clip *media.Clip, interrupt bool) {
 	})
 }
 
-// promptTurn is the longest a prompt waits for another to end.
+// promptTurn is the longest time that a prompt waits for another one to end.
 const promptTurn = 5 * time.Minute
 
 func finished(p *media.Playback) bool {
@@ -134,13 +135,14 @@ func finished(p *media.Playback) bool {
 	}
 }
 
-// recordedText is what is said before a recording begins.
+// recordedText is spoken before a recording begins.
 const recordedText = "This call is recorded."
 
-// announceRecording tells both sides that the call is recorded: in words where an engine can speak, else by a tone. Then it goes on.
+// announceRecording plays a notice to both sides that the call is recorded, then calls next. It is a tone if no
+// speech engine is available.
 func (c *liveCall) announceRecording(next func(ctx context.Context)) {
 	org := c.new.Org
-	c.aside(loadTimeout, func(ctx context.Context) func(context.Context) {
+	c.runAsync(loadTimeout, func(ctx context.Context) func(context.Context) {
 		clip, err := c.sw.say(ctx, org, recordedText, "")
 		if err != nil {
 			clip = recordingTone()
@@ -149,13 +151,13 @@ func (c *liveCall) announceRecording(next func(ctx context.Context)) {
 			for _, l := range c.talking() {
 				c.prompt(l, clip, true)
 			}
-			c.step("recording.announced", nil, nil)
-			c.limit(clip.Duration(), next)
+			c.addEntry("recording.announced", nil, nil)
+			c.afterWhileActive(clip.Duration(), next)
 		}
 	})
 }
 
-// recordingTone stands for the words where nothing can speak them.
+// recordingTone returns the tone that replaces the spoken notice if no speech engine is available.
 func recordingTone() *media.Clip {
 	return media.NewClip(media.Tone(1400, -12, 400*time.Millisecond, 8000), 8000)
 }

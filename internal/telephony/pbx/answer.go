@@ -9,67 +9,67 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// connected joins the caller and who answered.
+// connected connects the caller with the leg that answered.
 func (c *liveCall) connected(ctx context.Context, l *leg, answer media.Description) {
 	c.b = l
 	c.answered = c.sw.Now()
-	c.limit(c.maxDuration(), c.timeUp)
+	c.afterWhileActive(c.maxDuration(), c.maxDurationReached)
 	c.sw.stats.answered.Add(1)
-	sdp, ok := c.toCaller(answer)
+	sdp, ok := c.callerAnswer(answer)
 	if !ok {
 		return
 	}
 	c.a.answered, c.a.dirty = c.answered, true
 	c.watch(c.a)
-	c.wire()
+	c.wireMedia()
 	c.recordByPolicy(ctx)
 	c.writeAnswer(ctx, func() { c.answerWith(sdp) })
 }
 
-// answerWith answers the caller.
+// answerWith sends the caller a 200 with the SDP.
 func (c *liveCall) answerWith(sdp []byte) {
-	if !c.assured() {
-		c.unwritten()
+	if !c.isDurable() {
+		c.endNotWritten()
 		return
 	}
 	if err := c.a.in.Answer(sdp); err != nil {
-		// The caller gave up at this very moment; Canceled or Lost is on its way into the inbox.
+		// The caller canceled at the same moment: Canceled or Lost is already on its way into the inbox.
 		c.sw.Log.Debug("answer came too late", "call", c.id, "err", err)
 	}
 }
 
-// toCaller is what the caller is answered with.
-func (c *liveCall) toCaller(answer media.Description) (sdp []byte, ok bool) {
+// callerAnswer returns the SDP of the 200 to the caller.
+func (c *liveCall) callerAnswer(answer media.Description) (sdp []byte, ok bool) {
 	switch {
 	case c.a.in.Offer == nil:
 		return c.a.session.Offer(media.OfferBeside(answer)), true
-	case c.a.toPeer != nil: // the early answer stands
-		return c.a.toPeer, true
+	case c.a.localAnswer != nil: // the answer of the early media stays in force
+		return c.a.localAnswer, true
 	}
 	if err := c.answerCaller(answer); err != nil {
 		c.hangUp(c.b, sip.Reason{Q850: tempFailure})
 		c.reject(488, "Not Acceptable Here", call.Outcome{Reason: "carrier_error", HangupBy: "system", SIPStatus: 488})
 		return nil, false
 	}
-	return c.a.toPeer, true
+	return c.a.localAnswer, true
 }
 
-// writeAnswer writes down who answered, before tell tells the caller: a call that was connected has a record that says so,
-// whatever happens next.
+// writeAnswer writes that the call was answered before tell runs. A call that the caller saw answered therefore
+// always has a record with the answer.
 func (c *liveCall) writeAnswer(ctx context.Context, tell func()) {
 	c.agent = c.b.party()
-	c.changeSurely(ctx, tell, c.answeredEvent(false))
+	c.changeDurably(ctx, tell, c.answeredEvent(false))
 }
 
-// answeredEvent tells who is connected.
+// answeredEvent returns the event call.answered with the connected party.
 func (c *liveCall) answeredEvent(transferred bool) event.Payload {
 	return event.CallAnswered{CallID: c.id, Direction: string(c.new.Direction), FromNumber: c.new.From, ToNumber: c.new.To,
 		AnsweredAt: at(c.sw.Now()), AnsweredBy: c.answeredBy(), AgentID: optional(c.agent.UserID), AgentName: optional(c.agent.Name),
-		RingSeconds: whole(c.answered.Sub(c.started)), Transferred: transferred}
+		RingSeconds: wholeSeconds(c.answered.Sub(c.started)), Transferred: transferred}
 }
 
-// acked completes a late offer: the caller's answer came with the ACK (RFC 3261 §13.2.2.4).
-func (c *liveCall) acked(l *leg, e sip.Acked) {
+// onAcked completes a late offer: the caller's SDP answer arrives in the ACK (RFC 3261 §13.2.2.4).
+func (c *liveCall) onAcked(l *leg, e sip.Acked) {
 	if len(e.SDP) == 0 {
 		return
 	}
@@ -78,5 +78,5 @@ func (c *liveCall) acked(l *leg, e sip.Acked) {
 		return
 	}
 	l.apply()
-	c.wire()
+	c.wireMedia()
 }

@@ -2,9 +2,9 @@ package pbx
 
 import "soniq/internal/telephony/call"
 
-// This file is the one place where SIP statuses become outcomes of calls, and the other way round.
+// Mapping between SIP statuses, Q.850 causes and outcomes of calls. All of it is in this file.
 
-// outcomeOf says what a final failure of the called side means for the call.
+// outcomeOf returns the outcome of a call for a final failure of the called side.
 func outcomeOf(status, q850 int) call.Outcome {
 	o := call.Outcome{SIPStatus: status, Q850: q850, HangupBy: "callee"}
 	switch status {
@@ -24,9 +24,9 @@ func outcomeOf(status, q850 int) call.Outcome {
 	return o
 }
 
-// shown is the status the caller gets for a failure of the called side. What only concerns us and the other side (a lost
-// connection, a refused log-in, a server in trouble) is not passed on as it is.
-func shown(status int) int {
+// statusForCaller returns the status that the caller gets for a failure of the called side. Statuses that only
+// concern us and the other side are replaced: a lost connection, a refused log-in, a server error.
+func statusForCaller(status int) int {
 	switch {
 	case status == 430, status == 408, status == 481, status == 487:
 		return 480
@@ -40,9 +40,9 @@ func shown(status int) int {
 	return status
 }
 
-// rank orders failures of several phones: the lowest is shown to the caller (RFC 3261 §16.7, step 6: 6xx first; of
-// the others, one that tells more than "not there").
-func rank(status int) int {
+// failureRank orders the failures of several phones. The lowest rank is returned to the caller (RFC 3261 §16.7 step
+// 6): 6xx first, then statuses with more information than "not available".
+func failureRank(status int) int {
 	switch {
 	case status >= 600:
 		return 0
@@ -56,12 +56,12 @@ func rank(status int) int {
 	return 2
 }
 
-// retryable reports whether another trunk may succeed where one failed so.
+// retryable reports whether another trunk may succeed after a failure with this status.
 func retryable(status int) bool {
 	return status == 408 || status == 430 || status >= 500 && status < 600
 }
 
-// Q.850 causes we name ourselves in Reason headers.
+// Q.850 causes that we send in Reason headers (RFC 3326).
 const (
 	preemption     = 8
 	normalClearing = 16

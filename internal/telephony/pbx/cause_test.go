@@ -2,7 +2,7 @@ package pbx
 
 import "testing"
 
-func TestWhatTheOtherSideSaysBecomesAnOutcome(t *testing.T) {
+func TestOutcomeOf_SIPStatus(t *testing.T) {
 	t.Parallel()
 	for status, reason := range map[int]string{486: "busy", 600: "busy", 603: "rejected", 403: "rejected", 408: "no_answer", 480: "no_answer",
 		404: "invalid_number", 484: "invalid_number", 487: "canceled", 500: "carrier_error", 503: "carrier_error", 488: "carrier_error"} {
@@ -12,21 +12,21 @@ func TestWhatTheOtherSideSaysBecomesAnOutcome(t *testing.T) {
 	}
 }
 
-func TestWhatConcernsOnlyTheFarSideIsNotShownToTheCaller(t *testing.T) {
+func TestStatusForCaller_HidesInternalFailures(t *testing.T) {
 	t.Parallel()
 	for status, shows := range map[int]int{486: 486, 603: 603, 404: 404, 488: 488, 430: 480, 408: 480, 487: 480, 401: 503, 407: 503, 500: 503,
 		503: 503, 302: 480} {
-		if got := shown(status); got != shows {
+		if got := statusForCaller(status); got != shows {
 			t.Errorf("%d: the caller is shown %d, want %d", status, got, shows)
 		}
 	}
 }
 
-func TestTheFailureThatTellsMostIsShown(t *testing.T) {
+func TestFailureRank_Order(t *testing.T) {
 	t.Parallel()
 	order := []int{603, 486, 404, 500, 480}
 	for i := 1; i < len(order); i++ {
-		if rank(order[i-1]) >= rank(order[i]) {
+		if failureRank(order[i-1]) >= failureRank(order[i]) {
 			t.Errorf("%d must rank before %d", order[i-1], order[i])
 		}
 	}
@@ -37,10 +37,10 @@ func TestTheFailureThatTellsMostIsShown(t *testing.T) {
 	}
 }
 
-func TestRefusalsInsideADialogDoNotEndTheOtherDialog(t *testing.T) {
+func TestStatusInDialog_KeepsOtherDialog(t *testing.T) {
 	t.Parallel()
 	for _, ends := range []int{404, 408, 410, 481, 482, 483, 484, 485, 502, 604} { // RFC 5057 §5.1
-		if got := shownInDialog(ends); got != 488 {
+		if got := statusInDialog(ends); got != 488 {
 			t.Errorf("%d is passed on as %d, want 488", ends, got)
 		}
 	}

@@ -9,51 +9,51 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// A reply answers who gave a command, once; the zero reply answers nobody.
-type reply struct {
-	to    func(call.Result, error)
-	asker *asker // nil where nobody waits
+// commandReply answers a command, once. The zero value discards the answer.
+type commandReply struct {
+	to     func(call.Result, error)
+	waiter *commandWaiter // nil if the command has no waiter
 }
 
-func (r reply) ok()                  { r.result(call.Result{}) }
-func (r reply) result(x call.Result) { r.send(x, nil) }
-func (r reply) fail(err error)       { r.send(call.Result{}, err) }
+func (r commandReply) ok()                  { r.result(call.Result{}) }
+func (r commandReply) result(x call.Result) { r.send(x, nil) }
+func (r commandReply) fail(err error)       { r.send(call.Result{}, err) }
 
-func (r reply) send(x call.Result, err error) {
+func (r commandReply) send(x call.Result, err error) {
 	if r.to != nil {
 		r.to(x, err)
 	}
 }
 
-// state refuses because the call is not in a state that allows the command.
-func (r reply) state(c *liveCall, why string) {
+// state refuses the command because the state of the call does not allow it.
+func (r commandReply) state(c *liveCall, why string) {
 	r.fail(op.State(why, string(c.status()), c.allowed()...))
 }
 
-// Do carries out a command on a call in progress. It returns when the effect is confirmed and written down, or with an error
-// that left the call as it was.
+// Do carries out a command on a call in progress. It returns after the effect is confirmed and written. With an error
+// the call is unchanged.
 func (s *Switch) Do(ctx context.Context, org, id string, x call.Command) (call.Result, error) {
 	c := s.find(org, id)
 	if c == nil {
 		return call.Result{}, op.NotFound("call in progress")
 	}
-	a := newAsker(ctx)
+	a := newCommandWaiter(ctx)
 	done := a.reply()
-	over := func() { done.fail(op.State("the call has ended", "completed", call.AfterEnd...)) }
-	if _, end := x.(call.End); end { // it has: what was asked for is so
+	over := func() { done.fail(op.State("the call has ended", "completed", call.ActionsAfterEnd...)) }
+	if _, end := x.(call.End); end { // the call has ended already, as requested
 		over = func() { go s.awaitEnd(ctx, id, done) }
 	}
-	if !c.inbox.push(message{run: func(ctx context.Context) { c.do(ctx, x, done) }, late: over}) {
+	if !c.inbox.push(message{run: func(ctx context.Context) { c.do(ctx, x, done) }, ifEnded: over}) {
 		over()
 	}
 	return a.await()
 }
 
-// awaitEnd answers when a call that is over has been written down, which takes a moment; nobody is told when.
-func (s *Switch) awaitEnd(ctx context.Context, id string, done reply) {
+// awaitEnd polls until an ended call is written, then confirms the command. The switch has no notification for this.
+func (s *Switch) awaitEnd(ctx context.Context, id string, done commandReply) {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for s.Carries(id) {
+	for s.HasCall(id) {
 		select {
 		case <-ctx.Done():
 			return
@@ -63,19 +63,19 @@ func (s *Switch) awaitEnd(ctx context.Context, id string, done reply) {
 	done.ok()
 }
 
-// do is one command. Whoever waits for its confirmation when the call ends is told so.
-func (c *liveCall) do(ctx context.Context, x call.Command, answer reply) {
+// do runs one command. If the call ends before the command is confirmed, finish answers it with an error.
+func (c *liveCall) do(ctx context.Context, x call.Command, answer commandReply) {
 	c.commands++
 	n := c.commands
 	c.waiting[n] = answer
-	c.obey(ctx, x, reply{asker: answer.asker, to: func(r call.Result, err error) {
+	c.dispatch(ctx, x, commandReply{waiter: answer.waiter, to: func(r call.Result, err error) {
 		delete(c.waiting, n)
 		answer.send(r, err)
 	}})
 }
 
-// obey is one command by its kind.
-func (c *liveCall) obey(ctx context.Context, x call.Command, done reply) {
+// dispatch calls the handler of a command by its type.
+func (c *liveCall) dispatch(ctx context.Context, x call.Command, done commandReply) {
 	switch x := x.(type) {
 	case call.End:
 		c.endNow(ctx, x, done)
@@ -94,7 +94,7 @@ func (c *liveCall) obey(ctx context.Context, x call.Command, done reply) {
 	case call.Mute:
 		c.setMuted(ctx, x, done)
 	case call.StartRecording:
-		c.recordNow(ctx, x, done)
+		c.recordByCommand(ctx, x, done)
 	case call.StopRecording:
 		c.stopRecording(ctx, done)
 	case call.PauseRecording:
@@ -123,20 +123,20 @@ func (c *liveCall) obey(ctx context.Context, x call.Command, done reply) {
 // connectedNow reports whether two sides are connected.
 func (c *liveCall) connectedNow() bool { return c.a.up() && c.b.up() && !c.answered.IsZero() }
 
-// allowed lists what can be done with the call now.
+// allowed returns the actions that are possible in the current state of the call.
 func (c *liveCall) allowed() []string {
 	all := []string{"end", "note", "tag"}
 	if !c.connectedNow() {
 		if c.answered.IsZero() {
 			all = append(all, "answer")
 		}
-		if c.visit != nil {
+		if c.scripted != nil {
 			all = append(all, "transfer")
 		}
 		return all
 	}
 	all = append(all, "dtmf", "mute", "unmute")
-	if !c.forHelp() {
+	if !c.isEmergency() {
 		all = append(all, "announce")
 	}
 	all = append(all, "monitor")
@@ -161,9 +161,9 @@ func (c *liveCall) recordingActions() []string {
 	return []string{"recording/pause", "recording/stop"}
 }
 
-// endNow hangs up, or gives up what rings.
-func (c *liveCall) endNow(ctx context.Context, x call.End, done reply) {
-	c.step("api.end", nil, detail{"reason": x.Reason})
+// endNow hangs up the call, or cancels the ringing phones.
+func (c *liveCall) endNow(ctx context.Context, x call.End, done commandReply) {
+	c.addEntry("api.end", nil, detail{"reason": x.Reason})
 	o := call.Outcome{Reason: "api", HangupBy: "api"}
 	if c.answered.IsZero() {
 		o.SIPStatus = 487
@@ -172,10 +172,10 @@ func (c *liveCall) endNow(ctx context.Context, x call.End, done reply) {
 	c.hangUpAll(o, normalClearing)
 }
 
-// accept answers a ringing phone by ringing it again with the request to pick up by itself, which desk phones and softphones
-// that are set to obey. It is confirmed by the answer.
-func (c *liveCall) accept(ctx context.Context, x call.Accept, done reply) {
-	for _, h := range c.hunts {
+// accept answers a ringing phone remotely. It rings the phone again with a request to answer by itself, which desk
+// phones and softphones do if configured. The command is confirmed by the phone's answer.
+func (c *liveCall) accept(ctx context.Context, x call.Accept, done commandReply) {
+	for _, h := range c.dials {
 		for _, l := range h.legs {
 			if l.phone != nil && (x.DeviceID == "" || l.phone.DeviceID == x.DeviceID) {
 				h.ringAgain(ctx, l, done)
@@ -186,21 +186,21 @@ func (c *liveCall) accept(ctx context.Context, x call.Accept, done reply) {
 	done.state(c, "no phone of the call is ringing")
 }
 
-// ringAgain replaces a ringing leg by one that asks to be answered at once.
-func (h *hunt) ringAgain(ctx context.Context, l *leg, done reply) {
+// ringAgain replaces a ringing leg by a new one that asks for automatic answer.
+func (h *forkedDial) ringAgain(ctx context.Context, l *leg, done commandReply) {
 	phone := l.phone
-	h.drop(l)
-	l.hunt = nil
+	h.removeLeg(l)
+	l.dial = nil
 	l.sip.Bye(sip.Reason{Q850: normalClearing})
-	h.c.legOver(l, "canceled", 0)
+	h.c.markLegEnded(l, "canceled", 0)
 	h.header = append(h.header, autoAnswer...)
 	again := h.ringPhone(ctx, phone)
 	again.onAnswer = append(again.onAnswer, done.ok)
-	h.c.later(pickUpTime, func(context.Context) {
+	h.c.after(pickUpTime, func(context.Context) {
 		done.fail(op.Fail("action_timeout", "the telephone rings anew and has not picked up by itself; allow it to (Call-Info with "+
 			"answer-after, Alert-Info with auto answer), or pick it up by hand"))
 	})
 }
 
-// pickUpTime is how long a telephone that is asked to pick up by itself is waited for; it goes on ringing afterwards.
+// pickUpTime is the time in which a phone has to answer by itself. The phone continues to ring afterwards.
 const pickUpTime = 4500 * time.Millisecond

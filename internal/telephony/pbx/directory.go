@@ -9,71 +9,73 @@ import (
 	"soniq/internal/telephony/trunk"
 )
 
-// A Directory says who is calling and where calls go. Its answers come from memory wherever they can: it stands on
-// the way of every INVITE.
+// Directory resolves callers and destinations. Every INVITE waits for it, so its answers come from memory if
+// possible.
 type Directory interface {
-	// Caller describes the device that authenticated.
+	// Caller returns the authenticated device and its user.
 	Caller(ctx context.Context, account string) (Caller, error)
-	// TrunkIn returns the trunk a call came in by.
+	// TrunkIn returns the trunk of an inbound call.
 	TrunkIn(ctx context.Context, org, id string) (TrunkIn, error)
-	// User finds a user of the organisation by id; ok is false where there is none.
+	// User returns a user of the organisation by id; ok is false if the user does not exist.
 	User(ctx context.Context, org, id string) (d Destination, ok bool, err error)
-	// Extension finds a user of the organisation; ok is false where there is none.
+	// Extension returns the user with an extension; ok is false if the extension is not assigned.
 	Extension(ctx context.Context, org, extension string) (d Destination, ok bool, err error)
-	// Number finds where a number of ours that was dialled from outside leads.
+	// Number returns the destination of one of our numbers that was dialled from outside.
 	Number(ctx context.Context, t TrunkIn, dialled string) (d Destination, ok bool, err error)
-	// Outside decides whether and how a call may reach a number outside: the one gate of every path.
-	Outside(ctx context.Context, c Caller, dialled string) (Exit, error)
-	// Resume counts a call to the outside that a restarted node carries on; cut ends it when its channel is needed.
+	// RouteOutbound decides whether and how a call may reach an external number. Every outbound path goes through it.
+	RouteOutbound(ctx context.Context, c Caller, dialled string) (OutboundRoute, error)
+	// Resume counts an outbound call that continues after a restart. cut ends the call if its channel is needed
+	// for an emergency call.
 	Resume(org, trunkID string, began time.Time, cut func()) (release func())
-	// Phones are the registered contacts of a user, reachable now or not.
+	// Phones returns the registered contacts of a user, reachable or not.
 	Phones(ctx context.Context, org, userID string) ([]Phone, error)
-	// Contacts are those a device has registered, reachable now or not.
+	// Contacts returns the registered bindings of a device, reachable or not.
 	Contacts(ctx context.Context, device string) ([]sip.Binding, error)
-	// Login is what a trunk wants to know where it asks for a password; zero where it does not.
+	// Login returns the credentials of a trunk that challenges requests; zero if it does not.
 	Login(ctx context.Context, org, trunkID string) (sip.Credentials, error)
-	// Policy is how the organisation's calls are treated.
+	// Policy returns the organisation's settings for calls.
 	Policy(ctx context.Context, org string) (Policy, error)
 }
 
-// A Caller is a device of ours with its user.
+// Caller is a device of the organisation and its user. A restart stores it as JSON under these field names.
 type Caller struct {
 	Org, DeviceID, UserID string
 	Extension, Name       string
 	Sandbox               bool
-	Program               bool              // no person dials: an API call, an AI agent, a forward; such reach no emergency service
-	SRTP                  string            // of the device: off, preferred or required
-	ShowNumber            string            // E.164 of the organisation to show instead of the user's
-	Metadata              map[string]string // of the call that a program asked for
-	Barred                bool              // the user or the organisation is suspended: nobody can be called but emergency services
+	Program               bool              // placed by software: API, AI agent or forward; emergency numbers are refused
+	SRTP                  string            // setting of the device: off, preferred or required
+	ShowNumber            string            // E.164 number of the organisation to present instead of the user's
+	Metadata              map[string]string // metadata of a call placed by API
+	Barred                bool              // user or organisation suspended: only emergency calls are allowed
 }
 
-// TrunkAccount is the name under which signalling knows a trunk: its organisation and its id, which trunkOf takes apart.
+// TrunkAccount returns the account name of a trunk in the SIP server: organisation and id. trunkOf splits it.
 func TrunkAccount(org, id string) string { return org + "/" + id }
 
 func trunkOf(account string) (org, id string, ok bool) { return strings.Cut(account, "/") }
 
-// TrunkIn is a trunk as a source of calls.
+// TrunkIn is a trunk that calls come in by.
 type TrunkIn struct {
 	Org, ID, Country string
 	Sandbox          bool
 }
 
-// A Destination is a user who can be rung.
+// Destination is a user, or another target of an extension or number of the organisation.
 type Destination struct {
 	Org, UserID     string
 	Name, Extension string
-	NumberID        string // the number dialled, where it was one of ours
-	TrunkID         string // that carries it
+	NumberID        string // the dialled number, if it belongs to the organisation
+	TrunkID         string // trunk of that number
 	Number          string // in E.164
-	// Leads is where it leads that is no user: queue:que_…, flow:flw_… or voicemail:…; "" for users.
-	Leads string
-	// Led says that a script leads callers to the user from the start, After that one does once the phones rang in vain.
-	Led, After bool
-	Recording  string        // on or off: of calls to the number, whatever the organisation does; "" as it does
-	RingFor    time.Duration // how long the phones ring before that; 0: as long as all do
-	Sandbox    bool
-	Barred     bool // the organisation is suspended: its numbers ring nobody
+	// Target is a destination other than a user: queue:que_…, flow:flw_… or voicemail:…; empty for users.
+	Target string
+	// ScriptFirst routes callers to a script at once. ScriptAfterNoAnswer routes them to a script after the phones
+	// did not answer.
+	ScriptFirst, ScriptAfterNoAnswer bool
+	Recording                        string        // on or off for calls to the number; empty: as the organisation
+	RingFor                          time.Duration // ring time before the script; 0: the normal ring time
+	Sandbox                          bool
+	Barred                           bool // the organisation is suspended: its numbers do not ring
 }
 
 // A Phone is a registered contact of a device.
@@ -81,11 +83,11 @@ type Phone struct {
 	DeviceID string
 	Binding  sip.Binding
 	SRTP     string        // off, preferred, required
-	Flows    []sip.Binding // further ways to the same telephone, tried when it is not reached
+	Flows    []sip.Binding // other flows to the same phone (RFC 5626), tried if the first fails
 }
 
-// next is the telephone by the next of its flows, where an attempt came to nothing before it was reached; nil where there is
-// none (RFC 5626 §7).
+// next returns the phone with the next of its flows if an attempt failed before it reached the phone (RFC 5626 §7).
+// It returns nil if no flow is left or another status came.
 func (p *Phone) next(status int) *Phone {
 	if p == nil || len(p.Flows) == 0 || status != 430 && status != 408 {
 		return nil
@@ -93,52 +95,52 @@ func (p *Phone) next(status int) *Phone {
 	return &Phone{DeviceID: p.DeviceID, SRTP: p.SRTP, Binding: p.Flows[0], Flows: p.Flows[1:]}
 }
 
-// An Exit is the way to a number outside, or why there is none.
-type Exit struct {
+// OutboundRoute is a permitted route to an external number, or the reason of a refusal.
+type OutboundRoute struct {
 	Number    string // E.164, or the emergency number as dialled
-	NumberID  string // of the caller's number shown
-	CallerID  string // E.164 shown to the other side
+	NumberID  string // ID of the presented number
+	CallerID  string // presented number in E.164
 	Emergency bool
-	Location  []byte // of the caller, a PIDF-LO document: for sip.Outgoing, with emergency calls
+	Location  []byte // caller's location as PIDF-LO, sent with emergency calls
 	Trunks    []TrunkOut
 	Refused   *Refusal
-	// Release is called when the call ends, where a place was taken; may be nil.
+	// Release is called when the call ends and returns a reserved place in the limits. It may be nil.
 	Release func()
-	// Placed, where it is set, is called with the call's id once the INVITE is on its way, from the ledger: it writes
-	// down that an emergency call was placed.
-	Placed func(ctx context.Context, callID string) error
+	// OnPlaced is called with the call's ID from the write queue after the INVITE was sent. It records that an
+	// emergency call was placed. It may be nil.
+	OnPlaced func(ctx context.Context, callID string) error
 }
 
-// A TrunkOut is one trunk a call can leave by.
+// TrunkOut is a trunk for an outbound call.
 type TrunkOut struct {
 	ID          string
 	Target      sip.Target
-	Number      string // as this trunk wants it dialled
-	Domain      string // of From
+	Number      string // number in the format of this trunk
+	Domain      string // domain of the From header
 	Mode        string // caller_id_mode: pai, rpid or from
 	Credentials sip.Credentials
 	SRTP        string   // off, preferred or required
-	Codecs      []string // in order of preference; empty: all that are known
+	Codecs      []string // in order of preference; empty: all supported codecs
 	Header      []sip.Header
-	// Acquire takes a channel and reports false when none is free; release is called when the call on it ends. Cut is
-	// called, on whatever goroutine, when an emergency call takes the channel away: the call is to end at once.
+	// Acquire takes a channel and reports false if none is free; release is called when the call ends. Cut is
+	// called on any goroutine when an emergency call takes the channel. The call has to end at once.
 	Acquire func(cut func()) (release func(), ok bool)
 }
 
-// A Refusal is a call that must not be placed.
+// Refusal is the reason why a call is not placed.
 type Refusal struct {
-	Status int            // for the phone
-	Phrase string         // in plain words
+	Status int            // SIP status for the phone
+	Phrase string         // plain text
 	Reason string         // end_reason
-	Gate   *trunk.Refusal // where the outbound gate refused: for programs, by its Problem
+	Gate   *trunk.Refusal // refusal of the outbound gate; its Problem is the API error
 }
 
-// A Policy is how calls are treated.
+// Policy is the organisation's settings for calls.
 type Policy struct {
 	Record    bool
 	Consent   string
 	Retention time.Duration
-	Announce  bool   // say that the call is recorded
-	Never     bool   // not even by request
-	Country   string // ISO 3166, for ringing tones
+	Announce  bool   // play a notice that the call is recorded
+	Never     bool   // recording is not allowed, not even by request
+	Country   string // ISO 3166, selects the ringing tone
 }

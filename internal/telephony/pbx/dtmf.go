@@ -12,11 +12,11 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// dtmfTime bounds sending digits: 64 of them, the longest, with pauses.
+// dtmfTime limits sending of digits. The longest string is 64 digits with pauses.
 const dtmfTime = 2 * time.Minute
 
-// sendDTMF sends digits to a leg, by the way its phone understands.
-func (c *liveCall) sendDTMF(_ context.Context, x call.DTMF, done reply) {
+// sendDTMF sends digits to a leg: as RFC 4733 events if negotiated, otherwise as tones in the audio.
+func (c *liveCall) sendDTMF(_ context.Context, x call.DTMF, done commandReply) {
 	l := c.far()
 	if x.LegID != "" {
 		if l = c.legOf(x.LegID); l == nil {
@@ -36,14 +36,14 @@ func (c *liveCall) sendDTMF(_ context.Context, x call.DTMF, done reply) {
 		}
 	}
 	stream, dialog := l.stream, l.sip
-	c.aside(dtmfTime, func(ctx context.Context) func(context.Context) {
+	c.runAsync(dtmfTime, func(ctx context.Context) func(context.Context) {
 		err := sendDigits(ctx, stream, dialog, method, x)
 		return func(context.Context) {
 			if err != nil {
 				done.fail(problemOfDTMF(err, method))
 				return
 			}
-			c.step("dtmf.sent", l, detail{"digits": digitsIn(x.Digits), "method": method})
+			c.addEntry("dtmf.sent", l, detail{"digits": digitsIn(x.Digits), "method": method})
 			done.result(call.Result{Digits: digitsIn(x.Digits), Method: method})
 		}
 	})
@@ -99,35 +99,37 @@ func digitsIn(s string) int {
 	return n
 }
 
-// leastKey is the time from one key to the next that are told of, after a second's worth at once: half of what the shortest that telephones
-// send take, 40 ms of tone and 40 without. Each is an event and a row, and who sends thousands a second would fill queue and disk.
-const leastKey = 40 * time.Millisecond
+// minDTMFInterval is the shortest time between two reported digits, after a burst of one second. It is half of the
+// shortest digit that phones send, 40 ms tone and 40 ms pause. Each digit is an event and a row, so a sender of
+// thousands per second would fill queue and disk.
+const minDTMFInterval = 40 * time.Millisecond
 
-// mayPress reports whether a key is told of.
-func (l *leg) mayPress(now time.Time) bool { return l.keys.Allow(time.Duration(now.UnixNano())) }
+// allowDTMF reports whether the rate limit allows to report one more digit.
+func (l *leg) allowDTMF(now time.Time) bool { return l.dtmfPacer.Allow(time.Duration(now.UnixNano())) }
 
-// hearDigits tells of the keys that are pressed on a leg, as events or, where those were not agreed, as tones.
-func (c *liveCall) hearDigits(l *leg) {
+// subscribeDTMF reports the digits received on a leg: RFC 4733 events if negotiated, otherwise tones in the audio.
+func (c *liveCall) subscribeDTMF(l *leg) {
 	method, listen := "inband", l.stream.OnDTMF
 	if l.stream.TakesEvents() {
 		method, listen = "rfc4733", l.stream.OnEvent
 	}
 	listen(func(d rune) {
 		c := l.owner.Load()
-		if !l.mayPress(c.sw.Now()) {
+		if !l.allowDTMF(c.sw.Now()) {
 			return
 		}
 		c.inbox.push(message{run: func(ctx context.Context) {
 			if l.owner.Load() == c {
-				c.heardDigit(ctx, l, d, method)
+				c.onDTMF(ctx, l, d, method)
 			}
 		}})
 	})
 }
 
-// heardDigit tells of a key, unless what is said is not to be kept: then it may belong to a card number.
-func (c *liveCall) heardDigit(ctx context.Context, l *leg, d rune, method string) {
-	if v := c.visit; v != nil && l == v.leg {
+// onDTMF reports a received digit. It reports nothing while the recording is paused or digits are masked, because the
+// digit may belong to a card number.
+func (c *liveCall) onDTMF(ctx context.Context, l *leg, d rune, method string) {
+	if v := c.scripted; v != nil && l == v.leg {
 		v.keys.press(d)
 		if v.masked {
 			return
@@ -136,6 +138,6 @@ func (c *liveCall) heardDigit(ctx context.Context, l *leg, d rune, method string
 	if r := c.recording; r != nil && r.paused {
 		return
 	}
-	c.step("dtmf.received", l, detail{"method": method})
+	c.addEntry("dtmf.received", l, detail{"method": method})
 	c.change(ctx, event.CallDTMF{CallID: c.id, LegID: l.id, Digit: string(d), Method: method, At: at(c.sw.Now())})
 }

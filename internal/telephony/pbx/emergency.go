@@ -5,38 +5,39 @@ import (
 	"soniq/internal/telephony/trunk"
 )
 
-// This file is what emergency calls are spared: nothing is played into them, nothing of ours ends them, and they are taken where others are
-// turned away.
+// Rules for emergency calls: no audio of ours is played into them, we never end them, and they are admitted under
+// overload and during shutdown.
 
-// helper is the leg of who is called for help, or talked to; nil where nobody is.
-func (c *liveCall) helper() *leg {
+// emergencyLeg returns the leg that rings or talks to an emergency service; nil if there is none.
+func (c *liveCall) emergencyLeg() *leg {
 	for _, l := range c.legs {
-		if l.help && !l.over && l.owner.Load() == c {
+		if l.emergency && !l.over && l.owner.Load() == c {
 			return l
 		}
 	}
 	return nil
 }
 
-// forHelp reports whether somebody is called for help, or talked to.
-func (c *liveCall) forHelp() bool { return c.helper() != nil }
+// isEmergency reports whether the call rings or talks to an emergency service.
+func (c *liveCall) isEmergency() bool { return c.emergencyLeg() != nil }
 
-// forHelp reports whether it calls for help: as long as it takes.
-func (h *hunt) forHelp() bool { return h.to.forHelp() }
+// isEmergency reports whether the attempt dials an emergency service. It rings without a time limit then.
+func (h *forkedDial) isEmergency() bool { return h.to.isEmergency() }
 
-func (r reach) forHelp() bool { return r.exit != nil && r.exit.Emergency }
+func (r resolvedDestination) isEmergency() bool { return r.outbound != nil && r.outbound.Emergency }
 
-// wasForHelp reports whether a leg from before a restart was called for help.
-func (c *liveCall) wasForHelp(l *leg) bool {
+// wasEmergency reports whether a leg from before a restart dialled an emergency service.
+func (c *liveCall) wasEmergency(l *leg) bool {
 	return l.trunkID != "" && l.caller.UserID == "" && l.role != "caller" && trunk.ReservedExtension(c.policy.Country, l.number)
 }
 
-// maybeForHelp reports whether a call of a telephone may be one for help. Whether it is, its organisation's country tells.
-func maybeForHelp(in *sip.Inbound) bool {
+// maybeEmergency reports whether a call from a phone may be an emergency call. The country of its organisation
+// decides later.
+func maybeEmergency(in *sip.Inbound) bool {
 	return in.TrunkID == "" && trunk.MaybeEmergency(dialled(in.RequestURI))
 }
 
-// calledForHelp reports whether a call was refused that was one for help.
-func calledForHelp(r *Refusal) bool {
-	return r != nil && r.Gate != nil && r.Gate.Reason == trunk.EmergencyNotReached
+// isEmergencyRefusal reports whether the refused call was an emergency call.
+func isEmergencyRefusal(r *Refusal) bool {
+	return r != nil && r.Gate != nil && r.Gate.Reason == trunk.EmergencyUnavailable
 }

@@ -10,49 +10,49 @@ import (
 	"soniq/internal/protocol/media"
 )
 
-// helped is a call that talks to an emergency service.
-func helped(t *testing.T) (c *liveCall, far *leg) {
+// emergencyCall returns a call that talks to an emergency service.
+func emergencyCall(t *testing.T) (c *liveCall, far *leg) {
 	t.Helper()
-	c, legs := talkers("caller", "callee")
-	c.sw.Log, c.inbox, c.waiting = slog.New(slog.DiscardHandler), newInbox(), map[int]reply{}
+	c, legs := connectedCall("caller", "callee")
+	c.sw.Log, c.inbox, c.waiting = slog.New(slog.DiscardHandler), newInbox(), map[int]commandReply{}
 	c.answered = time.Now()
-	legs[1].help = true
+	legs[1].emergency = true
 	return c, legs[1]
 }
 
-func TestNoLimitEndsAnEmergencyCall(t *testing.T) {
+func TestEmergencyCall_NoMaxDuration(t *testing.T) {
 	t.Parallel()
-	c, far := helped(t)
-	if c.timeUp(context.Background()); c.done {
+	c, far := emergencyCall(t)
+	if c.maxDurationReached(context.Background()); c.done {
 		t.Error("the longest time of a call ended one for help")
 	}
-	far.help = false
-	if c.timeUp(context.Background()); !c.done {
+	far.emergency = false
+	if c.maxDurationReached(context.Background()); !c.done {
 		t.Error("another call was not ended")
 	}
 }
 
-func TestNothingIsPlayedIntoAnEmergencyCall(t *testing.T) {
+func TestEmergencyCall_NoPrompts(t *testing.T) {
 	t.Parallel()
-	c, far := helped(t)
+	c, far := emergencyCall(t)
 	far.heldAPI = true
-	if c.clipFor(far) != nil {
+	if c.loopClipFor(far) != nil {
 		t.Error("who helps hears music on hold")
 	}
 	if slices.Contains(c.allowed(), "announce") {
 		t.Error("an announcement is allowed")
 	}
 	clip := media.NewClip(make([]int16, 800), 8000)
-	for _, l := range c.legs { // Play on a stream that is not open would panic
+	for _, l := range c.legs { // Play would panic on a stream that is not open
 		c.prompt(l, clip, true)
 	}
-	far.help = false
-	if c.clipFor(far) == nil || !slices.Contains(c.allowed(), "announce") {
+	far.emergency = false
+	if c.loopClipFor(far) == nil || !slices.Contains(c.allowed(), "announce") {
 		t.Error("in another call nothing may be played either")
 	}
 }
 
-func TestAnEmergencyCallIsOneAfterARestart(t *testing.T) {
+func TestEmergencyCall_DetectedAfterRestart(t *testing.T) {
 	t.Parallel()
 	c := &liveCall{policy: Policy{Country: "US"}}
 	for _, x := range []struct {
@@ -65,29 +65,29 @@ func TestAnEmergencyCallIsOneAfterARestart(t *testing.T) {
 		{&leg{trunkID: "trk_1", role: "caller", number: "911"}, false},
 		{&leg{role: "agent", number: "911", caller: Caller{UserID: "usr_1"}}, false},
 	} {
-		if c.wasForHelp(x.l) != x.want {
+		if c.wasEmergency(x.l) != x.want {
 			t.Errorf("a %s at %s is taken for one for help, or not", x.l.role, x.l.number)
 		}
 	}
-	if c.cutOf(&leg{help: true}) != nil || c.cutOf(&leg{}) == nil {
+	if c.preemptFor(&leg{emergency: true}) != nil || c.preemptFor(&leg{}) == nil {
 		t.Error("an emergency call may be cut, or another may not")
 	}
 }
 
-func TestTheDoorIsWiderForWhoMayCallForHelp(t *testing.T) {
+func TestAdmission_EmergencyHasHigherLimit(t *testing.T) {
 	t.Parallel()
-	var d door
-	if d.enterUrgent() {
+	var d admission
+	if d.admitUrgent() {
 		t.Error("a call was let in before the door was open")
 	}
 	d.open.Store(true)
-	for d.enter() {
+	for d.admit() {
 	}
-	if !d.enterUrgent() {
+	if !d.admitUrgent() {
 		t.Error("what may be an emergency call was turned away")
 	}
-	for d.enterUrgent() {
-		if d.inside.Load() > 2*maxSetUps {
+	for d.admitUrgent() {
+		if d.inProgress.Load() > 2*maxSetups {
 			t.Fatal("the door has no limit")
 		}
 	}

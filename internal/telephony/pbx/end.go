@@ -10,17 +10,17 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// bye ends the call, or the part of it, that hung up.
-func (c *liveCall) bye(ctx context.Context, l *leg, e sip.Bye) {
+// onBye ends the call, or only the part of it that the leg belongs to.
+func (c *liveCall) onBye(ctx context.Context, l *leg, e sip.Bye) {
 	q850 := e.Q850
 	if q850 == 0 {
 		q850 = normalClearing
 	}
 	by := c.sideOf(l)
-	c.gone(ctx, l, call.Outcome{Reason: by + "_hangup", HangupBy: by, Q850: q850}, q850)
+	c.legGone(ctx, l, call.Outcome{Reason: by + "_hangup", HangupBy: by, Q850: q850}, q850)
 }
 
-// sideOf is how a leg is called where it hung up.
+// sideOf returns the name of a leg's side in end_reason and ended_by.
 func (c *liveCall) sideOf(l *leg) string {
 	switch {
 	case l == c.a:
@@ -31,43 +31,43 @@ func (c *liveCall) sideOf(l *leg) string {
 	return "callee"
 }
 
-// lost ends the call because one side can no longer be reached.
-func (c *liveCall) lost(ctx context.Context, l *leg, e sip.Lost) {
-	if l.hunt != nil {
-		l.hunt.failed(ctx, l, sip.Failed{Status: 408})
+// onLost ends the call because one side cannot be reached any more.
+func (c *liveCall) onLost(ctx context.Context, l *leg, e sip.Lost) {
+	if l.dial != nil {
+		l.dial.failed(ctx, l, sip.Failed{Status: 408})
 		return
 	}
 	c.sw.Log.Debug("leg lost", "call", c.id, "why", e.Why)
 	o := call.Outcome{Reason: "timeout", HangupBy: "system"}
-	if l.probed {
+	if l.rtpProbing {
 		o.Reason = "media_timeout"
 	}
-	c.gone(ctx, l, o, tempFailure)
+	c.legGone(ctx, l, o, tempFailure)
 }
 
-// gone carries on with those who are left when a leg is over, or ends the call.
-func (c *liveCall) gone(ctx context.Context, l *leg, o call.Outcome, q850 int) {
+// legGone continues with the remaining legs after one leg ended, or ends the call.
+func (c *liveCall) legGone(ctx context.Context, l *leg, o call.Outcome, q850 int) {
 	switch {
-	case c.monitorGone(ctx, l), c.extraGone(ctx, l), c.transferGone(ctx, l), c.visitorGone(l):
+	case c.monitorLegGone(ctx, l), c.extraLegGone(ctx, l), c.transferLegGone(ctx, l), c.scriptLegGone(l):
 	case l == c.a && len(c.extra) > 0 && c.b != nil:
 		c.a = c.promote()
-		c.stay(ctx)
+		c.continueWithRest(ctx)
 	case l == c.b && len(c.extra) > 0:
 		c.b = c.promote()
-		c.stay(ctx)
+		c.continueWithRest(ctx)
 	case l == c.a, l == c.b:
 		c.hangUpAll(o, q850)
 	}
 }
 
-// stay goes on with those who are left.
-func (c *liveCall) stay(ctx context.Context) {
-	c.wire()
-	c.sides()
+// continueWithRest updates media and recording for the remaining legs.
+func (c *liveCall) continueWithRest(ctx context.Context) {
+	c.wireMedia()
+	c.updateRecordingSides()
 	c.change(ctx)
 }
 
-// finish writes the call's record and frees what it held. What could not be written is left in the ledger.
+// finish writes the call's record and frees its resources. Failed writes stay in the write queue.
 func (c *liveCall) finish(ctx context.Context) {
 	now := c.sw.Now()
 	if !c.heldSince.IsZero() {
@@ -78,56 +78,57 @@ func (c *liveCall) finish(ctx context.Context) {
 		c.sw.stats.failed.Add(1)
 	}
 	c.endMonitors()
-	c.leaving()
-	c.keepMessages()
+	c.endScripts()
+	c.awaitMessages()
 	if r := c.recording; r != nil && r.recorder != nil {
 		r.recorder.Stop()
 	}
-	c.leave()
+	c.stopReceiving()
 	if c.began {
-		c.writeEnd(ctx, c.ended())
-		c.tellWaiting()
+		c.writeEnd(ctx, c.endRecord())
+		c.failWaitingCommands()
 		c.closeRecordings(ctx)
 	}
-	c.release()
+	c.closeMedia()
 }
 
-// tellWaiting answers those who gave a command that the end came before.
-func (c *liveCall) tellWaiting() {
+// failWaitingCommands answers the commands that the end of the call overtook.
+func (c *liveCall) failWaitingCommands() {
 	for _, f := range c.onEnd {
 		f()
 	}
 	for _, r := range c.waiting {
-		r.fail(op.State("the call has ended", "completed", call.AfterEnd...))
+		r.fail(op.State("the call has ended", "completed", call.ActionsAfterEnd...))
 	}
 }
 
-// ended is the call as it is written down at last.
-func (c *liveCall) ended() call.Ended {
+// endRecord returns the final record of the call.
+func (c *liveCall) endRecord() call.Ended {
 	e := call.Ended{New: c.new, Outcome: c.outcome, At: c.endedAt(), AnsweredAt: c.answered, RingingAt: c.ringing, Hold: c.hold,
 		Offered: c.offered, Recording: c.recordingID(), Revision: c.revision, State: c.row(), Monitors: c.changedMonitors()}
-	e.Settled = c.settled(e.State)
+	e.StateWritten = c.isLastWritten(e.State)
 	for _, l := range c.legs {
 		if l.owner.Load() == c {
-			c.legOver(l, c.outcome.Reason, 0)
+			c.markLegEnded(l, c.outcome.Reason, 0)
 			l.dirty = true
 		}
 	}
 	e.Legs = c.changedLegs()
-	e.Whole, e.Suspendable = !c.restored, c.suspendable
-	if c.sw.mayTell() {
-		c.step("call.ended", nil, detail{"reason": c.outcome.Reason, "by": c.outcome.HangupBy, "sip_status": c.outcome.SIPStatus})
-		c.told = true
+	e.PartsComplete, e.HasDialogs = !c.restored, c.suspendable
+	if c.sw.allowTimeline() {
+		c.addEntry("call.ended", nil, detail{"reason": c.outcome.Reason, "by": c.outcome.HangupBy, "sip_status": c.outcome.SIPStatus})
+		c.keepTimeline = true
 	}
 	return e
 }
 
-// endedAt is now; for a call that a crash cut off and nobody came back to, it is when the node was last alive.
+// endedAt returns the current time. For a call that a crash interrupted and that did not continue, it returns the
+// time when the node was last alive.
 func (c *liveCall) endedAt() time.Time {
-	if c.cut == nil {
+	if c.interruption == nil {
 		return c.sw.Now()
 	}
-	return latest(c.cut.at, c.started, c.answered)
+	return latest(c.interruption.at, c.started, c.answered)
 }
 
 func latest(first time.Time, others ...time.Time) time.Time {
@@ -140,34 +141,35 @@ func latest(first time.Time, others ...time.Time) time.Time {
 }
 
 func (c *liveCall) writeEnd(ctx context.Context, e call.Ended) {
-	c.ledger.write(ctx, "end", func(ctx context.Context) error { return c.sw.Records.End(ctx, e) })
+	c.writes.write(ctx, "end", func(ctx context.Context) error { return c.sw.Records.End(ctx, e) })
 	c.sw.Log.Debug("call ended", "call", c.id, "org", e.Org, "status", e.Status(), "reason", e.Reason)
 }
 
-// leave takes the call out of reach: what comes for it from now on finds it over.
-func (c *liveCall) leave() {
-	for _, t := range c.limits {
+// stopReceiving closes the inbox and removes the call from the indexes. Later messages for it report that it has
+// ended.
+func (c *liveCall) stopReceiving() {
+	for _, t := range c.timers {
 		t.Stop()
 	}
 	for _, m := range c.inbox.close() {
 		switch {
-		case m.late != nil:
-			m.late()
+		case m.ifEnded != nil:
+			m.ifEnded()
 		case m.leg != nil && m.leg.owner.Load() != c:
-			m.leg.tell(m.event)
+			m.leg.deliver(m.event)
 		}
 	}
 	for _, l := range c.legs {
 		if l.owner.Load() == c {
-			c.sw.forgetDialog(l)
-			c.sw.away.remove(l)
-			l.free()
+			c.sw.unindexDialog(l)
+			c.sw.disconnected.remove(l)
+			l.releaseResources()
 		}
 	}
 }
 
-// release closes the media once the recording has it all.
-func (c *liveCall) release() {
+// closeMedia closes the streams after the recording has all their packets.
+func (c *liveCall) closeMedia() {
 	c.closeMixer()
 	for _, l := range c.legs {
 		if l.stream != nil && l.owner.Load() == c {
@@ -176,14 +178,14 @@ func (c *liveCall) release() {
 	}
 }
 
-// shed lets go of what only a call in progress needs. A call that is over is kept for its story alone.
-func (c *liveCall) shed() {
+// releaseMemory drops everything that only a call in progress needs. An ended call is kept for its timeline only.
+func (c *liveCall) releaseMemory() {
 	for _, l := range c.legs {
 		if l.owner.Load() == c {
-			l.in, l.stream, l.session, l.phone, l.trunk, l.toPeer, l.playback = nil, nil, nil, nil, nil, nil, nil
+			l.in, l.stream, l.session, l.phone, l.trunk, l.localAnswer, l.playback = nil, nil, nil, nil, nil, nil, nil
 			l.offer = media.Description{}
 		}
 	}
 	c.recording, c.recorded = nil, nil
-	c.hunts, c.limits, c.waiting, c.onEnd, c.opening, c.mixer, c.transfer = nil, nil, nil, nil, nil, nil, nil
+	c.dials, c.timers, c.waiting, c.onEnd, c.pendingInsert, c.mixer, c.transfer = nil, nil, nil, nil, nil, nil, nil
 }

@@ -10,8 +10,8 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// holdFar puts the far side on hold: it is told so by a re-INVITE and then hears music.
-func (c *liveCall) holdFar(ctx context.Context, x call.Hold, done reply) {
+// holdFar puts the far side on hold by re-INVITE (RFC 3261 §14). It hears music on hold afterwards.
+func (c *liveCall) holdFar(ctx context.Context, x call.Hold, done commandReply) {
 	l := c.far()
 	switch {
 	case !c.connectedNow():
@@ -21,12 +21,12 @@ func (c *liveCall) holdFar(ctx context.Context, x call.Hold, done reply) {
 	case c.transfer.running():
 		done.state(c, "a transfer is under way")
 	default:
-		c.withMusic(ctx, x.AudioID, done, func() { c.setHold(l, true, done) })
+		c.withHoldMusic(ctx, x.AudioID, done, func() { c.setHold(l, true, done) })
 	}
 }
 
-// unholdFar takes it off hold.
-func (c *liveCall) unholdFar(_ context.Context, done reply) {
+// unholdFar takes the far side off hold.
+func (c *liveCall) unholdFar(_ context.Context, done commandReply) {
 	for _, l := range c.parties() {
 		if l.heldAPI {
 			c.setHold(l, false, done)
@@ -40,11 +40,11 @@ func (c *liveCall) unholdFar(_ context.Context, done reply) {
 	done.ok()
 }
 
-// setHold offers the leg the new direction and changes nothing before it has agreed.
-func (c *liveCall) setHold(l *leg, held bool, done reply) {
-	l.whenIdle(func() {
-		if !done.wanted() {
-			done.fail(unconfirmed())
+// setHold offers the leg the new direction. The state changes only after the leg agreed.
+func (c *liveCall) setHold(l *leg, held bool, done commandReply) {
+	l.whenNoOfferPending(func() {
+		if !done.isAwaited() {
+			done.fail(actionTimeoutError())
 			return
 		}
 		before := l.session.Ours()
@@ -53,13 +53,13 @@ func (c *liveCall) setHold(l *leg, held bool, done reply) {
 		if held {
 			m.Direction = media.SendOnly
 		}
-		c.askFor(reinviteTimeout, done.gone(), l, m, func(ctx context.Context, _ media.Description, err error) {
+		c.offerMediaWithin(reinviteTimeout, done.expired(), l, m, func(ctx context.Context, _ media.Description, err error) {
 			switch {
 			case err != nil:
-				c.step("call.hold_refused", l, detail{"err": err.Error()})
-				done.fail(notHeld(err))
-			case !done.settle(): // it agreed when who asked had been told that it did not
-				c.restore(l, before)
+				c.addEntry("call.hold_refused", l, detail{"err": err.Error()})
+				done.fail(holdError(err))
+			case !done.decide(): // it agreed after the command had timed out
+				c.restoreMedia(l, before)
 			default:
 				c.holdAgreed(ctx, l, held, done)
 			}
@@ -67,27 +67,27 @@ func (c *liveCall) setHold(l *leg, held bool, done reply) {
 	})
 }
 
-// notHeld says why a leg is not on hold, or not off it.
-func notHeld(err error) error {
+// holdError returns the API error for a hold or unhold that failed.
+func holdError(err error) error {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return unconfirmed()
-	case errors.Is(err, sip.ErrPending):
+		return actionTimeoutError()
+	case errors.Is(err, sip.ErrOfferPending):
 		return op.Fail("carrier_error", "the other side has not answered yet what it was asked before")
 	}
 	return op.Fail("carrier_error", "the other side refused: "+err.Error())
 }
 
-func (c *liveCall) holdAgreed(ctx context.Context, l *leg, held bool, done reply) {
+func (c *liveCall) holdAgreed(ctx context.Context, l *leg, held bool, done commandReply) {
 	l.heldAPI, l.dirty = held, true
 	l.apply()
 	c.countHold()
-	c.wire()
+	c.wireMedia()
 	c.change(ctx, c.holdEvent(l, held, "api"))
 	done.ok()
 }
 
-// music is what a side on hold hears.
+// music returns the music on hold.
 func (c *liveCall) music() *media.Clip {
 	if c.holdMusic != nil {
 		return c.holdMusic
@@ -95,22 +95,22 @@ func (c *liveCall) music() *media.Clip {
 	return media.Music()
 }
 
-// withMusic loads the music and goes on.
-func (c *liveCall) withMusic(_ context.Context, audio string, done reply, next func()) {
+// withHoldMusic loads the music and calls next.
+func (c *liveCall) withHoldMusic(_ context.Context, audio string, done commandReply, next func()) {
 	if audio == "" {
 		next()
 		return
 	}
-	c.clipOf(audio, done, func(_ context.Context, clip *media.Clip) {
+	c.withClip(audio, done, func(_ context.Context, clip *media.Clip) {
 		c.holdMusic = clip
 		next()
 	})
 }
 
-// clipOf loads an audio file of the organisation and hands it on.
-func (c *liveCall) clipOf(audio string, done reply, next func(ctx context.Context, clip *media.Clip)) {
+// withClip loads an audio file of the organisation and calls next.
+func (c *liveCall) withClip(audio string, done commandReply, next func(ctx context.Context, clip *media.Clip)) {
 	org := c.new.Org
-	c.aside(loadTimeout, func(ctx context.Context) func(context.Context) {
+	c.runAsync(loadTimeout, func(ctx context.Context) func(context.Context) {
 		clip, err := c.sw.clip(ctx, org, audio)
 		return func(ctx context.Context) {
 			if err != nil {
@@ -122,8 +122,8 @@ func (c *liveCall) clipOf(audio string, done reply, next func(ctx context.Contex
 	})
 }
 
-// setMuted keeps what a leg says from everybody.
-func (c *liveCall) setMuted(ctx context.Context, x call.Mute, done reply) {
+// setMuted mutes a leg: the other parties do not hear it.
+func (c *liveCall) setMuted(ctx context.Context, x call.Mute, done commandReply) {
 	l := c.near()
 	if x.LegID != "" {
 		l = c.legOf(x.LegID)
@@ -139,8 +139,8 @@ func (c *liveCall) setMuted(ctx context.Context, x call.Mute, done reply) {
 	if l.muted != x.On {
 		l.muted = x.On
 		l.stream.SetMuted(x.On)
-		c.wire()
-		c.step("leg.muted", l, detail{"muted": x.On})
+		c.wireMedia()
+		c.addEntry("leg.muted", l, detail{"muted": x.On})
 		c.change(ctx)
 	}
 	done.ok()

@@ -7,15 +7,16 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// A message tells a call's goroutine what happened: an event of a leg, or something to run there.
+// message is an event of a leg, or a function to run in the call's goroutine.
 type message struct {
-	leg   *leg
-	event sip.Event
-	run   func(ctx context.Context)
-	late  func() // in place of run, once the call is over; may be nil
+	leg     *leg
+	event   sip.Event
+	run     func(ctx context.Context)
+	ifEnded func() // runs instead of run if the call has ended; may be nil
 }
 
-// An inbox never blocks who pushes: signalling must not wait for a call that waits for its database.
+// inbox is an unbounded queue. push never blocks, because signalling must not wait for a call that waits for its
+// database.
 type inbox struct {
 	mu     sync.Mutex // guards queue and closed
 	queue  []message
@@ -25,7 +26,7 @@ type inbox struct {
 
 func newInbox() *inbox { return &inbox{ready: make(chan struct{}, 1)} }
 
-// push reports false when nobody reads any more.
+// push reports false if the inbox is closed.
 func (i *inbox) push(m message) bool {
 	i.mu.Lock()
 	if i.closed {
@@ -57,7 +58,7 @@ func (i *inbox) pop() (m message, ok bool) {
 	return m, true
 }
 
-// close takes no more messages and returns those nobody has read.
+// close closes the inbox and returns the unread messages.
 func (i *inbox) close() []message {
 	i.mu.Lock()
 	defer i.mu.Unlock()

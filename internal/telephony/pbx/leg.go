@@ -10,93 +10,94 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// A leg is one side of a call: a dialog beside a media stream. Its fields belong to the goroutine of the call that owns it.
+// leg is one side of a call: a SIP dialog and a media stream. The goroutine of the owning call owns its fields,
+// except the atomic ones.
 type leg struct {
-	id    string
-	shown atomic.Pointer[string]   // id, for those who are not in its call's goroutine
-	owner atomic.Pointer[liveCall] // who gets its events; changes when a transfer joins two calls
+	id          string
+	publishedID atomic.Pointer[string]   // id, for readers outside the call's goroutine
+	owner       atomic.Pointer[liveCall] // call that gets the leg's events; changes when a transfer joins two calls
 
-	in      *sip.Inbound // of a leg that called us, else nil
+	in      *sip.Inbound // set if the leg called us, otherwise nil
 	sip     *sip.Leg
 	stream  *media.Stream
 	session *media.Session
-	hunt    *hunt // while it rings
+	dial    *forkedDial // the dial while it rings
 
-	role    string // caller, callee, agent, monitor
-	caller  Caller // the user whose phone it is; zero for the outside
-	number  string // of the other end, as written down
-	phone   *Phone // the registered contact rung
-	trunk   *TrunkOut
-	trunkID string // of the trunk it came in by or left by
-	release []func()
-	earlier *earlier // what it was before a restart; nil for most
+	role      string // caller, callee, agent, monitor
+	caller    Caller // user of the phone; zero for external parties
+	number    string // number of the other end in the call's record
+	phone     *Phone // registered contact that was rung
+	trunk     *TrunkOut
+	trunkID   string // trunk of an inbound or outbound leg
+	release   []func()
+	restarted *restartState // state from before a restart; nil for most legs
 
-	offer     media.Description // its INVITE's; zero for a late offer or a leg we invited
-	toPeer    []byte            // our answer to it, fixed by the first early media
-	busy      bool              // a re-INVITE of ours is under way
-	idle      []func()          // what waits for that
-	onAnswer  []func()          // who waits for its answer
-	onOver    []func()          // who waits for its end
-	heldPeer  bool              // its phone holds the other side
-	heldAPI   bool              // it is on hold, by command
-	muted     bool
-	help      bool // an emergency service is called
-	apart     bool // it hears nobody and nobody hears it, for now
-	over      bool
-	comforted bool
-	probed    bool        // it sends nothing, and is asked whether it is there
-	clip      *media.Clip // what it is played over and over
-	playback  *media.Playback
+	offer        media.Description // offer in its INVITE; zero for a late offer or a leg we invited
+	localAnswer  []byte            // our answer to offer, fixed by the first early media
+	offerPending bool              // a re-INVITE of ours is in progress
+	afterOffer   []func()          // run after that re-INVITE
+	onAnswer     []func()          // run when the leg answers
+	onOver       []func()          // run when the leg ends
+	heldPeer     bool              // held by its phone (re-INVITE from the peer)
+	heldAPI      bool              // held by API command
+	muted        bool
+	emergency    bool // connected to an emergency service
+	isolated     bool // temporarily without audio from and to the other parties
+	over         bool
+	comfortNoise bool
+	rtpProbing   bool        // no RTP received; a re-INVITE checks the dialog
+	loopClip     *media.Clip // clip that is played in a loop
+	playback     *media.Playback
 
 	started, rang, answered, ended time.Time
 	reason                         string
-	status                         int // SIP status it failed with
+	status                         int // SIP status of the failure
 	quality                        *media.Quality
-	soundsAt                       time.Time // the measurement that was told last
+	qualityAt                      time.Time // time of the last published measurement
 	dirty                          bool
-	keys                           sip.Pacer // of those that are told of
+	dtmfPacer                      sip.RateLimiter // rate limit of reported digits
 }
 
-// earlier is what a leg was in the process before this one.
-type earlier struct {
-	via    netip.Addr
-	target string        // its contact
-	lost   sip.Transport // of its connection that ended with the process; "" where it needs none
+// restartState is the state of a leg in the process before the restart.
+type restartState struct {
+	via           netip.Addr
+	target        string        // URI of its contact
+	lostTransport sip.Transport // transport of a connection that ended with the process; empty if none is needed
 }
 
-// lost is the transport of a connection that the leg needs again; "" for none.
-func (l *leg) lost() sip.Transport {
-	if l.earlier == nil {
+// lostTransport returns the transport of a connection that the leg needs again; empty if none.
+func (l *leg) lostTransport() sip.Transport {
+	if l.restarted == nil {
 		return ""
 	}
-	return l.earlier.lost
+	return l.restarted.lostTransport
 }
 
 func (l *leg) up() bool { return l != nil && !l.over && !l.answered.IsZero() }
 
-// via is the address the leg's signalling comes from, which its media may come from too.
+// via returns the address of the leg's signalling. Its media may come from the same address.
 func (l *leg) via() netip.Addr {
 	switch {
 	case l.in != nil:
 		return l.in.Source.Addr()
 	case l.phone != nil:
 		return l.phone.Binding.Source.Addr()
-	case l.trunk != nil: // where it is given by address
+	case l.trunk != nil: // if the target is an IP address
 		at, _ := netip.ParseAddrPort(l.trunk.Target.Host)
 		return at.Addr()
 	}
-	if l.earlier != nil {
-		return l.earlier.via
+	if l.restarted != nil {
+		return l.restarted.via
 	}
 	return netip.Addr{}
 }
 
-// apply points the leg's stream at what its session agreed.
+// apply configures the leg's stream with the negotiated session.
 func (l *leg) apply() { l.stream.Apply(l.session, l.via()) }
 
-// tell hands an event of signalling to the call that owns the leg. A call that is over has passed the leg on, or is
-// past caring.
-func (l *leg) tell(e sip.Event) {
+// deliver passes a signalling event to the call that owns the leg. If that call has ended and the leg did not move to
+// another call, the event is dropped.
+func (l *leg) deliver(e sip.Event) {
 	for {
 		c := l.owner.Load()
 		if c.inbox.push(message{leg: l, event: e}) || l.owner.Load() == c {
@@ -105,15 +106,15 @@ func (l *leg) tell(e sip.Event) {
 	}
 }
 
-// free gives back the trunk's channel and the place in the organisation's limits, once.
-func (l *leg) free() {
+// releaseResources returns the trunk's channel and the place in the organisation's limits, once.
+func (l *leg) releaseResources() {
 	for _, f := range l.release {
 		f()
 	}
 	l.release = nil
 }
 
-// closeStream frees the leg's ports and keeps how it sounded.
+// closeStream closes the leg's ports and keeps its quality measurements.
 func (l *leg) closeStream() {
 	if l.stream == nil {
 		return
@@ -125,10 +126,10 @@ func (l *leg) closeStream() {
 	l.stream.Close()
 }
 
-// codec is what is sent to the leg.
+// codec returns the codec sent to the leg.
 func (l *leg) codec() media.Codec { return l.session.Codec() }
 
-// state describes the leg for its row.
+// state returns the leg's row.
 func (l *leg) state() call.LegState {
 	s := call.LegState{ID: l.id, Role: l.role, UserID: l.caller.UserID, DeviceID: l.caller.DeviceID, TrunkID: l.trunkID, Number: l.number,
 		Status: "ringing", StartedAt: l.started, AnsweredAt: l.answered, EndedAt: l.ended, EndReason: l.reason, SIPStatus: l.status}
@@ -153,7 +154,7 @@ func (l *leg) state() call.LegState {
 	return s
 }
 
-// party describes who the leg is.
+// party returns the leg as party of the call.
 func (l *leg) party() call.Party {
 	p := call.Party{Role: l.role, UserID: l.caller.UserID, DeviceID: l.caller.DeviceID, Name: l.caller.Name, Extension: l.caller.Extension,
 		TrunkID: l.trunkID, Number: l.number}

@@ -12,17 +12,18 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// A monitor is a supervisor on a call: hearing all, heard by nobody (listen), by our own side (whisper) or by all (barge).
+// monitor is a supervisor on a call. The supervisor hears all parties. In mode listen no party hears the supervisor,
+// in whisper our own side does, in barge all do.
 type monitor struct {
 	id, user, mode string
 	leg            *leg
-	hunt           *hunt
+	dial           *forkedDial
 	started, ended time.Time
 	dirty          bool
 }
 
-// join adds the supervisor to who hears whom.
-func (m *monitor) join(c *liveCall, hears map[*leg][]*leg, talk []*leg) {
+// addTo adds the supervisor to the map of leg to heard legs.
+func (m *monitor) addTo(c *liveCall, hears map[*leg][]*leg, talk []*leg) {
 	if m.leg == nil || !m.leg.up() {
 		return
 	}
@@ -46,7 +47,7 @@ func (m *monitor) status() string {
 }
 
 // startMonitor rings the supervisor's phone.
-func (c *liveCall) startMonitor(_ context.Context, x call.StartMonitor, done reply) {
+func (c *liveCall) startMonitor(_ context.Context, x call.StartMonitor, done commandReply) {
 	if !c.connectedNow() {
 		done.state(c, "the call is not connected")
 		return
@@ -57,14 +58,14 @@ func (c *liveCall) startMonitor(_ context.Context, x call.StartMonitor, done rep
 			return
 		}
 	}
-	if c.takesPart(x.UserID, nil) {
-		done.fail(op.Invalid(op.Field("user_id", "in_call", alreadyIn)))
+	if c.isParticipant(x.UserID, nil) {
+		done.fail(op.Invalid(op.Field("user_id", "in_call", alreadyInCall)))
 		return
 	}
-	c.aside(routeTimeout, func(ctx context.Context) func(context.Context) {
-		r, refusal, err := c.sw.reachUser(ctx, c.new.Org, x.UserID, x.DeviceID)
-		if x.Browser && err == nil && refusal == nil {
-			refusal = r.onlyBrowsers()
+	c.runAsync(routeTimeout, func(ctx context.Context) func(context.Context) {
+		r, refusal, err := c.sw.resolveUserPhones(ctx, c.new.Org, x.UserID, x.DeviceID)
+		if x.BrowserOnly && err == nil && refusal == nil {
+			refusal = r.keepBrowserPhones()
 		}
 		return func(ctx context.Context) {
 			switch {
@@ -81,35 +82,35 @@ func (c *liveCall) startMonitor(_ context.Context, x call.StartMonitor, done rep
 	})
 }
 
-func (c *liveCall) ringSupervisor(ctx context.Context, x call.StartMonitor, r reach, done reply) {
+func (c *liveCall) ringSupervisor(ctx context.Context, x call.StartMonitor, r resolvedDestination, done commandReply) {
 	m := &monitor{id: cmp.Or(x.ID, db.NewID("mon")), user: x.UserID, mode: x.Mode, started: c.sw.Now(), dirty: true}
 	if m.mode == "" {
 		m.mode = "listen"
 	}
 	c.monitors = append(c.monitors, m)
-	h := c.newHunt("monitor", r, c.near())
+	h := c.newDial("monitor", r, c.near())
 	h.offer = media.OwnOffer
 	h.header = autoAnswer
 	h.onAnswer = func(ctx context.Context, l *leg, _ media.Description) {
-		m.leg, m.hunt, m.dirty = l, nil, true
-		c.step("monitor.active", l, detail{"mode": m.mode})
-		c.wire()
+		m.leg, m.dial, m.dirty = l, nil, true
+		c.addEntry("monitor.active", l, detail{"mode": m.mode})
+		c.wireMedia()
 		c.change(ctx)
 		done.result(call.Result{MonitorID: m.id})
 	}
 	h.onRing = func(*leg, sip.Provisional) { done.result(call.Result{MonitorID: m.id}) }
 	h.onFail = func(ctx context.Context, e sip.Failed) {
-		c.overMonitor(ctx, m)
+		c.stopMonitor(ctx, m)
 		done.fail(op.Invalid(op.Field("user_id", "not_reachable", "the supervisor's phone did not answer")))
 	}
-	m.hunt = h
-	c.later(confirmTime, func(context.Context) { done.result(call.Result{MonitorID: m.id}) })
-	c.step("monitor.ringing", nil, detail{"mode": m.mode})
+	m.dial = h
+	c.after(confirmTime, func(context.Context) { done.result(call.Result{MonitorID: m.id}) })
+	c.addEntry("monitor.ringing", nil, detail{"mode": m.mode})
 	c.change(ctx)
 	h.start(ctx, transferTimeout)
 }
 
-// autoAnswer asks a phone to pick up by itself, where it is set to.
+// autoAnswer asks a phone to answer by itself, if it is configured to.
 var autoAnswer = []sip.Header{{Name: "Call-Info", Value: "<sip:soniq>;answer-after=0"}, {Name: "Alert-Info", Value: "<http://soniq>;info=alert-autoanswer;delay=0"}}
 
 func (c *liveCall) monitorOf(id string) *monitor {
@@ -121,8 +122,8 @@ func (c *liveCall) monitorOf(id string) *monitor {
 	return nil
 }
 
-// updateMonitor changes who hears the supervisor.
-func (c *liveCall) updateMonitor(ctx context.Context, x call.UpdateMonitor, done reply) {
+// updateMonitor changes the mode.
+func (c *liveCall) updateMonitor(ctx context.Context, x call.UpdateMonitor, done commandReply) {
 	m := c.monitorOf(x.ID)
 	if m == nil {
 		done.fail(op.NotFound("monitor"))
@@ -130,51 +131,51 @@ func (c *liveCall) updateMonitor(ctx context.Context, x call.UpdateMonitor, done
 	}
 	if m.mode != x.Mode {
 		m.mode, m.dirty = x.Mode, true
-		c.step("monitor.mode", m.leg, detail{"mode": x.Mode})
-		c.wire()
+		c.addEntry("monitor.mode", m.leg, detail{"mode": x.Mode})
+		c.wireMedia()
 		c.change(ctx)
 	}
 	done.result(call.Result{MonitorID: m.id})
 }
 
-func (c *liveCall) endMonitor(ctx context.Context, x call.EndMonitor, done reply) {
+func (c *liveCall) endMonitor(ctx context.Context, x call.EndMonitor, done commandReply) {
 	m := c.monitorOf(x.ID)
 	if m == nil {
 		done.fail(op.NotFound("monitor"))
 		return
 	}
-	c.overMonitor(ctx, m)
+	c.stopMonitor(ctx, m)
 	done.ok()
 }
 
-// overMonitor takes the supervisor off the call; nobody else notices.
-func (c *liveCall) overMonitor(ctx context.Context, m *monitor) {
+// stopMonitor removes the supervisor from the call. The other parties hear no difference.
+func (c *liveCall) stopMonitor(ctx context.Context, m *monitor) {
 	if !m.ended.IsZero() {
 		return
 	}
 	m.ended, m.dirty = c.sw.Now(), true
-	if m.hunt != nil {
-		m.hunt.stop()
-		m.hunt = nil
+	if m.dial != nil {
+		m.dial.stop()
+		m.dial = nil
 	}
 	c.hangUp(m.leg, sip.Reason{Q850: normalClearing})
-	c.step("monitor.ended", m.leg, nil)
-	c.wire()
+	c.addEntry("monitor.ended", m.leg, nil)
+	c.wireMedia()
 	c.change(ctx)
 }
 
-// monitorGone is a supervisor who hung up.
-func (c *liveCall) monitorGone(ctx context.Context, l *leg) bool {
+// monitorLegGone handles a supervisor who hung up.
+func (c *liveCall) monitorLegGone(ctx context.Context, l *leg) bool {
 	for _, m := range c.monitors {
 		if m.leg == l {
-			c.overMonitor(ctx, m)
+			c.stopMonitor(ctx, m)
 			return true
 		}
 	}
 	return false
 }
 
-// endMonitors marks supervisors as gone when the call ends.
+// endMonitors marks the monitors as ended when the call ends.
 func (c *liveCall) endMonitors() {
 	for _, m := range c.monitors {
 		if m.ended.IsZero() {

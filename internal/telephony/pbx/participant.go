@@ -12,11 +12,11 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// maxParties bounds a conference: the mix is made in one place, and more than this is a meeting.
+// maxParties limits a conference, because one mixer on one node mixes it.
 const maxParties = 16
 
-// addParticipant dials somebody into the call. It is confirmed when they ring.
-func (c *liveCall) addParticipant(_ context.Context, x call.AddParticipant, done reply) {
+// addParticipant dials another party into the call. The command is confirmed when that party rings.
+func (c *liveCall) addParticipant(_ context.Context, x call.AddParticipant, done commandReply) {
 	switch {
 	case !c.connectedNow():
 		done.state(c, "the call is not connected")
@@ -33,17 +33,17 @@ func (c *liveCall) addParticipant(_ context.Context, x call.AddParticipant, done
 		from = c.caller
 	}
 	from.ShowNumber, from.Program = x.From, true
-	c.aside(routeTimeout, func(ctx context.Context) func(context.Context) {
-		r, refusal, err := c.sw.people(ctx, from, x.To, "")
+	c.runAsync(routeTimeout, func(ctx context.Context) func(context.Context) {
+		r, refusal, err := c.sw.resolveDirect(ctx, from, x.To, "")
 		return func(ctx context.Context) {
 			if err == nil && refusal == nil {
-				refusal = cmp.Or(c.twice(r, nil), c.supervises(r))
+				refusal = cmp.Or(c.refuseDuplicate(r, nil), c.refuseSupervisor(r))
 			}
 			if err == nil && refusal == nil && c.connectedNow() {
-				c.fetch(ctx, x, r, done)
+				c.dialParticipant(ctx, x, r, done)
 				return
 			}
-			r.close()
+			r.release()
 			switch {
 			case err != nil:
 				done.fail(err)
@@ -56,12 +56,12 @@ func (c *liveCall) addParticipant(_ context.Context, x call.AddParticipant, done
 	})
 }
 
-func (c *liveCall) fetch(ctx context.Context, x call.AddParticipant, r reach, done reply) {
+func (c *liveCall) dialParticipant(ctx context.Context, x call.AddParticipant, r resolvedDestination, done commandReply) {
 	role := "callee"
 	if r.user != nil {
 		role = "agent"
 	}
-	h := c.newHunt(role, r, c.near())
+	h := c.newDial(role, r, c.near())
 	h.legID = x.LegID
 	h.onRing = func(l *leg, _ sip.Provisional) {
 		c.change(context.Background())
@@ -69,8 +69,8 @@ func (c *liveCall) fetch(ctx context.Context, x call.AddParticipant, r reach, do
 	}
 	h.onAnswer = func(ctx context.Context, l *leg, _ media.Description) {
 		c.extra = append(c.extra, l)
-		c.step("participant.joined", l, nil)
-		c.wire()
+		c.addEntry("participant.joined", l, nil)
+		c.wireMedia()
 		c.change(ctx)
 		done.result(call.Result{LegID: l.id})
 	}
@@ -85,12 +85,12 @@ func (c *liveCall) fetch(ctx context.Context, x call.AddParticipant, r reach, do
 	h.start(ctx, min(limit, 2*time.Minute))
 	if len(h.legs) > 0 {
 		id := h.legs[0].id
-		c.later(confirmTime, func(context.Context) { done.result(call.Result{LegID: id}) })
+		c.after(confirmTime, func(context.Context) { done.result(call.Result{LegID: id}) })
 	}
 }
 
-// removeParticipant hangs one party up; two at least stay.
-func (c *liveCall) removeParticipant(ctx context.Context, x call.RemoveParticipant, done reply) {
+// removeParticipant hangs up one party. At least two have to stay.
+func (c *liveCall) removeParticipant(ctx context.Context, x call.RemoveParticipant, done commandReply) {
 	l := c.legOf(x.LegID)
 	switch {
 	case l == nil:
@@ -99,22 +99,22 @@ func (c *liveCall) removeParticipant(ctx context.Context, x call.RemoveParticipa
 		done.state(c, "only two are left; end the call instead")
 	default:
 		c.hangUp(l, sip.Reason{Q850: normalClearing})
-		c.gone(ctx, l, call.Outcome{}, normalClearing)
+		c.legGone(ctx, l, call.Outcome{}, normalClearing)
 		done.ok()
 	}
 }
 
-// extraGone is a participant who hung up.
-func (c *liveCall) extraGone(ctx context.Context, l *leg) bool {
+// extraLegGone handles a participant who hung up.
+func (c *liveCall) extraLegGone(ctx context.Context, l *leg) bool {
 	if !slices.Contains(c.extra, l) {
 		return false
 	}
 	c.extra = without(c.extra, l)
-	c.stay(ctx)
+	c.continueWithRest(ctx)
 	return true
 }
 
-// promote takes a participant into the place of a main side that left.
+// promote moves a participant to the place of a main side that left.
 func (c *liveCall) promote() *leg {
 	l := c.extra[0]
 	c.extra = c.extra[1:]

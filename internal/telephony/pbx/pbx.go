@@ -1,4 +1,4 @@
-// Package pbx is the switch: it joins signalling, media and the organisations' settings into living calls.
+// Package pbx is the switch: it connects SIP, media and the settings of the organisations to calls in progress.
 package pbx
 
 import (
@@ -15,112 +15,114 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// Records is where calls are written down; package call fills it.
+// Records writes calls to the database. Package call implements it.
 type Records interface {
 	Begin(ctx context.Context, n call.New) error
-	// Settled returns when the disk has what was written before.
-	Settled(ctx context.Context) error
-	// BeginLater is Begin for who need not wait: what is written afterwards comes after it. then is told once what became of it, and must not wait.
-	BeginLater(ctx context.Context, n call.New, then func(error))
+	// WaitDurable returns when all earlier writes are on disk.
+	WaitDurable(ctx context.Context) error
+	// BeginAsync is Begin without waiting. Later writes come after it. It calls then once with the result; then must
+	// not block.
+	BeginAsync(ctx context.Context, n call.New, then func(error))
 	Change(ctx context.Context, c call.Change) error
-	// ChangeLater is Change for what nobody waits for: what is written afterwards comes after it.
-	ChangeLater(ctx context.Context, c call.Change) (wait func() error)
-	// SureBegin and SureChange keep a beginning or an answer where a killed process finds it again, until settle is called; ok is false
-	// where they do not, and its commit has to be waited for.
-	SureBegin(n call.New) (settle func(), ok bool)
-	SureChange(c call.Change) (settle func(), ok bool)
-	// SureDialogs adds to a change that was kept what a restart needs of it.
-	SureDialogs(c call.Change) (settle func(), ok bool)
+	// ChangeAsync is Change without waiting. Later writes come after it. wait returns the result.
+	ChangeAsync(ctx context.Context, c call.Change) (wait func() error)
+	// JournalBegin and JournalChange keep a beginning or an answer in the journal, where the next start finds it
+	// after a kill, until settle is called. If ok is false, the caller has to wait for the commit.
+	JournalBegin(n call.New) (settle func(), ok bool)
+	JournalChange(c call.Change) (settle func(), ok bool)
+	// JournalDialogs adds to a change in the journal the state that a restart needs.
+	JournalDialogs(c call.Change) (settle func(), ok bool)
 	End(ctx context.Context, e call.Ended) error
-	KeepStories(ctx context.Context, all []call.Told) error
+	WriteTimelines(ctx context.Context, all []call.CallTimeline) error
 	Recorded(ctx context.Context, org, callID, id string, a call.Audio, then call.OnRecorded) error
 }
 
-// Ears listen to calls while they run; package transcript fills it. A nil Listener of a call is one not listened to.
-type Ears interface {
-	// Listen begins with a call whose recording is being written at path.
+// LiveTranscriber receives the audio of calls in progress. Package transcript implements it. A call with a nil
+// listener is not transcribed.
+type LiveTranscriber interface {
+	// Listen starts with a call whose recording is written at path.
 	Listen(org, callID, path string, c media.RecordConfig) func(media.Chunk)
-	// End says that no more audio of the call comes.
+	// End marks the end of the call's audio.
 	End(org, callID string)
 }
 
-// Config is what a Switch is made of.
+// Config holds the dependencies and settings of a Switch.
 type Config struct {
-	Directory  Directory
-	Records    Records
-	Media      *media.Engine
-	Files      call.Files
-	Ears       Ears    // nil: nobody listens
-	Speaker    Speaker // nil: texts cannot be spoken
-	Audio      Audio   // nil: no audio files
-	OnRecorded call.OnRecorded
-	Salvage    call.Salvage // finishes what a crash left of a recording
-	// CallerName is how a caller from outside who sends no name is shown; "" where that is not known. nil: nobody is asked. It
-	// is on the way of every such call.
+	Directory        Directory
+	Records          Records
+	Media            *media.Engine
+	Files            call.Files
+	LiveTranscriber  LiveTranscriber // nil: no live transcription
+	Speaker          Speaker         // nil: no speech synthesis
+	Audio            Audio           // nil: no audio files
+	OnRecorded       call.OnRecorded
+	RecoverRecording call.RecoverRecording // completes a recording that a crash left unfinished
+	// CallerName returns the display name of an external caller who sends no name; empty if unknown. nil disables it.
+	// Every such call waits for it.
 	CallerName func(ctx context.Context, org, number string) string
-	// Verify says what the signatures beside a call from a trunk are worth. It is on the way of every such call, and bounds itself how
-	// long it looks. nil: nobody looks.
+	// Verify checks the PASSporTs of a call from a trunk (RFC 8224). Every such call waits for it; it has to limit
+	// its own time. nil disables it.
 	Verify func(ctx context.Context, signatures []string, from, to string) stir.Result
-	// Room refuses with the error for programs where an organisation may keep no more recordings; nil: all may.
-	Room func(ctx context.Context, org string) error
-	// Attend finds the script that leads a caller somewhere; nil where there is none. nil: callers are led to phones only.
-	Attend func(l Lead) Script
-	Rings  func(r Ring) // told of every user a call rings at; must not wait; may be nil
-	// Streams are told how calls sound; nil: nobody is.
+	// RecordingQuota returns the API error if an organisation has reached its limit of recordings. nil: no limit.
+	RecordingQuota func(ctx context.Context, org string) error
+	// Attend returns the script for a target; nil if there is none. With a nil Attend, calls reach phones only.
+	Attend func(l Handoff) Script
+	OnRing func(r Ring) // called for every user that a call rings; must not block; may be nil
+	// Streams publishes the live quality of calls; nil disables it.
 	Streams Streams
 	Log     *slog.Logger
 	Now     func() time.Time
 
-	// MediaTimeout is how long a leg that should speak may send nothing before it is asked whether it is still there; 0: for ever.
+	// MediaTimeout is the time without RTP after which a leg is probed by re-INVITE; 0 disables it.
 	MediaTimeout time.Duration
 
 	RingTimeout time.Duration // 0: 60 s
 	MaxDuration time.Duration // 0: 4 h
 }
 
-// A Switch carries calls. It is the sip.Handler of the node.
+// Switch runs the calls of the node. It implements sip.Handler.
 type Switch struct {
 	Config
 	server *sip.Server
 
 	running     sync.WaitGroup
-	writing     context.Context // until it ends, what could not be written is tried again
+	writing     context.Context // failed writes are tried again until it ends
 	stopWriting context.CancelFunc
 
-	mu       sync.Mutex // guards calls, ending and draining
-	calls    map[string]*liveCall
-	ending   map[string]*liveCall // over, but for the end of their stories
-	draining bool
-	stats    counters
-	door     door
-	stories  sip.Pacer
-	forHelp  atomic.Int64 // emergency calls that a shutdown waits for
-	archive  archive
-	away     aways
-	parting  lettingGo
+	mu             sync.Mutex // guards calls, ending and draining
+	calls          map[string]*liveCall
+	ending         map[string]*liveCall // ended calls with unwritten timelines
+	draining       bool
+	stats          counters
+	admission      admission
+	timelinePacer  sip.RateLimiter
+	emergencyCalls atomic.Int64 // number of emergency calls that a shutdown waits for
+	archive        timelineArchive
+	disconnected   disconnectedLegs
+	releases       pendingReleases
 
-	opening  openings
-	dialogs  sync.Map // *sip.Leg to *leg
-	byCallID sync.Map // SIP Call-ID to *leg
-	tones    sync.Map // country to *media.Clip, its ringing tone
+	earlyTraces earlyTraces
+	dialogs     sync.Map // *sip.Leg to *leg
+	byCallID    sync.Map // SIP Call-ID to *leg
+	tones       sync.Map // country to *media.Clip with its ringing tone
 }
 
 type counters struct{ started, answered, failed, gated atomic.Int64 }
 
-// Stats counts calls since start, and those in progress.
+// Stats holds counters since the start, and the number of calls in progress.
 type Stats struct {
 	Started, Answered, Failed, Refused int64
-	TurnedAway                         int64 // 503 because calls came faster than they could be set up
+	TurnedAway                         int64 // 503 responses because too many calls were being set up
 	Active                             int
 }
 
-// The limits of a call where settings name none.
+// Limits of a call without settings.
 const (
 	defaultRingTimeout = 60 * time.Second
 	defaultMaxDuration = 4 * time.Hour
 )
 
-// New makes a switch; Serve must be called before calls arrive.
+// New returns a switch. Serve has to be called before calls arrive.
 func New(c Config) *Switch {
 	if c.RingTimeout == 0 {
 		c.RingTimeout = defaultRingTimeout
@@ -130,27 +132,28 @@ func New(c Config) *Switch {
 	}
 	s := &Switch{Config: c, calls: map[string]*liveCall{}, ending: map[string]*liveCall{}}
 	s.writing, s.stopWriting = context.WithCancel(context.Background())
-	s.stories.Every = time.Second / storiesPerSecond
-	s.archive = archive{log: c.Log, write: s.writeStories, drop: s.forget}
+	s.timelinePacer.Interval = time.Second / timelinesPerSecond
+	s.archive = timelineArchive{log: c.Log, write: s.writeTimelines, drop: s.forgetCall}
 	return s
 }
 
-// Serve gives the switch the signalling it places calls through; signalling calls it before the first call arrives.
+// Serve sets the SIP server that the switch places calls through. The server calls it before the first call arrives.
 func (s *Switch) Serve(server *sip.Server) { s.server = server }
 
-// Open lets new calls in. Until then they are told to come back: a node that starts carries on its old ones first.
-func (s *Switch) Open() { s.door.open.Store(true) }
+// Open starts to admit new calls. Until then they get 503 with Retry-After, because a starting node first continues
+// its old calls.
+func (s *Switch) Open() { s.admission.open.Store(true) }
 
-// Invite takes a new call: from here on its own goroutine owns it. Calls that come faster than they can be set up are
-// turned away.
+// Invite handles a new call, which runs on a goroutine of its own. Calls are refused with 503 if too many are being
+// set up.
 func (s *Switch) Invite(ctx context.Context, in *sip.Inbound) {
-	if s.replaced(ctx, in) {
+	if s.handleReplaces(ctx, in) {
 		return
 	}
 	urgent := false
-	if !s.door.enter() {
-		if urgent = maybeForHelp(in) && s.door.enterUrgent(); !urgent {
-			turnAway(in)
+	if !s.admission.admit() {
+		if urgent = maybeEmergency(in) && s.admission.admitUrgent(); !urgent {
+			rejectOverloaded(in)
 			return
 		}
 	}
@@ -158,37 +161,37 @@ func (s *Switch) Invite(ctx context.Context, in *sip.Inbound) {
 	c.urgent = urgent
 	c.a = c.newLeg("caller")
 	c.a.in, c.a.sip = in, in.Leg()
-	in.Listen(c.a.tell)
-	if !s.take(c) && !s.takeUrgent(c, in) { // it was on its way when the shutdown began
-		s.door.leave()
-		in.Reject(503, "Shutting down", retryAfter)
+	in.Listen(c.a.deliver)
+	if !s.register(c) && !s.registerUrgent(c, in) { // the call arrived when the shutdown began
+		s.admission.done()
+		in.Reject(503, "the server is shutting down", retryAfter)
 		return
 	}
 	s.stats.started.Add(1)
-	in.Carry(func() { s.carry(ctx, c, c.setUp) })
+	in.RunAfterInvite(func() { s.runCall(ctx, c, c.setUp) })
 }
 
-// start gives a call its goroutine. take must have taken it.
-func (s *Switch) start(ctx context.Context, c *liveCall, begin func(ctx context.Context)) {
-	go s.carry(ctx, c, begin)
+// startCall runs a call on a new goroutine. register must have succeeded.
+func (s *Switch) startCall(ctx context.Context, c *liveCall, begin func(ctx context.Context)) {
+	go s.runCall(ctx, c, begin)
 }
 
-// carry is what a call's goroutine does.
-func (s *Switch) carry(ctx context.Context, c *liveCall, begin func(ctx context.Context)) {
+// runCall runs a call from its beginning until its timeline is written.
+func (s *Switch) runCall(ctx context.Context, c *liveCall, begin func(ctx context.Context)) {
 	defer s.running.Done()
 	growStack()
-	c.carry(context.WithoutCancel(ctx), begin)
+	c.run(context.WithoutCancel(ctx), begin)
 	s.mu.Lock()
 	delete(s.calls, c.id)
 	s.ending[c.id] = c
 	s.mu.Unlock()
-	c.ledger.settle(s.writing)
-	c.shed()
-	s.lastMessages(c)
+	c.writes.drain(s.writing)
+	c.releaseMemory()
+	s.awaitFinalMessages(c)
 }
 
-// take makes a call one of those that a shutdown waits for; false once the shutdown has begun.
-func (s *Switch) take(c *liveCall) bool {
+// register adds a call to the calls that a shutdown waits for. It returns false after the shutdown has begun.
+func (s *Switch) register(c *liveCall) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.draining {
@@ -199,9 +202,10 @@ func (s *Switch) take(c *liveCall) bool {
 	return true
 }
 
-// takeUrgent takes a call that may be one for help also during a shutdown, as long as that waits for others.
-func (s *Switch) takeUrgent(c *liveCall, in *sip.Inbound) bool {
-	if !maybeForHelp(in) {
+// registerUrgent registers a possible emergency call even during a shutdown, as long as the shutdown waits for other
+// calls.
+func (s *Switch) registerUrgent(c *liveCall, in *sip.Inbound) bool {
+	if !maybeEmergency(in) {
 		return false
 	}
 	s.mu.Lock()
@@ -215,15 +219,15 @@ func (s *Switch) takeUrgent(c *liveCall, in *sip.Inbound) bool {
 	return true
 }
 
-// drop forgets a call that was taken and never started.
-func (s *Switch) drop(c *liveCall) {
+// unregister removes a call that was registered and never started.
+func (s *Switch) unregister(c *liveCall) {
 	s.mu.Lock()
 	delete(s.calls, c.id)
 	s.mu.Unlock()
 	s.running.Done()
 }
 
-// find returns a call in progress of the organisation.
+// find returns a call in progress of the organisation; nil if there is none.
 func (s *Switch) find(org, id string) *liveCall {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -234,14 +238,14 @@ func (s *Switch) find(org, id string) *liveCall {
 	return c
 }
 
-// Carries reports whether a call of any organisation is in progress here.
-func (s *Switch) Carries(id string) bool {
+// HasCall reports whether a call of any organisation is in progress here.
+func (s *Switch) HasCall(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.calls[id] != nil
 }
 
-// Active is how many calls are in progress.
+// Active returns the number of calls in progress.
 func (s *Switch) Active() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -251,11 +255,12 @@ func (s *Switch) Active() int {
 // Stats returns the counters.
 func (s *Switch) Stats() Stats {
 	return Stats{Started: s.stats.started.Load(), Answered: s.stats.answered.Load(), Failed: s.stats.failed.Load(),
-		Refused: s.stats.gated.Load(), TurnedAway: s.door.turned.Load(), Active: s.Active()}
+		Refused: s.stats.gated.Load(), TurnedAway: s.admission.refused.Load(), Active: s.Active()}
 }
 
-// Drain waits until the calls in progress have ended by themselves, and hangs up those that have not when the context ends, but
-// emergency calls: those it waits for. It returns when every call is written down, or cannot be; then the next start closes it.
+// Drain waits until the calls in progress end by themselves. When ctx ends, it hangs up the others, except emergency
+// calls, which it waits for. It returns when every call is written, or cannot be written. The next start closes the
+// latter.
 func (s *Switch) Drain(ctx context.Context) {
 	s.mu.Lock()
 	s.draining = true
@@ -272,9 +277,9 @@ func (s *Switch) Drain(ctx context.Context) {
 		select {
 		case <-done:
 			return
-		case <-time.After(lastWords):
+		case <-time.After(finalWriteWait):
 		}
-		if s.forHelp.Load() == 0 {
+		if s.emergencyCalls.Load() == 0 {
 			s.stopWriting()
 			<-done
 			return
@@ -282,16 +287,16 @@ func (s *Switch) Drain(ctx context.Context) {
 	}
 }
 
-// shutDown hangs every call up that is not for help.
+// shutDown hangs up all calls except emergency calls.
 func (s *Switch) shutDown() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.calls {
 		c.inbox.push(message{run: func(context.Context) {
-			if l := c.helper(); l != nil {
+			if l := c.emergencyLeg(); l != nil {
 				c.sw.Log.Warn("the shutdown waits for an emergency call", "call", c.id, "org", c.new.Org)
-				s.forHelp.Add(1)
-				l.onOver = append(l.onOver, func() { s.forHelp.Add(-1) })
+				s.emergencyCalls.Add(1)
+				l.onOver = append(l.onOver, func() { s.emergencyCalls.Add(-1) })
 				return
 			}
 			c.hangUpAll(call.Outcome{Reason: "shutdown", HangupBy: "system"}, normalUnspec)
@@ -299,5 +304,5 @@ func (s *Switch) shutDown() {
 	}
 }
 
-// lastWords is how long a shutdown waits, once nobody is called for help any more, for calls to be written down.
-const lastWords = 5 * time.Second
+// finalWriteWait is the time that a shutdown allows for writes after the last emergency call has ended.
+const finalWriteWait = 5 * time.Second

@@ -14,15 +14,15 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// A placed call rings the phones of a user of ours first and dials the destination when one is answered.
+// Calls placed by API: the phones of a user ring first. When one answers, the destination is dialled.
 
-// Place starts a call once it cannot be lost, and returns when the disk has its row; what happens then is told by facts.
+// Place starts a call. It returns when the call's row is on disk. Events report what follows.
 func (s *Switch) Place(ctx context.Context, p call.Placement) error {
-	if err := s.maySpeak(ctx, p); err != nil {
+	if err := s.checkSpeech(ctx, p); err != nil {
 		return err
 	}
-	if p.Lead != "" {
-		return s.placeLed(ctx, p)
+	if p.ScriptTarget != "" {
+		return s.placeScripted(ctx, p)
 	}
 	owner, ok, err := s.Directory.User(ctx, p.Org, p.UserID)
 	if err != nil || !ok {
@@ -38,46 +38,47 @@ func (s *Switch) Place(ctx context.Context, p call.Placement) error {
 	if refusal != nil {
 		return op.Invalid(op.Field("user_id", "not_reachable", refusal.Phrase))
 	}
-	c, err := s.placed(ctx, p, owner)
+	c, err := s.newPlacedCall(ctx, p, owner)
 	if err != nil {
 		return err
 	}
-	return s.launch(ctx, c, func(ctx context.Context) { c.ringUser(ctx, p, first) })
+	return s.startPlaced(ctx, c, func(ctx context.Context) { c.ringUser(ctx, p, first) })
 }
 
-// launch writes a call's row and lets it begin: once the journal has it, or else once it is committed.
-func (s *Switch) launch(ctx context.Context, c *liveCall, begin func(ctx context.Context)) error {
-	if !s.door.enter() {
+// startPlaced writes a call's row and starts the call when the journal has the row, or otherwise after the commit.
+func (s *Switch) startPlaced(ctx context.Context, c *liveCall, begin func(ctx context.Context)) error {
+	if !s.admission.admit() {
 		return op.Unavailable("overloaded", "calls come faster than they can be set up", "2")
 	}
-	defer s.door.leave()
-	if !s.take(c) {
+	defer s.admission.done()
+	if !s.register(c) {
 		return op.Unavailable("draining", "the node is shutting down", "5")
 	}
-	written, err := s.beginSurely(ctx, c.new)
+	written, err := s.beginDurably(ctx, c.new)
 	if err != nil {
-		s.drop(c)
+		s.unregister(c)
 		return err
 	}
 	c.began = true
 	s.stats.started.Add(1)
 	org := c.new.Org
-	s.start(ctx, c, begin)
-	if err := errors.Join(s.Records.Settled(ctx), written()); err != nil { // who asked for the call is told that there is none
+	s.startCall(ctx, c, begin)
+	if err := errors.Join(s.Records.WaitDurable(ctx), written()); err != nil { // the API returns an error, so the call must not continue
 		_, ended := s.Do(context.WithoutCancel(ctx), org, c.id, call.End{})
 		return errors.Join(err, ended)
 	}
 	return nil
 }
 
-// beginSurely returns once the beginning of a call cannot be lost. written is what became of its row; Settled has it written at once.
-func (s *Switch) beginSurely(ctx context.Context, n call.New) (written func() error, err error) {
-	settle, sure := s.Records.SureBegin(n)
+// beginDurably returns when the beginning of a call cannot be lost any more. written waits for the row; WaitDurable
+// makes the database write it at once.
+func (s *Switch) beginDurably(ctx context.Context, n call.New) (written func() error, err error) {
+	settle, sure := s.Records.JournalBegin(n)
 	if !sure {
 		return func() error { return nil }, s.Records.Begin(ctx, n)
 	}
 	result := make(chan error, 1)
-	s.Records.BeginLater(context.WithoutCancel(ctx), n, func(err error) { // who asked may go
+	s.Records.BeginAsync(context.WithoutCancel(ctx), n, func(err error) { // the row is written even if the request is canceled
 		if err == nil {
 			settle()
 		}
@@ -93,21 +94,21 @@ func firstError(err, otherwise error) error {
 	return otherwise
 }
 
-// placed is the call that a placement asks for, not written down yet.
-func (s *Switch) placed(ctx context.Context, p call.Placement, owner Destination) (*liveCall, error) {
+// newPlacedCall returns the call of a placement, not written yet.
+func (s *Switch) newPlacedCall(ctx context.Context, p call.Placement, owner Destination) (*liveCall, error) {
 	n := call.New{Org: p.Org, ID: p.ID, Direction: call.Outbound, Source: p.Source, From: owner.Extension, FromName: owner.Name, To: p.To,
 		UserID: owner.UserID, DeviceID: p.DeviceID, Sandbox: p.Sandbox, StartedAt: s.Now(), Status: call.Queued, Metadata: p.Metadata,
 		Reference: p.Reference, Purpose: p.Reason, By: p.By}
 	if p.From != "" {
 		n.From = p.From
 	}
-	if _, ok, err := s.Directory.Extension(ctx, p.Org, extensionIn(p.To)); err != nil {
+	if _, ok, err := s.Directory.Extension(ctx, p.Org, extensionOf(p.To)); err != nil {
 		return nil, err
 	} else if ok {
-		n.Direction, n.To = call.Internal, extensionIn(p.To)
+		n.Direction, n.To = call.Internal, extensionOf(p.To)
 	}
 	c := s.newCall(n)
-	c.belong()
+	c.publishOrg()
 	var err error
 	if c.policy, err = s.Directory.Policy(ctx, p.Org); err != nil {
 		return nil, err
@@ -125,31 +126,31 @@ func (s *Switch) placed(ctx context.Context, p call.Placement, owner Destination
 }
 
 // ringUser rings the user's own phones.
-func (c *liveCall) ringUser(ctx context.Context, p call.Placement, first reach) {
-	c.makeWords(p.Announce)
-	h := &hunt{c: c, role: "caller", to: first, maxForwards: 70, offer: media.OwnOffer, header: autoAnswer,
-		from: sip.Address{Display: "Call to " + target(p.To), URI: sip.URI{User: target(p.To)}}}
-	if p.Show != "" {
-		h.header, h.from.Display = nil, p.Show+": "+target(p.To)
+func (c *liveCall) ringUser(ctx context.Context, p call.Placement, first resolvedDestination) {
+	c.prepareAnnouncement(p.Announce)
+	h := &forkedDial{c: c, role: "caller", to: first, maxForwards: 70, offer: media.OwnOffer, header: autoAnswer,
+		from: sip.Address{Display: "Call to " + dialString(p.To), URI: sip.URI{User: dialString(p.To)}}}
+	if p.DisplayName != "" {
+		h.header, h.from.Display = nil, p.DisplayName+": "+dialString(p.To)
 	}
 	h.header = slices.Concat(h.header, c.headers)
-	h.onRing = func(l *leg, _ sip.Provisional) { c.nowRinging(l) }
+	h.onRing = func(l *leg, _ sip.Provisional) { c.firstRinging(l) }
 	h.onAnswer = func(ctx context.Context, l *leg, _ media.Description) { c.dialOut(ctx, p, l) }
 	h.onFail = func(_ context.Context, e sip.Failed) {
 		o := outcomeOf(e.Status, e.Q850)
 		c.end(o)
 	}
-	h.start(ctx, c.ringFor())
+	h.start(ctx, c.callRingTimeout())
 }
 
-// nowRinging says that the first phone rings.
-func (c *liveCall) nowRinging(l *leg) {
+// firstRinging records that the first phone rings.
+func (c *liveCall) firstRinging(l *leg) {
 	if !c.ringing.IsZero() {
 		return
 	}
 	c.ringing = c.sw.Now()
-	if l.trunk == nil { // else nobody here sees it ring
-		c.changeBeside(context.Background(), c.ringingAt(l))
+	if l.trunk == nil { // phones of trunks ring without an event
+		c.changeAsync(context.Background(), c.ringingAt(l))
 	}
 }
 
@@ -159,24 +160,24 @@ func (c *liveCall) ringingAt(l *leg) event.Payload {
 		DeviceID: optional(l.caller.DeviceID), At: at(c.sw.Now())}
 }
 
-// dialOut dials the destination for the user who has picked up, and lets them hear it ring.
+// dialOut dials the destination for the user who has answered, and plays ringback to the user.
 func (c *liveCall) dialOut(ctx context.Context, p call.Placement, l *leg) {
 	c.a = l
 	if c.ringing.IsZero() {
 		c.ringing = c.sw.Now()
 	}
-	c.wire()
+	c.wireMedia()
 	c.change(ctx)
 	caller := c.caller
-	c.aside(routeTimeout, func(ctx context.Context) func(context.Context) {
-		r, refusal, err := c.sw.reach(ctx, caller, p.To)
+	c.runAsync(routeTimeout, func(ctx context.Context) func(context.Context) {
+		r, refusal, err := c.sw.resolveDestination(ctx, caller, p.To)
 		return func(ctx context.Context) {
 			if err != nil {
-				refusal = &Refusal{Status: 503, Phrase: "not routed", Reason: "no_route"}
+				refusal = &Refusal{Status: 503, Phrase: "the destination could not be resolved", Reason: "no_route"}
 				c.sw.Log.Error("call not routed", "call", c.id, "org", c.new.Org, "err", err)
 			}
 			if refusal != nil {
-				r.close()
+				r.release()
 				c.sw.stats.gated.Add(1)
 				c.hangUpAll(call.Outcome{Reason: refusal.Reason, HangupBy: "system", SIPStatus: refusal.Status}, noRoute)
 				return
@@ -187,38 +188,38 @@ func (c *liveCall) dialOut(ctx context.Context, p call.Placement, l *leg) {
 }
 
 // dial rings the destination.
-func (c *liveCall) dial(ctx context.Context, p call.Placement, r reach) {
-	if r.exit != nil && r.exit.CallerID != "" {
-		c.new.From, c.new.NumberID = r.exit.CallerID, r.exit.NumberID
+func (c *liveCall) dial(ctx context.Context, p call.Placement, r resolvedDestination) {
+	if r.outbound != nil && r.outbound.CallerID != "" {
+		c.new.From, c.new.NumberID = r.outbound.CallerID, r.outbound.NumberID
 	}
 	if r.script != nil {
-		c.visitBy(ctx, r, c.a)
+		c.runScript(ctx, r, c.a)
 		return
 	}
-	h := c.newHunt("callee", r, c.a)
+	h := c.newDial("callee", r, c.a)
 	if r.user != nil {
 		h.role = "agent"
 	}
 	h.header = c.headers
 	h.onRing = func(l *leg, e sip.Provisional) {
-		c.farRings(l, e)
-		c.showRinging(l)
+		c.calleeRinging(l, e)
+		c.writeRinging(l)
 	}
 	h.onAnswer = func(ctx context.Context, l *leg, _ media.Description) { c.bothUp(ctx, p, l) }
 	h.onFail = func(ctx context.Context, e sip.Failed) {
-		if next := c.afterwards(r, e); next != nil {
-			c.visitBy(ctx, *next, c.a)
+		if next := c.afterNoAnswer(r, e); next != nil {
+			c.runScript(ctx, *next, c.a)
 			return
 		}
 		c.hangUpAll(outcomeOf(e.Status, e.Q850), normalClearing)
 	}
-	h.start(ctx, c.ringsFor(r))
+	h.start(ctx, c.ringTimeoutFor(r))
 }
 
-// farRings lets the user hear what the other side plays before it answers, where it plays anything.
-func (c *liveCall) farRings(l *leg, e sip.Provisional) {
-	c.step("callee.ringing", l, detail{"sip_status": e.Status})
-	if len(e.SDP) == 0 || len(l.hunt.legs) != 1 {
+// calleeRinging connects the early media of the destination to the user, if it sends any.
+func (c *liveCall) calleeRinging(l *leg, e sip.Provisional) {
+	c.addEntry("callee.ringing", l, detail{"sip_status": e.Status})
+	if len(e.SDP) == 0 || len(l.dial.legs) != 1 {
 		return
 	}
 	preview := *l.session
@@ -226,65 +227,66 @@ func (c *liveCall) farRings(l *leg, e sip.Provisional) {
 		return
 	}
 	l.stream.Apply(&preview, l.via())
-	c.a.loop(nil)
+	c.a.setLoop(nil)
 	media.Bridge(c.a.stream, l.stream)
 }
 
-// showRinging writes down that the destination rings, when it first does: who is rung is among the call's legs, and is not free.
-func (c *liveCall) showRinging(l *leg) {
+// writeRinging writes once that the destination rings. The user who is rung is among the call's legs then and counts
+// as busy.
+func (c *liveCall) writeRinging(l *leg) {
 	switch {
 	case !l.dirty:
 	case l.trunk != nil:
-		c.changeBeside(context.Background())
+		c.changeAsync(context.Background())
 	default:
-		c.changeBeside(context.Background(), c.ringingAt(l))
+		c.changeAsync(context.Background(), c.ringingAt(l))
 	}
 }
 
-// bothUp connects the user and the destination, who hears first what is to be said to them.
+// bothUp connects the user and the destination. The destination first hears the announcement, if any.
 func (c *liveCall) bothUp(ctx context.Context, p call.Placement, l *leg) {
 	c.b = l
 	c.answered = c.sw.Now()
-	c.limit(c.maxDuration(), c.timeUp)
+	c.afterWhileActive(c.maxDuration(), c.maxDurationReached)
 	c.sw.stats.answered.Add(1)
-	if c.words.holdsBack() {
-		c.keepApart(l)
+	if c.announcement.isPending() {
+		c.isolate(l)
 	}
-	c.wire()
-	if c.words == nil {
+	c.wireMedia()
+	if c.announcement == nil {
 		c.recordByPolicy(ctx)
 	}
 	c.writeAnswer(ctx, func() {})
 	if p.Machine == "detect" || p.Machine == "hangup" {
 		c.detectMachine(l, p.Machine == "hangup")
 	}
-	if c.words != nil {
-		c.tellFirst(ctx, l, func(ctx context.Context) { c.joinTold(ctx, l) })
+	if c.announcement != nil {
+		c.playBeforeConnect(ctx, l, func(ctx context.Context) { c.connectAnnounced(ctx, l) })
 	}
 }
 
-// keepApart keeps who answered from the caller, and the caller from what was heard of them before they answered.
-func (c *liveCall) keepApart(l *leg) {
-	l.apart = true
+// isolate keeps the answering party apart from the caller and ends the early media.
+func (c *liveCall) isolate(l *leg) {
+	l.isolated = true
 	l.stream.Unbridge()
 	c.a.stream.Unbridge()
 }
 
-// joinTold connects who has heard what was to be said to them.
-func (c *liveCall) joinTold(ctx context.Context, l *leg) {
+// connectAnnounced connects the answering party after the announcement.
+func (c *liveCall) connectAnnounced(ctx context.Context, l *leg) {
 	if !l.up() {
 		return
 	}
-	l.apart = false
-	c.wire()
+	l.isolated = false
+	c.wireMedia()
 	if c.recording == nil && len(c.recorded) == 0 {
 		c.recordByPolicy(ctx)
 	}
 	c.change(ctx)
 }
 
-// ringFor is how long the call rings.
-func (c *liveCall) ringFor() time.Duration {
+// callRingTimeout returns the ring time of the call.
+func (c *liveCall) callRingTimeout() time.Duration {
 	if c.ringLimit > 0 {
 		return c.ringLimit
 	}

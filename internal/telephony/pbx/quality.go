@@ -10,13 +10,13 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// heard is how the leg sounded, as its row keeps it; nil where nothing was measured.
-func (l *leg) heard() json.RawMessage {
+// qualityJSON returns the leg's quality as stored in its row; nil if nothing was measured.
+func (l *leg) qualityJSON() json.RawMessage {
 	if l.quality == nil {
 		return nil
 	}
 	q := *l.quality
-	x := call.LegQuality{Received: l.direction(q, q.Received), Sent: l.direction(q, q.Sent)}
+	x := call.LegQuality{Received: l.directionQuality(q, q.Received), Sent: l.directionQuality(q, q.Sent)}
 	if x.Received == nil && x.Sent == nil {
 		return nil
 	}
@@ -27,8 +27,8 @@ func (l *leg) heard() json.RawMessage {
 	return b
 }
 
-// direction is one direction of a leg; nil where no packet is known of.
-func (l *leg) direction(q media.Quality, h media.Heard) *call.Quality {
+// directionQuality returns one direction of a leg; nil without packets.
+func (l *leg) directionQuality(q media.Quality, h media.Heard) *call.Quality {
 	if h.Packets == 0 {
 		return nil
 	}
@@ -46,7 +46,7 @@ func rounded(f float64) float64 { return math.Round(f*100) / 100 }
 
 func ms(d time.Duration) float64 { return rounded(float64(d) / float64(time.Millisecond)) }
 
-// span is the time between two moments in ms; 0 where either is not known, or they came the other way round.
+// span returns the milliseconds between two times; 0 if one is zero or they are in reverse order.
 func span(from, to time.Time) int {
 	if from.IsZero() || to.Before(from) {
 		return 0

@@ -8,35 +8,36 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// refer is a transfer asked for by a phone (RFC 3515): blind, or attended by naming another dialog of that phone (RFC 3891).
+// refer handles a REFER from a phone (RFC 3515): a blind transfer, or an attended transfer if it names another dialog
+// of the phone with Replaces (RFC 3891).
 func (c *liveCall) refer(ctx context.Context, l *leg, e sip.Refer) {
 	kept := c.other(l)
 	switch {
-	case l.caller.UserID == "": // a carrier that transfers its calls to numbers of its choice would call at our expense
+	case l.caller.UserID == "": // a carrier's REFER could dial any number at our expense
 		e.Respond(403)
 	case !l.up() || !kept.up() || c.transfer.running() || len(c.extra) > 0:
 		e.Respond(491)
 	case e.RawReplaces != "":
-		c.attended(l, kept, e)
+		c.attendedTransfer(l, kept, e)
 	default:
-		c.blind(ctx, l, kept, e)
+		c.blindTransfer(ctx, l, kept, e)
 	}
 }
 
-func (c *liveCall) blind(_ context.Context, l, kept *leg, e sip.Refer) {
+func (c *liveCall) blindTransfer(_ context.Context, l, kept *leg, e sip.Refer) {
 	to := dialled(e.Target)
 	if to == "" {
 		e.Respond(400)
 		return
 	}
 	e.Respond(202)
-	t := &transfer{c: c, kept: kept, from: l, refer: &e,
+	t := &transfer{c: c, transferee: kept, transferor: l, refer: &e,
 		state: call.TransferState{Mode: "blind", To: to, Status: "started", StartedAt: c.sw.Now()}}
-	c.lead(t, "", to, 0)
+	c.resolveTransfer(t, "", to, 0)
 }
 
-// attended joins the kept side with the other side of the phone's second call.
-func (c *liveCall) attended(l, kept *leg, e sip.Refer) {
+// attendedTransfer connects the transferee with the other party of the phone's second call.
+func (c *liveCall) attendedTransfer(l, kept *leg, e sip.Refer) {
 	second := c.sw.legFor(e.Replaces)
 	if second == nil || second.caller.UserID != l.caller.UserID || second.caller.Org != l.caller.Org {
 		e.Respond(481)
@@ -48,17 +49,17 @@ func (c *liveCall) attended(l, kept *leg, e sip.Refer) {
 		return
 	}
 	e.Respond(202)
-	t := &transfer{c: c, kept: kept, from: l, refer: &e, state: call.TransferState{Mode: "warm", Status: "started", StartedAt: c.sw.Now()}}
+	t := &transfer{c: c, transferee: kept, transferor: l, refer: &e, state: call.TransferState{Mode: "warm", Status: "started", StartedAt: c.sw.Now()}}
 	c.transfer = t
-	give := surrender{second: second, to: c, back: func(x gift) bool {
-		return c.inbox.push(message{run: func(ctx context.Context) { c.joined(ctx, t, x) }, late: x.discard})
+	give := replaceRequest{second: second, to: c, deliver: func(x handedOverParty) bool {
+		return c.inbox.push(message{run: func(ctx context.Context) { c.joinHandedOver(ctx, t, x) }, ifEnded: x.discard})
 	}}
-	if !other.inbox.push(message{run: func(context.Context) { other.surrender(give) }, late: func() { give.back(gift{}) }}) {
-		give.back(gift{})
+	if !other.inbox.push(message{run: func(context.Context) { other.handOver(give) }, ifEnded: func() { give.deliver(handedOverParty{}) }}) {
+		give.deliver(handedOverParty{})
 	}
 }
 
-// legFor finds the leg of a dialog of ours.
+// legFor returns the leg of a SIP dialog; nil if there is none.
 func (s *Switch) legFor(d *sip.Leg) *leg {
 	if d == nil {
 		return nil
@@ -70,9 +71,9 @@ func (s *Switch) legFor(d *sip.Leg) *leg {
 	return l.(*leg)
 }
 
-// replaced takes a new call that wants the place of a leg of a call in progress (RFC 3891): whoever knows the dialog's tags
-// was given them by the phone, and must be of the same organisation.
-func (s *Switch) replaced(ctx context.Context, in *sip.Inbound) bool {
+// handleReplaces handles an INVITE with Replaces (RFC 3891), which takes the place of a leg of a call in progress.
+// The dialog's tags can only come from the phone. The caller has to be of the same organisation.
+func (s *Switch) handleReplaces(ctx context.Context, in *sip.Inbound) bool {
 	if in.Replaces == nil {
 		return false
 	}
@@ -92,14 +93,14 @@ func (s *Switch) replaced(ctx context.Context, in *sip.Inbound) bool {
 		refuse(481)
 		return true
 	}
-	if !c.inbox.push(message{run: func(ctx context.Context) { c.takeOver(ctx, old, in, caller, refuse) }, late: func() { refuse(603) }}) {
+	if !c.inbox.push(message{run: func(ctx context.Context) { c.replaceByInvite(ctx, old, in, caller, refuse) }, ifEnded: func() { refuse(603) }}) {
 		refuse(603) // RFC 3891 §3: the dialog has ended
 	}
 	return true
 }
 
-// takeOver puts the new leg in the place of the old one.
-func (c *liveCall) takeOver(ctx context.Context, old *leg, in *sip.Inbound, caller Caller, refuse func(int)) {
+// replaceByInvite connects the new leg in the place of the old one.
+func (c *liveCall) replaceByInvite(ctx context.Context, old *leg, in *sip.Inbound, caller Caller, refuse func(int)) {
 	kept := c.other(old)
 	if !old.up() || !kept.up() || c.transfer.running() || old.owner.Load() != c {
 		refuse(481)
@@ -107,25 +108,25 @@ func (c *liveCall) takeOver(ctx context.Context, old *leg, in *sip.Inbound, call
 	}
 	l := c.newLeg("agent")
 	l.in, l.sip, l.caller, l.number = in, in.Leg(), caller, caller.Extension
-	if refusal := c.openTaker(l, kept); refusal != nil {
+	if refusal := c.openReplacement(l, kept); refusal != nil {
 		l.over = true
 		refuse(refusal.Status)
 		return
 	}
-	in.Listen(l.tell)
-	c.sw.know(l)
+	in.Listen(l.deliver)
+	c.sw.indexLeg(l)
 	l.answered = c.sw.Now()
-	t := &transfer{c: c, kept: kept, from: old, target: l, state: call.TransferState{Mode: "blind", To: l.number, Status: "started",
+	t := &transfer{c: c, transferee: kept, transferor: old, target: l, state: call.TransferState{Mode: "blind", To: l.number, Status: "started",
 		TargetLegID: &l.id, StartedAt: c.sw.Now()}}
 	c.transfer = t
 	c.complete(ctx, false)
-	if err := in.Answer(l.toPeer); err != nil {
+	if err := in.Answer(l.localAnswer); err != nil {
 		c.sw.Log.Debug("answer came too late", "call", c.id, "err", err)
 	}
 }
 
-// openTaker opens the new leg's media and makes its answer.
-func (c *liveCall) openTaker(l, kept *leg) *Refusal {
+// openReplacement opens the media of the new leg and creates its SDP answer.
+func (c *liveCall) openReplacement(l, kept *leg) *Refusal {
 	var err error
 	if l.stream, err = c.sw.openStream(kept, l.via()); err != nil {
 		return &Refusal{Status: 503}
@@ -137,9 +138,9 @@ func (c *liveCall) openTaker(l, kept *leg) *Refusal {
 	if l.offer, err = l.session.ReceiveOffer(l.in.Offer); err != nil {
 		return refusalOf(err)
 	}
-	m, err := c.ownAnswer(l, l.offer)
+	m, err := c.answerFor(l, l.offer)
 	if err == nil {
-		l.toPeer, err = l.session.Answer(m)
+		l.localAnswer, err = l.session.Answer(m)
 	}
 	if err != nil {
 		return refusalOf(err)

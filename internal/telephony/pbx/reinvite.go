@@ -10,34 +10,35 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// reinviteTimeout is how long the other side may take to answer a re-INVITE.
+// reinviteTimeout limits the wait for the answer to a re-INVITE.
 const reinviteTimeout = 8 * time.Second
 
-// reinvite handles an offer inside the dialog: a refresh is answered here, and so is what concerns only this leg; a hold, a
-// resume or a moved address of a two-party call is passed on, and answered with what the other side says.
+// reinvite handles an offer in a dialog. A session refresh and changes that concern only this leg are answered
+// locally. In a two-party call, hold, resume or a changed address is relayed and answered with the other side's
+// answer.
 func (c *liveCall) reinvite(ctx context.Context, l *leg, e sip.Reinvite) {
 	peer := c.other(l)
 	switch {
-	case e.Early && !l.up(): // before the answer nothing is fixed that could be changed
+	case e.Early && !l.up(): // before the answer no session exists that could change
 		e.Respond(491, nil)
 	case c.done || !l.up():
 		e.Respond(481, nil)
-	case l.busy || peer != nil && peer.busy: // RFC 3261 §14.2: another offer is under way
+	case l.offerPending || peer != nil && peer.offerPending: // RFC 3261 §14.2: another offer is in progress
 		e.Respond(491, nil)
 	case e.SDP == nil:
 		e.Respond(200, l.session.Offer(l.session.Ours()))
 	case l.session.Refresh(e.SDP):
 		e.Respond(200, l.session.Local())
-	case c.plain(l, peer):
-		c.passOn(l, peer, e)
+	case c.canRelayOffer(l, peer):
+		c.relayOffer(l, peer, e)
 	default:
-		c.answerHere(ctx, l, e)
+		c.answerLocally(ctx, l, e)
 	}
 }
 
-// refreshed is a phone that said something else when its session was refreshed: it moved, or changed its key.
+// refreshed handles a session refresh that returned a different SDP: the phone has a new address or key.
 func (c *liveCall) refreshed(ctx context.Context, l *leg, e sip.Refreshed) {
-	if !l.up() || l.busy {
+	if !l.up() || l.offerPending {
 		return
 	}
 	l.session.Offer(l.session.Ours())
@@ -46,39 +47,39 @@ func (c *liveCall) refreshed(ctx context.Context, l *leg, e sip.Refreshed) {
 		return
 	}
 	l.apply()
-	c.noteHold(ctx, l)
+	c.recordHold(ctx, l)
 }
 
-// plain reports whether two legs hear each other and nothing else, and understand each other's offers.
-func (c *liveCall) plain(l, peer *leg) bool {
-	return peer.up() && c.mixer == nil && c.transfer == nil && !l.apart && !peer.apart && !l.heldAPI && !peer.heldAPI &&
+// canRelayOffer reports whether two legs are bridged only to each other, and can use each other's offers.
+func (c *liveCall) canRelayOffer(l, peer *leg) bool {
+	return peer.up() && c.mixer == nil && c.transfer == nil && !l.isolated && !peer.isolated && !l.heldAPI && !peer.heldAPI &&
 		!l.session.Secure() && !peer.session.Secure() && l.codec() == peer.codec()
 }
 
-// answerHere answers an offer with what the leg had, in the direction it asks for.
-func (c *liveCall) answerHere(ctx context.Context, l *leg, e sip.Reinvite) {
+// answerLocally answers an offer with the leg's current media in the requested direction.
+func (c *liveCall) answerLocally(ctx context.Context, l *leg, e sip.Reinvite) {
 	offer, err := l.session.ReceiveOffer(e.SDP)
 	if err != nil {
 		e.Respond(refusalOf(err).Status, nil)
 		return
 	}
-	m, err := c.ownAnswer(l, offer)
+	m, err := c.answerFor(l, offer)
 	var sdp []byte
 	if err == nil {
 		sdp, err = l.session.Answer(m)
 	}
 	if err != nil {
 		l.session.Rollback()
-		e.Respond(refusedWith(err), nil)
+		e.Respond(statusOfError(err), nil)
 		return
 	}
 	e.Respond(200, sdp)
 	l.apply()
-	c.noteHold(ctx, l)
+	c.recordHold(ctx, l)
 }
 
-// ownAnswer is what we answer a leg by ourselves: the codec its other side uses where it can.
-func (c *liveCall) ownAnswer(l *leg, offer media.Description) (m media.Media, err error) {
+// answerFor returns our own answer to a leg. It prefers the codec of the other side.
+func (c *liveCall) answerFor(l *leg, offer media.Description) (m media.Media, err error) {
 	m, err = media.LocalAnswer(offer)
 	if peer := c.other(l); peer.up() {
 		if remote, ok := peer.session.Remote(); ok {
@@ -92,41 +93,41 @@ func (c *liveCall) ownAnswer(l *leg, offer media.Description) (m media.Media, er
 	return m, err
 }
 
-func (c *liveCall) passOn(l, peer *leg, e sip.Reinvite) {
+func (c *liveCall) relayOffer(l, peer *leg, e sip.Reinvite) {
 	offer, err := l.session.ReceiveOffer(e.SDP)
 	if err != nil {
 		e.Respond(refusalOf(err).Status, nil)
 		return
 	}
-	c.ask(peer, media.OfferBeside(offer), func(ctx context.Context, answer media.Description, err error) {
-		c.passedOn(ctx, l, peer, e, offer, answer, err)
+	c.offerMedia(peer, media.OfferBeside(offer), func(ctx context.Context, answer media.Description, err error) {
+		c.relayedAnswer(ctx, l, peer, e, offer, answer, err)
 	})
-	l.busy = true
+	l.offerPending = true
 }
 
-// passedOn answers who asked. A refusal leaves both sides as they were.
-func (c *liveCall) passedOn(ctx context.Context, l, peer *leg, e sip.Reinvite, offer, answer media.Description, err error) {
-	c.nowIdle(l)
+// relayedAnswer answers the offering leg. A refusal leaves both sides unchanged.
+func (c *liveCall) relayedAnswer(ctx context.Context, l, peer *leg, e sip.Reinvite, offer, answer media.Description, err error) {
+	c.offerDone(l)
 	if l.over {
 		return
 	}
 	var sdp []byte
 	if err == nil {
-		sdp, err = agreed(l, offer, answer)
+		sdp, err = answerFrom(l, offer, answer)
 	}
 	if err != nil {
 		l.session.Rollback()
-		e.Respond(refusedWith(err), nil)
+		e.Respond(statusOfError(err), nil)
 		return
 	}
 	e.Respond(200, sdp)
 	l.apply()
 	peer.apply()
-	c.noteHold(ctx, l)
+	c.recordHold(ctx, l)
 }
 
-// agreed turns the other side's answer into the one for who asked.
-func agreed(l *leg, offer, answer media.Description) ([]byte, error) {
+// answerFrom converts the other side's answer to the answer for the offering leg.
+func answerFrom(l *leg, offer, answer media.Description) ([]byte, error) {
 	m, err := media.AnswerBeside(offer, answer)
 	if err != nil {
 		return nil, err
@@ -134,18 +135,19 @@ func agreed(l *leg, offer, answer media.Description) ([]byte, error) {
 	return l.session.Answer(m)
 }
 
-// ask offers a leg something new and hands its answer to then, in the call's goroutine. On an error the session is as it was.
-func (c *liveCall) ask(l *leg, m media.Media, then func(ctx context.Context, answer media.Description, err error)) {
-	c.askFor(reinviteTimeout, nil, l, m, then)
+// offerMedia sends a re-INVITE and passes the answer to then in the call's goroutine. On an error the session is
+// unchanged.
+func (c *liveCall) offerMedia(l *leg, m media.Media, then func(ctx context.Context, answer media.Description, err error)) {
+	c.offerMediaWithin(reinviteTimeout, nil, l, m, then)
 }
 
-// askFor is ask that waits for so long, and no longer than until gone is closed.
-func (c *liveCall) askFor(limit time.Duration, gone <-chan struct{}, l *leg, m media.Media, then func(ctx context.Context, answer media.Description, err error)) {
+// offerMediaWithin is offerMedia with a time limit. It also stops when gone is closed.
+func (c *liveCall) offerMediaWithin(limit time.Duration, gone <-chan struct{}, l *leg, m media.Media, then func(ctx context.Context, answer media.Description, err error)) {
 	sdp := l.session.Offer(m)
-	l.busy = true
+	l.offerPending = true
 	dialog := l.sip
-	c.aside(limit, func(ctx context.Context) func(context.Context) {
-		ctx, stop := until(ctx, gone)
+	c.runAsync(limit, func(ctx context.Context) func(context.Context) {
+		ctx, stop := cancelOn(ctx, gone)
 		defer stop()
 		body, err := dialog.Reinvite(ctx, sdp)
 		return func(ctx context.Context) {
@@ -156,14 +158,14 @@ func (c *liveCall) askFor(limit time.Duration, gone <-chan struct{}, l *leg, m m
 			if err != nil {
 				l.session.Rollback()
 			}
-			c.nowIdle(l)
+			c.offerDone(l)
 			then(ctx, answer, err)
 		}
 	})
 }
 
-// until is a context that ends when gone is closed, too.
-func until(ctx context.Context, gone <-chan struct{}) (context.Context, context.CancelFunc) {
+// cancelOn returns a context that also ends when gone is closed.
+func cancelOn(ctx context.Context, gone <-chan struct{}) (context.Context, context.CancelFunc) {
 	ctx, stop := context.WithCancel(ctx)
 	if gone != nil {
 		go func() {
@@ -177,50 +179,50 @@ func until(ctx context.Context, gone <-chan struct{}) (context.Context, context.
 	return ctx, stop
 }
 
-// restoreTimeout is longer than signalling waits for any answer, so that this one is not missed too.
+// restoreTimeout is longer than the SIP server waits for any answer, so that this answer is not missed as well.
 const restoreTimeout = 40 * time.Second
 
-// restore offers a leg again what is in force, after it has agreed to something that is not: too late.
-func (c *liveCall) restore(l *leg, m media.Media) {
-	l.whenIdle(func() {
+// restoreMedia offers the media in force again after the leg accepted an expired offer.
+func (c *liveCall) restoreMedia(l *leg, m media.Media) {
+	l.whenNoOfferPending(func() {
 		if !l.up() {
 			return
 		}
-		c.step("media.restored", l, detail{"direction": m.Direction.String()})
-		c.askFor(restoreTimeout, nil, l, m, func(ctx context.Context, _ media.Description, err error) {
+		c.addEntry("media.restored", l, detail{"direction": m.Direction.String()})
+		c.offerMediaWithin(restoreTimeout, nil, l, m, func(ctx context.Context, _ media.Description, err error) {
 			if err != nil {
-				c.sw.Log.Warn("leg not taken back to what it was", "call", c.id, "err", err)
+				c.sw.Log.Warn("leg still has the media of an expired offer", "call", c.id, "err", err)
 				return
 			}
-			l.probed = false
+			l.rtpProbing = false
 			l.apply()
-			c.noteHold(ctx, l)
+			c.recordHold(ctx, l)
 		})
 	})
 }
 
-// whenIdle runs f when no offer of ours is under way on the leg.
-func (l *leg) whenIdle(f func()) {
-	if l.busy {
-		l.idle = append(l.idle, f)
+// whenNoOfferPending runs f at once, or after the current re-INVITE of ours.
+func (l *leg) whenNoOfferPending(f func()) {
+	if l.offerPending {
+		l.afterOffer = append(l.afterOffer, f)
 		return
 	}
 	f()
 }
 
-func (c *liveCall) nowIdle(l *leg) {
-	l.busy = false
-	for len(l.idle) > 0 && !l.busy {
-		f := l.idle[0]
-		l.idle = l.idle[1:]
+func (c *liveCall) offerDone(l *leg) {
+	l.offerPending = false
+	for len(l.afterOffer) > 0 && !l.offerPending {
+		f := l.afterOffer[0]
+		l.afterOffer = l.afterOffer[1:]
 		f()
 	}
 }
 
-func refusedWith(err error) int {
+func statusOfError(err error) int {
 	var status *sip.StatusError
 	if errors.As(err, &status) && status.Status >= 400 {
-		return shownInDialog(status.Status)
+		return statusInDialog(status.Status)
 	}
 	var sdp *media.SDPError
 	if errors.As(err, &sdp) {
@@ -229,9 +231,9 @@ func refusedWith(err error) int {
 	return 500
 }
 
-// shownInDialog keeps a refusal by the other side from ending this side's dialog (RFC 5057: 404, 410, 416, 482–485,
-// 489, 502 and 604 and 481, 408 do).
-func shownInDialog(status int) int {
+// statusInDialog maps the other side's refusal to a status that does not end this side's dialog. 404, 410, 416,
+// 482–485, 489, 502, 604, 481 and 408 would (RFC 5057 §5.1).
+func statusInDialog(status int) int {
 	switch status {
 	case 488, 491, 500, 603, 606:
 		return status
@@ -239,8 +241,8 @@ func shownInDialog(status int) int {
 	return 488
 }
 
-// noteHold writes down that a phone put the other side on hold, or took it off.
-func (c *liveCall) noteHold(ctx context.Context, l *leg) {
+// recordHold records that a phone put the other side on hold or took it off.
+func (c *liveCall) recordHold(ctx context.Context, l *leg) {
 	remote, ok := l.session.Remote()
 	if !ok || remote.Held() == l.heldPeer {
 		return
@@ -250,7 +252,7 @@ func (c *liveCall) noteHold(ctx context.Context, l *leg) {
 	c.change(ctx, c.holdEvent(l, l.heldPeer, "peer"))
 }
 
-// countHold counts the time in which anybody is on hold.
+// countHold updates the time in which any party is on hold.
 func (c *liveCall) countHold() {
 	held, now := false, c.sw.Now()
 	for _, l := range c.parties() {
@@ -268,28 +270,28 @@ func (c *liveCall) countHold() {
 func (c *liveCall) holdEvent(l *leg, held bool, by string) event.Payload {
 	now := at(c.sw.Now())
 	if held {
-		c.step("call.held", l, detail{"by": by})
+		c.addEntry("call.held", l, detail{"by": by})
 		return event.CallHeld{CallID: c.id, LegID: l.id, By: by, At: now}
 	}
-	c.step("call.unheld", l, detail{"by": by})
+	c.addEntry("call.unheld", l, detail{"by": by})
 	return event.CallUnheld{CallID: c.id, LegID: l.id, By: by, At: now}
 }
 
-// info passes a digit on in the audio of the other side, or of all who hear the leg: by RFC 4733 where that was agreed, else as tones.
-// Any other INFO goes as it is, and so does a digit for who can be sent neither now; what the other side refuses is refused here
-// (RFC 6086).
-func (c *liveCall) info(ctx context.Context, l *leg, e sip.Info) {
+// onInfo relays a digit in the audio of the other side, or of all parties that hear the leg: as RFC 4733 event if
+// negotiated, otherwise as a tone. Other INFO requests are relayed unchanged, and so is a digit if the peer can get
+// neither. A refusal of the other side is returned (RFC 6086).
+func (c *liveCall) onInfo(ctx context.Context, l *leg, e sip.Info) {
 	digit, duration, pressed := sip.ParseDTMFInfo(e.ContentType, e.Body)
-	if pressed && l.mayPress(c.sw.Now()) {
-		c.heardDigit(ctx, l, digit, "info")
+	if pressed && l.allowDTMF(c.sw.Now()) {
+		c.onDTMF(ctx, l, digit, "info")
 	}
 	peer := c.other(l)
 	switch {
-	case pressed && c.passKey(l, peer, digit, duration):
+	case pressed && c.relayDigit(l, peer, digit, duration):
 		e.Respond(200)
 		return
 	case peer.up():
-	case pressed && c.visit != nil && l == c.visit.leg:
+	case pressed && c.scripted != nil && l == c.scripted.leg:
 		e.Respond(200)
 		return
 	default:
@@ -297,9 +299,9 @@ func (c *liveCall) info(ctx context.Context, l *leg, e sip.Info) {
 		return
 	}
 	dialog := peer.sip
-	c.aside(reinviteTimeout, func(ctx context.Context) func(context.Context) {
+	c.runAsync(reinviteTimeout, func(ctx context.Context) func(context.Context) {
 		if err := dialog.Info(ctx, e.ContentType, e.Body); err != nil {
-			e.Respond(refusedInfo(err))
+			e.Respond(infoStatus(err))
 			return nil
 		}
 		e.Respond(200)
@@ -307,12 +309,12 @@ func (c *liveCall) info(ctx context.Context, l *leg, e sip.Info) {
 	})
 }
 
-// passKey presses a key of a leg for all who hear it, or for its peer.
-func (c *liveCall) passKey(l, peer *leg, digit rune, d time.Duration) bool {
+// relayDigit sends a digit of a leg to all parties that hear it, or to its peer.
+func (c *liveCall) relayDigit(l, peer *leg, digit rune, d time.Duration) bool {
 	return l.stream != nil && l.stream.Share(digit, d) || peer.up() && peer.stream != nil && peer.stream.Press(digit, d)
 }
 
-func refusedInfo(err error) int {
+func infoStatus(err error) int {
 	var status *sip.StatusError
 	if errors.As(err, &status) && status.Status == 415 {
 		return 415

@@ -11,16 +11,17 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// What a restarted node needs to carry a call on: the dialogs and the media sessions of its two sides. The media itself moves
-// to new ports, which both sides are told by re-INVITE.
+// Continuation of calls after a restart: the dialogs and media sessions of both sides. The media moves to new ports,
+// which both sides get by re-INVITE.
 
-// suspended is a call as it is kept for a restart: of two sides, or of a caller who is led, and who is led from the beginning then.
-type suspended struct {
-	A, B keptLeg
-	Led  *Lead `json:",omitempty"`
+// suspendedCall is the stored state of a call for a restart: two sides, or a caller controlled by a script, which
+// then starts from the beginning. The field names are the JSON keys.
+type suspendedCall struct {
+	A, B savedLeg
+	Led  *Handoff `json:",omitempty"`
 }
 
-type keptLeg struct {
+type savedLeg struct {
 	ID      string
 	Dialog  sip.DialogState
 	Session media.SessionState
@@ -29,89 +30,90 @@ type keptLeg struct {
 	Trunk   string
 }
 
-// dialogs is what a restart needs; nil while there is nothing that could be carried on.
+// dialogs returns the state for a restart; nil if the call cannot continue after one.
 func (c *liveCall) dialogs() json.RawMessage {
-	if v := c.visit; v != nil {
-		return c.ledDialog(v)
+	if v := c.scripted; v != nil {
+		return c.scriptedDialog(v)
 	}
 	if !c.connectedNow() || c.transfer.running() || len(c.extra) > 0 {
 		return nil
 	}
-	a, okA := c.a.keep()
-	b, okB := c.b.keep()
+	a, okA := c.a.snapshot()
+	b, okB := c.b.snapshot()
 	if !okA || !okB {
 		return nil
 	}
-	return c.kept(suspended{A: a, B: b})
+	return c.marshalSuspended(suspendedCall{A: a, B: b})
 }
 
-// ledDialog is what a restart needs of a caller who is led, once we answered them.
-func (c *liveCall) ledDialog(v *Visit) json.RawMessage {
+// scriptedDialog returns the state for a restart of a scripted caller whom we answered.
+func (c *liveCall) scriptedDialog(v *ScriptedCall) json.RawMessage {
 	if v.leg != c.a || !c.a.up() || c.transfer.running() || len(c.extra) > 0 {
 		return nil
 	}
-	a, ok := c.a.keep()
+	a, ok := c.a.snapshot()
 	if !ok {
 		return nil
 	}
-	return c.kept(suspended{A: a, Led: &v.lead})
+	return c.marshalSuspended(suspendedCall{A: a, Led: &v.handoff})
 }
 
-func (c *liveCall) kept(k suspended) json.RawMessage {
+func (c *liveCall) marshalSuspended(k suspendedCall) json.RawMessage {
 	text, err := json.Marshal(k)
 	if err != nil {
-		c.sw.Log.Error("call cannot be carried over a restart", "call", c.id, "err", err)
+		c.sw.Log.Error("state of a call not encoded; it would not survive a restart", "call", c.id, "err", err)
 		return nil
 	}
 	return text
 }
 
-func (l *leg) keep() (k keptLeg, ok bool) {
+func (l *leg) snapshot() (k savedLeg, ok bool) {
 	session, ok := l.session.Snapshot()
-	k = keptLeg{ID: l.id, Dialog: l.sip.Snapshot(), Session: session, Via: l.via(), Caller: l.caller, Trunk: l.trunkID}
+	k = savedLeg{ID: l.id, Dialog: l.sip.Snapshot(), Session: session, Via: l.via(), Caller: l.caller, Trunk: l.trunkID}
 	return k, ok && k.Dialog.CallID != ""
 }
 
-// resumePace is how far apart restored calls are told of their new media: a burst would be lost.
+// resumePace is the delay between the re-INVITEs of restored calls. A burst would be lost.
 const resumePace = 2 * time.Millisecond
 
-// cut is what is known of a call's interruption until it goes on.
-type cut struct {
-	at         time.Time // when the node was last alive
-	recordings []call.Open
+// interruption holds the state of a restored call until it continues.
+type interruption struct {
+	at         time.Time // time when the node was last alive
+	recordings []call.OpenRecording
 	consent    string
-	left       int   // sides that are not told yet
-	led        *Lead // where the one caller was led; nil: two sides talked
+	unanswered int      // sides whose re-INVITE is not answered yet
+	handoff    *Handoff // script of a single caller; nil for two sides
 }
 
-// Resume carries calls on that were in progress when the node died, and returns which it tries to. Those that do not answer
-// are closed as node_crash by themselves; the others are the caller's to close. It is called before Open.
-func (s *Switch) Resume(ctx context.Context, all []call.Suspended, died time.Time) map[string]bool {
+// Resume continues the calls that were in progress when the node died, and returns the IDs of those it tries. If a
+// side does not answer, the call ends as node_crash by itself. The caller of Resume closes the calls that are not
+// returned. It has to be called before Open.
+func (s *Switch) Resume(ctx context.Context, all []call.ResumableCall, died time.Time) map[string]bool {
 	carried := map[string]bool{}
 	for i, x := range all {
-		c, err := s.restore(ctx, x, died)
+		c, err := s.restoreCall(ctx, x, died)
 		if err != nil {
-			s.Log.Warn("call not carried on", "call", x.New.ID, "org", x.New.Org, "err", err)
+			s.Log.Warn("call not resumed after a restart", "call", x.New.ID, "org", x.New.Org, "err", err)
 			continue
 		}
-		if !s.take(c) {
+		if !s.register(c) {
 			continue
 		}
 		carried[c.id] = true
 		delay := time.Duration(i) * resumePace
-		s.start(ctx, c, func(context.Context) { c.later(delay, c.reanchor) })
+		s.startCall(ctx, c, func(context.Context) { c.after(delay, c.reofferMedia) })
 	}
 	return carried
 }
 
-// restore makes a call of what was kept of it.
-func (s *Switch) restore(ctx context.Context, x call.Suspended, died time.Time) (*liveCall, error) {
-	var k suspended
+// restoreCall creates a call from its stored state.
+func (s *Switch) restoreCall(ctx context.Context, x call.ResumableCall, died time.Time) (*liveCall, error) {
+	var k suspendedCall
 	if err := json.Unmarshal(x.Dialogs, &k); err != nil {
 		return nil, err
 	}
 	c := s.newCall(x.New)
-	c.belong()
+	c.publishOrg()
 	c.began, c.restored, c.revision = true, true, x.Revision
 	c.ringing, c.answered, c.hold = x.State.RingingAt, x.State.AnsweredAt, x.State.Hold
 	c.heldSince, c.agent, c.transferredTo, c.machine = x.State.HeldSince, x.State.Agent, x.State.TransferredTo, x.State.Machine
@@ -120,24 +122,24 @@ func (s *Switch) restore(ctx context.Context, x call.Suspended, died time.Time) 
 	if c.policy, err = s.Directory.Policy(ctx, x.New.Org); err != nil {
 		return nil, err
 	}
-	if c.a, err = c.revive(ctx, k.A, x); err != nil {
+	if c.a, err = c.restoreLeg(ctx, k.A, x); err != nil {
 		return nil, err
 	}
 	since := c.answered
 	if k.Led != nil {
 		since = latest(c.a.answered, c.started)
-	} else if c.b, err = c.revive(ctx, k.B, x); err != nil {
+	} else if c.b, err = c.restoreLeg(ctx, k.B, x); err != nil {
 		c.hangUp(c.a, sip.Reason{Q850: tempFailure})
 		c.a.stream.Close()
 		return nil, err
 	}
-	c.limit(max(c.maxDuration()-s.Now().Sub(since), time.Second), c.timeUp)
-	c.cut = &cut{at: died, recordings: x.Recordings, consent: x.State.Consent, led: k.Led}
+	c.afterWhileActive(max(c.maxDuration()-s.Now().Sub(since), time.Second), c.maxDurationReached)
+	c.interruption = &interruption{at: died, recordings: x.Recordings, consent: x.State.Consent, handoff: k.Led}
 	return c, nil
 }
 
-// revive makes a leg of what was kept of it.
-func (c *liveCall) revive(ctx context.Context, k keptLeg, x call.Suspended) (*leg, error) {
+// restoreLeg creates a leg from its stored state.
+func (c *liveCall) restoreLeg(ctx context.Context, k savedLeg, x call.ResumableCall) (*leg, error) {
 	l := c.newLeg("")
 	l.id, l.caller, l.trunkID = k.ID, k.Caller, k.Trunk
 	for _, s := range x.Legs {
@@ -146,7 +148,7 @@ func (c *liveCall) revive(ctx context.Context, k keptLeg, x call.Suspended) (*le
 			l.heldPeer, l.heldAPI = s.HeldBy == "peer", s.HeldBy == "api"
 		}
 	}
-	l.help = c.wasForHelp(l)
+	l.emergency = c.wasEmergency(l)
 	var err error
 	if l.stream, err = c.sw.openStream(c.a, k.Via); err != nil {
 		return nil, err
@@ -155,30 +157,30 @@ func (c *liveCall) revive(ctx context.Context, k keptLeg, x call.Suspended) (*le
 		l.stream.Close()
 		return nil, err
 	}
-	l.earlier = &earlier{via: k.Via, target: k.Dialog.Target}
-	if k.Dialog.Lost() {
-		l.earlier.lost = k.Dialog.Transport
+	l.restarted = &restartState{via: k.Via, target: k.Dialog.Target}
+	if k.Dialog.LostWithProcess() {
+		l.restarted.lostTransport = k.Dialog.Transport
 	}
 	if l.trunkID != "" && l.caller.UserID == "" {
 		if k.Dialog.Credentials, err = c.sw.Directory.Login(ctx, c.new.Org, l.trunkID); err != nil {
-			c.sw.Log.Warn("a trunk that asks for a password will not carry its call on", "call", c.id, "org", c.new.Org, "err", err)
+			c.sw.Log.Warn("credentials of a trunk not read; its call will end if the trunk challenges the re-INVITE", "call", c.id, "org", c.new.Org, "err", err)
 		}
 	}
-	if l.sip, err = c.sw.server.Restore(k.Dialog, l.tell); err != nil {
+	if l.sip, err = c.sw.server.Restore(k.Dialog, l.deliver); err != nil {
 		l.stream.Close()
 		return nil, err
 	}
-	c.sw.know(l)
+	c.sw.indexLeg(l)
 	if l.trunkID != "" && l.caller.UserID == "" {
-		l.release = append(l.release, c.sw.Directory.Resume(c.new.Org, l.trunkID, l.answered, c.cutOf(l)))
+		l.release = append(l.release, c.sw.Directory.Resume(c.new.Org, l.trunkID, l.answered, c.preemptFor(l)))
 	}
 	return l, nil
 }
 
-// cutOf ends the call when its channel is needed for an emergency call, or outbound calls are stopped; nil for one that is an emergency
-// call itself.
-func (c *liveCall) cutOf(l *leg) func() {
-	if l.help {
+// preemptFor returns the function that ends the call if its channel is needed for an emergency call, or if outbound
+// calls are stopped. It returns nil for an emergency call.
+func (c *liveCall) preemptFor(l *leg) func() {
+	if l.emergency {
 		return nil
 	}
 	return func() {
@@ -188,73 +190,74 @@ func (c *liveCall) cutOf(l *leg) func() {
 	}
 }
 
-// reanchor tells both sides where their media is to go now. Who does not answer has hung up meanwhile.
-func (c *liveCall) reanchor(ctx context.Context) {
-	c.step("node.restarted", nil, nil)
+// reofferMedia sends both sides a re-INVITE with the new media address. A side that does not answer has hung up
+// meanwhile.
+func (c *liveCall) reofferMedia(ctx context.Context) {
+	c.addEntry("node.restarted", nil, nil)
 	sides := []*leg{c.a, c.b}
-	if c.cut.led != nil {
+	if c.interruption.handoff != nil {
 		sides = sides[:1]
 	}
-	c.cut.left = len(sides)
+	c.interruption.unanswered = len(sides)
 	for _, l := range sides {
-		if l.lost() != "" {
-			c.await(ctx, l)
+		if l.lostTransport() != "" {
+			c.awaitReconnect(ctx, l)
 		} else {
-			c.anchor(l)
+			c.reofferLeg(l)
 		}
 	}
 }
 
-// anchor tells one side. With the second one the call goes on.
-func (c *liveCall) anchor(l *leg) {
-	c.ask(l, l.session.Ours(), func(ctx context.Context, _ media.Description, err error) {
-		if c.cut == nil || c.done {
+// reofferLeg sends the re-INVITE to one side. After the last answer the call continues.
+func (c *liveCall) reofferLeg(l *leg) {
+	c.offerMedia(l, l.session.Ours(), func(ctx context.Context, _ media.Description, err error) {
+		if c.interruption == nil || c.done {
 			return
 		}
 		if err != nil {
-			c.sw.Log.Debug("leg not carried on", "call", c.id, "leg", l.id, "err", err)
-			c.stayedAway()
+			c.sw.Log.Debug("leg not resumed after a restart", "call", c.id, "leg", l.id, "err", err)
+			c.endNotResumed()
 			return
 		}
 		l.apply()
 		c.watch(l)
-		if c.cut.left--; c.cut.left == 0 {
-			led := c.cut.led
-			c.goOnRecording()
-			c.leadAgain(ctx, led)
-			c.wire()
+		if c.interruption.unanswered--; c.interruption.unanswered == 0 {
+			led := c.interruption.handoff
+			c.continueRecordings()
+			c.rerunScript(ctx, led)
+			c.wireMedia()
 			c.change(ctx)
-			c.sw.Log.Info("call carried on after a restart", "call", c.id, "org", c.new.Org)
+			c.sw.Log.Info("call resumed after a restart", "call", c.id, "org", c.new.Org)
 		}
 	})
 }
 
-// leadAgain leads a caller who was led when the node died, from the beginning.
-func (c *liveCall) leadAgain(ctx context.Context, to *Lead) {
+// rerunScript starts the script of an interrupted caller from the beginning.
+func (c *liveCall) rerunScript(ctx context.Context, to *Handoff) {
 	if to == nil {
 		return
 	}
-	r, refusal, err := c.sw.ledBy(reach{}, *to)
+	r, refusal, err := c.sw.routeToScript(resolvedDestination{}, *to)
 	if refusal != nil || err != nil {
-		c.stayedAway()
+		c.endNotResumed()
 		return
 	}
-	c.visitBy(ctx, r, c.a)
+	c.runScript(ctx, r, c.a)
 }
 
-// stayedAway ends the call that a crash cut off.
-func (c *liveCall) stayedAway() {
+// endNotResumed ends the call that a crash interrupted.
+func (c *liveCall) endNotResumed() {
 	c.hangUpAll(call.Outcome{Reason: "node_crash", HangupBy: "system"}, tempFailure)
 }
 
-// goOnRecording goes on with the recording; the time between is silence.
-func (c *liveCall) goOnRecording() {
-	cut := c.cut
-	c.cut = nil
+// continueRecordings continues the recordings. The interruption is silence in the file.
+func (c *liveCall) continueRecordings() {
+	cut := c.interruption
+	c.interruption = nil
 	for _, o := range cut.recordings {
-		r := cut.recording(o)
+		r := cut.restoredRecording(o)
 		if r.failed = c.openRecorder(r, true); r.failed != nil {
-			c.sw.Log.Error("recording not carried on", "call", c.id, "org", c.new.Org, "err", r.failed)
+			c.sw.Log.Error("recording not resumed after a restart", "call", c.id, "org", c.new.Org, "err", r.failed)
 		}
 		c.recording = r
 		if r.paused && r.recorder != nil {
@@ -263,8 +266,9 @@ func (c *liveCall) goOnRecording() {
 	}
 }
 
-// recording is a recording as it was. A pause that lasted then goes on: it is one.
-func (x *cut) recording(o call.Open) *recording {
+// restoredRecording returns a recording in its state before the crash. A pause in progress continues as the same
+// pause.
+func (x *interruption) restoredRecording(o call.OpenRecording) *recording {
 	r := &recording{new: call.NewRecording{ID: o.ID, Name: o.Name, Consent: x.consent}, started: o.StartedAt, pauses: o.Pauses}
 	if last := len(o.Pauses) - 1; o.Status == "paused" && last >= 0 {
 		p := o.Pauses[last]
@@ -274,17 +278,17 @@ func (x *cut) recording(o call.Open) *recording {
 	return r
 }
 
-// saveRecordings finishes what was recorded of a call that did not go on.
-func (c *liveCall) saveRecordings(ctx context.Context) {
-	if c.cut == nil {
+// recoverRecordings finishes the files of a call that did not continue.
+func (c *liveCall) recoverRecordings(ctx context.Context) {
+	if c.interruption == nil {
 		return
 	}
-	for _, o := range c.cut.recordings {
-		r := c.cut.recording(o)
+	for _, o := range c.interruption.recordings {
+		r := c.interruption.restoredRecording(o)
 		path, err := c.sw.Files.Path(o.Name)
 		var audio call.Audio
 		if err == nil {
-			audio, err = c.sw.Salvage(path)
+			audio, err = c.sw.RecoverRecording(path)
 		}
 		if err != nil {
 			audio = call.Audio{Err: err}

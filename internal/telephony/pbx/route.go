@@ -10,16 +10,16 @@ import (
 	"soniq/internal/telephony/number"
 )
 
-// route decides where a call that came in goes.
-func (c *liveCall) route(ctx context.Context) (reach, *Refusal, error) {
-	defer c.belong()
-	if org, id, ok := trunkOf(first(c.a.in.Account, c.a.in.TrunkID)); ok {
+// route selects the destination of an inbound call or a call from a phone.
+func (c *liveCall) route(ctx context.Context) (resolvedDestination, *Refusal, error) {
+	defer c.publishOrg()
+	if org, id, ok := trunkOf(firstNonEmpty(c.a.in.Account, c.a.in.TrunkID)); ok {
 		return c.fromTrunk(ctx, org, id)
 	}
 	return c.fromDevice(ctx)
 }
 
-func (c *liveCall) fromDevice(ctx context.Context) (r reach, refusal *Refusal, err error) {
+func (c *liveCall) fromDevice(ctx context.Context) (r resolvedDestination, refusal *Refusal, err error) {
 	s, in := c.sw, c.a.in
 	caller, err := s.Directory.Caller(ctx, in.Account)
 	if err != nil {
@@ -38,31 +38,31 @@ func (c *liveCall) fromDevice(ctx context.Context) (r reach, refusal *Refusal, e
 		return r, nil, err
 	}
 	if ok && !caller.Barred {
-		return s.way(ctx, user)
+		return s.resolveEntry(ctx, user)
 	}
-	r, refusal, err = s.outside(ctx, caller, to)
-	c.new.Direction, c.new.To = call.Outbound, r.number(to)
-	if r.exit != nil && r.exit.CallerID != "" {
-		c.new.From, c.new.NumberID = r.exit.CallerID, r.exit.NumberID
+	r, refusal, err = s.resolveOutbound(ctx, caller, to)
+	c.new.Direction, c.new.To = call.Outbound, r.recordedNumber(to)
+	if r.outbound != nil && r.outbound.CallerID != "" {
+		c.new.From, c.new.NumberID = r.outbound.CallerID, r.outbound.NumberID
 	}
 	return r, refusal, err
 }
 
-func first(a, b string) string {
+func firstNonEmpty(a, b string) string {
 	if a != "" {
 		return a
 	}
 	return b
 }
 
-func (c *liveCall) fromTrunk(ctx context.Context, org, id string) (r reach, refusal *Refusal, err error) {
+func (c *liveCall) fromTrunk(ctx context.Context, org, id string) (r resolvedDestination, refusal *Refusal, err error) {
 	s := c.sw
 	trunk, err := s.Directory.TrunkIn(ctx, org, id)
 	if err != nil {
 		return r, nil, fmt.Errorf("trunk %s: %w", id, err)
 	}
-	to := called(c.a.in, trunk.Country)
-	from, name := ani(c.a.in)
+	to := calledNumber(c.a.in, trunk.Country)
+	from, name := callerOfTrunk(c.a.in)
 	if e164, ok := number.Parse(from, trunk.Country); ok {
 		from = e164
 	}
@@ -74,9 +74,9 @@ func (c *liveCall) fromTrunk(ctx context.Context, org, id string) (r reach, refu
 		return r, nil, err
 	}
 	if !ok {
-		return r, &Refusal{Status: 404, Phrase: "Not Found", Reason: "invalid_number"}, nil
+		return r, &Refusal{Status: 404, Phrase: "", Reason: "invalid_number"}, nil
 	}
-	// A carrier may serve several organisations, by a trunk of each.
+	// a carrier may serve several organisations, each with a trunk
 	c.new.Org, c.new.To, c.new.NumberID, c.new.TrunkID, c.new.Sandbox = user.Org, user.Number, user.NumberID, user.TrunkID, user.Sandbox
 	c.a.trunkID = user.TrunkID
 	c.caller = Caller{Org: user.Org, Sandbox: user.Sandbox}
@@ -89,12 +89,12 @@ func (c *liveCall) fromTrunk(ctx context.Context, org, id string) (r reach, refu
 		c.policy.Record = user.Recording == "on" && !c.policy.Never
 	}
 	if user.Barred {
-		return r, &Refusal{Status: 480, Phrase: "Temporarily Unavailable", Reason: "blocked"}, nil
+		return r, &Refusal{Status: 480, Phrase: "", Reason: "blocked"}, nil
 	}
-	return s.way(ctx, user)
+	return s.resolveEntry(ctx, user)
 }
 
-// nameCaller gives a caller who sent no name, or no more than a number, the name under which the organisation knows them.
+// nameCaller sets the name that the organisation has for a caller who sent no name, or only a number.
 func (c *liveCall) nameCaller(ctx context.Context) {
 	sent := strings.Trim(c.new.FromName, "+0123456789 ()-./\"")
 	if c.sw.CallerName == nil || sent != "" || c.new.From == call.Anonymous {
@@ -105,15 +105,16 @@ func (c *liveCall) nameCaller(ctx context.Context) {
 	}
 }
 
-// dialled is the user part of the request URI without parameters.
+// dialled returns the user part of the request URI without parameters.
 func dialled(u sip.URI) string {
 	user, _, _ := strings.Cut(u.User, ";")
 	return strings.TrimPrefix(user, "tel:")
 }
 
-// called is the number a carrier's call is for. Carriers that route by registration put our contact into the request URI, which is the name we
-// log in with where a trunk has several numbers; the number is in P-Called-Party-ID (RFC 7315 section 4.2) then, or in To.
-func called(in *sip.Inbound, country string) string {
+// calledNumber returns the number that a carrier's call is for. With registration, carriers put our contact into the
+// request URI, which is the user name if a trunk has several numbers. The number is then in P-Called-Party-ID (RFC
+// 7315 §4.2) or in To.
+func calledNumber(in *sip.Inbound, country string) string {
 	to := dialled(in.RequestURI)
 	if _, ok := number.Parse(to, country); ok {
 		return to
@@ -126,12 +127,13 @@ func called(in *sip.Inbound, country string) string {
 	return to
 }
 
-// ani is the caller's number and name as the trunk gives them: what the carrier asserts before what the caller claims.
-func ani(in *sip.Inbound) (from, name string) {
+// callerOfTrunk returns number and name of the caller. The identity asserted by the carrier has priority over the
+// From header.
+func callerOfTrunk(in *sip.Inbound) (from, name string) {
 	if in.Anonymous {
 		return call.Anonymous, ""
 	}
-	who := claimed(in)
+	who := assertedOrFrom(in)
 	from, _, _ = strings.Cut(who.URI.User, ";")
 	if from == "" || strings.EqualFold(from, "anonymous") {
 		return call.Anonymous, ""
@@ -139,8 +141,9 @@ func ani(in *sip.Inbound) (from, name string) {
 	return from, who.Display
 }
 
-// claimed is who calls by what the carrier asserts, else by what the caller claims, also where it is not to be shown.
-func claimed(in *sip.Inbound) sip.Address {
+// assertedOrFrom returns the identity asserted by the carrier, otherwise the From header, even if it is not to be
+// presented.
+func assertedOrFrom(in *sip.Inbound) sip.Address {
 	if in.Identity.URI.User != "" {
 		return in.Identity
 	}

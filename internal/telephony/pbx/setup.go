@@ -12,20 +12,20 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// setUp routes a call that came in, rings, and writes its row while the phone rings.
+// setUp routes a new call, rings, and writes its row while the phones ring.
 func (c *liveCall) setUp(ctx context.Context) {
-	leave := c.sw.door.leave
+	leave := c.sw.admission.done
 	defer func() { leave() }()
 	to, refusal, err := c.route(ctx)
 	if err != nil {
 		c.sw.Log.Error("call not routed", "call", c.id, "org", c.new.Org, "err", err)
-		to.close()
+		to.release()
 		c.reject(503, "Service Unavailable", call.Outcome{Reason: "no_route", HangupBy: "system", SIPStatus: 503})
 		return
 	}
-	if c.urgent && !to.forHelp() && !calledForHelp(refusal) {
-		to.close()
-		c.turnedAway()
+	if c.urgent && !to.isEmergency() && !isEmergencyRefusal(refusal) {
+		to.release()
+		c.rejectNotEmergency()
 		return
 	}
 	if refusal == nil {
@@ -33,71 +33,73 @@ func (c *liveCall) setUp(ctx context.Context) {
 	}
 	if refusal != nil {
 		c.sw.stats.gated.Add(1)
-		to.close()
+		to.release()
 		c.begin(ctx)
-		if calledForHelp(refusal) {
-			c.tellUnavailable(refusal)
+		if isEmergencyRefusal(refusal) {
+			c.announceUnavailable(refusal)
 			return
 		}
 		c.reject(refusal.Status, refusal.Phrase, call.Outcome{Reason: refusal.Reason, HangupBy: "system", SIPStatus: refusal.Status})
 		return
 	}
 	if to.script != nil {
-		c.receive(ctx, to)
+		c.receiveScripted(ctx, to)
 		return
 	}
-	c.sw.know(c.a)
-	c.hunt(to).start(ctx, c.ringsFor(to))
+	c.sw.indexLeg(c.a)
+	c.newInboundDial(to).start(ctx, c.ringTimeoutFor(to))
 	switch {
 	case c.done || c.began:
-	case to.forHelp():
-		if !c.begin(ctx) && !c.mustGoOut(ctx) {
-			c.unwritten()
+	case to.isEmergency():
+		if !c.begin(ctx) && !c.keepEmergencyCall(ctx) {
+			c.endNotWritten()
 		}
 	default:
-		runtime.Gosched() // the INVITE leaves before the row is seen to
-		c.beginBeside(ctx, leave)
+		runtime.Gosched() // lets the INVITE leave before the row is written
+		c.insertAsync(ctx, leave)
 		leave = func() {}
 	}
 }
 
-// turnedAway refuses what looked like an emergency call and is none, as others are refused now.
-func (c *liveCall) turnedAway() {
-	c.a.in.Reject(503, "Overloaded", retryAfter)
-	c.legOver(c.a, "no_route", 503)
+// rejectNotEmergency refuses, like other calls under overload, a call that was admitted as possible emergency call
+// and is none.
+func (c *liveCall) rejectNotEmergency() {
+	c.a.in.Reject(503, "the server has reached its limit of calls", retryAfter)
+	c.markLegEnded(c.a, "no_route", 503)
 	c.end(call.Outcome{Reason: "no_route", HangupBy: "system", SIPStatus: 503})
 }
 
-// unwritten ends a call whose row could not be written.
-func (c *liveCall) unwritten() {
+// endNotWritten ends a call whose row could not be written.
+func (c *liveCall) endNotWritten() {
 	o := call.Outcome{Reason: "no_route", HangupBy: "system", SIPStatus: 503}
 	c.reject(503, "Service Unavailable", o)
 	c.hangUpAll(o, tempFailure)
 }
 
-// mustGoOut keeps an emergency call although its row could not be written: that is tried again while it is carried.
-func (c *liveCall) mustGoOut(ctx context.Context) bool {
+// keepEmergencyCall continues an emergency call whose row could not be written. The write is tried again during the
+// call.
+func (c *liveCall) keepEmergencyCall(ctx context.Context) bool {
 	if c.new.Org == "" {
 		return false
 	}
 	n := c.new
-	c.ledger.write(ctx, "begin", func(ctx context.Context) error { return c.sw.Records.Begin(ctx, n) })
+	c.writes.write(ctx, "begin", func(ctx context.Context) error { return c.sw.Records.Begin(ctx, n) })
 	return true
 }
 
-// ringsFor is how long who was called is rung: shorter where something comes after.
-func (c *liveCall) ringsFor(to reach) time.Duration {
-	if to.user != nil && to.user.After && to.user.RingFor > 0 {
-		return min(to.user.RingFor, c.ringFor())
+// ringTimeoutFor returns the ring time of a destination. It may be shorter if a script follows.
+func (c *liveCall) ringTimeoutFor(to resolvedDestination) time.Duration {
+	if to.user != nil && to.user.ScriptAfterNoAnswer && to.user.RingFor > 0 {
+		return min(to.user.RingFor, c.callRingTimeout())
 	}
-	return c.ringFor()
+	return c.callRingTimeout()
 }
 
-// hunt rings who was called.
-func (c *liveCall) hunt(to reach) *hunt {
-	h := &hunt{c: c, role: "callee", to: to, straight: true, maxForwards: max(c.a.in.MaxForwards-1, 1), diversion: c.a.in.Diversion, passports: c.a.passports(),
+// newInboundDial returns the dial for the called party.
+func (c *liveCall) newInboundDial(to resolvedDestination) *forkedDial {
+	h := &forkedDial{c: c, role: "callee", to: to, direct: true, maxForwards: max(c.a.in.MaxForwards-1, 1), diversion: c.a.in.Diversion, passports: c.a.passports(),
 		from:      sip.Address{Display: c.new.FromName, URI: sip.URI{User: c.new.From}},
-		anonymous: c.new.From == call.Anonymous, offer: c.toCallee}
+		anonymous: c.new.From == call.Anonymous, offer: c.calleeOffer}
 	if to.user != nil {
 		h.role = "agent"
 	}
@@ -107,7 +109,7 @@ func (c *liveCall) hunt(to reach) *hunt {
 	return h
 }
 
-// begin writes the call's row. A call that cannot be written down is not carried.
+// begin writes the call's row. A call without a row is not continued.
 func (c *liveCall) begin(ctx context.Context) bool {
 	if c.new.Org == "" {
 		return false
@@ -116,7 +118,7 @@ func (c *liveCall) begin(ctx context.Context) bool {
 		return true
 	}
 	c.awaitTrying()
-	c.began = true // also where only the answer of a write was lost: ending a call that is not there does no harm
+	c.began = true // set even if it fails: only the database's answer may be lost, and ending a missing call is harmless
 	if err := c.sw.Records.Begin(ctx, c.new); err != nil {
 		c.sw.Log.Error("call not written", "call", c.id, "org", c.new.Org, "err", err)
 		return false
@@ -124,8 +126,8 @@ func (c *liveCall) begin(ctx context.Context) bool {
 	return true
 }
 
-// awaitTrying waits until a caller has heard that their call is seen to: who is written down will not be taken for another when the node is
-// killed and they ask again.
+// awaitTrying waits until 100 Trying was sent. Otherwise, after a kill, the caller's retransmitted INVITE would
+// become a second call beside the written row.
 func (c *liveCall) awaitTrying() {
 	if c.a != nil && c.a.in != nil {
 		c.a.in.AwaitTrying()
@@ -136,7 +138,7 @@ func (c *liveCall) awaitTrying() {
 func (c *liveCall) reject(status int, phrase string, o call.Outcome) {
 	if c.a != nil && c.a.in != nil && !c.a.over {
 		c.a.in.Reject(status, phrase, 0)
-		c.legOver(c.a, o.Reason, status)
+		c.markLegEnded(c.a, o.Reason, status)
 	}
 	c.end(o)
 }
@@ -145,10 +147,10 @@ func (c *liveCall) reject(status int, phrase string, o call.Outcome) {
 func (c *liveCall) openMedia() (r *Refusal) {
 	var err error
 	if c.a.stream, err = c.sw.openStream(nil, c.a.via()); err != nil {
-		return &Refusal{Status: 503, Phrase: "No media ports", Reason: "carrier_error"}
+		return &Refusal{Status: 503, Phrase: "no media ports are free", Reason: "carrier_error"}
 	}
 	c.a.session = c.a.stream.NewSession(profileOf(c.a.in.Transport, c.a.caller.SRTP))
-	if c.a.in.Offer == nil { // RFC 3261 §13.2.1: a late offer; ours goes out in the 200
+	if c.a.in.Offer == nil { // RFC 3261 §13.2.1: late offer; our offer is sent in the 200
 		return nil
 	}
 	if c.a.offer, err = c.a.session.ReceiveOffer(c.a.in.Offer); err != nil {
@@ -157,8 +159,8 @@ func (c *liveCall) openMedia() (r *Refusal) {
 	return nil
 }
 
-// openStream opens the stream of a leg whose signalling comes from via, on the packet loop of the leg it will be bridged to
-// where it can be. A leg that speaks IPv6 gets an address of that family.
+// openStream opens the stream of a leg whose signalling comes from via. If possible it uses the packet loop of the
+// leg beside, to which it will be bridged. A leg with IPv6 gets an IPv6 address.
 func (s *Switch) openStream(beside *leg, via netip.Addr) (*media.Stream, error) {
 	switch {
 	case via.Is6() && !via.Is4In6():
@@ -169,9 +171,9 @@ func (s *Switch) openStream(beside *leg, via netip.Addr) (*media.Stream, error) 
 	return s.Media.Open()
 }
 
-// ownAddress is the address of this machine that packets to another leave from; zero where none is known.
+// ownAddress returns the local address for packets to another address; zero if unknown.
 func ownAddress(to netip.Addr) netip.Addr {
-	c, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(to, 9))) // nothing is sent
+	c, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(to, 9))) // sends no packet
 	if err != nil {
 		return netip.Addr{}
 	}
@@ -180,42 +182,42 @@ func ownAddress(to netip.Addr) netip.Addr {
 }
 
 func refusalOf(err error) *Refusal {
-	r := &Refusal{Status: 488, Phrase: "Not Acceptable Here", Reason: "carrier_error"}
+	r := &Refusal{Status: 488, Phrase: "no codec of the offer is supported", Reason: "carrier_error"}
 	if e, ok := err.(*media.SDPError); ok {
 		r.Status, r.Phrase = e.Status, e.Reason
 	}
 	return r
 }
 
-// toCallee is what the other side is offered: what the caller can do before what we can turn it into.
-func (c *liveCall) toCallee() media.Media {
+// calleeOffer returns the offer to the called side: the caller's codecs first, then those we can transcode.
+func (c *liveCall) calleeOffer() media.Media {
 	if c.a.in.Offer == nil {
 		return media.OwnOffer()
 	}
 	return media.OfferBeside(c.a.offer)
 }
 
-// passRinging passes ringing on, and early media where only one side can be meant.
+// passRinging relays ringing to the caller, with early media if only one phone rings.
 func (c *liveCall) passRinging(l *leg, e sip.Provisional) {
-	if c.awaited() {
-		c.opening.then(func() { c.passRinging(l, e) })
+	if c.awaitingDurability() {
+		c.pendingInsert.afterCommit(func() { c.passRinging(l, e) })
 		return
 	}
-	if l.hunt == nil || l.hunt.over {
-		return // answered, or over, meanwhile
+	if l.dial == nil || l.dial.over {
+		return // answered or ended meanwhile
 	}
-	defer c.nowRinging(l)
-	alone := len(l.hunt.legs) == 1 && c.a.in.Offer != nil
-	if len(e.SDP) == 0 || !alone || c.a.toPeer == nil && !c.early(l, e.SDP) {
+	defer c.firstRinging(l)
+	alone := len(l.dial.legs) == 1 && c.a.in.Offer != nil
+	if len(e.SDP) == 0 || !alone || c.a.localAnswer == nil && !c.connectEarlyMedia(l, e.SDP) {
 		c.a.in.Ring(180, nil)
 		return
 	}
-	c.a.in.Ring(e.Status, c.a.toPeer)
+	c.a.in.Ring(e.Status, c.a.localAnswer)
 }
 
-// early connects the media before the answer, so that the caller hears what the other side plays. The leg's own
-// session stays open for the answer in the 200, which may differ.
-func (c *liveCall) early(l *leg, sdp []byte) bool {
+// connectEarlyMedia connects media before the answer, so that the caller hears the other side's audio. The leg's
+// session stays open, because the answer in the 200 may differ.
+func (c *liveCall) connectEarlyMedia(l *leg, sdp []byte) bool {
 	if l.phone != nil && profileOf(l.phone.Binding.Transport, "").Security == media.WebRTC {
 		return false
 	}
@@ -229,29 +231,29 @@ func (c *liveCall) early(l *leg, sdp []byte) bool {
 	return true
 }
 
-// answerCaller fixes our answer to the caller's offer.
+// answerCaller creates our answer to the caller's offer.
 func (c *liveCall) answerCaller(answer media.Description) error {
 	m, err := media.AnswerBeside(c.a.offer, answer)
 	if err != nil {
 		return err
 	}
-	if c.a.toPeer, err = c.a.session.Answer(m); err != nil {
+	if c.a.localAnswer, err = c.a.session.Answer(m); err != nil {
 		return err
 	}
 	c.a.apply()
 	return nil
 }
 
-// unanswered refuses the caller when nothing rings any more.
-func (c *liveCall) unanswered(ctx context.Context, to reach, e sip.Failed) {
-	next := c.afterwards(to, e)
-	if !c.begin(ctx) || next != nil && !c.written() {
+// unanswered starts the script after no answer, or refuses the caller.
+func (c *liveCall) unanswered(ctx context.Context, to resolvedDestination, e sip.Failed) {
+	next := c.afterNoAnswer(to, e)
+	if !c.begin(ctx) || next != nil && !c.waitInserted() {
 		c.reject(503, "Service Unavailable", call.Outcome{Reason: "no_route", HangupBy: "system", SIPStatus: 503})
 		return
 	}
 	if next != nil {
-		c.visitBy(ctx, *next, c.a)
+		c.runScript(ctx, *next, c.a)
 		return
 	}
-	c.reject(shown(e.Status), e.Reason, outcomeOf(e.Status, e.Q850))
+	c.reject(statusForCaller(e.Status), e.Reason, outcomeOf(e.Status, e.Q850))
 }

@@ -5,9 +5,9 @@ import (
 	"unsafe"
 )
 
-// These are kept as long as a call lasts. The allocator rounds up to a class, and adds a word to what is larger than 512 bytes: one
-// field more may cost 256 bytes.
-func TestWhatACallKeepsFitsItsClass(t *testing.T) {
+// These structs exist for the duration of a call. The allocator rounds up to size classes and adds a word above 512
+// bytes, so one more field may cost 256 bytes.
+func TestLiveCall_FitsSizeClass(t *testing.T) {
 	for name, x := range map[string]struct{ size, class uintptr }{
 		"call": {unsafe.Sizeof(liveCall{}), 1536},
 		"leg":  {unsafe.Sizeof(leg{}), 896},

@@ -1,6 +1,7 @@
 package pbx
 
-// growStack makes room on the stack at once for what a call needs of it, which would else grow step by step, and be copied each time.
+// growStack grows the goroutine's stack once to the size that a call needs. Otherwise the stack would grow in steps,
+// with a copy each time.
 //
 //go:noinline
 func growStack() {

@@ -10,26 +10,26 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// A transfer hands the kept side over from one leg to another.
+// transfer connects the transferee with the target in place of the transferor (terms of RFC 5589).
 type transfer struct {
-	c       *liveCall
-	state   call.TransferState
-	onFail  string
-	kept    *leg // who stays, and hears music or ringing meanwhile
-	from    *leg // who is to leave
-	target  *leg // who answered; nil before
-	hunt    *hunt
-	user    *Destination // who is rung; nil for numbers outside
-	rings   bool
-	refer   *sip.Refer // asked for by a phone
-	reply   reply      // asked for by command: answered as soon as it rings, or fails
-	unshown bool       // the target gets no screen pop
-	early   bool       // complete as soon as the target answers: the one who asked has hung up
-	// returning says that it has failed, and the one who transferred is fetched again.
+	c                *liveCall
+	state            call.TransferState
+	onFail           string
+	transferee       *leg // stays in the call, hears music or ringback meanwhile
+	transferor       *leg // leaves the call
+	target           *leg // the leg that answered; nil before
+	dial             *forkedDial
+	user             *Destination // user that is rung; nil for external numbers
+	targetRang       bool
+	refer            *sip.Refer   // set if a phone asked for it
+	reply            commandReply // set if a command asked for it; sent on ringing or failure
+	hideCaller       bool         // no screen pop with the caller at the target
+	completeOnAnswer bool         // complete on answer, because the transferor has hung up
+	// returning is set after a failed transfer, while the transferor is rung again.
 	returning bool
 }
 
-// running reports whether the transfer is under way.
+// running reports whether the transfer is in progress.
 func (t *transfer) running() bool {
 	if t == nil {
 		return false
@@ -48,26 +48,26 @@ func (t *transfer) allowed() []string {
 	return []string{"transfer/cancel"}
 }
 
-// clipFor is what the sides of a transfer hear while they wait.
-func (t *transfer) clipFor(l *leg) *media.Clip {
+// loopClipFor returns the clip that a side of a transfer hears while it waits.
+func (t *transfer) loopClipFor(l *leg) *media.Clip {
 	switch {
 	case !t.running() && !t.returning:
 		return nil
-	case l == t.kept && t.state.Mode == "blind" && t.rings:
+	case l == t.transferee && t.state.Mode == "blind" && t.targetRang:
 		return t.c.ringback()
-	case l == t.kept:
+	case l == t.transferee:
 		return t.c.music()
-	case l == t.from && t.target == nil:
+	case l == t.transferor && t.target == nil:
 		return t.c.ringback()
 	}
 	return nil
 }
 
-// startTransfer hands the far side over to somebody else, by command.
-func (c *liveCall) startTransfer(ctx context.Context, x call.Transfer, done reply) {
+// startTransfer transfers the far side by command.
+func (c *liveCall) startTransfer(ctx context.Context, x call.Transfer, done commandReply) {
 	switch {
-	case c.visit != nil:
-		c.leadElsewhere(c.visit, x, done)
+	case c.scripted != nil:
+		c.transferScripted(c.scripted, x, done)
 		return
 	case !c.connectedNow():
 		done.state(c, "the call is not connected")
@@ -76,86 +76,86 @@ func (c *liveCall) startTransfer(ctx context.Context, x call.Transfer, done repl
 		done.state(c, "a transfer is under way")
 		return
 	}
-	t := &transfer{c: c, onFail: x.OnFail, kept: c.far(), from: c.near(), reply: done, unshown: x.Unshown,
+	t := &transfer{c: c, onFail: x.OnFail, transferee: c.far(), transferor: c.near(), reply: done, hideCaller: x.NoScreenPop,
 		state: call.TransferState{Mode: "blind", To: x.To, Status: "started", StartedAt: c.sw.Now()}}
 	if x.Warm {
 		t.state.Mode = "warm"
 	}
-	c.lead(t, x.From, x.To, x.Timeout)
+	c.resolveTransfer(t, x.From, x.To, x.Timeout)
 }
 
-// lead finds the way to the target and rings it.
-func (c *liveCall) lead(t *transfer, from, to string, timeout time.Duration) {
+// resolveTransfer resolves the target and rings it.
+func (c *liveCall) resolveTransfer(t *transfer, from, to string, timeout time.Duration) {
 	c.transfer = t
-	c.later(confirmTime, func(context.Context) {
+	c.after(confirmTime, func(context.Context) {
 		if c.transfer == t && t.running() {
 			t.reply.ok()
 		}
 	})
-	caller := t.from.caller
+	caller := t.transferor.caller
 	if caller.Org == "" {
 		caller = c.caller
 	}
 	caller.ShowNumber, caller.Program = from, t.refer == nil
-	c.aside(routeTimeout, func(ctx context.Context) func(context.Context) {
-		find := c.sw.reach
-		if t.state.Mode == "warm" { // who is asked first is asked on their phones, whatever they want of calls
-			find = c.sw.askable
+	c.runAsync(routeTimeout, func(ctx context.Context) func(context.Context) {
+		find := c.sw.resolveDestination
+		if t.state.Mode == "warm" { // a consultation rings the user's phones whatever the user's rules say
+			find = c.sw.resolveForConsultation
 		}
 		r, refusal, err := find(ctx, caller, to)
 		return func(ctx context.Context) {
 			if c.transfer != t || !t.running() {
-				r.close()
+				r.release()
 				return
 			}
-			t.found(ctx, r, refusal, err, timeout)
+			t.resolved(ctx, r, refusal, err, timeout)
 		}
 	})
 }
 
-// confirmTime is how long whoever asks for somebody to be fetched waits for the first ring. Some telephones ring late, or answer
-// without: from then on the call's state tells.
+// confirmTime is the longest wait of a command for the first ring. Some phones ring late, or answer without ringing.
+// After it the call's state has the result.
 const confirmTime = 3500 * time.Millisecond
 
-// routeTimeout bounds finding the way to somebody.
+// routeTimeout limits the resolution of a destination.
 const routeTimeout = 4 * time.Second
 
-func (t *transfer) found(ctx context.Context, r reach, refusal *Refusal, err error, timeout time.Duration) {
+func (t *transfer) resolved(ctx context.Context, r resolvedDestination, refusal *Refusal, err error, timeout time.Duration) {
 	if err == nil && refusal == nil {
-		refusal = t.c.twice(r, t.from)
+		refusal = t.c.refuseDuplicate(r, t.transferor)
 	}
 	if err != nil || refusal != nil {
-		r.close()
+		r.release()
 		t.c.transfer = nil
 		t.refuse(refusal, err)
 		return
 	}
 	c := t.c
 	if r.script != nil {
-		t.toScript(ctx, r)
+		t.completeToScript(ctx, r)
 		return
 	}
 	if timeout <= 0 {
 		timeout = transferTimeout
 	}
 	t.user = r.user
-	t.kept.apart, t.from.apart = true, true
-	c.tell(ctx, t)
-	h := c.newHunt("agent", r, t.kept)
+	t.transferee.isolated, t.transferor.isolated = true, true
+	c.writeTransfer(ctx, t)
+	h := c.newDial("agent", r, t.transferee)
 	if r.user == nil {
 		h.role = "callee"
 	}
-	h.unshown, h.by = t.unshown, &t.from.caller
+	h.hideCaller, h.transferredBy = t.hideCaller, &t.transferor.caller
 	h.onRing, h.onAnswer, h.onFail = t.ringing, t.answered, t.failed
-	t.hunt = h
+	t.dial = h
 	h.start(ctx, timeout)
-	c.wire()
+	c.wireMedia()
 }
 
-// transferTimeout is how long a transfer rings where nothing is said.
+// transferTimeout is the ring time of a transfer without a timeout of its own.
 const transferTimeout = 25 * time.Second
 
-// refuse answers that the target cannot be reached; the call is as it was.
+// refuse reports that the target is not reachable. The call is unchanged.
 func (t *transfer) refuse(refusal *Refusal, err error) {
 	status := 503
 	switch {
@@ -171,10 +171,10 @@ func (t *transfer) refuse(refusal *Refusal, err error) {
 	}
 }
 
-// tell writes down how far the transfer has come.
-func (c *liveCall) tell(ctx context.Context, t *transfer) {
+// writeTransfer writes the state of the transfer.
+func (c *liveCall) writeTransfer(ctx context.Context, t *transfer) {
 	s := t.state
-	c.step("transfer."+s.Status, t.target, detail{"to": s.To, "mode": s.Mode})
+	c.addEntry("transfer."+s.Status, t.target, detail{"to": s.To, "mode": s.Mode})
 	c.change(ctx, event.CallTransfer{CallID: c.id, Mode: s.Mode, To: s.To, Status: s.Status, TargetLegID: s.TargetLegID,
 		FailureReason: s.FailureReason, SIPStatus: s.SIPStatus, At: at(c.sw.Now())})
 }
@@ -183,73 +183,73 @@ func (t *transfer) ringing(l *leg, e sip.Provisional) {
 	if t.refer != nil {
 		t.refer.Notify(e.Status, "")
 	}
-	if t.rings {
+	if t.targetRang {
 		return
 	}
-	t.rings, t.state.Status = true, "ringing"
+	t.targetRang, t.state.Status = true, "ringing"
 	t.state.TargetLegID = &l.id
-	t.c.wire()
-	t.c.tell(context.Background(), t)
+	t.c.wireMedia()
+	t.c.writeTransfer(context.Background(), t)
 	t.reply.ok()
 }
 
-// answered connects the target: a blind transfer is complete, a warm one is a consultation now.
+// answered handles the target's answer: a blind transfer is complete, a warm one becomes a consultation.
 func (t *transfer) answered(ctx context.Context, l *leg, _ media.Description) {
-	t.target, t.hunt = l, nil
+	t.target, t.dial = l, nil
 	t.state.TargetLegID = &l.id
-	t.c.supervisorTakesOver(ctx, l.caller.UserID)
-	if t.state.Mode == "blind" || t.early || !t.from.up() {
+	t.c.endSupervisionOf(ctx, l.caller.UserID)
+	if t.state.Mode == "blind" || t.completeOnAnswer || !t.transferor.up() {
 		t.c.complete(ctx, false)
 		t.reply.ok()
 		return
 	}
-	t.from.apart = false
+	t.transferor.isolated = false
 	t.state.Status = "consulting"
-	t.c.wire()
-	t.c.tell(ctx, t)
+	t.c.wireMedia()
+	t.c.writeTransfer(ctx, t)
 	t.reply.ok()
 }
 
-// failed goes back to how it was, or ends the call, as asked.
+// failed ends a transfer whose target did not answer, and continues as on_fail requires.
 func (t *transfer) failed(ctx context.Context, e sip.Failed) {
-	t.hunt = nil
-	t.over("failed", outcomeOf(e.Status, e.Q850).Reason, e.Status)
+	t.dial = nil
+	t.finish("failed", outcomeOf(e.Status, e.Q850).Reason, e.Status)
 	if t.refer != nil {
 		t.refer.Notify(e.Status, e.Reason)
 	}
-	t.c.tell(ctx, t)
+	t.c.writeTransfer(ctx, t)
 	t.reply.ok()
 	t.c.afterFailure(ctx, t)
 }
 
-// over ends the transfer in its record.
-func (t *transfer) over(status, reason string, sipStatus int) {
+// finish sets the final status of the transfer.
+func (t *transfer) finish(status, reason string, sipStatus int) {
 	now := t.c.sw.Now()
 	t.state.Status, t.state.FinishedAt, t.state.FailureReason = status, &now, optional(reason)
 	if sipStatus != 0 {
 		t.state.SIPStatus = &sipStatus
 	}
-	t.kept.apart, t.from.apart = false, false
+	t.transferee.isolated, t.transferor.isolated = false, false
 }
 
-// afterFailure does what on_fail says.
+// afterFailure applies on_fail.
 func (c *liveCall) afterFailure(ctx context.Context, t *transfer) {
 	switch {
 	case t.onFail == "hangup":
 		c.hangUpAll(call.Outcome{Reason: "transfer", HangupBy: "system"}, normalClearing)
-	case t.onFail == "voicemail" && t.user != nil && c.toMailbox(ctx, t):
-	case t.from.up():
-		c.resume(t.kept)
-		c.wire()
+	case t.onFail == "voicemail" && t.user != nil && c.toVoicemail(ctx, t):
+	case t.transferor.up():
+		c.unholdByOffer(t.transferee)
+		c.wireMedia()
 		c.change(ctx)
 	default:
 		c.ringBack(ctx, t)
 	}
 }
 
-// ringBack fetches the one who transferred and hung up, for the party that nobody took.
+// ringBack rings the transferor again after a failed transfer, if the transferor has hung up.
 func (c *liveCall) ringBack(ctx context.Context, t *transfer) {
-	user := t.from.caller
+	user := t.transferor.caller
 	nobody := func(context.Context, sip.Failed) {
 		c.hangUpAll(call.Outcome{Reason: "transfer", HangupBy: "system"}, normalClearing)
 	}
@@ -257,21 +257,21 @@ func (c *liveCall) ringBack(ctx context.Context, t *transfer) {
 		nobody(ctx, sip.Failed{})
 		return
 	}
-	t.kept.apart = true
+	t.transferee.isolated = true
 	t.returning = true
-	c.wire()
-	c.aside(routeTimeout, func(ctx context.Context) func(context.Context) {
-		r, refusal, err := c.sw.reach(ctx, c.caller, "user:"+user.UserID)
+	c.wireMedia()
+	c.runAsync(routeTimeout, func(ctx context.Context) func(context.Context) {
+		r, refusal, err := c.sw.resolveDestination(ctx, c.caller, "user:"+user.UserID)
 		return func(ctx context.Context) {
 			if err != nil || refusal != nil {
-				r.close()
+				r.release()
 				nobody(ctx, sip.Failed{})
 				return
 			}
-			h := c.newHunt("agent", r, t.kept)
+			h := c.newDial("agent", r, t.transferee)
 			h.onAnswer = func(ctx context.Context, l *leg, _ media.Description) {
 				t.target, t.returning = l, false
-				c.replace(ctx, t)
+				c.connectTarget(ctx, t)
 			}
 			h.onFail = nobody
 			h.start(ctx, transferTimeout)
@@ -279,43 +279,43 @@ func (c *liveCall) ringBack(ctx context.Context, t *transfer) {
 	})
 }
 
-// giveUp ends a transfer by going back.
+// giveUp ends a transfer and reconnects the transferee with the transferor.
 func (c *liveCall) giveUp(ctx context.Context, t *transfer, status string) {
-	if t.hunt != nil {
-		t.hunt.stop()
-		t.hunt = nil
+	if t.dial != nil {
+		t.dial.stop()
+		t.dial = nil
 	}
 	c.hangUp(t.target, sip.Reason{Q850: normalClearing})
 	t.target = nil
-	t.over(status, "", 0)
-	c.resume(t.kept)
-	c.wire()
-	c.tell(ctx, t)
+	t.finish(status, "", 0)
+	c.unholdByOffer(t.transferee)
+	c.wireMedia()
+	c.writeTransfer(ctx, t)
 }
 
-// complete connects the kept side and the target, and lets the one who transferred go, or keeps all three.
+// complete connects transferee and target. The transferor leaves, or stays in a conference.
 func (c *liveCall) complete(ctx context.Context, conference bool) {
 	t := c.transfer
-	t.over("completed", "", 0)
+	t.finish("completed", "", 0)
 	if t.refer != nil {
 		t.refer.Notify(200, "OK")
 	}
 	c.transferredTo = t.target.number
-	c.tell(ctx, t)
+	c.writeTransfer(ctx, t)
 	if conference {
 		c.extra = append(c.extra, t.target)
-		c.resume(t.kept)
-		c.wire()
+		c.unholdByOffer(t.transferee)
+		c.wireMedia()
 		c.change(ctx)
 		return
 	}
-	c.replace(ctx, t)
+	c.connectTarget(ctx, t)
 }
 
-// replace puts the target in the place of the one who transferred.
-func (c *liveCall) replace(ctx context.Context, t *transfer) {
-	from := t.from
-	t.kept.apart, t.from.apart = false, false
+// connectTarget puts the target in the place of the transferor.
+func (c *liveCall) connectTarget(ctx context.Context, t *transfer) {
+	from := t.transferor
+	t.transferee.isolated, t.transferor.isolated = false, false
 	switch from {
 	case c.a:
 		c.a = t.target
@@ -323,36 +323,36 @@ func (c *liveCall) replace(ctx context.Context, t *transfer) {
 		c.b = t.target
 	}
 	c.hangUp(from, sip.Reason{Q850: normalClearing})
-	c.sides()
-	c.wire()
-	c.resume(t.kept)
-	c.resume(t.target)
+	c.updateRecordingSides()
+	c.wireMedia()
+	c.unholdByOffer(t.transferee)
+	c.unholdByOffer(t.target)
 	c.agent = c.near().party()
 	c.countHold()
 	c.change(ctx, c.answeredEvent(true))
 }
 
-// resume takes a leg off a hold that the one who held it is not there to take off.
-func (c *liveCall) resume(l *leg) {
+// unholdByOffer takes a leg off a hold whose holder has left the call.
+func (c *liveCall) unholdByOffer(l *leg) {
 	if !l.up() || l.heldAPI || l.session.Ours().Direction == media.SendRecv {
 		return
 	}
-	l.whenIdle(func() {
+	l.whenNoOfferPending(func() {
 		m := l.session.Ours()
 		m.Direction = media.SendRecv
-		c.ask(l, m, func(ctx context.Context, _ media.Description, err error) {
+		c.offerMedia(l, m, func(ctx context.Context, _ media.Description, err error) {
 			if err != nil {
 				c.sw.Log.Warn("leg not taken off hold after a transfer", "call", c.id, "err", err)
 				return
 			}
 			l.apply()
-			c.noteHold(ctx, l)
+			c.recordHold(ctx, l)
 		})
 	})
 }
 
-// transferGone is a leg that hung up during a transfer; false where it has nothing to do with one.
-func (c *liveCall) transferGone(ctx context.Context, l *leg) bool {
+// transferLegGone handles a leg that hung up during a transfer. It returns false if the leg has no part in it.
+func (c *liveCall) transferLegGone(ctx context.Context, l *leg) bool {
 	t := c.transfer
 	if !t.running() {
 		return false
@@ -360,11 +360,11 @@ func (c *liveCall) transferGone(ctx context.Context, l *leg) bool {
 	switch {
 	case l == t.target && t.target != nil && t.state.Status == "consulting":
 		c.giveUp(ctx, t, "failed")
-	case l == t.from && t.state.Status == "consulting":
+	case l == t.transferor && t.state.Status == "consulting":
 		c.complete(ctx, false)
-	case l == t.from:
-		t.early = true
-		c.wire()
+	case l == t.transferor:
+		t.completeOnAnswer = true
+		c.wireMedia()
 		c.change(ctx)
 	default:
 		return false

@@ -9,19 +9,19 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// consulted is a call after a warm transfer to the third of its legs that ended so.
-func consulted(status, mode string) (c *liveCall, target *leg) {
-	c, legs := talkers("caller", "agent", "agent")
+// consultedCall returns a call after a warm transfer to the third leg with the given status.
+func consultedCall(status, mode string) (c *liveCall, target *leg) {
+	c, legs := connectedCall("caller", "agent", "agent")
 	c.answered = time.Now()
-	c.transfer = &transfer{c: c, kept: legs[0], from: legs[1], target: legs[2], state: call.TransferState{Mode: mode, Status: status}}
+	c.transfer = &transfer{c: c, transferee: legs[0], transferor: legs[1], target: legs[2], state: call.TransferState{Mode: mode, Status: status}}
 	return c, legs[2]
 }
 
-func TestAStepOfATransferThatIsDoneMayBeAskedForAgain(t *testing.T) {
+func TestTransfer_CommandsIdempotent(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
 		name, status, mode string
-		all                bool // three are in the call
+		all                bool // all three are in the call
 		command            call.Command
 		ok                 bool
 	}{
@@ -35,12 +35,12 @@ func TestAStepOfATransferThatIsDoneMayBeAskedForAgain(t *testing.T) {
 		{"cancel, though it is complete", "completed", "warm", false, call.CancelTransfer{}, false},
 		{"cancel, though it has failed", "failed", "warm", false, call.CancelTransfer{}, false},
 	} {
-		c, target := consulted(x.status, x.mode)
+		c, target := consultedCall(x.status, x.mode)
 		if x.all {
 			c.extra = []*leg{target}
 		}
 		err, answered := error(nil), 0
-		c.obey(t.Context(), x.command, reply{to: func(_ call.Result, e error) { err, answered = e, answered+1 }})
+		c.dispatch(t.Context(), x.command, commandReply{to: func(_ call.Result, e error) { err, answered = e, answered+1 }})
 		var e *op.Error
 		refused := errors.As(err, &e) && e.Code == "invalid_state"
 		if answered != 1 || x.ok && err != nil || !x.ok && !refused {

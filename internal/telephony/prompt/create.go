@@ -21,23 +21,23 @@ import (
 )
 
 const (
-	maxFile   = 20 << 20         // bytes of a sound
-	maxUpload = maxFile + 64<<10 // with the other parts of the form
+	maxFile   = 20 << 20         // bytes of a file
+	maxUpload = maxFile + 64<<10 // bytes of a form
 	maxName   = 120
 	maxText   = 5000
-	maxSounds = 1000 // of an organisation
+	maxSounds = 1000 // files per organisation
 )
 
 var kinds = []string{"greeting", "prompt", "music", "voicemail_greeting"}
 
-// Upload is a form with a file.
+// Upload is a multipart form with an audio file.
 type Upload struct {
 	File []byte `json:"file" doc:"wav, mp3 or ogg, 20 MB at most"`
 	Name string `json:"name,omitempty" doc:"That of the file unless given"`
 	Kind string `json:"kind,omitempty" enum:"greeting,prompt,music,voicemail_greeting" default:"prompt"`
 }
 
-// Fresh is a text to speak.
+// Fresh is the JSON body with a text to synthesise.
 type Fresh struct {
 	Text     string `json:"text" maxLength:"5000"`
 	Voice    string `json:"voice,omitempty" maxLength:"60" doc:"The engine's usual one unless given"`
@@ -46,13 +46,13 @@ type Fresh struct {
 	Kind     string `json:"kind,omitempty" enum:"greeting,prompt,music,voicemail_greeting" default:"prompt"`
 }
 
-// CreateIn is a form or a JSON body, told apart by its media type.
+// CreateIn is a multipart form or a JSON body, depending on the media type.
 type CreateIn struct {
 	ContentType string `header:"Content-Type"`
 	RawBody     []byte
 }
 
-// Create keeps a sound: an uploaded file, or a text that is spoken. It takes as long as speaking does.
+// Create stores an uploaded file, or the speech that it synthesises from a text. It returns after synthesis.
 func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Audio], error) {
 	n, err := count(ctx, s.DB.Read(ctx), access.Org(ctx))
 	if err != nil {
@@ -61,13 +61,13 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Audio], err
 	if n >= maxSounds {
 		return nil, op.Fail("plan_limit", fmt.Sprintf("an organisation may keep %d sounds; remove some", maxSounds))
 	}
-	if s.Room != nil { // before it is spoken
+	if s.Room != nil { // checked before synthesis
 		if err := s.Room(ctx, access.Org(ctx)); err != nil {
 			return nil, err
 		}
 	}
 	a := Audio{ID: db.NewID("aud"), OrgID: access.Org(ctx), CreatedAt: db.At(s.Now())}
-	if err := s.take(ctx, &a, in); err != nil {
+	if err := s.storeUpload(ctx, &a, in); err != nil {
 		return nil, err
 	}
 	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
@@ -77,7 +77,7 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Audio], err
 		if err := insert(ctx, tx, a); err != nil {
 			return fmt.Errorf("add audio: %w", err)
 		}
-		return s.dress(ctx, tx, &a)
+		return s.withURLAndUses(ctx, tx, &a)
 	})
 	if err != nil {
 		return nil, errors.Join(err, s.Files.Delete(context.WithoutCancel(ctx), a.blob))
@@ -85,7 +85,7 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Audio], err
 	return &op.Out[Audio]{Body: a, Location: op.Prefix + "/audio/" + a.ID}, nil
 }
 
-// admit refuses what the organisation has no room for.
+// admit returns an error if the storage quota or the number of files of the organisation is used up.
 func (s *Service) admit(ctx context.Context, tx db.Querier, a Audio) error {
 	if s.Admit == nil {
 		return nil
@@ -93,8 +93,8 @@ func (s *Service) admit(ctx context.Context, tx db.Querier, a Audio) error {
 	return s.Admit(ctx, tx, a.OrgID, a.SizeBytes)
 }
 
-// take reads the body and stores the sound.
-func (s *Service) take(ctx context.Context, a *Audio, in *CreateIn) error {
+// storeUpload reads the request body and stores its audio.
+func (s *Service) storeUpload(ctx context.Context, a *Audio, in *CreateIn) error {
 	kind, params, err := mime.ParseMediaType(in.ContentType)
 	switch {
 	case err == nil && kind == "multipart/form-data":
@@ -121,10 +121,10 @@ func (s *Service) upload(ctx context.Context, a *Audio, form *multipart.Reader) 
 	if len(wrong) > 0 {
 		return op.Invalid(wrong...)
 	}
-	return s.keep(ctx, a, bytes.NewReader(file))
+	return s.storeFile(ctx, a, bytes.NewReader(file))
 }
 
-// readForm reads the parts of the form, in any order.
+// readForm reads the parts of the form in any order.
 func readForm(a *Audio, form *multipart.Reader) (file []byte, filename string, err error) {
 	for {
 		part, err := form.NextPart()
@@ -165,7 +165,7 @@ func shorten(text string) string {
 	return text
 }
 
-// formatOf recognises a sound by how it begins.
+// formatOf returns the format of an audio file from its first bytes.
 func formatOf(b []byte) string {
 	switch {
 	case len(b) > 12 && string(b[:4]) == "RIFF" && string(b[8:12]) == "WAVE":
@@ -202,10 +202,10 @@ func (s *Service) speech(ctx context.Context, a *Audio, body []byte) error {
 	return s.spoken(ctx, a, f)
 }
 
-// maxJSON is what the JSON of an operation may have.
+// maxJSON limits the JSON body, in bytes.
 const maxJSON = 1 << 20
 
-// readFresh reads the JSON of a text to speak, with the errors every operation has.
+// readFresh reads the JSON body of a text to synthesise. Its errors are those of every operation.
 func readFresh(body []byte) (f Fresh, err error) {
 	if len(body) > maxJSON {
 		return f, op.Fail("payload_too_large", "a JSON body may have 1 MB")
@@ -248,10 +248,10 @@ func (s *Service) spoken(ctx context.Context, a *Audio, f Fresh) error {
 		return fmt.Errorf("read what was spoken: %w", err)
 	}
 	defer file.Close()
-	return s.keep(ctx, a, file)
+	return s.storeFile(ctx, a, file)
 }
 
-// check lists what is wrong with the record, and fills in the usual kind.
+// check returns the violations of the record, and sets the default kind.
 func (a *Audio) check() []op.Violation {
 	var wrong []op.Violation
 	if a.Kind == "" {
@@ -267,8 +267,8 @@ func (a *Audio) check() []op.Violation {
 	return wrong
 }
 
-// keep stores a file and finds out whether it can be played.
-func (s *Service) keep(ctx context.Context, a *Audio, from io.Reader) (err error) {
+// storeFile stores a file and measures its duration. It removes the file if it cannot be played.
+func (s *Service) storeFile(ctx context.Context, a *Audio, from io.Reader) (err error) {
 	a.blob = a.OrgID + "/audio/" + a.ID + "." + a.Format
 	if a.SizeBytes, err = s.Files.Put(ctx, a.blob, from); err != nil {
 		return fmt.Errorf("store audio: %w", err)

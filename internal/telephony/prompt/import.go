@@ -10,8 +10,8 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Import keeps a WAV file that was made here, such as a greeting recorded by telephone, and returns its id. The limits are those of
-// uploads; what is refused is an *op.Error.
+// Import stores a WAV file that was recorded here, such as a greeting recorded by phone, and returns its id. The
+// limits are those of uploads. Refusals are of type *op.Error.
 func (s *Service) Import(ctx context.Context, org, name, kind string, wav io.Reader) (string, error) {
 	n, err := count(ctx, s.DB.Read(ctx), org)
 	if err != nil {
@@ -24,7 +24,7 @@ func (s *Service) Import(ctx context.Context, org, name, kind string, wav io.Rea
 	if wrong := a.check(); len(wrong) > 0 {
 		return "", op.Invalid(wrong...)
 	}
-	if err := s.keep(ctx, &a, wav); err != nil {
+	if err := s.storeFile(ctx, &a, wav); err != nil {
 		return "", err
 	}
 	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {

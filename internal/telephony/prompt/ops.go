@@ -12,11 +12,11 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Operations lists what the outside world can do with sounds.
+// Operations returns the API operations on audio files.
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.New("audio.list", "GET /audio", access.FlowsAdmin, "List prompts and music", s.List),
-		op.New("audio.create", "POST /audio", access.FlowsAdmin, "Upload a sound, or have a text spoken", s.Create).Status(201).Acts().
+		op.New("audio.create", "POST /audio", access.FlowsAdmin, "Upload a sound, or have a text spoken", s.Create).Status(201).WithSideEffects().
 			Upload(maxUpload).Takes("multipart/form-data", Upload{}).Takes("application/json", Fresh{}),
 		op.New("audio.get", "GET /audio/{id}", access.FlowsAdmin, "Get one sound", s.Show),
 		op.NewStream("audio.content", "GET /audio/{id}/content", access.FlowsAdmin, "Fetch the sound itself", s.Content).
@@ -25,34 +25,34 @@ func (s *Service) Operations() []op.Operation {
 	}
 }
 
-// ListIn chooses sounds.
+// ListIn has the filters of a list of audio files.
 type ListIn struct {
 	op.Paging
 	Kind []string `query:"kind" enum:"greeting,prompt,music,voicemail_greeting"`
 	Q    string   `query:"q" maxLength:"120" doc:"Part of a name"`
 }
 
-// List returns sounds in the order in which they were added.
+// List returns audio files in the order of their creation.
 func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Audio]], error) {
 	after, err := in.After(ctx)
 	if err != nil {
 		return nil, err
 	}
 	q, org := s.DB.Read(ctx), access.Org(ctx)
-	rows, err := list(ctx, q, narrow(org, in.Kind, in.Q), after.ID, in.Limit)
+	rows, err := list(ctx, q, listFilter(org, in.Kind, in.Q), after.ID, in.Limit)
 	if err != nil {
 		return nil, err
 	}
 	for i := range rows {
-		if err := s.dress(ctx, q, &rows[i]); err != nil {
+		if err := s.withURLAndUses(ctx, q, &rows[i]); err != nil {
 			return nil, err
 		}
 	}
 	page := op.Paged(ctx, in.Paging, rows, func(a Audio) op.Position { return op.Position{ID: a.ID} })
-	return op.Counted(page, in.Paging, func() (int, error) { return narrow(org, in.Kind, in.Q).Count(ctx, q) })
+	return op.WithTotal(page, in.Paging, func() (int, error) { return listFilter(org, in.Kind, in.Q).Count(ctx, q) })
 }
 
-// OneIn names a sound.
+// OneIn names an audio file.
 type OneIn struct {
 	ID string `path:"id" example:"aud_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 }
@@ -65,10 +65,10 @@ func (s *Service) one(ctx context.Context, q db.Querier, id string) (Audio, erro
 	if err != nil {
 		return a, fmt.Errorf("get audio: %w", err)
 	}
-	return a, s.dress(ctx, q, &a)
+	return a, s.withURLAndUses(ctx, q, &a)
 }
 
-// Show returns a sound's record.
+// Show returns the record of an audio file.
 func (s *Service) Show(ctx context.Context, in *OneIn) (*op.Out[Audio], error) {
 	a, err := s.one(ctx, s.DB.Read(ctx), in.ID)
 	if err != nil {
@@ -77,7 +77,7 @@ func (s *Service) Show(ctx context.Context, in *OneIn) (*op.Out[Audio], error) {
 	return op.OK(a)
 }
 
-// Content sends the sound, whole or in the ranges asked for.
+// Content sends the audio file, whole or the requested ranges.
 func (s *Service) Content(ctx context.Context, in *OneIn) (*huma.StreamResponse, error) {
 	a, err := s.one(ctx, s.DB.Read(ctx), in.ID)
 	if err != nil {
@@ -92,7 +92,7 @@ func (s *Service) Content(ctx context.Context, in *OneIn) (*huma.StreamResponse,
 
 var mediaTypes = map[string]string{"wav": "audio/wav", "mp3": "audio/mpeg", "ogg": "audio/ogg"}
 
-// Delete removes a sound that nothing plays.
+// Delete removes an audio file that is not in use.
 func (s *Service) Delete(ctx context.Context, in *OneIn) error {
 	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		a, err := s.one(ctx, tx, in.ID)
@@ -109,7 +109,7 @@ func (s *Service) Delete(ctx context.Context, in *OneIn) error {
 		if err := remove(ctx, tx, a.OrgID, a.ID); err != nil {
 			return fmt.Errorf("remove audio: %w", err)
 		}
-		// A file that stays because its removal failed is never found again by anybody.
+		// A file whose removal fails stays on the disk: nothing removes it later.
 		db.OnCommit(tx, func() { _ = s.Files.Delete(context.WithoutCancel(ctx), a.blob) })
 		return nil
 	})

@@ -1,4 +1,4 @@
-// Package prompt keeps prompts and music of organisations: uploaded files, and texts that are spoken.
+// Package prompt stores the audio files of organisations: uploaded prompts, music, and synthesised texts.
 package prompt
 
 import (
@@ -13,7 +13,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// An Audio is a sound that can be played to callers.
+// Audio is an audio file that can be played to callers.
 type Audio struct {
 	ID        string  `json:"id" example:"aud_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	Name      string  `json:"name"`
@@ -34,13 +34,13 @@ type Audio struct {
 	blob     string
 }
 
-// A Use is something that plays a sound.
+// Use names an object that plays an audio file, such as a flow or a queue.
 type Use struct {
 	Type string `json:"type" example:"user"`
 	ID   string `json:"id"`
 }
 
-// Files is where sounds lie; *blob.Dir is one.
+// Files stores the content of audio files. *blob.Dir implements it.
 type Files interface {
 	Put(ctx context.Context, name string, from io.Reader) (size int64, err error)
 	Open(ctx context.Context, name string) (io.ReadSeekCloser, int64, error)
@@ -48,35 +48,37 @@ type Files interface {
 	Path(name string) (string, error)
 }
 
-// Config is what the room is made of.
+// Config has the dependencies of a Service.
 type Config struct {
 	DB      *db.DB
 	Files   Files
 	Now     func() time.Time
-	BaseURL string // under which the API is reached
-	// Measure plays a file in thought: how long it is, or why it cannot be played.
+	BaseURL string // public URL of the API
+	// Measure decodes a file and returns its duration. The error says why it cannot be played.
 	Measure func(path string) (time.Duration, error)
-	// Speak makes a WAV file of a text. Its errors are for whoever asked, such as an *op.Error.
+	// Speak synthesises a text into a WAV file and returns its path. Its errors are returned to the client.
 	Speak func(ctx context.Context, org, text, voice, language string) (path string, err error)
-	// Room refuses where the organisation may keep no more files; nil: all may.
+	// Room returns an error if the storage quota of the organisation is used up. Nil means no quota.
 	Room func(ctx context.Context, org string) error
-	// Admit allows a file of a size in the transaction that keeps it, or refuses; nil allows all.
+	// Admit returns an error if a file of a size exceeds the quota. It runs in the transaction that stores the file.
+	// Nil means no quota.
 	Admit func(ctx context.Context, tx db.Querier, org string, size int64) error
-	// Uses finds who else plays a sound; users' voicemail greetings are found by the room itself.
+	// Uses returns objects of other packages that play an audio file. Voicemail greetings of users are found by this
+	// package itself.
 	Uses []func(ctx context.Context, q db.Querier, org, id string) ([]Use, error)
 }
 
-// Service is the room. It is safe for concurrent use.
+// Service stores audio files. It is safe for concurrent use.
 type Service struct{ Config }
 
-// New makes the room.
+// New returns a Service.
 func New(c Config) *Service { return &Service{c} }
 
-// ErrNone says that an organisation has no such sound.
+// ErrNone is returned if the organisation has no such audio file.
 var ErrNone = errors.New("no such audio")
 
-// Path returns where the file of a sound lies on this machine. One the organisation does not have is ErrNone, and an
-// *op.Error about audio_id. The file is never changed.
+// Path returns the path of an audio file. If the organisation has no such file, the error wraps ErrNone and an
+// *op.Error about audio_id. The content of a file never changes.
 func (s *Service) Path(ctx context.Context, org, id string) (string, error) {
 	a, err := get(ctx, s.DB.Read(ctx), org, id)
 	if db.IsNone(err) {
@@ -88,8 +90,8 @@ func (s *Service) Path(ctx context.Context, org, id string) (string, error) {
 	return s.Files.Path(a.blob)
 }
 
-// uses lists who plays a sound.
-func (s *Service) uses(ctx context.Context, q db.Querier, org, id string) ([]Use, error) {
+// usesOf returns the objects that play an audio file.
+func (s *Service) usesOf(ctx context.Context, q db.Querier, org, id string) ([]Use, error) {
 	all, err := greetings(ctx, q, org, id)
 	if err != nil {
 		return nil, err
@@ -104,14 +106,14 @@ func (s *Service) uses(ctx context.Context, q db.Querier, org, id string) ([]Use
 	return all, nil
 }
 
-// dress adds what follows from the record.
-func (s *Service) dress(ctx context.Context, q db.Querier, a *Audio) (err error) {
+// withURLAndUses sets the fields that are derived from the record: its URL and its uses.
+func (s *Service) withURLAndUses(ctx context.Context, q db.Querier, a *Audio) (err error) {
 	prefix := op.Prefix
 	if p, ok := access.From(ctx); ok && p.Environment == access.Sandbox {
 		prefix = "/sandbox/v1"
 	}
 	a.URL = s.BaseURL + prefix + "/audio/" + a.ID + "/content"
 	a.Seconds = max(int(a.Duration.Round(time.Second)/time.Second), 1)
-	a.UsedBy, err = s.uses(ctx, q, a.OrgID, a.ID)
+	a.UsedBy, err = s.usesOf(ctx, q, a.OrgID, a.ID)
 	return err
 }

@@ -23,7 +23,7 @@ import (
 	"soniq/internal/telephony/prompt"
 )
 
-// house is what a test of sounds needs.
+// house has a database, a service and an HTTP test server.
 type house struct {
 	*prompt.Service
 	d      *db.DB
@@ -31,7 +31,7 @@ type house struct {
 	org    string
 	server *optest.Server
 	files  string
-	wav    []byte // a second of sound
+	wav    []byte // one second long
 }
 
 func build(t *testing.T, d *db.DB) *house {
@@ -54,12 +54,12 @@ func build(t *testing.T, d *db.DB) *house {
 	if h.wav, err = os.ReadFile(second); err != nil {
 		t.Fatal(err)
 	}
-	orgs.Stored = func(ctx context.Context, q db.Querier, org string) (n int64, err error) {
+	orgs.StoredBytes = func(ctx context.Context, q db.Querier, org string) (n int64, err error) {
 		err = q.QueryRow(ctx, `SELECT CAST(COALESCE(SUM(size_bytes), 0) AS BIGINT) FROM audio WHERE org_id = $1`, org).Scan(&n)
 		return n, err
 	}
 	h.orgs = orgs
-	h.Service = prompt.New(prompt.Config{DB: d, Room: orgs.Room, Admit: orgs.AdmitBytes, Files: files, Now: time.Now, BaseURL: "https://voice.example", Measure: length, Speak: func(_ context.Context, _, text, voice, _ string) (string, error) {
+	h.Service = prompt.New(prompt.Config{DB: d, Room: orgs.CheckStorage, Admit: orgs.ReserveStorage, Files: files, Now: time.Now, BaseURL: "https://voice.example", Measure: length, Speak: func(_ context.Context, _, text, voice, _ string) (string, error) {
 		if voice == "nobody" {
 			return "", op.Invalid(op.Field("voice", "unknown_voice", "no such voice"))
 		}
@@ -81,7 +81,7 @@ func (h *house) do(method, path string, body any, header ...string) *optest.Answ
 	return h.server.Do(optest.Admin(h.org), method, path, body, header...)
 }
 
-// upload sends a form; fields are "name=value", the file is called hello.wav.
+// upload posts a form with a file named hello.wav. Fields are "name=value".
 func (h *house) upload(file []byte, fields ...string) *optest.Answer {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
@@ -97,13 +97,13 @@ func (h *house) upload(file []byte, fields ...string) *optest.Answer {
 	return h.do("POST", "/audio", b.String(), "Content-Type: "+w.FormDataContentType(), "Idempotency-Key: "+db.NewID("key"))
 }
 
-// unknown reports whether an error says that there is no such sound.
+// unknown reports whether an error is ErrNone and an *op.Error.
 func unknown(err error) bool {
 	var e *op.Error
 	return errors.Is(err, prompt.ErrNone) && errors.As(err, &e) && e.Code == "validation_failed"
 }
 
-// stored counts the files that are kept.
+// stored returns the number of stored files.
 func (h *house) stored(t *testing.T) (n int) {
 	t.Helper()
 	err := filepath.WalkDir(h.files, func(_ string, e os.DirEntry, err error) error {

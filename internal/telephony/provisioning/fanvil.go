@@ -6,12 +6,13 @@ import (
 	"time"
 )
 
-// Fanvil: {mac}.cfg, which is XML. Keys are "memory keys" (type 1) whose value ends in what they do, or lines (type 2).
+// Fanvil: {mac}.cfg, which is XML. Keys are "memory keys" (type 1), whose value ends in their function, or lines
+// (type 2).
 
 var fanvilCodecs = map[string]string{"pcmu": "PCMU", "pcma": "PCMA", "g722": "G722", "opus": "OPUS"}
 
 func fanvil(p Phone) []byte {
-	x := newElements()
+	x := newXMLWriter()
 	x.begin("sysConf")
 	x.value("Version", "2.0000000000")
 	x.begin("sip")
@@ -31,30 +32,30 @@ func fanvil(p Phone) []byte {
 	return x.bytes()
 }
 
-func fanvilAccount(x *elements, p Phone) {
+func fanvilAccount(x *xmlWriter, p Phone) {
 	x.value("PhoneNumber", p.Username)
 	x.value("DisplayName", p.Name)
-	x.value("SipName", p.shown())
+	x.value("SipName", p.accountName())
 	x.value("RegisterAddr", p.Server)
 	x.value("RegisterPort", p.Port)
 	x.value("RegisterUser", p.Username)
 	x.value("RegisterPswd", p.Password)
-	x.value("RegisterTTL", registerFor)
+	x.value("RegisterTTL", registerSeconds)
 	x.value("EnableReg", 1)
-	x.value("Transport", one(p.Transport, map[string]string{"udp": "0", "tcp": "1", "tls": "3"}))
-	x.value("MediaCrypto", one(p.SRTP, map[string]string{"off": "0", "preferred": "1", "required": "1"}))
-	x.value("EnableOSRTP", one(p.SRTP, map[string]string{"off": "0", "preferred": "1", "required": "0"}))
+	x.value("Transport", lookup(p.Transport, map[string]string{"udp": "0", "tcp": "1", "tls": "3"}))
+	x.value("MediaCrypto", lookup(p.SRTP, map[string]string{"off": "0", "preferred": "1", "required": "1"}))
+	x.value("EnableOSRTP", lookup(p.SRTP, map[string]string{"off": "0", "preferred": "1", "required": "0"}))
 	x.value("MWINum", VoicemailNumber)
-	x.value("VoiceCodecMap", strings.Join(p.named(fanvilCodecs), ","))
+	x.value("VoiceCodecMap", strings.Join(p.codecNames(fanvilCodecs), ","))
 }
 
-func fanvilKeys(x *elements, p Phone) {
+func fanvilKeys(x *xmlWriter, p Phone) {
 	x.begin("dsskey")
 	x.begin("internal", "index", 1)
 	for _, k := range p.Keys {
 		x.begin("Fkey", "index", k.Position)
 		x.value("Type", map[bool]int{true: 2, false: 1}[k.Type == "line"])
-		x.value("Value", one(k.Type, map[string]string{"line": "SIP1", "blf": k.Value + "@1/ba", "speed_dial": k.Value + "@1/f",
+		x.value("Value", lookup(k.Type, map[string]string{"line": "SIP1", "blf": k.Value + "@1/ba", "speed_dial": k.Value + "@1/f",
 			"queue": k.Value + "@1/f", "park": k.Value + "@1/c"}))
 		x.value("Title", k.Label)
 		x.end()
@@ -63,7 +64,7 @@ func fanvilKeys(x *elements, p Phone) {
 	x.end()
 }
 
-func fanvilServer(x *elements, p Phone) {
+func fanvilServer(x *xmlWriter, p Phone) {
 	protocol, place := 5, p.URL
 	if u, err := url.Parse(p.URL); err == nil {
 		protocol, place = map[string]int{"http": 4, "https": 5}[u.Scheme], u.Host+strings.TrimSuffix(u.Path, "/")

@@ -18,8 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the files that are kept in the tree")
 
-// desk is a phone with everything.
-func desk(t testing.TB) Phone {
+// fullPhone returns a phone with all settings.
+func fullPhone(t testing.TB) Phone {
 	t.Helper()
 	zone, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
@@ -34,8 +34,8 @@ func desk(t testing.TB) Phone {
 			{Position: 5, Type: "park", Value: "701", Label: "Park 1"}}}
 }
 
-// files are what each template hands out.
-var files = map[string][]string{
+// goldenFiles lists the files of each template.
+var goldenFiles = map[string][]string{
 	"yealink":     {"y000000000028.cfg", "001565abcdef.cfg"},
 	"polycom":     {"000000000000.cfg", "001565abcdef.cfg", "001565abcdef-reg.cfg", "001565abcdef-phone.cfg", "001565abcdef-directory.xml"},
 	"grandstream": {"cfg001565abcdef.xml"},
@@ -46,24 +46,24 @@ var files = map[string][]string{
 	"generic":     {"phone.json", "phone.ini"},
 }
 
-func TestEveryVendorsFilesAreAsTheyWere(t *testing.T) {
+func TestRender_GoldenFiles(t *testing.T) {
 	t.Parallel()
 	for _, template := range Templates() {
-		if len(files[template]) == 0 {
+		if len(goldenFiles[template]) == 0 {
 			t.Errorf("%s has no golden file", template)
 		}
-		for _, name := range files[template] {
-			f, ok := Render(template, name, desk(t))
+		for _, name := range goldenFiles[template] {
+			f, ok := Render(template, name, fullPhone(t))
 			if !ok {
 				t.Errorf("%s has no %s", template, name)
 				continue
 			}
-			holds(t, filepath.Join("testdata", template, name), f.Body)
+			compareGolden(t, filepath.Join("testdata", template, name), f.Body)
 		}
 	}
 }
 
-func holds(t *testing.T, path string, got []byte) {
+func compareGolden(t *testing.T, path string, got []byte) {
 	t.Helper()
 	if *update {
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, got, 0o644)); err != nil {
@@ -72,23 +72,23 @@ func holds(t *testing.T, path string, got []byte) {
 	}
 	want, err := os.ReadFile(path)
 	if err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%s differs (%v); if that is meant: go test ./provision -update. It is now\n%s", path, err, got)
+		t.Errorf("%s differs (%v); if that is intended, run go test ./internal/telephony/provisioning -update. It is now\n%s", path, err, got)
 	}
 }
 
-// hostile is what somebody may call themself to get settings of their own into a file.
+// hostile is a user name that tries to inject settings into a file.
 const hostile = "Eve\r\naccount.2.enable = 1\n[x]\n</entry><P2>pw</P2>&\"'<!-- ]]>\u2028\u0085auto_provision.server.url = http://evil\x00\u202e;#\\"
 
-// TestNamesStayNames proves that whatever people call themselves and their keys, files have the settings that they had before.
-func TestNamesStayNames(t *testing.T) {
+// Names of users and keys cannot add or change settings, whatever characters they contain.
+func TestRender_HostileNamesInjectNothing(t *testing.T) {
 	t.Parallel()
-	good, bad := desk(t), desk(t)
+	good, bad := fullPhone(t), fullPhone(t)
 	bad.Name, bad.Label, bad.Extension = hostile, hostile, hostile
 	for i := range bad.Keys {
 		bad.Keys[i].Label, bad.Keys[i].Value = hostile, hostile
 	}
 	bad.Keys[0].Value = ""
-	for template, names := range files {
+	for template, names := range goldenFiles {
 		for _, name := range names {
 			g, _ := Render(template, name, good)
 			b, _ := Render(template, name, bad)
@@ -102,7 +102,7 @@ func TestNamesStayNames(t *testing.T) {
 	}
 }
 
-// skeleton is a file without its values.
+// skeleton returns a file without its values.
 func skeleton(t *testing.T, f File) string {
 	t.Helper()
 	switch {
@@ -123,7 +123,8 @@ func skeleton(t *testing.T, f File) string {
 	return strings.Join(names, "\n")
 }
 
-// elementsOf reads XML with the standard library's parser: names of elements and attributes, and comments, which there must not be.
+// elementsOf parses XML with the standard library. It returns the names of elements and attributes, and marks
+// comments, which must not occur.
 func elementsOf(t *testing.T, body []byte) string {
 	t.Helper()
 	var b strings.Builder
@@ -150,7 +151,7 @@ func elementsOf(t *testing.T, body []byte) string {
 	}
 }
 
-func TestAPhoneIsKnownByWhatItSaysAndAsksFor(t *testing.T) {
+func TestFindFile_ByTemplateAgentAndName(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ template, agent, file, want string }{
 		{"", "Yealink SIP-T46S 66.86.0.15 00:15:65:ab:cd:ef", "001565abcdef.cfg", "yealink"},
@@ -167,7 +168,7 @@ func TestAPhoneIsKnownByWhatItSaysAndAsksFor(t *testing.T) {
 		{"yealink", "Yealink", "001565abcde.cfg", ""},
 		{"", "curl", "passwd", ""},
 	} {
-		got, ok := find(c.template, c.agent, c.file)
+		got, ok := findFile(c.template, c.agent, c.file)
 		if got.template != c.want || ok != (c.want != "") {
 			t.Errorf("%+v is taken for %q", c, got.template)
 		}
@@ -182,7 +183,7 @@ func TestAPhoneIsKnownByWhatItSaysAndAsksFor(t *testing.T) {
 	}
 }
 
-func TestZonesAreToldAsRules(t *testing.T) {
+func TestZoneRules_POSIX(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
 		"Europe/Berlin": "CET-1CEST,M3.5.0,M10.5.0/3", "America/New_York": "EST5EDT,M3.2.0,M11.1.0", "UTC": "UTC0", "Asia/Kolkata": "IST-5:30",
@@ -192,7 +193,7 @@ func TestZonesAreToldAsRules(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := clockOf(zone, time.Date(2026, 7, 1, 0, 0, 0, 0, time.UTC)).posix(); got != want {
+		if got := zoneRulesOf(zone, time.Date(2026, 7, 1, 0, 0, 0, 0, time.UTC)).posix(); got != want {
 			t.Errorf("%s is told as %s, want %s", name, got, want)
 		}
 	}

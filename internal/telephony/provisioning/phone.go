@@ -1,4 +1,5 @@
-// Package provisioning hands phones their configuration: each vendor's files, at an address of one phone's own.
+// Package provisioning sends phones their configuration: the files of each vendor, at a separate secret address for
+// each phone.
 package provisioning
 
 import (
@@ -12,53 +13,54 @@ import (
 // VoicemailNumber is what a phone dials to listen to its messages.
 const VoicemailNumber = "*97"
 
-// A Phone is what a configuration is made of. Render takes control characters out of all of it.
+// Phone holds the data of a configuration. Render removes control characters from all of it.
 type Phone struct {
-	Label     string // what the phone is called
-	Name      string // whose it is, as others see it
-	Extension string // "" : none
+	Label     string // name of the phone
+	Name      string // display name of its user
+	Extension string // "" if none
 	Username  string // SIP user and authentication name
 	Password  string
 	Realm     string // digest realm
-	Server    string // host or address to register at
+	Server    string // host or address of the registrar
 	Port      int
 	Transport string // udp, tcp or tls
 	SRTP      string // off, preferred or required
 	Codecs    []string
 	Keys      []device.LineKey
 
-	MAC      string // twelve small hexadecimal digits; "" : not known
-	URL      string // address of the folder with its files, ending in /
-	HTTPUser string // what it fetches them with once the address is closed
+	MAC      string // twelve lower-case hexadecimal digits; "" if unknown
+	URL      string // URL of the folder with its files, with a trailing slash
+	HTTPUser string // login for fetches after the address has closed
 	HTTPPass string
-	Interval time.Duration // how often it fetches them
+	Interval time.Duration // between two fetches
 	NTP      string        // NTP server
 	Zone     *time.Location
-	Now      time.Time // of which year daylight saving is told
+	Now      time.Time // selects the year of the daylight saving rules
 }
 
-// registerFor is how long phones register for, in seconds.
-const registerFor = 600
+// registerSeconds is the expiry of registrations in seconds.
+const registerSeconds = 600
 
-// allCodecs are in the order that phones get which prefer none.
-var allCodecs = []string{"opus", "g722", "pcma", "pcmu"}
+// defaultCodecs lists the codecs of phones without a preference, in order.
+var defaultCodecs = []string{"opus", "g722", "pcma", "pcmu"}
 
-// safe takes what could end a line, or move the cursor of a display, out of everything that people wrote.
-func (p Phone) safe() Phone {
+// sanitized returns the phone with single-line texts and without invisible characters, so that no text can end a line
+// or move the cursor of a display. It also sets default codecs, key labels and the time zone.
+func (p Phone) sanitized() Phone {
 	for _, field := range []*string{&p.Label, &p.Name, &p.Extension, &p.Username, &p.Password, &p.Realm, &p.Server, &p.MAC, &p.URL,
 		&p.HTTPUser, &p.HTTPPass, &p.NTP} {
-		*field = plain(*field)
+		*field = singleLine(*field)
 	}
 	keys := make([]device.LineKey, 0, len(p.Keys))
 	for _, k := range p.Keys {
-		k.Label, k.Value = plain(k.Label), plain(k.Value)
+		k.Label, k.Value = singleLine(k.Label), singleLine(k.Value)
 		if k.Label == "" {
 			k.Label = k.Value
 		}
 		keys = append(keys, k)
 	}
 	if p.Keys = keys; len(p.Codecs) == 0 {
-		p.Codecs = allCodecs
+		p.Codecs = defaultCodecs
 	}
 	if p.Zone == nil {
 		p.Zone = time.UTC
@@ -66,8 +68,8 @@ func (p Phone) safe() Phone {
 	return p
 }
 
-// plain is a text on one line, without characters that are not seen.
-func plain(text string) string {
+// singleLine returns text on one line, without invisible characters.
+func singleLine(text string) string {
 	text = strings.Map(func(c rune) rune {
 		switch {
 		case c == '\t' || c == '\n' || c == '\r' || unicode.Is(unicode.Zl, c) || unicode.Is(unicode.Zp, c) || c == 0x85:
@@ -80,8 +82,8 @@ func plain(text string) string {
 	return strings.TrimSpace(text)
 }
 
-// shown is the name of the account on the phone.
-func (p Phone) shown() string {
+// accountName returns the name of the account on the phone's display.
+func (p Phone) accountName() string {
 	switch {
 	case p.Name == "":
 		return p.Label
@@ -91,14 +93,14 @@ func (p Phone) shown() string {
 	return p.Name + " (" + p.Extension + ")"
 }
 
-// seconds is how often the phone fetches its files.
-func (p Phone) seconds() int { return int(p.Interval / time.Second) }
+// intervalSeconds returns the time between two fetches in seconds.
+func (p Phone) intervalSeconds() int { return int(p.Interval / time.Second) }
 
-// one picks by what a setting says; "" where it says something else.
-func one(value string, of map[string]string) string { return of[value] }
+// lookup returns the vendor's value for a setting, or "" if there is none.
+func lookup(value string, of map[string]string) string { return of[value] }
 
-// named are the codecs by what a vendor calls them; those it does not know are left out.
-func (p Phone) named(of map[string]string) []string {
+// codecNames returns the codecs by the vendor's names. Codecs that the vendor does not support are omitted.
+func (p Phone) codecNames(of map[string]string) []string {
 	var all []string
 	for _, c := range p.Codecs {
 		if name := of[c]; name != "" {

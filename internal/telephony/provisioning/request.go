@@ -8,87 +8,88 @@ import (
 	"soniq/internal/telephony/device"
 )
 
-// request is one to an address that there is.
+// request is a request to an existing address.
 type request struct {
 	*Server
-	w     http.ResponseWriter
-	r     *http.Request
-	a     device.Address
-	token string
-	agent string
-	file  string
+	w       http.ResponseWriter
+	r       *http.Request
+	address device.ProvisioningAddress
+	token   string
+	agent   string
+	file    string
 }
 
-func (s *Server) serve(w http.ResponseWriter, r *http.Request, a device.Address, token string) {
-	if _, ok := s.limiter.Take(a.Device.ID, 1, fetches); !ok {
-		tooMany(w)
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, a device.ProvisioningAddress, token string) {
+	if _, ok := s.limiter.Take(a.Device.ID, 1, fetchPolicy); !ok {
+		tooManyRequests(w)
 		return
 	}
-	q := &request{s, w, r, a, token, plain(cut(r.UserAgent(), 200)), r.PathValue("file")}
+	q := &request{s, w, r, a, token, singleLine(truncate(r.UserAgent(), 200)), r.PathValue("file")}
 	if q.file == "qr.png" || q.file == "qr.svg" {
-		q.code()
+		q.serveQRCode()
 		return
 	}
-	if r.Header.Get("Sec-Fetch-Mode") == "navigate" || looks.MatchString(q.agent) && !known(q.agent) {
-		q.page()
+	if r.Header.Get("Sec-Fetch-Mode") == "navigate" || linkPreviewAgents.MatchString(q.agent) && !isKnownAgent(q.agent) {
+		q.servePage()
 		return
 	}
-	if found, ok := q.wanted(); ok {
-		q.hand(found)
+	if found, ok := q.matchFile(); ok {
+		q.serveFile(found)
 		return
 	}
-	nothing(w)
+	notFound(w)
 }
 
-func cut(text string, most int) string {
+func truncate(text string, most int) string {
 	if len(text) > most {
 		return text[:most]
 	}
 	return text
 }
 
-// wanted is the file that is meant.
-func (q *request) wanted() (wanted, bool) {
-	template := q.Devices.Template(q.a.Device)
-	if q.file == "" && template == "" && !known(q.agent) {
-		return wanted{}, false
+// matchFile returns the requested file.
+func (q *request) matchFile() (matchedFile, bool) {
+	template := q.Devices.Template(q.address.Device)
+	if q.file == "" && template == "" && !isKnownAgent(q.agent) {
+		return matchedFile{}, false
 	}
-	return find(template, q.agent, q.file)
+	return findFile(template, q.agent, q.file)
 }
 
-// hand gives a file to whom it is for.
-func (q *request) hand(f wanted) {
+// serveFile sends a file after the checks for its kind: none for files without secrets; otherwise the MAC address,
+// then the open address or the login.
+func (q *request) serveFile(f matchedFile) {
 	switch {
 	case q.r.Method == http.MethodHead:
 		q.w.Header().Set("Content-Type", f.kind.media)
 	case f.kind.common:
-		q.handCommon(f)
-	case q.stranger(f):
-		q.refuse(f, "not_found")
-		nothing(q.w)
-	case !q.open() && !q.admit(f):
+		q.serveCommon(f)
+	case q.isForeign(f):
+		q.recordRefusal(f, "not_found")
+		notFound(q.w)
+	case !q.isOpen() && !q.authenticate(f):
 	default:
-		q.handOwn(f)
+		q.serveOwn(f)
 	}
 }
 
-// stranger reports whether the file is that of another phone.
-func (q *request) stranger(f wanted) bool {
-	known := q.a.Device.MAC
-	return f.mac != "" && known != nil && *known != colons(f.mac)
+// isForeign reports whether the file name has the MAC address of another phone.
+func (q *request) isForeign(f matchedFile) bool {
+	known := q.address.Device.MAC
+	return f.mac != "" && known != nil && *known != colonMAC(f.mac)
 }
 
-// open reports whether the address is still open to who asks: to everybody until a phone has come, and to a phone like that one
-// for as long as it lives.
-func (q *request) open() bool {
-	if !q.Now().Before(q.a.OpenUntil.Time) {
+// isOpen reports whether the request needs no login: until OpenUntil, if no phone has fetched yet or the User-Agent
+// is that of the same product.
+func (q *request) isOpen() bool {
+	if !q.Now().Before(q.address.OpenUntil.Time) {
 		return false
 	}
-	return q.a.BoundAt.IsZero() || product(q.agent) == product(q.a.UserAgent)
+	return q.address.BoundAt.IsZero() || agentProduct(q.agent) == agentProduct(q.address.UserAgent)
 }
 
-// product is the first word of a user agent, which stays when its version changes.
-func product(agent string) string {
+// agentProduct returns the first word of a User-Agent, which stays the same when the version changes.
+func agentProduct(agent string) string {
 	end := strings.IndexAny(agent, " /")
 	if end < 0 {
 		end = len(agent)
@@ -96,60 +97,60 @@ func product(agent string) string {
 	return strings.ToLower(agent[:end])
 }
 
-// admit asks for the login; it has answered where that is not right.
-func (q *request) admit(f wanted) bool {
-	if standing, ok := q.limiter.Take(q.a.Device.ID, 0, logins); !ok || standing[0].Left == 0 {
-		tooMany(q.w)
+// authenticate checks the login. If it is not correct, it sends the response and returns false.
+func (q *request) authenticate(f matchedFile) bool {
+	if standing, ok := q.limiter.Take(q.address.Device.ID, 0, loginPolicy); !ok || standing[0].Left == 0 {
+		tooManyRequests(q.w)
 		return false
 	}
-	v := q.door.check(q.r, q.a.Device.SIP.Username, q.a.Login)
-	if v == right && q.a.Login != "" {
+	v := q.auth.check(q.r, q.address.Device.SIP.Username, q.address.Login)
+	if v == authOK && q.address.Login != "" {
 		return true
 	}
-	if v == wrong {
-		q.limiter.Take(q.a.Device.ID, 1, logins)
-		q.refuse(f, "unauthenticated")
+	if v == authWrong {
+		q.limiter.Take(q.address.Device.ID, 1, loginPolicy)
+		q.recordRefusal(f, "unauthenticated")
 	}
-	q.door.ask(q.w.Header(), v)
-	say(q.w, http.StatusUnauthorized, "This address needs the login that the phone was given with its configuration.")
+	q.auth.challenge(q.w.Header(), v)
+	writeText(q.w, http.StatusUnauthorized, "This address needs the login that the phone was given with its configuration.")
 	return false
 }
 
-func (q *request) fetch(f wanted, code string) device.Fetch {
-	return device.Fetch{UserAgent: q.agent, MAC: colons(f.mac), File: q.file, Code: code}
+func (q *request) fetchOf(f matchedFile, code string) device.Fetch {
+	return device.Fetch{UserAgent: q.agent, MAC: colonMAC(f.mac), File: q.file, Code: code}
 }
 
-func (q *request) refuse(f wanted, code string) {
-	if err := q.Devices.Refused(q.r.Context(), q.a, q.fetch(f, code)); err != nil {
-		q.Log.Error("refused fetch not noted", "device", q.a.Device.ID, "err", err)
+func (q *request) recordRefusal(f matchedFile, code string) {
+	if err := q.Devices.RecordRefusal(q.r.Context(), q.address, q.fetchOf(f, code)); err != nil {
+		q.Log.Error("refused fetch not stored", "device", q.address.Device.ID, "err", err)
 	}
 }
 
-func (q *request) handCommon(f wanted) {
-	if err := q.Devices.Looked(q.r.Context(), q.a, q.fetch(f, "")); err != nil {
+func (q *request) serveCommon(f matchedFile) {
+	if err := q.Devices.RecordPublicFetch(q.r.Context(), q.address, q.fetchOf(f, "")); err != nil {
 		q.fail(err)
 		return
 	}
 	q.send(f)
 }
 
-func (q *request) handOwn(f wanted) {
-	a, err := q.Devices.Fetched(q.r.Context(), q.a, q.fetch(f, ""))
+func (q *request) serveOwn(f matchedFile) {
+	a, err := q.Devices.RecordFetch(q.r.Context(), q.address, q.fetchOf(f, ""))
 	if err != nil {
 		q.fail(err)
 		return
 	}
-	q.a = a
+	q.address = a
 	q.send(f)
 }
 
 func (q *request) fail(err error) {
-	q.Log.Error("configuration not handed out", "device", q.a.Device.ID, "err", err)
-	say(q.w, http.StatusInternalServerError, "Something went wrong.")
+	q.Log.Error("configuration not sent", "device", q.address.Device.ID, "err", err)
+	writeText(q.w, http.StatusInternalServerError, "Something went wrong.")
 }
 
-func (q *request) send(f wanted) {
-	p, err := q.phone(f)
+func (q *request) send(f matchedFile) {
+	p, err := q.phoneOf(f)
 	if err != nil {
 		q.fail(err)
 		return
@@ -158,9 +159,9 @@ func (q *request) send(f wanted) {
 	_, _ = q.w.Write(f.render(q.file, p).Body)
 }
 
-// phone is what the file is made of.
-func (q *request) phone(f wanted) (Phone, error) {
-	d, u := q.a.Device, q.a.User
+// phoneOf returns the data of the file.
+func (q *request) phoneOf(f matchedFile) (Phone, error) {
+	d, u := q.address.Device, q.address.User
 	p := Phone{Label: d.Name, Name: u.Name, Username: d.SIP.Username, Realm: q.Realm, Transport: d.SIP.Transport, SRTP: d.SRTP, Codecs: d.Codecs,
 		MAC: f.mac, Interval: q.Interval, NTP: q.NTP, Now: q.Now()}
 	if u.Extension != nil {
@@ -169,17 +170,17 @@ func (q *request) phone(f wanted) (Phone, error) {
 	if p.MAC == "" && d.MAC != nil {
 		p.MAC = strings.ReplaceAll(*d.MAC, ":", "")
 	}
-	p.Server, p.Port = q.Place(d.SIP.Transport)
-	if !f.kind.common { // which carries nothing that only one phone may know
-		p.Password, p.HTTPUser, p.HTTPPass, p.Keys = q.a.Password, d.SIP.Username, q.a.Login, d.LineKeys
-		p.URL = q.Devices.FolderOf(q.token)
+	p.Server, p.Port = q.RegistrarAddress(d.SIP.Transport)
+	if !f.kind.common { // a file for all phones must not contain secrets of one phone
+		p.Password, p.HTTPUser, p.HTTPPass, p.Keys = q.address.Password, d.SIP.Username, q.address.Login, d.LineKeys
+		p.URL = q.Devices.FolderURL(q.token)
 	}
 	var err error
 	p.Zone, err = q.zone(u.Timezone, d.OrgID)
 	return p, err
 }
 
-// zone is the time zone of a user, or that of the organisation.
+// zone returns the time zone of the user, else that of the organisation.
 func (q *request) zone(name *string, org string) (*time.Location, error) {
 	if name != nil {
 		if zone, err := time.LoadLocation(*name); err == nil {
@@ -189,8 +190,8 @@ func (q *request) zone(name *string, org string) (*time.Location, error) {
 	return q.Zone(q.r.Context(), org)
 }
 
-// colons writes a MAC address as records do.
-func colons(mac string) string {
+// colonMAC returns a MAC address in the form of the records: with colons.
+func colonMAC(mac string) string {
 	var parts []string
 	for i := 0; i+2 <= len(mac); i += 2 {
 		parts = append(parts, mac[i:i+2])

@@ -12,91 +12,93 @@ import (
 	"soniq/internal/telephony/device"
 )
 
-// Config is what a Server is made of.
+// Config holds the dependencies of a Server.
 type Config struct {
 	Devices *device.Service
 	Zone    func(ctx context.Context, org string) (*time.Location, error)
 	Log     *slog.Logger
 	Now     func() time.Time
-	// Place is where phones register: a host or address, and the port of each transport.
-	Place    func(transport string) (host string, port int)
-	Realm    string
-	NTP      string
-	Interval time.Duration // how often phones fetch their files
-	// Plain reports whether a request may be answered though others could read it on its way.
-	Plain func(r *http.Request) bool
+	// RegistrarAddress returns the host or address at which phones register, and the port of the transport.
+	RegistrarAddress func(transport string) (host string, port int)
+	Realm            string
+	NTP              string
+	Interval         time.Duration // between two fetches of a phone
+	// AllowPlain reports whether a request without TLS may be answered.
+	AllowPlain func(r *http.Request) bool
 }
 
-// A Server hands out configurations. It is safe for concurrent use.
+// Server sends configurations to phones. It is safe for concurrent use.
 type Server struct {
 	Config
-	door    *door
+	auth    *httpAuth
 	limiter *access.Limiter
 }
 
-// New makes a server.
+// New returns a server.
 func New(c Config) *Server {
-	return &Server{Config: c, door: newDoor(c.Realm, c.Now), limiter: access.NewLimiter(c.Now)}
+	return &Server{Config: c, auth: newHTTPAuth(c.Realm, c.Now), limiter: access.NewLimiter(c.Now)}
 }
 
 var (
-	// guesses bounds the tokens that an address may try.
-	guesses = access.Policy{Name: "tokens", Quota: 20, Window: time.Minute}
-	// fetches bounds what a phone may ask for, and with it the lines of the audit log.
-	fetches = access.Policy{Name: "fetches", Quota: 60, Window: time.Minute}
-	// logins bounds the wrong passwords that are tried for a phone.
-	logins = access.Policy{Name: "logins", Quota: 10, Window: time.Minute}
+	// tokenPolicy limits the wrong tokens per source address.
+	tokenPolicy = access.Policy{Name: "tokens", Quota: 20, Window: time.Minute}
+	// fetchPolicy limits the requests of a phone, and thereby its audit log entries.
+	fetchPolicy = access.Policy{Name: "fetches", Quota: 60, Window: time.Minute}
+	// loginPolicy limits the wrong passwords per phone.
+	loginPolicy = access.Policy{Name: "logins", Quota: 10, Window: time.Minute}
 )
 
-// Serve answers GET /provision/{token}/{file}. private reports whether nobody on the way can read the answer.
+// Serve answers GET /provision/{token}/{file}. private reports whether the connection is confidential (TLS).
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request, private bool) {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
 	h.Set("Referrer-Policy", "no-referrer")
-	if !private && !s.Plain(r) {
-		say(w, http.StatusForbidden, "Configurations carry passwords: ask by https. (--provision-plain names networks that need not.)")
+	if !private && !s.AllowPlain(r) {
+		writeText(w, http.StatusForbidden, "Configurations carry passwords: ask by https. (--provision-plain names networks that need not.)")
 		return
 	}
-	token, source := r.PathValue("token"), op.Address(op.Source(r.Context()))
-	if standing, ok := s.limiter.Take(source, 0, guesses); !ok || standing[0].Left == 0 {
-		tooMany(w)
+	token, source := r.PathValue("token"), op.ClientKey(op.ClientAddress(r.Context()))
+	if standing, ok := s.limiter.Take(source, 0, tokenPolicy); !ok || standing[0].Left == 0 {
+		tooManyRequests(w)
 		return
 	}
-	a, ok, err := s.find(r.Context(), token)
+	a, ok, err := s.findAddress(r.Context(), token)
 	switch {
 	case err != nil:
 		s.Log.Error("configuration not found", "err", err)
-		say(w, http.StatusInternalServerError, "Something went wrong.")
+		writeText(w, http.StatusInternalServerError, "Something went wrong.")
 	case !ok:
-		s.limiter.Take(source, 1, guesses)
-		nothing(w)
+		s.limiter.Take(source, 1, tokenPolicy)
+		notFound(w)
 	default:
 		s.serve(w, r, a, token)
 	}
 }
 
-// looks are programs that look at the links in messages before people do; browsers with a person before them say so themselves.
-var looks = regexp.MustCompile(`(?i)bot\b|bot/|crawler|spider|preview|facebookexternalhit|whatsapp|linkexpanding`)
+// linkPreviewAgents matches programs that open links in messages before people do. Browsers are recognised by the
+// header Sec-Fetch-Mode: navigate.
+var linkPreviewAgents = regexp.MustCompile(`(?i)bot\b|bot/|crawler|spider|preview|facebookexternalhit|whatsapp|linkexpanding`)
 
-const longestToken = 64
+const maxTokenLength = 64
 
-func (s *Server) find(ctx context.Context, token string) (a device.Address, ok bool, err error) {
-	if len(token) > longestToken {
+func (s *Server) findAddress(ctx context.Context, token string) (a device.ProvisioningAddress, ok bool, err error) {
+	if len(token) > maxTokenLength {
 		return a, false, nil
 	}
-	return s.Devices.Address(ctx, token)
+	return s.Devices.FindAddress(ctx, token)
 }
 
-func say(w http.ResponseWriter, status int, words string) {
+func writeText(w http.ResponseWriter, status int, words string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
 	_, _ = w.Write([]byte(words + "\n"))
 }
 
-// nothing is the same for everything that there is not.
-func nothing(w http.ResponseWriter) { say(w, http.StatusNotFound, "There is nothing here.") }
+// notFound sends the same response for every missing address and file, so that it does not reveal which addresses
+// exist.
+func notFound(w http.ResponseWriter) { writeText(w, http.StatusNotFound, "There is nothing here.") }
 
-func tooMany(w http.ResponseWriter) {
+func tooManyRequests(w http.ResponseWriter) {
 	w.Header().Set("Retry-After", "60")
-	say(w, http.StatusTooManyRequests, "Too many requests; try again in a minute.")
+	writeText(w, http.StatusTooManyRequests, "Too many requests; try again in a minute.")
 }

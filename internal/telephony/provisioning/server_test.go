@@ -30,8 +30,8 @@ const (
 	ownFile      = "001565abcdef.cfg"
 )
 
-// house is what a test of addresses needs.
-type house struct {
+// fixture holds the services and records that tests of addresses need.
+type fixture struct {
 	t       *testing.T
 	devices *device.Service
 	org     string
@@ -44,9 +44,9 @@ type house struct {
 	private bool
 }
 
-func build(t *testing.T, d *db.DB) *house {
+func newFixture(t *testing.T, d *db.DB) *fixture {
 	t.Helper()
-	h := &house{t: t, now: time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC), source: "192.0.2.1", private: true}
+	h := &fixture{t: t, now: time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC), source: "192.0.2.1", private: true}
 	now := func() time.Time { return h.now }
 	b := bus.New()
 	orgs := org.New(d, b, now)
@@ -60,11 +60,11 @@ func build(t *testing.T, d *db.DB) *house {
 	}
 	users := user.New(d, orgs, &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(h.now) }}, b, now)
 	h.org, h.devices = o.ID, device.New(d, users, s, b, now, "soniq")
-	h.devices.Provisioner = device.Provisioner{Digest: s.Digest, Base: func() string { return "https://voice.example.com" }, Templates: Templates(),
+	h.devices.Provisioner = device.ProvisioningHooks{Digest: s.Digest, Base: func() string { return "https://voice.example.com" }, Templates: Templates(),
 		Template: Template, Main: Main, Event: Event}
 	h.server = New(Config{Devices: h.devices, Zone: orgs.Zone, Log: slog.New(slog.DiscardHandler), Now: now, Realm: "soniq", NTP: "pool.ntp.org",
-		Interval: 24 * time.Hour, Plain: func(*http.Request) bool { return false },
-		Place: func(string) (string, int) { return "voice.example.com", 5060 }})
+		Interval: 24 * time.Hour, AllowPlain: func(*http.Request) bool { return false },
+		RegistrarAddress: func(string) (string, int) { return "voice.example.com", 5060 }})
 	h.router = http.NewServeMux()
 	serve := func(w http.ResponseWriter, r *http.Request) { h.server.Serve(w, r, h.private) }
 	h.router.HandleFunc("GET /provision/{token}/{$}", serve)
@@ -74,34 +74,34 @@ func build(t *testing.T, d *db.DB) *house {
 	return h
 }
 
-func (h *house) do(method, path string, body any) *optest.Answer {
+func (h *fixture) do(method, path string, body any) *optest.Answer {
 	h.t.Helper()
 	return h.api.Do(optest.Admin(h.org), method, path, body)
 }
 
-// phone adds a phone and returns its id and the address it fetches from.
-func (h *house) phone(more string) (id, address string) {
+// phone adds a phone, and returns its id and the path of its address.
+func (h *fixture) phone(more string) (id, address string) {
 	h.t.Helper()
 	a := h.do("POST", "/devices", `{"user_id":"`+h.user+`","name":"Desk","kind":"desk_phone"`+more+`}`).Want(201)
 	return a.Text("id"), strings.TrimPrefix(a.Text("provisioning_url"), "https://voice.example.com")
 }
 
-// get asks for a file; more are header lines by turns name and value.
-func (h *house) get(address, agent string, more ...string) *httptest.ResponseRecorder {
+// get requests a file. more alternates names and values of headers.
+func (h *fixture) get(address, agent string, more ...string) *httptest.ResponseRecorder {
 	h.t.Helper()
 	r := httptest.NewRequest("GET", address, nil)
 	r.Header.Set("User-Agent", agent)
 	for i := 0; i+1 < len(more); i += 2 {
 		r.Header.Set(more[i], more[i+1])
 	}
-	r = r.WithContext(op.WithSource(r.Context(), netip.MustParseAddr(h.source)))
+	r = r.WithContext(op.WithClientAddress(r.Context(), netip.MustParseAddr(h.source)))
 	w := httptest.NewRecorder()
 	h.router.ServeHTTP(w, r)
 	return w
 }
 
-// want asks for a file and compares the status.
-func (h *house) want(status int, address, agent string, more ...string) string {
+// want requests a file and compares the status.
+func (h *fixture) want(status int, address, agent string, more ...string) string {
 	h.t.Helper()
 	w := h.get(address, agent, more...)
 	if w.Code != status {
@@ -110,7 +110,7 @@ func (h *house) want(status int, address, agent string, more ...string) string {
 	return w.Body.String()
 }
 
-func (h *house) state(id string) (status string, fetched any) {
+func (h *fixture) provisioningState(id string) (status string, fetched any) {
 	h.t.Helper()
 	a := h.do("GET", "/devices/"+id, nil).Want(200)
 	if a.At("provisioning.url") != nil || a.Has("", "provisioning_url") || strings.Contains(string(a.Bytes), "/provision/") {
@@ -119,7 +119,7 @@ func (h *house) state(id string) (status string, fetched any) {
 	return a.Text("provisioning.status"), a.At("provisioning.last_fetch_at")
 }
 
-func (h *house) logsIn(id, password string) bool {
+func (h *fixture) logsIn(id, password string) bool {
 	h.t.Helper()
 	username := h.do("GET", "/devices/"+id, nil).Want(200).Text("sip.username")
 	a, _, err := h.devices.Account(context.Background(), username)
@@ -139,16 +139,16 @@ func value(t *testing.T, body, name string) string {
 	return m[1]
 }
 
-func TestThePhoneThatComesFirstKeepsTheAddress(t *testing.T) {
+func TestServe_FirstPhoneBindsAddress(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		id, address := h.phone(`,"vendor":"Yealink"`)
-		if status, at := h.state(id); status != "pending" || at != nil {
+		if status, at := h.provisioningState(id); status != "pending" || at != nil {
 			t.Errorf("before the first fetch: %s, %v", status, at)
 		}
 		h.want(200, address+"y000000000028.cfg", yealinkAgent)
-		if status, _ := h.state(id); status != "pending" {
+		if status, _ := h.provisioningState(id); status != "pending" {
 			t.Errorf("a file for all phones made it %s", status)
 		}
 		body := h.want(200, address+ownFile, yealinkAgent)
@@ -156,7 +156,7 @@ func TestThePhoneThatComesFirstKeepsTheAddress(t *testing.T) {
 		if !h.logsIn(id, password) || len(login) < 20 || login == password {
 			t.Errorf("the phone cannot log in with %q, %q", password, login)
 		}
-		if status, at := h.state(id); status != "served" || at == nil {
+		if status, at := h.provisioningState(id); status != "served" || at == nil {
 			t.Errorf("after the first fetch: %s, %v", status, at)
 		}
 		if mac := h.do("GET", "/devices/"+id, nil).Text("mac"); mac != "00:15:65:ab:cd:ef" {
@@ -179,20 +179,20 @@ func TestThePhoneThatComesFirstKeepsTheAddress(t *testing.T) {
 	})
 }
 
-func TestAnotherPhonesFileIsRefusedAndNoted(t *testing.T) {
+func TestServe_ForeignMACRefusedAndAudited(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		id, address := h.phone(`,"vendor":"Yealink","mac":"00:15:65:ab:cd:ef"`)
 		foreign, unknown := h.want(404, address+"001565000000.cfg", yealinkAgent), h.want(404, "/provision/none/"+ownFile, yealinkAgent)
 		if foreign != unknown {
 			t.Errorf("an address that there is not is answered by %q, another phone's by %q", unknown, foreign)
 		}
-		if status, at := h.state(id); status != "failed" || at != nil {
+		if status, at := h.provisioningState(id); status != "failed" || at != nil {
 			t.Errorf("after another phone's request: %s, %v", status, at)
 		}
 		h.want(200, address+ownFile, yealinkAgent)
-		if status, _ := h.state(id); status != "served" {
+		if status, _ := h.provisioningState(id); status != "served" {
 			t.Errorf("after the right phone's: %s", status)
 		}
 		rows, err := d.Read(context.Background()).Query(context.Background(),
@@ -219,14 +219,14 @@ func TestAnotherPhonesFileIsRefusedAndNoted(t *testing.T) {
 	})
 }
 
-func TestAnAddressThatNobodyCameToIsOver(t *testing.T) {
+func TestServe_UnusedAddressExpires(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
+	h := newFixture(t, dbtest.SQLite(t))
 	id, address := h.phone(`,"vendor":"Yealink"`)
 	h.now = h.now.Add(24 * time.Hour)
 	h.want(404, address+ownFile, yealinkAgent)
 	h.want(404, address+"qr.png", "curl")
-	if status, _ := h.state(id); status != "none" {
+	if status, _ := h.provisioningState(id); status != "none" {
 		t.Errorf("it is %s", status)
 	}
 	a := h.do("PATCH", "/devices/"+id, `{"provisioning":{"status":"pending"}}`).Want(200)
@@ -242,10 +242,10 @@ func TestAnAddressThatNobodyCameToIsOver(t *testing.T) {
 		Refused("validation_failed", "provisioning.status invalid_value", "template_id invalid_value")
 }
 
-func TestANewAddressTakesThePasswordFromTheOldPhone(t *testing.T) {
+func TestServe_NewAddressReplacesPassword(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		id, address := h.phone(`,"vendor":"Yealink"`)
 		old := value(t, h.want(200, address+ownFile, yealinkAgent), "account.1.password")
 		rotated := h.do("POST", "/users/"+h.user+"/sip-credentials/rotate", `{"device_id":"`+id+`"}`).Want(200).Text("password")
@@ -262,9 +262,9 @@ func TestANewAddressTakesThePasswordFromTheOldPhone(t *testing.T) {
 	})
 }
 
-func TestAnAddressOfSomebodyWhoIsOutIsNone(t *testing.T) {
+func TestServe_DisabledDeviceOrUserNotFound(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
+	h := newFixture(t, dbtest.SQLite(t))
 	id, address := h.phone(`,"vendor":"Yealink"`)
 	for _, c := range []struct{ path, body string }{{"/devices/" + id, `{"status":"disabled"}`}, {"/users/" + h.user, `{"status":"suspended"}`}} {
 		h.do("PATCH", c.path, c.body).Want(200)
@@ -276,11 +276,11 @@ func TestAnAddressOfSomebodyWhoIsOutIsNone(t *testing.T) {
 	h.want(404, address+ownFile, yealinkAgent)
 }
 
-func TestNobodyGuessesTokens(t *testing.T) {
+func TestServe_TokenGuessesLimited(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
+	h := newFixture(t, dbtest.SQLite(t))
 	_, address := h.phone(`,"vendor":"Yealink"`)
-	for range guesses.Quota {
+	for range tokenPolicy.Quota {
 		h.want(404, "/provision/guess/"+ownFile, "guesser")
 	}
 	h.want(429, "/provision/guess/"+ownFile, "guesser")
@@ -292,39 +292,39 @@ func TestNobodyGuessesTokens(t *testing.T) {
 	h.want(200, address+ownFile, yealinkAgent)
 }
 
-func TestWrongLoginsAreBounded(t *testing.T) {
+func TestServe_WrongLoginsLimited(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
+	h := newFixture(t, dbtest.SQLite(t))
 	id, address := h.phone(`,"vendor":"Yealink"`)
 	body := h.want(200, address+ownFile, yealinkAgent)
 	r, _ := http.NewRequest("GET", "/", nil)
 	r.SetBasicAuth(value(t, body, "account.1.user_name"), "wrong")
-	for range logins.Quota {
+	for range loginPolicy.Quota {
 		h.want(401, address+ownFile, "curl", "Authorization", r.Header.Get("Authorization"))
 	}
 	h.want(429, address+ownFile, "curl", "Authorization", r.Header.Get("Authorization"))
-	if status, _ := h.state(id); status != "failed" {
+	if status, _ := h.provisioningState(id); status != "failed" {
 		t.Errorf("it is %s", status)
 	}
 }
 
-func TestPlainHTTPIsRefused(t *testing.T) {
+func TestServe_PlainHTTPRefused(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
+	h := newFixture(t, dbtest.SQLite(t))
 	id, address := h.phone(`,"vendor":"Yealink"`)
 	h.private = false
 	h.want(403, address+ownFile, yealinkAgent)
 	h.want(403, "/provision/none/"+ownFile, yealinkAgent)
-	if status, _ := h.state(id); status != "pending" {
+	if status, _ := h.provisioningState(id); status != "pending" {
 		t.Errorf("it is %s", status)
 	}
-	h.server.Plain = func(r *http.Request) bool { return op.Source(r.Context()).String() == h.source }
+	h.server.AllowPlain = func(r *http.Request) bool { return op.ClientAddress(r.Context()).String() == h.source }
 	h.want(200, address+ownFile, yealinkAgent)
 }
 
-func TestLookingAtTheCodeIsNoFetch(t *testing.T) {
+func TestServe_QRCodeAndPageAreNoFetch(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
+	h := newFixture(t, dbtest.SQLite(t))
 	id, address := h.phone(`,"template_id":"linphone"`)
 	if !strings.HasSuffix(address, "/linphone.xml") {
 		t.Fatalf("the address is %s", address)
@@ -345,17 +345,17 @@ func TestLookingAtTheCodeIsNoFetch(t *testing.T) {
 			t.Errorf("%s sees %s", agent, body)
 		}
 	}
-	if status, _ := h.state(id); status != "pending" {
+	if status, _ := h.provisioningState(id); status != "pending" {
 		t.Errorf("it is %s", status)
 	}
 	h.want(200, address, "LinphoneAndroid/5.2.5")
 	h.want(200, folder, "LinphoneAndroid/5.2.5 (the abbot)")
 }
 
-func TestALoginByDigestIsThatOfRFC7616(t *testing.T) {
+func TestHTTPAuth_DigestRFC7616(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-	d := newDoor("soniq", func() time.Time { return now })
+	d := newHTTPAuth("soniq", func() time.Time { return now })
 	answer := func(password, nonce string) *http.Request {
 		r := httptest.NewRequest("GET", "/provision/t/f.cfg", nil)
 		response := md5hex(md5hex("u1:soniq:"+password) + ":" + nonce + ":00000001:abc:auth:" + md5hex("GET:/provision/t/f.cfg"))
@@ -365,10 +365,10 @@ func TestALoginByDigestIsThatOfRFC7616(t *testing.T) {
 	nonce := d.nonce()
 	for name, c := range map[string]struct {
 		r    *http.Request
-		want verdict
+		want authResult
 	}{
-		"right": {answer("secret", nonce), right}, "wrong password": {answer("guess", nonce), wrong}, "a nonce of another": {answer("secret", "made.up"), stale},
-		"none": {httptest.NewRequest("GET", "/", nil), missing},
+		"right": {answer("secret", nonce), authOK}, "wrong password": {answer("guess", nonce), authWrong}, "a nonce of another": {answer("secret", "made.up"), authStale},
+		"none": {httptest.NewRequest("GET", "/", nil), authMissing},
 	} {
 		if got := d.check(c.r, "u1", "secret"); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
@@ -376,19 +376,19 @@ func TestALoginByDigestIsThatOfRFC7616(t *testing.T) {
 	}
 	other := answer("secret", nonce)
 	other.URL.Path = "/provision/t/g.cfg"
-	if d.check(other, "u1", "secret") != wrong {
+	if d.check(other, "u1", "secret") != authWrong {
 		t.Error("a login for one file opens another")
 	}
 	now = now.Add(nonceLife + time.Second)
-	if d.check(answer("secret", nonce), "u1", "secret") != stale {
+	if d.check(answer("secret", nonce), "u1", "secret") != authStale {
 		t.Error("an old nonce is still good")
 	}
 }
 
-func TestPhonesThatComeAtOnceGetOnePassword(t *testing.T) {
+func TestServe_ConcurrentFetchesShareOnePassword(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		id, address := h.phone(`,"vendor":"Yealink"`)
 		const many = 8
 		bodies := make(chan string, many)

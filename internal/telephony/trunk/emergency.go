@@ -7,16 +7,16 @@ import (
 	"github.com/nyaruka/phonenumbers"
 )
 
-// international is the emergency number of the European Union and of every GSM phone.
-const international = "112"
+// emergency112 is the emergency number of the European Union and of every GSM phone.
+const emergency112 = "112"
 
-// outsideLine are digits people dial first to get an outside line from an office phone.
-var outsideLine = []string{"", "0", "9", "00", "99"}
+// outsideLinePrefixes are digits that users of office phones dial first to get an outside line.
+var outsideLinePrefixes = []string{"", "0", "9", "00", "99"}
 
-// Emergency recognises an emergency number of the country in what was dialled: plain, behind the digits for an
-// outside line, or with the country's code in front. It returns the number to dial, such as 112.
-func Emergency(country, dialled string) (number string, ok bool) {
-	digits := bare(dialled)
+// EmergencyNumber recognises an emergency number of the country in the dialled digits: alone, after the digits for an
+// outside line, or after the country code. It returns the number to dial, such as 112.
+func EmergencyNumber(country, dialled string) (number string, ok bool) {
+	digits := normalizeDialled(dialled)
 	if code, international := strings.CutPrefix(digits, "+"); international {
 		own := strconv.Itoa(phonenumbers.GetCountryCodeForRegion(country))
 		if rest, ok := strings.CutPrefix(code, own); ok && isEmergency(country, rest) {
@@ -24,7 +24,7 @@ func Emergency(country, dialled string) (number string, ok bool) {
 		}
 		return code, isEmergency(country, code)
 	}
-	for _, prefix := range outsideLine {
+	for _, prefix := range outsideLinePrefixes {
 		rest, ok := strings.CutPrefix(digits, prefix)
 		if ok && isEmergency(country, rest) {
 			return rest, true
@@ -33,39 +33,41 @@ func Emergency(country, dialled string) (number string, ok bool) {
 	return "", false
 }
 
-// testNumber reaches, in North America, a service that reads back what emergency services would be told.
-const testNumber = "933"
+// emergencyTestNumber reaches, in North America, a service that reads back the number and location that emergency
+// services would receive.
+const emergencyTestNumber = "933"
 
-// EmergencyTest recognises the number that tests emergency calls, in countries that have one.
+// EmergencyTest reports whether the dialled digits are the number that tests emergency calls. Only countries with
+// code +1 have one.
 func EmergencyTest(country, dialled string) bool {
-	return phonenumbers.GetCountryCodeForRegion(country) == 1 && bare(dialled) == testNumber
+	return phonenumbers.GetCountryCodeForRegion(country) == 1 && normalizeDialled(dialled) == emergencyTestNumber
 }
 
 func isEmergency(country, digits string) bool {
-	return digits == international || phonenumbers.IsEmergencyNumber(digits, country)
+	return digits == emergency112 || phonenumbers.IsEmergencyNumber(digits, country)
 }
 
-// ReservedExtension reports whether an extension would be taken for an emergency number, or for the one that tests
+// ReservedExtension reports whether an extension would be taken for an emergency number, or for the number that tests
 // emergency calls.
 func ReservedExtension(country, extension string) bool {
-	_, ok := Emergency(country, extension)
+	_, ok := EmergencyNumber(country, extension)
 	return ok || EmergencyTest(country, extension)
 }
 
-// bare removes what people and phones put around digits.
-func bare(dialled string) string {
+// normalizeDialled returns the dialled digits without tel:, URI parameters, blanks and punctuation, in ASCII.
+func normalizeDialled(dialled string) string {
 	dialled = strings.TrimPrefix(strings.ToLower(strings.TrimSpace(dialled)), "tel:")
 	dialled, _, _ = strings.Cut(dialled, ";")
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune(" -./()\u00a0\u200b\u2010\u2011", r) {
 			return -1
 		}
-		return western(r)
+		return asciiDigit(r)
 	}, dialled)
 }
 
-// western turns digits of other scripts, which some phones send, into 0 to 9.
-func western(r rune) rune {
+// asciiDigit converts digits and plus signs of other scripts, which some phones send, to ASCII.
+func asciiDigit(r rune) rune {
 	for _, zero := range []rune{'\uff10', '\u0660', '\u06f0', '\u0966'} { // full-width, Arabic, Persian, Devanagari
 		if r >= zero && r <= zero+9 {
 			return '0' + r - zero

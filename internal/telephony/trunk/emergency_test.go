@@ -6,7 +6,7 @@ import (
 	"soniq/internal/telephony/trunk"
 )
 
-func TestEmergencyNumbersAreRecognised(t *testing.T) {
+func TestEmergencyNumber_Recognised(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ country, dialled, want string }{
 		{"US", "911", "911"}, {"US", "9911", "911"}, {"US", "9 911", "911"}, {"US", "+1911", "911"}, {"US", "112", "112"},
@@ -22,14 +22,14 @@ func TestEmergencyNumbersAreRecognised(t *testing.T) {
 		{"CA", "911", "911"}, {"MX", "911", "911"}, {"CH", "144", "144"}, {"IE", "999", "999"}, {"ZA", "10111", "10111"},
 		{"DE", "", ""}, {"DE", "0", ""}, {"DE", "+", ""}, {"DE", "alarm", ""}, {"", "112", "112"},
 	} {
-		number, ok := trunk.Emergency(c.country, c.dialled)
+		number, ok := trunk.EmergencyNumber(c.country, c.dialled)
 		if ok != (c.want != "") || ok && number != c.want {
 			t.Errorf("%s dials %q: %q %v, want %q", c.country, c.dialled, number, ok, c.want)
 		}
 	}
 }
 
-func TestExtensionsThatReachThePoliceAreReserved(t *testing.T) {
+func TestReservedExtension_EmergencyNumbers(t *testing.T) {
 	t.Parallel()
 	for e, want := range map[string]bool{"110": true, "112": true, "0112": true, "100": false, "111": false, "9110": true} {
 		if got := trunk.ReservedExtension("DE", e); got != want {

@@ -5,117 +5,118 @@ import (
 	"time"
 )
 
-// health keeps what signalling reported of trunks; it is lost with the process, and reported again.
+// health holds the state of trunks as reported by signalling. It is in memory only: after a restart it is reported
+// again.
 type health struct {
-	mu     sync.Mutex // guards of
-	trunks map[string]*condition
+	mu     sync.Mutex // guards trunks
+	trunks map[string]*trunkHealth
 }
 
-// condition is how one trunk does.
-type condition struct {
-	login    *Registration
-	asked    bool // whether any probe came back
-	down     bool
-	good     int // probes in a row that were answered
-	bad      int // and that were not
-	slow     bool
-	rtt      time.Duration
-	lastFail string
+// trunkHealth is the state of one trunk.
+type trunkHealth struct {
+	registration *Registration
+	hasResult    bool // at least one probe has had a result
+	down         bool
+	successes    int // answered probes in a row
+	failures     int // failed probes in a row
+	slow         bool
+	roundTrip    time.Duration
+	lastFailure  string
 }
 
-// The probes in a row that turn a trunk, so that one lost packet does not.
+// A trunk changes its state after several probes in a row, so that one lost packet does not change it.
 const (
-	badUntilDown = 3
-	goodUntilUp  = 2
-	slowFrom     = time.Second // an answer that takes longer makes a trunk degraded
+	failuresUntilDown = 3
+	successesUntilUp  = 2
+	slowThreshold     = time.Second // an answer that takes longer makes a trunk degraded
 )
 
-func newHealth() health { return health{trunks: map[string]*condition{}} }
+func newHealth() health { return health{trunks: map[string]*trunkHealth{}} }
 
-func (h *health) at(trunkID string) *condition {
+func (h *health) entry(trunkID string) *trunkHealth {
 	c := h.trunks[trunkID]
 	if c == nil {
-		c = &condition{}
+		c = &trunkHealth{}
 		h.trunks[trunkID] = c
 	}
 	return c
 }
 
-// Registered reports how the registration of a trunk stands.
-func (s *Service) Registered(trunkID string, r Registration) {
+// SetRegistration stores the state of a trunk's registration.
+func (s *Service) SetRegistration(trunkID string, r Registration) {
 	s.health.mu.Lock()
 	defer s.health.mu.Unlock()
-	s.health.at(trunkID).login = &r
+	s.health.entry(trunkID).registration = &r
 }
 
-// Probed reports an OPTIONS request to a trunk: how long its answer took, or why there was none.
-func (s *Service) Probed(trunkID string, rtt time.Duration, err error) {
+// RecordProbe stores the result of an OPTIONS request to a trunk: the round-trip time, or the error.
+func (s *Service) RecordProbe(trunkID string, rtt time.Duration, err error) {
 	s.health.mu.Lock()
 	defer s.health.mu.Unlock()
-	s.health.at(trunkID).probed(rtt, err)
+	s.health.entry(trunkID).recordProbe(rtt, err)
 }
 
-// Forget drops what is known of a trunk that is gone, or switched off.
+// Forget removes the state of a trunk that was deleted or disabled.
 func (s *Service) Forget(trunkID string) {
 	s.health.mu.Lock()
 	defer s.health.mu.Unlock()
 	delete(s.health.trunks, trunkID)
 }
 
-func (c *condition) probed(rtt time.Duration, err error) {
-	c.asked = true
+func (c *trunkHealth) recordProbe(rtt time.Duration, err error) {
+	c.hasResult = true
 	if err != nil {
-		c.good, c.lastFail = 0, err.Error()
-		if c.bad++; c.bad >= badUntilDown {
+		c.successes, c.lastFailure = 0, err.Error()
+		if c.failures++; c.failures >= failuresUntilDown {
 			c.down = true
 		}
 		return
 	}
-	c.bad, c.rtt, c.slow = 0, rtt, rtt > slowFrom
-	if c.good++; c.good >= goodUntilUp {
+	c.failures, c.roundTrip, c.slow = 0, rtt, rtt > slowThreshold
+	if c.successes++; c.successes >= successesUntilUp {
 		c.down = false
 	}
 }
 
-// status sums up: a trunk nobody complained about is up.
-func (c *condition) status(t Trunk) string {
+// status returns the published status. A trunk without a failure is up, also before its first probe.
+func (c *trunkHealth) status(t Trunk) string {
 	switch {
 	case !t.Enabled:
 		return "disabled"
-	case c.down, t.Kind == "register" && c.login != nil && c.login.Status == "failed":
+	case c.down, t.Kind == "register" && c.registration != nil && c.registration.Status == "failed":
 		return "down"
-	case t.Kind == "register" && (c.login == nil || c.login.Status != "registered"), c.bad > 0, c.slow:
+	case t.Kind == "register" && (c.registration == nil || c.registration.Status != "registered"), c.failures > 0, c.slow:
 		return "degraded"
 	}
 	return "up"
 }
 
-// read fills in how the trunk does.
-func (h *health) read(t *Trunk) {
+// fillStatus sets the fields of a trunk that come from health.
+func (h *health) fillStatus(t *Trunk) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c := h.trunks[t.ID]
 	if c == nil {
-		c = &condition{}
+		c = &trunkHealth{}
 	}
 	t.Status = c.status(*t)
-	if t.Registration = c.login; t.Kind == "register" && c.login == nil {
+	if t.Registration = c.registration; t.Kind == "register" && c.registration == nil {
 		t.Registration = &Registration{Status: "unregistered"}
 	}
 	t.LastError, t.ProbeMS = nil, nil
-	if c.bad > 0 || c.down {
-		why := c.lastFail
+	if c.failures > 0 || c.down {
+		why := c.lastFailure
 		t.LastError = &why
-	} else if c.login != nil {
-		t.LastError = c.login.LastError
+	} else if c.registration != nil {
+		t.LastError = c.registration.LastError
 	}
-	if c.asked && c.bad == 0 {
-		ms := int(c.rtt.Milliseconds())
+	if c.hasResult && c.failures == 0 {
+		ms := int(c.roundTrip.Milliseconds())
 		t.ProbeMS = &ms
 	}
 }
 
-// down reports whether calls should try other trunks first.
+// isDown reports whether calls should try other trunks first.
 func (h *health) isDown(t Trunk) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

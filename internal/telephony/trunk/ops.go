@@ -9,19 +9,19 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Operations lists what the outside world can do with trunks.
+// Operations returns the API operations on trunks.
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.New("trunks.list", "GET /trunks", access.NumbersAdmin, "List trunks", s.List),
 		op.New("trunks.create", "POST /trunks", access.NumbersAdmin, "Add a trunk", s.Create).Status(201),
 		op.New("trunks.get", "GET /trunks/{id}", access.NumbersAdmin, "Get one trunk", s.Show),
 		op.New("trunks.update", "PATCH /trunks/{id}", access.NumbersAdmin, "Change a trunk", s.Update),
-		op.New("trunks.test", "POST /trunks/{id}/test", access.NumbersAdmin, "Ask a trunk whether it is there", s.Test).Acts(),
+		op.New("trunks.test", "POST /trunks/{id}/test", access.NumbersAdmin, "Ask a trunk whether it is there", s.Test).WithSideEffects(),
 		op.Delete("trunks.delete", "DELETE /trunks/{id}", access.NumbersAdmin, "Remove a trunk", s.Delete),
 	}
 }
 
-// ListIn asks for a page of trunks.
+// ListIn is the request for a page of trunks.
 type ListIn struct{ op.Paging }
 
 // List returns trunks in the order in which they were added.
@@ -35,13 +35,13 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Trunk]]
 		return nil, err
 	}
 	for i := range rows {
-		s.dress(ctx, &rows[i])
+		s.addStatus(ctx, &rows[i])
 	}
 	page := op.Paged(ctx, in.Paging, rows, func(t Trunk) op.Position { return op.Position{ID: t.ID} })
-	return op.Counted(page, in.Paging, func() (int, error) { return ofOrg(access.Org(ctx)).Count(ctx, s.db.Read(ctx)) })
+	return op.WithTotal(page, in.Paging, func() (int, error) { return listFilter(access.Org(ctx)).Count(ctx, s.db.Read(ctx)) })
 }
 
-// CreateIn is a trunk to add.
+// CreateIn is the request to add a trunk.
 type CreateIn struct{ Body Fresh }
 
 // Fresh describes a new trunk.
@@ -67,15 +67,15 @@ type Fresh struct {
 	Inbound          FreshInbound `json:"inbound,omitzero"`
 }
 
-// FreshInbound describes how the carrier's calls are recognised.
+// FreshInbound describes how the carrier's calls to us are recognised.
 type FreshInbound struct {
 	AllowedIPs []string `json:"allowed_ips,omitempty"`
 	Username   string   `json:"username,omitempty"`
 	Password   string   `json:"password,omitempty" maxLength:"256" doc:"Never shown"`
 }
 
-// trunk is the record of a new trunk, its passwords left out.
-func (f Fresh) trunk(org string, now db.Time) Trunk {
+// toTrunk returns the row of a new trunk, without its passwords.
+func (f Fresh) toTrunk(org string, now db.Time) Trunk {
 	t := Trunk{ID: db.NewID("trk"), OrgID: org, Name: f.Name, Kind: f.Kind, Host: f.Host, Port: f.Port, Transport: f.Transport,
 		Username: db.Null(f.Username).Ptr(), FromDomain: db.Null(f.FromDomain).Ptr(), AllowedIPs: append([]string{}, f.AllowedIPs...),
 		Codecs: append([]string{}, f.Codecs...), SRTP: f.SRTP, MaxChannels: f.MaxChannels, CallsPerSecond: f.CallsPerSecond,
@@ -90,56 +90,56 @@ func (f Fresh) trunk(org string, now db.Time) Trunk {
 
 // Create adds a trunk.
 func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Trunk], error) {
-	t := in.Body.trunk(access.Org(ctx), db.At(s.now()))
-	if err := s.seals(&t, in.Body.Password, in.Body.Inbound.Password); err != nil {
+	t := in.Body.toTrunk(access.Org(ctx), db.At(s.now()))
+	if err := s.sealPasswords(&t, in.Body.Password, in.Body.Inbound.Password); err != nil {
 		return nil, err
 	}
-	if wrong := t.check(); len(wrong) > 0 {
+	if wrong := t.validate(); len(wrong) > 0 {
 		return nil, op.Invalid(wrong...)
 	}
 	err := s.db.Tx(ctx, func(tx db.Querier) error {
 		if err := insert(ctx, tx, t); err != nil {
-			return stored(err, "add trunk")
+			return storeError(err, "add trunk")
 		}
-		s.changed(tx, t)
+		s.publishChange(tx, t)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.dress(ctx, &t)
+	s.addStatus(ctx, &t)
 	return &op.Out[Trunk]{Body: t, Location: op.Prefix + "/trunks/" + t.ID, ETag: op.Tag(t.UpdatedAt)}, nil
 }
 
-// stored tells what the database found wrong.
-func stored(err error, doing string) error {
+// storeError converts an error of the database into the API error.
+func storeError(err error, doing string) error {
 	if db.IsConflict(err) {
 		return op.Fail("already_exists", "inbound.username is taken; choose another")
 	}
 	return fmt.Errorf("%s: %w", doing, err)
 }
 
-// seals seals the passwords that were given.
-func (s *Service) seals(t *Trunk, password, inbound string) (err error) {
+// sealPasswords encrypts the passwords that are not empty into the trunk.
+func (s *Service) sealPasswords(t *Trunk, password, inbound string) (err error) {
 	if password != "" {
-		if t.password, err = s.sealer.Seal([]byte(password), place(*t, "password")); err != nil {
+		if t.password, err = s.sealer.Seal([]byte(password), associatedData(*t, "password")); err != nil {
 			return fmt.Errorf("seal password: %w", err)
 		}
 	}
 	if inbound != "" {
-		if t.inboundPassword, err = s.sealer.Seal([]byte(inbound), place(*t, "inbound_password")); err != nil {
+		if t.inboundPassword, err = s.sealer.Seal([]byte(inbound), associatedData(*t, "inbound_password")); err != nil {
 			return fmt.Errorf("seal password: %w", err)
 		}
 	}
 	return nil
 }
 
-// OneIn names a trunk.
+// OneIn has the id of a trunk.
 type OneIn struct {
 	ID string `path:"id" example:"trk_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 }
 
-func missing(err error) error {
+func getError(err error) error {
 	if db.IsNone(err) {
 		return op.NotFound("trunk")
 	}
@@ -150,24 +150,24 @@ func missing(err error) error {
 func (s *Service) Show(ctx context.Context, in *OneIn) (*op.Out[Trunk], error) {
 	t, err := get(ctx, s.db.Read(ctx), access.Org(ctx), in.ID)
 	if err != nil {
-		return nil, missing(err)
+		return nil, getError(err)
 	}
-	s.dress(ctx, &t)
+	s.addStatus(ctx, &t)
 	return op.Versioned(t, t.UpdatedAt)
 }
 
-// DeleteIn names the trunk to remove.
+// DeleteIn is the request to delete a trunk.
 type DeleteIn struct {
 	OneIn
 	op.Match
 }
 
-// Delete removes a trunk no number is bound to.
+// Delete removes a trunk. It is refused while numbers are bound to the trunk.
 func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 	return s.db.Tx(ctx, func(tx db.Querier) error {
 		t, err := get(ctx, tx, access.Org(ctx), in.ID)
 		if err != nil {
-			return missing(err)
+			return getError(err)
 		}
 		if err := in.Check(t.UpdatedAt); err != nil {
 			return err
@@ -182,7 +182,7 @@ func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 		if err := remove(ctx, tx, t.OrgID, t.ID); err != nil {
 			return fmt.Errorf("remove trunk: %w", err)
 		}
-		s.changed(tx, t)
+		s.publishChange(tx, t)
 		return nil
 	})
 }

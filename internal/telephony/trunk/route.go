@@ -8,46 +8,46 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// A Way is a trunk an outbound call can take, and what to dial there.
-type Way struct {
+// Route is a trunk that an outbound call can take, and the number to dial there.
+type Route struct {
 	Trunk Trunk
 	Dial  string
 }
 
-// Route returns the ways for a number in E.164 in the order in which they are to be tried.
-func (s *Service) Route(ctx context.Context, org, e164 string) ([]Way, error) {
-	all, err := s.ofOrg(ctx, org)
+// Routes returns the routes for a number in E.164, in the order in which they are tried.
+func (s *Service) Routes(ctx context.Context, org, e164 string) ([]Route, error) {
+	all, err := s.routableTrunks(ctx, org)
 	if err != nil {
 		return nil, err
 	}
-	var ways []Way
+	var ways []Route
 	for _, t := range all {
 		if dial, ok := t.rewrite(e164); ok {
-			ways = append(ways, Way{t, dial})
+			ways = append(ways, Route{t, dial})
 		}
 	}
-	return s.upFirst(ways), nil
+	return s.healthyFirst(ways), nil
 }
 
-// EmergencyRoute returns the ways for an emergency number: trunks that are marked for it, and no others. The number
-// is dialled as it is.
-func (s *Service) EmergencyRoute(ctx context.Context, org, number string) ([]Way, error) {
-	all, err := s.ofOrg(ctx, org)
+// EmergencyRoutes returns the routes for an emergency number: only trunks with emergency_capable. The number is
+// dialled unchanged.
+func (s *Service) EmergencyRoutes(ctx context.Context, org, number string) ([]Route, error) {
+	all, err := s.routableTrunks(ctx, org)
 	if err != nil {
 		return nil, err
 	}
-	var ways []Way
+	var ways []Route
 	for _, t := range all {
 		if t.EmergencyCapable {
-			ways = append(ways, Way{t, number})
+			ways = append(ways, Route{t, number})
 		}
 	}
-	return s.upFirst(ways), nil
+	return s.healthyFirst(ways), nil
 }
 
-// upFirst puts trunks that are down behind all others. They are still tried: what we know may be old.
-func (s *Service) upFirst(ways []Way) []Way {
-	var up, down []Way
+// healthyFirst moves trunks that are down to the end. They are still tried, because the state may be outdated.
+func (s *Service) healthyFirst(ways []Route) []Route {
+	var up, down []Route
 	for _, w := range ways {
 		if s.health.isDown(w.Trunk) {
 			down = append(down, w)
@@ -58,10 +58,10 @@ func (s *Service) upFirst(ways []Way) []Way {
 	return append(up, down...)
 }
 
-// ofOrg returns the organisation's enabled trunks by priority; cached. A sandbox has none: nothing in it reaches a
-// carrier, emergency services least of all.
-func (s *Service) ofOrg(ctx context.Context, org string) ([]Trunk, error) {
-	return s.byOrg.Get(org, func() ([]Trunk, error) {
+// routableTrunks returns the organisation's enabled trunks by priority, from the cache. A sandbox has none, because
+// it must not reach a carrier or an emergency service.
+func (s *Service) routableTrunks(ctx context.Context, org string) ([]Trunk, error) {
+	return s.trunksByOrg.Get(org, func() ([]Trunk, error) {
 		o, err := s.orgs.Get(db.Detached(ctx), org)
 		if err != nil {
 			return nil, fmt.Errorf("find organisation: %w", err)
@@ -69,7 +69,7 @@ func (s *Service) ofOrg(ctx context.Context, org string) ([]Trunk, error) {
 		if o.Sandbox() {
 			return nil, nil
 		}
-		all, err := enabledOf(ctx, s.db.Read(db.Detached(ctx)), org)
+		all, err := enabledByPriority(ctx, s.db.Read(db.Detached(ctx)), org)
 		if err != nil {
 			return nil, fmt.Errorf("find trunks: %w", err)
 		}
@@ -77,7 +77,7 @@ func (s *Service) ofOrg(ctx context.Context, org string) ([]Trunk, error) {
 	})
 }
 
-// rewrite applies the longest rule that matches; a trunk without rules takes every number as it is.
+// rewrite applies the longest rule that matches. A trunk without rules accepts every number unchanged.
 func (t Trunk) rewrite(e164 string) (string, bool) {
 	if len(t.PrefixRules) == 0 {
 		return e164, true

@@ -27,7 +27,7 @@ func update(ctx context.Context, q db.Querier, t Trunk) error {
 	return err
 }
 
-// values are all columns but created_at.
+// values returns all columns except created_at.
 func (t Trunk) values() []any {
 	return []any{t.OrgID, t.ID, t.Name, t.Kind, t.Host, t.Port, t.Transport, t.Username, t.password, t.FromDomain,
 		db.AsJSON(t.AllowedIPs), db.AsJSON(t.Codecs), t.SRTP, t.MaxChannels, t.CallsPerSecond, t.Priority,
@@ -61,30 +61,30 @@ func get(ctx context.Context, q db.Querier, org, id string) (Trunk, error) {
 }
 
 func byInboundUsername(ctx context.Context, q db.Querier, username string) (Trunk, error) {
-	// tenant: the user name says whose trunk it is; signalling asks before anybody knows
+	// tenant: the user name determines the organisation, which signalling does not know yet
 	const text = `SELECT ` + columns + ` FROM trunks WHERE inbound_username = $1 AND enabled AND inbound_password IS NOT NULL`
 	return scan(q.QueryRow(ctx, text, username).Scan)
 }
 
 // enabled returns the enabled trunks of all organisations, the oldest first.
 func enabled(ctx context.Context, q db.Querier) ([]Trunk, error) {
-	// tenant: the source of a call says whose trunk it is
+	// tenant: the source address of a call determines the organisation
 	const text = `SELECT ` + columns + ` FROM trunks WHERE enabled ORDER BY id`
 	return read(ctx, q, text)
 }
 
-// enabledOf returns an organisation's enabled trunks in the order in which they are to be tried.
-func enabledOf(ctx context.Context, q db.Querier, org string) ([]Trunk, error) {
+// enabledByPriority returns an organisation's enabled trunks in the order in which they are tried.
+func enabledByPriority(ctx context.Context, q db.Querier, org string) ([]Trunk, error) {
 	return read(ctx, q, `SELECT `+columns+` FROM trunks WHERE org_id = $1 AND enabled ORDER BY priority, id`, org)
 }
 
-// ofOrg is the statement of a list up to its page.
-func ofOrg(org string) *db.Filter {
+// listFilter returns the statement of a list, without its page.
+func listFilter(org string) *db.Filter {
 	return db.Where(`SELECT `+columns+` FROM trunks WHERE org_id = $1`, org)
 }
 
 func list(ctx context.Context, q db.Querier, org, after string, limit int) ([]Trunk, error) {
-	text, args := ofOrg(org).Page("id", false, after, after, limit).SQL()
+	text, args := listFilter(org).Page("id", false, after, after, limit).SQL()
 	return read(ctx, q, text, args...)
 }
 
@@ -105,7 +105,7 @@ func read(ctx context.Context, q db.Querier, text string, args ...any) ([]Trunk,
 	return all, rows.Err()
 }
 
-// soleNumber returns the number a trunk carries where it is only one; "" otherwise.
+// soleNumber returns the number of a trunk that has exactly one active number; "" otherwise.
 func soleNumber(ctx context.Context, q db.Querier, org, trunk string) (string, error) {
 	var number string
 	var n int

@@ -17,7 +17,7 @@ import (
 	"soniq/internal/telephony/number"
 )
 
-// telnyxNumber is a number as Telnyx offers it.
+// telnyxNumber is an available number in the Telnyx API.
 type telnyxNumber struct {
 	Number  string `json:"phone_number"`
 	Regions []struct {
@@ -32,39 +32,40 @@ type telnyxNumber struct {
 	Features []struct{ Name string }
 }
 
-// telnyxTypes are the kinds of numbers Telnyx knows; ours have the same names.
+// telnyxTypes are the number types of Telnyx; ours have the same names.
 var telnyxTypes = []string{"local", "toll_free", "mobile", "national"}
 
-// Search asks for each kind of number at once, for Telnyx takes one kind in a question. What it makes of the digits is looked at again.
-func (t *Telnyx) Search(ctx context.Context, w number.Wish) ([]number.Available, error) {
+// Search sends one request per number type, in parallel, because Telnyx accepts one type per request. The results are
+// filtered again, because Telnyx does not match digits exactly.
+func (t *Telnyx) Search(ctx context.Context, w number.SearchCriteria) ([]number.Available, error) {
 	kinds := []string{""}
 	if len(w.Types) > 0 {
 		kinds = slices.DeleteFunc(slices.Clone(w.Types), func(k string) bool { return !slices.Contains(telnyxTypes, k) })
 	}
-	if _, ok := w.Begin(); !ok {
+	if _, ok := w.DigitPrefix(); !ok {
 		return nil, nil
 	}
 	found, errs := make([][]number.Available, len(kinds)), make([]error, len(kinds))
 	var all sync.WaitGroup
 	for i, kind := range kinds {
-		all.Go(func() { found[i], errs[i] = t.offers(ctx, w, kind) })
+		all.Go(func() { found[i], errs[i] = t.searchOffers(ctx, w, kind) })
 	}
 	all.Wait()
-	fit := slices.DeleteFunc(slices.Concat(found...), func(a number.Available) bool { return !w.Fits(a.Number) })
+	fit := slices.DeleteFunc(slices.Concat(found...), func(a number.Available) bool { return !w.Matches(a.Number) })
 	return fit[:min(len(fit), w.Limit)], errors.Join(errs...)
 }
 
-// offers asks for one kind of number; "" is any.
-func (t *Telnyx) offers(ctx context.Context, w number.Wish, kind string) ([]number.Available, error) {
+// searchOffers searches one type of number; "" is any.
+func (t *Telnyx) searchOffers(ctx context.Context, w number.SearchCriteria, kind string) ([]number.Available, error) {
 	q := telnyxQuery(w)
 	if kind != "" {
 		q.Set("filter[phone_number_type]", kind)
 	}
 	var page struct{ Data []telnyxNumber }
-	err := t.ask(ctx, http.MethodGet, "/available_phone_numbers", q, nil, &page)
-	var no *refused
+	err := t.request(ctx, http.MethodGet, "/available_phone_numbers", q, nil, &page)
+	var no *telnyxRefusal
 	if errors.As(err, &no) {
-		return nil, nil // so it says that it sells nothing there
+		return nil, nil // Telnyx refuses a search in a country without coverage
 	}
 	all := make([]number.Available, len(page.Data))
 	for i, n := range page.Data {
@@ -73,13 +74,13 @@ func (t *Telnyx) offers(ctx context.Context, w number.Wish, kind string) ([]numb
 	return all, err
 }
 
-// telnyxQuery writes a wish in the filters of Telnyx. Where there is an area code, patterns are for what follows it.
-func telnyxQuery(w number.Wish) url.Values {
+// telnyxQuery returns the search as Telnyx filters. With an area code, the patterns apply to the digits after it.
+func telnyxQuery(w number.SearchCriteria) url.Values {
 	q := url.Values{"filter[country_code]": {w.Country}, "filter[limit]": {strconv.Itoa(w.Limit)}, "filter[best_effort]": {"false"},
 		"filter[exclude_held_numbers]": {"true"}}
-	begin, _ := w.Begin()
+	begin, _ := w.DigitPrefix()
 	area := w.AreaCode
-	if area == "" && w.Code() == "1" && len(begin) >= 3 {
+	if area == "" && w.CountryCode() == "1" && len(begin) >= 3 {
 		area = begin[:3]
 	}
 	set := func(name, v string) {
@@ -89,7 +90,7 @@ func telnyxQuery(w number.Wish) url.Values {
 	}
 	set("national_destination_code", area)
 	set("phone_number][starts_with", strings.TrimPrefix(begin, area))
-	if !strings.Contains("+"+w.Code()+begin, w.Contains) {
+	if !strings.Contains("+"+w.CountryCode()+begin, w.Contains) {
 		set("phone_number][contains", w.Contains)
 	}
 	set("locality", w.Locality)
@@ -100,8 +101,8 @@ func telnyxQuery(w number.Wish) url.Values {
 }
 
 func (n telnyxNumber) available(kind string) number.Available {
-	a := number.Available{Number: n.Number, Type: kind, Capabilities: []string{}, MonthlyCost: minor(n.Cost.Monthly, n.Cost.Currency),
-		SetupCost: minor(n.Cost.Upfront, n.Cost.Currency)}
+	a := number.Available{Number: n.Number, Type: kind, Capabilities: []string{}, MonthlyCost: minorUnits(n.Cost.Monthly, n.Cost.Currency),
+		SetupCost: minorUnits(n.Cost.Upfront, n.Cost.Currency)}
 	for _, r := range n.Regions {
 		switch name := r.Name; {
 		case r.Type == "country_code":
@@ -120,27 +121,27 @@ func (n telnyxNumber) available(kind string) number.Available {
 	return a
 }
 
-// offer looks a number up that is about to be ordered: Telnyx takes orders only for what it was asked for before. Where it is not found,
-// the order says why.
-func (t *Telnyx) offer(ctx context.Context, d number.Deal) (a number.Available) {
+// lookupOffer searches a number before it is ordered, because Telnyx accepts orders only for numbers that a search
+// has returned. If it is not found, the order fails with the reason.
+func (t *Telnyx) lookupOffer(ctx context.Context, d number.OrderRequest) (a number.Available) {
 	n, err := phonenumbers.Parse(d.Number, "")
 	if err != nil {
 		return a
 	}
-	w := number.Wish{Country: phonenumbers.GetRegionCodeForNumber(n), Limit: 10}
+	w := number.SearchCriteria{Country: phonenumbers.GetRegionCodeForNumber(n), Limit: 10}
 	if w.Country == "" {
 		w.Country = phonenumbers.GetRegionCodeForCountryCode(int(n.GetCountryCode()))
 	}
 	w.Prefix = phonenumbers.GetNationalSignificantNumber(n)
-	found, err := t.offers(ctx, w, "")
+	found, err := t.searchOffers(ctx, w, "")
 	if i := slices.IndexFunc(found, func(a number.Available) bool { return a.Number == d.Number }); err == nil && i >= 0 {
 		return found[i]
 	}
 	return a
 }
 
-// minor is an amount such as "1.00000" in the smallest unit of its currency; nil where it is none.
-func minor(amount, code string) *number.Cost {
+// minorUnits converts an amount such as "1.00000" to the smallest unit of its currency; nil if it is not an amount.
+func minorUnits(amount, code string) *number.Cost {
 	unit, err := currency.ParseISO(code)
 	r, ok := new(big.Rat).SetString(amount)
 	if err != nil || !ok || r.Sign() < 0 || len(amount) > 20 {

@@ -1,4 +1,5 @@
-// Package trunk keeps the ways to the public network: trunks, which calls may take them, and emergency calls.
+// Package trunk manages trunks to the public network: their configuration, health and source addresses, the routing
+// and admission of outbound calls, and emergency calls. It also buys numbers from Telnyx.
 package trunk
 
 import (
@@ -13,7 +14,7 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// A Trunk is a way to the public network.
+// Trunk is a SIP trunk to a carrier or to another exchange.
 type Trunk struct {
 	ID               string        `json:"id" example:"trk_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	Name             string        `json:"name"`
@@ -48,80 +49,81 @@ type Trunk struct {
 	password, inboundPassword []byte // sealed
 }
 
-// A PrefixRule rewrites numbers for the carrier: of a number that begins with match, strip characters are removed
-// and prepend is put in front.
+// PrefixRule rewrites numbers for the carrier: if a number begins with match, strip characters are removed and
+// prepend is put in front.
 type PrefixRule struct {
 	Match   string `json:"match" maxLength:"20" example:"+49"`
 	Strip   int    `json:"strip" minimum:"0" maximum:"20"`
 	Prepend string `json:"prepend" maxLength:"20" example:"0"`
 }
 
-// Inbound is how the carrier's calls to us are recognised.
+// Inbound describes how the carrier's calls to us are recognised.
 type Inbound struct {
 	AllowedIPs []string `json:"allowed_ips" nullable:"false"`
 	Username   *string  `json:"username" doc:"Digest user name of the carrier, where it logs in with us"`
 }
 
-// Registration is how a trunk that registers stands.
+// Registration is the state of our registration with the carrier (RFC 3261 §10).
 type Registration struct {
 	Status    string  `json:"status" enum:"registered,unregistered,failed"`
 	ExpiresAt db.Time `json:"expires_at" nullable:"true"`
 	LastError *string `json:"last_error"`
 }
 
-// A Sealer encrypts what is stored; the associated data binds a value to its place.
+// Sealer encrypts stored secrets. The associated data binds a value to its row and column.
 type Sealer interface {
 	Seal(plain, associated []byte) ([]byte, error)
 	Unseal(sealed, associated []byte) ([]byte, error)
 }
 
-// Changed is the bus subject on which the id of a changed trunk is published.
+// Changed is the bus subject that is published after a change of a trunk.
 const Changed = "changed.trunks"
 
 const (
-	cacheLife   = 3 * time.Second
-	rateLife    = time.Minute
-	rateSubject = "changed.rates" // nobody publishes it: rates are read again after their time
+	cacheTTL             = 3 * time.Second
+	answerSeizureTTL     = time.Minute
+	answerSeizureSubject = "changed.rates" // never published: the ratios expire by time only
 )
 
-// Service is the room. It is safe for concurrent use.
+// Service manages trunks. It is safe for concurrent use.
 type Service struct {
-	// Active counts the calls on a trunk; nil: not known.
-	Active func(trunkID string) int
-	// Ask asks a trunk by OPTIONS whether it is there, and how long the answer took; nil: nobody can.
-	Ask func(ctx context.Context, t Trunk) (time.Duration, error)
+	// ActiveCalls returns the number of calls on a trunk; nil: unknown.
+	ActiveCalls func(trunkID string) int
+	// Probe sends OPTIONS to a trunk and returns the round-trip time; nil: not available.
+	Probe func(ctx context.Context, t Trunk) (time.Duration, error)
 
-	db       *db.DB
-	orgs     *org.Service
-	sealer   Sealer
-	bus      *bus.Bus
-	now      func() time.Time
-	realm    string
-	health   health
-	sources  *bus.Cache[*sources]
-	byOrg    *bus.Cache[[]Trunk]
-	accounts *bus.Cache[Account]
-	halts    *bus.Cache[bool]
-	rates    *bus.Cache[map[string]int] // answer-seizure rates by organisation
-	names    resolved
-	zones    sync.Map // of *time.Location, by name
+	db                 *db.DB
+	orgs               *org.Service
+	sealer             Sealer
+	bus                *bus.Bus
+	now                func() time.Time
+	realm              string
+	health             health
+	sources            *bus.Cache[*sourceIndex]
+	trunksByOrg        *bus.Cache[[]Trunk]
+	accounts           *bus.Cache[InboundAccount]
+	killSwitch         *bus.Cache[bool]
+	answerSeizureCache *bus.Cache[map[string]int] // answer-seizure ratios by organisation
+	hostAddresses      hostAddresses
+	timezones          sync.Map // *time.Location by name
 }
 
-// New makes the room; realm is the digest realm carriers that log in with us are challenged with.
+// New returns the service. realm is the digest realm in challenges to carriers that authenticate with us.
 func New(d *db.DB, orgs *org.Service, s Sealer, b *bus.Bus, now func() time.Time, realm string) *Service {
 	return &Service{db: d, orgs: orgs, sealer: s, bus: b, now: now, realm: realm, health: newHealth(),
-		sources:  bus.NewCache[*sources](b, Changed, cacheLife, now),
-		byOrg:    bus.NewCache[[]Trunk](b, Changed, cacheLife, now),
-		accounts: bus.NewCache[Account](b, Changed, cacheLife, now),
-		halts:    bus.NewCache[bool](b, haltSubject, cacheLife, now),
-		rates:    bus.NewCache[map[string]int](b, rateSubject, rateLife, now),
-		names:    resolved{of: map[string]map[netip.Addr]time.Time{}}}
+		sources:            bus.NewCache[*sourceIndex](b, Changed, cacheTTL, now),
+		trunksByOrg:        bus.NewCache[[]Trunk](b, Changed, cacheTTL, now),
+		accounts:           bus.NewCache[InboundAccount](b, Changed, cacheTTL, now),
+		killSwitch:         bus.NewCache[bool](b, killSwitchSubject, cacheTTL, now),
+		answerSeizureCache: bus.NewCache[map[string]int](b, answerSeizureSubject, answerSeizureTTL, now),
+		hostAddresses:      hostAddresses{byHost: map[string]map[netip.Addr]time.Time{}}}
 }
 
-// changed tells caches, the switch and the organisation's record that a trunk is another.
-func (s *Service) changed(tx db.Querier, t Trunk) {
+// publishChange publishes, at commit, that a trunk has changed: to caches, to signalling and for the organisation's
+// record.
+func (s *Service) publishChange(tx db.Querier, t Trunk) {
 	db.OnCommit(tx, func() {
-		s.bus.Publish(Changed, nil) // whatever is kept of it under whatever key
+		s.bus.Publish(Changed, nil) // for cached values of all keys
 		s.bus.Publish(org.Changed, t.OrgID)
 	})
 }
@@ -131,7 +133,7 @@ func (s *Service) Get(ctx context.Context, q db.Querier, org, id string) (Trunk,
 	return get(ctx, q, org, id)
 }
 
-// Enabled returns every trunk that is switched on, of all organisations: for the switch, to register and watch them.
+// Enabled returns the enabled trunks of all organisations. Signalling registers and probes them.
 func (s *Service) Enabled(ctx context.Context) ([]Trunk, error) {
 	all, err := enabled(ctx, s.db.Read(ctx))
 	if err != nil {
@@ -140,35 +142,38 @@ func (s *Service) Enabled(ctx context.Context) ([]Trunk, error) {
 	return all, nil
 }
 
-// Login returns the user name and password with which we log in at the carrier; both are "" where none are needed.
-func (s *Service) Login(t Trunk) (username, password string, err error) {
+// OutboundCredentials returns the user name and password with which we authenticate to the carrier. Both are "" if
+// none are configured.
+func (s *Service) OutboundCredentials(t Trunk) (username, password string, err error) {
 	if t.Username == nil || len(t.password) == 0 {
 		return "", "", nil
 	}
-	plain, err := s.sealer.Unseal(t.password, place(t, "password"))
+	plain, err := s.sealer.Unseal(t.password, associatedData(t, "password"))
 	if err != nil {
 		return "", "", fmt.Errorf("unseal password of trunk %s: %w", t.ID, err)
 	}
 	return *t.Username, string(plain), nil
 }
 
-// SoleNumber returns the number a trunk carries where it is only one; "" otherwise. Carriers of such accounts send its
-// calls to the contact that registered, whatever was dialled.
+// SoleNumber returns the number of a trunk that has exactly one; "" otherwise. Carriers of such accounts send calls
+// to the registered contact, without the dialled number.
 func (s *Service) SoleNumber(ctx context.Context, t Trunk) (string, error) {
 	return soleNumber(ctx, s.db.Read(ctx), t.OrgID, t.ID)
 }
 
-// place binds a sealed value to its row and column.
-func place(t Trunk, column string) []byte { return []byte(t.OrgID + "|trunks|" + t.ID + "|" + column) }
+// associatedData binds a sealed value to its row and column.
+func associatedData(t Trunk, column string) []byte {
+	return []byte(t.OrgID + "|trunks|" + t.ID + "|" + column)
+}
 
-// dress adds how the trunk does.
-func (s *Service) dress(ctx context.Context, t *Trunk) {
-	s.health.read(t)
-	if s.Active != nil {
-		t.ActiveCalls = s.Active(t.ID)
+// addStatus sets the fields of a trunk that are not stored: health, active calls and answer-seizure ratio.
+func (s *Service) addStatus(ctx context.Context, t *Trunk) {
+	s.health.fillStatus(t)
+	if s.ActiveCalls != nil {
+		t.ActiveCalls = s.ActiveCalls(t.ID)
 	}
 	t.ASR = nil
-	if rates, err := s.seizures(ctx, t.OrgID); err == nil {
+	if rates, err := s.answerSeizureRatios(ctx, t.OrgID); err == nil {
 		if rate, known := rates[t.ID]; known {
 			t.ASR = &rate
 		}

@@ -22,27 +22,27 @@ import (
 
 const realm = "sip.example.com"
 
-// house is what a test of trunks needs.
-type house struct {
+// fixture has a trunk service with its dependencies and one organisation.
+type fixture struct {
 	*trunkpkg.Service
-	d      *db.DB
+	db     *db.DB
 	orgs   *org.Service
 	org    string
 	server *optest.Server
 	limits *trunkpkg.Limiter
-	gate   *trunkpkg.Gate
+	gate   *trunkpkg.OutboundGate
 	bus    *bus.Bus
 	seal   *seal.Seal
 }
 
-func build(t testing.TB, d *db.DB) *house {
+func newFixture(t testing.TB, d *db.DB) *fixture {
 	t.Helper()
 	b := bus.New()
 	s, err := seal.New()
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &house{d: d, bus: b, seal: s, orgs: org.New(d, b, time.Now)}
+	h := &fixture{db: d, bus: b, seal: s, orgs: org.New(d, b, time.Now)}
 	o, err := h.orgs.Create(context.Background(), "Acme", "DE")
 	if err != nil {
 		t.Fatal(err)
@@ -50,27 +50,27 @@ func build(t testing.TB, d *db.DB) *house {
 	h.org = o.ID
 	h.limits = trunkpkg.NewLimiter(time.Now)
 	h.Service = trunkpkg.New(d, h.orgs, s, b, time.Now, realm)
-	h.gate = trunkpkg.NewGate(h.Service, h.limits, slog.New(slog.DiscardHandler))
+	h.gate = trunkpkg.NewOutboundGate(h.Service, h.limits, slog.New(slog.DiscardHandler))
 	h.server = optest.New(t, d, append(h.Operations(), h.orgs.Operations()...)...)
 	h.acknowledge()
 	return h
 }
 
-func (h *house) do(method, path string, body any, header ...string) *optest.Answer {
+func (h *fixture) request(method, path string, body any, header ...string) *optest.Answer {
 	return h.server.Do(optest.Admin(h.org), method, path, body, header...)
 }
 
-// acknowledge says that it is known that emergency calls are not available.
-func (h *house) acknowledge() {
-	h.do("PATCH", "/organization", `{"emergency":{"acknowledged":true}}`).Want(200)
+// acknowledge acknowledges that emergency calls are not available.
+func (h *fixture) acknowledge() {
+	h.request("PATCH", "/organization", `{"emergency":{"acknowledged":true}}`).Want(200)
 }
 
-// trunk adds a trunk of the house's organisation and returns its id.
-func (h *house) trunk(name, more string) string {
-	return h.do("POST", "/trunks", fmt.Sprintf(`{"name":%q,"host":"sip.carrier.example"%s}`, name, more)).Want(201).Text("id")
+// createTrunk adds a trunk to the fixture's organisation and returns its id.
+func (h *fixture) createTrunk(name, more string) string {
+	return h.request("POST", "/trunks", fmt.Sprintf(`{"name":%q,"host":"sip.carrier.example"%s}`, name, more)).Want(201).Text("id")
 }
 
-func (h *house) source(t *testing.T, address string) string {
+func (h *fixture) sourceTrunk(t *testing.T, address string) string {
 	t.Helper()
 	trunk, ok, err := h.BySource(context.Background(), netip.MustParseAddr(address))
 	if err != nil {
@@ -82,8 +82,8 @@ func (h *house) source(t *testing.T, address string) string {
 	return trunk.TrunkID
 }
 
-// plan is a plan in short: what is dialled on which trunks, or why nothing is.
-func (h *house) plan(t *testing.T, dialled string) string {
+// planText returns a plan as text: the trunks with the number dialled on each, or the reason of the refusal.
+func (h *fixture) planText(t *testing.T, dialled string) string {
 	t.Helper()
 	p, err := h.Plan(context.Background(), h.org, dialled)
 	var no *trunkpkg.Refusal
@@ -97,41 +97,41 @@ func (h *house) plan(t *testing.T, dialled string) string {
 	if p.Emergency {
 		words = append(words, "emergency")
 	}
-	for _, w := range p.Ways {
+	for _, w := range p.Routes {
 		words = append(words, w.Trunk.Name+":"+w.Dial)
 	}
 	return strings.Join(words, " ")
 }
 
-func TestACallersAddressNamesItsTrunk(t *testing.T) {
+func TestBySource_LongestPrefix(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
-		wide := h.trunk("wide", `,"allowed_ips":["192.0.2.0/24"]`)
-		narrow := h.trunk("narrow", `,"inbound":{"allowed_ips":["192.0.2.7","2001:db8::/48"]}`)
-		host := h.do("POST", "/trunks", `{"name":"host","host":"198.51.100.1"}`).Want(201).Text("id")
+		h := newFixture(t, d)
+		wide := h.createTrunk("wide", `,"allowed_ips":["192.0.2.0/24"]`)
+		narrow := h.createTrunk("narrow", `,"inbound":{"allowed_ips":["192.0.2.7","2001:db8::/48"]}`)
+		host := h.request("POST", "/trunks", `{"name":"host","host":"198.51.100.1"}`).Want(201).Text("id")
 		for address, want := range map[string]string{"192.0.2.1": wide, "192.0.2.7": narrow, "::ffff:192.0.2.7": narrow,
 			"2001:db8::5": narrow, "2001:db8:1::5": "", "198.51.100.1": host, "198.51.100.2": "", "127.0.0.1": ""} {
-			if got := h.source(t, address); got != want {
+			if got := h.sourceTrunk(t, address); got != want {
 				t.Errorf("%s is %q, want %q", address, got, want)
 			}
 		}
-		h.do("PATCH", "/trunks/"+narrow, `{"enabled":false}`).Want(200)
-		if got := h.source(t, "192.0.2.7"); got != wide {
+		h.request("PATCH", "/trunks/"+narrow, `{"enabled":false}`).Want(200)
+		if got := h.sourceTrunk(t, "192.0.2.7"); got != wide {
 			t.Errorf("the disabled trunk still answers: %q", got)
 		}
-		h.do("DELETE", "/trunks/"+wide, nil).Want(204)
-		if got := h.source(t, "192.0.2.7"); got != "" {
+		h.request("DELETE", "/trunks/"+wide, nil).Want(204)
+		if got := h.sourceTrunk(t, "192.0.2.7"); got != "" {
 			t.Errorf("the removed trunk still answers: %q", got)
 		}
 	})
 }
 
-func TestTrunksOfOneCarrierShareItsAddresses(t *testing.T) {
+func TestSameSource(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
-	a, b := h.trunk("a", `,"allowed_ips":["192.0.2.0/24"]`), h.trunk("b", `,"allowed_ips":["192.0.2.0/24","192.0.2.9"]`)
-	c := h.trunk("c", `,"allowed_ips":["198.51.100.0/24"]`)
+	h := newFixture(t, dbtest.SQLite(t))
+	a, b := h.createTrunk("a", `,"allowed_ips":["192.0.2.0/24"]`), h.createTrunk("b", `,"allowed_ips":["192.0.2.0/24","192.0.2.9"]`)
+	c := h.createTrunk("c", `,"allowed_ips":["198.51.100.0/24"]`)
 	for _, x := range []struct {
 		one, other string
 		want       bool
@@ -142,16 +142,16 @@ func TestTrunksOfOneCarrierShareItsAddresses(t *testing.T) {
 	}
 }
 
-func TestRoutesFollowPriorityAndPrefixRules(t *testing.T) {
+func TestPlan_PriorityAndPrefixRules(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
-		h.do("PATCH", "/organization", `{"outbound":{"allowed_countries":["DE","AT"]}}`).Want(200)
-		if got := h.plan(t, "030 1234567"); got != "no_trunk" {
+		h := newFixture(t, d)
+		h.request("PATCH", "/organization", `{"outbound":{"allowed_countries":["DE","AT"]}}`).Want(200)
+		if got := h.planText(t, "030 1234567"); got != "no_trunk" {
 			t.Errorf("without a trunk: %s", got)
 		}
-		h.trunk("second", `,"priority":20`)
-		h.trunk("first", `,"priority":0,"prefix_rules":[{"match":"+49","strip":3,"prepend":"0"},{"match":"+4930","strip":5,"prepend":""},{"match":"+49301234567","strip":20,"prepend":""}]`)
+		h.createTrunk("second", `,"priority":20`)
+		h.createTrunk("first", `,"priority":0,"prefix_rules":[{"match":"+49","strip":3,"prepend":"0"},{"match":"+4930","strip":5,"prepend":""},{"match":"+49301234567","strip":20,"prepend":""}]`)
 		for dialled, want := range map[string]string{
 			"040 1234567":    "first:0401234567 second:+49401234567",
 			"030 7654321":    "first:7654321 second:+49307654321",
@@ -160,92 +160,92 @@ func TestRoutesFollowPriorityAndPrefixRules(t *testing.T) {
 			"+33142685300":   "country_not_allowed",
 			"+4990012345678": "invalid_number",
 		} {
-			if got := h.plan(t, dialled); got != want {
+			if got := h.planText(t, dialled); got != want {
 				t.Errorf("%s: %q, want %q", dialled, got, want)
 			}
 		}
 	})
 }
 
-func TestEmergencyCallsTakeOnlyTrunksMadeForThem(t *testing.T) {
+func TestPlan_EmergencyTrunksOnly(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
-		h.trunk("plain", "")
-		if got := h.plan(t, "0112"); got != "emergency_not_available" {
+		h := newFixture(t, d)
+		h.createTrunk("plain", "")
+		if got := h.planText(t, "0112"); got != "emergency_not_available" {
 			t.Errorf("without such a trunk: %s", got)
 		}
-		if a := h.do("GET", "/organization", nil); a.Text("emergency_calling") != "not_available" {
+		if a := h.request("GET", "/organization", nil); a.Text("emergency_calling") != "not_available" {
 			t.Errorf("organisation: %s", a.Bytes)
 		}
-		id := h.trunk("able", `,"priority":90,"emergency_capable":true,"prefix_rules":[{"match":"+49","strip":3,"prepend":"0"}]`)
-		if a := h.do("GET", "/organization", nil); a.Text("emergency_calling") != "available" || a.Text("emergency.status") != "configured" {
+		id := h.createTrunk("able", `,"priority":90,"emergency_capable":true,"prefix_rules":[{"match":"+49","strip":3,"prepend":"0"}]`)
+		if a := h.request("GET", "/organization", nil); a.Text("emergency_calling") != "available" || a.Text("emergency.status") != "configured" {
 			t.Errorf("organisation: %s", a.Bytes)
 		}
-		h.do("PATCH", "/organization", `{"outbound":{"enabled":false,"allowed_countries":[]}}`).Want(200)
+		h.request("PATCH", "/organization", `{"outbound":{"enabled":false,"allowed_countries":[]}}`).Want(200)
 		if err := h.orgs.SetStatus(context.Background(), h.org, org.Suspended); err != nil {
 			t.Fatal(err)
 		}
 		for dialled, want := range map[string]string{"112": "emergency able:112", "0110": "emergency able:110", "030 1234567": "org_suspended"} {
-			if got := h.plan(t, dialled); got != want {
+			if got := h.planText(t, dialled); got != want {
 				t.Errorf("%s: %q, want %q", dialled, got, want)
 			}
 		}
-		h.do("PATCH", "/trunks/"+id, `{"enabled":false}`).Want(200)
-		if got := h.plan(t, "112"); got != "emergency_not_available" {
+		h.request("PATCH", "/trunks/"+id, `{"enabled":false}`).Want(200)
+		if got := h.planText(t, "112"); got != "emergency_not_available" {
 			t.Errorf("on a disabled trunk: %s", got)
 		}
 	})
 }
 
-func TestTheSandboxReachesNoCarrier(t *testing.T) {
+func TestPlan_SandboxHasNoRoutes(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
+	h := newFixture(t, dbtest.SQLite(t))
 	var err error
 	if h.org, err = h.orgs.Twin(context.Background(), h.org); err != nil {
 		t.Fatal(err)
 	}
-	h.trunk("able", `,"emergency_capable":true`)
-	if a := h.do("GET", "/organization", nil).Want(200); a.Text("emergency_calling") != "not_available" {
+	h.createTrunk("able", `,"emergency_capable":true`)
+	if a := h.request("GET", "/organization", nil).Want(200); a.Text("emergency_calling") != "not_available" {
 		t.Errorf("organisation: %s", a.Bytes)
 	}
 	for dialled, want := range map[string]string{"112": "emergency_not_available", "030 1234567": "no_trunk"} {
-		if got := h.plan(t, dialled); got != want {
+		if got := h.planText(t, dialled); got != want {
 			t.Errorf("%s: %q, want %q", dialled, got, want)
 		}
 	}
 }
 
-func TestARefusalSaysWhyInPlainWords(t *testing.T) {
+func TestRefusal_Texts(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
+	h := newFixture(t, dbtest.SQLite(t))
 	_, err := h.Plan(context.Background(), h.org, "112")
 	var no *trunkpkg.Refusal
 	if !errors.As(err, &no) {
 		t.Fatal(err)
 	}
-	if status, phrase := no.SIP(); status != 503 || !strings.Contains(phrase, "use a mobile phone") {
+	if status, phrase := no.SIPResponse(); status != 503 || !strings.Contains(phrase, "use a mobile phone") {
 		t.Errorf("phones are told %d %s", status, phrase)
 	}
 	_, err = h.Plan(context.Background(), h.org, "+33142685300")
 	if !errors.As(err, &no) || no.Error() != "Calls to this country are not allowed: FR" {
 		t.Errorf("got %v", err)
 	}
-	if e := no.Problem("to"); e.Code != "destination_not_allowed" || e.Status() != 422 {
+	if e := no.APIError("to"); e.Code != "destination_not_allowed" || e.Status() != 422 {
 		t.Errorf("programs are told %v", e)
 	}
 	_, err = h.Plan(context.Background(), h.org, "12")
-	if !errors.As(err, &no) || no.Problem("to").Fields[0].Code != "invalid_e164" {
+	if !errors.As(err, &no) || no.APIError("to").Fields[0].Code != "invalid_e164" {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestSecretsOfATrunkAreSealedAndNeverShown(t *testing.T) {
+func TestPasswords_SealedAndHidden(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		ctx := context.Background()
-		a := h.do("POST", "/trunks", `{"name":"reg","kind":"register","host":"sip.carrier.example","username":"acme","password":"s3cret-out",
+		a := h.request("POST", "/trunks", `{"name":"reg","kind":"register","host":"sip.carrier.example","username":"acme","password":"s3cret-out",
 			"inbound":{"username":"carrier-in","password":"s3cret-in"}}`).Want(201)
 		if strings.Contains(string(a.Bytes), "s3cret") || a.Text("registration.status") != "unregistered" || a.Text("status") != "degraded" {
 			t.Errorf("got %s", a.Bytes)
@@ -254,51 +254,51 @@ func TestSecretsOfATrunkAreSealedAndNeverShown(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if user, password, err := h.Login(trunk); err != nil || user != "acme" || password != "s3cret-out" {
+		if user, password, err := h.OutboundCredentials(trunk); err != nil || user != "acme" || password != "s3cret-out" {
 			t.Errorf("login %s %s %v", user, password, err)
 		}
-		in, ok, err := h.Account(ctx, "carrier-in")
+		in, ok, err := h.InboundAccount(ctx, "carrier-in")
 		m, s := device.HA1("carrier-in", realm, "s3cret-in")
 		if err != nil || !ok || in.TrunkID != trunk.ID || in.HA1MD5 != m || in.HA1SHA256 != s {
 			t.Errorf("account %+v %v %v", in, ok, err)
 		}
-		h.do("PATCH", "/trunks/"+trunk.ID, `{"name":"renamed"}`).Want(200)
+		h.request("PATCH", "/trunks/"+trunk.ID, `{"name":"renamed"}`).Want(200)
 		if got, _ := h.Get(ctx, d.Read(ctx), h.org, trunk.ID); got.Name != "renamed" {
 			t.Errorf("name %s", got.Name)
-		} else if _, password, err := h.Login(got); err != nil || password != "s3cret-out" {
+		} else if _, password, err := h.OutboundCredentials(got); err != nil || password != "s3cret-out" {
 			t.Errorf("a patch without a password changed it: %s %v", password, err)
 		}
-		h.do("PATCH", "/trunks/"+trunk.ID, `{"inbound":{"password":"other"}}`).Want(200)
-		if in, _, _ = h.Account(ctx, "carrier-in"); in.HA1MD5 == m {
+		h.request("PATCH", "/trunks/"+trunk.ID, `{"inbound":{"password":"other"}}`).Want(200)
+		if in, _, _ = h.InboundAccount(ctx, "carrier-in"); in.HA1MD5 == m {
 			t.Error("the cache did not hear of the new password")
 		}
-		h.do("PATCH", "/trunks/"+trunk.ID, `{"password":null}`).Refused("validation_failed", "password required")
-		h.do("POST", "/trunks", `{"name":"x","host":"h","inbound":{"username":"carrier-in","password":"x"}}`).Want(409).Refused("already_exists")
-		h.Registered(trunk.ID, trunkpkg.Registration{Status: "registered"})
-		if a := h.do("GET", "/trunks/"+trunk.ID, nil); a.Text("status") != "up" {
+		h.request("PATCH", "/trunks/"+trunk.ID, `{"password":null}`).Refused("validation_failed", "password required")
+		h.request("POST", "/trunks", `{"name":"x","host":"h","inbound":{"username":"carrier-in","password":"x"}}`).Want(409).Refused("already_exists")
+		h.SetRegistration(trunk.ID, trunkpkg.Registration{Status: "registered"})
+		if a := h.request("GET", "/trunks/"+trunk.ID, nil); a.Text("status") != "up" {
 			t.Errorf("registered: %s", a.Bytes)
 		}
 	})
 }
 
-func TestTrunksArePaged(t *testing.T) {
+func TestList_Pages(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
-		h.trunk("a", "")
-		h.trunk("b", "")
-		first := h.do("GET", "/trunks?limit=1&include_total=true", nil).Want(200)
-		second := h.do("GET", "/trunks?limit=1&cursor="+first.Text("next_cursor"), nil).Want(200)
+		h := newFixture(t, d)
+		h.createTrunk("a", "")
+		h.createTrunk("b", "")
+		first := h.request("GET", "/trunks?limit=1&include_total=true", nil).Want(200)
+		second := h.request("GET", "/trunks?limit=1&cursor="+first.Text("next_cursor"), nil).Want(200)
 		if first.Text("data.0.name") != "a" || second.Text("data.0.name") != "b" || first.At("total") != float64(2) || second.At("has_more") != false {
 			t.Errorf("pages %s %s", first.Bytes, second.Bytes)
 		}
 	})
 }
 
-func TestEveryViolationOfATrunkIsListed(t *testing.T) {
+func TestCreate_AllViolationsListed(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
-	h.do("POST", "/trunks", `{"name":" ","kind":"register","host":"sip:x@y","port":70000,"transport":"smoke","srtp":"x","caller_id_mode":"x",
+	h := newFixture(t, dbtest.SQLite(t))
+	h.request("POST", "/trunks", `{"name":" ","kind":"register","host":"sip:x@y","port":70000,"transport":"smoke","srtp":"x","caller_id_mode":"x",
 		"codecs":["mp3"],"max_channels":-1,"calls_per_second":-1,"allowed_ips":["here"],"inbound":{"allowed_ips":["0.0.0.0/0"],"username":"a b"},
 		"prefix_rules":[{"match":"abc","strip":0,"prepend":""}]}`).Want(422).
 		Refused("validation_failed", "name invalid_length", "host invalid_host", "port out_of_range", "transport invalid_value",
@@ -306,27 +306,27 @@ func TestEveryViolationOfATrunkIsListed(t *testing.T) {
 			"calls_per_second out_of_range", "allowed_ips invalid_network", "inbound.allowed_ips network_too_wide",
 			"inbound.username invalid_username", "inbound.password required", "prefix_rules invalid_prefix",
 			"username required", "password required")
-	h.do("POST", "/trunks", `{"name":"a","host":"h","hots":"x"}`).Want(400).Refused("unknown_field")
+	h.request("POST", "/trunks", `{"name":"a","host":"h","hots":"x"}`).Want(400).Refused("unknown_field")
 }
 
-func TestAnotherOrganisationsTrunksAreNotFound(t *testing.T) {
+func TestTenant_OtherOrganisationNotFound(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
-	id := h.trunk("mine", "")
+	h := newFixture(t, dbtest.SQLite(t))
+	id := h.createTrunk("mine", "")
 	other, _ := h.orgs.Create(context.Background(), "Other", "DE")
 	p := optest.Admin(other.ID)
 	h.server.Do(p, "GET", "/trunks/"+id, nil).Want(404)
 	h.server.Do(p, "PATCH", "/trunks/"+id, `{"name":"x"}`).Want(404)
 	h.server.Do(p, "DELETE", "/trunks/"+id, nil).Want(404)
-	if ways, err := h.Route(context.Background(), other.ID, "+49301234567"); err != nil || len(ways) != 0 {
+	if ways, err := h.Routes(context.Background(), other.ID, "+49301234567"); err != nil || len(ways) != 0 {
 		t.Errorf("routes over %v, %v", ways, err)
 	}
 }
 
-func TestTheRecordCarriesEveryField(t *testing.T) {
+func TestShow_AllFields(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
-	a := h.do("GET", "/trunks/"+h.trunk("a", ""), nil).Want(200)
+	h := newFixture(t, dbtest.SQLite(t))
+	a := h.request("GET", "/trunks/"+h.createTrunk("a", ""), nil).Want(200)
 	for _, name := range []string{"id", "name", "kind", "host", "port", "transport", "username", "from_domain", "allowed_ips", "codecs",
 		"srtp", "max_channels", "calls_per_second", "priority", "prefix_rules", "caller_id_mode", "status", "registration",
 		"active_calls", "answer_seizure_rate", "enabled", "emergency_capable", "inbound"} {
@@ -340,8 +340,8 @@ func TestTheRecordCarriesEveryField(t *testing.T) {
 }
 
 func BenchmarkBySource(b *testing.B) {
-	h := build(b, dbtest.SQLite(b))
-	h.trunk("a", `,"allowed_ips":["192.0.2.0/24"]`)
+	h := newFixture(b, dbtest.SQLite(b))
+	h.createTrunk("a", `,"allowed_ips":["192.0.2.0/24"]`)
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, ok, err := h.BySource(context.Background(), netip.AddrFrom4([4]byte{192, 0, 2, 7})); err != nil || !ok {
@@ -351,8 +351,8 @@ func BenchmarkBySource(b *testing.B) {
 }
 
 func BenchmarkPlan(b *testing.B) {
-	h := build(b, dbtest.SQLite(b))
-	h.trunk("a", "")
+	h := newFixture(b, dbtest.SQLite(b))
+	h.createTrunk("a", "")
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := h.Plan(context.Background(), h.org, "+49301234567"); err != nil {

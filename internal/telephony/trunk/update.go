@@ -8,14 +8,14 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// UpdateIn changes a trunk.
+// UpdateIn is the request to change a trunk.
 type UpdateIn struct {
 	OneIn
 	op.Match
 	Body Patch
 }
 
-// Patch is a merge patch of a trunk.
+// Patch is a merge patch (RFC 7396) of a trunk.
 type Patch struct {
 	Name             op.Change[string]       `json:"name,omitzero"`
 	Kind             op.Change[string]       `json:"kind,omitzero"`
@@ -38,41 +38,41 @@ type Patch struct {
 	Inbound          op.Change[InboundPatch] `json:"inbound,omitzero"`
 }
 
-// InboundPatch changes Inbound.
+// InboundPatch is a merge patch of Inbound.
 type InboundPatch struct {
 	AllowedIPs op.Change[[]string] `json:"allowed_ips,omitzero"`
 	Username   op.Change[string]   `json:"username,omitzero"`
 	Password   op.Change[string]   `json:"password,omitzero"`
 }
 
-// Update changes a trunk. Passwords stay unless new ones are given.
+// Update changes a trunk. Passwords are kept unless the request has new ones.
 func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Trunk], error) {
 	var t Trunk
 	err := s.db.Tx(ctx, func(tx db.Querier) (err error) {
 		if t, err = get(ctx, tx, access.Org(ctx), in.ID); err != nil {
-			return missing(err)
+			return getError(err)
 		}
 		if err := in.Check(t.UpdatedAt); err != nil {
 			return err
 		}
 		in.Body.apply(&t)
-		if err := s.seals(&t, in.Body.Password.V, in.Body.Inbound.V.Password.V); err != nil {
+		if err := s.sealPasswords(&t, in.Body.Password.V, in.Body.Inbound.V.Password.V); err != nil {
 			return err
 		}
-		if wrong := t.check(); len(wrong) > 0 {
+		if wrong := t.validate(); len(wrong) > 0 {
 			return op.Invalid(wrong...)
 		}
 		t.UpdatedAt = db.At(s.now())
 		if err := update(ctx, tx, t); err != nil {
-			return stored(err, "change trunk")
+			return storeError(err, "change trunk")
 		}
-		s.changed(tx, t)
+		s.publishChange(tx, t)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.dress(ctx, &t)
+	s.addStatus(ctx, &t)
 	return op.Versioned(t, t.UpdatedAt)
 }
 
@@ -82,10 +82,10 @@ func (p Patch) apply(t *Trunk) {
 	p.Host.Apply(&t.Host)
 	p.Port.Apply(&t.Port)
 	p.Transport.Apply(&t.Transport)
-	text(p.Username, &t.Username)
-	text(p.FromDomain, &t.FromDomain)
-	texts(p.AllowedIPs, &t.AllowedIPs)
-	texts(p.Codecs, &t.Codecs)
+	applyNullable(p.Username, &t.Username)
+	applyNullable(p.FromDomain, &t.FromDomain)
+	applyList(p.AllowedIPs, &t.AllowedIPs)
+	applyList(p.Codecs, &t.Codecs)
 	p.SRTP.Apply(&t.SRTP)
 	p.MaxChannels.Apply(&t.MaxChannels)
 	p.CallsPerSecond.Apply(&t.CallsPerSecond)
@@ -96,12 +96,12 @@ func (p Patch) apply(t *Trunk) {
 	p.CallerIDMode.Apply(&t.CallerIDMode)
 	p.Enabled.Apply(&t.Enabled)
 	p.EmergencyCapable.Apply(&t.EmergencyCapable)
-	p.secrets(t)
+	p.clearSecrets(t)
 	p.inbound(t)
 }
 
-// secrets forgets passwords that are set to null.
-func (p Patch) secrets(t *Trunk) {
+// clearSecrets removes passwords that are set to null.
+func (p Patch) clearSecrets(t *Trunk) {
 	if p.Password.Null {
 		t.password = nil
 	}
@@ -114,19 +114,19 @@ func (p Patch) inbound(t *Trunk) {
 	if p.Inbound.Null {
 		t.Inbound = Inbound{AllowedIPs: []string{}}
 	}
-	texts(p.Inbound.V.AllowedIPs, &t.Inbound.AllowedIPs)
-	text(p.Inbound.V.Username, &t.Inbound.Username)
+	applyList(p.Inbound.V.AllowedIPs, &t.Inbound.AllowedIPs)
+	applyNullable(p.Inbound.V.Username, &t.Inbound.Username)
 }
 
-// text applies a change to a member that may be null.
-func text(c op.Change[string], to **string) {
+// applyNullable applies a change to a nullable field.
+func applyNullable(c op.Change[string], to **string) {
 	if c.Set {
 		*to = db.Null(c.V).Ptr()
 	}
 }
 
-// texts applies a change to a list; null empties it.
-func texts(c op.Change[[]string], to *[]string) {
+// applyList applies a change to a list; null empties it.
+func applyList(c op.Change[[]string], to *[]string) {
 	if c.Set {
 		*to = append([]string{}, c.V...)
 	}

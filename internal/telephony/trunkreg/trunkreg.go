@@ -66,7 +66,7 @@ func (l *Registrations) Run(ctx context.Context) {
 	defer l.closeAll()
 	for {
 		if err := l.update(ctx); err != nil && ctx.Err() == nil {
-			l.log.Warn("trunks not read; asked again in a minute", "err", err)
+			l.log.Warn("trunks not read; retried in a minute", "err", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -142,7 +142,7 @@ func (l *Registrations) probeAlways(ctx context.Context, t trunk.Trunk) {
 		if ctx.Err() != nil {
 			return
 		}
-		l.trunks.Probed(t.ID, rtt, err)
+		l.trunks.RecordProbe(t.ID, rtt, err)
 		wait = l.every
 		if now := err != nil; now || now != bad {
 			wait, bad = l.every/6, now
@@ -154,7 +154,7 @@ func (l *Registrations) probeAlways(ctx context.Context, t trunk.Trunk) {
 func (l *Registrations) Probe(ctx context.Context, t trunk.Trunk) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	status, rtt, err := l.sip.Options(ctx, Target(t), "sip:"+Target(t).Host)
+	status, rtt, err := l.sip.SendOptions(ctx, Target(t), "sip:"+Target(t).Host)
 	return rtt, probeError(status, err)
 }
 
@@ -173,7 +173,7 @@ func probeError(status int, err error) error {
 func (l *Registrations) keepRegistered(ctx context.Context, t trunk.Trunk, number string) {
 	r, err := l.register(ctx, t, number)
 	if err != nil { // a retry would fail in the same way
-		l.statusChanged(t, sip.RegistrationStatus{Reason: err.Error(), Next: retryAfterError})
+		l.statusChanged(t, sip.RegistrationStatus{Reason: err.Error(), NextAttempt: retryAfterError})
 		return
 	}
 	<-ctx.Done()
@@ -182,8 +182,8 @@ func (l *Registrations) keepRegistered(ctx context.Context, t trunk.Trunk, numbe
 	_ = r.Unregister(last) // without an answer the registration expires
 }
 
-func (l *Registrations) register(ctx context.Context, t trunk.Trunk, number string) (*sip.Registered, error) {
-	username, password, err := l.trunks.Login(t)
+func (l *Registrations) register(ctx context.Context, t trunk.Trunk, number string) (*sip.ClientRegistration, error) {
+	username, password, err := l.trunks.OutboundCredentials(t)
 	if err != nil {
 		return nil, err
 	}
@@ -194,22 +194,22 @@ func (l *Registrations) register(ctx context.Context, t trunk.Trunk, number stri
 	if t.FromDomain != nil {
 		domain = *t.FromDomain
 	}
-	return l.sip.KeepRegistered(ctx, sip.Registration{Registrar: Target(t), AOR: sip.URI{User: username, Host: domain}.String(), ContactUser: number,
+	return l.sip.KeepRegistered(ctx, sip.RegistrationConfig{Registrar: Target(t), AOR: sip.URI{User: username, Host: domain}.String(), ContactUser: number,
 		Credentials: sip.Credentials{Username: username, Password: password},
 		OnStatus:    func(s sip.RegistrationStatus) { l.statusChanged(t, s) }})
 }
 
 func (l *Registrations) statusChanged(t trunk.Trunk, s sip.RegistrationStatus) {
-	if s.Next == 0 { // unregistered
+	if s.NextAttempt == 0 { // unregistered
 		return
 	}
 	if s.Registered {
-		l.trunks.Registered(t.ID, trunk.Registration{Status: "registered", ExpiresAt: db.At(time.Now().Add(s.Expires))})
+		l.trunks.SetRegistration(t.ID, trunk.Registration{Status: "registered", ExpiresAt: db.At(time.Now().Add(s.Expires))})
 		return
 	}
 	why := strings.TrimSpace(fmt.Sprintf("REGISTER: %d %s", s.Status, s.Reason))
-	l.trunks.Registered(t.ID, trunk.Registration{Status: "failed", LastError: &why})
-	l.log.Warn("trunk not logged in", "org", t.OrgID, "trunk", t.ID, "why", why)
+	l.trunks.SetRegistration(t.ID, trunk.Registration{Status: "failed", LastError: &why})
+	l.log.Warn("trunk not registered", "org", t.OrgID, "trunk", t.ID, "why", why)
 }
 
 // pause waits for d. It reports false if the context ended first.

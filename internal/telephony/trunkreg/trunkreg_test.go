@@ -23,12 +23,12 @@ import (
 	"soniq/internal/telephony/trunk"
 )
 
-// registrar is a carrier with one customer.
+// registrar is a carrier with one customer account.
 type registrar struct {
 	mu       sync.Mutex // guards all but saved
 	password string
 	bindings []sip.Binding
-	saved    chan int // how many contacts the customer has now
+	saved    chan int // receives the number of contacts after each change
 }
 
 func (r *registrar) Credentials(_ context.Context, name string) (sip.Account, bool, error) {
@@ -58,15 +58,15 @@ func (r *registrar) Load(context.Context, string) ([]sip.Binding, error) {
 
 func (r *registrar) Invite(context.Context, *sip.Inbound) {}
 
-// fixture has what the tests need.
+// fixture holds the trunks, the carrier and the registrations of a test.
 type fixture struct {
-	trunks  *trunk.Service
-	server  *optest.Server
-	org     string
-	carrier *registrar
-	port    int
-	there   *sip.Server
-	lines   *Registrations
+	trunks        *trunk.Service
+	server        *optest.Server
+	org           string
+	carrier       *registrar
+	port          int
+	carrierServer *sip.Server
+	registrations *Registrations
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -85,10 +85,10 @@ func newFixture(t *testing.T) *fixture {
 	numbers := number.New(d, orgs, &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(time.Now()) }}, b, time.Now)
 	h.server = optest.New(t, d, append(h.trunks.Operations(), numbers.Operations()...)...)
 	there := listenSIP(t, sip.Config{Addr: "127.0.0.1:0", Realm: "carrier", Accounts: h.carrier, Bindings: h.carrier}, h.carrier)
-	h.port, h.there = int(there.Addr().Port()), there
+	h.port, h.carrierServer = int(there.Addr().Port()), there
 	here := listenSIP(t, sip.Config{Addr: "127.0.0.1:0", Accounts: sip.AnySource{}}, h.carrier)
-	h.lines = New(Config{Trunks: h.trunks, SIP: here, Bus: b, Log: slog.New(slog.DiscardHandler), ProbeInterval: 100 * time.Millisecond})
-	h.trunks.Ask = h.lines.Probe
+	h.registrations = New(Config{Trunks: h.trunks, SIP: here, Bus: b, Log: slog.New(slog.DiscardHandler), ProbeInterval: 100 * time.Millisecond})
+	h.trunks.Probe = h.registrations.Probe
 	return h
 }
 
@@ -102,11 +102,11 @@ func listenSIP(t *testing.T, c sip.Config, h sip.Handler) *sip.Server {
 	return s
 }
 
-// follow looks after the lines until the test, or stop, ends it.
-func (h *fixture) follow(t *testing.T) (stop func()) {
+// startRegistrations runs the registrations until stop is called or the test ends.
+func (h *fixture) startRegistrations(t *testing.T) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var over sync.WaitGroup
-	over.Go(func() { h.lines.Run(ctx) })
+	over.Go(func() { h.registrations.Run(ctx) })
 	stop = func() { cancel(); over.Wait() }
 	t.Cleanup(stop)
 	return stop
@@ -127,8 +127,8 @@ func (h *fixture) saved(t *testing.T) int {
 	}
 }
 
-// becomes waits until the trunk's record says so.
-func (h *fixture) becomes(t *testing.T, id, member, want string) {
+// waitMember waits until a member of the trunk's record has a value.
+func (h *fixture) waitMember(t *testing.T, id, member, want string) {
 	t.Helper()
 	deadline := time.After(10 * time.Second)
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -149,7 +149,7 @@ func (h *fixture) becomes(t *testing.T, id, member, want string) {
 func TestTrunk_RegistersAndUnregisters(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
-	stop := h.follow(t)
+	stop := h.startRegistrations(t)
 	id := h.do("POST", "/trunks", fmt.Sprintf(`{"name":"reg","kind":"register","host":"127.0.0.1","port":%d,"username":"acme","password":"s3cret"}`, h.port)).
 		Want(201).Text("id")
 	if n := h.saved(t); n != 1 {
@@ -161,8 +161,8 @@ func TestTrunk_RegistersAndUnregisters(t *testing.T) {
 	if !strings.Contains(contact, "sip:acme@") {
 		t.Errorf("without a number the contact is %s", contact)
 	}
-	h.becomes(t, id, "registration.status", "registered")
-	h.becomes(t, id, "status", "up")
+	h.waitMember(t, id, "registration.status", "registered")
+	h.waitMember(t, id, "status", "up")
 	h.do("PATCH", "/trunks/"+id, `{"enabled":false}`).Want(200)
 	if n := h.saved(t); n != 0 {
 		t.Errorf("%d contacts at the carrier of a trunk that is switched off", n)
@@ -186,31 +186,31 @@ func TestTrunk_RegistersAndUnregisters(t *testing.T) {
 func TestTrunk_WrongPasswordIsReported(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
-	h.follow(t)
+	h.startRegistrations(t)
 	id := h.do("POST", "/trunks", fmt.Sprintf(`{"name":"reg","kind":"register","host":"127.0.0.1","port":%d,"username":"acme","password":"wrong"}`, h.port)).
 		Want(201).Text("id")
-	h.becomes(t, id, "registration.status", "failed")
-	h.becomes(t, id, "status", "down")
+	h.waitMember(t, id, "registration.status", "failed")
+	h.waitMember(t, id, "status", "down")
 	if a := h.do("GET", "/trunks/"+id, nil); a.Text("last_error") == "" {
 		t.Errorf("why? %s", a.Bytes)
 	}
 	h.do("PATCH", "/trunks/"+id, `{"password":"s3cret"}`).Want(200)
-	h.becomes(t, id, "registration.status", "registered")
+	h.waitMember(t, id, "registration.status", "registered")
 }
 
 func TestTrunk_DownWithoutAnswersToOPTIONS(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
 	id := h.do("POST", "/trunks", fmt.Sprintf(`{"name":"ip","host":"127.0.0.1","port":%d,"transport":"tcp"}`, h.port)).Want(201).Text("id")
-	h.follow(t)
-	h.becomes(t, id, "status", "up")
+	h.startRegistrations(t)
+	h.waitMember(t, id, "status", "up")
 	for h.do("GET", "/trunks/"+id, nil).At("probe_ms") == nil {
-		h.becomes(t, id, "status", "up")
+		h.waitMember(t, id, "status", "up")
 	}
-	if err := h.there.Close(); err != nil {
+	if err := h.carrierServer.Close(); err != nil {
 		t.Fatal(err)
 	}
-	h.becomes(t, id, "status", "down")
+	h.waitMember(t, id, "status", "down")
 	if a := h.do("GET", "/trunks/"+id, nil); a.Text("last_error") == "" || a.At("probe_ms") != nil {
 		t.Errorf("got %s", a.Bytes)
 	}
@@ -223,7 +223,7 @@ func TestTrunk_TestedOnRequest(t *testing.T) {
 	if a := h.do("POST", "/trunks/"+id+"/test", nil).Want(200); a.At("options_ms") == nil || a.At("error") != nil || a.At("registered") != nil {
 		t.Errorf("got %s", a.Bytes)
 	}
-	if err := h.there.Close(); err != nil {
+	if err := h.carrierServer.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if a := h.do("POST", "/trunks/"+id+"/test", nil).Want(200); a.At("options_ms") != nil || a.Text("error") == "" {

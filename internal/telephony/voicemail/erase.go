@@ -7,7 +7,7 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// EraseCall deletes the messages that were left in a call, and forgets who left them.
+// EraseCall deletes the messages that were left in a call, including the caller's number, contact and transcript.
 func (s *Service) EraseCall(ctx context.Context, tx db.Querier, org, call string) error {
 	const text = `UPDATE voicemails SET status = 'deleted', from_number = 'anonymous', contact = NULL, text = NULL, ai_summary = NULL, updated_at = $3
 		WHERE org_id = $1 AND call_id = $2 RETURNING blob, mailbox_type, mailbox_id, assignee_id`
@@ -21,7 +21,7 @@ func (s *Service) EraseCall(ctx context.Context, tx db.Querier, org, call string
 		if err := rows.Scan(&v.blob, &v.Mailbox.Type, &v.Mailbox.ID, &v.AssigneeID); err != nil {
 			return err
 		}
-		s.changed(tx, v, nil)
+		s.publishChanged(tx, v, nil)
 		db.OnCommit(tx, func() { _ = s.Files.Delete(context.WithoutCancel(ctx), v.blob) })
 	}
 	return rows.Err()

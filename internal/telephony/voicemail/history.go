@@ -6,7 +6,7 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// History narrows voicemail to what numbers left.
+// History selects the messages that numbers left.
 type History struct {
 	Numbers      []string
 	Since, Until db.Time
@@ -15,18 +15,19 @@ type History struct {
 	Limit        int
 }
 
-// From lists what numbers left and was not deleted, newest first, one more than the limit where there are more.
-func (s *Service) From(ctx context.Context, org string, h History) ([]Voicemail, error) {
+// FromNumbers lists the undeleted messages that numbers left, newest first. It returns limit+1 messages if there are
+// more than limit.
+func (s *Service) FromNumbers(ctx context.Context, org string, h History) ([]Voicemail, error) {
 	if len(h.Numbers) == 0 {
 		return nil, nil
 	}
-	all, err := list(ctx, s.DB.Read(ctx), h.filter(org), h.Before, h.BeforeID, true, h.Limit+1)
+	all, err := listMessages(ctx, s.DB.Read(ctx), h.query(org), h.Before, h.BeforeID, true, h.Limit+1)
 	for i := range all {
-		s.address(ctx, &all[i], false)
+		s.setAudioURL(ctx, &all[i], false)
 	}
 	return all, err
 }
 
-func (h History) filter(org string) *db.Filter {
-	return db.Where(selection, org).In("v.from_number", h.Numbers).Between("v.received_at", h.Since, h.Until).And("v.status <> ?", Deleted)
+func (h History) query(org string) *db.Filter {
+	return db.Where(selectMessages, org).In("v.from_number", h.Numbers).Between("v.received_at", h.Since, h.Until).And("v.status <> ?", Deleted)
 }

@@ -13,7 +13,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Operations lists what the outside world can do with messages.
+// Operations lists the API operations on messages.
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.New("voicemail.list", "GET /voicemail", access.CallsRead, "List messages", s.List),
@@ -25,7 +25,7 @@ func (s *Service) Operations() []op.Operation {
 	}
 }
 
-// ListIn chooses messages.
+// ListIn holds the filters of List.
 type ListIn struct {
 	op.Paging
 	op.Span
@@ -36,7 +36,7 @@ type ListIn struct {
 	Sort        string   `query:"sort" enum:"-received_at,received_at" default:"-received_at"`
 }
 
-// List returns messages, newest first unless asked otherwise.
+// List returns messages, newest first by default.
 func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Voicemail]], error) {
 	after, err := in.After(ctx)
 	if err != nil {
@@ -44,23 +44,23 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Voicema
 	}
 	q, org := s.DB.Read(ctx), access.Org(ctx)
 	phone := in.Phone
-	if strings.HasPrefix(phone, " ") { // a + that was not escaped
+	if strings.HasPrefix(phone, " ") { // an unescaped + arrives as a space
 		phone = "+" + strings.TrimSpace(phone)
 	}
-	f, err := in.narrow(org, phone)
+	f, err := in.query(org, phone)
 	if err != nil {
 		return nil, err
 	}
-	found, err := list(ctx, q, f, db.At(time.UnixMicro(after.Int)), after.ID, in.Sort != "received_at", in.Limit+1)
+	found, err := listMessages(ctx, q, f, db.At(time.UnixMicro(after.Int)), after.ID, in.Sort != "received_at", in.Limit+1)
 	if err != nil {
 		return nil, err
 	}
 	for i := range found {
-		s.address(ctx, &found[i], false)
+		s.setAudioURL(ctx, &found[i], false)
 	}
 	page := op.Paged(ctx, in.Paging, found, func(v Voicemail) op.Position { return op.Position{Int: v.ReceivedAt.UnixMicro(), ID: v.ID} })
-	return op.Counted(page, in.Paging, func() (int, error) {
-		f, err := in.narrow(org, phone)
+	return op.WithTotal(page, in.Paging, func() (int, error) {
+		f, err := in.query(org, phone)
 		if err != nil {
 			return 0, err
 		}
@@ -68,41 +68,41 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Voicema
 	})
 }
 
-// OneIn names a message.
+// OneIn holds the id of a message.
 type OneIn struct {
 	ID string `path:"id" maxLength:"40" example:"vm_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 }
 
-func (s *Service) one(ctx context.Context, q db.Querier, id string) (Voicemail, error) {
-	v, err := get(ctx, q, access.Org(ctx), id)
+func (s *Service) findMessage(ctx context.Context, q db.Querier, id string) (Voicemail, error) {
+	v, err := getMessage(ctx, q, access.Org(ctx), id)
 	if db.IsNone(err) {
 		return v, op.NotFound("message")
 	}
 	if err != nil {
 		return v, fmt.Errorf("get message: %w", err)
 	}
-	s.address(ctx, &v, false)
+	s.setAudioURL(ctx, &v, false)
 	return v, nil
 }
 
-// Show returns a message, a deleted one too: without what it said.
+// Show returns a message, including a deleted one without its transcript and audio URL.
 func (s *Service) Show(ctx context.Context, in *OneIn) (*op.Out[Voicemail], error) {
-	v, err := s.one(ctx, s.DB.Read(ctx), in.ID)
+	v, err := s.findMessage(ctx, s.DB.Read(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
 	return op.Versioned(v, v.UpdatedAt)
 }
 
-// AudioIn asks for the sound of a message.
+// AudioIn holds the input of Audio.
 type AudioIn struct {
 	OneIn
 	Format string `query:"format" enum:"wav" doc:"wav"`
 }
 
-// Audio sends the sound, whole or in the ranges asked for.
+// Audio sends the audio, whole or in the byte ranges that the client requests.
 func (s *Service) Audio(ctx context.Context, in *AudioIn) (*huma.StreamResponse, error) {
-	v, err := s.one(ctx, s.DB.Read(ctx), in.ID)
+	v, err := s.findMessage(ctx, s.DB.Read(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -116,28 +116,28 @@ func (s *Service) Audio(ctx context.Context, in *AudioIn) (*huma.StreamResponse,
 	return op.FileStream(f, f, v.ID+".wav", "audio/wav", v.ReceivedAt.Time), nil
 }
 
-// UpdateIn changes a message.
+// UpdateIn holds the input of Update.
 type UpdateIn struct {
 	OneIn
 	op.Match
 	Body Patch
 }
 
-// Patch is a merge patch of a message.
+// Patch is a merge patch (RFC 7396) of a message.
 type Patch struct {
 	Status     op.Change[string] `json:"status,omitzero" doc:"read, new or archived"`
 	AssigneeID op.Change[string] `json:"assignee_id,omitzero" doc:"Who looks after it; null: nobody"`
 }
 
-// Update says that a message was read, is to be read again, or is put away; and who looks after it.
+// Update sets the status (read, new or archived) and the assignee of a message.
 func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Voicemail], error) {
 	var v Voicemail
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
-		if v, err = s.living(ctx, tx, in.ID, in.Match); err != nil {
+		if v, err = s.findUndeleted(ctx, tx, in.ID, in.Match); err != nil {
 			return err
 		}
 		before := v.AssigneeID
-		wrong, err := s.patched(ctx, tx, &v, in.Body)
+		wrong, err := s.applyPatch(ctx, tx, &v, in.Body)
 		if err != nil {
 			return err
 		}
@@ -145,8 +145,8 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Voicemail],
 			return op.Invalid(wrong...)
 		}
 		v.UpdatedAt = db.At(s.Now())
-		s.changed(tx, v, before)
-		return update(ctx, tx, v)
+		s.publishChanged(tx, v, before)
+		return updateMessage(ctx, tx, v)
 	})
 	if err != nil {
 		return nil, err
@@ -154,9 +154,9 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Voicemail],
 	return op.Versioned(v, v.UpdatedAt)
 }
 
-// living returns a message that was not deleted.
-func (s *Service) living(ctx context.Context, q db.Querier, id string, m op.Match) (Voicemail, error) {
-	v, err := s.one(ctx, q, id)
+// findUndeleted returns a message, or an error if it was deleted or does not match the client's version.
+func (s *Service) findUndeleted(ctx context.Context, q db.Querier, id string, m op.Match) (Voicemail, error) {
+	v, err := s.findMessage(ctx, q, id)
 	if err != nil {
 		return v, err
 	}
@@ -169,7 +169,7 @@ func (s *Service) living(ctx context.Context, q db.Querier, id string, m op.Matc
 	return v, nil
 }
 
-func (s *Service) patched(ctx context.Context, q db.Querier, v *Voicemail, p Patch) (wrong []op.Violation, err error) {
+func (s *Service) applyPatch(ctx context.Context, q db.Querier, v *Voicemail, p Patch) (wrong []op.Violation, err error) {
 	if p.Status.Set {
 		switch v.Status = p.Status.V; v.Status {
 		case New:
@@ -197,36 +197,36 @@ func (s *Service) patched(ctx context.Context, q db.Querier, v *Voicemail, p Pat
 	return wrong, nil
 }
 
-// DeleteIn names the message to delete.
+// DeleteIn holds the input of Delete.
 type DeleteIn struct {
 	OneIn
 	op.Match
 }
 
-// Delete removes the sound and the words of a message.
+// Delete deletes the audio and the transcript of a message. Its row stays with the status deleted.
 func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		v, err := s.living(ctx, tx, in.ID, in.Match)
+		v, err := s.findUndeleted(ctx, tx, in.ID, in.Match)
 		if err != nil {
 			return err
 		}
-		return s.remove(ctx, tx, v)
+		return s.deleteMessage(ctx, tx, v)
 	})
 }
 
-// remove deletes the sound and the words of a message.
-func (s *Service) remove(ctx context.Context, tx db.Querier, v Voicemail) error {
+// deleteMessage deletes the audio and the transcript of a message.
+func (s *Service) deleteMessage(ctx context.Context, tx db.Querier, v Voicemail) error {
 	if s.OnRemove != nil {
 		if err := s.OnRemove(ctx, tx, v); err != nil {
 			return fmt.Errorf("delete message: %w", err)
 		}
 	}
 	v.UpdatedAt = db.At(s.Now())
-	if err := bury(ctx, tx, v); err != nil {
+	if err := markDeleted(ctx, tx, v); err != nil {
 		return fmt.Errorf("delete message: %w", err)
 	}
-	s.changed(tx, v, nil)
-	// A file that stays because its removal failed is never found again by anybody.
+	s.publishChanged(tx, v, nil)
+	// If the deletion fails, the file stays on disk and is no longer referenced.
 	db.OnCommit(tx, func() { _ = s.Files.Delete(context.WithoutCancel(ctx), v.blob) })
 	return nil
 }

@@ -13,34 +13,34 @@ import (
 	"soniq/internal/platform/seal"
 )
 
-// A Door is whether somebody who gave a PIN may hear a mailbox.
-type Door int
+// PINResult is the result of a PIN attempt.
+type PINResult int
 
-// What giving a PIN comes to.
+// The results of a PIN attempt.
 const (
-	Opened Door = iota
-	Wrong       // not the PIN
-	Locked      // too many wrong ones: nothing is tried until Until
-	NoPIN       // none is set: only the user's own telephones get in
+	PINAccepted PINResult = iota
+	PINWrong              // wrong PIN
+	PINLocked             // too many wrong PINs: attempts are refused until Until
+	PINNotSet             // no PIN is set: only the user's own phones have access
 )
 
-// A Try is the outcome of giving a PIN.
-type Try struct {
-	Door  Door
-	Until time.Time // of Locked
-	Shut  bool      // this very try locked the mailbox
+// PINAttempt describes the outcome of a PIN attempt.
+type PINAttempt struct {
+	Result     PINResult
+	Until      time.Time // end of the lock, with PINLocked
+	JustLocked bool      // this attempt locked the mailbox
 }
 
-// pinTries is how many wrong PINs lock a mailbox.
-const pinTries = 3
+// maxPINTries is how many wrong PINs lock a mailbox.
+const maxPINTries = 3
 
-// locks are how long a mailbox is locked the first time, the second and so on; a right PIN begins anew.
-var locks = []time.Duration{time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 24 * time.Hour}
+// lockDurations lists the durations of the first, second and further locks. A correct PIN resets the count.
+var lockDurations = []time.Duration{time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 24 * time.Hour}
 
-// pinRounds makes trying all PINs slow even for who has the database and the master key.
-const pinRounds = 50_000
+// pbkdf2Iterations makes trying all PINs slow even for an attacker with the database and the master key.
+const pbkdf2Iterations = 50_000
 
-// SetPIN sets a user's PIN, or removes it with "". Only a digest is kept. A lock ends.
+// SetPIN sets a user's PIN and ends a lock; "" removes the PIN. Only a digest is stored.
 func (s *Service) SetPIN(ctx context.Context, tx db.Querier, org, user, pin string) error {
 	if pin == "" {
 		_, err := tx.Exec(ctx, `DELETE FROM mailbox_pins WHERE org_id = $1 AND user_id = $2`, org, user)
@@ -58,7 +58,7 @@ func (s *Service) SetPIN(ctx context.Context, tx db.Querier, org, user, pin stri
 }
 
 func (s *Service) digest(salt, pin string) (string, error) {
-	b, err := pbkdf2.Key(sha256.New, s.Digest(pin), []byte(salt), pinRounds, 32)
+	b, err := pbkdf2.Key(sha256.New, s.Digest(pin), []byte(salt), pbkdf2Iterations, 32)
 	return hex.EncodeToString(b), err
 }
 
@@ -68,36 +68,37 @@ func (s *Service) HasPIN(ctx context.Context, q db.Querier, org, user string) (h
 	return has, err
 }
 
-// pin is what is kept of a user's PIN.
+// pin is the stored state of a user's PIN.
 type pin struct {
 	salt, digest string
 	wrong, locks int
 	lockedUntil  db.Time
 }
 
-// TryPIN tries a PIN. The third wrong one in a row locks the mailbox, longer each time: a minute, five, half an hour, two hours, a day.
-// A right one opens no locked mailbox.
-func (s *Service) TryPIN(ctx context.Context, org, user, given string) (Try, error) {
+// CheckPIN checks a PIN. The third wrong one in a row locks the mailbox, longer each time: 1 min, 5 min, 30 min, 2 h,
+// 24 h. A locked mailbox refuses the correct PIN too. The digest is computed before the transaction, because it is
+// slow.
+func (s *Service) CheckPIN(ctx context.Context, org, user, given string) (PINAttempt, error) {
 	var p pin
 	err := s.DB.Read(ctx).QueryRow(ctx, `SELECT salt FROM mailbox_pins WHERE org_id = $1 AND user_id = $2`, org, user).Scan(&p.salt)
 	if db.IsNone(err) {
-		return Try{Door: NoPIN}, nil
+		return PINAttempt{Result: PINNotSet}, nil
 	}
 	if err != nil {
-		return Try{}, fmt.Errorf("read PIN: %w", err)
+		return PINAttempt{}, fmt.Errorf("read PIN: %w", err)
 	}
 	digest, err := s.digest(p.salt, given)
 	if err != nil {
-		return Try{}, err
+		return PINAttempt{}, err
 	}
-	salt, t := p.salt, Try{}
+	salt, t := p.salt, PINAttempt{}
 	err = s.DB.Tx(ctx, func(tx db.Querier) error {
 		const lock = `UPDATE mailbox_pins SET wrong = wrong WHERE org_id = $1 AND user_id = $2 RETURNING salt, digest, wrong, locks, locked_until`
 		if err := tx.QueryRow(ctx, lock, org, user).Scan(&p.salt, &p.digest, &p.wrong, &p.locks, &p.lockedUntil); err != nil {
 			return err
 		}
 		right := p.salt == salt && subtle.ConstantTimeCompare([]byte(digest), []byte(p.digest)) == 1
-		t = p.judge(right, s.Now())
+		t = p.evaluate(right, s.Now())
 		const text = `UPDATE mailbox_pins SET wrong = $3, locks = $4, locked_until = $5 WHERE org_id = $1 AND user_id = $2`
 		_, err := tx.Exec(ctx, text, org, user, p.wrong, p.locks, p.lockedUntil)
 		return err
@@ -105,20 +106,20 @@ func (s *Service) TryPIN(ctx context.Context, org, user, given string) (Try, err
 	return t, err
 }
 
-// judge says what a try comes to, and counts it.
-func (p *pin) judge(right bool, now time.Time) Try {
+// evaluate returns the outcome of an attempt and updates the counters.
+func (p *pin) evaluate(right bool, now time.Time) PINAttempt {
 	switch {
 	case p.lockedUntil.After(now):
-		return Try{Door: Locked, Until: p.lockedUntil.Time}
+		return PINAttempt{Result: PINLocked, Until: p.lockedUntil.Time}
 	case right:
 		p.wrong, p.locks, p.lockedUntil = 0, 0, db.Time{}
-		return Try{Door: Opened}
+		return PINAttempt{Result: PINAccepted}
 	}
-	if p.wrong++; p.wrong < pinTries {
-		return Try{Door: Wrong}
+	if p.wrong++; p.wrong < maxPINTries {
+		return PINAttempt{Result: PINWrong}
 	}
-	p.lockedUntil = db.At(now.Add(locks[min(p.locks, len(locks)-1)]))
+	p.lockedUntil = db.At(now.Add(lockDurations[min(p.locks, len(lockDurations)-1)]))
 	p.wrong = 0
 	p.locks++
-	return Try{Door: Locked, Until: p.lockedUntil.Time, Shut: true}
+	return PINAttempt{Result: PINLocked, Until: p.lockedUntil.Time, JustLocked: true}
 }

@@ -11,74 +11,74 @@ import (
 	"soniq/internal/telephony/voicemail"
 )
 
-func (h *house) try(t *testing.T, pin string, want voicemail.Door) voicemail.Try {
+func (h *fixture) checkPIN(t *testing.T, pin string, want voicemail.PINResult) voicemail.PINAttempt {
 	t.Helper()
-	got, err := h.TryPIN(context.Background(), h.org, h.ada, pin)
-	if err != nil || got.Door != want {
+	got, err := h.CheckPIN(context.Background(), h.org, h.ada, pin)
+	if err != nil || got.Result != want {
 		t.Fatalf("%s: %+v %v, want %v", pin, got, err, want)
 	}
 	return got
 }
 
-func (h *house) setPIN(t *testing.T, pin string) {
+func (h *fixture) setPIN(t *testing.T, pin string) {
 	t.Helper()
-	if err := h.d.Tx(context.Background(), func(tx db.Querier) error { return h.SetPIN(context.Background(), tx, h.org, h.ada, pin) }); err != nil {
+	if err := h.db.Tx(context.Background(), func(tx db.Querier) error { return h.SetPIN(context.Background(), tx, h.org, h.ada, pin) }); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func TestAPINOpensAMailbox(t *testing.T) {
+func TestPIN_Check(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
-		h.try(t, "2580", voicemail.NoPIN)
+		h := newFixture(t, d)
+		h.checkPIN(t, "2580", voicemail.PINNotSet)
 		h.setPIN(t, "2580")
-		h.try(t, "2580", voicemail.Opened)
-		h.try(t, "2581", voicemail.Wrong)
+		h.checkPIN(t, "2580", voicemail.PINAccepted)
+		h.checkPIN(t, "2581", voicemail.PINWrong)
 		h.setPIN(t, "1470")
-		h.try(t, "2580", voicemail.Wrong)
-		h.try(t, "1470", voicemail.Opened)
+		h.checkPIN(t, "2580", voicemail.PINWrong)
+		h.checkPIN(t, "1470", voicemail.PINAccepted)
 		var digest string
 		row := d.Read(context.Background()).QueryRow(context.Background(), `SELECT salt || digest FROM mailbox_pins WHERE org_id = $1`, h.org)
 		if err := row.Scan(&digest); err != nil || strings.Contains(digest, "1470") {
 			t.Errorf("kept %q, %v", digest, err)
 		}
 		h.setPIN(t, "")
-		h.try(t, "1470", voicemail.NoPIN)
+		h.checkPIN(t, "1470", voicemail.PINNotSet)
 	})
 }
 
-func TestWrongPINsLockAMailboxLongerEachTime(t *testing.T) {
+func TestPIN_LockDurationsGrow(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		h.setPIN(t, "2580")
 		for _, lock := range []time.Duration{time.Minute, 5 * time.Minute, 30 * time.Minute} {
-			h.try(t, "0001", voicemail.Wrong)
-			h.try(t, "0002", voicemail.Wrong)
-			shut := h.try(t, "0003", voicemail.Locked)
-			left := shut.Until.Sub(time.Now().Add(h.ahead))
-			if !shut.Shut || left > lock || left < lock-10*time.Second {
-				t.Errorf("locked for %v (%v), want %v", left, shut.Shut, lock)
+			h.checkPIN(t, "0001", voicemail.PINWrong)
+			h.checkPIN(t, "0002", voicemail.PINWrong)
+			shut := h.checkPIN(t, "0003", voicemail.PINLocked)
+			left := shut.Until.Sub(time.Now().Add(h.clockOffset))
+			if !shut.JustLocked || left > lock || left < lock-10*time.Second {
+				t.Errorf("locked for %v (%v), want %v", left, shut.JustLocked, lock)
 			}
-			if again := h.try(t, "2580", voicemail.Locked); again.Shut || !again.Until.Equal(shut.Until) {
+			if again := h.checkPIN(t, "2580", voicemail.PINLocked); again.JustLocked || !again.Until.Equal(shut.Until) {
 				t.Errorf("the right PIN while locked: %+v", again)
 			}
-			h.ahead += lock + time.Second
+			h.clockOffset += lock + time.Second
 		}
-		h.try(t, "2580", voicemail.Opened)
-		h.try(t, "0001", voicemail.Wrong)
-		h.try(t, "0002", voicemail.Wrong)
-		if shut := h.try(t, "0003", voicemail.Locked); shut.Until.Sub(time.Now().Add(h.ahead)) > time.Minute {
+		h.checkPIN(t, "2580", voicemail.PINAccepted)
+		h.checkPIN(t, "0001", voicemail.PINWrong)
+		h.checkPIN(t, "0002", voicemail.PINWrong)
+		if shut := h.checkPIN(t, "0003", voicemail.PINLocked); shut.Until.Sub(time.Now().Add(h.clockOffset)) > time.Minute {
 			t.Errorf("a right PIN did not begin anew: %+v", shut)
 		}
 	})
 }
 
-func TestCountsFollowMessages(t *testing.T) {
+func TestCount_FollowsChanges(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h, ctx := build(t, d), context.Background()
+		h, ctx := newFixture(t, d), context.Background()
 		changes := h.bus.Subscribe(voicemail.Changed, 64)
 		defer changes.Close()
 		want := func(what string, told int, c voicemail.Count) {
@@ -91,17 +91,17 @@ func TestCountsFollowMessages(t *testing.T) {
 				t.Errorf("%s: told %d times, want %d", what, len(changes.C), told)
 			}
 			for len(changes.C) > 0 {
-				if b := (<-changes.C).(voicemail.Box); b != (voicemail.Box{Org: h.org, User: h.ada}) {
+				if b := (<-changes.C).(voicemail.MailboxUser); b != (voicemail.MailboxUser{Org: h.org, User: h.ada}) {
 					t.Errorf("%s: told of %+v", what, b)
 				}
 			}
 		}
-		first, second := h.leave(t, h.ada), h.leave(t, "que_1")
+		first, second := h.leaveMessage(t, h.ada), h.leaveMessage(t, "que_1")
 		want("left", 1, voicemail.Count{New: 1})
 		h.do("PATCH", "/voicemail/"+second, `{"assignee_id":"`+h.ada+`"}`).Want(200)
 		want("assigned", 1, voicemail.Count{New: 2})
 		if err := d.Tx(ctx, func(tx db.Querier) error {
-			return h.Heard(ctx, tx, h.org, second, voicemail.Words{Status: "completed", Urgency: "high"})
+			return h.SetTranscript(ctx, tx, h.org, second, voicemail.Transcription{Status: "completed", Urgency: "high"})
 		}); err != nil {
 			t.Fatal(err)
 		}

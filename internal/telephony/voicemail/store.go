@@ -9,8 +9,8 @@ import (
 	"soniq/internal/platform/event"
 )
 
-// insert keeps a message; it reports whether it was not kept before.
-func insert(ctx context.Context, tx db.Querier, v Voicemail, m Message) (bool, error) {
+// insertMessage inserts a message. It returns false if it was inserted before.
+func insertMessage(ctx context.Context, tx db.Querier, v Voicemail, m Message) (bool, error) {
 	const text = `INSERT INTO voicemails (org_id, id, call_id, mailbox_type, mailbox_id, from_number, contact, received_at, duration_ms, size_bytes,
 			sha256, blob, status, updated_at, transcript_status)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) ON CONFLICT (org_id, id) DO NOTHING`
@@ -19,7 +19,7 @@ func insert(ctx context.Context, tx db.Querier, v Voicemail, m Message) (bool, e
 		contact = db.AsJSON(v.Contact)
 	}
 	r, err := tx.Exec(ctx, text, v.OrgID, v.ID, v.CallID, v.Mailbox.Type, v.Mailbox.ID, v.FromNumber, contact, v.ReceivedAt,
-		m.Duration.Milliseconds(), m.Size, m.SHA256, v.blob, v.Status, v.UpdatedAt, db.Null(m.Words))
+		m.Duration.Milliseconds(), m.Size, m.SHA256, v.blob, v.Status, v.UpdatedAt, db.Null(m.TranscriptStatus))
 	if err != nil {
 		return false, err
 	}
@@ -27,27 +27,27 @@ func insert(ctx context.Context, tx db.Querier, v Voicemail, m Message) (bool, e
 	return n > 0, err
 }
 
-func update(ctx context.Context, tx db.Querier, v Voicemail) error {
+func updateMessage(ctx context.Context, tx db.Querier, v Voicemail) error {
 	const text = `UPDATE voicemails SET status = $3, assignee_id = $4, read_at = $5, updated_at = $6 WHERE org_id = $1 AND id = $2`
 	_, err := tx.Exec(ctx, text, v.OrgID, v.ID, v.Status, v.AssigneeID, v.ReadAt, v.UpdatedAt)
 	return err
 }
 
-// bury forgets what a message said; that it was left stays.
-func bury(ctx context.Context, tx db.Querier, v Voicemail) error {
+// markDeleted sets a message to deleted and removes its text. The row stays.
+func markDeleted(ctx context.Context, tx db.Querier, v Voicemail) error {
 	const text = `UPDATE voicemails SET status = 'deleted', text = NULL, ai_summary = NULL, updated_at = $3 WHERE org_id = $1 AND id = $2`
 	_, err := tx.Exec(ctx, text, v.OrgID, v.ID, v.UpdatedAt)
 	return err
 }
 
-const selection = `SELECT v.org_id, v.id, v.call_id, v.mailbox_type, v.mailbox_id,
+const selectMessages = `SELECT v.org_id, v.id, v.call_id, v.mailbox_type, v.mailbox_id,
 	COALESCE(k.name, f.name, TRIM(u.first_name || ' ' || u.last_name), ''), v.from_number, v.contact, v.received_at, v.duration_ms, v.status,
 	v.transcript_id, v.transcript_status, v.text, v.ai_summary, v.urgency, v.assignee_id, v.read_at, v.updated_at, v.blob
 	FROM voicemails v LEFT JOIN users u ON u.org_id = v.org_id AND u.id = v.mailbox_id
 	LEFT JOIN queues k ON k.org_id = v.org_id AND k.id = v.mailbox_id LEFT JOIN flows f ON f.org_id = v.org_id AND f.id = v.mailbox_id
 	WHERE v.org_id = $1`
 
-func scan(scan func(...any) error) (Voicemail, error) {
+func scanMessage(scan func(...any) error) (Voicemail, error) {
 	var v Voicemail
 	var contact db.JSON[*event.Contact]
 	var ms int64
@@ -62,17 +62,17 @@ func scan(scan func(...any) error) (Voicemail, error) {
 	return v, err
 }
 
-func get(ctx context.Context, q db.Querier, org, id string) (Voicemail, error) {
-	return scan(q.QueryRow(ctx, selection+` AND v.id = $2`, org, id).Scan)
+func getMessage(ctx context.Context, q db.Querier, org, id string) (Voicemail, error) {
+	return scanMessage(q.QueryRow(ctx, selectMessages+` AND v.id = $2`, org, id).Scan)
 }
 
-// narrow is the statement of a list up to its page.
-func (in *ListIn) narrow(org, phone string) (*db.Filter, error) {
+// query returns the statement of a list without its page.
+func (in *ListIn) query(org, phone string) (*db.Filter, error) {
 	since, until, err := in.Times()
 	if err != nil {
 		return nil, err
 	}
-	f := db.Where(selection, org).Equal("v.mailbox_type", in.MailboxType).Equal("v.mailbox_id", in.MailboxID).Equal("v.from_number", phone).
+	f := db.Where(selectMessages, org).Equal("v.mailbox_type", in.MailboxType).Equal("v.mailbox_id", in.MailboxID).Equal("v.from_number", phone).
 		In("v.status", in.Status).Between("v.received_at", since, until)
 	if len(in.Status) == 0 {
 		f.And("v.status <> ?", Deleted)
@@ -80,7 +80,7 @@ func (in *ListIn) narrow(org, phone string) (*db.Filter, error) {
 	return f, nil
 }
 
-func list(ctx context.Context, q db.Querier, f *db.Filter, after db.Time, id string, descending bool, limit int) ([]Voicemail, error) {
+func listMessages(ctx context.Context, q db.Querier, f *db.Filter, after db.Time, id string, descending bool, limit int) ([]Voicemail, error) {
 	than, direction := ">", "ASC"
 	if descending {
 		than, direction = "<", "DESC"
@@ -96,7 +96,7 @@ func list(ctx context.Context, q db.Querier, f *db.Filter, after db.Time, id str
 	defer rows.Close()
 	var all []Voicemail
 	for rows.Next() {
-		v, err := scan(rows.Scan)
+		v, err := scanMessage(rows.Scan)
 		if err != nil {
 			return nil, err
 		}

@@ -1,4 +1,5 @@
-// Package voicemail keeps the messages that callers left.
+// Package voicemail stores the messages that callers leave for users, queues and flows: audio, transcript, status,
+// PIN access and message counts.
 package voicemail
 
 import (
@@ -14,7 +15,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// A Voicemail is a message that a caller left.
+// Voicemail is a message that a caller left.
 type Voicemail struct {
 	ID              string         `json:"id" example:"vm_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	CallID          string         `json:"call_id"`
@@ -36,14 +37,14 @@ type Voicemail struct {
 	blob      string
 }
 
-// A Mailbox is whose message it is.
+// Mailbox is the owner of a message.
 type Mailbox struct {
 	Type string `json:"type" enum:"user,queue,flow"`
 	ID   string `json:"id"`
 	Name string `json:"name"`
 }
 
-// Transcript is what the caller said.
+// Transcript is the transcript of a message.
 type Transcript struct {
 	ID     *string `json:"id"`
 	Status string  `json:"status" enum:"queued,processing,completed,failed,skipped"`
@@ -58,69 +59,72 @@ const (
 	Deleted  = "deleted"
 )
 
-// Files is where messages lie; *blob.Dir is one.
+// Files is the store of message audio; *blob.Dir implements it.
 type Files interface {
 	Path(name string) (string, error)
 	Open(ctx context.Context, name string) (io.ReadSeekCloser, int64, error)
 	Delete(ctx context.Context, name string) error
 }
 
-// Config is what the room is made of.
+// Config holds the dependencies of a Service.
 type Config struct {
 	DB      *db.DB
 	Files   Files
 	Outbox  *event.Outbox
 	Bus     *bus.Bus
-	Digest  func(secret string) string // keyed, of PINs
+	Digest  func(secret string) string // keyed digest of PINs
 	Now     func() time.Time
-	BaseURL string // under which the API is reached
+	BaseURL string // of the API
 	Node    string
 }
 
-// Service is the room. It is safe for concurrent use.
+// Service stores messages and serves their API. Set the exported fields before the first request. Then it is safe for
+// concurrent use.
 type Service struct {
-	// OnReceive is called for a message that was left, in the same transaction: to have it transcribed.
+	// OnReceive is called for a new message, in the same transaction, to have it transcribed.
 	OnReceive []func(ctx context.Context, tx db.Querier, org, id string) error
-	// OnKeep is called where the call's record is to name a message, in the transaction that keeps it.
-	OnKeep func(ctx context.Context, tx db.Querier, org, callID, id string) error
-	// OnRemove is called for a message that is deleted, in the same transaction, as it was before; may be nil.
+	// OnSave is called in the transaction that saves a draft, to store the message's id in the call's record; may be
+	// nil.
+	OnSave func(ctx context.Context, tx db.Querier, org, callID, id string) error
+	// OnRemove is called for a message that is deleted, in the same transaction, with its state before; may be nil.
 	OnRemove func(ctx context.Context, tx db.Querier, v Voicemail) error
-	// Words is the state of the transcript of a message that is received: queued, or "" where none is made.
-	Words string
+	// TranscriptStatus is the transcript status of new messages: queued, or "" if they are not transcribed.
+	TranscriptStatus string
 
 	Config
 }
 
-// NewService makes the room.
+// NewService returns a service.
 func NewService(c Config) *Service { return &Service{Config: c} }
 
-// BlobName is where the sound of a message is kept: record it there, beside the recordings of calls.
+// BlobName returns the name of a message's audio in the blob store, which also has the recordings of calls. Messages
+// are recorded directly to it.
 func BlobName(org, id string, at time.Time) string {
 	return fmt.Sprintf("%s/%s/%s.wav", org, at.UTC().Format("2006/01"), id)
 }
 
-// A Message is one that a caller has left; the file lies under Blob, and is whole.
+// Message describes a message to receive. The file named Blob must be complete.
 type Message struct {
-	Org        string
-	ID         string // db.NewID("vm"), also in Blob
-	CallID     string
-	Mailbox    string // the id of a user, a queue or a flow
-	From       string
-	Contact    *event.Contact
-	ReceivedAt time.Time
-	Blob       string
-	Duration   time.Duration
-	Size       int64
-	SHA256     string
-	Sandbox    bool   // of the organisation
-	Words      string // queued where it is to be transcribed
+	Org              string
+	ID               string // db.NewID("vm"), also in Blob
+	CallID           string
+	Mailbox          string // id of a user, a queue or a flow
+	From             string
+	Contact          *event.Contact
+	ReceivedAt       time.Time
+	Blob             string
+	Duration         time.Duration
+	Size             int64
+	SHA256           string
+	Sandbox          bool   // of the organisation
+	TranscriptStatus string // queued if it is to be transcribed, else ""
 }
 
-// kinds are the types of mailboxes by the prefix of their ids.
-var kinds = map[string]string{"usr": "user", "que": "queue", "flw": "flow"}
+// mailboxTypes maps the prefix of an id to the type of mailbox.
+var mailboxTypes = map[string]string{"usr": "user", "que": "queue", "flw": "flow"}
 
-// Receive keeps a message and tells voicemail.received, in the caller's transaction. A message that is kept already stays as it is, so
-// that it can be done again after a crash.
+// Receive inserts a message and publishes voicemail.received in the caller's transaction. It is idempotent: a message
+// that is stored already is left unchanged, so that it can be repeated after a crash.
 func (s *Service) Receive(ctx context.Context, tx db.Querier, m Message) (Voicemail, error) {
 	v := Voicemail{ID: m.ID, OrgID: m.Org, CallID: m.CallID, FromNumber: m.From, Contact: m.Contact, ReceivedAt: db.At(m.ReceivedAt), Status: New,
 		UpdatedAt: db.At(s.Now()), blob: m.Blob, Mailbox: Mailbox{ID: m.Mailbox}}
@@ -128,18 +132,18 @@ func (s *Service) Receive(ctx context.Context, tx db.Querier, m Message) (Voicem
 	if len(m.Mailbox) > 3 {
 		prefix = m.Mailbox[:3]
 	}
-	if v.Mailbox.Type = kinds[prefix]; v.Mailbox.Type == "" {
-		return v, fmt.Errorf("receive voicemail: %q is no mailbox", m.Mailbox)
+	if v.Mailbox.Type = mailboxTypes[prefix]; v.Mailbox.Type == "" {
+		return v, fmt.Errorf("receive voicemail: %q is not a mailbox", m.Mailbox)
 	}
-	first, err := insert(ctx, tx, v, m)
+	first, err := insertMessage(ctx, tx, v, m)
 	if err != nil {
-		return v, fmt.Errorf("keep voicemail: %w", err)
+		return v, fmt.Errorf("insert voicemail: %w", err)
 	}
-	if v, err = get(ctx, tx, m.Org, m.ID); err != nil || !first {
+	if v, err = getMessage(ctx, tx, m.Org, m.ID); err != nil || !first {
 		return v, err
 	}
-	s.address(ctx, &v, m.Sandbox)
-	s.changed(tx, v, nil)
+	s.setAudioURL(ctx, &v, m.Sandbox)
+	s.publishChanged(tx, v, nil)
 	for _, f := range s.OnReceive {
 		if err := f(ctx, tx, m.Org, m.ID); err != nil {
 			return v, err
@@ -150,17 +154,17 @@ func (s *Service) Receive(ctx context.Context, tx db.Querier, m Message) (Voicem
 		DurationSeconds: v.DurationSeconds, ReceivedAt: v.ReceivedAt, AudioURL: *v.AudioURL, Contact: v.Contact})
 }
 
-// Words are what is known of what a caller said.
-type Words struct {
-	Transcript string // its id; "" where the words are kept with the message alone
+// Transcription holds the transcript of a message and its analysis.
+type Transcription struct {
+	Transcript string // id; "" if the text is stored with the message only
 	Status     string // completed, failed or skipped
 	Text       string
 	Summary    string
-	Urgency    string // low, normal, high or "": not known
+	Urgency    string // low, normal, high, or "" if unknown
 }
 
-// Heard keeps what a caller said, once it is known; of a deleted message nothing.
-func (s *Service) Heard(ctx context.Context, tx db.Querier, org, id string, w Words) error {
+// SetTranscript stores the transcript of a message. It does nothing for a deleted message.
+func (s *Service) SetTranscript(ctx context.Context, tx db.Querier, org, id string, w Transcription) error {
 	const q = `UPDATE voicemails SET transcript_id = $3, transcript_status = $4, text = $5, ai_summary = $6, urgency = $7, updated_at = $8
 		WHERE org_id = $1 AND id = $2 AND status <> 'deleted' RETURNING mailbox_type, mailbox_id, assignee_id`
 	v := Voicemail{OrgID: org}
@@ -170,13 +174,13 @@ func (s *Service) Heard(ctx context.Context, tx db.Querier, org, id string, w Wo
 		return nil
 	}
 	if err == nil {
-		s.changed(tx, v, nil)
+		s.publishChanged(tx, v, nil)
 	}
 	return err
 }
 
-// address says where the sound is fetched.
-func (s *Service) address(ctx context.Context, v *Voicemail, sandbox bool) {
+// setAudioURL sets the URL of the audio; nil for a deleted message.
+func (s *Service) setAudioURL(ctx context.Context, v *Voicemail, sandbox bool) {
 	v.AudioURL = nil
 	if v.Status == Deleted {
 		return

@@ -25,21 +25,21 @@ import (
 	"soniq/internal/telephony/voicemail"
 )
 
-// house is what a test of messages needs.
-type house struct {
+// fixture holds the services and records that tests of messages need.
+type fixture struct {
 	*voicemail.Service
-	d      *db.DB
-	org    string
-	ada    string
-	calls  *call.Service
-	files  *blob.Dir
-	server *optest.Server
-	bus    *bus.Bus
-	ahead  time.Duration // of the clock
-	wav    []byte
+	db          *db.DB
+	org         string
+	ada         string
+	calls       *call.Service
+	files       *blob.Dir
+	server      *optest.Server
+	bus         *bus.Bus
+	clockOffset time.Duration // offset of the clock
+	wav         []byte
 }
 
-func build(t *testing.T, d *db.DB) *house {
+func newFixture(t *testing.T, d *db.DB) *fixture {
 	t.Helper()
 	ctx, b := context.Background(), bus.New()
 	orgs := org.New(d, b, time.Now)
@@ -47,7 +47,7 @@ func build(t *testing.T, d *db.DB) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &house{d: d, org: o.ID, bus: b}
+	h := &fixture{db: d, org: o.ID, bus: b}
 	if h.files, err = blob.OpenDir(t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
@@ -60,23 +60,23 @@ func build(t *testing.T, d *db.DB) *house {
 	}
 	outbox := &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(time.Now()) }}
 	users := user.New(d, orgs, outbox, b, time.Now)
-	h.calls = &call.Service{DB: d, Outbox: outbox, Jobs: &job.Queue{Bus: b, Now: time.Now}, Files: h.files, Node: "n1", Now: time.Now}
+	h.calls = call.NewService(call.Config{DB: d, Outbox: outbox, Jobs: &job.Queue{Bus: b, Now: time.Now}, Files: h.files, Node: "n1", Now: time.Now})
 	secrets, err := seal.New()
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.Service = voicemail.NewService(voicemail.Config{DB: d, Files: h.files, Outbox: outbox, Bus: b, Digest: secrets.Digest, Now: func() time.Time { return time.Now().Add(h.ahead) }, BaseURL: "https://voice.example"})
+	h.Service = voicemail.NewService(voicemail.Config{DB: d, Files: h.files, Outbox: outbox, Bus: b, Digest: secrets.Digest, Now: func() time.Time { return time.Now().Add(h.clockOffset) }, BaseURL: "https://voice.example"})
 	h.server = optest.New(t, d, append(h.Operations(), users.Operations()...)...)
 	h.ada = h.do("POST", "/users", `{"email":"ada@example.com","first_name":"Ada","last_name":"L"}`).Want(201).Text("id")
 	return h
 }
 
-func (h *house) do(method, path string, body any, header ...string) *optest.Answer {
+func (h *fixture) do(method, path string, body any, header ...string) *optest.Answer {
 	return h.server.Do(optest.Admin(h.org), method, path, body, header...)
 }
 
-// leave keeps a message of three seconds, and returns its id.
-func (h *house) leave(t *testing.T, mailbox string) string {
+// leaveMessage stores a message of three seconds, and returns its id.
+func (h *fixture) leaveMessage(t *testing.T, mailbox string) string {
 	t.Helper()
 	ctx, now := context.Background(), time.Now()
 	n := call.New{Org: h.org, ID: db.NewID("call"), Direction: call.Inbound, Source: "inbound", From: "+442079460001", To: "+442079460002", StartedAt: now, CallerSIP: "x"}
@@ -89,19 +89,19 @@ func (h *house) leave(t *testing.T, mailbox string) string {
 	if _, err := h.files.Put(ctx, m.Blob, bytes.NewReader(h.wav)); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // a step that is done again after a crash changes nothing
-		if err := h.d.TxContext(ctx, func(ctx context.Context, tx db.Querier) error { _, err := h.Receive(ctx, tx, m); return err }); err != nil {
+	for range 2 { // repeating it after a crash changes nothing
+		if err := h.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error { _, err := h.Receive(ctx, tx, m); return err }); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return m.ID
 }
 
-func TestAMessageIsHeardReadAndDeleted(t *testing.T) {
+func TestMessage_PlayReadDelete(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
-		id := h.leave(t, h.ada)
+		h := newFixture(t, d)
+		id := h.leaveMessage(t, h.ada)
 		a := h.do("GET", "/voicemail/"+id, nil).Want(200)
 		if a.Text("status") != "new" || a.Text("mailbox.type") != "user" || a.Text("mailbox.name") != "Ada L" || a.At("duration_seconds") != 3.0 ||
 			a.Text("from_number") != "+442079460001" || a.At("transcript") != nil {
@@ -140,11 +140,11 @@ func TestAMessageIsHeardReadAndDeleted(t *testing.T) {
 	})
 }
 
-func TestMessagesAreFound(t *testing.T) {
+func TestList_FiltersAndPages(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
-		first, second := h.leave(t, h.ada), h.leave(t, "que_1")
+		h := newFixture(t, d)
+		first, second := h.leaveMessage(t, h.ada), h.leaveMessage(t, "que_1")
 		h.do("PATCH", "/voicemail/"+first, `{"status":"archived"}`).Want(200)
 		for query, want := range map[string]string{"": second, "?sort=received_at": first, "?status=archived": first, "?mailbox_type=queue": second,
 			"?mailbox_id=" + h.ada: first, "?phone=%2B442079460001&limit=1": second, "?since=2001-01-01&status=new": second} {
@@ -159,7 +159,7 @@ func TestMessagesAreFound(t *testing.T) {
 		if a = h.do("GET", "/voicemail?limit=1&cursor="+a.Text("next_cursor"), nil).Want(200); a.Text("data.0.id") != first {
 			t.Errorf("next page: %s", a.Bytes)
 		}
-		other, err := org.New(h.d, bus.New(), time.Now).Create(context.Background(), "Other", "GB")
+		other, err := org.New(h.db, bus.New(), time.Now).Create(context.Background(), "Other", "GB")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// message is a protobuf message as it is written (onnx.proto3 says which fields have which numbers).
+// message is an encoded protobuf message (field numbers as in onnx.proto3).
 type message []byte
 
 func (m message) bytes(field int, b []byte) message {
@@ -21,13 +21,13 @@ func (m message) number(field int, n int64) message {
 	return binary.AppendUvarint(m, uint64(n))
 }
 
-// The types of tensors' elements.
+// Element types of tensors.
 const (
 	float32s = 1
 	int64s   = 7
 )
 
-// node is an operation on named tensors. Its attributes are whole numbers, one or several.
+// node returns an operation on named tensors. Its attributes are one or several integers.
 func node(kind string, in, out []string, attributes map[string][]int64) message {
 	var m message
 	for _, name := range in {
@@ -51,7 +51,7 @@ func node(kind string, in, out []string, attributes map[string][]int64) message 
 	return m
 }
 
-// floats is a constant tensor.
+// floats returns a constant tensor.
 func floats(name string, values []float32, dims ...int64) message {
 	raw := make([]byte, 0, 4*len(values))
 	for _, v := range values {
@@ -60,7 +60,7 @@ func floats(name string, values []float32, dims ...int64) message {
 	return tensor(name, float32s, raw, dims)
 }
 
-// integers is a constant vector.
+// integers returns a constant vector.
 func integers(name string, values ...int64) message {
 	var raw []byte
 	for _, v := range values {
@@ -77,7 +77,7 @@ func tensor(name string, kind int64, raw []byte, dims []int64) message {
 	return m.number(2, kind).text(8, name).bytes(9, raw)
 }
 
-// value describes an input or output; a dimension of 0 may have any length.
+// value returns the description of an input or output; a dimension of 0 means any length.
 func value(name string, kind int64, dims ...int64) message {
 	var shape message
 	for _, d := range dims {
@@ -90,10 +90,10 @@ func value(name string, kind int64, dims ...int64) message {
 	return message{}.text(1, name).bytes(2, message{}.bytes(1, message{}.number(1, kind).bytes(2, shape)))
 }
 
-// graph is all of a model but what it says about itself.
+// graph is a model without its metadata.
 type graph struct{ nodes, constants, inputs, outputs []message }
 
-// model writes a graph, for version 13 of the operators, with what it says about itself.
+// model encodes a graph, for version 13 of the operators, with metadata.
 func (g graph) model(about map[string]string) []byte {
 	var m message
 	for _, part := range []struct {

@@ -1,5 +1,5 @@
-// Package sherpatest makes a speech model for tests of sherpa-onnx: it understands two words of a language of tones. It
-// proves that audio goes in and words with times come out; how well real models hear it cannot tell.
+// Package sherpatest makes a speech model for tests of sherpa-onnx: it recognises two tones as two words. It proves
+// that audio goes in and words with times come out. It does not measure the accuracy of real models.
 package sherpatest
 
 import (
@@ -11,46 +11,49 @@ import (
 	"testing"
 )
 
-// The tones that mean "low" and "high", in hertz.
+// Frequencies of the tones for "low" and "high", in hertz.
 const (
 	Low  = 500
 	High = 1500
 )
 
 const (
-	bins        = 80 // of the mel filter bank that models hear, from 20 (NeMo 0) to 7600 (8000) hertz
+	bins        = 80 // number of mel filters that models expect, from 20 (NeMo 0) to 7600 (8000) hertz
 	words       = 3  // no word, low, high
-	subsampling = 4  // frames of 10 ms of which one is looked at
-	// How far one tone must stand above the other to be no silence, as the logarithm of their energies' ratio.
-	clear = 4
+	subsampling = 4  // one of so many frames of 10 ms is used
+	// Minimum distance of one tone above the other, so that it is not silence, as the logarithm of the ratio of their
+	// energies.
+	minContrast = 4
 )
 
-// Model writes a model of the family Zipformer CTC into a folder. about is added to what it says about itself.
+// Model writes a model of the family Zipformer CTC into a folder. about is added to its metadata.
 func Model(t testing.TB, dir string, about map[string]string) {
 	t.Helper()
-	ctc(t, dir, hear(kaldi, clear), about, map[string]string{"model_type": "zipformer2_ctc", "version": "1", "comment": "tones for tests"})
+	ctc(t, dir, toneScores(kaldi, minContrast), about, map[string]string{"model_type": "zipformer2_ctc", "version": "1", "comment": "tones for tests"})
 }
 
-// WeNet writes a model of the family WeNet CTC into a folder. It is given samples that are not scaled, in which the clicks where tones
-// begin and end are no silence: a tone must stand out more.
+// WeNet writes a model of the family WeNet CTC into a folder. It receives unscaled samples, in which the clicks at
+// the start and end of tones are not silent: a tone must stand out more.
 func WeNet(t testing.TB, dir string) {
 	t.Helper()
-	ctc(t, dir, hear(kaldi, 3*clear), map[string]string{"model_type": "wenet_ctc", "vocab_size": "3", "subsampling_factor": "4"})
+	ctc(t, dir, toneScores(kaldi, 3*minContrast), map[string]string{"model_type": "wenet_ctc", "vocab_size": "3", "subsampling_factor": "4"})
 }
 
-// NeMo writes a CTC model of NeMo into a folder: its filter bank is another, and its bins stand before the frames.
+// NeMo writes a CTC model of NeMo into a folder: it has a different filter bank, and its input has the bins before
+// the frames.
 func NeMo(t testing.TB, dir string) {
 	t.Helper()
-	g := hear(slaney, clear)
+	g := toneScores(slaney, minContrast)
 	g.inputs[0] = value("turned", float32s, 0, bins, 0)
 	g.nodes = append([]message{node("Transpose", []string{"turned"}, []string{"x"}, map[string][]int64{"perm": {0, 2, 1}})}, g.nodes...)
 	ctc(t, dir, g, map[string]string{"model_type": "EncDecCTCModelBPE", "vocab_size": "2", "subsampling_factor": "4", "normalize_type": ""})
 }
 
-// Transducer writes an encoder that hears, a decoder that forbids the word that was just said, and a joiner that adds both.
+// Transducer writes a transducer model: an encoder that recognises tones, a decoder that forbids the previous word,
+// and a joiner that adds both.
 func Transducer(t testing.TB, dir string) {
 	t.Helper()
-	encoder := hear(kaldi, clear)
+	encoder := toneScores(kaldi, minContrast)
 	encoder.outputs = []message{value("scores", float32s, 0, 0, words), value("lengths", int64s, 0)}
 	never := float32(-100)
 	decoder := graph{
@@ -65,13 +68,14 @@ func Transducer(t testing.TB, dir string) {
 		inputs:  []message{value("heard", float32s, 0, words), value("allowed", float32s, 0, words)},
 		outputs: []message{value("word", float32s, 0, words)},
 	}
-	write(t, filepath.Join(dir, "encoder-tones.onnx"), encoder.model(map[string]string{"model_type": "zipformer2"}))
-	write(t, filepath.Join(dir, "decoder-tones.onnx"), decoder.model(map[string]string{"vocab_size": "3", "context_size": "1"}))
-	write(t, filepath.Join(dir, "joiner-tones.onnx"), joiner.model(map[string]string{"joiner_dim": "3"}))
-	write(t, filepath.Join(dir, "tokens.txt"), []byte("<blk> 0\n▁low 1\n▁high 2\n"))
+	writeFile(t, filepath.Join(dir, "encoder-tones.onnx"), encoder.model(map[string]string{"model_type": "zipformer2"}))
+	writeFile(t, filepath.Join(dir, "decoder-tones.onnx"), decoder.model(map[string]string{"vocab_size": "3", "context_size": "1"}))
+	writeFile(t, filepath.Join(dir, "joiner-tones.onnx"), joiner.model(map[string]string{"joiner_dim": "3"}))
+	writeFile(t, filepath.Join(dir, "tokens.txt"), []byte("<blk> 0\n▁low 1\n▁high 2\n"))
 }
 
-// ctc writes a model with the probabilities of words in each frame, and what it says about itself: of those given, the first counts.
+// ctc writes a model that returns the probabilities of words in each frame, and its metadata. If a key is given more
+// than once, the first counts.
 func ctc(t testing.TB, dir string, g graph, about ...map[string]string) {
 	g.nodes = append(g.nodes, node("LogSoftmax", []string{"scores"}, []string{"log_probs"}, map[string][]int64{"axis": {2}}))
 	g.outputs = []message{value("log_probs", float32s, 0, 0, words), value("lengths", int64s, 0)}
@@ -79,13 +83,13 @@ func ctc(t testing.TB, dir string, g graph, about ...map[string]string) {
 	for _, more := range slices.Backward(about) {
 		maps.Copy(says, more)
 	}
-	write(t, filepath.Join(dir, "model.onnx"), g.model(says))
-	write(t, filepath.Join(dir, "tokens.txt"), []byte("<blk> 0\n▁low 1\n▁high 2\n"))
+	writeFile(t, filepath.Join(dir, "model.onnx"), g.model(says))
+	writeFile(t, filepath.Join(dir, "tokens.txt"), []byte("<blk> 0\n▁low 1\n▁high 2\n"))
 }
 
-// hear gives each word a score in every fourth frame: how far its tone stands above the other's, on average over three bins
-// of the filter bank around each. No word has the score of silence.
-func hear(mel func(hertz float64) float64, clear float32) graph {
+// toneScores returns a graph that gives each word a score in every fourth frame: the energy of its tone above that of
+// the other, on average over three bins of the filter bank around each. "No word" has the score of silence.
+func toneScores(mel func(hertz float64) float64, clear float32) graph {
 	weights := make([]float32, bins*words)
 	for _, d := range []int{-1, 0, 1} {
 		low, high := bin(mel, Low)+d, bin(mel, High)+d
@@ -108,7 +112,7 @@ func hear(mel func(hertz float64) float64, clear float32) graph {
 	}
 }
 
-// The scales of the filter banks: what Kaldi's has at a frequency, and that of NeMo.
+// Scales of the filter banks: the position of a frequency in Kaldi's, and in NeMo's.
 func kaldi(hertz float64) float64 { return 1127 * math.Log(1+hertz/700) }
 
 func slaney(hertz float64) float64 {
@@ -118,22 +122,22 @@ func slaney(hertz float64) float64 {
 	return 15 + 27*math.Log(hertz/1000)/math.Log(6.4)
 }
 
-// bin is the bin of a filter bank whose middle is next to a frequency.
+// bin returns the bin of a filter bank with the centre nearest to a frequency.
 func bin(mel func(float64) float64, hertz float64) int {
 	from, to := mel(20), mel(7600)
 	width := (to - from) / (bins + 1)
 	return int(math.Round((mel(hertz)-from)/width)) - 1
 }
 
-func write(t testing.TB, path string, b []byte) {
+func writeFile(t testing.TB, path string, b []byte) {
 	t.Helper()
 	if err := os.WriteFile(path, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// Library is the folder of the library: SONIQ_SHERPA, or where scripts/setup installs it. Where it is not there the test is left
-// out: it is installed on Linux on x64 only.
+// Library returns the folder of the library: SONIQ_SHERPA, or the folder into which scripts/setup installs it. If it
+// is not there the test is skipped: it is installed on Linux on x64 only.
 func Library(t testing.TB) string {
 	t.Helper()
 	if dir := os.Getenv("SONIQ_SHERPA"); dir != "" {
@@ -146,7 +150,7 @@ func Library(t testing.TB) string {
 	return dir
 }
 
-// root is the folder of the repository, in which tests run somewhere.
+// root returns the folder of the repository, by searching upwards from the working directory.
 func root(t testing.TB) string {
 	dir, err := os.Getwd()
 	for err == nil {
@@ -162,7 +166,8 @@ func root(t testing.TB) string {
 	return ""
 }
 
-// Melody plays tones one after another, each hertz and milliseconds, at a rate in samples per second; 0 hertz is silence.
+// Melody returns tones one after another, each in hertz and milliseconds, at a rate in samples per second; 0 hertz is
+// silence.
 func Melody(rate int, tones [][2]int) []int16 {
 	var pcm []int16
 	for _, tone := range tones {

@@ -1,4 +1,5 @@
-// Package dbtest opens fresh databases for tests: an SQLite file, and PostgreSQL where there is one.
+// Package dbtest opens fresh databases for tests: an SQLite file, and a PostgreSQL database if a server is
+// configured.
 package dbtest
 
 import (
@@ -12,8 +13,8 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// Each runs the test on SQLite and, when SONIQ_TEST_POSTGRES holds an address, on PostgreSQL, each time on
-// an empty, migrated database. SONIQ_TEST_DATABASE=postgres leaves SQLite out: another run of the tests has it.
+// Each runs the test on SQLite and, if SONIQ_TEST_POSTGRES has an address, on PostgreSQL, each time on an empty,
+// migrated database. SONIQ_TEST_DATABASE=postgres skips SQLite, which another run of the tests covers.
 func Each(t *testing.T, run func(t *testing.T, d *db.DB)) {
 	t.Helper()
 	if !postgresOnly() {
@@ -24,10 +25,10 @@ func Each(t *testing.T, run func(t *testing.T, d *db.DB)) {
 	}
 }
 
-// postgresOnly reports whether this run is for tests on PostgreSQL alone.
+// postgresOnly reports whether this run covers PostgreSQL only.
 func postgresOnly() bool { return os.Getenv("SONIQ_TEST_DATABASE") == "postgres" }
 
-// SkipOnPostgres ends a test that belongs to another run when this one is for tests on PostgreSQL alone.
+// SkipOnPostgres skips a test of another run if this run covers PostgreSQL only.
 func SkipOnPostgres(t testing.TB) {
 	t.Helper()
 	if postgresOnly() {
@@ -35,7 +36,8 @@ func SkipOnPostgres(t testing.TB) {
 	}
 }
 
-// SQLite opens an empty, migrated SQLite database: a copy of one that was migrated once. In a run for PostgreSQL alone it skips the test.
+// SQLite opens an empty, migrated SQLite database, a copy of one that was migrated once. In a run for PostgreSQL only
+// it skips the test.
 func SQLite(t testing.TB) *db.DB {
 	t.Helper()
 	SkipOnPostgres(t)
@@ -60,7 +62,7 @@ func open(t testing.TB, address string) *db.DB {
 	return d
 }
 
-// migratedSQLite is the file of an empty, migrated database.
+// migratedSQLite returns the file of an empty, migrated database.
 var migratedSQLite = sync.OnceValues(func() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "soniq-dbtest-")
 	if err != nil {
@@ -74,7 +76,8 @@ var migratedSQLite = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(path)
 })
 
-// migrate brings the database at address to the newest schema and closes it, so that an SQLite file is all there is of it.
+// migrate applies all migrations to the database at address and closes it, so that an SQLite database is a single
+// file.
 func migrate(address string) error {
 	d, err := db.Open(context.Background(), address)
 	if err != nil {

@@ -13,13 +13,14 @@ import (
 	"soniq/internal/platform/db/pgtest"
 )
 
-// Postgres makes an empty database on the server at address, which must let us do so, and returns its address.
+// Postgres creates an empty database on the server at address, and returns its address. The user needs the right
+// CREATEDB.
 func Postgres(t testing.TB, address string) string {
 	t.Helper()
 	return pgtest.New(t, address)
 }
 
-// migratedPostgres is Postgres with the newest schema: a copy of a database that was migrated once on this server.
+// migratedPostgres is Postgres with all migrations: a copy of a database that was migrated once on this server.
 func migratedPostgres(t testing.TB, address string) string {
 	t.Helper()
 	from, err := template(address)
@@ -29,15 +30,16 @@ func migratedPostgres(t testing.TB, address string) string {
 	return pgtest.Copy(t, address, from)
 }
 
-var templates sync.Map // by the server's address: func() (name string, err error), which works once
+var templates sync.Map // server address to func() (name string, err error), which runs once
 
-// template is the name of a migrated database on the server, from which nobody reads but those who copy it.
+// template returns the name of a migrated database on the server. It is only used as a template for copies.
 func template(address string) (string, error) {
 	once, _ := templates.LoadOrStore(address, sync.OnceValues(func() (string, error) { return makeTemplate(address) }))
 	return once.(func() (string, error))()
 }
 
-// makeTemplate makes it, unless another process has: it is named by the migrations it holds, and gets that name when it is ready.
+// makeTemplate creates the template unless another process has. Its name is a hash of the migrations, and is set when
+// it is complete.
 func makeTemplate(address string) (string, error) {
 	all, err := db.Migrations()
 	if err != nil {
@@ -49,7 +51,7 @@ func makeTemplate(address string) (string, error) {
 		return "", err
 	}
 	defer admin.Close()
-	one, err := admin.Conn(context.Background()) // the lock is its own, and ends with it
+	one, err := admin.Conn(context.Background()) // the lock belongs to this connection and ends with it
 	if err != nil {
 		return "", err
 	}

@@ -1,4 +1,4 @@
-// Package pgtest makes databases on a PostgreSQL server for tests. It links no other database.
+// Package pgtest creates databases on a PostgreSQL server for tests. It links no other database driver.
 package pgtest
 
 import (
@@ -12,18 +12,19 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 )
 
-// New makes an empty database on the server at address, which must let us do so, and returns its address.
+// New creates an empty database on the server at address, and returns its address. The user needs the right CREATEDB.
 func New(t testing.TB, address string) string {
 	t.Helper()
 	return Copy(t, address, "template1")
 }
 
-// Create makes an empty database on the server at address. It returns the database's address and a function that drops it.
+// Create creates an empty database on the server at address. It returns the database's address and a function that
+// drops it.
 func Create(address string) (made string, drop func() error, err error) {
 	return copyOf(address, "template1")
 }
 
-// Copy copies a database of the server for the time of a test, and returns the address of the copy.
+// Copy copies a database of the server for the duration of a test, and returns the address of the copy.
 func Copy(t testing.TB, address, from string) string {
 	t.Helper()
 	made, drop, err := copyOf(address, from)
@@ -51,7 +52,7 @@ func copyOf(address, from string) (made string, drop func() error, err error) {
 	return At(address, name), func() error { return errors.Join(Drop(admin, name), admin.Close()) }, nil
 }
 
-// Name makes up the name of a database.
+// Name returns a random name for a database.
 func Name(prefix string) string { return strings.ToLower(prefix + "_" + rand.Text()) }
 
 // At returns the address of another database of the same server.
@@ -64,7 +65,7 @@ func At(address, name string) string {
 	return u.String()
 }
 
-// Drop removes a database, and ends the connections to it.
+// Drop drops a database and terminates the connections to it.
 func Drop(admin *sql.DB, name string) error {
 	_, err := admin.Exec("DROP DATABASE " + name + " WITH (FORCE)")
 	return err

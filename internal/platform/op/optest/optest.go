@@ -1,4 +1,4 @@
-// Package optest calls operations in tests as the doors do: through the router, the validation and the corridor.
+// Package optest calls operations in tests like a real request: through the router, the validation and the pipeline.
 package optest
 
 import (
@@ -18,7 +18,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// A Server answers requests of a test.
+// Server handles the requests of a test.
 type Server struct {
 	t       testing.TB
 	handler http.Handler
@@ -28,28 +28,28 @@ type Server struct {
 func New(t testing.TB, d *db.DB, operations ...op.Operation) *Server {
 	t.Helper()
 	mux := http.NewServeMux()
-	op.NewAPI(mux, &op.Corridor{DB: d, Sealer: open{}, Log: slog.New(slog.NewTextHandler(testWriter{t}, nil)), Now: time.Now,
+	op.NewAPI(mux, &op.Pipeline{DB: d, Sealer: open{}, Log: slog.New(slog.NewTextHandler(testWriter{t}, nil)), Now: time.Now,
 		Cursors: op.Cursors{Key: []byte("a key for tests"), Now: time.Now}}, operations)
 	return &Server{t, mux}
 }
 
-// Admin is a credential of the organisation that holds every scope.
+// Admin returns a principal of the organisation with all scopes.
 func Admin(org string) access.Principal {
 	return access.Principal{OrgID: org, KeyID: "key_test", KeyName: "test", Kind: access.StandardKey,
 		Environment: access.Live, Scopes: access.All(), Source: netip.MustParseAddr("127.0.0.1")}
 }
 
-// An Answer is what came back.
+// Answer is the response to a request.
 type Answer struct {
 	t      testing.TB
 	Status int
 	Header http.Header
 	Bytes  []byte
-	Body   map[string]any // nil where the answer is no JSON object
+	Body   map[string]any // nil if the response is not a JSON object
 }
 
-// Do sends a request with a JSON body (nil: none; a string: as it is) and further header lines "Name: value".
-// The path is below the prefix.
+// Do sends a request with a JSON body (nil: none; a string: unchanged) and additional header lines "Name: value". The
+// path is without the prefix.
 func (s *Server) Do(p access.Principal, method, path string, body any, header ...string) *Answer {
 	s.t.Helper()
 	r := httptest.NewRequest(method, op.Prefix+path, bytes.NewReader(encode(s.t, body)))
@@ -85,7 +85,7 @@ func encode(t testing.TB, body any) []byte {
 	return b
 }
 
-// Want fails the test at once unless the answer has the status.
+// Want fails the test at once if the response has another status.
 func (a *Answer) Want(status int) *Answer {
 	a.t.Helper()
 	if a.Status != status {
@@ -94,8 +94,8 @@ func (a *Answer) Want(status int) *Answer {
 	return a
 }
 
-// Refused fails the test at once unless the answer is a problem with the code, whose violations are exactly those,
-// each "field code", in any order; without violations they are not compared.
+// Refused fails the test at once if the response is not a problem with the code and exactly these violations, each
+// "field code", in any order. Without violations it compares only the code.
 func (a *Answer) Refused(code string, violations ...string) *Answer {
 	a.t.Helper()
 	if got := a.Text("code"); got != code {
@@ -121,7 +121,7 @@ func (a *Answer) Refused(code string, violations ...string) *Answer {
 	return a
 }
 
-// At returns what is at a path such as "sip.username" or "data.0.id"; nil where there is nothing.
+// At returns the value at a path such as "sip.username" or "data.0.id"; nil if there is none.
 func (a *Answer) At(path string) any {
 	var v any = a.Body
 	for name := range strings.SplitSeq(path, ".") {
@@ -141,13 +141,13 @@ func (a *Answer) At(path string) any {
 	return v
 }
 
-// Text is At as a string; "" where there is none.
+// Text returns the value at a path as a string; empty if it is not a string.
 func (a *Answer) Text(path string) string {
 	s, _ := a.At(path).(string)
 	return s
 }
 
-// Has reports whether the object at a path (""; the whole body) has the member, null or not.
+// Has reports whether the object at a path (empty: the whole body) has the member, even if null.
 func (a *Answer) Has(path, member string) bool {
 	v := any(a.Body)
 	if path != "" {
@@ -158,7 +158,7 @@ func (a *Answer) Has(path, member string) bool {
 	return ok
 }
 
-// open seals nothing, and yet notices when a value is read at another place than it was written for.
+// open is a Sealer without encryption. It still detects a value read at another location.
 type open struct{}
 
 func (open) Seal(plain, associated []byte) ([]byte, error) {

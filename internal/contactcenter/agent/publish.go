@@ -1,0 +1,318 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/event"
+)
+
+// orgKey is the id of a user or of a call, with its organisation.
+type orgKey struct{ org, id string }
+
+// changedSet holds the users and calls that changed and are not processed yet.
+type changedSet struct {
+	wake chan struct{}
+
+	mu    sync.Mutex // guards users and calls
+	users map[orgKey]struct{}
+	calls map[orgKey]struct{}
+}
+
+// maxChanged limits the size of changedSet. Changes beyond it are found by the next Reconcile.
+const maxChanged = 50_000
+
+// UserChanged records that a phone of a user was registered or unregistered. It returns at once.
+func (s *Service) UserChanged(org, userID string) {
+	if userID != "" {
+		s.changed.add(&s.changed.users, orgKey{org, userID})
+	}
+}
+
+// CallChanged records that a leg of a call rings, was answered, or ended. It returns at once.
+func (s *Service) CallChanged(org, callID string) {
+	s.changed.add(&s.changed.calls, orgKey{org, callID})
+}
+
+func (t *changedSet) add(to *map[orgKey]struct{}, p orgKey) {
+	t.mu.Lock()
+	if len(*to) < maxChanged {
+		(*to)[p] = struct{}{}
+	}
+	t.mu.Unlock()
+	select {
+	case t.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (t *changedSet) take() (users, calls []orgKey) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for p := range t.users {
+		users = append(users, p)
+	}
+	for p := range t.calls {
+		calls = append(calls, p)
+	}
+	clear(t.users)
+	clear(t.calls)
+	return users, calls
+}
+
+// DueInterval is how often Run publishes presences that change with time alone. ReconcileInterval is how often it
+// checks all agents.
+const (
+	DueInterval       = time.Second
+	ReconcileInterval = 15 * time.Second
+)
+
+// workShare limits the time that Run works to one part in workShare. Changes during a pause are published at once
+// afterwards. A round longer than quickRound, as with hundreds of calls per phone, is followed by a pause that is
+// longer in the same proportion again.
+const (
+	workShare  = 20
+	quickRound = 2 * time.Millisecond
+)
+
+// pauseAfter returns how long Run pauses after a round that took the given time.
+func pauseAfter(took time.Duration) time.Duration {
+	long := max(1, float64(took)/float64(quickRound))
+	return min(time.Duration(workShare*float64(took)*long), DueInterval)
+}
+
+// Run publishes changes of presence until ctx ends. It starts with all agents, from the calls in progress.
+func (s *Service) Run(ctx context.Context, log *slog.Logger) {
+	due, all := time.NewTicker(DueInterval), time.NewTicker(ReconcileInterval)
+	defer due.Stop()
+	defer all.Stop()
+	look := s.Reconcile
+	for {
+		began := time.Now()
+		if err := look(ctx); err != nil && ctx.Err() == nil {
+			log.Warn("presence of agents not published", "err", err)
+		}
+		sleepContext(ctx, pauseAfter(time.Since(began)))
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.changed.wake:
+			look = s.PublishChanged
+		case <-due.C:
+			look = s.PublishDue
+		case <-all.C:
+			look = s.Reconcile
+		}
+	}
+}
+
+// sleepContext waits for d or until ctx ends.
+func sleepContext(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// PublishChanged publishes the changes of users and calls since the last round.
+func (s *Service) PublishChanged(ctx context.Context) error {
+	users, calls := s.changed.take()
+	for org, ids := range idsByOrg(calls) {
+		for part := range slices.Chunk(ids, batchSize) {
+			on, err := usersOfCalls(ctx, s.DB.Read(ctx), org, part)
+			if err != nil {
+				return err
+			}
+			users = append(users, on...)
+		}
+	}
+	return s.publishAll(ctx, users)
+}
+
+// PublishDue publishes presences that time has changed.
+func (s *Service) PublishDue(ctx context.Context) error {
+	// tenant: reads the agents of all organisations
+	const text = `SELECT org_id, user_id FROM agents WHERE due_at <= $1 ORDER BY due_at LIMIT 1000`
+	due, err := queryKeys(ctx, s.DB.Read(ctx), text, db.At(s.Now()))
+	if err != nil {
+		return err
+	}
+	return s.publishAll(ctx, due)
+}
+
+// Reconcile checks all agents who may not be offline, and publishes changes that were missed.
+func (s *Service) Reconcile(ctx context.Context) error {
+	// tenant: reads the agents of all organisations
+	const text = `SELECT org_id, user_id FROM agents WHERE status <> 'offline'
+		UNION SELECT d.org_id, d.user_id FROM registrations r JOIN devices d ON d.org_id = r.org_id AND d.id = r.device_id WHERE r.expires_at > $1
+		UNION SELECT org_id, user_id FROM legs WHERE ended_at IS NULL AND user_id IS NOT NULL`
+	all, err := queryKeys(ctx, s.DB.Read(ctx), text, db.At(s.Now()))
+	if err != nil {
+		return err
+	}
+	return s.publishAll(ctx, all)
+}
+
+func queryKeys(ctx context.Context, q db.Querier, text string, args ...any) (all []orgKey, err error) {
+	err = forEachRow(ctx, q, "find agents", text, args, func(scan func(...any) error) error {
+		var p orgKey
+		err := scan(&p.org, &p.id)
+		all = append(all, p)
+		return err
+	})
+	return all, err
+}
+
+// usersOfCalls returns the users with a leg in the calls, including ended legs.
+func usersOfCalls(ctx context.Context, q db.Querier, org string, calls []string) ([]orgKey, error) {
+	const text = `SELECT DISTINCT org_id, user_id FROM legs WHERE org_id = $1 AND user_id IS NOT NULL`
+	statement, args := inUsers(db.Where(text, org), "call_id", calls).SQL()
+	return queryKeys(ctx, q, statement, args...)
+}
+
+// batchSize is the number of agents per transaction, and of calls per query.
+const batchSize = 100
+
+func idsByOrg(all []orgKey) map[string][]string {
+	ids := map[string][]string{}
+	for _, p := range all {
+		ids[p.org] = append(ids[p.org], p.id)
+	}
+	return ids
+}
+
+func (s *Service) publishAll(ctx context.Context, all []orgKey) error {
+	for org, users := range idsByOrg(all) {
+		slices.Sort(users)
+		for part := range slices.Chunk(slices.Compact(users), batchSize) {
+			if err := s.publishBatch(ctx, org, part); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// PublishPresenceNow publishes the changes of users in a transaction of its own.
+func (s *Service) PublishPresenceNow(ctx context.Context, org string, users []string) error {
+	return s.publishBatch(ctx, org, users)
+}
+
+// publishBatch opens a transaction only if there is a change.
+func (s *Service) publishBatch(ctx context.Context, org string, users []string) error {
+	all, err := s.States(ctx, s.DB.Read(ctx), org, users)
+	if err != nil {
+		return err
+	}
+	users = users[:0:0]
+	for id, x := range all {
+		if x.needsUpdate() {
+			users = append(users, id)
+		}
+	}
+	if len(users) == 0 {
+		return nil
+	}
+	slices.Sort(users)
+	return s.DB.TxRelaxedContext(ctx, func(ctx context.Context, tx db.Querier) error { return s.PublishPresence(ctx, tx, org, users) })
+}
+
+// needsUpdate reports whether the row of an agent must be written.
+func (x *State) needsUpdate() bool {
+	return x.presenceChanged(x.Presence) || x.row.nextChoice != nil && x.busyCall == "" && x.ringingCall == "" || x.row.exists && !x.nextChangeAt.Equal(x.row.dueAt.Time)
+}
+
+// PublishPresence publishes the changes of users in the caller's transaction.
+func (s *Service) PublishPresence(ctx context.Context, tx db.Querier, org string, users []string) error {
+	all, err := s.States(ctx, tx, org, users)
+	if err != nil {
+		return err
+	}
+	var changed []string
+	for _, id := range slices.Sorted(slices.Values(users)) { // in one order, so that transactions do not deadlock
+		x := all[id]
+		if x == nil {
+			continue
+		}
+		was, err := s.publishChange(ctx, tx, org, x)
+		if err != nil {
+			return fmt.Errorf("publish presence of %s: %w", id, err)
+		}
+		if was {
+			changed = append(changed, id)
+		}
+	}
+	if len(changed) == 0 || s.OnPresence == nil {
+		return nil
+	}
+	return s.OnPresence(ctx, tx, org, changed)
+}
+
+// publishChange applies a choice that takes effect now, and publishes the presence if it changed.
+func (s *Service) publishChange(ctx context.Context, tx db.Querier, org string, x *State) (bool, error) {
+	if n := x.row.nextChoice; n != nil && x.busyCall == "" && x.ringingCall == "" {
+		if err := s.applyChoice(ctx, tx, org, x.UserID, *n); err != nil {
+			return false, err
+		}
+	}
+	if !x.presenceChanged(x.Presence) {
+		return false, setDue(ctx, tx, org, x.UserID, x.nextChangeAt)
+	}
+	if err := ensureRow(ctx, tx, org, x.UserID, db.At(s.Now())); err != nil {
+		return false, err
+	}
+	first, err := storePublished(ctx, tx, org, x)
+	if err != nil || !first {
+		return false, err
+	}
+	if err := insertSpell(ctx, tx, org, x); err != nil {
+		return false, err
+	}
+	p := x.Presence
+	return true, s.Outbox.Publish(ctx, tx, org, event.AgentPresence{AgentID: x.UserID, Status: p.Status, Reason: p.Reason,
+		CallID: db.Null(x.CallID).Ptr(), Since: p.Since, Until: p.Until.Ptr()})
+}
+
+// applyChoice makes a choice take effect. Do-not-disturb is a setting of the user, however it is switched.
+func (s *Service) applyChoice(ctx context.Context, tx db.Querier, org, id string, c choice) error {
+	if err := ensureRow(ctx, tx, org, id, db.At(s.Now())); err != nil {
+		return err
+	}
+	if err := s.Users.SwitchDND(ctx, tx, org, id, c.Status == DND, c.Until); err != nil {
+		return err
+	}
+	if err := storeChoice(ctx, tx, org, id, c, false); err != nil {
+		return err
+	}
+	if c.Status != Available {
+		return nil
+	}
+	if s.OnReady != nil {
+		if err := s.OnReady(ctx, tx, org, id); err != nil {
+			return err
+		}
+	}
+	return clearPauses(ctx, tx, org, id)
+}
+
+// SweepSpells deletes presence intervals that ended before a time, and returns their number.
+func (s *Service) SweepSpells(ctx context.Context, before time.Time) (gone int64, err error) {
+	// tenant: all organisations have the same retention
+	const text = `DELETE FROM agent_spells WHERE until_at < $1`
+	err = s.DB.Tx(ctx, func(tx db.Querier) error {
+		r, err := tx.Exec(ctx, text, db.At(before))
+		if err != nil {
+			return err
+		}
+		gone, err = r.RowsAffected()
+		return err
+	})
+	return gone, err
+}

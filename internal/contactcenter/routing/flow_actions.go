@@ -1,0 +1,57 @@
+package routing
+
+import (
+	"context"
+	"slices"
+
+	"soniq/internal/contactcenter/flow"
+	"soniq/internal/messaging/sms"
+	"soniq/internal/telephony/call"
+	"soniq/internal/telephony/pbx"
+)
+
+// sendSMS sends the caller a text message. The outcome "sent" means that the message was accepted for sending.
+func (w *flowRun) sendSMS(ctx context.Context, x *flow.SMS) (outcome string) {
+	to := w.v.Info().From
+	if to == call.Anonymous || to == "" {
+		w.problem = "the caller's number is not known"
+		return "failed"
+	}
+	in := &sms.CreateIn{Body: sms.Create{To: to, From: x.From, Body: w.fillTemplate(ctx, x.Body)}}
+	ctx, cancel := w.writeContext(ctx)
+	defer cancel()
+	if _, err := w.s.Messages.Create(ctx, in); err != nil {
+		w.problem = "the message was not sent: " + err.Error()
+		return "failed"
+	}
+	return "sent"
+}
+
+// record sets whether the following conversation is recorded.
+func (w *flowRun) record(ctx context.Context, x *flow.Record) (outcome string) {
+	on := x.Action == "start" || x.Action == "resume"
+	w.v.SetRecording(on)
+	if on && x.Announce {
+		clip, err := w.promptClip(ctx, flow.Prompt{Text: "This call is recorded."})
+		if err != nil {
+			clip = recordingTone()
+		}
+		if err := w.v.Play(ctx, clip, pbx.PlayOptions{}); err != nil {
+			return CallerGone
+		}
+	}
+	return "done"
+}
+
+// hangUpReasons are the end reasons of the call record that a flow may set.
+var hangUpReasons = []string{"busy", "rejected", "no_answer", "timeout", "no_route", "blocked", "canceled"}
+
+// hangUp ends the call. A reason that is not in hangUpReasons is written to the timeline only.
+func (w *flowRun) hangUp(ctx context.Context, x *flow.Hangup) (outcome string) {
+	reason := x.Reason
+	if !slices.Contains(hangUpReasons, reason) {
+		w.problem, reason = reason, ""
+	}
+	_ = w.v.HangUp(ctx, reason) // an error means that the caller hung up already
+	return Ended
+}

@@ -1,0 +1,60 @@
+package routing
+
+import (
+	"context"
+	"time"
+
+	"soniq/internal/contactcenter/flow"
+	"soniq/internal/protocol/media"
+	"soniq/internal/telephony/pbx"
+)
+
+// speechTimeout limits the synthesis, or the reading from disk, of a prompt.
+const speechTimeout = 15 * time.Second
+
+// playPrompt plays a prompt to the caller. If it cannot be played, the problem is written to the call's timeline and
+// the flow continues without it.
+func (w *flowRun) playPrompt(ctx context.Context, p flow.Prompt, keys bool) error {
+	if p.AudioID == "" && p.Text == "" {
+		return w.v.Answer(ctx)
+	}
+	clip, err := w.promptClip(ctx, p)
+	if ctx.Err() != nil {
+		return pbx.ErrGone
+	}
+	if err != nil {
+		w.problem = "the prompt was not heard: " + err.Error()
+		return w.v.Answer(ctx)
+	}
+	return w.v.Play(ctx, clip, pbx.PlayOptions{Keys: keys})
+}
+
+// promptClip returns the audio of a prompt.
+func (w *flowRun) promptClip(ctx context.Context, p flow.Prompt) (*media.Clip, error) {
+	if err := w.v.Answer(ctx); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, speechTimeout)
+	defer cancel()
+	if p.AudioID != "" {
+		return w.v.Clip(ctx, p.AudioID)
+	}
+	return w.v.Say(ctx, w.fillTemplate(ctx, p.Text), p.Voice, w.language)
+}
+
+// setMissedReason sets why the call counts as missed if it ends before it is answered. After a closed business-hours
+// step the reason is always "after_hours".
+func (w *flowRun) setMissedReason(reason string) {
+	if w.flowContext.afterHours {
+		reason = "after_hours"
+	}
+	w.v.SetMissed(reason)
+}
+
+func (w *flowRun) play(ctx context.Context, x *flow.Play) (outcome string) {
+	w.setMissedReason("abandoned_in_menu")
+	if err := w.playPrompt(ctx, x.Prompt, x.Interrupt); err != nil {
+		return CallerGone
+	}
+	return "done"
+}

@@ -1,0 +1,75 @@
+package routing
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"soniq/internal/contactcenter/flow"
+)
+
+// Flow steps that route callers to users, queues and mailboxes.
+
+// routeAway routes the caller to a destination outside the flow. Unless the caller was answered or is gone, it
+// returns the caller to the flow's stage.
+func (w *flowRun) routeAway(ctx context.Context, to string, wish RouteOptions) (outcome string) {
+	outcome = w.s.routeWithOptions(ctx, w.v, to, wish)
+	if outcome == Answered || outcome == CallerGone {
+		return outcome
+	}
+	if w.v.Loop(ctx, nil) != nil || w.enterIVR(ctx) != nil {
+		return CallerGone
+	}
+	return outcome
+}
+
+// queue lets the caller wait in a queue. A queue that cannot be entered, such as a deleted one, has the outcome
+// "overflow".
+func (w *flowRun) queue(ctx context.Context, x *flow.Queue) (outcome string) {
+	wish := RouteOptions{Priority: x.Priority, ReturnUnanswered: true}
+	if x.MaxWait != nil {
+		wish.MaxWait = time.Duration(*x.MaxWait) * time.Second
+	}
+	outcome = w.routeAway(ctx, "queue:"+x.QueueID, wish)
+	switch outcome {
+	case CallerGone, Answered, Timeout, Overflow, NoResult, Callback:
+		return outcome
+	}
+	if isFinal(outcome) {
+		return outcome
+	}
+	w.problem = "the queue could not be entered"
+	return "overflow"
+}
+
+// transfer connects the caller with a destination. If the caller leaves a message there, or is called back, the
+// transfer succeeded: the flow ends.
+func (w *flowRun) transfer(ctx context.Context, x *flow.Transfer) (outcome string) {
+	w.setMissedReason("no_answer")
+	outside := w.s.handlerFor(x.To) == nil && !strings.HasPrefix(x.To, "ext:")
+	if outside {
+		w.v.SetTransferredTo(ctx, x.To)
+	}
+	outcome = w.routeAway(ctx, x.To, RouteOptions{RingTimeout: time.Duration(x.Timeout) * time.Second})
+	if isFinal(outcome) {
+		return outcome
+	}
+	if outside {
+		w.v.SetTransferredTo(ctx, "")
+	}
+	w.problem = outcome
+	return "failed"
+}
+
+// voicemail records a message.
+func (w *flowRun) voicemail(ctx context.Context, x *flow.Voicemail) (outcome string) {
+	mailbox := x.Mailbox
+	if mailbox == flow.ThisFlow {
+		mailbox = w.program.FlowID
+	}
+	outcome = w.routeAway(ctx, "voicemail:"+mailbox, RouteOptions{Greeting: x.GreetingAudioID, MaxMessage: time.Duration(x.MaxSeconds) * time.Second})
+	if outcome != CallerGone && outcome != LeftMessage && outcome != NoResult {
+		w.problem, outcome = "no message could be taken: "+outcome, NoResult
+	}
+	return outcome
+}

@@ -1,0 +1,209 @@
+package routing
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"soniq/internal/contactcenter/flow"
+	"soniq/internal/platform/db"
+	"soniq/internal/telephony/pbx"
+)
+
+// flowRun is one caller's run through a flow. It keeps the program that was published when the caller entered.
+type flowRun struct {
+	s           *Service
+	v           *pbx.ScriptedCall
+	program     *flow.Program
+	org         string
+	flowContext *flowContext
+	zone        *time.Location
+	language    string
+	problem     string // why the current step failed, if no outcome of the step says it
+}
+
+// runFlow runs the published version of a flow for a caller.
+func (s *Service) runFlow(ctx context.Context, v *pbx.ScriptedCall, id string, l pbx.Handoff) (outcome string) {
+	w, err := s.newFlowRun(ctx, v, l.Org, id)
+	if ctx.Err() != nil {
+		return CallerGone
+	}
+	if err != nil {
+		if !db.IsNone(err) {
+			s.Log.Error("flow not entered", "call", v.Info().CallID, "flow", id, "err", err)
+		}
+		v.AddEntry("flow.failed", map[string]any{"flow_id": id, "reason": flowFailureReason(err)})
+		return Failed
+	}
+	v.AddEntry("flow.entered", map[string]any{"flow_id": id, "name": w.program.Name, "version": w.program.Version})
+	if err := w.enterIVR(ctx); err != nil {
+		return CallerGone
+	}
+	defer w.maskKeys()()
+	return w.run(ctx)
+}
+
+// maskKeys stops the recording of pressed keys while the caller is in a flow that asks for masked digits. The
+// returned function ends that.
+func (w *flowRun) maskKeys() func() {
+	if !w.asksMaskedDigits() {
+		return func() {}
+	}
+	w.flowContext.maskDepth++
+	w.v.MaskKeys(true)
+	return func() {
+		if w.flowContext.maskDepth--; w.flowContext.maskDepth == 0 {
+			w.v.MaskKeys(false)
+		}
+	}
+}
+
+func flowFailureReason(err error) string {
+	if db.IsNone(err) {
+		return "there is no such flow that is published"
+	}
+	return "internal error"
+}
+
+// newFlowRun reads the program, the language and the time zone for a run, and writes the flow to the call record.
+func (s *Service) newFlowRun(ctx context.Context, v *pbx.ScriptedCall, org, id string) (*flowRun, error) {
+	p, err := s.Flows.Program(ctx, org, id)
+	if err != nil {
+		return nil, err
+	}
+	o, err := s.Orgs.Get(ctx, org)
+	if err != nil {
+		return nil, fmt.Errorf("find organisation: %w", err)
+	}
+	w := &flowRun{s: s, v: v, program: p, org: org, flowContext: flowContextOf(ctx), language: p.Language}
+	if w.language == "" {
+		w.language = o.Language
+	}
+	zone := p.Timezone
+	if zone == "" {
+		zone = o.Timezone
+	}
+	if w.zone, err = time.LoadLocation(zone); err != nil {
+		w.zone = time.UTC
+	}
+	return w, s.DB.Tx(ctx, func(tx db.Querier) error {
+		return s.Calls.EnterFlow(ctx, tx, org, v.Info().CallID, p.FlowID, p.Version)
+	})
+}
+
+// enterIVR sets the stage of the call to "ivr". It is called again when the caller returns to the flow.
+func (w *flowRun) enterIVR(ctx context.Context) error {
+	return w.v.SetStage(ctx, pbx.Place{Stage: "ivr"})
+}
+
+// asksMaskedDigits reports whether a step of the flow collects masked digits. Then all keys of the caller are masked,
+// because a caller who knows the flow presses them ahead of time.
+func (w *flowRun) asksMaskedDigits() bool {
+	for _, s := range w.program.Steps {
+		if x, ok := s.Config.(*flow.Collect); ok && x.Mask {
+			return true
+		}
+	}
+	return false
+}
+
+// run executes the steps until the flow ends.
+func (w *flowRun) run(ctx context.Context) (outcome string) {
+	for s := w.program.First(); s != nil; s = w.program.Next(s, outcome) {
+		if ctx.Err() != nil {
+			return CallerGone
+		}
+		if !countStep(ctx) {
+			w.v.AddEntry("flow.failed", map[string]any{"flow_id": w.program.FlowID, "reason": "too many steps"})
+			return Failed
+		}
+		w.problem = ""
+		began := w.s.Now()
+		outcome = w.execute(ctx, s)
+		w.traceStep(s, outcome, w.s.Now().Sub(began))
+		if outcome == CallerGone {
+			return CallerGone
+		}
+		if _, ends := s.Config.(*flow.Hangup); ends {
+			return Ended
+		}
+	}
+	return flowOutcome(outcome)
+}
+
+// flowOutcome returns the outcome of a flow whose last step had the given outcome.
+func flowOutcome(outcome string) string {
+	switch outcome {
+	case Answered, LeftMessage:
+		return outcome
+	case "accepted", "callback":
+		return Callback
+	}
+	return Ended
+}
+
+// traceStep writes a step to the call's timeline.
+func (w *flowRun) traceStep(s *flow.Step, outcome string, took time.Duration) {
+	switch outcome {
+	case CallerGone:
+		outcome = "gone"
+	case Ended:
+		outcome = "" // a hang-up step has no outcome
+	}
+	d := map[string]any{"flow_id": w.program.FlowID, "node": s.ID, "type": s.Config.Type(), "outcome": outcome, "ms": int(took.Milliseconds())}
+	if w.problem != "" {
+		d["problem"] = w.problem
+	}
+	w.v.AddEntry("flow.step", d)
+}
+
+// execute executes a step and returns its outcome.
+func (w *flowRun) execute(ctx context.Context, s *flow.Step) (outcome string) {
+	switch x := s.Config.(type) {
+	case *flow.Play:
+		return w.play(ctx, x)
+	case *flow.Menu:
+		return w.menu(ctx, x)
+	case *flow.Collect:
+		return w.collect(ctx, x)
+	case *flow.Hours:
+		return w.hours(x)
+	case *flow.Condition:
+		return w.condition(ctx, x)
+	case *flow.Set:
+		return w.set(ctx, x)
+	case *flow.HuntGroup:
+		return w.huntGroup(ctx, s.ID, x)
+	case *flow.Queue:
+		return w.queue(ctx, x)
+	case *flow.AIAgent:
+		return w.voiceAgent(ctx, s.ID, x)
+	case *flow.ContactLookup:
+		return w.lookUp(ctx, x)
+	}
+	return w.executeAction(ctx, s)
+}
+
+// executeAction executes the steps with side effects, such as HTTP requests, transfers and messages.
+func (w *flowRun) executeAction(ctx context.Context, s *flow.Step) (outcome string) {
+	switch x := s.Config.(type) {
+	case *flow.HTTP:
+		return w.httpRequest(ctx, s.ID, x)
+	case *flow.Transfer:
+		return w.transfer(ctx, x)
+	case *flow.Voicemail:
+		return w.voicemail(ctx, x)
+	case *flow.Callback:
+		return w.callback(ctx, x)
+	case *flow.SMS:
+		return w.sendSMS(ctx, x)
+	case *flow.Record:
+		return w.record(ctx, x)
+	case *flow.Tag:
+		return w.tag(ctx, x)
+	case *flow.Hangup:
+		return w.hangUp(ctx, x)
+	}
+	w.problem = "unknown type"
+	return Failed
+}

@@ -1,0 +1,290 @@
+package sip
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Registrar: REGISTER and the bindings of an account (RFC 3261 §10.3).
+
+// Expires bounds (RFC 3261 §10.3 step 6).
+const (
+	minExpires     = 60
+	maxExpires     = 3600
+	defaultExpires = 3600
+)
+
+// accountLocks serializes the updates of one account's bindings.
+type accountLocks [64]sync.Mutex
+
+func (l *accountLocks) forAccount(k keyHasher, account string) *sync.Mutex {
+	return &l[hashParts(k.a, []string{account})%uint64(len(l))]
+}
+
+// registerRequest holds the parts of a REGISTER that leave its shard.
+type registerRequest struct {
+	user           string // user part of the address of record
+	from           string
+	callID         string
+	cseq           uint32
+	contacts       []string
+	expires        string
+	path           []string
+	userAgent      string
+	authorizations []string
+	source         netip.AddrPort
+	conn           *conn
+	outbound       bool // the phone supports outbound flows (RFC 5626)
+}
+
+// handleRegister hands a REGISTER to a goroutine that may query the database.
+func (s *shard) handleRegister(m *message) {
+	tx := s.newServerTx(m, s.txKey(m, "REGISTER"))
+	tx.setResponseDeadline(s)
+	head := m.appendHead(nil, s.srv.statelessTag(m))
+	to, _ := ParseURI(m.to.addr.uri)
+	from, _ := ParseURI(m.from.addr.uri)
+	r := &registerRequest{
+		user: to.User, from: from.User, callID: m.callID, cseq: m.cseq,
+		contacts: m.list(fContact), expires: m.get(fExpires), path: m.list(fPath),
+		userAgent: m.get(fUserAgent), authorizations: m.authorizations(), source: m.flow.addr, conn: m.flow.conn,
+		outbound: m.hasOptionTag(fSupported, "outbound") || m.hasOptionTag(fRequire, "outbound"),
+	}
+	respond := func(status int, extra string) {
+		s.enqueue(func(*shard) {
+			s.buf = append(appendStatus(s.buf[:0], status, ""), head...)
+			s.buf = appendBody(append(s.buf, extra...), "", nil)
+			tx.respond(s, status, s.buf)
+		})
+	}
+	s.srv.spawn(func() { s.srv.answerRegister(r, respond) })
+}
+
+// answerRegister answers one REGISTER (RFC 3261 §10.3).
+func (s *Server) answerRegister(r *registerRequest, respond func(int, string)) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.logPanic(p, debug.Stack())
+			respond(500, "")
+		}
+	}()
+	ctx, cancel := context.WithTimeout(s.ctx, lookupTimeout)
+	defer cancel()
+	acc, stale, ok, err := s.authenticate(ctx, "REGISTER", r.from, r.authorizations, r.source.Addr(), r.conn)
+	switch {
+	case err != nil:
+		s.logFailure("look up the account of a REGISTER", err)
+		respond(503, s.retryAfter())
+	case !ok:
+		if len(r.authorizations) == 0 {
+			s.countFutileRequest(r.source.Addr(), r.conn.transport())
+		}
+		s.stats.challenges.Add(1)
+		respond(401, "WWW-Authenticate: "+s.auth.challenge(acc.digestAlgorithm(), stale)+"\r\n")
+	case acc.Barred || !s.ownsUser(r):
+		respond(403, "") // RFC 3261 §10.3 steps 3 and 4: not allowed, or another user's address
+	default:
+		if r.conn != nil {
+			r.conn.trusted.Store(true)
+		}
+		status, extra, err := s.updateBindings(ctx, acc.ID, r)
+		if err != nil {
+			s.logFailure("store bindings", err)
+			status, extra = 503, ""
+		}
+		respond(status, extra)
+	}
+}
+
+// ownsUser reports whether a device registers its own user name, the only one it may register.
+func (s *Server) ownsUser(r *registerRequest) bool {
+	l, found := s.ownAuthorization(r.authorizations)
+	if !found && r.conn != nil {
+		return strings.EqualFold(r.conn.tokenAccount, r.user)
+	}
+	return l.username == r.user
+}
+
+// updateBindings changes the account's bindings and returns the response.
+func (s *Server) updateBindings(ctx context.Context, account string, r *registerRequest) (int, string, error) {
+	lock := s.accountLocks.forAccount(s.hasher, account)
+	lock.Lock()
+	defer lock.Unlock()
+	all, err := s.config.Bindings.Load(ctx, account)
+	if err != nil {
+		return 0, "", fmt.Errorf("load bindings of %s: %w", account, err)
+	}
+	now := s.config.Now()
+	live := slices.DeleteFunc(slices.Clone(all), func(b Binding) bool {
+		return !b.Expires.After(now) || !s.Reachable(b) // RFC 5626 §6: a closed flow removes its binding
+	})
+	if len(r.contacts) == 0 { // a query
+		return 200, bindingFields(live, r, now), nil
+	}
+	next, status := r.applyContacts(live, now, s.limits.Contacts)
+	if status == 423 {
+		return 423, "Min-Expires: " + strconv.Itoa(minExpires) + "\r\n", nil
+	}
+	if status != 200 {
+		return status, "", nil
+	}
+	if err := s.config.Bindings.Save(ctx, account, next); err != nil {
+		return 0, "", fmt.Errorf("save bindings of %s: %w", account, err)
+	}
+	s.natKeepalives.replace(all, next)
+	return 200, bindingFields(next, r, now), nil
+}
+
+// applyContacts computes the new bindings from the old ones, all or nothing (RFC 3261 §10.3).
+func (r *registerRequest) applyContacts(old []Binding, now time.Time, most int) ([]Binding, int) {
+	if slices.Contains(r.contacts, "*") {
+		return r.removeAll(old)
+	}
+	next := slices.Clone(old)
+	for _, value := range r.contacts {
+		b, seconds, status := r.newBinding(value, now)
+		if status != 200 {
+			return nil, status
+		}
+		i := slices.IndexFunc(next, b.supersedes)
+		if i >= 0 {
+			// Step 7: requests of one Call-ID must arrive in the order of their CSeq.
+			if next[i].CallID == r.callID && r.cseq <= next[i].CSeq {
+				return nil, 500
+			}
+			next = slices.Delete(next, i, i+1)
+		}
+		if seconds > 0 {
+			next = append(next, b)
+		}
+	}
+	if over := len(next) - most; over > 0 {
+		next = next[over:] // remove those refreshed longest ago
+	}
+	return next, 200
+}
+
+// removeAll handles Contact "*". It must be the only contact, with Expires 0.
+func (r *registerRequest) removeAll(old []Binding) ([]Binding, int) {
+	if len(r.contacts) != 1 || r.expires != "0" {
+		return nil, 400
+	}
+	for _, b := range old {
+		if b.CallID == r.callID && r.cseq <= b.CSeq {
+			return nil, 500
+		}
+	}
+	return nil, 200
+}
+
+// newBinding parses one Contact value. It returns the binding, its granted seconds and a status.
+func (r *registerRequest) newBinding(value string, now time.Time) (Binding, int, int) {
+	a, err := readAddress(value)
+	u, err2 := ParseURI(a.uri)
+	if err != nil || err2 != nil || !u.isSIP() {
+		return Binding{}, 0, 400
+	}
+	seconds := defaultExpires
+	if r.expires != "" {
+		seconds = parseExpires(r.expires)
+	}
+	if v, ok := paramOf(a.params, "expires"); ok {
+		seconds = parseExpires(v)
+	}
+	if seconds > 0 && seconds < minExpires {
+		return Binding{}, 0, 423 // RFC 3261 §10.2.8
+	}
+	u.query = ""
+	b := Binding{
+		Contact: u.String(), Source: r.source, Transport: UDP, Path: r.pathURIs(),
+		CallID: r.callID, CSeq: r.cseq, UserAgent: r.userAgent, Priority: 1000,
+		Expires: now.Add(time.Duration(min(seconds, maxExpires)) * time.Second), Registered: now,
+	}
+	if r.conn != nil {
+		b.Transport, b.Flow = r.conn.transport(), r.conn.id
+	}
+	if id, ok := paramOf(a.params, "+sip.instance"); ok {
+		reg, _ := paramOf(a.params, "reg-id")
+		b.Instance = id + ";" + reg
+	}
+	if q, ok := paramOf(a.params, "q"); ok {
+		f, _ := strconv.ParseFloat(q, 64)
+		b.Priority = int(max(0, min(f, 1)) * 1000)
+	}
+	return b, seconds, 200
+}
+
+// parseExpires parses seconds. An unreadable value counts as the default (RFC 3261 §20.19).
+func parseExpires(s string) int {
+	n, err := strconv.ParseUint(s, 10, 32)
+	if err != nil {
+		return defaultExpires
+	}
+	return int(min(n, maxExpires))
+}
+
+func (r *registerRequest) pathURIs() []string {
+	var out []string
+	for _, p := range r.path {
+		if a, err := readAddress(p); err == nil {
+			out = append(out, a.uri)
+		}
+	}
+	return out
+}
+
+// supersedes reports whether b is a newer form of old: the same phone by its instance (RFC 5626 §6), or the same
+// Contact (RFC 3261 §19.1.4), or the same user at the same source.
+func (b Binding) supersedes(old Binding) bool {
+	if b.Instance != "" && old.Instance != "" {
+		return b.Instance == old.Instance
+	}
+	if strings.EqualFold(b.Contact, old.Contact) {
+		return true
+	}
+	bu, _ := ParseURI(b.Contact)
+	ou, _ := ParseURI(old.Contact)
+	return len(b.Path) == 0 && b.Source == old.Source && b.Transport == old.Transport && bu.User == ou.User
+}
+
+// bindingFields returns the Contact lines of all current bindings (RFC 3261 §10.3 step 8), and those for outbound
+// and Path.
+func bindingFields(all []Binding, r *registerRequest, now time.Time) string {
+	var b []byte
+	for _, x := range all {
+		left := int64(x.Expires.Sub(now) / time.Second)
+		b = append(append(append(b, "Contact: <"...), x.Contact...), ">;expires="...)
+		b = append(appendInt(b, left), "\r\n"...)
+	}
+	if r.keepsFlow() {
+		b = appendField(b, "Require", "outbound") // RFC 5626 §6
+		b = append(appendInt(append(b, "Flow-Timer: "...), int64(flowTimer/time.Second)), "\r\n"...)
+	}
+	for _, p := range r.path {
+		b = appendField(b, "Path", p) // RFC 3327 §5.3
+	}
+	if len(r.path) > 0 {
+		b = appendField(b, "Supported", "path")
+	}
+	return string(b)
+}
+
+// flowTimer is the interval at which a phone must send keep-alives over its flow (RFC 5626 §5.4).
+const flowTimer = 2 * time.Minute
+
+// keepsFlow reports whether a REGISTER is for an outbound flow (RFC 5626 §6).
+func (r *registerRequest) keepsFlow() bool {
+	return r.outbound && slices.ContainsFunc(r.contacts, func(c string) bool {
+		a, _ := readAddress(c)
+		_, instance := paramOf(a.params, "+sip.instance")
+		_, reg := paramOf(a.params, "reg-id")
+		return instance && reg
+	})
+}

@@ -1,0 +1,90 @@
+package sip
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestRegister_BindingRules(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	src := func(port uint16) netip.AddrPort { return netip.AddrPortFrom(netip.MustParseAddr("198.51.100.7"), port) }
+	old := []Binding{
+		{Contact: "sip:al@10.0.0.1:5060", Source: src(1), Transport: UDP, CallID: "a", CSeq: 5, Expires: now.Add(time.Hour)},
+		{Contact: "sip:al@10.0.0.2:5060", Source: src(2), Transport: UDP, CallID: "b", CSeq: 5, Expires: now.Add(time.Hour), Instance: "<urn:uuid:1>;1"},
+	}
+	for _, c := range []struct {
+		name     string
+		contacts string
+		expires  string
+		callID   string
+		cseq     uint32
+		source   netip.AddrPort
+		status   int
+		want     string // contacts kept, in order
+	}{
+		{"a second phone is added", "<sip:al@10.0.0.3>", "600", "c", 1, src(3), 200, "sip:al@10.0.0.1:5060 sip:al@10.0.0.2:5060 sip:al@10.0.0.3"},
+		{"a refresh replaces", "<sip:al@10.0.0.1:5060>", "600", "a", 6, src(1), 200, "sip:al@10.0.0.2:5060 sip:al@10.0.0.1:5060"},
+		{"an instance keeps its binding when its address changes", `<sip:al@10.9.9.9>;+sip.instance="<urn:uuid:1>";reg-id=1`, "600", "z", 1, src(9), 200, "sip:al@10.0.0.1:5060 sip:al@10.9.9.9"},
+		{"the same user at the same source is the same phone", "<sip:al@10.0.0.77>", "600", "z", 1, src(1), 200, "sip:al@10.0.0.2:5060 sip:al@10.0.0.77"},
+		{"expires 0 removes", "<sip:al@10.0.0.1:5060>;expires=0", "600", "a", 6, src(1), 200, "sip:al@10.0.0.2:5060"},
+		{"star removes all", "*", "0", "z", 1, src(1), 200, ""},
+		{"star needs expires 0", "*", "60", "z", 1, src(1), 400, ""},
+		{"star stands alone", "*,<sip:al@10.0.0.1>", "0", "z", 1, src(1), 400, ""},
+		{"star obeys the order of a Call-ID", "*", "0", "a", 5, src(1), 500, ""},
+		{"an old CSeq changes nothing", "<sip:al@10.0.0.1:5060>", "600", "a", 5, src(1), 500, ""},
+		{"too brief", "<sip:al@10.0.0.3>", "59", "c", 1, src(3), 423, ""},
+		{"one bad contact spoils all", "<sip:al@10.0.0.3>,<tel:123>", "600", "c", 1, src(3), 400, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			var m message
+			m.fields = []field{{fContact, "Contact", c.contacts}}
+			r := &registerRequest{contacts: m.list(fContact), expires: c.expires, callID: c.callID, cseq: c.cseq, source: c.source}
+			next, status := r.applyContacts(old, now, 10)
+			var got []string
+			for _, b := range next {
+				got = append(got, b.Contact)
+			}
+			if status != c.status || status == 200 && strings.Join(got, " ") != c.want {
+				t.Errorf("got %d %v, want %d %s", status, got, c.status, c.want)
+			}
+		})
+	}
+}
+
+func TestRegister_BindingKeepsSourceAndFlow(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	r := &registerRequest{
+		contacts: []string{`<sip:al@192.168.1.5:5060;ob>;q=0.5;expires=90000`}, path: []string{"<sip:edge.example;lr>"},
+		source: netip.MustParseAddrPort("203.0.113.9:33000"), conn: &conn{id: 77, key: connKey{transport: TCP}},
+	}
+	next, status := r.applyContacts(nil, now, 10)
+	if status != 200 || len(next) != 1 {
+		t.Fatalf("got %d %v", status, next)
+	}
+	b := next[0]
+	if b.Contact != "sip:al@192.168.1.5:5060;ob" || b.Source != r.source || b.Transport != TCP || b.Flow != 77 ||
+		b.Priority != 500 || b.Expires != now.Add(time.Hour) || len(b.Path) != 1 || b.Path[0] != "sip:edge.example;lr" {
+		t.Errorf("binding %+v", b)
+	}
+}
+
+func TestRegister_OldestBindingsRemoved(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	var all []Binding
+	for i := range 5 {
+		r := &registerRequest{
+			contacts: []string{"<sip:al@10.0.0." + string(rune('1'+i)) + ">"}, callID: string(rune('a' + i)), cseq: 1,
+			source: netip.AddrPortFrom(netip.MustParseAddr("10.0.0.1"), uint16(i+1)),
+		}
+		all, _ = r.applyContacts(all, now, 3)
+	}
+	if len(all) != 3 || all[0].Contact != "sip:al@10.0.0.3" {
+		t.Errorf("got %+v, want the newest three", all)
+	}
+}

@@ -1,0 +1,52 @@
+package sip
+
+import "sync/atomic"
+
+// Counters and gauges for metrics.
+
+// Stats holds counters since start, and gauges, for metrics.
+type Stats struct {
+	Received        uint64 // messages received
+	Sent            uint64 // messages sent, retransmissions included
+	Retransmissions uint64 // ours, and those of peers that were absorbed
+	ParseErrors     uint64 // messages answered 400 or dropped as malformed
+	Rejected        uint64 // INVITEs refused with 503 by the limits
+	Dropped         uint64 // messages dropped: full queue, flood, banned source
+	Challenges      uint64 // 401 and 407 sent
+	AuthFailures    uint64 // wrong user name or password
+	Panics          uint64 // recovered; each one is a defect
+
+	Invites            uint64 // new inbound INVITEs accepted for processing
+	Dialogs            int64  // legs alive
+	Calls              int64  // inbound calls in progress
+	ServerTransactions int64  // finished ones that absorb retransmissions included
+	ClientTransactions int64
+	Connections        int64 // TCP, TLS and WebSocket
+	Bans               int64 // sources banned now or recently
+}
+
+type counters struct {
+	received, sent, retransmissions, parseErrors atomic.Uint64
+	rejected, dropped, challenges, authFailures  atomic.Uint64
+	panics, invites                              atomic.Uint64
+}
+
+// shardCounts publishes the sizes of a shard's tables to other goroutines.
+type shardCounts struct{ serverTxs, clientTxs, legs atomic.Int64 }
+
+// Stats returns the counters and gauges.
+func (s *Server) Stats() Stats {
+	c := &s.stats
+	var servers, clients, legs int64
+	for _, sh := range s.shards {
+		servers, clients, legs = servers+sh.counts.serverTxs.Load(), clients+sh.counts.clientTxs.Load(), legs+sh.counts.legs.Load()
+	}
+	return Stats{
+		Received: c.received.Load(), Sent: c.sent.Load(), Retransmissions: c.retransmissions.Load(),
+		ParseErrors: c.parseErrors.Load(), Rejected: c.rejected.Load(), Dropped: c.dropped.Load(),
+		Challenges: c.challenges.Load(), AuthFailures: c.authFailures.Load(), Panics: c.panics.Load(),
+		Invites: c.invites.Load(), Dialogs: legs, Calls: s.calls.Load(),
+		ServerTransactions: servers, ClientTransactions: clients,
+		Connections: s.conns.openCount(), Bans: s.guard.bans.active.Load(),
+	}
+}

@@ -1,0 +1,41 @@
+package sip
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+)
+
+func TestNATKeepalive_OnlyPhonesBehindNAT(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	bind := func(contact, source string, transport Transport) Binding {
+		return Binding{Contact: contact, Source: netip.MustParseAddrPort(source), Transport: transport, Expires: now.Add(time.Minute)}
+	}
+	for _, c := range []struct {
+		name string
+		b    Binding
+		kept bool
+	}{
+		{"an address of home", bind("sip:al@192.168.1.9:5060", "198.51.100.7:40001", UDP), true},
+		{"another port", bind("sip:al@198.51.100.7:5060", "198.51.100.7:40002", UDP), true},
+		{"a name", bind("sip:al@phone.local", "198.51.100.7:40003", UDP), true},
+		{"who is where it says", bind("sip:al@198.51.100.7:40004", "198.51.100.7:40004", UDP), false},
+		{"the port left out", bind("sip:al@198.51.100.8", "198.51.100.8:5060", UDP), false},
+		{"a connection", bind("sip:al@192.168.1.9:5060", "198.51.100.7:40005", TCP), false},
+	} {
+		var p natKeepalives
+		p.replace(nil, []Binding{c.b})
+		if due := p.dueEntries(now, func(netip.AddrPort) bool { return true }); (len(due) == 1) != c.kept {
+			t.Errorf("%s: %v", c.name, due)
+		}
+		p.replace([]Binding{c.b}, nil)
+		if len(p.all) != 0 {
+			t.Errorf("%s: asked after the registration is removed", c.name)
+		}
+		p.replace(nil, []Binding{c.b})
+		if due := p.dueEntries(now.Add(time.Hour), func(netip.AddrPort) bool { return true }); len(due) != 0 || len(p.all) != 0 {
+			t.Errorf("%s: asked after the registration has ended", c.name)
+		}
+	}
+}

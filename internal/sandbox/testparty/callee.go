@@ -1,0 +1,58 @@
+package testparty
+
+import (
+	"strings"
+	"time"
+
+	"soniq/internal/protocol/sip"
+	"soniq/internal/sandbox/sandbox"
+	"soniq/internal/sandbox/softphone"
+	"soniq/internal/telephony/number"
+	"soniq/internal/telephony/pbx"
+)
+
+// Simulated callees: the behaviour of each test number, and the route to it.
+
+// calleeRoles maps each test number to the behaviour of its callee.
+func calleeRoles() map[string]softphone.Role {
+	all := map[string]softphone.Role{}
+	for which, role := range map[string]softphone.Role{
+		"01": softphone.Talker(2*time.Second, 20*time.Second),
+		"02": softphone.Refuser(486),
+		"03": softphone.NoAnswer,
+		"04": softphone.Refuser(603),
+		"05": softphone.Machine,
+		"06": softphone.Refuser(404),
+		"07": softphone.Refuser(503),
+		"08": softphone.Presser("1234#"),
+		"09": softphone.BadLine(0.05, 40*time.Millisecond, 20*time.Second),
+		"10": softphone.Holder(5*time.Second, 5*time.Second, 5*time.Second),
+	} {
+		all[sandbox.VoiceNumber(which)] = role
+	}
+	return all
+}
+
+// CalleeNumber returns the test number that was dialled, in E.164. ok is false if it is none.
+func CalleeNumber(dialled, country string) (e164 string, ok bool) {
+	e164, ok = number.Parse(strings.TrimPrefix(dialled, "tel:"), country)
+	if !ok {
+		return "", false
+	}
+	_, ok = sandbox.Voice(e164)
+	return e164, ok
+}
+
+// Callee returns the route to the callee of a test number. ok is false if the number is none of the test numbers.
+func (s *Service) Callee(c pbx.Caller, country, dialled string) (t pbx.TrunkOut, ok bool) {
+	e164, ok := CalleeNumber(dialled, country)
+	if !ok {
+		return t, false
+	}
+	t = pbx.TrunkOut{Number: e164, Mode: "pai", SRTP: "off", Target: sip.Target{Host: s.callees.Addr(), Transport: "udp"},
+		Acquire: func(func()) (func(), bool) { return s.limit.acquire(c.Org) }}
+	if digits := c.Metadata[sandbox.DigitsKey]; digits != "" && strings.Trim(digits, "0123456789*#ABCDabcdw") == "" {
+		t.Header = []sip.Header{{Name: softphone.DigitsHeader, Value: digits}}
+	}
+	return t, true
+}

@@ -1,0 +1,138 @@
+package testparty
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"time"
+
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+	"soniq/internal/protocol/media"
+	"soniq/internal/sandbox/sandbox"
+	"soniq/internal/sandbox/softphone"
+	"soniq/internal/telephony/pbx"
+)
+
+// Simulated callers: they call a number of the sandbox and carry out a script.
+
+const (
+	maxCallTime = 5 * time.Minute  // of a call with its script
+	maxRingTime = 60 * time.Second // until an answer
+)
+
+// Call starts a call of a simulated caller and returns the number called. The script runs in the background.
+func (s *Service) Call(ctx context.Context, c sandbox.Caller) (to string, err error) {
+	n, err := s.c.Numbers.FindNumber(ctx, s.c.DB.Read(ctx), c.Org, c.To)
+	if err != nil && !db.IsNone(err) {
+		return "", err
+	}
+	if err != nil || n.TrunkID == nil {
+		return "", op.Invalid(op.Field("to", "number_not_owned", "not a number of your organisation with a trunk"))
+	}
+	release, ok := s.limit.acquire(c.Org)
+	if !ok {
+		return "", op.Fail("concurrency_limit", "at most 10 test parties are on the telephone at once")
+	}
+	phone, err := softphone.OutsideCaller(s.ctx, c.From, s.serverAddr(), s.c.Log)
+	if err != nil {
+		release()
+		return "", err
+	}
+	s.sources.Store(phone.Addr(), pbx.TrunkAccount(c.Org, *n.TrunkID))
+	s.running.Go(func() {
+		defer release()
+		defer s.sources.Delete(phone.Addr())
+		defer phone.Close()
+		ctx, cancel := context.WithTimeout(s.ctx, maxCallTime)
+		defer cancel()
+		s.talk(ctx, phone, n.Number, c)
+	})
+	return n.Number, nil
+}
+
+// serverAddr returns the address of the SIP server as a client on this machine reaches it.
+func (s *Service) serverAddr() string {
+	host, port, err := net.SplitHostPort(s.c.Server.SIPAddr())
+	if a, wrong := netip.ParseAddr(host); err != nil || wrong == nil && a.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// talk places the call and runs its script.
+func (s *Service) talk(ctx context.Context, phone *softphone.Phone, to string, c sandbox.Caller) {
+	ringing, stop := context.WithTimeout(ctx, maxRingTime)
+	line, err := phone.Call(ringing, to)
+	stop()
+	if err != nil {
+		s.c.Log.Info("test call not answered", "org", c.Org, "err", err)
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-line.Over():
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	if len(c.Script) == 0 {
+		s.chat(ctx, line)
+	}
+	for _, step := range c.Script {
+		if ctx.Err() != nil || step.Hangup {
+			break
+		}
+		s.step(ctx, line, c.Org, step)
+	}
+	line.HangUp()
+	select {
+	case <-line.Over():
+	case <-time.After(time.Second): // for the answer to its BYE
+	}
+}
+
+// chat speaks the caller's part of the built-in conversation.
+func (s *Service) chat(ctx context.Context, line *softphone.Line) {
+	all, err := softphone.Conversation()
+	for _, x := range all {
+		if err == nil && !x.Agent && ctx.Err() == nil {
+			err = line.Say(ctx, x.PCM)
+		}
+	}
+}
+
+// step runs one step of a script.
+func (s *Service) step(ctx context.Context, line *softphone.Line, org string, step sandbox.Step) {
+	switch {
+	case step.Say != "":
+		line.Play(ctx, s.clip(ctx, org, step.Say))
+	case step.DTMF != "":
+		if err := line.Press(ctx, step.DTMF); err != nil && ctx.Err() == nil {
+			s.c.Log.Info("test caller could not send DTMF", "org", org, "err", err)
+		}
+	default:
+		select {
+		case <-time.After(step.Pause()):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// clip synthesises a text. Without a voice it returns a tone of 60 ms per byte of the text.
+func (s *Service) clip(ctx context.Context, org, text string) *media.Clip {
+	path, err := s.c.Speech.File(ctx, org, text, "", "")
+	if err == nil {
+		var c *media.Clip
+		if c, err = media.LoadClip(path); err == nil {
+			return c
+		}
+	}
+	if !errors.Is(err, context.Canceled) {
+		s.c.Log.Warn("test caller cannot speak: a tone is played", "org", org, "err", err)
+	}
+	return media.NewClip(media.Tone(440, -15, time.Duration(len(text))*60*time.Millisecond, 8000), 8000)
+}

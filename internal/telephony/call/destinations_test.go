@@ -1,0 +1,20 @@
+package call_test
+
+import "context"
+
+// fakeDestinations parses destinations with a function. Numbers are taken as they are, and there are no script targets.
+type fakeDestinations struct {
+	parse func(to string) (string, error)
+}
+
+func (f fakeDestinations) ParseDestination(_ context.Context, _, to string) (string, error) {
+	return f.parse(to)
+}
+
+func (fakeDestinations) ParseNumber(_ context.Context, _, text string) (string, bool, error) {
+	return text, true, nil
+}
+
+func (fakeDestinations) CheckTarget(context.Context, string, string) (string, error) {
+	return "there is none", nil
+}

@@ -1,0 +1,116 @@
+package device
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/event"
+)
+
+// publishRegistrationChange publishes device.registration if the phone becomes registered or unregistered. A refresh
+// publishes nothing.
+func (s *Service) publishRegistrationChange(ctx context.Context, tx db.Querier, org, deviceID string, all []Binding) error {
+	if s.Outbox == nil {
+		return nil
+	}
+	const q = `SELECT count(*) FROM registrations WHERE org_id = $1 AND device_id = $2 AND expires_at > $3`
+	var before int
+	if err := tx.QueryRow(ctx, q, org, deviceID, db.At(s.now())).Scan(&before); err != nil {
+		return fmt.Errorf("read registration: %w", err)
+	}
+	if (before > 0) == (len(all) > 0) {
+		return nil
+	}
+	e := event.DeviceRegistration{DeviceID: deviceID, Status: "unregistered"}
+	if len(all) > 0 {
+		b := all[0]
+		e.Status, e.Transport, e.UserAgent = "registered", db.Null(b.Transport).Ptr(), db.Null(b.UserAgent).Ptr()
+		e.ExpiresAt = db.At(b.Expires).Ptr()
+	}
+	return s.publishRegistration(ctx, tx, org, e)
+}
+
+func (s *Service) publishRegistration(ctx context.Context, tx db.Querier, org string, e event.DeviceRegistration) error {
+	const q = `SELECT user_id FROM devices WHERE org_id = $1 AND id = $2`
+	var user db.Null
+	if err := tx.QueryRow(ctx, q, org, e.DeviceID).Scan(&user); err != nil {
+		return fmt.Errorf("find owner of phone: %w", err)
+	}
+	e.UserID, e.At = user.Ptr(), db.At(s.now())
+	if s.OnRegistrationChange != nil {
+		db.OnCommit(tx, func() { s.OnRegistrationChange(org, string(user)) })
+	}
+	return s.Outbox.Publish(ctx, tx, org, e)
+}
+
+// WatchInterval is how often WatchExpirations looks for expired registrations.
+const WatchInterval = 15 * time.Second
+
+// WatchExpirations publishes device.registration for expired registrations. It runs until the context ends.
+func (s *Service) WatchExpirations(ctx context.Context, log *slog.Logger) {
+	tick := time.NewTicker(WatchInterval)
+	defer tick.Stop()
+	since := s.now()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		now := s.now()
+		if err := s.PublishExpired(ctx, since, now); err != nil {
+			if ctx.Err() == nil {
+				log.Warn("expired registrations not published", "err", err)
+			}
+			continue
+		}
+		since = now
+	}
+}
+
+// expiredRegistrations selects the phones that became unregistered by expiry within an interval, at most 1000.
+const expiredRegistrations = `SELECT r.org_id, r.device_id FROM registrations r JOIN devices d ON d.org_id = r.org_id AND d.id = r.device_id
+	WHERE r.expires_at > $1 AND r.expires_at <= $2
+		AND NOT EXISTS (SELECT 1 FROM registrations o WHERE o.org_id = r.org_id AND o.device_id = r.device_id AND o.expires_at > $2)
+	GROUP BY r.org_id, r.device_id LIMIT 1000`
+
+// PublishExpired publishes device.registration for the phones that became unregistered by expiry after since and
+// until now.
+func (s *Service) PublishExpired(ctx context.Context, since, now time.Time) error {
+	gone, err := s.findExpired(ctx, since, now)
+	if err != nil || len(gone) == 0 || s.Outbox == nil {
+		return err
+	}
+	return s.db.Tx(ctx, func(tx db.Querier) error {
+		for _, g := range gone {
+			if err := s.publishRegistration(ctx, tx, g.org, event.DeviceRegistration{DeviceID: g.id, Status: "expired"}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// deviceRef holds the ids of a device and its organisation.
+type deviceRef struct{ org, id string }
+
+func (s *Service) findExpired(ctx context.Context, since, now time.Time) ([]deviceRef, error) {
+	// tenant: phones of all organisations are watched
+	rows, err := s.db.Read(ctx).Query(ctx, expiredRegistrations, db.At(since), db.At(now))
+	if err != nil {
+		return nil, fmt.Errorf("find expired registrations: %w", err)
+	}
+	defer rows.Close()
+	var all []deviceRef
+	for rows.Next() {
+		var p deviceRef
+		if err := rows.Scan(&p.org, &p.id); err != nil {
+			return nil, err
+		}
+		all = append(all, p)
+	}
+	return all, rows.Err()
+}

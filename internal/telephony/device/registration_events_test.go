@@ -1,0 +1,69 @@
+package device_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"soniq/internal/platform/bus"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/db/dbtest"
+	"soniq/internal/platform/event"
+	"soniq/internal/telephony/device"
+)
+
+func TestRegistrationEvents_OnChangeOnly(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newFixture(t, d)
+		ctx := context.Background()
+		user, username, _ := h.addUser(t)
+		h.Outbox = &event.Outbox{DB: d, Bus: bus.New(), Now: func() db.Time { return db.At(h.now) }}
+		a, _ := h.account(t, username)
+		save := func(all ...device.Binding) {
+			t.Helper()
+			if err := h.Save(ctx, a.DeviceID, all); err != nil {
+				t.Fatal(err)
+			}
+		}
+		save(h.binding("ada"))
+		h.now = h.now.Add(30 * time.Second)
+		save(h.binding("ada"))
+		save()
+		save()
+		save(h.binding("ada"))
+		since := h.now
+		h.now = h.now.Add(2 * time.Minute)
+		for range 2 {
+			if err := h.PublishExpired(ctx, since, h.now); err != nil {
+				t.Fatal(err)
+			}
+			since = h.now
+		}
+		rows, err := d.Read(ctx).Query(ctx, `SELECT body FROM events WHERE org_id = $1 AND kind = 'device.registration' AND audience = 'stream' ORDER BY id`, h.org)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rows.Close()
+		var told []string
+		for rows.Next() {
+			var e event.Event
+			var data event.DeviceRegistration
+			if err := rows.Scan(&e.Body); err != nil {
+				t.Fatal(err)
+			}
+			if err := json.Unmarshal([]byte(e.Data()), &data); err != nil {
+				t.Fatal(err)
+			}
+			if data.DeviceID != a.DeviceID || data.UserID == nil || *data.UserID != user {
+				t.Errorf("told %s", e.Body)
+			}
+			told = append(told, data.Status)
+		}
+		if got := strings.Join(told, " "); got != "registered unregistered registered expired" {
+			t.Errorf("told %s", got)
+		}
+	})
+}

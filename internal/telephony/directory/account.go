@@ -1,0 +1,160 @@
+package directory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"soniq/internal/identity/user"
+	"soniq/internal/platform/db"
+	"soniq/internal/protocol/sip"
+	"soniq/internal/telephony/device"
+	"soniq/internal/telephony/pbx"
+)
+
+// SIP accounts: credentials of phones and trunks, registered bindings, trunks by source address.
+
+// Credentials returns the account with a SIP user name: a phone, or a trunk whose carrier registers with us.
+func (d *Directory) Credentials(ctx context.Context, username string) (sip.Account, bool, error) {
+	a, ok, err := d.Devices.Account(ctx, username)
+	if err != nil {
+		return sip.Account{}, false, err
+	}
+	if ok {
+		barred, err := d.barred(ctx, a)
+		return sip.Account{ID: a.Username, HA1MD5: a.HA1MD5, HA1SHA256: a.HA1SHA256, WantSHA256: a.WantSHA256, Barred: barred}, err == nil, err
+	}
+	t, ok, err := d.Trunks.InboundAccount(ctx, username)
+	if err != nil || !ok {
+		return sip.Account{}, false, err
+	}
+	return sip.Account{ID: pbx.TrunkAccount(t.OrgID, t.TrunkID), HA1MD5: t.HA1MD5, HA1SHA256: t.HA1SHA256}, true, nil
+}
+
+// barred reports whether a phone may place emergency calls only, because its user or its organisation is suspended.
+func (d *Directory) barred(ctx context.Context, a device.Account) (bool, error) {
+	o, err := d.Orgs.GetShared(ctx, a.OrgID)
+	if err != nil || o.IsBlocked() {
+		return true, err
+	}
+	u, err := d.CachedUser(ctx, a.OrgID, a.UserID)
+	if db.IsNone(err) {
+		return true, nil
+	}
+	return u.Status == user.Suspended, err
+}
+
+// Trunk returns the account of the trunk whose carrier sends from an address.
+func (d *Directory) Trunk(ctx context.Context, source netip.AddrPort, _ sip.Transport) (string, bool) {
+	if d.TestParties != nil {
+		if account, ok := d.TestParties.Caller(source); ok {
+			return account, true
+		}
+	}
+	t, ok, err := d.Trunks.BySource(ctx, source.Addr().Unmap())
+	if err != nil || !ok {
+		return "", false
+	}
+	return pbx.TrunkAccount(t.OrgID, t.TrunkID), true
+}
+
+// Save replaces the bindings of a phone, and notifies the observers.
+func (d *Directory) Save(ctx context.Context, account string, all []sip.Binding) error {
+	a, ok, err := d.Devices.Account(ctx, account)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return fmt.Errorf("no phone has the user name %s", account)
+	}
+	kept := make([]device.Binding, len(all))
+	for i, b := range all {
+		kept[i] = device.Binding{DeviceID: a.DeviceID, Contact: b.Contact, Source: b.Source, Transport: string(b.Transport), Flow: b.Flow,
+			Path: b.Path, Instance: b.Instance, CallID: b.CallID, CSeq: b.CSeq, Priority: b.Priority, UserAgent: b.UserAgent,
+			Expires: b.Expires, Registered: b.Registered}
+	}
+	if err := d.Devices.Save(ctx, a.DeviceID, kept); err != nil {
+		return err
+	}
+	for _, f := range d.onRegister {
+		f(a.DeviceID, account, all)
+	}
+	return nil
+}
+
+// Load returns the bindings of the phone with a SIP user name.
+func (d *Directory) Load(ctx context.Context, account string) ([]sip.Binding, error) {
+	a, ok, err := d.Devices.Account(ctx, account)
+	if err != nil || !ok {
+		return nil, err
+	}
+	return d.Contacts(ctx, a.DeviceID)
+}
+
+// Contacts returns the bindings of a device.
+func (d *Directory) Contacts(ctx context.Context, device string) ([]sip.Binding, error) {
+	all, err := d.Devices.Load(ctx, device)
+	if err != nil {
+		return nil, err
+	}
+	return BindingsOf(all), nil
+}
+
+// BindingsOf converts stored bindings for the SIP server.
+func BindingsOf(all []device.Binding) []sip.Binding {
+	bindings := make([]sip.Binding, len(all))
+	for i, b := range all {
+		bindings[i] = BindingOf(b)
+	}
+	return bindings
+}
+
+// BindingOf converts a stored binding for the SIP server.
+func BindingOf(b device.Binding) sip.Binding {
+	return sip.Binding{Contact: b.Contact, Source: b.Source, Transport: sip.Transport(b.Transport), Flow: b.Flow, Path: b.Path,
+		Instance: b.Instance, CallID: b.CallID, CSeq: b.CSeq, Priority: b.Priority, UserAgent: b.UserAgent, Expires: b.Expires,
+		Registered: b.Registered}
+}
+
+// TrunkIn returns what the switch needs to know of the trunk that a call came in by.
+func (d *Directory) TrunkIn(ctx context.Context, org, id string) (pbx.TrunkIn, error) {
+	o, err := d.Orgs.GetShared(ctx, org)
+	return pbx.TrunkIn{Org: org, ID: id, Country: o.Country, Sandbox: o.Sandbox()}, err
+}
+
+// Caller returns the user and the organisation of the phone that authenticated.
+func (d *Directory) Caller(ctx context.Context, account string) (pbx.Caller, error) {
+	a, ok, err := d.Devices.Account(ctx, account)
+	if err != nil || !ok {
+		return pbx.Caller{}, errors.Join(err, fmt.Errorf("phone %s does not exist any more", account))
+	}
+	u, err := d.CachedUser(ctx, a.OrgID, a.UserID)
+	if err != nil {
+		return pbx.Caller{}, err
+	}
+	o, err := d.Orgs.GetShared(ctx, a.OrgID)
+	return pbx.Caller{Org: a.OrgID, DeviceID: a.DeviceID, UserID: a.UserID, Extension: ExtensionOf(u), Name: u.Name, SRTP: a.SRTP,
+		Sandbox: o.Sandbox(), Barred: o.IsBlocked() || d.suspended(a.OrgID) || u.Status == user.Suspended}, err
+}
+
+// Phones returns the registered phones of a user. There are none if the user is suspended or has do-not-disturb on.
+func (d *Directory) Phones(ctx context.Context, org, userID string) ([]pbx.Phone, error) {
+	u, err := d.CachedUser(ctx, org, userID)
+	if err != nil {
+		return nil, err
+	}
+	o, err := d.Orgs.GetShared(ctx, org)
+	if err != nil || o.IsBlocked() || u.Status == user.Suspended || u.DND.On(d.Now()) {
+		return nil, err
+	}
+	all, err := d.Devices.BindingsOfUser(ctx, org, userID)
+	if err != nil {
+		return nil, err
+	}
+	phones := make([]pbx.Phone, len(all))
+	for i, b := range all {
+		phones[i] = pbx.Phone{DeviceID: b.DeviceID, Binding: BindingOf(b), SRTP: b.SRTP}
+	}
+	return phones, nil
+}

@@ -1,0 +1,176 @@
+package directory
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"soniq/internal/identity/org"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/event"
+	"soniq/internal/protocol/sip"
+	"soniq/internal/telephony/number"
+	"soniq/internal/telephony/pbx"
+	"soniq/internal/telephony/trunk"
+	"soniq/internal/telephony/trunkreg"
+)
+
+// Calls to outside numbers: the outbound gate, caller ID, emergency calls and the choice of trunks.
+
+// RouteOutbound returns the route of a call to an outside number, or the reason for its refusal. Emergency calls come before every limit, other calls pass
+// the outbound gate. There is no other way to a trunk.
+func (d *Directory) RouteOutbound(ctx context.Context, c pbx.Caller, dialled string) (pbx.OutboundRoute, error) {
+	if exit, ok, err := d.testCallee(ctx, c, dialled); ok || err != nil {
+		return exit, err
+	}
+	pass, err := d.Gate.Admit(ctx, trunk.CallAttempt{Org: c.Org, Dialled: dialled, Program: c.Program, UserSuspended: c.Barred})
+	var refused *trunk.Refusal
+	if errors.As(err, &refused) {
+		return pbx.OutboundRoute{Refused: refusal(refused)}, nil
+	}
+	if err != nil {
+		return pbx.OutboundRoute{}, err
+	}
+	exit, err := d.exit(ctx, c, pass)
+	if err != nil {
+		pass.End()
+	}
+	return exit, err
+}
+
+// testCallee returns the route to a simulated callee. ok is false if the number is no test number, or the organisation no sandbox.
+func (d *Directory) testCallee(ctx context.Context, c pbx.Caller, dialled string) (exit pbx.OutboundRoute, ok bool, err error) {
+	if !c.Sandbox || c.Barred || d.TestParties == nil {
+		return exit, false, nil
+	}
+	o, err := d.Orgs.Get(ctx, c.Org)
+	if err != nil {
+		return exit, false, err
+	}
+	t, ok := d.TestParties.Callee(c, o.Country, dialled)
+	if !ok {
+		return exit, false, nil
+	}
+	exit.Number, exit.Trunks = t.Number, []pbx.TrunkOut{t}
+	exit.CallerID, exit.NumberID, err = d.callerID(ctx, c)
+	return exit, true, err
+}
+
+// exit returns the route of a call that the gate admitted.
+func (d *Directory) exit(ctx context.Context, c pbx.Caller, pass trunk.Admission) (exit pbx.OutboundRoute, err error) {
+	exit = pbx.OutboundRoute{Number: pass.Number, Emergency: pass.Emergency, Release: pass.End}
+	if pass.Emergency {
+		d.addEmergencyData(ctx, c, pass, &exit)
+	} else if exit.CallerID, exit.NumberID, err = d.callerID(ctx, c); err != nil {
+		return exit, err
+	}
+	exit.Trunks, err = d.trunksOut(pass.Routes, pass.Emergency)
+	return exit, err
+}
+
+// Resume counts an outside call that a restarted node resumed.
+func (d *Directory) Resume(org, trunkID string, began time.Time, cut func()) (release func()) {
+	return d.Gate.Resume(org, trunkID, began, cut)
+}
+
+// Login returns the credentials with which we answer the challenges of a trunk.
+func (d *Directory) Login(ctx context.Context, org, trunkID string) (sip.Credentials, error) {
+	t, err := d.Trunks.Get(ctx, d.DB.Read(ctx), org, trunkID)
+	if err != nil {
+		return sip.Credentials{}, err
+	}
+	username, password, err := d.Trunks.OutboundCredentials(t)
+	return sip.Credentials{Username: username, Password: password}, err
+}
+
+// refusal converts a refusal of the gate to the SIP status for the phone and the end reason for the call record.
+func refusal(r *trunk.Refusal) *pbx.Refusal {
+	status, phrase := r.SIPResponse()
+	return &pbx.Refusal{Status: status, Phrase: phrase, Reason: endReasons[r.Reason], Gate: r}
+}
+
+// endReasons maps refusals of the gate to end reasons of call records.
+var endReasons = map[trunk.Reason]string{
+	trunk.OrgSuspended: "blocked", trunk.UserSuspended: "blocked", trunk.OutboundDisabled: "blocked", trunk.CountryNotAllowed: "blocked", trunk.NumberTypeBlocked: "blocked",
+	trunk.CallsPerSecondExceeded: "blocked", trunk.ConcurrentCallsExceeded: "blocked", trunk.DailyMinutesExceeded: "blocked", trunk.InvalidNumber: "invalid_number",
+	trunk.OutboundStopped: "blocked", trunk.EmergencyNotAcknowledged: "blocked", trunk.DestinationRateExceeded: "blocked", trunk.EmergencyNotForPrograms: "blocked",
+	trunk.NoTrunk: "no_route", trunk.TrunkFull: "no_route", trunk.EmergencyUnavailable: "no_route",
+}
+
+// callerID returns the number to show and its id: the user's, or any of the organisation. Both are empty if the organisation has no number.
+func (d *Directory) callerID(ctx context.Context, c pbx.Caller) (shown, id string, err error) {
+	n, err := d.ownNumber(ctx, c)
+	if db.IsNone(err) {
+		return "", "", nil
+	}
+	return n.Number, n.ID, err
+}
+
+// ownNumber returns the number that the caller asked to show if the organisation owns it, else the user's number.
+func (d *Directory) ownNumber(ctx context.Context, c pbx.Caller) (number.Number, error) {
+	if c.ShowNumber != "" {
+		if n, err := d.Numbers.Owned(ctx, d.DB.Read(ctx), c.Org, c.ShowNumber); !db.IsNone(err) {
+			return n, err
+		}
+	}
+	return d.Numbers.CallerID(ctx, d.DB.Read(ctx), c.Org, c.UserID)
+}
+
+// addEmergencyData adds the callback number and the location (PIDF-LO, RFC 6442) of an emergency call. Errors do not stop the call: what cannot be
+// found is left out.
+func (d *Directory) addEmergencyData(ctx context.Context, c pbx.Caller, pass trunk.Admission, exit *pbx.OutboundRoute) {
+	e := event.EmergencyCallPlaced{Number: pass.Number, UserID: db.Null(c.UserID).Ptr(), DeviceID: db.Null(c.DeviceID).Ptr(), Test: pass.Test}
+	n, err := d.Numbers.Callback(ctx, d.DB.Read(ctx), c.Org, c.UserID)
+	if err == nil {
+		exit.CallerID, exit.NumberID, e.Callback = n.Number, n.ID, &n.Number
+	}
+	if address, ok := d.addressOf(ctx, c, n.Emergency.Address); ok {
+		text := address.String()
+		e.Address = &text
+		exit.Location = trunk.PIDF(cmp.Or(exit.CallerID, c.Extension), address, d.Now())
+	}
+	exit.OnPlaced = func(ctx context.Context, callID string) error {
+		e.CallID = callID
+		return d.Trunks.PublishEmergencyCall(ctx, d.Outbox, c.Org, e)
+	}
+}
+
+// addressOf returns the civic address for an emergency call: that of the device, the number or the organisation.
+func (d *Directory) addressOf(ctx context.Context, c pbx.Caller, number *string) (org.Civic, bool) {
+	o, err := d.Orgs.Get(ctx, c.Org)
+	if err != nil {
+		return org.Civic{}, false
+	}
+	phone, err := d.Devices.Get(ctx, d.DB.Read(ctx), c.Org, c.DeviceID)
+	if err != nil {
+		return trunk.EmergencyLocation(o, nil, number)
+	}
+	return trunk.EmergencyLocation(o, phone.Location, number)
+}
+
+// trunksOut converts the trunks for the switch. An emergency call takes a channel even if none is free.
+func (d *Directory) trunksOut(ways []trunk.Route, emergency bool) ([]pbx.TrunkOut, error) {
+	out := make([]pbx.TrunkOut, 0, len(ways))
+	for _, w := range ways {
+		username, password, err := d.Trunks.OutboundCredentials(w.Trunk)
+		if err != nil {
+			return nil, fmt.Errorf("log-in of trunk %s: %w", w.Trunk.ID, err)
+		}
+		t := pbx.TrunkOut{ID: w.Trunk.ID, Number: w.Dial, Mode: w.Trunk.CallerIDMode, SRTP: w.Trunk.SRTP, Codecs: w.Trunk.Codecs,
+			Target:      trunkreg.Target(w.Trunk),
+			Credentials: sip.Credentials{Username: username, Password: password},
+			Acquire:     d.acquire(w.Trunk, emergency)}
+		if w.Trunk.FromDomain != nil {
+			t.Domain = *w.Trunk.FromDomain
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+// acquire returns the function that takes a channel of a trunk.
+func (d *Directory) acquire(t trunk.Trunk, emergency bool) func(cut func()) (func(), bool) {
+	return func(cut func()) (func(), bool) { return d.Gate.AcquireChannel(t, emergency, cut) }
+}

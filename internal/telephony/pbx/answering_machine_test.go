@@ -1,0 +1,46 @@
+package pbx
+
+import (
+	"testing"
+	"time"
+
+	"soniq/internal/protocol/media"
+)
+
+// analyse feeds pieces of speech and silence, alternating, and returns the verdict and the time of the decision.
+func analyse(parts ...time.Duration) (v verdict, after time.Duration) {
+	g := &greeting{}
+	for i, d := range parts {
+		pcm := make([]int16, int(d.Seconds()*8000))
+		if i%2 == 0 {
+			pcm = media.Tone(300, -15, d, 8000)
+		}
+		for len(pcm) >= 160 {
+			if v = g.feed(pcm[:160]); v != undecided {
+				return v, g.heard
+			}
+			pcm = pcm[160:]
+		}
+	}
+	return undecided, g.heard
+}
+
+func TestGreeting_MachineOrPerson(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		parts []time.Duration
+		want  verdict
+	}{
+		{"hello, and a pause", []time.Duration{500 * time.Millisecond, 2 * time.Second}, person},
+		{"two words with a breath between", []time.Duration{400 * time.Millisecond, 300 * time.Millisecond, 600 * time.Millisecond, 2 * time.Second}, person},
+		{"a greeting read without a pause", []time.Duration{4 * time.Second}, machine},
+		{"a greeting with breaths", []time.Duration{time.Second, 300 * time.Millisecond, time.Second, 300 * time.Millisecond, time.Second}, machine},
+		{"nobody speaks", []time.Duration{0, 5 * time.Second}, person},
+		{"too short to tell", []time.Duration{500 * time.Millisecond, 300 * time.Millisecond}, undecided},
+	} {
+		if got, after := analyse(c.parts...); got != c.want {
+			t.Errorf("%s: verdict %d after %s, want %d", c.name, got, after, c.want)
+		}
+	}
+}

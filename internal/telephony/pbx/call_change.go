@@ -1,0 +1,168 @@
+package pbx
+
+import (
+	"context"
+	"hash/maphash"
+	"math"
+	"sync/atomic"
+	"time"
+
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/event"
+	"soniq/internal/telephony/call"
+)
+
+// change writes the current state of the call with the given events, and waits.
+func (c *liveCall) change(ctx context.Context, events ...event.Payload) {
+	x := c.newChange(events)
+	c.writes.write(ctx, "change", func(ctx context.Context) error { return c.sw.Records.Change(ctx, x) })
+}
+
+// changeDurably writes a change, and calls tell when the change cannot be lost any more. With the journal this is
+// at once, and the call goes on during the commit. The state that a restart needs follows after tell.
+func (c *liveCall) changeDurably(ctx context.Context, tell func(), events ...event.Payload) {
+	x := c.rowChange(events)
+	settle, sure := c.sw.Records.JournalChange(x)
+	if sure = sure && !c.awaitingDurability(); sure {
+		tell()
+	}
+	c.addRestartState(&x)
+	with, _ := c.sw.Records.JournalDialogs(x)
+	c.startChange(ctx, x, func() { settle(); with() })
+	if !sure {
+		c.writes.finishStarted(ctx)
+		tell()
+	}
+}
+
+// changeAsync writes a change without waiting for it.
+func (c *liveCall) changeAsync(ctx context.Context, events ...event.Payload) {
+	c.startChange(ctx, c.newChange(events), func() {})
+}
+
+// startChange starts to write a change. It drops the change after the commit, because the write queue keeps the
+// closure until the call changes next, possibly an hour later.
+func (c *liveCall) startChange(ctx context.Context, x call.Change, committed func()) {
+	var kept atomic.Pointer[call.Change]
+	kept.Store(&x)
+	x.Done = func() { kept.Store(nil); committed() }
+	records := c.sw.Records
+	c.writes.startWrite(ctx, "change", func(ctx context.Context) (wait func() error) {
+		if x := kept.Load(); x != nil {
+			return records.ChangeAsync(ctx, *x)
+		}
+		return func() error { return nil }
+	})
+}
+
+func (c *liveCall) newChange(events []event.Payload) call.Change {
+	x := c.rowChange(events)
+	c.addRestartState(&x)
+	return x
+}
+
+// rowChange returns a change without the state for a restart.
+func (c *liveCall) rowChange(events []event.Payload) call.Change {
+	c.revision++
+	x := call.Change{Org: c.new.Org, ID: c.id, Revision: c.revision, At: c.sw.Now(), Row: c.row(), Legs: c.changedLegs(),
+		Monitors: c.changedMonitors(), Recordings: c.changedRecordings(), Events: events}
+	c.lastStateHash = maphash.Comparable(stateSeed, x.Row)
+	return x
+}
+
+// addRestartState adds the state that a restart needs.
+func (c *liveCall) addRestartState(x *call.Change) {
+	x.Dialogs = c.dialogs()
+	c.suspendable = c.suspendable || x.Dialogs != nil
+	x.Fleeting = !c.suspendable && !c.restored
+}
+
+var stateSeed = maphash.MakeSeed()
+
+// isLastWritten reports whether the last change already wrote this state. It is false with a transfer, because its
+// state changes in place.
+func (c *liveCall) isLastWritten(s call.State) bool {
+	return s.Transfer == nil && c.revision > 0 && c.lastStateHash == maphash.Comparable(stateSeed, s)
+}
+
+// row returns the columns of the call's row that change.
+func (c *liveCall) row() call.State {
+	s := call.State{Status: c.status(), Stage: c.stage(), RingingAt: c.ringing, AnsweredAt: c.answered, HeldSince: c.heldSince, Hold: c.hold,
+		Agent: c.agent, UserID: c.new.UserID, DeviceID: c.new.DeviceID, TrunkID: c.new.TrunkID,
+		TransferredTo: c.transferredTo, Machine: c.machine, Recording: "off", Consent: "not_required"}
+	if !c.answered.IsZero() {
+		s.Ring, s.AnsweredBy = c.answered.Sub(c.started), c.answeredBy()
+	}
+	if d := c.agent.DeviceID; d != "" {
+		s.DeviceID = d
+	}
+	if t := c.agent.TrunkID; t != "" {
+		s.TrunkID = t
+	}
+	if l := c.near(); l != nil {
+		s.Muted = l.muted
+	}
+	if c.transfer != nil {
+		s.Transfer = &c.transfer.state
+	}
+	if r := c.lastRecording(); r != nil {
+		s.Recording, s.RecordingID, s.Consent = r.status(), r.new.ID, r.new.Consent
+	}
+	return s
+}
+
+// answeredBy returns the kind of the connected party.
+func (c *liveCall) answeredBy() string {
+	switch {
+	case c.agent.UserID != "":
+		return "agent"
+	case c.answeredByAI:
+		return "ai_agent"
+	}
+	return "callee"
+}
+
+// status returns the status of a call in progress.
+func (c *liveCall) status() call.Status {
+	switch {
+	case !c.answered.IsZero() && !c.heldSince.IsZero():
+		return call.OnHold
+	case !c.answered.IsZero():
+		return call.InProgress
+	case c.new.Status == call.Queued && c.ringing.IsZero():
+		return call.Queued
+	}
+	return call.Ringing
+}
+
+func (c *liveCall) stage() string {
+	switch {
+	case c.scripted != nil:
+		return c.scripted.place.Stage
+	case c.transfer.running():
+		return "transfer"
+	case len(c.extra) > 0:
+		return "conference"
+	}
+	return "agent"
+}
+
+func (c *liveCall) changedLegs() []call.LegState {
+	var all []call.LegState
+	for _, l := range c.legs {
+		if l.dirty {
+			s := l.state()
+			s.Quality = l.qualityJSON()
+			all = append(all, s)
+			l.dirty = false
+		}
+	}
+	all, c.detachedLegs = append(all, c.detachedLegs...), nil
+	return all
+}
+
+func at(t time.Time) db.Time { return db.At(t) }
+
+func optional(s string) *string { return db.Null(s).Ptr() }
+
+func wholeSeconds(d time.Duration) int { return int(math.Round(d.Seconds())) }
