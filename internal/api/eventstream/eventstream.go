@@ -17,19 +17,18 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Config is what a Service is made of.
+// Config holds the dependencies of a Service.
 type Config struct {
 	Outbox *event.Outbox
-	// Valid says whether a principal who was let in may stay, and Changed is the bus subject on which changed credentials are
-	// published.
+	// Valid reports whether an admitted principal is still valid. Changed is the bus subject of changed credentials.
 	Valid   func(ctx context.Context, p access.Principal) error
 	Changed string
 
 	Heartbeat time.Duration // between comments on a quiet stream; 0: 15 s
-	Patience  time.Duration // how long a client may take to read what was sent; 0: 10 s
+	Patience  time.Duration // limit for the client to read sent data; 0: 10 s
 }
 
-// Service holds the open streams.
+// Service serves the event streams. It is safe for concurrent use.
 type Service struct {
 	Config
 
@@ -40,16 +39,16 @@ type Service struct {
 	all    sync.WaitGroup
 }
 
-// The limits of streams.
+// Limits and times of streams.
 const (
 	perOrganisation = 20
 	heartbeat       = 15 * time.Second
 	patience        = 10 * time.Second
-	poll            = 2 * time.Second // the safety net below the wake-ups
-	backlog         = 1024            // announcements that may wait; what is lost is read from the outbox
+	poll            = 2 * time.Second // reads the outbox if a wake-up was missed
+	backlog         = 1024            // buffered announcements; dropped ones are read from the outbox
 )
 
-// New makes the room.
+// New returns a service.
 func New(c Config) *Service {
 	if c.Heartbeat == 0 {
 		c.Heartbeat = heartbeat
@@ -60,7 +59,7 @@ func New(c Config) *Service {
 	return &Service{Config: c, open: map[string]int{}, over: make(chan struct{})}
 }
 
-// Operations lists what the outside world can do with the stream.
+// Operations returns the API operations of events.
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.NewStream("events.stream", "GET /events/stream", anyOf, "Follow what happens, as server-sent events; each kind needs its scope", s.Open).Fails("concurrency_limit", "draining").
@@ -80,7 +79,7 @@ func (s *Service) Close() {
 	s.all.Wait()
 }
 
-// In asks for a stream.
+// In is the request of events.stream.
 type In struct {
 	Events []string `query:"events" doc:"Only these kinds, such as call.ringing,call.ended" maxItems:"50"`
 	Format string   `query:"format" enum:"data,webhook" default:"data" doc:"data: every kind, each event's data. webhook: the kinds of webhooks alone, each with its id and the exact body that webhooks are sent"`
@@ -89,7 +88,7 @@ type In struct {
 	LastID string   `header:"Last-Event-ID" maxLength:"20" doc:"Set by browsers when they connect again; goes before after_sequence"`
 }
 
-// position is the sequence to begin behind; ok is false where none was given.
+// position returns the sequence after which the stream begins. ok is false if none was given.
 func (in *In) position() (after int64, ok bool, err error) {
 	for _, p := range []struct{ field, text string }{{"Last-Event-ID", in.LastID}, {"after_sequence", in.After}} {
 		if p.text == "" {
@@ -108,7 +107,7 @@ func badQuery(all ...op.Violation) error {
 	return &op.Error{Code: "invalid_query", Detail: all[0].Field + ": " + all[0].Message, Fields: all}
 }
 
-// check refuses kinds that there are not.
+// check returns an error for unknown kinds.
 func (in *In) check() error {
 	var wrong []op.Violation
 	for _, name := range in.Events {
@@ -122,8 +121,9 @@ func (in *In) check() error {
 	return nil
 }
 
-// Open begins a stream. It ends when the client leaves or is too slow, when its credential loses its worth, or when the server
-// stops; a client that comes back with the id of the last event it saw misses nothing of what is kept, which is 30 days.
+// Open opens a stream. It ends when the client disconnects or reads too slowly, when its credential is revoked, or
+// when the server stops. A client that reconnects with the id of its last event misses none of the stored events,
+// which are kept for 30 days.
 func (s *Service) Open(ctx context.Context, in *In) (*huma.StreamResponse, error) {
 	if err := in.check(); err != nil {
 		return nil, err
@@ -138,7 +138,7 @@ func (s *Service) Open(ctx context.Context, in *In) (*huma.StreamResponse, error
 		f.hooks, f.write = true, writeHook(in.Timing)
 	}
 	f.news = s.Outbox.Bus.Subscribe(event.Stream, backlog)
-	newest, err := s.Outbox.Last(ctx, who.OrgID) // after the subscription, so that nothing falls between
+	newest, err := s.Outbox.Last(ctx, who.OrgID) // after the subscription, so that no event is missed between the two
 	if err == nil {
 		err = s.enter(who.OrgID)
 	}
@@ -182,7 +182,7 @@ func (s *Service) leave(org string) {
 	s.all.Done()
 }
 
-// headers are those of a stream. Proxies are told not to keep it back.
+// setHeaders sets the headers of a stream. X-Accel-Buffering disables buffering in proxies.
 func headers(h http.Header) {
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")

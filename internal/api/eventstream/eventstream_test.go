@@ -28,16 +28,16 @@ import (
 
 var ctx = context.Background()
 
-// station is an outbox that is read, with a stream of it over HTTP.
+// fixture is an outbox with its reader, and a stream of it over HTTP.
 type station struct {
 	t      *testing.T
 	outbox *event.Outbox
 	org    string
 	url    string
 	stream *eventstream.Service
-	ended  chan struct{} // a request was served to its end
+	ended  chan struct{} // receives after each served request
 
-	mu   sync.Mutex // guards who and bad
+	mu   sync.Mutex // guards the fields below
 	who  access.Principal
 	bad  error
 	seen []event.Event
@@ -69,7 +69,7 @@ func open(t *testing.T, d *db.DB) *station {
 	return s
 }
 
-// serve serves the stream behind a limit on slow requests, as the REST door does.
+// serve serves the stream with a limit on slow requests, like the REST server.
 func (s *station) serve(d *db.DB) *httptest.Server {
 	mux := http.NewServeMux()
 	op.NewAPI(mux, &op.Pipeline{DB: d, Log: slog.New(slog.DiscardHandler), Now: time.Now}, s.stream.Operations())
@@ -101,7 +101,7 @@ func (s *station) publish(p event.Payload) {
 	s.must(s.outbox.DB.Tx(ctx, func(tx db.Querier) error { return s.outbox.Publish(ctx, tx, s.org, p) }))
 }
 
-// radio is a client of the stream.
+// streamClient is a client of the stream.
 type radio struct {
 	t     *testing.T
 	body  io.ReadCloser
@@ -132,7 +132,7 @@ func (s *station) listen(query string, header ...string) *radio {
 	return &radio{s.t, a.Body, bufio.NewReader(a.Body)}
 }
 
-// next is the next event: "id kind data".
+// next returns the next event: "id kind data".
 func (r *radio) next() string {
 	r.t.Helper()
 	e, err := r.read()
@@ -183,7 +183,7 @@ func TestAStreamThatIsResumedHasNoGapAndNothingTwice(t *testing.T) {
 		last, header := 0, []string(nil)
 		for last < n {
 			r := s.listen("?after_sequence=0", header...)
-			for range 7 + last%90 { // a client that loses its connection again and again
+			for range 7 + last%90 { // a client that loses its connection repeatedly
 				if last == n {
 					break
 				}
@@ -206,7 +206,7 @@ func TestAStreamBeginsWithNowAndTellsTheEphemeral(t *testing.T) {
 	s := open(t, dbtest.SQLite(t))
 	s.publish(missed(1))
 	first := s.listen("?after_sequence=0")
-	first.next() // numbered: what comes now is later
+	first.next() // numbered; events from now on are later
 	r := s.listen("")
 	s.must(s.outbox.PublishEphemeral(s.org, event.CallQuality{CallID: "call_1", MOS: 4.2}))
 	if e := r.next(); !strings.HasPrefix(e, "call.quality {") || !strings.Contains(e, `"mos":4.2`) {
@@ -268,7 +268,7 @@ func TestTheEndOfACallIsStreamedOnceAndAtOnce(t *testing.T) {
 	}
 }
 
-// A stream in the format of webhooks tells what a webhook is told: its kinds, once each, with id and exact body.
+// A stream in the webhook format sends the webhook kinds, once each, with id and exact body.
 func TestAStreamTellsWhatWebhooksAreTold(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -412,7 +412,7 @@ func TestAnOrganisationHasTwentyStreams(t *testing.T) {
 	}
 	s.refused("", 429, "concurrency_limit")
 	all[0].body.Close()
-	for { // the server notices when it writes next
+	for { // the server notices at its next write
 		a, err := http.Get(s.url)
 		if errors.Is(err, io.EOF) {
 			continue
@@ -430,11 +430,11 @@ func TestAClientThatDoesNotReadIsCut(t *testing.T) {
 	s := open(t, dbtest.SQLite(t))
 	r := s.listen("?after_sequence=0")
 	text := strings.Repeat("x", 100_000)
-	for range 200 { // more than the sockets hold
+	for range 200 { // more than the socket buffers hold
 		s.publish(event.CallTranscription{CallID: "call_1", Text: &text})
 	}
 	seen := 0
-	first := r.next() // reads on only once the server has given up
+	first := r.next() // reads on only after the server has given up
 	select {
 	case <-s.ended:
 	case <-time.After(time.Minute):

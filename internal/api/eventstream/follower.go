@@ -13,14 +13,14 @@ import (
 	"soniq/internal/platform/event"
 )
 
-// A follower is one open stream.
+// streamConn is one open stream. One goroutine uses it.
 type follower struct {
 	*Service
 	who   access.Principal
 	kinds map[event.Kind]bool
 	news  *bus.Subscription
-	hooks bool  // it is told what webhooks are
-	last  int64 // sequence of the last event that was looked at
+	hooks bool  // the stream has the webhook format
+	last  int64 // sequence of the last processed event
 	write func(to *bytes.Buffer, e event.Event)
 
 	out     *http.ResponseController
@@ -28,7 +28,7 @@ type follower struct {
 	pending bytes.Buffer
 }
 
-// told are the kinds it shows; webhooks are not told what goes to streams only.
+// followedKinds returns the kinds to subscribe to. nil, for the webhook format, excludes stream-only events.
 func (f *follower) told() map[event.Kind]bool {
 	if f.hooks {
 		return nil
@@ -42,9 +42,9 @@ func (f *follower) serve(ctx context.Context, w http.ResponseWriter) {
 	headers(w.Header())
 	_ = f.out.SetReadDeadline(time.Time{}) // the limit on slow requests would end the stream
 	defer func() { _ = f.out.SetWriteDeadline(time.Time{}) }()
-	changes := f.Outbox.Bus.Subscribe(f.Changed, 1) // before anything is sent: a key may be revoked as soon as its stream is seen
+	changes := f.Outbox.Bus.Subscribe(f.Changed, 1) // before anything is sent: a key may be revoked as soon as its stream is open
 	defer changes.Close()
-	// The id alone is no event: it is where a client that loses the stream before the first event comes back to.
+	// The id alone is not an event. It is the position for a client that loses the stream before the first event.
 	f.pending.WriteString(": welcome\nid: " + strconv.FormatInt(f.last, 10) + "\n\n")
 	if !f.send() || !f.catchUp(ctx) {
 		return
@@ -71,7 +71,7 @@ func (f *follower) serve(ctx context.Context, w http.ResponseWriter) {
 	}
 }
 
-// heard takes an announcement, and those that wait behind it. Where one is missing between the last and this, the outbox has it.
+// receive processes an announcement and those queued behind it. If a sequence is missing, the outbox is read.
 func (f *follower) heard(ctx context.Context, m any) bool {
 	for {
 		if e, ok := m.(event.Event); ok && e.OrgID == f.who.OrgID {
@@ -90,12 +90,12 @@ func (f *follower) heard(ctx context.Context, m any) bool {
 	}
 }
 
-// catchUp sends everything behind the last event from the outbox.
+// catchUp sends all events after the last one from the outbox.
 func (f *follower) catchUp(ctx context.Context) bool {
 	for {
 		batch, err := f.Outbox.After(ctx, f.who.OrgID, f.last)
 		if err != nil {
-			return false // the client comes back, and begins where it was
+			return false // the client reconnects and resumes
 		}
 		for _, e := range batch {
 			f.add(e)
@@ -109,7 +109,7 @@ func (f *follower) catchUp(ctx context.Context) bool {
 	}
 }
 
-// add writes an event to what is to be sent.
+// add writes an event to the pending output if its kind is visible.
 func (f *follower) add(e event.Event) {
 	if e.Sequence > 0 {
 		f.last = e.Sequence
@@ -119,15 +119,15 @@ func (f *follower) add(e event.Event) {
 	}
 }
 
-// writeData writes an event's data. The end of a call is told at once: what it says again when recording and summary are there
-// comes as call.recording and call.transcription.
+// writeData writes an event's data. The end of a call is sent at once. Its enriched repetition is skipped, because
+// recording and summary arrive as call.recording and call.transcription.
 func writeData(to *bytes.Buffer, e event.Event) {
 	if e.Audience != event.AudienceEnriched {
 		message(to, e, e.Data())
 	}
 }
 
-// A Hook is an event as webhooks are told of it.
+// WebhookMessage is an event in the webhook format.
 type Hook struct {
 	ID         string  `json:"id"` // sent as webhook-id
 	Sequence   int64   `json:"sequence"`
@@ -135,7 +135,7 @@ type Hook struct {
 	Body       string  `json:"body"` // byte for byte
 }
 
-// writeHook writes what a webhook with that timing of call.ended is told.
+// writeWebhook returns a function that writes the webhook events for a timing of call.ended.
 func writeHook(timing string) func(*bytes.Buffer, event.Event) {
 	other := event.AudienceImmediate
 	if timing == string(event.AudienceImmediate) {
@@ -146,13 +146,13 @@ func writeHook(timing string) func(*bytes.Buffer, event.Event) {
 			return
 		}
 		data, err := event.Canonical(Hook{e.ID, e.Sequence, e.OccurredAt, e.Body})
-		if err == nil { // text and numbers can be written
+		if err == nil { // cannot fail for strings and numbers
 			message(to, e, string(data))
 		}
 	}
 }
 
-// message writes one event of the stream; what is kept has an id, with which the stream can be resumed.
+// writeMessage writes one event of the stream. A stored event has an id, with which the stream can be resumed.
 func message(to *bytes.Buffer, e event.Event, data string) {
 	if e.Sequence > 0 {
 		to.WriteString("id: " + strconv.FormatInt(e.Sequence, 10) + "\n")
@@ -160,7 +160,7 @@ func message(to *bytes.Buffer, e event.Event, data string) {
 	to.WriteString("event: " + string(e.Kind) + "\ndata: " + data + "\n\n")
 }
 
-// send writes what is pending; false when the client is gone or does not read.
+// send writes the pending output. It returns false if the client has disconnected or does not read.
 func (f *follower) send() bool {
 	if f.pending.Len() == 0 {
 		return true

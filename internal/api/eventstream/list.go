@@ -12,7 +12,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// An Event is what webhooks are told, as a record.
+// Event is a webhook event as a record.
 type Event struct {
 	ID         string     `json:"id"`
 	Sequence   int64      `json:"sequence"`
@@ -23,7 +23,7 @@ type Event struct {
 	Data       op.Members `json:"data"`
 }
 
-// ListIn asks for events.
+// ListIn is the request of events.list.
 type ListIn struct {
 	Kind   []string `query:"kind" doc:"Only these kinds" maxItems:"50"`
 	CallID string   `query:"call_id" maxLength:"40"`
@@ -32,8 +32,8 @@ type ListIn struct {
 	op.Paging
 }
 
-// List lists the events of 30 days in their order: those that webhooks are told. The end of a recorded call is listed once, as
-// it is told with recording and summary.
+// List returns the webhook events of the last 30 days in order. The end of a recorded call is listed once, with
+// recording and summary.
 func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Event]], error) {
 	after, err := in.from(ctx)
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Event]]
 	return op.WithTotal(out, in.Paging, func() (int, error) { return filter().Count(ctx, s.Outbox.DB.Read(ctx)) })
 }
 
-// from is the sequence the page begins behind.
+// startAfter returns the sequence after which the page begins.
 func (in *ListIn) from(ctx context.Context) (int64, error) {
 	p, err := in.Paging.After(ctx)
 	if err != nil || in.After == "" {

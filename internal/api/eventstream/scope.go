@@ -7,7 +7,7 @@ import (
 	"soniq/internal/platform/event"
 )
 
-// needs says which scope shows a kind, by the beginning of its name.
+// kindScopes are the scopes that make kinds visible, by the prefix of their names.
 var needs = []struct {
 	prefix string
 	need   access.Need
@@ -25,10 +25,10 @@ var needs = []struct {
 	{"agent.", access.Either(access.QueuesRead, access.CallsRead)},
 }
 
-// anyOf is what opens a stream: a scope that shows something on it.
+// streamScope is required to open a stream: any scope that makes a kind visible.
 var anyOf = access.Either(access.CallsRead, access.SMSRead, access.ContactsRead, access.UsersAdmin, access.NumbersAdmin, access.QueuesRead)
 
-// need is what shows a kind; nobody sees one that is not listed.
+// scopeFor returns the scope that makes a kind visible. A kind that is not listed is visible to no credential.
 func need(k event.Kind) access.Need {
 	for _, n := range needs {
 		if strings.HasPrefix(string(k), n.prefix) {
@@ -38,7 +38,7 @@ func need(k event.Kind) access.Need {
 	return access.Need{}
 }
 
-// kinds lists every kind there is.
+// kinds returns all kinds.
 func kinds() []event.Kind {
 	all := event.Kinds()
 	for _, p := range event.StreamPayloads {
@@ -47,7 +47,7 @@ func kinds() []event.Kind {
 	return all
 }
 
-// shown are the kinds a credential sees, of those asked for (none: all).
+// visibleKinds returns the kinds that a credential may see, limited to the requested ones; none requested means all.
 func shown(scopes []access.Scope, asked []string) map[event.Kind]bool {
 	all := map[event.Kind]bool{}
 	for _, k := range kinds() {

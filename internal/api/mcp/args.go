@@ -13,19 +13,19 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Where an argument travels in the operation.
+// Position of an argument in the request to the operation.
 const (
 	inPath   = "path"
 	inQuery  = "query"
 	inBody   = "body"
 	inHeader = "header"
-	inNone   = "" // it is the tool's own
+	inNone   = "" // used by the tool itself
 )
 
-// An arg is an argument of a tool.
+// argument is an argument of a tool.
 type arg struct {
 	name, in, as string
-	of           string // the operation whose schema it has, where that is not the tool's
+	of           string // the operation that defines its schema; "" for the tool's own operation
 	doc          string
 	required     bool
 	schema       schema // in place of the operation's
@@ -49,7 +49,7 @@ func path(name, as, doc string) []arg {
 
 func own(name string, s schema) []arg { return []arg{{name: name, schema: s}} }
 
-// limited is the length of a list, up to 50.
+// limitArg returns the argument for the length of a list, up to 50.
 func limited(in string) []arg {
 	return []arg{{name: "limit", in: in, as: "limit", schema: schema{"type": "integer", "minimum": 1, "maximum": mostRows, "default": usualRows,
 		"description": "How many at most"}}}
@@ -59,7 +59,7 @@ func cursor() []arg {
 	return []arg{{name: "cursor", in: inQuery, as: "cursor", doc: "next_cursor of the page before"}}
 }
 
-// keyed is the idempotency key of a change.
+// idempotencyKeyArg returns the argument for the idempotency key of a change.
 func keyed() []arg {
 	return []arg{{name: "idempotency_key", in: inHeader, as: "Idempotency-Key", schema: schema{"type": "string", "maxLength": 255,
 		"description": "A value of your own: a repeated call with it has no second effect"}}}
@@ -69,7 +69,7 @@ func confirming() []arg {
 	return own("confirm", schema{"type": "boolean", "description": "true once the person has agreed; needed where this client cannot ask them"})
 }
 
-// The lengths of lists.
+// Lengths of lists: default and maximum.
 const (
 	usualRows = 20
 	mostRows  = 50
@@ -77,7 +77,7 @@ const (
 
 func join(parts ...[]arg) []arg { return slices.Concat(parts...) }
 
-// read decodes the arguments and finds everything wrong with them that the operation does not see.
+// parseArgs decodes the arguments and returns the violations that the operation does not check.
 func (c *call) read() *fault {
 	c.args = schema{}
 	if raw := c.asked.arguments; len(raw) > 0 && string(raw) != "null" {
@@ -94,10 +94,10 @@ func (c *call) read() *fault {
 	return nil
 }
 
-// nullable says whether null is a value: in a change of a record it clears a member.
+// acceptsNull reports whether null is a value: it clears a member of a record.
 func (t *tool) nullable() bool { return t.name == "update_contact" || t.name == "update_user" }
 
-// wrong is everything wrong with arguments before the operation is asked.
+// violations returns everything wrong with arguments that is found without the operation.
 func (t *tool) wrong(args schema) []op.Violation {
 	var wrong []op.Violation
 	known := map[string]bool{}
@@ -131,7 +131,7 @@ func within(v any, most int64) bool {
 	return ok && err == nil && i >= 1 && i <= most
 }
 
-// A request is what an operation is asked.
+// operationRequest holds the parameters of a request to an operation.
 type request struct {
 	path   map[string]string
 	query  url.Values
@@ -139,7 +139,7 @@ type request struct {
 	body   schema
 }
 
-// wanted puts the arguments where the operation wants them.
+// buildRequest puts the arguments at their positions in the request.
 func (c *call) wanted() request {
 	r := request{path: map[string]string{}, query: url.Values{}, header: http.Header{}}
 	for _, a := range c.t.args {
@@ -177,7 +177,7 @@ func (r *request) put(a arg, v any) {
 	}
 }
 
-// subject is what the arguments name, for the audit log.
+// recordID returns the id of the record that the arguments name, or that was created, for the audit log.
 func (c *call) subject() string {
 	for _, a := range c.t.args {
 		if a.in == inPath || strings.HasSuffix(a.name, "_id") && a.required {

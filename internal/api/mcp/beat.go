@@ -6,21 +6,22 @@ import (
 	"time"
 )
 
-// beatTime is how long a stream may be silent: what stands between client and server cuts those that are so for a minute or less.
+// keepaliveInterval bounds the silence on a stream, because intermediaries close connections that are silent for
+// about a minute.
 const beatTime = 25 * time.Second
 
-// A beating is the answer of a stream, in which a comment is sent whenever nothing else was for a while. It beats from the first flush on;
-// what is never flushed is no stream.
+// keepaliveWriter is the response writer of an event stream. After a silent interval it sends a comment. It starts
+// with the first flush, so that other responses get no comments. It is safe for concurrent use.
 type beating struct {
 	http.ResponseWriter
 	every time.Duration
 
-	mu    sync.Mutex // guards the writer and what follows
+	mu    sync.Mutex // guards the writer and the fields below
 	timer *time.Timer
 	ended bool
 }
 
-// Write writes what a stream says.
+// Write writes to the response and restarts the interval.
 func (b *beating) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -30,7 +31,7 @@ func (b *beating) Write(p []byte) (int, error) {
 	return b.ResponseWriter.Write(p)
 }
 
-// FlushError sends it on its way.
+// FlushError flushes the response. The first flush of an event stream starts the keep-alive.
 func (b *beating) FlushError() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -40,7 +41,7 @@ func (b *beating) FlushError() error {
 	return http.NewResponseController(b.ResponseWriter).Flush()
 }
 
-// beat sends a comment, which no client makes anything of.
+// sendKeepalive sends a comment, which clients ignore.
 func (b *beating) beat() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -54,7 +55,7 @@ func (b *beating) beat() {
 	b.timer.Reset(b.every)
 }
 
-// end is called before the answer is over: nothing is written to it then.
+// stop is called before the handler returns: nothing may be written after it.
 func (b *beating) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// said is what was sent so far.
+// body returns the response so far.
 func (b *beating) said(answer *httptest.ResponseRecorder) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

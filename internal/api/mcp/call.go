@@ -15,7 +15,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// A call is one use of a tool.
+// toolCall is one call of a tool.
 type call struct {
 	s     *Server
 	t     *tool
@@ -23,16 +23,17 @@ type call struct {
 	visit *visit
 	ctx   context.Context
 	args  schema
-	made  string // the id of what was made
+	made  string // id of the created record
 }
 
-// asking is how a client asked for a use of a tool.
+// callInput is a tool call as the client sent it.
 type asking struct {
 	arguments json.RawMessage
-	req       *sdk.CallToolRequest // as the library read it; nil where it did not
+	req       *sdk.CallToolRequest // as parsed by the SDK; nil on the fast path
 }
 
-// use asks an operation; lent scopes are added for it.
+// callOperation calls an operation and renames the fields in its errors to those of the tool. The extra scopes apply
+// to this call only.
 func (c *call) use(id string, r request, lent ...access.Scope) (schema, *fault) {
 	out, f := c.s.use(c.ctx, id, r, lent...)
 	if f != nil {
@@ -45,7 +46,8 @@ func (c *call) use(id string, r request, lent ...access.Scope) (schema, *fault) 
 	return out, nil
 }
 
-// use asks an operation on behalf of the principal in the context, and reads its answer.
+// callOperation calls an operation as the principal in the context and decodes its answer. The extra scopes apply to
+// this call only.
 func (s *Server) use(ctx context.Context, id string, r request, lent ...access.Scope) (schema, *fault) {
 	o, ok := s.operations[id]
 	if !ok {
@@ -66,7 +68,7 @@ func (s *Server) use(ctx context.Context, id string, r request, lent ...access.S
 	return w.decoded()
 }
 
-// http makes the request that the operation is asked with.
+// http returns the HTTP request for the operation.
 func (r request) http(ctx context.Context, o op.Operation) (*http.Request, error) {
 	where := op.Prefix + o.Path
 	for name, v := range r.path {
@@ -99,27 +101,30 @@ func (r request) http(ctx context.Context, o op.Operation) (*http.Request, error
 	return h, nil
 }
 
-// A recorder keeps the answer of an operation.
+// responseRecorder stores the answer of an operation.
 type recorder struct {
 	header http.Header
 	status int
 	body   bytes.Buffer
 }
 
+// Header returns the headers of the answer.
 func (w *recorder) Header() http.Header { return w.header }
 
+// WriteHeader stores the first status.
 func (w *recorder) WriteHeader(status int) {
 	if w.status == 0 {
 		w.status = status
 	}
 }
 
+// Write stores a part of the body.
 func (w *recorder) Write(b []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
 	return w.body.Write(b)
 }
 
-// decoded reads an answer; one without a body is empty. Numbers stay as they were written.
+// decoded decodes the answer; without a body it is empty. Numbers keep their original text.
 func (w *recorder) decoded() (schema, *fault) {
 	out := schema{}
 	if w.body.Len() == 0 {
@@ -133,7 +138,8 @@ func (w *recorder) decoded() (schema, *fault) {
 	return out, nil
 }
 
-// write keeps a line of the audit log. It does not wait for the disk: what a tool changed is there already, with a line of its own.
+// writeAudit writes a line of the audit log without waiting for fsync, because the operation has already committed
+// its own line.
 func (s *Server) write(ctx context.Context, l op.AuditLine) error {
 	return s.DB.TxRelaxed(ctx, func(tx db.Querier) error { return op.WriteAudit(ctx, tx, db.At(s.Now()), l) })
 }

@@ -18,11 +18,11 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// answerTime is how long the person may take to answer.
+// confirmTimeout is the time a person has to answer.
 const answerTime = 10 * time.Minute
 
-// confirm asks the person through the client before something is done that cannot be taken back. The question is answered in all
-// revisions by the same call once more, with the answer and the state that went out with the question.
+// confirm asks the person through the client (elicitation) before an irreversible action. In all revisions the client
+// answers by repeating the call with the answer and the state of the question.
 func (c *call) confirm() (*sdk.CallToolResult, *fault) {
 	question := c.t.ask(c)
 	if !c.canAsk() {
@@ -44,13 +44,14 @@ func (c *call) confirm() (*sdk.CallToolResult, *fault) {
 	return nil, nil
 }
 
-// canAsk says whether the client shows questions to its person.
+// canAsk reports whether the client can show questions to its user.
 func (c *call) canAsk() bool {
 	can := c.asked.req.ClientCapabilities()
 	return can != nil && can.Elicitation != nil && (can.Elicitation.Form != nil || can.Elicitation.URL == nil)
 }
 
-// state binds an answer to who was asked what: credential, tool and arguments, until when, and once.
+// state returns a signed value that binds an answer to the credential, the tool, the arguments, a deadline and a
+// nonce.
 func (c *call) state(nonce string, until time.Time) string {
 	plain := nonce + "." + strconv.FormatInt(until.Unix(), 10)
 	m := hmac.New(sha256.New, c.s.Key)
@@ -60,7 +61,7 @@ func (c *call) state(nonce string, until time.Time) string {
 	return plain + "." + base64.RawURLEncoding.EncodeToString(m.Sum(nil))
 }
 
-// canonical are the arguments, whatever their order and spaces.
+// canonical returns the arguments independent of their order and spaces.
 func (c *call) canonical() string {
 	var v any
 	d := json.NewDecoder(bytes.NewReader(c.asked.arguments))
@@ -81,7 +82,7 @@ func (c *call) genuine(state string) bool {
 	return c.s.spent.first(nonce, until)
 }
 
-// spent are the questions that were answered, until their time has passed.
+// usedNonces holds the nonces of answered questions until their deadline. It is safe for concurrent use.
 type spent struct {
 	now func() time.Time
 	mu  sync.Mutex // guards all
@@ -106,7 +107,8 @@ func (s *spent) first(nonce string, until time.Time) bool {
 	return true
 }
 
-// repeats recognise the same call of the same client within a short time: assistants repeat calls whose answer was slow.
+// duplicateCalls detects that a client repeats a call within a short time, because assistants repeat calls with a
+// slow answer. It is safe for concurrent use.
 type repeats struct {
 	now func() time.Time
 	mu  sync.Mutex // guards all
@@ -118,12 +120,13 @@ type repeat struct {
 	until time.Time
 }
 
-// repeatTime is how long the same call is a repetition.
+// duplicateWindow is the time in which an identical call is a repetition.
 const repeatTime = 15 * time.Second
 
 func newRepeats(now func() time.Time) *repeats { return &repeats{now: now, all: map[[32]byte]repeat{}} }
 
-// key is the idempotency key of a call that came without one: that of the same call a moment ago, or a new one.
+// key returns the idempotency key for a call without one: the key of an identical call within duplicateWindow, or a
+// new one.
 func (r *repeats) key(owner, what string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -17,10 +17,11 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// stateless is the first revision without sessions.
+// statelessRevision is the first protocol revision without sessions.
 const stateless = "2026-07-28"
 
-// ServeHTTP serves all revisions at one path: first who asks is known, then what they may do, then which revision they speak.
+// ServeHTTP serves all protocol revisions at one path. It checks the origin, authenticates, checks scopes and quotas,
+// then routes by revision.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	if !s.fromHere(w, r) {
@@ -49,7 +50,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.route(w, r, v)
 }
 
-// known is who sent a request. Test keys meet the sandbox, live keys the organisation itself.
+// authenticate returns the sender of a request. A test key selects the sandbox, a live key the live organisation.
 func (s *Server) known(w http.ResponseWriter, r *http.Request) (*visit, context.Context, *op.Error) {
 	env := access.Live
 	if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && strings.Contains(token, "_test_") {
@@ -64,8 +65,8 @@ func (s *Server) known(w http.ResponseWriter, r *http.Request) (*visit, context.
 	return v, context.WithValue(ctx, visitKey{}, v), nil
 }
 
-// route sends a request to the revision it speaks (the first rule that fits). Streams end when the server closes, and live longer
-// than a request may take to come in.
+// route passes a request to the handler of its revision; the first matching case counts. Streams end when the server
+// closes. The read deadline is removed, because streams outlive it.
 func (s *Server) route(w http.ResponseWriter, r *http.Request, v *visit) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
@@ -90,7 +91,7 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request, v *visit) {
 	}
 }
 
-// fromHere refuses browsers on pages that are not ours, and tells those that may use the tools what they may send.
+// checkOrigin refuses requests from pages of foreign origins, and sets the CORS headers for allowed ones.
 func (s *Server) fromHere(w http.ResponseWriter, r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	if origin == "" {
@@ -121,14 +122,15 @@ func (s *Server) allowed(origin string) bool {
 	return strings.EqualFold(base.Scheme+"://"+base.Host, origin) || loopback(base.Hostname()) && loopback(from.Hostname())
 }
 
-// loopback reports whether a host is this machine: a server that is reached there only may be used by pages that are served there,
-// such as those of development tools.
+// isLoopback reports whether a host is this machine. A server at a loopback address may be used by pages at any
+// loopback address, such as development tools.
 func loopback(host string) bool {
 	a, err := netip.ParseAddr(host)
 	return strings.EqualFold(host, "localhost") || err == nil && a.IsLoopback()
 }
 
-// challenged adds what tells a client how to get a credential (RFC 6750 §3, RFC 9728 §5.1).
+// withChallenge adds the WWW-Authenticate header that describes how to get a credential (RFC 6750 §3, RFC 9728
+// §5.1).
 func (s *Server) challenged(r *http.Request, e *op.Error) *op.Error {
 	if e.Status() != http.StatusUnauthorized {
 		return e
@@ -138,7 +140,7 @@ func (s *Server) challenged(r *http.Request, e *op.Error) *op.Error {
 	return &c
 }
 
-// A message is what the door looks at in what was posted.
+// rpcMessage holds the members of a posted message that are needed before it is parsed in full.
 type message struct {
 	Method string `json:"method"`
 	Params struct {
@@ -146,11 +148,12 @@ type message struct {
 	} `json:"params"`
 }
 
-// The bounds of one post, and of new sessions.
+// maxBatch bounds the messages of one post.
 const maxBatch = 20
 
-// pass counts a request against the quotas and looks for tools its sender has no scope for. Over the old transport the latter is told
-// as a result of the tool, for there HTTP has no answer to give.
+// authorize counts a request against the quotas and refuses tools for which its sender has no scope. With the
+// transport of 2024-11-05 the tool's result reports the missing scope instead, because its HTTP response carries no
+// answer.
 func (s *Server) pass(w http.ResponseWriter, r *http.Request, v *visit) *op.Error {
 	if r.Method != http.MethodPost {
 		return s.Charge(r.Context(), w.Header(), op.Reads, false)
@@ -179,7 +182,7 @@ func (s *Server) pass(w http.ResponseWriter, r *http.Request, v *visit) *op.Erro
 	return nil
 }
 
-// peek reads the messages of a post and leaves the body as it was. What is no message is left to those who answer it.
+// peekMessages reads the messages of a post and restores the body. Malformed messages are left to the handlers.
 func peek(r *http.Request) (all []message, body []byte, e *op.Error) {
 	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxBody))
 	var large *http.MaxBytesError
@@ -203,7 +206,8 @@ func peek(r *http.Request) (all []message, body []byte, e *op.Error) {
 
 func holds(p access.Principal, scope access.Scope) bool { return slices.Contains(p.Scopes, scope) }
 
-// lacking asks for what is missing, and for what is held already, so that a client that asks for just this gets all (step-up).
+// missingScope returns the error for a missing scope. Its challenge also lists the granted scopes, so that a client
+// that requests exactly these gets all it needs (step-up).
 func (s *Server) lacking(path string, p access.Principal, scope access.Scope) *op.Error {
 	needed := []access.Scope{scope}
 	return &op.Error{Code: "insufficient_scope", Detail: "this tool needs " + string(scope), Extra: map[string]any{"required_scopes": needed},

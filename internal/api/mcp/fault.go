@@ -9,7 +9,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// A fault is why a tool did not do what it was asked: the problem that REST answers, and what to do about it.
+// toolError is the error of a tool: the problem (RFC 9457) of the REST API, with advice for the assistant.
 type fault struct {
 	status  int
 	code    string
@@ -27,7 +27,7 @@ func failed(e *op.Error) *fault {
 	return &fault{status: w.status, code: e.Code, problem: p}
 }
 
-// fault reads the problem an operation answered.
+// toolError decodes the problem that an operation returned.
 func (w *recorder) fault() *fault {
 	var p schema
 	if json.Unmarshal(w.body.Bytes(), &p) != nil {
@@ -43,7 +43,7 @@ func (w *recorder) fault() *fault {
 	return &fault{status: w.status, code: code, problem: p}
 }
 
-// rename calls the fields of violations as the tool calls them.
+// renameFields replaces the operation's field names in violations by those of the tool.
 func (f *fault) rename(t *tool) {
 	all, _ := f.problem["errors"].([]any)
 	for _, v := range all {
@@ -56,7 +56,7 @@ func (f *fault) rename(t *tool) {
 	}
 }
 
-// advice is what an assistant does about an error, where the words for programs do not fit.
+// advice contains texts for assistants, for codes whose REST help text does not fit.
 var advice = map[string]string{
 	"insufficient_scope":      "The person has to grant the scopes in required_scopes to this connection. Do not try again before that.",
 	"wrong_environment":       "The key of this connection belongs to the other environment. Tell the person.",
@@ -74,7 +74,8 @@ var advice = map[string]string{
 	"idempotency_in_progress": "The first call with this key still runs. Look whether it had its effect before you call again.",
 }
 
-// result tells the assistant. It has no structured content: that would have to be what the tool's schema says.
+// result converts the error to a tool result. It has no structured content, because that would have to match the
+// tool's output schema.
 func (f *fault) result() *sdk.CallToolResult {
 	what := advice[f.code]
 	if what == "" {
@@ -89,7 +90,7 @@ func (f *fault) result() *sdk.CallToolResult {
 	return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: string(b)}}, Meta: sdk.Meta{"soniq/code": f.code}}
 }
 
-// declined is the person's no, and what stands for it where they cannot be asked.
+// declined is the error for a person's refusal.
 func refusedByPerson() *fault {
 	return &fault{status: 403, code: "declined", problem: schema{"detail": "the person declined"}}
 }

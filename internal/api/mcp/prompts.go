@@ -9,11 +9,11 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A prompt is a task that is done again and again, in words an assistant follows with the tools.
+// prompt is a template of a recurring task for an assistant that has the tools.
 type prompt struct {
 	name, title, about string
 	args               []*sdk.PromptArgument
-	text               string // {name} stands for an argument
+	text               string // {name} is replaced by an argument
 }
 
 var prompts = []prompt{
@@ -56,10 +56,10 @@ func (p prompt) fill(given map[string]string) *sdk.GetPromptResult {
 	return &sdk.GetPromptResult{Description: p.about, Messages: []*sdk.PromptMessage{{Role: "user", Content: &sdk.TextContent{Text: text}}}}
 }
 
-// mostCompletions is what a completion may answer.
+// maxCompletions bounds the values of a completion.
 const mostCompletions = 50
 
-// complete proposes values: calls in progress, queues, numbers of recent calls.
+// complete proposes values of arguments: calls in progress, queues, numbers of recent calls.
 func (s *Server) complete(ctx context.Context, req *sdk.CompleteRequest) (*sdk.CompleteResult, error) {
 	v, _ := ctx.Value(visitKey{}).(*visit)
 	none := &sdk.CompleteResult{Completion: sdk.CompletionResultDetails{Values: []string{}}}
@@ -77,7 +77,7 @@ func (s *Server) complete(ctx context.Context, req *sdk.CompleteRequest) (*sdk.C
 	return none, nil
 }
 
-// proposed are the values of a member in what an operation lists that begin with what was typed.
+// proposals returns the values of a member in an operation's list that begin with the typed text.
 func (s *Server) proposed(ctx context.Context, operation, member, typed string) *sdk.CompleteResult {
 	q := url.Values{}
 	if operation == "cdr.list" {

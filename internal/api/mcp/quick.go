@@ -15,11 +15,11 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// This file answers what assistants ask most in the revision without sessions, a call of a tool and the list of tools, with what the library
-// would answer, but without a session and its streams, which cost ten times as much as the call. It takes only requests that are
-// in every respect usual; all others are the library's.
+// Fast path for the most frequent requests of the stateless revision: tools/call and tools/list. It returns the same
+// answers as the SDK without a session and its streams, which cost ten times as much as the call. Requests that
+// differ from the usual form in any respect are left to the SDK.
 
-// usual is a request as this file takes it.
+// fastRequest is a parsed request of the fast path.
 type usual struct {
 	id        json.RawMessage
 	method    string
@@ -28,14 +28,14 @@ type usual struct {
 	client    string
 }
 
-// quick answers a request; false leaves it to the library.
+// serveFast answers a request. It returns false if the SDK has to handle it.
 func (s *Server) quick(w http.ResponseWriter, r *http.Request, v *visit) bool {
 	u, meta, ok := read(r.Header, v.body)
 	if !ok {
 		return false
 	}
 	if u.client, ok = s.metas.known(meta); !ok {
-		v.meta = meta // the library says whether it is in order
+		v.meta = meta // the SDK validates it
 		return false
 	}
 	t := s.tools[u.name]
@@ -50,7 +50,7 @@ func (s *Server) quick(w http.ResponseWriter, r *http.Request, v *visit) bool {
 	return true
 }
 
-// read takes a request apart; ok is false where something is unusual.
+// parseFast parses a request. ok is false if anything is unusual.
 func read(h http.Header, body []byte) (u usual, meta string, ok bool) {
 	if r := (http.Request{Header: h}); r.Header.Get("Mcp-Protocol-Version") != stateless || !accepts(h) || h.Get("Last-Event-ID") != "" {
 		return u, "", false
@@ -76,14 +76,14 @@ func read(h http.Header, body []byte) (u usual, meta string, ok bool) {
 	return u, "", false
 }
 
-// identifies reports whether an id is one that is given back as it came: a whole number, or a plain text.
+// isPlainID reports whether an id is returned unchanged by the SDK: an integer, or a plain string.
 func identifies(id json.RawMessage) bool {
 	var n int32
 	return json.Unmarshal(id, &n) == nil && string(id) != "null" ||
 		len(id) > 2 && len(id) < 100 && id[0] == '"' && !bytes.ContainsAny(id, "\\<>&") && bytes.IndexFunc(id, func(r rune) bool { return r > '~' }) < 0
 }
 
-// accepts reports whether the client takes both kinds of answers, and sends JSON.
+// acceptsBoth reports whether the client sends JSON and accepts both media types of answers.
 func accepts(h http.Header) bool {
 	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
 	if err != nil || kind != "application/json" || len(h.Values("Accept")) != 1 {
@@ -93,7 +93,7 @@ func accepts(h http.Header) bool {
 	return a == "application/json, text/event-stream" || a == "text/event-stream, application/json"
 }
 
-// called is the result of a call of a tool.
+// runTool returns the encoded result of a tool call. A panic returns an internal error.
 func (s *Server) called(ctx context.Context, v *visit, t *tool, u usual) (answer []byte) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -105,7 +105,7 @@ func (s *Server) called(ctx context.Context, v *visit, t *tool, u usual) (answer
 	return s.encoded(c.done())
 }
 
-// encoded is a result as the library writes it.
+// encodeResult encodes a result like the SDK.
 func (s *Server) encoded(r *sdk.CallToolResult) []byte {
 	meta := sdk.Meta{sdk.MetaKeyServerInfo: s.about}
 	maps.Copy(meta, r.Meta)
@@ -127,7 +127,7 @@ func (s *Server) encoded(r *sdk.CallToolResult) []byte {
 	return append([]byte(`"result":`), b...)
 }
 
-// answer writes an answer, as the one event of a stream.
+// writeAnswer writes an answer as the only event of a stream.
 func (s *Server) answer(w http.ResponseWriter, u usual, body []byte) {
 	h := w.Header()
 	h.Set("Cache-Control", "no-cache, no-transform")
@@ -140,7 +140,7 @@ func (s *Server) answer(w http.ResponseWriter, u usual, body []byte) {
 	_, _ = w.Write(b.Bytes())
 }
 
-// listed is the list of the tools that a credential may use, written once for each set of tools.
+// toolList returns the encoded list of the tools a credential may use. It is cached per set of tools.
 func (s *Server) listed(v *visit) []byte {
 	var set strings.Builder
 	for _, t := range s.order {
@@ -169,19 +169,20 @@ func (s *Server) listed(v *visit) []byte {
 	return s.lists.all[set.String()]
 }
 
-// lists are lists of tools as they are written, by the names of the tools.
+// toolListCache holds encoded lists of tools, by the names of the tools. mu guards it.
 type lists struct {
 	mu  sync.Mutex // guards all
 	all map[string][]byte
 }
 
-// metas are the descriptions of clients that the library found in order, with the names of the clients.
+// clientMetaCache holds the _meta objects that the SDK has accepted, with the clients' names. It is safe for
+// concurrent use.
 type metas struct {
 	mu  sync.RWMutex // guards all
 	all map[string]string
 }
 
-// How many lists and descriptions are kept, and how long the latter may be, in bytes.
+// Limits of the caches in entries, and of a _meta object in bytes.
 const (
 	mostLists   = 64
 	mostMetas   = 256
@@ -195,7 +196,7 @@ func (m *metas) known(meta string) (client string, ok bool) {
 	return client, ok
 }
 
-// learn keeps a description that the library has let pass; "" is none.
+// add stores a _meta object that the SDK has accepted; "" is ignored.
 func (m *metas) learn(meta string) {
 	var about struct {
 		Client *sdk.Implementation `json:"io.modelcontextprotocol/clientInfo"`

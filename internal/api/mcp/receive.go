@@ -12,7 +12,8 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// receive stands before everything a client asks: somebody must be known to ask, and what panics answers an error.
+// receiveMiddleware runs before every request to the SDK: it requires a known sender and converts a panic to an
+// error.
 func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (result sdk.Result, err error) {
 		defer func() {
@@ -34,7 +35,8 @@ func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// granted leaves of the list of tools those the credential may use, in the order of the contract, and before them what is not of it.
+// filterTools limits the list to the tools the credential may use, in the published order. Tools that are not part of
+// the published set come first.
 func (s *Server) granted(list *sdk.ListToolsResult, v *visit) {
 	list.Tools = slices.DeleteFunc(append([]*sdk.Tool{}, list.Tools...), func(t *sdk.Tool) bool { return s.tools[t.Name] != nil })
 	for _, t := range s.order {
@@ -44,7 +46,7 @@ func (s *Server) granted(list *sdk.ListToolsResult, v *visit) {
 	}
 }
 
-// progress tells a client that wants to know that something slow has begun.
+// progress notifies a client that requested progress that a slow step has begun.
 func (c *call) progress(what string) {
 	if c.asked.req == nil {
 		return

@@ -10,28 +10,29 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// replays keep what was last said on the streams of sessions, for clients whose connection broke and who ask for what they missed
-// (Last-Event-ID, revisions 2025-03-26 to 2025-11-25). What is too old is forgotten, and the client told so.
+// eventStore keeps the latest events of session streams, for clients that reconnect with Last-Event-ID (revisions
+// 2025-03-26 to 2025-11-25). If the requested events were dropped, it returns sdk.ErrEventsPurged. It is safe for
+// concurrent use.
 type replays struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	all   map[string]*replay
 	bytes int
 }
 
-// A replay is what is kept of a session, oldest stream first.
+// sessionEvents holds the events of a session, by stream, the oldest stream first.
 type replay struct {
 	tracks []*track
 	bytes  int
 }
 
-// A track is what is kept of a stream; first is the position of its first event.
+// streamEvents holds the events of a stream. first is the position of data[0].
 type track struct {
 	id    string
 	first int
 	data  [][]byte
 }
 
-// How much is kept: streams of a session, bytes of a session, and bytes in all.
+// Limits: streams per session, bytes per session, bytes in total.
 const (
 	mostTracks   = 16
 	sessionBytes = 1 << 20
@@ -42,7 +43,7 @@ var _ sdk.EventStore = (*replays)(nil)
 
 func newReplays() *replays { return &replays{all: map[string]*replay{}} }
 
-// Open makes room for a stream.
+// Open adds a stream. If the session has too many, the oldest is dropped.
 func (s *replays) Open(_ context.Context, session, stream string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,7 +56,7 @@ func (s *replays) Open(_ context.Context, session, stream string) error {
 		return nil
 	}
 	if len(r.tracks) >= mostTracks {
-		oldest := slices.IndexFunc(r.tracks, func(t *track) bool { return t.id != "" }) // "" is the one that is always open
+		oldest := slices.IndexFunc(r.tracks, func(t *track) bool { return t.id != "" }) // "" is the stream that is always open
 		s.forget(r, r.tracks[oldest], len(r.tracks[oldest].data))
 		r.tracks = slices.Delete(r.tracks, oldest, oldest+1)
 	}
@@ -72,7 +73,7 @@ func (r *replay) find(stream string) *track {
 	return nil
 }
 
-// Append keeps an event. Of a stream that is not kept any more, nothing is.
+// Append stores an event. Events of a dropped stream are ignored. Beyond the limits the oldest events are dropped.
 func (s *replays) Append(_ context.Context, session, stream string, data []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +101,7 @@ func (s *replays) Append(_ context.Context, session, stream string, data []byte)
 	return nil
 }
 
-// forget drops the first events of a stream.
+// drop deletes the first n events of a stream.
 func (s *replays) forget(r *replay, t *track, n int) {
 	for _, d := range t.data[:n] {
 		r.bytes -= len(d)
@@ -110,7 +111,7 @@ func (s *replays) forget(r *replay, t *track, n int) {
 	t.first += n
 }
 
-// After gives the events of a stream after a position, all or none.
+// After returns the events of a stream after a position, all or none.
 func (s *replays) After(_ context.Context, session, stream string, position int) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		kept, err := s.after(session, stream, position)
@@ -140,7 +141,7 @@ func (s *replays) after(session, stream string, position int) ([][]byte, error) 
 	return slices.Clone(t.data[min(position+1-t.first, len(t.data)):]), nil
 }
 
-// SessionClosed forgets a session.
+// SessionClosed deletes the events of a session.
 func (s *replays) SessionClosed(_ context.Context, session string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// kept are the events of a stream after a position.
+// storedEvents returns the events of a stream after a position.
 func kept(s *replays, session, stream string, position int) (all []string, err error) {
 	for d, wrong := range s.After(nil, session, stream, position) {
 		if wrong != nil {

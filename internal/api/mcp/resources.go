@@ -9,16 +9,16 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A source is what a resource is read from.
+// resourceSource maps a resource to the operation that reads it.
 type source struct {
 	uri, name, title, about string
 	operation               string
-	parameter               string // of the operation, filled from the address
+	parameter               string // of the operation, taken from the URI
 	inQuery                 bool
 	query                   url.Values
 }
 
-// sources are the resources: the same operations as the tools, by address.
+// resourceSources are all resources. They use the same operations as the tools.
 var sources = []source{
 	{uri: "calls://live", name: "live_calls", title: "Calls in progress", about: "The calls in progress right now", operation: "calls.live"},
 	{uri: "call://{id}", name: "call", title: "A call", about: "One call with its legs and notes", operation: "calls.get", parameter: "id",
@@ -40,7 +40,7 @@ func (s *Server) addResources() {
 	}
 }
 
-// reader reads a resource with the scopes of who asks.
+// reader returns the handler that reads a resource with the scopes of the sender.
 func (s *Server) reader(x source) sdk.ResourceHandler {
 	return func(ctx context.Context, req *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
 		out, err := s.read(ctx, x, req.Params.URI, clientOf(req.ClientInfo()))
@@ -88,7 +88,7 @@ func (s *Server) read(ctx context.Context, x source, uri, client string) ([]byte
 	return b, err
 }
 
-// filled is what stands in an address for the parameter.
+// parameterValue returns the value of the parameter in a URI.
 func (x source) filled(uri string) string {
 	before, after, found := strings.Cut(x.uri, "{"+x.parameter+"}")
 	if !found {

@@ -11,11 +11,11 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// mostText bounds a result, in bytes of its JSON.
+// maxResultBytes bounds the JSON of a result.
 const mostText = 60_000
 
-// fit makes the result, which is not longer than a client can take. A list that is too long is asked for again, shorter, so that its
-// cursor goes on where it ends; what has no cursor loses its end, and says so.
+// fit returns a result within maxResultBytes. A list that is too long is requested again with a smaller limit, so
+// that its cursor continues at its end. A list without a cursor is truncated and marked.
 func (c *call) fit(out schema) (*sdk.CallToolResult, *fault) {
 	for {
 		mark(out)
@@ -55,7 +55,7 @@ func (t *tool) has(name string) bool {
 	return slices.ContainsFunc(t.args, func(a arg) bool { return a.name == name })
 }
 
-// longest is the member with the most rows.
+// longestList returns the name of the member with the most rows.
 func longest(out schema) string {
 	name, most := "", 0
 	for n, v := range out {
@@ -66,7 +66,8 @@ func longest(out schema) string {
 	return name
 }
 
-// told is a result: a sentence, the same as JSON for clients that show only text, and as structured content.
+// buildResult returns a result with a sentence, the JSON as text for clients that show only text, and the structured
+// content.
 func (c *call) told(out schema, b []byte) *sdk.CallToolResult {
 	says := "Done."
 	if c.t.says != nil {
@@ -80,7 +81,7 @@ func (c *call) told(out schema, b []byte) *sdk.CallToolResult {
 	return r
 }
 
-// links lead to what a call left behind.
+// links returns resource links to the records of a call.
 func links(out schema) []sdk.Content {
 	one, _ := out["call"].(schema)
 	id, _ := one["id"].(string)
@@ -98,16 +99,18 @@ func encode(v any) ([]byte, error) {
 	return bytes.TrimRight(b.Bytes(), "\n"), err
 }
 
-// outsiders are the members that hold what people outside the organisation said, wrote or are called, or what was made of that.
+// untrustedMembers are the members with text that people outside the organisation said or wrote, their names, and
+// text that was generated from it.
 var outsiders = map[string]bool{"text": true, "ai_summary": true, "summary": true, "from_name": true, "name": true, "company": true, "title": true,
 	"reason": true, "outcome": true, "evidence": true, "action_items": true, "topics": true, "memory_summary": true, "open_items": true,
 	"last_message": true, "body": true, "facts": true, "key_points": true, "label": true}
 
-// ours are records whose names and words are the organisation's own.
+// trustedRecords are the members whose text comes from the organisation itself.
 var ours = map[string]bool{"queues": true, "agents": true, "users": true, "user": true, "numbers": true, "number": true, "flows": true, "flow": true,
 	"agent": true, "assigned_to": true, "groups": true, "sources": true, "totals": true, "author": true, "monitor": true, "removed": true}
 
-// mark lists in untrusted where the words of outsiders stand, and takes from them letters that nobody sees.
+// markUntrusted lists in the member untrusted the paths of text from outsiders, and removes invisible characters from
+// that text (prompt injection).
 func mark(out schema) {
 	delete(out, "untrusted")
 	found := map[string]bool{}
@@ -127,7 +130,7 @@ func mark(out schema) {
 	out["untrusted"] = all
 }
 
-// walk goes through a value; outside says that a member above holds words of outsiders.
+// markValue processes a value recursively. outside reports that an enclosing member is untrusted.
 func walk(v any, at string, outside bool, found map[string]bool) any {
 	switch v := v.(type) {
 	case schema:
@@ -150,7 +153,8 @@ func walk(v any, at string, outside bool, found map[string]bool) any {
 	return v
 }
 
-// visible removes letters that are not seen but read by models: tags, zero-width and direction marks.
+// stripInvisible removes characters that people do not see but models read: Unicode tags, zero-width and direction
+// marks.
 func visible(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

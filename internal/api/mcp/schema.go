@@ -12,12 +12,12 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// This file makes the schemas of tools from the description of the operations, so that both say the same.
+// JSON schemas of tools, derived from the OpenAPI document of the operations.
 
-// A schema is a JSON schema (2020-12) as it is decoded.
+// schema is a decoded JSON schema (2020-12), or any other JSON object.
 type schema = map[string]any
 
-// A document is the part of an OpenAPI description that tools are made from.
+// document is the part of an OpenAPI document that tools are derived from.
 type document struct {
 	Paths      map[string]map[string]json.RawMessage `json:"paths"`
 	Components struct {
@@ -25,7 +25,7 @@ type document struct {
 	} `json:"components"`
 }
 
-// A described is an operation of a document.
+// operationDoc is an operation of a document.
 type described struct {
 	Parameters []struct {
 		Name        string `json:"name"`
@@ -53,7 +53,7 @@ func parse(raw []byte) (*document, error) {
 	return &d, nil
 }
 
-// of finds an operation.
+// operation returns the description of an operation.
 func (d *document) of(o op.Operation) (described, error) {
 	var all described
 	raw, ok := d.Paths[op.Prefix+o.Path][strings.ToLower(o.Method)]
@@ -63,7 +63,7 @@ func (d *document) of(o op.Operation) (described, error) {
 	return all, json.Unmarshal(raw, &all)
 }
 
-// result is the schema of what an operation answers when all went well.
+// result returns the schema of an operation's success response.
 func (d *document) result(o op.Operation) (schema, error) {
 	x, err := d.of(o)
 	if err != nil {
@@ -76,7 +76,8 @@ func (d *document) result(o op.Operation) (schema, error) {
 	return d.resolve(s), nil
 }
 
-// input is the schema of a parameter or a member of the body, with nothing left to look up: not every client can.
+// input returns the schema of a parameter or a member of the body, without references, because not every client
+// resolves them.
 func (d *document) input(o op.Operation, a arg) (schema, error) {
 	x, err := d.of(o)
 	if err != nil {
@@ -118,10 +119,11 @@ func (d *document) resolve(s schema) schema {
 	return s
 }
 
-// deepest bounds schemas that hold themselves.
+// maxDepth bounds recursive schemas.
 const deepest = 12
 
-// whole copies an input schema with its references in place. What may be null in a change stays so; a list may not.
+// inline copies an input schema with its references resolved. A member that may be null in a change stays nullable; a
+// list does not.
 func (d *document) whole(s schema, depth int) schema {
 	if depth > deepest {
 		return schema{}
@@ -171,7 +173,7 @@ func (d *document) each(all []any, depth int) []any {
 	return out
 }
 
-// output makes the schema of a result: what it names is moved below $defs.
+// output returns the schema of a result, with the referenced schemas below $defs.
 func (d *document) output(s schema) schema {
 	defs := schema{}
 	out, _ := d.move(s, defs).(schema)
@@ -181,14 +183,15 @@ func (d *document) output(s schema) schema {
 	return out
 }
 
-// move copies a schema for a result, which may be read by more lenient readers than wrote it: words are left out.
+// moveRefs copies a schema and moves its references to defs. Formats, examples and descriptions are omitted, because
+// clients need only the structure of results.
 func (d *document) move(v any, defs schema) any {
 	switch v := v.(type) {
 	case schema:
 		if name, ok := v["$ref"].(string); ok {
 			name = strings.TrimPrefix(name, reference)
 			if _, known := defs[name]; !known {
-				defs[name] = true // so that it is not begun again
+				defs[name] = true // prevents endless recursion
 				defs[name] = d.move(d.Components.Schemas[name], defs)
 			}
 			return schema{"$ref": "#/$defs/" + name}
@@ -214,7 +217,7 @@ func (d *document) move(v any, defs schema) any {
 	return v
 }
 
-// written is what clients are told of a tool with its schemas as JSON, so that they are not written again for each list.
+// withEncodedSchemas returns a tool with its schemas as JSON, so that they are not encoded again for each list.
 func written(t *sdk.Tool) (*sdk.Tool, error) {
 	out := *t
 	for _, s := range []*any{&out.InputSchema, &out.OutputSchema} {

@@ -1,5 +1,6 @@
-// Package mcp is the tool server for assistants: three revisions of the Model Context Protocol at one address, 24 tools, each of them
-// a view of the operations that the REST API serves, in the same process and through the same corridor.
+// Package mcp is the tool server for AI assistants (Model Context Protocol). It serves three protocol revisions at
+// one address. Its 24 tools call the operations of the REST API in the same process, through the same pipeline of
+// quotas, scopes, validation and audit.
 package mcp
 
 import (
@@ -20,44 +21,47 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Config is what a Server is made of.
+// Config holds the dependencies of a Server.
 type Config struct {
 	Operations []op.Operation
-	// Document describes the operations (OpenAPI 3.1); the schemas of tools are made from it when the first client comes.
+	// Document returns the OpenAPI 3.1 document of the operations. The schemas of tools are derived from it at the
+	// first request.
 	Document func() ([]byte, error)
-	// Operate serves an operation to the principal in the request's context.
+	// Operate serves an operation as the principal in the request's context.
 	Operate func(http.ResponseWriter, *http.Request)
-	// Admit says who a request is from, or why that is not known.
+	// Admit authenticates a request. The context contains the principal unless the error is not nil.
 	Admit func(http.ResponseWriter, *http.Request, access.Environment) (context.Context, *op.Error)
-	// Challenge tells who came to a path without a valid credential how to get one; Lacking what scopes to ask for, of those held and
-	// needed. StepUp prepares for the latter.
+	// Challenge returns the WWW-Authenticate header for a request without a valid credential. ScopeChallenge returns
+	// the header for missing scopes, with the held and the needed ones. StepUp prepares the authorization server for
+	// the latter.
 	Challenge func(path string, invalid bool) string
 	Lacking   func(path string, held, needed []access.Scope) string
 	StepUp    func(context.Context, access.Principal) error
-	// Charge counts what is no operation against the quotas of the principal in the context.
+	// Charge counts a request other than an operation against the quotas of the principal in the context.
 	Charge  func(context.Context, http.Header, op.Class, bool) *op.Error
 	DB      *db.DB
 	Log     *slog.Logger
 	Now     func() time.Time
-	Key     []byte   // signs what travels through clients
-	BaseURL string   // where the server is reached from outside, without a slash at the end
-	Origins []string // pages (https://host) that may use the tools, beside those of BaseURL; "*": all
+	Key     []byte   // signs state that clients send back
+	BaseURL string   // public address of the server, without a trailing slash
+	Origins []string // origins (https://host) that may use the tools in addition to BaseURL; "*": all
 	Version string
-	// Extend, with which only tests of the transports are built, lets the server do more and returns what offers more; nil: the contract alone.
+	// Extend adds further abilities in tests of the transports, and returns a function that registers them; nil in
+	// production.
 	Extend func(*sdk.ServerOptions) (offer func(*sdk.Server))
 }
 
-// Paths are where the tool server is served: the published address, its alias, and the address that stands for all of it.
+// Paths are the paths of the tool server: the published path, its alias, and the general path.
 var Paths = []string{"/mcp/sse", "/mcp/mcp", "/mcp"}
 
-// A Server is the tool server. It is safe for concurrent use.
+// Server is the tool server. It is safe for concurrent use.
 type Server struct {
 	Config
 	operations map[string]op.Operation
-	order      []*tool // of the contract
+	order      []*tool // in the published order
 	tools      map[string]*tool
 	build      sync.Once
-	broken     error // why it could not be built
+	broken     error // error of the construction
 	server     *sdk.Server
 	stateful   http.Handler
 	stateless  http.Handler
@@ -66,12 +70,12 @@ type Server struct {
 	spent      *spent
 	metas      *metas
 	lists      *lists
-	about      *sdk.Implementation // what clients are told of us
+	about      *sdk.Implementation // name and version for clients
 	over       context.Context     // ends when the server closes
 	close      context.CancelFunc
 }
 
-// New makes the server. What it offers is built when it is first asked.
+// New returns a server. Its tools are built at the first request.
 func New(c Config) *Server {
 	s := &Server{Config: c, operations: map[string]op.Operation{}, tools: map[string]*tool{}, streams: newStreams(),
 		repeats: newRepeats(c.Now), spent: newSpent(c.Now), metas: &metas{all: map[string]string{}}, lists: &lists{all: map[string][]byte{}}}
@@ -86,7 +90,7 @@ func New(c Config) *Server {
 	return s
 }
 
-// Close ends every stream and session.
+// Close ends all streams and sessions.
 func (s *Server) Close() {
 	s.close()
 	s.build.Do(func() { s.broken = errors.New("the server is closed") })
@@ -98,13 +102,13 @@ func (s *Server) Close() {
 	}
 }
 
-// ready builds what is offered, once.
+// ready builds the tools, once.
 func (s *Server) ready() error {
 	s.build.Do(func() { s.broken = s.construct() })
 	return s.broken
 }
 
-// How long a session may be silent before it is forgotten, and what one request may bring.
+// Idle time after which a session ends, and maximum size of a request.
 const (
 	sessionTime = 15 * time.Minute
 	maxBody     = 4 << 20
@@ -150,7 +154,8 @@ func (s *Server) construct() error {
 	return nil
 }
 
-// cacheable says that what was answered is for whom it was answered, and for how long it is good.
+// cacheable sets the cache scope and lifetime of an answer: private for a minute, except for the server description
+// (public) and resources (not cached).
 func cacheable(_ context.Context, req sdk.Request, c *sdk.Cacheable) {
 	c.CacheScope, c.TTLMs = "private", 60_000
 	switch req.(type) {
@@ -161,7 +166,7 @@ func cacheable(_ context.Context, req sdk.Request, c *sdk.Cacheable) {
 	}
 }
 
-// instructions are told to every assistant at the start.
+// instructions are sent to every assistant at the start.
 var instructions = strings.Join([]string{
 	"These tools see and steer the telephone system of one organisation: calls, what was said on them, queues, people, numbers, call flows.",
 	"Numbers are written in E.164 (+12025550143). Times are RFC 3339 in UTC; a date alone is a day in the organisation's time zone.",
@@ -170,7 +175,7 @@ var instructions = strings.Join([]string{
 	"Before you call someone, order a number, remove a user or listen to a call, be sure that the person you work for wants it.",
 }, " ")
 
-// Tools are all tools as clients are shown them, in the order of the contract.
+// Tools returns all tools in the form that clients receive, in the published order.
 func (s *Server) Tools() ([]*sdk.Tool, error) {
 	if err := s.ready(); err != nil {
 		return nil, err

@@ -15,32 +15,32 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// This file is the transport of revision 2024-11-05: a stream of events that is opened by GET, and messages posted to the address that
-// its first event announces. A stream belongs to the credential that opened it.
+// Transport of revision 2024-11-05 (HTTP with SSE): an event stream that is opened by GET, and messages that are
+// posted to the address in its first event. A stream belongs to the credential that opened it.
 
-// A stream is an open one.
+// stream is an open event stream.
 type stream struct {
 	transport *sdk.SSEServerTransport
 	owner     string
 	org       string
-	visit     atomic.Pointer[visit] // of the last message
+	visit     atomic.Pointer[visit] // sender of the last message
 }
 
 type streamKey struct{}
 
-// streams are all open ones.
+// streams holds the open streams.
 type streams struct {
 	mu   sync.Mutex // guards the two below
 	all  map[string]*stream
 	orgs map[string]int
 }
 
-// perOrganisation bounds the open streams of an organisation.
+// maxStreamsPerOrg bounds the open streams of an organisation.
 const perOrganisation = 200
 
 func newStreams() *streams { return &streams{all: map[string]*stream{}, orgs: map[string]int{}} }
 
-// open begins a stream and serves it until one side ends it.
+// open opens a stream and serves it until either side closes it.
 func (a *streams) open(w http.ResponseWriter, r *http.Request, server *sdk.Server, v *visit) {
 	id := rand.Text()
 	st := &stream{owner: v.owner(), org: v.principal.OrgID, transport: &sdk.SSEServerTransport{
@@ -70,7 +70,7 @@ func (a *streams) open(w http.ResponseWriter, r *http.Request, server *sdk.Serve
 	}
 }
 
-// post takes a message for a stream, from whom it belongs to.
+// post passes a message to a stream of the same owner.
 func (a *streams) post(w http.ResponseWriter, r *http.Request, id string, v *visit) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
@@ -84,7 +84,7 @@ func (a *streams) post(w http.ResponseWriter, r *http.Request, id string, v *vis
 	a.mu.Lock()
 	st := a.all[id]
 	a.mu.Unlock()
-	if st == nil || st.owner != v.owner() { // nobody learns that the stream of another is there
+	if st == nil || st.owner != v.owner() { // the same answer for a foreign stream, so that its existence is not revealed
 		op.Write(w, r, op.NotFound("open stream of yours"))
 		return
 	}

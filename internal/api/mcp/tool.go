@@ -12,28 +12,29 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// A tool is one of the 24 of the contract: a view of an operation, or of several.
+// tool is one of the 24 published tools. It calls one operation, or several.
 type tool struct {
 	name, title, about string
 	scope              access.Scope
 	hints              hints
-	operation          string // what it is a view of
+	operation          string // main operation
 	args               []arg
 	shape              shape
-	// result makes the schema of the result where the operation's does not do.
+	// resultSchema returns the schema of the result. nil: the schema of the operation, shaped.
 	result func(*document, *Server) (schema, error)
-	// run does the work where using the operation is not all of it.
+	// run executes the tool. nil: it calls the operation.
 	run func(*call) (schema, *fault)
-	// ask says what the person is asked before it is done; nil: nothing is asked. must: without being asked, they say confirm.
+	// question returns the question to confirm the action; nil: no confirmation. If needsConfirm is true and the
+	// client cannot ask, the argument confirm is required.
 	ask  func(*call) string
 	must bool
-	// says tells the result in a sentence.
+	// summarize returns the result as a sentence.
 	says      func(schema) string
-	described *sdk.Tool // as the library is told of it
-	listed    *sdk.Tool // the same, with its schemas written already
+	described *sdk.Tool // in the form of the SDK
+	listed    *sdk.Tool // the same with encoded schemas
 }
 
-// hints tell clients what a tool does to the world.
+// hints are the annotations of a tool: read-only, destructive, idempotent, open world.
 type hints struct{ reads, destroys, again, open bool }
 
 var (
@@ -43,11 +44,11 @@ var (
 	changing = hints{again: true, destroys: true}
 )
 
-// A shape says how the answer of an operation becomes the result: whole under a name, or some of its members under others; the zero
-// shape is the answer itself.
+// shape maps the answer of an operation to the result: wrapped under a name, or selected members under other names.
+// The zero shape is the answer itself.
 type shape struct {
 	whole   string
-	members [][2]string // result, answer
+	members [][2]string // name in the result, name in the answer
 }
 
 func list(name string) shape {
@@ -105,7 +106,7 @@ func object(properties schema, required ...any) schema {
 	return schema{"type": "object", "properties": properties, "required": required}
 }
 
-// describe makes what clients are told of a tool.
+// describe returns the SDK form of a tool.
 func (s *Server) describe(doc *document, t *tool) (*sdk.Tool, error) {
 	in, err := s.input(doc, t)
 	if err != nil {
@@ -129,7 +130,7 @@ func (s *Server) describe(doc *document, t *tool) (*sdk.Tool, error) {
 		Meta: sdk.Meta{"soniq/scope": string(t.scope)}}, nil
 }
 
-// plain is the schema of a tool that shows the answer of its operation.
+// shapedSchema returns the schema function of a tool that returns the shaped answer of its operation.
 func plain(t *tool) func(*document, *Server) (schema, error) {
 	return func(doc *document, s *Server) (schema, error) {
 		answer, err := doc.result(s.operations[t.operation])
@@ -140,7 +141,7 @@ func plain(t *tool) func(*document, *Server) (schema, error) {
 	}
 }
 
-// input makes the schema of the arguments.
+// input returns the schema of the arguments.
 func (s *Server) input(doc *document, t *tool) (schema, error) {
 	properties, required := schema{}, []any{}
 	for _, a := range t.args {
@@ -168,7 +169,7 @@ func (s *Server) input(doc *document, t *tool) (schema, error) {
 	return out, nil
 }
 
-// handler runs a tool: what is wrong with its arguments, what the person says, the operations, the audit log.
+// handler returns the SDK handler of a tool: checks of the arguments, confirmation, operations, audit log.
 func (s *Server) handler(t *tool) sdk.ToolHandler {
 	return func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		v := visitOf(ctx, req.Extra)
@@ -180,11 +181,11 @@ func (s *Server) handler(t *tool) sdk.ToolHandler {
 	}
 }
 
-// done is the result of a call, which is noted in the audit log once the person has been asked.
+// execute returns the result of a call and writes it to the audit log, unless the result is a question to the person.
 func (c *call) done() *sdk.CallToolResult {
 	result, f := c.answer()
 	if f == nil && result.InputRequests != nil {
-		return result // the person is asked first
+		return result // the person has to answer first
 	}
 	c.note(f)
 	if f != nil {
@@ -193,7 +194,7 @@ func (c *call) done() *sdk.CallToolResult {
 	return result
 }
 
-// answer is the result of a call, a question to the person, or what went wrong.
+// attempt returns the result of a call, a question to the person, or an error.
 func (c *call) answer() (*sdk.CallToolResult, *fault) {
 	if f := c.read(); f != nil {
 		return nil, f
@@ -218,7 +219,7 @@ func (c *call) answer() (*sdk.CallToolResult, *fault) {
 	return c.fit(out)
 }
 
-// pass uses the operation of the tool with its arguments.
+// runOperation calls the operation of the tool with its arguments.
 func (c *call) pass() (schema, *fault) {
 	answer, f := c.use(c.t.operation, c.wanted())
 	if f != nil {
@@ -227,7 +228,7 @@ func (c *call) pass() (schema, *fault) {
 	return c.t.shape.apply(answer), nil
 }
 
-// note writes a line into the audit log.
+// audit writes a line of the audit log.
 func (c *call) note(f *fault) {
 	status, code := http.StatusOK, ""
 	if f != nil {
@@ -248,12 +249,12 @@ func (s *Server) note(ctx context.Context, p access.Principal, operation, record
 	}
 }
 
-// denied notes a tool that its sender has no scope for, which HTTP refused.
+// auditDenied writes a line of the audit log for a call that HTTP refused because of a missing scope.
 func (s *Server) denied(ctx context.Context, v *visit, t *tool) {
 	s.note(v.enter(ctx, t.name, "unnamed client"), v.principal, "tools."+t.name, "", http.StatusForbidden, "insufficient_scope")
 }
 
-// number writes a JSON number as text, anything else as JSON does.
+// text returns strings and JSON numbers as they are, null as "", and other values as JSON.
 func text(v any) string {
 	switch v := v.(type) {
 	case string:

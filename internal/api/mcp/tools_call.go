@@ -41,7 +41,7 @@ func callTools() []*tool {
 	}
 }
 
-// rows tells how many rows a result has.
+// rows returns a summary function that counts the rows of a result.
 func rows(name, one, many string) func(schema) string {
 	return func(out schema) string {
 		all, _ := out[name].([]any)
@@ -68,7 +68,7 @@ func callLine(out schema) string {
 	return line
 }
 
-// by says whose phones ring.
+// fromUser returns the part of the question that names the user whose phones ring.
 func by(c *call) string {
 	if who := text(c.args["user_id"]); who != "" {
 		return " from the phones of " + who
@@ -76,7 +76,7 @@ func by(c *call) string {
 	return ""
 }
 
-// makeCall places a call. The same call by the same client within a moment is a repetition, not another call.
+// makeCall places a call. An identical call of the same client within duplicateWindow has no second effect.
 func makeCall(c *call) (schema, *fault) {
 	r := c.wanted()
 	if r.header.Get("Idempotency-Key") == "" {

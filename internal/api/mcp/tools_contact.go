@@ -24,7 +24,8 @@ func contactTools() []*tool {
 	}
 }
 
-// lookUp asks for one of the two; the systems that are asked may take a moment.
+// lookupContact requires exactly one of the two arguments. It sends a progress notification, because connected
+// systems can be slow.
 func lookUp(c *call) (schema, *fault) {
 	if (c.args["phone"] == nil) == (c.args["email"] == nil) {
 		return nil, failed(op.Invalid(op.Field("phone", "required", "give phone or email, one of the two")))

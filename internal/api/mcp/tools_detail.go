@@ -9,13 +9,13 @@ import (
 	"soniq/internal/platform/access"
 )
 
-// A page of a transcript: so many segments, and so many bytes of them.
+// Limits of one page of a transcript: segments, and bytes of them.
 const (
 	mostSegments     = 400
 	mostSegmentBytes = 35_000
 )
 
-// detail joins what is known of a call.
+// callDetail combines a call with its transcript, summary and notes.
 func detail(c *call) (schema, *fault) {
 	id := map[string]string{"id": text(c.args["call_id"])}
 	one, f := c.use("calls.get", request{path: id, query: url.Values{"expand": {"notes"}}})
@@ -45,7 +45,7 @@ func detail(c *call) (schema, *fault) {
 	return out, nil
 }
 
-// optional uses an operation whose answer may not be there.
+// optional calls an operation; a 404 or 410 returns nil.
 func (c *call) optional(id string, r request) (any, *fault) {
 	out, f := c.use(id, r)
 	if f != nil && (f.status == http.StatusNotFound || f.status == http.StatusGone) {
@@ -57,9 +57,9 @@ func (c *call) optional(id string, r request) (any, *fault) {
 	return out, nil
 }
 
-// page leaves of a transcript what fits, from segment_from on.
+// page reduces a transcript to one page, beginning at segment_from.
 func (c *call) page(out, transcript schema) {
-	delete(transcript, "text") // it is the segments once more
+	delete(transcript, "text") // repeats the segments
 	all, _ := transcript["segments"].([]any)
 	from := 0
 	if n, ok := c.args["segment_from"].(json.Number); ok {
@@ -81,7 +81,7 @@ func (c *call) page(out, transcript schema) {
 
 func nullable(s schema) schema { return schema{"anyOf": []any{s, schema{"type": "null"}}} }
 
-// detailSchema is the schema of a call with what belongs to it.
+// detailSchema returns the schema of callDetail.
 func detailSchema(doc *document, s *Server) (schema, error) {
 	out := schema{"next_segment": schema{"type": "integer"}, "recording_url": schema{"type": []any{"string", "null"}}}
 	for name, id := range map[string]string{"call": "calls.get", "summary": "calls.summary", "transcript": "calls.transcript"} {
@@ -102,7 +102,7 @@ func detailSchema(doc *document, s *Server) (schema, error) {
 	return object(out, "call", "transcript", "summary", "recording_url", "notes"), err
 }
 
-// without is a schema less a member.
+// without returns a schema without a member.
 func without(s schema, name string) schema {
 	properties, required := schema{}, []any{}
 	all, _ := s["properties"].(schema)
@@ -120,7 +120,7 @@ func without(s schema, name string) schema {
 	return object(properties, required...)
 }
 
-// queueStatus joins the figures of queues with their agents.
+// queueStatus combines the statistics of queues with their agents.
 func queueStatus(c *call) (schema, *fault) {
 	wanted := text(c.args["queue_id"])
 	stats, f := c.use("queues.stats_all", request{})
@@ -155,7 +155,7 @@ func queueStatus(c *call) (schema, *fault) {
 	return schema{"queues": out}, nil
 }
 
-// agentsOf are the members of a queue and whether they can take a call.
+// agentsOf returns the members of a queue with their presence.
 func (c *call) agentsOf(queue string) ([]any, *fault) {
 	answer, f := c.use("agents.list", request{query: url.Values{"queue_id": {queue}, "limit": {"200"}}}, access.QueuesRead)
 	if f != nil {

@@ -35,7 +35,7 @@ func required(all []arg, names ...string) []arg {
 	return all
 }
 
-// analyse joins the figures with what was talked about. The tool shows both under its own scope.
+// callAnalytics combines the figures with the topics. The tool shows both under its own scope.
 func analyse(c *call) (schema, *fault) {
 	r := c.wanted()
 	figures, f := c.use("analytics.calls", r, access.CallsRead)

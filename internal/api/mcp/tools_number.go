@@ -42,7 +42,7 @@ func flowTools() []*tool {
 	}
 }
 
-// createFlow builds a flow; what is odd about it, but not wrong, stands beside it.
+// createFlow creates a flow and returns its warnings in a member of their own.
 func createFlow(c *call) (schema, *fault) {
 	made, f := c.pass()
 	if f != nil {
@@ -76,7 +76,7 @@ func supervisorTools() []*tool {
 	}
 }
 
-// monitor listens; it never speaks.
+// monitor starts a supervision in mode listen only.
 func monitor(c *call) (schema, *fault) {
 	r := c.wanted()
 	if r.body == nil {

@@ -36,7 +36,7 @@ func userTools() []*tool {
 	}
 }
 
-// listUsers lists users with presence; of a queue, its members are picked from as many pages as it takes.
+// listUsers returns users with presence. For a queue it filters the pages of all users until it has enough members.
 func listUsers(c *call) (schema, *fault) {
 	r, queue := c.wanted(), text(c.args["queue_id"])
 	r.query.Set("include", "presence")
@@ -76,7 +76,7 @@ func listUsers(c *call) (schema, *fault) {
 	return out, nil
 }
 
-// createUser adds a user; a first name is made of the address where there is none.
+// createUser adds a user. Without a first name it uses the local part of the e-mail address.
 func createUser(c *call) (schema, *fault) {
 	r := c.wanted()
 	if r.body["first_name"] == nil {
@@ -116,7 +116,7 @@ func updateUser(c *call) (schema, *fault) {
 	return c.t.shape.apply(answer), f
 }
 
-// named is the user a call is about, by name where that is known.
+// userLabel returns the name and e-mail address of the user, or the id if the user is unknown.
 func (c *call) named() string {
 	id := text(c.args["user_id"])
 	u, f := c.use("users.get", request{path: map[string]string{"id": id}})

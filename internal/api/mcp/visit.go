@@ -15,16 +15,16 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// A visit is who sent a message, and from where.
+// sender is the authenticated sender of a message, with its source address.
 type visit struct {
 	principal access.Principal
 	source    netip.Addr
-	request   string // the id of the HTTP request
-	body      []byte // of a post
-	meta      string // how the client describes itself, where nobody has looked at that yet
+	request   string // id of the HTTP request
+	body      []byte // body of a POST
+	meta      string // _meta of the client that is not validated yet
 }
 
-// owner names who a session belongs to: the same credential, in the same organisation.
+// owner returns the identity to which sessions and streams belong: credential, organisation and environment.
 func (v *visit) owner() string {
 	p := v.principal
 	return strings.Join([]string{p.Home(), p.OrgID, p.KeyID, p.UserID, string(p.Environment)}, " ")
@@ -32,7 +32,7 @@ func (v *visit) owner() string {
 
 type visitKey struct{}
 
-// visitOf finds who sent the message of a request.
+// senderOf returns the sender of a request's message; nil if it is unknown.
 func visitOf(ctx context.Context, extra *sdk.RequestExtra) *visit {
 	if extra != nil && extra.TokenInfo != nil {
 		v, _ := extra.TokenInfo.Extra["visit"].(*visit)
@@ -44,7 +44,7 @@ func visitOf(ctx context.Context, extra *sdk.RequestExtra) *visit {
 	return nil
 }
 
-// bound hands the principal of the request to the library, which binds sessions to it.
+// bindSession passes the owner to the SDK, which binds sessions to it.
 func (s *Server) bound(next http.Handler) http.Handler {
 	known := func(ctx context.Context, _ string, _ *http.Request) (*auth.TokenInfo, error) {
 		v, ok := ctx.Value(visitKey{}).(*visit)
@@ -56,7 +56,7 @@ func (s *Server) bound(next http.Handler) http.Handler {
 	return auth.RequireBearerToken(known, nil)(next)
 }
 
-// enter makes the context in which an operation is used for a visit, by a tool or another part of the server.
+// operationContext returns the context for operations of a sender. what names the tool or the part of the server.
 func (v *visit) enter(ctx context.Context, what, client string) context.Context {
 	names := make([]string, len(v.principal.Scopes))
 	for i, n := range v.principal.Scopes {
@@ -67,14 +67,14 @@ func (v *visit) enter(ctx context.Context, what, client string) context.Context 
 	return op.WithTarget(ctx, "MCP "+what)
 }
 
-// lend adds scopes for one operation: what a tool of the contract may show under its own scope.
+// withScopes adds scopes for one operation: data that a tool is allowed to show under its own scope.
 func lend(ctx context.Context, scopes ...access.Scope) context.Context {
 	p, _ := access.From(ctx)
 	p.Scopes = append(append([]access.Scope{}, p.Scopes...), scopes...)
 	return access.With(ctx, p)
 }
 
-// clientOf is how a client calls itself, cut to what a log can show.
+// clientName returns the name of a client, shortened and without control characters, for logs.
 func clientOf(i *sdk.Implementation) string {
 	if i == nil || i.Name == "" {
 		return "unnamed client"

@@ -10,19 +10,20 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// This file slows down who tries credentials. An address may send so many requests without a valid credential in a minute; each
-// credential that nobody knows counts more than the one before it. What was refused meanwhile costs no look into the database.
-// Credentials that were good a few minutes ago are looked at all the same, so that nobody is locked out by a neighbour.
+// Throttling of credential guessing. An address has a quota of requests without a valid credential per minute; each
+// further unknown credential counts more than the one before. While an address is throttled, credentials are refused
+// without a database read. Credentials that were valid within the last minutes are still checked, so that other users
+// behind the same address are not locked out.
 
 const (
-	strikesKept  = 15 * time.Minute // how long wrong credentials are remembered
-	strikesFree  = 5                // of them count no more than other requests
-	dearest      = 64               // what one counts at most
-	goodKept     = 10 * time.Minute // how long a good credential is remembered
+	strikesKept  = 15 * time.Minute // lifetime of a counted wrong credential
+	strikesFree  = 5                // wrong credentials that count like other requests
+	dearest      = 64               // highest cost of one wrong credential
+	goodKept     = 10 * time.Minute // lifetime of a remembered valid credential
 	manyTimesAll = 1 << 30
 )
 
-// held is the refusal of a credential that is not looked at; nil where it is.
+// throttled returns the refusal of a credential that is not checked; nil if it is to be checked.
 func (s *Server) held(token string, source netip.Addr) *op.Error {
 	c := s.Corridor
 	if c.Limiter == nil || c.AttemptsPerMinute <= 0 {
@@ -36,21 +37,21 @@ func (s *Server) held(token string, source netip.Addr) *op.Error {
 	return op.TooMany(all)
 }
 
-// good remembers (cost 1) or knows (cost 0) that a credential was good.
+// recentlyValid remembers a valid credential (cost 1), or reports whether it was valid recently (cost 0).
 func (s *Server) good(token string, cost int) bool {
 	sum := sha256.Sum256([]byte(token))
 	all, _ := s.Corridor.Limiter.Take(string(sum[:]), cost, access.Policy{Name: "good", Quota: manyTimesAll, Window: goodKept})
 	return all[0].Left < manyTimesAll
 }
 
-// passed notes a good credential.
+// recordValid remembers a valid credential.
 func (s *Server) passed(token string) {
 	if s.Corridor.Limiter != nil && s.Corridor.AttemptsPerMinute > 0 {
 		s.good(token, 1)
 	}
 }
 
-// struck counts a refused credential; the more of its kind there were, the more it costs.
+// recordFailure counts a refused credential. The cost grows with the number of unknown credentials from the address.
 func (s *Server) struck(source netip.Addr, e *op.Error) {
 	c := s.Corridor
 	if c.Limiter == nil || c.AttemptsPerMinute <= 0 || e.Status() >= 500 {
@@ -66,7 +67,7 @@ func (s *Server) struck(source netip.Addr, e *op.Error) {
 	c.Limiter.Take(op.ClientKey(source), min(cost, standing[0].Left), policy)
 }
 
-// price is what the n-th wrong credential counts: 1, 1, 1, 1, 1, 2, 4, 8, …
+// failureCost returns the cost of the n-th wrong credential: 1, 1, 1, 1, 1, 2, 4, 8, …
 func price(n int) int {
 	if n <= strikesFree {
 		return 1
@@ -74,7 +75,7 @@ func price(n int) int {
 	return min(dearest, 1<<min(n-strikesFree, 16))
 }
 
-// refused keeps why a request has no principal, and whose credential it was where that is known.
+// withRefusal stores the reason for a missing principal, and the owner of the credential if it is known.
 func refused(ctx context.Context, e *op.Error, p access.Principal) context.Context {
 	if p.OrgID != "" {
 		ctx = op.WithRefusedPrincipal(ctx, p)

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// This file lets pages of other origins use the API (the CORS protocol of the Fetch standard). Credentials are bearer tokens that
-// the page itself sends, so browsers are never told to send cookies.
+// CORS (Fetch standard): access for pages of other origins. The page itself sends a bearer token, so browsers are not
+// allowed to send cookies.
 
-// What pages may send, and what they may read of an answer beside its body.
+// Headers that pages may send, and headers of an answer that they may read.
 const (
 	askedHeaders = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, On-Behalf-Of, Prefer, Range, " +
 		"X-Request-Id, traceparent"
@@ -19,7 +19,7 @@ const (
 	preflightAge = "600" // seconds
 )
 
-// cors tells a browser whether the page that asks may read the answer. It answers OPTIONS, and then returns true.
+// cors sets the CORS headers. It answers OPTIONS itself and returns true then.
 func (s *Server) cors(w http.ResponseWriter, r *http.Request) (answered bool) {
 	origin := r.Header.Get("Origin")
 	allowed := origin != "" && s.origin(origin)
@@ -50,7 +50,7 @@ func (s *Server) cors(w http.ResponseWriter, r *http.Request) (answered bool) {
 	return true
 }
 
-// origin reports whether pages of an origin may use the API.
+// originAllowed reports whether pages of an origin may use the API.
 func (s *Server) origin(origin string) bool {
 	return slices.ContainsFunc(s.Origins, func(o string) bool { return o == "*" || strings.EqualFold(strings.TrimSuffix(o, "/"), origin) })
 }

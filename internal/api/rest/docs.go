@@ -52,7 +52,7 @@ func (s *Server) docs() {
 	s.router.HandleFunc("GET /docs/elements.css", asset("docs/elements.css.gz", "text/css; charset=utf-8"))
 }
 
-// asset serves a compressed file as it is, or unpacked to the few clients that cannot unpack it.
+// asset serves a compressed file, decompressed for clients without gzip.
 func asset(name, mediaType string) http.HandlerFunc {
 	packed, err := viewer.ReadFile(name)
 	return func(w http.ResponseWriter, r *http.Request) {

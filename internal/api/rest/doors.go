@@ -8,14 +8,16 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// This file is for other doors of this process, such as the tool server: they are served beside the operations, know their callers in
-// the same way, and use the same operations.
+// Entry points of other packages, such as the tool server: they are served beside the operations, authenticate in the
+// same way and call the same operations.
 
-// Handle serves a handler beside the operations, for a pattern of net/http. It is called before the server serves.
+// Handle registers a handler beside the operations, with a pattern of net/http. It must be called before the server
+// serves.
 func (s *Server) Handle(pattern string, h http.Handler) { s.router.Handle(pattern, h) }
 
-// Admit says who a request is from, as for the operations; attempts without a valid credential are counted. Where the error is not
-// nil it says why nobody is known. The door has its own verifier, for access tokens are made for one door.
+// Admit authenticates a request like an operation. Attempts without a valid credential are counted. If the error is
+// not nil, the context has no principal. Each entry point has its own verifier, because access tokens are issued for
+// one entry point.
 func (s *Server) Admit(w http.ResponseWriter, r *http.Request, env access.Environment, keys Verifier) (context.Context, *op.Error) {
 	ctx := s.authenticate(op.WithClientAddress(r.Context(), s.source(r)), r, env, keys)
 	if _, known := access.From(ctx); known {
@@ -27,7 +29,7 @@ func (s *Server) Admit(w http.ResponseWriter, r *http.Request, env access.Enviro
 	return ctx, op.Refusal(ctx)
 }
 
-// Operate serves an operation to a caller whom the context knows already, at its path below op.Prefix.
+// Operate serves an operation, at its path below op.Prefix, as the principal that the context contains already.
 func (s *Server) Operate(w http.ResponseWriter, r *http.Request) {
 	ctx := r.Context()
 	defer s.survive(ctx, w, r)

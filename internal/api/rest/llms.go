@@ -14,8 +14,8 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// This file writes the description for language models (https://llmstxt.org): /llms.txt in an overview with a line for each
-// operation, /llms-full.txt with all of their parameters, bodies and examples. Both follow from the declarations.
+// Documentation for language models (https://llmstxt.org): /llms.txt with one line per operation, and /llms-full.txt
+// with parameters, bodies and examples. Both are generated from the operations.
 
 func (s *Server) llmsPages() {
 	for path, text := range map[string]string{"/llms.txt": s.llms(), "/llms-full.txt": s.llmsFull()} {
@@ -26,7 +26,7 @@ func (s *Server) llmsPages() {
 	}
 }
 
-// llms is the overview.
+// llms returns the overview.
 func (s *Server) llms() string {
 	var b strings.Builder
 	s.preface(&b)
@@ -41,7 +41,7 @@ func (s *Server) llms() string {
 	return b.String()
 }
 
-// llmsFull is all of it.
+// llmsFull returns the full text.
 func (s *Server) llmsFull() string {
 	var b strings.Builder
 	s.preface(&b)
@@ -56,7 +56,7 @@ func (s *Server) llmsFull() string {
 	return b.String()
 }
 
-// preface says what this is and how one gets in.
+// preface writes the introduction.
 func (s *Server) preface(b *strings.Builder) {
 	_, _ = fmt.Fprintf(b, `# soniq
 
@@ -70,7 +70,7 @@ func (s *Server) preface(b *strings.Builder) {
 `, s.api.OpenAPI().Info.Description)
 }
 
-// of are the operations on a resource, in the order of their paths.
+// operationsOf returns the operations of a resource, in the order of their paths.
 func (s *Server) of(resource string) []op.Operation {
 	var all []op.Operation
 	for _, o := range s.Operations {
@@ -82,7 +82,7 @@ func (s *Server) of(resource string) []op.Operation {
 	return all
 }
 
-// needs says what an operation asks of the credential, and what else is special about it.
+// requirements returns the required scope of an operation, and its restrictions.
 func needs(o op.Operation) string {
 	scope := ". Scope: " + o.Need.String()
 	if o.Need.IsPublic() {
@@ -97,7 +97,7 @@ func needs(o op.Operation) string {
 	return scope
 }
 
-// whole describes one operation with all that a caller needs.
+// writeOperation writes one operation with its parameters, bodies and errors.
 func (s *Server) whole(b *strings.Builder, o op.Operation) {
 	h := described(s.api.OpenAPI().Paths[op.Prefix+o.Path], o.ID)
 	if h == nil {
@@ -130,7 +130,7 @@ func described(item *huma.PathItem, id string) *huma.Operation {
 	return nil
 }
 
-// bodies writes the example of each content.
+// writeBodies writes the example of each media type.
 func bodies(b *strings.Builder, title string, content map[string]*huma.MediaType) {
 	var names []string
 	for name := range content {
@@ -151,7 +151,7 @@ func bodies(b *strings.Builder, title string, content map[string]*huma.MediaType
 	}
 }
 
-// events lists the webhooks, and how a receiver knows that they are ours.
+// writeWebhooks lists the webhooks, and how a receiver verifies them.
 func (s *Server) events(b *strings.Builder) {
 	b.WriteString("\n## Webhooks\n\nPOST of `{\"event\", \"data\"}` to your address; verify webhook-signature (Standard Webhooks), deduplicate by webhook-id.\n\n")
 	var kinds []string
@@ -164,7 +164,7 @@ func (s *Server) events(b *strings.Builder) {
 	}
 }
 
-// failures lists what refusals mean and what to do about them.
+// writeErrors lists the error codes with their meaning and remedy.
 func failures(b *strings.Builder) {
 	b.WriteString("\n## Errors\n\nRefusals are problems (RFC 9457, application/problem+json) with one of these codes.\n\n")
 	for _, code := range op.Codes() {

@@ -6,10 +6,10 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// noticeFolder is below which connected systems tell that something has changed. The last segment is a secret.
+// noticePrefix is the path prefix for change notices of connected systems. The last segment is a secret.
 const noticeFolder = "/notices/"
 
-// notice takes a notice. What it says is not read.
+// notice accepts a change notice. Its body is ignored.
 func (s *Server) notice(w http.ResponseWriter, r *http.Request) {
 	known, err := s.Notice(r.Context(), r.PathValue("org"), r.PathValue("id"), r.PathValue("secret"))
 	switch {

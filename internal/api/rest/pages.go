@@ -13,11 +13,11 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// resources are the fifteen resource types of the contract.
+// resources are the fifteen published resource types.
 var resources = []string{"calls", "cdr", "recordings", "queues", "agents", "users", "contacts", "memory", "sms", "numbers", "flows",
 	"devices", "voicemail", "webhooks", "partners"}
 
-// endpoint is one line of the index.
+// endpoint is one entry of the index.
 type endpoint struct {
 	Method  string     `json:"method"`
 	Path    string     `json:"path"`
@@ -26,7 +26,7 @@ type endpoint struct {
 	Summary string     `json:"summary"`
 }
 
-// index is the machine-readable list of what there is; read operations are listed under /v1.
+// index serves the machine-readable list of operations. Read operations are listed under /v1.
 func (s *Server) index(w http.ResponseWriter, r *http.Request) {
 	if e := s.Corridor.Charge(r.Context(), w.Header(), op.Reads, true); e != nil {
 		op.Write(w, r, e)
@@ -75,18 +75,18 @@ func (s *Server) openapi(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(text)
 }
 
-// unmade answers that a page which follows from the operations could not be made.
+// pageError answers that a generated page could not be built.
 func (s *Server) unmade(w http.ResponseWriter, r *http.Request, err error) {
 	s.Log.Error("page not made", "path", r.URL.Path, "err", err)
 	op.Write(w, r, op.Unexpected(err))
 }
 
-// health says that the process lives.
+// health reports that the process runs.
 func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 }
 
-// ready says whether the node takes calls and requests: not while it starts or drains, nor without its database.
+// ready reports whether the node accepts calls and requests: not during start and drain, nor without its database.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	if err := s.Ready(r.Context()); err != nil {
 		w.Header().Set("Retry-After", "2")
@@ -96,7 +96,7 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]string{"status": "ready"})
 }
 
-// metrics are for this machine, or for who knows the token.
+// metrics serves the metrics to loopback addresses, and to requests with the metrics token.
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
 	source, _ := netip.ParseAddrPort(r.RemoteAddr)
 	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
@@ -115,7 +115,7 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	_ = e.Encode(v)
 }
 
-// errorPage explains a code; it is what the type of a problem points to.
+// errorPage serves the page of an error code. The type of a problem refers to it.
 func errorPage(w http.ResponseWriter, r *http.Request) {
 	code := r.PathValue("code")
 	status, title, help, ok := op.Help(code)
@@ -128,7 +128,7 @@ func errorPage(w http.ResponseWriter, r *http.Request) {
 		fmt.Sprintf("<p><code>%s</code>, HTTP %d</p><p>%s</p>", html.EscapeString(code), status, html.EscapeString(help)))
 }
 
-// errorsPage lists all codes.
+// errorsPage serves the list of all codes.
 func errorsPage(w http.ResponseWriter, _ *http.Request) {
 	var b strings.Builder
 	b.WriteString("<p>Refusals are problems (RFC 9457) with one of these codes.</p><dl>")
@@ -141,7 +141,7 @@ func errorsPage(w http.ResponseWriter, _ *http.Request) {
 	_, _ = fmt.Fprintf(w, page, "Error codes", "Error codes", b.String()+"</dl>")
 }
 
-// home leads to what a person may look for.
+// homePage serves links to the documentation.
 func home(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_, _ = fmt.Fprintf(w, page, "soniq", "soniq", `<p>A telephony platform is running here.</p><ul>

@@ -15,11 +15,11 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// This file makes the collection for Postman and newman (schema v2.1.0), /postman.json, from the description: a folder for each
-// resource, a request for each operation with its example. Requests that make something keep its id in a variable, and those that
-// take it away bring the variable back that was there before, so that a folder can be run from its top to its end.
+// Postman collection (schema v2.1.0), /postman.json, generated from the OpenAPI document: a folder per resource, a
+// request with an example per operation. A request that creates something stores its id in a variable. A request that
+// deletes it restores the previous value, so that a folder can be run from top to bottom.
 
-// collection is the whole, and a folder in it.
+// collection is the whole collection, or a folder in it.
 type collection struct {
 	Name        string      `json:"name,omitempty"`
 	Description string      `json:"description,omitempty"`
@@ -91,7 +91,7 @@ type postURL struct {
 	Variables []field  `json:"variable,omitempty"`
 }
 
-// postAnswer is an example that Postman shows beside the request.
+// postAnswer is an example response.
 type postAnswer struct {
 	Name     string      `json:"name"`
 	Original postRequest `json:"originalRequest"`
@@ -102,7 +102,7 @@ type postAnswer struct {
 	Language string      `json:"_postman_previewlanguage"`
 }
 
-// anyBase is where the address of the server is put when the collection is asked for.
+// placeholderBase is replaced by the address of the server when the collection is requested.
 const anyBase = "http://soniq.invalid/api/v1"
 
 func (s *Server) postman(w http.ResponseWriter, r *http.Request) {
@@ -121,10 +121,10 @@ func (s *Server) postman(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(bytes.Replace(text, []byte(`"`+anyBase+`"`), base, 1))
 }
 
-// nobody is the value of a variable before something is made; what is asked with it is not found.
+// unsetVariable is the value of a variable before something is created. A request with it returns not_found.
 const nobody = "none"
 
-// collect makes the collection.
+// buildCollection builds the collection.
 func (s *Server) collect() collection {
 	variables := map[string]bool{}
 	for _, o := range s.Operations {
@@ -152,7 +152,8 @@ func (s *Server) collect() collection {
 	return c
 }
 
-// inTurn puts what makes things first, what takes them away late, and last what ends everything: the end of a call, a reset.
+// runOrder sorts requests: those that create first, those that delete late, and those that end everything last, such
+// as the end of a call or a reset.
 func inTurn(all []op.Operation) []op.Operation {
 	rank := func(o op.Operation) int {
 		switch {
@@ -161,7 +162,7 @@ func inTurn(all []op.Operation) []op.Operation {
 		case o.Method == http.MethodPost && !strings.Contains(o.Path, "}"):
 			return 0
 		case o.Method == http.MethodDelete:
-			return 3 + len(all) - strings.Count(o.Path, "/") // what is inside goes first
+			return 3 + len(all) - strings.Count(o.Path, "/") // nested resources are deleted first
 		case o.Method == http.MethodPost:
 			return 1
 		}
@@ -173,7 +174,7 @@ func inTurn(all []op.Operation) []op.Operation {
 
 var inPath = regexp.MustCompile(`\{(\w+)\}`)
 
-// variable is the name of the variable for a parameter of a path: user_id for {id} in /users/{id}.
+// variable returns the name of the variable for a path parameter: user_id for {id} in /users/{id}.
 func variable(path, parameter string) string {
 	before, _, _ := strings.Cut(path, "/{"+parameter+"}")
 	last := before[strings.LastIndex(before, "/")+1:]
@@ -188,12 +189,12 @@ func variable(path, parameter string) string {
 	return made(last)
 }
 
-// made is the name of the variable for what is made at a path that ends so.
+// idVariable returns the name of the variable for the id of a resource, from the last segment of its path.
 func made(segment string) string {
 	return strings.ReplaceAll(strings.TrimSuffix(segment, "s"), "-", "_") + "_id"
 }
 
-// itemOf is the request of an operation.
+// itemOf returns the request of an operation.
 func itemOf(o op.Operation, h *huma.Operation, variables map[string]bool) item {
 	r := postRequest{Method: o.Method, Header: []field{}, Description: h.Description, URL: postURL{Raw: "{{base_url}}", Host: []string{"{{base_url}}"}}}
 	if o.Need.IsPublic() {
@@ -236,7 +237,7 @@ func (r *postRequest) parameter(o op.Operation, p *huma.Param) {
 	}
 }
 
-// reference is a member that names something we may have a variable for.
+// idReference matches a member of a body that may have a variable.
 var reference = regexp.MustCompile(`"(\w+_id)": "[^"]*"`)
 
 func (r *postRequest) body(c *huma.MediaType, variables map[string]bool) {
@@ -261,7 +262,8 @@ func pretty(v any) string {
 	return string(b)
 }
 
-// scripts are what runs after the answer: it must be one that is described, and what was made is remembered.
+// testScripts returns the scripts that run after the answer: they check that its status is documented, and store the
+// id of a created resource.
 func scripts(o op.Operation, h *huma.Operation, variables map[string]bool) []string {
 	lines := []string{fmt.Sprintf(`pm.test("%s answers as described", () => pm.expect(pm.response.code).to.be.oneOf([%s]));`, o.ID,
 		strings.Join(slices.Sorted(maps.Keys(h.Responses)), ", ")),

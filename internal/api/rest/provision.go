@@ -8,10 +8,10 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// provisionFolder is below which phones fetch their configuration. The next segment is a secret.
+// provisionPrefix is the path prefix from which phones fetch their configuration. The next segment is a secret.
 const provisionFolder = "/provision/"
 
-// target is the address of a request as it may be written down.
+// loggableTarget returns the method and path of a request without secrets, for logs.
 func target(r *http.Request) string {
 	if strings.HasPrefix(r.URL.Path, provisionFolder) {
 		return r.Method + " " + provisionFolder + "…"
@@ -26,8 +26,8 @@ func (s *Server) provision(w http.ResponseWriter, r *http.Request) {
 	s.Provision(w, r.WithContext(op.WithClientAddress(r.Context(), s.source(r))), s.private(r))
 }
 
-// private reports whether nobody on the way can read the answer: it goes by TLS, to a trusted proxy that was asked by TLS, or
-// stays on this machine.
+// isPrivate reports whether the answer cannot be read in transit: the request came over TLS, through a trusted proxy
+// over TLS, or from this machine without a proxy.
 func (s *Server) private(r *http.Request) bool {
 	if r.TLS != nil {
 		return true

@@ -16,13 +16,13 @@ func TestWhoCanReadAConfigurationOnItsWay(t *testing.T) {
 	}{
 		{"192.0.2.1:5", "", "", true, true},
 		{"192.0.2.1:5", "", "", false, false},
-		{"192.0.2.1:5", "https", "", false, false}, // anybody can write that
+		{"192.0.2.1:5", "https", "", false, false}, // the header of an untrusted client is ignored
 		{"10.0.0.1:5", "https", "192.0.2.1", false, true},
 		{"10.0.0.1:5", "http", "192.0.2.1", false, false},
 		{"10.0.0.1:5", "", "", false, false},
 		{"127.0.0.1:5", "", "", false, true},
 		{"[::1]:5", "", "", false, true},
-		{"127.0.0.1:5", "http", "", false, false}, // a proxy on this machine, for somebody elsewhere
+		{"127.0.0.1:5", "http", "", false, false}, // a proxy on this machine, for a remote client
 		{"127.0.0.1:5", "", "192.0.2.1", false, false},
 	} {
 		r := httptest.NewRequest("GET", "/provision/secret/f.cfg", nil)

@@ -1,5 +1,5 @@
-// Package rest is the HTTP door: it authenticates, rewrites prefixes, and serves the operations, their description
-// and their documentation.
+// Package rest is the HTTP entry point of the API. It authenticates requests, maps path prefixes, and serves the
+// operations, their OpenAPI document and their documentation.
 package rest
 
 import (
@@ -24,45 +24,47 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// A Verifier says who a bearer token belongs to. Its errors are *op.Error where the caller is to blame.
+// Verifier returns the principal of a bearer token. Its errors are *op.Error if the credential is at fault.
 type Verifier interface {
 	Verify(ctx context.Context, token string, env access.Environment, source netip.Addr) (access.Principal, error)
 }
 
-// Config is what a Server is made of.
+// Config holds the dependencies of a Server.
 type Config struct {
 	Corridor   *op.Pipeline
 	Operations []op.Operation
 	Keys       Verifier
-	// Represent lets a credential act in another organisation, that of On-Behalf-Of; nil: none may.
+	// Represent lets a credential act in another organisation, given by the header On-Behalf-Of. nil: not supported.
 	Represent  func(ctx context.Context, p access.Principal, org string) (access.Principal, error)
-	Proxies    []netip.Prefix                  // whose X-Forwarded-For is believed
-	Ready      func(ctx context.Context) error // nil when the node can take calls
+	Proxies    []netip.Prefix                  // trusted proxies, for X-Forwarded-For
+	Ready      func(ctx context.Context) error // nil if the node can take calls
 	Metrics    http.Handler
-	MetricsKey string // "" : loopback only
-	// Provision hands phones their configuration; private says that nobody on the way can read the answer. nil: none is handed out.
+	MetricsKey string // "": loopback only
+	// Provision serves the configuration of phones. private reports whether the answer cannot be read in transit.
+	// nil: no provisioning.
 	Provision func(w http.ResponseWriter, r *http.Request, private bool)
-	// Notice is told that something changed in a connected system, by an address that is a secret; false where it is not. nil: nobody is.
+	// Notice accepts a change notice of a connected system. It returns false if the secret in the address is wrong.
+	// nil: no notices.
 	Notice func(ctx context.Context, org, id, secret string) (bool, error)
-	// Metadata is the address at which the API is described to OAuth clients (RFC 9728); "": nowhere.
+	// Metadata is the address of the protected resource metadata for OAuth clients (RFC 9728); "": none.
 	Metadata string
-	Doors    []func(*http.ServeMux) // further doors: each registers what it serves
+	Doors    []func(*http.ServeMux) // further entry points; each registers its handlers
 	Phones   http.Handler           // SIP over WebSocket at /ws/sip; nil: none
-	Origins  []string               // pages (https://host) whose browsers may use the API; "*": all
+	Origins  []string               // origins (https://host) of pages that may use the API; "*": all
 	Log      *slog.Logger
-	Describe func(*huma.OpenAPI) // adds to the description; may be nil
+	Describe func(*huma.OpenAPI) // adds to the OpenAPI document; may be nil
 }
 
-// A Server answers HTTP.
+// Server serves the HTTP API. It is safe for concurrent use.
 type Server struct {
 	Config
 	api    huma.API
 	router *http.ServeMux
-	// Both are made when they are first asked for, which most servers never are.
+	// Both are built at the first request for them, which most servers never get.
 	document, collection func() ([]byte, error)
 }
 
-// New registers the operations.
+// New returns a server with the operations registered.
 func New(c Config) (*Server, error) {
 	s := &Server{Config: c, router: http.NewServeMux()}
 	var more []func(*huma.OpenAPI)
@@ -76,10 +78,10 @@ func New(c Config) (*Server, error) {
 	return s, nil
 }
 
-// Document is the OpenAPI 3.1 description.
+// Document returns the OpenAPI 3.1 document.
 func (s *Server) Document() ([]byte, error) { return s.document() }
 
-// pages are what is served beside the operations.
+// pages registers the handlers beside the operations.
 func (s *Server) pages() {
 	s.router.HandleFunc("GET /openapi.json", s.openapi)
 	s.router.HandleFunc("GET /postman.json", s.postman)
@@ -114,10 +116,10 @@ func (s *Server) HTTP() *http.Server {
 		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug)}
 }
 
-// goodID is what a client may choose as the id of its request.
+// requestIDPattern matches the ids that a client may choose for its request.
 var goodID = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,128}$`)
 
-// ServeHTTP gives the request an id, finds its environment and its principal, and routes it.
+// ServeHTTP assigns a request id, determines the environment and the principal, and routes the request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id := r.Header.Get("X-Request-Id")
 	if !goodID.MatchString(id) {
@@ -149,7 +151,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.serveAPI(ctx, w, r, path, env)
 }
 
-// serveAPI serves what is below the prefixes, at its path below the first of them.
+// serveAPI serves a request below the API prefixes, at its path below op.Prefix.
 func (s *Server) serveAPI(ctx context.Context, w http.ResponseWriter, r *http.Request, path string, env access.Environment) {
 	u := *r.URL
 	u.Path, u.RawPath = path, ""
@@ -164,7 +166,8 @@ func (s *Server) serveAPI(ctx context.Context, w http.ResponseWriter, r *http.Re
 	s.route(w, r)
 }
 
-// survive answers a request that made us panic, and goes on with others; the standard library would cut the connection.
+// recoverPanic answers a request that panicked with an internal error. The standard library would close the
+// connection.
 func (s *Server) survive(ctx context.Context, w http.ResponseWriter, r *http.Request) {
 	cause := recover()
 	if cause == nil {
@@ -177,7 +180,7 @@ func (s *Server) survive(ctx context.Context, w http.ResponseWriter, r *http.Req
 	op.Write(w, r.WithContext(ctx), op.Fail("internal", ""))
 }
 
-// environment maps /v1/… and /sandbox/v1/… to /api/v1/…, where operations are registered.
+// environment maps /v1/… and /sandbox/v1/… to /api/v1/…, the prefix under which operations are registered.
 func environment(path string) (mapped string, env access.Environment, api bool) {
 	for _, p := range []struct {
 		prefix string
@@ -196,7 +199,8 @@ func withEnvironment(ctx context.Context, env access.Environment) context.Contex
 	return context.WithValue(ctx, environmentKey{}, env)
 }
 
-// authenticate puts the principal into the context, or why there is none: operations that are public do not mind.
+// authenticate adds the principal to the context, or the reason why there is none. Public operations ignore the
+// reason.
 func (s *Server) authenticate(ctx context.Context, r *http.Request, env access.Environment, keys Verifier) context.Context {
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !ok {
@@ -227,7 +231,7 @@ func (s *Server) authenticate(ctx context.Context, r *http.Request, env access.E
 	return refused(ctx, e, p)
 }
 
-// onBehalf is the principal that acts in the organisation which the request names.
+// actOnBehalf returns the principal for the organisation that the request names.
 func (s *Server) onBehalf(ctx context.Context, p access.Principal, named []string) (access.Principal, error) {
 	switch {
 	case len(named) == 0:
@@ -238,7 +242,7 @@ func (s *Server) onBehalf(ctx context.Context, p access.Principal, named []strin
 	return s.Represent(ctx, p, strings.TrimSpace(named[0]))
 }
 
-// route answers unknown paths and methods with problems too.
+// route routes a request. It answers unknown paths and methods with problems (RFC 9457).
 func (s *Server) route(w http.ResponseWriter, r *http.Request) {
 	if _, pattern := s.router.Handler(r); pattern != "" {
 		s.router.ServeHTTP(w, r)

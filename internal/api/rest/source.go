@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// source is who asks: the other end of the connection or, behind proxies that the operator trusts, who the first of them names.
-// What stands further left in X-Forwarded-For may be made up, and is not looked at.
+// clientAddress returns the address of the client: the peer of the connection or, behind trusted proxies, the last
+// untrusted address in X-Forwarded-For. Addresses further left can be forged and are ignored.
 func (s *Server) source(r *http.Request) netip.Addr {
 	at, _ := netip.ParseAddrPort(r.RemoteAddr)
 	from := at.Addr().Unmap()

@@ -42,8 +42,8 @@ func eachB(b *testing.B, run func(b *testing.B, d *db.DB)) {
 	}
 }
 
-// BenchmarkDelivery publishes as fast as it can, each event in a transaction of its own, and ends when every delivery
-// is written down: durable deliveries per second, publishing and receiving included, on one machine.
+// BenchmarkDelivery publishes as fast as it can, each event in its own transaction, and ends when every delivery is
+// stored. It measures durable deliveries per second on one machine, including publishing and receiving.
 func BenchmarkDelivery(b *testing.B) {
 	for _, endpoints := range []int{1, 10} {
 		b.Run(fmt.Sprintf("endpoints=%d", endpoints), func(b *testing.B) {
@@ -95,7 +95,7 @@ func benchmarkDelivery(b *testing.B, d *db.DB, endpoints int) {
 	}
 }
 
-// warm delivers a few events and lets PostgreSQL see what its tables look like, which it does by itself within a minute.
+// warmUp delivers a few events and runs ANALYZE, which PostgreSQL does by itself within a minute.
 func (h *house) warm() {
 	h.t.Helper()
 	for i := range 300 {
@@ -110,7 +110,7 @@ func (h *house) warm() {
 	}
 }
 
-// open counts the deliveries that are not finished.
+// open returns the number of unfinished deliveries.
 func (h *house) open() (n int) {
 	const q = `SELECT count(*) FROM webhook_deliveries WHERE org_id = $1 AND finished_at IS NULL`
 	if err := h.DB.Read(context.Background()).QueryRow(context.Background(), q, h.org).Scan(&n); err != nil {
@@ -119,7 +119,7 @@ func (h *house) open() (n int) {
 	return n
 }
 
-// BenchmarkFirstAttempt measures from commit to the arrival of the first attempt, at a steady rate.
+// BenchmarkFirstAttempt measures the time from commit to the arrival of the first attempt, at a steady rate.
 func BenchmarkFirstAttempt(b *testing.B) {
 	eachB(b, func(b *testing.B, d *db.DB) {
 		h := newHouse(b, d, nil)
@@ -161,7 +161,7 @@ func BenchmarkFirstAttempt(b *testing.B) {
 	})
 }
 
-// cpu is the processor time this process has used: a figure that other load on the machine changes little.
+// cpuTime returns the processor time of this process. Other load on the machine changes it only little.
 func cpu() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -13,24 +13,25 @@ import (
 )
 
 const (
-	failuresAllowed = 5                  // events in a row whose first attempt failed
-	patience        = 5 * 24 * time.Hour // of failure, after which an endpoint is disabled
-	successEvery    = 5 * time.Second    // how often a success is written down while all goes well
-	doubtedLimit    = 1                  // attempts at once at an endpoint whose last one failed, or that never succeeded
-	doubtedMost     = maxWorkers * 3 / 4 // at all of those together: the others always find a worker
+	failuresAllowed = 5                  // consecutive events with a failed first attempt
+	patience        = 5 * 24 * time.Hour // duration of failure after which an endpoint is disabled
+	successEvery    = 5 * time.Second    // between two writes of a success while the endpoint is healthy
+	doubtedLimit    = 1                  // concurrent attempts at an endpoint without a success since its last failure
+	doubtedMost     = maxWorkers * 3 / 4 // concurrent attempts at all such endpoints, so that workers remain for the others
 )
 
-// pulse is what this node saw of an endpoint last. It saves writing down every success.
+// endpointHealth is the state of an endpoint as seen by this node. It avoids a database write per success. It is safe
+// for concurrent use.
 type pulse struct {
-	failures atomic.Int64 // counted when they are seen, and again when they are written down
-	cleared  atomic.Int64 // those of them that the last success which was written down came after
-	written  atomic.Int64 // when a success was written down, Unix nanoseconds
+	failures atomic.Int64 // counted when observed, and again when stored
+	cleared  atomic.Int64 // value of failures at the last stored success
+	written  atomic.Int64 // time of the last stored success, Unix nanoseconds
 }
 
-// troubled reports whether it failed since the last success that was written down, as far as this node knows.
+// isFailing reports whether this node saw a failure since the last stored success.
 func (p *pulse) troubled() bool { return p.failures.Load() > p.cleared.Load() }
 
-// clear notes that a success was written down when so many failures were known.
+// clear records that a success was stored when known failures had been counted. The counter never decreases.
 func (p *pulse) clear(known int64) {
 	for old := p.cleared.Load(); known > old && !p.cleared.CompareAndSwap(old, known); old = p.cleared.Load() {
 	}
@@ -50,17 +51,18 @@ func (s *Service) noticed(e *endpoint, r result) {
 	}
 }
 
-// remember takes what is stored of an endpoint for what was seen of it, where this node has not seen anything yet.
+// seedHealth initialises the state from the stored times, unless this node has its own observations.
 func (s *Service) remember(e *endpoint) {
 	if e.LastSuccess.After(e.LastFailure.Time) {
 		s.pulse(e.ID).written.CompareAndSwap(0, 1)
 	}
 }
 
-// proven reports whether the last attempt at an endpoint, as far as this node knows, succeeded.
+// isHealthy reports whether the last attempt at an endpoint, as seen by this node, succeeded.
 func (p *pulse) proven() bool { return p.written.Load() != 0 && !p.troubled() }
 
-// laneLimit keeps an endpoint in trouble from occupying many workers, and all those that may be in trouble from occupying all.
+// laneLimit returns the number of concurrent attempts for a lane of the queue. It limits a failing endpoint to few
+// workers, and all failing endpoints together to a part of them.
 func (s *Service) laneLimit(lane string) int {
 	if strings.HasPrefix(lane, releaseLane) {
 		return 1
@@ -75,7 +77,7 @@ func (s *Service) laneLimit(lane string) int {
 	return doubtedLimit
 }
 
-// doubt counts an attempt at an endpoint that is not proven while it lasts.
+// trackUnproven counts an attempt at an endpoint that is not healthy until done is called.
 func (s *Service) doubt(id string) (done func()) {
 	if s.pulse(id).proven() {
 		return func() {}
@@ -84,7 +86,8 @@ func (s *Service) doubt(id string) (done func()) {
 	return func() { s.doubted.Add(-1) }
 }
 
-// judged keeps the endpoint's figures, opens or closes its breaker, and disables it where it asked for that.
+// applyOutcome stores the endpoint's counters, opens or closes its circuit breaker, and disables it if it asked for
+// that.
 func (s *Service) judged(ctx context.Context, tx db.Querier, o outcome) (err error) {
 	if o.r.ok() {
 		err = s.succeeded(ctx, tx, o.e, o.r)
@@ -116,7 +119,7 @@ func (s *Service) succeeded(ctx context.Context, tx db.Querier, e *endpoint, r r
 	return s.recovered(ctx, tx, e)
 }
 
-// recovered closes the breaker: what waits is released, and what would be tried again later is tried now.
+// closeBreaker sets the endpoint active. Held deliveries are released, and scheduled retries run now.
 func (s *Service) recovered(ctx context.Context, tx db.Querier, e *endpoint) error {
 	if err := s.change(ctx, tx, e, Active, ""); err != nil {
 		return err
@@ -146,7 +149,7 @@ func (s *Service) failed(ctx context.Context, tx db.Querier, e *endpoint, first 
 	if err := tx.QueryRow(ctx, q, e.Org, e.ID, r.at, more).Scan(&status, &failures, &since); err != nil {
 		return fmt.Errorf("note failure of webhook: %w", err)
 	}
-	s.pulse(e.ID).failures.Add(1) // a success that was written down before did not come after this one
+	s.pulse(e.ID).failures.Add(1) // a success that was stored before is older than this failure
 	switch {
 	case status != Disabled && status != Paused && r.at.Sub(since.Time) >= patience:
 		return s.disable(ctx, tx, e, "deliveries have failed for five days")
@@ -156,7 +159,7 @@ func (s *Service) failed(ctx context.Context, tx db.Querier, e *endpoint, first 
 	return nil
 }
 
-// trip opens the breaker.
+// openBreaker sets the endpoint failing and enqueues its probes.
 func (s *Service) trip(ctx context.Context, tx db.Querier, e *endpoint, failures int) error {
 	err := s.change(ctx, tx, e, Failing, fmt.Sprintf("%d events in a row failed", failures))
 	if err != nil {
@@ -170,7 +173,7 @@ func (s *Service) disable(ctx context.Context, tx db.Querier, e *endpoint, reaso
 	return s.change(ctx, tx, e, Disabled, reason)
 }
 
-// change sets a status, unless it is that already, and announces it. What is to be delivered waits until it is released.
+// changeStatus sets a status and publishes it, unless it is unchanged. Deliveries are held until they are released.
 func (s *Service) change(ctx context.Context, tx db.Querier, e *endpoint, to Status, reason string) error {
 	failures, err := setStatus(ctx, tx, e.Org, e.ID, to, kept(to, reason))
 	if db.IsNone(err) {
@@ -182,7 +185,7 @@ func (s *Service) change(ctx context.Context, tx db.Querier, e *endpoint, to Sta
 	return s.announce(ctx, tx, e, to, failures, reason)
 }
 
-// announce tells of a status that is new.
+// publishStatus publishes a new status: as an event, and on the bus at commit.
 func (s *Service) announce(ctx context.Context, tx db.Querier, e *endpoint, to Status, failures int, reason string) error {
 	if s.Outbox != nil {
 		err := s.Outbox.Publish(ctx, tx, e.Org, event.WebhookHealth{WebhookID: e.ID, Status: string(to), ConsecutiveFailures: failures,
@@ -198,7 +201,7 @@ func (s *Service) announce(ctx context.Context, tx db.Querier, e *endpoint, to S
 	return nil
 }
 
-// kept is the reason of a status that an endpoint keeps: only a disabled one does.
+// storedReason returns the reason to store with a status: only a disabled endpoint has one.
 func kept(to Status, reason string) string {
 	if to == Disabled {
 		return reason

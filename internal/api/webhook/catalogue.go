@@ -12,7 +12,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// means says when each kind is told.
+// kindDescriptions describe when each kind is sent.
 var means = map[string]string{
 	"call.started":       "A call was accepted for routing, or is about to be placed.",
 	"call.answered":      "A person or an AI agent is connected.",
@@ -28,7 +28,7 @@ var means = map[string]string{
 	"queue.call_waiting": "A caller entered a queue.",
 }
 
-// A CatalogueEntry explains one kind of event.
+// CatalogueEntry describes one kind of event.
 type CatalogueEntry struct {
 	Event       string          `json:"event"`
 	Description string          `json:"description" doc:"When it is told"`
@@ -36,13 +36,13 @@ type CatalogueEntry struct {
 	Sample      json.RawMessage `json:"sample" doc:"A whole body"`
 }
 
-// CatalogueOut lists every kind of event.
+// CatalogueOut holds all kinds of events.
 type CatalogueOut struct {
 	HeaderPrefix string           `json:"header_prefix" doc:"Our own headers begin so, such as x-service-signature" example:"x-service"`
 	Data         []CatalogueEntry `json:"data" nullable:"false"`
 }
 
-// Catalogue lists the kinds of events with their schemas and a sample of each.
+// Catalogue returns the kinds of events with their schemas and a sample of each.
 func (s *Service) Catalogue(context.Context, *struct{}) (*op.Out[CatalogueOut], error) {
 	out := CatalogueOut{HeaderPrefix: s.Prefix}
 	for _, p := range samples() {
@@ -60,7 +60,7 @@ func (s *Service) Catalogue(context.Context, *struct{}) (*op.Out[CatalogueOut], 
 	return op.OK(out)
 }
 
-// schemaOf is the JSON Schema of a payload, which stands for itself.
+// schemaOf returns the JSON Schema of a payload as a self-contained document.
 func schemaOf(p event.Payload) (json.RawMessage, error) {
 	schema, defs := op.SchemaOf(reflect.TypeOf(p))
 	described, err := json.Marshal(schema)
@@ -78,14 +78,14 @@ func schemaOf(p event.Payload) (json.RawMessage, error) {
 	return json.Marshal(all)
 }
 
-// Describe adds the twelve webhooks to the description of the API.
+// Describe adds the twelve webhooks to the OpenAPI document.
 func Describe(doc *huma.OpenAPI) {
 	doc.Webhooks = map[string]*huma.PathItem{}
 	for _, p := range samples() {
 		kind := string(p.Kind())
 		sample, err := event.Encode(p)
 		if err != nil {
-			panic(err) // samples are ours
+			panic(err) // samples are constants of this package
 		}
 		doc.Webhooks[kind] = &huma.PathItem{Post: &huma.Operation{
 			OperationID: "webhook." + kind, Summary: means[kind], Tags: []string{"webhooks"}, Parameters: headersTold(),
@@ -96,7 +96,7 @@ func Describe(doc *huma.OpenAPI) {
 	}
 }
 
-// envelope is the schema of a whole body.
+// envelope returns the schema of a complete body.
 func envelope(doc *huma.OpenAPI, p event.Payload) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeObject, Required: []string{"event", "data"}, Properties: map[string]*huma.Schema{
 		"event": {Type: huma.TypeString, Enum: []any{string(p.Kind())}},
@@ -104,8 +104,8 @@ func envelope(doc *huma.OpenAPI, p event.Payload) *huma.Schema {
 	}}
 }
 
-// headersTold are the headers of a delivery. Those of our own have the prefix of the installation; x-service unless it was
-// changed.
+// deliveryHeaders returns the headers of a delivery. Our own headers have the prefix of the installation, which is
+// x-service by default.
 func headersTold() []*huma.Param {
 	var all []*huma.Param
 	for _, h := range []struct {
@@ -127,7 +127,7 @@ func headersTold() []*huma.Param {
 	return all
 }
 
-// answersTaken says what the receiver's answers mean.
+// responseMeanings returns the meaning of the receiver's answers.
 func answersTaken() map[string]*huma.Response {
 	all := map[string]*huma.Response{}
 	for line := range strings.Lines(`2XX Accepted. The header webhook-delivery: disable disables the webhook.

@@ -13,7 +13,7 @@ import (
 	"soniq/internal/platform/event"
 )
 
-// compiled is the schema of a kind as the catalogue gives it, for a validator that is not ours.
+// compileSchema returns the catalogue's schema of a kind, compiled by a third-party validator.
 func compiled(t *testing.T, kind string, schema any) *jsonschema.Schema {
 	t.Helper()
 	c := jsonschema.NewCompiler()
@@ -28,7 +28,7 @@ func compiled(t *testing.T, kind string, schema any) *jsonschema.Schema {
 	return s
 }
 
-// data is what a validator sees of a payload as it is sent.
+// payloadData returns the decoded data of a payload as it is sent.
 func data(t *testing.T, p event.Payload) map[string]any {
 	t.Helper()
 	body, err := event.Encode(p)
@@ -42,7 +42,7 @@ func data(t *testing.T, p event.Payload) map[string]any {
 	return v.(map[string]any)["data"].(map[string]any)
 }
 
-// Every kind is explained, its sample and the least there can be of it are valid, and what lacks a member is not.
+// Every kind is described. Its sample and its minimal payload are valid, and a payload without a member is not.
 func TestCatalogueExplainsTheTwelveKinds(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, dbtest.SQLite(t), nil)
@@ -76,7 +76,7 @@ func TestCatalogueExplainsTheTwelveKinds(t *testing.T) {
 	}
 }
 
-// What may be null is null, and lists are empty, never null.
+// Optional members are null, and lists are empty, never null.
 func TestEventsWithoutAnythingOptionalAreValid(t *testing.T) {
 	t.Parallel()
 	for _, p := range event.Payloads {

@@ -7,7 +7,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// UpdateIn asks for a change of a webhook.
+// UpdateIn is the request of webhooks.update.
 type UpdateIn struct {
 	op.Match
 	GetIn
@@ -28,7 +28,7 @@ type UpdateBody struct {
 	Headers             op.Change[map[string]*string] `json:"headers,omitempty" doc:"Sets the headers named; null removes one"`
 }
 
-// Update changes a webhook. Making it active starts it anew: failures are forgotten and what waited is sent.
+// Update changes a webhook. Setting it active resets its failures and sends held deliveries.
 func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Webhook], error) {
 	var e *endpoint
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
@@ -66,7 +66,7 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Webhook], e
 	return op.Versioned(w, e.UpdatedAt)
 }
 
-// save writes the change; a new status decides whether deliveries wait.
+// save writes the change. A new status determines whether deliveries are held.
 func (s *Service) save(ctx context.Context, tx db.Querier, e *endpoint, status op.Change[string]) error {
 	switch {
 	case !status.Set:
@@ -86,7 +86,7 @@ func (s *Service) save(ctx context.Context, tx db.Querier, e *endpoint, status o
 	return updateEndpoint(ctx, tx, e)
 }
 
-// apply puts the patch on the endpoint and lists what the schema of a patch does not check.
+// apply applies the patch to the endpoint and returns the violations that the schema of a patch does not check.
 func (b UpdateBody) apply(e *endpoint) []op.Violation {
 	var wrong []op.Violation
 	b.URL.Apply(&e.URL)
@@ -126,7 +126,7 @@ func orDefault[T comparable](v, otherwise T) T {
 	return v
 }
 
-// check lists what is wrong with filters that did not pass the schema of a new webhook.
+// check returns the violations of filters from a patch, which the schema does not check.
 func (f Filters) check() []op.Violation {
 	var wrong []op.Violation
 	switch f.Direction {
@@ -142,7 +142,7 @@ func (f Filters) check() []op.Violation {
 	return wrong
 }
 
-// merge puts the patch of headers on those there are (RFC 7396).
+// mergeHeaders merges the patch of headers into the existing ones (RFC 7396).
 func (s *Service) merge(e *endpoint, b UpdateBody) (map[string]string, error) {
 	headers, err := s.headers(e)
 	if err != nil || !b.Headers.Set {

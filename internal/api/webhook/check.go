@@ -12,7 +12,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// check lists everything wrong with what an owner asks for.
+// check returns all violations of a webhook's settings.
 func (s *Service) check(e *endpoint, headers map[string]string) []op.Violation {
 	var wrong []op.Violation
 	if err := s.Guard.Check(e.URL); err != nil {
@@ -49,7 +49,7 @@ const (
 	maxHeaderValue = 1000
 )
 
-// ours are the headers that an owner cannot set.
+// reservedHeaders are the headers that an owner cannot set.
 var ours = []string{"Host", "Content-Type", "Content-Length", "Content-Encoding", "Transfer-Encoding", "Connection", "Upgrade",
 	"Trailer", "Te", "Keep-Alive", "Proxy-Connection", "Expect", "User-Agent", "Traceparent",
 	"Webhook-Id", "Webhook-Timestamp", "Webhook-Signature"}
@@ -74,7 +74,7 @@ func (s *Service) checkHeaders(headers map[string]string) []op.Violation {
 	return wrong
 }
 
-// isToken is the syntax of a header's name (RFC 9110 §5.6.2).
+// isToken reports whether a name has the syntax of a header name (RFC 9110 §5.6.2).
 func isToken(name string) bool {
 	for _, c := range []byte(name) {
 		letter := c|0x20 >= 'a' && c|0x20 <= 'z'
@@ -86,7 +86,8 @@ func isToken(name string) bool {
 	return name != "" && len(name) <= 100
 }
 
-// isFieldValue allows what a header's value may hold in ASCII (RFC 9110 §5.5): no control characters, above all no line ends.
+// isFieldValue reports whether a value has the syntax of a header value in ASCII (RFC 9110 §5.5). Control
+// characters, in particular line ends, are not allowed.
 func isFieldValue(value string) bool {
 	for _, c := range []byte(value) {
 		if c < ' ' && c != '\t' || c > '~' {

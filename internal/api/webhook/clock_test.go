@@ -11,7 +11,7 @@ import (
 	"soniq/internal/platform/event"
 )
 
-// A clock shows the time a test sets. What waits for a moment of the database is due as soon as the clock shows it.
+// clock shows the time that a test sets. Jobs are due when the clock reaches their time.
 type clock struct {
 	mu sync.Mutex // guards at
 	at time.Time
@@ -23,7 +23,7 @@ func (c *clock) now() time.Time { c.mu.Lock(); defer c.mu.Unlock(); return c.at 
 
 func (c *clock) set(t time.Time) { c.mu.Lock(); c.at = t; c.mu.Unlock() }
 
-// wake makes the workers look at the clock.
+// wake makes the workers read the clock.
 func (h *house) wake() {
 	h.t.Helper()
 	err := h.DB.Tx(context.Background(), func(tx db.Querier) error {
@@ -34,7 +34,7 @@ func (h *house) wake() {
 	}
 }
 
-// next is the moment at which a job of the kind becomes due; zero where there is none.
+// nextRun returns the time of the next job of a kind; zero if there is none.
 func (h *house) next(kind string) db.Time {
 	h.t.Helper()
 	var at db.Time
@@ -45,7 +45,7 @@ func (h *house) next(kind string) db.Time {
 	return at
 }
 
-// unnumbered counts the events that were not handed on yet.
+// unnumbered returns the number of events that have no sequence yet.
 func (h *house) unnumbered() (n int) {
 	h.t.Helper()
 	const q = `SELECT count(*) FROM events WHERE org_id = $1 AND sequence IS NULL`
@@ -65,8 +65,8 @@ func (h *house) deliveries(id string) []*delivery {
 	return all
 }
 
-// The whole schedule, through the database, the queue and the network, in simulated time: one event that no attempt
-// brings to its endpoint is tried twelve times over three days, and given up.
+// The whole retry schedule, through the database, the queue and the network, in simulated time: an event that no
+// attempt delivers is tried twelve times over three days, then exhausted.
 func TestScheduleOverThreeDays(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -117,8 +117,8 @@ func TestScheduleOverThreeDays(t *testing.T) {
 	})
 }
 
-// Five events in a row fail: the breaker opens, the others wait in order and spend nothing, one probe a minute looks
-// whether the endpoint is back; when it is, everything arrives, each call in order.
+// After five consecutive failed events the breaker opens. The other deliveries are held without spending attempts,
+// and one probe a minute is sent. When the endpoint recovers, everything is delivered, in order per call.
 func TestBreakerHoldsAndReleasesInOrder(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -140,11 +140,11 @@ func TestBreakerHoldsAndReleasesInOrder(t *testing.T) {
 			t.Errorf("announced %+v", change)
 		}
 		before := r.count()
-		for i := range 300 { // more than one release takes
+		for i := range 300 { // more than one release batch
 			h.publish(numbered(callName(i%20), 1)...)
 		}
 		eventually(t, "the others are held", func() bool { return countHeld(h.deliveries(id)) == 300 })
-		for n := 1; n <= 3; n++ { // minutes go by, with the first five coming due and joining those that wait
+		for n := 1; n <= 3; n++ { // minutes pass; the first five become due and are held too
 			c.set(h.next(probeKind).Time)
 			h.wake()
 			eventually(t, "a probe was sent", func() bool { return r.count() == before+n && h.next(probeKind).After(c.now()) })
@@ -160,7 +160,7 @@ func TestBreakerHoldsAndReleasesInOrder(t *testing.T) {
 		c.set(h.next(probeKind).Time)
 		h.wake()
 		late := numbered(callName(0), 2)
-		h.publish(late...) // an event of a call of which others wait
+		h.publish(late...) // an event of a call with held deliveries
 		eventually(t, "everything is delivered", func() bool { return h.open() == 0 })
 		if h.get("/webhooks/"+id).Text("status") != string(Active) {
 			t.Error("the endpoint is not active again")
@@ -183,7 +183,8 @@ func countHeld(all []*delivery) (n int) {
 	return n
 }
 
-// An endpoint that fails for five days is disabled; what waited is kept, and sent when its owner makes it active.
+// An endpoint that fails for five days is disabled. Its held deliveries are kept, and sent when its owner sets it
+// active.
 func TestFiveDaysOfFailureDisable(t *testing.T) {
 	t.Parallel()
 	c := newClock()

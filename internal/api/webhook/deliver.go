@@ -12,20 +12,20 @@ import (
 	"soniq/internal/platform/job"
 )
 
-// The kinds of jobs.
+// Kinds of jobs.
 const (
 	deliverKind = "webhook.deliver"
 	probeKind   = "webhook.probe"
 	releaseKind = "webhook.release"
 )
 
-// releaseLane begins the lanes in which what waited is released.
+// releaseLane is the prefix of lanes in which held deliveries are released.
 const releaseLane = "release|"
 
-// Start begins to deliver; what was under way when the node died is done again.
+// Start starts the delivery workers. Deliveries in progress at a crash are retried (at-least-once).
 func (s *Service) Start(ctx context.Context) error { return s.runner.Start(ctx) }
 
-// Stop begins nothing more and waits for running attempts, at most until the context ends.
+// Stop starts no further attempts and waits for those in progress, at most until the context ends.
 func (s *Service) Stop(ctx context.Context) {
 	s.runner.Stop(ctx)
 	s.client.CloseIdleConnections()
@@ -50,9 +50,9 @@ func (s *Service) deliver(ctx context.Context, j job.Job) error {
 	switch {
 	case err != nil:
 		return err
-	case e == nil: // deleted, which ended the delivery too
+	case e == nil: // deleted; the delivery was discarded with it
 		return nil
-	case e.Status != Active: // an active one that is still holding is being released, this delivery among others
+	case e.Status != Active: // an active endpoint that is still holding is being released, including this delivery
 		job.AtEnd(ctx, func(ctx context.Context, tx db.Querier) error { return s.hold(ctx, tx, d) })
 		return nil
 	}
@@ -67,7 +67,7 @@ func (s *Service) deliver(ctx context.Context, j job.Job) error {
 	return v.asJob(d, r)
 }
 
-// asJob tells the runner what becomes of the job.
+// jobResult returns the result of the job: nil if the delivery is finished, or the retry.
 func (v verdict) asJob(d *delivery, r result) error {
 	if v.final() {
 		return nil
@@ -76,15 +76,15 @@ func (v verdict) asJob(d *delivery, r result) error {
 		Cause: fmt.Errorf("attempt %d of delivery %s: %s", d.Attempts, d.ID, r.fault)}
 }
 
-// outcome is an attempt that was made, with what follows from it.
+// outcome is a finished attempt with the decision about it.
 type outcome struct {
 	e *endpoint
-	d *delivery // as it is after the attempt
+	d *delivery // as after the attempt
 	r result
 	v verdict
 }
 
-// record writes attempts down, in the transaction that ends their jobs.
+// recordOutcomes stores attempts, in the transaction that ends their jobs.
 func (s *Service) record(ctx context.Context, tx db.Querier, all []outcome) error {
 	deliveries := make([]*delivery, len(all))
 	for i, o := range all {
@@ -96,7 +96,7 @@ func (s *Service) record(ctx context.Context, tx db.Querier, all []outcome) erro
 	if err := updateDeliveries(ctx, tx, deliveries); err != nil {
 		return err
 	}
-	slices.SortStableFunc(all, func(a, b outcome) int { return strings.Compare(a.e.ID, b.e.ID) }) // so that no two writers wait for each other
+	slices.SortStableFunc(all, func(a, b outcome) int { return strings.Compare(a.e.ID, b.e.ID) }) // a fixed lock order, so that two writers do not deadlock
 	for _, o := range all {
 		if err := s.judged(ctx, tx, o); err != nil {
 			return err
@@ -105,7 +105,7 @@ func (s *Service) record(ctx context.Context, tx db.Querier, all []outcome) erro
 	return nil
 }
 
-// recordReports is record for the runner.
+// recordReports calls recordOutcomes with the reports of the runner.
 func (s *Service) recordReports(ctx context.Context, tx db.Querier, reports []any) error {
 	all := make([]outcome, len(reports))
 	for i, r := range reports {
@@ -114,7 +114,7 @@ func (s *Service) recordReports(ctx context.Context, tx db.Querier, reports []an
 	return s.record(ctx, tx, all)
 }
 
-// hold lets a delivery wait until its endpoint is back, unless it is back already.
+// hold holds a delivery until its endpoint recovers. If the endpoint is active again, the job is retried instead.
 func (s *Service) hold(ctx context.Context, tx db.Querier, d *delivery) error {
 	if err := event.LockOrder(ctx, tx); err != nil { // so that a release cannot miss it
 		return err
@@ -126,20 +126,20 @@ func (s *Service) hold(ctx context.Context, tx db.Querier, d *delivery) error {
 	case err != nil:
 		return fmt.Errorf("read webhook: %w", err)
 	case e.Status == Active:
-		s.known.Delete(d.Org) // what is known is out of date
+		s.known.Delete(d.Org) // the cached endpoint is stale
 		return &job.Retry{NotCounted: true, Cause: fmt.Errorf("endpoint %s is back", e.ID)}
 	}
 	return setHeld(ctx, tx, d.Org, d.ID, true, db.Time{})
 }
 
-// endpointArgs are the arguments of the jobs about a whole endpoint.
+// endpointArgs are the arguments of jobs about an endpoint.
 type endpointArgs struct {
 	ID string `json:"id"`
 }
 
 const probePause = time.Minute
 
-// probe tries, once a minute, whether a failing endpoint is back, with the event that has waited longest.
+// probe sends the oldest held event to a failing endpoint once a minute.
 func (s *Service) probe(ctx context.Context, j job.Job) error {
 	var a endpointArgs
 	if err := j.Bind(&a); err != nil {
@@ -171,7 +171,7 @@ func (s *Service) probeOnce(ctx context.Context, org, id string) error {
 	if err != nil {
 		return err
 	}
-	v := judge(e, &delivery{}, r, 1) // a probe does not come to the end of the schedule
+	v := judge(e, &delivery{}, r, 1) // a probe never exhausts the schedule
 	v.apply(d, r, true)
 	s.noticed(e, r)
 	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
@@ -181,8 +181,8 @@ func (s *Service) probeOnce(ctx context.Context, org, id string) error {
 
 const releaseBatch = 200
 
-// release sends on their way, in order, the deliveries that waited for an endpoint. Until the last of them is, new ones
-// wait behind them.
+// release enqueues the held deliveries of an endpoint in order. New deliveries are held until the last of them is
+// enqueued.
 func (s *Service) release(ctx context.Context, j job.Job) error {
 	var a endpointArgs
 	if err := j.Bind(&a); err != nil {
@@ -200,7 +200,7 @@ func (s *Service) release(ctx context.Context, j job.Job) error {
 	if !done {
 		return again
 	}
-	job.AtEnd(ctx, func(ctx context.Context, tx db.Querier) error { // it may have been paused and resumed meanwhile
+	job.AtEnd(ctx, func(ctx context.Context, tx db.Querier) error { // the endpoint may have been paused and resumed meanwhile
 		e, err := getEndpoint(ctx, tx, j.Org, a.ID)
 		switch {
 		case db.IsNone(err):
@@ -215,9 +215,9 @@ func (s *Service) release(ctx context.Context, j job.Job) error {
 	return nil
 }
 
-// releaseSome releases one batch; done says that there is no more to release.
+// releaseBatchOnce releases one batch. done reports that no held deliveries are left.
 func (s *Service) releaseSome(ctx context.Context, tx db.Querier, org, id string) (done bool, err error) {
-	if err := event.LockOrder(ctx, tx); err != nil { // so that no new delivery overtakes one that waited
+	if err := event.LockOrder(ctx, tx); err != nil { // so that no new delivery overtakes a held one
 		return false, err
 	}
 	e, err := getEndpoint(ctx, tx, org, id)

@@ -7,7 +7,7 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// The states of a delivery. Delivering is not stored: it is what this node is doing right now.
+// States of a delivery. Delivering is not stored: it means that this node is sending it now.
 const (
 	pending    = "pending"
 	delivering = "delivering"
@@ -17,7 +17,7 @@ const (
 	discarded  = "discarded"
 )
 
-// A Delivery is one event on its way to one endpoint.
+// Delivery is the delivery of one event to one endpoint.
 type Delivery struct {
 	ID            string    `json:"id" example:"dlv_01JB2M"`
 	WebhookID     string    `json:"webhook_id"`
@@ -33,7 +33,7 @@ type Delivery struct {
 	FinishedAt    *db.Time  `json:"finished_at"`
 }
 
-// An Attempt is one request to the endpoint.
+// Attempt is one request to the endpoint.
 type Attempt struct {
 	N              int     `json:"n"`
 	At             db.Time `json:"at"`
@@ -43,7 +43,7 @@ type Attempt struct {
 	Error          *string `json:"error" enum:"dns,connect,tls,timeout,status,signature_rejected,blocked_address,redirect"`
 }
 
-// delivery is a Delivery as it is stored.
+// delivery is a stored Delivery.
 type delivery struct {
 	Org, ID, WebhookID string
 	EventID, Kind      string
@@ -52,7 +52,7 @@ type delivery struct {
 	Body               string
 	Status             string
 	Held               bool
-	Attempts, Spent    int // all attempts, and those that used up one of the twelve
+	Attempts, Spent    int // all attempts, and those that count against the twelve
 	ResponseStatus     int
 	FirstAt            db.Time // of the first attempt
 	NextAt             db.Time
@@ -67,8 +67,8 @@ func (d *delivery) record() Delivery {
 		CreatedAt: d.CreatedAt, FinishedAt: d.FinishedAt.Ptr()}
 }
 
-// orderKey keeps the events of one call in order on their way to one endpoint, and so those that are sent again, apart from
-// the others.
+// orderKey returns the key under which deliveries keep their order: the endpoint and the call. Replays have their own
+// order.
 func (d *delivery) orderKey() string {
 	switch {
 	case d.CallID == "":
@@ -131,14 +131,15 @@ func listDeliveries(ctx context.Context, q db.Querier, text string, args ...any)
 	return all, rows.Err()
 }
 
-// listHeld returns the deliveries that wait for an endpoint to come back, in order.
+// listHeld returns held deliveries of an endpoint, in order.
 func listHeld(ctx context.Context, q db.Querier, org, webhook string, limit int) ([]*delivery, error) {
 	const text = `SELECT ` + deliveryColumns + ` FROM webhook_deliveries
 		WHERE org_id = $1 AND webhook_id = $2 AND held ORDER BY sequence, id LIMIT $3`
 	return listDeliveries(ctx, q, text, org, webhook, limit)
 }
 
-// unfinished is finished_at IS NULL in a form that no partial index answers: deliveries are found by their ids.
+// unfinished is finished_at IS NULL in a form that matches no partial index, because the rows are to be found by
+// their ids.
 const unfinished = `COALESCE(finished_at, 0) = 0`
 
 func setHeld(ctx context.Context, tx db.Querier, org, id string, held bool, next db.Time) error {
@@ -149,8 +150,8 @@ func setHeld(ctx context.Context, tx db.Querier, org, id string, held bool, next
 	return nil
 }
 
-// updateDeliveries writes how attempts changed them; one that ended meanwhile, because its endpoint was deleted, stays
-// as it is.
+// updateDeliveries writes the results of attempts. A delivery that was finished meanwhile, because its endpoint was
+// deleted, is unchanged.
 func updateDeliveries(ctx context.Context, tx db.Querier, all []*delivery) error {
 	return db.Bulk(len(all), func(from, to int) error {
 		// tenant: each row names its organisation
@@ -170,7 +171,7 @@ func updateDeliveries(ctx context.Context, tx db.Querier, all []*delivery) error
 	})
 }
 
-// number stores 0 as NULL.
+// nullIfZero stores 0 as NULL.
 func number(n int) *int {
 	if n == 0 {
 		return nil
@@ -178,8 +179,7 @@ func number(n int) *int {
 	return &n
 }
 
-// insertAttempts writes attempts down; a delivery that was attempted twice because its job was done twice keeps the
-// first account.
+// insertAttempts stores attempts. If a job ran twice, the first result of the attempt is kept.
 func insertAttempts(ctx context.Context, tx db.Querier, all []outcome) error {
 	return db.Bulk(len(all), func(from, to int) error {
 		q := `INSERT INTO webhook_attempts (org_id, delivery_id, n, webhook_id, at, duration_ms, response_status, response_body, error)

@@ -10,13 +10,13 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// An endpoint is a webhook as it is stored.
+// endpoint is a stored webhook.
 type endpoint struct {
 	Org, ID, URL   string
 	Events         []string
 	Description    string
 	Status         Status
-	Holding        bool // deliveries wait instead of being sent
+	Holding        bool // deliveries are held and not sent
 	Secret         []byte
 	SecretHint     string
 	Previous       []byte
@@ -34,7 +34,7 @@ type endpoint struct {
 	DisabledReason db.Null
 	CreatedAt      db.Time
 	UpdatedAt      db.Time
-	FailTimes      int // attempts that are to fail without leaving; sandbox only
+	FailTimes      int // attempts that fail without being sent; sandbox only
 }
 
 const endpointColumns = `org_id, id, url, events, description, status, holding, secret, secret_hint, previous_secret,
@@ -67,7 +67,7 @@ func insertEndpoint(ctx context.Context, tx db.Querier, e *endpoint) error {
 	return touch(ctx, tx, e.Org)
 }
 
-// updateEndpoint writes what its owner decides.
+// updateEndpoint writes the settings of its owner.
 func updateEndpoint(ctx context.Context, tx db.Querier, e *endpoint) error {
 	const q = `UPDATE webhooks SET url = $3, events = $4, description = $5, status = $6, holding = $7, secret = $8,
 			secret_hint = $9, previous_secret = $10, previous_until = $11, filters = $12, ordered = $13, call_ended_timing = $14,
@@ -83,7 +83,7 @@ func updateEndpoint(ctx context.Context, tx db.Querier, e *endpoint) error {
 	return touch(ctx, tx, e.Org)
 }
 
-// touch makes every node read the organisation's endpoints again.
+// bumpVersion makes every node reload the organisation's endpoints.
 func touch(ctx context.Context, tx db.Querier, org string) error {
 	const q = `INSERT INTO webhook_versions (org_id, version) VALUES ($1, $2)
 		ON CONFLICT (org_id) DO UPDATE SET version = $2`
@@ -126,7 +126,7 @@ func countEndpoints(ctx context.Context, q db.Querier, org string) (n int, err e
 	return n, err
 }
 
-// deleteEndpoint keeps the row for its deliveries, which end here.
+// deleteEndpoint marks an endpoint as deleted and discards its deliveries. The row is kept for its old deliveries.
 func deleteEndpoint(ctx context.Context, tx db.Querier, org, id string, now db.Time) error {
 	const gone = `UPDATE webhooks SET deleted_at = $3, status = 'disabled' WHERE org_id = $1 AND id = $2`
 	if _, err := tx.Exec(ctx, gone, org, id, now); err != nil {
@@ -140,8 +140,8 @@ func deleteEndpoint(ctx context.Context, tx db.Querier, org, id string, now db.T
 	return touch(ctx, tx, org)
 }
 
-// setStatus is a change that the endpoint's behaviour caused, not its owner: from then on deliveries wait. It returns how many events in a
-// row failed; db.ErrNone where it has that status already.
+// setStatus sets a status that results from the endpoint's behaviour. From then on deliveries are held. It returns
+// the number of consecutive failed events, or db.ErrNone if the status is unchanged.
 func setStatus(ctx context.Context, tx db.Querier, org, id string, to Status, reason string) (failures int, err error) {
 	const q = `UPDATE webhooks SET status = $3, holding = TRUE, disabled_reason = $4 WHERE org_id = $1 AND id = $2 AND status <> $3
 		RETURNING consecutive_failures`
@@ -151,7 +151,7 @@ func setStatus(ctx context.Context, tx db.Querier, org, id string, to Status, re
 	return failures, touch(ctx, tx, org)
 }
 
-// endHolding lets new deliveries wait no longer: all that waited are on their way.
+// endHolding ends the holding of new deliveries, because all held ones are enqueued.
 func endHolding(ctx context.Context, tx db.Querier, org, id string) error {
 	const q = `UPDATE webhooks SET holding = FALSE WHERE org_id = $1 AND id = $2`
 	if _, err := tx.Exec(ctx, q, org, id); err != nil {
@@ -160,18 +160,18 @@ func endHolding(ctx context.Context, tx db.Querier, org, id string) error {
 	return touch(ctx, tx, org)
 }
 
-// known is what is kept in memory of an organisation's endpoints.
+// endpointCache holds an organisation's endpoints in memory.
 type known struct {
 	version   string
 	endpoints []*endpoint
-	checked   atomic.Int64 // when it was last seen to be current, Unix nanoseconds
+	checked   atomic.Int64 // time of the last version check, Unix nanoseconds
 }
 
-// fresh is for how long a delivery takes an endpoint for current without looking.
+// cacheFresh is how long a delivery uses a cached endpoint without a version check.
 const fresh = 100 * time.Millisecond
 
-// endpoints returns an organisation's endpoints, not to be changed by the caller. It costs one look at a primary key
-// while nothing changes; an organisation that never had an endpoint has no row there.
+// endpoints returns an organisation's endpoints. The caller must not change them. It costs one primary key read if
+// nothing has changed; an organisation that never had an endpoint has no row there.
 func (s *Service) endpoints(ctx context.Context, q db.Querier, org string) ([]*endpoint, error) {
 	const text = `SELECT version FROM webhook_versions WHERE org_id = $1`
 	var version string
@@ -200,13 +200,13 @@ func (s *Service) endpoints(ctx context.Context, q db.Querier, org string) ([]*e
 	return all, nil
 }
 
-// endpoint finds one of them; nil where there is none.
+// endpoint returns an endpoint; nil if there is none.
 func (s *Service) endpoint(ctx context.Context, q db.Querier, org, id string) (*endpoint, error) {
 	all, err := s.endpoints(ctx, q, org)
 	return pick(all, id), err
 }
 
-// recent is endpoint without a look at the database where there was one a moment ago.
+// cachedEndpoint returns an endpoint without a database read if the version was checked within cacheFresh.
 func (s *Service) recent(ctx context.Context, org, id string) (*endpoint, error) {
 	if v, ok := s.known.Load(org); ok {
 		if k := v.(*known); s.Now().UnixNano()-k.checked.Load() < int64(fresh) {
@@ -227,7 +227,7 @@ func pick(all []*endpoint, id string) *endpoint {
 
 func place(org, id, column string) []byte { return []byte(org + "|webhooks|" + id + "|" + column) }
 
-// sealHeaders encrypts the headers an owner adds; nil where there are none.
+// sealHeaders encrypts the owner's headers; nil if there are none.
 func (s *Service) sealHeaders(org, id string, h map[string]string) ([]byte, error) {
 	if len(h) == 0 {
 		return nil, nil

@@ -14,8 +14,8 @@ import (
 	"soniq/internal/platform/event"
 )
 
-// A town is ten thousand endpoints in two hundred organisations, some of which never answer; fewer under the race
-// detector.
+// largeFixture has ten thousand endpoints in two hundred organisations, some of which never answer; fewer with the
+// race detector.
 type town struct {
 	*house
 	orgs   []string
@@ -23,12 +23,12 @@ type town struct {
 	good   *receiver
 	mu     sync.Mutex // guards came
 	came   map[string]int
-	waking atomic.Int64 // requests that hang at dead endpoints
+	waking atomic.Int64 // hanging requests at dead endpoints
 }
 
 const perOrg = 50
 
-// newTown makes the endpoints, so many of each organisation's dead.
+// newLargeFixture creates the endpoints. dead reports which of them never answer.
 func newTown(t *testing.T, d *db.DB, dead func(org, n int) bool) *town {
 	t.Helper()
 	w := &town{house: newHouse(t, d, nil), came: map[string]int{}}
@@ -79,7 +79,7 @@ func (w *town) settle(org int, dead func(org, n int) bool) {
 	}
 }
 
-// tell publishes an event in an organisation, and returns its id.
+// publishTo publishes an event in an organisation and returns its id.
 func (w *town) tell(org string, n int) string {
 	w.t.Helper()
 	id := db.NewID("evt")
@@ -94,8 +94,8 @@ func (w *town) tell(org string, n int) string {
 
 func (w *town) arrived(id string) int { w.mu.Lock(); defer w.mu.Unlock(); return w.came[id] }
 
-// Ten thousand endpoints, of which one, or a thousand, take every request and never answer: all the others have their events
-// before the first of those has timed out, and go on having them while the dead ones are tried again.
+// Of ten thousand endpoints, one or a thousand accept every request and never answer. All others receive their events
+// before the first of those requests times out, and continue to do so during the retries.
 func TestDeadEndpointsAmongTenThousandDelayNobody(t *testing.T) {
 	for name, x := range map[string]struct {
 		dead  func(org, n int) bool
@@ -117,7 +117,7 @@ func TestDeadEndpointsAmongTenThousandDelayNobody(t *testing.T) {
 			}
 			first := time.Since(start)
 			var slowest time.Duration
-			for i := range min(20, townOrgs) { // into the crowd of those that hang
+			for i := range min(20, townOrgs) { // while many requests hang
 				org := i * townOrgs / min(20, townOrgs)
 				at := time.Now()
 				id := w.tell(w.orgs[org], 1000+i)
@@ -135,5 +135,5 @@ func TestDeadEndpointsAmongTenThousandDelayNobody(t *testing.T) {
 	}
 }
 
-// claimSlack is how many jobs may be begun before the first of them is counted.
+// claimSlack is the number of jobs that may start before the first of them is counted.
 const claimSlack = 128

@@ -9,8 +9,8 @@ import (
 	"soniq/internal/platform/job"
 )
 
-// Fan writes one delivery per event and endpoint that asked for it, with the job that sends it, in the transaction in
-// which the events are numbered.
+// CreateDeliveries writes one delivery per event and subscribed endpoint, with its job, in the transaction in which
+// the events are numbered.
 func (s *Service) Fan(ctx context.Context, tx db.Querier, batch []event.Event) error {
 	orgs, known := map[string][]*endpoint{}, subjects{}
 	var all []*delivery
@@ -41,7 +41,7 @@ func (s *Service) Fan(ctx context.Context, tx db.Querier, batch []event.Event) e
 	return s.begin(ctx, tx, all...)
 }
 
-// tell makes a delivery of an event that the endpoint is to be told of; otherwise nil.
+// newDelivery returns a delivery of an event, or nil if the endpoint is disabled, not subscribed, or filters it out.
 func (s *Service) tell(ctx context.Context, tx db.Querier, known subjects, e *endpoint, ev event.Event) (*delivery, error) {
 	if e.Status == Disabled || !e.wants(ev) {
 		return nil, nil
@@ -55,7 +55,7 @@ func (s *Service) tell(ctx context.Context, tx db.Querier, known subjects, e *en
 	return s.deliveryOf(e, ev), nil
 }
 
-// deliveryOf is a new delivery of an event; it waits where the endpoint's deliveries wait.
+// buildDelivery returns a new delivery of an event. It is held if the endpoint's deliveries are held.
 func (s *Service) deliveryOf(e *endpoint, ev event.Event) *delivery {
 	now := s.time()
 	d := &delivery{Org: ev.OrgID, ID: db.NewID("dlv"), WebhookID: e.ID, EventID: ev.ID, Kind: string(ev.Kind), CallID: ev.CallID,
@@ -66,7 +66,7 @@ func (s *Service) deliveryOf(e *endpoint, ev event.Event) *delivery {
 	return d
 }
 
-// begin writes new deliveries, and jobs for those that need not wait.
+// insertAndEnqueue writes new deliveries, and jobs for those that are not held.
 func (s *Service) begin(ctx context.Context, tx db.Querier, all ...*delivery) error {
 	if err := insertDeliveries(ctx, tx, all); err != nil {
 		return err
@@ -85,7 +85,7 @@ type deliverArgs struct {
 	ID string `json:"id"`
 }
 
-// many is more attempts than are ever made: the delivery counts its own.
+// unlimitedAttempts is larger than any real number of attempts, because the delivery counts its own.
 const many = 1 << 20
 
 func (s *Service) enqueue(ctx context.Context, tx db.Querier, all ...*delivery) error {
@@ -97,7 +97,8 @@ func (s *Service) enqueue(ctx context.Context, tx db.Querier, all ...*delivery) 
 	return s.Queue.Enqueue(ctx, tx, specs...)
 }
 
-// bodyFor is what the endpoint gets: the event's own bytes, unless it asked for signed recording addresses.
+// bodyFor returns the body for an endpoint: the event's own bytes, unless the endpoint asked for signed recording
+// addresses.
 func (s *Service) bodyFor(e *endpoint, ev event.Event) string {
 	if !e.SignRecordings || s.SignRecording == nil {
 		return ev.Body

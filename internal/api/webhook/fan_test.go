@@ -10,7 +10,7 @@ import (
 	"soniq/internal/platform/event"
 )
 
-// told lists the kinds of which an endpoint has deliveries.
+// deliveredKinds returns the kinds of an endpoint's deliveries.
 func (h *house) told(id string) string {
 	var all []string
 	for _, d := range h.deliveries(id) {
@@ -41,7 +41,7 @@ func TestEndpointsAreToldWhatTheyAskedFor(t *testing.T) {
 	})
 }
 
-// once numbers and hands on what was published.
+// readOnce numbers the published events and creates their deliveries.
 func (h *house) once() {
 	h.t.Helper()
 	if _, err := h.reader.Once(context.Background()); err != nil {
@@ -108,7 +108,7 @@ func TestFiltersLookAtTheWholeCall(t *testing.T) {
 	})
 }
 
-// A call that turns out to match is told from its beginning, in order and once.
+// The events of a call that matches a filter late are delivered from the first on, in order and once.
 func TestCallThatMatchesLateIsToldWhole(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -133,7 +133,7 @@ func TestCallThatMatchesLateIsToldWhole(t *testing.T) {
 	})
 }
 
-// Every kind that has a queue, number, user or direction is filtered by it.
+// Filters apply to every kind that has a queue, number, user or direction.
 func TestFiltersKnowEveryKind(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -152,7 +152,7 @@ func TestFiltersKnowEveryKind(t *testing.T) {
 			ids[name], _ = h.create("https://example.com/", map[string]any{"filters": f})
 		}
 		for _, p := range []event.Payload{
-			event.CallRinging{CallID: "call_rung", UserID: some("usr_1")}, // for the stream, but it says who was rung
+			event.CallRinging{CallID: "call_rung", UserID: some("usr_1")}, // not sent to webhooks, but it names the user whose phone rang
 			event.CallMissed{CallID: "call_rung"},
 			event.CallMissed{CallID: "call_2", QueueID: some("que_1")},
 			event.QueueCallWaiting{CallID: "call_3", QueueID: "que_1"},

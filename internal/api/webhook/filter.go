@@ -11,7 +11,7 @@ import (
 	"soniq/internal/platform/event"
 )
 
-// subject is what of an event filters look at.
+// eventSubject holds the fields of an event that filters use.
 type subject struct {
 	Direction  string `json:"direction"`
 	QueueID    string `json:"queue_id"`
@@ -24,17 +24,17 @@ type subject struct {
 	AssignedTo owner  `json:"assigned_to"`
 }
 
-// owner is whose mailbox it is, or where calls to a number go.
+// subjectOwner is the owner of a mailbox, or the target of a number.
 type owner struct {
 	Type string `json:"type"`
 	ID   string `json:"id"`
 }
 
-// subjects are what is known of calls, by organisation and call, while a batch is handed on.
+// callSubjectCache holds the subjects of calls, by organisation and call, for one batch.
 type subjects map[[2]string][]subject
 
-// about lists what is known of what an event reports. An event of a call is looked at together with the others of that
-// call, for not each of them names queue, number and user.
+// subjectsFor returns the subjects of an event. For an event of a call these include the call's other events, because
+// not every event contains the queue, number and user.
 func (s *Service) about(ctx context.Context, tx db.Querier, known subjects, ev event.Event) ([]subject, error) {
 	own, err := s.subjectOf(ctx, tx, ev)
 	if err != nil || ev.CallID == "" {
@@ -49,7 +49,7 @@ func (s *Service) about(ctx context.Context, tx db.Querier, known subjects, ev e
 	return append([]subject{own}, known[key]...), nil
 }
 
-// subjectOf reads an event. A message has the direction it went in, and our number it was sent from or to.
+// subjectOf returns the subject of an event. For a message it adds the direction and the id of our number.
 func (s *Service) subjectOf(ctx context.Context, tx db.Querier, ev event.Event) (subject, error) {
 	x, err := readSubject(ev.Body)
 	if err != nil {
@@ -66,7 +66,7 @@ func (s *Service) subjectOf(ctx context.Context, tx db.Querier, ev event.Event) 
 		return x, nil
 	}
 	id, err := s.NumberID(ctx, tx, ev.OrgID, number)
-	x.NumberID = cmp.Or(id, number) // a number that is gone is still another than those asked for
+	x.NumberID = cmp.Or(id, number) // a deleted number must not match a filter for another
 	return x, err
 }
 
@@ -78,7 +78,8 @@ func readSubject(body string) (subject, error) {
 	return x.Data, nil
 }
 
-// callSubjects reads the events of a call that are told, and call.ringing, which says whose telephones rang.
+// callSubjects reads the subjects of a call's events: those for webhooks, and call.ringing, which names the users
+// whose phones rang.
 func callSubjects(ctx context.Context, tx db.Querier, org, call string) ([]subject, error) {
 	const q = `SELECT body FROM events WHERE org_id = $1 AND call_id = $2 AND (audience <> 'stream' OR kind = 'call.ringing')`
 	rows, err := tx.Query(ctx, q, org, call)
@@ -101,8 +102,8 @@ func callSubjects(ctx context.Context, tx db.Querier, org, call string) ([]subje
 	return all, rows.Err()
 }
 
-// match reports whether what is known of the subject satisfies every filter. strict: what is not known does not match;
-// otherwise an event that cannot have what a filter asks for, such as the direction of a new user, passes it.
+// match reports whether the subjects satisfy every filter. If strict is true, a missing value does not match.
+// Otherwise an event that cannot have the value, such as the direction of a new user, passes.
 func (f Filters) match(all []subject, strict bool) bool {
 	one := func(allowed []string, of func(subject) []string) bool {
 		known := false
@@ -134,7 +135,7 @@ func (x subject) queues() []string {
 	return []string{x.QueueID, x.Mailbox.of("queue"), x.AssignedTo.of("queue")}
 }
 
-// of is the id of an owner of the kind; "" where it is another.
+// idOf returns the id of an owner of the kind; "" if it is of another.
 func (o owner) of(kind string) string {
 	if o.Type == kind {
 		return o.ID
@@ -142,8 +143,8 @@ func (o owner) of(kind string) string {
 	return ""
 }
 
-// untold makes deliveries of the earlier events of a call that matches the filters only now: it was not known then whose call it
-// is. making are the deliveries of this batch so far.
+// catchUpDeliveries returns deliveries of the earlier events of a call that matches the filters only now. pending are
+// the deliveries of this batch so far.
 func (s *Service) untold(ctx context.Context, tx db.Querier, e *endpoint, ev event.Event, making []*delivery) ([]*delivery, error) {
 	if e.Filters.empty() || ev.CallID == "" {
 		return nil, nil

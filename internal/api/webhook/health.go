@@ -9,7 +9,7 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// sampled is how many of the newest attempts health figures are taken from.
+// healthSample is the number of newest attempts from which health figures are computed.
 const sampled = 1000
 
 func (s *Service) health(ctx context.Context, q db.Querier, e *endpoint) (Health, error) {
@@ -31,7 +31,7 @@ func (s *Service) health(ctx context.Context, q db.Querier, e *endpoint) (Health
 	return h, nil
 }
 
-// lately lists how long the newest attempts took, and counts those that succeeded.
+// recentAttempts returns the durations of the newest attempts in milliseconds, and the number of successful ones.
 func lately(ctx context.Context, q db.Querier, e *endpoint, since db.Time) (took []int, good int, err error) {
 	const text = `SELECT duration_ms, error FROM webhook_attempts
 		WHERE org_id = $1 AND webhook_id = $2 AND at >= $3 ORDER BY at DESC LIMIT $4`

@@ -10,7 +10,8 @@ import (
 	"soniq/internal/platform/event"
 )
 
-// An endpoint that asked for everything is not told of its own health: that is for the live stream.
+// An endpoint that subscribes to all kinds does not receive events about its own health: they are for the live
+// stream.
 func TestTheStreamIsToldOfTheHealthOfAnEndpointAndTheEndpointIsNot(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

@@ -24,7 +24,7 @@ import (
 	"soniq/internal/platform/seal"
 )
 
-// A house is a webhook room with what it stands on, running on a real database.
+// fixture is the service under test on a real database.
 type house struct {
 	*Service
 	t      testing.TB
@@ -34,7 +34,7 @@ type house struct {
 	api    *optest.Server
 }
 
-// quiet drops log lines below the level of errors.
+// logger returns a logger that writes errors to the test log.
 func logger(t testing.TB) *slog.Logger {
 	return slog.New(slog.NewTextHandler(logWriter{t}, &slog.HandlerOptions{Level: slog.LevelError}))
 }
@@ -43,7 +43,7 @@ type logWriter struct{ t testing.TB }
 
 func (w logWriter) Write(b []byte) (int, error) { w.t.Logf("%s", b); return len(b), nil }
 
-// newHouse builds a house; nothing runs yet. now may be nil.
+// newFixture builds a fixture without starting it. now may be nil.
 func newHouse(t testing.TB, d *db.DB, now func() time.Time) *house {
 	t.Helper()
 	if now == nil {
@@ -79,7 +79,7 @@ func newOrg(t testing.TB, d *db.DB) string {
 	return id
 }
 
-// run starts reader and delivery until the test ends.
+// run starts the event reader and the delivery until the test ends.
 func (h *house) run() {
 	h.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -97,7 +97,7 @@ func (h *house) run() {
 	})
 }
 
-// create adds a webhook through the API; body may add to url and events.
+// create adds a webhook through the API. more adds members to url and events.
 func (h *house) create(url string, more map[string]any) (id, secret string) {
 	h.t.Helper()
 	body := map[string]any{"url": url, "events": []string{"*"}}
@@ -128,7 +128,7 @@ func (h *house) publish(events ...event.Payload) {
 	}
 }
 
-// eventually waits until the claim holds.
+// eventually waits until the condition holds, at most a minute.
 func eventually(t testing.TB, claim string, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
@@ -143,14 +143,14 @@ func eventually(t testing.TB, claim string, holds func() bool) {
 	}
 }
 
-// A got is a request that a receiver got.
+// receivedRequest is a request that a receiver got.
 type got struct {
 	http.Header
 	body string
 	at   time.Time
 }
 
-// A receiver is a customer's server. answer decides about the n-th request (from 1); nil: 200.
+// receiver is a customer's server. answer answers the n-th request (from 1); nil: 200.
 type receiver struct {
 	*httptest.Server
 	answer func(n int, w http.ResponseWriter, r *http.Request)
@@ -190,7 +190,7 @@ func status(code int) func(int, http.ResponseWriter, *http.Request) {
 	return func(_ int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
 }
 
-// numbered are n events of one call.
+// numberedEvents returns n events of one call.
 func numbered(call string, n int) []event.Payload {
 	var all []event.Payload
 	for i := range n {
@@ -208,7 +208,7 @@ func callName(i int) string { return fmt.Sprintf("call_%d", i) }
 
 func admin(h *house) access.Principal { return optest.Admin(h.org) }
 
-// checkOrder expects the first attempts of each call's events in the order of their sequence.
+// checkOrder checks that the first attempts of each call's events arrive in the order of their sequence.
 func checkOrder(t testing.TB, all []got) {
 	t.Helper()
 	last, seen := map[string]int{}, map[string]bool{}

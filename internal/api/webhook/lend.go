@@ -11,11 +11,12 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// ErrNoSecret says that nothing can sign a request: the organisation has no webhook at the server it is for.
+// ErrNoSecret means that no secret is available for a request: the organisation has no webhook at the target server.
 var ErrNoSecret = errors.New("no webhook of the organisation is at that server, whose secret could sign it")
 
-// Sign signs a request that is no delivery, as deliveries are: with the secret of the organisation's newest webhook at the same scheme,
-// host and port, which its receiver checks deliveries with. A new id stands for that of an event.
+// SignRequest signs a request other than a delivery in the same way as deliveries. It uses the secret of the
+// organisation's newest webhook with the same scheme, host and port, because the receiver knows it. A new id takes
+// the place of the event id.
 func (s *Service) Sign(ctx context.Context, org string, r *http.Request, body string) error {
 	all, err := listEndpoints(ctx, s.DB.Read(ctx), whereOrg(org))
 	if err != nil {
@@ -39,7 +40,7 @@ func (s *Service) Sign(ctx context.Context, org string, r *http.Request, body st
 	return nil
 }
 
-// sameServer reports whether an address is at the server of another.
+// sameServer reports whether an address has the scheme, host and port of another.
 func sameServer(address string, of *url.URL) bool {
 	u, err := url.Parse(address)
 	return err == nil && u.Scheme == of.Scheme && strings.EqualFold(u.Hostname(), of.Hostname()) && port(u) == port(of)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A Message is what one attempt sends.
+// Message is the content of one attempt.
 type Message struct {
 	Prefix     string // of our own headers
 	EventID    string
@@ -18,11 +18,11 @@ type Message struct {
 	Sequence   int64
 	Body       string
 	Secret     string
-	Previous   string            // the secret before, while it is being replaced; else ""
-	Headers    map[string]string // further ones, which do not replace ours
+	Previous   string            // the previous secret during a rotation; else ""
+	Headers    map[string]string // further headers; they do not replace ours
 }
 
-// Request makes the signed request for an address.
+// Request returns the signed request to an address.
 func (m Message) Request(ctx context.Context, url string, now time.Time) (*http.Request, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(m.Body))
 	if err != nil {

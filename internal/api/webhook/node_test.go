@@ -15,7 +15,7 @@ import (
 	"soniq/internal/platform/event"
 )
 
-// verified is what a receiver in Node says of one request.
+// verified is the result of a Node receiver for one request.
 type verified struct {
 	Port     int
 	ID       string
@@ -29,7 +29,7 @@ type verified struct {
 	Error    string
 }
 
-// startNode runs the receiver of e2e/node; its lines come on the channel.
+// startNode starts the receiver of e2e/node. Its results arrive on the channel.
 func startNode(t *testing.T, secrets ...string) (url string, lines <-chan verified) {
 	t.Helper()
 	node, err := exec.LookPath("node")
@@ -70,8 +70,8 @@ func startNode(t *testing.T, secrets ...string) (url string, lines <-chan verifi
 	}
 }
 
-// Receivers that are not ours accept every delivery: one written from the contract, which signs what
-// JSON.stringify makes of the parsed body, and the libraries of Standard Webhooks and Svix.
+// Third-party receivers accept every delivery: one written from the specification, which signs the result of
+// JSON.stringify of the parsed body, and the libraries of Standard Webhooks and Svix.
 func TestForeignReceiversAcceptEveryDelivery(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -108,8 +108,7 @@ func TestForeignReceiversAcceptEveryDelivery(t *testing.T) {
 	})
 }
 
-// While a secret is replaced, receivers of Standard Webhooks that know only the old one, only the new one, or both,
-// accept deliveries.
+// During a rotation, Standard Webhooks receivers that know the old secret, the new one, or both accept deliveries.
 func TestForeignReceiversSurviveARotation(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, dbtest.SQLite(t), nil)

@@ -4,8 +4,8 @@ package webhook
 
 import "time"
 
-// townOrgs is how many organisations a town has, and townPatience how long one event may take into it: less than the 30 s after
-// which a dead endpoint gives its place back.
+// largeOrgs is the number of organisations of a largeFixture. maxDelay is the longest accepted time until an event is
+// delivered: less than the 30 s after which a request to a dead endpoint times out.
 const (
 	townOrgs     = 200
 	townPatience = 20 * time.Second

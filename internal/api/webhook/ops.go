@@ -10,7 +10,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Operations lists what the outside world can do with webhooks.
+// Operations returns the API operations of webhooks.
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.New("webhooks.list", "GET /webhooks", access.UsersAdmin, "List webhooks, newest first", s.List),
@@ -30,13 +30,13 @@ func (s *Service) Operations() []op.Operation {
 	}
 }
 
-// ListIn asks for a page of webhooks.
+// ListIn is the request of webhooks.list.
 type ListIn struct {
 	op.Paging
 	Status []string `query:"status" enum:"active,failing,paused,disabled" doc:"Only in these states"`
 }
 
-// List lists an organisation's webhooks.
+// List returns an organisation's webhooks.
 func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Webhook]], error) {
 	after, err := in.After(ctx)
 	if err != nil {
@@ -65,7 +65,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Webhook
 	return out, nil
 }
 
-// describe renders a webhook as the API shows it.
+// describe returns the API form of a webhook.
 func (s *Service) describe(ctx context.Context, e *endpoint) (Webhook, error) {
 	h, err := s.health(ctx, s.DB.Read(ctx), e)
 	if err != nil {
@@ -87,10 +87,10 @@ func (s *Service) describe(ctx context.Context, e *endpoint) (Webhook, error) {
 		LastFailureAt: e.LastFailure.Ptr(), DisabledReason: e.DisabledReason.Ptr(), CreatedAt: e.CreatedAt}, nil
 }
 
-// CreateIn asks for a new webhook.
+// CreateIn is the request of webhooks.create.
 type CreateIn struct{ Body CreateBody }
 
-// CreateBody is a new webhook.
+// CreateBody holds the settings of a new webhook.
 type CreateBody struct {
 	URL                 string            `json:"url" maxLength:"2048" doc:"Where events are sent; https" example:"https://example.com/hooks"`
 	Events              []string          `json:"events" minItems:"1" maxItems:"50" doc:"Kinds of events, or * for all" example:"[\"call.ended\"]"`
@@ -103,7 +103,7 @@ type CreateBody struct {
 	Headers             map[string]string `json:"headers,omitempty" doc:"Further headers of each delivery; kept encrypted, never shown"`
 }
 
-// maxEndpoints bounds what one event costs.
+// maxEndpoints bounds the deliveries of one event.
 const maxEndpoints = 50
 
 // Create adds a webhook.
@@ -137,7 +137,7 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Webhook], e
 	return &op.Out[Webhook]{Location: op.Prefix + "/webhooks/" + e.ID, ETag: op.Tag(now), Body: w}, err
 }
 
-// GetIn names a webhook.
+// GetIn identifies a webhook.
 type GetIn struct {
 	ID string `path:"id" doc:"Webhook" example:"whk_01JB2M"`
 }
@@ -155,7 +155,7 @@ func (s *Service) Get(ctx context.Context, in *GetIn) (*op.Out[Webhook], error) 
 	return op.Versioned(w, e.UpdatedAt)
 }
 
-// find reads a webhook of the caller's organisation, or answers not_found.
+// findEndpoint returns a webhook of the caller's organisation, or a not_found error.
 func (s *Service) find(ctx context.Context, id string) (*endpoint, error) {
 	e, err := getEndpoint(ctx, s.DB.Read(ctx), access.Org(ctx), id)
 	if db.IsNone(err) {
@@ -167,7 +167,7 @@ func (s *Service) find(ctx context.Context, id string) (*endpoint, error) {
 	return e, nil
 }
 
-// DeleteIn names the webhook to delete.
+// DeleteIn is the request of webhooks.delete.
 type DeleteIn struct {
 	op.Match
 	GetIn
@@ -187,18 +187,18 @@ func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 	})
 }
 
-// RotateIn asks for a new secret.
+// RotateIn is the request of webhooks.rotate_secret.
 type RotateIn struct {
 	GetIn
 	Body *RotateBody
 }
 
-// RotateBody says how long the old secret stays valid.
+// RotateBody sets how long the old secret stays valid.
 type RotateBody struct {
 	GraceSeconds *int `json:"grace_seconds,omitempty" minimum:"0" maximum:"604800" doc:"How long deliveries are signed with the old secret too; 86400 if not given"`
 }
 
-// grace is a day unless the caller says otherwise.
+// grace returns the requested period; a day by default.
 func (b *RotateBody) grace() time.Duration {
 	if b == nil || b.GraceSeconds == nil {
 		return 24 * time.Hour

@@ -12,7 +12,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// DeliveriesIn asks for a page of deliveries.
+// DeliveriesIn is the request of webhooks.deliveries.list.
 type DeliveriesIn struct {
 	GetIn
 	op.Paging
@@ -23,7 +23,7 @@ type DeliveriesIn struct {
 	ResponseStatus int      `query:"response_status" minimum:"100" maximum:"599" doc:"Only those whose last attempt was answered so"`
 }
 
-// Deliveries lists what was sent to a webhook, or is to be.
+// Deliveries returns the finished and pending deliveries of a webhook.
 func (s *Service) Deliveries(ctx context.Context, in *DeliveriesIn) (*op.Out[op.Page[Delivery]], error) {
 	e, err := s.find(ctx, in.ID)
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *Service) Deliveries(ctx context.Context, in *DeliveriesIn) (*op.Out[op.
 	return out, nil
 }
 
-// whereStatus adds the filter by state; delivering is known to memory only.
+// whereStatus adds the filter by state. The state delivering exists only in memory.
 func (s *Service) whereStatus(f *db.Filter, webhook string, states []string) {
 	var stored, now []string
 	for _, st := range states {
@@ -100,7 +100,7 @@ func values(all []string) []any {
 	return some
 }
 
-// shown is a delivery as the API shows it.
+// withLiveStatus returns the API form of a delivery, with the state delivering if this node is sending it.
 func (s *Service) shown(d *delivery) Delivery {
 	r := d.record()
 	if _, now := s.flight.Load(d.ID); now && d.FinishedAt.IsZero() {
@@ -109,7 +109,7 @@ func (s *Service) shown(d *delivery) Delivery {
 	return r
 }
 
-// DeliveryIn names a delivery.
+// DeliveryIn identifies a delivery.
 type DeliveryIn struct {
 	GetIn
 	DeliveryID string `path:"delivery_id" doc:"Delivery" example:"dlv_01JB2M"`
@@ -150,7 +150,7 @@ func (s *Service) findDelivery(ctx context.Context, in *DeliveryIn) (*delivery, 
 	return d, nil
 }
 
-// ReplayIn names the delivery to send again.
+// ReplayIn is the request of webhooks.deliveries.replay.
 type ReplayIn struct {
 	DeliveryIn
 	Body *ReplayBody
@@ -177,7 +177,7 @@ func (s *Service) Replay(ctx context.Context, in *ReplayIn) (*op.Out[Delivery], 
 		now := s.time()
 		d = &delivery{Org: old.Org, ID: db.NewID("dlv"), WebhookID: e.ID, EventID: old.EventID, Kind: old.Kind, CallID: old.CallID,
 			Sequence: old.Sequence, Body: old.Body, Status: pending, Held: e.Holding, ReplayOf: old.ID, CreatedAt: now}
-		if e.Holding { // behind the others; event.Turn keeps a release from missing it
+		if e.Holding { // after the other held ones; event.LockOrder prevents that a release misses it
 			if err := event.LockOrder(ctx, tx); err != nil {
 				return err
 			}
@@ -193,19 +193,19 @@ func (s *Service) Replay(ctx context.Context, in *ReplayIn) (*op.Out[Delivery], 
 	return &op.Out[Delivery]{Location: op.Prefix + "/webhooks/" + d.WebhookID + "/deliveries/" + d.ID, Body: r}, err
 }
 
-// TestIn asks for a sample event.
+// TestIn is the request of webhooks.test.
 type TestIn struct {
 	GetIn
 	Body *TestBody
 }
 
-// TestBody chooses the sample.
+// TestBody selects the sample.
 type TestBody struct {
 	Event string `json:"event,omitempty" default:"call.ended" doc:"Kind of event" example:"call.ended"`
 }
 
-// Test sends a signed sample once and waits for the answer, whatever state the webhook is in. It does not change how
-// the webhook is doing.
+// Test sends a signed sample once and waits for the answer, in any state of the webhook. It does not change the
+// webhook's health.
 func (s *Service) Test(ctx context.Context, in *TestIn) (*op.Out[Delivery], error) {
 	e, err := s.find(ctx, in.ID)
 	if err != nil {

@@ -10,13 +10,13 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// RangeIn asks for a range of events to be sent again.
+// RangeIn is the request of webhooks.replay.
 type RangeIn struct {
 	GetIn
 	Body RangeBody
 }
 
-// RangeBody is a span of time. What occurred before since, or at until or later, stays out.
+// RangeBody selects a time range: since is inclusive, until exclusive.
 type RangeBody struct {
 	Since      string   `json:"since" minLength:"1" maxLength:"40" doc:"RFC 3339, or a day" example:"2026-01-31T09:30:00Z"`
 	Until      string   `json:"until,omitempty" maxLength:"40" doc:"Now unless given"`
@@ -25,19 +25,19 @@ type RangeBody struct {
 	After      int64    `json:"after_sequence,omitempty" minimum:"0" doc:"Only events behind this sequence: next_after_sequence of an earlier answer"`
 }
 
-// RangeOut says how many deliveries were made.
+// RangeOut is the result of a range replay.
 type RangeOut struct {
 	Queued            int    `json:"queued" doc:"Deliveries that were made"`
 	NextAfterSequence *int64 `json:"next_after_sequence" doc:"There are more events in the range: ask again with it; null at the end"`
 }
 
-// The most deliveries of one request, and of one transaction.
+// Limits of deliveries per request, and per transaction.
 const (
 	replayMost  = 10_000
 	replayBatch = 250
 )
 
-// span is what of the events is sent again.
+// replayRange selects the events to replay.
 type span struct {
 	since, until db.Time
 	kinds        []string
@@ -45,7 +45,7 @@ type span struct {
 	after        int64
 }
 
-// ReplayRange sends the events of a range again, in their order, in deliveries of their own.
+// ReplayRange sends the events of a range again, in order, in new deliveries.
 func (s *Service) ReplayRange(ctx context.Context, in *RangeIn) (*op.Out[RangeOut], error) {
 	e, err := s.find(ctx, in.ID)
 	if err != nil {
@@ -88,8 +88,8 @@ func (b RangeBody) span() (x span, wrong []op.Violation) {
 	return x, wrong
 }
 
-// replaySome makes the deliveries of the next events of a span, in a transaction of its own, and moves the span behind them. more
-// says that there may be further events.
+// replayNext creates the deliveries of the next batch of a range, in its own transaction, and advances the range.
+// more reports that there may be further events.
 func (s *Service) replaySome(ctx context.Context, id string, x *span) (queued int, more bool, err error) {
 	var last int64
 	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
@@ -123,7 +123,7 @@ func (s *Service) replaySome(ctx context.Context, id string, x *span) (queued in
 	return queued, more, err
 }
 
-// spanned reads the next numbered events of a span, of both timings of call.ended only the endpoint's own.
+// eventsInRange reads the next numbered events of a range. Of the two timings of call.ended it reads the endpoint's.
 func spanned(ctx context.Context, tx db.Querier, e *endpoint, x *span) ([]event.Event, error) {
 	audience := string(event.AudienceEnriched)
 	if e.Timing == immediate {
@@ -150,7 +150,7 @@ func spanned(ctx context.Context, tx db.Querier, e *endpoint, x *span) ([]event.
 	return all, rows.Err()
 }
 
-// named are the kinds asked for; none where all are.
+// kindFilter returns the requested kinds; nil if all are requested.
 func named(kinds []string) []string {
 	for _, k := range kinds {
 		if k == "*" {
@@ -160,7 +160,7 @@ func named(kinds []string) []string {
 	return kinds
 }
 
-// again makes deliveries of those events that the endpoint is to be told again.
+// replayDeliveries returns deliveries of the events that are to be sent again.
 func (s *Service) again(ctx context.Context, tx db.Querier, e *endpoint, batch []event.Event, failedOnly bool) ([]*delivery, error) {
 	earlier, err := s.earlier(ctx, tx, e, batch)
 	if err != nil {
@@ -186,10 +186,10 @@ func (s *Service) again(ctx context.Context, tx db.Querier, e *endpoint, batch [
 	return all, nil
 }
 
-// told is what became of an event at an endpoint.
+// earlierDelivery is the state of an event at an endpoint.
 type told struct {
 	id    string // of the newest delivery
-	there bool   // it was received, or is on its way
+	there bool   // it was received, or is in progress
 }
 
 func (s *Service) earlier(ctx context.Context, tx db.Querier, e *endpoint, batch []event.Event) (map[string]told, error) {

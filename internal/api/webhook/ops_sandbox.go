@@ -16,22 +16,22 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// This file holds what only the sandbox offers: failures and events to try a receiver with.
+// Operations of the sandbox for testing a receiver: forced failures, and sample events.
 
-// FailIn asks for failures.
+// FailIn is the request of sandbox.webhooks.fail.
 type FailIn struct{ Body FailBody }
 
-// FailBody says which webhook fails, how often and how.
+// FailBody selects the webhook, the number of failures and their status.
 type FailBody struct {
 	WebhookID string `json:"webhook_id" maxLength:"40" example:"whk_01JB2M"`
 	Times     int    `json:"times" minimum:"0" maximum:"1000" doc:"How many attempts; 0 ends it"`
 	Status    int    `json:"status,omitempty" minimum:"300" maximum:"599" default:"500" doc:"The status the attempts are written down with"`
 }
 
-// forcedBody is the answer that a forced failure shows.
+// forcedBody is the response body that a forced failure shows.
 const forcedBody = "forced by POST /sandbox/webhooks/fail; nothing was sent"
 
-// Fail lets the next attempts at a webhook be written down as failed, without sending them.
+// Fail makes the next attempts at a webhook fail without being sent.
 func (s *Service) Fail(ctx context.Context, in *FailIn) (*op.Out[FailBody], error) {
 	b := in.Body
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
@@ -51,7 +51,7 @@ func (s *Service) Fail(ctx context.Context, in *FailIn) (*op.Out[FailBody], erro
 	return op.OK(b)
 }
 
-// forced takes one of the failures that were asked for, and returns its status; 0 where none is left.
+// takeForcedFailure consumes one forced failure and returns its status; 0 if none is left.
 func (s *Service) forced(ctx context.Context, e *endpoint) (status int, err error) {
 	err = s.DB.Tx(ctx, func(tx db.Querier) error {
 		const q = `UPDATE webhooks SET fail_times = fail_times - 1 WHERE org_id = $1 AND id = $2 AND fail_times > 0
@@ -72,23 +72,23 @@ func (s *Service) forced(ctx context.Context, e *endpoint) (status int, err erro
 	return status, err
 }
 
-// TriggerIn asks for a sample event.
+// TriggerIn is the request of sandbox.events.trigger.
 type TriggerIn struct{ Body TriggerBody }
 
-// TriggerBody chooses the sample and changes it.
+// TriggerBody selects the sample and changes it.
 type TriggerBody struct {
 	Event string     `json:"event" maxLength:"50" doc:"Kind of event" example:"call.ended"`
 	Data  op.Members `json:"data,omitempty" doc:"Members of data that differ from the sample"`
 }
 
-// Triggered is an event that was told.
+// Triggered is a published sample event.
 type Triggered struct {
 	ID    string          `json:"id" doc:"The event; sent as webhook-id"`
 	Event string          `json:"event"`
 	Data  json.RawMessage `json:"data"`
 }
 
-// Trigger publishes a sample: webhooks, the list of events and the live stream are told of it as of any event.
+// Trigger publishes a sample. Webhooks, the list of events and the live stream receive it like any event.
 func (s *Service) Trigger(ctx context.Context, in *TriggerIn) (*op.Out[Triggered], error) {
 	sample, ok := sampleOf(in.Body.Event)
 	if !ok {
@@ -110,10 +110,10 @@ func (s *Service) Trigger(ctx context.Context, in *TriggerIn) (*op.Out[Triggered
 	return op.OK(out)
 }
 
-// goodID is what the call of a sample may be called.
+// callIDPattern matches the allowed call ids of a sample.
 var goodID = regexp.MustCompile(`^[A-Za-z0-9_]{0,40}$`)
 
-// changed is a sample with a call of its own, and with what the caller wants otherwise.
+// customSample returns a sample with a new call id and the caller's members.
 func changed(sample event.Payload, with map[string]any) (event.Payload, error) {
 	v := reflect.New(reflect.TypeOf(sample))
 	v.Elem().Set(reflect.ValueOf(sample))

@@ -28,7 +28,7 @@ func TestFirstAttemptsKeepTheOrderOfTheirCallOnTwoNodes(t *testing.T) {
 		t.Cleanup(func() { second.Stop(context.Background()) })
 		r := newReceiver(t, func(n int, w responseWriter, _ *request) {
 			if n == 17 || n == 50 {
-				w.WriteHeader(500) // comes again in 5 s, and holds its call until then
+				w.WriteHeader(500) // is retried in 5 s, and delays its call until then
 			} else if rand.IntN(3) == 0 {
 				<-time.After(time.Duration(rand.IntN(3)) * time.Millisecond)
 			}
@@ -45,7 +45,7 @@ func TestFirstAttemptsKeepTheOrderOfTheirCallOnTwoNodes(t *testing.T) {
 	})
 }
 
-// gate is a receiver that refuses the events of one call named bad until it is opened.
+// gate is a receiver that refuses the events of the call "bad" until it is opened.
 func gate(t *testing.T) (r *receiver, open func()) {
 	var mu sync.Mutex
 	shut := true
@@ -75,7 +75,7 @@ func TestFailingEventHoldsItsCallAndNoOther(t *testing.T) {
 		if r.count() != 4 {
 			t.Errorf("%d requests: a later event overtook the failing one", r.count())
 		}
-		c.set(h.deliveries(id)[0].NextAt.Time) // the second attempt fails too; the third would come after the 30 s
+		c.set(h.deliveries(id)[0].NextAt.Time) // the second attempt fails too; the third would be after the 30 s
 		h.wake()
 		eventually(t, "the later events went on", func() bool { return h.open() == 1 })
 		if waited := c.now().Sub(start); waited > 30*time.Second {
@@ -147,7 +147,7 @@ func TestDeadEndpointDelaysNobody(t *testing.T) {
 	})
 }
 
-// The node dies after the receiver got the event and before that is written down: the event comes again, the same.
+// The node crashes after the receiver got the event and before the result is stored: the same event is sent again.
 func TestEventComesAgainAfterACrashInBetween(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "soniq.db")
@@ -177,15 +177,15 @@ func TestEventComesAgainAfterACrashInBetween(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-got
-	_ = d.Close() // from here on nothing is written
+	_ = d.Close() // from here on nothing is stored
 	close(answer)
-	dead, gone := context.WithCancel(context.Background()) // it does not wait for a database that will not come back
+	dead, gone := context.WithCancel(context.Background()) // does not wait for the database, which does not return
 	gone()
 	h.Stop(dead)
 
 	again := open()
 	defer again.Close()
-	config := h.Config // the same node, started again
+	config := h.Config // the same node, restarted
 	config.DB = again
 	next := New(config)
 	if err := next.Start(context.Background()); err != nil {

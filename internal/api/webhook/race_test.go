@@ -4,7 +4,7 @@ package webhook
 
 import "time"
 
-// The race detector makes everything, and SQLite above all, ten to twenty times slower: a small town.
+// A smaller fixture, because the race detector makes everything, above all SQLite, ten to twenty times slower.
 const (
 	townOrgs     = 4
 	townPatience = 20 * time.Second

@@ -15,7 +15,7 @@ import (
 	"soniq/internal/platform/op/optest"
 )
 
-// replay asks for the range around now, and returns how many deliveries it made.
+// replay replays the range around now and returns the number of deliveries.
 func (h *house) replay(id string, more map[string]any) int {
 	h.t.Helper()
 	body := map[string]any{"since": h.Now().Add(-time.Hour).Format(time.RFC3339)}
@@ -25,7 +25,8 @@ func (h *house) replay(id string, more map[string]any) int {
 	return int(h.api.Do(admin(h), "POST", "/webhooks/"+id+"/replay", body).Want(202).At("queued").(float64))
 }
 
-// What failed is sent again, in the order of each call and with the ids it had; what was received is not, nor is it twice.
+// Failed events are sent again, in order per call and with the same ids. Received events are not sent again, and none
+// is sent twice.
 func TestRangeOfFailedEventsIsSentAgain(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -72,7 +73,7 @@ func TestRangeOfFailedEventsIsSentAgain(t *testing.T) {
 	})
 }
 
-// An endpoint that was disabled gets what happened meanwhile, with its filters and its timing of call.ended.
+// A formerly disabled endpoint receives the events of the meantime, with its filters and its timing of call.ended.
 func TestRangeHoldsWhatADisabledEndpointMissed(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -95,7 +96,7 @@ func TestRangeHoldsWhatADisabledEndpointMissed(t *testing.T) {
 		if n := h.replay(id, map[string]any{"events": []string{"user.created"}}); n != 1 {
 			t.Errorf("%d of one kind", n)
 		}
-		if n := h.replay(id, map[string]any{"since": "2020-01-01"}); n != 2 { // the discarded one, and one it never had
+		if n := h.replay(id, map[string]any{"since": "2020-01-01"}); n != 2 { // the discarded one, and one without a delivery
 			t.Errorf("%d, want what failed and what it missed", n)
 		}
 		eventually(t, "they are received", func() bool { return r.count() == 4 && h.open() == 0 })
@@ -105,7 +106,8 @@ func TestRangeHoldsWhatADisabledEndpointMissed(t *testing.T) {
 	})
 }
 
-// A paused webhook lets them wait; many come in pieces that together are all.
+// A paused webhook holds the replayed events. A long range is replayed in several requests that together cover all
+// events.
 func TestLongRangesAreSentInPieces(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, dbtest.SQLite(t), nil)

@@ -7,11 +7,12 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// Abandon cancels the attempts of an organisation that are under way here; see job.Runner.
+// Abandon cancels the attempts of an organisation that are in progress on this node; see job.Runner.
 func (s *Service) Abandon(org string) { s.runner.Abandon(org) }
 
-// Reset makes the endpoints of an organisation as new, once their deliveries are gone: none waits, none has failed. Those that
-// their owner paused, and those that were disabled, stay so; rows that were kept for old deliveries go. It returns how many.
+// Reset resets the endpoints of an organisation after their deliveries are deleted: nothing is held, no failures are
+// counted. Paused and disabled endpoints keep their status. Rows of deleted endpoints are removed; their number is
+// returned.
 func (s *Service) Reset(ctx context.Context, tx db.Querier, org string) (gone int64, err error) {
 	r, err := tx.Exec(ctx, `DELETE FROM webhooks WHERE org_id = $1 AND deleted_at IS NOT NULL`, org)
 	if err != nil {

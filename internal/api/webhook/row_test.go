@@ -9,8 +9,8 @@ import (
 	"soniq/internal/platform/db/dbtest"
 )
 
-// Attempts that are under way at the same time end in any order: failures with successes between them are none in a row, though all
-// of them were seen before the first success was written down.
+// Concurrent attempts end in any order: failures with successes between them are not consecutive, even if all of them
+// were observed before the first success was stored.
 func TestFailuresWithSuccessesBetweenThemAreNotInARow(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

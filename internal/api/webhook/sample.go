@@ -9,7 +9,7 @@ import (
 
 func some[T any](v T) *T { return &v }
 
-// samples are one event of each kind, as they would report the same inbound call.
+// samples returns one event of each kind, as for one inbound call.
 func samples() []event.Payload {
 	at := func(seconds int) db.Time { return db.At(time.Date(2026, 1, 31, 9, 30, seconds, 0, time.UTC)) }
 	const call, caller, own = "call_01JB2M3N4P5Q6R7S8T9V0W1X2Y", "+442071838750", "+13125550123"

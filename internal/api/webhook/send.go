@@ -16,7 +16,7 @@ import (
 	"soniq/internal/platform/egress"
 )
 
-// The errors an attempt is filed under.
+// Error codes of attempts.
 const (
 	faultDNS      = "dns"
 	faultConnect  = "connect"
@@ -28,17 +28,18 @@ const (
 	faultRedirect = "redirect"
 )
 
-// keptBody is how many bytes of a response are kept, drained how many are read so that the connection can be used again.
+// keptBody is the number of bytes of a response that are stored. drained is the number that is read, so that the
+// connection can be reused.
 const (
 	keptBody = 2 << 10
 	drained  = 32 << 10
 )
 
-// result is what came of one request.
+// attemptResult is the result of one request.
 type result struct {
 	at         db.Time
 	took       time.Duration
-	status     int // 0 where there was no response
+	status     int // 0 without a response
 	body       string
 	fault      string // "" for a success
 	control    string // the response header webhook-delivery
@@ -47,7 +48,7 @@ type result struct {
 
 func (r result) ok() bool { return r.fault == "" }
 
-// send makes one attempt. The error says that it could not be made at all, through no fault of the endpoint.
+// send makes one attempt. It returns an error if the request could not be made for a reason other than the endpoint.
 func (s *Service) send(ctx context.Context, e *endpoint, d *delivery) (result, error) {
 	started := s.Now()
 	r := result{at: db.At(started)}
@@ -95,7 +96,8 @@ func (s *Service) request(ctx context.Context, e *endpoint, d *delivery, now tim
 		Body: d.Body, Secret: k.current, Previous: k.previous, Headers: own}.Request(ctx, e.URL, now)
 }
 
-// beginning reads the first 2 KB as text a database keeps, and a little more so that the connection stays usable.
+// readBody returns the first 2 KB of a body as valid text for the database. It drains the rest, up to a limit, so
+// that the connection can be reused.
 func beginning(from io.Reader) string {
 	b, _ := io.ReadAll(io.LimitReader(from, keptBody))
 	_, _ = io.Copy(io.Discard, io.LimitReader(from, drained))
@@ -140,7 +142,7 @@ func isTLS(err error) bool {
 		errors.As(err, &name) || strings.Contains(err.Error(), "server gave HTTP response to HTTPS client")
 }
 
-// retryAfter reads seconds or a date (RFC 9110 §10.2.3); what is neither is 0.
+// retryAfter parses Retry-After: seconds or a date (RFC 9110 §10.2.3). Other values return 0.
 func retryAfter(text string, now time.Time) time.Duration {
 	if seconds, err := strconv.Atoi(text); err == nil && seconds > 0 {
 		return time.Duration(min(seconds, 7*24*3600)) * time.Second

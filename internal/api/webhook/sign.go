@@ -15,7 +15,7 @@ import (
 
 const secretPrefix = "whsec_"
 
-// SecretFrom makes a secret of 32 bytes or so.
+// SecretFrom encodes a key, usually of 32 bytes, as a secret.
 func SecretFrom(key []byte) string { return secretPrefix + base64.StdEncoding.EncodeToString(key) }
 
 // IsSecret reports whether text has the form of a secret.
@@ -25,7 +25,7 @@ func IsSecret(text string) bool {
 	return ok && err == nil && encoded != ""
 }
 
-// newSecret makes 256 random bits in the form of Standard Webhooks.
+// newSecret returns 256 random bits in the format of Standard Webhooks.
 func newSecret() string {
 	var b [32]byte
 	if _, err := rand.Read(b[:]); err != nil {
@@ -42,10 +42,12 @@ func mac(key []byte, message string) []byte {
 	return m.Sum(nil)
 }
 
-// digest is the published signature: over the body alone, keyed with the whole secret as it was shown.
+// bodySignature returns the x-service-signature: an HMAC-SHA256 of the body, keyed with the whole secret as it was
+// shown.
 func digest(secret, body string) string { return hex.EncodeToString(mac([]byte(secret), body)) }
 
-// standard is the signature of Standard Webhooks: over id, time and body, keyed with what the secret encodes.
+// standardSignature returns the signature of Standard Webhooks: over id, time and body, keyed with the decoded
+// secret.
 func standard(secret, id string, at int64, body string) string {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, secretPrefix))
 	if err != nil {
@@ -55,7 +57,7 @@ func standard(secret, id string, at int64, body string) string {
 	return "v1," + base64.StdEncoding.EncodeToString(mac(key, message))
 }
 
-// secrets are those a delivery is signed with: the current one, and the one before while it is being replaced.
+// secrets are the current secret of a delivery, and the previous one during a rotation.
 type secrets struct{ current, previous string }
 
 func (s *Service) secrets(e *endpoint, now time.Time) (k secrets, err error) {
@@ -74,7 +76,7 @@ func (s *Service) secrets(e *endpoint, now time.Time) (k secrets, err error) {
 	return k, nil
 }
 
-// sign adds the signatures. Names are written in lower case, as the contract shows them.
+// sign adds the signature headers. Their names are in lower case, as in the documentation.
 func (k secrets) sign(h http.Header, prefix, eventID, body string, now time.Time) {
 	at := now.Unix()
 	signatures := standard(k.current, eventID, at, body)

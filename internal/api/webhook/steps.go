@@ -7,7 +7,7 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// A Step is an attempt to tell a webhook of a call.
+// CallAttempt is an attempt to deliver an event of a call.
 type Step struct {
 	At             db.Time
 	Kind           string // of the event
@@ -20,7 +20,7 @@ type Step struct {
 	Error          *string
 }
 
-// Steps lists the attempts at the events of a call in their order, 5,000 at most.
+// CallAttempts returns the attempts for the events of a call in order, at most 5,000.
 func (s *Service) Steps(ctx context.Context, org, call string) ([]Step, error) {
 	const q = `SELECT a.at, d.kind, d.webhook_id, d.id, d.event_id, a.n, a.duration_ms, a.response_status, a.error
 		FROM events e JOIN webhook_deliveries d ON d.org_id = e.org_id AND d.event_id = e.id

@@ -8,8 +8,8 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// Sweep deletes what lies before a time, a batch at a time: deliveries that ended, those that still wait for an
-// endpoint that never came back, their attempts, and endpoints that were deleted. It returns how many deliveries went.
+// Sweep deletes old data, a batch per transaction: deliveries that finished before a time, held deliveries that were
+// created before it, their attempts, and deleted endpoints. It returns the number of deliveries.
 func (s *Service) Sweep(ctx context.Context, before time.Time) (gone int64, err error) {
 	for {
 		var n int

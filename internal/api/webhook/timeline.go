@@ -7,23 +7,23 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// A Told is one attempt to tell an endpoint of a call's event, or a delivery that was not attempted yet.
+// TimelineDelivery is an attempt to deliver an event of a call, or a delivery without an attempt.
 type Told struct {
-	At             db.Time // of the attempt; of the delivery's making where there is none
+	At             db.Time // of the attempt; without one, of the creation of the delivery
 	Event          string
 	EventID        string
 	WebhookID      string
 	DeliveryID     string
-	Attempt        int    // from 1; 0: none was made yet
+	Attempt        int    // from 1; 0: no attempt yet
 	Status         string // of the delivery after the attempt
-	ResponseStatus int    // 0: it was not answered
-	Error          string // "" where there is none
+	ResponseStatus int    // 0: no response
+	Error          string // "" if there was none
 }
 
-// maxTold bounds what is read of one call.
+// maxTimelineRows bounds the rows of one call.
 const maxTold = 5000
 
-// OfCall lists the attempts to tell endpoints of a call's events, the oldest first.
+// TimelineOfCall returns the attempts to deliver a call's events, the oldest first.
 func (s *Service) OfCall(ctx context.Context, org, callID string) ([]Told, error) {
 	const q = `SELECT COALESCE(a.at, d.created_at), d.kind, d.event_id, d.webhook_id, d.id, COALESCE(a.n, 0), d.attempts, d.status,
 			COALESCE(a.response_status, 0), a.error

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// schedule are the pauses after the first, second … failed attempt: twelve attempts over 72 hours.
+// retrySchedule holds the pauses after the first, second … failed attempt: twelve attempts over 72 hours.
 var schedule = []time.Duration{
 	5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour,
 	3 * time.Hour, 6 * time.Hour, 12 * time.Hour, 24 * time.Hour, 24 * time.Hour,
@@ -14,22 +14,22 @@ var schedule = []time.Duration{
 
 const (
 	longestWait = 24 * time.Hour   // for a Retry-After
-	orderHold   = 30 * time.Second // how long a failing event holds later ones of its call
+	orderHold   = 30 * time.Second // how long a failing event delays later ones of its call
 )
 
 func tenPercent() float64 { return 0.9 + 0.2*rand.Float64() }
 
-// verdict is what follows from an attempt.
+// retryDecision is the decision after an attempt.
 type verdict struct {
 	status    string        // of the delivery
-	after     time.Duration // until the next attempt, where it is retrying
-	unordered bool          // later events of the call need not wait any longer
-	disable   string        // why the endpoint is disabled, or ""
+	after     time.Duration // until the next attempt, if status is retrying
+	unordered bool          // later events of the call may be sent now
+	disable   string        // reason to disable the endpoint, or ""
 }
 
 func (v verdict) final() bool { return v.status != retrying }
 
-// judge decides by the contract. d is as it was before the attempt.
+// decideRetry decides according to the documented rules. d is the delivery before the attempt.
 func judge(e *endpoint, d *delivery, r result, jitter float64) verdict {
 	control := strings.ToLower(strings.TrimSpace(r.control))
 	var v verdict
@@ -55,7 +55,7 @@ func judge(e *endpoint, d *delivery, r result, jitter float64) verdict {
 	return v
 }
 
-// holdsTooLong reports whether the next attempt might end more than 30 s after the first one began.
+// holdsTooLong reports whether the next attempt could end more than 30 s after the start of the first.
 func holdsTooLong(e *endpoint, d *delivery, r result, after time.Duration) bool {
 	first := d.FirstAt
 	if first.IsZero() {
@@ -65,7 +65,7 @@ func holdsTooLong(e *endpoint, d *delivery, r result, after time.Duration) bool 
 	return next.Sub(first.Time) > orderHold
 }
 
-// apply changes the delivery as the attempt and its verdict ask for. A probe that failed spends no attempt.
+// apply updates the delivery after an attempt. A failed probe does not count against the attempts.
 func (v verdict) apply(d *delivery, r result, probe bool) {
 	d.Attempts++
 	d.ResponseStatus = r.status

@@ -1,4 +1,5 @@
-// Package webhook tells customers' servers what happened: endpoints, signatures, deliveries, retries.
+// Package webhook delivers events to customers' servers: endpoints, signatures, deliveries, retries, and a circuit
+// breaker per endpoint.
 package webhook
 
 import (
@@ -17,12 +18,12 @@ import (
 	"soniq/internal/platform/job"
 )
 
-// Status is how an endpoint is doing.
+// Status is the state of an endpoint.
 type Status string
 
-// The states of an endpoint. Failing: five events in a row failed; one probe a minute is sent while the others wait.
-// Paused: by its owner; events wait. Disabled: by a 410, by its own wish or after five days of failure; new events are
-// not kept for it, those that waited still do.
+// States of an endpoint. Failing: five consecutive events failed; one probe a minute is sent and the other deliveries
+// are held. Paused: by its owner; deliveries are held. Disabled: by a 410 response, by the response header
+// webhook-delivery, or after five days of failure; new events are not delivered later, held deliveries are kept.
 const (
 	Active   Status = "active"
 	Failing  Status = "failing"
@@ -30,7 +31,7 @@ const (
 	Disabled Status = "disabled"
 )
 
-// A Webhook is an endpoint that is told of events.
+// Webhook is an endpoint that receives events.
 type Webhook struct {
 	ID                  string            `json:"id" example:"whk_01JB2M"`
 	URL                 string            `json:"url" example:"https://example.com/hooks"`
@@ -52,9 +53,9 @@ type Webhook struct {
 	CreatedAt           db.Time           `json:"created_at"`
 }
 
-// Filters narrow the events an endpoint is told of. Several filters must all match; within a list one match is enough.
-// An event of a call matches by what is known of the call; once a call matches, its earlier events are told too, in their order.
-// An event that can have no such thing as a filter asks for passes.
+// Filters select the events of an endpoint. All given filters must match; within a list one match suffices. An event
+// of a call matches by all data about the call. When a call matches, its earlier events are delivered too, in order.
+// An event that cannot have the value of a filter passes.
 type Filters struct {
 	QueueIDs  []string `json:"queue_ids,omitempty" maxItems:"100" doc:"Only calls that were in one of these queues, their mailboxes, and numbers that lead to them"`
 	NumberIDs []string `json:"number_ids,omitempty" maxItems:"100" doc:"Only calls and messages over these numbers, and the numbers themselves"`
@@ -66,8 +67,8 @@ func (f Filters) empty() bool {
 	return f.Direction == "" && len(f.QueueIDs)+len(f.NumberIDs)+len(f.UserIDs) == 0
 }
 
-// Health is how deliveries went lately. The rate and the duration are taken from the newest thousand attempts of the
-// last 24 hours; null where there were none.
+// Health is the recent state of the deliveries. The rate and the duration are computed from the newest thousand
+// attempts of the last 24 hours; null if there were none.
 type Health struct {
 	SuccessRate24h      *int     `json:"success_rate_24h" doc:"Per cent"`
 	P95MS               *int     `json:"p95_ms"`
@@ -76,19 +77,19 @@ type Health struct {
 	Pending             int      `json:"pending"`
 }
 
-// The values of call_ended_timing.
+// Values of call_ended_timing.
 const (
 	enriched  = "enriched"
 	immediate = "immediate"
 )
 
-// A Sealer encrypts what must be given back.
+// Sealer encrypts values that must be decrypted later.
 type Sealer interface {
 	Seal(plain, associated []byte) ([]byte, error)
 	Unseal(sealed, associated []byte) ([]byte, error)
 }
 
-// Config is what a Service is built from.
+// Config holds the dependencies of a Service.
 type Config struct {
 	DB    *db.DB
 	Bus   *bus.Bus
@@ -100,28 +101,28 @@ type Config struct {
 	Node  string
 
 	Prefix string // of our own headers; x-service if empty
-	// Outbox is told when an endpoint begins to fail, works again, is disabled, paused or resumed; nil: nobody is.
+	// Outbox publishes changes of an endpoint's status; nil: they are not published.
 	Outbox *event.Outbox
-	// NumberID is the id of an organisation's number, "" where it has none; nil: messages have no number.
+	// NumberID returns the id of an organisation's number, or "". nil: messages have no number id.
 	NumberID func(ctx context.Context, q db.Querier, org, e164 string) (string, error)
-	// SignRecording turns the address of a recording into one that needs no credential; may be nil.
+	// SignRecording returns an address of a recording that needs no credential. May be nil.
 	SignRecording func(org, address string) string
 }
 
-// Service keeps endpoints and delivers events to them.
+// Service manages endpoints and delivers events to them. It is safe for concurrent use.
 type Service struct {
 	Config
 	client *http.Client
 	runner *job.Runner
 	jitter func() float64 // 0.9 to 1.1
 
-	replayMost int // deliveries that one request for a range makes
+	replayMost int // deliveries per range request
 
-	known  sync.Map // organisation → *known
-	pulses sync.Map // endpoint → *pulse
-	flight sync.Map // delivery being attempted → endpoint
+	known  sync.Map // organisation → *endpointCache
+	pulses sync.Map // endpoint → *endpointHealth
+	flight sync.Map // delivery in progress → endpoint
 
-	doubted atomic.Int64 // attempts under way at endpoints that are not known to be well
+	doubted atomic.Int64 // attempts in progress at endpoints that are not known to be healthy
 }
 
 const (
@@ -131,10 +132,10 @@ const (
 	maxTimeout  = 30 * time.Second
 )
 
-// HealthSubject is where changes of an endpoint's status are announced, each as a Change.
+// HealthSubject is the bus subject of status changes of endpoints. The message is a StatusChange.
 const HealthSubject = "webhook.health"
 
-// A Change is a new status of an endpoint.
+// StatusChange is a new status of an endpoint.
 type Change struct {
 	OrgID     string
 	WebhookID string
@@ -142,7 +143,7 @@ type Change struct {
 	Reason    string
 }
 
-// New makes a Service. Nothing is delivered before Start.
+// New returns a Service. Nothing is delivered before Start.
 func New(c Config) *Service {
 	if c.Prefix = strings.ToLower(c.Prefix); c.Prefix == "" {
 		c.Prefix = "x-service"
@@ -160,7 +161,7 @@ func New(c Config) *Service {
 
 func (s *Service) time() db.Time { return db.At(s.Now()) }
 
-// wants reports whether the endpoint asked for this kind and timing.
+// wants reports whether the endpoint is subscribed to this kind and timing.
 func (e *endpoint) wants(ev event.Event) bool {
 	switch {
 	case ev.Audience == event.AudienceImmediate && e.Timing != immediate,

@@ -16,7 +16,7 @@ import (
 	"soniq/internal/platform/event"
 )
 
-// firstAttempt publishes one event and returns its delivery and attempt once that is written down.
+// firstAttempt publishes one event and returns its delivery and attempt when it is stored.
 func (h *house) firstAttempt(id string) (*delivery, Attempt) {
 	h.t.Helper()
 	h.publish(event.CallMissed{CallID: "call_1"})
@@ -37,7 +37,7 @@ func hijack(w http.ResponseWriter) net.Conn {
 	return c
 }
 
-// Every way in which a receiver can answer, or not.
+// Every kind of answer of a receiver, including none.
 func TestReceivers(t *testing.T) {
 	t.Parallel()
 	done := make(chan struct{})
@@ -137,7 +137,7 @@ func TestReceivers(t *testing.T) {
 
 func TestReceiversThatCannotBeReached(t *testing.T) {
 	t.Parallel()
-	strange := httptest.NewTLSServer(http.NotFoundHandler()) // its certificate is nobody's
+	strange := httptest.NewTLSServer(http.NotFoundHandler()) // its certificate is from an unknown authority
 	t.Cleanup(strange.Close)
 	plain := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(plain.Close)
@@ -155,7 +155,7 @@ func TestReceiversThatCannotBeReached(t *testing.T) {
 			h := newHouse(t, dbtest.SQLite(t), nil)
 			h.run()
 			id, _ := h.create("https://example.com/", nil)
-			err := h.DB.Tx(context.Background(), func(tx db.Querier) error { // past the check at registration
+			err := h.DB.Tx(context.Background(), func(tx db.Querier) error { // bypasses the check at registration
 				e, err := getEndpoint(context.Background(), tx, h.org, id)
 				if err != nil {
 					return err

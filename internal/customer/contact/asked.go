@@ -9,7 +9,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// An asked is a number or an e-mail address that somebody looks for in an organisation.
+// lookupKey is the phone number or the e-mail address of a lookup, in an organisation.
 type asked struct {
 	org    string
 	number number
@@ -26,7 +26,7 @@ func (a asked) key() key {
 	return key{a.org, "#" + a.number.digits}
 }
 
-// live reports whether systems can be asked: only for whole numbers and addresses.
+// isComplete reports whether connected systems can be searched: only for complete numbers and for addresses.
 func (a asked) live() bool { return a.email != "" || a.number.whole() }
 
 func (a asked) query(country string) Query {
@@ -37,7 +37,8 @@ func (a asked) query(country string) Query {
 	return q
 }
 
-// match says how a record of a system fits.
+// match returns how well a record of a connected system matches; false if it does not. A record without numbers, or
+// without an address, is a possible match.
 func (a asked) match(r Record, country string) (best Kind, ok bool) {
 	if a.email != "" {
 		if r.Email == "" {
@@ -57,7 +58,7 @@ func (a asked) match(r Record, country string) (best Kind, ok bool) {
 	return best, ok
 }
 
-// match says how a number of a record fits a number that is asked for.
+// match returns how well the number of a record matches the number of the lookup.
 func (n number) match(o number) (Kind, bool) {
 	switch {
 	case n.whole() && o.whole() && n.e164 != o.e164:
@@ -72,7 +73,7 @@ func (n number) match(o number) (Kind, bool) {
 	return Exact, true
 }
 
-// read understands what is asked for: exactly one of a number and an address.
+// parseLookupKey reads the parameters of a lookup: exactly one of a number and an address.
 func read(org, phone, email, country string) (asked, error) {
 	phone, email = strings.TrimSpace(plus(phone)), strings.TrimSpace(email)
 	switch {
@@ -94,17 +95,17 @@ func read(org, phone, email, country string) (asked, error) {
 	return asked{org: org, number: n}, nil
 }
 
-// Fits reports whether a record surely has the number it was asked for.
+// Fits reports whether a record certainly has the number of a query.
 func (s *Service) Fits(q Query, r Record) bool { return Fits(q, r) }
 
-// Fits reports whether a record surely has the number it was asked for.
+// Fits reports whether a record certainly has the number of a query. A record without numbers fits.
 func Fits(q Query, r Record) bool {
 	a := asked{number: readNumber(q.Phone.E164, q.Country)}
 	kind, ok := a.match(r, q.Country)
 	return ok && (kind != Possible || len(r.Phones) == 0)
 }
 
-// SameNumber reports whether a number, as it is written somewhere, is one of ours.
+// SameNumber reports whether a number in any spelling equals one of ours.
 func SameNumber(ours, written string) bool {
 	a := readNumber(ours, "")
 	b := readNumber(written, a.country)

@@ -8,23 +8,23 @@ import (
 	"github.com/maypok86/otter/v2"
 )
 
-// How long answers are kept, and how many.
+// Lifetimes of cached results with and without matches, and the size of the cache.
 const (
 	hitLife   = 5 * time.Minute
 	missLife  = time.Minute
 	maxCached = 200_000
 )
 
-// A cache keeps answers for a while, or until a write says that they may be wrong. It is safe for concurrent use.
+// cache holds lookup results until they expire or a write invalidates them. It is safe for concurrent use.
 type cache struct {
 	known *otter.Cache[key, *found]
 	seed  maphash.Seed
-	// writes counts writes, by a part of the hash of what was written. An answer holds as long as the counts it was read
-	// under: so one that was read before a write, and kept after it, is no answer either.
+	// writes counts writes per hash bucket of the written key. A result is valid while the counters are those before
+	// it was read. A result that was read before a write and stored after it is therefore invalid.
 	writes [1 << 14]atomic.Uint64
 }
 
-// A key is what an answer is cached under.
+// cacheKey is the key of a cached result.
 type key struct{ org, value string }
 
 func newCache() *cache {
@@ -37,7 +37,7 @@ func newCache() *cache {
 	return &cache{seed: maphash.MakeSeed(), known: otter.Must(&otter.Options[key, *found]{MaximumSize: maxCached, ExpiryCalculator: life})}
 }
 
-// get returns an answer that still holds.
+// get returns a valid result.
 func (c *cache) get(a asked) (*found, bool) {
 	f, ok := c.known.GetIfPresent(a.key())
 	if !ok || f.seen != c.seen(a) {
@@ -46,11 +46,11 @@ func (c *cache) get(a asked) (*found, bool) {
 	return f, true
 }
 
-// keep caches an answer. Its seen was taken before anything was read.
+// put stores a result. Its seen must have been taken before anything was read.
 func (c *cache) keep(a asked, f *found) { c.known.Set(a.key(), f) }
 
-// seen counts the writes an answer depends on: to the number or address, to numbers that end like it, and to what the
-// organisation has connected.
+// seen returns the sum of the write counters a result depends on: of the number or address, of numbers with the same
+// tail, and of the organisation's connections.
 func (c *cache) seen(a asked) uint64 {
 	n := c.counter(a.key()).Load() + c.counter(key{org: a.org}).Load()
 	if t := a.number.tail(); t != "" {
@@ -63,7 +63,7 @@ func (c *cache) counter(k key) *atomic.Uint64 {
 	return &c.writes[maphash.Comparable(c.seed, k)%uint64(len(c.writes))]
 }
 
-// drop ends answers that writes made wrong.
+// invalidate invalidates the results of the given keys.
 func (c *cache) drop(keys []key) {
 	for _, k := range keys {
 		c.counter(k).Add(1)
@@ -72,5 +72,5 @@ func (c *cache) drop(keys []key) {
 
 func (c *cache) close() { c.known.StopAllGoroutines() }
 
-// Reconnected ends every cached answer of an organisation: what it has connected has changed.
+// InvalidateOrg invalidates every cached result of an organisation, because its connections have changed.
 func (s *Service) Reconnected(org string) { s.cache.drop([]key{{org: org}}) }

@@ -11,7 +11,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// What a contact may have.
+// Limits of a contact.
 const (
 	maxName   = 120
 	maxPhones = 20
@@ -22,8 +22,8 @@ const (
 	maxValue  = 1000
 )
 
-// check lists what is wrong with a contact, and brings it to the form in which it is kept. Numbers that are no whole ones are
-// violations, unless the contact comes from a file.
+// check returns the violations of a contact and normalises it for storage. An incomplete number is a violation,
+// except in a contact from a file.
 func (c *Contact) check(country string, lenient bool) []op.Violation {
 	var wrong []op.Violation
 	for _, f := range []struct {
@@ -45,7 +45,7 @@ func (c *Contact) check(country string, lenient bool) []op.Violation {
 	return wrong
 }
 
-// tidy makes one line of a text: control characters and runs of spaces become a space.
+// normalizeText makes a text one line: control characters and runs of spaces become one space.
 func tidy(text string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, ""), func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 }
@@ -65,7 +65,7 @@ func (c *Contact) checkPhones(country string, lenient bool) (wrong []op.Violatio
 			wrong = append(wrong, op.Field(fmt.Sprintf("phones.%d.extension", i), "invalid_value", "must be digits"))
 		}
 		next := n.phone(Phone{Number: tidy(p.Number), Label: tidy(p.Label), Primary: p.Primary, Extension: p.Extension})
-		if next.Written == "" && strings.HasPrefix(p.Number, "+") { // given back as it was shown
+		if next.Written == "" && strings.HasPrefix(p.Number, "+") { // sent back by the client as it was shown
 			next.Written = keptWritten(p.Written, n, country)
 		}
 		if !slices.ContainsFunc(kept, func(k Phone) bool { return k.Number == next.Number && k.Extension == next.Extension }) {
@@ -76,7 +76,7 @@ func (c *Contact) checkPhones(country string, lenient bool) (wrong []op.Violatio
 	return wrong
 }
 
-// keptWritten is what was written once, where it still means the same number.
+// keepWritten returns the original spelling if it still means the same number.
 func keptWritten(written string, n number, country string) string {
 	if again := readNumber(written, country); written != "" && again.e164 == n.e164 {
 		return written

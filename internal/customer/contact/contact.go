@@ -1,5 +1,5 @@
-// Package contact keeps the people an organisation knows, finds who a number belongs to, in the organisation's own contacts
-// and in the systems it has connected, and tells agents who calls.
+// Package contact stores the contacts of an organisation, looks up numbers and e-mail addresses in them and in
+// connected systems, and publishes screen pops for ringing calls.
 package contact
 
 import (
@@ -19,7 +19,7 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// A Contact is a person the organisation knows.
+// Contact is a person or a company that the organisation knows.
 type Contact struct {
 	ID              string            `json:"id" example:"con_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	FirstName       string            `json:"first_name"`
@@ -44,7 +44,7 @@ type Contact struct {
 	OrgID string `json:"-"`
 }
 
-// A Phone is a number of a contact.
+// Phone is a number of a contact.
 type Phone struct {
 	Number    string `json:"number" maxLength:"60" doc:"E.164; accepted as people write it in the organisation's country, with an extension too" example:"+442079460018"`
 	Label     string `json:"label,omitempty" maxLength:"40" example:"mobile"`
@@ -53,14 +53,14 @@ type Phone struct {
 	Written   string `json:"written,omitempty" maxLength:"60" doc:"As it was given; ignored in requests"`
 }
 
-// An Email is an address of a contact.
+// Email is an e-mail address of a contact.
 type Email struct {
 	Value   string `json:"value" maxLength:"254" example:"ada@example.com"`
 	Label   string `json:"label,omitempty" maxLength:"40"`
 	Primary bool   `json:"primary,omitempty"`
 }
 
-// A Ref is the same person in a connected system.
+// Ref is the record of the contact in a connected system.
 type Ref struct {
 	ConnectionID string  `json:"connection_id"`
 	Provider     string  `json:"provider"`
@@ -71,14 +71,15 @@ type Ref struct {
 	Error        *string `json:"error"`
 }
 
-// Files is where uploads lie until they are read; *blob.Dir is one.
+// Files stores uploads until they are imported; *blob.Dir implements it.
 type Files interface {
 	Put(ctx context.Context, name string, from io.Reader) (size int64, err error)
 	Open(ctx context.Context, name string) (io.ReadSeekCloser, int64, error)
 	Delete(ctx context.Context, name string) error
 }
 
-// Service is the room. The function fields are set before the first request; those that may be nil say so.
+// Service manages contacts. Its function fields are set before the first request; a field may be nil only if its
+// comment says so. It is safe for concurrent use.
 type Service struct {
 	DB     *db.DB
 	Orgs   *org.Service
@@ -88,39 +89,42 @@ type Service struct {
 	Log    *slog.Logger
 	Now    func() time.Time
 
-	// Connected are the systems of an organisation, in the order of their priority; nil where there are none.
+	// Sources returns the systems of an organisation, in the order of their priority. nil: own contacts only.
 	Connected func(ctx context.Context, org string) ([]Connected, error)
-	// Refs are the same persons in connected systems, by contact; may be nil.
+	// Refs returns the records of contacts in connected systems, by contact. May be nil.
 	Refs func(ctx context.Context, q db.Querier, org string, contacts []string) (map[string][]Ref, error)
-	// OnSave is called for a contact that was made or changed, in the same transaction; only names connections, nil all.
+	// OnSave is called when a contact is created or changed, in the same transaction. only names connections; nil
+	// means all. May be nil.
 	OnSave func(ctx context.Context, tx db.Querier, c Contact, only []string) error
-	// CanSave lists which of the named connections cannot be written to; may be nil.
+	// CanSave returns violations for those of the named connections that cannot be written to. May be nil.
 	CanSave func(ctx context.Context, org string, connections []string) ([]op.Violation, error)
-	// OnNote is called for a note that is to be written to connected systems, in the same transaction; may be nil.
+	// OnNote is called for a note that is to be written to connected systems, in the same transaction. May be nil.
 	OnNote func(ctx context.Context, tx db.Querier, org string, n call.Note) error
-	// Remember is told of a note in the transaction that writes it; may be nil.
+	// OnNoteAdded is called for every note, in the transaction that writes it. May be nil.
 	Remember func(ctx context.Context, tx db.Querier, org string, n call.Note) error
-	// NoteSyncs tells how far notes have come; may be nil.
+	// NoteSyncs returns the sync status of notes in connected systems. May be nil.
 	NoteSyncs func(ctx context.Context, q db.Querier, org string, notes []string) (map[string][]call.NoteSync, error)
 	// OnMerge and OnDelete are called in the transaction that merges two contacts, or deletes one.
 	OnMerge  []func(ctx context.Context, tx db.Querier, org, from string, into Contact) error
 	OnDelete []func(ctx context.Context, tx db.Querier, org, id string) error
-	// OnErase is called before OnDelete where a contact is not only deleted, but erased.
+	// OnErase is called before OnDelete if a contact is erased and not only deleted.
 	OnErase []func(ctx context.Context, tx db.Querier, org, id string) error
-	// Erase removes what is remembered of a number in E.164. Must be set.
+	// Erase deletes the memory of a number in E.164. Must be set.
 	Erase func(ctx context.Context, tx db.Querier, org, number string) error
-	// Lines are the rooms whose doings stand in a timeline.
+	// TimelineSources return the items of other packages for a timeline.
 	Lines []func(ctx context.Context, org string, q LineQuery) ([]Item, error)
-	// Past tells of the calls and the memory of a number, for screen pops; may be nil. Memory says whether it may be told.
+	// History returns earlier calls and the memory of a number for screen pops. memory reports whether the caller may
+	// read the memory. May be nil.
 	Past func(ctx context.Context, org, number string, memory bool) (Past, error)
-	// CallNumber is the number outside that a call is with; db.ErrNone where there is no such call.
+	// CallNumber returns the external number of a call; db.ErrNone if there is no such call.
 	CallNumber func(ctx context.Context, org, callID string) (number string, err error)
-	// CallQueue is the queue a call came into; nil where it is in none, or the call is not known. May be nil.
+	// CallQueue returns the queue through which a call came; nil if there is none, or the call is unknown. May be
+	// nil.
 	CallQueue func(ctx context.Context, org, callID string) (*call.Named, error)
-	// OnKnown is told when it turned out later whose call it is; may be nil.
+	// OnIdentified is called when the contact of a call is found after its start. May be nil.
 	OnKnown func(ctx context.Context, org, callID string, c event.Contact) error
 
-	// After is the clock of those who wait for connected systems; nil: time.After.
+	// After is the timer for waits for connected systems; nil: time.After.
 	After func(limit time.Duration) <-chan time.Time
 
 	cache   *cache
@@ -130,7 +134,7 @@ type Service struct {
 	end     context.CancelFunc
 }
 
-// Open makes the room ready. Close must follow.
+// Open initialises the service. Close must follow.
 func (s *Service) Open() *Service {
 	s.cache = newCache()
 	if s.After == nil {
@@ -141,25 +145,25 @@ func (s *Service) Open() *Service {
 	return s
 }
 
-// Close waits for lookups under way.
+// Close cancels lookups in progress and waits for their end.
 func (s *Service) Close() {
 	s.end()
 	s.running.Wait()
 	s.cache.close()
 }
 
-// country is where numbers without a country code belong.
+// country returns the country of numbers without a country code.
 func (s *Service) country(ctx context.Context) (string, error) {
 	o, err := s.Orgs.Get(ctx, access.Org(ctx))
 	return o.Country, err
 }
 
-// Named is how a contact is shown in calls and events.
+// EventContact returns the contact as it is shown in calls and events.
 func (c Contact) Named(source string) event.Contact {
 	return event.Contact{ID: c.ID, Name: c.Name, Company: c.Company, Source: source}
 }
 
-// complete fills in what follows from the rest.
+// complete sets the derived fields: the name, and the primary number and address.
 func (c *Contact) complete() {
 	c.Name = strings.TrimSpace(c.FirstName + " " + c.LastName)
 	if c.Name == "" {
@@ -175,7 +179,7 @@ func (c *Contact) complete() {
 	firstIsPrimary(c.Emails, func(e *Email) *bool { return &e.Primary })
 }
 
-// firstIsPrimary leaves exactly one primary in a list.
+// firstIsPrimary makes exactly one entry of a list primary: the first that is marked, or the first.
 func firstIsPrimary[T any](all []T, primary func(*T) *bool) {
 	chosen := 0
 	for i := range all {

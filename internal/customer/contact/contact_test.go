@@ -22,7 +22,7 @@ import (
 	"soniq/internal/platform/op/optest"
 )
 
-// house is what a test of contacts needs.
+// fixture is the service under test.
 type house struct {
 	*contact.Service
 	t      *testing.T
@@ -50,7 +50,7 @@ func build(t *testing.T, d *db.DB) *house {
 	users := user.New(d, h.orgs, outbox, b, time.Now)
 	h.Service = (&contact.Service{DB: d, Orgs: h.orgs, Outbox: outbox, Jobs: &job.Queue{Bus: b, Now: time.Now}, Files: files,
 		Log: slog.New(slog.NewTextHandler(lines{t}, nil)), Now: time.Now,
-		After: func(time.Duration) <-chan time.Time { return nil }}).Open() // systems are waited for as long as they take
+		After: func(time.Duration) <-chan time.Time { return nil }}).Open() // lookups wait without a limit
 	t.Cleanup(h.Close)
 	h.server = optest.New(t, d, append(h.Operations(), users.Operations()...)...)
 	return h
@@ -65,7 +65,7 @@ func (h *house) do(method, path string, body any, header ...string) *optest.Answ
 	return h.server.Do(optest.Admin(h.org), method, path, body, header...)
 }
 
-// lookup asks who has a number.
+// lookup looks up a number.
 func (h *house) lookup(phone string, more ...string) *optest.Answer {
 	h.t.Helper()
 	return h.do("GET", "/contacts/lookup?phone="+url.QueryEscape(phone)+strings.Join(more, ""), nil)
@@ -140,7 +140,7 @@ func TestContactsAreListedByWhatTheyHave(t *testing.T) {
 	})
 }
 
-// namesOf reads a list to its end.
+// namesOf reads all pages of a list.
 func (h *house) namesOf(path, query string) string {
 	h.t.Helper()
 	var all []string

@@ -8,7 +8,7 @@ import (
 	"soniq/internal/customer/contact"
 )
 
-// cutting are files that break in the middle the first time they are read.
+// failingFiles stores files that fail in the middle of the first read.
 type cutting struct {
 	contact.Files
 	after  int64

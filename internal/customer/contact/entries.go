@@ -12,17 +12,17 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// This file keeps what connected systems told of people, so that they are found in the index.
+// Records that are copied from connected systems (contact_entries), so that the index finds them.
 
 const (
 	entryBatch = 100
-	// MaxEntries bounds what a connection may keep in the index.
+	// MaxEntries bounds the copied records of a connection.
 	MaxEntries = 1_000_000
 	maxEntryID = 200
 )
 
-// A Round is one reading of all that a connected system knows. Records are given to Add as they come; Finish removes those
-// that were not given in this round.
+// Round is one read of a connected system. Records are passed to Add. Finish deletes the records that were not added
+// in this round.
 type Round struct {
 	s               *Service
 	org, connection string
@@ -31,8 +31,8 @@ type Round struct {
 	total           int
 }
 
-// NewRound begins to read a system's records. Rounds of one connection must not overlap; a round that is not finished leaves
-// what it added.
+// NewRound starts a read of a system's records. Rounds of one connection must not overlap. If a round is not
+// finished, its added records stay.
 func (s *Service) NewRound(ctx context.Context, org, connection string) (*Round, error) {
 	o, err := s.Orgs.Get(ctx, org)
 	if err != nil {
@@ -41,7 +41,7 @@ func (s *Service) NewRound(ctx context.Context, org, connection string) (*Round,
 	return &Round{s: s, org: org, connection: connection, country: o.Country, name: db.NewID("rnd")}, nil
 }
 
-// Add takes a record; those without id, or with neither number nor address, are passed over.
+// Add stores a record. Records without an id, or with neither number nor address, are skipped.
 func (r *Round) Add(ctx context.Context, x Record) error {
 	if x.ExternalID == "" || len(x.ExternalID) > maxEntryID || len(x.Phones) == 0 && x.Email == "" && len(x.Emails) == 0 {
 		return nil
@@ -56,7 +56,8 @@ func (r *Round) Add(ctx context.Context, x Record) error {
 	return r.flush(ctx)
 }
 
-// Finish writes the rest and removes records the system has no more. It returns how many there are.
+// Finish writes the last batch and deletes the records that the system no longer has. It returns the number of
+// records.
 func (r *Round) Finish(ctx context.Context) (int, error) {
 	if err := r.flush(ctx); err != nil {
 		return 0, err
@@ -64,7 +65,7 @@ func (r *Round) Finish(ctx context.Context) (int, error) {
 	return r.total, r.s.sweepEntries(ctx, r.org, r.connection, r.name)
 }
 
-// Remove takes a record out that the system has no more.
+// Remove deletes a record that the system no longer has.
 func (r *Round) Remove(ctx context.Context, id string) error {
 	if err := r.flush(ctx); err != nil {
 		return err
@@ -78,7 +79,8 @@ func (r *Round) Remove(ctx context.Context, id string) error {
 	return nil
 }
 
-// Leave writes the rest, and leaves records that were not given in this round as they are. It returns how many there are.
+// FinishPartial writes the last batch and keeps the records that were not added in this round. It returns the number
+// of records of the connection.
 func (r *Round) Leave(ctx context.Context) (n int, err error) {
 	if err := r.flush(ctx); err != nil {
 		return 0, err
@@ -90,7 +92,7 @@ func (r *Round) Leave(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
-// flush writes a batch: records that are as they were are only marked as seen.
+// flush writes a batch. Unchanged records are only marked as seen.
 func (r *Round) flush(ctx context.Context) error {
 	batch := prepared(r.batch)
 	r.batch = nil
@@ -104,14 +106,15 @@ func (r *Round) flush(ctx context.Context) error {
 	return nil
 }
 
-// A told is a record as it is kept, and what it is recognised by when it is told again.
+// storedRecord is a record in its stored form, with a digest to detect changes. The digest covers the JSON of Record:
+// renaming a field of Record changes every digest.
 type told struct {
 	Record
 	at     time.Time
 	digest string
 }
 
-// prepared is the batch as it is kept; of a record that was told twice the later.
+// prepareEntries returns the batch in its stored form. Of two records with the same id it keeps the later.
 func prepared(batch []Record) []told {
 	out := make([]told, 0, len(batch))
 	place := map[string]int{}
@@ -132,7 +135,7 @@ func prepared(batch []Record) []told {
 	return out
 }
 
-// put keeps a batch: what was there as it is, is seen again; the rest is written, and the index follows.
+// put writes a batch: unchanged records are marked as seen, the others are written and indexed.
 func (r *Round) put(ctx context.Context, tx db.Querier, batch []told) error {
 	ids := make([]string, len(batch))
 	for i, x := range batch {
@@ -169,7 +172,7 @@ func (r *Round) put(ctx context.Context, tx db.Querier, batch []told) error {
 	return r.s.reindex(ctx, tx, r.org, before, after, r.country)
 }
 
-// digests is what records that are there are recognised by.
+// digests returns the digests of the stored records, by id.
 func (r *Round) digests(ctx context.Context, tx db.Querier, ids []string) (map[string]string, error) {
 	q, args := db.Where(`SELECT id, digest FROM contact_entries WHERE org_id = $1 AND source = $2`, r.org, r.connection).In("id", ids).SQL()
 	rows, err := tx.Query(ctx, q, args...)
@@ -188,7 +191,7 @@ func (r *Round) digests(ctx context.Context, tx db.Querier, ids []string) (map[s
 	return known, rows.Err()
 }
 
-// seen marks records as told in this round.
+// markSeen marks records as seen in this round.
 func (r *Round) seen(ctx context.Context, tx db.Querier, ids []string) error {
 	return db.Bulk(len(ids), func(from, to int) error {
 		const text = `UPDATE contact_entries SET round = $3 WHERE org_id = $1 AND source = $2`
@@ -213,7 +216,7 @@ func (r *Round) indexed(x told) indexed {
 	return i
 }
 
-// upsertEntries writes whole records, each of which begins with its organisation.
+// upsertEntries writes complete rows. The first column of each is the organisation.
 func upsertEntries(ctx context.Context, tx db.Querier, rows [][]any) error {
 	return db.Bulk(len(rows), func(from, to int) error {
 		q := `INSERT INTO contact_entries (org_id, source, id, name, company, title, email, url, digest, round, updated_at)
@@ -233,7 +236,7 @@ func clip(text string) string {
 	return text
 }
 
-// indexedEntry is what the index has of an entry.
+// loadIndexedEntry returns the index rows of a copied record.
 func indexedEntry(ctx context.Context, q db.Querier, org, source, id string) (indexed, error) {
 	x := indexed{source: source, id: id}
 	const text = `SELECT number, digits FROM contact_phones WHERE org_id = $1 AND source = $2 AND record_id = $3`
@@ -276,7 +279,8 @@ func entryEmails(ctx context.Context, q db.Querier, org, source, id string) (all
 	return all, rows.Err()
 }
 
-// sweepEntries removes what a connection did not tell in its last round; "" removes everything.
+// deleteStaleEntries deletes the records of a connection that were not seen in the given round, a hundred per
+// transaction. round "" deletes all.
 func (s *Service) sweepEntries(ctx context.Context, org, connection, round string) error {
 	for {
 		gone := 0
@@ -324,7 +328,7 @@ func stale(ctx context.Context, q db.Querier, org, connection, round string) ([]
 	return all, rows.Err()
 }
 
-// Forget removes everything a connection brought. It takes several transactions.
+// DeleteEntries deletes all copied records of a connection, in several transactions.
 func (s *Service) Forget(ctx context.Context, org, connection string) error {
 	return s.sweepEntries(ctx, org, connection, "")
 }

@@ -9,12 +9,13 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// This file removes what is kept of a number: whoever has it, what systems told of them, and where it was written down.
+// Erasure of a number: contacts, copied records, notes, and errors of imports that contain it.
 
-// recordsPerErasure is how many records are erased in one transaction.
+// recordsPerErasure is the number of records that one transaction erases.
 const recordsPerErasure = 50
 
-// CountWith counts the contacts and copied records that have a number in E.164, and the notes that mention it.
+// CountWith returns the number of contacts and copied records that have a number in E.164, and of notes that mention
+// it.
 func (s *Service) CountWith(ctx context.Context, q db.Querier, org, phone string) (int, error) {
 	const records = `SELECT count(*) FROM (SELECT DISTINCT source, record_id FROM contact_phones WHERE org_id = $1 AND number = $2) AS x`
 	const notes = `SELECT count(*) FROM contact_notes WHERE org_id = $1 AND body LIKE $2`
@@ -30,8 +31,9 @@ func (s *Service) CountWith(ctx context.Context, q db.Querier, org, phone string
 
 func mentions(phone string) string { return "%" + digitsOf(phone) + "%" }
 
-// EraseWith removes some of what is kept of a number, in the caller's transaction, and returns how much. A contact with no other
-// number goes with all that hangs on it; one with others loses this one. Of copied records nothing stays.
+// EraseWith erases up to recordsPerErasure records with a number, in the caller's transaction, and returns how many.
+// The caller repeats it until it returns 0. A contact with no other number is deleted with all its data; from a
+// contact with others, this number is removed. Copied records are deleted.
 func (s *Service) EraseWith(ctx context.Context, tx db.Querier, org, phone string) (int, error) {
 	o, err := s.Orgs.Get(ctx, org)
 	if err != nil {
@@ -59,7 +61,7 @@ func (s *Service) EraseWith(ctx context.Context, tx db.Querier, org, phone strin
 	return eraseMentions(ctx, tx, org, phone)
 }
 
-// having lists some records that have a number.
+// recordsWithNumber returns up to recordsPerErasure records that have a number.
 func having(ctx context.Context, q db.Querier, org, phone string) (all []indexed, err error) {
 	const text = `SELECT DISTINCT source, record_id FROM contact_phones WHERE org_id = $1 AND number = $2 LIMIT $3`
 	rows, err := q.Query(ctx, text, org, phone, recordsPerErasure)
@@ -77,7 +79,7 @@ func having(ctx context.Context, q db.Querier, org, phone string) (all []indexed
 	return all, rows.Err()
 }
 
-// eraseFrom takes a number from a contact, or removes the contact with it.
+// eraseNumberFrom removes a number from a contact. If it was the only one, the contact is deleted.
 func (s *Service) eraseFrom(ctx context.Context, tx db.Querier, org, id, phone, country string) error {
 	c, err := get(ctx, tx, org, id)
 	if err != nil {
@@ -91,7 +93,7 @@ func (s *Service) eraseFrom(ctx context.Context, tx db.Querier, org, id, phone, 
 	return s.update(ctx, tx, c, after, country)
 }
 
-// without is the contact without a number, wherever it stands in it.
+// withoutNumber returns the contact without a number, including custom fields that contain it.
 func (c Contact) without(phone, country string) Contact {
 	c.Phones = slices.DeleteFunc(slices.Clone(c.Phones), func(p Phone) bool { return p.again(country).e164 == phone })
 	custom := map[string]string{}
@@ -105,7 +107,7 @@ func (c Contact) without(phone, country string) Contact {
 	return c
 }
 
-// removeAll removes a contact and what other rooms keep of it.
+// deleteWithData deletes a contact and its data in other packages.
 func (s *Service) removeAll(ctx context.Context, tx db.Querier, c Contact, country string) error {
 	for _, f := range slices.Concat(s.OnErase, s.OnDelete) {
 		if err := f(ctx, tx, c.OrgID, c.ID); err != nil {
@@ -115,7 +117,8 @@ func (s *Service) removeAll(ctx context.Context, tx db.Querier, c Contact, count
 	return s.remove(ctx, tx, c, country)
 }
 
-// EraseEntry removes what a connected system told of somebody. The system's own record stays, and may be copied again.
+// EraseEntry deletes the copy of a record of a connected system. The system's own record stays and may be copied
+// again.
 func (s *Service) EraseEntry(ctx context.Context, tx db.Querier, org, source, id string) error {
 	o, err := s.Orgs.Get(ctx, org)
 	if err != nil {
@@ -139,7 +142,7 @@ func (s *Service) eraseEntry(ctx context.Context, tx db.Querier, org, source, id
 	return nil
 }
 
-// eraseMentions removes notes in which a number stands, and what imports said of lines with it.
+// eraseMentions deletes notes that contain a number, and clears the errors of imports that contain it.
 func eraseMentions(ctx context.Context, tx db.Querier, org, phone string) (int, error) {
 	const count = `UPDATE contacts SET notes_count = notes_count - (SELECT count(*) FROM contact_notes n
 			WHERE n.org_id = $1 AND n.contact_id = contacts.id AND n.body LIKE $2)

@@ -8,38 +8,38 @@ import (
 	"time"
 )
 
-// A found is what is known of a number or an address. It is never changed once it is cached.
+// lookupResult is the result of a lookup. It is immutable once it is cached.
 type found struct {
 	seen     uint64
 	matches  []Match // best first
 	sources  []SourceStatus
-	complete bool // every source has said what it knows
+	complete bool // every source has answered
 }
 
-// flights are the lookups under way, one for each number: whoever asks for the same joins.
+// singleflightGroup holds the lookups in progress, one per key. Concurrent lookups of the same key share one.
 type flights struct {
 	mu    sync.Mutex // guards known
 	known map[string]*flight
 }
 
-// A flight asks the systems of an organisation for one number. It goes on when those who wait have left, so that late answers
-// are there for the next who asks.
+// singleflight is one lookup in all systems of an organisation. It continues after its callers have left, so that
+// late results are cached for the next lookup.
 type flight struct {
 	asked  asked
 	query  Query
 	seen   uint64
 	began  time.Time
 	cancel context.CancelFunc
-	done   chan struct{} // closed when nothing more comes
+	done   chan struct{} // closed when all sources have answered
 
 	mu      sync.Mutex // guards the rest
 	matches []Match
 	sources []SourceStatus
-	open    map[string]Connected // asked, and not answered yet
+	open    map[string]Connected // queried, not answered yet
 }
 
-// join returns the flight for a number, and starts one where there is none, or where it began before the last write. One that has
-// landed since the cache was asked is not started again: what it found is returned, unless it is to be asked afresh.
+// join returns the lookup in progress for a key. It starts one if there is none, or if it began before the last
+// write. If a lookup ended after the caller's cache check, its result is returned instead, unless fresh is true.
 func (s *Service) join(a asked, country string, seen uint64, fresh bool, local []Match, statuses []SourceStatus, ask []Connected) (*flight, *found) {
 	name := a.org + " " + a.key().value
 	s.flights.mu.Lock()
@@ -60,7 +60,7 @@ func (s *Service) join(a asked, country string, seen uint64, fresh bool, local [
 	return f, nil
 }
 
-// start asks all systems at once.
+// start queries all systems concurrently.
 func (s *Service) start(f *flight, name string, ask []Connected) {
 	ctx, cancel := context.WithCancel(s.over)
 	f.cancel = cancel
@@ -79,7 +79,7 @@ func (s *Service) start(f *flight, name string, ask []Connected) {
 	})
 }
 
-// land keeps what the flight found.
+// finish caches the result, if it is complete, and ends the lookup.
 func (s *Service) land(f *flight, name string) {
 	if r := f.result(); r.complete {
 		s.cache.keep(f.asked, r)
@@ -92,7 +92,8 @@ func (s *Service) land(f *flight, name string) {
 	close(f.done)
 }
 
-// answered takes the answer of one system. When it cannot be bettered, the others are let off.
+// addAnswer adds the answer of one system. If no other system can give a better match, the remaining queries are
+// cancelled.
 func (f *flight) answered(c Connected, records []Record, err error, took time.Duration) {
 	kept := judge(f.asked, f.query.Country, records)
 	f.mu.Lock()
@@ -104,7 +105,7 @@ func (f *flight) answered(c Connected, records []Record, err error, took time.Du
 	}
 	for _, m := range kept {
 		m.connection, m.source, m.priority = c.ID, c.Name, c.Priority
-		f.matches = slices.DeleteFunc(f.matches, func(o Match) bool { return o.same(m) }) // the system itself knows better than the index
+		f.matches = slices.DeleteFunc(f.matches, func(o Match) bool { return o.same(m) }) // the system's answer is newer than its copy in the index
 		f.matches = append(f.matches, m)
 	}
 	slices.SortFunc(f.matches, Match.better)
@@ -113,7 +114,7 @@ func (f *flight) answered(c Connected, records []Record, err error, took time.Du
 	}
 }
 
-// decided reports whether no open system could give a better match than there is.
+// isDecided reports whether no open system could give a better match than the present one.
 func (f *flight) decided() bool {
 	if len(f.matches) == 0 || f.matches[0].Kind != Exact {
 		return false
@@ -144,7 +145,7 @@ func statusOf(err error, matches int) string {
 	return "error"
 }
 
-// result is what is known now; systems that have not answered are timed out.
+// result returns the matches so far. Systems without an answer have the status timeout.
 func (f *flight) result() *found {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -169,7 +170,7 @@ func compare(a, b string) int {
 	return 0
 }
 
-// wait returns what is known when the flight has landed, or the time is up.
+// wait returns the result when all systems have answered, the timer fires, or the context ends.
 func (f *flight) wait(ctx context.Context, up <-chan time.Time) *found {
 	select {
 	case <-f.done:

@@ -20,7 +20,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Queue is the job queue of imports.
+// Queue is the name of the job queue of imports.
 const Queue = "contact"
 
 const (
@@ -28,11 +28,11 @@ const (
 	maxFile    = 20 << 20 // bytes of an upload
 	maxUpload  = maxFile + 64<<10
 	maxJSON    = 1 << 20
-	maxErrors  = 100 // that an import tells
-	maxRunning = 10  // imports of an organisation that wait or run
+	maxErrors  = 100 // reported per import
+	maxRunning = 10  // queued or running imports per organisation
 )
 
-// An Import is a file of contacts on its way in.
+// Import is an import of a file of contacts.
 type Import struct {
 	ID         string      `json:"id" example:"imp_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	Status     string      `json:"status" enum:"queued,running,completed,failed"`
@@ -55,7 +55,7 @@ type Import struct {
 	blob string
 }
 
-// A LineError is one record that could not be read.
+// LineError describes a record that could not be read.
 type LineError struct {
 	Line    int    `json:"line" doc:"Where the record begins, counted from 1"`
 	Field   string `json:"field"`
@@ -63,14 +63,14 @@ type LineError struct {
 	Message string `json:"message"`
 }
 
-// Upload is a form with a file.
+// Upload is the form of an import request.
 type Upload struct {
 	File       []byte `json:"file" doc:"CSV with a line of headings, or vCard 2.1 to 4.0; 20 MB at most"`
 	Format     string `json:"format,omitempty" enum:"csv,vcard" doc:"Recognised by its content unless given"`
 	Duplicates string `json:"duplicates,omitempty" enum:"skip,update,create" default:"skip" doc:"What to do with people who are there already, by a number or an e-mail address"`
 }
 
-// Text is a small file in JSON.
+// Text is the JSON form of an import request, for small files.
 type Text struct {
 	Content    string `json:"content" maxLength:"1000000" example:"name,phone"`
 	Filename   string `json:"filename,omitempty" maxLength:"120"`
@@ -78,13 +78,13 @@ type Text struct {
 	Duplicates string `json:"duplicates,omitempty" enum:"skip,update,create" default:"skip"`
 }
 
-// ImportIn is a form or a JSON body, told apart by its media type.
+// ImportIn is the request of contacts.imports.create: a form or a JSON body, by its media type.
 type ImportIn struct {
 	ContentType string `header:"Content-Type"`
 	RawBody     []byte
 }
 
-// Import takes a file of contacts. They are added in the background; the answer tells where to see how far it has come.
+// Import stores a file of contacts and enqueues its import. The answer contains the address of its progress.
 func (s *Service) Import(ctx context.Context, in *ImportIn) (*op.Out[Import], error) {
 	i := Import{ID: db.NewID("imp"), org: access.Org(ctx), Status: "queued", Errors: []LineError{}, CreatedAt: db.At(s.Now())}
 	file, err := i.take(in)
@@ -119,7 +119,7 @@ type importArgs struct {
 	ID string `json:"id"`
 }
 
-// take reads the body, in whichever of its two forms.
+// parseBody reads the body in either of its two forms.
 func (i *Import) take(in *ImportIn) (file []byte, err error) {
 	kind, params, err := mime.ParseMediaType(in.ContentType)
 	switch {
@@ -179,7 +179,7 @@ func shorten(text string) string {
 	return text
 }
 
-// form reads the parts of the form, in any order.
+// parseForm reads the parts of the form, in any order.
 func (i *Import) form(form *multipart.Reader) (file []byte, err error) {
 	for {
 		part, err := form.NextPart()
@@ -243,12 +243,12 @@ func wrongJSON(err error) error {
 	return op.Invalid(op.Field("body", "invalid_type", "must be an object"))
 }
 
-// ImportOne names an import.
+// ImportOne identifies an import.
 type ImportOne struct {
 	ID string `path:"id" maxLength:"40" example:"imp_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 }
 
-// ShowImport tells how far an import has come.
+// ShowImport returns the progress of an import.
 func (s *Service) ShowImport(ctx context.Context, in *ImportOne) (*op.Out[Import], error) {
 	i, err := getImport(ctx, s.DB.Read(ctx), access.Org(ctx), in.ID)
 	if db.IsNone(err) {
@@ -288,8 +288,8 @@ func insertImport(ctx context.Context, tx db.Querier, i Import) error {
 	return err
 }
 
-// progress writes how far an import has come. It reports whether the import was as far as this process thought: otherwise
-// somebody else carries it on.
+// saveProgress writes the progress of an import. It returns false if the stored progress is not was: another process
+// has continued the import.
 func (i *Import) progress(ctx context.Context, tx db.Querier, was int) (bool, error) {
 	const q = `UPDATE contact_imports SET status = $4, done = $5, created = $6, updated = $7, skipped = $8, failed = $9, errors = $10, error = $11,
 			started_at = $12, finished_at = $13
@@ -306,5 +306,5 @@ func (i *Import) progress(ctx context.Context, tx db.Querier, was int) (bool, er
 	return n > 0, err
 }
 
-// importTime bounds one attempt of an import; what it did stays done, and the next carries on.
+// importTimeout bounds one attempt of an import. The next attempt continues after the committed records.
 const importTime = 15 * time.Minute

@@ -15,26 +15,27 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// importBatch is how many records are written in one transaction: few enough that others need not wait.
+// importBatch is the number of records per transaction. It is small, so that other writers wait only briefly.
 const importBatch = 100
 
-// Handle registers what does the imports.
+// Handle registers the job handler of imports.
 func (s *Service) Handle(r *job.Runner) { r.Handle(importKind, s.runImport) }
 
-// Options are those of the runner that does the imports.
+// Options returns the options of the job runner.
 func Options() job.Options { return job.Options{Workers: 2, PerLane: 1, Timeout: importTime} }
 
-// A record is a contact as a file has it.
+// importRecord is a record of a file.
 type record struct {
 	line  int
 	c     Contact
-	wrong []op.Violation // that make it unreadable
+	wrong []op.Violation // if not empty, the record cannot be imported
 }
 
-// errElsewhere says that another process carries the import on.
+// errOtherProcess means that another process has continued the import.
 var errElsewhere = errors.New("the import is carried on by somebody else")
 
-// runImport reads the file from where the last attempt stopped: how far it came is written in the transaction of the contacts.
+// runImport reads the file from the point where the last attempt stopped. The progress is written in the transaction
+// of the contacts.
 func (s *Service) runImport(ctx context.Context, j job.Job) error {
 	var args importArgs
 	if err := j.Bind(&args); err != nil {
@@ -57,7 +58,7 @@ func (s *Service) runImport(ctx context.Context, j job.Job) error {
 	return err
 }
 
-// giveUp ends an import that cannot be finished; the contacts it brought stay.
+// fail ends an import that cannot be finished. Its imported contacts stay.
 func (s *Service) giveUp(ctx context.Context, i *Import, cause error) error {
 	why := "the file could not be read"
 	if errors.Is(cause, errFile) {
@@ -81,7 +82,7 @@ func (s *Service) finish(ctx context.Context, i *Import, status string, why *str
 	return nil
 }
 
-// readFile adds what is left of the file, batch by batch.
+// readFile imports the rest of the file, batch by batch.
 func (s *Service) readFile(ctx context.Context, i *Import) error {
 	o, err := s.Orgs.Get(ctx, i.org)
 	if err != nil {
@@ -116,7 +117,7 @@ func (s *Service) readFile(ctx context.Context, i *Import) error {
 	}
 }
 
-// records reads a file record by record; io.EOF is its end.
+// newRecordReader returns a function that reads a file record by record and returns io.EOF at its end.
 func records(file io.Reader, format string) (func() (record, error), error) {
 	if format == "vcard" {
 		return newCards(file).next, nil
@@ -128,10 +129,10 @@ func records(file io.Reader, format string) (func() (record, error), error) {
 	return t.next, nil
 }
 
-// errFile says that a file is not what it should be.
+// errFile means that the file is malformed.
 var errFile = errors.New("the file cannot be read")
 
-// read100 reads the next batch, after passing over what is done already.
+// readBatch reads the next batch, after skipping the records that are imported already.
 func read100(next func() (record, error), skip *int) (batch []record, err error) {
 	for len(batch) < importBatch {
 		r, err := next()
@@ -150,7 +151,7 @@ func read100(next func() (record, error), skip *int) (batch []record, err error)
 	return batch, nil
 }
 
-// addBatch writes a batch and how far the import has come, together.
+// addBatch writes a batch and the progress in one transaction.
 func (s *Service) addBatch(ctx context.Context, i *Import, batch []record, country string) error {
 	was, next := i.Done, *i
 	next.Errors = slices.Clone(i.Errors)
@@ -189,7 +190,7 @@ func (i *Import) refuse(r record) {
 	}
 }
 
-// addRecords adds a batch of good records; those of people who are there already are treated as the import says.
+// addRecords writes the valid records of a batch. Duplicates are treated according to the import.
 func (s *Service) addRecords(ctx context.Context, tx db.Querier, i *Import, good []record, country string) error {
 	there, err := s.there(ctx, tx, i, good, country)
 	if err != nil {
@@ -197,7 +198,7 @@ func (s *Service) addRecords(ctx context.Context, tx db.Querier, i *Import, good
 	}
 	var fresh []Contact
 	changed := map[string]bool{}
-	place := map[string]int{} // of new contacts among fresh, by what they are found by
+	place := map[string]int{} // index in fresh by identity key
 	for _, r := range good {
 		keys := identity(r.c, country)
 		known := firstOf(there, keys)
@@ -251,7 +252,8 @@ func (s *Service) updateAll(ctx context.Context, tx db.Querier, there map[string
 	return nil
 }
 
-// take changes a contact by what a file says of it: what the file has counts, what it has not stays.
+// applyImport merges the record of a file into a contact. Values of the file replace the old ones; missing values are
+// kept.
 func (c *Contact) take(o Contact, country string) {
 	old := *c
 	c.FirstName, c.LastName = old.FirstName, old.LastName
@@ -274,7 +276,8 @@ func (c *Contact) take(o Contact, country string) {
 	}
 }
 
-// identity is what a contact is recognised by: its addresses, and its numbers that are nobody else's.
+// identityKeys returns the keys by which a contact is recognised: its e-mail addresses, and its numbers without an
+// extension, because numbers with one are shared.
 func identity(c Contact, country string) (keys []string) {
 	for _, p := range c.Phones {
 		if n := p.again(country); n.whole() && n.extension == "" {
@@ -305,7 +308,7 @@ func firstPlace(place map[string]int, keys []string) (int, bool) {
 	return 0, false
 }
 
-// there finds the contacts that records of a batch may be, by number and address.
+// existing returns the contacts that have an identity key of the batch, by key.
 func (s *Service) there(ctx context.Context, tx db.Querier, i *Import, good []record, country string) (map[string]*Contact, error) {
 	out := map[string]*Contact{}
 	if i.Duplicates == "create" {
@@ -335,7 +338,7 @@ func (s *Service) there(ctx context.Context, tx db.Querier, i *Import, good []re
 	return out, nil
 }
 
-// ownersOf finds which contacts have numbers and addresses; of several the oldest.
+// ownersOf adds the contacts that have the given numbers and addresses to owners; of several contacts the oldest.
 func ownersOf(ctx context.Context, q db.Querier, org string, keys []string, owners map[string]string) error {
 	for _, by := range []struct{ column, text string }{
 		{"number", `SELECT number, min(record_id) FROM contact_phones WHERE org_id = $1 AND source = '' AND extension = ''`},

@@ -17,7 +17,7 @@ import (
 	"soniq/internal/platform/op/optest"
 )
 
-// work does the imports until the test ends.
+// runJobs runs the import jobs until the test ends.
 func (h *house) work() *job.Runner {
 	h.t.Helper()
 	r := &job.Runner{DB: h.d, Queue: h.Jobs, Name: contact.Queue, Node: "n", Log: slog.New(slog.NewTextHandler(lines{h.t}, nil)), Options: contact.Options()}
@@ -29,10 +29,10 @@ func (h *house) work() *job.Runner {
 	return r
 }
 
-// done waits for the end of an import.
+// waitImport waits for the end of an import.
 func (h *house) done(id string) *optest.Answer {
 	h.t.Helper()
-	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) { // waits for the job, which tells nobody
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) { // waits for the job, which publishes no event
 		a := h.do("GET", "/crm/imports/"+id, nil).Want(200)
 		if s := a.Text("status"); s == "completed" || s == "failed" {
 			return a
@@ -129,13 +129,13 @@ func TestWhatIsNoFileOfContactsIsRefused(t *testing.T) {
 	h.do("GET", "/crm/imports/imp_none", nil).Want(404)
 }
 
-// An import is cut off again and again, each time at another point; nothing is lost and nothing doubled.
+// An import is interrupted repeatedly, each time at another point. No record is lost and none is duplicated.
 func TestAnImportThatIsCutOffGoesOnWithoutDoubling(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := build(t, d)
 		began := time.Now()
-		h.Jobs.Now = func() time.Time { return began.Add(20 * time.Since(began)) } // what waits to be tried again waits less
+		h.Jobs.Now = func() time.Time { return began.Add(20 * time.Since(began)) } // shortens the retry delay
 		const people = 1234
 		var file strings.Builder
 		file.WriteString("name,phone\n")
@@ -146,7 +146,7 @@ func TestAnImportThatIsCutOffGoesOnWithoutDoubling(t *testing.T) {
 		h.work()
 		cut := &cutting{Files: h.Files, after: 9000}
 		h.Files = cut
-		// the job fails in the middle and is claimed again; how far it came is in its row
+		// the job fails in the middle and is claimed again; its row holds the progress
 		a := h.done(id)
 		if a.Text("status") != "completed" || a.At("created") != float64(people) || a.At("done") != float64(people) || cut.opened < 2 {
 			t.Errorf("opened %d times: %s", cut.opened, a.Bytes)

@@ -9,9 +9,9 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// This file keeps the phone index: rows that lead from a number or an address to whoever has it.
+// The phone index: rows from numbers and e-mail addresses to contacts and copied records.
 
-// An indexed is a record as the index sees it.
+// indexedRecord is a contact or a copied record in the form of the index.
 type indexed struct {
 	source, id string
 	phones     []Phone
@@ -29,7 +29,7 @@ func own(all []Contact) []indexed {
 	return out
 }
 
-// index adds records to the index; what was known of their numbers is forgotten once that is committed.
+// index adds records to the index. Cached results of their numbers are invalidated at commit.
 func (s *Service) index(ctx context.Context, tx db.Querier, org string, all []indexed, country string) error {
 	phones, emails, keys := rowsOf(org, all, country)
 	if err := insertPhones(ctx, tx, phones); err != nil {
@@ -42,7 +42,7 @@ func (s *Service) index(ctx context.Context, tx db.Querier, org string, all []in
 	return nil
 }
 
-// reindex takes the old records out of the index and puts the new ones in.
+// reindex replaces the old records in the index by the new ones.
 func (s *Service) reindex(ctx context.Context, tx db.Querier, org string, before, after []indexed, country string) error {
 	_, _, keys := rowsOf(org, before, country)
 	s.forget(tx, keys)
@@ -59,7 +59,7 @@ func (s *Service) reindex(ctx context.Context, tx db.Querier, org string, before
 	return s.index(ctx, tx, org, after, country)
 }
 
-// forget drops cached answers once the transaction is committed.
+// invalidateOnCommit invalidates cached results when the transaction is committed.
 func (s *Service) forget(tx db.Querier, keys []key) {
 	if len(keys) > 0 {
 		db.OnCommit(tx, func() { s.cache.drop(keys) })
@@ -85,7 +85,7 @@ func rowsOf(org string, all []indexed, country string) (phones, emails [][]any, 
 	return phones, emails, keys
 }
 
-// tailMark begins the keys of answers that depend on the end of a number.
+// tailMark is the prefix of cache keys for the tail of a number.
 const tailMark = "…"
 
 func insertPhones(ctx context.Context, tx db.Querier, rows [][]any) error {
@@ -105,7 +105,7 @@ func insertEmails(ctx context.Context, tx db.Querier, rows [][]any) error {
 	})
 }
 
-// What the index holds of whoever has a number: the number's row, and contact or entry.
+// Columns and joins of an index search: the number's row with its contact or copied record.
 const (
 	matchColumns = ` p.source, p.record_id, p.digits, p.extension, p.domestic, c.name, c.company, c.title, c.emails, c.vip, c.do_not_call, c.tags,
 		c.updated_at, e.name, e.company, e.title, e.email, e.url, e.updated_at `
@@ -113,7 +113,7 @@ const (
 		LEFT JOIN contact_entries e ON p.source <> '' AND e.org_id = p.org_id AND e.source = p.source AND e.id = p.record_id `
 )
 
-// findNumber reads who has a whole number.
+// findNumber returns the matches of a complete number.
 func findNumber(ctx context.Context, q db.Querier, org, e164 string) ([]Match, error) {
 	const text = `SELECT` + matchColumns + `FROM contact_phones p` + matchJoins + `WHERE p.org_id = $1 AND p.number = $2 LIMIT 50`
 	return matches(ctx, q, func(m *Match, r numberRow) bool {
@@ -128,7 +128,7 @@ func findNumber(ctx context.Context, q db.Querier, org, e164 string) ([]Match, e
 	}, text, org, e164)
 }
 
-// findTail reads who has a number that ends like n, where one of both is no whole number.
+// findTail returns the numbers with the same tail as n, if one of the two is incomplete.
 func findTail(ctx context.Context, q db.Querier, org string, n number) ([]Match, error) {
 	const text = `SELECT` + matchColumns + `FROM contact_phones p` + matchJoins + `WHERE p.org_id = $1 AND p.tail = $2
 		AND (p.number = '' OR $3 = '') LIMIT 50`
@@ -147,7 +147,7 @@ func findEmail(ctx context.Context, q db.Querier, org, email string) ([]Match, e
 	return matches(ctx, q, func(m *Match, _ numberRow) bool { m.Kind = Exact; return true }, text, org, email)
 }
 
-// numberRow is what the row of a number says of it.
+// numberRow holds the columns of a number's row.
 type numberRow struct {
 	digits, extension string
 	domestic          bool

@@ -9,7 +9,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// ListIn chooses contacts.
+// ListIn is the request of contacts.list.
 type ListIn struct {
 	op.Paging
 	Q            string   `query:"q" maxLength:"120" doc:"Part of a name, a company, a title, a number or an e-mail address"`
@@ -22,7 +22,7 @@ type ListIn struct {
 	Sort         string   `query:"sort" enum:"name,-last_contacted_at" default:"name"`
 }
 
-// List lists contacts.
+// List returns contacts.
 func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Contact]], error) {
 	after, err := in.After(ctx)
 	if err != nil {
@@ -70,7 +70,7 @@ func (in *ListIn) position(c Contact) op.Position {
 	return p
 }
 
-// filter narrows the list; the statement is made anew for every use.
+// filter returns a function that builds the filter anew, once for the page and once for the total.
 func (in *ListIn) filter(org, country string) (func() *db.Filter, error) {
 	since, _, err := op.Span{Since: in.UpdatedSince}.Times()
 	if err != nil {
@@ -102,7 +102,7 @@ func badQuery(v op.Violation) error {
 	return &op.Error{Code: "invalid_query", Detail: v.Field + ": " + v.Message, Fields: []op.Violation{v}}
 }
 
-// plus repairs a + that arrived as a space, as it does in addresses that were not encoded.
+// restorePlus replaces a leading space by +, because clients send + unencoded in query strings.
 func plus(text string) string {
 	if strings.HasPrefix(text, " ") {
 		return "+" + strings.TrimSpace(text)

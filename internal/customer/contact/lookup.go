@@ -12,13 +12,14 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Internal is the id of the connection that stands for an organisation's own contacts, and Own its name unless it is given another.
+// InternalID is the id of the connection that represents an organisation's own contacts, and InternalName its default
+// name.
 const (
 	Internal = "crm_internal"
 	Own      = "Contacts"
 )
 
-// LookupIn asks who somebody is.
+// LookupIn is the request of contacts.lookup.
 type LookupIn struct {
 	Phone     string `query:"phone" maxLength:"60" doc:"E.164, or as it is dialled in the organisation's country" example:"+14155550100"`
 	Email     string `query:"email" maxLength:"254"`
@@ -26,7 +27,7 @@ type LookupIn struct {
 	Fresh     bool   `query:"fresh" doc:"Do not answer from what was found in the last minutes"`
 }
 
-// ContactLookup is who a number or an address belongs to.
+// ContactLookup is the best match of a lookup, with its alternatives.
 type ContactLookup struct {
 	Name         string         `json:"name"`
 	Company      string         `json:"company"`
@@ -46,7 +47,7 @@ type ContactLookup struct {
 	Alternatives []Alternative  `json:"alternatives" nullable:"false"`
 }
 
-// SourceStatus is what one system said.
+// SourceStatus is the result of one source.
 type SourceStatus struct {
 	Source   string `json:"source"`
 	Status   string `json:"status" enum:"hit,miss,timeout,error,skipped,circuit_open,rate_limited"`
@@ -54,7 +55,7 @@ type SourceStatus struct {
 	Matches  int    `json:"matches"`
 }
 
-// An Alternative is another record that may be meant.
+// Alternative is a further match.
 type Alternative struct {
 	Name       string  `json:"name"`
 	Company    string  `json:"company"`
@@ -64,8 +65,7 @@ type Alternative struct {
 	Match      Kind    `json:"match" enum:"exact,national,possible"`
 }
 
-// Lookup finds who a number or an address belongs to: in what was found a moment ago, in the index, and in the systems that
-// are connected, all at once.
+// Lookup looks up a number or an address in the cache, then in the index and, concurrently, in the connected systems.
 func (s *Service) Lookup(ctx context.Context, in *LookupIn) (*op.Out[ContactLookup], error) {
 	began := time.Now()
 	country, err := s.country(ctx)
@@ -87,7 +87,7 @@ func (s *Service) Lookup(ctx context.Context, in *LookupIn) (*op.Out[ContactLook
 	return op.OK(*f.shown(a, cached, time.Since(began)))
 }
 
-// who finds who somebody is. The flight is not nil where answers are still to come.
+// resolve looks up a key. late is not nil if answers are outstanding when the limit is reached.
 func (s *Service) who(ctx context.Context, a asked, country string, limit time.Duration, fresh bool) (f *found, cached bool, late *flight, err error) {
 	if !fresh {
 		if f, ok := s.cache.get(a); ok {
@@ -116,7 +116,7 @@ func (s *Service) who(ctx context.Context, a asked, country string, limit time.D
 	return f, false, late, nil
 }
 
-// local asks the index.
+// searchIndex looks up a key in the index.
 func (s *Service) local(ctx context.Context, a asked) ([]Match, []Connected, error) {
 	all, err := s.connected(ctx, a.org)
 	if err != nil {
@@ -141,7 +141,7 @@ func (s *Service) local(ctx context.Context, a asked) ([]Match, []Connected, err
 	return named(found, all), all, nil
 }
 
-// concerned leaves out the systems that are not asked of this.
+// acceptingSources returns the sources that accept the number.
 func concerned(a asked, all []Connected) []Connected {
 	kept := make([]Connected, 0, len(all))
 	for _, c := range all {
@@ -152,7 +152,7 @@ func concerned(a asked, all []Connected) []Connected {
 	return kept
 }
 
-// connected lists what is asked, own contacts among them.
+// sources returns the sources of an organisation, including its own contacts.
 func (s *Service) connected(ctx context.Context, org string) ([]Connected, error) {
 	if s.Connected == nil {
 		return []Connected{{ID: Internal, Name: Own, Provider: "internal"}}, nil
@@ -160,7 +160,7 @@ func (s *Service) connected(ctx context.Context, org string) ([]Connected, error
 	return s.Connected(ctx, org)
 }
 
-// named says which connection matches come from, drops those of connections that are gone or switched off, and sorts them.
+// withSource sets the source of each match, drops matches of sources that were deleted or disabled, and sorts them.
 func named(found []Match, all []Connected) []Match {
 	kept := found[:0]
 	for _, m := range found {
@@ -175,7 +175,8 @@ func named(found []Match, all []Connected) []Match {
 	return kept
 }
 
-// toAsk chooses the systems that could know better than the index. One that is copied too is asked of those its copy does not know.
+// sourcesToQuery returns the systems that may have a better match than the index. A system that is also copied is
+// queried only if its copy has no match.
 func toAsk(a asked, local []Match, all []Connected) (ask, skipped []Connected) {
 	for _, c := range all {
 		switch {
@@ -189,12 +190,12 @@ func toAsk(a asked, local []Match, all []Connected) (ask, skipped []Connected) {
 	return ask, skipped
 }
 
-// copied reports whether the index has from a system whom it would be asked for.
+// hasCopy reports whether the index has a match from the copy of the source.
 func (c Connected) copied(local []Match) bool {
 	return slices.ContainsFunc(local, func(m Match) bool { return m.connection == c.ID && m.Kind != Possible })
 }
 
-// localStatuses tells what the index said, source by source.
+// localStatuses returns the statuses of the sources that were answered from the index or skipped.
 func localStatuses(local []Match, all, skipped []Connected) []SourceStatus {
 	out := []SourceStatus{}
 	for _, c := range all {
@@ -218,10 +219,10 @@ func localStatuses(local []Match, all, skipped []Connected) []SourceStatus {
 	return out
 }
 
-// maxAlternatives bounds what else is told.
+// maxAlternatives bounds the alternatives of a response.
 const maxAlternatives = 20
 
-// shown is the answer with the best match first.
+// response returns the API response with the best match first. There must be a match.
 func (f *found) shown(a asked, cached bool, took time.Duration) *ContactLookup {
 	m := f.matches[0]
 	out := &ContactLookup{Name: m.Name, Company: m.Company, Source: m.source, LookupMS: millis(took), ContactID: ptr(m.ContactID), Email: ptr(m.Email),
@@ -234,7 +235,7 @@ func (f *found) shown(a asked, cached bool, took time.Duration) *ContactLookup {
 	return out
 }
 
-// shown is the number as answers show it.
+// phone returns the number as responses show it.
 func (a asked) shown() string {
 	if a.number.whole() {
 		return a.number.e164
@@ -249,7 +250,7 @@ func ptr(text string) *string {
 	return &text
 }
 
-// contact is the best match as calls and events show it; nil where it is no more than possible.
+// contact returns the best match for calls and events; nil if it is only possible, or there is none.
 func (f *found) contact() *event.Contact {
 	if f == nil || len(f.matches) == 0 || f.matches[0].Kind == Possible {
 		return nil
@@ -258,10 +259,11 @@ func (f *found) contact() *event.Contact {
 	return &event.Contact{ID: m.ContactID, Name: m.Name, Company: m.Company, Source: m.source}
 }
 
-// knownLimit is how long a call waits for the index.
+// knownLimit bounds the time a call waits for the index.
 const knownLimit = 150 * time.Millisecond
 
-// Known is who a number belongs to as far as is known without asking anybody; nil where it is not. It is on the way of calls.
+// LookupLocal looks up a number in the cache and the index, without querying systems. It returns nil if there is no
+// sure match, or after knownLimit. It runs during call setup.
 func (s *Service) Known(ctx context.Context, org, phone string) *event.Contact {
 	o, err := s.Orgs.Get(ctx, org)
 	if err != nil {
@@ -292,7 +294,7 @@ func (s *Service) Known(ctx context.Context, org, phone string) *event.Contact {
 	return f.contact()
 }
 
-// Query is what systems are asked about a number.
+// Query returns the query for a number that systems receive.
 func (s *Service) Query(ctx context.Context, org, phone string) (Query, error) {
 	o, err := s.Orgs.Get(ctx, org)
 	if err != nil {

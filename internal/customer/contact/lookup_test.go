@@ -20,7 +20,7 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// source is a connected system of a test.
+// source returns a connected system.
 func source(name string, priority int, ask func(context.Context, contact.Query) ([]contact.Record, error)) contact.Connected {
 	return contact.Connected{ID: "crm_" + name, Name: name, Provider: "http", Priority: priority, Ask: ask}
 }
@@ -29,7 +29,7 @@ func knows(all ...contact.Record) func(context.Context, contact.Query) ([]contac
 	return func(context.Context, contact.Query) ([]contact.Record, error) { return all, nil }
 }
 
-// hangs answers when the test lets it.
+// hanging returns a system that answers when the test releases it.
 func hangs(release <-chan struct{}, r contact.Record) func(context.Context, contact.Query) ([]contact.Record, error) {
 	return func(ctx context.Context, _ contact.Query) ([]contact.Record, error) {
 		select {
@@ -41,7 +41,7 @@ func hangs(release <-chan struct{}, r contact.Record) func(context.Context, cont
 	}
 }
 
-// impatient has lookups wait for systems not at all; the limits they would have waited for are told.
+// noWait makes lookups return without waiting for systems. limits returns the waits they would have had.
 func (h *house) impatient() (limits func() []time.Duration) {
 	var mu sync.Mutex
 	var all []time.Duration
@@ -60,7 +60,7 @@ func (h *house) impatient() (limits func() []time.Duration) {
 	}
 }
 
-// connect says what the organisation has connected.
+// connect sets the sources of the organisation.
 func (h *house) connect(own int, all ...contact.Connected) {
 	all = append(all, contact.Connected{ID: contact.Internal, Name: "Contacts", Provider: "internal", Priority: own})
 	slices.SortStableFunc(all, func(a, b contact.Connected) int { return a.Priority - b.Priority })
@@ -68,7 +68,7 @@ func (h *house) connect(own int, all ...contact.Connected) {
 	h.Reconnected(h.org)
 }
 
-// Five ways to write ten thousand numbers: every one is found by the number that calls.
+// Ten thousand numbers in five spellings: each is found by the E.164 number of a caller.
 func TestTenThousandContactsInFiveFormatsAreAllFound(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -115,8 +115,8 @@ func TestTenThousandContactsInFiveFormatsAreAllFound(t *testing.T) {
 	})
 }
 
-// What a system tells in a round replaces what it told before: the changed is found by its new number alone, what it tells twice
-// is as it was told last, and what it tells no more is gone.
+// A round replaces the round before: a changed record is found by its new number only, of duplicates the last counts,
+// and a missing record is deleted.
 func TestARoundReplacesTheOneBefore(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -281,7 +281,7 @@ func TestAHangingSystemDelaysNobodyBeyondTheDeadlineAndItsLateAnswerIsKept(t *te
 		}
 		return fmt.Sprint(status) == fmt.Sprint(want)
 	}
-	soon(t, rightly) // the slow one hangs all the while, and no lookup with it
+	soon(t, rightly) // the slow system hangs all the time without delaying lookups
 	if a.Want(200).Text("name") != "Quick" || a.At("complete") != false || a.At("cached") != false {
 		t.Errorf("got %s", a.Bytes)
 	}
@@ -295,7 +295,7 @@ func TestAHangingSystemDelaysNobodyBeyondTheDeadlineAndItsLateAnswerIsKept(t *te
 	}
 }
 
-// soon asks until the answer is right; a minute is for the busiest machine.
+// waitFor repeats until the answer is right; a minute suffices on a busy machine.
 func soon(t *testing.T, right func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !right(); {
@@ -383,7 +383,7 @@ func TestARingingPhonePopsTwiceWhenASystemIsLate(t *testing.T) {
 	}
 }
 
-// Whose number was called straight is in no queue, and the database is not asked for one.
+// A call to a direct number has no queue, and the database is not queried for one.
 func TestARingingPhoneIsToldTheQueue(t *testing.T) {
 	t.Parallel()
 	h := build(t, dbtest.SQLite(t))

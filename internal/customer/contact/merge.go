@@ -11,7 +11,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// MergeIn merges one contact into another.
+// MergeIn is the request of contacts.merge.
 type MergeIn struct {
 	OneIn
 	Body struct {
@@ -19,8 +19,8 @@ type MergeIn struct {
 	}
 }
 
-// Merge adds to a contact what another has beside, hands over the other's notes, calls and records in connected systems, and
-// removes it.
+// Merge merges the contact from_id into another: it adds missing fields, moves notes, calls and records in connected
+// systems, and deletes it.
 func (s *Service) Merge(ctx context.Context, in *MergeIn) (*op.Out[Contact], error) {
 	country, err := s.country(ctx)
 	if err != nil {
@@ -68,7 +68,7 @@ func (s *Service) mergeable(ctx context.Context, tx db.Querier, in *MergeIn) (Co
 	return from, err
 }
 
-// handOver gives what belongs to a contact to another, and removes the contact.
+// moveData moves the data of a contact to another and deletes the contact.
 func (s *Service) handOver(ctx context.Context, tx db.Querier, from, into Contact, country string) error {
 	const q = `UPDATE contact_notes SET contact_id = $3 WHERE org_id = $1 AND contact_id = $2`
 	if _, err := tx.Exec(ctx, q, from.OrgID, from.ID, into.ID); err != nil {
@@ -90,7 +90,7 @@ func (s *Service) handOver(ctx context.Context, tx db.Querier, from, into Contac
 	return countNotes(ctx, tx, into.OrgID, into.ID)
 }
 
-// absorb adds what the other has beside. What both have stays as it is.
+// absorb adds the missing fields, numbers and addresses of another contact. Existing values are kept.
 func (c *Contact) absorb(o Contact, country string) []op.Violation {
 	for _, f := range []struct{ to, from *string }{{&c.FirstName, &o.FirstName}, {&c.LastName, &o.LastName}, {&c.Company, &o.Company}, {&c.Title, &o.Title}} {
 		if *f.to == "" {

@@ -7,7 +7,7 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// Named are those of an organisation's contacts that there are, by id.
+// ContactsByID returns the contacts with the given ids; missing ones are omitted.
 func (s *Service) Named(ctx context.Context, org string, ids []string) ([]Contact, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -15,7 +15,7 @@ func (s *Service) Named(ctx context.Context, org string, ids []string) ([]Contac
 	return query(ctx, s.DB.Read(ctx), db.Where(`SELECT `+columns+` FROM contacts WHERE org_id = $1`, org).In("id", ids))
 }
 
-// Having are the ids of an organisation's contacts that have a number in E.164, ten at most.
+// IDsByNumber returns the ids of contacts that have a number in E.164, at most ten.
 func (s *Service) Having(ctx context.Context, org, e164 string) (ids []string, err error) {
 	const q = `SELECT DISTINCT record_id FROM contact_phones WHERE org_id = $1 AND number = $2 AND source = '' LIMIT 10`
 	rows, err := s.DB.Read(ctx).Query(ctx, q, org, e164)

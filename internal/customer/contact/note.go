@@ -12,7 +12,7 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// NoteIn writes a note on a contact.
+// NoteIn is the request of contacts.notes.add.
 type NoteIn struct {
 	ID   string `path:"id" maxLength:"40"`
 	Body struct {
@@ -25,7 +25,7 @@ type NoteIn struct {
 // maxNotes bounds the notes of a contact.
 const maxNotes = 1000
 
-// AddNote writes a note on a contact.
+// AddNote adds a note to a contact.
 func (s *Service) AddNote(ctx context.Context, in *NoteIn) (*op.Out[call.Note], error) {
 	org := access.Org(ctx)
 	note := call.Note{ID: db.NewID("note"), ContactID: &in.ID, Body: in.Body.Body, Pinned: in.Body.Pinned, Author: call.AuthorOf(ctx),

@@ -9,7 +9,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Operations lists what the outside world can do with contacts.
+// Operations returns the API operations of contacts.
 func (s *Service) Operations() []op.Operation {
 	r, w := access.ContactsRead, access.ContactsWrite
 	return []op.Operation{
@@ -30,7 +30,7 @@ func (s *Service) Operations() []op.Operation {
 	}
 }
 
-// Fresh is a contact to add.
+// Fresh holds the fields of a new contact.
 type Fresh struct {
 	FirstName     string            `json:"first_name,omitempty" maxLength:"120"`
 	LastName      string            `json:"last_name,omitempty" maxLength:"120"`
@@ -47,7 +47,7 @@ type Fresh struct {
 	ConnectionIDs []string          `json:"connection_ids,omitempty" maxItems:"20" doc:"Only to these"`
 }
 
-// CreateIn is a contact to add.
+// CreateIn is the request of contacts.create.
 type CreateIn struct{ Body Fresh }
 
 // Create adds a contact.
@@ -82,7 +82,7 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Contact], e
 	return &op.Out[Contact]{Body: c, Location: op.Prefix + "/contacts/" + c.ID, ETag: op.Tag(c.UpdatedAt)}, nil
 }
 
-// saved has the contact written to connected systems, where that is wanted, and shows how far it is there.
+// afterSave enqueues the sync to connected systems, if it is wanted, and sets the contact's external references.
 func (s *Service) saved(ctx context.Context, tx db.Querier, c *Contact, sync *bool, only []string) error {
 	if s.OnSave != nil && (sync == nil || *sync) {
 		if err := s.OnSave(ctx, tx, *c, only); err != nil {
@@ -116,7 +116,7 @@ func (s *Service) checkOwner(ctx context.Context, q db.Querier, c Contact, wrong
 	return err
 }
 
-// dress fills in what other rooms know of contacts.
+// fillRefs sets the external references of contacts.
 func (s *Service) dress(ctx context.Context, q db.Querier, org string, all []*Contact) error {
 	if s.Refs == nil || len(all) == 0 {
 		return nil
@@ -135,7 +135,7 @@ func (s *Service) dress(ctx context.Context, q db.Querier, org string, all []*Co
 	return nil
 }
 
-// OneIn names a contact.
+// OneIn identifies a contact.
 type OneIn struct {
 	ID string `path:"id" maxLength:"40" example:"con_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 }
@@ -164,14 +164,14 @@ func (s *Service) find(ctx context.Context, q db.Querier, id string) (Contact, e
 	return c, nil
 }
 
-// UpdateIn changes a contact.
+// UpdateIn is the request of contacts.update.
 type UpdateIn struct {
 	OneIn
 	op.Match
 	Body Patch
 }
 
-// Patch says what changes.
+// Patch holds the changes of a contact.
 type Patch struct {
 	FirstName   op.Change[string]             `json:"first_name,omitzero"`
 	LastName    op.Change[string]             `json:"last_name,omitzero"`
@@ -250,14 +250,14 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Contact], e
 	return op.Versioned(c, c.UpdatedAt)
 }
 
-// DeleteIn names a contact to delete.
+// DeleteIn is the request of contacts.delete.
 type DeleteIn struct {
 	OneIn
 	op.Match
 	Erase bool `query:"erase" doc:"Also erase everything that is kept about its numbers, as DELETE /memory/callers/{phone} does, and what connected systems told of it; needs users:admin"`
 }
 
-// Delete removes a contact, its notes with it.
+// Delete deletes a contact and its notes. With erase, it also erases the data about its numbers.
 func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 	p, _ := access.From(ctx)
 	if in.Erase && !access.UsersAdmin.Need().MetBy(p.Scopes) {
@@ -290,7 +290,7 @@ func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 	})
 }
 
-// erase forgets what is remembered of a contact's numbers, as far as they are whole.
+// eraseMemory erases the memory of the contact's complete numbers.
 func (s *Service) erase(ctx context.Context, tx db.Querier, c Contact, country string) error {
 	for _, p := range c.Phones {
 		n := p.again(country)

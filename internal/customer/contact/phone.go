@@ -6,23 +6,24 @@ import (
 	"github.com/nyaruka/phonenumbers"
 )
 
-// A number is a telephone number as it was written, understood.
+// phoneNumber is a parsed telephone number.
 type number struct {
-	e164      string // "" where it is no whole number
+	e164      string // "" if the number is incomplete
 	extension string
-	digits    string // of what was written, without leading zeros, where e164 is ""
+	digits    string // if e164 is "", the written digits without leading zeros
 	domestic  bool   // written without a country code
 	nsn       string
 	country   string
 }
 
 const (
-	minDigits  = 7 // of what is found by its end
+	minDigits  = 7 // of a number that is found by its tail
 	maxWritten = 60
 )
 
-// readNumber understands a number as people write it in a country: E.164, national, with 00 or no prefix before the country
-// code, with brackets, with an extension. Where it is no whole number, such as one without its area code, digits are kept.
+// readNumber parses a number in the spellings of a country: E.164, national, with 00 or no prefix before the country
+// code, with brackets, with an extension. Of an incomplete number, such as one without its area code, only the digits
+// are kept.
 func readNumber(text, country string) number {
 	text = strings.TrimSpace(text)
 	if len(text) > maxWritten {
@@ -39,10 +40,10 @@ func readNumber(text, country string) number {
 	return number{digits: strings.TrimLeft(digitsOf(text), "0")}
 }
 
-// parsed are the numbers that were understood lately: those of one call are asked for several times within moments.
+// parsedNumbers caches parsed numbers, because those of one call are parsed several times within moments.
 var parsed recent
 
-// parse understands a number that is written in full.
+// parseNumber parses a complete number.
 func parse(text, country string) (number, bool) {
 	return parsed.get(text, country, parseAnew)
 }
@@ -61,13 +62,13 @@ func parseAnew(text, country string) (number, bool) {
 	return out, true
 }
 
-// known reports whether a number lies in a range that is in use.
+// isAssigned reports whether a number lies in a range that is in use.
 func known(n number) bool {
 	p, err := phonenumbers.Parse(n.e164, "")
 	return err == nil && phonenumbers.IsValidNumber(p)
 }
 
-// digitsOf keeps digits, up to an extension.
+// digitsOf returns the digits of a text, up to an extension.
 func digitsOf(text string) string {
 	out := make([]byte, 0, len(text))
 	for i := range len(text) {
@@ -83,10 +84,10 @@ func digitsOf(text string) string {
 	return string(out)
 }
 
-// whole reports whether the number can be dialled.
+// isComplete reports whether the number can be dialled.
 func (n number) whole() bool { return n.e164 != "" }
 
-// tail is what numbers without their beginning are found by.
+// tail returns the last seven digits, by which incomplete numbers are found; "" if there are fewer.
 func (n number) tail() string {
 	if len(n.digits) < minDigits {
 		return ""
@@ -94,7 +95,7 @@ func (n number) tail() string {
 	return n.digits[len(n.digits)-minDigits:]
 }
 
-// endsAlike reports whether one of two numbers is the end of the other, and long enough to mean something.
+// sharesTail reports whether one of two numbers is the end of the other and has at least seven digits.
 func endsAlike(a, b string) bool {
 	if len(a) > len(b) {
 		a, b = b, a
@@ -102,7 +103,7 @@ func endsAlike(a, b string) bool {
 	return len(a) >= minDigits && strings.HasSuffix(b, a)
 }
 
-// phone is the number as a contact shows it.
+// phone returns the number in the form of a contact's number.
 func (n number) phone(p Phone) Phone {
 	out := Phone{Number: n.e164, Label: p.Label, Primary: p.Primary, Extension: n.extension}
 	if out.Extension == "" {
@@ -117,7 +118,7 @@ func (n number) phone(p Phone) Phone {
 	return out
 }
 
-// again is the number of a phone that is kept: read as it was written, for that says most.
+// parse parses a stored number again. It prefers the original spelling, because it contains more information.
 func (p Phone) again(country string) number {
 	text := p.Number
 	if p.Written != "" {
@@ -133,7 +134,7 @@ func (p Phone) again(country string) number {
 	return n
 }
 
-// Formats is one number in the ways systems keep it.
+// Formats is one number in the formats that systems store.
 type Formats struct {
 	E164          string // +442079460018
 	International string // +44 20 7946 0018
@@ -144,7 +145,7 @@ type Formats struct {
 	Zeros         string // 00442079460018
 }
 
-// formats writes a whole number in every way.
+// formats returns a complete number in all formats.
 func (n number) formats() Formats {
 	p, err := phonenumbers.Parse(n.e164, "")
 	if err != nil {

@@ -12,10 +12,11 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// popLimit is how long a screen pop waits for connected systems; with what it takes to show it, it is there within 300 ms.
+// popLimit bounds the wait of a screen pop for connected systems. With the time to deliver it, the pop arrives within
+// 300 ms.
 const popLimit = 200 * time.Millisecond
 
-// A Past is what calls and memory say of a number.
+// CallHistory is the data of earlier calls and the memory of a number.
 type Past struct {
 	CallsTotal     int
 	LastCall       *LastCall
@@ -24,7 +25,7 @@ type Past struct {
 	MemorySummary  *string
 }
 
-// LastCall is the call before.
+// LastCall is the previous call.
 type LastCall struct {
 	ID        string      `json:"id"`
 	At        db.Time     `json:"at"`
@@ -32,7 +33,7 @@ type LastCall struct {
 	Agent     *call.Agent `json:"agent"`
 }
 
-// ScreenPop is everything worth knowing of a caller.
+// ScreenPop is the data shown to an agent about a caller.
 type ScreenPop struct {
 	Phone          string         `json:"phone"`
 	CallID         *string        `json:"call_id"`
@@ -51,13 +52,13 @@ type ScreenPop struct {
 	Sources        []SourceStatus `json:"sources" nullable:"false"`
 }
 
-// PopIn names a number or a call.
+// PopIn is the request of contacts.screen_pop.
 type PopIn struct {
 	Phone  string `query:"phone" maxLength:"60" doc:"E.164, as it is dialled in the organisation's country, or anonymous" example:"+14155550100"`
 	CallID string `query:"call_id" maxLength:"40" doc:"The call it is for; without phone, the number it is with"`
 }
 
-// ScreenPop tells everything worth knowing of a caller. Nobody being known is no error.
+// ScreenPop returns the data about a caller. An unknown caller is not an error.
 func (s *Service) ScreenPop(ctx context.Context, in *PopIn) (*op.Out[ScreenPop], error) {
 	began, org := time.Now(), access.Org(ctx)
 	phone, queue, err := s.popFor(ctx, org, in)
@@ -78,7 +79,7 @@ func (s *Service) ScreenPop(ctx context.Context, in *PopIn) (*op.Out[ScreenPop],
 	return op.OK(p)
 }
 
-// popFor finds the number that is meant.
+// popTarget returns the number and the queue of a request.
 func (s *Service) popFor(ctx context.Context, org string, in *PopIn) (phone string, queue *call.Named, err error) {
 	if in.Phone == "" && in.CallID == "" {
 		return "", nil, op.Invalid(op.Field("phone", "required", "give phone or call_id"))
@@ -99,7 +100,7 @@ func (s *Service) popFor(ctx context.Context, org string, in *PopIn) (phone stri
 	return phone, queue, err
 }
 
-// queue is the queue a call came into.
+// queue returns the queue through which a call came; nil if there is none.
 func (s *Service) queue(ctx context.Context, org, callID string) (*call.Named, error) {
 	if s.CallQueue == nil || callID == "" {
 		return nil, nil
@@ -132,20 +133,20 @@ func (s *Service) fillPop(ctx context.Context, a asked, country string, p *Scree
 	return nil
 }
 
-// Ring is a call that rings at a user.
+// Ring is a call that starts to ring at a user.
 type Ring struct {
 	Org, CallID, UserID, Phone string
 
-	// Straight says that no queue has led the call there; else it is looked for.
+	// Direct means that the call did not come through a queue. If it is false, the queue is looked up.
 	Straight bool
 
-	By *event.Named // the user who hands the call over; nil where nobody does
+	By *event.Named // the transferring user; nil if the call is not a transfer
 
 	queue *call.Named
 }
 
-// Ringing tells the live stream who calls, at once or when the systems that are asked have had their time, and again when
-// late answers have come. It does not wait.
+// Ringing publishes a screen pop to the live stream: after at most popLimit, and again when late answers of systems
+// have arrived. It returns at once.
 func (s *Service) Ringing(r Ring) {
 	if s.over.Err() != nil {
 		return
@@ -165,7 +166,7 @@ func (s *Service) ringing(ctx context.Context, r Ring) error {
 	}
 	if !r.Straight {
 		if r.queue, err = s.queue(ctx, r.Org, r.CallID); err != nil {
-			s.Log.Warn("queue of a screen pop not found", "org", r.Org, "call", r.CallID, "err", err) // who calls matters more
+			s.Log.Warn("queue of a screen pop not found", "org", r.Org, "call", r.CallID, "err", err) // continue: the caller's identity matters more
 		}
 	}
 	a, err := read(r.Org, r.Phone, "", o.Country)
@@ -181,11 +182,11 @@ func (s *Service) ringing(ctx context.Context, r Ring) error {
 	}
 	<-late.done
 	f = late.result()
-	f.complete = true // nothing more comes
+	f.complete = true // all sources have answered or failed
 	return s.known(ctx, r, f, s.tell(r, a.number.e164, f, began))
 }
 
-// known has the call say whose it is.
+// identifyCall reports the contact of the call, if there is one, to OnIdentified.
 func (s *Service) known(ctx context.Context, r Ring, f *found, err error) error {
 	c := f.contact()
 	if err != nil || c == nil || s.OnKnown == nil {
@@ -194,7 +195,8 @@ func (s *Service) known(ctx context.Context, r Ring, f *found, err error) error 
 	return s.OnKnown(ctx, r.Org, r.CallID, *c)
 }
 
-// tell sends the screen pop to the live stream. It is ephemeral: GET /contacts/screen-pop tells it again.
+// publishPop publishes the screen pop to the live stream. The event is ephemeral: GET /contacts/screen-pop returns
+// the same data.
 func (s *Service) tell(r Ring, phone string, f *found, began time.Time) error {
 	pop := event.ScreenPop{Phone: phone, CallID: ptr(r.CallID), UserID: ptr(r.UserID), Complete: f.complete, LookupMS: millis(time.Since(began)),
 		At: db.At(s.Now()), TransferredBy: r.By}

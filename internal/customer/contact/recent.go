@@ -2,7 +2,7 @@ package contact
 
 import "sync"
 
-// recent remembers what numbers were understood as, up to maxRecent of them; then it begins anew.
+// numberCache caches parsed numbers, up to maxCachedNumbers. When it is full, it is emptied.
 type recent struct {
 	mu  sync.Mutex // guards all
 	all map[asWritten]understood
@@ -15,7 +15,7 @@ type understood struct {
 	ok bool
 }
 
-// maxRecent bounds the memory: about a megabyte.
+// maxCachedNumbers bounds the cache: about a megabyte.
 const maxRecent = 4096
 
 func (r *recent) get(text, country string, read func(text, country string) (number, bool)) (number, bool) {

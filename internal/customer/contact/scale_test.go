@@ -13,7 +13,7 @@ import (
 	"soniq/internal/platform/db/dbtest"
 )
 
-// million fills an organisation with a million people who have a number each.
+// fillMillion adds a million contacts with a number each to an organisation.
 func (h *house) million(n int) {
 	h.t.Helper()
 	ctx := context.Background()
@@ -36,8 +36,8 @@ func (h *house) million(n int) {
 	}
 }
 
-// TestLookupOverAMillionNumbers measures GET /contacts/lookup from the router to the answer, over numbers not asked for before
-// (none is cached), and over one that is.
+// TestLookupOverAMillionNumbers measures GET /contacts/lookup from the router to the answer, for numbers that are not
+// cached and for one that is.
 func TestLookupOverAMillionNumbers(t *testing.T) {
 	if os.Getenv("SONIQ_BENCH") == "" {
 		t.Skip("set SONIQ_BENCH=1 to measure")

@@ -6,33 +6,35 @@ import (
 	"time"
 )
 
-// A Connected is a system an organisation has connected, its own contacts among them.
+// Source is a system that lookups search: a connected system, or the organisation's own contacts.
 type Connected struct {
 	ID       string
 	Name     string
 	Provider string // internal for the organisation's own contacts
 	Priority int    // the lowest wins
-	// Ask asks the system itself, within the time it is given by whoever fills this field; nil where only the index is asked.
+	// Lookup queries the system itself. The function that fills this field bounds the time. nil: only the index is
+	// searched.
 	Ask func(ctx context.Context, q Query) ([]Record, error)
-	// Only says of which numbers, in E.164, it is asked at all; nil: of everything.
+	// Accepts reports for which numbers, in E.164, the source is searched; nil: for all.
 	Only func(e164 string) bool
 }
 
-// Errors of Ask that say that nobody was asked.
+// Errors of Lookup for which no request was sent.
 var (
 	ErrCircuitOpen = errors.New("the system failed several times in a row, and is left alone for a moment")
 	ErrRateLimited = errors.New("the system is asked as often as it may be")
 	ErrSkipped     = errors.New("the system cannot be asked this")
 )
 
-// A Query is what a system is asked: a whole number, or an e-mail address.
+// Query is the query to a system: a complete number, or an e-mail address.
 type Query struct {
 	Phone   Formats
 	Email   string
 	Country string // of the organisation, for numbers the system writes without a country code
 }
 
-// A Record is a person as a connected system knows them.
+// Record is a person or company in a connected system. Its JSON is the input of the stored digest of copied records:
+// renaming a field changes every digest.
 type Record struct {
 	ExternalID string
 	Name       string
@@ -40,16 +42,16 @@ type Record struct {
 	Title      string
 	Email      string
 	URL        string
-	Phones     []string // as the system writes them; none where it does not tell
+	Phones     []string // in the system's spelling; empty if the system does not return numbers
 	UpdatedAt  time.Time
 	Emails     []string `json:",omitempty"` // further addresses
 }
 
-// Kind says how sure it is that a record is whoever is asked for.
+// Kind is the certainty of a match.
 type Kind string
 
-// The kinds of match, best first: the whole number; a number written without its country code; the end of a number, or the
-// number of a company with an extension.
+// Kinds of match, best first: Exact, the complete number; National, a number written without its country code;
+// Possible, the end of a number, or a company's number with an extension.
 const (
 	Exact    Kind = "exact"
 	National Kind = "national"
@@ -66,10 +68,10 @@ func (k Kind) rank() int {
 	return 2
 }
 
-// confidence is the match as a number between 0 and 1.
+// confidence returns the kind as a number between 0 and 1.
 func (k Kind) confidence() float64 { return []float64{1, 0.9, 0.5}[k.rank()] }
 
-// A Match is a record that may be whoever is asked for.
+// Match is a record that matches a lookup.
 type Match struct {
 	Kind       Kind
 	ContactID  string
@@ -93,7 +95,7 @@ func (m Match) same(o Match) bool {
 	return m.connection == o.connection && m.ContactID == o.ContactID && m.ExternalID == o.ExternalID
 }
 
-// better reports whether m is to be shown before o.
+// compare orders matches, better ones first: by kind, priority, time of the last change, and id.
 func (m Match) better(o Match) int {
 	switch {
 	case m.Kind.rank() != o.Kind.rank():
@@ -108,8 +110,8 @@ func (m Match) better(o Match) int {
 	return 1
 }
 
-// judge keeps the records that really have the number or address that was asked for: systems answer with what they take for
-// it. One that tells no number, or no address, is believed a little.
+// matchRecords returns the records that have the number or address of the lookup, because systems also return near
+// matches. A record without numbers, or without an address, is a possible match.
 func judge(a asked, country string, all []Record) []Match {
 	var kept []Match
 	for _, r := range all {

@@ -51,7 +51,7 @@ func hasUser(ctx context.Context, q db.Querier, org, id string) (bool, error) {
 	return n > 0, err
 }
 
-// insert writes new contacts and what they are found by.
+// insert writes a new contact and its index rows.
 func (s *Service) insert(ctx context.Context, tx db.Querier, c Contact, country string) error {
 	return s.insertAll(ctx, tx, c.OrgID, []Contact{c}, country)
 }
@@ -76,7 +76,7 @@ func (s *Service) insertAll(ctx context.Context, tx db.Querier, org string, all 
 	return s.index(ctx, tx, org, own(all), country)
 }
 
-// update writes a changed contact, and changes what it is found by.
+// update writes a changed contact and its index rows.
 func (s *Service) update(ctx context.Context, tx db.Querier, before, c Contact, country string) error {
 	const q = `UPDATE contacts SET first_name = $3, last_name = $4, name = $5, sort_name = $6, company = $7, title = $8, phones = $9, emails = $10,
 			tags = $11, custom = $12, owner_user_id = $13, vip = $14, do_not_call = $15, search = $16, updated_at = $17
@@ -104,10 +104,10 @@ func (s *Service) remove(ctx context.Context, tx db.Querier, c Contact, country 
 	return nil
 }
 
-// sortName is what lists are sorted by.
+// sortName returns the sort key of lists.
 func sortName(c Contact) string { return strings.ToLower(c.Name) }
 
-// search is the text that a list is searched in: names, addresses, and numbers without anything between their digits.
+// searchText returns the text for list searches: names, addresses, and numbers as digits only.
 func (c Contact) search() string {
 	parts := []string{c.Name, c.Company, c.Title}
 	for _, e := range c.Emails {
@@ -119,7 +119,7 @@ func (c Contact) search() string {
 	return strings.ToLower(strings.Join(parts, "\n"))
 }
 
-// Touch notes that somebody spoke with whoever has a number.
+// UpdateLastContacted sets the time of the last call with the contacts that have a number, if it is later.
 func (s *Service) Touch(ctx context.Context, tx db.Querier, org, e164 string, at db.Time) error {
 	const q = `UPDATE contacts SET last_contacted_at = $3 WHERE org_id = $1 AND COALESCE(last_contacted_at, 0) < $3
 		AND id IN (SELECT record_id FROM contact_phones WHERE org_id = $1 AND number = $2 AND source = '')`

@@ -22,13 +22,14 @@ const (
 	maxLine    = 256 << 10 // bytes of one line of a table
 )
 
-// A table is a CSV file with a line of headings (RFC 4180), with commas, semicolons or tabs, in UTF-8, UTF-16 or Windows-1252.
+// csvTable is a CSV file with a line of headings (RFC 4180), separated by commas, semicolons or tabs, in UTF-8,
+// UTF-16 or Windows-1252.
 type table struct {
 	r        *csv.Reader
-	headings []string // what columns mean: a field of contacts, or custom.<heading>
+	headings []string // meaning of the columns: a field of contacts, or custom.<heading>
 }
 
-// newTable reads the headings. It fails where none of them means anything.
+// newTable reads the headings. It fails if none of them is known.
 func newTable(file io.Reader) (*table, error) {
 	b := bufio.NewReaderSize(decoded(file), maxLine)
 	head, err := b.Peek(4096)
@@ -56,12 +57,13 @@ func newTable(file io.Reader) (*table, error) {
 	return t, nil
 }
 
-// lines refuses lines that do not end, so that no file fills the memory.
+// lineLimitReader fails on lines longer than maxLine, so that a file cannot exhaust the memory.
 type lines struct {
 	from io.Reader
 	long int
 }
 
+// Read reads from the file. It fails if a line exceeds maxLine.
 func (l *lines) Read(p []byte) (int, error) {
 	n, err := l.from.Read(p)
 	for _, c := range p[:n] {
@@ -75,7 +77,7 @@ func (l *lines) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// decoded reads a file as UTF-8, whatever it is written in.
+// toUTF8 converts a file to UTF-8 from any of the supported encodings.
 func decoded(file io.Reader) io.Reader {
 	b := bufio.NewReaderSize(file, 64<<10)
 	head, _ := b.Peek(32 << 10)
@@ -86,7 +88,7 @@ func decoded(file io.Reader) io.Reader {
 		_, _ = b.Discard(3)
 		return b
 	}
-	for len(head) > 0 && !utf8.RuneStart(head[len(head)-1]) { // a character may be cut at the end of what was looked at
+	for len(head) > 0 && !utf8.RuneStart(head[len(head)-1]) { // the last character may be truncated
 		head = head[:len(head)-1]
 	}
 	if len(head) > 0 && head[len(head)-1] >= utf8.RuneSelf {
@@ -98,7 +100,7 @@ func decoded(file io.Reader) io.Reader {
 	return charmap.Windows1252.NewDecoder().Reader(b)
 }
 
-// separator is what the first line has most of.
+// separator returns the most frequent separator of the first line.
 func separator(head []byte) rune {
 	line, _, _ := bytes.Cut(head, []byte("\n"))
 	best, most := ',', bytes.Count(line, []byte(","))
@@ -110,7 +112,7 @@ func separator(head []byte) rune {
 	return best
 }
 
-// headings are names of columns, as other systems write them into their exports, without spaces and signs.
+// headings maps the column names of other systems' exports, without spaces and punctuation, to fields.
 var headings = map[string]string{
 	"firstname": "first_name", "givenname": "first_name", "vorname": "first_name", "forename": "first_name",
 	"lastname": "last_name", "familyname": "last_name", "surname": "last_name", "nachname": "last_name",
@@ -122,7 +124,7 @@ var headings = map[string]string{
 	"donotcall": "do_not_call", "dnc": "do_not_call",
 }
 
-// heading says what a column means; "" means nothing.
+// heading returns the field of a column; "" if the column is ignored.
 func heading(name string) string {
 	name = tidy(name)
 	plain := strings.Map(func(r rune) rune {
@@ -146,7 +148,7 @@ func heading(name string) string {
 	return "custom." + name
 }
 
-// labelled refines the label of a number or an address by the heading.
+// withLabel refines the label of a number or an address from the heading.
 func labelled(means, plain string) string {
 	kind, _, _ := strings.Cut(means, ":")
 	if kind == "" {
@@ -168,7 +170,7 @@ func (t *table) next() (record, error) {
 	for {
 		cells, err := t.r.Read()
 		var line *csv.ParseError
-		if err != nil && !errors.As(err, &line) || errors.Is(err, errFile) { // what cannot be read now ends the reading
+		if err != nil && !errors.As(err, &line) || errors.Is(err, errFile) { // a read error or a malformed file ends the import; a malformed line does not
 			return record{}, err
 		}
 		r := record{line: t.line()}
@@ -204,7 +206,7 @@ func empty(cells []string) bool {
 	return true
 }
 
-// put fills in one cell.
+// setField sets the field of one cell.
 func (r *record) put(heading, text string) {
 	if text == "" || heading == "" {
 		return
@@ -243,7 +245,7 @@ func (r *record) put(heading, text string) {
 	}
 }
 
-// several takes apart what exports put into one cell.
+// splitCell splits a cell into the values that exports combine.
 func several(text string) (all []string) {
 	for one := range strings.SplitSeq(strings.ReplaceAll(text, " ::: ", "\n"), "\n") {
 		if one = strings.TrimSpace(one); one != "" {
@@ -253,7 +255,7 @@ func several(text string) (all []string) {
 	return all
 }
 
-// named divides a whole name, unless its parts are given too.
+// setName splits a full name into first and last name, unless they are set.
 func (r *record) named(text string) {
 	if r.c.FirstName != "" || r.c.LastName != "" {
 		return
@@ -277,7 +279,7 @@ func yes(text string) bool {
 	return false
 }
 
-// NewTable reads a CSV file as records: for connections whose people lie in one.
+// NewTable reads a CSV file as records, for connections to CSV files. Malformed lines are skipped.
 func NewTable(file io.Reader) (func() (Record, int, error), error) {
 	t, err := newTable(file)
 	if err != nil {
@@ -296,7 +298,8 @@ func NewTable(file io.Reader) (func() (Record, int, error), error) {
 	}, nil
 }
 
-// asRecord is a contact of a file as a record of a connected system. Its id is that of the file, where it has one.
+// asRecord converts a contact of a file to a record of a connected system. Its id is taken from the file, if it has
+// one.
 func (r record) asRecord() Record {
 	r.c.complete()
 	out := Record{Name: r.c.Name, Company: r.c.Company, Title: r.c.Title}

@@ -11,7 +11,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// An Item is something that happened with a contact.
+// Item is an event in the timeline of a contact.
 type Item struct {
 	Kind         string  `json:"kind" enum:"call,message,voicemail,note"`
 	ID           string  `json:"id" doc:"Of the call, message, voicemail or note"`
@@ -27,17 +27,17 @@ type Item struct {
 	Conversation *string `json:"conversation_id" doc:"Of a message"`
 }
 
-// A Person is a user, or whoever wrote a note.
+// Person is a user, or the author of a note.
 type Person struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
 }
 
-// LineQuery asks a room for what it knows of a contact: at most Limit+1 items of the wanted kinds, newest first, behind a
+// TimelineQuery selects the items of a contact: at most Limit+1 items of the given kinds, newest first, after a
 // position.
 type LineQuery struct {
 	Contact      Contact
-	Numbers      []string // whole numbers of the contact
+	Numbers      []string // complete numbers of the contact
 	Kinds        []string
 	Since, Until db.Time
 	Before       db.Time // zero: from the newest on
@@ -45,12 +45,12 @@ type LineQuery struct {
 	Limit        int
 }
 
-// Wants reports whether a kind is asked for.
+// Wants reports whether a kind is selected.
 func (q LineQuery) Wants(kind string) bool {
 	return len(q.Kinds) == 0 || slices.Contains(q.Kinds, kind)
 }
 
-// TimelineIn asks what happened with a contact.
+// TimelineIn is the request of contacts.timeline.
 type TimelineIn struct {
 	OneIn
 	op.Paging
@@ -58,7 +58,7 @@ type TimelineIn struct {
 	Kinds []string `query:"kinds" enum:"call,message,voicemail,note" doc:"Only these"`
 }
 
-// Timeline lists what happened with a contact, newest first.
+// Timeline returns the calls, messages, voicemails and notes of a contact, newest first.
 func (s *Service) Timeline(ctx context.Context, in *TimelineIn) (*op.Out[op.Page[Item]], error) {
 	after, err := in.After(ctx)
 	if err != nil {
@@ -92,10 +92,10 @@ func (s *Service) Timeline(ctx context.Context, in *TimelineIn) (*op.Out[op.Page
 	})
 }
 
-// mostCounted bounds the total of each line.
+// maxCountedItems bounds the counted items of each source.
 const mostCounted = 10_000
 
-// items are those of all lines, not yet in one order.
+// items returns the items of all sources, unsorted.
 func (s *Service) items(ctx context.Context, q LineQuery) ([]Item, error) {
 	var all []Item
 	for _, line := range append([]func(context.Context, string, LineQuery) ([]Item, error){s.noteLine}, s.Lines...) {
@@ -108,7 +108,7 @@ func (s *Service) items(ctx context.Context, q LineQuery) ([]Item, error) {
 	return all, nil
 }
 
-// numbers are the whole numbers of a contact.
+// numbers returns the complete numbers of a contact.
 func (c Contact) numbers() []string {
 	var all []string
 	for _, p := range c.Phones {
@@ -141,7 +141,7 @@ func (s *Service) noteLine(ctx context.Context, org string, q LineQuery) ([]Item
 	return all, rows.Err()
 }
 
-// NumbersOf are the whole numbers of a contact; none where there is no such contact.
+// NumbersOf returns the complete numbers of a contact; none if there is no such contact.
 func (s *Service) NumbersOf(ctx context.Context, org, id string) ([]string, error) {
 	c, err := get(ctx, s.DB.Read(ctx), org, id)
 	if db.IsNone(err) {

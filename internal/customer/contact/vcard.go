@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	maxCard     = 256 << 10 // bytes of a card, pictures left out
-	maxCardLine = 4 << 20   // of one line, where pictures are
+	maxCard     = 256 << 10 // bytes of a card without pictures
+	maxCardLine = 4 << 20   // bytes of one line, which can contain a picture
 )
 
-// cards reads vCards of versions 2.1, 3.0 and 4.0 (RFC 2426, RFC 6350), one after the other.
+// vcardReader reads vCards of versions 2.1, 3.0 and 4.0 (RFC 2426, RFC 6350), one after the other.
 type cards struct {
 	from *bufio.Reader
 	line int
@@ -60,7 +60,7 @@ func (c *cards) card() (record, error) {
 	}
 }
 
-// property reads a whole property: a line and those that carry it on (RFC 6350 §3.2).
+// readProperty reads an unfolded property: a line and its continuation lines (RFC 6350 §3.2).
 func (c *cards) property() (string, error) {
 	line, err := c.physical()
 	if err != nil {
@@ -95,7 +95,7 @@ func beforeColon(line string) string {
 	return head
 }
 
-// physical reads one line; of a very long one, such as a picture, only the beginning is kept.
+// readLine reads one line. Of a very long line, such as a picture, only the beginning is kept.
 func (c *cards) physical() (string, error) {
 	if c.line++; c.more {
 		c.more = false
@@ -119,7 +119,7 @@ func (c *cards) physical() (string, error) {
 	}
 }
 
-// property takes what a property says.
+// addProperty parses a property and sets its field.
 func (r *record) property(line string) {
 	head, value, ok := cutProperty(line)
 	if !ok {
@@ -139,7 +139,7 @@ func (r *record) property(line string) {
 	r.says(name, params, value)
 }
 
-// cutProperty divides a property at its colon; one inside quotes belongs to a parameter.
+// cutProperty splits a property at its colon. A colon inside quotes belongs to a parameter.
 func cutProperty(line string) (head, value string, ok bool) {
 	quoted := false
 	for i := range len(line) {
@@ -193,7 +193,7 @@ func cardLabel(params string) string {
 	return ""
 }
 
-// fields divides a structured value; a divider behind a backslash is text.
+// splitValue splits a structured value. A separator after a backslash is text.
 func fields(value string, by byte) []string {
 	out, from := []string{}, 0
 	for i := 0; i < len(value); i++ {
@@ -207,12 +207,12 @@ func fields(value string, by byte) []string {
 	return append(out, value[from:])
 }
 
-// plainText takes the backslashes out (RFC 6350 §3.4).
+// unescapeText removes the backslashes (RFC 6350 §3.4).
 func plainText(value string) string {
 	return strings.TrimSpace(strings.NewReplacer(`\\`, `\`, `\n`, " ", `\N`, " ", `\,`, ",", `\;`, ";", `\:`, ":").Replace(value))
 }
 
-// ReadCard reads one vCard: for address books that are connected.
+// ParseVCard reads one vCard, for connected address books.
 func ReadCard(text string) (Record, bool) {
 	r, err := newCards(strings.NewReader(text)).next()
 	if err != nil || len(r.wrong) > 0 {

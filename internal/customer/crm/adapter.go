@@ -9,78 +9,81 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// An Adapter speaks with one connected system. What it can do beside is in the interfaces below; Can says which of them work
-// with its settings. It is made anew when settings change, and is safe for concurrent use. Every call has a deadline.
+// Adapter is the client for one connected system. Its optional abilities are the interfaces below; Can reports which
+// of them work with the settings of the connection. A new adapter is built when the settings change. It is safe for
+// concurrent use. Every call has a deadline.
 type Adapter interface {
 	Can() Capabilities
 }
 
-// A Finder asks the system who somebody is. Nobody is no error.
+// Searcher looks up the records of a phone number or an e-mail address in the system. No match is not an error.
 type Finder interface {
 	Lookup(ctx context.Context, q contact.Query) ([]contact.Record, error)
 }
 
-// A Directory is a list of people that is copied into the phone index now and then.
+// Directory is an adapter whose records are copied into the phone index periodically.
 type Directory interface {
-	// All gives every record of the system to take, and stops at its first error.
+	// All passes every record of the system to take. It stops at the first error.
 	All(ctx context.Context, take func(context.Context, contact.Record) error) error
-	// Every is how often the list is to be read.
+	// RefreshInterval returns the time between two reads of the list.
 	Every() time.Duration
 }
 
-// A Follower is a Directory that can tell what has changed since it was last read.
+// IncrementalSync is a Directory that can report the changes since the last read.
 type Follower interface {
 	Directory
-	// Follow tells what has changed since a mark, and returns the next one. Where it cannot tell, or mark is "", it tells whole
-	// before it gives all there is.
+	// SyncSince reports the changes since a sync token and returns the next token. If the system cannot report
+	// changes, or mark is "", it calls BeginFull and then passes all records.
 	Follow(ctx context.Context, mark string, into Changes) (next string, err error)
 }
 
-// Changes take what a Follower tells.
+// ChangeSink receives the changes that an IncrementalSync reports.
 type Changes struct {
-	Whole func(ctx context.Context) error // what comes is everything: who is not in it is gone
+	Whole func(ctx context.Context) error // a full read follows: records that are not passed again are deleted
 	Put   func(ctx context.Context, r contact.Record) error
 	Gone  func(ctx context.Context, id string) error
 }
 
-// A Keeper writes contacts to the system.
+// Upserter writes contacts to the system.
 type Keeper interface {
-	// Upsert writes a contact: a new one where externalID is "". key is the same for every attempt of one change.
+	// Upsert writes a contact. If externalID is "", it creates a record. key is the same for every attempt at one
+	// change.
 	Upsert(ctx context.Context, key, externalID string, c contact.Contact) (Written, error)
 }
 
-// A Merger is a Keeper of records that others change too. base is what the record said when it was last written, as Written.Base told.
+// Merger is an Upserter for records that are also changed on the other side. base is the content of the record after
+// our last write, as returned in WriteResult.Base.
 type Merger interface {
 	Merge(ctx context.Context, key, externalID, base string, c contact.Contact) (Written, error)
 }
 
-// A Noter writes notes to the system.
+// NoteWriter writes notes to the system.
 type Noter interface {
-	// NeedsRecord reports whether notes can only be written to a record of the system.
+	// NeedsRecord reports whether a note must be attached to a record of the system.
 	NeedsRecord() bool
 	Note(ctx context.Context, key string, n Note) (Written, error)
 }
 
-// A CallLogger writes finished calls to the system.
+// CallLogger writes finished calls to the system.
 type CallLogger interface {
 	LogNeedsRecord() bool
-	// LogCall writes a call. It is called again when more is known of it, such as its summary and its words: RecordID then says
-	// what the system called the record, which is changed in place.
+	// LogCall writes a call. It is called again when more data exists, such as the summary and the transcript.
+	// RecordID is then the system's id of the record, which is updated in place.
 	LogCall(ctx context.Context, key string, c CallLog) (Written, error)
 }
 
-// A Once is a CallLogger that may be unable to change what it wrote: then a call is written once, when its summary has had its
-// time.
+// SingleWriteCallLogger is a CallLogger that may be unable to change a record. If LogsOnce returns true, a call is
+// written once, after the time for its summary.
 type Once interface{ LogsOnce() bool }
 
-// Written is what the system made of what it was given.
+// WriteResult is the record that the system created or changed.
 type Written struct {
 	ExternalID, URL string
-	Base            string // of a Merger: what the record says now
-	Conflict        string // what was changed on both sides, and left as it is there
+	Base            string // of a Merger: the content of the record after the write
+	Conflict        string // fields that were changed on both sides; the system's values were kept
 }
 
-// Whom is the person a note or a call is about, as far as is known.
+// Person is the person that a note or a call is about. Unknown fields are "".
 type Whom struct {
 	ExternalID string // of the system's record
 	ContactID  string
@@ -88,10 +91,10 @@ type Whom struct {
 	Company    string
 	Phone      string // E.164
 	Email      string
-	Again      bool // it may have been written before, by an attempt whose end was lost
+	Again      bool // an earlier attempt may have written it: its result was lost
 }
 
-// A Note is what somebody wrote about a person.
+// Note is a note about a person.
 type Note struct {
 	Whom
 	ID, Text, Author string
@@ -99,28 +102,30 @@ type Note struct {
 	At               db.Time
 }
 
-// A CallLog is a finished call with a person.
+// CallLog is a finished call with a person. Its JSON is the input of digest, which is stored: renaming a field
+// changes the digest of every call.
 type CallLog struct {
 	Whom
-	RecordID                    string // what the system called the call when it was written before; "" the first time
+	RecordID                    string // the system's id of the call from the first write; "" before it
 	ID, Direction, Status       string
 	From, To                    string
 	StartedAt, EndedAt          db.Time
 	Duration, Talk              int // seconds
 	Summary, Agent, Disposition string
 	RecordingURL                string
-	Transcript                  string // who said what, a line for each turn; "" where there is none yet
+	Transcript                  string // one line per turn with its speaker; "" if there is none yet
 }
 
-// Errors of adapters. Others are tried again.
+// Errors of adapters. Writes that fail with another error are retried.
 var (
-	// ErrAuth says that the system does not accept our credentials.
+	// ErrAuth means that the system does not accept our credentials.
 	ErrAuth = errors.New("the system refuses the credentials")
-	// ErrRefused says that the system does not take what it was given, now or later.
+	// ErrRefused means that the system rejects the data, now and on every retry.
 	ErrRefused = errors.New("the system refuses what it was given")
 )
 
-// Busy says that the system wants to be left alone for a while.
+// BusyError means that the system limits our rate: no request may be sent for the time After.
 type Busy struct{ After time.Duration }
 
+// Error returns the text of the error without the pause.
 func (b *Busy) Error() string { return "the system is asked too often" }

@@ -14,18 +14,20 @@ import (
 	"soniq/internal/platform/seal"
 )
 
-// This file asks people to agree to connections, with the authorization code flow (RFC 6749 §4.1) and PKCE (RFC 7636).
+// OAuth 2.0 authorization code flow (RFC 6749 §4.1) with PKCE (RFC 7636): start of an authorization, its state and
+// its verifier.
 
-// askTime is how long somebody may take to agree.
+// authorizationTTL is the time a person has to give consent.
 const askTime = 10 * time.Minute
 
-// An Authorization is where somebody agrees to a connection.
+// Authorization holds the address at which a person gives consent to a connection.
 type Authorization struct {
 	URL       string  `json:"authorize_url" doc:"To be opened in a browser, by somebody who may agree for the vendor's account; it works once"`
 	ExpiresAt db.Time `json:"expires_at"`
 }
 
-// Authorize begins to agree to a connection anew: where it was not finished, or the vendor takes it no more.
+// Authorize starts a new authorization of a connection. It is used if the first one was not finished, or the vendor
+// no longer accepts the grant.
 func (s *Service) Authorize(ctx context.Context, in *OneIn) (*op.Out[Authorization], error) {
 	var a Authorization
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
@@ -49,7 +51,8 @@ func (s *Service) Authorize(ctx context.Context, in *OneIn) (*op.Out[Authorizati
 	return op.OK(a)
 }
 
-// dealOf reads the settings of a connection to a vendor; false for others.
+// vendorConnectionOf reads the settings of a connection to a vendor. It returns false for other providers and for
+// invalid settings.
 func (s *Service) dealOf(c Connection) (provider, deal, bool) {
 	p, ok := providerOf(c.Provider)
 	if !ok || p.vendor == nil {
@@ -59,13 +62,13 @@ func (s *Service) dealOf(c Connection) (provider, deal, bool) {
 	return p, d, len(append(wrong, d.check(s, p)...)) == 0
 }
 
-// agreed reports whether people have to agree to a connection.
+// requiresConsent reports whether a person must authorize the connection in a browser.
 func (s *Service) agreed(c Connection) bool {
 	_, d, ok := s.dealOf(c)
 	return ok && d.agreed()
 }
 
-// dressGrant shows whether people have agreed.
+// setGrantStatus sets the status auth_required if consent is missing or the vendor refuses the grant.
 func (s *Service) dressGrant(c *Connection) {
 	if c.granted == "yes" || !s.agreed(*c) {
 		return
@@ -77,7 +80,7 @@ func (s *Service) dressGrant(c *Connection) {
 	c.Status, c.LastError = "auth_required", &why
 }
 
-// An asker is whose credential began an authorization.
+// initiator identifies the credential that started an authorization.
 type asker struct {
 	Home string             `json:"home,omitempty"`
 	Kind access.Kind        `json:"kind"`
@@ -87,7 +90,8 @@ type asker struct {
 	Env  access.Environment `json:"env"`
 }
 
-// askPerson writes down that somebody is asked to agree, and where they are sent.
+// startAuthorization stores a pending authorization and returns the address of the vendor's consent page. It deletes
+// expired authorizations of the organisation.
 func (s *Service) askPerson(ctx context.Context, tx db.Querier, c Connection) (a Authorization, err error) {
 	p, d, _ := s.dealOf(c)
 	who, _ := access.From(ctx)
@@ -118,25 +122,26 @@ func (s *Service) askPerson(ctx context.Context, tx db.Querier, c Connection) (a
 	return a, nil
 }
 
-// An asked is somebody who came back.
+// pendingAuthorization is an authorization that a browser returned from.
 type asked struct {
 	org, connection, verifier string
 	by                        asker
 	expires                   time.Time
 }
 
-// takeAsked ends an authorization: its state is good once. db.ErrNone where there is none.
+// takeAuthorization deletes and returns an authorization: its state is valid once. It returns db.ErrNone if there is
+// none.
 func (s *Service) takeAsked(ctx context.Context, state string) (a asked, err error) {
 	digest := s.Seal.Digest(state)
 	var sealed []byte
 	var by string
 	var expires db.Time
-	// tenant: as below; strangers with made-up states cost a look, and no transaction
+	// tenant: as below; a request with an invented state costs a read and no transaction
 	if err := s.DB.Read(ctx).QueryRow(ctx, `SELECT org_id FROM crm_authorizations WHERE state = $1`, digest).Scan(&a.org); err != nil {
 		return a, err
 	}
 	err = s.DB.Tx(ctx, func(tx db.Querier) error {
-		// tenant: whoever comes back from a vendor brings nothing but the state, which tells the organisation
+		// tenant: a browser that returns from a vendor sends only the state, which determines the organisation
 		const q = `DELETE FROM crm_authorizations WHERE state = $1 RETURNING org_id, connection_id, verifier, asked_by, expires_at`
 		return tx.QueryRow(ctx, q, digest).Scan(&a.org, &a.connection, &sealed, &by, &expires)
 	})

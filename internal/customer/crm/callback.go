@@ -17,13 +17,13 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// CallbackPath is where vendors lead people back to.
+// CallbackPath is the redirect URI to which vendors send browsers (RFC 6749 §3.1.2).
 const CallbackPath = "/crm/oauth/callback"
 
-// Mount registers the page people come back to.
+// Mount registers the page of the redirect URI.
 func (s *Service) Mount(mux *http.ServeMux) { mux.HandleFunc("GET "+CallbackPath, s.callback) }
 
-// An outcome is what the page says.
+// outcome is the text of the callback page and its HTTP status.
 type outcome struct {
 	Title, Text string
 	status      int
@@ -34,8 +34,8 @@ var page = template.Must(template.New("").Parse(`<!doctype html>
 <link rel="stylesheet" href="/account/style.css"></head><body><main><h1>{{.Title}}</h1><p>{{.Text}}</p><p>You can close this window.</p></main></body></html>
 `))
 
-// callback takes what a vendor sent a browser back with, and says what became of it. The page loads nothing, runs nothing, and is shown
-// in no frame.
+// callback finishes an authorization from the parameters of the redirect and shows the result. The page loads no
+// resources except its style sheet, runs no scripts and cannot be framed.
 func (s *Service) callback(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'")
@@ -52,7 +52,7 @@ func (s *Service) callback(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(b.Bytes())
 }
 
-// comeBack ends an authorization: it exchanges the code for tokens and writes them down.
+// finishAuthorization ends an authorization: it exchanges the code for tokens and stores them.
 func (s *Service) comeBack(ctx context.Context, q url.Values) outcome {
 	lost := outcome{"This link is no longer good", "It works once, and for ten minutes. Ask for a new one where you began.", http.StatusBadRequest}
 	if len(q.Get("state")) < 20 || len(q.Get("state")) > 200 {
@@ -89,7 +89,7 @@ func (s *Service) comeBack(ctx context.Context, q url.Values) outcome {
 	return outcome{p.title + " is connected", "“" + c.Name + "” is asked from now on when somebody calls. To end this, remove the connection.", http.StatusOK}
 }
 
-// still refuses an authorization that was begun with a credential that is gone.
+// checkInitiator refuses an authorization if the credential that started it is no longer valid.
 func (s *Service) still(ctx context.Context, a asked) error {
 	if s.Valid == nil {
 		return nil
@@ -97,12 +97,12 @@ func (s *Service) still(ctx context.Context, a asked) error {
 	return s.Valid(ctx, access.Principal{OrgID: a.org, HomeID: a.by.Home, KeyID: a.by.Key, Kind: a.by.Kind, UserID: a.by.User, Environment: a.by.Env})
 }
 
-// exchangeTime bounds the exchange of a code.
+// exchangeTimeout bounds the exchange of a code.
 const exchangeTime = 20 * time.Second
 
-// exchange makes tokens of a code, writes them down, and has the connection begin anew.
+// exchangeCode exchanges a code for tokens, stores them and restarts the connection.
 func (s *Service) exchange(ctx context.Context, a asked, c Connection, q url.Values) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), exchangeTime) // a code is good once: whoever goes away meanwhile
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), exchangeTime) // a code is valid once: the exchange continues if the browser disconnects
 	defer cancel()
 	p, d, _ := s.dealOf(c)
 	g := grant{Login: d.loginOf(q)}
@@ -120,7 +120,8 @@ func (s *Service) exchange(ctx context.Context, a asked, c Connection, q url.Val
 	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error { return s.agree(ctx, tx, a, c, g) })
 }
 
-// agree writes down what a vendor gave, and who had asked for it.
+// saveAuthorization stores the tokens of a vendor and writes an audit line with the credential that started the
+// authorization.
 func (s *Service) agree(ctx context.Context, tx db.Querier, a asked, c Connection, g grant) error {
 	if err := s.putGrant(ctx, tx, c, g); err != nil {
 		return err
@@ -140,7 +141,7 @@ func (s *Service) agree(ctx context.Context, tx db.Querier, a asked, c Connectio
 		KeyName: a.by.Name, Credential: string(a.by.Kind), UserID: a.by.User, Record: c.ID, Status: http.StatusOK})
 }
 
-// readAfter has a list read of which we have just been let in.
+// readAfterAuthorization enqueues a read of the list, because access was just granted.
 func (s *Service) readAfter(ctx context.Context, tx db.Querier, c Connection) error {
 	p, _ := providerOf(c.Provider)
 	a, wrong := p.adapterOf(s, c, c.settings)
@@ -150,7 +151,7 @@ func (s *Service) readAfter(ctx context.Context, tx db.Querier, c Connection) er
 	return s.readSoon(ctx, tx, c)
 }
 
-// writeAfter has written what the vendor refused while it refused our credentials: the latest thousand.
+// retryRefusedWrites enqueues the writes that failed because the vendor refused our credentials: the latest thousand.
 func (s *Service) writeAfter(ctx context.Context, tx db.Querier, c Connection) error {
 	const q = `SELECT ` + syncColumns + syncTables + `WHERE x.org_id = $1 AND x.connection_id = $2 AND x.status = 'failed' AND x.error LIKE $3
 		ORDER BY x.id DESC LIMIT 1000`

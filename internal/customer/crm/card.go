@@ -9,28 +9,28 @@ import (
 	"soniq/internal/customer/contact"
 )
 
-// A card is a vCard as the lines it is made of, unfolded (RFC 6350 §3.2). What we do not know of it stays as it is.
+// card is a vCard as its unfolded lines (RFC 6350 §3.2). Lines that are not understood are kept unchanged.
 type card []string
 
-// cardSays is what of a card is ours to change.
+// cardFields are the fields of a card that we write. Its JSON is stored as the base of the next merge.
 type cardSays struct {
 	Name    string   `json:"name"` // FN
 	Parts   string   `json:"parts"`
 	Company string   `json:"company"`
 	Title   string   `json:"title"`
-	Phones  []string `json:"phones"` // as they are written
+	Phones  []string `json:"phones"` // as written in the card
 	Emails  []string `json:"emails"`
 	Tags    []string `json:"tags"`
 }
 
-// readCard divides a card into its lines.
+// parseCard splits a card into its unfolded lines.
 func readCard(text string) card {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	text = strings.NewReplacer("\n ", "", "\n\t", "").Replace(text)
 	return card(slices.DeleteFunc(strings.Split(text, "\n"), func(l string) bool { return strings.TrimSpace(l) == "" }))
 }
 
-// property is the name of a line's property, its group and its value.
+// parseProperty splits a line into its group, the name of the property, its parameters and its value.
 func property(line string) (group, name, params, value string) {
 	head, value, _ := strings.Cut(line, ":")
 	if strings.Count(head, `"`)%2 == 1 { // a colon inside quotes
@@ -49,7 +49,7 @@ func property(line string) (group, name, params, value string) {
 	return group, strings.ToUpper(name), strings.ToUpper(params), value
 }
 
-// says reads what of the card is ours to change.
+// fields reads the fields of the card that we write.
 func (c card) says() (s cardSays) {
 	for _, line := range c {
 		_, name, params, value := property(line)
@@ -78,17 +78,17 @@ func (c card) says() (s cardSays) {
 	return s
 }
 
-// cardText takes the backslashes out of a value (RFC 6350 §3.4).
+// unescapeValue removes the backslashes of a value (RFC 6350 §3.4).
 func cardText(value string) string {
 	return strings.TrimSpace(strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\N`, "\n", `\,`, ",", `\;`, ";").Replace(value))
 }
 
-// inCard writes a text as a value.
+// escapeValue writes a text as a value.
 func inCard(text string) string {
 	return strings.NewReplacer(`\`, `\\`, "\r\n", `\n`, "\n", `\n`, "\r", `\n`, ",", `\,`, ";", `\;`).Replace(text)
 }
 
-// saysOf is what a contact says.
+// cardFieldsOf returns the fields of a contact.
 func saysOf(c contact.Contact) cardSays {
 	s := cardSays{Name: c.Name, Parts: inCard(c.LastName) + ";" + inCard(c.FirstName) + ";;;", Company: c.Company, Title: c.Title, Tags: c.Tags}
 	for _, p := range c.Phones {
@@ -100,8 +100,9 @@ func saysOf(c contact.Contact) cardSays {
 	return s
 }
 
-// merged brings together what a contact says and what the card says, by what both said before. What was changed on both sides stays
-// as it is in the card, and is named.
+// mergeFields is a three-way merge of a contact and its card with their last common content as the base. A field that
+// was changed on both sides keeps the card's value and is returned as a conflict. base is nil if there was no earlier
+// write.
 func (s cardSays) merged(theirs cardSays, base *cardSays) (out cardSays, conflicts []string) {
 	was := cardSays{}
 	if base != nil {
@@ -128,7 +129,8 @@ func (s cardSays) merged(theirs cardSays, base *cardSays) (out cardSays, conflic
 	return out, slices.Compact(conflicts)
 }
 
-// mergedList keeps what is there, without what we took away, and with what we added since both were the same.
+// mergeList returns the entries of the card, without those that the contact removed since the base, and with those it
+// added.
 func mergedList(ours, theirs, before []string, same func(ours, theirs string) bool) (out []string) {
 	has := func(list []string, x string) bool {
 		return slices.ContainsFunc(list, func(y string) bool { return same(x, y) || same(y, x) })
@@ -146,10 +148,10 @@ func mergedList(ours, theirs, before []string, same func(ours, theirs string) bo
 	return out
 }
 
-// with is the card with what it is to say, and everything else as it was.
+// withFields returns the card with the given fields. All other lines are unchanged.
 func (c card) with(s cardSays) card {
 	was, out := c.says(), card{}
-	orphans := map[string]bool{} // groups whose number or address is gone
+	orphans := map[string]bool{} // groups whose number or address is removed
 	for _, line := range c {
 		group, name, params, value := property(line)
 		gone := false
@@ -173,7 +175,7 @@ func (c card) with(s cardSays) card {
 	return append(append(out, s.lines(was)...), "END:VCARD")
 }
 
-// lines are those of what a card did not say before, or says once only.
+// propertyLines returns the lines for fields that are new compared with was, and for properties that occur once.
 func (s cardSays) lines(was cardSays) (out []string) {
 	put := func(name, value string) {
 		if value != "" {
@@ -204,12 +206,12 @@ func (s cardSays) lines(was cardSays) (out []string) {
 	return out
 }
 
-// newCard is a card of somebody who has none.
+// newCard returns a card for a contact that has none.
 func newCard(id string, s cardSays) card {
 	return card{"BEGIN:VCARD", "VERSION:3.0", "PRODID:-//soniq//EN", "UID:" + id, "END:VCARD"}.with(s)
 }
 
-// text is the card as it is sent: lines of 75 bytes (RFC 6350 §3.2).
+// encode returns the card as it is sent, folded into lines of 75 bytes (RFC 6350 §3.2).
 func (c card) text() string {
 	const most = 75
 	var b strings.Builder
@@ -227,7 +229,7 @@ func (c card) text() string {
 	return b.String()
 }
 
-// base is what a card says, to be kept until the next change.
+// baseJSON returns the fields as JSON, to be stored as the base of the next merge.
 func (s cardSays) base() string {
 	text, _ := json.Marshal(s)
 	return string(text)

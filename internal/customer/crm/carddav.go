@@ -16,25 +16,25 @@ import (
 	"soniq/internal/customer/contact"
 )
 
-// CardDAVSettings describe an address book (RFC 6352).
+// CardDAVSettings configure an address book (RFC 6352).
 type CardDAVSettings struct {
 	ListSettings
 	Write bool `json:"write,omitempty" doc:"Contacts are written to the address book too"`
 }
 
-// A cardDAV is an address book. What changes in it is followed by its tokens (RFC 6578); where it has none it is read whole, unless
-// its tag says that nothing changed.
+// cardDAV is the adapter for an address book. Changes are read with sync tokens (RFC 6578). Without tokens the book
+// is read in full, unless its ctag is unchanged.
 type cardDAV struct {
 	s             CardDAVSettings
 	lists, asking *http.Client
 }
 
-// Can says what an address book is for.
+// Can reports lookups in the copy, and writes if the settings allow them.
 func (a *cardDAV) Can() Capabilities {
 	return Capabilities{Lookup: true, Create: a.s.Write, Update: a.s.Write}
 }
 
-// Every is how often the address book is asked what has changed.
+// RefreshInterval returns the time between two requests for changes.
 func (a *cardDAV) Every() time.Duration { return a.s.every() }
 
 // All reads the whole address book.
@@ -42,7 +42,7 @@ func (a *cardDAV) All(ctx context.Context, take func(context.Context, contact.Re
 	return a.whole(ctx, Changes{Put: take, Whole: func(context.Context) error { return nil }})
 }
 
-// A bookmark is where following an address book goes on.
+// syncState is the position for the next incremental read: a sync token, or a ctag if the server has no tokens.
 type bookmark struct {
 	Token string `json:"token,omitempty"`
 	Tag   string `json:"tag,omitempty"`
@@ -56,7 +56,7 @@ func (b bookmark) text() string {
 	return string(text)
 }
 
-// Follow tells what changed in the address book.
+// SyncSince reports the changes of the address book since mark, which is an encoded syncState.
 func (a *cardDAV) Follow(ctx context.Context, mark string, into Changes) (string, error) {
 	var was bookmark
 	_ = json.Unmarshal([]byte(mark), &was)
@@ -85,14 +85,14 @@ const (
 		`<D:prop><D:getetag/><C:address-data/></D:prop>%s</C:addressbook-multiget>`
 	davAll = `<?xml version="1.0" encoding="utf-8"?><C:addressbook-query xmlns:D="DAV:" xmlns:C="urn:ietf:params:xml:ns:carddav">` +
 		`<D:prop><D:getetag/><C:address-data/></D:prop><C:filter><C:prop-filter name="FN"/></C:filter></C:addressbook-query>`
-	cardsAtOnce = 100   // that are asked for by their names (RFC 6352 §8.7)
-	maxParts    = 1_000 // of an answer that is cut (RFC 6578 §3.6)
+	cardsAtOnce = 100   // cards of one multiget (RFC 6352 §8.7)
+	maxParts    = 1_000 // pages of a truncated answer (RFC 6578 §3.6)
 )
 
-// errToken says that the address book does not go on from a token, or knows none.
+// errSyncToken means that the server does not accept the sync token, or does not support tokens.
 var errToken = errors.New("the address book does not go on from there")
 
-// state asks for the token and the tag of the address book as it is.
+// fetchState requests the current sync token and ctag of the address book.
 func (a *cardDAV) state(ctx context.Context) (b bookmark, err error) {
 	err = a.report(ctx, "PROPFIND", "0", davState, func(x davAnswer) error {
 		for _, p := range x.Props {
@@ -100,13 +100,13 @@ func (a *cardDAV) state(ctx context.Context) (b bookmark, err error) {
 		}
 		return nil
 	}, nil)
-	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrAuth) && !errors.As(err, new(*Busy)) { // it tells neither: it is read whole every time
+	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrAuth) && !errors.As(err, new(*Busy)) { // without token and ctag: the book is read in full every time
 		return bookmark{}, nil
 	}
 	return b, err
 }
 
-// since tells what changed since a token, part by part, and returns the next.
+// changesSince reports the changes since a sync token, page by page, and returns the next token.
 func (a *cardDAV) since(ctx context.Context, token string, into Changes) (string, error) {
 	for range maxParts {
 		next, more, err := a.part(ctx, token, into)
@@ -156,7 +156,7 @@ func (a *cardDAV) part(ctx context.Context, token string, into Changes) (next st
 	return next, more, nil
 }
 
-// some reads cards by their names; of one that went meanwhile the next part tells.
+// multiget reads cards by their hrefs. A card that was deleted meanwhile is reported by the next page.
 func (a *cardDAV) some(ctx context.Context, hrefs []string, into Changes) error {
 	var list strings.Builder
 	for _, h := range hrefs {
@@ -165,7 +165,7 @@ func (a *cardDAV) some(ctx context.Context, hrefs []string, into Changes) error 
 	return a.report(ctx, "REPORT", "1", fmt.Sprintf(davSome, list.String()), func(x davAnswer) error { return x.put(ctx, into) }, nil)
 }
 
-// whole reads the whole address book, one card after the other.
+// readAll reads the whole address book, one card at a time.
 func (a *cardDAV) whole(ctx context.Context, into Changes) error {
 	if err := into.Whole(ctx); err != nil {
 		return err
@@ -173,7 +173,7 @@ func (a *cardDAV) whole(ctx context.Context, into Changes) error {
 	return a.report(ctx, "REPORT", "1", davAll, func(x davAnswer) error { return x.put(ctx, into) }, nil)
 }
 
-// put takes the card of an answer; one that names nobody is taken for gone.
+// put passes the card of a response to the sink. A card without a name is not passed.
 func (x davAnswer) put(ctx context.Context, into Changes) error {
 	for _, p := range x.Props {
 		if r, ok := contact.ReadCard(p.Data); ok {
@@ -184,7 +184,7 @@ func (x davAnswer) put(ctx context.Context, into Changes) error {
 	return nil
 }
 
-// A davAnswer is one response of a multi-status (RFC 4918 §14.24).
+// davResponse is one response of a multistatus (RFC 4918 §14.24).
 type davAnswer struct {
 	Href   string    `xml:"href"`
 	Status string    `xml:"status"`
@@ -197,7 +197,7 @@ type davProp struct {
 	Data  string `xml:"address-data"`
 }
 
-// cardID is how a card is known: the path of its address, in whatever way the server writes it.
+// cardID returns the id of a card: the path of its address, normalised because servers write it in several forms.
 func cardID(href string) string {
 	u, err := url.Parse(strings.TrimSpace(href))
 	if err != nil {
@@ -212,7 +212,8 @@ func escapeXML(text string) string {
 	return b.String()
 }
 
-// report makes a request whose answer is a multi-status, and gives its responses one by one; token takes the one for next time.
+// requestMultistatus sends a request whose answer is a multistatus, and passes its responses to take one by one. If
+// token is not nil, it is set to the sync token of the answer.
 func (a *cardDAV) report(ctx context.Context, method, depth, body string, take func(davAnswer) error, token *string) error {
 	r, err := http.NewRequestWithContext(ctx, method, a.s.URL, strings.NewReader(body))
 	if err != nil {

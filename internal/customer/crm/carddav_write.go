@@ -13,25 +13,26 @@ import (
 	"soniq/internal/customer/contact"
 )
 
-// maxMerges is how often a card is read again that somebody changes at the same time.
+// maxMergeAttempts bounds how often a card is read again because another client changed it at the same time.
 const maxMerges = 5
 
-// errChanged says that a card is another than the one that was read (RFC 9110 §15.5.13).
+// errConcurrentChange means that the card is not the one that was read (412, RFC 9110 §15.5.13).
 var errChanged = errors.New("somebody else changes this card again and again")
 
-// Upsert writes a contact of which nothing is known but its card.
+// Upsert writes a contact without a known base.
 func (a *cardDAV) Upsert(ctx context.Context, key, externalID string, c contact.Contact) (Written, error) {
 	return a.Merge(ctx, key, externalID, "", c)
 }
 
-// Merge writes a contact to its card, or makes one. What others changed in the card stays (RFC 6352 §6.3.2).
+// Merge writes a contact to its card, or creates one. Changes that others made in the card are kept (RFC 6352
+// §6.3.2).
 func (a *cardDAV) Merge(ctx context.Context, _, externalID, base string, c contact.Contact) (Written, error) {
 	if externalID == "" {
 		made, err := a.create(ctx, c)
 		if !errors.Is(err, errChanged) {
 			return made, err
 		}
-		externalID = made.ExternalID // it is there already: an answer of ours was lost
+		externalID = made.ExternalID // the card exists: the answer to our earlier request was lost
 	}
 	var was *cardSays
 	if base != "" {
@@ -49,7 +50,7 @@ func (a *cardDAV) Merge(ctx context.Context, _, externalID, base string, c conta
 	return Written{}, errChanged
 }
 
-// create makes a card, under a name by which it is found again.
+// create creates a card. Its name is the id of the contact, so that a retry finds it again.
 func (a *cardDAV) create(ctx context.Context, c contact.Contact) (Written, error) {
 	u, err := url.Parse(a.s.URL)
 	if err != nil {
@@ -60,7 +61,7 @@ func (a *cardDAV) create(ctx context.Context, c contact.Contact) (Written, error
 	return out, a.put(ctx, at.String(), newCard(c.ID, says), "If-None-Match", "*")
 }
 
-// change brings a card and a contact together.
+// mergeCard merges a contact into an existing card and writes it if it changed.
 func (a *cardDAV) change(ctx context.Context, id string, base *cardSays, c contact.Contact) (Written, error) {
 	at, err := a.at(id)
 	if err != nil {
@@ -85,7 +86,8 @@ func (a *cardDAV) change(ctx context.Context, id string, base *cardSays, c conta
 	return out, a.put(ctx, at, there.with(merged), "If-Match", tag)
 }
 
-// at is the address of a card: on the server of the address book, whatever its id says.
+// cardURL returns the address of a card. It is always on the server of the address book: an id cannot name another
+// host.
 func (a *cardDAV) at(id string) (string, error) {
 	u, err := url.Parse(a.s.URL)
 	if err != nil {
@@ -99,7 +101,7 @@ func (a *cardDAV) at(id string) (string, error) {
 	return u.String(), nil
 }
 
-// get reads a card and its tag.
+// getCard reads a card and its ETag.
 func (a *cardDAV) get(ctx context.Context, at string) (card, string, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {
@@ -124,7 +126,7 @@ func (a *cardDAV) get(ctx context.Context, at string) (card, string, error) {
 	return c, answer.Header.Get("ETag"), nil
 }
 
-// put writes a card under a condition; where that does not hold, errChanged.
+// putCard writes a card with a precondition. It returns errConcurrentChange if the precondition fails.
 func (a *cardDAV) put(ctx context.Context, at string, c card, condition, tag string) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPut, at, strings.NewReader(c.text()))
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package crm connects the systems in which organisations keep their people: it asks them who calls, keeps copies of those
-// that are lists, and writes contacts, notes and calls to those that take them.
+// Package crm connects external systems that hold an organisation's contacts: CRMs, address books, LDAP directories,
+// CSV files. It looks up callers in them, copies lists into the phone index, and writes contacts, notes and calls.
 package crm
 
 import (
@@ -9,7 +9,7 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// A Connection is a system an organisation has connected.
+// Connection is an external system that an organisation has connected.
 type Connection struct {
 	ID           string            `json:"id" example:"crm_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	Provider     string            `json:"provider" enum:"internal,hubspot,salesforce,pipedrive,zoho,dynamics,zendesk,freshsales,odoo,espocrm,suitecrm,tryton,carddav,ldap,csv,http"`
@@ -30,16 +30,16 @@ type Connection struct {
 
 	AuthorizeURL string `json:"authorize_url,omitempty" doc:"Where somebody agrees in a browser, within ten minutes; only in the answer that made the connection"`
 
-	granted   string // "" nobody has agreed, "yes", or why the vendor takes it back
+	granted   string // "": no consent yet, "yes", or the reason why the vendor refuses the grant
 	org       string
 	enabled   bool
 	settings  json.RawMessage // with secrets
-	mark      string          // where reading goes on
-	refresh   string          // what was wrong with the last refresh
+	mark      string          // position of the next incremental read
+	refresh   string          // error of the last refresh
 	updatedAt db.Time
 }
 
-// Capabilities are what a connected system can do.
+// Capabilities are the abilities of a connected system.
 type Capabilities struct {
 	Lookup  bool `json:"lookup"`
 	Create  bool `json:"create"`
@@ -57,5 +57,5 @@ const (
 
 func (c Connection) timeout() time.Duration { return time.Duration(c.TimeoutMS) * time.Millisecond }
 
-// Changed is the bus subject on which an organisation is published whose connections have changed.
+// Changed is the bus subject for changes of connections. The message is the id of the organisation.
 const Changed = "changed.connections"

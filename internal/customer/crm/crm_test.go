@@ -29,7 +29,7 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// house is what a test of connections needs, with a system to connect.
+// fixture is the service under test with a simulated system to connect.
 type house struct {
 	*crm.Service
 	t        *testing.T
@@ -42,7 +42,7 @@ type house struct {
 	mu     sync.Mutex // guards the rest
 	got    []request
 	answer func(r request) (int, string)
-	call   call.Call // the one call there is
+	call   call.Call // the only call
 	words  string
 }
 
@@ -115,7 +115,7 @@ func (h *house) says(f func(r request) (int, string)) {
 	h.answer = f
 }
 
-// seen are the requests the system got.
+// requests returns the requests that the system received.
 func (h *house) seen() []request {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -132,7 +132,7 @@ func (h *house) lookup(phone string, more ...string) *optest.Answer {
 	return h.do("GET", "/contacts/lookup?timeout_ms=2000&phone="+url.QueryEscape(phone)+strings.Join(more, ""), nil)
 }
 
-// connect connects the system by templates.
+// connect connects the system with templates.
 func (h *house) connect(settings map[string]any, more map[string]any) *optest.Answer {
 	h.t.Helper()
 	text, _ := json.Marshal(settings)
@@ -145,10 +145,10 @@ func (h *house) connect(settings map[string]any, more map[string]any) *optest.An
 	return h.do("POST", "/crm/connections", body)
 }
 
-// until asks again until an answer is as wanted.
+// waitFor repeats a GET until the answer matches, for at most 30 s.
 func (h *house) until(what string, path string, good func(*optest.Answer) bool) *optest.Answer {
 	h.t.Helper()
-	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) { // waits for a job, which tells nobody
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) { // waits for a job, which publishes no event
 		a := h.do("GET", path, nil).Want(200)
 		if good(a) {
 			return a

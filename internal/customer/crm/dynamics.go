@@ -17,7 +17,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// DynamicsSettings connect Dynamics 365.
+// DynamicsSettings configure Dynamics 365.
 type DynamicsSettings struct {
 	App
 	Resource       string `json:"resource" doc:"Of the environment: https://acme.crm4.dynamics.com"`
@@ -52,14 +52,16 @@ func (s DynamicsSettings) deal() (deal, []op.Violation) {
 	return d, wrong
 }
 
-// dynamics speaks with the Web API of Dynamics 365. Numbers stand there as somebody wrote them, and nowhere else: all contacts are
-// copied into the phone index, and those in one of the usual ways are found at once too.
+// dynamics is the adapter for the Web API of Dynamics 365. It stores phone numbers only as a person typed them. All
+// contacts are therefore copied into the phone index; numbers in one of the usual spellings are also found by a
+// lookup.
 type dynamics struct {
 	*api
 	resource string
 	every    int
 }
 
+// Can reports the capabilities that all vendors have.
 func (d *dynamics) Can() Capabilities { return vendorCan }
 
 type dynamicsContact struct {
@@ -73,7 +75,7 @@ type dynamicsContact struct {
 	Modified time.Time `json:"modifiedon"`
 	Firm     string    `json:"_parentcustomerid_value@OData.Community.Display.V1.FormattedValue"`
 
-	// of one that is gone
+	// of a deleted contact
 	Context string `json:"@odata.context"`
 	Gone    string `json:"id"`
 }
@@ -88,14 +90,14 @@ var dynamicsPhones = []string{"telephone1", "telephone2", "mobilephone"}
 
 const (
 	dynamicsFields = "contactid,fullname,jobtitle,emailaddress1,telephone1,telephone2,mobilephone,modifiedon,_parentcustomerid_value"
-	// dynamicsNames has the name of the company told beside its id.
+	// dynamicsPrefer requests the name of the company in addition to its id.
 	dynamicsNames = `odata.include-annotations="OData.Community.Display.V1.FormattedValue"`
 )
 
-// odata writes a text for a filter.
+// odataQuote writes a text as a literal of a filter.
 func odata(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
-// Lookup asks for contacts whose number is written in one of the usual ways, or that have an address.
+// Lookup searches for contacts whose number has one of the usual spellings, or that have an e-mail address.
 func (d *dynamics) Lookup(ctx context.Context, q contact.Query) ([]contact.Record, error) {
 	var any []string
 	for _, way := range ways(q.Phone) {
@@ -126,7 +128,7 @@ func (d *dynamics) address(id string) string {
 	return d.resource + "/main.aspx?pagetype=entityrecord&etn=contact&id=" + url.QueryEscape(id)
 }
 
-// guid is an id made of a key, always the same: so that what is written twice is there once.
+// deterministicGUID derives an id from a key, so that a repeated write creates no second row.
 func guid(key string) string {
 	b := sha256.Sum256([]byte(key))
 	b[6], b[8] = b[6]&0x0f|0x80, b[8]&0x3f|0x80 // RFC 9562 §5.8
@@ -135,7 +137,7 @@ func guid(key string) string {
 
 var guids = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
-// put writes a row: PATCH makes one that is not there, unless it must be.
+// upsertRow writes a row. PATCH creates a missing row, unless there is true.
 func (d *dynamics) put(ctx context.Context, table, id string, there bool, fields map[string]any) (Written, error) {
 	if !guids.MatchString(id) {
 		return Written{}, fmt.Errorf("%w: %q is no row", ErrRefused, id)
@@ -147,7 +149,7 @@ func (d *dynamics) put(ctx context.Context, table, id string, there bool, fields
 	return Written{ExternalID: id}, unknownRecord(d.do(ctx, w, nil))
 }
 
-// Upsert writes a contact. A new one gets an id made of ours.
+// Upsert writes a contact. A new one gets an id derived from ours.
 func (d *dynamics) Upsert(ctx context.Context, _, externalID string, c contact.Contact) (Written, error) {
 	there := externalID != ""
 	if !there {
@@ -167,7 +169,7 @@ func (d *dynamics) Upsert(ctx context.Context, _, externalID string, c contact.C
 	return out, err
 }
 
-// NeedsRecord is true: a note is regarding somebody.
+// NeedsRecord is true: an annotation belongs to a contact.
 func (d *dynamics) NeedsRecord() bool { return true }
 
 // LogNeedsRecord is true for the same reason.
@@ -182,13 +184,13 @@ func (d *dynamics) Note(ctx context.Context, _ string, n Note) (Written, error) 
 		"objectid_contact@odata.bind": "/contacts(" + n.ExternalID + ")"})
 }
 
-// What a phone call that is over is, and how it is opened again.
+// Status codes of a completed phone call.
 const (
 	dynamicsMade     = 2 // statuscode: made
 	dynamicsReceived = 4
 )
 
-// LogCall writes a phone call and closes it. One that is closed is opened for its change.
+// LogCall writes a phone call and closes it. A closed one is reopened for the change.
 func (d *dynamics) LogCall(ctx context.Context, _ string, c CallLog) (Written, error) {
 	id, fields := or(c.RecordID, guid(d.org+c.ID)), map[string]any{"subject": cut(c.title(), 200), "description": cut(c.text(100_000), 2000),
 		"actualdurationminutes": (c.Talk + 59) / 60}

@@ -12,12 +12,12 @@ import (
 	"soniq/internal/customer/contact"
 )
 
-// This file copies the contacts of Dynamics 365 into the phone index: all of them once, and then what has changed.
+// Copies the contacts of Dynamics 365 into the phone index: in full once, then incrementally with change tracking.
 
-// dynamicsPages bounds the pages of one reading: a million contacts.
+// dynamicsMaxPages bounds the pages of one read: a million contacts.
 const dynamicsPages = 2000
 
-// Every is how often contacts are copied.
+// RefreshInterval returns the time between two copies of the contacts.
 func (d *dynamics) Every() time.Duration {
 	if d.every == 0 {
 		return defaultRefresh * time.Minute
@@ -25,14 +25,14 @@ func (d *dynamics) Every() time.Duration {
 	return time.Duration(d.every) * time.Minute
 }
 
-// All gives all contacts.
+// All passes all contacts to take.
 func (d *dynamics) All(ctx context.Context, take func(context.Context, contact.Record) error) error {
 	_, err := d.pages(ctx, url.Values{"$select": {dynamicsFields}}, Changes{Put: take})
 	return err
 }
 
-// Follow tells what has changed since a mark, which is the token of the vendor's change tracking. Where that is too old, or nothing is
-// tracked, it gives everything.
+// SyncSince reports the changes since mark, which is a delta token of the vendor's change tracking. If the token is
+// too old, or change tracking is off, it reads all contacts.
 func (d *dynamics) Follow(ctx context.Context, mark string, into Changes) (string, error) {
 	if mark != "" {
 		next, err := d.pages(ctx, url.Values{"$select": {dynamicsFields}, "$deltatoken": {mark}}, into)
@@ -46,8 +46,8 @@ func (d *dynamics) Follow(ctx context.Context, mark string, into Changes) (strin
 	return d.pages(ctx, url.Values{"$select": {dynamicsFields}}, into)
 }
 
-// pages reads page after page, and returns the token of the next change. The vendor's own address of the next page is followed within
-// its API alone.
+// readPages reads all pages and returns the next delta token. The vendor's link to the next page is followed only
+// within its API for contacts.
 func (d *dynamics) pages(ctx context.Context, q url.Values, into Changes) (mark string, err error) {
 	for range dynamicsPages {
 		w := want{method: http.MethodGet, path: dynamicsAPI + "/contacts", query: q,
@@ -83,7 +83,7 @@ func (d *dynamics) take(ctx context.Context, x dynamicsContact, into Changes) er
 	return into.Gone(ctx, x.Gone)
 }
 
-// dynamicsToken is the token in the address of the next change; "" where nothing is tracked.
+// deltaToken returns the token in a delta link; "" if change tracking is off.
 func dynamicsToken(link string) string {
 	u, err := url.Parse(link)
 	if err != nil {

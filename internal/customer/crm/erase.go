@@ -7,10 +7,10 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// This file removes what is kept of people and calls that are erased. What was written to the systems themselves stays there.
+// Erasure of people and calls. Records that were written to the connected systems stay there.
 
-// EraseContact removes the copies of a contact's records in connected systems, and what was written of it and its notes, in the
-// caller's transaction.
+// EraseContact deletes the copies of a contact's records from connected systems, and the sync jobs of the contact and
+// its notes, in the caller's transaction.
 func (s *Service) EraseContact(ctx context.Context, tx db.Querier, org, id string) error {
 	refs, err := s.Refs(ctx, tx, org, []string{id})
 	if err != nil {
@@ -29,7 +29,7 @@ func (s *Service) EraseContact(ctx context.Context, tx db.Querier, org, id strin
 	return nil
 }
 
-// EraseCall removes what was written of a call and its notes, in the caller's transaction.
+// EraseCall deletes the sync jobs of a call and its notes, in the caller's transaction.
 func (s *Service) EraseCall(ctx context.Context, tx db.Querier, org, callID string) error {
 	if _, err := tx.Exec(ctx, `DELETE FROM crm_syncs WHERE org_id = $1 AND (call_id = $2 OR subject_id = $2)`, org, callID); err != nil {
 		return fmt.Errorf("erase syncs of call: %w", err)
@@ -37,7 +37,8 @@ func (s *Service) EraseCall(ctx context.Context, tx db.Querier, org, callID stri
 	return nil
 }
 
-// EraseWith removes a text from what systems answered to what was written, in the caller's transaction, and returns from how much.
+// EraseWith deletes stored error texts of connected systems that contain the digits, in the caller's transaction. It
+// returns the number of rows.
 func (s *Service) EraseWith(ctx context.Context, tx db.Querier, org, digits string) (gone int, err error) {
 	for _, q := range []string{
 		`UPDATE crm_syncs SET error = NULL WHERE org_id = $1 AND error LIKE $2`,

@@ -9,23 +9,23 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// A grant is what a vendor gave a connection to act with, and what it told beside.
+// grant holds the tokens that a vendor issued for a connection, and the data that came with them.
 type grant struct {
 	Access  string `json:"access"`
 	Refresh string `json:"refresh,omitempty"`
-	Base    string `json:"base,omitempty"`  // of the API, where the vendor tells it
-	Login   string `json:"login,omitempty"` // where tokens are given from now on
+	Base    string `json:"base,omitempty"`  // address of the API, if the vendor returns it
+	Login   string `json:"login,omitempty"` // address of the token server from now on
 	Account string `json:"account,omitempty"`
 
 	version int64
-	expires time.Time // zero where the vendor does not tell
+	expires time.Time // zero if the vendor returns no lifetime
 	refused string
 }
 
-// place binds sealed tokens to where they stand.
+// grantAAD returns the associated data that binds sealed tokens to their row.
 func (c Connection) grantPlace() []byte { return []byte(c.org + "|crm_grants|" + c.ID + "|tokens") }
 
-// grantOf reads the grant of a connection; db.ErrNone where nobody has agreed.
+// grantOf reads the grant of a connection. It returns db.ErrNone if no person has given consent.
 func (s *Service) grantOf(ctx context.Context, q db.Querier, c Connection) (g grant, err error) {
 	var sealed []byte
 	var expires db.Time
@@ -45,7 +45,7 @@ func (s *Service) grantOf(ctx context.Context, q db.Querier, c Connection) (g gr
 	return g, nil
 }
 
-// putGrant writes a grant in place of the one before, and ends the lease of who renews it.
+// putGrant replaces the grant of a connection and ends the lease of the renewing process.
 func (s *Service) putGrant(ctx context.Context, tx db.Querier, c Connection, g grant) error {
 	plain, err := json.Marshal(g)
 	if err != nil {
@@ -64,7 +64,8 @@ func (s *Service) putGrant(ctx context.Context, tx db.Querier, c Connection, g g
 	return nil
 }
 
-// lease lets one process of all renew a grant, for a while; false where another does, or has.
+// leaseRenewal takes the lease to renew a grant for leaseDuration. It returns false if another process holds the
+// lease, or the version has changed.
 func (s *Service) lease(ctx context.Context, c Connection, version int64) (ours bool, err error) {
 	now := s.Now()
 	err = s.DB.Tx(ctx, func(tx db.Querier) error {
@@ -81,7 +82,8 @@ func (s *Service) lease(ctx context.Context, c Connection, version int64) (ours 
 	return ours, err
 }
 
-// unlease ends a lease; why says that the vendor refuses the grant for good, and is "" where it may be tried again.
+// releaseRenewal ends a lease. why is the reason if the vendor refuses the grant permanently, and "" if the renewal
+// may be retried.
 func (s *Service) unlease(ctx context.Context, c Connection, version int64, why string) error {
 	return s.DB.Tx(ctx, func(tx db.Querier) error {
 		const q = `UPDATE crm_grants SET leased_until = NULL, refused = $4 WHERE org_id = $1 AND connection_id = $2 AND version = $3`

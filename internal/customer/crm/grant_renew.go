@@ -15,18 +15,19 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// When tokens are renewed.
+// Times of the renewal of tokens.
 const (
-	renewAhead = 5 * time.Minute  // before they expire, while they still are used
-	renewLast  = 20 * time.Second // before they expire: nobody uses them any more
+	renewAhead = 5 * time.Minute  // before the expiry; the old token is still used
+	renewLast  = 20 * time.Second // before the expiry; the token is no longer used
 	renewTime  = 20 * time.Second // bounds a renewal
-	renewAgain = time.Minute      // between two renewals because a vendor refuses a token before its time
+	renewAgain = time.Minute      // between two renewals that are forced because the vendor refuses a valid token
 	leaseTime  = 30 * time.Second
 	leaseWait  = 100 * time.Millisecond
 )
 
-// grants are the keys of a connection that people agreed to, or that an app has for itself. Whatever the vendor gives is written down
-// before it is used, and only one process of all renews at a time: many vendors take an old refresh token back with the new one.
+// grantTokens supplies the tokens of a connection: from the consent of a person, or of an app that acts for itself. A
+// new token is stored before it is used. Only one process renews at a time, because many vendors invalidate the old
+// refresh token when they issue the next.
 type grants struct {
 	s *Service
 	c Connection
@@ -34,20 +35,21 @@ type grants struct {
 	d deal
 
 	mu     sync.Mutex // guards the rest
-	held   grant      // in use; Access is "" while there is none
+	held   grant      // in use; Access is "" before the first token
 	since  time.Time
-	forced time.Time // when one was renewed last because the vendor refused it
+	forced time.Time // last renewal because the vendor refused a token
 	flight *renewal
 }
 
-// A renewal is under way.
+// renewal is a renewal in progress. done is closed when g and err are set.
 type renewal struct {
 	done chan struct{}
 	g    grant
 	err  error
 }
 
-// key gives a token that is good for a while, and has it renewed in good time.
+// credentials returns a usable token. If it expires soon, it starts a renewal in the background; without a usable
+// token it waits for the renewal. refused is the token that the vendor refused, or "".
 func (k *grants) key(ctx context.Context, refused string) (key, error) {
 	now := k.s.Now()
 	k.mu.Lock()
@@ -79,7 +81,7 @@ func (k *grants) key(ctx context.Context, refused string) (key, error) {
 	}
 }
 
-// lifeLocked is how long the token in use was good for when it came.
+// lifeLocked returns the lifetime of the current token, counted from its receipt. The caller holds mu.
 func (k *grants) lifeLocked() time.Duration { return k.held.expires.Sub(k.since) }
 
 func (k *grants) of(g grant) key {
@@ -91,7 +93,7 @@ func (k *grants) of(g grant) key {
 	return out
 }
 
-// renew ends a flight. What is begun is brought to its end, whoever waits: a token that was given must be written down.
+// renew runs a renewal. It is not cancelled when its callers are, because an issued token must be stored.
 func (k *grants) renew(f *renewal, refused string) {
 	ctx, cancel := context.WithTimeout(context.Background(), renewTime)
 	defer cancel()
@@ -108,7 +110,8 @@ func (k *grants) renew(f *renewal, refused string) {
 	close(f.done)
 }
 
-// fetch reads the grant, and renews it where it is too old or refused, unless another process does.
+// fetchGrant reads the grant from the database. If it is refused or expires within renewBefore, it is renewed; if
+// another process holds the lease, fetchGrant polls.
 func (k *grants) fetch(ctx context.Context, refused string) (grant, error) {
 	for {
 		g, err := k.s.grantOf(ctx, k.s.DB.Read(ctx), k.c)
@@ -136,12 +139,12 @@ func (k *grants) fetch(ctx context.Context, refused string) (grant, error) {
 		select {
 		case <-ctx.Done():
 			return g, ctx.Err()
-		case <-time.After(leaseWait): // another node tells nobody
+		case <-time.After(leaseWait): // another node renews; it publishes no event
 		}
 	}
 }
 
-// refresh asks for a new token, and commits it before it is used.
+// refreshGrant requests a new token and commits it before it is used.
 func (k *grants) refresh(ctx context.Context, old grant) (grant, error) {
 	client := k.d.client(k.s, k.p, old)
 	t, err := client.TokenSource(k.s.tokens(ctx), &oauth2.Token{RefreshToken: old.Refresh}).Token()
@@ -160,7 +163,7 @@ func (k *grants) refresh(ctx context.Context, old grant) (grant, error) {
 	return g, k.s.DB.TxContext(context.WithoutCancel(ctx), func(ctx context.Context, tx db.Querier) error { return k.s.putGrant(ctx, tx, k.c, g) })
 }
 
-// mint asks for a token for the app itself. It is not written down: the app can have another.
+// mintAppToken requests a token for the app itself (RFC 6749 §4.4). It is not stored: the app can request another.
 func (k *grants) mint(ctx context.Context) (g grant, err error) {
 	c := k.d.client(k.s, k.p, g)
 	app := clientcredentials.Config{ClientID: c.ClientID, ClientSecret: c.ClientSecret, TokenURL: c.Endpoint.TokenURL, Scopes: c.Scopes, AuthStyle: c.Endpoint.AuthStyle}
@@ -174,12 +177,13 @@ func (k *grants) mint(ctx context.Context) (g grant, err error) {
 	return g, k.s.learn(&g, k.d, t, nil)
 }
 
-// tokens has token requests made by the guarded client.
+// tokenContext makes token requests use the client with the egress guard.
 func (s *Service) tokens(ctx context.Context) context.Context {
 	return context.WithValue(ctx, oauth2.HTTPClient, s.asking)
 }
 
-// learn takes a token over, and what the vendor told beside it.
+// applyToken copies a token response into the grant, including the vendor's extra data. A returned API address must
+// pass the egress guard.
 func (s *Service) learn(g *grant, d deal, t *oauth2.Token, q url.Values) error {
 	g.Access, g.expires = t.AccessToken, t.Expiry
 	if t.RefreshToken != "" {
@@ -200,7 +204,7 @@ func (s *Service) learn(g *grant, d deal, t *oauth2.Token, q url.Values) error {
 	return nil
 }
 
-// refusal is why a vendor refuses a grant for good; "" where the error may pass.
+// permanentRefusal returns the reason if a vendor refuses a grant permanently; "" if the error may be temporary.
 func refusal(err error) string {
 	var e *oauth2.RetrieveError
 	if !errors.As(err, &e) {
@@ -231,7 +235,7 @@ func clipped(text string) string {
 	return text
 }
 
-// tokenError is an error of a token request without what the vendor answered: there may be tokens in it.
+// tokenError returns the error of a token request without the body of the answer, because it can contain tokens.
 func tokenError(err error) error {
 	var e *oauth2.RetrieveError
 	switch {

@@ -21,7 +21,8 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// HTTPSettings describe a system by templates: which requests to make, and where answers have what.
+// HTTPSettings configure a system with an HTTP API by templates: the requests, and the paths of values in the
+// answers.
 type HTTPSettings struct {
 	Auth              *Auth             `json:"auth,omitempty"`
 	Headers           map[string]string `json:"headers,omitempty" doc:"Sent with every request; secret"`
@@ -36,7 +37,7 @@ type HTTPSettings struct {
 	RequestsPerMinute int               `json:"requests_per_minute,omitempty" doc:"How often the system may be asked; 600 unless given"`
 }
 
-// Auth is how we prove who we are.
+// Auth holds the credentials for an HTTP system.
 type Auth struct {
 	Type     string `json:"type" enum:"bearer,basic,header"`
 	Token    string `json:"token,omitempty" doc:"Of bearer, and the value of header; secret"`
@@ -45,7 +46,7 @@ type Auth struct {
 	Header   string `json:"header,omitempty" doc:"Name of the header, such as X-Api-Key"`
 }
 
-// Finding is a request that finds people.
+// LookupTemplate is the template of a request that searches for people.
 type Finding struct {
 	URL     string   `json:"url" doc:"With {{phone}} or {{email}}"`
 	Method  string   `json:"method,omitempty" enum:"GET,POST"`
@@ -54,7 +55,7 @@ type Finding struct {
 	Results string   `json:"results,omitempty" doc:"Path to the list of records, such as $.data; the whole answer unless given"`
 }
 
-// Writing is a request that writes something.
+// WriteTemplate is the template of a request that writes a record.
 type Writing struct {
 	URL    string `json:"url"`
 	Method string `json:"method,omitempty" enum:"POST,PUT,PATCH"`
@@ -62,7 +63,7 @@ type Writing struct {
 	ID     string `json:"id,omitempty" doc:"Path to the id in the answer; $.id unless given"`
 }
 
-// formatsOf lists the ways to write a number, by name.
+// phoneFormats maps the names of number formats to their functions.
 var formatsOf = map[string]func(contact.Formats) string{
 	"e164": func(f contact.Formats) string { return f.E164 }, "international": func(f contact.Formats) string { return f.International },
 	"national": func(f contact.Formats) string { return f.National }, "plain": func(f contact.Formats) string { return f.Plain },
@@ -70,7 +71,7 @@ var formatsOf = map[string]func(contact.Formats) string{
 	"zeros": func(f contact.Formats) string { return f.Zeros },
 }
 
-// What templates may name.
+// Placeholders that templates may contain, by purpose.
 var (
 	phoneNames   = append([]string{"phone"}, mapped(slices.Sorted(maps.Keys(formatsOf)), func(n string) string { return "phone_" + n })...)
 	whomNames    = []string{"external_id", "contact_id", "name", "company", "phone", "email"}
@@ -79,7 +80,7 @@ var (
 	callNames    = append(slices.Clone(whomNames), "call_id", "direction", "status", "from", "to", "started_at", "ended_at", "duration_seconds",
 		"talk_seconds", "summary", "transcript", "agent", "disposition", "recording_url")
 	againNames = append(slices.Clone(callNames), "record_id")
-	// fieldNames are what a field_map may name, with where they stand unless it says otherwise.
+	// fieldPaths are the fields that a field_map may contain, with their default paths.
 	fieldNames = map[string]string{"id": "id", "name": "name", "first_name": "first_name", "last_name": "last_name", "company": "company", "title": "title",
 		"email": "email", "phone": "phone", "phones": "phones", "url": "url", "updated_at": "updated_at"}
 )
@@ -92,7 +93,7 @@ func mapped[A, B any](list []A, f func(A) B) []B {
 	return out
 }
 
-// check lists what is wrong with settings.
+// check returns the violations of the settings.
 func (s *HTTPSettings) check(g *egress.Guard) (wrong []op.Violation) {
 	bad := func(field, code string, err error) {
 		if err != nil {
@@ -162,7 +163,8 @@ func checkHeaders(all map[string]string) []op.Violation {
 	return nil
 }
 
-// headerName reports whether we may set a header: connections and lengths are not the customer's (RFC 9110 §5.1, §7.6.1).
+// isSettableHeader reports whether the customer may set a header. Connection and framing headers are reserved (RFC
+// 9110 §5.1, §7.6.1).
 func headerName(name string) bool {
 	letters := strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789-_")
 	return name != "" && len(name) <= 100 && letters == "" && !slices.Contains([]string{"host", "connection", "content-length", "transfer-encoding", "te",
@@ -191,7 +193,8 @@ func oneOf(text string, all ...string) error {
 	return fmt.Errorf("must be one of %s", strings.Join(slices.DeleteFunc(all, func(s string) bool { return s == "" }), ", "))
 }
 
-// checkTemplate checks an address with placeholders. The host must be fixed: no number or name decides where requests go.
+// checkURLTemplate checks an address with placeholders. The host must be fixed, so that no number or name determines
+// the target of a request.
 func checkTemplate(g *egress.Guard, text string, known []string) error {
 	if err := unknown(text, known); err != nil {
 		return err
@@ -205,10 +208,10 @@ func checkTemplate(g *egress.Guard, text string, known []string) error {
 	return g.Check(fill(text, nil, func(string) string { return "x" }))
 }
 
-// answerLimit bounds what a system may answer to one question, in bytes.
+// maxAnswerBytes bounds the answer to one request.
 const answerLimit = 1 << 20
 
-// An httpAdapter asks a system by its templates.
+// httpAdapter is the adapter for a system that is configured by templates.
 type httpAdapter struct {
 	s      HTTPSettings
 	client *http.Client
@@ -227,7 +230,7 @@ func newHTTP(s HTTPSettings, fields map[string]string, client *http.Client) *htt
 	return a
 }
 
-// Can says which templates there are.
+// Can reports the abilities for which there are templates.
 func (a *httpAdapter) Can() Capabilities {
 	return Capabilities{Lookup: a.s.Lookup != nil || a.s.EmailLookup != nil, Create: a.s.Upsert != nil, Update: a.s.Upsert != nil || a.s.Update != nil,
 		Notes: a.s.Note != nil, CallLog: a.s.CallLog != nil}
@@ -235,7 +238,7 @@ func (a *httpAdapter) Can() Capabilities {
 
 func (a *httpAdapter) pace() int { return a.s.RequestsPerMinute }
 
-// Lookup asks with each way to write the number until somebody is found.
+// Lookup searches with each number format in turn until there is a match.
 func (a *httpAdapter) Lookup(ctx context.Context, q contact.Query) ([]contact.Record, error) {
 	if q.Email != "" {
 		if a.s.EmailLookup == nil {
@@ -291,7 +294,7 @@ func (a *httpAdapter) find(ctx context.Context, f Finding, values map[string]str
 	return found, nil
 }
 
-// record reads one record of an answer; false where it names nobody.
+// record reads one record of an answer. It returns false if the record has neither a name nor a company.
 func (a *httpAdapter) record(v any) (contact.Record, bool) {
 	if _, ok := v.(map[string]any); !ok {
 		return contact.Record{}, false
@@ -312,13 +315,13 @@ func (a *httpAdapter) record(v any) (contact.Record, bool) {
 	return r, r.Name != "" || r.Company != ""
 }
 
-// errNothing is a 404, and errEmpty an answer without content: to a question, that nobody was found.
+// errNotFound is a 404, errEmptyAnswer an answer without content. For a lookup, both mean no match.
 var (
 	errNothing = errors.New("the system has nothing there")
 	errEmpty   = errors.New("the system's answer is empty")
 )
 
-// do makes one request and reads the JSON of its answer.
+// do sends one request and decodes the JSON of its answer.
 func (a *httpAdapter) do(ctx context.Context, method, address string, body any, values map[string]string, key string) (any, error) {
 	var content io.Reader
 	if body != nil {
@@ -355,7 +358,8 @@ func (a *httpAdapter) do(ctx context.Context, method, address string, body any, 
 	return doc, nil
 }
 
-// dress adds the headers of the settings, and the key by which the system can tell a repeated request.
+// setHeaders adds the headers of the settings, and the idempotency key by which the system recognises a repeated
+// request.
 func (a *httpAdapter) dress(r *http.Request, key string) {
 	r.Header.Set("Accept", "application/json")
 	r.Header.Set("User-Agent", "soniq")
@@ -383,7 +387,7 @@ func (a *Auth) dress(r *http.Request) {
 	}
 }
 
-// verdict turns the status of an answer into an error.
+// statusError turns the status of an answer into an error.
 func verdict(r *http.Response) error {
 	switch {
 	case r.StatusCode >= 200 && r.StatusCode < 300:
@@ -400,7 +404,8 @@ func verdict(r *http.Response) error {
 	return fmt.Errorf("the system answered %d", r.StatusCode)
 }
 
-// retryAfter is how long a system wants to be left alone (RFC 9110 §10.2.3): 30 s unless it says so, ten minutes at most.
+// parseRetryAfter returns the pause that a system requests (Retry-After, RFC 9110 §10.2.3): 30 s if it is missing,
+// ten minutes at most.
 func retryAfter(text string) time.Duration {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 {
@@ -409,7 +414,7 @@ func retryAfter(text string) time.Duration {
 	return min(time.Duration(n)*time.Second, 10*time.Minute)
 }
 
-// short leaves the address out of an error of a request: it has the caller's number in it.
+// withoutURL removes the address from an error of a request, because it contains the caller's number.
 func short(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

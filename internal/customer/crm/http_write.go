@@ -12,7 +12,8 @@ import (
 	"soniq/internal/customer/contact"
 )
 
-// Upsert writes a contact by the template upsert, or update where the system has it already and there is one.
+// Upsert writes a contact with the template upsert, or with update if the system has the contact already and that
+// template exists.
 func (a *httpAdapter) Upsert(ctx context.Context, key, externalID string, c contact.Contact) (Written, error) {
 	w := a.s.Upsert
 	if externalID != "" && a.s.Update != nil || w == nil {
@@ -33,27 +34,27 @@ func (a *httpAdapter) Upsert(ctx context.Context, key, externalID string, c cont
 	return out, err
 }
 
-// NeedsRecord reports whether the template of notes names the record.
+// NeedsRecord reports whether the template of notes contains the external id.
 func (a *httpAdapter) NeedsRecord() bool { return a.s.Note.names("external_id") }
 
-// LogNeedsRecord reports whether the template of calls names the record.
+// LogNeedsRecord reports whether the template of calls contains the external id.
 func (a *httpAdapter) LogNeedsRecord() bool { return a.s.CallLog.names("external_id") }
 
 func (w *Writing) names(name string) bool {
 	return slices.Contains(append(names(w.URL), names(w.Body)...), name)
 }
 
-// Note writes a note by its template.
+// Note writes a note with its template.
 func (a *httpAdapter) Note(ctx context.Context, key string, n Note) (Written, error) {
 	values := n.values()
 	values["note"], values["note_id"], values["author"], values["call_id"], values["created_at"] = n.Text, n.ID, n.Author, n.CallID, n.At.String()
 	return a.write(ctx, *a.s.Note, key, values)
 }
 
-// LogsOnce reports whether there is no template that changes a call.
+// LogsOnce reports whether the template that changes a call is missing.
 func (a *httpAdapter) LogsOnce() bool { return a.s.CallUpdate == nil }
 
-// LogCall writes a finished call by its template, or changes one by its own.
+// LogCall writes a finished call with its template, or changes one with the template call_update.
 func (a *httpAdapter) LogCall(ctx context.Context, key string, c CallLog) (Written, error) {
 	values := c.values()
 	for name, value := range map[string]string{"call_id": c.ID, "direction": c.Direction, "status": c.Status, "from": c.From, "to": c.To,

@@ -19,14 +19,14 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// HubSpotSettings connect HubSpot.
+// HubSpotSettings configure HubSpot.
 type HubSpotSettings struct {
 	App
 	Token    string `json:"token,omitempty" doc:"Of a private app, in place of an agreement; secret"`
 	PortalID string `json:"portal_id,omitempty" doc:"Of the account, for addresses of records; asked for unless given"`
 }
 
-// hubspotScopes are what an app must be allowed.
+// hubspotScopes are the scopes that an app needs.
 var hubspotScopes = []string{"oauth", "crm.objects.contacts.read", "crm.objects.contacts.write"}
 
 func (s HubSpotSettings) deal() (deal, []op.Violation) {
@@ -51,15 +51,16 @@ func (s HubSpotSettings) deal() (deal, []op.Violation) {
 	return d, nil
 }
 
-// hubspot speaks with HubSpot's CRM API v3.
+// hubspot is the adapter for HubSpot's CRM API v3.
 type hubspot struct {
 	*api
 
 	mu     sync.Mutex // guards the rest
 	portal string
-	web    string // host of the pages people look at
+	web    string // host of the web pages of records
 }
 
+// Can reports the capabilities that all vendors have.
 func (h *hubspot) Can() Capabilities { return vendorCan }
 
 type hubspotFilter struct {
@@ -98,8 +99,8 @@ type hubspotPage struct {
 
 var hubspotFields = []string{"firstname", "lastname", "company", "jobtitle", "email", "phone", "mobilephone"}
 
-// Lookup searches in the five groups a search may have: HubSpot's own normalised numbers, which are without country code, and what
-// people wrote, in the usual ways.
+// Lookup searches with the five filter groups that a search may have: HubSpot's normalised numbers, which have no
+// country code, and the number as people wrote it, in the usual spellings.
 func (h *hubspot) Lookup(ctx context.Context, q contact.Query) ([]contact.Record, error) {
 	x := hubspotSearch{Properties: hubspotFields, Limit: 20}
 	is := func(property, value string) {
@@ -142,7 +143,7 @@ func (h *hubspot) record(o hubspotObject) contact.Record {
 	return r
 }
 
-// addresses tells where people look at records. Without the account's number there are none.
+// setURLs sets the web addresses of records. Without the account's number they stay empty.
 func (h *hubspot) addresses(ctx context.Context, all []contact.Record) {
 	for i := range all {
 		all[i].URL = h.address(ctx, all[i].ExternalID)
@@ -157,7 +158,7 @@ func (h *hubspot) address(ctx context.Context, id string) string {
 	return "https://" + web + "/contacts/" + portal + "/record/0-1/" + url.PathEscape(id)
 }
 
-// home is the account's number, which is asked for once, and the host of its pages.
+// account returns the account's number and the host of its web pages. It requests them once.
 func (h *hubspot) home(ctx context.Context) (portal, web string) {
 	h.mu.Lock()
 	portal, web = h.portal, h.web
@@ -184,7 +185,7 @@ func (h *hubspot) home(ctx context.Context) (portal, web string) {
 	return h.portal, h.web
 }
 
-// goodHost reports whether a vendor's name for a host is one.
+// isHostName reports whether a name from a vendor consists of the characters of a host name.
 func goodHost(name string) bool {
 	return name != "" && strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789-.") == ""
 }
@@ -206,7 +207,7 @@ type hubspotAssociationType struct {
 	ID       int    `json:"associationTypeId"`
 }
 
-// What HubSpot calls the way from a note, and from a call, to a contact.
+// HubSpot's association types from a note and from a call to a contact.
 const (
 	hubspotNoteOf = 202
 	hubspotCallOf = 194
@@ -221,10 +222,10 @@ func about(id string, kind int) []hubspotAssociation {
 	return []hubspotAssociation{a}
 }
 
-// existing is the record that is there already, in HubSpot's answer 409.
+// existingIDPattern matches the id of the existing record in HubSpot's answer 409.
 var existing = regexp.MustCompile(`Existing ID: ([0-9]+)`)
 
-// Upsert writes a contact. A new one is looked for first: by its address, and by its number and name.
+// Upsert writes a contact. Before it creates one, it searches by e-mail address, and by number and name.
 func (h *hubspot) Upsert(ctx context.Context, _, externalID string, c contact.Contact) (Written, error) {
 	if externalID == "" {
 		id, err := h.known(ctx, h, c)
@@ -248,7 +249,7 @@ func (h *hubspot) Upsert(ctx context.Context, _, externalID string, c contact.Co
 	return out, err
 }
 
-// put writes an object, a new one where id is "".
+// put writes an object. If id is "", it creates one.
 func (h *hubspot) put(ctx context.Context, kind, id string, x hubspotInput) (Written, error) {
 	w := want{method: http.MethodPost, path: "/crm/v3/objects/" + kind, body: x}
 	if id != "" {
@@ -262,13 +263,13 @@ func (h *hubspot) put(ctx context.Context, kind, id string, x hubspotInput) (Wri
 	return Written{ExternalID: or(made.ID, id)}, err
 }
 
-// NeedsRecord is true: a note that is about nobody is found by nobody.
+// NeedsRecord is true: a note without a contact cannot be found in HubSpot.
 func (h *hubspot) NeedsRecord() bool { return true }
 
 // LogNeedsRecord is true for the same reason.
 func (h *hubspot) LogNeedsRecord() bool { return true }
 
-// Note writes a note at the time it was written.
+// Note writes a note with the time at which it was written.
 func (h *hubspot) Note(ctx context.Context, _ string, n Note) (Written, error) {
 	if n.Again {
 		id, err := h.before(ctx, "notes", hubspotFilter{Property: "associations.contact", Operator: "EQ", Value: n.ExternalID},
@@ -281,7 +282,7 @@ func (h *hubspot) Note(ctx context.Context, _ string, n Note) (Written, error) {
 		Associations: about(n.ExternalID, hubspotNoteOf)})
 }
 
-// before is what an attempt wrote whose answer was lost.
+// findWritten returns the id of the object of an earlier attempt with a lost answer; "" if there is none.
 func (h *hubspot) before(ctx context.Context, kind string, filters ...hubspotFilter) (string, error) {
 	var page hubspotPage
 	err := h.search(ctx, kind, hubspotSearch{Groups: []hubspotGroup{{filters}}, Properties: []string{"hs_timestamp"}, Limit: 1}, &page)
@@ -293,13 +294,13 @@ func (h *hubspot) before(ctx context.Context, kind string, filters ...hubspotFil
 
 func millis(t db.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }
 
-// hubspotStatus is how a call ended, in HubSpot's words.
+// hubspotStatus maps the status of a call to HubSpot's status.
 var hubspotStatus = map[string]string{"completed": "COMPLETED", "missed": "MISSED", "no_answer": "NO_ANSWER", "busy": "BUSY", "failed": "FAILED", "canceled": "CANCELED"}
 
-// hubspotText bounds the body of a call, in bytes.
+// hubspotMaxBody bounds the body of a call, in bytes.
 const hubspotText = 48 << 10
 
-// LogCall writes a call, or changes it where it was written.
+// LogCall writes a call, or changes the one that was written.
 func (h *hubspot) LogCall(ctx context.Context, _ string, c CallLog) (Written, error) {
 	id := c.RecordID
 	if id == "" && c.Again {

@@ -22,7 +22,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// LDAPSettings describe a directory (RFC 4511), such as OpenLDAP or Active Directory.
+// LDAPSettings configure a directory (RFC 4511), such as OpenLDAP or Active Directory.
 type LDAPSettings struct {
 	URL               string         `json:"url" doc:"ldaps://host, or ldap://host with start_tls; a port may follow"`
 	StartTLS          bool           `json:"start_tls,omitempty" doc:"Go over to TLS before anything else is said (RFC 4511 §4.14)"`
@@ -38,7 +38,7 @@ type LDAPSettings struct {
 	RecordURL         string         `json:"record_url,omitempty" doc:"Where people look at a record, with {{external_id}}"`
 }
 
-// LDAPAttributes name what the directory calls things.
+// LDAPAttributes map fields to attributes of the directory.
 type LDAPAttributes struct {
 	ID      string   `json:"id,omitempty" doc:"entryUUID or objectGUID, whichever there is, unless given; else the DN"`
 	Name    string   `json:"name,omitempty" doc:"displayName, or else cn"`
@@ -49,12 +49,12 @@ type LDAPAttributes struct {
 }
 
 const (
-	maxAttributes = 10 // that are numbers, or addresses
+	maxAttributes = 10 // for numbers, and for addresses
 	ldapMatches   = 50
 	ldapFilter    = 2000 // bytes of a filter
 )
 
-// check lists what is wrong with settings.
+// check returns the violations of the settings.
 func (s *LDAPSettings) check(g *egress.Guard) (wrong []op.Violation) {
 	bad := func(field, code, message string) {
 		wrong = append(wrong, op.Field("settings."+field, code, message))
@@ -106,7 +106,7 @@ func (a LDAPAttributes) check() (wrong []op.Violation) {
 	return wrong
 }
 
-// server is the host and port of the directory. Its host passes the same check as that of every other address.
+// hostPort returns the host and port of the directory. The host passes the same egress check as every other address.
 func (s *LDAPSettings) server(g *egress.Guard) (string, error) {
 	u, err := url.Parse(s.URL)
 	if err != nil || u.Scheme != "ldap" && u.Scheme != "ldaps" || u.Host == "" || u.Path != "" || u.RawQuery != "" {
@@ -123,7 +123,8 @@ func (s *LDAPSettings) server(g *egress.Guard) (string, error) {
 	return net.JoinHostPort(u.Hostname(), port), g.CheckURL(&same)
 }
 
-// tls is how the directory is known.
+// tlsConfig returns the TLS configuration: the host name to verify, and the certificate authorities of the settings
+// if there are any.
 func (s *LDAPSettings) tls() (*tls.Config, error) {
 	u, err := url.Parse(s.URL)
 	if err != nil {
@@ -139,7 +140,7 @@ func (s *LDAPSettings) tls() (*tls.Config, error) {
 	return c, nil
 }
 
-// condition is what every entry must be.
+// baseFilter returns the filter that every entry must match.
 func (s *LDAPSettings) condition() string {
 	f := strings.TrimSpace(s.Filter)
 	if f != "" && !strings.HasPrefix(f, "(") {
@@ -151,13 +152,13 @@ func (s *LDAPSettings) condition() string {
 	return f
 }
 
-// An ldapDirectory speaks with a directory. It is what the three adapters have in common.
+// ldapDirectory holds the settings and the pool that the three LDAP adapters share.
 type ldapDirectory struct {
 	s    LDAPSettings
 	pool *ldapPool
 }
 
-// ldapLive is asked while somebody waits, ldapCopy is copied, ldapBoth both.
+// ldapLive is searched during a call, ldapCopy is copied into the phone index, ldapBoth does both.
 type (
 	ldapLive struct{ *ldapDirectory }
 	ldapCopy struct{ *ldapDirectory }
@@ -191,7 +192,7 @@ func buildLDAP(s *Service, raw json.RawMessage, fields map[string]string) (Adapt
 	return ldapLive{d}, wrong
 }
 
-// filled has the usual names for what was not named.
+// withDefaults returns the settings with the usual names for missing attributes.
 func (s LDAPSettings) filled() LDAPSettings {
 	if len(s.Attributes.Phones) == 0 {
 		s.Attributes.Phones = []string{"telephoneNumber", "mobile"}
@@ -202,23 +203,23 @@ func (s LDAPSettings) filled() LDAPSettings {
 	return s
 }
 
-// Can says that a directory is only looked into.
+// Can reports that a directory supports lookups only.
 func (d *ldapDirectory) Can() Capabilities { return Capabilities{Lookup: true} }
 
-// pace is that of a server in the same house, unless it is set.
+// requestsPerMinute returns the configured rate, or 6000, which suits a server in the local network.
 func (d *ldapDirectory) pace() int { return cmp.Or(d.s.RequestsPerMinute, 6000) }
 
-// Close lets go of idle connections.
+// Close closes idle connections.
 func (d *ldapDirectory) Close() error { return d.pool.Close() }
 
-// wanted are the attributes that are asked for.
+// requested returns the attributes to request.
 func (a LDAPAttributes) wanted() []string {
 	all := slices.Concat([]string{a.ID, a.Name, a.Company, a.Title, "entryUUID", "objectGUID", "displayName", "cn", "o", "company", "title", "modifyTimestamp"},
 		a.Phones, a.Emails)
 	return slices.DeleteFunc(all, func(name string) bool { return name == "" })
 }
 
-// record is an entry as a record.
+// record converts an entry to a record.
 func (d *ldapDirectory) record(e *ldap.Entry) contact.Record {
 	first := func(names ...string) string {
 		for _, n := range names {
@@ -253,12 +254,12 @@ func (d *ldapDirectory) record(e *ldap.Entry) contact.Record {
 	return r
 }
 
-// Every is how often the directory is copied.
+// RefreshInterval returns the time between two copies of the directory.
 func (d ldapCopy) Every() time.Duration {
 	return ListSettings{RefreshMinutes: d.s.RefreshMinutes}.every()
 }
 
-// Lookup asks the directory for a number or an address.
+// Lookup searches the directory for a number or an address.
 func (d ldapLive) Lookup(ctx context.Context, q contact.Query) (found []contact.Record, err error) {
 	for _, f := range d.s.questions(q) {
 		err = d.pool.with(ctx, ldapAnswer, func(c *ldap.Conn) error {
@@ -272,7 +273,7 @@ func (d ldapLive) Lookup(ctx context.Context, q contact.Query) (found []contact.
 	return found, nil
 }
 
-// search reads the entries that a filter finds. More than 50 are not wanted.
+// search reads the entries that match a filter, at most 50.
 func (d *ldapDirectory) search(c *ldap.Conn, filter string) ([]contact.Record, error) {
 	r := ldap.NewSearchRequest(d.s.BaseDN, ldap.ScopeWholeSubtree, ldap.NeverDerefAliases, ldapMatches, 0, false, filter, d.s.Attributes.wanted(), nil)
 	answer, err := c.Search(r)

@@ -10,10 +10,10 @@ import (
 	"soniq/internal/customer/contact"
 )
 
-// pageSize is how many entries are read at once (RFC 2696).
+// ldapPageSize is the number of entries of one page (RFC 2696).
 const pageSize = 500
 
-// All reads everybody who has a number or an address, page by page.
+// All passes every entry that has a number or an address to take, page by page.
 func (d ldapCopy) All(ctx context.Context, take func(context.Context, contact.Record) error) error {
 	return d.pool.with(ctx, listLimit, func(c *ldap.Conn) error {
 		page := ldap.NewControlPaging(pageSize)
@@ -53,12 +53,13 @@ func (d ldapCopy) page(ctx context.Context, c *ldap.Conn, page *ldap.ControlPagi
 	return true, nil
 }
 
-// A took is an error of whoever takes records, not of the directory.
+// callbackError wraps an error of the function that takes records, to distinguish it from an error of the directory.
 type took struct{ error }
 
+// Unwrap returns the error of the function.
 func (t *took) Unwrap() error { return t.error }
 
-// everybody is the filter of all who can be found.
+// searchableFilter returns the filter for entries with a number or an address.
 func (s *LDAPSettings) everybody() string {
 	var all []string
 	for _, name := range append(append([]string{}, s.Attributes.Phones...), s.Attributes.Emails...) {

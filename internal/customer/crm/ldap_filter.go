@@ -8,8 +8,8 @@ import (
 	"soniq/internal/customer/contact"
 )
 
-// questions are the filters by which a number or an address is found, the quick one first. Whoever they find is held against the
-// number afterwards.
+// lookupFilters returns the filters for a number or an address, the fast one first. The caller compares the matches
+// with the number afterwards.
 func (s *LDAPSettings) questions(q contact.Query) []string {
 	if q.Email != "" {
 		var all []string
@@ -26,13 +26,14 @@ func (s *LDAPSettings) questions(q contact.Query) []string {
 	return []string{s.all(anyOf(quick)), s.all(anyOf(slow))}
 }
 
-// quick are the ways a number is written that an index finds. Directories that follow RFC 4517 §4.2.27 pass over spaces and hyphens.
+// indexedFilters returns filters for the spellings of a number that an index can find. Directories that implement RFC
+// 4517 §4.2.27 ignore spaces and hyphens.
 func (s *LDAPSettings) quick(name string, f contact.Formats) []string {
 	all := []string{equals(name, f.E164), equals(name, f.Plain), equals(name, f.Zeros), equals(name, "0"+f.NSN)}
 	return append(all, "("+name+"=*"+tail(f.NSN)+")")
 }
 
-// tail is the end of a number that must be in what is found, in whatever way it is divided.
+// lastDigits returns the end of a number. A match must contain it, with any separators.
 func tail(nsn string) string {
 	const digits = 7
 	return nsn[max(0, len(nsn)-digits):]
@@ -42,5 +43,5 @@ func equals(name, value string) string { return "(" + name + "=" + ldap.EscapeFi
 
 func anyOf(clauses []string) string { return "(|" + strings.Join(clauses, "") + ")" }
 
-// all is a filter that holds where the condition of the settings does too.
+// withBaseFilter combines a filter with the filter of the settings.
 func (s *LDAPSettings) all(filter string) string { return "(&" + s.condition() + filter + ")" }

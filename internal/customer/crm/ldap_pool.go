@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	ldapAnswer = 4 << 20 // bytes of the answer to a question
-	ldapIdle   = 4       // connections kept
+	ldapAnswer = 4 << 20 // bytes of the answer to a lookup
+	ldapIdle   = 4       // idle connections
 	ldapRest   = time.Minute
 )
 
-// An ldapPool keeps connections to a directory, on which we have said who we are. It is safe for concurrent use.
+// ldapPool keeps connections to a directory that are already bound (RFC 4511 §4.2). It is safe for concurrent use.
 type ldapPool struct {
 	s       LDAPSettings
 	guard   *egress.Guard
@@ -33,11 +33,11 @@ type ldapPool struct {
 	closed bool
 }
 
-// An ldapConn is a connection of the pool: one question at a time.
+// ldapConn is a connection of the pool. It carries one request at a time.
 type ldapConn struct {
 	*ldap.Conn
 	raw  *metered
-	rest *time.Timer // ends it when it has been idle for long
+	rest *time.Timer // closes an idle connection
 }
 
 func newLDAPPool(s LDAPSettings, g *egress.Guard) (*ldapPool, error) {
@@ -49,8 +49,8 @@ func newLDAPPool(s LDAPSettings, g *egress.Guard) (*ldapPool, error) {
 	return &ldapPool{s: s, guard: g, address: address, tls: c}, err
 }
 
-// with has something asked over a connection, and cuts it when the time is up or the answer is longer than so many bytes. A
-// connection that has grown stale is replaced by a new one.
+// withConn runs a request over a connection. It closes the connection when the context ends, or when the answer
+// exceeds limit bytes. If an idle connection proves to be dead, the request runs once more over a new one.
 func (p *ldapPool) with(ctx context.Context, limit int64, ask func(*ldap.Conn) error) error {
 	c := p.rested()
 	for fresh := c == nil; ; fresh = true {
@@ -70,7 +70,7 @@ func (p *ldapPool) with(ctx context.Context, limit int64, ask func(*ldap.Conn) e
 	}
 }
 
-// ask asks one question; the connection is cut when its time is up.
+// ask runs one request. The connection is closed when the context ends.
 func (c *ldapConn) ask(ctx context.Context, limit int64, ask func(*ldap.Conn) error) error {
 	c.raw.allow(limit)
 	stop := context.AfterFunc(ctx, func() { _ = c.raw.Close() })
@@ -78,7 +78,7 @@ func (c *ldapConn) ask(ctx context.Context, limit int64, ask func(*ldap.Conn) er
 	return ask(c.Conn)
 }
 
-// rested takes a connection that is not used; nil where there is none.
+// takeIdle takes an idle connection; nil if there is none.
 func (p *ldapPool) rested() *ldapConn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -93,7 +93,7 @@ func (p *ldapPool) rested() *ldapConn {
 	return nil
 }
 
-// keep puts a connection back, unless something was wrong with it.
+// release returns a connection to the pool, or closes it after a network error.
 func (p *ldapPool) keep(c *ldapConn, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -105,18 +105,18 @@ func (p *ldapPool) keep(c *ldapConn, err error) {
 	p.idle = append(p.idle, c)
 }
 
-// answered reports whether an error came from the directory itself, over a connection that is as good as before.
+// isResultError reports whether an error is a result of the directory, after which the connection is still usable.
 func answered(err error) bool {
 	var e *ldap.Error
 	return errors.As(err, &e) && e.ResultCode < ldap.ErrorNetwork
 }
 
-// drop ends a connection, without waiting for the directory.
+// drop closes a connection without waiting for the directory.
 func (p *ldapPool) drop(c *ldapConn) {
 	_ = c.raw.Close()
 }
 
-// Close ends the connections that are not used; those that are end after their question.
+// Close closes idle connections. Connections in use are closed after their request.
 func (p *ldapPool) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -129,7 +129,7 @@ func (p *ldapPool) Close() error {
 	return nil
 }
 
-// connect connects, goes over to TLS, and says who we are.
+// connect opens a connection, negotiates TLS and binds.
 func (p *ldapPool) connect(ctx context.Context) (*ldapConn, error) {
 	raw, plain, err := p.guard.Dial(ctx, p.address)
 	if err != nil {
@@ -173,7 +173,7 @@ func (p *ldapPool) introduce(ctx context.Context, m *metered, secure bool) (*lda
 	return c, c.Bind(p.s.BindDN, p.s.Password)
 }
 
-// verdict says what an error means to us.
+// classifyError maps an LDAP error to the errors of adapters.
 func (p *ldapPool) verdict(ctx context.Context, err error) error {
 	var from *took
 	switch {
@@ -192,7 +192,7 @@ func (p *ldapPool) verdict(ctx context.Context, err error) error {
 	return errors.New(ldapWords(err))
 }
 
-// ldapWords is an error of the directory without what was asked.
+// ldapErrorText returns the text of an error of the directory without the query.
 func ldapWords(err error) string {
 	var e *ldap.Error
 	if errors.As(err, &e) && e.ResultCode < ldap.ErrorNetwork {
@@ -201,7 +201,7 @@ func ldapWords(err error) string {
 	return err.Error()
 }
 
-// A metered connection ends with an error where more comes than is allowed.
+// limitedConn is a connection that fails after a number of received bytes.
 type metered struct {
 	net.Conn
 	mu   sync.Mutex // guards left
@@ -214,6 +214,7 @@ func (m *metered) allow(n int64) {
 	m.left = n
 }
 
+// Read reads from the connection. Beyond the limit it closes the connection and returns egress.ErrTooLarge.
 func (m *metered) Read(b []byte) (int, error) {
 	n, err := m.Conn.Read(b)
 	m.mu.Lock()

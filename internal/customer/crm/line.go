@@ -13,21 +13,22 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// When a system is left alone.
+// Limits of lookups, and the circuit breaker.
 const (
 	maxFailures   = 5 // in a row
 	openTime      = 30 * time.Second
-	maxAsking     = 16 // questions at once
+	maxAsking     = 16 // concurrent lookups
 	window        = 100
-	defaultBudget = 600 // questions per minute
+	defaultBudget = 600 // lookups per minute
 	degradedAt    = 20  // percent of errors
 )
 
-// A line is the way to a connected system: it keeps its budget and its moods, and survives changes of its name. It is safe for
+// connectionClient sends lookups to one connected system. It enforces the rate limit, the circuit breaker and the
+// limit of concurrent lookups, and measures their times. It is replaced when the connection changes. It is safe for
 // concurrent use.
 type line struct {
 	adapter   Adapter
-	version   db.Time // of the connection it was made for
+	version   db.Time // updated_at of the connection it was built from
 	timeout   time.Duration
 	breaker   *gobreaker.CircuitBreaker[[]contact.Record]
 	perMinute int
@@ -37,13 +38,13 @@ type line struct {
 	asking int
 	tokens float64
 	filled time.Time
-	quiet  time.Time // until then it wants to be left alone
+	quiet  time.Time // no lookups before this time, because the system requested a pause
 	took   []time.Duration
 	failed []bool
-	last   error // of the last question; nil when it went well
+	last   error // of the last lookup; nil if it succeeded
 }
 
-// A paced adapter says how many questions its system takes per minute; 0 where it does not know.
+// rateLimited is an adapter that knows how many lookups its system accepts per minute; 0 means the default.
 type paced interface{ pace() int }
 
 func newLine(a Adapter, c Connection, now func() time.Time) *line {
@@ -58,16 +59,17 @@ func newLine(a Adapter, c Connection, now func() time.Time) *line {
 	return l
 }
 
-// left reports whether an error says that nobody was asked, or that the system is well but busy.
+// isExcluded reports whether the breaker ignores an error: no request was sent, or the system is healthy but busy.
 func left(err error) bool {
 	var busy *Busy
 	return errors.Is(err, contact.ErrRateLimited) || errors.Is(err, contact.ErrSkipped) || errors.As(err, &busy)
 }
 
-// burst is how many questions may come at once.
+// burst returns how many lookups may start at once: a tenth of a minute's.
 func (l *line) burst() float64 { return max(1, float64(l.perMinute)/10) }
 
-// ask asks the system within its time, if it may be asked at all.
+// lookup runs a lookup within the timeout of the connection. It returns contact.ErrRateLimited or
+// contact.ErrCircuitOpen without a request if the limits do not allow one.
 func (l *line) ask(ctx context.Context, q contact.Query) ([]contact.Record, error) {
 	f, ok := l.adapter.(Finder)
 	if !ok {
@@ -92,7 +94,7 @@ func (l *line) ask(ctx context.Context, q contact.Query) ([]contact.Record, erro
 	return found, err
 }
 
-// enter takes a token, and a place among those who ask.
+// admit takes a token of the rate limit and a slot of the concurrent lookups. It returns false if there is none.
 func (l *line) enter() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -125,7 +127,8 @@ func (l *line) leave(took time.Duration, err error) {
 	}
 }
 
-// health is how the system did of late.
+// health is the result of the last healthWindow lookups. p95 is in milliseconds, errors in percent; both are nil
+// before the first lookup.
 type health struct {
 	p95, errors *int
 	last        error
@@ -152,7 +155,7 @@ func (l *line) health() health {
 	return h
 }
 
-// show puts the health of a line into the record of its connection.
+// applyTo copies the health into a connection for display.
 func (h health) show(c *Connection) {
 	c.LookupP95MS, c.ErrorRate = h.p95, h.errors
 	if h.last != nil {
@@ -167,7 +170,7 @@ func (h health) show(c *Connection) {
 	}
 }
 
-// words is an error as people are told of it.
+// errorText returns the text of an error for display, at most 300 bytes.
 func words(err error) string {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):

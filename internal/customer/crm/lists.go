@@ -16,7 +16,8 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// ListSettings describe a list of people that is read now and then: a CSV file, or an address book (CardDAV).
+// ListSettings configure a list of people that is read periodically over HTTP: a CSV file, or an address book
+// (CardDAV).
 type ListSettings struct {
 	URL            string            `json:"url" doc:"Of the file or the address book"`
 	Auth           *Auth             `json:"auth,omitempty"`
@@ -39,16 +40,16 @@ func (s *ListSettings) check(g *egress.Guard) (wrong []op.Violation) {
 	return append(append(wrong, checkHeaders(s.Headers)...), s.Auth.check()...)
 }
 
-// A list reads a list of people.
+// csvList is the adapter for a CSV file.
 type list struct {
 	s      ListSettings
 	client *http.Client
 }
 
-// Can says that a list is only looked into.
+// Can reports that a list supports lookups only.
 func (l *list) Can() Capabilities { return Capabilities{Lookup: true} }
 
-// Every is how often the list is read.
+// RefreshInterval returns the time between two reads of the list.
 func (l *list) Every() time.Duration { return l.s.every() }
 
 func (s ListSettings) every() time.Duration {
@@ -58,13 +59,14 @@ func (s ListSettings) every() time.Duration {
 	return time.Duration(s.RefreshMinutes) * time.Minute
 }
 
-// All reads the list.
+// All passes every record of the list to take.
 func (l *list) All(ctx context.Context, take func(context.Context, contact.Record) error) error {
 	_, err := l.Follow(ctx, "", Changes{Put: take, Whole: func(context.Context) error { return nil }})
 	return err
 }
 
-// Follow reads the list where it is another than it was, as far as its server tells (RFC 9110 §8.8).
+// SyncSince reads the whole list, unless the server reports that it is unchanged (conditional request, RFC 9110
+// §8.8).
 func (l *list) Follow(ctx context.Context, mark string, into Changes) (string, error) {
 	var was validators
 	_ = json.Unmarshal([]byte(mark), &was)
@@ -90,7 +92,7 @@ func (l *list) Follow(ctx context.Context, mark string, into Changes) (string, e
 	return validatorsOf(answer).mark(), readCSV(answer.Body, func(x contact.Record) error { return into.Put(ctx, x) })
 }
 
-// do makes one request with what the settings add to it.
+// do sends one request with the credentials and headers of the settings.
 func (s ListSettings) do(ctx context.Context, client *http.Client, r *http.Request) (*http.Response, error) {
 	r.Header.Set("User-Agent", "soniq")
 	s.Auth.dress(r)
@@ -104,7 +106,7 @@ func (s ListSettings) do(ctx context.Context, client *http.Client, r *http.Reque
 	return answer, nil
 }
 
-// validators are what a server tells one state of a file from another by.
+// httpValidators identify a version of a file on its server.
 type validators struct {
 	ETag     string `json:"etag,omitempty"`
 	Modified string `json:"modified,omitempty"`
@@ -114,7 +116,7 @@ func validatorsOf(r *http.Response) validators {
 	return validators{ETag: r.Header.Get("ETag"), Modified: r.Header.Get("Last-Modified")}
 }
 
-// ask asks for what is new only.
+// setConditions makes a request conditional on a change.
 func (v validators) ask(r *http.Request) {
 	if v.ETag != "" {
 		r.Header.Set("If-None-Match", v.ETag)
@@ -134,7 +136,7 @@ func (v validators) mark() string {
 
 func newCSV(s ListSettings, client *http.Client) *list { return &list{s: s, client: client} }
 
-// readCSV gives the lines of a table. One without an id is known by what it says.
+// readCSV passes the rows of a table to take. A row without an id gets a hash of its content as its id.
 func readCSV(body io.Reader, take func(contact.Record) error) error {
 	next, err := contact.NewTable(body)
 	if err != nil {

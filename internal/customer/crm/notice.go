@@ -13,16 +13,16 @@ import (
 	"soniq/internal/platform/job"
 )
 
-// This file takes notices: requests by which a system tells that its list has changed. Their address is a secret of the connection;
-// what they say beside is not looked at.
+// Change notices: HTTP requests by which a system reports that its list has changed. The address contains a secret of
+// the connection. The body is ignored.
 
 const (
 	noticeKind = "crm.notice"
-	// noticeRest is how long notices are gathered: the list is read once for all that come within it.
+	// noticeDelay is the time for which notices are collected. The list is read once for all notices within it.
 	noticeRest = 2 * time.Second
 )
 
-// noticePath is where a connection is told of changes.
+// noticePath returns the path for change notices of a connection.
 func (s *Service) noticePath(org, id string) string {
 	return "/notices/" + org + "/" + id + "/" + s.noticeSecret(org, id)
 }
@@ -33,8 +33,8 @@ func (s *Service) noticeSecret(org, id string) string {
 	return base64.RawURLEncoding.EncodeToString(m.Sum(nil)[:18])
 }
 
-// Notice has a list read soon, because its system says that it has changed; false where the secret is wrong. Of many notices at once
-// one is written down.
+// Notice schedules a read of a list because its system reported a change. It returns false if the secret is wrong.
+// Notices within one noticeDelay enqueue one job.
 func (s *Service) Notice(ctx context.Context, org, id, secret string) (bool, error) {
 	if !hmac.Equal([]byte(secret), []byte(s.noticeSecret(org, id))) {
 		return false, nil
@@ -60,7 +60,7 @@ func (s *Service) Notice(ctx context.Context, org, id, secret string) (bool, err
 	return true, nil
 }
 
-// gather reports whether nobody has come for a round yet.
+// firstInRound reports whether this is the first notice for the connection in a round.
 func (s *Service) gather(id string, round time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,12 +71,12 @@ func (s *Service) gather(id string, round time.Time) bool {
 	return true
 }
 
-// readNoticed reads a list once, whenever else it is read.
+// readAfterNotice reads a list once, in addition to its periodic reads.
 func (s *Service) readNoticed(ctx context.Context, j job.Job) error {
 	err := s.readList(ctx, j)
 	var again *job.Retry
 	if errors.As(err, &again) && !errors.Is(err, errReading) {
-		return nil // read, or tried: the reading that repeats itself goes on
+		return nil // read, or tried; the periodic read continues
 	}
 	return err
 }

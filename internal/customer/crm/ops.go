@@ -16,7 +16,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Operations lists what the outside world can do with connections.
+// Operations returns the API operations of connections and sync jobs.
 func (s *Service) Operations() []op.Operation {
 	r, w := access.ContactsRead, access.ContactsWrite
 	return []op.Operation{
@@ -32,7 +32,7 @@ func (s *Service) Operations() []op.Operation {
 	}
 }
 
-// A Provider is a kind of system that can be connected.
+// Provider is a kind of system that can be connected.
 type Provider struct {
 	Provider       string       `json:"provider"`
 	Name           string       `json:"name"`
@@ -43,7 +43,7 @@ type Provider struct {
 	FieldMap       []string     `json:"field_map" nullable:"false" doc:"Fields that a field_map may name"`
 }
 
-// Providers lists what can be connected: nothing is listed that is not built in.
+// Providers lists the providers that are built in.
 func (s *Service) Providers(context.Context, *struct{}) (*op.Out[op.Page[Provider]], error) {
 	out := op.Page[Provider]{Data: []Provider{}}
 	for _, p := range providers {
@@ -63,10 +63,10 @@ func (s *Service) Providers(context.Context, *struct{}) (*op.Out[op.Page[Provide
 	return op.OK(out)
 }
 
-// ListIn asks for connections.
+// ListIn is the request of crm.connections.list.
 type ListIn struct{ op.Paging }
 
-// List lists connected systems in the order of their priority, the organisation's own contacts among them.
+// List returns the connections in the order of their priority, including the organisation's own contacts.
 func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Connection]], error) {
 	after, err := in.After(ctx)
 	if err != nil {
@@ -95,7 +95,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Connect
 	return op.WithTotal(page, in.Paging, func() (int, error) { return len(all), nil })
 }
 
-// CreateIn is a system to connect.
+// CreateIn is the request of crm.connections.create.
 type CreateIn struct{ Body Fresh }
 
 // Fresh describes a system to connect.
@@ -150,10 +150,10 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Connection]
 	return &op.Out[Connection]{Body: c, Location: op.Prefix + "/crm/connections/" + c.ID, ETag: op.Tag(c.updatedAt)}, nil
 }
 
-// maxSettings bounds the settings of a connection, in bytes.
+// maxSettingsBytes bounds the settings of a connection.
 const maxSettings = 64 << 10
 
-// save checks a connection and writes it down; lists are read at once.
+// save checks a connection and writes it. It enqueues a read if the system is a list.
 func (s *Service) save(ctx context.Context, tx db.Querier, c *Connection, settings map[string]any, others []Connection) error {
 	wrong := c.check(others)
 	raw, err := json.Marshal(settings)
@@ -207,19 +207,19 @@ func (c *Connection) check(others []Connection) (wrong []op.Violation) {
 	return wrong
 }
 
-// OneIn names a connection.
+// OneIn identifies a connection.
 type OneIn struct {
 	ID string `path:"id" maxLength:"40" example:"crm_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 }
 
-// UpdateIn changes a connection.
+// UpdateIn is the request of crm.connections.update.
 type UpdateIn struct {
 	OneIn
 	op.Match
 	Body Patch
 }
 
-// Patch says what changes.
+// Patch holds the changes of a connection.
 type Patch struct {
 	Name      op.Change[string]            `json:"name,omitzero"`
 	Status    op.Change[string]            `json:"status,omitzero" doc:"active or disabled"`
@@ -285,13 +285,13 @@ func one(all []Connection, id string) (Connection, error) {
 	return all[i], nil
 }
 
-// DeleteIn names a connection to end.
+// DeleteIn is the request of crm.connections.delete.
 type DeleteIn struct {
 	OneIn
 	op.Match
 }
 
-// Delete disconnects a system; what was copied from it is forgotten in the background.
+// Delete disconnects a system. The records that were copied from it are deleted by a job.
 func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 	if in.ID == contact.Internal {
 		return op.State("the organisation's own contacts stay connected", "active", "update")
@@ -318,7 +318,7 @@ func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 	})
 }
 
-// TestIn asks a connected system.
+// TestIn is the request of crm.connections.test.
 type TestIn struct {
 	OneIn
 	Body *struct {
@@ -326,7 +326,7 @@ type TestIn struct {
 	}
 }
 
-// A Trial is how a connected system answered.
+// Trial is the result of a test of a connection.
 type Trial struct {
 	OK       bool    `json:"ok"`
 	LookupMS int     `json:"lookup_ms"`
@@ -334,7 +334,7 @@ type Trial struct {
 	Error    *string `json:"error"`
 }
 
-// A Sample is a record as the system shows it.
+// Sample is a record as the system returned it.
 type Sample struct {
 	ExternalID string   `json:"external_id"`
 	Name       string   `json:"name"`
@@ -345,13 +345,14 @@ type Sample struct {
 	Phones     []string `json:"phones" nullable:"false"`
 }
 
-// testTime bounds a test.
+// testTimeout bounds a test.
 const testTime = 4 * time.Second
 
-// nobody has this number: it is kept for films.
+// unassignedNumber belongs to no subscriber: it is reserved for fiction.
 const nobody = "+12025550199"
 
-// Test asks a connected system now, and says how that went. It is not stopped by the breaker, and closes it by no success.
+// Test sends a lookup to a connected system and returns the result. It bypasses the circuit breaker, and its success
+// does not close it.
 func (s *Service) Test(ctx context.Context, in *TestIn) (*op.Out[Trial], error) {
 	all, err := s.all(ctx, s.DB.Read(ctx), access.Org(ctx))
 	if err != nil {
@@ -395,10 +396,10 @@ func (s *Service) testQuery(ctx context.Context, in *TestIn) (contact.Query, err
 	return s.Contacts.Query(ctx, access.Org(ctx), phone)
 }
 
-// errEnough ends the reading of a list after its first record.
+// errStopReading ends the read of a list after its first record.
 var errEnough = errors.New("enough")
 
-// sample asks for one record.
+// fetchSample requests one record: the first of a list, or the first match of a lookup.
 func sample(ctx context.Context, a Adapter, q contact.Query) (found *contact.Record, err error) {
 	if d, ok := a.(Directory); ok {
 		err := d.All(ctx, func(_ context.Context, r contact.Record) error { found = &r; return errEnough })

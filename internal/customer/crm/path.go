@@ -6,23 +6,23 @@ import (
 	"strings"
 )
 
-// A path leads to values in a JSON document: names with dots between, [2] for one element of a list, [*] for all of them, such
-// as $.data[*].phones[0].number.
+// jsonPath selects values in a JSON document: names separated by dots, [2] for one element of a list, [*] for all of
+// them, such as $.data[*].phones[0].number.
 type path []step
 
 type step struct {
 	name  string
-	index int // of a list; all for every element
+	index int // of a list; allElements for every element
 	list  bool
 }
 
 const (
 	all      = -1
 	maxSteps = 20
-	maxFound = 1000 // values one path leads to
+	maxFound = 1000 // values that one path selects
 )
 
-// parsePath reads a path. "" and "$" lead to the document itself.
+// parsePath parses a path. "" and "$" select the document itself.
 func parsePath(text string) (path, error) {
 	var p path
 	text = strings.TrimPrefix(strings.TrimPrefix(text, "$"), ".")
@@ -53,7 +53,7 @@ func parsePath(text string) (path, error) {
 	return p, nil
 }
 
-// values are what a path leads to in a document.
+// values returns the values that the path selects in a document.
 func (p path) values(doc any) []any {
 	found := []any{doc}
 	for _, s := range p {
@@ -86,7 +86,7 @@ func (s step) of(v any) []any {
 	return nil
 }
 
-// texts are the values a path leads to, as texts; what is neither text, number nor truth is left out.
+// texts returns the selected values as texts. Values other than strings, numbers and booleans are omitted.
 func (p path) texts(doc any) (out []string) {
 	for _, v := range p.values(doc) {
 		switch x := v.(type) {
@@ -105,7 +105,7 @@ func (p path) texts(doc any) (out []string) {
 	return out
 }
 
-// text is the first value a path leads to; "" where there is none.
+// text returns the first selected value; "" if there is none.
 func (p path) text(doc any) string {
 	if all := p.texts(doc); len(all) > 0 {
 		return all[0]

@@ -18,14 +18,14 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// PipedriveSettings connect Pipedrive.
+// PipedriveSettings configure Pipedrive.
 type PipedriveSettings struct {
 	App
 	APIToken      string `json:"api_token,omitempty" doc:"Of a user, in place of an agreement; secret"`
 	CompanyDomain string `json:"company_domain,omitempty" doc:"With api_token: acme, where the company is at acme.pipedrive.com"`
 }
 
-// label is a name in the domain of a vendor.
+// subdomainPattern matches an account's name in the domain of a vendor.
 var label = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9-]{0,62}$`)
 
 func (s PipedriveSettings) deal() (deal, []op.Violation) {
@@ -54,9 +54,10 @@ func (s PipedriveSettings) deal() (deal, []op.Violation) {
 	return d, nil
 }
 
-// pipedrive speaks with Pipedrive's API v2, and v1 for notes.
+// pipedrive is the adapter for Pipedrive's API v2, and v1 for notes.
 type pipedrive struct{ *api }
 
+// Can reports the capabilities that all vendors have.
 func (p *pipedrive) Can() Capabilities { return vendorCan }
 
 type pipedriveFound struct {
@@ -75,7 +76,7 @@ type pipedriveFound struct {
 	} `json:"data"`
 }
 
-// Lookup searches for the national significant number, which stands in every way to write it, or for an address.
+// Lookup searches for the national significant number, which every spelling contains, or for an e-mail address.
 func (p *pipedrive) Lookup(ctx context.Context, q contact.Query) ([]contact.Record, error) {
 	ask := url.Values{"term": {q.Phone.NSN}, "fields": {"phone"}, "limit": {"20"}}
 	if q.Email != "" {
@@ -121,7 +122,8 @@ type pipedrivePerson struct {
 	} `json:"data"`
 }
 
-// Upsert writes a person. What the person has there beside is kept: a list that is written replaces the one before.
+// Upsert writes a person. Numbers and addresses that exist only in Pipedrive are sent back too, because a written
+// list replaces the old one.
 func (p *pipedrive) Upsert(ctx context.Context, _, externalID string, c contact.Contact) (Written, error) {
 	if externalID == "" {
 		id, err := p.known(ctx, p, c)
@@ -155,7 +157,7 @@ func (p *pipedrive) Upsert(ctx context.Context, _, externalID string, c contact.
 	return Written{ExternalID: id, URL: p.address(ctx, id)}, nil
 }
 
-// unknownRecord is an error of a write; a record that is gone is nothing to try again.
+// refusedIfMissing turns errNotFound of a write into ErrRefused: a write to a deleted record is not retried.
 func unknownRecord(err error) error {
 	if errors.Is(err, errNothing) {
 		return fmt.Errorf("%w: it has no such record any more", ErrRefused)
@@ -172,7 +174,7 @@ func digits(text string) string {
 	}, text)
 }
 
-// pipedriveWith adds a value that is not there yet.
+// addPipedriveValue adds a value that is not in the list yet.
 func pipedriveWith(all []pipedriveValue, value, name string, same func(a, b string) bool) []pipedriveValue {
 	if slices.ContainsFunc(all, func(v pipedriveValue) bool { return same(v.Value, value) }) {
 		return all
@@ -180,7 +182,7 @@ func pipedriveWith(all []pipedriveValue, value, name string, same func(a, b stri
 	return append(slices.Clone(all), pipedriveValue{Value: value, Label: name, Primary: len(all) == 0})
 }
 
-// NeedsRecord is true: a note of nobody is found by nobody.
+// NeedsRecord is true: a note without a person cannot be found in Pipedrive.
 func (p *pipedrive) NeedsRecord() bool { return true }
 
 // LogNeedsRecord is true for the same reason.
@@ -213,7 +215,7 @@ func (p *pipedrive) Note(ctx context.Context, _ string, n Note) (Written, error)
 	return p.made(ctx, want{method: http.MethodPost, path: "/api/v1/notes", body: map[string]any{"content": content, "person_id": person}}, "")
 }
 
-// made writes something and says what it is called.
+// writeItem sends a write and returns the id of the item.
 func (p *pipedrive) made(ctx context.Context, w want, id string) (Written, error) {
 	var x struct {
 		Data struct {
@@ -226,7 +228,7 @@ func (p *pipedrive) made(ctx context.Context, w want, id string) (Written, error
 	return Written{ExternalID: or(id, strconv.FormatInt(x.Data.ID, 10))}, nil
 }
 
-// LogCall writes a call as an activity that is done, or changes it.
+// LogCall writes a call as a completed activity, or changes it.
 func (p *pipedrive) LogCall(ctx context.Context, _ string, c CallLog) (Written, error) {
 	id := c.RecordID
 	if id == "" && c.Again {
@@ -250,7 +252,8 @@ func (p *pipedrive) LogCall(ctx context.Context, _ string, c CallLog) (Written, 
 	return p.made(ctx, want{method: http.MethodPost, path: "/api/v2/activities", body: body}, "")
 }
 
-// before is what an attempt wrote whose answer was lost.
+// findWritten returns the id of the activity of an earlier attempt with a lost answer; "" if there is
+// none.
 func (p *pipedrive) before(ctx context.Context, c CallLog) (string, error) {
 	var x struct {
 		Data []struct {

@@ -13,18 +13,18 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// A provider is a kind of system that can be connected.
+// provider is a kind of system that can be connected.
 type provider struct {
 	name, title, words string
 	can                Capabilities
-	settings           any // an example of its settings, for the description; nil where there are none
+	settings           any // example of its settings for the JSON schema; nil if there are none
 	fields             bool
-	// build checks settings and makes an adapter; nil for what cannot be made.
+	// build checks settings and builds an adapter; nil if vendor is set, or no connections can be made.
 	build  func(s *Service, raw json.RawMessage, fields map[string]string) (Adapter, []op.Violation)
-	vendor vendor // in place of build, for those that are spoken with by the API their maker publishes
+	vendor vendor // in place of build, for vendors with a published API
 }
 
-// providers lists what can be connected, in the order of the list. A system that is not in it cannot.
+// providers holds all providers, in the order of the API's list.
 var providers = []provider{
 	{name: "internal", title: "Contacts", words: "The organisation's own contacts. They are always connected; name and priority can be changed.",
 		can: Capabilities{Lookup: true, Create: true, Update: true, Notes: true}},
@@ -52,7 +52,7 @@ var providers = []provider{
 		can: vendorCan, settings: DynamicsSettings{}, vendor: kept(DynamicsSettings.deal)},
 }
 
-// vendorCan is what all vendors can do.
+// vendorCapabilities are the capabilities of all vendors.
 var vendorCan = Capabilities{Lookup: true, Create: true, Update: true, Notes: true, CallLog: true}
 
 func providerOf(name string) (provider, bool) {
@@ -63,12 +63,12 @@ func providerOf(name string) (provider, bool) {
 	return providers[i], true
 }
 
-// names of all providers, for messages.
+// providerNames returns the names of all providers, for messages.
 func providerNames() string {
 	return strings.Join(mapped(providers, func(p provider) string { return p.name }), ", ")
 }
 
-// strict reads settings; members nobody knows are violations.
+// decodeStrict decodes settings. Unknown members are violations.
 func strict(raw json.RawMessage, to any) []op.Violation {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
@@ -129,19 +129,19 @@ func buildList(make func(ListSettings, *http.Client) *list) func(*Service, json.
 	}
 }
 
-// The limits of requests to systems that are asked, and of lists that are read.
+// Limits of lookup requests, and of reads of lists.
 var (
 	askLimits  = egress.Limits{Connect: 5 * time.Second, Total: 30 * time.Second, Body: answerLimit, Idle: 16}
 	readLimits = egress.Limits{Connect: 10 * time.Second, Total: 10 * time.Minute, Body: listLimit, Idle: 2}
 )
 
-// masked is what a secret is shown as, and what leaves it as it is where it is given back.
+// secretMask is shown in place of a secret. A patch with this value leaves the secret unchanged.
 const masked = "********"
 
-// secrets are the members of settings that are never shown.
+// secretSettings are the members of settings that are never shown.
 var secrets = []string{"token", "password", "client_secret", "api_token"}
 
-// mask replaces secrets.
+// maskSecrets returns the settings with their secrets masked.
 func mask(settings map[string]any) map[string]any {
 	out := map[string]any{}
 	for name, v := range settings {
@@ -164,7 +164,7 @@ func mask(settings map[string]any) map[string]any {
 	return out
 }
 
-// patch merges a change into settings (RFC 7396). Asterisks leave a secret as it is.
+// mergePatch merges a change into settings (RFC 7396). Masked values leave a secret unchanged.
 func patch(old, change map[string]any) map[string]any {
 	out := map[string]any{}
 	for name, v := range old {

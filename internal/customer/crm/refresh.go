@@ -9,7 +9,7 @@ import (
 	"soniq/internal/platform/job"
 )
 
-// Queue is the job queue of connections.
+// Queue is the name of the job queue of connections.
 const Queue = "crm"
 
 const (
@@ -18,14 +18,14 @@ const (
 	syncKind   = "crm.sync"
 	revokeKind = "crm.revoke"
 	readTime   = 15 * time.Minute
-	readAgain  = 5 * time.Minute // after a reading that failed
+	readAgain  = 5 * time.Minute // after a failed read
 	readWait   = 5 * time.Second // while another job reads the same list
 )
 
-// errReading says that another job reads the list.
+// errAlreadyReading means that another job reads the list.
 var errReading = errors.New("the list is being read")
 
-// Handle registers what does the jobs of connections.
+// Handle registers the job handlers of connections.
 func (s *Service) Handle(r *job.Runner) {
 	r.Handle(readKind, s.readList)
 	r.Handle(noticeKind, s.readNoticed)
@@ -34,15 +34,15 @@ func (s *Service) Handle(r *job.Runner) {
 	r.Handle(revokeKind, s.revoke)
 }
 
-// Options are those of the runner that does the jobs.
+// Options returns the options of the job runner.
 func Options() job.Options { return job.Options{Workers: 8, PerLane: 2, Timeout: readTime} }
 
 type connectionArgs struct {
 	ID      string  `json:"id"`
-	Version db.Time `json:"version"` // of the connection; a job for an older one ends
+	Version db.Time `json:"version"` // updated_at of the connection; a job of an older version ends
 }
 
-// readSoon has a list read now, and again and again.
+// enqueueRead enqueues a read of a list. The job repeats itself.
 func (s *Service) readSoon(ctx context.Context, tx db.Querier, c Connection) error {
 	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: c.org, Queue: Queue, Lane: "crm|" + c.ID, Kind: readKind, Args: connectionArgs{c.ID, c.updatedAt}})
 }
@@ -51,7 +51,7 @@ func (s *Service) forgetSoon(ctx context.Context, tx db.Querier, c Connection) e
 	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: c.org, Queue: Queue, Lane: "crm|" + c.ID, Kind: forgetKind, Args: connectionArgs{ID: c.ID}})
 }
 
-// readList reads a list into the phone index and comes back when it is time to read it again.
+// readList reads a list into the phone index and reschedules itself for the next read.
 func (s *Service) readList(ctx context.Context, j job.Job) error {
 	var args connectionArgs
 	if err := j.Bind(&args); err != nil {
@@ -82,7 +82,7 @@ func (s *Service) readList(ctx context.Context, j job.Job) error {
 	return s.read(ctx, c, d)
 }
 
-// read reads a list once, and says when to read it again.
+// readOnce reads a list once and returns the retry for the next read.
 func (s *Service) read(ctx context.Context, c Connection, d Directory) error {
 	n, mark, why := s.copyList(ctx, c, d)
 	again, at := d.Every(), db.At(s.Now())
@@ -97,7 +97,7 @@ func (s *Service) read(ctx context.Context, c Connection, d Directory) error {
 	return &job.Retry{After: again, NotCounted: true, Cause: why}
 }
 
-// take keeps a list from being read twice at once.
+// lockList prevents two concurrent reads of a list. It returns false if one is running.
 func (s *Service) take(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,7 +114,7 @@ func (s *Service) leave(id string) {
 	delete(s.reading, id)
 }
 
-// copyList reads a list into the index, or what has changed in it. It returns how many people are there, and where to go on.
+// copyList reads a list, or its changes, into the index. It returns the number of entries and the next sync token.
 func (s *Service) copyList(ctx context.Context, c Connection, d Directory) (people int, mark string, err error) {
 	round, err := s.Contacts.NewRound(ctx, c.org, c.ID)
 	if err != nil {
@@ -141,7 +141,7 @@ func (s *Service) copyList(ctx context.Context, c Connection, d Directory) (peop
 	return people, mark, err
 }
 
-// forget removes what a connection that is gone had brought.
+// forget deletes the entries of a connection that was deleted.
 func (s *Service) forget(ctx context.Context, j job.Job) error {
 	var args connectionArgs
 	if err := j.Bind(&args); err != nil {

@@ -8,7 +8,8 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// refOf is the record of a system that a contact is, and what it said when it was last written; "" where that is not known.
+// externalRef returns the id of a contact's record in a system, and its content after the last write. Unknown values
+// are "".
 func refOf(ctx context.Context, q db.Querier, org, contactID, connection string) (id, base string, err error) {
 	const text = `SELECT external_id, COALESCE(base, '') FROM crm_refs WHERE org_id = $1 AND contact_id = $2 AND connection_id = $3`
 	err = q.QueryRow(ctx, text, org, contactID, connection).Scan(&id, &base)
@@ -18,7 +19,7 @@ func refOf(ctx context.Context, q db.Querier, org, contactID, connection string)
 	return id, base, err
 }
 
-// putRef writes how far a contact has come to a system.
+// putRef writes the sync status of a contact in a system.
 func putRef(ctx context.Context, tx db.Querier, x Sync, out Written) error {
 	status, at := x.Status, db.Time{}
 	switch status {
@@ -43,7 +44,7 @@ func putRef(ctx context.Context, tx db.Querier, x Sync, out Written) error {
 	return nil
 }
 
-// Refs lists the records that contacts are in connected systems, those on their way there among them.
+// Refs returns the records of contacts in connected systems, including those that are not written yet.
 func (s *Service) Refs(ctx context.Context, q db.Querier, org string, contacts []string) (map[string][]contact.Ref, error) {
 	const base = `SELECT r.contact_id, r.connection_id, c.provider, r.external_id, r.url, r.status, r.synced_at, r.error
 		FROM crm_refs r JOIN crm_connections c ON c.org_id = r.org_id AND c.id = r.connection_id WHERE r.org_id = $1`
@@ -66,7 +67,8 @@ func (s *Service) Refs(ctx context.Context, q db.Querier, org string, contacts [
 	return out, rows.Err()
 }
 
-// Merge makes the records of one contact those of another, unless it has some there itself.
+// Merge moves the records of one contact to another. In systems in which the target has a record already, nothing is
+// moved.
 func (s *Service) Merge(ctx context.Context, tx db.Querier, org, from string, into contact.Contact) error {
 	const q = `UPDATE crm_refs SET contact_id = $3 WHERE org_id = $1 AND contact_id = $2
 		AND connection_id NOT IN (SELECT connection_id FROM crm_refs WHERE org_id = $1 AND contact_id = $3)`

@@ -17,7 +17,8 @@ import (
 	"soniq/internal/platform/job"
 )
 
-// A revocation is what a vendor is told when a connection ends (RFC 7009).
+// revocation is the request that revokes a token when a connection is deleted (RFC 7009). It is stored as JSON: its
+// field names are part of the format.
 type revocation struct {
 	URL, Token, ClientID, ClientSecret string
 	InHeader                           bool
@@ -29,7 +30,7 @@ type revokeArgs struct {
 
 func revokePlace(org string) []byte { return []byte(org + "|jobs|" + revokeKind + "|sealed") }
 
-// revokeSoon has the vendor take our tokens back, where it can.
+// enqueueRevoke enqueues the revocation of the tokens, if the vendor supports it.
 func (s *Service) revokeSoon(ctx context.Context, tx db.Querier, c Connection) error {
 	if err := s.open(&c); err != nil {
 		return err
@@ -64,7 +65,7 @@ func (s *Service) revokeSoon(ctx context.Context, tx db.Querier, c Connection) e
 		Args: revokeArgs{base64.StdEncoding.EncodeToString(sealed)}})
 }
 
-// revoke tells a vendor that a token is not needed any more.
+// revoke sends the revocation of a token to the vendor.
 func (s *Service) revoke(ctx context.Context, j job.Job) error {
 	var args revokeArgs
 	var x revocation
@@ -109,5 +110,5 @@ func (x revocation) tell(ctx context.Context, client *http.Client) error {
 	if answer.StatusCode >= 500 || answer.StatusCode == http.StatusTooManyRequests {
 		return fmt.Errorf("take tokens back: the system answered %d", answer.StatusCode)
 	}
-	return nil // a token it does not know is no token
+	return nil // a vendor that does not know the token has nothing to revoke
 }

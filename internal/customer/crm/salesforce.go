@@ -16,7 +16,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// SalesforceSettings connect Salesforce.
+// SalesforceSettings configure Salesforce.
 type SalesforceSettings struct {
 	App
 	Domain string `json:"domain,omitempty" doc:"Where people sign in, where that is not login.salesforce.com: acme.my.salesforce.com, or test.salesforce.com"`
@@ -49,10 +49,10 @@ func (s SalesforceSettings) deal() (deal, []op.Violation) {
 	return d, nil
 }
 
-// exhausted is how long Salesforce is left alone when the requests of its day are used up: it does not say how long.
+// quotaPause is the pause after the daily request quota of Salesforce is exhausted. Salesforce returns no time.
 const exhausted = 5 * time.Minute
 
-// salesforceVerdict reads errors, which come as a list. Limits are 403.
+// salesforceError reads the errors of an answer, which are a list. Rate limits have the status 403.
 func salesforceVerdict(status int, _ http.Header, body []byte) error {
 	var all []struct {
 		Code string `json:"errorCode"`
@@ -68,9 +68,10 @@ func salesforceVerdict(status int, _ http.Header, body []byte) error {
 	return nil
 }
 
-// salesforce speaks with Salesforce's REST API.
+// salesforce is the adapter for Salesforce's REST API.
 type salesforce struct{ *api }
 
+// Can reports the capabilities that all vendors have.
 func (s *salesforce) Can() Capabilities { return vendorCan }
 
 type salesforceRecord struct {
@@ -98,7 +99,8 @@ const (
 	salesforceFirms = ", Account(Id, Name, Phone, LastModifiedDate)"
 )
 
-// Lookup searches phone fields for digits (SOSL): contacts, leads and accounts; or e-mail fields, of people alone.
+// Lookup searches phone fields of contacts, leads and accounts for digits (SOSL), or e-mail fields of contacts and
+// leads.
 func (s *salesforce) Lookup(ctx context.Context, q contact.Query) ([]contact.Record, error) {
 	terms := []string{q.Phone.NSN}
 	for _, t := range []string{q.Phone.Digits, q.Phone.Plain, digits(q.Phone.National)} {
@@ -123,7 +125,7 @@ func (s *salesforce) Lookup(ctx context.Context, q contact.Query) ([]contact.Rec
 	return mapped(x.Found, func(r salesforceRecord) contact.Record { return s.record(ctx, r) }), nil
 }
 
-// soslText writes a term for a search: reserved characters are escaped, and the whole is one phrase.
+// soslText writes a term for a search as one phrase, with reserved characters escaped.
 func soslText(text string) string {
 	var b strings.Builder
 	for _, r := range text {
@@ -135,7 +137,7 @@ func soslText(text string) string {
 	return `"` + b.String() + `"`
 }
 
-// soqlText writes a text for a query.
+// soqlText writes a text as a literal of a query.
 func soqlText(text string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(text) + "'"
 }
@@ -165,7 +167,7 @@ func (s *salesforce) address(ctx context.Context, id string) string {
 	return k.base + "/" + url.PathEscape(id)
 }
 
-// Upsert writes a contact; where the record is a lead, the lead.
+// Upsert writes a contact, or a lead if the record is a lead.
 func (s *salesforce) Upsert(ctx context.Context, _, externalID string, c contact.Contact) (Written, error) {
 	if externalID == "" {
 		id, err := s.known(ctx, s, c)
@@ -192,7 +194,7 @@ func (s *salesforce) Upsert(ctx context.Context, _, externalID string, c contact
 	return out, err
 }
 
-// put writes a record, a new one where id is "".
+// put writes a record. If id is "", it creates one.
 func (s *salesforce) put(ctx context.Context, kind, id string, fields map[string]any) (Written, error) {
 	w := want{method: http.MethodPost, path: salesforceAPI + "/sobjects/" + kind, body: fields}
 	if id != "" {
@@ -207,13 +209,13 @@ func (s *salesforce) put(ctx context.Context, kind, id string, fields map[string
 	return Written{ExternalID: or(id, made.ID)}, nil
 }
 
-// NeedsRecord is true: a task of nobody is found by nobody.
+// NeedsRecord is true: a task without a record cannot be found in Salesforce.
 func (s *salesforce) NeedsRecord() bool { return true }
 
 // LogNeedsRecord is true for the same reason.
 func (s *salesforce) LogNeedsRecord() bool { return true }
 
-// whose ties a task to a person, or to an account.
+// setTaskTarget links a task to a person, or to an account.
 func whose(fields map[string]any, id string) {
 	if strings.HasPrefix(id, "001") {
 		fields["WhatId"] = id
@@ -222,7 +224,7 @@ func whose(fields map[string]any, id string) {
 	fields["WhoId"] = id
 }
 
-// Note writes a note as a task that is done. CallObject is what it is recognised by.
+// Note writes a note as a completed task. CallObject holds our id, by which a retry finds it.
 func (s *salesforce) Note(ctx context.Context, _ string, n Note) (Written, error) {
 	if n.Again {
 		if id, err := s.before(ctx, n.ID); err != nil || id != "" {
@@ -235,7 +237,7 @@ func (s *salesforce) Note(ctx context.Context, _ string, n Note) (Written, error
 	return s.put(ctx, "Task", "", fields)
 }
 
-// before is what an attempt wrote whose answer was lost.
+// findWritten returns the id of the task of an earlier attempt with a lost answer; "" if there is none.
 func (s *salesforce) before(ctx context.Context, object string) (string, error) {
 	var x struct {
 		Records []struct {
@@ -250,7 +252,7 @@ func (s *salesforce) before(ctx context.Context, object string) (string, error) 
 	return x.Records[0].ID, nil
 }
 
-// cut bounds a text, in characters.
+// truncate shortens a text to a number of characters.
 func cut(text string, most int) string {
 	if r := []rune(text); len(r) > most {
 		return string(r[:most-1]) + "…"
@@ -258,7 +260,7 @@ func cut(text string, most int) string {
 	return text
 }
 
-// LogCall writes a call as a task that is done, or changes it.
+// LogCall writes a call as a completed task, or changes it.
 func (s *salesforce) LogCall(ctx context.Context, _ string, c CallLog) (Written, error) {
 	id := c.RecordID
 	if id == "" && c.Again {

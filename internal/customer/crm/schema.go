@@ -8,7 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// schemaOf describes settings by their type: an object that names all its members in itself.
+// schemaOf returns the JSON schema of a settings type, as one object without references.
 func schemaOf(settings any) *huma.Schema {
 	if settings == nil {
 		return &huma.Schema{Type: "object", AdditionalProperties: false}
@@ -18,7 +18,7 @@ func schemaOf(settings any) *huma.Schema {
 	return inlined(r, s)
 }
 
-// inlined replaces references by what they refer to.
+// inlined replaces references by the schemas they refer to.
 func inlined(r huma.Registry, s *huma.Schema) *huma.Schema {
 	if s.Ref != "" {
 		s = r.SchemaFromRef(s.Ref)

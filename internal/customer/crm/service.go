@@ -21,28 +21,30 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// Config is what the room is made of.
+// Config holds the dependencies of the service.
 type Config struct {
 	DB      *db.DB
 	Bus     *bus.Bus
 	Jobs    *job.Queue
 	Seal    *seal.Seal
 	Guard   *egress.Guard
-	BaseURL string         // of this server, without a slash at the end, to which vendors lead people back
-	Apps    map[string]App // the operator's, by provider
-	// Valid says whether a credential that began something may still do so; nil: it may.
+	BaseURL string         // of this server, without a trailing slash; vendors redirect browsers to it
+	Apps    map[string]App // of the operator, by provider
+	// CheckCredential reports whether the credential that started an authorization is still valid. nil accepts every
+	// credential.
 	Valid    func(ctx context.Context, p access.Principal) error
 	Contacts *contact.Service
 	Log      *slog.Logger
 	Now      func() time.Time
-	// Note, Call and CallContact read what is to be written to connected systems; db.ErrNone where it is gone.
+	// Note and Call read the data that is written to connected systems. They return db.ErrNone if it was deleted.
 	Note func(ctx context.Context, org, id, callID string) (call.Note, error)
 	Call func(ctx context.Context, org, id string) (call.Call, error)
-	// Words is what was said in a call; "" where that is not known (yet). nil: it never is.
+	// Transcript returns the transcript of a call; "" if there is none (yet). nil means that there are no
+	// transcripts.
 	Words func(ctx context.Context, org, callID string) (string, error)
 }
 
-// Service is the room. It is safe for concurrent use.
+// Service manages the connections of organisations. It is safe for concurrent use.
 type Service struct {
 	Config
 	asking, lists *http.Client
@@ -50,18 +52,18 @@ type Service struct {
 
 	mu      sync.Mutex // guards the rest
 	lines   map[string]*line
-	reading map[string]bool      // lists that are being read
-	noticed map[string]time.Time // when the notices of a connection are next dealt with
-	running sync.WaitGroup       // renewals of tokens
+	reading map[string]bool      // ids of lists that are being read
+	noticed map[string]time.Time // end of the current notice round, by connection
+	running sync.WaitGroup       // renewals of tokens in progress
 }
 
-// known is what an organisation has connected.
+// orgConnections are the enabled connections of an organisation.
 type known struct {
 	all  []contact.Connected
-	logs bool // one of them takes finished calls
+	logs bool // at least one of them takes finished calls
 }
 
-// New makes the room.
+// New returns a service.
 func New(c Config) *Service {
 	const cacheLife = 30 * time.Second
 	return &Service{Config: c, asking: c.Guard.Client(askLimits), lists: c.Guard.Client(readLimits), lines: map[string]*line{}, reading: map[string]bool{},
@@ -69,7 +71,8 @@ func New(c Config) *Service {
 		known:   bus.NewCache[known](c.Bus, Changed, cacheLife, c.Now)}
 }
 
-// Connected lists what an organisation has connected, for lookups. It is on the way of calls, and cached.
+// Connected returns the connections of an organisation for lookups. It is cached, because it is called during call
+// setup.
 func (s *Service) Connected(ctx context.Context, org string) ([]contact.Connected, error) {
 	k, err := s.connected(ctx, org)
 	return k.all, err
@@ -100,7 +103,7 @@ func (s *Service) connected(ctx context.Context, org string) (known, error) {
 	})
 }
 
-// finder is the adapter where it is asked while somebody waits.
+// searcher returns the adapter if it can be searched during a call.
 func (l *line) finder() (Finder, bool) {
 	if !l.adapter.Can().Lookup {
 		return nil, false
@@ -109,7 +112,8 @@ func (l *line) finder() (Finder, bool) {
 	return f, ok
 }
 
-// all lists the connections of an organisation in the order of their priority, its own contacts among them.
+// allConnections returns the connections of an organisation in the order of their priority, including its own
+// contacts.
 func (s *Service) all(ctx context.Context, q db.Querier, org string) ([]Connection, error) {
 	all, err := connections(ctx, q, org)
 	if err != nil {
@@ -127,12 +131,13 @@ func (s *Service) all(ctx context.Context, q db.Querier, org string) ([]Connecti
 	return all, nil
 }
 
-// own is the connection that stands for an organisation's own contacts, while it has not been changed.
+// internalConnection returns the connection that represents an organisation's own contacts. It is used until the
+// organisation changes it.
 func own(org string) Connection {
 	return Connection{ID: contact.Internal, Provider: "internal", Name: contact.Own, enabled: true, TimeoutMS: defaultTimeout, FieldMap: map[string]string{}, org: org}
 }
 
-// open unseals the settings of a connection.
+// unsealSettings decrypts the settings of a connection in place.
 func (s *Service) open(c *Connection) error {
 	if len(c.settings) == 0 {
 		c.settings = []byte("{}")
@@ -146,10 +151,10 @@ func (s *Service) open(c *Connection) error {
 	return nil
 }
 
-// place binds sealed settings to where they stand.
+// settingsAAD returns the associated data that binds sealed settings to their row.
 func (c Connection) place() []byte { return []byte(c.org + "|crm_connections|" + c.ID + "|settings") }
 
-// line returns the way to a system; nil for own contacts.
+// clientFor returns the client of a connection; nil for the organisation's own contacts.
 func (s *Service) line(c Connection) (*line, error) {
 	if c.Provider == "internal" {
 		return nil, nil
@@ -173,7 +178,7 @@ func (s *Service) line(c Connection) (*line, error) {
 	return s.lines[name], nil
 }
 
-// Close waits for renewals of tokens that are under way, and lets go of the connections to systems that are kept open.
+// Close waits for renewals of tokens in progress, and closes idle connections to systems.
 func (s *Service) Close() {
 	s.running.Wait()
 	s.mu.Lock()
@@ -183,7 +188,7 @@ func (s *Service) Close() {
 	}
 }
 
-// close lets go of what an adapter keeps open; what is under way is not cut.
+// close closes the idle connections of an adapter. Requests in progress continue.
 func (l *line) close() {
 	if l == nil {
 		return
@@ -193,7 +198,7 @@ func (l *line) close() {
 	}
 }
 
-// changed tells that an organisation's connections are others now.
+// publishChanged publishes, at commit, that the connections of an organisation have changed.
 func (s *Service) changed(tx db.Querier, org string) {
 	db.OnCommit(tx, func() {
 		s.Bus.Publish(Changed, org)
@@ -201,7 +206,7 @@ func (s *Service) changed(tx db.Querier, org string) {
 	})
 }
 
-// dress shows a connection as the API does.
+// fillView sets the fields of a connection that the API shows: status, capabilities, masked settings, health.
 func (s *Service) dress(c *Connection) {
 	c.Status = "active"
 	p, _ := providerOf(c.Provider)

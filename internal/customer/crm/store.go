@@ -43,7 +43,7 @@ func connections(ctx context.Context, q db.Querier, org string) ([]Connection, e
 	return all, rows.Err()
 }
 
-// put writes a connection, new or changed. Its settings are sealed.
+// putConnection inserts or updates a connection. Its settings are sealed. The sync token is reset.
 func put(ctx context.Context, tx db.Querier, c Connection, sealed []byte) error {
 	const q = `INSERT INTO crm_connections (org_id, id, provider, name, enabled, priority, timeout_ms, settings, field_map, entries, created_at, updated_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, $10, $11)
@@ -63,7 +63,8 @@ func drop(ctx context.Context, tx db.Querier, org, id string) error {
 	return nil
 }
 
-// refreshed writes how the last reading of a list went.
+// saveRefresh writes the result of a read of a list. A negative entries leaves the count unchanged. It has no effect
+// if the connection has changed meanwhile.
 func refreshed(ctx context.Context, tx db.Querier, c Connection, entries int, at db.Time, why, mark string) error {
 	const q = `UPDATE crm_connections SET entries = CASE WHEN $3 < 0 THEN entries ELSE $3 END, refreshed_at = COALESCE($4, refreshed_at), refresh_error = $5, mark = $6
 		WHERE org_id = $1 AND id = $2 AND updated_at = $7`

@@ -13,7 +13,7 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// A Sync is something that is written to a connected system: a note, a finished call, or a contact.
+// Sync is a write to a connected system: of a note, a finished call, or a contact.
 type Sync struct {
 	ID           string  `json:"id" example:"syn_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	ConnectionID string  `json:"connection_id"`
@@ -30,32 +30,33 @@ type Sync struct {
 	UpdatedAt    db.Time `json:"updated_at"`
 
 	org     string
-	waits   bool   // for CallGrew, where the system takes it only once
-	again   bool   // it was tried before
-	written string // what the system was given last, as a digest; "" where nothing was
+	waits   bool   // wait for RequeueCall if the system takes a call only once
+	again   bool   // an earlier attempt was made
+	written string // digest of the last written content; "" before the first write
 }
 
-// syncAttempts is how often it is tried to write something: over about seven hours.
+// syncAttempts is the number of attempts of a write: over about seven hours.
 const syncAttempts = 25
 
 type syncArgs struct {
 	ID string `json:"id"`
 }
 
-// SaveContact has a contact written to the systems that take contacts; only narrows them, where it is not nil.
+// QueueContact enqueues the write of a contact to the systems that take contacts. If only is not nil, it lists the
+// connections to write to.
 func (s *Service) SaveContact(ctx context.Context, tx db.Querier, c contact.Contact, only []string) error {
 	return s.enqueue(ctx, tx, Sync{Kind: "contact", SubjectID: c.ID, ContactID: &c.ID, org: c.OrgID},
 		func(x Capabilities) bool { return x.Create || x.Update }, only)
 }
 
-// SaveNote has a note written to the systems that take notes.
+// QueueNote enqueues the write of a note to the systems that take notes.
 func (s *Service) SaveNote(ctx context.Context, tx db.Querier, org string, n call.Note) error {
 	return s.enqueue(ctx, tx, Sync{Kind: "note", SubjectID: n.ID, ContactID: n.ContactID, CallID: n.CallID, org: org},
 		func(x Capabilities) bool { return x.Notes }, nil)
 }
 
-// LogCall has a finished call with somebody outside written to the systems that take calls. Where more is to come of it, CallGrew
-// will tell: systems in which a call cannot be changed later wait for that.
+// QueueCall enqueues the write of a finished external call to the systems that take calls. If more is true,
+// RequeueCall follows: systems that cannot change a call are written to only then.
 func (s *Service) LogCall(ctx context.Context, tx db.Querier, org string, r call.CDR, more bool) error {
 	if r.ExternalNumber() == "" {
 		return nil
@@ -71,7 +72,7 @@ func (s *Service) LogCall(ctx context.Context, tx db.Querier, org string, r call
 	return s.enqueue(ctx, tx, x, func(x Capabilities) bool { return x.CallLog }, nil)
 }
 
-// CallGrew has a call that was written to systems, or waits to be, written again with what is known of it now.
+// RequeueCall enqueues a new write of a call to all systems it was queued for, with the data that exists now.
 func (s *Service) CallGrew(ctx context.Context, tx db.Querier, org, callID string) error {
 	if known, err := s.connected(ctx, org); err != nil || !known.logs {
 		return err
@@ -92,7 +93,7 @@ func (s *Service) CallGrew(ctx context.Context, tx db.Querier, org, callID strin
 	return nil
 }
 
-// syncsOf lists what is written of a subject.
+// syncsOf returns the syncs of a subject.
 func syncsOf(ctx context.Context, q db.Querier, org, kind, subject string) ([]Sync, error) {
 	const text = `SELECT ` + syncColumns + syncTables + `WHERE x.org_id = $1 AND x.kind = $2 AND x.subject_id = $3 ORDER BY x.id`
 	rows, err := q.Query(ctx, text, org, kind, subject)
@@ -111,7 +112,7 @@ func syncsOf(ctx context.Context, q db.Querier, org, kind, subject string) ([]Sy
 	return all, rows.Err()
 }
 
-// enqueue writes down what is to be done for each system that takes it, and has it done.
+// createSyncs writes one sync per system that takes it, and enqueues the jobs.
 func (s *Service) enqueue(ctx context.Context, tx db.Querier, x Sync, takes func(Capabilities) bool, only []string) error {
 	all, err := s.all(ctx, tx, x.org)
 	if err != nil {
@@ -141,19 +142,19 @@ func (s *Service) enqueue(ctx context.Context, tx db.Querier, x Sync, takes func
 	return nil
 }
 
-// once reports whether a system cannot change a call that was written to it.
+// writesOnce reports whether a system cannot change a call that was written to it.
 func once(a Adapter) bool {
 	o, ok := a.(Once)
 	return ok && o.LogsOnce()
 }
 
-// syncSoon has something written; one system is given one thing after the other of each subject.
+// enqueueSync enqueues the job of a sync. Jobs of one sync run in order.
 func (s *Service) syncSoon(ctx context.Context, tx db.Querier, x Sync) error {
 	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: x.org, Queue: Queue, Lane: "crm|" + x.ConnectionID, Kind: syncKind, Args: syncArgs{x.ID},
 		MaxAttempts: syncAttempts, OrderKey: syncKind + " " + x.ID})
 }
 
-// CanSave lists which of the named connections cannot be written contacts to.
+// CheckContactTargets returns a violation for each of the named connections that takes no contacts.
 func (s *Service) CanSave(ctx context.Context, org string, ids []string) ([]op.Violation, error) {
 	all, err := s.all(ctx, s.DB.Read(ctx), org)
 	if err != nil {
@@ -187,7 +188,8 @@ func scanSync(scan func(...any) error) (x Sync, err error) {
 	return x, err
 }
 
-// putSync writes what is to be done; where it was done before, it is to be done again. It returns the id under which it is known.
+// putSync writes a pending sync. If one exists for the subject and the connection, it is reset. It returns the id of
+// the row.
 func putSync(ctx context.Context, tx db.Querier, x Sync) (id string, err error) {
 	const q = `INSERT INTO crm_syncs (org_id, id, connection_id, kind, subject_id, contact_id, call_id, status, attempts, created_at, updated_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, $9)
@@ -204,8 +206,8 @@ func getSync(ctx context.Context, q db.Querier, org, id string) (Sync, error) {
 	return scanSync(q.QueryRow(ctx, `SELECT `+syncColumns+syncTables+`WHERE x.org_id = $1 AND x.id = $2`, org, id).Scan)
 }
 
-// result writes how an attempt went. Where there is something newer to write, only what the system made of this: another job tells
-// how that went.
+// saveResult writes the result of an attempt. If a newer write was queued meanwhile, it stores only the record id and
+// the digest: the status belongs to the other job.
 func (x Sync) result(ctx context.Context, tx db.Querier, seen db.Time) error {
 	const made = `UPDATE crm_syncs SET attempts = attempts + 1, external_id = COALESCE($3, external_id), written = COALESCE($4, written)
 		WHERE org_id = $1 AND id = $2`
@@ -219,14 +221,14 @@ func (x Sync) result(ctx context.Context, tx db.Querier, seen db.Time) error {
 	return nil
 }
 
-// SyncsIn asks what is written to connected systems.
+// SyncsIn is the request of crm.sync.list.
 type SyncsIn struct {
 	op.Paging
 	Status       []string `query:"status" enum:"pending,synced,failed,skipped"`
 	ConnectionID string   `query:"connection_id" maxLength:"40"`
 }
 
-// Syncs lists what is written to connected systems, newest first.
+// Syncs returns the writes to connected systems, newest first.
 func (s *Service) Syncs(ctx context.Context, in *SyncsIn) (*op.Out[op.Page[Sync]], error) {
 	after, err := in.After(ctx)
 	if err != nil {
@@ -262,7 +264,7 @@ func (s *Service) Syncs(ctx context.Context, in *SyncsIn) (*op.Out[op.Page[Sync]
 	return op.WithTotal(out, in.Paging, func() (int, error) { return f().Count(ctx, q) })
 }
 
-// Retry has something written again that was not.
+// Retry enqueues a failed or skipped write again.
 func (s *Service) Retry(ctx context.Context, in *OneIn) (*op.Out[Sync], error) {
 	var x Sync
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
@@ -291,7 +293,7 @@ func (s *Service) Retry(ctx context.Context, in *OneIn) (*op.Out[Sync], error) {
 	return op.OK(x)
 }
 
-// NoteSyncs tells how far notes have come.
+// NoteSyncs returns the sync status of notes.
 func (s *Service) NoteSyncs(ctx context.Context, q db.Querier, org string, notes []string) (map[string][]call.NoteSync, error) {
 	text, args := db.Where(`SELECT `+syncColumns+syncTables+`WHERE x.org_id = $1`, org).In("x.subject_id", notes).SQL()
 	rows, err := q.Query(ctx, text+" ORDER BY x.id", args...)

@@ -11,12 +11,12 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// This file writes finished calls: at once, and again when their summaries and words have come.
+// Writes of finished calls: at the end of the call, and again with the summary and the transcript.
 
-// maxWords bounds the words of a call that systems are given, in bytes.
+// maxTranscriptBytes bounds the transcript that is passed to systems.
 const maxWords = 256 << 10
 
-// writeCall writes a call, or changes what was written of it. Where that would say nothing new, nobody is asked.
+// writeCall writes a call, or changes its record. It sends no request if the content is unchanged.
 func (s *Service) writeCall(ctx context.Context, a Adapter, x *Sync) (Written, error) {
 	c, err := s.Call(ctx, x.org, x.SubjectID)
 	if db.IsNone(err) {
@@ -48,7 +48,7 @@ func (s *Service) writeCall(ctx context.Context, a Adapter, x *Sync) (Written, e
 	return made, err
 }
 
-// callLog is a call as systems are told of it.
+// callLogOf converts a call to the CallLog for adapters.
 func (s *Service) callLog(ctx context.Context, org string, c call.Call) (CallLog, error) {
 	out := CallLog{ID: c.ID, Direction: string(c.Direction), Status: string(c.Status), From: c.FromNumber, To: c.ToNumber, StartedAt: c.StartedAt,
 		Duration: c.TotalSeconds, Talk: c.TalkDurationSeconds, Summary: value(c.AISummary), Disposition: value(c.Disposition), RecordingURL: value(c.RecordingURL)}
@@ -69,7 +69,7 @@ func (s *Service) callLog(ctx context.Context, org string, c call.Call) (CallLog
 	return out, err
 }
 
-// digest is what a log says, in short; whom it is about is left out.
+// digest returns a hash of the content of a log without the person and the record id.
 func (c CallLog) digest() string {
 	c.Whom, c.RecordID = Whom{}, ""
 	text, _ := json.Marshal(c)

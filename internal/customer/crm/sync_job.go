@@ -13,16 +13,16 @@ import (
 	"soniq/internal/platform/job"
 )
 
-// syncTime bounds one attempt to write something.
+// syncTimeout bounds one attempt of a write.
 const syncTime = 30 * time.Second
 
-// errNoRecord says that a system does not know whom something is about, and takes it only for somebody it knows.
+// errNoRecord means that the system has no record of the person, and takes notes or calls only for a record.
 var errNoRecord = errors.New("the system knows nobody with this number")
 
-// errGone says that there is nothing to write any more.
+// errSubjectGone means that the note, call or contact was deleted.
 var errGone = errors.New("it is gone")
 
-// sync writes one thing to one system, and writes down how that went.
+// runSync is the job that writes one sync to its system and stores the result.
 func (s *Service) sync(ctx context.Context, j job.Job) error {
 	var args syncArgs
 	if err := j.Bind(&args); err != nil {
@@ -30,7 +30,7 @@ func (s *Service) sync(ctx context.Context, j job.Job) error {
 	}
 	x, err := getSync(ctx, s.DB.Read(ctx), j.Org, args.ID)
 	if db.IsNone(err) || err == nil && x.Status == "synced" {
-		return nil // disconnected meanwhile, or written by an attempt whose end was lost
+		return nil // disconnected meanwhile, or written by an attempt with a lost result
 	}
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func (s *Service) sync(ctx context.Context, j job.Job) error {
 	return retry
 }
 
-// took says what follows from an attempt: nothing, or when to try again.
+// applyResult sets the status after an attempt. It returns nil if the sync is finished, or the error to retry with.
 func (x *Sync) took(out Written, err error, last bool) error {
 	var busy *Busy
 	switch {
@@ -78,7 +78,7 @@ func (x *Sync) took(out Written, err error, last bool) error {
 	return fmt.Errorf("write %s to %s: %w", x.Kind, x.ConnectionID, err)
 }
 
-// write makes the request.
+// writeSync sends the request for a sync.
 func (s *Service) write(ctx context.Context, x *Sync) (Written, error) {
 	c, err := connection(ctx, s.DB.Read(ctx), x.org, x.ConnectionID)
 	if err == nil {
@@ -152,7 +152,7 @@ func value(text *string) string {
 	return *text
 }
 
-// whom finds out whom something is about, and which record of the system that is.
+// personFor finds the person that a sync is about, and, if needed, the id of the system's record.
 func (s *Service) whom(ctx context.Context, a Adapter, x Sync, needsRecord bool) (Whom, error) {
 	w := Whom{ContactID: value(x.ContactID), Again: x.again}
 	if x.CallID != nil {
@@ -193,7 +193,7 @@ func (s *Service) fillWhom(ctx context.Context, x Sync, w *Whom) error {
 	return err
 }
 
-// search asks the system which record has the number.
+// searchRecord looks up the record with the person's number in the system.
 func (s *Service) search(ctx context.Context, a Adapter, org string, w *Whom) error {
 	f, ok := a.(Finder)
 	if !ok || !a.Can().Lookup || w.Phone == "" {

@@ -12,7 +12,7 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// ended is a finished call that the system is to be told of.
+// endCall queues a finished call for the system. more is passed to QueueCall.
 func (h *house) ended(more bool) {
 	h.t.Helper()
 	now := db.At(time.Now())
@@ -28,7 +28,7 @@ func (h *house) ended(more bool) {
 	}
 }
 
-// grew tells that there is a summary, and the words.
+// addTranscript sets the summary and the transcript of the call and requeues it.
 func (h *house) grew(summary, words string) {
 	h.t.Helper()
 	h.mu.Lock()
@@ -49,7 +49,7 @@ func (h *house) synced(attempts float64) {
 	})
 }
 
-// A call is written when it ends; its summary and its words change the record that was made then.
+// A call is written when it ends. Its summary and its transcript change the same record.
 func TestACallIsChangedWhereItWasWrittenWhenItsWordsCome(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -69,7 +69,7 @@ func TestACallIsChangedWhereItWasWrittenWhenItsWordsCome(t *testing.T) {
 			t.Errorf("then %+v", all[1])
 		}
 		h.until("end", "/crm/sync-jobs?status=synced", func(a *optest.Answer) bool { return len(a.At("data").([]any)) == 1 })
-		h.grew("Wants a quote.", "Caller: A quote, please.") // nothing new
+		h.grew("Wants a quote.", "Caller: A quote, please.") // unchanged
 		h.synced(1)
 		if len(h.seen()) != 2 {
 			t.Errorf("told nothing new: %+v", h.seen())
@@ -77,7 +77,7 @@ func TestACallIsChangedWhereItWasWrittenWhenItsWordsCome(t *testing.T) {
 	})
 }
 
-// A system that cannot change a call is told of it once, when its summary is there.
+// A call is written once, with its summary, to a system that cannot change calls.
 func TestASystemThatCannotChangeACallIsToldOnce(t *testing.T) {
 	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
@@ -93,7 +93,7 @@ func TestASystemThatCannotChangeACallIsToldOnce(t *testing.T) {
 	}
 }
 
-// A call of which nothing more comes is written at once.
+// A call without recording is written at once.
 func TestACallWithoutRecordingIsWrittenAtOnce(t *testing.T) {
 	t.Parallel()
 	h := build(t, dbtest.SQLite(t))

@@ -11,14 +11,14 @@ import (
 // placeholder is {{name}} in an address or a body.
 var placeholder = regexp.MustCompile(`\{\{\s*([a-z0-9_]+)\s*\}\}`)
 
-// fill puts values into a template; escape writes them for where they stand.
+// fill puts values into a template. escape encodes them for their place.
 func fill(template string, values map[string]string, escape func(string) string) string {
 	return placeholder.ReplaceAllStringFunc(template, func(found string) string {
 		return escape(values[placeholder.FindStringSubmatch(found)[1]])
 	})
 }
 
-// inURL writes a value for any part of an address.
+// escapeURL encodes a value for any part of an address.
 func inURL(value string) string { return strings.ReplaceAll(url.QueryEscape(value), "+", "%20") }
 
 func plain(value string) string { return value }
@@ -44,7 +44,7 @@ func fillBody(body any, values map[string]string) any {
 	return body
 }
 
-// names lists the placeholders of a template or a body.
+// placeholders returns the placeholders of a template or a body.
 func names(template any) (all []string) {
 	switch x := template.(type) {
 	case string:
@@ -63,7 +63,7 @@ func names(template any) (all []string) {
 	return all
 }
 
-// unknown says which placeholder means nothing.
+// checkPlaceholders returns an error with the first placeholder that is not known.
 func unknown(template any, known []string) error {
 	for _, n := range names(template) {
 		if !slices.Contains(known, n) {

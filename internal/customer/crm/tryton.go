@@ -15,7 +15,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// TrytonSettings describe a Tryton server with its module party.
+// TrytonSettings configure a Tryton server with its module party.
 type TrytonSettings struct {
 	URL               string `json:"url" doc:"Of the server, such as https://erp.example.com"`
 	Database          string `json:"database"`
@@ -47,7 +47,7 @@ func (s *TrytonSettings) check(g *egress.Guard) (wrong []op.Violation) {
 	return wrong
 }
 
-// A tryton asks a Tryton server over JSON-RPC.
+// tryton is the adapter for a Tryton server, over JSON-RPC.
 type tryton struct {
 	s       TrytonSettings
 	address string // of its database
@@ -71,14 +71,14 @@ func buildTryton(s *Service, raw json.RawMessage, fields map[string]string) (Ada
 	return &tryton{s: x, client: s.asking, address: u.JoinPath(url.PathEscape(x.Database)).String() + "/"}, wrong
 }
 
-// Can says that Tryton takes everything.
+// Can reports all capabilities.
 func (t *tryton) Can() Capabilities {
 	return Capabilities{Lookup: true, Create: true, Update: true, Notes: true, CallLog: true}
 }
 
 func (t *tryton) pace() int { return t.s.RequestsPerMinute }
 
-// A mechanism is a way to reach a party: a number, or an address.
+// trytonMechanism is a contact mechanism of a party: a number, or an e-mail address.
 type mechanism struct {
 	ID    int    `json:"id"`
 	Type  string `json:"type"`
@@ -95,8 +95,8 @@ var (
 	trytonEmails = []string{"email"}
 )
 
-// Lookup asks who has a number, in the ways Tryton keeps numbers: E.164 where it could read them, else what was written without
-// spaces; or who has an address.
+// Lookup searches contact mechanisms. Tryton stores a number as E.164 if it could parse it, otherwise as typed
+// without spaces.
 func (t *tryton) Lookup(ctx context.Context, q contact.Query) ([]contact.Record, error) {
 	where := []any{[]any{"value", "ilike", strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`).Replace(q.Email)}, []any{"type", "in", trytonEmails}}
 	if q.Email == "" {
@@ -112,7 +112,7 @@ func (t *tryton) Lookup(ctx context.Context, q contact.Query) ([]contact.Record,
 	return t.records(found), nil
 }
 
-// records are the parties of mechanisms.
+// records groups mechanisms into one record per party.
 func (t *tryton) records(found []mechanism) (all []contact.Record) {
 	for _, m := range found[:min(len(found), 50)] {
 		if m.Party == nil || m.Party.ID == 0 {
@@ -140,7 +140,7 @@ func (t *tryton) recordURL(id string) string {
 	return strings.TrimSuffix(t.s.URL, "/") + "/#" + url.PathEscape(t.s.Database) + "/model/party.party/" + id
 }
 
-// number is a record's id as Tryton writes it.
+// trytonID parses the id of a record.
 func number(id string) (int, error) {
 	n, err := strconv.Atoi(id)
 	if err != nil || n <= 0 {

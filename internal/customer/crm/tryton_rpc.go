@@ -12,16 +12,16 @@ import (
 	"sync"
 )
 
-// A trytonSession is a log-in to Tryton. It is safe for concurrent use.
+// trytonSession is a login session of Tryton. It is safe for concurrent use.
 type trytonSession struct {
-	mu  sync.Mutex // guards key, and is held while somebody logs in
-	key string     // "" while nobody is logged in
+	mu  sync.Mutex // guards key, and is held during a login
+	key string     // "" before the login
 }
 
-// errSession says that Tryton does not know our session any more.
+// errSessionExpired means that Tryton does not accept the session any more.
 var errSession = errors.New("the session is over")
 
-// call calls a method, logging in where that is needed; a session that is over is begun anew, once.
+// call calls a method. It logs in if necessary, and once more if the session has expired.
 func (t *tryton) call(ctx context.Context, method string, to any, params ...any) error {
 	for again := false; ; again = true {
 		key, err := t.login(ctx)
@@ -39,7 +39,7 @@ func (t *tryton) call(ctx context.Context, method string, to any, params ...any)
 	}
 }
 
-// login is the session; one who logs in does so for all who wait.
+// login returns the session key. Concurrent callers wait for one login.
 func (t *tryton) login(ctx context.Context) (string, error) {
 	s := &t.session
 	s.mu.Lock()
@@ -59,7 +59,7 @@ func (t *tryton) login(ctx context.Context) (string, error) {
 	return s.key, nil
 }
 
-// end forgets a session, unless another has begun meanwhile.
+// forget deletes an expired session key, unless another login has replaced it.
 func (s *trytonSession) end(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,7 +68,7 @@ func (s *trytonSession) end(key string) {
 	}
 }
 
-// post makes one request. What it answers beside results is an error of the method.
+// post sends one request. An answer without a result is an error of the method.
 func (t *tryton) post(ctx context.Context, key, method string, to any, params []any) error {
 	body, err := json.Marshal(map[string]any{"id": 1, "method": method, "params": params})
 	if err != nil {
@@ -118,7 +118,7 @@ func readRPC(text []byte, to any) error {
 	return nil
 }
 
-// rpcError is what a method answered in place of a result. What people can mend is refused; the rest is tried again.
+// rpcError converts the error of a method. Errors that a person can fix are ErrRefused; the others are retried.
 func rpcError(e []json.RawMessage) error {
 	var kind, said string
 	_ = json.Unmarshal(e[0], &kind)

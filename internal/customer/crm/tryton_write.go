@@ -16,8 +16,8 @@ func (t *tryton) Upsert(ctx context.Context, key, externalID string, c contact.C
 	return t.Merge(ctx, key, externalID, "", c)
 }
 
-// Merge writes a contact as a party with its numbers and addresses. One with the same name and a number or address of the contact is
-// taken for it: so nobody is there twice, not even where our answer was lost.
+// Merge writes a contact as a party with its numbers and e-mail addresses. A party with the same name and one of the
+// contact's numbers or addresses is reused, so that a retry after a lost answer creates no duplicate.
 func (t *tryton) Merge(ctx context.Context, _, externalID, base string, c contact.Contact) (Written, error) {
 	ours := t.saysOf(c)
 	if externalID == "" {
@@ -43,13 +43,13 @@ func (t *tryton) Merge(ctx context.Context, _, externalID, base string, c contac
 	return t.change(ctx, id, ours, was)
 }
 
-// saysOf is what Tryton takes of a contact.
+// cardFieldsOf returns the fields of a contact that Tryton stores.
 func (t *tryton) saysOf(c contact.Contact) cardSays {
 	s := saysOf(c)
 	return cardSays{Name: s.Name, Phones: s.Phones, Emails: s.Emails}
 }
 
-// same finds the party that a contact is already; 0 for none.
+// findParty returns the id of the existing party of a contact; 0 if there is none.
 func (t *tryton) same(ctx context.Context, s cardSays) (int, error) {
 	values := slices.Concat(s.Phones, s.Emails)
 	if len(values) == 0 {
@@ -80,7 +80,7 @@ func (t *tryton) create(ctx context.Context, s cardSays) (Written, error) {
 	return Written{ExternalID: id, URL: t.recordURL(id), Base: s.base()}, nil
 }
 
-// added are new mechanisms.
+// newMechanisms returns the values of mechanisms to create.
 func added(phones, emails []string) (all []map[string]any) {
 	for _, p := range phones {
 		all = append(all, map[string]any{"type": "phone", "value": p})
@@ -91,7 +91,7 @@ func added(phones, emails []string) (all []map[string]any) {
 	return all
 }
 
-// change brings a party and a contact together.
+// updateParty merges a contact into its party.
 func (t *tryton) change(ctx context.Context, id int, ours cardSays, base *cardSays) (Written, error) {
 	theirs, all, err := t.party(ctx, id)
 	if err != nil {
@@ -111,7 +111,7 @@ func (t *tryton) change(ctx context.Context, id int, ours cardSays, base *cardSa
 	return out, t.call(ctx, "model.party.party.write", &nothing, []int{id}, values)
 }
 
-// party reads what a party says, and its mechanisms.
+// readParty reads the fields of a party and its mechanisms.
 func (t *tryton) party(ctx context.Context, id int) (s cardSays, all []mechanism, err error) {
 	var parties []struct {
 		Name string `json:"name"`
@@ -136,7 +136,7 @@ func (t *tryton) party(ctx context.Context, id int) (s cardSays, all []mechanism
 	return s, all, nil
 }
 
-// changes is what is to be written so that a party says what it is to say.
+// partyChanges returns the values to write so that a party has the merged fields.
 func changes(merged, theirs cardSays, all []mechanism) map[string]any {
 	values, steps := map[string]any{}, []any{}
 	if merged.Name != theirs.Name {
@@ -164,10 +164,10 @@ func changes(merged, theirs cardSays, all []mechanism) map[string]any {
 	return values
 }
 
-// NeedsRecord says that notes are written to parties only.
+// NeedsRecord is true: a note belongs to a party.
 func (t *tryton) NeedsRecord() bool { return true }
 
-// LogNeedsRecord says that calls are written to parties only.
+// LogNeedsRecord is true: a call is written as a note of a party.
 func (t *tryton) LogNeedsRecord() bool { return true }
 
 // Note writes a note to a party.
@@ -191,7 +191,8 @@ func (t *tryton) LogCall(ctx context.Context, _ string, c CallLog) (Written, err
 	return t.note(ctx, c.ExternalID, c.ID, c.RecordID, b.String()+"\n\n· "+c.ID)
 }
 
-// note writes a text to a party, or changes the note it is. subject, which the text names, is how a note is found whose answer was lost.
+// writeNote writes a text as a note of a party, or changes a note. The text ends with subject, by which a retry finds
+// a note whose answer was lost.
 func (t *tryton) note(ctx context.Context, party, subject, record, text string) (Written, error) {
 	if record == "" {
 		id, err := number(party)

@@ -14,7 +14,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// An App is what a vendor knows a program by that people may let act for them.
+// App is an OAuth client as registered with a vendor (RFC 6749 §2).
 type App struct {
 	ClientID     string `json:"client_id,omitempty" doc:"Of an app of your own; the operator's unless given"`
 	ClientSecret string `json:"client_secret,omitempty" doc:"Of an app of your own; secret"`
@@ -22,43 +22,44 @@ type App struct {
 	APIURL       string `json:"api_url,omitempty" doc:"Where the API is, where that is not the vendor's usual address; only with credentials of your own"`
 }
 
-// A door is where a vendor lets programs in.
+// oauthEndpoints are the authorization, token and revocation endpoints of a vendor.
 type door struct {
 	authorize, token string
-	revoke           string // "" where tokens cannot be taken back
+	revoke           string // "" if tokens cannot be revoked
 	scopes           []string
 	style            oauth2.AuthStyle
-	pkce             bool // the vendor documents RFC 7636
+	pkce             bool // the vendor documents PKCE (RFC 7636)
 	more             []oauth2.AuthCodeOption
 }
 
-// A deal is a connection to a vendor as its settings describe it.
+// vendorConnection is the configuration of a connection to a vendor, built from its settings.
 type deal struct {
 	app    App
-	fixed  *key   // credentials that need nobody's agreement; nil: people agree, or the app acts for itself
-	alone  bool   // the app acts for itself (RFC 6749 §4.4)
-	door   door   // where fixed is nil
-	base   string // of the API, unless a token tells another
+	fixed  *key   // credentials without consent; nil: a person gives consent, or the app acts for itself
+	alone  bool   // client credentials grant: the app acts for itself (RFC 6749 §4.4)
+	door   door   // used if static is nil
+	base   string // of the API, unless a token response contains another
 	scheme string // of the Authorization header; "" for Bearer
-	// learn reads what a vendor tells beside a token: where its API is, and of which account; may be nil.
+	// onToken reads the vendor's extra data of a token response: address of the API, account. nil: none.
 	learn func(g *grant, t *oauth2.Token, q url.Values) error
-	// login reads where tokens are given from what somebody comes back with; may be nil.
+	// tokenServer reads the address of the token server from the parameters of the redirect. nil: always the
+	// configured one.
 	login func(q url.Values) string
-	// doorOf is the door for what was learnt; nil where it stays.
+	// endpointsFor returns the endpoints for a grant. nil: always endpoints.
 	doorOf func(g grant) door
-	// verdict reads answers that are no success as the vendor means them; nil: as all do.
+	// classifyError maps an error answer in the way of this vendor. nil, or a nil result: the common mapping.
 	verdict func(status int, h http.Header, body []byte) error
 	pace    []pace
 	adapter func(a *api) Adapter
 }
 
-// agreed reports whether people have to agree.
+// requiresConsent reports whether a person must give consent.
 func (d deal) agreed() bool { return d.fixed == nil && !d.alone }
 
-// A vendor reads the settings of a connection.
+// vendorDecoder decodes the settings of a connection.
 type vendor func(raw json.RawMessage) (deal, []op.Violation)
 
-// kept reads settings of a vendor as its own type.
+// decodeVendor returns a decoder for the settings type of a vendor.
 func kept[T any](make func(T) (deal, []op.Violation)) vendor {
 	return func(raw json.RawMessage) (deal, []op.Violation) {
 		var x T
@@ -69,7 +70,7 @@ func kept[T any](make func(T) (deal, []op.Violation)) vendor {
 	}
 }
 
-// adapterOf checks settings and makes an adapter of a connection.
+// adapterOf checks settings and builds the adapter of a connection.
 func (p provider) adapterOf(s *Service, c Connection, raw json.RawMessage) (Adapter, []op.Violation) {
 	if p.vendor == nil {
 		return p.build(s, raw, c.FieldMap)
@@ -84,10 +85,11 @@ func (p provider) adapterOf(s *Service, c Connection, raw json.RawMessage) (Adap
 	return d.adapter(s.api(c, p, d)), nil
 }
 
-// made reports whether connections of a provider can be made.
+// isAvailable reports whether connections of a provider can be made.
 func (p provider) made() bool { return p.build != nil || p.vendor != nil }
 
-// check lists what is wrong with credentials and addresses. An address of the customer's is told no secret of the operator's.
+// check returns the violations of credentials and addresses. The operator's secrets are never sent to an address that
+// the customer configured.
 func (d deal) check(s *Service, p provider) (wrong []op.Violation) {
 	own := d.fixed != nil || d.app.ClientID != ""
 	for name, address := range map[string]string{"login_url": d.app.LoginURL, "api_url": d.app.APIURL} {
@@ -114,7 +116,7 @@ func (d deal) check(s *Service, p provider) (wrong []op.Violation) {
 	return wrong
 }
 
-// client is the app as the vendor knows it.
+// client returns the OAuth configuration for a grant.
 func (d deal) client(s *Service, p provider, g grant) *oauth2.Config {
 	app, at := d.app, d.door
 	if app.ClientID == "" {
@@ -127,7 +129,7 @@ func (d deal) client(s *Service, p provider, g grant) *oauth2.Config {
 		Endpoint: oauth2.Endpoint{AuthURL: at.authorize, TokenURL: at.token, AuthStyle: at.style}}
 }
 
-// or is the first text that is not empty, without a slash at its end.
+// firstNonEmpty returns the first text that is not empty, without a trailing slash.
 func or(texts ...string) string {
 	for _, t := range texts {
 		if t != "" {
@@ -137,11 +139,11 @@ func or(texts ...string) string {
 	return ""
 }
 
-// A key is what requests are dressed with, and where they go.
+// credentials are the header and the base address of API requests.
 type key struct {
 	header, value string // "Authorization: Bearer …"
 	base          string // of the API
-	account       string // of the vendor, where it tells
+	account       string // of the vendor, if it is returned
 	token         string
 }
 
@@ -149,9 +151,10 @@ func bearer(base, token string) *key {
 	return &key{header: "Authorization", value: "Bearer " + token, base: base, token: token}
 }
 
-// A keyring has keys.
+// credentialSource supplies credentials.
 type keyring interface {
-	// key gives what to dress requests with. refused is the token that the vendor has just refused; "" where it has not.
+	// credentials returns the credentials for a request. refused is the token that the vendor has just refused, or
+	// "".
 	key(ctx context.Context, refused string) (key, error)
 }
 
@@ -164,11 +167,10 @@ func (f fixedKey) key(_ context.Context, refused string) (key, error) {
 	return f.k, nil
 }
 
-// errUnfit says that a vendor's record is not whom it was asked for.
+// errNoMatch means that no record has the number and the name.
 var errUnfit = errors.New("nobody fits")
 
-// known finds the record of a contact that is to be written, so that it is not written twice: by its e-mail address, or by its number
-// and its name.
+// findExisting finds the record of a contact before a new one is created: by e-mail address, or by number and name.
 func (a *api) known(ctx context.Context, f Finder, c contact.Contact) (string, error) {
 	for _, e := range c.Emails {
 		found, err := f.Lookup(ctx, contact.Query{Email: strings.ToLower(e.Value)})
@@ -193,7 +195,7 @@ func (a *api) known(ctx context.Context, f Finder, c contact.Contact) (string, e
 func (a *api) named(ctx context.Context, f Finder, number, name string) (string, error) {
 	q, err := a.contacts.Query(ctx, a.org, number)
 	if err != nil {
-		return "", errUnfit // no whole number
+		return "", errUnfit // not a complete number
 	}
 	found, err := f.Lookup(ctx, q)
 	if err != nil {
@@ -207,7 +209,7 @@ func (a *api) named(ctx context.Context, f Finder, number, name string) (string,
 	return "", errUnfit
 }
 
-// loginOf is where a vendor says that tokens are given to whoever comes back; "" where it does not.
+// loginOf returns the token server from the parameters of the redirect; "" if the vendor sends none.
 func (d deal) loginOf(q url.Values) string {
 	if d.login == nil {
 		return ""

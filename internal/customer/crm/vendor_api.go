@@ -18,15 +18,16 @@ import (
 	"soniq/internal/customer/contact"
 )
 
-// A pace is how often a vendor may be asked: every so often, so many at once. Searches count for the second too.
+// rateLimit is a rate limit of a vendor: one request per interval in the long run, and a burst. A search counts
+// against the general limit and the limit for searches.
 type pace struct {
 	every time.Duration // between two requests, in the long run
 	burst int
 	kind  string // "search", or "" for all requests
 }
 
-// An api speaks with one vendor for one connection: it dresses requests, keeps to the vendor's limits and reads its errors. It is
-// safe for concurrent use.
+// vendorClient sends the API requests of one connection to its vendor. It adds the credentials, enforces the vendor's
+// rate limits and maps its errors. It is safe for concurrent use.
 type api struct {
 	org      string
 	keys     keyring
@@ -37,10 +38,10 @@ type api struct {
 	limits   map[string]*rate.Limiter
 
 	mu    sync.Mutex // guards quiet
-	quiet time.Time  // until then the vendor wants to be left alone
+	quiet time.Time  // no requests before this time, because the vendor requested a pause
 }
 
-// api makes the way to a vendor.
+// newVendorClient returns the client for a connection to a vendor.
 func (s *Service) api(c Connection, p provider, d deal) *api {
 	a := &api{org: c.org, client: s.asking, contacts: s.Contacts, verdict: d.verdict, now: s.Now, limits: map[string]*rate.Limiter{}}
 	for _, x := range d.pace {
@@ -55,7 +56,7 @@ func (s *Service) api(c Connection, p provider, d deal) *api {
 	return a
 }
 
-// A want is one request.
+// apiRequest is one API request. path is relative to the base address of the credentials.
 type want struct {
 	method, path string
 	query        url.Values
@@ -64,8 +65,8 @@ type want struct {
 	search       bool
 }
 
-// do makes a request, with a new token where the vendor refuses the old one, and reads the JSON of its answer into out. Nothing found is
-// errNothing, an answer without content leaves out as it is.
+// do sends a request and decodes the JSON of its answer into out. If the vendor refuses the token, it renews the
+// token and repeats the request once. A 404 returns errNotFound. An answer without content leaves out unchanged.
 func (a *api) do(ctx context.Context, w want, out any) error {
 	if err := a.admit(ctx, w); err != nil {
 		return err
@@ -86,10 +87,10 @@ func (a *api) do(ctx context.Context, w want, out any) error {
 	return err
 }
 
-// patience is how long who has the time waits for their turn; who asks while a phone rings has none.
+// maxRateWait is the longest wait for a rate limit. A lookup during a call has a short deadline and does not wait.
 const patience = 10 * time.Second
 
-// admit waits for the turn of a request, or says how long that would be.
+// admit waits for the rate limits, or returns a BusyError with the time to wait.
 func (a *api) admit(ctx context.Context, w want) error {
 	a.mu.Lock()
 	quiet := a.quiet.Sub(a.now())
@@ -129,7 +130,7 @@ func turn(ctx context.Context, l *rate.Limiter) error {
 	}
 }
 
-// heed keeps quiet where the vendor asks for it.
+// notePause stores the pause that the vendor requested.
 func (a *api) heed(err error) {
 	var busy *Busy
 	if errors.As(err, &busy) {
@@ -194,7 +195,7 @@ func (w want) request(ctx context.Context, k key) (*http.Request, error) {
 	return r, nil
 }
 
-// judge turns an answer into an error: as its vendor means it, else as all do.
+// responseError maps an answer to an error: with the vendor's own mapping first, then with the common one.
 func (a *api) judge(answer *http.Response, body []byte) error {
 	if answer.StatusCode >= 200 && answer.StatusCode < 300 {
 		return nil
@@ -217,17 +218,19 @@ func (a *api) judge(answer *http.Response, body []byte) error {
 	return verdict(answer)
 }
 
-// errExpired says that the vendor does not accept a token, which may only be too old.
+// errTokenExpired means that the vendor does not accept a token, possibly only because it has expired.
 var errExpired = fmt.Errorf("%w: 401", ErrAuth)
 
-// said is an error with what the vendor says of it.
+// vendorError is an error with the vendor's message.
 type said struct {
 	error
 	words string
 }
 
+// Unwrap returns the error without the message.
 func (s *said) Unwrap() error { return s.error }
 
+// Error returns the error, and the message if there is one.
 func (s *said) Error() string {
 	if s.words == "" {
 		return s.error.Error()
@@ -235,10 +238,10 @@ func (s *said) Error() string {
 	return s.error.Error() + ": " + s.words
 }
 
-// reasons are where vendors write what is wrong.
+// messagePaths are the paths at which vendors put their error messages.
 var reasons = []string{"message", "[0].message", "error.message", "errors[0].message", "data[0].message", "error_description", "error_info", "description", "title", "error"}
 
-// reason is what an answer says is wrong, in one line; "" where it does not tell.
+// vendorMessage returns the error message of an answer in one line; "" if there is none.
 func reason(body []byte) string {
 	var doc any
 	if json.Unmarshal(body, &doc) != nil {

@@ -14,22 +14,22 @@ import (
 	"soniq/internal/platform/op/optest"
 )
 
-// A trial is one vendor as all of them are held to the same: every request of ours is held against the vendor's own description by the
-// stand-in, which answers with examples of the same.
+// vendorCase is one vendor of the tests that all vendors must pass. The simulated vendor validates every request
+// against the vendor's API description and answers with the examples of it.
 type trial struct {
 	provider string
 	settings func(v *vendortest.Vendor) map[string]any
-	tells    map[string]any // beside tokens
-	// what the example of the description is known by
+	tells    map[string]any // extra members of token responses
+	// of the example in the API description
 	name, id, url string
-	wrote         string // the contact that is written
-	// where a call is made and changed: methods and the beginnings of paths
+	wrote         string // id of the contact that is written
+	// method and path prefix of the requests that create and change a call
 	makes, changes [2]string
 	makesID        string
-	// where it is looked for what an attempt wrote whose answer was lost, and what is found
+	// the request that searches for the result of a lost answer, and its answer
 	before [2]string
 	lost   any
-	// an answer that says that we ask too often
+	// answer that reports an exceeded rate limit
 	busy *vendortest.Answer
 }
 
@@ -71,7 +71,7 @@ var trials = []trial{
 			"message": "Number of requests exceeded the limit of 6000 over time window of 300 seconds."}}}},
 }
 
-// each runs a claim for every vendor.
+// forEachVendor runs a test for every vendor.
 func each(t *testing.T, claim func(t *testing.T, x trial, h *house, v *vendortest.Vendor)) {
 	t.Helper()
 	t.Parallel()
@@ -94,7 +94,7 @@ func TestEveryVendorTellsWhoCalls(t *testing.T) {
 				t.Errorf("%s: %s", what, a.Bytes)
 			}
 		}
-		h.lookup("+442079460099").Want(404) // the example is Ada again, who has another number
+		h.lookup("+442079460099").Want(404) // the example is Ada again, but she has another number
 	})
 }
 
@@ -185,7 +185,7 @@ func TestEveryVendorMayFail(t *testing.T) {
 	})
 }
 
-// A token that is taken back is renewed, and the call comes through.
+// A revoked token is renewed, and the request succeeds.
 func TestEveryVendorTakesTokensBack(t *testing.T) {
 	each(t, func(t *testing.T, x trial, h *house, v *vendortest.Vendor) {
 		id := h.agreed(x.provider, x.settings(v))
@@ -205,7 +205,8 @@ func TestEveryVendorTakesTokensBack(t *testing.T) {
 	})
 }
 
-// The vendor wrote a call, and its answer was lost: it is written once, wherever the vendor can be asked for it.
+// The vendor wrote a call and its answer was lost: the retry creates no second record if the vendor supports a search
+// for the first.
 func TestEveryVendorHasACallOnceWhoseAnswerWasLost(t *testing.T) {
 	each(t, func(t *testing.T, x trial, h *house, v *vendortest.Vendor) {
 		h.agreed(x.provider, x.settings(v))
@@ -237,7 +238,7 @@ func TestEveryVendorHasACallOnceWhoseAnswerWasLost(t *testing.T) {
 	})
 }
 
-// Credentials that nobody has to agree to.
+// Vendors can be connected with credentials that need no consent.
 func TestVendorsAreConnectedWithPlainCredentials(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
@@ -270,7 +271,7 @@ func TestVendorsAreConnectedWithPlainCredentials(t *testing.T) {
 			v.Forget(true)
 			h.do("POST", "/crm/connections/"+c.Text("id")+"/test", nil).Want(200)
 			if x.accepts == "" {
-				return // it has another token made
+				return // the app requests another token
 			}
 			h.lookup("+442079460019").Want(404)
 			if a := h.shown(); a.Text("data.1.status") != "auth_required" {
@@ -280,7 +281,7 @@ func TestVendorsAreConnectedWithPlainCredentials(t *testing.T) {
 	}
 }
 
-// Everybody Dynamics knows is copied, page by page; the number may stand there in any way.
+// All Dynamics contacts are copied, page by page. Numbers are found in any spelling.
 func TestDynamicsIsCopiedPageByPage(t *testing.T) {
 	t.Parallel()
 	h, v := build(t, dbtest.SQLite(t)), vendortest.New(t, "dynamics")
@@ -321,7 +322,7 @@ func TestDynamicsIsCopiedPageByPage(t *testing.T) {
 	if a := h.shown(); a.At("data.1.entries") != float64(2) {
 		t.Errorf("after the change %s", a.Bytes)
 	}
-	h.again(id, 3) // the token is too old by now
+	h.again(id, 3) // the token has expired meanwhile
 	if a := h.lookup("+442079460018").Want(200); a.Text("name") != "Person 1" {
 		t.Errorf("everything again: %s", a.Bytes)
 	}
@@ -329,12 +330,12 @@ func TestDynamicsIsCopiedPageByPage(t *testing.T) {
 		Refused("validation_failed", "settings.resource invalid_url", "settings.client_id required")
 }
 
-// Zoho leads people back with the server of their region, which is one of Zoho's or none.
+// Zoho sends the token server of the region with the redirect. Only a server of Zoho is accepted.
 func TestZohoTellsWhereTokensAreGiven(t *testing.T) {
 	t.Parallel()
 	h, v := build(t, dbtest.SQLite(t)), vendortest.New(t, "zoho")
 	v.Tells(nil, url.Values{"accounts-server": {"https://thief.example"}, "location": {"eu"}})
-	h.agreed("zoho", own(v)) // the code went to where it was to go
+	h.agreed("zoho", own(v)) // the code was sent to the configured server
 	if n := len(v.TokenRequests()); n != 1 {
 		t.Errorf("%d codes were exchanged", n)
 	}
@@ -349,14 +350,14 @@ func TestZohoTellsWhereTokensAreGiven(t *testing.T) {
 	}
 }
 
-// HubSpot knows somebody with this address already: that record is changed.
+// HubSpot answers 409 with the id of the contact that has this address: that record is changed.
 func TestHubSpotsConflictIsTheRecordThatIsThere(t *testing.T) {
 	t.Parallel()
 	h, v := build(t, dbtest.SQLite(t)), vendortest.New(t, "hubspot")
 	h.agreed("hubspot", own(v))
 	v.Says(func(r vendortest.Request) *vendortest.Answer {
 		switch {
-		case strings.HasSuffix(r.Path, "/search"): // it lags behind
+		case strings.HasSuffix(r.Path, "/search"): // the search index lags behind
 			return &vendortest.Answer{Body: map[string]any{"total": 0, "results": []any{}}}
 		case r.Method == "POST" && r.Path == "/crm/v3/objects/contacts":
 			return &vendortest.Answer{Status: 409, Body: map[string]any{"status": "error", "message": "Contact already exists. Existing ID: 44", "correlationId": "x", "category": "CONFLICT"}}
@@ -370,7 +371,7 @@ func TestHubSpotsConflictIsTheRecordThatIsThere(t *testing.T) {
 	}
 }
 
-// again has a list read now, by a notice that it has changed, and waits until it has so many entries.
+// readAgain triggers a read of a list with a change notice, and waits for the number of entries.
 func (h *house) again(id string, entries int) {
 	h.t.Helper()
 	at := h.shown().Text("data.1.notice_url")

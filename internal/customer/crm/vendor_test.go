@@ -21,7 +21,7 @@ import (
 	"soniq/internal/platform/op/optest"
 )
 
-// browse opens an address as a browser does that agrees to everything, and returns the page it comes back to.
+// browse opens a consent page like a browser, gives consent, and returns the callback page.
 func (h *house) browse(at string) *httptest.ResponseRecorder {
 	h.t.Helper()
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -36,7 +36,7 @@ func (h *house) browse(at string) *httptest.ResponseRecorder {
 	return h.comeBack(a.Header.Get("Location"))
 }
 
-// comeBack is the browser led back to us.
+// followRedirect opens the callback page at the redirect URI.
 func (h *house) comeBack(at string) *httptest.ResponseRecorder {
 	h.t.Helper()
 	to, err := url.Parse(at)
@@ -50,18 +50,18 @@ func (h *house) comeBack(at string) *httptest.ResponseRecorder {
 	return w
 }
 
-// own are the settings of an app of our own at the stand-in.
+// ownApp returns the settings for the customer's own app at the simulated vendor.
 func own(v *vendortest.Vendor) map[string]any {
 	return map[string]any{"client_id": vendortest.Client, "client_secret": vendortest.Secret, "login_url": v.URL, "api_url": v.URL}
 }
 
-// vendor connects a vendor with settings.
+// createVendor creates a connection to a vendor.
 func (h *house) vendor(provider string, settings map[string]any) *optest.Answer {
 	h.t.Helper()
 	return h.do("POST", "/crm/connections", map[string]any{"provider": provider, "name": "The CRM", "settings": settings})
 }
 
-// agreed connects a vendor, and somebody agrees.
+// connectVendor creates a connection to a vendor and gives consent. It returns the connection's id.
 func (h *house) agreed(provider string, settings map[string]any) string {
 	h.t.Helper()
 	c := h.vendor(provider, settings).Want(201)
@@ -74,7 +74,7 @@ func (h *house) agreed(provider string, settings map[string]any) string {
 	return c.Text("id")
 }
 
-// shown is the connection as the list shows it.
+// list returns the list of connections.
 func (h *house) shown() *optest.Answer {
 	h.t.Helper()
 	return h.do("GET", "/crm/connections", nil).Want(200)
@@ -112,7 +112,7 @@ func TestSomebodyAgreesToAConnectionInABrowser(t *testing.T) {
 			}
 		}
 		h.do("DELETE", "/crm/connections/"+c.Text("id"), nil).Want(204)
-		for began := time.Now(); v.Good() > 0; time.Sleep(10 * time.Millisecond) { // waits for a job, which tells nobody
+		for began := time.Now(); v.Good() > 0; time.Sleep(10 * time.Millisecond) { // waits for a job, which publishes no event
 			if time.Since(began) > 20*time.Second {
 				t.Fatal("disconnected, and the token is still good")
 			}
@@ -159,18 +159,18 @@ func TestAStateIsGoodOnceAndOnlyWhileItsCredentialIs(t *testing.T) {
 	}
 }
 
-// Two nodes, many calls at once, and a token that is over: it is renewed once, and the new refresh token is the one that is kept.
+// Two nodes, concurrent lookups, an expired token: it is renewed once, and the new refresh token is stored.
 func TestATokenIsRenewedOnceByAllNodes(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h, v := build(t, d), vendortest.New(t, "hubspot")
-		v.Lives(5) // over at once: nobody uses a token in its last seconds
+		v.Lives(5) // expired at once: a token is not used in its last seconds
 		h.agreed("hubspot", own(v))
 		v.Lives(1800)
 		v.Slow(150 * time.Millisecond)
 		nodes := []*crm.Service{h.Service, crm.New(h.Service.Config)}
 		var all sync.WaitGroup
-		for i := range 6 { // HubSpot is searched four times a second
+		for i := range 6 { // HubSpot accepts four searches a second
 			all.Go(func() {
 				if found, err := ask(nodes[i%2], h.org, "+442079460018"); err != nil || len(found) != 1 {
 					t.Errorf("found %v, %v", found, err)
@@ -188,7 +188,7 @@ func TestATokenIsRenewedOnceByAllNodes(t *testing.T) {
 		if renewed != 1 || v.Good() != 1 {
 			t.Errorf("renewed %d times, %d refresh tokens are good", renewed, v.Good())
 		}
-		v.Forget(false) // the vendor takes the token back before its time
+		v.Forget(false) // the vendor revokes the token before its expiry
 		h.Service.Now = func() time.Time { return time.Now().Add(2 * time.Minute) }
 		if found, err := ask(h.Service, h.org, "+442079460018"); err != nil || len(found) != 1 {
 			t.Errorf("after the token was taken back: %v, %v", found, err)
@@ -196,7 +196,7 @@ func TestATokenIsRenewedOnceByAllNodes(t *testing.T) {
 	})
 }
 
-// ask asks the connected system itself.
+// lookupDirect sends a lookup to the connected system.
 func ask(s *crm.Service, org, number string) ([]contact.Record, error) {
 	all, err := s.Connected(context.Background(), org)
 	if err != nil {

@@ -9,14 +9,15 @@ import (
 	"soniq/internal/customer/contact"
 )
 
-// This file writes contacts, notes and calls as vendors' fields have them.
+// Texts and fields for vendors: contacts, notes and calls in the form that most vendors' fields have.
 
-// A person is a contact as most vendors keep one.
+// contactFields are the fields of a contact that most vendors have.
 type person struct {
 	first, last, name, company, title, email, phone, mobile string
 }
 
-// personOf reads a contact. Vendors want a last name: who has none is known by the first, or by the company.
+// contactFieldsOf returns the fields of a contact. Vendors require a last name: without one, the first name or the
+// full name is used, which may be the company's.
 func personOf(c contact.Contact) person {
 	p := person{first: c.FirstName, last: c.LastName, name: c.Name, company: c.Company, title: c.Title}
 	if p.last == "" {
@@ -37,7 +38,7 @@ func personOf(c contact.Contact) person {
 	return p
 }
 
-// title is a call in one line.
+// title returns a call in one line.
 func (c CallLog) title() string {
 	what := "Call to "
 	if c.Direction == "inbound" {
@@ -50,7 +51,7 @@ func (c CallLog) title() string {
 	return out
 }
 
-// text is what there is to say of a call, in most bytes at the most.
+// text returns the details of a call, at most most bytes.
 func (c CallLog) text(most int) string {
 	var b strings.Builder
 	line := func(name, value string) {
@@ -75,12 +76,12 @@ func (c CallLog) text(most int) string {
 	return out
 }
 
-// inHTML writes plain text for fields that are shown as HTML.
+// escapeHTML converts plain text for fields that are shown as HTML.
 func inHTML(text string) string {
 	return strings.ReplaceAll(html.EscapeString(text), "\n", "<br>")
 }
 
-// byline is a note with who wrote it.
+// withAuthor returns the text of a note with its author.
 func (n Note) byline() string {
 	if n.Author == "" {
 		return n.Text
@@ -88,14 +89,14 @@ func (n Note) byline() string {
 	return n.Author + ": " + n.Text
 }
 
-// set puts a value where there is one: what we do not know is not taken away from the vendor's record.
+// setNonEmpty sets a field if the value is not empty, so that unknown values do not delete the vendor's.
 func set(fields map[string]any, name, value string) {
 	if value != "" {
 		fields[name] = value
 	}
 }
 
-// ways are the ways in which people write a number.
+// phoneSpellings returns the usual spellings of a number, without duplicates.
 func ways(f contact.Formats) []string {
 	var all []string
 	for _, w := range []string{f.E164, f.International, f.National, f.Plain, f.NSN, f.Digits, f.Zeros} {

@@ -16,7 +16,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// ZendeskSettings connect Zendesk Support.
+// ZendeskSettings configure Zendesk Support.
 type ZendeskSettings struct {
 	App
 	Subdomain string `json:"subdomain" doc:"acme, where the account is at acme.zendesk.com"`
@@ -44,9 +44,10 @@ func (s ZendeskSettings) deal() (deal, []op.Violation) {
 	return d, wrong
 }
 
-// zendesk speaks with Zendesk's Support API. Calls and notes are tickets.
+// zendesk is the adapter for Zendesk's Support API. Calls and notes are tickets.
 type zendesk struct{ *api }
 
+// Can reports the capabilities that all vendors have.
 func (z *zendesk) Can() Capabilities { return vendorCan }
 
 type zendeskUser struct {
@@ -58,7 +59,7 @@ type zendeskUser struct {
 	Updated time.Time `json:"updated_at"`
 }
 
-// Lookup searches users: by the whole number, then by its national part, or by an address.
+// Lookup searches users by the E.164 number, then by its national part, or by an e-mail address.
 func (z *zendesk) Lookup(ctx context.Context, q contact.Query) ([]contact.Record, error) {
 	terms := []string{`phone:"` + q.Phone.E164 + `"`, `phone:*` + q.Phone.NSN}
 	if q.Email != "" {
@@ -107,7 +108,8 @@ func (z *zendesk) address(ctx context.Context, kind, id string) string {
 	return k.base + "/agent/" + kind + "/" + url.PathEscape(id)
 }
 
-// Upsert writes a user. Zendesk itself knows who is there already: by the address, or by our id of the contact.
+// Upsert writes a user. Zendesk itself recognises an existing user by the e-mail address, or by our id of the
+// contact.
 func (z *zendesk) Upsert(ctx context.Context, _, externalID string, c contact.Contact) (Written, error) {
 	p, user := personOf(c), map[string]any{"name": c.Name}
 	if set(user, "phone", or(p.phone, p.mobile)); externalID == "" {
@@ -140,7 +142,7 @@ func (z *zendesk) NeedsRecord() bool { return true }
 // LogNeedsRecord is true for the same reason.
 func (z *zendesk) LogNeedsRecord() bool { return true }
 
-// Note writes a private comment: on the ticket of the call it is about, else on a ticket of its own.
+// Note writes a private comment: to the ticket of the note's call, or to a new ticket if there is none.
 func (z *zendesk) Note(ctx context.Context, key string, n Note) (Written, error) {
 	if n.CallID != "" {
 		id, err := z.ticket(ctx, n.CallID)
@@ -163,7 +165,7 @@ func private(text string) map[string]any {
 	return map[string]any{"body": cut(text, 60000), "public": false}
 }
 
-// ticket is the ticket that has our id; "" where there is none.
+// findTicket returns the id of the ticket with our id; "" if there is none.
 func (z *zendesk) ticket(ctx context.Context, ours string) (string, error) {
 	var x struct {
 		Tickets []struct {
@@ -177,7 +179,7 @@ func (z *zendesk) ticket(ctx context.Context, ours string) (string, error) {
 	return strconv.FormatInt(x.Tickets[0].ID, 10), nil
 }
 
-// open makes a ticket. The same key makes it once.
+// createTicket creates a ticket. Requests with the same key create one ticket.
 func (z *zendesk) open(ctx context.Context, key string, w Whom, subject, text, ours string) (Written, error) {
 	requester, err := strconv.ParseInt(w.ExternalID, 10, 64)
 	if err != nil {
@@ -205,7 +207,8 @@ func (z *zendesk) put(ctx context.Context, key, id string, ticket map[string]any
 	return out, nil
 }
 
-// LogCall makes a ticket of a call. What comes later is a private comment of the same ticket: what was said there stays.
+// LogCall creates a ticket for a call. A later change is added as a private comment, because comments cannot be
+// changed.
 func (z *zendesk) LogCall(ctx context.Context, key string, c CallLog) (Written, error) {
 	id := c.RecordID
 	if id == "" && c.Again {

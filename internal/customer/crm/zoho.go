@@ -17,18 +17,18 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// ZohoSettings connect Zoho CRM.
+// ZohoSettings configure Zoho CRM.
 type ZohoSettings struct {
 	App
 	Region string `json:"region,omitempty" enum:"com,eu,in,com.au,jp,ca,sa,com.cn" doc:"Where the account is; com unless given. Zoho leads people to the right one by itself"`
 }
 
-// zohoAccounts are the servers on which people sign in, by region.
+// zohoAccounts are the authorization servers by region.
 var zohoAccounts = map[string]string{"com": "https://accounts.zoho.com", "eu": "https://accounts.zoho.eu", "in": "https://accounts.zoho.in",
 	"com.au": "https://accounts.zoho.com.au", "jp": "https://accounts.zoho.jp", "ca": "https://accounts.zohocloud.ca", "sa": "https://accounts.zoho.sa",
 	"com.cn": "https://accounts.zoho.com.cn"}
 
-// zohoScopes are what an app must be allowed; Zoho wants commas between them.
+// zohoScopes are the scopes that an app needs. Zoho requires commas between them.
 const zohoScopes = "ZohoCRM.modules.ALL,ZohoSearch.securesearch.READ"
 
 func (s ZohoSettings) deal() (deal, []op.Violation) {
@@ -39,7 +39,7 @@ func (s ZohoSettings) deal() (deal, []op.Violation) {
 	}
 	d := deal{app: s.App, base: "https://www.zohoapis.com", scheme: "Zoho-oauthtoken", door: opened(or(s.LoginURL, home)),
 		pace: []pace{{time.Second / 10, 5, ""}},
-		// whoever comes back brings the server of their region: one of Zoho's, or none
+		// the redirect names the server of the account's region: it must be one of Zoho's
 		login: func(q url.Values) string {
 			at := strings.TrimRight(q.Get("accounts-server"), "/")
 			if s.LoginURL == "" && slices.Contains(slices.Collect(maps.Values(zohoAccounts)), at) {
@@ -60,7 +60,7 @@ func (s ZohoSettings) deal() (deal, []op.Violation) {
 	return d, nil
 }
 
-// zohoVerdict reads the limits: Zoho says that there are too many requests, and not for how long.
+// zohoError maps rate limit errors. Zoho returns no time to wait.
 func zohoVerdict(status int, h http.Header, _ []byte) error {
 	if status != http.StatusTooManyRequests || h.Get("Retry-After") != "" {
 		return nil
@@ -68,9 +68,10 @@ func zohoVerdict(status int, h http.Header, _ []byte) error {
 	return &Busy{After: time.Minute}
 }
 
-// zoho speaks with Zoho CRM's API v8. A record is known by its module and its id: Contacts/123.
+// zoho is the adapter for Zoho CRM's API v8. The external id of a record is its module and its id: Contacts/123.
 type zoho struct{ *api }
 
+// Can reports the capabilities that all vendors have.
 func (z *zoho) Can() Capabilities { return vendorCan }
 
 type zohoRecord struct {
@@ -88,9 +89,10 @@ type zohoRecord struct {
 	Modified *time.Time `json:"Modified_Time"`
 }
 
-// A zohoFirm is a company: of a contact an account, of a lead a name.
+// zohoCompany is the name of a company: a contact has an account object, a lead a string.
 type zohoFirm string
 
+// UnmarshalJSON decodes an object with a name, a string, or null.
 func (f *zohoFirm) UnmarshalJSON(b []byte) error {
 	var x struct {
 		Name string `json:"name"`
@@ -107,12 +109,13 @@ func (f *zohoFirm) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// criterion is one condition of a search; brackets, commas and backslashes are escaped.
+// zohoCriterion returns one condition of a search, with brackets, commas and backslashes escaped.
 func criterion(field, is, text string) string {
 	return "(" + field + ":" + is + ":" + strings.NewReplacer(`\`, `\\`, "(", `\(`, ")", `\)`, ",", `\,`).Replace(text) + ")"
 }
 
-// Lookup searches contacts, then leads: by the ways in which people write a number, of which ten conditions have room for five.
+// Lookup searches contacts, then leads. A search may have ten conditions, which suffice for five spellings of a
+// number in two fields.
 func (z *zoho) Lookup(ctx context.Context, q contact.Query) ([]contact.Record, error) {
 	var all []string
 	for _, way := range slices.Compact([]string{q.Phone.E164, q.Phone.International, q.Phone.National, q.Phone.Plain, q.Phone.Digits}) {
@@ -153,7 +156,7 @@ func (z *zoho) find(ctx context.Context, module string, q url.Values) ([]contact
 	}), nil
 }
 
-// address is where people look at a record: on the host that belongs to the API's.
+// recordURL returns the web address of a record, on the host that belongs to the API's.
 func (z *zoho) address(ctx context.Context, id string) string {
 	k, err := z.keys.key(ctx, "")
 	if err != nil {
@@ -162,7 +165,7 @@ func (z *zoho) address(ctx context.Context, id string) string {
 	return strings.Replace(k.base, "//www.zohoapis.", "//crm.zoho.", 1) + "/crm/tab/" + id
 }
 
-// zohoTarget reads a record's name.
+// parseZohoID splits the external id of a record.
 func zohoTarget(id string) (module, number string, err error) {
 	module, number, ok := strings.Cut(id, "/")
 	if !ok || module != "Contacts" && module != "Leads" || number == "" || strings.Trim(number, "0123456789") != "" {
@@ -171,7 +174,8 @@ func zohoTarget(id string) (module, number string, err error) {
 	return module, number, nil
 }
 
-// put writes one record of a module, a new one where id is "". Zoho says of each record whether it took it, whatever the status.
+// put writes one record of a module. If id is "", it creates one. Zoho reports success per record, whatever the HTTP
+// status.
 func (z *zoho) put(ctx context.Context, module, id string, fields map[string]any, more map[string]any) (string, error) {
 	w := want{method: http.MethodPost, path: "/crm/v8/" + module}
 	if id != "" {
@@ -205,7 +209,8 @@ func (z *zoho) put(ctx context.Context, module, id string, fields map[string]any
 	return or(x.Data[0].Details.ID, id), nil
 }
 
-// Upsert writes a contact, or the lead that it is there. Zoho itself knows a contact by its address.
+// Upsert writes a contact, or the lead if the record is a lead. Zoho itself recognises an existing contact by the
+// e-mail address.
 func (z *zoho) Upsert(ctx context.Context, _, externalID string, c contact.Contact) (Written, error) {
 	if externalID == "" {
 		id, err := z.known(ctx, z, c)
@@ -242,10 +247,10 @@ func (z *zoho) Upsert(ctx context.Context, _, externalID string, c contact.Conta
 // NeedsRecord is true: a note belongs to a record.
 func (z *zoho) NeedsRecord() bool { return true }
 
-// LogNeedsRecord is true: a call that is about nobody is found by nobody.
+// LogNeedsRecord is true: a call without a record cannot be found in Zoho.
 func (z *zoho) LogNeedsRecord() bool { return true }
 
-// Note writes a note on a record. Its title tells it from others.
+// Note writes a note on a record. Its title contains our id, by which a retry finds it.
 func (z *zoho) Note(ctx context.Context, _ string, n Note) (Written, error) {
 	module, number, err := zohoTarget(n.ExternalID)
 	if err != nil {
@@ -262,7 +267,8 @@ func (z *zoho) Note(ctx context.Context, _ string, n Note) (Written, error) {
 	return Written{ExternalID: id}, err
 }
 
-// before is what an attempt wrote whose answer was lost: what belongs to the record and has our mark in a field.
+// findWritten returns the id of the item of an earlier attempt with a lost answer: an item of the record
+// with our mark in a field; "" if there is none.
 func (z *zoho) before(ctx context.Context, list, field, mark string) (string, error) {
 	var x struct {
 		Data []map[string]any `json:"data"`
@@ -280,7 +286,7 @@ func (z *zoho) before(ctx context.Context, list, field, mark string) (string, er
 	return "", nil
 }
 
-// LogCall writes a call, or changes it. Its description ends with our id, by which it is recognised.
+// LogCall writes a call, or changes it. Its description ends with our id, by which a retry finds it.
 func (z *zoho) LogCall(ctx context.Context, _ string, c CallLog) (Written, error) {
 	if c.RecordID != "" {
 		id, err := z.put(ctx, "Calls", c.RecordID, z.call(c), nil)

@@ -1,5 +1,5 @@
-// Package erasure removes everything that is kept about a telephone number: what was said, what came of it, and where the
-// number itself stands.
+// Package erasure erases the personal data about a telephone number (right to erasure, GDPR Art. 17): recordings,
+// transcripts, summaries, messages, and the number itself in every table.
 package erasure
 
 import (
@@ -11,22 +11,23 @@ import (
 	"soniq/internal/platform/job"
 )
 
-// A Keeper is a room, or a part of one, that keeps things about numbers.
+// Store is a package, or a part of one, that stores data about numbers.
 type Keeper struct {
 	Name string
-	// Count tells how many things are kept that Erase would erase.
+	// Count returns the number of items that Erase would erase.
 	Count func(ctx context.Context, q db.Querier, org, phone string) (int, error)
-	// Erase erases some of them at once, in the caller's transaction, and returns how many. It is called until it returns 0.
+	// Erase erases a batch of items in the caller's transaction and returns its size. It is called until it returns
+	// 0.
 	Erase func(ctx context.Context, tx db.Querier, org, phone string) (int, error)
 }
 
-// Sealer keeps the number from being read in the table of erasures.
+// Sealer encrypts the number in the table of erasures.
 type Sealer interface {
 	Seal(plain, place []byte) ([]byte, error)
 	Unseal(sealed, place []byte) ([]byte, error)
 }
 
-// Config is what the room is built from.
+// Config holds the dependencies of the service.
 type Config struct {
 	DB   *db.DB
 	Jobs *job.Queue
@@ -34,28 +35,29 @@ type Config struct {
 	Now  func() time.Time
 }
 
-// Service erases numbers.
+// Service erases the data about numbers.
 type Service struct {
 	Config
-	// Keepers are asked one after the other.
+	// Stores are erased in this order.
 	Keepers []Keeper
-	// Number reads a number as people write it in the country of the organisation, and returns it in E.164.
+	// ParseNumber parses a number as people write it in the country of the organisation, and returns it in E.164. ok
+	// is false if it is not a number.
 	Number func(ctx context.Context, org, text string) (e164 string, ok bool, err error)
-	// Own reports whether a number is one of the organisation's own; nil: none is.
+	// IsOwnNumber reports whether a number belongs to the organisation; nil: none does.
 	Own func(ctx context.Context, org, e164 string) (bool, error)
-	// Busy reports whether a call with the number is in progress: erasing waits until it is over; nil: never.
+	// InCall reports whether a call with the number is in progress. The erasure waits until it has ended. nil: never.
 	Busy func(ctx context.Context, org, e164 string) (bool, error)
-	// Done is told when everything is erased, for what is kept outside the database; may be nil.
+	// OnDone is called when everything is erased, for data outside the database. May be nil.
 	Done func(ctx context.Context, org string) error
 }
 
-// New builds the room.
+// New returns a service.
 func New(c Config) *Service { return &Service{Config: c} }
 
-// place is what a sealed number is bound to.
+// sealAAD returns the associated data that binds a sealed number to its row.
 func place(org, id string) []byte { return []byte(org + "|erasures|" + id + "|phone") }
 
-// hint is a number that nobody is reached at: all but its last two digits are left out.
+// maskedNumber returns the last two digits of a number, so that the number cannot be recovered.
 func hint(e164 string) string { return "…" + e164[max(0, len(e164)-2):] }
 
 func (s *Service) insert(ctx context.Context, tx db.Querier, org, id, phone, reason, by string, items int) error {
@@ -69,7 +71,7 @@ func (s *Service) insert(ctx context.Context, tx db.Querier, org, id, phone, rea
 	return err
 }
 
-// phone is the number of an erasure that is not done; "" of one that is.
+// phone returns the number of a pending erasure; "" if it is finished or does not exist.
 func (s *Service) phone(ctx context.Context, org, id string) (string, error) {
 	var sealed []byte
 	err := s.DB.Read(ctx).QueryRow(ctx, `SELECT phone FROM erasures WHERE org_id = $1 AND id = $2`, org, id).Scan(&sealed)

@@ -10,7 +10,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Operations lists what the outside world can ask of this room.
+// Operations returns the API operations of erasure.
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.New("memory.erase", "DELETE /memory/callers/{phone}", access.UsersAdmin, "Erase everything that is kept about a number", s.erase).
@@ -18,19 +18,19 @@ func (s *Service) Operations() []op.Operation {
 	}
 }
 
-// EraseIn names a number to be forgotten.
+// EraseIn is the request of memory.erase.
 type EraseIn struct {
 	Phone  string `path:"phone" maxLength:"40" doc:"Number, E.164 or as dialled" example:"+14155550100"`
 	Reason string `query:"reason" maxLength:"300" doc:"Why, for the record"`
 }
 
-// An Erasure has begun.
+// Erasure is an erasure that was started.
 type Erasure struct {
 	ID    string `json:"erasure_id" example:"era_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	Items int    `json:"items" doc:"How many calls, messages, notes and other things are erased"`
 }
 
-// erase counts what is kept about a number and has it erased. What is under legal hold stays, and is not counted.
+// erase counts the data about a number and starts its erasure. Data under legal hold is kept and not counted.
 func (s *Service) erase(ctx context.Context, in *EraseIn) (*op.Out[Erasure], error) {
 	org := access.Org(ctx)
 	phone, err := s.stranger(ctx, org, in.Phone)
@@ -49,7 +49,8 @@ func (s *Service) erase(ctx context.Context, in *EraseIn) (*op.Out[Erasure], err
 	return op.OK(e)
 }
 
-// Begin has everything about a number in E.164 erased, in the caller's transaction; by is who asks for it.
+// Begin starts the erasure of a number in E.164, in the caller's transaction. by is the id of the requesting user or
+// key.
 func (s *Service) Begin(ctx context.Context, tx db.Querier, org, phone, reason, by string) (Erasure, error) {
 	e := Erasure{ID: db.NewID("era")}
 	for _, k := range s.Keepers {
@@ -65,7 +66,7 @@ func (s *Service) Begin(ctx context.Context, tx db.Querier, org, phone, reason, 
 	return e, s.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: Queue, Kind: eraseKind, Args: reference{e.ID}, UniqueKey: eraseKind + " " + e.ID})
 }
 
-// stranger reads a number that is not the organisation's own.
+// externalNumber parses a number. It returns an error if the number belongs to the organisation.
 func (s *Service) stranger(ctx context.Context, org, text string) (string, error) {
 	phone, ok, err := s.Number(ctx, org, text)
 	if err != nil {

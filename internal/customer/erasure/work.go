@@ -10,23 +10,24 @@ import (
 	"soniq/internal/platform/job"
 )
 
-// Queue is the job queue of this room.
+// Queue is the name of the job queue of erasures.
 const Queue = "erasure"
 
 const eraseKind = "erasure.run"
 
-// reference is the argument of the job: the number itself stands in no job.
+// jobArgs are the arguments of the job. They contain the id only, so that no job row contains the number.
 type reference struct {
 	ID string `json:"id"`
 }
 
-// Handle registers what erases.
+// Handle registers the job handler of erasures.
 func (s *Service) Handle(r *job.Runner) { r.Handle(eraseKind, s.run) }
 
-// waitForCall is when a number that is on the line is looked at again.
+// callRecheck is the delay before the erasure is retried while a call with the number is in progress.
 const waitForCall = 30 * time.Second
 
-// run erases, a few things a transaction, so that nobody waits for it. After a crash it goes on where it stopped.
+// run erases the stores in small transactions, so that other writers wait only briefly. After a crash it continues
+// with the remaining items.
 func (s *Service) run(ctx context.Context, j job.Job) error {
 	var ref reference
 	if err := j.Bind(&ref); err != nil {
@@ -56,7 +57,7 @@ func (s *Service) run(ctx context.Context, j job.Job) error {
 	return s.end(ctx, j.Org, ref.ID, items)
 }
 
-// empty has a keeper erase until nothing is left.
+// eraseStore calls Erase until no item is left, each time in a transaction. It returns the number of items.
 func (s *Service) empty(ctx context.Context, k Keeper, org, phone string) (all int, err error) {
 	for {
 		n := 0

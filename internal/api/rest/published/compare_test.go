@@ -10,8 +10,9 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// breaking lists what of the old description a client may rely on and the new one does not keep, one line each, sorted. Additions
-// break nothing: operations, optional members and parameters of requests, members of answers, further values of their enums.
+// breaking returns the guarantees of the old description that the new one does not keep, one line each, sorted.
+// Additions break nothing: operations, optional members and parameters of requests, members of answers, further
+// values of their enums.
 func breaking(old, fresh *openapi3.T, now time.Time) []string {
 	c := &comparison{seen: map[pair]bool{}}
 	for _, path := range sorted(old.Paths.Map()) {
@@ -44,20 +45,20 @@ func breaking(old, fresh *openapi3.T, now time.Time) []string {
 	return slices.Compact(c.found)
 }
 
-// sunsetPassed reports whether an operation was announced to go away by now (RFC 8594).
+// sunsetPassed reports whether the announced sunset of a deprecated operation has passed (RFC 8594).
 func sunsetPassed(o *openapi3.Operation, now time.Time) bool {
 	day, _ := o.Extensions["x-sunset"].(string)
 	at, err := time.Parse(time.DateOnly, day)
 	return o.Deprecated && err == nil && now.After(at)
 }
 
-// A comparison collects what breaks.
+// comparison collects the breaking changes.
 type comparison struct {
 	found []string
-	seen  map[pair]bool // pairs of schemas that are being compared or were
+	seen  map[pair]bool // pairs of schemas that were compared or are being compared
 }
 
-// A place is where in the description one looks.
+// location is a location in the description.
 type place struct {
 	*comparison
 	name string
@@ -81,7 +82,7 @@ func (p place) operation(old, fresh *openapi3.Operation) {
 	p.answers(old, fresh)
 }
 
-// told compares an event that we send: its headers and its body are answers, as it were.
+// webhook compares an event that we send: its headers and its body are treated like an answer.
 func (p place) told(old, fresh *openapi3.Operation) {
 	for _, o := range old.Parameters {
 		if f := fresh.Parameters.GetByInAndName(o.Value.In, o.Value.Name); f == nil || o.Value.Required && !f.Required {
@@ -91,7 +92,7 @@ func (p place) told(old, fresh *openapi3.Operation) {
 	p.content(answer, old.RequestBody.Value.Content, fresh.RequestBody.Value.Content)
 }
 
-// credentials fails where a credential that was enough is not any more.
+// credentials reports credentials that were sufficient and no longer are.
 func (p place) credentials(old, fresh *openapi3.Operation) {
 	was, is := scopes(old), scopes(fresh)
 	for _, held := range was {
@@ -110,7 +111,8 @@ func (p place) credentials(old, fresh *openapi3.Operation) {
 // open reports whether an operation needs no credential.
 func open(o *openapi3.Operation) bool { return o.Extensions["x-scope"] == "none" }
 
-// scopes are the sets of scopes of which one must be held whole; the empty set where any credential will do.
+// scopes returns the alternative sets of scopes, one of which is required in full. It returns one empty set if any
+// credential suffices.
 func scopes(o *openapi3.Operation) (sets [][]string) {
 	text, _ := o.Extensions["x-scope"].(string)
 	if text == "any" || text == "none" {
@@ -180,7 +182,7 @@ func (p place) answers(old, fresh *openapi3.Operation) {
 	}
 }
 
-// codes fails where a code that clients tell apart is gone from its status.
+// codes reports error codes that are missing from their status, because clients distinguish them.
 func (p place) codes(old, fresh *openapi3.Response) {
 	was, _ := old.Extensions["x-codes"].([]any)
 	is, _ := fresh.Extensions["x-codes"].([]any)

@@ -1,4 +1,4 @@
-// Package published holds the API that was promised to developers, and refuses changes that break their programs.
+// Package published contains the published API description. Its test refuses changes that break clients.
 package published
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// TestNothingPublishedBreaks compares the description of this tree with the copy that was published.
+// TestNothingPublishedBreaks compares the description of this tree with the published copy.
 func TestNothingPublishedBreaks(t *testing.T) {
 	t.Parallel()
 	if found := breaking(read(t, "openapi.json"), read(t, "../testdata/openapi.json"), time.Now()); len(found) > 0 {
@@ -107,7 +107,7 @@ func TestEveryKindOfBreakIsFound(t *testing.T) {
 		{"the security scheme", `"scheme": "bearer"`, `"scheme": "basic"`, "security scheme apiKey"},
 		{"an event", `"phone.on": {`, `"phone.off": {`, "webhook phone.on: the event is gone"},
 		{"a header of events", `"name": "webhook-id", "in": "header", "required": true`, `"name": "webhook-id", "in": "header"`, "header webhook-id is gone or not always there"},
-		{"a member of an event", `"status": {`, `"state": {`, "status: is gone"}, // told where its schema is met first
+		{"a member of an event", `"status": {`, `"state": {`, "status: is gone"}, // reported at the first occurrence of its schema
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			t.Parallel()
@@ -149,7 +149,7 @@ func TestAdditionsBreakNothing(t *testing.T) {
 	}
 }
 
-// changed is the small description with a text replaced once.
+// changed returns the small description with a text replaced once.
 func changed(t *testing.T, old, fresh string) string {
 	t.Helper()
 	if strings.Count(small, old) == 0 {

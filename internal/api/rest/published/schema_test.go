@@ -7,8 +7,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// A direction is who writes a value: in requests the new schema must take all that the old one took, in answers it must promise
-// all that the old one promised.
+// direction is the direction in which a value is sent. In requests the new schema must accept everything that the old
+// one accepted. In answers it must guarantee everything that the old one guaranteed.
 type direction string
 
 const (
@@ -16,7 +16,7 @@ const (
 	answer  direction = "answer"
 )
 
-// A pair of schemas is compared once in each direction.
+// pair is a pair of schemas, which is compared once in each direction.
 type pair struct {
 	old, fresh *openapi3.Schema
 	direction  direction
@@ -123,7 +123,7 @@ func (p place) enum(d direction, old, fresh *openapi3.Schema) {
 	}
 }
 
-// limits fails where a limit of a request is narrower.
+// limits reports narrower limits in a request.
 func (p place) limits(old, fresh *openapi3.Schema) {
 	p.most("maximum", old.Max, fresh.Max)
 	p.most("maxLength", whole(old.MaxLength), whole(fresh.MaxLength))

@@ -12,32 +12,34 @@ import (
 	"time"
 )
 
-// login is the vendor's authorization server. Refresh tokens are good once: the next comes with the next token.
+// authServer is the authorization server of the simulated vendor. A refresh token is valid once: every token response
+// contains the next.
 type login struct {
 	vendor  *Vendor
-	tokens  map[string]bool // good ones
+	tokens  map[string]bool // valid access tokens
 	refresh map[string]bool
 	codes   map[string]code
 	number  int
-	Life    int // of tokens, in seconds; negative: none is told
+	Life    int // lifetime of access tokens in seconds; negative: the response contains none
 
-	fixed map[string]bool // values of credentials that are no tokens of ours
-	more  map[string]any  // told beside every token
-	extra url.Values      // told beside every code
+	fixed map[string]bool // accepted credentials that this server did not issue
+	more  map[string]any  // extra members of token responses
+	extra url.Values      // extra parameters of redirects
 	slow  time.Duration
 	asked []url.Values
 }
 
-// A code is what somebody came back with.
+// code is an authorization code that was issued.
 type code struct{ challenge, redirect string }
 
-// Client and Secret are the app's.
+// Client and Secret are the credentials of the app.
 const (
 	Client = "soniq-client"
 	Secret = "soniq-secret"
 )
 
-// Accepts lets a credential in that is no token, such as the value of an Authorization header.
+// AcceptCredentials sets the credentials that are accepted in addition to tokens, such as the value of an
+// Authorization header.
 func (v *Vendor) Accepts(values ...string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -47,28 +49,28 @@ func (v *Vendor) Accepts(values ...string) {
 	}
 }
 
-// Tells has members told beside every token, and parameters beside every code.
+// SetExtras sets extra members of token responses, and extra parameters of redirects.
 func (v *Vendor) Tells(beside map[string]any, withCode url.Values) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.login.more, v.login.extra = beside, withCode
 }
 
-// Lives sets how long tokens are good, in seconds; negative: it is not told.
+// SetTokenLife sets the lifetime of access tokens in seconds. If it is negative, responses contain no lifetime.
 func (v *Vendor) Lives(seconds int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.login.Life = seconds
 }
 
-// Slow has every token take a while.
+// SetTokenDelay delays token responses.
 func (v *Vendor) Slow(d time.Duration) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.login.slow = d
 }
 
-// Forget takes all tokens back, and the refresh tokens too where everything is so.
+// RevokeTokens revokes all access tokens, and the refresh tokens too if everything is true.
 func (v *Vendor) Forget(everything bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -78,21 +80,21 @@ func (v *Vendor) Forget(everything bool) {
 	}
 }
 
-// TokenRequests are the forms that were sent for tokens, and to take them back.
+// TokenRequests returns the forms of the requests for tokens and of revocations.
 func (v *Vendor) TokenRequests() []url.Values {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return append([]url.Values{}, v.login.asked...)
 }
 
-// Good counts the refresh tokens that are good.
+// ValidRefreshTokens returns the number of valid refresh tokens.
 func (v *Vendor) Good() int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return len(v.login.refresh)
 }
 
-// serve answers what is for the authorization server.
+// serve handles requests to the authorization server. It returns false for all others.
 func (l *login) serve(w http.ResponseWriter, r *http.Request) bool {
 	switch p := strings.ToLower(r.URL.Path); {
 	case strings.HasSuffix(p, "/revoke"):
@@ -107,7 +109,7 @@ func (l *login) serve(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// ask is somebody who agrees at once.
+// authorize gives consent at once: it redirects with a code.
 func (l *login) ask(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	l.vendor.mu.Lock()
@@ -121,7 +123,8 @@ func (l *login) ask(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusFound)
 }
 
-// form reads a token request: as a form or as JSON, with the app's credentials in it or in the header.
+// form reads a token request: a form or JSON, with the app's credentials in the body or in the header. It returns
+// false if they are wrong. The caller holds the vendor's mu.
 func (l *login) form(r *http.Request) (url.Values, bool) {
 	form := url.Values{}
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
@@ -146,7 +149,7 @@ func (l *login) give(w http.ResponseWriter, r *http.Request) {
 	l.vendor.mu.Lock()
 	wait := l.slow
 	l.vendor.mu.Unlock()
-	time.Sleep(wait) // a slow server is slow
+	time.Sleep(wait) // simulates a slow server
 	l.vendor.mu.Lock()
 	defer l.vendor.mu.Unlock()
 	form, known := l.form(r)
@@ -200,7 +203,7 @@ func (l *login) revoke(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// admits reports whether a request has a token, or another credential, that is good.
+// admits reports whether a request has a valid token or another accepted credential.
 func (l *login) admits(r *http.Request) bool {
 	l.vendor.mu.Lock()
 	defer l.vendor.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package vendortest stands in for vendors of CRM systems in tests: it holds every request against the vendor's own description, as far
-// as it is restated in described/, and answers with examples, or as a test says.
+// Package vendortest simulates CRM vendors in tests. It validates every request against the vendor's API description,
+// as far as it is restated in described/, and answers with the examples of the description or as the test sets.
 package vendortest
 
 import (
@@ -25,27 +25,28 @@ import (
 //go:embed described
 var described embed.FS
 
-// A Request is what the stand-in was asked.
+// Request is a request that the simulated vendor received.
 type Request struct {
 	Method, Path, Query string
 	Header              http.Header
 	Body                string
 }
 
-// String is a request in one line.
+// String returns the request in one line.
 func (r Request) String() string {
 	q, _ := url.QueryUnescape(r.Query)
 	return strings.TrimSpace(fmt.Sprintf("%s %s?%s %s", r.Method, r.Path, q, r.Body))
 }
 
-// An Answer is what the stand-in says. Status 0 is 200; Body nil is the example of the description, a string is sent as it is.
+// Answer is an answer of the simulated vendor. Status 0 is 200. A nil Body is the example of the description, a
+// string is sent unchanged, other values are sent as JSON.
 type Answer struct {
 	Status int
 	Header map[string]string
 	Body   any
 }
 
-// A Vendor is the stand-in. It is safe for concurrent use.
+// Vendor is a simulated vendor. It is safe for concurrent use.
 type Vendor struct {
 	URL string
 
@@ -58,7 +59,7 @@ type Vendor struct {
 	says func(r Request) *Answer
 }
 
-// New starts the stand-in of a vendor whose description has this name. It ends with the test.
+// New starts a simulated vendor with the description of this name. It is closed at the end of the test.
 func New(t testing.TB, name string) *Vendor {
 	t.Helper()
 	text, err := described.ReadFile("described/" + name + ".yaml")
@@ -83,21 +84,21 @@ func New(t testing.TB, name string) *Vendor {
 	return v
 }
 
-// Says has a test answer; nil leaves a request to the example of the description.
+// Respond sets the function that answers requests. If it returns nil, the example of the description is sent.
 func (v *Vendor) Says(f func(r Request) *Answer) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.says = f
 }
 
-// Seen are the requests to the API, those for tokens left out.
+// Requests returns the requests to the API, without those to the authorization server.
 func (v *Vendor) Seen() []Request {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return append([]Request{}, v.got...)
 }
 
-// Asked counts the requests whose path begins so.
+// CountRequests returns the number of requests with this method and path prefix.
 func (v *Vendor) Asked(method, path string) (n int) {
 	for _, r := range v.Seen() {
 		if r.Method == method && strings.HasPrefix(r.Path, path) {
@@ -134,9 +135,9 @@ func (v *Vendor) serve(w http.ResponseWriter, r *http.Request) {
 	v.answer(w, in, a)
 }
 
-// hold holds a request against the description.
+// validate validates a request against the description.
 func (v *Vendor) hold(r *http.Request) (*openapi3filter.RequestValidationInput, error) {
-	// the description names paths, not where they are
+	// the description has paths without a server address
 	at := r.Clone(r.Context())
 	at.Body = r.Body
 	route, parameters, err := v.router.FindRoute(at)
@@ -157,7 +158,7 @@ func (v *Vendor) hold(r *http.Request) (*openapi3filter.RequestValidationInput, 
 	return in, openapi3filter.ValidateRequest(r.Context(), in)
 }
 
-// answer says what a test says, or the example of the first success.
+// answer sends the answer of the test, or the example of the first success status.
 func (v *Vendor) answer(w http.ResponseWriter, in *openapi3filter.RequestValidationInput, a *Answer) {
 	if a == nil {
 		a = &Answer{}
@@ -193,7 +194,8 @@ func (v *Vendor) answer(w http.ResponseWriter, in *openapi3filter.RequestValidat
 	_, _ = io.WriteString(w, text)
 }
 
-// check holds successes against the description, so that no test tells what the vendor would not.
+// checkResponse validates success answers against the description, so that no test simulates an answer the vendor
+// cannot send.
 func (v *Vendor) check(in *openapi3filter.RequestValidationInput, status int, text string) {
 	if status >= 300 || !json.Valid([]byte(text)) {
 		return
