@@ -15,6 +15,9 @@ func (fakeDestinations) ParseNumber(_ context.Context, _, text string) (string, 
 	return text, true, nil
 }
 
-func (fakeDestinations) CheckTarget(context.Context, string, string) (string, error) {
+func (f fakeDestinations) CheckTarget(context.Context, string, string) (string, error) {
+	if f.targets {
+		return "", nil
+	}
 	return "there is none", nil
 }
