@@ -18,7 +18,7 @@ import (
 // importBatch is the number of records per transaction. It is small, so that other writers wait only briefly.
 const importBatch = 100
 
-// Handle registers the job handler of imports.
+// RegisterJobs registers the job handler of imports.
 func (s *Service) Handle(r *job.Runner) { r.Handle(importKind, s.runImport) }
 
 // Options returns the options of the job runner.

@@ -25,7 +25,7 @@ const (
 // errAlreadyReading means that another job reads the list.
 var errReading = errors.New("the list is being read")
 
-// Handle registers the job handlers of connections.
+// RegisterJobs registers the job handlers of connections.
 func (s *Service) Handle(r *job.Runner) {
 	r.Handle(readKind, s.readList)
 	r.Handle(noticeKind, s.readNoticed)
