@@ -157,7 +157,7 @@ func eraseMentions(ctx context.Context, tx db.Querier, org, phone string) (int, 
 	} {
 		r, err := tx.Exec(ctx, q, org, mentions(phone))
 		if err != nil {
-			return 0, fmt.Errorf("erase where a number is mentioned: %w", err)
+			return 0, fmt.Errorf("erase mentions of a number: %w", err)
 		}
 		n, err := r.RowsAffected()
 		if err != nil {

@@ -47,7 +47,7 @@ func (s *Service) EraseWith(ctx context.Context, tx db.Querier, org, digits stri
 	} {
 		r, err := tx.Exec(ctx, q, org, "%"+db.Escape(digits)+"%")
 		if err != nil {
-			return gone, fmt.Errorf("erase what systems answered: %w", err)
+			return gone, fmt.Errorf("erase error texts of connected systems: %w", err)
 		}
 		n, err := r.RowsAffected()
 		if err != nil {

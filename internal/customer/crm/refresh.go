@@ -23,7 +23,7 @@ const (
 )
 
 // errAlreadyReading means that another job reads the list.
-var errReading = errors.New("the list is being read")
+var errReading = errors.New("another job reads the list")
 
 // RegisterJobs registers the job handlers of connections.
 func (s *Service) Handle(r *job.Runner) {
