@@ -132,7 +132,7 @@ func (s *replays) after(session, stream string, position int) ([][]byte, error) 
 	defer s.mu.Unlock()
 	r := s.all[session]
 	if r == nil || r.find(stream) == nil {
-		return nil, fmt.Errorf("stream of which nothing is kept: %w", sdk.ErrEventsPurged)
+		return nil, fmt.Errorf("no events of this stream are stored: %w", sdk.ErrEventsPurged)
 	}
 	t := r.find(stream)
 	if position+1 < t.first {

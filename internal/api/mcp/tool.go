@@ -245,7 +245,7 @@ func (s *Server) note(ctx context.Context, p access.Principal, operation, record
 		l.Actor, l.Child = p.HomeID, p.OrgID
 	}
 	if err := s.write(ctx, l); err != nil {
-		s.Log.Error("tool call not noted", "operation", operation, "request", op.RequestID(ctx), "err", err)
+		s.Log.Error("tool call not written to the audit log", "operation", operation, "request", op.RequestID(ctx), "err", err)
 	}
 }
 

@@ -14,7 +14,7 @@ func (s *Server) notice(w http.ResponseWriter, r *http.Request) {
 	known, err := s.Notice(r.Context(), r.PathValue("org"), r.PathValue("id"), r.PathValue("secret"))
 	switch {
 	case err != nil:
-		s.Log.Warn("notice of a connected system not taken", "err", err)
+		s.Log.Warn("change notice of a connected system not accepted", "err", err)
 		op.Write(w, r, op.Unavailable("overloaded", "the notice could not be written down", "5"))
 	case !known:
 		op.Write(w, r, op.Fail("not_found", "there is nothing at this address"))

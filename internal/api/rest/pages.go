@@ -77,7 +77,7 @@ func (s *Server) openapi(w http.ResponseWriter, r *http.Request) {
 
 // pageError answers that a generated page could not be built.
 func (s *Server) unmade(w http.ResponseWriter, r *http.Request, err error) {
-	s.Log.Error("page not made", "path", r.URL.Path, "err", err)
+	s.Log.Error("page not generated", "path", r.URL.Path, "err", err)
 	op.Write(w, r, op.Unexpected(err))
 }
 

@@ -110,7 +110,7 @@ func (s *Service) succeeded(ctx context.Context, tx db.Querier, e *endpoint, r r
 		WHERE org_id = $1 AND id = $2 RETURNING status`
 	var status Status
 	if err := tx.QueryRow(ctx, q, e.Org, e.ID, r.at).Scan(&status); err != nil {
-		return fmt.Errorf("note success of webhook: %w", err)
+		return fmt.Errorf("write success of webhook: %w", err)
 	}
 	db.OnCommit(tx, func() { p.clear(known) })
 	if status != Failing {
@@ -147,7 +147,7 @@ func (s *Service) failed(ctx context.Context, tx db.Querier, e *endpoint, first 
 	var failures int
 	var since db.Time
 	if err := tx.QueryRow(ctx, q, e.Org, e.ID, r.at, more).Scan(&status, &failures, &since); err != nil {
-		return fmt.Errorf("note failure of webhook: %w", err)
+		return fmt.Errorf("write failure of webhook: %w", err)
 	}
 	s.pulse(e.ID).failures.Add(1) // a success that was stored before is older than this failure
 	switch {

@@ -88,7 +88,7 @@ func touch(ctx context.Context, tx db.Querier, org string) error {
 	const q = `INSERT INTO webhook_versions (org_id, version) VALUES ($1, $2)
 		ON CONFLICT (org_id) DO UPDATE SET version = $2`
 	if _, err := tx.Exec(ctx, q, org, db.NewID("v")); err != nil {
-		return fmt.Errorf("note change of webhooks: %w", err)
+		return fmt.Errorf("write version of webhooks: %w", err)
 	}
 	return nil
 }
@@ -179,7 +179,7 @@ func (s *Service) endpoints(ctx context.Context, q db.Querier, org string) ([]*e
 		if db.IsNone(err) {
 			return nil, nil
 		}
-		return nil, fmt.Errorf("look for changes of webhooks: %w", err)
+		return nil, fmt.Errorf("read version of webhooks: %w", err)
 	}
 	now := s.Now().UnixNano()
 	if v, ok := s.known.Load(org); ok && v.(*known).version == version {

@@ -17,13 +17,13 @@ func (s *Service) EraseCall(ctx context.Context, tx db.Querier, org, callID stri
 const holding = `(body LIKE $2 ESCAPE '\' OR EXISTS (SELECT 1 FROM webhook_attempts a WHERE a.org_id = webhook_deliveries.org_id
 	AND a.delivery_id = webhook_deliveries.id AND a.response_body LIKE $2 ESCAPE '\'))`
 
-// CountWith returns the number of deliveries with a text in their body or in a response.
+// CountWithText returns the number of deliveries with a text in their body or in a response.
 func (s *Service) CountWith(ctx context.Context, q db.Querier, org, text string) (n int, err error) {
 	err = q.QueryRow(ctx, `SELECT count(*) FROM webhook_deliveries WHERE org_id = $1 AND `+holding, org, "%"+db.Escape(text)+"%").Scan(&n)
 	return n, err
 }
 
-// EraseWith deletes a batch of deliveries with a text in their body or in a response, in the caller's transaction. It
+// EraseWithText deletes a batch of deliveries with a text in their body or in a response, in the caller's transaction. It
 // returns their number.
 func (s *Service) EraseWith(ctx context.Context, tx db.Querier, org, text string) (int, error) {
 	return s.erase(ctx, tx, org, holding, "%"+db.Escape(text)+"%")

@@ -73,7 +73,7 @@ func (s *Service) subjectOf(ctx context.Context, tx db.Querier, ev event.Event) 
 func readSubject(body string) (subject, error) {
 	var x struct{ Data subject }
 	if err := json.Unmarshal([]byte(body), &x); err != nil {
-		return x.Data, fmt.Errorf("read what an event is about: %w", err)
+		return x.Data, fmt.Errorf("read subject of event: %w", err)
 	}
 	return x.Data, nil
 }

@@ -41,7 +41,7 @@ func (s *Service) Fail(ctx context.Context, in *FailIn) (*op.Out[FailBody], erro
 		}
 		const q = `UPDATE webhooks SET fail_times = $3, fail_status = $4 WHERE org_id = $1 AND id = $2`
 		if _, err := tx.Exec(ctx, q, e.Org, e.ID, b.Times, b.Status); err != nil {
-			return fmt.Errorf("let webhook fail: %w", err)
+			return fmt.Errorf("set forced failures: %w", err)
 		}
 		return touch(ctx, tx, e.Org)
 	})
@@ -62,7 +62,7 @@ func (s *Service) forced(ctx context.Context, e *endpoint) (status int, err erro
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("take a forced failure: %w", err)
+			return fmt.Errorf("use a forced failure: %w", err)
 		}
 		if left > 0 {
 			return nil

@@ -28,7 +28,7 @@ const (
 	faultRedirect = "redirect"
 )
 
-// keptBody is the number of bytes of a response that are stored. drained is the number that is read, so that the
+// maxStoredBody is the number of bytes of a response that are stored. drainLimit is the number that is read, so that the
 // connection can be reused.
 const (
 	keptBody = 2 << 10

@@ -8,7 +8,7 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// Sweep deletes old data, a batch per transaction: deliveries that finished before a time, held deliveries that were
+// DeleteBefore deletes old data, a batch per transaction: deliveries that finished before a time, held deliveries that were
 // created before it, their attempts, and deleted endpoints. It returns the number of deliveries.
 func (s *Service) Sweep(ctx context.Context, before time.Time) (gone int64, err error) {
 	for {

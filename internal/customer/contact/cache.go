@@ -46,10 +46,10 @@ func (c *cache) get(a asked) (*found, bool) {
 	return f, true
 }
 
-// put stores a result. Its seen must have been taken before anything was read.
+// put stores a result. Its seenWrites must have been taken before anything was read.
 func (c *cache) keep(a asked, f *found) { c.known.Set(a.key(), f) }
 
-// seen returns the sum of the write counters a result depends on: of the number or address, of numbers with the same
+// seenWrites returns the sum of the write counters a result depends on: of the number or address, of numbers with the same
 // tail, and of the organisation's connections.
 func (c *cache) seen(a asked) uint64 {
 	n := c.counter(a.key()).Load() + c.counter(key{org: a.org}).Load()

@@ -14,7 +14,7 @@ import (
 // recordsPerErasure is the number of records that one transaction erases.
 const recordsPerErasure = 50
 
-// CountWith returns the number of contacts and copied records that have a number in E.164, and of notes that mention
+// CountForNumber returns the number of contacts and copied records that have a number in E.164, and of notes that mention
 // it.
 func (s *Service) CountWith(ctx context.Context, q db.Querier, org, phone string) (int, error) {
 	const records = `SELECT count(*) FROM (SELECT DISTINCT source, record_id FROM contact_phones WHERE org_id = $1 AND number = $2) AS x`
@@ -31,7 +31,7 @@ func (s *Service) CountWith(ctx context.Context, q db.Querier, org, phone string
 
 func mentions(phone string) string { return "%" + digitsOf(phone) + "%" }
 
-// EraseWith erases up to recordsPerErasure records with a number, in the caller's transaction, and returns how many.
+// EraseForNumber erases up to recordsPerErasure records with a number, in the caller's transaction, and returns how many.
 // The caller repeats it until it returns 0. A contact with no other number is deleted with all its data; from a
 // contact with others, this number is removed. Copied records are deleted.
 func (s *Service) EraseWith(ctx context.Context, tx db.Querier, org, phone string) (int, error) {
@@ -157,7 +157,7 @@ func eraseMentions(ctx context.Context, tx db.Querier, org, phone string) (int, 
 	} {
 		r, err := tx.Exec(ctx, q, org, mentions(phone))
 		if err != nil {
-			return 0, fmt.Errorf("erase where a number is mentioned: %w", err)
+			return 0, fmt.Errorf("erase mentions of a number: %w", err)
 		}
 		n, err := r.RowsAffected()
 		if err != nil {

@@ -79,7 +79,7 @@ func (s *Service) start(f *flight, name string, ask []Connected) {
 	})
 }
 
-// finish caches the result, if it is complete, and ends the lookup.
+// finishLookup caches the result, if it is complete, and ends the lookup.
 func (s *Service) land(f *flight, name string) {
 	if r := f.result(); r.complete {
 		s.cache.keep(f.asked, r)

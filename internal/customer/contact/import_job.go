@@ -18,7 +18,7 @@ import (
 // importBatch is the number of records per transaction. It is small, so that other writers wait only briefly.
 const importBatch = 100
 
-// Handle registers the job handler of imports.
+// RegisterJobs registers the job handler of imports.
 func (s *Service) Handle(r *job.Runner) { r.Handle(importKind, s.runImport) }
 
 // Options returns the options of the job runner.
@@ -32,7 +32,7 @@ type record struct {
 }
 
 // errOtherProcess means that another process has continued the import.
-var errElsewhere = errors.New("the import is carried on by somebody else")
+var errElsewhere = errors.New("another process has continued the import")
 
 // runImport reads the file from the point where the last attempt stopped. The progress is written in the transaction
 // of the contacts.
@@ -347,7 +347,7 @@ func ownersOf(ctx context.Context, q db.Querier, org string, keys []string, owne
 		statement, args := db.Where(by.text, org).In(by.column, keys).SQL()
 		rows, err := q.Query(ctx, statement+" GROUP BY "+by.column, args...)
 		if err != nil {
-			return fmt.Errorf("find who is there: %w", err)
+			return fmt.Errorf("find existing contacts: %w", err)
 		}
 		for rows.Next() {
 			var k, id string
@@ -357,7 +357,7 @@ func ownersOf(ctx context.Context, q db.Querier, org string, keys []string, owne
 			owners[k] = id
 		}
 		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-			return fmt.Errorf("find who is there: %w", err)
+			return fmt.Errorf("find existing contacts: %w", err)
 		}
 	}
 	return nil

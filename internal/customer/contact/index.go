@@ -52,7 +52,7 @@ func (s *Service) reindex(ctx context.Context, tx db.Querier, org string, before
 			`DELETE FROM contact_emails WHERE org_id = $1 AND source = $2 AND record_id = $3`,
 		} {
 			if _, err := tx.Exec(ctx, q, org, x.source, x.id); err != nil {
-				return fmt.Errorf("take out of the index: %w", err)
+				return fmt.Errorf("delete from the index: %w", err)
 			}
 		}
 	}

@@ -120,7 +120,7 @@ func (s *Service) who(ctx context.Context, a asked, country string, limit time.D
 func (s *Service) local(ctx context.Context, a asked) ([]Match, []Connected, error) {
 	all, err := s.connected(ctx, a.org)
 	if err != nil {
-		return nil, nil, fmt.Errorf("find what is connected: %w", err)
+		return nil, nil, fmt.Errorf("list sources: %w", err)
 	}
 	all = concerned(a, all)
 	q := s.DB.Read(ctx)
@@ -136,7 +136,7 @@ func (s *Service) local(ctx context.Context, a asked) ([]Match, []Connected, err
 		found, err = findTail(ctx, q, a.org, a.number)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("look into the index: %w", err)
+		return nil, nil, fmt.Errorf("search the index: %w", err)
 	}
 	return named(found, all), all, nil
 }

@@ -72,7 +72,7 @@ func (s *Service) mergeable(ctx context.Context, tx db.Querier, in *MergeIn) (Co
 func (s *Service) handOver(ctx context.Context, tx db.Querier, from, into Contact, country string) error {
 	const q = `UPDATE contact_notes SET contact_id = $3 WHERE org_id = $1 AND contact_id = $2`
 	if _, err := tx.Exec(ctx, q, from.OrgID, from.ID, into.ID); err != nil {
-		return fmt.Errorf("hand notes over: %w", err)
+		return fmt.Errorf("move notes: %w", err)
 	}
 	for _, f := range s.OnMerge {
 		if err := f(ctx, tx, from.OrgID, from.ID, into); err != nil {

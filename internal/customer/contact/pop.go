@@ -153,7 +153,7 @@ func (s *Service) Ringing(r Ring) {
 	}
 	s.running.Go(func() {
 		if err := s.ringing(s.over, r); err != nil && s.over.Err() == nil {
-			s.Log.Warn("screen pop not told", "org", r.Org, "call", r.CallID, "err", err)
+			s.Log.Warn("screen pop not published", "org", r.Org, "call", r.CallID, "err", err)
 		}
 	})
 }
@@ -166,7 +166,7 @@ func (s *Service) ringing(ctx context.Context, r Ring) error {
 	}
 	if !r.Straight {
 		if r.queue, err = s.queue(ctx, r.Org, r.CallID); err != nil {
-			s.Log.Warn("queue of a screen pop not found", "org", r.Org, "call", r.CallID, "err", err) // continue: the caller's identity matters more
+			s.Log.Warn("queue of the call not found; screen pop is sent without it", "org", r.Org, "call", r.CallID, "err", err) // continue: the caller's identity matters more
 		}
 	}
 	a, err := read(r.Org, r.Phone, "", o.Country)

@@ -124,7 +124,7 @@ func (s *Service) Touch(ctx context.Context, tx db.Querier, org, e164 string, at
 	const q = `UPDATE contacts SET last_contacted_at = $3 WHERE org_id = $1 AND COALESCE(last_contacted_at, 0) < $3
 		AND id IN (SELECT record_id FROM contact_phones WHERE org_id = $1 AND number = $2 AND source = '')`
 	if _, err := tx.Exec(ctx, q, org, e164, at); err != nil {
-		return fmt.Errorf("note last contact: %w", err)
+		return fmt.Errorf("write last contact: %w", err)
 	}
 	return nil
 }

@@ -108,7 +108,7 @@ func (s *Service) askPerson(ctx context.Context, tx db.Querier, c Connection) (a
 	now := s.Now()
 	a.ExpiresAt = db.At(now.Add(askTime))
 	if _, err := tx.Exec(ctx, `DELETE FROM crm_authorizations WHERE org_id = $1 AND expires_at < $2`, c.org, db.At(now)); err != nil {
-		return a, fmt.Errorf("forget old authorizations: %w", err)
+		return a, fmt.Errorf("delete expired authorizations: %w", err)
 	}
 	const q = `INSERT INTO crm_authorizations (org_id, state, connection_id, verifier, asked_by, expires_at) VALUES ($1, $2, $3, $4, $5, $6)`
 	if _, err := tx.Exec(ctx, q, c.org, digest, c.ID, sealed, string(by), a.ExpiresAt); err != nil {

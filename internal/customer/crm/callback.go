@@ -83,7 +83,7 @@ func (s *Service) comeBack(ctx context.Context, q url.Values) outcome {
 		s.Log.Warn("a system could not be connected", "org", a.org, "connection", a.connection, "err", err)
 		return outcome{p.title + " was not connected", "It did not give us what it had agreed to: " + words(err) + ". Begin again.", http.StatusBadGateway}
 	case q.Get("code") == "":
-		s.Log.Info("a system was not connected: whoever was asked did not agree", "org", a.org, "connection", c.ID, "err", clipped(q.Get("error")))
+		s.Log.Info("a system was not connected: consent was refused", "org", a.org, "connection", c.ID, "err", clipped(q.Get("error")))
 		return outcome{p.title + " was not connected", "It says that nobody agreed. Nothing has changed.", http.StatusOK}
 	}
 	return outcome{p.title + " is connected", "“" + c.Name + "” is asked from now on when somebody calls. To end this, remove the connection.", http.StatusOK}
@@ -157,14 +157,14 @@ func (s *Service) writeAfter(ctx context.Context, tx db.Querier, c Connection) e
 		ORDER BY x.id DESC LIMIT 1000`
 	rows, err := tx.Query(ctx, q, c.org, c.ID, db.Escape(ErrAuth.Error())+"%")
 	if err != nil {
-		return fmt.Errorf("find what was refused: %w", err)
+		return fmt.Errorf("find refused writes: %w", err)
 	}
 	defer rows.Close()
 	var all []Sync
 	for rows.Next() {
 		x, err := scanSync(rows.Scan)
 		if err != nil {
-			return fmt.Errorf("find what was refused: %w", err)
+			return fmt.Errorf("find refused writes: %w", err)
 		}
 		all = append(all, x)
 	}

@@ -90,7 +90,7 @@ const (
 )
 
 // errSyncToken means that the server does not accept the sync token, or does not support tokens.
-var errToken = errors.New("the address book does not go on from there")
+var errToken = errors.New("the address book does not accept the sync token")
 
 // fetchState requests the current sync token and ctag of the address book.
 func (a *cardDAV) state(ctx context.Context) (b bookmark, err error) {
@@ -114,11 +114,11 @@ func (a *cardDAV) since(ctx context.Context, token string, into Changes) (string
 			return next, err
 		}
 		if next == token {
-			return "", errors.New("the address book gives the same part again and again")
+			return "", errors.New("the address book returns the same page repeatedly")
 		}
 		token = next
 	}
-	return "", fmt.Errorf("the address book gives more than %d parts", maxParts)
+	return "", fmt.Errorf("the address book returns more than %d pages", maxParts)
 }
 
 func (a *cardDAV) part(ctx context.Context, token string, into Changes) (next string, more bool, err error) {

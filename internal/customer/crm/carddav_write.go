@@ -17,7 +17,7 @@ import (
 const maxMerges = 5
 
 // errConcurrentChange means that the card is not the one that was read (412, RFC 9110 §15.5.13).
-var errChanged = errors.New("somebody else changes this card again and again")
+var errChanged = errors.New("the card is changed by another client at the same time")
 
 // Upsert writes a contact without a known base.
 func (a *cardDAV) Upsert(ctx context.Context, key, externalID string, c contact.Contact) (Written, error) {

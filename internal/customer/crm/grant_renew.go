@@ -127,7 +127,7 @@ func (k *grants) fetch(ctx context.Context, refused string) (grant, error) {
 			return g, nil
 		}
 		if g.Refresh == "" {
-			return g, fmt.Errorf("%w: the token is over, and the vendor gave none to renew it with", ErrAuth)
+			return g, fmt.Errorf("%w: the token has expired, and the vendor issued no refresh token", ErrAuth)
 		}
 		ours, err := k.s.lease(ctx, k.c, g.version)
 		if err != nil {
@@ -151,7 +151,7 @@ func (k *grants) refresh(ctx context.Context, old grant) (grant, error) {
 	if err != nil {
 		why := refusal(err)
 		if why != "" {
-			k.s.Log.Warn("a connected system refuses to renew our token: somebody has to agree again", "org", k.c.org, "connection", k.c.ID,
+			k.s.Log.Warn("a connected system refuses to renew our token: consent is required again", "org", k.c.org, "connection", k.c.ID,
 				"provider", k.c.Provider, "err", why)
 		}
 		return old, errors.Join(tokenError(err), k.s.unlease(context.WithoutCancel(ctx), k.c, old.version, why))
@@ -199,7 +199,7 @@ func (s *Service) learn(g *grant, d deal, t *oauth2.Token, q url.Values) error {
 		return nil
 	}
 	if err := s.Guard.Check(g.Base); err != nil {
-		return fmt.Errorf("%w: it tells an address that must not be asked: %w", ErrRefused, err)
+		return fmt.Errorf("%w: the token response contains an API address that is not allowed: %w", ErrRefused, err)
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ func (d ldapCopy) page(ctx context.Context, c *ldap.Conn, page *ldap.ControlPagi
 		[]ldap.Control{page})
 	answer, err := c.Search(r)
 	if ldap.IsErrorWithCode(err, ldap.LDAPResultSizeLimitExceeded) {
-		return false, fmt.Errorf("the directory gives %d entries at most: its limit for us must be raised", len(answer.Entries))
+		return false, fmt.Errorf("the directory returns at most %d entries: raise its size limit for this account", len(answer.Entries))
 	}
 	if err != nil {
 		return false, err
@@ -47,7 +47,7 @@ func (d ldapCopy) page(ctx context.Context, c *ldap.Conn, page *ldap.ControlPagi
 		return false, nil
 	}
 	if string(next.Cookie) == string(page.Cookie) && len(answer.Entries) == 0 {
-		return false, errors.New("the directory gives the same empty page again and again")
+		return false, errors.New("the directory returns the same empty page repeatedly")
 	}
 	page.SetCookie(next.Cookie)
 	return true, nil

@@ -55,7 +55,7 @@ func (s *Service) Notice(ctx context.Context, org, id, secret string) (bool, err
 			RunAt: round, UniqueKey: fmt.Sprintf("%s %s %d", noticeKind, id, round.Unix())})
 	})
 	if err != nil {
-		return true, fmt.Errorf("take notice of connection %s: %w", id, err)
+		return true, fmt.Errorf("process change notice of connection %s: %w", id, err)
 	}
 	return true, nil
 }

@@ -23,9 +23,9 @@ const (
 )
 
 // errAlreadyReading means that another job reads the list.
-var errReading = errors.New("the list is being read")
+var errReading = errors.New("another job reads the list")
 
-// Handle registers the job handlers of connections.
+// RegisterJobs registers the job handlers of connections.
 func (s *Service) Handle(r *job.Runner) {
 	r.Handle(readKind, s.readList)
 	r.Handle(noticeKind, s.readNoticed)

@@ -39,7 +39,7 @@ func putRef(ctx context.Context, tx db.Querier, x Sync, out Written) error {
 			url = CASE WHEN excluded.url = '' THEN crm_refs.url ELSE excluded.url END, synced_at = COALESCE(excluded.synced_at, crm_refs.synced_at)`
 	_, err := tx.Exec(ctx, q, x.org, x.SubjectID, x.ConnectionID, out.ExternalID, out.URL, status, at, x.Error, db.Null(out.Base))
 	if err != nil {
-		return fmt.Errorf("write which record a contact is: %w", err)
+		return fmt.Errorf("write external reference of contact: %w", err)
 	}
 	return nil
 }

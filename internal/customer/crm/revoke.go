@@ -104,11 +104,11 @@ func (x revocation) tell(ctx context.Context, client *http.Client) error {
 	}
 	answer, err := client.Do(r)
 	if err != nil {
-		return fmt.Errorf("take tokens back: %w", short(ctx, err))
+		return fmt.Errorf("revoke tokens: %w", short(ctx, err))
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode >= 500 || answer.StatusCode == http.StatusTooManyRequests {
-		return fmt.Errorf("take tokens back: the system answered %d", answer.StatusCode)
+		return fmt.Errorf("revoke tokens: the system answered %d", answer.StatusCode)
 	}
 	return nil // a vendor that does not know the token has nothing to revoke
 }

@@ -69,7 +69,7 @@ func refreshed(ctx context.Context, tx db.Querier, c Connection, entries int, at
 	const q = `UPDATE crm_connections SET entries = CASE WHEN $3 < 0 THEN entries ELSE $3 END, refreshed_at = COALESCE($4, refreshed_at), refresh_error = $5, mark = $6
 		WHERE org_id = $1 AND id = $2 AND updated_at = $7`
 	if _, err := tx.Exec(ctx, q, c.org, c.ID, entries, at, db.Null(why), db.Null(mark), c.updatedAt); err != nil {
-		return fmt.Errorf("write how a refresh went: %w", err)
+		return fmt.Errorf("write result of refresh: %w", err)
 	}
 	return nil
 }

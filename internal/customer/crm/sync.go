@@ -79,7 +79,7 @@ func (s *Service) CallGrew(ctx context.Context, tx db.Querier, org, callID strin
 	}
 	all, err := syncsOf(ctx, tx, org, "call", callID)
 	if err != nil {
-		return fmt.Errorf("find where call %s is written: %w", callID, err)
+		return fmt.Errorf("find syncs of call %s: %w", callID, err)
 	}
 	for _, x := range all {
 		x.Status, x.CreatedAt = "pending", db.At(s.Now())
@@ -197,7 +197,7 @@ func putSync(ctx context.Context, tx db.Querier, x Sync) (id string, err error) 
 		RETURNING id`
 	err = tx.QueryRow(ctx, q, x.org, x.ID, x.ConnectionID, x.Kind, x.SubjectID, x.ContactID, x.CallID, x.Status, x.CreatedAt).Scan(&id)
 	if err != nil {
-		return "", fmt.Errorf("write what is to be synced: %w", err)
+		return "", fmt.Errorf("write sync: %w", err)
 	}
 	return id, nil
 }
@@ -212,11 +212,11 @@ func (x Sync) result(ctx context.Context, tx db.Querier, seen db.Time) error {
 	const made = `UPDATE crm_syncs SET attempts = attempts + 1, external_id = COALESCE($3, external_id), written = COALESCE($4, written)
 		WHERE org_id = $1 AND id = $2`
 	if _, err := tx.Exec(ctx, made, x.org, x.ID, x.ExternalID, db.Null(x.written)); err != nil {
-		return fmt.Errorf("write what a system made: %w", err)
+		return fmt.Errorf("write record id of sync: %w", err)
 	}
 	const q = `UPDATE crm_syncs SET status = $3, error = $4, updated_at = $5 WHERE org_id = $1 AND id = $2 AND updated_at = $6`
 	if _, err := tx.Exec(ctx, q, x.org, x.ID, x.Status, x.Error, x.UpdatedAt, seen); err != nil {
-		return fmt.Errorf("write how a sync went: %w", err)
+		return fmt.Errorf("write result of sync: %w", err)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ type trytonSession struct {
 }
 
 // errSessionExpired means that Tryton does not accept the session any more.
-var errSession = errors.New("the session is over")
+var errSession = errors.New("the session has expired")
 
 // call calls a method. It logs in if necessary, and once more if the session has expired.
 func (t *tryton) call(ctx context.Context, method string, to any, params ...any) error {

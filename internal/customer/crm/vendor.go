@@ -168,7 +168,7 @@ func (f fixedKey) key(_ context.Context, refused string) (key, error) {
 }
 
 // errNoMatch means that no record has the number and the name.
-var errUnfit = errors.New("nobody fits")
+var errUnfit = errors.New("no record matches")
 
 // findExisting finds the record of a contact before a new one is created: by e-mail address, or by number and name.
 func (a *api) known(ctx context.Context, f Finder, c contact.Contact) (string, error) {

@@ -20,7 +20,7 @@ type reference struct {
 	ID string `json:"id"`
 }
 
-// Handle registers the job handler of erasures.
+// RegisterJobs registers the job handler of erasures.
 func (s *Service) Handle(r *job.Runner) { r.Handle(eraseKind, s.run) }
 
 // callRecheck is the delay before the erasure is retried while a call with the number is in progress.

@@ -10,7 +10,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// TestNothingPublishedBreaks compares the description of this tree with the published copy.
+// TestPublished_NothingBreaks compares the description of this tree with the published copy.
 func TestNothingPublishedBreaks(t *testing.T) {
 	t.Parallel()
 	if found := breaking(read(t, "openapi.json"), read(t, "../testdata/openapi.json"), time.Now()); len(found) > 0 {
@@ -36,7 +36,7 @@ func load(t *testing.T, text string) *openapi3.T {
 	return d
 }
 
-// small is a description with one of everything that can break.
+// sampleAPI is a description with one of everything that can break.
 const small = `{"openapi": "3.1.0", "info": {"title": "t", "version": "1"},
 "components": {"securitySchemes": {"apiKey": {"type": "http", "scheme": "bearer"}}, "schemas": {
  "Fresh": {"type": "object", "additionalProperties": false, "required": ["name"], "properties": {
@@ -58,7 +58,7 @@ const small = `{"openapi": "3.1.0", "info": {"title": "t", "version": "1"},
 "webhooks": {"phone.on": {"post": {"operationId": "webhook.phone.on", "parameters": [{"name": "webhook-id", "in": "header", "required": true, "schema": {"type": "string"}}],
  "requestBody": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Phone"}}}}, "responses": {"200": {"description": "OK"}}}}}}`
 
-// before and after the sunset of phones.clear.
+// beforeSunset and afterSunset are times before and after the sunset of phones.clear.
 var before, after = time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC), time.Date(2026, 7, 1, 0, 0, 0, 0, time.UTC)
 
 func TestEveryKindOfBreakIsFound(t *testing.T) {

@@ -204,6 +204,6 @@ func (v *Vendor) check(in *openapi3filter.RequestValidationInput, status int, te
 		Options: &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, IncludeResponseStatus: true}}
 	out.SetBodyBytes([]byte(text))
 	if err := openapi3filter.ValidateResponse(context.Background(), out); err != nil {
-		v.t.Errorf("the stand-in answers what the vendor would not: %s %s: %v", in.Request.Method, in.Request.URL.Path, err)
+		v.t.Errorf("the simulated vendor would send an invalid answer: %s %s: %v", in.Request.Method, in.Request.URL.Path, err)
 	}
 }
