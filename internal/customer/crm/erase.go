@@ -39,7 +39,7 @@ func (s *Service) EraseCall(ctx context.Context, tx db.Querier, org, callID stri
 
 // EraseWithText deletes stored error texts of connected systems that contain the digits, in the caller's transaction. It
 // returns the number of rows.
-func (s *Service) EraseWith(ctx context.Context, tx db.Querier, org, digits string) (gone int, err error) {
+func (s *Service) EraseWithText(ctx context.Context, tx db.Querier, org, digits string) (gone int, err error) {
 	for _, q := range []string{
 		`UPDATE crm_syncs SET error = NULL WHERE org_id = $1 AND error LIKE $2`,
 		`UPDATE crm_refs SET error = NULL WHERE org_id = $1 AND error LIKE $2`,
