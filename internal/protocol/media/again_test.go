@@ -10,16 +10,17 @@ import (
 )
 
 const (
-	// patience is how long tests wait for what must come. It is far more than that takes: only a defect uses it up.
+	// patience limits how long tests wait for an event. It is far longer than any event takes; only a defect uses it
+	// up.
 	patience = 30 * time.Second
-	// trials is how often an experiment is made that the machine disturbs each time.
+	// trials is how often a test is repeated if the machine stalls each time.
 	trials = 5
-	// standstill is how late a goroutine must run before audio is thought to be disturbed.
+	// standstill is the scheduling delay from which audio counts as disturbed.
 	standstill = 30 * time.Millisecond
 )
 
-// undisturbed makes an experiment with audio in real time, and makes it again if it fails while the machine stood still, for then
-// the audio was not what it was meant to be. A failure on a machine that runs, or each time, is one of the test.
+// undisturbed runs a real-time audio test, and repeats it if it fails while the machine stalled, because the audio
+// was then not sent as planned. A failure without a stall, or in the last trial, fails the test.
 func undisturbed(t *testing.T, experiment func(t testing.TB)) {
 	t.Helper()
 	for n := range trials {
@@ -40,7 +41,7 @@ func undisturbed(t *testing.T, experiment func(t testing.TB)) {
 	}
 }
 
-// probe starts to watch how late goroutines run; halted ends that and tells the most.
+// probe starts to measure how late goroutines run. halted ends the measurement and returns the longest delay.
 func probe() (halted func() time.Duration) {
 	const every = 5 * time.Millisecond
 	done, most := make(chan struct{}), make(chan time.Duration)
@@ -61,7 +62,7 @@ func probe() (halted func() time.Duration) {
 	return func() time.Duration { close(done); return <-most }
 }
 
-// A trial is a test whose failure is not yet one of the test it is part of.
+// A trial records failures instead of failing the test that it belongs to.
 type trial struct {
 	testing.TB
 	ctx context.Context
@@ -85,7 +86,7 @@ func (a *trial) run(experiment func(t testing.TB)) {
 	<-over
 }
 
-// end does what Cleanup asked for, the last first.
+// end runs the functions passed to Cleanup, the last first.
 func (a *trial) end() {
 	for {
 		a.mu.Lock()

@@ -107,7 +107,7 @@ func TestWAVRoundTrip(t *testing.T) {
 	}
 }
 
-// soxi is another reader's opinion of our header.
+// TestSoxReadsOurWAV checks the WAV header with an independent reader.
 func TestSoxReadsOurWAV(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("soxi"); err != nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// pong sends what it gets to the next socket: the least a relay can do.
+// pong forwards each packet to the next socket: the minimum of a relay.
 type pong struct {
 	next packetSocket
 	to   netip.AddrPort
@@ -20,9 +20,8 @@ func (p *pong) receive(b []byte, _ netip.AddrPort, _ int64) {
 	p.next.send(b, p.to)
 }
 
-// BenchmarkBareForward is the kernel's share of a relayed packet in this very
-// moment: one thread, recvfrom and sendto on warm sockets, nothing else. The
-// figures of BenchmarkRelay are to be read beside it.
+// BenchmarkBareForward measures the kernel's share of a relayed packet at this moment: one thread, recvfrom and
+// sendto on warm sockets. Compare the figures of BenchmarkRelay with it.
 func BenchmarkBareForward(b *testing.B) {
 	l := &epollLoop{epfd: -1}
 	ring := make([]*pong, 64)

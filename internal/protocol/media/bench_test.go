@@ -21,8 +21,8 @@ import (
 	"time"
 )
 
-// The load comes from a second process, this test binary with generatorEnv set,
-// so that getrusage of this one is the relay alone.
+// The load comes from a second process, this test binary with generatorEnv set. getrusage of this process therefore
+// measures the relay alone.
 const generatorEnv = "SONIQ_MEDIA_GENERATOR"
 
 func TestMain(m *testing.M) {
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// generatorJob goes to the generator, generatorResult comes back, a JSON line each.
+// generatorJob is sent to the generator, generatorResult comes back; each is one line of JSON.
 type generatorJob struct {
 	To      []netip.AddrPort
 	Seconds float64
@@ -48,8 +48,8 @@ type generatorResult struct {
 	P50Micros, P99Micros, CPUSec float64
 }
 
-// generate is the other process: phones that send 50 packets a second each and
-// measure how long packets to them took.
+// generate runs in the second process: phones that send 50 packets a second each and measure the delay of the packets
+// they receive.
 func generate() error {
 	var calls int
 	if _, err := fmt.Sscan(os.Getenv(generatorEnv), &calls); err != nil {
@@ -84,7 +84,7 @@ func generate() error {
 		return err
 	}
 	sent := sendLoad(phones, job)
-	<-time.After(100 * time.Millisecond) // the last ones on their way
+	<-time.After(100 * time.Millisecond) // the last packets in transit
 	return enc.Encode(tally(phones, sent))
 }
 
@@ -160,9 +160,9 @@ func startGenerator(b *testing.B, calls int) ([]netip.AddrPort, func(generatorJo
 	}
 }
 
-// BenchmarkRelay runs calls for five seconds each and reports what they cost:
+// BenchmarkRelay runs calls for five seconds each and reports their cost:
 //
-//	go test ./media -run '^$' -bench Relay -benchtime 1x
+//	go test ./internal/protocol/media -run '^$' -bench Relay -benchtime 1x
 func BenchmarkRelay(b *testing.B) {
 	b.Run("direct/calls=500", func(b *testing.B) { benchDirect(b, 500) })
 	for _, calls := range []int{100, 200, 500} {
@@ -172,7 +172,7 @@ func BenchmarkRelay(b *testing.B) {
 	}
 }
 
-// benchDirect is the generator alone, each phone sending to its partner.
+// benchDirect measures the generator alone: each phone sends to its partner.
 func benchDirect(b *testing.B, calls int) {
 	for b.Loop() {
 		phones, run := startGenerator(b, calls)
@@ -262,7 +262,7 @@ func relayed(e *Engine) (n uint64) {
 	return n
 }
 
-// resident is the memory of this process in KiB, after giving back what is free.
+// resident returns the resident memory of this process in KiB after a garbage collection.
 func resident(b *testing.B) float64 {
 	runtime.GC()
 	debug.FreeOSMemory()
@@ -280,8 +280,8 @@ func resident(b *testing.B) float64 {
 	return 0
 }
 
-// BenchmarkRecordClose is the making and finishing of short recordings, 32 at a
-// time: what a wave of hang-ups asks of the disk.
+// BenchmarkRecordClose starts and finishes short recordings, 32 at a time: the disk load of many simultaneous
+// hang-ups.
 func BenchmarkRecordClose(b *testing.B) {
 	e := testEngine(b, Config{}, newLoop)
 	dir := b.TempDir()

@@ -2,14 +2,14 @@ package media
 
 import "sync"
 
-// buffers keeps those of recordings that are over for the next ones: a recording holds some 50 to 100 KB, and a busy switch begins a thousand of them a
-// second.
+// bufferPool reuses the buffers of finished recordings. A recording holds about 50 to 100 KB, and a busy server
+// starts a thousand recordings a second. It is safe for concurrent use.
 type buffers struct {
 	size int
 	pool sync.Pool // of *[]byte
 }
 
-// What a recorder works with; the windows of lanes are those of the two rates at which is recorded.
+// The pools of all recorders. The windows hold the channels of the two sample rates that recordings have.
 var (
 	rings   = buffers{size: 16 << 10}
 	narrow  = buffers{size: int(layout{ULaw, 8000, false}.window())}
@@ -17,7 +17,7 @@ var (
 	scratch = buffers{size: flushScratch}
 )
 
-// take gives a buffer with anything in it.
+// get returns a buffer with undefined content.
 func (b *buffers) take() []byte {
 	if kept, ok := b.pool.Get().(*[]byte); ok {
 		return *kept
@@ -25,14 +25,14 @@ func (b *buffers) take() []byte {
 	return make([]byte, b.size)
 }
 
-// put takes a buffer back that nobody uses any more.
+// put returns a buffer to the pool. The caller must not use it afterwards. Buffers of another size are dropped.
 func (b *buffers) put(buf []byte) {
 	if len(buf) == b.size {
 		b.pool.Put(&buf)
 	}
 }
 
-// windows is where the windows of a layout come from.
+// windowPool returns the pool of the channel windows of a layout.
 func (l layout) windows() *buffers {
 	if l.encoding == PCM16 {
 		return &wide
@@ -40,14 +40,14 @@ func (l layout) windows() *buffers {
 	return &narrow
 }
 
-// hush makes samples of one channel silent.
+// fillSilence overwrites samples of one channel with silence.
 func (l layout) hush(b []byte) {
 	for len(b) > 0 {
 		b = b[copy(b, silences[l.encoding]):]
 	}
 }
 
-// silences are stretches of silence.
+// silenceBlocks holds 4096 bytes of silence for each encoding.
 var silences = func() map[Encoding][]byte {
 	all := map[Encoding][]byte{}
 	for _, e := range []Encoding{PCM16, ULaw, ALaw} {

@@ -11,7 +11,7 @@ import (
 
 var loopback = netip.MustParseAddr("127.0.0.1")
 
-// eachLoop runs a claim on both packet loops.
+// eachLoop runs a test on both packet loops.
 func eachLoop(t *testing.T, f func(t *testing.T, e *Engine)) {
 	for name, loop := range map[string]func(func() int64) (packetLoop, error){"native": newLoop, "portable": newUDPLoop} {
 		t.Run(name, func(t *testing.T) {
@@ -34,7 +34,7 @@ func testEngine(t testing.TB, cfg Config, loop func(func() int64) (packetLoop, e
 	return e
 }
 
-// testCall is two phones and the two legs that serve them.
+// testCall holds two phones and the two legs that serve them.
 type testCall struct{ caller, callee, a, b *Stream }
 
 func open(t testing.TB, e *Engine) *Stream {
@@ -46,7 +46,7 @@ func open(t testing.TB, e *Engine) *Stream {
 	return s
 }
 
-// g711 is what phones in tests speak: one law and events.
+// g711Formats returns the formats of a test phone: one law and events.
 func g711(c Codec, event uint8) []Format {
 	return []Format{{PT: uint8(8 * c), Name: c.String(), Rate: 8000}, {PT: event, Name: telephoneEvent, Rate: 8000}}
 }
@@ -65,13 +65,13 @@ func newTestCall(t testing.TB, e *Engine) testCall {
 	return c
 }
 
-// connect points a phone and a leg at each other.
+// connect sets a phone and a leg as each other's remote address.
 func connect(phone, leg *Stream, f []Format) {
 	phone.SetRemote(Remote{Addr: leg.Local(), Formats: f})
 	leg.SetRemote(Remote{Addr: phone.Local(), Formats: f})
 }
 
-// earpiece collects what a phone hears.
+// earpiece collects the audio and the digits that a phone receives.
 type earpiece struct {
 	mu     sync.Mutex
 	pcm    []int16
@@ -96,7 +96,7 @@ func listen(s *Stream) *earpiece {
 	return e
 }
 
-// wait waits until enough is heard and returns it; heard is asked under the lock.
+// wait waits until heard returns true, and returns the audio so far. heard is called under the lock.
 func (e *earpiece) wait(t testing.TB, heard func() bool) []int16 {
 	t.Helper()
 	deadline := time.After(patience)
@@ -124,8 +124,8 @@ func (e *earpiece) tone(t testing.TB) float64 {
 	return hz
 }
 
-// hears fails if none of a few pieces that follow one another is a tone: the machine may disturb one, not each, and leave some
-// silent.
+// wantTone fails if none of a few consecutive pieces of audio has the tone. The machine may disturb single pieces and
+// leave some silent.
 func (e *earpiece) hears(t testing.TB, who string, hz float64) {
 	t.Helper()
 	var got []float64
@@ -184,7 +184,7 @@ func until(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// rawSocket is somebody on another loopback address.
+// rawSocket opens a UDP socket on another loopback address.
 func rawSocket(t testing.TB, host string) *net.UDPConn {
 	t.Helper()
 	c, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.ParseIP(host)})

@@ -17,11 +17,11 @@ import (
 	"time"
 )
 
-// certificate is what an engine shows in DTLS handshakes. It is worth what its
-// fingerprint in the signalled SDP is worth (RFC 5763 §5): nobody signs it.
+// certificate is the self-signed certificate of an engine in DTLS handshakes. Peers trust it only through its
+// fingerprint in the signalled SDP (RFC 5763 §5).
 type certificate struct {
 	tls  tls.Certificate
-	hash string // sha-256 fingerprint as SDP writes it
+	hash string // SHA-256 fingerprint in SDP notation
 }
 
 func newCertificate(now time.Time) (*certificate, error) {
@@ -43,7 +43,7 @@ func newCertificate(now time.Time) (*certificate, error) {
 	return &certificate{tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, colons(f.of(der))}, nil
 }
 
-// colons writes bytes the way a=fingerprint does.
+// colonHex returns bytes as upper-case hex with colons, as a=fingerprint has them.
 func colons(b string) string {
 	var s strings.Builder
 	for i := range len(b) {
@@ -67,7 +67,7 @@ func (f fingerprint) algorithm() (stdcrypto.Hash, bool) {
 	return 0, false
 }
 
-// of is the fingerprint's hash of a certificate.
+// digest returns the hash of a certificate by the fingerprint's algorithm, or "" if the algorithm is unknown.
 func (f fingerprint) of(der []byte) string {
 	a, ok := f.algorithm()
 	if !ok {
@@ -80,7 +80,8 @@ func (f fingerprint) of(der []byte) string {
 
 var errForeignCertificate = errors.New("the certificate is not the one whose fingerprint was signalled")
 
-// verify checks the certificate of a handshake: one of the fingerprints must fit (RFC 8122 §5).
+// verifyCertificate checks the first certificate of a handshake. One of the signalled fingerprints must match (RFC
+// 8122 §5).
 func verify(prints []fingerprint, certificates [][]byte) error {
 	if len(certificates) == 0 {
 		return errForeignCertificate

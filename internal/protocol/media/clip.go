@@ -11,27 +11,26 @@ import (
 	"github.com/hajimehoshi/go-mp3"
 )
 
-// clipRate is the rate clips are kept at.
+// clipRate is the sample rate of clips in Hz.
 const clipRate = 16000
 
-// Bounds of what LoadClip takes.
+// Limits of LoadClip.
 const (
-	clipFile    = 64 << 20         // bytes of a file
-	clipLongest = 30 * time.Minute // of sound
+	clipFile    = 64 << 20         // of a file
+	clipLongest = 30 * time.Minute // of audio
 )
 
-// A Clip is decoded sound that can be played to many legs at once. It never changes.
+// A Clip holds decoded mono audio that can be played to many legs at once. It is immutable.
 type Clip struct {
 	pcm []int16
 }
 
-// NewClip makes a clip of mono samples at a rate from 8000 to 48000 Hz; at other
-// rates it is empty.
+// NewClip returns a clip of mono samples. The rate must be 8000 to 48000 Hz; at any other rate the clip is empty.
 func NewClip(pcm []int16, rate int) *Clip {
 	if rate < 8000 || rate > 48000 {
 		return &Clip{}
 	}
-	tail := make([]int16, resampleTaps*2) // pushes the last samples through the filter
+	tail := make([]int16, resampleTaps*2) // flushes the last samples out of the filter
 	r := newResampler(rate, clipRate)
 	out := r.process(make([]int16, 0, len(pcm)*clipRate/rate+len(tail)*4), pcm)
 	if r != nil {
@@ -40,20 +39,19 @@ func NewClip(pcm []int16, rate int) *Clip {
 	return &Clip{pcm: out}
 }
 
-// Duration is how long the clip lasts.
+// Duration returns the length of the clip.
 func (c *Clip) Duration() time.Duration {
 	return time.Duration(len(c.pcm)) * time.Second / clipRate
 }
 
-// From is the clip without its beginning.
+// StartingAt returns the clip without the part before at.
 func (c *Clip) From(at time.Duration) *Clip {
 	n := int(at * clipRate / time.Second)
 	return &Clip{pcm: c.pcm[min(max(n, 0), len(c.pcm)):]}
 }
 
-// LoadClip reads a sound file: WAV (16-bit linear or G.711, one or two channels,
-// 8 to 48 kHz), MP3, or Ogg Opus. Two channels are mixed to one. A file over 64
-// MB or half an hour is refused.
+// LoadClip reads an audio file: WAV (16-bit linear or G.711, one or two channels, 8 to 48 kHz), MP3, or Ogg Opus. Two
+// channels are mixed to one. It returns an error for a file over 64 MB or 30 minutes.
 func LoadClip(path string) (*Clip, error) {
 	b, err := readClip(path)
 	if err != nil {
@@ -94,8 +92,8 @@ func clipFits(pcm []int16, rate int) error {
 	return nil
 }
 
-// decodeClip finds out what a file is by its first bytes. The decoders of others
-// may panic on what they do not expect; that is an error here.
+// decodeClip detects the format by the first bytes of the file. Third-party decoders may panic on malformed input;
+// the panic is returned as an error.
 func decodeClip(b []byte) (pcm []int16, rate int, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -128,7 +126,7 @@ func mono(channels [][]int16) []int16 {
 	return out
 }
 
-// untagged leaves out ID3v2 tags: the decoder believes the sizes they claim.
+// stripID3 returns the data behind all ID3v2 tags, because the MP3 decoder trusts the sizes that the tags claim.
 func untagged(b []byte) ([]byte, error) {
 	for bytes.HasPrefix(b, []byte("ID3")) {
 		if len(b) < 10 {
@@ -146,13 +144,13 @@ func untagged(b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// decodeMP3 reads MPEG layer 3; its decoder always gives two channels.
+// decodeMP3 decodes MPEG audio layer 3. The decoder always returns two channels, which are mixed to one.
 func decodeMP3(b []byte) ([]int16, int, error) {
 	b, err := untagged(b)
 	if err != nil {
 		return nil, 0, err
 	}
-	d, err := mp3.NewDecoder(struct{ io.Reader }{bytes.NewReader(b)}) // it would read what can seek twice
+	d, err := mp3.NewDecoder(struct{ io.Reader }{bytes.NewReader(b)}) // hides Seek: the decoder reads a seekable source twice
 	if err != nil {
 		return nil, 0, err
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/pion/opus/pkg/oggreader"
 )
 
-// decodeOgg reads Opus in Ogg (RFC 7845), at 16 kHz.
+// decodeOgg decodes Opus in Ogg (RFC 7845) to 16 kHz.
 func decodeOgg(b []byte) ([]int16, int, error) {
 	r, head, err := oggreader.NewWith(bytes.NewReader(b))
 	if err != nil {

@@ -118,7 +118,7 @@ func TestRingbackOfACountry(t *testing.T) {
 	}
 }
 
-// Music is heard at a bearable level throughout, without clipping or a click at the seam.
+// The music has a suitable level throughout, without clipping or a click at the seam.
 func TestMusicIsPleasantEnough(t *testing.T) {
 	t.Parallel()
 	pcm := Music().pcm

@@ -1,15 +1,15 @@
 package media
 
-// A decoder hears one source. It is not safe for concurrent use.
+// A decoder decodes the packets of one source. It is not safe for concurrent use.
 type decoder interface {
-	rate() int                                  // of the samples it makes, Hz
-	decode(dst []int16, payload []byte) []int16 // appends; never fails: what cannot be read is silence
+	rate() int                                  // sample rate of its output, Hz
+	decode(dst []int16, payload []byte) []int16 // appends to dst; it never fails: a payload that cannot be decoded becomes silence
 }
 
-// An encoder speaks to one listener.
+// An encoder encodes the packets of one destination. It is not safe for concurrent use.
 type encoder interface {
-	rate() int                             // of the samples it takes, Hz
-	encode(dst []byte, pcm []int16) []byte // appends one packet's payload; nothing on failure
+	rate() int                             // sample rate of its input, Hz
+	encode(dst []byte, pcm []int16) []byte // appends one packet's payload; appends nothing on failure
 }
 
 func newDecoder(c Codec) decoder {
@@ -22,7 +22,7 @@ func newDecoder(c Codec) decoder {
 	return lawCoder{c}
 }
 
-// newEncoder is for codecs that encode here; for others it speaks µ-law.
+// newEncoder returns an encoder for the codec. A codec that cannot be encoded on this machine gets a µ-law encoder.
 func newEncoder(c Codec) encoder {
 	switch c {
 	case G722:
@@ -36,7 +36,7 @@ func newEncoder(c Codec) encoder {
 	return lawCoder{c}
 }
 
-// lawCoder is G.711, which has no memory.
+// g711Coder encodes and decodes G.711. It has no state.
 type lawCoder struct{ law Codec }
 
 func (l lawCoder) rate() int { return 8000 }

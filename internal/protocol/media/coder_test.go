@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// inFrames passes pcm through f in pieces of n.
+// inFrames passes pcm to f in pieces of n samples.
 func inFrames(pcm []int16, n int, f func(dst, src []int16) []int16) (out []int16) {
 	for ; len(pcm) >= n; pcm = pcm[n:] {
 		out = f(out, pcm[:n])
@@ -78,7 +78,7 @@ func TestResamplerKeepsTonesAndLetsNothingAlias(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		from, to int
-		hz, db   float64 // of the input; db at most -60 must vanish
+		hz, db   float64 // of the input; below -60 dB the tone must be filtered out
 	}{{8000, 16000, 1000, -10}, {16000, 8000, 3000, -10}, {16000, 8000, 5000, -99}, {48000, 16000, 6400, -10}, {48000, 16000, 9500, -99},
 		{44100, 16000, 440, -10}, {44100, 16000, 12000, -99}, {11025, 16000, 2000, -10}, {16000, 48000, 6000, -10}} {
 		t.Run(fmt.Sprintf("%d Hz from %d to %d", int(c.hz), c.from, c.to), func(t *testing.T) {

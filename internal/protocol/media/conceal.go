@@ -1,24 +1,23 @@
 package media
 
-// A track is sound that was played and sound that is to be played, one after the
-// other, so that gaps can be filled from what went before and the speed be
-// changed without a break.
+// A concealBuffer holds played samples followed by samples that are still to be played. The played ones serve packet
+// loss concealment. Playback can be sped up or slowed down without a discontinuity.
 type track struct {
 	rate int
 	buf  []int16
-	head int // of what is to be played
+	head int // index of the next sample to play
 
-	gap int // samples concealed without a break
-	lag int // pitch period the gap is filled with
+	gap int // consecutive samples concealed so far
+	lag int // pitch period that fills the gap, samples
 }
 
-// Limits of a track in ms.
+// Limits of a concealBuffer in ms.
 const (
-	trackPast   = 100 // kept for concealment
-	trackRoom   = 700 // in all; a packet is at most 120
-	concealHold = 10  // filled at full level,
+	trackPast   = 100 // played audio kept for concealment
+	trackRoom   = 700 // capacity; a packet lasts at most 120 ms
+	concealHold = 10  // concealed at full level; fades afterwards
 	concealEnd  = 60  // silent from here on
-	blendTime   = 4   // from concealment back to sound
+	blendTime   = 4   // cross-fade from concealment back to audio
 )
 
 func newTrack(rate int) track {
@@ -28,10 +27,10 @@ func newTrack(rate int) track {
 
 func (t *track) ms(n int) int { return n * t.rate / 1000 }
 
-// waiting is how many samples are to be played.
+// pending returns the number of samples that are still to be played.
 func (t *track) waiting() int { return len(t.buf) - t.head }
 
-// take moves len(dst) samples, which must be waiting, to dst.
+// read moves len(dst) samples to dst. The caller checks pending first.
 func (t *track) take(dst []int16) {
 	t.head += copy(dst, t.buf[t.head:])
 	if past := t.ms(trackPast); t.head > 4*past {
@@ -40,8 +39,8 @@ func (t *track) take(dst []int16) {
 	}
 }
 
-// sound is called after samples from position from on were appended: if they
-// follow a gap they grow out of what filled it.
+// blendIn is called after real samples were appended from position from on. After a concealed gap it cross-fades from
+// the concealment into them.
 func (t *track) sound(from int) {
 	if t.gap == 0 {
 		return
@@ -54,8 +53,7 @@ func (t *track) sound(from int) {
 	t.gap = 0
 }
 
-// conceal appends n samples in place of lost ones: the last pitch period again
-// and again, fading.
+// conceal appends n samples in place of lost ones. It repeats the last pitch period and fades it out.
 func (t *track) conceal(n int) {
 	if t.gap == 0 {
 		t.lag = t.pitch(len(t.buf))
@@ -66,7 +64,7 @@ func (t *track) conceal(n int) {
 	}
 }
 
-// filler is sample n of a gap, to stand at position at of the buffer.
+// concealSample returns sample n of a gap, which is to be stored at buffer position at.
 func (t *track) filler(at, n int) int16 {
 	hold, end := t.ms(concealHold), t.ms(concealEnd)
 	if n >= end {
@@ -83,7 +81,7 @@ func (t *track) filler(at, n int) int16 {
 	return int16(v)
 }
 
-// silence appends n samples of nothing: the sender had nothing to say.
+// appendSilence appends n zero samples for time in which the sender transmitted nothing.
 func (t *track) silence(n int) {
 	for range n {
 		t.buf = append(t.buf, 0)
@@ -92,7 +90,7 @@ func (t *track) silence(n int) {
 	t.lag = t.ms(5)
 }
 
-// pitch is the period, 2.5 to 15 ms, with which the sound before at repeats best.
+// pitchPeriod returns the period, 2.5 to 15 ms, with the highest autocorrelation before position at, in samples.
 func (t *track) pitch(at int) int {
 	step, window := max(t.rate/8000, 1), t.ms(10)
 	least, most := t.ms(5)/2, min(t.ms(15), at-window)
@@ -114,8 +112,8 @@ func (t *track) pitch(at int) int {
 	return lag
 }
 
-// shorten takes one period of what is to be played out, if enough is waiting,
-// and returns its length.
+// removePeriod removes one pitch period of the pending samples and returns its length. It returns 0 if too few
+// samples are pending.
 func (t *track) shorten() int {
 	lag := t.pitch(t.head)
 	if t.waiting() < 2*lag {
@@ -130,7 +128,8 @@ func (t *track) shorten() int {
 	return lag
 }
 
-// lengthen repeats one period, if enough is waiting, and returns its length.
+// repeatPeriod repeats one pitch period and returns its length. It returns 0 if too few samples are pending or the
+// buffer is full.
 func (t *track) lengthen() int {
 	lag := t.pitch(t.head)
 	if t.waiting() < lag || len(t.buf)+lag > cap(t.buf) {
@@ -140,13 +139,13 @@ func (t *track) lengthen() int {
 	y := t.buf[t.head:]
 	copy(y[lag:], y[:len(y)-lag])
 	x := t.buf[t.head-lag:]
-	for i := range lag { // from what follows naturally back to what goes before it
+	for i := range lag { // cross-fade from the natural continuation back to the samples before it
 		y[i] = int16(int(y[i]) + (int(x[i])-int(y[i]))*(i+1)/lag)
 	}
 	return lag
 }
 
-// drop leaves out n samples that are to be played.
+// discard drops n pending samples.
 func (t *track) drop(n int) {
 	n = min(n, t.waiting())
 	copy(t.buf[t.head:], t.buf[t.head+n:])

@@ -1,18 +1,19 @@
 package media
 
-// Two legs that are bridged but have no codec in common are joined by a mixer of
-// their own. It is made when the first packet comes that the other leg does not
-// understand: most bridges never need one.
+// Transcoding between two bridged legs without a common codec. Each such bridge gets a mixer of its own. The mixer is
+// created when the first packet arrives that the other leg cannot decode, because most bridges never need one.
 
-// convert asks for a conversion of what s says. It is called on the packet loop.
+// requestTranscoding asks the media worker to transcode the packets of s for its peer. It runs on the packet loop and
+// never blocks.
 func (e *Engine) convert(s *Stream) {
 	select {
 	case e.foreign <- s:
-	default: // the next packet asks again
+	default: // queue full: the next packet asks again
 	}
 }
 
-// converter makes what convert and strike ask for. It ends with the engine.
+// mediaWorker serves the requests of requestTranscoding and requestDTMF, because the packet loop must not wait for
+// locks. It ends with the engine.
 func (e *Engine) converter() {
 	defer close(e.converted)
 	for {
@@ -27,7 +28,7 @@ func (e *Engine) converter() {
 	}
 }
 
-// translate lets the leg s is bridged to hear s in its own codec.
+// startTranscoding sends the audio of s to its bridge peer in the peer's codec.
 func (s *Stream) translate() {
 	e := s.engine
 	e.bridging.Lock()
@@ -47,7 +48,7 @@ func (s *Stream) translate() {
 		if m, err = e.NewMixer(); err != nil {
 			return
 		}
-	} else { // the other direction has one
+	} else { // the other direction is transcoded already
 		hears[s] = []*Stream{peer}
 	}
 	s.conversion, peer.conversion = m, m
@@ -57,7 +58,7 @@ func (s *Stream) translate() {
 	s.in.mu.Unlock()
 }
 
-// untranslate ends the conversion between s and its peer. The engine's bridging lock is held.
+// stopTranscoding ends the transcoding between s and its peer. The caller holds the engine's bridging lock.
 func (s *Stream) untranslate(peer *Stream) {
 	m := s.conversion
 	if m == nil {
@@ -74,14 +75,14 @@ func (s *Stream) untranslate(peer *Stream) {
 	}
 	m.set(nil, false)
 	m.mu.Lock()
-	m.closed = true // its clock ends by itself
+	m.closed = true // its clock goroutine ends by itself
 	m.mu.Unlock()
 	m.engine.mu.Lock()
 	delete(m.engine.mixers, m)
 	m.engine.mu.Unlock()
 }
 
-// reconsider lets a bridge begin anew as a relay: codecs may have changed.
+// resetTranscoding turns a transcoding bridge back into a relay, because the codecs may have changed.
 func (s *Stream) reconsider() {
 	s.engine.bridging.Lock()
 	defer s.engine.bridging.Unlock()

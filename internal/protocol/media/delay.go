@@ -1,15 +1,14 @@
 package media
 
-// delay finds out how much later than the quickest packets of a source the
-// others come, and from that how long to wait for them. Times are samples at
-// the rate of the playout that owns it.
+// delayEstimator measures how much later than the fastest packets of a source the others arrive, and derives the
+// playout delay. Times are samples at the rate of the jitter buffer that owns it.
 type delay struct {
 	rate int64
 
 	known     bool
-	base      int64    // least transit of this window and the last
-	window    [2]int64 // least transit: of the running window, of the one before
-	since     int64    // when the running one began, ns
+	base      int64    // least transit time of the current and the previous window
+	window    [2]int64 // least transit time: of the current window, of the previous one
+	since     int64    // start of the current window, ns
 	histogram [delaySteps]float32
 }
 
@@ -17,15 +16,15 @@ const (
 	delaySteps  = 20           // of 10 ms
 	delayWindow = int64(2e9)   // ns
 	delayMemory = float32(250) // packets: five seconds
-	delayKept   = 0.98         // share of the packets that should be in time
+	delayKept   = 0.98         // share of packets that should arrive in time
 )
 
-// restart forgets the time line but not how much the network jitters.
+// restart forgets the timeline. It keeps the histogram of the network jitter.
 func (d *delay) restart(transit, now int64) {
 	d.known, d.base, d.window, d.since = true, transit, [2]int64{transit, transit}, now
 }
 
-// add takes one packet's transit time and returns by how much it was later than the quickest.
+// add records one packet's transit time and returns by how much it exceeds the least one.
 func (d *delay) add(transit, now int64) int64 {
 	if now-d.since > delayWindow {
 		d.window = [2]int64{transit, d.window[0]}
@@ -42,8 +41,8 @@ func (d *delay) add(transit, now int64) int64 {
 	return late
 }
 
-// target is the delay to play at: what nearly all packets make, and the 20 ms
-// that are taken at a time. 40 to 230 ms.
+// target returns the playout delay: the 98 % quantile of lateness plus the 20 ms that are played at a time. It is 40
+// to 230 ms.
 func (d *delay) target() int64 {
 	var total, sum float32
 	for _, v := range d.histogram {

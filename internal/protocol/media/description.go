@@ -7,12 +7,13 @@ import (
 	"strings"
 )
 
-// An SDPError says why a body was refused and with which SIP status.
+// An SDPError is returned for a refused SDP body. It has the reason and the SIP status to answer with.
 type SDPError struct {
-	Status int // 400 malformed, 488 nothing we can carry
+	Status int // 400 malformed, 488 no media that can be carried
 	Reason string
 }
 
+// Error returns the SIP status and the reason.
 func (e *SDPError) Error() string { return fmt.Sprintf("SDP refused with %d: %s", e.Status, e.Reason) }
 
 func malformed(format string, args ...any) error {
@@ -34,7 +35,7 @@ type Format struct {
 	Param string // fmtp
 }
 
-// Codec returns which codec of ours the format is; false when it is none.
+// Codec returns the supported codec of the format, or false if it is not supported.
 func (f Format) Codec() (Codec, bool) {
 	for c := range codecs {
 		if f.Name == c.String() {
@@ -44,8 +45,7 @@ func (f Format) Codec() (Codec, bool) {
 	return PCMU, false
 }
 
-// isEvent reports whether the format is RFC 4733 events, on the clock of
-// narrow-band codecs or of Opus.
+// isEvent reports whether the format is RFC 4733 events with the clock of the narrow-band codecs or of Opus.
 func (f Format) isEvent() bool {
 	return f.Name == telephoneEvent && (f.Rate == 8000 || f.Rate == 48000)
 }
@@ -55,7 +55,7 @@ func (f Format) isOpus() bool {
 	return ok && c == Opus
 }
 
-// encoding is the right half of an rtpmap attribute (RFC 7587 §7 for Opus).
+// rtpmapEncoding returns the encoding part of an rtpmap attribute (RFC 7587 §7 for Opus).
 func (f Format) encoding() string {
 	if f.isOpus() {
 		return "opus/48000/2"
@@ -65,20 +65,20 @@ func (f Format) encoding() string {
 
 func (f Format) same(o Format) bool { return f.Name == o.Name && f.Rate == o.Rate }
 
-// A mediaLine is an m= line, kept so that answers repeat the lines of the offer.
+// A mediaLine is an m= line. It is kept so that answers repeat the lines of the offer.
 type mediaLine struct {
 	kind, proto, formats string
-	mid                  string // RFC 5888 §4; "" when unsaid
+	mid                  string // RFC 5888 §4; "" if absent
 	port                 uint16
 }
 
-// A Description is what one SDP body says about audio.
+// A Description holds the audio part of one parsed SDP body.
 type Description struct {
-	Addr      netip.AddrPort // where its sender wants RTP: unspecified for c=0.0.0.0, not valid when c= is a host name
+	Addr      netip.AddrPort // destination for RTP to the sender of the body: unspecified for c=0.0.0.0, invalid if c= has a host name
 	RTCP      netip.AddrPort // a=rtcp, or the port above
 	Direction Direction      // c=0.0.0.0 counts as not receiving (RFC 3264 §8.4)
-	Formats   []Format       // in order of preference; all, also those we do not know
-	Ptime     int            // ms, 0 when unsaid
+	Formats   []Format       // in order of preference, including unsupported ones
+	Ptime     int            // ms, 0 if absent
 	Version   uint64         // of o=
 
 	lines []mediaLine
@@ -88,8 +88,8 @@ type Description struct {
 	protection protection
 }
 
-// Same reports whether two bodies of one leg ask for the same media, whatever
-// their o= versions say: a session refresh when it comes as a re-INVITE.
+// Same reports whether two bodies of one leg ask for the same media, regardless of their o= versions. A re-INVITE
+// with such a body is a session refresh.
 func (d Description) Same(o Description) bool {
 	return d.Addr == o.Addr && d.RTCP == o.RTCP && d.Direction == o.Direction && d.Ptime == o.Ptime &&
 		slices.Equal(d.Formats, o.Formats) && slices.Equal(d.lines, o.lines) && d.protection.same(&o.protection)
@@ -98,7 +98,7 @@ func (d Description) Same(o Description) bool {
 // Held reports whether the sender put the other side on hold (sendonly, inactive or c=0.0.0.0).
 func (d Description) Held() bool { return !d.Direction.Receives() }
 
-// Codec is the first codec of ours among the formats; false when there is none.
+// Codec returns the first supported codec among the formats, or false if there is none.
 func (d Description) Codec() (Codec, bool) {
 	for _, f := range d.Formats {
 		if c, ok := f.Codec(); ok {
@@ -120,7 +120,8 @@ func findFormat(list []Format, f Format) (Format, bool) {
 	return list[i], true
 }
 
-// normalName is the spelling comparisons use: encoding names are case-insensitive (RFC 8866 §6.6).
+// normalizeEncodingName returns the spelling that comparisons use, because encoding names are case-insensitive (RFC
+// 8866 §6.6).
 func normalName(s string) string {
 	if strings.EqualFold(s, telephoneEvent) {
 		return telephoneEvent

@@ -1,9 +1,9 @@
 package media
 
-// A Direction is what an SDP direction attribute says, seen from its sender.
+// A Direction is an SDP direction attribute, seen from the sender of the body.
 type Direction uint8
 
-// RFC 8866 §6.7.
+// The direction attributes (RFC 8866 §6.7).
 const (
 	SendRecv Direction = iota
 	SendOnly
@@ -13,7 +13,7 @@ const (
 
 var directionNames = [...]string{"sendrecv", "sendonly", "recvonly", "inactive"}
 
-// String is the attribute's name.
+// String returns the name of the attribute.
 func (d Direction) String() string { return directionNames[d&3] }
 
 // Sends reports whether the sender of the attribute sends media.
@@ -22,10 +22,10 @@ func (d Direction) Sends() bool { return d == SendRecv || d == SendOnly }
 // Receives reports whether the sender of the attribute receives media.
 func (d Direction) Receives() bool { return d == SendRecv || d == RecvOnly }
 
-// Reverse is the same flow seen from the other side: the full answer to an offer (RFC 3264 §6.1).
+// Reverse returns the same flow seen from the other side: the full answer to an offer (RFC 3264 §6.1).
 func (d Direction) Reverse() Direction { return direction(d.Receives(), d.Sends()) }
 
-// narrow is d without what the other side's offer rules out (RFC 3264 §6.1).
+// intersect returns d restricted to what the other side's offer allows (RFC 3264 §6.1).
 func (d Direction) narrow(offer Direction) Direction {
 	return direction(d.Sends() && offer.Receives(), d.Receives() && offer.Sends())
 }

@@ -19,22 +19,22 @@ import (
 
 const (
 	handshakeTime = 30 * time.Second
-	// handshakeFlight is how long an unanswered flight waits. RFC 6347 §4.2.4.1
-	// proposes a second, which the caller of a lossy browser would hear.
+	// handshakeFlight is the retransmission time of an unanswered flight. RFC 6347 §4.2.4.1 proposes one second,
+	// which a caller with a lossy network would hear.
 	handshakeFlight = 200 * time.Millisecond
-	// maxWaiting is how much of the other side's handshake waits to be read.
+	// maxHandshakeQueue limits the unread bytes of the other side's handshake.
 	maxWaiting = 64 << 10
 )
 
-// A dtlsLink is the DTLS association that gives a leg its SRTP keys (RFC 5764).
-// Its goroutine ends with the stream, or when the other side closes.
+// A dtlsAssociation is the DTLS association that provides the SRTP keys of a leg (RFC 5764). Its goroutine ends with
+// the stream, or when the other side closes the association.
 type dtlsLink struct {
 	s      *Stream
 	prints []fingerprint
 	active bool
-	path   <-chan struct{} // closed when packets have a way to go; nil is at once
+	path   <-chan struct{} // closed when ICE has found a path; nil if packets can be sent at once
 
-	in     *packetio.Buffer // from the packet loop
+	in     *packetio.Buffer // filled by the packet loop
 	cancel stdcontext.CancelFunc
 	done   chan struct{}
 }
@@ -47,7 +47,7 @@ func startDTLS(s *Stream, a *agreement, path <-chan struct{}) *dtlsLink {
 	return l
 }
 
-// stop ends the association, telling the other side where it stood.
+// stop closes the association with a close_notify alert if it is established, and waits for its goroutine.
 func (l *dtlsLink) stop() {
 	l.cancel()
 	<-l.done
@@ -68,7 +68,7 @@ func (l *dtlsLink) run(ctx stdcontext.Context) {
 	}
 }
 
-// serve shakes hands, puts the keys in force and keeps the association until it is closed.
+// serve runs the handshake, puts the SRTP keys into force and reads until the association is closed.
 func (l *dtlsLink) serve(ctx stdcontext.Context) error {
 	conn, err := l.open()
 	if err != nil {
@@ -87,7 +87,7 @@ func (l *dtlsLink) serve(ctx stdcontext.Context) error {
 	l.s.setKeys(in, out)
 	stop := stdcontext.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
-	for b := make([]byte, maxPacket); ; { // a late repetition of their last flight is answered; data is not for us
+	for b := make([]byte, maxPacket); ; { // the read loop answers retransmissions of the peer's last flight; application data is ignored
 		if _, err := conn.Read(b); errors.Is(err, io.EOF) || errors.Is(err, dtls.ErrConnClosed) || ctx.Err() != nil {
 			return nil
 		} else if err != nil && isClosed(err) {
@@ -101,13 +101,13 @@ func isClosed(err error) bool {
 }
 
 func (l *dtlsLink) open() (*dtls.Conn, error) {
-	peer := &net.UDPAddr{} // who it is the stream knows
+	peer := &net.UDPAddr{} // a placeholder: the stream knows the real address
 	silent := &logging.DefaultLoggerFactory{Writer: io.Discard, DefaultLogLevel: logging.LogLevelDisabled}
 	options := []dtls.Option{
 		dtls.WithCertificates(l.s.engine.certificate.tls),
 		dtls.WithSRTPProtectionProfiles(dtls.SRTP_AEAD_AES_128_GCM, dtls.SRTP_AEAD_AES_256_GCM, dtls.SRTP_AES128_CM_HMAC_SHA1_80),
 		dtls.WithFlightInterval(handshakeFlight),
-		dtls.WithInsecureSkipVerify(true), // the fingerprint says whose it is
+		dtls.WithInsecureSkipVerify(true), // certificates are verified by their fingerprint
 		dtls.WithVerifyPeerCertificate(func(raw [][]byte, _ [][]*x509.Certificate) error { return verify(l.prints, raw) }),
 		dtls.WithLoggerFactory(silent),
 	}
@@ -125,7 +125,7 @@ func (l *dtlsLink) open() (*dtls.Conn, error) {
 	return dtls.ServerWithOptions(l, peer, server...)
 }
 
-// keys are both directions' (RFC 5764 §4.2).
+// exportKeys returns the SRTP master keys of both directions (RFC 5764 §4.2).
 func (l *dtlsLink) keys(conn *dtls.Conn) (in, out masterKey, err error) {
 	profile, _ := conn.SelectedSRTPProtectionProfile()
 	s, ok := suiteOf(srtp.ProtectionProfile(profile))
@@ -147,21 +147,21 @@ func (l *dtlsLink) keys(conn *dtls.Conn) (in, out masterKey, err error) {
 	return client, server, nil
 }
 
-// serves reports whether the association is the one an agreement asks for.
+// matches reports whether an agreement asks for this association, by the signalled fingerprints.
 func (l *dtlsLink) serves(a *agreement) bool { return slices.Equal(l.prints, a.prints) }
 
-// receive takes a packet from the loop. What does not fit is lost, as on the wire.
+// receive queues a packet from the packet loop. A packet that does not fit is dropped.
 func (l *dtlsLink) receive(b []byte) { _, _ = l.in.Write(b) }
 
-// A dtlsLink is the net.PacketConn of its association.
+// A dtlsAssociation implements net.PacketConn for the DTLS library.
 
-// ReadFrom reads a packet of the other side's.
+// ReadFrom reads a packet that the other side sent.
 func (l *dtlsLink) ReadFrom(b []byte) (int, net.Addr, error) {
 	n, err := l.in.Read(b)
 	return n, &net.UDPAddr{}, err
 }
 
-// WriteTo sends a packet the way media goes.
+// WriteTo sends a packet to the current RTP destination of the stream.
 func (l *dtlsLink) WriteTo(b []byte, _ net.Addr) (int, error) {
 	l.s.out.mu.Lock()
 	to := l.s.out.to
@@ -170,22 +170,22 @@ func (l *dtlsLink) WriteTo(b []byte, _ net.Addr) (int, error) {
 	return len(b), nil
 }
 
-// Close is called when the association ends; the socket is the stream's.
+// Close is called when the association ends. The socket stays open, because it belongs to the stream.
 func (l *dtlsLink) Close() error { return l.in.Close() }
 
-// LocalAddr is the stream's.
+// LocalAddr returns the local RTP address of the stream.
 func (l *dtlsLink) LocalAddr() net.Addr { return net.UDPAddrFromAddrPort(l.s.local) }
 
-// SetDeadline is SetReadDeadline: writing never waits.
+// SetDeadline is SetReadDeadline, because writes never block.
 func (l *dtlsLink) SetDeadline(t time.Time) error { return l.SetReadDeadline(t) }
 
-// SetReadDeadline bounds ReadFrom.
+// SetReadDeadline sets the deadline of ReadFrom.
 func (l *dtlsLink) SetReadDeadline(t time.Time) error { return l.in.SetReadDeadline(t) }
 
-// SetWriteDeadline does nothing.
+// SetWriteDeadline does nothing, because writes never block.
 func (l *dtlsLink) SetWriteDeadline(time.Time) error { return nil }
 
-// receiveOther handles what is not RTP (RFC 7983 §7); in.mu is held.
+// receiveNonRTP handles STUN and DTLS packets (RFC 7983 §7). The caller holds in.mu.
 func (s *Stream) receiveOther(b []byte, from netip.AddrPort, now int64) {
 	in := &s.in
 	switch {
@@ -200,7 +200,7 @@ func (s *Stream) receiveOther(b []byte, from netip.AddrPort, now int64) {
 			in.ignored++
 			return
 		}
-		if in.ice == nil { // where the handshake comes from its answer goes
+		if in.ice == nil { // answers of the handshake go to its source
 			s.out.route(from)
 		}
 		in.link.receive(b)
@@ -209,8 +209,8 @@ func (s *Stream) receiveOther(b []byte, from netip.AddrPort, now int64) {
 	in.malformed++
 }
 
-// mayShake reports whether DTLS from this source is looked at: without ICE only
-// that of hosts we know, for a stranger's could spoil the handshake of the phone.
+// acceptsDTLS reports whether DTLS packets from this source are processed. Without ICE only known hosts qualify,
+// because packets of an unknown source could break the phone's handshake.
 func (s *Stream) mayShake(from netip.AddrPort) bool {
 	if s.in.ice != nil {
 		return s.in.ice.knows(from)

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// ErrNoEvents is returned by SendDTMF when the other side did not negotiate telephone-event.
+// ErrNoEvents is returned by SendDTMF if the other side did not negotiate telephone-event.
 var ErrNoEvents = errors.New("the other side takes no telephone-event")
 
-// digits in the order of their event codes (RFC 4733 §3.2).
+// dtmfDigits lists the digits in the order of their event codes (RFC 4733 §3.2).
 const digits = "0123456789*#ABCD"
 
 func eventDigit(code byte) (rune, bool) {
@@ -28,7 +28,7 @@ func eventCode(digit rune) (byte, error) {
 	return byte(i), nil
 }
 
-// eventVolume is in dBm0, sign dropped.
+// eventVolume is the power level of events in dBm0 without the sign.
 const eventVolume = 10
 
 // putEvent writes the payload of one packet of an event (RFC 4733 §2.3).

@@ -2,22 +2,24 @@ package media
 
 import "math"
 
-// dtmfDetector finds DTMF tones in 8 kHz audio, by the rules of ITU-T Q.24: both
-// tones above -38 dBFS, the high at most 8 dB above the low and the low at most 4
-// dB above the high, each alone in its group, both together nearly all there is,
-// for 25 to 40 ms at least; then a pause of as much. Speech seldom is all that.
+// dtmfDetector detects DTMF tones in 8 kHz audio by the rules of ITU-T Q.24.
+//   - Both tones are above -38 dBFS. The high tone is at most 8 dB above the low one, the low one at most 4 dB above the high one.
+//   - Each tone is alone in its group, and both together have nearly all of the energy.
+//   - They last at least 25 to 40 ms, followed by a pause as long.
+//
+// Speech seldom meets all of these conditions.
 type dtmfDetector struct {
 	s1, s2 [8]float32 // Goertzel states: low group, high group
 	energy float32
 	n      int
 
-	last    byte // of the last block; noDigit
-	current byte // reported and still on
-	misses  int  // blocks without it
+	last    byte // of the last block; noDigit if none
+	current byte // digit already reported and still on
+	misses  int  // consecutive blocks without it
 }
 
 const (
-	dtmfBlock = 102 // samples: 12.75 ms, where the frequencies fall between each other best
+	dtmfBlock = 102 // samples: 12.75 ms, the length that separates the frequencies best
 	noDigit   = 0xFF
 
 	dtmfLeast   = 400 * 400 * dtmfBlock * dtmfBlock / 4 // |X|² of each tone
@@ -39,7 +41,7 @@ func newDTMFDetector() *dtmfDetector {
 	return &dtmfDetector{last: noDigit, current: noDigit}
 }
 
-// hear calls f with each digit, once, when it has been on long enough.
+// detect calls f once per digit, as soon as the digit has lasted long enough.
 func (d *dtmfDetector) hear(pcm []int16, f func(rune)) {
 	for _, v := range pcm {
 		x := float32(v)
@@ -54,7 +56,7 @@ func (d *dtmfDetector) hear(pcm []int16, f func(rune)) {
 	}
 }
 
-// block judges a whole block and begins the next.
+// endBlock evaluates a complete block and starts the next one.
 func (d *dtmfDetector) block(f func(rune)) {
 	hit := d.hit()
 	d.s1, d.s2, d.energy, d.n = [8]float32{}, [8]float32{}, 0, 0
@@ -70,7 +72,7 @@ func (d *dtmfDetector) block(f func(rune)) {
 	d.last = hit
 }
 
-// hit returns the digit of a block.
+// blockDigit returns the digit of a complete block, or noDigit.
 func (d *dtmfDetector) hit() byte {
 	var p [8]float32
 	for i, c := range dtmfCoefficients {
@@ -88,7 +90,7 @@ func (d *dtmfDetector) hit() byte {
 	return noDigit
 }
 
-// loudest is the strongest of four, and whether it is far above the others.
+// strongestTone returns the strongest of four tones and whether it is far above the others.
 func loudest(p []float32) (at int, power float32, alone bool) {
 	for i, v := range p {
 		if v > power {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// keyed is digits as tones of on ms with off ms between, at a level in dB on top
-// of ours, the high tones so many dB above the low, all frequencies off by a share.
+// keyed returns digits as tones of on ms with pauses of off ms. level is relative to our own tones in dB. The high
+// tones are twist dB above the low ones. detune shifts all frequencies by a share.
 func keyed(digits string, on, off int, level, twist, detune float64) []int16 {
 	var pcm []int16
 	for _, d := range digits {
@@ -39,7 +39,7 @@ const allDigits = "0123456789*#ABCD"
 
 func TestAllDigitsOf40MillisecondsAreHeardOnce(t *testing.T) {
 	t.Parallel()
-	for shift := range 102 { // wherever they fall in our blocks
+	for shift := range 102 { // at every alignment with the detector's blocks
 		pcm := append(make([]int16, shift), keyed(allDigits+"55500", 40, 40, 0, 0, 0)...)
 		if got := detect(pcm); got != allDigits+"55500" {
 			t.Fatalf("shifted by %d: %q", shift, got)
@@ -99,7 +99,7 @@ func TestWhatIsNoDigit(t *testing.T) {
 	}
 }
 
-// Speech of a synthesiser is no digit, whatever it says.
+// Synthesised speech is never detected as a digit.
 func TestSpeechIsNoDigit(t *testing.T) {
 	t.Parallel()
 	flite, err := exec.LookPath("flite")

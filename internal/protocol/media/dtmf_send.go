@@ -5,23 +5,22 @@ import (
 	"time"
 )
 
-// DTMFOptions say how digits are sent.
+// DTMFOptions configures how digits are sent.
 type DTMFOptions struct {
 	Duration time.Duration // of each digit; 0 is 100 ms; 40 ms to 6 s, in steps of 20 ms
 	Gap      time.Duration // after each; 0 is 60 ms; 40 ms to 6 s
-	Inband   bool          // as tones, although the leg may take events
+	Inband   bool          // send tones even if the leg takes events
 }
 
-// dtmfWait is what a 'w' among the digits waits.
+// dtmfWait is the pause for a 'w' among the digits.
 const dtmfWait = 500 * time.Millisecond
 
 // TakesEvents reports whether the other side negotiated telephone-event.
 func (s *Stream) TakesEvents() bool { return s.out.takes(kindEvent) || s.out.takes(kindEventOpus) }
 
-// SendDTMF sends digits 0-9 * # A-D, and waits half a second for each w. They
-// are RFC 4733 events, or tones where o.Inband says so; ErrNoEvents where it
-// does not and the other side takes no events. It returns when the last is sent; relayed,
-// mixed and played audio is held back meanwhile.
+// SendDTMF sends the digits 0-9 * # A-D, and waits half a second for each w. It sends RFC 4733 events, or tones if
+// o.Inband is set. If the other side takes no events and o.Inband is not set, it returns ErrNoEvents. It returns when
+// the last digit is sent. Relayed, mixed and played audio is suppressed meanwhile.
 func (s *Stream) SendDTMF(ctx context.Context, digits string, o DTMFOptions) error {
 	codes, err := dialled(digits)
 	if err != nil {
@@ -64,7 +63,8 @@ func dialled(digits string) ([]byte, error) {
 	return codes, nil
 }
 
-// steps is how many packets a duration takes.
+// packetCount returns the number of 20 ms packets of a duration, limited to 40 ms to 6 s. usual applies if d is not
+// positive.
 func steps(d, usual time.Duration) int {
 	if d <= 0 {
 		d = usual
@@ -72,8 +72,8 @@ func steps(d, usual time.Duration) int {
 	return int(min(max(d, 2*packetTime), 6*time.Second)+packetTime-1) / int(packetTime)
 }
 
-// event sends packet n of a digit; its end is sent three times, the last two in
-// the gap (RFC 4733 §2.5.1.4).
+// sendEventPacket sends packet n of a digit as an event. The end packet is sent three times, the last two in the gap
+// (RFC 4733 §2.5.1.4).
 func (p *player) event(code byte, n, on, off int) bool {
 	ms := int(packetTime / time.Millisecond)
 	now := p.s.engine.clock()
@@ -88,13 +88,13 @@ func (p *player) event(code byte, n, on, off int) bool {
 	return more
 }
 
-// pause sends silence.
+// sendPause sends packet n of a pause as silence.
 func (p *player) pause(n, of int) bool {
 	p.audio(nil, 8000)
 	return n < of-1
 }
 
-// tones sends packet n of a digit as sound.
+// sendTonePacket sends packet n of a digit as in-band audio.
 func (p *player) tones(code byte, n, on, off int) bool {
 	if n >= on {
 		return p.pause(n, on+off)

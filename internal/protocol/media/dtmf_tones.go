@@ -2,17 +2,17 @@ package media
 
 import "math"
 
-// The two groups of frequencies (ITU-T Q.23), Hz.
+// The two frequency groups of DTMF (ITU-T Q.23), Hz.
 var (
 	dtmfLow  = [4]float64{697, 770, 852, 941}
 	dtmfHigh = [4]float64{1209, 1336, 1477, 1633}
 )
 
-// dtmfKeys is the keypad, row by row.
+// dtmfKeys lists the keypad row by row.
 const dtmfKeys = "123A456B789C*0#D"
 
-// dualTone writes a digit's sound at 8 kHz, from sample at on: -9 dBFS for each
-// tone, the high one 1 dB above the low.
+// dualTone writes the tones of a digit at 8 kHz, starting at sample at. The low tone has about -10 dBFS, the high
+// tone 1 dB more.
 func dualTone(pcm []int16, code byte, at int) {
 	key := 0
 	for i := range dtmfKeys {

@@ -6,50 +6,48 @@ import (
 	"time"
 )
 
-// ears is the decoded receiving side of a stream: what the leg says through a
-// jitter buffer, 20 ms at a time, and its digits. Its goroutine ends with the
-// stream and has a clock only while packets come.
+// decodedReceiver decodes the audio that a leg sends: through a jitter buffer, 20 ms at a time, with its DTMF digits.
+// Its goroutine ends with the stream. Its ticker runs only while packets arrive.
 type ears struct {
-	play  *playout    // pushed to by the packet loop
-	wants atomic.Bool // somebody listens to sound
-	tones atomic.Bool // somebody listens to digits
+	play  *playout    // filled by the packet loop
+	wants atomic.Bool // OnAudio or OnAudioRate is in use
+	tones atomic.Bool // OnDTMF is in use
 
-	inband atomic.Bool // the leg sends digits as sound
-	narrow *resampler  // to 8 kHz; the goroutine's
+	inband atomic.Bool // the leg sends digits as in-band tones
+	narrow *resampler  // to 8 kHz; used by the goroutine only
 	codes  chan byte
 	wake   chan struct{}
 	quit   chan struct{}
 	done   chan struct{}
 
-	mu    sync.Mutex // guards all below
+	mu    sync.Mutex // guards the fields below
 	audio func([]int16)
 	wide  func([]int16)
 	digit func(rune)
 	dtmf  *dtmfDetector
-	other *resampler // to the rate of wide
+	other *resampler // to the rate of onWide
 }
 
-// OnAudio calls f with what the leg says at 8 kHz, 20 ms at a time, in order and
-// with gaps filled, from one goroutine of the stream; f must not Close it. The
-// slice is valid until f returns. f is not called while the leg sends nothing.
-// nil stops it. A slow f loses packets after half a second.
+// OnAudio calls f with the audio of the leg at 8 kHz, 20 ms at a time, in order and with gaps concealed. f runs on a
+// goroutine of the stream and must not close the stream. The slice is valid until f returns. f is not called while
+// the leg sends nothing. A nil f ends the calls. If f is slow, packets are dropped after half a second.
 func (s *Stream) OnAudio(f func(pcm []int16)) {
 	s.listenWith(func(e *ears) { e.audio = f })
 }
 
-// OnAudioRate is OnAudio at another rate, 8000 to 48000 Hz; both can be in use.
+// OnAudioRate is OnAudio at another rate, 8000 to 48000 Hz. Both can be used at once.
 func (s *Stream) OnAudioRate(rate int, f func(pcm []int16)) {
 	s.listenWith(func(e *ears) { e.wide, e.other = f, newResampler(mixRate, rate) })
 }
 
-// OnDTMF calls f once per digit, when it begins, from the goroutine of OnAudio:
-// RFC 4733 events, and the tones of legs that have not negotiated events. nil stops it.
+// OnDTMF calls f once per digit, when the digit begins, on the goroutine of OnAudio. It reports RFC 4733 events, and
+// in-band tones of legs that did not negotiate events. A nil f ends the calls.
 func (s *Stream) OnDTMF(f func(digit rune)) {
 	s.listenWith(func(e *ears) { e.digit, e.dtmf = f, newDTMFDetector() })
 }
 
-// OnEvent calls f once per RFC 4733 digit, when it begins, on the packet loop: f must return at once and call nothing of this
-// package. It costs nothing while nobody presses a key, which OnDTMF does. nil stops it.
+// OnEvent calls f once per RFC 4733 digit, when the digit begins, on the packet loop. f must return at once and call
+// nothing of this package. Unlike OnDTMF it costs nothing while no digit is sent. A nil f ends the calls.
 func (s *Stream) OnEvent(f func(digit rune)) {
 	s.in.mu.Lock()
 	s.in.pressed = f
@@ -77,7 +75,7 @@ func (s *Stream) listenWith(set func(*ears)) {
 	s.in.mu.Unlock()
 }
 
-// hear is called on the packet loop.
+// push queues an audio packet for decoding. It runs on the packet loop.
 func (e *ears) hear(h rtpHeader, k kind, payload []byte, now int64, tones bool) {
 	if !e.wants.Load() && !(tones && e.tones.Load()) {
 		return
@@ -90,7 +88,7 @@ func (e *ears) hear(h rtpHeader, k kind, payload []byte, now int64, tones bool) 
 	}
 }
 
-// press is called on the packet loop.
+// pushDigit queues an event code. It runs on the packet loop and drops the code if the queue is full.
 func (e *ears) press(code byte) {
 	select {
 	case e.codes <- code:
@@ -115,7 +113,7 @@ func (e *ears) run(clock func() int64) {
 			wake, next = nil, clock()
 		case <-tick.C:
 			now := clock()
-			for next = max(next, now-earsBehind); next <= now; next += frameTime { // ticks may be left out on a busy machine
+			for next = max(next, now-earsBehind); next <= now; next += frameTime { // a busy machine may skip ticks
 				if !e.play.pull(pcm, next) {
 					tick.Stop()
 					wake = e.wake
@@ -127,7 +125,7 @@ func (e *ears) run(clock func() int64) {
 	}
 }
 
-// earsBehind is how much a listener may fall behind before sound is left out, in ns.
+// receiverMaxBehind is how far the callbacks may fall behind before audio is skipped, in ns.
 const earsBehind = int64(400e6)
 
 func (e *ears) pressed(code byte) {
@@ -139,7 +137,7 @@ func (e *ears) pressed(code byte) {
 	}
 }
 
-// tell gives 20 ms to who listens.
+// deliver passes 20 ms of audio to the callbacks.
 func (e *ears) tell(pcm, out []int16) []int16 {
 	e.mu.Lock()
 	audio, wide, other, digit, dtmf := e.audio, e.wide, e.other, e.digit, e.dtmf

@@ -13,17 +13,17 @@ import (
 	"time"
 )
 
-// receiveBuffer holds over a second of one leg's packets.
+// receiveBuffer is the socket buffer in bytes. It holds over a second of one leg's packets.
 const receiveBuffer = 256 << 10
 
-// defaultLatch is how long after a negotiation a new source is accepted.
+// defaultLatchWindow is how long a new source is accepted after a negotiation.
 const defaultLatch = 3 * time.Second
 
-// Engine owns the packet loops, the recording writers and every open Stream.
+// Engine owns the packet loops, the recording writers and every open Stream. It is safe for concurrent use.
 type Engine struct {
 	cfg   Config
 	log   *slog.Logger
-	base  time.Time // of the clock
+	base  time.Time // wall time at clock 0
 	loops loopSet
 	ports portSet
 	rec   *writers
@@ -31,7 +31,7 @@ type Engine struct {
 	spares spares
 
 	certificate *certificate // for DTLS
-	own         netip.Addr   // where packets leave from, behind a NAT not what is advertised
+	own         netip.Addr   // source address of packets; differs from the advertised one behind a NAT
 
 	mu      sync.Mutex // guards closed and streams
 	closed  bool
@@ -39,18 +39,18 @@ type Engine struct {
 
 	mixers map[*Mixer]struct{} // guarded by mu
 
-	bridging sync.Mutex // makes Bridge, Unbridge and Mixer.Set one step each; never held by a loop
+	bridging sync.Mutex // serialises Bridge, Unbridge and Mixer.Set; never held by a packet loop
 
-	foreign   chan *Stream   // legs whose packets their peer does not understand
-	struck    chan struck    // keys that somebody presses
-	clocks    sync.WaitGroup // of mixers
+	foreign   chan *Stream   // legs whose packets their bridge peer cannot decode
+	struck    chan struck    // live digits to send
+	clocks    sync.WaitGroup // mixer clocks
 	quit      chan struct{}
-	converted chan struct{} // closed when converter has ended
+	converted chan struct{} // closed when mediaWorker has ended
 
 	opened, noPorts, recorded, recordFail atomic.Uint64
 }
 
-// New starts the loops. Close must be called.
+// New starts the packet loops and the recording writers. The caller must call Close.
 func New(cfg Config) (*Engine, error) { return newEngine(cfg, newLoop) }
 
 func newEngine(cfg Config, loop func(clock func() int64) (packetLoop, error)) (*Engine, error) {
@@ -104,13 +104,13 @@ func (e *Engine) configure(cfg Config) (err error) {
 	return err
 }
 
-// advertised is the address to write into SDP for a socket bound to bind: the
-// one packets to the Internet would leave from, when bind is unspecified.
+// advertisedAddr returns the address to write into SDP for a socket bound to bind. If bind is unspecified, it is the
+// source address of packets to the Internet.
 func advertised(bind netip.Addr) netip.Addr {
 	if !bind.IsUnspecified() {
 		return bind
 	}
-	target, fallback := "192.0.2.1:9", netip.MustParseAddr("127.0.0.1") // nothing is sent
+	target, fallback := "192.0.2.1:9", netip.MustParseAddr("127.0.0.1") // documentation addresses; no packet is sent
 	if bind.Is6() {
 		target, fallback = "[2001:db8::1]:9", netip.IPv6Loopback()
 	}
@@ -122,10 +122,10 @@ func advertised(bind netip.Addr) netip.Addr {
 	return c.LocalAddr().(*net.UDPAddr).AddrPort().Addr().Unmap()
 }
 
-// clock is the time since the engine began, in ns, never going back.
+// clock returns the time since the engine started in ns. It is monotonic.
 func (e *Engine) clock() int64 { return int64(e.cfg.Now().Sub(e.base)) }
 
-// wall turns clock readings into time; zero stays zero.
+// wallTime converts a clock reading into a time. Zero stays the zero time.
 func (e *Engine) wall(at int64) time.Time {
 	if at == 0 {
 		return time.Time{}
@@ -133,19 +133,19 @@ func (e *Engine) wall(at int64) time.Time {
 	return e.base.Add(time.Duration(at))
 }
 
-// Open opens one leg's RTP (even port) and RTCP (odd port) sockets on a random
-// free pair. The error is ErrNoPorts when there is none.
+// Open opens one leg's RTP (even port) and RTCP (odd port) sockets on a random free pair. The error wraps ErrNoPorts
+// if there is none.
 func (e *Engine) Open() (*Stream, error) {
 	return e.open(e.loops.pick(), e.cfg.Bind, e.cfg.Advertise)
 }
 
-// OpenBeside is Open on the packet loop and addresses of s: use it for the other leg of a call.
+// OpenPeer is Open on the packet loop and the addresses of s. Use it for the other leg of a call.
 func (e *Engine) OpenBeside(s *Stream) (*Stream, error) {
 	return e.open(s.loop, s.bind, s.local.Addr())
 }
 
-// OpenOn is Open bound to another address than the engine's (IPv6, a second
-// interface). A zero advertise is found like Config.Advertise.
+// OpenOn is Open bound to another address than the engine's (IPv6, a second interface). If advertise is zero, the
+// address is determined like Config.Advertise.
 func (e *Engine) OpenOn(bind, advertise netip.Addr) (*Stream, error) {
 	if !advertise.IsValid() {
 		advertise = advertised(bind)
@@ -184,8 +184,7 @@ func (e *Engine) forget(s *Stream) {
 	e.openAhead()
 }
 
-// Close closes every stream and recorder left open and waits for all
-// goroutines. It may be called twice.
+// Close closes every open stream and recorder and waits for all goroutines. It may be called twice.
 func (e *Engine) Close() {
 	e.mu.Lock()
 	again := e.closed
@@ -213,17 +212,17 @@ func (e *Engine) Close() {
 	e.loops.close()
 }
 
-// EngineStats counts over all streams of an engine.
+// EngineStats holds counters over all streams of an engine.
 type EngineStats struct {
 	Streams    int    // open now
 	Recorders  int    // running now
-	Opened     uint64 // streams, ever
-	NoPorts    uint64 // Open calls refused for want of ports or sockets
+	Opened     uint64 // streams opened since the start
+	NoPorts    uint64 // Open calls that failed for lack of ports or sockets
 	Recorded   uint64 // recordings finished
-	RecordFail uint64 // recorders that gave up
+	RecordFail uint64 // recorders that stopped with an error
 }
 
-// Stats returns a snapshot.
+// Stats returns a snapshot of the counters.
 func (e *Engine) Stats() EngineStats {
 	e.mu.Lock()
 	n := len(e.streams)

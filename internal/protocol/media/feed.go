@@ -2,46 +2,48 @@ package media
 
 import "sync"
 
-// feedMost is how much sound may wait in a feed, in samples: three minutes.
+// maxInjectedAudio limits the unplayed audio of an InjectedAudio, in samples: three minutes.
 const feedMost = 180 * clipRate
 
-// A Feed is sound that is played while it comes. It is safe for concurrent use.
+// An InjectedAudio is audio that is played while it is produced, such as speech synthesis. It is safe for concurrent
+// use.
 type Feed struct {
-	mu       sync.Mutex // guards all below
+	mu       sync.Mutex // guards the fields below
 	resample *resampler
-	pcm      []int16 // at clipRate, of it those from at on are still to be played
+	pcm      []int16 // at clipRate; the samples from at on are still to be played
 	at       int
 	ended    bool
 }
 
-// NewFeed makes a feed of mono samples at a rate from 8000 to 48000 Hz.
+// NewInjectedAudio returns an InjectedAudio for mono samples at a rate from 8000 to 48000 Hz.
 func NewFeed(rate int) *Feed { return &Feed{resample: newResampler(rate, clipRate)} }
 
-// Write adds sound. What is more than three minutes ahead of what is heard is left out.
+// Write appends audio. It drops pcm if three minutes or more are still unplayed, or after End.
 func (f *Feed) Write(pcm []int16) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.ended || len(f.pcm)-f.at >= feedMost {
 		return
 	}
-	if f.at > clipRate { // let go of what was played, a second at a time
+	if f.at > clipRate { // removes played samples, a second at a time
 		f.pcm = append(f.pcm[:0], f.pcm[f.at:]...)
 		f.at = 0
 	}
 	f.pcm = f.resample.process(f.pcm, pcm)
 }
 
-// End says that no more sound comes: its playback is done once all was played.
+// End marks the end of the audio. The playback is done once everything was played.
 func (f *Feed) End() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if r := f.resample; r != nil && !f.ended { // pushes the last samples through the filter
+	if r := f.resample; r != nil && !f.ended { // flushes the last samples out of the filter
 		f.pcm = r.process(f.pcm, make([]int16, r.taps/2))
 	}
 	f.ended = true
 }
 
-// take copies the next n samples to dst; none are there while it must be waited, more is false at the end.
+// read copies the next n samples to dst. piece is empty while too few samples are available. more is false at the
+// end.
 func (f *Feed) take(dst []int16, n int) (piece []int16, more bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -55,7 +57,8 @@ func (f *Feed) take(dst []int16, n int) (piece []int16, more bool) {
 	return dst, k > 0
 }
 
-// PlayFeed is Play of sound that still comes. Silence is sent while there is none, which Heard does not count.
+// PlayInjected plays audio while it is produced. It sends silence while no audio is available; Played does not count
+// that silence.
 func (s *Stream) PlayFeed(f *Feed) *Playback {
 	b := &Playback{player: s.ensurePlayer(), feed: f, buf: make([]int16, 0, clipRate/50), done: make(chan struct{})}
 	if b.player == nil {
@@ -66,7 +69,7 @@ func (s *Stream) PlayFeed(f *Feed) *Playback {
 	return b
 }
 
-// fed is the next 20 ms of a feed, nil after its end.
+// nextInjected returns the next 20 ms of injected audio, or nil after its end.
 func (b *Playback) fed() []int16 {
 	const n = clipRate / 50
 	var more bool
@@ -82,13 +85,13 @@ func (b *Playback) fed() []int16 {
 	return b.buf
 }
 
-// A Rate changes the rate of mono sound that comes piece by piece. It is for one goroutine.
+// A RateConverter changes the sample rate of mono audio piece by piece. It is not safe for concurrent use.
 type Rate struct{ resample *resampler }
 
-// NewRate changes from one rate to another, each 8000 to 48000 Hz.
+// NewRateConverter returns a converter between two rates, each 8000 to 48000 Hz.
 func NewRate(from, to int) *Rate { return &Rate{newResampler(from, to)} }
 
-// Convert is the next piece at the other rate, appended to dst.
+// Convert appends the next piece at the other rate to dst.
 func (r *Rate) Convert(dst, pcm []int16) []int16 {
 	return r.resample.process(dst, pcm)
 }

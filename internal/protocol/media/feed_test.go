@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// What comes piece by piece is heard without waiting for its end; where it does not come, there is silence, and what was heard is known.
+// Injected audio is played without waiting for its end. Silence is sent while none is available. Played returns the
+// amount sent.
 func TestAFeedIsHeardWhileItComes(t *testing.T) {
 	t.Parallel()
 	e, phones := testEngine(t, Config{}, newLoop), testEngine(t, Config{}, newLoop)
@@ -23,7 +24,7 @@ func TestAFeedIsHeardWhileItComes(t *testing.T) {
 		t.Fatal("it ended while more may come")
 	default:
 	}
-	for range 4 { // without gaps, so that the tone can be told
+	for range 4 { // without gaps, so that the tone can be recognised
 		f.Write(Tone(700, -10, 200*time.Millisecond, 8000))
 	}
 	until(t, "the next", func() bool { return near(ear.tone(t), 700) })
@@ -34,7 +35,7 @@ func TestAFeedIsHeardWhileItComes(t *testing.T) {
 	}
 }
 
-// A feed that nobody hears does not grow without end.
+// Injected audio that is not played does not grow without limit.
 func TestAFeedIsBounded(t *testing.T) {
 	t.Parallel()
 	f := NewFeed(16000)

@@ -22,17 +22,17 @@ type Result struct {
 	SHA256     string // of the file, hex
 	SampleRate int
 	Channels   int
-	Codec      Codec // G.711 law, when not Wideband
-	Wideband   bool  // linear, 16 kHz
+	Codec      Codec // G.711 law; meaningless if Wideband
+	Wideband   bool  // 16-bit linear at 16 kHz
 }
 
-// ErrNoAudio is returned by Salvage for a file that ends before its audio begins.
+// ErrNoAudio is returned by RecoverRecording for a file that ends before its audio begins.
 var ErrNoAudio = errors.New("nothing was recorded")
 
-// Close finishes the file: the rest of the audio, WAV header, fsync, rename,
-// fsync of the folder, so that Path appears whole or not at all. Then it waits
-// until the tap has had everything, or ctx ends. A recorder that gave up
-// returns the Result of what was saved together with its error.
+// Close finishes the file: it writes the rest of the audio and the WAV header, calls fsync, renames the file and
+// calls fsync on the directory. Path therefore appears complete or not at all. Then it waits until the tap has
+// received everything, or ctx ends. If the recorder had stopped with an error, Close returns the Result of the saved
+// part together with that error. A second Close returns ErrClosed.
 func (r *Recorder) Close(ctx context.Context) (Result, error) {
 	r.engine.rec.remove(r)
 	r.detachAll()
@@ -52,7 +52,7 @@ func (r *Recorder) Close(ctx context.Context) (Result, error) {
 	return res, errors.Join(gaveUp, err)
 }
 
-// Stop ends the recording at this moment, whenever Close comes: what the sides say from now on is not in it.
+// Stop ends the recording now, however late Close is called. Later audio of both sides is not recorded.
 func (r *Recorder) Stop() {
 	r.mu.Lock()
 	if r.until == 0 {
@@ -62,7 +62,7 @@ func (r *Recorder) Stop() {
 	r.detachAll()
 }
 
-// end is where the recording ends: now, or where it was stopped. r.mu is held.
+// endPosition returns the end of the recording: now, or the position at which it was stopped. The caller holds r.mu.
 func (r *Recorder) end() int64 {
 	now := r.position(r.engine.clock())
 	if r.until > 0 {
@@ -71,7 +71,8 @@ func (r *Recorder) end() int64 {
 	return now
 }
 
-// last writes what is left and ends the recording at this moment.
+// stopWriting writes the remaining audio and ends the recording at this moment. again is true if that was done
+// before.
 func (r *Recorder) last() (gaveUp error, again bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -89,8 +90,9 @@ func (r *Recorder) last() (gaveUp error, again bool) {
 	return r.err, false
 }
 
-// letGo gives back the buffers of a recorder that is closed, when no stream writes to them any more: not one either that SetLeft
-// brought while Close began. r.mu is held.
+// releaseBuffers returns the buffers of a closed recorder to their pools. It detaches all streams first, including
+// one that SetLeft attached while Close began, because no stream may write to a released buffer. The caller holds
+// r.mu.
 func (r *Recorder) letGo() {
 	r.detach()
 	for i := range r.lanes {
@@ -106,7 +108,7 @@ func (r *Recorder) seal() (Result, error) {
 	return res, nil
 }
 
-// seal makes a finished recording of an open .part of which size bytes are good.
+// finalizePart turns an open .part, of which size bytes are complete, into a finished recording.
 func seal(f *os.File, path string, l layout, size int64) (Result, error) {
 	if !l.mono {
 		return conclude(f, path, l, size)
@@ -123,7 +125,7 @@ func seal(f *os.File, path string, l layout, size int64) (Result, error) {
 	return res, err
 }
 
-// conclude gives a file with so many good bytes its header and its name.
+// publishFile truncates a file to size, writes its header and renames it to path.
 func conclude(f *os.File, path string, l layout, size int64) (Result, error) {
 	if err := f.Truncate(size); err != nil {
 		return Result{}, err
@@ -151,13 +153,12 @@ func conclude(f *os.File, path string, l layout, size int64) (Result, error) {
 		SHA256: hex.EncodeToString(sum.Sum(nil)), SampleRate: int(l.rate), Channels: l.channels(), Codec: l.law(), Wideband: l.encoding == PCM16}, nil
 }
 
-// Salvage turns a .part left by a crash into a finished recording with what is
-// there, under the name it would have had. It may be repeated after a crash of
-// its own. A recorder must not be running on the file.
+// RecoverRecording turns a .part left by a crash into a finished recording of the audio that is there, under its
+// final name. It may be repeated if it is interrupted by a crash. No recorder may be running on the file.
 func Salvage(partPath string) (Result, error) {
 	res, err := salvage(partPath)
 	if err != nil {
-		return Result{}, fmt.Errorf("salvage %s: %w", partPath, err)
+		return Result{}, fmt.Errorf("recover recording %s: %w", partPath, err)
 	}
 	return res, nil
 }
@@ -179,8 +180,8 @@ func salvage(partPath string) (Result, error) {
 	return seal(f, path, l, size)
 }
 
-// inspectPart reads the layout of a .part and how many bytes of it are whole
-// frames: the last may be half written.
+// inspectPart returns the layout of a .part and the number of bytes in complete frames. The last frame may be half
+// written.
 func inspectPart(f *os.File) (layout, int64, error) {
 	var h [wavHeaderLen]byte
 	if _, err := f.ReadAt(h[:], 0); err != nil {
@@ -197,7 +198,7 @@ func inspectPart(f *os.File) (layout, int64, error) {
 	return l, info.Size() - (info.Size()-wavHeaderLen)%(2*l.width()), nil
 }
 
-// headerLayout reads our own header back. After a power cut it can be zeros.
+// layoutOfHeader parses the header of our own recordings. After a power failure the header can be all zeros.
 func headerLayout(h [wavHeaderLen]byte) (layout, error) {
 	l := layout{Encoding(binary.LittleEndian.Uint16(h[20:])), int64(binary.LittleEndian.Uint32(h[24:])), false}
 	known := l == layout{ULaw, 8000, false} || l == layout{ALaw, 8000, false} || l == layout{PCM16, 16000, false}
@@ -208,11 +209,10 @@ func headerLayout(h [wavHeaderLen]byte) (layout, error) {
 	return l, nil
 }
 
-// longestGap is how much silence stands for the time without a recorder at most.
+// maxResumeGap limits the silence that replaces the time without a recorder.
 const longestGap = time.Hour
 
-// takeUp goes on with a .part that a restart left. What came after its last
-// write until now is silence.
+// resumePart continues a .part that a restart left. The time from its last write until now becomes silence.
 func (r *Recorder) takeUp() error {
 	f, err := os.OpenFile(r.cfg.Path+partSuffix, os.O_RDWR, 0)
 	if err != nil {

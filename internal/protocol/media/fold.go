@@ -8,11 +8,12 @@ import (
 	"os"
 )
 
-// foldSuffix marks the one channel that is being made of a .part's two. The .part stays until that is finished, so that a
-// crash costs nothing: it is folded again.
+// downmixSuffix marks the one-channel file that is made from the two channels of a .part. The .part stays until that
+// file is finished. After a crash the downmix is repeated.
 const foldSuffix = ".mono" + partSuffix
 
-// fold writes the sum of both channels of an open .part, of which size bytes are good, into a file beside it.
+// downmix writes the sum of both channels of an open .part, of which size bytes are complete, to a file in the same
+// directory.
 func (l layout) fold(f *os.File, path string, size int64) (folded *os.File, n int64, err error) {
 	if folded, err = os.OpenFile(path+foldSuffix, os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600); err != nil {
 		return nil, 0, err
@@ -31,7 +32,7 @@ func (l layout) fold(f *os.File, path string, size int64) (folded *os.File, n in
 	return folded, wavHeaderLen + frames*l.width(), nil
 }
 
-// sum writes the sum of each pair of samples.
+// downmixSamples writes the saturated sum of each pair of samples.
 func (l layout) sum(out *bufio.Writer, in *bufio.Reader) error {
 	w := int(l.width())
 	pair, one := make([]byte, 2*w), make([]byte, w)

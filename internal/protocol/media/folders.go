@@ -5,13 +5,14 @@ import (
 	"sync"
 )
 
-// A folderSync brings the names in folders to the disk. Who asks while it does so for others waits for the next time, which all share who asked meanwhile.
+// A directorySync calls fsync on directories, so that renames in them are durable. Callers that arrive while an fsync
+// runs wait for the next one, which all of them share. It is safe for concurrent use.
 type folderSync struct {
 	sync func(path string) error
 
-	mu   sync.Mutex // guards the two below
+	mu   sync.Mutex // guards the fields below
 	busy map[string]*folderTurn
-	next map[string]*folderTurn // those that have not begun
+	next map[string]*folderTurn // rounds that have not begun
 }
 
 type folderTurn struct {
@@ -25,7 +26,7 @@ func newFolderSync(sync func(path string) error) *folderSync {
 	return &folderSync{sync: sync, busy: map[string]*folderTurn{}, next: map[string]*folderTurn{}}
 }
 
-// settle returns when all names that are in a folder now are on the disk.
+// flush returns once all names that are in a directory now are durable.
 func (s *folderSync) settle(path string) error {
 	t, before, mine := s.join(path)
 	if !mine {
@@ -41,7 +42,8 @@ func (s *folderSync) settle(path string) error {
 	return t.err
 }
 
-// join finds the turn that has not begun, or makes one, which is the caller's to do when the one before is done.
+// joinRound returns the round that has not begun, or creates one. If mine is true, the caller must run the round when
+// the round before is done.
 func (s *folderSync) join(path string) (t, before *folderTurn, mine bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,7 +55,7 @@ func (s *folderSync) join(path string) (t, before *folderTurn, mine bool) {
 	return t, s.busy[path], true
 }
 
-// begin lets nobody join any more: who comes now has a name that may not be there yet.
+// beginRound closes the round for further callers, because their names may be missing from this fsync.
 func (s *folderSync) begin(path string, t *folderTurn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

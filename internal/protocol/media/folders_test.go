@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Those who ask while a folder is being synced share the next time, and none is served by one that began before it asked.
+// Callers that arrive while a directory is being synced share the next sync. No caller is served by a sync that began
+// before its call.
 func TestSyncsOfAFolderAreShared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// FuzzSTUN holds the reader of checks against anything; what it takes from a
-// stranger must not make him known.
+// FuzzSTUN passes arbitrary bytes to the STUN parser. Unauthenticated messages must not make their source trusted.
 func FuzzSTUN(f *testing.F) {
 	f.Add(hexBytes(f, vectorRequest))
 	f.Add(hexBytes(f, vectorResponse))
@@ -29,7 +28,7 @@ func FuzzSTUN(f *testing.F) {
 	})
 }
 
-// fuzzLeg is a leg that is on the packet path but not on the wire.
+// fuzzLeg returns a leg that processes packets but sends none to the network.
 func fuzzLeg(f *testing.F) *Stream {
 	e := testEngine(f, Config{Loops: 1}, newLoop)
 	s := open(f, e)
@@ -38,7 +37,7 @@ func fuzzLeg(f *testing.F) *Stream {
 	s.out.mu.Lock()
 	s.rtp, s.rtcp = &nowhere{}, &nowhere{}
 	s.out.mu.Unlock()
-	f.Cleanup(func() { // whoever looks for a way sends until the engine closes
+	f.Cleanup(func() { // ICE sends checks until the engine closes
 		s.out.mu.Lock()
 		s.rtp, s.rtcp = real, realRTCP
 		s.out.mu.Unlock()
@@ -46,8 +45,8 @@ func fuzzLeg(f *testing.F) *Stream {
 	return s
 }
 
-// FuzzSecureLeg feeds legs that use SRTP by SDES and by DTLS with ICE: RTP,
-// RTCP, STUN and DTLS on one port. What is not proved is never received.
+// FuzzSecureLeg passes packets to legs that use SRTP by SDES and by DTLS with ICE: RTP, RTCP, STUN and DTLS on one
+// port. Packets that are not authenticated are never counted as received.
 func FuzzSecureLeg(f *testing.F) {
 	sdes, web := fuzzLeg(f), fuzzLeg(f)
 	sdes.protect(&agreement{security: SDESRequired, in: newMasterKey(aesSHA80), out: newMasterKey(aes128GCM)})
@@ -60,7 +59,7 @@ func FuzzSecureLeg(f *testing.F) {
 	}
 	web.Apply(n, netip.Addr{})
 	web.in.mu.Lock()
-	web.in.ice.proved(from) // so that DTLS and RTP of it are looked at
+	web.in.ice.proved(from) // so that DTLS and RTP from this address are processed
 	web.in.ice.use(web.in.ice.add(from, 1), true)
 	web.in.mu.Unlock()
 	web.setKeys(newMasterKey(aes256GCM), newMasterKey(aesSHA80))
@@ -94,7 +93,7 @@ func browserAnswer() []byte {
 		"a=fingerprint:sha-256 "+colons(strings.Repeat("x", 32)), "a=candidate:1 1 udp 1 127.0.0.1 9 typ host")
 }
 
-// FuzzOffer answers whatever is offered, and what we say must be readable.
+// FuzzOffer answers arbitrary offers. Our answer and our next offer must be parseable.
 func FuzzOffer(f *testing.F) {
 	f.Add(browserAnswer())
 	f.Add(phoneOffer("m=audio 4000 RTP/SAVP 0", "a=crypto:1 AES_CM_128_HMAC_SHA1_80 "+rfcKey+"|2^20|1:4"))

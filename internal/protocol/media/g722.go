@@ -1,9 +1,8 @@
 package media
 
-// G.722 at 64 kbit/s (ITU-T G.722, 11/1988): two sub-bands of a quadrature
-// mirror filter, each an ADPCM of its own, 6 bits for the lower and 2 for the
-// upper. The arithmetic is the recommendation's, to the bit; the names are those
-// of its clause 6.
+// G.722 at 64 kbit/s (ITU-T G.722, 11/1988). A quadrature mirror filter splits the signal into two sub-bands. Each
+// sub-band has its own ADPCM: 6 bits for the lower, 2 for the upper. The arithmetic is bit-exact to the
+// recommendation; the names are those of its clause 6.
 
 // The quadrature mirror filter (clause 6.2.1, table 11): coefficients 0 to 11; 12 to 23 mirror them.
 var g722Mirror = [12]int32{3, -11, 12, 32, -210, 951, 3876, -805, 362, -156, 53, -11}
@@ -30,16 +29,16 @@ var (
 		2896, 2960, 3025, 3091, 3158, 3228, 3298, 3371, 3444, 3520, 3597, 3676, 3756, 3838, 3922, 4008}
 )
 
-// sub is the ADPCM of one sub-band: its predictor and its scale factor.
+// subBand is the ADPCM state of one sub-band: its predictor and its scale factor.
 type sub struct {
 	s, sz  int32    // predictions: of the signal, of its zero section
-	r, p   [2]int32 // reconstructed and partially reconstructed signal, the newest first
-	a      [2]int32 // coefficients of the poles
-	b, d   [6]int32 // coefficients of the zeros and the differences they weigh
+	r, p   [2]int32 // reconstructed and partially reconstructed signal, newest first
+	a      [2]int32 // pole coefficients
+	b, d   [6]int32 // zero coefficients and the differences they weight
 	nb     int32    // logarithmic scale factor
 	det    int32    // scale factor
 	offset int32    // of the antilogarithm: 8 low, 10 high
-	most   int32    // limit of nb
+	most   int32    // upper limit of nb
 }
 
 func sat16(v int32) int32 { return max(-32768, min(32767, v)) }
@@ -55,8 +54,8 @@ func (b *sub) scale(step int32) {
 	b.det = v >> shift << 2
 }
 
-// predict takes the quantized difference and makes the next prediction
-// (blocks RECONS, PARREC, UPPOL2, UPPOL1, UPZERO, FILTEP, FILTEZ, PREDIC).
+// predict takes the quantized difference and computes the next prediction (blocks RECONS, PARREC, UPPOL2, UPPOL1,
+// UPZERO, FILTEP, FILTEZ, PREDIC).
 func (b *sub) predict(d int32) {
 	r, p := sat16(b.s+d), sat16(b.sz+d)
 	b.poles(p)
@@ -106,17 +105,17 @@ func (b *sub) zeros(d int32) {
 	b.d[0] = d
 }
 
-// g722State is what encoder and decoder have in common.
+// g722State is the common state of encoder and decoder.
 type g722State struct {
 	low, high sub
-	x         [24]int32 // the mirror filter's past
+	x         [24]int32 // history of the quadrature mirror filter
 }
 
 func newG722State() g722State {
 	return g722State{low: sub{det: 32, offset: 8, most: 18432}, high: sub{det: 8, offset: 10, most: 22528}}
 }
 
-// mirror shifts two values into the filter and returns its two halves.
+// qmf shifts two values into the quadrature mirror filter and returns the sums of its two phases.
 func (g *g722State) mirror(a, b int32) (even, odd int32) {
 	copy(g.x[:], g.x[2:])
 	g.x[22], g.x[23] = a, b
@@ -127,7 +126,7 @@ func (g *g722State) mirror(a, b int32) (even, odd int32) {
 	return even, odd
 }
 
-// adapt follows the code word of a pair of samples in both sub-bands.
+// adapt updates both sub-bands by the code word of a pair of samples.
 func (g *g722State) adapt(low, high byte) {
 	d := g.low.det * g722QM4[low>>2] >> 15
 	g.low.scale(g722StepLow[low>>2])
@@ -137,14 +136,14 @@ func (g *g722State) adapt(low, high byte) {
 	g.high.predict(d)
 }
 
-// g722Encoder makes a code word of every two samples at 16 kHz.
+// g722Encoder encodes every two samples at 16 kHz into one code word.
 type g722Encoder struct{ g722State }
 
 func newG722Encoder() *g722Encoder { return &g722Encoder{newG722State()} }
 
 func (e *g722Encoder) rate() int { return 16000 }
 
-// encode appends the code words of pcm, whose length must be even, to dst.
+// encode appends the code words of pcm to dst. The length of pcm should be even; an odd last sample is dropped.
 func (e *g722Encoder) encode(dst []byte, pcm []int16) []byte {
 	for i := 0; i+1 < len(pcm); i += 2 {
 		even, odd := e.mirror(int32(pcm[i]), int32(pcm[i+1]))
@@ -160,7 +159,7 @@ func magnitude(v int32) int32 { return v ^ v>>31 }
 func (e *g722Encoder) quantizeLow(x int32) byte {
 	el := sat16(x - e.low.s)
 	w, i := magnitude(el), 1
-	for top := 30; i < top; { // the first threshold above w
+	for top := 30; i < top; { // binary search for the first threshold above w
 		if m := (i + top) / 2; w >= g722Q6[m]*e.low.det>>12 {
 			i = m + 1
 		} else {
@@ -187,7 +186,7 @@ func (e *g722Encoder) quantizeHigh(x int32) byte {
 	return 3
 }
 
-// g722Decoder makes two samples at 16 kHz of every code word.
+// g722Decoder decodes every code word into two samples at 16 kHz.
 type g722Decoder struct{ g722State }
 
 func newG722Decoder() *g722Decoder { return &g722Decoder{newG722State()} }
@@ -206,7 +205,7 @@ func (d *g722Decoder) decode(dst []int16, payload []byte) []int16 {
 	return dst
 }
 
-// DecodeG722 makes 16 kHz samples of a whole recording in G.722 at 64 kbit/s, two of every byte.
+// DecodeG722 decodes a whole recording in G.722 at 64 kbit/s to 16 kHz, two samples per byte.
 func DecodeG722(recording []byte) []int16 {
 	return newG722Decoder().decode(make([]int16, 0, 2*len(recording)), recording)
 }

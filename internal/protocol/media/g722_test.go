@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// babble is deterministic sound with the ups and downs of speech: three gliding
-// voices, a hiss, pauses, and some clipping. 8000 samples at 16 kHz.
+// babble returns deterministic audio with the level changes of speech: three gliding voices, a hiss, pauses, and some
+// clipping. 8000 samples at 16 kHz.
 func babble() []int16 {
 	pcm, noise := make([]int16, 8000), uint32(1)
 	var phase [3]uint32
@@ -41,8 +41,7 @@ func pcmBytes(pcm []int16) []byte {
 	return b
 }
 
-// testdata/babble.g722 is what ffmpeg 5.1 makes of babble(), and the sum that of
-// what it makes of the file:
+// testdata/babble.g722 is babble() encoded by ffmpeg 5.1. The checksum is that of the file decoded by ffmpeg:
 //
 //	ffmpeg -f s16le -ar 16000 -ac 1 -i babble.pcm -c:a g722 -f g722 babble.g722
 //	ffmpeg -f g722 -i babble.g722 -f s16le - | sha256sum
@@ -61,7 +60,7 @@ func TestG722IsThatOfFFmpegToTheBit(t *testing.T) {
 	}
 }
 
-// noiseRatio is how many dB out is above its difference from in, at the best delay up to most samples.
+// noiseRatio returns the signal-to-noise ratio of out against in, in dB, at the best delay of up to most samples.
 func noiseRatio(in, out []int16, most int) float64 {
 	best := math.Inf(-1)
 	for d := range most {
@@ -86,7 +85,7 @@ func TestG722KeepsTones(t *testing.T) {
 	}
 }
 
-// A recording decoded whole is what a stream decoded packet by packet is.
+// A recording decoded as a whole equals a stream decoded packet by packet.
 func TestARecordingInG722IsReadWhole(t *testing.T) {
 	t.Parallel()
 	coded := newG722Encoder().encode(nil, babble())

@@ -1,23 +1,23 @@
 package media
 
-// gaps counts losses in a row. A gap is settled when the next one begins, for
-// packets that were only overtaken may still fill it.
+// lossRuns counts runs of consecutive lost packets. A run is final only when the next one begins, because reordered
+// packets may still fill it.
 type gaps struct {
-	from, to uint32 // extended numbers missing, to excluded
+	from, to uint32 // range of missing extended sequence numbers; to is exclusive
 	missing  int64
 
 	bursts  int64
-	lost    int64 // in them
+	lost    int64 // in all runs
 	longest int64
 }
 
-// open notes that the numbers from..to-1 are missing so far.
+// start records that the sequence numbers from..to-1 are missing so far.
 func (g *gaps) open(from, to uint32) {
 	g.settle()
 	g.from, g.to, g.missing = from, to, int64(to-from)
 }
 
-// fill notes a packet that came late.
+// fillLate records a packet that arrived late.
 func (g *gaps) fill(number uint32) {
 	if g.missing > 0 && number-g.from < g.to-g.from {
 		g.missing--
@@ -33,7 +33,7 @@ func (g *gaps) settle() {
 	g.missing = 0
 }
 
-// settled is g as if no more packets came late.
+// finished returns a copy of g as if no more packets arrived late.
 func (g gaps) settled() gaps {
 	g.settle()
 	return g

@@ -2,26 +2,25 @@ package media
 
 import (
 	"crypto/hmac"
-	"crypto/sha1" // RFC 8489 §14.5 says so
+	"crypto/sha1" // required by RFC 8489 §14.5
 	"hash"
 	"net/netip"
 	"time"
 )
 
-// An iceAgent finds and keeps the way to a browser: full ICE (RFC 8445) with one
-// component, for RTP and RTCP share a port, and one candidate of ours, the
-// stream's RTP socket. It answers checks on the packet loop and sends its own
-// from a goroutine that ends with the stream. The stream's in.mu guards it.
+// An iceAgent finds and keeps the path to a browser. It is a full ICE agent (RFC 8445) with one component, because
+// RTP and RTCP share a port. Its only local candidate is the stream's RTP socket. It answers connectivity checks on
+// the packet loop and sends its own from a goroutine that ends with the stream. The stream's in.mu guards it.
 type iceAgent struct {
 	s     *Stream
 	terms iceTerms
 
-	ours, theirs hash.Hash // by the passwords of both sides
-	name         []byte    // what checks for us are addressed to, up to and with the colon
+	ours, theirs hash.Hash // HMACs keyed with the local and the remote password
+	name         []byte    // USERNAME prefix of checks addressed to us, up to and including the colon
 	pairs        []*icePair
 	selected     *icePair
 	nominating   *icePair
-	heard        [maxPeers]netip.AddrPort // who has proved to be the other side; a ring
+	heard        [maxPeers]netip.AddrPort // ring of addresses whose messages were authenticated
 	heards       int
 	out          stunWriter
 
@@ -32,10 +31,10 @@ type iceAgent struct {
 	done  chan struct{}
 }
 
-// Times of checks (RFC 8445 §14, RFC 7675 §5.1).
+// Intervals and limits of connectivity checks (RFC 8445 §14, RFC 7675 §5.1).
 const (
 	checkPace   = int64(10 * time.Millisecond)
-	checkFirst  = int64(50 * time.Millisecond) // until the first repetition
+	checkFirst  = int64(50 * time.Millisecond) // until the first retransmission
 	checkTries  = 12                           // about seven seconds
 	consentTime = int64(5 * time.Second)
 	consentEnd  = int64(30 * time.Second)
@@ -44,22 +43,22 @@ const (
 	maxPeers = 16
 )
 
-// An icePair is our socket and an address of the other side.
+// An icePair is the pair of our socket and one remote address.
 type icePair struct {
 	remote   netip.AddrPort
-	priority uint32 // of their candidate
+	priority uint32 // of the remote candidate
 
-	// of the check under way
+	// State of the current check:
 	tx          stunTx
-	controlling bool // as we said in it
-	use         bool // it nominates
+	controlling bool // the role we stated in it
+	use         bool // it carries USE-CANDIDATE
 	tries       int
-	due         int64 // when it is sent next; 0 is never
+	due         int64 // time of the next transmission; 0 is never
 
-	valid     bool  // a check came back
+	valid     bool  // a check succeeded
 	asked     bool  // the other side nominated it
-	confirmed int64 // when a check came back last
-	heard     int64 // when the other side's check was seen last
+	confirmed int64 // time of the last successful response
+	heard     int64 // time of the last request from the other side
 }
 
 func newICEAgent(s *Stream, t iceTerms) *iceAgent {
@@ -68,8 +67,8 @@ func newICEAgent(s *Stream, t iceTerms) *iceAgent {
 	return a
 }
 
-// begin takes new terms, the first or those of a restart. What was selected
-// carries the call until something new is.
+// start takes new parameters: the first ones, or those of an ICE restart. Media keeps its current path until a new
+// pair is selected.
 func (a *iceAgent) begin(t iceTerms) {
 	a.terms = t
 	a.ours, a.theirs = hmac.New(sha1.New, []byte(t.pwd)), hmac.New(sha1.New, []byte(t.theirPwd))
@@ -83,7 +82,7 @@ func (a *iceAgent) begin(t iceTerms) {
 	}
 }
 
-// reaches reports whether our socket can send there at all.
+// canReach reports whether our socket can send to the address family of a.
 func (s *Stream) reaches(a netip.AddrPort) bool { return s.bind.Is6() || a.Addr().Is4() }
 
 func (a *iceAgent) find(addr netip.AddrPort) *icePair {
@@ -95,7 +94,7 @@ func (a *iceAgent) find(addr netip.AddrPort) *icePair {
 	return nil
 }
 
-// add makes a pair. When there are too many, one that never worked goes.
+// add creates a pair. If there are too many, it replaces one that was never valid.
 func (a *iceAgent) add(addr netip.AddrPort, priority uint32) *icePair {
 	p := &icePair{remote: addr, priority: priority}
 	if len(a.pairs) < maxPairs {
@@ -111,7 +110,7 @@ func (a *iceAgent) add(addr netip.AddrPort, priority uint32) *icePair {
 	return p
 }
 
-// knows reports whether the address has proved to be the other side's.
+// isProved reports whether an authenticated message came from the address.
 func (a *iceAgent) knows(addr netip.AddrPort) bool {
 	for _, h := range a.heard[:min(a.heards, maxPeers)] {
 		if h == addr {
@@ -121,7 +120,7 @@ func (a *iceAgent) knows(addr netip.AddrPort) bool {
 	return false
 }
 
-// proved notes that a message of the other side's came from there.
+// markProved records that an authenticated message came from the address.
 func (a *iceAgent) proved(addr netip.AddrPort) {
 	if !a.knows(addr) {
 		a.heard[a.heards%maxPeers] = addr
@@ -129,13 +128,13 @@ func (a *iceAgent) proved(addr netip.AddrPort) {
 	}
 }
 
-// nominate makes p the pair to use, and tells the other side so.
+// nominate sends a check with USE-CANDIDATE for p.
 func (a *iceAgent) nominate(p *icePair, now int64) {
 	a.nominating = p
 	a.check(p, now, true)
 }
 
-// use sends over p from now on. final says that both sides agree on it.
+// usePair sends media over p from now on. final is true if both sides agreed on the pair.
 func (a *iceAgent) use(p *icePair, final bool) {
 	if final {
 		a.selected = p
@@ -147,14 +146,14 @@ func (a *iceAgent) use(p *icePair, final bool) {
 	}
 }
 
-// prefers reports whether the other side's nomination of p replaces what is
-// selected: by priority, or because the old way has gone quiet.
+// prefersPair reports whether the other side's nomination of p replaces the selected pair. It does if p has the
+// higher priority, or if the selected pair received no check for 3 s.
 func (a *iceAgent) prefers(p *icePair, now int64) bool {
 	s := a.selected
 	return s == nil || p.priority > s.priority || now-s.heard > int64(3*time.Second)
 }
 
-// route sends everything to an address, and nothing when it is not valid.
+// setDestination sends RTP and RTCP to an address. If the address is invalid, nothing is sent.
 func (o *outbound) route(to netip.AddrPort) {
 	o.mu.Lock()
 	o.to = to

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// check begins a check of a pair, in place of one under way.
+// startCheck starts a connectivity check of a pair and replaces one in progress.
 func (a *iceAgent) check(p *icePair, now int64, use bool) {
-	_, _ = rand.Read(p.tx[:]) // does not fail
+	_, _ = rand.Read(p.tx[:]) // never fails
 	p.use, p.tries, p.due = use, 0, now
 	nudge(a.wake)
 }
 
-// run sends checks until stop.
+// run sends checks until stop is called.
 func (a *iceAgent) run() {
 	defer close(a.done)
 	timer := time.NewTimer(0)
@@ -37,7 +37,7 @@ func (a *iceAgent) stop() {
 	<-a.done
 }
 
-// step sends the check that is due and returns how long nothing else is.
+// sendDue sends the check that is due and returns the time until the next step, in ns.
 func (a *iceAgent) step() int64 {
 	a.s.in.mu.Lock()
 	defer a.s.in.mu.Unlock()
@@ -59,8 +59,8 @@ func (a *iceAgent) step() int64 {
 	return max(checkPace, next.due-now)
 }
 
-// consent keeps asking over the pair in use, and stops sending when nothing has
-// come back for too long (RFC 7675 §5.1).
+// checkConsent repeats the check of the selected pair, and stops sending media when no response has come for 30 s
+// (RFC 7675 §5.1).
 func (a *iceAgent) consent(now int64) {
 	p := a.selected
 	if p == nil {
@@ -74,8 +74,8 @@ func (a *iceAgent) consent(now int64) {
 	}
 }
 
-// send sends the pair's check. The other side may be slow or the packet lost:
-// it is repeated with growing pauses.
+// sendCheck sends the check of a pair. It is repeated with growing intervals, because the other side may be slow or
+// the packet lost.
 func (a *iceAgent) send(p *icePair, now int64) {
 	if p.tries++; p.tries > checkTries && p != a.selected {
 		p.due = 0
@@ -104,7 +104,7 @@ func (a *iceAgent) send(p *icePair, now int64) {
 	a.s.sendRaw(w.end(a.theirs), p.remote)
 }
 
-// sendRaw sends what is neither RTP nor RTCP.
+// sendRaw sends a packet that is neither RTP nor RTCP. It does nothing if the stream is closed or to is invalid.
 func (s *Stream) sendRaw(b []byte, to netip.AddrPort) {
 	s.out.mu.Lock()
 	defer s.out.mu.Unlock()
@@ -113,8 +113,8 @@ func (s *Stream) sendRaw(b []byte, to netip.AddrPort) {
 	}
 }
 
-// receive handles a STUN message on the packet loop; in.mu is held. It reports
-// false for what is not the other side's.
+// receive handles a STUN message on the packet loop. The caller holds in.mu. It returns false if the message is
+// malformed, not authenticated or unexpected.
 func (a *iceAgent) receive(b []byte, from netip.AddrPort, now int64) bool {
 	m, ok := parseSTUN(b)
 	if !ok {
@@ -126,10 +126,10 @@ func (a *iceAgent) receive(b []byte, from netip.AddrPort, now int64) bool {
 	case stunSuccess, stunError:
 		return m.proves(b, a.theirs) && a.response(&m, from, now)
 	}
-	return true // an indication keeps NATs open, no more
+	return true // an indication only keeps NAT bindings open
 }
 
-// request answers a check and makes one of ours in return (RFC 8445 §7.3).
+// handleRequest answers a check and starts a triggered check in return (RFC 8445 §7.3).
 func (a *iceAgent) request(m *stunMessage, from netip.AddrPort, now int64) bool {
 	if a.conflict(m) {
 		a.refuse(m, from)
@@ -159,8 +159,8 @@ func (a *iceAgent) request(m *stunMessage, from netip.AddrPort, now int64) bool 
 	return true
 }
 
-// conflict settles who controls (RFC 8445 §7.3.1.1). It reports whether the
-// other side is the one to give in.
+// resolveRoleConflict resolves a role conflict (RFC 8445 §7.3.1.1). It reports whether the other side must change
+// its role; otherwise it changes ours if needed.
 func (a *iceAgent) conflict(m *stunMessage) bool {
 	both := a.terms.controlling && m.controlling || !a.terms.controlling && m.controlled
 	if !both || a.terms.lite {
@@ -180,7 +180,7 @@ func (a *iceAgent) refuse(m *stunMessage, to netip.AddrPort) {
 	a.s.sendRaw(a.out.end(a.ours), to)
 }
 
-// response takes the outcome of a check of ours (RFC 8445 §7.2.5).
+// handleResponse handles the response to one of our checks (RFC 8445 §7.2.5).
 func (a *iceAgent) response(m *stunMessage, from netip.AddrPort, now int64) bool {
 	p := a.find(from)
 	if p == nil || p.due == 0 || p.tx != m.tx {
@@ -212,7 +212,7 @@ func (a *iceAgent) response(m *stunMessage, from netip.AddrPort, now int64) bool
 		a.use(p, false)
 	}
 	if p == a.selected {
-		a.s.out.route(p.remote) // consent may have run out in between
+		a.s.out.route(p.remote) // consent may have expired in between
 	}
 	return true
 }

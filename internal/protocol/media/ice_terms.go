@@ -9,42 +9,42 @@ import (
 	"strings"
 )
 
-// iceTerms is what both sides said about ICE (RFC 8839).
+// iceParameters holds the ICE parameters that both sides exchanged in SDP (RFC 8839).
 type iceTerms struct {
-	ufrag, pwd  string // ours
+	ufrag, pwd  string // local
 	controlling bool
 	tieBreaker  uint64
 
 	theirUfrag, theirPwd string
 	candidates           []candidate
-	lite                 bool // the other side
+	lite                 bool // the other side is an ICE-lite agent
 }
 
 func newICETerms() iceTerms {
-	var b [6 + 18 + 8]byte // 48 and 144 bits: RFC 8445 §5.3 wants 24 and 128
-	_, _ = rand.Read(b[:]) // does not fail
+	var b [6 + 18 + 8]byte // 48 and 144 bits: RFC 8445 §5.3 requires 24 and 128
+	_, _ = rand.Read(b[:]) // never fails
 	e := base64.RawStdEncoding
 	return iceTerms{ufrag: e.EncodeToString(b[:6]), pwd: e.EncodeToString(b[6:24]), tieBreaker: binary.BigEndian.Uint64(b[24:])}
 }
 
-// with completes our terms by the other side's.
+// withRemote returns a copy of our parameters completed by those of the other side.
 func (t *iceTerms) with(p *protection) *iceTerms {
 	full := *t
 	full.theirUfrag, full.theirPwd, full.candidates, full.lite = p.ufrag, p.pwd, p.candidates, p.lite
 	return &full
 }
 
-// restarted reports whether a body asks to begin ICE anew (RFC 8839 §4.4.1.1.1).
+// isRestart reports whether a body requests an ICE restart (RFC 8839 §4.4.1.1.1).
 func (t *iceTerms) restarted(p *protection) bool {
 	return p.ufrag != t.theirUfrag || p.pwd != t.theirPwd
 }
 
-// hostPriority is that of our first candidate (RFC 8445 §5.1.2.1: host, component 1).
+// hostPriority is the priority of our first candidate (RFC 8445 §5.1.2.1: host, component 1).
 const hostPriority = 126<<24 | 65535<<8 | 255
 
-// write adds our side to a body. All candidates are in it; nothing trickles. A
-// browser on our own network may not reach us by the address advertised to the
-// Internet, so it is told the machine's own as well.
+// writeSDP appends our attributes to a body. It has all candidates; trickle ICE is not used. A browser on our own
+// network may be unable to reach the address advertised to the Internet. Therefore the machine's own address is a
+// second candidate.
 func (t *iceTerms) write(b *strings.Builder, local netip.AddrPort, own netip.Addr) {
 	fmt.Fprintf(b, "a=ice-ufrag:%s\r\na=ice-pwd:%s\r\n", t.ufrag, t.pwd)
 	writeCandidate(b, 1, hostPriority, local)

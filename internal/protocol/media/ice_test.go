@@ -44,7 +44,7 @@ func TestSTUNVectors(t *testing.T) {
 	if !m.proves(b, macOf(vectorPassword)) || m.proves(b, macOf("another")) {
 		t.Error("the password is not checked as it should be")
 	}
-	for i := range m.integrity + 24 { // whatever is changed is noticed
+	for i := range m.integrity + 24 { // every change is detected
 		c := bytes.Clone(b)
 		c[i] ^= 1
 		if m, ok := parseSTUN(c); ok && m.proves(c, macOf(vectorPassword)) {
@@ -77,7 +77,7 @@ func TestWhatWeWriteIsRead(t *testing.T) {
 	}
 }
 
-// wire is a socket that keeps what is sent.
+// recordingSocket is a socket that keeps the packets sent.
 type wire struct {
 	sent [][]byte
 	to   []netip.AddrPort
@@ -89,7 +89,7 @@ func (w *wire) send(b []byte, to netip.AddrPort) bool {
 }
 func (w *wire) close() {}
 
-// icePeer is the other side of an agent whose packets are handed over by the test.
+// icePeer is an agent whose packets are delivered by the test.
 type icePeer struct {
 	*iceAgent
 	wire *wire
@@ -116,7 +116,7 @@ func newICEPeer(t *testing.T, controlling bool) *icePeer {
 	return p
 }
 
-// asks hands the agent a check of the other side's.
+// sendRequest passes a check of the other side to the agent.
 func (p *icePeer) asks(from netip.AddrPort, use bool, role uint16, tie uint64) bool {
 	var w stunWriter
 	w.begin(stunRequest, stunTx{9})
@@ -130,7 +130,7 @@ func (p *icePeer) asks(from netip.AddrPort, use bool, role uint16, tie uint64) b
 	return p.receive(w.end(macOf(p.terms.pwd)), from, p.now)
 }
 
-// answers hands the agent the answer to the check it sent last to an address.
+// sendResponse passes to the agent a response to its last check of an address.
 func (p *icePeer) answers(to netip.AddrPort, kind uint16, code byte) bool {
 	pair := p.find(to)
 	var w stunWriter
@@ -141,7 +141,7 @@ func (p *icePeer) answers(to netip.AddrPort, kind uint16, code byte) bool {
 	return p.receive(w.end(macOf(p.terms.theirPwd)), to, p.now)
 }
 
-// round lets the agent send what is due.
+// sendDueChecks lets the agent send the checks that are due.
 func (p *icePeer) round() {
 	for _, pair := range p.pairs {
 		if pair.due > 0 && pair.due <= p.now {
@@ -156,7 +156,7 @@ func (p *icePeer) sentTo() netip.AddrPort {
 	return p.s.out.to
 }
 
-// The other side's .local candidate cannot be looked up: its checks show where it is.
+// The other side's .local candidate cannot be resolved. Its checks reveal its address.
 func TestPeerIsFoundByItsChecks(t *testing.T) {
 	t.Parallel()
 	p := newICEPeer(t, false)

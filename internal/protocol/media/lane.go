@@ -1,12 +1,11 @@
 package media
 
-// lane puts one channel's packets on the recording's time line.
+// recordingChannel puts one channel's packets on the timeline of the recording.
 //
-// A position is a count of samples of the file since the recording began, on the
-// engine's clock, the same for both channels. Within one source positions follow
-// its RTP timestamps, so jitter does not move audio; where the source's time
-// line lies is learned from when its packets arrive, the earliest counting most:
-// nothing arrives before it is sent.
+// A position counts samples of the file since the recording began. It follows the engine's clock and is the same for
+// both channels. Within one source positions follow its RTP timestamps, so that jitter does not move audio. The
+// offset between the source's timestamps and the recording is learned from packet arrivals. The earliest arrivals
+// count most, because no packet arrives before it is sent.
 type lane struct {
 	layout
 	ring   *ring
@@ -15,7 +14,7 @@ type lane struct {
 
 	anchored    bool
 	ssrc        uint32
-	clock       int64 // of the time line, Hz
+	clock       int64 // RTP clock of the source, Hz
 	lastTS      uint32
 	ext         int64 // lastTS, unwrapped
 	offset      int64 // position minus unwrapped timestamp
@@ -24,10 +23,10 @@ type lane struct {
 
 // Limits in ms.
 const (
-	maxLate    = 2000 // later than this is a time line that stood still
-	maxEarly   = 300  // earlier than this is one that jumped
-	talkspurt  = 60   // a marked packet further off than this begins a new time line
-	earlySlack = 30   // some senders send two packets at once
+	maxLate    = 2000 // later packets mean that the timestamps stood still
+	maxEarly   = 300  // earlier packets mean that the timestamps jumped
+	talkspurt  = 60   // a marked packet with a larger deviation starts a new timeline
+	earlySlack = 30   // tolerated earliness, because some senders send two packets at once
 )
 
 func newLane(f layout) lane {
@@ -38,17 +37,17 @@ func newLane(f layout) lane {
 	return l
 }
 
-// letGo gives back what the lane of a recording that is over worked with.
+// releaseBuffers returns the buffers of a finished recording to their pools.
 func (l *lane) letGo() {
 	rings.put(l.ring.buf)
 	l.windows().put(l.buf)
 	l.ring.buf, l.buf = nil, nil
 }
 
-// window is what a lane holds before it is written: a second, as a power of two.
+// window returns the samples that a channel holds before they are written: about a second, as a power of two.
 func (l layout) window() int64 { return 8192 * l.rate / 8000 }
 
-// silence is every byte of a silent sample.
+// silenceByte returns the value of every byte of a silent sample.
 func (l layout) silence() byte {
 	if l.encoding == PCM16 {
 		return 0
@@ -56,7 +55,7 @@ func (l layout) silence() byte {
 	return l.law().silence()
 }
 
-// locate returns where the frame belongs; arrival is the position of its arrival.
+// locate returns the position of a packet. arrival is the position of its arrival time.
 func (l *lane) locate(f frame, arrival int64) int64 {
 	clock := int64(f.kind.clock())
 	if !l.anchored || f.ssrc != l.ssrc || clock != l.clock {
@@ -76,17 +75,17 @@ func (l *lane) locate(f frame, arrival int64) int64 {
 	at := l.at()
 	for _, w := range []*leastDelay{&l.short, &l.long} {
 		if d := w.add(late, f.now); d != 0 {
-			l.shift(d) // for the packets to come
+			l.shift(d) // applies to later packets
 			break
 		}
 	}
 	return at
 }
 
-// at is where the last timestamp lies.
+// lastPosition returns the position of the last timestamp.
 func (l *lane) at() int64 { return l.ext*l.rate/l.clock + l.offset }
 
-// anchor begins a new time line at the packet's arrival.
+// startTimeline starts a new timeline at the packet's arrival.
 func (l *lane) anchor(f frame, arrival int64) int64 {
 	l.anchored, l.ssrc, l.lastTS, l.ext, l.offset = true, f.ssrc, f.ts, int64(f.ts), 0
 	l.offset = arrival - l.at()
@@ -95,21 +94,21 @@ func (l *lane) anchor(f frame, arrival int64) int64 {
 	return arrival
 }
 
-// shift moves the time line: clocks that drift apart, an anchor that was late.
+// shiftTimeline moves the timeline, because the clocks drift or the first packet was late.
 func (l *lane) shift(by int64) {
 	l.offset += by
 	l.short.reset()
 	l.long.reset()
 }
 
-// put writes samples at positions that are inside the window.
+// write stores samples at positions that are inside the window.
 func (l *lane) put(at int64, samples []byte) {
 	start := at * l.width() & int64(len(l.buf)-1)
 	n := copy(l.buf[start:], samples)
 	copy(l.buf, samples[n:])
 }
 
-// take removes n samples from position at into every second place of out.
+// read moves n samples from position at to every second sample of out, and replaces them with silence.
 func (l *lane) take(at int64, n int, out []byte) {
 	w := int(l.width())
 	for n > 0 {
@@ -132,8 +131,7 @@ func (l *lane) take(at int64, n int, out []byte) {
 	}
 }
 
-// leastDelay finds the least delay within a span of time; beyond the limit it is
-// no jitter but an offset.
+// minimumDelay finds the least delay within a span of time. If it exceeds the limit, it is an offset and not jitter.
 type leastDelay struct {
 	span  int64 // ns
 	limit int64 // samples
@@ -145,7 +143,7 @@ type leastDelay struct {
 
 func (w *leastDelay) reset() { w.open = false }
 
-// add returns by how much the time line is to be moved, usually 0.
+// add records a delay. It returns by how many samples to move the timeline, usually 0.
 func (w *leastDelay) add(late, now int64) int64 {
 	if !w.open {
 		w.open, w.since, w.least = true, now, late

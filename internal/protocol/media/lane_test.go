@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// feed gives a lane packets of 20 ms and returns where they were put, in samples.
+// channelFeed passes packets of 20 ms to a recording channel and collects their positions, in samples.
 type feed struct {
 	l   lane
 	seq uint16
@@ -14,7 +14,7 @@ type feed struct {
 
 func newFeed() *feed { return &feed{l: newLane(layout{ULaw, 8000, false})} }
 
-// at feeds one packet: timestamp and arrival in ms.
+// at passes one packet with its timestamp and its arrival in ms.
 func (f *feed) at(ts uint32, arrivalMS float64, ssrc uint32, marker bool) int64 {
 	f.seq++
 	p := f.l.locate(frame{rtpHeader: rtpHeader{seq: f.seq, ts: ts, ssrc: ssrc, marker: marker}, now: int64(arrivalMS * 1e6)}, int64(arrivalMS*8))
@@ -88,7 +88,7 @@ func TestBurstAfterANetworkStallKeepsItsTime(t *testing.T) {
 	f := newFeed()
 	for i := range 200 {
 		arrival := float64(20 * i)
-		if i >= 100 && i < 140 { // 800 ms come at once
+		if i >= 100 && i < 140 { // 800 ms arrive at once
 			arrival = 20 * 140
 		}
 		if got := f.at(uint32(160*i), arrival, 1, false); got != int64(160*i) {

@@ -5,28 +5,23 @@ import (
 	"time"
 )
 
-// latch decides whose packets a stream accepts. Behind NAT the signalled address
-// is not where packets come from, so the first source is learned (symmetric RTP,
-// RFC 4961); but who may be learned, and when, is limited, or anyone who sprays
-// packets over our ports hears the call ("RTP bleed"):
+// latch decides from which source address a stream accepts packets. Behind NAT the signalled address differs from the
+// packets' source. The first source is therefore learned (symmetric RTP, RFC 4961). Learning is limited by source and
+// by time; otherwise an attacker that sprays packets over our ports could hear the call ("RTP bleed"):
 //
-//   - A source is exact (the signalled address and port), known (another port of
-//     the signalled host, or of the host the signalling came from), or a stranger.
-//   - A window opens with each negotiation (SetRemote, Bridge). While it is open
-//     a better source replaces a worse one, and an equal one replaces a source
-//     that has not been heard since the window opened.
-//   - While the window is shut, an exact or known source may still replace a
-//     stranger or nothing, and an exact one a known one. A stranger is never accepted.
-//   - Strict legs accept no strangers at all.
+//   - A source is exact (the signalled address and port), known (another port of the signalled host, or of the host the signalling came from), or foreign (any other host).
+//   - A window opens with each negotiation (SetRemote, Bridge). While it is open a better source replaces a worse one. An equal one replaces a source that has sent nothing since the window opened.
+//   - While the window is closed, an exact or known source may still replace a foreign source or none, and an exact one a known one. A foreign source is never accepted.
+//   - Strict legs never accept foreign sources.
 //
-// Everything else is ignored: not relayed, not recorded, not counted as received.
+// Packets of other sources are ignored: not relayed, not recorded, not counted as received.
 type latch struct {
 	signalled netip.AddrPort
 	via       netip.Addr
 
 	opened, until int64 // the window, on the engine's clock
 	source        netip.AddrPort
-	heard         int64 // when source was heard last
+	heard         int64 // time of the last packet of source
 	rank          rank
 	strict        bool
 }
@@ -40,8 +35,8 @@ const (
 	exact
 )
 
-// negotiate sets the signalled address and opens the window. A source learned
-// for another address is forgotten.
+// negotiate sets the signalled address and opens the window. It forgets a source that was learned for another
+// address.
 func (l *latch) negotiate(r Remote, now int64, window time.Duration) {
 	if r.Addr != l.signalled && !r.Addr.Addr().IsUnspecified() {
 		l.source, l.rank = netip.AddrPort{}, nobody
@@ -57,8 +52,8 @@ func (l *latch) open(now int64, window time.Duration) {
 	l.opened, l.until = now, now+int64(window)
 }
 
-// accepts reports whether a packet from this source is the leg's. moved says
-// that the source is a new one.
+// accepts reports whether a packet from this source belongs to the leg, and follows the source. moved is true if the
+// source is new.
 func (l *latch) accepts(from netip.AddrPort, now int64) (ok, moved bool) {
 	if !l.admits(from, now) {
 		return false, false
@@ -66,13 +61,13 @@ func (l *latch) accepts(from netip.AddrPort, now int64) (ok, moved bool) {
 	return true, l.take(from, now)
 }
 
-// admits reports whether a packet from this source may be the leg's; where the
-// leg is encrypted it must be proved next.
+// admits reports whether a packet from this source may belong to the leg. On an encrypted leg the packet must be
+// authenticated next.
 func (l *latch) admits(from netip.AddrPort, now int64) bool {
 	return from == l.source || l.replaces(l.rankOf(from), now)
 }
 
-// take follows an admitted source. It reports whether the source is a new one.
+// follow makes an admitted source the current one. It reports whether the source is new.
 func (l *latch) take(from netip.AddrPort, now int64) (moved bool) {
 	l.heard = now
 	if from == l.source {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The rule as a table: what a latch does with a packet, before and after its window.
+// The rules as a table: which packets a latch accepts, before and after its window.
 func TestLatchRule(t *testing.T) {
 	t.Parallel()
 	exactly := netip.MustParseAddrPort("192.0.2.1:4000")
@@ -46,7 +46,7 @@ func TestLatchRule(t *testing.T) {
 
 func TestRenegotiationOpensTheWindowForAMovedPhone(t *testing.T) {
 	t.Parallel()
-	sdp := netip.MustParseAddrPort("10.0.0.5:4000") // private: its packets come from the NAT
+	sdp := netip.MustParseAddrPort("10.0.0.5:4000") // private: its packets come from the NAT's address
 	before, after := netip.MustParseAddrPort("203.0.113.9:6000"), netip.MustParseAddrPort("203.0.113.9:6100")
 	var l latch
 	l.negotiate(Remote{Addr: sdp}, 0, 100)
@@ -83,7 +83,7 @@ func TestAttackerIsNeitherHeardNorSentTo(t *testing.T) {
 		if got := c.a.Stats().Remote; got != c.caller.Local() {
 			t.Errorf("media is sent to %v", got)
 		}
-		_ = attacker.SetReadDeadline(time.Now().Add(50 * time.Millisecond)) // the claim is that nothing comes
+		_ = attacker.SetReadDeadline(time.Now().Add(50 * time.Millisecond)) // the test shows that no packet comes
 		if n, err := attacker.Read(make([]byte, 100)); err == nil {
 			t.Errorf("the attacker got %d bytes", n)
 		}

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// nowhere is a socket that takes packets and drops them.
+// discardSocket is a socket that drops the packets sent.
 type nowhere struct{ sent int }
 
 func (n *nowhere) send([]byte, netip.AddrPort) bool { n.sent++; return true }
@@ -30,7 +30,7 @@ func TestRelayPathDoesNotAllocate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.engine.rec.remove(r) // nobody empties the ring but this test
+	r.engine.rec.remove(r) // only this test empties the ring
 	real := b.rtp
 	sink := &nowhere{}
 	b.out.mu.Lock()
@@ -194,13 +194,13 @@ func TestIdleEngineSleeps(t *testing.T) {
 	}
 	runtime.GC()
 	before := cpuTime(t)
-	<-time.After(500 * time.Millisecond) // the claim is about time in which nothing happens
+	<-time.After(500 * time.Millisecond) // the test measures time in which nothing happens
 	if used := cpuTime(t) - before; used > 10*time.Millisecond {
 		t.Errorf("%v of CPU in half an idle second", used)
 	}
 }
 
-// Garbage on both ports neither panics nor disturbs.
+// Random packets on both ports cause no panic and do not disturb the leg.
 func TestGarbageIsCounted(t *testing.T) {
 	t.Parallel()
 	e := testEngine(t, Config{}, newLoop)

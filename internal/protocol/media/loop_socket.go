@@ -9,8 +9,8 @@ import (
 	"unsafe"
 )
 
-// epollSocket is a UDP socket of an epollLoop, used by raw system calls: none of
-// them blocks, so the scheduler need not know, and none allocates.
+// epollSocket is a UDP socket of an epollLoop. It uses raw system calls, because none of them blocks and the Go
+// scheduler need not be informed. It allocates nothing.
 type epollSocket struct {
 	loop  *epollLoop
 	fd    int
@@ -20,16 +20,16 @@ type epollSocket struct {
 	mu     sync.Mutex // held while a packet is read and handled, so that close waits
 	closed bool
 
-	dest    netip.AddrPort           // what sa holds
-	sa      syscall.RawSockaddrInet6 // destination in the kernel's form
+	dest    netip.AddrPort           // the address in sa
+	sa      syscall.RawSockaddrInet6 // destination in the kernel's format
 	saBytes uintptr
 }
 
-// read handles one packet. epoll is level-triggered: what is left is reported again.
+// read handles one packet. epoll is level-triggered: remaining packets are reported again.
 func (s *epollSocket) read(l *epollLoop, now int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed { // the number may name something else by now
+	if s.closed { // the descriptor number may belong to another file by now
 		return
 	}
 	size := uint32(unsafe.Sizeof(l.from))
@@ -41,7 +41,7 @@ func (s *epollSocket) read(l *epollLoop, now int64) {
 	s.to.receive(l.buf[:n], addrPort(&l.from), now)
 }
 
-// addrPort reads a sockaddr_in or sockaddr_in6.
+// addrPort converts a sockaddr_in or sockaddr_in6.
 func addrPort(sa *syscall.RawSockaddrInet6) netip.AddrPort {
 	p := (*[2]byte)(unsafe.Pointer(&sa.Port))
 	port := uint16(p[0])<<8 | uint16(p[1])
@@ -60,7 +60,8 @@ func (s *epollSocket) send(b []byte, to netip.AddrPort) bool {
 	return errno == 0
 }
 
-// aim puts the destination in the kernel's form, which is kept between packets.
+// setDestination converts the destination into the kernel's format. The result is cached between packets. It returns
+// false if the socket cannot send there.
 func (s *epollSocket) aim(to netip.AddrPort) bool {
 	if to == s.dest {
 		return s.saBytes != 0
@@ -69,7 +70,7 @@ func (s *epollSocket) aim(to netip.AddrPort) bool {
 	if !to.IsValid() || !s.inet6 && !to.Addr().Is4() {
 		return false
 	}
-	p := (*[2]byte)(unsafe.Pointer(&s.sa.Port)) // the port is at the same place in both forms
+	p := (*[2]byte)(unsafe.Pointer(&s.sa.Port)) // the port has the same offset in both formats
 	p[0], p[1] = byte(to.Port()>>8), byte(to.Port())
 	if s.inet6 {
 		s.sa.Family, s.sa.Addr, s.saBytes = syscall.AF_INET6, to.Addr().As16(), syscall.SizeofSockaddrInet6
@@ -88,5 +89,5 @@ func (s *epollSocket) close() {
 	}
 	s.closed = true
 	_ = s.loop.table.set(s.fd, nil)
-	_ = syscall.Close(s.fd) // also leaves the epoll set
+	_ = syscall.Close(s.fd) // also removes it from the epoll set
 }

@@ -7,14 +7,14 @@ import (
 
 const (
 	sampleTime = int64(5 * time.Second)
-	maxSamples = 720 // an hour; longer calls have fewer per hour
+	maxSamples = 720 // one hour; longer calls have fewer samples per hour
 )
 
-// A meter follows one direction of a leg, a sample at a time.
+// A qualityMeter accumulates the quality of one direction of a leg, one window at a time.
 type meter struct {
 	samples []reading
-	latest  reading // of the last window, kept or not
-	stride  int     // windows per sample kept
+	latest  reading // of the last window, even if it was not kept
+	stride  int     // windows per kept sample
 	skipped int
 
 	windows           int
@@ -26,15 +26,15 @@ type meter struct {
 	weight            float64
 }
 
-// A reading is a sample, kept small: there are many.
+// A qualitySample is one measurement in compact form, because there are many.
 type reading struct {
 	at     int64
 	jitter uint32 // µs
-	loss   uint16 // 1/100 per cent
+	loss   uint16 // 1/100 percent
 	mos    uint16 // 1/100
 }
 
-// add takes the rating of a window; weight is how much the window counts, in packets.
+// add records the figures of a window. weight is the number of packets in the window.
 func (m *meter) add(at int64, r rating, weight float64) {
 	mos := r.mos()
 	m.windows++
@@ -56,7 +56,7 @@ func (m *meter) add(at int64, r rating, weight float64) {
 	m.samples = append(m.samples, m.latest)
 }
 
-// thin drops every second sample to make room, and keeps half as many from now on.
+// halve drops every second sample to make room, and keeps half as many from now on.
 func (m *meter) thin() {
 	for i := range maxSamples / 2 {
 		m.samples[i] = m.samples[2*i+1]
@@ -70,7 +70,7 @@ func (m *meter) round(rtt time.Duration) {
 	m.rtts++
 }
 
-// rtt is the average so far.
+// rtt returns the average round-trip time so far, 0 if unknown.
 func (m *meter) rtt() time.Duration {
 	if m.rtts == 0 {
 		return 0

@@ -6,35 +6,35 @@ import (
 	"time"
 )
 
-// mixRate is the rate sound is mixed at.
+// mixRate is the sample rate of mixing in Hz.
 const mixRate = 16000
 
-// A Mixer lets legs hear sums of other legs, whatever their codecs: conferences,
-// whispering and listening in, and two legs that have no codec in common. It has
-// a clock of 20 ms while it has members. All methods are safe for concurrent use.
+// A Mixer sends legs the sums of other legs, whatever their codecs. It serves conferences, whispering, listening in,
+// and two legs without a common codec. A clock of 20 ms runs while it has members. All methods are safe for
+// concurrent use.
 type Mixer struct {
 	engine *Engine
 
-	mu      sync.Mutex // guards all below; held during each tick
+	mu      sync.Mutex // guards the fields below; held during each tick
 	closed  bool
 	members []*member
-	running chan struct{} // closed when the clock has stopped; nil while it never ran
+	running chan struct{} // closed when the clock has stopped; nil if it never ran
 	wake    chan struct{}
 	sum     [mixRate / 50]int32
 	out     [mixRate / 50]int16
 }
 
-// member is one leg of a mixer.
+// mixerMember is one leg of a mixer.
 type member struct {
 	stream *Stream
-	play   *playout            // of what the leg says; nil when nobody hears it
-	frame  [mixRate / 50]int16 // what it says in this tick
-	talks  bool                // in this tick
-	hears  []*member           // nil: nothing is sent to it
+	play   *playout            // audio from the leg; nil if no member hears it
+	frame  [mixRate / 50]int16 // its audio in this tick
+	talks  bool                // it has audio in this tick
+	hears  []*member           // members whose sum is sent to it; nil: nothing is sent to it
 	listen bool
 }
 
-// NewMixer makes a mixer without members.
+// NewMixer returns a mixer without members.
 func (e *Engine) NewMixer() (*Mixer, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -46,18 +46,17 @@ func (e *Engine) NewMixer() (*Mixer, error) {
 	return m, nil
 }
 
-// Set says who hears whom from now on: each key hears the sum of its values. A
-// key with no values hears silence; a value that is no key is heard and hears
-// nothing from here. Streams that are not mentioned leave. It replaces bridges
-// and other mixers of the streams mentioned, and opens their latch windows.
-// Set on a closed mixer does nothing.
+// Set defines from now on which legs hear which: each key hears the sum of its values. A key with no values hears
+// silence. A value that is not a key is heard, and this mixer sends nothing to it. Streams that are not mentioned
+// leave the mixer. Set removes the mentioned streams from their bridges and other mixers and opens their latch
+// windows. On a closed mixer it does nothing.
 func (m *Mixer) Set(hears map[*Stream][]*Stream) {
 	m.engine.bridging.Lock()
 	defer m.engine.bridging.Unlock()
 	m.set(hears, true)
 }
 
-// Close lets all members go and stops the clock. It may be called twice.
+// Close removes all members and stops the clock. It may be called twice.
 func (m *Mixer) Close() {
 	m.engine.bridging.Lock()
 	m.set(nil, true)
@@ -74,8 +73,8 @@ func (m *Mixer) Close() {
 	m.engine.mu.Unlock()
 }
 
-// set is Set; with take it first takes the streams out of whatever they are in.
-// The engine's bridging lock is held.
+// set is Set; if take is true, it first removes the streams from their bridges and other mixers. The caller holds the
+// engine's bridging lock.
 func (m *Mixer) set(hears map[*Stream][]*Stream, take bool) {
 	plan := m.plan(hears)
 	if plan == nil {
@@ -107,7 +106,8 @@ func (m *Mixer) set(hears map[*Stream][]*Stream, take bool) {
 	nudge(m.wake)
 }
 
-// plan makes the members for a wish, taking over playouts that run; nil when closed.
+// buildMembers returns the members for Set. It keeps the jitter buffers that are running. It returns nil if the mixer
+// is closed.
 func (m *Mixer) plan(hears map[*Stream][]*Stream) []*member {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -146,7 +146,7 @@ func (m *Mixer) plan(hears map[*Stream][]*Stream) []*member {
 	return plan
 }
 
-// leave detaches a member unless the plan goes on with it.
+// detach detaches a member unless the plan keeps it.
 func (p *member) leave(m *Mixer, plan []*member) {
 	stays := false
 	for _, q := range plan {
@@ -168,7 +168,7 @@ func (p *member) leave(m *Mixer, plan []*member) {
 	}
 }
 
-// remove lets a stream go that joins something else. The engine's bridging lock is held.
+// remove removes a stream that joins another bridge or mixer. The caller holds the engine's bridging lock.
 func (m *Mixer) remove(s *Stream) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -187,7 +187,7 @@ func (m *Mixer) remove(s *Stream) {
 	m.members = kept
 }
 
-// attach lets what the leg says come to its playout.
+// attach connects the leg's received packets to its jitter buffer.
 func (p *member) attach() {
 	if p.play == nil {
 		return
@@ -241,7 +241,7 @@ func (m *Mixer) empty(running chan struct{}) bool {
 	return m.over(running)
 }
 
-// over ends the clock when there is nobody left. m.mu is held.
+// stopIfEmpty ends the clock if no members are left. The caller holds m.mu.
 func (m *Mixer) over(running chan struct{}) bool {
 	if len(m.members) > 0 {
 		return false
@@ -250,7 +250,7 @@ func (m *Mixer) over(running chan struct{}) bool {
 	return true
 }
 
-// tick moves the 20 ms due at now from those who talk to those who hear.
+// tick mixes and sends the 20 ms that are due at now. It returns false when the clock ends.
 func (m *Mixer) tick(running chan struct{}, now int64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -268,7 +268,7 @@ func (m *Mixer) tick(running chan struct{}, now int64) bool {
 	return true
 }
 
-// mix is the sum of what members say.
+// mix returns the saturated sum of the members' audio.
 func (m *Mixer) mix(of []*member) []int16 {
 	talking, only := 0, (*member)(nil)
 	for _, p := range of {

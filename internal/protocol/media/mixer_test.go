@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// speaking is what phones in tests negotiate: one codec and its events.
+// formatsOf returns the formats of a test phone: one codec and its events.
 func speaking(c Codec) []Format {
 	f := ownFormats[slices.IndexFunc(ownFormats, func(f Format) bool { g, ok := f.Codec(); return ok && g == c })]
 	e := Format{PT: 101, Name: telephoneEvent, Rate: c.clock()}
 	return []Format{f, e}
 }
 
-// legOf opens a phone of one codec and the leg that serves it.
+// legOf opens a phone with one codec and the leg that serves it.
 func legOf(t testing.TB, e, phones *Engine, c Codec) (phone, leg *Stream) {
 	t.Helper()
 	phone, leg = open(t, phones), open(t, e)
@@ -22,7 +22,7 @@ func legOf(t testing.TB, e, phones *Engine, c Codec) (phone, leg *Stream) {
 	return phone, leg
 }
 
-// skipUnspoken leaves out a codec that needs a library that is not here.
+// skipUnencodable skips the test if this machine lacks the library for one of the codecs.
 func skipUnspoken(t *testing.T, codecs ...Codec) {
 	for _, c := range codecs {
 		if !c.encodes() {
@@ -31,8 +31,8 @@ func skipUnspoken(t *testing.T, codecs ...Codec) {
 	}
 }
 
-// Whatever two codecs meet, both sides hear each other, their digits pass, and a
-// relay does without decoding where it can.
+// With any two codecs, both sides hear each other and their digits pass. A relay does not decode if the codecs permit
+// it.
 func TestBridgeJoinsAnyTwoCodecs(t *testing.T) {
 	t.Parallel()
 	for x := range codecs {
@@ -64,7 +64,8 @@ func TestBridgeJoinsAnyTwoCodecs(t *testing.T) {
 	}
 }
 
-// A phone that sees packets of two sources must see one: numbers without holes, time that goes on.
+// A phone that receives relayed and transcoded packets must see one source: consecutive sequence numbers and a
+// continuous timeline.
 func TestConvertedDigitsShareTheTimeLine(t *testing.T) {
 	t.Parallel()
 	e, phones := testEngine(t, Config{}, newLoop), testEngine(t, Config{}, newLoop)
@@ -83,7 +84,7 @@ func TestConvertedDigitsShareTheTimeLine(t *testing.T) {
 	go func() { sent <- p.SendDTMF(t.Context(), "5", DTMFOptions{}) }()
 	for range 40 {
 		h := readRTP(t, sink)
-		again := h.pt == 101 && begun[h.ts] // all packets of a digit have its time, also when silence came between them
+		again := h.pt == 101 && begun[h.ts] // all packets of a digit have the same timestamp, even with silence in between
 		if h.seq != last.seq+1 || h.ssrc != last.ssrc || !again && int32(h.ts-last.ts) < 0 {
 			t.Fatalf("%+v after %+v", h, last)
 		}
@@ -151,7 +152,7 @@ func TestMixedVoicesDoNotWrapAround(t *testing.T) {
 	}
 }
 
-// Who is told something by a whisper hears two; the caller hears the agent alone.
+// With a whisper, the agent hears the caller and the coach; the caller hears the agent alone.
 func TestWhisperAndMembersThatLeave(t *testing.T) {
 	t.Parallel()
 	e, phones := testEngine(t, Config{}, newLoop), testEngine(t, Config{}, newLoop)
@@ -166,7 +167,7 @@ func TestWhisperAndMembersThatLeave(t *testing.T) {
 	hum(t, coach, 1000)
 	until(t, "the caller hears the agent", func() bool { return near(atCaller.tone(t), 440) })
 	until(t, "the agent hears the coach", func() bool { return near(atAgent.tone(t), 1000) })
-	Bridge(a, b) // the coach is left alone
+	Bridge(a, b) // the coach leaves the mixer's other members
 	until(t, "the caller hears the agent again", func() bool { return near(atCaller.tone(t), 440) })
 	sent := c.Stats().Sent
 	m.Set(nil)
@@ -212,7 +213,7 @@ func TestEngineClosesWithMixersRunning(t *testing.T) {
 	m.Set(map[*Stream][]*Stream{c: {a}})
 }
 
-// BenchmarkMixer is one tick of conferences: what 20 ms cost.
+// BenchmarkMixer measures one tick of a conference: the cost of 20 ms.
 func BenchmarkMixer(b *testing.B) {
 	for _, c := range []Codec{PCMU, G722, Opus} {
 		for _, n := range []int{2, 10} {

@@ -5,13 +5,13 @@ import (
 	"sync"
 )
 
-// Music is music to wait by, to be played in a loop: a calm piece of our own,
-// synthesised when it is first asked for.
+// HoldMusic returns music on hold, to be played in a loop. It is a calm piece of our own, synthesised on the first
+// call.
 func Music() *Clip { return music() }
 
 var music = sync.OnceValue(func() *Clip { return &Clip{pcm: compose()} })
 
-// Four chords, a bar each, twice, as semitones from A3.
+// Four chords, one bar each, twice with variations, as semitones above A3.
 var musicChords = [8][4]int{
 	{3, 7, 10, 14}, {0, 3, 7, 12}, {-4, 0, 3, 8}, {-2, 2, 5, 10},
 	{3, 7, 10, 15}, {0, 3, 7, 14}, {-4, 0, 8, 12}, {-2, 5, 10, 14},
@@ -19,8 +19,8 @@ var musicChords = [8][4]int{
 
 const musicBar = 2.4 // seconds
 
-// compose plays the chords as broken by a soft electric piano over a pad. What
-// rings on at the end rings into the beginning, so that the loop has no seam.
+// synthesizeMusic plays the chords broken, with a soft electric piano over a pad. Notes that still sound at the end
+// continue at the beginning, so that the loop has no seam.
 func compose() []int16 {
 	n := int(musicBar * clipRate)
 	mix := make([]float64, n*len(musicChords))
@@ -41,8 +41,9 @@ func compose() []int16 {
 
 func pitchOf(semitones int) float64 { return 220 * math.Pow(2, float64(semitones)/12) }
 
-// pluck adds a note that rises in rise seconds and dies away: A·(1-e^(-t/rise))·e^(-3t/seconds) of sin x + 0.3 sin 2x + 0.1 sin 3x. Each sample
-// follows from the one before, for whoever is put on hold first waits for all of them.
+// addNote adds a note with an attack of rise seconds and an exponential decay: A·(1-e^(-t/rise))·e^(-3t/seconds) of
+// sin x + 0.3 sin 2x + 0.1 sin 3x. Each sample is computed from the previous one, because the first caller on hold
+// waits until all samples are done.
 func pluck(mix []float64, at int, seconds, hz, level, rise float64) {
 	total, fade := int(seconds*1.5*clipRate), int(0.05*clipRate)
 	step, cosStep := math.Sincos(2 * math.Pi * hz / clipRate)

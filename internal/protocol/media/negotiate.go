@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Media is what we put into an offer or an answer of ours.
+// LocalMedia is the audio part of an offer or answer that we send.
 type Media struct {
 	Formats   []Format
 	Direction Direction
-	Ptime     int // ms, 0 leaves it out
+	Ptime     int // ms; 0 omits the attribute
 }
 
-// ownFormats is all we know, the best first, with the payload types we like.
+// supportedFormats lists all supported formats, best first, with our preferred payload types.
 var ownFormats = []Format{
 	{PT: 111, Name: "OPUS", Rate: 48000},
 	{PT: 9, Name: "G722", Rate: 8000},
@@ -22,11 +22,11 @@ var ownFormats = []Format{
 	{PT: 110, Name: telephoneEvent, Rate: 48000, Param: "0-16"},
 }
 
-// staticG711 are the types that need no negotiation.
+// staticG711 lists the static payload types that need no negotiation.
 var staticG711 = []Format{{PT: 0, Name: "PCMU", Rate: 8000}, {PT: 8, Name: "PCMA", Rate: 8000}}
 
-// OwnOffer is our own list, wide band first, for calls we start and for INVITEs
-// that come without an offer: the codecs we can speak here, and DTMF events.
+// LocalOffer returns our own formats, wide band first: the codecs that can be encoded here, and DTMF events. It is
+// for outgoing calls and for INVITEs without an offer.
 func OwnOffer() Media {
 	return Media{Formats: ownList(), Ptime: 20}
 }
@@ -42,11 +42,10 @@ func ownList() []Format {
 	return list
 }
 
-// OfferBeside is what to offer one leg given what the other leg offered (or
-// answered, when the first INVITE had no offer): its formats in its order and
-// with its payload types, so that nothing need be transcoded, then those of ours
-// we can transcode from and to; and its direction. Opus comes last where we
-// cannot speak it ourselves.
+// RelayedOffer returns the offer for one leg, given the offer of the other leg, or its answer if the first INVITE had
+// no offer. The other leg's formats come first, in its order and with its payload types, so that no transcoding is
+// needed. Then follow our formats that can be transcoded. The direction is the other leg's. If Opus cannot be encoded
+// here, it comes last.
 func OfferBeside(other Description) Media {
 	m := Media{Direction: other.Direction, Ptime: other.Ptime}
 	var last []Format
@@ -77,7 +76,7 @@ func OfferBeside(other Description) Media {
 	return m
 }
 
-// addFormat appends f, with another dynamic payload type when its own is taken.
+// addFormat appends f. If its payload type is taken, f gets a free dynamic one.
 func addFormat(list []Format, f Format) []Format {
 	taken := func(pt uint8) bool {
 		return slices.ContainsFunc(list, func(o Format) bool { return o.PT == pt })
@@ -89,7 +88,7 @@ func addFormat(list []Format, f Format) []Format {
 	return append(list, f)
 }
 
-// eventsLast keeps audio before events: some phones take the first format as it comes.
+// eventsLast orders audio before events, because some phones take the first format as it is.
 func eventsLast(a, b Format) int {
 	switch {
 	case a.isEvent() == b.isEvent():
@@ -100,12 +99,10 @@ func eventsLast(a, b Format) int {
 	return -1
 }
 
-// AnswerBeside is what to answer the offerer given the other leg's answer: the
-// codecs the other leg took, in its order, with the payload types of the offer,
-// so that packets can be relayed as they are. Where there are none, it is the
-// first codec of the offer that we can transcode. Events are among them also
-// where the other leg took none. The error is an *SDPError with
-// 488 when there is none of that kind either.
+// RelayedAnswer returns the answer to an offer, given the other leg's answer. It has the codecs that the other leg
+// accepted, in its order, with the payload types of the offer, so that packets can be relayed unchanged. If there are
+// none, it has the first codec of the offer that can be transcoded. Events are included even if the other leg
+// accepted none. If no codec can be transcoded either, the error is an *SDPError with 488.
 func AnswerBeside(offer, other Description) (Media, error) {
 	m := Media{Direction: other.Direction, Ptime: other.Ptime}
 	for _, f := range other.Formats {
@@ -122,7 +119,7 @@ func AnswerBeside(offer, other Description) (Media, error) {
 		}
 		m.Formats = []Format{f}
 	}
-	param := digitEvents // the other leg hears them as tones
+	param := digitEvents // the other leg receives them as tones
 	if i := slices.IndexFunc(other.Formats, Format.isEvent); i >= 0 {
 		param = safeParam(other.Formats[i])
 	}
@@ -130,12 +127,11 @@ func AnswerBeside(offer, other Description) (Media, error) {
 	return m, nil
 }
 
-// digitEvents are the events that are digits (RFC 4733 §3.2).
+// digitEvents names the events that are digits (RFC 4733 §3.2).
 const digitEvents = "0-15"
 
-// LocalAnswer is the answer to an offer we serve ourselves (prompts, robot
-// phones): the first codec of it that we can speak and its events, in the
-// reversed direction.
+// LocalAnswer returns the answer to an offer that we serve ourselves (prompts, simulated phones). It has the first
+// codec that can be encoded here and its events, in the reversed direction.
 func LocalAnswer(offer Description) (Media, error) {
 	m := Media{Direction: offer.Direction.Reverse(), Ptime: 20}
 	f, err := spoken(offer)
@@ -146,7 +142,7 @@ func LocalAnswer(offer Description) (Media, error) {
 	return m, nil
 }
 
-// spoken is the first codec of an offer that we can speak and hear.
+// firstEncodable returns the first codec of an offer that can be both encoded and decoded here.
 func spoken(offer Description) (Format, error) {
 	for _, f := range offer.Formats {
 		if c, audio := f.Codec(); audio && c.encodes() {
@@ -157,9 +153,8 @@ func spoken(offer Description) (Format, error) {
 	return Format{}, notAcceptable("no codec among the formats that can be spoken here")
 }
 
-// eventsBeside is the events of an offer for use with a codec: those on its
-// clock (RFC 4733 §2.1), else any. param is the list of events to name, "" for
-// the offer's own.
+// eventFormat returns the events of an offer for use with a codec: those with its clock (RFC 4733 §2.1), else any.
+// param is the event list to state; "" keeps the offer's own.
 func eventsBeside(offer Description, codec Format, param string) []Format {
 	i := slices.IndexFunc(offer.Formats, func(f Format) bool { return f.isEvent() && f.Rate == codec.Rate })
 	if i < 0 {
@@ -175,8 +170,8 @@ func eventsBeside(offer Description, codec Format, param string) []Format {
 	return []Format{f}
 }
 
-// safeParam is the fmtp worth repeating to the other leg: the event list of
-// RFC 4733 §2.4.1, the parameters of Opus (RFC 7587 §6.1), and nothing else.
+// safeParam returns the fmtp parameters that may be passed to the other leg: the event list of RFC 4733 §2.4.1 and
+// the parameters of Opus (RFC 7587 §6.1).
 func safeParam(f Format) string {
 	c, _ := f.Codec()
 	switch {

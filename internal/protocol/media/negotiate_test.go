@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// described reads an offer of a phone with these formats: "8 0 101".
+// described parses the offer of a phone with the given payload types: "8 0 101".
 func described(t *testing.T, formats string) Description {
 	t.Helper()
 	d, err := ParseOffer(phoneOffer("m=audio 4000 RTP/AVP "+formats, "a=rtpmap:96 opus/48000/2", "a=fmtp:96 useinbandfec=1;stereo=1\x00",
@@ -40,7 +40,7 @@ func TestAnswerBesideTakesWhatTheOtherLegTook(t *testing.T) {
 	}
 }
 
-// What is sent are the formats of the answer, with the other side's payload types.
+// The formats sent are those of the answer, with the other side's payload types.
 func TestSentIsWhatTheAnswerAllows(t *testing.T) {
 	t.Parallel()
 	s := open(t, testEngine(t, Config{}, newLoop)).NewSession(Profile{})

@@ -6,14 +6,13 @@ import (
 	"github.com/pion/opus"
 )
 
-// opusDecoder hears Opus at 16 kHz, mono, in Go alone: what a stranger sends
-// never reaches a library in another language.
+// opusDecoder decodes Opus to 16 kHz mono, in pure Go: untrusted packets never reach a C library.
 type opusDecoder struct {
 	d   opus.Decoder
 	out [opusLongest]int16
 }
 
-// opusLongest is 120 ms at 16 kHz, the longest packet (RFC 6716 §2.1.4).
+// opusMaxSamples is 120 ms at 16 kHz, the longest packet (RFC 6716 §2.1.4).
 const opusLongest = 1920
 
 func newOpusDecoder() *opusDecoder {
@@ -28,8 +27,8 @@ func (o *opusDecoder) reset() {
 	o.d, _ = opus.NewDecoderWithOutput(16000, 1) // fails for other rates only
 }
 
-// decode appends a packet's samples to dst. A packet that cannot be read is as
-// much silence as it claims to last.
+// decode appends a packet's samples to dst. A packet that cannot be decoded becomes silence of the duration it
+// states.
 func (o *opusDecoder) decode(dst []int16, payload []byte) []int16 {
 	n, err := o.read(payload)
 	if err != nil {
@@ -43,12 +42,12 @@ var errOpus = errors.New("opus packet cannot be decoded")
 
 func (o *opusDecoder) read(payload []byte) (n int, err error) {
 	defer func() {
-		if recover() != nil { // a stranger's bytes must not end the process
+		if recover() != nil { // a malformed packet must not end the process
 			o.reset()
 			n, err = 0, errOpus
 		}
 	}()
-	if len(payload) < 3 { // DTX: nothing but a table of contents
+	if len(payload) < 3 { // DTX: only a TOC byte
 		return 0, errOpus
 	}
 	n, err = o.d.DecodeToInt16(payload, o.out[:])
@@ -58,7 +57,7 @@ func (o *opusDecoder) read(payload []byte) (n int, err error) {
 	return n, err
 }
 
-// opusSamples is how long a packet lasts at 16 kHz (RFC 6716 §3.1); 0 when it is none.
+// opusSamples returns the duration of a packet at 16 kHz (RFC 6716 §3.1), or 0 if it is malformed.
 func opusSamples(payload []byte) int {
 	if len(payload) == 0 {
 		return 0
@@ -79,7 +78,7 @@ func opusSamples(payload []byte) int {
 	return 0
 }
 
-// opusFrame is how long a frame of a configuration lasts at 16 kHz.
+// opusFrame returns the duration of a frame of a configuration at 16 kHz.
 func opusFrame(config byte) int {
 	switch {
 	case config < 12: // SILK: 10, 20, 40, 60 ms

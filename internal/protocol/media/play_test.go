@@ -43,7 +43,7 @@ func TestPlaybackEndsWithItsStream(t *testing.T) {
 	<-s.Play(Music(), PlayOptions{Loop: true}).Done()
 }
 
-// A loop has no gap where it begins again, and gain is a factor.
+// A loop has no gap at the seam, and gain is a factor.
 func TestLoopedClipHasNoGap(t *testing.T) {
 	t.Parallel()
 	b := &Playback{clip: &Clip{pcm: make([]int16, 500)}, opts: PlayOptions{Loop: true, Gain: 0.5}}
@@ -59,7 +59,7 @@ func TestLoopedClipHasNoGap(t *testing.T) {
 	}
 }
 
-// What is played to a phone over digits: they are sent, then it goes on.
+// Digits interrupt a playback, which continues afterwards.
 func TestDigitsInterruptAPlayback(t *testing.T) {
 	t.Parallel()
 	e, phones := testEngine(t, Config{}, newLoop), testEngine(t, Config{}, newLoop)

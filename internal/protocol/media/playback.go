@@ -6,33 +6,32 @@ import (
 	"time"
 )
 
-// PlayOptions say how a clip is played.
+// PlayOptions configures the playback of a clip.
 type PlayOptions struct {
-	Loop bool    // again and again, until Stop
-	Gain float64 // factor of the amplitude; 0 is 1
+	Loop bool    // repeat until Stop
+	Gain float64 // amplitude factor; 0 is 1
 }
 
-// A Playback is a clip being played to one leg.
+// A Playback is a clip or injected audio that is being played to one leg. Its methods are safe for concurrent use.
 type Playback struct {
 	player *player
 	clip   *Clip
-	feed   *Feed // in place of a clip
+	feed   *Feed // instead of a clip
 	opts   PlayOptions
-	at     int // the player's
+	at     int // next sample; used by the player only
 	buf    []int16
 	once   sync.Once
 	done   chan struct{}
-	sent   atomic.Int64 // samples of the clip
+	sent   atomic.Int64 // samples sent
 }
 
-// Heard is how much of the clip has been sent so far.
+// Played returns the duration of the audio sent so far.
 func (b *Playback) Heard() time.Duration {
 	return time.Duration(b.sent.Load()) * time.Second / clipRate
 }
 
-// Play lets the leg hear the clip in place of everything else, until it ends or
-// is stopped; a later Play replaces it. Send and SendDTMF interrupt it and it
-// goes on after them. What the leg says is heard as before.
+// Play plays the clip to the leg instead of all other audio, until it ends or is stopped. A later Play replaces it.
+// Send and SendDTMF interrupt it, and it continues afterwards. Received audio is handled as before.
 func (s *Stream) Play(c *Clip, o PlayOptions) *Playback {
 	if o.Gain == 0 {
 		o.Gain = 1
@@ -46,11 +45,10 @@ func (s *Stream) Play(c *Clip, o PlayOptions) *Playback {
 	return b
 }
 
-// Done is closed when the clip has been played to its end, was stopped or
-// replaced, or the stream closed.
+// Done returns a channel that is closed when the clip has ended, was stopped or replaced, or the stream closed.
 func (b *Playback) Done() <-chan struct{} { return b.done }
 
-// Stop ends it. It may be called at any time, and again.
+// Stop ends the playback. It may be called at any time and repeatedly.
 func (b *Playback) Stop() {
 	if b.player != nil {
 		b.player.over(b)
@@ -60,7 +58,7 @@ func (b *Playback) Stop() {
 
 func (b *Playback) finish() { b.once.Do(func() { close(b.done) }) }
 
-// start replaces what is being played; nil ends it for good.
+// startPlayback replaces the current playback. nil ends playback for good.
 func (p *player) start(b *Playback) {
 	p.mu.Lock()
 	old := p.playback
@@ -78,7 +76,7 @@ func (p *player) start(b *Playback) {
 	nudge(p.wake)
 }
 
-// over ends b if it is what is being played.
+// endPlayback ends b if it is the current playback.
 func (p *player) over(b *Playback) {
 	p.mu.Lock()
 	if p.playback == b {
@@ -89,7 +87,7 @@ func (p *player) over(b *Playback) {
 	nudge(p.wake)
 }
 
-// next is the next 20 ms, fewer at the end, nil after it.
+// nextFrame returns the next 20 ms, less at the end, and nil after it.
 func (b *Playback) next() []int16 {
 	if b.feed != nil {
 		return b.fed()
@@ -112,7 +110,7 @@ func (b *Playback) next() []int16 {
 	for _, v := range piece {
 		b.buf = append(b.buf, clip(float64(v)*b.opts.Gain))
 	}
-	if b.opts.Loop && len(b.buf) < n { // the join must have no gap
+	if b.opts.Loop && len(b.buf) < n { // the loop must have no gap at the seam
 		b.at = n - len(b.buf)
 		for _, v := range pcm[:min(b.at, len(pcm))] {
 			b.buf = append(b.buf, clip(float64(v)*b.opts.Gain))

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// packetTime is what one packet of ours lasts.
+// packetTime is the duration of the packets we send.
 const packetTime = 20 * time.Millisecond
 
-// samplesPerPacket is that at 8 kHz.
+// samplesPerPacket is the number of samples per packet at 8 kHz.
 const samplesPerPacket = 160
 
-// player is the decoded sending side of a stream: one goroutine that paces
-// packets. It exists from the first Send, Play or SetComfort until the stream closes.
+// player paces the packets that a stream sends itself, in one goroutine. It exists from the first Send, Play, digit
+// or SetComfort until the stream closes.
 type player struct {
 	s     *Stream
 	jobs  chan *job
@@ -23,25 +23,24 @@ type player struct {
 	done  chan struct{}
 	timer *time.Timer
 
-	mu       sync.Mutex // guards comfort and playback
+	mu       sync.Mutex // guards comfort, playback and ended
 	comfort  bool
 	playback *Playback
 	ended    bool
 
-	next time.Time // when the next packet is due
-	pcm  []int16   // of a piece shorter than a packet
+	next time.Time // time of the next packet
+	pcm  []int16   // padding buffer for a piece shorter than a packet
 }
 
-// job is something to play: step sends packet n and reports whether more follow.
+// playJob is something to send: step sends packet n and reports whether more follow.
 type job struct {
 	ctx  context.Context
 	step func(p *player, n int) bool
 	done chan error
 }
 
-// Send plays 8 kHz audio to the leg, one packet per 20 ms, and returns when the
-// last packet's time is over, ctx ends or the stream closes. Sends queue behind
-// each other; relayed and mixed audio and a playback are held back meanwhile.
+// Send plays 8 kHz audio to the leg, one packet per 20 ms. It returns when the last packet's time is over, ctx ends
+// or the stream closes. Sends are queued. Relayed audio, mixed audio and a playback are suppressed meanwhile.
 func (s *Stream) Send(ctx context.Context, pcm []int16) error {
 	if len(pcm) == 0 {
 		return nil
@@ -53,8 +52,8 @@ func (s *Stream) Send(ctx context.Context, pcm []int16) error {
 	})
 }
 
-// SetComfort fills the time between Sends with silence packets, as a phone does,
-// so that NAT bindings and latches see media.
+// SetComfort sends silence packets between Sends, as a phone does, so that NAT bindings stay open and latches see
+// media.
 func (s *Stream) SetComfort(on bool) {
 	p := s.ensurePlayer()
 	if p == nil {
@@ -79,7 +78,7 @@ func (s *Stream) play(ctx context.Context, step func(*player, int) bool) error {
 	case <-p.quit:
 		return ErrClosed
 	}
-	return <-j.done // the player answers every job it took
+	return <-j.done // the player answers every accepted job
 }
 
 func (s *Stream) ensurePlayer() *player {
@@ -129,7 +128,7 @@ func (p *player) run() {
 	}
 }
 
-// background is what is sent while no job runs.
+// background returns what is sent while no job runs.
 func (p *player) background() (*Playback, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -148,7 +147,7 @@ func (p *player) fill(playback *Playback) {
 	p.over(playback)
 }
 
-// due is when the next packet is to be sent; after a pause that is now.
+// nextDue returns the time of the next packet. After a pause that is now.
 func (p *player) due() time.Time {
 	if now := time.Now(); p.next.Before(now.Add(-5 * packetTime)) {
 		p.next = now
@@ -163,7 +162,7 @@ func (p *player) perform(j *job) error {
 		}
 		more = j.step(p, n)
 	}
-	return p.wait(j.ctx) // the last packet's own time
+	return p.wait(j.ctx) // the duration of the last packet
 }
 
 func (p *player) wait(ctx context.Context) error {
@@ -178,7 +177,7 @@ func (p *player) wait(ctx context.Context) error {
 	}
 }
 
-// audio sends one packet; a last piece shorter than 20 ms is filled with silence.
+// sendAudio sends one packet. A last piece shorter than 20 ms is padded with silence.
 func (p *player) audio(pcm []int16, rate int) {
 	if n := rate / 50; len(pcm) < n {
 		p.pcm = append(p.pcm[:0], pcm...)
@@ -189,7 +188,7 @@ func (p *player) audio(pcm []int16, rate int) {
 	p.next = p.next.Add(packetTime)
 }
 
-// silence sends a packet of silence unless somebody else is feeding the leg.
+// sendComfort sends a packet of silence, unless relayed or mixed audio was sent to the leg just now.
 func (p *player) silence() {
 	if now := p.s.engine.clock(); p.s.out.fed(now) {
 		p.next = p.next.Add(packetTime)
@@ -210,7 +209,7 @@ func (o *outbound) mute(on bool) {
 	o.mu.Unlock()
 }
 
-// fed reports whether a relayed or mixed packet went out within 60 ms.
+// relayedRecently reports whether a relayed or mixed packet was sent within the last 60 ms.
 func (o *outbound) fed(now int64) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

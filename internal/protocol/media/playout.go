@@ -2,13 +2,12 @@ package media
 
 import "slices"
 
-// A playout is a jitter buffer with a decoder: packets of one leg go in as they
-// come, 20 ms of sound at a time come out. It waits as long as nearly all
-// packets need, puts them in order, fills the gaps that are left, and follows
-// the sender's clock by playing a little faster or slower.
+// A jitterBuffer buffers the packets of one leg and decodes them, 20 ms at a time. It delays playback so that nearly
+// all packets arrive in time, restores their order and conceals the remaining gaps. It follows the sender's clock by
+// playing slightly faster or slower.
 //
-// Its time line is the sender's: position is the RTP timestamp at the playout's
-// rate. The packet loop pushes, one goroutine pulls.
+// Its timeline is the sender's: a position is the RTP timestamp at the rate of the jitter buffer. The packet loop
+// pushes to its ring; one goroutine pulls.
 type playout struct {
 	ring *ring
 	rate int
@@ -18,18 +17,18 @@ type playout struct {
 	resample *resampler
 	pcm      []int16 // between decoder and resampler
 
-	waiting []packet // in order of position
+	waiting []packet // ordered by position
 	free    [][]byte
 
 	anchored bool
 	ssrc     uint32
 	lastTS   uint32
 	ext      int64  // lastTS, unwrapped
-	lastSeq  uint16 // played last
-	end      int64  // position after the last sample of the track
-	heard    int64  // when the last packet came, ns
-	settled  int    // pulls since the speed was changed
-	tardy    int64  // when the first packet came of those that all came too late, ns; 0: the last was in time
+	lastSeq  uint16 // of the last played packet
+	end      int64  // position after the last buffered sample
+	heard    int64  // arrival of the last packet, ns
+	settled  int    // pulls since the speed was last changed
+	tardy    int64  // arrival of the first of a run of packets that were all too late, ns; 0: the last packet was in time
 
 	delay delay
 	track track
@@ -37,7 +36,7 @@ type playout struct {
 	late, lost, concealed uint64
 }
 
-// packet waits to be played.
+// jitterPacket is a packet that waits to be played.
 type packet struct {
 	position int64
 	seq      uint16
@@ -47,8 +46,8 @@ type packet struct {
 
 const (
 	playoutMost  = 64                // packets waiting; more than a second of 20 ms each
-	playoutIdle  = int64(2_000e6)    // ns without packets after which nobody speaks
-	playoutTardy = int64(100e6)      // ns for which all packets come too late before that is how it is
+	playoutIdle  = int64(2_000e6)    // ns without packets after which the leg counts as silent
+	playoutTardy = int64(100e6)      // ns of packets that are all too late, after which the timeline is moved
 	ringForEars  = 8 << 10           // bytes: half a second of G.711
 	frameTime    = int64(20_000_000) // ns
 )
@@ -59,11 +58,11 @@ func newPlayout(rate int) *playout {
 	return p
 }
 
-// frame is how many samples a pull gives.
+// frameSamples returns the number of samples per pull.
 func (p *playout) frame() int { return p.rate / 50 }
 
-// pull gives 20 ms of sound. It reports false, and leaves dst as it is, when
-// the leg has said nothing for a while.
+// pull fills dst with 20 ms of audio. If the leg has sent nothing for a while, it returns false and leaves dst
+// unchanged.
 func (p *playout) pull(dst []int16, now int64) bool {
 	for f, ok := p.ring.next(); ok; f, ok = p.ring.next() {
 		p.insert(f)
@@ -81,10 +80,10 @@ func (p *playout) pull(dst []int16, now int64) bool {
 	return true
 }
 
-// position of a moment if there were no transit time.
+// positionAt returns the position of a moment for a transit time of zero.
 func (p *playout) at(now int64) int64 { return now / 1000 * int64(p.rate) / 1_000_000 }
 
-// insert puts a frame of the ring in its place.
+// insert sorts a frame of the ring into the waiting packets.
 func (p *playout) insert(f frame) {
 	p.heard = f.now
 	clock := int64(Codec(f.kind).clock())
@@ -97,7 +96,7 @@ func (p *playout) insert(f frame) {
 	late := p.at(f.now) - position - p.delay.base
 	ms := int64(p.rate) / 1000
 	if late < -300*ms || late > 2000*ms || f.marker && (late > 60*ms || late < -60*ms) {
-		p.anchor(f, clock) // another time line: RFC 3550 §5.1 allows no jump, senders make them
+		p.anchor(f, clock) // another timeline: RFC 3550 §5.1 permits no timestamp jump, but senders make them
 		position = p.ext * int64(p.rate) / clock
 	}
 	p.delay.add(p.at(f.now)-position, f.now)
@@ -109,7 +108,7 @@ func (p *playout) insert(f frame) {
 	if p.tardy == 0 {
 		p.tardy = f.now
 	}
-	if f.now-p.tardy >= playoutTardy { // not a few packets: who speaks is later for good
+	if f.now-p.tardy >= playoutTardy { // more than a few packets are late: the delay has changed permanently
 		p.tardy = 0
 		p.anchor(f, clock)
 		p.queue(f, p.ext*int64(p.rate)/clock)
@@ -118,7 +117,7 @@ func (p *playout) insert(f frame) {
 	p.late++
 }
 
-// anchor begins a time line with a packet: it is played after the target delay.
+// startTimeline starts a timeline with a packet, which is played after the target delay.
 func (p *playout) anchor(f frame, clock int64) {
 	p.drain()
 	p.anchored, p.ssrc, p.lastTS, p.ext = true, f.ssrc, f.ts, int64(f.ts)
@@ -128,7 +127,7 @@ func (p *playout) anchor(f frame, clock int64) {
 	p.end = position - p.delay.target() + int64(p.track.waiting())
 }
 
-// drain forgets what is waiting.
+// clearWaiting drops the waiting packets.
 func (p *playout) drain() {
 	for _, w := range p.waiting {
 		p.free = append(p.free, w.payload)
@@ -136,7 +135,7 @@ func (p *playout) drain() {
 	p.waiting = p.waiting[:0]
 }
 
-// queue keeps a packet until it is its turn; doubles are left out.
+// enqueue keeps a packet until it is due. Duplicates are dropped.
 func (p *playout) queue(f frame, position int64) {
 	i := len(p.waiting)
 	for i > 0 && p.waiting[i-1].position > position {
@@ -152,20 +151,20 @@ func (p *playout) queue(f frame, position int64) {
 	p.waiting = slices.Insert(p.waiting, i, packet{position, f.seq, f.kind, append(b[:0], f.payload...)})
 }
 
-// pace compares the delay with the target and speeds up or slows down a little.
+// adjustSpeed compares the delay with the target, and speeds up or slows down slightly.
 func (p *playout) pace(now int64) {
 	ms := int64(p.rate) / 1000
 	played := p.end - int64(p.track.waiting())
 	over := p.at(now) - played - p.delay.base - p.delay.target()
 	p.settled++
 	switch {
-	case over > 150*ms: // far behind
+	case over > 150*ms: // far too late: skip audio
 		p.end = max(p.end, p.end+over-int64(p.track.waiting()))
 		p.track.drop(int(over))
 		p.discard()
-	case over < -100*ms: // far ahead: wait
+	case over < -100*ms: // far too early: wait
 		p.track.conceal(int(min(-over, 500*ms)))
-	case over < -10*ms && p.track.waiting() == 0 && !p.due(): // a little ahead, and nothing is there to be played slower
+	case over < -10*ms && p.track.waiting() == 0 && !p.due(): // slightly early, with no audio left to play slower
 		p.track.conceal(int(min(-over, int64(p.frame()))))
 	case over > 20*ms && p.settled > 5:
 		for p.track.waiting() < 3*p.frame() && p.due() {
@@ -182,7 +181,7 @@ func (p *playout) pace(now int64) {
 	}
 }
 
-// discard leaves out packets whose time is over.
+// dropExpired drops packets whose time has passed.
 func (p *playout) discard() {
 	for len(p.waiting) > 0 && p.waiting[0].position < p.end-int64(p.frame()) {
 		p.lost++
@@ -197,18 +196,18 @@ func (p *playout) pop() packet {
 	return w
 }
 
-// due reports whether the next packet follows without a gap.
+// nextIsDue reports whether the next packet follows without a gap.
 func (p *playout) due() bool {
 	return len(p.waiting) > 0 && p.waiting[0].position <= p.end+int64(p.rate)/1000
 }
 
-// extend adds about n samples to the track: the next packet, or what stands for it.
+// extend appends about n samples: the next packet, or silence or concealment in its place.
 func (p *playout) extend(n int) {
 	if p.due() {
 		p.decode()
 		return
 	}
-	next := false // whether the sender paused: numbers without a gap, time with one (RFC 3551 §4.1)
+	next := false // true if the sender paused: the sequence numbers have no gap, the timestamps have one (RFC 3551 §4.1)
 	if len(p.waiting) > 0 {
 		n = min(n, int(p.waiting[0].position-p.end))
 		next = p.waiting[0].seq == p.lastSeq+1
@@ -222,7 +221,7 @@ func (p *playout) extend(n int) {
 	p.end += int64(n)
 }
 
-// decode plays the next packet.
+// decodeNext decodes and buffers the next packet.
 func (p *playout) decode() {
 	w := p.pop()
 	p.lost += uint64(max(0, int16(w.seq-p.lastSeq)-1))
@@ -240,7 +239,7 @@ func (p *playout) decode() {
 	}
 	p.track.sound(from)
 	p.end = max(p.end, w.position) + int64(len(p.track.buf)-from)
-	if len(p.track.buf) == from { // nothing in it
+	if len(p.track.buf) == from { // the packet had no audio
 		p.end++
 	}
 }

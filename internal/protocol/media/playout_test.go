@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// network is what lies between a sender of one codec and a playout.
+// network simulates the path between a sender with one codec and a jitter buffer.
 type network struct {
 	codec  Codec
-	pcm    []int16           // what is said, at the codec's rate
+	pcm    []int16           // the sender's audio, at the codec's rate
 	lost   func(n int) bool  // nil: none
 	jitter func(n int) int64 // ns on top of a constant; nil: none
 	skew   float64           // the sender's clock is faster by this share
 	pause  func(n int) bool  // packets not sent, their numbers not used
 }
 
-// run returns what comes out at 16 kHz and the playout for its counters.
+// run returns the output at 16 kHz, and the jitter buffer for its counters.
 func (w network) run(t *testing.T) ([]int16, *playout) {
 	t.Helper()
 	type arrival struct {
@@ -59,7 +59,7 @@ func (w network) run(t *testing.T) ([]int16, *playout) {
 	return out, p
 }
 
-// steady is the share of 40 ms pieces, beyond the first second, in which a tone is heard cleanly.
+// steady returns the share of 40 ms pieces after the first second in which a tone is clean.
 func steady(pcm []int16, hz float64) float64 {
 	good, all := 0, 0
 	for i := 16000; i+640 <= len(pcm); i += 640 {
@@ -71,7 +71,7 @@ func steady(pcm []int16, hz float64) float64 {
 	return float64(good) / float64(max(all, 1))
 }
 
-// pure is the share of the energy that is at hz; 0 for less than -20 dBFS.
+// pure returns the share of the energy at hz. Below -20 dBFS it returns 0.
 func pure(pcm []int16, hz float64, rate int) float64 {
 	var re, im, sum float64
 	for i, v := range pcm {
@@ -102,7 +102,7 @@ func TestPlayoutOfAQuietNetworkIsWhatWasSaid(t *testing.T) {
 	}
 }
 
-// Five packets in a hundred lost and 40 ms of jitter: the tone goes on.
+// With 5 % loss and 40 ms of jitter the tone continues.
 func TestPlayoutHidesLossAndJitter(t *testing.T) {
 	t.Parallel()
 	for c := range codecs {
@@ -125,7 +125,7 @@ func TestPlayoutHidesLossAndJitter(t *testing.T) {
 	}
 }
 
-// A sender whose clock is off by 500 ppm for two minutes: 60 ms, followed without a break.
+// A sender's clock is off by 500 ppm for two minutes: 60 ms, corrected without a gap.
 func TestPlayoutFollowsTheSendersClock(t *testing.T) {
 	t.Parallel()
 	for _, skew := range []float64{-0.0005, 0.0005} {
@@ -140,7 +140,7 @@ func TestPlayoutFollowsTheSendersClock(t *testing.T) {
 	}
 }
 
-// A sender that is silent sends nothing; its numbers go on without a gap.
+// A sender with silence suppression sends no packets; its sequence numbers continue without a gap.
 func TestPlayoutOfPausesIsSilence(t *testing.T) {
 	t.Parallel()
 	out, p := network{codec: PCMU, pcm: every(PCMU, 4*time.Second), pause: func(n int) bool { return n/25%2 == 1 }}.run(t)
@@ -157,7 +157,7 @@ func TestPlayoutOfPausesIsSilence(t *testing.T) {
 	}
 }
 
-// A burst of 300 ms without packets, then all at once: sound returns and the delay with it.
+// 300 ms without packets, then all of them at once: audio and the normal delay return.
 func TestPlayoutRecoversFromABurst(t *testing.T) {
 	t.Parallel()
 	out, _ := network{codec: PCMU, pcm: every(PCMU, 10*time.Second), jitter: func(n int) int64 {
@@ -171,7 +171,8 @@ func TestPlayoutRecoversFromABurst(t *testing.T) {
 	}
 }
 
-// A network, or a sender, that is later for good from one packet to the next, by little or by much: sound returns.
+// The delay of the network or the sender increases permanently from one packet to the next, slightly or much: audio
+// returns.
 func TestPlayoutFollowsWhoIsLaterForGood(t *testing.T) {
 	t.Parallel()
 	for _, by := range []int64{30e6, 50e6, 55e6, 60e6, 90e6, 110e6, 150e6, 250e6, 400e6, 900e6} {

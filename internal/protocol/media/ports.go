@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// portSet hands out even/odd port pairs (RFC 3550 §11) in random order, so that
-// a port is not guessed from the last one and not reused at once.
+// portSet allocates even/odd port pairs (RFC 3550 §11) in random order. A port can therefore not be guessed from the
+// previous one and is not reused at once. It is safe for concurrent use.
 type portSet struct {
 	first uint16 // even
 	count int    // pairs
@@ -18,8 +18,8 @@ type portSet struct {
 	used []bool      // by pair
 }
 
-// newPortSet covers the pairs that lie wholly in min..max. 0-0 is the range
-// kernels take ephemeral ports from, which leaves finding free ones to binding.
+// newPortSet returns the pairs that lie completely in min..max. 0-0 is the range that kernels take ephemeral ports
+// from; bind finds the free ones.
 func newPortSet(min, max int) (portSet, error) {
 	if min == 0 && max == 0 {
 		min, max = 32768, 60999
@@ -32,9 +32,9 @@ func newPortSet(min, max int) (portSet, error) {
 	return portSet{first: uint16(first), count: count, mu: new(sync.Mutex), used: make([]bool, count)}, nil
 }
 
-// bind tries free pairs with listen until one can be had, and returns its even port.
+// bind calls listen for free pairs until one succeeds, and returns its even port.
 func (p *portSet) bind(listen func(port uint16) error) (uint16, error) {
-	for range guesses { // each anew: what another process has taken is often a block, which a walk would cross port by port
+	for range guesses { // each try is random: other processes often hold a block of ports, which a linear search would cross port by port
 		if port, err := p.try(rand.IntN(p.count), listen); port != 0 || err != nil {
 			return port, err
 		}
@@ -48,10 +48,10 @@ func (p *portSet) bind(listen func(port uint16) error) (uint16, error) {
 	return 0, ErrNoPorts
 }
 
-// guesses is how many ports are tried at random before all are tried in turn.
+// randomTries is how many pairs are tried at random before all are tried in order.
 const guesses = 64
 
-// try listens at a pair; 0 where that is taken, by us or by another process.
+// tryPair listens on a pair. It returns 0 if the pair is taken by this or another process.
 func (p *portSet) try(pair int, listen func(port uint16) error) (uint16, error) {
 	if !p.take(pair) {
 		return 0, nil
@@ -63,7 +63,7 @@ func (p *portSet) try(pair int, listen func(port uint16) error) (uint16, error) 
 	}
 	p.release(port)
 	if !errors.Is(err, syscall.EADDRINUSE) && !errors.Is(err, syscall.EACCES) {
-		return 0, fmt.Errorf("%w: %w", ErrNoPorts, err) // out of descriptors, address not ours
+		return 0, fmt.Errorf("%w: %w", ErrNoPorts, err) // out of descriptors, or the address is not local
 	}
 	return 0, nil
 }

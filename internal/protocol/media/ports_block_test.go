@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Another process may have half of the range, all in one block.
+// Another process may hold half of the range in one block.
 func TestABlockOfTakenPortsIsNotWalkedThrough(t *testing.T) {
 	p, err := newPortSet(20000, 29999)
 	if err != nil {
@@ -24,7 +24,7 @@ func TestABlockOfTakenPortsIsNotWalkedThrough(t *testing.T) {
 		}
 		p.release(port)
 	}
-	if tries > 5000 { // two a port, about
+	if tries > 5000 { // about two per port
 		t.Errorf("%d ports were tried for 1000", tries)
 	}
 }

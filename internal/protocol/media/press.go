@@ -8,29 +8,29 @@ import (
 	"time"
 )
 
-// keysWaiting is how many keys may be on their way to a leg.
+// maxQueuedDigits limits the digits that wait to be sent to a leg.
 const keysWaiting = 32
 
-// key is a digit that a leg's player is to send.
+// dtmfKey is a digit for the player of a leg to send.
 type key struct {
 	code byte
-	on   int   // packets it lasts at most
-	held *held // while it is held down; nil: it lasts on packets
+	on   int   // duration in packets, at most
+	held *held // while the digit is held down; nil: it lasts the given number of packets
 }
 
-// held is a key that somebody presses: those who hear it are sent it until it is let go.
+// liveDTMF is a digit whose key is held down on another leg. It is sent to the listeners until its end arrives.
 type held struct {
-	code byte         // of its event
-	seen atomic.Int64 // when its latest packet came
-	long atomic.Int64 // how many packets of ours it lasts so far
-	let  atomic.Bool  // its end came
+	code byte         // event code
+	seen atomic.Int64 // arrival of its latest packet
+	long atomic.Int64 // its duration so far in packets of ours
+	let  atomic.Bool  // its end packet arrived
 }
 
-// heldGap is how long nothing comes of a key before it counts as let go although its end was not seen: the time of three
-// packets, of which phones send one every 20 to 50 ms.
+// liveDTMFTimeout ends a digit whose end packet was lost, in ns. It is the time of three packets, because phones send
+// one every 20 to 50 ms.
 const heldGap = int64(150 * time.Millisecond)
 
-// goesOn takes what a packet of its event tells.
+// update records the duration and the end flag of an event packet.
 func (h *held) goesOn(payload []byte, clock int, now int64) {
 	h.seen.Store(now)
 	h.long.Store(int64(binary.BigEndian.Uint16(payload[2:])) * 50 / int64(clock))
@@ -39,15 +39,15 @@ func (h *held) goesOn(payload []byte, clock int, now int64) {
 	}
 }
 
-// over reports whether it was let go before packet n of ours.
+// endedBefore reports whether the digit ended before packet n of ours.
 func (h *held) over(n int, now int64) bool {
 	return int64(n) >= h.long.Load() && (h.let.Load() || now-h.seen.Load() > heldGap)
 }
 
-// Press sends a digit behind those before it, as an RFC 4733 event or, where the
-// other side takes none, as tones, and returns at once; relayed, mixed and played
-// audio is held back meanwhile. d is how long it lasts, as in DTMFOptions. It
-// reports false where it is no digit, or the leg can be sent neither now.
+// QueueDigit queues a digit behind the earlier ones and returns at once. It is sent as an RFC 4733 event, or as tones
+// if the other side takes no events. Relayed, mixed and played audio is suppressed meanwhile. d is its duration, as
+// in DTMFOptions. It returns false if digit is no DTMF digit, if the leg can be sent neither form now, or if the
+// queue is full.
 func (s *Stream) Press(digit rune, d time.Duration) bool {
 	code, err := eventCode(digit)
 	if err != nil || !s.out.hearsKeys(s.engine.clock()) {
@@ -56,8 +56,8 @@ func (s *Stream) Press(digit rune, d time.Duration) bool {
 	return s.enqueue(key{code: code, on: steps(d, 100*time.Millisecond)})
 }
 
-// Share presses a digit, as Press does, on each leg that hears s in a Mixer. It
-// reports false where that is none, or none of them can be sent it now.
+// QueueDigitToListeners calls QueueDigit on each leg that hears s in a Mixer. It returns false if there is none, or
+// none of them accepts the digit now.
 func (s *Stream) Share(digit rune, d time.Duration) bool {
 	shared := false
 	for _, ear := range s.heardBy() {
@@ -66,7 +66,7 @@ func (s *Stream) Share(digit rune, d time.Duration) bool {
 	return shared
 }
 
-// heardBy are the legs that hear s in the mixer it is in.
+// listeners returns the legs that hear s in its mixer.
 func (s *Stream) heardBy() []*Stream {
 	s.engine.bridging.Lock()
 	m := s.mixer
@@ -77,7 +77,7 @@ func (s *Stream) heardBy() []*Stream {
 	return m.hearing(s)
 }
 
-// hearing are the members that hear what s says.
+// listenersOf returns the members that hear the audio of s.
 func (m *Mixer) hearing(s *Stream) (ears []*Stream) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -89,7 +89,7 @@ func (m *Mixer) hearing(s *Stream) (ears []*Stream) {
 	return ears
 }
 
-// enqueue gives a key to the player, who sends it when those before it are sent.
+// enqueueDigit queues a digit for the player. It returns false if the stream is closed or the queue is full.
 func (s *Stream) enqueue(k key) bool {
 	p := s.ensurePlayer()
 	if p == nil {
@@ -98,12 +98,12 @@ func (s *Stream) enqueue(k key) bool {
 	select {
 	case p.keys <- k:
 		return true
-	default: // nobody presses keys that fast
+	default: // full: digits cannot be sent that fast
 		return false
 	}
 }
 
-// hearsKeys reports whether a digit can reach the other side now.
+// acceptsDigits reports whether a digit can be sent to the other side now.
 func (o *outbound) hearsKeys(now int64) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -111,7 +111,7 @@ func (o *outbound) hearsKeys(now int64) bool {
 	return o.ready(playing, now) && (tones || o.pts[kindEvent] != noPT || o.pts[kindEventOpus] != noPT)
 }
 
-// strike sends a key.
+// playDigit sends a queued digit.
 func (p *player) strike(k key) {
 	off, send := steps(0, 60*time.Millisecond), p.tones
 	if p.s.TakesEvents() {
@@ -123,16 +123,17 @@ func (p *player) strike(k key) {
 		}
 		return send(k.code, n, k.on, off)
 	}
-	_ = p.perform(&job{ctx: context.Background(), step: step}) // it fails when the stream is closed: there is nobody to tell
+	_ = p.perform(&job{ctx: context.Background(), step: step}) // fails only when the stream is closed, which needs no report
 }
 
-// struck is a key that is pressed at mouth: for ear, or where that is nil for those who hear mouth in a mixer.
+// dtmfRequest asks the media worker to send the digit of a leg: to one leg, or, if to is nil, to its listeners in a
+// mixer.
 type struck struct {
 	ear, mouth *Stream
 	held       *held
 }
 
-// tell sends the key to whom it is for.
+// dispatch queues the digit on its destinations.
 func (k struck) tell() {
 	key := key{code: k.held.code, on: steps(6*time.Second, 0), held: k.held}
 	if k.ear != nil {
@@ -146,7 +147,8 @@ func (k struck) tell() {
 	}
 }
 
-// strike has a key told by somebody else than the packet loop, which must not wait: to ear, or to all who hear the leg. in.mu is held.
+// requestDTMF lets the media worker send a digit to one leg, or to all listeners of s, because the packet loop must
+// not wait. If the queue is full, the digit is dropped. The caller holds in.mu.
 func (s *Stream) strike(ear *Stream, payload []byte, k kind, now int64) {
 	if int(payload[0]) >= len(digits) {
 		return
@@ -161,7 +163,8 @@ func (s *Stream) strike(ear *Stream, payload []byte, k kind, now int64) {
 	}
 }
 
-// sound has a relayed digit said as tones, once for all packets of it. It is called on the packet loop; o.mu is held.
+// relayEventAsTones has a relayed digit sent as tones, once for all of its packets. It runs on the packet loop. The
+// caller holds o.mu.
 func (s *Stream) sound(from *Stream, h rtpHeader, k kind, payload []byte, now int64) {
 	if s.out.eventBegins(from, h, now) {
 		from.strike(s, payload, k, now)

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// without is what phones speak that take no events.
+// withoutEvents returns the formats of a phone that takes no events.
 func without(c Codec) []Format { return g711(c, 101)[:1] }
 
-// A phone that agreed to no events hears the other's keys as tones, each once, also those pressed faster than tones are said;
-// beside them it hears what is said.
+// A phone that negotiated no events receives the other side's digits as tones, each once, even if they arrive faster
+// than tones can be sent. Audio is relayed as well.
 func TestEventsAreTonesForWhoTakesNone(t *testing.T) {
 	t.Parallel()
 	for _, codec := range []Codec{PCMU, PCMA} {
@@ -34,7 +34,7 @@ func TestEventsAreTonesForWhoTakesNone(t *testing.T) {
 	}
 }
 
-// A key is pressed as an event where events were agreed, else as tones, and not at all where neither can be sent.
+// A digit is sent as an event if events were negotiated, else as tones. If neither can be sent, it is refused.
 func TestAKeyIsPressedTheWayALegTakesIt(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -74,8 +74,8 @@ func TestAKeyIsPressedTheWayALegTakesIt(t *testing.T) {
 	}
 }
 
-// Who hears somebody in a mixer hears the keys they press as well, each the way its leg takes them and as long as they are
-// held; who does not hear them, and they themselves, hear none.
+// Members of a mixer that hear a leg receive its digits as well, in the form that each leg takes and as long as the
+// key is held down. The sender and members that do not hear it receive none.
 func TestKeysPassThroughAMixer(t *testing.T) {
 	t.Parallel()
 	e, phones := testEngine(t, Config{}, newLoop), testEngine(t, Config{}, newLoop)
@@ -120,7 +120,7 @@ func TestKeysPassThroughAMixer(t *testing.T) {
 	}
 	ears[1].wait(t, func() bool { return ears[1].digits == "517#9" })
 	ears[2].wait(t, func() bool { return ears[2].digits == "517#9" })
-	if !events.Share('0', 0) { // all others hear this one, so that what came before is over
+	if !events.Share('0', 0) { // all other members hear this leg, so that their earlier digits have been sent
 		t.Error("a key was shared with nobody")
 	}
 	ears[0].wait(t, func() bool { return ears[0].digits == "0" })
@@ -131,7 +131,7 @@ func TestKeysPassThroughAMixer(t *testing.T) {
 	}
 }
 
-// pressed is how long two tones sound at once.
+// pressed returns how long two tones sound at once.
 func pressed(pcm []int16, low, high float64) (d time.Duration) {
 	const part = 160
 	for i := 0; i+part <= len(pcm); i += part {
@@ -142,7 +142,7 @@ func pressed(pcm []int16, low, high float64) (d time.Duration) {
 	return d
 }
 
-// A packet of a key that the next key's have overtaken is no third key.
+// A packet of a digit that is overtaken by packets of the next digit is not counted as a third digit.
 func TestAPacketOfAnEarlierKeyIsNoNewKey(t *testing.T) {
 	t.Parallel()
 	e := testEngine(t, Config{}, newLoop)

@@ -1,9 +1,9 @@
 package media
 
-// Security is how the media of a session is protected.
+// Security is the protection of a session's media.
 type Security uint8
 
-// What a session offers.
+// The protection that a session offers.
 const (
 	Plain         Security = iota // RTP/AVP
 	SDESPreferred                 // RTP/AVP with a=crypto (RFC 4568)
@@ -11,12 +11,12 @@ const (
 	WebRTC                        // UDP/TLS/RTP/SAVPF: DTLS-SRTP and ICE
 )
 
-// A Profile says what the session of a leg asks for.
+// A Profile configures the session of a leg.
 type Profile struct {
 	Security Security
 }
 
-// NewSession makes the offer/answer state of a leg whose media is this stream's.
+// NewSession returns the offer/answer state of a leg whose media uses this stream.
 func (s *Stream) NewSession(p Profile) *Session {
 	n := NewSession(s.local)
 	n.terms.profile, n.terms.certificate = p, s.engine.certificate

@@ -8,15 +8,14 @@ import (
 	"strings"
 )
 
-// Limits on what of a body is kept.
+// Limits on the attributes that are kept of a body.
 const (
 	maxPrints     = 8
 	maxCandidates = 16
 	maxICEString  = 256 // RFC 8839 §5.4
 )
 
-// protection is what a body says about how its audio is protected, and how the
-// way to it is found.
+// protection holds the attributes of a body for media encryption (SDES, DTLS) and for ICE.
 type protection struct {
 	cryptos    []crypto // RFC 4568
 	prints     []fingerprint
@@ -36,10 +35,10 @@ func (p *protection) same(o *protection) bool {
 // A fingerprint is the hash of a certificate (RFC 8122 §5).
 type fingerprint struct {
 	hash  string // sha-256, sha-384 or sha-512
-	value string // of its bytes
+	value string // raw bytes
 }
 
-// setup says who begins the DTLS handshake (RFC 4145 §4, RFC 5763 §5).
+// setup is the DTLS role that a side proposes (RFC 4145 §4, RFC 5763 §5).
 type setup uint8
 
 const (
@@ -51,16 +50,16 @@ const (
 
 var setupNames = [...]string{"", "actpass", "active", "passive"}
 
-// String is the attribute's value.
+// String returns the value of the attribute.
 func (s setup) String() string { return setupNames[s] }
 
-// A candidate is an address the other side may be reached at (RFC 8839 §5.1).
+// A candidate is a possible address of the other side (RFC 8839 §5.1).
 type candidate struct {
 	addr     netip.AddrPort
 	priority uint32
 }
 
-// attribute takes an attribute of a session or media section.
+// attribute parses one attribute of a session or media section.
 func (p *protection) attribute(name, value string) {
 	value = strings.TrimSpace(value)
 	switch name {
@@ -100,7 +99,7 @@ func (p *protection) iceAttribute(name, value string) {
 	}
 }
 
-// iceString is v when it is a user fragment or password (RFC 8839 §5.4), else "".
+// iceString returns v if it is a valid user fragment or password (RFC 8839 §5.4), else "".
 func iceString(v string) string {
 	for i := range len(v) {
 		c := v[i]
@@ -114,7 +113,7 @@ func iceString(v string) string {
 	return v
 }
 
-// inherit takes over from the session level what the media section leaves unsaid.
+// inherit takes values from the session level that the media section omits.
 func (p *protection) inherit(top *protection) {
 	if len(p.prints) == 0 {
 		p.prints = top.prints
@@ -131,7 +130,7 @@ func (p *protection) inherit(top *protection) {
 	p.lite, p.bundle = p.lite || top.lite, top.bundle
 }
 
-// parseFingerprint reads <hash> <hex bytes with colons>. Weak hashes are passed over.
+// parseFingerprint parses <hash> <hex bytes with colons>. It returns false for weak hashes.
 func parseFingerprint(v string) (fingerprint, bool) {
 	name, digits, _ := strings.Cut(v, " ")
 	f := fingerprint{hash: strings.ToLower(name)}
@@ -144,9 +143,8 @@ func parseFingerprint(v string) (fingerprint, bool) {
 	return f, err == nil && len(raw) == h.Size()
 }
 
-// parseCandidate reads <foundation> <component> udp <priority> <address> <port> typ … of the RTP
-// component. Host names (RFC 8828's .local) are not looked up: who hides there
-// is found by its own checks.
+// parseCandidate parses <foundation> <component> udp <priority> <address> <port> typ … of the RTP component. Host
+// names (RFC 8828's .local) are not resolved; such peers are found by their own connectivity checks.
 func parseCandidate(v string) (candidate, bool) {
 	f := strings.Fields(v)
 	if len(f) < 8 || f[1] != "1" || !strings.EqualFold(f[2], "udp") || f[6] != "typ" {
@@ -161,18 +159,18 @@ func parseCandidate(v string) (candidate, bool) {
 	return candidate{netip.AddrPortFrom(addr.Unmap().WithZone(""), uint16(port)), uint32(priority)}, true
 }
 
-// number reads a decimal number of at most max.
+// number parses a decimal number of at most max.
 func number(s string, max uint64) (uint64, bool) {
 	n, err := strconv.ParseUint(s, 10, 64)
 	return n, err == nil && n <= max
 }
 
-// security is how audio on a line of this protocol is protected; false when
-// what the protocol needs is missing, or nothing of it is ours.
+// security returns the protection of audio on a line of this protocol. It returns false if required attributes are
+// missing or unsupported.
 func (p *protection) security(proto string) (Security, bool) {
 	switch proto {
 	case "RTP/AVP", "RTP/AVPF":
-		if len(p.cryptos) > 0 { // not by any RFC, but what phones do that prefer SRTP
+		if len(p.cryptos) > 0 { // phones that prefer SRTP send this, although no RFC defines it
 			return SDESPreferred, true
 		}
 		return Plain, true

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A figure of G.107 and what follows from its formulas.
+// One figure of G.107, and results of its formulas.
 func TestEModel(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -33,7 +33,7 @@ func TestEModel(t *testing.T) {
 	}
 }
 
-// meteredLeg is a leg on a clock of the test's.
+// meteredLeg is a leg with a clock that the test controls.
 type meteredLeg struct {
 	*Stream
 	from netip.AddrPort
@@ -54,7 +54,7 @@ func newMeteredLeg(t testing.TB) *meteredLeg {
 
 func (m *meteredLeg) pass(d time.Duration) { m.skip.Add(int64(d)) }
 
-// hear lets the next packet arrive 20 ms after the last, later by jitter; lost ones do not.
+// hear delivers the next packet 20 ms after the previous one, plus jitter. A lost packet is not delivered.
 func (m *meteredLeg) hear(lost bool, jitter time.Duration) {
 	m.pass(packetTime)
 	m.seq++
@@ -135,7 +135,7 @@ func TestReportsGiveRoundTripAndWhatTheOtherSideHears(t *testing.T) {
 		be.PutUint32(rr[16:], 1000+250*i)
 		be.PutUint32(rr[20:], 80) // 10 ms
 		be.PutUint32(rr[24:], echo)
-		be.PutUint32(rr[28:], 5<<16) // five seconds after it came
+		be.PutUint32(rr[28:], 5<<16) // sent five seconds after the report arrived
 		(*rtcpReceiver)(m.Stream).receive(rr, m.from, m.engine.clock())
 		echo = m.middleNTP(m.engine.clock())
 	}
@@ -168,7 +168,7 @@ func TestSilenceAndOneWayAudio(t *testing.T) {
 	for range 50 {
 		m.hear(false, 0)
 	}
-	m.SetDirection(true, false) // on hold: no silence of the leg's
+	m.SetDirection(true, false) // on hold: the leg may not send
 	m.pass(time.Minute)
 	m.SetDirection(true, true)
 	m.hear(false, 0)
@@ -178,7 +178,7 @@ func TestSilenceAndOneWayAudio(t *testing.T) {
 	m.pass(4 * time.Second)
 	m.hear(false, 0)
 	m.pass(6 * time.Second)
-	m.out.mu.Lock() // meanwhile it was sent to
+	m.out.mu.Lock() // meanwhile media was sent to it
 	m.out.started, m.out.at = true, m.engine.clock()
 	m.out.mu.Unlock()
 	q := m.Quality()
@@ -207,7 +207,7 @@ func TestEachSilenceIsToldOnce(t *testing.T) {
 		select {
 		case <-told:
 			t.Fatal("one silence was told of twice")
-		case <-time.After(150 * time.Millisecond): // the claim is about time in which nothing happens
+		case <-time.After(150 * time.Millisecond): // the test shows that nothing happens in this time
 		}
 		_, _ = phone.WriteToUDPAddrPort(rtpPacket(uint16(n), 1, 1, 0, make([]byte, 160)), leg.Local())
 	}

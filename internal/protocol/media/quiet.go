@@ -6,22 +6,22 @@ import (
 )
 
 const (
-	// pauseTime is how long a leg may be quiet before it counts as silence: phones
-	// that suppress it send comfort noise more often.
+	// pauseTime is the time without packets that counts as silence. Phones with silence suppression send comfort
+	// noise more often.
 	pauseTime = int64(2 * time.Second)
-	// oneWayTime is how long media may flow in one direction only.
+	// oneWayTime is the time without packets, while media is sent, that counts as one-way audio.
 	oneWayTime = int64(5 * time.Second)
 )
 
-// quiet follows the times in which a leg could send and does not. in.mu guards it.
+// silenceDetector measures the times in which a leg may send and does not. in.mu guards it.
 type quiet struct {
-	since  int64 // the last packet, or when sending was agreed on
+	since  int64 // arrival of the last packet, or when sending was agreed on
 	total  int64
-	open   bool // sending is agreed on
+	open   bool // the leg may send
 	oneWay bool
 }
 
-// direct notes whether the other side may send.
+// setDirection records whether the other side may send.
 func (q *quiet) direct(s *Stream, may bool, now int64) {
 	switch {
 	case q.open && !may:
@@ -32,7 +32,7 @@ func (q *quiet) direct(s *Stream, may bool, now int64) {
 	q.open = may
 }
 
-// end is called for each packet accepted.
+// packetAccepted is called for each accepted packet and ends a silence.
 func (q *quiet) end(s *Stream, now int64) {
 	if q.open && now-q.since > pauseTime {
 		q.total, q.oneWay = q.until(s, now)
@@ -40,7 +40,7 @@ func (q *quiet) end(s *Stream, now int64) {
 	q.since = now
 }
 
-// until is total and oneWay if the silence under way ended now.
+// totals returns total and oneWay as if the current silence ended now.
 func (q *quiet) until(s *Stream, now int64) (total int64, oneWay bool) {
 	gap := now - q.since
 	if !q.open || gap <= pauseTime {
@@ -52,25 +52,23 @@ func (q *quiet) until(s *Stream, now int64) (total int64, oneWay bool) {
 	return q.total + gap, q.oneWay || sent
 }
 
-// A watch calls a function once per silence of a leg.
+// A silenceWatch calls a function once per silence of a leg.
 type watch struct {
 	s     *Stream
 	after int64
 	f     func()
-	wg    sync.WaitGroup // of the timer's function
+	wg    sync.WaitGroup // runs of the timer's function
 
-	mu      sync.Mutex // guards the rest
+	mu      sync.Mutex // guards the fields below
 	timer   *time.Timer
 	stopped bool
 	begun   int64
-	told    int64 // when the silence that was told of began
+	told    int64 // start of the last reported silence
 }
 
-// OnSilence calls f once whenever no RTP of the leg was accepted for the time
-// given although it may send: packets of strangers, or that its key does not
-// prove, do not count. Time on hold does not either. f runs in a goroutine of
-// its own and must neither wait for long, nor Close the stream, nor call OnSilence.
-// nil stops it.
+// OnSilence calls f once whenever no RTP of the leg was accepted for the given time although the leg may send.
+// Packets of other sources or without valid authentication do not count, and neither does time on hold. f runs on a
+// goroutine of its own. It must not block for long, close the stream or call OnSilence. A nil f ends the calls.
 func (s *Stream) OnSilence(after time.Duration, f func()) {
 	var w *watch
 	if f != nil && after > 0 {
@@ -108,8 +106,7 @@ func (w *watch) look() {
 	w.arm(due)
 }
 
-// judge returns when to look again, and whether a silence has lasted long enough
-// that was not told of yet.
+// evaluate returns the time until the next check, and whether a silence lasted long enough that was not reported yet.
 func (w *watch) judge(now int64) (due int64, silent bool) {
 	w.s.in.mu.Lock()
 	open, since := w.s.in.quiet.open, max(w.s.in.quiet.since, w.begun)
@@ -123,7 +120,7 @@ func (w *watch) judge(now int64) (due int64, silent bool) {
 	return w.after, silent
 }
 
-// stop ends the watch and waits for its function.
+// stop ends the watch and waits for its function. A nil watch does nothing.
 func (w *watch) stop() {
 	if w == nil {
 		return

@@ -2,5 +2,5 @@
 
 package media
 
-// raceDetector makes sync.Pool forget things, which looks like allocations.
+// raceDetector is true if the race detector runs. It makes sync.Pool drop items, which looks like allocations.
 const raceDetector = true

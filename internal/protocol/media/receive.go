@@ -7,43 +7,43 @@ import (
 	"time"
 )
 
-// inbound is the half of a stream that receives.
+// inbound is the receiving half of a stream.
 type inbound struct {
-	mu      sync.Mutex // guards all below; held by the loop while it handles a packet
+	mu      sync.Mutex // guards the fields below; held by the loop while it handles a packet
 	closed  bool
-	accept  bool      // the negotiated direction lets the other side send
+	accept  bool      // the negotiated direction permits the other side to send
 	kindOf  [128]kind // by payload type
 	latch   latch
-	peer    *Stream          // relayed to
-	tee     *ring            // recorder's; nil while paused
-	claimed *ring            // recorder's, also while paused
-	ears    *ears            // OnAudio's and OnDTMF's
-	pressed func(digit rune) // OnEvent's
-	mix     *ring            // a mixer's
-	muted   bool             // what the leg says goes nowhere
-	tones   bool             // events were not negotiated: digits come as sound
+	peer    *Stream          // bridge peer
+	tee     *ring            // of the recorder; nil while paused
+	claimed *ring            // of the recorder, also while paused
+	ears    *ears            // OnAudio and OnDTMF
+	pressed func(digit rune) // OnEvent
+	mix     *ring            // of a mixer
+	muted   bool             // audio of the leg is discarded
+	tones   bool             // events were not negotiated: digits arrive as tones
 
-	converted bool // the peer hears the leg through a mixer, events aside
-	protected bool // by SRTP: nothing else is accepted
+	converted bool // the peer receives the audio through a transcoding mixer; events are relayed
+	protected bool // by SRTP: other packets are refused
 
-	lastSelf int64 // when we last sent a report
+	lastSelf int64 // time of our last report
 	rx       reception
 	quiet    quiet
-	heard    meter // what the other side reports about us
+	heard    meter // quality that the other side reports
 	theirs   reported
-	rtcpFrom netip.AddrPort // learned
-	lastSR   uint32         // middle of the NTP time of the other side's last report
+	rtcpFrom netip.AddrPort // learned source of its RTCP
+	lastSR   uint32         // middle 32 bits of the NTP time of the other side's last report
 	lastSRAt int64
 
-	opener *opener // nil while its key is not known yet
+	opener *opener // nil until its key is known
 	ice    *iceAgent
 	link   *dtlsLink
 
 	ignored, malformed, unproved, events uint64
 	eventTS                              uint32
 	eventSSRC                            uint32
-	eventSeq                             uint16 // its first packet's
-	held                                 *held  // its key; nil where nobody is sent it while it is held down
+	eventSeq                             uint16 // sequence number of its first packet
+	held                                 *held  // the current digit; nil if it is sent to no other leg while it is held down
 }
 
 func (in *inbound) init() {
@@ -64,9 +64,9 @@ func (in *inbound) setKinds(lists ...[]Format) {
 	}
 }
 
-// negotiate takes the outcome of an exchange and returns the source learned so
-// far, if it still holds. The other side sends the payload types we declared;
-// types only it declared are understood as well, for many phones send those.
+// negotiate applies the result of an offer/answer exchange. It returns the learned source if that is still valid. The
+// other side sends the payload types that we declared. Types that only it declared are accepted as well, because many
+// phones send those.
 func (in *inbound) negotiate(r Remote, now int64, window time.Duration) netip.AddrPort {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -104,8 +104,8 @@ func (in *inbound) stats(st *StreamStats, e *Engine) {
 	st.First, st.Last = e.wall(rx.first), e.wall(rx.last)
 }
 
-// receive handles one RTP packet on the loop's thread: nothing here allocates,
-// blocks, logs, or takes a lock of another call.
+// receive handles one RTP packet on the loop's thread. It does not allocate, block, log, or take a lock of another
+// call.
 func (s *Stream) receive(b []byte, from netip.AddrPort, now int64) {
 	in := &s.in
 	in.mu.Lock()
@@ -147,7 +147,7 @@ func (s *Stream) receive(b []byte, from netip.AddrPort, now int64) {
 	s.reportIfDue(now)
 }
 
-// deliver hands an accepted packet to whoever wants it: recorder, listener, other leg.
+// deliver passes an accepted packet to the recorder, the decoded receiver, the mixer and the bridge peer.
 func (s *Stream) deliver(h rtpHeader, b []byte, begin, end int, now int64) {
 	in := &s.in
 	k := in.kindOf[h.pt&127]
@@ -175,8 +175,8 @@ func (s *Stream) deliver(h rtpHeader, b []byte, begin, end int, now int64) {
 	}
 }
 
-// event counts an RFC 4733 event once: its packets, the end repeated three
-// times, share a timestamp (RFC 4733 §2.5.1.2). It reports whether it began.
+// countEvent counts an RFC 4733 event once. Its packets, including the end that is sent three times, share a
+// timestamp (RFC 4733 §2.5.1.2). It reports whether the event is new.
 func (s *Stream) event(h rtpHeader, k kind, payload []byte, now int64) bool {
 	in := &s.in
 	if len(payload) < 4 || in.stale(h) {
@@ -191,7 +191,7 @@ func (s *Stream) event(h rtpHeader, k kind, payload []byte, now int64) bool {
 	return begun
 }
 
-// begin tells of a key that is pressed.
+// startEvent reports a new digit to OnEvent and OnDTMF.
 func (in *inbound) begin(h rtpHeader, code byte) {
 	in.eventTS, in.eventSSRC, in.eventSeq = h.ts, h.ssrc, h.seq
 	in.events++
@@ -206,7 +206,7 @@ func (in *inbound) begin(h rtpHeader, code byte) {
 	}
 }
 
-// stale reports whether a packet is one of an event before the last, that others have overtaken.
+// isStaleEvent reports whether a packet belongs to an earlier event and was overtaken by packets of the current one.
 func (in *inbound) stale(h rtpHeader) bool {
 	late := int16(in.eventSeq - h.seq)
 	return in.events > 0 && in.eventSSRC == h.ssrc && in.eventTS != h.ts && late > 0 && late < 50

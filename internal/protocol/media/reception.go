@@ -2,22 +2,22 @@ package media
 
 import "time"
 
-// reception is the receiver side of RFC 3550 appendix A: extended sequence
-// numbers, loss and jitter of one source after the other.
+// reception holds the receiver statistics of RFC 3550 appendix A: extended sequence numbers, loss and jitter, for one
+// source after the other.
 type reception struct {
 	packets, bytes uint64
 	outOfOrder     uint64
 	first, last    int64
 
 	ssrc        uint32
-	base        uint32 // extended number the source began with
-	max         uint32 // highest extended number
+	base        uint32 // first extended sequence number of the source
+	max         uint32 // highest extended sequence number
 	sourceCount uint32 // packets of this source
 	oldLost     int64  // of earlier sources
 	prior       int64  // expected and received at the last report
 	priorGot    int64
 
-	jitter  int64 // 1/16 units of the clock
+	jitter  int64 // in 1/16 of a clock tick
 	clock   int64 // of the last audio, Hz
 	transit int32
 	started bool
@@ -29,14 +29,14 @@ type reception struct {
 	window window
 }
 
-// window is where the sample under way began.
+// qualityWindow holds the counters at the start of the current sample.
 type window struct {
 	began              int64
 	packets            uint64
 	lost, bursts, gone int64
 }
 
-// count takes a packet of this kind.
+// addPacket counts a packet of payload kind k.
 func (r *reception) count(h rtpHeader, k kind, bytes int, now int64) {
 	if r.first == 0 {
 		r.first = now
@@ -50,7 +50,7 @@ func (r *reception) count(h rtpHeader, k kind, bytes int, now int64) {
 		r.newSource(h)
 	}
 	r.sequence(h.seq)
-	if !k.event() { // the time of an event stands still
+	if !k.event() { // the timestamp of an event does not advance
 		r.measure(h.ts, now)
 	}
 	if now-r.window.began >= sampleTime {
@@ -58,7 +58,7 @@ func (r *reception) count(h rtpHeader, k kind, bytes int, now int64) {
 	}
 }
 
-// hear follows the codec and its clock.
+// setCodec follows the codec and its clock.
 func (r *reception) hear(k kind) {
 	if r.clock == 0 {
 		r.clock = 8000
@@ -73,7 +73,7 @@ func (r *reception) hear(k kind) {
 	}
 }
 
-// closeWindow makes a sample of what came since the last one.
+// closeWindow adds the current window to the meter and starts the next one.
 func (r *reception) closeWindow(now int64) {
 	if rating, packets := r.rate(); packets > 0 {
 		r.meter.add(now, rating, packets)
@@ -82,7 +82,7 @@ func (r *reception) closeWindow(now int64) {
 	r.window = window{now, r.packets, r.lost(), g.bursts, g.lost}
 }
 
-// rate judges the window under way; packets is how many there should have been.
+// windowRating returns the impairments of the current window. packets is the number of packets expected.
 func (r *reception) rate() (q rating, packets float64) {
 	g := r.gaps.settled()
 	got := float64(r.packets - r.window.packets)
@@ -104,13 +104,13 @@ func (r *reception) jitterTime() time.Duration {
 func (r *reception) newSource(h rtpHeader) {
 	r.oldLost = r.lost()
 	r.started, r.ssrc = true, h.ssrc
-	r.base = uint32(h.seq) + 1<<16 // room for earlier ones to arrive late
+	r.base = uint32(h.seq) + 1<<16 // leaves numbers for earlier packets that arrive late
 	r.max = r.base - 1
 	r.sourceCount, r.prior, r.priorGot, r.timed = 0, 0, 0, false
 }
 
-// sequence follows the number across wraps. A jump of more than 3000 is a
-// sender that began anew (RFC 3550 §A.1), not a loss.
+// updateSequence follows the sequence number across wraps. A jump of more than 3000 means that the sender restarted
+// (RFC 3550 §A.1), and is not counted as loss.
 func (r *reception) sequence(seq uint16) {
 	delta := int32(int16(seq - uint16(r.max)))
 	switch {
@@ -140,7 +140,7 @@ func (r *reception) expected() int64 {
 
 func (r *reception) lost() int64 { return r.oldLost + r.expected() - int64(r.sourceCount) }
 
-// measure is RFC 3550 §A.8.
+// updateJitter updates the interarrival jitter (RFC 3550 §A.8).
 func (r *reception) measure(ts uint32, now int64) {
 	transit := int32(uint32(now/1000*r.clock/1_000_000) - ts)
 	d := transit - r.transit
@@ -149,13 +149,13 @@ func (r *reception) measure(ts uint32, now int64) {
 	if d < 0 {
 		d = -d
 	}
-	if fresh || int64(d) > 2*r.clock { // a new time line, not jitter
+	if fresh || int64(d) > 2*r.clock { // a new timeline, not jitter
 		return
 	}
 	r.jitter += int64(d) - (r.jitter+8)>>4
 }
 
-// fraction is the share lost since the last report, in 1/256 (RFC 3550 §6.4.1).
+// fractionLost returns the share lost since the last report, in 1/256 (RFC 3550 §6.4.1).
 func (r *reception) fraction() uint8 {
 	expected, got := r.expected()-r.prior, int64(r.sourceCount)-r.priorGot
 	r.prior, r.priorGot = r.expected(), int64(r.sourceCount)

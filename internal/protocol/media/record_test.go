@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// onset is when in ms a channel first gets loud after a position in ms; -1 is never.
+// onset returns when a channel first becomes loud after a position, both in ms, or -1.
 func onset(pcm []int16, after int) int {
 	for i := after * 8; i < len(pcm); i++ {
 		if pcm[i] > 3000 || pcm[i] < -3000 {
@@ -28,7 +28,7 @@ func onset(pcm []int16, after int) int {
 	return -1
 }
 
-// cut is a piece of what was recorded.
+// cut returns a part of the recorded samples.
 func cut(t testing.TB, pcm []int16, from, samples int) []int16 {
 	t.Helper()
 	if from < 0 || from+samples > len(pcm) {
@@ -70,7 +70,7 @@ func finish(t testing.TB, r *Recorder) (Result, WAV) {
 	return res, w
 }
 
-// Both phones beep at the same moments; both channels must show it within 20 ms.
+// Both phones beep at the same time; both channels must show it within 20 ms.
 func TestChannelsAreAligned(t *testing.T) {
 	t.Parallel()
 	eachLoop(t, func(t *testing.T, e *Engine) {
@@ -113,12 +113,12 @@ func TestChannelsAreAligned(t *testing.T) {
 	})
 }
 
-// Between calls the goroutines that write recordings sleep; the next call must wake them for as long as it lasts.
+// Between calls the goroutines that write recordings sleep. The next call must wake them for its whole duration.
 func TestACallAfterAQuietTimeIsRecordedToItsEnd(t *testing.T) {
 	t.Parallel()
 	undisturbed(t, func(t testing.TB) {
 		e := testEngine(t, Config{}, newLoop)
-		for range 2 * drainers { // every drainer has served before
+		for range 2 * drainers { // every drainer has been active
 			_, _ = finish(t, record(t, e, newTestCall(t, e), nil))
 		}
 		<-time.After(2 * drainEvery) // all sleep
@@ -173,7 +173,7 @@ func TestTapHearsTheWholeRecordingHoweverSlow(t *testing.T) {
 		var left, right bytes.Buffer
 		hold := make(chan struct{})
 		r := record(t, e, c, func(ch Chunk) {
-			<-hold // the first chunk is kept until the call is over
+			<-hold // the first chunk is held until the call has ended
 			if want := time.Duration(left.Len()) * time.Second / 8000; ch.At != want {
 				t.Errorf("chunk at %v, want %v", ch.At, want)
 			}
@@ -214,7 +214,7 @@ func TestStuckTapDoesNotHoldUpTheFile(t *testing.T) {
 	<-r.tap.done
 }
 
-// A crash is a copy of the .part at any moment, cut anywhere.
+// A crash is simulated by a copy of the .part at any moment, truncated anywhere.
 func TestCrashKeepsAllButTheLastMoment(t *testing.T) {
 	t.Parallel()
 	undisturbed(t, func(t testing.TB) {
@@ -278,7 +278,7 @@ func TestSalvageOfNothing(t *testing.T) {
 	}
 }
 
-// A stream that comes to a recorder between the steps of its closing is free afterwards, and writes to no buffer that was given back.
+// A stream that is attached to a recorder while it closes is detached afterwards, and writes to no released buffer.
 func TestAStreamThatComesWhileARecordingIsClosedIsFreeAfterwards(t *testing.T) {
 	t.Parallel()
 	e := testEngine(t, Config{}, newLoop)
@@ -389,8 +389,8 @@ func TestCloseOfAReadOnlyFolderReportsIt(t *testing.T) {
 	}
 }
 
-// Lost packets are silence, reordered ones in order, and one that comes after its
-// place was written is patched in.
+// Lost packets become silence, and reordered ones are sorted. A packet that arrives after its position was written is
+// patched in.
 func TestLossAndLatePackets(t *testing.T) {
 	t.Parallel()
 	undisturbed(t, func(t testing.TB) {
@@ -423,7 +423,7 @@ func TestLossAndLatePackets(t *testing.T) {
 			<-tick.C
 		}
 		until(t, "all packets", func() bool { return a.Stats().Received == 39 })
-		until(t, "the late one patched", func() bool { return r.Stats().Late >= 1 }) // and others that the machine held up
+		until(t, "the late one patched", func() bool { return r.Stats().Late >= 1 }) // also others that the machine delayed
 		_, w := finish(t, r)
 		words := EncodeULaw(nil, w.PCM[0])
 		first := bytes.Index(words, []byte{0x80, 0x80})

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// wideFile is a finished wide-band recording.
+// wideFile reads and checks a finished wide-band recording.
 func wideFile(t testing.TB, res Result) WAV {
 	t.Helper()
 	w, err := ReadWAV(res.Path)
@@ -23,13 +23,13 @@ func wideFile(t testing.TB, res Result) WAV {
 	return w
 }
 
-// holds is the share of 40 ms pieces between from and to, in s, that hold a tone.
+// holds returns the share of 40 ms pieces between from and to, in s, that have a tone.
 func holds(pcm []int16, rate int, hz, from, to float64) float64 {
 	part := pcm[min(len(pcm), int(from*float64(rate))):min(len(pcm), int(to*float64(rate)))]
 	return lasts(part, rate, hz) / max(float64(len(part)/(rate/25))/25, 0.04)
 }
 
-// lasts is for how long a tone is heard, in s, in pieces of 40 ms wherever they are.
+// lasts returns the total duration of a tone in s, in pieces of 40 ms.
 func lasts(pcm []int16, rate int, hz float64) float64 {
 	good := 0
 	for i := 0; i+rate/25 <= len(pcm); i += rate / 25 {
@@ -40,7 +40,7 @@ func lasts(pcm []int16, rate int, hz float64) float64 {
 	return float64(good) / 25
 }
 
-// Legs of any codec are recorded, in either layout, also while they are converted.
+// Legs of any codec are recorded, in both layouts, also while they are transcoded.
 func TestEveryCodecIsRecorded(t *testing.T) {
 	t.Parallel()
 	for c := range codecs {
@@ -96,7 +96,7 @@ func TestEveryCodecIsRecorded(t *testing.T) {
 	}
 }
 
-// A node that is restarted goes on with the file; the time between is silence.
+// After a restart the recording continues in the same file; the time between is silence.
 func TestRecordingGoesOnAfterARestart(t *testing.T) {
 	t.Parallel()
 	for _, wide := range []bool{false, true} {
@@ -129,7 +129,7 @@ func TestRecordingGoesOnAfterARestart(t *testing.T) {
 			}
 			second := testEngine(t, Config{}, newLoop)
 			q, b := legOf(t, second, phones, PCMU)
-			again, err := second.Record(RecordConfig{Path: path, Left: b, Append: true}) // the layout is the file's
+			again, err := second.Record(RecordConfig{Path: path, Left: b, Append: true}) // the layout of the existing file applies
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -163,7 +163,7 @@ func TestAppendToNothingBegins(t *testing.T) {
 	t.Parallel()
 	e := testEngine(t, Config{}, newLoop)
 	path := filepath.Join(t.TempDir(), "a.wav")
-	if err := os.WriteFile(path+partSuffix, make([]byte, 100), 0o600); err != nil { // zeros of a power cut
+	if err := os.WriteFile(path+partSuffix, make([]byte, 100), 0o600); err != nil { // zeros after a power failure
 		t.Fatal(err)
 	}
 	r, err := e.Record(RecordConfig{Path: path, Append: true})
@@ -194,7 +194,7 @@ func TestWideRecordingIsSalvaged(t *testing.T) {
 	wideFile(t, res)
 }
 
-// What is said in a pause is in no file, whatever the codec: it never reached the recorder.
+// Audio during a pause is in no file, whatever the codec, because it never reaches the recorder.
 func TestPausedWordsOfAConvertedLegAreNotRecorded(t *testing.T) {
 	t.Parallel()
 	e, phones := testEngine(t, Config{}, newLoop), testEngine(t, Config{}, newLoop)

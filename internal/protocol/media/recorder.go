@@ -9,47 +9,46 @@ import (
 	"sync/atomic"
 )
 
-// partSuffix marks a recording that runs, or was cut by a crash.
+// partSuffix marks a recording that is running, or was cut off by a crash.
 const partSuffix = ".part"
 
-// RecordConfig says what to record where.
+// RecordConfig configures a recording.
 type RecordConfig struct {
-	Path        string      // final name; Path.part while running, its folder is made if missing
+	Path        string      // final name; Path.part while running; its directory is created if missing
 	Left, Right *Stream     // caller and callee; nil is silence until SetLeft, SetRight
-	LeftSent    bool        // the left channel is what the stream is sent by our own voice, in place of what it says
+	LeftSent    bool        // the left channel records the audio we send to the stream, instead of the audio it sends
 	RightSent   bool        // the same of the right channel
-	Codec       Codec       // G.711 law of the file, µ-law for other codecs; legs that use another are converted
-	Wideband    bool        // linear at 16 kHz in place of G.711
-	Mono        bool        // one channel with both in the finished file; until then, and for the Tap, there are two
-	Append      bool        // go on with a Path.part that a restart left, if there is one, with silence for the time between
-	Tap         func(Chunk) // live audio off the packet path, from where this recorder begins; may be nil
-	OnError     func(error) // called once, from its own goroutine, if the recorder gives up (disk full); may be nil
+	Codec       Codec       // G.711 law of the file, µ-law for other codecs; legs with another codec are converted
+	Wideband    bool        // 16-bit linear at 16 kHz instead of G.711
+	Mono        bool        // the finished file has one channel with both sides; the .part and the Tap have two
+	Append      bool        // continue a Path.part that a restart left, if there is one, with silence for the time between
+	Tap         func(Chunk) // receives live audio off the packet path, from the start of this recorder; may be nil
+	OnError     func(error) // called once, on its own goroutine, if the recorder stops with an error (disk full); may be nil
 }
 
-// A Recorder writes one call's two channels into Path.part: a WAV header that
-// says "no samples yet" and then raw samples, left and right by turns.
+// A Recorder writes the two channels of one call into Path.part: a WAV header with a length of zero, followed by
+// interleaved raw samples, left and right.
 //
-// Packets reach it through a ring per channel that the packet loop fills and a
-// few goroutines shared by all recorders empty: about 0.3 s after they came,
-// audio is in the file, and at most 1 s later on the disk. What comes later than
-// that is patched into its place.
+// Packets reach it through one ring per channel. The packet loop fills the rings; a few goroutines shared by all
+// recorders empty them. Audio is in the file about 0.3 s after it arrived, and on the disk at most 1 s later. Later
+// packets are patched into their place.
 type Recorder struct {
 	engine *Engine
 	cfg    RecordConfig
 	layout layout
 	file   *os.File
-	device uint64 // file system, for syncing many at once
-	start  int64  // of position 0, on the engine's clock
-	began  int64  // position at which this recorder took over
+	device uint64 // file system, used to sync many files at once
+	start  int64  // time of position 0 on the engine's clock
+	began  int64  // position at which this recorder started
 	dirty  atomic.Bool
 	tap    *tap
-	wg     sync.WaitGroup // OnError
+	wg     sync.WaitGroup // runs of OnError
 
-	mu      sync.Mutex // guards all below
-	until   int64      // position at which it was stopped; 0: it was not
+	mu      sync.Mutex // guards the fields below
+	until   int64      // position at which it was stopped; 0: not stopped
 	lanes   [2]lane
 	streams [2]*Stream
-	sent    [2]bool // the channel has what the stream is sent
+	sent    [2]bool // the channel has the audio that we send to the stream
 	paused  bool
 	flushed int64 // samples per channel in the file
 	late    uint64
@@ -57,7 +56,7 @@ type Recorder struct {
 	err     error
 }
 
-// Record starts recording. A stream can be in one recorder at a time.
+// Record starts a recording. A stream can be in one recorder at a time.
 func (e *Engine) Record(cfg RecordConfig) (*Recorder, error) {
 	r, err := e.newRecorder(cfg)
 	if err != nil {
@@ -94,7 +93,7 @@ func (e *Engine) newRecorder(cfg RecordConfig) (*Recorder, error) {
 	return r, nil
 }
 
-// openFile makes the .part, or takes up the one there is.
+// openFile creates the .part, or continues an existing one if cfg.Append is set.
 func (r *Recorder) openFile() (err error) {
 	r.start = r.engine.clock()
 	if r.cfg.Append {
@@ -102,9 +101,9 @@ func (r *Recorder) openFile() (err error) {
 			return err
 		}
 	}
-	// An older .part of that name is a crash's and not ours to overwrite.
+	// A .part of that name is left from a crash and must not be overwritten.
 	flags := os.O_CREATE | os.O_EXCL | os.O_RDWR
-	if errors.Is(err, ErrNoAudio) { // of the one that was to be taken up there is nothing
+	if errors.Is(err, ErrNoAudio) { // the .part to continue has no audio
 		flags = os.O_TRUNC | os.O_RDWR
 	}
 	if r.file, err = os.OpenFile(r.cfg.Path+partSuffix, flags, 0o600); err != nil {
@@ -118,7 +117,7 @@ func (r *Recorder) openFile() (err error) {
 	return nil
 }
 
-// abandon removes a recording that never began; one that was taken up stays.
+// abandon removes the file of a recording that failed to start. A continued file stays.
 func (r *Recorder) abandon() {
 	_ = r.file.Close()
 	if r.began == 0 {
@@ -126,10 +125,10 @@ func (r *Recorder) abandon() {
 	}
 }
 
-// Pause keeps what is said from now on out of the file: silence is written until Resume.
+// Pause writes silence instead of audio from now on, until Resume.
 func (r *Recorder) Pause() { r.setPaused(true) }
 
-// Resume records again.
+// Resume records audio again.
 func (r *Recorder) Resume() { r.setPaused(false) }
 
 func (r *Recorder) setPaused(p bool) {
@@ -144,18 +143,18 @@ func (r *Recorder) setPaused(p bool) {
 	}
 }
 
-// SetLeft records s as the caller's channel from now on (transfer); nil is
-// silence. It fails when s is in another recorder.
+// SetLeft records s as the caller's channel from now on (transfer). nil is silence. It returns an error if s is in
+// another recorder.
 func (r *Recorder) SetLeft(s *Stream) error { return r.replace(0, s, false) }
 
 // SetRight records s as the callee's channel from now on.
 func (r *Recorder) SetRight(s *Stream) error { return r.replace(1, s, false) }
 
-// SetLeftSent records what s is sent by our own voice (Play, PlayFeed, Send and comfort) as the caller's channel from now on, in place of
-// what somebody says: a machine that talks to s has no stream.
+// SetLeftSent records the audio that we send to s (Play, PlayInjected, Send and comfort noise) as the caller's
+// channel from now on. It is for a voice agent that talks to s and has no stream of its own.
 func (r *Recorder) SetLeftSent(s *Stream) error { return r.replace(0, s, true) }
 
-// SetRightSent is SetLeftSent of the callee's channel.
+// SetRightSent is SetLeftSent for the callee's channel.
 func (r *Recorder) SetRightSent(s *Stream) error { return r.replace(1, s, true) }
 
 func (r *Recorder) attachAll() error {
@@ -188,7 +187,8 @@ func (r *Recorder) replace(i int, s *Stream, sent bool) error {
 	return nil
 }
 
-// claim makes ring the one recording ring of the stream, or of what it is sent.
+// claimRecording makes ring the only recording ring of the stream's received or sent audio. It returns false if
+// another recorder has it.
 func (s *Stream) claim(ring *ring, sent bool) bool {
 	if sent {
 		v := &s.voice
@@ -221,7 +221,7 @@ func (r *Recorder) release(i int) {
 	}
 }
 
-// wire lets a stream's packets into the channel's ring, or keeps them out.
+// connect lets a stream's packets into the channel's ring, or keeps them out.
 func (r *Recorder) wire(i int, s *Stream, on bool) {
 	if s == nil {
 		return
@@ -249,7 +249,7 @@ func (r *Recorder) detachAll() {
 	r.detach()
 }
 
-// detach is detachAll for who holds r.mu.
+// detach is detachAll with r.mu held by the caller.
 func (r *Recorder) detach() {
 	for i, s := range r.streams {
 		r.wire(i, s, false)
@@ -258,20 +258,20 @@ func (r *Recorder) detach() {
 	}
 }
 
-// Err returns why the recorder gave up, or nil.
+// Err returns the error with which the recorder stopped, or nil.
 func (r *Recorder) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.err
 }
 
-// RecorderStats counts what did not reach its place at once.
+// RecorderStats counts packets that were not written in order.
 type RecorderStats struct {
-	Dropped uint64 // packets lost because the disk stood still for over a second
-	Late    uint64 // packets patched into audio already written
+	Dropped uint64 // packets lost because the disk was blocked for over a second
+	Late    uint64 // packets patched into audio that was already written
 }
 
-// Stats returns a snapshot.
+// Stats returns a snapshot of the counters.
 func (r *Recorder) Stats() RecorderStats {
 	r.mu.Lock()
 	defer r.mu.Unlock()

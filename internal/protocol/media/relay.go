@@ -1,13 +1,11 @@
 package media
 
-// Bridge relays each stream's audio and DTMF events to the other, replacing
-// bridges either was part of, and opens both latch windows again: it is called
-// when a call is answered, and phones often send nothing before.
+// Bridge relays each stream's audio and DTMF events to the other. It ends the bridges that either was part of, and
+// opens both latch windows again. It is called when a call is answered, because phones often send nothing before.
 //
-// Packets pass without being decoded when the other leg understands their codec;
-// one law of G.711 is turned into the other by a table. Else they are decoded,
-// put in order and encoded again; DTMF events pass in all cases. Header
-// extensions and CSRCs are not passed on.
+// Packets pass without being decoded if the other leg supports their codec. One law of G.711 is converted to the
+// other by a table. Other codecs are decoded, put in order and encoded again. DTMF events pass in all cases. Header
+// extensions and CSRCs are removed.
 func Bridge(a, b *Stream) {
 	e := a.engine
 	e.bridging.Lock()
@@ -18,14 +16,14 @@ func Bridge(a, b *Stream) {
 	b.join(a)
 }
 
-// Unbridge stops relaying between s and whatever it is bridged to.
+// Unbridge ends the bridge of s, and removes s from its mixer.
 func (s *Stream) Unbridge() {
 	s.engine.bridging.Lock()
 	defer s.engine.bridging.Unlock()
 	s.part()
 }
 
-// Bridged returns the stream s is bridged to, nil for none.
+// Bridged returns the stream that s is bridged to, or nil.
 func (s *Stream) Bridged() *Stream {
 	s.in.mu.Lock()
 	defer s.in.mu.Unlock()
@@ -48,7 +46,7 @@ func (s *Stream) openLatch() {
 	s.in.latch.open(s.engine.clock(), s.engine.cfg.Latch)
 }
 
-// part takes s out of its bridge or mixer. The engine's bridging lock is held.
+// leaveBridge removes s from its bridge and its mixer. The caller holds the engine's bridging lock.
 func (s *Stream) part() {
 	s.untranslate(s.Bridged())
 	if m := s.mixer; m != nil {
@@ -68,8 +66,8 @@ func (s *Stream) part() {
 	peer.in.mu.Unlock()
 }
 
-// relay sends a packet that from received to this leg. The payload b[begin:end]
-// stays where it is; the new header is written in front of it.
+// relay sends a packet received by from to this leg. The payload b[begin:end] stays in place; the new header is
+// written in front of it.
 func (s *Stream) relay(from *Stream, h rtpHeader, k kind, b []byte, begin, end int, now int64) {
 	o := &s.out
 	o.mu.Lock()

@@ -2,18 +2,16 @@ package media
 
 import "encoding/binary"
 
-// relayedEvent is a digit that passes between two legs whose time lines have
-// nothing to do with each other.
+// relayedEvent is a digit that is relayed between two legs with independent timelines.
 type relayedEvent struct {
 	from     *Stream
 	ssrc, ts uint32 // as received
-	begun    uint32 // as sent
+	begun    uint32 // timestamp as sent
 }
 
-// relayEvent passes a telephone-event packet on; a leg that takes none hears the
-// digit as tones. Where the legs share one time
-// line it stays on it; else the digit gets the time of its first packet, and its
-// duration is converted to the clock of the leg's events. o.mu is held.
+// relayEvent relays a telephone-event packet. If the leg takes no events, the digit is sent as tones. If the leg's
+// timeline follows the source, the event keeps its mapped timestamp. Otherwise the digit gets the time of its first
+// packet, and its duration is converted to the clock of the leg's events. The caller holds o.mu.
 func (s *Stream) relayEvent(from *Stream, h rtpHeader, k kind, b []byte, begin, end int, now int64) {
 	o := &s.out
 	if end-begin < 4 {
@@ -22,7 +20,7 @@ func (s *Stream) relayEvent(from *Stream, h rtpHeader, k kind, b []byte, begin, 
 	to := k
 	if o.pts[to] == noPT {
 		if to = kindEvent + kindEventOpus - k; o.pts[to] == noPT {
-			s.sound(from, h, k, b[begin:end], now) // also while one before it is heard
+			s.sound(from, h, k, b[begin:end], now) // even while an earlier digit is still played
 			return
 		}
 	}
@@ -38,19 +36,19 @@ func (s *Stream) relayEvent(from *Stream, h rtpHeader, k kind, b []byte, begin, 
 		if to != k {
 			scaleEvent(b[begin:], k, to)
 		}
-		o.pressed = now + 3*frameTime // what is said is held back meanwhile
+		o.pressed = now + 3*frameTime // our own audio is suppressed meanwhile
 	}
 	h.pt = o.pts[to]
 	o.transmit(s.rtp, h, b[begin-rtpHeaderLen:end], now)
 }
 
-// eventTime is the time line's moment at which a relayed digit began.
+// eventTimestamp returns the timestamp at which a relayed digit began on our timeline.
 func (o *outbound) eventTime(from *Stream, h rtpHeader, now int64) uint32 {
 	o.eventBegins(from, h, now)
 	return o.event.begun
 }
 
-// eventBegins reports whether a packet is the first that is seen of a digit.
+// isNewEvent reports whether a packet is the first one seen of a digit.
 func (o *outbound) eventBegins(from *Stream, h rtpHeader, now int64) bool {
 	e := &o.event
 	if e.from == from && e.ssrc == h.ssrc && e.ts == h.ts {

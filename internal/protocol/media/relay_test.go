@@ -81,10 +81,10 @@ func TestHoldSilencesAndResumeRestores(t *testing.T) {
 		}
 		c.b.SetDirection(true, true)
 		ear.hears(t, "after resume the callee", 440)
-		c.a.SetDirection(true, false) // what the caller sends is not accepted
+		c.a.SetDirection(true, false) // audio from the caller is not accepted
 		sent, before = c.b.Stats().Sent, c.a.Stats().Received
 		until(t, "more packets from the caller", func() bool { return c.a.Stats().Received > before+10 })
-		if got := c.b.Stats().Sent; got > sent+1 { // one may have been on its way
+		if got := c.b.Stats().Sent; got > sent+1 { // one may have been in transit
 			t.Errorf("%d packets of a leg that may not send were relayed", got-sent)
 		}
 	})
@@ -94,7 +94,7 @@ func TestEventsAreMappedAndHeardOnce(t *testing.T) {
 	t.Parallel()
 	eachLoop(t, func(t *testing.T, e *Engine) {
 		c := newTestCall(t, e)
-		connect(c.callee, c.b, g711(PCMU, 96)) // the callee calls its events 96, the caller 101
+		connect(c.callee, c.b, g711(PCMU, 96)) // the callee uses payload type 96 for events, the caller 101
 		ear := listen(c.callee)
 		if err := c.caller.SendDTMF(t.Context(), "15#D", DTMFOptions{}); err != nil {
 			t.Fatal(err)
@@ -129,8 +129,8 @@ func TestSendDTMFNeedsEvents(t *testing.T) {
 	}
 }
 
-// Whatever happens on the way in, the phone sees one source whose numbers have
-// no holes and whose time goes on.
+// Whatever sources the packets come from, the phone sees one source with consecutive sequence numbers and a
+// continuous timeline.
 func TestOutputContinuesOverTransfer(t *testing.T) {
 	t.Parallel()
 	eachLoop(t, func(t *testing.T, e *Engine) {
@@ -189,7 +189,7 @@ func TestPromptHoldsBackTheRelay(t *testing.T) {
 		ear.tone(t)
 		ctx, stop := context.WithCancel(t.Context())
 		said := make(chan error, 1)
-		go func() { said <- c.b.Send(ctx, Tone(1500, -10, time.Minute, 8000)) }() // one announcement to the callee: between two the caller is heard
+		go func() { said <- c.b.Send(ctx, Tone(1500, -10, time.Minute, 8000)) }() // one announcement to the callee: between two announcements the caller is heard
 		defer func() { stop(); <-said }()
 		until(t, "the announcement", func() bool { return near(ear.tone(t), 1500) })
 		ear.reset()

@@ -2,12 +2,12 @@ package media
 
 import "math"
 
-// Half-band polyphase FIR between 8 and 16 kHz: 63 taps, Kaiser β 8, pass band
-// to 3.5 kHz. The group delay of 31 samples at 16 kHz is taken out.
+// Half-band polyphase FIR between 8 and 16 kHz: 63 taps, Kaiser β 8, pass band to 3.5 kHz. The group delay of 31
+// samples at 16 kHz is removed.
 
 const halfTaps = 32 // taps per phase
 
-// firPhases holds the prototype split in its two phases, gain 2 for interpolation.
+// firPhases holds the two phases of the prototype filter, with gain 2 for interpolation.
 var firPhases = designHalfBand()
 
 func designHalfBand() (p [2][halfTaps]float64) {
@@ -33,7 +33,7 @@ func sinc(x float64) float64 {
 	return math.Sin(math.Pi*x) / (math.Pi * x)
 }
 
-// bessel0 is the modified Bessel function of order zero.
+// bessel0 returns the modified Bessel function of order zero.
 func bessel0(x float64) float64 {
 	sum, term := 1.0, 1.0
 	for k := 1.0; term > 1e-10*sum; k++ {
@@ -43,7 +43,7 @@ func bessel0(x float64) float64 {
 	return sum
 }
 
-// Upsample makes 16 kHz audio of 8 kHz audio; the result is twice as long and not delayed.
+// Upsample converts 8 kHz audio to 16 kHz. The result is twice as long and not delayed.
 func Upsample(pcm8k []int16) []int16 {
 	out := make([]int16, 2*len(pcm8k))
 	for i := range out {
@@ -58,7 +58,7 @@ func Upsample(pcm8k []int16) []int16 {
 	return out
 }
 
-// Downsample makes 8 kHz audio of 16 kHz audio; the result is half as long and not delayed.
+// Downsample converts 16 kHz audio to 8 kHz. The result is half as long and not delayed.
 func Downsample(pcm16k []int16) []int16 {
 	out := make([]int16, len(pcm16k)/2)
 	for i := range out {

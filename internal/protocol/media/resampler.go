@@ -2,25 +2,24 @@ package media
 
 import "math"
 
-// A resampler changes the rate of a stream of samples by a polyphase FIR filter:
-// pass band to 0.41 of the lower rate, Kaiser β 8, about 80 dB of attenuation
-// beyond. It keeps its past between calls and delays by 24 samples of the lower
-// rate. It is not safe for concurrent use.
+// A resampler changes the rate of a stream of samples with a polyphase FIR filter: pass band to 0.41 of the lower
+// rate, Kaiser β 8, about 80 dB of stop-band attenuation. It keeps history between calls and delays by 24 samples of
+// the lower rate. It is not safe for concurrent use.
 type resampler struct {
 	*filterBank
-	past []float32 // of the input, the last taps-1 samples
-	next int       // where the next output lies after the past, in input samples times up
+	past []float32 // the last taps-1 input samples
+	next int       // position of the next output after the history, in input samples times up
 }
 
-// filterBank is what all resamplers of a pair of rates share.
+// filterBank holds the coefficients that all resamplers of a pair of rates share.
 type filterBank struct {
 	up, down, taps int
-	phases         []float32 // taps of each phase, backwards: for a running product
+	phases         []float32 // taps of each phase in reverse order, for a running product
 }
 
 const resampleTaps = 48 // per phase, at the lower rate
 
-// The two that calls need all the time.
+// The two filter banks that calls use all the time.
 var (
 	bank8to16 = newFilterBank(8000, 16000)
 	bank16to8 = newFilterBank(16000, 8000)
@@ -51,7 +50,7 @@ func gcd(a, b int) int {
 	return a
 }
 
-// newResampler returns nil for equal rates.
+// newResampler returns nil if the rates are equal.
 func newResampler(from, to int) *resampler {
 	switch {
 	case from == to:
@@ -85,7 +84,7 @@ func (r *resampler) process(dst, src []int16) []int16 {
 	return dst
 }
 
-// dot has four sums, which a processor can make side by side.
+// dotProduct uses four sums, which a processor can compute in parallel.
 func dot(a, b []float32) float32 {
 	var s0, s1, s2, s3 float32
 	b = b[:len(a)]

@@ -5,9 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// ring carries packets from a packet loop to a slower reader: one producer, one
-// consumer, no lock, nothing allocated. When it is full the packet is dropped
-// and counted.
+// packetRing passes packets from a packet loop to a slower reader. It has one producer and one consumer, no lock, and
+// allocates nothing. If it is full, the packet is dropped and counted.
 type ring struct {
 	buf     []byte // length is a power of two
 	head    atomic.Uint32
@@ -15,7 +14,7 @@ type ring struct {
 	dropped atomic.Uint64
 }
 
-// A frame is one packet in a ring. payload is valid until the frame is released.
+// A ringFrame is one packet in a ring. payload is valid until the frame is released.
 type frame struct {
 	rtpHeader
 	kind    kind
@@ -26,14 +25,14 @@ type frame struct {
 
 const (
 	frameHeader = 24
-	frameSkip   = 0xFFFF // in place of a length: the rest of the buffer is unused
+	frameSkip   = 0xFFFF // instead of a length: the rest of the buffer is unused
 )
 
 func newRing(size int) *ring { return &ring{buf: make([]byte, size)} }
 
 func frameSize(payload int) uint32 { return uint32(frameHeader+payload+7) &^ 7 }
 
-// push is for the producer.
+// push appends a packet. Only the producer calls it. It returns false if the ring is full.
 func (r *ring) push(h rtpHeader, k kind, payload []byte, now int64) bool {
 	head, size, need := r.head.Load(), uint32(len(r.buf)), frameSize(len(payload))
 	at, skip := head&(size-1), uint32(0)
@@ -64,7 +63,7 @@ func (r *ring) push(h rtpHeader, k kind, payload []byte, now int64) bool {
 	return true
 }
 
-// next is for the consumer: the oldest frame, which stays until it is released.
+// next returns the oldest frame, which stays until it is released. Only the consumer calls it.
 func (r *ring) next() (f frame, ok bool) {
 	for {
 		tail := r.tail.Load()
@@ -85,5 +84,5 @@ func (r *ring) next() (f frame, ok bool) {
 	}
 }
 
-// release frees the frame next returned.
+// release frees the frame that next returned.
 func (r *ring) release(f frame) { r.tail.Store(r.tail.Load() + f.size) }

@@ -6,14 +6,13 @@ import (
 	"time"
 )
 
-// cadence is a tone that comes and goes: how long on and off by turns, in ms.
+// cadence is an interrupted tone: alternating on and off times in ms.
 type cadence struct {
-	hz       []float64 // added together; two for beating ones
+	hz       []float64 // added together; two close ones beat
 	onAndOff []int
 }
 
-// ringbacks are the tones a caller hears while it rings (ITU-T E.180 supplement
-// 2), by country.
+// ringbacks holds the ringback tones of callers (ITU-T E.180 supplement 2) by country.
 var ringbacks = map[string]cadence{
 	"US": {[]float64{440, 480}, []int{2000, 4000}},
 	"CA": {[]float64{440, 480}, []int{2000, 4000}},
@@ -33,9 +32,8 @@ var ringbacks = map[string]cadence{
 	"DE": {[]float64{425}, []int{1000, 4000}},
 }
 
-// Ringback is one period of the tone a caller of a country, by its ISO 3166
-// code, hears while it rings: play it in a loop. It is 425 Hz, one second on and
-// four off, for countries we do not know.
+// Ringback returns one period of the ringback tone of a country, by its ISO 3166 code. Play it in a loop. Unknown
+// countries get 425 Hz, one second on and four off.
 func Ringback(country string) *Clip {
 	c, ok := ringbacks[strings.ToUpper(country)]
 	if !ok {
@@ -44,8 +42,8 @@ func Ringback(country string) *Clip {
 	return c.clip()
 }
 
-// SpecialInformation is one period of the tones for a call that cannot be put through (ITU-T E.180): 950, 1400 and 1800 Hz, a third of a
-// second each, and a second of silence.
+// SpecialInformation returns one period of the special information tone (ITU-T E.180) for a call that cannot be
+// completed: 950, 1400 and 1800 Hz, a third of a second each, and a second of silence.
 func SpecialInformation() *Clip {
 	var pcm []int16
 	for _, hz := range []float64{950, 1400, 1800} {
@@ -56,7 +54,7 @@ func SpecialInformation() *Clip {
 	return &Clip{pcm: append(pcm, make([]int16, clipRate)...)}
 }
 
-// ringbackLevel is that of each frequency in dBFS.
+// ringbackLevel is the level of each frequency in dBFS.
 const ringbackLevel = -19
 
 func (c cadence) clip() *Clip {
@@ -71,7 +69,7 @@ func (c cadence) clip() *Clip {
 	return &Clip{pcm: pcm}
 }
 
-// sound fills a piece, with edges of 5 ms that do not click.
+// fill writes the tone to a piece, with edges of 5 ms against clicks.
 func (c cadence) sound(piece []int16) {
 	const edge = 5 * clipRate / 1000
 	a := 32767 * math.Pow(10, ringbackLevel/20.0)
@@ -84,5 +82,5 @@ func (c cadence) sound(piece []int16) {
 	}
 }
 
-// Beep is the tone before a recording: 1000 Hz of 300 ms.
+// Beep returns the tone before a recording: 1000 Hz for 300 ms.
 func Beep() *Clip { return NewClip(Tone(1000, -15, 300*time.Millisecond, clipRate), clipRate) }

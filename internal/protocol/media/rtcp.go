@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// RTCP is not relayed: each leg is its own RTP session, with reports about what
-// we received from it and sent to it. Reports go out while packets come in, so
-// an idle stream costs nothing.
+// RTCP reports (RFC 3550 §6). RTCP is not relayed: each leg is an RTP session of its own. Its reports cover the
+// packets received from it and sent to it. Reports are sent while packets arrive, so that an idle stream costs
+// nothing.
 
-// reportInterval is the minimum of RFC 3550 §6.2.
+// reportInterval is the minimum interval of RFC 3550 §6.2.
 const reportInterval = int64(5 * time.Second)
 
 // RTCP packet types (RFC 3550 §12.1).
@@ -21,10 +21,10 @@ const (
 	rtcpBYE  = 203
 )
 
-// ntpEpoch is 1900 seen from 1970.
+// ntpEpoch is the number of seconds from 1900 to 1970.
 const ntpEpoch = 2208988800
 
-// rtcpReceiver is the stream as the reader of its RTCP socket.
+// rtcpReceiver is the stream as the receiver of its RTCP socket.
 type rtcpReceiver Stream
 
 func (r *rtcpReceiver) receive(b []byte, from netip.AddrPort, now int64) {
@@ -52,8 +52,8 @@ func (r *rtcpReceiver) receive(b []byte, from netip.AddrPort, now int64) {
 	}
 }
 
-// receiveReport reads the sender report that opens a compound packet, for the
-// round-trip fields of ours. It reports whether b is RTCP.
+// receiveReport reads the first packet of a compound RTCP packet: the NTP time of a sender report, and the report
+// blocks. It returns false if b is not RTCP. The caller holds in.mu.
 func (s *Stream) receiveReport(b []byte, now int64) bool {
 	if len(b) < 8 || b[0]>>6 != 2 || b[1] < rtcpSR || b[1] > 207 {
 		s.in.malformed++
@@ -71,7 +71,7 @@ func (s *Stream) receiveReport(b []byte, now int64) bool {
 func (s *Stream) reportIfDue(now int64) {
 	in := &s.in
 	if in.lastSelf == 0 {
-		in.lastSelf = now - reportInterval/2 // RFC 3550 §6.2: the first after half the interval
+		in.lastSelf = now - reportInterval/2 // RFC 3550 §6.2: the first report after half the interval
 	}
 	if now-in.lastSelf >= reportInterval {
 		in.lastSelf = now
@@ -79,14 +79,14 @@ func (s *Stream) reportIfDue(now int64) {
 	}
 }
 
-// sendBye tells the other side that our source ends (RFC 3550 §6.6).
+// sendBye sends an RTCP BYE, because our source ends (RFC 3550 §6.6).
 func (s *Stream) sendBye() {
 	s.in.mu.Lock()
 	defer s.in.mu.Unlock()
 	s.sendReport(s.engine.clock(), true)
 }
 
-// sendReport sends SR or RR, SDES and perhaps BYE. in.mu is held.
+// sendReport sends SR or RR, SDES and, if bye is set, BYE. The caller holds in.mu.
 func (s *Stream) sendReport(now int64, bye bool) {
 	o := &s.out
 	o.mu.Lock()
@@ -116,8 +116,7 @@ func (s *Stream) sendReport(now int64, bye bool) {
 	}
 }
 
-// putReport writes SR when we have sent, RR otherwise, with one block about the
-// source we hear (RFC 3550 §6.4).
+// putReport writes SR if packets were sent, else RR, with one block about the received source (RFC 3550 §6.4).
 func (s *Stream) putReport(b []byte, now int64) int {
 	o, n, blocks := &s.out, 8, 0
 	kind := byte(rtcpRR)
@@ -153,7 +152,7 @@ func (s *Stream) putBlock(b []byte, now int64) {
 	}
 }
 
-// putSDES writes the CNAME chunk every compound packet must have (RFC 3550 §6.1).
+// putSDES writes the CNAME chunk that every compound packet must have (RFC 3550 §6.1).
 func putSDES(b []byte, ssrc uint32) int {
 	const hex = "0123456789abcdef"
 	n := putHeader(b, 1, rtcpSDES, 20, ssrc)

@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// A phone that sends gets receiver reports, and a BYE at the end; what we say is
-// checked field by field.
+// A phone that sends gets receiver reports, and a BYE at the end. The fields of our reports are checked.
 func TestReportsAndBye(t *testing.T) {
 	t.Parallel()
 	var skip atomic.Int64
@@ -20,7 +19,7 @@ func TestReportsAndBye(t *testing.T) {
 	a := open(t, e)
 	addr := phone.LocalAddr().(*net.UDPAddr).AddrPort()
 	a.SetRemote(Remote{Addr: addr, RTCP: rtcp.LocalAddr().(*net.UDPAddr).AddrPort(), Formats: g711(PCMU, 101)})
-	for i := range 20 { // directly, so that the clock can be turned between packets
+	for i := range 20 { // passed directly, so that the clock can be advanced between packets
 		skip.Add(int64(300 * time.Millisecond))
 		if i == 7 || i == 8 {
 			continue // lost

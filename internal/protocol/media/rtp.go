@@ -4,7 +4,7 @@ import "encoding/binary"
 
 const rtpHeaderLen = 12
 
-// rtpHeader is what we use of an RTP header (RFC 3550 §5.1).
+// rtpHeader holds the fields of an RTP header that the engine uses (RFC 3550 §5.1).
 type rtpHeader struct {
 	marker bool
 	pt     uint8
@@ -13,8 +13,8 @@ type rtpHeader struct {
 	ssrc   uint32
 }
 
-// parseRTP reads the header and finds the payload b[from:to], leaving CSRCs,
-// extension and padding out. from is at least rtpHeaderLen.
+// parseRTP reads the header and returns the range b[from:to] of the payload without CSRCs, extension and padding.
+// from is at least rtpHeaderLen.
 func parseRTP(b []byte) (h rtpHeader, from, to int, ok bool) {
 	if len(b) < rtpHeaderLen || b[0]>>6 != 2 {
 		return h, 0, 0, false
@@ -44,16 +44,16 @@ func (h rtpHeader) put(b []byte) {
 	binary.BigEndian.PutUint32(b[8:], h.ssrc)
 }
 
-// A kind is what a payload type stands for.
+// A payloadKind is the meaning of a payload type.
 type kind uint8
 
 const (
-	kindPCMU kind = iota // equals Codec
+	kindPCMU kind = iota // same values as Codec
 	kindPCMA
 	kindG722
 	kindOpus
-	kindEvent     // on a clock of 8000 Hz
-	kindEventOpus // on that of Opus
+	kindEvent     // with a clock of 8000 Hz
+	kindEventOpus // with the clock of Opus
 	kinds
 	kindNone kind = 0xFF
 )
@@ -61,7 +61,7 @@ const (
 func (k kind) audio() bool { return k <= kindOpus }
 func (k kind) g711() bool  { return k <= kindPCMA }
 
-// clock is the kind's RTP clock in Hz.
+// clock returns the kind's RTP clock in Hz.
 func (k kind) clock() int {
 	switch {
 	case k.audio():

@@ -2,25 +2,25 @@ package media
 
 import "encoding/binary"
 
-// script turns what a leg says, in whatever codec, into samples of a file.
+// fileEncoder converts the packets of one channel, in any codec, into samples of the recording file.
 type script struct {
 	layout
 	ssrc     uint32
 	codec    Codec
-	decoder  decoder // nil while code words pass as they are
+	decoder  decoder // nil while G.711 code words are copied
 	resample *resampler
 
 	pcm, flat []int16
 	out       []byte
 }
 
-// write returns the samples of a frame. They are valid until the next call or
-// until the frame is released. Packets must come in order of arrival.
+// convert returns the samples of a packet in the file's encoding. They are valid until the next call or until the
+// frame is released. Packets must be passed in order of arrival.
 func (s *script) write(f frame) []byte {
 	codec := Codec(f.kind)
 	if codec.g711() && s.encoding != PCM16 {
 		if codec != s.law() {
-			cross(f.payload, &transcode[f.kind]) // in the ring: the frame is ours until released
+			cross(f.payload, &transcode[f.kind]) // in the ring: the frame belongs to the consumer until it is released
 		}
 		s.decoder = nil
 		return f.payload

@@ -10,15 +10,14 @@ import (
 // maxCryptos is how many a=crypto lines of a body are read.
 const maxCryptos = 16
 
-// A crypto is one a=crypto line: the key its sender sends with (RFC 4568 §9.1).
+// A cryptoAttribute is one a=crypto line: the key that its sender encrypts with (RFC 4568 §9.1).
 type crypto struct {
 	tag int
 	key masterKey
 }
 
-// parseCrypto reads <tag> <suite> inline:<key and salt>[|lifetime][|MKI:length] [parameters].
-// It reports false for what we cannot do or must not accept, which is passed
-// over: another line may do.
+// parseCrypto parses <tag> <suite> inline:<key and salt>[|lifetime][|MKI:length] [parameters]. It returns false for
+// an unsupported or unacceptable line; the caller then tries the next line.
 func parseCrypto(v string) (crypto, bool) {
 	f := strings.Fields(v)
 	if len(f) < 3 {
@@ -33,9 +32,9 @@ func parseCrypto(v string) (crypto, bool) {
 	return crypto{tag, key}, ok
 }
 
-// acceptable reports whether we can do what the session parameters ask. A
-// window size is a hint only, and what begins with "-" may be ignored (RFC 4568
-// §6.3); streams without encryption or authentication are not taken.
+// parametersSupported reports whether all session parameters are supported. A window size is only a hint, and
+// parameters that begin with "-" may be ignored (RFC 4568 §6.3). Streams without encryption or authentication are
+// refused.
 func acceptable(parameters []string) bool {
 	for _, p := range parameters {
 		if !strings.HasPrefix(p, "WSH=") && !strings.HasPrefix(p, "-") {
@@ -45,14 +44,14 @@ func acceptable(parameters []string) bool {
 	return true
 }
 
-// parseInline reads the key of a line that has exactly one (RFC 4568 §6.1).
+// parseInline parses the key parameter of a line. It returns false if there are several keys (RFC 4568 §6.1).
 func parseInline(s suite, v string) (masterKey, bool) {
 	v, ok := strings.CutPrefix(v, "inline:")
 	if !ok || strings.Contains(v, ";") {
 		return masterKey{}, false
 	}
 	part := strings.Split(v, "|")
-	// Some leave the padding out.
+	// Some senders omit the padding.
 	raw, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(part[0], "="))
 	if err != nil || len(raw) != s.keyLen()+s.saltLen() {
 		return masterKey{}, false
@@ -68,8 +67,8 @@ func parseInline(s suite, v string) (masterKey, bool) {
 	return k, true
 }
 
-// identifier reads <MKI>:<length in bytes>. Packets carry it; longer ones than
-// four bytes nobody uses.
+// parseMKI parses <MKI>:<length in bytes>. Packets carry the MKI. MKIs longer than four bytes are not supported,
+// because no phone uses them.
 func (k *masterKey) identifier(v string) bool {
 	value, size, _ := strings.Cut(v, ":")
 	n, err := strconv.Atoi(size)
@@ -84,16 +83,16 @@ func (k *masterKey) identifier(v string) bool {
 	return true
 }
 
-// line is the value of the a=crypto line.
+// encode returns the value of the a=crypto line.
 func (c crypto) line() string {
 	raw := append(c.key.key[:c.key.suite.keyLen():c.key.suite.keyLen()], c.key.salt[:c.key.suite.saltLen()]...)
 	return strconv.Itoa(c.tag) + " " + c.key.suite.String() + " inline:" + base64.StdEncoding.EncodeToString(raw)
 }
 
-// newMasterKey makes a random key.
+// newMasterKey returns a random key.
 func newMasterKey(s suite) masterKey {
 	k := masterKey{suite: s}
-	_, _ = rand.Read(k.key[:s.keyLen()]) // does not fail
+	_, _ = rand.Read(k.key[:s.keyLen()]) // never fails
 	_, _ = rand.Read(k.salt[:s.saltLen()])
 	return k
 }

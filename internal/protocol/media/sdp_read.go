@@ -2,7 +2,7 @@ package media
 
 import "net/netip"
 
-// finish chooses the audio line and makes the Description of it.
+// finish selects the first supported audio line and returns its Description.
 func (p *sdpParser) finish() (Description, error) {
 	if !p.version || !p.origin {
 		return Description{}, malformed("no v= or o= line")
@@ -28,7 +28,7 @@ func (p *sdpParser) finish() (Description, error) {
 	return d, nil
 }
 
-// carried reports whether the section is audio over a transport we have.
+// isSupported reports whether the section is audio over a supported transport.
 func (s *sdpSection) carried() bool {
 	_, ok := s.security(s.proto)
 	return s.kind == "audio" && s.port != 0 && ok
@@ -51,13 +51,13 @@ func (d *Description) fill(top, s *sdpSection) error {
 	if s.hasDir {
 		d.Direction = s.direction
 	}
-	if conn.IsUnspecified() && s.ufrag == "" { // RFC 3264 §8.4: the old way to put on hold; browsers write it where ICE knows
+	if conn.IsUnspecified() && s.ufrag == "" { // RFC 3264 §8.4: the old form of hold; browsers also send it, with ICE candidates instead of an address
 		d.Direction = direction(d.Direction.Sends(), false)
 	}
 	return nil
 }
 
-// rtcpAddr is where the section's RTCP goes: a=rtcp, else the port above (RFC 3550 §11).
+// rtcpAddr returns the address for the section's RTCP: a=rtcp, else the port above (RFC 3550 §11).
 func (s *sdpSection) rtcpAddr(conn netip.Addr) netip.AddrPort {
 	if s.rtcp.Port() == 0 {
 		return netip.AddrPortFrom(conn, s.port+1)
@@ -68,7 +68,7 @@ func (s *sdpSection) rtcpAddr(conn netip.Addr) netip.AddrPort {
 	return netip.AddrPortFrom(conn, s.rtcp.Port())
 }
 
-// formatList joins payload types, rtpmap, fmtp and the static table of RFC 3551 §6.
+// formatList combines payload types, rtpmap, fmtp and the static table of RFC 3551 §6.
 func (s *sdpSection) formatList() []Format {
 	list := make([]Format, 0, len(s.pts))
 	for _, pt := range s.pts {

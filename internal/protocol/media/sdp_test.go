@@ -121,8 +121,8 @@ func TestHoldDirections(t *testing.T) {
 	}
 }
 
-// A whole exchange through both legs: the callee answers with other payload
-// types and a subset, the caller gets its own types back and its video refused.
+// A complete exchange through both legs: the callee answers with other payload types and a subset. The caller gets
+// its own types back and its video refused.
 func TestRelayedOfferAndAnswer(t *testing.T) {
 	t.Parallel()
 	a, b := NewSession(legAddr), NewSession(netip.MustParseAddrPort("198.51.100.7:20002"))
@@ -257,7 +257,7 @@ func TestLateOffer(t *testing.T) {
 	}
 }
 
-// Whatever parses can be answered, and the answer is a body we accept ourselves.
+// Every offer that can be parsed can be answered, and our own parser accepts the answer.
 func FuzzSDP(f *testing.F) {
 	f.Add(phoneOffer("m=audio 4000 RTP/AVP 8 0 101", "a=rtpmap:101 telephone-event/8000", "a=fmtp:101 0-15", "m=video 0 RTP/AVP 34"))
 	f.Add(sdp("v=0", "o=a 1 1 IN IP6 ::1", "c=IN IP6 ::1", "m=audio 4000/2 RTP/AVPF 97", "a=rtpmap:97 pcma/8000", "a=rtcp:1 IN IP4 x", "a=ptime:20"))

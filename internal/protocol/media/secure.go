@@ -6,8 +6,7 @@ import (
 	"net/netip"
 )
 
-// protect puts an agreement in force. From then on nothing passes unprotected
-// where protection was agreed on.
+// applySecurity puts an agreement into force. If protection was agreed on, no unprotected packet passes from then on.
 func (s *Stream) protect(a *agreement) {
 	s.in.mu.Lock()
 	s.in.protected = a.security != Plain
@@ -26,7 +25,7 @@ func (s *Stream) protect(a *agreement) {
 	}
 }
 
-// meet begins ICE and DTLS where they were agreed on; the ones in progress go on.
+// startICEAndDTLS starts ICE and DTLS if they were agreed on. Running ones continue if the agreement did not change.
 func (s *Stream) meet(a *agreement) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -37,7 +36,7 @@ func (s *Stream) meet(a *agreement) {
 	s.shakeHands(a)
 }
 
-// findWay starts, restarts or ends ICE. s.mu is held.
+// setupICE starts, restarts or ends ICE. The caller holds s.mu.
 func (s *Stream) findWay(a *agreement) {
 	s.in.mu.Lock()
 	old := s.in.ice
@@ -56,7 +55,7 @@ func (s *Stream) findWay(a *agreement) {
 	}
 }
 
-// shakeHands starts or ends DTLS. s.mu is held.
+// setupDTLS starts or ends DTLS. The caller holds s.mu.
 func (s *Stream) shakeHands(a *agreement) {
 	s.in.mu.Lock()
 	old := s.in.link
@@ -81,7 +80,7 @@ func (s *Stream) shakeHands(a *agreement) {
 	s.in.link = startDTLS(s, a, path)
 }
 
-// unprotect ends ICE and DTLS of a stream that is closed.
+// stopICEAndDTLS ends ICE and DTLS when the stream closes.
 func (s *Stream) unprotect() {
 	s.in.mu.Lock()
 	agent, link := s.in.ice, s.in.link
@@ -94,7 +93,7 @@ func (s *Stream) unprotect() {
 	}
 }
 
-// setKeys changes to the keys given; the ones in use go on where they are.
+// setKeys changes to the given SRTP keys. If they are in use already, nothing changes.
 func (s *Stream) setKeys(in, out masterKey) {
 	now := s.engine.clock()
 	s.in.mu.Lock()
@@ -107,7 +106,7 @@ func (s *Stream) setKeys(in, out masterKey) {
 
 func (in *inbound) setKey(k masterKey, now int64) {
 	if in.opener == nil {
-		in.opener, _ = newOpener(k) // fails for keys of wrong length only, which our suites rule out
+		in.opener, _ = newOpener(k) // fails for keys of wrong length only, which our suites exclude
 		return
 	}
 	if in.opener.key != k {
@@ -115,8 +114,8 @@ func (in *inbound) setKey(k masterKey, now int64) {
 	}
 }
 
-// setKey changes the key. The source changes with it: whether the other side's
-// roll-over counter goes on or begins anew is then no question (RFC 3711 §3.3.1).
+// setKey changes the key. It also changes the SSRC, so that it does not matter whether the other side's roll-over
+// counter continues or restarts (RFC 3711 §3.3.1).
 func (o *outbound) setKey(k masterKey) {
 	if o.sealer != nil && o.sealer.key == k {
 		return
@@ -127,7 +126,7 @@ func (o *outbound) setKey(k masterKey) {
 	o.sealer, _ = newSealer(k)
 }
 
-// seal encrypts a packet. It returns nil when there is no key yet.
+// encrypt encrypts a packet. It returns nil if there is no key yet.
 func (o *outbound) seal(b []byte, report bool) []byte {
 	if o.sealer == nil {
 		return nil
@@ -142,7 +141,7 @@ func (o *outbound) seal(b []byte, report bool) []byte {
 	return nil
 }
 
-// open decrypts a packet of the leg's; in.mu is held.
+// decrypt decrypts and authenticates a packet of the leg. The caller holds in.mu.
 func (s *Stream) open(b []byte, report bool, now int64) ([]byte, bool) {
 	o := s.in.opener
 	if o == nil {
@@ -154,7 +153,7 @@ func (s *Stream) open(b []byte, report bool, now int64) ([]byte, bool) {
 	return o.rtp(b, binary.BigEndian.Uint32(b[8:]), now)
 }
 
-// admits reports whether RTP from this source may be the leg's; in.mu is held.
+// admitsSource reports whether RTP from this source may belong to the leg. The caller holds in.mu.
 func (s *Stream) admits(from netip.AddrPort, now int64) bool {
 	if s.in.ice != nil {
 		return s.in.ice.knows(from)
@@ -162,14 +161,15 @@ func (s *Stream) admits(from netip.AddrPort, now int64) bool {
 	return s.in.latch.admits(from, now)
 }
 
-// follow sends where an accepted packet came from; in.mu is held.
+// followSource sends media to the source of an accepted packet, unless ICE selects the address. The caller holds
+// in.mu.
 func (s *Stream) follow(from netip.AddrPort, now int64) {
 	if s.in.ice == nil && s.in.latch.take(from, now) {
 		s.out.redirect(from)
 	}
 }
 
-// isReport tells RTCP from RTP, in the clear also when they are encrypted (RFC 5761 §4).
+// isReport reports whether a packet is RTCP. The payload type is not encrypted (RFC 5761 §4).
 func isReport(b []byte) bool {
 	pt := b[1] & 0x7F
 	return pt >= 64 && pt < 96

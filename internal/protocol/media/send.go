@@ -6,40 +6,40 @@ import (
 	"sync"
 )
 
-// outbound is the half of a stream that sends. Whatever feeds it, the other side
-// sees one source: our SSRC, numbers without holes of ours, time that goes on.
+// outbound is the sending half of a stream. Whatever the source of its packets, the other side sees one source: our
+// SSRC, consecutive sequence numbers and a continuous timeline.
 type outbound struct {
-	mu        sync.Mutex // guards all below
+	mu        sync.Mutex // guards the fields below
 	closed    bool
-	enabled   bool // the negotiated direction lets us send
-	muted     bool // a Send is playing: the relay waits
+	enabled   bool // the negotiated direction permits us to send
+	muted     bool // our player is sending: relayed and mixed audio is suppressed
 	started   bool
-	mux       bool // RTCP goes where RTP goes (RFC 5761)
-	mapped    bool // source's packets are
+	mux       bool // RTCP is sent to the RTP port (RFC 5761)
+	mapped    bool // the packets of source are mapped
 	protected bool // by SRTP: nothing else is sent
 	to        netip.AddrPort
 	rtcpTo    netip.AddrPort
-	pts       [kinds]uint8 // payload type by kind; noPT where the other side has none
-	codec     Codec        // the one the other side likes best of those we can speak
+	pts       [kinds]uint8 // payload type by kind; noPT if the other side has none
+	codec     Codec        // the other side's most preferred codec of those that can be encoded here
 
-	at    int64  // when ts was sent
-	fedAt int64  // when something that was not the player's was sent
+	at    int64  // time when ts was sent
+	fedAt int64  // time of the last relayed or mixed packet
 	ts    uint32 // highest sent
 	ssrc  uint32
-	clock uint32 // of what was sent last, Hz
+	clock uint32 // of the last packet, Hz
 	seq   uint16 // highest sent
 
 	seqOffset  uint16
 	tsOffset   uint32
 	sourceSSRC uint32
-	source     *Stream // whose packets are mapped; nil is our own player
+	source     *Stream // whose packets are mapped; nil is our own audio
 	event      relayedEvent
-	pressed    int64 // until when a relayed digit holds back our own audio
+	pressed    int64 // until then a relayed digit suppresses our own audio
 
-	sealer *sealer // nil while its key is not known yet
+	sealer *sealer // nil until its key is known
 
 	packets, bytes uint64
-	report         [96]byte // RTCP is put together here
+	report         [96]byte // buffer for RTCP
 }
 
 const noPT = 0xFF
@@ -55,7 +55,7 @@ func (o *outbound) setTypes(list []Format) {
 		o.pts[k] = noPT
 	}
 	audio := false
-	for i := len(list) - 1; i >= 0; i-- { // backwards: the first of a kind stays
+	for i := len(list) - 1; i >= 0; i-- { // backwards: the first of a kind wins
 		k := kindOf(list[i])
 		if k == kindNone {
 			continue
@@ -67,7 +67,7 @@ func (o *outbound) setTypes(list []Format) {
 	}
 }
 
-// negotiate aims at the signalled address, or at the source learned for it.
+// negotiate sets the destination: the signalled address, or the source learned for it.
 func (o *outbound) negotiate(r Remote, source netip.AddrPort) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -91,8 +91,7 @@ func (o *outbound) negotiate(r Remote, source netip.AddrPort) {
 	}
 }
 
-// aim sends to a learned source; its RTCP is expected on the port above unless
-// it is the signalled host itself.
+// aimAt sends to a learned source. Unless that is the signalled address, RTCP is sent to the port above it.
 func (o *outbound) aim(source netip.AddrPort) {
 	if o.to.Addr() != source.Addr() || o.to.Port() != source.Port() {
 		o.rtcpTo = portAbove(source)
@@ -120,14 +119,14 @@ func (o *outbound) stats(st *StreamStats) {
 	st.Sent, st.SentBytes, st.Remote = o.packets, o.bytes, o.to
 }
 
-// adopt maps a source onto our numbers and time line, so that it continues
-// where the last one stopped. It reports whether the source is a new one.
+// mapSource maps a source onto our sequence numbers and timeline, so that it continues where the previous one
+// stopped. It reports whether the source is new.
 func (o *outbound) adopt(from *Stream, h rtpHeader, now int64) bool {
 	if o.mapped && o.source == from && o.sourceSSRC == h.ssrc {
 		return false
 	}
 	next := o.ts
-	if o.started { // at least one packet's time, at most what has passed
+	if o.started { // at least one packet, else the time that has passed
 		next += max(o.clock/50, o.since(now))
 	}
 	o.source, o.sourceSSRC, o.mapped = from, h.ssrc, true
@@ -135,13 +134,12 @@ func (o *outbound) adopt(from *Stream, h rtpHeader, now int64) bool {
 	return true
 }
 
-// since is how far the time line went since the last packet.
+// elapsed returns how far the timeline has advanced since the last packet.
 func (o *outbound) since(now int64) uint32 {
 	return uint32((now - o.at) / 1000 * int64(o.clock) / 1_000_000)
 }
 
-// transmit sends b as one packet; its first 12 bytes are overwritten by the
-// header. o.mu is held.
+// transmit sends b as one packet. The header overwrites its first 12 bytes. The caller holds o.mu.
 func (o *outbound) transmit(socket packetSocket, h rtpHeader, b []byte, now int64) {
 	h.ssrc = o.ssrc
 	if !o.started || int16(h.seq-o.seq) > 0 {

@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// A Session is our side of one leg's offer/answer state (RFC 3264): the o= line
-// and its version, the media lines agreed so far, the last body of each side.
-// It is not safe for concurrent use; the call's goroutine owns it.
+// A Session is our side of one leg's offer/answer state (RFC 3264): the o= line and its version, the agreed media
+// lines and the last body of each side. It is not safe for concurrent use; the call's goroutine owns it.
 type Session struct {
 	local   netip.AddrPort
 	terms   terms
@@ -22,24 +21,24 @@ type Session struct {
 	audio int
 
 	offer   *Description // received, not answered yet
-	pending *Media       // offered by us last; answers to it are taken
+	pending *Media       // our last offer; answers to it are accepted
 	sending []byte       // body of pending
 
 	remote   *Description // agreed
 	ours     Media        // agreed
 	body     []byte       // agreed
-	answered bool         // by us: ours is the narrower list
+	answered bool         // we sent the answer: ours is the narrower list
 }
 
-// NewSession makes the state of a leg whose media is at local.
+// NewSession returns the state of a leg whose media uses the address local. It cannot negotiate DTLS; use
+// Stream.NewSession for that.
 func NewSession(local netip.AddrPort) *Session {
 	id := rand.Uint64()>>2 | 1
 	return &Session{local: local, id: id, version: id}
 }
 
-// Offer returns the body of an offer. The o= version rises when the content
-// differs from the last body sent (RFC 3264 §8). Media lines the other side
-// once had stay, refused.
+// Offer returns the body of an offer. The o= version rises if the content differs from the last body sent (RFC 3264
+// §8). Media lines that the other side offered before stay, refused.
 func (s *Session) Offer(m Media) []byte {
 	s.pending, s.offer = &m, nil
 	s.terms.propose(s.remote == nil)
@@ -47,7 +46,7 @@ func (s *Session) Offer(m Media) []byte {
 	return s.sending
 }
 
-// ReceiveOffer takes the other side's offer. On error the state is unchanged.
+// ReceiveOffer parses the other side's offer. On error the state is unchanged.
 func (s *Session) ReceiveOffer(body []byte) (Description, error) {
 	d, err := ParseOffer(body)
 	if err != nil {
@@ -63,9 +62,8 @@ func (s *Session) ReceiveOffer(body []byte) (Description, error) {
 	return d, nil
 }
 
-// Answer returns the body that answers the offer received last. Its direction
-// is narrowed to what the offer allows; media lines other than the audio are
-// refused with port 0.
+// Answer returns the body that answers the last received offer. Its direction is restricted to what the offer allows.
+// Media lines other than the audio are refused with port 0.
 func (s *Session) Answer(m Media) ([]byte, error) {
 	if s.offer == nil {
 		return nil, fmt.Errorf("answer: no offer is waiting")
@@ -82,9 +80,8 @@ func (s *Session) Answer(m Media) ([]byte, error) {
 	return s.body, nil
 }
 
-// ReceiveAnswer takes the other side's answer to our last offer. The error is
-// an *SDPError with 488 when the answer names nothing we offered; the state
-// before the offer then stays in force. The same offer can be answered again
+// ReceiveAnswer parses the other side's answer to our last offer. If the answer has no format of the offer, the error
+// is an *SDPError with 488, and the state before the offer stays in force. The same offer can be answered again
 // (another fork, 200 after early media): the last answer counts.
 func (s *Session) ReceiveAnswer(body []byte) (Description, error) {
 	if s.pending == nil {
@@ -102,7 +99,7 @@ func (s *Session) ReceiveAnswer(body []byte) (Description, error) {
 	}
 	d.Direction = d.Direction.narrow(s.pending.Direction)
 	if len(s.lines) == 0 {
-		s.lines, s.audio = d.lines[:1:1], 0 // we offered one line
+		s.lines, s.audio = d.lines[:1:1], 0 // our offer had one line
 		s.lines[0] = d.lines[d.audio]
 	}
 	s.remote, s.ours, s.body, s.answered = &d, *s.pending, s.sending, false
@@ -110,21 +107,21 @@ func (s *Session) ReceiveAnswer(body []byte) (Description, error) {
 	return d, nil
 }
 
-// offered reports whether f is a codec of the pending offer.
+// isOffered reports whether f is a codec of the pending offer.
 func (s *Session) offered(f Format) bool {
 	_, audio := f.Codec()
 	_, ok := findFormat(s.pending.Formats, f)
 	return audio && ok
 }
 
-// Rollback forgets an offer of either side that came to nothing (an error
-// response to a re-INVITE): what was agreed before stays in force.
+// Rollback drops a pending offer of either side that failed (an error response to a re-INVITE). The previous
+// agreement stays in force.
 func (s *Session) Rollback() { s.offer, s.pending, s.sending = nil, nil, nil }
 
-// Local returns our body of the last completed exchange, nil before the first.
+// LocalBody returns our body of the last completed exchange, nil before the first.
 func (s *Session) Local() []byte { return s.body }
 
-// Remote returns what the other side said in the last completed exchange.
+// Remote returns the other side's description of the last completed exchange, or false before the first.
 func (s *Session) Remote() (Description, bool) {
 	if s.remote == nil {
 		return Description{}, false
@@ -132,12 +129,11 @@ func (s *Session) Remote() (Description, bool) {
 	return *s.remote, true
 }
 
-// Ours returns what we said in the last completed exchange; its direction is
-// the one in force, seen from us.
+// LocalMedia returns our media of the last completed exchange. Its direction is the one in force, seen from us.
 func (s *Session) Ours() Media { return s.ours }
 
-// formats returns what we may send: the formats of the answer, in its order,
-// with the payload types the other side declared for them (RFC 3264 §6.1).
+// sendFormats returns the formats we may send: those of the answer, in its order, with the payload types that the
+// other side declared (RFC 3264 §6.1).
 func (s *Session) formats() []Format {
 	if s.remote == nil {
 		return nil
@@ -170,11 +166,11 @@ func (s *Session) Codec() Codec {
 	return PCMU
 }
 
-// Secure reports whether the media agreed on is encrypted.
+// Secure reports whether the agreed media is encrypted.
 func (s *Session) Secure() bool { return s.terms.agreed.security != Plain }
 
-// Refresh reports whether body asks for exactly what is agreed already, as the
-// re-INVITE of a session timer does (RFC 4028 §7.4): answer it with Local.
+// IsRefresh reports whether body asks for exactly the media agreed already, as the re-INVITE of a session timer does
+// (RFC 4028 §7.4). Answer it with LocalBody.
 func (s *Session) Refresh(body []byte) bool {
 	if s.remote == nil {
 		return false
@@ -183,7 +179,7 @@ func (s *Session) Refresh(body []byte) bool {
 	return err == nil && d.Same(*s.remote)
 }
 
-// build writes a body, raising the version when its content is new.
+// buildBody returns a body. It raises the version if the content changed.
 func (s *Session) build(m Media, protection string) []byte {
 	core := s.content(m, protection)
 	if s.core != "" && core != s.core {
@@ -193,7 +189,7 @@ func (s *Session) build(m Media, protection string) []byte {
 	return fmt.Appendf(nil, "v=0\r\no=- %d %d IN %s\r\n%s", s.id, s.version, host(s.local.Addr()), core)
 }
 
-// content is the body below the o= line.
+// content returns the body below the o= line.
 func (s *Session) content(m Media, protection string) string {
 	var b strings.Builder
 	lines := s.lines

@@ -2,8 +2,8 @@ package media
 
 import "net/netip"
 
-// A SessionState is what of a Session must outlive the process, so that another
-// one can go on with the dialog. It can be written as JSON and holds no keys.
+// A SessionState holds the part of a Session that must survive a restart, so that another process can continue the
+// dialog. It can be encoded as JSON and holds no keys.
 type SessionState struct {
 	ID, Version uint64 // of o=
 	Security    Security
@@ -12,7 +12,7 @@ type SessionState struct {
 	Audio       int
 	Remote      SessionRemote
 	Ours        Media
-	Answered    bool // by us
+	Answered    bool // we sent the answer
 }
 
 // A SessionLine is one m= line of the session.
@@ -21,7 +21,7 @@ type SessionLine struct {
 	Port                      uint16
 }
 
-// SessionRemote is what the other side said last.
+// SessionRemote is the other side's last description.
 type SessionRemote struct {
 	Addr, RTCP netip.AddrPort
 	Direction  Direction
@@ -30,8 +30,8 @@ type SessionRemote struct {
 	Version    uint64
 }
 
-// Snapshot returns the state after the last completed exchange; false before the
-// first. An offer under way is not part of it.
+// Snapshot returns the state after the last completed exchange, or false before the first. A pending offer is not
+// part of it.
 func (s *Session) Snapshot() (SessionState, bool) {
 	if s.remote == nil {
 		return SessionState{}, false
@@ -46,11 +46,10 @@ func (s *Session) Snapshot() (SessionState, bool) {
 	return st, true
 }
 
-// RestoreSession goes on with a session of an earlier process on this stream.
-// Its media is at another port now and its keys are new, so make an offer in a
-// re-INVITE; its o= version is above any that was sent. Until that is answered,
-// Apply points a leg without encryption at where it was; one with encryption
-// stays silent. The error is an *SDPError with 400 when the state is none.
+// RestoreSession continues a session of an earlier process on this stream. Its media has another port now and its
+// keys are new. The caller therefore sends an offer in a re-INVITE; its o= version is above all versions sent before.
+// Until that is answered, Apply sends the media of an unencrypted leg to its old address; an encrypted leg stays
+// silent. The error is an *SDPError with 400 if the state is invalid.
 func (s *Stream) RestoreSession(st SessionState) (*Session, error) {
 	if st.ID == 0 || st.Audio < 0 || st.Audio >= len(st.Lines) || len(st.Ours.Formats) == 0 {
 		return nil, malformed("not the state of a session")
@@ -68,9 +67,9 @@ func (s *Stream) RestoreSession(st SessionState) (*Session, error) {
 	return n, nil
 }
 
-// An offer that was not answered before the process ended is not in its
-// snapshot but may have been seen: versions go on above it (RFC 3264 §8).
+// restoredVersions is added to the version of a restored session. An offer that was pending when the process ended is
+// not in its snapshot but may have been received. Versions must rise above it (RFC 3264 §8).
 const restoredVersions = 16
 
-// restoredCore differs from every body, so that the version rises with the first.
+// restoredCore differs from every body, so that the first body raises the version.
 const restoredCore = " "

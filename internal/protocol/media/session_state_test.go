@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// restored passes a session through JSON to another stream.
+// restored transfers a session through JSON to another stream.
 func restored(t *testing.T, s *Session) *Session {
 	t.Helper()
 	st, ok := s.Snapshot()
@@ -64,7 +64,7 @@ func TestRestoredSessionOffersAHigherVersion(t *testing.T) {
 	}
 }
 
-// Keys are gone with the process: the offer brings new ones.
+// Keys are lost with the process: the offer has new ones.
 func TestRestoredProtectedSessionOffersNewKeys(t *testing.T) {
 	t.Parallel()
 	for _, security := range []Security{SDESRequired, WebRTC} {

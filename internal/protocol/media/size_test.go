@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// Each call has two of these for as long as it lasts. The allocator rounds up to a class, and adds a word to what is larger than 512
-// bytes: one field more may cost 256 bytes.
+// Each call has two of these for its whole duration. The allocator rounds up to a size class, and adds a word to
+// objects larger than 512 bytes. One more field may therefore cost 256 bytes.
 func TestWhatEachLegKeepsFitsItsClass(t *testing.T) {
 	for name, x := range map[string]struct{ size, class uintptr }{
 		"Stream":  {unsafe.Sizeof(Stream{}), 1536},

@@ -6,17 +6,18 @@ import (
 	"sync"
 )
 
-// spares are streams whose sockets are open before a call needs them: opening and binding two takes longer than all else that a leg's
-// media needs. They are replaced when a call ends, so that nobody waits for it. What is sent to them meanwhile is thrown away.
+// prewarmedStreams keeps a few streams with open sockets, because opening and binding two sockets is the slowest part
+// of creating a leg. They are replaced when a call ends, so that no call waits for it. Packets that arrive meanwhile
+// are dropped.
 type spares struct {
 	mu  sync.Mutex // guards all
 	all []*Stream
 }
 
-// sparesKept is how many there are: two calls that begin at once.
+// prewarmedCount is the number of prewarmed streams: enough for two calls that start at once.
 const sparesKept = 4
 
-// take returns a spare, and wakes it; nil where there is none.
+// take returns a prewarmed stream and lets it receive packets. It returns nil if there is none.
 func (p *spares) take() *Stream {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -33,7 +34,7 @@ func (p *spares) take() *Stream {
 	return s
 }
 
-// put keeps a stream, unless there are enough.
+// put keeps a stream. It returns false if there are enough.
 func (p *spares) put(s *Stream) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -50,14 +51,14 @@ func (p *spares) short() bool {
 	return len(p.all) < sparesKept
 }
 
-// openAhead opens one spare, where one is missing and ports are left.
+// prewarm opens one stream ahead, if one is missing and ports are left.
 func (e *Engine) openAhead() {
 	if !e.spares.short() {
 		return
 	}
 	s, err := e.bind(e.loops.loops[0], e.cfg.Bind)
 	if err != nil {
-		return // who needs a stream finds out
+		return // the next Open reports the error
 	}
 	s.in.shut()
 	e.mu.Lock()
@@ -68,7 +69,8 @@ func (e *Engine) openAhead() {
 	}
 }
 
-// obtain is a spare that fits, or a stream bound now. When all ports are taken, a spare of another loop will do.
+// takeStream returns a matching prewarmed stream, or a newly bound one. If all ports are taken, it returns a
+// prewarmed stream of another loop.
 func (e *Engine) obtain(loop *loopSlot, bind netip.Addr) (*Stream, error) {
 	fits := bind == e.cfg.Bind
 	if fits && loop == e.loops.loops[0] {
@@ -85,7 +87,7 @@ func (e *Engine) obtain(loop *loopSlot, bind netip.Addr) (*Stream, error) {
 	return s, err
 }
 
-// bind opens the sockets of a stream on a random free pair of ports.
+// bindStream opens the sockets of a stream on a random free pair of ports.
 func (e *Engine) bind(loop *loopSlot, bind netip.Addr) (*Stream, error) {
 	s := newStream(e, loop, bind)
 	port, err := e.ports.bind(func(p uint16) error { return s.listen(netip.AddrPortFrom(bind, p)) })
@@ -93,14 +95,14 @@ func (e *Engine) bind(loop *loopSlot, bind netip.Addr) (*Stream, error) {
 	return s, err
 }
 
-// unbind gives the ports of a stream back that no call had.
+// unbindStream releases the ports of a stream that no call used.
 func (e *Engine) unbind(s *Stream) {
 	s.rtp.close()
 	s.rtcp.close()
 	e.ports.release(s.local.Port())
 }
 
-// dropSpares closes what was opened ahead. The engine is closed: there will be no more.
+// closePrewarmed closes the prewarmed streams. The engine is closed, so that no more are opened.
 func (e *Engine) dropSpares() {
 	for s := e.spares.take(); s != nil; s = e.spares.take() {
 		e.unbind(s)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// What strangers sent before a call had the port is none of the call's.
+// Packets that reached a port before the call are not counted for the call.
 func TestWhatCameBeforeTheCallIsThrownAway(t *testing.T) {
 	t.Parallel()
 	e, err := New(Config{Bind: loopback})
@@ -31,7 +31,7 @@ func TestWhatCameBeforeTheCallIsThrownAway(t *testing.T) {
 	if _, err := c.Write(rtpPacket(1, 160, 1, 0, make([]byte, 160))); err != nil {
 		t.Fatal(err)
 	}
-	hears(t, other) // the loop has read the stranger's packet, too
+	hears(t, other) // the loop has also read the earlier packet
 	s, err := e.Open()
 	if err != nil || s != next {
 		t.Fatalf("another stream than the one opened ahead: %v", err)
@@ -42,7 +42,7 @@ func TestWhatCameBeforeTheCallIsThrownAway(t *testing.T) {
 	hears(t, s)
 }
 
-// hears sends the stream a packet and waits for it.
+// waitReceived sends the stream a packet and waits until it is received.
 func hears(t *testing.T, s *Stream) {
 	t.Helper()
 	c, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(s.Local()))
@@ -61,7 +61,7 @@ func hears(t *testing.T, s *Stream) {
 	}
 }
 
-// An engine that was closed has given back what it had opened ahead.
+// A closed engine has released its prewarmed streams.
 func TestSparesAreClosedWithTheEngine(t *testing.T) {
 	t.Parallel()
 	e, err := New(Config{Bind: loopback})

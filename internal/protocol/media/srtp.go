@@ -9,18 +9,17 @@ import (
 )
 
 const (
-	// sealRoom is the most that SRTP and SRTCP add to a packet: tag and index.
+	// srtpOverhead is the most that SRTP and SRTCP add to a packet: tag and index.
 	sealRoom = 32
-	// replayWindow is how many packets may be overtaken (RFC 3711 §3.3.2: at least 64).
+	// replayWindow is the size of the replay window in packets (RFC 3711 §3.3.2: at least 64).
 	replayWindow = 256
-	// maxSources is how many SSRCs one key is used with before further ones are
-	// refused: who has the key could otherwise fill our memory.
+	// maxSSRCs limits the SSRCs per key. Otherwise a peer with the key could exhaust our memory.
 	maxSources = 64
-	// oldKeyTime is how long packets under the key before a change are still taken.
+	// oldKeyLifetime is how long packets under the previous key are accepted after a change, in ns.
 	oldKeyTime = int64(2 * time.Second)
 )
 
-// A sealer encrypts what one leg is sent. It is guarded by the stream's out.mu.
+// An srtpEncryptor encrypts the packets to one leg. The stream's out.mu guards it.
 type sealer struct {
 	key    masterKey
 	ctx    *srtp.Context
@@ -29,7 +28,7 @@ type sealer struct {
 }
 
 func newSealer(k masterKey) (*sealer, error) {
-	k.mkis = 0 // ours name no key identifier
+	k.mkis = 0 // our packets carry no MKI
 	ctx, err := k.context()
 	if err != nil {
 		return nil, fmt.Errorf("make SRTP context to send with: %w", err)
@@ -37,7 +36,7 @@ func newSealer(k masterKey) (*sealer, error) {
 	return &sealer{key: k, ctx: ctx}, nil
 }
 
-// rtp returns b encrypted, in a buffer of the sealer; b stays as it is.
+// encryptRTP returns b encrypted, in a buffer of the encryptor. b is unchanged.
 func (s *sealer) rtp(b []byte) ([]byte, bool) {
 	if len(b) > maxPacket {
 		return nil, false
@@ -54,18 +53,18 @@ func (s *sealer) rtcp(b []byte) ([]byte, bool) {
 	return out, err == nil
 }
 
-// An opener decrypts what one leg sends, after it has proved that the packet is
-// the leg's and no repetition. It is guarded by the stream's in.mu.
+// An srtpDecryptor authenticates and decrypts the packets from one leg and refuses replays. The stream's in.mu guards
+// it.
 type opener struct {
 	key    masterKey
 	ctx    *srtp.Context
 	header rtp.Header
 
-	sources [maxSources]uint32 // that have proved themselves
+	sources [maxSources]uint32 // authenticated SSRCs
 	known   int
 
-	// During a change of keys: packets of the key before are under way still, and
-	// the other side may go on counting roll-overs (RFC 3711 §3.3.1) or begin anew.
+	// During a change of keys: packets under the previous key are still in transit. The other side may continue its
+	// roll-over counter (RFC 3711 §3.3.1) or restart it.
 	before, counting *srtp.Context
 	until            int64
 
@@ -88,7 +87,7 @@ func openContext(k masterKey) (*srtp.Context, error) {
 	return ctx, nil
 }
 
-// rekey changes to another key; ssrc is who is heard at the moment.
+// rekey changes to another key. ssrc is the source that is received at the moment.
 func (o *opener) rekey(k masterKey, ssrc uint32, now int64) error {
 	ctx, err := openContext(k)
 	if err != nil {
@@ -106,7 +105,7 @@ func (o *opener) rekey(k masterKey, ssrc uint32, now int64) error {
 	return nil
 }
 
-// rtp returns b decrypted, in a buffer of the opener.
+// decryptRTP returns b decrypted, in a buffer of the decryptor.
 func (o *opener) rtp(b []byte, ssrc uint32, now int64) ([]byte, bool) {
 	proved := o.proved(ssrc)
 	if len(b) > maxPacket || !proved && o.known == maxSources {
@@ -126,7 +125,7 @@ func (o *opener) rtp(b []byte, ssrc uint32, now int64) ([]byte, bool) {
 	return out, true
 }
 
-// changing tries what else may be right while keys change.
+// decryptDuringRekey tries the continued roll-over counter and the previous key while keys change.
 func (o *opener) changing(b []byte, now int64) ([]byte, error) {
 	if now > o.until {
 		o.before = nil

@@ -11,7 +11,7 @@ import (
 	"github.com/pion/srtp/v3"
 )
 
-// securePhone is somebody else's SRTP at the other end of a leg.
+// securePhone is an independent SRTP implementation at the other end of a leg.
 type securePhone struct {
 	*net.UDPConn
 	leg  *Stream
@@ -19,7 +19,7 @@ type securePhone struct {
 	recv *srtp.Context
 }
 
-// newSecurePhone makes a protected leg and the phone it serves.
+// newSecurePhone returns a protected leg's phone and the keys of both directions.
 func newSecurePhone(t testing.TB, e *Engine, s suite) (phone securePhone, ours, theirs masterKey) {
 	t.Helper()
 	ours, theirs = newMasterKey(s), newMasterKey(s)
@@ -58,7 +58,7 @@ func (p securePhone) transmit(t testing.TB, b []byte) {
 	}
 }
 
-// hear reads the next packet the leg sends, decrypted.
+// hear reads the next packet that the leg sends, decrypted.
 func (p securePhone) hear(t testing.TB) []byte {
 	t.Helper()
 	b := make([]byte, maxPacket)
@@ -74,7 +74,7 @@ func (p securePhone) hear(t testing.TB) []byte {
 	return out
 }
 
-// plainPhone is a leg without protection whose packets are read off a socket.
+// plainPhone returns an unprotected leg and the socket that receives its packets.
 func plainPhone(t testing.TB, e *Engine) (*net.UDPConn, *Stream) {
 	t.Helper()
 	c, leg := rawSocket(t, "127.0.0.1"), open(t, e)
@@ -92,7 +92,7 @@ func TestEverySuitePassesBothWays(t *testing.T) {
 				plain, other := plainPhone(t, e)
 				Bridge(phone.leg, other)
 				voice := bytes.Repeat([]byte{0x37}, 160)
-				for i := range 20 { // over the roll-over of the sequence number
+				for i := range 20 { // across the roll-over of the sequence number
 					phone.transmit(t, phone.sealed(t, uint16(65526+i), 7, voice))
 					if got := readPayload(t, plain); !bytes.Equal(got, voice) {
 						t.Fatalf("packet %d: the plain side hears %x", i, got)
@@ -151,7 +151,7 @@ func TestWhatTheKeyDoesNotProveIsNotHeard(t *testing.T) {
 	bent[14] ^= 1
 	for _, b := range [][]byte{
 		foreign.sealed(t, 1, 7, []byte{9}),
-		rtpPacket(1, 1, 7, 0, []byte{9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9}), // in the clear
+		rtpPacket(1, 1, 7, 0, []byte{9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9}), // unencrypted
 		bent,
 		good[:13],
 	} {
@@ -161,7 +161,7 @@ func TestWhatTheKeyDoesNotProveIsNotHeard(t *testing.T) {
 	if got := readPayload(t, plain); !bytes.Equal(got, []byte{1, 2, 3}) {
 		t.Errorf("the other leg got %x first", got)
 	}
-	phone.transmit(t, good) // once more
+	phone.transmit(t, good) // a replay
 	until(t, "all counted", func() bool { return phone.leg.Stats().Unproved == 5 })
 	if st := phone.leg.Stats(); st.Received != 1 || other.Stats().Sent != 1 {
 		t.Errorf("received %d, relayed %d, want 1 and 1", st.Received, other.Stats().Sent)
@@ -171,7 +171,7 @@ func TestWhatTheKeyDoesNotProveIsNotHeard(t *testing.T) {
 	}
 }
 
-// Before the key is known nothing goes out, least of all in the clear.
+// Before the key is known no packet is sent, in particular none unencrypted.
 func TestNothingIsSentWithoutTheAgreedKey(t *testing.T) {
 	t.Parallel()
 	e := testEngine(t, Config{}, newLoop)
@@ -183,7 +183,7 @@ func TestNothingIsSentWithoutTheAgreedKey(t *testing.T) {
 	_, _ = sink.WriteToUDPAddrPort(rtpPacket(1, 1, 1, 0, make([]byte, 160)), leg.Local())
 	until(t, "the packet in the clear counted", func() bool { return leg.Stats().Unproved == 1 })
 	leg.Close()
-	_ = sink.SetReadDeadline(time.Now().Add(50 * time.Millisecond)) // the claim is that nothing comes
+	_ = sink.SetReadDeadline(time.Now().Add(50 * time.Millisecond)) // the test shows that no packet comes
 	if n, err := sink.Read(make([]byte, 200)); err == nil {
 		t.Errorf("%d bytes were sent", n)
 	}
@@ -198,7 +198,7 @@ func TestStrangerWithTheKeyIsNotFollowedAfterTheWindow(t *testing.T) {
 	until(t, "the stranger counted", func() bool { return phone.leg.Stats().Ignored == 1 })
 }
 
-// A stranger who sprays packets while the window is open does not win the leg.
+// An attacker that sprays packets while the window is open does not take over the leg.
 func TestSprayDoesNotTakeASecureLeg(t *testing.T) {
 	t.Parallel()
 	e := testEngine(t, Config{}, newLoop)
@@ -234,20 +234,20 @@ func TestKeysChangeInMidCall(t *testing.T) {
 		}
 	}
 	say(phone, 65535, 1)
-	say(phone, 0, 2) // its roll-over counter is 1 now
+	say(phone, 0, 2) // the phone's roll-over counter is 1 now
 	phone.leg.protect(&agreement{security: SDESRequired, in: theirs, out: ours})
 	say(phone, 1, 3) // the same keys again change nothing
 	next := newMasterKey(aesSHA80)
 	phone.leg.protect(&agreement{security: SDESRequired, in: next, out: ours})
-	say(phone, 2, 4) // under way when the keys changed
+	say(phone, 2, 4) // in transit when the keys changed
 	anew := phone
 	anew.send = srtpContext(t, next)
 	anew.send.SetROC(7, 1)
-	say(anew, 3, 5) // goes on counting
+	say(anew, 3, 5) // continues its roll-over counter
 	last := newMasterKey(aes256GCM)
 	phone.leg.protect(&agreement{security: SDESRequired, in: last, out: newMasterKey(aes256GCM)})
 	anew.send = srtpContext(t, last)
-	say(anew, 4, 6) // begins anew
+	say(anew, 4, 6) // restarts its roll-over counter
 }
 
 func TestReportsOfASecureLegAreEncrypted(t *testing.T) {
@@ -262,7 +262,7 @@ func TestReportsOfASecureLegAreEncrypted(t *testing.T) {
 		t.Fatal(err)
 	}
 	above := netip.AddrPortFrom(phone.leg.Local().Addr(), phone.leg.Local().Port()+1)
-	_, _ = rtcp.WriteToUDPAddrPort(report, above) // in the clear
+	_, _ = rtcp.WriteToUDPAddrPort(report, above) // unencrypted
 	_, _ = rtcp.WriteToUDPAddrPort(sealed, above)
 	until(t, "the report read", func() bool {
 		phone.leg.in.mu.Lock()

@@ -13,8 +13,8 @@ const (
 	aesSHA32
 )
 
-// offeredSuites is the order of our offers: the suite everyone must have first,
-// for some phones read no further, and the one with the short tag last.
+// offeredSuites is the order of our offers. The mandatory suite is first, because some phones read no further. The
+// suite with the short tag is last.
 var offeredSuites = [...]suite{aesSHA80, aes256GCM, aes128GCM, aesSHA32}
 
 var suiteTable = [...]struct {
@@ -28,7 +28,7 @@ var suiteTable = [...]struct {
 	aes256GCM: {"AEAD_AES_256_GCM", srtp.ProtectionProfileAeadAes256Gcm, 32, 12},
 }
 
-// String is the suite's name in SDP.
+// String returns the suite's name in SDP.
 func (s suite) String() string { return suiteTable[s].name }
 
 func (s suite) profile() srtp.ProtectionProfile { return suiteTable[s].profile }
@@ -46,7 +46,7 @@ func suiteNamed(name string) (suite, bool) {
 	return noSuite, false
 }
 
-// suiteOf is the suite of a profile agreed by DTLS.
+// suiteOfProfile returns the suite of a profile agreed by DTLS.
 func suiteOf(p srtp.ProtectionProfile) (suite, bool) {
 	for _, s := range offeredSuites {
 		if suiteTable[s].profile == p {
@@ -56,13 +56,13 @@ func suiteOf(p srtp.ProtectionProfile) (suite, bool) {
 	return noSuite, false
 }
 
-// A masterKey is what one direction of a leg is encrypted with. The zero value is no key.
+// A masterKey is the SRTP master key of one direction of a leg. The zero value is no key.
 type masterKey struct {
 	suite suite
-	key   [32]byte // the first keyLen bytes count
+	key   [32]byte // the first keyLen bytes are used
 	salt  [14]byte
 	mki   [4]byte
-	mkis  uint8 // bytes of mki each packet carries
+	mkis  uint8 // bytes of mki in each packet
 }
 
 func (k *masterKey) valid() bool { return k.suite != noSuite }

@@ -9,12 +9,12 @@ import (
 	"syscall"
 )
 
-// syncData is fdatasync(2).
+// syncData calls fdatasync(2).
 func syncData(f *os.File) error {
 	return control(f, func(fd int) error { return os.NewSyscallError("fdatasync", syscall.Fdatasync(fd)) })
 }
 
-// syncDevice is syncfs(2): one journal commit for all recordings instead of one each.
+// syncDevice calls syncfs(2): one journal commit for all recordings instead of one each.
 func syncDevice(f *os.File) error {
 	nr := uintptr(306)
 	if runtime.GOARCH == "arm64" {
@@ -28,8 +28,8 @@ func syncDevice(f *os.File) error {
 	})
 }
 
-// control runs do with the descriptor; a file closed meanwhile is no error, for
-// closing a recording syncs it.
+// withDescriptor calls do with the file descriptor. A file that was closed meanwhile is no error, because closing a
+// recording syncs it.
 func control(f *os.File, do func(fd int) error) error {
 	c, err := f.SyscallConn()
 	if err != nil {

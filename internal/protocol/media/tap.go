@@ -8,17 +8,16 @@ import (
 	"time"
 )
 
-// A Chunk is a piece of both channels at the same time. The slices are valid
-// until the tap returns.
+// A Chunk is a piece of both channels of the same time. The slices are valid until the tap function returns.
 type Chunk struct {
 	At          time.Duration // position in the recording
 	Left, Right []byte        // mono, one byte per sample at 8 kHz; nil in wide band
-	Codec       Codec         // their law
+	Codec       Codec         // law of Left and Right
 	Wide        *WideChunk    // nil in narrow band
 }
 
-// Interleave appends both channels as the recording's file has them: left and
-// right by turns, G.711, or 16-bit little-endian in wide band.
+// Interleave appends both channels as the recording file has them: left and right alternating, G.711, or 16-bit
+// little-endian in wide band.
 func (c Chunk) Interleave(dst []byte) []byte {
 	if c.Wide == nil {
 		for i, l := range c.Left {
@@ -33,28 +32,27 @@ func (c Chunk) Interleave(dst []byte) []byte {
 	return dst
 }
 
-// A WideChunk is the audio of a chunk of a wide-band recording: mono, 16 kHz.
+// A WideChunk holds the audio of a chunk of a wide-band recording: mono, 16 kHz.
 type WideChunk struct {
 	Left, Right []int16
 }
 
-// tap gives a live listener the recording while it grows. It reads the file back
-// at the listener's own pace: a slow listener falls behind and loses nothing,
-// and nobody waits for it.
+// tap passes the growing recording to a live listener. It reads the file back at the listener's pace: a slow listener
+// falls behind, loses nothing and delays no other component.
 type tap struct {
 	file   *os.File
 	layout layout
 	f      func(Chunk)
-	from   int64 // position it begins at
+	from   int64 // first position
 
 	ready atomic.Int64 // samples in the file
 	wake  chan struct{}
-	last  chan struct{} // closed: ready is final
+	last  chan struct{} // closed when ready is final
 	quit  chan struct{}
 	done  chan struct{}
 }
 
-// tapChunk is the longest chunk in samples: half a second of narrow band.
+// maxTapSamples is the longest chunk in samples: half a second of narrow band.
 const tapChunk = 4000
 
 func startTap(r *Recorder, f func(Chunk)) *tap {
@@ -64,7 +62,7 @@ func startTap(r *Recorder, f func(Chunk)) *tap {
 	return t
 }
 
-// advance says how many samples can be read.
+// advance sets how many samples can be read.
 func (t *tap) advance(to int64) {
 	t.ready.Store(to)
 	nudge(t.wake)
@@ -92,7 +90,7 @@ func (t *tap) run() {
 	}
 }
 
-// tapBuffer is what a tap reads into, so that chunks allocate nothing.
+// tapBuffer holds the buffers of a tap, so that chunks allocate nothing.
 type tapBuffer struct {
 	both        []byte
 	left, right []byte
@@ -109,7 +107,7 @@ func newTapBuffer(l layout) *tapBuffer {
 	return b
 }
 
-// hand reads n samples per channel and gives them to the listener.
+// deliver reads n samples per channel and passes them to the listener.
 func (t *tap) hand(at, n int64, b *tapBuffer) (int64, bool) {
 	select {
 	case <-t.quit:
@@ -118,7 +116,7 @@ func (t *tap) hand(at, n int64, b *tapBuffer) (int64, bool) {
 	}
 	both := b.both[:2*t.layout.width()*n]
 	if _, err := t.file.ReadAt(both, t.layout.offset(at)); err != nil {
-		return 0, false // the recorder fails on the same disk and says so
+		return 0, false // the recorder gets the same disk error and reports it
 	}
 	t.f(t.chunk(at, int(n), both, b))
 	return n, true
@@ -141,8 +139,8 @@ func (t *tap) chunk(at int64, n int, both []byte, b *tapBuffer) Chunk {
 	return c
 }
 
-// finish waits until the listener has had everything, or ctx ends: then it is
-// given up after the chunk it has.
+// finish waits until the listener has received everything, or ctx ends. In the second case the tap ends after the
+// current chunk.
 func (t *tap) finish(ctx context.Context) {
 	close(t.last)
 	select {

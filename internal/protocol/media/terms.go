@@ -7,34 +7,34 @@ import (
 	"strings"
 )
 
-// terms is the part of a session that negotiates protection.
+// securityNegotiation negotiates the media protection of a session: SDES, DTLS and ICE.
 type terms struct {
-	certificate *certificate // the engine's; nil leaves DTLS out
-	own         netip.Addr   // the machine's address, where another one is advertised
+	certificate *certificate // of the engine; nil disables DTLS
+	own         netip.Addr   // the machine's own address, if another one is advertised
 	keys        []masterKey  // ours by suite; nil before the first
 	profile     Profile
 	proposal    Security // of our pending offer
-	all         bool     // the offer names all suites
-	bundle      bool     // the audio line is a group of its own
-	role        setup    // ours in the DTLS handshake
-	tag         int      // of the crypto line agreed on
+	all         bool     // the offer has all suites
+	bundle      bool     // the audio line is a BUNDLE group of its own
+	role        setup    // our role in the DTLS handshake
+	tag         int      // of the agreed crypto line
 	ice         iceTerms
 
 	agreed agreement
 }
 
-// An agreement is what a completed exchange says about the protection of a leg.
+// A securityAgreement is the protection that a completed exchange agreed on.
 type agreement struct {
-	prints   []fingerprint // of the certificate the other side shows
+	prints   []fingerprint // of the other side's certificate
 	ice      *iceTerms     // nil without ICE
-	in, out  masterKey     // of SDES; DTLS finds its own
+	in, out  masterKey     // of SDES; DTLS exports its own
 	security Security
 	mux      bool
-	active   bool // we begin the handshake
-	again    bool // of an earlier process: its keys are gone
+	active   bool // we start the handshake
+	again    bool // restored from an earlier process: its keys are lost
 }
 
-// propose decides what the next offer asks for: what is in force, or the profile at first.
+// propose decides the protection of the next offer: the one in force, or for the first offer that of the profile.
 func (t *terms) propose(first bool) {
 	again := t.agreed.again
 	t.proposal, t.all = t.agreed.security, first || again
@@ -48,7 +48,7 @@ func (t *terms) propose(first bool) {
 	}
 }
 
-// proto is the protocol of a first offer's media line.
+// proto returns the protocol of a first offer's media line.
 func (t *terms) proto() string {
 	switch t.proposal {
 	case SDESRequired:
@@ -59,10 +59,10 @@ func (t *terms) proto() string {
 	return "RTP/AVP"
 }
 
-// key is ours for a suite. It stays the same as long as the session lives, so
-// that re-INVITEs change nothing about what we send.
+// key returns our key for a suite. It stays the same for the life of the session, so that re-INVITEs do not change
+// our encryption.
 func (t *terms) key(s suite) masterKey {
-	if t.keys == nil { // most legs are not encrypted
+	if t.keys == nil { // allocated on first use, because most legs are not encrypted
 		t.keys = make([]masterKey, len(suiteTable))
 	}
 	if !t.keys[s].valid() {
@@ -71,7 +71,7 @@ func (t *terms) key(s suite) masterKey {
 	return t.keys[s]
 }
 
-// offerLines are the attributes our offer adds to its audio line.
+// offerLines returns the attributes that our offer adds to its audio line.
 func (t *terms) offerLines(local netip.AddrPort) string {
 	var b strings.Builder
 	switch t.proposal {
@@ -95,8 +95,8 @@ func (t *terms) offerCryptos(b *strings.Builder) {
 	}
 }
 
-// group is the session-level line that bundles the audio with itself: some
-// browsers refuse media outside a group (RFC 9143 §7).
+// group returns the session-level line that bundles the audio with itself, because some browsers refuse media outside
+// a group (RFC 9143 §7).
 func (t *terms) group(mid string) string {
 	if !t.bundle || mid == "" {
 		return ""
@@ -104,7 +104,7 @@ func (t *terms) group(mid string) string {
 	return "a=group:BUNDLE " + mid + "\r\n"
 }
 
-// firstLine is the media line of a first offer.
+// firstLine returns the media line of a first offer.
 func (t *terms) firstLine() mediaLine {
 	l := mediaLine{kind: "audio", proto: t.proto()}
 	if t.proposal == WebRTC {
@@ -113,13 +113,14 @@ func (t *terms) firstLine() mediaLine {
 	return l
 }
 
-// writeDTLS also names the track, which browser applications look for (RFC 8830 §2).
+// writeDTLS writes the fingerprint and the role. It also names the track, because browser applications look for it
+// (RFC 8830 §2).
 func (t *terms) writeDTLS(b *strings.Builder, role setup) {
 	fmt.Fprintf(b, "a=fingerprint:sha-256 %s\r\na=setup:%s\r\na=msid:audio audio\r\n", t.certificate.hash, role)
 }
 
-// admit refuses an offer whose protection is less than the profile requires, or
-// of a kind this session cannot do.
+// checkOffer returns an error if the protection of an offer is less than the profile requires, or of a kind that this
+// session cannot negotiate.
 func (t *terms) admit(d *Description) error {
 	if d.security == Plain && (t.profile.Security == SDESRequired || t.profile.Security == WebRTC) {
 		return notAcceptable("media without encryption")
@@ -130,8 +131,8 @@ func (t *terms) admit(d *Description) error {
 	return nil
 }
 
-// answer agrees to what an offer asks for. The first crypto line that is ours is
-// taken: the order is the offerer's preference (RFC 4568 §5.1.1).
+// acceptOffer agrees to the protection of an offer. It takes the first supported crypto line, because the order is
+// the offerer's preference (RFC 4568 §5.1.1).
 func (t *terms) answer(d *Description) {
 	a := agreement{security: d.security, mux: d.protection.mux}
 	t.bundle = d.protection.bundle
@@ -152,11 +153,11 @@ func (t *terms) answerDTLS(d *Description, a *agreement) {
 		t.role = passive
 	case p.setup == passive:
 		t.role = active
-	case same: // the association goes on (RFC 5763 §6.6)
+	case same: // the association continues (RFC 5763 §6.6)
 	case p.ufrag != "":
 		t.role = active // RFC 5763 §5: saves a round trip
 	default:
-		t.role = passive // behind a NAT only the phone can begin
+		t.role = passive // behind a NAT only the phone can start the handshake
 	}
 	a.prints, a.active = p.prints, t.role == active
 	if p.ufrag == "" || p.pwd == "" {
@@ -169,7 +170,7 @@ func (t *terms) answerDTLS(d *Description, a *agreement) {
 	a.ice = t.ice.with(p)
 }
 
-// answerLines are the attributes our answer adds to its audio line.
+// answerLines returns the attributes that our answer adds to its audio line.
 func (t *terms) answerLines(local netip.AddrPort) string {
 	var b strings.Builder
 	if t.agreed.mux {
@@ -187,7 +188,7 @@ func (t *terms) answerLines(local netip.AddrPort) string {
 	return b.String()
 }
 
-// answered takes the answer to our offer. On error nothing is changed.
+// acceptAnswer processes the answer to our offer. On error the agreement is unchanged.
 func (t *terms) answered(d *Description) error {
 	switch t.proposal {
 	case SDESPreferred, SDESRequired:
@@ -217,7 +218,7 @@ func (t *terms) answeredSDES(d *Description) error {
 	return nil
 }
 
-// proposed is our key of the crypto line that c answers: tag and suite must be those of the offer.
+// offeredKey returns our key of the crypto line that c answers. Tag and suite must be those of the offer.
 func (t *terms) proposed(c crypto) (masterKey, bool) {
 	if !t.all {
 		return t.agreed.out, c.tag == t.tag && c.key.suite == t.agreed.out.suite

@@ -9,13 +9,13 @@ import (
 
 const rfcKey = "inline:WVNfX19zZW1jdGwgKCkgewkyMjA7fQp9CnVubGVz" // RFC 4568 §9.1
 
-// legWith is a session of a leg with this profile.
+// legWith returns the session of a leg with this profile.
 func legWith(t *testing.T, e *Engine, s Security) *Session {
 	t.Helper()
 	return open(t, e).NewSession(Profile{Security: s})
 }
 
-// exchange lets a offer to b; the outcome is in force on both.
+// exchange sends an offer of a to b, and the answer back. Both sessions then have an agreement.
 func exchange(t *testing.T, a, b *Session, m Media) (offer, answer string) {
 	t.Helper()
 	body := a.Offer(m)
@@ -70,7 +70,7 @@ func TestBothSidesAgreeOnKeys(t *testing.T) {
 	}
 }
 
-// What a re-INVITE repeats must not change the keys in use, whoever sends it.
+// Repetitions in a re-INVITE must not change the keys in use, whichever side sends it.
 func TestReinviteKeepsTheKeys(t *testing.T) {
 	t.Parallel()
 	e := testEngine(t, Config{}, newLoop)
@@ -173,7 +173,7 @@ func TestPreferredTakesPlainForAnAnswer(t *testing.T) {
 	}
 }
 
-// The first suite of the offer that is ours, with its tag.
+// The answer has the first supported suite of the offer, with its tag.
 func TestAnswerTakesTheFirstSuiteItKnows(t *testing.T) {
 	t.Parallel()
 	n := NewSession(legAddr)
@@ -215,7 +215,7 @@ func TestCandidatesAreRead(t *testing.T) {
 	}
 }
 
-// Behind a NAT with a public address of its own, both addresses are candidates.
+// If the server is behind a NAT with another public address, both addresses are candidates.
 func TestOwnAddressIsACandidateToo(t *testing.T) {
 	t.Parallel()
 	for advertise, want := range map[string]int{"198.51.100.7": 2, "127.0.0.1": 1} {

@@ -2,20 +2,19 @@ package media
 
 import "fmt"
 
-// holdback is how long a packet may be late before it is patched in, in ms.
+// holdback is how late a packet may arrive before it must be patched into the file, in ms.
 const holdback = 100
 
 // flushChunk is how many samples per channel are written at once.
 const flushChunk = 4096
 
-// flushScratch is room for them, of whatever layout.
+// flushScratch is the buffer size for flushChunk samples of both channels in any layout.
 const flushScratch = 4 * flushChunk
 
-// position is where now lies on the recording's time line, in samples.
+// position returns the position of now on the recording's timeline, in samples.
 func (r *Recorder) position(now int64) int64 { return r.layout.samples(now - r.start) }
 
-// drain moves what the rings hold into the file, up to the holdback. scratch has
-// room for flushScratch bytes.
+// drain moves the packets of the rings into the file, up to the holdback. scratch must have flushScratch bytes.
 func (r *Recorder) drain(scratch []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -31,7 +30,7 @@ func (r *Recorder) drain(scratch []byte) {
 	r.flush(to, scratch)
 }
 
-// empty places every frame of both rings, in order of arrival.
+// placeAll places all packets of both rings, in order of arrival.
 func (r *Recorder) empty(scratch []byte) {
 	for r.err == nil {
 		a, okA := r.lanes[0].ring.next()
@@ -54,7 +53,7 @@ func (r *Recorder) place(i int, f frame, scratch []byte) {
 	samples := l.script.write(f)
 	samples = samples[:min(int64(len(samples)), l.window()/2*w)]
 	at := l.locate(f, r.position(f.now))
-	if at < r.began { // said before the recording began
+	if at < r.began { // audio from before the recording began
 		samples, at = samples[min(int64(len(samples)), (r.began-at)*w):], r.began
 	}
 	if end := at + int64(len(samples))/w; end > r.flushed+l.window() {
@@ -106,7 +105,7 @@ func (r *Recorder) patch(i int, at int64, samples []byte) {
 	r.dirty.Store(true)
 }
 
-// fail gives up: the call goes on without recording. r.mu is held.
+// fail stops the recorder with an error. The call continues without recording. The caller holds r.mu.
 func (r *Recorder) fail(err error) {
 	if r.err != nil {
 		return

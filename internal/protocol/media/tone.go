@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Tone makes a sine of hz at a level in dBFS (0 is full scale), at rate samples per second.
+// Tone returns a sine of hz at a level in dBFS (0 is full scale), at rate samples per second.
 func Tone(hz, dbfs float64, d time.Duration, rate int) []int16 {
 	pcm := make([]int16, int(d.Seconds()*float64(rate)+0.5))
 	a := 32767 * math.Pow(10, dbfs/20)
@@ -15,8 +15,8 @@ func Tone(hz, dbfs float64, d time.Duration, rate int) []int16 {
 	return pcm
 }
 
-// Dominant returns the strongest frequency in pcm between 50 Hz and nearly half the rate,
-// to about 1 Hz for 100 ms or more, and its level in dBFS. Silence is 0 Hz, -Inf.
+// DominantFrequency returns the strongest frequency in pcm between 50 Hz and nearly half the rate, to about 1 Hz for
+// 100 ms or more, and its level in dBFS. Silence is 0 Hz, -Inf.
 func Dominant(pcm []int16, rate int) (hz, dbfs float64) {
 	n := len(pcm)
 	if n < 8 || rate <= 0 || silent(pcm) {
@@ -39,7 +39,7 @@ func silent(pcm []int16) bool {
 	return true
 }
 
-// peak scans [from, to] in steps and returns the frequency with most power.
+// peakFrequency scans [from, to] in steps and returns the frequency with the most power.
 func peak(pcm []int16, rate int, from, to, step float64) (hz, power float64) {
 	for f := max(from, 1); f <= to; f += step {
 		if p := goertzel(pcm, f/float64(rate)); p > power {

@@ -2,36 +2,35 @@ package media
 
 import "sync"
 
-// voice is how we speak to a leg ourselves, whoever feeds it: one encoder and
-// one time line, so that a prompt, a mixer and silence follow each other without
-// a break. Nothing here allocates once it runs.
+// promptSender encodes and sends the audio of the server itself to a leg, with one encoder and one timeline. A
+// prompt, a mixer and silence therefore follow each other without a break. It allocates nothing once it runs.
 type voice struct {
-	mu       sync.Mutex // guards all below; taken before out.mu
+	mu       sync.Mutex // guards the fields below; taken before out.mu
 	run      uint32
 	ts       uint32
 	codec    Codec
-	encoder  encoder // nil before the first word
-	from     int     // rate of what resample takes
+	encoder  encoder // nil before the first packet
+	from     int     // input rate of resample
 	resample *resampler
 
 	pcm    []int16
 	packet []byte
-	at     int64 // when the last packet was sent, 0 before
+	at     int64 // time of the last packet, 0 before the first
 
-	tee     *ring // recorder's, of what the player says; nil while paused
-	claimed *ring // recorder's, also while paused
+	tee     *ring // of the recorder, for the player's audio; nil while paused
+	claimed *ring // of the recorder, also while paused
 }
 
-// A speaker is who uses a voice.
+// An audioSource is the origin of audio that the server sends itself.
 type speaker bool
 
 const (
-	mixing  speaker = false // gives way to the player
+	mixing  speaker = false // suppressed while the player sends
 	playing speaker = true
 )
 
-// speak sends 20 ms of sound at rate, 8000 or 16000, in the codec the leg likes
-// best. It does nothing where the leg takes no audio from this speaker now.
+// encodeAndSend sends 20 ms of audio at rate, 8000 or 16000, in the leg's preferred codec. It does nothing if the leg
+// takes no audio from this source now.
 func (s *Stream) speak(pcm []int16, rate int, now int64, as speaker) {
 	codec, ok := s.out.listens(as, now)
 	if !ok {
@@ -59,10 +58,10 @@ func (s *Stream) speak(pcm []int16, rate int, now int64, as speaker) {
 	s.sendOwn(h, kind(codec), v.packet, now, as)
 }
 
-// step is 20 ms on the codec's clock.
+// frameTicks returns 20 ms on the codec's clock.
 func (v *voice) step() uint32 { return uint32(v.codec.clock() / 50) }
 
-// use gets the encoder and the resampler ready.
+// prepare creates the encoder and the resampler if the codec or the rate changed.
 func (v *voice) use(codec Codec, rate int) {
 	if v.encoder == nil || codec != v.codec {
 		v.codec, v.encoder, v.from = codec, newEncoder(codec), 0
@@ -74,8 +73,8 @@ func (v *voice) use(codec Codec, rate int) {
 	}
 }
 
-// header is that of the next packet. After a pause the time line goes on by the
-// time that passed (RFC 3550 §5.1) and the marker says so.
+// nextHeader returns the header of the next packet. After a pause the timeline advances by the time that passed (RFC
+// 3550 §5.1), and the marker is set.
 func (v *voice) header(now int64) rtpHeader {
 	h := rtpHeader{ssrc: v.run}
 	if gap := now - v.at; v.at == 0 || gap > 5*frameTime {
@@ -89,8 +88,8 @@ func (v *voice) header(now int64) rtpHeader {
 	return h
 }
 
-// press sends one packet of a digit: n counts them from 0, samples is how long
-// it has lasted in ms. All have the time at which it began (RFC 4733 §2.5.1).
+// sendDTMFPacket sends one packet of a digit. n counts the packets from 0; ms is the duration so far. All packets
+// carry the time at which the digit began (RFC 4733 §2.5.1).
 func (s *Stream) press(code byte, n, ms int, end bool, now int64) {
 	k, codec, ok := s.out.events()
 	if !ok {
@@ -111,7 +110,7 @@ func (s *Stream) press(code byte, n, ms int, end bool, now int64) {
 	s.sendOwn(h, k, v.packet, now, playing)
 }
 
-// pass moves the time line on by what was not audio.
+// advanceTimeline advances the timeline by time that was not sent as audio.
 func (s *Stream) pass(ms int, now int64) {
 	v := &s.voice
 	v.mu.Lock()
@@ -120,7 +119,7 @@ func (s *Stream) pass(ms int, now int64) {
 	v.at = now
 }
 
-// sendOwn sends a packet of our own; b has room for the header.
+// sendLocal sends a packet of the server's own. b has room for the header.
 func (s *Stream) sendOwn(h rtpHeader, k kind, b []byte, now int64, as speaker) {
 	o := &s.out
 	o.mu.Lock()
@@ -141,19 +140,19 @@ func (s *Stream) sendOwn(h rtpHeader, k kind, b []byte, now int64, as speaker) {
 	o.transmit(s.rtp, h, b, now)
 }
 
-// ready reports whether something can be sent now. o.mu is held.
+// canSend reports whether audio of this source can be sent now. The caller holds o.mu.
 func (o *outbound) ready(as speaker, now int64) bool {
 	return !o.closed && o.enabled && o.to.IsValid() && (as == playing || !o.muted && now >= o.pressed)
 }
 
-// listens returns the codec to speak in, if the leg is to be spoken to.
+// audioCodec returns the codec to send, and whether the leg takes audio of this source now.
 func (o *outbound) listens(as speaker, now int64) (Codec, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.codec, o.ready(as, now) && o.pts[o.codec] != noPT && o.codec.encodes()
 }
 
-// events returns the kind of events the leg takes with the codec we speak.
+// eventKind returns the kind of events that the leg takes with the current codec.
 func (o *outbound) events() (kind, Codec, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

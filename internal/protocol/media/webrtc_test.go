@@ -13,7 +13,7 @@ import (
 	"github.com/pion/webrtc/v4/pkg/media"
 )
 
-// A browser is somebody else's WebRTC: pion's, on the loopback.
+// A browser is an independent WebRTC implementation: pion's, on the loopback.
 type browser struct {
 	*webrtc.PeerConnection
 	mic *webrtc.TrackLocalStaticSample
@@ -28,7 +28,7 @@ func newBrowser(t testing.TB, lite bool) *browser {
 	set.SetNetworkTypes([]webrtc.NetworkType{webrtc.NetworkTypeUDP4})
 	set.SetLite(lite)
 	set.SetHandleUndeclaredSSRCWithoutAnswer(true) // as browsers do
-	set.SetDTLSRetransmissionInterval(time.Hour)   // a part of its handshake that we lose is missed, not heard of a second later
+	set.SetDTLSRetransmissionInterval(time.Hour)   // a part of its handshake that we lose is missing for good, instead of being repeated a second later
 	m := &webrtc.MediaEngine{}
 	pcmu := webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypePCMU, ClockRate: 8000}
 	if err := m.RegisterCodec(webrtc.RTPCodecParameters{RTPCodecCapability: pcmu, PayloadType: 0}, webrtc.RTPCodecTypeAudio); err != nil {
@@ -64,7 +64,7 @@ func (b *browser) hear(track *webrtc.TrackRemote, _ *webrtc.RTPReceiver) {
 	}
 }
 
-// hum lets the browser say a tone until the test ends.
+// hum sends a tone from the browser until the test ends.
 func (b *browser) hum(t testing.TB, hz float64) {
 	done, over := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -85,7 +85,7 @@ func (b *browser) hum(t testing.TB, hz float64) {
 	t.Cleanup(sync.OnceFunc(func() { close(done); <-over }))
 }
 
-// offer is what the browser asks for, all candidates in it.
+// offer returns the browser's offer with all its candidates.
 func (b *browser) offer(t testing.TB, restart bool) []byte {
 	t.Helper()
 	o, err := b.CreateOffer(&webrtc.OfferOptions{ICERestart: restart})
@@ -112,7 +112,7 @@ func (b *browser) take(t testing.TB, kind webrtc.SDPType, sdp []byte) {
 	}
 }
 
-// answer is what the browser says to our offer.
+// answer returns the browser's answer to our offer.
 func (b *browser) answer(t testing.TB, offer []byte) []byte {
 	t.Helper()
 	b.take(t, webrtc.SDPTypeOffer, offer)
@@ -123,7 +123,7 @@ func (b *browser) answer(t testing.TB, offer []byte) []byte {
 	return b.describe(t, a)
 }
 
-// webCall is a browser in a call with a plain phone.
+// webCall is a call between a browser and a plain phone.
 type webCall struct {
 	*browser
 	session  *Session
@@ -146,7 +146,7 @@ func newWebCall(t testing.TB, e *Engine, lite bool) *webCall {
 	return c
 }
 
-// invite lets the browser call, or ask again in mid-call.
+// invite makes the browser call, or send a new offer in the call.
 func (c *webCall) invite(t testing.TB, restart bool) {
 	t.Helper()
 	c.admit(t, c.offer(t, restart))
@@ -170,7 +170,7 @@ func (c *webCall) admit(t testing.TB, offer []byte) {
 	c.leg.Apply(c.session, netip.Addr{})
 }
 
-// call lets us call the browser.
+// call makes us call the browser.
 func (c *webCall) call(t testing.TB) {
 	t.Helper()
 	m := OwnOffer()
@@ -182,7 +182,7 @@ func (c *webCall) call(t testing.TB) {
 	c.leg.Apply(c.session, netip.Addr{})
 }
 
-// key is what the browser is heard with; none before the handshake.
+// key returns the key that decrypts the browser's packets; no key before the handshake.
 func (c *webCall) key() *masterKey {
 	c.leg.in.mu.Lock()
 	defer c.leg.in.mu.Unlock()
@@ -193,14 +193,15 @@ func (c *webCall) key() *masterKey {
 	return &k
 }
 
-// talk checks that each hears the other.
+// talk checks that both sides hear each other.
 func (c *webCall) talk(t testing.TB) {
 	t.Helper()
 	c.ear.hears(t, "the browser", 1000)
 	c.phoneEar.hears(t, "the phone", 440)
 }
 
-// early is how many packets may come before our end of the handshake is done: the browser speaks as soon as its own is.
+// early is how many packets may arrive before our side completes the handshake. The browser sends as soon as its own
+// side is complete.
 const early = 3
 
 func TestBrowserCalls(t *testing.T) {
@@ -222,7 +223,7 @@ func TestBrowserCalls(t *testing.T) {
 	}
 }
 
-// Nothing of the handshake is lost: the browser would not say it again.
+// No packet of the handshake is lost, because the browser would not repeat it.
 func TestBrowserIsCalled(t *testing.T) {
 	t.Parallel()
 	for _, lite := range []bool{false, true} {
@@ -251,7 +252,7 @@ func TestBrowserHoldsResumesAndMoves(t *testing.T) {
 	until(t, "more packets from the browser", func() bool { return c.leg.Stats().Received > before+5 })
 	c.invite(t, false)
 	c.talk(t)
-	c.invite(t, true) // ICE begins anew, the keys stay
+	c.invite(t, true) // ICE restarts, the keys stay
 	c.talk(t)
 	ufrag := c.session.terms.agreed.ice.theirUfrag
 	until(t, "the new way selected", func() bool {
@@ -265,7 +266,7 @@ func TestBrowserHoldsResumesAndMoves(t *testing.T) {
 	}
 }
 
-// Whoever answers with another certificate than the one signalled is not heard.
+// Media of a peer whose certificate differs from the signalled one is not accepted.
 func TestForeignCertificateIsRefused(t *testing.T) {
 	t.Parallel()
 	c := newWebCall(t, testEngine(t, Config{}, newLoop), false)
@@ -295,7 +296,7 @@ func TestStrangerIsNotHeardOnABrowsersLeg(t *testing.T) {
 	c := newWebCall(t, testEngine(t, Config{}, newLoop), false)
 	c.invite(t, false)
 	c.talk(t)
-	to, before := c.leg.Stats().Remote, c.leg.Stats().Ignored // late answers to checks are ignored too
+	to, before := c.leg.Stats().Remote, c.leg.Stats().Ignored // late responses to checks are ignored too
 	stranger := rawSocket(t, "127.0.0.66")
 	var w stunWriter
 	agent := newICEAgent(c.leg, newICETerms())
@@ -314,7 +315,7 @@ func TestStrangerIsNotHeardOnABrowsersLeg(t *testing.T) {
 	if got := c.leg.Stats().Remote; got != to {
 		t.Errorf("media goes to %v, not to %v", got, to)
 	}
-	_ = stranger.SetReadDeadline(time.Now().Add(50 * time.Millisecond)) // the claim is that nothing comes
+	_ = stranger.SetReadDeadline(time.Now().Add(50 * time.Millisecond)) // the test shows that no packet comes
 	if n, err := stranger.Read(make([]byte, 100)); err == nil {
 		t.Errorf("the stranger got %d bytes", n)
 	}

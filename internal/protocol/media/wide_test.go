@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// What is above 4 kHz comes through legs of wide band, converted or not, at the rate that is asked for.
+// Audio above 4 kHz passes through wide-band legs, transcoded or not, at the requested rate.
 func TestWideBandStaysWide(t *testing.T) {
 	t.Parallel()
 	skipUnspoken(t, Opus)

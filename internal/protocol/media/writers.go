@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// writers are the few goroutines that serve all recorders of an engine: some
-// move audio from rings to files, one makes it durable. Without recorders they sleep.
+// recordWriters holds the few goroutines that serve all recorders of an engine. Some move audio from rings to files,
+// one syncs the files. Without recorders they sleep.
 type writers struct {
 	engine *Engine
 	quit   chan struct{}
@@ -18,20 +18,19 @@ type writers struct {
 
 	mu     sync.Mutex // guards closed, all and next
 	closed bool
-	all    map[*Recorder]int // to its drainer and turn
+	all    map[*Recorder]int // index of the drainer and its turn
 	next   int
 }
 
 const (
 	drainers     = 2
 	turnCount    = 8
-	drainEvery   = 250 * time.Millisecond // each recorder, an eighth of them at a time
+	drainEvery   = 250 * time.Millisecond // each recorder; an eighth of them at a time
 	syncEvery    = time.Second
-	syncEachUpTo = 8 // files; beyond, the file system is synced in one go
+	syncEachUpTo = 8 // files; if more are dirty, the whole file system is synced at once
 )
 
-// turns are one drainer's recorders, spread over the interval so that they do
-// not all write at once.
+// drainTurns holds one drainer's recorders, spread over the interval so that they do not all write at once.
 type turns struct {
 	wake chan struct{}
 	mu   sync.Mutex // guards list
@@ -50,7 +49,7 @@ func startWriters(e *Engine) *writers {
 	return w
 }
 
-// add reports false when the engine is closed.
+// add assigns a recorder to a drainer. It returns false if the engine is closed.
 func (w *writers) add(r *Recorder) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -104,7 +103,7 @@ func (w *writers) running() int {
 	return len(w.all)
 }
 
-// drain serves one turn after the other until there is no recorder left.
+// drain serves one turn after the other, and sleeps while there are no recorders.
 func (w *writers) drain(t *turns) {
 	defer w.wg.Done()
 	tick := time.NewTicker(drainEvery / turnCount)
@@ -137,7 +136,7 @@ func (w *writers) drain(t *turns) {
 	}
 }
 
-// sync makes what was written durable, once a second.
+// sync makes written audio durable, once a second.
 func (w *writers) sync() {
 	defer w.wg.Done()
 	tick := time.NewTicker(syncEvery)
@@ -157,7 +156,7 @@ func (w *writers) sync() {
 	}
 }
 
-// syncDirty returns how many recorders are running.
+// syncDirty syncs the files with new audio and returns the number of running recorders.
 func (w *writers) syncDirty() int {
 	w.mu.Lock()
 	n := len(w.all)
@@ -197,7 +196,7 @@ func (w *writers) reportSync(r *Recorder, err error) {
 	}
 }
 
-// close finishes recorders nobody closed and ends the goroutines.
+// close finishes all open recorders and ends the goroutines.
 func (w *writers) close() {
 	w.mu.Lock()
 	w.closed = true
