@@ -21,23 +21,23 @@ import (
 )
 
 const (
-	maxFile   = 20 << 20         // bytes of a sound
+	maxFile   = 20 << 20         // size limit of an audio file, bytes
 	maxUpload = maxFile + 64<<10 // with the other parts of the form
 	maxName   = 120
 	maxText   = 5000
-	maxSounds = 1000 // of an organisation
+	maxSounds = 1000 // per organisation
 )
 
 var kinds = []string{"greeting", "prompt", "music", "voicemail_greeting"}
 
-// Upload is a form with a file.
+// Upload is a form with an audio file.
 type Upload struct {
 	File []byte `json:"file" doc:"wav, mp3 or ogg, 20 MB at most"`
 	Name string `json:"name,omitempty" doc:"That of the file unless given"`
 	Kind string `json:"kind,omitempty" enum:"greeting,prompt,music,voicemail_greeting" default:"prompt"`
 }
 
-// Fresh is a text to speak.
+// Fresh is a text to synthesise.
 type Fresh struct {
 	Text     string `json:"text" maxLength:"5000"`
 	Voice    string `json:"voice,omitempty" maxLength:"60" doc:"The engine's usual one unless given"`
@@ -46,13 +46,13 @@ type Fresh struct {
 	Kind     string `json:"kind,omitempty" enum:"greeting,prompt,music,voicemail_greeting" default:"prompt"`
 }
 
-// CreateIn is a form or a JSON body, told apart by its media type.
+// CreateIn is a form or a JSON body, distinguished by its media type.
 type CreateIn struct {
 	ContentType string `header:"Content-Type"`
 	RawBody     []byte
 }
 
-// Create keeps a sound: an uploaded file, or a text that is spoken. It takes as long as speaking does.
+// Create adds audio: an uploaded file, or a text that is synthesised. It returns after the synthesis is complete.
 func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Audio], error) {
 	n, err := count(ctx, s.DB.Read(ctx), access.Org(ctx))
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Audio], err
 	if n >= maxSounds {
 		return nil, op.Fail("plan_limit", fmt.Sprintf("an organisation may keep %d sounds; remove some", maxSounds))
 	}
-	if s.Room != nil { // before it is spoken
+	if s.Room != nil { // before the synthesis
 		if err := s.Room(ctx, access.Org(ctx)); err != nil {
 			return nil, err
 		}
@@ -85,7 +85,7 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Audio], err
 	return &op.Out[Audio]{Body: a, Location: op.Prefix + "/audio/" + a.ID}, nil
 }
 
-// admit refuses what the organisation has no room for.
+// reserve checks the file size against the organisation's plan in the transaction that adds the file.
 func (s *Service) admit(ctx context.Context, tx db.Querier, a Audio) error {
 	if s.Admit == nil {
 		return nil
@@ -93,7 +93,7 @@ func (s *Service) admit(ctx context.Context, tx db.Querier, a Audio) error {
 	return s.Admit(ctx, tx, a.OrgID, a.SizeBytes)
 }
 
-// take reads the body and stores the sound.
+// readBody reads the request body and stores the audio file.
 func (s *Service) take(ctx context.Context, a *Audio, in *CreateIn) error {
 	kind, params, err := mime.ParseMediaType(in.ContentType)
 	switch {
@@ -124,7 +124,7 @@ func (s *Service) upload(ctx context.Context, a *Audio, form *multipart.Reader) 
 	return s.keep(ctx, a, bytes.NewReader(file))
 }
 
-// readForm reads the parts of the form, in any order.
+// readForm reads the parts of the form in any order.
 func readForm(a *Audio, form *multipart.Reader) (file []byte, filename string, err error) {
 	for {
 		part, err := form.NextPart()
@@ -165,7 +165,7 @@ func shorten(text string) string {
 	return text
 }
 
-// formatOf recognises a sound by how it begins.
+// formatOf returns the format of an audio file by its first bytes, or "" if it is not supported.
 func formatOf(b []byte) string {
 	switch {
 	case len(b) > 12 && string(b[:4]) == "RIFF" && string(b[8:12]) == "WAVE":
@@ -202,10 +202,10 @@ func (s *Service) speech(ctx context.Context, a *Audio, body []byte) error {
 	return s.spoken(ctx, a, f)
 }
 
-// maxJSON is what the JSON of an operation may have.
+// maxJSON is the size limit of an operation's JSON body.
 const maxJSON = 1 << 20
 
-// readFresh reads the JSON of a text to speak, with the errors every operation has.
+// readSpeechRequest parses the JSON body of a text to synthesise. It returns the same errors as all operations.
 func readFresh(body []byte) (f Fresh, err error) {
 	if len(body) > maxJSON {
 		return f, op.Fail("payload_too_large", "a JSON body may have 1 MB")
@@ -251,7 +251,7 @@ func (s *Service) spoken(ctx context.Context, a *Audio, f Fresh) error {
 	return s.keep(ctx, a, file)
 }
 
-// check lists what is wrong with the record, and fills in the usual kind.
+// validate lists the violations of the record, and sets the default kind.
 func (a *Audio) check() []op.Violation {
 	var wrong []op.Violation
 	if a.Kind == "" {
@@ -267,7 +267,7 @@ func (a *Audio) check() []op.Violation {
 	return wrong
 }
 
-// keep stores a file and finds out whether it can be played.
+// store writes the file and checks that it can be played. A file that cannot be played is removed.
 func (s *Service) keep(ctx context.Context, a *Audio, from io.Reader) (err error) {
 	a.blob = a.OrgID + "/audio/" + a.ID + "." + a.Format
 	if a.SizeBytes, err = s.Files.Put(ctx, a.blob, from); err != nil {

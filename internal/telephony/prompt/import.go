@@ -10,8 +10,8 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Import keeps a WAV file that was made here, such as a greeting recorded by telephone, and returns its id. The limits are those of
-// uploads; what is refused is an *op.Error.
+// Import adds a WAV file that was made by this server, such as a greeting recorded by telephone, and returns its ID.
+// The limits are those of uploads. A violation is an *op.Error.
 func (s *Service) Import(ctx context.Context, org, name, kind string, wav io.Reader) (string, error) {
 	n, err := count(ctx, s.DB.Read(ctx), org)
 	if err != nil {

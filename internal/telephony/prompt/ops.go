@@ -12,7 +12,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Operations lists what the outside world can do with sounds.
+// Operations lists the API operations of audio.
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.New("audio.list", "GET /audio", access.FlowsAdmin, "List prompts and music", s.List),
@@ -25,14 +25,14 @@ func (s *Service) Operations() []op.Operation {
 	}
 }
 
-// ListIn chooses sounds.
+// ListIn selects audio records.
 type ListIn struct {
 	op.Paging
 	Kind []string `query:"kind" enum:"greeting,prompt,music,voicemail_greeting"`
 	Q    string   `query:"q" maxLength:"120" doc:"Part of a name"`
 }
 
-// List returns sounds in the order in which they were added.
+// List returns audio records in order of creation.
 func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Audio]], error) {
 	after, err := in.After(ctx)
 	if err != nil {
@@ -52,7 +52,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Audio]]
 	return op.Counted(page, in.Paging, func() (int, error) { return narrow(org, in.Kind, in.Q).Count(ctx, q) })
 }
 
-// OneIn names a sound.
+// OneIn identifies an audio record.
 type OneIn struct {
 	ID string `path:"id" example:"aud_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 }
@@ -68,7 +68,7 @@ func (s *Service) one(ctx context.Context, q db.Querier, id string) (Audio, erro
 	return a, s.dress(ctx, q, &a)
 }
 
-// Show returns a sound's record.
+// Show returns an audio record.
 func (s *Service) Show(ctx context.Context, in *OneIn) (*op.Out[Audio], error) {
 	a, err := s.one(ctx, s.DB.Read(ctx), in.ID)
 	if err != nil {
@@ -77,7 +77,7 @@ func (s *Service) Show(ctx context.Context, in *OneIn) (*op.Out[Audio], error) {
 	return op.OK(a)
 }
 
-// Content sends the sound, whole or in the ranges asked for.
+// Content sends the audio file, whole or in the requested ranges.
 func (s *Service) Content(ctx context.Context, in *OneIn) (*huma.StreamResponse, error) {
 	a, err := s.one(ctx, s.DB.Read(ctx), in.ID)
 	if err != nil {
@@ -92,7 +92,7 @@ func (s *Service) Content(ctx context.Context, in *OneIn) (*huma.StreamResponse,
 
 var mediaTypes = map[string]string{"wav": "audio/wav", "mp3": "audio/mpeg", "ogg": "audio/ogg"}
 
-// Delete removes a sound that nothing plays.
+// Delete removes an audio record that nothing plays, and its file.
 func (s *Service) Delete(ctx context.Context, in *OneIn) error {
 	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		a, err := s.one(ctx, tx, in.ID)
@@ -109,7 +109,7 @@ func (s *Service) Delete(ctx context.Context, in *OneIn) error {
 		if err := remove(ctx, tx, a.OrgID, a.ID); err != nil {
 			return fmt.Errorf("remove audio: %w", err)
 		}
-		// A file that stays because its removal failed is never found again by anybody.
+		// If the removal of the file fails, the file stays and is never removed later.
 		db.OnCommit(tx, func() { _ = s.Files.Delete(context.WithoutCancel(ctx), a.blob) })
 		return nil
 	})

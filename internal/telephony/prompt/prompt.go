@@ -1,4 +1,4 @@
-// Package prompt keeps prompts and music of organisations: uploaded files, and texts that are spoken.
+// Package prompt stores prompts and music on hold of organisations: uploaded files, and texts that are synthesised.
 package prompt
 
 import (
@@ -13,7 +13,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// An Audio is a sound that can be played to callers.
+// An Audio is a recording that can be played to callers.
 type Audio struct {
 	ID        string  `json:"id" example:"aud_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	Name      string  `json:"name"`
@@ -34,13 +34,13 @@ type Audio struct {
 	blob     string
 }
 
-// A Use is something that plays a sound.
+// A Use identifies a resource that plays an audio record.
 type Use struct {
 	Type string `json:"type" example:"user"`
 	ID   string `json:"id"`
 }
 
-// Files is where sounds lie; *blob.Dir is one.
+// Files stores audio files. *blob.Dir implements it.
 type Files interface {
 	Put(ctx context.Context, name string, from io.Reader) (size int64, err error)
 	Open(ctx context.Context, name string) (io.ReadSeekCloser, int64, error)
@@ -48,35 +48,37 @@ type Files interface {
 	Path(name string) (string, error)
 }
 
-// Config is what the room is made of.
+// Config holds the dependencies of a Service.
 type Config struct {
 	DB      *db.DB
 	Files   Files
 	Now     func() time.Time
-	BaseURL string // under which the API is reached
-	// Measure plays a file in thought: how long it is, or why it cannot be played.
+	BaseURL string // base URL of the API
+	// Measure returns the duration of a file, or an error if it cannot be played.
 	Measure func(path string) (time.Duration, error)
-	// Speak makes a WAV file of a text. Its errors are for whoever asked, such as an *op.Error.
+	// Synthesize writes the speech of a text to a WAV file. Its errors, such as an *op.Error, are returned to the API
+	// client.
 	Speak func(ctx context.Context, org, text, voice, language string) (path string, err error)
-	// Room refuses where the organisation may keep no more files; nil: all may.
+	// CheckStorage returns an error if the organisation may store no more files; nil permits all.
 	Room func(ctx context.Context, org string) error
-	// Admit allows a file of a size in the transaction that keeps it, or refuses; nil allows all.
+	// ReserveStorage permits a file of this size in the transaction that adds it, or returns an error; nil permits
+	// all.
 	Admit func(ctx context.Context, tx db.Querier, org string, size int64) error
-	// Uses finds who else plays a sound; users' voicemail greetings are found by the room itself.
+	// FindUses lists further uses of an audio record. The service itself finds voicemail greetings of users.
 	Uses []func(ctx context.Context, q db.Querier, org, id string) ([]Use, error)
 }
 
-// Service is the room. It is safe for concurrent use.
+// Service manages the audio of organisations. It is safe for concurrent use.
 type Service struct{ Config }
 
-// New makes the room.
+// New returns a Service.
 func New(c Config) *Service { return &Service{c} }
 
-// ErrNone says that an organisation has no such sound.
+// ErrNotFound is returned if an organisation has no such audio record.
 var ErrNone = errors.New("no such audio")
 
-// Path returns where the file of a sound lies on this machine. One the organisation does not have is ErrNone, and an
-// *op.Error about audio_id. The file is never changed.
+// Path returns the path of an audio file on this machine. If the organisation has no such record, the error wraps
+// ErrNotFound and an *op.Error about audio_id. The file is never changed.
 func (s *Service) Path(ctx context.Context, org, id string) (string, error) {
 	a, err := get(ctx, s.DB.Read(ctx), org, id)
 	if db.IsNone(err) {
@@ -88,7 +90,7 @@ func (s *Service) Path(ctx context.Context, org, id string) (string, error) {
 	return s.Files.Path(a.blob)
 }
 
-// uses lists who plays a sound.
+// uses lists the resources that play an audio record.
 func (s *Service) uses(ctx context.Context, q db.Querier, org, id string) ([]Use, error) {
 	all, err := greetings(ctx, q, org, id)
 	if err != nil {
@@ -104,7 +106,7 @@ func (s *Service) uses(ctx context.Context, q db.Querier, org, id string) ([]Use
 	return all, nil
 }
 
-// dress adds what follows from the record.
+// fillDerived sets the fields that are computed: URL, seconds and uses.
 func (s *Service) dress(ctx context.Context, q db.Querier, a *Audio) (err error) {
 	prefix := op.Prefix
 	if p, ok := access.From(ctx); ok && p.Environment == access.Sandbox {

@@ -23,7 +23,7 @@ import (
 	"soniq/internal/telephony/prompt"
 )
 
-// house is what a test of sounds needs.
+// fixture holds the service and its dependencies for a test.
 type house struct {
 	*prompt.Service
 	d      *db.DB
@@ -31,7 +31,7 @@ type house struct {
 	org    string
 	server *optest.Server
 	files  string
-	wav    []byte // a second of sound
+	wav    []byte // one second of audio
 }
 
 func build(t *testing.T, d *db.DB) *house {
@@ -81,7 +81,7 @@ func (h *house) do(method, path string, body any, header ...string) *optest.Answ
 	return h.server.Do(optest.Admin(h.org), method, path, body, header...)
 }
 
-// upload sends a form; fields are "name=value", the file is called hello.wav.
+// upload sends a form. fields are "name=value"; the file name is hello.wav.
 func (h *house) upload(file []byte, fields ...string) *optest.Answer {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
@@ -97,13 +97,13 @@ func (h *house) upload(file []byte, fields ...string) *optest.Answer {
 	return h.do("POST", "/audio", b.String(), "Content-Type: "+w.FormDataContentType(), "Idempotency-Key: "+db.NewID("key"))
 }
 
-// unknown reports whether an error says that there is no such sound.
+// isNotFound reports whether an error is the one for a missing audio record.
 func unknown(err error) bool {
 	var e *op.Error
 	return errors.Is(err, prompt.ErrNone) && errors.As(err, &e) && e.Code == "validation_failed"
 }
 
-// stored counts the files that are kept.
+// storedFiles counts the files in the store.
 func (h *house) stored(t *testing.T) (n int) {
 	t.Helper()
 	err := filepath.WalkDir(h.files, func(_ string, e os.DirEntry, err error) error {

@@ -21,7 +21,7 @@ func TestASoundThatThePlanHasNoRoomForIsRefusedAndLeavesNoFile(t *testing.T) {
 		}
 		limit(1)
 		first := h.upload(h.wav).Want(201).Text("id")
-		// All but a little of the gigabyte is used: there is room, but not for this sound.
+		// Nearly the whole gigabyte is used: some storage is left, but less than this file needs.
 		err := d.Tx(context.Background(), func(tx db.Querier) error {
 			_, err := tx.Exec(context.Background(), `UPDATE audio SET size_bytes = $2 WHERE org_id = $1`, h.org, 1_000_000_000-len(h.wav)+1)
 			return err

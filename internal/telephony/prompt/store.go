@@ -39,7 +39,7 @@ func count(ctx context.Context, q db.Querier, org string) (n int, err error) {
 	return n, err
 }
 
-// narrow is the statement of a list up to its page.
+// listFilter returns the statement of a list without its page limits.
 func narrow(org string, kinds []string, part string) *db.Filter {
 	f := db.Where(`SELECT `+columns+` FROM audio WHERE org_id = $1`, org).In("kind", kinds)
 	if part != "" {
@@ -66,7 +66,7 @@ func list(ctx context.Context, q db.Querier, f *db.Filter, after string, limit i
 	return all, rows.Err()
 }
 
-// greetings finds users whose voicemail greets with a sound.
+// greetingUses lists users whose voicemail greeting is this audio record.
 func greetings(ctx context.Context, q db.Querier, org, id string) ([]Use, error) {
 	const text = `SELECT id FROM users WHERE org_id = $1 AND status <> 'removed' AND voicemail LIKE $2 ORDER BY id LIMIT 100`
 	rows, err := q.Query(ctx, text, org, `%"`+id+`"%`)
