@@ -11,17 +11,17 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// CallIn is a call that is to come in.
+// CallIn is the request for a simulated inbound call.
 type CallIn struct{ Body InboundCall }
 
-// InboundCall is a call from outside.
+// InboundCall is a simulated call from outside.
 type InboundCall struct {
 	From   string `json:"from" maxLength:"40" doc:"Who calls" example:"+12025550199"`
 	To     string `json:"to" maxLength:"40" doc:"A number of the organisation" example:"+12025550143"`
 	Script []Step `json:"script,omitempty" maxItems:"50" doc:"What the caller does once somebody answers: one thing a step; it then hangs up. Half a minute of speech unless given"`
 }
 
-// A Step is one thing a caller does.
+// A Step is one action of the simulated caller.
 type Step struct {
 	Say    string   `json:"say,omitempty" maxLength:"1000"`
 	DTMF   string   `json:"dtmf,omitempty" maxLength:"50" doc:"Digits to press: 0-9 * # A-D, w waits half a second"`
@@ -29,19 +29,19 @@ type Step struct {
 	Hangup bool     `json:"hangup,omitempty"`
 }
 
-// Calling is a call under way.
+// Calling is a call in progress.
 type Calling struct {
 	From string `json:"from_number"`
 	To   string `json:"to_number"`
 }
 
-// A Caller is somebody who calls in.
+// A SimulatedCall is an inbound call to simulate.
 type Caller struct {
 	Org, From, To string
 	Script        []Step
 }
 
-// Pause is how long a step waits.
+// WaitTime returns the duration of a waiting step, 0 for other steps.
 func (s Step) Pause() time.Duration {
 	if s.Wait == nil {
 		return 0
@@ -49,7 +49,8 @@ func (s Step) Pause() time.Duration {
 	return time.Duration(*s.Wait * float64(time.Second))
 }
 
-// InboundCall has somebody outside call a number of the organisation. It answers once the call is on its way.
+// InboundCall simulates a call from outside to a number of the organisation. It returns once the call has been
+// started.
 func (s *Service) InboundCall(ctx context.Context, in *CallIn) (*op.Out[Calling], error) {
 	org := access.Org(ctx)
 	from, ok, err := s.Phone(ctx, org, in.Body.From)

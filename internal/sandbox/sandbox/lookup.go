@@ -7,23 +7,26 @@ import (
 	"soniq/internal/customer/contact"
 )
 
-// The last two digits of the numbers that lookups are tried with.
+// The last two digits of the test numbers for contact lookups.
 const (
 	lookupHit     = "31"
 	lookupPartial = "32"
 )
 
-// The names of the systems that know them. The directory comes first, so that it is waited for although the other has a match.
+// The names of the systems that return a contact for them. The directory has the higher priority, so that its answer
+// is awaited although the CRM has a match.
 const (
 	testDirectory = "Test directory"
 	testCRM       = "Test CRM"
 )
 
-// hang is how long the directory is silent about +12025550132: as long as the most patient of those who look somebody up waits.
+// directoryTimeout is how long the directory does not answer for +12025550132. It equals the longest time that a
+// lookup waits.
 const hang = 2 * time.Second
 
-// Sources are two connected systems that every sandbox has, for two numbers: of +12025550131 the CRM knows who it is and the
-// directory does not; of +12025550132 the CRM knows too, and the directory does not answer in time.
+// TestConnections returns two connected systems that every sandbox has, for two numbers. For +12025550131 the CRM has
+// a contact and the directory has none. For +12025550132 the CRM has a contact as well, and the directory does not
+// answer in time.
 func Sources() []contact.Connected {
 	return []contact.Connected{
 		{ID: "crm_test_directory", Name: testDirectory, Provider: "sandbox", Priority: 998, Only: lookedUp, Ask: askDirectory},
@@ -36,7 +39,7 @@ func lookedUp(e164 string) bool {
 	return which == lookupHit || which == lookupPartial
 }
 
-// askDirectory knows nobody, and of one number not even that.
+// askDirectory returns no contact. For one number it does not answer until the timeout.
 func askDirectory(ctx context.Context, q contact.Query) ([]contact.Record, error) {
 	if test(q.Phone.E164) != lookupPartial {
 		return nil, nil

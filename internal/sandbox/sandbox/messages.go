@@ -7,7 +7,7 @@ import (
 	"soniq/internal/messaging/sms"
 )
 
-// What happens to messages.
+// The last two digits of the test numbers for messages.
 const (
 	smsUndelivered = "12"
 	smsRejected    = "13"
@@ -15,17 +15,17 @@ const (
 	smsReplies     = "15"
 )
 
-// soon is when receipts and replies come.
+// receiptDelay is the delay of delivery receipts and replies.
 const soon = time.Second
 
-// Messages is the carrier of messages in the sandbox. Nothing leaves: to +12025550112 they are not delivered, +12025550113
-// is rejected, +12025550115 answers with the same text, and to every other number they are delivered.
+// SMSCarrier simulates the SMS carrier of the sandbox. No message leaves the server. Messages to +12025550112 are not
+// delivered, +12025550113 is rejected, +12025550115 replies with the same text, and all other messages are delivered.
 type Messages struct{}
 
-// OptedOut reports whether a test number has always opted out.
+// OptedOut reports whether a number is the test number that has always opted out.
 func OptedOut(e164 string) bool { return test(e164) == smsOptedOut }
 
-// Send says what becomes of a message.
+// Send returns the simulated result of a message.
 func (Messages) Send(_ context.Context, o sms.Outgoing) (sms.Result, error) {
 	delivered := sms.Result{Status: sms.Sent, Later: &sms.Result{Status: sms.Delivered}, After: soon}
 	switch test(o.To) {
@@ -40,7 +40,7 @@ func (Messages) Send(_ context.Context, o sms.Outgoing) (sms.Result, error) {
 	return delivered, nil
 }
 
-// Ask tells that nothing was sent: nothing ever is, so a message may be sent again.
+// Ask returns sms.ErrUnsent, because no message was sent. The message may therefore be sent again.
 func (Messages) Ask(context.Context, sms.Outgoing) (sms.Result, error) {
 	return sms.Result{}, sms.ErrUnsent
 }

@@ -9,18 +9,18 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Service is the room. The function fields are set before the first request.
+// Service serves the sandbox operations. The function fields are set before the first request.
 type Service struct {
 	Resetter
-	// Receive takes a message that comes in.
+	// ReceiveSMS processes an inbound message.
 	Receive func(ctx context.Context, in sms.Incoming) (sms.Message, error)
-	// Call has somebody call in, and returns the number called.
+	// StartCall starts a simulated inbound call and returns the called number.
 	Call func(ctx context.Context, c Caller) (to string, err error)
-	// Phone reads a number as people write it, and returns it in E.164.
+	// ParseNumber parses a telephone number in any notation and returns it in E.164.
 	Phone func(ctx context.Context, org, text string) (e164 string, ok bool, err error)
 }
 
-// Operations lists what can be asked of the sandbox.
+// Operations lists the API operations of the sandbox.
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.New("sandbox.sms.inbound", "POST /sandbox/sms/inbound", access.SMSWrite, "Have a message come in", s.InboundSMS).
@@ -32,17 +32,17 @@ func (s *Service) Operations() []op.Operation {
 	}
 }
 
-// SMSIn is a message that is to come in.
+// SMSIn is the request for a simulated inbound message.
 type SMSIn struct{ Body InboundSMS }
 
-// InboundSMS is a message from outside.
+// InboundSMS is a simulated message from outside.
 type InboundSMS struct {
 	From string `json:"from" maxLength:"40" doc:"Who writes" example:"+12025550199"`
 	To   string `json:"to" maxLength:"40" doc:"A number of the organisation" example:"+12025550143"`
 	Body string `json:"body" doc:"1 to 1600 characters; STOP, START and HELP do what they do outside" example:"Is my order on its way?"`
 }
 
-// InboundSMS has a message come in as if a carrier had brought it.
+// InboundSMS processes a simulated message as if a carrier had delivered it.
 func (s *Service) InboundSMS(ctx context.Context, in *SMSIn) (*op.Out[sms.Message], error) {
 	org := access.Org(ctx)
 	from, ok, err := s.Phone(ctx, org, in.Body.From)

@@ -12,18 +12,18 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// This file empties a sandbox.
+// Reset of a sandbox: ends calls and jobs, removes files and rows.
 
-// kept are the tables a reset leaves alone: what one logs in with, what was configured to receive, and who did what. Numbers of
-// events go on rising, so that whoever follows the stream misses none.
+// keptTables lists the tables that a reset leaves unchanged: credentials, webhook configuration and the audit log.
+// Event sequence numbers continue to rise, so that readers of the event stream miss no events.
 var kept = []string{"api_keys", "oauth_grants", "oauth_tokens", "oauth_codes", "oauth_consents", "account_logins",
 	"account_recovery", "account_sessions", "account_links", "users", "invitations", "devices", "registrations", "browser_tokens", "provisionings", "agents", "webhooks", "webhook_versions",
 	"audit", "event_sequences"}
 
-// partly are the tables of which only some rows go; see clearPartly.
+// partlyKeptTables lists the tables of which only some rows are removed; see clearPartly.
 var partly = []string{"jobs", "idempotency", "extensions"}
 
-// How long a reset waits for calls to be over, and for work in the background.
+// Time limits of a reset for the end of calls and of background jobs.
 const (
 	callsLimit = 20 * time.Second
 	jobsLimit  = 20 * time.Second
@@ -31,25 +31,27 @@ const (
 	maxRounds  = 5
 )
 
-// A Resetter does what a reset needs of other rooms. All fields are set before the first request.
+// A Resetter holds the functions of other packages that a reset calls. All fields are set before the first request.
 type Resetter struct {
 	DB  *db.DB
 	Now func() time.Time
-	// Bar lets no call of an organisation begin until it is lifted; ok is false where it is barred already.
+	// SuspendCalls refuses new calls of an organisation until lift is called. ok is false if they are suspended
+	// already.
 	Bar func(org string) (lift func(), ok bool)
-	// HangUp ends the calls of an organisation, and returns how many once they are written down.
+	// EndCalls ends the calls of an organisation. It returns their number once the ends are written to the database.
 	HangUp func(ctx context.Context, org string) (ended int, err error)
-	// Quiet removes the work that waits in the background, cancels what runs of it, and returns how much still does.
+	// StopJobs removes waiting background jobs, cancels running ones, and returns how many still run.
 	Quiet func(ctx context.Context, org string) (running int, err error)
-	// Files removes the files of an organisation.
+	// RemoveFiles removes the files of an organisation.
 	Files func(org string) error
-	// Mend puts in order what stays, in the transaction that follows the last row, and returns how many rows it removed.
+	// RepairRows makes the remaining rows consistent, in the transaction after the last row was removed. It returns
+	// how many rows it removed.
 	Mend func(ctx context.Context, tx db.Querier, org string) (gone int64, err error)
-	// Forget empties what is kept in memory.
+	// ClearCaches drops the cached data of an organisation.
 	Forget func(org string)
 }
 
-// Cleared is what a reset did.
+// Cleared is the result of a reset.
 type Cleared struct {
 	ResetAt    db.Time `json:"reset_at"`
 	CallsEnded int     `json:"calls_ended" doc:"Calls that were in progress and were hung up"`
@@ -84,7 +86,8 @@ func (s *Service) Reset(ctx context.Context, _ *struct{}) (*op.Out[Cleared], err
 	return op.OK(c)
 }
 
-// round ends and removes everything once. What was on its way into the database meanwhile is left for the next.
+// eraseOnce ends calls and jobs and removes all rows once. Rows that were written meanwhile are left for the next
+// round.
 func (s *Service) round(ctx context.Context, org string, c *Cleared) (gone int64, err error) {
 	if err := s.hush(ctx, org, c); err != nil {
 		return 0, err
@@ -116,7 +119,7 @@ func (s *Service) round(ctx context.Context, org string, c *Cleared) (gone int64
 	return gone, err
 }
 
-// hush ends calls and what works in the background.
+// stopActivity ends calls and background jobs.
 func (s *Service) hush(ctx context.Context, org string, c *Cleared) error {
 	calling, cancel := context.WithTimeout(ctx, callsLimit)
 	defer cancel()
@@ -135,7 +138,7 @@ func (s *Service) hush(ctx context.Context, org string, c *Cleared) error {
 	return s.quiet(ctx, org)
 }
 
-// quiet waits until nothing works in the background.
+// waitForJobs waits until no background job runs.
 func (s *Service) quiet(ctx context.Context, org string) error {
 	limited, cancel := context.WithTimeout(ctx, jobsLimit)
 	defer cancel()
@@ -157,7 +160,7 @@ func (s *Service) quiet(ctx context.Context, org string) error {
 	}
 }
 
-// busy says that the time for something is over, unless it is the request itself that ended.
+// busyError returns a "busy" error if the time limit was exceeded. If the request itself ended, it returns err.
 func busy(ctx context.Context, err error, why string) error {
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return op.State(why, "busy")
@@ -165,7 +168,8 @@ func busy(ctx context.Context, err error, why string) error {
 	return err
 }
 
-// clearPartly removes stored answers, but those of requests under way, and the extensions that no user has.
+// clearPartly removes stored idempotent answers, except those of requests in progress, and the extensions without a
+// user.
 func clearPartly(ctx context.Context, tx db.Querier, org string) (gone int64, err error) {
 	for _, q := range []string{
 		`DELETE FROM idempotency WHERE org_id = $1 AND state = 'done'`,

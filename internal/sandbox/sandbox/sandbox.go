@@ -1,13 +1,13 @@
-// Package sandbox is the world around organisations in the sandbox: numbers that behave as their list says, and callers and
-// writers who come in when they are asked to.
+// Package sandbox simulates the outside of an organisation in the sandbox: test numbers with documented behaviour,
+// and inbound calls and messages on request.
 package sandbox
 
 import "strings"
 
-// prefix is what all test numbers begin with.
+// prefix is the common prefix of all test numbers.
 const prefix = "+120255501"
 
-// test is the last two digits of a test number; "" of any other.
+// testSuffix returns the last two digits of a test number, or "" for other numbers.
 func test(e164 string) string {
 	rest, ok := strings.CutPrefix(e164, prefix)
 	if !ok || len(rest) != 2 {

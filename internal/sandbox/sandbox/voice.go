@@ -1,13 +1,13 @@
 package sandbox
 
-// Voice is the last two digits of a test number that is called; ok is false for other numbers.
+// VoiceTestNumber returns the last two digits of a test number for calls. ok is false for other numbers.
 func Voice(e164 string) (which string, ok bool) {
 	which = test(e164)
 	return which, which >= "01" && which <= "10"
 }
 
-// VoiceNumber is the test number with the last two digits.
+// VoiceNumber returns the test number with these last two digits.
 func VoiceNumber(which string) string { return prefix + which }
 
-// DigitsKey is the member of a call's metadata that names the digits +12025550108 presses.
+// DigitsKey is the key in a call's metadata for the digits that +12025550108 sends.
 const DigitsKey = "digits"
