@@ -12,8 +12,8 @@ import (
 	"soniq/internal/protocol/media"
 )
 
-// BadLine answers and speaks over a network that loses packets and has a jitter (RFC 3550 §6.4.1): each packet is late by up to
-// three times that.
+// BadNetwork answers and speaks over a simulated network with packet loss and jitter (RFC 3550 §6.4.1). Each packet
+// is delayed by up to three times the jitter.
 func BadLine(loss float64, jitter, speech time.Duration) Role {
 	return func(ctx context.Context, p *Party) {
 		p.Ring()
@@ -40,7 +40,7 @@ func BadLine(loss float64, jitter, speech time.Duration) Role {
 	}
 }
 
-// lawOnly answers with the µ-law of an offer, which every server takes.
+// pcmuOnly answers with the PCMU format of an offer, which every server supports.
 func lawOnly(offer media.Description) (media.Media, error) {
 	var formats []media.Format
 	for _, f := range offer.Formats {
@@ -54,10 +54,10 @@ func lawOnly(offer media.Description) (media.Media, error) {
 
 const (
 	frame  = 20 * time.Millisecond
-	sample = 160 // in a frame
+	sample = 160 // samples per frame
 )
 
-// speakBadly sends speech in real time until ctx ends. What is lost is numbered and not sent.
+// speakOverBadNetwork sends speech in real time until ctx ends. Lost packets use a sequence number but are not sent.
 func speakBadly(ctx context.Context, conn *net.UDPConn, to netip.AddrPort, pcm []int16, loss float64, jitter time.Duration) {
 	var under sync.WaitGroup
 	defer under.Wait()

@@ -12,13 +12,14 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// DigitsHeader names the digits a party is to press.
+// DigitsHeader is the SIP header with the digits that a callee is to send.
 const DigitsHeader = "X-Test-Digits"
 
-// maxParties is how many parties of a server are on the telephone at once.
+// maxCallees limits the callees of a server that are in a call at once.
 const maxParties = 100
 
-// Parties are people outside who are called: each number behaves in its own way. They take calls of one server, on loopback.
+// Callees simulates called parties outside. Each number has its own behaviour. They take calls of one server on the
+// loopback.
 type Parties struct {
 	server *sip.Server
 	audio  *media.Engine
@@ -26,7 +27,7 @@ type Parties struct {
 	speech []int16
 	roles  map[string]Role
 
-	ctx     context.Context // ends when they are closed
+	ctx     context.Context // ends when Close is called
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 
@@ -34,11 +35,11 @@ type Parties struct {
 	busy int
 }
 
-// A Role is how a party behaves; it returns when the call is over, or is to be.
+// A Behavior runs a callee during one call. It returns when the call has ended or is to be ended.
 type Role func(ctx context.Context, p *Party)
 
-// OpenParties has parties wait for calls on a free port. Roles are those of the user parts of request URIs; who calls another
-// one is answered 404.
+// OpenCallees waits for calls on a free port. The keys of behaviors are the user parts of request URIs. Calls to
+// other users are answered with 404.
 func OpenParties(ctx context.Context, roles map[string]Role, log *slog.Logger) (*Parties, error) {
 	p := &Parties{log: log, roles: roles}
 	p.ctx, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -62,10 +63,10 @@ func OpenParties(ctx context.Context, roles map[string]Role, log *slog.Logger) (
 	return p, nil
 }
 
-// Addr is where they are called, host:port.
+// Addr returns the SIP address of the callees, host:port.
 func (p *Parties) Addr() string { return p.server.Addr().String() }
 
-// Close hangs up, and waits until everybody has.
+// Close ends all calls and waits until they have ended.
 func (p *Parties) Close() {
 	p.cancel()
 	p.running.Wait()
@@ -73,7 +74,8 @@ func (p *Parties) Close() {
 	p.audio.Close()
 }
 
-// Invite gives a call to its party.
+// Invite starts the behaviour of the called number. It answers 404 for an unknown number, and 503 if too many callees
+// are in a call.
 func (p *Parties) Invite(_ context.Context, in *sip.Inbound) {
 	role, known := p.roles[in.RequestURI.User]
 	switch {
@@ -110,14 +112,14 @@ func (p *Parties) leave() {
 	p.busy--
 }
 
-// Busy is how many parties are on the telephone.
+// Busy returns the number of callees in a call.
 func (p *Parties) Busy() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.busy
 }
 
-// longest is how long a party stays on the telephone whatever happens.
+// maxCallTime limits the duration of a call with any callee.
 const longest = 3 * time.Minute
 
 func (p *Parties) play(in *sip.Inbound, role Role) {
@@ -136,9 +138,9 @@ func (p *Parties) play(in *sip.Inbound, role Role) {
 	x.close()
 }
 
-// A Party is somebody who is called.
+// A Callee is the called party of one call.
 type Party struct {
-	Digits string // it was asked to press
+	Digits string // digits that the caller requests it to send
 
 	parties *Parties
 	in      *sip.Inbound
@@ -146,7 +148,7 @@ type Party struct {
 	stream  *media.Stream
 	session *media.Session
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	answered bool
 	ended    bool
 	over     chan struct{}
@@ -192,7 +194,7 @@ func (x *Party) reinvited(e sip.Reinvite) {
 	e.Respond(200, x.session.Local())
 }
 
-// close ends what is left of the call. Nobody is told of it while x.mu is held, for event takes it.
+// close ends the call if it has not ended. It calls SIP without holding x.mu, because event takes it.
 func (x *Party) close() {
 	x.mu.Lock()
 	ended, answered, stream := x.ended, x.answered, x.stream
@@ -209,7 +211,7 @@ func (x *Party) close() {
 	}
 }
 
-// Wait lets time pass, and reports false where the call ended meanwhile.
+// Wait waits for d. It returns false if the call ended meanwhile.
 func (x *Party) Wait(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -221,10 +223,10 @@ func (x *Party) Wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// Ring lets it ring.
+// Ring sends 180 Ringing.
 func (x *Party) Ring() { x.in.Ring(180, nil) }
 
-// Reject refuses the call.
+// Reject refuses the call with a SIP status.
 func (x *Party) Reject(status int) {
 	x.mu.Lock()
 	x.ended = true
@@ -232,7 +234,7 @@ func (x *Party) Reject(status int) {
 	x.in.Reject(status, "", 0)
 }
 
-// Answer picks up, and reports whether that succeeded.
+// Answer answers the call and reports whether that succeeded.
 func (x *Party) Answer(ctx context.Context) bool {
 	stream, err := x.parties.audio.Open()
 	if err != nil {
@@ -246,7 +248,7 @@ func (x *Party) Answer(ctx context.Context) bool {
 	return x.pickUp(ctx, media.LocalAnswer, func() { stream.Apply(x.session, x.in.Source.Addr()) })
 }
 
-// pickUp answers the offer with what answer makes of it.
+// acceptOffer answers the call with the media that answer returns for the offer. It reports whether the ACK arrived.
 func (x *Party) pickUp(ctx context.Context, answer func(media.Description) (media.Media, error), apply func()) bool {
 	offer, err := x.session.ReceiveOffer(x.in.Offer)
 	if err == nil {
@@ -274,7 +276,7 @@ func (x *Party) pickUp(ctx context.Context, answer func(media.Description) (medi
 	}
 }
 
-// Say speaks for a time.
+// Say sends speech for d.
 func (x *Party) Say(ctx context.Context, d time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
@@ -285,15 +287,15 @@ func (x *Party) Say(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Play lets audio of 8 kHz be heard.
+// Play sends 8 kHz audio.
 func (x *Party) Play(ctx context.Context, pcm []int16) { _ = x.stream.Send(ctx, pcm) }
 
-// Press sends digits, as events where the other side takes them, else as tones.
+// Press sends digits, as events if the other side takes them, else as tones.
 func (x *Party) Press(ctx context.Context, digits string) {
 	_ = x.stream.SendDTMF(ctx, digits, media.DTMFOptions{Inband: !x.stream.TakesEvents()})
 }
 
-// Hold stops listening, or listens again.
+// Hold puts the call on hold, or resumes it.
 func (x *Party) Hold(ctx context.Context, on bool) error {
 	x.mu.Lock()
 	m := x.session.Ours()

@@ -7,9 +7,9 @@ import (
 	"soniq/internal/protocol/media"
 )
 
-// The roles of test parties.
+// Behaviours of test callees.
 
-// Talker answers after a while, speaks, and hangs up.
+// Talks answers after a time, speaks and hangs up.
 func Talker(after, speech time.Duration) Role {
 	return func(ctx context.Context, p *Party) {
 		p.Ring()
@@ -19,18 +19,18 @@ func Talker(after, speech time.Duration) Role {
 	}
 }
 
-// Refuser refuses every call.
+// Rejects refuses every call with a SIP status.
 func Refuser(status int) Role {
 	return func(_ context.Context, p *Party) { p.Reject(status) }
 }
 
-// Nobody lets it ring until the caller gives up.
+// NeverAnswers rings until the caller gives up.
 func Nobody(ctx context.Context, p *Party) {
 	p.Ring()
 	<-ctx.Done()
 }
 
-// Machine is an answering machine: a greeting, a beep, and half a minute of listening.
+// AnsweringMachine plays a greeting and a beep, and waits for half a minute.
 func Machine(ctx context.Context, p *Party) {
 	p.Ring()
 	if !p.Wait(ctx, time.Second) || !p.Answer(ctx) {
@@ -41,7 +41,7 @@ func Machine(ctx context.Context, p *Party) {
 	p.Wait(ctx, 30*time.Second)
 }
 
-// Presser presses the digits it was asked for, listens for a while and hangs up.
+// PressesDigits answers, sends the digits of DigitsHeader or the default ones, waits for a while and hangs up.
 func Presser(otherwise string) Role {
 	return func(ctx context.Context, p *Party) {
 		p.Ring()
@@ -57,7 +57,7 @@ func Presser(otherwise string) Role {
 	}
 }
 
-// Holder puts the call on hold for some seconds while it speaks.
+// PutsOnHold speaks, puts the call on hold for a time, resumes it and speaks again.
 func Holder(after, held, speech time.Duration) Role {
 	return func(ctx context.Context, p *Party) {
 		p.Ring()

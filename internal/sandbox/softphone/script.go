@@ -12,19 +12,19 @@ import (
 	"soniq/internal/protocol/media"
 )
 
-// The lines were spoken by flite (voices slt and rms) and are kept as G.711.
+// The sentences were synthesised by flite (voices slt and rms). They are stored as µ-law G.711.
 //
 //go:embed lines/*.wav
 var lines embed.FS
 
-// A Sentence is one line of a conversation.
+// A Sentence is one sentence of a conversation.
 type Sentence struct {
-	Agent bool // the agent says it, else the caller
+	Agent bool // spoken by the agent, else by the caller
 	Text  string
 	PCM   []int16 // 8 kHz
 }
 
-// script is what the two robots say to each other.
+// script lists the sentences of the two phones.
 var script = []struct{ file, text string }{
 	{"1-agent", "Good morning, this is Dana. How can I help you today?"},
 	{"2-caller", "Hello, my internet connection is very slow every evening. The video always stops after seven o'clock."},
@@ -35,7 +35,7 @@ var script = []struct{ file, text string }{
 	{"7-agent", "Yes, we will call you tomorrow afternoon. Goodbye."},
 }
 
-// Conversation is what a caller and an agent say about a slow connection, line by line.
+// Conversation returns the sentences of a caller and an agent about a slow connection.
 func Conversation() ([]Sentence, error) {
 	all := make([]Sentence, len(script))
 	for i, s := range script {
@@ -57,8 +57,8 @@ func Conversation() ([]Sentence, error) {
 // pause is the silence between two sentences.
 const pause = 700 * time.Millisecond
 
-// Talk has two robots hold the conversation, each hearing the other, and tells said of each sentence before it is
-// spoken.
+// Talk plays the conversation between two phones, each receiving the other's audio. It calls said before each
+// sentence.
 func Talk(ctx context.Context, caller, agent *Line, said func(Sentence)) error {
 	conversation, err := Conversation()
 	if err != nil {

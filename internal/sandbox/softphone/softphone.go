@@ -1,5 +1,5 @@
-// Package softphone is a phone that speaks: it registers, calls or answers, and says its lines over real SIP and RTP.
-// The demo and the sandbox use it where a person would pick up a telephone.
+// Package softphone simulates phones: it registers, makes and answers calls, and plays speech over real SIP and RTP.
+// The demo and the sandbox use it instead of a person with a telephone.
 package softphone
 
 import (
@@ -15,7 +15,7 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// Account is how a robot logs in.
+// Account holds the SIP credentials of a phone.
 type Account struct {
 	Registrar string // host:port
 	Username  string
@@ -23,7 +23,7 @@ type Account struct {
 	Password  string
 }
 
-// A Phone is a robot's telephone. It carries one call at a time.
+// A Phone is a simulated phone. It carries one call at a time.
 type Phone struct {
 	account Account
 	server  *sip.Server
@@ -32,10 +32,10 @@ type Phone struct {
 
 	mu       sync.Mutex // guards line
 	line     *Line
-	Incoming chan *Line // calls that came in and were answered
+	Incoming chan *Line // answered inbound calls
 }
 
-// A Line is a robot's side of a call.
+// An ActiveCall is the phone's side of a call.
 type Line struct {
 	leg     *sip.Leg
 	stream  *media.Stream
@@ -46,10 +46,10 @@ type Line struct {
 	failure error
 }
 
-// ErrBusy says that the robot is on the phone already.
+// ErrBusy is returned if the phone is in a call already.
 var ErrBusy = errors.New("robot is on the phone")
 
-// Open gives a robot a telephone on a free loopback port and registers it.
+// Open opens a phone on a free loopback port and registers it.
 func Open(ctx context.Context, a Account, log *slog.Logger) (*Phone, error) {
 	p := &Phone{account: a, log: log, Incoming: make(chan *Line, 1)}
 	loopback := netip.MustParseAddr("127.0.0.1")
@@ -71,13 +71,13 @@ func Open(ctx context.Context, a Account, log *slog.Logger) (*Phone, error) {
 	return p, nil
 }
 
-// Close hangs up and puts the telephone away.
+// Close ends the call and closes the phone.
 func (p *Phone) Close() {
 	_ = p.server.Close()
 	p.audio.Close()
 }
 
-// Invite answers the telephone at the second ring.
+// Invite answers an inbound call after ringTime. If the phone is busy, it answers 486.
 func (p *Phone) Invite(_ context.Context, in *sip.Inbound) {
 	l, err := p.pickUp(in)
 	if err != nil {
@@ -89,7 +89,7 @@ func (p *Phone) Invite(_ context.Context, in *sip.Inbound) {
 	time.AfterFunc(ringTime, func() { p.answer(in, l) })
 }
 
-// ringTime is how long a robot lets it ring.
+// ringTime is how long a phone rings before it answers.
 const ringTime = 800 * time.Millisecond
 
 func (p *Phone) pickUp(in *sip.Inbound) (*Line, error) {
@@ -127,7 +127,7 @@ func (p *Phone) answer(in *sip.Inbound, l *Line) {
 	}
 }
 
-// newLine takes the telephone off the hook.
+// newCall opens the media of a call. It returns ErrBusy if the phone is in a call.
 func (p *Phone) newLine() (*Line, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -143,7 +143,7 @@ func (p *Phone) newLine() (*Line, error) {
 	return p.line, nil
 }
 
-// event follows the call; it must not wait.
+// event handles the SIP events of a call. It must not block.
 func (p *Phone) event(l *Line, e sip.Event) {
 	switch e := e.(type) {
 	case sip.Answered:
@@ -187,17 +187,17 @@ func (p *Phone) reinvited(l *Line, e sip.Reinvite) {
 	e.Respond(200, l.session.Local())
 }
 
-// hangUp ends a call whose leg may not be known yet.
+// hangUp sends BYE if the leg is known already.
 func (p *Phone) hangUp(l *Line) {
 	p.mu.Lock()
 	leg := l.leg
 	p.mu.Unlock()
 	if leg != nil {
-		leg.Bye(sip.Reason{}) // tells end, which takes p.mu
+		leg.Bye(sip.Reason{}) // calls end, which takes p.mu
 	}
 }
 
-// end puts the telephone back on the hook.
+// end releases the phone after a call. It does nothing if the call is not the current one.
 func (p *Phone) end(l *Line, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -210,7 +210,7 @@ func (p *Phone) end(l *Line, err error) {
 	go l.stream.Close()
 }
 
-// Call dials and returns when the other side has answered.
+// Call dials a number and returns when the other side has answered.
 func (p *Phone) Call(ctx context.Context, number string) (*Line, error) {
 	l, err := p.newLine()
 	if err != nil {
@@ -240,14 +240,14 @@ func (p *Phone) Call(ctx context.Context, number string) (*Line, error) {
 	}
 }
 
-// Say plays audio of 8 kHz and returns when it has been said.
+// Say sends 8 kHz audio and returns when all of it was sent.
 func (l *Line) Say(ctx context.Context, pcm []int16) error { return l.stream.Send(ctx, pcm) }
 
 // HangUp ends the call.
 func (l *Line) HangUp() { l.leg.Bye(sip.Reason{Q850: 16}) }
 
-// Over is closed when the call has ended.
+// Over returns a channel that is closed when the call has ended.
 func (l *Line) Over() <-chan struct{} { return l.over }
 
-// Heard is how many packets of audio came from the other side.
+// ReceivedPackets returns the number of audio packets from the other side.
 func (l *Line) Heard() uint64 { return l.stream.Stats().Received }

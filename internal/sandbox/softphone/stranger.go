@@ -10,12 +10,13 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// Stranger gives somebody outside a telephone on a free loopback port: it calls the server without logging in, and shows a number.
+// OpenCaller opens an outside caller on a free loopback port. It calls the server without registering and shows a
+// caller ID.
 func Stranger(ctx context.Context, number, server string, log *slog.Logger) (*Phone, error) {
 	return StrangerAt(ctx, netip.MustParseAddr("127.0.0.1"), number, server, log)
 }
 
-// StrangerAt is Stranger for one whose telephone is at an address of this machine, such as that of a trunk.
+// OpenCallerAt is OpenCaller with another local address of this machine, such as that of a trunk.
 func StrangerAt(ctx context.Context, at netip.Addr, number, server string, log *slog.Logger) (*Phone, error) {
 	p := &Phone{account: Account{Registrar: server, Username: number, Domain: at.String()}, log: log, Incoming: make(chan *Line, 1)}
 	var err error
@@ -29,10 +30,10 @@ func StrangerAt(ctx context.Context, at netip.Addr, number, server string, log *
 	return p, nil
 }
 
-// Addr is where its calls come from.
+// Addr returns the source address of the phone's calls.
 func (p *Phone) Addr() netip.AddrPort { return p.server.Addr() }
 
-// Play lets a clip be heard to its end.
+// Play plays a clip to its end.
 func (l *Line) Play(ctx context.Context, c *media.Clip) {
 	playing := l.stream.Play(c, media.PlayOptions{})
 	select {
@@ -44,10 +45,11 @@ func (l *Line) Play(ctx context.Context, c *media.Clip) {
 	}
 }
 
-// Listen has f told what the other side says, at 8 kHz, 20 ms at a time; nil: nobody. It must not wait.
+// Listen calls f with the audio of the other side at 8 kHz, 20 ms at a time. f must not block. A nil f ends the
+// calls.
 func (l *Line) Listen(f func(pcm []int16)) { l.stream.OnAudio(f) }
 
-// Press sends digits, as events where the other side takes them, else as tones.
+// Press sends digits, as events if the other side takes them, else as tones.
 func (l *Line) Press(ctx context.Context, digits string) error {
 	return l.stream.SendDTMF(ctx, digits, media.DTMFOptions{Inband: !l.stream.TakesEvents()})
 }
