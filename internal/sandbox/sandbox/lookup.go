@@ -20,7 +20,7 @@ const (
 	testCRM       = "Test CRM"
 )
 
-// directoryTimeout is how long the directory does not answer for +12025550132. It equals the longest time that a
+// lookupTimeout is how long the directory does not answer for +12025550132. It equals the longest time that a
 // lookup waits.
 const hang = 2 * time.Second
 

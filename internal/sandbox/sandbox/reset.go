@@ -20,7 +20,7 @@ var kept = []string{"api_keys", "oauth_grants", "oauth_tokens", "oauth_codes", "
 	"account_recovery", "account_sessions", "account_links", "users", "invitations", "devices", "registrations", "browser_tokens", "provisionings", "agents", "webhooks", "webhook_versions",
 	"audit", "event_sequences"}
 
-// partlyKeptTables lists the tables of which only some rows are removed; see clearPartly.
+// partlyClearedTables lists the tables of which only some rows are removed; see clearPartly.
 var partly = []string{"jobs", "idempotency", "extensions"}
 
 // Time limits of a reset for the end of calls and of background jobs.
@@ -35,7 +35,7 @@ const (
 type Resetter struct {
 	DB  *db.DB
 	Now func() time.Time
-	// SuspendCalls refuses new calls of an organisation until lift is called. ok is false if they are suspended
+	// SuspendOrg refuses new calls of an organisation until lift is called. ok is false if they are suspended
 	// already.
 	Bar func(org string) (lift func(), ok bool)
 	// EndCalls ends the calls of an organisation. It returns their number once the ends are written to the database.
@@ -86,7 +86,7 @@ func (s *Service) Reset(ctx context.Context, _ *struct{}) (*op.Out[Cleared], err
 	return op.OK(c)
 }
 
-// eraseOnce ends calls and jobs and removes all rows once. Rows that were written meanwhile are left for the next
+// removeOnce ends calls and jobs and removes all rows once. Rows that were written meanwhile are left for the next
 // round.
 func (s *Service) round(ctx context.Context, org string, c *Cleared) (gone int64, err error) {
 	if err := s.hush(ctx, org, c); err != nil {
@@ -119,7 +119,7 @@ func (s *Service) round(ctx context.Context, org string, c *Cleared) (gone int64
 	return gone, err
 }
 
-// stopActivity ends calls and background jobs.
+// endCallsAndJobs ends calls and background jobs.
 func (s *Service) hush(ctx context.Context, org string, c *Cleared) error {
 	calling, cancel := context.WithTimeout(ctx, callsLimit)
 	defer cancel()
@@ -160,7 +160,7 @@ func (s *Service) quiet(ctx context.Context, org string) error {
 	}
 }
 
-// busyError returns a "busy" error if the time limit was exceeded. If the request itself ended, it returns err.
+// timeoutError returns a "busy" error if the time limit was exceeded. If the request itself ended, it returns err.
 func busy(ctx context.Context, err error, why string) error {
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return op.State(why, "busy")

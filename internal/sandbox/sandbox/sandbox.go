@@ -7,7 +7,7 @@ import "strings"
 // prefix is the common prefix of all test numbers.
 const prefix = "+120255501"
 
-// testSuffix returns the last two digits of a test number, or "" for other numbers.
+// testDigits returns the last two digits of a test number, or "" for other numbers.
 func test(e164 string) string {
 	rest, ok := strings.CutPrefix(e164, prefix)
 	if !ok || len(rest) != 2 {

@@ -40,7 +40,7 @@ func BadLine(loss float64, jitter, speech time.Duration) Role {
 	}
 }
 
-// pcmuOnly answers with the PCMU format of an offer, which every server supports.
+// answerPCMU answers with the PCMU format of an offer, which every server supports.
 func lawOnly(offer media.Description) (media.Media, error) {
 	var formats []media.Format
 	for _, f := range offer.Formats {
@@ -57,7 +57,7 @@ const (
 	sample = 160 // samples per frame
 )
 
-// speakOverBadNetwork sends speech in real time until ctx ends. Lost packets use a sequence number but are not sent.
+// speakWithLoss sends speech in real time until ctx ends. Lost packets use a sequence number but are not sent.
 func speakBadly(ctx context.Context, conn *net.UDPConn, to netip.AddrPort, pcm []int16, loss float64, jitter time.Duration) {
 	var under sync.WaitGroup
 	defer under.Wait()

@@ -248,7 +248,7 @@ func (x *Party) Answer(ctx context.Context) bool {
 	return x.pickUp(ctx, media.LocalAnswer, func() { stream.Apply(x.session, x.in.Source.Addr()) })
 }
 
-// acceptOffer answers the call with the media that answer returns for the offer. It reports whether the ACK arrived.
+// answerWith answers the call with the media that answer returns for the offer. It reports whether the ACK arrived.
 func (x *Party) pickUp(ctx context.Context, answer func(media.Description) (media.Media, error), apply func()) bool {
 	offer, err := x.session.ReceiveOffer(x.in.Offer)
 	if err == nil {

@@ -24,7 +24,7 @@ func Refuser(status int) Role {
 	return func(_ context.Context, p *Party) { p.Reject(status) }
 }
 
-// NeverAnswers rings until the caller gives up.
+// NoAnswer rings until the caller gives up.
 func Nobody(ctx context.Context, p *Party) {
 	p.Ring()
 	<-ctx.Done()

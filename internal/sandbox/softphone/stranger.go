@@ -10,13 +10,13 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// OpenCaller opens an outside caller on a free loopback port. It calls the server without registering and shows a
+// OutsideCaller opens an outside caller on a free loopback port. It calls the server without registering and shows a
 // caller ID.
 func Stranger(ctx context.Context, number, server string, log *slog.Logger) (*Phone, error) {
 	return StrangerAt(ctx, netip.MustParseAddr("127.0.0.1"), number, server, log)
 }
 
-// OpenCallerAt is OpenCaller with another local address of this machine, such as that of a trunk.
+// OutsideCallerAt is OutsideCaller with another local address of this machine, such as that of a trunk.
 func StrangerAt(ctx context.Context, at netip.Addr, number, server string, log *slog.Logger) (*Phone, error) {
 	p := &Phone{account: Account{Registrar: server, Username: number, Domain: at.String()}, log: log, Incoming: make(chan *Line, 1)}
 	var err error

@@ -93,7 +93,7 @@ func (s *Service) admit(ctx context.Context, tx db.Querier, a Audio) error {
 	return s.Admit(ctx, tx, a.OrgID, a.SizeBytes)
 }
 
-// readBody reads the request body and stores the audio file.
+// storeUpload reads the request body and stores the audio file.
 func (s *Service) take(ctx context.Context, a *Audio, in *CreateIn) error {
 	kind, params, err := mime.ParseMediaType(in.ContentType)
 	switch {
@@ -267,7 +267,7 @@ func (a *Audio) check() []op.Violation {
 	return wrong
 }
 
-// store writes the file and checks that it can be played. A file that cannot be played is removed.
+// storeFile writes the file and checks that it can be played. A file that cannot be played is removed.
 func (s *Service) keep(ctx context.Context, a *Audio, from io.Reader) (err error) {
 	a.blob = a.OrgID + "/audio/" + a.ID + "." + a.Format
 	if a.SizeBytes, err = s.Files.Put(ctx, a.blob, from); err != nil {

@@ -90,7 +90,7 @@ func (s *Service) Path(ctx context.Context, org, id string) (string, error) {
 	return s.Files.Path(a.blob)
 }
 
-// uses lists the resources that play an audio record.
+// usesOf lists the resources that play an audio record.
 func (s *Service) uses(ctx context.Context, q db.Querier, org, id string) ([]Use, error) {
 	all, err := greetings(ctx, q, org, id)
 	if err != nil {
@@ -106,7 +106,7 @@ func (s *Service) uses(ctx context.Context, q db.Querier, org, id string) ([]Use
 	return all, nil
 }
 
-// fillDerived sets the fields that are computed: URL, seconds and uses.
+// withURLAndUses sets the fields that are computed: URL, seconds and uses.
 func (s *Service) dress(ctx context.Context, q db.Querier, a *Audio) (err error) {
 	prefix := op.Prefix
 	if p, ok := access.From(ctx); ok && p.Environment == access.Sandbox {
