@@ -15,7 +15,7 @@ const (
 	patience = 30 * time.Second
 	// trials is how often a test is repeated if the machine stalls each time.
 	trials = 5
-	// standstill is the scheduling delay from which audio counts as disturbed.
+	// stallThreshold is the scheduling delay from which audio counts as disturbed.
 	standstill = 30 * time.Millisecond
 )
 
@@ -86,7 +86,7 @@ func (a *trial) run(experiment func(t testing.TB)) {
 	<-over
 }
 
-// end runs the functions passed to Cleanup, the last first.
+// runCleanups runs the functions passed to Cleanup, the last first.
 func (a *trial) end() {
 	for {
 		a.mu.Lock()

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// pong forwards each packet to the next socket: the minimum of a relay.
+// forwarder forwards each packet to the next socket: the minimum of a relay.
 type pong struct {
 	next packetSocket
 	to   netip.AddrPort

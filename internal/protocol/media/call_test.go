@@ -147,7 +147,7 @@ func (e *earpiece) reset() {
 	e.mu.Unlock()
 }
 
-// hum plays a tone until the test ends or stop is called.
+// playTone plays a tone until the test ends or stop is called.
 func hum(t testing.TB, s *Stream, hz float64) (stop func()) {
 	done, finished := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -171,7 +171,7 @@ func hum(t testing.TB, s *Stream, hz float64) (stop func()) {
 
 func near(got, want float64) bool { return math.Abs(got-want) < 5 }
 
-// until waits for a condition that has no event of its own.
+// waitFor waits for a condition that has no event of its own.
 func until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)

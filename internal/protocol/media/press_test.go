@@ -131,7 +131,7 @@ func TestKeysPassThroughAMixer(t *testing.T) {
 	}
 }
 
-// pressed returns how long two tones sound at once.
+// dualToneTime returns how long two tones sound at once.
 func pressed(pcm []int16, low, high float64) (d time.Duration) {
 	const part = 160
 	for i := 0; i+part <= len(pcm); i += part {

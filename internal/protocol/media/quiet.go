@@ -6,10 +6,10 @@ import (
 )
 
 const (
-	// pauseTime is the time without packets that counts as silence. Phones with silence suppression send comfort
+	// silenceThreshold is the time without packets that counts as silence. Phones with silence suppression send comfort
 	// noise more often.
 	pauseTime = int64(2 * time.Second)
-	// oneWayTime is the time without packets, while media is sent, that counts as one-way audio.
+	// oneWayThreshold is the time without packets, while media is sent, that counts as one-way audio.
 	oneWayTime = int64(5 * time.Second)
 )
 

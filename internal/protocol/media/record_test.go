@@ -28,7 +28,7 @@ func onset(pcm []int16, after int) int {
 	return -1
 }
 
-// cut returns a part of the recorded samples.
+// samplesAt returns a part of the recorded samples.
 func cut(t testing.TB, pcm []int16, from, samples int) []int16 {
 	t.Helper()
 	if from < 0 || from+samples > len(pcm) {

@@ -23,13 +23,13 @@ func wideFile(t testing.TB, res Result) WAV {
 	return w
 }
 
-// holds returns the share of 40 ms pieces between from and to, in s, that have a tone.
+// toneShare returns the share of 40 ms pieces between from and to, in s, that have a tone.
 func holds(pcm []int16, rate int, hz, from, to float64) float64 {
 	part := pcm[min(len(pcm), int(from*float64(rate))):min(len(pcm), int(to*float64(rate)))]
 	return lasts(part, rate, hz) / max(float64(len(part)/(rate/25))/25, 0.04)
 }
 
-// lasts returns the total duration of a tone in s, in pieces of 40 ms.
+// toneSeconds returns the total duration of a tone in s, in pieces of 40 ms.
 func lasts(pcm []int16, rate int, hz float64) float64 {
 	good := 0
 	for i := 0; i+rate/25 <= len(pcm); i += rate / 25 {

@@ -22,8 +22,8 @@ type Stream struct {
 
 	voice voice
 
-	mixer      *Mixer // the leg's mixer; guarded by engine.bridging
-	conversion *Mixer // mixer of its bridge, if codecs differ; guarded by engine.bridging
+	mixer      *Mixer // the leg's mixer; guarded by engine.bridgeMu
+	conversion *Mixer // mixer of its bridge, if codecs differ; guarded by engine.bridgeMu
 
 	mu     sync.Mutex // guards player, decoded, silenceWatch and closed
 	closed bool

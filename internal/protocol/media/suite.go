@@ -2,7 +2,7 @@ package media
 
 import "github.com/pion/srtp/v3"
 
-// A suite is an SRTP crypto suite (RFC 4568 §6.2, RFC 7714 §14.2).
+// An srtpSuite identifies an SRTP crypto suite (RFC 4568 §6.2, RFC 7714 §14.2).
 type suite uint8
 
 const (

@@ -86,7 +86,7 @@ func (r *Recorder) flush(to int64, scratch []byte) {
 	}
 }
 
-// patch writes late samples of one channel between those of the other.
+// patchLate writes late samples of one channel between those of the other.
 func (r *Recorder) patch(i int, at int64, samples []byte) {
 	b := make([]byte, 2*len(samples)) // rare
 	if _, err := r.file.ReadAt(b, r.layout.offset(at)); err != nil {

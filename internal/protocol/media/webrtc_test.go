@@ -64,7 +64,7 @@ func (b *browser) hear(track *webrtc.TrackRemote, _ *webrtc.RTPReceiver) {
 	}
 }
 
-// hum sends a tone from the browser until the test ends.
+// playTone sends a tone from the browser until the test ends.
 func (b *browser) hum(t testing.TB, hz float64) {
 	done, over := make(chan struct{}), make(chan struct{})
 	go func() {

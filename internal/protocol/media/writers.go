@@ -16,7 +16,7 @@ type writers struct {
 	turns  [drainers]turns
 	wake   chan struct{} // for the syncer
 
-	mu     sync.Mutex // guards closed, all and next
+	mu     sync.Mutex // guards closed, placeOf and next
 	closed bool
 	all    map[*Recorder]int // index of the drainer and its turn
 	next   int
