@@ -109,7 +109,7 @@ func (s *Server) recover(ctx context.Context) error {
 
 // recoverRecording completes the recording that a crash cut, or reads it if it is complete.
 func recoverRecording(path string) (call.Audio, error) {
-	r, err := media.Salvage(path + ".part")
+	r, err := media.RecoverRecording(path + ".part")
 	if errors.Is(err, os.ErrNotExist) {
 		return inspect(path)
 	}

@@ -9,10 +9,10 @@ const (
 	PCMA
 	G722
 	Opus
-	codecs
+	codecCount
 )
 
-var codecNames = [codecs]string{"PCMU", "PCMA", "G722", "OPUS"}
+var codecNames = [codecCount]string{"PCMU", "PCMA", "G722", "OPUS"}
 
 // String returns the name in upper case, as comparisons of rtpmap attributes use it.
 func (c Codec) String() string { return codecNames[c&3] }
@@ -31,4 +31,4 @@ func (c Codec) g711() bool { return c <= PCMA }
 
 // canEncode reports whether this machine can encode the codec. All codecs can be decoded; encoding Opus needs
 // libopus.
-func (c Codec) encodes() bool { return c != Opus || libopus() != nil }
+func (c Codec) canEncode() bool { return c != Opus || libopus() != nil }

@@ -19,7 +19,7 @@ func newDecoder(c Codec) decoder {
 	case Opus:
 		return newOpusDecoder()
 	}
-	return lawCoder{c}
+	return g711Coder{c}
 }
 
 // newEncoder returns an encoder for the codec. A codec that cannot be encoded on this machine gets a µ-law encoder.
@@ -31,17 +31,17 @@ func newEncoder(c Codec) encoder {
 		if e := newOpusEncoder(); e != nil {
 			return e
 		}
-		return lawCoder{PCMU}
+		return g711Coder{PCMU}
 	}
-	return lawCoder{c}
+	return g711Coder{c}
 }
 
 // g711Coder encodes and decodes G.711. It has no state.
-type lawCoder struct{ law Codec }
+type g711Coder struct{ law Codec }
 
-func (l lawCoder) rate() int { return 8000 }
+func (l g711Coder) rate() int { return 8000 }
 
-func (l lawCoder) decode(dst []int16, payload []byte) []int16 {
+func (l g711Coder) decode(dst []int16, payload []byte) []int16 {
 	table := &linearOfULaw
 	if l.law == PCMA {
 		table = &linearOfALaw
@@ -52,7 +52,7 @@ func (l lawCoder) decode(dst []int16, payload []byte) []int16 {
 	return dst
 }
 
-func (l lawCoder) encode(dst []byte, pcm []int16) []byte {
+func (l g711Coder) encode(dst []byte, pcm []int16) []byte {
 	table := &ulawOf
 	if l.law == PCMA {
 		table = &alawOf

@@ -22,11 +22,11 @@ const (
 	dtmfBlock = 102 // samples: 12.75 ms, the length that separates the frequencies best
 	noDigit   = 0xFF
 
-	dtmfLeast   = 400 * 400 * dtmfBlock * dtmfBlock / 4 // |X|² of each tone
-	dtmfPeak    = 6.3                                   // 8 dB over the others of its group
-	dtmfTwist   = 6.3                                   // high over low
-	dtmfReverse = 2.5                                   // low over high
-	dtmfShare   = 0.79                                  // of all energy
+	dtmfMinPower     = 400 * 400 * dtmfBlock * dtmfBlock / 4 // |X|² of each tone
+	dtmfPeakRatio    = 6.3                                   // 8 dB over the others of its group
+	dtmfTwist        = 6.3                                   // high over low
+	dtmfReverseTwist = 2.5                                   // low over high
+	dtmfEnergyShare  = 0.79                                  // of all energy
 )
 
 var dtmfCoefficients = func() (c [8]float32) {
@@ -42,7 +42,7 @@ func newDTMFDetector() *dtmfDetector {
 }
 
 // detect calls f once per digit, as soon as the digit has lasted long enough.
-func (d *dtmfDetector) hear(pcm []int16, f func(rune)) {
+func (d *dtmfDetector) detect(pcm []int16, f func(rune)) {
 	for _, v := range pcm {
 		x := float32(v)
 		for i, c := range dtmfCoefficients {
@@ -51,14 +51,14 @@ func (d *dtmfDetector) hear(pcm []int16, f func(rune)) {
 		}
 		d.energy += x * x
 		if d.n++; d.n == dtmfBlock {
-			d.block(f)
+			d.endBlock(f)
 		}
 	}
 }
 
 // endBlock evaluates a complete block and starts the next one.
-func (d *dtmfDetector) block(f func(rune)) {
-	hit := d.hit()
+func (d *dtmfDetector) endBlock(f func(rune)) {
+	hit := d.blockDigit()
 	d.s1, d.s2, d.energy, d.n = [8]float32{}, [8]float32{}, 0, 0
 	if hit == d.current && hit != noDigit {
 		d.misses = 0
@@ -73,17 +73,17 @@ func (d *dtmfDetector) block(f func(rune)) {
 }
 
 // blockDigit returns the digit of a complete block, or noDigit.
-func (d *dtmfDetector) hit() byte {
+func (d *dtmfDetector) blockDigit() byte {
 	var p [8]float32
 	for i, c := range dtmfCoefficients {
 		p[i] = d.s1[i]*d.s1[i] + d.s2[i]*d.s2[i] - c*d.s1[i]*d.s2[i]
 	}
-	row, low, ok := loudest(p[:4])
-	column, high, only := loudest(p[4:])
+	row, low, ok := strongestTone(p[:4])
+	column, high, only := strongestTone(p[4:])
 	switch {
-	case !ok || !only || low < dtmfLeast || high < dtmfLeast:
-	case high > low*dtmfTwist || low > high*dtmfReverse:
-	case low+high < dtmfShare*d.energy*dtmfBlock/2:
+	case !ok || !only || low < dtmfMinPower || high < dtmfMinPower:
+	case high > low*dtmfTwist || low > high*dtmfReverseTwist:
+	case low+high < dtmfEnergyShare*d.energy*dtmfBlock/2:
 	default:
 		return dtmfKeys[4*row+column]
 	}
@@ -91,14 +91,14 @@ func (d *dtmfDetector) hit() byte {
 }
 
 // strongestTone returns the strongest of four tones and whether it is far above the others.
-func loudest(p []float32) (at int, power float32, alone bool) {
+func strongestTone(p []float32) (at int, power float32, alone bool) {
 	for i, v := range p {
 		if v > power {
 			at, power = i, v
 		}
 	}
 	for i, v := range p {
-		if i != at && v*dtmfPeak > power {
+		if i != at && v*dtmfPeakRatio > power {
 			return at, power, false
 		}
 	}

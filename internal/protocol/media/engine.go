@@ -17,21 +17,21 @@ import (
 const receiveBuffer = 256 << 10
 
 // defaultLatchWindow is how long a new source is accepted after a negotiation.
-const defaultLatch = 3 * time.Second
+const defaultLatchWindow = 3 * time.Second
 
 // Engine owns the packet loops, the recording writers and every open Stream. It is safe for concurrent use.
 type Engine struct {
-	cfg   Config
-	log   *slog.Logger
-	base  time.Time // wall time at clock 0
-	loops loopSet
-	ports portSet
-	rec   *writers
+	cfg       Config
+	log       *slog.Logger
+	startTime time.Time // wall time at clock 0
+	loops     loopSet
+	ports     portSet
+	writers   *recordWriters
 
-	spares spares
+	prewarmed prewarmedStreams
 
 	certificate *certificate // for DTLS
-	own         netip.Addr   // source address of packets; differs from the advertised one behind a NAT
+	ownAddr     netip.Addr   // source address of packets; differs from the advertised one behind a NAT
 
 	mu      sync.Mutex // guards closed and streams
 	closed  bool
@@ -39,13 +39,13 @@ type Engine struct {
 
 	mixers map[*Mixer]struct{} // guarded by mu
 
-	bridging sync.Mutex // serialises Bridge, Unbridge and Mixer.Set; never held by a packet loop
+	bridgeMu sync.Mutex // serialises Bridge, Unbridge and Mixer.Set; never held by a packet loop
 
-	foreign   chan *Stream   // legs whose packets their bridge peer cannot decode
-	struck    chan struck    // live digits to send
-	clocks    sync.WaitGroup // mixer clocks
-	quit      chan struct{}
-	converted chan struct{} // closed when mediaWorker has ended
+	transcodeRequests chan *Stream     // legs whose packets their bridge peer cannot decode
+	dtmfRequests      chan dtmfRequest // live digits to send
+	mixerClocks       sync.WaitGroup   // mixer clocks
+	quit              chan struct{}
+	workerDone        chan struct{} // closed when mediaWorker has ended
 
 	opened, noPorts, recorded, recordFail atomic.Uint64
 }
@@ -55,12 +55,12 @@ func New(cfg Config) (*Engine, error) { return newEngine(cfg, newLoop) }
 
 func newEngine(cfg Config, loop func(clock func() int64) (packetLoop, error)) (*Engine, error) {
 	e := &Engine{streams: map[*Stream]struct{}{}, mixers: map[*Mixer]struct{}{},
-		foreign: make(chan *Stream, 64), struck: make(chan struck, 256), quit: make(chan struct{}), converted: make(chan struct{})}
+		transcodeRequests: make(chan *Stream, 64), dtmfRequests: make(chan dtmfRequest, 256), quit: make(chan struct{}), workerDone: make(chan struct{})}
 	if err := e.configure(cfg); err != nil {
 		return nil, err
 	}
 	var err error
-	if e.certificate, err = newCertificate(e.base); err != nil {
+	if e.certificate, err = newCertificate(e.startTime); err != nil {
 		return nil, err
 	}
 	for range e.cfg.Loops {
@@ -71,10 +71,10 @@ func newEngine(cfg Config, loop func(clock func() int64) (packetLoop, error)) (*
 		}
 		e.loops.loops = append(e.loops.loops, &loopSlot{packetLoop: l})
 	}
-	e.rec = startWriters(e)
-	go e.converter()
-	for range sparesKept {
-		e.openAhead()
+	e.writers = startWriters(e)
+	go e.mediaWorker()
+	for range prewarmedCount {
+		e.prewarm()
 	}
 	return e, nil
 }
@@ -90,23 +90,23 @@ func (e *Engine) configure(cfg Config) (err error) {
 		cfg.Loops = runtime.GOMAXPROCS(0)
 	}
 	if cfg.Latch <= 0 {
-		cfg.Latch = defaultLatch
+		cfg.Latch = defaultLatchWindow
 	}
 	if !cfg.Bind.IsValid() {
 		cfg.Bind = netip.IPv4Unspecified()
 	}
 	if !cfg.Advertise.IsValid() {
-		cfg.Advertise = advertised(cfg.Bind)
+		cfg.Advertise = advertisedAddr(cfg.Bind)
 	}
-	e.own = advertised(cfg.Bind)
-	e.cfg, e.log, e.base = cfg, cfg.Logger, cfg.Now()
+	e.ownAddr = advertisedAddr(cfg.Bind)
+	e.cfg, e.log, e.startTime = cfg, cfg.Logger, cfg.Now()
 	e.ports, err = newPortSet(cfg.PortMin, cfg.PortMax)
 	return err
 }
 
 // advertisedAddr returns the address to write into SDP for a socket bound to bind. If bind is unspecified, it is the
 // source address of packets to the Internet.
-func advertised(bind netip.Addr) netip.Addr {
+func advertisedAddr(bind netip.Addr) netip.Addr {
 	if !bind.IsUnspecified() {
 		return bind
 	}
@@ -123,14 +123,14 @@ func advertised(bind netip.Addr) netip.Addr {
 }
 
 // clock returns the time since the engine started in ns. It is monotonic.
-func (e *Engine) clock() int64 { return int64(e.cfg.Now().Sub(e.base)) }
+func (e *Engine) clock() int64 { return int64(e.cfg.Now().Sub(e.startTime)) }
 
 // wallTime converts a clock reading into a time. Zero stays the zero time.
-func (e *Engine) wall(at int64) time.Time {
+func (e *Engine) wallTime(at int64) time.Time {
 	if at == 0 {
 		return time.Time{}
 	}
-	return e.base.Add(time.Duration(at))
+	return e.startTime.Add(time.Duration(at))
 }
 
 // Open opens one leg's RTP (even port) and RTCP (odd port) sockets on a random free pair. The error wraps ErrNoPorts
@@ -140,7 +140,7 @@ func (e *Engine) Open() (*Stream, error) {
 }
 
 // OpenPeer is Open on the packet loop and the addresses of s. Use it for the other leg of a call.
-func (e *Engine) OpenBeside(s *Stream) (*Stream, error) {
+func (e *Engine) OpenPeer(s *Stream) (*Stream, error) {
 	return e.open(s.loop, s.bind, s.local.Addr())
 }
 
@@ -148,13 +148,13 @@ func (e *Engine) OpenBeside(s *Stream) (*Stream, error) {
 // address is determined like Config.Advertise.
 func (e *Engine) OpenOn(bind, advertise netip.Addr) (*Stream, error) {
 	if !advertise.IsValid() {
-		advertise = advertised(bind)
+		advertise = advertisedAddr(bind)
 	}
 	return e.open(e.loops.pick(), bind, advertise)
 }
 
 func (e *Engine) open(loop *loopSlot, bind, advertise netip.Addr) (*Stream, error) {
-	s, err := e.obtain(loop, bind)
+	s, err := e.takeStream(loop, bind)
 	if err != nil {
 		e.noPorts.Add(1)
 		return nil, err
@@ -175,13 +175,13 @@ func (e *Engine) open(loop *loopSlot, bind, advertise netip.Addr) (*Stream, erro
 	return s, nil
 }
 
-func (e *Engine) forget(s *Stream) {
+func (e *Engine) removeStream(s *Stream) {
 	e.mu.Lock()
 	delete(e.streams, s)
 	e.mu.Unlock()
 	s.loop.streams.Add(-1)
 	e.ports.release(s.local.Port())
-	e.openAhead()
+	e.prewarm()
 }
 
 // Close closes every open stream and recorder and waits for all goroutines. It may be called twice.
@@ -198,17 +198,17 @@ func (e *Engine) Close() {
 	if again {
 		return
 	}
-	e.rec.close()
+	e.writers.close()
 	close(e.quit)
-	<-e.converted
+	<-e.workerDone
 	for _, s := range left {
 		s.Close()
 	}
 	for _, m := range mixers {
 		m.Close()
 	}
-	e.dropSpares()
-	e.clocks.Wait()
+	e.closePrewarmed()
+	e.mixerClocks.Wait()
 	e.loops.close()
 }
 
@@ -227,6 +227,6 @@ func (e *Engine) Stats() EngineStats {
 	e.mu.Lock()
 	n := len(e.streams)
 	e.mu.Unlock()
-	return EngineStats{Streams: n, Recorders: e.rec.running(), Opened: e.opened.Load(), NoPorts: e.noPorts.Load(),
+	return EngineStats{Streams: n, Recorders: e.writers.running(), Opened: e.opened.Load(), NoPorts: e.noPorts.Load(),
 		Recorded: e.recorded.Load(), RecordFail: e.recordFail.Load()}
 }

@@ -4,7 +4,7 @@ package media
 // start and never change.
 
 // silenceByte returns the G.711 code word of zero.
-func (c Codec) silence() byte {
+func (c Codec) silenceByte() byte {
 	if c == PCMA {
 		return 0xD5
 	}
@@ -70,7 +70,7 @@ var (
 	alawOf       = compressTable(compressALaw)
 
 	// otherLawOf[c] maps code words of c to those of the other law.
-	transcode = [2][256]byte{PCMU: crossTable(&linearOfULaw, &alawOf), PCMA: crossTable(&linearOfALaw, &ulawOf)}
+	otherLawOf = [2][256]byte{PCMU: crossTable(&linearOfULaw, &alawOf), PCMA: crossTable(&linearOfALaw, &ulawOf)}
 )
 
 func expandTable(f func(byte) int16) (t [256]int16) {

@@ -5,7 +5,7 @@ package media
 // recommendation; the names are those of its clause 6.
 
 // The quadrature mirror filter (clause 6.2.1, table 11): coefficients 0 to 11; 12 to 23 mirror them.
-var g722Mirror = [12]int32{3, -11, 12, 32, -210, 951, 3876, -805, 362, -156, 53, -11}
+var g722QMF = [12]int32{3, -11, 12, 32, -210, 951, 3876, -805, 362, -156, 53, -11}
 
 // Quantizer tables (clause 6.2.1).
 var (
@@ -30,22 +30,22 @@ var (
 )
 
 // subBand is the ADPCM state of one sub-band: its predictor and its scale factor.
-type sub struct {
-	s, sz  int32    // predictions: of the signal, of its zero section
-	r, p   [2]int32 // reconstructed and partially reconstructed signal, newest first
-	a      [2]int32 // pole coefficients
-	b, d   [6]int32 // zero coefficients and the differences they weight
-	nb     int32    // logarithmic scale factor
-	det    int32    // scale factor
-	offset int32    // of the antilogarithm: 8 low, 10 high
-	most   int32    // upper limit of nb
+type subBand struct {
+	s, sz   int32    // predictions: of the signal, of its zero section
+	r, p    [2]int32 // reconstructed and partially reconstructed signal, newest first
+	a       [2]int32 // pole coefficients
+	b, d    [6]int32 // zero coefficients and the differences they weight
+	nb      int32    // logarithmic scale factor
+	det     int32    // scale factor
+	offset  int32    // of the antilogarithm: 8 low, 10 high
+	nbLimit int32    // upper limit of nb
 }
 
 func sat16(v int32) int32 { return max(-32768, min(32767, v)) }
 
 // scale adapts the scale factor by the step of a code word (blocks LOGSC, SCALE).
-func (b *sub) scale(step int32) {
-	b.nb = max(0, min(b.most, b.nb*127>>7+step))
+func (b *subBand) scale(step int32) {
+	b.nb = max(0, min(b.nbLimit, b.nb*127>>7+step))
 	v, shift := g722ILB[b.nb>>6&31], b.offset-b.nb>>11
 	if shift < 0 {
 		b.det = v << -shift << 2
@@ -56,10 +56,10 @@ func (b *sub) scale(step int32) {
 
 // predict takes the quantized difference and computes the next prediction (blocks RECONS, PARREC, UPPOL2, UPPOL1,
 // UPZERO, FILTEP, FILTEZ, PREDIC).
-func (b *sub) predict(d int32) {
+func (b *subBand) predict(d int32) {
 	r, p := sat16(b.s+d), sat16(b.sz+d)
-	b.poles(p)
-	b.zeros(d)
+	b.updatePoles(p)
+	b.updateZeros(d)
 	b.p[1], b.p[0] = b.p[0], p
 	b.r[1], b.r[0] = b.r[0], r
 	sp := sat16(b.a[0]*sat16(2*b.r[0])>>15 + b.a[1]*sat16(2*b.r[1])>>15)
@@ -71,7 +71,7 @@ func (b *sub) predict(d int32) {
 	b.s = sat16(sp + b.sz)
 }
 
-func (b *sub) poles(p int32) {
+func (b *subBand) updatePoles(p int32) {
 	same1, same2 := p^b.p[0] >= 0, p^b.p[1] >= 0
 	w := sat16(b.a[0] << 2)
 	if same1 {
@@ -90,7 +90,7 @@ func (b *sub) poles(p int32) {
 	b.a[0], b.a[1] = max(-limit, min(limit, sat16(a1))), a2
 }
 
-func (b *sub) zeros(d int32) {
+func (b *subBand) updateZeros(d int32) {
 	for i := range b.b {
 		step := int32(128)
 		switch {
@@ -107,21 +107,21 @@ func (b *sub) zeros(d int32) {
 
 // g722State is the common state of encoder and decoder.
 type g722State struct {
-	low, high sub
+	low, high subBand
 	x         [24]int32 // history of the quadrature mirror filter
 }
 
 func newG722State() g722State {
-	return g722State{low: sub{det: 32, offset: 8, most: 18432}, high: sub{det: 8, offset: 10, most: 22528}}
+	return g722State{low: subBand{det: 32, offset: 8, nbLimit: 18432}, high: subBand{det: 8, offset: 10, nbLimit: 22528}}
 }
 
 // qmf shifts two values into the quadrature mirror filter and returns the sums of its two phases.
-func (g *g722State) mirror(a, b int32) (even, odd int32) {
+func (g *g722State) qmf(a, b int32) (even, odd int32) {
 	copy(g.x[:], g.x[2:])
 	g.x[22], g.x[23] = a, b
-	for i, c := range g722Mirror {
+	for i, c := range g722QMF {
 		odd += g.x[2*i] * c
-		even += g.x[2*i+1] * g722Mirror[11-i]
+		even += g.x[2*i+1] * g722QMF[11-i]
 	}
 	return even, odd
 }
@@ -146,7 +146,7 @@ func (e *g722Encoder) rate() int { return 16000 }
 // encode appends the code words of pcm to dst. The length of pcm should be even; an odd last sample is dropped.
 func (e *g722Encoder) encode(dst []byte, pcm []int16) []byte {
 	for i := 0; i+1 < len(pcm); i += 2 {
-		even, odd := e.mirror(int32(pcm[i]), int32(pcm[i+1]))
+		even, odd := e.qmf(int32(pcm[i]), int32(pcm[i+1]))
 		low, high := e.quantizeLow((even+odd)>>14), e.quantizeHigh((even-odd)>>14)
 		e.adapt(low, high)
 		dst = append(dst, high<<6|low)
@@ -199,7 +199,7 @@ func (d *g722Decoder) decode(dst []int16, payload []byte) []int16 {
 		rl := limit15(d.low.s + d.low.det*g722QM6[low]>>15)
 		rh := limit15(d.high.s + d.high.det*g722QM2[high]>>15)
 		d.adapt(low, high)
-		even, odd := d.mirror(rl+rh, rl-rh)
+		even, odd := d.qmf(rl+rh, rl-rh)
 		dst = append(dst, int16(sat16(even>>11)), int16(sat16(odd>>11)))
 	}
 	return dst

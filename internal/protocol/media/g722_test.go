@@ -45,7 +45,7 @@ func pcmBytes(pcm []int16) []byte {
 //
 //	ffmpeg -f s16le -ar 16000 -ac 1 -i babble.pcm -c:a g722 -f g722 babble.g722
 //	ffmpeg -f g722 -i babble.g722 -f s16le - | sha256sum
-func TestG722IsThatOfFFmpegToTheBit(t *testing.T) {
+func TestG722_BitExactWithFFmpeg(t *testing.T) {
 	t.Parallel()
 	want, err := os.ReadFile("testdata/babble.g722")
 	if err != nil {
@@ -74,7 +74,7 @@ func noiseRatio(in, out []int16, most int) float64 {
 	return best
 }
 
-func TestG722KeepsTones(t *testing.T) {
+func TestG722_KeepsTones(t *testing.T) {
 	t.Parallel()
 	for hz, least := range map[float64]float64{300: 30, 1000: 28, 3000: 25, 5500: 10, 6800: 8} {
 		in := Tone(hz, -10, 500*time.Millisecond, 16000)
@@ -86,7 +86,7 @@ func TestG722KeepsTones(t *testing.T) {
 }
 
 // A recording decoded as a whole equals a stream decoded packet by packet.
-func TestARecordingInG722IsReadWhole(t *testing.T) {
+func TestDecodeG722_WholeRecording(t *testing.T) {
 	t.Parallel()
 	coded := newG722Encoder().encode(nil, babble())
 	d, want := newG722Decoder(), []int16(nil)
@@ -101,7 +101,7 @@ func TestARecordingInG722IsReadWhole(t *testing.T) {
 	}
 }
 
-func TestG722OfSilenceIsSilent(t *testing.T) {
+func TestG722_Silence(t *testing.T) {
 	t.Parallel()
 	for _, v := range newG722Decoder().decode(nil, newG722Encoder().encode(nil, make([]int16, 3200))) {
 		if v > 20 || v < -20 {
@@ -110,7 +110,7 @@ func TestG722OfSilenceIsSilent(t *testing.T) {
 	}
 }
 
-func TestG722TakesAnything(t *testing.T) {
+func TestG722_RandomInput(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
 	d, e := newG722Decoder(), newG722Encoder()

@@ -24,7 +24,7 @@ func loadOpus() *opusLibrary {
 			continue
 		}
 		var l opusLibrary
-		if l.bind(h) {
+		if l.loadSymbols(h) {
 			return &l
 		}
 	}
@@ -38,7 +38,7 @@ func opusNames() []string {
 	return []string{"libopus.so.0"}
 }
 
-func (l *opusLibrary) bind(h uintptr) bool {
+func (l *opusLibrary) loadSymbols(h uintptr) bool {
 	for name, to := range map[string]*uintptr{"opus_encoder_get_size": &l.size, "opus_encoder_init": &l.init,
 		"opus_encode": &l.encode, "opus_encoder_ctl": &l.ctl} {
 		f, err := purego.Dlsym(h, name)
@@ -68,13 +68,13 @@ var opusSettings = [][2]uintptr{{opusSetBitrate, 24000}, {opusSetComplexity, 5},
 type opusEncoder struct {
 	lib   *opusLibrary
 	state []uint64
-	in    [opusLongest]int16
-	out   [opusMostBytes]byte
+	in    [opusMaxSamples]int16
+	out   [opusMaxBytes]byte
 	args  [5]uintptr // a field, so that encoding allocates nothing
 }
 
 // opusMaxBytes is a generous limit for a packet of 20 ms at our bit rate.
-const opusMostBytes = 400
+const opusMaxBytes = 400
 
 // newOpusEncoder returns nil if the library is missing or fails.
 func newOpusEncoder() *opusEncoder {
@@ -87,18 +87,18 @@ func newOpusEncoder() *opusEncoder {
 		return nil
 	}
 	e := &opusEncoder{lib: l, state: make([]uint64, (size+7)/8)}
-	if r, _, _ := purego.SyscallN(l.init, e.address(), 16000, 1, opusVoIP); int32(r) != 0 {
+	if r, _, _ := purego.SyscallN(l.init, e.statePointer(), 16000, 1, opusVoIP); int32(r) != 0 {
 		return nil
 	}
 	if runtime.GOOS != "darwin" { // macOS has another calling convention for variadic functions
 		for _, s := range opusSettings {
-			_, _, _ = purego.SyscallN(l.ctl, e.address(), s[0], s[1])
+			_, _, _ = purego.SyscallN(l.ctl, e.statePointer(), s[0], s[1])
 		}
 	}
 	return e
 }
 
-func (e *opusEncoder) address() uintptr { return uintptr(unsafe.Pointer(&e.state[0])) }
+func (e *opusEncoder) statePointer() uintptr { return uintptr(unsafe.Pointer(&e.state[0])) }
 
 func (e *opusEncoder) rate() int { return 16000 }
 
@@ -106,11 +106,11 @@ func (e *opusEncoder) rate() int { return 16000 }
 // appends nothing.
 func (e *opusEncoder) encode(dst []byte, pcm []int16) []byte {
 	n := copy(e.in[:], pcm)
-	e.args = [...]uintptr{e.address(), uintptr(unsafe.Pointer(&e.in)), uintptr(n), uintptr(unsafe.Pointer(&e.out)), opusMostBytes}
+	e.args = [...]uintptr{e.statePointer(), uintptr(unsafe.Pointer(&e.in)), uintptr(n), uintptr(unsafe.Pointer(&e.out)), opusMaxBytes}
 	r, _, _ := purego.SyscallN(e.lib.encode, e.args[:]...)
 	runtime.KeepAlive(e)
 	size := int32(r)
-	if size <= 0 || size > opusMostBytes {
+	if size <= 0 || size > opusMaxBytes {
 		return dst
 	}
 	return append(dst, e.out[:size]...)

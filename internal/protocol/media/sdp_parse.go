@@ -45,7 +45,7 @@ func parseSDP(body []byte) (Description, error) {
 // sdpParser collects the session level and all media sections.
 type sdpParser struct {
 	version, origin bool
-	sess            uint64
+	originVersion   uint64
 	top             sdpSection
 	media           []sdpSection
 }
@@ -98,7 +98,7 @@ func (p *sdpParser) originLine(v string) error {
 	}
 	p.origin = true
 	// Some phones send versions beyond 64 bits. The version is not used to compare bodies.
-	p.sess, _ = strconv.ParseUint(f[2], 10, 64)
+	p.originVersion, _ = strconv.ParseUint(f[2], 10, 64)
 	return nil
 }
 
@@ -195,7 +195,7 @@ func (s *sdpSection) rtpmap(v string) error {
 		return malformed("bad rtpmap")
 	}
 	rate, err := strconv.Atoi(part[1])
-	name := normalName(part[0])
+	name := normalizeEncodingName(part[0])
 	if err != nil || rate < 1 || len(part) == 3 && part[2] != "1" && name != codecNames[Opus] {
 		rate = 0 // several channels are not supported
 	}

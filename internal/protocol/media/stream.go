@@ -20,16 +20,16 @@ type Stream struct {
 	in        inbound
 	out       outbound
 
-	voice voice
+	promptSender promptSender
 
-	mixer      *Mixer // the leg's mixer; guarded by engine.bridgeMu
-	conversion *Mixer // mixer of its bridge, if codecs differ; guarded by engine.bridgeMu
+	mixer            *Mixer // the leg's mixer; guarded by engine.bridgeMu
+	transcodingMixer *Mixer // mixer of its bridge, if codecs differ; guarded by engine.bridgeMu
 
-	mu     sync.Mutex // guards player, decoded, silenceWatch and closed
-	closed bool
-	player *player
-	ears   *ears
-	watch  *watch
+	mu           sync.Mutex // guards player, decoded, silenceWatch and closed
+	closed       bool
+	player       *player
+	decoded      *decodedReceiver
+	silenceWatch *silenceWatch
 }
 
 func newStream(e *Engine, loop *loopSlot, bind netip.Addr) *Stream {
@@ -60,7 +60,7 @@ func (s *Stream) Close() {
 	s.mu.Lock()
 	again := s.closed
 	s.closed = true
-	p, l, w := s.player, s.ears, s.watch
+	p, l, w := s.player, s.decoded, s.silenceWatch
 	s.mu.Unlock()
 	if again {
 		return
@@ -71,16 +71,16 @@ func (s *Stream) Close() {
 	}
 	s.Unbridge()
 	s.sendBye()
-	s.unprotect()
-	s.settle()
-	s.in.shut()
-	s.out.shut()
+	s.stopICEAndDTLS()
+	s.finishQuality()
+	s.in.close()
+	s.out.close()
 	s.rtp.close()
 	s.rtcp.close()
 	if l != nil {
 		l.stop()
 	}
-	s.engine.forget(s)
+	s.engine.removeStream(s)
 }
 
 // Remote holds the media address of the other side and the payload types that both sides declared.
@@ -102,7 +102,7 @@ func (s *Stream) SetRemote(r Remote) {
 	r.Via = r.Via.Unmap()
 	source := s.in.negotiate(r, s.engine.clock(), s.engine.cfg.Latch)
 	s.out.negotiate(r, source)
-	s.reconsider()
+	s.resetTranscoding()
 }
 
 // Apply calls SetRemote and SetDirection with the result of a completed offer/answer exchange, and starts encryption
@@ -112,14 +112,14 @@ func (s *Stream) Apply(n *Session, via netip.Addr) {
 	if !ok {
 		return
 	}
-	if n.terms.agreed.again && n.terms.agreed.security != Plain {
+	if n.security.agreed.restored && n.security.agreed.security != Plain {
 		return // without keys nothing can be sent
 	}
-	ours := n.Ours()
-	s.protect(&n.terms.agreed)
+	ours := n.LocalMedia()
+	s.applySecurity(&n.security.agreed)
 	s.SetDirection(ours.Direction.Sends(), ours.Direction.Receives())
-	s.SetRemote(Remote{Addr: d.Addr, RTCP: d.RTCP, Via: via, Formats: n.formats(), Ours: append(ours.Formats[:len(ours.Formats):len(ours.Formats)], d.Formats...), ice: n.terms.agreed.ice != nil})
-	s.meet(&n.terms.agreed)
+	s.SetRemote(Remote{Addr: d.Addr, RTCP: d.RTCP, Via: via, Formats: n.sendFormats(), Ours: append(ours.Formats[:len(ours.Formats):len(ours.Formats)], d.Formats...), ice: n.security.agreed.ice != nil})
+	s.startICEAndDTLS(&n.security.agreed)
 }
 
 // SetMuted stops or resumes the use of this leg's audio. While muted it is not relayed, mixed, recorded or passed to
@@ -135,7 +135,7 @@ func (s *Stream) SetMuted(on bool) {
 func (s *Stream) SetDirection(send, recv bool) {
 	s.in.mu.Lock()
 	s.in.accept = recv
-	s.in.quiet.direct(s, recv, s.engine.clock())
+	s.in.silence.setDirection(s, recv, s.engine.clock())
 	s.in.mu.Unlock()
 	s.out.mu.Lock()
 	s.out.enabled = send
@@ -151,7 +151,7 @@ type StreamStats struct {
 	OutOfOrder              uint64         // arrived after one with a higher number
 	Ignored                 uint64         // from a source that the latch refuses
 	Malformed               uint64         // not RTP version 2, or truncated
-	Unproved                uint64         // SRTP that failed authentication, replays included
+	Unauthenticated         uint64         // SRTP that failed authentication, replays included
 	DTMF                    uint64         // RFC 4733 events, repeats not counted
 	First, Last             time.Time      // of received RTP; zero before the first
 	Remote                  netip.AddrPort // current destination of RTP

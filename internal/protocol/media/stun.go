@@ -12,10 +12,10 @@ import (
 // is used before authenticates has returned true.
 
 const (
-	stunHeaderLen = 20
-	stunMagic     = 0x2112A442
-	stunXOR       = 0x5354554E // XOR mask of FINGERPRINT
-	maxSTUN       = 1280
+	stunHeaderLen      = 20
+	stunMagic          = 0x2112A442
+	stunFingerprintXOR = 0x5354554E // XOR mask of FINGERPRINT
+	maxSTUN            = 1280
 )
 
 // Message types: Binding and its classes (RFC 8489 §5).
@@ -45,16 +45,16 @@ type stunTx [12]byte
 
 // A stunMessage holds the fields of a message that ICE uses. username points into the packet.
 type stunMessage struct {
-	kind        uint16
-	tx          stunTx
-	username    []byte
-	priority    uint32
-	use         bool
-	controlling bool
-	controlled  bool
-	tieBreaker  uint64
-	code        int
-	integrity   int // offset of MESSAGE-INTEGRITY; 0 if absent
+	kind         uint16
+	tx           stunTx
+	username     []byte
+	priority     uint32
+	useCandidate bool
+	controlling  bool
+	controlled   bool
+	tieBreaker   uint64
+	code         int
+	integrity    int // offset of MESSAGE-INTEGRITY; 0 if absent
 }
 
 // parseSTUN parses a message. Attributes after MESSAGE-INTEGRITY are ignored (RFC 8489 §14.5), except FINGERPRINT,
@@ -71,7 +71,7 @@ func parseSTUN(b []byte) (m stunMessage, ok bool) {
 			return m, false
 		}
 		kind, size := be.Uint16(b[at:]), int(be.Uint16(b[at+2:]))
-		if size > len(b)-at-4 || !m.attribute(b, kind, at, size) {
+		if size > len(b)-at-4 || !m.parseAttribute(b, kind, at, size) {
 			return m, false
 		}
 		at += 4 + (size+3)&^3
@@ -80,10 +80,10 @@ func parseSTUN(b []byte) (m stunMessage, ok bool) {
 }
 
 // parseAttribute parses one attribute at b[at:] whose value has the given size.
-func (m *stunMessage) attribute(b []byte, kind uint16, at, size int) bool {
+func (m *stunMessage) parseAttribute(b []byte, kind uint16, at, size int) bool {
 	be, v := binary.BigEndian, b[at+4:at+4+size]
 	if kind == stunFingerprint {
-		return size == 4 && crc32.ChecksumIEEE(b[:at])^stunXOR == be.Uint32(v)
+		return size == 4 && crc32.ChecksumIEEE(b[:at])^stunFingerprintXOR == be.Uint32(v)
 	}
 	if m.integrity > 0 {
 		return true
@@ -100,7 +100,7 @@ func (m *stunMessage) attribute(b []byte, kind uint16, at, size int) bool {
 		}
 		m.priority = be.Uint32(v)
 	case stunUseCandidate:
-		m.use = true
+		m.useCandidate = true
 	case stunControlled, stunControlling:
 		if size != 8 {
 			return false
@@ -116,16 +116,16 @@ func (m *stunMessage) attribute(b []byte, kind uint16, at, size int) bool {
 }
 
 // authenticates reports whether MESSAGE-INTEGRITY was made with the key of mac.
-func (m *stunMessage) proves(b []byte, mac hash.Hash) bool {
+func (m *stunMessage) authenticates(b []byte, mac hash.Hash) bool {
 	if m.integrity == 0 {
 		return false
 	}
 	var sum [20]byte
-	return subtle.ConstantTimeCompare(integrity(b, m.integrity, mac, sum[:0]), b[m.integrity+4:m.integrity+24]) == 1
+	return subtle.ConstantTimeCompare(messageIntegrity(b, m.integrity, mac, sum[:0]), b[m.integrity+4:m.integrity+24]) == 1
 }
 
 // messageIntegrity returns the HMAC over the message as if it ended after the attribute at b[at:].
-func integrity(b []byte, at int, mac hash.Hash, sum []byte) []byte {
+func messageIntegrity(b []byte, at int, mac hash.Hash, sum []byte) []byte {
 	length := [2]byte{b[2], b[3]}
 	binary.BigEndian.PutUint16(b[2:], uint16(at+24-stunHeaderLen))
 	mac.Reset()
@@ -158,7 +158,7 @@ func (w *stunWriter) add(kind uint16, size int) []byte {
 	return b[4 : 4+size]
 }
 
-func (w *stunWriter) mapped(a netip.AddrPort) {
+func (w *stunWriter) addXORMappedAddress(a netip.AddrPort) {
 	var ip [16]byte
 	size := 4
 	if a.Addr().Is4() {
@@ -183,10 +183,10 @@ func (w *stunWriter) end(mac hash.Hash) []byte {
 	at := w.n
 	v := w.add(stunIntegrity, 20)
 	var sum [20]byte
-	copy(v, integrity(w.buf[:w.n], at, mac, sum[:0]))
+	copy(v, messageIntegrity(w.buf[:w.n], at, mac, sum[:0]))
 	at = w.n
 	v = w.add(stunFingerprint, 4)
 	binary.BigEndian.PutUint16(w.buf[2:], uint16(w.n-stunHeaderLen))
-	binary.BigEndian.PutUint32(v, crc32.ChecksumIEEE(w.buf[:at])^stunXOR)
+	binary.BigEndian.PutUint32(v, crc32.ChecksumIEEE(w.buf[:at])^stunFingerprintXOR)
 	return w.buf[:w.n]
 }

@@ -60,12 +60,12 @@ func (b *browser) hear(track *webrtc.TrackRemote, _ *webrtc.RTPReceiver) {
 		b.ear.mu.Lock()
 		b.ear.pcm = append(b.ear.pcm, PCMU.Decode(nil, p.Payload)...)
 		b.ear.mu.Unlock()
-		nudge(b.ear.more)
+		wakeUp(b.ear.more)
 	}
 }
 
 // playTone sends a tone from the browser until the test ends.
-func (b *browser) hum(t testing.TB, hz float64) {
+func (b *browser) playTone(t testing.TB, hz float64) {
 	done, over := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(over)
@@ -136,13 +136,13 @@ type webCall struct {
 func newWebCall(t testing.TB, e *Engine, lite bool) *webCall {
 	t.Helper()
 	phones := testEngine(t, Config{}, newLoop)
-	c := &webCall{browser: newBrowser(t, lite), leg: open(t, e), other: open(t, e), phone: open(t, phones)}
-	connect(c.phone, c.other, g711(PCMU, 101))
-	c.phoneEar = listen(c.phone)
+	c := &webCall{browser: newBrowser(t, lite), leg: openStream(t, e), other: openStream(t, e), phone: openStream(t, phones)}
+	connect(c.phone, c.other, g711Formats(PCMU, 101))
+	c.phoneEar = newEarpiece(c.phone)
 	c.session = c.leg.NewSession(Profile{Security: WebRTC})
 	Bridge(c.leg, c.other)
-	hum(t, c.phone, 1000)
-	c.hum(t, 440)
+	playTone(t, c.phone, 1000)
+	c.playTone(t, 440)
 	return c
 }
 
@@ -173,8 +173,8 @@ func (c *webCall) admit(t testing.TB, offer []byte) {
 // call makes us call the browser.
 func (c *webCall) call(t testing.TB) {
 	t.Helper()
-	m := OwnOffer()
-	m.Formats = g711(PCMU, 101)[:1]
+	m := LocalOffer()
+	m.Formats = g711Formats(PCMU, 101)[:1]
 	answer := c.answer(t, c.session.Offer(m))
 	if _, err := c.session.ReceiveAnswer(answer); err != nil {
 		t.Fatalf("%v\n%s", err, answer)
@@ -186,25 +186,25 @@ func (c *webCall) call(t testing.TB) {
 func (c *webCall) key() *masterKey {
 	c.leg.in.mu.Lock()
 	defer c.leg.in.mu.Unlock()
-	if c.leg.in.opener == nil {
+	if c.leg.in.decryptor == nil {
 		return &masterKey{}
 	}
-	k := c.leg.in.opener.key
+	k := c.leg.in.decryptor.key
 	return &k
 }
 
 // talk checks that both sides hear each other.
 func (c *webCall) talk(t testing.TB) {
 	t.Helper()
-	c.ear.hears(t, "the browser", 1000)
-	c.phoneEar.hears(t, "the phone", 440)
+	c.ear.wantTone(t, "the browser", 1000)
+	c.phoneEar.wantTone(t, "the phone", 440)
 }
 
 // early is how many packets may arrive before our side completes the handshake. The browser sends as soon as its own
 // side is complete.
 const early = 3
 
-func TestBrowserCalls(t *testing.T) {
+func TestWebRTC_BrowserCalls(t *testing.T) {
 	t.Parallel()
 	for _, lite := range []bool{false, true} {
 		t.Run(fmt.Sprintf("lite %v", lite), func(t *testing.T) {
@@ -214,7 +214,7 @@ func TestBrowserCalls(t *testing.T) {
 					c := newWebCall(t, e, lite)
 					c.invite(t, false)
 					c.talk(t)
-					if st := c.leg.Stats(); st.Unproved > early || st.Lost > early {
+					if st := c.leg.Stats(); st.Unauthenticated > early || st.Lost > early {
 						t.Errorf("%+v", st)
 					}
 				})
@@ -224,7 +224,7 @@ func TestBrowserCalls(t *testing.T) {
 }
 
 // No packet of the handshake is lost, because the browser would not repeat it.
-func TestBrowserIsCalled(t *testing.T) {
+func TestWebRTC_BrowserCalled(t *testing.T) {
 	t.Parallel()
 	for _, lite := range []bool{false, true} {
 		t.Run(fmt.Sprintf("lite %v", lite), func(t *testing.T) {
@@ -238,7 +238,7 @@ func TestBrowserIsCalled(t *testing.T) {
 	}
 }
 
-func TestBrowserHoldsResumesAndMoves(t *testing.T) {
+func TestWebRTC_HoldResumeAndICERestart(t *testing.T) {
 	t.Parallel()
 	c := newWebCall(t, testEngine(t, Config{}, newLoop), false)
 	c.invite(t, false)
@@ -249,16 +249,16 @@ func TestBrowserHoldsResumesAndMoves(t *testing.T) {
 	c.leg.in.mu.Lock()
 	before := c.leg.in.rx.packets
 	c.leg.in.mu.Unlock()
-	until(t, "more packets from the browser", func() bool { return c.leg.Stats().Received > before+5 })
+	waitFor(t, "more packets from the browser", func() bool { return c.leg.Stats().Received > before+5 })
 	c.invite(t, false)
 	c.talk(t)
 	c.invite(t, true) // ICE restarts, the keys stay
 	c.talk(t)
-	ufrag := c.session.terms.agreed.ice.theirUfrag
-	until(t, "the new way selected", func() bool {
+	ufrag := c.session.security.agreed.ice.remoteUfrag
+	waitFor(t, "the new way selected", func() bool {
 		c.leg.in.mu.Lock()
 		defer c.leg.in.mu.Unlock()
-		return c.leg.in.ice.selected != nil && c.leg.in.ice.terms.theirUfrag == ufrag
+		return c.leg.in.ice.selected != nil && c.leg.in.ice.params.remoteUfrag == ufrag
 	})
 	c.talk(t)
 	if *c.key() != keys {
@@ -267,12 +267,12 @@ func TestBrowserHoldsResumesAndMoves(t *testing.T) {
 }
 
 // Media of a peer whose certificate differs from the signalled one is not accepted.
-func TestForeignCertificateIsRefused(t *testing.T) {
+func TestDTLS_ForeignCertificateRefused(t *testing.T) {
 	t.Parallel()
 	c := newWebCall(t, testEngine(t, Config{}, newLoop), false)
 	offer := string(c.offer(t, false))
 	at := strings.Index(offer, "a=fingerprint:sha-256 ") + len("a=fingerprint:sha-256 ")
-	offer = offer[:at] + colons(strings.Repeat("x", 32)) + offer[at+95:]
+	offer = offer[:at] + colonHex(strings.Repeat("x", 32)) + offer[at+95:]
 	failed := make(chan struct{})
 	fail := sync.OnceFunc(func() { close(failed) })
 	c.OnConnectionStateChange(func(s webrtc.PeerConnectionState) {
@@ -291,7 +291,7 @@ func TestForeignCertificateIsRefused(t *testing.T) {
 	}
 }
 
-func TestStrangerIsNotHeardOnABrowsersLeg(t *testing.T) {
+func TestWebRTC_ForeignSourceIgnored(t *testing.T) {
 	t.Parallel()
 	c := newWebCall(t, testEngine(t, Config{}, newLoop), false)
 	c.invite(t, false)
@@ -299,18 +299,18 @@ func TestStrangerIsNotHeardOnABrowsersLeg(t *testing.T) {
 	to, before := c.leg.Stats().Remote, c.leg.Stats().Ignored // late responses to checks are ignored too
 	stranger := rawSocket(t, "127.0.0.66")
 	var w stunWriter
-	agent := newICEAgent(c.leg, newICETerms())
+	agent := newICEAgent(c.leg, newICEParameters())
 	w.begin(stunRequest, stunTx{1})
 	copy(w.add(stunUsername, 9), "none:none")
 	w.add(stunUseCandidate, 0)
 	for _, b := range [][]byte{
 		rtpPacket(1, 1, 1, 0, make([]byte, 160)),
-		w.end(agent.ours),                               // a check without the password
+		w.end(agent.localMAC),                           // a check without the password
 		{22, 254, 253, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0}, // DTLS
 	} {
 		_, _ = stranger.WriteToUDPAddrPort(b, c.leg.Local())
 	}
-	until(t, "all three ignored", func() bool { return c.leg.Stats().Ignored >= before+3 })
+	waitFor(t, "all three ignored", func() bool { return c.leg.Stats().Ignored >= before+3 })
 	c.talk(t)
 	if got := c.leg.Stats().Remote; got != to {
 		t.Errorf("media goes to %v, not to %v", got, to)

@@ -41,7 +41,7 @@ func BadLine(loss float64, jitter, speech time.Duration) Role {
 }
 
 // answerPCMU answers an offer with PCMU, which every server accepts.
-func answerPCMU(offer media.Description) (media.Media, error) {
+func answerPCMU(offer media.Description) (media.LocalMedia, error) {
 	var formats []media.Format
 	for _, f := range offer.Formats {
 		if c, ok := f.Codec(); ok && c == media.PCMU {

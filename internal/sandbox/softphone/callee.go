@@ -179,7 +179,7 @@ func (x *Callee) reinvited(e sip.Reinvite) {
 	}
 	offer, err := x.session.ReceiveOffer(e.SDP)
 	if err == nil {
-		var m media.Media
+		var m media.LocalMedia
 		if m, err = media.LocalAnswer(offer); err == nil {
 			_, err = x.session.Answer(m)
 		}
@@ -189,7 +189,7 @@ func (x *Callee) reinvited(e sip.Reinvite) {
 		return
 	}
 	x.stream.Apply(x.session, netip.Addr{})
-	e.Respond(200, x.session.Local())
+	e.Respond(200, x.session.LocalBody())
 }
 
 // close ends the call. It must not wait for events while x.mu is held, because event locks it.
@@ -247,10 +247,10 @@ func (x *Callee) Answer(ctx context.Context) bool {
 }
 
 // answerWith sends 200 with the SDP that answer returns for the offer, and calls apply when the call is established.
-func (x *Callee) answerWith(ctx context.Context, answer func(media.Description) (media.Media, error), apply func()) bool {
+func (x *Callee) answerWith(ctx context.Context, answer func(media.Description) (media.LocalMedia, error), apply func()) bool {
 	offer, err := x.session.ReceiveOffer(x.in.Offer)
 	if err == nil {
-		var m media.Media
+		var m media.LocalMedia
 		if m, err = answer(offer); err == nil {
 			_, err = x.session.Answer(m)
 		}
@@ -260,7 +260,7 @@ func (x *Callee) answerWith(ctx context.Context, answer func(media.Description) 
 		return false
 	}
 	apply()
-	if x.in.Answer(x.session.Local()) != nil {
+	if x.in.Answer(x.session.LocalBody()) != nil {
 		return false
 	}
 	x.mu.Lock()
@@ -296,7 +296,7 @@ func (x *Callee) Press(ctx context.Context, digits string) {
 // Hold puts the call on hold, or resumes it.
 func (x *Callee) Hold(ctx context.Context, on bool) error {
 	x.mu.Lock()
-	m := x.session.Ours()
+	m := x.session.LocalMedia()
 	m.Direction = media.SendRecv
 	if on {
 		m.Direction = media.SendOnly

@@ -117,7 +117,7 @@ func (p *Phone) pickUp(in *sip.Inbound) (*Line, error) {
 }
 
 func (p *Phone) answer(in *sip.Inbound, l *Line) {
-	if err := in.Answer(l.session.Local()); err != nil {
+	if err := in.Answer(l.session.LocalBody()); err != nil {
 		p.end(l, err)
 		return
 	}
@@ -174,7 +174,7 @@ func (p *Phone) event(l *Line, e sip.Event) {
 func (p *Phone) reinvited(l *Line, e sip.Reinvite) {
 	offer, err := l.session.ReceiveOffer(e.SDP)
 	if err == nil {
-		var m media.Media
+		var m media.LocalMedia
 		if m, err = media.LocalAnswer(offer); err == nil {
 			_, err = l.session.Answer(m)
 		}
@@ -184,7 +184,7 @@ func (p *Phone) reinvited(l *Line, e sip.Reinvite) {
 		return
 	}
 	l.stream.Apply(l.session, netip.Addr{})
-	e.Respond(200, l.session.Local())
+	e.Respond(200, l.session.LocalBody())
 }
 
 // hangUp ends a call whose leg may not exist yet.
@@ -220,7 +220,7 @@ func (p *Phone) Call(ctx context.Context, number string) (*Line, error) {
 		From:        sip.Address{URI: sip.URI{User: p.account.Username, Host: p.account.Domain}},
 		To:          sip.Address{URI: sip.URI{User: number, Host: p.account.Domain}},
 		Credentials: sip.Credentials{Username: p.account.Username, Password: p.account.Password},
-		SDP:         l.session.Offer(media.OwnOffer())}
+		SDP:         l.session.Offer(media.LocalOffer())}
 	leg, err := p.server.Invite(ctx, o, func(e sip.Event) { p.event(l, e) })
 	p.mu.Lock()
 	l.leg = leg
