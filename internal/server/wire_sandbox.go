@@ -63,5 +63,5 @@ func (p *Platform) lookups(ctx context.Context, org string) ([]contact.Source, e
 	if err != nil || !o.Sandbox() {
 		return all, err
 	}
-	return append(all[:len(all):len(all)], sandbox.Sources()...), nil
+	return append(all[:len(all):len(all)], sandbox.TestConnections()...), nil
 }

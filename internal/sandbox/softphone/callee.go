@@ -24,7 +24,7 @@ type Callees struct {
 	audio  *media.Engine
 	log    *slog.Logger
 	speech []int16
-	roles  map[string]Role
+	roles  map[string]Behavior
 
 	ctx     context.Context // ends with Close
 	cancel  context.CancelFunc
@@ -34,12 +34,12 @@ type Callees struct {
 	busy int
 }
 
-// Role is the behaviour of a callee. It returns when the call has ended or is to be ended.
-type Role func(ctx context.Context, p *Callee)
+// Behavior is the behaviour of a callee. It returns when the call has ended or is to be ended.
+type Behavior func(ctx context.Context, p *Callee)
 
 // OpenCallees listens for calls on a free port. The keys of roles are the user parts of request URIs. Calls to other
 // user parts get 404.
-func OpenCallees(ctx context.Context, roles map[string]Role, log *slog.Logger) (*Callees, error) {
+func OpenCallees(ctx context.Context, roles map[string]Behavior, log *slog.Logger) (*Callees, error) {
 	p := &Callees{log: log, roles: roles}
 	p.ctx, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	sentences, err := Conversation()
@@ -120,7 +120,7 @@ func (p *Callees) Busy() int {
 // maxCallTime limits the duration of a call.
 const maxCallTime = 3 * time.Minute
 
-func (p *Callees) play(in *sip.Inbound, role Role) {
+func (p *Callees) play(in *sip.Inbound, role Behavior) {
 	ctx, cancel := context.WithTimeout(p.ctx, maxCallTime)
 	defer cancel()
 	x := &Callee{parties: p, in: in, leg: in.Leg(), Digits: in.Header(DigitsHeader), over: make(chan struct{}), acked: make(chan struct{})}
