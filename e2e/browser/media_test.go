@@ -93,7 +93,7 @@ func (l *leg) hears() float64 {
 	if len(l.heard) < 1600 {
 		return 0
 	}
-	hz, _ := media.Dominant(l.heard[len(l.heard)-1600:], 8000)
+	hz, _ := media.DominantFrequency(l.heard[len(l.heard)-1600:], 8000)
 	return hz
 }
 
@@ -200,7 +200,7 @@ func TestBrowser_OffersAndHolds(t *testing.T) {
 func TestBrowser_Answers(t *testing.T) {
 	c, l := ready(t)
 	l.speak(t)
-	m := media.OwnOffer()
+	m := media.LocalOffer()
 	var answer string
 	c.eval(&answer, "answer(%s)", quoted(string(l.session.Offer(m))))
 	if _, err := l.session.ReceiveAnswer([]byte(answer)); err != nil {

@@ -42,7 +42,7 @@ func TestSecure_WSSToTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	pcm := heard.PCM[0]
-	if hz, _ := media.Dominant(pcm[len(pcm)/2:], 8000); hz < 430 || hz > 450 {
+	if hz, _ := media.DominantFrequency(pcm[len(pcm)/2:], 8000); hz < 430 || hz > 450 {
 		t.Errorf("the desk phone heard %.0f Hz", hz)
 	}
 }

@@ -27,7 +27,7 @@ type hubSpot struct {
 // newHubSpot starts one.
 func newHubSpot(t testing.TB) *hubSpot {
 	h := &hubSpot{Vendor: vendortest.New(t, "hubspot"), held: make(chan struct{}), release: make(chan struct{})}
-	h.Says(h.respond)
+	h.Respond(h.respond)
 	return h
 }
 

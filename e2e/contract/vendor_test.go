@@ -35,7 +35,7 @@ func TestVendors_ClientsMatchDescriptions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			v := vendortest.New(t, name)
-			v.Accepts("Bearer token")
+			v.AcceptCredentials("Bearer token")
 			run := exec.CommandContext(t.Context(), found[0], filepath.Join(rig.Root(), "e2e", "node", "vendors.mjs"), name, v.URL)
 			out, err := run.Output()
 			var failed *exec.ExitError
@@ -54,8 +54,8 @@ func TestVendors_ClientsMatchDescriptions(t *testing.T) {
 			}
 			for what, n := range want.asked {
 				method, path, _ := strings.Cut(what, " ")
-				if v.Asked(method, path) < n {
-					t.Errorf("%s did not ask %s: %v", want.client, what, v.Seen())
+				if v.CountRequests(method, path) < n {
+					t.Errorf("%s did not ask %s: %v", want.client, what, v.Requests())
 				}
 			}
 		})

@@ -130,7 +130,7 @@ func hasBeep(pcm []int16, rate int) bool {
 		if speechDuration(pcm[:part]) == 0 {
 			continue
 		}
-		if hz, _ := media.Dominant(pcm[:part], rate); hz > 980 && hz < 1020 {
+		if hz, _ := media.DominantFrequency(pcm[:part], rate); hz > 980 && hz < 1020 {
 			return true
 		}
 	}

@@ -195,7 +195,7 @@ type forwarded struct {
 
 // handle sends one event on and shows what was answered.
 func (l *listener) handle(ctx context.Context, m message) error {
-	var h eventstream.Hook
+	var h eventstream.WebhookMessage
 	if err := json.Unmarshal([]byte(m.data), &h); err != nil {
 		return fmt.Errorf("an event of the stream cannot be read: %w", err)
 	}
@@ -220,7 +220,7 @@ func (l *listener) handle(ctx context.Context, m message) error {
 	return nil
 }
 
-func (l *listener) forward(ctx context.Context, kind string, h eventstream.Hook, x *forwarded) {
+func (l *listener) forward(ctx context.Context, kind string, h eventstream.WebhookMessage, x *forwarded) {
 	q, err := webhook.Message{Prefix: l.prefix, EventID: h.ID, Kind: kind, DeliveryID: db.NewID("dlv"), Attempt: 1, Sequence: h.Sequence,
 		Body: h.Body, Secret: l.secret, Headers: l.headers}.Request(ctx, l.to, time.Now())
 	if err != nil {

@@ -51,7 +51,7 @@ func (d callDependencies) Transcript(ctx context.Context, org, id string) (any, 
 
 // LookupContact implements call.Contacts.
 func (d callDependencies) LookupContact(ctx context.Context, org, number string) *event.Contact {
-	return d.p.contacts.Known(ctx, org, number)
+	return d.p.contacts.LookupLocal(ctx, org, number)
 }
 
 // NoteSyncs implements call.Contacts.
@@ -114,7 +114,7 @@ func (o callObserver) CallEnded(ctx context.Context, tx db.Querier, e call.Ended
 
 // CallEnriched writes a call to the connected CRM systems again.
 func (o callObserver) CallEnriched(ctx context.Context, tx db.Querier, org, callID string) error {
-	return o.p.crm.CallGrew(ctx, tx, org, callID)
+	return o.p.crm.RequeueCall(ctx, tx, org, callID)
 }
 
 // RecordingsReady enqueues the transcription.
@@ -133,7 +133,7 @@ func (o callObserver) NoteWritten(ctx context.Context, tx db.Querier, org string
 	if err != nil || !sync {
 		return err
 	}
-	return o.p.crm.SaveNote(ctx, tx, org, n)
+	return o.p.crm.QueueNote(ctx, tx, org, n)
 }
 
 // NoteDeleted removes a note from the memory.

@@ -13,7 +13,7 @@ import (
 // Messages and voicemail in the timeline of a contact.
 
 // messageLine returns the messages with a contact. Their texts are included only if the client may read messages.
-func (p *Platform) messageLine(ctx context.Context, org string, q contact.LineQuery) ([]contact.Item, error) {
+func (p *Platform) messageLine(ctx context.Context, org string, q contact.TimelineQuery) ([]contact.Item, error) {
 	if !q.Wants("message") {
 		return nil, nil
 	}
@@ -58,7 +58,7 @@ func (p *Platform) person(ctx context.Context, org string, id *string, found map
 }
 
 // voicemailLine returns the voicemail messages of a contact.
-func (p *Platform) voicemailLine(ctx context.Context, org string, q contact.LineQuery) ([]contact.Item, error) {
+func (p *Platform) voicemailLine(ctx context.Context, org string, q contact.TimelineQuery) ([]contact.Item, error) {
 	if !q.Wants("voicemail") {
 		return nil, nil
 	}

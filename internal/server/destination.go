@@ -116,7 +116,7 @@ func (p *Platform) numberID(ctx context.Context, q db.Querier, org, e164 string)
 
 // webhookDeliveries returns the webhook deliveries of a call as timeline entries.
 func (p *Platform) webhookDeliveries(ctx context.Context, org, callID string) ([]call.TimelineEntry, error) {
-	attempts, err := p.webhooks.Steps(ctx, org, callID)
+	attempts, err := p.webhooks.CallAttempts(ctx, org, callID)
 	all := make([]call.TimelineEntry, len(attempts))
 	for i, x := range attempts {
 		all[i] = call.TimelineEntry{At: x.At.Time, Kind: "webhook." + x.Kind, Detail: map[string]any{"webhook_id": x.WebhookID, "delivery_id": x.DeliveryID,

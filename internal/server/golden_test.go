@@ -87,7 +87,7 @@ func newHTTPServer(t *testing.T) *rest.Server {
 		t.Fatal(err)
 	}
 	defer h.Close()
-	s, err := rest.New(rest.Config{Corridor: &op.Pipeline{DB: h.db, Sealer: h.seal, Now: time.Now}, Operations: h.operations(), Keys: h.keys,
+	s, err := rest.New(rest.Config{Pipeline: &op.Pipeline{DB: h.db, Sealer: h.seal, Now: time.Now}, Operations: h.operations(), Keys: h.keys,
 		Ready: func(context.Context) error { return nil }, Metrics: http.NotFoundHandler(), Log: slog.New(slog.DiscardHandler),
 		Describe: webhook.Describe})
 	if err != nil {

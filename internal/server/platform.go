@@ -226,8 +226,8 @@ func (p *Platform) build() error {
 		return err
 	}
 	p.buildPartners(now)
-	p.prompts = prompt.New(prompt.Config{DB: p.db, Files: p.files, Now: now, BaseURL: p.config.BaseURL, Measure: measure, Speak: p.synthesize,
-		Room: p.orgs.CheckStorage, Admit: p.orgs.ReserveStorage})
+	p.prompts = prompt.New(prompt.Config{DB: p.db, Files: p.files, Now: now, BaseURL: p.config.BaseURL, Measure: measure, Synthesize: p.synthesize,
+		CheckStorage: p.orgs.CheckStorage, ReserveStorage: p.orgs.ReserveStorage})
 	p.buildMessages()
 	if err := p.buildSMPPServer(now); err != nil {
 		return err
@@ -279,7 +279,7 @@ func (p *Platform) wire() {
 
 func (p *Platform) hasAudio(ctx context.Context, org, id string) (bool, error) {
 	_, err := p.prompts.Path(ctx, org, id)
-	if errors.Is(err, prompt.ErrNone) {
+	if errors.Is(err, prompt.ErrNotFound) {
 		return false, nil
 	}
 	return err == nil, err

@@ -40,7 +40,7 @@ func (s *Server) sweep(ctx context.Context) {
 func (p *Platform) sweep(ctx context.Context, now time.Time) error {
 	_, jobs := job.Sweep(ctx, p.db, now.Add(-jobsKept))
 	_, events := p.outbox.Sweep(ctx, now.Add(-eventsKept))
-	_, deliveries := p.webhooks.Sweep(ctx, now.Add(-eventsKept))
+	_, deliveries := p.webhooks.DeleteBefore(ctx, now.Add(-eventsKept))
 	_, stories := p.calls.SweepTimelines(ctx, now.Add(-storiesKept))
 	_, spells := p.agents.SweepSpells(ctx, now.Add(-spellsKept))
 	_, recordings := p.calls.SweepRecordings(ctx, now)

@@ -109,7 +109,7 @@ func (s *Server) recover(ctx context.Context) error {
 
 // recoverRecording completes the recording that a crash cut, or reads it if it is complete.
 func recoverRecording(path string) (call.Audio, error) {
-	r, err := media.Salvage(path + ".part")
+	r, err := media.RecoverRecording(path + ".part")
 	if errors.Is(err, os.ErrNotExist) {
 		return inspect(path)
 	}
@@ -119,7 +119,7 @@ func recoverRecording(path string) (call.Audio, error) {
 // startBackground starts the goroutines that end with the context: the outbox, sweeps, caches, presence and queues.
 func (s *Server) startBackground(ctx context.Context) error {
 	p := s.Platform
-	reader := &event.Reader{Outbox: p.outbox, Log: p.log, CreateDeliveries: p.webhooks.Fan}
+	reader := &event.Reader{Outbox: p.outbox, Log: p.log, CreateDeliveries: p.webhooks.CreateDeliveries}
 	s.run(func() { reader.Run(ctx) })
 	s.run(func() { p.keys.Run(ctx, p.log) })
 	s.run(func() { p.removeExpiredLogins(ctx) })
@@ -177,11 +177,11 @@ func (s *Server) openHTTP(context.Context) (err error) {
 		return err
 	}
 	s.rest, err = rest.New(rest.Config{
-		Corridor: &op.Pipeline{DB: p.db, Sealer: p.seal, Cursors: op.Cursors{Key: p.seal.Key("cursors"), Now: time.Now}, Log: p.log,
+		Pipeline: &op.Pipeline{DB: p.db, Sealer: p.seal, Cursors: op.Cursors{Key: p.seal.Key("cursors"), Now: time.Now}, Log: p.log,
 			Now: time.Now, OnDone: m.operation, OnMissingScope: p.stepUp, Limiter: access.NewLimiter(time.Now), AttemptsPerMinute: p.config.RateAttempts},
 		Operations: p.operations(), Keys: p.keys, Ready: s.ready, Metrics: m.handler(), MetricsKey: p.config.MetricsKey, Log: p.log,
-		Phones: s.sip.WebSocket(), Describe: webhook.Describe, Represent: p.keys.ActOnBehalf, Proxies: proxies,
-		Metadata: p.oauth.ResourceMetadata(""), Doors: []func(*http.ServeMux){p.oauth.Mount, p.signin.Mount, p.smsCarriers.Mount, p.crm.Mount},
+		SIPWebSocket: s.sip.WebSocket(), Describe: webhook.Describe, Represent: p.keys.ActOnBehalf, Proxies: proxies,
+		Metadata: p.oauth.ResourceMetadata(""), EntryPoints: []func(*http.ServeMux){p.oauth.Mount, p.signin.Mount, p.smsCarriers.Mount, p.crm.Mount},
 		Origins: config.SplitList(p.config.CORSOrigins), Provision: s.provisioner().Serve, Notice: p.crm.Notice,
 	})
 	if err != nil {

@@ -258,7 +258,7 @@ type contactLookup struct{ *contact.Service }
 
 // Named returns contacts by id.
 func (w contactLookup) Named(ctx context.Context, org string, ids []string) (map[string]memory.Person, error) {
-	all, err := w.Service.Named(ctx, org, ids)
+	all, err := w.Service.ContactsByID(ctx, org, ids)
 	out := make(map[string]memory.Person, len(all))
 	for _, c := range all {
 		out[c.ID] = memory.Person{ID: c.ID, Name: c.Name, Company: db.Null(c.Company).Ptr()}

@@ -121,7 +121,7 @@ func TestErasure_NotesOfContact(t *testing.T) {
 				if _, err := h.memory.EraseFacts(ctx, tx, h.org, known); err != nil {
 					return err
 				}
-				_, err := h.contacts.EraseWith(ctx, tx, h.org, known)
+				_, err := h.contacts.EraseForNumber(ctx, tx, h.org, known)
 				return err
 			})
 		}

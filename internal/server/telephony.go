@@ -50,7 +50,7 @@ func (s *Server) openTelephony(ctx context.Context) (err error) {
 	s.switcher = pbx.New(pbx.Config{Directory: dir, Records: p.calls, Media: s.media, Files: p.files, LiveTranscriber: p.ears(),
 		Speaker: promptSpeaker{p}, Audio: p.prompts, OnRecorded: p.transcripts.OnRecordingsReady, RecoverRecording: recoverRecording, Log: p.log, Now: time.Now, RingTimeout: c.RingTime, CallerName: p.callerName, RecordingQuota: p.orgs.CheckStorage, OnRing: p.publishScreenPop, Attend: p.routing.Attend, Verify: p.verify(),
 		Streams: p.outbox, MediaTimeout: c.MediaTimeout})
-	p.sandbox.Call = s.parties.Call
+	p.sandbox.StartCall = s.parties.Call
 	s.wireSandboxReset()
 	messages := sipmessage.New(sipmessage.Config{DB: p.db, Directory: dir, Orgs: p.orgs, Users: p.users, Devices: p.devices, Numbers: p.numbers,
 		OwnNumber: p, Messages: p.messages, SIPDomain: c.SIPDomain, Log: p.log})

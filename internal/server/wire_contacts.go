@@ -22,23 +22,23 @@ func (p *Platform) buildContacts(now func() time.Time) {
 	p.contacts = (&contact.Service{DB: p.db, Orgs: p.orgs, Outbox: p.outbox, Jobs: p.jobs, Files: p.files, Log: p.log, Now: now}).Open()
 	p.contacts.Erase = p.eraseContact
 	p.crm = crm.New(crm.Config{DB: p.db, Bus: p.bus, Jobs: p.jobs, Seal: p.seal, Guard: p.guard, Contacts: p.contacts, Log: p.log, Now: now,
-		Note: p.note, Call: p.calls.FindWithURL, Words: p.transcriptText, BaseURL: cmp.Or(p.config.BaseURL, "http://"+p.config.HTTP), Apps: p.config.VendorApps(), Valid: p.keys.Revalidate})
+		Note: p.note, Call: p.calls.FindWithURL, Transcript: p.transcriptText, BaseURL: cmp.Or(p.config.BaseURL, "http://"+p.config.HTTP), Apps: p.config.VendorApps(), CheckCredential: p.keys.Revalidate})
 }
 
 // wireContacts sets the callbacks between contacts, calls and memory.
 func (p *Platform) wireContacts() {
 	c, x := p.contacts, p.crm
-	c.Connected, c.Refs, c.OnSave, c.CanSave, c.OnNote, c.NoteSyncs = p.lookups, x.Refs, x.SaveContact, x.CanSave, x.SaveNote, x.NoteSyncs
-	c.OnKnown = p.calls.SetContact
-	c.Remember, p.memory.Contacts = p.indexContactNote, contactLookup{c}
-	c.CallNumber, c.CallQueue, c.Past = p.callNumber, p.callQueue, p.contactHistory
-	c.Lines = append(c.Lines, p.callLine, p.messageLine, p.voicemailLine)
-	p.messages.LookupContact, p.messages.ContactNumbers = c.Known, c.NumbersOf
+	c.Sources, c.Refs, c.OnSave, c.CanSave, c.OnNote, c.NoteSyncs = p.lookups, x.Refs, x.QueueContact, x.CheckContactTargets, x.QueueNote, x.NoteSyncs
+	c.OnIdentified = p.calls.SetContact
+	c.OnNoteAdded, p.memory.Contacts = p.indexContactNote, contactLookup{c}
+	c.CallNumber, c.CallQueue, c.History = p.callNumber, p.callQueue, p.contactHistory
+	c.TimelineSources = append(c.TimelineSources, p.callLine, p.messageLine, p.voicemailLine)
+	p.messages.LookupContact, p.messages.ContactNumbers = c.LookupLocal, c.NumbersOf
 	c.OnMerge = append(c.OnMerge, x.Merge, func(ctx context.Context, tx db.Querier, org, from string, into contact.Contact) error {
 		if err := p.memory.MergeContact(ctx, tx, org, from, into.ID); err != nil {
 			return err
 		}
-		return p.calls.MergeContact(ctx, tx, org, from, into.Named(p.ownName(ctx, org)))
+		return p.calls.MergeContact(ctx, tx, org, from, into.EventContact(p.ownName(ctx, org)))
 	})
 	c.OnErase = append(c.OnErase, x.EraseContact)
 	c.OnDelete = append(c.OnDelete, p.calls.ForgetContact, p.memory.DeleteContact)
@@ -47,11 +47,11 @@ func (p *Platform) wireContacts() {
 // contactLastSpoken updates the contact after a call, and writes the call to the connected CRM systems.
 func (p *Platform) contactLastSpoken(ctx context.Context, tx db.Querier, e call.Ended, r call.CDR) error {
 	if number := r.ExternalNumber(); number != "" && r.AnsweredAt != nil {
-		if err := p.contacts.Touch(ctx, tx, e.Org, number, r.EndedAt); err != nil {
+		if err := p.contacts.UpdateLastContacted(ctx, tx, e.Org, number, r.EndedAt); err != nil {
 			return err
 		}
 	}
-	return p.crm.LogCall(ctx, tx, e.Org, r, e.Recording != "")
+	return p.crm.QueueCall(ctx, tx, e.Org, r, e.Recording != "")
 }
 
 // transcriptText returns the text of a call, or "" if there is no transcript.
@@ -68,12 +68,12 @@ func (p *Platform) ownName(ctx context.Context, org string) string {
 	all, err := p.crm.Connected(ctx, org)
 	if err == nil {
 		for _, c := range all {
-			if c.ID == contact.Internal {
+			if c.ID == contact.InternalID {
 				return c.Name
 			}
 		}
 	}
-	return contact.Own
+	return contact.InternalName
 }
 
 // note returns a note of a call or a contact.
@@ -134,8 +134,8 @@ func ignoreNotFound(err error) error {
 }
 
 // contactHistory returns the history of a number from calls and memory.
-func (p *Platform) contactHistory(ctx context.Context, org, number string, memory bool) (contact.Past, error) {
-	var history contact.Past
+func (p *Platform) contactHistory(ctx context.Context, org, number string, memory bool) (contact.CallHistory, error) {
+	var history contact.CallHistory
 	total, last, err := p.calls.PriorCalls(ctx, org, number, "")
 	if err != nil {
 		return history, err
@@ -161,7 +161,7 @@ func (p *Platform) contactHistory(ctx context.Context, org, number string, memor
 }
 
 // callLine returns the calls with a contact.
-func (p *Platform) callLine(ctx context.Context, org string, q contact.LineQuery) ([]contact.Item, error) {
+func (p *Platform) callLine(ctx context.Context, org string, q contact.TimelineQuery) ([]contact.Item, error) {
 	if !q.Wants("call") {
 		return nil, nil
 	}
@@ -184,7 +184,7 @@ func (p *Platform) callLine(ctx context.Context, org string, q contact.LineQuery
 
 // callerName returns the display name of a caller without a name of their own.
 func (p *Platform) callerName(ctx context.Context, org, number string) string {
-	if c := p.contacts.Known(ctx, org, number); c != nil {
+	if c := p.contacts.LookupLocal(ctx, org, number); c != nil {
 		return c.Name
 	}
 	return ""
@@ -195,9 +195,9 @@ func (p *Platform) publishScreenPop(r pbx.Ring) {
 	if !strings.HasPrefix(r.Number, "+") && r.Number != call.Anonymous {
 		return // an extension: no screen pop for colleagues
 	}
-	ring := contact.Ring{Org: r.Org, CallID: r.CallID, UserID: r.UserID, Phone: r.Number, Straight: r.Direct}
+	ring := contact.Ring{Org: r.Org, CallID: r.CallID, UserID: r.UserID, Phone: r.Number, Direct: r.Direct}
 	if r.TransferredBy != nil && r.TransferredBy.UserID != "" {
-		ring.By = &event.Named{ID: r.TransferredBy.UserID, Name: r.TransferredBy.Name}
+		ring.TransferredBy = &event.Named{ID: r.TransferredBy.UserID, Name: r.TransferredBy.Name}
 	}
 	p.contacts.Ringing(ring)
 }

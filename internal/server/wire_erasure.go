@@ -18,26 +18,26 @@ const callsPerErasure = 10
 // buildErasure constructs the erasure service.
 func (p *Platform) buildErasure() {
 	p.erasures = erasure.New(erasure.Config{DB: p.db, Jobs: p.jobs, Seal: p.seal, Now: time.Now})
-	p.erasures.Number, p.erasures.Busy = p.parseNumber, p.calls.HasActiveCallWith
-	p.erasures.Own = func(ctx context.Context, org, e164 string) (bool, error) {
+	p.erasures.ParseNumber, p.erasures.InCall = p.parseNumber, p.calls.HasActiveCallWith
+	p.erasures.IsOwnNumber = func(ctx context.Context, org, e164 string) (bool, error) {
 		_, err := p.numbers.Owned(ctx, p.db.Read(ctx), org, e164)
 		if db.IsNone(err) {
 			return false, nil
 		}
 		return err == nil, err
 	}
-	p.erasures.Done = func(_ context.Context, org string) error { p.memory.DropIndex(org); return nil }
-	p.erasures.Keepers = []erasure.Keeper{
+	p.erasures.OnDone = func(_ context.Context, org string) error { p.memory.DropIndex(org); return nil }
+	p.erasures.Stores = []erasure.Store{
 		{Name: "calls", Count: p.calls.CountEndedWith, Erase: p.eraseCalls},
 		{Name: "callbacks", Count: p.calls.CountCallbacks, Erase: p.calls.EraseCallbacks},
 		{Name: "messages", Count: p.messages.CountForNumber, Erase: p.messages.EraseForNumber},
 		{Name: "submissions", Count: p.smppApps.CountForNumber, Erase: p.smppApps.EraseForNumber},
-		{Name: "webhooks", Count: p.webhooks.CountWith, Erase: p.webhooks.EraseWith},
+		{Name: "webhooks", Count: p.webhooks.CountWithText, Erase: p.webhooks.EraseWithText},
 		{Name: "events", Count: p.outbox.CountWith, Erase: p.outbox.EraseWith},
 		{Name: "memory", Count: p.memory.CountFacts, Erase: p.memory.EraseFacts},
 		{Name: "contacts", Count: p.countContacts, Erase: p.eraseContacts},
 		{Name: "connected systems", Count: none, Erase: func(ctx context.Context, tx db.Querier, org, phone string) (int, error) {
-			return p.crm.EraseWith(ctx, tx, org, strings.TrimPrefix(phone, "+"))
+			return p.crm.EraseWithText(ctx, tx, org, strings.TrimPrefix(phone, "+"))
 		}},
 		{Name: "the audit log", Count: none, Erase: p.eraseAudit},
 	}
@@ -45,11 +45,11 @@ func (p *Platform) buildErasure() {
 
 // countContacts calls the contact service, which is constructed later.
 func (p *Platform) countContacts(ctx context.Context, q db.Querier, org, phone string) (int, error) {
-	return p.contacts.CountWith(ctx, q, org, phone)
+	return p.contacts.CountForNumber(ctx, q, org, phone)
 }
 
 func (p *Platform) eraseContacts(ctx context.Context, tx db.Querier, org, phone string) (int, error) {
-	return p.contacts.EraseWith(ctx, tx, org, phone)
+	return p.contacts.EraseForNumber(ctx, tx, org, phone)
 }
 
 // eraseContact erases a number of a contact that is deleted, unless it is the organisation's own.

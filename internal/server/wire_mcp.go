@@ -28,8 +28,8 @@ func (s *Server) openTools() {
 		Admit: func(w http.ResponseWriter, r *http.Request, e access.Environment) (context.Context, *op.Error) {
 			return s.rest.Admit(w, r, e, toolKeys{p.keys})
 		},
-		Challenge: p.oauth.Challenge, Lacking: p.oauth.ScopeChallenge, StepUp: p.keys.StepUp,
-		Charge: s.rest.Corridor.Charge, DB: p.db, Log: p.log, Now: time.Now, Key: p.seal.Key("questions of tools"), BaseURL: p.config.BaseURL,
+		Challenge: p.oauth.Challenge, ScopeChallenge: p.oauth.ScopeChallenge, StepUp: p.keys.StepUp,
+		Charge: s.rest.Pipeline.Charge, DB: p.db, Log: p.log, Now: time.Now, Key: p.seal.Key("questions of tools"), BaseURL: p.config.BaseURL,
 		Origins: config.SplitList(p.config.CORSOrigins), Version: op.Version, Extend: extendTools()})
 	for _, path := range mcp.Paths {
 		s.rest.Handle(path, s.tools)

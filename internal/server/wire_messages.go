@@ -21,7 +21,7 @@ const sandboxCarrier = "sandbox"
 // buildMessages constructs the services of text messages and of the sandbox.
 func (p *Platform) buildMessages() {
 	p.messages = sms.New(sms.Config{DB: p.db, Outbox: p.outbox, Jobs: p.jobs, Now: time.Now, Log: p.log, Digest: p.seal.Digest})
-	p.messages.Carriers[sandboxCarrier] = sandbox.Messages{}
+	p.messages.Carriers[sandboxCarrier] = sandbox.SMSCarrier{}
 	p.messages.Route, p.messages.FindNumber, p.messages.ParsePhone = p.routeMessage, p.OwnNumber, p.parseNumber
 	p.messages.UserExists = func(ctx context.Context, org, id string) (bool, error) {
 		_, err := p.users.Get(ctx, p.db.Read(ctx), org, id)
@@ -32,7 +32,7 @@ func (p *Platform) buildMessages() {
 	}
 	p.partners.Messages = p.messages.Count
 	p.buildCarriers()
-	p.sandbox = &sandbox.Service{Receive: p.messages.Receive, Phone: p.parseNumber}
+	p.sandbox = &sandbox.Service{ReceiveSMS: p.messages.Receive, ParseNumber: p.parseNumber}
 }
 
 // OwnNumber finds a number of the organisation by its id or as people write it.

@@ -43,7 +43,7 @@ func (p *Platform) wireRouting() {
 		return p.calls.WriteQueueCallback(ctx, tx, call.QueueCallback(c))
 	}
 	p.agents.OnReady = p.queues.EndWrapUp
-	p.prompts.Uses = append(p.prompts.Uses, promptUses("queue", p.queues.PlayedBy), promptUses("flow", p.flows.UsedBy))
+	p.prompts.FindUses = append(p.prompts.FindUses, promptUses("queue", p.queues.PlayedBy), promptUses("flow", p.flows.UsedBy))
 	p.flows.CheckDestination, p.flows.HasAudio, p.flows.OwnsNumber = p.checkDestination, p.hasAudio, p.ownsNumber
 	p.flows.Numbers, p.flows.AssignNumbers = p.numbers.IDsOfFlows, p.numbers.AssignToFlow
 	p.flows.FindReferences = append(p.flows.FindReferences, p.queues.OverflowingToFlow)

@@ -21,7 +21,7 @@ func (p *Platform) buildRouting() {
 	p.routing.SetGreeting, p.routing.MailboxLocked = p.setGreeting, p.mailboxLocked
 	p.routing.VoiceAgents = p.voiceAgents
 	p.routing.Emergency = func(country, dialled string) bool { _, is := trunk.EmergencyNumber(country, dialled); return is }
-	p.routing.CallerMemory, p.routing.SignRequest = p.callerMemory, p.webhooks.Sign
+	p.routing.CallerMemory, p.routing.SignRequest = p.callerMemory, p.webhooks.SignRequest
 }
 
 // callerMemory returns the memory of a caller for flows.

@@ -22,7 +22,7 @@ func (s *Server) wireSandboxReset() {
 		RepairRows: p.repairAfterReset, ClearCaches: func(org string) {
 			p.clearCaches(org)
 			p.memory.DropIndex(org)
-			p.contacts.Reconnected(org)
+			p.contacts.InvalidateOrg(org)
 			p.bus.Publish(crm.Changed, org)
 			p.bus.Publish(flow.Changed, nil)
 		}}
@@ -54,7 +54,7 @@ func (p *Platform) repairAfterReset(ctx context.Context, tx db.Querier, org stri
 }
 
 // lookups returns the connected systems of an organisation. A sandbox has two more, which know the test numbers.
-func (p *Platform) lookups(ctx context.Context, org string) ([]contact.Connected, error) {
+func (p *Platform) lookups(ctx context.Context, org string) ([]contact.Source, error) {
 	all, err := p.crm.Connected(ctx, org)
 	if err != nil {
 		return nil, err
@@ -63,5 +63,5 @@ func (p *Platform) lookups(ctx context.Context, org string) ([]contact.Connected
 	if err != nil || !o.Sandbox() {
 		return all, err
 	}
-	return append(all[:len(all):len(all)], sandbox.Sources()...), nil
+	return append(all[:len(all):len(all)], sandbox.TestConnections()...), nil
 }

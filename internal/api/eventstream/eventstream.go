@@ -24,45 +24,45 @@ type Config struct {
 	Valid   func(ctx context.Context, p access.Principal) error
 	Changed string
 
-	Heartbeat time.Duration // between comments on a quiet stream; 0: 15 s
-	Patience  time.Duration // limit for the client to read sent data; 0: 10 s
+	Heartbeat    time.Duration // between comments on a quiet stream; 0: 15 s
+	WriteTimeout time.Duration // limit for the client to read sent data; 0: 10 s
 }
 
 // Service serves the event streams. It is safe for concurrent use.
 type Service struct {
 	Config
 
-	mu     sync.Mutex // guards the two below
-	open   map[string]int
-	closed bool
-	over   chan struct{}
-	all    sync.WaitGroup
+	mu          sync.Mutex // guards the two below
+	openStreams map[string]int
+	closed      bool
+	stop        chan struct{}
+	streams     sync.WaitGroup
 }
 
 // Limits and times of streams.
 const (
-	perOrganisation = 20
-	heartbeat       = 15 * time.Second
-	patience        = 10 * time.Second
-	poll            = 2 * time.Second // reads the outbox if a wake-up was missed
-	backlog         = 1024            // buffered announcements; dropped ones are read from the outbox
+	maxStreamsPerOrg    = 20
+	defaultHeartbeat    = 15 * time.Second
+	defaultWriteTimeout = 10 * time.Second
+	pollInterval        = 2 * time.Second // reads the outbox if a wake-up was missed
+	subscriptionBuffer  = 1024            // buffered announcements; dropped ones are read from the outbox
 )
 
 // New returns a service.
 func New(c Config) *Service {
 	if c.Heartbeat == 0 {
-		c.Heartbeat = heartbeat
+		c.Heartbeat = defaultHeartbeat
 	}
-	if c.Patience == 0 {
-		c.Patience = patience
+	if c.WriteTimeout == 0 {
+		c.WriteTimeout = defaultWriteTimeout
 	}
-	return &Service{Config: c, open: map[string]int{}, over: make(chan struct{})}
+	return &Service{Config: c, openStreams: map[string]int{}, stop: make(chan struct{})}
 }
 
 // Operations returns the API operations of events.
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
-		op.NewStream("events.stream", "GET /events/stream", anyOf, "Follow what happens, as server-sent events; each kind needs its scope", s.Open).Fails("concurrency_limit", "draining").
+		op.NewStream("events.stream", "GET /events/stream", streamScope, "Follow what happens, as server-sent events; each kind needs its scope", s.Open).Fails("concurrency_limit", "draining").
 			Answers(200, "text/event-stream", nil),
 		op.New("events.list", "GET /events", access.UsersAdmin, "List events in their order", s.List),
 	}
@@ -73,10 +73,10 @@ func (s *Service) Close() {
 	s.mu.Lock()
 	if !s.closed {
 		s.closed = true
-		close(s.over)
+		close(s.stop)
 	}
 	s.mu.Unlock()
-	s.all.Wait()
+	s.streams.Wait()
 }
 
 // In is the request of events.stream.
@@ -133,57 +133,57 @@ func (s *Service) Open(ctx context.Context, in *In) (*huma.StreamResponse, error
 		return nil, err
 	}
 	who, _ := access.From(ctx)
-	f := &follower{Service: s, who: who, kinds: shown(who.Scopes, in.Events), last: after, write: writeData}
+	f := &streamConn{Service: s, principal: who, kinds: visibleKinds(who.Scopes, in.Events), lastSequence: after, write: writeData}
 	if in.Format == "webhook" {
-		f.hooks, f.write = true, writeHook(in.Timing)
+		f.webhookFormat, f.write = true, writeWebhook(in.Timing)
 	}
-	f.news = s.Outbox.Bus.Subscribe(event.Stream, backlog)
+	f.announcements = s.Outbox.Bus.Subscribe(event.Stream, subscriptionBuffer)
 	newest, err := s.Outbox.Last(ctx, who.OrgID) // after the subscription, so that no event is missed between the two
 	if err == nil {
-		err = s.enter(who.OrgID)
+		err = s.acquire(who.OrgID)
 	}
 	if err != nil {
-		f.news.Close()
+		f.announcements.Close()
 		return nil, err
 	}
-	if !given || f.last > newest {
-		f.last = newest
+	if !given || f.lastSequence > newest {
+		f.lastSequence = newest
 	}
-	leave := s.Outbox.Subscribe(who.OrgID, f.told())
+	leave := s.Outbox.Subscribe(who.OrgID, f.followedKinds())
 	return &huma.StreamResponse{Body: func(h huma.Context) {
-		defer s.leave(who.OrgID)
-		defer f.news.Close()
+		defer s.release(who.OrgID)
+		defer f.announcements.Close()
 		defer leave()
 		_, w := humago.Unwrap(h)
 		f.serve(h.Context(), w)
 	}}, nil
 }
 
-func (s *Service) enter(org string) error {
+func (s *Service) acquire(org string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return op.Unavailable("draining", "the server is shutting down", "2")
 	}
-	if s.open[org] >= perOrganisation {
+	if s.openStreams[org] >= maxStreamsPerOrg {
 		return op.Unavailable("concurrency_limit", "at most 20 streams at once", "15")
 	}
-	s.open[org]++
-	s.all.Add(1)
+	s.openStreams[org]++
+	s.streams.Add(1)
 	return nil
 }
 
-func (s *Service) leave(org string) {
+func (s *Service) release(org string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.open[org]--; s.open[org] == 0 {
-		delete(s.open, org)
+	if s.openStreams[org]--; s.openStreams[org] == 0 {
+		delete(s.openStreams, org)
 	}
-	s.all.Done()
+	s.streams.Done()
 }
 
 // setHeaders sets the headers of a stream. X-Accel-Buffering disables buffering in proxies.
-func headers(h http.Header) {
+func setHeaders(h http.Header) {
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no")

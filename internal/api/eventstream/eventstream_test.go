@@ -29,7 +29,7 @@ import (
 var ctx = context.Background()
 
 // fixture is an outbox with its reader, and a stream of it over HTTP.
-type station struct {
+type fixture struct {
 	t      *testing.T
 	outbox *event.Outbox
 	org    string
@@ -37,22 +37,22 @@ type station struct {
 	stream *eventstream.Service
 	ended  chan struct{} // receives after each served request
 
-	mu   sync.Mutex // guards the fields below
-	who  access.Principal
-	bad  error
-	seen []event.Event
+	mu        sync.Mutex // guards the fields below
+	principal access.Principal
+	invalid   error
+	seen      []event.Event
 }
 
-func open(t *testing.T, d *db.DB) *station {
+func newFixture(t *testing.T, d *db.DB) *fixture {
 	t.Helper()
-	s := &station{t: t, outbox: &event.Outbox{DB: d, Bus: bus.New(), Now: func() db.Time { return db.At(time.Now()) }}, org: db.NewID("org"), ended: make(chan struct{}, 1)}
+	s := &fixture{t: t, outbox: &event.Outbox{DB: d, Bus: bus.New(), Now: func() db.Time { return db.At(time.Now()) }}, org: db.NewID("org"), ended: make(chan struct{}, 1)}
 	s.must(d.Tx(ctx, func(tx db.Querier) error {
 		const q = `INSERT INTO orgs (id, path, environment, name, plan, status, country, timezone, language, settings, created_at, updated_at)
 			VALUES ($1, $2, 'live', 'Test', 'standard', 'active', 'GB', 'UTC', 'en', '{}', 0, 0)`
 		_, err := tx.Exec(ctx, q, s.org, "/"+s.org+"/")
 		return err
 	}))
-	s.who = optest.Admin(s.org)
+	s.principal = optest.Admin(s.org)
 	reader := &event.Reader{Outbox: s.outbox, Log: slog.New(slog.DiscardHandler), CreateDeliveries: func(_ context.Context, _ db.Querier, batch []event.Event) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -62,20 +62,20 @@ func open(t *testing.T, d *db.DB) *station {
 	running, stop := context.WithCancel(ctx)
 	var done sync.WaitGroup
 	done.Go(func() { reader.Run(running) })
-	s.stream = eventstream.New(eventstream.Config{Outbox: s.outbox, Changed: "changed.keys", Heartbeat: 50 * time.Millisecond, Patience: time.Second,
-		Valid: func(context.Context, access.Principal) error { s.mu.Lock(); defer s.mu.Unlock(); return s.bad }})
+	s.stream = eventstream.New(eventstream.Config{Outbox: s.outbox, Changed: "changed.keys", Heartbeat: 50 * time.Millisecond, WriteTimeout: time.Second,
+		Valid: func(context.Context, access.Principal) error { s.mu.Lock(); defer s.mu.Unlock(); return s.invalid }})
 	server := s.serve(d)
 	t.Cleanup(func() { s.stream.Close(); server.Close(); stop(); done.Wait() })
 	return s
 }
 
 // serve serves the stream with a limit on slow requests, like the REST server.
-func (s *station) serve(d *db.DB) *httptest.Server {
+func (s *fixture) serve(d *db.DB) *httptest.Server {
 	mux := http.NewServeMux()
 	op.NewAPI(mux, &op.Pipeline{DB: d, Log: slog.New(slog.DiscardHandler), Now: time.Now}, s.stream.Operations())
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
-		who := s.who
+		who := s.principal
 		s.mu.Unlock()
 		mux.ServeHTTP(w, r.WithContext(access.With(r.Context(), who)))
 		select {
@@ -89,26 +89,26 @@ func (s *station) serve(d *db.DB) *httptest.Server {
 	return server
 }
 
-func (s *station) must(err error) {
+func (s *fixture) must(err error) {
 	s.t.Helper()
 	if err != nil {
 		s.t.Fatal(err)
 	}
 }
 
-func (s *station) publish(p event.Payload) {
+func (s *fixture) publish(p event.Payload) {
 	s.t.Helper()
 	s.must(s.outbox.DB.Tx(ctx, func(tx db.Querier) error { return s.outbox.Publish(ctx, tx, s.org, p) }))
 }
 
 // streamClient is a client of the stream.
-type radio struct {
+type streamClient struct {
 	t     *testing.T
 	body  io.ReadCloser
 	lines *bufio.Reader
 }
 
-func (s *station) listen(query string, header ...string) *radio {
+func (s *fixture) listen(query string, header ...string) *streamClient {
 	s.t.Helper()
 	r, err := http.NewRequest("GET", s.url+query, nil)
 	s.must(err)
@@ -129,11 +129,11 @@ func (s *station) listen(query string, header ...string) *radio {
 		s.t.Fatalf("stream: %d %s", a.StatusCode, b)
 	}
 	s.t.Cleanup(func() { a.Body.Close() })
-	return &radio{s.t, a.Body, bufio.NewReader(a.Body)}
+	return &streamClient{s.t, a.Body, bufio.NewReader(a.Body)}
 }
 
 // next returns the next event: "id kind data".
-func (r *radio) next() string {
+func (r *streamClient) next() string {
 	r.t.Helper()
 	e, err := r.read()
 	if err != nil {
@@ -142,7 +142,7 @@ func (r *radio) next() string {
 	return e
 }
 
-func (r *radio) read() (string, error) {
+func (r *streamClient) read() (string, error) {
 	var id, kind, data string
 	for {
 		line, err := r.lines.ReadString('\n')
@@ -169,10 +169,10 @@ func missed(n int) event.CallMissed { return event.CallMissed{CallID: "call_1", 
 
 func waits(n int) string { return fmt.Sprintf(`"wait_seconds":%d,`, n) }
 
-func TestAStreamThatIsResumedHasNoGapAndNothingTwice(t *testing.T) {
+func TestStream_ResumeWithoutGapOrDuplicate(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		s := open(t, d)
+		s := newFixture(t, d)
 		const n = 300
 		var done sync.WaitGroup
 		done.Go(func() {
@@ -201,9 +201,9 @@ func TestAStreamThatIsResumedHasNoGapAndNothingTwice(t *testing.T) {
 	})
 }
 
-func TestAStreamBeginsWithNowAndTellsTheEphemeral(t *testing.T) {
+func TestStream_StartsNowWithEphemeralEvents(t *testing.T) {
 	t.Parallel()
-	s := open(t, dbtest.SQLite(t))
+	s := newFixture(t, dbtest.SQLite(t))
 	s.publish(missed(1))
 	first := s.listen("?after_sequence=0")
 	first.next() // numbered; events from now on are later
@@ -224,15 +224,15 @@ func TestAStreamBeginsWithNowAndTellsTheEphemeral(t *testing.T) {
 	}
 }
 
-func TestAStreamShowsWhatItsScopesAndFilterShow(t *testing.T) {
+func TestStream_ScopesAndFilter(t *testing.T) {
 	t.Parallel()
-	s := open(t, dbtest.SQLite(t))
+	s := newFixture(t, dbtest.SQLite(t))
 	s.mu.Lock()
-	s.who.Scopes = []access.Scope{access.QueuesRead}
+	s.principal.Scopes = []access.Scope{access.QueuesRead}
 	s.mu.Unlock()
 	queues := s.listen("?after_sequence=0")
 	s.mu.Lock()
-	s.who.Scopes = access.All()
+	s.principal.Scopes = access.All()
 	s.mu.Unlock()
 	some := s.listen("?after_sequence=0&events=device.registration,call.missed")
 	for _, p := range []event.Payload{missed(1), event.UserCreated{}, event.DeviceRegistration{DeviceID: "dev_1"}, event.QueueUpdated{QueueID: "que_1"},
@@ -251,9 +251,9 @@ func TestAStreamShowsWhatItsScopesAndFilterShow(t *testing.T) {
 	}
 }
 
-func TestTheEndOfACallIsStreamedOnceAndAtOnce(t *testing.T) {
+func TestStream_CallEndedOnce(t *testing.T) {
 	t.Parallel()
-	s := open(t, dbtest.SQLite(t))
+	s := newFixture(t, dbtest.SQLite(t))
 	r := s.listen("?after_sequence=0")
 	s.must(s.outbox.DB.Tx(ctx, func(tx db.Querier) error {
 		return errors.Join(s.outbox.PublishTo(ctx, tx, s.org, event.AudienceImmediate, event.CallEnded{CallID: "call_1"}),
@@ -269,10 +269,10 @@ func TestTheEndOfACallIsStreamedOnceAndAtOnce(t *testing.T) {
 }
 
 // A stream in the webhook format sends the webhook kinds, once each, with id and exact body.
-func TestAStreamTellsWhatWebhooksAreTold(t *testing.T) {
+func TestStream_WebhookFormat(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		s := open(t, d)
+		s := newFixture(t, d)
 		late, early := s.listen("?format=webhook&after_sequence=0"), s.listen("?format=webhook&call_ended_timing=immediate&after_sequence=0")
 		s.must(s.outbox.PublishEphemeral(s.org, event.CallQuality{CallID: "call_1"}))
 		s.publish(event.DeviceRegistration{DeviceID: "dev_1"})
@@ -282,12 +282,12 @@ func TestAStreamTellsWhatWebhooksAreTold(t *testing.T) {
 		}))
 		s.publish(missed(1))
 		for _, x := range []struct {
-			of    *radio
+			of    *streamClient
 			first string
 		}{{early, "2"}, {late, "3"}} {
 			e := x.of.next()
 			id, rest, _ := strings.Cut(e, " call.ended ")
-			var h eventstream.Hook
+			var h eventstream.WebhookMessage
 			s.must(json.Unmarshal([]byte(rest), &h))
 			body, _ := event.Encode(ended)
 			s.mu.Lock()
@@ -303,9 +303,9 @@ func TestAStreamTellsWhatWebhooksAreTold(t *testing.T) {
 	})
 }
 
-func TestAStreamOutlivesTheLimitOnSlowRequests(t *testing.T) {
+func TestStream_OutlivesReadTimeout(t *testing.T) {
 	t.Parallel()
-	s := open(t, dbtest.SQLite(t))
+	s := newFixture(t, dbtest.SQLite(t))
 	r := s.listen("")
 	for beats := 0; beats < 12; { // twice the limit
 		line, err := r.lines.ReadString('\n')
@@ -318,9 +318,9 @@ func TestAStreamOutlivesTheLimitOnSlowRequests(t *testing.T) {
 	r.next()
 }
 
-func TestAStreamEndsWithItsCredentialAndWithTheServer(t *testing.T) {
+func TestStream_EndsWithCredentialOrServer(t *testing.T) {
 	t.Parallel()
-	s := open(t, dbtest.SQLite(t))
+	s := newFixture(t, dbtest.SQLite(t))
 	if f := s.outbox.Subscribers("call.quality"); f != nil {
 		t.Errorf("followed by %v before anybody came", f)
 	}
@@ -331,14 +331,14 @@ func TestAStreamEndsWithItsCredentialAndWithTheServer(t *testing.T) {
 		t.Error("who follows is not known")
 	}
 	s.mu.Lock()
-	s.bad = errors.New("revoked")
+	s.invalid = errors.New("revoked")
 	s.mu.Unlock()
 	s.outbox.Bus.Publish("changed.keys", "digest")
 	if e, err := r.read(); err == nil {
 		t.Errorf("a stream without credential goes on with %s", e)
 	}
 	s.mu.Lock()
-	s.bad = nil
+	s.invalid = nil
 	s.mu.Unlock()
 	r = s.listen("?events=call.ended,call.quality")
 	s.stream.Close()
@@ -351,10 +351,10 @@ func TestAStreamEndsWithItsCredentialAndWithTheServer(t *testing.T) {
 	s.refused("", 503, "draining")
 }
 
-func TestEventsAreListedAsWebhooksAreToldThem(t *testing.T) {
+func TestList_WebhookEvents(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		s := open(t, d)
+		s := newFixture(t, d)
 		r := s.listen("?after_sequence=0")
 		s.publish(missed(1))
 		s.publish(event.CallHeld{CallID: "call_1"})
@@ -390,7 +390,7 @@ func TestEventsAreListedAsWebhooksAreToldThem(t *testing.T) {
 	})
 }
 
-func (s *station) refused(query string, status int, code string) {
+func (s *fixture) refused(query string, status int, code string) {
 	s.t.Helper()
 	a, err := http.Get(s.url + query)
 	s.must(err)
@@ -401,12 +401,12 @@ func (s *station) refused(query string, status int, code string) {
 	}
 }
 
-func TestAnOrganisationHasTwentyStreams(t *testing.T) {
+func TestStream_LimitPerOrganisation(t *testing.T) {
 	t.Parallel()
-	s := open(t, dbtest.SQLite(t))
+	s := newFixture(t, dbtest.SQLite(t))
 	s.refused("?events=call.nonsense", 400, "invalid_query")
 	s.refused("?after_sequence=x", 400, "invalid_query")
-	var all []*radio
+	var all []*streamClient
 	for range 20 {
 		all = append(all, s.listen(""))
 	}
@@ -425,9 +425,9 @@ func TestAnOrganisationHasTwentyStreams(t *testing.T) {
 	}
 }
 
-func TestAClientThatDoesNotReadIsCut(t *testing.T) {
+func TestStream_SlowClientClosed(t *testing.T) {
 	t.Parallel()
-	s := open(t, dbtest.SQLite(t))
+	s := newFixture(t, dbtest.SQLite(t))
 	r := s.listen("?after_sequence=0")
 	text := strings.Repeat("x", 100_000)
 	for range 200 { // more than the socket buffers hold

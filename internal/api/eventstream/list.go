@@ -35,7 +35,7 @@ type ListIn struct {
 // List returns the webhook events of the last 30 days in order. The end of a recorded call is listed once, with
 // recording and summary.
 func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Event]], error) {
-	after, err := in.from(ctx)
+	after, err := in.startAfter(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Event]]
 }
 
 // startAfter returns the sequence after which the page begins.
-func (in *ListIn) from(ctx context.Context) (int64, error) {
+func (in *ListIn) startAfter(ctx context.Context) (int64, error) {
 	p, err := in.Paging.After(ctx)
 	if err != nil || in.After == "" {
 		return p.Int, err

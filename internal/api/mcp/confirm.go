@@ -19,59 +19,59 @@ import (
 )
 
 // confirmTimeout is the time a person has to answer.
-const answerTime = 10 * time.Minute
+const confirmTimeout = 10 * time.Minute
 
 // confirm asks the person through the client (elicitation) before an irreversible action. In all revisions the client
 // answers by repeating the call with the answer and the state of the question.
-func (c *call) confirm() (*sdk.CallToolResult, *fault) {
-	question := c.t.ask(c)
+func (c *toolCall) confirm() (*sdk.CallToolResult, *toolError) {
+	question := c.t.question(c)
 	if !c.canAsk() {
-		if yes, _ := c.args["confirm"].(bool); c.t.must && !yes {
-			return nil, unconfirmed(question)
+		if yes, _ := c.args["confirm"].(bool); c.t.needsConfirm && !yes {
+			return nil, confirmationRequired(question)
 		}
 		return nil, nil
 	}
-	if c.asked.req.Params.InputResponses == nil {
+	if c.input.req.Params.InputResponses == nil {
 		return &sdk.CallToolResult{InputRequests: sdk.InputRequestMap{"confirm": &sdk.ElicitParams{Mode: "form", Message: question,
-			RequestedSchema: schema{"type": "object", "properties": schema{}}}}, RequestState: c.state(rand.Text(), c.s.Now().Add(answerTime))}, nil
+			RequestedSchema: schema{"type": "object", "properties": schema{}}}}, RequestState: c.state(rand.Text(), c.s.Now().Add(confirmTimeout))}, nil
 	}
-	if !c.genuine(c.asked.req.Params.RequestState) {
-		return nil, failed(op.Invalid(op.Field("requestState", "invalid", "is not of this question, or its time has passed")))
+	if !c.validState(c.input.req.Params.RequestState) {
+		return nil, newToolError(op.Invalid(op.Field("requestState", "invalid", "is not of this question, or its time has passed")))
 	}
-	if answer, ok := c.asked.req.Params.InputResponses["confirm"].(*sdk.ElicitResult); !ok || answer.Action != "accept" {
-		return nil, refusedByPerson()
+	if answer, ok := c.input.req.Params.InputResponses["confirm"].(*sdk.ElicitResult); !ok || answer.Action != "accept" {
+		return nil, declined()
 	}
 	return nil, nil
 }
 
 // canAsk reports whether the client can show questions to its user.
-func (c *call) canAsk() bool {
-	can := c.asked.req.ClientCapabilities()
+func (c *toolCall) canAsk() bool {
+	can := c.input.req.ClientCapabilities()
 	return can != nil && can.Elicitation != nil && (can.Elicitation.Form != nil || can.Elicitation.URL == nil)
 }
 
 // state returns a signed value that binds an answer to the credential, the tool, the arguments, a deadline and a
 // nonce.
-func (c *call) state(nonce string, until time.Time) string {
+func (c *toolCall) state(nonce string, until time.Time) string {
 	plain := nonce + "." + strconv.FormatInt(until.Unix(), 10)
 	m := hmac.New(sha256.New, c.s.Key)
-	for _, part := range []string{plain, c.visit.owner(), c.t.name, c.canonical()} {
+	for _, part := range []string{plain, c.sender.owner(), c.t.name, c.canonical()} {
 		_, _ = fmt.Fprintf(m, "%d:%s", len(part), part)
 	}
 	return plain + "." + base64.RawURLEncoding.EncodeToString(m.Sum(nil))
 }
 
 // canonical returns the arguments independent of their order and spaces.
-func (c *call) canonical() string {
+func (c *toolCall) canonical() string {
 	var v any
-	d := json.NewDecoder(bytes.NewReader(c.asked.arguments))
+	d := json.NewDecoder(bytes.NewReader(c.input.arguments))
 	d.UseNumber()
 	_ = d.Decode(&v)
 	b, _ := json.Marshal(v)
 	return string(b)
 }
 
-func (c *call) genuine(state string) bool {
+func (c *toolCall) validState(state string) bool {
 	nonce, rest, _ := strings.Cut(state, ".")
 	at, _, _ := strings.Cut(rest, ".")
 	seconds, err := strconv.ParseInt(at, 10, 64)
@@ -79,19 +79,21 @@ func (c *call) genuine(state string) bool {
 	if err != nil || !hmac.Equal([]byte(state), []byte(c.state(nonce, until))) || !c.s.Now().Before(until) {
 		return false
 	}
-	return c.s.spent.first(nonce, until)
+	return c.s.usedNonces.claim(nonce, until)
 }
 
 // usedNonces holds the nonces of answered questions until their deadline. It is safe for concurrent use.
-type spent struct {
+type usedNonces struct {
 	now func() time.Time
 	mu  sync.Mutex // guards all
 	all map[string]time.Time
 }
 
-func newSpent(now func() time.Time) *spent { return &spent{now: now, all: map[string]time.Time{}} }
+func newUsedNonces(now func() time.Time) *usedNonces {
+	return &usedNonces{now: now, all: map[string]time.Time{}}
+}
 
-func (s *spent) first(nonce string, until time.Time) bool {
+func (s *usedNonces) claim(nonce string, until time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
@@ -109,25 +111,27 @@ func (s *spent) first(nonce string, until time.Time) bool {
 
 // duplicateCalls detects that a client repeats a call within a short time, because assistants repeat calls with a
 // slow answer. It is safe for concurrent use.
-type repeats struct {
+type duplicateCalls struct {
 	now func() time.Time
 	mu  sync.Mutex // guards all
-	all map[[32]byte]repeat
+	all map[[32]byte]duplicateCall
 }
 
-type repeat struct {
+type duplicateCall struct {
 	key   string
 	until time.Time
 }
 
 // duplicateWindow is the time in which an identical call is a repetition.
-const repeatTime = 15 * time.Second
+const duplicateWindow = 15 * time.Second
 
-func newRepeats(now func() time.Time) *repeats { return &repeats{now: now, all: map[[32]byte]repeat{}} }
+func newDuplicateCalls(now func() time.Time) *duplicateCalls {
+	return &duplicateCalls{now: now, all: map[[32]byte]duplicateCall{}}
+}
 
 // key returns the idempotency key for a call without one: the key of an identical call within duplicateWindow, or a
 // new one.
-func (r *repeats) key(owner, what string) string {
+func (r *duplicateCalls) key(owner, what string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.now()
@@ -140,7 +144,7 @@ func (r *repeats) key(owner, what string) string {
 	if x, ok := r.all[id]; ok {
 		return x.key
 	}
-	x := repeat{key: "mcp-" + rand.Text(), until: now.Add(repeatTime)}
+	x := duplicateCall{key: "mcp-" + rand.Text(), until: now.Add(duplicateWindow)}
 	r.all[id] = x
 	return x.key
 }

@@ -51,40 +51,40 @@ func (p prompt) fill(given map[string]string) *sdk.GetPromptResult {
 		if len(value) > 60 {
 			value = strings.ToValidUTF8(value[:60], "")
 		}
-		text = strings.ReplaceAll(text, "{"+a.Name+"}", visible(value))
+		text = strings.ReplaceAll(text, "{"+a.Name+"}", stripInvisible(value))
 	}
 	return &sdk.GetPromptResult{Description: p.about, Messages: []*sdk.PromptMessage{{Role: "user", Content: &sdk.TextContent{Text: text}}}}
 }
 
 // maxCompletions bounds the values of a completion.
-const mostCompletions = 50
+const maxCompletions = 50
 
 // complete proposes values of arguments: calls in progress, queues, numbers of recent calls.
 func (s *Server) complete(ctx context.Context, req *sdk.CompleteRequest) (*sdk.CompleteResult, error) {
-	v, _ := ctx.Value(visitKey{}).(*visit)
+	v, _ := ctx.Value(senderKey{}).(*sender)
 	none := &sdk.CompleteResult{Completion: sdk.CompletionResultDetails{Values: []string{}}}
 	if v == nil || req.Params.Ref == nil {
 		return none, nil
 	}
-	ctx = v.enter(ctx, "completion", clientOf(req.ClientInfo()))
+	ctx = v.operationContext(ctx, "completion", clientName(req.ClientInfo()))
 	for _, from := range []struct{ when, operation, member string }{
 		{"call://", "calls.live", "id"}, {"queue://", "queues.stats_all", "queue_id"}, {"contact://", "cdr.list", "from_number"}, {"phone", "cdr.list", "from_number"},
 	} {
 		if strings.HasPrefix(req.Params.Ref.URI, from.when) || req.Params.Ref.URI == "" && req.Params.Argument.Name == from.when {
-			return s.proposed(ctx, from.operation, from.member, req.Params.Argument.Value), nil
+			return s.proposals(ctx, from.operation, from.member, req.Params.Argument.Value), nil
 		}
 	}
 	return none, nil
 }
 
 // proposals returns the values of a member in an operation's list that begin with the typed text.
-func (s *Server) proposed(ctx context.Context, operation, member, typed string) *sdk.CompleteResult {
+func (s *Server) proposals(ctx context.Context, operation, member, typed string) *sdk.CompleteResult {
 	q := url.Values{}
 	if operation == "cdr.list" {
-		q.Set("limit", fmt.Sprint(mostCompletions))
+		q.Set("limit", fmt.Sprint(maxCompletions))
 	}
 	out := &sdk.CompleteResult{Completion: sdk.CompletionResultDetails{Values: []string{}}}
-	answer, f := s.use(ctx, operation, request{query: q})
+	answer, f := s.callOperation(ctx, operation, operationRequest{query: q})
 	if f != nil {
 		return out
 	}
@@ -93,7 +93,7 @@ func (s *Server) proposed(ctx context.Context, operation, member, typed string) 
 	for _, row := range rows {
 		one, _ := row.(schema)
 		value := text(one[member])
-		if value != "" && !seen[value] && strings.HasPrefix(value, typed) && len(seen) < mostCompletions {
+		if value != "" && !seen[value] && strings.HasPrefix(value, typed) && len(seen) < maxCompletions {
 			seen[value] = true
 			out.Completion.Values = append(out.Completion.Values, value)
 		}

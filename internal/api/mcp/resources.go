@@ -10,7 +10,7 @@ import (
 )
 
 // resourceSource maps a resource to the operation that reads it.
-type source struct {
+type resourceSource struct {
 	uri, name, title, about string
 	operation               string
 	parameter               string // of the operation, taken from the URI
@@ -19,7 +19,7 @@ type source struct {
 }
 
 // resourceSources are all resources. They use the same operations as the tools.
-var sources = []source{
+var resourceSources = []resourceSource{
 	{uri: "calls://live", name: "live_calls", title: "Calls in progress", about: "The calls in progress right now", operation: "calls.live"},
 	{uri: "call://{id}", name: "call", title: "A call", about: "One call with its legs and notes", operation: "calls.get", parameter: "id",
 		query: url.Values{"expand": {"notes"}}},
@@ -30,7 +30,7 @@ var sources = []source{
 }
 
 func (s *Server) addResources() {
-	for _, x := range sources {
+	for _, x := range resourceSources {
 		if x.parameter == "" {
 			s.server.AddResource(&sdk.Resource{URI: x.uri, Name: x.name, Title: x.title, Description: x.about, MIMEType: "application/json"}, s.reader(x))
 			continue
@@ -41,9 +41,9 @@ func (s *Server) addResources() {
 }
 
 // reader returns the handler that reads a resource with the scopes of the sender.
-func (s *Server) reader(x source) sdk.ResourceHandler {
+func (s *Server) reader(x resourceSource) sdk.ResourceHandler {
 	return func(ctx context.Context, req *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
-		out, err := s.read(ctx, x, req.Params.URI, clientOf(req.ClientInfo()))
+		out, err := s.readResource(ctx, x, req.Params.URI, clientName(req.ClientInfo()))
 		if err != nil {
 			return nil, err
 		}
@@ -51,28 +51,28 @@ func (s *Server) reader(x source) sdk.ResourceHandler {
 	}
 }
 
-func (s *Server) read(ctx context.Context, x source, uri, client string) ([]byte, error) {
-	v, _ := ctx.Value(visitKey{}).(*visit)
+func (s *Server) readResource(ctx context.Context, x resourceSource, uri, client string) ([]byte, error) {
+	v, _ := ctx.Value(senderKey{}).(*sender)
 	if v == nil {
 		return nil, sdk.ResourceNotFoundError(uri)
 	}
-	r := request{path: map[string]string{}, query: url.Values{}}
+	r := operationRequest{path: map[string]string{}, query: url.Values{}}
 	for name, values := range x.query {
 		r.query[name] = values
 	}
-	value := x.filled(uri)
+	value := x.parameterValue(uri)
 	if x.inQuery {
 		r.query.Set(x.parameter, value)
 	} else {
 		r.path[x.parameter] = value
 	}
-	ctx = v.enter(ctx, "resource "+x.name, client)
-	out, f := s.use(ctx, x.operation, r)
+	ctx = v.operationContext(ctx, "resource "+x.name, client)
+	out, f := s.callOperation(ctx, x.operation, r)
 	status, code := 200, ""
 	if f != nil {
 		status, code = f.status, f.code
 	}
-	s.note(ctx, v.principal, "resources."+x.name, value, status, code)
+	s.audit(ctx, v.principal, "resources."+x.name, value, status, code)
 	switch {
 	case f == nil:
 	case f.status == 404:
@@ -80,16 +80,16 @@ func (s *Server) read(ctx context.Context, x source, uri, client string) ([]byte
 	default:
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: f.code + ": " + text(f.problem["detail"])}
 	}
-	mark(out)
+	markUntrusted(out)
 	b, err := encode(out)
-	if len(b) > 4*mostText {
+	if len(b) > 4*maxResultBytes {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "result_too_large: read it in parts with get_call_detail"}
 	}
 	return b, err
 }
 
 // parameterValue returns the value of the parameter in a URI.
-func (x source) filled(uri string) string {
+func (x resourceSource) parameterValue(uri string) string {
 	before, after, found := strings.Cut(x.uri, "{"+x.parameter+"}")
 	if !found {
 		return ""

@@ -26,7 +26,7 @@ type document struct {
 }
 
 // operationDoc is an operation of a document.
-type described struct {
+type operationDoc struct {
 	Parameters []struct {
 		Name        string `json:"name"`
 		In          string `json:"in"`
@@ -45,7 +45,7 @@ type media struct {
 	Schema schema `json:"schema"`
 }
 
-func parse(raw []byte) (*document, error) {
+func parseDocument(raw []byte) (*document, error) {
 	var d document
 	if err := json.Unmarshal(raw, &d); err != nil {
 		return nil, fmt.Errorf("read description of operations: %w", err)
@@ -54,8 +54,8 @@ func parse(raw []byte) (*document, error) {
 }
 
 // operation returns the description of an operation.
-func (d *document) of(o op.Operation) (described, error) {
-	var all described
+func (d *document) operation(o op.Operation) (operationDoc, error) {
+	var all operationDoc
 	raw, ok := d.Paths[op.Prefix+o.Path][strings.ToLower(o.Method)]
 	if !ok {
 		return all, fmt.Errorf("operation %s is not described", o.ID)
@@ -65,7 +65,7 @@ func (d *document) of(o op.Operation) (described, error) {
 
 // result returns the schema of an operation's success response.
 func (d *document) result(o op.Operation) (schema, error) {
-	x, err := d.of(o)
+	x, err := d.operation(o)
 	if err != nil {
 		return nil, err
 	}
@@ -78,12 +78,12 @@ func (d *document) result(o op.Operation) (schema, error) {
 
 // input returns the schema of a parameter or a member of the body, without references, because not every client
 // resolves them.
-func (d *document) input(o op.Operation, a arg) (schema, error) {
-	x, err := d.of(o)
+func (d *document) input(o op.Operation, a argument) (schema, error) {
+	x, err := d.operation(o)
 	if err != nil {
 		return nil, err
 	}
-	if a.in == inBody {
+	if a.position == inBody {
 		body := d.resolve(x.RequestBody.Content["application/json"].Schema)
 		for kind, m := range x.RequestBody.Content {
 			if body == nil && strings.HasSuffix(kind, "json") {
@@ -91,22 +91,22 @@ func (d *document) input(o op.Operation, a arg) (schema, error) {
 			}
 		}
 		members, _ := body["properties"].(schema)
-		member, ok := members[a.as].(schema)
+		member, ok := members[a.target].(schema)
 		if !ok {
-			return nil, fmt.Errorf("operation %s has no member %s", o.ID, a.as)
+			return nil, fmt.Errorf("operation %s has no member %s", o.ID, a.target)
 		}
-		return d.whole(member, 0), nil
+		return d.inline(member, 0), nil
 	}
 	for _, p := range x.Parameters {
-		if p.Name == a.as && p.In == a.in {
-			s := d.whole(p.Schema, 0)
+		if p.Name == a.target && p.In == a.position {
+			s := d.inline(p.Schema, 0)
 			if p.Description != "" {
 				s["description"] = p.Description
 			}
 			return s, nil
 		}
 	}
-	return nil, fmt.Errorf("operation %s has no %s parameter %s", o.ID, a.in, a.as)
+	return nil, fmt.Errorf("operation %s has no %s parameter %s", o.ID, a.position, a.target)
 }
 
 const reference = "#/components/schemas/"
@@ -120,12 +120,12 @@ func (d *document) resolve(s schema) schema {
 }
 
 // maxDepth bounds recursive schemas.
-const deepest = 12
+const maxDepth = 12
 
 // inline copies an input schema with its references resolved. A member that may be null in a change stays nullable; a
 // list does not.
-func (d *document) whole(s schema, depth int) schema {
-	if depth > deepest {
+func (d *document) inline(s schema, depth int) schema {
+	if depth > maxDepth {
 		return schema{}
 	}
 	out := maps.Clone(d.resolve(s))
@@ -141,32 +141,32 @@ func (d *document) whole(s schema, depth int) schema {
 		switch v := v.(type) {
 		case schema:
 			if name == "properties" {
-				out[name] = d.members(v, depth)
+				out[name] = d.inlineMembers(v, depth)
 			} else {
-				out[name] = d.whole(v, depth+1)
+				out[name] = d.inline(v, depth+1)
 			}
 		case []any:
-			out[name] = d.each(v, depth)
+			out[name] = d.inlineEach(v, depth)
 		}
 	}
 	return out
 }
 
-func (d *document) members(all schema, depth int) schema {
+func (d *document) inlineMembers(all schema, depth int) schema {
 	out := schema{}
 	for name, v := range all {
 		if s, ok := v.(schema); ok {
-			out[name] = d.whole(s, depth+1)
+			out[name] = d.inline(s, depth+1)
 		}
 	}
 	return out
 }
 
-func (d *document) each(all []any, depth int) []any {
+func (d *document) inlineEach(all []any, depth int) []any {
 	out := make([]any, len(all))
 	for i, v := range all {
 		if s, ok := v.(schema); ok {
-			v = d.whole(s, depth+1)
+			v = d.inline(s, depth+1)
 		}
 		out[i] = v
 	}
@@ -176,7 +176,7 @@ func (d *document) each(all []any, depth int) []any {
 // output returns the schema of a result, with the referenced schemas below $defs.
 func (d *document) output(s schema) schema {
 	defs := schema{}
-	out, _ := d.move(s, defs).(schema)
+	out, _ := d.moveRefs(s, defs).(schema)
 	if len(defs) > 0 {
 		out["$defs"] = defs
 	}
@@ -185,14 +185,14 @@ func (d *document) output(s schema) schema {
 
 // moveRefs copies a schema and moves its references to defs. Formats, examples and descriptions are omitted, because
 // clients need only the structure of results.
-func (d *document) move(v any, defs schema) any {
+func (d *document) moveRefs(v any, defs schema) any {
 	switch v := v.(type) {
 	case schema:
 		if name, ok := v["$ref"].(string); ok {
 			name = strings.TrimPrefix(name, reference)
 			if _, known := defs[name]; !known {
 				defs[name] = true // prevents endless recursion
-				defs[name] = d.move(d.Components.Schemas[name], defs)
+				defs[name] = d.moveRefs(d.Components.Schemas[name], defs)
 			}
 			return schema{"$ref": "#/$defs/" + name}
 		}
@@ -204,13 +204,13 @@ func (d *document) move(v any, defs schema) any {
 			if _, text := member.(string); text && name == "description" {
 				continue
 			}
-			out[name] = d.move(member, defs)
+			out[name] = d.moveRefs(member, defs)
 		}
 		return out
 	case []any:
 		out := make([]any, len(v))
 		for i := range v {
-			out[i] = d.move(v[i], defs)
+			out[i] = d.moveRefs(v[i], defs)
 		}
 		return out
 	}
@@ -218,7 +218,7 @@ func (d *document) move(v any, defs schema) any {
 }
 
 // withEncodedSchemas returns a tool with its schemas as JSON, so that they are not encoded again for each list.
-func written(t *sdk.Tool) (*sdk.Tool, error) {
+func withEncodedSchemas(t *sdk.Tool) (*sdk.Tool, error) {
 	out := *t
 	for _, s := range []*any{&out.InputSchema, &out.OutputSchema} {
 		b, err := json.Marshal(*s)

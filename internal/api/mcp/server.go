@@ -34,9 +34,9 @@ type Config struct {
 	// Challenge returns the WWW-Authenticate header for a request without a valid credential. ScopeChallenge returns
 	// the header for missing scopes, with the held and the needed ones. StepUp prepares the authorization server for
 	// the latter.
-	Challenge func(path string, invalid bool) string
-	Lacking   func(path string, held, needed []access.Scope) string
-	StepUp    func(context.Context, access.Principal) error
+	Challenge      func(path string, invalid bool) string
+	ScopeChallenge func(path string, held, needed []access.Scope) string
+	StepUp         func(context.Context, access.Principal) error
 	// Charge counts a request other than an operation against the quotas of the principal in the context.
 	Charge  func(context.Context, http.Header, op.Class, bool) *op.Error
 	DB      *db.DB
@@ -57,43 +57,43 @@ var Paths = []string{"/mcp/sse", "/mcp/mcp", "/mcp"}
 // Server is the tool server. It is safe for concurrent use.
 type Server struct {
 	Config
-	operations map[string]op.Operation
-	order      []*tool // in the published order
-	tools      map[string]*tool
-	build      sync.Once
-	broken     error // error of the construction
-	server     *sdk.Server
-	stateful   http.Handler
-	stateless  http.Handler
-	streams    *streams
-	repeats    *repeats
-	spent      *spent
-	metas      *metas
-	lists      *lists
-	about      *sdk.Implementation // name and version for clients
-	over       context.Context     // ends when the server closes
-	close      context.CancelFunc
+	operations     map[string]op.Operation
+	catalogue      []*tool // in the published order
+	tools          map[string]*tool
+	build          sync.Once
+	buildErr       error // error of the construction
+	server         *sdk.Server
+	stateful       http.Handler
+	stateless      http.Handler
+	streams        *streams
+	duplicateCalls *duplicateCalls
+	usedNonces     *usedNonces
+	clientMetas    *clientMetaCache
+	toolLists      *toolListCache
+	serverInfo     *sdk.Implementation // name and version for clients
+	closing        context.Context     // ends when the server closes
+	cancel         context.CancelFunc
 }
 
 // New returns a server. Its tools are built at the first request.
 func New(c Config) *Server {
 	s := &Server{Config: c, operations: map[string]op.Operation{}, tools: map[string]*tool{}, streams: newStreams(),
-		repeats: newRepeats(c.Now), spent: newSpent(c.Now), metas: &metas{all: map[string]string{}}, lists: &lists{all: map[string][]byte{}}}
+		duplicateCalls: newDuplicateCalls(c.Now), usedNonces: newUsedNonces(c.Now), clientMetas: &clientMetaCache{all: map[string]string{}}, toolLists: &toolListCache{all: map[string][]byte{}}}
 	for _, o := range c.Operations {
 		s.operations[o.ID] = o
 	}
-	s.order = catalogue()
-	for _, t := range s.order {
+	s.catalogue = catalogue()
+	for _, t := range s.catalogue {
 		s.tools[t.name] = t
 	}
-	s.over, s.close = context.WithCancel(context.Background())
+	s.closing, s.cancel = context.WithCancel(context.Background())
 	return s
 }
 
 // Close ends all streams and sessions.
 func (s *Server) Close() {
-	s.close()
-	s.build.Do(func() { s.broken = errors.New("the server is closed") })
+	s.cancel()
+	s.build.Do(func() { s.buildErr = errors.New("the server is closed") })
 	if s.server == nil {
 		return
 	}
@@ -104,14 +104,14 @@ func (s *Server) Close() {
 
 // ready builds the tools, once.
 func (s *Server) ready() error {
-	s.build.Do(func() { s.broken = s.construct() })
-	return s.broken
+	s.build.Do(func() { s.buildErr = s.construct() })
+	return s.buildErr
 }
 
 // Idle time after which a session ends, and maximum size of a request.
 const (
-	sessionTime = 15 * time.Minute
-	maxBody     = 4 << 20
+	sessionTimeout = 15 * time.Minute
+	maxBody        = 4 << 20
 )
 
 func (s *Server) construct() error {
@@ -119,7 +119,7 @@ func (s *Server) construct() error {
 	if err != nil {
 		return fmt.Errorf("describe operations: %w", err)
 	}
-	doc, err := parse(raw)
+	doc, err := parseDocument(raw)
 	if err != nil {
 		return err
 	}
@@ -129,15 +129,15 @@ func (s *Server) construct() error {
 	if s.Extend != nil {
 		offer = s.Extend(options)
 	}
-	s.about = &sdk.Implementation{Name: "soniq", Title: "soniq telephony", Version: s.Version, WebsiteURL: s.BaseURL + "/docs"}
-	s.server = sdk.NewServer(s.about, options)
-	for _, t := range s.order {
+	s.serverInfo = &sdk.Implementation{Name: "soniq", Title: "soniq telephony", Version: s.Version, WebsiteURL: s.BaseURL + "/docs"}
+	s.server = sdk.NewServer(s.serverInfo, options)
+	for _, t := range s.catalogue {
 		described, err := s.describe(doc, t)
 		if err != nil {
 			return fmt.Errorf("tool %s: %w", t.name, err)
 		}
-		t.described = described
-		if t.listed, err = written(described); err != nil {
+		t.spec = described
+		if t.encodedSpec, err = withEncodedSchemas(described); err != nil {
 			return fmt.Errorf("tool %s: %w", t.name, err)
 		}
 		s.server.AddTool(described, s.handler(t))
@@ -145,11 +145,11 @@ func (s *Server) construct() error {
 	s.addResources()
 	s.addPrompts()
 	offer(s.server)
-	s.server.AddReceivingMiddleware(s.receive)
+	s.server.AddReceivingMiddleware(s.receiveMiddleware)
 	get := func(*http.Request) *sdk.Server { return s.server }
-	s.stateful = s.bound(sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{SessionTimeout: sessionTime, EventStore: newReplays(),
+	s.stateful = s.bindSession(sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{SessionTimeout: sessionTimeout, EventStore: newEventStore(),
 		MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true}))
-	s.stateless = s.bound(sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true,
+	s.stateless = s.bindSession(sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true,
 		MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true}))
 	return nil
 }
@@ -181,8 +181,8 @@ func (s *Server) Tools() ([]*sdk.Tool, error) {
 		return nil, err
 	}
 	var all []*sdk.Tool
-	for _, t := range s.order {
-		all = append(all, t.described)
+	for _, t := range s.catalogue {
+		all = append(all, t.spec)
 	}
 	return all, nil
 }

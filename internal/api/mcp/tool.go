@@ -18,47 +18,47 @@ type tool struct {
 	scope              access.Scope
 	hints              hints
 	operation          string // main operation
-	args               []arg
+	args               []argument
 	shape              shape
 	// resultSchema returns the schema of the result. nil: the schema of the operation, shaped.
-	result func(*document, *Server) (schema, error)
+	resultSchema func(*document, *Server) (schema, error)
 	// run executes the tool. nil: it calls the operation.
-	run func(*call) (schema, *fault)
+	run func(*toolCall) (schema, *toolError)
 	// question returns the question to confirm the action; nil: no confirmation. If needsConfirm is true and the
 	// client cannot ask, the argument confirm is required.
-	ask  func(*call) string
-	must bool
+	question     func(*toolCall) string
+	needsConfirm bool
 	// summarize returns the result as a sentence.
-	says      func(schema) string
-	described *sdk.Tool // in the form of the SDK
-	listed    *sdk.Tool // the same with encoded schemas
+	summarize   func(schema) string
+	spec        *sdk.Tool // in the form of the SDK
+	encodedSpec *sdk.Tool // the same with encoded schemas
 }
 
 // hints are the annotations of a tool: read-only, destructive, idempotent, open world.
-type hints struct{ reads, destroys, again, open bool }
+type hints struct{ readOnly, destructive, idempotent, openWorld bool }
 
 var (
-	reading  = hints{reads: true, again: true}
-	fanOut   = hints{reads: true, again: true, open: true}
-	adding   = hints{}
-	changing = hints{again: true, destroys: true}
+	readOnlyHints = hints{readOnly: true, idempotent: true}
+	lookupHints   = hints{readOnly: true, idempotent: true, openWorld: true}
+	createHints   = hints{}
+	updateHints   = hints{idempotent: true, destructive: true}
 )
 
 // shape maps the answer of an operation to the result: wrapped under a name, or selected members under other names.
 // The zero shape is the answer itself.
 type shape struct {
-	whole   string
+	wrapIn  string
 	members [][2]string // name in the result, name in the answer
 }
 
-func list(name string) shape {
+func listShape(name string) shape {
 	return shape{members: [][2]string{{name, "data"}, {"next_cursor", "next_cursor"}}}
 }
 
 // apply shapes an answer.
 func (s shape) apply(answer schema) schema {
-	if s.whole != "" {
-		return schema{s.whole: answer}
+	if s.wrapIn != "" {
+		return schema{s.wrapIn: answer}
 	}
 	if s.members == nil {
 		return answer
@@ -81,8 +81,8 @@ func (s shape) schema(answer schema) schema {
 		needed[name] = true
 	}
 	out, required := schema{}, []any{}
-	if s.whole != "" {
-		out[s.whole], required = answer, append(required, s.whole)
+	if s.wrapIn != "" {
+		out[s.wrapIn], required = answer, append(required, s.wrapIn)
 	}
 	for _, m := range s.members {
 		out[m[0]] = properties[m[1]]
@@ -90,16 +90,16 @@ func (s shape) schema(answer schema) schema {
 			required = append(required, m[0])
 		}
 	}
-	if s.whole == "" && s.members == nil {
+	if s.wrapIn == "" && s.members == nil {
 		for name, v := range properties {
 			out[name] = v
 		}
 		required = all
 	}
-	return object(out, required...)
+	return objectSchema(out, required...)
 }
 
-func object(properties schema, required ...any) schema {
+func objectSchema(properties schema, required ...any) schema {
 	if required == nil {
 		required = []any{}
 	}
@@ -112,9 +112,9 @@ func (s *Server) describe(doc *document, t *tool) (*sdk.Tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	make := t.result
+	make := t.resultSchema
 	if make == nil {
-		make = plain(t)
+		make = shapedSchema(t)
 	}
 	out, err := make(doc, s)
 	if err != nil {
@@ -125,13 +125,13 @@ func (s *Server) describe(doc *document, t *tool) (*sdk.Tool, error) {
 	properties["truncated"] = schema{"type": "boolean"}
 	no := func(b bool) *bool { return &b }
 	return &sdk.Tool{Name: t.name, Title: t.title, Description: t.about, InputSchema: in, OutputSchema: doc.output(out),
-		Annotations: &sdk.ToolAnnotations{Title: t.title, ReadOnlyHint: t.hints.reads, DestructiveHint: no(t.hints.destroys),
-			IdempotentHint: t.hints.again, OpenWorldHint: no(t.hints.open)},
+		Annotations: &sdk.ToolAnnotations{Title: t.title, ReadOnlyHint: t.hints.readOnly, DestructiveHint: no(t.hints.destructive),
+			IdempotentHint: t.hints.idempotent, OpenWorldHint: no(t.hints.openWorld)},
 		Meta: sdk.Meta{"soniq/scope": string(t.scope)}}, nil
 }
 
 // shapedSchema returns the schema function of a tool that returns the shaped answer of its operation.
-func plain(t *tool) func(*document, *Server) (schema, error) {
+func shapedSchema(t *tool) func(*document, *Server) (schema, error) {
 	return func(doc *document, s *Server) (schema, error) {
 		answer, err := doc.result(s.operations[t.operation])
 		if err != nil {
@@ -148,8 +148,8 @@ func (s *Server) input(doc *document, t *tool) (schema, error) {
 		m := a.schema
 		if m == nil {
 			o := s.operations[t.operation]
-			if a.of != "" {
-				o = s.operations[a.of]
+			if a.operation != "" {
+				o = s.operations[a.operation]
 			}
 			var err error
 			if m, err = doc.input(o, a); err != nil {
@@ -164,7 +164,7 @@ func (s *Server) input(doc *document, t *tool) (schema, error) {
 		}
 		properties[a.name] = m
 	}
-	out := object(properties, required...)
+	out := objectSchema(properties, required...)
 	out["additionalProperties"] = false
 	return out, nil
 }
@@ -172,22 +172,22 @@ func (s *Server) input(doc *document, t *tool) (schema, error) {
 // handler returns the SDK handler of a tool: checks of the arguments, confirmation, operations, audit log.
 func (s *Server) handler(t *tool) sdk.ToolHandler {
 	return func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-		v := visitOf(ctx, req.Extra)
+		v := senderOf(ctx, req.Extra)
 		if v == nil {
 			return nil, fmt.Errorf("nobody is known to ask")
 		}
-		c := &call{s: s, t: t, asked: asking{req.Params.Arguments, req}, visit: v, ctx: v.enter(ctx, t.name, clientOf(req.ClientInfo()))}
-		return c.done(), nil
+		c := &toolCall{s: s, t: t, input: callInput{req.Params.Arguments, req}, sender: v, ctx: v.operationContext(ctx, t.name, clientName(req.ClientInfo()))}
+		return c.execute(), nil
 	}
 }
 
 // execute returns the result of a call and writes it to the audit log, unless the result is a question to the person.
-func (c *call) done() *sdk.CallToolResult {
-	result, f := c.answer()
+func (c *toolCall) execute() *sdk.CallToolResult {
+	result, f := c.attempt()
 	if f == nil && result.InputRequests != nil {
 		return result // the person has to answer first
 	}
-	c.note(f)
+	c.audit(f)
 	if f != nil {
 		return f.result()
 	}
@@ -195,14 +195,14 @@ func (c *call) done() *sdk.CallToolResult {
 }
 
 // attempt returns the result of a call, a question to the person, or an error.
-func (c *call) answer() (*sdk.CallToolResult, *fault) {
-	if f := c.read(); f != nil {
+func (c *toolCall) attempt() (*sdk.CallToolResult, *toolError) {
+	if f := c.parseArgs(); f != nil {
 		return nil, f
 	}
-	if !holds(c.visit.principal, c.t.scope) {
-		return nil, failed(c.s.lacking(Paths[0], c.visit.principal, c.t.scope))
+	if !hasScope(c.sender.principal, c.t.scope) {
+		return nil, newToolError(c.s.missingScope(Paths[0], c.sender.principal, c.t.scope))
 	}
-	if c.t.ask != nil {
+	if c.t.question != nil {
 		question, f := c.confirm()
 		if f != nil || question != nil {
 			return question, f
@@ -210,7 +210,7 @@ func (c *call) answer() (*sdk.CallToolResult, *fault) {
 	}
 	run := c.t.run
 	if run == nil {
-		run = (*call).pass
+		run = (*toolCall).runOperation
 	}
 	out, f := run(c)
 	if f != nil {
@@ -220,8 +220,8 @@ func (c *call) answer() (*sdk.CallToolResult, *fault) {
 }
 
 // runOperation calls the operation of the tool with its arguments.
-func (c *call) pass() (schema, *fault) {
-	answer, f := c.use(c.t.operation, c.wanted())
+func (c *toolCall) runOperation() (schema, *toolError) {
+	answer, f := c.callOperation(c.t.operation, c.buildRequest())
 	if f != nil {
 		return nil, f
 	}
@@ -229,29 +229,29 @@ func (c *call) pass() (schema, *fault) {
 }
 
 // audit writes a line of the audit log.
-func (c *call) note(f *fault) {
+func (c *toolCall) audit(f *toolError) {
 	status, code := http.StatusOK, ""
 	if f != nil {
 		status, code = f.status, f.code
 	}
-	c.s.note(c.ctx, c.visit.principal, "tools."+c.t.name, c.subject(), status, code)
+	c.s.audit(c.ctx, c.sender.principal, "tools."+c.t.name, c.recordID(), status, code)
 }
 
-func (s *Server) note(ctx context.Context, p access.Principal, operation, record string, status int, code string) {
+func (s *Server) audit(ctx context.Context, p access.Principal, operation, record string, status int, code string) {
 	ctx = context.WithoutCancel(ctx)
 	l := op.AuditLine{Org: p.OrgID, Operation: operation, Target: op.Target(ctx), KeyID: p.KeyID, KeyName: p.KeyName,
 		Credential: string(p.Kind), UserID: p.UserID, Source: p.Source.String(), Record: record, Status: status, Code: code}
 	if p.HomeID != "" {
 		l.Actor, l.Child = p.HomeID, p.OrgID
 	}
-	if err := s.write(ctx, l); err != nil {
-		s.Log.Error("tool call not noted", "operation", operation, "request", op.RequestID(ctx), "err", err)
+	if err := s.writeAudit(ctx, l); err != nil {
+		s.Log.Error("tool call not written to the audit log", "operation", operation, "request", op.RequestID(ctx), "err", err)
 	}
 }
 
 // auditDenied writes a line of the audit log for a call that HTTP refused because of a missing scope.
-func (s *Server) denied(ctx context.Context, v *visit, t *tool) {
-	s.note(v.enter(ctx, t.name, "unnamed client"), v.principal, "tools."+t.name, "", http.StatusForbidden, "insufficient_scope")
+func (s *Server) auditDenied(ctx context.Context, v *sender, t *tool) {
+	s.audit(v.operationContext(ctx, t.name, "unnamed client"), v.principal, "tools."+t.name, "", http.StatusForbidden, "insufficient_scope")
 }
 
 // text returns strings and JSON numbers as they are, null as "", and other values as JSON.

@@ -8,36 +8,36 @@ import (
 
 func callTools() []*tool {
 	return []*tool{
-		{name: "get_live_calls", title: "Calls in progress", scope: access.CallsRead, hints: reading, operation: "calls.live",
+		{name: "get_live_calls", title: "Calls in progress", scope: access.CallsRead, hints: readOnlyHints, operation: "calls.live",
 			about: "Lists the calls in progress right now, with who talks to whom, since when, and where each call is (ringing, queue, agent, on hold). Use get_call_history for calls that ended.",
-			args:  query("direction", "queue_id", "agent_id"), shape: shape{members: [][2]string{{"calls", "data"}, {"as_of", "as_of"}}}, says: rows("calls", "call in progress", "calls in progress")},
-		{name: "get_call_history", title: "Call history", scope: access.CallsRead, hints: reading, operation: "cdr.list",
+			args:  queryArgs("direction", "queue_id", "agent_id"), shape: shape{members: [][2]string{{"calls", "data"}, {"as_of", "as_of"}}}, summarize: rows("calls", "call in progress", "calls in progress")},
+		{name: "get_call_history", title: "Call history", scope: access.CallsRead, hints: readOnlyHints, operation: "cdr.list",
 			about: "Lists calls that ended, newest first, one record for each (CDR), with duration, result and AI summary. Filter by time, number, agent, queue, status or tag.",
-			args:  join(query("since", "until", "phone", "agent_id", "queue_id", "status", "tag"), limited(inQuery), cursor()),
-			shape: list("records"), says: rows("records", "call", "calls")},
-		{name: "get_call_detail", title: "One call in detail", scope: access.CallsRead, hints: reading, operation: "calls.get",
+			args:  joinArgs(queryArgs("since", "until", "phone", "agent_id", "queue_id", "status", "tag"), limitArg(inQuery), cursorArg()),
+			shape: listShape("records"), summarize: rows("records", "call", "calls")},
+		{name: "get_call_detail", title: "One call in detail", scope: access.CallsRead, hints: readOnlyHints, operation: "calls.get",
 			about: "Shows one call with everything known of it: state, transcript, summary, notes and the address of its recording. A long transcript comes in parts: call again with segment_from set to next_segment.",
-			args: join(path("call_id", "id", "The call"),
-				own("include_words", schema{"type": "boolean", "description": "Single words with their times"}),
-				own("segment_from", schema{"type": "integer", "minimum": 0, "description": "First segment of the transcript that is shown; 0 unless given"})),
-			result: detailSchema, run: detail, says: func(out schema) string { return callLine(out) }},
-		{name: "get_missed_calls", title: "Missed calls", scope: access.CallsRead, hints: reading, operation: "calls.missed",
+			args: joinArgs(pathArg("call_id", "id", "The call"),
+				ownArg("include_words", schema{"type": "boolean", "description": "Single words with their times"}),
+				ownArg("segment_from", schema{"type": "integer", "minimum": 0, "description": "First segment of the transcript that is shown; 0 unless given"})),
+			resultSchema: detailSchema, run: callDetail, summarize: func(out schema) string { return callLine(out) }},
+		{name: "get_missed_calls", title: "Missed calls", scope: access.CallsRead, hints: readOnlyHints, operation: "calls.missed",
 			about: "Lists calls nobody answered, newest first, with the caller and whether someone has called back. Only those not handled yet, unless unhandled_only is false.",
-			args: join(query("since", "until", "queue_id"),
-				own("unhandled_only", schema{"type": "boolean", "default": true, "description": "Only calls nobody has called back yet"}), limited(inQuery), cursor()),
-			shape: list("calls"), run: missed, says: rows("calls", "missed call", "missed calls")},
-		{name: "get_queue_status", title: "Queues now", scope: access.CallsRead, hints: reading, operation: "queues.stats",
+			args: joinArgs(queryArgs("since", "until", "queue_id"),
+				ownArg("unhandled_only", schema{"type": "boolean", "default": true, "description": "Only calls nobody has called back yet"}), limitArg(inQuery), cursorArg()),
+			shape: listShape("calls"), run: missedCalls, summarize: rows("calls", "missed call", "missed calls")},
+		{name: "get_queue_status", title: "Queues now", scope: access.CallsRead, hints: readOnlyHints, operation: "queues.stats",
 			about: "Shows queues as they are now: how many callers wait, how long, and who of the agents is available. All queues unless queue_id is given.",
-			args:  own("queue_id", schema{"type": "string", "description": "Only this queue"}), result: queueSchema, run: queueStatus,
-			says: rows("queues", "queue", "queues")},
-		{name: "make_call", title: "Place a call", scope: access.CallsWrite, hints: hints{destroys: true, open: true}, operation: "calls.create",
+			args:  ownArg("queue_id", schema{"type": "string", "description": "Only this queue"}), resultSchema: queueSchema, run: queueStatus,
+			summarize: rows("queues", "queue", "queues")},
+		{name: "make_call", title: "Place a call", scope: access.CallsWrite, hints: hints{destructive: true, openWorld: true}, operation: "calls.create",
 			about: "Places a call: first the phones of the user ring (user_id, or the user of this connection), then the number is called and both are connected. With flow_id who answers is led through that call flow instead. This rings real telephones.",
-			args:  join(body("to!", "from", "user_id", "flow_id", "record", "reason"), keyed()), shape: shape{whole: "call"},
-			run: makeCall, ask: func(c *call) string { return "Call " + text(c.args["to"]) + by(c) + "?" }, says: callLine},
-		{name: "add_call_note", title: "Add a note to a call", scope: access.CallsWrite, hints: adding, operation: "calls.note",
+			args:  joinArgs(bodyArgs("to!", "from", "user_id", "flow_id", "record", "reason"), idempotencyKeyArg()), shape: shape{wrapIn: "call"},
+			run: makeCall, question: func(c *toolCall) string { return "Call " + text(c.args["to"]) + fromUser(c) + "?" }, summarize: callLine},
+		{name: "add_call_note", title: "Add a note to a call", scope: access.CallsWrite, hints: createHints, operation: "calls.note",
 			about: "Adds a note to a call. It is written to the connected CRM systems too, unless crm_sync is false.",
-			args:  join(path("call_id", "id", "The call"), body("body!", "crm_sync")), shape: shape{whole: "note"},
-			says: func(schema) string { return "The note was added." }},
+			args:  joinArgs(pathArg("call_id", "id", "The call"), bodyArgs("body!", "crm_sync")), shape: shape{wrapIn: "note"},
+			summarize: func(schema) string { return "The note was added." }},
 	}
 }
 
@@ -69,7 +69,7 @@ func callLine(out schema) string {
 }
 
 // fromUser returns the part of the question that names the user whose phones ring.
-func by(c *call) string {
+func fromUser(c *toolCall) string {
 	if who := text(c.args["user_id"]); who != "" {
 		return " from the phones of " + who
 	}
@@ -77,20 +77,20 @@ func by(c *call) string {
 }
 
 // makeCall places a call. An identical call of the same client within duplicateWindow has no second effect.
-func makeCall(c *call) (schema, *fault) {
-	r := c.wanted()
+func makeCall(c *toolCall) (schema, *toolError) {
+	r := c.buildRequest()
 	if r.header.Get("Idempotency-Key") == "" {
-		r.header.Set("Idempotency-Key", c.s.repeats.key(c.visit.owner(), c.t.name+c.canonical()))
+		r.header.Set("Idempotency-Key", c.s.duplicateCalls.key(c.sender.owner(), c.t.name+c.canonical()))
 	}
-	answer, f := c.use(c.t.operation, r)
+	answer, f := c.callOperation(c.t.operation, r)
 	return c.t.shape.apply(answer), f
 }
 
-func missed(c *call) (schema, *fault) {
-	r := c.wanted()
+func missedCalls(c *toolCall) (schema, *toolError) {
+	r := c.buildRequest()
 	if only, given := c.args["unhandled_only"].(bool); !given || only {
 		r.query.Set("handled", "false")
 	}
-	answer, f := c.use(c.t.operation, r)
+	answer, f := c.callOperation(c.t.operation, r)
 	return c.t.shape.apply(answer), f
 }

@@ -11,14 +11,14 @@ import (
 
 // Limits of one page of a transcript: segments, and bytes of them.
 const (
-	mostSegments     = 400
-	mostSegmentBytes = 35_000
+	maxSegments     = 400
+	maxSegmentBytes = 35_000
 )
 
 // callDetail combines a call with its transcript, summary and notes.
-func detail(c *call) (schema, *fault) {
+func callDetail(c *toolCall) (schema, *toolError) {
 	id := map[string]string{"id": text(c.args["call_id"])}
-	one, f := c.use("calls.get", request{path: id, query: url.Values{"expand": {"notes"}}})
+	one, f := c.callOperation("calls.get", operationRequest{path: id, query: url.Values{"expand": {"notes"}}})
 	if f != nil {
 		return nil, f
 	}
@@ -29,14 +29,14 @@ func detail(c *call) (schema, *fault) {
 	for _, name := range []string{"notes", "transcript", "summary"} {
 		delete(one, name)
 	}
-	if out["summary"], f = c.optional("calls.summary", request{path: id}); f != nil {
+	if out["summary"], f = c.optional("calls.summary", operationRequest{path: id}); f != nil {
 		return nil, f
 	}
 	words := url.Values{}
 	if yes, _ := c.args["include_words"].(bool); yes {
 		words.Set("words", "true")
 	}
-	transcript, f := c.optional("calls.transcript", request{path: id, query: words})
+	transcript, f := c.optional("calls.transcript", operationRequest{path: id, query: words})
 	if f != nil || transcript == nil {
 		return out, f
 	}
@@ -46,8 +46,8 @@ func detail(c *call) (schema, *fault) {
 }
 
 // optional calls an operation; a 404 or 410 returns nil.
-func (c *call) optional(id string, r request) (any, *fault) {
-	out, f := c.use(id, r)
+func (c *toolCall) optional(id string, r operationRequest) (any, *toolError) {
+	out, f := c.callOperation(id, r)
 	if f != nil && (f.status == http.StatusNotFound || f.status == http.StatusGone) {
 		return nil, nil
 	}
@@ -58,7 +58,7 @@ func (c *call) optional(id string, r request) (any, *fault) {
 }
 
 // page reduces a transcript to one page, beginning at segment_from.
-func (c *call) page(out, transcript schema) {
+func (c *toolCall) page(out, transcript schema) {
 	delete(transcript, "text") // repeats the segments
 	all, _ := transcript["segments"].([]any)
 	from := 0
@@ -67,9 +67,9 @@ func (c *call) page(out, transcript schema) {
 		from = int(min(max(i, 0), int64(len(all))))
 	}
 	size, end := 0, from
-	for ; end < len(all) && end-from < mostSegments; end++ {
+	for ; end < len(all) && end-from < maxSegments; end++ {
 		b, _ := encode(all[end])
-		if size += len(b); size > mostSegmentBytes && end > from {
+		if size += len(b); size > maxSegmentBytes && end > from {
 			break
 		}
 	}
@@ -79,7 +79,7 @@ func (c *call) page(out, transcript schema) {
 	}
 }
 
-func nullable(s schema) schema { return schema{"anyOf": []any{s, schema{"type": "null"}}} }
+func nullableSchema(s schema) schema { return schema{"anyOf": []any{s, schema{"type": "null"}}} }
 
 // detailSchema returns the schema of callDetail.
 func detailSchema(doc *document, s *Server) (schema, error) {
@@ -93,13 +93,13 @@ func detailSchema(doc *document, s *Server) (schema, error) {
 			answer = without(answer, "text")
 		}
 		if name != "call" {
-			answer = nullable(answer)
+			answer = nullableSchema(answer)
 		}
 		out[name] = answer
 	}
 	note, err := doc.result(s.operations["calls.note"])
 	out["notes"] = schema{"type": "array", "items": note}
-	return object(out, "call", "transcript", "summary", "recording_url", "notes"), err
+	return objectSchema(out, "call", "transcript", "summary", "recording_url", "notes"), err
 }
 
 // without returns a schema without a member.
@@ -117,13 +117,13 @@ func without(s schema, name string) schema {
 			required = append(required, n)
 		}
 	}
-	return object(properties, required...)
+	return objectSchema(properties, required...)
 }
 
 // queueStatus combines the statistics of queues with their agents.
-func queueStatus(c *call) (schema, *fault) {
+func queueStatus(c *toolCall) (schema, *toolError) {
 	wanted := text(c.args["queue_id"])
-	stats, f := c.use("queues.stats_all", request{})
+	stats, f := c.callOperation("queues.stats_all", operationRequest{})
 	if f != nil {
 		return nil, f
 	}
@@ -149,15 +149,15 @@ func queueStatus(c *call) (schema, *fault) {
 		out = append(out, schema{"id": id, "name": name, "stats": one, "agents": agents})
 	}
 	if wanted != "" && len(out) == 0 {
-		_, f := c.use("queues.stats", request{path: map[string]string{"id": wanted}})
+		_, f := c.callOperation("queues.stats", operationRequest{path: map[string]string{"id": wanted}})
 		return nil, f
 	}
 	return schema{"queues": out}, nil
 }
 
 // agentsOf returns the members of a queue with their presence.
-func (c *call) agentsOf(queue string) ([]any, *fault) {
-	answer, f := c.use("agents.list", request{query: url.Values{"queue_id": {queue}, "limit": {"200"}}}, access.QueuesRead)
+func (c *toolCall) agentsOf(queue string) ([]any, *toolError) {
+	answer, f := c.callOperation("agents.list", operationRequest{query: url.Values{"queue_id": {queue}, "limit": {"200"}}}, access.QueuesRead)
 	if f != nil {
 		return nil, f
 	}
@@ -180,7 +180,7 @@ func queueSchema(doc *document, s *Server) (schema, error) {
 		return nil, err
 	}
 	word := schema{"type": "string"}
-	agent := object(schema{"id": word, "name": word, "presence": word}, "id", "name", "presence")
-	queue := object(schema{"id": word, "name": word, "stats": stats, "agents": schema{"type": "array", "items": agent}}, "id", "name", "stats", "agents")
-	return object(schema{"queues": schema{"type": "array", "items": queue}}, "queues"), nil
+	agent := objectSchema(schema{"id": word, "name": word, "presence": word}, "id", "name", "presence")
+	queue := objectSchema(schema{"id": word, "name": word, "stats": stats, "agents": schema{"type": "array", "items": agent}}, "id", "name", "stats", "agents")
+	return objectSchema(schema{"queues": schema{"type": "array", "items": queue}}, "queues"), nil
 }

@@ -13,38 +13,38 @@ import (
 
 func userTools() []*tool {
 	return []*tool{
-		{name: "list_users", title: "People", scope: access.UsersAdmin, hints: reading, operation: "users.list",
+		{name: "list_users", title: "People", scope: access.UsersAdmin, hints: readOnlyHints, operation: "users.list",
 			about: "Lists the people of the organisation with role, extension, queues and whether they are available right now.",
-			args:  join(query("role", "presence"), own("queue_id", schema{"type": "string", "description": "Only members of this queue"}), query("q"), limited(inQuery), cursor()),
-			shape: list("users"), run: listUsers, says: rows("users", "user", "users")},
-		{name: "create_user", title: "Add a user", scope: access.UsersAdmin, hints: adding, operation: "users.create",
-			about:  "Adds a user with an extension and a phone. The SIP credentials are returned this once: hand them to the person, do not repeat them elsewhere.",
-			args:   join(body("email!", "first_name", "last_name", "role", "extension", "queue_ids"), keyed()),
-			result: createdSchema, run: createUser, says: func(out schema) string {
+			args:  joinArgs(queryArgs("role", "presence"), ownArg("queue_id", schema{"type": "string", "description": "Only members of this queue"}), queryArgs("q"), limitArg(inQuery), cursorArg()),
+			shape: listShape("users"), run: listUsers, summarize: rows("users", "user", "users")},
+		{name: "create_user", title: "Add a user", scope: access.UsersAdmin, hints: createHints, operation: "users.create",
+			about:        "Adds a user with an extension and a phone. The SIP credentials are returned this once: hand them to the person, do not repeat them elsewhere.",
+			args:         joinArgs(bodyArgs("email!", "first_name", "last_name", "role", "extension", "queue_ids"), idempotencyKeyArg()),
+			resultSchema: createdSchema, run: createUser, summarize: func(out schema) string {
 				u, _ := out["user"].(schema)
 				return "User " + text(u["name"]) + " was added with extension " + text(u["extension"]) + "."
 			}},
-		{name: "update_user", title: "Change a user", scope: access.UsersAdmin, hints: changing, operation: "users.update",
+		{name: "update_user", title: "Change a user", scope: access.UsersAdmin, hints: updateHints, operation: "users.update",
 			about: "Changes role, extension, name, queues or skills of a user; what is not given stays. queue_ids replaces the whole list.",
-			args: join(path("user_id", "id", "The user"), body("role", "extension"), own("name", schema{"type": "string", "description": "First and last name"}),
-				body("queue_ids", "skills")), shape: shape{whole: "user"}, run: updateUser, says: func(schema) string { return "The user was changed." }},
-		{name: "remove_user", title: "Remove a user", scope: access.UsersAdmin, hints: changing, operation: "users.delete",
+			args: joinArgs(pathArg("user_id", "id", "The user"), bodyArgs("role", "extension"), ownArg("name", schema{"type": "string", "description": "First and last name"}),
+				bodyArgs("queue_ids", "skills")), shape: shape{wrapIn: "user"}, run: updateUser, summarize: func(schema) string { return "The user was changed." }},
+		{name: "remove_user", title: "Remove a user", scope: access.UsersAdmin, hints: updateHints, operation: "users.delete",
 			about: "Removes a user: phones are signed out, queues left, numbers given to reassign_to, the extension becomes free. This cannot be undone.",
-			args:  join(path("user_id", "id", "The user"), confirming(), query("reassign_to")), result: removedSchema, run: removeUser, must: true,
-			ask:  func(c *call) string { return "Remove user " + c.named() + "? This cannot be undone." },
-			says: func(out schema) string { return "The user was removed." }},
+			args:  joinArgs(pathArg("user_id", "id", "The user"), confirmArg(), queryArgs("reassign_to")), resultSchema: removedSchema, run: removeUser, needsConfirm: true,
+			question:  func(c *toolCall) string { return "Remove user " + c.userLabel() + "? This cannot be undone." },
+			summarize: func(out schema) string { return "The user was removed." }},
 	}
 }
 
 // listUsers returns users with presence. For a queue it filters the pages of all users until it has enough members.
-func listUsers(c *call) (schema, *fault) {
-	r, queue := c.wanted(), text(c.args["queue_id"])
+func listUsers(c *toolCall) (schema, *toolError) {
+	r, queue := c.buildRequest(), text(c.args["queue_id"])
 	r.query.Set("include", "presence")
 	if queue == "" {
-		answer, f := c.use(c.t.operation, r)
+		answer, f := c.callOperation(c.t.operation, r)
 		return c.t.shape.apply(answer), f
 	}
-	want := usualRows
+	want := defaultRows
 	if n, ok := c.args["limit"].(json.Number); ok {
 		i, _ := n.Int64()
 		want = int(i)
@@ -54,7 +54,7 @@ func listUsers(c *call) (schema, *fault) {
 	for range mostPages {
 		found := out["users"].([]any)
 		r.query.Set("limit", fmt.Sprint(want-len(found)))
-		page, f := c.use(c.t.operation, r)
+		page, f := c.callOperation(c.t.operation, r)
 		if f != nil {
 			return nil, f
 		}
@@ -77,13 +77,13 @@ func listUsers(c *call) (schema, *fault) {
 }
 
 // createUser adds a user. Without a first name it uses the local part of the e-mail address.
-func createUser(c *call) (schema, *fault) {
-	r := c.wanted()
+func createUser(c *toolCall) (schema, *toolError) {
+	r := c.buildRequest()
 	if r.body["first_name"] == nil {
 		before, _, _ := strings.Cut(text(r.body["email"]), "@")
 		r.body["first_name"] = before
 	}
-	made, f := c.use(c.t.operation, r)
+	made, f := c.callOperation(c.t.operation, r)
 	if f != nil {
 		return nil, f
 	}
@@ -100,11 +100,11 @@ func createdSchema(doc *document, s *Server) (schema, error) {
 		return nil, err
 	}
 	all, _ := user["properties"].(schema)
-	return object(schema{"user": without(without(user, "sip"), "devices"), "sip": all["sip"], "devices": all["devices"]}, "user"), nil
+	return objectSchema(schema{"user": without(without(user, "sip"), "devices"), "sip": all["sip"], "devices": all["devices"]}, "user"), nil
 }
 
-func updateUser(c *call) (schema, *fault) {
-	r := c.wanted()
+func updateUser(c *toolCall) (schema, *toolError) {
+	r := c.buildRequest()
 	if name := strings.TrimSpace(text(c.args["name"])); name != "" {
 		first, last, _ := strings.Cut(name, " ")
 		if r.body == nil {
@@ -112,27 +112,27 @@ func updateUser(c *call) (schema, *fault) {
 		}
 		r.body["first_name"], r.body["last_name"] = first, strings.TrimSpace(last)
 	}
-	answer, f := c.use(c.t.operation, r)
+	answer, f := c.callOperation(c.t.operation, r)
 	return c.t.shape.apply(answer), f
 }
 
 // userLabel returns the name and e-mail address of the user, or the id if the user is unknown.
-func (c *call) named() string {
+func (c *toolCall) userLabel() string {
 	id := text(c.args["user_id"])
-	u, f := c.use("users.get", request{path: map[string]string{"id": id}})
+	u, f := c.callOperation("users.get", operationRequest{path: map[string]string{"id": id}})
 	if f != nil {
 		return id
 	}
 	return text(u["name"]) + " (" + text(u["email"]) + ")"
 }
 
-func removeUser(c *call) (schema, *fault) {
-	r := c.wanted()
-	u, f := c.use("users.get", request{path: r.path, query: url.Values{}})
+func removeUser(c *toolCall) (schema, *toolError) {
+	r := c.buildRequest()
+	u, f := c.callOperation("users.get", operationRequest{path: r.path, query: url.Values{}})
 	if f != nil {
 		return nil, f
 	}
-	if _, f := c.use(c.t.operation, r); f != nil {
+	if _, f := c.callOperation(c.t.operation, r); f != nil {
 		return nil, f
 	}
 	return schema{"removed": schema{"id": u["id"], "name": u["name"], "email": u["email"]}, "released_extension": u["extension"]}, nil
@@ -140,6 +140,6 @@ func removeUser(c *call) (schema, *fault) {
 
 func removedSchema(*document, *Server) (schema, error) {
 	word := schema{"type": "string"}
-	return object(schema{"removed": object(schema{"id": word, "name": word, "email": word}, "id"), "released_extension": schema{"type": []any{"string", "null"}}},
+	return objectSchema(schema{"removed": objectSchema(schema{"id": word, "name": word, "email": word}, "id"), "released_extension": schema{"type": []any{"string", "null"}}},
 		"removed", "released_extension"), nil
 }

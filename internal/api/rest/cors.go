@@ -11,9 +11,9 @@ import (
 
 // Headers that pages may send, and headers of an answer that they may read.
 const (
-	askedHeaders = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, On-Behalf-Of, Prefer, Range, " +
+	requestHeaders = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, On-Behalf-Of, Prefer, Range, " +
 		"X-Request-Id, traceparent"
-	shownHeaders = "Accept-Ranges, Content-Disposition, Content-Range, Deprecation, ETag, Idempotency-Replayed, Link, Location, " +
+	exposedHeaders = "Accept-Ranges, Content-Disposition, Content-Range, Deprecation, ETag, Idempotency-Replayed, Link, Location, " +
 		"RateLimit, RateLimit-Limit, RateLimit-Policy, RateLimit-Remaining, RateLimit-Reset, Retry-After, Sunset, WWW-Authenticate, " +
 		"X-Request-Id"
 	preflightAge = "600" // seconds
@@ -22,7 +22,7 @@ const (
 // cors sets the CORS headers. It answers OPTIONS itself and returns true then.
 func (s *Server) cors(w http.ResponseWriter, r *http.Request) (answered bool) {
 	origin := r.Header.Get("Origin")
-	allowed := origin != "" && s.origin(origin)
+	allowed := origin != "" && s.originAllowed(origin)
 	if len(s.Origins) > 0 {
 		w.Header().Add("Vary", "Origin")
 	}
@@ -31,7 +31,7 @@ func (s *Server) cors(w http.ResponseWriter, r *http.Request) (answered bool) {
 			origin = "*"
 		}
 		w.Header().Set("Access-Control-Allow-Origin", origin)
-		w.Header().Set("Access-Control-Expose-Headers", shownHeaders)
+		w.Header().Set("Access-Control-Expose-Headers", exposedHeaders)
 	}
 	if r.Method != http.MethodOptions {
 		return false
@@ -42,7 +42,7 @@ func (s *Server) cors(w http.ResponseWriter, r *http.Request) (answered bool) {
 	}
 	if allowed && r.Header.Get("Access-Control-Request-Method") != "" {
 		w.Header().Set("Access-Control-Allow-Methods", strings.Join(methods, ", "))
-		w.Header().Set("Access-Control-Allow-Headers", askedHeaders)
+		w.Header().Set("Access-Control-Allow-Headers", requestHeaders)
 		w.Header().Set("Access-Control-Max-Age", preflightAge)
 	}
 	w.Header().Set("Allow", strings.Join(append(methods, http.MethodOptions), ", "))
@@ -51,6 +51,6 @@ func (s *Server) cors(w http.ResponseWriter, r *http.Request) (answered bool) {
 }
 
 // originAllowed reports whether pages of an origin may use the API.
-func (s *Server) origin(origin string) bool {
+func (s *Server) originAllowed(origin string) bool {
 	return slices.ContainsFunc(s.Origins, func(o string) bool { return o == "*" || strings.EqualFold(strings.TrimSuffix(o, "/"), origin) })
 }

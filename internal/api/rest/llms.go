@@ -32,12 +32,12 @@ func (s *Server) llms() string {
 	s.preface(&b)
 	for _, tag := range s.api.OpenAPI().Tags {
 		_, _ = fmt.Fprintf(&b, "\n## %s\n\n%s\n\n", tag.Name, tag.Description)
-		for _, o := range s.of(tag.Name) {
-			_, _ = fmt.Fprintf(&b, "- `%s %s` (%s): %s%s\n", o.Method, op.Prefix+o.Path, o.ID, o.Summary, needs(o))
+		for _, o := range s.operationsOf(tag.Name) {
+			_, _ = fmt.Fprintf(&b, "- `%s %s` (%s): %s%s\n", o.Method, op.Prefix+o.Path, o.ID, o.Summary, requirements(o))
 		}
 	}
-	s.events(&b)
-	failures(&b)
+	s.writeWebhooks(&b)
+	writeErrors(&b)
 	return b.String()
 }
 
@@ -47,12 +47,12 @@ func (s *Server) llmsFull() string {
 	s.preface(&b)
 	for _, tag := range s.api.OpenAPI().Tags {
 		_, _ = fmt.Fprintf(&b, "\n## %s\n\n%s\n", tag.Name, tag.Description)
-		for _, o := range s.of(tag.Name) {
-			s.whole(&b, o)
+		for _, o := range s.operationsOf(tag.Name) {
+			s.writeOperation(&b, o)
 		}
 	}
-	s.events(&b)
-	failures(&b)
+	s.writeWebhooks(&b)
+	writeErrors(&b)
 	return b.String()
 }
 
@@ -71,7 +71,7 @@ func (s *Server) preface(b *strings.Builder) {
 }
 
 // operationsOf returns the operations of a resource, in the order of their paths.
-func (s *Server) of(resource string) []op.Operation {
+func (s *Server) operationsOf(resource string) []op.Operation {
 	var all []op.Operation
 	for _, o := range s.Operations {
 		if o.Resource() == resource {
@@ -83,7 +83,7 @@ func (s *Server) of(resource string) []op.Operation {
 }
 
 // requirements returns the required scope of an operation, and its restrictions.
-func needs(o op.Operation) string {
+func requirements(o op.Operation) string {
 	scope := ". Scope: " + o.Need.String()
 	if o.Need.IsPublic() {
 		scope = ". No credential"
@@ -98,8 +98,8 @@ func needs(o op.Operation) string {
 }
 
 // writeOperation writes one operation with its parameters, bodies and errors.
-func (s *Server) whole(b *strings.Builder, o op.Operation) {
-	h := described(s.api.OpenAPI().Paths[op.Prefix+o.Path], o.ID)
+func (s *Server) writeOperation(b *strings.Builder, o op.Operation) {
+	h := findDescribed(s.api.OpenAPI().Paths[op.Prefix+o.Path], o.ID)
 	if h == nil {
 		return
 	}
@@ -108,17 +108,17 @@ func (s *Server) whole(b *strings.Builder, o op.Operation) {
 		_, _ = fmt.Fprintf(b, "- %s `%s`: %s\n", p.In, p.Name, p.Description)
 	}
 	if h.RequestBody != nil {
-		bodies(b, "Request", h.RequestBody.Content)
+		writeBodies(b, "Request", h.RequestBody.Content)
 	}
 	for _, status := range []string{"200", "201"} {
 		if r := h.Responses[status]; r != nil {
-			bodies(b, "Answer "+status, r.Content)
+			writeBodies(b, "Answer "+status, r.Content)
 		}
 	}
 	_, _ = fmt.Fprintf(b, "\nErrors: %s\n", strings.Join(o.Codes(), ", "))
 }
 
-func described(item *huma.PathItem, id string) *huma.Operation {
+func findDescribed(item *huma.PathItem, id string) *huma.Operation {
 	if item == nil {
 		return nil
 	}
@@ -131,7 +131,7 @@ func described(item *huma.PathItem, id string) *huma.Operation {
 }
 
 // writeBodies writes the example of each media type.
-func bodies(b *strings.Builder, title string, content map[string]*huma.MediaType) {
+func writeBodies(b *strings.Builder, title string, content map[string]*huma.MediaType) {
 	var names []string
 	for name := range content {
 		names = append(names, name)
@@ -152,7 +152,7 @@ func bodies(b *strings.Builder, title string, content map[string]*huma.MediaType
 }
 
 // writeWebhooks lists the webhooks, and how a receiver verifies them.
-func (s *Server) events(b *strings.Builder) {
+func (s *Server) writeWebhooks(b *strings.Builder) {
 	b.WriteString("\n## Webhooks\n\nPOST of `{\"event\", \"data\"}` to your address; verify webhook-signature (Standard Webhooks), deduplicate by webhook-id.\n\n")
 	var kinds []string
 	for kind := range s.api.OpenAPI().Webhooks {
@@ -165,7 +165,7 @@ func (s *Server) events(b *strings.Builder) {
 }
 
 // writeErrors lists the error codes with their meaning and remedy.
-func failures(b *strings.Builder) {
+func writeErrors(b *strings.Builder) {
 	b.WriteString("\n## Errors\n\nRefusals are problems (RFC 9457, application/problem+json) with one of these codes.\n\n")
 	for _, code := range op.Codes() {
 		status, title, help, _ := op.Help(code)

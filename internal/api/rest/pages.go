@@ -28,7 +28,7 @@ type endpoint struct {
 
 // index serves the machine-readable list of operations. Read operations are listed under /v1.
 func (s *Server) index(w http.ResponseWriter, r *http.Request) {
-	if e := s.Corridor.Charge(r.Context(), w.Header(), op.Reads, true); e != nil {
+	if e := s.Pipeline.Charge(r.Context(), w.Header(), op.Reads, true); e != nil {
 		op.Write(w, r, e)
 		return
 	}
@@ -68,7 +68,7 @@ func (s *Server) endpoints(env access.Environment) []endpoint {
 func (s *Server) openapi(w http.ResponseWriter, r *http.Request) {
 	text, err := s.document()
 	if err != nil {
-		s.unmade(w, r, err)
+		s.pageError(w, r, err)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -76,8 +76,8 @@ func (s *Server) openapi(w http.ResponseWriter, r *http.Request) {
 }
 
 // pageError answers that a generated page could not be built.
-func (s *Server) unmade(w http.ResponseWriter, r *http.Request, err error) {
-	s.Log.Error("page not made", "path", r.URL.Path, "err", err)
+func (s *Server) pageError(w http.ResponseWriter, r *http.Request, err error) {
+	s.Log.Error("page not generated", "path", r.URL.Path, "err", err)
 	op.Write(w, r, op.Unexpected(err))
 }
 
@@ -142,7 +142,7 @@ func errorsPage(w http.ResponseWriter, _ *http.Request) {
 }
 
 // homePage serves links to the documentation.
-func home(w http.ResponseWriter, _ *http.Request) {
+func homePage(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_, _ = fmt.Fprintf(w, page, "soniq", "soniq", `<p>A telephony platform is running here.</p><ul>
 <li><a href="/docs">API reference</a></li><li><a href="/openapi.json">OpenAPI 3.1 description</a></li>

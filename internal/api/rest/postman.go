@@ -103,12 +103,12 @@ type postAnswer struct {
 }
 
 // placeholderBase is replaced by the address of the server when the collection is requested.
-const anyBase = "http://soniq.invalid/api/v1"
+const placeholderBase = "http://soniq.invalid/api/v1"
 
 func (s *Server) postman(w http.ResponseWriter, r *http.Request) {
 	text, err := s.collection()
 	if err != nil {
-		s.unmade(w, r, err)
+		s.pageError(w, r, err)
 		return
 	}
 	scheme := "http"
@@ -118,14 +118,14 @@ func (s *Server) postman(w http.ResponseWriter, r *http.Request) {
 	base, _ := json.Marshal(scheme + "://" + r.Host + op.Prefix)
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Disposition", `attachment; filename="soniq.postman_collection.json"`)
-	_, _ = w.Write(bytes.Replace(text, []byte(`"`+anyBase+`"`), base, 1))
+	_, _ = w.Write(bytes.Replace(text, []byte(`"`+placeholderBase+`"`), base, 1))
 }
 
 // unsetVariable is the value of a variable before something is created. A request with it returns not_found.
-const nobody = "none"
+const unsetVariable = "none"
 
 // buildCollection builds the collection.
-func (s *Server) collect() collection {
+func (s *Server) buildCollection() collection {
 	variables := map[string]bool{}
 	for _, o := range s.Operations {
 		for _, name := range inPath.FindAllStringSubmatch(o.Path, -1) {
@@ -136,14 +136,14 @@ func (s *Server) collect() collection {
 		"…/api/v1, or …/sandbox/v1 with a test key) and api_key; the others are filled by the requests that make things.",
 		Schema: "https://schema.getpostman.com/json/collection/v2.1.0/collection.json", ID: "50a1c0de-7e1e-4f00-8e00-0f7e1ec0de01"},
 		Auth:      &postAuth{"bearer", []field{{Key: "token", Value: "{{api_key}}", Type: "string"}}},
-		Variables: []field{{Key: "base_url", Value: anyBase}, {Key: "api_key", Value: ""}}}
+		Variables: []field{{Key: "base_url", Value: placeholderBase}, {Key: "api_key", Value: ""}}}
 	for _, name := range slices.Sorted(maps.Keys(variables)) {
-		c.Variables = append(c.Variables, field{Key: name, Value: nobody})
+		c.Variables = append(c.Variables, field{Key: name, Value: unsetVariable})
 	}
 	for _, tag := range s.api.OpenAPI().Tags {
 		folder := collection{Name: tag.Name, Description: tag.Description, Items: []any{}}
-		for _, o := range inTurn(s.of(tag.Name)) {
-			if h := described(s.api.OpenAPI().Paths[op.Prefix+o.Path], o.ID); h != nil {
+		for _, o := range runOrder(s.operationsOf(tag.Name)) {
+			if h := findDescribed(s.api.OpenAPI().Paths[op.Prefix+o.Path], o.ID); h != nil {
 				folder.Items = append(folder.Items, itemOf(o, h, variables))
 			}
 		}
@@ -154,7 +154,7 @@ func (s *Server) collect() collection {
 
 // runOrder sorts requests: those that create first, those that delete late, and those that end everything last, such
 // as the end of a call or a reset.
-func inTurn(all []op.Operation) []op.Operation {
+func runOrder(all []op.Operation) []op.Operation {
 	rank := func(o op.Operation) int {
 		switch {
 		case strings.HasSuffix(o.Path, "/end"), strings.HasSuffix(o.Path, "/reset"):
@@ -186,11 +186,11 @@ func variable(path, parameter string) string {
 	case last == "cdr":
 		return "call_id"
 	}
-	return made(last)
+	return idVariable(last)
 }
 
 // idVariable returns the name of the variable for the id of a resource, from the last segment of its path.
-func made(segment string) string {
+func idVariable(segment string) string {
 	return strings.ReplaceAll(strings.TrimSuffix(segment, "s"), "-", "_") + "_id"
 }
 
@@ -211,7 +211,7 @@ func itemOf(o op.Operation, h *huma.Operation, variables map[string]bool) item {
 	if h.RequestBody != nil {
 		r.body(h.RequestBody.Content["application/json"], variables)
 	}
-	i := item{Name: h.Summary, Request: r, Response: []postAnswer{}, Events: []postEvent{{"test", postScript{"text/javascript", scripts(o, h, variables)}}}}
+	i := item{Name: h.Summary, Request: r, Response: []postAnswer{}, Events: []postEvent{{"test", postScript{"text/javascript", testScripts(o, h, variables)}}}}
 	for _, status := range []int{http.StatusOK, http.StatusCreated, http.StatusAccepted} {
 		if a := h.Responses[fmt.Sprint(status)]; a != nil && a.Content["application/json"] != nil {
 			i.Response = append(i.Response, postAnswer{Name: fmt.Sprint(status, " ", http.StatusText(status)), Original: r, Status: http.StatusText(status), Code: status,
@@ -238,14 +238,14 @@ func (r *postRequest) parameter(o op.Operation, p *huma.Param) {
 }
 
 // idReference matches a member of a body that may have a variable.
-var reference = regexp.MustCompile(`"(\w+_id)": "[^"]*"`)
+var idReference = regexp.MustCompile(`"(\w+_id)": "[^"]*"`)
 
 func (r *postRequest) body(c *huma.MediaType, variables map[string]bool) {
 	if c == nil {
 		return
 	}
-	raw := reference.ReplaceAllStringFunc(pretty(c.Example), func(found string) string {
-		if name := reference.FindStringSubmatch(found)[1]; variables[name] {
+	raw := idReference.ReplaceAllStringFunc(pretty(c.Example), func(found string) string {
+		if name := idReference.FindStringSubmatch(found)[1]; variables[name] {
 			return fmt.Sprintf("%q: %q", name, "{{"+name+"}}")
 		}
 		return found
@@ -264,12 +264,12 @@ func pretty(v any) string {
 
 // testScripts returns the scripts that run after the answer: they check that its status is documented, and store the
 // id of a created resource.
-func scripts(o op.Operation, h *huma.Operation, variables map[string]bool) []string {
+func testScripts(o op.Operation, h *huma.Operation, variables map[string]bool) []string {
 	lines := []string{fmt.Sprintf(`pm.test("%s answers as described", () => pm.expect(pm.response.code).to.be.oneOf([%s]));`, o.ID,
 		strings.Join(slices.Sorted(maps.Keys(h.Responses)), ", ")),
 		`pm.test("the server does not fail", () => pm.expect(pm.response.code).not.to.be.oneOf([500, 503]));`}
 	last := o.Path[strings.LastIndex(o.Path, "/")+1:]
-	if name := made(last); o.Method == http.MethodPost && variables[name] {
+	if name := idVariable(last); o.Method == http.MethodPost && variables[name] {
 		lines = append(lines, `if (pm.response.code < 300 && pm.response.json().id) {`,
 			`  const kept = pm.collectionVariables;`,
 			fmt.Sprintf(`  kept.set("%s_before", kept.get("%s"));`, name, name),
@@ -277,7 +277,7 @@ func scripts(o op.Operation, h *huma.Operation, variables map[string]bool) []str
 	}
 	if o.Method == http.MethodDelete && strings.HasSuffix(last, "}") {
 		name := variable(o.Path, strings.Trim(last, "{}"))
-		lines = append(lines, fmt.Sprintf(`if (pm.response.code < 300) pm.collectionVariables.set("%s", pm.collectionVariables.get("%s_before") || "%s");`, name, name, nobody))
+		lines = append(lines, fmt.Sprintf(`if (pm.response.code < 300) pm.collectionVariables.set("%s", pm.collectionVariables.get("%s_before") || "%s");`, name, name, unsetVariable))
 	}
 	return lines
 }

@@ -9,32 +9,32 @@ import (
 )
 
 // provisionPrefix is the path prefix from which phones fetch their configuration. The next segment is a secret.
-const provisionFolder = "/provision/"
+const provisionPrefix = "/provision/"
 
 // loggableTarget returns the method and path of a request without secrets, for logs.
-func target(r *http.Request) string {
-	if strings.HasPrefix(r.URL.Path, provisionFolder) {
-		return r.Method + " " + provisionFolder + "…"
+func loggableTarget(r *http.Request) string {
+	if strings.HasPrefix(r.URL.Path, provisionPrefix) {
+		return r.Method + " " + provisionPrefix + "…"
 	}
-	if strings.HasPrefix(r.URL.Path, noticeFolder) {
-		return r.Method + " " + noticeFolder + "…"
+	if strings.HasPrefix(r.URL.Path, noticePrefix) {
+		return r.Method + " " + noticePrefix + "…"
 	}
 	return r.Method + " " + r.URL.Path
 }
 
 func (s *Server) provision(w http.ResponseWriter, r *http.Request) {
-	s.Provision(w, r.WithContext(op.WithClientAddress(r.Context(), s.source(r))), s.private(r))
+	s.Provision(w, r.WithContext(op.WithClientAddress(r.Context(), s.clientAddress(r))), s.isPrivate(r))
 }
 
 // isPrivate reports whether the answer cannot be read in transit: the request came over TLS, through a trusted proxy
 // over TLS, or from this machine without a proxy.
-func (s *Server) private(r *http.Request) bool {
+func (s *Server) isPrivate(r *http.Request) bool {
 	if r.TLS != nil {
 		return true
 	}
 	at, _ := netip.ParseAddrPort(r.RemoteAddr)
 	from := at.Addr().Unmap()
-	if proto := r.Header.Get("X-Forwarded-Proto"); proto != "" && s.trusts(from) {
+	if proto := r.Header.Get("X-Forwarded-Proto"); proto != "" && s.isTrustedProxy(from) {
 		return strings.EqualFold(proto, "https")
 	}
 	return from.IsLoopback() && r.Header.Get("X-Forwarded-Proto") == "" && r.Header.Get("X-Forwarded-For") == ""

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestWhoCanReadAConfigurationOnItsWay(t *testing.T) {
+func TestProvision_PrivateTransport(t *testing.T) {
 	t.Parallel()
 	s := &Server{Config: Config{Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}}
 	for _, c := range []struct {
@@ -35,11 +35,11 @@ func TestWhoCanReadAConfigurationOnItsWay(t *testing.T) {
 		if c.secure {
 			r.TLS = &tls.ConnectionState{}
 		}
-		if got := s.private(r); got != c.want {
+		if got := s.isPrivate(r); got != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}
-		if target(r) != "GET /provision/…" {
-			t.Errorf("noted as %s", target(r))
+		if loggableTarget(r) != "GET /provision/…" {
+			t.Errorf("noted as %s", loggableTarget(r))
 		}
 	}
 }

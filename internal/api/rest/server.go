@@ -31,7 +31,7 @@ type Verifier interface {
 
 // Config holds the dependencies of a Server.
 type Config struct {
-	Corridor   *op.Pipeline
+	Pipeline   *op.Pipeline
 	Operations []op.Operation
 	Keys       Verifier
 	// Represent lets a credential act in another organisation, given by the header On-Behalf-Of. nil: not supported.
@@ -47,12 +47,12 @@ type Config struct {
 	// nil: no notices.
 	Notice func(ctx context.Context, org, id, secret string) (bool, error)
 	// Metadata is the address of the protected resource metadata for OAuth clients (RFC 9728); "": none.
-	Metadata string
-	Doors    []func(*http.ServeMux) // further entry points; each registers its handlers
-	Phones   http.Handler           // SIP over WebSocket at /ws/sip; nil: none
-	Origins  []string               // origins (https://host) of pages that may use the API; "*": all
-	Log      *slog.Logger
-	Describe func(*huma.OpenAPI) // adds to the OpenAPI document; may be nil
+	Metadata     string
+	EntryPoints  []func(*http.ServeMux) // further entry points; each registers its handlers
+	SIPWebSocket http.Handler           // SIP over WebSocket at /ws/sip; nil: none
+	Origins      []string               // origins (https://host) of pages that may use the API; "*": all
+	Log          *slog.Logger
+	Describe     func(*huma.OpenAPI) // adds to the OpenAPI document; may be nil
 }
 
 // Server serves the HTTP API. It is safe for concurrent use.
@@ -71,9 +71,9 @@ func New(c Config) (*Server, error) {
 	if c.Describe != nil {
 		more = append(more, c.Describe)
 	}
-	s.api = op.NewAPI(s.router, c.Corridor, c.Operations, more...)
+	s.api = op.NewAPI(s.router, c.Pipeline, c.Operations, more...)
 	s.document = sync.OnceValues(func() ([]byte, error) { return op.JSON(s.api) })
-	s.collection = sync.OnceValues(func() ([]byte, error) { return json.MarshalIndent(s.collect(), "", " ") })
+	s.collection = sync.OnceValues(func() ([]byte, error) { return json.MarshalIndent(s.buildCollection(), "", " ") })
 	s.pages()
 	return s, nil
 }
@@ -90,7 +90,7 @@ func (s *Server) pages() {
 	s.router.HandleFunc("GET /metrics", s.metrics)
 	s.router.HandleFunc("GET /errors", errorsPage)
 	s.router.HandleFunc("GET /errors/{code}", errorPage)
-	s.router.HandleFunc("GET /{$}", home)
+	s.router.HandleFunc("GET /{$}", homePage)
 	s.router.HandleFunc("GET "+op.Prefix+"/{$}", s.index)
 	s.router.HandleFunc("GET "+op.Prefix, s.index)
 	if s.Provision != nil {
@@ -98,14 +98,14 @@ func (s *Server) pages() {
 		s.router.HandleFunc("GET /provision/{token}/{file}", s.provision)
 	}
 	if s.Notice != nil {
-		s.router.HandleFunc("POST "+noticeFolder+"{org}/{id}/{secret}", s.notice)
+		s.router.HandleFunc("POST "+noticePrefix+"{org}/{id}/{secret}", s.notice)
 	}
-	if s.Phones != nil {
-		s.router.Handle("GET /ws/sip", s.Phones)
+	if s.SIPWebSocket != nil {
+		s.router.Handle("GET /ws/sip", s.SIPWebSocket)
 	}
 	s.llmsPages()
 	s.docs()
-	for _, open := range s.Doors {
+	for _, open := range s.EntryPoints {
 		open(s.router)
 	}
 }
@@ -117,25 +117,25 @@ func (s *Server) HTTP() *http.Server {
 }
 
 // requestIDPattern matches the ids that a client may choose for its request.
-var goodID = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,128}$`)
+var requestIDPattern = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,128}$`)
 
 // ServeHTTP assigns a request id, determines the environment and the principal, and routes the request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id := r.Header.Get("X-Request-Id")
-	if !goodID.MatchString(id) {
+	if !requestIDPattern.MatchString(id) {
 		id = db.NewID("req")
 	}
 	h := w.Header()
 	h.Set("X-Request-Id", id)
 	h.Set("X-Content-Type-Options", "nosniff")
-	ctx := op.WithTarget(op.WithRequestID(r.Context(), id), target(r))
-	defer s.survive(ctx, w, r)
+	ctx := op.WithTarget(op.WithRequestID(r.Context(), id), loggableTarget(r))
+	defer s.recoverPanic(ctx, w, r)
 	path, env, api := environment(r.URL.Path)
 	if !api {
 		if r.URL.Path == "/openapi.json" && s.cors(w, r) {
 			return
 		}
-		s.route(w, r.WithContext(op.WithClientAddress(ctx, s.source(r))))
+		s.route(w, r.WithContext(op.WithClientAddress(ctx, s.clientAddress(r))))
 		return
 	}
 	if trimmed := strings.TrimRight(path, "/"); trimmed != path {
@@ -160,7 +160,7 @@ func (s *Server) serveAPI(ctx context.Context, w http.ResponseWriter, r *http.Re
 	if s.cors(w, r) {
 		return
 	}
-	ctx = s.authenticate(op.WithMetadata(op.WithClientAddress(ctx, s.source(r)), s.Metadata), r, env, s.Keys)
+	ctx = s.authenticate(op.WithMetadata(op.WithClientAddress(ctx, s.clientAddress(r)), s.Metadata), r, env, s.Keys)
 	r = r.WithContext(withEnvironment(ctx, env))
 	r.Body = http.MaxBytesReader(w, r.Body, 21<<20)
 	s.route(w, r)
@@ -168,7 +168,7 @@ func (s *Server) serveAPI(ctx context.Context, w http.ResponseWriter, r *http.Re
 
 // recoverPanic answers a request that panicked with an internal error. The standard library would close the
 // connection.
-func (s *Server) survive(ctx context.Context, w http.ResponseWriter, r *http.Request) {
+func (s *Server) recoverPanic(ctx context.Context, w http.ResponseWriter, r *http.Request) {
 	cause := recover()
 	if cause == nil {
 		return
@@ -207,14 +207,14 @@ func (s *Server) authenticate(ctx context.Context, r *http.Request, env access.E
 		return ctx
 	}
 	token, source := strings.TrimSpace(token), op.ClientAddress(ctx)
-	if e := s.held(token, source); e != nil {
+	if e := s.throttled(token, source); e != nil {
 		return op.WithRefusal(ctx, e)
 	}
 	p, err := keys.Verify(ctx, token, env, source)
 	if err == nil {
-		s.passed(token)
+		s.recordValid(token)
 		p.Source = source
-		p, err = s.onBehalf(ctx, p, r.Header.Values("On-Behalf-Of"))
+		p, err = s.actOnBehalf(ctx, p, r.Header.Values("On-Behalf-Of"))
 	}
 	if err == nil {
 		return access.With(ctx, p)
@@ -224,15 +224,15 @@ func (s *Server) authenticate(ctx context.Context, r *http.Request, env access.E
 		s.Log.Error("credential not checked", "request", op.RequestID(ctx), "err", err)
 		e = op.Unexpected(err)
 	}
-	s.struck(source, e)
+	s.recordFailure(source, e)
 	if e.Status() == http.StatusUnauthorized {
 		e = op.Challenged(ctx, e)
 	}
-	return refused(ctx, e, p)
+	return withRefusal(ctx, e, p)
 }
 
 // actOnBehalf returns the principal for the organisation that the request names.
-func (s *Server) onBehalf(ctx context.Context, p access.Principal, named []string) (access.Principal, error) {
+func (s *Server) actOnBehalf(ctx context.Context, p access.Principal, named []string) (access.Principal, error) {
 	switch {
 	case len(named) == 0:
 		return p, nil
@@ -253,7 +253,7 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			class = op.Writes
 		}
-		if e := s.Corridor.Charge(r.Context(), w.Header(), class, true); e != nil {
+		if e := s.Pipeline.Charge(r.Context(), w.Header(), class, true); e != nil {
 			op.Write(w, r, e)
 			return
 		}

@@ -53,7 +53,7 @@ func BenchmarkDelivery(b *testing.B) {
 }
 
 func benchmarkDelivery(b *testing.B, d *db.DB, endpoints int) {
-	h := newHouse(b, d, nil)
+	h := newFixture(b, d, nil)
 	h.run()
 	var received atomic.Int64
 	r := newReceiver(b, nil)
@@ -62,10 +62,10 @@ func benchmarkDelivery(b *testing.B, d *db.DB, endpoints int) {
 		h.create(r.URL, nil)
 	}
 	events := max(1, b.N/endpoints)
-	h.warm()
+	h.warmUp()
 	received.Store(0)
 	b.ResetTimer()
-	start, spent := time.Now(), cpu()
+	start, spent := time.Now(), cpuTime()
 	work := make(chan int)
 	var publishers sync.WaitGroup
 	for range 64 {
@@ -85,7 +85,7 @@ func benchmarkDelivery(b *testing.B, d *db.DB, endpoints int) {
 	eventually(b, "all deliveries are written down", func() bool { return received.Load() >= int64(want) && h.open() == 0 })
 	took := time.Since(start)
 	b.ReportMetric(float64(want)/took.Seconds(), "deliveries/s")
-	b.ReportMetric(float64((cpu()-spent).Microseconds())/float64(want), "cpu-µs/delivery")
+	b.ReportMetric(float64((cpuTime()-spent).Microseconds())/float64(want), "cpu-µs/delivery")
 	b.ReportMetric(float64(events)/published.Seconds(), "published/s")
 	stats := d.Stats()
 	b.ReportMetric(float64(stats.Transactions)/float64(stats.Commits), "functions/commit")
@@ -96,7 +96,7 @@ func benchmarkDelivery(b *testing.B, d *db.DB, endpoints int) {
 }
 
 // warmUp delivers a few events and runs ANALYZE, which PostgreSQL does by itself within a minute.
-func (h *house) warm() {
+func (h *fixture) warmUp() {
 	h.t.Helper()
 	for i := range 300 {
 		h.publish(event.CallMissed{CallID: fmt.Sprintf("warm_%d", i)})
@@ -111,7 +111,7 @@ func (h *house) warm() {
 }
 
 // open returns the number of unfinished deliveries.
-func (h *house) open() (n int) {
+func (h *fixture) open() (n int) {
 	const q = `SELECT count(*) FROM webhook_deliveries WHERE org_id = $1 AND finished_at IS NULL`
 	if err := h.DB.Read(context.Background()).QueryRow(context.Background(), q, h.org).Scan(&n); err != nil {
 		h.t.Fatal(err)
@@ -122,7 +122,7 @@ func (h *house) open() (n int) {
 // BenchmarkFirstAttempt measures the time from commit to the arrival of the first attempt, at a steady rate.
 func BenchmarkFirstAttempt(b *testing.B) {
 	eachB(b, func(b *testing.B, d *db.DB) {
-		h := newHouse(b, d, nil)
+		h := newFixture(b, d, nil)
 		h.run()
 		var arrived sync.Map
 		r := newReceiver(b, nil)
@@ -130,7 +130,7 @@ func BenchmarkFirstAttempt(b *testing.B) {
 			arrived.Store(q.Header.Get("X-Service-Sequence"), time.Now())
 		})
 		h.create(r.URL, nil)
-		h.warm()
+		h.warmUp()
 		const pause = 2 * time.Millisecond
 		committed := make([]time.Time, b.N)
 		tick := time.NewTicker(pause)
@@ -162,7 +162,7 @@ func BenchmarkFirstAttempt(b *testing.B) {
 }
 
 // cpuTime returns the processor time of this process. Other load on the machine changes it only little.
-func cpu() time.Duration {
+func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return 0

@@ -13,53 +13,53 @@ import (
 )
 
 const (
-	failuresAllowed = 5                  // consecutive events with a failed first attempt
-	patience        = 5 * 24 * time.Hour // duration of failure after which an endpoint is disabled
-	successEvery    = 5 * time.Second    // between two writes of a success while the endpoint is healthy
-	doubtedLimit    = 1                  // concurrent attempts at an endpoint without a success since its last failure
-	doubtedMost     = maxWorkers * 3 / 4 // concurrent attempts at all such endpoints, so that workers remain for the others
+	maxConsecutiveFailures = 5                  // consecutive events with a failed first attempt
+	disableAfter           = 5 * 24 * time.Hour // duration of failure after which an endpoint is disabled
+	successWriteInterval   = 5 * time.Second    // between two writes of a success while the endpoint is healthy
+	unprovenPerEndpoint    = 1                  // concurrent attempts at an endpoint without a success since its last failure
+	maxUnproven            = maxWorkers * 3 / 4 // concurrent attempts at all such endpoints, so that workers remain for the others
 )
 
 // endpointHealth is the state of an endpoint as seen by this node. It avoids a database write per success. It is safe
 // for concurrent use.
-type pulse struct {
-	failures atomic.Int64 // counted when observed, and again when stored
-	cleared  atomic.Int64 // value of failures at the last stored success
-	written  atomic.Int64 // time of the last stored success, Unix nanoseconds
+type endpointHealth struct {
+	failures        atomic.Int64 // counted when observed, and again when stored
+	clearedFailures atomic.Int64 // value of failures at the last stored success
+	lastSuccess     atomic.Int64 // time of the last stored success, Unix nanoseconds
 }
 
 // isFailing reports whether this node saw a failure since the last stored success.
-func (p *pulse) troubled() bool { return p.failures.Load() > p.cleared.Load() }
+func (p *endpointHealth) isFailing() bool { return p.failures.Load() > p.clearedFailures.Load() }
 
 // clear records that a success was stored when known failures had been counted. The counter never decreases.
-func (p *pulse) clear(known int64) {
-	for old := p.cleared.Load(); known > old && !p.cleared.CompareAndSwap(old, known); old = p.cleared.Load() {
+func (p *endpointHealth) clear(known int64) {
+	for old := p.clearedFailures.Load(); known > old && !p.clearedFailures.CompareAndSwap(old, known); old = p.clearedFailures.Load() {
 	}
 }
 
-func (s *Service) pulse(id string) *pulse {
-	if p, ok := s.pulses.Load(id); ok {
-		return p.(*pulse)
+func (s *Service) healthOf(id string) *endpointHealth {
+	if p, ok := s.healthByEndpoint.Load(id); ok {
+		return p.(*endpointHealth)
 	}
-	p, _ := s.pulses.LoadOrStore(id, &pulse{})
-	return p.(*pulse)
+	p, _ := s.healthByEndpoint.LoadOrStore(id, &endpointHealth{})
+	return p.(*endpointHealth)
 }
 
-func (s *Service) noticed(e *endpoint, r result) {
+func (s *Service) countFailure(e *endpoint, r attemptResult) {
 	if !r.ok() {
-		s.pulse(e.ID).failures.Add(1)
+		s.healthOf(e.ID).failures.Add(1)
 	}
 }
 
 // seedHealth initialises the state from the stored times, unless this node has its own observations.
-func (s *Service) remember(e *endpoint) {
+func (s *Service) seedHealth(e *endpoint) {
 	if e.LastSuccess.After(e.LastFailure.Time) {
-		s.pulse(e.ID).written.CompareAndSwap(0, 1)
+		s.healthOf(e.ID).lastSuccess.CompareAndSwap(0, 1)
 	}
 }
 
 // isHealthy reports whether the last attempt at an endpoint, as seen by this node, succeeded.
-func (p *pulse) proven() bool { return p.written.Load() != 0 && !p.troubled() }
+func (p *endpointHealth) isHealthy() bool { return p.lastSuccess.Load() != 0 && !p.isFailing() }
 
 // laneLimit returns the number of concurrent attempts for a lane of the queue. It limits a failing endpoint to few
 // workers, and all failing endpoints together to a part of them.
@@ -67,61 +67,61 @@ func (s *Service) laneLimit(lane string) int {
 	if strings.HasPrefix(lane, releaseLane) {
 		return 1
 	}
-	p, ok := s.pulses.Load(lane)
+	p, ok := s.healthByEndpoint.Load(lane)
 	switch {
-	case ok && p.(*pulse).proven():
-		return perEndpoint
-	case s.doubted.Load() >= doubtedMost:
+	case ok && p.(*endpointHealth).isHealthy():
+		return maxPerEndpoint
+	case s.unprovenAttempts.Load() >= maxUnproven:
 		return 0
 	}
-	return doubtedLimit
+	return unprovenPerEndpoint
 }
 
 // trackUnproven counts an attempt at an endpoint that is not healthy until done is called.
-func (s *Service) doubt(id string) (done func()) {
-	if s.pulse(id).proven() {
+func (s *Service) trackUnproven(id string) (done func()) {
+	if s.healthOf(id).isHealthy() {
 		return func() {}
 	}
-	s.doubted.Add(1)
-	return func() { s.doubted.Add(-1) }
+	s.unprovenAttempts.Add(1)
+	return func() { s.unprovenAttempts.Add(-1) }
 }
 
 // applyOutcome stores the endpoint's counters, opens or closes its circuit breaker, and disables it if it asked for
 // that.
-func (s *Service) judged(ctx context.Context, tx db.Querier, o outcome) (err error) {
-	if o.r.ok() {
-		err = s.succeeded(ctx, tx, o.e, o.r)
+func (s *Service) applyOutcome(ctx context.Context, tx db.Querier, o outcome) (err error) {
+	if o.result.ok() {
+		err = s.recordSuccess(ctx, tx, o.endpoint, o.result)
 	} else {
-		err = s.failed(ctx, tx, o.e, o.d.Attempts == 1, o.r)
+		err = s.recordFailure(ctx, tx, o.endpoint, o.delivery.Attempts == 1, o.result)
 	}
-	if err != nil || o.v.disable == "" {
+	if err != nil || o.decision.disableReason == "" {
 		return err
 	}
-	return s.disable(ctx, tx, o.e, o.v.disable)
+	return s.disable(ctx, tx, o.endpoint, o.decision.disableReason)
 }
 
-func (s *Service) succeeded(ctx context.Context, tx db.Querier, e *endpoint, r result) error {
-	p := s.pulse(e.ID)
-	last, now, known := p.written.Load(), r.at.UnixNano(), p.failures.Load()
-	if known <= p.cleared.Load() && now-last < int64(successEvery) || !p.written.CompareAndSwap(last, now) {
+func (s *Service) recordSuccess(ctx context.Context, tx db.Querier, e *endpoint, r attemptResult) error {
+	p := s.healthOf(e.ID)
+	last, now, known := p.lastSuccess.Load(), r.at.UnixNano(), p.failures.Load()
+	if known <= p.clearedFailures.Load() && now-last < int64(successWriteInterval) || !p.lastSuccess.CompareAndSwap(last, now) {
 		return nil
 	}
 	const q = `UPDATE webhooks SET consecutive_failures = 0, failing_since = NULL, last_success_at = $3
 		WHERE org_id = $1 AND id = $2 RETURNING status`
 	var status Status
 	if err := tx.QueryRow(ctx, q, e.Org, e.ID, r.at).Scan(&status); err != nil {
-		return fmt.Errorf("note success of webhook: %w", err)
+		return fmt.Errorf("write success of webhook: %w", err)
 	}
 	db.OnCommit(tx, func() { p.clear(known) })
 	if status != Failing {
 		return nil
 	}
-	return s.recovered(ctx, tx, e)
+	return s.closeBreaker(ctx, tx, e)
 }
 
 // closeBreaker sets the endpoint active. Held deliveries are released, and scheduled retries run now.
-func (s *Service) recovered(ctx context.Context, tx db.Querier, e *endpoint) error {
-	if err := s.change(ctx, tx, e, Active, ""); err != nil {
+func (s *Service) closeBreaker(ctx context.Context, tx db.Querier, e *endpoint) error {
+	if err := s.changeStatus(ctx, tx, e, Active, ""); err != nil {
 		return err
 	}
 	if err := s.Queue.HurryLane(ctx, tx, queueName, e.Org, e.ID); err != nil {
@@ -132,10 +132,10 @@ func (s *Service) recovered(ctx context.Context, tx db.Querier, e *endpoint) err
 
 func (s *Service) startRelease(ctx context.Context, tx db.Querier, e *endpoint) error {
 	return s.Queue.Enqueue(ctx, tx, job.Spec{Org: e.Org, Queue: queueName, Lane: releaseLane + e.ID, Kind: releaseKind,
-		Args: endpointArgs{e.ID}, MaxAttempts: many, UniqueKey: "release|" + e.ID})
+		Args: endpointArgs{e.ID}, MaxAttempts: unlimitedAttempts, UniqueKey: "release|" + e.ID})
 }
 
-func (s *Service) failed(ctx context.Context, tx db.Querier, e *endpoint, first bool, r result) error {
+func (s *Service) recordFailure(ctx context.Context, tx db.Querier, e *endpoint, first bool, r attemptResult) error {
 	more := 0
 	if first {
 		more = 1
@@ -147,62 +147,62 @@ func (s *Service) failed(ctx context.Context, tx db.Querier, e *endpoint, first 
 	var failures int
 	var since db.Time
 	if err := tx.QueryRow(ctx, q, e.Org, e.ID, r.at, more).Scan(&status, &failures, &since); err != nil {
-		return fmt.Errorf("note failure of webhook: %w", err)
+		return fmt.Errorf("write failure of webhook: %w", err)
 	}
-	s.pulse(e.ID).failures.Add(1) // a success that was stored before is older than this failure
+	s.healthOf(e.ID).failures.Add(1) // a success that was stored before is older than this failure
 	switch {
-	case status != Disabled && status != Paused && r.at.Sub(since.Time) >= patience:
+	case status != Disabled && status != Paused && r.at.Sub(since.Time) >= disableAfter:
 		return s.disable(ctx, tx, e, "deliveries have failed for five days")
-	case status == Active && failures >= failuresAllowed:
-		return s.trip(ctx, tx, e, failures)
+	case status == Active && failures >= maxConsecutiveFailures:
+		return s.openBreaker(ctx, tx, e, failures)
 	}
 	return nil
 }
 
 // openBreaker sets the endpoint failing and enqueues its probes.
-func (s *Service) trip(ctx context.Context, tx db.Querier, e *endpoint, failures int) error {
-	err := s.change(ctx, tx, e, Failing, fmt.Sprintf("%d events in a row failed", failures))
+func (s *Service) openBreaker(ctx context.Context, tx db.Querier, e *endpoint, failures int) error {
+	err := s.changeStatus(ctx, tx, e, Failing, fmt.Sprintf("%d events in a row failed", failures))
 	if err != nil {
 		return err
 	}
 	return s.Queue.Enqueue(ctx, tx, job.Spec{Org: e.Org, Queue: queueName, Lane: "probe|" + e.ID, Kind: probeKind,
-		Args: endpointArgs{e.ID}, RunAt: s.Now().Add(probePause), MaxAttempts: many, UniqueKey: "probe|" + e.ID})
+		Args: endpointArgs{e.ID}, RunAt: s.Now().Add(probePause), MaxAttempts: unlimitedAttempts, UniqueKey: "probe|" + e.ID})
 }
 
 func (s *Service) disable(ctx context.Context, tx db.Querier, e *endpoint, reason string) error {
-	return s.change(ctx, tx, e, Disabled, reason)
+	return s.changeStatus(ctx, tx, e, Disabled, reason)
 }
 
 // changeStatus sets a status and publishes it, unless it is unchanged. Deliveries are held until they are released.
-func (s *Service) change(ctx context.Context, tx db.Querier, e *endpoint, to Status, reason string) error {
-	failures, err := setStatus(ctx, tx, e.Org, e.ID, to, kept(to, reason))
+func (s *Service) changeStatus(ctx context.Context, tx db.Querier, e *endpoint, to Status, reason string) error {
+	failures, err := setStatus(ctx, tx, e.Org, e.ID, to, storedReason(to, reason))
 	if db.IsNone(err) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return s.announce(ctx, tx, e, to, failures, reason)
+	return s.publishStatus(ctx, tx, e, to, failures, reason)
 }
 
 // publishStatus publishes a new status: as an event, and on the bus at commit.
-func (s *Service) announce(ctx context.Context, tx db.Querier, e *endpoint, to Status, failures int, reason string) error {
+func (s *Service) publishStatus(ctx context.Context, tx db.Querier, e *endpoint, to Status, failures int, reason string) error {
 	if s.Outbox != nil {
 		err := s.Outbox.Publish(ctx, tx, e.Org, event.WebhookHealth{WebhookID: e.ID, Status: string(to), ConsecutiveFailures: failures,
-			DisabledReason: db.Null(kept(to, reason)).Ptr(), At: s.time()})
+			DisabledReason: db.Null(storedReason(to, reason)).Ptr(), At: s.time()})
 		if err != nil {
 			return err
 		}
 	}
 	db.OnCommit(tx, func() {
 		s.Log.Info("webhook changed", "org", e.Org, "webhook", e.ID, "status", string(to), "reason", reason)
-		s.Bus.Publish(HealthSubject, Change{e.Org, e.ID, to, reason})
+		s.Bus.Publish(HealthSubject, StatusChange{e.Org, e.ID, to, reason})
 	})
 	return nil
 }
 
 // storedReason returns the reason to store with a status: only a disabled endpoint has one.
-func kept(to Status, reason string) string {
+func storedReason(to Status, reason string) string {
 	if to == Disabled {
 		return reason
 	}

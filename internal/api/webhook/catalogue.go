@@ -13,7 +13,7 @@ import (
 )
 
 // kindDescriptions describe when each kind is sent.
-var means = map[string]string{
+var kindDescriptions = map[string]string{
 	"call.started":       "A call was accepted for routing, or is about to be placed.",
 	"call.answered":      "A person or an AI agent is connected.",
 	"call.ended":         "A call is over: told once, when recording and summary are there, or 30 s after the end with what is. The event stream tells it at once, and what comes later by call.recording and call.transcription.",
@@ -55,7 +55,7 @@ func (s *Service) Catalogue(context.Context, *struct{}) (*op.Out[CatalogueOut], 
 			return nil, err
 		}
 		kind := string(p.Kind())
-		out.Data = append(out.Data, CatalogueEntry{kind, means[kind], schema, body})
+		out.Data = append(out.Data, CatalogueEntry{kind, kindDescriptions[kind], schema, body})
 	}
 	return op.OK(out)
 }
@@ -88,10 +88,10 @@ func Describe(doc *huma.OpenAPI) {
 			panic(err) // samples are constants of this package
 		}
 		doc.Webhooks[kind] = &huma.PathItem{Post: &huma.Operation{
-			OperationID: "webhook." + kind, Summary: means[kind], Tags: []string{"webhooks"}, Parameters: headersTold(),
+			OperationID: "webhook." + kind, Summary: kindDescriptions[kind], Tags: []string{"webhooks"}, Parameters: deliveryHeaders(),
 			RequestBody: &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
 				"application/json": {Schema: envelope(doc, p), Example: json.RawMessage(sample)}}},
-			Responses: answersTaken(),
+			Responses: responseMeanings(),
 		}}
 	}
 }
@@ -106,7 +106,7 @@ func envelope(doc *huma.OpenAPI, p event.Payload) *huma.Schema {
 
 // deliveryHeaders returns the headers of a delivery. Our own headers have the prefix of the installation, which is
 // x-service by default.
-func headersTold() []*huma.Param {
+func deliveryHeaders() []*huma.Param {
 	var all []*huma.Param
 	for _, h := range []struct {
 		name, means string
@@ -128,7 +128,7 @@ func headersTold() []*huma.Param {
 }
 
 // responseMeanings returns the meaning of the receiver's answers.
-func answersTaken() map[string]*huma.Response {
+func responseMeanings() map[string]*huma.Response {
 	all := map[string]*huma.Response{}
 	for line := range strings.Lines(`2XX Accepted. The header webhook-delivery: disable disables the webhook.
 401 The receiver refused the signature; tried again.

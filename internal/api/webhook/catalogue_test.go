@@ -14,7 +14,7 @@ import (
 )
 
 // compileSchema returns the catalogue's schema of a kind, compiled by a third-party validator.
-func compiled(t *testing.T, kind string, schema any) *jsonschema.Schema {
+func compileSchema(t *testing.T, kind string, schema any) *jsonschema.Schema {
 	t.Helper()
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()
@@ -29,7 +29,7 @@ func compiled(t *testing.T, kind string, schema any) *jsonschema.Schema {
 }
 
 // payloadData returns the decoded data of a payload as it is sent.
-func data(t *testing.T, p event.Payload) map[string]any {
+func payloadData(t *testing.T, p event.Payload) map[string]any {
 	t.Helper()
 	body, err := event.Encode(p)
 	if err != nil {
@@ -43,9 +43,9 @@ func data(t *testing.T, p event.Payload) map[string]any {
 }
 
 // Every kind is described. Its sample and its minimal payload are valid, and a payload without a member is not.
-func TestCatalogueExplainsTheTwelveKinds(t *testing.T) {
+func TestCatalogue_AllKindsDescribed(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, dbtest.SQLite(t), nil)
+	h := newFixture(t, dbtest.SQLite(t), nil)
 	a := h.get("/webhooks/events")
 	if a.Text("header_prefix") != "x-service" {
 		t.Errorf("prefix %q", a.Text("header_prefix"))
@@ -57,9 +57,9 @@ func TestCatalogueExplainsTheTwelveKinds(t *testing.T) {
 		}
 		raw, _ := json.Marshal(a.At(at + "schema"))
 		schema, _ := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-		s := compiled(t, string(k), schema)
+		s := compileSchema(t, string(k), schema)
 		sample, _ := sampleOf(string(k))
-		whole := data(t, sample)
+		whole := payloadData(t, sample)
 		if err := s.Validate(whole); err != nil {
 			t.Errorf("sample of %s: %v", k, err)
 		}
@@ -67,7 +67,7 @@ func TestCatalogueExplainsTheTwelveKinds(t *testing.T) {
 			t.Errorf("%s: schema has %d members, sample %d", k, n, len(whole))
 		}
 		for name := range whole {
-			lacking := data(t, sample)
+			lacking := payloadData(t, sample)
 			delete(lacking, name)
 			if s.Validate(lacking) == nil {
 				t.Errorf("%s without %s is valid", k, name)
@@ -77,7 +77,7 @@ func TestCatalogueExplainsTheTwelveKinds(t *testing.T) {
 }
 
 // Optional members are null, and lists are empty, never null.
-func TestEventsWithoutAnythingOptionalAreValid(t *testing.T) {
+func TestCatalogue_MinimalEventsValid(t *testing.T) {
 	t.Parallel()
 	for _, p := range event.Payloads {
 		raw, err := schemaOf(p)
@@ -85,13 +85,13 @@ func TestEventsWithoutAnythingOptionalAreValid(t *testing.T) {
 			t.Fatal(err)
 		}
 		schema, _ := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-		least := data(t, p)
+		least := payloadData(t, p)
 		for name, v := range least {
 			if v == nil && strings.HasSuffix(name, "_at") && (name != "answered_at" || p.Kind() == "call.answered") {
 				least[name] = "2026-01-31T09:30:00Z" // a zero time, which no real event has
 			}
 		}
-		if err := compiled(t, string(p.Kind()), schema).Validate(least); err != nil {
+		if err := compileSchema(t, string(p.Kind()), schema).Validate(least); err != nil {
 			t.Errorf("%s: %v", p.Kind(), err)
 		}
 	}

@@ -46,7 +46,7 @@ func (s *Service) deliver(ctx context.Context, j job.Job) error {
 	case !d.FinishedAt.IsZero() || d.Held:
 		return nil
 	}
-	e, err := s.recent(ctx, j.Org, d.WebhookID)
+	e, err := s.cachedEndpoint(ctx, j.Org, d.WebhookID)
 	switch {
 	case err != nil:
 		return err
@@ -60,35 +60,35 @@ func (s *Service) deliver(ctx context.Context, j job.Job) error {
 	if err != nil {
 		return err
 	}
-	v := judge(e, d, r, s.jitter())
+	v := decideRetry(e, d, r, s.jitter())
 	v.apply(d, r, false)
-	s.noticed(e, r)
+	s.countFailure(e, r)
 	job.Report(ctx, outcome{e, d, r, v})
-	return v.asJob(d, r)
+	return v.jobResult(d, r)
 }
 
 // jobResult returns the result of the job: nil if the delivery is finished, or the retry.
-func (v verdict) asJob(d *delivery, r result) error {
-	if v.final() {
+func (v retryDecision) jobResult(d *delivery, r attemptResult) error {
+	if v.isFinal() {
 		return nil
 	}
-	return &job.Retry{After: v.after, Unordered: v.unordered,
+	return &job.Retry{After: v.retryAfter, Unordered: v.unordered,
 		Cause: fmt.Errorf("attempt %d of delivery %s: %s", d.Attempts, d.ID, r.fault)}
 }
 
 // outcome is a finished attempt with the decision about it.
 type outcome struct {
-	e *endpoint
-	d *delivery // as after the attempt
-	r result
-	v verdict
+	endpoint *endpoint
+	delivery *delivery // as after the attempt
+	result   attemptResult
+	decision retryDecision
 }
 
 // recordOutcomes stores attempts, in the transaction that ends their jobs.
-func (s *Service) record(ctx context.Context, tx db.Querier, all []outcome) error {
+func (s *Service) recordOutcomes(ctx context.Context, tx db.Querier, all []outcome) error {
 	deliveries := make([]*delivery, len(all))
 	for i, o := range all {
-		deliveries[i] = o.d
+		deliveries[i] = o.delivery
 	}
 	if err := insertAttempts(ctx, tx, all); err != nil {
 		return err
@@ -96,9 +96,9 @@ func (s *Service) record(ctx context.Context, tx db.Querier, all []outcome) erro
 	if err := updateDeliveries(ctx, tx, deliveries); err != nil {
 		return err
 	}
-	slices.SortStableFunc(all, func(a, b outcome) int { return strings.Compare(a.e.ID, b.e.ID) }) // a fixed lock order, so that two writers do not deadlock
+	slices.SortStableFunc(all, func(a, b outcome) int { return strings.Compare(a.endpoint.ID, b.endpoint.ID) }) // a fixed lock order, so that two writers do not deadlock
 	for _, o := range all {
-		if err := s.judged(ctx, tx, o); err != nil {
+		if err := s.applyOutcome(ctx, tx, o); err != nil {
 			return err
 		}
 	}
@@ -111,7 +111,7 @@ func (s *Service) recordReports(ctx context.Context, tx db.Querier, reports []an
 	for i, r := range reports {
 		all[i] = r.(outcome)
 	}
-	return s.record(ctx, tx, all)
+	return s.recordOutcomes(ctx, tx, all)
 }
 
 // hold holds a delivery until its endpoint recovers. If the endpoint is active again, the job is retried instead.
@@ -126,7 +126,7 @@ func (s *Service) hold(ctx context.Context, tx db.Querier, d *delivery) error {
 	case err != nil:
 		return fmt.Errorf("read webhook: %w", err)
 	case e.Status == Active:
-		s.known.Delete(d.Org) // the cached endpoint is stale
+		s.endpointCaches.Delete(d.Org) // the cached endpoint is stale
 		return &job.Retry{NotCounted: true, Cause: fmt.Errorf("endpoint %s is back", e.ID)}
 	}
 	return setHeld(ctx, tx, d.Org, d.ID, true, db.Time{})
@@ -171,11 +171,11 @@ func (s *Service) probeOnce(ctx context.Context, org, id string) error {
 	if err != nil {
 		return err
 	}
-	v := judge(e, &delivery{}, r, 1) // a probe never exhausts the schedule
+	v := decideRetry(e, &delivery{}, r, 1) // a probe never exhausts the schedule
 	v.apply(d, r, true)
-	s.noticed(e, r)
+	s.countFailure(e, r)
 	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		return s.record(ctx, tx, []outcome{{e, d, r, v}})
+		return s.recordOutcomes(ctx, tx, []outcome{{e, d, r, v}})
 	})
 }
 
@@ -191,7 +191,7 @@ func (s *Service) release(ctx context.Context, j job.Job) error {
 	again := &job.Retry{NotCounted: true, Cause: fmt.Errorf("more deliveries of %s wait", a.ID)}
 	done := false
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
-		done, err = s.releaseSome(ctx, tx, j.Org, a.ID)
+		done, err = s.releaseBatchOnce(ctx, tx, j.Org, a.ID)
 		return err
 	})
 	if err != nil {
@@ -216,7 +216,7 @@ func (s *Service) release(ctx context.Context, j job.Job) error {
 }
 
 // releaseBatchOnce releases one batch. done reports that no held deliveries are left.
-func (s *Service) releaseSome(ctx context.Context, tx db.Querier, org, id string) (done bool, err error) {
+func (s *Service) releaseBatchOnce(ctx context.Context, tx db.Querier, org, id string) (done bool, err error) {
 	if err := event.LockOrder(ctx, tx); err != nil { // so that no new delivery overtakes a held one
 		return false, err
 	}

@@ -10,10 +10,10 @@ import (
 	"soniq/internal/platform/event"
 )
 
-func TestEventReachesTheEndpointSigned(t *testing.T) {
+func TestDelivery_Signed(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d, nil)
+		h := newFixture(t, d, nil)
 		h.run()
 		r := newReceiver(t, nil)
 		id, secret := h.create(r.URL+"/hooks", map[string]any{"headers": map[string]string{"X-Team": "blue"}})
@@ -28,7 +28,7 @@ func TestEventReachesTheEndpointSigned(t *testing.T) {
 		}
 		one := h.get("/webhooks/" + id + "/deliveries/" + h.get("/webhooks/"+id+"/deliveries").Text("data.0.id"))
 		for name, want := range map[string]string{
-			"X-Service-Signature": digest(secret, g.body), "X-Service-Event": "call.missed", "X-Service-Attempt": "1",
+			"X-Service-Signature": bodySignature(secret, g.body), "X-Service-Event": "call.missed", "X-Service-Attempt": "1",
 			"X-Service-Sequence": "1", "X-Service-Delivery": one.Text("id"), "Webhook-Id": one.Text("event_id"),
 			"Content-Type": "application/json", "User-Agent": "soniq-webhooks/1.0", "X-Team": "blue",
 			"X-Service-Signature-Previous": "",
@@ -43,9 +43,9 @@ func TestEventReachesTheEndpointSigned(t *testing.T) {
 	})
 }
 
-func TestFailedAttemptIsRecordedAndTriedAgain(t *testing.T) {
+func TestDelivery_FailedAttemptRetried(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, dbtest.SQLite(t), nil)
+	h := newFixture(t, dbtest.SQLite(t), nil)
 	h.run()
 	r := newReceiver(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, strings.Repeat("no ", 2000), http.StatusInternalServerError)

@@ -45,23 +45,23 @@ type Attempt struct {
 
 // delivery is a stored Delivery.
 type delivery struct {
-	Org, ID, WebhookID string
-	EventID, Kind      string
-	CallID             string
-	Sequence           int64
-	Body               string
-	Status             string
-	Held               bool
-	Attempts, Spent    int // all attempts, and those that count against the twelve
-	ResponseStatus     int
-	FirstAt            db.Time // of the first attempt
-	NextAt             db.Time
-	ReplayOf           string
-	CreatedAt          db.Time
-	FinishedAt         db.Time
+	Org, ID, WebhookID        string
+	EventID, Kind             string
+	CallID                    string
+	Sequence                  int64
+	Body                      string
+	Status                    string
+	Held                      bool
+	Attempts, CountedAttempts int // all attempts, and those that count against the twelve
+	ResponseStatus            int
+	FirstAt                   db.Time // of the first attempt
+	NextAt                    db.Time
+	ReplayOf                  string
+	CreatedAt                 db.Time
+	FinishedAt                db.Time
 }
 
-func (d *delivery) record() Delivery {
+func (d *delivery) toAPI() Delivery {
 	return Delivery{ID: d.ID, WebhookID: d.WebhookID, EventID: d.EventID, Event: d.Kind, Status: d.Status,
 		AttemptCount: d.Attempts, NextAttemptAt: d.NextAt.Ptr(), ReplayOf: db.Null(d.ReplayOf).Ptr(),
 		CreatedAt: d.CreatedAt, FinishedAt: d.FinishedAt.Ptr()}
@@ -86,7 +86,7 @@ func scanDelivery(row scanner) (*delivery, error) {
 	var d delivery
 	var call, replay db.Null
 	err := row.Scan(&d.Org, &d.ID, &d.WebhookID, &d.EventID, &d.Kind, &call, &d.Sequence, &d.Body, &d.Status, &d.Held,
-		&d.Attempts, &d.Spent, &d.ResponseStatus, &d.FirstAt, &d.NextAt, &replay, &d.CreatedAt, &d.FinishedAt)
+		&d.Attempts, &d.CountedAttempts, &d.ResponseStatus, &d.FirstAt, &d.NextAt, &replay, &d.CreatedAt, &d.FinishedAt)
 	d.CallID, d.ReplayOf = string(call), string(replay)
 	return &d, err
 }
@@ -161,7 +161,7 @@ func updateDeliveries(ctx context.Context, tx db.Querier, all []*delivery) error
 			WHERE org_id = v.column1 AND id = v.column2 AND ` + unfinished
 		var args []any
 		for _, d := range all[from:to] {
-			args = append(args, d.Org, d.ID, d.Status, d.Held, d.Attempts, d.Spent, number(d.ResponseStatus), d.FirstAt,
+			args = append(args, d.Org, d.ID, d.Status, d.Held, d.Attempts, d.CountedAttempts, nullIfZero(d.ResponseStatus), d.FirstAt,
 				d.NextAt, d.FinishedAt)
 		}
 		if _, err := tx.Exec(ctx, q, args...); err != nil {
@@ -172,7 +172,7 @@ func updateDeliveries(ctx context.Context, tx db.Querier, all []*delivery) error
 }
 
 // nullIfZero stores 0 as NULL.
-func number(n int) *int {
+func nullIfZero(n int) *int {
 	if n == 0 {
 		return nil
 	}
@@ -188,8 +188,8 @@ func insertAttempts(ctx context.Context, tx db.Querier, all []outcome) error {
 			WHERE TRUE ON CONFLICT (org_id, delivery_id, n) DO NOTHING`
 		var args []any
 		for _, o := range all[from:to] {
-			args = append(args, o.d.Org, o.d.ID, o.d.Attempts, o.d.WebhookID, o.r.at, o.r.took.Milliseconds(), number(o.r.status),
-				db.Null(o.r.body), db.Null(o.r.fault))
+			args = append(args, o.delivery.Org, o.delivery.ID, o.delivery.Attempts, o.delivery.WebhookID, o.result.at, o.result.took.Milliseconds(), nullIfZero(o.result.status),
+				db.Null(o.result.body), db.Null(o.result.fault))
 		}
 		if _, err := tx.Exec(ctx, q, args...); err != nil {
 			return fmt.Errorf("insert attempts: %w", err)

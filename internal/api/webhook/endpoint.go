@@ -12,29 +12,29 @@ import (
 
 // endpoint is a stored webhook.
 type endpoint struct {
-	Org, ID, URL   string
-	Events         []string
-	Description    string
-	Status         Status
-	Holding        bool // deliveries are held and not sent
-	Secret         []byte
-	SecretHint     string
-	Previous       []byte
-	PreviousUntil  db.Time
-	Filters        Filters
-	Ordered        bool
-	Timing         string
-	SignRecordings bool
-	TimeoutSeconds int
-	Headers        []byte // sealed JSON object
-	Failures       int
-	FailingSince   db.Time
-	LastSuccess    db.Time
-	LastFailure    db.Time
-	DisabledReason db.Null
-	CreatedAt      db.Time
-	UpdatedAt      db.Time
-	FailTimes      int // attempts that fail without being sent; sandbox only
+	Org, ID, URL      string
+	Events            []string
+	Description       string
+	Status            Status
+	Holding           bool // deliveries are held and not sent
+	Secret            []byte
+	SecretHint        string
+	PreviousSecret    []byte
+	PreviousUntil     db.Time
+	Filters           Filters
+	Ordered           bool
+	Timing            string
+	SignRecordingURLs bool
+	TimeoutSeconds    int
+	Headers           []byte // sealed JSON object
+	Failures          int
+	FailingSince      db.Time
+	LastSuccess       db.Time
+	LastFailure       db.Time
+	DisabledReason    db.Null
+	CreatedAt         db.Time
+	UpdatedAt         db.Time
+	ForcedFailures    int // attempts that fail without being sent; sandbox only
 }
 
 const endpointColumns = `org_id, id, url, events, description, status, holding, secret, secret_hint, previous_secret,
@@ -48,9 +48,9 @@ func scanEndpoint(row scanner) (*endpoint, error) {
 	var events db.JSON[[]string]
 	var filters db.JSON[Filters]
 	err := row.Scan(&e.Org, &e.ID, &e.URL, &events, &e.Description, &e.Status, &e.Holding, &e.Secret, &e.SecretHint,
-		&e.Previous, &e.PreviousUntil, &filters, &e.Ordered, &e.Timing, &e.SignRecordings, &e.TimeoutSeconds, &e.Headers,
+		&e.PreviousSecret, &e.PreviousUntil, &filters, &e.Ordered, &e.Timing, &e.SignRecordingURLs, &e.TimeoutSeconds, &e.Headers,
 		&e.Failures, &e.FailingSince, &e.LastSuccess, &e.LastFailure, &e.DisabledReason, &e.CreatedAt, &e.UpdatedAt,
-		&e.FailTimes)
+		&e.ForcedFailures)
 	e.Events, e.Filters = events.V, filters.V
 	return &e, err
 }
@@ -60,11 +60,11 @@ func insertEndpoint(ctx context.Context, tx db.Querier, e *endpoint) error {
 			ordered, call_ended_timing, signed_recording_urls, timeout_seconds, headers, consecutive_failures, created_at, updated_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, 0, $16, $17)`
 	_, err := tx.Exec(ctx, q, e.Org, e.ID, e.URL, db.AsJSON(e.Events), e.Description, string(e.Status), e.Holding, e.Secret,
-		e.SecretHint, db.AsJSON(e.Filters), e.Ordered, e.Timing, e.SignRecordings, e.TimeoutSeconds, e.Headers, e.CreatedAt, e.UpdatedAt)
+		e.SecretHint, db.AsJSON(e.Filters), e.Ordered, e.Timing, e.SignRecordingURLs, e.TimeoutSeconds, e.Headers, e.CreatedAt, e.UpdatedAt)
 	if err != nil {
 		return fmt.Errorf("insert webhook: %w", err)
 	}
-	return touch(ctx, tx, e.Org)
+	return bumpVersion(ctx, tx, e.Org)
 }
 
 // updateEndpoint writes the settings of its owner.
@@ -75,20 +75,20 @@ func updateEndpoint(ctx context.Context, tx db.Querier, e *endpoint) error {
 			disabled_reason = $20, updated_at = $21
 		WHERE org_id = $1 AND id = $2`
 	_, err := tx.Exec(ctx, q, e.Org, e.ID, e.URL, db.AsJSON(e.Events), e.Description, string(e.Status), e.Holding, e.Secret,
-		e.SecretHint, e.Previous, e.PreviousUntil, db.AsJSON(e.Filters), e.Ordered, e.Timing, e.SignRecordings,
+		e.SecretHint, e.PreviousSecret, e.PreviousUntil, db.AsJSON(e.Filters), e.Ordered, e.Timing, e.SignRecordingURLs,
 		e.TimeoutSeconds, e.Headers, e.Failures, e.FailingSince, e.DisabledReason, e.UpdatedAt)
 	if err != nil {
 		return fmt.Errorf("update webhook: %w", err)
 	}
-	return touch(ctx, tx, e.Org)
+	return bumpVersion(ctx, tx, e.Org)
 }
 
 // bumpVersion makes every node reload the organisation's endpoints.
-func touch(ctx context.Context, tx db.Querier, org string) error {
+func bumpVersion(ctx context.Context, tx db.Querier, org string) error {
 	const q = `INSERT INTO webhook_versions (org_id, version) VALUES ($1, $2)
 		ON CONFLICT (org_id) DO UPDATE SET version = $2`
 	if _, err := tx.Exec(ctx, q, org, db.NewID("v")); err != nil {
-		return fmt.Errorf("note change of webhooks: %w", err)
+		return fmt.Errorf("write version of webhooks: %w", err)
 	}
 	return nil
 }
@@ -116,7 +116,7 @@ func listEndpoints(ctx context.Context, q db.Querier, f *db.Filter) ([]*endpoint
 	return all, rows.Err()
 }
 
-func whereOrg(org string) *db.Filter {
+func endpointFilter(org string) *db.Filter {
 	return db.Where(`SELECT `+endpointColumns+` FROM webhooks WHERE org_id = $1`, org).And("deleted_at IS NULL")
 }
 
@@ -137,7 +137,7 @@ func deleteEndpoint(ctx context.Context, tx db.Querier, org, id string, now db.T
 	if _, err := tx.Exec(ctx, open, org, id, now); err != nil {
 		return fmt.Errorf("discard deliveries: %w", err)
 	}
-	return touch(ctx, tx, org)
+	return bumpVersion(ctx, tx, org)
 }
 
 // setStatus sets a status that results from the endpoint's behaviour. From then on deliveries are held. It returns
@@ -148,7 +148,7 @@ func setStatus(ctx context.Context, tx db.Querier, org, id string, to Status, re
 	if err := tx.QueryRow(ctx, q, org, id, string(to), db.Null(reason)).Scan(&failures); err != nil {
 		return 0, fmt.Errorf("set status of webhook: %w", err)
 	}
-	return failures, touch(ctx, tx, org)
+	return failures, bumpVersion(ctx, tx, org)
 }
 
 // endHolding ends the holding of new deliveries, because all held ones are enqueued.
@@ -157,18 +157,18 @@ func endHolding(ctx context.Context, tx db.Querier, org, id string) error {
 	if _, err := tx.Exec(ctx, q, org, id); err != nil {
 		return fmt.Errorf("end holding of webhook: %w", err)
 	}
-	return touch(ctx, tx, org)
+	return bumpVersion(ctx, tx, org)
 }
 
 // endpointCache holds an organisation's endpoints in memory.
-type known struct {
+type endpointCache struct {
 	version   string
 	endpoints []*endpoint
-	checked   atomic.Int64 // time of the last version check, Unix nanoseconds
+	checkedAt atomic.Int64 // time of the last version check, Unix nanoseconds
 }
 
 // cacheFresh is how long a delivery uses a cached endpoint without a version check.
-const fresh = 100 * time.Millisecond
+const cacheFresh = 100 * time.Millisecond
 
 // endpoints returns an organisation's endpoints. The caller must not change them. It costs one primary key read if
 // nothing has changed; an organisation that never had an endpoint has no row there.
@@ -179,44 +179,44 @@ func (s *Service) endpoints(ctx context.Context, q db.Querier, org string) ([]*e
 		if db.IsNone(err) {
 			return nil, nil
 		}
-		return nil, fmt.Errorf("look for changes of webhooks: %w", err)
+		return nil, fmt.Errorf("read version of webhooks: %w", err)
 	}
 	now := s.Now().UnixNano()
-	if v, ok := s.known.Load(org); ok && v.(*known).version == version {
-		k := v.(*known)
-		k.checked.Store(now)
+	if v, ok := s.endpointCaches.Load(org); ok && v.(*endpointCache).version == version {
+		k := v.(*endpointCache)
+		k.checkedAt.Store(now)
 		return k.endpoints, nil
 	}
-	all, err := listEndpoints(ctx, q, whereOrg(org))
+	all, err := listEndpoints(ctx, q, endpointFilter(org))
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range all {
-		s.remember(e)
+		s.seedHealth(e)
 	}
-	k := &known{version: version, endpoints: all}
-	k.checked.Store(now)
-	s.known.Store(org, k)
+	k := &endpointCache{version: version, endpoints: all}
+	k.checkedAt.Store(now)
+	s.endpointCaches.Store(org, k)
 	return all, nil
 }
 
 // endpoint returns an endpoint; nil if there is none.
 func (s *Service) endpoint(ctx context.Context, q db.Querier, org, id string) (*endpoint, error) {
 	all, err := s.endpoints(ctx, q, org)
-	return pick(all, id), err
+	return endpointByID(all, id), err
 }
 
 // cachedEndpoint returns an endpoint without a database read if the version was checked within cacheFresh.
-func (s *Service) recent(ctx context.Context, org, id string) (*endpoint, error) {
-	if v, ok := s.known.Load(org); ok {
-		if k := v.(*known); s.Now().UnixNano()-k.checked.Load() < int64(fresh) {
-			return pick(k.endpoints, id), nil
+func (s *Service) cachedEndpoint(ctx context.Context, org, id string) (*endpoint, error) {
+	if v, ok := s.endpointCaches.Load(org); ok {
+		if k := v.(*endpointCache); s.Now().UnixNano()-k.checkedAt.Load() < int64(cacheFresh) {
+			return endpointByID(k.endpoints, id), nil
 		}
 	}
 	return s.endpoint(ctx, s.DB.Read(ctx), org, id)
 }
 
-func pick(all []*endpoint, id string) *endpoint {
+func endpointByID(all []*endpoint, id string) *endpoint {
 	for _, e := range all {
 		if e.ID == id {
 			return e
@@ -225,7 +225,7 @@ func pick(all []*endpoint, id string) *endpoint {
 	return nil
 }
 
-func place(org, id, column string) []byte { return []byte(org + "|webhooks|" + id + "|" + column) }
+func sealAAD(org, id, column string) []byte { return []byte(org + "|webhooks|" + id + "|" + column) }
 
 // sealHeaders encrypts the owner's headers; nil if there are none.
 func (s *Service) sealHeaders(org, id string, h map[string]string) ([]byte, error) {
@@ -236,14 +236,14 @@ func (s *Service) sealHeaders(org, id string, h map[string]string) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
-	return s.Seal.Seal(plain, place(org, id, "headers"))
+	return s.Seal.Seal(plain, sealAAD(org, id, "headers"))
 }
 
 func (s *Service) headers(e *endpoint) (map[string]string, error) {
 	if len(e.Headers) == 0 {
 		return nil, nil
 	}
-	plain, err := s.Seal.Unseal(e.Headers, place(e.Org, e.ID, "headers"))
+	plain, err := s.Seal.Unseal(e.Headers, sealAAD(e.Org, e.ID, "headers"))
 	if err != nil {
 		return nil, fmt.Errorf("read headers of webhook %s: %w", e.ID, err)
 	}

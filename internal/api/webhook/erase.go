@@ -9,28 +9,28 @@ import (
 
 // EraseCall deletes the deliveries of a call's events, in the caller's transaction. Unsent ones are not sent.
 func (s *Service) EraseCall(ctx context.Context, tx db.Querier, org, callID string) error {
-	_, err := s.erase(ctx, tx, org, "call_id = $2", callID)
+	_, err := s.eraseMatching(ctx, tx, org, "call_id = $2", callID)
 	return err
 }
 
 // containsText is the condition for deliveries with a text in their body or in a response.
-const holding = `(body LIKE $2 ESCAPE '\' OR EXISTS (SELECT 1 FROM webhook_attempts a WHERE a.org_id = webhook_deliveries.org_id
+const containsText = `(body LIKE $2 ESCAPE '\' OR EXISTS (SELECT 1 FROM webhook_attempts a WHERE a.org_id = webhook_deliveries.org_id
 	AND a.delivery_id = webhook_deliveries.id AND a.response_body LIKE $2 ESCAPE '\'))`
 
-// CountWith returns the number of deliveries with a text in their body or in a response.
-func (s *Service) CountWith(ctx context.Context, q db.Querier, org, text string) (n int, err error) {
-	err = q.QueryRow(ctx, `SELECT count(*) FROM webhook_deliveries WHERE org_id = $1 AND `+holding, org, "%"+db.Escape(text)+"%").Scan(&n)
+// CountWithText returns the number of deliveries with a text in their body or in a response.
+func (s *Service) CountWithText(ctx context.Context, q db.Querier, org, text string) (n int, err error) {
+	err = q.QueryRow(ctx, `SELECT count(*) FROM webhook_deliveries WHERE org_id = $1 AND `+containsText, org, "%"+db.Escape(text)+"%").Scan(&n)
 	return n, err
 }
 
-// EraseWith deletes a batch of deliveries with a text in their body or in a response, in the caller's transaction. It
+// EraseWithText deletes a batch of deliveries with a text in their body or in a response, in the caller's transaction. It
 // returns their number.
-func (s *Service) EraseWith(ctx context.Context, tx db.Querier, org, text string) (int, error) {
-	return s.erase(ctx, tx, org, holding, "%"+db.Escape(text)+"%")
+func (s *Service) EraseWithText(ctx context.Context, tx db.Querier, org, text string) (int, error) {
+	return s.eraseMatching(ctx, tx, org, containsText, "%"+db.Escape(text)+"%")
 }
 
 // eraseMatching deletes a batch of deliveries that meet a condition on $2, with their attempts.
-func (s *Service) erase(ctx context.Context, tx db.Querier, org, condition, value string) (int, error) {
+func (s *Service) eraseMatching(ctx context.Context, tx db.Querier, org, condition, value string) (int, error) {
 	rows, err := tx.Query(ctx, `SELECT id FROM webhook_deliveries WHERE org_id = $1 AND `+condition+` LIMIT 500`, org, value)
 	if err != nil {
 		return 0, err

@@ -12,33 +12,33 @@ import (
 )
 
 // eventSubject holds the fields of an event that filters use.
-type subject struct {
-	Direction  string `json:"direction"`
-	QueueID    string `json:"queue_id"`
-	NumberID   string `json:"number_id"`
-	UserID     string `json:"user_id"`
-	AgentID    string `json:"agent_id"`
-	FromNumber string `json:"from_number"`
-	ToNumber   string `json:"to_number"`
-	Mailbox    owner  `json:"mailbox"`
-	AssignedTo owner  `json:"assigned_to"`
+type eventSubject struct {
+	Direction  string       `json:"direction"`
+	QueueID    string       `json:"queue_id"`
+	NumberID   string       `json:"number_id"`
+	UserID     string       `json:"user_id"`
+	AgentID    string       `json:"agent_id"`
+	FromNumber string       `json:"from_number"`
+	ToNumber   string       `json:"to_number"`
+	Mailbox    subjectOwner `json:"mailbox"`
+	AssignedTo subjectOwner `json:"assigned_to"`
 }
 
 // subjectOwner is the owner of a mailbox, or the target of a number.
-type owner struct {
+type subjectOwner struct {
 	Type string `json:"type"`
 	ID   string `json:"id"`
 }
 
 // callSubjectCache holds the subjects of calls, by organisation and call, for one batch.
-type subjects map[[2]string][]subject
+type callSubjectCache map[[2]string][]eventSubject
 
 // subjectsFor returns the subjects of an event. For an event of a call these include the call's other events, because
 // not every event contains the queue, number and user.
-func (s *Service) about(ctx context.Context, tx db.Querier, known subjects, ev event.Event) ([]subject, error) {
+func (s *Service) subjectsFor(ctx context.Context, tx db.Querier, known callSubjectCache, ev event.Event) ([]eventSubject, error) {
 	own, err := s.subjectOf(ctx, tx, ev)
 	if err != nil || ev.CallID == "" {
-		return []subject{own}, err
+		return []eventSubject{own}, err
 	}
 	key := [2]string{ev.OrgID, ev.CallID}
 	if _, seen := known[key]; !seen {
@@ -46,11 +46,11 @@ func (s *Service) about(ctx context.Context, tx db.Querier, known subjects, ev e
 			return nil, err
 		}
 	}
-	return append([]subject{own}, known[key]...), nil
+	return append([]eventSubject{own}, known[key]...), nil
 }
 
 // subjectOf returns the subject of an event. For a message it adds the direction and the id of our number.
-func (s *Service) subjectOf(ctx context.Context, tx db.Querier, ev event.Event) (subject, error) {
+func (s *Service) subjectOf(ctx context.Context, tx db.Querier, ev event.Event) (eventSubject, error) {
 	x, err := readSubject(ev.Body)
 	if err != nil {
 		return x, fmt.Errorf("event %s: %w", ev.ID, err)
@@ -70,24 +70,24 @@ func (s *Service) subjectOf(ctx context.Context, tx db.Querier, ev event.Event) 
 	return x, err
 }
 
-func readSubject(body string) (subject, error) {
-	var x struct{ Data subject }
+func readSubject(body string) (eventSubject, error) {
+	var x struct{ Data eventSubject }
 	if err := json.Unmarshal([]byte(body), &x); err != nil {
-		return x.Data, fmt.Errorf("read what an event is about: %w", err)
+		return x.Data, fmt.Errorf("read subject of event: %w", err)
 	}
 	return x.Data, nil
 }
 
 // callSubjects reads the subjects of a call's events: those for webhooks, and call.ringing, which names the users
 // whose phones rang.
-func callSubjects(ctx context.Context, tx db.Querier, org, call string) ([]subject, error) {
+func callSubjects(ctx context.Context, tx db.Querier, org, call string) ([]eventSubject, error) {
 	const q = `SELECT body FROM events WHERE org_id = $1 AND call_id = $2 AND (audience <> 'stream' OR kind = 'call.ringing')`
 	rows, err := tx.Query(ctx, q, org, call)
 	if err != nil {
 		return nil, fmt.Errorf("read events of call: %w", err)
 	}
 	defer rows.Close()
-	var all []subject
+	var all []eventSubject
 	for rows.Next() {
 		var body string
 		if err := rows.Scan(&body); err != nil {
@@ -104,8 +104,8 @@ func callSubjects(ctx context.Context, tx db.Querier, org, call string) ([]subje
 
 // match reports whether the subjects satisfy every filter. If strict is true, a missing value does not match.
 // Otherwise an event that cannot have the value, such as the direction of a new user, passes.
-func (f Filters) match(all []subject, strict bool) bool {
-	one := func(allowed []string, of func(subject) []string) bool {
+func (f Filters) match(all []eventSubject, strict bool) bool {
+	one := func(allowed []string, of func(eventSubject) []string) bool {
 		known := false
 		for _, x := range all {
 			for _, v := range of(x) {
@@ -121,22 +121,22 @@ func (f Filters) match(all []subject, strict bool) bool {
 	if f.Direction != "" {
 		direction = []string{f.Direction}
 	}
-	return one(direction, func(x subject) []string { return []string{x.Direction} }) &&
-		one(f.QueueIDs, subject.queues) &&
-		one(f.NumberIDs, func(x subject) []string { return []string{x.NumberID} }) &&
-		one(f.UserIDs, subject.users)
+	return one(direction, func(x eventSubject) []string { return []string{x.Direction} }) &&
+		one(f.QueueIDs, eventSubject.queues) &&
+		one(f.NumberIDs, func(x eventSubject) []string { return []string{x.NumberID} }) &&
+		one(f.UserIDs, eventSubject.users)
 }
 
-func (x subject) users() []string {
-	return []string{x.UserID, x.AgentID, x.Mailbox.of("user"), x.AssignedTo.of("user")}
+func (x eventSubject) users() []string {
+	return []string{x.UserID, x.AgentID, x.Mailbox.idOf("user"), x.AssignedTo.idOf("user")}
 }
 
-func (x subject) queues() []string {
-	return []string{x.QueueID, x.Mailbox.of("queue"), x.AssignedTo.of("queue")}
+func (x eventSubject) queues() []string {
+	return []string{x.QueueID, x.Mailbox.idOf("queue"), x.AssignedTo.idOf("queue")}
 }
 
 // idOf returns the id of an owner of the kind; "" if it is of another.
-func (o owner) of(kind string) string {
+func (o subjectOwner) idOf(kind string) string {
 	if o.Type == kind {
 		return o.ID
 	}
@@ -145,7 +145,7 @@ func (o owner) of(kind string) string {
 
 // catchUpDeliveries returns deliveries of the earlier events of a call that matches the filters only now. pending are
 // the deliveries of this batch so far.
-func (s *Service) untold(ctx context.Context, tx db.Querier, e *endpoint, ev event.Event, making []*delivery) ([]*delivery, error) {
+func (s *Service) catchUpDeliveries(ctx context.Context, tx db.Querier, e *endpoint, ev event.Event, making []*delivery) ([]*delivery, error) {
 	if e.Filters.empty() || ev.CallID == "" {
 		return nil, nil
 	}
@@ -166,7 +166,7 @@ func (s *Service) untold(ctx context.Context, tx db.Querier, e *endpoint, ev eve
 		}
 		made := slices.ContainsFunc(making, func(d *delivery) bool { return d.EventID == x.ID && d.WebhookID == e.ID })
 		if !made && e.wants(x) {
-			all = append(all, s.deliveryOf(e, x))
+			all = append(all, s.buildDelivery(e, x))
 		}
 	}
 	return all, rows.Err()

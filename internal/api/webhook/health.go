@@ -10,7 +10,7 @@ import (
 )
 
 // healthSample is the number of newest attempts from which health figures are computed.
-const sampled = 1000
+const healthSample = 1000
 
 func (s *Service) health(ctx context.Context, q db.Querier, e *endpoint) (Health, error) {
 	h := Health{ConsecutiveFailures: e.Failures}
@@ -21,7 +21,7 @@ func (s *Service) health(ctx context.Context, q db.Querier, e *endpoint) (Health
 		return h, fmt.Errorf("count pending deliveries: %w", err)
 	}
 	h.OldestPendingAt = oldest.Ptr()
-	took, good, err := lately(ctx, q, e, db.At(s.Now().Add(-24*time.Hour)))
+	took, good, err := recentAttempts(ctx, q, e, db.At(s.Now().Add(-24*time.Hour)))
 	if err != nil || len(took) == 0 {
 		return h, err
 	}
@@ -32,10 +32,10 @@ func (s *Service) health(ctx context.Context, q db.Querier, e *endpoint) (Health
 }
 
 // recentAttempts returns the durations of the newest attempts in milliseconds, and the number of successful ones.
-func lately(ctx context.Context, q db.Querier, e *endpoint, since db.Time) (took []int, good int, err error) {
+func recentAttempts(ctx context.Context, q db.Querier, e *endpoint, since db.Time) (took []int, good int, err error) {
 	const text = `SELECT duration_ms, error FROM webhook_attempts
 		WHERE org_id = $1 AND webhook_id = $2 AND at >= $3 ORDER BY at DESC LIMIT $4`
-	rows, err := q.Query(ctx, text, e.Org, e.ID, since, sampled)
+	rows, err := q.Query(ctx, text, e.Org, e.ID, since, healthSample)
 	if err != nil {
 		return nil, 0, fmt.Errorf("read attempts: %w", err)
 	}

@@ -12,11 +12,11 @@ import (
 
 // An endpoint that subscribes to all kinds does not receive events about its own health: they are for the live
 // stream.
-func TestTheStreamIsToldOfTheHealthOfAnEndpointAndTheEndpointIsNot(t *testing.T) {
+func TestHealth_PublishedToStreamOnly(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		c := newClock()
-		h := newHouse(t, d, c.now)
+		h := newFixture(t, d, c.now)
 		h.run()
 		var code atomic.Int64
 		code.Store(503)
@@ -33,13 +33,13 @@ func TestTheStreamIsToldOfTheHealthOfAnEndpointAndTheEndpointIsNot(t *testing.T)
 				}
 			}
 		}
-		for i := range failuresAllowed {
-			h.publish(numbered(callName(i), 1)...)
+		for i := range maxConsecutiveFailures {
+			h.publish(numberedEvents(callName(i), 1)...)
 		}
 		eventually(t, "the stream is told that the endpoint fails", func() bool { health(); return len(told) == 1 })
 		code.Store(200)
 		eventually(t, "the stream is told that it works again", func() bool {
-			if at := h.next(probeKind); at.After(c.now()) {
+			if at := h.nextRun(probeKind); at.After(c.now()) {
 				c.set(at.Time)
 				h.wake()
 			}

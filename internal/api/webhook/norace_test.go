@@ -4,7 +4,7 @@ package webhook
 
 import "time"
 
-// largeOrgs is the number of organisations of a largeFixture. maxDelay is the longest accepted time until an event is
+// townOrgs is the number of organisations of a largeFixture. townPatience is the longest accepted time until an event is
 // delivered: less than the 30 s after which a request to a dead endpoint times out.
 const (
 	townOrgs     = 200

@@ -42,7 +42,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Webhook
 	if err != nil {
 		return nil, err
 	}
-	f := whereOrg(access.Org(ctx)).In("status", in.Status)
+	f := endpointFilter(access.Org(ctx)).In("status", in.Status)
 	total, err := in.Total(ctx, s.DB.Read(ctx), f)
 	if err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func (s *Service) describe(ctx context.Context, e *endpoint) (Webhook, error) {
 		own = map[string]string{}
 	}
 	return Webhook{ID: e.ID, URL: e.URL, Events: e.Events, Description: e.Description, Status: e.Status, SecretHint: e.SecretHint,
-		Filters: e.Filters, Ordered: e.Ordered, CallEndedTiming: e.Timing, SignedRecordingURLs: e.SignRecordings,
+		Filters: e.Filters, Ordered: e.Ordered, CallEndedTiming: e.Timing, SignedRecordingURLs: e.SignRecordingURLs,
 		TimeoutSeconds: e.TimeoutSeconds, Headers: own, Health: h, LastSuccessAt: e.LastSuccess.Ptr(),
 		LastFailureAt: e.LastFailure.Ptr(), DisabledReason: e.DisabledReason.Ptr(), CreatedAt: e.CreatedAt}, nil
 }
@@ -111,8 +111,8 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Webhook], e
 	org, now, secret := access.Org(ctx), s.time(), newSecret()
 	b := in.Body
 	e := &endpoint{Org: org, ID: db.NewID("whk"), URL: b.URL, Events: b.Events, Description: b.Description, Status: Active,
-		SecretHint: hint(secret), Filters: b.Filters, Ordered: b.Ordered, Timing: b.CallEndedTiming,
-		SignRecordings: b.SignedRecordingURLs, TimeoutSeconds: b.TimeoutSeconds, CreatedAt: now, UpdatedAt: now}
+		SecretHint: secretHint(secret), Filters: b.Filters, Ordered: b.Ordered, Timing: b.CallEndedTiming,
+		SignRecordingURLs: b.SignedRecordingURLs, TimeoutSeconds: b.TimeoutSeconds, CreatedAt: now, UpdatedAt: now}
 	if wrong := s.check(e, b.Headers); len(wrong) > 0 {
 		return nil, op.Invalid(wrong...)
 	}
@@ -126,7 +126,7 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Webhook], e
 	if e.Headers, err = s.sealHeaders(org, e.ID, b.Headers); err != nil {
 		return nil, err
 	}
-	if e.Secret, err = s.Seal.Seal([]byte(secret), place(org, e.ID, "secret")); err != nil {
+	if e.Secret, err = s.Seal.Seal([]byte(secret), sealAAD(org, e.ID, "secret")); err != nil {
 		return nil, err
 	}
 	if err := s.DB.Tx(ctx, func(tx db.Querier) error { return insertEndpoint(ctx, tx, e) }); err != nil {
@@ -144,7 +144,7 @@ type GetIn struct {
 
 // Get returns one webhook.
 func (s *Service) Get(ctx context.Context, in *GetIn) (*op.Out[Webhook], error) {
-	e, err := s.find(ctx, in.ID)
+	e, err := s.findEndpoint(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +156,7 @@ func (s *Service) Get(ctx context.Context, in *GetIn) (*op.Out[Webhook], error) 
 }
 
 // findEndpoint returns a webhook of the caller's organisation, or a not_found error.
-func (s *Service) find(ctx context.Context, id string) (*endpoint, error) {
+func (s *Service) findEndpoint(ctx context.Context, id string) (*endpoint, error) {
 	e, err := getEndpoint(ctx, s.DB.Read(ctx), access.Org(ctx), id)
 	if db.IsNone(err) {
 		return nil, op.NotFound("webhook")
@@ -176,7 +176,7 @@ type DeleteIn struct {
 // Delete deletes a webhook.
 func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		e, err := s.find(ctx, in.ID)
+		e, err := s.findEndpoint(ctx, in.ID)
 		if err != nil {
 			return err
 		}
@@ -216,7 +216,7 @@ type Rotated struct {
 func (s *Service) Rotate(ctx context.Context, in *RotateIn) (*op.Out[Rotated], error) {
 	secret, until := newSecret(), db.Time{}
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		e, err := s.find(ctx, in.ID)
+		e, err := s.findEndpoint(ctx, in.ID)
 		if err != nil {
 			return err
 		}
@@ -224,18 +224,18 @@ func (s *Service) Rotate(ctx context.Context, in *RotateIn) (*op.Out[Rotated], e
 		if err != nil {
 			return err
 		}
-		e.Previous, e.PreviousUntil = nil, db.Time{}
+		e.PreviousSecret, e.PreviousUntil = nil, db.Time{}
 		if grace := in.Body.grace(); grace > 0 {
 			until = db.At(s.Now().Add(grace))
 			e.PreviousUntil = until
-			if e.Previous, err = s.Seal.Seal([]byte(k.current), place(e.Org, e.ID, "previous_secret")); err != nil {
+			if e.PreviousSecret, err = s.Seal.Seal([]byte(k.current), sealAAD(e.Org, e.ID, "previous_secret")); err != nil {
 				return err
 			}
 		}
-		if e.Secret, err = s.Seal.Seal([]byte(secret), place(e.Org, e.ID, "secret")); err != nil {
+		if e.Secret, err = s.Seal.Seal([]byte(secret), sealAAD(e.Org, e.ID, "secret")); err != nil {
 			return err
 		}
-		e.SecretHint, e.UpdatedAt = hint(secret), s.time()
+		e.SecretHint, e.UpdatedAt = secretHint(secret), s.time()
 		return updateEndpoint(ctx, tx, e)
 	})
 	if err != nil {

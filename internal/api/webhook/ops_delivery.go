@@ -25,7 +25,7 @@ type DeliveriesIn struct {
 
 // Deliveries returns the finished and pending deliveries of a webhook.
 func (s *Service) Deliveries(ctx context.Context, in *DeliveriesIn) (*op.Out[op.Page[Delivery]], error) {
-	e, err := s.find(ctx, in.ID)
+	e, err := s.findEndpoint(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func (s *Service) Deliveries(ctx context.Context, in *DeliveriesIn) (*op.Out[op.
 	}
 	all := make([]Delivery, len(rows))
 	for i, d := range rows {
-		all[i] = s.shown(d)
+		all[i] = s.withLiveStatus(d)
 	}
 	out := op.Paged(ctx, in.Paging, all, func(d Delivery) op.Position {
 		return op.Position{Int: d.CreatedAt.UnixMicro(), ID: d.ID}
@@ -72,7 +72,7 @@ func (s *Service) whereStatus(f *db.Filter, webhook string, states []string) {
 			stored = append(stored, st)
 			continue
 		}
-		s.flight.Range(func(id, of any) bool {
+		s.inFlight.Range(func(id, of any) bool {
 			if of == webhook {
 				now = append(now, id.(string))
 			}
@@ -86,13 +86,15 @@ func (s *Service) whereStatus(f *db.Filter, webhook string, states []string) {
 	case len(stored) == 0:
 		f.In("id", now)
 	default:
-		f.And("status IN ("+marks(stored)+") OR id IN ("+marks(now)+")", values(append(stored, now...))...)
+		f.And("status IN ("+sqlPlaceholders(stored)+") OR id IN ("+sqlPlaceholders(now)+")", toArgs(append(stored, now...))...)
 	}
 }
 
-func marks(all []string) string { return strings.TrimSuffix(strings.Repeat("?, ", len(all)), ", ") }
+func sqlPlaceholders(all []string) string {
+	return strings.TrimSuffix(strings.Repeat("?, ", len(all)), ", ")
+}
 
-func values(all []string) []any {
+func toArgs(all []string) []any {
 	some := make([]any, len(all))
 	for i, v := range all {
 		some[i] = v
@@ -101,9 +103,9 @@ func values(all []string) []any {
 }
 
 // withLiveStatus returns the API form of a delivery, with the state delivering if this node is sending it.
-func (s *Service) shown(d *delivery) Delivery {
-	r := d.record()
-	if _, now := s.flight.Load(d.ID); now && d.FinishedAt.IsZero() {
+func (s *Service) withLiveStatus(d *delivery) Delivery {
+	r := d.toAPI()
+	if _, now := s.inFlight.Load(d.ID); now && d.FinishedAt.IsZero() {
 		r.Status = delivering
 	}
 	return r
@@ -121,15 +123,15 @@ func (s *Service) Delivery(ctx context.Context, in *DeliveryIn) (*op.Out[Deliver
 	if err != nil {
 		return nil, err
 	}
-	r, err := s.whole(ctx, d)
+	r, err := s.fullDelivery(ctx, d)
 	if err != nil {
 		return nil, err
 	}
 	return op.OK(r)
 }
 
-func (s *Service) whole(ctx context.Context, d *delivery) (Delivery, error) {
-	r := s.shown(d)
+func (s *Service) fullDelivery(ctx context.Context, d *delivery) (Delivery, error) {
+	r := s.withLiveStatus(d)
 	r.Body = d.Body
 	var err error
 	r.Attempts, err = listAttempts(ctx, s.DB.Read(ctx), d.Org, d.ID)
@@ -137,7 +139,7 @@ func (s *Service) whole(ctx context.Context, d *delivery) (Delivery, error) {
 }
 
 func (s *Service) findDelivery(ctx context.Context, in *DeliveryIn) (*delivery, error) {
-	if _, err := s.find(ctx, in.ID); err != nil {
+	if _, err := s.findEndpoint(ctx, in.ID); err != nil {
 		return nil, err
 	}
 	d, err := getDelivery(ctx, s.DB.Read(ctx), access.Org(ctx), in.DeliveryID)
@@ -167,7 +169,7 @@ func (s *Service) Replay(ctx context.Context, in *ReplayIn) (*op.Out[Delivery], 
 		if err != nil {
 			return err
 		}
-		e, err := s.find(ctx, in.ID)
+		e, err := s.findEndpoint(ctx, in.ID)
 		if err != nil {
 			return err
 		}
@@ -184,12 +186,12 @@ func (s *Service) Replay(ctx context.Context, in *ReplayIn) (*op.Out[Delivery], 
 		} else {
 			d.NextAt = now
 		}
-		return s.begin(ctx, tx, d)
+		return s.insertAndEnqueue(ctx, tx, d)
 	})
 	if err != nil {
 		return nil, err
 	}
-	r, err := s.whole(ctx, d)
+	r, err := s.fullDelivery(ctx, d)
 	return &op.Out[Delivery]{Location: op.Prefix + "/webhooks/" + d.WebhookID + "/deliveries/" + d.ID, Body: r}, err
 }
 
@@ -207,7 +209,7 @@ type TestBody struct {
 // Test sends a signed sample once and waits for the answer, in any state of the webhook. It does not change the
 // webhook's health.
 func (s *Service) Test(ctx context.Context, in *TestIn) (*op.Out[Delivery], error) {
-	e, err := s.find(ctx, in.ID)
+	e, err := s.findEndpoint(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -229,7 +231,7 @@ func (s *Service) Test(ctx context.Context, in *TestIn) (*op.Out[Delivery], erro
 	if err != nil {
 		return nil, err
 	}
-	v := verdict{status: exhausted}
+	v := retryDecision{status: exhausted}
 	if r.ok() {
 		v.status = succeeded
 	}
@@ -246,6 +248,6 @@ func (s *Service) Test(ctx context.Context, in *TestIn) (*op.Out[Delivery], erro
 	if err != nil {
 		return nil, err
 	}
-	answer, err := s.whole(ctx, d)
+	answer, err := s.fullDelivery(ctx, d)
 	return &op.Out[Delivery]{Body: answer}, err
 }

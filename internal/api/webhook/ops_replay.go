@@ -33,12 +33,12 @@ type RangeOut struct {
 
 // Limits of deliveries per request, and per transaction.
 const (
-	replayMost  = 10_000
+	maxReplay   = 10_000
 	replayBatch = 250
 )
 
 // replayRange selects the events to replay.
-type span struct {
+type replayRange struct {
 	since, until db.Time
 	kinds        []string
 	failedOnly   bool
@@ -47,7 +47,7 @@ type span struct {
 
 // ReplayRange sends the events of a range again, in order, in new deliveries.
 func (s *Service) ReplayRange(ctx context.Context, in *RangeIn) (*op.Out[RangeOut], error) {
-	e, err := s.find(ctx, in.ID)
+	e, err := s.findEndpoint(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (s *Service) ReplayRange(ctx context.Context, in *RangeIn) (*op.Out[RangeOu
 	}
 	var out RangeOut
 	for out.Queued < s.replayMost {
-		n, more, err := s.replaySome(ctx, in.ID, &x)
+		n, more, err := s.replayNext(ctx, in.ID, &x)
 		if err != nil {
 			return nil, err
 		}
@@ -72,8 +72,8 @@ func (s *Service) ReplayRange(ctx context.Context, in *RangeIn) (*op.Out[RangeOu
 	return op.OK(out)
 }
 
-func (b RangeBody) span() (x span, wrong []op.Violation) {
-	x = span{kinds: b.Events, failedOnly: b.OnlyFailed == nil || *b.OnlyFailed, after: b.After}
+func (b RangeBody) span() (x replayRange, wrong []op.Violation) {
+	x = replayRange{kinds: b.Events, failedOnly: b.OnlyFailed == nil || *b.OnlyFailed, after: b.After}
 	var err error
 	var bad *op.Error
 	if x.since, x.until, err = (op.Span{Since: b.Since, Until: b.Until}).Times(); errors.As(err, &bad) {
@@ -90,32 +90,32 @@ func (b RangeBody) span() (x span, wrong []op.Violation) {
 
 // replayNext creates the deliveries of the next batch of a range, in its own transaction, and advances the range.
 // more reports that there may be further events.
-func (s *Service) replaySome(ctx context.Context, id string, x *span) (queued int, more bool, err error) {
+func (s *Service) replayNext(ctx context.Context, id string, x *replayRange) (queued int, more bool, err error) {
 	var last int64
 	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		if err := event.LockOrder(ctx, tx); err != nil { // so that a release cannot miss them
 			return err
 		}
-		e, err := s.find(ctx, id)
+		e, err := s.findEndpoint(ctx, id)
 		if err != nil {
 			return err
 		}
 		if e.Status == Disabled {
 			return op.State("the webhook is disabled; make it active first", string(e.Status), "update")
 		}
-		batch, err := spanned(ctx, tx, e, x)
+		batch, err := eventsInRange(ctx, tx, e, x)
 		if err != nil {
 			return err
 		}
 		if more = len(batch) == replayBatch; len(batch) > 0 {
 			last = batch[len(batch)-1].Sequence
 		}
-		all, err := s.again(ctx, tx, e, batch, x.failedOnly)
+		all, err := s.replayDeliveries(ctx, tx, e, batch, x.failedOnly)
 		queued = len(all)
 		if err != nil {
 			return err
 		}
-		return s.begin(ctx, tx, all...)
+		return s.insertAndEnqueue(ctx, tx, all...)
 	})
 	if err == nil && last > 0 {
 		x.after = last
@@ -124,13 +124,13 @@ func (s *Service) replaySome(ctx context.Context, id string, x *span) (queued in
 }
 
 // eventsInRange reads the next numbered events of a range. Of the two timings of call.ended it reads the endpoint's.
-func spanned(ctx context.Context, tx db.Querier, e *endpoint, x *span) ([]event.Event, error) {
+func eventsInRange(ctx context.Context, tx db.Querier, e *endpoint, x *replayRange) ([]event.Event, error) {
 	audience := string(event.AudienceEnriched)
 	if e.Timing == immediate {
 		audience = string(event.AudienceImmediate)
 	}
 	text, args := db.Where(`SELECT id, sequence, kind, call_id, audience, body, occurred_at FROM events WHERE org_id = $1`, e.Org).
-		And("sequence > ?", x.after).Between("occurred_at", x.since, x.until).In("kind", named(x.kinds)).
+		And("sequence > ?", x.after).Between("occurred_at", x.since, x.until).In("kind", kindFilter(x.kinds)).
 		In("audience", []string{string(event.AudienceAll), audience}).Page("sequence", false, nil, "", replayBatch-1).SQL()
 	rows, err := tx.Query(ctx, text, args...)
 	if err != nil {
@@ -151,7 +151,7 @@ func spanned(ctx context.Context, tx db.Querier, e *endpoint, x *span) ([]event.
 }
 
 // kindFilter returns the requested kinds; nil if all are requested.
-func named(kinds []string) []string {
+func kindFilter(kinds []string) []string {
 	for _, k := range kinds {
 		if k == "*" {
 			return nil
@@ -161,19 +161,19 @@ func named(kinds []string) []string {
 }
 
 // replayDeliveries returns deliveries of the events that are to be sent again.
-func (s *Service) again(ctx context.Context, tx db.Querier, e *endpoint, batch []event.Event, failedOnly bool) ([]*delivery, error) {
-	earlier, err := s.earlier(ctx, tx, e, batch)
+func (s *Service) replayDeliveries(ctx context.Context, tx db.Querier, e *endpoint, batch []event.Event, failedOnly bool) ([]*delivery, error) {
+	earlier, err := s.earlierDeliveries(ctx, tx, e, batch)
 	if err != nil {
 		return nil, err
 	}
-	known := subjects{}
+	known := callSubjectCache{}
 	var all []*delivery
 	for _, ev := range batch {
 		before := earlier[ev.ID]
-		if failedOnly && before.there {
+		if failedOnly && before.deliveredOrPending {
 			continue
 		}
-		d, err := s.tell(ctx, tx, known, e, ev)
+		d, err := s.newDelivery(ctx, tx, known, e, ev)
 		if err != nil {
 			return nil, err
 		}
@@ -187,13 +187,13 @@ func (s *Service) again(ctx context.Context, tx db.Querier, e *endpoint, batch [
 }
 
 // earlierDelivery is the state of an event at an endpoint.
-type told struct {
-	id    string // of the newest delivery
-	there bool   // it was received, or is in progress
+type earlierDelivery struct {
+	id                 string // of the newest delivery
+	deliveredOrPending bool   // it was received, or is in progress
 }
 
-func (s *Service) earlier(ctx context.Context, tx db.Querier, e *endpoint, batch []event.Event) (map[string]told, error) {
-	all := map[string]told{}
+func (s *Service) earlierDeliveries(ctx context.Context, tx db.Querier, e *endpoint, batch []event.Event) (map[string]earlierDelivery, error) {
+	all := map[string]earlierDelivery{}
 	if len(batch) == 0 {
 		return all, nil
 	}
@@ -215,7 +215,7 @@ func (s *Service) earlier(ctx context.Context, tx db.Querier, e *endpoint, batch
 			return nil, err
 		}
 		x := all[event]
-		x.id, x.there = max(x.id, id), x.there || finished.IsZero() || status == succeeded
+		x.id, x.deliveredOrPending = max(x.id, id), x.deliveredOrPending || finished.IsZero() || status == succeeded
 		all[event] = x
 	}
 	return all, rows.Err()

@@ -35,15 +35,15 @@ const forcedBody = "forced by POST /sandbox/webhooks/fail; nothing was sent"
 func (s *Service) Fail(ctx context.Context, in *FailIn) (*op.Out[FailBody], error) {
 	b := in.Body
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		e, err := s.find(ctx, b.WebhookID)
+		e, err := s.findEndpoint(ctx, b.WebhookID)
 		if err != nil {
 			return err
 		}
 		const q = `UPDATE webhooks SET fail_times = $3, fail_status = $4 WHERE org_id = $1 AND id = $2`
 		if _, err := tx.Exec(ctx, q, e.Org, e.ID, b.Times, b.Status); err != nil {
-			return fmt.Errorf("let webhook fail: %w", err)
+			return fmt.Errorf("set forced failures: %w", err)
 		}
-		return touch(ctx, tx, e.Org)
+		return bumpVersion(ctx, tx, e.Org)
 	})
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func (s *Service) Fail(ctx context.Context, in *FailIn) (*op.Out[FailBody], erro
 }
 
 // takeForcedFailure consumes one forced failure and returns its status; 0 if none is left.
-func (s *Service) forced(ctx context.Context, e *endpoint) (status int, err error) {
+func (s *Service) takeForcedFailure(ctx context.Context, e *endpoint) (status int, err error) {
 	err = s.DB.Tx(ctx, func(tx db.Querier) error {
 		const q = `UPDATE webhooks SET fail_times = fail_times - 1 WHERE org_id = $1 AND id = $2 AND fail_times > 0
 			RETURNING fail_times, fail_status`
@@ -62,12 +62,12 @@ func (s *Service) forced(ctx context.Context, e *endpoint) (status int, err erro
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("take a forced failure: %w", err)
+			return fmt.Errorf("use a forced failure: %w", err)
 		}
 		if left > 0 {
 			return nil
 		}
-		return touch(ctx, tx, e.Org)
+		return bumpVersion(ctx, tx, e.Org)
 	})
 	return status, err
 }
@@ -94,7 +94,7 @@ func (s *Service) Trigger(ctx context.Context, in *TriggerIn) (*op.Out[Triggered
 	if !ok {
 		return nil, op.Invalid(op.Field("event", "unknown_event", "there is no such event; GET /webhooks/events lists them"))
 	}
-	p, err := changed(sample, in.Body.Data)
+	p, err := customSample(sample, in.Body.Data)
 	if err != nil {
 		return nil, op.Invalid(op.Field("data", "invalid", strings.TrimPrefix(err.Error(), "json: ")))
 	}
@@ -111,10 +111,10 @@ func (s *Service) Trigger(ctx context.Context, in *TriggerIn) (*op.Out[Triggered
 }
 
 // callIDPattern matches the allowed call ids of a sample.
-var goodID = regexp.MustCompile(`^[A-Za-z0-9_]{0,40}$`)
+var callIDPattern = regexp.MustCompile(`^[A-Za-z0-9_]{0,40}$`)
 
 // customSample returns a sample with a new call id and the caller's members.
-func changed(sample event.Payload, with map[string]any) (event.Payload, error) {
+func customSample(sample event.Payload, with map[string]any) (event.Payload, error) {
 	v := reflect.New(reflect.TypeOf(sample))
 	v.Elem().Set(reflect.ValueOf(sample))
 	if f := v.Elem().FieldByName("CallID"); f.IsValid() {
@@ -130,7 +130,7 @@ func changed(sample event.Payload, with map[string]any) (event.Payload, error) {
 		return nil, err
 	}
 	p := v.Elem().Interface().(event.Payload)
-	if !goodID.MatchString(p.Call()) {
+	if !callIDPattern.MatchString(p.Call()) {
 		return nil, errors.New("call_id must be made of at most 40 letters, digits and _")
 	}
 	return p, nil

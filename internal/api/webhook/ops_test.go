@@ -13,13 +13,13 @@ import (
 	"soniq/internal/platform/op/optest"
 )
 
-func TestSecretIsShownOnce(t *testing.T) {
+func TestCreate_SecretShownOnce(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d, nil)
+		h := newFixture(t, d, nil)
 		a := h.api.Do(admin(h), "POST", "/webhooks", map[string]any{"url": "https://example.com/x", "events": []string{"call.ended"}}).Want(201)
 		secret, id := a.Text("secret"), a.Text("id")
-		if !strings.HasPrefix(secret, "whsec_") || a.Text("secret_hint") != hint(secret) || a.Header.Get("Location") != "/api/v1/webhooks/"+id {
+		if !strings.HasPrefix(secret, "whsec_") || a.Text("secret_hint") != secretHint(secret) || a.Header.Get("Location") != "/api/v1/webhooks/"+id {
 			t.Errorf("answer %s", a.Bytes)
 		}
 		for _, path := range []string{"/webhooks", "/webhooks/" + id} {
@@ -38,9 +38,9 @@ func TestSecretIsShownOnce(t *testing.T) {
 	})
 }
 
-func TestEverythingWrongIsListed(t *testing.T) {
+func TestCreate_AllViolationsListed(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, dbtest.SQLite(t), nil)
+	h := newFixture(t, dbtest.SQLite(t), nil)
 	h.api.Do(admin(h), "POST", "/webhooks", map[string]any{"url": "http://10.0.0.1/", "events": []string{"call.ended", "call.exploded"},
 		"headers": map[string]string{"Host": "x", "X-Service-Signature": "x", "bad name": "x", "X-Good": "a\r\nX-Evil: b"}}).
 		Want(422).Refused("validation_failed", "url blocked_address", "events[1] unknown_event", "headers.Host reserved_header",
@@ -59,10 +59,10 @@ func TestEverythingWrongIsListed(t *testing.T) {
 	}
 }
 
-func TestChangesAreMerged(t *testing.T) {
+func TestUpdate_MergePatch(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d, nil)
+		h := newFixture(t, d, nil)
 		id, _ := h.create("https://example.com/a", map[string]any{"headers": map[string]string{"X-A": "1", "X-B": "2"}, "description": "old"})
 		tag := h.get("/webhooks/" + id).Header.Get("ETag")
 		a := h.api.Do(admin(h), "PATCH", "/webhooks/"+id, map[string]any{"url": "https://example.com/b", "description": nil, "ordered": true,
@@ -76,9 +76,9 @@ func TestChangesAreMerged(t *testing.T) {
 	})
 }
 
-func TestOthersDoNotSeeThem(t *testing.T) {
+func TestWebhook_OtherOrganisationNotFound(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, dbtest.SQLite(t), nil)
+	h := newFixture(t, dbtest.SQLite(t), nil)
 	h.run()
 	r := newReceiver(t, nil)
 	id, _ := h.create(r.URL, nil)
@@ -96,10 +96,10 @@ func TestOthersDoNotSeeThem(t *testing.T) {
 	h.api.Do(admin(h), "GET", "/webhooks/"+second+"/deliveries/"+d.ID, nil).Want(404)
 }
 
-func TestDeletedWebhookGetsNothingMore(t *testing.T) {
+func TestDelete_NoFurtherDeliveries(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d, nil)
+		h := newFixture(t, d, nil)
 		h.run()
 		r := newReceiver(t, status(500))
 		id, _ := h.create(r.URL, nil)
@@ -115,21 +115,21 @@ func TestDeletedWebhookGetsNothingMore(t *testing.T) {
 	})
 }
 
-func TestPausedWebhookLetsEventsWait(t *testing.T) {
+func TestPause_DeliveriesHeld(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d, nil)
+		h := newFixture(t, d, nil)
 		h.run()
 		r := newReceiver(t, nil)
 		id, _ := h.create(r.URL, nil)
 		h.api.Do(admin(h), "PATCH", "/webhooks/"+id, map[string]any{"status": "paused"}).Want(200)
-		h.publish(numbered("call_1", 4)...)
+		h.publish(numberedEvents("call_1", 4)...)
 		eventually(t, "the events wait", func() bool { return countHeld(h.deliveries(id)) == 4 })
 		if w := h.get("/webhooks/" + id); w.At("health.pending") != 4.0 || w.At("health.oldest_pending_at") == nil || w.Text("status") != "paused" {
 			t.Errorf("webhook %s", w.Bytes)
 		}
 		h.api.Do(admin(h), "PATCH", "/webhooks/"+id, map[string]any{"status": "active"}).Want(200)
-		h.publish(numbered("call_1", 4)...)
+		h.publish(numberedEvents("call_1", 4)...)
 		eventually(t, "all are delivered", func() bool { return len(h.deliveries(id)) == 8 && h.open() == 0 })
 		checkOrder(t, r.list())
 		if r.count() != 8 {
@@ -138,31 +138,31 @@ func TestPausedWebhookLetsEventsWait(t *testing.T) {
 	})
 }
 
-func TestRotationSignsWithBothForAWhile(t *testing.T) {
+func TestRotate_BothSecretsSign(t *testing.T) {
 	t.Parallel()
 	c := newClock()
-	h := newHouse(t, dbtest.SQLite(t), c.now)
+	h := newFixture(t, dbtest.SQLite(t), c.now)
 	h.run()
 	r := newReceiver(t, nil)
 	id, old := h.create(r.URL, nil)
 	a := h.api.Do(admin(h), "POST", "/webhooks/"+id+"/rotate-secret", map[string]any{"grace_seconds": 3600}).Want(200)
 	fresh := a.Text("secret")
-	if fresh == old || a.Text("previous_valid_until") != db.At(start.Add(time.Hour)).String() || h.get("/webhooks/"+id).Text("secret_hint") != hint(fresh) {
+	if fresh == old || a.Text("previous_valid_until") != db.At(start.Add(time.Hour)).String() || h.get("/webhooks/"+id).Text("secret_hint") != secretHint(fresh) {
 		t.Fatalf("rotated: %s", a.Bytes)
 	}
 	h.publish(event.CallMissed{CallID: "call_1"})
 	eventually(t, "it arrives", func() bool { return r.count() == 1 })
 	g := r.list()[0]
 	signatures := strings.Fields(g.Get("Webhook-Signature"))
-	if g.Get("X-Service-Signature") != digest(fresh, g.body) || g.Get("X-Service-Signature-Previous") != digest(old, g.body) || len(signatures) != 2 ||
-		signatures[0] != standard(fresh, g.Get("Webhook-Id"), start.Unix(), g.body) || signatures[1] != standard(old, g.Get("Webhook-Id"), start.Unix(), g.body) {
+	if g.Get("X-Service-Signature") != bodySignature(fresh, g.body) || g.Get("X-Service-Signature-Previous") != bodySignature(old, g.body) || len(signatures) != 2 ||
+		signatures[0] != standardSignature(fresh, g.Get("Webhook-Id"), start.Unix(), g.body) || signatures[1] != standardSignature(old, g.Get("Webhook-Id"), start.Unix(), g.body) {
 		t.Errorf("headers %v", g.Header)
 	}
 	c.set(start.Add(time.Hour))
 	h.publish(event.CallMissed{CallID: "call_2"})
 	h.wake()
 	eventually(t, "it arrives", func() bool { return r.count() == 2 })
-	if g := r.list()[1]; g.Get("X-Service-Signature") != digest(fresh, g.body) || g.Get("X-Service-Signature-Previous") != "" || len(strings.Fields(g.Get("Webhook-Signature"))) != 1 {
+	if g := r.list()[1]; g.Get("X-Service-Signature") != bodySignature(fresh, g.body) || g.Get("X-Service-Signature-Previous") != "" || len(strings.Fields(g.Get("Webhook-Signature"))) != 1 {
 		t.Errorf("after the hour: %v", g.Header)
 	}
 	if a := h.api.Do(admin(h), "POST", "/webhooks/"+id+"/rotate-secret", map[string]any{"grace_seconds": 0}).Want(200); a.At("previous_valid_until") != nil {
@@ -170,9 +170,9 @@ func TestRotationSignsWithBothForAWhile(t *testing.T) {
 	}
 }
 
-func TestSampleIsSentAtOnce(t *testing.T) {
+func TestTestEvent_SentAtOnce(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, dbtest.SQLite(t), nil)
+	h := newFixture(t, dbtest.SQLite(t), nil)
 	r := newReceiver(t, func(n int, w http.ResponseWriter, _ *http.Request) {
 		if n > 1 {
 			w.WriteHeader(503)
@@ -182,7 +182,7 @@ func TestSampleIsSentAtOnce(t *testing.T) {
 	a := h.api.Do(admin(h), "POST", "/webhooks/"+id+"/test", map[string]any{}).Want(200)
 	g := r.list()[0]
 	if a.Text("status") != "succeeded" || a.Text("event") != "call.ended" || a.Text("body") != g.body || a.At("attempts.0.response_status") != 200.0 ||
-		g.Get("X-Service-Signature") != digest(secret, g.body) || !strings.HasPrefix(g.body, `{"event":"call.ended","data":{"call_id":"call_`) {
+		g.Get("X-Service-Signature") != bodySignature(secret, g.body) || !strings.HasPrefix(g.body, `{"event":"call.ended","data":{"call_id":"call_`) {
 		t.Errorf("answer %s", a.Bytes)
 	}
 	a = h.api.Do(admin(h), "POST", "/webhooks/"+id+"/test", map[string]any{"event": "user.created"}).Want(200)
@@ -197,10 +197,10 @@ func TestSampleIsSentAtOnce(t *testing.T) {
 	}
 }
 
-func TestReplayIsANewDeliveryOfTheSameEvent(t *testing.T) {
+func TestReplay_NewDeliverySameEvent(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d, nil)
+		h := newFixture(t, d, nil)
 		h.run()
 		r := newReceiver(t, nil)
 		id, _ := h.create(r.URL, nil)
@@ -217,10 +217,10 @@ func TestReplayIsANewDeliveryOfTheSameEvent(t *testing.T) {
 	})
 }
 
-func TestDeliveriesAreFiltered(t *testing.T) {
+func TestDeliveries_Filters(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d, nil)
+		h := newFixture(t, d, nil)
 		h.run()
 		r := newReceiver(t, func(n int, w http.ResponseWriter, _ *http.Request) {
 			if n == 1 {
@@ -240,16 +240,16 @@ func TestDeliveriesAreFiltered(t *testing.T) {
 				t.Errorf("%s: %d, want %d", query, len(list), want)
 			}
 		}
-		told, err := h.OfCall(t.Context(), h.org, "call_1")
+		told, err := h.TimelineOfCall(t.Context(), h.org, "call_1")
 		if err != nil || len(told) != 1 || told[0].Event != "call.missed" || told[0].WebhookID != id || told[0].Attempt != 1 ||
 			told[0].Status != "retrying" || told[0].ResponseStatus != 418 || told[0].Error != "status" {
 			t.Errorf("told of the first call: %+v %v", told, err)
 		}
-		if told, err = h.OfCall(t.Context(), h.org, "call_2"); err != nil || len(told) != 2 || told[1].At.Before(told[0].At.Time) ||
+		if told, err = h.TimelineOfCall(t.Context(), h.org, "call_2"); err != nil || len(told) != 2 || told[1].At.Before(told[0].At.Time) ||
 			told[0].Status != "succeeded" || told[0].ResponseStatus != 200 || told[0].Error != "" {
 			t.Errorf("told of the second call: %+v %v", told, err)
 		}
-		if told, err = h.OfCall(t.Context(), db.NewID("org"), "call_2"); err != nil || len(told) != 0 {
+		if told, err = h.TimelineOfCall(t.Context(), db.NewID("org"), "call_2"); err != nil || len(told) != 0 {
 			t.Errorf("another organisation is told %+v %v", told, err)
 		}
 		seen := map[string]bool{}

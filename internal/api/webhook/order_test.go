@@ -14,10 +14,10 @@ import (
 	"soniq/internal/platform/event"
 )
 
-func TestFirstAttemptsKeepTheOrderOfTheirCallOnTwoNodes(t *testing.T) {
+func TestOrder_PerCallOnTwoNodes(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d, nil)
+		h := newFixture(t, d, nil)
 		h.run()
 		config := h.Config
 		config.Node = db.NewID("node")
@@ -37,7 +37,7 @@ func TestFirstAttemptsKeepTheOrderOfTheirCallOnTwoNodes(t *testing.T) {
 		const calls, each = 20, 6
 		for range each {
 			for c := range calls {
-				h.publish(numbered(callName(c), 1)...)
+				h.publish(numberedEvents(callName(c), 1)...)
 			}
 		}
 		eventually(t, "everything is delivered", func() bool { return len(h.deliveries(id)) == calls*each && h.open() == 0 })
@@ -62,15 +62,15 @@ func gate(t *testing.T) (r *receiver, open func()) {
 	return r, func() { mu.Lock(); shut = false; mu.Unlock() }
 }
 
-func TestFailingEventHoldsItsCallAndNoOther(t *testing.T) {
+func TestOrder_FailingEventDelaysOwnCallOnly(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		c := newClock()
-		h := newHouse(t, d, c.now)
+		h := newFixture(t, d, c.now)
 		h.run()
 		r, _ := gate(t)
 		id, _ := h.create(r.URL, nil)
-		h.publish(append(numbered("call_bad", 3), numbered("call_good", 3)...)...)
+		h.publish(append(numberedEvents("call_bad", 3), numberedEvents("call_good", 3)...)...)
 		eventually(t, "the other call is delivered", func() bool { return h.open() == 3 && h.deliveries(id)[0].Attempts == 1 })
 		if r.count() != 4 {
 			t.Errorf("%d requests: a later event overtook the failing one", r.count())
@@ -85,15 +85,15 @@ func TestFailingEventHoldsItsCallAndNoOther(t *testing.T) {
 	})
 }
 
-func TestOrderedEndpointWaitsForTheEarlierEvent(t *testing.T) {
+func TestOrder_OrderedEndpointWaits(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		c := newClock()
-		h := newHouse(t, d, c.now)
+		h := newFixture(t, d, c.now)
 		h.run()
 		r, open := gate(t)
 		id, _ := h.create(r.URL, map[string]any{"ordered": true})
-		h.publish(numbered("call_bad", 3)...)
+		h.publish(numberedEvents("call_bad", 3)...)
 		for n := 1; n <= 4; n++ {
 			eventually(t, "the first event failed", func() bool { all := h.deliveries(id); return len(all) == 3 && all[0].Attempts == n })
 			c.set(h.deliveries(id)[0].NextAt.Time)
@@ -110,10 +110,10 @@ func TestOrderedEndpointWaitsForTheEarlierEvent(t *testing.T) {
 	})
 }
 
-func TestDeadEndpointDelaysNobody(t *testing.T) {
+func TestIsolation_DeadEndpoint(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d, nil)
+		h := newFixture(t, d, nil)
 		done := make(chan struct{})
 		dead := newReceiver(t, func(_ int, _ responseWriter, r *request) {
 			select {
@@ -128,7 +128,7 @@ func TestDeadEndpointDelaysNobody(t *testing.T) {
 			h.create(good.URL, nil)
 		}
 		for i := range events {
-			h.publish(numbered(callName(i), 1)...)
+			h.publish(numberedEvents(callName(i), 1)...)
 		}
 		h.run() // with the backlog there from the start
 		t.Cleanup(func() { close(done) })
@@ -136,8 +136,8 @@ func TestDeadEndpointDelaysNobody(t *testing.T) {
 		if got := good.count(); got != endpoints*events {
 			t.Errorf("%d of %d delivered", got, endpoints*events)
 		}
-		if n := dead.count(); n == 0 || n > perEndpoint {
-			t.Errorf("%d requests to the dead endpoint at once, want at most %d", n, perEndpoint)
+		if n := dead.count(); n == 0 || n > maxPerEndpoint {
+			t.Errorf("%d requests to the dead endpoint at once, want at most %d", n, maxPerEndpoint)
 		}
 		for _, d := range h.deliveries(deadID) {
 			if d.Attempts != 0 {
@@ -148,7 +148,7 @@ func TestDeadEndpointDelaysNobody(t *testing.T) {
 }
 
 // The node crashes after the receiver got the event and before the result is stored: the same event is sent again.
-func TestEventComesAgainAfterACrashInBetween(t *testing.T) {
+func TestDelivery_RepeatedAfterCrash(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "soniq.db")
 	open := func() *db.DB {
@@ -169,10 +169,10 @@ func TestEventComesAgainAfterACrashInBetween(t *testing.T) {
 			<-answer
 		}
 	})
-	h := newHouse(t, d, nil)
+	h := newFixture(t, d, nil)
 	id, _ := h.create(r.URL, nil)
 	h.publish(event.CallMissed{CallID: "call_1"})
-	h.once()
+	h.readOnce()
 	if err := h.Start(context.Background()); err != nil {
 		t.Fatal(err)
 	}

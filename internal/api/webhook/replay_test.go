@@ -16,7 +16,7 @@ import (
 )
 
 // replay replays the range around now and returns the number of deliveries.
-func (h *house) replay(id string, more map[string]any) int {
+func (h *fixture) replay(id string, more map[string]any) int {
 	h.t.Helper()
 	body := map[string]any{"since": h.Now().Add(-time.Hour).Format(time.RFC3339)}
 	for k, v := range more {
@@ -27,10 +27,10 @@ func (h *house) replay(id string, more map[string]any) int {
 
 // Failed events are sent again, in order per call and with the same ids. Received events are not sent again, and none
 // is sent twice.
-func TestRangeOfFailedEventsIsSentAgain(t *testing.T) {
+func TestReplayRange_FailedEvents(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d, nil)
+		h := newFixture(t, d, nil)
 		h.run()
 		var bad atomic.Bool
 		bad.Store(true)
@@ -41,10 +41,10 @@ func TestRangeOfFailedEventsIsSentAgain(t *testing.T) {
 			}
 		})
 		id, _ := h.create(r.URL, nil)
-		h.publish(numbered("call_1", 2)...)
+		h.publish(numberedEvents("call_1", 2)...)
 		eventually(t, "two are received", func() bool { return r.count() == 2 && h.open() == 0 })
 		for i := range 4 {
-			h.publish(numbered(callName(i%2), 1)...)
+			h.publish(numberedEvents(callName(i%2), 1)...)
 			eventually(t, "one more is given up", func() bool { return r.count() == 3+i && h.open() == 0 })
 		}
 		failed := r.list()[2:]
@@ -74,10 +74,10 @@ func TestRangeOfFailedEventsIsSentAgain(t *testing.T) {
 }
 
 // A formerly disabled endpoint receives the events of the meantime, with its filters and its timing of call.ended.
-func TestRangeHoldsWhatADisabledEndpointMissed(t *testing.T) {
+func TestReplayRange_MissedWhileDisabled(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d, nil)
+		h := newFixture(t, d, nil)
 		h.run()
 		r := newReceiver(t, func(n int, w http.ResponseWriter, _ *http.Request) {
 			if n == 1 {
@@ -108,15 +108,15 @@ func TestRangeHoldsWhatADisabledEndpointMissed(t *testing.T) {
 
 // A paused webhook holds the replayed events. A long range is replayed in several requests that together cover all
 // events.
-func TestLongRangesAreSentInPieces(t *testing.T) {
+func TestReplayRange_LongRangeInParts(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, dbtest.SQLite(t), nil)
+	h := newFixture(t, dbtest.SQLite(t), nil)
 	h.run()
 	r := newReceiver(t, nil)
 	h.replayMost = 4 * replayBatch
 	const events = 4*replayBatch + 300
 	for i := range events / 100 {
-		h.publish(numbered(callName(i), 100)...)
+		h.publish(numberedEvents(callName(i), 100)...)
 	}
 	eventually(t, "they were handed on", func() bool { return h.unnumbered() == 0 })
 	id, _ := h.create(r.URL, map[string]any{"events": []string{"call.recording"}})
@@ -136,9 +136,9 @@ func TestLongRangesAreSentInPieces(t *testing.T) {
 	}
 }
 
-func TestRangesThatMakeNoSense(t *testing.T) {
+func TestReplayRange_InvalidRefused(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, dbtest.SQLite(t), nil)
+	h := newFixture(t, dbtest.SQLite(t), nil)
 	id, _ := h.create("https://example.com/", nil)
 	do := func(body map[string]any) *optest.Answer {
 		return h.api.Do(admin(h), "POST", "/webhooks/"+id+"/replay", body)
@@ -151,11 +151,11 @@ func TestRangesThatMakeNoSense(t *testing.T) {
 	h.api.Do(other, "POST", "/webhooks/"+id+"/replay", map[string]any{"since": "2020-01-01"}).Want(404)
 }
 
-func TestForcedFailuresAreRetriedLikeRealOnes(t *testing.T) {
+func TestSandbox_ForcedFailuresRetried(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		c := newClock()
-		h := newHouse(t, d, c.now)
+		h := newFixture(t, d, c.now)
 		h.run()
 		r := newReceiver(t, nil)
 		id, _ := h.create(r.URL, nil)
@@ -179,9 +179,9 @@ func TestForcedFailuresAreRetriedLikeRealOnes(t *testing.T) {
 	})
 }
 
-func TestTriggeredSamplesGoTheWayOfAllEvents(t *testing.T) {
+func TestSandbox_TriggeredEvents(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, dbtest.SQLite(t), nil)
+	h := newFixture(t, dbtest.SQLite(t), nil)
 	h.run()
 	r := newReceiver(t, nil)
 	_, secret := h.create(r.URL, map[string]any{"filters": map[string]any{"direction": "outbound"}})
@@ -201,13 +201,13 @@ func TestTriggeredSamplesGoTheWayOfAllEvents(t *testing.T) {
 	}
 	a := do(map[string]any{"event": "call.ended", "data": map[string]any{"direction": "outbound", "from_number": "+12025550100"}}).Want(202)
 	eventually(t, "it arrives", func() bool {
-		return slices.ContainsFunc(r.list(), func(g got) bool { return g.Get("Webhook-Id") == a.Text("id") })
+		return slices.ContainsFunc(r.list(), func(g receivedRequest) bool { return g.Get("Webhook-Id") == a.Text("id") })
 	})
 	for _, g := range r.list() {
 		if strings.Contains(g.body, `"direction":"inbound"`) {
 			t.Errorf("past the filter: %s", g.body)
 		}
-		if g.Get("Webhook-Id") == a.Text("id") && (g.Get("X-Service-Signature") != digest(secret, g.body) || !strings.Contains(g.body, `"from_number":"+12025550100"`)) {
+		if g.Get("Webhook-Id") == a.Text("id") && (g.Get("X-Service-Signature") != bodySignature(secret, g.body) || !strings.Contains(g.body, `"from_number":"+12025550100"`)) {
 			t.Errorf("%s", g.body)
 		}
 	}

@@ -28,5 +28,5 @@ func (s *Service) Reset(ctx context.Context, tx db.Querier, org string) (gone in
 	if _, err := tx.Exec(ctx, q, org); err != nil {
 		return 0, fmt.Errorf("reset webhooks: %w", err)
 	}
-	return gone, touch(ctx, tx, org)
+	return gone, bumpVersion(ctx, tx, org)
 }

@@ -7,7 +7,7 @@ import (
 	"soniq/internal/platform/event"
 )
 
-func some[T any](v T) *T { return &v }
+func ptrTo[T any](v T) *T { return &v }
 
 // samples returns one event of each kind, as for one inbound call.
 func samples() []event.Payload {
@@ -18,36 +18,36 @@ func samples() []event.Payload {
 	const summary = "Ada asked for the invoice of January; it will be sent today."
 	contact := &event.Contact{ID: "con_01JB2M3N4P5Q6R7S8T9V0W1X2Y", Name: "Ada Lovelace", Company: "Analytical & Co", Source: "carddav"}
 	return []event.Payload{
-		event.CallStarted{CallID: call, Direction: "inbound", FromNumber: caller, ToNumber: own, FromName: some("Ada Lovelace"),
-			NumberID: some(number), UserID: some(user), StartedAt: at(0), Source: "trunk", Contact: contact},
+		event.CallStarted{CallID: call, Direction: "inbound", FromNumber: caller, ToNumber: own, FromName: ptrTo("Ada Lovelace"),
+			NumberID: ptrTo(number), UserID: ptrTo(user), StartedAt: at(0), Source: "trunk", Contact: contact},
 		event.CallAnswered{CallID: call, Direction: "inbound", FromNumber: caller, ToNumber: own, AnsweredAt: at(6),
-			AnsweredBy: "agent", AgentID: some(user), AgentName: some("Grace Hopper"), RingSeconds: 6},
-		event.CallEnded{CallID: call, FromNumber: caller, TalkDurationSeconds: 42, RecordingURL: some(recording), AISummary: some(summary),
-			ToNumber: own, Direction: "inbound", Status: "completed", StartedAt: at(0), AnsweredAt: some(at(6)), EndedAt: at(48),
-			EndReason: "caller_hangup", HangupBy: "caller", AgentID: some(user), Tags: []string{"invoice"}, Contact: contact,
+			AnsweredBy: "agent", AgentID: ptrTo(user), AgentName: ptrTo("Grace Hopper"), RingSeconds: 6},
+		event.CallEnded{CallID: call, FromNumber: caller, TalkDurationSeconds: 42, RecordingURL: ptrTo(recording), AISummary: ptrTo(summary),
+			ToNumber: own, Direction: "inbound", Status: "completed", StartedAt: at(0), AnsweredAt: ptrTo(at(6)), EndedAt: at(48),
+			EndReason: "caller_hangup", HangupBy: "caller", AgentID: ptrTo(user), Tags: []string{"invoice"}, Contact: contact,
 			Quality: &event.Quality{MOS: 4.4, PacketLossRate: 0, JitterMS: 1.5, RTTMS: 24}, Enriched: true},
 		event.CallMissed{CallID: call, FromNumber: caller, ToNumber: own, MissedReason: "no_answer", StartedAt: at(0), EndedAt: at(30),
 			WaitSeconds: 30, AgentsOffered: 1, Contact: contact},
-		event.CallRecording{CallID: call, RecordingID: "rec_01JB2M3N4P5Q6R7S8T9V0W1X2Y", Status: "available", RecordingURL: some(recording),
+		event.CallRecording{CallID: call, RecordingID: "rec_01JB2M3N4P5Q6R7S8T9V0W1X2Y", Status: "available", RecordingURL: ptrTo(recording),
 			DurationSeconds: 42, Channels: 2, Format: "wav"},
-		event.CallTranscription{CallID: call, TranscriptID: "trn_01JB2M3N4P5Q6R7S8T9V0W1X2Y", Status: "completed", Language: some("en"),
-			Text: some("Hello, this is Ada. Could you send me the invoice of January?"), AISummary: some(summary), Topics: []string{"invoice"},
-			ActionItems: []event.ActionItem{{Text: "Send the invoice of January", Owner: some("Grace Hopper"), Due: some("2026-01-31")}},
-			Sentiment:   some("positive"), SummaryStatus: "completed"},
+		event.CallTranscription{CallID: call, TranscriptID: "trn_01JB2M3N4P5Q6R7S8T9V0W1X2Y", Status: "completed", Language: ptrTo("en"),
+			Text: ptrTo("Hello, this is Ada. Could you send me the invoice of January?"), AISummary: ptrTo(summary), Topics: []string{"invoice"},
+			ActionItems: []event.ActionItem{{Text: "Send the invoice of January", Owner: ptrTo("Grace Hopper"), Due: ptrTo("2026-01-31")}},
+			Sentiment:   ptrTo("positive"), SummaryStatus: "completed"},
 		event.VoicemailReceived{VoicemailID: "vm_01JB2M3N4P5Q6R7S8T9V0W1X2Y", CallID: call,
 			Mailbox: event.Mailbox{Type: "user", ID: user, Name: "Grace Hopper"}, FromNumber: caller, DurationSeconds: 12, ReceivedAt: at(50),
-			AudioURL: "https://soniq.example/api/v1/voicemail/vm_01JB2M3N4P5Q6R7S8T9V0W1X2Y/audio", Text: some("Please call me back."), Contact: contact},
+			AudioURL: "https://soniq.example/api/v1/voicemail/vm_01JB2M3N4P5Q6R7S8T9V0W1X2Y/audio", Text: ptrTo("Please call me back."), Contact: contact},
 		event.SMSReceived{MessageID: "sms_01JB2M3N4P5Q6R7S8T9V0W1X2Y", ConversationID: "thr_01JB2M3N4P5Q6R7S8T9V0W1X2Y", FromNumber: caller,
 			ToNumber: own, Body: "Thank you 👍", Segments: 1, Media: []event.Media{}, ReceivedAt: at(55), Contact: contact},
 		event.SMSSent{MessageID: "sms_01JB2M3N4P5Q6R7S8T9V0W1X2Z", ConversationID: "thr_01JB2M3N4P5Q6R7S8T9V0W1X2Y", FromNumber: own,
-			ToNumber: caller, Body: "Your invoice is on its way.", Segments: 1, Status: "sent", SentAt: at(58), UserID: some(user),
+			ToNumber: caller, Body: "Your invoice is on its way.", Segments: 1, Status: "sent", SentAt: at(58), UserID: ptrTo(user),
 			Metadata: map[string]string{}},
-		event.UserCreated{UserID: user, Email: "grace@example.com", Name: "Grace Hopper", Role: "agent", Extension: some("101"),
+		event.UserCreated{UserID: user, Email: "grace@example.com", Name: "Grace Hopper", Role: "agent", Extension: ptrTo("101"),
 			CreatedAt: at(0), OrgID: "org_01JB2M3N4P5Q6R7S8T9V0W1X2Y"},
 		event.NumberAllocated{NumberID: number, Number: own, Country: "US", Type: "local", Capabilities: []string{"voice"},
-			AssignedTo: event.Assignment{Type: "user", ID: some(user), Name: some("Grace Hopper")}, AllocatedAt: at(0)},
+			AssignedTo: event.Assignment{Type: "user", ID: ptrTo(user), Name: ptrTo("Grace Hopper")}, AllocatedAt: at(0)},
 		event.QueueCallWaiting{QueueID: queue, QueueName: "Support", CallID: call, FromNumber: caller, Position: 1, CallersWaiting: 1,
-			AgentsAvailable: 2, EstimatedWaitSeconds: some(30), EnteredAt: at(3), Contact: contact},
+			AgentsAvailable: 2, EstimatedWaitSeconds: ptrTo(30), EnteredAt: at(3), Contact: contact},
 	}
 }
 

@@ -18,42 +18,42 @@ import (
 
 // Error codes of attempts.
 const (
-	faultDNS      = "dns"
-	faultConnect  = "connect"
-	faultTLS      = "tls"
-	faultTimeout  = "timeout"
-	faultStatus   = "status"
-	faultRefused  = "signature_rejected"
-	faultBlocked  = "blocked_address"
-	faultRedirect = "redirect"
+	faultDNS       = "dns"
+	faultConnect   = "connect"
+	faultTLS       = "tls"
+	faultTimeout   = "timeout"
+	faultStatus    = "status"
+	faultSignature = "signature_rejected"
+	faultBlocked   = "blocked_address"
+	faultRedirect  = "redirect"
 )
 
-// keptBody is the number of bytes of a response that are stored. drained is the number that is read, so that the
+// maxStoredBody is the number of bytes of a response that are stored. drainLimit is the number that is read, so that the
 // connection can be reused.
 const (
-	keptBody = 2 << 10
-	drained  = 32 << 10
+	maxStoredBody = 2 << 10
+	drainLimit    = 32 << 10
 )
 
 // attemptResult is the result of one request.
-type result struct {
-	at         db.Time
-	took       time.Duration
-	status     int // 0 without a response
-	body       string
-	fault      string // "" for a success
-	control    string // the response header webhook-delivery
-	retryAfter time.Duration
+type attemptResult struct {
+	at              db.Time
+	took            time.Duration
+	status          int // 0 without a response
+	body            string
+	fault           string // "" for a success
+	deliveryControl string // the response header webhook-delivery
+	retryAfter      time.Duration
 }
 
-func (r result) ok() bool { return r.fault == "" }
+func (r attemptResult) ok() bool { return r.fault == "" }
 
 // send makes one attempt. It returns an error if the request could not be made for a reason other than the endpoint.
-func (s *Service) send(ctx context.Context, e *endpoint, d *delivery) (result, error) {
+func (s *Service) send(ctx context.Context, e *endpoint, d *delivery) (attemptResult, error) {
 	started := s.Now()
-	r := result{at: db.At(started)}
-	if e.FailTimes > 0 {
-		if forced, err := s.forced(ctx, e); err != nil || forced != 0 {
+	r := attemptResult{at: db.At(started)}
+	if e.ForcedFailures > 0 {
+		if forced, err := s.takeForcedFailure(ctx, e); err != nil || forced != 0 {
 			r.status, r.fault, r.body = forced, faultOfStatus(forced), forcedBody
 			return r, err
 		}
@@ -64,9 +64,9 @@ func (s *Service) send(ctx context.Context, e *endpoint, d *delivery) (result, e
 	if err != nil {
 		return r, err
 	}
-	s.flight.Store(d.ID, d.WebhookID)
-	defer s.flight.Delete(d.ID)
-	defer s.doubt(e.ID)()
+	s.inFlight.Store(d.ID, d.WebhookID)
+	defer s.inFlight.Delete(d.ID)
+	defer s.trackUnproven(e.ID)()
 	response, err := s.client.Do(request)
 	if err != nil {
 		r.took, r.fault = s.Now().Sub(started), faultOf(err)
@@ -74,11 +74,11 @@ func (s *Service) send(ctx context.Context, e *endpoint, d *delivery) (result, e
 	}
 	defer response.Body.Close()
 	r.status, r.fault = response.StatusCode, faultOfStatus(response.StatusCode)
-	r.control = response.Header.Get("Webhook-Delivery")
+	r.deliveryControl = response.Header.Get("Webhook-Delivery")
 	if response.StatusCode == http.StatusTooManyRequests || response.StatusCode == http.StatusServiceUnavailable {
 		r.retryAfter = retryAfter(response.Header.Get("Retry-After"), started)
 	}
-	r.body = beginning(response.Body)
+	r.body = readBody(response.Body)
 	r.took = s.Now().Sub(started)
 	return r, nil
 }
@@ -98,9 +98,9 @@ func (s *Service) request(ctx context.Context, e *endpoint, d *delivery, now tim
 
 // readBody returns the first 2 KB of a body as valid text for the database. It drains the rest, up to a limit, so
 // that the connection can be reused.
-func beginning(from io.Reader) string {
-	b, _ := io.ReadAll(io.LimitReader(from, keptBody))
-	_, _ = io.Copy(io.Discard, io.LimitReader(from, drained))
+func readBody(from io.Reader) string {
+	b, _ := io.ReadAll(io.LimitReader(from, maxStoredBody))
+	_, _ = io.Copy(io.Discard, io.LimitReader(from, drainLimit))
 	return strings.ReplaceAll(strings.ToValidUTF8(string(b), ""), "\x00", "")
 }
 
@@ -111,7 +111,7 @@ func faultOfStatus(status int) string {
 	case status >= 300 && status < 400:
 		return faultRedirect
 	case status == http.StatusUnauthorized:
-		return faultRefused
+		return faultSignature
 	}
 	return faultStatus
 }

@@ -34,9 +34,9 @@ func newSecret() string {
 	return SecretFrom(b[:])
 }
 
-func hint(secret string) string { return secret[len(secret)-4:] }
+func secretHint(secret string) string { return secret[len(secret)-4:] }
 
-func mac(key []byte, message string) []byte {
+func hmacSHA256(key []byte, message string) []byte {
 	m := hmac.New(sha256.New, key)
 	m.Write([]byte(message))
 	return m.Sum(nil)
@@ -44,32 +44,34 @@ func mac(key []byte, message string) []byte {
 
 // bodySignature returns the x-service-signature: an HMAC-SHA256 of the body, keyed with the whole secret as it was
 // shown.
-func digest(secret, body string) string { return hex.EncodeToString(mac([]byte(secret), body)) }
+func bodySignature(secret, body string) string {
+	return hex.EncodeToString(hmacSHA256([]byte(secret), body))
+}
 
 // standardSignature returns the signature of Standard Webhooks: over id, time and body, keyed with the decoded
 // secret.
-func standard(secret, id string, at int64, body string) string {
+func standardSignature(secret, id string, at int64, body string) string {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, secretPrefix))
 	if err != nil {
 		return ""
 	}
 	message := id + "." + strconv.FormatInt(at, 10) + "." + body
-	return "v1," + base64.StdEncoding.EncodeToString(mac(key, message))
+	return "v1," + base64.StdEncoding.EncodeToString(hmacSHA256(key, message))
 }
 
 // secrets are the current secret of a delivery, and the previous one during a rotation.
 type secrets struct{ current, previous string }
 
 func (s *Service) secrets(e *endpoint, now time.Time) (k secrets, err error) {
-	b, err := s.Seal.Unseal(e.Secret, place(e.Org, e.ID, "secret"))
+	b, err := s.Seal.Unseal(e.Secret, sealAAD(e.Org, e.ID, "secret"))
 	if err != nil {
 		return k, fmt.Errorf("read secret of webhook %s: %w", e.ID, err)
 	}
 	k.current = string(b)
-	if len(e.Previous) == 0 || !now.Before(e.PreviousUntil.Time) {
+	if len(e.PreviousSecret) == 0 || !now.Before(e.PreviousUntil.Time) {
 		return k, nil
 	}
-	if b, err = s.Seal.Unseal(e.Previous, place(e.Org, e.ID, "previous_secret")); err != nil {
+	if b, err = s.Seal.Unseal(e.PreviousSecret, sealAAD(e.Org, e.ID, "previous_secret")); err != nil {
 		return k, fmt.Errorf("read previous secret of webhook %s: %w", e.ID, err)
 	}
 	k.previous = string(b)
@@ -79,11 +81,11 @@ func (s *Service) secrets(e *endpoint, now time.Time) (k secrets, err error) {
 // sign adds the signature headers. Their names are in lower case, as in the documentation.
 func (k secrets) sign(h http.Header, prefix, eventID, body string, now time.Time) {
 	at := now.Unix()
-	signatures := standard(k.current, eventID, at, body)
-	h[prefix+"-signature"] = []string{digest(k.current, body)}
+	signatures := standardSignature(k.current, eventID, at, body)
+	h[prefix+"-signature"] = []string{bodySignature(k.current, body)}
 	if k.previous != "" {
-		h[prefix+"-signature-previous"] = []string{digest(k.previous, body)}
-		signatures += " " + standard(k.previous, eventID, at, body)
+		h[prefix+"-signature-previous"] = []string{bodySignature(k.previous, body)}
+		signatures += " " + standardSignature(k.previous, eventID, at, body)
 	}
 	h["webhook-id"] = []string{eventID}
 	h["webhook-timestamp"] = []string{strconv.FormatInt(at, 10)}

@@ -118,25 +118,25 @@ type Service struct {
 
 	replayMost int // deliveries per range request
 
-	known  sync.Map // organisation → *endpointCache
-	pulses sync.Map // endpoint → *endpointHealth
-	flight sync.Map // delivery in progress → endpoint
+	endpointCaches   sync.Map // organisation → *endpointCache
+	healthByEndpoint sync.Map // endpoint → *endpointHealth
+	inFlight         sync.Map // delivery in progress → endpoint
 
-	doubted atomic.Int64 // attempts in progress at endpoints that are not known to be healthy
+	unprovenAttempts atomic.Int64 // attempts in progress at endpoints that are not known to be healthy
 }
 
 const (
-	queueName   = "webhooks"
-	maxWorkers  = 2048
-	perEndpoint = 32
-	maxTimeout  = 30 * time.Second
+	queueName      = "webhooks"
+	maxWorkers     = 2048
+	maxPerEndpoint = 32
+	maxTimeout     = 30 * time.Second
 )
 
 // HealthSubject is the bus subject of status changes of endpoints. The message is a StatusChange.
 const HealthSubject = "webhook.health"
 
 // StatusChange is a new status of an endpoint.
-type Change struct {
+type StatusChange struct {
 	OrgID     string
 	WebhookID string
 	Status    Status
@@ -148,10 +148,10 @@ func New(c Config) *Service {
 	if c.Prefix = strings.ToLower(c.Prefix); c.Prefix == "" {
 		c.Prefix = "x-service"
 	}
-	s := &Service{Config: c, jitter: tenPercent, replayMost: replayMost,
-		client: c.Guard.Client(egress.Limits{Total: maxTimeout + time.Second, Body: 64 << 10, Idle: perEndpoint})}
+	s := &Service{Config: c, jitter: tenPercentJitter, replayMost: maxReplay,
+		client: c.Guard.Client(egress.Limits{Total: maxTimeout + time.Second, Body: 64 << 10, Idle: maxPerEndpoint})}
 	s.runner = &job.Runner{DB: c.DB, Queue: c.Queue, Name: queueName, Node: c.Node, Log: c.Log,
-		Options: job.Options{Workers: maxWorkers, PerLane: perEndpoint, Timeout: maxTimeout + 15*time.Second, LaneLimit: s.laneLimit,
+		Options: job.Options{Workers: maxWorkers, PerLane: maxPerEndpoint, Timeout: maxTimeout + 15*time.Second, LaneLimit: s.laneLimit,
 			Record: s.recordReports}}
 	s.runner.Handle(deliverKind, s.deliver)
 	s.runner.Handle(probeKind, s.probe)

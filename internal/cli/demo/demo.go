@@ -178,7 +178,7 @@ func (d *demo) conversation(ctx context.Context, caller, agent person) error {
 	if err != nil {
 		return err
 	}
-	var theirs *softphone.Line
+	var theirs *softphone.ActiveCall
 	select {
 	case theirs = <-two.Incoming:
 	case <-ctx.Done():
@@ -194,7 +194,7 @@ func (d *demo) conversation(ctx context.Context, caller, agent person) error {
 	if err != nil {
 		return err
 	}
-	d.say("phone", "%s hangs up; %d packets of audio were heard on this side, %d on the other", caller.Name, mine.Heard(), theirs.Heard())
+	d.say("phone", "%s hangs up; %d packets of audio were heard on this side, %d on the other", caller.Name, mine.ReceivedPackets(), theirs.ReceivedPackets())
 	mine.HangUp()
 	<-mine.Over()
 	<-theirs.Over()

@@ -113,6 +113,8 @@ func (w *flowRun) askOtherNumber(ctx context.Context) (string, error) {
 // enqueueCallback puts the caller into the queue as a callback.
 func (w *flowRun) enqueueCallback(ctx context.Context, id, to string) error {
 	i := w.v.Info()
+	ctx, cancel := w.writeContext(ctx)
+	defer cancel()
 	err := w.s.DB.TxRelaxedContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		_, err := w.s.Queues.EnterCallback(ctx, tx, queue.Caller{Org: w.org, QueueID: id, CallID: i.CallID, From: to}, queue.CallbackRequest{To: to, From: ownNumber(i)})
 		return err

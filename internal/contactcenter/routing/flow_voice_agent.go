@@ -81,7 +81,7 @@ func (l voiceAgentCall) Say(ctx context.Context, clip *media.Clip) (voiceagent.P
 }
 
 // PlayStream plays a stream of audio to the caller and returns the playback.
-func (l voiceAgentCall) PlayStream(ctx context.Context, feed *media.Feed) (voiceagent.Playback, error) {
+func (l voiceAgentCall) PlayStream(ctx context.Context, feed *media.InjectedAudio) (voiceagent.Playback, error) {
 	return l.ScriptedCall.PlayStream(ctx, feed)
 }
 

@@ -237,7 +237,9 @@ func (t *queueSession) handleKeys(ctx context.Context) (string, bool) {
 // callBack converts the queue entry to a callback and ends the call.
 func (t *queueSession) callBack(ctx context.Context) (string, bool) {
 	t.v.SetMissed(call.NotMissed)
-	err := t.s.DB.TxRelaxedContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout) // the caller may hang up as soon as the key is pressed
+	defer cancel()
+	err := t.s.DB.TxRelaxedContext(writing, func(ctx context.Context, tx db.Querier) error {
 		return t.s.Queues.ConvertToCallback(ctx, tx, t.info.Org, t.entry.ID, queue.CallbackRequest{To: callbackNumber(t.info), From: ownNumber(t.info)})
 	})
 	if err != nil {

@@ -76,7 +76,7 @@ func ignoreNotFound(err error) error {
 func (t *queueSession) enter(ctx context.Context) (err error) {
 	c := queue.Caller{Org: t.info.Org, QueueID: t.queue.ID, CallID: t.info.CallID, From: t.info.From, Priority: t.options.Priority}
 	if t.s.Contacts != nil {
-		c.Contact = t.s.Contacts.Known(ctx, t.info.Org, t.info.From)
+		c.Contact = t.s.Contacts.LookupLocal(ctx, t.info.Org, t.info.From)
 	}
 	enter := func(ctx context.Context, tx db.Querier) error {
 		t.entry, err = t.s.Queues.Enter(ctx, tx, c)

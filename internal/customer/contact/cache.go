@@ -10,67 +10,67 @@ import (
 
 // Lifetimes of cached results with and without matches, and the size of the cache.
 const (
-	hitLife   = 5 * time.Minute
-	missLife  = time.Minute
-	maxCached = 200_000
+	hitTTL           = 5 * time.Minute
+	missTTL          = time.Minute
+	maxCachedResults = 200_000
 )
 
 // cache holds lookup results until they expire or a write invalidates them. It is safe for concurrent use.
 type cache struct {
-	known *otter.Cache[key, *found]
-	seed  maphash.Seed
+	results *otter.Cache[cacheKey, *lookupResult]
+	seed    maphash.Seed
 	// writes counts writes per hash bucket of the written key. A result is valid while the counters are those before
 	// it was read. A result that was read before a write and stored after it is therefore invalid.
 	writes [1 << 14]atomic.Uint64
 }
 
 // cacheKey is the key of a cached result.
-type key struct{ org, value string }
+type cacheKey struct{ org, value string }
 
 func newCache() *cache {
-	life := otter.ExpiryWritingFunc(func(e otter.Entry[key, *found]) time.Duration {
+	life := otter.ExpiryWritingFunc(func(e otter.Entry[cacheKey, *lookupResult]) time.Duration {
 		if len(e.Value.matches) == 0 {
-			return missLife
+			return missTTL
 		}
-		return hitLife
+		return hitTTL
 	})
-	return &cache{seed: maphash.MakeSeed(), known: otter.Must(&otter.Options[key, *found]{MaximumSize: maxCached, ExpiryCalculator: life})}
+	return &cache{seed: maphash.MakeSeed(), results: otter.Must(&otter.Options[cacheKey, *lookupResult]{MaximumSize: maxCachedResults, ExpiryCalculator: life})}
 }
 
 // get returns a valid result.
-func (c *cache) get(a asked) (*found, bool) {
-	f, ok := c.known.GetIfPresent(a.key())
-	if !ok || f.seen != c.seen(a) {
+func (c *cache) get(a lookupKey) (*lookupResult, bool) {
+	f, ok := c.results.GetIfPresent(a.cacheKey())
+	if !ok || f.seenWrites != c.seenWrites(a) {
 		return nil, false
 	}
 	return f, true
 }
 
-// put stores a result. Its seen must have been taken before anything was read.
-func (c *cache) keep(a asked, f *found) { c.known.Set(a.key(), f) }
+// put stores a result. Its seenWrites must have been taken before anything was read.
+func (c *cache) put(a lookupKey, f *lookupResult) { c.results.Set(a.cacheKey(), f) }
 
-// seen returns the sum of the write counters a result depends on: of the number or address, of numbers with the same
+// seenWrites returns the sum of the write counters a result depends on: of the number or address, of numbers with the same
 // tail, and of the organisation's connections.
-func (c *cache) seen(a asked) uint64 {
-	n := c.counter(a.key()).Load() + c.counter(key{org: a.org}).Load()
+func (c *cache) seenWrites(a lookupKey) uint64 {
+	n := c.counter(a.cacheKey()).Load() + c.counter(cacheKey{org: a.org}).Load()
 	if t := a.number.tail(); t != "" {
-		n += c.counter(key{a.org, tailMark + t}).Load()
+		n += c.counter(cacheKey{a.org, tailMark + t}).Load()
 	}
 	return n
 }
 
-func (c *cache) counter(k key) *atomic.Uint64 {
+func (c *cache) counter(k cacheKey) *atomic.Uint64 {
 	return &c.writes[maphash.Comparable(c.seed, k)%uint64(len(c.writes))]
 }
 
 // invalidate invalidates the results of the given keys.
-func (c *cache) drop(keys []key) {
+func (c *cache) invalidate(keys []cacheKey) {
 	for _, k := range keys {
 		c.counter(k).Add(1)
 	}
 }
 
-func (c *cache) close() { c.known.StopAllGoroutines() }
+func (c *cache) close() { c.results.StopAllGoroutines() }
 
 // InvalidateOrg invalidates every cached result of an organisation, because its connections have changed.
-func (s *Service) Reconnected(org string) { s.cache.drop([]key{{org: org}}) }
+func (s *Service) InvalidateOrg(org string) { s.results.invalidate([]cacheKey{{org: org}}) }

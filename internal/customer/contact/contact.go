@@ -90,7 +90,7 @@ type Service struct {
 	Now    func() time.Time
 
 	// Sources returns the systems of an organisation, in the order of their priority. nil: own contacts only.
-	Connected func(ctx context.Context, org string) ([]Connected, error)
+	Sources func(ctx context.Context, org string) ([]Source, error)
 	// Refs returns the records of contacts in connected systems, by contact. May be nil.
 	Refs func(ctx context.Context, q db.Querier, org string, contacts []string) (map[string][]Ref, error)
 	// OnSave is called when a contact is created or changed, in the same transaction. only names connections; nil
@@ -101,7 +101,7 @@ type Service struct {
 	// OnNote is called for a note that is to be written to connected systems, in the same transaction. May be nil.
 	OnNote func(ctx context.Context, tx db.Querier, org string, n call.Note) error
 	// OnNoteAdded is called for every note, in the transaction that writes it. May be nil.
-	Remember func(ctx context.Context, tx db.Querier, org string, n call.Note) error
+	OnNoteAdded func(ctx context.Context, tx db.Querier, org string, n call.Note) error
 	// NoteSyncs returns the sync status of notes in connected systems. May be nil.
 	NoteSyncs func(ctx context.Context, q db.Querier, org string, notes []string) (map[string][]call.NoteSync, error)
 	// OnMerge and OnDelete are called in the transaction that merges two contacts, or deletes one.
@@ -112,44 +112,44 @@ type Service struct {
 	// Erase deletes the memory of a number in E.164. Must be set.
 	Erase func(ctx context.Context, tx db.Querier, org, number string) error
 	// TimelineSources return the items of other packages for a timeline.
-	Lines []func(ctx context.Context, org string, q LineQuery) ([]Item, error)
+	TimelineSources []func(ctx context.Context, org string, q TimelineQuery) ([]Item, error)
 	// History returns earlier calls and the memory of a number for screen pops. memory reports whether the caller may
 	// read the memory. May be nil.
-	Past func(ctx context.Context, org, number string, memory bool) (Past, error)
+	History func(ctx context.Context, org, number string, memory bool) (CallHistory, error)
 	// CallNumber returns the external number of a call; db.ErrNone if there is no such call.
 	CallNumber func(ctx context.Context, org, callID string) (number string, err error)
 	// CallQueue returns the queue through which a call came; nil if there is none, or the call is unknown. May be
 	// nil.
 	CallQueue func(ctx context.Context, org, callID string) (*call.Named, error)
 	// OnIdentified is called when the contact of a call is found after its start. May be nil.
-	OnKnown func(ctx context.Context, org, callID string, c event.Contact) error
+	OnIdentified func(ctx context.Context, org, callID string, c event.Contact) error
 
 	// After is the timer for waits for connected systems; nil: time.After.
 	After func(limit time.Duration) <-chan time.Time
 
-	cache   *cache
-	flights flights
-	running sync.WaitGroup
-	over    context.Context
-	end     context.CancelFunc
+	results  *cache
+	inFlight singleflightGroup
+	running  sync.WaitGroup
+	stopCtx  context.Context
+	stop     context.CancelFunc
 }
 
 // Open initialises the service. Close must follow.
 func (s *Service) Open() *Service {
-	s.cache = newCache()
+	s.results = newCache()
 	if s.After == nil {
 		s.After = time.After
 	}
-	s.flights.known = map[string]*flight{}
-	s.over, s.end = context.WithCancel(context.Background())
+	s.inFlight.byKey = map[string]*singleflight{}
+	s.stopCtx, s.stop = context.WithCancel(context.Background())
 	return s
 }
 
 // Close cancels lookups in progress and waits for their end.
 func (s *Service) Close() {
-	s.end()
+	s.stop()
 	s.running.Wait()
-	s.cache.close()
+	s.results.close()
 }
 
 // country returns the country of numbers without a country code.
@@ -159,7 +159,7 @@ func (s *Service) country(ctx context.Context) (string, error) {
 }
 
 // EventContact returns the contact as it is shown in calls and events.
-func (c Contact) Named(source string) event.Contact {
+func (c Contact) EventContact(source string) event.Contact {
 	return event.Contact{ID: c.ID, Name: c.Name, Company: c.Company, Source: source}
 }
 

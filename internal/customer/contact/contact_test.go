@@ -23,7 +23,7 @@ import (
 )
 
 // fixture is the service under test.
-type house struct {
+type fixture struct {
 	*contact.Service
 	t      *testing.T
 	d      *db.DB
@@ -33,10 +33,10 @@ type house struct {
 	server *optest.Server
 }
 
-func build(t *testing.T, d *db.DB) *house {
+func newFixture(t *testing.T, d *db.DB) *fixture {
 	t.Helper()
 	b := bus.New()
-	h := &house{t: t, d: d, bus: b, orgs: org.New(d, b, time.Now)}
+	h := &fixture{t: t, d: d, bus: b, orgs: org.New(d, b, time.Now)}
 	o, err := h.orgs.Create(context.Background(), "Acme", "GB")
 	if err != nil {
 		t.Fatal(err)
@@ -49,32 +49,32 @@ func build(t *testing.T, d *db.DB) *house {
 	outbox := &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(time.Now()) }}
 	users := user.New(d, h.orgs, outbox, b, time.Now)
 	h.Service = (&contact.Service{DB: d, Orgs: h.orgs, Outbox: outbox, Jobs: &job.Queue{Bus: b, Now: time.Now}, Files: files,
-		Log: slog.New(slog.NewTextHandler(lines{t}, nil)), Now: time.Now,
+		Log: slog.New(slog.NewTextHandler(testLog{t}, nil)), Now: time.Now,
 		After: func(time.Duration) <-chan time.Time { return nil }}).Open() // lookups wait without a limit
 	t.Cleanup(h.Close)
 	h.server = optest.New(t, d, append(h.Operations(), users.Operations()...)...)
 	return h
 }
 
-type lines struct{ t *testing.T }
+type testLog struct{ t *testing.T }
 
-func (l lines) Write(b []byte) (int, error) { l.t.Log(string(b)); return len(b), nil }
+func (l testLog) Write(b []byte) (int, error) { l.t.Log(string(b)); return len(b), nil }
 
-func (h *house) do(method, path string, body any, header ...string) *optest.Answer {
+func (h *fixture) do(method, path string, body any, header ...string) *optest.Answer {
 	h.t.Helper()
 	return h.server.Do(optest.Admin(h.org), method, path, body, header...)
 }
 
 // lookup looks up a number.
-func (h *house) lookup(phone string, more ...string) *optest.Answer {
+func (h *fixture) lookup(phone string, more ...string) *optest.Answer {
 	h.t.Helper()
 	return h.do("GET", "/contacts/lookup?phone="+url.QueryEscape(phone)+strings.Join(more, ""), nil)
 }
 
-func TestAContactIsMadeChangedAndDeleted(t *testing.T) {
+func TestContact_CreateUpdateDelete(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		a := h.do("POST", "/contacts", `{"first_name":" Ada ","last_name":"Lovelace","company":"Analytical","phones":[{"number":"(020) 7946 0018","label":"work"},
 			{"number":"+44 7700 900123","primary":true}],"emails":[{"value":"Ada@Example.com"}],"tags":["Math","first","math"],"vip":true,"custom":{"tier":"gold"}}`).Want(201)
 		id := a.Text("id")
@@ -100,9 +100,9 @@ func TestAContactIsMadeChangedAndDeleted(t *testing.T) {
 	})
 }
 
-func TestEveryViolationOfAContactIsListed(t *testing.T) {
+func TestContact_AllViolationsListed(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
+	h := newFixture(t, dbtest.SQLite(t))
 	h.do("POST", "/contacts", `{}`).Refused("validation_failed", "first_name required")
 	h.do("POST", "/contacts", `{"phones":[{"number":"7946 0018"},{"number":"+447700900123","extension":"x"}],"emails":[{"value":"ada"}],"tags":["a\"b"],
 		"owner_user_id":"usr_none","connection_ids":["crm_none"]}`).Refused("validation_failed", "phones.0.number invalid_e164", "phones.1.extension invalid_value",
@@ -113,10 +113,10 @@ func TestEveryViolationOfAContactIsListed(t *testing.T) {
 	}
 }
 
-func TestContactsAreListedByWhatTheyHave(t *testing.T) {
+func TestList_Filters(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		for i, name := range []string{"Zoe", "adam", "Bert", "Carl"} {
 			h.do("POST", "/contacts", fmt.Sprintf(`{"first_name":%q,"company":"Firm %d","phones":[{"number":"+4420794600%02d"}],"emails":[{"value":"%s@example.com"}],"tags":["n%d","all_"]}`,
 				name, i%2, i, name, i)).Want(201)
@@ -132,7 +132,7 @@ func TestContactsAreListedByWhatTheyHave(t *testing.T) {
 		}
 		h.do("GET", "/contacts?updated_since=x", nil).Want(400).Refused("invalid_query")
 		err := d.Tx(context.Background(), func(tx db.Querier) error {
-			return h.Touch(context.Background(), tx, h.org, "+442079460002", db.At(time.Now()))
+			return h.UpdateLastContacted(context.Background(), tx, h.org, "+442079460002", db.At(time.Now()))
 		})
 		if got := h.namesOf("/contacts?limit=1", "sort=-last_contacted_at"); err != nil || !strings.HasPrefix(got, "Bert ") || len(strings.Fields(got)) != 4 {
 			t.Errorf("by last contact: %q %v", got, err)
@@ -141,7 +141,7 @@ func TestContactsAreListedByWhatTheyHave(t *testing.T) {
 }
 
 // namesOf reads all pages of a list.
-func (h *house) namesOf(path, query string) string {
+func (h *fixture) namesOf(path, query string) string {
 	h.t.Helper()
 	var all []string
 	for cursor := ""; ; {
@@ -156,10 +156,10 @@ func (h *house) namesOf(path, query string) string {
 	}
 }
 
-func TestMergingKeepsEverything(t *testing.T) {
+func TestMerge_KeepsAllData(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		var told string
 		h.OnMerge = append(h.OnMerge, func(_ context.Context, _ db.Querier, _, from string, into contact.Contact) error {
 			told = from + " " + into.ID
@@ -187,13 +187,13 @@ func TestMergingKeepsEverything(t *testing.T) {
 	})
 }
 
-func TestATimelineMixesRoomsInOneOrder(t *testing.T) {
+func TestTimeline_OneOrder(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		id := h.do("POST", "/contacts", `{"first_name":"Ada","phones":[{"number":"+442079460018"}]}`).Want(201).Text("id")
 		base := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-		h.Lines = append(h.Lines, func(_ context.Context, _ string, q contact.LineQuery) (all []contact.Item, _ error) {
+		h.TimelineSources = append(h.TimelineSources, func(_ context.Context, _ string, q contact.TimelineQuery) (all []contact.Item, _ error) {
 			if q.Numbers[0] != "+442079460018" || !q.Wants("message") {
 				return nil, nil
 			}
@@ -229,9 +229,9 @@ func TestATimelineMixesRoomsInOneOrder(t *testing.T) {
 	})
 }
 
-func TestErasingNeedsAnAdministrator(t *testing.T) {
+func TestDelete_EraseNeedsAdmin(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
+	h := newFixture(t, dbtest.SQLite(t))
 	id := h.do("POST", "/contacts", `{"first_name":"Ada","phones":[{"number":"+442079460018"}]}`).Want(201).Text("id")
 	p := optest.Admin(h.org)
 	p.Scopes = []access.Scope{access.ContactsWrite}
@@ -248,10 +248,10 @@ func TestErasingNeedsAnAdministrator(t *testing.T) {
 	}
 }
 
-func TestAnotherOrganisationsContactsAreNotFound(t *testing.T) {
+func TestContact_OtherOrganisationNotFound(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		id := h.do("POST", "/contacts", `{"first_name":"Ada","phones":[{"number":"+442079460018"}],"emails":[{"value":"ada@example.com"}]}`).Want(201).Text("id")
 		o, err := h.orgs.Create(context.Background(), "Other", "GB")
 		if err != nil {

@@ -14,34 +14,34 @@ import (
 // recordsPerErasure is the number of records that one transaction erases.
 const recordsPerErasure = 50
 
-// CountWith returns the number of contacts and copied records that have a number in E.164, and of notes that mention
+// CountForNumber returns the number of contacts and copied records that have a number in E.164, and of notes that mention
 // it.
-func (s *Service) CountWith(ctx context.Context, q db.Querier, org, phone string) (int, error) {
+func (s *Service) CountForNumber(ctx context.Context, q db.Querier, org, phone string) (int, error) {
 	const records = `SELECT count(*) FROM (SELECT DISTINCT source, record_id FROM contact_phones WHERE org_id = $1 AND number = $2) AS x`
 	const notes = `SELECT count(*) FROM contact_notes WHERE org_id = $1 AND body LIKE $2`
 	var n, m int
 	if err := q.QueryRow(ctx, records, org, phone).Scan(&n); err != nil {
 		return 0, fmt.Errorf("count contacts with a number: %w", err)
 	}
-	if err := q.QueryRow(ctx, notes, org, mentions(phone)).Scan(&m); err != nil {
+	if err := q.QueryRow(ctx, notes, org, mentionPattern(phone)).Scan(&m); err != nil {
 		return 0, fmt.Errorf("count notes with a number: %w", err)
 	}
 	return n + m, nil
 }
 
-func mentions(phone string) string { return "%" + digitsOf(phone) + "%" }
+func mentionPattern(phone string) string { return "%" + digitsOf(phone) + "%" }
 
-// EraseWith erases up to recordsPerErasure records with a number, in the caller's transaction, and returns how many.
+// EraseForNumber erases up to recordsPerErasure records with a number, in the caller's transaction, and returns how many.
 // The caller repeats it until it returns 0. A contact with no other number is deleted with all its data; from a
 // contact with others, this number is removed. Copied records are deleted.
-func (s *Service) EraseWith(ctx context.Context, tx db.Querier, org, phone string) (int, error) {
+func (s *Service) EraseForNumber(ctx context.Context, tx db.Querier, org, phone string) (int, error) {
 	o, err := s.Orgs.Get(ctx, org)
 	if err != nil {
 		return 0, fmt.Errorf("find organisation: %w", err)
 	}
 	n := readNumber(phone, o.Country)
-	s.forget(tx, []key{{org, n.e164}, {org, tailMark + n.tail()}})
-	all, err := having(ctx, tx, org, phone)
+	s.invalidateOnCommit(tx, []cacheKey{{org, n.e164}, {org, tailMark + n.tail()}})
+	all, err := recordsWithNumber(ctx, tx, org, phone)
 	if err != nil {
 		return 0, err
 	}
@@ -49,7 +49,7 @@ func (s *Service) EraseWith(ctx context.Context, tx db.Querier, org, phone strin
 		if x.source != "" {
 			err = s.eraseEntry(ctx, tx, org, x.source, x.id, o.Country)
 		} else {
-			err = s.eraseFrom(ctx, tx, org, x.id, phone, o.Country)
+			err = s.eraseNumberFrom(ctx, tx, org, x.id, phone, o.Country)
 		}
 		if err != nil {
 			return 0, err
@@ -62,7 +62,7 @@ func (s *Service) EraseWith(ctx context.Context, tx db.Querier, org, phone strin
 }
 
 // recordsWithNumber returns up to recordsPerErasure records that have a number.
-func having(ctx context.Context, q db.Querier, org, phone string) (all []indexed, err error) {
+func recordsWithNumber(ctx context.Context, q db.Querier, org, phone string) (all []indexedRecord, err error) {
 	const text = `SELECT DISTINCT source, record_id FROM contact_phones WHERE org_id = $1 AND number = $2 LIMIT $3`
 	rows, err := q.Query(ctx, text, org, phone, recordsPerErasure)
 	if err != nil {
@@ -70,7 +70,7 @@ func having(ctx context.Context, q db.Querier, org, phone string) (all []indexed
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var x indexed
+		var x indexedRecord
 		if err := rows.Scan(&x.source, &x.id); err != nil {
 			return nil, err
 		}
@@ -80,22 +80,22 @@ func having(ctx context.Context, q db.Querier, org, phone string) (all []indexed
 }
 
 // eraseNumberFrom removes a number from a contact. If it was the only one, the contact is deleted.
-func (s *Service) eraseFrom(ctx context.Context, tx db.Querier, org, id, phone, country string) error {
-	c, err := get(ctx, tx, org, id)
+func (s *Service) eraseNumberFrom(ctx context.Context, tx db.Querier, org, id, phone, country string) error {
+	c, err := getContact(ctx, tx, org, id)
 	if err != nil {
 		return fmt.Errorf("get contact: %w", err)
 	}
-	after := c.without(phone, country)
+	after := c.withoutNumber(phone, country)
 	if len(after.Phones) == 0 {
-		return s.removeAll(ctx, tx, c, country)
+		return s.deleteWithData(ctx, tx, c, country)
 	}
 	after.UpdatedAt = db.At(s.Now())
 	return s.update(ctx, tx, c, after, country)
 }
 
 // withoutNumber returns the contact without a number, including custom fields that contain it.
-func (c Contact) without(phone, country string) Contact {
-	c.Phones = slices.DeleteFunc(slices.Clone(c.Phones), func(p Phone) bool { return p.again(country).e164 == phone })
+func (c Contact) withoutNumber(phone, country string) Contact {
+	c.Phones = slices.DeleteFunc(slices.Clone(c.Phones), func(p Phone) bool { return p.parse(country).e164 == phone })
 	custom := map[string]string{}
 	for name, value := range c.Custom {
 		if !strings.Contains(digitsOf(value), digitsOf(phone)) {
@@ -108,13 +108,13 @@ func (c Contact) without(phone, country string) Contact {
 }
 
 // deleteWithData deletes a contact and its data in other packages.
-func (s *Service) removeAll(ctx context.Context, tx db.Querier, c Contact, country string) error {
+func (s *Service) deleteWithData(ctx context.Context, tx db.Querier, c Contact, country string) error {
 	for _, f := range slices.Concat(s.OnErase, s.OnDelete) {
 		if err := f(ctx, tx, c.OrgID, c.ID); err != nil {
 			return err
 		}
 	}
-	return s.remove(ctx, tx, c, country)
+	return s.deleteContact(ctx, tx, c, country)
 }
 
 // EraseEntry deletes the copy of a record of a connected system. The system's own record stays and may be copied
@@ -128,11 +128,11 @@ func (s *Service) EraseEntry(ctx context.Context, tx db.Querier, org, source, id
 }
 
 func (s *Service) eraseEntry(ctx context.Context, tx db.Querier, org, source, id, country string) error {
-	before, err := indexedEntry(ctx, tx, org, source, id)
+	before, err := loadIndexedEntry(ctx, tx, org, source, id)
 	if err != nil {
 		return fmt.Errorf("find copied record: %w", err)
 	}
-	if err := s.reindex(ctx, tx, org, []indexed{before}, nil, country); err != nil {
+	if err := s.reindex(ctx, tx, org, []indexedRecord{before}, nil, country); err != nil {
 		return err
 	}
 	const q = `DELETE FROM contact_entries WHERE org_id = $1 AND source = $2 AND id = $3`
@@ -147,7 +147,7 @@ func eraseMentions(ctx context.Context, tx db.Querier, org, phone string) (int, 
 	const count = `UPDATE contacts SET notes_count = notes_count - (SELECT count(*) FROM contact_notes n
 			WHERE n.org_id = $1 AND n.contact_id = contacts.id AND n.body LIKE $2)
 		WHERE org_id = $1 AND id IN (SELECT contact_id FROM contact_notes WHERE org_id = $1 AND body LIKE $2)`
-	if _, err := tx.Exec(ctx, count, org, mentions(phone)); err != nil {
+	if _, err := tx.Exec(ctx, count, org, mentionPattern(phone)); err != nil {
 		return 0, fmt.Errorf("count notes of contacts: %w", err)
 	}
 	gone := 0
@@ -155,9 +155,9 @@ func eraseMentions(ctx context.Context, tx db.Querier, org, phone string) (int, 
 		`DELETE FROM contact_notes WHERE org_id = $1 AND body LIKE $2`,
 		`UPDATE contact_imports SET errors = '[]' WHERE org_id = $1 AND errors LIKE $2`,
 	} {
-		r, err := tx.Exec(ctx, q, org, mentions(phone))
+		r, err := tx.Exec(ctx, q, org, mentionPattern(phone))
 		if err != nil {
-			return 0, fmt.Errorf("erase where a number is mentioned: %w", err)
+			return 0, fmt.Errorf("erase mentions of a number: %w", err)
 		}
 		n, err := r.RowsAffected()
 		if err != nil {

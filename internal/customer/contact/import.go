@@ -87,7 +87,7 @@ type ImportIn struct {
 // Import stores a file of contacts and enqueues its import. The answer contains the address of its progress.
 func (s *Service) Import(ctx context.Context, in *ImportIn) (*op.Out[Import], error) {
 	i := Import{ID: db.NewID("imp"), org: access.Org(ctx), Status: "queued", Errors: []LineError{}, CreatedAt: db.At(s.Now())}
-	file, err := i.take(in)
+	file, err := i.parseBody(in)
 	if err != nil {
 		return nil, err
 	}
@@ -120,13 +120,13 @@ type importArgs struct {
 }
 
 // parseBody reads the body in either of its two forms.
-func (i *Import) take(in *ImportIn) (file []byte, err error) {
+func (i *Import) parseBody(in *ImportIn) (file []byte, err error) {
 	kind, params, err := mime.ParseMediaType(in.ContentType)
 	switch {
 	case err == nil && kind == "multipart/form-data":
-		file, err = i.form(multipart.NewReader(bytes.NewReader(in.RawBody), params["boundary"]))
+		file, err = i.parseForm(multipart.NewReader(bytes.NewReader(in.RawBody), params["boundary"]))
 	case err == nil && kind == "application/json":
-		file, err = i.text(in.RawBody)
+		file, err = i.parseText(in.RawBody)
 	default:
 		return nil, op.Fail("unsupported_media_type", "send multipart/form-data with a file, or application/json with its content")
 	}
@@ -158,7 +158,7 @@ func (i *Import) check(file []byte) error {
 			wrong = append(wrong, op.Field("file", "unreadable", err.Error()))
 		}
 	}
-	if i.Filename = shorten(tidy(i.Filename)); len(wrong) > 0 {
+	if i.Filename = truncateName(normalizeText(i.Filename)); len(wrong) > 0 {
 		return op.Invalid(wrong...)
 	}
 	return nil
@@ -172,7 +172,7 @@ func formatOf(file []byte) string {
 	return "csv"
 }
 
-func shorten(text string) string {
+func truncateName(text string) string {
 	if r := []rune(text); len(r) > maxName {
 		return string(r[:maxName])
 	}
@@ -180,7 +180,7 @@ func shorten(text string) string {
 }
 
 // parseForm reads the parts of the form, in any order.
-func (i *Import) form(form *multipart.Reader) (file []byte, err error) {
+func (i *Import) parseForm(form *multipart.Reader) (file []byte, err error) {
 	for {
 		part, err := form.NextPart()
 		if errors.Is(err, io.EOF) {
@@ -204,12 +204,12 @@ func (i *Import) form(form *multipart.Reader) (file []byte, err error) {
 		case "duplicates":
 			i.Duplicates = string(body)
 		default:
-			return nil, op.Fail("unknown_field", "the form has a part this operation does not know: "+shorten(part.FormName()))
+			return nil, op.Fail("unknown_field", "the form has a part this operation does not know: "+truncateName(part.FormName()))
 		}
 	}
 }
 
-func (i *Import) text(body []byte) ([]byte, error) {
+func (i *Import) parseText(body []byte) ([]byte, error) {
 	var t Text
 	if len(body) > maxJSON {
 		return nil, op.Fail("payload_too_large", "a JSON body may have 1 MB; send larger files as a form")
@@ -220,7 +220,7 @@ func (i *Import) text(body []byte) ([]byte, error) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&t); err != nil {
-		return nil, wrongJSON(err)
+		return nil, jsonError(err)
 	}
 	if bytes.Equal(bytes.TrimSpace(body), []byte("null")) {
 		return nil, op.Invalid(op.Field("body", "invalid_type", "must be an object"))
@@ -229,9 +229,9 @@ func (i *Import) text(body []byte) ([]byte, error) {
 	return []byte(t.Content), nil
 }
 
-func wrongJSON(err error) error {
+func jsonError(err error) error {
 	if _, name, ok := strings.Cut(err.Error(), "unknown field "); ok {
-		name = shorten(strings.Trim(name, `"`))
+		name = truncateName(strings.Trim(name, `"`))
 		e := op.Fail("unknown_field", name+": unexpected property")
 		e.Fields = []op.Violation{op.Field(name, "unknown_field", "unexpected property")}
 		return e
@@ -290,7 +290,7 @@ func insertImport(ctx context.Context, tx db.Querier, i Import) error {
 
 // saveProgress writes the progress of an import. It returns false if the stored progress is not was: another process
 // has continued the import.
-func (i *Import) progress(ctx context.Context, tx db.Querier, was int) (bool, error) {
+func (i *Import) saveProgress(ctx context.Context, tx db.Querier, was int) (bool, error) {
 	const q = `UPDATE contact_imports SET status = $4, done = $5, created = $6, updated = $7, skipped = $8, failed = $9, errors = $10, error = $11,
 			started_at = $12, finished_at = $13
 		WHERE org_id = $1 AND id = $2 AND done = $3 AND finished_at IS NULL`
@@ -307,4 +307,4 @@ func (i *Import) progress(ctx context.Context, tx db.Querier, was int) (bool, er
 }
 
 // importTimeout bounds one attempt of an import. The next attempt continues after the committed records.
-const importTime = 15 * time.Minute
+const importTimeout = 15 * time.Minute

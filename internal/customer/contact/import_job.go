@@ -18,21 +18,21 @@ import (
 // importBatch is the number of records per transaction. It is small, so that other writers wait only briefly.
 const importBatch = 100
 
-// Handle registers the job handler of imports.
-func (s *Service) Handle(r *job.Runner) { r.Handle(importKind, s.runImport) }
+// RegisterJobs registers the job handler of imports.
+func (s *Service) RegisterJobs(r *job.Runner) { r.Handle(importKind, s.runImport) }
 
 // Options returns the options of the job runner.
-func Options() job.Options { return job.Options{Workers: 2, PerLane: 1, Timeout: importTime} }
+func Options() job.Options { return job.Options{Workers: 2, PerLane: 1, Timeout: importTimeout} }
 
 // importRecord is a record of a file.
-type record struct {
-	line  int
-	c     Contact
-	wrong []op.Violation // if not empty, the record cannot be imported
+type importRecord struct {
+	line       int
+	contact    Contact
+	violations []op.Violation // if not empty, the record cannot be imported
 }
 
 // errOtherProcess means that another process has continued the import.
-var errElsewhere = errors.New("the import is carried on by somebody else")
+var errOtherProcess = errors.New("another process has continued the import")
 
 // runImport reads the file from the point where the last attempt stopped. The progress is written in the transaction
 // of the contacts.
@@ -50,16 +50,16 @@ func (s *Service) runImport(ctx context.Context, j job.Job) error {
 	}
 	err = s.readFile(ctx, &i)
 	switch {
-	case err == nil, errors.Is(err, errElsewhere):
+	case err == nil, errors.Is(err, errOtherProcess):
 		return err
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, errFile), j.Last():
-		return s.giveUp(ctx, &i, err)
+		return s.fail(ctx, &i, err)
 	}
 	return err
 }
 
 // fail ends an import that cannot be finished. Its imported contacts stay.
-func (s *Service) giveUp(ctx context.Context, i *Import, cause error) error {
+func (s *Service) fail(ctx context.Context, i *Import, cause error) error {
 	why := "the file could not be read"
 	if errors.Is(cause, errFile) {
 		why = cause.Error()
@@ -70,7 +70,7 @@ func (s *Service) giveUp(ctx context.Context, i *Import, cause error) error {
 func (s *Service) finish(ctx context.Context, i *Import, status string, why *string) error {
 	i.Status, i.Error, i.FinishedAt = status, why, db.At(s.Now())
 	err := s.DB.Tx(ctx, func(tx db.Querier) error {
-		_, err := i.progress(ctx, tx, i.Done)
+		_, err := i.saveProgress(ctx, tx, i.Done)
 		return err
 	})
 	if err != nil {
@@ -93,7 +93,7 @@ func (s *Service) readFile(ctx context.Context, i *Import) error {
 		return fmt.Errorf("open the file of an import: %w", err)
 	}
 	defer file.Close()
-	next, err := records(file, i.Format)
+	next, err := newRecordReader(file, i.Format)
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (s *Service) readFile(ctx context.Context, i *Import) error {
 		i.StartedAt = db.At(s.Now())
 	}
 	for skip := i.Done; ; {
-		batch, err := read100(next, &skip)
+		batch, err := readBatch(next, &skip)
 		if err != nil {
 			return err
 		}
@@ -118,9 +118,9 @@ func (s *Service) readFile(ctx context.Context, i *Import) error {
 }
 
 // newRecordReader returns a function that reads a file record by record and returns io.EOF at its end.
-func records(file io.Reader, format string) (func() (record, error), error) {
+func newRecordReader(file io.Reader, format string) (func() (importRecord, error), error) {
 	if format == "vcard" {
-		return newCards(file).next, nil
+		return newVCardReader(file).next, nil
 	}
 	t, err := newTable(file)
 	if err != nil {
@@ -133,7 +133,7 @@ func records(file io.Reader, format string) (func() (record, error), error) {
 var errFile = errors.New("the file cannot be read")
 
 // readBatch reads the next batch, after skipping the records that are imported already.
-func read100(next func() (record, error), skip *int) (batch []record, err error) {
+func readBatch(next func() (importRecord, error), skip *int) (batch []importRecord, err error) {
 	for len(batch) < importBatch {
 		r, err := next()
 		if errors.Is(err, io.EOF) {
@@ -152,14 +152,14 @@ func read100(next func() (record, error), skip *int) (batch []record, err error)
 }
 
 // addBatch writes a batch and the progress in one transaction.
-func (s *Service) addBatch(ctx context.Context, i *Import, batch []record, country string) error {
+func (s *Service) addBatch(ctx context.Context, i *Import, batch []importRecord, country string) error {
 	was, next := i.Done, *i
 	next.Errors = slices.Clone(i.Errors)
 	next.Status, next.Done = "running", was+len(batch)
-	var good []record
+	var good []importRecord
 	for _, r := range batch {
-		if r.wrong = append(r.wrong, r.c.check(country, true)...); len(r.wrong) > 0 {
-			next.refuse(r)
+		if r.violations = append(r.violations, r.contact.check(country, true)...); len(r.violations) > 0 {
+			next.addErrors(r)
 			continue
 		}
 		good = append(good, r)
@@ -168,9 +168,9 @@ func (s *Service) addBatch(ctx context.Context, i *Import, batch []record, count
 		if err := s.addRecords(ctx, tx, &next, good, country); err != nil {
 			return err
 		}
-		mine, err := next.progress(ctx, tx, was)
+		mine, err := next.saveProgress(ctx, tx, was)
 		if err == nil && !mine {
-			err = errElsewhere
+			err = errOtherProcess
 		}
 		return err
 	})
@@ -181,9 +181,9 @@ func (s *Service) addBatch(ctx context.Context, i *Import, batch []record, count
 	return nil
 }
 
-func (i *Import) refuse(r record) {
+func (i *Import) addErrors(r importRecord) {
 	i.Failed++
-	for _, v := range r.wrong {
+	for _, v := range r.violations {
 		if len(i.Errors) < maxErrors {
 			i.Errors = append(i.Errors, LineError{Line: r.line, Field: v.Field, Code: v.Code, Message: v.Message})
 		}
@@ -191,8 +191,8 @@ func (i *Import) refuse(r record) {
 }
 
 // addRecords writes the valid records of a batch. Duplicates are treated according to the import.
-func (s *Service) addRecords(ctx context.Context, tx db.Querier, i *Import, good []record, country string) error {
-	there, err := s.there(ctx, tx, i, good, country)
+func (s *Service) addRecords(ctx context.Context, tx db.Querier, i *Import, good []importRecord, country string) error {
+	there, err := s.existing(ctx, tx, i, good, country)
 	if err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func (s *Service) addRecords(ctx context.Context, tx db.Querier, i *Import, good
 	changed := map[string]bool{}
 	place := map[string]int{} // index in fresh by identity key
 	for _, r := range good {
-		keys := identity(r.c, country)
+		keys := identityKeys(r.contact, country)
 		known := firstOf(there, keys)
 		at, twin := firstPlace(place, keys)
 		switch {
@@ -208,16 +208,16 @@ func (s *Service) addRecords(ctx context.Context, tx db.Querier, i *Import, good
 			for _, k := range keys {
 				place[k] = len(fresh)
 			}
-			fresh = append(fresh, s.imported(r.c, i))
+			fresh = append(fresh, s.newImported(r.contact, i))
 			i.Created++
 		case i.Duplicates == "skip":
 			i.Skipped++
 		case known != nil:
-			known.take(r.c, country)
+			known.applyImport(r.contact, country)
 			changed[known.ID] = true
 			i.Updated++
 		default:
-			fresh[at].take(r.c, country)
+			fresh[at].applyImport(r.contact, country)
 			i.Updated++
 		}
 	}
@@ -227,7 +227,7 @@ func (s *Service) addRecords(ctx context.Context, tx db.Querier, i *Import, good
 	return s.updateAll(ctx, tx, there, changed, country)
 }
 
-func (s *Service) imported(c Contact, i *Import) Contact {
+func (s *Service) newImported(c Contact, i *Import) Contact {
 	c.ID, c.OrgID, c.Source, c.CreatedAt, c.UpdatedAt = db.NewID("con"), i.org, "import", db.At(s.Now()), db.At(s.Now())
 	return c
 }
@@ -238,7 +238,7 @@ func (s *Service) updateAll(ctx context.Context, tx db.Querier, there map[string
 			if c.ID != id {
 				continue
 			}
-			before, err := get(ctx, tx, c.OrgID, id)
+			before, err := getContact(ctx, tx, c.OrgID, id)
 			if err != nil {
 				return err
 			}
@@ -254,7 +254,7 @@ func (s *Service) updateAll(ctx context.Context, tx db.Querier, there map[string
 
 // applyImport merges the record of a file into a contact. Values of the file replace the old ones; missing values are
 // kept.
-func (c *Contact) take(o Contact, country string) {
+func (c *Contact) applyImport(o Contact, country string) {
 	old := *c
 	c.FirstName, c.LastName = old.FirstName, old.LastName
 	if o.FirstName != "" || o.LastName != "" {
@@ -278,9 +278,9 @@ func (c *Contact) take(o Contact, country string) {
 
 // identityKeys returns the keys by which a contact is recognised: its e-mail addresses, and its numbers without an
 // extension, because numbers with one are shared.
-func identity(c Contact, country string) (keys []string) {
+func identityKeys(c Contact, country string) (keys []string) {
 	for _, p := range c.Phones {
-		if n := p.again(country); n.whole() && n.extension == "" {
+		if n := p.parse(country); n.isComplete() && n.extension == "" {
 			keys = append(keys, n.e164)
 		}
 	}
@@ -309,14 +309,14 @@ func firstPlace(place map[string]int, keys []string) (int, bool) {
 }
 
 // existing returns the contacts that have an identity key of the batch, by key.
-func (s *Service) there(ctx context.Context, tx db.Querier, i *Import, good []record, country string) (map[string]*Contact, error) {
+func (s *Service) existing(ctx context.Context, tx db.Querier, i *Import, good []importRecord, country string) (map[string]*Contact, error) {
 	out := map[string]*Contact{}
 	if i.Duplicates == "create" {
 		return out, nil
 	}
 	var keys []string
 	for _, r := range good {
-		keys = append(keys, identity(r.c, country)...)
+		keys = append(keys, identityKeys(r.contact, country)...)
 	}
 	owners := map[string]string{}
 	for part := range slices.Chunk(keys, 64) {
@@ -327,7 +327,7 @@ func (s *Service) there(ctx context.Context, tx db.Querier, i *Import, good []re
 	byID := map[string]*Contact{}
 	for k, id := range owners {
 		if byID[id] == nil {
-			c, err := get(ctx, tx, i.org, id)
+			c, err := getContact(ctx, tx, i.org, id)
 			if err != nil {
 				return nil, err
 			}
@@ -347,7 +347,7 @@ func ownersOf(ctx context.Context, q db.Querier, org string, keys []string, owne
 		statement, args := db.Where(by.text, org).In(by.column, keys).SQL()
 		rows, err := q.Query(ctx, statement+" GROUP BY "+by.column, args...)
 		if err != nil {
-			return fmt.Errorf("find who is there: %w", err)
+			return fmt.Errorf("find existing contacts: %w", err)
 		}
 		for rows.Next() {
 			var k, id string
@@ -357,7 +357,7 @@ func ownersOf(ctx context.Context, q db.Querier, org string, keys []string, owne
 			owners[k] = id
 		}
 		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-			return fmt.Errorf("find who is there: %w", err)
+			return fmt.Errorf("find existing contacts: %w", err)
 		}
 	}
 	return nil

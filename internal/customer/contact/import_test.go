@@ -18,10 +18,10 @@ import (
 )
 
 // runJobs runs the import jobs until the test ends.
-func (h *house) work() *job.Runner {
+func (h *fixture) runJobs() *job.Runner {
 	h.t.Helper()
-	r := &job.Runner{DB: h.d, Queue: h.Jobs, Name: contact.Queue, Node: "n", Log: slog.New(slog.NewTextHandler(lines{h.t}, nil)), Options: contact.Options()}
-	h.Handle(r)
+	r := &job.Runner{DB: h.d, Queue: h.Jobs, Name: contact.Queue, Node: "n", Log: slog.New(slog.NewTextHandler(testLog{h.t}, nil)), Options: contact.Options()}
+	h.RegisterJobs(r)
 	if err := r.Start(context.Background()); err != nil {
 		h.t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func (h *house) work() *job.Runner {
 }
 
 // waitImport waits for the end of an import.
-func (h *house) done(id string) *optest.Answer {
+func (h *fixture) waitImport(id string) *optest.Answer {
 	h.t.Helper()
 	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) { // waits for the job, which publishes no event
 		a := h.do("GET", "/crm/imports/"+id, nil).Want(200)
@@ -43,7 +43,7 @@ func (h *house) done(id string) *optest.Answer {
 	}
 }
 
-func (h *house) upload(file string, fields ...string) *optest.Answer {
+func (h *fixture) upload(file string, fields ...string) *optest.Answer {
 	h.t.Helper()
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
@@ -57,23 +57,23 @@ func (h *house) upload(file string, fields ...string) *optest.Answer {
 	return h.do("POST", "/crm/imports", b.String(), "Content-Type: "+w.FormDataContentType())
 }
 
-const table = "\ufeffFirst Name;Last Name;Organization;Mobile Phone;E-mail 1 - Value;Tags;Shoe size\r\n" +
+const csvFile = "\ufeffFirst Name;Last Name;Organization;Mobile Phone;E-mail 1 - Value;Tags;Shoe size\r\n" +
 	"Ada;Lovelace;Analytical;07700 900123;ada@example.com;\"gold, first\";37\r\n" +
 	";;;not a number;x;;\r\n" +
 	"Charles;Babbage;;00442079460018;;;\r\n" +
 	"Ada;Byron;;+447700900123;;silver;\r\n" +
 	"a;b;c;d;e;f;g;h\r\n\r\n"
 
-func TestATableIsImportedWithItsMistakesTold(t *testing.T) {
+func TestImport_CSVErrorsListed(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
-		h.work()
-		first := h.upload(table).Want(202)
+		h := newFixture(t, d)
+		h.runJobs()
+		first := h.upload(csvFile).Want(202)
 		if first.Text("status") != "queued" || first.Text("format") != "csv" || first.Text("filename") != "people.csv" || first.Text("duplicates") != "skip" {
 			t.Errorf("accepted %s", first.Bytes)
 		}
-		a := h.done(first.Text("id"))
+		a := h.waitImport(first.Text("id"))
 		if a.Text("status") != "completed" || a.At("done") != float64(5) || a.At("created") != float64(2) || a.At("skipped") != float64(1) || a.At("failed") != float64(2) ||
 			a.At("errors.0.line") != float64(3) || a.Text("errors.0.field") != "phones.0.number" {
 			t.Errorf("got %s", a.Bytes)
@@ -84,7 +84,7 @@ func TestATableIsImportedWithItsMistakesTold(t *testing.T) {
 			c.Text("phones.0.label") != "mobile" {
 			t.Errorf("imported %s", c.Bytes)
 		}
-		b := h.done(h.upload(table, "duplicates=update").Want(202).Text("id"))
+		b := h.waitImport(h.upload(csvFile, "duplicates=update").Want(202).Text("id"))
 		if b.At("created") != float64(0) || b.At("updated") != float64(3) {
 			t.Errorf("again %s", b.Bytes)
 		}
@@ -92,22 +92,22 @@ func TestATableIsImportedWithItsMistakesTold(t *testing.T) {
 			fmt.Sprint(c.At("tags")) != "[first gold silver]" {
 			t.Errorf("updated %s", c.Bytes)
 		}
-		if b := h.done(h.upload(table, "duplicates=create").Want(202).Text("id")); b.At("created") != float64(3) {
+		if b := h.waitImport(h.upload(csvFile, "duplicates=create").Want(202).Text("id")); b.At("created") != float64(3) {
 			t.Errorf("created again %s", b.Bytes)
 		}
 	})
 }
 
-const vcards = "BEGIN:VCARD\r\nVERSION:3.0\r\nN:Lovelace;Ada;;;\r\nFN:Ada Lovelace\r\nORG:Analytical\\, Ltd;Engines\r\nitem1.TEL;TYPE=CELL:+44 7700\r\n  900123\r\n" +
+const vcardFile = "BEGIN:VCARD\r\nVERSION:3.0\r\nN:Lovelace;Ada;;;\r\nFN:Ada Lovelace\r\nORG:Analytical\\, Ltd;Engines\r\nitem1.TEL;TYPE=CELL:+44 7700\r\n  900123\r\n" +
 	"EMAIL;TYPE=work:ada@example.com\r\nPHOTO;ENCODING=b:" + "AAAA" + "\r\nCATEGORIES:gold,first\r\nEND:VCARD\r\n" +
 	"BEGIN:VCARD\nVERSION:2.1\nN;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:M=C3=BCller;J=C3=\n=B6rg\nTEL;WORK;VOICE:020 7946 0018\nEND:VCARD\n" +
 	"BEGIN:VCARD\nVERSION:4.0\nFN:Grace Hopper\nTEL;VALUE=uri;TYPE=\"voice,home\":tel:+1-202-555-0187\nEND:VCARD\n"
 
-func TestVCardsOfThreeVersionsAreImported(t *testing.T) {
+func TestImport_VCardVersions(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
-	h.work()
-	a := h.done(h.do("POST", "/crm/imports", map[string]any{"content": vcards}).Want(202).Text("id"))
+	h := newFixture(t, dbtest.SQLite(t))
+	h.runJobs()
+	a := h.waitImport(h.do("POST", "/crm/imports", map[string]any{"content": vcardFile}).Want(202).Text("id"))
 	if a.Text("format") != "vcard" || a.At("created") != float64(3) || a.At("failed") != float64(0) {
 		t.Fatalf("got %s", a.Bytes)
 	}
@@ -118,22 +118,22 @@ func TestVCardsOfThreeVersionsAreImported(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoFileOfContactsIsRefused(t *testing.T) {
+func TestImport_InvalidFileRefused(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
+	h := newFixture(t, dbtest.SQLite(t))
 	h.upload("").Refused("validation_failed", "file required")
 	h.upload("hello\nworld\n").Refused("validation_failed", "file unreadable")
-	h.upload(table, "duplicates=maybe", "format=xls").Refused("validation_failed", "duplicates invalid_value", "format invalid_value")
-	h.upload(table, "colour=red").Want(400).Refused("unknown_field")
+	h.upload(csvFile, "duplicates=maybe", "format=xls").Refused("validation_failed", "duplicates invalid_value", "format invalid_value")
+	h.upload(csvFile, "colour=red").Want(400).Refused("unknown_field")
 	h.do("POST", "/crm/imports", "x", "Content-Type: text/csv").Want(415)
 	h.do("GET", "/crm/imports/imp_none", nil).Want(404)
 }
 
 // An import is interrupted repeatedly, each time at another point. No record is lost and none is duplicated.
-func TestAnImportThatIsCutOffGoesOnWithoutDoubling(t *testing.T) {
+func TestImport_ResumesAfterFailure(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		began := time.Now()
 		h.Jobs.Now = func() time.Time { return began.Add(20 * time.Since(began)) } // shortens the retry delay
 		const people = 1234
@@ -143,11 +143,11 @@ func TestAnImportThatIsCutOffGoesOnWithoutDoubling(t *testing.T) {
 			fmt.Fprintf(&file, "Person %d,+4420794%05d\n", i, i)
 		}
 		id := h.upload(file.String(), "duplicates=create").Want(202).Text("id")
-		h.work()
-		cut := &cutting{Files: h.Files, after: 9000}
+		h.runJobs()
+		cut := &failingFiles{Files: h.Files, after: 9000}
 		h.Files = cut
 		// the job fails in the middle and is claimed again; its row holds the progress
-		a := h.done(id)
+		a := h.waitImport(id)
 		if a.Text("status") != "completed" || a.At("created") != float64(people) || a.At("done") != float64(people) || cut.opened < 2 {
 			t.Errorf("opened %d times: %s", cut.opened, a.Bytes)
 		}

@@ -37,7 +37,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Contact
 		return nil, err
 	}
 	q := s.DB.Read(ctx)
-	rows, err := query(ctx, q, in.page(f(), after))
+	rows, err := queryContacts(ctx, q, in.page(f(), after))
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Contact
 	for i := range shown {
 		shown[i] = &rows[i]
 	}
-	if err := s.dress(ctx, q, access.Org(ctx), shown); err != nil {
+	if err := s.fillRefs(ctx, q, access.Org(ctx), shown); err != nil {
 		return nil, err
 	}
 	page := op.Paged(ctx, in.Paging, rows, in.position)
@@ -77,7 +77,7 @@ func (in *ListIn) filter(org, country string) (func() *db.Filter, error) {
 		return nil, badQuery(op.Field("updated_since", "invalid_time", "must be RFC 3339 such as 2026-01-31T09:30:00Z, or YYYY-MM-DD"))
 	}
 	return func() *db.Filter {
-		f := db.Where(`SELECT `+columns+` FROM contacts WHERE org_id = $1`, org).Equal("source", in.Source).Between("updated_at", since, db.Time{})
+		f := db.Where(`SELECT `+contactColumns+` FROM contacts WHERE org_id = $1`, org).Equal("source", in.Source).Between("updated_at", since, db.Time{})
 		if in.Q != "" {
 			f.And(`search LIKE ? ESCAPE '\'`, "%"+db.Escape(strings.ToLower(strings.TrimSpace(in.Q)))+"%")
 		}
@@ -91,7 +91,7 @@ func (in *ListIn) filter(org, country string) (func() *db.Filter, error) {
 			f.And("id IN (SELECT record_id FROM contact_emails e WHERE e.org_id = contacts.org_id AND e.source = '' AND e.email = ?)", strings.ToLower(in.Email))
 		}
 		if in.Phone != "" {
-			n := readNumber(plus(in.Phone), country)
+			n := readNumber(restorePlus(in.Phone), country)
 			f.And("id IN (SELECT record_id FROM contact_phones p WHERE p.org_id = contacts.org_id AND p.source = '' AND (p.number = ? AND p.number <> '' OR p.digits = ?))", n.e164, n.digits)
 		}
 		return f
@@ -103,7 +103,7 @@ func badQuery(v op.Violation) error {
 }
 
 // restorePlus replaces a leading space by +, because clients send + unencoded in query strings.
-func plus(text string) string {
+func restorePlus(text string) string {
 	if strings.HasPrefix(text, " ") {
 		return "+" + strings.TrimSpace(text)
 	}

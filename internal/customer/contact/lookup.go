@@ -15,8 +15,8 @@ import (
 // InternalID is the id of the connection that represents an organisation's own contacts, and InternalName its default
 // name.
 const (
-	Internal = "crm_internal"
-	Own      = "Contacts"
+	InternalID   = "crm_internal"
+	InternalName = "Contacts"
 )
 
 // LookupIn is the request of contacts.lookup.
@@ -72,11 +72,11 @@ func (s *Service) Lookup(ctx context.Context, in *LookupIn) (*op.Out[ContactLook
 	if err != nil {
 		return nil, fmt.Errorf("find organisation: %w", err)
 	}
-	a, err := read(access.Org(ctx), in.Phone, in.Email, country)
+	a, err := parseLookupKey(access.Org(ctx), in.Phone, in.Email, country)
 	if err != nil {
 		return nil, err
 	}
-	f, cached, _, err := s.who(ctx, a, country, time.Duration(in.TimeoutMS)*time.Millisecond, in.Fresh)
+	f, cached, _, err := s.resolve(ctx, a, country, time.Duration(in.TimeoutMS)*time.Millisecond, in.Fresh)
 	if err != nil {
 		return nil, err
 	}
@@ -84,26 +84,26 @@ func (s *Service) Lookup(ctx context.Context, in *LookupIn) (*op.Out[ContactLook
 		return nil, &op.Error{Code: "contact_not_found", Detail: "nobody is known by this number or address",
 			Extra: map[string]any{"lookup_ms": millis(time.Since(began)), "sources": f.sources, "complete": f.complete}}
 	}
-	return op.OK(*f.shown(a, cached, time.Since(began)))
+	return op.OK(*f.response(a, cached, time.Since(began)))
 }
 
 // resolve looks up a key. late is not nil if answers are outstanding when the limit is reached.
-func (s *Service) who(ctx context.Context, a asked, country string, limit time.Duration, fresh bool) (f *found, cached bool, late *flight, err error) {
+func (s *Service) resolve(ctx context.Context, a lookupKey, country string, limit time.Duration, fresh bool) (f *lookupResult, cached bool, late *singleflight, err error) {
 	if !fresh {
-		if f, ok := s.cache.get(a); ok {
+		if f, ok := s.results.get(a); ok {
 			return f, true, nil, nil
 		}
 	}
-	seen := s.cache.seen(a)
-	local, all, err := s.local(ctx, a)
+	seen := s.results.seenWrites(a)
+	local, all, err := s.searchIndex(ctx, a)
 	if err != nil {
 		return nil, false, nil, err
 	}
-	ask, skipped := toAsk(a, local, all)
+	ask, skipped := sourcesToQuery(a, local, all)
 	statuses := localStatuses(local, all, skipped)
 	if len(ask) == 0 {
-		f = &found{seen: seen, matches: local, sources: statuses, complete: true}
-		s.cache.keep(a, f)
+		f = &lookupResult{seenWrites: seen, matches: local, sources: statuses, complete: true}
+		s.results.put(a, f)
 		return f, false, nil, nil
 	}
 	flight, landed := s.join(a, country, seen, fresh, local, statuses, ask)
@@ -117,18 +117,18 @@ func (s *Service) who(ctx context.Context, a asked, country string, limit time.D
 }
 
 // searchIndex looks up a key in the index.
-func (s *Service) local(ctx context.Context, a asked) ([]Match, []Connected, error) {
-	all, err := s.connected(ctx, a.org)
+func (s *Service) searchIndex(ctx context.Context, a lookupKey) ([]Match, []Source, error) {
+	all, err := s.sources(ctx, a.org)
 	if err != nil {
-		return nil, nil, fmt.Errorf("find what is connected: %w", err)
+		return nil, nil, fmt.Errorf("list sources: %w", err)
 	}
-	all = concerned(a, all)
+	all = acceptingSources(a, all)
 	q := s.DB.Read(ctx)
 	var found []Match
 	switch {
 	case a.email != "":
 		found, err = findEmail(ctx, q, a.org, a.email)
-	case a.number.whole():
+	case a.number.isComplete():
 		if found, err = findNumber(ctx, q, a.org, a.number.e164); err == nil && len(found) == 0 {
 			found, err = findTail(ctx, q, a.org, a.number)
 		}
@@ -136,16 +136,16 @@ func (s *Service) local(ctx context.Context, a asked) ([]Match, []Connected, err
 		found, err = findTail(ctx, q, a.org, a.number)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("look into the index: %w", err)
+		return nil, nil, fmt.Errorf("search the index: %w", err)
 	}
-	return named(found, all), all, nil
+	return withSource(found, all), all, nil
 }
 
 // acceptingSources returns the sources that accept the number.
-func concerned(a asked, all []Connected) []Connected {
-	kept := make([]Connected, 0, len(all))
+func acceptingSources(a lookupKey, all []Source) []Source {
+	kept := make([]Source, 0, len(all))
 	for _, c := range all {
-		if c.Only == nil || c.Only(a.number.e164) {
+		if c.Accepts == nil || c.Accepts(a.number.e164) {
 			kept = append(kept, c)
 		}
 	}
@@ -153,35 +153,35 @@ func concerned(a asked, all []Connected) []Connected {
 }
 
 // sources returns the sources of an organisation, including its own contacts.
-func (s *Service) connected(ctx context.Context, org string) ([]Connected, error) {
-	if s.Connected == nil {
-		return []Connected{{ID: Internal, Name: Own, Provider: "internal"}}, nil
+func (s *Service) sources(ctx context.Context, org string) ([]Source, error) {
+	if s.Sources == nil {
+		return []Source{{ID: InternalID, Name: InternalName, Provider: "internal"}}, nil
 	}
-	return s.Connected(ctx, org)
+	return s.Sources(ctx, org)
 }
 
 // withSource sets the source of each match, drops matches of sources that were deleted or disabled, and sorts them.
-func named(found []Match, all []Connected) []Match {
+func withSource(found []Match, all []Source) []Match {
 	kept := found[:0]
 	for _, m := range found {
 		for _, c := range all {
-			if c.ID == m.connection || c.ID == Internal && m.connection == "" {
+			if c.ID == m.connection || c.ID == InternalID && m.connection == "" {
 				m.source, m.priority = c.Name, c.Priority
 				kept = append(kept, m)
 			}
 		}
 	}
-	slices.SortFunc(kept, Match.better)
+	slices.SortFunc(kept, Match.compare)
 	return kept
 }
 
 // sourcesToQuery returns the systems that may have a better match than the index. A system that is also copied is
 // queried only if its copy has no match.
-func toAsk(a asked, local []Match, all []Connected) (ask, skipped []Connected) {
+func sourcesToQuery(a lookupKey, local []Match, all []Source) (ask, skipped []Source) {
 	for _, c := range all {
 		switch {
-		case c.Ask == nil:
-		case !a.live(), c.copied(local), len(local) > 0 && local[0].Kind == Exact && c.Priority > local[0].priority:
+		case c.Lookup == nil:
+		case !a.isComplete(), c.hasCopy(local), len(local) > 0 && local[0].Kind == Exact && c.Priority > local[0].priority:
 			skipped = append(skipped, c)
 		default:
 			ask = append(ask, c)
@@ -191,27 +191,27 @@ func toAsk(a asked, local []Match, all []Connected) (ask, skipped []Connected) {
 }
 
 // hasCopy reports whether the index has a match from the copy of the source.
-func (c Connected) copied(local []Match) bool {
+func (c Source) hasCopy(local []Match) bool {
 	return slices.ContainsFunc(local, func(m Match) bool { return m.connection == c.ID && m.Kind != Possible })
 }
 
 // localStatuses returns the statuses of the sources that were answered from the index or skipped.
-func localStatuses(local []Match, all, skipped []Connected) []SourceStatus {
+func localStatuses(local []Match, all, skipped []Source) []SourceStatus {
 	out := []SourceStatus{}
 	for _, c := range all {
-		if c.Ask != nil && !c.copied(local) {
+		if c.Lookup != nil && !c.hasCopy(local) {
 			continue
 		}
 		x := SourceStatus{Source: c.Name, Status: "miss"}
 		for _, m := range local {
-			if m.connection == c.ID || m.connection == "" && c.ID == Internal {
+			if m.connection == c.ID || m.connection == "" && c.ID == InternalID {
 				x.Matches, x.Status = x.Matches+1, "hit"
 			}
 		}
 		out = append(out, x)
 	}
 	for _, c := range skipped {
-		if c.copied(local) {
+		if c.hasCopy(local) {
 			continue
 		}
 		out = append(out, SourceStatus{Source: c.Name, Status: "skipped"})
@@ -223,11 +223,11 @@ func localStatuses(local []Match, all, skipped []Connected) []SourceStatus {
 const maxAlternatives = 20
 
 // response returns the API response with the best match first. There must be a match.
-func (f *found) shown(a asked, cached bool, took time.Duration) *ContactLookup {
+func (f *lookupResult) response(a lookupKey, cached bool, took time.Duration) *ContactLookup {
 	m := f.matches[0]
 	out := &ContactLookup{Name: m.Name, Company: m.Company, Source: m.source, LookupMS: millis(took), ContactID: ptr(m.ContactID), Email: ptr(m.Email),
 		Title: ptr(m.Title), URL: ptr(m.URL), ExternalID: ptr(m.ExternalID), Match: m.Kind, Confidence: m.Kind.confidence(), Cached: cached,
-		Complete: f.complete, Sources: f.sources, Alternatives: []Alternative{}, Phone: ptr(a.shown())}
+		Complete: f.complete, Sources: f.sources, Alternatives: []Alternative{}, Phone: ptr(a.phone())}
 	for _, o := range f.matches[1:min(len(f.matches), maxAlternatives+1)] {
 		out.Alternatives = append(out.Alternatives, Alternative{Name: o.Name, Company: o.Company, Source: o.source, ExternalID: ptr(o.ExternalID),
 			ContactID: ptr(o.ContactID), Match: o.Kind})
@@ -236,8 +236,8 @@ func (f *found) shown(a asked, cached bool, took time.Duration) *ContactLookup {
 }
 
 // phone returns the number as responses show it.
-func (a asked) shown() string {
-	if a.number.whole() {
+func (a lookupKey) phone() string {
+	if a.number.isComplete() {
 		return a.number.e164
 	}
 	return a.number.digits
@@ -251,7 +251,7 @@ func ptr(text string) *string {
 }
 
 // contact returns the best match for calls and events; nil if it is only possible, or there is none.
-func (f *found) contact() *event.Contact {
+func (f *lookupResult) contact() *event.Contact {
 	if f == nil || len(f.matches) == 0 || f.matches[0].Kind == Possible {
 		return nil
 	}
@@ -264,32 +264,32 @@ const knownLimit = 150 * time.Millisecond
 
 // LookupLocal looks up a number in the cache and the index, without querying systems. It returns nil if there is no
 // sure match, or after knownLimit. It runs during call setup.
-func (s *Service) Known(ctx context.Context, org, phone string) *event.Contact {
+func (s *Service) LookupLocal(ctx context.Context, org, phone string) *event.Contact {
 	o, err := s.Orgs.Get(ctx, org)
 	if err != nil {
 		return nil
 	}
-	a, err := read(org, phone, "", o.Country)
-	if err != nil || !a.number.whole() {
+	a, err := parseLookupKey(org, phone, "", o.Country)
+	if err != nil || !a.number.isComplete() {
 		return nil
 	}
-	if f, ok := s.cache.get(a); ok {
+	if f, ok := s.results.get(a); ok {
 		return f.contact()
 	}
 	ctx, cancel := context.WithTimeout(ctx, knownLimit)
 	defer cancel()
-	seen := s.cache.seen(a)
-	local, all, err := s.local(ctx, a)
+	seen := s.results.seenWrites(a)
+	local, all, err := s.searchIndex(ctx, a)
 	if err != nil {
 		if !errors.Is(err, context.DeadlineExceeded) {
 			s.Log.Warn("caller not looked up", "org", org, "err", err)
 		}
 		return nil
 	}
-	f := &found{seen: seen, matches: local, complete: true}
-	if ask, skipped := toAsk(a, local, all); len(ask) == 0 {
+	f := &lookupResult{seenWrites: seen, matches: local, complete: true}
+	if ask, skipped := sourcesToQuery(a, local, all); len(ask) == 0 {
 		f.sources = localStatuses(local, all, skipped)
-		s.cache.keep(a, f)
+		s.results.put(a, f)
 	}
 	return f.contact()
 }
@@ -300,8 +300,8 @@ func (s *Service) Query(ctx context.Context, org, phone string) (Query, error) {
 	if err != nil {
 		return Query{}, fmt.Errorf("find organisation: %w", err)
 	}
-	a, err := read(org, phone, "", o.Country)
-	if err == nil && !a.number.whole() {
+	a, err := parseLookupKey(org, phone, "", o.Country)
+	if err == nil && !a.number.isComplete() {
 		err = op.Invalid(op.Field("phone", "invalid_e164", "not a valid number for "+o.Country))
 	}
 	return a.query(o.Country), err

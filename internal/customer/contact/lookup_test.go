@@ -21,16 +21,16 @@ import (
 )
 
 // source returns a connected system.
-func source(name string, priority int, ask func(context.Context, contact.Query) ([]contact.Record, error)) contact.Connected {
-	return contact.Connected{ID: "crm_" + name, Name: name, Provider: "http", Priority: priority, Ask: ask}
+func source(name string, priority int, ask func(context.Context, contact.Query) ([]contact.Record, error)) contact.Source {
+	return contact.Source{ID: "crm_" + name, Name: name, Provider: "http", Priority: priority, Lookup: ask}
 }
 
-func knows(all ...contact.Record) func(context.Context, contact.Query) ([]contact.Record, error) {
+func returning(all ...contact.Record) func(context.Context, contact.Query) ([]contact.Record, error) {
 	return func(context.Context, contact.Query) ([]contact.Record, error) { return all, nil }
 }
 
 // hanging returns a system that answers when the test releases it.
-func hangs(release <-chan struct{}, r contact.Record) func(context.Context, contact.Query) ([]contact.Record, error) {
+func hanging(release <-chan struct{}, r contact.Record) func(context.Context, contact.Query) ([]contact.Record, error) {
 	return func(ctx context.Context, _ contact.Query) ([]contact.Record, error) {
 		select {
 		case <-release:
@@ -42,7 +42,7 @@ func hangs(release <-chan struct{}, r contact.Record) func(context.Context, cont
 }
 
 // noWait makes lookups return without waiting for systems. limits returns the waits they would have had.
-func (h *house) impatient() (limits func() []time.Duration) {
+func (h *fixture) noWait() (limits func() []time.Duration) {
 	var mu sync.Mutex
 	var all []time.Duration
 	h.After = func(limit time.Duration) <-chan time.Time {
@@ -61,18 +61,18 @@ func (h *house) impatient() (limits func() []time.Duration) {
 }
 
 // connect sets the sources of the organisation.
-func (h *house) connect(own int, all ...contact.Connected) {
-	all = append(all, contact.Connected{ID: contact.Internal, Name: "Contacts", Provider: "internal", Priority: own})
-	slices.SortStableFunc(all, func(a, b contact.Connected) int { return a.Priority - b.Priority })
-	h.Connected = func(context.Context, string) ([]contact.Connected, error) { return all, nil }
-	h.Reconnected(h.org)
+func (h *fixture) connect(own int, all ...contact.Source) {
+	all = append(all, contact.Source{ID: contact.InternalID, Name: "Contacts", Provider: "internal", Priority: own})
+	slices.SortStableFunc(all, func(a, b contact.Source) int { return a.Priority - b.Priority })
+	h.Sources = func(context.Context, string) ([]contact.Source, error) { return all, nil }
+	h.InvalidateOrg(h.org)
 }
 
 // Ten thousand numbers in five spellings: each is found by the E.164 number of a caller.
-func TestTenThousandContactsInFiveFormatsAreAllFound(t *testing.T) {
+func TestLookup_TenThousandNumbersFiveFormats(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		formats := []func(n int) string{
 			func(n int) string { return fmt.Sprintf("+4420794%05d", n) },
 			func(n int) string { return fmt.Sprintf("(020) 794%01d %04d", n/10000, n%10000) },
@@ -95,7 +95,7 @@ func TestTenThousandContactsInFiveFormatsAreAllFound(t *testing.T) {
 		if n, err := round.Finish(ctx); n != people || err != nil {
 			t.Fatalf("%d people, %v", n, err)
 		}
-		h.connect(0, contact.Connected{ID: "crm_list", Name: "List", Priority: 50})
+		h.connect(0, contact.Source{ID: "crm_list", Name: "List", Priority: 50})
 		kinds := []string{"exact", "national", "exact", "possible", "exact"}
 		missing := 0
 		for i := range people {
@@ -117,11 +117,11 @@ func TestTenThousandContactsInFiveFormatsAreAllFound(t *testing.T) {
 
 // A round replaces the round before: a changed record is found by its new number only, of duplicates the last counts,
 // and a missing record is deleted.
-func TestARoundReplacesTheOneBefore(t *testing.T) {
+func TestRound_ReplacesPrevious(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
-		h.connect(0, contact.Connected{ID: "crm_list", Name: "List", Priority: 50})
+		h := newFixture(t, d)
+		h.connect(0, contact.Source{ID: "crm_list", Name: "List", Priority: 50})
 		tell := func(all ...contact.Record) {
 			t.Helper()
 			round, err := h.NewRound(context.Background(), h.org, "crm_list")
@@ -153,16 +153,16 @@ func TestARoundReplacesTheOneBefore(t *testing.T) {
 	})
 }
 
-func TestANumberWithoutItsAreaCodeIsPossible(t *testing.T) {
+func TestLookup_WithoutAreaCodeIsPossible(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		round, _ := h.NewRound(context.Background(), h.org, "crm_list")
 		_ = round.Add(context.Background(), contact.Record{ExternalID: "1", Name: "Local", Phones: []string{"7946 0018"}})
 		if _, err := round.Finish(context.Background()); err != nil {
 			t.Fatal(err)
 		}
-		h.connect(0, contact.Connected{ID: "crm_list", Name: "List", Priority: 50})
+		h.connect(0, contact.Source{ID: "crm_list", Name: "List", Priority: 50})
 		if a := h.lookup("+442079460018").Want(200); a.Text("match") != "possible" || a.Text("name") != "Local" || a.At("confidence") != 0.5 {
 			t.Errorf("got %s", a.Bytes)
 		}
@@ -180,10 +180,10 @@ func TestANumberWithoutItsAreaCodeIsPossible(t *testing.T) {
 	})
 }
 
-func TestACacheIsRightAfterEveryWrite(t *testing.T) {
+func TestCache_InvalidatedByWrites(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		h.lookup("+442079460018").Want(404)
 		id := h.do("POST", "/contacts", `{"first_name":"Ada","phones":[{"number":"+442079460018"}]}`).Want(201).Text("id")
 		if a := h.lookup("+442079460018").Want(200); a.At("cached") != false {
@@ -210,9 +210,9 @@ func TestACacheIsRightAfterEveryWrite(t *testing.T) {
 	})
 }
 
-func TestTheFirstFieldsAreThoseOfTheContract(t *testing.T) {
+func TestLookup_PublishedFieldOrder(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
+	h := newFixture(t, dbtest.SQLite(t))
 	h.do("POST", "/contacts", `{"first_name":"Ada","company":"Co","phones":[{"number":"+442079460018"}],"emails":[{"value":"ada@example.com"}]}`).Want(201)
 	a := h.lookup("+442079460018").Want(200)
 	if !strings.HasPrefix(string(a.Bytes), `{"name":"Ada","company":"Co","source":"Contacts","lookup_ms":`) {
@@ -231,23 +231,23 @@ func TestTheFirstFieldsAreThoseOfTheContract(t *testing.T) {
 	h.lookup("+442079460018", "&timeout_ms=49").Want(400)
 }
 
-func TestTheBestMatchOfAllSystemsWins(t *testing.T) {
+func TestLookup_BestMatchFirst(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
+	h := newFixture(t, dbtest.SQLite(t))
 	now := time.Now()
 	rec := func(name, phone string, age time.Duration) contact.Record {
 		return contact.Record{ExternalID: name, Name: name, Phones: []string{phone}, UpdatedAt: now.Add(-age)}
 	}
 	for _, c := range []struct {
 		name string
-		all  []contact.Connected
+		all  []contact.Source
 		want string
 	}{
-		{"exact before national", []contact.Connected{source("a", 1, knows(rec("n", "020 7946 0018", 0))), source("b", 9, knows(rec("e", "+442079460018", 0)))}, "e n"},
-		{"priority", []contact.Connected{source("a", 2, knows(rec("x", "+442079460018", 0))), source("b", 1, knows(rec("y", "+442079460018", time.Hour)))}, "y"},
-		{"the newest of equals", []contact.Connected{source("a", 1, knows(rec("x", "+442079460018", time.Hour))), source("b", 1, knows(rec("y", "+442079460018", 0)))}, "y x"},
-		{"a liar is not believed", []contact.Connected{source("a", 1, knows(rec("liar", "+442079460999", 0))), source("b", 2, knows(rec("y", "00442079460018", 0)))}, "y"},
-		{"one that tells no number is possible", []contact.Connected{source("a", 1, knows(contact.Record{ExternalID: "q", Name: "q"})), source("b", 2, knows(rec("y", "+442079460018", 0)))}, "y q"},
+		{"exact before national", []contact.Source{source("a", 1, returning(rec("n", "020 7946 0018", 0))), source("b", 9, returning(rec("e", "+442079460018", 0)))}, "e n"},
+		{"priority", []contact.Source{source("a", 2, returning(rec("x", "+442079460018", 0))), source("b", 1, returning(rec("y", "+442079460018", time.Hour)))}, "y"},
+		{"the newest of equals", []contact.Source{source("a", 1, returning(rec("x", "+442079460018", time.Hour))), source("b", 1, returning(rec("y", "+442079460018", 0)))}, "y x"},
+		{"a liar is not believed", []contact.Source{source("a", 1, returning(rec("liar", "+442079460999", 0))), source("b", 2, returning(rec("y", "00442079460018", 0)))}, "y"},
+		{"one that tells no number is possible", []contact.Source{source("a", 1, returning(contact.Record{ExternalID: "q", Name: "q"})), source("b", 2, returning(rec("y", "+442079460018", 0)))}, "y q"},
 	} {
 		h.connect(500, c.all...)
 		a := h.lookup("+442079460018", "&timeout_ms=2000").Want(200)
@@ -261,16 +261,16 @@ func TestTheBestMatchOfAllSystemsWins(t *testing.T) {
 	}
 }
 
-func TestAHangingSystemDelaysNobodyBeyondTheDeadlineAndItsLateAnswerIsKept(t *testing.T) {
+func TestLookup_HangingSystemTimeout(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
+	h := newFixture(t, dbtest.SQLite(t))
 	release := make(chan struct{})
-	h.connect(900, source("slow", 1, hangs(release, contact.Record{ExternalID: "1", Name: "Slow", Phones: []string{"+442079460018"}})),
+	h.connect(900, source("slow", 1, hanging(release, contact.Record{ExternalID: "1", Name: "Slow", Phones: []string{"+442079460018"}})),
 		source("dead", 2, func(context.Context, contact.Query) ([]contact.Record, error) {
 			return nil, errors.New("connection refused")
 		}),
-		source("quick", 3, knows(contact.Record{ExternalID: "2", Name: "Quick", Phones: []string{"020 7946 0018"}})))
-	limits := h.impatient()
+		source("quick", 3, returning(contact.Record{ExternalID: "2", Name: "Quick", Phones: []string{"020 7946 0018"}})))
+	limits := h.noWait()
 	want := map[string]string{"slow": "timeout", "dead": "error", "quick": "hit", "Contacts": "miss"}
 	var a *optest.Answer
 	rightly := func() bool {
@@ -281,7 +281,7 @@ func TestAHangingSystemDelaysNobodyBeyondTheDeadlineAndItsLateAnswerIsKept(t *te
 		}
 		return fmt.Sprint(status) == fmt.Sprint(want)
 	}
-	soon(t, rightly) // the slow system hangs all the time without delaying lookups
+	waitFor(t, rightly) // the slow system hangs all the time without delaying lookups
 	if a.Want(200).Text("name") != "Quick" || a.At("complete") != false || a.At("cached") != false {
 		t.Errorf("got %s", a.Bytes)
 	}
@@ -289,14 +289,14 @@ func TestAHangingSystemDelaysNobodyBeyondTheDeadlineAndItsLateAnswerIsKept(t *te
 		t.Errorf("waited for systems for %v", got)
 	}
 	close(release)
-	soon(t, func() bool { a = h.lookup("+442079460018", "&timeout_ms=100").Want(200); return a.At("cached") == true })
+	waitFor(t, func() bool { a = h.lookup("+442079460018", "&timeout_ms=100").Want(200); return a.At("cached") == true })
 	if a.Text("name") != "Slow" || a.At("complete") != true || a.Text("alternatives.0.name") != "Quick" {
 		t.Errorf("afterwards %s", a.Bytes)
 	}
 }
 
 // waitFor repeats until the answer is right; a minute suffices on a busy machine.
-func soon(t *testing.T, right func() bool) {
+func waitFor(t *testing.T, right func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !right(); {
 		if time.Now().After(deadline) {
@@ -305,9 +305,9 @@ func soon(t *testing.T, right func() bool) {
 	}
 }
 
-func TestAnExactOwnContactIsEnough(t *testing.T) {
+func TestLookup_ExactOwnContactSkipsSystems(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
+	h := newFixture(t, dbtest.SQLite(t))
 	var asked atomic.Int32
 	h.connect(0, source("crm", 1, func(context.Context, contact.Query) ([]contact.Record, error) { asked.Add(1); return nil, nil }))
 	h.do("POST", "/contacts", `{"first_name":"Ada","phones":[{"number":"+442079460018"}]}`).Want(201)
@@ -321,12 +321,12 @@ func TestAnExactOwnContactIsEnough(t *testing.T) {
 	}
 }
 
-func TestManyWhoAskAtOnceAskASystemOnce(t *testing.T) {
+func TestLookup_ConcurrentLookupsShareOne(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
+	h := newFixture(t, dbtest.SQLite(t))
 	var asked atomic.Int32
 	release := make(chan struct{})
-	answer := hangs(release, contact.Record{ExternalID: "1", Name: "One", Phones: []string{"+442079460018"}})
+	answer := hanging(release, contact.Record{ExternalID: "1", Name: "One", Phones: []string{"+442079460018"}})
 	h.connect(900, source("crm", 1, func(ctx context.Context, q contact.Query) ([]contact.Record, error) {
 		asked.Add(1)
 		return answer(ctx, q)
@@ -349,18 +349,18 @@ func TestManyWhoAskAtOnceAskASystemOnce(t *testing.T) {
 	}
 }
 
-func TestARingingPhonePopsTwiceWhenASystemIsLate(t *testing.T) {
+func TestScreenPop_SecondWhenSystemLate(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
+	h := newFixture(t, dbtest.SQLite(t))
 	told := h.bus.Subscribe(event.Stream, 10)
 	known := make(chan string, 1)
-	h.OnKnown = func(_ context.Context, _, callID string, c event.Contact) error {
+	h.OnIdentified = func(_ context.Context, _, callID string, c event.Contact) error {
 		known <- callID + " " + c.Name
 		return nil
 	}
 	release := make(chan struct{})
-	h.connect(900, source("slow", 1, hangs(release, contact.Record{ExternalID: "1", Name: "Slow", Phones: []string{"+442079460018"}})))
-	limits := h.impatient()
+	h.connect(900, source("slow", 1, hanging(release, contact.Record{ExternalID: "1", Name: "Slow", Phones: []string{"+442079460018"}})))
+	limits := h.noWait()
 	h.Ringing(contact.Ring{Org: h.org, CallID: "call_1", UserID: "usr_1", Phone: "+442079460018"})
 	first := (<-told.C).(event.Event)
 	if got := limits(); len(got) != 1 || got[0] != 200*time.Millisecond {
@@ -384,29 +384,29 @@ func TestARingingPhonePopsTwiceWhenASystemIsLate(t *testing.T) {
 }
 
 // A call to a direct number has no queue, and the database is not queried for one.
-func TestARingingPhoneIsToldTheQueue(t *testing.T) {
+func TestScreenPop_Queue(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
+	h := newFixture(t, dbtest.SQLite(t))
 	told := h.bus.Subscribe(event.Stream, 10)
 	h.CallQueue = func(context.Context, string, string) (*call.Named, error) {
 		return &call.Named{ID: "que_1", Name: "Sales"}, nil
 	}
 	for straight, want := range map[bool]string{false: `{"id":"que_1","name":"Sales"}`, true: "null"} {
-		h.Ringing(contact.Ring{Org: h.org, CallID: "call_1", UserID: "usr_1", Phone: "+442079460018", Straight: straight})
+		h.Ringing(contact.Ring{Org: h.org, CallID: "call_1", UserID: "usr_1", Phone: "+442079460018", Direct: straight})
 		if e := (<-told.C).(event.Event); !strings.Contains(e.Body, `"queue":`+want) {
 			t.Errorf("%s, want the queue %s", e.Body, want)
 		}
 	}
 }
 
-func TestAScreenPopIsAlwaysThere(t *testing.T) {
+func TestScreenPop_UnknownCaller(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
+	h := newFixture(t, dbtest.SQLite(t))
 	h.do("POST", "/contacts", `{"first_name":"Ada","vip":true,"tags":["gold"],"phones":[{"number":"+442079460018"}]}`).Want(201)
 	var memory bool
-	h.Past = func(_ context.Context, _, number string, m bool) (contact.Past, error) {
+	h.History = func(_ context.Context, _, number string, m bool) (contact.CallHistory, error) {
 		memory = m
-		return contact.Past{CallsTotal: 3, OpenItems: []string{"call back"}}, nil
+		return contact.CallHistory{CallsTotal: 3, OpenItems: []string{"call back"}}, nil
 	}
 	a := h.do("GET", "/contacts/screen-pop?phone=%2B442079460018", nil).Want(200)
 	if a.Text("contact.name") != "Ada" || a.At("vip") != true || a.Text("tags.0") != "gold" || a.At("calls_total") != float64(3) || a.Text("open_items.0") != "call back" || !memory {

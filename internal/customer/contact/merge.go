@@ -40,16 +40,16 @@ func (s *Service) Merge(ctx context.Context, in *MergeIn) (*op.Out[Contact], err
 			return op.Invalid(wrong...)
 		}
 		into.UpdatedAt = db.At(s.Now())
-		if err := s.handOver(ctx, tx, from, into, country); err != nil {
+		if err := s.moveData(ctx, tx, from, into, country); err != nil {
 			return err
 		}
 		if err := s.update(ctx, tx, before, into, country); err != nil {
 			return err
 		}
-		if into, err = get(ctx, tx, into.OrgID, into.ID); err != nil {
+		if into, err = getContact(ctx, tx, into.OrgID, into.ID); err != nil {
 			return err
 		}
-		return s.saved(ctx, tx, &into, nil, nil)
+		return s.afterSave(ctx, tx, &into, nil, nil)
 	})
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func (s *Service) mergeable(ctx context.Context, tx db.Querier, in *MergeIn) (Co
 	if in.Body.FromID == in.ID {
 		return Contact{}, op.Invalid(op.Field("from_id", "ambiguous", "a contact cannot be merged with itself"))
 	}
-	from, err := get(ctx, tx, access.Org(ctx), in.Body.FromID)
+	from, err := getContact(ctx, tx, access.Org(ctx), in.Body.FromID)
 	if db.IsNone(err) {
 		return from, op.Invalid(op.Field("from_id", "not_found", "no such contact"))
 	}
@@ -69,10 +69,10 @@ func (s *Service) mergeable(ctx context.Context, tx db.Querier, in *MergeIn) (Co
 }
 
 // moveData moves the data of a contact to another and deletes the contact.
-func (s *Service) handOver(ctx context.Context, tx db.Querier, from, into Contact, country string) error {
+func (s *Service) moveData(ctx context.Context, tx db.Querier, from, into Contact, country string) error {
 	const q = `UPDATE contact_notes SET contact_id = $3 WHERE org_id = $1 AND contact_id = $2`
 	if _, err := tx.Exec(ctx, q, from.OrgID, from.ID, into.ID); err != nil {
-		return fmt.Errorf("hand notes over: %w", err)
+		return fmt.Errorf("move notes: %w", err)
 	}
 	for _, f := range s.OnMerge {
 		if err := f(ctx, tx, from.OrgID, from.ID, into); err != nil {
@@ -84,7 +84,7 @@ func (s *Service) handOver(ctx context.Context, tx db.Querier, from, into Contac
 	if _, err := tx.Exec(ctx, last, from.OrgID, from.ID, into.ID); err != nil {
 		return fmt.Errorf("merge last contact: %w", err)
 	}
-	if err := s.remove(ctx, tx, from, country); err != nil {
+	if err := s.deleteContact(ctx, tx, from, country); err != nil {
 		return err
 	}
 	return countNotes(ctx, tx, into.OrgID, into.ID)

@@ -74,7 +74,7 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Contact], e
 		if err := s.insert(ctx, tx, c, country); err != nil {
 			return err
 		}
-		return s.saved(ctx, tx, &c, b.CRMSync, b.ConnectionIDs)
+		return s.afterSave(ctx, tx, &c, b.CRMSync, b.ConnectionIDs)
 	})
 	if err != nil {
 		return nil, err
@@ -83,13 +83,13 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Contact], e
 }
 
 // afterSave enqueues the sync to connected systems, if it is wanted, and sets the contact's external references.
-func (s *Service) saved(ctx context.Context, tx db.Querier, c *Contact, sync *bool, only []string) error {
+func (s *Service) afterSave(ctx context.Context, tx db.Querier, c *Contact, sync *bool, only []string) error {
 	if s.OnSave != nil && (sync == nil || *sync) {
 		if err := s.OnSave(ctx, tx, *c, only); err != nil {
 			return err
 		}
 	}
-	return s.dress(ctx, tx, c.OrgID, []*Contact{c})
+	return s.fillRefs(ctx, tx, c.OrgID, []*Contact{c})
 }
 
 func (s *Service) checkConnections(ctx context.Context, ids []string, wrong *[]op.Violation) error {
@@ -117,7 +117,7 @@ func (s *Service) checkOwner(ctx context.Context, q db.Querier, c Contact, wrong
 }
 
 // fillRefs sets the external references of contacts.
-func (s *Service) dress(ctx context.Context, q db.Querier, org string, all []*Contact) error {
+func (s *Service) fillRefs(ctx context.Context, q db.Querier, org string, all []*Contact) error {
 	if s.Refs == nil || len(all) == 0 {
 		return nil
 	}
@@ -147,14 +147,14 @@ func (s *Service) Show(ctx context.Context, in *OneIn) (*op.Out[Contact], error)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.dress(ctx, q, c.OrgID, []*Contact{&c}); err != nil {
+	if err := s.fillRefs(ctx, q, c.OrgID, []*Contact{&c}); err != nil {
 		return nil, err
 	}
 	return op.Versioned(c, c.UpdatedAt)
 }
 
 func (s *Service) find(ctx context.Context, q db.Querier, id string) (Contact, error) {
-	c, err := get(ctx, q, access.Org(ctx), id)
+	c, err := getContact(ctx, q, access.Org(ctx), id)
 	if db.IsNone(err) {
 		return c, op.NotFound("contact")
 	}
@@ -242,7 +242,7 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Contact], e
 		if err := s.update(ctx, tx, before, c, country); err != nil {
 			return err
 		}
-		return s.saved(ctx, tx, &c, in.Body.CRMSync, nil)
+		return s.afterSave(ctx, tx, &c, in.Body.CRMSync, nil)
 	})
 	if err != nil {
 		return nil, err
@@ -276,25 +276,25 @@ func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 			return err
 		}
 		if in.Erase {
-			if err := s.erase(ctx, tx, c, country); err != nil {
+			if err := s.eraseMemory(ctx, tx, c, country); err != nil {
 				return err
 			}
-			return s.removeAll(ctx, tx, c, country)
+			return s.deleteWithData(ctx, tx, c, country)
 		}
 		for _, f := range s.OnDelete {
 			if err := f(ctx, tx, c.OrgID, c.ID); err != nil {
 				return err
 			}
 		}
-		return s.remove(ctx, tx, c, country)
+		return s.deleteContact(ctx, tx, c, country)
 	})
 }
 
 // eraseMemory erases the memory of the contact's complete numbers.
-func (s *Service) erase(ctx context.Context, tx db.Querier, c Contact, country string) error {
+func (s *Service) eraseMemory(ctx context.Context, tx db.Querier, c Contact, country string) error {
 	for _, p := range c.Phones {
-		n := p.again(country)
-		if !n.whole() {
+		n := p.parse(country)
+		if !n.isComplete() {
 			continue
 		}
 		if err := s.Erase(ctx, tx, c.OrgID, n.e164); err != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 // fillMillion adds a million contacts with a number each to an organisation.
-func (h *house) million(n int) {
+func (h *fixture) fillMillion(n int) {
 	h.t.Helper()
 	ctx := context.Background()
 	for _, q := range []string{
@@ -44,8 +44,8 @@ func TestLookupOverAMillionNumbers(t *testing.T) {
 	}
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		const people = 1_000_000
-		h := build(t, d)
-		h.million(people)
+		h := newFixture(t, d)
+		h.fillMillion(people)
 		dice := rand.New(rand.NewPCG(1, 2))
 		for _, c := range []struct {
 			name string

@@ -7,16 +7,16 @@ import (
 )
 
 // Source is a system that lookups search: a connected system, or the organisation's own contacts.
-type Connected struct {
+type Source struct {
 	ID       string
 	Name     string
 	Provider string // internal for the organisation's own contacts
 	Priority int    // the lowest wins
 	// Lookup queries the system itself. The function that fills this field bounds the time. nil: only the index is
 	// searched.
-	Ask func(ctx context.Context, q Query) ([]Record, error)
+	Lookup func(ctx context.Context, q Query) ([]Record, error)
 	// Accepts reports for which numbers, in E.164, the source is searched; nil: for all.
-	Only func(e164 string) bool
+	Accepts func(e164 string) bool
 }
 
 // Errors of Lookup for which no request was sent.
@@ -96,7 +96,7 @@ func (m Match) same(o Match) bool {
 }
 
 // compare orders matches, better ones first: by kind, priority, time of the last change, and id.
-func (m Match) better(o Match) int {
+func (m Match) compare(o Match) int {
 	switch {
 	case m.Kind.rank() != o.Kind.rank():
 		return m.Kind.rank() - o.Kind.rank()
@@ -112,14 +112,14 @@ func (m Match) better(o Match) int {
 
 // matchRecords returns the records that have the number or address of the lookup, because systems also return near
 // matches. A record without numbers, or without an address, is a possible match.
-func judge(a asked, country string, all []Record) []Match {
+func matchRecords(a lookupKey, country string, all []Record) []Match {
 	var kept []Match
 	for _, r := range all {
 		kind, ok := a.match(r, country)
 		if !ok {
 			continue
 		}
-		kept = append(kept, Match{Kind: kind, ExternalID: r.ExternalID, Name: tidy(r.Name), Company: tidy(r.Company), Title: tidy(r.Title), Email: r.Email,
+		kept = append(kept, Match{Kind: kind, ExternalID: r.ExternalID, Name: normalizeText(r.Name), Company: normalizeText(r.Company), Title: normalizeText(r.Title), Email: r.Email,
 			URL: r.URL, UpdatedAt: r.UpdatedAt})
 	}
 	return kept

@@ -8,10 +8,10 @@ import (
 	"soniq/internal/platform/db"
 )
 
-const columns = `id, org_id, first_name, last_name, name, company, title, phones, emails, tags, custom, source, owner_user_id, vip,
+const contactColumns = `id, org_id, first_name, last_name, name, company, title, phones, emails, tags, custom, source, owner_user_id, vip,
 	do_not_call, notes_count, last_contacted_at, created_at, updated_at`
 
-func scan(scan func(...any) error) (Contact, error) {
+func scanContact(scan func(...any) error) (Contact, error) {
 	var c Contact
 	var phones db.JSON[[]Phone]
 	var emails db.JSON[[]Email]
@@ -23,11 +23,11 @@ func scan(scan func(...any) error) (Contact, error) {
 	return c, err
 }
 
-func get(ctx context.Context, q db.Querier, org, id string) (Contact, error) {
-	return scan(q.QueryRow(ctx, `SELECT `+columns+` FROM contacts WHERE org_id = $1 AND id = $2`, org, id).Scan)
+func getContact(ctx context.Context, q db.Querier, org, id string) (Contact, error) {
+	return scanContact(q.QueryRow(ctx, `SELECT `+contactColumns+` FROM contacts WHERE org_id = $1 AND id = $2`, org, id).Scan)
 }
 
-func query(ctx context.Context, q db.Querier, f *db.Filter) ([]Contact, error) {
+func queryContacts(ctx context.Context, q db.Querier, f *db.Filter) ([]Contact, error) {
 	text, args := f.SQL()
 	rows, err := q.Query(ctx, text, args...)
 	if err != nil {
@@ -36,7 +36,7 @@ func query(ctx context.Context, q db.Querier, f *db.Filter) ([]Contact, error) {
 	defer rows.Close()
 	var all []Contact
 	for rows.Next() {
-		c, err := scan(rows.Scan)
+		c, err := scanContact(rows.Scan)
 		if err != nil {
 			return nil, fmt.Errorf("list contacts: %w", err)
 		}
@@ -65,7 +65,7 @@ func (s *Service) insertAll(ctx context.Context, tx db.Querier, org string, all 
 		args := make([]any, 0, width*(to-from))
 		for _, c := range all[from:to] {
 			args = append(args, org, c.ID, c.FirstName, c.LastName, c.Name, sortName(c), c.Company, c.Title, db.AsJSON(c.Phones), db.AsJSON(c.Emails),
-				db.AsJSON(c.Tags), db.AsJSON(c.Custom), c.Source, c.OwnerUserID, c.VIP, c.DoNotCall, c.search(), c.CreatedAt, c.UpdatedAt, 0)
+				db.AsJSON(c.Tags), db.AsJSON(c.Custom), c.Source, c.OwnerUserID, c.VIP, c.DoNotCall, c.searchText(), c.CreatedAt, c.UpdatedAt, 0)
 		}
 		_, err := tx.Exec(ctx, text, args...)
 		return err
@@ -73,7 +73,7 @@ func (s *Service) insertAll(ctx context.Context, tx db.Querier, org string, all 
 	if err != nil {
 		return fmt.Errorf("insert contacts: %w", err)
 	}
-	return s.index(ctx, tx, org, own(all), country)
+	return s.index(ctx, tx, org, indexedContacts(all), country)
 }
 
 // update writes a changed contact and its index rows.
@@ -82,15 +82,15 @@ func (s *Service) update(ctx context.Context, tx db.Querier, before, c Contact, 
 			tags = $11, custom = $12, owner_user_id = $13, vip = $14, do_not_call = $15, search = $16, updated_at = $17
 		WHERE org_id = $1 AND id = $2`
 	_, err := tx.Exec(ctx, q, c.OrgID, c.ID, c.FirstName, c.LastName, c.Name, sortName(c), c.Company, c.Title, db.AsJSON(c.Phones), db.AsJSON(c.Emails),
-		db.AsJSON(c.Tags), db.AsJSON(c.Custom), c.OwnerUserID, c.VIP, c.DoNotCall, c.search(), c.UpdatedAt)
+		db.AsJSON(c.Tags), db.AsJSON(c.Custom), c.OwnerUserID, c.VIP, c.DoNotCall, c.searchText(), c.UpdatedAt)
 	if err != nil {
 		return fmt.Errorf("update contact: %w", err)
 	}
-	return s.reindex(ctx, tx, c.OrgID, own([]Contact{before}), own([]Contact{c}), country)
+	return s.reindex(ctx, tx, c.OrgID, indexedContacts([]Contact{before}), indexedContacts([]Contact{c}), country)
 }
 
-func (s *Service) remove(ctx context.Context, tx db.Querier, c Contact, country string) error {
-	if err := s.reindex(ctx, tx, c.OrgID, own([]Contact{c}), nil, country); err != nil {
+func (s *Service) deleteContact(ctx context.Context, tx db.Querier, c Contact, country string) error {
+	if err := s.reindex(ctx, tx, c.OrgID, indexedContacts([]Contact{c}), nil, country); err != nil {
 		return err
 	}
 	for _, q := range []string{
@@ -108,7 +108,7 @@ func (s *Service) remove(ctx context.Context, tx db.Querier, c Contact, country 
 func sortName(c Contact) string { return strings.ToLower(c.Name) }
 
 // searchText returns the text for list searches: names, addresses, and numbers as digits only.
-func (c Contact) search() string {
+func (c Contact) searchText() string {
 	parts := []string{c.Name, c.Company, c.Title}
 	for _, e := range c.Emails {
 		parts = append(parts, e.Value)
@@ -120,11 +120,11 @@ func (c Contact) search() string {
 }
 
 // UpdateLastContacted sets the time of the last call with the contacts that have a number, if it is later.
-func (s *Service) Touch(ctx context.Context, tx db.Querier, org, e164 string, at db.Time) error {
+func (s *Service) UpdateLastContacted(ctx context.Context, tx db.Querier, org, e164 string, at db.Time) error {
 	const q = `UPDATE contacts SET last_contacted_at = $3 WHERE org_id = $1 AND COALESCE(last_contacted_at, 0) < $3
 		AND id IN (SELECT record_id FROM contact_phones WHERE org_id = $1 AND number = $2 AND source = '')`
 	if _, err := tx.Exec(ctx, q, org, e164, at); err != nil {
-		return fmt.Errorf("note last contact: %w", err)
+		return fmt.Errorf("write last contact: %w", err)
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ type Person struct {
 
 // TimelineQuery selects the items of a contact: at most Limit+1 items of the given kinds, newest first, after a
 // position.
-type LineQuery struct {
+type TimelineQuery struct {
 	Contact      Contact
 	Numbers      []string // complete numbers of the contact
 	Kinds        []string
@@ -46,7 +46,7 @@ type LineQuery struct {
 }
 
 // Wants reports whether a kind is selected.
-func (q LineQuery) Wants(kind string) bool {
+func (q TimelineQuery) Wants(kind string) bool {
 	return len(q.Kinds) == 0 || slices.Contains(q.Kinds, kind)
 }
 
@@ -72,7 +72,7 @@ func (s *Service) Timeline(ctx context.Context, in *TimelineIn) (*op.Out[op.Page
 	if err != nil {
 		return nil, err
 	}
-	q := LineQuery{Contact: c, Numbers: c.numbers(), Kinds: in.Kinds, Since: since, Until: until, BeforeID: after.ID, Limit: in.Limit}
+	q := TimelineQuery{Contact: c, Numbers: c.numbers(), Kinds: in.Kinds, Since: since, Until: until, BeforeID: after.ID, Limit: in.Limit}
 	if after.ID != "" {
 		if err := q.Before.Scan(after.Int); err != nil {
 			return nil, err
@@ -86,19 +86,19 @@ func (s *Service) Timeline(ctx context.Context, in *TimelineIn) (*op.Out[op.Page
 	all = all[:min(len(all), in.Limit+1)]
 	page := op.Paged(ctx, in.Paging, all, func(i Item) op.Position { return op.Position{Int: i.At.UnixMicro(), ID: i.ID} })
 	return op.WithTotal(page, in.Paging, func() (int, error) {
-		q.Before, q.BeforeID, q.Limit = db.Time{}, "", mostCounted
+		q.Before, q.BeforeID, q.Limit = db.Time{}, "", maxCountedItems
 		all, err := s.items(ctx, q)
 		return len(all), err
 	})
 }
 
 // maxCountedItems bounds the counted items of each source.
-const mostCounted = 10_000
+const maxCountedItems = 10_000
 
 // items returns the items of all sources, unsorted.
-func (s *Service) items(ctx context.Context, q LineQuery) ([]Item, error) {
+func (s *Service) items(ctx context.Context, q TimelineQuery) ([]Item, error) {
 	var all []Item
-	for _, line := range append([]func(context.Context, string, LineQuery) ([]Item, error){s.noteLine}, s.Lines...) {
+	for _, line := range append([]func(context.Context, string, TimelineQuery) ([]Item, error){s.noteItems}, s.TimelineSources...) {
 		some, err := line(ctx, access.Org(ctx), q)
 		if err != nil {
 			return nil, err
@@ -119,7 +119,7 @@ func (c Contact) numbers() []string {
 	return all
 }
 
-func (s *Service) noteLine(ctx context.Context, org string, q LineQuery) ([]Item, error) {
+func (s *Service) noteItems(ctx context.Context, org string, q TimelineQuery) ([]Item, error) {
 	if !q.Wants("note") {
 		return nil, nil
 	}
@@ -143,7 +143,7 @@ func (s *Service) noteLine(ctx context.Context, org string, q LineQuery) ([]Item
 
 // NumbersOf returns the complete numbers of a contact; none if there is no such contact.
 func (s *Service) NumbersOf(ctx context.Context, org, id string) ([]string, error) {
-	c, err := get(ctx, s.DB.Read(ctx), org, id)
+	c, err := getContact(ctx, s.DB.Read(ctx), org, id)
 	if db.IsNone(err) {
 		return nil, nil
 	}

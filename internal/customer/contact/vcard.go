@@ -16,34 +16,36 @@ const (
 )
 
 // vcardReader reads vCards of versions 2.1, 3.0 and 4.0 (RFC 2426, RFC 6350), one after the other.
-type cards struct {
-	from *bufio.Reader
-	line int
-	held string // a line that was read ahead
-	more bool
+type vcardReader struct {
+	from      *bufio.Reader
+	line      int
+	peeked    string // a line that was read ahead
+	hasPeeked bool
 }
 
-func newCards(file io.Reader) *cards { return &cards{from: bufio.NewReaderSize(decoded(file), 64<<10)} }
+func newVCardReader(file io.Reader) *vcardReader {
+	return &vcardReader{from: bufio.NewReaderSize(toUTF8(file), 64<<10)}
+}
 
 // next reads the next card.
-func (c *cards) next() (record, error) {
+func (c *vcardReader) next() (importRecord, error) {
 	for {
-		line, err := c.property()
+		line, err := c.readProperty()
 		if err != nil {
-			return record{}, err
+			return importRecord{}, err
 		}
 		if strings.EqualFold(strings.TrimSpace(line), "BEGIN:VCARD") {
-			return c.card()
+			return c.readCard()
 		}
 	}
 }
 
-func (c *cards) card() (record, error) {
-	r, size := record{line: c.line}, 0
+func (c *vcardReader) readCard() (importRecord, error) {
+	r, size := importRecord{line: c.line}, 0
 	for {
-		line, err := c.property()
+		line, err := c.readProperty()
 		if errors.Is(err, io.EOF) {
-			r.wrong = []op.Violation{op.Field("END", "required", "the card does not end")}
+			r.violations = []op.Violation{op.Field("END", "required", "the card does not end")}
 			return r, nil
 		}
 		if err != nil {
@@ -53,16 +55,16 @@ func (c *cards) card() (record, error) {
 			return r, nil
 		}
 		if size += len(line); size > maxCard {
-			r.wrong = []op.Violation{op.Field("card", "invalid_length", "a card may have 256 kB")}
+			r.violations = []op.Violation{op.Field("card", "invalid_length", "a card may have 256 kB")}
 			continue
 		}
-		r.property(line)
+		r.addProperty(line)
 	}
 }
 
 // readProperty reads an unfolded property: a line and its continuation lines (RFC 6350 §3.2).
-func (c *cards) property() (string, error) {
-	line, err := c.physical()
+func (c *vcardReader) readProperty() (string, error) {
+	line, err := c.readLine()
 	if err != nil {
 		return "", err
 	}
@@ -70,7 +72,7 @@ func (c *cards) property() (string, error) {
 	var whole strings.Builder
 	whole.WriteString(line)
 	for {
-		next, err := c.physical()
+		next, err := c.readLine()
 		if err != nil {
 			return whole.String(), nil
 		}
@@ -80,7 +82,7 @@ func (c *cards) property() (string, error) {
 		case quoted && strings.HasSuffix(whole.String(), "="):
 			next = "\r\n" + next
 		default:
-			c.held, c.more = next, true
+			c.peeked, c.hasPeeked = next, true
 			c.line--
 			return whole.String(), nil
 		}
@@ -96,10 +98,10 @@ func beforeColon(line string) string {
 }
 
 // readLine reads one line. Of a very long line, such as a picture, only the beginning is kept.
-func (c *cards) physical() (string, error) {
-	if c.line++; c.more {
-		c.more = false
-		return c.held, nil
+func (c *vcardReader) readLine() (string, error) {
+	if c.line++; c.hasPeeked {
+		c.hasPeeked = false
+		return c.peeked, nil
 	}
 	var out []byte
 	for n := 0; ; {
@@ -120,7 +122,7 @@ func (c *cards) physical() (string, error) {
 }
 
 // addProperty parses a property and sets its field.
-func (r *record) property(line string) {
+func (r *importRecord) addProperty(line string) {
 	head, value, ok := cutProperty(line)
 	if !ok {
 		return
@@ -136,7 +138,7 @@ func (r *record) property(line string) {
 			value = string(b)
 		}
 	}
-	r.says(name, params, value)
+	r.setProperty(name, params, value)
 }
 
 // cutProperty splits a property at its colon. A colon inside quotes belongs to a parameter.
@@ -155,36 +157,36 @@ func cutProperty(line string) (head, value string, ok bool) {
 	return "", "", false
 }
 
-func (r *record) says(name, params, value string) {
+func (r *importRecord) setProperty(name, params, value string) {
 	switch name {
 	case "N":
-		parts := fields(value, ';')
-		r.c.LastName = plainText(parts[0])
+		parts := splitValue(value, ';')
+		r.contact.LastName = unescapeText(parts[0])
 		if len(parts) > 1 {
-			r.c.FirstName = plainText(parts[1])
+			r.contact.FirstName = unescapeText(parts[1])
 		}
 	case "FN":
-		r.named(plainText(value))
+		r.setName(unescapeText(value))
 	case "ORG":
-		r.c.Company = plainText(fields(value, ';')[0])
+		r.contact.Company = unescapeText(splitValue(value, ';')[0])
 	case "TITLE":
-		r.c.Title = plainText(value)
+		r.contact.Title = unescapeText(value)
 	case "TEL":
 		if !strings.Contains(params, "FAX") {
-			r.put("phone:"+cardLabel(params), strings.TrimPrefix(plainText(value), "tel:"))
+			r.setField("phone:"+vCardLabel(params), strings.TrimPrefix(unescapeText(value), "tel:"))
 		}
 	case "EMAIL":
-		r.put("email:"+cardLabel(params), plainText(value))
+		r.setField("email:"+vCardLabel(params), unescapeText(value))
 	case "CATEGORIES":
-		r.put("tags", plainText(strings.ReplaceAll(value, `\,`, ",")))
+		r.setField("tags", unescapeText(strings.ReplaceAll(value, `\,`, ",")))
 	case "UID":
-		r.put("custom.uid", plainText(value))
+		r.setField("custom.uid", unescapeText(value))
 	case "URL":
-		r.put("custom.url", plainText(value))
+		r.setField("custom.url", unescapeText(value))
 	}
 }
 
-func cardLabel(params string) string {
+func vCardLabel(params string) string {
 	for _, l := range []string{"CELL", "HOME", "WORK"} {
 		if strings.Contains(params, l) {
 			return map[string]string{"CELL": "mobile", "HOME": "home", "WORK": "work"}[l]
@@ -194,7 +196,7 @@ func cardLabel(params string) string {
 }
 
 // splitValue splits a structured value. A separator after a backslash is text.
-func fields(value string, by byte) []string {
+func splitValue(value string, by byte) []string {
 	out, from := []string{}, 0
 	for i := 0; i < len(value); i++ {
 		switch value[i] {
@@ -208,14 +210,14 @@ func fields(value string, by byte) []string {
 }
 
 // unescapeText removes the backslashes (RFC 6350 §3.4).
-func plainText(value string) string {
+func unescapeText(value string) string {
 	return strings.TrimSpace(strings.NewReplacer(`\\`, `\`, `\n`, " ", `\N`, " ", `\,`, ",", `\;`, ";", `\:`, ":").Replace(value))
 }
 
 // ParseVCard reads one vCard, for connected address books.
-func ReadCard(text string) (Record, bool) {
-	r, err := newCards(strings.NewReader(text)).next()
-	if err != nil || len(r.wrong) > 0 {
+func ParseVCard(text string) (Record, bool) {
+	r, err := newVCardReader(strings.NewReader(text)).next()
+	if err != nil || len(r.violations) > 0 {
 		return Record{}, false
 	}
 	return r.asRecord(), true

@@ -17,7 +17,7 @@ type Adapter interface {
 }
 
 // Searcher looks up the records of a phone number or an e-mail address in the system. No match is not an error.
-type Finder interface {
+type Searcher interface {
 	Lookup(ctx context.Context, q contact.Query) ([]contact.Record, error)
 }
 
@@ -26,42 +26,42 @@ type Directory interface {
 	// All passes every record of the system to take. It stops at the first error.
 	All(ctx context.Context, take func(context.Context, contact.Record) error) error
 	// RefreshInterval returns the time between two reads of the list.
-	Every() time.Duration
+	RefreshInterval() time.Duration
 }
 
 // IncrementalSync is a Directory that can report the changes since the last read.
-type Follower interface {
+type IncrementalSync interface {
 	Directory
 	// SyncSince reports the changes since a sync token and returns the next token. If the system cannot report
 	// changes, or mark is "", it calls BeginFull and then passes all records.
-	Follow(ctx context.Context, mark string, into Changes) (next string, err error)
+	SyncSince(ctx context.Context, mark string, into ChangeSink) (next string, err error)
 }
 
 // ChangeSink receives the changes that an IncrementalSync reports.
-type Changes struct {
-	Whole func(ctx context.Context) error // a full read follows: records that are not passed again are deleted
-	Put   func(ctx context.Context, r contact.Record) error
-	Gone  func(ctx context.Context, id string) error
+type ChangeSink struct {
+	BeginFull func(ctx context.Context) error // a full read follows: records that are not passed again are deleted
+	Put       func(ctx context.Context, r contact.Record) error
+	Remove    func(ctx context.Context, id string) error
 }
 
 // Upserter writes contacts to the system.
-type Keeper interface {
+type Upserter interface {
 	// Upsert writes a contact. If externalID is "", it creates a record. key is the same for every attempt at one
 	// change.
-	Upsert(ctx context.Context, key, externalID string, c contact.Contact) (Written, error)
+	Upsert(ctx context.Context, key, externalID string, c contact.Contact) (WriteResult, error)
 }
 
 // Merger is an Upserter for records that are also changed on the other side. base is the content of the record after
 // our last write, as returned in WriteResult.Base.
 type Merger interface {
-	Merge(ctx context.Context, key, externalID, base string, c contact.Contact) (Written, error)
+	Merge(ctx context.Context, key, externalID, base string, c contact.Contact) (WriteResult, error)
 }
 
 // NoteWriter writes notes to the system.
-type Noter interface {
+type NoteWriter interface {
 	// NeedsRecord reports whether a note must be attached to a record of the system.
 	NeedsRecord() bool
-	Note(ctx context.Context, key string, n Note) (Written, error)
+	Note(ctx context.Context, key string, n Note) (WriteResult, error)
 }
 
 // CallLogger writes finished calls to the system.
@@ -69,22 +69,22 @@ type CallLogger interface {
 	LogNeedsRecord() bool
 	// LogCall writes a call. It is called again when more data exists, such as the summary and the transcript.
 	// RecordID is then the system's id of the record, which is updated in place.
-	LogCall(ctx context.Context, key string, c CallLog) (Written, error)
+	LogCall(ctx context.Context, key string, c CallLog) (WriteResult, error)
 }
 
 // SingleWriteCallLogger is a CallLogger that may be unable to change a record. If LogsOnce returns true, a call is
 // written once, after the time for its summary.
-type Once interface{ LogsOnce() bool }
+type SingleWriteCallLogger interface{ LogsOnce() bool }
 
 // WriteResult is the record that the system created or changed.
-type Written struct {
+type WriteResult struct {
 	ExternalID, URL string
 	Base            string // of a Merger: the content of the record after the write
 	Conflict        string // fields that were changed on both sides; the system's values were kept
 }
 
 // Person is the person that a note or a call is about. Unknown fields are "".
-type Whom struct {
+type Person struct {
 	ExternalID string // of the system's record
 	ContactID  string
 	Name       string
@@ -96,7 +96,7 @@ type Whom struct {
 
 // Note is a note about a person.
 type Note struct {
-	Whom
+	Person
 	ID, Text, Author string
 	CallID           string
 	At               db.Time
@@ -105,7 +105,7 @@ type Note struct {
 // CallLog is a finished call with a person. Its JSON is the input of digest, which is stored: renaming a field
 // changes the digest of every call.
 type CallLog struct {
-	Whom
+	Person
 	RecordID                    string // the system's id of the call from the first write; "" before it
 	ID, Direction, Status       string
 	From, To                    string
@@ -125,7 +125,7 @@ var (
 )
 
 // BusyError means that the system limits our rate: no request may be sent for the time After.
-type Busy struct{ After time.Duration }
+type BusyError struct{ After time.Duration }
 
 // Error returns the text of the error without the pause.
-func (b *Busy) Error() string { return "the system is asked too often" }
+func (b *BusyError) Error() string { return "the system is asked too often" }

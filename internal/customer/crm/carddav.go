@@ -25,8 +25,8 @@ type CardDAVSettings struct {
 // cardDAV is the adapter for an address book. Changes are read with sync tokens (RFC 6578). Without tokens the book
 // is read in full, unless its ctag is unchanged.
 type cardDAV struct {
-	s             CardDAVSettings
-	lists, asking *http.Client
+	s                        CardDAVSettings
+	listClient, lookupClient *http.Client
 }
 
 // Can reports lookups in the copy, and writes if the settings allow them.
@@ -35,21 +35,21 @@ func (a *cardDAV) Can() Capabilities {
 }
 
 // RefreshInterval returns the time between two requests for changes.
-func (a *cardDAV) Every() time.Duration { return a.s.every() }
+func (a *cardDAV) RefreshInterval() time.Duration { return a.s.refreshInterval() }
 
 // All reads the whole address book.
 func (a *cardDAV) All(ctx context.Context, take func(context.Context, contact.Record) error) error {
-	return a.whole(ctx, Changes{Put: take, Whole: func(context.Context) error { return nil }})
+	return a.readAll(ctx, ChangeSink{Put: take, BeginFull: func(context.Context) error { return nil }})
 }
 
 // syncState is the position for the next incremental read: a sync token, or a ctag if the server has no tokens.
-type bookmark struct {
+type syncState struct {
 	Token string `json:"token,omitempty"`
 	Tag   string `json:"tag,omitempty"`
 }
 
-func (b bookmark) text() string {
-	if b == (bookmark{}) {
+func (b syncState) encode() string {
+	if b == (syncState{}) {
 		return ""
 	}
 	text, _ := json.Marshal(b)
@@ -57,73 +57,73 @@ func (b bookmark) text() string {
 }
 
 // SyncSince reports the changes of the address book since mark, which is an encoded syncState.
-func (a *cardDAV) Follow(ctx context.Context, mark string, into Changes) (string, error) {
-	var was bookmark
+func (a *cardDAV) SyncSince(ctx context.Context, mark string, into ChangeSink) (string, error) {
+	var was syncState
 	_ = json.Unmarshal([]byte(mark), &was)
 	if was.Token != "" {
-		next, err := a.since(ctx, was.Token, into)
-		if !errors.Is(err, errToken) {
-			return bookmark{Token: next}.text(), err
+		next, err := a.changesSince(ctx, was.Token, into)
+		if !errors.Is(err, errSyncToken) {
+			return syncState{Token: next}.encode(), err
 		}
 	}
-	now, err := a.state(ctx)
+	now, err := a.fetchState(ctx)
 	if err != nil {
 		return "", err
 	}
 	if was.Tag != "" && was.Tag == now.Tag && was.Token == "" {
 		return mark, nil
 	}
-	return now.text(), a.whole(ctx, into)
+	return now.encode(), a.readAll(ctx, into)
 }
 
 const (
-	davState = `<?xml version="1.0" encoding="utf-8"?><D:propfind xmlns:D="DAV:" xmlns:S="http://calendarserver.org/ns/">` +
+	propfindSyncState = `<?xml version="1.0" encoding="utf-8"?><D:propfind xmlns:D="DAV:" xmlns:S="http://calendarserver.org/ns/">` +
 		`<D:prop><D:sync-token/><S:getctag/></D:prop></D:propfind>`
-	davSince = `<?xml version="1.0" encoding="utf-8"?><D:sync-collection xmlns:D="DAV:"><D:sync-token>%s</D:sync-token>` +
+	reportSyncCollection = `<?xml version="1.0" encoding="utf-8"?><D:sync-collection xmlns:D="DAV:"><D:sync-token>%s</D:sync-token>` +
 		`<D:sync-level>1</D:sync-level><D:prop><D:getetag/></D:prop></D:sync-collection>`
-	davSome = `<?xml version="1.0" encoding="utf-8"?><C:addressbook-multiget xmlns:D="DAV:" xmlns:C="urn:ietf:params:xml:ns:carddav">` +
+	reportMultiget = `<?xml version="1.0" encoding="utf-8"?><C:addressbook-multiget xmlns:D="DAV:" xmlns:C="urn:ietf:params:xml:ns:carddav">` +
 		`<D:prop><D:getetag/><C:address-data/></D:prop>%s</C:addressbook-multiget>`
-	davAll = `<?xml version="1.0" encoding="utf-8"?><C:addressbook-query xmlns:D="DAV:" xmlns:C="urn:ietf:params:xml:ns:carddav">` +
+	reportAllCards = `<?xml version="1.0" encoding="utf-8"?><C:addressbook-query xmlns:D="DAV:" xmlns:C="urn:ietf:params:xml:ns:carddav">` +
 		`<D:prop><D:getetag/><C:address-data/></D:prop><C:filter><C:prop-filter name="FN"/></C:filter></C:addressbook-query>`
-	cardsAtOnce = 100   // cards of one multiget (RFC 6352 §8.7)
-	maxParts    = 1_000 // pages of a truncated answer (RFC 6578 §3.6)
+	multigetBatch = 100   // cards of one multiget (RFC 6352 §8.7)
+	maxSyncPages  = 1_000 // pages of a truncated answer (RFC 6578 §3.6)
 )
 
 // errSyncToken means that the server does not accept the sync token, or does not support tokens.
-var errToken = errors.New("the address book does not go on from there")
+var errSyncToken = errors.New("the address book does not accept the sync token")
 
 // fetchState requests the current sync token and ctag of the address book.
-func (a *cardDAV) state(ctx context.Context) (b bookmark, err error) {
-	err = a.report(ctx, "PROPFIND", "0", davState, func(x davAnswer) error {
+func (a *cardDAV) fetchState(ctx context.Context) (b syncState, err error) {
+	err = a.requestMultistatus(ctx, "PROPFIND", "0", propfindSyncState, func(x davResponse) error {
 		for _, p := range x.Props {
 			b.Token, b.Tag = strings.TrimSpace(b.Token+p.Token), strings.TrimSpace(b.Tag+p.Tag)
 		}
 		return nil
 	}, nil)
-	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrAuth) && !errors.As(err, new(*Busy)) { // without token and ctag: the book is read in full every time
-		return bookmark{}, nil
+	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrAuth) && !errors.As(err, new(*BusyError)) { // without token and ctag: the book is read in full every time
+		return syncState{}, nil
 	}
 	return b, err
 }
 
 // changesSince reports the changes since a sync token, page by page, and returns the next token.
-func (a *cardDAV) since(ctx context.Context, token string, into Changes) (string, error) {
-	for range maxParts {
-		next, more, err := a.part(ctx, token, into)
+func (a *cardDAV) changesSince(ctx context.Context, token string, into ChangeSink) (string, error) {
+	for range maxSyncPages {
+		next, more, err := a.changesPage(ctx, token, into)
 		if err != nil || !more {
 			return next, err
 		}
 		if next == token {
-			return "", errors.New("the address book gives the same part again and again")
+			return "", errors.New("the address book returns the same page repeatedly")
 		}
 		token = next
 	}
-	return "", fmt.Errorf("the address book gives more than %d parts", maxParts)
+	return "", fmt.Errorf("the address book returns more than %d pages", maxSyncPages)
 }
 
-func (a *cardDAV) part(ctx context.Context, token string, into Changes) (next string, more bool, err error) {
+func (a *cardDAV) changesPage(ctx context.Context, token string, into ChangeSink) (next string, more bool, err error) {
 	var changed, gone []string
-	err = a.report(ctx, "REPORT", "0", fmt.Sprintf(davSince, escapeXML(token)), func(x davAnswer) error {
+	err = a.requestMultistatus(ctx, "REPORT", "0", fmt.Sprintf(reportSyncCollection, escapeXML(token)), func(x davResponse) error {
 		switch {
 		case strings.Contains(x.Status, " 507"):
 			more = true
@@ -138,18 +138,18 @@ func (a *cardDAV) part(ctx context.Context, token string, into Changes) (next st
 		return nil
 	}, &next)
 	switch {
-	case errors.Is(err, ErrRefused), errors.Is(err, ErrAuth), errors.Is(err, errNothing), err == nil && next == "":
-		return "", false, errToken // 403 and 409: an old token; 400, 405, 415: no such report
+	case errors.Is(err, ErrRefused), errors.Is(err, ErrAuth), errors.Is(err, errNotFound), err == nil && next == "":
+		return "", false, errSyncToken // 403 and 409: an old token; 400, 405, 415: no such report
 	case err != nil:
 		return "", false, err
 	}
 	for _, id := range gone {
-		if err := into.Gone(ctx, id); err != nil {
+		if err := into.Remove(ctx, id); err != nil {
 			return "", false, err
 		}
 	}
-	for some := range slices.Chunk(changed, cardsAtOnce) {
-		if err := a.some(ctx, some, into); err != nil {
+	for some := range slices.Chunk(changed, multigetBatch) {
+		if err := a.multiget(ctx, some, into); err != nil {
 			return "", false, err
 		}
 	}
@@ -157,26 +157,26 @@ func (a *cardDAV) part(ctx context.Context, token string, into Changes) (next st
 }
 
 // multiget reads cards by their hrefs. A card that was deleted meanwhile is reported by the next page.
-func (a *cardDAV) some(ctx context.Context, hrefs []string, into Changes) error {
+func (a *cardDAV) multiget(ctx context.Context, hrefs []string, into ChangeSink) error {
 	var list strings.Builder
 	for _, h := range hrefs {
 		list.WriteString("<D:href>" + escapeXML(h) + "</D:href>")
 	}
-	return a.report(ctx, "REPORT", "1", fmt.Sprintf(davSome, list.String()), func(x davAnswer) error { return x.put(ctx, into) }, nil)
+	return a.requestMultistatus(ctx, "REPORT", "1", fmt.Sprintf(reportMultiget, list.String()), func(x davResponse) error { return x.put(ctx, into) }, nil)
 }
 
 // readAll reads the whole address book, one card at a time.
-func (a *cardDAV) whole(ctx context.Context, into Changes) error {
-	if err := into.Whole(ctx); err != nil {
+func (a *cardDAV) readAll(ctx context.Context, into ChangeSink) error {
+	if err := into.BeginFull(ctx); err != nil {
 		return err
 	}
-	return a.report(ctx, "REPORT", "1", davAll, func(x davAnswer) error { return x.put(ctx, into) }, nil)
+	return a.requestMultistatus(ctx, "REPORT", "1", reportAllCards, func(x davResponse) error { return x.put(ctx, into) }, nil)
 }
 
 // put passes the card of a response to the sink. A card without a name is not passed.
-func (x davAnswer) put(ctx context.Context, into Changes) error {
+func (x davResponse) put(ctx context.Context, into ChangeSink) error {
 	for _, p := range x.Props {
-		if r, ok := contact.ReadCard(p.Data); ok {
+		if r, ok := contact.ParseVCard(p.Data); ok {
 			r.ExternalID = cardID(x.Href)
 			return into.Put(ctx, r)
 		}
@@ -185,7 +185,7 @@ func (x davAnswer) put(ctx context.Context, into Changes) error {
 }
 
 // davResponse is one response of a multistatus (RFC 4918 §14.24).
-type davAnswer struct {
+type davResponse struct {
 	Href   string    `xml:"href"`
 	Status string    `xml:"status"`
 	Props  []davProp `xml:"propstat>prop"`
@@ -214,25 +214,25 @@ func escapeXML(text string) string {
 
 // requestMultistatus sends a request whose answer is a multistatus, and passes its responses to take one by one. If
 // token is not nil, it is set to the sync token of the answer.
-func (a *cardDAV) report(ctx context.Context, method, depth, body string, take func(davAnswer) error, token *string) error {
+func (a *cardDAV) requestMultistatus(ctx context.Context, method, depth, body string, take func(davResponse) error, token *string) error {
 	r, err := http.NewRequestWithContext(ctx, method, a.s.URL, strings.NewReader(body))
 	if err != nil {
 		return err
 	}
 	r.Header.Set("Depth", depth)
 	r.Header.Set("Content-Type", "application/xml; charset=utf-8")
-	answer, err := a.s.do(ctx, a.lists, r)
+	answer, err := a.s.do(ctx, a.listClient, r)
 	if err != nil {
 		return err
 	}
 	defer answer.Body.Close()
-	if err := verdict(answer); err != nil {
+	if err := statusError(answer); err != nil {
 		return err
 	}
 	return readMultistatus(answer.Body, take, token)
 }
 
-func readMultistatus(body io.Reader, take func(davAnswer) error, token *string) error {
+func readMultistatus(body io.Reader, take func(davResponse) error, token *string) error {
 	d := xml.NewDecoder(body)
 	for root := ""; ; {
 		t, err := d.Token()
@@ -250,7 +250,7 @@ func readMultistatus(body io.Reader, take func(davAnswer) error, token *string) 
 				return errors.New("the answer is no address book")
 			}
 		case start.Name.Local == "response":
-			var x davAnswer
+			var x davResponse
 			if err := d.DecodeElement(&x, &start); err != nil {
 				return fmt.Errorf("the answer is no address book: %w", err)
 			}

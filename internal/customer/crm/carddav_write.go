@@ -14,81 +14,81 @@ import (
 )
 
 // maxMergeAttempts bounds how often a card is read again because another client changed it at the same time.
-const maxMerges = 5
+const maxMergeAttempts = 5
 
 // errConcurrentChange means that the card is not the one that was read (412, RFC 9110 §15.5.13).
-var errChanged = errors.New("somebody else changes this card again and again")
+var errConcurrentChange = errors.New("the card is changed by another client at the same time")
 
 // Upsert writes a contact without a known base.
-func (a *cardDAV) Upsert(ctx context.Context, key, externalID string, c contact.Contact) (Written, error) {
+func (a *cardDAV) Upsert(ctx context.Context, key, externalID string, c contact.Contact) (WriteResult, error) {
 	return a.Merge(ctx, key, externalID, "", c)
 }
 
 // Merge writes a contact to its card, or creates one. Changes that others made in the card are kept (RFC 6352
 // §6.3.2).
-func (a *cardDAV) Merge(ctx context.Context, _, externalID, base string, c contact.Contact) (Written, error) {
+func (a *cardDAV) Merge(ctx context.Context, _, externalID, base string, c contact.Contact) (WriteResult, error) {
 	if externalID == "" {
 		made, err := a.create(ctx, c)
-		if !errors.Is(err, errChanged) {
+		if !errors.Is(err, errConcurrentChange) {
 			return made, err
 		}
 		externalID = made.ExternalID // the card exists: the answer to our earlier request was lost
 	}
-	var was *cardSays
+	var was *cardFields
 	if base != "" {
-		was = &cardSays{}
+		was = &cardFields{}
 		if err := json.Unmarshal([]byte(base), was); err != nil {
 			was = nil
 		}
 	}
-	for range maxMerges {
-		out, err := a.change(ctx, externalID, was, c)
-		if !errors.Is(err, errChanged) {
+	for range maxMergeAttempts {
+		out, err := a.mergeCard(ctx, externalID, was, c)
+		if !errors.Is(err, errConcurrentChange) {
 			return out, err
 		}
 	}
-	return Written{}, errChanged
+	return WriteResult{}, errConcurrentChange
 }
 
 // create creates a card. Its name is the id of the contact, so that a retry finds it again.
-func (a *cardDAV) create(ctx context.Context, c contact.Contact) (Written, error) {
+func (a *cardDAV) create(ctx context.Context, c contact.Contact) (WriteResult, error) {
 	u, err := url.Parse(a.s.URL)
 	if err != nil {
-		return Written{}, fmt.Errorf("%w: %w", ErrRefused, err)
+		return WriteResult{}, fmt.Errorf("%w: %w", ErrRefused, err)
 	}
-	at, says := u.JoinPath(c.ID+".vcf"), saysOf(c)
-	out := Written{ExternalID: at.EscapedPath(), Base: says.base()}
-	return out, a.put(ctx, at.String(), newCard(c.ID, says), "If-None-Match", "*")
+	at, says := u.JoinPath(c.ID+".vcf"), cardFieldsOf(c)
+	out := WriteResult{ExternalID: at.EscapedPath(), Base: says.baseJSON()}
+	return out, a.putCard(ctx, at.String(), newCard(c.ID, says), "If-None-Match", "*")
 }
 
 // mergeCard merges a contact into an existing card and writes it if it changed.
-func (a *cardDAV) change(ctx context.Context, id string, base *cardSays, c contact.Contact) (Written, error) {
-	at, err := a.at(id)
+func (a *cardDAV) mergeCard(ctx context.Context, id string, base *cardFields, c contact.Contact) (WriteResult, error) {
+	at, err := a.cardURL(id)
 	if err != nil {
-		return Written{}, err
+		return WriteResult{}, err
 	}
-	there, tag, err := a.get(ctx, at)
-	if errors.Is(err, errNothing) {
-		return Written{}, fmt.Errorf("%w: the card was deleted there", ErrRefused)
+	there, tag, err := a.getCard(ctx, at)
+	if errors.Is(err, errNotFound) {
+		return WriteResult{}, fmt.Errorf("%w: the card was deleted there", ErrRefused)
 	}
 	if err != nil {
-		return Written{}, err
+		return WriteResult{}, err
 	}
-	says := there.says()
-	merged, conflicts := saysOf(c).merged(says, base)
-	out := Written{ExternalID: id, Base: merged.base()}
+	says := there.fields()
+	merged, conflicts := cardFieldsOf(c).mergeFields(says, base)
+	out := WriteResult{ExternalID: id, Base: merged.baseJSON()}
 	if len(conflicts) > 0 {
 		out.Conflict = "changed on both sides, and left as the address book has it: " + strings.Join(conflicts, ", ")
 	}
-	if merged.base() == says.base() {
+	if merged.baseJSON() == says.baseJSON() {
 		return out, nil
 	}
-	return out, a.put(ctx, at, there.with(merged), "If-Match", tag)
+	return out, a.putCard(ctx, at, there.withFields(merged), "If-Match", tag)
 }
 
 // cardURL returns the address of a card. It is always on the server of the address book: an id cannot name another
 // host.
-func (a *cardDAV) at(id string) (string, error) {
+func (a *cardDAV) cardURL(id string) (string, error) {
 	u, err := url.Parse(a.s.URL)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrRefused, err)
@@ -102,24 +102,24 @@ func (a *cardDAV) at(id string) (string, error) {
 }
 
 // getCard reads a card and its ETag.
-func (a *cardDAV) get(ctx context.Context, at string) (card, string, error) {
+func (a *cardDAV) getCard(ctx context.Context, at string) (card, string, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {
 		return nil, "", fmt.Errorf("%w: %w", ErrRefused, err)
 	}
-	answer, err := a.s.do(ctx, a.asking, r)
+	answer, err := a.s.do(ctx, a.lookupClient, r)
 	if err != nil {
 		return nil, "", err
 	}
 	defer answer.Body.Close()
-	if err := verdict(answer); err != nil {
+	if err := statusError(answer); err != nil {
 		return nil, "", err
 	}
 	text, err := io.ReadAll(answer.Body)
 	if err != nil {
-		return nil, "", short(ctx, err)
+		return nil, "", withoutURL(ctx, err)
 	}
-	c := readCard(string(text))
+	c := parseCard(string(text))
 	if len(c) == 0 || !strings.EqualFold(strings.TrimSpace(c[0]), "BEGIN:VCARD") {
 		return nil, "", errors.New("the answer is no card")
 	}
@@ -127,8 +127,8 @@ func (a *cardDAV) get(ctx context.Context, at string) (card, string, error) {
 }
 
 // putCard writes a card with a precondition. It returns errConcurrentChange if the precondition fails.
-func (a *cardDAV) put(ctx context.Context, at string, c card, condition, tag string) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPut, at, strings.NewReader(c.text()))
+func (a *cardDAV) putCard(ctx context.Context, at string, c card, condition, tag string) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPut, at, strings.NewReader(c.encode()))
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}
@@ -136,16 +136,16 @@ func (a *cardDAV) put(ctx context.Context, at string, c card, condition, tag str
 	if tag != "" {
 		r.Header.Set(condition, tag)
 	}
-	answer, err := a.s.do(ctx, a.asking, r)
+	answer, err := a.s.do(ctx, a.lookupClient, r)
 	if err != nil {
 		return err
 	}
 	defer answer.Body.Close()
 	_, _ = io.Copy(io.Discard, answer.Body)
 	if answer.StatusCode == http.StatusPreconditionFailed {
-		return errChanged
+		return errConcurrentChange
 	}
-	if err := verdict(answer); errors.Is(err, errNothing) {
+	if err := statusError(answer); errors.Is(err, errNotFound) {
 		return fmt.Errorf("%w: there is no such address book", ErrRefused)
 	} else if err != nil {
 		return err

@@ -30,13 +30,13 @@ type Connection struct {
 
 	AuthorizeURL string `json:"authorize_url,omitempty" doc:"Where somebody agrees in a browser, within ten minutes; only in the answer that made the connection"`
 
-	granted   string // "": no consent yet, "yes", or the reason why the vendor refuses the grant
-	org       string
-	enabled   bool
-	settings  json.RawMessage // with secrets
-	mark      string          // position of the next incremental read
-	refresh   string          // error of the last refresh
-	updatedAt db.Time
+	grantState   string // "": no consent yet, "yes", or the reason why the vendor refuses the grant
+	org          string
+	enabled      bool
+	settings     json.RawMessage // with secrets
+	syncToken    string          // position of the next incremental read
+	refreshError string          // error of the last refresh
+	updatedAt    db.Time
 }
 
 // Capabilities are the abilities of a connected system.

@@ -15,54 +15,54 @@ import (
 // Copies the contacts of Dynamics 365 into the phone index: in full once, then incrementally with change tracking.
 
 // dynamicsMaxPages bounds the pages of one read: a million contacts.
-const dynamicsPages = 2000
+const dynamicsMaxPages = 2000
 
 // RefreshInterval returns the time between two copies of the contacts.
-func (d *dynamics) Every() time.Duration {
-	if d.every == 0 {
-		return defaultRefresh * time.Minute
+func (d *dynamics) RefreshInterval() time.Duration {
+	if d.refreshMinutes == 0 {
+		return defaultRefreshMinutes * time.Minute
 	}
-	return time.Duration(d.every) * time.Minute
+	return time.Duration(d.refreshMinutes) * time.Minute
 }
 
 // All passes all contacts to take.
 func (d *dynamics) All(ctx context.Context, take func(context.Context, contact.Record) error) error {
-	_, err := d.pages(ctx, url.Values{"$select": {dynamicsFields}}, Changes{Put: take})
+	_, err := d.readPages(ctx, url.Values{"$select": {dynamicsFields}}, ChangeSink{Put: take})
 	return err
 }
 
 // SyncSince reports the changes since mark, which is a delta token of the vendor's change tracking. If the token is
 // too old, or change tracking is off, it reads all contacts.
-func (d *dynamics) Follow(ctx context.Context, mark string, into Changes) (string, error) {
+func (d *dynamics) SyncSince(ctx context.Context, mark string, into ChangeSink) (string, error) {
 	if mark != "" {
-		next, err := d.pages(ctx, url.Values{"$select": {dynamicsFields}, "$deltatoken": {mark}}, into)
+		next, err := d.readPages(ctx, url.Values{"$select": {dynamicsFields}, "$deltatoken": {mark}}, into)
 		if !errors.Is(err, ErrRefused) {
 			return next, err
 		}
 	}
-	if err := into.Whole(ctx); err != nil {
+	if err := into.BeginFull(ctx); err != nil {
 		return "", err
 	}
-	return d.pages(ctx, url.Values{"$select": {dynamicsFields}}, into)
+	return d.readPages(ctx, url.Values{"$select": {dynamicsFields}}, into)
 }
 
 // readPages reads all pages and returns the next delta token. The vendor's link to the next page is followed only
 // within its API for contacts.
-func (d *dynamics) pages(ctx context.Context, q url.Values, into Changes) (mark string, err error) {
-	for range dynamicsPages {
-		w := want{method: http.MethodGet, path: dynamicsAPI + "/contacts", query: q,
-			header: map[string]string{"Prefer": "odata.track-changes,odata.maxpagesize=500," + dynamicsNames}}
+func (d *dynamics) readPages(ctx context.Context, q url.Values, into ChangeSink) (mark string, err error) {
+	for range dynamicsMaxPages {
+		w := apiRequest{method: http.MethodGet, path: dynamicsAPI + "/contacts", query: q,
+			header: map[string]string{"Prefer": "odata.track-changes,odata.maxpagesize=500," + dynamicsPrefer}}
 		var page dynamicsPage
 		if err := d.do(ctx, w, &page); err != nil {
 			return "", err
 		}
 		for _, x := range page.Value {
-			if err := d.take(ctx, x, into); err != nil {
+			if err := d.applyChange(ctx, x, into); err != nil {
 				return "", err
 			}
 		}
 		if page.Next == "" {
-			return dynamicsToken(page.Delta), nil
+			return deltaToken(page.Delta), nil
 		}
 		next, err := url.Parse(page.Next)
 		if err != nil || next.Path != dynamicsAPI+"/contacts" {
@@ -70,21 +70,21 @@ func (d *dynamics) pages(ctx context.Context, q url.Values, into Changes) (mark 
 		}
 		q = next.Query()
 	}
-	return "", fmt.Errorf("it has more than %d pages", dynamicsPages)
+	return "", fmt.Errorf("it has more than %d pages", dynamicsMaxPages)
 }
 
-func (d *dynamics) take(ctx context.Context, x dynamicsContact, into Changes) error {
+func (d *dynamics) applyChange(ctx context.Context, x dynamicsContact, into ChangeSink) error {
 	if !strings.HasSuffix(x.Context, "/$deletedEntity") {
 		return into.Put(ctx, d.record(x))
 	}
-	if into.Gone == nil {
+	if into.Remove == nil {
 		return nil
 	}
-	return into.Gone(ctx, x.Gone)
+	return into.Remove(ctx, x.DeletedID)
 }
 
 // deltaToken returns the token in a delta link; "" if change tracking is off.
-func dynamicsToken(link string) string {
+func deltaToken(link string) string {
 	u, err := url.Parse(link)
 	if err != nil {
 		return ""

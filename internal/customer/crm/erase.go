@@ -37,9 +37,9 @@ func (s *Service) EraseCall(ctx context.Context, tx db.Querier, org, callID stri
 	return nil
 }
 
-// EraseWith deletes stored error texts of connected systems that contain the digits, in the caller's transaction. It
+// EraseWithText deletes stored error texts of connected systems that contain the digits, in the caller's transaction. It
 // returns the number of rows.
-func (s *Service) EraseWith(ctx context.Context, tx db.Querier, org, digits string) (gone int, err error) {
+func (s *Service) EraseWithText(ctx context.Context, tx db.Querier, org, digits string) (gone int, err error) {
 	for _, q := range []string{
 		`UPDATE crm_syncs SET error = NULL WHERE org_id = $1 AND error LIKE $2`,
 		`UPDATE crm_refs SET error = NULL WHERE org_id = $1 AND error LIKE $2`,
@@ -47,7 +47,7 @@ func (s *Service) EraseWith(ctx context.Context, tx db.Querier, org, digits stri
 	} {
 		r, err := tx.Exec(ctx, q, org, "%"+db.Escape(digits)+"%")
 		if err != nil {
-			return gone, fmt.Errorf("erase what systems answered: %w", err)
+			return gone, fmt.Errorf("erase error texts of connected systems: %w", err)
 		}
 		n, err := r.RowsAffected()
 		if err != nil {

@@ -14,7 +14,7 @@ import (
 
 // Upsert writes a contact with the template upsert, or with update if the system has the contact already and that
 // template exists.
-func (a *httpAdapter) Upsert(ctx context.Context, key, externalID string, c contact.Contact) (Written, error) {
+func (a *httpAdapter) Upsert(ctx context.Context, key, externalID string, c contact.Contact) (WriteResult, error) {
 	w := a.s.Upsert
 	if externalID != "" && a.s.Update != nil || w == nil {
 		w = a.s.Update
@@ -35,18 +35,18 @@ func (a *httpAdapter) Upsert(ctx context.Context, key, externalID string, c cont
 }
 
 // NeedsRecord reports whether the template of notes contains the external id.
-func (a *httpAdapter) NeedsRecord() bool { return a.s.Note.names("external_id") }
+func (a *httpAdapter) NeedsRecord() bool { return a.s.Note.hasPlaceholder("external_id") }
 
 // LogNeedsRecord reports whether the template of calls contains the external id.
-func (a *httpAdapter) LogNeedsRecord() bool { return a.s.CallLog.names("external_id") }
+func (a *httpAdapter) LogNeedsRecord() bool { return a.s.CallLog.hasPlaceholder("external_id") }
 
-func (w *Writing) names(name string) bool {
-	return slices.Contains(append(names(w.URL), names(w.Body)...), name)
+func (w *WriteTemplate) hasPlaceholder(name string) bool {
+	return slices.Contains(append(placeholders(w.URL), placeholders(w.Body)...), name)
 }
 
 // Note writes a note with its template.
-func (a *httpAdapter) Note(ctx context.Context, key string, n Note) (Written, error) {
-	values := n.values()
+func (a *httpAdapter) Note(ctx context.Context, key string, n Note) (WriteResult, error) {
+	values := n.placeholderValues()
 	values["note"], values["note_id"], values["author"], values["call_id"], values["created_at"] = n.Text, n.ID, n.Author, n.CallID, n.At.String()
 	return a.write(ctx, *a.s.Note, key, values)
 }
@@ -55,8 +55,8 @@ func (a *httpAdapter) Note(ctx context.Context, key string, n Note) (Written, er
 func (a *httpAdapter) LogsOnce() bool { return a.s.CallUpdate == nil }
 
 // LogCall writes a finished call with its template, or changes one with the template call_update.
-func (a *httpAdapter) LogCall(ctx context.Context, key string, c CallLog) (Written, error) {
-	values := c.values()
+func (a *httpAdapter) LogCall(ctx context.Context, key string, c CallLog) (WriteResult, error) {
+	values := c.placeholderValues()
 	for name, value := range map[string]string{"call_id": c.ID, "direction": c.Direction, "status": c.Status, "from": c.From, "to": c.To,
 		"started_at": c.StartedAt.String(), "ended_at": c.EndedAt.String(), "duration_seconds": strconv.Itoa(c.Duration),
 		"talk_seconds": strconv.Itoa(c.Talk), "summary": c.Summary, "agent": c.Agent, "disposition": c.Disposition, "recording_url": c.RecordingURL,
@@ -69,11 +69,11 @@ func (a *httpAdapter) LogCall(ctx context.Context, key string, c CallLog) (Writt
 	return a.write(ctx, *a.s.CallLog, key, values)
 }
 
-func (w Whom) values() map[string]string {
+func (w Person) placeholderValues() map[string]string {
 	return map[string]string{"external_id": w.ExternalID, "contact_id": w.ContactID, "name": w.Name, "company": w.Company, "phone": w.Phone, "email": w.Email}
 }
 
-func (a *httpAdapter) write(ctx context.Context, w Writing, key string, values map[string]string) (Written, error) {
+func (a *httpAdapter) write(ctx context.Context, w WriteTemplate, key string, values map[string]string) (WriteResult, error) {
 	method, at := w.Method, w.ID
 	if method == "" {
 		method = http.MethodPost
@@ -83,17 +83,17 @@ func (a *httpAdapter) write(ctx context.Context, w Writing, key string, values m
 	}
 	doc, err := a.do(ctx, method, w.URL, w.Body, values, key)
 	switch {
-	case errors.Is(err, errEmpty):
-		return Written{}, nil
-	case errors.Is(err, errNothing):
-		return Written{}, fmt.Errorf("%w: it answered 404", ErrRefused)
+	case errors.Is(err, errEmptyAnswer):
+		return WriteResult{}, nil
+	case errors.Is(err, errNotFound):
+		return WriteResult{}, fmt.Errorf("%w: it answered 404", ErrRefused)
 	case err != nil:
-		return Written{}, err
+		return WriteResult{}, err
 	}
 	p, _ := parsePath(at)
-	out := Written{ExternalID: p.text(doc)}
+	out := WriteResult{ExternalID: p.text(doc)}
 	if a.s.RecordURL != "" && out.ExternalID != "" {
-		out.URL = fill(a.s.RecordURL, map[string]string{"external_id": out.ExternalID}, inURL)
+		out.URL = fill(a.s.RecordURL, map[string]string{"external_id": out.ExternalID}, escapeURL)
 	}
 	return out, nil
 }

@@ -49,9 +49,9 @@ type LDAPAttributes struct {
 }
 
 const (
-	maxAttributes = 10 // for numbers, and for addresses
-	ldapMatches   = 50
-	ldapFilter    = 2000 // bytes of a filter
+	maxAttributes  = 10 // for numbers, and for addresses
+	ldapMaxMatches = 50
+	ldapMaxFilter  = 2000 // bytes of a filter
 )
 
 // check returns the violations of the settings.
@@ -59,13 +59,13 @@ func (s *LDAPSettings) check(g *egress.Guard) (wrong []op.Violation) {
 	bad := func(field, code, message string) {
 		wrong = append(wrong, op.Field("settings."+field, code, message))
 	}
-	if _, err := s.server(g); err != nil {
+	if _, err := s.hostPort(g); err != nil {
 		bad("url", "invalid_url", err.Error())
 	}
 	if s.StartTLS && strings.HasPrefix(s.URL, "ldaps:") {
 		bad("start_tls", "invalid_value", "ldaps is encrypted from the beginning")
 	}
-	if _, err := s.tls(); err != nil {
+	if _, err := s.tlsConfig(); err != nil {
 		bad("ca", "invalid_value", err.Error())
 	}
 	if _, err := ldap.ParseDN(s.BaseDN); err != nil || s.BaseDN == "" {
@@ -74,10 +74,10 @@ func (s *LDAPSettings) check(g *egress.Guard) (wrong []op.Violation) {
 	if (s.BindDN == "") != (s.Password == "") {
 		bad("password", "required", "bind_dn needs its password, and a password its bind_dn")
 	}
-	if _, err := ldap.CompileFilter(s.condition()); err != nil || len(s.Filter) > ldapFilter {
+	if _, err := ldap.CompileFilter(s.baseFilter()); err != nil || len(s.Filter) > ldapMaxFilter {
 		bad("filter", "invalid_value", "must be a filter such as (objectClass=person) (RFC 4515)")
 	}
-	if oneOf(s.Mode, "", "live", "copy", "both") != nil {
+	if checkOneOf(s.Mode, "", "live", "copy", "both") != nil {
 		bad("mode", "invalid_value", "must be one of live, copy, both")
 	}
 	if s.RefreshMinutes < 0 || s.RefreshMinutes > 10080 {
@@ -86,7 +86,7 @@ func (s *LDAPSettings) check(g *egress.Guard) (wrong []op.Violation) {
 	if s.RequestsPerMinute < 0 || s.RequestsPerMinute > 60_000 {
 		bad("requests_per_minute", "invalid_value", "must be between 1 and 60000")
 	}
-	if err := unknown(s.RecordURL, []string{"external_id"}); err != nil {
+	if err := checkPlaceholders(s.RecordURL, []string{"external_id"}); err != nil {
 		bad("record_url", "unknown_placeholder", err.Error())
 	}
 	return append(wrong, s.Attributes.check()...)
@@ -107,7 +107,7 @@ func (a LDAPAttributes) check() (wrong []op.Violation) {
 }
 
 // hostPort returns the host and port of the directory. The host passes the same egress check as every other address.
-func (s *LDAPSettings) server(g *egress.Guard) (string, error) {
+func (s *LDAPSettings) hostPort(g *egress.Guard) (string, error) {
 	u, err := url.Parse(s.URL)
 	if err != nil || u.Scheme != "ldap" && u.Scheme != "ldaps" || u.Host == "" || u.Path != "" || u.RawQuery != "" {
 		return "", errors.New("must be ldaps://host or ldap://host, with a port where it is not the usual one")
@@ -125,7 +125,7 @@ func (s *LDAPSettings) server(g *egress.Guard) (string, error) {
 
 // tlsConfig returns the TLS configuration: the host name to verify, and the certificate authorities of the settings
 // if there are any.
-func (s *LDAPSettings) tls() (*tls.Config, error) {
+func (s *LDAPSettings) tlsConfig() (*tls.Config, error) {
 	u, err := url.Parse(s.URL)
 	if err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ func (s *LDAPSettings) tls() (*tls.Config, error) {
 }
 
 // baseFilter returns the filter that every entry must match.
-func (s *LDAPSettings) condition() string {
+func (s *LDAPSettings) baseFilter() string {
 	f := strings.TrimSpace(s.Filter)
 	if f != "" && !strings.HasPrefix(f, "(") {
 		f = "(" + f + ")"
@@ -171,7 +171,7 @@ type (
 
 func buildLDAP(s *Service, raw json.RawMessage, fields map[string]string) (Adapter, []op.Violation) {
 	var x LDAPSettings
-	if wrong := strict(raw, &x); wrong != nil {
+	if wrong := decodeStrict(raw, &x); wrong != nil {
 		return nil, wrong
 	}
 	wrong := x.check(s.Guard)
@@ -182,7 +182,7 @@ func buildLDAP(s *Service, raw json.RawMessage, fields map[string]string) (Adapt
 	if err != nil {
 		return nil, wrong
 	}
-	d := &ldapDirectory{x.filled(), pool}
+	d := &ldapDirectory{x.withDefaults(), pool}
 	switch x.Mode {
 	case "copy":
 		return ldapCopy{d}, wrong
@@ -193,7 +193,7 @@ func buildLDAP(s *Service, raw json.RawMessage, fields map[string]string) (Adapt
 }
 
 // withDefaults returns the settings with the usual names for missing attributes.
-func (s LDAPSettings) filled() LDAPSettings {
+func (s LDAPSettings) withDefaults() LDAPSettings {
 	if len(s.Attributes.Phones) == 0 {
 		s.Attributes.Phones = []string{"telephoneNumber", "mobile"}
 	}
@@ -207,13 +207,13 @@ func (s LDAPSettings) filled() LDAPSettings {
 func (d *ldapDirectory) Can() Capabilities { return Capabilities{Lookup: true} }
 
 // requestsPerMinute returns the configured rate, or 6000, which suits a server in the local network.
-func (d *ldapDirectory) pace() int { return cmp.Or(d.s.RequestsPerMinute, 6000) }
+func (d *ldapDirectory) requestsPerMinute() int { return cmp.Or(d.s.RequestsPerMinute, 6000) }
 
 // Close closes idle connections.
 func (d *ldapDirectory) Close() error { return d.pool.Close() }
 
 // requested returns the attributes to request.
-func (a LDAPAttributes) wanted() []string {
+func (a LDAPAttributes) requested() []string {
 	all := slices.Concat([]string{a.ID, a.Name, a.Company, a.Title, "entryUUID", "objectGUID", "displayName", "cn", "o", "company", "title", "modifyTimestamp"},
 		a.Phones, a.Emails)
 	return slices.DeleteFunc(all, func(name string) bool { return name == "" })
@@ -249,20 +249,20 @@ func (d *ldapDirectory) record(e *ldap.Entry) contact.Record {
 		r.UpdatedAt = at
 	}
 	if d.s.RecordURL != "" {
-		r.URL = fill(d.s.RecordURL, map[string]string{"external_id": r.ExternalID}, inURL)
+		r.URL = fill(d.s.RecordURL, map[string]string{"external_id": r.ExternalID}, escapeURL)
 	}
 	return r
 }
 
 // RefreshInterval returns the time between two copies of the directory.
-func (d ldapCopy) Every() time.Duration {
-	return ListSettings{RefreshMinutes: d.s.RefreshMinutes}.every()
+func (d ldapCopy) RefreshInterval() time.Duration {
+	return ListSettings{RefreshMinutes: d.s.RefreshMinutes}.refreshInterval()
 }
 
 // Lookup searches the directory for a number or an address.
 func (d ldapLive) Lookup(ctx context.Context, q contact.Query) (found []contact.Record, err error) {
-	for _, f := range d.s.questions(q) {
-		err = d.pool.with(ctx, ldapAnswer, func(c *ldap.Conn) error {
+	for _, f := range d.s.lookupFilters(q) {
+		err = d.pool.withConn(ctx, ldapMaxAnswer, func(c *ldap.Conn) error {
 			found, err = d.search(c, f)
 			return err
 		})
@@ -275,13 +275,13 @@ func (d ldapLive) Lookup(ctx context.Context, q contact.Query) (found []contact.
 
 // search reads the entries that match a filter, at most 50.
 func (d *ldapDirectory) search(c *ldap.Conn, filter string) ([]contact.Record, error) {
-	r := ldap.NewSearchRequest(d.s.BaseDN, ldap.ScopeWholeSubtree, ldap.NeverDerefAliases, ldapMatches, 0, false, filter, d.s.Attributes.wanted(), nil)
+	r := ldap.NewSearchRequest(d.s.BaseDN, ldap.ScopeWholeSubtree, ldap.NeverDerefAliases, ldapMaxMatches, 0, false, filter, d.s.Attributes.requested(), nil)
 	answer, err := c.Search(r)
 	if err != nil && !ldap.IsErrorWithCode(err, ldap.LDAPResultSizeLimitExceeded) {
 		return nil, err
 	}
 	var found []contact.Record
-	for _, e := range answer.Entries[:min(len(answer.Entries), ldapMatches)] {
+	for _, e := range answer.Entries[:min(len(answer.Entries), ldapMaxMatches)] {
 		found = append(found, d.record(e))
 	}
 	return found, nil

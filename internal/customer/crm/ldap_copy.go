@@ -11,12 +11,12 @@ import (
 )
 
 // ldapPageSize is the number of entries of one page (RFC 2696).
-const pageSize = 500
+const ldapPageSize = 500
 
 // All passes every entry that has a number or an address to take, page by page.
 func (d ldapCopy) All(ctx context.Context, take func(context.Context, contact.Record) error) error {
-	return d.pool.with(ctx, listLimit, func(c *ldap.Conn) error {
-		page := ldap.NewControlPaging(pageSize)
+	return d.pool.withConn(ctx, maxListBytes, func(c *ldap.Conn) error {
+		page := ldap.NewControlPaging(ldapPageSize)
 		for {
 			more, err := d.page(ctx, c, page, take)
 			if err != nil || !more {
@@ -28,18 +28,18 @@ func (d ldapCopy) All(ctx context.Context, take func(context.Context, contact.Re
 
 // page reads one page, and reports whether there is another.
 func (d ldapCopy) page(ctx context.Context, c *ldap.Conn, page *ldap.ControlPaging, take func(context.Context, contact.Record) error) (more bool, err error) {
-	r := ldap.NewSearchRequest(d.s.BaseDN, ldap.ScopeWholeSubtree, ldap.NeverDerefAliases, 0, 0, false, d.s.everybody(), d.s.Attributes.wanted(),
+	r := ldap.NewSearchRequest(d.s.BaseDN, ldap.ScopeWholeSubtree, ldap.NeverDerefAliases, 0, 0, false, d.s.searchableFilter(), d.s.Attributes.requested(),
 		[]ldap.Control{page})
 	answer, err := c.Search(r)
 	if ldap.IsErrorWithCode(err, ldap.LDAPResultSizeLimitExceeded) {
-		return false, fmt.Errorf("the directory gives %d entries at most: its limit for us must be raised", len(answer.Entries))
+		return false, fmt.Errorf("the directory returns at most %d entries: raise its size limit for this account", len(answer.Entries))
 	}
 	if err != nil {
 		return false, err
 	}
 	for _, e := range answer.Entries {
 		if err := take(ctx, d.record(e)); err != nil {
-			return false, &took{err}
+			return false, &callbackError{err}
 		}
 	}
 	next, ok := ldap.FindControl(answer.Controls, ldap.ControlTypePaging).(*ldap.ControlPaging)
@@ -47,23 +47,23 @@ func (d ldapCopy) page(ctx context.Context, c *ldap.Conn, page *ldap.ControlPagi
 		return false, nil
 	}
 	if string(next.Cookie) == string(page.Cookie) && len(answer.Entries) == 0 {
-		return false, errors.New("the directory gives the same empty page again and again")
+		return false, errors.New("the directory returns the same empty page repeatedly")
 	}
 	page.SetCookie(next.Cookie)
 	return true, nil
 }
 
 // callbackError wraps an error of the function that takes records, to distinguish it from an error of the directory.
-type took struct{ error }
+type callbackError struct{ error }
 
 // Unwrap returns the error of the function.
-func (t *took) Unwrap() error { return t.error }
+func (t *callbackError) Unwrap() error { return t.error }
 
 // searchableFilter returns the filter for entries with a number or an address.
-func (s *LDAPSettings) everybody() string {
+func (s *LDAPSettings) searchableFilter() string {
 	var all []string
 	for _, name := range append(append([]string{}, s.Attributes.Phones...), s.Attributes.Emails...) {
 		all = append(all, "("+name+"=*)")
 	}
-	return s.all(anyOf(all))
+	return s.withBaseFilter(orFilter(all))
 }

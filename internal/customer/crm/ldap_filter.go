@@ -10,38 +10,42 @@ import (
 
 // lookupFilters returns the filters for a number or an address, the fast one first. The caller compares the matches
 // with the number afterwards.
-func (s *LDAPSettings) questions(q contact.Query) []string {
+func (s *LDAPSettings) lookupFilters(q contact.Query) []string {
 	if q.Email != "" {
 		var all []string
 		for _, name := range s.Attributes.Emails {
-			all = append(all, equals(name, q.Email))
+			all = append(all, equalsFilter(name, q.Email))
 		}
-		return []string{s.all(anyOf(all))}
+		return []string{s.withBaseFilter(orFilter(all))}
 	}
 	var quick, slow []string
 	for _, name := range s.Attributes.Phones {
-		quick = append(quick, s.quick(name, q.Phone)...)
-		slow = append(slow, "("+name+"=*"+strings.Join(strings.Split(tail(q.Phone.NSN), ""), "*")+"*)")
+		quick = append(quick, s.indexedFilters(name, q.Phone)...)
+		slow = append(slow, "("+name+"=*"+strings.Join(strings.Split(lastDigits(q.Phone.NSN), ""), "*")+"*)")
 	}
-	return []string{s.all(anyOf(quick)), s.all(anyOf(slow))}
+	return []string{s.withBaseFilter(orFilter(quick)), s.withBaseFilter(orFilter(slow))}
 }
 
 // indexedFilters returns filters for the spellings of a number that an index can find. Directories that implement RFC
 // 4517 §4.2.27 ignore spaces and hyphens.
-func (s *LDAPSettings) quick(name string, f contact.Formats) []string {
-	all := []string{equals(name, f.E164), equals(name, f.Plain), equals(name, f.Zeros), equals(name, "0"+f.NSN)}
-	return append(all, "("+name+"=*"+tail(f.NSN)+")")
+func (s *LDAPSettings) indexedFilters(name string, f contact.Formats) []string {
+	all := []string{equalsFilter(name, f.E164), equalsFilter(name, f.Plain), equalsFilter(name, f.Zeros), equalsFilter(name, "0"+f.NSN)}
+	return append(all, "("+name+"=*"+lastDigits(f.NSN)+")")
 }
 
 // lastDigits returns the end of a number. A match must contain it, with any separators.
-func tail(nsn string) string {
+func lastDigits(nsn string) string {
 	const digits = 7
 	return nsn[max(0, len(nsn)-digits):]
 }
 
-func equals(name, value string) string { return "(" + name + "=" + ldap.EscapeFilter(value) + ")" }
+func equalsFilter(name, value string) string {
+	return "(" + name + "=" + ldap.EscapeFilter(value) + ")"
+}
 
-func anyOf(clauses []string) string { return "(|" + strings.Join(clauses, "") + ")" }
+func orFilter(clauses []string) string { return "(|" + strings.Join(clauses, "") + ")" }
 
 // withBaseFilter combines a filter with the filter of the settings.
-func (s *LDAPSettings) all(filter string) string { return "(&" + s.condition() + filter + ")" }
+func (s *LDAPSettings) withBaseFilter(filter string) string {
+	return "(&" + s.baseFilter() + filter + ")"
+}

@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	ldapAnswer = 4 << 20 // bytes of the answer to a lookup
-	ldapIdle   = 4       // idle connections
-	ldapRest   = time.Minute
+	ldapMaxAnswer   = 4 << 20 // bytes of the answer to a lookup
+	ldapMaxIdle     = 4       // idle connections
+	ldapIdleTimeout = time.Minute
 )
 
 // ldapPool keeps connections to a directory that are already bound (RFC 4511 §4.2). It is safe for concurrent use.
@@ -36,34 +36,34 @@ type ldapPool struct {
 // ldapConn is a connection of the pool. It carries one request at a time.
 type ldapConn struct {
 	*ldap.Conn
-	raw  *metered
-	rest *time.Timer // closes an idle connection
+	raw       *limitedConn
+	idleTimer *time.Timer // closes an idle connection
 }
 
 func newLDAPPool(s LDAPSettings, g *egress.Guard) (*ldapPool, error) {
-	address, err := s.server(g)
+	address, err := s.hostPort(g)
 	if err != nil {
 		return nil, err
 	}
-	c, err := s.tls()
+	c, err := s.tlsConfig()
 	return &ldapPool{s: s, guard: g, address: address, tls: c}, err
 }
 
 // withConn runs a request over a connection. It closes the connection when the context ends, or when the answer
 // exceeds limit bytes. If an idle connection proves to be dead, the request runs once more over a new one.
-func (p *ldapPool) with(ctx context.Context, limit int64, ask func(*ldap.Conn) error) error {
-	c := p.rested()
+func (p *ldapPool) withConn(ctx context.Context, limit int64, ask func(*ldap.Conn) error) error {
+	c := p.takeIdle()
 	for fresh := c == nil; ; fresh = true {
 		if c == nil {
 			var err error
 			if c, err = p.connect(ctx); err != nil {
-				return p.verdict(ctx, err)
+				return p.classifyError(ctx, err)
 			}
 		}
 		err := c.ask(ctx, limit, ask)
 		if !ldap.IsErrorWithCode(err, ldap.ErrorNetwork) || fresh || ctx.Err() != nil {
-			p.keep(c, err)
-			return p.verdict(ctx, err)
+			p.release(c, err)
+			return p.classifyError(ctx, err)
 		}
 		p.drop(c)
 		c = nil
@@ -72,20 +72,20 @@ func (p *ldapPool) with(ctx context.Context, limit int64, ask func(*ldap.Conn) e
 
 // ask runs one request. The connection is closed when the context ends.
 func (c *ldapConn) ask(ctx context.Context, limit int64, ask func(*ldap.Conn) error) error {
-	c.raw.allow(limit)
+	c.raw.setLimit(limit)
 	stop := context.AfterFunc(ctx, func() { _ = c.raw.Close() })
 	defer stop()
 	return ask(c.Conn)
 }
 
 // takeIdle takes an idle connection; nil if there is none.
-func (p *ldapPool) rested() *ldapConn {
+func (p *ldapPool) takeIdle() *ldapConn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for len(p.idle) > 0 {
 		c := p.idle[len(p.idle)-1]
 		p.idle = p.idle[:len(p.idle)-1]
-		if c.rest.Stop() && !c.IsClosing() {
+		if c.idleTimer.Stop() && !c.IsClosing() {
 			return c
 		}
 		p.drop(c)
@@ -94,19 +94,19 @@ func (p *ldapPool) rested() *ldapConn {
 }
 
 // release returns a connection to the pool, or closes it after a network error.
-func (p *ldapPool) keep(c *ldapConn, err error) {
+func (p *ldapPool) release(c *ldapConn, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err != nil && !answered(err) || p.closed || c.IsClosing() || len(p.idle) >= ldapIdle {
+	if err != nil && !isResultError(err) || p.closed || c.IsClosing() || len(p.idle) >= ldapMaxIdle {
 		p.drop(c)
 		return
 	}
-	c.rest = time.AfterFunc(ldapRest, func() { _ = c.raw.Close() })
+	c.idleTimer = time.AfterFunc(ldapIdleTimeout, func() { _ = c.raw.Close() })
 	p.idle = append(p.idle, c)
 }
 
 // isResultError reports whether an error is a result of the directory, after which the connection is still usable.
-func answered(err error) bool {
+func isResultError(err error) bool {
 	var e *ldap.Error
 	return errors.As(err, &e) && e.ResultCode < ldap.ErrorNetwork
 }
@@ -122,7 +122,7 @@ func (p *ldapPool) Close() error {
 	defer p.mu.Unlock()
 	p.closed = true
 	for _, c := range p.idle {
-		c.rest.Stop()
+		c.idleTimer.Stop()
 		p.drop(c)
 	}
 	p.idle = nil
@@ -140,10 +140,10 @@ func (p *ldapPool) connect(ctx context.Context) (*ldapConn, error) {
 		_ = raw.Close()
 		return nil, fmt.Errorf("%w: it may be reached with TLS only, unless the operator opens it with --allow-targets", egress.ErrBlocked)
 	}
-	m := &metered{Conn: raw, left: ldapAnswer}
+	m := &limitedConn{Conn: raw, left: ldapMaxAnswer}
 	stop := context.AfterFunc(ctx, func() { _ = raw.Close() })
 	defer stop()
-	c, err := p.introduce(ctx, m, secure)
+	c, err := p.startSession(ctx, m, secure)
 	if err != nil {
 		_ = raw.Close()
 		return nil, err
@@ -151,7 +151,7 @@ func (p *ldapPool) connect(ctx context.Context) (*ldapConn, error) {
 	return &ldapConn{Conn: c, raw: m}, nil
 }
 
-func (p *ldapPool) introduce(ctx context.Context, m *metered, secure bool) (*ldap.Conn, error) {
+func (p *ldapPool) startSession(ctx context.Context, m *limitedConn, secure bool) (*ldap.Conn, error) {
 	var on net.Conn = m
 	if secure {
 		t := tls.Client(m, p.tls)
@@ -174,8 +174,8 @@ func (p *ldapPool) introduce(ctx context.Context, m *metered, secure bool) (*lda
 }
 
 // classifyError maps an LDAP error to the errors of adapters.
-func (p *ldapPool) verdict(ctx context.Context, err error) error {
-	var from *took
+func (p *ldapPool) classifyError(ctx context.Context, err error) error {
+	var from *callbackError
 	switch {
 	case err == nil:
 		return nil
@@ -185,15 +185,15 @@ func (p *ldapPool) verdict(ctx context.Context, err error) error {
 		return ctx.Err()
 	case ldap.IsErrorAnyOf(err, ldap.LDAPResultInvalidCredentials, ldap.LDAPResultInappropriateAuthentication, ldap.LDAPResultInsufficientAccessRights,
 		ldap.LDAPResultStrongAuthRequired, ldap.LDAPResultConfidentialityRequired):
-		return fmt.Errorf("%w: %s", ErrAuth, ldapWords(err))
+		return fmt.Errorf("%w: %s", ErrAuth, ldapErrorText(err))
 	case ldap.IsErrorWithCode(err, ldap.LDAPResultBusy):
-		return &Busy{After: retryAfter("")}
+		return &BusyError{After: parseRetryAfter("")}
 	}
-	return errors.New(ldapWords(err))
+	return errors.New(ldapErrorText(err))
 }
 
 // ldapErrorText returns the text of an error of the directory without the query.
-func ldapWords(err error) string {
+func ldapErrorText(err error) string {
 	var e *ldap.Error
 	if errors.As(err, &e) && e.ResultCode < ldap.ErrorNetwork {
 		return fmt.Sprintf("the directory answered %d (%s)", e.ResultCode, ldap.LDAPResultCodeMap[e.ResultCode])
@@ -202,20 +202,20 @@ func ldapWords(err error) string {
 }
 
 // limitedConn is a connection that fails after a number of received bytes.
-type metered struct {
+type limitedConn struct {
 	net.Conn
 	mu   sync.Mutex // guards left
 	left int64
 }
 
-func (m *metered) allow(n int64) {
+func (m *limitedConn) setLimit(n int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.left = n
 }
 
 // Read reads from the connection. Beyond the limit it closes the connection and returns egress.ErrTooLarge.
-func (m *metered) Read(b []byte) (int, error) {
+func (m *limitedConn) Read(b []byte) (int, error) {
 	n, err := m.Conn.Read(b)
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -47,7 +47,7 @@ type Provider struct {
 func (s *Service) Providers(context.Context, *struct{}) (*op.Out[op.Page[Provider]], error) {
 	out := op.Page[Provider]{Data: []Provider{}}
 	for _, p := range providers {
-		x := Provider{Provider: p.name, Name: p.title, Description: p.words, Enabled: p.made(), Capabilities: p.can, FieldMap: []string{}}
+		x := Provider{Provider: p.name, Name: p.title, Description: p.description, Enabled: p.isAvailable(), Capabilities: p.capabilities, FieldMap: []string{}}
 		schema, err := json.Marshal(schemaOf(p.settings))
 		if err != nil {
 			return nil, err
@@ -55,7 +55,7 @@ func (s *Service) Providers(context.Context, *struct{}) (*op.Out[op.Page[Provide
 		if err := json.Unmarshal(schema, &x.SettingsSchema); err != nil {
 			return nil, err
 		}
-		if p.fields {
+		if p.hasFieldMap {
 			x.FieldMap = sortedFields()
 		}
 		out.Data = append(out.Data, x)
@@ -72,7 +72,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Connect
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.all(ctx, s.DB.Read(ctx), access.Org(ctx))
+	all, err := s.allConnections(ctx, s.DB.Read(ctx), access.Org(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Connect
 		})
 	}
 	for i := range rest {
-		s.dress(&rest[i])
+		s.fillView(&rest[i])
 	}
 	page := op.Paged(ctx, in.Paging, rest[:min(len(rest), in.Limit+1)], func(c Connection) op.Position { return op.Position{Int: int64(c.Priority), ID: c.ID} })
 	return op.WithTotal(page, in.Paging, func() (int, error) { return len(all), nil })
@@ -123,10 +123,10 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Connection]
 		b.Settings = map[string]any{}
 	}
 	if b.Provider == "internal" {
-		return nil, op.Fail("already_exists", "the organisation's own contacts are always connected, as "+contact.Internal)
+		return nil, op.Fail("already_exists", "the organisation's own contacts are always connected, as "+contact.InternalID)
 	}
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		all, err := s.all(ctx, tx, c.org)
+		all, err := s.allConnections(ctx, tx, c.org)
 		if err != nil {
 			return err
 		}
@@ -136,36 +136,36 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Connection]
 		if err := s.save(ctx, tx, &c, b.Settings, all); err != nil {
 			return err
 		}
-		if !s.agreed(c) {
+		if !s.requiresConsent(c) {
 			return nil
 		}
-		a, err := s.askPerson(ctx, tx, c)
+		a, err := s.startAuthorization(ctx, tx, c)
 		c.AuthorizeURL = a.URL
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.dress(&c)
+	s.fillView(&c)
 	return &op.Out[Connection]{Body: c, Location: op.Prefix + "/crm/connections/" + c.ID, ETag: op.Tag(c.updatedAt)}, nil
 }
 
 // maxSettingsBytes bounds the settings of a connection.
-const maxSettings = 64 << 10
+const maxSettingsBytes = 64 << 10
 
 // save checks a connection and writes it. It enqueues a read if the system is a list.
 func (s *Service) save(ctx context.Context, tx db.Querier, c *Connection, settings map[string]any, others []Connection) error {
 	wrong := c.check(others)
 	raw, err := json.Marshal(settings)
-	if err != nil || len(raw) > maxSettings {
+	if err != nil || len(raw) > maxSettingsBytes {
 		wrong = append(wrong, op.Field("settings", "invalid_length", "may have 64 kB"))
 	}
-	p, ok := providerOf(c.Provider)
+	p, ok := findProvider(c.Provider)
 	var a Adapter
 	switch {
 	case !ok:
 		wrong = append(wrong, op.Field("provider", "not_available", "can be one of "+providerNames()))
-	case p.made():
+	case p.isAvailable():
 		var more []op.Violation
 		a, more = p.adapterOf(s, *c, raw)
 		wrong = append(wrong, more...)
@@ -176,16 +176,16 @@ func (s *Service) save(ctx context.Context, tx db.Querier, c *Connection, settin
 		return op.Invalid(wrong...)
 	}
 	c.settings = raw
-	sealed, err := s.Seal.Seal(raw, c.place())
+	sealed, err := s.Seal.Seal(raw, c.settingsAAD())
 	if err != nil {
 		return fmt.Errorf("seal settings: %w", err)
 	}
-	if err := put(ctx, tx, *c, sealed); err != nil {
+	if err := putConnection(ctx, tx, *c, sealed); err != nil {
 		return err
 	}
-	s.changed(tx, c.org)
+	s.publishChanged(tx, c.org)
 	if _, ok := a.(Directory); ok && c.enabled {
-		return s.readSoon(ctx, tx, *c)
+		return s.enqueueRead(ctx, tx, *c)
 	}
 	return nil
 }
@@ -233,11 +233,11 @@ type Patch struct {
 func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Connection], error) {
 	var c Connection
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
-		all, err := s.all(ctx, tx, access.Org(ctx))
+		all, err := s.allConnections(ctx, tx, access.Org(ctx))
 		if err != nil {
 			return err
 		}
-		if c, err = one(all, in.ID); err != nil {
+		if c, err = findConnection(all, in.ID); err != nil {
 			return err
 		}
 		if err := in.Check(c.updatedAt); err != nil {
@@ -255,7 +255,7 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Connection]
 	if err != nil {
 		return nil, err
 	}
-	s.dress(&c)
+	s.fillView(&c)
 	return op.Versioned(c, c.updatedAt)
 }
 
@@ -274,10 +274,10 @@ func (p Patch) apply(c *Connection) (map[string]any, error) {
 	if err := json.Unmarshal(c.settings, &settings); err != nil {
 		return nil, fmt.Errorf("read settings of connection %s: %w", c.ID, err)
 	}
-	return patch(settings, p.Settings.V), nil
+	return mergePatch(settings, p.Settings.V), nil
 }
 
-func one(all []Connection, id string) (Connection, error) {
+func findConnection(all []Connection, id string) (Connection, error) {
 	i := slices.IndexFunc(all, func(c Connection) bool { return c.ID == id })
 	if i < 0 {
 		return Connection{}, op.NotFound("connection")
@@ -293,11 +293,11 @@ type DeleteIn struct {
 
 // Delete disconnects a system. The records that were copied from it are deleted by a job.
 func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
-	if in.ID == contact.Internal {
+	if in.ID == contact.InternalID {
 		return op.State("the organisation's own contacts stay connected", "active", "update")
 	}
 	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		c, err := connection(ctx, tx, access.Org(ctx), in.ID)
+		c, err := getConnection(ctx, tx, access.Org(ctx), in.ID)
 		if db.IsNone(err) {
 			return op.NotFound("connection")
 		}
@@ -307,14 +307,14 @@ func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 		if err := in.Check(c.updatedAt); err != nil {
 			return err
 		}
-		if err := s.revokeSoon(ctx, tx, c); err != nil {
+		if err := s.enqueueRevoke(ctx, tx, c); err != nil {
 			return err
 		}
-		if err := drop(ctx, tx, c.org, c.ID); err != nil {
+		if err := deleteConnection(ctx, tx, c.org, c.ID); err != nil {
 			return err
 		}
-		s.changed(tx, c.org)
-		return s.forgetSoon(ctx, tx, c)
+		s.publishChanged(tx, c.org)
+		return s.enqueueForget(ctx, tx, c)
 	})
 }
 
@@ -346,19 +346,19 @@ type Sample struct {
 }
 
 // testTimeout bounds a test.
-const testTime = 4 * time.Second
+const testTimeout = 4 * time.Second
 
 // unassignedNumber belongs to no subscriber: it is reserved for fiction.
-const nobody = "+12025550199"
+const unassignedNumber = "+12025550199"
 
 // Test sends a lookup to a connected system and returns the result. It bypasses the circuit breaker, and its success
 // does not close it.
 func (s *Service) Test(ctx context.Context, in *TestIn) (*op.Out[Trial], error) {
-	all, err := s.all(ctx, s.DB.Read(ctx), access.Org(ctx))
+	all, err := s.allConnections(ctx, s.DB.Read(ctx), access.Org(ctx))
 	if err != nil {
 		return nil, err
 	}
-	c, err := one(all, in.ID)
+	c, err := findConnection(all, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -366,20 +366,20 @@ func (s *Service) Test(ctx context.Context, in *TestIn) (*op.Out[Trial], error) 
 	if err != nil {
 		return nil, err
 	}
-	l, err := s.line(c)
+	l, err := s.clientFor(c)
 	if err != nil {
 		return nil, err
 	}
 	if l == nil {
 		return op.OK(Trial{OK: true})
 	}
-	ctx, cancel := context.WithTimeout(ctx, testTime)
+	ctx, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()
 	began := time.Now()
-	record, err := sample(ctx, l.adapter, q)
+	record, err := fetchSample(ctx, l.adapter, q)
 	t := Trial{OK: err == nil, LookupMS: int(time.Since(began).Milliseconds())}
 	if err != nil {
-		text := words(err)
+		text := errorText(err)
 		t.Error = &text
 	}
 	if record != nil {
@@ -389,7 +389,7 @@ func (s *Service) Test(ctx context.Context, in *TestIn) (*op.Out[Trial], error) 
 }
 
 func (s *Service) testQuery(ctx context.Context, in *TestIn) (contact.Query, error) {
-	phone := nobody
+	phone := unassignedNumber
 	if in.Body != nil && in.Body.Phone != "" {
 		phone = in.Body.Phone
 	}
@@ -397,18 +397,18 @@ func (s *Service) testQuery(ctx context.Context, in *TestIn) (contact.Query, err
 }
 
 // errStopReading ends the read of a list after its first record.
-var errEnough = errors.New("enough")
+var errStopReading = errors.New("enough")
 
 // fetchSample requests one record: the first of a list, or the first match of a lookup.
-func sample(ctx context.Context, a Adapter, q contact.Query) (found *contact.Record, err error) {
+func fetchSample(ctx context.Context, a Adapter, q contact.Query) (found *contact.Record, err error) {
 	if d, ok := a.(Directory); ok {
-		err := d.All(ctx, func(_ context.Context, r contact.Record) error { found = &r; return errEnough })
-		if errors.Is(err, errEnough) {
+		err := d.All(ctx, func(_ context.Context, r contact.Record) error { found = &r; return errStopReading })
+		if errors.Is(err, errStopReading) {
 			err = nil
 		}
 		return found, err
 	}
-	f, ok := a.(Finder)
+	f, ok := a.(Searcher)
 	if !ok || !a.Can().Lookup {
 		return nil, errors.New("this connection has no lookup that could be tried")
 	}

@@ -26,39 +26,39 @@ type PipedriveSettings struct {
 }
 
 // subdomainPattern matches an account's name in the domain of a vendor.
-var label = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9-]{0,62}$`)
+var subdomainPattern = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9-]{0,62}$`)
 
-func (s PipedriveSettings) deal() (deal, []op.Violation) {
-	at := or(s.LoginURL, "https://oauth.pipedrive.com")
-	d := deal{app: s.App, base: "https://api.pipedrive.com", pace: []pace{{time.Second / 10, 20, ""}, {time.Second / 5, 10, "search"}},
-		door: door{authorize: at + "/oauth/authorize", token: at + "/oauth/token", revoke: at + "/oauth/revoke", style: oauth2.AuthStyleInHeader},
-		learn: func(g *grant, t *oauth2.Token, _ url.Values) error {
+func (s PipedriveSettings) vendorConnection() (vendorConnection, []op.Violation) {
+	at := firstNonEmpty(s.LoginURL, "https://oauth.pipedrive.com")
+	d := vendorConnection{app: s.App, base: "https://api.pipedrive.com", rateLimits: []rateLimit{{time.Second / 10, 20, ""}, {time.Second / 5, 10, "search"}},
+		endpoints: oauthEndpoints{authorize: at + "/oauth/authorize", token: at + "/oauth/token", revoke: at + "/oauth/revoke", style: oauth2.AuthStyleInHeader},
+		onToken: func(g *grant, t *oauth2.Token, _ url.Values) error {
 			base, _ := t.Extra("api_domain").(string)
-			g.Base = or(base, g.Base)
+			g.Base = firstNonEmpty(base, g.Base)
 			return nil
 		},
-		verdict: func(status int, h http.Header, _ []byte) error {
+		classifyError: func(status int, h http.Header, _ []byte) error {
 			if status != http.StatusTooManyRequests {
 				return nil
 			}
-			return &Busy{After: retryAfter(or(h.Get("Retry-After"), h.Get("x-ratelimit-reset")))}
+			return &BusyError{After: parseRetryAfter(firstNonEmpty(h.Get("Retry-After"), h.Get("x-ratelimit-reset")))}
 		},
-		adapter: func(a *api) Adapter { return &pipedrive{a} }}
+		newAdapter: func(a *vendorClient) Adapter { return &pipedrive{a} }}
 	if s.APIToken == "" {
 		return d, nil
 	}
-	d.fixed = &key{header: "x-api-token", value: s.APIToken, token: s.APIToken, base: or(s.APIURL, "https://"+s.CompanyDomain+".pipedrive.com")}
-	if s.APIURL == "" && !label.MatchString(s.CompanyDomain) {
+	d.static = &credentials{header: "x-api-token", value: s.APIToken, token: s.APIToken, base: firstNonEmpty(s.APIURL, "https://"+s.CompanyDomain+".pipedrive.com")}
+	if s.APIURL == "" && !subdomainPattern.MatchString(s.CompanyDomain) {
 		return d, []op.Violation{op.Field("settings.company_domain", "required", "give the name before .pipedrive.com")}
 	}
 	return d, nil
 }
 
 // pipedrive is the adapter for Pipedrive's API v2, and v1 for notes.
-type pipedrive struct{ *api }
+type pipedrive struct{ *vendorClient }
 
 // Can reports the capabilities that all vendors have.
-func (p *pipedrive) Can() Capabilities { return vendorCan }
+func (p *pipedrive) Can() Capabilities { return vendorCapabilities }
 
 type pipedriveFound struct {
 	Data struct {
@@ -83,13 +83,13 @@ func (p *pipedrive) Lookup(ctx context.Context, q contact.Query) ([]contact.Reco
 		ask = url.Values{"term": {q.Email}, "fields": {"email"}, "exact_match": {"true"}, "limit": {"20"}}
 	}
 	var x pipedriveFound
-	if err := p.do(ctx, want{method: http.MethodGet, path: "/api/v2/persons/search", query: ask, search: true}, &x); err != nil {
+	if err := p.do(ctx, apiRequest{method: http.MethodGet, path: "/api/v2/persons/search", query: ask, search: true}, &x); err != nil {
 		return nil, err
 	}
 	var found []contact.Record
 	for _, i := range x.Data.Items {
 		r := contact.Record{ExternalID: strconv.FormatInt(i.Item.ID, 10), Name: i.Item.Name, Company: i.Item.Organization.Name, Phones: i.Item.Phones}
-		if r.URL = p.address(ctx, r.ExternalID); len(i.Item.Emails) > 0 {
+		if r.URL = p.recordURL(ctx, r.ExternalID); len(i.Item.Emails) > 0 {
 			r.Email = i.Item.Emails[0]
 		}
 		if j := slices.IndexFunc(i.Item.Emails, func(e string) bool { return strings.EqualFold(e, q.Email) }); j >= 0 {
@@ -100,8 +100,8 @@ func (p *pipedrive) Lookup(ctx context.Context, q contact.Query) ([]contact.Reco
 	return found, nil
 }
 
-func (p *pipedrive) address(ctx context.Context, id string) string {
-	k, err := p.keys.key(ctx, "")
+func (p *pipedrive) recordURL(ctx context.Context, id string) string {
+	k, err := p.credentialSource.credentials(ctx, "")
 	if err != nil {
 		return ""
 	}
@@ -124,48 +124,48 @@ type pipedrivePerson struct {
 
 // Upsert writes a person. Numbers and addresses that exist only in Pipedrive are sent back too, because a written
 // list replaces the old one.
-func (p *pipedrive) Upsert(ctx context.Context, _, externalID string, c contact.Contact) (Written, error) {
+func (p *pipedrive) Upsert(ctx context.Context, _, externalID string, c contact.Contact) (WriteResult, error) {
 	if externalID == "" {
-		id, err := p.known(ctx, p, c)
+		id, err := p.findExisting(ctx, p, c)
 		if err != nil {
-			return Written{}, err
+			return WriteResult{}, err
 		}
 		externalID = id
 	}
 	var there pipedrivePerson
-	w := want{method: http.MethodPost, path: "/api/v2/persons"}
+	w := apiRequest{method: http.MethodPost, path: "/api/v2/persons"}
 	if externalID != "" {
 		w.path += "/" + url.PathEscape(externalID)
-		if err := p.do(ctx, want{method: http.MethodGet, path: w.path}, &there); err != nil {
-			return Written{}, unknownRecord(err)
+		if err := p.do(ctx, apiRequest{method: http.MethodGet, path: w.path}, &there); err != nil {
+			return WriteResult{}, refusedIfMissing(err)
 		}
 		w.method = http.MethodPatch
 	}
 	phones, emails := there.Data.Phones, there.Data.Emails
 	for _, x := range c.Phones {
-		phones = pipedriveWith(phones, x.Number, or(x.Label, "work"), func(a, b string) bool { return digits(a) == digits(b) })
+		phones = addPipedriveValue(phones, x.Number, firstNonEmpty(x.Label, "work"), func(a, b string) bool { return onlyDigits(a) == onlyDigits(b) })
 	}
 	for _, x := range c.Emails {
-		emails = pipedriveWith(emails, x.Value, or(x.Label, "work"), strings.EqualFold)
+		emails = addPipedriveValue(emails, x.Value, firstNonEmpty(x.Label, "work"), strings.EqualFold)
 	}
 	w.body = map[string]any{"name": c.Name, "phones": phones, "emails": emails}
 	var made pipedrivePerson
 	if err := p.do(ctx, w, &made); err != nil {
-		return Written{}, err
+		return WriteResult{}, err
 	}
-	id := or(externalID, strconv.FormatInt(made.Data.ID, 10))
-	return Written{ExternalID: id, URL: p.address(ctx, id)}, nil
+	id := firstNonEmpty(externalID, strconv.FormatInt(made.Data.ID, 10))
+	return WriteResult{ExternalID: id, URL: p.recordURL(ctx, id)}, nil
 }
 
 // refusedIfMissing turns errNotFound of a write into ErrRefused: a write to a deleted record is not retried.
-func unknownRecord(err error) error {
-	if errors.Is(err, errNothing) {
+func refusedIfMissing(err error) error {
+	if errors.Is(err, errNotFound) {
 		return fmt.Errorf("%w: it has no such record any more", ErrRefused)
 	}
 	return err
 }
 
-func digits(text string) string {
+func onlyDigits(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < '0' || r > '9' {
 			return -1
@@ -175,7 +175,7 @@ func digits(text string) string {
 }
 
 // addPipedriveValue adds a value that is not in the list yet.
-func pipedriveWith(all []pipedriveValue, value, name string, same func(a, b string) bool) []pipedriveValue {
+func addPipedriveValue(all []pipedriveValue, value, name string, same func(a, b string) bool) []pipedriveValue {
 	if slices.ContainsFunc(all, func(v pipedriveValue) bool { return same(v.Value, value) }) {
 		return all
 	}
@@ -189,12 +189,12 @@ func (p *pipedrive) NeedsRecord() bool { return true }
 func (p *pipedrive) LogNeedsRecord() bool { return true }
 
 // Note writes a note on a person.
-func (p *pipedrive) Note(ctx context.Context, _ string, n Note) (Written, error) {
+func (p *pipedrive) Note(ctx context.Context, _ string, n Note) (WriteResult, error) {
 	person, err := strconv.ParseInt(n.ExternalID, 10, 64)
 	if err != nil {
-		return Written{}, fmt.Errorf("%w: %q is no person", ErrRefused, n.ExternalID)
+		return WriteResult{}, fmt.Errorf("%w: %q is no person", ErrRefused, n.ExternalID)
 	}
-	content := inHTML(n.byline())
+	content := escapeHTML(n.withAuthor())
 	if n.Again {
 		var x struct {
 			Data []struct {
@@ -203,58 +203,58 @@ func (p *pipedrive) Note(ctx context.Context, _ string, n Note) (Written, error)
 			} `json:"data"`
 		}
 		q := url.Values{"person_id": {n.ExternalID}, "sort": {"add_time DESC"}, "limit": {"50"}}
-		if err := p.do(ctx, want{method: http.MethodGet, path: "/api/v1/notes", query: q}, &x); err != nil {
-			return Written{}, err
+		if err := p.do(ctx, apiRequest{method: http.MethodGet, path: "/api/v1/notes", query: q}, &x); err != nil {
+			return WriteResult{}, err
 		}
 		for _, o := range x.Data {
 			if o.Content == content {
-				return Written{ExternalID: strconv.FormatInt(o.ID, 10)}, nil
+				return WriteResult{ExternalID: strconv.FormatInt(o.ID, 10)}, nil
 			}
 		}
 	}
-	return p.made(ctx, want{method: http.MethodPost, path: "/api/v1/notes", body: map[string]any{"content": content, "person_id": person}}, "")
+	return p.writeItem(ctx, apiRequest{method: http.MethodPost, path: "/api/v1/notes", body: map[string]any{"content": content, "person_id": person}}, "")
 }
 
 // writeItem sends a write and returns the id of the item.
-func (p *pipedrive) made(ctx context.Context, w want, id string) (Written, error) {
+func (p *pipedrive) writeItem(ctx context.Context, w apiRequest, id string) (WriteResult, error) {
 	var x struct {
 		Data struct {
 			ID int64 `json:"id"`
 		} `json:"data"`
 	}
 	if err := p.do(ctx, w, &x); err != nil {
-		return Written{}, unknownRecord(err)
+		return WriteResult{}, refusedIfMissing(err)
 	}
-	return Written{ExternalID: or(id, strconv.FormatInt(x.Data.ID, 10))}, nil
+	return WriteResult{ExternalID: firstNonEmpty(id, strconv.FormatInt(x.Data.ID, 10))}, nil
 }
 
 // LogCall writes a call as a completed activity, or changes it.
-func (p *pipedrive) LogCall(ctx context.Context, _ string, c CallLog) (Written, error) {
+func (p *pipedrive) LogCall(ctx context.Context, _ string, c CallLog) (WriteResult, error) {
 	id := c.RecordID
 	if id == "" && c.Again {
 		var err error
-		if id, err = p.before(ctx, c); err != nil {
-			return Written{}, err
+		if id, err = p.findWritten(ctx, c); err != nil {
+			return WriteResult{}, err
 		}
 	}
 	at := c.StartedAt.UTC()
 	body := map[string]any{"subject": c.title(), "type": "call", "done": true, "due_date": at.Format(time.DateOnly), "due_time": at.Format("15:04"),
 		"duration": time.Time{}.Add((time.Duration(c.Talk)*time.Second + 59*time.Second).Truncate(time.Minute)).Format("15:04"),
-		"note":     inHTML(c.text(60<<10) + "\n" + c.ID)}
+		"note":     escapeHTML(c.text(60<<10) + "\n" + c.ID)}
 	if id != "" {
-		return p.made(ctx, want{method: http.MethodPatch, path: "/api/v2/activities/" + url.PathEscape(id), body: body}, id)
+		return p.writeItem(ctx, apiRequest{method: http.MethodPatch, path: "/api/v2/activities/" + url.PathEscape(id), body: body}, id)
 	}
 	person, err := strconv.ParseInt(c.ExternalID, 10, 64)
 	if err != nil {
-		return Written{}, fmt.Errorf("%w: %q is no person", ErrRefused, c.ExternalID)
+		return WriteResult{}, fmt.Errorf("%w: %q is no person", ErrRefused, c.ExternalID)
 	}
 	body["participants"] = []map[string]any{{"person_id": person, "primary": true}}
-	return p.made(ctx, want{method: http.MethodPost, path: "/api/v2/activities", body: body}, "")
+	return p.writeItem(ctx, apiRequest{method: http.MethodPost, path: "/api/v2/activities", body: body}, "")
 }
 
 // findWritten returns the id of the activity of an earlier attempt with a lost answer; "" if there is
 // none.
-func (p *pipedrive) before(ctx context.Context, c CallLog) (string, error) {
+func (p *pipedrive) findWritten(ctx context.Context, c CallLog) (string, error) {
 	var x struct {
 		Data []struct {
 			ID   int64  `json:"id"`
@@ -262,7 +262,7 @@ func (p *pipedrive) before(ctx context.Context, c CallLog) (string, error) {
 		} `json:"data"`
 	}
 	q := url.Values{"person_id": {c.ExternalID}, "updated_since": {c.StartedAt.UTC().Format(time.RFC3339)}, "limit": {"100"}}
-	if err := p.do(ctx, want{method: http.MethodGet, path: "/api/v2/activities", query: q}, &x); err != nil {
+	if err := p.do(ctx, apiRequest{method: http.MethodGet, path: "/api/v2/activities", query: q}, &x); err != nil {
 		return "", err
 	}
 	for _, o := range x.Data {

@@ -32,55 +32,55 @@ type Config struct {
 	Apps    map[string]App // of the operator, by provider
 	// CheckCredential reports whether the credential that started an authorization is still valid. nil accepts every
 	// credential.
-	Valid    func(ctx context.Context, p access.Principal) error
-	Contacts *contact.Service
-	Log      *slog.Logger
-	Now      func() time.Time
+	CheckCredential func(ctx context.Context, p access.Principal) error
+	Contacts        *contact.Service
+	Log             *slog.Logger
+	Now             func() time.Time
 	// Note and Call read the data that is written to connected systems. They return db.ErrNone if it was deleted.
 	Note func(ctx context.Context, org, id, callID string) (call.Note, error)
 	Call func(ctx context.Context, org, id string) (call.Call, error)
 	// Transcript returns the transcript of a call; "" if there is none (yet). nil means that there are no
 	// transcripts.
-	Words func(ctx context.Context, org, callID string) (string, error)
+	Transcript func(ctx context.Context, org, callID string) (string, error)
 }
 
 // Service manages the connections of organisations. It is safe for concurrent use.
 type Service struct {
 	Config
-	asking, lists *http.Client
-	known         *bus.Cache[known]
+	lookupClient, listClient *http.Client
+	cache                    *bus.Cache[orgConnections]
 
-	mu      sync.Mutex // guards the rest
-	lines   map[string]*line
-	reading map[string]bool      // ids of lists that are being read
-	noticed map[string]time.Time // end of the current notice round, by connection
-	running sync.WaitGroup       // renewals of tokens in progress
+	mu           sync.Mutex // guards the rest
+	clients      map[string]*connectionClient
+	readingLists map[string]bool      // ids of lists that are being read
+	noticeRounds map[string]time.Time // end of the current notice round, by connection
+	renewals     sync.WaitGroup       // renewals of tokens in progress
 }
 
 // orgConnections are the enabled connections of an organisation.
-type known struct {
-	all  []contact.Connected
-	logs bool // at least one of them takes finished calls
+type orgConnections struct {
+	sources   []contact.Source
+	logsCalls bool // at least one of them takes finished calls
 }
 
 // New returns a service.
 func New(c Config) *Service {
 	const cacheLife = 30 * time.Second
-	return &Service{Config: c, asking: c.Guard.Client(askLimits), lists: c.Guard.Client(readLimits), lines: map[string]*line{}, reading: map[string]bool{},
-		noticed: map[string]time.Time{},
-		known:   bus.NewCache[known](c.Bus, Changed, cacheLife, c.Now)}
+	return &Service{Config: c, lookupClient: c.Guard.Client(lookupLimits), listClient: c.Guard.Client(listLimits), clients: map[string]*connectionClient{}, readingLists: map[string]bool{},
+		noticeRounds: map[string]time.Time{},
+		cache:        bus.NewCache[orgConnections](c.Bus, Changed, cacheLife, c.Now)}
 }
 
 // Connected returns the connections of an organisation for lookups. It is cached, because it is called during call
 // setup.
-func (s *Service) Connected(ctx context.Context, org string) ([]contact.Connected, error) {
-	k, err := s.connected(ctx, org)
-	return k.all, err
+func (s *Service) Connected(ctx context.Context, org string) ([]contact.Source, error) {
+	k, err := s.cachedConnections(ctx, org)
+	return k.sources, err
 }
 
-func (s *Service) connected(ctx context.Context, org string) (known, error) {
-	return s.known.Get(org, func() (out known, err error) {
-		all, err := s.all(db.Detached(ctx), s.DB.Read(db.Detached(ctx)), org)
+func (s *Service) cachedConnections(ctx context.Context, org string) (orgConnections, error) {
+	return s.cache.Get(org, func() (out orgConnections, err error) {
+		all, err := s.allConnections(db.Detached(ctx), s.DB.Read(db.Detached(ctx)), org)
 		if err != nil {
 			return out, err
 		}
@@ -88,42 +88,42 @@ func (s *Service) connected(ctx context.Context, org string) (known, error) {
 			if !c.enabled {
 				continue
 			}
-			x := contact.Connected{ID: c.ID, Name: c.Name, Provider: c.Provider, Priority: c.Priority}
-			if l, err := s.line(c); err != nil {
+			x := contact.Source{ID: c.ID, Name: c.Name, Provider: c.Provider, Priority: c.Priority}
+			if l, err := s.clientFor(c); err != nil {
 				s.Log.Error("connection cannot be used", "org", org, "connection", c.ID, "err", err)
 			} else if l != nil {
-				if _, live := l.finder(); live {
-					x.Ask = l.ask
+				if _, live := l.searcher(); live {
+					x.Lookup = l.lookup
 				}
-				out.logs = out.logs || l.adapter.Can().CallLog
+				out.logsCalls = out.logsCalls || l.adapter.Can().CallLog
 			}
-			out.all = append(out.all, x)
+			out.sources = append(out.sources, x)
 		}
 		return out, nil
 	})
 }
 
 // searcher returns the adapter if it can be searched during a call.
-func (l *line) finder() (Finder, bool) {
+func (l *connectionClient) searcher() (Searcher, bool) {
 	if !l.adapter.Can().Lookup {
 		return nil, false
 	}
-	f, ok := l.adapter.(Finder)
+	f, ok := l.adapter.(Searcher)
 	return f, ok
 }
 
 // allConnections returns the connections of an organisation in the order of their priority, including its own
 // contacts.
-func (s *Service) all(ctx context.Context, q db.Querier, org string) ([]Connection, error) {
-	all, err := connections(ctx, q, org)
+func (s *Service) allConnections(ctx context.Context, q db.Querier, org string) ([]Connection, error) {
+	all, err := listConnections(ctx, q, org)
 	if err != nil {
 		return nil, fmt.Errorf("list connections: %w", err)
 	}
-	if !slices.ContainsFunc(all, func(c Connection) bool { return c.ID == contact.Internal }) {
-		all = append(all, own(org))
+	if !slices.ContainsFunc(all, func(c Connection) bool { return c.ID == contact.InternalID }) {
+		all = append(all, internalConnection(org))
 	}
 	for i := range all {
-		if err := s.open(&all[i]); err != nil {
+		if err := s.unsealSettings(&all[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -133,17 +133,17 @@ func (s *Service) all(ctx context.Context, q db.Querier, org string) ([]Connecti
 
 // internalConnection returns the connection that represents an organisation's own contacts. It is used until the
 // organisation changes it.
-func own(org string) Connection {
-	return Connection{ID: contact.Internal, Provider: "internal", Name: contact.Own, enabled: true, TimeoutMS: defaultTimeout, FieldMap: map[string]string{}, org: org}
+func internalConnection(org string) Connection {
+	return Connection{ID: contact.InternalID, Provider: "internal", Name: contact.InternalName, enabled: true, TimeoutMS: defaultTimeout, FieldMap: map[string]string{}, org: org}
 }
 
 // unsealSettings decrypts the settings of a connection in place.
-func (s *Service) open(c *Connection) error {
+func (s *Service) unsealSettings(c *Connection) error {
 	if len(c.settings) == 0 {
 		c.settings = []byte("{}")
 		return nil
 	}
-	plain, err := s.Seal.Unseal(c.settings, c.place())
+	plain, err := s.Seal.Unseal(c.settings, c.settingsAAD())
 	if err != nil {
 		return fmt.Errorf("read settings of connection %s: %w", c.ID, err)
 	}
@@ -152,44 +152,46 @@ func (s *Service) open(c *Connection) error {
 }
 
 // settingsAAD returns the associated data that binds sealed settings to their row.
-func (c Connection) place() []byte { return []byte(c.org + "|crm_connections|" + c.ID + "|settings") }
+func (c Connection) settingsAAD() []byte {
+	return []byte(c.org + "|crm_connections|" + c.ID + "|settings")
+}
 
 // clientFor returns the client of a connection; nil for the organisation's own contacts.
-func (s *Service) line(c Connection) (*line, error) {
+func (s *Service) clientFor(c Connection) (*connectionClient, error) {
 	if c.Provider == "internal" {
 		return nil, nil
 	}
 	name := c.org + " " + c.ID
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if l := s.lines[name]; l != nil && l.version.Equal(c.updatedAt.Time) {
+	if l := s.clients[name]; l != nil && l.version.Equal(c.updatedAt.Time) {
 		return l, nil
 	}
-	p, ok := providerOf(c.Provider)
-	if !ok || !p.made() {
+	p, ok := findProvider(c.Provider)
+	if !ok || !p.isAvailable() {
 		return nil, fmt.Errorf("provider %s is not built in", c.Provider)
 	}
 	a, wrong := p.adapterOf(s, c, c.settings)
 	if a == nil {
 		return nil, fmt.Errorf("settings of connection %s: %s", c.ID, wrong[0].Message)
 	}
-	s.lines[name].close()
-	s.lines[name] = newLine(a, c, s.Now)
-	return s.lines[name], nil
+	s.clients[name].close()
+	s.clients[name] = newConnectionClient(a, c, s.Now)
+	return s.clients[name], nil
 }
 
 // Close waits for renewals of tokens in progress, and closes idle connections to systems.
 func (s *Service) Close() {
-	s.running.Wait()
+	s.renewals.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, l := range s.lines {
+	for _, l := range s.clients {
 		l.close()
 	}
 }
 
 // close closes the idle connections of an adapter. Requests in progress continue.
-func (l *line) close() {
+func (l *connectionClient) close() {
 	if l == nil {
 		return
 	}
@@ -199,35 +201,35 @@ func (l *line) close() {
 }
 
 // publishChanged publishes, at commit, that the connections of an organisation have changed.
-func (s *Service) changed(tx db.Querier, org string) {
+func (s *Service) publishChanged(tx db.Querier, org string) {
 	db.OnCommit(tx, func() {
 		s.Bus.Publish(Changed, org)
-		s.Contacts.Reconnected(org)
+		s.Contacts.InvalidateOrg(org)
 	})
 }
 
 // fillView sets the fields of a connection that the API shows: status, capabilities, masked settings, health.
-func (s *Service) dress(c *Connection) {
+func (s *Service) fillView(c *Connection) {
 	c.Status = "active"
-	p, _ := providerOf(c.Provider)
-	c.Capabilities = p.can
+	p, _ := findProvider(c.Provider)
+	c.Capabilities = p.capabilities
 	c.Settings = map[string]any{}
 	_ = json.Unmarshal(c.settings, &c.Settings)
-	c.Settings = mask(c.Settings)
+	c.Settings = maskSecrets(c.Settings)
 	if c.FieldMap == nil {
 		c.FieldMap = map[string]string{}
 	}
-	if l, err := s.line(*c); err == nil && l != nil {
+	if l, err := s.clientFor(*c); err == nil && l != nil {
 		c.Capabilities = l.adapter.Can()
-		l.health().show(c)
+		l.health().applyTo(c)
 		if _, ok := l.adapter.(Directory); ok {
 			c.NoticeURL = db.Null(s.BaseURL + s.noticePath(c.org, c.ID)).Ptr()
 		}
 	}
-	if c.refresh != "" {
-		c.LastError, c.Status = &c.refresh, "degraded"
+	if c.refreshError != "" {
+		c.LastError, c.Status = &c.refreshError, "degraded"
 	}
-	s.dressGrant(c)
+	s.setGrantStatus(c)
 	if !c.enabled {
 		c.Status = "disabled"
 	}

@@ -29,10 +29,10 @@ type Sync struct {
 	CreatedAt    db.Time `json:"created_at"`
 	UpdatedAt    db.Time `json:"updated_at"`
 
-	org     string
-	waits   bool   // wait for RequeueCall if the system takes a call only once
-	again   bool   // an earlier attempt was made
-	written string // digest of the last written content; "" before the first write
+	org            string
+	waitsForUpdate bool   // wait for RequeueCall if the system takes a call only once
+	isRetry        bool   // an earlier attempt was made
+	writtenDigest  string // digest of the last written content; "" before the first write
 }
 
 // syncAttempts is the number of attempts of a write: over about seven hours.
@@ -44,49 +44,49 @@ type syncArgs struct {
 
 // QueueContact enqueues the write of a contact to the systems that take contacts. If only is not nil, it lists the
 // connections to write to.
-func (s *Service) SaveContact(ctx context.Context, tx db.Querier, c contact.Contact, only []string) error {
-	return s.enqueue(ctx, tx, Sync{Kind: "contact", SubjectID: c.ID, ContactID: &c.ID, org: c.OrgID},
+func (s *Service) QueueContact(ctx context.Context, tx db.Querier, c contact.Contact, only []string) error {
+	return s.createSyncs(ctx, tx, Sync{Kind: "contact", SubjectID: c.ID, ContactID: &c.ID, org: c.OrgID},
 		func(x Capabilities) bool { return x.Create || x.Update }, only)
 }
 
 // QueueNote enqueues the write of a note to the systems that take notes.
-func (s *Service) SaveNote(ctx context.Context, tx db.Querier, org string, n call.Note) error {
-	return s.enqueue(ctx, tx, Sync{Kind: "note", SubjectID: n.ID, ContactID: n.ContactID, CallID: n.CallID, org: org},
+func (s *Service) QueueNote(ctx context.Context, tx db.Querier, org string, n call.Note) error {
+	return s.createSyncs(ctx, tx, Sync{Kind: "note", SubjectID: n.ID, ContactID: n.ContactID, CallID: n.CallID, org: org},
 		func(x Capabilities) bool { return x.Notes }, nil)
 }
 
 // QueueCall enqueues the write of a finished external call to the systems that take calls. If more is true,
 // RequeueCall follows: systems that cannot change a call are written to only then.
-func (s *Service) LogCall(ctx context.Context, tx db.Querier, org string, r call.CDR, more bool) error {
+func (s *Service) QueueCall(ctx context.Context, tx db.Querier, org string, r call.CDR, more bool) error {
 	if r.ExternalNumber() == "" {
 		return nil
 	}
-	if known, err := s.connected(ctx, org); err != nil || !known.logs {
+	if known, err := s.cachedConnections(ctx, org); err != nil || !known.logsCalls {
 		return err
 	}
 	x := Sync{Kind: "call", SubjectID: r.CallID, CallID: &r.CallID, org: org}
 	if r.Contact != nil && r.Contact.ID != "" {
 		x.ContactID = &r.Contact.ID
 	}
-	x.waits = more
-	return s.enqueue(ctx, tx, x, func(x Capabilities) bool { return x.CallLog }, nil)
+	x.waitsForUpdate = more
+	return s.createSyncs(ctx, tx, x, func(x Capabilities) bool { return x.CallLog }, nil)
 }
 
 // RequeueCall enqueues a new write of a call to all systems it was queued for, with the data that exists now.
-func (s *Service) CallGrew(ctx context.Context, tx db.Querier, org, callID string) error {
-	if known, err := s.connected(ctx, org); err != nil || !known.logs {
+func (s *Service) RequeueCall(ctx context.Context, tx db.Querier, org, callID string) error {
+	if known, err := s.cachedConnections(ctx, org); err != nil || !known.logsCalls {
 		return err
 	}
 	all, err := syncsOf(ctx, tx, org, "call", callID)
 	if err != nil {
-		return fmt.Errorf("find where call %s is written: %w", callID, err)
+		return fmt.Errorf("find syncs of call %s: %w", callID, err)
 	}
 	for _, x := range all {
 		x.Status, x.CreatedAt = "pending", db.At(s.Now())
 		if _, err := putSync(ctx, tx, x); err != nil {
 			return err
 		}
-		if err := s.syncSoon(ctx, tx, x); err != nil {
+		if err := s.enqueueSync(ctx, tx, x); err != nil {
 			return err
 		}
 	}
@@ -113,13 +113,13 @@ func syncsOf(ctx context.Context, q db.Querier, org, kind, subject string) ([]Sy
 }
 
 // createSyncs writes one sync per system that takes it, and enqueues the jobs.
-func (s *Service) enqueue(ctx context.Context, tx db.Querier, x Sync, takes func(Capabilities) bool, only []string) error {
-	all, err := s.all(ctx, tx, x.org)
+func (s *Service) createSyncs(ctx context.Context, tx db.Querier, x Sync, takes func(Capabilities) bool, only []string) error {
+	all, err := s.allConnections(ctx, tx, x.org)
 	if err != nil {
 		return err
 	}
 	for _, c := range all {
-		l, err := s.line(c)
+		l, err := s.clientFor(c)
 		if err != nil || l == nil || !c.enabled || !takes(l.adapter.Can()) || only != nil && !slices.Contains(only, c.ID) {
 			continue
 		}
@@ -128,14 +128,14 @@ func (s *Service) enqueue(ctx context.Context, tx db.Querier, x Sync, takes func
 			return err
 		}
 		if x.Kind == "contact" {
-			if err := putRef(ctx, tx, x, Written{}); err != nil {
+			if err := putRef(ctx, tx, x, WriteResult{}); err != nil {
 				return err
 			}
 		}
-		if x.waits && once(l.adapter) {
+		if x.waitsForUpdate && writesOnce(l.adapter) {
 			continue
 		}
-		if err := s.syncSoon(ctx, tx, x); err != nil {
+		if err := s.enqueueSync(ctx, tx, x); err != nil {
 			return err
 		}
 	}
@@ -143,32 +143,32 @@ func (s *Service) enqueue(ctx context.Context, tx db.Querier, x Sync, takes func
 }
 
 // writesOnce reports whether a system cannot change a call that was written to it.
-func once(a Adapter) bool {
-	o, ok := a.(Once)
+func writesOnce(a Adapter) bool {
+	o, ok := a.(SingleWriteCallLogger)
 	return ok && o.LogsOnce()
 }
 
 // enqueueSync enqueues the job of a sync. Jobs of one sync run in order.
-func (s *Service) syncSoon(ctx context.Context, tx db.Querier, x Sync) error {
+func (s *Service) enqueueSync(ctx context.Context, tx db.Querier, x Sync) error {
 	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: x.org, Queue: Queue, Lane: "crm|" + x.ConnectionID, Kind: syncKind, Args: syncArgs{x.ID},
 		MaxAttempts: syncAttempts, OrderKey: syncKind + " " + x.ID})
 }
 
 // CheckContactTargets returns a violation for each of the named connections that takes no contacts.
-func (s *Service) CanSave(ctx context.Context, org string, ids []string) ([]op.Violation, error) {
-	all, err := s.all(ctx, s.DB.Read(ctx), org)
+func (s *Service) CheckContactTargets(ctx context.Context, org string, ids []string) ([]op.Violation, error) {
+	all, err := s.allConnections(ctx, s.DB.Read(ctx), org)
 	if err != nil {
 		return nil, err
 	}
 	var wrong []op.Violation
 	for i, id := range ids {
 		field := fmt.Sprintf("connection_ids.%d", i)
-		c, err := one(all, id)
+		c, err := findConnection(all, id)
 		if err != nil {
 			wrong = append(wrong, op.Field(field, "not_found", "no such connection"))
 			continue
 		}
-		if l, err := s.line(c); c.Provider != "internal" && (err != nil || !c.enabled || !l.adapter.Can().Create) {
+		if l, err := s.clientFor(c); c.Provider != "internal" && (err != nil || !c.enabled || !l.adapter.Can().Create) {
 			wrong = append(wrong, op.Field(field, "not_available", "this connection takes no contacts"))
 		}
 	}
@@ -184,7 +184,7 @@ func scanSync(scan func(...any) error) (x Sync, err error) {
 	var written db.Null
 	err = scan(&x.ID, &x.org, &x.ConnectionID, &x.Provider, &x.Kind, &x.SubjectID, &x.ContactID, &x.CallID, &x.Status, &x.Attempts, &x.ExternalID, &x.Error,
 		&x.CreatedAt, &x.UpdatedAt, &written)
-	x.written = string(written)
+	x.writtenDigest = string(written)
 	return x, err
 }
 
@@ -197,7 +197,7 @@ func putSync(ctx context.Context, tx db.Querier, x Sync) (id string, err error) 
 		RETURNING id`
 	err = tx.QueryRow(ctx, q, x.org, x.ID, x.ConnectionID, x.Kind, x.SubjectID, x.ContactID, x.CallID, x.Status, x.CreatedAt).Scan(&id)
 	if err != nil {
-		return "", fmt.Errorf("write what is to be synced: %w", err)
+		return "", fmt.Errorf("write sync: %w", err)
 	}
 	return id, nil
 }
@@ -208,15 +208,15 @@ func getSync(ctx context.Context, q db.Querier, org, id string) (Sync, error) {
 
 // saveResult writes the result of an attempt. If a newer write was queued meanwhile, it stores only the record id and
 // the digest: the status belongs to the other job.
-func (x Sync) result(ctx context.Context, tx db.Querier, seen db.Time) error {
+func (x Sync) saveResult(ctx context.Context, tx db.Querier, seen db.Time) error {
 	const made = `UPDATE crm_syncs SET attempts = attempts + 1, external_id = COALESCE($3, external_id), written = COALESCE($4, written)
 		WHERE org_id = $1 AND id = $2`
-	if _, err := tx.Exec(ctx, made, x.org, x.ID, x.ExternalID, db.Null(x.written)); err != nil {
-		return fmt.Errorf("write what a system made: %w", err)
+	if _, err := tx.Exec(ctx, made, x.org, x.ID, x.ExternalID, db.Null(x.writtenDigest)); err != nil {
+		return fmt.Errorf("write record id of sync: %w", err)
 	}
 	const q = `UPDATE crm_syncs SET status = $3, error = $4, updated_at = $5 WHERE org_id = $1 AND id = $2 AND updated_at = $6`
 	if _, err := tx.Exec(ctx, q, x.org, x.ID, x.Status, x.Error, x.UpdatedAt, seen); err != nil {
-		return fmt.Errorf("write how a sync went: %w", err)
+		return fmt.Errorf("write result of sync: %w", err)
 	}
 	return nil
 }
@@ -285,7 +285,7 @@ func (s *Service) Retry(ctx context.Context, in *OneIn) (*op.Out[Sync], error) {
 		if x, err = getSync(ctx, tx, x.org, x.ID); err != nil {
 			return err
 		}
-		return s.syncSoon(ctx, tx, x)
+		return s.enqueueSync(ctx, tx, x)
 	})
 	if err != nil {
 		return nil, err

@@ -14,16 +14,16 @@ import (
 )
 
 // syncTimeout bounds one attempt of a write.
-const syncTime = 30 * time.Second
+const syncTimeout = 30 * time.Second
 
 // errNoRecord means that the system has no record of the person, and takes notes or calls only for a record.
 var errNoRecord = errors.New("the system knows nobody with this number")
 
 // errSubjectGone means that the note, call or contact was deleted.
-var errGone = errors.New("it is gone")
+var errSubjectGone = errors.New("it is gone")
 
 // runSync is the job that writes one sync to its system and stores the result.
-func (s *Service) sync(ctx context.Context, j job.Job) error {
+func (s *Service) runSync(ctx context.Context, j job.Job) error {
 	var args syncArgs
 	if err := j.Bind(&args); err != nil {
 		return errors.Join(err, job.ErrDead)
@@ -36,12 +36,12 @@ func (s *Service) sync(ctx context.Context, j job.Job) error {
 		return err
 	}
 	seen := x.UpdatedAt
-	x.again = j.Attempt > 1 || x.Attempts > 0
-	out, err := s.write(ctx, &x)
-	retry := x.took(out, err, j.Last())
+	x.isRetry = j.Attempt > 1 || x.Attempts > 0
+	out, err := s.writeSync(ctx, &x)
+	retry := x.applyResult(out, err, j.Last())
 	x.UpdatedAt = db.At(s.Now())
 	job.AtEnd(ctx, func(ctx context.Context, tx db.Querier) error {
-		if err := x.result(ctx, tx, seen); err != nil || x.Kind != "contact" {
+		if err := x.saveResult(ctx, tx, seen); err != nil || x.Kind != "contact" {
 			return err
 		}
 		return putRef(ctx, tx, x, out)
@@ -50,8 +50,8 @@ func (s *Service) sync(ctx context.Context, j job.Job) error {
 }
 
 // applyResult sets the status after an attempt. It returns nil if the sync is finished, or the error to retry with.
-func (x *Sync) took(out Written, err error, last bool) error {
-	var busy *Busy
+func (x *Sync) applyResult(out WriteResult, err error, last bool) error {
+	var busy *BusyError
 	switch {
 	case err == nil:
 		x.Status, x.Error = "synced", nil
@@ -60,14 +60,14 @@ func (x *Sync) took(out Written, err error, last bool) error {
 		}
 		x.Error = db.Null(out.Conflict).Ptr()
 		return nil
-	case errors.Is(err, errNoRecord), errors.Is(err, errGone):
+	case errors.Is(err, errNoRecord), errors.Is(err, errSubjectGone):
 		x.Status = "skipped"
 	case errors.Is(err, ErrRefused), errors.Is(err, ErrAuth), last:
 		x.Status = "failed"
 	default:
 		x.Status = "pending"
 	}
-	text := words(err)
+	text := errorText(err)
 	x.Error = &text
 	switch {
 	case x.Status != "pending":
@@ -79,19 +79,19 @@ func (x *Sync) took(out Written, err error, last bool) error {
 }
 
 // writeSync sends the request for a sync.
-func (s *Service) write(ctx context.Context, x *Sync) (Written, error) {
-	c, err := connection(ctx, s.DB.Read(ctx), x.org, x.ConnectionID)
+func (s *Service) writeSync(ctx context.Context, x *Sync) (WriteResult, error) {
+	c, err := getConnection(ctx, s.DB.Read(ctx), x.org, x.ConnectionID)
 	if err == nil {
-		err = s.open(&c)
+		err = s.unsealSettings(&c)
 	}
 	if err != nil {
-		return Written{}, err
+		return WriteResult{}, err
 	}
-	l, err := s.line(c)
+	l, err := s.clientFor(c)
 	if err != nil {
-		return Written{}, fmt.Errorf("%w: %w", ErrRefused, err)
+		return WriteResult{}, fmt.Errorf("%w: %w", ErrRefused, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, syncTime)
+	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
 	defer cancel()
 	switch can := l.adapter.Can(); {
 	case x.Kind == "note" && can.Notes:
@@ -101,51 +101,51 @@ func (s *Service) write(ctx context.Context, x *Sync) (Written, error) {
 	case x.Kind == "contact" && (can.Create || can.Update):
 		return s.writeContact(ctx, l.adapter, *x)
 	}
-	return Written{}, fmt.Errorf("%w: the connection does not take it any more", ErrRefused)
+	return WriteResult{}, fmt.Errorf("%w: the connection does not take it any more", ErrRefused)
 }
 
-func (s *Service) writeContact(ctx context.Context, a Adapter, x Sync) (Written, error) {
+func (s *Service) writeContact(ctx context.Context, a Adapter, x Sync) (WriteResult, error) {
 	c, err := s.Contacts.Find(ctx, x.org, x.SubjectID)
 	if db.IsNone(err) {
-		return Written{}, errGone
+		return WriteResult{}, errSubjectGone
 	}
 	if err != nil {
-		return Written{}, err
+		return WriteResult{}, err
 	}
-	id, base, err := refOf(ctx, s.DB.Read(ctx), x.org, c.ID, x.ConnectionID)
+	id, base, err := externalRef(ctx, s.DB.Read(ctx), x.org, c.ID, x.ConnectionID)
 	if err != nil {
-		return Written{}, err
+		return WriteResult{}, err
 	}
 	if id == "" && !a.Can().Create {
-		return Written{}, errNoRecord
+		return WriteResult{}, errNoRecord
 	}
 	key := x.ID + "-" + strconv.FormatInt(c.UpdatedAt.UnixMicro(), 36)
 	if m, ok := a.(Merger); ok {
 		return m.Merge(ctx, key, id, base, c)
 	}
-	return a.(Keeper).Upsert(ctx, key, id, c)
+	return a.(Upserter).Upsert(ctx, key, id, c)
 }
 
-func (s *Service) writeNote(ctx context.Context, a Adapter, x Sync) (Written, error) {
+func (s *Service) writeNote(ctx context.Context, a Adapter, x Sync) (WriteResult, error) {
 	callID := ""
 	if x.CallID != nil {
 		callID = *x.CallID
 	}
 	n, err := s.Note(ctx, x.org, x.SubjectID, callID)
 	if db.IsNone(err) {
-		return Written{}, errGone
+		return WriteResult{}, errSubjectGone
 	}
 	if err != nil {
-		return Written{}, err
+		return WriteResult{}, err
 	}
-	whom, err := s.whom(ctx, a, x, a.(Noter).NeedsRecord())
+	whom, err := s.personFor(ctx, a, x, a.(NoteWriter).NeedsRecord())
 	if err != nil {
-		return Written{}, err
+		return WriteResult{}, err
 	}
-	return a.(Noter).Note(ctx, x.ID, Note{Whom: whom, ID: n.ID, Text: n.Body, Author: n.Author.Name, CallID: callID, At: n.CreatedAt})
+	return a.(NoteWriter).Note(ctx, x.ID, Note{Person: whom, ID: n.ID, Text: n.Body, Author: n.Author.Name, CallID: callID, At: n.CreatedAt})
 }
 
-func value(text *string) string {
+func deref(text *string) string {
 	if text == nil {
 		return ""
 	}
@@ -153,8 +153,8 @@ func value(text *string) string {
 }
 
 // personFor finds the person that a sync is about, and, if needed, the id of the system's record.
-func (s *Service) whom(ctx context.Context, a Adapter, x Sync, needsRecord bool) (Whom, error) {
-	w := Whom{ContactID: value(x.ContactID), Again: x.again}
+func (s *Service) personFor(ctx context.Context, a Adapter, x Sync, needsRecord bool) (Person, error) {
+	w := Person{ContactID: deref(x.ContactID), Again: x.isRetry}
 	if x.CallID != nil {
 		c, err := s.Call(ctx, x.org, *x.CallID)
 		if err != nil && !db.IsNone(err) {
@@ -165,17 +165,17 @@ func (s *Service) whom(ctx context.Context, a Adapter, x Sync, needsRecord bool)
 		}
 	}
 	if w.ContactID != "" {
-		if err := s.fillWhom(ctx, x, &w); err != nil {
+		if err := s.fillPerson(ctx, x, &w); err != nil {
 			return w, err
 		}
 	}
 	if w.ExternalID != "" || !needsRecord {
 		return w, nil
 	}
-	return w, s.search(ctx, a, x.org, &w)
+	return w, s.searchRecord(ctx, a, x.org, &w)
 }
 
-func (s *Service) fillWhom(ctx context.Context, x Sync, w *Whom) error {
+func (s *Service) fillPerson(ctx context.Context, x Sync, w *Person) error {
 	c, err := s.Contacts.Find(ctx, x.org, w.ContactID)
 	if db.IsNone(err) {
 		return nil
@@ -189,13 +189,13 @@ func (s *Service) fillWhom(ctx context.Context, x Sync, w *Whom) error {
 	if len(c.Emails) > 0 {
 		w.Email = c.Emails[0].Value
 	}
-	w.ExternalID, _, err = refOf(ctx, s.DB.Read(ctx), x.org, c.ID, x.ConnectionID)
+	w.ExternalID, _, err = externalRef(ctx, s.DB.Read(ctx), x.org, c.ID, x.ConnectionID)
 	return err
 }
 
 // searchRecord looks up the record with the person's number in the system.
-func (s *Service) search(ctx context.Context, a Adapter, org string, w *Whom) error {
-	f, ok := a.(Finder)
+func (s *Service) searchRecord(ctx context.Context, a Adapter, org string, w *Person) error {
+	f, ok := a.(Searcher)
 	if !ok || !a.Can().Lookup || w.Phone == "" {
 		return errNoRecord
 	}

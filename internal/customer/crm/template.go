@@ -19,15 +19,15 @@ func fill(template string, values map[string]string, escape func(string) string)
 }
 
 // escapeURL encodes a value for any part of an address.
-func inURL(value string) string { return strings.ReplaceAll(url.QueryEscape(value), "+", "%20") }
+func escapeURL(value string) string { return strings.ReplaceAll(url.QueryEscape(value), "+", "%20") }
 
-func plain(value string) string { return value }
+func verbatim(value string) string { return value }
 
 // fillBody puts values into the texts of a JSON value.
 func fillBody(body any, values map[string]string) any {
 	switch x := body.(type) {
 	case string:
-		return fill(x, values, plain)
+		return fill(x, values, verbatim)
 	case []any:
 		out := make([]any, len(x))
 		for i := range x {
@@ -45,7 +45,7 @@ func fillBody(body any, values map[string]string) any {
 }
 
 // placeholders returns the placeholders of a template or a body.
-func names(template any) (all []string) {
+func placeholders(template any) (all []string) {
 	switch x := template.(type) {
 	case string:
 		for _, m := range placeholder.FindAllStringSubmatch(x, -1) {
@@ -53,19 +53,19 @@ func names(template any) (all []string) {
 		}
 	case []any:
 		for _, v := range x {
-			all = append(all, names(v)...)
+			all = append(all, placeholders(v)...)
 		}
 	case map[string]any:
 		for _, v := range x {
-			all = append(all, names(v)...)
+			all = append(all, placeholders(v)...)
 		}
 	}
 	return all
 }
 
 // checkPlaceholders returns an error with the first placeholder that is not known.
-func unknown(template any, known []string) error {
-	for _, n := range names(template) {
+func checkPlaceholders(template any, known []string) error {
+	for _, n := range placeholders(template) {
 		if !slices.Contains(known, n) {
 			return fmt.Errorf("{{%s}} means nothing here; known are %s", n, strings.Join(known, ", "))
 		}

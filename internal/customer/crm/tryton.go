@@ -38,7 +38,7 @@ func (s *TrytonSettings) check(g *egress.Guard) (wrong []op.Violation) {
 	if strings.ContainsAny(s.Database, "/?#%\\") || s.Database == ".." || s.Database == "." {
 		wrong = append(wrong, op.Field("settings.database", "invalid_value", "not the name of a database"))
 	}
-	if err := unknown(s.RecordURL, []string{"external_id"}); err != nil {
+	if err := checkPlaceholders(s.RecordURL, []string{"external_id"}); err != nil {
 		wrong = append(wrong, op.Field("settings.record_url", "unknown_placeholder", err.Error()))
 	}
 	if s.RequestsPerMinute < 0 || s.RequestsPerMinute > 60_000 {
@@ -57,7 +57,7 @@ type tryton struct {
 
 func buildTryton(s *Service, raw json.RawMessage, fields map[string]string) (Adapter, []op.Violation) {
 	var x TrytonSettings
-	if wrong := strict(raw, &x); wrong != nil {
+	if wrong := decodeStrict(raw, &x); wrong != nil {
 		return nil, wrong
 	}
 	wrong := x.check(s.Guard)
@@ -68,7 +68,7 @@ func buildTryton(s *Service, raw json.RawMessage, fields map[string]string) (Ada
 	if err != nil {
 		return nil, wrong
 	}
-	return &tryton{s: x, client: s.asking, address: u.JoinPath(url.PathEscape(x.Database)).String() + "/"}, wrong
+	return &tryton{s: x, client: s.lookupClient, address: u.JoinPath(url.PathEscape(x.Database)).String() + "/"}, wrong
 }
 
 // Can reports all capabilities.
@@ -76,10 +76,10 @@ func (t *tryton) Can() Capabilities {
 	return Capabilities{Lookup: true, Create: true, Update: true, Notes: true, CallLog: true}
 }
 
-func (t *tryton) pace() int { return t.s.RequestsPerMinute }
+func (t *tryton) requestsPerMinute() int { return t.s.RequestsPerMinute }
 
 // trytonMechanism is a contact mechanism of a party: a number, or an e-mail address.
-type mechanism struct {
+type trytonMechanism struct {
 	ID    int    `json:"id"`
 	Type  string `json:"type"`
 	Value string `json:"value"`
@@ -103,7 +103,7 @@ func (t *tryton) Lookup(ctx context.Context, q contact.Query) ([]contact.Record,
 		f := q.Phone
 		where = []any{[]any{"value_compact", "in", []string{f.E164, f.Plain, f.Zeros, f.Digits, f.NSN}}, []any{"type", "in", trytonPhones}}
 	}
-	var found []mechanism
+	var found []trytonMechanism
 	const most = 50
 	err := t.call(ctx, "model.party.contact_mechanism.search_read", &found, where, 0, most, nil, []string{"type", "value", "party.name"})
 	if err != nil {
@@ -113,7 +113,7 @@ func (t *tryton) Lookup(ctx context.Context, q contact.Query) ([]contact.Record,
 }
 
 // records groups mechanisms into one record per party.
-func (t *tryton) records(found []mechanism) (all []contact.Record) {
+func (t *tryton) records(found []trytonMechanism) (all []contact.Record) {
 	for _, m := range found[:min(len(found), 50)] {
 		if m.Party == nil || m.Party.ID == 0 {
 			continue
@@ -135,13 +135,13 @@ func (t *tryton) records(found []mechanism) (all []contact.Record) {
 
 func (t *tryton) recordURL(id string) string {
 	if t.s.RecordURL != "" {
-		return fill(t.s.RecordURL, map[string]string{"external_id": id}, inURL)
+		return fill(t.s.RecordURL, map[string]string{"external_id": id}, escapeURL)
 	}
 	return strings.TrimSuffix(t.s.URL, "/") + "/#" + url.PathEscape(t.s.Database) + "/model/party.party/" + id
 }
 
 // trytonID parses the id of a record.
-func number(id string) (int, error) {
+func trytonID(id string) (int, error) {
 	n, err := strconv.Atoi(id)
 	if err != nil || n <= 0 {
 		return 0, fmt.Errorf("%w: %q is no id of Tryton's", ErrRefused, id)

@@ -19,7 +19,7 @@ type trytonSession struct {
 }
 
 // errSessionExpired means that Tryton does not accept the session any more.
-var errSession = errors.New("the session is over")
+var errSessionExpired = errors.New("the session has expired")
 
 // call calls a method. It logs in if necessary, and once more if the session has expired.
 func (t *tryton) call(ctx context.Context, method string, to any, params ...any) error {
@@ -29,13 +29,13 @@ func (t *tryton) call(ctx context.Context, method string, to any, params ...any)
 			return err
 		}
 		err = t.post(ctx, key, method, to, append(params, map[string]any{}))
-		if !errors.Is(err, errSession) {
+		if !errors.Is(err, errSessionExpired) {
 			return err
 		}
 		if again {
 			return fmt.Errorf("%w: it is not allowed", ErrAuth)
 		}
-		t.session.end(key)
+		t.session.forget(key)
 	}
 }
 
@@ -49,7 +49,7 @@ func (t *tryton) login(ctx context.Context) (string, error) {
 	}
 	var result []any // the id of the user, and the session
 	err := t.post(ctx, "", "common.db.login", &result, []any{t.s.Username, map[string]any{"password": t.s.Password}, "en"})
-	if errors.Is(err, errSession) || err == nil && len(result) != 2 {
+	if errors.Is(err, errSessionExpired) || err == nil && len(result) != 2 {
 		return "", fmt.Errorf("%w: user name or password is wrong", ErrAuth)
 	}
 	if err != nil {
@@ -60,7 +60,7 @@ func (t *tryton) login(ctx context.Context) (string, error) {
 }
 
 // forget deletes an expired session key, unless another login has replaced it.
-func (s *trytonSession) end(key string) {
+func (s *trytonSession) forget(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.key == key {
@@ -85,17 +85,17 @@ func (t *tryton) post(ctx context.Context, key, method string, to any, params []
 	}
 	answer, err := t.client.Do(r)
 	if err != nil {
-		return short(ctx, err)
+		return withoutURL(ctx, err)
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
 	if err != nil {
-		return short(ctx, err)
+		return withoutURL(ctx, err)
 	}
 	if answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden {
-		return errSession
+		return errSessionExpired
 	}
-	if err := verdict(answer); err != nil {
+	if err := statusError(answer); err != nil {
 		return err
 	}
 	return readRPC(text, to)

@@ -24,31 +24,31 @@ type ZendeskSettings struct {
 	APIToken  string `json:"api_token,omitempty" doc:"In place of an agreement; secret"`
 }
 
-func (s ZendeskSettings) deal() (deal, []op.Violation) {
+func (s ZendeskSettings) vendorConnection() (vendorConnection, []op.Violation) {
 	home := "https://" + s.Subdomain + ".zendesk.com"
-	at := or(s.LoginURL, home)
-	d := deal{app: s.App, base: home, pace: []pace{{300 * time.Millisecond, 20, ""}},
-		door:    door{authorize: at + "/oauth/authorizations/new", token: at + "/oauth/tokens", scopes: []string{"read", "write"}, style: oauth2.AuthStyleInParams, pkce: true},
-		adapter: func(a *api) Adapter { return &zendesk{a} }}
+	at := firstNonEmpty(s.LoginURL, home)
+	d := vendorConnection{app: s.App, base: home, rateLimits: []rateLimit{{300 * time.Millisecond, 20, ""}},
+		endpoints:  oauthEndpoints{authorize: at + "/oauth/authorizations/new", token: at + "/oauth/tokens", scopes: []string{"read", "write"}, style: oauth2.AuthStyleInParams, pkce: true},
+		newAdapter: func(a *vendorClient) Adapter { return &zendesk{a} }}
 	var wrong []op.Violation
-	if !label.MatchString(s.Subdomain) {
+	if !subdomainPattern.MatchString(s.Subdomain) {
 		wrong = append(wrong, op.Field("settings.subdomain", "required", "give the name before .zendesk.com"))
 	}
 	if (s.Email == "") != (s.APIToken == "") {
 		wrong = append(wrong, op.Field("settings.api_token", "required", "email and api_token belong together"))
 	}
 	if s.APIToken != "" {
-		d.fixed = &key{header: "Authorization", value: "Basic " + base64.StdEncoding.EncodeToString([]byte(s.Email+"/token:"+s.APIToken)), token: s.APIToken,
-			base: or(s.APIURL, home)}
+		d.static = &credentials{header: "Authorization", value: "Basic " + base64.StdEncoding.EncodeToString([]byte(s.Email+"/token:"+s.APIToken)), token: s.APIToken,
+			base: firstNonEmpty(s.APIURL, home)}
 	}
 	return d, wrong
 }
 
 // zendesk is the adapter for Zendesk's Support API. Calls and notes are tickets.
-type zendesk struct{ *api }
+type zendesk struct{ *vendorClient }
 
 // Can reports the capabilities that all vendors have.
-func (z *zendesk) Can() Capabilities { return vendorCan }
+func (z *zendesk) Can() Capabilities { return vendorCapabilities }
 
 type zendeskUser struct {
 	ID      int64     `json:"id"`
@@ -66,7 +66,7 @@ func (z *zendesk) Lookup(ctx context.Context, q contact.Query) ([]contact.Record
 		terms = []string{`email:"` + strings.ReplaceAll(q.Email, `"`, "") + `"`}
 	}
 	for _, t := range terms {
-		found, err := z.find(ctx, t)
+		found, err := z.search(ctx, t)
 		if err != nil || len(found) > 0 {
 			return found, err
 		}
@@ -74,7 +74,7 @@ func (z *zendesk) Lookup(ctx context.Context, q contact.Query) ([]contact.Record
 	return nil, nil
 }
 
-func (z *zendesk) find(ctx context.Context, query string) ([]contact.Record, error) {
+func (z *zendesk) search(ctx context.Context, query string) ([]contact.Record, error) {
 	var x struct {
 		Users         []zendeskUser `json:"users"`
 		Organizations []struct {
@@ -83,25 +83,25 @@ func (z *zendesk) find(ctx context.Context, query string) ([]contact.Record, err
 		} `json:"organizations"`
 	}
 	q := url.Values{"query": {query}, "include": {"organizations"}, "per_page": {"20"}}
-	if err := z.do(ctx, want{method: http.MethodGet, path: "/api/v2/users/search.json", query: q, search: true}, &x); err != nil {
+	if err := z.do(ctx, apiRequest{method: http.MethodGet, path: "/api/v2/users/search.json", query: q, search: true}, &x); err != nil {
 		return nil, err
 	}
 	firms := map[int64]string{}
 	for _, o := range x.Organizations {
 		firms[o.ID] = o.Name
 	}
-	return mapped(x.Users, func(u zendeskUser) contact.Record {
+	return mapSlice(x.Users, func(u zendeskUser) contact.Record {
 		r := contact.Record{ExternalID: strconv.FormatInt(u.ID, 10), Name: u.Name, Email: u.Email, Company: firms[u.OrgID], UpdatedAt: u.Updated}
 		if u.Phone != "" {
 			r.Phones = []string{u.Phone}
 		}
-		r.URL = z.address(ctx, "users", r.ExternalID)
+		r.URL = z.recordURL(ctx, "users", r.ExternalID)
 		return r
 	}), nil
 }
 
-func (z *zendesk) address(ctx context.Context, kind, id string) string {
-	k, err := z.keys.key(ctx, "")
+func (z *zendesk) recordURL(ctx context.Context, kind, id string) string {
+	k, err := z.credentialSource.credentials(ctx, "")
 	if err != nil {
 		return ""
 	}
@@ -110,30 +110,30 @@ func (z *zendesk) address(ctx context.Context, kind, id string) string {
 
 // Upsert writes a user. Zendesk itself recognises an existing user by the e-mail address, or by our id of the
 // contact.
-func (z *zendesk) Upsert(ctx context.Context, _, externalID string, c contact.Contact) (Written, error) {
-	p, user := personOf(c), map[string]any{"name": c.Name}
-	if set(user, "phone", or(p.phone, p.mobile)); externalID == "" {
-		id, err := z.known(ctx, z, c)
+func (z *zendesk) Upsert(ctx context.Context, _, externalID string, c contact.Contact) (WriteResult, error) {
+	p, user := contactFieldsOf(c), map[string]any{"name": c.Name}
+	if setNonEmpty(user, "phone", firstNonEmpty(p.phone, p.mobile)); externalID == "" {
+		id, err := z.findExisting(ctx, z, c)
 		if err != nil {
-			return Written{}, err
+			return WriteResult{}, err
 		}
 		externalID = id
 	}
-	w := want{method: http.MethodPut, path: "/api/v2/users/" + url.PathEscape(externalID) + ".json"}
+	w := apiRequest{method: http.MethodPut, path: "/api/v2/users/" + url.PathEscape(externalID) + ".json"}
 	if externalID == "" {
-		w = want{method: http.MethodPost, path: "/api/v2/users/create_or_update.json"}
+		w = apiRequest{method: http.MethodPost, path: "/api/v2/users/create_or_update.json"}
 		user["external_id"], user["role"], user["skip_verify_email"] = c.ID, "end-user", true
-		set(user, "email", p.email)
+		setNonEmpty(user, "email", p.email)
 	}
 	w.body = map[string]any{"user": user}
 	var made struct {
 		User zendeskUser `json:"user"`
 	}
 	if err := z.do(ctx, w, &made); err != nil {
-		return Written{}, unknownRecord(err)
+		return WriteResult{}, refusedIfMissing(err)
 	}
-	id := or(externalID, strconv.FormatInt(made.User.ID, 10))
-	return Written{ExternalID: id, URL: z.address(ctx, "users", id)}, nil
+	id := firstNonEmpty(externalID, strconv.FormatInt(made.User.ID, 10))
+	return WriteResult{ExternalID: id, URL: z.recordURL(ctx, "users", id)}, nil
 }
 
 // NeedsRecord is true: a ticket has a requester.
@@ -143,36 +143,36 @@ func (z *zendesk) NeedsRecord() bool { return true }
 func (z *zendesk) LogNeedsRecord() bool { return true }
 
 // Note writes a private comment: to the ticket of the note's call, or to a new ticket if there is none.
-func (z *zendesk) Note(ctx context.Context, key string, n Note) (Written, error) {
+func (z *zendesk) Note(ctx context.Context, key string, n Note) (WriteResult, error) {
 	if n.CallID != "" {
-		id, err := z.ticket(ctx, n.CallID)
+		id, err := z.findTicket(ctx, n.CallID)
 		if err != nil {
-			return Written{}, err
+			return WriteResult{}, err
 		}
 		if id != "" {
-			return z.put(ctx, key, id, map[string]any{"comment": private(n.byline())})
+			return z.putTicket(ctx, key, id, map[string]any{"comment": privateComment(n.withAuthor())})
 		}
 	}
 	if n.Again {
-		if id, err := z.ticket(ctx, n.ID); err != nil || id != "" {
-			return Written{ExternalID: id}, err
+		if id, err := z.findTicket(ctx, n.ID); err != nil || id != "" {
+			return WriteResult{ExternalID: id}, err
 		}
 	}
-	return z.open(ctx, key, n.Whom, "Note", n.byline(), n.ID)
+	return z.createTicket(ctx, key, n.Person, "Note", n.withAuthor(), n.ID)
 }
 
-func private(text string) map[string]any {
-	return map[string]any{"body": cut(text, 60000), "public": false}
+func privateComment(text string) map[string]any {
+	return map[string]any{"body": truncate(text, 60000), "public": false}
 }
 
 // findTicket returns the id of the ticket with our id; "" if there is none.
-func (z *zendesk) ticket(ctx context.Context, ours string) (string, error) {
+func (z *zendesk) findTicket(ctx context.Context, ours string) (string, error) {
 	var x struct {
 		Tickets []struct {
 			ID int64 `json:"id"`
 		} `json:"tickets"`
 	}
-	err := z.do(ctx, want{method: http.MethodGet, path: "/api/v2/tickets.json", query: url.Values{"external_id": {ours}}}, &x)
+	err := z.do(ctx, apiRequest{method: http.MethodGet, path: "/api/v2/tickets.json", query: url.Values{"external_id": {ours}}}, &x)
 	if err != nil || len(x.Tickets) == 0 {
 		return "", err
 	}
@@ -180,17 +180,17 @@ func (z *zendesk) ticket(ctx context.Context, ours string) (string, error) {
 }
 
 // createTicket creates a ticket. Requests with the same key create one ticket.
-func (z *zendesk) open(ctx context.Context, key string, w Whom, subject, text, ours string) (Written, error) {
+func (z *zendesk) createTicket(ctx context.Context, key string, w Person, subject, text, ours string) (WriteResult, error) {
 	requester, err := strconv.ParseInt(w.ExternalID, 10, 64)
 	if err != nil {
-		return Written{}, fmt.Errorf("%w: %q is no user", ErrRefused, w.ExternalID)
+		return WriteResult{}, fmt.Errorf("%w: %q is no user", ErrRefused, w.ExternalID)
 	}
-	return z.put(ctx, key, "", map[string]any{"requester_id": requester, "subject": cut(subject, 150), "external_id": ours, "comment": private(text),
+	return z.putTicket(ctx, key, "", map[string]any{"requester_id": requester, "subject": truncate(subject, 150), "external_id": ours, "comment": privateComment(text),
 		"tags": []string{"telephone"}})
 }
 
-func (z *zendesk) put(ctx context.Context, key, id string, ticket map[string]any) (Written, error) {
-	w := want{method: http.MethodPost, path: "/api/v2/tickets.json", body: map[string]any{"ticket": ticket}, header: map[string]string{"Idempotency-Key": key}}
+func (z *zendesk) putTicket(ctx context.Context, key, id string, ticket map[string]any) (WriteResult, error) {
+	w := apiRequest{method: http.MethodPost, path: "/api/v2/tickets.json", body: map[string]any{"ticket": ticket}, header: map[string]string{"Idempotency-Key": key}}
 	if id != "" {
 		w.method, w.path, w.header = http.MethodPut, "/api/v2/tickets/"+url.PathEscape(id)+".json", nil
 	}
@@ -200,25 +200,25 @@ func (z *zendesk) put(ctx context.Context, key, id string, ticket map[string]any
 		} `json:"ticket"`
 	}
 	if err := z.do(ctx, w, &made); err != nil {
-		return Written{}, unknownRecord(err)
+		return WriteResult{}, refusedIfMissing(err)
 	}
-	out := Written{ExternalID: or(id, strconv.FormatInt(made.Ticket.ID, 10))}
-	out.URL = z.address(ctx, "tickets", out.ExternalID)
+	out := WriteResult{ExternalID: firstNonEmpty(id, strconv.FormatInt(made.Ticket.ID, 10))}
+	out.URL = z.recordURL(ctx, "tickets", out.ExternalID)
 	return out, nil
 }
 
 // LogCall creates a ticket for a call. A later change is added as a private comment, because comments cannot be
 // changed.
-func (z *zendesk) LogCall(ctx context.Context, key string, c CallLog) (Written, error) {
+func (z *zendesk) LogCall(ctx context.Context, key string, c CallLog) (WriteResult, error) {
 	id := c.RecordID
 	if id == "" && c.Again {
 		var err error
-		if id, err = z.ticket(ctx, c.ID); err != nil {
-			return Written{}, err
+		if id, err = z.findTicket(ctx, c.ID); err != nil {
+			return WriteResult{}, err
 		}
 	}
 	if id == "" {
-		return z.open(ctx, key, c.Whom, c.title(), c.text(60000), c.ID)
+		return z.createTicket(ctx, key, c.Person, c.title(), c.text(60000), c.ID)
 	}
-	return z.put(ctx, key, id, map[string]any{"comment": private(c.text(60000))})
+	return z.putTicket(ctx, key, id, map[string]any{"comment": privateComment(c.text(60000))})
 }

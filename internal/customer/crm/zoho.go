@@ -31,29 +31,29 @@ var zohoAccounts = map[string]string{"com": "https://accounts.zoho.com", "eu": "
 // zohoScopes are the scopes that an app needs. Zoho requires commas between them.
 const zohoScopes = "ZohoCRM.modules.ALL,ZohoSearch.securesearch.READ"
 
-func (s ZohoSettings) deal() (deal, []op.Violation) {
-	home, known := zohoAccounts[or(s.Region, "com")]
-	opened := func(at string) door {
-		return door{authorize: at + "/oauth/v2/auth", token: at + "/oauth/v2/token", revoke: at + "/oauth/v2/token/revoke", scopes: []string{zohoScopes},
-			style: oauth2.AuthStyleInParams, more: []oauth2.AuthCodeOption{oauth2.AccessTypeOffline, oauth2.SetAuthURLParam("prompt", "consent")}}
+func (s ZohoSettings) vendorConnection() (vendorConnection, []op.Violation) {
+	home, known := zohoAccounts[firstNonEmpty(s.Region, "com")]
+	opened := func(at string) oauthEndpoints {
+		return oauthEndpoints{authorize: at + "/oauth/v2/auth", token: at + "/oauth/v2/token", revoke: at + "/oauth/v2/token/revoke", scopes: []string{zohoScopes},
+			style: oauth2.AuthStyleInParams, authParams: []oauth2.AuthCodeOption{oauth2.AccessTypeOffline, oauth2.SetAuthURLParam("prompt", "consent")}}
 	}
-	d := deal{app: s.App, base: "https://www.zohoapis.com", scheme: "Zoho-oauthtoken", door: opened(or(s.LoginURL, home)),
-		pace: []pace{{time.Second / 10, 5, ""}},
+	d := vendorConnection{app: s.App, base: "https://www.zohoapis.com", scheme: "Zoho-oauthtoken", endpoints: opened(firstNonEmpty(s.LoginURL, home)),
+		rateLimits: []rateLimit{{time.Second / 10, 5, ""}},
 		// the redirect names the server of the account's region: it must be one of Zoho's
-		login: func(q url.Values) string {
+		tokenServer: func(q url.Values) string {
 			at := strings.TrimRight(q.Get("accounts-server"), "/")
 			if s.LoginURL == "" && slices.Contains(slices.Collect(maps.Values(zohoAccounts)), at) {
 				return at
 			}
 			return ""
 		},
-		learn: func(g *grant, t *oauth2.Token, _ url.Values) error {
+		onToken: func(g *grant, t *oauth2.Token, _ url.Values) error {
 			base, _ := t.Extra("api_domain").(string)
-			g.Base = or(base, g.Base)
+			g.Base = firstNonEmpty(base, g.Base)
 			return nil
 		},
-		verdict: zohoVerdict, adapter: func(a *api) Adapter { return &zoho{a} }}
-	d.doorOf = func(g grant) door { return opened(or(g.Login, s.LoginURL, home)) }
+		classifyError: zohoError, newAdapter: func(a *vendorClient) Adapter { return &zoho{a} }}
+	d.endpointsFor = func(g grant) oauthEndpoints { return opened(firstNonEmpty(g.Login, s.LoginURL, home)) }
 	if !known {
 		return d, []op.Violation{op.Field("settings.region", "invalid_value", "must be one of "+strings.Join(slices.Sorted(maps.Keys(zohoAccounts)), ", "))}
 	}
@@ -61,56 +61,56 @@ func (s ZohoSettings) deal() (deal, []op.Violation) {
 }
 
 // zohoError maps rate limit errors. Zoho returns no time to wait.
-func zohoVerdict(status int, h http.Header, _ []byte) error {
+func zohoError(status int, h http.Header, _ []byte) error {
 	if status != http.StatusTooManyRequests || h.Get("Retry-After") != "" {
 		return nil
 	}
-	return &Busy{After: time.Minute}
+	return &BusyError{After: time.Minute}
 }
 
 // zoho is the adapter for Zoho CRM's API v8. The external id of a record is its module and its id: Contacts/123.
-type zoho struct{ *api }
+type zoho struct{ *vendorClient }
 
 // Can reports the capabilities that all vendors have.
-func (z *zoho) Can() Capabilities { return vendorCan }
+func (z *zoho) Can() Capabilities { return vendorCapabilities }
 
 type zohoRecord struct {
-	ID       string     `json:"id"`
-	Name     string     `json:"Full_Name"`
-	First    string     `json:"First_Name"`
-	Last     string     `json:"Last_Name"`
-	Title    string     `json:"Title"`
-	Job      string     `json:"Designation"`
-	Company  zohoFirm   `json:"Company"`
-	Account  zohoFirm   `json:"Account_Name"`
-	Email    string     `json:"Email"`
-	Phone    string     `json:"Phone"`
-	Mobile   string     `json:"Mobile"`
-	Modified *time.Time `json:"Modified_Time"`
+	ID       string      `json:"id"`
+	Name     string      `json:"Full_Name"`
+	First    string      `json:"First_Name"`
+	Last     string      `json:"Last_Name"`
+	Title    string      `json:"Title"`
+	Job      string      `json:"Designation"`
+	Company  zohoCompany `json:"Company"`
+	Account  zohoCompany `json:"Account_Name"`
+	Email    string      `json:"Email"`
+	Phone    string      `json:"Phone"`
+	Mobile   string      `json:"Mobile"`
+	Modified *time.Time  `json:"Modified_Time"`
 }
 
 // zohoCompany is the name of a company: a contact has an account object, a lead a string.
-type zohoFirm string
+type zohoCompany string
 
 // UnmarshalJSON decodes an object with a name, a string, or null.
-func (f *zohoFirm) UnmarshalJSON(b []byte) error {
+func (f *zohoCompany) UnmarshalJSON(b []byte) error {
 	var x struct {
 		Name string `json:"name"`
 	}
 	if json.Unmarshal(b, &x) == nil {
-		*f = zohoFirm(x.Name)
+		*f = zohoCompany(x.Name)
 		return nil
 	}
 	var text *string
 	if err := json.Unmarshal(b, &text); err != nil {
 		return err
 	}
-	*f = zohoFirm(value(text))
+	*f = zohoCompany(deref(text))
 	return nil
 }
 
 // zohoCriterion returns one condition of a search, with brackets, commas and backslashes escaped.
-func criterion(field, is, text string) string {
+func zohoCriterion(field, is, text string) string {
 	return "(" + field + ":" + is + ":" + strings.NewReplacer(`\`, `\\`, "(", `\(`, ")", `\)`, ",", `\,`).Replace(text) + ")"
 }
 
@@ -119,14 +119,14 @@ func criterion(field, is, text string) string {
 func (z *zoho) Lookup(ctx context.Context, q contact.Query) ([]contact.Record, error) {
 	var all []string
 	for _, way := range slices.Compact([]string{q.Phone.E164, q.Phone.International, q.Phone.National, q.Phone.Plain, q.Phone.Digits}) {
-		all = append(all, criterion("Phone", "equals", way), criterion("Mobile", "equals", way))
+		all = append(all, zohoCriterion("Phone", "equals", way), zohoCriterion("Mobile", "equals", way))
 	}
 	ask := url.Values{"criteria": {"(" + strings.Join(all, "or") + ")"}, "per_page": {"20"}}
 	if q.Email != "" {
 		ask = url.Values{"email": {q.Email}, "per_page": {"20"}}
 	}
 	for _, module := range []string{"Contacts", "Leads"} {
-		found, err := z.find(ctx, module, ask)
+		found, err := z.search(ctx, module, ask)
 		if err != nil || len(found) > 0 {
 			return found, err
 		}
@@ -134,16 +134,16 @@ func (z *zoho) Lookup(ctx context.Context, q contact.Query) ([]contact.Record, e
 	return nil, nil
 }
 
-func (z *zoho) find(ctx context.Context, module string, q url.Values) ([]contact.Record, error) {
+func (z *zoho) search(ctx context.Context, module string, q url.Values) ([]contact.Record, error) {
 	var x struct {
 		Data []zohoRecord `json:"data"`
 	}
-	if err := z.do(ctx, want{method: http.MethodGet, path: "/crm/v8/" + module + "/search", query: q, search: true}, &x); err != nil {
+	if err := z.do(ctx, apiRequest{method: http.MethodGet, path: "/crm/v8/" + module + "/search", query: q, search: true}, &x); err != nil {
 		return nil, err
 	}
-	return mapped(x.Data, func(o zohoRecord) contact.Record {
-		r := contact.Record{ExternalID: module + "/" + o.ID, Name: or(o.Name, strings.TrimSpace(o.First+" "+o.Last)), Title: or(o.Title, o.Job),
-			Company: or(string(o.Account), string(o.Company)), Email: o.Email, URL: z.address(ctx, module+"/"+o.ID)}
+	return mapSlice(x.Data, func(o zohoRecord) contact.Record {
+		r := contact.Record{ExternalID: module + "/" + o.ID, Name: firstNonEmpty(o.Name, strings.TrimSpace(o.First+" "+o.Last)), Title: firstNonEmpty(o.Title, o.Job),
+			Company: firstNonEmpty(string(o.Account), string(o.Company)), Email: o.Email, URL: z.recordURL(ctx, module+"/"+o.ID)}
 		for _, p := range []string{o.Phone, o.Mobile} {
 			if p != "" {
 				r.Phones = append(r.Phones, p)
@@ -157,8 +157,8 @@ func (z *zoho) find(ctx context.Context, module string, q url.Values) ([]contact
 }
 
 // recordURL returns the web address of a record, on the host that belongs to the API's.
-func (z *zoho) address(ctx context.Context, id string) string {
-	k, err := z.keys.key(ctx, "")
+func (z *zoho) recordURL(ctx context.Context, id string) string {
+	k, err := z.credentialSource.credentials(ctx, "")
 	if err != nil {
 		return ""
 	}
@@ -166,7 +166,7 @@ func (z *zoho) address(ctx context.Context, id string) string {
 }
 
 // parseZohoID splits the external id of a record.
-func zohoTarget(id string) (module, number string, err error) {
+func parseZohoID(id string) (module, number string, err error) {
 	module, number, ok := strings.Cut(id, "/")
 	if !ok || module != "Contacts" && module != "Leads" || number == "" || strings.Trim(number, "0123456789") != "" {
 		return "", "", fmt.Errorf("%w: %q is no record", ErrRefused, id)
@@ -177,7 +177,7 @@ func zohoTarget(id string) (module, number string, err error) {
 // put writes one record of a module. If id is "", it creates one. Zoho reports success per record, whatever the HTTP
 // status.
 func (z *zoho) put(ctx context.Context, module, id string, fields map[string]any, more map[string]any) (string, error) {
-	w := want{method: http.MethodPost, path: "/crm/v8/" + module}
+	w := apiRequest{method: http.MethodPost, path: "/crm/v8/" + module}
 	if id != "" {
 		w.method, w.path = http.MethodPut, w.path+"/"+url.PathEscape(id)
 	} else if more != nil {
@@ -197,51 +197,51 @@ func (z *zoho) put(ctx context.Context, module, id string, fields map[string]any
 		} `json:"data"`
 	}
 	if err := z.do(ctx, w, &x); err != nil {
-		return "", unknownRecord(err)
+		return "", refusedIfMissing(err)
 	}
 	if len(x.Data) != 1 || x.Data[0].Status != "success" {
 		why := "it does not say"
 		if len(x.Data) > 0 {
-			why = x.Data[0].Code + ": " + clipped(x.Data[0].Message)
+			why = x.Data[0].Code + ": " + clip(x.Data[0].Message)
 		}
 		return "", fmt.Errorf("%w: %s", ErrRefused, why)
 	}
-	return or(x.Data[0].Details.ID, id), nil
+	return firstNonEmpty(x.Data[0].Details.ID, id), nil
 }
 
 // Upsert writes a contact, or the lead if the record is a lead. Zoho itself recognises an existing contact by the
 // e-mail address.
-func (z *zoho) Upsert(ctx context.Context, _, externalID string, c contact.Contact) (Written, error) {
+func (z *zoho) Upsert(ctx context.Context, _, externalID string, c contact.Contact) (WriteResult, error) {
 	if externalID == "" {
-		id, err := z.known(ctx, z, c)
+		id, err := z.findExisting(ctx, z, c)
 		if err != nil {
-			return Written{}, err
+			return WriteResult{}, err
 		}
 		externalID = id
 	}
-	p, fields := personOf(c), map[string]any{}
+	p, fields := contactFieldsOf(c), map[string]any{}
 	for name, text := range map[string]string{"First_Name": p.first, "Last_Name": p.last, "Email": p.email, "Phone": p.phone, "Mobile": p.mobile} {
-		set(fields, name, text)
+		setNonEmpty(fields, name, text)
 	}
 	module, number, more := "Contacts", "", map[string]any(nil)
 	if externalID != "" {
 		var err error
-		if module, number, err = zohoTarget(externalID); err != nil {
-			return Written{}, err
+		if module, number, err = parseZohoID(externalID); err != nil {
+			return WriteResult{}, err
 		}
 	} else if p.email != "" {
 		more = map[string]any{"duplicate_check_fields": []string{"Email"}}
 	}
-	if set(fields, "Title", p.title); module == "Leads" {
+	if setNonEmpty(fields, "Title", p.title); module == "Leads" {
 		delete(fields, "Title")
-		set(fields, "Designation", p.title)
-		set(fields, "Company", p.company)
+		setNonEmpty(fields, "Designation", p.title)
+		setNonEmpty(fields, "Company", p.company)
 	}
 	id, err := z.put(ctx, module, number, fields, more)
 	if err != nil {
-		return Written{}, err
+		return WriteResult{}, err
 	}
-	return Written{ExternalID: module + "/" + id, URL: z.address(ctx, module+"/"+id)}, nil
+	return WriteResult{ExternalID: module + "/" + id, URL: z.recordURL(ctx, module+"/"+id)}, nil
 }
 
 // NeedsRecord is true: a note belongs to a record.
@@ -251,30 +251,30 @@ func (z *zoho) NeedsRecord() bool { return true }
 func (z *zoho) LogNeedsRecord() bool { return true }
 
 // Note writes a note on a record. Its title contains our id, by which a retry finds it.
-func (z *zoho) Note(ctx context.Context, _ string, n Note) (Written, error) {
-	module, number, err := zohoTarget(n.ExternalID)
+func (z *zoho) Note(ctx context.Context, _ string, n Note) (WriteResult, error) {
+	module, number, err := parseZohoID(n.ExternalID)
 	if err != nil {
-		return Written{}, err
+		return WriteResult{}, err
 	}
 	title := "Note " + n.ID
 	if n.Again {
-		if id, err := z.before(ctx, module+"/"+number+"/Notes", "Note_Title", title); err != nil || id != "" {
-			return Written{ExternalID: id}, err
+		if id, err := z.findWritten(ctx, module+"/"+number+"/Notes", "Note_Title", title); err != nil || id != "" {
+			return WriteResult{ExternalID: id}, err
 		}
 	}
-	id, err := z.put(ctx, "Notes", "", map[string]any{"Note_Title": title, "Note_Content": cut(n.byline(), 32000),
+	id, err := z.put(ctx, "Notes", "", map[string]any{"Note_Title": title, "Note_Content": truncate(n.withAuthor(), 32000),
 		"Parent_Id": map[string]any{"id": number, "module": map[string]string{"api_name": module}}}, nil)
-	return Written{ExternalID: id}, err
+	return WriteResult{ExternalID: id}, err
 }
 
 // findWritten returns the id of the item of an earlier attempt with a lost answer: an item of the record
 // with our mark in a field; "" if there is none.
-func (z *zoho) before(ctx context.Context, list, field, mark string) (string, error) {
+func (z *zoho) findWritten(ctx context.Context, list, field, mark string) (string, error) {
 	var x struct {
 		Data []map[string]any `json:"data"`
 	}
 	q := url.Values{"fields": {"id," + field}, "per_page": {"50"}, "sort_by": {"Created_Time"}, "sort_order": {"desc"}}
-	if err := z.do(ctx, want{method: http.MethodGet, path: "/crm/v8/" + list, query: q}, &x); err != nil {
+	if err := z.do(ctx, apiRequest{method: http.MethodGet, path: "/crm/v8/" + list, query: q}, &x); err != nil {
 		return "", err
 	}
 	for _, o := range x.Data {
@@ -287,21 +287,21 @@ func (z *zoho) before(ctx context.Context, list, field, mark string) (string, er
 }
 
 // LogCall writes a call, or changes it. Its description ends with our id, by which a retry finds it.
-func (z *zoho) LogCall(ctx context.Context, _ string, c CallLog) (Written, error) {
+func (z *zoho) LogCall(ctx context.Context, _ string, c CallLog) (WriteResult, error) {
 	if c.RecordID != "" {
-		id, err := z.put(ctx, "Calls", c.RecordID, z.call(c), nil)
-		return Written{ExternalID: id}, err
+		id, err := z.put(ctx, "Calls", c.RecordID, z.callFields(c), nil)
+		return WriteResult{ExternalID: id}, err
 	}
-	module, number, err := zohoTarget(c.ExternalID)
+	module, number, err := parseZohoID(c.ExternalID)
 	if err != nil {
-		return Written{}, err
+		return WriteResult{}, err
 	}
 	if c.Again {
-		if id, err := z.before(ctx, module+"/"+number+"/Calls", "Description", c.ID); err != nil || id != "" {
-			return Written{ExternalID: id}, err
+		if id, err := z.findWritten(ctx, module+"/"+number+"/Calls", "Description", c.ID); err != nil || id != "" {
+			return WriteResult{ExternalID: id}, err
 		}
 	}
-	fields := z.call(c)
+	fields := z.callFields(c)
 	fields["Call_Start_Time"] = c.StartedAt.UTC().Format(time.RFC3339)
 	if module == "Contacts" {
 		fields["Who_Id"] = map[string]string{"id": number}
@@ -309,10 +309,10 @@ func (z *zoho) LogCall(ctx context.Context, _ string, c CallLog) (Written, error
 		fields["What_Id"], fields["$se_module"] = map[string]string{"id": number}, module
 	}
 	id, err := z.put(ctx, "Calls", "", fields, nil)
-	return Written{ExternalID: id}, err
+	return WriteResult{ExternalID: id}, err
 }
 
-func (z *zoho) call(c CallLog) map[string]any {
+func (z *zoho) callFields(c CallLog) map[string]any {
 	kind := "Outbound"
 	switch {
 	case c.Direction == "inbound" && c.Talk == 0:
@@ -320,8 +320,8 @@ func (z *zoho) call(c CallLog) map[string]any {
 	case c.Direction == "inbound":
 		kind = "Inbound"
 	}
-	fields := map[string]any{"Subject": cut(c.title(), 250), "Call_Type": kind, "Call_Duration": fmt.Sprintf("%02d:%02d", c.Talk/60, c.Talk%60),
-		"Description": cut(c.text(64<<10), 31900) + "\n" + c.ID}
+	fields := map[string]any{"Subject": truncate(c.title(), 250), "Call_Type": kind, "Call_Duration": fmt.Sprintf("%02d:%02d", c.Talk/60, c.Talk%60),
+		"Description": truncate(c.text(64<<10), 31900) + "\n" + c.ID}
 	if kind == "Outbound" {
 		fields["Outgoing_Call_Status"] = "Completed"
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // Store is a package, or a part of one, that stores data about numbers.
-type Keeper struct {
+type Store struct {
 	Name string
 	// Count returns the number of items that Erase would erase.
 	Count func(ctx context.Context, q db.Querier, org, phone string) (int, error)
@@ -39,35 +39,35 @@ type Config struct {
 type Service struct {
 	Config
 	// Stores are erased in this order.
-	Keepers []Keeper
+	Stores []Store
 	// ParseNumber parses a number as people write it in the country of the organisation, and returns it in E.164. ok
 	// is false if it is not a number.
-	Number func(ctx context.Context, org, text string) (e164 string, ok bool, err error)
+	ParseNumber func(ctx context.Context, org, text string) (e164 string, ok bool, err error)
 	// IsOwnNumber reports whether a number belongs to the organisation; nil: none does.
-	Own func(ctx context.Context, org, e164 string) (bool, error)
+	IsOwnNumber func(ctx context.Context, org, e164 string) (bool, error)
 	// InCall reports whether a call with the number is in progress. The erasure waits until it has ended. nil: never.
-	Busy func(ctx context.Context, org, e164 string) (bool, error)
+	InCall func(ctx context.Context, org, e164 string) (bool, error)
 	// OnDone is called when everything is erased, for data outside the database. May be nil.
-	Done func(ctx context.Context, org string) error
+	OnDone func(ctx context.Context, org string) error
 }
 
 // New returns a service.
 func New(c Config) *Service { return &Service{Config: c} }
 
 // sealAAD returns the associated data that binds a sealed number to its row.
-func place(org, id string) []byte { return []byte(org + "|erasures|" + id + "|phone") }
+func sealAAD(org, id string) []byte { return []byte(org + "|erasures|" + id + "|phone") }
 
 // maskedNumber returns the last two digits of a number, so that the number cannot be recovered.
-func hint(e164 string) string { return "…" + e164[max(0, len(e164)-2):] }
+func maskedNumber(e164 string) string { return "…" + e164[max(0, len(e164)-2):] }
 
 func (s *Service) insert(ctx context.Context, tx db.Querier, org, id, phone, reason, by string, items int) error {
-	sealed, err := s.Seal.Seal([]byte(phone), place(org, id))
+	sealed, err := s.Seal.Seal([]byte(phone), sealAAD(org, id))
 	if err != nil {
 		return fmt.Errorf("seal number: %w", err)
 	}
 	const q = `INSERT INTO erasures (org_id, id, phone, phone_hint, reason, status, items, requested_by, created_at)
 		VALUES ($1, $2, $3, $4, $5, 'pending', $6, $7, $8)`
-	_, err = tx.Exec(ctx, q, org, id, sealed, hint(phone), db.Null(reason), items, by, db.At(s.Now()))
+	_, err = tx.Exec(ctx, q, org, id, sealed, maskedNumber(phone), db.Null(reason), items, by, db.At(s.Now()))
 	return err
 }
 
@@ -81,7 +81,7 @@ func (s *Service) phone(ctx context.Context, org, id string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	plain, err := s.Seal.Unseal(sealed, place(org, id))
+	plain, err := s.Seal.Unseal(sealed, sealAAD(org, id))
 	return string(plain), err
 }
 

@@ -33,7 +33,7 @@ type Erasure struct {
 // erase counts the data about a number and starts its erasure. Data under legal hold is kept and not counted.
 func (s *Service) erase(ctx context.Context, in *EraseIn) (*op.Out[Erasure], error) {
 	org := access.Org(ctx)
-	phone, err := s.stranger(ctx, org, in.Phone)
+	phone, err := s.externalNumber(ctx, org, in.Phone)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func (s *Service) erase(ctx context.Context, in *EraseIn) (*op.Out[Erasure], err
 // key.
 func (s *Service) Begin(ctx context.Context, tx db.Querier, org, phone, reason, by string) (Erasure, error) {
 	e := Erasure{ID: db.NewID("era")}
-	for _, k := range s.Keepers {
+	for _, k := range s.Stores {
 		n, err := k.Count(ctx, tx, org, phone)
 		if err != nil {
 			return e, err
@@ -63,22 +63,22 @@ func (s *Service) Begin(ctx context.Context, tx db.Querier, org, phone, reason, 
 	if err := s.insert(ctx, tx, org, e.ID, phone, reason, by, e.Items); err != nil {
 		return e, err
 	}
-	return e, s.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: Queue, Kind: eraseKind, Args: reference{e.ID}, UniqueKey: eraseKind + " " + e.ID})
+	return e, s.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: Queue, Kind: eraseKind, Args: jobArgs{e.ID}, UniqueKey: eraseKind + " " + e.ID})
 }
 
 // externalNumber parses a number. It returns an error if the number belongs to the organisation.
-func (s *Service) stranger(ctx context.Context, org, text string) (string, error) {
-	phone, ok, err := s.Number(ctx, org, text)
+func (s *Service) externalNumber(ctx context.Context, org, text string) (string, error) {
+	phone, ok, err := s.ParseNumber(ctx, org, text)
 	if err != nil {
 		return "", err
 	}
 	if !ok {
 		return "", op.NotFound("caller: not a telephone number")
 	}
-	if s.Own == nil {
+	if s.IsOwnNumber == nil {
 		return phone, nil
 	}
-	own, err := s.Own(ctx, org, phone)
+	own, err := s.IsOwnNumber(ctx, org, phone)
 	if err == nil && own {
 		err = op.Invalid(op.Field("phone", "own_number", "this is a number of your organisation: what is kept is about those who call it"))
 	}

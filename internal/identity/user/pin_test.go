@@ -48,3 +48,19 @@ func TestPIN_StoredAndNeverReturned(t *testing.T) {
 		}
 	})
 }
+
+// The destination of a forwarding may be removed later. The user can still change the PIN by phone.
+func TestSetPIN_ForwardDestinationRemoved(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newFixture(t, d)
+		fault := ""
+		h.CheckDestination = func(context.Context, string, string) (string, error) { return fault, nil }
+		id := h.do("POST", "/users", `{"email":"a@example.com","first_name":"Ada"}`).Want(201).Text("id")
+		h.do("PATCH", "/users/"+id, `{"forward":{"busy":"queue:que_1"}}`).Want(200)
+		fault = "there is no such queue"
+		if err := h.SetPIN(context.Background(), h.org, id, "2580"); err != nil {
+			t.Errorf("set the PIN: %v", err)
+		}
+	})
+}

@@ -31,7 +31,7 @@ type realtimeConn struct {
 	events     chan voiceagent.RealtimeEvent
 	goroutines sync.WaitGroup
 
-	resampler  *media.Rate // resamples the caller's audio
+	resampler  *media.RateConverter // resamples the caller's audio
 	resampled  []int16
 	mu         sync.Mutex // guards the fields below
 	err        error
@@ -44,7 +44,7 @@ func (w *realtimeConn) start() {
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	w.sendQueue, w.events = make(chan []byte, maxQueuedEvents), make(chan voiceagent.RealtimeEvent, 64)
 	if w.in != 8000 {
-		w.resampler = media.NewRate(8000, w.in)
+		w.resampler = media.NewRateConverter(8000, w.in)
 	}
 	w.goroutines.Go(w.sendLoop)
 	w.goroutines.Go(w.pingLoop)

@@ -15,8 +15,8 @@ import (
 type Contacts interface {
 	// NumbersOf returns the numbers of a contact in the form stored with calls; none if the contact does not exist.
 	NumbersOf(ctx context.Context, org, contactID string) ([]string, error)
-	// Having returns the ids of the contacts with a number.
-	Having(ctx context.Context, org, phone string) ([]string, error)
+	// IDsByNumber returns the ids of the contacts with a number.
+	IDsByNumber(ctx context.Context, org, phone string) ([]string, error)
 	// Named returns the existing contacts of those, by id.
 	Named(ctx context.Context, org string, contactIDs []string) (map[string]Person, error)
 }
@@ -59,7 +59,7 @@ func (s *Service) rowsOfNumber(ctx context.Context, org, phone string, since, un
 	if err := rowsOfPhone(ctx, s.db.Read(ctx), org, phone, since, until, phoneRows, all); err != nil || s.Contacts == nil {
 		return err
 	}
-	ids, err := s.Contacts.Having(ctx, org, phone)
+	ids, err := s.Contacts.IDsByNumber(ctx, org, phone)
 	for _, id := range ids {
 		if err == nil {
 			err = rowsOfNotes(ctx, s.db.Read(ctx), org, id, since, until, phoneRows, all)

@@ -208,7 +208,7 @@ func (p *agentSpeech) playPart(part *speechPart) error {
 		if err := p.waitResumed(); err != nil {
 			return err
 		}
-		sound, err := p.line.Say(p.ctx, part.clip.From(part.played))
+		sound, err := p.line.Say(p.ctx, part.clip.StartingAt(part.played))
 		if err != nil {
 			return err
 		}
@@ -242,7 +242,7 @@ func (p *agentSpeech) interrupted(part *speechPart, sound Playback) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.playing = nil
-	part.played += sound.Heard()
+	part.played += sound.Played()
 	p.last = p.s.Now()
 	if p.pausing != nil && part.played+ignoredRest < part.clip.Duration() {
 		return true

@@ -10,7 +10,7 @@ import (
 // outputItem is an utterance of the engine: audio that is played while it arrives, and its text.
 type outputItem struct {
 	id       string
-	feed     *media.Feed
+	feed     *media.InjectedAudio
 	playing  Playback // nil until earlier items were played
 	text     string
 	began    time.Time     // start of playing
@@ -31,7 +31,7 @@ func (l *realtimeConversation) itemOf(id string, rate int) *outputItem {
 	for _, x := range l.items {
 		if x.id == id {
 			if x.feed == nil && rate > 0 {
-				x.feed = media.NewFeed(rate)
+				x.feed = media.NewInjectedAudio(rate)
 			}
 			return x
 		}
@@ -41,7 +41,7 @@ func (l *realtimeConversation) itemOf(id string, rate int) *outputItem {
 	}
 	x := &outputItem{id: id}
 	if rate > 0 {
-		x.feed = media.NewFeed(rate)
+		x.feed = media.NewInjectedAudio(rate)
 	}
 	l.items = append(l.items, x)
 	return x
@@ -145,7 +145,7 @@ func (l *realtimeConversation) finishItem(x *outputItem, whole bool) {
 	l.finishedItems[x.id] = true
 	l.addHistory("assistant", text)
 	if x.playing != nil {
-		l.log.add(true, text, x.began, x.began.Add(x.playing.Heard()))
+		l.log.add(true, text, x.began, x.began.Add(x.playing.Played()))
 	}
 	if l.turn == nil {
 		return
@@ -164,7 +164,7 @@ func (x *outputItem) playedText(whole bool) string {
 		return ""
 	}
 	all := strings.Fields(text)
-	n := int(float64(len(all)) * float64(x.playing.Heard()) / float64(x.sound))
+	n := int(float64(len(all)) * float64(x.playing.Played()) / float64(x.sound))
 	return strings.TrimSpace(strings.Join(all[:min(n, len(all))], " ") + cutOffMark)
 }
 
@@ -175,7 +175,7 @@ func (l *realtimeConversation) interrupt() {
 		if x.playing != nil {
 			x.playing.Stop()
 			if l.session != nil {
-				l.session.Truncate(x.id, min(x.playing.Heard(), x.sound), x.complete)
+				l.session.Truncate(x.id, min(x.playing.Played(), x.sound), x.complete)
 			}
 		} else if l.session != nil {
 			l.session.Truncate(x.id, 0, x.complete)

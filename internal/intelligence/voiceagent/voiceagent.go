@@ -62,7 +62,7 @@ type Caller interface {
 	// Say starts playing a clip; it replaces the previous one.
 	Say(ctx context.Context, clip *media.Clip) (Playback, error)
 	// PlayStream starts playing audio that is still arriving; it replaces the previous audio.
-	PlayStream(ctx context.Context, feed *media.Feed) (Playback, error)
+	PlayStream(ctx context.Context, feed *media.InjectedAudio) (Playback, error)
 	// Listen returns the caller's audio, mono at 8 kHz.
 	Listen(ctx context.Context) (pcm <-chan []int16, stop func(), err error)
 	// KeyPressed signals pressed keys, which TakeKey returns.
@@ -75,7 +75,7 @@ type Caller interface {
 // Playback is a clip that is being played to the caller. Heard returns how much was played.
 type Playback interface {
 	Done() <-chan struct{}
-	Heard() time.Duration
+	Played() time.Duration
 	Stop()
 }
 

@@ -62,7 +62,7 @@ func (s *fixture) start(change func(*smppserver.Config)) {
 	jobs := &job.Queue{Bus: s.bus, Now: now}
 	s.messages = sms.New(sms.Config{DB: s.db, Outbox: &event.Outbox{DB: s.db, Bus: s.bus, Now: func() db.Time { return db.At(now()) }},
 		Jobs: jobs, Now: now, Log: slog.New(slog.DiscardHandler), Digest: fakeDigest})
-	s.messages.Carriers["sandbox"] = sandbox.Messages{}
+	s.messages.Carriers["sandbox"] = sandbox.SMSCarrier{}
 	s.messages.ParsePhone = func(_ context.Context, _, text string) (string, bool, error) {
 		return text, strings.HasPrefix(text, "+") && len(text) > 8, nil
 	}

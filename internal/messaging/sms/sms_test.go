@@ -41,7 +41,7 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 	k := &fixture{t: t, db: d}
 	k.Service = sms.New(sms.Config{DB: d, Outbox: &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(now()) }},
 		Jobs: &job.Queue{Bus: b, Now: now}, Now: now, Log: slog.New(slog.DiscardHandler), Digest: func(s string) string { return fmt.Sprintf("%x", fakeDigest(s)) }})
-	k.Carriers["sandbox"] = sandbox.Messages{}
+	k.Carriers["sandbox"] = sandbox.SMSCarrier{}
 	k.ParsePhone = func(_ context.Context, _, text string) (string, bool, error) {
 		return text, strings.HasPrefix(text, "+") && len(text) > 8, nil
 	}
@@ -57,7 +57,7 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 		return "sandbox", to, nil
 	}
 	k.UserExists = func(_ context.Context, _, id string) (bool, error) { return id == "usr_1", nil }
-	k.server = optest.New(t, d, append(k.Operations(), (&sandbox.Service{Receive: k.Receive, Phone: k.ParsePhone}).Operations()...)...)
+	k.server = optest.New(t, d, append(k.Operations(), (&sandbox.Service{ReceiveSMS: k.Receive, ParseNumber: k.ParsePhone}).Operations()...)...)
 	for _, org := range []string{"org_a", "org_b"} {
 		k.exec(`INSERT INTO orgs (id, path, environment, name, plan, status, country, timezone, language, settings, created_at, updated_at)
 			VALUES ($1, $1, 'test', $1, 'free', 'active', 'US', 'UTC', 'en', '{}', 0, 0)`, org)

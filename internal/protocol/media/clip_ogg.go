@@ -8,7 +8,7 @@ import (
 	"github.com/pion/opus/pkg/oggreader"
 )
 
-// decodeOgg reads Opus in Ogg (RFC 7845), at 16 kHz.
+// decodeOgg decodes Opus in Ogg (RFC 7845) to 16 kHz.
 func decodeOgg(b []byte) ([]int16, int, error) {
 	r, head, err := oggreader.NewWith(bytes.NewReader(b))
 	if err != nil {
@@ -18,7 +18,7 @@ func decodeOgg(b []byte) ([]int16, int, error) {
 		return nil, 0, errors.New("more than two channels")
 	}
 	d, pcm := newOpusDecoder(), []int16(nil)
-	for most := int(clipLongest.Seconds()) * 16000; len(pcm) <= most; {
+	for most := int(maxClipDuration.Seconds()) * 16000; len(pcm) <= most; {
 		packet, _, err := r.ParseNextPacket()
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) && len(pcm) > 0 {
 			break

@@ -1,6 +1,6 @@
 package media
 
-// A Codec is an audio encoding the relay knows.
+// A Codec identifies an audio encoding that the media engine supports.
 type Codec uint8
 
 // The two laws of G.711, G.722 at 64 kbit/s (RFC 3551 §4.5.2) and Opus (RFC 6716).
@@ -9,16 +9,16 @@ const (
 	PCMA
 	G722
 	Opus
-	codecs
+	codecCount
 )
 
-var codecNames = [codecs]string{"PCMU", "PCMA", "G722", "OPUS"}
+var codecNames = [codecCount]string{"PCMU", "PCMA", "G722", "OPUS"}
 
-// String is the name in upper case, as comparisons of rtpmap attributes use it.
+// String returns the name in upper case, as comparisons of rtpmap attributes use it.
 func (c Codec) String() string { return codecNames[c&3] }
 
-// clock is the codec's RTP clock in Hz. That of G.722 is 8000 although it
-// carries 16 kHz, for historical reasons (RFC 3551 §4.5.2).
+// clock returns the codec's RTP clock in Hz. G.722 has a clock of 8000 Hz although it carries 16 kHz, for historical
+// reasons (RFC 3551 §4.5.2).
 func (c Codec) clock() int {
 	if c == Opus {
 		return 48000
@@ -26,8 +26,9 @@ func (c Codec) clock() int {
 	return 8000
 }
 
-// g711 reports whether the codec is one of the two laws.
+// g711 reports whether the codec is one of the two laws of G.711.
 func (c Codec) g711() bool { return c <= PCMA }
 
-// encodes reports whether we can speak the codec here; hear we can all of them.
-func (c Codec) encodes() bool { return c != Opus || libopus() != nil }
+// canEncode reports whether this machine can encode the codec. All codecs can be decoded; encoding Opus needs
+// libopus.
+func (c Codec) canEncode() bool { return c != Opus || libopus() != nil }

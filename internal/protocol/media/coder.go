@@ -1,15 +1,15 @@
 package media
 
-// A decoder hears one source. It is not safe for concurrent use.
+// A decoder decodes the packets of one source. It is not safe for concurrent use.
 type decoder interface {
-	rate() int                                  // of the samples it makes, Hz
-	decode(dst []int16, payload []byte) []int16 // appends; never fails: what cannot be read is silence
+	rate() int                                  // sample rate of its output, Hz
+	decode(dst []int16, payload []byte) []int16 // appends to dst; it never fails: a payload that cannot be decoded becomes silence
 }
 
-// An encoder speaks to one listener.
+// An encoder encodes the packets of one destination. It is not safe for concurrent use.
 type encoder interface {
-	rate() int                             // of the samples it takes, Hz
-	encode(dst []byte, pcm []int16) []byte // appends one packet's payload; nothing on failure
+	rate() int                             // sample rate of its input, Hz
+	encode(dst []byte, pcm []int16) []byte // appends one packet's payload; appends nothing on failure
 }
 
 func newDecoder(c Codec) decoder {
@@ -19,10 +19,10 @@ func newDecoder(c Codec) decoder {
 	case Opus:
 		return newOpusDecoder()
 	}
-	return lawCoder{c}
+	return g711Coder{c}
 }
 
-// newEncoder is for codecs that encode here; for others it speaks µ-law.
+// newEncoder returns an encoder for the codec. A codec that cannot be encoded on this machine gets a µ-law encoder.
 func newEncoder(c Codec) encoder {
 	switch c {
 	case G722:
@@ -31,17 +31,17 @@ func newEncoder(c Codec) encoder {
 		if e := newOpusEncoder(); e != nil {
 			return e
 		}
-		return lawCoder{PCMU}
+		return g711Coder{PCMU}
 	}
-	return lawCoder{c}
+	return g711Coder{c}
 }
 
-// lawCoder is G.711, which has no memory.
-type lawCoder struct{ law Codec }
+// g711Coder encodes and decodes G.711. It has no state.
+type g711Coder struct{ law Codec }
 
-func (l lawCoder) rate() int { return 8000 }
+func (l g711Coder) rate() int { return 8000 }
 
-func (l lawCoder) decode(dst []int16, payload []byte) []int16 {
+func (l g711Coder) decode(dst []int16, payload []byte) []int16 {
 	table := &linearOfULaw
 	if l.law == PCMA {
 		table = &linearOfALaw
@@ -52,7 +52,7 @@ func (l lawCoder) decode(dst []int16, payload []byte) []int16 {
 	return dst
 }
 
-func (l lawCoder) encode(dst []byte, pcm []int16) []byte {
+func (l g711Coder) encode(dst []byte, pcm []int16) []byte {
 	table := &ulawOf
 	if l.law == PCMA {
 		table = &alawOf

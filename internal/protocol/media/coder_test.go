@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// inFrames passes pcm through f in pieces of n.
+// inFrames passes pcm to f in pieces of n samples.
 func inFrames(pcm []int16, n int, f func(dst, src []int16) []int16) (out []int16) {
 	for ; len(pcm) >= n; pcm = pcm[n:] {
 		out = f(out, pcm[:n])
@@ -16,31 +16,31 @@ func inFrames(pcm []int16, n int, f func(dst, src []int16) []int16) (out []int16
 	return out
 }
 
-func TestEveryCodecCarriesATone(t *testing.T) {
+func TestCodec_EveryCodecCarriesTone(t *testing.T) {
 	t.Parallel()
-	for c := range codecs {
-		if !c.encodes() {
+	for c := range codecCount {
+		if !c.canEncode() {
 			t.Logf("%v cannot be spoken here", c)
 			continue
 		}
 		e, d := newEncoder(c), newDecoder(c)
 		in := Tone(700, -10, time.Second, e.rate())
 		out := inFrames(in, e.rate()/50, func(dst, src []int16) []int16 { return d.decode(dst, e.encode(nil, src)) })
-		if hz, db := Dominant(out[len(out)/2:], d.rate()); !near(hz, 700) || math.Abs(db+10) > 1 || len(out) != d.rate() {
+		if hz, db := DominantFrequency(out[len(out)/2:], d.rate()); !nearHz(hz, 700) || math.Abs(db+10) > 1 || len(out) != d.rate() {
 			t.Errorf("%v: %.0f Hz at %.1f dBFS, %d samples", c, hz, db, len(out))
 		}
 	}
 }
 
-func TestOpusIsOfferedOnlyWhereItCanBeSpoken(t *testing.T) {
+func TestLocalOffer_OpusOnlyWithLibrary(t *testing.T) {
 	t.Parallel()
-	first, _ := OwnOffer().Formats[0].Codec()
+	first, _ := LocalOffer().Formats[0].Codec()
 	if want := map[bool]Codec{true: Opus, false: G722}[libopus() != nil]; first != want {
 		t.Errorf("our offer begins with %v", first)
 	}
 }
 
-func TestOpusDecoderTakesAnything(t *testing.T) {
+func TestOpusDecoder_RandomPackets(t *testing.T) {
 	t.Parallel()
 	r, d := rand.New(rand.NewPCG(3, 4)), newOpusDecoder()
 	for n := range 3000 {
@@ -48,7 +48,7 @@ func TestOpusDecoderTakesAnything(t *testing.T) {
 		for i := range b {
 			b[i] = byte(r.Uint32())
 		}
-		if got := len(d.decode(nil, b)); got > opusLongest {
+		if got := len(d.decode(nil, b)); got > opusMaxSamples {
 			t.Fatalf("%d samples", got)
 		}
 	}
@@ -62,7 +62,7 @@ func FuzzOpusDecoder(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) { newOpusDecoder().decode(nil, b) })
 }
 
-func TestOpusPacketLength(t *testing.T) {
+func TestOpus_PacketDuration(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		b    []byte
@@ -74,11 +74,11 @@ func TestOpusPacketLength(t *testing.T) {
 	}
 }
 
-func TestResamplerKeepsTonesAndLetsNothingAlias(t *testing.T) {
+func TestResampler_KeepsTonesWithoutAliasing(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		from, to int
-		hz, db   float64 // of the input; db at most -60 must vanish
+		hz, db   float64 // of the input; below -60 dB the tone must be filtered out
 	}{{8000, 16000, 1000, -10}, {16000, 8000, 3000, -10}, {16000, 8000, 5000, -99}, {48000, 16000, 6400, -10}, {48000, 16000, 9500, -99},
 		{44100, 16000, 440, -10}, {44100, 16000, 12000, -99}, {11025, 16000, 2000, -10}, {16000, 48000, 6000, -10}} {
 		t.Run(fmt.Sprintf("%d Hz from %d to %d", int(c.hz), c.from, c.to), func(t *testing.T) {
@@ -90,7 +90,7 @@ func TestResamplerKeepsTonesAndLetsNothingAlias(t *testing.T) {
 				t.Errorf("%d samples of %d", len(out), len(in))
 			}
 			out = out[len(out)/4 : len(out)*3/4]
-			hz, db := Dominant(out, c.to)
+			hz, db := DominantFrequency(out, c.to)
 			if c.db > -60 && (math.Abs(hz-c.hz) > 1 || math.Abs(db-c.db) > 0.5) || c.db < -60 && db > -60 {
 				t.Errorf("%.1f Hz at %.1f dBFS", hz, db)
 			}
@@ -99,14 +99,14 @@ func TestResamplerKeepsTonesAndLetsNothingAlias(t *testing.T) {
 }
 
 func BenchmarkCoder(b *testing.B) {
-	for c := range codecs {
-		if !c.encodes() {
+	for c := range codecCount {
+		if !c.canEncode() {
 			continue
 		}
 		e, d := newEncoder(c), newDecoder(c)
 		pcm := Tone(440, -10, 20*time.Millisecond, e.rate())
 		words := e.encode(nil, pcm)
-		out := make([]int16, 0, opusLongest)
+		out := make([]int16, 0, opusMaxSamples)
 		b.Run(c.String()+"/encode", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

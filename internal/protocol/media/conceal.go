@@ -1,78 +1,76 @@
 package media
 
-// A track is sound that was played and sound that is to be played, one after the
-// other, so that gaps can be filled from what went before and the speed be
-// changed without a break.
-type track struct {
+// A concealBuffer holds played samples followed by samples that are still to be played. The played ones serve packet
+// loss concealment. Playback can be sped up or slowed down without a discontinuity.
+type concealBuffer struct {
 	rate int
 	buf  []int16
-	head int // of what is to be played
+	head int // index of the next sample to play
 
-	gap int // samples concealed without a break
-	lag int // pitch period the gap is filled with
+	concealed int // consecutive samples concealed so far
+	pitchLag  int // pitch period that fills the gap, samples
 }
 
-// Limits of a track in ms.
+// Limits of a concealBuffer in ms.
 const (
-	trackPast   = 100 // kept for concealment
-	trackRoom   = 700 // in all; a packet is at most 120
-	concealHold = 10  // filled at full level,
-	concealEnd  = 60  // silent from here on
-	blendTime   = 4   // from concealment back to sound
+	concealHistory  = 100 // played audio kept for concealment
+	concealCapacity = 700 // capacity; a packet lasts at most 120 ms
+	concealHold     = 10  // concealed at full level; fades afterwards
+	concealEnd      = 60  // silent from here on
+	concealBlend    = 4   // cross-fade from concealment back to audio
 )
 
-func newTrack(rate int) track {
-	past := rate * trackPast / 1000
-	return track{rate: rate, buf: make([]int16, past, rate*trackRoom/1000), head: past}
+func newConcealBuffer(rate int) concealBuffer {
+	past := rate * concealHistory / 1000
+	return concealBuffer{rate: rate, buf: make([]int16, past, rate*concealCapacity/1000), head: past}
 }
 
-func (t *track) ms(n int) int { return n * t.rate / 1000 }
+func (t *concealBuffer) ms(n int) int { return n * t.rate / 1000 }
 
-// waiting is how many samples are to be played.
-func (t *track) waiting() int { return len(t.buf) - t.head }
+// pending returns the number of samples that are still to be played.
+func (t *concealBuffer) pending() int { return len(t.buf) - t.head }
 
-// take moves len(dst) samples, which must be waiting, to dst.
-func (t *track) take(dst []int16) {
+// read moves len(dst) samples to dst. The caller checks pending first.
+func (t *concealBuffer) read(dst []int16) {
 	t.head += copy(dst, t.buf[t.head:])
-	if past := t.ms(trackPast); t.head > 4*past {
+	if past := t.ms(concealHistory); t.head > 4*past {
 		n := copy(t.buf, t.buf[t.head-past:])
 		t.buf, t.head = t.buf[:n], past
 	}
 }
 
-// sound is called after samples from position from on were appended: if they
-// follow a gap they grow out of what filled it.
-func (t *track) sound(from int) {
-	if t.gap == 0 {
+// blendIn is called after real samples were appended from position from on. After a concealed gap it cross-fades from
+// the concealment into them.
+func (t *concealBuffer) blendIn(from int) {
+	if t.concealed == 0 {
 		return
 	}
-	n := min(t.ms(blendTime), len(t.buf)-from)
+	n := min(t.ms(concealBlend), len(t.buf)-from)
 	for i := range n {
-		old := int(t.filler(from+i, t.gap+i))
+		old := int(t.concealSample(from+i, t.concealed+i))
 		t.buf[from+i] = int16(old + (int(t.buf[from+i])-old)*(i+1)/n)
 	}
-	t.gap = 0
+	t.concealed = 0
 }
 
-// conceal appends n samples in place of lost ones: the last pitch period again
-// and again, fading.
-func (t *track) conceal(n int) {
-	if t.gap == 0 {
-		t.lag = t.pitch(len(t.buf))
+// conceal appends n samples in place of lost ones. It repeats the last pitch period and fades it out.
+func (t *concealBuffer) conceal(n int) {
+	if t.concealed == 0 {
+		t.pitchLag = t.pitchPeriod(len(t.buf))
 	}
 	for range n {
-		t.buf = append(t.buf, t.filler(len(t.buf), t.gap))
-		t.gap++
+		t.buf = append(t.buf, t.concealSample(len(t.buf), t.concealed))
+		t.concealed++
 	}
 }
 
-// filler is sample n of a gap, to stand at position at of the buffer.
-func (t *track) filler(at, n int) int16 {
+// concealSample returns sample n of a gap, which is to be stored at buffer position at.
+func (t *concealBuffer) concealSample(at, n int) int16 {
 	hold, end := t.ms(concealHold), t.ms(concealEnd)
 	if n >= end {
 		return 0
 	}
-	i := at - n - t.lag + n%t.lag // the gap began at at-n
+	i := at - n - t.pitchLag + n%t.pitchLag // the gap began at at-n
 	if i < 0 || i >= len(t.buf) {
 		return 0
 	}
@@ -83,17 +81,17 @@ func (t *track) filler(at, n int) int16 {
 	return int16(v)
 }
 
-// silence appends n samples of nothing: the sender had nothing to say.
-func (t *track) silence(n int) {
+// appendSilence appends n zero samples for time in which the sender transmitted nothing.
+func (t *concealBuffer) appendSilence(n int) {
 	for range n {
 		t.buf = append(t.buf, 0)
 	}
-	t.gap = t.ms(concealEnd)
-	t.lag = t.ms(5)
+	t.concealed = t.ms(concealEnd)
+	t.pitchLag = t.ms(5)
 }
 
-// pitch is the period, 2.5 to 15 ms, with which the sound before at repeats best.
-func (t *track) pitch(at int) int {
+// pitchPeriod returns the period, 2.5 to 15 ms, with the highest autocorrelation before position at, in samples.
+func (t *concealBuffer) pitchPeriod(at int) int {
 	step, window := max(t.rate/8000, 1), t.ms(10)
 	least, most := t.ms(5)/2, min(t.ms(15), at-window)
 	best, lag := float32(-1), t.ms(5)
@@ -114,11 +112,11 @@ func (t *track) pitch(at int) int {
 	return lag
 }
 
-// shorten takes one period of what is to be played out, if enough is waiting,
-// and returns its length.
-func (t *track) shorten() int {
-	lag := t.pitch(t.head)
-	if t.waiting() < 2*lag {
+// removePeriod removes one pitch period of the pending samples and returns its length. It returns 0 if too few
+// samples are pending.
+func (t *concealBuffer) removePeriod() int {
+	lag := t.pitchPeriod(t.head)
+	if t.pending() < 2*lag {
 		return 0
 	}
 	y := t.buf[t.head:]
@@ -130,25 +128,26 @@ func (t *track) shorten() int {
 	return lag
 }
 
-// lengthen repeats one period, if enough is waiting, and returns its length.
-func (t *track) lengthen() int {
-	lag := t.pitch(t.head)
-	if t.waiting() < lag || len(t.buf)+lag > cap(t.buf) {
+// repeatPeriod repeats one pitch period and returns its length. It returns 0 if too few samples are pending or the
+// buffer is full.
+func (t *concealBuffer) repeatPeriod() int {
+	lag := t.pitchPeriod(t.head)
+	if t.pending() < lag || len(t.buf)+lag > cap(t.buf) {
 		return 0
 	}
 	t.buf = t.buf[:len(t.buf)+lag]
 	y := t.buf[t.head:]
 	copy(y[lag:], y[:len(y)-lag])
 	x := t.buf[t.head-lag:]
-	for i := range lag { // from what follows naturally back to what goes before it
+	for i := range lag { // cross-fade from the natural continuation back to the samples before it
 		y[i] = int16(int(y[i]) + (int(x[i])-int(y[i]))*(i+1)/lag)
 	}
 	return lag
 }
 
-// drop leaves out n samples that are to be played.
-func (t *track) drop(n int) {
-	n = min(n, t.waiting())
+// discard drops n pending samples.
+func (t *concealBuffer) discard(n int) {
+	n = min(n, t.pending())
 	copy(t.buf[t.head:], t.buf[t.head+n:])
 	t.buf = t.buf[:len(t.buf)-n]
 }

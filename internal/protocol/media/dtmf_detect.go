@@ -2,29 +2,31 @@ package media
 
 import "math"
 
-// dtmfDetector finds DTMF tones in 8 kHz audio, by the rules of ITU-T Q.24: both
-// tones above -38 dBFS, the high at most 8 dB above the low and the low at most 4
-// dB above the high, each alone in its group, both together nearly all there is,
-// for 25 to 40 ms at least; then a pause of as much. Speech seldom is all that.
+// dtmfDetector detects DTMF tones in 8 kHz audio by the rules of ITU-T Q.24.
+//   - Both tones are above -38 dBFS. The high tone is at most 8 dB above the low one, the low one at most 4 dB above the high one.
+//   - Each tone is alone in its group, and both together have nearly all of the energy.
+//   - They last at least 25 to 40 ms, followed by a pause as long.
+//
+// Speech seldom meets all of these conditions.
 type dtmfDetector struct {
 	s1, s2 [8]float32 // Goertzel states: low group, high group
 	energy float32
 	n      int
 
-	last    byte // of the last block; noDigit
-	current byte // reported and still on
-	misses  int  // blocks without it
+	last    byte // of the last block; noDigit if none
+	current byte // digit already reported and still on
+	misses  int  // consecutive blocks without it
 }
 
 const (
-	dtmfBlock = 102 // samples: 12.75 ms, where the frequencies fall between each other best
+	dtmfBlock = 102 // samples: 12.75 ms, the length that separates the frequencies best
 	noDigit   = 0xFF
 
-	dtmfLeast   = 400 * 400 * dtmfBlock * dtmfBlock / 4 // |X|² of each tone
-	dtmfPeak    = 6.3                                   // 8 dB over the others of its group
-	dtmfTwist   = 6.3                                   // high over low
-	dtmfReverse = 2.5                                   // low over high
-	dtmfShare   = 0.79                                  // of all energy
+	dtmfMinPower     = 400 * 400 * dtmfBlock * dtmfBlock / 4 // |X|² of each tone
+	dtmfPeakRatio    = 6.3                                   // 8 dB over the others of its group
+	dtmfTwist        = 6.3                                   // high over low
+	dtmfReverseTwist = 2.5                                   // low over high
+	dtmfEnergyShare  = 0.79                                  // of all energy
 )
 
 var dtmfCoefficients = func() (c [8]float32) {
@@ -39,8 +41,8 @@ func newDTMFDetector() *dtmfDetector {
 	return &dtmfDetector{last: noDigit, current: noDigit}
 }
 
-// hear calls f with each digit, once, when it has been on long enough.
-func (d *dtmfDetector) hear(pcm []int16, f func(rune)) {
+// detect calls f once per digit, as soon as the digit has lasted long enough.
+func (d *dtmfDetector) detect(pcm []int16, f func(rune)) {
 	for _, v := range pcm {
 		x := float32(v)
 		for i, c := range dtmfCoefficients {
@@ -49,14 +51,14 @@ func (d *dtmfDetector) hear(pcm []int16, f func(rune)) {
 		}
 		d.energy += x * x
 		if d.n++; d.n == dtmfBlock {
-			d.block(f)
+			d.endBlock(f)
 		}
 	}
 }
 
-// block judges a whole block and begins the next.
-func (d *dtmfDetector) block(f func(rune)) {
-	hit := d.hit()
+// endBlock evaluates a complete block and starts the next one.
+func (d *dtmfDetector) endBlock(f func(rune)) {
+	hit := d.blockDigit()
 	d.s1, d.s2, d.energy, d.n = [8]float32{}, [8]float32{}, 0, 0
 	if hit == d.current && hit != noDigit {
 		d.misses = 0
@@ -70,33 +72,33 @@ func (d *dtmfDetector) block(f func(rune)) {
 	d.last = hit
 }
 
-// hit returns the digit of a block.
-func (d *dtmfDetector) hit() byte {
+// blockDigit returns the digit of a complete block, or noDigit.
+func (d *dtmfDetector) blockDigit() byte {
 	var p [8]float32
 	for i, c := range dtmfCoefficients {
 		p[i] = d.s1[i]*d.s1[i] + d.s2[i]*d.s2[i] - c*d.s1[i]*d.s2[i]
 	}
-	row, low, ok := loudest(p[:4])
-	column, high, only := loudest(p[4:])
+	row, low, ok := strongestTone(p[:4])
+	column, high, only := strongestTone(p[4:])
 	switch {
-	case !ok || !only || low < dtmfLeast || high < dtmfLeast:
-	case high > low*dtmfTwist || low > high*dtmfReverse:
-	case low+high < dtmfShare*d.energy*dtmfBlock/2:
+	case !ok || !only || low < dtmfMinPower || high < dtmfMinPower:
+	case high > low*dtmfTwist || low > high*dtmfReverseTwist:
+	case low+high < dtmfEnergyShare*d.energy*dtmfBlock/2:
 	default:
 		return dtmfKeys[4*row+column]
 	}
 	return noDigit
 }
 
-// loudest is the strongest of four, and whether it is far above the others.
-func loudest(p []float32) (at int, power float32, alone bool) {
+// strongestTone returns the strongest of four tones and whether it is far above the others.
+func strongestTone(p []float32) (at int, power float32, alone bool) {
 	for i, v := range p {
 		if v > power {
 			at, power = i, v
 		}
 	}
 	for i, v := range p {
-		if i != at && v*dtmfPeak > power {
+		if i != at && v*dtmfPeakRatio > power {
 			return at, power, false
 		}
 	}

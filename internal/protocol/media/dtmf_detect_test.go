@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// keyed is digits as tones of on ms with off ms between, at a level in dB on top
-// of ours, the high tones so many dB above the low, all frequencies off by a share.
+// keyed returns digits as tones of on ms with pauses of off ms. level is relative to our own tones in dB. The high
+// tones are twist dB above the low ones. detune shifts all frequencies by a share.
 func keyed(digits string, on, off int, level, twist, detune float64) []int16 {
 	var pcm []int16
 	for _, d := range digits {
@@ -20,7 +20,7 @@ func keyed(digits string, on, off int, level, twist, detune float64) []int16 {
 		a := 10000 * math.Pow(10, level/20)
 		for i := range 8 * on {
 			t := 2 * math.Pi * float64(i) / 8000
-			pcm = append(pcm, clip(a*math.Sin(low*t)+a*math.Pow(10, twist/20)*math.Sin(high*t)))
+			pcm = append(pcm, clampSample(a*math.Sin(low*t)+a*math.Pow(10, twist/20)*math.Sin(high*t)))
 		}
 		pcm = append(pcm, make([]int16, 8*off)...)
 	}
@@ -30,16 +30,16 @@ func keyed(digits string, on, off int, level, twist, detune float64) []int16 {
 func detect(pcm []int16) (got string) {
 	d := newDTMFDetector()
 	for ; len(pcm) > 0; pcm = pcm[min(160, len(pcm)):] {
-		d.hear(pcm[:min(160, len(pcm))], func(r rune) { got += string(r) })
+		d.detect(pcm[:min(160, len(pcm))], func(r rune) { got += string(r) })
 	}
 	return got
 }
 
 const allDigits = "0123456789*#ABCD"
 
-func TestAllDigitsOf40MillisecondsAreHeardOnce(t *testing.T) {
+func TestDTMFDetect_40msDigitsOnce(t *testing.T) {
 	t.Parallel()
-	for shift := range 102 { // wherever they fall in our blocks
+	for shift := range 102 { // at every alignment with the detector's blocks
 		pcm := append(make([]int16, shift), keyed(allDigits+"55500", 40, 40, 0, 0, 0)...)
 		if got := detect(pcm); got != allDigits+"55500" {
 			t.Fatalf("shifted by %d: %q", shift, got)
@@ -47,7 +47,7 @@ func TestAllDigitsOf40MillisecondsAreHeardOnce(t *testing.T) {
 	}
 }
 
-func TestDigitsWithinTheLimitsOfQ24(t *testing.T) {
+func TestDTMFDetect_WithinQ24Limits(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(5, 6))
 	for name, c := range map[string]struct{ level, twist, detune, noise float64 }{
@@ -56,7 +56,7 @@ func TestDigitsWithinTheLimitsOfQ24(t *testing.T) {
 	} {
 		pcm := keyed(allDigits, 60, 60, c.level, c.twist, c.detune)
 		for i := range pcm {
-			pcm[i] = clip(float64(pcm[i]) + c.noise*r.NormFloat64())
+			pcm[i] = clampSample(float64(pcm[i]) + c.noise*r.NormFloat64())
 		}
 		if got := detect(DecodeULaw(nil, EncodeULaw(nil, pcm))); got != allDigits {
 			t.Errorf("%s: %q", name, got)
@@ -64,12 +64,12 @@ func TestDigitsWithinTheLimitsOfQ24(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoDigit(t *testing.T) {
+func TestDTMFDetect_OutsideLimitsIgnored(t *testing.T) {
 	t.Parallel()
 	long := func(f func(i int) float64) []int16 {
 		pcm := make([]int16, 80000)
 		for i := range pcm {
-			pcm[i] = clip(f(i))
+			pcm[i] = clampSample(f(i))
 		}
 		return pcm
 	}
@@ -99,8 +99,8 @@ func TestWhatIsNoDigit(t *testing.T) {
 	}
 }
 
-// Speech of a synthesiser is no digit, whatever it says.
-func TestSpeechIsNoDigit(t *testing.T) {
+// Synthesised speech is never detected as a digit.
+func TestDTMFDetect_SpeechIsNoDigit(t *testing.T) {
 	t.Parallel()
 	flite, err := exec.LookPath("flite")
 	if err != nil {
@@ -131,6 +131,6 @@ func BenchmarkDetectDTMF(b *testing.B) {
 	d, pcm := newDTMFDetector(), keyed("5", 20, 0, 0, 0, 0)
 	b.ReportAllocs()
 	for b.Loop() {
-		d.hear(pcm, func(rune) {})
+		d.detect(pcm, func(rune) {})
 	}
 }

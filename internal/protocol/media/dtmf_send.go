@@ -5,41 +5,40 @@ import (
 	"time"
 )
 
-// DTMFOptions say how digits are sent.
+// DTMFOptions configures how digits are sent.
 type DTMFOptions struct {
 	Duration time.Duration // of each digit; 0 is 100 ms; 40 ms to 6 s, in steps of 20 ms
 	Gap      time.Duration // after each; 0 is 60 ms; 40 ms to 6 s
-	Inband   bool          // as tones, although the leg may take events
+	Inband   bool          // send tones even if the leg takes events
 }
 
-// dtmfWait is what a 'w' among the digits waits.
+// dtmfWait is the pause for a 'w' among the digits.
 const dtmfWait = 500 * time.Millisecond
 
 // TakesEvents reports whether the other side negotiated telephone-event.
-func (s *Stream) TakesEvents() bool { return s.out.takes(kindEvent) || s.out.takes(kindEventOpus) }
+func (s *Stream) TakesEvents() bool { return s.out.hasType(kindEvent) || s.out.hasType(kindEventOpus) }
 
-// SendDTMF sends digits 0-9 * # A-D, and waits half a second for each w. They
-// are RFC 4733 events, or tones where o.Inband says so; ErrNoEvents where it
-// does not and the other side takes no events. It returns when the last is sent; relayed,
-// mixed and played audio is held back meanwhile.
+// SendDTMF sends the digits 0-9 * # A-D, and waits half a second for each w. It sends RFC 4733 events, or tones if
+// o.Inband is set. If the other side takes no events and o.Inband is not set, it returns ErrNoEvents. It returns when
+// the last digit is sent. Relayed, mixed and played audio is suppressed meanwhile.
 func (s *Stream) SendDTMF(ctx context.Context, digits string, o DTMFOptions) error {
-	codes, err := dialled(digits)
+	codes, err := parseDigits(digits)
 	if err != nil {
 		return err
 	}
 	if !o.Inband && !s.TakesEvents() {
 		return ErrNoEvents
 	}
-	on, off := steps(o.Duration, 100*time.Millisecond), steps(o.Gap, 60*time.Millisecond)
+	on, off := packetCount(o.Duration, 100*time.Millisecond), packetCount(o.Gap, 60*time.Millisecond)
 	for _, c := range codes {
-		step := func(p *player, n int) bool { return p.event(c, n, on, off) }
+		step := func(p *player, n int) bool { return p.sendEventPacket(c, n, on, off) }
 		switch {
 		case c == codeWait:
-			step = func(p *player, n int) bool { return p.pause(n, int(dtmfWait/packetTime)) }
+			step = func(p *player, n int) bool { return p.sendPause(n, int(dtmfWait/packetTime)) }
 		case o.Inband:
-			step = func(p *player, n int) bool { return p.tones(c, n, on, off) }
+			step = func(p *player, n int) bool { return p.sendTonePacket(c, n, on, off) }
 		}
-		if err := s.play(ctx, step); err != nil {
+		if err := s.runJob(ctx, step); err != nil {
 			return err
 		}
 	}
@@ -48,7 +47,7 @@ func (s *Stream) SendDTMF(ctx context.Context, digits string, o DTMFOptions) err
 
 const codeWait = 0xFF
 
-func dialled(digits string) ([]byte, error) {
+func parseDigits(digits string) ([]byte, error) {
 	codes := make([]byte, 0, len(digits))
 	for _, d := range digits {
 		if d == 'w' || d == 'W' {
@@ -64,43 +63,44 @@ func dialled(digits string) ([]byte, error) {
 	return codes, nil
 }
 
-// steps is how many packets a duration takes.
-func steps(d, usual time.Duration) int {
+// packetCount returns the number of 20 ms packets of a duration, limited to 40 ms to 6 s. usual applies if d is not
+// positive.
+func packetCount(d, usual time.Duration) int {
 	if d <= 0 {
 		d = usual
 	}
 	return int(min(max(d, 2*packetTime), 6*time.Second)+packetTime-1) / int(packetTime)
 }
 
-// event sends packet n of a digit; its end is sent three times, the last two in
-// the gap (RFC 4733 §2.5.1.4).
-func (p *player) event(code byte, n, on, off int) bool {
+// sendEventPacket sends packet n of a digit as an event. The end packet is sent three times, the last two in the gap
+// (RFC 4733 §2.5.1.4).
+func (p *player) sendEventPacket(code byte, n, on, off int) bool {
 	ms := int(packetTime / time.Millisecond)
 	now := p.s.engine.clock()
 	if n < on+2 {
-		p.s.press(code, n, min(n+1, on)*ms, n >= on-1, now)
+		p.s.sendDTMFPacket(code, n, min(n+1, on)*ms, n >= on-1, now)
 	}
-	p.next = p.next.Add(packetTime)
+	p.nextAt = p.nextAt.Add(packetTime)
 	more := n < on+off-1
 	if !more {
-		p.s.pass((on+off)*ms, now)
+		p.s.advanceTimeline((on+off)*ms, now)
 	}
 	return more
 }
 
-// pause sends silence.
-func (p *player) pause(n, of int) bool {
-	p.audio(nil, 8000)
+// sendPause sends packet n of a pause as silence.
+func (p *player) sendPause(n, of int) bool {
+	p.sendAudio(nil, 8000)
 	return n < of-1
 }
 
-// tones sends packet n of a digit as sound.
-func (p *player) tones(code byte, n, on, off int) bool {
+// sendTonePacket sends packet n of a digit as in-band audio.
+func (p *player) sendTonePacket(code byte, n, on, off int) bool {
 	if n >= on {
-		return p.pause(n, on+off)
+		return p.sendPause(n, on+off)
 	}
-	p.pcm = append(p.pcm[:0], make([]int16, 160)...)
-	dualTone(p.pcm, code, n*160)
-	p.audio(p.pcm, 8000)
+	p.padded = append(p.padded[:0], make([]int16, 160)...)
+	dualTone(p.padded, code, n*160)
+	p.sendAudio(p.padded, 8000)
 	return true
 }

@@ -13,25 +13,25 @@ import (
 	"time"
 )
 
-// receiveBuffer holds over a second of one leg's packets.
+// receiveBuffer is the socket buffer in bytes. It holds over a second of one leg's packets.
 const receiveBuffer = 256 << 10
 
-// defaultLatch is how long after a negotiation a new source is accepted.
-const defaultLatch = 3 * time.Second
+// defaultLatchWindow is how long a new source is accepted after a negotiation.
+const defaultLatchWindow = 3 * time.Second
 
-// Engine owns the packet loops, the recording writers and every open Stream.
+// Engine owns the packet loops, the recording writers and every open Stream. It is safe for concurrent use.
 type Engine struct {
-	cfg   Config
-	log   *slog.Logger
-	base  time.Time // of the clock
-	loops loopSet
-	ports portSet
-	rec   *writers
+	cfg       Config
+	log       *slog.Logger
+	startTime time.Time // wall time at clock 0
+	loops     loopSet
+	ports     portSet
+	writers   *recordWriters
 
-	spares spares
+	prewarmed prewarmedStreams
 
 	certificate *certificate // for DTLS
-	own         netip.Addr   // where packets leave from, behind a NAT not what is advertised
+	ownAddr     netip.Addr   // source address of packets; differs from the advertised one behind a NAT
 
 	mu      sync.Mutex // guards closed and streams
 	closed  bool
@@ -39,28 +39,28 @@ type Engine struct {
 
 	mixers map[*Mixer]struct{} // guarded by mu
 
-	bridging sync.Mutex // makes Bridge, Unbridge and Mixer.Set one step each; never held by a loop
+	bridgeMu sync.Mutex // serialises Bridge, Unbridge and Mixer.Set; never held by a packet loop
 
-	foreign   chan *Stream   // legs whose packets their peer does not understand
-	struck    chan struck    // keys that somebody presses
-	clocks    sync.WaitGroup // of mixers
-	quit      chan struct{}
-	converted chan struct{} // closed when converter has ended
+	transcodeRequests chan *Stream     // legs whose packets their bridge peer cannot decode
+	dtmfRequests      chan dtmfRequest // live digits to send
+	mixerClocks       sync.WaitGroup   // mixer clocks
+	quit              chan struct{}
+	workerDone        chan struct{} // closed when mediaWorker has ended
 
 	opened, noPorts, recorded, recordFail atomic.Uint64
 }
 
-// New starts the loops. Close must be called.
+// New starts the packet loops and the recording writers. The caller must call Close.
 func New(cfg Config) (*Engine, error) { return newEngine(cfg, newLoop) }
 
 func newEngine(cfg Config, loop func(clock func() int64) (packetLoop, error)) (*Engine, error) {
 	e := &Engine{streams: map[*Stream]struct{}{}, mixers: map[*Mixer]struct{}{},
-		foreign: make(chan *Stream, 64), struck: make(chan struck, 256), quit: make(chan struct{}), converted: make(chan struct{})}
+		transcodeRequests: make(chan *Stream, 64), dtmfRequests: make(chan dtmfRequest, 256), quit: make(chan struct{}), workerDone: make(chan struct{})}
 	if err := e.configure(cfg); err != nil {
 		return nil, err
 	}
 	var err error
-	if e.certificate, err = newCertificate(e.base); err != nil {
+	if e.certificate, err = newCertificate(e.startTime); err != nil {
 		return nil, err
 	}
 	for range e.cfg.Loops {
@@ -71,10 +71,10 @@ func newEngine(cfg Config, loop func(clock func() int64) (packetLoop, error)) (*
 		}
 		e.loops.loops = append(e.loops.loops, &loopSlot{packetLoop: l})
 	}
-	e.rec = startWriters(e)
-	go e.converter()
-	for range sparesKept {
-		e.openAhead()
+	e.writers = startWriters(e)
+	go e.mediaWorker()
+	for range prewarmedCount {
+		e.prewarm()
 	}
 	return e, nil
 }
@@ -90,27 +90,27 @@ func (e *Engine) configure(cfg Config) (err error) {
 		cfg.Loops = runtime.GOMAXPROCS(0)
 	}
 	if cfg.Latch <= 0 {
-		cfg.Latch = defaultLatch
+		cfg.Latch = defaultLatchWindow
 	}
 	if !cfg.Bind.IsValid() {
 		cfg.Bind = netip.IPv4Unspecified()
 	}
 	if !cfg.Advertise.IsValid() {
-		cfg.Advertise = advertised(cfg.Bind)
+		cfg.Advertise = advertisedAddr(cfg.Bind)
 	}
-	e.own = advertised(cfg.Bind)
-	e.cfg, e.log, e.base = cfg, cfg.Logger, cfg.Now()
+	e.ownAddr = advertisedAddr(cfg.Bind)
+	e.cfg, e.log, e.startTime = cfg, cfg.Logger, cfg.Now()
 	e.ports, err = newPortSet(cfg.PortMin, cfg.PortMax)
 	return err
 }
 
-// advertised is the address to write into SDP for a socket bound to bind: the
-// one packets to the Internet would leave from, when bind is unspecified.
-func advertised(bind netip.Addr) netip.Addr {
+// advertisedAddr returns the address to write into SDP for a socket bound to bind. If bind is unspecified, it is the
+// source address of packets to the Internet.
+func advertisedAddr(bind netip.Addr) netip.Addr {
 	if !bind.IsUnspecified() {
 		return bind
 	}
-	target, fallback := "192.0.2.1:9", netip.MustParseAddr("127.0.0.1") // nothing is sent
+	target, fallback := "192.0.2.1:9", netip.MustParseAddr("127.0.0.1") // documentation addresses; no packet is sent
 	if bind.Is6() {
 		target, fallback = "[2001:db8::1]:9", netip.IPv6Loopback()
 	}
@@ -122,39 +122,39 @@ func advertised(bind netip.Addr) netip.Addr {
 	return c.LocalAddr().(*net.UDPAddr).AddrPort().Addr().Unmap()
 }
 
-// clock is the time since the engine began, in ns, never going back.
-func (e *Engine) clock() int64 { return int64(e.cfg.Now().Sub(e.base)) }
+// clock returns the time since the engine started in ns. It is monotonic.
+func (e *Engine) clock() int64 { return int64(e.cfg.Now().Sub(e.startTime)) }
 
-// wall turns clock readings into time; zero stays zero.
-func (e *Engine) wall(at int64) time.Time {
+// wallTime converts a clock reading into a time. Zero stays the zero time.
+func (e *Engine) wallTime(at int64) time.Time {
 	if at == 0 {
 		return time.Time{}
 	}
-	return e.base.Add(time.Duration(at))
+	return e.startTime.Add(time.Duration(at))
 }
 
-// Open opens one leg's RTP (even port) and RTCP (odd port) sockets on a random
-// free pair. The error is ErrNoPorts when there is none.
+// Open opens one leg's RTP (even port) and RTCP (odd port) sockets on a random free pair. The error wraps ErrNoPorts
+// if there is none.
 func (e *Engine) Open() (*Stream, error) {
 	return e.open(e.loops.pick(), e.cfg.Bind, e.cfg.Advertise)
 }
 
-// OpenBeside is Open on the packet loop and addresses of s: use it for the other leg of a call.
-func (e *Engine) OpenBeside(s *Stream) (*Stream, error) {
+// OpenPeer is Open on the packet loop and the addresses of s. Use it for the other leg of a call.
+func (e *Engine) OpenPeer(s *Stream) (*Stream, error) {
 	return e.open(s.loop, s.bind, s.local.Addr())
 }
 
-// OpenOn is Open bound to another address than the engine's (IPv6, a second
-// interface). A zero advertise is found like Config.Advertise.
+// OpenOn is Open bound to another address than the engine's (IPv6, a second interface). If advertise is zero, the
+// address is determined like Config.Advertise.
 func (e *Engine) OpenOn(bind, advertise netip.Addr) (*Stream, error) {
 	if !advertise.IsValid() {
-		advertise = advertised(bind)
+		advertise = advertisedAddr(bind)
 	}
 	return e.open(e.loops.pick(), bind, advertise)
 }
 
 func (e *Engine) open(loop *loopSlot, bind, advertise netip.Addr) (*Stream, error) {
-	s, err := e.obtain(loop, bind)
+	s, err := e.takeStream(loop, bind)
 	if err != nil {
 		e.noPorts.Add(1)
 		return nil, err
@@ -175,17 +175,16 @@ func (e *Engine) open(loop *loopSlot, bind, advertise netip.Addr) (*Stream, erro
 	return s, nil
 }
 
-func (e *Engine) forget(s *Stream) {
+func (e *Engine) removeStream(s *Stream) {
 	e.mu.Lock()
 	delete(e.streams, s)
 	e.mu.Unlock()
 	s.loop.streams.Add(-1)
 	e.ports.release(s.local.Port())
-	e.openAhead()
+	e.prewarm()
 }
 
-// Close closes every stream and recorder left open and waits for all
-// goroutines. It may be called twice.
+// Close closes every open stream and recorder and waits for all goroutines. It may be called twice.
 func (e *Engine) Close() {
 	e.mu.Lock()
 	again := e.closed
@@ -199,35 +198,35 @@ func (e *Engine) Close() {
 	if again {
 		return
 	}
-	e.rec.close()
+	e.writers.close()
 	close(e.quit)
-	<-e.converted
+	<-e.workerDone
 	for _, s := range left {
 		s.Close()
 	}
 	for _, m := range mixers {
 		m.Close()
 	}
-	e.dropSpares()
-	e.clocks.Wait()
+	e.closePrewarmed()
+	e.mixerClocks.Wait()
 	e.loops.close()
 }
 
-// EngineStats counts over all streams of an engine.
+// EngineStats holds counters over all streams of an engine.
 type EngineStats struct {
 	Streams    int    // open now
 	Recorders  int    // running now
-	Opened     uint64 // streams, ever
-	NoPorts    uint64 // Open calls refused for want of ports or sockets
+	Opened     uint64 // streams opened since the start
+	NoPorts    uint64 // Open calls that failed for lack of ports or sockets
 	Recorded   uint64 // recordings finished
-	RecordFail uint64 // recorders that gave up
+	RecordFail uint64 // recorders that stopped with an error
 }
 
-// Stats returns a snapshot.
+// Stats returns a snapshot of the counters.
 func (e *Engine) Stats() EngineStats {
 	e.mu.Lock()
 	n := len(e.streams)
 	e.mu.Unlock()
-	return EngineStats{Streams: n, Recorders: e.rec.running(), Opened: e.opened.Load(), NoPorts: e.noPorts.Load(),
+	return EngineStats{Streams: n, Recorders: e.writers.running(), Opened: e.opened.Load(), NoPorts: e.noPorts.Load(),
 		Recorded: e.recorded.Load(), RecordFail: e.recordFail.Load()}
 }

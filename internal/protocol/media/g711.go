@@ -1,17 +1,18 @@
 package media
 
-// G.711 (ITU-T G.711, 8 kHz, 8 bits). The tables are made once and never change.
+// G.711 (ITU-T G.711, 8 kHz, 8 bits): encoding, decoding and conversion between the laws. The tables are built at
+// start and never change.
 
-// silence is the G.711 code word of zero.
-func (c Codec) silence() byte {
+// silenceByte returns the G.711 code word of zero.
+func (c Codec) silenceByte() byte {
 	if c == PCMA {
 		return 0xD5
 	}
 	return 0xFF
 }
 
-// Decode converts G.711 to 16-bit linear. It writes to dst when that is large
-// enough, otherwise to a new slice, and returns len(src) samples.
+// Decode converts G.711 to 16-bit linear. It writes to dst if dst is large enough, otherwise to a new slice, and
+// returns len(src) samples. Codecs other than PCMA are decoded as µ-law.
 func (c Codec) Decode(dst []int16, src []byte) []int16 {
 	if c == PCMA {
 		return DecodeALaw(dst, src)
@@ -19,7 +20,8 @@ func (c Codec) Decode(dst []int16, src []byte) []int16 {
 	return DecodeULaw(dst, src)
 }
 
-// Encode converts 16-bit linear to G.711, into dst when that is large enough.
+// Encode converts 16-bit linear to G.711. It writes to dst if dst is large enough, otherwise to a new slice. Codecs
+// other than PCMA are encoded as µ-law.
 func (c Codec) Encode(dst []byte, src []int16) []byte {
 	if c == PCMA {
 		return EncodeALaw(dst, src)
@@ -27,11 +29,10 @@ func (c Codec) Encode(dst []byte, src []int16) []byte {
 	return EncodeULaw(dst, src)
 }
 
-// EncodeULaw converts linear samples to µ-law, into dst when that is large
-// enough, otherwise into a new slice.
+// EncodeULaw converts linear samples to µ-law. It writes to dst if dst is large enough, otherwise to a new slice.
 func EncodeULaw(dst []byte, src []int16) []byte { return encode(dst, src, &ulawOf) }
 
-// DecodeULaw converts µ-law to linear samples; dst is used like EncodeULaw's.
+// DecodeULaw converts µ-law to linear samples. It uses dst like EncodeULaw.
 func DecodeULaw(dst []int16, src []byte) []int16 { return decode(dst, src, &linearOfULaw) }
 
 // EncodeALaw is EncodeULaw for A-law.
@@ -68,8 +69,8 @@ var (
 	ulawOf       = compressTable(compressULaw)
 	alawOf       = compressTable(compressALaw)
 
-	// transcode[c] turns code words of c into those of the other law.
-	transcode = [2][256]byte{PCMU: crossTable(&linearOfULaw, &alawOf), PCMA: crossTable(&linearOfALaw, &ulawOf)}
+	// otherLawOf[c] maps code words of c to those of the other law.
+	otherLawOf = [2][256]byte{PCMU: crossTable(&linearOfULaw, &alawOf), PCMA: crossTable(&linearOfALaw, &ulawOf)}
 )
 
 func expandTable(f func(byte) int16) (t [256]int16) {

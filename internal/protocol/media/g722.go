@@ -1,12 +1,11 @@
 package media
 
-// G.722 at 64 kbit/s (ITU-T G.722, 11/1988): two sub-bands of a quadrature
-// mirror filter, each an ADPCM of its own, 6 bits for the lower and 2 for the
-// upper. The arithmetic is the recommendation's, to the bit; the names are those
-// of its clause 6.
+// G.722 at 64 kbit/s (ITU-T G.722, 11/1988). A quadrature mirror filter splits the signal into two sub-bands. Each
+// sub-band has its own ADPCM: 6 bits for the lower, 2 for the upper. The arithmetic is bit-exact to the
+// recommendation; the names are those of its clause 6.
 
 // The quadrature mirror filter (clause 6.2.1, table 11): coefficients 0 to 11; 12 to 23 mirror them.
-var g722Mirror = [12]int32{3, -11, 12, 32, -210, 951, 3876, -805, 362, -156, 53, -11}
+var g722QMF = [12]int32{3, -11, 12, 32, -210, 951, 3876, -805, 362, -156, 53, -11}
 
 // Quantizer tables (clause 6.2.1).
 var (
@@ -30,23 +29,23 @@ var (
 		2896, 2960, 3025, 3091, 3158, 3228, 3298, 3371, 3444, 3520, 3597, 3676, 3756, 3838, 3922, 4008}
 )
 
-// sub is the ADPCM of one sub-band: its predictor and its scale factor.
-type sub struct {
-	s, sz  int32    // predictions: of the signal, of its zero section
-	r, p   [2]int32 // reconstructed and partially reconstructed signal, the newest first
-	a      [2]int32 // coefficients of the poles
-	b, d   [6]int32 // coefficients of the zeros and the differences they weigh
-	nb     int32    // logarithmic scale factor
-	det    int32    // scale factor
-	offset int32    // of the antilogarithm: 8 low, 10 high
-	most   int32    // limit of nb
+// subBand is the ADPCM state of one sub-band: its predictor and its scale factor.
+type subBand struct {
+	s, sz   int32    // predictions: of the signal, of its zero section
+	r, p    [2]int32 // reconstructed and partially reconstructed signal, newest first
+	a       [2]int32 // pole coefficients
+	b, d    [6]int32 // zero coefficients and the differences they weight
+	nb      int32    // logarithmic scale factor
+	det     int32    // scale factor
+	offset  int32    // of the antilogarithm: 8 low, 10 high
+	nbLimit int32    // upper limit of nb
 }
 
 func sat16(v int32) int32 { return max(-32768, min(32767, v)) }
 
 // scale adapts the scale factor by the step of a code word (blocks LOGSC, SCALE).
-func (b *sub) scale(step int32) {
-	b.nb = max(0, min(b.most, b.nb*127>>7+step))
+func (b *subBand) scale(step int32) {
+	b.nb = max(0, min(b.nbLimit, b.nb*127>>7+step))
 	v, shift := g722ILB[b.nb>>6&31], b.offset-b.nb>>11
 	if shift < 0 {
 		b.det = v << -shift << 2
@@ -55,12 +54,12 @@ func (b *sub) scale(step int32) {
 	b.det = v >> shift << 2
 }
 
-// predict takes the quantized difference and makes the next prediction
-// (blocks RECONS, PARREC, UPPOL2, UPPOL1, UPZERO, FILTEP, FILTEZ, PREDIC).
-func (b *sub) predict(d int32) {
+// predict takes the quantized difference and computes the next prediction (blocks RECONS, PARREC, UPPOL2, UPPOL1,
+// UPZERO, FILTEP, FILTEZ, PREDIC).
+func (b *subBand) predict(d int32) {
 	r, p := sat16(b.s+d), sat16(b.sz+d)
-	b.poles(p)
-	b.zeros(d)
+	b.updatePoles(p)
+	b.updateZeros(d)
 	b.p[1], b.p[0] = b.p[0], p
 	b.r[1], b.r[0] = b.r[0], r
 	sp := sat16(b.a[0]*sat16(2*b.r[0])>>15 + b.a[1]*sat16(2*b.r[1])>>15)
@@ -72,7 +71,7 @@ func (b *sub) predict(d int32) {
 	b.s = sat16(sp + b.sz)
 }
 
-func (b *sub) poles(p int32) {
+func (b *subBand) updatePoles(p int32) {
 	same1, same2 := p^b.p[0] >= 0, p^b.p[1] >= 0
 	w := sat16(b.a[0] << 2)
 	if same1 {
@@ -91,7 +90,7 @@ func (b *sub) poles(p int32) {
 	b.a[0], b.a[1] = max(-limit, min(limit, sat16(a1))), a2
 }
 
-func (b *sub) zeros(d int32) {
+func (b *subBand) updateZeros(d int32) {
 	for i := range b.b {
 		step := int32(128)
 		switch {
@@ -106,28 +105,28 @@ func (b *sub) zeros(d int32) {
 	b.d[0] = d
 }
 
-// g722State is what encoder and decoder have in common.
+// g722State is the common state of encoder and decoder.
 type g722State struct {
-	low, high sub
-	x         [24]int32 // the mirror filter's past
+	low, high subBand
+	x         [24]int32 // history of the quadrature mirror filter
 }
 
 func newG722State() g722State {
-	return g722State{low: sub{det: 32, offset: 8, most: 18432}, high: sub{det: 8, offset: 10, most: 22528}}
+	return g722State{low: subBand{det: 32, offset: 8, nbLimit: 18432}, high: subBand{det: 8, offset: 10, nbLimit: 22528}}
 }
 
-// mirror shifts two values into the filter and returns its two halves.
-func (g *g722State) mirror(a, b int32) (even, odd int32) {
+// qmf shifts two values into the quadrature mirror filter and returns the sums of its two phases.
+func (g *g722State) qmf(a, b int32) (even, odd int32) {
 	copy(g.x[:], g.x[2:])
 	g.x[22], g.x[23] = a, b
-	for i, c := range g722Mirror {
+	for i, c := range g722QMF {
 		odd += g.x[2*i] * c
-		even += g.x[2*i+1] * g722Mirror[11-i]
+		even += g.x[2*i+1] * g722QMF[11-i]
 	}
 	return even, odd
 }
 
-// adapt follows the code word of a pair of samples in both sub-bands.
+// adapt updates both sub-bands by the code word of a pair of samples.
 func (g *g722State) adapt(low, high byte) {
 	d := g.low.det * g722QM4[low>>2] >> 15
 	g.low.scale(g722StepLow[low>>2])
@@ -137,17 +136,17 @@ func (g *g722State) adapt(low, high byte) {
 	g.high.predict(d)
 }
 
-// g722Encoder makes a code word of every two samples at 16 kHz.
+// g722Encoder encodes every two samples at 16 kHz into one code word.
 type g722Encoder struct{ g722State }
 
 func newG722Encoder() *g722Encoder { return &g722Encoder{newG722State()} }
 
 func (e *g722Encoder) rate() int { return 16000 }
 
-// encode appends the code words of pcm, whose length must be even, to dst.
+// encode appends the code words of pcm to dst. The length of pcm should be even; an odd last sample is dropped.
 func (e *g722Encoder) encode(dst []byte, pcm []int16) []byte {
 	for i := 0; i+1 < len(pcm); i += 2 {
-		even, odd := e.mirror(int32(pcm[i]), int32(pcm[i+1]))
+		even, odd := e.qmf(int32(pcm[i]), int32(pcm[i+1]))
 		low, high := e.quantizeLow((even+odd)>>14), e.quantizeHigh((even-odd)>>14)
 		e.adapt(low, high)
 		dst = append(dst, high<<6|low)
@@ -160,7 +159,7 @@ func magnitude(v int32) int32 { return v ^ v>>31 }
 func (e *g722Encoder) quantizeLow(x int32) byte {
 	el := sat16(x - e.low.s)
 	w, i := magnitude(el), 1
-	for top := 30; i < top; { // the first threshold above w
+	for top := 30; i < top; { // binary search for the first threshold above w
 		if m := (i + top) / 2; w >= g722Q6[m]*e.low.det>>12 {
 			i = m + 1
 		} else {
@@ -187,7 +186,7 @@ func (e *g722Encoder) quantizeHigh(x int32) byte {
 	return 3
 }
 
-// g722Decoder makes two samples at 16 kHz of every code word.
+// g722Decoder decodes every code word into two samples at 16 kHz.
 type g722Decoder struct{ g722State }
 
 func newG722Decoder() *g722Decoder { return &g722Decoder{newG722State()} }
@@ -200,13 +199,13 @@ func (d *g722Decoder) decode(dst []int16, payload []byte) []int16 {
 		rl := limit15(d.low.s + d.low.det*g722QM6[low]>>15)
 		rh := limit15(d.high.s + d.high.det*g722QM2[high]>>15)
 		d.adapt(low, high)
-		even, odd := d.mirror(rl+rh, rl-rh)
+		even, odd := d.qmf(rl+rh, rl-rh)
 		dst = append(dst, int16(sat16(even>>11)), int16(sat16(odd>>11)))
 	}
 	return dst
 }
 
-// DecodeG722 makes 16 kHz samples of a whole recording in G.722 at 64 kbit/s, two of every byte.
+// DecodeG722 decodes a whole recording in G.722 at 64 kbit/s to 16 kHz, two samples per byte.
 func DecodeG722(recording []byte) []int16 {
 	return newG722Decoder().decode(make([]int16, 0, 2*len(recording)), recording)
 }

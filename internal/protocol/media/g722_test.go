@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// babble is deterministic sound with the ups and downs of speech: three gliding
-// voices, a hiss, pauses, and some clipping. 8000 samples at 16 kHz.
+// babble returns deterministic audio with the level changes of speech: three gliding voices, a hiss, pauses, and some
+// clipping. 8000 samples at 16 kHz.
 func babble() []int16 {
 	pcm, noise := make([]int16, 8000), uint32(1)
 	var phase [3]uint32
@@ -41,12 +41,11 @@ func pcmBytes(pcm []int16) []byte {
 	return b
 }
 
-// testdata/babble.g722 is what ffmpeg 5.1 makes of babble(), and the sum that of
-// what it makes of the file:
+// testdata/babble.g722 is babble() encoded by ffmpeg 5.1. The checksum is that of the file decoded by ffmpeg:
 //
 //	ffmpeg -f s16le -ar 16000 -ac 1 -i babble.pcm -c:a g722 -f g722 babble.g722
 //	ffmpeg -f g722 -i babble.g722 -f s16le - | sha256sum
-func TestG722IsThatOfFFmpegToTheBit(t *testing.T) {
+func TestG722_BitExactWithFFmpeg(t *testing.T) {
 	t.Parallel()
 	want, err := os.ReadFile("testdata/babble.g722")
 	if err != nil {
@@ -61,7 +60,7 @@ func TestG722IsThatOfFFmpegToTheBit(t *testing.T) {
 	}
 }
 
-// noiseRatio is how many dB out is above its difference from in, at the best delay up to most samples.
+// noiseRatio returns the signal-to-noise ratio of out against in, in dB, at the best delay of up to most samples.
 func noiseRatio(in, out []int16, most int) float64 {
 	best := math.Inf(-1)
 	for d := range most {
@@ -75,7 +74,7 @@ func noiseRatio(in, out []int16, most int) float64 {
 	return best
 }
 
-func TestG722KeepsTones(t *testing.T) {
+func TestG722_KeepsTones(t *testing.T) {
 	t.Parallel()
 	for hz, least := range map[float64]float64{300: 30, 1000: 28, 3000: 25, 5500: 10, 6800: 8} {
 		in := Tone(hz, -10, 500*time.Millisecond, 16000)
@@ -86,8 +85,8 @@ func TestG722KeepsTones(t *testing.T) {
 	}
 }
 
-// A recording decoded whole is what a stream decoded packet by packet is.
-func TestARecordingInG722IsReadWhole(t *testing.T) {
+// A recording decoded as a whole equals a stream decoded packet by packet.
+func TestDecodeG722_WholeRecording(t *testing.T) {
 	t.Parallel()
 	coded := newG722Encoder().encode(nil, babble())
 	d, want := newG722Decoder(), []int16(nil)
@@ -102,7 +101,7 @@ func TestARecordingInG722IsReadWhole(t *testing.T) {
 	}
 }
 
-func TestG722OfSilenceIsSilent(t *testing.T) {
+func TestG722_Silence(t *testing.T) {
 	t.Parallel()
 	for _, v := range newG722Decoder().decode(nil, newG722Encoder().encode(nil, make([]int16, 3200))) {
 		if v > 20 || v < -20 {
@@ -111,7 +110,7 @@ func TestG722OfSilenceIsSilent(t *testing.T) {
 	}
 }
 
-func TestG722TakesAnything(t *testing.T) {
+func TestG722_RandomInput(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
 	d, e := newG722Decoder(), newG722Encoder()

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// check begins a check of a pair, in place of one under way.
-func (a *iceAgent) check(p *icePair, now int64, use bool) {
-	_, _ = rand.Read(p.tx[:]) // does not fail
-	p.use, p.tries, p.due = use, 0, now
-	nudge(a.wake)
+// startCheck starts a connectivity check of a pair and replaces one in progress.
+func (a *iceAgent) startCheck(p *icePair, now int64, use bool) {
+	_, _ = rand.Read(p.tx[:]) // never fails
+	p.nominates, p.tries, p.nextSend = use, 0, now
+	wakeUp(a.wake)
 }
 
-// run sends checks until stop.
+// run sends checks until stop is called.
 func (a *iceAgent) run() {
 	defer close(a.done)
 	timer := time.NewTimer(0)
@@ -27,7 +27,7 @@ func (a *iceAgent) run() {
 		case <-a.wake:
 		case <-timer.C:
 		}
-		timer.Reset(time.Duration(a.step()))
+		timer.Reset(time.Duration(a.sendDue()))
 	}
 }
 
@@ -37,74 +37,74 @@ func (a *iceAgent) stop() {
 	<-a.done
 }
 
-// step sends the check that is due and returns how long nothing else is.
-func (a *iceAgent) step() int64 {
+// sendDue sends the check that is due and returns the time until the next step, in ns.
+func (a *iceAgent) sendDue() int64 {
 	a.s.in.mu.Lock()
 	defer a.s.in.mu.Unlock()
 	now := a.s.engine.clock()
-	a.consent(now)
+	a.checkConsent(now)
 	var next *icePair
 	for _, p := range a.pairs {
-		if p.due > 0 && (next == nil || p.due < next.due) {
+		if p.nextSend > 0 && (next == nil || p.nextSend < next.nextSend) {
 			next = p
 		}
 	}
 	if next == nil {
-		return consentTime
+		return consentInterval
 	}
-	if next.due <= now {
-		a.send(next, now)
-		return checkPace
+	if next.nextSend <= now {
+		a.sendCheck(next, now)
+		return checkInterval
 	}
-	return max(checkPace, next.due-now)
+	return max(checkInterval, next.nextSend-now)
 }
 
-// consent keeps asking over the pair in use, and stops sending when nothing has
-// come back for too long (RFC 7675 §5.1).
-func (a *iceAgent) consent(now int64) {
+// checkConsent repeats the check of the selected pair, and stops sending media when no response has come for 30 s
+// (RFC 7675 §5.1).
+func (a *iceAgent) checkConsent(now int64) {
 	p := a.selected
 	if p == nil {
 		return
 	}
-	if p.due == 0 && now-p.confirmed >= consentTime {
-		a.check(p, now, p.use)
+	if p.nextSend == 0 && now-p.lastResponse >= consentInterval {
+		a.startCheck(p, now, p.nominates)
 	}
-	if now-p.confirmed > consentEnd {
-		a.s.out.route(netip.AddrPort{})
+	if now-p.lastResponse > consentTimeout {
+		a.s.out.setDestination(netip.AddrPort{})
 	}
 }
 
-// send sends the pair's check. The other side may be slow or the packet lost:
-// it is repeated with growing pauses.
-func (a *iceAgent) send(p *icePair, now int64) {
-	if p.tries++; p.tries > checkTries && p != a.selected {
-		p.due = 0
+// sendCheck sends the check of a pair. It is repeated with growing intervals, because the other side may be slow or
+// the packet lost.
+func (a *iceAgent) sendCheck(p *icePair, now int64) {
+	if p.tries++; p.tries > checkMaxTries && p != a.selected {
+		p.nextSend = 0
 		if p == a.nominating {
 			a.nominating = nil
 		}
 		return
 	}
-	p.due = now + checkFirst<<min(p.tries-1, 4)
+	p.nextSend = now + checkFirstTimeout<<min(p.tries-1, 4)
 	w := &a.out
 	w.begin(stunRequest, p.tx)
-	name := w.add(stunUsername, len(a.terms.theirUfrag)+1+len(a.terms.ufrag))
-	copy(name, a.terms.theirUfrag)
-	name[len(a.terms.theirUfrag)] = ':'
-	copy(name[len(a.terms.theirUfrag)+1:], a.terms.ufrag)
+	name := w.add(stunUsername, len(a.params.remoteUfrag)+1+len(a.params.ufrag))
+	copy(name, a.params.remoteUfrag)
+	name[len(a.params.remoteUfrag)] = ':'
+	copy(name[len(a.params.remoteUfrag)+1:], a.params.ufrag)
 	binary.BigEndian.PutUint32(w.add(stunPriority, 4), 110<<24|65535<<8|255) // RFC 8445 §7.1.1: as peer-reflexive
 	role := uint16(stunControlled)
-	p.controlling = a.terms.controlling
+	p.controlling = a.params.controlling
 	if p.controlling {
 		role = stunControlling
 	}
-	binary.BigEndian.PutUint64(w.add(role, 8), a.terms.tieBreaker)
-	if p.use && a.terms.controlling {
+	binary.BigEndian.PutUint64(w.add(role, 8), a.params.tieBreaker)
+	if p.nominates && a.params.controlling {
 		w.add(stunUseCandidate, 0)
 	}
-	a.s.sendRaw(w.end(a.theirs), p.remote)
+	a.s.sendRaw(w.end(a.remoteMAC), p.remote)
 }
 
-// sendRaw sends what is neither RTP nor RTCP.
+// sendRaw sends a packet that is neither RTP nor RTCP. It does nothing if the stream is closed or to is invalid.
 func (s *Stream) sendRaw(b []byte, to netip.AddrPort) {
 	s.out.mu.Lock()
 	defer s.out.mu.Unlock()
@@ -113,8 +113,8 @@ func (s *Stream) sendRaw(b []byte, to netip.AddrPort) {
 	}
 }
 
-// receive handles a STUN message on the packet loop; in.mu is held. It reports
-// false for what is not the other side's.
+// receive handles a STUN message on the packet loop. The caller holds in.mu. It returns false if the message is
+// malformed, not authenticated or unexpected.
 func (a *iceAgent) receive(b []byte, from netip.AddrPort, now int64) bool {
 	m, ok := parseSTUN(b)
 	if !ok {
@@ -122,97 +122,97 @@ func (a *iceAgent) receive(b []byte, from netip.AddrPort, now int64) bool {
 	}
 	switch m.kind {
 	case stunRequest:
-		return bytes.HasPrefix(m.username, a.name) && m.proves(b, a.ours) && a.request(&m, from, now)
+		return bytes.HasPrefix(m.username, a.usernamePrefix) && m.authenticates(b, a.localMAC) && a.handleRequest(&m, from, now)
 	case stunSuccess, stunError:
-		return m.proves(b, a.theirs) && a.response(&m, from, now)
+		return m.authenticates(b, a.remoteMAC) && a.handleResponse(&m, from, now)
 	}
-	return true // an indication keeps NATs open, no more
+	return true // an indication only keeps NAT bindings open
 }
 
-// request answers a check and makes one of ours in return (RFC 8445 §7.3).
-func (a *iceAgent) request(m *stunMessage, from netip.AddrPort, now int64) bool {
-	if a.conflict(m) {
-		a.refuse(m, from)
+// handleRequest answers a check and starts a triggered check in return (RFC 8445 §7.3).
+func (a *iceAgent) handleRequest(m *stunMessage, from netip.AddrPort, now int64) bool {
+	if a.resolveRoleConflict(m) {
+		a.sendRoleConflict(m, from)
 		return true
 	}
-	a.proved(from)
+	a.markProved(from)
 	p := a.find(from)
 	if p == nil {
 		p = a.add(from, m.priority)
 	}
-	p.heard = now
+	p.lastRequest = now
 	a.out.begin(stunSuccess, m.tx)
-	a.out.mapped(from)
-	a.s.sendRaw(a.out.end(a.ours), from)
-	if m.use && !a.terms.controlling {
-		p.asked = true
+	a.out.addXORMappedAddress(from)
+	a.s.sendRaw(a.out.end(a.localMAC), from)
+	if m.useCandidate && !a.params.controlling {
+		p.remoteNominated = true
 	}
 	switch {
-	case !p.valid && p.due == 0:
-		a.check(p, now, false)
+	case !p.valid && p.nextSend == 0:
+		a.startCheck(p, now, false)
 	case !p.valid:
-		p.due = now
-		nudge(a.wake)
-	case p.asked && m.use && p != a.selected && a.prefers(p, now):
-		a.use(p, true)
+		p.nextSend = now
+		wakeUp(a.wake)
+	case p.remoteNominated && m.useCandidate && p != a.selected && a.prefersPair(p, now):
+		a.usePair(p, true)
 	}
 	return true
 }
 
-// conflict settles who controls (RFC 8445 §7.3.1.1). It reports whether the
-// other side is the one to give in.
-func (a *iceAgent) conflict(m *stunMessage) bool {
-	both := a.terms.controlling && m.controlling || !a.terms.controlling && m.controlled
-	if !both || a.terms.lite {
+// resolveRoleConflict resolves a role conflict (RFC 8445 §7.3.1.1). It reports whether the other side must change
+// its role; otherwise it changes ours if needed.
+func (a *iceAgent) resolveRoleConflict(m *stunMessage) bool {
+	both := a.params.controlling && m.controlling || !a.params.controlling && m.controlled
+	if !both || a.params.remoteLite {
 		return false
 	}
-	if a.terms.controlling == (a.terms.tieBreaker >= m.tieBreaker) {
+	if a.params.controlling == (a.params.tieBreaker >= m.tieBreaker) {
 		return true
 	}
-	a.terms.controlling = !a.terms.controlling
+	a.params.controlling = !a.params.controlling
 	return false
 }
 
-func (a *iceAgent) refuse(m *stunMessage, to netip.AddrPort) {
+func (a *iceAgent) sendRoleConflict(m *stunMessage, to netip.AddrPort) {
 	a.out.begin(stunError, m.tx)
 	v := a.out.add(stunErrorCode, 4)
 	v[2], v[3] = roleConflict/100, roleConflict%100
-	a.s.sendRaw(a.out.end(a.ours), to)
+	a.s.sendRaw(a.out.end(a.localMAC), to)
 }
 
-// response takes the outcome of a check of ours (RFC 8445 §7.2.5).
-func (a *iceAgent) response(m *stunMessage, from netip.AddrPort, now int64) bool {
+// handleResponse handles the response to one of our checks (RFC 8445 §7.2.5).
+func (a *iceAgent) handleResponse(m *stunMessage, from netip.AddrPort, now int64) bool {
 	p := a.find(from)
-	if p == nil || p.due == 0 || p.tx != m.tx {
+	if p == nil || p.nextSend == 0 || p.tx != m.tx {
 		return false
 	}
 	if m.kind == stunError {
 		if m.code == roleConflict {
-			a.terms.controlling = !p.controlling
-			a.check(p, now, false)
+			a.params.controlling = !p.controlling
+			a.startCheck(p, now, false)
 		}
 		return true
 	}
-	a.proved(from)
-	p.valid, p.confirmed, p.due = true, now, 0
+	a.markProved(from)
+	p.valid, p.lastResponse, p.nextSend = true, now, 0
 	switch {
-	case a.terms.controlling && p.use:
+	case a.params.controlling && p.nominates:
 		if p != a.selected {
-			a.use(p, true)
+			a.usePair(p, true)
 		}
 		a.nominating = nil
-	case a.terms.controlling:
+	case a.params.controlling:
 		if a.selected == nil && a.nominating == nil {
-			a.use(p, false)
+			a.usePair(p, false)
 			a.nominate(p, now)
 		}
-	case p.asked && p != a.selected && a.prefers(p, now):
-		a.use(p, true)
+	case p.remoteNominated && p != a.selected && a.prefersPair(p, now):
+		a.usePair(p, true)
 	case a.selected == nil:
-		a.use(p, false)
+		a.usePair(p, false)
 	}
 	if p == a.selected {
-		a.s.out.route(p.remote) // consent may have run out in between
+		a.s.out.setDestination(p.remote) // consent may have expired in between
 	}
 	return true
 }

@@ -13,11 +13,11 @@ import (
 	"unsafe"
 )
 
-// loopNice is the priority asked for: above ordinary threads, below real time.
+// loopNice is the requested nice value of loop threads: above ordinary threads, below real time.
 const loopNice = -10
 
-// epollLoop reads its sockets from one locked thread. Against the runtime's
-// poller it saves a goroutine switch per packet, about half the cost of a relay.
+// epollLoop reads its sockets from one locked OS thread. Compared to the runtime's poller it saves a goroutine switch
+// per packet, about half the cost of a relay.
 type epollLoop struct {
 	epfd, wakefd int
 	clock        func() int64
@@ -28,10 +28,10 @@ type epollLoop struct {
 	from syscall.RawSockaddrInet6 // also holds the IPv4 form
 }
 
-// fdTable finds the socket of a descriptor without a lock. It grows in pages,
-// as descriptors do, and pages stay.
+// fdTable finds the socket of a file descriptor without a lock. It grows in pages, as descriptor numbers grow. Pages
+// are never freed.
 type fdTable struct {
-	mu    sync.Mutex // guards the making of pages
+	mu    sync.Mutex // guards the creation of pages
 	pages [1024]atomic.Pointer[[1024]atomic.Pointer[epollSocket]]
 }
 
@@ -90,7 +90,7 @@ func (l *epollLoop) close() {
 
 func (l *epollLoop) run() {
 	runtime.LockOSThread()
-	// Audio goes before everything else in the process, where the system lets us.
+	// Audio gets a higher priority than the rest of the process, if the system permits it.
 	_ = syscall.Setpriority(syscall.PRIO_PROCESS, syscall.Gettid(), loopNice)
 	defer close(l.done)
 	events := make([]syscall.EpollEvent, 256)
@@ -101,7 +101,7 @@ func (l *epollLoop) run() {
 			if errno == syscall.EINTR {
 				continue
 			}
-			return // the descriptor is ours and open: cannot happen
+			return // cannot happen: the descriptor belongs to the loop and is open
 		}
 		now := l.clock()
 		for i := range int(n) {
@@ -147,7 +147,7 @@ func bindUDP(at netip.AddrPort) (int, error) {
 		return -1, os.NewSyscallError("socket", err)
 	}
 	_ = syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_RCVBUF, receiveBuffer)
-	// RFC 8837 §5: audio is marked EF. Not every kernel lets us; the call works without.
+	// RFC 8837 §5: audio is marked EF. Not every kernel permits it; calls work without.
 	_ = syscall.SetsockoptInt(fd, syscall.IPPROTO_IP, syscall.IP_TOS, 46<<2)
 	if family == syscall.AF_INET6 {
 		_ = syscall.SetsockoptInt(fd, syscall.IPPROTO_IPV6, syscall.IPV6_TCLASS, 46<<2)

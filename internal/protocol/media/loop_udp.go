@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// udpLoop is the portable packetLoop: a goroutine per socket on the runtime's poller.
+// udpLoop is the portable packetLoop: one goroutine per socket on the runtime's poller.
 type udpLoop struct {
 	clock func() int64
 	wg    sync.WaitGroup

@@ -8,13 +8,13 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// opusLibrary is libopus, found at run time. Where it is missing, Opus is heard
-// but not spoken, and our offers do without it.
+// opusLibrary holds the functions of libopus, which is loaded at run time. If the library is missing, Opus can be
+// decoded but not encoded, and our offers omit it.
 type opusLibrary struct {
 	size, init, encode, ctl uintptr
 }
 
-// libopus is loaded once, by the first who asks.
+// libopus loads the library on the first call. It returns nil if the library is missing.
 var libopus = sync.OnceValue(loadOpus)
 
 func loadOpus() *opusLibrary {
@@ -24,7 +24,7 @@ func loadOpus() *opusLibrary {
 			continue
 		}
 		var l opusLibrary
-		if l.bind(h) {
+		if l.loadSymbols(h) {
 			return &l
 		}
 	}
@@ -38,7 +38,7 @@ func opusNames() []string {
 	return []string{"libopus.so.0"}
 }
 
-func (l *opusLibrary) bind(h uintptr) bool {
+func (l *opusLibrary) loadSymbols(h uintptr) bool {
 	for name, to := range map[string]*uintptr{"opus_encoder_get_size": &l.size, "opus_encoder_init": &l.init,
 		"opus_encode": &l.encode, "opus_encoder_ctl": &l.ctl} {
 		f, err := purego.Dlsym(h, name)
@@ -60,24 +60,23 @@ const (
 	opusSetLoss       = 4014
 )
 
-// opusSettings: wide-band speech at 24 kbit/s with forward error correction for
-// 5 % loss, at about 350 µs of a core per 20 ms.
+// opusSettings selects wide-band speech at 24 kbit/s with forward error correction for 5 % loss. Encoding takes about
+// 350 µs of a core per 20 ms.
 var opusSettings = [][2]uintptr{{opusSetBitrate, 24000}, {opusSetComplexity, 5}, {opusSetFEC, 1}, {opusSetLoss, 5}}
 
-// opusEncoder speaks Opus at 16 kHz, mono. Its state lives in Go's memory, so
-// nothing needs to be freed.
+// opusEncoder encodes Opus from 16 kHz mono. Its state is in Go memory, so nothing needs to be freed.
 type opusEncoder struct {
 	lib   *opusLibrary
 	state []uint64
-	in    [opusLongest]int16
-	out   [opusMostBytes]byte
-	args  [5]uintptr // kept, so that a packet allocates nothing
+	in    [opusMaxSamples]int16
+	out   [opusMaxBytes]byte
+	args  [5]uintptr // a field, so that encoding allocates nothing
 }
 
-// opusMostBytes bounds a packet of 20 ms at our bit rate generously.
-const opusMostBytes = 400
+// opusMaxBytes is a generous limit for a packet of 20 ms at our bit rate.
+const opusMaxBytes = 400
 
-// newOpusEncoder returns nil when the library is missing or refuses.
+// newOpusEncoder returns nil if the library is missing or fails.
 func newOpusEncoder() *opusEncoder {
 	l := libopus()
 	if l == nil {
@@ -88,30 +87,30 @@ func newOpusEncoder() *opusEncoder {
 		return nil
 	}
 	e := &opusEncoder{lib: l, state: make([]uint64, (size+7)/8)}
-	if r, _, _ := purego.SyscallN(l.init, e.address(), 16000, 1, opusVoIP); int32(r) != 0 {
+	if r, _, _ := purego.SyscallN(l.init, e.statePointer(), 16000, 1, opusVoIP); int32(r) != 0 {
 		return nil
 	}
-	if runtime.GOOS != "darwin" { // there, variadic functions are called in another way
+	if runtime.GOOS != "darwin" { // macOS has another calling convention for variadic functions
 		for _, s := range opusSettings {
-			_, _, _ = purego.SyscallN(l.ctl, e.address(), s[0], s[1])
+			_, _, _ = purego.SyscallN(l.ctl, e.statePointer(), s[0], s[1])
 		}
 	}
 	return e
 }
 
-func (e *opusEncoder) address() uintptr { return uintptr(unsafe.Pointer(&e.state[0])) }
+func (e *opusEncoder) statePointer() uintptr { return uintptr(unsafe.Pointer(&e.state[0])) }
 
 func (e *opusEncoder) rate() int { return 16000 }
 
-// encode appends one packet with all of pcm, which must be 10, 20, 40 or 60 ms,
-// to dst; nothing when the library refuses.
+// encode appends one packet with all of pcm, which must last 10, 20, 40 or 60 ms, to dst. If the library fails, it
+// appends nothing.
 func (e *opusEncoder) encode(dst []byte, pcm []int16) []byte {
 	n := copy(e.in[:], pcm)
-	e.args = [...]uintptr{e.address(), uintptr(unsafe.Pointer(&e.in)), uintptr(n), uintptr(unsafe.Pointer(&e.out)), opusMostBytes}
+	e.args = [...]uintptr{e.statePointer(), uintptr(unsafe.Pointer(&e.in)), uintptr(n), uintptr(unsafe.Pointer(&e.out)), opusMaxBytes}
 	r, _, _ := purego.SyscallN(e.lib.encode, e.args[:]...)
 	runtime.KeepAlive(e)
 	size := int32(r)
-	if size <= 0 || size > opusMostBytes {
+	if size <= 0 || size > opusMaxBytes {
 		return dst
 	}
 	return append(dst, e.out[:size]...)

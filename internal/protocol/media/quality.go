@@ -5,59 +5,59 @@ import (
 	"time"
 )
 
-// Quality is how a leg sounds, in both directions.
+// Quality holds the audio quality of a leg in both directions.
 type Quality struct {
-	Received Heard         // from the leg, as measured here
-	Sent     Heard         // to the leg, as it reports by RTCP; without reports nothing but Codec is known
-	RTT      time.Duration // average of what reports said; 0 is unknown
-	Secure   bool          // SRTP is in force
+	Received DirectionQuality // from the leg, as measured here
+	Sent     DirectionQuality // to the leg, as it reports by RTCP; without reports only Codec is known
+	RTT      time.Duration    // average of the reports; 0 is unknown
+	Secure   bool             // SRTP is active
 
-	FirstAudio time.Time     // when the first packet was accepted; zero when none was
-	Silence    time.Duration // in which the leg could send and was quiet for over 2 s
-	OneWay     bool          // for 5 s or more it was quiet while media was sent to it
+	FirstAudio time.Time     // arrival of the first accepted packet; zero if there was none
+	Silence    time.Duration // time in which the leg could send and sent nothing for over 2 s
+	OneWay     bool          // it sent nothing for 5 s or more while media was sent to it
 }
 
-// Heard is one direction.
-type Heard struct {
+// DirectionQuality holds the quality of one direction.
+type DirectionQuality struct {
 	Codec        Codec
 	MOS          float64 // mean opinion score by the E-model, 1 to 4.5; 0 before the first measurement
 	MOSMin       float64 // of the worst 5 s
 	Packets      uint64  // received
 	Lost         int64
-	LossRate     float64 // per cent
-	BurstLossMax int     // most packets lost in a row; of Sent unknown
+	LossRate     float64 // percent
+	BurstLossMax int     // most packets lost in a row; unknown for Sent
 	JitterAvg    time.Duration
 	JitterMax    time.Duration
-	Samples      []Sample // every 5 s, or as often as reports come; after an hour fewer
+	Samples      []Sample // every 5 s, or as often as reports arrive; after an hour less often
 }
 
-// A Sample is how a direction sounded for some seconds.
+// A Sample is the quality of a direction over a few seconds.
 type Sample struct {
 	At       time.Time
 	MOS      float64
-	LossRate float64 // per cent
+	LossRate float64 // percent
 	Jitter   time.Duration
 }
 
-// Quality returns the figures up to now; it stays readable after Close.
+// Quality returns the figures up to now. It may be called after Close.
 func (s *Stream) Quality() Quality {
 	now := s.engine.clock()
 	in := &s.in
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	rx := in.rx // the window under way counts too
-	rx.meter.samples = append([]reading(nil), rx.meter.samples...)
+	rx := in.rx // includes the current window
+	rx.meter.samples = append([]qualitySample(nil), rx.meter.samples...)
 	if now-rx.window.began > sampleTime/5 && !in.closed {
 		rx.closeWindow(now)
 	}
-	q := Quality{RTT: in.heard.rtt(), Secure: in.opener != nil && in.protected, FirstAudio: s.engine.wall(rx.first)}
-	q.Received = rx.meter.heard(s.engine)
-	g := rx.gaps.settled()
+	q := Quality{RTT: in.peerMeter.rtt(), Secure: in.decryptor != nil && in.protected, FirstAudio: s.engine.wallTime(rx.first)}
+	q.Received = rx.meter.figures(s.engine)
+	g := rx.lossRuns.finished()
 	q.Received.Codec, q.Received.BurstLossMax = rx.codec, int(g.longest)
-	q.Received.count(rx.packets, rx.lost())
-	q.Sent = in.heard.heard(s.engine)
-	q.Sent.count(in.theirs.packets, in.theirs.lost)
-	total, oneWay := in.quiet.until(s, now)
+	q.Received.setCounts(rx.packets, rx.lost())
+	q.Sent = in.peerMeter.figures(s.engine)
+	q.Sent.setCounts(in.peerReports.packets, in.peerReports.lost)
+	total, oneWay := in.silence.totals(s, now)
 	q.Silence, q.OneWay = time.Duration(total), oneWay
 	s.out.mu.Lock()
 	q.Sent.Codec = s.out.codec
@@ -65,16 +65,16 @@ func (s *Stream) Quality() Quality {
 	return q
 }
 
-func (h *Heard) count(packets uint64, lost int64) {
+func (h *DirectionQuality) setCounts(packets uint64, lost int64) {
 	h.Packets, h.Lost = packets, max(0, lost)
 	if sum := float64(packets) + float64(h.Lost); sum > 0 {
 		h.LossRate = 100 * float64(h.Lost) / sum
 	}
 }
 
-// heard are the figures of a meter.
-func (m *meter) heard(e *Engine) Heard {
-	h := Heard{MOSMin: m.mosMin, JitterMax: m.jitterMax}
+// figures returns the figures of a meter.
+func (m *qualityMeter) figures(e *Engine) DirectionQuality {
+	h := DirectionQuality{MOSMin: m.mosMin, JitterMax: m.jitterMax}
 	if m.weight > 0 {
 		h.MOS = m.mosSum / m.weight
 		h.JitterAvg = time.Duration(m.jitterSum / m.weight)
@@ -85,45 +85,46 @@ func (m *meter) heard(e *Engine) Heard {
 	return h
 }
 
-func (r reading) sample(e *Engine) Sample {
-	return Sample{e.wall(r.at), float64(r.mos) / 100, float64(r.loss) / 100, time.Duration(r.jitter) * time.Microsecond}
+func (r qualitySample) sample(e *Engine) Sample {
+	return Sample{e.wallTime(r.at), float64(r.mos) / 100, float64(r.loss) / 100, time.Duration(r.jitter) * time.Microsecond}
 }
 
-// Latest is how the leg was last heard, for five seconds of packets, and the round trip to it, 0 where that is unknown; ok is false before
-// the first five. It is cheap, and beside Quality it goes on to be every five seconds however long a call lasts.
-func (s *Stream) Latest() (x Sample, rtt time.Duration, ok bool) {
+// LatestSample returns the last measurement over five seconds of packets and the round-trip time, 0 if unknown. ok is
+// false before the first measurement. It is cheap. Unlike the samples of Quality it is updated every five seconds,
+// however long the call lasts.
+func (s *Stream) LatestSample() (x Sample, rtt time.Duration, ok bool) {
 	in := &s.in
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	r := in.rx.meter.latest
-	return r.sample(s.engine), in.heard.rtt(), r.at != 0
+	return r.sample(s.engine), in.peerMeter.rtt(), r.at != 0
 }
 
-// settle ends what is measured when the stream closes.
-func (s *Stream) settle() {
+// finishQuality ends the measurements when the stream closes.
+func (s *Stream) finishQuality() {
 	now := s.engine.clock()
 	s.in.mu.Lock()
 	defer s.in.mu.Unlock()
 	if now-s.in.rx.window.began > sampleTime/5 {
 		s.in.rx.closeWindow(now)
 	}
-	s.in.quiet.direct(s, false, now)
+	s.in.silence.setDirection(s, false, now)
 }
 
-// reported is what the other side's reports say it received from us.
-type reported struct {
+// peerReports holds the figures of the other side's RTCP reports about our packets.
+type peerReports struct {
 	packets     uint64
 	lost        int64
-	at          int64 // of the last report that counted
+	at          int64 // time of the last evaluated report
 	high, first uint32
 	known       bool
 }
 
-// minReport is how long a report must be after the last to make a sample.
+// minReport is the least time between two reports that become samples.
 const minReport = int64(time.Second)
 
-// blocks reads the report blocks about us in a report (RFC 3550 §6.4.1); in.mu is held.
-func (s *Stream) blocks(b []byte, now int64) {
+// readReportBlocks reads the report block about us in a report (RFC 3550 §6.4.1). The caller holds in.mu.
+func (s *Stream) readReportBlocks(b []byte, now int64) {
 	from := 8
 	if b[1] == rtcpSR {
 		from = 28
@@ -136,24 +137,24 @@ func (s *Stream) blocks(b []byte, now int64) {
 			return
 		}
 		if block := b[from : from+24]; binary.BigEndian.Uint32(block) == ssrc {
-			s.block(block, codec, now)
+			s.readReportBlock(block, codec, now)
 			return
 		}
 		from += 24
 	}
 }
 
-func (s *Stream) block(b []byte, codec Codec, now int64) {
-	be, t := binary.BigEndian, &s.in.theirs
+func (s *Stream) readReportBlock(b []byte, codec Codec, now int64) {
+	be, t := binary.BigEndian, &s.in.peerReports
 	if rtt, ok := s.roundTrip(be.Uint32(b[16:]), be.Uint32(b[20:]), now); ok {
-		s.in.heard.round(rtt)
-		s.in.rx.meter.round(rtt)
+		s.in.peerMeter.addRoundTrip(rtt)
+		s.in.rx.meter.addRoundTrip(rtt)
 	}
 	high := be.Uint32(b[8:])
 	if t.known && now-t.at < minReport {
 		return
 	}
-	packets := float64(250) // of five seconds, before we know better
+	packets := float64(250) // five seconds, until the first interval is known
 	if t.known {
 		packets = float64(high - t.high)
 	} else {
@@ -168,10 +169,10 @@ func (s *Stream) block(b []byte, codec Codec, now int64) {
 		return
 	}
 	jitter := time.Duration(min(int64(be.Uint32(b[12:])), 1<<24)) * time.Second / time.Duration(codec.clock())
-	s.in.heard.add(now, rating{codec: codec, loss: float64(b[4]) / 256, burst: 1, jitter: jitter, rtt: s.in.heard.rtt()}, packets)
+	s.in.peerMeter.add(now, emodelInput{codec: codec, loss: float64(b[4]) / 256, burst: 1, jitter: jitter, rtt: s.in.peerMeter.rtt()}, packets)
 }
 
-// roundTrip is the time our last report took there and its echo back (RFC 3550 §6.4.1).
+// roundTrip returns the round-trip time from the echo of our last report (RFC 3550 §6.4.1).
 func (s *Stream) roundTrip(echo, held uint32, now int64) (time.Duration, bool) {
 	if echo == 0 {
 		return 0, false
@@ -183,8 +184,8 @@ func (s *Stream) roundTrip(echo, held uint32, now int64) (time.Duration, bool) {
 	return time.Duration(units) * time.Second >> 16, true
 }
 
-// middleNTP is the middle of the NTP time, as reports echo it.
+// middleNTP returns the middle 32 bits of the NTP time, as reports echo it.
 func (s *Stream) middleNTP(now int64) uint32 {
-	wall := s.engine.base.Add(time.Duration(now))
+	wall := s.engine.startTime.Add(time.Duration(now))
 	return uint32(wall.Unix()+ntpEpoch)<<16 | uint32(uint64(wall.Nanosecond())<<16/1e9)
 }

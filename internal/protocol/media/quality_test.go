@@ -10,22 +10,22 @@ import (
 	"time"
 )
 
-// A figure of G.107 and what follows from its formulas.
-func TestEModel(t *testing.T) {
+// One figure of G.107, and results of its formulas.
+func TestEModel_Scores(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name string
-		r    rating
+		r    emodelInput
 		want float64
 	}{
-		{"perfect", rating{}, 4.4},
-		{"5 % by chance", rating{loss: 0.05}, 3.9},
-		{"5 % in bursts of four", rating{loss: 0.05, burst: 4}, 3.8},
-		{"20 %", rating{loss: 0.2}, 2.6},
-		{"everything lost", rating{loss: 1}, 1.16},
-		{"satellite", rating{rtt: 600 * time.Millisecond}, 3.6},
-		{"opus stands more", rating{codec: Opus, loss: 0.05}, 4},
-		{"40 ms jitter", rating{jitter: 40 * time.Millisecond}, 4.35},
+		{"perfect", emodelInput{}, 4.4},
+		{"5 % by chance", emodelInput{loss: 0.05}, 3.9},
+		{"5 % in bursts of four", emodelInput{loss: 0.05, burst: 4}, 3.8},
+		{"20 %", emodelInput{loss: 0.2}, 2.6},
+		{"everything lost", emodelInput{loss: 1}, 1.16},
+		{"satellite", emodelInput{rtt: 600 * time.Millisecond}, 3.6},
+		{"opus stands more", emodelInput{codec: Opus, loss: 0.05}, 4},
+		{"40 ms jitter", emodelInput{jitter: 40 * time.Millisecond}, 4.35},
 	} {
 		if got := c.r.mos(); math.Abs(got-c.want) > 0.06 {
 			t.Errorf("%s: %.2f, want %.2f", c.name, got, c.want)
@@ -33,7 +33,7 @@ func TestEModel(t *testing.T) {
 	}
 }
 
-// meteredLeg is a leg on a clock of the test's.
+// meteredLeg is a leg with a clock that the test controls.
 type meteredLeg struct {
 	*Stream
 	from netip.AddrPort
@@ -47,14 +47,14 @@ func newMeteredLeg(t testing.TB) *meteredLeg {
 	var skip atomic.Int64
 	began := time.Now()
 	e := testEngine(t, Config{Now: func() time.Time { return began.Add(time.Duration(skip.Load())) }, Latch: time.Hour}, newLoop)
-	m := &meteredLeg{Stream: open(t, e), skip: &skip, from: rawSocket(t, "127.0.0.1").LocalAddr().(*net.UDPAddr).AddrPort()}
-	m.SetRemote(Remote{Addr: m.from, Formats: g711(PCMU, 101)})
+	m := &meteredLeg{Stream: openStream(t, e), skip: &skip, from: rawSocket(t, "127.0.0.1").LocalAddr().(*net.UDPAddr).AddrPort()}
+	m.SetRemote(Remote{Addr: m.from, Formats: g711Formats(PCMU, 101)})
 	return m
 }
 
 func (m *meteredLeg) pass(d time.Duration) { m.skip.Add(int64(d)) }
 
-// hear lets the next packet arrive 20 ms after the last, later by jitter; lost ones do not.
+// hear delivers the next packet 20 ms after the previous one, plus jitter. A lost packet is not delivered.
 func (m *meteredLeg) hear(lost bool, jitter time.Duration) {
 	m.pass(packetTime)
 	m.seq++
@@ -64,7 +64,7 @@ func (m *meteredLeg) hear(lost bool, jitter time.Duration) {
 	}
 }
 
-func TestInjectedLossIsWhatTheFiguresSay(t *testing.T) {
+func TestQuality_Loss(t *testing.T) {
 	t.Parallel()
 	m := newMeteredLeg(t)
 	for i := range 3000 { // a minute
@@ -86,7 +86,7 @@ func TestInjectedLossIsWhatTheFiguresSay(t *testing.T) {
 	}
 }
 
-func TestOvertakenPacketsAreNoBurst(t *testing.T) {
+func TestQuality_ReorderingIsNoBurst(t *testing.T) {
 	t.Parallel()
 	m := newMeteredLeg(t)
 	for i := range 100 {
@@ -104,7 +104,7 @@ func TestOvertakenPacketsAreNoBurst(t *testing.T) {
 	}
 }
 
-func TestInjectedJitterIsWhatTheFiguresSay(t *testing.T) {
+func TestQuality_Jitter(t *testing.T) {
 	t.Parallel()
 	m := newMeteredLeg(t)
 	for i := range 1500 {
@@ -119,7 +119,7 @@ func TestInjectedJitterIsWhatTheFiguresSay(t *testing.T) {
 	}
 }
 
-func TestReportsGiveRoundTripAndWhatTheOtherSideHears(t *testing.T) {
+func TestQuality_RTCPReports(t *testing.T) {
 	t.Parallel()
 	m := newMeteredLeg(t)
 	m.out.ssrc = 0xABCD
@@ -135,7 +135,7 @@ func TestReportsGiveRoundTripAndWhatTheOtherSideHears(t *testing.T) {
 		be.PutUint32(rr[16:], 1000+250*i)
 		be.PutUint32(rr[20:], 80) // 10 ms
 		be.PutUint32(rr[24:], echo)
-		be.PutUint32(rr[28:], 5<<16) // five seconds after it came
+		be.PutUint32(rr[28:], 5<<16) // sent five seconds after the report arrived
 		(*rtcpReceiver)(m.Stream).receive(rr, m.from, m.engine.clock())
 		echo = m.middleNTP(m.engine.clock())
 	}
@@ -148,11 +148,11 @@ func TestReportsGiveRoundTripAndWhatTheOtherSideHears(t *testing.T) {
 	}
 }
 
-func TestSamplesAreBounded(t *testing.T) {
+func TestQuality_SamplesBounded(t *testing.T) {
 	t.Parallel()
-	var m meter
+	var m qualityMeter
 	for i := range int64(100_000) {
-		m.add(i*sampleTime, rating{}, 250)
+		m.add(i*sampleTime, emodelInput{}, 250)
 	}
 	if n := len(m.samples); n > maxSamples || n < maxSamples/2 {
 		t.Errorf("%d samples kept", n)
@@ -162,13 +162,13 @@ func TestSamplesAreBounded(t *testing.T) {
 	}
 }
 
-func TestSilenceAndOneWayAudio(t *testing.T) {
+func TestQuality_SilenceAndOneWay(t *testing.T) {
 	t.Parallel()
 	m := newMeteredLeg(t)
 	for range 50 {
 		m.hear(false, 0)
 	}
-	m.SetDirection(true, false) // on hold: no silence of the leg's
+	m.SetDirection(true, false) // on hold: the leg may not send
 	m.pass(time.Minute)
 	m.SetDirection(true, true)
 	m.hear(false, 0)
@@ -178,8 +178,8 @@ func TestSilenceAndOneWayAudio(t *testing.T) {
 	m.pass(4 * time.Second)
 	m.hear(false, 0)
 	m.pass(6 * time.Second)
-	m.out.mu.Lock() // meanwhile it was sent to
-	m.out.started, m.out.at = true, m.engine.clock()
+	m.out.mu.Lock() // meanwhile media was sent to it
+	m.out.started, m.out.sentAt = true, m.engine.clock()
 	m.out.mu.Unlock()
 	q := m.Quality()
 	if got := q.Silence.Round(100 * time.Millisecond); got != 10*time.Second || !q.OneWay {
@@ -192,7 +192,7 @@ func TestSilenceAndOneWayAudio(t *testing.T) {
 	}
 }
 
-func TestEachSilenceIsToldOnce(t *testing.T) {
+func TestOnSilence_OncePerSilence(t *testing.T) {
 	t.Parallel()
 	e := testEngine(t, Config{}, newLoop)
 	phone, leg := plainPhone(t, e)
@@ -207,7 +207,7 @@ func TestEachSilenceIsToldOnce(t *testing.T) {
 		select {
 		case <-told:
 			t.Fatal("one silence was told of twice")
-		case <-time.After(150 * time.Millisecond): // the claim is about time in which nothing happens
+		case <-time.After(150 * time.Millisecond): // the test shows that nothing happens in this time
 		}
 		_, _ = phone.WriteToUDPAddrPort(rtpPacket(uint16(n), 1, 1, 0, make([]byte, 160)), leg.Local())
 	}
@@ -221,10 +221,10 @@ func TestEachSilenceIsToldOnce(t *testing.T) {
 	}
 }
 
-func TestTheLatestMeasurementIsNeverOlderThanFiveSecondsOfPackets(t *testing.T) {
+func TestLatestSample_AtMostFiveSecondsOld(t *testing.T) {
 	t.Parallel()
 	m := newMeteredLeg(t)
-	if x, _, ok := m.Latest(); ok {
+	if x, _, ok := m.LatestSample(); ok {
 		t.Errorf("before anything is heard: %+v", x)
 	}
 	for range 3 * maxSamples * 250 / 50 { // three hours, a packet a second
@@ -236,8 +236,8 @@ func TestTheLatestMeasurementIsNeverOlderThanFiveSecondsOfPackets(t *testing.T) 
 	for i := range 300 {
 		m.hear(i >= 40 && i < 140, 0)
 	}
-	x, _, ok := m.Latest()
-	if age := m.engine.wall(m.engine.clock()).Sub(x.At); !ok || age > 5*time.Second+packetTime || x.LossRate < 20 || x.MOS > 3 {
+	x, _, ok := m.LatestSample()
+	if age := m.engine.wallTime(m.engine.clock()).Sub(x.At); !ok || age > 5*time.Second+packetTime || x.LossRate < 20 || x.MOS > 3 {
 		t.Errorf("%+v, %v old", x, age)
 	}
 	if n := len(m.Quality().Received.Samples); n > maxSamples {

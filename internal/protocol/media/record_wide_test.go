@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// wideFile is a finished wide-band recording.
+// wideFile reads and checks a finished wide-band recording.
 func wideFile(t testing.TB, res Result) WAV {
 	t.Helper()
 	w, err := ReadWAV(res.Path)
@@ -23,14 +23,14 @@ func wideFile(t testing.TB, res Result) WAV {
 	return w
 }
 
-// holds is the share of 40 ms pieces between from and to, in s, that hold a tone.
-func holds(pcm []int16, rate int, hz, from, to float64) float64 {
+// toneShare returns the share of 40 ms pieces between from and to, in s, that have a tone.
+func toneShare(pcm []int16, rate int, hz, from, to float64) float64 {
 	part := pcm[min(len(pcm), int(from*float64(rate))):min(len(pcm), int(to*float64(rate)))]
-	return lasts(part, rate, hz) / max(float64(len(part)/(rate/25))/25, 0.04)
+	return toneSeconds(part, rate, hz) / max(float64(len(part)/(rate/25))/25, 0.04)
 }
 
-// lasts is for how long a tone is heard, in s, in pieces of 40 ms wherever they are.
-func lasts(pcm []int16, rate int, hz float64) float64 {
+// toneSeconds returns the total duration of a tone in s, in pieces of 40 ms.
+func toneSeconds(pcm []int16, rate int, hz float64) float64 {
 	good := 0
 	for i := 0; i+rate/25 <= len(pcm); i += rate / 25 {
 		if pure(pcm[i:i+rate/25], hz, rate) > 0.9 {
@@ -40,14 +40,14 @@ func lasts(pcm []int16, rate int, hz float64) float64 {
 	return float64(good) / 25
 }
 
-// Legs of any codec are recorded, in either layout, also while they are converted.
-func TestEveryCodecIsRecorded(t *testing.T) {
+// Legs of any codec are recorded, in both layouts, also while they are transcoded.
+func TestRecord_EveryCodec(t *testing.T) {
 	t.Parallel()
-	for c := range codecs {
+	for c := range codecCount {
 		for _, wide := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%v wide %v", c, wide), func(t *testing.T) {
 				t.Parallel()
-				skipUnspoken(t, c)
+				skipUnencodable(t, c)
 				undisturbed(t, func(t testing.TB) {
 					e, phones := testEngine(t, Config{}, newLoop), testEngine(t, Config{}, newLoop)
 					p, a := legOf(t, e, phones, c)
@@ -84,7 +84,7 @@ func TestEveryCodecIsRecorded(t *testing.T) {
 					if wide {
 						w = wideFile(t, res)
 					}
-					if l, r := lasts(w.PCM[0], w.Rate, 440), lasts(w.PCM[1], w.Rate, 1000); l < 0.8 || r < 0.8 {
+					if l, r := toneSeconds(w.PCM[0], w.Rate, 440), toneSeconds(w.PCM[1], w.Rate, 1000); l < 0.8 || r < 0.8 {
 						t.Errorf("left %.2f s, right %.2f s of 1.5 s", l, r)
 					}
 					if tapped != len(w.PCM[0]) {
@@ -96,8 +96,8 @@ func TestEveryCodecIsRecorded(t *testing.T) {
 	}
 }
 
-// A node that is restarted goes on with the file; the time between is silence.
-func TestRecordingGoesOnAfterARestart(t *testing.T) {
+// After a restart the recording continues in the same file; the time between is silence.
+func TestRecordAppend_AfterRestart(t *testing.T) {
 	t.Parallel()
 	for _, wide := range []bool{false, true} {
 		undisturbed(t, func(t testing.TB) {
@@ -112,7 +112,7 @@ func TestRecordingGoesOnAfterARestart(t *testing.T) {
 			if err := p.Send(t.Context(), Tone(440, -10, time.Second, 8000)); err != nil {
 				t.Fatal(err)
 			}
-			until(t, "it is written", func() bool { i, _ := os.Stat(path + partSuffix); return i.Size() > 8000 })
+			waitFor(t, "it is written", func() bool { i, _ := os.Stat(path + partSuffix); return i.Size() > 8000 })
 			crashed, err := os.ReadFile(path + partSuffix)
 			if err != nil {
 				t.Fatal(err)
@@ -129,7 +129,7 @@ func TestRecordingGoesOnAfterARestart(t *testing.T) {
 			}
 			second := testEngine(t, Config{}, newLoop)
 			q, b := legOf(t, second, phones, PCMU)
-			again, err := second.Record(RecordConfig{Path: path, Left: b, Append: true}) // the layout is the file's
+			again, err := second.Record(RecordConfig{Path: path, Left: b, Append: true}) // the layout of the existing file applies
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -146,24 +146,24 @@ func TestRecordingGoesOnAfterARestart(t *testing.T) {
 			}
 			width := layoutOf(RecordConfig{Wideband: wide}).width()
 			before := float64(int64(len(crashed)-wavHeaderLen)/(2*width)) / float64(w.Rate)
-			if x := holds(w.PCM[0], w.Rate, 440, 0.1, before-0.1); x < 0.5 {
+			if x := toneShare(w.PCM[0], w.Rate, 440, 0.1, before-0.1); x < 0.5 {
 				t.Errorf("wide %v: before the restart %.2f", wide, x)
 			}
-			if gap := w.PCM[0][int((before+0.05)*float64(w.Rate)):int((before+1.9)*float64(w.Rate))]; !silent(gap) {
+			if gap := w.PCM[0][int((before+0.05)*float64(w.Rate)):int((before+1.9)*float64(w.Rate))]; !isSilent(gap) {
 				t.Errorf("wide %v: the time between is not silent", wide)
 			}
-			if x := holds(w.PCM[0], w.Rate, 1000, before+2.2, before+2.9); x < 0.5 {
+			if x := toneShare(w.PCM[0], w.Rate, 1000, before+2.2, before+2.9); x < 0.5 {
 				t.Errorf("wide %v: after the restart %.2f", wide, x)
 			}
 		})
 	}
 }
 
-func TestAppendToNothingBegins(t *testing.T) {
+func TestRecordAppend_WithoutPart(t *testing.T) {
 	t.Parallel()
 	e := testEngine(t, Config{}, newLoop)
 	path := filepath.Join(t.TempDir(), "a.wav")
-	if err := os.WriteFile(path+partSuffix, make([]byte, 100), 0o600); err != nil { // zeros of a power cut
+	if err := os.WriteFile(path+partSuffix, make([]byte, 100), 0o600); err != nil { // zeros after a power failure
 		t.Fatal(err)
 	}
 	r, err := e.Record(RecordConfig{Path: path, Append: true})
@@ -178,7 +178,7 @@ func TestAppendToNothingBegins(t *testing.T) {
 	}
 }
 
-func TestWideRecordingIsSalvaged(t *testing.T) {
+func TestRecoverRecording_Wideband(t *testing.T) {
 	t.Parallel()
 	l := layout{PCM16, 16000, false}
 	h := l.header(0)
@@ -187,15 +187,15 @@ func TestWideRecordingIsSalvaged(t *testing.T) {
 	if err := os.WriteFile(path+partSuffix, bytes.Join([][]byte{h[:], body, {1, 2, 3}}, nil), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	res, err := Salvage(path + partSuffix)
+	res, err := RecoverRecording(path + partSuffix)
 	if err != nil || res.Duration != time.Second {
 		t.Fatal(err, res)
 	}
 	wideFile(t, res)
 }
 
-// What is said in a pause is in no file, whatever the codec: it never reached the recorder.
-func TestPausedWordsOfAConvertedLegAreNotRecorded(t *testing.T) {
+// Audio during a pause is in no file, whatever the codec, because it never reaches the recorder.
+func TestRecordPause_TranscodedLeg(t *testing.T) {
 	t.Parallel()
 	e, phones := testEngine(t, Config{}, newLoop), testEngine(t, Config{}, newLoop)
 	p, a := legOf(t, e, phones, G722)
@@ -209,13 +209,13 @@ func TestPausedWordsOfAConvertedLegAreNotRecorded(t *testing.T) {
 	if err := p.Send(t.Context(), Tone(440, -10, 500*time.Millisecond, 8000)); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "it came", func() bool { return a.Stats().Received >= 25 })
+	waitFor(t, "it came", func() bool { return a.Stats().Received >= 25 })
 	r.Resume()
 	res, err := r.Close(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !silent(wideFile(t, res).PCM[0]) {
+	if !isSilent(wideFile(t, res).PCM[0]) {
 		t.Error("words of the pause are in the file")
 	}
 }

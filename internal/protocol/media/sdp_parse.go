@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// Limits on what the other side may send; a body beyond them is malformed.
+// Limits on received bodies. A body beyond them is malformed.
 const (
 	maxSDP        = 16 << 10
 	maxMediaLines = 16
 	maxFormats    = 48
 )
 
-// ParseOffer reads an offer. The error is an *SDPError: 400 when the body is
-// malformed, 488 when it has no audio over plain RTP in a codec we know.
+// ParseOffer parses an offer. The error is an *SDPError: 400 if the body is malformed, 488 if it has no audio over a
+// supported transport in a supported codec.
 func ParseOffer(body []byte) (Description, error) { return parseSDP(body) }
 
-// ParseAnswer reads an answer; errors are those of ParseOffer.
+// ParseAnswer parses an answer. It returns the errors of ParseOffer.
 func ParseAnswer(body []byte) (Description, error) { return parseSDP(body) }
 
 func parseSDP(body []byte) (Description, error) {
@@ -42,15 +42,15 @@ func parseSDP(body []byte) (Description, error) {
 	return p.finish()
 }
 
-// sdpParser collects the session level and every media section.
+// sdpParser collects the session level and all media sections.
 type sdpParser struct {
 	version, origin bool
-	sess            uint64
+	originVersion   uint64
 	top             sdpSection
 	media           []sdpSection
 }
 
-// sdpSection is the session level or one m= line with what follows it.
+// sdpSection is the session level, or one m= line with its attributes.
 type sdpSection struct {
 	mediaLine
 	pts       []uint8
@@ -90,20 +90,20 @@ func (p *sdpParser) line(kind byte, value string) (err error) {
 	return nil
 }
 
-// originLine reads o=<user> <id> <version> IN IP4|IP6 <host> (RFC 8866 §5.2).
+// originLine parses o=<user> <id> <version> IN IP4|IP6 <host> (RFC 8866 §5.2).
 func (p *sdpParser) originLine(v string) error {
 	f := strings.Fields(v)
 	if len(f) != 6 || p.origin {
 		return malformed("bad o= line")
 	}
 	p.origin = true
-	// Some phones write versions beyond 64 bits; identity of bodies does not depend on it.
-	p.sess, _ = strconv.ParseUint(f[2], 10, 64)
+	// Some phones send versions beyond 64 bits. The version is not used to compare bodies.
+	p.originVersion, _ = strconv.ParseUint(f[2], 10, 64)
 	return nil
 }
 
-// connection reads c=IN IP4|IP6 <address>[/ttl]. A host name gives the zero
-// address: we do not look names up for a stranger, the latch finds the source.
+// connection parses c=IN IP4|IP6 <address>[/ttl]. A host name yields the zero address, because names of untrusted
+// peers are not resolved; the latch learns the source.
 func connection(v string) (netip.Addr, error) {
 	f := strings.Fields(v)
 	if len(f) != 3 || f[0] != "IN" || f[1] != "IP4" && f[1] != "IP6" {
@@ -120,7 +120,7 @@ func connection(v string) (netip.Addr, error) {
 	return a, nil
 }
 
-// mediaLine reads m=<kind> <port>[/n] <proto> <fmt> ... (RFC 8866 §5.14).
+// mediaLine parses m=<kind> <port>[/n] <proto> <fmt> ... (RFC 8866 §5.14).
 func (p *sdpParser) mediaLine(v string) error {
 	f := strings.Fields(v)
 	if len(f) < 4 || !token(f[0]) || !token(f[2]) {
@@ -147,7 +147,7 @@ func (p *sdpParser) mediaLine(v string) error {
 	return nil
 }
 
-// token reports whether s is safe to repeat in a line of ours (RFC 8866 §9 token, and "/").
+// token reports whether s can be repeated safely in a line that we send (RFC 8866 §9 token, and "/").
 func token(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c <= ' ' || c >= 0x7F || strings.IndexByte(`"(),:;<=>?@[\]`, c) >= 0 {
@@ -169,7 +169,7 @@ func (s *sdpSection) attribute(v string) error {
 	case "fmtp":
 		s.fmtp(value)
 	case "ptime":
-		// RFC 8866 §6.4; some write 20.0.
+		// RFC 8866 §6.4; some phones send 20.0.
 		whole, _, _ := strings.Cut(strings.TrimSpace(value), ".")
 		if n, err := strconv.Atoi(whole); err == nil && n >= 1 && n <= 200 {
 			s.ptime = n
@@ -186,7 +186,7 @@ func (s *sdpSection) attribute(v string) error {
 	return nil
 }
 
-// rtpmap reads a=rtpmap:<pt> <name>/<rate>[/<channels>].
+// rtpmap parses a=rtpmap:<pt> <name>/<rate>[/<channels>].
 func (s *sdpSection) rtpmap(v string) error {
 	number, rest, ok := strings.Cut(strings.TrimSpace(v), " ")
 	pt, err := strconv.ParseUint(number, 10, 7)
@@ -195,9 +195,9 @@ func (s *sdpSection) rtpmap(v string) error {
 		return malformed("bad rtpmap")
 	}
 	rate, err := strconv.Atoi(part[1])
-	name := normalName(part[0])
+	name := normalizeEncodingName(part[0])
 	if err != nil || rate < 1 || len(part) == 3 && part[2] != "1" && name != codecNames[Opus] {
-		rate = 0 // several channels: nothing we relay
+		rate = 0 // several channels are not supported
 	}
 	if s.maps == nil {
 		s.maps = map[uint8]Format{}
@@ -218,7 +218,7 @@ func (s *sdpSection) fmtp(v string) {
 	s.params[uint8(pt)] = strings.TrimSpace(rest)
 }
 
-// rtcpLine reads a=rtcp:<port> [IN IP4|IP6 <address>] (RFC 3605 §2.1).
+// rtcpLine parses a=rtcp:<port> [IN IP4|IP6 <address>] (RFC 3605 §2.1).
 func (s *sdpSection) rtcpLine(v string) {
 	number, rest, _ := strings.Cut(strings.TrimSpace(v), " ")
 	port, err := strconv.ParseUint(number, 10, 16)

@@ -9,36 +9,35 @@ import (
 )
 
 const (
-	// sealRoom is the most that SRTP and SRTCP add to a packet: tag and index.
-	sealRoom = 32
-	// replayWindow is how many packets may be overtaken (RFC 3711 §3.3.2: at least 64).
+	// srtpOverhead is the most that SRTP and SRTCP add to a packet: tag and index.
+	srtpOverhead = 32
+	// replayWindow is the size of the replay window in packets (RFC 3711 §3.3.2: at least 64).
 	replayWindow = 256
-	// maxSources is how many SSRCs one key is used with before further ones are
-	// refused: who has the key could otherwise fill our memory.
-	maxSources = 64
-	// oldKeyTime is how long packets under the key before a change are still taken.
-	oldKeyTime = int64(2 * time.Second)
+	// maxSSRCs limits the SSRCs per key. Otherwise a peer with the key could exhaust our memory.
+	maxSSRCs = 64
+	// oldKeyLifetime is how long packets under the previous key are accepted after a change, in ns.
+	oldKeyLifetime = int64(2 * time.Second)
 )
 
-// A sealer encrypts what one leg is sent. It is guarded by the stream's out.mu.
-type sealer struct {
+// An srtpEncryptor encrypts the packets to one leg. The stream's out.mu guards it.
+type srtpEncryptor struct {
 	key    masterKey
 	ctx    *srtp.Context
 	header rtp.Header
-	buf    [maxPacket + sealRoom]byte
+	buf    [maxPacket + srtpOverhead]byte
 }
 
-func newSealer(k masterKey) (*sealer, error) {
-	k.mkis = 0 // ours name no key identifier
+func newSRTPEncryptor(k masterKey) (*srtpEncryptor, error) {
+	k.mkiLen = 0 // our packets carry no MKI
 	ctx, err := k.context()
 	if err != nil {
 		return nil, fmt.Errorf("make SRTP context to send with: %w", err)
 	}
-	return &sealer{key: k, ctx: ctx}, nil
+	return &srtpEncryptor{key: k, ctx: ctx}, nil
 }
 
-// rtp returns b encrypted, in a buffer of the sealer; b stays as it is.
-func (s *sealer) rtp(b []byte) ([]byte, bool) {
+// encryptRTP returns b encrypted, in a buffer of the encryptor. b is unchanged.
+func (s *srtpEncryptor) encryptRTP(b []byte) ([]byte, bool) {
 	if len(b) > maxPacket {
 		return nil, false
 	}
@@ -46,7 +45,7 @@ func (s *sealer) rtp(b []byte) ([]byte, bool) {
 	return out, err == nil
 }
 
-func (s *sealer) rtcp(b []byte) ([]byte, bool) {
+func (s *srtpEncryptor) encryptRTCP(b []byte) ([]byte, bool) {
 	if len(b) > maxPacket {
 		return nil, false
 	}
@@ -54,33 +53,33 @@ func (s *sealer) rtcp(b []byte) ([]byte, bool) {
 	return out, err == nil
 }
 
-// An opener decrypts what one leg sends, after it has proved that the packet is
-// the leg's and no repetition. It is guarded by the stream's in.mu.
-type opener struct {
+// An srtpDecryptor authenticates and decrypts the packets from one leg and refuses replays. The stream's in.mu guards
+// it.
+type srtpDecryptor struct {
 	key    masterKey
 	ctx    *srtp.Context
 	header rtp.Header
 
-	sources [maxSources]uint32 // that have proved themselves
-	known   int
+	sources     [maxSSRCs]uint32 // authenticated SSRCs
+	sourceCount int
 
-	// During a change of keys: packets of the key before are under way still, and
-	// the other side may go on counting roll-overs (RFC 3711 §3.3.1) or begin anew.
-	before, counting *srtp.Context
-	until            int64
+	// During a change of keys: packets under the previous key are still in transit. The other side may continue its
+	// roll-over counter (RFC 3711 §3.3.1) or restart it.
+	previous, continued *srtp.Context
+	previousUntil       int64
 
 	buf [maxPacket]byte
 }
 
-func newOpener(k masterKey) (*opener, error) {
-	ctx, err := openContext(k)
+func newSRTPDecryptor(k masterKey) (*srtpDecryptor, error) {
+	ctx, err := newDecryptContext(k)
 	if err != nil {
 		return nil, err
 	}
-	return &opener{key: k, ctx: ctx}, nil
+	return &srtpDecryptor{key: k, ctx: ctx}, nil
 }
 
-func openContext(k masterKey) (*srtp.Context, error) {
+func newDecryptContext(k masterKey) (*srtp.Context, error) {
 	ctx, err := k.context(srtp.SRTPReplayProtection(replayWindow), srtp.SRTCPReplayProtection(replayWindow))
 	if err != nil {
 		return nil, fmt.Errorf("make SRTP context to receive with: %w", err)
@@ -88,63 +87,63 @@ func openContext(k masterKey) (*srtp.Context, error) {
 	return ctx, nil
 }
 
-// rekey changes to another key; ssrc is who is heard at the moment.
-func (o *opener) rekey(k masterKey, ssrc uint32, now int64) error {
-	ctx, err := openContext(k)
+// rekey changes to another key. ssrc is the source that is received at the moment.
+func (o *srtpDecryptor) rekey(k masterKey, ssrc uint32, now int64) error {
+	ctx, err := newDecryptContext(k)
 	if err != nil {
 		return err
 	}
-	o.counting = nil
+	o.continued = nil
 	if roc, ok := o.ctx.ROC(ssrc); ok && roc > 0 {
-		if o.counting, err = openContext(k); err != nil {
+		if o.continued, err = newDecryptContext(k); err != nil {
 			return err
 		}
-		o.counting.SetROC(ssrc, roc)
+		o.continued.SetROC(ssrc, roc)
 	}
-	o.before, o.ctx, o.key = o.ctx, ctx, k
-	o.known, o.until = 0, now+oldKeyTime
+	o.previous, o.ctx, o.key = o.ctx, ctx, k
+	o.sourceCount, o.previousUntil = 0, now+oldKeyLifetime
 	return nil
 }
 
-// rtp returns b decrypted, in a buffer of the opener.
-func (o *opener) rtp(b []byte, ssrc uint32, now int64) ([]byte, bool) {
-	proved := o.proved(ssrc)
-	if len(b) > maxPacket || !proved && o.known == maxSources {
+// decryptRTP returns b decrypted, in a buffer of the decryptor.
+func (o *srtpDecryptor) decryptRTP(b []byte, ssrc uint32, now int64) ([]byte, bool) {
+	proved := o.isProved(ssrc)
+	if len(b) > maxPacket || !proved && o.sourceCount == maxSSRCs {
 		return nil, false
 	}
 	out, err := o.ctx.DecryptRTP(o.buf[:0], b, &o.header)
-	if err != nil && (o.before != nil || o.counting != nil) {
-		out, err = o.changing(b, now)
+	if err != nil && (o.previous != nil || o.continued != nil) {
+		out, err = o.decryptDuringRekey(b, now)
 	}
 	if err != nil {
 		return nil, false
 	}
 	if !proved {
-		o.sources[o.known] = ssrc
-		o.known++
+		o.sources[o.sourceCount] = ssrc
+		o.sourceCount++
 	}
 	return out, true
 }
 
-// changing tries what else may be right while keys change.
-func (o *opener) changing(b []byte, now int64) ([]byte, error) {
-	if now > o.until {
-		o.before = nil
+// decryptDuringRekey tries the continued roll-over counter and the previous key while keys change.
+func (o *srtpDecryptor) decryptDuringRekey(b []byte, now int64) ([]byte, error) {
+	if now > o.previousUntil {
+		o.previous = nil
 	}
-	if o.counting != nil {
-		if out, err := o.counting.DecryptRTP(o.buf[:0], b, &o.header); err == nil {
-			o.ctx, o.counting = o.counting, nil
+	if o.continued != nil {
+		if out, err := o.continued.DecryptRTP(o.buf[:0], b, &o.header); err == nil {
+			o.ctx, o.continued = o.continued, nil
 			return out, nil
 		}
 	}
-	if o.before == nil {
-		o.counting = nil
+	if o.previous == nil {
+		o.continued = nil
 		return nil, srtp.ErrFailedToVerifyAuthTag
 	}
-	return o.before.DecryptRTP(o.buf[:0], b, &o.header)
+	return o.previous.DecryptRTP(o.buf[:0], b, &o.header)
 }
 
-func (o *opener) rtcp(b []byte) ([]byte, bool) {
+func (o *srtpDecryptor) decryptRTCP(b []byte) ([]byte, bool) {
 	if len(b) > maxPacket || len(b) < 8 {
 		return nil, false
 	}
@@ -152,8 +151,8 @@ func (o *opener) rtcp(b []byte) ([]byte, bool) {
 	return out, err == nil
 }
 
-func (o *opener) proved(ssrc uint32) bool {
-	for _, s := range o.sources[:o.known] {
+func (o *srtpDecryptor) isProved(ssrc uint32) bool {
+	for _, s := range o.sources[:o.sourceCount] {
 		if s == ssrc {
 			return true
 		}

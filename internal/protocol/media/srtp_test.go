@@ -11,7 +11,7 @@ import (
 	"github.com/pion/srtp/v3"
 )
 
-// securePhone is somebody else's SRTP at the other end of a leg.
+// securePhone is an independent SRTP implementation at the other end of a leg.
 type securePhone struct {
 	*net.UDPConn
 	leg  *Stream
@@ -19,14 +19,14 @@ type securePhone struct {
 	recv *srtp.Context
 }
 
-// newSecurePhone makes a protected leg and the phone it serves.
-func newSecurePhone(t testing.TB, e *Engine, s suite) (phone securePhone, ours, theirs masterKey) {
+// newSecurePhone returns a protected leg's phone and the keys of both directions.
+func newSecurePhone(t testing.TB, e *Engine, s srtpSuite) (phone securePhone, ours, theirs masterKey) {
 	t.Helper()
 	ours, theirs = newMasterKey(s), newMasterKey(s)
-	phone = securePhone{UDPConn: rawSocket(t, "127.0.0.1"), leg: open(t, e)}
+	phone = securePhone{UDPConn: rawSocket(t, "127.0.0.1"), leg: openStream(t, e)}
 	phone.send, phone.recv = srtpContext(t, theirs), srtpContext(t, ours)
-	phone.leg.SetRemote(Remote{Addr: phone.addr(), Formats: g711(PCMU, 101)})
-	phone.leg.protect(&agreement{security: SDESRequired, in: theirs, out: ours})
+	phone.leg.SetRemote(Remote{Addr: phone.addr(), Formats: g711Formats(PCMU, 101)})
+	phone.leg.applySecurity(&securityAgreement{security: SDESRequired, in: theirs, out: ours})
 	return phone, ours, theirs
 }
 
@@ -58,7 +58,7 @@ func (p securePhone) transmit(t testing.TB, b []byte) {
 	}
 }
 
-// hear reads the next packet the leg sends, decrypted.
+// hear reads the next packet that the leg sends, decrypted.
 func (p securePhone) hear(t testing.TB) []byte {
 	t.Helper()
 	b := make([]byte, maxPacket)
@@ -74,15 +74,15 @@ func (p securePhone) hear(t testing.TB) []byte {
 	return out
 }
 
-// plainPhone is a leg without protection whose packets are read off a socket.
+// plainPhone returns an unprotected leg and the socket that receives its packets.
 func plainPhone(t testing.TB, e *Engine) (*net.UDPConn, *Stream) {
 	t.Helper()
-	c, leg := rawSocket(t, "127.0.0.1"), open(t, e)
-	leg.SetRemote(Remote{Addr: c.LocalAddr().(*net.UDPAddr).AddrPort(), Formats: g711(PCMU, 101)})
+	c, leg := rawSocket(t, "127.0.0.1"), openStream(t, e)
+	leg.SetRemote(Remote{Addr: c.LocalAddr().(*net.UDPAddr).AddrPort(), Formats: g711Formats(PCMU, 101)})
 	return c, leg
 }
 
-func TestEverySuitePassesBothWays(t *testing.T) {
+func TestSRTP_EverySuiteBothWays(t *testing.T) {
 	t.Parallel()
 	for _, s := range offeredSuites {
 		t.Run(s.String(), func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestEverySuitePassesBothWays(t *testing.T) {
 				plain, other := plainPhone(t, e)
 				Bridge(phone.leg, other)
 				voice := bytes.Repeat([]byte{0x37}, 160)
-				for i := range 20 { // over the roll-over of the sequence number
+				for i := range 20 { // across the roll-over of the sequence number
 					phone.transmit(t, phone.sealed(t, uint16(65526+i), 7, voice))
 					if got := readPayload(t, plain); !bytes.Equal(got, voice) {
 						t.Fatalf("packet %d: the plain side hears %x", i, got)
@@ -122,7 +122,7 @@ func readPayload(t testing.TB, c *net.UDPConn) []byte {
 	return b[from:to]
 }
 
-func TestOurRollOverIsFollowed(t *testing.T) {
+func TestSRTP_OurRollOver(t *testing.T) {
 	t.Parallel()
 	e := testEngine(t, Config{}, newLoop)
 	phone, _, _ := newSecurePhone(t, e, aesSHA80)
@@ -139,7 +139,7 @@ func TestOurRollOverIsFollowed(t *testing.T) {
 	}
 }
 
-func TestWhatTheKeyDoesNotProveIsNotHeard(t *testing.T) {
+func TestSRTP_UnauthenticatedRefused(t *testing.T) {
 	t.Parallel()
 	e := testEngine(t, Config{}, newLoop)
 	phone, _, theirs := newSecurePhone(t, e, aesSHA80)
@@ -151,7 +151,7 @@ func TestWhatTheKeyDoesNotProveIsNotHeard(t *testing.T) {
 	bent[14] ^= 1
 	for _, b := range [][]byte{
 		foreign.sealed(t, 1, 7, []byte{9}),
-		rtpPacket(1, 1, 7, 0, []byte{9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9}), // in the clear
+		rtpPacket(1, 1, 7, 0, []byte{9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9}), // unencrypted
 		bent,
 		good[:13],
 	} {
@@ -161,8 +161,8 @@ func TestWhatTheKeyDoesNotProveIsNotHeard(t *testing.T) {
 	if got := readPayload(t, plain); !bytes.Equal(got, []byte{1, 2, 3}) {
 		t.Errorf("the other leg got %x first", got)
 	}
-	phone.transmit(t, good) // once more
-	until(t, "all counted", func() bool { return phone.leg.Stats().Unproved == 5 })
+	phone.transmit(t, good) // a replay
+	waitFor(t, "all counted", func() bool { return phone.leg.Stats().Unauthenticated == 5 })
 	if st := phone.leg.Stats(); st.Received != 1 || other.Stats().Sent != 1 {
 		t.Errorf("received %d, relayed %d, want 1 and 1", st.Received, other.Stats().Sent)
 	}
@@ -171,56 +171,56 @@ func TestWhatTheKeyDoesNotProveIsNotHeard(t *testing.T) {
 	}
 }
 
-// Before the key is known nothing goes out, least of all in the clear.
-func TestNothingIsSentWithoutTheAgreedKey(t *testing.T) {
+// Before the key is known no packet is sent, in particular none unencrypted.
+func TestSRTP_NothingSentWithoutKey(t *testing.T) {
 	t.Parallel()
 	e := testEngine(t, Config{}, newLoop)
 	sink, leg := plainPhone(t, e)
-	leg.protect(&agreement{security: WebRTC})
+	leg.applySecurity(&securityAgreement{security: WebRTC})
 	if err := leg.Send(t.Context(), make([]int16, 800)); err != nil {
 		t.Fatal(err)
 	}
 	_, _ = sink.WriteToUDPAddrPort(rtpPacket(1, 1, 1, 0, make([]byte, 160)), leg.Local())
-	until(t, "the packet in the clear counted", func() bool { return leg.Stats().Unproved == 1 })
+	waitFor(t, "the packet in the clear counted", func() bool { return leg.Stats().Unauthenticated == 1 })
 	leg.Close()
-	_ = sink.SetReadDeadline(time.Now().Add(50 * time.Millisecond)) // the claim is that nothing comes
+	_ = sink.SetReadDeadline(time.Now().Add(50 * time.Millisecond)) // the test shows that no packet comes
 	if n, err := sink.Read(make([]byte, 200)); err == nil {
 		t.Errorf("%d bytes were sent", n)
 	}
 }
 
-func TestStrangerWithTheKeyIsNotFollowedAfterTheWindow(t *testing.T) {
+func TestSRTP_ForeignSourceIgnoredAfterWindow(t *testing.T) {
 	t.Parallel()
 	e := testEngine(t, Config{Latch: time.Nanosecond}, newLoop)
 	phone, _, _ := newSecurePhone(t, e, aesSHA80)
 	stranger := rawSocket(t, "127.0.0.66")
 	_, _ = stranger.WriteToUDPAddrPort(phone.sealed(t, 1, 7, []byte{1}), phone.leg.Local())
-	until(t, "the stranger counted", func() bool { return phone.leg.Stats().Ignored == 1 })
+	waitFor(t, "the stranger counted", func() bool { return phone.leg.Stats().Ignored == 1 })
 }
 
-// A stranger who sprays packets while the window is open does not win the leg.
-func TestSprayDoesNotTakeASecureLeg(t *testing.T) {
+// An attacker that sprays packets while the window is open does not take over the leg.
+func TestSRTP_SprayDoesNotTakeOverLeg(t *testing.T) {
 	t.Parallel()
 	e := testEngine(t, Config{}, newLoop)
 	phone, _, _ := newSecurePhone(t, e, aes128GCM)
 	stranger := rawSocket(t, "127.0.0.66")
 	_, _ = stranger.WriteToUDPAddrPort(rtpPacket(1, 1, 1, 0, make([]byte, 160)), phone.leg.Local())
-	until(t, "the stranger counted", func() bool { return phone.leg.Stats().Unproved == 1 })
+	waitFor(t, "the stranger counted", func() bool { return phone.leg.Stats().Unauthenticated == 1 })
 	if got := phone.leg.Stats().Remote; got != phone.addr() {
 		t.Errorf("media goes to %v", got)
 	}
 }
 
-func TestSecurePhoneBehindNATIsLearned(t *testing.T) {
+func TestSRTP_PhoneBehindNATLearned(t *testing.T) {
 	t.Parallel()
 	e := testEngine(t, Config{}, newLoop)
 	phone, _, _ := newSecurePhone(t, e, aesSHA80)
-	phone.leg.SetRemote(Remote{Addr: netip.MustParseAddrPort("192.168.99.99:4000"), Formats: g711(PCMU, 101)})
+	phone.leg.SetRemote(Remote{Addr: netip.MustParseAddrPort("192.168.99.99:4000"), Formats: g711Formats(PCMU, 101)})
 	phone.transmit(t, phone.sealed(t, 1, 7, []byte{1}))
-	until(t, "the source learned", func() bool { return phone.leg.Stats().Remote == phone.addr() })
+	waitFor(t, "the source learned", func() bool { return phone.leg.Stats().Remote == phone.addr() })
 }
 
-func TestKeysChangeInMidCall(t *testing.T) {
+func TestSRTP_RekeyInCall(t *testing.T) {
 	t.Parallel()
 	e := testEngine(t, Config{}, newLoop)
 	phone, ours, theirs := newSecurePhone(t, e, aesSHA80)
@@ -234,23 +234,23 @@ func TestKeysChangeInMidCall(t *testing.T) {
 		}
 	}
 	say(phone, 65535, 1)
-	say(phone, 0, 2) // its roll-over counter is 1 now
-	phone.leg.protect(&agreement{security: SDESRequired, in: theirs, out: ours})
+	say(phone, 0, 2) // the phone's roll-over counter is 1 now
+	phone.leg.applySecurity(&securityAgreement{security: SDESRequired, in: theirs, out: ours})
 	say(phone, 1, 3) // the same keys again change nothing
 	next := newMasterKey(aesSHA80)
-	phone.leg.protect(&agreement{security: SDESRequired, in: next, out: ours})
-	say(phone, 2, 4) // under way when the keys changed
+	phone.leg.applySecurity(&securityAgreement{security: SDESRequired, in: next, out: ours})
+	say(phone, 2, 4) // in transit when the keys changed
 	anew := phone
 	anew.send = srtpContext(t, next)
 	anew.send.SetROC(7, 1)
-	say(anew, 3, 5) // goes on counting
+	say(anew, 3, 5) // continues its roll-over counter
 	last := newMasterKey(aes256GCM)
-	phone.leg.protect(&agreement{security: SDESRequired, in: last, out: newMasterKey(aes256GCM)})
+	phone.leg.applySecurity(&securityAgreement{security: SDESRequired, in: last, out: newMasterKey(aes256GCM)})
 	anew.send = srtpContext(t, last)
-	say(anew, 4, 6) // begins anew
+	say(anew, 4, 6) // restarts its roll-over counter
 }
 
-func TestReportsOfASecureLegAreEncrypted(t *testing.T) {
+func TestSRTCP_ReportsEncrypted(t *testing.T) {
 	t.Parallel()
 	e := testEngine(t, Config{}, newLoop)
 	phone, _, theirs := newSecurePhone(t, e, aesSHA80)
@@ -262,12 +262,12 @@ func TestReportsOfASecureLegAreEncrypted(t *testing.T) {
 		t.Fatal(err)
 	}
 	above := netip.AddrPortFrom(phone.leg.Local().Addr(), phone.leg.Local().Port()+1)
-	_, _ = rtcp.WriteToUDPAddrPort(report, above) // in the clear
+	_, _ = rtcp.WriteToUDPAddrPort(report, above) // unencrypted
 	_, _ = rtcp.WriteToUDPAddrPort(sealed, above)
-	until(t, "the report read", func() bool {
+	waitFor(t, "the report read", func() bool {
 		phone.leg.in.mu.Lock()
 		defer phone.leg.in.mu.Unlock()
-		return phone.leg.in.lastSR == 0x03040506 && phone.leg.in.unproved == 1
+		return phone.leg.in.lastSR == 0x03040506 && phone.leg.in.unauthenticated == 1
 	})
 	if err := phone.leg.Send(t.Context(), make([]int16, 160)); err != nil {
 		t.Fatal(err)
@@ -282,25 +282,25 @@ func TestReportsOfASecureLegAreEncrypted(t *testing.T) {
 	}
 }
 
-func TestOneKeyServesAFewSourcesOnly(t *testing.T) {
+func TestSRTP_SSRCsPerKeyBounded(t *testing.T) {
 	t.Parallel()
 	e := testEngine(t, Config{}, newLoop)
 	phone, _, _ := newSecurePhone(t, e, aesSHA80)
-	for i := range uint32(maxSources + 10) {
+	for i := range uint32(maxSSRCs + 10) {
 		phone.leg.receive(phone.sealed(t, 1, i, []byte{1}), phone.addr(), e.clock())
 	}
-	if st := phone.leg.Stats(); st.Received != maxSources || st.Unproved != 10 {
+	if st := phone.leg.Stats(); st.Received != maxSSRCs || st.Unauthenticated != 10 {
 		t.Errorf("%+v", st)
 	}
 }
 
-func TestSecureRelayPathDoesNotAllocate(t *testing.T) {
+func TestSRTP_RelayDoesNotAllocate(t *testing.T) {
 	e := testEngine(t, Config{}, newLoop) // not parallel: AllocsPerRun counts for the whole process
 	for _, s := range offeredSuites {
 		a, _, _ := newSecurePhone(t, e, s)
 		b, _, _ := newSecurePhone(t, e, s)
 		Bridge(a.leg, b.leg)
-		real, sink := b.leg.rtp, &nowhere{}
+		real, sink := b.leg.rtp, &discardSocket{}
 		b.leg.out.mu.Lock()
 		b.leg.rtp = sink
 		b.leg.out.mu.Unlock()
@@ -325,7 +325,7 @@ func TestSecureRelayPathDoesNotAllocate(t *testing.T) {
 	}
 }
 
-func TestCryptoLines(t *testing.T) {
+func TestParseCrypto_Lines(t *testing.T) {
 	t.Parallel()
 	const key = "inline:WVNfX19zZW1jdGwgKCkgewkyMjA7fQp9CnVubGVz" // RFC 4568 §9.1
 	for line, ok := range map[string]bool{
@@ -349,22 +349,22 @@ func TestCryptoLines(t *testing.T) {
 		}
 	}
 	for _, s := range offeredSuites {
-		c := crypto{3, newMasterKey(s)}
-		if back, ok := parseCrypto(c.line()); !ok || back != c {
-			t.Errorf("%q came back as %+v", c.line(), back)
+		c := cryptoAttribute{3, newMasterKey(s)}
+		if back, ok := parseCrypto(c.encode()); !ok || back != c {
+			t.Errorf("%q came back as %+v", c.encode(), back)
 		}
 	}
 }
 
-func TestKeyIdentifierInPacketsIsUnderstood(t *testing.T) {
+func TestSRTP_MKI(t *testing.T) {
 	t.Parallel()
 	e := testEngine(t, Config{}, newLoop)
 	phone, ours, theirs := newSecurePhone(t, e, aesSHA80)
-	if !theirs.identifier("258:4") || binary.BigEndian.Uint32(theirs.mki[:]) != 258 {
+	if !theirs.parseMKI("258:4") || binary.BigEndian.Uint32(theirs.mki[:]) != 258 {
 		t.Fatalf("%+v", theirs.mki)
 	}
-	phone.leg.protect(&agreement{security: SDESRequired, in: theirs, out: ours})
+	phone.leg.applySecurity(&securityAgreement{security: SDESRequired, in: theirs, out: ours})
 	phone.send = srtpContext(t, theirs)
 	phone.transmit(t, phone.sealed(t, 1, 7, make([]byte, 160)))
-	until(t, "the packet accepted", func() bool { return phone.leg.Stats().ReceivedBytes == 160 })
+	waitFor(t, "the packet accepted", func() bool { return phone.leg.Stats().ReceivedBytes == 160 })
 }

@@ -8,24 +8,24 @@ import (
 	"net/netip"
 )
 
-// STUN as connectivity checks use it (RFC 8489, RFC 8445 §7). Messages come from
-// anyone; nothing of one is believed before proves has said so.
+// STUN for connectivity checks (RFC 8489, RFC 8445 §7). Messages come from untrusted sources. Nothing in a message
+// is used before authenticates has returned true.
 
 const (
-	stunHeaderLen = 20
-	stunMagic     = 0x2112A442
-	stunXOR       = 0x5354554E // of FINGERPRINT
-	maxSTUN       = 1280
+	stunHeaderLen      = 20
+	stunMagic          = 0x2112A442
+	stunFingerprintXOR = 0x5354554E // XOR mask of FINGERPRINT
+	maxSTUN            = 1280
 )
 
-// Types of messages: Binding and its classes (RFC 8489 §5).
+// Message types: Binding and its classes (RFC 8489 §5).
 const (
 	stunRequest = 0x0001
 	stunSuccess = 0x0101
 	stunError   = 0x0111
 )
 
-// Attributes.
+// Attribute types.
 const (
 	stunUsername     = 0x0006
 	stunIntegrity    = 0x0008
@@ -43,22 +43,22 @@ const roleConflict = 487
 
 type stunTx [12]byte
 
-// A stunMessage is what we read of a message. username points into the packet.
+// A stunMessage holds the fields of a message that ICE uses. username points into the packet.
 type stunMessage struct {
-	kind        uint16
-	tx          stunTx
-	username    []byte
-	priority    uint32
-	use         bool
-	controlling bool
-	controlled  bool
-	tieBreaker  uint64
-	code        int
-	integrity   int // where MESSAGE-INTEGRITY begins; 0 is none
+	kind         uint16
+	tx           stunTx
+	username     []byte
+	priority     uint32
+	useCandidate bool
+	controlling  bool
+	controlled   bool
+	tieBreaker   uint64
+	code         int
+	integrity    int // offset of MESSAGE-INTEGRITY; 0 if absent
 }
 
-// parseSTUN reads a message. Attributes behind MESSAGE-INTEGRITY are passed over
-// (RFC 8489 §14.5), except FINGERPRINT, which must be right where it is.
+// parseSTUN parses a message. Attributes after MESSAGE-INTEGRITY are ignored (RFC 8489 §14.5), except FINGERPRINT,
+// which must be correct.
 func parseSTUN(b []byte) (m stunMessage, ok bool) {
 	be := binary.BigEndian
 	if len(b) < stunHeaderLen || len(b) > maxSTUN || len(b)%4 != 0 || be.Uint32(b[4:]) != stunMagic || int(be.Uint16(b[2:])) != len(b)-stunHeaderLen {
@@ -71,7 +71,7 @@ func parseSTUN(b []byte) (m stunMessage, ok bool) {
 			return m, false
 		}
 		kind, size := be.Uint16(b[at:]), int(be.Uint16(b[at+2:]))
-		if size > len(b)-at-4 || !m.attribute(b, kind, at, size) {
+		if size > len(b)-at-4 || !m.parseAttribute(b, kind, at, size) {
 			return m, false
 		}
 		at += 4 + (size+3)&^3
@@ -79,11 +79,11 @@ func parseSTUN(b []byte) (m stunMessage, ok bool) {
 	return m, true
 }
 
-// attribute reads one attribute at b[at:] whose value has the size given.
-func (m *stunMessage) attribute(b []byte, kind uint16, at, size int) bool {
+// parseAttribute parses one attribute at b[at:] whose value has the given size.
+func (m *stunMessage) parseAttribute(b []byte, kind uint16, at, size int) bool {
 	be, v := binary.BigEndian, b[at+4:at+4+size]
 	if kind == stunFingerprint {
-		return size == 4 && crc32.ChecksumIEEE(b[:at])^stunXOR == be.Uint32(v)
+		return size == 4 && crc32.ChecksumIEEE(b[:at])^stunFingerprintXOR == be.Uint32(v)
 	}
 	if m.integrity > 0 {
 		return true
@@ -100,7 +100,7 @@ func (m *stunMessage) attribute(b []byte, kind uint16, at, size int) bool {
 		}
 		m.priority = be.Uint32(v)
 	case stunUseCandidate:
-		m.use = true
+		m.useCandidate = true
 	case stunControlled, stunControlling:
 		if size != 8 {
 			return false
@@ -115,17 +115,17 @@ func (m *stunMessage) attribute(b []byte, kind uint16, at, size int) bool {
 	return true
 }
 
-// proves reports whether the message was made by who has the key of the hash.
-func (m *stunMessage) proves(b []byte, mac hash.Hash) bool {
+// authenticates reports whether MESSAGE-INTEGRITY was made with the key of mac.
+func (m *stunMessage) authenticates(b []byte, mac hash.Hash) bool {
 	if m.integrity == 0 {
 		return false
 	}
 	var sum [20]byte
-	return subtle.ConstantTimeCompare(integrity(b, m.integrity, mac, sum[:0]), b[m.integrity+4:m.integrity+24]) == 1
+	return subtle.ConstantTimeCompare(messageIntegrity(b, m.integrity, mac, sum[:0]), b[m.integrity+4:m.integrity+24]) == 1
 }
 
-// integrity is the HMAC over the message as if it ended behind the attribute at b[at:].
-func integrity(b []byte, at int, mac hash.Hash, sum []byte) []byte {
+// messageIntegrity returns the HMAC over the message as if it ended after the attribute at b[at:].
+func messageIntegrity(b []byte, at int, mac hash.Hash, sum []byte) []byte {
 	length := [2]byte{b[2], b[3]}
 	binary.BigEndian.PutUint16(b[2:], uint16(at+24-stunHeaderLen))
 	mac.Reset()
@@ -134,7 +134,7 @@ func integrity(b []byte, at int, mac hash.Hash, sum []byte) []byte {
 	return mac.Sum(sum)
 }
 
-// A stunWriter puts a message together in a buffer that is large enough for every one of ours.
+// A stunWriter builds a message in a buffer that is large enough for all messages we send.
 type stunWriter struct {
 	buf [stunHeaderLen + 4 + 2*maxICEString + 4 + 128]byte
 	n   int
@@ -147,7 +147,7 @@ func (w *stunWriter) begin(kind uint16, tx stunTx) {
 	w.n = stunHeaderLen
 }
 
-// add makes room for an attribute and returns where its value goes.
+// add appends an attribute and returns the slice for its value.
 func (w *stunWriter) add(kind uint16, size int) []byte {
 	b := w.buf[w.n:]
 	binary.BigEndian.PutUint16(b, kind)
@@ -158,7 +158,7 @@ func (w *stunWriter) add(kind uint16, size int) []byte {
 	return b[4 : 4+size]
 }
 
-func (w *stunWriter) mapped(a netip.AddrPort) {
+func (w *stunWriter) addXORMappedAddress(a netip.AddrPort) {
 	var ip [16]byte
 	size := 4
 	if a.Addr().Is4() {
@@ -173,7 +173,7 @@ func (w *stunWriter) mapped(a netip.AddrPort) {
 		v[1] = 2
 	}
 	binary.BigEndian.PutUint16(v[2:], a.Port()^stunMagic>>16)
-	for i := range size { // XOR with magic cookie and transaction: they follow each other in the header
+	for i := range size { // XOR with magic cookie and transaction ID: they are adjacent in the header
 		v[4+i] = ip[i] ^ w.buf[4+i]
 	}
 }
@@ -183,10 +183,10 @@ func (w *stunWriter) end(mac hash.Hash) []byte {
 	at := w.n
 	v := w.add(stunIntegrity, 20)
 	var sum [20]byte
-	copy(v, integrity(w.buf[:w.n], at, mac, sum[:0]))
+	copy(v, messageIntegrity(w.buf[:w.n], at, mac, sum[:0]))
 	at = w.n
 	v = w.add(stunFingerprint, 4)
 	binary.BigEndian.PutUint16(w.buf[2:], uint16(w.n-stunHeaderLen))
-	binary.BigEndian.PutUint32(v, crc32.ChecksumIEEE(w.buf[:at])^stunXOR)
+	binary.BigEndian.PutUint32(v, crc32.ChecksumIEEE(w.buf[:at])^stunFingerprintXOR)
 	return w.buf[:w.n]
 }

@@ -5,32 +5,32 @@ import (
 	"time"
 )
 
-// Tone makes a sine of hz at a level in dBFS (0 is full scale), at rate samples per second.
+// Tone returns a sine of hz at a level in dBFS (0 is full scale), at rate samples per second.
 func Tone(hz, dbfs float64, d time.Duration, rate int) []int16 {
 	pcm := make([]int16, int(d.Seconds()*float64(rate)+0.5))
 	a := 32767 * math.Pow(10, dbfs/20)
 	for i := range pcm {
-		pcm[i] = clip(a * math.Sin(2*math.Pi*hz*float64(i)/float64(rate)))
+		pcm[i] = clampSample(a * math.Sin(2*math.Pi*hz*float64(i)/float64(rate)))
 	}
 	return pcm
 }
 
-// Dominant returns the strongest frequency in pcm between 50 Hz and nearly half the rate,
-// to about 1 Hz for 100 ms or more, and its level in dBFS. Silence is 0 Hz, -Inf.
-func Dominant(pcm []int16, rate int) (hz, dbfs float64) {
+// DominantFrequency returns the strongest frequency in pcm between 50 Hz and nearly half the rate, to about 1 Hz for
+// 100 ms or more, and its level in dBFS. Silence is 0 Hz, -Inf.
+func DominantFrequency(pcm []int16, rate int) (hz, dbfs float64) {
 	n := len(pcm)
-	if n < 8 || rate <= 0 || silent(pcm) {
+	if n < 8 || rate <= 0 || isSilent(pcm) {
 		return 0, math.Inf(-1)
 	}
-	hz, power := peak(pcm, rate, 50, 0.49*float64(rate), float64(rate)/float64(n))
+	hz, power := peakFrequency(pcm, rate, 50, 0.49*float64(rate), float64(rate)/float64(n))
 	for step := float64(rate) / float64(n); step > 0.25; step /= 4 {
-		hz, power = peak(pcm, rate, hz-step, hz+step, step/4)
+		hz, power = peakFrequency(pcm, rate, hz-step, hz+step, step/4)
 	}
 	// A Hann-windowed sine of amplitude A has |X| = A·n/4.
 	return hz, 20 * math.Log10(4*math.Sqrt(power)/float64(n)/32767)
 }
 
-func silent(pcm []int16) bool {
+func isSilent(pcm []int16) bool {
 	for _, v := range pcm {
 		if v > 8 || v < -8 { // the idle codes of both laws decode to at most 8
 			return false
@@ -39,8 +39,8 @@ func silent(pcm []int16) bool {
 	return true
 }
 
-// peak scans [from, to] in steps and returns the frequency with most power.
-func peak(pcm []int16, rate int, from, to, step float64) (hz, power float64) {
+// peakFrequency scans [from, to] in steps and returns the frequency with the most power.
+func peakFrequency(pcm []int16, rate int, from, to, step float64) (hz, power float64) {
 	for f := max(from, 1); f <= to; f += step {
 		if p := goertzel(pcm, f/float64(rate)); p > power {
 			hz, power = f, p

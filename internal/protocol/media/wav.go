@@ -7,23 +7,23 @@ import (
 	"os"
 )
 
-// Encoding is how a WAV file stores samples: the format tag of its fmt chunk.
+// Encoding is the sample encoding of a WAV file: the format tag of its fmt chunk.
 type Encoding uint16
 
-// Encodings ReadWAV and WriteWAV know (RFC 2361).
+// The encodings that ReadWAV and WriteWAV support (RFC 2361).
 const (
 	PCM16 Encoding = 1
 	ALaw  Encoding = 6
 	ULaw  Encoding = 7
 )
 
-// WAV is audio read from or to be written to a RIFF file.
+// WAV holds the audio of a RIFF file.
 type WAV struct {
 	Rate int       // samples per second
 	PCM  [][]int16 // one slice per channel, of the same length
 }
 
-// wavHeaderLen is the size of the header writeWAVHeader makes.
+// wavHeaderLen is the size of the header that wavHeader returns.
 const wavHeaderLen = 58
 
 func (e Encoding) sampleBytes() int {
@@ -33,7 +33,7 @@ func (e Encoding) sampleBytes() int {
 	return 1
 }
 
-// wavHeader makes RIFF, fmt (18 bytes), fact and data headers for dataLen bytes of audio.
+// wavHeader returns RIFF, fmt (18 bytes), fact and data headers for dataLen bytes of audio.
 func wavHeader(e Encoding, channels, rate int, dataLen int64) [wavHeaderLen]byte {
 	var h [wavHeaderLen]byte
 	le := binary.LittleEndian
@@ -57,7 +57,7 @@ func wavHeader(e Encoding, channels, rate int, dataLen int64) [wavHeaderLen]byte
 	return h
 }
 
-// WriteWAV writes w to path, replacing what is there. Channels must be equally long.
+// WriteWAV writes w to path and replaces an existing file. Channels must have the same length.
 func WriteWAV(path string, w WAV, e Encoding) error {
 	body, err := interleave(w, e)
 	if err != nil {
@@ -109,8 +109,8 @@ func sample(b []byte, e Encoding) int16 {
 	}
 }
 
-// ReadWAV reads a PCM16, µ-law or A-law file of one or two channels. A data
-// chunk cut short by a crash is read as far as it goes.
+// ReadWAV reads a PCM16, µ-law or A-law file of one or two channels. A data chunk truncated by a crash is read as
+// far as it goes.
 func ReadWAV(path string) (WAV, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -145,7 +145,7 @@ func decodeWAV(b []byte) (WAV, error) {
 	return WAV{}, errors.New("no data chunk")
 }
 
-// wavFormat is the part of a fmt chunk we need.
+// wavFormat holds the fields of a fmt chunk that are used.
 type wavFormat struct {
 	enc      Encoding
 	channels int

@@ -13,7 +13,7 @@ import (
 	"github.com/pion/webrtc/v4/pkg/media"
 )
 
-// A browser is somebody else's WebRTC: pion's, on the loopback.
+// A browser is an independent WebRTC implementation: pion's, on the loopback.
 type browser struct {
 	*webrtc.PeerConnection
 	mic *webrtc.TrackLocalStaticSample
@@ -28,7 +28,7 @@ func newBrowser(t testing.TB, lite bool) *browser {
 	set.SetNetworkTypes([]webrtc.NetworkType{webrtc.NetworkTypeUDP4})
 	set.SetLite(lite)
 	set.SetHandleUndeclaredSSRCWithoutAnswer(true) // as browsers do
-	set.SetDTLSRetransmissionInterval(time.Hour)   // a part of its handshake that we lose is missed, not heard of a second later
+	set.SetDTLSRetransmissionInterval(time.Hour)   // a part of its handshake that we lose is missing for good, instead of being repeated a second later
 	m := &webrtc.MediaEngine{}
 	pcmu := webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypePCMU, ClockRate: 8000}
 	if err := m.RegisterCodec(webrtc.RTPCodecParameters{RTPCodecCapability: pcmu, PayloadType: 0}, webrtc.RTPCodecTypeAudio); err != nil {
@@ -60,12 +60,12 @@ func (b *browser) hear(track *webrtc.TrackRemote, _ *webrtc.RTPReceiver) {
 		b.ear.mu.Lock()
 		b.ear.pcm = append(b.ear.pcm, PCMU.Decode(nil, p.Payload)...)
 		b.ear.mu.Unlock()
-		nudge(b.ear.more)
+		wakeUp(b.ear.more)
 	}
 }
 
-// hum lets the browser say a tone until the test ends.
-func (b *browser) hum(t testing.TB, hz float64) {
+// playTone sends a tone from the browser until the test ends.
+func (b *browser) playTone(t testing.TB, hz float64) {
 	done, over := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(over)
@@ -85,7 +85,7 @@ func (b *browser) hum(t testing.TB, hz float64) {
 	t.Cleanup(sync.OnceFunc(func() { close(done); <-over }))
 }
 
-// offer is what the browser asks for, all candidates in it.
+// offer returns the browser's offer with all its candidates.
 func (b *browser) offer(t testing.TB, restart bool) []byte {
 	t.Helper()
 	o, err := b.CreateOffer(&webrtc.OfferOptions{ICERestart: restart})
@@ -112,7 +112,7 @@ func (b *browser) take(t testing.TB, kind webrtc.SDPType, sdp []byte) {
 	}
 }
 
-// answer is what the browser says to our offer.
+// answer returns the browser's answer to our offer.
 func (b *browser) answer(t testing.TB, offer []byte) []byte {
 	t.Helper()
 	b.take(t, webrtc.SDPTypeOffer, offer)
@@ -123,7 +123,7 @@ func (b *browser) answer(t testing.TB, offer []byte) []byte {
 	return b.describe(t, a)
 }
 
-// webCall is a browser in a call with a plain phone.
+// webCall is a call between a browser and a plain phone.
 type webCall struct {
 	*browser
 	session  *Session
@@ -136,17 +136,17 @@ type webCall struct {
 func newWebCall(t testing.TB, e *Engine, lite bool) *webCall {
 	t.Helper()
 	phones := testEngine(t, Config{}, newLoop)
-	c := &webCall{browser: newBrowser(t, lite), leg: open(t, e), other: open(t, e), phone: open(t, phones)}
-	connect(c.phone, c.other, g711(PCMU, 101))
-	c.phoneEar = listen(c.phone)
+	c := &webCall{browser: newBrowser(t, lite), leg: openStream(t, e), other: openStream(t, e), phone: openStream(t, phones)}
+	connect(c.phone, c.other, g711Formats(PCMU, 101))
+	c.phoneEar = newEarpiece(c.phone)
 	c.session = c.leg.NewSession(Profile{Security: WebRTC})
 	Bridge(c.leg, c.other)
-	hum(t, c.phone, 1000)
-	c.hum(t, 440)
+	playTone(t, c.phone, 1000)
+	c.playTone(t, 440)
 	return c
 }
 
-// invite lets the browser call, or ask again in mid-call.
+// invite makes the browser call, or send a new offer in the call.
 func (c *webCall) invite(t testing.TB, restart bool) {
 	t.Helper()
 	c.admit(t, c.offer(t, restart))
@@ -170,11 +170,11 @@ func (c *webCall) admit(t testing.TB, offer []byte) {
 	c.leg.Apply(c.session, netip.Addr{})
 }
 
-// call lets us call the browser.
+// call makes us call the browser.
 func (c *webCall) call(t testing.TB) {
 	t.Helper()
-	m := OwnOffer()
-	m.Formats = g711(PCMU, 101)[:1]
+	m := LocalOffer()
+	m.Formats = g711Formats(PCMU, 101)[:1]
 	answer := c.answer(t, c.session.Offer(m))
 	if _, err := c.session.ReceiveAnswer(answer); err != nil {
 		t.Fatalf("%v\n%s", err, answer)
@@ -182,28 +182,29 @@ func (c *webCall) call(t testing.TB) {
 	c.leg.Apply(c.session, netip.Addr{})
 }
 
-// key is what the browser is heard with; none before the handshake.
+// key returns the key that decrypts the browser's packets; no key before the handshake.
 func (c *webCall) key() *masterKey {
 	c.leg.in.mu.Lock()
 	defer c.leg.in.mu.Unlock()
-	if c.leg.in.opener == nil {
+	if c.leg.in.decryptor == nil {
 		return &masterKey{}
 	}
-	k := c.leg.in.opener.key
+	k := c.leg.in.decryptor.key
 	return &k
 }
 
-// talk checks that each hears the other.
+// talk checks that both sides hear each other.
 func (c *webCall) talk(t testing.TB) {
 	t.Helper()
-	c.ear.hears(t, "the browser", 1000)
-	c.phoneEar.hears(t, "the phone", 440)
+	c.ear.wantTone(t, "the browser", 1000)
+	c.phoneEar.wantTone(t, "the phone", 440)
 }
 
-// early is how many packets may come before our end of the handshake is done: the browser speaks as soon as its own is.
+// early is how many packets may arrive before our side completes the handshake. The browser sends as soon as its own
+// side is complete.
 const early = 3
 
-func TestBrowserCalls(t *testing.T) {
+func TestWebRTC_BrowserCalls(t *testing.T) {
 	t.Parallel()
 	for _, lite := range []bool{false, true} {
 		t.Run(fmt.Sprintf("lite %v", lite), func(t *testing.T) {
@@ -213,7 +214,7 @@ func TestBrowserCalls(t *testing.T) {
 					c := newWebCall(t, e, lite)
 					c.invite(t, false)
 					c.talk(t)
-					if st := c.leg.Stats(); st.Unproved > early || st.Lost > early {
+					if st := c.leg.Stats(); st.Unauthenticated > early || st.Lost > early {
 						t.Errorf("%+v", st)
 					}
 				})
@@ -222,8 +223,8 @@ func TestBrowserCalls(t *testing.T) {
 	}
 }
 
-// Nothing of the handshake is lost: the browser would not say it again.
-func TestBrowserIsCalled(t *testing.T) {
+// No packet of the handshake is lost, because the browser would not repeat it.
+func TestWebRTC_BrowserCalled(t *testing.T) {
 	t.Parallel()
 	for _, lite := range []bool{false, true} {
 		t.Run(fmt.Sprintf("lite %v", lite), func(t *testing.T) {
@@ -237,7 +238,7 @@ func TestBrowserIsCalled(t *testing.T) {
 	}
 }
 
-func TestBrowserHoldsResumesAndMoves(t *testing.T) {
+func TestWebRTC_HoldResumeAndICERestart(t *testing.T) {
 	t.Parallel()
 	c := newWebCall(t, testEngine(t, Config{}, newLoop), false)
 	c.invite(t, false)
@@ -248,16 +249,16 @@ func TestBrowserHoldsResumesAndMoves(t *testing.T) {
 	c.leg.in.mu.Lock()
 	before := c.leg.in.rx.packets
 	c.leg.in.mu.Unlock()
-	until(t, "more packets from the browser", func() bool { return c.leg.Stats().Received > before+5 })
+	waitFor(t, "more packets from the browser", func() bool { return c.leg.Stats().Received > before+5 })
 	c.invite(t, false)
 	c.talk(t)
-	c.invite(t, true) // ICE begins anew, the keys stay
+	c.invite(t, true) // ICE restarts, the keys stay
 	c.talk(t)
-	ufrag := c.session.terms.agreed.ice.theirUfrag
-	until(t, "the new way selected", func() bool {
+	ufrag := c.session.security.agreed.ice.remoteUfrag
+	waitFor(t, "the new way selected", func() bool {
 		c.leg.in.mu.Lock()
 		defer c.leg.in.mu.Unlock()
-		return c.leg.in.ice.selected != nil && c.leg.in.ice.terms.theirUfrag == ufrag
+		return c.leg.in.ice.selected != nil && c.leg.in.ice.params.remoteUfrag == ufrag
 	})
 	c.talk(t)
 	if *c.key() != keys {
@@ -265,13 +266,13 @@ func TestBrowserHoldsResumesAndMoves(t *testing.T) {
 	}
 }
 
-// Whoever answers with another certificate than the one signalled is not heard.
-func TestForeignCertificateIsRefused(t *testing.T) {
+// Media of a peer whose certificate differs from the signalled one is not accepted.
+func TestDTLS_ForeignCertificateRefused(t *testing.T) {
 	t.Parallel()
 	c := newWebCall(t, testEngine(t, Config{}, newLoop), false)
 	offer := string(c.offer(t, false))
 	at := strings.Index(offer, "a=fingerprint:sha-256 ") + len("a=fingerprint:sha-256 ")
-	offer = offer[:at] + colons(strings.Repeat("x", 32)) + offer[at+95:]
+	offer = offer[:at] + colonHex(strings.Repeat("x", 32)) + offer[at+95:]
 	failed := make(chan struct{})
 	fail := sync.OnceFunc(func() { close(failed) })
 	c.OnConnectionStateChange(func(s webrtc.PeerConnectionState) {
@@ -290,31 +291,31 @@ func TestForeignCertificateIsRefused(t *testing.T) {
 	}
 }
 
-func TestStrangerIsNotHeardOnABrowsersLeg(t *testing.T) {
+func TestWebRTC_ForeignSourceIgnored(t *testing.T) {
 	t.Parallel()
 	c := newWebCall(t, testEngine(t, Config{}, newLoop), false)
 	c.invite(t, false)
 	c.talk(t)
-	to, before := c.leg.Stats().Remote, c.leg.Stats().Ignored // late answers to checks are ignored too
+	to, before := c.leg.Stats().Remote, c.leg.Stats().Ignored // late responses to checks are ignored too
 	stranger := rawSocket(t, "127.0.0.66")
 	var w stunWriter
-	agent := newICEAgent(c.leg, newICETerms())
+	agent := newICEAgent(c.leg, newICEParameters())
 	w.begin(stunRequest, stunTx{1})
 	copy(w.add(stunUsername, 9), "none:none")
 	w.add(stunUseCandidate, 0)
 	for _, b := range [][]byte{
 		rtpPacket(1, 1, 1, 0, make([]byte, 160)),
-		w.end(agent.ours),                               // a check without the password
+		w.end(agent.localMAC),                           // a check without the password
 		{22, 254, 253, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0}, // DTLS
 	} {
 		_, _ = stranger.WriteToUDPAddrPort(b, c.leg.Local())
 	}
-	until(t, "all three ignored", func() bool { return c.leg.Stats().Ignored >= before+3 })
+	waitFor(t, "all three ignored", func() bool { return c.leg.Stats().Ignored >= before+3 })
 	c.talk(t)
 	if got := c.leg.Stats().Remote; got != to {
 		t.Errorf("media goes to %v, not to %v", got, to)
 	}
-	_ = stranger.SetReadDeadline(time.Now().Add(50 * time.Millisecond)) // the claim is that nothing comes
+	_ = stranger.SetReadDeadline(time.Now().Add(50 * time.Millisecond)) // the test shows that no packet comes
 	if n, err := stranger.Read(make([]byte, 100)); err == nil {
 		t.Errorf("the stranger got %d bytes", n)
 	}

@@ -193,10 +193,10 @@ func (r *registerRequest) newBinding(value string, now time.Time) (Binding, int,
 	}
 	seconds := defaultExpires
 	if r.expires != "" {
-		seconds = parseExpires(r.expires)
+		seconds = parseExpires(r.expires, defaultExpires, maxExpires)
 	}
 	if v, ok := paramOf(a.params, "expires"); ok {
-		seconds = parseExpires(v)
+		seconds = parseExpires(v, defaultExpires, maxExpires)
 	}
 	if seconds > 0 && seconds < minExpires {
 		return Binding{}, 0, 423 // RFC 3261 §10.2.8
@@ -221,13 +221,13 @@ func (r *registerRequest) newBinding(value string, now time.Time) (Binding, int,
 	return b, seconds, 200
 }
 
-// parseExpires parses seconds. An unreadable value counts as the default (RFC 3261 §20.19).
-func parseExpires(s string) int {
+// parseExpires parses seconds, up to most. An unreadable value counts as the default (RFC 3261 §20.19).
+func parseExpires(s string, otherwise, most int) int {
 	n, err := strconv.ParseUint(s, 10, 32)
 	if err != nil {
-		return defaultExpires
+		return otherwise
 	}
-	return int(min(n, maxExpires))
+	return int(min(n, uint64(most)))
 }
 
 func (r *registerRequest) pathURIs() []string {

@@ -136,7 +136,7 @@ func (s *Server) eventPackage(event string) *EventPackage {
 func (r *subscribeRequest) grantedDuration() (time.Duration, int) {
 	seconds := defaultSubscriptionSeconds
 	if r.expires != "" {
-		seconds = parseExpires(r.expires)
+		seconds = parseExpires(r.expires, defaultSubscriptionSeconds, maxSubscriptionSeconds)
 	}
 	if seconds > 0 && seconds < minSubscriptionSeconds {
 		return 0, 423

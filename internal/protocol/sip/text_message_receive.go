@@ -80,6 +80,9 @@ func (s *Server) authenticateText(msg *Message, who *Inbound, respond func(int, 
 		s.logFailure("look up the account of a MESSAGE", err)
 		respond(503, s.retryAfter())
 	case !ok:
+		if len(who.authorizations) == 0 {
+			s.countFutileRequest(msg.Source.Addr(), msg.Transport)
+		}
 		s.stats.challenges.Add(1)
 		respond(407, "Proxy-Authenticate: "+s.auth.challenge(acc.digestAlgorithm(), stale)+"\r\n")
 	case acc.Barred:

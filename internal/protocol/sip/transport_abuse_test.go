@@ -81,6 +81,7 @@ func TestBan_ProbingSources(t *testing.T) {
 	}{
 		{"extensions", func(p *peer, i int) { p.sendRequest("REGISTER", fmt.Sprint(i), fmt.Sprint("e", i), 1, "") }},
 		{"calls", func(p *peer, i int) { p.sendRequest("INVITE", fmt.Sprint(i), fmt.Sprint("c", i), 1, "") }},
+		{"messages", func(p *peer, i int) { p.sendRequest("MESSAGE", fmt.Sprint(i), fmt.Sprint("m", i), 1, "") }},
 		{"nonsense", func(p *peer, i int) {
 			p.send("OPTIONS sip:x SIP/2.0\nVia: SIP/2.0/UDP x;rport;branch=z9hG4bK%d\nCall-ID: n%d\nCSeq: 1 BYE\n\n", i, i)
 		}},
@@ -98,7 +99,8 @@ func TestBan_ProbingSources(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			server := newTestServer(t, sip.Config{Accounts: newFakeDirectory(), Bindings: newFakeDirectory(), Limits: sip.Limits{Probes: 10}})
+			server := newTestServer(t, sip.Config{Accounts: newFakeDirectory(), Bindings: newFakeDirectory(), Limits: sip.Limits{Probes: 10},
+				OnMessage: func(_ context.Context, m *sip.Message) { m.Respond(202) }})
 			p := newPeerFrom(t, "udp", server, "127.0.0.2")
 			tick := time.NewTicker(50 * time.Millisecond)
 			defer tick.Stop()

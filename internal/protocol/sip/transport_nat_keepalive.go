@@ -14,13 +14,13 @@ import (
 // OPTIONS request. Its response, whatever the status, also keeps bindings open that only outgoing packets refresh.
 type natKeepalives struct {
 	mu  sync.Mutex // guards all
-	all map[netip.AddrPort]natKeepalive
+	all map[natBinding]time.Time // until when they are kept open: the end of the registration
 }
 
-// natKeepalive is one NAT binding. It is kept open until the registration expires.
-type natKeepalive struct {
+// natBinding is one registration from behind NAT. Several accounts of one phone may have the same source.
+type natBinding struct {
+	source  netip.AddrPort
 	contact string
-	until   time.Time
 }
 
 const (
@@ -37,16 +37,16 @@ func (p *natKeepalives) replace(old, next []Binding) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, b := range old {
-		delete(p.all, b.Source)
+		delete(p.all, natBinding{b.Source, b.Contact})
 	}
 	for _, b := range next {
 		if !b.behindNAT() || len(p.all) >= maxNATKeepalives {
 			continue
 		}
 		if p.all == nil {
-			p.all = map[netip.AddrPort]natKeepalive{}
+			p.all = map[natBinding]time.Time{}
 		}
-		p.all[b.Source] = natKeepalive{b.Contact, b.Expires}
+		p.all[natBinding{b.Source, b.Contact}] = b.Expires
 	}
 }
 
@@ -74,8 +74,8 @@ func (s *Server) runNATKeepalives() {
 			return
 		case <-tick.C:
 		}
-		for source, hole := range s.natKeepalives.dueEntries(s.config.Now(), func(a netip.AddrPort) bool { return s.slotOf(a) == slot }) {
-			s.sendNATKeepalive(source, hole)
+		for source, contact := range s.natKeepalives.dueEntries(s.config.Now(), func(a netip.AddrPort) bool { return s.slotOf(a) == slot }) {
+			s.sendNATKeepalive(source, contact)
 		}
 	}
 }
@@ -84,27 +84,27 @@ func (s *Server) slotOf(a netip.AddrPort) uint64 {
 	return hashParts(s.hasher.a, []string{a.String()}) % natKeepaliveSlots
 }
 
-// dueEntries returns the entries of the current group and removes expired ones.
-func (p *natKeepalives) dueEntries(now time.Time, turn func(netip.AddrPort) bool) map[netip.AddrPort]natKeepalive {
+// dueEntries returns the sources of the current group, each with one contact, and removes expired entries.
+func (p *natKeepalives) dueEntries(now time.Time, turn func(netip.AddrPort) bool) map[netip.AddrPort]string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	due := map[netip.AddrPort]natKeepalive{}
-	for source, hole := range p.all {
+	due := map[netip.AddrPort]string{}
+	for b, until := range p.all {
 		switch {
-		case !hole.until.After(now):
-			delete(p.all, source)
-		case turn(source):
-			due[source] = hole
+		case !until.After(now):
+			delete(p.all, b)
+		case turn(b.source):
+			due[b.source] = b.contact
 		}
 	}
 	return due
 }
 
 // sendNATKeepalive sends one OPTIONS without a transaction: it is not retransmitted, and the response is dropped.
-func (s *Server) sendNATKeepalive(source netip.AddrPort, hole natKeepalive) {
+func (s *Server) sendNATKeepalive(source netip.AddrPort, contact string) {
 	f := flow{addr: source}
 	s.send(f, s.writeOutOfDialog(&outOfDialogRequest{
-		method: "OPTIONS", uri: hole.contact, callID: newCallID(), seq: 1, flow: f,
-		from: "<sip:" + s.sentBy(f) + ">;tag=" + newTag(), to: "<" + hole.contact + ">",
+		method: "OPTIONS", uri: contact, callID: newCallID(), seq: 1, flow: f,
+		from: "<sip:" + s.sentBy(f) + ">;tag=" + newTag(), to: "<" + contact + ">",
 	}, rand.Uint64()))
 }

@@ -39,3 +39,18 @@ func TestNATKeepalive_OnlyPhonesBehindNAT(t *testing.T) {
 		}
 	}
 }
+
+// Two accounts of one phone have the same source. If one unregisters, the binding is still kept open for the other.
+func TestNATKeepalive_TwoAccountsOfOnePhone(t *testing.T) {
+	t.Parallel()
+	var p natKeepalives
+	now, source := time.Now(), netip.MustParseAddrPort("203.0.113.7:5062")
+	first := []Binding{{Contact: "sip:a@10.0.0.2:5060", Source: source, Transport: UDP, Expires: now.Add(time.Minute)}}
+	second := []Binding{{Contact: "sip:b@10.0.0.2:5060", Source: source, Transport: UDP, Expires: now.Add(time.Minute)}}
+	p.replace(nil, first)
+	p.replace(nil, second)
+	p.replace(first, nil)
+	if due := p.dueEntries(now, func(netip.AddrPort) bool { return true }); due[source] != "sip:b@10.0.0.2:5060" {
+		t.Errorf("due: %v", due)
+	}
+}

@@ -35,14 +35,14 @@ type Calling struct {
 	To   string `json:"to_number"`
 }
 
-// Caller describes a simulated caller: its number, the called number and its script.
-type Caller struct {
+// SimulatedCall describes a simulated caller: its number, the called number and its script.
+type SimulatedCall struct {
 	Org, From, To string
 	Script        []Step
 }
 
-// Pause returns the duration of a pause step.
-func (s Step) Pause() time.Duration {
+// WaitTime returns the duration of a pause step.
+func (s Step) WaitTime() time.Duration {
 	if s.Wait == nil {
 		return 0
 	}
@@ -53,25 +53,25 @@ func (s Step) Pause() time.Duration {
 // started.
 func (s *Service) InboundCall(ctx context.Context, in *CallIn) (*op.Out[Calling], error) {
 	org := access.Org(ctx)
-	from, ok, err := s.Phone(ctx, org, in.Body.From)
+	from, ok, err := s.ParseNumber(ctx, org, in.Body.From)
 	if err != nil {
 		return nil, err
 	}
-	wrong := wrongSteps(in.Body.Script)
+	wrong := validateSteps(in.Body.Script)
 	if !ok {
 		wrong = append(wrong, op.Field("from", "invalid_e164", "not a valid telephone number"))
 	}
 	if len(wrong) > 0 {
 		return nil, op.Invalid(wrong...)
 	}
-	to, err := s.Call(ctx, Caller{Org: org, From: from, To: in.Body.To, Script: in.Body.Script})
+	to, err := s.StartCall(ctx, SimulatedCall{Org: org, From: from, To: in.Body.To, Script: in.Body.Script})
 	if err != nil {
 		return nil, err
 	}
 	return op.OK(Calling{From: from, To: to})
 }
 
-func wrongSteps(all []Step) (wrong []op.Violation) {
+func validateSteps(all []Step) (wrong []op.Violation) {
 	for i, s := range all {
 		given := 0
 		for _, is := range []bool{s.Say != "", s.DTMF != "", s.Wait != nil, s.Hangup} {

@@ -24,16 +24,16 @@ const (
 // lookup.
 const lookupTimeout = 2 * time.Second
 
-// Sources returns the two simulated connected systems of every sandbox. The CRM knows +12025550131 and +12025550132.
+// TestConnections returns the two simulated connected systems of every sandbox. The CRM knows +12025550131 and +12025550132.
 // The directory answers that it does not know +12025550131, and does not answer in time about +12025550132.
-func Sources() []contact.Connected {
-	return []contact.Connected{
-		{ID: "crm_test_directory", Name: testDirectory, Provider: "sandbox", Priority: 998, Only: lookedUp, Ask: askDirectory},
-		{ID: "crm_test", Name: testCRM, Provider: "sandbox", Priority: 999, Only: lookedUp, Ask: askCRM},
+func TestConnections() []contact.Source {
+	return []contact.Source{
+		{ID: "crm_test_directory", Name: testDirectory, Provider: "sandbox", Priority: 998, Accepts: isLookupNumber, Lookup: askDirectory},
+		{ID: "crm_test", Name: testCRM, Provider: "sandbox", Priority: 999, Accepts: isLookupNumber, Lookup: askCRM},
 	}
 }
 
-func lookedUp(e164 string) bool {
+func isLookupNumber(e164 string) bool {
 	which := testDigits(e164)
 	return which == lookupHit || which == lookupPartial
 }

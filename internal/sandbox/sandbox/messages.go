@@ -18,16 +18,16 @@ const (
 // receiptDelay is the delay of receipts and replies.
 const receiptDelay = time.Second
 
-// Messages is the message carrier of the sandbox. No message leaves the server. Messages to +12025550112 are
+// SMSCarrier is the message carrier of the sandbox. No message leaves the server. Messages to +12025550112 are
 // undelivered, those to +12025550113 are rejected, +12025550115 replies with the same text, and all other messages
 // are delivered.
-type Messages struct{}
+type SMSCarrier struct{}
 
 // OptedOut reports whether a test number has opted out.
 func OptedOut(e164 string) bool { return testDigits(e164) == smsOptedOut }
 
 // Send returns the result of a message by its test number.
-func (Messages) Send(_ context.Context, o sms.Outgoing) (sms.Result, error) {
+func (SMSCarrier) Send(_ context.Context, o sms.Outgoing) (sms.Result, error) {
 	delivered := sms.Result{Status: sms.Sent, Later: &sms.Result{Status: sms.Delivered}, After: receiptDelay}
 	switch testDigits(o.To) {
 	case smsUndelivered:
@@ -42,7 +42,7 @@ func (Messages) Send(_ context.Context, o sms.Outgoing) (sms.Result, error) {
 }
 
 // QueryStatus returns sms.ErrUnsent: no message leaves the server, so that sending it again is safe.
-func (Messages) QueryStatus(context.Context, sms.Outgoing) (sms.Result, error) {
+func (SMSCarrier) QueryStatus(context.Context, sms.Outgoing) (sms.Result, error) {
 	return sms.Result{}, sms.ErrUnsent
 }
 

@@ -12,12 +12,12 @@ import (
 // Service has the operations of the sandbox. The function fields are set before the first request.
 type Service struct {
 	Resetter
-	// Receive stores an inbound message.
-	Receive func(ctx context.Context, in sms.Incoming) (sms.Message, error)
-	// Call places a call of a simulated caller, and returns the number called.
-	Call func(ctx context.Context, c Caller) (to string, err error)
-	// Phone converts a number as people write it to E.164.
-	Phone func(ctx context.Context, org, text string) (e164 string, ok bool, err error)
+	// ReceiveSMS stores an inbound message.
+	ReceiveSMS func(ctx context.Context, in sms.Incoming) (sms.Message, error)
+	// StartCall places a call of a simulated caller, and returns the number called.
+	StartCall func(ctx context.Context, c SimulatedCall) (to string, err error)
+	// ParseNumber converts a number as people write it to E.164.
+	ParseNumber func(ctx context.Context, org, text string) (e164 string, ok bool, err error)
 }
 
 // Operations returns the API operations of the sandbox.
@@ -45,7 +45,7 @@ type InboundSMS struct {
 // InboundSMS stores a message as if a carrier had delivered it.
 func (s *Service) InboundSMS(ctx context.Context, in *SMSIn) (*op.Out[sms.Message], error) {
 	org := access.Org(ctx)
-	from, ok, err := s.Phone(ctx, org, in.Body.From)
+	from, ok, err := s.ParseNumber(ctx, org, in.Body.From)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func (s *Service) InboundSMS(ctx context.Context, in *SMSIn) (*op.Out[sms.Messag
 	if len(wrong) > 0 {
 		return nil, op.Invalid(wrong...)
 	}
-	m, err := s.Receive(ctx, sms.Incoming{Org: org, From: from, To: in.Body.To, Body: in.Body.Body, Carrier: "sandbox", Sandbox: true})
+	m, err := s.ReceiveSMS(ctx, sms.Incoming{Org: org, From: from, To: in.Body.To, Body: in.Body.Body, Carrier: "sandbox", Sandbox: true})
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,7 @@
 package sandbox
 
-// Voice returns the last two digits of a test number for calls. ok is false for other numbers.
-func Voice(e164 string) (which string, ok bool) {
+// VoiceTestNumber returns the last two digits of a test number for calls. ok is false for other numbers.
+func VoiceTestNumber(e164 string) (which string, ok bool) {
 	which = testDigits(e164)
 	return which, which >= "01" && which <= "10"
 }

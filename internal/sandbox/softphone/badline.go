@@ -12,9 +12,9 @@ import (
 	"soniq/internal/protocol/media"
 )
 
-// BadLine answers, and speaks over a network with packet loss and jitter (RFC 3550 §6.4.1). Each packet is delayed
+// BadNetwork answers, and speaks over a network with packet loss and jitter (RFC 3550 §6.4.1). Each packet is delayed
 // by up to three times the jitter.
-func BadLine(loss float64, jitter, speech time.Duration) Role {
+func BadNetwork(loss float64, jitter, speech time.Duration) Behavior {
 	return func(ctx context.Context, p *Callee) {
 		p.Ring()
 		if !p.Wait(ctx, time.Second) {
@@ -41,7 +41,7 @@ func BadLine(loss float64, jitter, speech time.Duration) Role {
 }
 
 // answerPCMU answers an offer with PCMU, which every server accepts.
-func answerPCMU(offer media.Description) (media.Media, error) {
+func answerPCMU(offer media.Description) (media.LocalMedia, error) {
 	var formats []media.Format
 	for _, f := range offer.Formats {
 		if c, ok := f.Codec(); ok && c == media.PCMU {
@@ -53,8 +53,8 @@ func answerPCMU(offer media.Description) (media.Media, error) {
 }
 
 const (
-	frame  = 20 * time.Millisecond
-	sample = 160 // samples per frame
+	frame           = 20 * time.Millisecond
+	samplesPerFrame = 160 // samples per frame
 )
 
 // speakWithLoss sends speech in real time until ctx ends. Lost packets use up a sequence number and are not sent.
@@ -73,11 +73,11 @@ func speakWithLoss(ctx context.Context, conn *net.UDPConn, to netip.AddrPort, pc
 		if dice.Float64() < loss {
 			continue
 		}
-		at := n * sample % (len(pcm) - sample)
+		at := n * samplesPerFrame % (len(pcm) - samplesPerFrame)
 		packet := binary.BigEndian.AppendUint16([]byte{0x80, 0}, uint16(n))
-		packet = binary.BigEndian.AppendUint32(packet, uint32(n*sample))
+		packet = binary.BigEndian.AppendUint32(packet, uint32(n*samplesPerFrame))
 		packet = binary.BigEndian.AppendUint32(packet, 0x50a7)
-		packet = append(packet, media.EncodeULaw(nil, pcm[at:at+sample])...)
+		packet = append(packet, media.EncodeULaw(nil, pcm[at:at+samplesPerFrame])...)
 		late := time.Duration(dice.Int64N(int64(3*jitter) + 1))
 		under.Go(func() {
 			time.Sleep(late)

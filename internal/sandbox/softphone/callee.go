@@ -24,7 +24,7 @@ type Callees struct {
 	audio  *media.Engine
 	log    *slog.Logger
 	speech []int16
-	roles  map[string]Role
+	roles  map[string]Behavior
 
 	ctx     context.Context // ends with Close
 	cancel  context.CancelFunc
@@ -34,12 +34,12 @@ type Callees struct {
 	busy int
 }
 
-// Role is the behaviour of a callee. It returns when the call has ended or is to be ended.
-type Role func(ctx context.Context, p *Callee)
+// Behavior is the behaviour of a callee. It returns when the call has ended or is to be ended.
+type Behavior func(ctx context.Context, p *Callee)
 
 // OpenCallees listens for calls on a free port. The keys of roles are the user parts of request URIs. Calls to other
 // user parts get 404.
-func OpenCallees(ctx context.Context, roles map[string]Role, log *slog.Logger) (*Callees, error) {
+func OpenCallees(ctx context.Context, roles map[string]Behavior, log *slog.Logger) (*Callees, error) {
 	p := &Callees{log: log, roles: roles}
 	p.ctx, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	sentences, err := Conversation()
@@ -120,7 +120,7 @@ func (p *Callees) Busy() int {
 // maxCallTime limits the duration of a call.
 const maxCallTime = 3 * time.Minute
 
-func (p *Callees) play(in *sip.Inbound, role Role) {
+func (p *Callees) play(in *sip.Inbound, role Behavior) {
 	ctx, cancel := context.WithTimeout(p.ctx, maxCallTime)
 	defer cancel()
 	x := &Callee{parties: p, in: in, leg: in.Leg(), Digits: in.Header(DigitsHeader), over: make(chan struct{}), acked: make(chan struct{})}
@@ -179,7 +179,7 @@ func (x *Callee) reinvited(e sip.Reinvite) {
 	}
 	offer, err := x.session.ReceiveOffer(e.SDP)
 	if err == nil {
-		var m media.Media
+		var m media.LocalMedia
 		if m, err = media.LocalAnswer(offer); err == nil {
 			_, err = x.session.Answer(m)
 		}
@@ -189,7 +189,7 @@ func (x *Callee) reinvited(e sip.Reinvite) {
 		return
 	}
 	x.stream.Apply(x.session, netip.Addr{})
-	e.Respond(200, x.session.Local())
+	e.Respond(200, x.session.LocalBody())
 }
 
 // close ends the call. It must not wait for events while x.mu is held, because event locks it.
@@ -247,10 +247,10 @@ func (x *Callee) Answer(ctx context.Context) bool {
 }
 
 // answerWith sends 200 with the SDP that answer returns for the offer, and calls apply when the call is established.
-func (x *Callee) answerWith(ctx context.Context, answer func(media.Description) (media.Media, error), apply func()) bool {
+func (x *Callee) answerWith(ctx context.Context, answer func(media.Description) (media.LocalMedia, error), apply func()) bool {
 	offer, err := x.session.ReceiveOffer(x.in.Offer)
 	if err == nil {
-		var m media.Media
+		var m media.LocalMedia
 		if m, err = answer(offer); err == nil {
 			_, err = x.session.Answer(m)
 		}
@@ -260,7 +260,7 @@ func (x *Callee) answerWith(ctx context.Context, answer func(media.Description) 
 		return false
 	}
 	apply()
-	if x.in.Answer(x.session.Local()) != nil {
+	if x.in.Answer(x.session.LocalBody()) != nil {
 		return false
 	}
 	x.mu.Lock()
@@ -296,7 +296,7 @@ func (x *Callee) Press(ctx context.Context, digits string) {
 // Hold puts the call on hold, or resumes it.
 func (x *Callee) Hold(ctx context.Context, on bool) error {
 	x.mu.Lock()
-	m := x.session.Ours()
+	m := x.session.LocalMedia()
 	m.Direction = media.SendRecv
 	if on {
 		m.Direction = media.SendOnly

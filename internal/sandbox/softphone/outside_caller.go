@@ -18,7 +18,7 @@ func OutsideCaller(ctx context.Context, number, server string, log *slog.Logger)
 
 // OutsideCallerAt opens the phone of an outside caller at an address of this machine, such as that of a trunk.
 func OutsideCallerAt(ctx context.Context, at netip.Addr, number, server string, log *slog.Logger) (*Phone, error) {
-	p := &Phone{account: Account{Registrar: server, Username: number, Domain: at.String()}, log: log, Incoming: make(chan *Line, 1)}
+	p := &Phone{account: Account{Registrar: server, Username: number, Domain: at.String()}, log: log, Incoming: make(chan *ActiveCall, 1)}
 	var err error
 	if p.audio, err = media.New(media.Config{Bind: at, Advertise: at, Loops: 1, Logger: log}); err != nil {
 		return nil, fmt.Errorf("audio of a caller: %w", err)
@@ -34,7 +34,7 @@ func OutsideCallerAt(ctx context.Context, at netip.Addr, number, server string, 
 func (p *Phone) Addr() netip.AddrPort { return p.server.Addr() }
 
 // Play plays a clip to its end.
-func (l *Line) Play(ctx context.Context, c *media.Clip) {
+func (l *ActiveCall) Play(ctx context.Context, c *media.Clip) {
 	playing := l.stream.Play(c, media.PlayOptions{})
 	select {
 	case <-playing.Done():
@@ -46,9 +46,9 @@ func (l *Line) Play(ctx context.Context, c *media.Clip) {
 }
 
 // Listen calls f with each 20 ms of received audio at 8 kHz. Nil stops it. f must not block.
-func (l *Line) Listen(f func(pcm []int16)) { l.stream.OnAudio(f) }
+func (l *ActiveCall) Listen(f func(pcm []int16)) { l.stream.OnAudio(f) }
 
 // Press sends digits: as RFC 4733 events if the other side accepts them, else as tones.
-func (l *Line) Press(ctx context.Context, digits string) error {
+func (l *ActiveCall) Press(ctx context.Context, digits string) error {
 	return l.stream.SendDTMF(ctx, digits, media.DTMFOptions{Inband: !l.stream.TakesEvents()})
 }

@@ -9,8 +9,8 @@ import (
 
 // Roles of test callees.
 
-// Talker answers after a delay, speaks, and hangs up.
-func Talker(after, speech time.Duration) Role {
+// Talks answers after a delay, speaks, and hangs up.
+func Talks(after, speech time.Duration) Behavior {
 	return func(ctx context.Context, p *Callee) {
 		p.Ring()
 		if p.Wait(ctx, after) && p.Answer(ctx) {
@@ -19,8 +19,8 @@ func Talker(after, speech time.Duration) Role {
 	}
 }
 
-// Refuser refuses every call with a status.
-func Refuser(status int) Role {
+// Rejects refuses every call with a status.
+func Rejects(status int) Behavior {
 	return func(_ context.Context, p *Callee) { p.Reject(status) }
 }
 
@@ -30,8 +30,8 @@ func NoAnswer(ctx context.Context, p *Callee) {
 	<-ctx.Done()
 }
 
-// Machine is an answering machine: it plays a greeting and a beep, and records for half a minute.
-func Machine(ctx context.Context, p *Callee) {
+// AnsweringMachine is an answering machine: it plays a greeting and a beep, and records for half a minute.
+func AnsweringMachine(ctx context.Context, p *Callee) {
 	p.Ring()
 	if !p.Wait(ctx, time.Second) || !p.Answer(ctx) {
 		return
@@ -41,8 +41,8 @@ func Machine(ctx context.Context, p *Callee) {
 	p.Wait(ctx, 30*time.Second)
 }
 
-// Presser sends the requested digits, else those given, stays for a while and hangs up.
-func Presser(otherwise string) Role {
+// PressesDigits sends the requested digits, else those given, stays for a while and hangs up.
+func PressesDigits(otherwise string) Behavior {
 	return func(ctx context.Context, p *Callee) {
 		p.Ring()
 		if !p.Wait(ctx, time.Second) || !p.Answer(ctx) || !p.Wait(ctx, 2*time.Second) {
@@ -57,8 +57,8 @@ func Presser(otherwise string) Role {
 	}
 }
 
-// Holder speaks, and puts the call on hold for some seconds meanwhile.
-func Holder(after, held, speech time.Duration) Role {
+// PutsOnHold speaks, and puts the call on hold for some seconds meanwhile.
+func PutsOnHold(after, held, speech time.Duration) Behavior {
 	return func(ctx context.Context, p *Callee) {
 		p.Ring()
 		if !p.Wait(ctx, time.Second) || !p.Answer(ctx) {

@@ -58,7 +58,7 @@ func Conversation() ([]Sentence, error) {
 const pause = 700 * time.Millisecond
 
 // Talk plays the conversation on two lines, in turns. It calls said before each sentence.
-func Talk(ctx context.Context, caller, agent *Line, said func(Sentence)) error {
+func Talk(ctx context.Context, caller, agent *ActiveCall, said func(Sentence)) error {
 	conversation, err := Conversation()
 	if err != nil {
 		return err
@@ -72,14 +72,14 @@ func Talk(ctx context.Context, caller, agent *Line, said func(Sentence)) error {
 		if err := who.Say(ctx, s.PCM); err != nil {
 			return fmt.Errorf("say %q: %w", s.Text, err)
 		}
-		if err := rest(ctx, caller, agent); err != nil {
+		if err := waitBetweenSentences(ctx, caller, agent); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func rest(ctx context.Context, caller, agent *Line) error {
+func waitBetweenSentences(ctx context.Context, caller, agent *ActiveCall) error {
 	select {
 	case <-time.After(pause):
 		return nil

@@ -31,19 +31,19 @@ type Phone struct {
 	log     *slog.Logger
 
 	mu       sync.Mutex // guards line
-	line     *Line
-	Incoming chan *Line // inbound calls that were answered
+	call     *ActiveCall
+	Incoming chan *ActiveCall // inbound calls that were answered
 }
 
-// Line is the phone's side of a call.
-type Line struct {
-	leg     *sip.Leg
-	stream  *media.Stream
-	session *media.Session
-	up      chan struct{} // closed when the call is established
-	over    chan struct{} // closed when the call has ended
-	once    sync.Once
-	failure error
+// ActiveCall is the phone's side of a call.
+type ActiveCall struct {
+	leg       *sip.Leg
+	stream    *media.Stream
+	session   *media.Session
+	connected chan struct{} // closed when the call is established
+	over      chan struct{} // closed when the call has ended
+	once      sync.Once
+	failure   error
 }
 
 // ErrBusy is returned by Call if the phone has a call already.
@@ -51,7 +51,7 @@ var ErrBusy = errors.New("robot is on the phone")
 
 // Open opens a phone on a free loopback port and registers it.
 func Open(ctx context.Context, a Account, log *slog.Logger) (*Phone, error) {
-	p := &Phone{account: a, log: log, Incoming: make(chan *Line, 1)}
+	p := &Phone{account: a, log: log, Incoming: make(chan *ActiveCall, 1)}
 	loopback := netip.MustParseAddr("127.0.0.1")
 	var err error
 	if p.audio, err = media.New(media.Config{Bind: loopback, Advertise: loopback, Loops: 1, Logger: log}); err != nil {
@@ -79,7 +79,7 @@ func (p *Phone) Close() {
 
 // Invite answers an inbound call after ringTime.
 func (p *Phone) Invite(_ context.Context, in *sip.Inbound) {
-	l, err := p.pickUp(in)
+	l, err := p.prepareAnswer(in)
 	if err != nil {
 		in.Listen(func(sip.Event) {})
 		in.Reject(486, "", 0)
@@ -92,8 +92,8 @@ func (p *Phone) Invite(_ context.Context, in *sip.Inbound) {
 // ringTime is the time between 180 and 200 of an inbound call.
 const ringTime = 800 * time.Millisecond
 
-func (p *Phone) pickUp(in *sip.Inbound) (*Line, error) {
-	l, err := p.newLine()
+func (p *Phone) prepareAnswer(in *sip.Inbound) (*ActiveCall, error) {
+	l, err := p.newCall()
 	if err != nil {
 		return nil, err
 	}
@@ -116,8 +116,8 @@ func (p *Phone) pickUp(in *sip.Inbound) (*Line, error) {
 	return l, nil
 }
 
-func (p *Phone) answer(in *sip.Inbound, l *Line) {
-	if err := in.Answer(l.session.Local()); err != nil {
+func (p *Phone) answer(in *sip.Inbound, l *ActiveCall) {
+	if err := in.Answer(l.session.LocalBody()); err != nil {
 		p.end(l, err)
 		return
 	}
@@ -127,11 +127,11 @@ func (p *Phone) answer(in *sip.Inbound, l *Line) {
 	}
 }
 
-// newLine reserves the phone for a call, and opens its media stream.
-func (p *Phone) newLine() (*Line, error) {
+// newCall reserves the phone for a call, and opens its media stream.
+func (p *Phone) newCall() (*ActiveCall, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.line != nil {
+	if p.call != nil {
 		return nil, ErrBusy
 	}
 	stream, err := p.audio.Open()
@@ -139,12 +139,12 @@ func (p *Phone) newLine() (*Line, error) {
 		return nil, fmt.Errorf("robot line: %w", err)
 	}
 	stream.SetComfort(true)
-	p.line = &Line{stream: stream, session: media.NewSession(stream.Local()), up: make(chan struct{}), over: make(chan struct{})}
-	return p.line, nil
+	p.call = &ActiveCall{stream: stream, session: media.NewSession(stream.Local()), connected: make(chan struct{}), over: make(chan struct{})}
+	return p.call, nil
 }
 
 // event handles an event of the call's leg. It must not block.
-func (p *Phone) event(l *Line, e sip.Event) {
+func (p *Phone) event(l *ActiveCall, e sip.Event) {
 	switch e := e.(type) {
 	case sip.Answered:
 		if _, err := l.session.ReceiveAnswer(e.SDP); err != nil {
@@ -153,9 +153,9 @@ func (p *Phone) event(l *Line, e sip.Event) {
 			return
 		}
 		l.stream.Apply(l.session, netip.Addr{})
-		l.once.Do(func() { close(l.up) })
+		l.once.Do(func() { close(l.connected) })
 	case sip.Acked:
-		l.once.Do(func() { close(l.up) })
+		l.once.Do(func() { close(l.connected) })
 	case sip.Failed:
 		p.end(l, fmt.Errorf("the call failed with %d %s", e.Status, e.Reason))
 	case sip.Reinvite:
@@ -171,10 +171,10 @@ func (p *Phone) event(l *Line, e sip.Event) {
 	}
 }
 
-func (p *Phone) reinvited(l *Line, e sip.Reinvite) {
+func (p *Phone) reinvited(l *ActiveCall, e sip.Reinvite) {
 	offer, err := l.session.ReceiveOffer(e.SDP)
 	if err == nil {
-		var m media.Media
+		var m media.LocalMedia
 		if m, err = media.LocalAnswer(offer); err == nil {
 			_, err = l.session.Answer(m)
 		}
@@ -184,11 +184,11 @@ func (p *Phone) reinvited(l *Line, e sip.Reinvite) {
 		return
 	}
 	l.stream.Apply(l.session, netip.Addr{})
-	e.Respond(200, l.session.Local())
+	e.Respond(200, l.session.LocalBody())
 }
 
 // hangUp ends a call whose leg may not exist yet.
-func (p *Phone) hangUp(l *Line) {
+func (p *Phone) hangUp(l *ActiveCall) {
 	p.mu.Lock()
 	leg := l.leg
 	p.mu.Unlock()
@@ -198,21 +198,21 @@ func (p *Phone) hangUp(l *Line) {
 }
 
 // end releases the phone after a call.
-func (p *Phone) end(l *Line, err error) {
+func (p *Phone) end(l *ActiveCall, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.line != l {
+	if p.call != l {
 		return
 	}
-	p.line = nil
+	p.call = nil
 	l.failure = err
 	close(l.over)
 	go l.stream.Close()
 }
 
 // Call places a call, and returns when it is answered.
-func (p *Phone) Call(ctx context.Context, number string) (*Line, error) {
-	l, err := p.newLine()
+func (p *Phone) Call(ctx context.Context, number string) (*ActiveCall, error) {
+	l, err := p.newCall()
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +220,7 @@ func (p *Phone) Call(ctx context.Context, number string) (*Line, error) {
 		From:        sip.Address{URI: sip.URI{User: p.account.Username, Host: p.account.Domain}},
 		To:          sip.Address{URI: sip.URI{User: number, Host: p.account.Domain}},
 		Credentials: sip.Credentials{Username: p.account.Username, Password: p.account.Password},
-		SDP:         l.session.Offer(media.OwnOffer())}
+		SDP:         l.session.Offer(media.LocalOffer())}
 	leg, err := p.server.Invite(ctx, o, func(e sip.Event) { p.event(l, e) })
 	p.mu.Lock()
 	l.leg = leg
@@ -230,7 +230,7 @@ func (p *Phone) Call(ctx context.Context, number string) (*Line, error) {
 		return nil, fmt.Errorf("robot calls %s: %w", number, err)
 	}
 	select {
-	case <-l.up:
+	case <-l.connected:
 		return l, nil
 	case <-l.over:
 		return nil, fmt.Errorf("robot calls %s: %w", number, l.failure)
@@ -241,13 +241,13 @@ func (p *Phone) Call(ctx context.Context, number string) (*Line, error) {
 }
 
 // Say plays audio of 8 kHz, and returns at its end.
-func (l *Line) Say(ctx context.Context, pcm []int16) error { return l.stream.Send(ctx, pcm) }
+func (l *ActiveCall) Say(ctx context.Context, pcm []int16) error { return l.stream.Send(ctx, pcm) }
 
 // HangUp ends the call.
-func (l *Line) HangUp() { l.leg.Bye(sip.Reason{Q850: 16}) }
+func (l *ActiveCall) HangUp() { l.leg.Bye(sip.Reason{Q850: 16}) }
 
 // Over is closed when the call has ended.
-func (l *Line) Over() <-chan struct{} { return l.over }
+func (l *ActiveCall) Over() <-chan struct{} { return l.over }
 
-// Heard returns the number of received RTP packets.
-func (l *Line) Heard() uint64 { return l.stream.Stats().Received }
+// ReceivedPackets returns the number of received RTP packets.
+func (l *ActiveCall) ReceivedPackets() uint64 { return l.stream.Stats().Received }

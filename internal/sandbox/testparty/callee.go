@@ -14,19 +14,19 @@ import (
 // Simulated callees: the behaviour of each test number, and the route to it.
 
 // calleeRoles maps each test number to the behaviour of its callee.
-func calleeRoles() map[string]softphone.Role {
-	all := map[string]softphone.Role{}
-	for which, role := range map[string]softphone.Role{
-		"01": softphone.Talker(2*time.Second, 20*time.Second),
-		"02": softphone.Refuser(486),
+func calleeRoles() map[string]softphone.Behavior {
+	all := map[string]softphone.Behavior{}
+	for which, role := range map[string]softphone.Behavior{
+		"01": softphone.Talks(2*time.Second, 20*time.Second),
+		"02": softphone.Rejects(486),
 		"03": softphone.NoAnswer,
-		"04": softphone.Refuser(603),
-		"05": softphone.Machine,
-		"06": softphone.Refuser(404),
-		"07": softphone.Refuser(503),
-		"08": softphone.Presser("1234#"),
-		"09": softphone.BadLine(0.05, 40*time.Millisecond, 20*time.Second),
-		"10": softphone.Holder(5*time.Second, 5*time.Second, 5*time.Second),
+		"04": softphone.Rejects(603),
+		"05": softphone.AnsweringMachine,
+		"06": softphone.Rejects(404),
+		"07": softphone.Rejects(503),
+		"08": softphone.PressesDigits("1234#"),
+		"09": softphone.BadNetwork(0.05, 40*time.Millisecond, 20*time.Second),
+		"10": softphone.PutsOnHold(5*time.Second, 5*time.Second, 5*time.Second),
 	} {
 		all[sandbox.VoiceNumber(which)] = role
 	}
@@ -39,7 +39,7 @@ func CalleeNumber(dialled, country string) (e164 string, ok bool) {
 	if !ok {
 		return "", false
 	}
-	_, ok = sandbox.Voice(e164)
+	_, ok = sandbox.VoiceTestNumber(e164)
 	return e164, ok
 }
 

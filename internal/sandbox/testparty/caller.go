@@ -23,7 +23,7 @@ const (
 )
 
 // Call starts a call of a simulated caller and returns the number called. The script runs in the background.
-func (s *Service) Call(ctx context.Context, c sandbox.Caller) (to string, err error) {
+func (s *Service) Call(ctx context.Context, c sandbox.SimulatedCall) (to string, err error) {
 	n, err := s.c.Numbers.FindNumber(ctx, s.c.DB.Read(ctx), c.Org, c.To)
 	if err != nil && !db.IsNone(err) {
 		return "", err
@@ -62,7 +62,7 @@ func (s *Service) serverAddr() string {
 }
 
 // talk places the call and runs its script.
-func (s *Service) talk(ctx context.Context, phone *softphone.Phone, to string, c sandbox.Caller) {
+func (s *Service) talk(ctx context.Context, phone *softphone.Phone, to string, c sandbox.SimulatedCall) {
 	ringing, stop := context.WithTimeout(ctx, maxRingTime)
 	line, err := phone.Call(ringing, to)
 	stop()
@@ -96,7 +96,7 @@ func (s *Service) talk(ctx context.Context, phone *softphone.Phone, to string, c
 }
 
 // chat speaks the caller's part of the built-in conversation.
-func (s *Service) chat(ctx context.Context, line *softphone.Line) {
+func (s *Service) chat(ctx context.Context, line *softphone.ActiveCall) {
 	all, err := softphone.Conversation()
 	for _, x := range all {
 		if err == nil && !x.Agent && ctx.Err() == nil {
@@ -106,7 +106,7 @@ func (s *Service) chat(ctx context.Context, line *softphone.Line) {
 }
 
 // step runs one step of a script.
-func (s *Service) step(ctx context.Context, line *softphone.Line, org string, step sandbox.Step) {
+func (s *Service) step(ctx context.Context, line *softphone.ActiveCall, org string, step sandbox.Step) {
 	switch {
 	case step.Say != "":
 		line.Play(ctx, s.clip(ctx, org, step.Say))
@@ -116,7 +116,7 @@ func (s *Service) step(ctx context.Context, line *softphone.Line, org string, st
 		}
 	default:
 		select {
-		case <-time.After(step.Pause()):
+		case <-time.After(step.WaitTime()):
 		case <-ctx.Done():
 		}
 	}

@@ -143,7 +143,7 @@ func (s *Service) finishAttempt(ctx context.Context, tx db.Querier, org, callID,
 	if db.IsNone(err) {
 		return nil
 	}
-	if err != nil || c.QueueID != nil { // package queue reports the result by WriteQueueCallback
+	if err != nil || c.Origin == "queue" { // package queue reports the result by WriteQueueCallback
 		return err
 	}
 	next := s.Now().Add(retryDelay(len(c.Attempts)))

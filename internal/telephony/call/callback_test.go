@@ -108,6 +108,24 @@ func TestCallback_RetriedUntilAnswered(t *testing.T) {
 	})
 }
 
+// A callback to a queue that a client requested has attempts like any other: package queue knows only the callbacks that its callers requested.
+func TestCallback_RequestedForQueueByAPI(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		b := startCallbacks(t, d)
+		b.calls.Destinations = fakeDestinations{parse: func(to string) (string, error) { return to, nil }, targets: true}
+		at := "/callbacks/" + b.do("POST", "/callbacks", map[string]any{"to": "+12025550143", "queue_id": "que_1"}).Want(201).Text("id")
+		p := b.nextPlacement()
+		if p.ScriptTarget != "queue:que_1" {
+			t.Errorf("placed %+v", p)
+		}
+		b.endPlacedCall(p, "busy", false)
+		want(t, b.do("GET", at, nil).Want(200).Body, "status", "retry_wait")
+		b.endPlacedCall(b.nextPlacement(), "caller_hangup", true)
+		want(t, b.do("GET", at, nil).Want(200).Body, "status", "completed")
+	})
+}
+
 func TestCallback_FailsAfterMaxAttempts(t *testing.T) {
 	t.Parallel()
 	b := startCallbacks(t, dbtest.SQLite(t))

@@ -2,9 +2,10 @@ package call_test
 
 import "context"
 
-// fakeDestinations parses destinations with a function. Numbers are taken as they are, and there are no script targets.
+// fakeDestinations parses destinations with a function. Numbers are taken as they are. Script targets exist if targets is true.
 type fakeDestinations struct {
-	parse func(to string) (string, error)
+	parse   func(to string) (string, error)
+	targets bool
 }
 
 func (f fakeDestinations) ParseDestination(_ context.Context, _, to string) (string, error) {
@@ -15,6 +16,9 @@ func (fakeDestinations) ParseNumber(_ context.Context, _, text string) (string, 
 	return text, true, nil
 }
 
-func (fakeDestinations) CheckTarget(context.Context, string, string) (string, error) {
+func (f fakeDestinations) CheckTarget(context.Context, string, string) (string, error) {
+	if f.targets {
+		return "", nil
+	}
 	return "there is none", nil
 }

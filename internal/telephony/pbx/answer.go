@@ -42,7 +42,7 @@ func (c *liveCall) answerWith(sdp []byte) {
 func (c *liveCall) callerAnswer(answer media.Description) (sdp []byte, ok bool) {
 	switch {
 	case c.a.in.Offer == nil:
-		return c.a.session.Offer(media.OfferBeside(answer)), true
+		return c.a.session.Offer(media.RelayedOffer(answer)), true
 	case c.a.localAnswer != nil: // the answer of the early media stays in force
 		return c.a.localAnswer, true
 	}

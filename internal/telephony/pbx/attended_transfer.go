@@ -160,7 +160,7 @@ func (c *liveCall) continueDial(ctx context.Context, t *transfer, g handedOverPa
 	h := g.ringing
 	h.c, t.dial, t.state.Mode, t.state.To = c, h, "blind", g.dialled
 	h.onRing, h.onAnswer, h.onFail = t.ringing, t.answered, t.failed
-	h.offer = func() media.Media { return offerBeside(t.transferee) }
+	h.offer = func() media.LocalMedia { return offerBeside(t.transferee) }
 	t.transferee.isolated, t.transferor.isolated = true, true
 	var rings *leg
 	for _, l := range h.legs {

@@ -35,7 +35,7 @@ type forkedDial struct {
 	diversion   []sip.Address
 	history     bool // send Diversion also as History-Info (RFC 7044)
 	passports   []string
-	offer       func() media.Media
+	offer       func() media.LocalMedia
 	timer       *time.Timer
 	until       time.Time // time limit
 	bestFailure *sip.Failed
@@ -47,7 +47,7 @@ type forkedDial struct {
 
 // newDial returns a dial for a party that will talk to the leg with.
 func (c *liveCall) newDial(role string, to resolvedDestination, with *leg) *forkedDial {
-	h := &forkedDial{c: c, role: role, to: to, from: c.callerIDFor(with), maxForwards: 70, offer: func() media.Media { return offerBeside(with) }}
+	h := &forkedDial{c: c, role: role, to: to, from: c.callerIDFor(with), maxForwards: 70, offer: func() media.LocalMedia { return offerBeside(with) }}
 	h.anonymous = h.from.URI.User == call.Anonymous
 	return h
 }
@@ -62,13 +62,13 @@ func (c *liveCall) callerIDFor(l *leg) sip.Address {
 }
 
 // offerBeside returns the media offered to the future partner of a leg.
-func offerBeside(l *leg) media.Media {
+func offerBeside(l *leg) media.LocalMedia {
 	if remote, ok := l.session.Remote(); ok {
-		m := media.OfferBeside(remote)
+		m := media.RelayedOffer(remote)
 		m.Direction = media.SendRecv
 		return m
 	}
-	return media.OwnOffer()
+	return media.LocalOffer()
 }
 
 // start begins to ring. It fails when the limit has passed.
@@ -148,7 +148,7 @@ func (h *forkedDial) recordPlaced(ctx context.Context) {
 
 // filterCodecs removes the codecs that a trunk does not accept from an offer. If none would be left, it returns the
 // offer unchanged.
-func filterCodecs(m media.Media, codecs []string) media.Media {
+func filterCodecs(m media.LocalMedia, codecs []string) media.LocalMedia {
 	kept := m
 	kept.Formats = nil
 	audio := false

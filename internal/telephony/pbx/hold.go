@@ -47,7 +47,7 @@ func (c *liveCall) setHold(l *leg, held bool, done commandReply) {
 			done.fail(actionTimeoutError())
 			return
 		}
-		before := l.session.Ours()
+		before := l.session.LocalMedia()
 		m := before
 		m.Direction = media.SendRecv
 		if held {
@@ -92,7 +92,7 @@ func (c *liveCall) music() *media.Clip {
 	if c.holdMusic != nil {
 		return c.holdMusic
 	}
-	return media.Music()
+	return media.HoldMusic()
 }
 
 // withHoldMusic loads the music and calls next.

@@ -153,7 +153,7 @@ func (c *liveCall) event(ctx context.Context, l *leg, event sip.Event) {
 	case sip.Refreshed:
 		c.refreshed(ctx, l, e)
 	case sip.LateReinviteAnswer:
-		c.restoreMedia(l, l.session.Ours())
+		c.restoreMedia(l, l.session.LocalMedia())
 	case sip.Info:
 		c.onInfo(ctx, l, e)
 	case sip.Refer:

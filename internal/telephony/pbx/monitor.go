@@ -89,7 +89,7 @@ func (c *liveCall) ringSupervisor(ctx context.Context, x call.StartMonitor, r re
 	}
 	c.monitors = append(c.monitors, m)
 	h := c.newDial("monitor", r, c.near())
-	h.offer = media.OwnOffer
+	h.offer = media.LocalOffer
 	h.header = autoAnswer
 	h.onAnswer = func(ctx context.Context, l *leg, _ media.Description) {
 		m.leg, m.dial, m.dirty = l, nil, true

@@ -128,7 +128,7 @@ func (s *Switch) newPlacedCall(ctx context.Context, p call.Placement, owner Dest
 // ringUser rings the user's own phones.
 func (c *liveCall) ringUser(ctx context.Context, p call.Placement, first resolvedDestination) {
 	c.prepareAnnouncement(p.Announce)
-	h := &forkedDial{c: c, role: "caller", to: first, maxForwards: 70, offer: media.OwnOffer, header: autoAnswer,
+	h := &forkedDial{c: c, role: "caller", to: first, maxForwards: 70, offer: media.LocalOffer, header: autoAnswer,
 		from: sip.Address{Display: "Call to " + dialString(p.To), URI: sip.URI{User: dialString(p.To)}}}
 	if p.DisplayName != "" {
 		h.header, h.from.Display = nil, p.DisplayName+": "+dialString(p.To)

@@ -45,7 +45,7 @@ func (c *liveCall) ringForScript(ctx context.Context, p call.Placement, to, lead
 	if to.outbound != nil && to.outbound.CallerID != "" {
 		c.new.From, c.new.NumberID = to.outbound.CallerID, to.outbound.NumberID
 	}
-	h := &forkedDial{c: c, role: "callee", to: to, maxForwards: 70, offer: media.OwnOffer, header: c.headers,
+	h := &forkedDial{c: c, role: "callee", to: to, maxForwards: 70, offer: media.LocalOffer, header: c.headers,
 		from: sip.Address{Display: c.new.FromName, URI: sip.URI{User: c.new.From}}}
 	h.onRing = func(l *leg, _ sip.Provisional) { c.firstRinging(l) }
 	h.onAnswer = func(ctx context.Context, l *leg, _ media.Description) { c.runScriptForCallee(ctx, p, l, lead) }

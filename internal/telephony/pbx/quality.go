@@ -28,7 +28,7 @@ func (l *leg) qualityJSON() json.RawMessage {
 }
 
 // directionQuality returns one direction of a leg; nil without packets.
-func (l *leg) directionQuality(q media.Quality, h media.Heard) *call.Quality {
+func (l *leg) directionQuality(q media.Quality, h media.DirectionQuality) *call.Quality {
 	if h.Packets == 0 {
 		return nil
 	}

@@ -63,7 +63,7 @@ func (c *liveCall) publishQuality() {
 		return
 	}
 	for _, l := range c.parties() {
-		x, rtt, ok := l.stream.Latest()
+		x, rtt, ok := l.stream.LatestSample()
 		if !ok || x.At.Equal(l.qualityAt) {
 			continue
 		}

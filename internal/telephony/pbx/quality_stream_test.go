@@ -62,7 +62,7 @@ func newRTPSource(t *testing.T, e *media.Engine, skip *atomic.Int64) *rtpSource 
 // speaks sends packets until the stream has a new measurement.
 func (s *rtpSource) speaks() {
 	s.t.Helper()
-	before, _, _ := s.stream.Latest()
+	before, _, _ := s.stream.LatestSample()
 	at := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), s.stream.Local().Port())
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
 		s.sent++
@@ -77,7 +77,7 @@ func (s *rtpSource) speaks() {
 		for got := s.sent - 1; got < s.sent && time.Now().Before(end); {
 			got = uint16(s.stream.Quality().Received.Packets)
 		}
-		if x, _, ok := s.stream.Latest(); ok && !x.At.Equal(before.At) {
+		if x, _, ok := s.stream.LatestSample(); ok && !x.At.Equal(before.At) {
 			return
 		}
 	}

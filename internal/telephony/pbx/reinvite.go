@@ -26,9 +26,9 @@ func (c *liveCall) reinvite(ctx context.Context, l *leg, e sip.Reinvite) {
 	case l.offerPending || peer != nil && peer.offerPending: // RFC 3261 §14.2: another offer is in progress
 		e.Respond(491, nil)
 	case e.SDP == nil:
-		e.Respond(200, l.session.Offer(l.session.Ours()))
-	case l.session.Refresh(e.SDP):
-		e.Respond(200, l.session.Local())
+		e.Respond(200, l.session.Offer(l.session.LocalMedia()))
+	case l.session.IsRefresh(e.SDP):
+		e.Respond(200, l.session.LocalBody())
 	case c.canRelayOffer(l, peer):
 		c.relayOffer(l, peer, e)
 	default:
@@ -41,7 +41,7 @@ func (c *liveCall) refreshed(ctx context.Context, l *leg, e sip.Refreshed) {
 	if !l.up() || l.offerPending {
 		return
 	}
-	l.session.Offer(l.session.Ours())
+	l.session.Offer(l.session.LocalMedia())
 	if _, err := l.session.ReceiveAnswer(e.SDP); err != nil {
 		l.session.Rollback()
 		return
@@ -79,11 +79,11 @@ func (c *liveCall) answerLocally(ctx context.Context, l *leg, e sip.Reinvite) {
 }
 
 // answerFor returns our own answer to a leg. It prefers the codec of the other side.
-func (c *liveCall) answerFor(l *leg, offer media.Description) (m media.Media, err error) {
+func (c *liveCall) answerFor(l *leg, offer media.Description) (m media.LocalMedia, err error) {
 	m, err = media.LocalAnswer(offer)
 	if peer := c.other(l); peer.up() {
 		if remote, ok := peer.session.Remote(); ok {
-			m, err = media.AnswerBeside(offer, remote)
+			m, err = media.RelayedAnswer(offer, remote)
 		}
 	}
 	m.Direction = offer.Direction.Reverse()
@@ -99,7 +99,7 @@ func (c *liveCall) relayOffer(l, peer *leg, e sip.Reinvite) {
 		e.Respond(refusalOf(err).Status, nil)
 		return
 	}
-	c.offerMedia(peer, media.OfferBeside(offer), func(ctx context.Context, answer media.Description, err error) {
+	c.offerMedia(peer, media.RelayedOffer(offer), func(ctx context.Context, answer media.Description, err error) {
 		c.relayedAnswer(ctx, l, peer, e, offer, answer, err)
 	})
 	l.offerPending = true
@@ -128,7 +128,7 @@ func (c *liveCall) relayedAnswer(ctx context.Context, l, peer *leg, e sip.Reinvi
 
 // answerFrom converts the other side's answer to the answer for the offering leg.
 func answerFrom(l *leg, offer, answer media.Description) ([]byte, error) {
-	m, err := media.AnswerBeside(offer, answer)
+	m, err := media.RelayedAnswer(offer, answer)
 	if err != nil {
 		return nil, err
 	}
@@ -137,12 +137,12 @@ func answerFrom(l *leg, offer, answer media.Description) ([]byte, error) {
 
 // offerMedia sends a re-INVITE and passes the answer to then in the call's goroutine. On an error the session is
 // unchanged.
-func (c *liveCall) offerMedia(l *leg, m media.Media, then func(ctx context.Context, answer media.Description, err error)) {
+func (c *liveCall) offerMedia(l *leg, m media.LocalMedia, then func(ctx context.Context, answer media.Description, err error)) {
 	c.offerMediaWithin(reinviteTimeout, nil, l, m, then)
 }
 
 // offerMediaWithin is offerMedia with a time limit. It also stops when gone is closed.
-func (c *liveCall) offerMediaWithin(limit time.Duration, gone <-chan struct{}, l *leg, m media.Media, then func(ctx context.Context, answer media.Description, err error)) {
+func (c *liveCall) offerMediaWithin(limit time.Duration, gone <-chan struct{}, l *leg, m media.LocalMedia, then func(ctx context.Context, answer media.Description, err error)) {
 	sdp := l.session.Offer(m)
 	l.offerPending = true
 	dialog := l.sip
@@ -183,7 +183,7 @@ func cancelOn(ctx context.Context, gone <-chan struct{}) (context.Context, conte
 const restoreTimeout = 40 * time.Second
 
 // restoreMedia offers the media in force again after the leg accepted an expired offer.
-func (c *liveCall) restoreMedia(l *leg, m media.Media) {
+func (c *liveCall) restoreMedia(l *leg, m media.LocalMedia) {
 	l.whenNoOfferPending(func() {
 		if !l.up() {
 			return
@@ -311,7 +311,7 @@ func (c *liveCall) onInfo(ctx context.Context, l *leg, e sip.Info) {
 
 // relayDigit sends a digit of a leg to all parties that hear it, or to its peer.
 func (c *liveCall) relayDigit(l, peer *leg, digit rune, d time.Duration) bool {
-	return l.stream != nil && l.stream.Share(digit, d) || peer.up() && peer.stream != nil && peer.stream.Press(digit, d)
+	return l.stream != nil && l.stream.QueueDigitToListeners(digit, d) || peer.up() && peer.stream != nil && peer.stream.QueueDigit(digit, d)
 }
 
 func infoStatus(err error) int {

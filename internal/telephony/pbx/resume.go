@@ -210,7 +210,7 @@ func (c *liveCall) reofferMedia(ctx context.Context) {
 
 // reofferLeg sends the re-INVITE to one side. After the last answer the call continues.
 func (c *liveCall) reofferLeg(l *leg) {
-	c.offerMedia(l, l.session.Ours(), func(ctx context.Context, _ media.Description, err error) {
+	c.offerMedia(l, l.session.LocalMedia(), func(ctx context.Context, _ media.Description, err error) {
 		if c.interruption == nil || c.done {
 			return
 		}

@@ -26,7 +26,7 @@ func (c *liveCall) onRTPTimeout(l *leg) {
 	}
 	c.addEntry("media.silent", l, detail{"seconds": int(c.sw.MediaTimeout / time.Second)})
 	l.rtpProbing = true
-	c.offerMedia(l, l.session.Ours(), func(_ context.Context, _ media.Description, err error) {
+	c.offerMedia(l, l.session.LocalMedia(), func(_ context.Context, _ media.Description, err error) {
 		c.rtpProbed(l, err)
 	})
 }

@@ -48,7 +48,7 @@ func (c *liveCall) answerScripted(ctx context.Context, v *ScriptedCall) error {
 // localSDP returns the SDP for a caller who is connected to a script.
 func (c *liveCall) localSDP(l *leg) ([]byte, error) {
 	if l.in.Offer == nil {
-		return l.session.Offer(media.OwnOffer()), nil
+		return l.session.Offer(media.LocalOffer()), nil
 	}
 	if l.localAnswer != nil {
 		return l.localAnswer, nil
@@ -71,7 +71,7 @@ func (v *ScriptedCall) Say(ctx context.Context, text, voice, language string) (*
 }
 
 // Music returns the default music for waiting callers.
-func (v *ScriptedCall) Music() *media.Clip { return media.Music() }
+func (v *ScriptedCall) Music() *media.Clip { return media.HoldMusic() }
 
 // Ringback returns the ringing tone of the organisation's country.
 func (v *ScriptedCall) Ringback() *media.Clip { return v.c.ringback() }

@@ -47,9 +47,9 @@ func (v *ScriptedCall) StartPlay(ctx context.Context, clip *media.Clip) (p *medi
 }
 
 // PlayStream is StartPlay for audio that is still being generated.
-func (v *ScriptedCall) PlayStream(ctx context.Context, feed *media.Feed) (p *media.Playback, err error) {
+func (v *ScriptedCall) PlayStream(ctx context.Context, feed *media.InjectedAudio) (p *media.Playback, err error) {
 	err = v.do(ctx, func(context.Context) error {
-		p = v.leg.stream.PlayFeed(feed)
+		p = v.leg.stream.PlayInjected(feed)
 		v.leg.playback = p
 		return nil
 	})

@@ -166,7 +166,7 @@ func (s *Switch) openStream(beside *leg, via netip.Addr) (*media.Stream, error) 
 	case via.Is6() && !via.Is4In6():
 		return s.Media.OpenOn(netip.IPv6Unspecified(), ownAddress(via))
 	case beside != nil && beside.stream != nil && beside.stream.Local().Addr().Is4():
-		return s.Media.OpenBeside(beside.stream)
+		return s.Media.OpenPeer(beside.stream)
 	}
 	return s.Media.Open()
 }
@@ -190,11 +190,11 @@ func refusalOf(err error) *Refusal {
 }
 
 // calleeOffer returns the offer to the called side: the caller's codecs first, then those we can transcode.
-func (c *liveCall) calleeOffer() media.Media {
+func (c *liveCall) calleeOffer() media.LocalMedia {
 	if c.a.in.Offer == nil {
-		return media.OwnOffer()
+		return media.LocalOffer()
 	}
-	return media.OfferBeside(c.a.offer)
+	return media.RelayedOffer(c.a.offer)
 }
 
 // passRinging relays ringing to the caller, with early media if only one phone rings.
@@ -233,7 +233,7 @@ func (c *liveCall) connectEarlyMedia(l *leg, sdp []byte) bool {
 
 // answerCaller creates our answer to the caller's offer.
 func (c *liveCall) answerCaller(answer media.Description) error {
-	m, err := media.AnswerBeside(c.a.offer, answer)
+	m, err := media.RelayedAnswer(c.a.offer, answer)
 	if err != nil {
 		return err
 	}

@@ -334,11 +334,11 @@ func (c *liveCall) connectTarget(ctx context.Context, t *transfer) {
 
 // unholdByOffer takes a leg off a hold whose holder has left the call.
 func (c *liveCall) unholdByOffer(l *leg) {
-	if !l.up() || l.heldAPI || l.session.Ours().Direction == media.SendRecv {
+	if !l.up() || l.heldAPI || l.session.LocalMedia().Direction == media.SendRecv {
 		return
 	}
 	l.whenNoOfferPending(func() {
-		m := l.session.Ours()
+		m := l.session.LocalMedia()
 		m.Direction = media.SendRecv
 		c.offerMedia(l, m, func(ctx context.Context, _ media.Description, err error) {
 			if err != nil {

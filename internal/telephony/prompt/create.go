@@ -61,8 +61,8 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Audio], err
 	if n >= maxSounds {
 		return nil, op.Fail("plan_limit", fmt.Sprintf("an organisation may keep %d sounds; remove some", maxSounds))
 	}
-	if s.Room != nil { // checked before synthesis
-		if err := s.Room(ctx, access.Org(ctx)); err != nil {
+	if s.CheckStorage != nil { // checked before synthesis
+		if err := s.CheckStorage(ctx, access.Org(ctx)); err != nil {
 			return nil, err
 		}
 	}
@@ -71,7 +71,7 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Audio], err
 		return nil, err
 	}
 	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		if err := s.admit(ctx, tx, a); err != nil {
+		if err := s.reserve(ctx, tx, a); err != nil {
 			return err
 		}
 		if err := insert(ctx, tx, a); err != nil {
@@ -85,12 +85,12 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Audio], err
 	return &op.Out[Audio]{Body: a, Location: op.Prefix + "/audio/" + a.ID}, nil
 }
 
-// admit returns an error if the storage quota or the number of files of the organisation is used up.
-func (s *Service) admit(ctx context.Context, tx db.Querier, a Audio) error {
-	if s.Admit == nil {
+// reserve returns an error if the storage quota or the number of files of the organisation is used up.
+func (s *Service) reserve(ctx context.Context, tx db.Querier, a Audio) error {
+	if s.ReserveStorage == nil {
 		return nil
 	}
-	return s.Admit(ctx, tx, a.OrgID, a.SizeBytes)
+	return s.ReserveStorage(ctx, tx, a.OrgID, a.SizeBytes)
 }
 
 // storeUpload reads the request body and stores its audio.
@@ -98,14 +98,14 @@ func (s *Service) storeUpload(ctx context.Context, a *Audio, in *CreateIn) error
 	kind, params, err := mime.ParseMediaType(in.ContentType)
 	switch {
 	case err == nil && kind == "multipart/form-data":
-		return s.upload(ctx, a, multipart.NewReader(bytes.NewReader(in.RawBody), params["boundary"]))
+		return s.createUpload(ctx, a, multipart.NewReader(bytes.NewReader(in.RawBody), params["boundary"]))
 	case err == nil && kind == "application/json":
-		return s.speech(ctx, a, in.RawBody)
+		return s.createSpeech(ctx, a, in.RawBody)
 	}
 	return op.Fail("unsupported_media_type", "send multipart/form-data with a file, or application/json with a text")
 }
 
-func (s *Service) upload(ctx context.Context, a *Audio, form *multipart.Reader) error {
+func (s *Service) createUpload(ctx context.Context, a *Audio, form *multipart.Reader) error {
 	file, filename, err := readForm(a, form)
 	if err != nil {
 		return err
@@ -114,7 +114,7 @@ func (s *Service) upload(ctx context.Context, a *Audio, form *multipart.Reader) 
 	if a.Name == "" {
 		a.Name = strings.TrimSuffix(filepath.Base(filename), filepath.Ext(filename))
 	}
-	wrong := a.check()
+	wrong := a.validate()
 	if a.Format = formatOf(file); a.Format == "" && len(wrong) == 0 {
 		wrong = append(wrong, op.Field("file", "unsupported_format", "must be a WAV, MP3 or Ogg file"))
 	}
@@ -178,8 +178,8 @@ func formatOf(b []byte) string {
 	return ""
 }
 
-func (s *Service) speech(ctx context.Context, a *Audio, body []byte) error {
-	f, err := readFresh(body)
+func (s *Service) createSpeech(ctx context.Context, a *Audio, body []byte) error {
+	f, err := readSpeechRequest(body)
 	if err != nil {
 		return err
 	}
@@ -188,7 +188,7 @@ func (s *Service) speech(ctx context.Context, a *Audio, body []byte) error {
 	if a.Name == "" {
 		a.Name = shorten(f.Text)
 	}
-	wrong := a.check()
+	wrong := a.validate()
 	if f.Text == "" || len(f.Text) > maxText {
 		wrong = append(wrong, op.Field("text", "invalid_length", "must have 1 to 5000 bytes"))
 	}
@@ -199,14 +199,14 @@ func (s *Service) speech(ctx context.Context, a *Audio, body []byte) error {
 		return op.Invalid(wrong...)
 	}
 	a.Text, a.Voice, a.Language = &f.Text, db.Null(f.Voice).Ptr(), db.Null(f.Language).Ptr()
-	return s.spoken(ctx, a, f)
+	return s.synthesize(ctx, a, f)
 }
 
 // maxJSON limits the JSON body, in bytes.
 const maxJSON = 1 << 20
 
-// readFresh reads the JSON body of a text to synthesise. Its errors are those of every operation.
-func readFresh(body []byte) (f Fresh, err error) {
+// readSpeechRequest reads the JSON body of a text to synthesise. Its errors are those of every operation.
+func readSpeechRequest(body []byte) (f Fresh, err error) {
 	if len(body) > maxJSON {
 		return f, op.Fail("payload_too_large", "a JSON body may have 1 MB")
 	}
@@ -238,8 +238,8 @@ func wrongJSON(err error) error {
 	return op.Invalid(op.Field("body", "invalid_type", "must be an object"))
 }
 
-func (s *Service) spoken(ctx context.Context, a *Audio, f Fresh) error {
-	path, err := s.Speak(ctx, a.OrgID, f.Text, f.Voice, f.Language)
+func (s *Service) synthesize(ctx context.Context, a *Audio, f Fresh) error {
+	path, err := s.Synthesize(ctx, a.OrgID, f.Text, f.Voice, f.Language)
 	if err != nil {
 		return err
 	}
@@ -251,8 +251,8 @@ func (s *Service) spoken(ctx context.Context, a *Audio, f Fresh) error {
 	return s.storeFile(ctx, a, file)
 }
 
-// check returns the violations of the record, and sets the default kind.
-func (a *Audio) check() []op.Violation {
+// validate returns the violations of the record, and sets the default kind.
+func (a *Audio) validate() []op.Violation {
 	var wrong []op.Violation
 	if a.Kind == "" {
 		a.Kind = "prompt"

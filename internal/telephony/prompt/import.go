@@ -21,14 +21,14 @@ func (s *Service) Import(ctx context.Context, org, name, kind string, wav io.Rea
 		return "", op.Fail("plan_limit", fmt.Sprintf("an organisation may keep %d sounds; remove some", maxSounds))
 	}
 	a := Audio{ID: db.NewID("aud"), OrgID: org, Name: name, Kind: kind, Source: "upload", Format: "wav", CreatedAt: db.At(s.Now())}
-	if wrong := a.check(); len(wrong) > 0 {
+	if wrong := a.validate(); len(wrong) > 0 {
 		return "", op.Invalid(wrong...)
 	}
 	if err := s.storeFile(ctx, &a, wav); err != nil {
 		return "", err
 	}
 	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		if err := s.admit(ctx, tx, a); err != nil {
+		if err := s.reserve(ctx, tx, a); err != nil {
 			return err
 		}
 		return insert(ctx, tx, a)

@@ -57,7 +57,7 @@ type OneIn struct {
 	ID string `path:"id" example:"aud_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 }
 
-func (s *Service) one(ctx context.Context, q db.Querier, id string) (Audio, error) {
+func (s *Service) load(ctx context.Context, q db.Querier, id string) (Audio, error) {
 	a, err := get(ctx, q, access.Org(ctx), id)
 	if db.IsNone(err) {
 		return a, op.NotFound("audio")
@@ -70,7 +70,7 @@ func (s *Service) one(ctx context.Context, q db.Querier, id string) (Audio, erro
 
 // Show returns the record of an audio file.
 func (s *Service) Show(ctx context.Context, in *OneIn) (*op.Out[Audio], error) {
-	a, err := s.one(ctx, s.DB.Read(ctx), in.ID)
+	a, err := s.load(ctx, s.DB.Read(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (s *Service) Show(ctx context.Context, in *OneIn) (*op.Out[Audio], error) {
 
 // Content sends the audio file, whole or the requested ranges.
 func (s *Service) Content(ctx context.Context, in *OneIn) (*huma.StreamResponse, error) {
-	a, err := s.one(ctx, s.DB.Read(ctx), in.ID)
+	a, err := s.load(ctx, s.DB.Read(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ var mediaTypes = map[string]string{"wav": "audio/wav", "mp3": "audio/mpeg", "ogg
 // Delete removes an audio file that is not in use.
 func (s *Service) Delete(ctx context.Context, in *OneIn) error {
 	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		a, err := s.one(ctx, tx, in.ID)
+		a, err := s.load(ctx, tx, in.ID)
 		if err != nil {
 			return err
 		}

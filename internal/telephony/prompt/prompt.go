@@ -56,16 +56,16 @@ type Config struct {
 	BaseURL string // public URL of the API
 	// Measure decodes a file and returns its duration. The error says why it cannot be played.
 	Measure func(path string) (time.Duration, error)
-	// Speak synthesises a text into a WAV file and returns its path. Its errors are returned to the client.
-	Speak func(ctx context.Context, org, text, voice, language string) (path string, err error)
-	// Room returns an error if the storage quota of the organisation is used up. Nil means no quota.
-	Room func(ctx context.Context, org string) error
-	// Admit returns an error if a file of a size exceeds the quota. It runs in the transaction that stores the file.
+	// Synthesize synthesises a text into a WAV file and returns its path. Its errors are returned to the client.
+	Synthesize func(ctx context.Context, org, text, voice, language string) (path string, err error)
+	// CheckStorage returns an error if the storage quota of the organisation is used up. Nil means no quota.
+	CheckStorage func(ctx context.Context, org string) error
+	// ReserveStorage returns an error if a file of a size exceeds the quota. It runs in the transaction that stores the file.
 	// Nil means no quota.
-	Admit func(ctx context.Context, tx db.Querier, org string, size int64) error
-	// Uses returns objects of other packages that play an audio file. Voicemail greetings of users are found by this
+	ReserveStorage func(ctx context.Context, tx db.Querier, org string, size int64) error
+	// FindUses returns objects of other packages that play an audio file. Voicemail greetings of users are found by this
 	// package itself.
-	Uses []func(ctx context.Context, q db.Querier, org, id string) ([]Use, error)
+	FindUses []func(ctx context.Context, q db.Querier, org, id string) ([]Use, error)
 }
 
 // Service stores audio files. It is safe for concurrent use.
@@ -74,15 +74,15 @@ type Service struct{ Config }
 // New returns a Service.
 func New(c Config) *Service { return &Service{c} }
 
-// ErrNone is returned if the organisation has no such audio file.
-var ErrNone = errors.New("no such audio")
+// ErrNotFound is returned if the organisation has no such audio file.
+var ErrNotFound = errors.New("no such audio")
 
 // Path returns the path of an audio file. If the organisation has no such file, the error wraps ErrNone and an
 // *op.Error about audio_id. The content of a file never changes.
 func (s *Service) Path(ctx context.Context, org, id string) (string, error) {
 	a, err := get(ctx, s.DB.Read(ctx), org, id)
 	if db.IsNone(err) {
-		return "", errors.Join(op.Invalid(op.Field("audio_id", "not_found", "there is no such audio")), ErrNone)
+		return "", errors.Join(op.Invalid(op.Field("audio_id", "not_found", "there is no such audio")), ErrNotFound)
 	}
 	if err != nil {
 		return "", fmt.Errorf("find audio: %w", err)
@@ -92,11 +92,11 @@ func (s *Service) Path(ctx context.Context, org, id string) (string, error) {
 
 // usesOf returns the objects that play an audio file.
 func (s *Service) usesOf(ctx context.Context, q db.Querier, org, id string) ([]Use, error) {
-	all, err := greetings(ctx, q, org, id)
+	all, err := greetingUses(ctx, q, org, id)
 	if err != nil {
 		return nil, err
 	}
-	for _, find := range s.Uses {
+	for _, find := range s.FindUses {
 		more, err := find(ctx, q, org, id)
 		if err != nil {
 			return nil, fmt.Errorf("find who plays audio: %w", err)

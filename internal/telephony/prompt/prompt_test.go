@@ -23,8 +23,8 @@ import (
 	"soniq/internal/telephony/prompt"
 )
 
-// house has a database, a service and an HTTP test server.
-type house struct {
+// fixture has a database, a service and an HTTP test server.
+type fixture struct {
 	*prompt.Service
 	d      *db.DB
 	orgs   *org.Service
@@ -34,9 +34,9 @@ type house struct {
 	wav    []byte // one second long
 }
 
-func build(t *testing.T, d *db.DB) *house {
+func newFixture(t *testing.T, d *db.DB) *fixture {
 	t.Helper()
-	h := &house{d: d, files: t.TempDir()}
+	h := &fixture{d: d, files: t.TempDir()}
 	orgs := org.New(d, bus.New(), time.Now)
 	o, err := orgs.Create(context.Background(), "Acme", "GB")
 	if err != nil {
@@ -59,7 +59,7 @@ func build(t *testing.T, d *db.DB) *house {
 		return n, err
 	}
 	h.orgs = orgs
-	h.Service = prompt.New(prompt.Config{DB: d, Room: orgs.CheckStorage, Admit: orgs.ReserveStorage, Files: files, Now: time.Now, BaseURL: "https://voice.example", Measure: length, Speak: func(_ context.Context, _, text, voice, _ string) (string, error) {
+	h.Service = prompt.New(prompt.Config{DB: d, CheckStorage: orgs.CheckStorage, ReserveStorage: orgs.ReserveStorage, Files: files, Now: time.Now, BaseURL: "https://voice.example", Measure: measureWAV, Synthesize: func(_ context.Context, _, text, voice, _ string) (string, error) {
 		if voice == "nobody" {
 			return "", op.Invalid(op.Field("voice", "unknown_voice", "no such voice"))
 		}
@@ -69,7 +69,7 @@ func build(t *testing.T, d *db.DB) *house {
 	return h
 }
 
-func length(path string) (time.Duration, error) {
+func measureWAV(path string) (time.Duration, error) {
 	w, err := media.ReadWAV(path)
 	if err != nil {
 		return 0, errors.New("no WAV")
@@ -77,12 +77,12 @@ func length(path string) (time.Duration, error) {
 	return time.Duration(len(w.PCM[0])) * time.Second / time.Duration(w.Rate), nil
 }
 
-func (h *house) do(method, path string, body any, header ...string) *optest.Answer {
+func (h *fixture) do(method, path string, body any, header ...string) *optest.Answer {
 	return h.server.Do(optest.Admin(h.org), method, path, body, header...)
 }
 
 // upload posts a form with a file named hello.wav. Fields are "name=value".
-func (h *house) upload(file []byte, fields ...string) *optest.Answer {
+func (h *fixture) upload(file []byte, fields ...string) *optest.Answer {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
 	for _, f := range fields {
@@ -97,14 +97,14 @@ func (h *house) upload(file []byte, fields ...string) *optest.Answer {
 	return h.do("POST", "/audio", b.String(), "Content-Type: "+w.FormDataContentType(), "Idempotency-Key: "+db.NewID("key"))
 }
 
-// unknown reports whether an error is ErrNone and an *op.Error.
-func unknown(err error) bool {
+// isNotFound reports whether an error is ErrNone and an *op.Error.
+func isNotFound(err error) bool {
 	var e *op.Error
-	return errors.Is(err, prompt.ErrNone) && errors.As(err, &e) && e.Code == "validation_failed"
+	return errors.Is(err, prompt.ErrNotFound) && errors.As(err, &e) && e.Code == "validation_failed"
 }
 
-// stored returns the number of stored files.
-func (h *house) stored(t *testing.T) (n int) {
+// storedFiles returns the number of stored files.
+func (h *fixture) storedFiles(t *testing.T) (n int) {
 	t.Helper()
 	err := filepath.WalkDir(h.files, func(_ string, e os.DirEntry, err error) error {
 		if err == nil && !e.IsDir() {
@@ -118,10 +118,10 @@ func (h *house) stored(t *testing.T) (n int) {
 	return n
 }
 
-func TestAnUploadedSoundIsFetchedAsItCame(t *testing.T) {
+func TestAudio_UploadAndFetch(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		a := h.upload(h.wav, "kind=music").Want(201)
 		id := a.Text("id")
 		if a.Text("name") != "hello" || a.Text("format") != "wav" || a.At("duration_seconds") != float64(1) || a.Text("source") != "upload" ||
@@ -141,15 +141,15 @@ func TestAnUploadedSoundIsFetchedAsItCame(t *testing.T) {
 		}
 		h.do("DELETE", "/audio/"+id, nil).Want(204)
 		h.do("GET", "/audio/"+id+"/content", nil).Want(404)
-		if _, err := h.Path(context.Background(), h.org, id); !unknown(err) || h.stored(t) != 0 {
-			t.Errorf("after it was removed: %v, %d files", err, h.stored(t))
+		if _, err := h.Path(context.Background(), h.org, id); !isNotFound(err) || h.storedFiles(t) != 0 {
+			t.Errorf("after it was removed: %v, %d files", err, h.storedFiles(t))
 		}
 	})
 }
 
-func TestATextIsSpokenAndKept(t *testing.T) {
+func TestAudio_SpeechStored(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
+	h := newFixture(t, dbtest.SQLite(t))
 	a := h.do("POST", "/audio", `{"text":" We are closed. ","voice":"rms","language":"en","kind":"greeting"}`).Want(201)
 	if a.Text("text") != "We are closed." || a.Text("name") != "We are closed." || a.Text("voice") != "rms" || a.Text("source") != "speech" {
 		t.Errorf("got %s", a.Bytes)
@@ -161,14 +161,14 @@ func TestATextIsSpokenAndKept(t *testing.T) {
 	h.do("POST", "/audio", `{"text":""}`).Want(422).Refused("validation_failed", "text invalid_length", "name invalid_length")
 	h.do("POST", "/audio", `{"txet":"x"}`).Want(400).Refused("unknown_field")
 	h.do("POST", "/audio", `{`).Want(400).Refused("malformed_json")
-	if n := h.stored(t); n != 1 {
+	if n := h.storedFiles(t); n != 1 {
 		t.Errorf("%d files are kept", n)
 	}
 }
 
-func TestWhatCannotBePlayedIsNotKept(t *testing.T) {
+func TestAudio_UnplayableRefused(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
+	h := newFixture(t, dbtest.SQLite(t))
 	h.upload([]byte("hello")).Want(422).Refused("validation_failed", "file unsupported_format")
 	h.upload(h.wav[:40]).Want(422).Refused("validation_failed", "file unreadable")
 	h.upload([]byte("ID3\x04 and no sound")).Want(422).Refused("validation_failed", "file unreadable")
@@ -178,14 +178,14 @@ func TestWhatCannotBePlayedIsNotKept(t *testing.T) {
 	h.do("POST", "/audio", "RIFF", "Content-Type: audio/wav").Want(415).Refused("unsupported_media_type")
 	h.do("POST", "/audio", "--x\r\nbroken", "Content-Type: multipart/form-data; boundary=x").Want(400)
 	h.upload(bytes.Repeat([]byte{0}, 21<<20)).Want(413).Refused("payload_too_large")
-	if n := h.stored(t); n != 0 {
+	if n := h.storedFiles(t); n != 0 {
 		t.Errorf("%d files are kept", n)
 	}
 }
 
-func TestALargeUploadIsRepeatedByItsKey(t *testing.T) {
+func TestAudio_LargeUploadIdempotent(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
+	h := newFixture(t, dbtest.SQLite(t))
 	long := filepath.Join(t.TempDir(), "long.wav")
 	if err := media.WriteWAV(long, media.WAV{Rate: 8000, PCM: [][]int16{make([]int16, 2<<20)}}, media.PCM16); err != nil {
 		t.Fatal(err)
@@ -198,16 +198,16 @@ func TestALargeUploadIsRepeatedByItsKey(t *testing.T) {
 	_ = w.Close()
 	first := h.do("POST", "/audio", b.String(), "Content-Type: "+w.FormDataContentType(), "Idempotency-Key: k").Want(201)
 	again := h.do("POST", "/audio", b.String(), "Content-Type: "+w.FormDataContentType(), "Idempotency-Key: k").Want(201)
-	if !bytes.Equal(bytes.TrimSpace(first.Bytes), bytes.TrimSpace(again.Bytes)) || h.stored(t) != 1 || first.At("size_bytes") != float64(len(file)) {
-		t.Errorf("%s then %s; %d files", first.Bytes, again.Bytes, h.stored(t))
+	if !bytes.Equal(bytes.TrimSpace(first.Bytes), bytes.TrimSpace(again.Bytes)) || h.storedFiles(t) != 1 || first.At("size_bytes") != float64(len(file)) {
+		t.Errorf("%s then %s; %d files", first.Bytes, again.Bytes, h.storedFiles(t))
 	}
 }
 
-func TestASoundInUseStays(t *testing.T) {
+func TestAudio_InUseNotDeleted(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
+	h := newFixture(t, dbtest.SQLite(t))
 	id := h.upload(h.wav).Want(201).Text("id")
-	h.Uses = append(h.Uses, func(_ context.Context, _ db.Querier, org, sound string) ([]prompt.Use, error) {
+	h.FindUses = append(h.FindUses, func(_ context.Context, _ db.Querier, org, sound string) ([]prompt.Use, error) {
 		if org != h.org || sound != id {
 			return nil, fmt.Errorf("asked about %s of %s", sound, org)
 		}
@@ -222,9 +222,9 @@ func TestASoundInUseStays(t *testing.T) {
 	}
 }
 
-func TestSoundsAreListedByKindAndName(t *testing.T) {
+func TestAudio_ListByKindAndName(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
+	h := newFixture(t, dbtest.SQLite(t))
 	for _, name := range []string{"Jazz", "Rock", "Jazz two"} {
 		h.upload(h.wav, "name="+name, "kind=music").Want(201)
 	}
@@ -238,9 +238,9 @@ func TestSoundsAreListedByKindAndName(t *testing.T) {
 	}
 }
 
-func TestAnotherOrganisationsSoundsAreNotFound(t *testing.T) {
+func TestAudio_OtherOrganisationNotFound(t *testing.T) {
 	t.Parallel()
-	h := build(t, dbtest.SQLite(t))
+	h := newFixture(t, dbtest.SQLite(t))
 	id := h.upload(h.wav).Want(201).Text("id")
 	other, err := org.New(h.d, bus.New(), time.Now).Create(context.Background(), "Other", "GB")
 	if err != nil {
@@ -250,7 +250,7 @@ func TestAnotherOrganisationsSoundsAreNotFound(t *testing.T) {
 	h.server.Do(p, "GET", "/audio/"+id, nil).Want(404)
 	h.server.Do(p, "GET", "/audio/"+id+"/content", nil).Want(404)
 	h.server.Do(p, "DELETE", "/audio/"+id, nil).Want(404)
-	if _, err := h.Path(context.Background(), other.ID, id); !unknown(err) {
+	if _, err := h.Path(context.Background(), other.ID, id); !isNotFound(err) {
 		t.Errorf("its path: %v", err)
 	}
 }

@@ -9,10 +9,10 @@ import (
 	"soniq/internal/platform/db/dbtest"
 )
 
-func TestASoundThatThePlanHasNoRoomForIsRefusedAndLeavesNoFile(t *testing.T) {
+func TestAudio_StorageLimitRefused(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := build(t, d)
+		h := newFixture(t, d)
 		limit := func(gb int) {
 			t.Helper()
 			if err := h.orgs.SetPlans(context.Background(), org.Plans{Organizations: map[string]org.Quota{h.org: {StorageGB: &gb}}}); err != nil {
@@ -34,7 +34,7 @@ func TestASoundThatThePlanHasNoRoomForIsRefusedAndLeavesNoFile(t *testing.T) {
 		if a.Text("limit") != "storage_gb" || a.At("allowed") != 1.0 || a.At("used") != 1.0 {
 			t.Errorf("refused with %s", a.Bytes)
 		}
-		if n := h.stored(t); n != 1 {
+		if n := h.storedFiles(t); n != 1 {
 			t.Errorf("%d files are kept", n)
 		}
 		h.do("DELETE", "/audio/"+first, nil).Want(204)

@@ -66,8 +66,8 @@ func list(ctx context.Context, q db.Querier, f *db.Filter, after string, limit i
 	return all, rows.Err()
 }
 
-// greetings returns the users whose voicemail greeting is an audio file.
-func greetings(ctx context.Context, q db.Querier, org, id string) ([]Use, error) {
+// greetingUses returns the users whose voicemail greeting is an audio file.
+func greetingUses(ctx context.Context, q db.Querier, org, id string) ([]Use, error) {
 	const text = `SELECT id FROM users WHERE org_id = $1 AND status <> 'removed' AND voicemail LIKE $2 ORDER BY id LIMIT 100`
 	rows, err := q.Query(ctx, text, org, `%"`+id+`"%`)
 	if err != nil {

@@ -23,22 +23,22 @@ func breaking(old, fresh *openapi3.T, now time.Time) []string {
 			case item != nil && item.Operations()[method] != nil:
 				at.operation(o, item.Operations()[method])
 			case !sunsetPassed(o, now):
-				at.say("the operation is gone")
+				at.report("the operation is gone")
 			}
 		}
 	}
 	for name, hook := range old.Webhooks {
 		at := c.at("webhook " + name)
 		if fresh.Webhooks[name] == nil || fresh.Webhooks[name].Post == nil {
-			at.say("the event is gone")
+			at.report("the event is gone")
 			continue
 		}
-		at.told(hook.Post, fresh.Webhooks[name].Post)
+		at.webhook(hook.Post, fresh.Webhooks[name].Post)
 	}
 	for name, scheme := range old.Components.SecuritySchemes {
 		if f := fresh.Components.SecuritySchemes[name]; f == nil || f.Value.Type != scheme.Value.Type || f.Value.Scheme != scheme.Value.Scheme ||
 			f.Value.In != scheme.Value.In || f.Value.Name != scheme.Value.Name {
-			c.at("security scheme " + name).say("is gone or another")
+			c.at("security scheme " + name).report("is gone or another")
 		}
 	}
 	slices.Sort(c.found)
@@ -59,22 +59,22 @@ type comparison struct {
 }
 
 // location is a location in the description.
-type place struct {
+type location struct {
 	*comparison
 	name string
 }
 
-func (c *comparison) at(name string) place { return place{c, name} }
+func (c *comparison) at(name string) location { return location{c, name} }
 
-func (p place) in(name string) place { return place{p.comparison, p.name + " " + name} }
+func (p location) in(name string) location { return location{p.comparison, p.name + " " + name} }
 
-func (p place) say(format string, args ...any) {
+func (p location) report(format string, args ...any) {
 	p.found = append(p.found, p.name+": "+fmt.Sprintf(format, args...))
 }
 
-func (p place) operation(old, fresh *openapi3.Operation) {
+func (p location) operation(old, fresh *openapi3.Operation) {
 	if old.OperationID != fresh.OperationID {
-		p.say("operationId %s became %s", old.OperationID, fresh.OperationID)
+		p.report("operationId %s became %s", old.OperationID, fresh.OperationID)
 	}
 	p.credentials(old, fresh)
 	p.parameters(old, fresh)
@@ -83,28 +83,28 @@ func (p place) operation(old, fresh *openapi3.Operation) {
 }
 
 // webhook compares an event that we send: its headers and its body are treated like an answer.
-func (p place) told(old, fresh *openapi3.Operation) {
+func (p location) webhook(old, fresh *openapi3.Operation) {
 	for _, o := range old.Parameters {
 		if f := fresh.Parameters.GetByInAndName(o.Value.In, o.Value.Name); f == nil || o.Value.Required && !f.Required {
-			p.say("header %s is gone or not always there", o.Value.Name)
+			p.report("header %s is gone or not always there", o.Value.Name)
 		}
 	}
 	p.content(answer, old.RequestBody.Value.Content, fresh.RequestBody.Value.Content)
 }
 
 // credentials reports credentials that were sufficient and no longer are.
-func (p place) credentials(old, fresh *openapi3.Operation) {
+func (p location) credentials(old, fresh *openapi3.Operation) {
 	was, is := scopes(old), scopes(fresh)
 	for _, held := range was {
 		if !slices.ContainsFunc(is, func(need []string) bool { return within(need, held) }) {
-			p.say("who holds %q is not let in any more: it needs %v", strings.Join(held, " + "), fresh.Extensions["x-scope"])
+			p.report("who holds %q is not let in any more: it needs %v", strings.Join(held, " + "), fresh.Extensions["x-scope"])
 		}
 	}
 	if open(old) && !open(fresh) {
-		p.say("needs a credential now")
+		p.report("needs a credential now")
 	}
 	if e := fresh.Extensions["x-environment"]; e != nil && e != old.Extensions["x-environment"] {
-		p.say("is only in %v now", e)
+		p.report("is only in %v now", e)
 	}
 }
 
@@ -128,53 +128,53 @@ func within(small, large []string) bool {
 	return !slices.ContainsFunc(small, func(s string) bool { return !slices.Contains(large, s) })
 }
 
-func (p place) parameters(old, fresh *openapi3.Operation) {
+func (p location) parameters(old, fresh *openapi3.Operation) {
 	for _, o := range old.Parameters {
 		at := p.in(o.Value.In + " parameter " + o.Value.Name)
 		f := fresh.Parameters.GetByInAndName(o.Value.In, o.Value.Name)
 		if f == nil {
-			at.say("is gone")
+			at.report("is gone")
 			continue
 		}
 		if f.Required && !o.Value.Required {
-			at.say("is required now")
+			at.report("is required now")
 		}
 		at.schema(request, o.Value.Schema, f.Schema)
 	}
 	for _, f := range fresh.Parameters {
 		if f.Value.Required && old.Parameters.GetByInAndName(f.Value.In, f.Value.Name) == nil {
-			p.in(f.Value.In + " parameter " + f.Value.Name).say("is new and required")
+			p.in(f.Value.In + " parameter " + f.Value.Name).report("is new and required")
 		}
 	}
 }
 
-func (p place) request(old, fresh *openapi3.RequestBodyRef) {
+func (p location) request(old, fresh *openapi3.RequestBodyRef) {
 	p = p.in("request")
 	switch {
 	case old == nil && fresh == nil:
 	case old == nil && fresh.Value.Required:
-		p.say("a body is required now")
+		p.report("a body is required now")
 	case old != nil && fresh == nil:
-		p.say("takes no body any more")
+		p.report("takes no body any more")
 	case old != nil:
 		if fresh.Value.Required && !old.Value.Required {
-			p.say("a body is required now")
+			p.report("a body is required now")
 		}
 		p.content(request, old.Value.Content, fresh.Value.Content)
 	}
 }
 
-func (p place) answers(old, fresh *openapi3.Operation) {
+func (p location) answers(old, fresh *openapi3.Operation) {
 	for status, o := range old.Responses.Map() {
 		at := p.in("answer " + status)
 		f := fresh.Responses.Value(status)
 		if f == nil {
-			at.say("is gone")
+			at.report("is gone")
 			continue
 		}
 		for name := range o.Value.Headers {
 			if f.Value.Headers[name] == nil {
-				at.say("header %s is gone", name)
+				at.report("header %s is gone", name)
 			}
 		}
 		at.codes(o.Value, f.Value)
@@ -183,21 +183,21 @@ func (p place) answers(old, fresh *openapi3.Operation) {
 }
 
 // codes reports error codes that are missing from their status, because clients distinguish them.
-func (p place) codes(old, fresh *openapi3.Response) {
+func (p location) codes(old, fresh *openapi3.Response) {
 	was, _ := old.Extensions["x-codes"].([]any)
 	is, _ := fresh.Extensions["x-codes"].([]any)
 	for _, code := range was {
 		if !slices.Contains(is, code) {
-			p.say("code %v is gone", code)
+			p.report("code %v is gone", code)
 		}
 	}
 }
 
-func (p place) content(d direction, old, fresh openapi3.Content) {
+func (p location) content(d direction, old, fresh openapi3.Content) {
 	for mediaType, o := range old {
 		f := fresh[mediaType]
 		if f == nil {
-			p.say("%s is gone", mediaType)
+			p.report("%s is gone", mediaType)
 			continue
 		}
 		p.in(mediaType).schema(d, o.Schema, f.Schema)

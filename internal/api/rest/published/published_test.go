@@ -10,8 +10,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// TestNothingPublishedBreaks compares the description of this tree with the published copy.
-func TestNothingPublishedBreaks(t *testing.T) {
+// TestPublished_NothingBreaks compares the description of this tree with the published copy.
+func TestPublished_NothingBreaks(t *testing.T) {
 	t.Parallel()
 	if found := breaking(read(t, "openapi.json"), read(t, "../testdata/openapi.json"), time.Now()); len(found) > 0 {
 		t.Errorf("%d changes break clients; where that is meant, make publish and tell them:\n%s", len(found), strings.Join(found, "\n"))
@@ -36,8 +36,8 @@ func load(t *testing.T, text string) *openapi3.T {
 	return d
 }
 
-// small is a description with one of everything that can break.
-const small = `{"openapi": "3.1.0", "info": {"title": "t", "version": "1"},
+// sampleAPI is a description with one of everything that can break.
+const sampleAPI = `{"openapi": "3.1.0", "info": {"title": "t", "version": "1"},
 "components": {"securitySchemes": {"apiKey": {"type": "http", "scheme": "bearer"}}, "schemas": {
  "Fresh": {"type": "object", "additionalProperties": false, "required": ["name"], "properties": {
   "name": {"type": "string", "maxLength": 80, "minLength": 1}, "email": {"type": ["string", "null"]},
@@ -58,10 +58,10 @@ const small = `{"openapi": "3.1.0", "info": {"title": "t", "version": "1"},
 "webhooks": {"phone.on": {"post": {"operationId": "webhook.phone.on", "parameters": [{"name": "webhook-id", "in": "header", "required": true, "schema": {"type": "string"}}],
  "requestBody": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Phone"}}}}, "responses": {"200": {"description": "OK"}}}}}}`
 
-// before and after the sunset of phones.clear.
-var before, after = time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC), time.Date(2026, 7, 1, 0, 0, 0, 0, time.UTC)
+// beforeSunset and afterSunset are times before and after the sunset of phones.clear.
+var beforeSunset, afterSunset = time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC), time.Date(2026, 7, 1, 0, 0, 0, 0, time.UTC)
 
-func TestEveryKindOfBreakIsFound(t *testing.T) {
+func TestBreaking_EveryKindFound(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ what, old, fresh, found string }{
 		{"a path", `"/phones"`, `"/telephones"`, "GET /phones: the operation is gone"},
@@ -111,7 +111,7 @@ func TestEveryKindOfBreakIsFound(t *testing.T) {
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			t.Parallel()
-			found := strings.Join(breaking(load(t, small), load(t, changed(t, c.old, c.fresh)), before), "\n")
+			found := strings.Join(breaking(load(t, sampleAPI), load(t, changed(t, c.old, c.fresh)), beforeSunset), "\n")
 			if !strings.Contains(found, c.found) {
 				t.Errorf("not found: %q, only %q", c.found, found)
 			}
@@ -119,7 +119,7 @@ func TestEveryKindOfBreakIsFound(t *testing.T) {
 	}
 }
 
-func TestAdditionsBreakNothing(t *testing.T) {
+func TestBreaking_AdditionsAllowed(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ what, old, fresh string }{
 		{"nothing", `"/phones"`, `"/phones"`},
@@ -139,12 +139,12 @@ func TestAdditionsBreakNothing(t *testing.T) {
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			t.Parallel()
-			if found := breaking(load(t, small), load(t, changed(t, c.old, c.fresh)), before); len(found) > 0 {
+			if found := breaking(load(t, sampleAPI), load(t, changed(t, c.old, c.fresh)), beforeSunset); len(found) > 0 {
 				t.Errorf("refused: %q", found)
 			}
 		})
 	}
-	if found := breaking(load(t, small), load(t, changed(t, `"delete": {`, `"patch": {`)), after); len(found) > 0 {
+	if found := breaking(load(t, sampleAPI), load(t, changed(t, `"delete": {`, `"patch": {`)), afterSunset); len(found) > 0 {
 		t.Errorf("an operation cannot go after its sunset: %q", found)
 	}
 }
@@ -152,8 +152,8 @@ func TestAdditionsBreakNothing(t *testing.T) {
 // changed returns the small description with a text replaced once.
 func changed(t *testing.T, old, fresh string) string {
 	t.Helper()
-	if strings.Count(small, old) == 0 {
+	if strings.Count(sampleAPI, old) == 0 {
 		t.Fatalf("the small description has no %s", old)
 	}
-	return strings.Replace(small, old, fresh, 1)
+	return strings.Replace(sampleAPI, old, fresh, 1)
 }

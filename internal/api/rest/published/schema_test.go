@@ -22,16 +22,16 @@ type pair struct {
 	direction  direction
 }
 
-func (p place) schema(d direction, old, fresh *openapi3.SchemaRef) {
+func (p location) schema(d direction, old, fresh *openapi3.SchemaRef) {
 	if old == nil || old.Value == nil {
 		if d == request && fresh != nil && fresh.Value != nil {
-			p.say("has a schema now")
+			p.report("has a schema now")
 		}
 		return
 	}
 	if fresh == nil || fresh.Value == nil {
 		if d == answer {
-			p.say("has no schema any more")
+			p.report("has no schema any more")
 		}
 		return
 	}
@@ -41,20 +41,20 @@ func (p place) schema(d direction, old, fresh *openapi3.SchemaRef) {
 	}
 }
 
-func (p place) values(d direction, old, fresh *openapi3.Schema) {
+func (p location) values(d direction, old, fresh *openapi3.Schema) {
 	if p.variants(d, old, fresh) {
 		return
 	}
 	p.types(d, old, fresh)
 	p.enum(d, old, fresh)
 	if old.Format != fresh.Format && (d == answer || fresh.Format != "") {
-		p.say("format %q became %q", old.Format, fresh.Format)
+		p.report("format %q became %q", old.Format, fresh.Format)
 	}
 	if d == request {
 		p.limits(old, fresh)
 	}
 	if d == request && old.Default != nil && fmt.Sprint(old.Default) != fmt.Sprint(fresh.Default) {
-		p.say("the default %v became %v", old.Default, fresh.Default)
+		p.report("the default %v became %v", old.Default, fresh.Default)
 	}
 	p.members(d, old, fresh)
 	if old.Items != nil || fresh.Items != nil {
@@ -63,7 +63,7 @@ func (p place) values(d direction, old, fresh *openapi3.Schema) {
 }
 
 // variants compares a choice of schemas: every old one must have a new one that keeps it. It reports whether there is a choice.
-func (p place) variants(d direction, old, fresh *openapi3.Schema) bool {
+func (p location) variants(d direction, old, fresh *openapi3.Schema) bool {
 	was, is := choice(old), choice(fresh)
 	if len(was) == 0 && len(is) == 0 {
 		return false
@@ -81,7 +81,7 @@ func (p place) variants(d direction, old, fresh *openapi3.Schema) bool {
 			return len(try.found) == 0
 		})
 		if !kept {
-			p.say("variant %d %s is not kept", i+1, o.Ref)
+			p.report("variant %d %s is not kept", i+1, o.Ref)
 		}
 	}
 	return true
@@ -89,7 +89,7 @@ func (p place) variants(d direction, old, fresh *openapi3.Schema) bool {
 
 func choice(s *openapi3.Schema) openapi3.SchemaRefs { return slices.Concat(s.AnyOf, s.OneOf) }
 
-func (p place) types(d direction, old, fresh *openapi3.Schema) {
+func (p location) types(d direction, old, fresh *openapi3.Schema) {
 	was, is := old.Type.Slice(), fresh.Type.Slice()
 	if d == answer {
 		was, is = is, was
@@ -99,64 +99,64 @@ func (p place) types(d direction, old, fresh *openapi3.Schema) {
 	}
 	for _, name := range was {
 		if !slices.Contains(is, name) && (name != "integer" || !slices.Contains(is, "number")) {
-			p.say("type %v became %v", old.Type.Slice(), fresh.Type.Slice())
+			p.report("type %v became %v", old.Type.Slice(), fresh.Type.Slice())
 			return
 		}
 	}
 	if len(was) == 0 {
-		p.say("type %v became %v", old.Type.Slice(), fresh.Type.Slice())
+		p.report("type %v became %v", old.Type.Slice(), fresh.Type.Slice())
 	}
 }
 
-func (p place) enum(d direction, old, fresh *openapi3.Schema) {
+func (p location) enum(d direction, old, fresh *openapi3.Schema) {
 	switch {
 	case d == answer && len(old.Enum) > 0 && len(fresh.Enum) == 0:
-		p.say("may be anything, no longer one of %v", old.Enum)
+		p.report("may be anything, no longer one of %v", old.Enum)
 	case d == request && len(old.Enum) == 0 && len(fresh.Enum) > 0:
-		p.say("must be one of %v now", fresh.Enum)
+		p.report("must be one of %v now", fresh.Enum)
 	case d == request && len(fresh.Enum) > 0:
 		for _, v := range old.Enum {
 			if !slices.Contains(fresh.Enum, v) {
-				p.say("%v is not taken any more", v)
+				p.report("%v is not taken any more", v)
 			}
 		}
 	}
 }
 
 // limits reports narrower limits in a request.
-func (p place) limits(old, fresh *openapi3.Schema) {
-	p.most("maximum", old.Max, fresh.Max)
-	p.most("maxLength", whole(old.MaxLength), whole(fresh.MaxLength))
-	p.most("maxItems", whole(old.MaxItems), whole(fresh.MaxItems))
-	p.most("maxProperties", whole(old.MaxProps), whole(fresh.MaxProps))
-	p.least("minimum", old.Min, fresh.Min)
-	p.least("minLength", whole(&old.MinLength), whole(&fresh.MinLength))
-	p.least("minItems", whole(&old.MinItems), whole(&fresh.MinItems))
-	p.least("minProperties", whole(&old.MinProps), whole(&fresh.MinProps))
+func (p location) limits(old, fresh *openapi3.Schema) {
+	p.checkMax("maximum", old.Max, fresh.Max)
+	p.checkMax("maxLength", toFloat(old.MaxLength), toFloat(fresh.MaxLength))
+	p.checkMax("maxItems", toFloat(old.MaxItems), toFloat(fresh.MaxItems))
+	p.checkMax("maxProperties", toFloat(old.MaxProps), toFloat(fresh.MaxProps))
+	p.checkMin("minimum", old.Min, fresh.Min)
+	p.checkMin("minLength", toFloat(&old.MinLength), toFloat(&fresh.MinLength))
+	p.checkMin("minItems", toFloat(&old.MinItems), toFloat(&fresh.MinItems))
+	p.checkMin("minProperties", toFloat(&old.MinProps), toFloat(&fresh.MinProps))
 	if fresh.Pattern != "" && fresh.Pattern != old.Pattern {
-		p.say("pattern %q became %q", old.Pattern, fresh.Pattern)
+		p.report("pattern %q became %q", old.Pattern, fresh.Pattern)
 	}
 	if fresh.UniqueItems && !old.UniqueItems {
-		p.say("items must differ now")
+		p.report("items must differ now")
 	}
 	if fresh.MultipleOf != nil && (old.MultipleOf == nil || *old.MultipleOf != *fresh.MultipleOf) {
-		p.say("must be a multiple of %v now", *fresh.MultipleOf)
+		p.report("must be a multiple of %v now", *fresh.MultipleOf)
 	}
 }
 
-func (p place) most(name string, old, fresh *float64) {
+func (p location) checkMax(name string, old, fresh *float64) {
 	if fresh != nil && (old == nil || *fresh < *old) {
-		p.say("%s is %v now, it was %s", name, *fresh, shown(old))
+		p.report("%s is %v now, it was %s", name, *fresh, limitText(old))
 	}
 }
 
-func (p place) least(name string, old, fresh *float64) {
+func (p location) checkMin(name string, old, fresh *float64) {
 	if fresh != nil && (old == nil || *fresh > *old) {
-		p.say("%s is %v now, it was %s", name, *fresh, shown(old))
+		p.report("%s is %v now, it was %s", name, *fresh, limitText(old))
 	}
 }
 
-func whole(n *uint64) *float64 {
+func toFloat(n *uint64) *float64 {
 	if n == nil {
 		return nil
 	}
@@ -164,17 +164,17 @@ func whole(n *uint64) *float64 {
 	return &v
 }
 
-func shown(n *float64) string {
+func limitText(n *float64) string {
 	if n == nil {
 		return "not limited"
 	}
 	return fmt.Sprint(*n)
 }
 
-func (p place) members(d direction, old, fresh *openapi3.Schema) {
+func (p location) members(d direction, old, fresh *openapi3.Schema) {
 	for _, name := range sorted(old.Properties) {
 		if fresh.Properties[name] == nil {
-			p.in(name).say("is gone")
+			p.in(name).report("is gone")
 			continue
 		}
 		p.in(name).schema(d, old.Properties[name], fresh.Properties[name])
@@ -185,21 +185,21 @@ func (p place) members(d direction, old, fresh *openapi3.Schema) {
 	}
 	for _, name := range is {
 		if !slices.Contains(was, name) && (d == request || fresh.Properties[name] != nil) {
-			p.in(name).say("%s", change)
+			p.in(name).report("%s", change)
 		}
 	}
 	p.others(d, old.AdditionalProperties, fresh.AdditionalProperties)
 }
 
 // others compares members that have no name in the schema.
-func (p place) others(d direction, old, fresh openapi3.AdditionalProperties) {
+func (p location) others(d direction, old, fresh openapi3.AdditionalProperties) {
 	if d == request && !forbids(old) && forbids(fresh) {
-		p.say("other members are refused now")
+		p.report("other members are refused now")
 	}
 	if old.Schema != nil && fresh.Schema != nil {
 		p.in("other members").schema(d, old.Schema, fresh.Schema)
 	} else if old.Schema != nil && d == answer || fresh.Schema != nil && d == request && !forbids(old) {
-		p.say("the schema of other members changed")
+		p.report("the schema of other members changed")
 	}
 }
 

@@ -50,13 +50,13 @@ type Answer struct {
 type Vendor struct {
 	URL string
 
-	t      testing.TB
-	router routers.Router
-	login  *login
+	t          testing.TB
+	router     routers.Router
+	authServer *authServer
 
-	mu   sync.Mutex // guards the rest
-	got  []Request
-	says func(r Request) *Answer
+	mu       sync.Mutex // guards the rest
+	received []Request
+	respond  func(r Request) *Answer
 }
 
 // New starts a simulated vendor with the description of this name. It is closed at the end of the test.
@@ -74,7 +74,7 @@ func New(t testing.TB, name string) *Vendor {
 		t.Fatalf("the description of %s is none: %v", name, err)
 	}
 	v := &Vendor{t: t}
-	v.login = &login{vendor: v, tokens: map[string]bool{}, refresh: map[string]bool{}, codes: map[string]code{}, Life: 1800}
+	v.authServer = &authServer{vendor: v, tokens: map[string]bool{}, refresh: map[string]bool{}, codes: map[string]code{}, Life: 1800}
 	if v.router, err = gorillamux.NewRouter(model); err != nil {
 		t.Fatal(err)
 	}
@@ -85,22 +85,22 @@ func New(t testing.TB, name string) *Vendor {
 }
 
 // Respond sets the function that answers requests. If it returns nil, the example of the description is sent.
-func (v *Vendor) Says(f func(r Request) *Answer) {
+func (v *Vendor) Respond(f func(r Request) *Answer) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.says = f
+	v.respond = f
 }
 
 // Requests returns the requests to the API, without those to the authorization server.
-func (v *Vendor) Seen() []Request {
+func (v *Vendor) Requests() []Request {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return append([]Request{}, v.got...)
+	return append([]Request{}, v.received...)
 }
 
 // CountRequests returns the number of requests with this method and path prefix.
-func (v *Vendor) Asked(method, path string) (n int) {
-	for _, r := range v.Seen() {
+func (v *Vendor) CountRequests(method, path string) (n int) {
+	for _, r := range v.Requests() {
 		if r.Method == method && strings.HasPrefix(r.Path, path) {
 			n++
 		}
@@ -112,22 +112,22 @@ func (v *Vendor) serve(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	x := Request{r.Method, r.URL.Path, r.URL.RawQuery, r.Header.Clone(), string(body)}
-	in, err := v.hold(r)
+	in, err := v.validate(r)
 	if err != nil {
 		v.t.Errorf("not as the vendor describes it: %s: %v", x, err)
 		w.WriteHeader(http.StatusNotImplemented)
 		return
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	if v.login.serve(w, r) {
+	if v.authServer.serve(w, r) {
 		return
 	}
 	v.mu.Lock()
-	v.got = append(v.got, x)
-	says := v.says
+	v.received = append(v.received, x)
+	says := v.respond
 	v.mu.Unlock()
 	var a *Answer
-	if !v.login.admits(r) {
+	if !v.authServer.admits(r) {
 		a = &Answer{Status: http.StatusUnauthorized, Body: "{}"}
 	} else if says != nil {
 		a = says(x)
@@ -136,7 +136,7 @@ func (v *Vendor) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 // validate validates a request against the description.
-func (v *Vendor) hold(r *http.Request) (*openapi3filter.RequestValidationInput, error) {
+func (v *Vendor) validate(r *http.Request) (*openapi3filter.RequestValidationInput, error) {
 	// the description has paths without a server address
 	at := r.Clone(r.Context())
 	at.Body = r.Body
@@ -189,14 +189,14 @@ func (v *Vendor) answer(w http.ResponseWriter, in *openapi3filter.RequestValidat
 	if status == 0 {
 		status = http.StatusOK
 	}
-	v.check(in, status, text)
+	v.checkResponse(in, status, text)
 	w.WriteHeader(status)
 	_, _ = io.WriteString(w, text)
 }
 
 // checkResponse validates success answers against the description, so that no test simulates an answer the vendor
 // cannot send.
-func (v *Vendor) check(in *openapi3filter.RequestValidationInput, status int, text string) {
+func (v *Vendor) checkResponse(in *openapi3filter.RequestValidationInput, status int, text string) {
 	if status >= 300 || !json.Valid([]byte(text)) {
 		return
 	}
@@ -204,6 +204,6 @@ func (v *Vendor) check(in *openapi3filter.RequestValidationInput, status int, te
 		Options: &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, IncludeResponseStatus: true}}
 	out.SetBodyBytes([]byte(text))
 	if err := openapi3filter.ValidateResponse(context.Background(), out); err != nil {
-		v.t.Errorf("the stand-in answers what the vendor would not: %s %s: %v", in.Request.Method, in.Request.URL.Path, err)
+		v.t.Errorf("the simulated vendor would send an invalid answer: %s %s: %v", in.Request.Method, in.Request.URL.Path, err)
 	}
 }

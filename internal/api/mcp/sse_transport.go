@@ -1,0 +1,113 @@
+package mcp
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"mime"
+	"net/http"
+	"net/url"
+	"sync"
+	"sync/atomic"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"soniq/internal/platform/op"
+)
+
+// Transport of revision 2024-11-05 (HTTP with SSE): an event stream that is opened by GET, and messages that are
+// posted to the address in its first event. A stream belongs to the credential that opened it.
+
+// stream is an open event stream.
+type stream struct {
+	transport  *sdk.SSEServerTransport
+	owner      string
+	org        string
+	lastSender atomic.Pointer[sender] // sender of the last message
+}
+
+type streamKey struct{}
+
+// streams holds the open streams.
+type streams struct {
+	mu   sync.Mutex // guards the two below
+	all  map[string]*stream
+	orgs map[string]int
+}
+
+// maxStreamsPerOrg bounds the open streams of an organisation.
+const maxStreamsPerOrg = 200
+
+func newStreams() *streams { return &streams{all: map[string]*stream{}, orgs: map[string]int{}} }
+
+// open opens a stream and serves it until either side closes it.
+func (a *streams) open(w http.ResponseWriter, r *http.Request, server *sdk.Server, v *sender) {
+	id := rand.Text()
+	st := &stream{owner: v.owner(), org: v.principal.OrgID, transport: &sdk.SSEServerTransport{
+		Endpoint: r.URL.Path + "?" + url.Values{"sessionid": {id}}.Encode(), Response: w, MaxRequestBodyBytes: maxBody}}
+	st.lastSender.Store(v)
+	if !a.add(id, st) {
+		op.Write(w, r, op.Unavailable("concurrency_limit", fmt.Sprintf("an organisation may hold %d streams open", maxStreamsPerOrg), "5"))
+		return
+	}
+	defer a.remove(id, st)
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("X-Accel-Buffering", "no")
+	session, err := server.Connect(context.WithValue(r.Context(), streamKey{}, st), st.transport, nil)
+	if err != nil {
+		return
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = session.Wait()
+	}()
+	select {
+	case <-r.Context().Done():
+		_ = session.Close()
+		<-ended
+	case <-ended:
+	}
+}
+
+// post passes a message to a stream of the same owner.
+func (a *streams) post(w http.ResponseWriter, r *http.Request, id string, v *sender) {
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		w.WriteHeader(http.StatusMethodNotAllowed)
+		return
+	}
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		op.Write(w, r, op.Fail("unsupported_media_type", "send application/json"))
+		return
+	}
+	a.mu.Lock()
+	st := a.all[id]
+	a.mu.Unlock()
+	if st == nil || st.owner != v.owner() { // the same answer for a foreign stream, so that its existence is not revealed
+		op.Write(w, r, op.NotFound("open stream of yours"))
+		return
+	}
+	st.lastSender.Store(v)
+	st.transport.ServeHTTP(w, r)
+}
+
+func (a *streams) add(id string, st *stream) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.orgs[st.org] >= maxStreamsPerOrg {
+		return false
+	}
+	a.orgs[st.org]++
+	a.all[id] = st
+	return true
+}
+
+func (a *streams) remove(id string, st *stream) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.all, id)
+	if a.orgs[st.org]--; a.orgs[st.org] <= 0 {
+		delete(a.orgs, st.org)
+	}
+}

@@ -1,0 +1,44 @@
+package webhook
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/db/dbtest"
+)
+
+// Concurrent attempts end in any order: failures with successes between them are not consecutive, even if all of them
+// were observed before the first success was stored.
+func TestBreaker_InterleavedSuccessesResetCount(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		ctx := context.Background()
+		h := newFixture(t, d, nil)
+		id, _ := h.create("http://127.0.0.1:9/hook", nil)
+		e, err := h.endpoint(ctx, d.Read(ctx), h.org, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		end := func(n int, fault string) {
+			t.Helper()
+			o := outcome{endpoint: e, delivery: &delivery{Attempts: 1}, result: attemptResult{at: db.At(began.Add(time.Duration(n) * time.Millisecond)), fault: fault}}
+			if err := d.Tx(ctx, func(tx db.Querier) error { return h.applyOutcome(ctx, tx, o) }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 * maxConsecutiveFailures {
+			h.countFailure(e, attemptResult{fault: "500"})
+		}
+		end(0, "")
+		for n := 1; n <= 2*maxConsecutiveFailures; n++ {
+			end(2*n, "500")
+			end(2*n+1, "")
+		}
+		if e, err = h.endpoint(ctx, d.Read(ctx), h.org, id); err != nil || e.Status != Active {
+			t.Errorf("the endpoint is %s after %d failures, each with a success after it (%v)", e.Status, 2*maxConsecutiveFailures, err)
+		}
+	})
+}

@@ -1,0 +1,34 @@
+package contact
+
+import (
+	"context"
+	"fmt"
+
+	"soniq/internal/platform/db"
+)
+
+// ContactsByID returns the contacts with the given ids; missing ones are omitted.
+func (s *Service) ContactsByID(ctx context.Context, org string, ids []string) ([]Contact, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	return queryContacts(ctx, s.DB.Read(ctx), db.Where(`SELECT `+contactColumns+` FROM contacts WHERE org_id = $1`, org).In("id", ids))
+}
+
+// IDsByNumber returns the ids of contacts that have a number in E.164, at most ten.
+func (s *Service) IDsByNumber(ctx context.Context, org, e164 string) (ids []string, err error) {
+	const q = `SELECT DISTINCT record_id FROM contact_phones WHERE org_id = $1 AND number = $2 AND source = '' LIMIT 10`
+	rows, err := s.DB.Read(ctx).Query(ctx, q, org, e164)
+	if err != nil {
+		return nil, fmt.Errorf("find contacts with a number: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, rows.Err()
+}

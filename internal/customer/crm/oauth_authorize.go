@@ -1,0 +1,157 @@
+package crm
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"golang.org/x/oauth2"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+	"soniq/internal/platform/seal"
+)
+
+// OAuth 2.0 authorization code flow (RFC 6749 §4.1) with PKCE (RFC 7636): start of an authorization, its state and
+// its verifier.
+
+// authorizationTTL is the time a person has to give consent.
+const authorizationTTL = 10 * time.Minute
+
+// Authorization holds the address at which a person gives consent to a connection.
+type Authorization struct {
+	URL       string  `json:"authorize_url" doc:"To be opened in a browser, by somebody who may agree for the vendor's account; it works once"`
+	ExpiresAt db.Time `json:"expires_at"`
+}
+
+// Authorize starts a new authorization of a connection. It is used if the first one was not finished, or the vendor
+// no longer accepts the grant.
+func (s *Service) Authorize(ctx context.Context, in *OneIn) (*op.Out[Authorization], error) {
+	var a Authorization
+	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		all, err := s.allConnections(ctx, tx, access.Org(ctx))
+		if err != nil {
+			return err
+		}
+		c, err := findConnection(all, in.ID)
+		if err != nil {
+			return err
+		}
+		if !s.requiresConsent(c) {
+			return op.State("nobody has to agree to this connection in a browser", c.Provider)
+		}
+		a, err = s.startAuthorization(ctx, tx, c)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return op.OK(a)
+}
+
+// vendorConnectionOf reads the settings of a connection to a vendor. It returns false for other providers and for
+// invalid settings.
+func (s *Service) vendorConnectionOf(c Connection) (provider, vendorConnection, bool) {
+	p, ok := findProvider(c.Provider)
+	if !ok || p.decode == nil {
+		return p, vendorConnection{}, false
+	}
+	d, wrong := p.decode(c.settings)
+	return p, d, len(append(wrong, d.check(s, p)...)) == 0
+}
+
+// requiresConsent reports whether a person must authorize the connection in a browser.
+func (s *Service) requiresConsent(c Connection) bool {
+	_, d, ok := s.vendorConnectionOf(c)
+	return ok && d.requiresConsent()
+}
+
+// setGrantStatus sets the status auth_required if consent is missing or the vendor refuses the grant.
+func (s *Service) setGrantStatus(c *Connection) {
+	if c.grantState == "yes" || !s.requiresConsent(*c) {
+		return
+	}
+	why := "nobody has agreed to the connection yet: POST /crm/connections/" + c.ID + "/authorize tells where"
+	if c.grantState != "" {
+		why = "somebody has to agree again: " + c.grantState
+	}
+	c.Status, c.LastError = "auth_required", &why
+}
+
+// initiator identifies the credential that started an authorization.
+type initiator struct {
+	Home string             `json:"home,omitempty"`
+	Kind access.Kind        `json:"kind"`
+	Key  string             `json:"key"`
+	Name string             `json:"name"`
+	User string             `json:"user,omitempty"`
+	Env  access.Environment `json:"env"`
+}
+
+// startAuthorization stores a pending authorization and returns the address of the vendor's consent page. It deletes
+// expired authorizations of the organisation.
+func (s *Service) startAuthorization(ctx context.Context, tx db.Querier, c Connection) (a Authorization, err error) {
+	p, d, _ := s.vendorConnectionOf(c)
+	who, _ := access.From(ctx)
+	state, verifier := seal.Random(43), oauth2.GenerateVerifier()
+	digest := s.Seal.Digest(state)
+	sealed, err := s.Seal.Seal([]byte(verifier), []byte(c.org+"|crm_authorizations|"+digest+"|verifier"))
+	if err != nil {
+		return a, fmt.Errorf("seal verifier: %w", err)
+	}
+	by, err := json.Marshal(initiator{who.HomeID, who.Kind, who.KeyID, who.KeyName, who.UserID, who.Environment})
+	if err != nil {
+		return a, err
+	}
+	now := s.Now()
+	a.ExpiresAt = db.At(now.Add(authorizationTTL))
+	if _, err := tx.Exec(ctx, `DELETE FROM crm_authorizations WHERE org_id = $1 AND expires_at < $2`, c.org, db.At(now)); err != nil {
+		return a, fmt.Errorf("delete expired authorizations: %w", err)
+	}
+	const q = `INSERT INTO crm_authorizations (org_id, state, connection_id, verifier, asked_by, expires_at) VALUES ($1, $2, $3, $4, $5, $6)`
+	if _, err := tx.Exec(ctx, q, c.org, digest, c.ID, sealed, string(by), a.ExpiresAt); err != nil {
+		return a, fmt.Errorf("write authorization: %w", err)
+	}
+	options := d.endpoints.authParams
+	if d.endpoints.pkce {
+		options = append(options, oauth2.S256ChallengeOption(verifier))
+	}
+	a.URL = d.client(s, p, grant{}).AuthCodeURL(state, options...)
+	return a, nil
+}
+
+// pendingAuthorization is an authorization that a browser returned from.
+type pendingAuthorization struct {
+	org, connection, verifier string
+	by                        initiator
+	expires                   time.Time
+}
+
+// takeAuthorization deletes and returns an authorization: its state is valid once. It returns db.ErrNone if there is
+// none.
+func (s *Service) takeAuthorization(ctx context.Context, state string) (a pendingAuthorization, err error) {
+	digest := s.Seal.Digest(state)
+	var sealed []byte
+	var by string
+	var expires db.Time
+	// tenant: as below; a request with an invented state costs a read and no transaction
+	if err := s.DB.Read(ctx).QueryRow(ctx, `SELECT org_id FROM crm_authorizations WHERE state = $1`, digest).Scan(&a.org); err != nil {
+		return a, err
+	}
+	err = s.DB.Tx(ctx, func(tx db.Querier) error {
+		// tenant: a browser that returns from a vendor sends only the state, which determines the organisation
+		const q = `DELETE FROM crm_authorizations WHERE state = $1 RETURNING org_id, connection_id, verifier, asked_by, expires_at`
+		return tx.QueryRow(ctx, q, digest).Scan(&a.org, &a.connection, &sealed, &by, &expires)
+	})
+	if err != nil {
+		return a, err
+	}
+	plain, err := s.Seal.Unseal(sealed, []byte(a.org+"|crm_authorizations|"+digest+"|verifier"))
+	if err != nil {
+		return a, fmt.Errorf("read verifier: %w", err)
+	}
+	a.verifier, a.expires = string(plain), expires.Time
+	return a, json.Unmarshal([]byte(by), &a.by)
+}

@@ -1,0 +1,36 @@
+package media
+
+import (
+	"sync"
+	"testing"
+	"time"
+)
+
+// Audio above 4 kHz passes through wide-band legs, transcoded or not, at the requested rate.
+func TestBridge_WidebandKept(t *testing.T) {
+	t.Parallel()
+	skipUnencodable(t, Opus)
+	e, phones := testEngine(t, Config{}, newLoop), testEngine(t, Config{}, newLoop)
+	p, a := legOf(t, e, phones, G722)
+	q, b := legOf(t, e, phones, Opus)
+	Bridge(a, b)
+	p.Play(NewClip(Tone(5200, -10, time.Second, 16000), 16000), PlayOptions{Loop: true})
+	for _, rate := range []int{16000, 24000} {
+		var mu sync.Mutex
+		var pcm []int16
+		q.OnAudioRate(rate, func(piece []int16) {
+			mu.Lock()
+			defer mu.Unlock()
+			if len(piece) != rate/50 {
+				t.Errorf("%d samples at %d Hz", len(piece), rate)
+			}
+			pcm = append(pcm, piece...)
+		})
+		waitFor(t, "5200 Hz", func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			n := rate / 5
+			return len(pcm) >= n && pure(pcm[len(pcm)-n:], 5200, rate) > 0.8
+		})
+	}
+}

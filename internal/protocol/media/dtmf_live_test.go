@@ -1,0 +1,170 @@
+package media
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// withoutEvents returns the formats of a phone that takes no events.
+func withoutEvents(c Codec) []Format { return g711Formats(c, 101)[:1] }
+
+// A phone that negotiated no events receives the other side's digits as tones, each once, even if they arrive faster
+// than tones can be sent. Audio is relayed as well.
+func TestRelayEvent_TonesForLegWithoutEvents(t *testing.T) {
+	t.Parallel()
+	for _, codec := range []Codec{PCMU, PCMA} {
+		t.Run(codec.String(), func(t *testing.T) {
+			t.Parallel()
+			eachLoop(t, func(t *testing.T, e *Engine) {
+				c := newTestCall(t, e)
+				connect(c.callee, c.b, withoutEvents(codec))
+				ear := newEarpiece(c.callee)
+				if err := c.caller.SendDTMF(t.Context(), "1590*#AD", DTMFOptions{Duration: 60 * time.Millisecond, Gap: 40 * time.Millisecond}); err != nil {
+					t.Fatal(err)
+				}
+				ear.wait(t, func() bool { return ear.digits == "1590*#AD" })
+				if n := c.callee.Stats().DTMF; n != 0 {
+					t.Errorf("%d events were sent to a phone that takes none", n)
+				}
+				playTone(t, c.caller, 440)
+				ear.wantTone(t, "the phone afterwards", 440)
+			})
+		})
+	}
+}
+
+// A digit is sent as an event if events were negotiated, else as tones. If neither can be sent, it is refused.
+func TestQueueDigit_EventOrTone(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		formats []Format
+		events  uint64
+	}{
+		"events": {g711Formats(PCMU, 101), 3},
+		"tones":  {withoutEvents(PCMU), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := testEngine(t, Config{}, newLoop)
+			phone, leg := openStream(t, e), openStream(t, e)
+			connect(phone, leg, c.formats)
+			ear := newEarpiece(phone)
+			for _, d := range "7#B" {
+				if !leg.QueueDigit(d, 80*time.Millisecond) {
+					t.Errorf("%c was not pressed", d)
+				}
+			}
+			ear.wait(t, func() bool { return ear.digits == "7#B" })
+			if n := phone.Stats().DTMF; n != c.events {
+				t.Errorf("the phone got %d events, want %d", n, c.events)
+			}
+			if leg.QueueDigit('x', 0) {
+				t.Error("x was pressed")
+			}
+			leg.SetDirection(false, true)
+			if leg.QueueDigit('1', 0) {
+				t.Error("a key was pressed on a leg that may not send")
+			}
+			leg.Close()
+			if leg.QueueDigit('1', 0) {
+				t.Error("a key was pressed on a closed leg")
+			}
+		})
+	}
+}
+
+// Members of a mixer that hear a leg receive its digits as well, in the form that each leg takes and as long as the
+// key is held down. The sender and members that do not hear it receive none.
+func TestLiveDTMF_ThroughMixer(t *testing.T) {
+	t.Parallel()
+	e, phones := testEngine(t, Config{}, newLoop), testEngine(t, Config{}, newLoop)
+	m, err := e.NewMixer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var legs []*Stream
+	var ears []*earpiece
+	formats := [][]Format{formatsOf(PCMU), formatsOf(G722), withoutEvents(PCMA), formatsOf(PCMU)}
+	mouth := openStream(t, phones)
+	for i, f := range formats {
+		phone, leg := openStream(t, phones), openStream(t, e)
+		if i == 0 {
+			phone = mouth
+		}
+		connect(phone, leg, f)
+		legs, ears = append(legs, leg), append(ears, newEarpiece(phone))
+	}
+	a, events, tones, aside := legs[0], legs[1], legs[2], legs[3]
+	m.Set(map[*Stream][]*Stream{a: legs, events: {a, tones}, tones: {a, events}, aside: {events, tones}})
+	stop := playTone(t, mouth, 440)
+	ears[1].wantTone(t, "who takes events", 440)
+	ears[2].wantTone(t, "who takes tones", 440)
+	stop()
+	ears[2].reset()
+	for _, keys := range []struct {
+		digits string
+		long   time.Duration
+	}{{"5", 600 * time.Millisecond}, {"17#", 80 * time.Millisecond}} {
+		if err := mouth.SendDTMF(t.Context(), keys.digits, DTMFOptions{Duration: keys.long}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ears[1].wait(t, func() bool { return ears[1].digits == "517#" })
+	heard := ears[2].wait(t, func() bool { return ears[2].digits == "517#" })
+	if d := dualToneTime(heard, 770, 1336); d < 500*time.Millisecond || d > 700*time.Millisecond {
+		t.Errorf("a key held for 600 ms was heard for %s", d)
+	}
+	if !a.QueueDigitToListeners('9', 0) {
+		t.Error("a key was shared with nobody")
+	}
+	ears[1].wait(t, func() bool { return ears[1].digits == "517#9" })
+	ears[2].wait(t, func() bool { return ears[2].digits == "517#9" })
+	if !events.QueueDigitToListeners('0', 0) { // all other members hear this leg, so that their earlier digits have been sent
+		t.Error("a key was shared with nobody")
+	}
+	ears[0].wait(t, func() bool { return ears[0].digits == "0" })
+	ears[3].wait(t, func() bool { return ears[3].digits == "0" })
+	m.Close()
+	if a.QueueDigitToListeners('1', 0) {
+		t.Error("a key was shared after the mixer's end")
+	}
+}
+
+// dualToneTime returns how long two tones sound at once.
+func dualToneTime(pcm []int16, low, high float64) (d time.Duration) {
+	const part = 160
+	for i := 0; i+part <= len(pcm); i += part {
+		if pure(pcm[i:i+part], low, 8000) > 0.2 && pure(pcm[i:i+part], high, 8000) > 0.2 {
+			d += 20 * time.Millisecond
+		}
+	}
+	return d
+}
+
+// A packet of a digit that is overtaken by packets of the next digit is not counted as a third digit.
+func TestOnDTMF_ReorderedEventNotCountedTwice(t *testing.T) {
+	t.Parallel()
+	e := testEngine(t, Config{}, newLoop)
+	s, peer := openStream(t, e), rawSocket(t, "127.0.0.1")
+	s.SetRemote(Remote{Addr: addrOf(peer), Formats: formatsOf(PCMU)})
+	ear := newEarpiece(s)
+	send := func(seq int, ts uint32, digit rune, end bool) {
+		payload := make([]byte, 4)
+		code, _ := eventCode(digit)
+		putEvent(payload, code, 800, end)
+		if _, err := peer.WriteToUDPAddrPort(rtpPacket(uint16(seq), ts, 7, 101, payload), s.Local()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send(65533, 1000, '1', false)
+	send(65534, 1000, '1', true)
+	send(0, 3000, '2', false)
+	send(65535, 1000, '1', true) // its end, repeated
+	send(1, 3000, '2', true)
+	send(2, 9000, '3', false)
+	ear.wait(t, func() bool { return strings.HasSuffix(ear.digits, "3") })
+	if ear.digits != "123" {
+		t.Errorf("1, 2 and 3 were heard as %s", ear.digits)
+	}
+}

@@ -1,0 +1,163 @@
+package media
+
+import (
+	"math/rand/v2"
+	"net/netip"
+	"sync"
+)
+
+// outbound is the sending half of a stream. Whatever the source of its packets, the other side sees one source: our
+// SSRC, consecutive sequence numbers and a continuous timeline.
+type outbound struct {
+	mu        sync.Mutex // guards the fields below
+	closed    bool
+	enabled   bool // the negotiated direction permits us to send
+	muted     bool // our player is sending: relayed and mixed audio is suppressed
+	started   bool
+	mux       bool // RTCP is sent to the RTP port (RFC 5761)
+	mapped    bool // the packets of source are mapped
+	protected bool // by SRTP: nothing else is sent
+	to        netip.AddrPort
+	rtcpTo    netip.AddrPort
+	pts       [payloadKindCount]uint8 // payload type by kind; noPT if the other side has none
+	codec     Codec                   // the other side's most preferred codec of those that can be encoded here
+
+	sentAt    int64  // time when ts was sent
+	relayedAt int64  // time of the last relayed or mixed packet
+	ts        uint32 // highest sent
+	ssrc      uint32
+	clock     uint32 // of the last packet, Hz
+	seq       uint16 // highest sent
+
+	seqOffset  uint16
+	tsOffset   uint32
+	sourceSSRC uint32
+	source     *Stream // whose packets are mapped; nil is our own audio
+	event      relayedEvent
+	digitUntil int64 // until then a relayed digit suppresses our own audio
+
+	encryptor *srtpEncryptor // nil until its key is known
+
+	packets, bytes uint64
+	report         [96]byte // buffer for RTCP
+}
+
+const noPT = 0xFF
+
+func (o *outbound) init() {
+	o.enabled, o.clock, o.relayedAt = true, 8000, -1e9
+	o.ssrc, o.seq, o.ts = rand.Uint32(), uint16(rand.Uint32())&0x7FFF, rand.Uint32() // RFC 3550 §5.1: random starts
+	o.setTypes(staticG711)
+}
+
+func (o *outbound) setTypes(list []Format) {
+	for k := range o.pts {
+		o.pts[k] = noPT
+	}
+	audio := false
+	for i := len(list) - 1; i >= 0; i-- { // backwards: the first of a kind wins
+		k := payloadKindOf(list[i])
+		if k == kindNone {
+			continue
+		}
+		o.pts[k] = list[i].PT
+		if k.audio() && (Codec(k).canEncode() || !audio) {
+			o.codec, audio = Codec(k), true
+		}
+	}
+}
+
+// negotiate sets the destination: the signalled address, or the source learned for it.
+func (o *outbound) negotiate(r Remote, source netip.AddrPort) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(r.Formats) > 0 {
+		o.setTypes(r.Formats)
+	}
+	if r.ice {
+		return
+	}
+	o.to, o.rtcpTo = r.Addr, r.RTCP
+	if o.rtcpTo.Port() == 0 {
+		o.rtcpTo = portAbove(r.Addr)
+	}
+	switch {
+	case r.Addr.Addr().IsUnspecified():
+		o.to, o.rtcpTo = netip.AddrPort{}, netip.AddrPort{}
+	case source.IsValid():
+		o.aimAt(source)
+	case !r.Addr.Addr().IsValid():
+		o.to, o.rtcpTo = netip.AddrPort{}, netip.AddrPort{}
+	}
+}
+
+// aimAt sends to a learned source. Unless that is the signalled address, RTCP is sent to the port above it.
+func (o *outbound) aimAt(source netip.AddrPort) {
+	if o.to.Addr() != source.Addr() || o.to.Port() != source.Port() {
+		o.rtcpTo = portAbove(source)
+	}
+	o.to = source
+}
+
+func portAbove(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Addr(), a.Port()+1) }
+
+func (o *outbound) redirect(source netip.AddrPort) {
+	o.mu.Lock()
+	o.aimAt(source)
+	o.mu.Unlock()
+}
+
+func (o *outbound) close() {
+	o.mu.Lock()
+	o.closed, o.source = true, nil
+	o.mu.Unlock()
+}
+
+func (o *outbound) stats(st *StreamStats) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	st.Sent, st.SentBytes, st.Remote = o.packets, o.bytes, o.to
+}
+
+// mapSource maps a source onto our sequence numbers and timeline, so that it continues where the previous one
+// stopped. It reports whether the source is new.
+func (o *outbound) mapSource(from *Stream, h rtpHeader, now int64) bool {
+	if o.mapped && o.source == from && o.sourceSSRC == h.ssrc {
+		return false
+	}
+	next := o.ts
+	if o.started { // at least one packet, else the time that has passed
+		next += max(o.clock/50, o.elapsed(now))
+	}
+	o.source, o.sourceSSRC, o.mapped = from, h.ssrc, true
+	o.seqOffset, o.tsOffset = o.seq+1-h.seq, next-h.ts
+	return true
+}
+
+// elapsed returns how far the timeline has advanced since the last packet.
+func (o *outbound) elapsed(now int64) uint32 {
+	return uint32((now - o.sentAt) / 1000 * int64(o.clock) / 1_000_000)
+}
+
+// transmit sends b as one packet. The header overwrites its first 12 bytes. The caller holds o.mu.
+func (o *outbound) transmit(socket packetSocket, h rtpHeader, b []byte, now int64) {
+	h.ssrc = o.ssrc
+	if !o.started || int16(h.seq-o.seq) > 0 {
+		o.seq = h.seq
+	}
+	if !o.started || int32(h.ts-o.ts) > 0 {
+		o.ts, o.sentAt = h.ts, now
+	}
+	o.started = true
+	h.put(b)
+	payload := uint64(len(b) - rtpHeaderLen)
+	if o.protected {
+		if b = o.encrypt(b, false); b == nil {
+			return
+		}
+	}
+	if socket.send(b, o.to) {
+		o.packets++
+		o.bytes += payload
+	}
+}
