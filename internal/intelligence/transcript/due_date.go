@@ -54,8 +54,16 @@ func dueAt(words string, from time.Time) (at time.Time, ok bool) {
 	return endOf(day), true
 }
 
-// timeAfter returns a time some units later. For days and longer units it is the end of the day.
+// timeAfter returns a time some units later. For days and longer units it is the end of the day. Business days leave out Saturday and Sunday.
 func timeAfter(amount, unit string, from time.Time) (time.Time, bool) {
+	switch whole, half := strings.CutPrefix(amount, "half"); {
+	case half && unit == "hour" && len(whole) <= len(" an"):
+		return from.Add(30 * time.Minute), true
+	case half && unit == "day":
+		return from.Add(12 * time.Hour), true
+	case half:
+		return time.Time{}, false
+	}
 	n, ok := smallNumber(amount)
 	if !ok {
 		return time.Time{}, false
@@ -66,11 +74,25 @@ func timeAfter(amount, unit string, from time.Time) (time.Time, bool) {
 	case "hour":
 		return from.Add(time.Duration(n) * time.Hour), true
 	case "day":
+		if strings.HasSuffix(amount, "business") || strings.HasSuffix(amount, "working") {
+			return endOf(addBusinessDays(from, n)), true
+		}
 		return endOf(from.AddDate(0, 0, n)), true
 	case "week":
 		return endOf(from.AddDate(0, 0, 7*n)), true
 	}
 	return endOf(from.AddDate(0, n, 0)), true
+}
+
+// addBusinessDays returns the day n business days later, at most a year.
+func addBusinessDays(from time.Time, n int) time.Time {
+	for n = min(n, 260); n > 0; {
+		from = from.AddDate(0, 0, 1)
+		if d := from.Weekday(); d != time.Saturday && d != time.Sunday {
+			n--
+		}
+	}
+	return from
 }
 
 // dueDay returns the day named in a text.
@@ -178,7 +200,7 @@ var numberWords = strings.Fields("zero one two three four five six seven eight n
 // smallNumber parses "twenty five", "an", "a few", "12" or an empty text, which means one.
 func smallNumber(text string) (int, bool) {
 	switch text {
-	case "", "a", "an", "the", "next", "one business", "a business":
+	case "", "a", "an", "the", "next", "business", "working", "one business", "a business", "a working":
 		return 1, true
 	case "a couple", "a few", "couple", "few": // a couple may become three
 		return 3, true
@@ -186,8 +208,6 @@ func smallNumber(text string) (int, bool) {
 		return 30, true
 	case "forty":
 		return 40, true
-	case "half an", "half":
-		return 1, true
 	}
 	text = strings.TrimSuffix(strings.TrimSuffix(text, " business"), " working")
 	if n, err := strconv.Atoi(text); err == nil {

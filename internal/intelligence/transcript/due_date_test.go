@@ -16,7 +16,8 @@ func TestDueAt(t *testing.T) {
 		"by Thursday at two": "2026-03-05 14:00:00", "before noon": "2026-03-04 12:00:00", "next week": "2026-03-15 23:59:59",
 		"this week": "2026-03-08 23:59:59", "by the end of the month": "2026-03-31 23:59:59", "2026-04-01": "2026-04-01 23:59:59",
 		"at nine in the morning": "2026-03-05 09:00:00", "by 3 p.m.": "2026-03-04 15:00:00", "in twenty five minutes": "2026-03-04 10:40:00",
-		"this afternoon": "2026-03-04 23:59:59", "Tuesday next week": "2026-03-10 23:59:59", "within three business days": "2026-03-07 23:59:59",
+		"this afternoon": "2026-03-04 23:59:59", "Tuesday next week": "2026-03-10 23:59:59", "within three business days": "2026-03-09 23:59:59",
+		"in two working days": "2026-03-06 23:59:59", "in half an hour": "2026-03-04 10:45:00", "within half a day": "2026-03-04 22:15:00",
 		"next month": "2026-04-30 23:59:59", "right away": "2026-03-04 23:59:59",
 		"soon": "", "": "", "when it is fixed": "", "at the depot": "", "in the mail": "", "by courier": "",
 	} {
