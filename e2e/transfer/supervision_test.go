@@ -31,3 +31,33 @@ func TestSupervision_ListenWhisperBarge(t *testing.T) {
 	fixture.HearsNot(t, "the left channel", both[0], fixture.CarolTone, 200*time.Millisecond)
 	fixture.HearsNot(t, "the right channel", both[1], fixture.CarolTone, 200*time.Millisecond)
 }
+
+// Several requests at once to let the same user supervise a call ring the user's phone once.
+func TestMonitor_SimultaneousRequestsRingOnce(t *testing.T) {
+	t.Parallel()
+	o := fixture.NewOffice(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))
+	path := o.ConnectCall()
+	ids := make(chan string, 8)
+	for range cap(ids) {
+		go func() {
+			id, _ := o.Do("POST", path+"/monitor", map[string]any{"user_id": o.Carol.ID}).JSON()["id"].(string)
+			ids <- id
+		}()
+	}
+	first := <-ids
+	for range cap(ids) - 1 {
+		if id := <-ids; id != first || id == "" {
+			t.Errorf("monitors %q and %q", first, id)
+		}
+	}
+	o.CarolPhone.Wait("CALL_ESTABLISHED", "")
+	rung := 0
+	for _, kind := range o.TimelineSteps(path) {
+		if kind == "monitor.ringing" {
+			rung++
+		}
+	}
+	if rung != 1 {
+		t.Errorf("the supervisor was rung %d times", rung)
+	}
+}

@@ -48,18 +48,7 @@ func (m *monitor) status() string {
 
 // startMonitor rings the supervisor's phone.
 func (c *liveCall) startMonitor(_ context.Context, x call.StartMonitor, done commandReply) {
-	if !c.connectedNow() {
-		done.state(c, "the call is not connected")
-		return
-	}
-	for _, m := range c.monitors {
-		if m.user == x.UserID && m.ended.IsZero() {
-			done.result(call.Result{MonitorID: m.id})
-			return
-		}
-	}
-	if c.isParticipant(x.UserID, nil) {
-		done.fail(op.Invalid(op.Field("user_id", "in_call", alreadyInCall)))
+	if !c.mayMonitor(x, done) {
 		return
 	}
 	c.runAsync(routeTimeout, func(ctx context.Context) func(context.Context) {
@@ -73,13 +62,30 @@ func (c *liveCall) startMonitor(_ context.Context, x call.StartMonitor, done com
 				done.fail(err)
 			case refusal != nil:
 				done.fail(op.Invalid(op.Field("user_id", "not_reachable", refusal.Phrase)))
-			case !c.connectedNow():
-				done.state(c, "the call is not connected")
-			default:
+			case c.mayMonitor(x, done): // checked again: another request may have been faster
 				c.ringSupervisor(ctx, x, r, done)
 			}
 		}
 	})
+}
+
+// mayMonitor reports whether a supervisor can be rung. Otherwise it replies: with the monitor of the user if there is one, else with an error.
+func (c *liveCall) mayMonitor(x call.StartMonitor, done commandReply) bool {
+	if !c.connectedNow() {
+		done.state(c, "the call is not connected")
+		return false
+	}
+	for _, m := range c.monitors {
+		if m.user == x.UserID && m.ended.IsZero() {
+			done.result(call.Result{MonitorID: m.id})
+			return false
+		}
+	}
+	if c.isParticipant(x.UserID, nil) {
+		done.fail(op.Invalid(op.Field("user_id", "in_call", alreadyInCall)))
+		return false
+	}
+	return true
 }
 
 func (c *liveCall) ringSupervisor(ctx context.Context, x call.StartMonitor, r resolvedDestination, done commandReply) {
