@@ -201,11 +201,8 @@ func (s *Service) SuspendUser(ctx context.Context, tx db.Querier, u user.User) e
 		return err
 	}
 	for _, d := range all {
-		if err := s.publishRegistrationChange(ctx, tx, u.OrgID, d.ID, nil); err != nil {
+		if err := s.endRegistration(ctx, tx, u.OrgID, d.ID); err != nil {
 			return err
-		}
-		if err := deleteBindings(ctx, tx, u.OrgID, d.ID); err != nil {
-			return fmt.Errorf("end registration: %w", err)
 		}
 		if err := deleteTokens(ctx, tx, u.OrgID, d.ID); err != nil {
 			return fmt.Errorf("end tokens: %w", err)
@@ -230,8 +227,8 @@ func (s *Service) RemoveUser(ctx context.Context, tx db.Querier, r user.Removal)
 }
 
 func (s *Service) removeDevice(ctx context.Context, tx db.Querier, d Device) error {
-	if err := deleteBindings(ctx, tx, d.OrgID, d.ID); err != nil {
-		return fmt.Errorf("end registration: %w", err)
+	if err := s.endRegistration(ctx, tx, d.OrgID, d.ID); err != nil {
+		return err
 	}
 	if err := deleteDevice(ctx, tx, d.OrgID, d.ID); err != nil {
 		return fmt.Errorf("remove device: %w", err)

@@ -227,8 +227,8 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Device], er
 			return fmt.Errorf("change device: %w", err)
 		}
 		if d.Status == "disabled" {
-			if err := deleteBindings(ctx, tx, d.OrgID, d.ID); err != nil {
-				return fmt.Errorf("end registration: %w", err)
+			if err := s.endRegistration(ctx, tx, d.OrgID, d.ID); err != nil {
+				return err
 			}
 		}
 		if asked != "" {

@@ -166,11 +166,8 @@ func (s *Service) setCredentials(ctx context.Context, tx db.Querier, d Device, s
 			return fmt.Errorf("bind MAC address: %w", err)
 		}
 	}
-	if err := s.publishRegistrationChange(ctx, tx, d.OrgID, d.ID, nil); err != nil {
+	if err := s.endRegistration(ctx, tx, d.OrgID, d.ID); err != nil {
 		return err
-	}
-	if err := deleteBindings(ctx, tx, d.OrgID, d.ID); err != nil {
-		return fmt.Errorf("end registration: %w", err)
 	}
 	s.publishChanged(tx, d)
 	return nil

@@ -33,6 +33,17 @@ func (s *Service) publishRegistrationChange(ctx context.Context, tx db.Querier, 
 	return s.publishRegistration(ctx, tx, org, e)
 }
 
+// endRegistration removes the bindings of a phone, and publishes device.registration if it was registered.
+func (s *Service) endRegistration(ctx context.Context, tx db.Querier, org, deviceID string) error {
+	if err := s.publishRegistrationChange(ctx, tx, org, deviceID, nil); err != nil {
+		return err
+	}
+	if err := deleteBindings(ctx, tx, org, deviceID); err != nil {
+		return fmt.Errorf("end registration: %w", err)
+	}
+	return nil
+}
+
 func (s *Service) publishRegistration(ctx context.Context, tx db.Querier, org string, e event.DeviceRegistration) error {
 	const q = `SELECT user_id FROM devices WHERE org_id = $1 AND id = $2`
 	var user db.Null
@@ -71,19 +82,32 @@ func (s *Service) WatchExpirations(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// expiredRegistrations selects the phones that became unregistered by expiry within an interval, at most 1000.
+// expiredPage is the number of phones that one transaction of PublishExpired publishes.
+const expiredPage = 1000
+
+// expiredRegistrations selects the phones after a given one that became unregistered by expiry within an interval.
 const expiredRegistrations = `SELECT r.org_id, r.device_id FROM registrations r JOIN devices d ON d.org_id = r.org_id AND d.id = r.device_id
-	WHERE r.expires_at > $1 AND r.expires_at <= $2
+	WHERE r.expires_at > $1 AND r.expires_at <= $2 AND (r.org_id, r.device_id) > ($3, $4)
 		AND NOT EXISTS (SELECT 1 FROM registrations o WHERE o.org_id = r.org_id AND o.device_id = r.device_id AND o.expires_at > $2)
-	GROUP BY r.org_id, r.device_id LIMIT 1000`
+	GROUP BY r.org_id, r.device_id ORDER BY r.org_id, r.device_id LIMIT $5`
 
 // PublishExpired publishes device.registration for the phones that became unregistered by expiry after since and
 // until now.
 func (s *Service) PublishExpired(ctx context.Context, since, now time.Time) error {
-	gone, err := s.findExpired(ctx, since, now)
-	if err != nil || len(gone) == 0 || s.Outbox == nil {
-		return err
+	var last deviceRef
+	for {
+		gone, err := s.findExpired(ctx, since, now, last)
+		if err != nil || len(gone) == 0 || s.Outbox == nil {
+			return err
+		}
+		if err := s.publishExpiredPage(ctx, gone); err != nil || len(gone) < expiredPage {
+			return err
+		}
+		last = gone[len(gone)-1]
 	}
+}
+
+func (s *Service) publishExpiredPage(ctx context.Context, gone []deviceRef) error {
 	return s.db.Tx(ctx, func(tx db.Querier) error {
 		for _, g := range gone {
 			if err := s.publishRegistration(ctx, tx, g.org, event.DeviceRegistration{DeviceID: g.id, Status: "expired"}); err != nil {
@@ -97,9 +121,9 @@ func (s *Service) PublishExpired(ctx context.Context, since, now time.Time) erro
 // deviceRef holds the ids of a device and its organisation.
 type deviceRef struct{ org, id string }
 
-func (s *Service) findExpired(ctx context.Context, since, now time.Time) ([]deviceRef, error) {
+func (s *Service) findExpired(ctx context.Context, since, now time.Time, after deviceRef) ([]deviceRef, error) {
 	// tenant: phones of all organisations are watched
-	rows, err := s.db.Read(ctx).Query(ctx, expiredRegistrations, db.At(since), db.At(now))
+	rows, err := s.db.Read(ctx).Query(ctx, expiredRegistrations, db.At(since), db.At(now), after.org, after.id, expiredPage)
 	if err != nil {
 		return nil, fmt.Errorf("find expired registrations: %w", err)
 	}

@@ -42,6 +42,10 @@ func TestRegistrationEvents_OnChangeOnly(t *testing.T) {
 			}
 			since = h.now
 		}
+		save(h.binding("ada"))
+		h.do("POST", "/users/"+user+"/sip-credentials/rotate", `{}`).Want(200)
+		save(h.binding("ada"))
+		h.do("PATCH", "/devices/"+a.DeviceID, `{"status":"disabled"}`).Want(200)
 		rows, err := d.Read(ctx).Query(ctx, `SELECT body FROM events WHERE org_id = $1 AND kind = 'device.registration' AND audience = 'stream' ORDER BY id`, h.org)
 		if err != nil {
 			t.Fatal(err)
@@ -62,7 +66,7 @@ func TestRegistrationEvents_OnChangeOnly(t *testing.T) {
 			}
 			told = append(told, data.Status)
 		}
-		if got := strings.Join(told, " "); got != "registered unregistered registered expired" {
+		if got := strings.Join(told, " "); got != "registered unregistered registered expired registered unregistered registered unregistered" {
 			t.Errorf("told %s", got)
 		}
 	})

@@ -50,8 +50,8 @@ func (s *Service) RotateCredentials(ctx context.Context, in *RotateIn) (*op.Out[
 		if err := s.storePassword(ctx, tx, d, password); err != nil {
 			return err
 		}
-		if err := deleteBindings(ctx, tx, d.OrgID, d.ID); err != nil {
-			return fmt.Errorf("end registration: %w", err)
+		if err := s.endRegistration(ctx, tx, d.OrgID, d.ID); err != nil {
+			return err
 		}
 		s.publishChanged(tx, d)
 		c = Credentials{d.SIP.Username, s.domain, password, d.SIP.Transport, d.ID, d.RotatedAt}
