@@ -13,7 +13,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// browserToken is what a page connects with.
+// browserToken holds the credentials with which a page connects.
 type browserToken struct {
 	Token    string
 	WSURL    string `json:"ws_url"`
@@ -27,7 +27,7 @@ type browserToken struct {
 	ExpiresAt time.Time `json:"expires_at"`
 }
 
-// pageLine is SIP over a WebSocket.
+// pageLine is a connection with SIP over WebSocket (RFC 7118).
 type pageLine struct {
 	t *testing.T
 	c *websocket.Conn

@@ -19,7 +19,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// An operation is one as the running server's description declares it.
+// operation is an operation as the description of the running server declares it.
 type operation struct {
 	ID, Method, Path string // Path without the prefix
 	Scope            string
@@ -30,7 +30,7 @@ type operation struct {
 	declared         *openapi3.Operation
 }
 
-// A document is the description of a running server, and the judge of its answers.
+// document is the description of a running server. It checks responses.
 type document struct {
 	operations []operation // of both environments
 	sandbox    []operation // of the sandbox alone
@@ -50,7 +50,7 @@ func readDocument(t *testing.T, s *rig.Server) *document {
 	if err != nil {
 		t.Fatalf("the description cannot be read: %v", err)
 	}
-	validated.Do(func() { // of one server: it takes long, and all say the same
+	validated.Do(func() { // for one server only: it takes long, and all servers have the same description
 		if err := model.Validate(context.Background()); err != nil {
 			t.Fatalf("the description is not valid OpenAPI 3.1: %v", err)
 		}
@@ -77,7 +77,8 @@ func readDocument(t *testing.T, s *rig.Server) *document {
 	return d
 }
 
-// closed forbids members that are not described: clients must ignore them, this test must not.
+// closed makes the description forbid undescribed members. Clients must ignore such members; this test must report
+// them.
 func closed(model *openapi3.T) {
 	for _, s := range model.Components.Schemas {
 		if len(s.Value.Properties) > 0 && s.Value.AdditionalProperties.Has == nil && s.Value.AdditionalProperties.Schema == nil {
@@ -125,12 +126,12 @@ func (o operation) at(values map[string]string) string {
 	return path
 }
 
-// nowhere are parameters that name nothing.
+// nowhere holds parameters that identify no record.
 var nowhere = map[string]string{"id": "none_00000000000000000000000000", "delivery_id": "dlv_00000000000000000000000000", "phone": "+12025550199",
 	"leg_id": "leg_00000000000000000000000000", "note_id": "note_00000000000000000000000000", "monitor_id": "mon_00000000000000000000000000",
 	"tag": "nothing", "user_id": "usr_00000000000000000000000000", "queue_id": "que_00000000000000000000000000", "call_id": "call_00000000000000000000000000"}
 
-// judge says what in an answer the description did not announce.
+// judge fails the test if a response differs from the description.
 func (d *document) judge(t failer, request *http.Request, r rig.Response) {
 	t.Helper()
 	route, values, err := d.router.FindRoute(request)
@@ -152,7 +153,7 @@ func (d *document) judge(t failer, request *http.Request, r rig.Response) {
 	}
 }
 
-// judgeCode expects the code of an error among those that the operation announces for its status.
+// judgeCode fails the test unless the code of an error is one that the operation declares for its status.
 func (d *document) judgeCode(t failer, request *http.Request, o *openapi3.Operation, r rig.Response) {
 	t.Helper()
 	if r.Status < 400 {

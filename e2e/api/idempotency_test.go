@@ -64,7 +64,7 @@ func repeats(t *testing.T, s *stage) {
 	t.Run("many at once have one effect", func(t *testing.T) { race(t, s) })
 }
 
-// running repeats a request whose first is held up by a customer's receiver.
+// running repeats a request while a customer's receiver delays the first one.
 func running(t *testing.T, s *stage) {
 	arrived, release := make(chan struct{}, 1), make(chan struct{})
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -27,7 +27,7 @@ func scopes(t *testing.T, s *stage) {
 	}
 }
 
-// lacking checks the refusal for want of a scope: it names what is needed.
+// lacking checks the refusal for a missing scope: it names the scope that is needed.
 func lacking(t *testing.T, o operation, scope string, r rig.Response) {
 	t.Helper()
 	var p struct {
@@ -51,11 +51,12 @@ func lacking(t *testing.T, o operation, scope string, r rig.Response) {
 	}
 }
 
-// contract is the twenty published operations.
+// contract names the twenty published operations.
 var contract = strings.Fields(`calls.list calls.live calls.get calls.create calls.end calls.hold calls.unhold calls.transfer calls.dtmf
 	calls.note calls.tag calls.recording cdr.list queues.list queues.stats agents.list contacts.lookup memory.search sms.create partners.create`)
 
-// published checks that each is there, and that what is not built says so to those who may ask.
+// published checks that each published operation exists, and that an operation that is not built answers 501 to a
+// caller with its scope.
 func published(t *testing.T, s *stage) {
 	known := map[string]operation{}
 	for _, o := range s.doc.operations {
@@ -104,7 +105,7 @@ func anonymous(t *testing.T, s *stage) {
 	}
 }
 
-// environments asks on live with a sandbox key, and the other way round.
+// environments uses a sandbox key on live, and a live key on the sandbox.
 func environments(t *testing.T, s *stage) {
 	test := s.desk(s.a.Org, "test", "all")
 	test.want(t, 200, "GET", "/me", nil, nil)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// page is a part of a list.
+// page is a page of a list.
 type page struct {
 	Data       []map[string]any `json:"data"`
 	NextCursor *string          `json:"next_cursor"`
@@ -72,7 +72,7 @@ func stable(t *testing.T, s *stage, d desk) {
 	}
 }
 
-// tampered changes each character of a cursor in turn, and uses it where it does not belong.
+// tampered changes each character of a cursor in turn, and uses a cursor with other lists, orders and organisations.
 func tampered(t *testing.T, s *stage, d desk) {
 	var p page
 	d.want(t, 200, "GET", "/users?limit=1", nil, &p)

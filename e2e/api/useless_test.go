@@ -8,7 +8,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// uselessKeys asks for every operation with keys that were good, or are good elsewhere.
+// uselessKeys calls every operation with keys that were valid, or are valid elsewhere.
 func uselessKeys(t *testing.T, s *stage) {
 	made := func(body map[string]any) (key struct{ ID, Key string }) {
 		body["name"], body["scopes"] = "useless", []string{"calls:read", "users:admin"}
@@ -66,7 +66,7 @@ func audited(t *testing.T, s *stage) {
 	}
 }
 
-// everyRepeat sends every change twice under one key, and then another under it.
+// everyRepeat sends every change twice under one idempotency key, and then a different change under it.
 func everyRepeat(t *testing.T, s *stage) {
 	d := s.org(t, "live")
 	g := newGenerator(7)
