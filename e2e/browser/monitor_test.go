@@ -8,7 +8,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// A supervisor who wants to listen in a browser is rung there and nowhere else, and is told where no browser is registered.
+// A supervisor who wants to listen in a browser is called there and at no other device. If no browser is registered,
+// the request fails with the reason.
 func TestSupervision_InBrowser(t *testing.T) {
 	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--web-origins", "*"}})
 	office := s.Org("live")

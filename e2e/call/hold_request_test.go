@@ -16,7 +16,8 @@ func isHeld(c map[string]any) bool {
 	return c["held"] == true || c["status"] == "on_hold" || heldLegs(c) != ""
 }
 
-// callOut has Ada call through a carrier, a sipp that echoes. It returns the carrier and the path of the call.
+// callOut makes a call from Ada through a carrier, a sipp that echoes. It returns the carrier and the path of the
+// call.
 func callOut(o *fixture.Office, x rig.Script) (far *rig.Sipp, path string) {
 	o.T.Helper()
 	way := o.AddCarrier(o.Ada.ID, nil)
@@ -61,7 +62,7 @@ func wantNeverHeld(o *fixture.Office, far *rig.Sipp) {
 	}
 }
 
-// newCallerOffice makes an office where only Ada has a telephone.
+// newCallerOffice makes an office in which only Ada has a telephone.
 func newCallerOffice(t *testing.T) *fixture.Office {
 	o := &fixture.Office{Org: fixture.NewOrg(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))}
 	o.Ada = o.AddUser("Ada")
@@ -118,7 +119,7 @@ func TestHoldRequest_Refused(t *testing.T) {
 	wantNeverHeld(o, far)
 }
 
-// A telephone agrees to be held when who asked has long been told that it did not: it is taken back.
+// A telephone accepts a hold long after the request failed with 504. The server then resumes the telephone.
 func TestHoldRequest_LateAnswerUndone(t *testing.T) {
 	t.Parallel()
 	o := newCallerOffice(t)

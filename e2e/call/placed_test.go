@@ -80,7 +80,7 @@ func TestPlacedCall_DatabaseRefusal(t *testing.T) {
 	o.ConnectCall() // the telephones are free, and the next call is as any other
 }
 
-// refuseCalls makes the database refuse calls whose metadata holds a text.
+// refuseCalls makes the database refuse calls whose metadata contains a text.
 func refuseCalls(t *testing.T, s *rig.Server, text string) {
 	t.Helper()
 	ctx := context.Background()

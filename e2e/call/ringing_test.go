@@ -108,7 +108,7 @@ func TestRinging_DoNotDisturb(t *testing.T) {
 	}
 	company.Want(200, "PUT", "/users/"+user.ID+"/dnd", map[string]any{"enabled": false}, nil)
 	s.Sipp(rig.Script{Scenario: "call", IP: way.IP, From: "+12125550102", Number: way.Number, Talk: 500 * time.Millisecond}).Wait()
-	callee.Wait() // had it rung before, the second call would have found it at its end
+	callee.Wait() // if it had rung for the first call, its scenario would have ended before the second
 	if r := company.CDR("+12125550102"); r.String() != "inbound completed caller_hangup caller 0" {
 		t.Errorf("record: %s", r)
 	}

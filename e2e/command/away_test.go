@@ -92,8 +92,8 @@ func (w *wire) set(cut bool) {
 	}
 }
 
-// TestDatabase_OutageLosesNothing cuts the connection to PostgreSQL: requests get 503, a call in progress goes on and can end,
-// and once the database is back everything is written down and told.
+// TestDatabase_OutageLosesNothing cuts the connection to PostgreSQL. Requests get 503, and a call in progress
+// continues and can end. Once the database is back, everything is stored and published.
 func TestDatabase_OutageLosesNothing(t *testing.T) {
 	t.Parallel()
 	address := os.Getenv("SONIQ_TEST_POSTGRES")

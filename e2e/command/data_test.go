@@ -72,7 +72,7 @@ func TestBackup_RunningServer(t *testing.T) {
 	alone(t, s)
 }
 
-// fetch is what a server shows of a call.
+// fetch returns everything that the API shows of a call.
 func fetch(c *rig.Client, call string) (all [][]byte) {
 	var rec struct{ ID string }
 	c.Want(200, "GET", "/calls/"+call+"/recording", nil, &rec)
@@ -89,7 +89,7 @@ func fetch(c *rig.Client, call string) (all [][]byte) {
 	return all
 }
 
-// restoredCalls has the phones of the original call each other through the copy, with the passwords they had.
+// restoredCalls makes the phones of the original call each other through the copy, with their old passwords.
 func restoredCalls(t *testing.T, o *office, copied *rig.Server) {
 	t.Helper()
 	moved := *o
@@ -104,7 +104,7 @@ func restoredCalls(t *testing.T, o *office, copied *rig.Server) {
 	callee.Wait()
 }
 
-// alone backs up a folder that nobody serves.
+// alone backs up a folder while no server uses it.
 func alone(t *testing.T, s *rig.Server) {
 	t.Helper()
 	s.Stop()

@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { rig.Main(m) }
 
-// A result is what a command did.
+// result is the result of a command.
 type result struct {
 	out, wrong string
 	code       int

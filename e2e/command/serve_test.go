@@ -34,7 +34,7 @@ func TestServe_FirstStartShowsKeyOnce(t *testing.T) {
 	})
 }
 
-// secretsAreNotKept looks for a key in every file of the data folder, and at who may read them.
+// secretsAreNotKept searches every file of the data folder for a key, and checks the permissions of the files.
 func secretsAreNotKept(t *testing.T, s *rig.Server, key string) {
 	t.Helper()
 	s.Stop()
