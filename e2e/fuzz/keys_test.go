@@ -10,8 +10,8 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// TestDTMF_Flood: a telephone that sends thousands of keys is told of as one whose keys are pressed as fast as keys can be. They
-// pass to the other side all the same, and keys that come afterwards are told of again.
+// TestDTMF_Flood: a telephone sends thousands of DTMF events. The server reports no more digits than a keypad can
+// produce in the time. All events still pass to the peer, and later digits are reported again.
 func TestDTMF_Flood(t *testing.T) {
 	t.Parallel()
 	f := newStand(t)
@@ -67,7 +67,7 @@ func (e *ear) presses(code byte, n int) {
 	e.send(b)
 }
 
-// told is how many keys of the call in progress were told of so far.
+// told returns the number of digits reported so far for the call in progress.
 func (p *party) told() int {
 	p.T.Helper()
 	var live struct{ Data []struct{ ID string } }

@@ -12,15 +12,15 @@ import (
 type mutator struct {
 	*rand.Rand
 	seeds [][]byte
-	words []string // what may stand where something else stood
+	words []string // replacements for parts of the input
 }
 
-// oneIn is true once in n times.
+// oneIn returns true once in n times on average.
 func (m *mutator) oneIn(n int) bool { return m.IntN(n) == 0 }
 
 func pick[T any](m *mutator, all []T) T { return all[m.IntN(len(all))] }
 
-// one is a seed, changed in up to six places; one in ten is left as it is.
+// one returns a seed, changed in up to six places; one in ten is unchanged.
 func (m *mutator) one() []byte {
 	b := bytes.Clone(pick(m, m.seeds))
 	if m.oneIn(10) {
@@ -37,7 +37,7 @@ func (m *mutator) change(b []byte) []byte {
 	return b[:min(len(b), most)]
 }
 
-// most is how long an input gets.
+// most limits the length of an input.
 const most = 60000
 
 var changes = []func(m *mutator, b []byte) []byte{
@@ -72,7 +72,7 @@ func (m *mutator) put(b []byte, at int, some []byte) []byte {
 	return append(append(bytes.Clone(b[:at]), some...), b[at:]...)
 }
 
-// part is somewhere in b, of up to n bytes.
+// part returns a random range of b, of up to n bytes.
 func (m *mutator) part(b []byte, n int) (from, to int) {
 	from = m.IntN(len(b) + 1)
 	return from, min(len(b), from+m.IntN(n+1))
@@ -103,7 +103,7 @@ func (m *mutator) splice(b []byte) []byte {
 
 var digits = regexp.MustCompile(`[0-9]+`)
 
-// number writes another number where one stands: those at which counting goes wrong.
+// number replaces a number by one at which arithmetic often fails.
 func (m *mutator) number(b []byte) []byte {
 	all := digits.FindAllIndex(b, -1)
 	if len(all) == 0 {
@@ -157,12 +157,13 @@ var (
 	named  = regexp.MustCompile(`(?i)[a-z0-9-]+(\.[a-z0-9-]+)*\.(com|net|org|example|invalid|gmd|uk|xx)\b`)
 )
 
-// home leads all addresses and names to this machine: nothing of what a server is made to send shall leave it.
+// home replaces all addresses and names by those of this machine, so that the server under test sends nothing to
+// other machines.
 func home(b []byte) []byte {
 	return named.ReplaceAll(dotted.ReplaceAll(b, []byte("127$1")), []byte("localhost"))
 }
 
-// wired has the line ends that go over the wire.
+// wired returns a text with the line ends of SIP and SDP.
 func wired(text string) []byte {
 	return []byte(strings.ReplaceAll(strings.TrimLeft(text, "\n"), "\n", "\r\n"))
 }

@@ -15,7 +15,7 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// requests are those of RFC 4475 and such as telephones send.
+// requests returns the requests of RFC 4475 and typical requests of telephones.
 func requests(t testing.TB, w way) [][]byte {
 	t.Helper()
 	files, _ := filepath.Glob(filepath.Join(rig.Root(), "internal", "protocol", "sip", "testdata", "torture", "*.dat"))
@@ -51,7 +51,7 @@ func requests(t testing.TB, w way) [][]byte {
 	return all
 }
 
-// request is one as it should be.
+// request returns a valid request.
 func request(method, uri, more string, body []byte) []byte {
 	return fmt.Appendf(nil, "%s %s SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:5060;branch=z9hG4bKseed;rport\r\nMax-Forwards: 70\r\n"+
 		"From: \"A\" <sip:+12135550100@127.0.0.1>;tag=a\r\nTo: <%s>\r\nCall-ID: seed\r\nCSeq: 1 %s\r\nContact: <sip:a@127.0.0.1:5060;ob>;+sip.instance=\"<urn:uuid:0>\"\r\n"+
@@ -72,7 +72,8 @@ var (
 	lengths  = regexp.MustCompile(`(?im)^(content-length|l)[ \t]*:[^\r\n]*`)
 )
 
-// own makes a message one of its own, not a repetition; one in eight stays what it is.
+// own gives a message a Call-ID and branch of its own, so that it is not a retransmission; one in eight stays
+// unchanged.
 func (f *stand) own(m *mutator, b []byte) []byte {
 	if m.oneIn(8) {
 		return b
@@ -86,7 +87,7 @@ func (f *stand) own(m *mutator, b []byte) []byte {
 	return b
 }
 
-// TestSIP_AnyMessages sends messages by UDP and TCP, from strangers and from a carrier who may call.
+// TestSIP_AnyMessages sends mutated messages by UDP and TCP, from unknown addresses and from a carrier that may call.
 func TestSIP_AnyMessages(t *testing.T) {
 	t.Parallel()
 	f := newStand(t)
@@ -156,7 +157,7 @@ func (f *stand) connect(network string, from net.IP) net.Conn {
 	return conn
 }
 
-// held are connections that stay open a while.
+// held are connections that stay open for a while.
 type held []net.Conn
 
 func (h *held) keep(c net.Conn) {
@@ -181,8 +182,8 @@ func end(c net.Conn) {
 	_ = c.Close()
 }
 
-// A dialogue is a carrier that sends what it likes, reads what it is answered, and takes calls that come about down again, after a few
-// messages inside them.
+// dialogue is a carrier that sends arbitrary messages and reads the responses. It ends calls that come about, after a
+// few messages inside them.
 type dialogue struct {
 	f    *stand
 	conn net.Conn
@@ -201,7 +202,7 @@ func (d *dialogue) send(_ *mutator, b []byte) {
 	_, _ = d.conn.Write(b)
 }
 
-// lastCSeq is the highest there is (RFC 3261 §8.1.1.5).
+// lastCSeq is the highest CSeq (RFC 3261 §8.1.1.5).
 const lastCSeq = 1<<31 - 1
 
 // read takes answers; to those of INVITE that establish a call it says ACK, sometimes something else, and BYE.
@@ -237,7 +238,7 @@ func (d *dialogue) read(m *mutator) {
 			_, _ = d.conn.Write(within)
 		}
 		bye := inside("BYE", lastCSeq, "") // those before may have had any CSeq: a lower one is refused (RFC 3261 §12.2.2)
-		for range 2 {                      // what is on hold ends by nothing else for long
+		for range 2 {                      // twice, because otherwise a held call would last long
 			_, _ = d.conn.Write(bye)
 		}
 	}
@@ -248,7 +249,7 @@ func (d *dialogue) close() {
 	<-d.done
 }
 
-// value is that of a header field.
+// value returns the value of a header field.
 func value(message, name string) string {
 	return rig.Field(strings.ReplaceAll(message, "\r", ""), name)
 }

@@ -38,7 +38,7 @@ func TestDelivery_KilledBeforeRecord(t *testing.T) {
 		c.Want(202, "POST", "/sandbox/events/trigger", map[string]any{"event": "call.ended"}, nil)
 		<-arrived
 		s.Kill()
-		close(answer) // nobody hears it
+		close(answer) // the server was killed, so the response is lost
 		s.Start()
 		var d delivery
 		rig.Until(t, "the event is delivered", 60*time.Second, func() bool { d = only(c, w.ID); return d.Status == "succeeded" })

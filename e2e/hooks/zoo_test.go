@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { rig.Main(m) }
 
-// seen is what the receiver in Node says of a request: which rules accept it.
+// seen is the report of the receiver in Node about a request: the rules that accept it.
 type seen struct {
 	Port            int
 	Path, ID, Event string
@@ -30,7 +30,7 @@ type seen struct {
 	Error           string
 }
 
-// A node is a receiver made of plain Node and two libraries for webhooks.
+// node is a receiver made of plain Node and two libraries for webhooks.
 type node struct {
 	url string
 	mu  sync.Mutex // guards all
@@ -95,7 +95,7 @@ func (n *node) at(path string) (all []seen) {
 	return all
 }
 
-// delivery is one as the log shows it.
+// delivery is a delivery of the API's log.
 type delivery struct {
 	ID, Status, Body string
 	EventID          string `json:"event_id"`
@@ -108,7 +108,7 @@ type delivery struct {
 	}
 }
 
-// only is the one delivery of a webhook.
+// only returns the one delivery of a webhook.
 func only(c *rig.Client, webhook string) (d delivery) {
 	var log struct{ Data []delivery }
 	c.Want(200, "GET", "/webhooks/"+webhook+"/deliveries", nil, &log)

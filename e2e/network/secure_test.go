@@ -8,7 +8,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// Telephones by others that trust nobody but the authority of our certificate, and speak no audio that is not encrypted.
+// Third-party telephones that trust only the authority of the server's certificate, and require encrypted audio, call
+// each other.
 func TestSecure_TLSAndSRTPBothWays(t *testing.T) {
 	t.Parallel()
 	own := rig.NewCertificate(t)

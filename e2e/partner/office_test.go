@@ -75,7 +75,7 @@ func newPractice(t *testing.T, s *rig.Server) practice {
 	return p
 }
 
-// callOut has bob call a number that the carrier answers.
+// callOut makes bob call a number that the carrier answers.
 func (p practice) callOut(number string) {
 	p.t.Helper()
 	answers := p.Server.Sipp(rig.Script{Scenario: "answer", IP: p.way.IP, Port: p.way.Port})
@@ -86,13 +86,13 @@ func (p practice) callOut(number string) {
 	}
 }
 
-// callRefused has bob call and be refused with a status.
+// callRefused makes bob call and expects a refusal with a status.
 func (p practice) callRefused(number string, status int) {
 	p.t.Helper()
 	p.Server.Sipp(rig.Script{Scenario: "call_refused", Login: &p.bob.SIP, Number: number, Status: status}).Wait()
 }
 
-// callIn has the carrier call ada, who answers.
+// callIn makes the carrier call ada, who answers.
 func (p practice) callIn() {
 	p.t.Helper()
 	p.Server.Sipp(rig.Script{Scenario: "call", IP: p.way.IP, From: "+12125550177", Number: p.way.Number, Talk: 300 * time.Millisecond}).Wait()
