@@ -19,7 +19,7 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// What the day at the call centre is, unless SONIQ_QUEUE_CALLS says how many calls.
+// Size of the day at the call centre. SONIQ_QUEUE_CALLS sets the number of calls.
 const (
 	dayCalls  = 30
 	dayAgents = 24
@@ -98,7 +98,7 @@ func (d *agentPhone) Invite(_ context.Context, in *sip.Inbound) {
 	}
 }
 
-// alive reports whether a call is on: the telephone may have agreed to its end before we are told.
+// alive reports whether a call is up. The telephone may have accepted the BYE before the test sees the end.
 func alive(l *sip.Leg) bool {
 	select {
 	case <-l.Done():
@@ -116,8 +116,9 @@ func (d *agentPhone) ended(l *sip.Leg) {
 	d.free = time.Now()
 }
 
-// TestLoad_CallCentreDay has agents of overlapping queues take calls, refuse some and let some ring, while callers come, wait
-// and hang up: nobody is offered two callers at once, and no caller is lost. Soak runs kill the server in between.
+// TestLoad_CallCentreDay runs agents of overlapping queues that answer, refuse or ignore calls, while callers arrive,
+// wait and hang up. No agent is offered two callers at once, and no caller is lost. Soak runs kill the server in
+// between.
 func TestLoad_CallCentreDay(t *testing.T) {
 	t.Parallel()
 	limit.Budget(t, 75*time.Second, "callers of a whole day, at five a second")
@@ -227,7 +228,7 @@ func (o *callCentre) idle() bool {
 	})
 }
 
-// check compares the records with what the telephones did.
+// check compares the records with the calls of the telephones.
 func (o *callCentre) check(calls, kills int) {
 	o.T.Helper()
 	for i, d := range o.desks {

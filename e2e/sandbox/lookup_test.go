@@ -51,7 +51,7 @@ func TestLookup_TestNumbers(t *testing.T) {
 	}
 }
 
-// wantLookup checks what a lookup and a screen pop say of a number.
+// wantLookup checks the results of a lookup and a screen pop for a number.
 func wantLookup(s *fixture.Org, number, name string, complete bool, sources string) {
 	s.T.Helper()
 	var found struct {

@@ -18,11 +18,11 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// keptTables are the tables in which a reset keeps rows.
+// keptTables lists the tables in which a reset keeps rows.
 var keptTables = []string{"orgs", "api_keys", "users", "invitations", "devices", "registrations", "browser_tokens", "provisionings", "agents", "webhooks", "webhook_versions", "audit",
 	"event_sequences", "extensions"}
 
-// ignoredTables are the tables that presence is written to shortly after a call.
+// ignoredTables lists the tables that presence is written to shortly after a call.
 var ignoredTables = []string{"agent_spells", "events", "webhook_deliveries", "webhook_attempts", "jobs", "call_counted"}
 
 func TestReset_DuringCall(t *testing.T) {
@@ -96,7 +96,7 @@ func newSandbox(s *rig.Server, org string) *sandboxOrg {
 	return x
 }
 
-// call has the user call a test number, and waits until their telephone has answered.
+// call makes the user call a test number, and waits until their telephone has answered.
 func (x *sandboxOrg) call(number string) {
 	x.T.Helper()
 	x.Want(201, "POST", "/calls", map[string]any{"to": number, "user_id": x.user.ID}, nil)
@@ -195,7 +195,7 @@ func (x *sandboxOrg) files() (all []string) {
 	return all
 }
 
-// lists are the lists of a sandbox that a reset empties.
+// lists names the lists of a sandbox that a reset empties.
 var lists = []string{"/calls", "/cdr", "/recordings", "/sms", "/sms/conversations", "/sms/opt-outs", "/contacts", "/numbers", "/queues", "/flows", "/trunks",
 	"/callbacks", "/tags", "/voicemail", "/crm/sync-jobs", "/audio"}
 

@@ -49,7 +49,7 @@ func TestRTPInjection_NotHeard(t *testing.T) {
 	fixture.Hears(t, "the right channel", both[1], 1000, 4*time.Second)
 }
 
-// udpPorts returns the UDP ports of the server other than SIP, which anybody can find by trying.
+// udpPorts returns the UDP ports of the server other than SIP, which an attacker can find by a port scan.
 func udpPorts(t *testing.T, s *rig.Server) []int {
 	t.Helper()
 	own := sockets(t, s.PID())

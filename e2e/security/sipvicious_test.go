@@ -20,7 +20,7 @@ import (
 type attacker struct {
 	s        *rig.Server
 	ip       string
-	disguise bool // the tools do not say who they are
+	disguise bool // the tools hide their User-Agent
 }
 
 // viciousWrapper runs a tool of SIPVicious from the address and under the name that come first; half of the tools do not heed their
@@ -38,7 +38,7 @@ h.makeRequest.__defaults__ = tuple(d)
 __import__('sipvicious.' + tool, fromlist=['main']).main()
 `
 
-// run runs a tool against the server and returns what it printed.
+// run runs a tool against the server and returns its output.
 func (a attacker) run(tool string, args ...string) string {
 	a.s.T.Helper()
 	host, port, _ := net.SplitHostPort(a.s.SIP)

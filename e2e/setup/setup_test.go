@@ -70,7 +70,7 @@ func TestSetupWaitsForAProgramThatLeavesPackagesHalfInstalled(t *testing.T) {
 	m.remove(fmt.Sprintf("root/proc/%d", os.Getpid()))
 	m.process(4242, "unattended-upgr", "unattended-upgrade")
 	m.process(4243, "unattended-upgr", "python3 unattended-upgrade-shutdown --wait-for-signal")
-	m.process(4244, "apt-get", "") // ended, and nobody took note
+	m.process(4244, "apt-get", "") // ended, but not reaped
 	m.command("dpkg", `echo "The following packages have been unpacked but not yet configured"`)
 	m.command("apt-get", installsModels)
 	s := m.setup("models")
@@ -228,7 +228,7 @@ func TestSetupAsksForNothingThatIsThere(t *testing.T) {
 
 func TestSetupAsksForThePackagesWhoseFilesAreGone(t *testing.T) {
 	names := slices.Sorted(maps.Keys(proofs))
-	for bit := range bits.Len(uint(len(names))) { // which five answers tell every package from every other
+	for bit := range bits.Len(uint(len(names))) { // the answers for all bits together identify each package
 		t.Run(fmt.Sprint(bit), func(t *testing.T) {
 			m := newMachine(t)
 			m.everything()

@@ -18,14 +18,15 @@ import (
 	"soniq/e2e/rig"
 )
 
-// kannel is an SMS gateway that is an application of ours. Its bearerbox speaks SMPP, its smsbox HTTP.
+// kannel is an SMS gateway that is an SMPP application of the organisation. Its bearerbox speaks SMPP, its smsbox
+// HTTP.
 type kannel struct {
 	t       *testing.T
 	sendURL string
 	dir     string
 	hooks   *httptest.Server
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	got  []url.Values
 	dlrs []url.Values
 }
@@ -111,7 +112,7 @@ func (k *kannel) write(name, text string) {
 	}
 }
 
-// complaints returns the lines of a log that tell of something unusual.
+// complaints returns the lines of a log that report something unusual.
 func complaints(log string) string {
 	var all []string
 	for line := range strings.Lines(log) {
@@ -176,7 +177,8 @@ func (k *kannel) send(id, from, to, text string) {
 	}
 }
 
-// reports are the types of the reports under an identifier, in their order: 1 delivered, 2 failed, 8 taken, 16 refused.
+// reports returns the types of the reports under an identifier, in their order: 1 delivered, 2 failed, 8 accepted, 16
+// refused.
 func (k *kannel) reports(id string) (types []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -188,7 +190,7 @@ func (k *kannel) reports(id string) (types []string) {
 	return types
 }
 
-// texts are the messages that came in from a number.
+// texts returns the messages received from a number.
 func (k *kannel) texts(from string) (all []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -200,7 +202,7 @@ func (k *kannel) texts(from string) (all []string) {
 	return all
 }
 
-// words decodes a text from kannel: UTF-16 where coding is 2.
+// words decodes a text from kannel: UTF-16 if coding is 2.
 func words(text, coding string) string {
 	if coding != "2" {
 		return text

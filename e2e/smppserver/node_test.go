@@ -22,7 +22,7 @@ type nodeESME struct {
 	said []nodeSaid
 }
 
-// nodeSaid is one line that the application prints.
+// nodeSaid is one line of output of the application.
 type nodeSaid struct {
 	Bound     *int
 	Submitted *int

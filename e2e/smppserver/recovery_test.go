@@ -67,7 +67,7 @@ type text struct {
 	To                         string `json:"to_number"`
 }
 
-// written are the messages of a direction.
+// written returns the messages of a direction.
 func (x *texting) written(direction string) (all []text) {
 	x.t.Helper()
 	for cursor := ""; ; {
@@ -84,7 +84,7 @@ func (x *texting) written(direction string) (all []text) {
 	}
 }
 
-// long is a text of 400 characters with a picture in it.
+// long is a text of 400 characters with an emoji in it.
 var long = string([]rune(strings.Repeat("Dear Ms. Möller, your parcel waits. ", 12))[:397]) + "!🚀."
 
 func TestKannel_LongTextBothWaysWithReceipt(t *testing.T) {
@@ -92,7 +92,7 @@ func TestKannel_LongTextBothWaysWithReceipt(t *testing.T) {
 		a := x.application(map[string]any{})
 		k := startKannel(t, x.Server.SMPP, a.SystemID, a.Password)
 		x.bound(a, 1)
-		k.send("long", x.numbers[0], "+12025550115", long) // who answers with the same text
+		k.send("long", x.numbers[0], "+12025550115", long) // this number answers with the same text
 		rig.Until(t, "the report", 60*time.Second, func() bool { return slices.Contains(k.reports("long"), "1") })
 		out := x.written("outbound")
 		if len(out) != 1 || out[0].Body != long || out[0].Encoding != "ucs2" || out[0].Segments != 6 || out[0].Status != "delivered" {
@@ -160,7 +160,7 @@ func TestKannel_NoLossNorDuplicateAcrossKills(t *testing.T) {
 	})
 }
 
-// count is how many reports of a type there are.
+// count returns the number of reports of a type.
 func (k *kannel) count(kind string) (n int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

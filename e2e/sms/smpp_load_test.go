@@ -49,7 +49,7 @@ func TestSMPP_Throughput(t *testing.T) {
 	t.Run("client alone", measureClient)
 }
 
-// processorTime tells how much of a processor each message took of a process since it began.
+// processorTime returns the processor time that each message has cost a process since its start.
 func processorTime(t *testing.T, pid, messages int) string {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

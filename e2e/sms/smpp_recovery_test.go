@@ -33,7 +33,8 @@ func TestSMPP_PartsSurviveKill(t *testing.T) {
 	})
 }
 
-// What was handed over before a kill is not sent again after it: each message arrives once, or is told to be unknown.
+// A message submitted before a kill is not submitted again after it. Each message arrives once, or gets the status
+// unknown.
 func TestSMPP_NoDuplicateAfterKill(t *testing.T) {
 	t.Parallel()
 	rig.Each(t, rig.Options{Env: fixture.NoSpeech, Upset: true}, func(t *testing.T, s *rig.Server) {

@@ -29,7 +29,7 @@ type smsc struct {
 	seen []smscEvent
 }
 
-// smscEvent is what an SMS centre reports.
+// smscEvent is an event that an SMS centre reports.
 type smscEvent struct {
 	Port                     int
 	Event, ID, From, To      string
@@ -104,7 +104,7 @@ func (c *smsc) stop() {
 	_ = c.Wait()
 }
 
-// order tells the centre what to do.
+// order sends a command to the centre.
 func (c *smsc) order(o map[string]any) {
 	c.t.Helper()
 	b, err := json.Marshal(o)
@@ -116,7 +116,7 @@ func (c *smsc) order(o map[string]any) {
 	}
 }
 
-// all lists what happened of a kind, to a number unless that is "".
+// all returns the events of a kind, to a number unless that is "".
 func (c *smsc) all(event, to string) (all []smscEvent) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// Names that no dictionary has are understood in the calls of the organisation that has them, and in nobody else's: one worker
-// recognises the calls of both, one after the other.
+// Names outside every dictionary are recognised in calls of the organisation that has configured them, and in no
+// other: one worker recognises the calls of both, one after the other.
 func TestTerms_PerOrganisation(t *testing.T) {
 	t.Parallel()
 	rig.Either(t, rig.Options{}, wantTerms)

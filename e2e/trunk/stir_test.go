@@ -97,7 +97,7 @@ func TestSTIR_InboundVerified(t *testing.T) {
 	o := &fixture.Office{Org: fixture.NewOrg(s)}
 	bob := o.AddUser("Bob")
 	port, way := o.RegisterSipp(bob.SIP), o.AddCarrier(bob.ID, nil)
-	// calls makes one call to Bob, who answers, and returns what his phone and the timeline were told.
+	// calls makes one call to Bob, who answers, and returns the INVITE to his phone and the id of the call.
 	calls := func(from, identity string) (invite, callID string) {
 		t.Helper()
 		var headers []string
@@ -135,7 +135,7 @@ func TestSTIR_InboundVerified(t *testing.T) {
 func TestSTIR_IdentityForwarded(t *testing.T) {
 	t.Parallel()
 	by := newSigner(t, rig.NewCertificate(t))
-	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech}) // where nothing is verified
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech}) // this server verifies no signatures
 	o := &fixture.Office{Org: fixture.NewOrg(s)}
 	bob := o.AddUser("Bob")
 	port, way := o.RegisterSipp(bob.SIP), o.AddCarrier(bob.ID, nil)
@@ -154,7 +154,7 @@ func TestSTIR_IdentityForwarded(t *testing.T) {
 	if invite := carrier.Received("INVITE ", 0); !strings.Contains(invite, "\nIdentity: "+first+"\nIdentity: "+second+"\n") || strings.Count(invite, "Identity: ") != 3 { // P-Asserted- too
 		t.Errorf("the carrier got\n%s", invite)
 	}
-	// A phone of ours signs for nobody.
+	// Identity headers from a registered phone are not forwarded.
 	carrier = s.Sipp(rig.Script{Scenario: "answer", IP: way.IP, Port: way.Port})
 	s.Sipp(rig.Script{Scenario: "call", Login: &bob.SIP, Number: "2125550143", Talk: 200 * time.Millisecond, Headers: headers}).Wait()
 	carrier.Wait()

@@ -12,7 +12,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// speakingCaller is an outside caller who is silent unless told to speak.
+// speakingCaller is an outside caller who is silent until say is called.
 type speakingCaller struct {
 	*fixture.Caller
 	words chan []int16
@@ -123,7 +123,7 @@ func timelineDetails(t testing.TB, timeline, kind string) (all []map[string]any)
 	return all
 }
 
-// addAgentCarrier adds a carrier whose number leads to a voice agent.
+// addAgentCarrier adds a carrier with a number that is routed to a voice agent.
 func addAgentCarrier(o *fixture.Office, config map[string]any) fixture.Carrier {
 	return o.AddFlowCarrier(o.AddFlow(fixture.Node("agent", "ai_agent", config, "failed", "bye"), fixture.Node("bye", "hangup", nil)))
 }

@@ -12,8 +12,8 @@ import (
 	"soniq/internal/protocol/media"
 )
 
-// A telephone that speaks what was recorded talks to a server of the Realtime protocol: it is greeted, heard and answered, and what it speaks
-// into is cut where it was heard.
+// A caller talks to a server of the Realtime protocol: it greets, recognises and answers. When the caller interrupts
+// it, its item is truncated at the audio that the caller has heard.
 func TestRealtime_BargeIn(t *testing.T) {
 	t.Parallel()
 	e, x := fixture.NewAIServer(t), newRealtime(t)
@@ -150,7 +150,7 @@ func TestRealtime_ToolsAndTransfer(t *testing.T) {
 	}
 }
 
-// A server that dies in the middle of a call, is not there, or cannot answer leaves nobody in silence.
+// If a Realtime server dies in the middle of a call, is unreachable or cannot answer, the caller is handed over.
 func TestRealtime_FailureHandsOver(t *testing.T) {
 	t.Parallel()
 	e, x := fixture.NewAIServer(t), newRealtime(t)

@@ -69,7 +69,7 @@ A: We are open from nine to five.
 Q: Where can I park? | parking
 A: There is free parking behind the house, for all of our patients, the whole day, every day of the week, and also in the evening.`
 
-// A caller speaks with the scripted agent: it says what it is, answers, is interrupted, and hands over.
+// A caller talks to the scripted agent. It identifies itself as an agent, answers, is interrupted, and hands over.
 func TestScripted_AnswersAndHandsOver(t *testing.T) {
 	t.Parallel()
 	e := fixture.NewAIServer(t)

@@ -10,7 +10,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// Who left a message is called back with a key, by the rules that hold for the user.
+// A key in the voicemail menu calls back the caller who left the message, by the user's dialling rules.
 func TestCallback_FromMailbox(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{Env: map[string]string{"SONIQ_TRANSCRIBER": "off", "SONIQ_VOICE": "off"}})

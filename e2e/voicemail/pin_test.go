@@ -10,7 +10,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// TestPIN_ChangedByPhone has a user set a PIN by keys, and be asked for it the next time.
+// TestPIN_ChangedByPhone proves that a user can set a PIN by keys, and must enter it the next time.
 func TestPIN_ChangedByPhone(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{Env: map[string]string{"SONIQ_TRANSCRIBER": "off", "SONIQ_VOICE": "off"}, Flags: []string{"--media-timeout", "0"}})
