@@ -11,7 +11,7 @@ import (
 	"soniq/internal/protocol/media"
 )
 
-// Texts of callers, as tones that the stand-in recognises.
+// Tones that represent texts of callers for the stand-in.
 const (
 	openingHoursTone = 350
 	policeTone       = 1400
