@@ -13,7 +13,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// A desk asks with one credential, and holds every answer against the description.
+// desk is an API client with one credential that checks every response against the description.
 type desk struct {
 	*rig.Client
 	doc *document
@@ -104,7 +104,7 @@ type failer interface {
 	Errorf(format string, args ...any)
 }
 
-// checkProblem demands a whole problem of every error.
+// checkProblem checks that every error is a complete problem.
 func checkProblem(t failer, what string, r rig.Response) {
 	t.Helper()
 	id := r.Header.Get("X-Request-Id")
@@ -127,7 +127,7 @@ func checkProblem(t failer, what string, r rig.Response) {
 	}
 }
 
-// get asks for something outside the API, without a credential.
+// get requests an address outside the API, without a credential.
 func get(t *testing.T, s *rig.Server, path string, header ...string) rig.Response {
 	t.Helper()
 	q, err := http.NewRequest(http.MethodGet, "http://"+s.HTTP+path, nil)

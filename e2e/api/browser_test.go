@@ -75,7 +75,7 @@ func (l *pageLine) ask(method, user, to, domain string) string {
 	}
 }
 
-// TestBrowserToken_RegisterAndCall registers and calls over a WebSocket with nothing but a token.
+// TestBrowserToken_RegisterAndCall registers and calls over a WebSocket with a token as the only credential.
 func TestBrowserToken_RegisterAndCall(t *testing.T) {
 	t.Parallel()
 	flags := []string{"--transcriber", "off", "--ice-servers", "stun:stun.example.com:3478,turn:turn.example.com:3478", "--turn-secret", "shared"}
@@ -144,7 +144,7 @@ func TestBrowserToken_RegisterAndCall(t *testing.T) {
 	})
 }
 
-// tokenRights asks for tokens with a key of one user that holds no scope for it.
+// tokenRights requests tokens with a key of one user that lacks the scope for it.
 func tokenRights(t *testing.T, admin desk, ada, bob rig.User) {
 	t.Helper()
 	own := mint(t, admin, map[string]any{"user_id": ada.ID, "scopes": []string{"calls:read"}})

@@ -26,7 +26,7 @@ type operation struct {
 	Rollout          string
 	Parameters       []string // in the path
 	Body             bool
-	Need             [][]string // the sets of scopes of which one must be held whole; nil: any credential
+	Need             [][]string // sets of scopes, one of which the credential must hold completely; nil: any credential
 	declared         *openapi3.Operation
 }
 
@@ -34,7 +34,7 @@ type operation struct {
 type document struct {
 	operations []operation // of both environments
 	sandbox    []operation // of the sandbox alone
-	endless    int         // operations left out because their answer does not end
+	endless    int         // operations left out because their response does not end
 	model      *openapi3.T
 	router     routers.Router
 }
@@ -63,7 +63,7 @@ func readDocument(t *testing.T, s *rig.Server) *document {
 	for path, item := range model.Paths.Map() {
 		for method, o := range item.Operations() {
 			if o.OperationID == "events.stream" {
-				d.endless++ // its answer does not end: it has tests of its own
+				d.endless++ // its response does not end: it has tests of its own
 				continue
 			}
 			if o.Extensions["x-environment"] == "sandbox" {
@@ -136,10 +136,10 @@ func (d *document) judge(t failer, request *http.Request, r rig.Response) {
 	t.Helper()
 	route, values, err := d.router.FindRoute(request)
 	if err != nil {
-		return // an address on purpose outside the description
+		return // an address outside the description
 	}
 	if request.URL.Query().Get("fields") != "" {
-		return // sparse records
+		return // records with selected fields only
 	}
 	in := &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: request, PathParams: values, Route: route},

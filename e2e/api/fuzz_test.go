@@ -53,10 +53,10 @@ func TestSchemaFuzz_EveryOperation(t *testing.T) {
 type fuzzer struct {
 	*stage
 	*generator
-	seen map[string]map[int]int // answers by operation and status
+	seen map[string]map[int]int // responses by operation and status
 	sent int
 
-	broken map[string]bool // operations that failed: once is enough
+	broken map[string]bool // operations that failed: each is reported once
 }
 
 // seed passes existing identifiers to the generator.
@@ -177,13 +177,13 @@ func (f *fuzzer) hold(t *watched, o operation, q *http.Request, body []byte, r r
 	}
 }
 
-// watched notices whether something failed.
+// watched records whether a check failed.
 type watched struct {
 	*testing.T
 	failed bool
 }
 
-// Errorf notes the failure too.
+// Errorf records the failure too.
 func (w *watched) Errorf(format string, args ...any) {
 	w.Helper()
 	w.failed = true

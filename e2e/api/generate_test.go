@@ -150,7 +150,7 @@ func (g *generator) known() []string {
 	return all
 }
 
-// learn keeps the identifiers in an answer, some of each kind.
+// learn stores identifiers from a response, some of each kind.
 func (g *generator) learn(body []byte) {
 	for _, id := range idValue.FindAllString(string(body), 20) {
 		id = strings.Trim(id, `"`)
@@ -166,7 +166,7 @@ func (g *generator) learn(body []byte) {
 
 var idValue = regexp.MustCompile(`"[a-z]{3,5}_[0-9A-HJKMNP-TV-Z]{26}"`)
 
-// spoil makes a value wrong in one of many ways.
+// spoil makes a value invalid in one of many ways.
 func (g *generator) spoil(v any) any {
 	if m, ok := v.(map[string]any); ok && len(m) > 0 && !g.chance(4) {
 		keys := sortedKeys(m)

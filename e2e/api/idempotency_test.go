@@ -12,7 +12,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// repeats sends requests again with the key they had.
+// repeats sends requests again with the same idempotency key.
 func repeats(t *testing.T, s *stage) {
 	fresh := func(email string) map[string]any { return map[string]any{"email": email, "first_name": "Ida"} }
 	t.Run("the first answer is given again", func(t *testing.T) {

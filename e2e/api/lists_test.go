@@ -175,7 +175,7 @@ func walks(t *testing.T, s *stage) {
 	}
 }
 
-// mostWalked bounds a walk in pages.
+// mostWalked limits the number of pages read of a list.
 const mostWalked = 60
 
 func (s *stage) walkOnce(t *testing.T, o operation, path, order string) {

@@ -10,7 +10,7 @@ import (
 	"soniq/internal/platform/access"
 )
 
-// scopes asks for every operation with a key of each single scope.
+// scopes calls every operation with a key of each single scope.
 func scopes(t *testing.T, s *stage) {
 	for _, scope := range access.All() {
 		with := s.desk(s.a.Org, "live", string(scope))
@@ -85,7 +85,7 @@ func published(t *testing.T, s *stage) {
 	}
 }
 
-// anonymous asks without a credential, with a broken and with an unknown one.
+// anonymous sends requests without a credential, with a malformed one and with an unknown one.
 func anonymous(t *testing.T, s *stage) {
 	unknown := strings.Replace(s.a.Key, s.a.Key[len(s.a.Key)-8:], "00000000", 1)
 	for _, key := range []string{"", "nonsense", unknown} {
@@ -117,11 +117,11 @@ func environments(t *testing.T, s *stage) {
 			}
 		}
 	}
-	for _, p := range []string{prefix, "/v1"} { // the same under both
+	for _, p := range []string{prefix, "/v1"} { // the same in both environments
 		same := desk{&rig.Client{T: t, Server: s.Server, Key: s.a.Key, Prefix: p}, s.doc}
 		same.want(t, 200, "GET", "/users", nil, nil)
 	}
-	for _, o := range s.doc.sandbox { // not there for live keys, there for those of the sandbox
+	for _, o := range s.doc.sandbox { // unknown to live keys, known to sandbox keys
 		s.a.refused(t, 404, "not_found", o.Method, o.at(nowhere), map[string]any{})
 		if r := test.call(t, o.Method, o.at(nowhere)+"?no_such_parameter=1", map[string]any{}); problemOf(r).Code != "invalid_query" {
 			t.Errorf("%s in the sandbox: %d %s", o.ID, r.Status, r.Body)

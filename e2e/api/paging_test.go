@@ -15,7 +15,7 @@ type page struct {
 	Total      *int             `json:"total"`
 }
 
-// paging reads lists in parts.
+// paging reads lists page by page.
 func paging(t *testing.T, s *stage) {
 	d := s.org(t, "live")
 	for i := range 7 {
@@ -92,7 +92,7 @@ func tampered(t *testing.T, s *stage, d desk) {
 	s.a.refused(t, 400, "invalid_cursor", "GET", "/users?cursor="+cursor, nil) // of another organisation
 }
 
-// sparse asks for a few members of each record.
+// sparse requests a few members of each record.
 func sparse(t *testing.T, d desk) {
 	for _, query := range []string{"fields=email,name", "fields=email&fields=name"} {
 		var p page

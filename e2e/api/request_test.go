@@ -54,7 +54,7 @@ func bodyFor(o operation) any {
 	return map[string]any{}
 }
 
-// everyList asks for impossible pages.
+// everyList requests invalid pages of every list.
 func everyList(t *testing.T, s *stage) {
 	lists := 0
 	for _, o := range s.doc.operations {

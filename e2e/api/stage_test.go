@@ -40,7 +40,7 @@ func newStage(t *testing.T, s *rig.Server) *stage {
 	return st
 }
 
-// org makes an organisation with a key that may do everything.
+// org makes an organisation with a key of every scope.
 func (s *stage) org(t *testing.T, env string) desk {
 	t.Helper()
 	return s.desk(s.Command("org", "create", "--name", "Org of "+t.Name(), "--country", "US"), env, "all")
@@ -62,7 +62,7 @@ func (s *stage) desk(org, env, scopes string) desk {
 	return desk{&rig.Client{T: s.T, Server: s.Server, Org: org, Key: key, Prefix: map[string]string{"live": prefix, "test": "/sandbox/v1"}[env]}, s.doc}
 }
 
-// furnish gives organisation a one of everything.
+// furnish creates one record of each kind in organisation a.
 func (s *stage) furnish(t *testing.T) {
 	t.Helper()
 	s.hooks = s.a.Hook(nil)
@@ -205,7 +205,7 @@ func (s *stage) marked(t *testing.T, user string) {
 	s.ids["/tags"], s.ids["/callbacks"] = id(tags.Data[0].ID), id(callback.ID)
 }
 
-// partner gives organisation a a child organisation.
+// partner creates a child organisation of organisation a.
 func (s *stage) partner(t *testing.T) {
 	t.Helper()
 	var child struct {
@@ -260,7 +260,7 @@ func (s *stage) delivered(t *testing.T) {
 	s.ids["/webhooks"] = map[string]string{"id": s.hooks.ID, "delivery_id": page.Data[0].ID}
 }
 
-// understood waits for recording and transcript.
+// understood waits for the recording and the transcript.
 func (s *stage) understood(t *testing.T) {
 	t.Helper()
 	for _, kind := range []string{"recordings", "transcripts"} {

@@ -101,7 +101,7 @@ func (s *stage) stranger(t *testing.T, o operation, values map[string]string) {
 	}
 }
 
-// foreignInBodies refers to a's things in requests of b.
+// foreignInBodies refers to records of a in request bodies of b.
 func (s *stage) foreignInBodies(t *testing.T) {
 	user, trunk := s.ids["/users"]["id"], s.ids["/trunks"]["id"]
 	var own struct{ ID string }

@@ -34,7 +34,7 @@ func uselessKeys(t *testing.T, s *stage) {
 	}
 }
 
-// audited makes, changes and is denied something, and finds it in the log.
+// audited creates, changes and is refused a record, and finds each action in the audit log.
 func audited(t *testing.T, s *stage) {
 	d := s.org(t, "live")
 	var u struct{ ID string }
@@ -110,7 +110,7 @@ func everyRepeat(t *testing.T, s *stage) {
 	}
 }
 
-// reads reports whether the operation changes nothing although it is no GET.
+// reads reports whether the operation is a read although its method is not GET.
 func (o operation) reads() bool {
 	return slices.Contains([]string{"memory.search", "flows.simulate", "flows.validate"}, o.ID)
 }

@@ -45,7 +45,7 @@ type passing struct {
 	media             map[string][4]int // sockets by Call-ID
 	records           *os.File
 	ended             int      // calls whose record is not on the disk yet
-	held              [][]byte // answers that wait for it
+	held              [][]byte // responses held back until it is
 }
 
 // beBareCalls forwards messages until it gets a signal.
@@ -88,7 +88,7 @@ func (p *passing) pass() error {
 			return err
 		}
 		for _, e := range events[:max(n, 0)] {
-			for { // everything that has come
+			for { // reads everything that has arrived
 				size, from, err := unix.Recvfrom(int(e.Fd), b, 0)
 				if err != nil {
 					break

@@ -94,7 +94,7 @@ func (b *bench) settle(before records, good int, recorded bool) (took time.Durat
 	return time.Since(began), missing, err
 }
 
-// measureCalls climbs until calls fail, ours and the peer in turns.
+// measureCalls raises the rate until calls fail, soniq and the peer in turns.
 func (b *bench) measureCalls() error {
 	b.title("Calls", fmt.Sprintf("sipp over UDP on loopback, a call from a trunk to a registered phone, %s long, %d s at each rate; all on the same two cores.", talkTime, b.seconds))
 	var rows [][]string

@@ -22,7 +22,7 @@ func (b *bench) clear() {
 	}
 }
 
-// sayDeleted warns that recorded calls cost more than they would.
+// sayDeleted warns that recorded calls cost more than usual after a recent deletion.
 func (b *bench) sayDeleted() {
 	info, err := os.Stat(deletion())
 	if err != nil {

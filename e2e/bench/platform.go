@@ -151,7 +151,7 @@ func (p *platform) api(method, path string, in, out any) error {
 // records counts the durable records of calls.
 type records struct{ Calls, Ended, Events, Recordings int }
 
-// durable counts in the database itself, beside the server.
+// durable counts the rows in the database itself, not through the server.
 func (p *platform) durable() (r records, err error) {
 	ctx := context.Background()
 	d, err := db.Open(ctx, filepath.Join(p.data, "soniq.db"))

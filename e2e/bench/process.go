@@ -65,7 +65,7 @@ func (p *process) follow(pipe io.Reader, out *os.File, started chan<- error) {
 	p.exited <- p.command.Wait()
 }
 
-// stop ends the program in order, and by force after ten seconds.
+// stop ends the program with SIGTERM, and with SIGKILL after ten seconds.
 func (p *process) stop() {
 	_ = p.command.Process.Signal(syscall.SIGTERM)
 	select {
@@ -155,7 +155,7 @@ func load() string {
 	return "?"
 }
 
-// until asks again and again until ok is true.
+// until polls ok until it returns true.
 func until(limit time.Duration, what string, ok func() bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()

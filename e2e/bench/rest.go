@@ -172,7 +172,7 @@ func (p *platform) list(q recordQuery) (row []string, p99 float64, err error) {
 
 func someone(i int) string { return fmt.Sprintf("+1415%07d", i) }
 
-// fillRecords writes calls that are over, spread over half a year.
+// fillRecords writes ended calls, spread over half a year.
 func fillRecords(path, org string, n int) error {
 	ctx := context.Background()
 	d, err := db.Open(ctx, path)

@@ -117,14 +117,14 @@ func (p *person) press(label string) {
 	}
 }
 
-// clean fails for everything that axe finds on the page.
+// clean fails for everything that axe reports on the page.
 func (p *person) clean() {
 	p.t.Helper()
 	axe, err := os.ReadFile(filepath.Join(rig.Root(), "e2e", "node", "node_modules", "axe-core", "axe.min.js"))
 	if err != nil {
 		p.t.Fatal("no axe-core: scripts/setup test installs it")
 	}
-	p.scripts(true) // for axe alone: the page was loaded without
+	p.scripts(true) // scripts run for axe only: the page was loaded without them
 	defer p.scripts(false)
 	p.eval(nil, "%s", "void (() => {"+string(axe)+"\n})()")
 	var found []struct {
@@ -219,7 +219,7 @@ func (p *person) redeem(code string) string {
 	return got.Token
 }
 
-// bearer asks with a credential.
+// bearer sends a request with a credential.
 func bearer(t *testing.T, method, address, token string) *http.Response {
 	t.Helper()
 	r, err := http.NewRequest(method, address, strings.NewReader(`{"to":"+442079460018"}`))

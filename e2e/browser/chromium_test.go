@@ -139,7 +139,7 @@ func (c *chromium) attach(address, url string) {
 	})
 }
 
-// read hands replies out until the connection ends.
+// read distributes replies until the connection ends.
 func (c *chromium) read() {
 	for {
 		_, b, err := c.conn.Read(context.Background())

@@ -45,7 +45,7 @@ var pageTime = limit.Hang(0)
 type reference struct {
 	*chromium
 	t    *testing.T
-	page string // as it was seen last
+	page string // the text when last read
 }
 
 // watch enables the events for errors and requests of the page, and reloads it so that they cover its beginning.

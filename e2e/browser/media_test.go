@@ -189,7 +189,7 @@ func TestBrowser_OffersAndHolds(t *testing.T) {
 	c.eval(&offer, "(pc.getTransceivers()[0].direction = 'sendrecv', offer(false))")
 	c.eval(nil, "take('answer', %s)", quoted(l.take(t, offer)))
 	talk(t, c, l)
-	c.eval(&offer, "offer(true)") // ICE anew
+	c.eval(&offer, "offer(true)") // ICE restart
 	c.eval(nil, "take('answer', %s)", quoted(l.take(t, offer)))
 	talk(t, c, l)
 	if q := l.Quality(); !q.Secure || q.Received.LossRate > 5 || q.FirstAudio.IsZero() {

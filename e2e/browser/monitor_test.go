@@ -17,7 +17,7 @@ func TestSupervision_InBrowser(t *testing.T) {
 	say := voice(t, "1000", "8000")
 	caller := s.Phone(ada.SIP, rig.PhoneOptions{Say: say})
 	s.Phone(bob.SIP, rig.PhoneOptions{Say: say, Auto: true})
-	s.Phone(carol.SIP, rig.PhoneOptions{Say: say, Auto: true}) // on her desk
+	s.Phone(carol.SIP, rig.PhoneOptions{Say: say, Auto: true}) // at her desk phone
 	caller.Dial(bob.Extension)
 	var live struct{ Data []struct{ ID, Status string } }
 	rig.Until(t, "the call", 10*time.Second, func() bool {

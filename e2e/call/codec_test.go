@@ -9,7 +9,7 @@ import (
 	"soniq/internal/protocol/media"
 )
 
-// Phones that share no codec hear each other, their digits pass, and both are recorded.
+// Phones without a common codec hear each other. Digits pass, and both are recorded.
 func TestCodec_TranscodingBetweenPhones(t *testing.T) {
 	t.Parallel()
 	for name, codecs := range map[string][2]string{

@@ -91,7 +91,7 @@ func TestHoldRequest_Music(t *testing.T) {
 	}
 	o.HearsOnly("Bob after the hold", o.BobPhone, fixture.AdaTone)
 	var ends sync.WaitGroup
-	for range 4 { // whoever comes first: it has ended when they are answered
+	for range 4 { // several at once: whichever is first, the call has ended when each is answered
 		ends.Go(func() {
 			r := o.Do("POST", path+"/end", map[string]any{"reason": "enough"})
 			if c := r.JSON(); r.Status != 200 || c["status"] != "completed" || c["end_reason"] != "api" {
@@ -137,7 +137,7 @@ func TestHoldRequest_LateAnswerUndone(t *testing.T) {
 				offers = append(offers, strings.Fields(rig.Field(m.Text, "CSeq"))[0]+" "+direction.FindString(m.Text))
 			}
 		}
-		offers = slices.Compact(offers) // of those that were repeated
+		offers = slices.Compact(offers) // removes retransmissions
 		return len(offers) == 3
 	})
 	for i, want := range []string{"a=sendrecv", "a=sendonly", "a=sendrecv"} {

@@ -22,7 +22,8 @@ func wantDestinationRefused(o *fixture.Office, path string, body map[string]any)
 	}
 }
 
-// TestPlacedCall_ForeignSIPAddress proves that sip:101@host rings our extension 101 only if phones know the server by that host.
+// TestPlacedCall_ForeignSIPAddress proves that sip:101@host rings extension 101 only if phones use that host for the
+// server.
 func TestPlacedCall_ForeignSIPAddress(t *testing.T) {
 	t.Parallel()
 	o := fixture.NewOffice(rig.Start(t, rig.Options{Env: fixture.NoSpeech, Flags: []string{"--provision-host", "pbx.example.com"}}))

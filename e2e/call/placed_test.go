@@ -77,7 +77,7 @@ func TestPlacedCall_DatabaseRefusal(t *testing.T) {
 	if all := o.CDRs(0, ""); len(all) != 0 {
 		t.Errorf("records of it: %v", all)
 	}
-	o.ConnectCall() // the telephones are free, and the next call is as any other
+	o.ConnectCall() // the telephones are idle, and the next call succeeds
 }
 
 // refuseCalls makes the database refuse calls whose metadata contains a text.

@@ -143,7 +143,7 @@ func TestRinging_ClosedTCPConnection(t *testing.T) {
 	company := fixture.NewOrg(s)
 	user := company.AddUser("Ada")
 	way := company.AddCarrier(user.ID, nil)
-	s.Sipp(rig.Script{Scenario: "register", Login: &user.SIP, TCP: true}).Wait() // and goes away without a word
+	s.Sipp(rig.Script{Scenario: "register", Login: &user.SIP, TCP: true}).Wait() // and vanishes without a BYE
 	began := time.Now()
 	s.Sipp(rig.Script{Scenario: "call_refused", Status: 480, IP: way.IP, From: "+12125550101", Number: way.Number}).Wait()
 	if d := time.Since(began); d > 10*time.Second {

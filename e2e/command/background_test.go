@@ -35,7 +35,7 @@ func (r *running) Write(b []byte) (int, error) {
 // said returns the standard error of the command so far.
 func (r *running) said() string { r.mu.Lock(); defer r.mu.Unlock(); return r.wrong.String() }
 
-// launch starts a command and returns once standard error says the word.
+// launch starts a command and returns once standard error contains the word.
 func launch(t *testing.T, env []string, word string, args ...string) *running {
 	t.Helper()
 	binary, err := rig.Build()

@@ -159,7 +159,7 @@ func reads(t *testing.T, o *office) {
 	}
 }
 
-// newCallsAreRefused: a call that cannot be written down is not carried.
+// newCallsAreRefused checks that the server refuses a call that it cannot store.
 func newCallsAreRefused(t *testing.T, o *office) {
 	t.Helper()
 	for range 5 { // one may be accepted: when the write-ahead log restarts, it has space for a few writes

@@ -56,7 +56,7 @@ func TestDoctor_Problems(t *testing.T) {
 	}
 }
 
-// TestDoctor_MissingRecogniserLibrary hides the library of the recogniser behind an empty file of its name.
+// TestDoctor_MissingRecogniserLibrary replaces the library of the recogniser by an empty file.
 func TestDoctor_MissingRecogniserLibrary(t *testing.T) {
 	t.Parallel()
 	r := soniq(t, []string{withoutEngine(t)}, "doctor", "--data", t.TempDir(), "--http", "127.0.0.1:0", "--sip", "127.0.0.1:0", "--transcriber", "pocketsphinx")

@@ -80,7 +80,7 @@ func (o *office) ended() (ids []string) {
 	return ids
 }
 
-// speech writes a sentence as telephones speak it.
+// speech writes a sentence as audio for telephones.
 func speech(t *testing.T) string {
 	t.Helper()
 	all, err := softphone.Conversation()

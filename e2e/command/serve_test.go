@@ -106,7 +106,7 @@ func TestServe_PortInUse(t *testing.T) {
 	soniq(t, nil, "serve", "--data", filepath.Join(file, "data"), "--http", "127.0.0.1:0", "--sip", "127.0.0.1:0").refused(t, "data folder", file)
 }
 
-// TestConfiguration_Precedence sets a value in all four places, one after the other.
+// TestConfiguration_Precedence sets a value in all four sources, one after the other.
 func TestConfiguration_Precedence(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "soniq.conf")

@@ -114,7 +114,7 @@ func udp(t *testing.T, s *rig.Server, seeds [][]byte, random *rand.Rand) {
 	pace := time.NewTicker(time.Millisecond)
 	defer pace.Stop()
 	for _, b := range seeds {
-		_, _ = c.Write(b) // a refusal by ICMP of an answer sent elsewhere does not matter
+		_, _ = c.Write(b) // an ICMP error for a response sent elsewhere is ignored
 		<-pace.C
 	}
 	for range mutations {

@@ -24,7 +24,7 @@ type hubSpot struct {
 	release chan struct{}
 }
 
-// newHubSpot starts one.
+// newHubSpot starts a stand-in.
 func newHubSpot(t testing.TB) *hubSpot {
 	h := &hubSpot{Vendor: vendortest.New(t, "hubspot"), held: make(chan struct{}), release: make(chan struct{})}
 	h.Respond(h.respond)

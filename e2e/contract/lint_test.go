@@ -35,7 +35,7 @@ func tool(t *testing.T, folder, name string, arguments ...string) (said string, 
 	return string(out), err
 }
 
-// warned matches the count of warnings, which redocly does not fail for.
+// warned matches the count of warnings, because redocly exits with 0 if there are only warnings.
 var warned = regexp.MustCompile(`\d+ warnings?`)
 
 // The recommended rules of two linters find nothing in the description, warnings included. Each linter finds a

@@ -44,7 +44,7 @@ func TestPrism_NoViolation(t *testing.T) {
 	t.Logf("%d requests, %d of them succeed", len(r.Run.Executions), len(r.done()))
 }
 
-// ask asks with the key of the place.
+// ask sends a request with the key of the place.
 func (p *place) ask(t *testing.T, url string) (status int, said string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)

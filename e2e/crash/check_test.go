@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// check looks for everything that was acknowledged.
+// check fails unless everything acknowledged is there.
 func (l *loop) check() {
 	l.t.Helper()
 	byCaller, byCall := map[string][]record{}, map[string]record{}
@@ -130,7 +130,7 @@ func (l *loop) killAfter(t time.Time) time.Time {
 	return t
 }
 
-// whole fetches the audio and holds it against its record; it returns its length.
+// whole fetches the audio, compares it with its record, and returns its length.
 func (l *loop) whole(a audio) (time.Duration, bool) {
 	l.t.Helper()
 	r := l.c.Do("GET", "/recordings/"+a.ID+"/audio", nil)

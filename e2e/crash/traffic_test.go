@@ -60,7 +60,7 @@ func (p *callers) start(args []string) {
 		p.t.Fatal(err)
 	}
 	go func() {
-		_ = p.command.Wait() // it fails with the calls that crashes cut
+		_ = p.command.Wait() // sipp fails because of the calls that crashes cut off
 		close(p.exited)
 	}()
 	p.t.Cleanup(func() {

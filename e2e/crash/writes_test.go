@@ -24,8 +24,8 @@ type writer struct {
 	added    map[string]string // user ids by e-mail address, of answers 201
 	names    map[string]int    // the last change that was answered, by user id
 	asked    int
-	repeated int // requests asked more than once
-	replayed int // of which the first had had its effect already
+	repeated int // requests sent more than once
+	replayed int // of these, requests whose first attempt had taken effect
 }
 
 func startWriter(t *testing.T, c *rig.Client) *writer {
@@ -121,7 +121,7 @@ func (w *writer) once(method, path string, body []byte, key string) (status int,
 	return a.StatusCode, answer, a.Header.Get("Idempotency-Replayed") != "", err
 }
 
-// check looks for everything that was acknowledged.
+// check fails unless everything acknowledged is there.
 func (w *writer) check() {
 	close(w.stop)
 	<-w.done

@@ -1,4 +1,4 @@
-// Package crm shows connections with the servers that people run: directories, address books and business systems.
+// Package crm tests connections with real third-party servers: directories, address books and business systems.
 package crm
 
 import (
@@ -49,7 +49,7 @@ func (c company) connection(id string) map[string]any {
 	return nil
 }
 
-// copied waits until a connection has brought so many people.
+// copied waits until a connection has copied n people.
 func (c company) copied(id string, n int) {
 	c.T.Helper()
 	var x map[string]any

@@ -24,7 +24,7 @@ func table(people []rig.Person) string {
 	return b.String()
 }
 
-// imports uploads a table and waits until it is in.
+// imports uploads a table and waits until it is imported.
 func (c company) imports(people []rig.Person) {
 	c.T.Helper()
 	var body bytes.Buffer

@@ -86,7 +86,7 @@ func TestLookup_FailingSystems(t *testing.T) {
 	c.opened(want)
 }
 
-// opened asks on until those that fail are left alone; the good one still answers.
+// opened makes lookups until the circuit breakers of the failing systems are open; the good one still answers.
 func (c company) opened(want map[string]string) {
 	c.T.Helper()
 	var last who

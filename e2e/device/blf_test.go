@@ -48,7 +48,7 @@ func lastNotifiedState(t *testing.T, lamp *rig.Sipp, extension string) (state st
 			continue
 		}
 		if !strings.Contains(m.Text, "</dialog-info>") {
-			continue // not written to its end yet
+			continue // not completely written yet
 		}
 		told := notifiedState.FindStringSubmatch(m.Text)
 		if told == nil || told[1] != strconv.Itoa(version) && told[1] != strconv.Itoa(version-1) || // a NOTIFY is repeated if its response was late

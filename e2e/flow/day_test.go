@@ -170,7 +170,7 @@ func (d *company) callback() {
 	caller.Wait()
 }
 
-// caller calls in and is silent.
+// caller makes an inbound call and is silent.
 func (d *company) caller(from string) *softphone.ActiveCall {
 	d.T.Helper()
 	phone, err := softphone.OutsideCallerAt(d.T.Context(), netip.MustParseAddr(d.way.IP), from, d.Server.SIP, slog.New(slog.DiscardHandler))

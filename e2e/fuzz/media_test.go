@@ -170,7 +170,7 @@ type party struct {
 	count  uint16
 }
 
-// call makes a call, throws packets at it for half a second, and ends it.
+// call makes a call, sends mutated packets to it for half a second, and ends it.
 func (p *party) call(carrier *line, number string, offer []byte, round uint64) {
 	p.T.Helper()
 	c, err := carrier.dial("+12135550100", number, offer)
@@ -204,10 +204,10 @@ func (p *party) call(carrier *line, number string, offer []byte, round uint64) {
 	}
 }
 
-// throw sends one packet somewhere.
+// throw sends one mutated packet.
 func (p *party) throw(m *mutator) {
 	b := m.one()
-	if len(b) > 12 && b[0]>>6 == 2 && m.oneIn(2) { // one that follows on the others
+	if len(b) > 12 && b[0]>>6 == 2 && m.oneIn(2) { // with the next sequence number
 		p.follows(b, 1+m.IntN(2))
 	}
 	b = b[:min(len(b), 1400)]
@@ -226,7 +226,7 @@ func (p *party) throw(m *mutator) {
 	_, _ = conn.WriteToUDP(b, &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port})
 }
 
-// follows numbers a packet after those before.
+// follows sets the sequence number and timestamp after those of the previous packets.
 func (p *party) follows(b []byte, step int) {
 	p.count += uint16(step)
 	binary.BigEndian.PutUint16(b[2:], p.count)

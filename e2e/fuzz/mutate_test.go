@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A mutator makes bad input of good. The same seed and round make the same.
+// mutator generates invalid input from valid input. The same seed and round generate the same input.
 type mutator struct {
 	*rand.Rand
 	seeds [][]byte
@@ -67,7 +67,7 @@ func (m *mutator) insert(b []byte) []byte {
 	return m.put(b, m.IntN(len(b)+1), some)
 }
 
-// put puts bytes between others.
+// put inserts bytes.
 func (m *mutator) put(b []byte, at int, some []byte) []byte {
 	return append(append(bytes.Clone(b[:at]), some...), b[at:]...)
 }
@@ -95,7 +95,7 @@ func (m *mutator) cut(b []byte) []byte {
 	return b
 }
 
-// splice goes on with the end of another seed.
+// splice appends the end of another seed.
 func (m *mutator) splice(b []byte) []byte {
 	other := pick(m, m.seeds)
 	return append(b[:m.IntN(len(b)+1)], other[m.IntN(len(other)+1):]...)
@@ -115,7 +115,7 @@ func (m *mutator) number(b []byte) []byte {
 	return append(append(bytes.Clone(b[:at[0]]), n...), b[at[1]:]...)
 }
 
-// word puts a word of the protocol somewhere, mostly in the place of another.
+// word inserts a word of the protocol, mostly in place of another.
 func (m *mutator) word(b []byte) []byte {
 	if len(m.words) == 0 {
 		return m.overwrite(b)
@@ -127,7 +127,7 @@ func (m *mutator) word(b []byte) []byte {
 	return append(append(bytes.Clone(b[:from]), pick(m, m.words)...), b[max(from, to):]...)
 }
 
-// line leaves out, doubles, moves or borrows a line.
+// line deletes, doubles, moves or copies a line from another seed.
 func (m *mutator) line(b []byte) []byte {
 	lines := bytes.SplitAfter(b, []byte("\n"))
 	i, j := m.IntN(len(lines)), m.IntN(len(lines))
@@ -144,7 +144,7 @@ func (m *mutator) line(b []byte) []byte {
 	return bytes.Join(lines, nil)
 }
 
-// long makes something much longer than it should be.
+// long makes a part much longer than valid.
 func (m *mutator) long(b []byte) []byte {
 	if !m.oneIn(4) {
 		return b

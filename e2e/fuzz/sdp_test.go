@@ -188,7 +188,7 @@ func over(c *call) bool {
 	}
 }
 
-// sound fails unless a call that is as it should be comes about.
+// sound fails unless a valid call succeeds.
 func (f *stand) sound(carrier *line, number string) {
 	f.T.Helper()
 	c, err := carrier.dial("+12125550100", number, theirs)

@@ -111,7 +111,7 @@ func (f *stand) throwMessages(w way) {
 	for m := f.next(seeds, requestWords); m != nil; m = f.next(seeds, requestWords) {
 		b := f.own(m, home(m.one()))
 		switch m.IntN(4) {
-		case 0: // a stranger, by UDP
+		case 0: // an unknown address, by UDP
 			if strangers == nil || m.oneIn(20) {
 				strangers = f.connect("udp", f.origin())
 				open.keep(strangers)
@@ -174,7 +174,7 @@ func (h *held) close() {
 	}
 }
 
-// end ends a connection so that no port waits for its end.
+// end closes a connection with a reset, so that its port is free at once.
 func end(c net.Conn) {
 	if tcp, ok := c.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)
@@ -205,7 +205,7 @@ func (d *dialogue) send(_ *mutator, b []byte) {
 // lastCSeq is the highest CSeq (RFC 3261 §8.1.1.5).
 const lastCSeq = 1<<31 - 1
 
-// read takes answers; to those of INVITE that establish a call it says ACK, sometimes something else, and BYE.
+// read reads responses. To a 2xx of an INVITE it sends ACK, sometimes other messages, and BYE.
 func (d *dialogue) read(m *mutator) {
 	defer close(d.done)
 	b := make([]byte, 65536)

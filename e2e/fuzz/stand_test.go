@@ -36,7 +36,7 @@ type stand struct {
 
 	rounds  atomic.Uint64
 	origins atomic.Uint64
-	looked  atomic.Int64 // when the figures were looked at last, Unix nanoseconds
+	looked  atomic.Int64 // last time the figures were read, Unix nanoseconds
 
 	mu     sync.Mutex // guards recent
 	recent []string   // most recent inputs
@@ -131,8 +131,8 @@ func (f *stand) origin() net.IP {
 	return net.IPv4(127, 16+byte(n>>16)%200, byte(n>>8), byte(n))
 }
 
-// alive fails unless the server is the same process, answers, and has neither panicked nor grown too large. The figures are looked at once
-// a second.
+// alive fails unless the server is the same process, answers, and has neither panicked nor grown too large. It reads
+// the figures once a second.
 func (f *stand) alive() {
 	f.T.Helper()
 	select {
@@ -153,7 +153,8 @@ func (f *stand) alive() {
 	}
 }
 
-// answers asks by OPTIONS whether the server is there, from an address of its own, again and again as telephones do.
+// answers sends OPTIONS to the server from an address of its own, and repeats it as telephones do, until there is a
+// response.
 func (f *stand) answers() {
 	f.T.Helper()
 	at, err := net.ResolveUDPAddr("udp", f.Server.SIP)

@@ -100,7 +100,7 @@ func (f *stand) handshake() net.Conn {
 	return conn
 }
 
-// answersBrowsers fails unless a browser that comes now is answered.
+// answersBrowsers fails unless a new WebSocket connection gets a response.
 func (f *stand) answersBrowsers() {
 	f.T.Helper()
 	conn := f.handshake()

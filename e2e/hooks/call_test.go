@@ -19,7 +19,7 @@ import (
 	"soniq/internal/sandbox/softphone"
 )
 
-// A judge holds events against the schemas that the server publishes, with a validator that is not ours.
+// judge validates events against the schemas that the server publishes, with a third-party validator.
 type judge map[string]*jsonschema.Schema
 
 func newJudge(t *testing.T, c *rig.Client) judge {
@@ -153,7 +153,7 @@ func TestEvents_MatchCatalogue(t *testing.T) {
 	})
 }
 
-// attempted looks for the attempt at an event among the steps of its call.
+// attempted finds the delivery attempt of an event in the timeline of its call.
 func attempted(t *testing.T, c *rig.Client, call, webhook, event string) {
 	t.Helper()
 	found := func() bool {
@@ -186,7 +186,7 @@ func inVain(t *testing.T, c *rig.Client, one *softphone.Phone, eve rig.User, all
 	all.Wait("call.ended", 30*time.Second, func(e rig.Event) bool { return e.Data["answered_at"] == nil && e.Data["to_number"] == eve.Extension })
 }
 
-// fetched fetches an address of a recording with a key, "" for none: it must be there, and be audio.
+// fetched fetches an address of a recording with a key, "" for none. The response must be audio.
 func fetched(t *testing.T, c *rig.Client, address any, key string) {
 	t.Helper()
 	text, _ := address.(string)

@@ -67,7 +67,7 @@ func TestHealth_Streamed(t *testing.T) {
 	wantHealth(o, l, hook.ID, "failing", 5, "")
 	answer.Store(http.StatusOK)
 	wantHealth(o, l, hook.ID, "active", 0, "")
-	for _, e := range o.Webhook.Events() { // another receiver, which was well all the time
+	for _, e := range o.Webhook.Events() { // another receiver, healthy all the time
 		hook.Wait(e.Event, time.Minute, func(x rig.Event) bool { return x.Body == e.Body })
 	}
 	answer.Store(http.StatusGone)
@@ -90,7 +90,7 @@ func TestHealth_DisabledOnce(t *testing.T) {
 	three := make(chan struct{})
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch asked.Add(1) {
-		case 1: // a receiver that is known to be well is sent several events at once
+		case 1: // a healthy receiver gets several events at once
 			return
 		case 4:
 			close(three)

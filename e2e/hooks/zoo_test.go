@@ -1,4 +1,4 @@
-// Package hooks_test has receivers that are not ours take the webhooks of the running binary.
+// Package hooks_test delivers the webhooks of the running binary to third-party receivers.
 package hooks_test
 
 import (
@@ -118,8 +118,8 @@ func only(c *rig.Client, webhook string) (d delivery) {
 	return d
 }
 
-// Every manner in which a receiver answers, by a server that verifies each request by the published rule, over its bytes, with
-// standardwebhooks and with svix.
+// Receivers that answer in every way are served according to the retry rules. Their server verifies each request by
+// the published rule, over its bytes, with standardwebhooks and with svix.
 func TestDelivery_EveryReceiverBehaviour(t *testing.T) {
 	rig.Either(t, rig.Options{Flags: []string{"--transcriber", "off"}}, func(t *testing.T, s *rig.Server) {
 		c := s.Org("test")

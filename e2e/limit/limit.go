@@ -1,4 +1,5 @@
-// Package limit says how long tests may wait and take, scaled with the speed of the machine, and records how long they took.
+// Package limit sets how long tests may wait and run, scaled with the speed of the machine, and records how long they
+// took.
 package limit
 
 import (

@@ -64,7 +64,7 @@ func TestTools_NeedTheirScopeOnly(t *testing.T) {
 	org := s.Org("live").Org
 	for _, scope := range access.All() {
 		if scope.Partner() {
-			continue // only partners' keys hold these, and no tool needs them
+			continue // only keys of partners have these scopes, and no tool needs them
 		}
 		c := s.Key(org, "live", string(scope))
 		var shown []string

@@ -10,7 +10,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// badNetwork loses and delays packets like a mobile network.
+// badNetwork loses and delays packets as a mobile network does.
 var badNetwork = rig.Damage{Loss: 0.05, Jitter: 40 * time.Millisecond, Seed: 7}
 
 // callerText is the caller's text on a bad network and on a good one.

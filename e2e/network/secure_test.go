@@ -71,7 +71,7 @@ func wantEncrypted(o *fixture.Office, callID string) {
 	}
 }
 
-// A telephone that insists on encryption would not talk to us otherwise; the other one knows of none.
+// One telephone requires SRTP and refuses plain RTP; the other one supports only plain RTP.
 func TestSecure_SRTPToPlainRTP(t *testing.T) {
 	t.Parallel()
 	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})

@@ -47,7 +47,7 @@ func (p partner) user(first string) (u rig.User) {
 	return u
 }
 
-// do requests an action on the child, and returns the status of the child.
+// do requests an action on the child, and returns the child's status.
 func (p partner) do(what string, body map[string]any) string {
 	p.T.Helper()
 	var out struct{ Status string }
@@ -64,7 +64,7 @@ type practice struct {
 	way      fixture.Carrier
 }
 
-// newPractice makes one.
+// newPractice makes a child organisation.
 func newPractice(t *testing.T, s *rig.Server) practice {
 	t.Helper()
 	p := practice{partner: newPartner(s), t: t}

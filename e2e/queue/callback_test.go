@@ -42,7 +42,7 @@ func TestCallback_InTurn(t *testing.T) {
 		}
 		_, mu := fixture.Tone(t, fixture.BobTone)
 		customer := s.Sipp(rig.Script{Scenario: "answer", IP: way.IP, Port: way.Port, Talk: 4 * time.Second, Play: mu, Ring: 300})
-		s.Kill() // a callback outlives the server
+		s.Kill() // a callback survives a restart of the server
 		s.Start()
 		o.SetPresence(o.Ada, "available")
 		o.AdaPhone.Wait("CALL_INCOMING", "")

@@ -57,7 +57,7 @@ func newAgentPhone(s *rig.Server, l rig.Login) *agentPhone {
 	return d
 }
 
-// Invite takes a call as an agent would.
+// Invite handles a call as an agent would.
 func (d *agentPhone) Invite(_ context.Context, in *sip.Inbound) {
 	d.mu.Lock()
 	if slices.ContainsFunc(d.legs, alive) {
@@ -108,7 +108,7 @@ func alive(l *sip.Leg) bool {
 	}
 }
 
-// ended notes that a call is over.
+// ended records that a call is over.
 func (d *agentPhone) ended(l *sip.Leg) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -130,7 +130,7 @@ func TestLoad_CallCentreDay(t *testing.T) {
 			calls, kills = fixture.EnvInt("SONIQ_QUEUE_CALLS", 2400), 3
 		}
 		began, limit := time.Now(), 20*time.Minute
-		if kills > 0 { // whoever waits is lost with the server, and does not hear of it
+		if kills > 0 { // a waiting caller is lost with the server, and gets no BYE
 			limit = time.Duration(calls/dayQueues/5+40) * time.Second
 		}
 		var all []*rig.Sipp
@@ -192,7 +192,7 @@ type callCentre struct {
 	db     *db.DB
 }
 
-// newCallCentre makes one and registers the agents' telephones.
+// newCallCentre makes a call centre and registers the agents' telephones.
 func newCallCentre(t *testing.T, s *rig.Server) *callCentre {
 	o := &callCentre{Org: fixture.NewOrg(s)}
 	strategies := []string{"longest_idle", "round_robin", "fewest_calls", "priority", "random", "ring_all"}

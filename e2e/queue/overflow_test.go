@@ -9,7 +9,7 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// TestOverflow_EveryReason leads callers to the overflow of their queues.
+// TestOverflow_EveryReason routes callers to the overflow of their queues, for every reason.
 func TestOverflow_EveryReason(t *testing.T) {
 	t.Parallel()
 	o := &fixture.Office{Org: fixture.NewOrg(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))}
@@ -77,7 +77,7 @@ func (o *team) setForwarding(u rig.User, kind, to string) {
 	o.Want(200, "PATCH", "/users/"+u.ID, fixture.Forwarding(kind, to), nil)
 }
 
-// TestForwarding_QueueFlowAndVoicemail leads callers by the forwards of users, and out of a queue to its mailbox.
+// TestForwarding_QueueFlowAndVoicemail routes callers by the forwarding of users, and out of a queue to its mailbox.
 func TestForwarding_QueueFlowAndVoicemail(t *testing.T) {
 	t.Parallel()
 	rig.Either(t, rig.Options{Env: fixture.NoSpeech, Flags: []string{"--media-timeout", "0"}}, func(t *testing.T, s *rig.Server) {

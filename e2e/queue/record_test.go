@@ -92,7 +92,7 @@ func TestRecord_QueueDetails(t *testing.T) {
 	})
 }
 
-// anyEvent takes every event.
+// anyEvent matches every event.
 func anyEvent(rig.Event) bool { return true }
 
 // endWrapUpEarly makes an agent end the wrap-up before its time.

@@ -75,7 +75,8 @@ func (o *team) serve(by string) string {
 	}
 }
 
-// TestStrategy_AgentOrder watches telephones ring for callers of one queue, by one strategy after the other.
+// TestStrategy_AgentOrder checks the order in which telephones ring for callers of one queue, for one strategy after
+// the other.
 func TestStrategy_AgentOrder(t *testing.T) {
 	t.Parallel()
 	rig.Either(t, rig.Options{Env: fixture.NoSpeech, Flags: []string{"--media-timeout", "0"}}, func(t *testing.T, s *rig.Server) {

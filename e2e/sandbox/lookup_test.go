@@ -10,7 +10,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// The test numbers of lookups are known in every sandbox: of one a system does not answer in time.
+// Lookups in every sandbox know the test numbers. For one of them a system does not answer in time.
 func TestLookup_TestNumbers(t *testing.T) {
 	t.Parallel()
 	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})

@@ -33,7 +33,7 @@ func TestRTPInjection_NotHeard(t *testing.T) {
 	if len(ports) < 4 {
 		t.Fatalf("the server has the UDP ports %v; two for each side were expected", ports)
 	}
-	for _, from := range []string{"127.66.6.6", "127.0.0.1"} { // a stranger, and another port of the telephones' own address
+	for _, from := range []string{"127.66.6.6", "127.0.0.1"} { // an unknown address, and another port of the telephones' own address
 		sendRTP(t, from, ports, 2300, 2*time.Second)
 	}
 	caller.Listen(5 * time.Second)

@@ -126,7 +126,7 @@ func (m *machine) remove(name string) {
 	}
 }
 
-// silent makes a command that leaves no trace.
+// silent makes a command whose runs are not recorded.
 func (m *machine) silent(name, body string) {
 	m.write("bin/"+name, "#!/bin/bash\n"+body+"\n")
 }
@@ -142,7 +142,7 @@ count() { echo >>"$0.count"; n=$(wc -l <"$0.count"); }
 `+body)
 }
 
-// everything makes the files and commands that show that all packages of the tests are there.
+// everything makes the files and commands that prove that all packages of the tests are installed.
 func (m *machine) everything() {
 	for _, file := range proofs {
 		m.write(file, "#!/bin/sh\n")
@@ -203,7 +203,7 @@ func (m *machine) inode(name string) uint64 {
 	return s.Ino
 }
 
-// process adds one to those of the machine.
+// process adds a process to the machine.
 func (m *machine) process(pid int, name, command string) {
 	m.write(fmt.Sprintf("root/proc/%d/comm", pid), name+"\n")
 	m.write(fmt.Sprintf("root/proc/%d/cmdline", pid), strings.ReplaceAll(command, " ", "\x00"))
@@ -267,7 +267,7 @@ func (m *machine) start(env []string, name string, args ...string) *run {
 	return s
 }
 
-// says waits for words on standard error.
+// says waits for a text on standard error.
 func (s *run) says(words string) {
 	s.t.Helper()
 	for ended := false; ; {
@@ -303,7 +303,7 @@ func (s *run) succeeds() {
 	s.fails(0)
 }
 
-// kill ends the set-up and all it started without a chance to clean up.
+// kill kills the set-up and all its processes with SIGKILL.
 func (s *run) kill() {
 	s.cancel()
 	<-s.read

@@ -1,4 +1,5 @@
-// Package setup tests scripts/setup on made-up machines: folders with the files and the commands that the script looks for.
+// Package setup tests scripts/setup on simulated machines: folders with the files and the commands that the script
+// uses.
 package setup
 
 import (
@@ -77,7 +78,7 @@ func TestSetupWaitsForAProgramThatLeavesPackagesHalfInstalled(t *testing.T) {
 	s.says("waiting for unattended-upgr (process 4242)")
 	m.ran("apt-get", 0)
 	m.remove("root/proc/4242")
-	s.succeeds() // the others are not waited for
+	s.succeeds() // it does not wait for the others
 }
 
 func TestSetupDoesNotWaitForTheCloudInitThatStartedIt(t *testing.T) {

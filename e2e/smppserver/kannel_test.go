@@ -31,7 +31,7 @@ type kannel struct {
 	dlrs []url.Values
 }
 
-// startKannel starts one that binds to a server. More lines are added to its settings of the server.
+// startKannel starts a kannel that binds to a server. Lines in more are added to its configuration for the server.
 func startKannel(t *testing.T, smpp, systemID, password string, more ...string) *kannel {
 	t.Helper()
 	k := &kannel{t: t, dir: t.TempDir()}
@@ -123,7 +123,7 @@ func complaints(log string) string {
 	return strings.Join(all, "")
 }
 
-// run starts one of its programs until the test ends.
+// run starts one program of kannel until the test ends.
 func (k *kannel) run(program string) {
 	k.t.Helper()
 	log, err := os.Create(filepath.Join(k.dir, program+".log"))
@@ -159,7 +159,7 @@ func (k *kannel) hear(_ http.ResponseWriter, r *http.Request) {
 	k.got = append(k.got, r.URL.Query())
 }
 
-// send gives kannel a message, of which it reports under an identifier.
+// send submits a message to kannel, which sends its reports under an identifier.
 func (k *kannel) send(id, from, to, text string) {
 	k.t.Helper()
 	q := url.Values{"username": {"soniq"}, "password": {"soniq"}, "from": {from}, "to": {to}, "text": {text}, "charset": {"UTF-8"}, "dlr-mask": {"31"},

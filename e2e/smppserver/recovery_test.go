@@ -51,7 +51,7 @@ func (x *texting) application(body map[string]any) (a application) {
 	return a
 }
 
-// bound waits until so many connections of an application are there.
+// bound waits until an application has n connections.
 func (x *texting) bound(a application, n int) {
 	x.t.Helper()
 	rig.Until(x.t, fmt.Sprint(n, " connections"), 30*time.Second, func() bool {
@@ -140,14 +140,14 @@ func TestKannel_NoLossNorDuplicateAcrossKills(t *testing.T) {
 		rig.Until(t, "some reports", 60*time.Second, func() bool { return k.count("1") > 5 })
 		x.Server.Kill() // while receipts are due
 		x.Server.Start()
-		_ = rig.Eventually(0, func() bool { return k.count("1") >= messages }) // below it is said which ones are missing
+		_ = rig.Eventually(0, func() bool { return k.count("1") >= messages }) // the missing ones are listed below
 		var got, want []string
 		for _, m := range x.written("outbound") {
 			got = append(got, m.Body)
 		}
 		for n := range messages {
 			want = append(want, body(n))
-			r := k.reports(id(n)) // in any order: the answer and the receipt may come over different connections
+			r := k.reports(id(n)) // in any order: the response and the receipt may come over different connections
 			if slices.Sort(r); !slices.Equal(r, []string{"1", "8"}) {
 				t.Errorf("of %s kannel reports %v", id(n), r)
 			}

@@ -128,7 +128,7 @@ func (c *smsc) all(event, to string) (all []smscEvent) {
 	return all
 }
 
-// wait waits until something has happened so many times.
+// wait waits until n events of a kind have come.
 func (c *smsc) wait(event string, n int) []smscEvent {
 	c.t.Helper()
 	rig.Until(c.t, fmt.Sprintf("%d × %s at the centre", n, event), 60*time.Second, func() bool { return len(c.all(event, "")) >= n })
@@ -143,7 +143,7 @@ type smsOrg struct {
 	carrier string
 }
 
-// connectSMSC gives an organisation a number for messages, and an SMS centre as carrier.
+// connectSMSC adds a number for messages to an organisation, and an SMS centre as its carrier.
 func connectSMSC(o *fixture.Org, c *smsc, settings, more map[string]any) *smsOrg {
 	o.T.Helper()
 	x := &smsOrg{Org: o, centre: c, from: "+12025550143"}

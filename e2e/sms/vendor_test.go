@@ -28,7 +28,7 @@ type vendorAPI struct {
 	told []string   // addresses for receipts
 }
 
-// newVendorAPI starts one.
+// newVendorAPI starts a stand-in.
 func newVendorAPI(t *testing.T) *vendorAPI {
 	v := &vendorAPI{}
 	v.Server = httptest.NewServer(http.HandlerFunc(v.serve))
@@ -79,7 +79,7 @@ type vendorOrg struct {
 	callback string
 }
 
-// newVendorOrg makes one.
+// newVendorOrg makes an organisation.
 func newVendorOrg(t *testing.T, s *rig.Server, provider string, settings map[string]any) *vendorOrg {
 	t.Helper()
 	d := &vendorOrg{Client: s.Org("live"), t: t}

@@ -114,7 +114,7 @@ func addContacts(s *fixture.Org, from, secret string) (left string) {
 	return both.ID
 }
 
-// eraseContact deletes a contact and has everything about its number erased.
+// eraseContact deletes a contact and erases all data about its number.
 func eraseContact(s *fixture.Org, id, number string) {
 	s.T.Helper()
 	s.Want(201, "POST", "/contacts/"+id+"/notes", map[string]any{"body": "call " + number}, nil)
@@ -122,13 +122,13 @@ func eraseContact(s *fixture.Org, id, number string) {
 	rig.Until(s.T, number+" is nowhere", 30*time.Second, func() bool { return len(database.TablesContaining(s, strings.TrimPrefix(number, "+"))) == 0 })
 }
 
-// placesOf names the tables and files in which a text is found.
+// placesOf returns the tables and files that contain a text.
 func placesOf(s *fixture.Org, text string) []string {
 	s.T.Helper()
 	return append(database.TablesContaining(s, text), filesContaining(s, text)...)
 }
 
-// filesContaining returns the files of the server in which a text is found.
+// filesContaining returns the files of the server that contain a text.
 func filesContaining(s *fixture.Org, text string) (places []string) {
 	s.T.Helper()
 	err := filepath.WalkDir(s.Server.Data, func(path string, e fs.DirEntry, err error) error {

@@ -104,7 +104,7 @@ func callWithDialogue(s *fixture.Org, d dialogue) fixture.CDR {
 	return s.CDR(ada.Extension)
 }
 
-// wantSummary checks the note, and that the events carry it.
+// wantSummary checks the summary, and that the events contain it.
 func wantSummary(s *fixture.Org, r fixture.CDR) {
 	s.T.Helper()
 	var note struct {
@@ -130,7 +130,7 @@ func wantSummary(s *fixture.Org, r fixture.CDR) {
 	s.WantEvents(r.CallID, "call.started", "call.answered", "call.recording", "call.transcription", "call.ended")
 }
 
-// wantFound waits until a search in other words names the call first.
+// wantFound waits until a search with other words returns the call first.
 func wantFound(s *fixture.Org, question, callID string) {
 	s.T.Helper()
 	var found struct {
@@ -150,7 +150,7 @@ func wantFound(s *fixture.Org, question, callID string) {
 	}
 }
 
-// said returns everything one side says.
+// said returns the text of one side.
 func (d dialogue) said(side string) string {
 	var all []string
 	for _, turn := range d.Turns {

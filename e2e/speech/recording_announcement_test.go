@@ -40,7 +40,7 @@ func TestRecordingAnnouncement_ToneWithoutVoice(t *testing.T) {
 	wantRecordedAfter(o, r, 400*time.Millisecond)
 }
 
-// talk waits until both hear each other, ends the call and returns its record.
+// talk waits until both parties hear each other, ends the call and returns its record.
 func talk(o *fixture.Office, ada, bob int) fixture.CDR {
 	o.T.Helper()
 	o.AdaPhone.Since(ada, 2*time.Second)

@@ -48,7 +48,7 @@ func TestSherpa_OperatorModelAcrossWorkerKill(t *testing.T) {
 	})
 }
 
-// TestSherpa_MissingModel: calls work without it, and their transcripts say why there is nothing in them.
+// TestSherpa_MissingModel: without the model calls work, and their transcripts contain the reason why they are empty.
 func TestSherpa_MissingModel(t *testing.T) {
 	t.Parallel()
 	empty := t.TempDir()

@@ -15,7 +15,7 @@ func TestTerms_PerOrganisation(t *testing.T) {
 	rig.Either(t, rig.Options{}, wantTerms)
 }
 
-// wantTerms speaks names in the calls of two organisations, and checks which of them are understood.
+// wantTerms speaks names in the calls of two organisations, and checks in which of them they are recognised.
 func wantTerms(t *testing.T, s *rig.Server) {
 	company, stranger := fixture.NewOrg(s), fixture.NewOrg(s)
 	company.Want(201, "POST", "/users", map[string]any{"email": "ilse@example.com", "first_name": "Ilse", "last_name": "Vandermeer", "role": "agent"}, nil)

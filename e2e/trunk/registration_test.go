@@ -9,7 +9,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// A trunk registers at a carrier that others wrote and is called there, with either algorithm of Digest.
+// A trunk registers at a third-party carrier and receives calls there, with either Digest algorithm.
 func TestRegistration_Kamailio(t *testing.T) {
 	t.Parallel()
 	for _, algorithm := range []string{"MD5", "SHA-256"} {

@@ -109,7 +109,7 @@ func TestSTIR_InboundVerified(t *testing.T) {
 		phone.Wait()
 		return phone.Received("INVITE ", 0), o.CDR(from).CallID
 	}
-	calls("+12155550100", "Identity: "+by.sign("A", "+12155550100", way.Number)) // the certificate may come later than its first call
+	calls("+12155550100", "Identity: "+by.sign("A", "+12155550100", way.Number)) // the certificate may arrive after its first call
 	rig.Until(t, "the certificate to be fetched", 10*time.Second, func() bool { return len(by.fetched) == 1 })
 	tampered := by.sign("A", "+12155550113", way.Number)
 	for _, c := range []struct{ from, identity, verstat, kind, key, is string }{

@@ -19,7 +19,7 @@ type speakingCaller struct {
 	spoke chan time.Time
 
 	mu   sync.Mutex  // guards loud
-	loud []time.Time // when something was heard, of each packet that was
+	loud []time.Time // arrival time of each packet with sound
 }
 
 // callInSpeaking calls the number of a carrier from outside.
@@ -60,7 +60,7 @@ func callInSpeaking(s *fixture.Org, way fixture.Carrier, from string) *speakingC
 	return x
 }
 
-// say speaks, and returns when it ended.
+// say speaks, and returns the time of its end.
 func (x *speakingCaller) say(pcm []int16) (ended time.Time) {
 	x.T.Helper()
 	x.words <- pcm

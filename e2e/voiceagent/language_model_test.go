@@ -21,7 +21,8 @@ const (
 // callerTone returns a tone that represents a caller's text.
 func callerTone(hz float64, d time.Duration) []int16 { return media.Tone(hz, -14, d, 8000) }
 
-// A language model talks, uses tools with arguments that are checked, is refused an emergency number, and hands over.
+// A voice agent with a language model talks, and uses tools whose arguments are validated. It is refused an emergency
+// number, and hands over.
 func TestLanguageModel_ToolsAndEmergencyRefused(t *testing.T) {
 	t.Parallel()
 	e := fixture.NewAIServer(t)

@@ -27,8 +27,8 @@ import (
 type realtimeServer struct {
 	t      testing.TB
 	url    string
-	old    bool               // speaks the form of before
-	linear bool               // takes no µ-law
+	old    bool               // uses the older form of the protocol
+	linear bool               // does not accept µ-law
 	means  map[float64]string // of tones
 	reply  func(said string) spokenReply
 
@@ -37,7 +37,7 @@ type realtimeServer struct {
 	wrong  []string
 	keys   []string
 	open   []*websocket.Conn
-	closed bool // for new conversations
+	closed bool // refuses new conversations
 }
 
 // spokenReply is a reply, and the tool call that follows it.
@@ -198,7 +198,7 @@ func (c *conversation) take(ctx context.Context, in map[string]any) {
 	}
 }
 
-// update reads the session as the form of the protocol has it.
+// update reads the session in the form of the protocol that it uses.
 func (c *conversation) update(in map[string]any) {
 	set, _ := in["session"].(map[string]any)
 	form, detection := "", map[string]any{}
@@ -310,7 +310,7 @@ func (c *conversation) respond(ctx context.Context, to string) {
 	c.work.Go(func() { c.say(ctx, id, r) })
 }
 
-// say speaks, and returns when it ended.
+// say sends a reply: its audio and transcript, its tool call and the end of the response.
 func (c *conversation) say(ctx context.Context, id string, r spokenReply) {
 	output, status := []any{}, "completed"
 	if r.words != "" {

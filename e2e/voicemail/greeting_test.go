@@ -44,7 +44,7 @@ func TestGreeting_RecordedByPhone(t *testing.T) {
 	})
 }
 
-// waitLongBeep waits for the long beep before a recording. Shorter ones replace words.
+// waitLongBeep waits for the long beep before a recording. Shorter beeps replace words.
 func (m *voicemailOffice) waitLongBeep(p *rig.Phone, limit time.Duration) {
 	m.T.Helper()
 	rig.Until(m.T, "the beep", limit, func() bool {

@@ -79,7 +79,7 @@ func TestMessage_Transcribed(t *testing.T) {
 	wav, _ := fixture.WriteAudio(t, "words", append(pcm, make([]int16, 8000*60)...))
 	p := m.callFromOutside("+442079460003", wav)
 	p.Dial(m.number)
-	p.Wait("CALL_CLOSED", "")     // silence ended it
+	p.Wait("CALL_CLOSED", "")     // ended by silence
 	spokenFor := time.Duration(0) // the greeting, in words
 	for heard := p.Since(0, fixture.SampleDuration(p.Mark())); len(heard) >= 160; heard = heard[160:] {
 		if fixture.Loudness(heard[:160]) > -40 && fixture.ToneLevel(heard[:160], fixture.BeepTone) < -25 {

@@ -16,7 +16,7 @@ type voicemailOffice struct {
 	carrier  fixture.Carrier
 }
 
-// newVoicemailOffice makes one. The telephone of Ada is silent and subscribes to her mailbox.
+// newVoicemailOffice makes an office. The telephone of Ada is silent and subscribes to her mailbox.
 func newVoicemailOffice(s *rig.Server) *voicemailOffice {
 	s.T.Helper()
 	m := &voicemailOffice{Org: fixture.NewOrg(s)}

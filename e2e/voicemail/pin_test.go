@@ -17,7 +17,7 @@ func TestPIN_ChangedByPhone(t *testing.T) {
 	o := fixture.NewOrg(s)
 	ada := o.AddHandset("Ada", make(chan *fixture.IncomingCall, 1))
 	call := ada.Dial("*97").WaitAnswered()
-	call.Press("6" + "1234#1234#" + "2580#2580#" + "#") // digits in a row are refused
+	call.Press("6" + "1234#1234#" + "2580#2580#" + "#") // consecutive digits are refused
 	call.WaitEnd()
 	r := o.CDR("*97")
 	if r.String() != "internal canceled callee_hangup system 0" {
@@ -70,7 +70,7 @@ func TestPIN_AnyPhoneAndLockout(t *testing.T) {
 	}
 	phone.Dial("*98")
 	pressKeys(phone, m.ada.Extension+"#"+"2580#")
-	phone.Wait("CALL_CLOSED", "") // the right one opens nothing while it is locked
+	phone.Wait("CALL_CLOSED", "") // the correct PIN is refused while the mailbox is locked
 	if got := m.WaitMessages(1)[0]; got.ID != id {
 		t.Errorf("%+v", got)
 	}
