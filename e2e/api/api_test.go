@@ -1,4 +1,4 @@
-// Package api_test holds the API of the running binary against its own description and against the contract.
+// Package api_test checks the API of the running binary against its own OpenAPI description and against the contract.
 package api_test
 
 import (
@@ -9,7 +9,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// TestAPI_SharedServer asks one server, per database, everything that leaves it running; both at once.
+// TestAPI_SharedServer runs the tests that leave a server running against one server per database, both databases at
+// once.
 func TestAPI_SharedServer(t *testing.T) {
 	limit.Budget(t, 300*time.Second, "asks every operation in many ways, one after the other")
 	rig.Each(t, rig.Options{Load: rig.Speech, Flags: []string{"--transcriber", "off"}}, func(t *testing.T, s *rig.Server) {

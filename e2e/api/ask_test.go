@@ -13,13 +13,14 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// A desk asks with one credential, and holds every answer against the description.
+// desk is an API client with one credential that checks every response against the description.
 type desk struct {
 	*rig.Client
 	doc *document
 }
 
-// call sends a request; what is answered must be as described, and an error must be a whole problem.
+// call sends a request. It fails the test unless the response matches the description and every error is a complete
+// problem (RFC 9457).
 func (d desk) call(t *testing.T, method, path string, body any, header ...string) rig.Response {
 	t.Helper()
 	raw, ok := body.([]byte)
@@ -51,7 +52,7 @@ func (d desk) call(t *testing.T, method, path string, body any, header ...string
 	return r
 }
 
-// judge holds an answer against the description, which knows one of the three prefixes.
+// judge checks a response against the description, which names only one of the three prefixes.
 func (d desk) judge(t failer, q *http.Request, r rig.Response) {
 	t.Helper()
 	described := q.Clone(q.Context())
@@ -60,7 +61,7 @@ func (d desk) judge(t failer, q *http.Request, r rig.Response) {
 	d.doc.judge(t, described, r)
 }
 
-// want is call for a status and, in out, a body.
+// want sends a request as call does, expects a status, and decodes the body into out.
 func (d desk) want(t *testing.T, status int, method, path string, body, out any, header ...string) rig.Response {
 	t.Helper()
 	r := d.call(t, method, path, body, header...)
@@ -75,7 +76,8 @@ func (d desk) want(t *testing.T, status int, method, path string, body, out any,
 	return r
 }
 
-// refused is call for an error of a status and code; it returns the fields that are wrong, with their codes.
+// refused sends a request as call does and expects an error with a status and code. It returns the invalid fields
+// with their codes.
 func (d desk) refused(t *testing.T, status int, code, method, path string, body any, header ...string) map[string]string {
 	t.Helper()
 	r := d.call(t, method, path, body, header...)
@@ -96,13 +98,13 @@ func problemOf(r rig.Response) op.Problem {
 	return p
 }
 
-// A failer is told what is wrong.
+// failer receives failures.
 type failer interface {
 	Helper()
 	Errorf(format string, args ...any)
 }
 
-// checkProblem demands a whole problem of every error.
+// checkProblem checks that every error is a complete problem.
 func checkProblem(t failer, what string, r rig.Response) {
 	t.Helper()
 	id := r.Header.Get("X-Request-Id")
@@ -125,7 +127,7 @@ func checkProblem(t failer, what string, r rig.Response) {
 	}
 }
 
-// get asks for something outside the API, without a credential.
+// get requests an address outside the API, without a credential.
 func get(t *testing.T, s *rig.Server, path string, header ...string) rig.Response {
 	t.Helper()
 	q, err := http.NewRequest(http.MethodGet, "http://"+s.HTTP+path, nil)

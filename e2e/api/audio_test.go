@@ -12,7 +12,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// audio fetches a recording whole, in parts, one side of it, and by signed address.
+// audio fetches a recording whole, in ranges, one channel of it, and by signed address.
 func audio(t *testing.T, s *stage) {
 	var rec struct {
 		ID, Status, SHA256, URL string
@@ -70,7 +70,7 @@ func sides(t *testing.T, s *stage, path string, n int) {
 	s.a.refused(t, 400, "invalid_query", "GET", path+"?channel=both", nil)
 }
 
-// signed fetches by the address that needs no credential, and by changed ones.
+// signed fetches a recording by the address that needs no credential, and by altered addresses.
 func signed(t *testing.T, s *stage, address, path string, whole rig.Response) {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// browserToken is what a page connects with.
+// browserToken holds the credentials with which a page connects.
 type browserToken struct {
 	Token    string
 	WSURL    string `json:"ws_url"`
@@ -27,7 +27,7 @@ type browserToken struct {
 	ExpiresAt time.Time `json:"expires_at"`
 }
 
-// pageLine is SIP over a WebSocket.
+// pageLine is a connection with SIP over WebSocket (RFC 7118).
 type pageLine struct {
 	t *testing.T
 	c *websocket.Conn
@@ -75,7 +75,7 @@ func (l *pageLine) ask(method, user, to, domain string) string {
 	}
 }
 
-// TestBrowserToken_RegisterAndCall registers and calls over a WebSocket with nothing but a token.
+// TestBrowserToken_RegisterAndCall registers and calls over a WebSocket with a token as the only credential.
 func TestBrowserToken_RegisterAndCall(t *testing.T) {
 	t.Parallel()
 	flags := []string{"--transcriber", "off", "--ice-servers", "stun:stun.example.com:3478,turn:turn.example.com:3478", "--turn-secret", "shared"}
@@ -144,7 +144,7 @@ func TestBrowserToken_RegisterAndCall(t *testing.T) {
 	})
 }
 
-// tokenRights asks for tokens with a key of one user that holds no scope for it.
+// tokenRights requests tokens with a key of one user that lacks the scope for it.
 func tokenRights(t *testing.T, admin desk, ada, bob rig.User) {
 	t.Helper()
 	own := mint(t, admin, map[string]any{"user_id": ada.ID, "scopes": []string{"calls:read"}})

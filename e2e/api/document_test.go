@@ -19,22 +19,22 @@ import (
 	"soniq/e2e/rig"
 )
 
-// An operation is one as the running server's description declares it.
+// operation is an operation as the description of the running server declares it.
 type operation struct {
 	ID, Method, Path string // Path without the prefix
 	Scope            string
 	Rollout          string
 	Parameters       []string // in the path
 	Body             bool
-	Need             [][]string // the sets of scopes of which one must be held whole; nil: any credential
+	Need             [][]string // sets of scopes, one of which the credential must hold completely; nil: any credential
 	declared         *openapi3.Operation
 }
 
-// A document is the description of a running server, and the judge of its answers.
+// document is the description of a running server. It checks responses.
 type document struct {
 	operations []operation // of both environments
 	sandbox    []operation // of the sandbox alone
-	endless    int         // operations left out because their answer does not end
+	endless    int         // operations left out because their response does not end
 	model      *openapi3.T
 	router     routers.Router
 }
@@ -50,7 +50,7 @@ func readDocument(t *testing.T, s *rig.Server) *document {
 	if err != nil {
 		t.Fatalf("the description cannot be read: %v", err)
 	}
-	validated.Do(func() { // of one server: it takes long, and all say the same
+	validated.Do(func() { // for one server only: it takes long, and all servers have the same description
 		if err := model.Validate(context.Background()); err != nil {
 			t.Fatalf("the description is not valid OpenAPI 3.1: %v", err)
 		}
@@ -63,7 +63,7 @@ func readDocument(t *testing.T, s *rig.Server) *document {
 	for path, item := range model.Paths.Map() {
 		for method, o := range item.Operations() {
 			if o.OperationID == "events.stream" {
-				d.endless++ // its answer does not end: it has tests of its own
+				d.endless++ // its response does not end: it has tests of its own
 				continue
 			}
 			if o.Extensions["x-environment"] == "sandbox" {
@@ -77,7 +77,8 @@ func readDocument(t *testing.T, s *rig.Server) *document {
 	return d
 }
 
-// closed forbids members that are not described: clients must ignore them, this test must not.
+// closed makes the description forbid undescribed members. Clients must ignore such members; this test must report
+// them.
 func closed(model *openapi3.T) {
 	for _, s := range model.Components.Schemas {
 		if len(s.Value.Properties) > 0 && s.Value.AdditionalProperties.Has == nil && s.Value.AdditionalProperties.Schema == nil {
@@ -125,20 +126,20 @@ func (o operation) at(values map[string]string) string {
 	return path
 }
 
-// nowhere are parameters that name nothing.
+// nowhere holds parameters that identify no record.
 var nowhere = map[string]string{"id": "none_00000000000000000000000000", "delivery_id": "dlv_00000000000000000000000000", "phone": "+12025550199",
 	"leg_id": "leg_00000000000000000000000000", "note_id": "note_00000000000000000000000000", "monitor_id": "mon_00000000000000000000000000",
 	"tag": "nothing", "user_id": "usr_00000000000000000000000000", "queue_id": "que_00000000000000000000000000", "call_id": "call_00000000000000000000000000"}
 
-// judge says what in an answer the description did not announce.
+// judge fails the test if a response differs from the description.
 func (d *document) judge(t failer, request *http.Request, r rig.Response) {
 	t.Helper()
 	route, values, err := d.router.FindRoute(request)
 	if err != nil {
-		return // an address on purpose outside the description
+		return // an address outside the description
 	}
 	if request.URL.Query().Get("fields") != "" {
-		return // sparse records
+		return // records with selected fields only
 	}
 	in := &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: request, PathParams: values, Route: route},
@@ -152,7 +153,7 @@ func (d *document) judge(t failer, request *http.Request, r rig.Response) {
 	}
 }
 
-// judgeCode expects the code of an error among those that the operation announces for its status.
+// judgeCode fails the test unless the code of an error is one that the operation declares for its status.
 func (d *document) judgeCode(t failer, request *http.Request, o *openapi3.Operation, r rig.Response) {
 	t.Helper()
 	if r.Status < 400 {

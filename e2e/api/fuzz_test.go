@@ -24,8 +24,8 @@ import (
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// TestSchemaFuzz_EveryOperation sends requests made from the description to every operation, such as it allows and such as it forbids, and
-// holds the answers against it. SONIQ_FUZZ_SEED repeats a run.
+// TestSchemaFuzz_EveryOperation sends valid and invalid requests, generated from the description, to every operation
+// and checks the responses. SONIQ_FUZZ_SEED repeats a run.
 func TestSchemaFuzz_EveryOperation(t *testing.T) {
 	seed, length := uint64(time.Now().UnixNano()), 10*time.Second
 	if v, err := strconv.ParseUint(os.Getenv("SONIQ_FUZZ_SEED"), 10, 64); err == nil {
@@ -49,17 +49,17 @@ func TestSchemaFuzz_EveryOperation(t *testing.T) {
 	f.report(t)
 }
 
-// A fuzzer knows what it has seen.
+// fuzzer sends generated requests and records the responses.
 type fuzzer struct {
 	*stage
 	*generator
-	seen map[string]map[int]int // answers by operation and status
+	seen map[string]map[int]int // responses by operation and status
 	sent int
 
-	broken map[string]bool // operations that failed: once is enough
+	broken map[string]bool // operations that failed: each is reported once
 }
 
-// seed shows the generator what there is.
+// seed passes existing identifiers to the generator.
 func (f *fuzzer) seed(t *testing.T) {
 	for _, values := range f.ids {
 		for _, v := range values {
@@ -68,11 +68,11 @@ func (f *fuzzer) seed(t *testing.T) {
 	}
 }
 
-// sparing are operations that would take away what the fuzzer itself stands on, or wait for others.
+// sparing names operations that would invalidate the fuzzer's own credentials or webhook, or wait for other servers.
 var sparing = map[string]bool{"apikeys.delete": true, "apikeys.rotate": true, "users.invite": true,
 	"webhooks.rotate_secret": true}
 
-// slow are operations that are asked for less often: speaking takes its time.
+// slow names operations that are called less often, because speech synthesis and deliveries take long.
 var slow = map[string]bool{"audio.create": true, "webhooks.test": true, "trunks.test": true}
 
 // one sends one request for an operation.
@@ -110,7 +110,7 @@ func (f *fuzzer) one(t *testing.T, o operation) {
 	f.learn(r.Body)
 }
 
-// parameters fill a path: with something that is there, with something that is of another kind, or with nonsense.
+// parameters fills a path: with an existing identifier, with one of another kind, or with nonsense.
 func (f *fuzzer) parameters(o operation) map[string]string {
 	values := maps.Clone(nowhere)
 	own, _ := f.of(o)
@@ -146,7 +146,7 @@ func (f *fuzzer) body(o operation, wrong bool) []byte {
 	return b
 }
 
-// check holds an answer against the description.
+// check checks a response against the description.
 func (f *fuzzer) check(t *testing.T, o operation, q *http.Request, body []byte, r rig.Response) {
 	t.Helper()
 	if f.seen[o.ID] == nil {
@@ -162,7 +162,7 @@ func (f *fuzzer) check(t *testing.T, o operation, q *http.Request, body []byte, 
 	f.hold(sub, o, q, body, r)
 }
 
-// hold is check, with who listens to failures.
+// hold does the work of check and reports failures to t.
 func (f *fuzzer) hold(t *watched, o operation, q *http.Request, body []byte, r rig.Response) {
 	checkProblem(t, o.ID, r)
 	f.a.judge(t, q, r)
@@ -177,20 +177,20 @@ func (f *fuzzer) hold(t *watched, o operation, q *http.Request, body []byte, r r
 	}
 }
 
-// watched notices whether something failed.
+// watched records whether a check failed.
 type watched struct {
 	*testing.T
 	failed bool
 }
 
-// Errorf notes the failure too.
+// Errorf records the failure too.
 func (w *watched) Errorf(format string, args ...any) {
 	w.Helper()
 	w.failed = true
 	w.T.Errorf(format, args...)
 }
 
-// accepted asks the description whether it allows a request that was answered well.
+// accepted checks that the description allows a request that succeeded.
 func (f *fuzzer) accepted(t *watched, o operation, q *http.Request, body []byte) {
 	t.Helper()
 	described := q.Clone(context.Background())
@@ -210,7 +210,8 @@ func (f *fuzzer) accepted(t *watched, o operation, q *http.Request, body []byte)
 	}
 }
 
-// leftOut is a body without what is taken as left out, as the introduction of the description says: optional members that are null.
+// leftOut returns a body without optional members that are null. The introduction of the description says that null
+// is the same as absent.
 func leftOut(body []byte, content *openapi3.MediaType) []byte {
 	var v any
 	if content == nil || json.Unmarshal(body, &v) != nil {
@@ -247,7 +248,8 @@ func without(v any, s *openapi3.Schema) {
 	}
 }
 
-// report tells what was seen: operations that nothing was accepted of are named, for the fuzzer did not come far in them.
+// report logs the responses seen. It names operations that accepted no request, because the fuzzer tested little of
+// them.
 func (f *fuzzer) report(t *testing.T) {
 	var never []string
 	statuses := map[int]int{}

@@ -10,7 +10,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// A generator makes requests from the description: such as it allows, and such as it forbids. The same seed makes the same.
+// generator generates valid and invalid requests from the description. The same seed generates the same requests.
 type generator struct {
 	*rand.Rand
 	pool map[string][]string // identifiers that were seen, by their prefix such as usr
@@ -20,12 +20,12 @@ func newGenerator(seed uint64) *generator {
 	return &generator{rand.New(rand.NewPCG(seed, 0)), map[string][]string{}}
 }
 
-// chance is true once in n times.
+// chance returns true once in n times on average.
 func (g *generator) chance(n int) bool { return g.IntN(n) == 0 }
 
 func pick[T any](g *generator, all ...T) T { return all[g.IntN(len(all))] }
 
-// value makes what a schema allows.
+// value returns a value that a schema allows.
 func (g *generator) value(name string, s *openapi3.Schema, depth int) any {
 	if len(s.AnyOf) > 0 {
 		return g.value(name, pick(g, s.AnyOf...).Value, depth)
@@ -103,10 +103,10 @@ func (g *generator) object(s *openapi3.Schema, depth int) any {
 	return all
 }
 
-// idName is a member that names something, such as user_id.
+// idName matches the name of a member with an identifier, such as user_id.
 var idName = regexp.MustCompile(`(^|_)ids?$`)
 
-// words are texts that look like what a member may mean, and some that do not.
+// words holds plausible and implausible texts for members.
 var words = []string{"a", "Ada", "ext:101", "+12025550143", "ada@example.org", "https://example.org/x", "http://127.0.0.1:9/", "2030-01-31T09:30:00Z",
 	"2026-01-31", "UTC", "en", "GB", "101", "", " ", "ä€𝄞", "*", "calls:read", "call.ended", "127.0.0.1", "x'; DROP TABLE calls; --", "%", "\x00", "\ufeff", "..", "null"}
 
@@ -129,7 +129,7 @@ func (g *generator) text(name string, s *openapi3.Schema) string {
 	case g.chance(4):
 		v = fmt.Sprintf("%s %d", v, g.IntN(1000))
 	}
-	if name == "text" && len(v) > 100 { // what is spoken takes its time
+	if name == "text" && len(v) > 100 { // the server may speak it, which takes long
 		v = v[:100]
 	}
 	for len([]rune(v)) < int(s.MinLength) {
@@ -141,7 +141,7 @@ func (g *generator) text(name string, s *openapi3.Schema) string {
 	return v
 }
 
-// known are identifiers that were seen, of all kinds.
+// known returns the identifiers of all kinds seen so far.
 func (g *generator) known() []string {
 	var all []string
 	for _, prefix := range sortedKeys(g.pool) {
@@ -150,7 +150,7 @@ func (g *generator) known() []string {
 	return all
 }
 
-// learn keeps the identifiers in an answer, some of each kind.
+// learn stores identifiers from a response, some of each kind.
 func (g *generator) learn(body []byte) {
 	for _, id := range idValue.FindAllString(string(body), 20) {
 		id = strings.Trim(id, `"`)
@@ -166,7 +166,7 @@ func (g *generator) learn(body []byte) {
 
 var idValue = regexp.MustCompile(`"[a-z]{3,5}_[0-9A-HJKMNP-TV-Z]{26}"`)
 
-// spoil makes a value wrong in one of many ways.
+// spoil makes a value invalid in one of many ways.
 func (g *generator) spoil(v any) any {
 	if m, ok := v.(map[string]any); ok && len(m) > 0 && !g.chance(4) {
 		keys := sortedKeys(m)
@@ -185,7 +185,7 @@ func (g *generator) spoil(v any) any {
 		any(map[string]any{}), any(map[string]any{"": ""}), any("\x00"), any("\ufffd"), any([]any{[]any{[]any{}}}), any("9999-99-99"))
 }
 
-// query makes the parameters of a request; where wrong is true one of them may be forbidden.
+// query returns the parameters of a request. If wrong is true, one of them may be invalid.
 func (g *generator) query(o operation, wrong bool) url.Values {
 	values := url.Values{}
 	for _, p := range o.declared.Parameters {

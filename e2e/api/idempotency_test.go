@@ -12,7 +12,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// repeats sends requests again with the key they had.
+// repeats sends requests again with the same idempotency key.
 func repeats(t *testing.T, s *stage) {
 	fresh := func(email string) map[string]any { return map[string]any{"email": email, "first_name": "Ida"} }
 	t.Run("the first answer is given again", func(t *testing.T) {
@@ -64,7 +64,7 @@ func repeats(t *testing.T, s *stage) {
 	t.Run("many at once have one effect", func(t *testing.T) { race(t, s) })
 }
 
-// running repeats a request whose first is held up by a customer's receiver.
+// running repeats a request while a customer's receiver delays the first one.
 func running(t *testing.T, s *stage) {
 	arrived, release := make(chan struct{}, 1), make(chan struct{})
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -12,7 +12,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// TestKeys_Lifecycle asks a server behind a proxy that it trusts.
+// TestKeys_Lifecycle uses a server behind a proxy that it trusts.
 func TestKeys_Lifecycle(t *testing.T) {
 	t.Parallel()
 	rig.Each(t, rig.Options{Flags: []string{"--transcriber", "off", "--trusted-proxies", "127.0.0.0/8"}}, func(t *testing.T, s *rig.Server) {
@@ -93,7 +93,7 @@ func keyExpiry(t *testing.T, admin desk, with func(string) desk) {
 	})
 }
 
-// listen opens a stream and returns what is closed when it ends.
+// listen opens a stream and returns a channel that is closed when the stream ends.
 func listen(t *testing.T, d desk) <-chan struct{} {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit.Hang(0))
@@ -127,7 +127,7 @@ func listen(t *testing.T, d desk) <-chan struct{} {
 	return over
 }
 
-// streamEnds waits for the end of a stream, for less than its heartbeat.
+// streamEnds waits for the end of a stream, for less than the heartbeat interval.
 func streamEnds(t *testing.T, what string, over <-chan struct{}) {
 	t.Helper()
 	select {
@@ -161,7 +161,7 @@ func keyOfSuspended(t *testing.T, admin desk, with func(string) desk) {
 	with(k.Key).want(t, 200, "GET", "/users", nil, nil)
 }
 
-// TestPartnerStream_EndsWithChild suspends a child that a partner listens to.
+// TestPartnerStream_EndsWithChild suspends a child whose stream a partner reads.
 func TestPartnerStream_EndsWithChild(t *testing.T) {
 	t.Parallel()
 	rig.Either(t, rig.Options{Flags: []string{"--transcriber", "off"}}, func(t *testing.T, s *rig.Server) {

@@ -14,7 +14,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// TestLimits_SmallQuotas asks a server with small quotas for more than they allow.
+// TestLimits_SmallQuotas exceeds the quotas of a server with small quotas.
 func TestLimits_SmallQuotas(t *testing.T) {
 	s := rig.Start(t, rig.Options{Flags: []string{"--transcriber", "off", "--rate-reads", "40", "--rate-writes", "12", "--rate-burst", "0",
 		"--rate-searches", "3", "--rate-attempts", "20", "--cors-origins", "https://app.example.org"}})
@@ -38,7 +38,7 @@ var (
 	limitField  = regexp.MustCompile(`^"([a-z]+)";r=(\d+);t=(\d+)`)
 )
 
-// checkQuota expects the fields of a policy, and returns what is left.
+// checkQuota checks the rate-limit fields of a policy, and returns the remaining quota.
 func checkQuota(t *testing.T, what, policy string, quota int, r rig.Response) int {
 	t.Helper()
 	h := r.Header
@@ -74,7 +74,7 @@ func told(t *testing.T, s *stage) {
 	checkQuota(t, "a refusal", "reads", 40, weak.call(t, "GET", "/users", nil))
 }
 
-// exact sends many requests at once: as many as the quota are let through, and another credential is not held up.
+// exact sends many requests at once: exactly the quota is accepted, and another credential is not limited.
 func exact(t *testing.T, s *stage) {
 	d := s.org(t, "live")
 	var through, refused atomic.Int32
@@ -99,7 +99,7 @@ func exact(t *testing.T, s *stage) {
 	if through.Load() != 40 || refused.Load() != 40 {
 		t.Errorf("%d let through and %d refused, want 40 and 40", through.Load(), refused.Load())
 	}
-	d.refused(t, 422, "validation_failed", "POST", "/users", map[string]any{}) // writes are counted apart
+	d.refused(t, 422, "validation_failed", "POST", "/users", map[string]any{}) // writes have a quota of their own
 	s.desk(d.Org, "live", "users:admin").want(t, 200, "GET", "/users", nil, nil)
 }
 
@@ -174,7 +174,8 @@ func origins(t *testing.T, s *stage) {
 	}
 }
 
-// attempts tries made-up keys until they are no longer looked at. A key that was good goes on working from the same address.
+// attempts tries made-up keys until the server rejects them without a lookup. A key that was valid before still works
+// from the same address.
 func attempts(t *testing.T, s *stage) {
 	d := s.org(t, "live")
 	d.want(t, 200, "GET", "/users", nil, nil)
@@ -197,7 +198,7 @@ func attempts(t *testing.T, s *stage) {
 		t.Errorf("%d made-up keys were looked at; each should cost more than the one before", tries)
 	}
 	d.want(t, 200, "GET", "/users", nil, nil)
-	other.refused(t, 429, "rate_limited", "GET", "/users", nil) // it was not used from here before
+	other.refused(t, 429, "rate_limited", "GET", "/users", nil) // it was not used from this address before
 	wrong.Key = ""
 	wrong.refused(t, 429, "rate_limited", "GET", "/users", nil)
 }

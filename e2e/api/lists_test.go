@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// lists holds every list of the description to what all lists have in common.
+// lists checks the rules common to all lists for every list of the description.
 func lists(t *testing.T, s *stage) {
 	n := 0
 	for _, o := range s.doc.operations {
@@ -133,8 +133,8 @@ var makers = map[string]func(i int) any{
 	},
 }
 
-// walks reads every list of organisation a page by page, in every order it offers, while records are added: what was there at
-// the start comes exactly once.
+// walks reads every list of organisation a page by page, in every order it offers, while records are added: each
+// record that existed at the start comes exactly once.
 func walks(t *testing.T, s *stage) {
 	stop := make(chan struct{})
 	var adding sync.WaitGroup
@@ -175,7 +175,7 @@ func walks(t *testing.T, s *stage) {
 	}
 }
 
-// mostWalked bounds a walk in pages.
+// mostWalked limits the number of pages read of a list.
 const mostWalked = 60
 
 func (s *stage) walkOnce(t *testing.T, o operation, path, order string) {

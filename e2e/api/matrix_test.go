@@ -10,7 +10,7 @@ import (
 	"soniq/internal/platform/access"
 )
 
-// scopes asks for every operation with a key of each single scope.
+// scopes calls every operation with a key of each single scope.
 func scopes(t *testing.T, s *stage) {
 	for _, scope := range access.All() {
 		with := s.desk(s.a.Org, "live", string(scope))
@@ -27,7 +27,7 @@ func scopes(t *testing.T, s *stage) {
 	}
 }
 
-// lacking checks the refusal for want of a scope: it names what is needed.
+// lacking checks the refusal for a missing scope: it names the scope that is needed.
 func lacking(t *testing.T, o operation, scope string, r rig.Response) {
 	t.Helper()
 	var p struct {
@@ -51,11 +51,12 @@ func lacking(t *testing.T, o operation, scope string, r rig.Response) {
 	}
 }
 
-// contract is the twenty published operations.
+// contract names the twenty published operations.
 var contract = strings.Fields(`calls.list calls.live calls.get calls.create calls.end calls.hold calls.unhold calls.transfer calls.dtmf
 	calls.note calls.tag calls.recording cdr.list queues.list queues.stats agents.list contacts.lookup memory.search sms.create partners.create`)
 
-// published checks that each is there, and that what is not built says so to those who may ask.
+// published checks that each published operation exists, and that an operation that is not built answers 501 to a
+// caller with its scope.
 func published(t *testing.T, s *stage) {
 	known := map[string]operation{}
 	for _, o := range s.doc.operations {
@@ -84,7 +85,7 @@ func published(t *testing.T, s *stage) {
 	}
 }
 
-// anonymous asks without a credential, with a broken and with an unknown one.
+// anonymous sends requests without a credential, with a malformed one and with an unknown one.
 func anonymous(t *testing.T, s *stage) {
 	unknown := strings.Replace(s.a.Key, s.a.Key[len(s.a.Key)-8:], "00000000", 1)
 	for _, key := range []string{"", "nonsense", unknown} {
@@ -104,7 +105,7 @@ func anonymous(t *testing.T, s *stage) {
 	}
 }
 
-// environments asks on live with a sandbox key, and the other way round.
+// environments uses a sandbox key on live, and a live key on the sandbox.
 func environments(t *testing.T, s *stage) {
 	test := s.desk(s.a.Org, "test", "all")
 	test.want(t, 200, "GET", "/me", nil, nil)
@@ -116,11 +117,11 @@ func environments(t *testing.T, s *stage) {
 			}
 		}
 	}
-	for _, p := range []string{prefix, "/v1"} { // the same under both
+	for _, p := range []string{prefix, "/v1"} { // the same in both environments
 		same := desk{&rig.Client{T: t, Server: s.Server, Key: s.a.Key, Prefix: p}, s.doc}
 		same.want(t, 200, "GET", "/users", nil, nil)
 	}
-	for _, o := range s.doc.sandbox { // not there for live keys, there for those of the sandbox
+	for _, o := range s.doc.sandbox { // unknown to live keys, known to sandbox keys
 		s.a.refused(t, 404, "not_found", o.Method, o.at(nowhere), map[string]any{})
 		if r := test.call(t, o.Method, o.at(nowhere)+"?no_such_parameter=1", map[string]any{}); problemOf(r).Code != "invalid_query" {
 			t.Errorf("%s in the sandbox: %d %s", o.ID, r.Status, r.Body)

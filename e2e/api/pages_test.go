@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// pages are what is served beside the operations.
+// pages checks the pages that are served beside the operations.
 func pages(t *testing.T, s *stage) {
 	t.Run("documentation needs nothing from outside", func(t *testing.T) { documentation(t, s) })
 	t.Run("index", func(t *testing.T) { index(t, s) })
@@ -27,7 +27,8 @@ func pages(t *testing.T, s *stage) {
 
 var reference = regexp.MustCompile(`(?:src|href|apiDescriptionUrl)="([^"]*)"`)
 
-// documentation reads the page as a browser without internet would: everything it refers to must come from here.
+// documentation reads the page as a browser without internet access does: the server itself must serve every
+// referenced resource.
 func documentation(t *testing.T, s *stage) {
 	doc := get(t, s.Server, "/docs")
 	if doc.Status != 200 || !strings.HasPrefix(doc.Header.Get("Content-Type"), "text/html") {
@@ -38,7 +39,7 @@ func documentation(t *testing.T, s *stage) {
 		t.Fatalf("only %d references in the page: %s", len(found), doc.Body)
 	}
 	for _, m := range found {
-		if strings.HasPrefix(m[1], "data:") { // it is in the page itself
+		if strings.HasPrefix(m[1], "data:") { // contained in the page itself
 			continue
 		}
 		if !strings.HasPrefix(m[1], "/") || strings.HasPrefix(m[1], "//") {
@@ -60,7 +61,7 @@ func documentation(t *testing.T, s *stage) {
 	}
 }
 
-// index lists what there is: fifteen resources, every operation.
+// index checks that the index lists fifteen resources and every operation.
 func index(t *testing.T, s *stage) {
 	var i struct {
 		Service, Version, Status, Environment string

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// page is a part of a list.
+// page is a page of a list.
 type page struct {
 	Data       []map[string]any `json:"data"`
 	NextCursor *string          `json:"next_cursor"`
@@ -15,7 +15,7 @@ type page struct {
 	Total      *int             `json:"total"`
 }
 
-// paging reads lists in parts.
+// paging reads lists page by page.
 func paging(t *testing.T, s *stage) {
 	d := s.org(t, "live")
 	for i := range 7 {
@@ -72,7 +72,7 @@ func stable(t *testing.T, s *stage, d desk) {
 	}
 }
 
-// tampered changes each character of a cursor in turn, and uses it where it does not belong.
+// tampered changes each character of a cursor in turn, and uses a cursor with other lists, orders and organisations.
 func tampered(t *testing.T, s *stage, d desk) {
 	var p page
 	d.want(t, 200, "GET", "/users?limit=1", nil, &p)
@@ -92,7 +92,7 @@ func tampered(t *testing.T, s *stage, d desk) {
 	s.a.refused(t, 400, "invalid_cursor", "GET", "/users?cursor="+cursor, nil) // of another organisation
 }
 
-// sparse asks for a few members of each record.
+// sparse requests a few members of each record.
 func sparse(t *testing.T, d desk) {
 	for _, query := range []string{"fields=email,name", "fields=email&fields=name"} {
 		var p page

@@ -8,7 +8,7 @@ import (
 	"soniq/internal/platform/access"
 )
 
-// family is a partner with two children, and a key of the first that may do everything a child may.
+// family is a partner with two children, and a key of the first child with every scope that a child may have.
 type family struct {
 	boss     desk
 	one, two string
@@ -40,15 +40,15 @@ func (f family) found(t *testing.T, name string) string {
 	return made.ID
 }
 
-// in is the partner acting in a child.
+// in returns the partner acting in a child.
 func (f family) in(child string) desk {
 	c := *f.boss.Client
 	c.As = child
 	return desk{&c, f.boss.doc}
 }
 
-// TestPartner_ActsInNamedChildOnly gives one child one of everything, and asks for it, by every operation, as the partner who
-// acts in the other.
+// TestPartner_ActsInNamedChildOnly creates one of everything in one child. A partner that acts in the other child
+// reaches none of it by any operation.
 func TestPartner_ActsInNamedChildOnly(t *testing.T) {
 	t.Parallel()
 	rig.Either(t, rig.Options{Flags: []string{"--transcriber", "off"}}, func(t *testing.T, s *rig.Server) {
@@ -66,7 +66,7 @@ func TestPartner_ActsInNamedChildOnly(t *testing.T) {
 	})
 }
 
-// nothingShown reads everything the partner may read about its children: no content of them is there.
+// nothingShown reads everything that the partner may read about its children: it contains none of their content.
 func (s *stage) nothingShown(t *testing.T) {
 	for _, o := range s.doc.operations {
 		if o.Method != "GET" || o.Rollout == "planned" || !strings.HasPrefix(o.Path, "/partners") {

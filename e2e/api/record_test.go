@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// records reads everything that can be changed, and changes it from versions that are and are not the newest.
+// records reads every record that can be changed, and changes it from current and outdated versions.
 func records(t *testing.T, s *stage) {
 	n := 0
 	for _, o := range s.doc.operations {
@@ -61,7 +61,7 @@ func (s *stage) conflicts(t *testing.T, record operation, path string) {
 	}
 }
 
-// born makes records: their first version is the one that is read, and that a change is made from.
+// born creates records: a read returns their first version, and a change from that version succeeds.
 func (s *stage) born(t *testing.T) {
 	d := s.org(t, "live")
 	for _, c := range []struct {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// requests sends what no operation may accept.
+// requests sends requests that no operation may accept.
 func requests(t *testing.T, s *stage) {
 	t.Run("to every operation", func(t *testing.T) { everyOperation(t, s) })
 	t.Run("to every list", func(t *testing.T) { everyList(t, s) })
@@ -54,7 +54,7 @@ func bodyFor(o operation) any {
 	return map[string]any{}
 }
 
-// everyList asks for impossible pages.
+// everyList requests invalid pages of every list.
 func everyList(t *testing.T, s *stage) {
 	lists := 0
 	for _, o := range s.doc.operations {
@@ -81,7 +81,8 @@ func everyList(t *testing.T, s *stage) {
 	}
 }
 
-// allAtOnce expects one answer that names everything wrong: first all that the description forbids, then all that other rules do.
+// allAtOnce expects one response that names every error: first all violations of the description, then all of other
+// rules.
 func allAtOnce(t *testing.T, s *stage) {
 	for _, c := range []struct {
 		path string
@@ -130,7 +131,7 @@ func wrongTypes(t *testing.T, s *stage) {
 	}
 }
 
-// unknownAddresses expects problems, with what is allowed, where there is nothing.
+// unknownAddresses expects problems for unknown paths and methods. A 405 names the allowed methods.
 func unknownAddresses(t *testing.T, s *stage) {
 	for _, path := range []string{"/nothing", "/users/x/nothing", "/calls/live/x", "/users//x"} {
 		s.a.refused(t, 404, "not_found", "GET", path, nil)
@@ -161,8 +162,8 @@ func unknownAddresses(t *testing.T, s *stage) {
 	}
 }
 
-// insideTargets are webhook addresses that lead into the operator's network or are no web addresses at all. Loopback alone is
-// open on this server, by --allow-targets.
+// insideTargets lists webhook addresses that resolve into the operator's network or are no web addresses at all. This
+// server allows loopback only, by --allow-targets.
 func insideTargets(t *testing.T, s *stage) {
 	for _, url := range []string{
 		"http://10.0.0.5/", "https://10.0.0.5/", "https://172.16.9.9/", "https://192.168.1.1/", "https://169.254.169.254/latest/meta-data/",

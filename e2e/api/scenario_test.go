@@ -7,8 +7,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// scenario reads everything that organisation a has, and leads one of everything through its life; each answer is held against
-// the description as it comes.
+// scenario reads all records of organisation a, and creates, changes and deletes one record of each kind. It checks
+// each response against the description.
 func scenario(t *testing.T, s *stage) {
 	for _, o := range s.doc.operations {
 		if o.Method == "GET" && o.Rollout != "planned" {
@@ -81,7 +81,7 @@ func (s *stage) lifeOfFlows(t *testing.T, d desk) {
 	d.refused(t, 409, "invalid_state", "POST", "/devices/"+device(t, d, u.ID)+"/resync", map[string]any{})
 }
 
-// device is the phone of a user.
+// device returns the id of a user's phone.
 func device(t *testing.T, d desk, user string) string {
 	t.Helper()
 	var page struct{ Data []struct{ ID string } }

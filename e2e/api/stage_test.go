@@ -20,12 +20,12 @@ import (
 	"soniq/internal/telephony/voicemail"
 )
 
-// A stage is a server with an organisation that has one of everything, and one that has nothing.
+// stage is a server with two organisations: a has one record of each kind, b has none.
 type stage struct {
 	*rig.Server
 	doc   *document
 	a, b  desk
-	ids   map[string]map[string]string // parameters by the first segments of the path they stand in, such as /users
+	ids   map[string]map[string]string // parameters by the first segments of their path, such as /users
 	phone string                       // of a caller of a
 	call  string
 	hooks *rig.Receiver
@@ -40,13 +40,13 @@ func newStage(t *testing.T, s *rig.Server) *stage {
 	return st
 }
 
-// org makes an organisation with a key that may do everything.
+// org makes an organisation with a key of every scope.
 func (s *stage) org(t *testing.T, env string) desk {
 	t.Helper()
 	return s.desk(s.Command("org", "create", "--name", "Org of "+t.Name(), "--country", "US"), env, "all")
 }
 
-// desk makes a key and returns who asks with it.
+// desk makes a key and returns a client that uses it.
 func (s *stage) desk(org, env, scopes string) desk {
 	kind, key := "standard", ""
 	if strings.HasPrefix(scopes, "partners:") || scopes == "all" {
@@ -62,7 +62,7 @@ func (s *stage) desk(org, env, scopes string) desk {
 	return desk{&rig.Client{T: s.T, Server: s.Server, Org: org, Key: key, Prefix: map[string]string{"live": prefix, "test": "/sandbox/v1"}[env]}, s.doc}
 }
 
-// furnish gives organisation a one of everything.
+// furnish creates one record of each kind in organisation a.
 func (s *stage) furnish(t *testing.T) {
 	t.Helper()
 	s.hooks = s.a.Hook(nil)
@@ -89,7 +89,7 @@ func (s *stage) furnish(t *testing.T) {
 	s.exported(t)
 }
 
-// exported has organisation a's records written to a file.
+// exported exports the call records of organisation a to a file.
 func (s *stage) exported(t *testing.T) {
 	t.Helper()
 	var e struct{ ID, Status string }
@@ -101,7 +101,8 @@ func (s *stage) exported(t *testing.T) {
 	})
 }
 
-// wrote gives organisation a a message that is sent tomorrow, its conversation, and somebody who opted out.
+// wrote creates in organisation a a message scheduled for tomorrow, its conversation, an opt-out and an SMPP
+// application.
 func (s *stage) wrote(t *testing.T) {
 	t.Helper()
 	const optedOut = "+12025550189"
@@ -119,7 +120,7 @@ func (s *stage) wrote(t *testing.T) {
 	s.ids["/sms"], s.ids["/sms/conversations"], s.ids["/sms/opt-outs"] = id(m.ID), id(m.Thread), map[string]string{"phone": optedOut}
 }
 
-// acquainted gives organisation a a contact, a connected system, an import and something to write to the system.
+// acquainted creates in organisation a a contact, a connected CRM, an import and a job that writes to the CRM.
 func (s *stage) acquainted(t *testing.T) {
 	t.Helper()
 	var contact, connection, batch struct{ ID string }
@@ -133,7 +134,7 @@ func (s *stage) acquainted(t *testing.T) {
 	s.ids["/contacts"], s.ids["/crm/connections"], s.ids["/crm/imports"], s.ids["/crm/sync-jobs"] = id(contact.ID), id(connection.ID), id(batch.ID), id(syncs.Data[0].ID)
 }
 
-// routed adds what callers are led by.
+// routed creates the routing of callers, such as queues and flows.
 func (s *stage) routed(t *testing.T, user string) {
 	t.Helper()
 	var queue struct{ ID string }
@@ -156,7 +157,7 @@ func (s *stage) routed(t *testing.T, user string) {
 	s.ids["/voicemail"] = id(s.leave(t, user))
 }
 
-// leave puts a message into a user's box, as the switch does when a caller has left one.
+// leave puts a message into a user's voicemail box, as the switch does when a caller has left one.
 func (s *stage) leave(t *testing.T, user string) string {
 	t.Helper()
 	address := s.DB
@@ -186,7 +187,7 @@ func (s *stage) leave(t *testing.T, user string) string {
 	return m.ID
 }
 
-// marked gives the call a note and a tag, and has another one placed tomorrow.
+// marked adds a note and a tag to the call, and schedules another call for tomorrow.
 func (s *stage) marked(t *testing.T, user string) {
 	t.Helper()
 	var note, callback, sound struct{ ID string }
@@ -204,7 +205,7 @@ func (s *stage) marked(t *testing.T, user string) {
 	s.ids["/tags"], s.ids["/callbacks"] = id(tags.Data[0].ID), id(callback.ID)
 }
 
-// partner gives organisation a a child organisation.
+// partner creates a child organisation of organisation a.
 func (s *stage) partner(t *testing.T) {
 	t.Helper()
 	var child struct {
@@ -217,7 +218,7 @@ func (s *stage) partner(t *testing.T) {
 
 func id(v string) map[string]string { return map[string]string{"id": v} }
 
-// talk has two users speak with each other, recorded, and returns the call.
+// talk makes a recorded call between two users and returns it.
 func (s *stage) talk(t *testing.T, from, to rig.User) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit.Hang(0))
@@ -259,7 +260,7 @@ func (s *stage) delivered(t *testing.T) {
 	s.ids["/webhooks"] = map[string]string{"id": s.hooks.ID, "delivery_id": page.Data[0].ID}
 }
 
-// understood waits for recording and transcript.
+// understood waits for the recording and the transcript.
 func (s *stage) understood(t *testing.T) {
 	t.Helper()
 	for _, kind := range []string{"recordings", "transcripts"} {
@@ -272,7 +273,8 @@ func (s *stage) understood(t *testing.T) {
 	}
 }
 
-// of is the parameters of an operation on what organisation a has; ok is false where the stage has none.
+// of returns the parameters of an operation for a record of organisation a. ok is false if the stage has no such
+// record.
 func (s *stage) of(o operation) (map[string]string, bool) {
 	first, rest, _ := strings.Cut(strings.TrimPrefix(o.Path, "/"), "/")
 	second, _, _ := strings.Cut(rest, "/")

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// bodies are what operations with parameters ask for; those not listed take an empty object.
+// bodies holds the bodies of operations with parameters. The others accept an empty object.
 var bodies = map[string]any{
 	"users.dnd":    map[string]any{"enabled": true},
 	"users.update": map[string]any{"first_name": "Mallory"}, "devices.update": map[string]any{"name": "Mallory's"},
@@ -27,10 +27,11 @@ var bodies = map[string]any{
 	"sms.conversations.update": map[string]any{"status": "closed"},
 }
 
-// asked is what reading some operations needs beside their path.
+// asked holds the query that some read operations need.
 var asked = map[string]string{"contacts.screen_pop": "?phone=%2B12025550199"}
 
-// tenants asks with organisation b's key for everything that is a's: by id in the path, in bodies, and in lists.
+// tenants requests all records of organisation a with a key of organisation b: by id in the path, in bodies, and in
+// lists.
 func tenants(t *testing.T, s *stage) {
 	before := s.everything(t)
 	for _, o := range s.doc.operations {
@@ -46,7 +47,7 @@ func tenants(t *testing.T, s *stage) {
 			s.stranger(t, o, values)
 			continue
 		}
-		if o.ID == "memory.erase" || o.ID == "memory.facts.add" { // numbers belong to nobody: what b erases or writes of them is b's
+		if o.ID == "memory.erase" || o.ID == "memory.facts.add" { // numbers belong to no organisation: b erases and writes its own facts about them
 			s.b.call(t, o.Method, o.at(values), map[string]any{})
 			continue
 		}
@@ -57,7 +58,7 @@ func tenants(t *testing.T, s *stage) {
 		if b, ok := bodies[o.ID]; ok {
 			body = b
 		}
-		if s.b.As != "" && strings.HasPrefix(o.Path, "/partners") { // what partners may is not for who acts in a child
+		if s.b.As != "" && strings.HasPrefix(o.Path, "/partners") { // partner operations are refused to a partner that acts in a child
 			s.b.refused(t, 403, "insufficient_scope", o.Method, o.at(values), body)
 			continue
 		}
@@ -77,7 +78,7 @@ func tenants(t *testing.T, s *stage) {
 	}
 }
 
-// foreignDelivery asks for a delivery of a through a webhook of b.
+// foreignDelivery requests a delivery of a through a webhook of b.
 func (s *stage) foreignDelivery(t *testing.T, o operation, delivery string, body any) {
 	t.Helper()
 	var own struct{ ID string }
@@ -86,7 +87,7 @@ func (s *stage) foreignDelivery(t *testing.T, o operation, delivery string, body
 	s.b.want(t, 204, "DELETE", "/webhooks/"+own.ID, nil, nil)
 }
 
-// stranger asks for what a number's calls left behind; numbers belong to nobody, so it is there and empty.
+// stranger requests the memory of a number. Numbers belong to no organisation, so the result exists and is empty.
 func (s *stage) stranger(t *testing.T, o operation, values map[string]string) {
 	t.Helper()
 	var mine, theirs struct {
@@ -100,7 +101,7 @@ func (s *stage) stranger(t *testing.T, o operation, values map[string]string) {
 	}
 }
 
-// foreignInBodies refers to a's things in requests of b.
+// foreignInBodies refers to records of a in request bodies of b.
 func (s *stage) foreignInBodies(t *testing.T) {
 	user, trunk := s.ids["/users"]["id"], s.ids["/trunks"]["id"]
 	var own struct{ ID string }
@@ -133,7 +134,7 @@ func (s *stage) foreignInBodies(t *testing.T) {
 	}
 }
 
-// nothingListed reads every list with b's key: no id of a may be in it.
+// nothingListed reads every list with b's key: none contains an id of a.
 func (s *stage) nothingListed(t *testing.T) {
 	for _, o := range s.doc.operations {
 		if o.Method != "GET" || len(o.Parameters) > 0 || o.Rollout == "planned" {
@@ -147,7 +148,7 @@ func (s *stage) nothingListed(t *testing.T) {
 			s.b.refused(t, 404, "contact_not_found", "GET", o.Path+"?phone=%2B12025550199", nil)
 			continue
 		}
-		if s.b.As != "" && o.ID == "audit.list" { // it tells what was asked for here and refused: a's ids were in it
+		if s.b.As != "" && o.ID == "audit.list" { // it lists the requests refused above, which contain ids of a
 			continue
 		}
 		r := s.b.want(t, 200, "GET", o.Path+asked[o.ID], nil, nil)
@@ -165,7 +166,8 @@ func (s *stage) nothingListed(t *testing.T) {
 	}
 }
 
-// everything is what organisation a has, as the API shows it; usage and signed addresses, which change by themselves, are left out.
+// everything returns all records of organisation a as the API shows them. It omits usage and signed addresses, which
+// change by themselves.
 func (s *stage) everything(t *testing.T) []byte {
 	t.Helper()
 	var all bytes.Buffer

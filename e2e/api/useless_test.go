@@ -8,7 +8,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// uselessKeys asks for every operation with keys that were good, or are good elsewhere.
+// uselessKeys calls every operation with keys that were valid, or are valid elsewhere.
 func uselessKeys(t *testing.T, s *stage) {
 	made := func(body map[string]any) (key struct{ ID, Key string }) {
 		body["name"], body["scopes"] = "useless", []string{"calls:read", "users:admin"}
@@ -34,7 +34,7 @@ func uselessKeys(t *testing.T, s *stage) {
 	}
 }
 
-// audited makes, changes and is denied something, and finds it in the log.
+// audited creates, changes and is refused a record, and finds each action in the audit log.
 func audited(t *testing.T, s *stage) {
 	d := s.org(t, "live")
 	var u struct{ ID string }
@@ -66,7 +66,7 @@ func audited(t *testing.T, s *stage) {
 	}
 }
 
-// everyRepeat sends every change twice under one key, and then another under it.
+// everyRepeat sends every change twice under one idempotency key, and then a different change under it.
 func everyRepeat(t *testing.T, s *stage) {
 	d := s.org(t, "live")
 	g := newGenerator(7)
@@ -110,7 +110,7 @@ func everyRepeat(t *testing.T, s *stage) {
 	}
 }
 
-// reads reports whether the operation changes nothing although it is no GET.
+// reads reports whether the operation is a read although its method is not GET.
 func (o operation) reads() bool {
 	return slices.Contains([]string{"memory.search", "flows.simulate", "flows.validate"}, o.ID)
 }

@@ -14,19 +14,20 @@ import (
 	"time"
 )
 
-// An agent is one end of calls: it registers, calls and answers, and says where audio is to go. It knows just enough SIP.
+// agent is one end of calls: it registers, calls and answers, and names the address for audio. It implements just
+// enough SIP.
 type agent struct {
 	conn  *net.UDPConn
 	local netip.AddrPort
-	audio func() (seat int, at netip.AddrPort) // where the next call's audio is taken
-	rung  chan time.Time                       // where it is set, calls are refused as busy, and told here
+	audio func() (seat int, at netip.AddrPort) // address for the audio of the next call
+	rung  chan time.Time                       // if set, calls are refused as busy, and their time is sent here
 
 	mu      sync.Mutex // guards the fields below
 	waiting map[string]chan sipText
 	heard   map[string]taken // calls that came in, by Call-ID
 }
 
-// taken is a call that came in: the seat it has here, and where the other side takes audio.
+// taken is an incoming call: the index of its socket here, and the peer's address for audio.
 type taken struct {
 	seat int
 	far  netip.AddrPort
@@ -48,7 +49,7 @@ func (m sipText) fields(name string) (all []string) {
 
 var audioAddress = regexp.MustCompile(`(?s)c=IN IP4 (\S+).*m=audio (\d+)`)
 
-// target is where the message's description wants audio.
+// target returns the address for audio in the SDP of the message.
 func (m sipText) target() netip.AddrPort {
 	found := audioAddress.FindStringSubmatch(string(m))
 	if found == nil {
@@ -92,7 +93,7 @@ func (g *agent) read() {
 			g.mu.Unlock()
 			select {
 			case c <- m:
-			default: // repeated, or of nobody
+			default: // repeated, or of an unknown call
 			}
 		case strings.HasPrefix(string(m), "INVITE "):
 			g.answer(m, from)
@@ -151,7 +152,7 @@ func description(audio netip.AddrPort) string {
 		audio.Addr(), audio.Port())
 }
 
-// A dialog is a call this agent made.
+// dialog is an outgoing call of this agent.
 type dialog struct {
 	agent  *agent
 	server netip.AddrPort

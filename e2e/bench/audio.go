@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// An orchestra sends and takes audio: G.711, 20 ms, 172 bytes a packet. Several calls share a socket, which spares this
-// process most of what many sockets cost; whoever relays has a port of its own for each anyway.
+// orchestra sends and receives audio: G.711, 20 ms, 172 bytes a packet. Several calls share a socket, which saves
+// this process most of the cost of many sockets. A relay has a port of its own for each call anyway.
 type orchestra struct {
 	sockets []*net.UDPConn
 	next    atomic.Int64
@@ -36,7 +36,7 @@ func newOrchestra(ip string) (*orchestra, error) {
 	return o, nil
 }
 
-// seat is where the next call's audio is taken.
+// seat returns the socket for the audio of the next call.
 func (o *orchestra) seat() (int, netip.AddrPort) {
 	i := int(o.next.Add(1)) % len(o.sockets)
 	return i, o.sockets[i].LocalAddr().(*net.UDPAddr).AddrPort()
@@ -68,7 +68,7 @@ func (o *orchestra) close() []uint32 {
 	return o.delays
 }
 
-// A stream is one direction of a call.
+// stream is one direction of a call.
 type stream struct {
 	from *net.UDPConn
 	to   netip.AddrPort

@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What the same packets cost who receives and sends them, and does nothing else: the floor under every relay with a socket for each side
-// of a call. It is this program, started again with -bare.
+// Measures the cost of the same packets in a process that only receives and sends them: the lower bound for every
+// relay with a socket for each side of a call. The process is this program, started again with -bare.
 
-// bare measures n calls' audio through a process that only receives and sends.
+// bare measures the audio of n calls through a process that only receives and sends.
 func (b *bench) bare(n int, d time.Duration) (r relayed, err error) {
 	left, right, all, p, err := b.bareCalls(n)
 	defer func() {
@@ -40,7 +40,7 @@ func (b *bench) bare(n int, d time.Duration) (r relayed, err error) {
 	return r, nil
 }
 
-// bareCalls starts the process and names both sides of each call to it.
+// bareCalls starts the process and passes it the addresses of both sides of each call.
 func (b *bench) bareCalls(n int) (left, right *orchestra, all []stream, p *process, err error) {
 	if left, err = newOrchestra(carrierIP); err != nil {
 		return
@@ -79,8 +79,8 @@ func (b *bench) bareCalls(n int) (left, right *orchestra, all []stream, p *proce
 	return
 }
 
-// beBare is that process: for each two addresses it prints two of its own, and sends what comes from the one to the other, until its
-// input ends or it is told to stop.
+// beBare is the main function of that process. For each two addresses it prints two of its own, and forwards packets
+// from the one to the other, until its input ends or it gets a signal.
 func beBare(sides []string, out io.Writer) error {
 	poll, err := unix.EpollCreate1(0)
 	if err != nil {

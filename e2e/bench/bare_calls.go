@@ -11,16 +11,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a call costs whom nothing is asked of but the packets: each SIP message is received and sent on as it is, four sockets for the audio
-// are opened at the INVITE and closed at the BYE, and a record is on the disk before the BYE's answer goes out, many together. The floor under
-// everything that stands between the parties of a call with media and keeps what it was told.
+// Measures the minimum cost of a call. Each SIP message is forwarded unchanged. Four sockets for audio are opened at
+// the INVITE and closed at the BYE. A record is on the disk before the response to the BYE goes out; many records
+// share one sync. This is the lower bound for every server that relays media and keeps call records.
 
 const floor = "bare packets, sockets and record"
 
-// bareRecord is how much is written of a call, in bytes: its record and three events are about that.
+// bareRecord is the number of bytes written for a call: about its record and three events.
 const bareRecord = 2048
 
-// barePassing starts the process, which sends what it gets to whom sipp's calls are for, and makes a subject of it.
+// barePassing starts the process, which forwards messages to the callee of sipp's calls, and returns it as a subject.
 func (b *bench) barePassing() (subject, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -38,17 +38,17 @@ func (b *bench) barePassing() (subject, error) {
 	}
 }
 
-// passing is that process.
+// passing holds the state of that process.
 type passing struct {
 	poll, front, back int
 	caller            unix.Sockaddr
 	media             map[string][4]int // sockets by Call-ID
 	records           *os.File
 	ended             int      // calls whose record is not on the disk yet
-	held              [][]byte // answers that wait for it
+	held              [][]byte // responses held back until it is
 }
 
-// beBareCalls passes on messages until it is told to stop.
+// beBareCalls forwards messages until it gets a signal.
 func beBareCalls(callee, records string, out io.Writer) (err error) {
 	p := &passing{media: map[string][4]int{}}
 	if p.poll, err = unix.EpollCreate1(0); err != nil {
@@ -88,7 +88,7 @@ func (p *passing) pass() error {
 			return err
 		}
 		for _, e := range events[:max(n, 0)] {
-			for { // everything that has come
+			for { // reads everything that has arrived
 				size, from, err := unix.Recvfrom(int(e.Fd), b, 0)
 				if err != nil {
 					break
@@ -110,7 +110,7 @@ func (p *passing) pass() error {
 	}
 }
 
-// forth passes on what comes from the caller.
+// forth forwards a message of the caller.
 func (p *passing) forth(b []byte) error {
 	switch {
 	case bytes.HasPrefix(b, []byte("INVITE ")):
@@ -143,7 +143,7 @@ func (p *passing) forth(b []byte) error {
 	return nil
 }
 
-// backTo passes on what comes from the callee: the answer to a BYE when the record is on the disk.
+// backTo forwards a message of the callee. It sends the response to a BYE when the record is on the disk.
 func (p *passing) backTo(b []byte) {
 	if bytes.Contains(b, []byte(" BYE\r\n")) {
 		p.held = append(p.held, bytes.Clone(b))
@@ -152,7 +152,7 @@ func (p *passing) backTo(b []byte) {
 	_ = unix.Sendto(p.front, b, 0, p.caller)
 }
 
-// write puts the records of ended calls on the disk, and sends what waited for them.
+// write syncs the records of ended calls to the disk, and sends the responses held back for them.
 func (p *passing) write() error {
 	if p.ended == 0 && len(p.held) == 0 {
 		return nil
@@ -172,7 +172,7 @@ func (p *passing) write() error {
 	return nil
 }
 
-// callID is the value of the header, as sipp writes it.
+// callID returns the value of the Call-ID header in the spelling of sipp.
 func callID(b []byte) string {
 	_, rest, _ := bytes.Cut(b, []byte("\r\nCall-ID: "))
 	id, _, _ := bytes.Cut(rest, []byte("\r\n"))

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// talkTime is how long measured calls last.
+// talkTime is the duration of measured calls.
 const talkTime = 500 * time.Millisecond
 
-// A step is calls at one rate.
+// step holds the result of calls at one rate.
 type step struct {
 	run
 	Offered int
@@ -20,7 +20,7 @@ type step struct {
 	Whole   bool // sustained: at most one call in a thousand failed, and nothing is missing
 }
 
-// Row is the step in a table.
+// row returns the step as a row of a table.
 func (s step) row(name string) []string {
 	verdict := "yes"
 	if !s.Whole {
@@ -32,8 +32,8 @@ func (s step) row(name string) []string {
 
 var stepHead = []string{"what", "calls/s offered", "made", "failed + refused", "repeated", "CPU s per 1,000", "durable after", "missing", "sustained", "load"}
 
-// eventsOf is how many events a call tells: begun, answered, ended; a recorded one also that its recording is there, and its
-// end twice: at once, and with what became of it.
+// eventsOf returns the number of events of a call: started, answered, ended. A recorded call has two more: its
+// recording is available, and a second end event with the state of the recording.
 func eventsOf(recorded bool) int {
 	if recorded {
 		return 5
@@ -75,7 +75,8 @@ func (b *bench) climb(s subject, rate int, recorded bool) (step, error) {
 	return out, nil
 }
 
-// settle waits until every good call has its record and its events, and says how long it took and how many are missing.
+// settle waits until every successful call has its record and its events. It returns the time that took and the
+// number missing.
 func (b *bench) settle(before records, good int, recorded bool) (took time.Duration, missing int, err error) {
 	began := time.Now()
 	want := records{Ended: before.Ended + good, Events: before.Events + good*eventsOf(recorded), Recordings: before.Recordings}
@@ -93,7 +94,7 @@ func (b *bench) settle(before records, good int, recorded bool) (took time.Durat
 	return time.Since(began), missing, err
 }
 
-// measureCalls climbs until calls fail, ours and the peer in turns.
+// measureCalls raises the rate until calls fail, soniq and the peer in turns.
 func (b *bench) measureCalls() error {
 	b.title("Calls", fmt.Sprintf("sipp over UDP on loopback, a call from a trunk to a registered phone, %s long, %d s at each rate; all on the same two cores.", talkTime, b.seconds))
 	var rows [][]string
@@ -149,11 +150,11 @@ func (b *bench) measureCalls() error {
 	return b.platform.record(false)
 }
 
-// overloads are what is told of an overload, a row each.
+// overloads is the head of the overload table.
 var overloads = []string{"what", "offered", "made", "answered", "refused (503)", "failed", "answered/s", "audio packets lost", "idle MB", "MB at the end",
 	"MB a minute later", "load"}
 
-// measureOverload offers one and a half times the rate that was sustained, beside calls that are up: to us, and to the peer.
+// measureOverload offers one and a half times the sustained rate while other calls are up: to soniq, and to the peer.
 func (b *bench) measureOverload() error {
 	b.title("Overload", "One and a half times as many calls/s as were sustained (the lowest rate measured where none was), beside 50 calls with audio")
 	var rows [][]string
@@ -171,7 +172,7 @@ func (b *bench) measureOverload() error {
 	return nil
 }
 
-// overload is one subject's.
+// overload measures the overload of one subject.
 func (b *bench) overload(s subject, rate int) (row []string, err error) {
 	idle := memory(s.processes...)
 	c, err := talk(s, 50, "steady")
@@ -179,7 +180,7 @@ func (b *bench) overload(s subject, rate int) (row []string, err error) {
 		c.end()
 		return nil, err
 	}
-	c.callee.close() // its calls stay; sipp answers the new ones at its address
+	c.callee.close() // its calls stay up; sipp answers the new calls at its address
 	answering, err := callee(b.dir)
 	if err != nil {
 		c.end()
@@ -209,7 +210,7 @@ func (b *bench) overload(s subject, rate int) (row []string, err error) {
 		fmt.Sprint(later >> 10), load()}, nil
 }
 
-// measureRelay takes what relayed calls cost, ours and the peer in turns.
+// measureRelay measures the cost of relayed calls, soniq and the peer in turns.
 func (b *bench) measureRelay() error {
 	b.title("Audio", fmt.Sprintf("G.711, 20 ms, both directions, %d s; delay is from sending to receiving, the generator's own included (see without anybody between)", b.seconds))
 	var rows [][]string
@@ -257,7 +258,7 @@ func (b *bench) measureRelay() error {
 	return b.fresh(false)
 }
 
-// judgeRelay compares what was found at one number of calls with the targets.
+// judgeRelay compares the figures for one number of calls with the targets.
 func (b *bench) judgeRelay(n int, alone relayed, found map[string]relayed) {
 	plain, recorded := found[ours], found["ours, recorded"]
 	name := fmt.Sprintf("relayed call, %d calls: ", n)
@@ -279,7 +280,7 @@ func (b *bench) judgeRelay(n int, alone relayed, found map[string]relayed) {
 	b.atMost(name+"packets lost", float64(plain.Lost+recorded.Lost), 0, "")
 }
 
-// fresh starts both anew, so that memory is not that of earlier calls, recording or not.
+// fresh restarts both, so that the memory of earlier calls does not count, with or without recording.
 func (b *bench) fresh(recorded bool) error {
 	b.close()
 	if err := b.prepare("relay"); err != nil {

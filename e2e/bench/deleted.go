@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// ext4 passes by the inodes that were deleted within the last minute, or the last five where the deletion is not on the disk yet, one after the other each time
-// that a file is made. A run that follows one whose thousands of recordings were deleted measures that: a tenth of a recorded call, and
-// a fifth of the calls refused at 1,000 a second.
+// Each time a file is made, ext4 walks over the inodes deleted within the last minute, or within the last five if the
+// deletion is not on the disk yet. A run after one with thousands of deleted recordings measures that: a tenth of a
+// recorded call, and a fifth of the calls refused at 1,000 a second.
 const passedBy = 6 * time.Minute
 
-// deletion is a file whose time is when recordings of a run were last deleted.
+// deletion returns the path of a file whose modification time is the last deletion of a run's recordings.
 func deletion() string { return filepath.Join(os.TempDir(), "soniq-bench-deleted") }
 
 // clear deletes the data of the run.
@@ -22,7 +22,7 @@ func (b *bench) clear() {
 	}
 }
 
-// sayDeleted warns that recorded calls cost more than they would.
+// sayDeleted warns that recorded calls cost more than usual after a recent deletion.
 func (b *bench) sayDeleted() {
 	info, err := os.Stat(deletion())
 	if err != nil {

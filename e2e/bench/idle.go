@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// idleCalls is how many calls without audio are held while their memory is taken.
+// idleCalls is the number of calls without audio that are up while memory is measured.
 const idleCalls = 1000
 
-// measureIdle takes the memory of calls that are up and silent, ours and the peer in turns.
+// measureIdle measures the memory of calls that are up and silent, soniq and the peer in turns.
 func (b *bench) measureIdle() error {
 	b.title("Memory of calls in progress", fmt.Sprintf("%d calls are up, nothing is said; KiB of the whole process beyond idle, of a process that carried one call before", idleCalls))
 	var rows [][]string
@@ -40,11 +40,12 @@ func (b *bench) measureIdle() error {
 	return b.fresh(false)
 }
 
-// hold keeps n calls for a moment, then as many more, and returns the KiB of memory that each takes. What is kept however many calls there
-// are, such as what a database keeps of its pages, is in the first figure and not in the second.
+// hold keeps n calls for a moment, then as many more, and returns the KiB of memory that each takes. Memory that does
+// not depend on the number of calls, such as the page cache of a database, is in the first figure and not in the
+// second.
 func hold(s subject, n int) (kib, further float64, err error) {
 	mark := fmt.Sprintf("i%d", time.Now().UnixNano()%1e9)
-	c, err := talk(s, 1, mark+"first") // what is loaded with the first call is not counted
+	c, err := talk(s, 1, mark+"first") // code and data loaded with the first call do not count
 	c.end()
 	if err != nil {
 		return 0, 0, err

@@ -1,5 +1,5 @@
-// Command bench measures the released binary, beside Kamailio and rtpengine where they are installed, and prints tables.
-// Everything happens on loopback. Run it from the root of the module, after make build: go run ./e2e/bench
+// Command bench measures the released binary, beside Kamailio and rtpengine if they are installed, and prints tables.
+// All traffic is on loopback. Run it from the root of the module, after make build: go run ./e2e/bench
 package main
 
 import (
@@ -22,7 +22,7 @@ const (
 	theirs = "kamailio + rtpengine"
 )
 
-// A bench holds who is measured and how much.
+// bench holds the subjects and the extent of the measurements.
 type bench struct {
 	binary, dir string
 	platform    *platform
@@ -82,7 +82,8 @@ func main() {
 	}
 }
 
-// locate makes the binary's path one that holds in the folders where it is started, and tells whether it runs.
+// locate makes the path of the binary absolute, because it is started in other folders, and returns an error unless
+// it runs.
 func (b *bench) locate() (err error) {
 	if b.binary, err = filepath.Abs(b.binary); err != nil {
 		return err
@@ -124,7 +125,7 @@ func (b *bench) run(groups []string) (err error) {
 	}
 	var failed []error
 	for _, g := range groups {
-		if err := b.group(g, doing[g]); err != nil { // the others are measured all the same, with a server of their own
+		if err := b.group(g, doing[g]); err != nil { // the other groups are still measured, with a server of their own
 			b.close()
 			failed = append(failed, fmt.Errorf("%s: %w", g, err))
 			b.say("%v", failed[len(failed)-1])
@@ -134,7 +135,7 @@ func (b *bench) run(groups []string) (err error) {
 	return errors.Join(failed...)
 }
 
-// group measures one group, when nothing is left of the one before.
+// group measures one group after the calls of the group before have ended.
 func (b *bench) group(name string, do func() error) error {
 	if err := b.prepare(name); err != nil {
 		return err
@@ -183,7 +184,7 @@ func (b *bench) register() error {
 	return phone.register(b.platform.sip, b.platform.login.Username, b.platform.login.Password)
 }
 
-// meet starts the peer, where it is installed.
+// meet starts the peer if it is installed.
 func (b *bench) meet(record bool) (err error) {
 	dir, err := os.MkdirTemp(b.dir, "peer-")
 	if err != nil {
@@ -209,7 +210,7 @@ func (b *bench) close() {
 
 func (b *bench) ours() subject { return subject{ours, b.platform.sip, []*process{b.platform.process}} }
 
-// theirs has no processes where the peer is not installed.
+// theirs returns the peer. The subject has no processes if the peer is not installed.
 func (b *bench) theirs() subject {
 	if b.peer == nil {
 		return subject{name: theirs}
@@ -229,7 +230,7 @@ func (b *bench) table(head []string, rows [][]string) {
 	}
 }
 
-// machine is what the figures were taken on.
+// machine returns a description of this machine.
 func machine() string {
 	b, _ := os.ReadFile("/proc/cpuinfo")
 	cores, model := 0, "processor"

@@ -9,7 +9,7 @@ import (
 
 // TestBinary_FoundFromOtherFolders proves that a relative path to the binary works from any folder, and that other files are refused.
 func TestBinary_FoundFromOtherFolders(t *testing.T) {
-	goTool, err := exec.LookPath("go") // a program that answers "version", as ours does
+	goTool, err := exec.LookPath("go") // a program that answers "version", as soniq does
 	if err != nil {
 		t.Fatal(err)
 	}

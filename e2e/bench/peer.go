@@ -15,15 +15,15 @@ import (
 //go:embed peer/kamailio.cfg
 var kamailioConfig string
 
-// peerAddress is where Kamailio listens.
+// peerAddress is the address at which Kamailio listens.
 const peerAddress = "127.0.0.20:15060"
 
-// A peer is Kamailio with rtpengine in user space.
+// peer is Kamailio with rtpengine in user space.
 type peer struct{ kamailio, rtpengine *process }
 
 var errNoPeer = errors.New("kamailio or rtpengine is not installed")
 
-// startPeer starts both; with record, rtpengine captures every call's packets.
+// startPeer starts both. With record, rtpengine captures the packets of every call.
 func startPeer(dir string, record bool) (*peer, error) {
 	modules, _ := filepath.Glob("/usr/lib/*/kamailio/modules/tm.so")
 	_, err := exec.LookPath("rtpengine")
@@ -58,7 +58,7 @@ func startPeer(dir string, record bool) (*peer, error) {
 	return p, err
 }
 
-// inUse reports whether somebody listens at a UDP address.
+// inUse reports whether a program listens at a UDP address.
 func inUse(address string) bool {
 	u, err := net.ListenPacket("udp", address)
 	if err == nil {

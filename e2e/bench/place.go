@@ -7,14 +7,15 @@ import (
 	"time"
 )
 
-// How many calls are placed, how far apart (an organisation may place five a second), and how long an INVITE is waited for.
+// Number of calls placed, their distance (an organisation may place five a second), and the time limit for an INVITE.
 const (
 	placed     = 100
 	placeEvery = 260 * time.Millisecond
 	placeLimit = 5 * time.Second
 )
 
-// measurePlace takes the time from a request that places a call to the INVITE at the user's phone, which refuses it.
+// measurePlace measures the time from a request that places a call to the INVITE at the user's phone, which refuses
+// it.
 func (b *bench) measurePlace() error {
 	b.title("REST request to INVITE", "POST /calls, four a second; the phone of the user is busy; ms from sending the request to the INVITE at the phone")
 	phone, err := newAgent(fmt.Sprintf("127.0.0.1:%d", calleePort), nil)

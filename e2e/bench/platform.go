@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	calleePort = 5070        // where sipp or the generator is called
-	carrierIP  = "127.0.2.1" // where calls come from
+	calleePort = 5070        // port at which sipp or the generator receives calls
+	carrierIP  = "127.0.2.1" // address that calls come from
 	did        = "+12025550123"
 )
 
-// A platform is a running soniq with one organisation, a trunk, a number and a registered phone.
+// platform is a running soniq with one organisation, a trunk, a number and a registered phone.
 type platform struct {
 	*process
 	dir, data string
@@ -37,7 +37,7 @@ type platform struct {
 
 var readyLine = regexp.MustCompile(`soniq is ready: http=(\S+) sip=(\S+)`)
 
-// startPlatform starts the binary on an empty folder, or on one that is there.
+// startPlatform starts the binary on an empty folder, or on an existing one.
 func startPlatform(binary, dir string) (*platform, error) {
 	p := &platform{dir: dir, data: filepath.Join(dir, "data")}
 	began := time.Now()
@@ -65,7 +65,7 @@ func startPlatform(binary, dir string) (*platform, error) {
 	return p, nil
 }
 
-// furnish makes the organisation, its trunk, number, user and phone.
+// furnish creates the organisation, its trunk, number, user and phone.
 func (p *platform) furnish(binary string) (err error) {
 	if p.org, err = p.command_(binary, "org", "create", "--name", "Bench", "--country", "US"); err != nil {
 		return err
@@ -114,7 +114,7 @@ func (p *platform) command_(binary string, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// api uses the REST door.
+// api sends a request to the REST API.
 func (p *platform) api(method, path string, in, out any) error {
 	var body io.Reader
 	if in != nil {
@@ -148,10 +148,10 @@ func (p *platform) api(method, path string, in, out any) error {
 	return json.Unmarshal(b, out)
 }
 
-// Records are what is durable of calls.
+// records counts the durable records of calls.
 type records struct{ Calls, Ended, Events, Recordings int }
 
-// durable counts in the database itself, beside the server.
+// durable counts the rows in the database itself, not through the server.
 func (p *platform) durable() (r records, err error) {
 	ctx := context.Background()
 	d, err := db.Open(ctx, filepath.Join(p.data, "soniq.db"))

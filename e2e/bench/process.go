@@ -16,12 +16,12 @@ import (
 	"time"
 )
 
-// A process is a program that is measured, or that makes load. It dies with this one.
+// process is a measured program or a load generator. It ends with this program.
 type process struct {
 	name    string
 	command *exec.Cmd
 	exited  chan error
-	lines   chan string // of standard output, until nobody reads them
+	lines   chan string // lines of standard output; dropped while no goroutine reads them
 }
 
 // start starts a program whose output goes to a file of the folder.
@@ -65,13 +65,13 @@ func (p *process) follow(pipe io.Reader, out *os.File, started chan<- error) {
 	p.exited <- p.command.Wait()
 }
 
-// stop ends the program in order, and by force after ten seconds.
+// stop ends the program with SIGTERM, and with SIGKILL after ten seconds.
 func (p *process) stop() {
 	_ = p.command.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-p.exited:
 	case <-time.After(10 * time.Second):
-		for _, pid := range family(p.command.Process.Pid) { // what it started would outlive it
+		for _, pid := range family(p.command.Process.Pid) { // processes that it started would outlive it
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 		<-p.exited
@@ -100,7 +100,7 @@ func (p *process) wait(limit time.Duration) error {
 	}
 }
 
-// cpu is the user and system time that processes and their children used.
+// cpu returns the user and system time that processes and their children used.
 func cpu(all ...*process) time.Duration {
 	var sum time.Duration
 	for _, p := range all {
@@ -117,7 +117,7 @@ func cpu(all ...*process) time.Duration {
 	return sum
 }
 
-// memory is what processes and their children hold, in KiB, shared pages counted by their share.
+// memory returns the memory of processes and their children in KiB. Shared pages count by their share (PSS).
 func memory(all ...*process) (kib int) {
 	for _, p := range all {
 		for _, pid := range family(p.command.Process.Pid) {
@@ -146,7 +146,7 @@ func family(pid int) []int {
 	return all
 }
 
-// load is how busy the machine is, as uptime tells it.
+// load returns the load averages of the machine, as uptime prints them.
 func load() string {
 	b, _ := os.ReadFile("/proc/loadavg")
 	if f := strings.Fields(string(b)); len(f) > 0 {
@@ -155,7 +155,7 @@ func load() string {
 	return "?"
 }
 
-// until asks again and again until ok is true.
+// until polls ok until it returns true.
 func until(limit time.Duration, what string, ok func() bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// quietWithin is more than SIP's longest timer: calls whose other side went away without a word are over by then.
+// quietWithin is longer than the longest timer of SIP: calls whose peer vanished are over by then.
 const quietWithin = 2 * time.Minute
 
-// quiet waits until the platform has no calls and no dialogs left, so that those of one step do not come out in the next.
+// quiet waits until the platform has no calls and no dialogs left, so that those of one step do not affect the next.
 func (p *platform) quiet() (err error) {
 	var calls, dialogs float64
 	late := until(quietWithin, "the end of earlier calls", func() bool {
@@ -25,7 +25,7 @@ func (p *platform) quiet() (err error) {
 	return err
 }
 
-// left is what the platform tells Prometheus of calls and dialogs.
+// left returns the calls and dialogs in the platform's Prometheus metrics.
 func (p *platform) left() (calls, dialogs float64, err error) {
 	a, err := http.Get("http://" + p.http + "/metrics")
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A relayed is what calls with audio cost who relays them.
+// relayed holds the cost of relayed calls with audio.
 type relayed struct {
 	CPU        float64 // percent of a core for each call
 	KiB        float64 // of memory for each call
@@ -15,13 +15,13 @@ type relayed struct {
 	Sent, Lost int
 }
 
-// A subject is who is measured: an address and its processes.
+// subject is a measured server: an address and its processes.
 type subject struct {
 	name, address string
 	processes     []*process
 }
 
-// conversations are calls that are up, with both sides' audio.
+// conversations are established calls with the audio of both sides.
 type conversations struct {
 	caller, callee *agent
 	left, right    *orchestra
@@ -59,7 +59,7 @@ func (c *conversations) dial(s subject, n int, mark string) error {
 	return c.answers()
 }
 
-// answers says what is spoken in both directions.
+// answers sets up the audio streams in both directions.
 func (c *conversations) answers() error {
 	c.callee.mu.Lock()
 	defer c.callee.mu.Unlock()
@@ -97,7 +97,7 @@ func (c *conversations) end() []uint32 {
 
 // relay measures n calls with audio for a time.
 func relay(s subject, n int, d time.Duration, mark string) (r relayed, err error) {
-	c, err := talk(s, 1, mark+"first") // what is loaded with the first call is not counted
+	c, err := talk(s, 1, mark+"first") // code and data loaded with the first call do not count
 	c.end()
 	if err != nil {
 		return r, err
@@ -119,7 +119,7 @@ func relay(s subject, n int, d time.Duration, mark string) (r relayed, err error
 	r.Sent = play(c.streams, d)
 	r.CPU = 100 * (<-used).Seconds() / (d - 2*time.Second).Seconds() / float64(n)
 	r.KiB = float64(<-held-before) / float64(n)
-	<-time.After(200 * time.Millisecond) // what is on its way
+	<-time.After(200 * time.Millisecond) // audio in transit
 	r.measure(c.end())
 	return r, nil
 }
@@ -132,7 +132,7 @@ func (r *relayed) measure(delays []uint32) {
 	}
 }
 
-// direct is the same audio without anybody between.
+// direct measures the same audio without a server in between.
 func direct(n int, d time.Duration) (r relayed, err error) {
 	left, err := newOrchestra(carrierIP)
 	if err != nil {

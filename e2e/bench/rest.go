@@ -16,7 +16,7 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// measureStart takes the time from starting the program to its ready line, and its memory a while later.
+// measureStart measures the time from starting the program to its ready line, and its memory a while later.
 func (b *bench) measureStart() error {
 	b.title("Start", "from starting the program to the line that says it is ready; memory ten seconds later")
 	var rows [][]string
@@ -93,8 +93,8 @@ func (b *bench) measureRecords() error {
 	return nil
 }
 
-// counted waits until all records are in the counts, which answer far sooner than the records do, and returns how long that took
-// since the start.
+// counted waits until all records are in the counters, which answer far sooner than the records do. It returns the
+// time since the start.
 func (p *platform) counted() (time.Duration, error) {
 	var first time.Duration
 	begun := time.Now()
@@ -111,10 +111,10 @@ func (p *platform) counted() (time.Duration, error) {
 	return 0, errors.New("the records were not counted within five minutes")
 }
 
-// A recordQuery is a filter whose values change from request to request.
+// recordQuery is a filter whose values change from request to request.
 type recordQuery struct {
 	name string
-	most float64 // ms that the slowest of a hundred may take; 0: there is no target
+	most float64 // 99th percentile limit in ms; 0: no target
 	text func() string
 }
 
@@ -136,7 +136,7 @@ var recordQueries = []recordQuery{
 	{"q (text of the summary), found nowhere, any time", 0, func() string { return "&q=nowhere" }},
 }
 
-// countQueries are asked for once the records are counted.
+// countQueries are sent once the records are counted.
 var countQueries = []recordQuery{
 	{"calls by day, 30 days", 50, func() string { return "/analytics/calls" }},
 	{"calls by hour, a day, by agent", 50, func() string {
@@ -146,7 +146,7 @@ var countQueries = []recordQuery{
 	{"agents, 30 days", 0, func() string { return "/analytics/agents" }},
 }
 
-// daysAgo are some whole days that began some days ago.
+// daysAgo returns a filter for whole days that began some days ago.
 func daysAgo(begin, days int) string {
 	t := time.Now().AddDate(0, 0, -begin).UTC()
 	return "since=" + t.Format(time.DateOnly) + "&until=" + t.AddDate(0, 0, days).Format(time.DateOnly)
@@ -172,7 +172,7 @@ func (p *platform) list(q recordQuery) (row []string, p99 float64, err error) {
 
 func someone(i int) string { return fmt.Sprintf("+1415%07d", i) }
 
-// fillRecords writes calls that are over, spread over half a year.
+// fillRecords writes ended calls, spread over half a year.
 func fillRecords(path, org string, n int) error {
 	ctx := context.Background()
 	d, err := db.Open(ctx, path)

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// measureHooks runs the benchmarks of the webhook room.
+// measureHooks runs the benchmarks of the webhook package.
 func (b *bench) measureHooks() error {
 	b.title("Webhooks", "benchmarks of the room: events committed one by one, received on loopback in the same process")
 	return b.room(nil, "-run", "^$", "-bench", "Delivery|FirstAttempt", "-benchtime", "5000x", "./webhook")
 }
 
-// measureMemory runs the measurement of the memory room.
+// measureMemory runs the measurement of the memory package.
 func (b *bench) measureMemory() error {
 	for _, n := range b.passages {
 		b.title(fmt.Sprintf("Memory, %d passages", n), "search by meaning and words, and the memory of one caller, in the room itself, one at a time")

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// measureSetup takes the time from INVITE to 200 at 20 calls a second. The clock of sipp ticks every four milliseconds, so
-// the agents of this program call.
+// measureSetup measures the time from INVITE to 200 at 20 calls a second. The agents of this program make the calls,
+// because the clock of sipp has a resolution of four milliseconds.
 func (b *bench) measureSetup() error {
 	b.title("INVITE to 200", "20 calls a second, the callee answers at once; ms")
 	var rows [][]string
-	best := [2]float64{math.Inf(1), math.Inf(1)} // of the rounds, for the least busy one counts
+	best := [2]float64{math.Inf(1), math.Inf(1)} // best of the rounds, because the least busy one counts
 	for round := range 2 {
 		for _, s := range []subject{b.ours(), b.theirs(), {name: "nobody between", address: fmt.Sprintf("127.0.0.1:%d", calleePort), processes: []*process{}}} {
 			if s.processes == nil {
@@ -38,7 +38,7 @@ func (b *bench) measureSetup() error {
 	return nil
 }
 
-// setups makes n calls, twenty a second, and returns how long each waited for its answer, sorted.
+// setups makes n calls, twenty a second, and returns the times until they were answered, sorted.
 func setups(s subject, n int, mark string) (took []time.Duration, failed int, err error) {
 	c, err := talk(s, 0, mark)
 	defer c.end()

@@ -14,13 +14,13 @@ import (
 //go:embed sipp/*.xml
 var scenarios embed.FS
 
-// A run is a number of calls that sipp made.
+// run holds the result of a number of calls made by sipp.
 type run struct {
 	Made, Good, Refused, Failed, Retransmitted int
 	Rate                                       float64 // calls per second, from the first to the last
 }
 
-// lost is the share of calls that failed or were refused, in percent.
+// lost returns the share of calls that failed or were refused, in percent.
 func (r run) lost() float64 { return 100 * float64(r.Failed+r.Refused) / float64(max(r.Made, 1)) }
 
 // callee starts the sipp that answers.
@@ -60,7 +60,7 @@ func makeCalls(dir, to string, rate, total int, talk time.Duration) (run, error)
 	if err != nil {
 		return run{}, err
 	}
-	_ = p.wait(150 * time.Second) // its exit code says that calls failed, which the figures say too
+	_ = p.wait(150 * time.Second) // its exit code reports failed calls, which the figures contain too
 	return readRun(filepath.Join(dir, "stat.csv"))
 }
 
@@ -86,8 +86,8 @@ func readRun(path string) (run, error) {
 	last := lines[len(lines)-1]
 	r := run{Made: number(last, "TotalCallCreated"), Refused: number(last, "refused(C)"), Failed: number(last, "FailedCall(C)"),
 		Retransmitted: number(last, "Retransmissions(C)")}
-	r.Good = number(last, "SuccessfulCall(C)") - r.Refused // sipp takes the end of a refused call for a success
-	for i, line := range lines[1:] {                       // how long it took until the last call was made
+	r.Good = number(last, "SuccessfulCall(C)") - r.Refused // sipp counts the end of a refused call as a success
+	for i, line := range lines[1:] {                       // time until the last call was made
 		if number(line, "TotalCallCreated") == r.Made && i > 0 {
 			r.Rate = float64(r.Made) / float64(i)
 			break

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// A verdict is a figure beside its target.
+// verdict is a figure beside its target.
 type verdict struct {
 	measure, target, figure string
 	met                     bool
 }
 
-// atMost and atLeast take down how a figure stands to its target.
+// atMost and atLeast record a figure beside its target.
 func (b *bench) atMost(measure string, figure, target float64, unit string) {
 	b.judge(measure, fmt.Sprintf("≤ %v%s", target, unit), fmt.Sprintf("%.3g%s", figure, unit), figure <= target)
 }
@@ -44,8 +44,8 @@ func (b *bench) conclude() {
 	b.table([]string{"measure", "target", "figure", ""}, rows)
 }
 
-// bound ends the whole run when its time is over, or somebody interrupts it, with what was measured so far, and everything that
-// was started with it.
+// bound ends the whole run at its time limit or at an interrupt. It reports the measurements so far, and ends every
+// process that was started.
 func (b *bench) bound(limit time.Duration, interrupted <-chan os.Signal) {
 	why := "the time is over"
 	select {
@@ -60,7 +60,8 @@ func (b *bench) bound(limit time.Duration, interrupted <-chan os.Signal) {
 	os.Exit(1)
 }
 
-// endFamily ends what this program started and what that started: in order, and by force after ten seconds.
+// endFamily ends the child processes of this program and their children: with SIGTERM, and with SIGKILL after ten
+// seconds.
 func endFamily() {
 	all := family(os.Getpid())[1:]
 	for _, pid := range all {
@@ -81,7 +82,7 @@ func endFamily() {
 	}
 }
 
-// alive reports whether a process runs; one that has ended and that nobody has waited for does not.
+// alive reports whether a process runs. A zombie does not.
 func alive(pid int) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	_, rest, _ := strings.Cut(string(b), ") ")

@@ -18,8 +18,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// A person chooses a password, makes a key and lets a program act for them, in a browser that runs no scripts of pages. Every page is
-// without a fault that axe knows.
+// In a browser without scripts, a user chooses a password, makes a key and authorizes a program. axe finds no fault
+// on any page.
 func TestAccount_SignInKeyAndAuthorization(t *testing.T) {
 	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
 	link := strings.TrimSpace(s.Command("users", "add", "ada@example.com", "--first-name", "Ada"))
@@ -65,14 +65,14 @@ func TestAccount_SignInKeyAndAuthorization(t *testing.T) {
 	}
 }
 
-// A person is a browser on the account page.
+// person is a browser on the account page.
 type person struct {
 	*chromium
 	t    *testing.T
 	base string
 }
 
-// scripts says whether pages may run theirs.
+// scripts sets whether pages may run scripts.
 func (p *person) scripts(run bool) {
 	p.t.Helper()
 	if _, err := p.command("Emulation.setScriptExecutionDisabled", map[string]any{"value": !run}); err != nil {
@@ -107,7 +107,7 @@ func (p *person) fill(id, text string) {
 	p.eval(nil, "void (document.getElementById(%s).value = %s)", quoted(id), quoted(text))
 }
 
-// press presses the first button that says so. The page that follows takes the place of this one.
+// press presses the first button with a label and waits for the page that follows.
 func (p *person) press(label string) {
 	p.t.Helper()
 	var there bool
@@ -117,14 +117,14 @@ func (p *person) press(label string) {
 	}
 }
 
-// clean fails for everything that axe finds on the page.
+// clean fails for everything that axe reports on the page.
 func (p *person) clean() {
 	p.t.Helper()
 	axe, err := os.ReadFile(filepath.Join(rig.Root(), "e2e", "node", "node_modules", "axe-core", "axe.min.js"))
 	if err != nil {
 		p.t.Fatal("no axe-core: scripts/setup test installs it")
 	}
-	p.scripts(true) // for axe alone: the page was loaded without
+	p.scripts(true) // scripts run for axe only: the page was loaded without them
 	defer p.scripts(false)
 	p.eval(nil, "%s", "void (() => {"+string(axe)+"\n})()")
 	var found []struct {
@@ -165,7 +165,7 @@ func (p *person) makeKey() string {
 
 const codeVerifier = "a-verifier-of-more-than-forty-three-characters-0"
 
-// consent lets a program in, but for one of the scopes it asks for, and returns the code it is given.
+// consent authorizes a program except for one of the scopes it requests, and returns the authorization code.
 func (p *person) consent() string {
 	p.t.Helper()
 	answers := make(chan url.Values, 1)
@@ -219,7 +219,7 @@ func (p *person) redeem(code string) string {
 	return got.Token
 }
 
-// bearer asks with a credential.
+// bearer sends a request with a credential.
 func bearer(t *testing.T, method, address, token string) *http.Response {
 	t.Helper()
 	r, err := http.NewRequest(method, address, strings.NewReader(`{"to":"+442079460018"}`))

@@ -20,7 +20,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// A chromium is a headless browser with one page, driven by the DevTools protocol.
+// chromium is a headless browser with one page, driven by the DevTools protocol.
 type chromium struct {
 	t    *testing.T
 	conn *websocket.Conn
@@ -28,10 +28,10 @@ type chromium struct {
 	mu      sync.Mutex // guards the fields below
 	next    int
 	waiting map[int]chan reply
-	told    []reply // what the browser told unasked, once command has switched its telling on
+	told    []reply // events of the browser, in the domains that command has enabled
 }
 
-// A reply is what the browser says: to a request of ours, or unasked, which has a method.
+// reply is a message of the browser: the result of a request, or an event, which has a method.
 type reply struct {
 	ID     int             `json:"id"`
 	Method string          `json:"method"`
@@ -51,11 +51,10 @@ type reply struct {
 	Error *struct{ Message string } `json:"error"`
 }
 
-// startTime is how long a browser may take to be there on a busy machine.
+// startTime is the time limit for the start of a browser on a busy machine.
 var startTime = limit.Hang(0)
 
-// open starts a browser that says what is in a WAV file into its microphone, and
-// shows it a page; flags are further ones of the command line.
+// open starts a browser whose microphone plays a WAV file, and opens a page. flags are added to its command line.
 func open(t *testing.T, wav, url string, flags ...string) *chromium {
 	t.Helper()
 	path, err := exec.LookPath("chromium")
@@ -84,7 +83,7 @@ func open(t *testing.T, wav, url string, flags ...string) *chromium {
 	return c
 }
 
-// devTools reads where the browser is to be driven from what it prints.
+// devTools reads the DevTools address from the output of the browser.
 func devTools(t *testing.T, lines *bufio.Scanner) (address string) {
 	t.Helper()
 	found := make(chan string, 1)
@@ -140,7 +139,7 @@ func (c *chromium) attach(address, url string) {
 	})
 }
 
-// read hands replies out until the connection ends.
+// read distributes replies until the connection ends.
 func (c *chromium) read() {
 	for {
 		_, b, err := c.conn.Read(context.Background())
@@ -179,7 +178,7 @@ func (c *chromium) try(out any, expression string) error {
 	return r.read(out, expression)
 }
 
-// command has the browser do something, and waits until it has.
+// command sends a DevTools command and waits for its result.
 func (c *chromium) command(method string, params map[string]any) (r reply, err error) {
 	c.mu.Lock()
 	c.next++
@@ -215,7 +214,7 @@ func (r reply) read(out any, expression string) error {
 	return json.Unmarshal(r.Result.Result.Value, out)
 }
 
-// quoted is a string as the page's language writes it.
+// quoted returns a string as a JavaScript literal.
 func quoted(s string) string {
 	b, _ := json.Marshal(s)
 	return string(b)

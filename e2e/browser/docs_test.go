@@ -11,8 +11,9 @@ import (
 	"soniq/e2e/rig"
 )
 
-// The reference works where there is no network but to the server: an address leads to its operation, every group is listed, the
-// search finds operations, events, schemas and error codes, operations show examples and schemas, and nothing is asked of others.
+// The reference works without a network except to the server. An address opens its operation, every group is listed,
+// and operations show examples and schemas. The search finds operations, events, schemas and error codes. The page
+// requests nothing from other hosts.
 func TestReference_Offline(t *testing.T) {
 	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
 	p := &reference{t: t, chromium: open(t, tone(t, "440"), "http://"+s.HTTP+"/docs#/operations/users.create", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")}
@@ -37,17 +38,17 @@ func TestReference_Offline(t *testing.T) {
 	p.askedOnly("http://" + s.HTTP + "/")
 }
 
-// pageTime is how long the page may take to show something on a busy machine.
+// pageTime is the time limit for the page to show something on a busy machine.
 var pageTime = limit.Hang(0)
 
-// A reference is the page of the reference in a browser.
+// reference is the page of the reference in a browser.
 type reference struct {
 	*chromium
 	t    *testing.T
-	page string // as it was seen last
+	page string // the text when last read
 }
 
-// watch has the browser tell what goes wrong and what the page asks for, from its beginning.
+// watch enables the events for errors and requests of the page, and reloads it so that they cover its beginning.
 func (p *reference) watch() {
 	p.t.Helper()
 	for _, method := range []string{"Network.enable", "Runtime.enable", "Log.enable", "Page.reload"} {
@@ -95,7 +96,7 @@ func (p *reference) click(selector, text string) {
 	})
 }
 
-// askedOnly fails for everything that the page asked of others, and for every error that the browser told.
+// askedOnly fails for every request of the page to another origin, and for every error that the browser reported.
 func (p *reference) askedOnly(origin string) {
 	p.t.Helper()
 	p.mu.Lock()
@@ -126,7 +127,7 @@ func (p *reference) askedOnly(origin string) {
 	}
 }
 
-// tagsOf are the groups of operations.
+// tagsOf returns the groups of operations.
 func tagsOf(t *testing.T, s *rig.Server) (names []string) {
 	t.Helper()
 	client := http.Client{Timeout: 30 * time.Second}

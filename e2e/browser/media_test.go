@@ -33,10 +33,10 @@ func page(t *testing.T, script string) string {
 	return s.URL
 }
 
-// tone writes what the browser's microphone hears.
+// tone writes the audio of the browser's microphone.
 func tone(t *testing.T, hz string) string { return voice(t, hz, "48000") }
 
-// voice is a minute of a tone.
+// voice writes a minute of a tone.
 func voice(t *testing.T, hz, rate string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), hz+".wav")
@@ -46,7 +46,7 @@ func voice(t *testing.T, hz, rate string) string {
 	return path
 }
 
-// leg is our side of a browser's call: it says 1000 Hz and hears.
+// leg is the server's side of a browser's call: it sends 1000 Hz and receives.
 type leg struct {
 	*media.Stream
 	session *media.Session
@@ -76,7 +76,7 @@ func newLeg(t *testing.T) *leg {
 	return l
 }
 
-// speak says a tone until the test ends.
+// speak sends a tone until the test ends.
 func (l *leg) speak(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
@@ -157,7 +157,7 @@ func (l *leg) take(t *testing.T, offer string) string {
 	return string(body)
 }
 
-// firstAudio is how long after the descriptions were exchanged the browser got audio.
+// firstAudio returns the time from the exchange of the session descriptions to the first audio in the browser.
 func firstAudio(t *testing.T, c *chromium) time.Duration {
 	t.Helper()
 	var ms int
@@ -189,7 +189,7 @@ func TestBrowser_OffersAndHolds(t *testing.T) {
 	c.eval(&offer, "(pc.getTransceivers()[0].direction = 'sendrecv', offer(false))")
 	c.eval(nil, "take('answer', %s)", quoted(l.take(t, offer)))
 	talk(t, c, l)
-	c.eval(&offer, "offer(true)") // ICE anew
+	c.eval(&offer, "offer(true)") // ICE restart
 	c.eval(nil, "take('answer', %s)", quoted(l.take(t, offer)))
 	talk(t, c, l)
 	if q := l.Quality(); !q.Secure || q.Received.LossRate > 5 || q.FirstAudio.IsZero() {

@@ -8,7 +8,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// A supervisor who wants to listen in a browser is rung there and nowhere else, and is told where no browser is registered.
+// A supervisor who wants to listen in a browser is called there and at no other device. If no browser is registered,
+// the request fails with the reason.
 func TestSupervision_InBrowser(t *testing.T) {
 	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--web-origins", "*"}})
 	office := s.Org("live")
@@ -16,7 +17,7 @@ func TestSupervision_InBrowser(t *testing.T) {
 	say := voice(t, "1000", "8000")
 	caller := s.Phone(ada.SIP, rig.PhoneOptions{Say: say})
 	s.Phone(bob.SIP, rig.PhoneOptions{Say: say, Auto: true})
-	s.Phone(carol.SIP, rig.PhoneOptions{Say: say, Auto: true}) // on her desk
+	s.Phone(carol.SIP, rig.PhoneOptions{Say: say, Auto: true}) // at her desk phone
 	caller.Dial(bob.Extension)
 	var live struct{ Data []struct{ ID, Status string } }
 	rig.Until(t, "the call", 10*time.Second, func() bool {

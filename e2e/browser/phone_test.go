@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { rig.Main(m) }
 
-// bundle is the page's script with JsSIP in it.
+// bundle returns the page's script with JsSIP in it.
 var bundle = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "soniq-phone-")
 	if err != nil {
@@ -34,13 +34,13 @@ var bundle = sync.OnceValues(func() (string, error) {
 	return string(b), err
 })
 
-// A webPhone is a user's telephone in a browser.
+// webPhone is a user's telephone in a browser.
 type webPhone struct {
 	*chromium
 	login rig.Login
 }
 
-// newWebPhone opens a page and registers it; it says a tone.
+// newWebPhone opens a page and registers it; its microphone plays a tone.
 func newWebPhone(t *testing.T, s *rig.Server, login rig.Login, hz string, answers bool) *webPhone {
 	t.Helper()
 	script, err := bundle()
@@ -53,7 +53,7 @@ func newWebPhone(t *testing.T, s *rig.Server, login rig.Login, hz string, answer
 	return p
 }
 
-// door is where browsers connect: encrypted where the server has such a door.
+// door returns the WebSocket address for browsers: the encrypted one if the server listens there.
 func door(s *rig.Server) string {
 	if s.WSS != "" {
 		return s.WSS
@@ -61,14 +61,14 @@ func door(s *rig.Server) string {
 	return "ws://" + s.HTTP + "/ws/sip"
 }
 
-// events are what happened on the page so far.
+// events returns the events of the page so far.
 func (p *webPhone) events() (all []string) {
 	p.t.Helper()
 	p.eval(&all, "window.events")
 	return all
 }
 
-// wait waits for something to happen on the page: what begins like this.
+// wait waits for an event of the page that begins with a text.
 func (p *webPhone) wait(event string) {
 	p.t.Helper()
 	var all []string
@@ -137,7 +137,7 @@ func TestBrowser_ToBrowser(t *testing.T) {
 	b.wait("ended")
 }
 
-// A telephone on a desk and a browser: each calls the other, whatever the desk phone asks of encryption.
+// A desk phone and a browser call each other, with every encryption setting of the desk phone.
 func TestBrowser_DeskPhoneBothWays(t *testing.T) {
 	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--web-origins", "*"}})
 	office := s.Org("live")
@@ -178,7 +178,8 @@ func TestBrowser_DeskPhoneBothWays(t *testing.T) {
 	}
 }
 
-// A supervisor at a desk listens to a browser and a telephone: both are heard. The browser, who offers Opus first, speaks what the telephone can.
+// A supervisor at a desk phone hears both a browser and a telephone. The browser offers Opus first, and uses the
+// codec of the telephone.
 func TestSupervision_BrowserAndPhone(t *testing.T) {
 	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--web-origins", "*"}})
 	office := s.Org("live")
@@ -227,7 +228,7 @@ func TestSupervision_BrowserAndPhone(t *testing.T) {
 	supervisor.Wait("CALL_CLOSED", "")
 }
 
-// power is how loud a tone is in audio at 8 kHz, in dB of the loudest.
+// power returns the level of a tone in audio at 8 kHz, in dB below the loudest sine.
 func power(pcm []int16, hz float64) float64 {
 	var re, im float64
 	for i, v := range pcm {

@@ -8,7 +8,7 @@ import (
 	"soniq/internal/protocol/media"
 )
 
-// A browser over wss:// and a telephone over TLS: nothing between them is readable on the way.
+// A call between a browser over wss:// and a telephone over TLS: all traffic between them is encrypted.
 func TestSecure_WSSToTLS(t *testing.T) {
 	own := rig.NewCertificate(t)
 	s := rig.Start(t, rig.Options{Load: rig.Browser, Flags: append(own.Doors(), "--web-origins", "*")})

@@ -9,7 +9,7 @@ import (
 	"soniq/internal/protocol/media"
 )
 
-// Phones that share no codec hear each other, their digits pass, and both are recorded.
+// Phones without a common codec hear each other. Digits pass, and both are recorded.
 func TestCodec_TranscodingBetweenPhones(t *testing.T) {
 	t.Parallel()
 	for name, codecs := range map[string][2]string{
@@ -44,7 +44,7 @@ func TestCodec_TranscodingBetweenPhones(t *testing.T) {
 	}
 }
 
-// bytesFactor is how much more a phone records in a second of a codec than of G.711.
+// bytesFactor is the size of a phone's recording with a codec, relative to that with G.711.
 var bytesFactor = map[string]time.Duration{"PCMU/8000": 1, "PCMA/8000": 1, "G722/16000": 2, "opus/48000/2": 12}
 
 // wantTone fails unless a channel, at any rate, holds a tone for two seconds.

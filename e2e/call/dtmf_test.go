@@ -10,8 +10,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// A digit by INFO reaches the other side in its audio: as an event, where that was agreed, else as its tones. The telephone that agreed
-// to none sends back what it hears, which is recorded as what it says.
+// A digit in INFO reaches the peer in its audio: as an RFC 4733 event if that was negotiated, otherwise as tones. The
+// telephone without events echoes the audio it receives, so the recording shows what it received.
 func TestDTMF_INFOToRFC4733AndTones(t *testing.T) {
 	t.Parallel()
 	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
@@ -115,7 +115,8 @@ func TestDTMF_ByRequestToLinphone(t *testing.T) {
 	}
 }
 
-// The keys of a telephone that sends them as events are heard as tones by one that agreed to none: it sends back what it hears.
+// A telephone that sends digits as events is connected to one that negotiated none, which receives tones. That
+// telephone echoes them.
 func TestDTMF_RFC4733ToTones(t *testing.T) {
 	t.Parallel()
 	for _, codec := range []string{"PCMU/8000", "PCMA/8000"} { // the other takes PCMU only
@@ -153,7 +154,7 @@ func TestDTMF_SupervisedCall(t *testing.T) {
 	o.AdaPhone.Do("sndcode", "5")
 	wantNextKey(o.BobPhone, "5")
 	wantNextKey(o.CarolPhone, "5")
-	o.CarolPhone.Do("sndcode", "1") // silent: nobody hears it
+	o.CarolPhone.Do("sndcode", "1") // in silent mode no party receives it
 	o.BobPhone.Do("sndcode", "9")
 	wantNextKey(o.AdaPhone, "9")
 	wantNextKey(o.CarolPhone, "9")
@@ -169,7 +170,7 @@ func TestDTMF_SupervisedCall(t *testing.T) {
 	o.HearsOnly("Ada, afterwards,", o.AdaPhone, fixture.BobTone, fixture.CarolTone)
 }
 
-// Keys by INFO go to all who are in a conference as well.
+// Digits in INFO reach all other parties of a conference.
 func TestDTMF_INFOInConference(t *testing.T) {
 	t.Parallel()
 	o := fixture.NewOffice(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))
@@ -186,7 +187,8 @@ func TestDTMF_INFOInConference(t *testing.T) {
 	call.HangUp()
 }
 
-// Who takes no events hears the keys of a conference as tones: it sends back what it hears, which is recorded as what it says.
+// A telephone without events receives the digits of a conference as tones. It echoes the audio, so the recording
+// shows what it received.
 func TestDTMF_TonesInConference(t *testing.T) {
 	t.Parallel()
 	o := fixture.NewOffice(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))

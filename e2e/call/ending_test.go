@@ -28,7 +28,7 @@ func TestHangup_CalleeNamed(t *testing.T) {
 	}
 }
 
-// ending is a case of a call that ends: the scenarios of both sides, and the expected record.
+// ending is a way in which a call ends: the scenarios of both sides, and the expected record.
 type ending struct {
 	name           string
 	caller, callee rig.Script
@@ -36,7 +36,7 @@ type ending struct {
 	inbound, outbound string
 }
 
-// endings are the endings of calls that both directions try.
+// endings lists the ways in which calls end. Both directions try all of them.
 var endings = []ending{
 	{"the caller hangs up", rig.Script{Scenario: "call", Talk: 600 * time.Millisecond}, rig.Script{Scenario: "answer"},
 		"inbound completed caller_hangup caller 0", "outbound completed caller_hangup caller 0"},
@@ -74,7 +74,7 @@ func TestEnding_Inbound(t *testing.T) {
 	})
 }
 
-// callFromCarrier has a carrier call a number that rings a telephone.
+// callFromCarrier makes a call from a carrier to a number that rings a telephone.
 func callFromCarrier(s *fixture.Org, e ending, from string) {
 	s.T.Helper()
 	user := s.AddUser("Ada" + strings.ReplaceAll(e.name, " ", ""))
@@ -117,7 +117,7 @@ func TestEnding_Outbound(t *testing.T) {
 	})
 }
 
-// callToCarrier has a telephone call a number outside.
+// callToCarrier makes a call from a telephone to an outside number.
 func callToCarrier(s *fixture.Org, e ending, to string) {
 	s.T.Helper()
 	user := s.AddUser("Ada")

@@ -16,7 +16,8 @@ func isHeld(c map[string]any) bool {
 	return c["held"] == true || c["status"] == "on_hold" || heldLegs(c) != ""
 }
 
-// callOut has Ada call through a carrier, a sipp that echoes. It returns the carrier and the path of the call.
+// callOut makes a call from Ada through a carrier, a sipp that echoes. It returns the carrier and the path of the
+// call.
 func callOut(o *fixture.Office, x rig.Script) (far *rig.Sipp, path string) {
 	o.T.Helper()
 	way := o.AddCarrier(o.Ada.ID, nil)
@@ -61,7 +62,7 @@ func wantNeverHeld(o *fixture.Office, far *rig.Sipp) {
 	}
 }
 
-// newCallerOffice makes an office where only Ada has a telephone.
+// newCallerOffice makes an office in which only Ada has a telephone.
 func newCallerOffice(t *testing.T) *fixture.Office {
 	o := &fixture.Office{Org: fixture.NewOrg(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))}
 	o.Ada = o.AddUser("Ada")
@@ -90,7 +91,7 @@ func TestHoldRequest_Music(t *testing.T) {
 	}
 	o.HearsOnly("Bob after the hold", o.BobPhone, fixture.AdaTone)
 	var ends sync.WaitGroup
-	for range 4 { // whoever comes first: it has ended when they are answered
+	for range 4 { // several at once: whichever is first, the call has ended when each is answered
 		ends.Go(func() {
 			r := o.Do("POST", path+"/end", map[string]any{"reason": "enough"})
 			if c := r.JSON(); r.Status != 200 || c["status"] != "completed" || c["end_reason"] != "api" {
@@ -118,7 +119,7 @@ func TestHoldRequest_Refused(t *testing.T) {
 	wantNeverHeld(o, far)
 }
 
-// A telephone agrees to be held when who asked has long been told that it did not: it is taken back.
+// A telephone accepts a hold long after the request failed with 504. The server then resumes the telephone.
 func TestHoldRequest_LateAnswerUndone(t *testing.T) {
 	t.Parallel()
 	o := newCallerOffice(t)
@@ -136,7 +137,7 @@ func TestHoldRequest_LateAnswerUndone(t *testing.T) {
 				offers = append(offers, strings.Fields(rig.Field(m.Text, "CSeq"))[0]+" "+direction.FindString(m.Text))
 			}
 		}
-		offers = slices.Compact(offers) // of those that were repeated
+		offers = slices.Compact(offers) // removes retransmissions
 		return len(offers) == 3
 	})
 	for i, want := range []string{"a=sendrecv", "a=sendonly", "a=sendrecv"} {

@@ -27,7 +27,7 @@ func TestHold_SDPDirections(t *testing.T) {
 	})
 }
 
-// holdFromCarrier has a carrier hold a telephone for three seconds. The telephone agrees, but speaks on.
+// holdFromCarrier makes a carrier hold a telephone for three seconds. The telephone accepts, but keeps sending audio.
 func holdFromCarrier(s *fixture.Org, asked, agreed string) {
 	user := s.AddUser("Ada")
 	way := s.AddCarrier(user.ID, nil)
@@ -125,7 +125,7 @@ func TestHold_FromPhone(t *testing.T) {
 	if r.String() != "internal completed caller_hangup caller 0" || r.Hold < 3 || r.Talk < 4 {
 		t.Errorf("record: %s, held for %d s, talked for %d s", r, r.Hold, r.Talk)
 	}
-	// What a telephone hears it writes down only until it is first held, so the recording has to tell.
+	// A telephone records received audio only until it is first held, so the test examines the server's recording.
 	both := office.RecordingAudio(office.Recording(r.CallID).ID, "").PCM
 	fixture.Hears(t, "Bob", both[0], 440, 3500*time.Millisecond)
 	fixture.HearsNot(t, "Bob, holding,", both[0], 440, 5*time.Second)

@@ -9,7 +9,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// loadCalls is how many calls TestLoad_CallsAt20PerSecond makes in make test. Soak runs make 200.
+// loadCalls is the number of calls of TestLoad_CallsAt20PerSecond in make test. Soak runs make 200.
 const loadCalls = 60
 
 func TestLoad_CallsAt20PerSecond(t *testing.T) {

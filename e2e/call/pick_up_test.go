@@ -8,8 +8,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// A telephone is asked to pick up: it is rung anew, with headers that let it do so by itself. One that waits for a hand is told of, and
-// can be picked up afterwards.
+// A request to answer rings the telephone again, with headers that let it pick up by itself. If the telephone needs a
+// person to answer, the request fails with that reason, and the call can still be answered.
 func TestPickUp_ByRequest(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

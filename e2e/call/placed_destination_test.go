@@ -22,7 +22,8 @@ func wantDestinationRefused(o *fixture.Office, path string, body map[string]any)
 	}
 }
 
-// TestPlacedCall_ForeignSIPAddress proves that sip:101@host rings our extension 101 only if phones know the server by that host.
+// TestPlacedCall_ForeignSIPAddress proves that sip:101@host rings extension 101 only if phones use that host for the
+// server.
 func TestPlacedCall_ForeignSIPAddress(t *testing.T) {
 	t.Parallel()
 	o := fixture.NewOffice(rig.Start(t, rig.Options{Env: fixture.NoSpeech, Flags: []string{"--provision-host", "pbx.example.com"}}))
@@ -34,7 +35,7 @@ func TestPlacedCall_ForeignSIPAddress(t *testing.T) {
 	dave := o.AddUser("Dave")
 	o.Want(422, "PATCH", "/users/"+dave.ID, fixture.Forwarding("always", foreign), nil)
 	o.Want(200, "PATCH", "/users/"+dave.ID, fixture.Forwarding("busy", at(o.Bob, o.Server.SIP)), nil)
-	people := []rig.User{o.Bob, o.Carol, dave} // nobody is called twice in a second
+	people := []rig.User{o.Bob, o.Carol, dave} // no user is called twice within a second
 	phones := []*rig.Phone{o.BobPhone, o.CarolPhone, o.Phone(dave, 700, rig.PhoneOptions{Auto: true})}
 	for i, host := range []string{o.Server.SIP, o.Ada.SIP.Domain, "PBX.example.com"} {
 		next := (i + 1) % len(people)
@@ -118,7 +119,7 @@ func TestPlacedCall_CustomHeaders(t *testing.T) {
 	over(answered(ada), answered(bob))
 }
 
-// Of the telephones of a user only the one that is named rings.
+// Only the named telephone of a user rings.
 func TestPlacedCall_NamedDevice(t *testing.T) {
 	t.Parallel()
 	o := fixture.NewOffice(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))
@@ -135,7 +136,7 @@ func TestPlacedCall_NamedDevice(t *testing.T) {
 	}
 	deskPhone.Do("hangup", "")
 	o.BobPhone.Wait("CALL_CLOSED", "")
-	o.Want(201, "POST", "/calls", map[string]any{"to": "ext:" + o.Carol.Extension, "user_id": o.Ada.ID}, nil) // else both would
+	o.Want(201, "POST", "/calls", map[string]any{"to": "ext:" + o.Carol.Extension, "user_id": o.Ada.ID}, nil) // without a named device both would ring
 	o.CarolPhone.Wait("CALL_ESTABLISHED", "")
 	if rung := rungDevices(o, o.LiveCall(nil)["id"].(string), o.Ada); len(rung) != 2 {
 		t.Errorf("of Ada's telephones %v rang, want both", rung)

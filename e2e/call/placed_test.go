@@ -77,10 +77,10 @@ func TestPlacedCall_DatabaseRefusal(t *testing.T) {
 	if all := o.CDRs(0, ""); len(all) != 0 {
 		t.Errorf("records of it: %v", all)
 	}
-	o.ConnectCall() // the telephones are free, and the next call is as any other
+	o.ConnectCall() // the telephones are idle, and the next call succeeds
 }
 
-// refuseCalls makes the database refuse calls whose metadata holds a text.
+// refuseCalls makes the database refuse calls whose metadata contains a text.
 func refuseCalls(t *testing.T, s *rig.Server, text string) {
 	t.Helper()
 	ctx := context.Background()

@@ -13,7 +13,7 @@ func TestRecording_Pause(t *testing.T) {
 	o := fixture.NewOffice(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))
 	path := o.ConnectCall()
 	o.Want(200, "POST", path+"/recording/pause", map[string]any{"reason": "payment"}, nil)
-	o.Want(200, "POST", path+"/mute", map[string]any{}, nil) // Bob is silent, so Ada's phone marks the time
+	o.Want(200, "POST", path+"/mute", map[string]any{}, nil) // Bob is muted, so the audio of Ada's phone alone shows the time
 	fixture.LetCallRun(t, 3*time.Second)
 	o.HearsOnly("Ada, Bob being mute,", o.AdaPhone)
 	o.Want(200, "POST", path+"/unmute", map[string]any{}, nil)

@@ -108,7 +108,7 @@ func TestRinging_DoNotDisturb(t *testing.T) {
 	}
 	company.Want(200, "PUT", "/users/"+user.ID+"/dnd", map[string]any{"enabled": false}, nil)
 	s.Sipp(rig.Script{Scenario: "call", IP: way.IP, From: "+12125550102", Number: way.Number, Talk: 500 * time.Millisecond}).Wait()
-	callee.Wait() // had it rung before, the second call would have found it at its end
+	callee.Wait() // if it had rung for the first call, its scenario would have ended before the second
 	if r := company.CDR("+12125550102"); r.String() != "inbound completed caller_hangup caller 0" {
 		t.Errorf("record: %s", r)
 	}
@@ -143,7 +143,7 @@ func TestRinging_ClosedTCPConnection(t *testing.T) {
 	company := fixture.NewOrg(s)
 	user := company.AddUser("Ada")
 	way := company.AddCarrier(user.ID, nil)
-	s.Sipp(rig.Script{Scenario: "register", Login: &user.SIP, TCP: true}).Wait() // and goes away without a word
+	s.Sipp(rig.Script{Scenario: "register", Login: &user.SIP, TCP: true}).Wait() // and vanishes without a BYE
 	began := time.Now()
 	s.Sipp(rig.Script{Scenario: "call_refused", Status: 480, IP: way.IP, From: "+12125550101", Number: way.Number}).Wait()
 	if d := time.Since(began); d > 10*time.Second {

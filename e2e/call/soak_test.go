@@ -12,18 +12,18 @@ import (
 	"soniq/e2e/rig"
 )
 
-// What the soak does unless SONIQ_SOAK_CALLS, SONIQ_SOAK_RATE and SONIQ_SOAK_OVERLOAD say otherwise: calls, how many a second,
-// and how many a second in an overload.
+// Defaults for SONIQ_SOAK_CALLS, SONIQ_SOAK_RATE and SONIQ_SOAK_OVERLOAD: number of calls, calls per second, and
+// calls per second in an overload.
 const (
 	soakCalls    = 100_000
 	soakRate     = 300
 	soakOverload = 3000
 )
 
-// resources is what a server holds: goroutines, sockets, memory.
+// resources counts the resources of a server: goroutines, sockets, memory.
 type resources struct {
 	Calls, Goroutines, Descriptors, Sockets int
-	MB, Heap                                int // resident, and of that what Go allocated
+	MB, Heap                                int // resident memory, and the part allocated by Go
 }
 
 func (r resources) String() string {
@@ -31,8 +31,8 @@ func (r resources) String() string {
 		r.Sockets, r.MB, r.Heap)
 }
 
-// The most a server may hold more of when its calls are over: connections of the test itself, and what the collector has not
-// given back.
+// Limits for the growth of a server's resources after its calls are over: connections of the test itself, and memory
+// that the garbage collector has not returned yet.
 const (
 	moreGoroutines, moreDescriptors = 20, 20
 	moreMB                          = 50
@@ -131,7 +131,7 @@ func (f *loadTest) waitIdle(idle resources) (r resources) {
 	return r
 }
 
-// resources reads what the server holds.
+// resources reads the resources that the server uses.
 func (f *loadTest) resources() resources {
 	return resources{Calls: f.metric("soniq_calls_active"), Goroutines: f.metric("go_goroutines"), Descriptors: f.metric("process_open_fds"),
 		Sockets: f.sockets(), MB: f.metric("process_resident_memory_bytes") >> 20, Heap: f.metric("go_memstats_heap_alloc_bytes") >> 20}

@@ -55,7 +55,8 @@ func wantLiveQuality(o *fixture.Office, caller, callee *rig.Phone, last func(cal
 	callee.Wait("CALL_CLOSED", "")
 }
 
-// TestStream_LiveQuality has the stream tell of both legs of a good call, and of one with a leg on a bad network.
+// TestStream_LiveQuality proves that the stream reports the quality of both legs of a good call, and of a call with a
+// leg on a bad network.
 func TestStream_LiveQuality(t *testing.T) {
 	t.Parallel()
 	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
@@ -87,7 +88,7 @@ func TestStream_LiveQuality(t *testing.T) {
 	}
 }
 
-// TestStream_CallProgress follows telephones that sign in, ring, are held and taken back, and a key that is pressed.
+// TestStream_CallProgress follows telephones that register, ring, are held and resumed, and send a digit.
 func TestStream_CallProgress(t *testing.T) {
 	t.Parallel()
 	rig.Either(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {

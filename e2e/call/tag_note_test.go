@@ -8,7 +8,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// Tags and notes are given while people talk and afterwards, seen at once, and stay with the record.
+// Tags and notes can be added during and after a call. They are visible at once and stay with the record.
 func TestTagsAndNotes_DuringAndAfterCall(t *testing.T) {
 	t.Parallel()
 	rig.Either(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {

@@ -15,7 +15,7 @@ import (
 	"soniq/internal/platform/db/pgtest"
 )
 
-// A wire leads to a database and can be cut.
+// wire is a proxy for connections to a database that can be cut.
 type wire struct {
 	t      *testing.T
 	to     string
@@ -71,7 +71,7 @@ func (w *wire) carry(near net.Conn) {
 	<-done
 }
 
-// keep notes a connection, or reports that the wire is cut.
+// keep records a connection, or returns false if the wire is cut.
 func (w *wire) keep(c net.Conn) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -81,7 +81,7 @@ func (w *wire) keep(c net.Conn) bool {
 	return !w.cut
 }
 
-// set cuts the wire, or mends it.
+// set cuts or restores the wire.
 func (w *wire) set(cut bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -92,8 +92,8 @@ func (w *wire) set(cut bool) {
 	}
 }
 
-// TestDatabase_OutageLosesNothing cuts the connection to PostgreSQL: requests get 503, a call in progress goes on and can end,
-// and once the database is back everything is written down and told.
+// TestDatabase_OutageLosesNothing cuts the connection to PostgreSQL. Requests get 503, and a call in progress
+// continues and can end. Once the database is back, everything is stored and published.
 func TestDatabase_OutageLosesNothing(t *testing.T) {
 	t.Parallel()
 	address := os.Getenv("SONIQ_TEST_POSTGRES")

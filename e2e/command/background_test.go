@@ -16,7 +16,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// A running is a command that goes on until it is told to end.
+// running is a command that runs until it is stopped.
 type running struct {
 	t     *testing.T
 	c     *exec.Cmd
@@ -32,10 +32,10 @@ func (r *running) Write(b []byte) (int, error) {
 	return r.wrong.Write(b)
 }
 
-// said is what it wrote to standard error so far.
+// said returns the standard error of the command so far.
 func (r *running) said() string { r.mu.Lock(); defer r.mu.Unlock(); return r.wrong.String() }
 
-// launch starts a command and returns once standard error says the word.
+// launch starts a command and returns once standard error contains the word.
 func launch(t *testing.T, env []string, word string, args ...string) *running {
 	t.Helper()
 	binary, err := rig.Build()
@@ -75,7 +75,7 @@ func (r *running) over() bool {
 	}
 }
 
-// line is the next line of standard output that holds the word.
+// line returns the next line of standard output that contains the word.
 func (r *running) line(word string) string {
 	r.t.Helper()
 	late := time.After(limit.Hang(0))

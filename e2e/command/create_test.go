@@ -20,8 +20,8 @@ var (
 	}
 )
 
-// TestCreate_OutputForScripts makes organisations and keys without a server, then beside a running one, where they work
-// at once.
+// TestCreate_OutputForScripts makes organisations and keys without a server, then beside a running one, which accepts
+// them at once.
 func TestCreate_OutputForScripts(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
@@ -92,7 +92,7 @@ func whoami(t *testing.T, s *rig.Server, path, key string) (m me) {
 	return m
 }
 
-// TestArguments_WrongExplained gives commands what they cannot use, without a server and beside one.
+// TestArguments_WrongExplained passes invalid arguments to commands, without a server and beside one.
 func TestArguments_WrongExplained(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()

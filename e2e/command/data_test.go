@@ -50,7 +50,7 @@ func TestBackup_RunningServer(t *testing.T) {
 		t.Fatalf("backup: %+v", r)
 	}
 	says(t, r.out, to, "1 recordings")
-	o.AddUser("Later") // after the backup: the original goes on
+	o.AddUser("Later") // after the backup: the original continues
 	if again := soniq(t, nil, "backup", "--data", s.Data, "--to", to); again.code != 1 {
 		t.Errorf("a second backup into the same folder: %+v", again)
 	}
@@ -72,13 +72,13 @@ func TestBackup_RunningServer(t *testing.T) {
 	alone(t, s)
 }
 
-// fetch is what a server shows of a call.
+// fetch returns everything that the API shows of a call.
 func fetch(c *rig.Client, call string) (all [][]byte) {
 	var rec struct{ ID string }
 	c.Want(200, "GET", "/calls/"+call+"/recording", nil, &rec)
 	for _, path := range []string{"/recordings/" + rec.ID + "/audio", "/calls/" + call, "/cdr/" + call} {
 		r := c.Do("GET", path, nil)
-		if !strings.HasSuffix(path, "/audio") { // addresses name the server
+		if !strings.HasSuffix(path, "/audio") { // addresses contain the server's address
 			r.Body = bytes.ReplaceAll(r.Body, []byte(c.Server.HTTP), []byte("server"))
 		}
 		if r.Status != 200 {
@@ -89,7 +89,7 @@ func fetch(c *rig.Client, call string) (all [][]byte) {
 	return all
 }
 
-// restoredCalls has the phones of the original call each other through the copy, with the passwords they had.
+// restoredCalls makes the phones of the original call each other through the copy, with their old passwords.
 func restoredCalls(t *testing.T, o *office, copied *rig.Server) {
 	t.Helper()
 	moved := *o
@@ -104,7 +104,7 @@ func restoredCalls(t *testing.T, o *office, copied *rig.Server) {
 	callee.Wait()
 }
 
-// alone backs up a folder that nobody serves.
+// alone backs up a folder while no server uses it.
 func alone(t *testing.T, s *rig.Server) {
 	t.Helper()
 	s.Stop()
@@ -119,7 +119,7 @@ func alone(t *testing.T, s *rig.Server) {
 	}
 }
 
-// TestBackup_PostgreSQL: the database has tools of its own; keys and recordings are copied.
+// TestBackup_PostgreSQL backs up keys and recordings. The database itself is backed up with tools of PostgreSQL.
 func TestBackup_PostgreSQL(t *testing.T) {
 	t.Parallel()
 	address := os.Getenv("SONIQ_TEST_POSTGRES")

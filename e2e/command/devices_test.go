@@ -10,7 +10,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// TestDevices_AddAndProvision adds a phone, shows its address as a code, gives it another, and sees which is good.
+// TestDevices_AddAndProvision adds a phone, shows its provisioning address as a QR code, and replaces the address.
+// Only the new address is valid.
 func TestDevices_AddAndProvision(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{Flags: []string{"--transcriber", "off", "--https", "127.0.0.1:0"}})
@@ -40,7 +41,7 @@ func TestDevices_AddAndProvision(t *testing.T) {
 	says(t, soniq(t, env, "devices", "list").out, "served", id)
 }
 
-// fileAt asks a folder for the file of the phone, and returns the status.
+// fileAt requests the file of the phone in a folder, and returns the status.
 func fileAt(t *testing.T, folder string) int {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}

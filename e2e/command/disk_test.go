@@ -14,7 +14,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// smallDisk is a folder on a disk of its own, of so many megabytes.
+// smallDisk returns a folder on a disk of its own, with a size in megabytes.
 func smallDisk(t *testing.T, megabytes int) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -29,7 +29,7 @@ func smallDisk(t *testing.T, megabytes int) string {
 	return dir
 }
 
-// fill takes all the space there is, and returns what gives it back.
+// fill uses all free space of the disk, and returns a function that frees it.
 func fill(t *testing.T, dir string) (free func()) {
 	t.Helper()
 	path := filepath.Join(dir, "fill")
@@ -53,8 +53,8 @@ func fill(t *testing.T, dir string) (free func()) {
 	}
 }
 
-// TestDisk_FullLosesNothing fills the disk under a server: writes are refused with 503 and have no effect, a call in progress goes
-// on and can end, and once there is space again everything is written down and told.
+// TestDisk_FullLosesNothing fills the disk under a server. Writes are refused with 503 and have no effect, and a call
+// in progress continues and can end. Once there is space again, everything is stored and published.
 func TestDisk_FullLosesNothing(t *testing.T) {
 	disk := smallDisk(t, 48)
 	data := filepath.Join(disk, "data")
@@ -112,7 +112,7 @@ func keys(m map[string]string) (all []string) {
 	return all
 }
 
-// add adds a user with a key; an error is the answer where that is not 201.
+// add adds a user with a key. It returns the response as an error unless the status is 201.
 func add(o *office, email, key string) error {
 	r := o.Do("POST", "/users", map[string]any{"email": email, "first_name": "Full", "provision_sip": false}, "Idempotency-Key", key)
 	if r.Status != 201 {
@@ -121,7 +121,8 @@ func add(o *office, email, key string) error {
 	return nil
 }
 
-// refusedWrites adds users until it is refused for want of space, and a few times more; it returns those refused, with their keys.
+// refusedWrites adds users until the server refuses five for lack of space. It returns those refused, with their
+// keys.
 func refusedWrites(t *testing.T, o *office) (refused map[string]string, left []string) {
 	t.Helper()
 	refused = map[string]string{}
@@ -131,8 +132,8 @@ func refusedWrites(t *testing.T, o *office) (refused map[string]string, left []s
 		}
 		email := fmt.Sprintf("full%d@example.org", n)
 		r := o.Do("POST", "/users", map[string]any{"email": email, "first_name": "Full", "provision_sip": false}, "Idempotency-Key", email)
-		if r.Status == 201 { // there was room in a page
-			if id := r.JSON()["id"].(string); o.Do("DELETE", "/users/"+id, nil).Status != 204 { // the room was used up by it
+		if r.Status == 201 { // a database page had free space
+			if id := r.JSON()["id"].(string); o.Do("DELETE", "/users/"+id, nil).Status != 204 { // the user used that space up
 				left = append(left, id)
 			}
 			continue
@@ -145,7 +146,7 @@ func refusedWrites(t *testing.T, o *office) (refused map[string]string, left []s
 	return refused, left
 }
 
-// reads are as ever.
+// reads checks that reads still succeed.
 func reads(t *testing.T, o *office) {
 	t.Helper()
 	for _, path := range []string{"/users", "/calls", "/cdr", "/webhooks", "/me"} {
@@ -158,10 +159,10 @@ func reads(t *testing.T, o *office) {
 	}
 }
 
-// newCallsAreRefused: a call that cannot be written down is not carried.
+// newCallsAreRefused checks that the server refuses a call that it cannot store.
 func newCallsAreRefused(t *testing.T, o *office) {
 	t.Helper()
-	for range 5 { // one may be taken: where the log begins anew there is room for a few writes
+	for range 5 { // one may be accepted: when the write-ahead log restarts, it has space for a few writes
 		callee := o.Server.Sipp(rig.Script{Scenario: "cancelled", Port: o.port, Limit: 20 * time.Second, Quiet: true})
 		err := o.Server.Sipp(rig.Script{Scenario: "call_refused", Login: &o.ada.SIP, Number: o.bob.Extension, Status: 503, Limit: 15 * time.Second, Quiet: true}).End()
 		_ = callee.End()
@@ -172,7 +173,7 @@ func newCallsAreRefused(t *testing.T, o *office) {
 	t.Error("new calls are not refused")
 }
 
-// wholeAudio waits for the recording: what was said before the disk was full is there, and the file is whole.
+// wholeAudio waits for the recording: it contains the audio from before the disk was full, and the file is complete.
 func wholeAudio(t *testing.T, o *office, call string) {
 	t.Helper()
 	told := o.hooks.Wait("call.recording", time.Minute, func(e rig.Event) bool { return e.Data["call_id"] == call })

@@ -50,13 +50,13 @@ func TestDoctor_Problems(t *testing.T) {
 	}
 	says(t, r.out, "BAD   --http "+taken.Addr().String(), "BAD   --sip "+udp.LocalAddr().String(), "BAD   data folder", "BAD   open PostgreSQL",
 		"hint  --rtp-ports", "hint  --base-url is not https", "choose another port with --http", "(hidden)",
-		fmt.Sprintf("%d problem(s)", strings.Count(r.out, "\n  BAD "))) // somebody else may have the TCP port of the same number
+		fmt.Sprintf("%d problem(s)", strings.Count(r.out, "\n  BAD "))) // another program may use the TCP port with the same number
 	if strings.Contains(r.out+r.wrong, "topsecret") {
 		t.Error("the password of the database is shown")
 	}
 }
 
-// TestDoctor_MissingRecogniserLibrary hides the library of the recogniser behind an empty file of its name.
+// TestDoctor_MissingRecogniserLibrary replaces the library of the recogniser by an empty file.
 func TestDoctor_MissingRecogniserLibrary(t *testing.T) {
 	t.Parallel()
 	r := soniq(t, []string{withoutEngine(t)}, "doctor", "--data", t.TempDir(), "--http", "127.0.0.1:0", "--sip", "127.0.0.1:0", "--transcriber", "pocketsphinx")

@@ -8,8 +8,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// TestRecognition_MissingEngine runs a server that cannot recognise speech: calls, records and recordings are as ever, the
-// transcript says what is missing and which command helps, and call.ended does not wait for it.
+// TestRecognition_MissingEngine runs a server that cannot recognise speech. Calls, records and recordings work as
+// usual, and call.ended is not delayed. The transcript names the missing program and the command that installs it.
 func TestRecognition_MissingEngine(t *testing.T) {
 	t.Parallel()
 	name, folder, _ := strings.Cut(withoutEngine(t), "=")

@@ -18,7 +18,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// A local is a developer's server: it checks signatures by the published rules, with nothing of ours.
+// local is a developer's server. It checks signatures by the published rules, without code of soniq.
 type local struct {
 	*httptest.Server
 	secret string
@@ -63,7 +63,7 @@ func (l *local) list() ([]http.Header, []string) {
 	return append([]http.Header(nil), l.got...), append([]string(nil), l.bodies...)
 }
 
-// environment is how a command finds a server and its key.
+// environment returns the variables with the server's address and the key for a command.
 func environment(c *rig.Client) []string {
 	return []string{"SONIQ_URL=http://" + c.Server.HTTP, "SONIQ_KEY=" + c.Key}
 }
@@ -71,7 +71,8 @@ func environment(c *rig.Client) []string {
 var kinds = strings.Fields(`call.started call.answered call.ended call.missed call.recording call.transcription voicemail.received sms.received sms.sent
 	user.created number.allocated queue.call_waiting`)
 
-// What soniq listen sends to this machine is what a webhook of the organisation is sent: the same ids, bytes and headers, signed.
+// soniq listen forwards the same requests to this machine that a webhook of the organisation gets: the same ids,
+// bytes and headers, signed.
 func TestListen_SameAsWebhook(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{Flags: []string{"--transcriber", "off"}})
@@ -117,7 +118,8 @@ func TestListen_SameAsWebhook(t *testing.T) {
 	}
 }
 
-// A server that dies and comes back is listened to where it was: nothing is missing, nothing comes twice. A refused event is shown.
+// After the server was killed and started again, soniq listen resumes at its position: no event is missing, none
+// comes twice. A refused event is shown.
 func TestListen_ResumesAfterKill(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{Flags: []string{"--transcriber", "off", "--http", fmt.Sprintf("127.0.0.1:%d", rig.FreePort(t))}})
@@ -126,7 +128,7 @@ func TestListen_ResumesAfterKill(t *testing.T) {
 	mine := newLocal(t, strings.TrimSpace(soniq(t, env, "listen", "--print-secret").out))
 	mine.answer = func(n int) int { return map[bool]int{true: 503, false: 200}[n == 2] }
 	l := launch(t, env, "forwarding to", "listen", "--forward-to", mine.URL, "--events", "call.missed,user.created", "--json")
-	s.Kill() // before anything was seen: the stream's position is known all the same
+	s.Kill() // before the first event: the command knows the position of the stream nevertheless
 	s.Start()
 	trigger := func(kind string) (id string) {
 		var e struct{ ID string }
@@ -162,7 +164,7 @@ func TestListen_ResumesAfterKill(t *testing.T) {
 	}
 }
 
-// Beside a running server no key is needed: the command is given one, and gives it back.
+// Beside a running server the command needs no key: it gets a temporary one, and deletes it at its end.
 func TestListen_TemporaryKey(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{Flags: []string{"--transcriber", "off"}})

@@ -11,13 +11,13 @@ import (
 	"soniq/internal/sandbox/softphone"
 )
 
-// An office is an organisation with two people and a receiver of its events.
+// office is an organisation with two users and a receiver of its events.
 type office struct {
 	*rig.Client
 	hooks    *rig.Receiver
 	ada, bob rig.User
 	port     int    // of Bob's telephone
-	voice    string // what Ada says, raw mu-law; "" for nothing
+	voice    string // audio of Ada, raw mu-law; "" for none
 }
 
 func newOffice(t *testing.T, s *rig.Server) *office {
@@ -30,7 +30,7 @@ func newOffice(t *testing.T, s *rig.Server) *office {
 	return o
 }
 
-// call has Ada call Bob, who answers; it returns when they talk, for some seconds.
+// call connects Ada and Bob for a time. It returns when the call is answered.
 func (o *office) call(talk time.Duration) (caller, callee *rig.Sipp) {
 	o.T.Helper()
 	caller, callee = o.ring(talk)
@@ -38,7 +38,7 @@ func (o *office) call(talk time.Duration) (caller, callee *rig.Sipp) {
 	return caller, callee
 }
 
-// ring has Ada call Bob, who will answer.
+// ring makes Ada call Bob, who will answer.
 func (o *office) ring(talk time.Duration) (caller, callee *rig.Sipp) {
 	o.T.Helper()
 	callee = o.Server.Sipp(rig.Script{Scenario: "answer", Port: o.port, Limit: talk + time.Minute})
@@ -46,7 +46,7 @@ func (o *office) ring(talk time.Duration) (caller, callee *rig.Sipp) {
 	return caller, callee
 }
 
-// live are the calls in progress that were answered.
+// live returns the answered calls in progress.
 func (o *office) live() (ids []string) {
 	o.T.Helper()
 	var snapshot struct{ Data []struct{ ID, Status string } }
@@ -59,7 +59,7 @@ func (o *office) live() (ids []string) {
 	return ids
 }
 
-// talk is a whole call; it returns its id once its last event has come.
+// talk makes a call of a length, and returns its id after its last event.
 func (o *office) talk(d time.Duration) string {
 	o.T.Helper()
 	known := len(o.ended())
@@ -70,7 +70,7 @@ func (o *office) talk(d time.Duration) string {
 	return o.ended()[known]
 }
 
-// ended are the calls of which call.ended came.
+// ended returns the calls with a call.ended event.
 func (o *office) ended() (ids []string) {
 	for _, e := range o.hooks.Events() {
 		if e.Event == "call.ended" {
@@ -80,7 +80,7 @@ func (o *office) ended() (ids []string) {
 	return ids
 }
 
-// speech writes a sentence as telephones speak it.
+// speech writes a sentence as audio for telephones.
 func speech(t *testing.T) string {
 	t.Helper()
 	all, err := softphone.Conversation()

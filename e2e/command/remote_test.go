@@ -13,7 +13,7 @@ import (
 	"soniq/internal/sandbox/softphone"
 )
 
-// refusedWith is refused for an exit code.
+// refusedWith checks a refusal as refused does, with an exit code.
 func (r result) refusedWith(t *testing.T, code int, words ...string) {
 	t.Helper()
 	if r.code != code || r.out != "" || strings.Contains(r.wrong, "goroutine ") {
@@ -22,7 +22,7 @@ func (r result) refusedWith(t *testing.T, code int, words ...string) {
 	says(t, r.wrong, words...)
 }
 
-// Wrong use, missing access and what is not there end with codes of their own and say what to do.
+// Wrong use, missing access and unknown records end with exit codes of their own. The message names the remedy.
 func TestRemote_ErrorsAndExitCodes(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{Flags: []string{"--transcriber", "off"}})
@@ -129,7 +129,7 @@ func TestCalls_DialWatchListEnd(t *testing.T) {
 	}
 }
 
-// answering is a telephone that takes every call and stays on it.
+// answering registers a telephone that answers every call and stays on it.
 func answering(t *testing.T, s *rig.Server, u rig.User) {
 	t.Helper()
 	p, err := softphone.Open(t.Context(), softphone.Account{Registrar: s.SIP, Username: u.SIP.Username, Domain: u.SIP.Domain, Password: u.SIP.Password},
@@ -140,7 +140,7 @@ func answering(t *testing.T, s *rig.Server, u rig.User) {
 	t.Cleanup(p.Close)
 }
 
-// TestNumbers_Route leads a number somewhere else.
+// TestNumbers_Route changes the destination of a number.
 func TestNumbers_Route(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{Flags: []string{"--transcriber", "off"}})
@@ -163,7 +163,7 @@ func TestNumbers_Route(t *testing.T) {
 	says(t, soniq(t, env, "numbers", "get", "+12025550144").out, "number", "+12025550144", "status")
 }
 
-// TestEvents_Replay has a receiver miss events, and gets them to it.
+// TestEvents_Replay delivers events that a receiver has missed.
 func TestEvents_Replay(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{Flags: []string{"--transcriber", "off"}})

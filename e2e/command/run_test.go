@@ -1,4 +1,4 @@
-// Package command_test uses the commands of the binary as people and their scripts do.
+// Package command_test runs the commands of the binary as users and their scripts do.
 package command_test
 
 import (
@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { rig.Main(m) }
 
-// A result is what a command did.
+// result is the result of a command.
 type result struct {
 	out, wrong string
 	code       int
@@ -42,7 +42,7 @@ func soniq(t *testing.T, env []string, args ...string) result {
 	return result{out.String(), wrong.String(), c.ProcessState.ExitCode()}
 }
 
-// says fails unless a text holds all the words.
+// says fails unless a text contains all the words.
 func says(t *testing.T, text string, words ...string) {
 	t.Helper()
 	for _, w := range words {
@@ -52,7 +52,8 @@ func says(t *testing.T, text string, words ...string) {
 	}
 }
 
-// refused fails unless the command failed, wrote nothing to standard output, and said the words.
+// refused fails unless the command failed, printed nothing to standard output, and printed the words to standard
+// error.
 func (r result) refused(t *testing.T, words ...string) {
 	t.Helper()
 	if r.code != 1 || r.out != "" || strings.Contains(r.wrong, "goroutine ") {

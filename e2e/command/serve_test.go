@@ -34,7 +34,7 @@ func TestServe_FirstStartShowsKeyOnce(t *testing.T) {
 	})
 }
 
-// secretsAreNotKept looks for a key in every file of the data folder, and at who may read them.
+// secretsAreNotKept searches every file of the data folder for a key, and checks the permissions of the files.
 func secretsAreNotKept(t *testing.T, s *rig.Server, key string) {
 	t.Helper()
 	s.Stop()
@@ -106,7 +106,7 @@ func TestServe_PortInUse(t *testing.T) {
 	soniq(t, nil, "serve", "--data", filepath.Join(file, "data"), "--http", "127.0.0.1:0", "--sip", "127.0.0.1:0").refused(t, "data folder", file)
 }
 
-// TestConfiguration_Precedence sets a value in all four places, one after the other.
+// TestConfiguration_Precedence sets a value in all four sources, one after the other.
 func TestConfiguration_Precedence(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "soniq.conf")

@@ -18,11 +18,11 @@ import (
 	"soniq/e2e/rig"
 )
 
-// mutations is how many damaged messages are sent over each transport.
+// mutations is the number of damaged messages sent over each transport.
 const mutations = 2000
 
-// TestSIP_MalformedMessages sends the messages of RFC 4475, then damaged ones, over UDP and TCP, to a running server; afterwards
-// calls go through as before, nothing panicked, and memory and goroutines are where they were.
+// TestSIP_MalformedMessages sends the messages of RFC 4475, then damaged ones, over UDP and TCP, to a running server.
+// Afterwards calls succeed as before, nothing panicked, and memory and goroutines are at their old level.
 func TestSIP_MalformedMessages(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, quick)
@@ -53,7 +53,7 @@ func TestSIP_MalformedMessages(t *testing.T) {
 	t.Logf("%v of %v messages were malformed, %v were dropped", after["soniq_sip_malformed_total"], after["soniq_sip_received_total"], after["soniq_sip_dropped_total"])
 }
 
-// torture are the messages of RFC 4475.
+// torture returns the messages of RFC 4475.
 func torture(t *testing.T) [][]byte {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(rig.Root(), "internal", "protocol", "sip", "testdata", "torture", "*.dat"))
@@ -71,7 +71,7 @@ func torture(t *testing.T) [][]byte {
 	return all
 }
 
-// ends are what a line may end with in a damaged message.
+// ends lists line ends for damaged messages.
 var ends = []string{"\n", "\r", "\r\n\r\n", "", "\x00\r\n"}
 
 // mutate damages a message: bytes changed, removed, doubled, cut off, joined with another.
@@ -114,7 +114,7 @@ func udp(t *testing.T, s *rig.Server, seeds [][]byte, random *rand.Rand) {
 	pace := time.NewTicker(time.Millisecond)
 	defer pace.Stop()
 	for _, b := range seeds {
-		_, _ = c.Write(b) // a refusal by ICMP of an answer sent elsewhere does not matter
+		_, _ = c.Write(b) // an ICMP error for a response sent elsewhere is ignored
 		<-pace.C
 	}
 	for range mutations {
@@ -149,7 +149,7 @@ func tcp(t *testing.T, s *rig.Server, seeds [][]byte, random *rand.Rand) {
 	alive(t, s)
 }
 
-// alive asks for what the server can do, as a neighbour does, with a request from an address that sent nothing bad.
+// alive sends an OPTIONS request, as a peer does, from an address that sent nothing malformed.
 func alive(t *testing.T, s *rig.Server) {
 	t.Helper()
 	c, err := net.Dial("udp", s.SIP)
@@ -178,7 +178,7 @@ func alive(t *testing.T, s *rig.Server) {
 
 var metric = regexp.MustCompile(`(?m)^(\w+) ([0-9.e+]+)$`)
 
-// metrics are the counters of a server without labels.
+// metrics returns the counters of a server that have no labels.
 func metrics(t *testing.T, s *rig.Server) map[string]float64 {
 	t.Helper()
 	a, err := http.Get("http://" + s.HTTP + "/metrics")

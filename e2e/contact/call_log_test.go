@@ -15,7 +15,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// callLog is a connected system that takes calls.
+// callLog is a connected system that accepts call logs.
 type callLog struct {
 	*httptest.Server
 	mu  sync.Mutex // guards got
@@ -54,8 +54,8 @@ func (j *callLog) last() (logEntry, int) {
 	return j.got[len(j.got)-1], len(j.got)
 }
 
-// A call is written to a connected system when it ends, and changed there when its summary and its words come: even where the server
-// was killed in between.
+// A call is logged in a connected system when it ends, and updated there with its summary and its transcript. This
+// works even if the server is killed in between.
 func TestCallLog_SummaryAndTranscriptAcrossKill(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{Upset: true})
@@ -80,7 +80,7 @@ func TestCallLog_SummaryAndTranscriptAcrossKill(t *testing.T) {
 			posted++
 		}
 	}
-	if posted > 2 { // a kill between its answer and our note of it repeats the request, with the same Idempotency-Key
+	if posted > 2 { // a kill between its response and the commit of that response repeats the request, with the same Idempotency-Key
 		t.Errorf("made %d times: %+v", posted, j.got)
 	}
 	t.Logf("told %d times, at last %v", len(j.got), e.body)
@@ -99,7 +99,7 @@ func callAndSpeak(s *fixture.Org, from string) {
 	phone.Wait()
 }
 
-// In Tryton a call is one note of whoever called, whose text grows.
+// In Tryton a call is one note of the caller's party, to which the transcript is added later.
 func TestCallLog_Tryton(t *testing.T) {
 	t.Parallel()
 	d := rig.StartTrytond(t)

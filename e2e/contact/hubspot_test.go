@@ -24,7 +24,7 @@ type hubSpot struct {
 	release chan struct{}
 }
 
-// newHubSpot starts one.
+// newHubSpot starts a stand-in.
 func newHubSpot(t testing.TB) *hubSpot {
 	h := &hubSpot{Vendor: vendortest.New(t, "hubspot"), held: make(chan struct{}), release: make(chan struct{})}
 	h.Respond(h.respond)
@@ -56,7 +56,7 @@ func (h *hubSpot) respond(r vendortest.Request) *vendortest.Answer {
 		h.made = append(h.made, r.Body)
 		n := len(h.made)
 		h.mu.Unlock()
-		if n == 1 { // it is written, and nobody hears of it
+		if n == 1 { // the call is stored, but its response is held back
 			close(h.held)
 			<-h.release
 		}
@@ -93,8 +93,8 @@ func authorize(t testing.TB, at string) string {
 	return string(b)
 }
 
-// Somebody agrees in a browser; a caller is shown as the vendor knows them; the server is killed while the vendor writes the call down:
-// the call is there once, and gets its summary and its words when they come.
+// A user connects HubSpot in a browser, and a caller is shown by the name stored there. The server is killed while
+// HubSpot stores the call. The call is there once, and gets its summary and its transcript later.
 func TestHubSpot_LookupAndCallLogAcrossKill(t *testing.T) {
 	t.Parallel()
 	rig.Each(t, func() rig.Options {

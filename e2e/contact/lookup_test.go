@@ -14,8 +14,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// A known caller is named on the phone that rings, in the record and on the agent's screen, whatever the systems beside do: one
-// hangs, one is dead, one lies.
+// A known caller is named on the ringing phone, in the record and in the agent's screen pop. This does not depend on
+// the other connected systems: one hangs, one is down, one sends wrong data.
 func TestLookup_CallerNamedBeforeAnswer(t *testing.T) {
 	t.Parallel()
 	limit.Budget(t, 60*time.Second, "two calls ring for seconds, so that lookups are late")
@@ -89,7 +89,8 @@ func displayed(s *fixture.Org, id, name string) bool {
 	return false
 }
 
-// wantScreenPop has a known caller call, and checks that the screen pop comes before the answer. It returns the id of the call.
+// wantScreenPop makes a known caller call, and checks that the screen pop comes before the answer. It returns the id
+// of the call.
 func wantScreenPop(s *fixture.Org, user rig.User, way fixture.Carrier) string {
 	s.T.Helper()
 	phone := s.Server.Sipp(rig.Script{Scenario: "answer", Ring: 1500, Port: s.RegisterSipp(user.SIP), From: user.SIP.Username})
@@ -144,8 +145,8 @@ func wantLateAnswer(s *fixture.Org, release chan struct{}) {
 	}
 }
 
-// A caller is known on the agent's screen in whatever way the number is written where it was found; and named on the call where it is
-// surely theirs.
+// The screen pop finds a caller in whatever format the number is stored. The call shows the name if the match is
+// certain.
 func TestLookup_NumberFormats(t *testing.T) {
 	t.Parallel()
 	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})

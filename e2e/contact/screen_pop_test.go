@@ -33,7 +33,7 @@ func TestScreenPop_Latency(t *testing.T) {
 	}
 	measurePops(company, "known", way, user, port, known)
 	measurePops(company, "unknown", way, user, port, unknown(1000))
-	late := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // later than anybody waits, and no failure that opened a breaker
+	late := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // later than the server waits, but not a failure that would open the circuit breaker
 		select {
 		case <-time.After(700 * time.Millisecond):
 			fmt.Fprint(w, "[]")
@@ -52,7 +52,7 @@ func TestScreenPop_Latency(t *testing.T) {
 	measurePops(company, "known, all of six systems hang", way, user, port, known)
 }
 
-// popCalls is how many calls are measured.
+// popCalls is the number of measured calls.
 const popCalls = 30
 
 // measurePops measures the time from INVITE to screen pop over many calls.
@@ -70,7 +70,7 @@ func measurePops(s *fixture.Org, what string, way fixture.Carrier, user rig.User
 			}
 			switch e.Type {
 			case "screen_pop":
-				if shown.IsZero() && strings.Contains(e.Data, from(n)) { // late answers of the call before are told too
+				if shown.IsZero() && strings.Contains(e.Data, from(n)) { // late results for the previous call are published too
 					shown = time.Now()
 				}
 			case "call.ended":
@@ -88,8 +88,8 @@ func measurePops(s *fixture.Org, what string, way fixture.Carrier, user rig.User
 	s.T.Logf("%s: %d calls, from the INVITE to the page p50 %s, p95 %s, worst %s", what, popCalls, took[popCalls/2], took[popCalls*95/100], took[popCalls-1])
 }
 
-// TestScreenPop_AfterTransfer hands a known caller from Ada to Bob, who is told who calls and by whom, and to Carol,
-// of whom that was not wanted.
+// TestScreenPop_AfterTransfer transfers a known caller from Ada to Bob, whose screen pop names the caller and Ada. A
+// later transfer to Carol, which requests no screen pop, sends none.
 func TestScreenPop_AfterTransfer(t *testing.T) {
 	t.Parallel()
 	o := fixture.NewOffice(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))

@@ -1,5 +1,5 @@
-// Package contract_test holds what developers are given (the description, the client, the collection) against tools that are not
-// ours, and against the running server.
+// Package contract_test checks the published artefacts (description, client, collection) with third-party tools, and
+// against the running server.
 package contract_test
 
 import (
@@ -15,12 +15,12 @@ import (
 
 func TestMain(m *testing.M) { rig.Main(m) }
 
-// description is the copy of the API's description in the tree; a guard test keeps it current.
+// description returns the copy of the API's description in the tree; another test keeps it current.
 func description() string {
 	return filepath.Join(rig.Root(), "internal", "api", "rest", "testdata", "openapi.json")
 }
 
-// tool runs a program of npm's and returns what it says.
+// tool runs a program of npm and returns its output.
 func tool(t *testing.T, folder, name string, arguments ...string) (said string, err error) {
 	t.Helper()
 	rig.Admit(t, rig.Browser)
@@ -35,10 +35,11 @@ func tool(t *testing.T, folder, name string, arguments ...string) (said string, 
 	return string(out), err
 }
 
-// warned matches the count of warnings, which redocly does not fail for.
+// warned matches the count of warnings, because redocly exits with 0 if there are only warnings.
 var warned = regexp.MustCompile(`\d+ warnings?`)
 
-// The description has nothing that the recommended rules of two linters complain of, warnings included; each notices a fault.
+// The recommended rules of two linters find nothing in the description, warnings included. Each linter finds a
+// deliberate fault.
 func TestOpenAPI_LintersFindNothing(t *testing.T) {
 	t.Parallel()
 	linters := map[string][]string{
@@ -66,7 +67,7 @@ func TestOpenAPI_LintersFindNothing(t *testing.T) {
 func small(t *testing.T, parameter string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "openapi.json")
-	text := strings.NewReplacer("{parameter}", "{"+parameter+"}", "\t", "  ").Replace(smallDescription) // a linter complains of tabs
+	text := strings.NewReplacer("{parameter}", "{"+parameter+"}", "\t", "  ").Replace(smallDescription) // a linter rejects tabs
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -21,9 +21,9 @@ import (
 	"soniq/internal/sandbox/softphone"
 )
 
-// The collection that the server gives out is run by newman as it stands, from its top to its end, in an organisation that has one
-// of most things: every answer is one that the description announces, and most requests succeed. So do the requests that act on
-// calls while there is one, and those of the sandbox with a test key.
+// newman runs the published collection unchanged, from top to end, in an organisation that has one of most things.
+// Every response is one that the description declares, and most requests succeed. The requests on calls succeed
+// during a call, and those of the sandbox with a test key.
 func TestPostman_CollectionRuns(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -34,19 +34,19 @@ func TestPostman_CollectionRuns(t *testing.T) {
 		t, 5, "Tell a sample event, which reports nothing real, as if it had happened", "Empty the sandbox")
 	r := p.newman(t, path)
 	r.expect(t, 200)
-	if done := r.done(); len(done)*100 < len(r.Run.Executions)*60 { // the others have nothing to act on; two thirds succeed
+	if done := r.done(); len(done)*100 < len(r.Run.Executions)*60 { // the others lack a record to act on; two thirds succeed
 		t.Errorf("only %d of %d requests succeed; the others: %s", len(done), len(r.Run.Executions), r.refused())
 	}
 	t.Logf("%d requests, %d of them succeed", len(r.Run.Executions), len(r.done()))
 }
 
-// A place is a server with an organisation that has one of most things.
+// place is a server with an organisation that has one of most things.
 type place struct {
 	*rig.Server
 	c    *rig.Client
 	ids  map[string]string // values of the collection's variables
-	hook string            // where something listens
-	crew []rig.User        // Grace, Bob and Carol, whose extensions are 100, 101 and 102
+	hook string            // address at which a receiver listens
+	crew []rig.User        // Grace, Bob and Carol, with extensions 100, 101 and 102
 }
 
 func newPlace(t *testing.T) *place {
@@ -80,7 +80,8 @@ func newPlace(t *testing.T) *place {
 	return p
 }
 
-// talk has two users speak with each other, recorded; the call, its recording and a delivery about it are there afterwards.
+// talk makes a recorded call between two users. It returns when the call, its recording and a delivery about it
+// exist.
 func (p *place) talk(t *testing.T, from, to rig.User) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit.Hang(0))
@@ -111,7 +112,7 @@ func (p *place) talk(t *testing.T, from, to rig.User) {
 	}
 }
 
-// speaking has Grace and Bob speak until the test ends, with Carol's telephone there, and returns the call.
+// speaking connects Grace and Bob until the test ends, with Carol's telephone registered, and returns the call.
 func (p *place) speaking(t *testing.T) (callID string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -153,8 +154,9 @@ func (p *place) telephone(t *testing.T, ctx context.Context, u rig.User) *softph
 	return phone
 }
 
-// collection asks the server for its collection and fills in the variables, as a person in Postman would. Addresses of its
-// examples are those of our receiver, so that nothing is sent to strangers; the stream, which does not end, is left out.
+// collection fetches the collection from the server and fills in its variables, as a user of Postman would. It
+// replaces the addresses in examples by that of the test's receiver, so that nothing is sent to other hosts. It
+// removes the stream, which does not end.
 func (p *place) collection(t *testing.T, base string) string {
 	t.Helper()
 	answer, err := http.Get("http://" + p.HTTP + "/postman.json")
@@ -204,7 +206,7 @@ func (p *place) collection(t *testing.T, base string) string {
 	return path
 }
 
-// A report is what newman says of a run.
+// report is newman's report of a run.
 type report struct {
 	Run struct {
 		Executions []struct {
@@ -239,8 +241,8 @@ func (p *place) newman(t *testing.T, collection string, flags ...string) (r repo
 	return r
 }
 
-// expect fails for every assertion of the collection that does not hold, where fewer requests were run than there are at least, and
-// where one of those named does not succeed.
+// expect fails for every failed assertion of the collection, if fewer than least requests ran, and if one of the
+// named requests did not succeed.
 func (r report) expect(t *testing.T, least int, succeed ...string) {
 	t.Helper()
 	if len(r.Run.Executions) < least {
@@ -268,7 +270,7 @@ func (r report) expect(t *testing.T, least int, succeed ...string) {
 	}
 }
 
-// done are the names of the requests that succeeded.
+// done returns the names of the requests that succeeded.
 func (r report) done() (names []string) {
 	for _, e := range r.Run.Executions {
 		if e.Response.Code < 300 {
@@ -278,7 +280,7 @@ func (r report) done() (names []string) {
 	return names
 }
 
-// refused are the others by their status.
+// refused returns the other requests with their status.
 func (r report) refused() string {
 	by := map[int][]string{}
 	for _, e := range r.Run.Executions {

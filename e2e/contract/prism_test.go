@@ -16,8 +16,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// Prism (@stoplight/prism-cli) stands between newman and the server, and holds every request and every answer against the
-// description: none violates it. The same proxy with a description that promises something else notices.
+// Prism (@stoplight/prism-cli) is a proxy between newman and the server that validates every request and every
+// response against the description. It finds no violation. With a deliberately wrong description it reports one.
 func TestPrism_NoViolation(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -44,7 +44,7 @@ func TestPrism_NoViolation(t *testing.T) {
 	t.Logf("%d requests, %d of them succeed", len(r.Run.Executions), len(r.done()))
 }
 
-// ask asks with the key of the place.
+// ask sends a request with the key of the place.
 func (p *place) ask(t *testing.T, url string) (status int, said string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)
@@ -62,7 +62,7 @@ func (p *place) ask(t *testing.T, url string) (status int, said string) {
 	return answer.StatusCode, said
 }
 
-// lie is a description in which the names of users are numbers.
+// lie writes a description in which the names of users are numbers.
 func lie(t *testing.T, description string) string {
 	t.Helper()
 	var d map[string]any
@@ -85,7 +85,7 @@ func lie(t *testing.T, description string) string {
 	return path
 }
 
-// proxied starts a proxy that answers violations with errors; the address it returns is waited for.
+// proxied starts a proxy that replaces violations by errors. The returned function waits for its address.
 func proxied(t *testing.T, p *place, description string) (address func() string) {
 	t.Helper()
 	program := filepath.Join(modules(), ".bin", "prism")

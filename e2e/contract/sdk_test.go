@@ -11,9 +11,9 @@ import (
 	"soniq/e2e/rig"
 )
 
-// The TypeScript client is built from the description, packed, installed from its tarball as a customer would, and used by a
-// program that the compiler checks in strict mode: it places a call, follows its events over a lost connection, verifies the
-// webhook and reads the call detail record.
+// The TypeScript client is generated from the description, packed, and installed from its tarball as a customer
+// would. A program that compiles in strict mode uses it. The program places a call, follows its events across a lost
+// connection, verifies the webhook and reads the call detail record.
 func TestTypeScriptClient_FromTarball(t *testing.T) {
 	t.Parallel()
 	tarball := packed(t)
@@ -66,7 +66,7 @@ func packed(t *testing.T) string {
 	return filepath.Join(folder, out[len(out)-1])
 }
 
-// run runs a program and returns what it says; it fails the test where the program fails.
+// run runs a program and returns its output. It fails the test if the program fails.
 func run(t *testing.T, folder string, environment []string, name string, arguments ...string) string {
 	t.Helper()
 	c := exec.Command(name, arguments...)
@@ -85,7 +85,7 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// silence is a WAV file of so many seconds, 8 kHz and 16 bits, which telephones need to speak.
+// silence returns a WAV file of silence, 8 kHz and 16 bits, which telephones need as input.
 func silence(seconds int) string {
 	size := uint32(seconds * 16000)
 	header := []byte("RIFF....WAVEfmt ")
@@ -97,5 +97,5 @@ func silence(seconds int) string {
 	return string(header) + strings.Repeat("\x00", int(size))
 }
 
-// modules are npm's packages.
+// modules returns the folder of npm packages.
 func modules() string { return filepath.Join(rig.Root(), "e2e", "node", "node_modules") }

@@ -13,9 +13,9 @@ import (
 	"soniq/internal/customer/crm/vendortest"
 )
 
-// The descriptions that our adapters are held against are held against clients that others wrote: the vendor's own, or where there is
-// none for Node the one most used. What such a client asks, the description must know; what the stand-in answers, the client must
-// understand.
+// The vendor descriptions that the CRM adapters are checked against also fit third-party clients: the vendor's own,
+// or the most used one if the vendor has none for Node. The description knows every request of such a client, and the
+// client understands the responses of the stand-in.
 func TestVendors_ClientsMatchDescriptions(t *testing.T) {
 	t.Parallel()
 	found, _ := filepath.Glob(filepath.Join(rig.Root(), "e2e", "node", "node_modules", "node-linux-*", "bin", "node"))

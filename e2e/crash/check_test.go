@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// check looks for everything that was acknowledged.
+// check fails unless everything acknowledged is there.
 func (l *loop) check() {
 	l.t.Helper()
 	byCaller, byCall := map[string][]record{}, map[string]record{}
@@ -47,7 +47,7 @@ func (l *loop) check() {
 		available, salvaged, l.hooks.attempts, l.hooks.refused, l.hooks.twice())
 }
 
-// events: each record has its events, once and in order, and nothing else was told.
+// events checks that each record has its events, once and in order, and that no other events came.
 func (l *loop) events(records map[string]record) {
 	l.t.Helper()
 	told, late := l.hooks.ofCall()
@@ -74,10 +74,10 @@ func (l *loop) events(records map[string]record) {
 	}
 }
 
-// lostAtMost is how much of the end of a recording a crash may cost.
+// lostAtMost limits the audio that a crash may cut off the end of a recording.
 const lostAtMost = 2 * time.Second
 
-// recordings: each is whole, as long as its call, and no file is left without a record.
+// recordings checks that each recording is complete and as long as its call, and that each file has a record.
 func (l *loop) recordings(records map[string]record) (available, salvaged int) {
 	l.t.Helper()
 	names := map[string]bool{}
@@ -109,8 +109,8 @@ func (l *loop) recordings(records map[string]record) (available, salvaged int) {
 	return available, salvaged
 }
 
-// killedNear reports whether the server was killed within moments of a time: a call that was connected then has nothing on the
-// disk yet, also when its caller hung up as soon as the server was back.
+// killedNear reports whether the server was killed within moments of a time. A call that was connected then may have
+// no audio on the disk, even if its caller hung up only after the restart.
 func (l *loop) killedNear(t time.Time) bool {
 	for _, k := range l.killed {
 		if d := k.Sub(t); d > -lostAtMost && d < lostAtMost {
@@ -120,7 +120,7 @@ func (l *loop) killedNear(t time.Time) bool {
 	return false
 }
 
-// killAfter is when the server was killed next.
+// killAfter returns the time of the next kill of the server.
 func (l *loop) killAfter(t time.Time) time.Time {
 	for _, k := range l.killed {
 		if k.After(t) {
@@ -130,7 +130,7 @@ func (l *loop) killAfter(t time.Time) time.Time {
 	return t
 }
 
-// whole fetches the audio and holds it against its record; it returns its length.
+// whole fetches the audio, compares it with its record, and returns its length.
 func (l *loop) whole(a audio) (time.Duration, bool) {
 	l.t.Helper()
 	r := l.c.Do("GET", "/recordings/"+a.ID+"/audio", nil)
@@ -152,7 +152,7 @@ func (l *loop) whole(a audio) (time.Duration, bool) {
 	return time.Duration(samples/2) * time.Second / 8000, true
 }
 
-// files looks for what no record names.
+// files fails for recording files without a record.
 func (l *loop) files(known map[string]bool) {
 	l.t.Helper()
 	err := filepath.WalkDir(filepath.Join(l.s.Data, "recordings"), func(path string, d fs.DirEntry, err error) error {

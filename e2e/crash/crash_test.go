@@ -1,4 +1,4 @@
-// Package crash_test kills the running binary under load and looks for what is missing afterwards.
+// Package crash_test kills the running binary under load and checks that no data is lost.
 package crash_test
 
 import (
@@ -12,7 +12,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// kills is how often the server is killed: a few times in make test, more with SONIQ_SOAK.
+// kills returns how often the server is killed: a few times in make test, more with SONIQ_SOAK.
 func kills() int {
 	if os.Getenv("SONIQ_SOAK") != "" {
 		return 20
@@ -20,8 +20,8 @@ func kills() int {
 	return 4
 }
 
-// TestCrash_LosesNothing kills the server at random moments while calls, recordings, webhooks and REST writes go on, and starts it
-// again on the same data. What was acknowledged must be there, once.
+// TestCrash_LosesNothing kills the server at random moments during calls, recordings, webhooks and REST writes, and
+// starts it again on the same data. Everything acknowledged must be there, exactly once.
 func TestCrash_LosesNothing(t *testing.T) {
 	limit.Budget(t, 120*time.Second, "the server is killed four times under traffic")
 	web, sip := rig.FreePort(t), rig.FreePort(t)
@@ -45,10 +45,10 @@ func TestCrash_LosesNothing(t *testing.T) {
 	})
 }
 
-// wait lets the load go on for a while.
+// wait waits while the load goes on.
 func wait(d time.Duration) { <-time.After(d) }
 
-// A loop is a server under load.
+// loop is a server under load.
 type loop struct {
 	t     *testing.T
 	s     *rig.Server
@@ -60,7 +60,7 @@ type loop struct {
 	carrier  string // address the callers come from
 	killed   []time.Time
 	starts   []time.Duration
-	answered []string // callers who were connected
+	answered []string // connected callers
 }
 
 func newLoop(t *testing.T, s *rig.Server) *loop {
@@ -74,7 +74,7 @@ func newLoop(t *testing.T, s *rig.Server) *loop {
 	return l
 }
 
-// call begins two crowds of callers: many who hang up soon, and some who speak.
+// call starts two crowds of callers: many that hang up soon, and some that send audio.
 func (l *loop) call() []*callers {
 	return []*callers{
 		startCallers(l.t, l.s, crowd{ip: l.carrier, number: l.number, first: 2000000, rate: 12, shortest: 50 * time.Millisecond, longest: 2 * time.Second}),

@@ -8,14 +8,15 @@ import (
 	"time"
 )
 
-// A disk is written to all the time beside the server, by a process of its own: what it waits for, the server waits for too. No
-// program can write while its disk stands still, and none that shares a processor is quicker than its turn.
+// disk measures stalls of the disk by a process of its own that writes all the time beside the server. A stall of the
+// measuring process is a stall of the server too: no program can write while its disk stalls, or run while its
+// processor is busy.
 type disk struct {
 	mu     sync.Mutex // guards stalls
 	stalls []stall
 }
 
-// stall is a time without a write.
+// stall is a period without a write.
 type stall struct{ from, to time.Time }
 
 const writeEvery = 50 * time.Millisecond
@@ -62,7 +63,7 @@ func (d *disk) write(f *os.File, quit chan struct{}) {
 	}
 }
 
-// stood is how long nothing could be written within the four seconds before a time.
+// stood returns the total of the stalls within the four seconds before a time.
 func (d *disk) stood(before time.Time) (total time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// hooks is a receiver that answers 500 to one in ten first attempts, and remembers all.
+// hooks is a receiver that answers 500 to one in ten first attempts, and records all events.
 type hooks struct {
 	*rig.Receiver
 	mu       sync.Mutex // guards the fields below
@@ -19,13 +19,13 @@ type hooks struct {
 	refused  int
 }
 
-// told is an event as it came.
+// told is a received event.
 type told struct {
 	id, kind, call string
-	late           bool // call.ended that came when nobody waits for a transcript any more
+	late           bool // call.ended that came after enrichedWait, when the server no longer waits for a transcript
 }
 
-// enrichedWait is how long call.ended waits for the transcript.
+// enrichedWait is the time for which call.ended waits for the transcript.
 const enrichedWait = 30 * time.Second
 
 // isLate reports whether an event of an ended call came after that time.
@@ -57,7 +57,8 @@ func (h *hooks) answer(e rig.Event, n int) int {
 	return 200
 }
 
-// ofCall is what was told of each call, in its order, and late are the calls of which call.ended did not wait for the transcript.
+// ofCall returns the events of each call in their order. late contains the calls whose call.ended did not wait for
+// the transcript.
 func (h *hooks) ofCall() (all map[string][]string, late map[string]bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -71,7 +72,7 @@ func (h *hooks) ofCall() (all map[string][]string, late map[string]bool) {
 	return all, late
 }
 
-// count is how many different events of a kind came.
+// count returns the number of different events of a kind.
 func (h *hooks) count(kind string) (n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -83,7 +84,7 @@ func (h *hooks) count(kind string) (n int) {
 	return n
 }
 
-// twice is how many events came more than once.
+// twice returns the number of events that came more than once.
 func (h *hooks) twice() (n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -95,7 +96,7 @@ func (h *hooks) twice() (n int) {
 	return n
 }
 
-// order is how events of one call follow each other; those of the same rank may come either way.
+// order ranks the events of a call. Events of the same rank may come in either order.
 var order = map[string]int{"call.started": 1, "call.answered": 2, "call.missed": 3, "call.recording": 3, "call.transcription": 4, "call.ended": 5}
 
 func inOrder(t *testing.T, call string, kinds []string, late bool) {

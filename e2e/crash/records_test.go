@@ -42,7 +42,7 @@ func list[T any](t *testing.T, c *rig.Client, path string) iter.Seq[T] {
 	}
 }
 
-// record is a call detail record.
+// record is a call detail record of the API.
 type record struct {
 	ID        string     `json:"id"`
 	CallID    string     `json:"call_id"`
@@ -55,7 +55,7 @@ type record struct {
 	Recording *string    `json:"recording_url"`
 }
 
-// audio is a recording.
+// audio is a recording of the API.
 type audio struct {
 	ID        string    `json:"id"`
 	CallID    string    `json:"call_id"`
@@ -68,7 +68,7 @@ type audio struct {
 	} `json:"error"`
 }
 
-// delivery is an event on its way to the receiver.
+// delivery is a webhook delivery to the receiver.
 type delivery struct {
 	ID, Status string
 	Event      string `json:"event"`

@@ -17,7 +17,7 @@ import (
 	"soniq/internal/protocol/media"
 )
 
-// callers is a sipp that has one caller after the other call the same number.
+// callers is a sipp whose callers call the same number one after the other.
 type callers struct {
 	t       *testing.T
 	dir     string
@@ -26,10 +26,10 @@ type callers struct {
 	out     bytes.Buffer
 }
 
-// crowd says who calls.
+// crowd configures callers.
 type crowd struct {
 	ip, number        string
-	first             int // callers are +1212 and the seven digits from this on
+	first             int // the number of the first caller is +1212 and these seven digits, the next ones count up
 	rate              int // calls per second
 	shortest, longest time.Duration
 	play              bool // they speak, in RTP
@@ -60,7 +60,7 @@ func (p *callers) start(args []string) {
 		p.t.Fatal(err)
 	}
 	go func() {
-		_ = p.command.Wait() // it fails with the calls that crashes cut
+		_ = p.command.Wait() // sipp fails because of the calls that crashes cut off
 		close(p.exited)
 	}()
 	p.t.Cleanup(func() {
@@ -105,7 +105,7 @@ func (p *callers) write(path string, b []byte) {
 	}
 }
 
-// stop lets nobody call any more and waits until those who do have hung up.
+// stop ends new calls and waits until the calls in progress have ended.
 func (p *callers) stop() {
 	p.t.Helper()
 	_ = p.command.Process.Signal(syscall.SIGUSR1)
@@ -120,7 +120,7 @@ func (p *callers) stop() {
 
 var answeredLine = regexp.MustCompile(`ANSWERED (\+\d+)`)
 
-// answered are the callers who were told that they are connected.
+// answered returns the callers that received a 200.
 func (p *callers) answered() []string {
 	p.t.Helper()
 	var all []string

@@ -12,20 +12,20 @@ import (
 	"soniq/e2e/rig"
 )
 
-// A writer adds and changes users all the time, as a customer's program does: what is not answered is asked again, with the same
-// key.
+// writer adds and changes users all the time, as a customer's program does. It repeats a request without a response,
+// with the same key.
 type writer struct {
 	t    *testing.T
 	c    *rig.Client
 	stop chan struct{}
 	done chan struct{}
 
-	// What follows belongs to the writer until done is closed.
+	// Only the writer's goroutine uses the fields below until done is closed.
 	added    map[string]string // user ids by e-mail address, of answers 201
 	names    map[string]int    // the last change that was answered, by user id
 	asked    int
-	repeated int // requests asked more than once
-	replayed int // of which the first had had its effect already
+	repeated int // requests sent more than once
+	replayed int // of these, requests whose first attempt had taken effect
 }
 
 func startWriter(t *testing.T, c *rig.Client) *writer {
@@ -68,7 +68,7 @@ func (w *writer) person(n int) {
 	}
 }
 
-// ask repeats a request until it is answered; false when the test ends before.
+// ask repeats a request until it gets a response. It returns false if the test ends before.
 func (w *writer) ask(method, path string, body any, key string, want int, out any) bool {
 	raw, err := json.Marshal(body)
 	if err != nil {
@@ -121,7 +121,7 @@ func (w *writer) once(method, path string, body []byte, key string) (status int,
 	return a.StatusCode, answer, a.Header.Get("Idempotency-Replayed") != "", err
 }
 
-// check looks for everything that was acknowledged.
+// check fails unless everything acknowledged is there.
 func (w *writer) check() {
 	close(w.stop)
 	<-w.done

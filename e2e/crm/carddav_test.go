@@ -18,7 +18,7 @@ func book(r *rig.Radicale, more ...any) map[string]any {
 	return s
 }
 
-// notice tells a connection that its list has changed.
+// notice notifies a connection that its list has changed.
 func (c company) notice(id string) {
 	c.T.Helper()
 	address, _ := c.connection(id)["notice_url"].(string)
@@ -32,7 +32,7 @@ func (c company) notice(id string) {
 	}
 }
 
-// An address book is copied once; then only what changed in it is read, as soon as it says so.
+// An address book is copied once. After that only changes are read, as soon as the address book sends a notice.
 func TestCardDAV_IncrementalSync(t *testing.T) {
 	t.Parallel()
 	rig.Either(t, rig.Options{Env: quiet}, func(t *testing.T, s *rig.Server) {
@@ -72,7 +72,7 @@ func TestCardDAV_IncrementalSync(t *testing.T) {
 	})
 }
 
-// Only who knows the whole address of a notice is heard.
+// A change notice is accepted only at its complete address, which contains a secret.
 func TestChangeNotice_NeedsSecret(t *testing.T) {
 	t.Parallel()
 	r := rig.StartRadicale(t, crowd("7946", "Ada", 1))
@@ -89,7 +89,7 @@ func TestChangeNotice_NeedsSecret(t *testing.T) {
 	}
 }
 
-// ref is how far a contact has come to its only system.
+// ref returns the sync state of a contact with its only system.
 func (c company) ref(contact string) map[string]any {
 	c.T.Helper()
 	refs, _ := c.Do("GET", "/contacts/"+contact, nil).JSON()["external_refs"].([]any)
@@ -105,7 +105,8 @@ func (c company) synced(contact, status string) map[string]any {
 	return c.ref(contact)
 }
 
-// Contacts are written to an address book: what others keep on their cards stays, and who changed what on which side is told apart.
+// Contacts are written to an address book. Fields that other programs keep on the cards stay, and changes on either
+// side are distinguished.
 func TestCardDAV_ContactsWritten(t *testing.T) {
 	t.Parallel()
 	rig.Either(t, rig.Options{Env: quiet}, func(t *testing.T, s *rig.Server) {
@@ -122,7 +123,7 @@ func TestCardDAV_ContactsWritten(t *testing.T) {
 				t.Errorf("no %s in\n%s", line, card)
 			}
 		}
-		// somebody adds a number, a note and a picture there, and takes the address away; here the title changes
+		// the card gets a number, a note and a picture there, and loses its address; here the title changes
 		card := strings.Replace(r.Card(path), "END:VCARD", "TEL;TYPE=HOME:020 7946 7777\r\nNOTE:Likes clocks\r\nX-LUCKY:7\r\nEND:VCARD", 1)
 		lines := slices.DeleteFunc(strings.Split(strings.ReplaceAll(card, "\r\n", "\n"), "\n"), func(l string) bool { return strings.HasPrefix(l, "EMAIL") })
 		r.Write(path[strings.LastIndex(path, "/")+1:], strings.Join(lines, "\r\n"))
@@ -142,7 +143,8 @@ func TestCardDAV_ContactsWritten(t *testing.T) {
 	})
 }
 
-// conflict changes the title on both sides: it stays as it is there, and the contact says so; the next change here wins.
+// conflict changes the title on both sides. The title of the address book wins and the contact shows the conflict;
+// the next change here is written.
 func (c company) conflict(r *rig.Radicale, id, path string) {
 	c.T.Helper()
 	r.Write(path[strings.LastIndex(path, "/")+1:], strings.Replace(r.Card(path), "TITLE:Admiral", "TITLE:Commodore", 1))

@@ -10,7 +10,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// reading are the settings of a connection that reads a directory over TLS.
+// reading returns the settings of a connection that reads a directory over TLS.
 func reading(d *rig.Slapd, more ...any) map[string]any {
 	s := map[string]any{"url": "ldaps://" + d.Secure, "ca": d.Authority, "base_dn": d.Base, "bind_dn": d.Reader, "password": d.Password}
 	for i := 0; i+1 < len(more); i += 2 {
@@ -19,7 +19,7 @@ func reading(d *rig.Slapd, more ...any) map[string]any {
 	return s
 }
 
-// Whoever is in a directory is found while the phone rings, in whatever way their number is written there; and by address.
+// A person in a directory is found while the phone rings, in every format of their number, and by e-mail address.
 func TestLDAP_EveryNumberFormat(t *testing.T) {
 	t.Parallel()
 	people := crowd("7946", "Ada", 1000)
@@ -43,7 +43,7 @@ func TestLDAP_EveryNumberFormat(t *testing.T) {
 	}
 }
 
-// What is asked for is text to the directory: no filter can be smuggled in.
+// A lookup value is escaped: it cannot inject a filter (RFC 4515).
 func TestLDAP_FilterInjection(t *testing.T) {
 	t.Parallel()
 	d := rig.StartSlapd(t, crowd("7946", "Ada", 3))
@@ -56,7 +56,8 @@ func TestLDAP_FilterInjection(t *testing.T) {
 	}
 }
 
-// Every way to a directory is tried: in the clear where the operator opened it, TLS from the beginning and later; and what goes wrong is said.
+// A directory is reached without TLS if the operator allows it, over TLS, and with StartTLS. Failures are reported
+// with their cause.
 func TestLDAP_PlainTLSAndStartTLS(t *testing.T) {
 	t.Parallel()
 	d := rig.StartSlapd(t, crowd("7946", "Ada", 3))
@@ -94,7 +95,8 @@ func deref(s *string) string {
 	return *s
 }
 
-// A directory that hangs holds nobody up: the answer comes in time and says so, and when it goes on, it is asked again.
+// A directory that hangs does not delay a lookup: the response comes in time and names the time-out. When the
+// directory continues, it is queried again.
 func TestLDAP_HangingServer(t *testing.T) {
 	t.Parallel()
 	limit.Budget(t, 60*time.Second, "a directory that hangs is given up after its time limit")
@@ -125,7 +127,7 @@ func TestLDAP_HangingServer(t *testing.T) {
 	rig.Until(t, "Ada 16", time.Minute, func() bool { return c.lookup("phone", e164("7946", 16), "fresh=true").Name == "Ada 16" })
 }
 
-// A directory that is copied is found in the index, even when it is gone; what is changed there follows.
+// The index of a copied directory answers even when the directory is down. Changes in the directory are synchronised.
 func TestLDAP_CopiedAndSynchronised(t *testing.T) {
 	t.Parallel()
 	people := crowd("7946", "Ada", 1234)
@@ -148,7 +150,8 @@ func TestLDAP_CopiedAndSynchronised(t *testing.T) {
 	}
 }
 
-// A directory that is copied and asked answers for those its copy does not know yet; the copy answers for the rest.
+// If a directory is both copied and queried, the copy answers for the people it contains, and the directory for the
+// others.
 func TestLDAP_CopyThenDirectory(t *testing.T) {
 	t.Parallel()
 	d := rig.StartSlapd(t, crowd("7946", "Ada", 10))

@@ -1,4 +1,4 @@
-// Package crm shows connections with the servers that people run: directories, address books and business systems.
+// Package crm tests connections with real third-party servers: directories, address books and business systems.
 package crm
 
 import (
@@ -12,10 +12,10 @@ import (
 
 func TestMain(m *testing.M) { rig.Main(m) }
 
-// quiet spares what these tests do not look at.
+// quiet reduces the log to warnings.
 var quiet = map[string]string{"SONIQ_LOG_LEVEL": "warn"}
 
-// A company is an organisation in London, with whatever it connects.
+// company is an organisation in London with its connections.
 type company struct{ *rig.Client }
 
 func newCompany(s *rig.Server) company {
@@ -35,7 +35,7 @@ func (c company) connect(provider, name string, settings map[string]any, more ..
 	return made.ID
 }
 
-// connection is a connection as the API shows it.
+// connection returns a connection as the API shows it.
 func (c company) connection(id string) map[string]any {
 	c.T.Helper()
 	var all struct{ Data []map[string]any }
@@ -49,7 +49,7 @@ func (c company) connection(id string) map[string]any {
 	return nil
 }
 
-// copied waits until a connection has brought so many people.
+// copied waits until a connection has copied n people.
 func (c company) copied(id string, n int) {
 	c.T.Helper()
 	var x map[string]any
@@ -64,7 +64,7 @@ func (c company) copied(id string, n int) {
 	})
 }
 
-// A who is an answer to a lookup.
+// who is the result of a lookup.
 type who struct {
 	Status                       int `json:"-"`
 	Name, Company, Source, Match string
@@ -85,7 +85,7 @@ func (w who) status(source string) string {
 	return ""
 }
 
-// lookup asks who somebody is; what is "phone" or "email".
+// lookup looks up a person; what is "phone" or "email".
 func (c company) lookup(what, value string, more ...string) who {
 	c.T.Helper()
 	path := "/contacts/lookup?" + what + "=" + url.QueryEscape(value)

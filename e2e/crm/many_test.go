@@ -14,7 +14,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// table is people as CSV.
+// table returns people as CSV.
 func table(people []rig.Person) string {
 	var b strings.Builder
 	b.WriteString("id,name,company,email,phone\n")
@@ -24,7 +24,7 @@ func table(people []rig.Person) string {
 	return b.String()
 }
 
-// imports uploads a table and waits until it is in.
+// imports uploads a table and waits until it is imported.
 func (c company) imports(people []rig.Person) {
 	c.T.Helper()
 	var body bytes.Buffer
@@ -50,8 +50,8 @@ func (c company) imports(people []rig.Person) {
 	}
 }
 
-// Ten thousand people, their numbers written in five ways, are found, every one of them, wherever they are kept: imported, in a table, in
-// an address book, in a directory that is copied and in one that is asked.
+// Each of ten thousand people, with numbers in five formats, is found in every source: imported, a table, an address
+// book, a copied directory and a queried directory.
 func TestLookup_TenThousandInFiveSources(t *testing.T) {
 	t.Parallel()
 	const each = 2000
@@ -74,7 +74,7 @@ func TestLookup_TenThousandInFiveSources(t *testing.T) {
 	t.Logf("three lists of %d copied in %s, radicale's beginning included", each, time.Since(began))
 	for _, x := range [][2]string{{"7941", "Contacts"}, {"7942", "Table"}, {"7943", "Book"}, {"7944", "Copied"}, {"7945", "Asked"}} {
 		exchange, source := x[0], x[1]
-		if source == "Asked" { // last, for it would be asked for all the others too
+		if source == "Asked" { // last, because lookups in the other sources would query it too
 			c.connect("ldap", source, reading(asked, "requests_per_minute", 60000))
 		}
 		t.Logf("%s: slowest of %d: %d ms", source, each, c.finds(exchange, source, in[source], 1))
@@ -84,7 +84,7 @@ func TestLookup_TenThousandInFiveSources(t *testing.T) {
 	}
 }
 
-// A table whose server tells its states apart is read again only where it is another; and at once, when it says so.
+// A table whose server sends an ETag is read again only after it changed, and at once after a notice.
 func TestTable_RereadOnChange(t *testing.T) {
 	t.Parallel()
 	var whole, same atomic.Int64

@@ -12,8 +12,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// TestMeasure_Lists tells how long it takes to copy ten thousand people from real servers, to read them again where nothing changed, and to
-// take over one change. With SONIQ_BENCH only.
+// TestMeasure_Lists measures copying ten thousand people from real servers, reading them again without a change, and
+// applying one change. It runs with SONIQ_BENCH only.
 func TestMeasure_Lists(t *testing.T) {
 	if os.Getenv("SONIQ_BENCH") == "" {
 		t.Skip("measured with SONIQ_BENCH=1")
@@ -34,8 +34,8 @@ func TestMeasure_Lists(t *testing.T) {
 	t.Logf("carddav: one change is found %s after it was made, and told by a notice", time.Since(began))
 }
 
-// TestMeasure_LDAP tells how long a directory of ten thousand people takes to answer, where it has indexes for all the numbers it is
-// asked for, and where it has not. With SONIQ_BENCH only.
+// TestMeasure_LDAP measures lookups in a directory of ten thousand people, with and without indexes for the number
+// attributes. It runs with SONIQ_BENCH only.
 func TestMeasure_LDAP(t *testing.T) {
 	if os.Getenv("SONIQ_BENCH") == "" {
 		t.Skip("measured with SONIQ_BENCH=1")

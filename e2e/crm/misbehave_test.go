@@ -29,8 +29,8 @@ func says(text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) }
 }
 
-// Systems that hang, are dead, lie, send too much, lead elsewhere or want to be left alone hold nobody up: the answer comes in its time,
-// with whom the good one knows, and says of each what happened.
+// Systems that hang, are down, send wrong data, send too much, redirect or ask for a pause do not delay a lookup. The
+// response comes in time with the results of the good system, and reports the failure of each other system.
 func TestLookup_FailingSystems(t *testing.T) {
 	t.Parallel()
 	s := rig.Shared(t, rig.Options{Env: quiet})
@@ -86,7 +86,7 @@ func TestLookup_FailingSystems(t *testing.T) {
 	c.opened(want)
 }
 
-// opened asks on until those that fail are left alone; the good one still answers.
+// opened makes lookups until the circuit breakers of the failing systems are open; the good one still answers.
 func (c company) opened(want map[string]string) {
 	c.T.Helper()
 	var last who
@@ -108,7 +108,8 @@ func (c company) opened(want map[string]string) {
 	}
 }
 
-// A system that was left alone is asked again, and its answers count again; one that asked for a pause is left alone as long as it said.
+// A system whose circuit breaker was open is queried again, and its results count again. A system that asked for a
+// pause is not queried until the pause is over.
 func TestLookup_RecoveredSystem(t *testing.T) {
 	t.Parallel()
 	limit.Budget(t, 60*time.Second, "a system that failed is left alone for 30 s")

@@ -15,7 +15,7 @@ func decode(t testing.TB, b []byte, to any) {
 	}
 }
 
-// ways are those in which people write one number of London, by its last eight digits.
+// ways lists formats of one London number, by its last eight digits.
 var ways = []func(a, b string) string{
 	func(a, b string) string { return "+4420" + a + b },
 	func(a, b string) string { return "020 " + a + " " + b },
@@ -24,7 +24,8 @@ var ways = []func(a, b string) string{
 	func(a, b string) string { return "020." + a + "." + b + " ext. 12" },
 }
 
-// crowd is so many people of one exchange, with their numbers in five ways; nth has the number e164(exchange, n).
+// crowd returns n people of one exchange, with their numbers in five formats. The nth has the number e164(exchange,
+// n).
 func crowd(exchange, prefix string, n int) []rig.Person {
 	all := make([]rig.Person, n)
 	for i := range all {
@@ -37,7 +38,7 @@ func crowd(exchange, prefix string, n int) []rig.Person {
 
 func e164(exchange string, n int) string { return fmt.Sprintf("+4420%s%04d", exchange, n) }
 
-// finds checks that everybody of a crowd is found by number, and returns how long the slowest took in ms.
+// finds checks that each person of a crowd is found by number, and returns the time of the slowest lookup in ms.
 func (c company) finds(exchange, source string, people []rig.Person, step int) (slowest int) {
 	c.T.Helper()
 	for i := 0; i < len(people); i += step {

@@ -12,7 +12,7 @@ func trytonSettings(d *rig.Trytond) map[string]any {
 	return map[string]any{"url": "http://" + d.Address, "database": d.Database, "username": d.User, "password": d.Password}
 }
 
-// messages are the notes of a party.
+// messages returns the notes of a party.
 func messages(d *rig.Trytond, party string) (all []string) {
 	var notes []struct{ Message string }
 	d.Call("model.ir.note.search_read", &notes, []any{[]any{"resource", "=", "party.party," + party}}, 0, 50, nil, []string{"message"})
@@ -22,7 +22,7 @@ func messages(d *rig.Trytond, party string) (all []string) {
 	return all
 }
 
-// A Tryton server is asked who calls, and takes contacts and notes; a session that is over is begun anew.
+// Tryton answers caller lookups, and stores contacts and notes. The server logs in again when a session has ended.
 func TestTryton_LookupAndWrite(t *testing.T) {
 	t.Parallel()
 	d := rig.StartTrytond(t)
@@ -73,7 +73,7 @@ func (c company) contactsIn(d *rig.Trytond) {
 	if m := messages(d, party); !strings.HasPrefix(m[0], "Found a moth.") {
 		c.T.Errorf("notes %q", m)
 	}
-	// who is there already is not made again
+	// an existing party is not created again
 	c.Want(201, "POST", "/contacts", map[string]any{"first_name": "Ada", "last_name": "Lovelace", "phones": []map[string]any{{"number": "020 7946 0018"}, {"number": "020 7946 0020"}}}, &ada)
 	if ref := c.synced(ada.ID, "synced"); ref["external_id"] != "1" && ref["external_id"] != "2" {
 		c.T.Errorf("Ada is %v", ref)

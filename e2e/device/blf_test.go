@@ -11,7 +11,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// TestBLF_DialogStates has a telephone watch an extension (RFC 4235) while its telephone rings, speaks and hangs up.
+// TestBLF_DialogStates proves that a telephone which watches an extension (RFC 4235) is notified while the extension
+// rings, talks and hangs up.
 func TestBLF_DialogStates(t *testing.T) {
 	t.Parallel()
 	rig.Either(t, rig.Options{Env: fixture.NoSpeech, Flags: []string{"--media-timeout", "0"}}, func(t *testing.T, s *rig.Server) {
@@ -38,7 +39,7 @@ func TestBLF_DialogStates(t *testing.T) {
 // notifiedState matches a dialog-info document.
 var notifiedState = regexp.MustCompile(`(?s) version="(\d+)" state="full" entity="sip:(\w+)@.*<state>(\w+)</state>`)
 
-// lastNotifiedState returns the last state that a watcher was sent. Versions must count up.
+// lastNotifiedState returns the last state that a watcher received. Versions must count up.
 func lastNotifiedState(t *testing.T, lamp *rig.Sipp, extension string) (state string) {
 	t.Helper()
 	version := 0
@@ -47,10 +48,10 @@ func lastNotifiedState(t *testing.T, lamp *rig.Sipp, extension string) (state st
 			continue
 		}
 		if !strings.Contains(m.Text, "</dialog-info>") {
-			continue // not written to its end yet
+			continue // not completely written yet
 		}
 		told := notifiedState.FindStringSubmatch(m.Text)
-		if told == nil || told[1] != strconv.Itoa(version) && told[1] != strconv.Itoa(version-1) || // said again where the answer was late
+		if told == nil || told[1] != strconv.Itoa(version) && told[1] != strconv.Itoa(version-1) || // a NOTIFY is repeated if its response was late
 			told[2] != extension || rig.Field(m.Text, "Event") != "dialog" || rig.Field(m.Text, "Content-Type") != "application/dialog-info+xml" {
 			t.Fatalf("told as number %d:\n%s", version, m.Text)
 		}

@@ -8,7 +8,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// TestPresence_RegistrationAndCalls has two telephones sign in and speak, and follows what the API says.
+// TestPresence_RegistrationAndCalls checks the presence in the API while two telephones register and talk.
 func TestPresence_RegistrationAndCalls(t *testing.T) {
 	t.Parallel()
 	rig.Either(t, rig.Options{}, func(t *testing.T, s *rig.Server) {
@@ -52,7 +52,7 @@ func TestPresence_RegistrationAndCalls(t *testing.T) {
 	})
 }
 
-// presenceEvent is a presence of an agent in the live stream.
+// presenceEvent is an event with the presence of an agent in the live stream.
 type presenceEvent struct {
 	Agent string `json:"agent_id"`
 	currentPresence
@@ -111,7 +111,8 @@ func (w *presenceWatch) want(u rig.User, status, call, reason string) presenceEv
 	return p
 }
 
-// TestPresence_Streamed follows telephones that come, call, and go, and what their users choose to be.
+// TestPresence_Streamed checks the presence events of telephones that register, call and unregister, and of presence
+// that users choose.
 func TestPresence_Streamed(t *testing.T) {
 	t.Parallel()
 	rig.Either(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
@@ -141,7 +142,7 @@ func TestPresence_Streamed(t *testing.T) {
 	})
 }
 
-// ringBob has Ada call Bob, and returns the call.
+// ringBob makes Ada call Bob, and returns the call.
 func ringBob(o *fixture.Office, w *presenceWatch) (call string) {
 	o.T.Helper()
 	o.AdaPhone.Do("dial", o.Bob.Extension)
@@ -152,7 +153,7 @@ func ringBob(o *fixture.Office, w *presenceWatch) (call string) {
 	return call
 }
 
-// wantUnanswered has Ada call Bob, and give up.
+// wantUnanswered makes Ada call Bob and hang up before an answer.
 func wantUnanswered(o *fixture.Office, w *presenceWatch) {
 	o.T.Helper()
 	ringBob(o, w)
@@ -161,7 +162,7 @@ func wantUnanswered(o *fixture.Office, w *presenceWatch) {
 	w.want(o.Bob, "available", "", "")
 }
 
-// wantAwayAfterCall has Bob speak with Ada, and choose meanwhile to be away afterwards.
+// wantAwayAfterCall connects Bob and Ada. During the call Bob chooses to be away afterwards.
 func wantAwayAfterCall(o *fixture.Office, w *presenceWatch) {
 	o.T.Helper()
 	call := ringBob(o, w)

@@ -32,7 +32,7 @@ func TestResync_NotifyCheckSync(t *testing.T) {
 	}
 }
 
-// A phone that knows nothing but the address of its configuration registers, calls and is called.
+// A phone that is configured with only the address of its configuration registers, calls and is called.
 func TestProvisioning_LinphoneFromURL(t *testing.T) {
 	t.Parallel()
 	c := rig.NewCertificate(t)
@@ -58,7 +58,7 @@ func TestProvisioning_LinphoneFromURL(t *testing.T) {
 	bob.Wait(`Call \d+ with .* ended`)
 }
 
-// What the record says of transport and encryption is what the phone does.
+// A phone uses the transport and encryption of its device record.
 func TestProvisioning_EncryptedCalls(t *testing.T) {
 	t.Parallel()
 	c := rig.NewCertificate(t)
@@ -85,7 +85,7 @@ func TestProvisioning_EncryptedCalls(t *testing.T) {
 	}
 }
 
-// Once an address is another phone's, linphonec gets its file by the login that is in it.
+// After its address was given to another phone, linphonec fetches its file with the login in that file.
 func TestProvisioning_LinphoneLogin(t *testing.T) {
 	t.Parallel()
 	c := rig.NewCertificate(t)
@@ -107,8 +107,8 @@ func TestProvisioning_LinphoneLogin(t *testing.T) {
 	}
 }
 
-// A desk phone fetches its file, registers with it, is told that something changed, and fetches again. What the maker's firmware does
-// is done by sipp and an HTTP client: linphonec takes NOTIFY check-sync with 200, and does nothing.
+// A desk phone fetches its file, registers with it, is notified of a change, and fetches again. sipp and an HTTP
+// client replace the maker's firmware, because linphonec answers NOTIFY check-sync with 200 and does nothing.
 func TestProvisioning_RefetchAfterNotify(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech, Flags: []string{"--https", "127.0.0.1:0"}})
@@ -191,7 +191,7 @@ func addPhone(s *fixture.Org, u rig.User, template string) (id, address string) 
 	return d.ID, d.Address
 }
 
-// provisioning is the provisioning state of a device.
+// provisioning is the provisioning state of a device in the API.
 type provisioning struct {
 	Status      string
 	LastFetchAt string `json:"last_fetch_at"`

@@ -17,7 +17,7 @@ func addEmergencyCarrier(s *fixture.Org, x rig.Script) *rig.Sipp {
 	return s.Server.Sipp(x)
 }
 
-// Where recordings are announced, a call for help is recorded without a word.
+// An emergency call is recorded without an announcement, even if recordings are announced.
 func TestEmergency_NoRecordingAnnouncement(t *testing.T) {
 	t.Parallel()
 	o := fixture.NewOfficeWithAnnouncement(t, map[string]string{"SONIQ_TRANSCRIBER": "off", "SONIQ_VOICE": "off"})
@@ -44,7 +44,7 @@ func TestEmergency_NoRecordingAnnouncement(t *testing.T) {
 	}
 }
 
-// Neither how long it rings nor that both keep silent ends a call for help.
+// Neither the ring time-out nor the media time-out ends an emergency call.
 func TestEmergency_NoRingOrMediaTimeout(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech, Flags: []string{"--ring-time", "2s", "--media-timeout", "1s"}})
@@ -58,7 +58,8 @@ func TestEmergency_NoRingOrMediaTimeout(t *testing.T) {
 	}
 }
 
-// A server that stops takes calls for help as long as it waits for others, and waits for them.
+// A server that shuts down accepts emergency calls while it waits for other calls to end, and waits for the emergency
+// calls too.
 func TestEmergency_DuringDrain(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech, Flags: []string{"--drain", "4s"}})

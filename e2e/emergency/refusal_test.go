@@ -9,7 +9,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// Who calls for help where none can be reached hears that they have to take another phone, and the phone is refused.
+// If no carrier can take an emergency call, the caller hears that they must use another phone. Then the call is
+// refused.
 func TestEmergencyRefusal_Spoken(t *testing.T) {
 	t.Parallel()
 	o := fixture.NewOfficeWithAnnouncement(t, fixture.NoSpeech)
@@ -24,7 +25,7 @@ func TestEmergencyRefusal_Spoken(t *testing.T) {
 	}
 }
 
-// Where nothing can speak, tones tell.
+// Without a voice, tones replace the spoken refusal.
 func TestEmergencyRefusal_TonesWithoutVoice(t *testing.T) {
 	t.Parallel()
 	o := fixture.NewOfficeWithAnnouncement(t, map[string]string{"SONIQ_TRANSCRIBER": "off", "SONIQ_VOICE": "off"})
@@ -50,7 +51,8 @@ func wantEmergencyRefused(o *fixture.Office) {
 	}
 }
 
-// A telephone that has said nothing of its media cannot be told, and tries another line at once.
+// A telephone whose INVITE has no SDP cannot receive the announcement. It is refused at once, so that it can try
+// another line.
 func TestEmergencyRefusal_AtOnceWithoutOffer(t *testing.T) {
 	t.Parallel()
 	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})

@@ -14,8 +14,8 @@ import (
 	"soniq/internal/sandbox/softphone"
 )
 
-// A day at a company, from outside and from inside: a menu of keys and words, queues with music, agents who do not answer and agents who do,
-// a transfer into another queue, a queue that nobody answers, a message, and a callback.
+// A day at a company with outside and inside calls: a menu of keys and words, queues with music, agents that answer
+// and agents that do not, a transfer into another queue, an unanswered queue, a voicemail message, and a callback.
 func TestDay_MenuQueueVoicemailAndCallback(t *testing.T) {
 	t.Parallel()
 	limit.Budget(t, 90*time.Second, "a menu, two queues, a message and a callback, one after the other")
@@ -58,7 +58,8 @@ func newCompany(s *rig.Server) *company {
 	return d
 }
 
-// keyToQueue has a caller press a key and wait. One agent refuses, the other answers and transfers them to support.
+// keyToQueue lets a caller press a key and wait. One agent refuses, the other answers and transfers the caller to
+// support.
 func (d *company) keyToQueue() {
 	v := d.CallIn(d.way, "+12125550171")
 	at := v.WaitTone(0, fixture.GreetingTone)
@@ -115,7 +116,7 @@ func (d *company) firstRung() (first, second string, phones map[string]*rig.Phon
 	return first, second, phones
 }
 
-// speechToVoicemail has a caller say a word. Nobody answers, and they leave a message.
+// speechToVoicemail lets a caller say a word. No agent answers, and the caller leaves a message.
 func (d *company) speechToVoicemail() {
 	d.SetPresence(d.Ada, "away")
 	line := d.caller("+12125550172")
@@ -143,7 +144,7 @@ func (d *company) speechToVoicemail() {
 	d.SetPresence(d.Ada, "available")
 }
 
-// callback has a caller press a key, hang up, and be called in turn.
+// callback lets a caller press a key, hang up, and be called back.
 func (d *company) callback() {
 	d.SetPresence(d.Ada, "away")
 	d.SetPresence(d.Bob, "away")
@@ -169,7 +170,7 @@ func (d *company) callback() {
 	caller.Wait()
 }
 
-// caller calls in and is silent.
+// caller makes an inbound call and is silent.
 func (d *company) caller(from string) *softphone.ActiveCall {
 	d.T.Helper()
 	phone, err := softphone.OutsideCallerAt(d.T.Context(), netip.MustParseAddr(d.way.IP), from, d.Server.SIP, slog.New(slog.DiscardHandler))

@@ -9,7 +9,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// beepTone is heard before a recording where there is no voice.
+// beepTone is the beep before a recording if the server has no voice.
 const beepTone = 1000
 
 func TestFlow_QueueVoicemailAndCallback(t *testing.T) {
@@ -58,7 +58,7 @@ func TestFlow_QueueVoicemailAndCallback(t *testing.T) {
 		missed("+12125550101", "", "menu:1 staffed:answered")
 
 		v, at = enter("+12125550102", "2")
-		v.WaitTone(at, beepTone) // the greeting, where nothing can be spoken
+		v.WaitTone(at, beepTone) // the beep replaces the greeting if the server has no voice
 		v.Since(v.Mark(), 4*time.Second)
 		v.Press("#")
 		v.WaitTone(v.Mark(), fixture.OtherTone)

@@ -15,7 +15,7 @@ func TestFallback_LoopAndBrokenFlow(t *testing.T) {
 	o.Bob = o.AddUser("Bob")
 	o.BobPhone = o.Phone(o.Bob, fixture.BobTone, rig.PhoneOptions{Auto: true})
 	hello := o.UploadTone(fixture.GreetingTone, time.Second)
-	// This flow leads to itself for ever, as often as a caller may be led on.
+	// This flow continues to itself, up to the limit for a caller.
 	loop := o.AddFlow(fixture.Node("hello", "tag", map[string]any{"tags": []string{"x"}}, "done", "menu"),
 		fixture.Node("menu", "menu", map[string]any{"prompt": hello, "digits": map[string]any{"1": "x"}, "timeout_seconds": 1, "retries": 0},
 			"1", "bye", "timeout", "bye", "invalid", "bye"), fixture.Node("bye", "hangup", nil))
@@ -36,7 +36,7 @@ func TestFallback_LoopAndBrokenFlow(t *testing.T) {
 		strings.Count(got, "again") != 100 {
 		t.Errorf("record of a call that went round: %s; way %s", r, got)
 	}
-	// One whose number has a fallback goes there.
+	// A caller of an unreachable number is routed to the fallback of the number.
 	unpublished := struct{ ID string }{}
 	o.Want(201, "POST", "/flows", map[string]any{"name": "Other", "publish": true, "ivr": map[string]any{"greeting": hello,
 		"options": map[string]any{"1": "ext:" + o.Bob.Extension}, "timeout_to": "hangup"}}, &unpublished)
@@ -50,7 +50,7 @@ func TestFallback_LoopAndBrokenFlow(t *testing.T) {
 	if r := o.CDR("+12125550102"); r.Agent == nil || r.Agent.ID != o.Bob.ID {
 		t.Errorf("record of who went to the fallback: %s", r)
 	}
-	// Where that cannot be reached either, the caller is told so.
+	// If the fallback cannot be reached either, the caller hears an announcement.
 	o.Want(200, "PATCH", number, map[string]any{"fallback": "+442079460018"}, nil)
 	v = o.CallIn(way, "+12125550103")
 	v.WaitTone(0, 1400)

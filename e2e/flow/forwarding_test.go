@@ -12,7 +12,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// wantForwarded has Ada call a user and talk to Carol, and returns the call.
+// wantForwarded makes Ada call a user and talk to Carol, and returns the call.
 func wantForwarded(o *fixture.Office, called rig.User) string {
 	o.T.Helper()
 	o.AdaPhone.Dial(called.Extension)
@@ -59,14 +59,14 @@ func TestForwarding_EveryRule(t *testing.T) {
 		busy := func(u rig.User) {
 			o.Server.Sipp(rig.Script{Scenario: "refuse", Status: 486, Port: o.RegisterSipp(u.SIP), From: u.SIP.Username})
 		}
-		calls := map[string]int{} // by who was called
+		calls := map[string]int{} // by called user
 		for _, c := range []struct {
 			name   string
 			called rig.User
 			wants  map[string]any
 			before func()
 			reason string
-			rang   bool // the phones of who was called
+			rang   bool // the phones of the called user rang
 		}{
 			{"always", o.Bob, fixture.Forwarding("always", carol), nil, "always", false},
 			{"do not disturb", o.Bob, fixture.Forwarding("busy", "user:"+o.Carol.ID), func() {

@@ -74,7 +74,7 @@ func TestCollect_MaskedDigits(t *testing.T) {
 	}
 }
 
-// httpServer is a server that flows send requests to.
+// httpServer is the destination of HTTP requests of flows.
 type httpServer struct {
 	answer func(r *http.Request, body string) (int, string)
 

@@ -32,7 +32,7 @@ func TestMenu_KeyConnectsCaller(t *testing.T) {
 			t.Errorf("the call in the menu: %v", live)
 		}
 		v.Press("9")
-		at = v.WaitTone(v.Mark()+800, fixture.GreetingTone) // once more, from its beginning
+		at = v.WaitTone(v.Mark()+800, fixture.GreetingTone) // once more, from its start
 		v.Press("2")
 		o.CarolPhone.Wait("CALL_ESTABLISHED", "")
 		v.WaitTone(at, fixture.CarolTone)

@@ -8,7 +8,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// Who is called by request is led into a flow, or a queue, when they answer.
+// A party that is called by API request is routed into a flow or a queue when it answers.
 func TestFlow_CalledParty(t *testing.T) {
 	t.Parallel()
 	rig.Either(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {

@@ -20,7 +20,7 @@ func TestMenu_SurvivesKill(t *testing.T) {
 		v.WaitTone(0, fixture.GreetingTone)
 		s.Kill()
 		s.Start()
-		v.WaitTone(v.Mark()+4000, fixture.GreetingTone) // from the beginning
+		v.WaitTone(v.Mark()+4000, fixture.GreetingTone) // from the start
 		o.BobPhone = o.Phone(o.Bob, fixture.BobTone, rig.PhoneOptions{Auto: true})
 		v.Press("1")
 		v.WaitTone(v.Mark(), fixture.BobTone)

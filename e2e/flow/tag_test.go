@@ -8,7 +8,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// TestTag_WrittenAfterHangup lets the caller hang up while the tag step waits for the database. The call is tagged nevertheless.
+// TestTag_WrittenAfterHangup proves that a call is tagged even if the caller hangs up while the tag step waits for
+// the database.
 func TestTag_WrittenAfterHangup(t *testing.T) {
 	t.Parallel()
 	s := fixture.NewOrg(rig.Start(t, rig.Options{Env: fixture.NoSpeech}))
@@ -26,8 +27,8 @@ func TestTag_WrittenAfterHangup(t *testing.T) {
 	rig.Until(t, "the tag of the call", 0, func() bool { return len(s.CDR("+12125550101").Tags) == 1 })
 }
 
-// TestCallbackStep_StoredAfterHangup lets the caller accept a callback and hang up while the server waits for the database. The callback is stored
-// nevertheless.
+// TestCallbackStep_StoredAfterHangup proves that a callback is stored even if the caller, after accepting it, hangs
+// up while the server waits for the database.
 func TestCallbackStep_StoredAfterHangup(t *testing.T) {
 	t.Parallel()
 	s := fixture.NewOrg(rig.Start(t, rig.Options{Env: map[string]string{"SONIQ_TRANSCRIBER": "off", "SONIQ_VOICE": "off"}}))

@@ -10,8 +10,8 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// TestDTMF_Flood: a telephone that sends thousands of keys is told of as one whose keys are pressed as fast as keys can be. They
-// pass to the other side all the same, and keys that come afterwards are told of again.
+// TestDTMF_Flood: a telephone sends thousands of DTMF events. The server reports no more digits than a keypad can
+// produce in the time. All events still pass to the peer, and later digits are reported again.
 func TestDTMF_Flood(t *testing.T) {
 	t.Parallel()
 	f := newStand(t)
@@ -41,7 +41,7 @@ func TestDTMF_Flood(t *testing.T) {
 			<-tick.C
 		}
 	}
-	rig.Until(t, "keys at the far side", time.Minute, func() bool { return far.heard.Load()-heard > 4*flood/10 }) // the system may drop some
+	rig.Until(t, "keys at the far side", time.Minute, func() bool { return far.heard.Load()-heard > 4*flood/10 }) // the kernel may drop some
 	rig.Until(t, "as many keys told of as may come at once", time.Minute, func() bool { return p.told() >= 25 })
 	told, most := p.told(), 26+int(time.Since(begun)/(40*time.Millisecond))
 	if told > most {
@@ -59,7 +59,7 @@ func TestDTMF_Flood(t *testing.T) {
 	rig.Until(t, "the end of the call", time.Minute, func() bool { return f.metric("soniq_calls_active") == 0 })
 }
 
-// presses sends the whole of a key, its end, as packet n of its call.
+// presses sends a digit completely: its end event, as packet n of its call.
 func (e *ear) presses(code byte, n int) {
 	b := rtp(101, 0x80, []byte{code, 0x8a, 3, 32})
 	binary.BigEndian.PutUint16(b[2:], uint16(1000+n))
@@ -67,7 +67,7 @@ func (e *ear) presses(code byte, n int) {
 	e.send(b)
 }
 
-// told is how many keys of the call in progress were told of so far.
+// told returns the number of digits reported so far for the call in progress.
 func (p *party) told() int {
 	p.T.Helper()
 	var live struct{ Data []struct{ ID string } }

@@ -14,7 +14,7 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// A line is our side of calls: a telephone, or a carrier's switch. It takes all that come.
+// line is the remote end of calls: a telephone, or a carrier's switch. It answers every call.
 type line struct {
 	f      *stand
 	server *sip.Server
@@ -46,7 +46,7 @@ func (f *stand) phone(u rig.User, answer func(in *sip.Inbound) []byte) *line {
 	return l
 }
 
-// A way is a trunk: where its calls come from, and the numbers it carries.
+// way is a trunk: the source of its calls, and its numbers.
 type way struct {
 	ip   string
 	port int
@@ -81,7 +81,7 @@ func (l *line) Invite(_ context.Context, in *sip.Inbound) {
 	_ = in.Answer(l.answer(in))
 }
 
-// A call is one that a line makes.
+// call is an outgoing call of a line.
 type call struct {
 	*line
 	leg      *sip.Leg
@@ -109,7 +109,7 @@ func (l *line) dial(from, number string, offer []byte) (*call, error) {
 	return c, err
 }
 
-// decided waits until the call is answered or refused, and returns the answer, nil where it was refused.
+// decided waits until the call is answered or refused. It returns the SDP answer, or nil if the call was refused.
 func (c *call) decided() ([]byte, error) {
 	select {
 	case sdp := <-c.answered:

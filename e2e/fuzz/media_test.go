@@ -20,7 +20,8 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// packets are what belongs on the ports of a call: RTP with audio and digits, with extensions and padding, RTCP, STUN, DTLS.
+// packets are valid packets for the ports of a call: RTP with audio and digits, with extensions and padding, RTCP,
+// STUN, DTLS.
 var packets = [][]byte{
 	rtp(0, 0, make([]byte, 160)), rtp(8, 0, bytes.Repeat([]byte{0xd5}, 160)), rtp(9, 0, make([]byte, 160)), rtp(109, 0, []byte{0xf8, 0xff, 0xfe}),
 	rtp(109, 0, append([]byte{0x7b, 0x83, 0x14, 0x14}, make([]byte, 60)...)), rtp(101, 0x80, []byte{5, 10, 0, 160}), rtp(101, 0, []byte{5, 0x8a, 3, 32}), rtp(13, 0, []byte{64}),
@@ -47,12 +48,12 @@ func unhex(text string) []byte {
 	return b
 }
 
-// rtp is a packet; mark is its marker bit.
+// rtp returns an RTP packet; mark is its marker bit.
 func rtp(format, mark byte, payload []byte) []byte {
 	return append([]byte{0x80, mark | format, 0, 1, 0, 0, 0, 160, 0, 0, 0, 7}, payload...)
 }
 
-// An ear is the socket for RTP of one side of a call, and that for RTCP above it.
+// ear holds the RTP socket of one side of a call, and the RTCP socket on the port above it.
 type ear struct {
 	rtp, rtcp *net.UDPConn
 	heard     atomic.Int64 // bytes of audio
@@ -89,7 +90,7 @@ func (e *ear) listen(conn *net.UDPConn) {
 	}
 }
 
-// sdp says where it listens.
+// sdp returns a session description with its address.
 func (e *ear) sdp(profile, formats string, more ...string) []byte {
 	at := e.rtp.LocalAddr().(*net.UDPAddr)
 	return wired(fmt.Sprintf("v=0\no=- 7 1 IN IP4 %s\ns=-\nc=IN IP4 %[1]s\nt=0 0\nm=audio %d %s %s\n%s\n", at.IP, at.Port, profile, formats, strings.Join(more, "\n")))
@@ -97,7 +98,7 @@ func (e *ear) sdp(profile, formats string, more ...string) []byte {
 
 var audioPort = regexp.MustCompile(`m=audio (\d+)`)
 
-// faces takes from an offer or an answer where packets go to.
+// faces reads the destination for packets from an offer or an answer. It returns false if there is none.
 func (e *ear) faces(sdp []byte) bool {
 	at := audioPort.FindSubmatch(sdp)
 	if at == nil {
@@ -108,8 +109,9 @@ func (e *ear) faces(sdp []byte) bool {
 	return true
 }
 
-// says sends a packet of G.711, as telephones do that hear nothing yet. Who never says anything is taken for whoever does from the same
-// host, and a server that is fuzzed beside this one sends to any port.
+// says sends a packet of G.711, as telephones do before they receive audio. The server latches to the first source on
+// the same host. Without these packets it might latch to a server that is fuzzed beside this one and sends to any
+// port.
 func (e *ear) says() {
 	b := rtp(0, 0, make([]byte, 160))
 	n := e.said.Add(1)
@@ -124,7 +126,7 @@ func (e *ear) send(b []byte) {
 
 const sdesKey = "WVNfX19zZW1jdGwgKCkgewkyMjA7fQp9CnVubGVz"
 
-// kinds are calls whose packets are read in different ways.
+// kinds are calls whose packets take different paths through the server.
 var kinds = []struct{ name, profile, formats, more string }{
 	{"relayed", "RTP/AVP", "0 101", "a=rtpmap:101 telephone-event/8000"},
 	{"A-law", "RTP/AVP", "8 101", "a=rtpmap:101 telephone-event/8000"},
@@ -136,8 +138,8 @@ var kinds = []struct{ name, profile, formats, more string }{
 		"a=candidate:1 1 udp 2122252543 127.0.0.1 9 typ host"},
 }
 
-// TestRTP_AnyPackets sends packets to the ports of calls in progress: from where the telephones are, and from elsewhere. After each a good
-// packet is still heard on the other side.
+// TestRTP_AnyPackets sends mutated packets to the ports of calls in progress, from the addresses of the telephones
+// and from others. After each call's packets a valid packet still reaches the peer.
 func TestRTP_AnyPackets(t *testing.T) {
 	t.Parallel()
 	f := newStand(t)
@@ -158,7 +160,7 @@ func TestRTP_AnyPackets(t *testing.T) {
 	f.ends()
 }
 
-// A party is a call in progress whose packets are bad.
+// party is a call in progress to which mutated packets are sent.
 type party struct {
 	*stand
 	kind                string
@@ -168,7 +170,7 @@ type party struct {
 	count  uint16
 }
 
-// call makes a call, throws packets at it for half a second, and ends it.
+// call makes a call, sends mutated packets to it for half a second, and ends it.
 func (p *party) call(carrier *line, number string, offer []byte, round uint64) {
 	p.T.Helper()
 	c, err := carrier.dial("+12135550100", number, offer)
@@ -193,7 +195,7 @@ func (p *party) call(carrier *line, number string, offer []byte, round uint64) {
 		}
 		p.throw(m)
 		if p.rounds.Load()%100 == 0 {
-			p.alive() // and is not overrun
+			p.alive() // pauses too, so that the server is not overrun
 		}
 	}
 	p.talks(c)
@@ -202,10 +204,10 @@ func (p *party) call(carrier *line, number string, offer []byte, round uint64) {
 	}
 }
 
-// throw sends one packet somewhere.
+// throw sends one mutated packet.
 func (p *party) throw(m *mutator) {
 	b := m.one()
-	if len(b) > 12 && b[0]>>6 == 2 && m.oneIn(2) { // one that follows on the others
+	if len(b) > 12 && b[0]>>6 == 2 && m.oneIn(2) { // with the next sequence number
 		p.follows(b, 1+m.IntN(2))
 	}
 	b = b[:min(len(b), 1400)]
@@ -224,15 +226,16 @@ func (p *party) throw(m *mutator) {
 	_, _ = conn.WriteToUDP(b, &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port})
 }
 
-// follows numbers a packet after those before.
+// follows sets the sequence number and timestamp after those of the previous packets.
 func (p *party) follows(b []byte, step int) {
 	p.count += uint16(step)
 	binary.BigEndian.PutUint16(b[2:], p.count)
 	binary.BigEndian.PutUint32(b[4:], uint32(p.count)*160)
 }
 
-// sealed is a packet encrypted with the key of the call, where it has one. Its number follows on the others: who jumps about loses count of how
-// often numbers began again (RFC 3711 section 3.3.1), and could not be understood any more, by anybody.
+// sealed returns a packet encrypted with the key of the call, if it has one. Its sequence number follows the previous
+// ones. A jump would break the rollover counter (RFC 3711 section 3.3.1), and no receiver could decrypt later
+// packets.
 func (p *party) sealed(b []byte) []byte {
 	if p.secure == nil || len(b) < 12 {
 		return b
@@ -244,7 +247,8 @@ func (p *party) sealed(b []byte) []byte {
 	return b
 }
 
-// talks fails unless what the near side says now is heard at the far side. Who would first have to prove a certificate says nothing.
+// talks fails unless audio of the near side reaches the far side now. It does nothing for DTLS, which would need a
+// handshake first.
 func (p *party) talks(c *call) {
 	p.T.Helper()
 	if p.kind == "DTLS" {

@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// A mutator makes bad input of good. The same seed and round make the same.
+// mutator generates invalid input from valid input. The same seed and round generate the same input.
 type mutator struct {
 	*rand.Rand
 	seeds [][]byte
-	words []string // what may stand where something else stood
+	words []string // replacements for parts of the input
 }
 
-// oneIn is true once in n times.
+// oneIn returns true once in n times on average.
 func (m *mutator) oneIn(n int) bool { return m.IntN(n) == 0 }
 
 func pick[T any](m *mutator, all []T) T { return all[m.IntN(len(all))] }
 
-// one is a seed, changed in up to six places; one in ten is left as it is.
+// one returns a seed, changed in up to six places; one in ten is unchanged.
 func (m *mutator) one() []byte {
 	b := bytes.Clone(pick(m, m.seeds))
 	if m.oneIn(10) {
@@ -37,7 +37,7 @@ func (m *mutator) change(b []byte) []byte {
 	return b[:min(len(b), most)]
 }
 
-// most is how long an input gets.
+// most limits the length of an input.
 const most = 60000
 
 var changes = []func(m *mutator, b []byte) []byte{
@@ -67,12 +67,12 @@ func (m *mutator) insert(b []byte) []byte {
 	return m.put(b, m.IntN(len(b)+1), some)
 }
 
-// put puts bytes between others.
+// put inserts bytes.
 func (m *mutator) put(b []byte, at int, some []byte) []byte {
 	return append(append(bytes.Clone(b[:at]), some...), b[at:]...)
 }
 
-// part is somewhere in b, of up to n bytes.
+// part returns a random range of b, of up to n bytes.
 func (m *mutator) part(b []byte, n int) (from, to int) {
 	from = m.IntN(len(b) + 1)
 	return from, min(len(b), from+m.IntN(n+1))
@@ -95,7 +95,7 @@ func (m *mutator) cut(b []byte) []byte {
 	return b
 }
 
-// splice goes on with the end of another seed.
+// splice appends the end of another seed.
 func (m *mutator) splice(b []byte) []byte {
 	other := pick(m, m.seeds)
 	return append(b[:m.IntN(len(b)+1)], other[m.IntN(len(other)+1):]...)
@@ -103,7 +103,7 @@ func (m *mutator) splice(b []byte) []byte {
 
 var digits = regexp.MustCompile(`[0-9]+`)
 
-// number writes another number where one stands: those at which counting goes wrong.
+// number replaces a number by one at which arithmetic often fails.
 func (m *mutator) number(b []byte) []byte {
 	all := digits.FindAllIndex(b, -1)
 	if len(all) == 0 {
@@ -115,7 +115,7 @@ func (m *mutator) number(b []byte) []byte {
 	return append(append(bytes.Clone(b[:at[0]]), n...), b[at[1]:]...)
 }
 
-// word puts a word of the protocol somewhere, mostly in the place of another.
+// word inserts a word of the protocol, mostly in place of another.
 func (m *mutator) word(b []byte) []byte {
 	if len(m.words) == 0 {
 		return m.overwrite(b)
@@ -127,7 +127,7 @@ func (m *mutator) word(b []byte) []byte {
 	return append(append(bytes.Clone(b[:from]), pick(m, m.words)...), b[max(from, to):]...)
 }
 
-// line leaves out, doubles, moves or borrows a line.
+// line deletes, doubles, moves or copies a line from another seed.
 func (m *mutator) line(b []byte) []byte {
 	lines := bytes.SplitAfter(b, []byte("\n"))
 	i, j := m.IntN(len(lines)), m.IntN(len(lines))
@@ -144,7 +144,7 @@ func (m *mutator) line(b []byte) []byte {
 	return bytes.Join(lines, nil)
 }
 
-// long makes something much longer than it should be.
+// long makes a part much longer than valid.
 func (m *mutator) long(b []byte) []byte {
 	if !m.oneIn(4) {
 		return b
@@ -157,12 +157,13 @@ var (
 	named  = regexp.MustCompile(`(?i)[a-z0-9-]+(\.[a-z0-9-]+)*\.(com|net|org|example|invalid|gmd|uk|xx)\b`)
 )
 
-// home leads all addresses and names to this machine: nothing of what a server is made to send shall leave it.
+// home replaces all addresses and names by those of this machine, so that the server under test sends nothing to
+// other machines.
 func home(b []byte) []byte {
 	return named.ReplaceAll(dotted.ReplaceAll(b, []byte("127$1")), []byte("localhost"))
 }
 
-// wired has the line ends that go over the wire.
+// wired returns a text with the line ends of SIP and SDP.
 func wired(text string) []byte {
 	return []byte(strings.ReplaceAll(strings.TrimLeft(text, "\n"), "\n", "\r\n"))
 }

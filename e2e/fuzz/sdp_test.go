@@ -11,7 +11,7 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// offers are what telephones, carriers and browsers send.
+// offers are session descriptions of telephones, carriers and browsers.
 var offers = [][]byte{
 	wired(`
 v=0
@@ -107,7 +107,7 @@ var offerWords = []string{"audio", "video", "image", "application", "RTP/AVP", "
 	"rtcp:1", "rtcp-mux", "mid:", "group:BUNDLE", "candidate:", "typ relay", "setup:passive", "setup:holdconn", "fingerprint:sha-1", "ice-lite",
 	"end-of-candidates", "m=", "c=", "a=", "o=", "v=1", "*", "-"}
 
-// theirs are the formats and keys that a call's other side answers with when it means well.
+// theirs is a valid answer of the peer, with formats and keys.
 var theirs = wired(`
 v=0
 o=- 7 1 IN IP4 127.0.0.1
@@ -120,14 +120,14 @@ a=ptime:20
 
 var roundOf = regexp.MustCompile(`\+1213(\d{7})`)
 
-// TestSDP_AnyOffersAndAnswers calls with offers, and answers with answers, that were tampered with; a call that comes about changes what it
-// offers, and ends.
+// TestSDP_AnyOffersAndAnswers calls with mutated offers and answers with mutated answers. An established call sends a
+// new offer, and ends.
 func TestSDP_AnyOffersAndAnswers(t *testing.T) {
 	t.Parallel()
 	f := newStand(t)
 	bob := f.AddUser("Bob")
 	w := f.way(bob)
-	f.phone(bob, func(in *sip.Inbound) []byte { // what it answers depends on who calls
+	f.phone(bob, func(in *sip.Inbound) []byte { // the caller selects its answer
 		n := roundOf.FindStringSubmatch(in.Header("From"))
 		if n == nil {
 			return theirs
@@ -158,7 +158,7 @@ func TestSDP_AnyOffersAndAnswers(t *testing.T) {
 	f.ends()
 }
 
-// negotiates is one call whose offers are not as they should be.
+// negotiates makes one call with mutated offers.
 func (f *stand) negotiates(m *mutator, carrier *line, w way) error {
 	offer := home(m.one())
 	f.sent("offered", offer)
@@ -188,7 +188,7 @@ func over(c *call) bool {
 	}
 }
 
-// sound fails unless a call that is as it should be comes about.
+// sound fails unless a valid call succeeds.
 func (f *stand) sound(carrier *line, number string) {
 	f.T.Helper()
 	c, err := carrier.dial("+12125550100", number, theirs)

@@ -15,7 +15,7 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// requests are those of RFC 4475 and such as telephones send.
+// requests returns the requests of RFC 4475 and typical requests of telephones.
 func requests(t testing.TB, w way) [][]byte {
 	t.Helper()
 	files, _ := filepath.Glob(filepath.Join(rig.Root(), "internal", "protocol", "sip", "testdata", "torture", "*.dat"))
@@ -51,7 +51,7 @@ func requests(t testing.TB, w way) [][]byte {
 	return all
 }
 
-// request is one as it should be.
+// request returns a valid request.
 func request(method, uri, more string, body []byte) []byte {
 	return fmt.Appendf(nil, "%s %s SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:5060;branch=z9hG4bKseed;rport\r\nMax-Forwards: 70\r\n"+
 		"From: \"A\" <sip:+12135550100@127.0.0.1>;tag=a\r\nTo: <%s>\r\nCall-ID: seed\r\nCSeq: 1 %s\r\nContact: <sip:a@127.0.0.1:5060;ob>;+sip.instance=\"<urn:uuid:0>\"\r\n"+
@@ -72,7 +72,8 @@ var (
 	lengths  = regexp.MustCompile(`(?im)^(content-length|l)[ \t]*:[^\r\n]*`)
 )
 
-// own makes a message one of its own, not a repetition; one in eight stays what it is.
+// own gives a message a Call-ID and branch of its own, so that it is not a retransmission; one in eight stays
+// unchanged.
 func (f *stand) own(m *mutator, b []byte) []byte {
 	if m.oneIn(8) {
 		return b
@@ -86,7 +87,7 @@ func (f *stand) own(m *mutator, b []byte) []byte {
 	return b
 }
 
-// TestSIP_AnyMessages sends messages by UDP and TCP, from strangers and from a carrier who may call.
+// TestSIP_AnyMessages sends mutated messages by UDP and TCP, from unknown addresses and from a carrier that may call.
 func TestSIP_AnyMessages(t *testing.T) {
 	t.Parallel()
 	f := newStand(t)
@@ -110,7 +111,7 @@ func (f *stand) throwMessages(w way) {
 	for m := f.next(seeds, requestWords); m != nil; m = f.next(seeds, requestWords) {
 		b := f.own(m, home(m.one()))
 		switch m.IntN(4) {
-		case 0: // a stranger, by UDP
+		case 0: // an unknown address, by UDP
 			if strangers == nil || m.oneIn(20) {
 				strangers = f.connect("udp", f.origin())
 				open.keep(strangers)
@@ -156,7 +157,7 @@ func (f *stand) connect(network string, from net.IP) net.Conn {
 	return conn
 }
 
-// held are connections that stay open a while.
+// held are connections that stay open for a while.
 type held []net.Conn
 
 func (h *held) keep(c net.Conn) {
@@ -173,7 +174,7 @@ func (h *held) close() {
 	}
 }
 
-// end ends a connection so that no port waits for its end.
+// end closes a connection with a reset, so that its port is free at once.
 func end(c net.Conn) {
 	if tcp, ok := c.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)
@@ -181,8 +182,8 @@ func end(c net.Conn) {
 	_ = c.Close()
 }
 
-// A dialogue is a carrier that sends what it likes, reads what it is answered, and takes calls that come about down again, after a few
-// messages inside them.
+// dialogue is a carrier that sends arbitrary messages and reads the responses. It ends calls that come about, after a
+// few messages inside them.
 type dialogue struct {
 	f    *stand
 	conn net.Conn
@@ -201,10 +202,10 @@ func (d *dialogue) send(_ *mutator, b []byte) {
 	_, _ = d.conn.Write(b)
 }
 
-// lastCSeq is the highest there is (RFC 3261 §8.1.1.5).
+// lastCSeq is the highest CSeq (RFC 3261 §8.1.1.5).
 const lastCSeq = 1<<31 - 1
 
-// read takes answers; to those of INVITE that establish a call it says ACK, sometimes something else, and BYE.
+// read reads responses. To a 2xx of an INVITE it sends ACK, sometimes other messages, and BYE.
 func (d *dialogue) read(m *mutator) {
 	defer close(d.done)
 	b := make([]byte, 65536)
@@ -237,7 +238,7 @@ func (d *dialogue) read(m *mutator) {
 			_, _ = d.conn.Write(within)
 		}
 		bye := inside("BYE", lastCSeq, "") // those before may have had any CSeq: a lower one is refused (RFC 3261 §12.2.2)
-		for range 2 {                      // what is on hold ends by nothing else for long
+		for range 2 {                      // twice, because otherwise a held call would last long
 			_, _ = d.conn.Write(bye)
 		}
 	}
@@ -248,7 +249,7 @@ func (d *dialogue) close() {
 	<-d.done
 }
 
-// value is that of a header field.
+// value returns the value of a header field.
 func value(message, name string) string {
 	return rig.Field(strings.ReplaceAll(message, "\r", ""), name)
 }

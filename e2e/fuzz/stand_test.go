@@ -1,7 +1,8 @@
-// Package fuzz throws what nobody should send at a running server: the binary, with its switch, its media and its database. It knows
-// nothing of the server's inside; what comes in is made of good input by chance, and a seed makes the same again.
+// Package fuzz sends invalid input to a running server: the binary, with its switch, its media and its database. It
+// uses no internals of the server. The input is mutated from valid input at random, and a seed repeats the same
+// input.
 //
-// FUZZTIME is how long each test goes on, SONIQ_FUZZ_SEED repeats a run.
+// FUZZTIME sets the duration of each test, SONIQ_FUZZ_SEED repeats a run.
 package fuzz
 
 import (
@@ -25,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { rig.Main(m) }
 
-// A stand is a server that bears what is thrown at it.
+// stand is a server under fuzzing.
 type stand struct {
 	*rig.Client
 	pid   int
@@ -35,14 +36,14 @@ type stand struct {
 
 	rounds  atomic.Uint64
 	origins atomic.Uint64
-	looked  atomic.Int64 // when the figures were looked at last, Unix nanoseconds
+	looked  atomic.Int64 // last time the figures were read, Unix nanoseconds
 
 	mu     sync.Mutex // guards recent
-	recent []string   // what was sent last
+	recent []string   // most recent inputs
 }
 
-// tells what was sent last to a server that did not bear it: all that is remembered in a file, and the end of that here, short, so that
-// what failed is still seen above it.
+// tells reports the most recent inputs after a failure. It writes all of them to a file and logs only the last ones,
+// short, so that the failure stays visible above them.
 func (f *stand) tells() {
 	if !f.T.Failed() {
 		return
@@ -59,11 +60,11 @@ func (f *stand) tells() {
 	}
 }
 
-// residue is what a server holds.
+// residue counts the resources of a server.
 type residue struct{ Calls, Goroutines, Descriptors, MB int }
 
-// What a server may hold more of when all is over than before, and what it may hold at any time: it levels off at some 400 MB, and with the
-// race detector at four to five times as much.
+// Limits for the growth of a server's resources by the end, and for its memory at any time. Memory levels off at some
+// 400 MB, and with the race detector at four to five times as much.
 const (
 	moreGoroutines, moreDescriptors = 30, 30
 	mostMB                          = 3000
@@ -88,7 +89,7 @@ func newStand(t *testing.T) *stand {
 	return f
 }
 
-// begin takes the time; what comes before is preparation.
+// begin starts the fuzzing time; preparation before it does not count.
 func (f *stand) begin() {
 	f.T.Helper()
 	length := 3 * time.Second
@@ -102,7 +103,7 @@ func (f *stand) begin() {
 	f.until = time.Now().Add(length)
 }
 
-// next is the mutator of the next round, nil when the time is up. Any goroutine may ask.
+// next returns the mutator of the next round, or nil when the time is up. It is safe for concurrent use.
 func (f *stand) next(seeds [][]byte, words []string) *mutator {
 	if time.Now().After(f.until) || f.T.Failed() {
 		return nil
@@ -114,7 +115,7 @@ func (f *stand) round(n uint64, seeds [][]byte, words []string) *mutator {
 	return &mutator{rand.New(rand.NewPCG(f.seed, n)), seeds, words}
 }
 
-// sent remembers what was sent, for who has to find out what did the harm.
+// sent records an input, so that the input of a failure can be found.
 func (f *stand) sent(what string, b []byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -124,14 +125,14 @@ func (f *stand) sent(what string, b []byte) {
 	}
 }
 
-// origin is an address nobody has sent from yet: who has misbehaved is not listened to any more.
+// origin returns an unused source address, because the server blocks sources that have sent invalid requests.
 func (f *stand) origin() net.IP {
 	n := f.origins.Add(1)
 	return net.IPv4(127, 16+byte(n>>16)%200, byte(n>>8), byte(n))
 }
 
-// alive fails unless the server is the same process, answers, and has neither panicked nor grown too large. The figures are looked at once
-// a second.
+// alive fails unless the server is the same process, answers, and has neither panicked nor grown too large. It reads
+// the figures once a second.
 func (f *stand) alive() {
 	f.T.Helper()
 	select {
@@ -152,7 +153,8 @@ func (f *stand) alive() {
 	}
 }
 
-// answers asks by OPTIONS whether the server is there, from an address of its own, again and again as telephones do.
+// answers sends OPTIONS to the server from an address of its own, and repeats it as telephones do, until there is a
+// response.
 func (f *stand) answers() {
 	f.T.Helper()
 	at, err := net.ResolveUDPAddr("udp", f.Server.SIP)
@@ -176,7 +178,7 @@ func (f *stand) answers() {
 	f.T.Fatal("the server answers no OPTIONS")
 }
 
-// ends fails unless the server is what it was before: the same process, with no more than it held, and no panic.
+// ends fails unless the server is the same process as before, uses no more resources, and has not panicked.
 func (f *stand) ends() {
 	f.T.Helper()
 	f.looked.Store(0)
@@ -196,7 +198,7 @@ func (f *stand) ends() {
 	}
 }
 
-// held is what the server tells of calls that go on: their steps and their messages.
+// held returns the timelines and the SIP messages of the calls in progress.
 func (f *stand) held() (told string) {
 	var live struct{ Data []struct{ ID string } }
 	f.Want(200, "GET", "/calls/live", nil, &live)
@@ -210,7 +212,7 @@ func (f *stand) residue() residue {
 	return residue{f.metric("soniq_calls_active"), f.metric("go_goroutines"), f.metric("process_open_fds"), f.metric("process_resident_memory_bytes") >> 20}
 }
 
-// metric reads one figure that the server tells Prometheus.
+// metric returns a Prometheus metric of the server.
 func (f *stand) metric(name string) int {
 	f.T.Helper()
 	a, err := http.Get("http://" + f.Server.HTTP + "/metrics")

@@ -13,7 +13,8 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// TestWebSocket_AnyFrames sends bytes where frames should be, frames that are none, and SIP in frames, to the door of browsers.
+// TestWebSocket_AnyFrames sends bytes in place of frames, invalid frames, and SIP in frames, to the WebSocket for
+// browsers.
 func TestWebSocket_AnyFrames(t *testing.T) {
 	t.Parallel()
 	f := newStand(t)
@@ -44,7 +45,7 @@ func TestWebSocket_AnyFrames(t *testing.T) {
 				at := m.IntN(len(message) + 1)
 				b = append(frame(m, 1, message[:at]), frame(m, pick(m, []byte{0x89, 0x8a, 0x80, 0x81, 0x00}), message[at:])...)
 				b = append(b, frame(m, 0x80, nil)...)
-			case 2: // a frame whose head is changed
+			case 2: // a frame with a changed header
 				b = frame(m, 0x81, f.own(m, home(m.one())))
 				b[m.IntN(min(len(b), 10))] ^= 1 << m.IntN(8)
 			default:
@@ -65,7 +66,7 @@ func TestWebSocket_AnyFrames(t *testing.T) {
 	f.ends()
 }
 
-// frame is one whose first byte is given, masked by chance.
+// frame returns a frame with a given first byte and a random mask.
 func frame(m *mutator, first byte, b []byte) []byte {
 	head := []byte{first, 0x80 | byte(len(b))}
 	if len(b) > 125 {
@@ -79,7 +80,7 @@ func frame(m *mutator, first byte, b []byte) []byte {
 	return head
 }
 
-// handshake opens a WebSocket from an address nobody has come from.
+// handshake opens a WebSocket from an unused address.
 func (f *stand) handshake() net.Conn {
 	f.T.Helper()
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: f.origin()}, Timeout: limit.Hang(0)}
@@ -99,7 +100,7 @@ func (f *stand) handshake() net.Conn {
 	return conn
 }
 
-// answersBrowsers fails unless a browser that comes now is answered.
+// answersBrowsers fails unless a new WebSocket connection gets a response.
 func (f *stand) answersBrowsers() {
 	f.T.Helper()
 	conn := f.handshake()

@@ -19,7 +19,7 @@ import (
 	"soniq/internal/sandbox/softphone"
 )
 
-// A judge holds events against the schemas that the server publishes, with a validator that is not ours.
+// judge validates events against the schemas that the server publishes, with a third-party validator.
 type judge map[string]*jsonschema.Schema
 
 func newJudge(t *testing.T, c *rig.Client) judge {
@@ -71,7 +71,7 @@ func (j judge) valid(t *testing.T, body string) {
 	}
 }
 
-// phone is a telephone that answers.
+// phone registers a telephone that answers.
 func phone(t *testing.T, s *rig.Server, u rig.User) *softphone.Phone {
 	t.Helper()
 	p, err := softphone.Open(t.Context(), softphone.Account{Registrar: s.SIP, Username: u.SIP.Username, Domain: u.SIP.Domain, Password: u.SIP.Password},
@@ -83,7 +83,7 @@ func phone(t *testing.T, s *rig.Server, u rig.User) *softphone.Phone {
 	return p
 }
 
-// talk is a recorded call of three seconds, in which somebody says something.
+// talk makes a recorded call of three seconds with speech.
 func talk(t *testing.T, from *softphone.Phone, to string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit.Hang(0))
@@ -103,15 +103,15 @@ func talk(t *testing.T, from *softphone.Phone, to string) {
 	<-line.Over()
 }
 
-// tuned is a receiver with settings of its own.
+// tuned returns a receiver with settings of its own.
 func tuned(c *rig.Client, settings map[string]any) *rig.Receiver {
 	h := c.Hook(nil)
 	c.Want(200, "PATCH", "/webhooks/"+h.ID, settings, nil)
 	return h
 }
 
-// Every event of real calls is as the catalogue publishes it, and an address of a recording in it can be fetched: with a key, or
-// without one where the endpoint asked for that.
+// Every event of real calls matches the published catalogue. The address of a recording in an event can be fetched
+// with a key, or without one if the endpoint is configured so.
 func TestEvents_MatchCatalogue(t *testing.T) {
 	t.Parallel()
 	rig.Either(t, rig.Options{Flags: []string{"--transcriber", "off"}}, func(t *testing.T, s *rig.Server) {
@@ -153,7 +153,7 @@ func TestEvents_MatchCatalogue(t *testing.T) {
 	})
 }
 
-// attempted looks for the attempt at an event among the steps of its call.
+// attempted finds the delivery attempt of an event in the timeline of its call.
 func attempted(t *testing.T, c *rig.Client, call, webhook, event string) {
 	t.Helper()
 	found := func() bool {
@@ -174,7 +174,7 @@ func attempted(t *testing.T, c *rig.Client, call, webhook, event string) {
 	rig.Until(t, "the attempt is a step of the call", 10*time.Second, found)
 }
 
-// inVain calls somebody who has no phone: the end of a call that was never answered.
+// inVain calls a user without a phone: the end of a call that was never answered.
 func inVain(t *testing.T, c *rig.Client, one *softphone.Phone, eve rig.User, all *rig.Receiver) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit.Hang(0))
@@ -186,7 +186,7 @@ func inVain(t *testing.T, c *rig.Client, one *softphone.Phone, eve rig.User, all
 	all.Wait("call.ended", 30*time.Second, func(e rig.Event) bool { return e.Data["answered_at"] == nil && e.Data["to_number"] == eve.Extension })
 }
 
-// fetched fetches an address of a recording with a key, "" for none: it must be there, and be audio.
+// fetched fetches an address of a recording with a key, "" for none. The response must be audio.
 func fetched(t *testing.T, c *rig.Client, address any, key string) {
 	t.Helper()
 	text, _ := address.(string)
@@ -210,7 +210,7 @@ func fetched(t *testing.T, c *rig.Client, address any, key string) {
 	}
 }
 
-// toldOf checks which kinds of a call an endpoint was told, each once.
+// toldOf checks the kinds of events of a call that an endpoint received, each once.
 func toldOf(t *testing.T, h *rig.Receiver, call any, want string) {
 	t.Helper()
 	count := map[string]int{}
@@ -231,7 +231,7 @@ func toldOf(t *testing.T, h *rig.Receiver, call any, want string) {
 	}
 }
 
-// Where the transcript takes longer than 30 s, call.ended is told then, without it; its recording is there.
+// If the transcript takes longer than 30 s, call.ended is sent then, without it. The event contains the recording.
 func TestCallEnded_WaitsThirtySecondsForTranscript(t *testing.T) {
 	t.Parallel()
 	limit.Budget(t, 60*time.Second, "call.ended waits 30 s for the transcript")

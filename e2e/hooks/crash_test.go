@@ -11,8 +11,9 @@ import (
 	"soniq/e2e/rig"
 )
 
-// The server is killed between an attempt and its record: the receiver has the event and would have said 200. After the start it
-// comes again, with the same webhook-id, the same bytes and the same digest, and is recorded as delivered.
+// The server is killed between a delivery attempt and its record: the receiver has the event and would have answered
+// 200. After the restart the event is delivered again, with the same webhook-id, bytes and digest, and is recorded as
+// delivered.
 func TestDelivery_KilledBeforeRecord(t *testing.T) {
 	t.Parallel()
 	rig.Each(t, rig.Options{Flags: []string{"--transcriber", "off"}}, func(t *testing.T, s *rig.Server) {
@@ -38,7 +39,7 @@ func TestDelivery_KilledBeforeRecord(t *testing.T) {
 		c.Want(202, "POST", "/sandbox/events/trigger", map[string]any{"event": "call.ended"}, nil)
 		<-arrived
 		s.Kill()
-		close(answer) // nobody hears it
+		close(answer) // the server was killed, so the response is lost
 		s.Start()
 		var d delivery
 		rig.Until(t, "the event is delivered", 60*time.Second, func() bool { d = only(c, w.ID); return d.Status == "succeeded" })

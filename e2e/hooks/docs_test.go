@@ -15,7 +15,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// The receivers that docs/webhooks.md shows run as they stand: they accept every kind of event, and refuse what was changed.
+// The example receivers of docs/webhooks.md run unchanged: they accept every kind of event, and refuse altered
+// requests.
 func TestGuide_ReceiversRun(t *testing.T) {
 	t.Parallel()
 	guide, err := os.ReadFile(filepath.Join(rig.Root(), "docs", "webhooks.md"))
@@ -65,7 +66,7 @@ func TestGuide_ReceiversRun(t *testing.T) {
 	}
 }
 
-// start runs a program until the test ends; what it answers is what the program wrote so far.
+// start runs a program until the test ends. The returned function returns its output so far.
 func start(t *testing.T, command []string, env ...string) func() string {
 	t.Helper()
 	c := exec.Command(command[0], command[1:]...)

@@ -13,7 +13,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// healthEvent is the health of a webhook in the live stream.
+// healthEvent is an event with the health of a webhook in the live stream.
 type healthEvent struct {
 	ID       string `json:"webhook_id"`
 	Status   string
@@ -49,7 +49,8 @@ func (h healthEvent) reason() string {
 	return *h.Reason
 }
 
-// TestHealth_Streamed has a receiver fail, be well again, and ask for no more, and its owner pause and resume it.
+// TestHealth_Streamed checks the health events of a receiver that fails, recovers and answers 410, and of a webhook
+// that its owner pauses and resumes.
 func TestHealth_Streamed(t *testing.T) {
 	t.Parallel()
 	limit.Budget(t, 90*time.Second, "a webhook counts as failing after its retries")
@@ -66,7 +67,7 @@ func TestHealth_Streamed(t *testing.T) {
 	wantHealth(o, l, hook.ID, "failing", 5, "")
 	answer.Store(http.StatusOK)
 	wantHealth(o, l, hook.ID, "active", 0, "")
-	for _, e := range o.Webhook.Events() { // another receiver, which was well all the time
+	for _, e := range o.Webhook.Events() { // another receiver, healthy all the time
 		hook.Wait(e.Event, time.Minute, func(x rig.Event) bool { return x.Body == e.Body })
 	}
 	answer.Store(http.StatusGone)
@@ -81,7 +82,7 @@ func TestHealth_Streamed(t *testing.T) {
 	wantHealth(other, elsewhere, theirs.ID, "disabled", 1, "the endpoint answered 410 Gone")
 }
 
-// TestHealth_DisabledOnce has a receiver ask for no more while three events are on their way to it.
+// TestHealth_DisabledOnce answers 410 while three deliveries are in progress: the webhook is disabled once.
 func TestHealth_DisabledOnce(t *testing.T) {
 	t.Parallel()
 	o := fixture.NewOrg(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))
@@ -89,7 +90,7 @@ func TestHealth_DisabledOnce(t *testing.T) {
 	three := make(chan struct{})
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch asked.Add(1) {
-		case 1: // a receiver that is known to be well is sent several events at once
+		case 1: // a healthy receiver gets several events at once
 			return
 		case 4:
 			close(three)

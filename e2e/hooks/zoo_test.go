@@ -1,4 +1,4 @@
-// Package hooks_test has receivers that are not ours take the webhooks of the running binary.
+// Package hooks_test delivers the webhooks of the running binary to third-party receivers.
 package hooks_test
 
 import (
@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { rig.Main(m) }
 
-// seen is what the receiver in Node says of a request: which rules accept it.
+// seen is the report of the receiver in Node about a request: the rules that accept it.
 type seen struct {
 	Port            int
 	Path, ID, Event string
@@ -30,7 +30,7 @@ type seen struct {
 	Error           string
 }
 
-// A node is a receiver made of plain Node and two libraries for webhooks.
+// node is a receiver made of plain Node and two libraries for webhooks.
 type node struct {
 	url string
 	mu  sync.Mutex // guards all
@@ -95,7 +95,7 @@ func (n *node) at(path string) (all []seen) {
 	return all
 }
 
-// delivery is one as the log shows it.
+// delivery is a delivery of the API's log.
 type delivery struct {
 	ID, Status, Body string
 	EventID          string `json:"event_id"`
@@ -108,7 +108,7 @@ type delivery struct {
 	}
 }
 
-// only is the one delivery of a webhook.
+// only returns the one delivery of a webhook.
 func only(c *rig.Client, webhook string) (d delivery) {
 	var log struct{ Data []delivery }
 	c.Want(200, "GET", "/webhooks/"+webhook+"/deliveries", nil, &log)
@@ -118,8 +118,8 @@ func only(c *rig.Client, webhook string) (d delivery) {
 	return d
 }
 
-// Every manner in which a receiver answers, by a server that verifies each request by the published rule, over its bytes, with
-// standardwebhooks and with svix.
+// Receivers that answer in every way are served according to the retry rules. Their server verifies each request by
+// the published rule, over its bytes, with standardwebhooks and with svix.
 func TestDelivery_EveryReceiverBehaviour(t *testing.T) {
 	rig.Either(t, rig.Options{Flags: []string{"--transcriber", "off"}}, func(t *testing.T, s *rig.Server) {
 		c := s.Org("test")

@@ -1,4 +1,5 @@
-// Package limit says how long tests may wait and take, scaled with the speed of the machine, and records how long they took.
+// Package limit sets how long tests may wait and run, scaled with the speed of the machine, and records how long they
+// took.
 package limit
 
 import (
@@ -13,12 +14,12 @@ import (
 	"time"
 )
 
-// hangTime is how long a test waits for an event before it counts as hanging, on the machine that limits were set on. Events arrive
-// within milliseconds; the limit only ends a test that would wait for ever.
+// hangTime is the time after which a wait for an event counts as hanging, on the machine that limits were set on.
+// Events arrive within milliseconds; the limit only ends a test that would wait for ever.
 const hangTime = 90 * time.Second
 
-// Slowness is how many times as long a computation takes here as on the machine that limits were set on, at least 1. The suite measures
-// it once and hands it on as SONIQ_TEST_SLOWNESS.
+// Slowness returns how many times as long a computation takes here as on the machine that limits were set on, at
+// least 1. The suite measures it once and passes it on as SONIQ_TEST_SLOWNESS.
 var Slowness = sync.OnceValue(func() float64 {
 	if f, err := strconv.ParseFloat(os.Getenv("SONIQ_TEST_SLOWNESS"), 64); err == nil {
 		return max(1, f)
@@ -32,18 +33,18 @@ var Slowness = sync.OnceValue(func() float64 {
 	return max(1, float64(time.Since(began))/float64(100*time.Millisecond))
 })
 
-// Hang scales the time after which a wait counts as hanging with the speed of the machine. It is for what takes d by design, such as
-// audio of that length, and the usual time beyond it.
+// Hang scales the time after which a wait counts as hanging with the speed of the machine. d is the time that the
+// awaited event takes by design, such as the length of audio.
 func Hang(d time.Duration) time.Duration {
 	return time.Duration(float64(d+hangTime) * Slowness())
 }
 
-// usualBudget is how long an end-to-end test may take unless a reason stands beside it, see Budget.
+// usualBudget is the time that an end-to-end test may take without a reason, see Budget.
 const usualBudget = 30 * time.Second
 
 var budgets sync.Map // by the test's name
 
-// Budget lets a test take longer than usual. The reason says why it cannot be shorter.
+// Budget lets a test take longer than usual. The reason explains why it cannot be shorter.
 func Budget(t testing.TB, d time.Duration, reason string) {
 	t.Helper()
 	if reason == "" {
@@ -66,7 +67,7 @@ func budget(name string) time.Duration {
 	}
 }
 
-// A Record is what a test took, written for the suite's report.
+// Record holds the time that a test took, for the suite's report.
 type Record struct {
 	Test    string  `json:"test"`
 	Waited  float64 `json:"waited"`  // seconds until it was admitted
@@ -76,7 +77,7 @@ type Record struct {
 	Failed  bool    `json:"failed"`  // the test failed in this run
 }
 
-// Write records what a test took, if the suite asks for records by SONIQ_TEST_RECORDS.
+// Write records the time that a test took, if SONIQ_TEST_RECORDS is set.
 func Write(test string, failed bool, waited, took, cpu time.Duration) error {
 	path := os.Getenv("SONIQ_TEST_RECORDS")
 	if path == "" {

@@ -12,7 +12,7 @@ import (
 	"soniq/internal/platform/access"
 )
 
-// A reply is what the address answers to one request.
+// reply is the response to one request.
 type reply struct {
 	status int
 	header http.Header
@@ -64,7 +64,7 @@ func TestTools_NeedTheirScopeOnly(t *testing.T) {
 	org := s.Org("live").Org
 	for _, scope := range access.All() {
 		if scope.Partner() {
-			continue // only partners' keys hold these, and no tool needs them
+			continue // only keys of partners have these scopes, and no tool needs them
 		}
 		c := s.Key(org, "live", string(scope))
 		var shown []string
@@ -87,7 +87,8 @@ func TestTools_NeedTheirScopeOnly(t *testing.T) {
 	}
 }
 
-// onlyThese checks that the list shows just the tools a credential may use, and that the old transport refuses the others in words.
+// onlyThese checks that the list contains only the tools that a credential may use, and that the old transport
+// refuses the others with an explanation.
 func onlyThese(t *testing.T, c *rig.Client, names []string) {
 	t.Helper()
 	a := connect(t, c, "2024-11-05 over SSE", nil)

@@ -11,7 +11,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// TestMeasure_ToolCalls measures tool calls in every revision, with several at once. With SONIQ_BENCH only.
+// TestMeasure_ToolCalls measures tool calls in every revision, with several at once. It runs with SONIQ_BENCH only.
 func TestMeasure_ToolCalls(t *testing.T) {
 	if os.Getenv("SONIQ_BENCH") == "" {
 		t.Skip("measured with SONIQ_BENCH=1")

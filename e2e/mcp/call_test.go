@@ -46,7 +46,7 @@ func TestCallTools_PlaceMonitorAndNote(t *testing.T) {
 	wantRemembered(t, a, id)
 }
 
-// wantRemembered checks what the tools tell of a call that ended.
+// wantRemembered checks the results of the tools for a call that ended.
 func wantRemembered(t *testing.T, a *mcpclient.Client, id string) {
 	t.Helper()
 	if rows := a.MustCall("get_call_history", map[string]any{"limit": 5})["records"].([]any); len(rows) != 1 || rows[0].(map[string]any)["call_id"] != id {

@@ -14,7 +14,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// patience is how long one test may talk to the server.
+// patience is the time limit for one test's exchange with the server.
 var patience = limit.Hang(0)
 
 // keyed adds the credential to every request.
@@ -36,7 +36,7 @@ func (k keyed) client() *http.Client {
 	return &http.Client{Transport: k}
 }
 
-// An assistant is the official Go client with a key.
+// assistant is the official Go client with a key.
 type assistant struct {
 	t       testing.TB
 	ctx     context.Context
@@ -44,7 +44,7 @@ type assistant struct {
 	schemas map[string]any // of the results, by tool
 }
 
-// eras are the transports of the three revisions, all at the same address.
+// eras holds the transports of the three revisions, all at the same address.
 var eras = map[string]func(address string, c *http.Client) sdk.Transport{
 	"2024-11-05 over SSE": func(a string, c *http.Client) sdk.Transport {
 		return &sdk.SSEClientTransport{Endpoint: a, HTTPClient: c}
@@ -56,7 +56,7 @@ var eras = map[string]func(address string, c *http.Client) sdk.Transport{
 
 func address(s *rig.Server) string { return "http://" + s.HTTP + "/mcp/sse" }
 
-// connect lets an assistant in with a key; options may be nil.
+// connect connects an assistant with a key; options may be nil.
 func connect(t testing.TB, c *rig.Client, era string, o *sdk.ClientOptions) *assistant {
 	t.Helper()
 	return through(t, eras[era](address(c.Server), keyed{key: c.Key}.client()), o)
@@ -106,7 +106,7 @@ func (a *assistant) want(name string, args map[string]any) map[string]any {
 	return out
 }
 
-// fits holds a result against the schema of its tool.
+// fits checks a result against the schema of its tool.
 func (a *assistant) fits(name string, result []byte) {
 	a.t.Helper()
 	c := jsonschema.NewCompiler()
@@ -126,7 +126,7 @@ func (a *assistant) fits(name string, result []byte) {
 	}
 }
 
-// words are the texts of a result.
+// words returns the texts of a result.
 func words(r *sdk.CallToolResult) string {
 	var all string
 	for _, c := range r.Content {
@@ -137,7 +137,7 @@ func words(r *sdk.CallToolResult) string {
 	return all
 }
 
-// refused is the code a tool answers with.
+// refused returns the error code of a tool call.
 func (a *assistant) refused(name string, args map[string]any) string {
 	a.t.Helper()
 	r, err := a.call(name, args)
@@ -154,7 +154,7 @@ func (a *assistant) refused(name string, args map[string]any) string {
 	return p.Code
 }
 
-// reads is the text of a resource, "" where it is not there.
+// reads returns the text of a resource, or "" if it does not exist.
 func (a *assistant) reads(uri string) string {
 	r, err := a.session.ReadResource(a.ctx, &sdk.ReadResourceParams{URI: uri})
 	if err != nil || len(r.Contents) == 0 {
@@ -163,7 +163,7 @@ func (a *assistant) reads(uri string) string {
 	return r.Contents[0].Text
 }
 
-// completes is what is proposed for the id of a queue that begins so, where that is one.
+// completes returns the first completion of a queue id, or "" if there is none.
 func (a *assistant) completes(typed string) string {
 	a.t.Helper()
 	r, err := a.session.Complete(a.ctx, &sdk.CompleteParams{Ref: &sdk.CompleteReference{Type: "ref/resource", URI: "queue://{id}/live"},
@@ -177,7 +177,7 @@ func (a *assistant) completes(typed string) string {
 	return r.Completion.Values[0]
 }
 
-// prompt is the text of a prompt.
+// prompt returns the text of a prompt.
 func (a *assistant) prompt(name string, args map[string]string) string {
 	a.t.Helper()
 	r, err := a.session.GetPrompt(a.ctx, &sdk.GetPromptParams{Name: name, Arguments: args})

@@ -8,7 +8,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// asked calls a tool that asks, in the revision without sessions, as a client that can ask; more is added to its parameters.
+// asked calls a tool that requires confirmation, in the revision without sessions, as a client that supports
+// elicitation; more is added to its parameters.
 func asked(t *testing.T, c *rig.Client, args, more string) reply {
 	t.Helper()
 	can := strings.Replace(meta, `clientCapabilities":{}`, `clientCapabilities":{"elicitation":{"form":{}}}`, 1)
@@ -16,7 +17,7 @@ func asked(t *testing.T, c *rig.Client, args, more string) reply {
 		"MCP-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "remove_user")
 }
 
-// message is the JSON-RPC message of a reply, which may be a stream.
+// message returns the JSON-RPC message of a reply, which may be a stream.
 func (r reply) message(t *testing.T) (m struct {
 	Result struct {
 		ResultType   string

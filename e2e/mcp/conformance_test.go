@@ -20,8 +20,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// everything builds the binary with what the official suite asks for beside the tools of the contract; SONIQ_E2E_EVERYTHING names a
-// ready one.
+// everything builds the binary with the additional tools that the official suite needs. SONIQ_E2E_EVERYTHING names a
+// binary that is already built.
 func everything(t *testing.T) string {
 	t.Helper()
 	if ready := os.Getenv("SONIQ_E2E_EVERYTHING"); ready != "" {
@@ -38,17 +38,17 @@ func everything(t *testing.T) string {
 
 const suite = "@modelcontextprotocol/conformance/dist/index.js"
 
-// letIn stands before a server for clients that know no credential, and adds it to what they send.
+// letIn starts a proxy in front of a server that adds a credential to the requests of clients without one.
 func letIn(t *testing.T, s *rig.Server, key string) string {
 	t.Helper()
-	quiet := log.New(io.Discard, "", 0) // clients go away in the middle of an answer
+	quiet := log.New(io.Discard, "", 0) // clients disconnect in the middle of a response
 	next := &httputil.ReverseProxy{FlushInterval: -1, ErrorLog: quiet, Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(&url.URL{Scheme: "http", Host: s.HTTP})
 		r.Out.Host = r.In.Host
 		r.Out.Header.Set("Authorization", "Bearer "+key)
 	}}
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		b, err := io.ReadAll(r.Body) // all of it, as an answer that begins before its end has been read is cut off (net/http)
+		b, err := io.ReadAll(r.Body) // reads the whole body, because net/http cuts off a response that begins before the request was read
 		if err != nil {
 			return
 		}
@@ -59,11 +59,11 @@ func letIn(t *testing.T, s *rig.Server, key string) string {
 	return proxy.URL
 }
 
-// required is how many scenarios each revision requires of a server.
+// required holds the number of scenarios that each revision requires of a server.
 var required = map[string]int{"2025-11-25": 30, "2026-07-28": 37}
 
-// TestConformance_AllTools runs every scenario that a revision requires of a server against our transports, authorization and
-// middleware, with the tools the suite needs beside ours.
+// TestConformance_AllTools runs every scenario that a revision requires of a server against soniq's transports,
+// authorization and middleware. The binary has the tools of the suite beside its own.
 func TestConformance_AllTools(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{Binary: everything(t)})
@@ -89,7 +89,7 @@ func TestConformance_AllTools(t *testing.T) {
 	}
 }
 
-// TestConformance_ShippedBinary runs the scenarios that need no tools of the suite's own against the binary as it ships.
+// TestConformance_ShippedBinary runs the scenarios that need no tools of the suite against the shipped binary.
 func TestConformance_ShippedBinary(t *testing.T) {
 	t.Parallel()
 	s := rig.Shared(t, rig.Options{})
@@ -101,7 +101,7 @@ func TestConformance_ShippedBinary(t *testing.T) {
 			"sep-2164-resource-not-found", "http-header-validation"},
 	} {
 		out := t.TempDir()
-		text, _ := script(t, suite, "server", "--url", at, "--requirements", revision, "--timeout", "120000", "-o", out).CombinedOutput() // others fail for want of tools
+		text, _ := script(t, suite, "server", "--url", at, "--requirements", revision, "--timeout", "120000", "-o", out).CombinedOutput() // scenarios that need other tools fail
 		got := scenarios(t, out)
 		for _, name := range names {
 			if got[name].passed == 0 || got[name].failed > 0 {
@@ -111,7 +111,7 @@ func TestConformance_ShippedBinary(t *testing.T) {
 	}
 }
 
-// TestConformance_AuthorizationServer runs its scenarios for authorization servers, as a person who agrees.
+// TestConformance_AuthorizationServer runs the suite's scenarios for authorization servers. A user gives consent.
 func TestConformance_AuthorizationServer(t *testing.T) {
 	t.Parallel()
 	s := rig.Shared(t, rig.Options{})
@@ -144,16 +144,16 @@ func TestConformance_AuthorizationServer(t *testing.T) {
 	}
 }
 
-// checked is how many checks of a scenario passed and failed.
+// checked counts the checks of a scenario that passed and failed.
 type checked struct {
 	passed, failed int
 	why            string
 }
 
-// resultName cuts what the suite puts around the name of a scenario: what was tested, and when.
+// resultName matches the name of a result file, to extract the name of the scenario.
 var resultName = regexp.MustCompile(`^(?:authorization-server-|authorization-|server-)?(.+?)-\d{4}-\d\d-\d\dT[\d-]+Z$`)
 
-// scenarios are those whose results were kept.
+// scenarios returns the scenarios with results.
 func scenarios(t *testing.T, dir string) map[string]checked {
 	t.Helper()
 	all := map[string]checked{}

@@ -24,7 +24,7 @@ const (
 	ownVerifier = "a-verifier-of-more-than-forty-three-characters-0"
 )
 
-// tokens are what a program was given; Error says why it was not.
+// tokens is the response of the token endpoint; Error is the reason of a refusal.
 type tokens struct {
 	Access  string `json:"access_token"`
 	Refresh string `json:"refresh_token"`
@@ -32,7 +32,8 @@ type tokens struct {
 	Error   string
 }
 
-// grants lets a program act for the person, with all the scopes it asks for but some, and gives what it was given.
+// grants authorizes a program for the member, with all requested scopes except the unticked ones, and returns its
+// tokens.
 func (p *member) grants(resource, scope string, unticked ...string) tokens {
 	p.t.Helper()
 	sum := sha256.Sum256([]byte(ownVerifier))
@@ -45,7 +46,7 @@ func (p *member) grants(resource, scope string, unticked ...string) tokens {
 	return p.exchange(url.Values{"grant_type": {"authorization_code"}, "code": {back.Query().Get("code")}, "code_verifier": {ownVerifier}})
 }
 
-// exchange asks the token endpoint.
+// exchange sends a request to the token endpoint.
 func (p *member) exchange(form url.Values) (got tokens) {
 	p.t.Helper()
 	form.Set("client_id", fixedClient)
@@ -60,12 +61,12 @@ func (p *member) exchange(form url.Values) (got tokens) {
 	return got
 }
 
-// renewed is what a refresh token gives.
+// renewed returns the tokens for a refresh token.
 func (p *member) renewed(t tokens) tokens {
 	return p.exchange(url.Values{"grant_type": {"refresh_token"}, "refresh_token": {t.Refresh}})
 }
 
-// shown are the names of the tools that a credential is shown.
+// shown returns the names of the tools in the list for a credential.
 func shown(a *assistant) []string {
 	a.t.Helper()
 	list, err := a.session.ListTools(a.ctx, nil)
@@ -79,7 +80,7 @@ func shown(a *assistant) []string {
 	return names
 }
 
-// of are the published tools that some scopes give, in their order.
+// of returns the published tools of some scopes, in their order.
 func of(scopes ...string) []string {
 	var names []string
 	for _, tool := range published {

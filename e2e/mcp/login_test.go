@@ -19,7 +19,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// bridges are both programs that bring the tools to a desktop: the npm package as it is installed from its tarball, and the binary.
+// bridges returns both programs that connect a desktop to the tools: the npm package as installed from its tarball,
+// and the binary.
 func bridges(t *testing.T) map[string][]string {
 	t.Helper()
 	binary, err := rig.Build()
@@ -29,13 +30,13 @@ func bridges(t *testing.T) map[string][]string {
 	return map[string][]string{"soniq-mcp": {installed(t)}, "soniq mcp": {binary, "mcp"}}
 }
 
-// A desk is a person's computer, with one of the bridges on it.
+// desk is a user's computer with one of the bridges on it.
 type desk struct {
 	t       *testing.T
 	server  *rig.Server
 	words   []string
-	home    string // where logins are kept
-	browser string // what is shown to the person
+	home    string // folder of stored logins
+	browser string // file with the address opened in the browser
 }
 
 func newDesk(t *testing.T, s *rig.Server, words []string) *desk {
@@ -48,7 +49,7 @@ func newDesk(t *testing.T, s *rig.Server, words []string) *desk {
 	return d
 }
 
-// command is the bridge with an action and flags, without a key.
+// command returns the bridge with an action and flags, without a key.
 func (d *desk) command(more ...string) *exec.Cmd {
 	all := append(slices.Clone(d.words[1:]), more...)
 	c := exec.Command(d.words[0], append(all, "--url", address(d.server))...)
@@ -58,7 +59,7 @@ func (d *desk) command(more ...string) *exec.Cmd {
 	return c
 }
 
-// says runs an action to its end, and gives all it wrote.
+// says runs an action to its end, and returns its output.
 func (d *desk) says(good bool, more ...string) string {
 	d.t.Helper()
 	out, err := d.command(more...).CombinedOutput()
@@ -68,7 +69,7 @@ func (d *desk) says(good bool, more ...string) string {
 	return string(out)
 }
 
-// A login is one that waits for the person.
+// login is a login in progress that waits for the user.
 type login struct {
 	t       *testing.T
 	command *exec.Cmd
@@ -110,7 +111,7 @@ func (d *desk) begin(more ...string) *login {
 	return l
 }
 
-// answer is the address that the browser is led to with the parameters; a state of "" is the right one.
+// answer returns the redirect address with the parameters; a state of "" is the correct one.
 func (l *login) answer(state string, more ...string) string {
 	q := l.address.Query()
 	if state == "" {
@@ -123,7 +124,7 @@ func (l *login) answer(state string, more ...string) string {
 	return q.Get("redirect_uri") + "?" + back.Encode()
 }
 
-// leads brings an answer, as a browser does, and gives the status of the page that is shown.
+// leads opens a redirect address, as a browser does, and returns the status of the page.
 func (l *login) leads(to string) int {
 	l.t.Helper()
 	r, err := (&http.Client{Timeout: patience}).Get(to)
@@ -134,7 +135,7 @@ func (l *login) leads(to string) int {
 	return r.StatusCode
 }
 
-// login has the person agree.
+// login completes a login: the user gives consent.
 func (d *desk) login(p *person, more ...string) {
 	d.t.Helper()
 	l := d.begin(more...)
@@ -144,7 +145,7 @@ func (d *desk) login(p *person, more ...string) {
 	}
 }
 
-// file is the one in which the login is kept, "" where there is none.
+// file returns the file with the login, or "" if there is none.
 func (d *desk) file() string {
 	all, _ := filepath.Glob(filepath.Join(d.home, "*"))
 	if len(all) > 1 {
@@ -153,7 +154,7 @@ func (d *desk) file() string {
 	return strings.Join(all, "")
 }
 
-// kept is what the file has.
+// kept returns the content of the file.
 func (d *desk) kept() map[string]any {
 	d.t.Helper()
 	b, err := os.ReadFile(d.file())
@@ -164,7 +165,7 @@ func (d *desk) kept() map[string]any {
 	return kept
 }
 
-// expire has the token end, as far as the bridges know.
+// expire changes the expiry in the file, so that the bridges treat the token as expired.
 func (d *desk) expire() {
 	d.t.Helper()
 	kept := d.kept()
@@ -300,7 +301,7 @@ func TestBridge_SharedRenewalAndLogout(t *testing.T) {
 	}
 }
 
-// stepUp has the person allow more, while assistants are connected.
+// stepUp gives consent to more scopes while assistants are connected.
 func (d *desk) stepUp(p *person, open []*assistant) {
 	d.t.Helper()
 	for _, a := range open {
@@ -317,7 +318,7 @@ func (d *desk) stepUp(p *person, open []*assistant) {
 	}
 }
 
-// ends logs out: what was given opens nothing any more, for nobody.
+// ends logs out. Connected assistants, the access token and the refresh token stop working.
 func (d *desk) ends(open []*assistant) {
 	d.t.Helper()
 	before := d.kept()

@@ -17,7 +17,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// A member of an organisation is signed in, in a browser that knows forms and cookies and follows nobody by itself.
+// member is a signed-in member of an organisation. Its browser supports forms and cookies and does not follow
+// redirects.
 type member struct {
 	t      testing.TB
 	server *rig.Server
@@ -26,14 +27,14 @@ type member struct {
 	email  string
 }
 
-// signedIn is a new person, who owns an organisation of their own.
+// signedIn returns a new user, who owns an organisation of their own.
 func signedIn(t testing.TB, s *rig.Server) *member {
 	t.Helper()
 	org := s.Command("org", "create", "--name", "Org of "+t.Name(), "--country", "US")
 	return newMember(t, s, org, "ada@example.com", "owner")
 }
 
-// newMember is a new person of an organisation, who has chosen a password.
+// newMember returns a new user of an organisation, who has chosen a password.
 func newMember(t testing.TB, s *rig.Server, org, email, role string) *member {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -54,7 +55,7 @@ func newMember(t testing.TB, s *rig.Server, org, email, role string) *member {
 	return p
 }
 
-// get reads a page, and where it leads.
+// get returns a page and its redirect.
 func (p *member) get(path string) (page, to string) {
 	p.t.Helper()
 	a, err := p.http.Get("http://" + p.server.HTTP + path)
@@ -79,7 +80,7 @@ var (
 	tickedScope = regexp.MustCompile(`<input type="checkbox" id="[^"]+" name="scope" value="([^"]+)" checked`)
 )
 
-// send fills in the form of a page: what is hidden in it stays, and fields come in pairs.
+// send submits the form of a page with its hidden fields. The other fields are passed in pairs.
 func (p *member) send(path, page string, fields ...string) (answer, to string) {
 	p.t.Helper()
 	form := url.Values{}
@@ -102,8 +103,8 @@ func (p *member) send(path, page string, fields ...string) (answer, to string) {
 	return p.read(a)
 }
 
-// answers says allow or deny to what a program asks for at an address, but for the scopes that are unticked, and returns where that
-// leads: "" where nobody is led anywhere.
+// answers submits allow or deny to a program's authorization request, except for the unticked scopes. It returns the
+// redirect, or "" if there is none.
 func (p *member) answers(address, answer string, unticked ...string) string {
 	p.t.Helper()
 	u, err := url.Parse(address)
@@ -124,7 +125,7 @@ func (p *member) answers(address, answer string, unticked ...string) string {
 	return to
 }
 
-// agrees says yes, and returns where that leads.
+// agrees submits allow, and returns the redirect.
 func (p *member) agrees(address string, unticked ...string) string {
 	p.t.Helper()
 	to := p.answers(address, "allow", unticked...)
@@ -134,7 +135,8 @@ func (p *member) agrees(address string, unticked ...string) string {
 	return to
 }
 
-// letsIn agrees, and goes where that leads: to the program, which may listen a moment later only, and be gone as soon as it has heard it.
+// letsIn submits allow and follows the redirect to the program. The program may start to listen a moment later, and
+// may exit as soon as it has the request.
 func (p *member) letsIn(address string, unticked ...string) {
 	p.t.Helper()
 	to := p.agrees(address, unticked...)

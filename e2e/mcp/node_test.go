@@ -40,7 +40,7 @@ func TestTypeScriptClients_EveryTransport(t *testing.T) {
 	}
 }
 
-// run starts a program, waits for its end, and returns what it wrote.
+// run runs a program to its end, and returns its output.
 func run(t *testing.T, c *exec.Cmd) string {
 	t.Helper()
 	var out, wrong bytes.Buffer
@@ -54,7 +54,7 @@ func run(t *testing.T, c *exec.Cmd) string {
 	return out.String()
 }
 
-// installed is the bridge as npm installs it, from its packed tarball.
+// installed returns the bridge, installed by npm from its packed tarball.
 func installed(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -103,13 +103,14 @@ func TestBridge_ToolsOverStdio(t *testing.T) {
 	}
 }
 
-// over connects an assistant through a program that speaks over standard input and output.
+// over connects an assistant through a program that uses standard input and output (stdio transport).
 func over(t *testing.T, c *exec.Cmd) *assistant {
 	t.Helper()
 	return through(t, piped(t, c), nil)
 }
 
-// piped starts a program and speaks with it over its standard input and output; it ends when the former does.
+// piped starts a program and returns a transport over its standard input and output. The program ends with the
+// transport.
 func piped(t *testing.T, c *exec.Cmd) sdk.Transport {
 	t.Helper()
 	in, err := c.StdinPipe()
@@ -130,7 +131,8 @@ func piped(t *testing.T, c *exec.Cmd) sdk.Transport {
 	return &sdk.IOTransport{Reader: out, Writer: in}
 }
 
-// asks checks that a question of the server reaches the person, and that their no is one.
+// asks checks that a confirmation request of the server reaches the user, and that declining it refuses the tool
+// call.
 func asks(t *testing.T, c *exec.Cmd) {
 	t.Helper()
 	var asked string

@@ -9,7 +9,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// TestNumberTools_SearchAndOrder has the person agree to the order, and progress told to a client that wants to know.
+// TestNumberTools_SearchAndOrder confirms the order of a number, and checks the progress notifications to a client
+// that requests them.
 func TestNumberTools_SearchAndOrder(t *testing.T) {
 	t.Parallel()
 	rig.Either(t, rig.Options{}, func(t *testing.T, s *rig.Server) {
@@ -35,7 +36,7 @@ func TestNumberTools_SearchAndOrder(t *testing.T) {
 			search := &sdk.CallToolParams{Name: "search_numbers", Arguments: map[string]any{"country": "US", "contains": "555017"}}
 			search.SetProgressToken("looking")
 			var found *sdk.CallToolResult
-			rig.Until(t, era+": progress", patience, func() (heard bool) { // the client drops what it hears with the answer
+			rig.Until(t, era+": progress", patience, func() (heard bool) { // the client drops notifications that arrive with the result
 				var err error
 				if found, err = a.session.CallTool(a.ctx, search); err != nil || found.IsError {
 					t.Fatalf("%s: %v %+v", era, err, found)

@@ -12,8 +12,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// TestOpenIDClient_AuthorizationServerRefusals lets openid-client ask for everything that must be refused. It is told whom to
-// send where; the person here answers.
+// TestOpenIDClient_AuthorizationServerRefusals proves that every invalid request of openid-client is refused. The
+// program prints the authorization requests, and the test answers them as the user.
 func TestOpenIDClient_AuthorizationServerRefusals(t *testing.T) {
 	t.Parallel()
 	rig.Either(t, rig.Options{}, func(t *testing.T, s *rig.Server) {

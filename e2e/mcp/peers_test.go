@@ -19,13 +19,14 @@ import (
 	"soniq/e2e/rig"
 )
 
-// inspector is the command line of the protocol's own Inspector; it must not find or leave anything at home.
+// inspector returns the command line of the protocol's own Inspector. Its home is an empty folder, so that it neither
+// finds nor leaves files.
 func inspector(t *testing.T, c *rig.Client, args ...string) *exec.Cmd {
 	t.Helper()
 	return stranger(t, c.Server, append([]string{"--header", "Authorization: Bearer " + c.Key}, args...)...)
 }
 
-// stranger is the Inspector without a credential.
+// stranger returns the Inspector without a credential.
 func stranger(t *testing.T, s *rig.Server, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := script(t, "@modelcontextprotocol/inspector/clients/launcher/build/index.js", append([]string{"--cli", address(s), "--connect-timeout", "120000"}, args...)...)
@@ -33,7 +34,7 @@ func stranger(t *testing.T, s *rig.Server, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// A prompt is what a program says; the first address at which a person logs in is given to the person.
+// prompt collects the output of a program, and passes the first login address in it to open.
 type prompt struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -53,7 +54,7 @@ func (p *prompt) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestInspector_Login has the Inspector register itself, send its person to agree, and use a tool.
+// TestInspector_Login proves that the Inspector can register itself, get the user's consent, and use a tool.
 func TestInspector_Login(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{})
@@ -89,7 +90,7 @@ func TestInspector_Tools(t *testing.T) {
 	}
 }
 
-// TestRedocly_DescriptionOfTools lets redocly ask the server what it has, and finds that the same a second time.
+// TestRedocly_DescriptionOfTools lets redocly describe the tools of the server twice. Both descriptions are the same.
 func TestRedocly_DescriptionOfTools(t *testing.T) {
 	t.Parallel()
 	s := rig.Shared(t, rig.Options{})
@@ -111,8 +112,8 @@ func TestRedocly_DescriptionOfTools(t *testing.T) {
 	run(t, ask("--check"))
 }
 
-// TestMCPRemote_Login connects as many desktop clients do: through the npm package mcp-remote, which registers itself, sends the
-// person to agree, and speaks over standard input and output.
+// TestMCPRemote_Login connects as many desktop clients do: through the npm package mcp-remote. It registers itself,
+// gets the user's consent, and uses standard input and output.
 func TestMCPRemote_Login(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{})
@@ -149,7 +150,8 @@ func TestMCPRemote_Login(t *testing.T) {
 	}
 }
 
-// TestTypeScriptClients_Login has both official clients register, send the person to agree, and use what they were given.
+// TestTypeScriptClients_Login proves that both official clients can register, get the user's consent, and use their
+// tokens.
 func TestTypeScriptClients_Login(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{})

@@ -15,16 +15,16 @@ import (
 	"soniq/e2e/rig"
 )
 
-// A person is a user who goes through the pages of the server with a browser that runs no scripts.
+// person is a user who uses the pages of the server in a browser that runs no scripts.
 type person struct {
 	t       testing.TB
 	browser *http.Client
 	base    string
-	page    string // that is shown
+	page    string // the current page
 	at      *url.URL
 }
 
-// newPerson makes an owner who has chosen a password, and is signed in.
+// newPerson returns a signed-in owner who has chosen a password.
 func newPerson(t testing.TB, s *rig.Server, email string) *person {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -37,7 +37,7 @@ func newPerson(t testing.TB, s *rig.Server, email string) *person {
 	return p
 }
 
-// visit shows a page.
+// visit opens a page.
 func (p *person) visit(address string) {
 	p.t.Helper()
 	r, err := p.browser.Get(address)
@@ -62,7 +62,7 @@ var (
 	ticked = regexp.MustCompile(`name="(\w+)" value="([^"]*)" checked`)
 )
 
-// send posts a form of the page: what is in it, and what the person fills in.
+// send submits a form of the page with its values and the given fields.
 func (p *person) send(action string, fields ...string) {
 	p.t.Helper()
 	_, form, found := strings.Cut(p.page, `action="`+action)
@@ -85,7 +85,8 @@ func (p *person) send(action string, fields ...string) {
 	p.shown(r)
 }
 
-// allow opens the address that a program printed, and agrees to what it asks for; who agreed before is not asked.
+// allow opens the authorization address that a program printed, and gives consent. A user who has consented before
+// sees no form.
 func (p *person) allow(address string) {
 	p.t.Helper()
 	p.visit(address)
@@ -97,7 +98,7 @@ func (p *person) allow(address string) {
 	}
 }
 
-// await waits for what another goroutine brings.
+// await waits for a value from another goroutine.
 func await[T any](t testing.TB, what string, from <-chan T) T {
 	t.Helper()
 	select {

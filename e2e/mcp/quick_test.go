@@ -10,7 +10,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// as is a call of a method in the revision without sessions, by a client that describes itself so.
+// as calls a method in the revision without sessions, with the given clientInfo.
 func as(t *testing.T, c *rig.Client, client, method, name, params string, header ...string) reply {
 	t.Helper()
 	about := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":` + client + `}`
@@ -21,10 +21,10 @@ func as(t *testing.T, c *rig.Client, client, method, name, params string, header
 	return post(t, address(c.Server), c.Key, `{"jsonrpc":"2.0","id":"a-1","method":"`+method+`","params":{`+params+about+`}}`, all...)
 }
 
-// momentary is what is another at each call.
+// momentary matches values that differ in each call.
 var momentary = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z|req_[0-9A-Z]{26}`)
 
-// content is what a reply says, but for the moment.
+// content returns the content of a reply without the momentary values.
 func content(t *testing.T, r reply) any {
 	t.Helper()
 	var v any
@@ -35,7 +35,8 @@ func content(t *testing.T, r reply) any {
 	return v
 }
 
-// The first request of a client is answered by the library, those that follow are answered without it where nothing is unusual.
+// The library answers the first request of a client. The fast path answers the usual requests that follow, with the
+// same content.
 func TestFastPath_SameAsLibrary(t *testing.T) {
 	t.Parallel()
 	s := rig.Shared(t, rig.Options{})

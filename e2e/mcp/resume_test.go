@@ -12,10 +12,10 @@ import (
 	"soniq/e2e/rig"
 )
 
-// eventID finds the positions of the events of a stream.
+// eventID matches the ids of the events of a stream.
 var eventID = regexp.MustCompile(`(?m)^id: (\S+)$`)
 
-// missed asks for what followed an event in a session, until a line holds a text.
+// missed requests the events after an event of a session, until a line contains a text.
 func missed(t *testing.T, s *rig.Server, key, session, after, text string) (status int, found bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit.Hang(0))

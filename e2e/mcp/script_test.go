@@ -10,7 +10,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// modernNode is a Node of the version that the newest tools of the protocol need, which npm installs beside them.
+// modernNode returns a Node of the version that the newest tools of the protocol need. npm installs it beside them.
 func modernNode(t testing.TB) string {
 	t.Helper()
 	found, _ := filepath.Glob(filepath.Join(rig.Root(), "e2e", "node", "node_modules", "node-linux-*", "bin", "node"))
@@ -20,7 +20,7 @@ func modernNode(t testing.TB) string {
 	return found[0]
 }
 
-// script is a program that npm installed, run by that Node.
+// script returns a program installed by npm, run by that Node.
 func script(t testing.TB, path string, args ...string) *exec.Cmd {
 	t.Helper()
 	node := modernNode(t)
@@ -29,7 +29,7 @@ func script(t testing.TB, path string, args ...string) *exec.Cmd {
 	return c
 }
 
-// free is a port that nobody listens on.
+// free returns an unused port.
 func free(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

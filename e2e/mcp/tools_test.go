@@ -8,7 +8,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// published are the tools of the contract, in its order, with the scope each needs.
+// published lists the tools of the contract, in its order, with the scope that each needs.
 var published = [][2]string{
 	{"get_live_calls", "calls:read"}, {"get_call_history", "calls:read"}, {"get_call_detail", "calls:read"}, {"get_missed_calls", "calls:read"},
 	{"get_queue_status", "calls:read"}, {"make_call", "calls:write"}, {"add_call_note", "calls:write"}, {"lookup_contact", "contacts:read"},
@@ -102,7 +102,7 @@ func TestTools_RunOrganisation(t *testing.T) {
 	audited(t, org)
 }
 
-// wrongArguments checks that bad input is named and changes nothing.
+// wrongArguments checks that the error for invalid input names it, and that the call changes nothing.
 func wrongArguments(t *testing.T, a *assistant) {
 	t.Helper()
 	for _, wrong := range []struct {
@@ -125,7 +125,7 @@ func wrongArguments(t *testing.T, a *assistant) {
 	}
 }
 
-// audited checks that every call of a tool left a line that names client and scopes.
+// audited checks that every tool call has an audit entry with its client and scopes.
 func audited(t *testing.T, org *rig.Client) {
 	t.Helper()
 	var lines struct {
@@ -149,7 +149,7 @@ func audited(t *testing.T, org *rig.Client) {
 	}
 }
 
-// text walks into a result: members by name, rows by position.
+// text returns a value inside a result: members are selected by name, rows by position.
 func text(v any, way ...string) string {
 	for _, step := range way {
 		switch at := v.(type) {
@@ -167,7 +167,7 @@ func text(v any, way ...string) string {
 	return s
 }
 
-// listed reports whether a result names a member as the words of outsiders.
+// listed reports whether a result lists a member as untrusted, because its text comes from outsiders.
 func listed(v map[string]any, member string) bool {
 	all, _ := v["untrusted"].([]any)
 	return slices.Contains(all, any(member))

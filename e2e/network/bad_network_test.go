@@ -10,10 +10,10 @@ import (
 	"soniq/e2e/rig"
 )
 
-// badNetwork loses and delays packets like a mobile network.
+// badNetwork loses and delays packets as a mobile network does.
 var badNetwork = rig.Damage{Loss: 0.05, Jitter: 40 * time.Millisecond, Seed: 7}
 
-// callerText is what the caller says on a bad network and on a good one.
+// callerText is the caller's text on a bad network and on a good one.
 const callerText = "My wallet was stolen on the train. Please block my credit card. I was charged twice for the same invoice. " +
 	"Both payments went out on the third of March, forty nine dollars each. Please send me a confirmation by email. " +
 	"How long does it take? Should I go to the police?"
@@ -62,11 +62,11 @@ func TestBadNetwork_QualityFiguresAndTranscript(t *testing.T) {
 	}
 }
 
-// maxExtraErrors is the share of words that may be wrong because of the network.
+// maxExtraErrors limits the share of words that the network may make wrong.
 const maxExtraErrors = 0.3
 
-// wantQuality checks figures against what the network did. Reports by RTCP come every few seconds and leave out the end of the call.
-// A busy machine adds to the jitter, on the good network too: so much, in ms, is allowed for.
+// wantQuality compares figures with the packets lost by the network. RTCP reports come every few seconds and leave
+// out the end of the call. A busy machine adds jitter on the good network too; busy is the allowance for it in ms.
 func wantQuality(t *testing.T, what string, d *fixture.StreamQuality, toll rig.Toll, busy float64) {
 	t.Helper()
 	if d == nil {
@@ -85,7 +85,7 @@ func wantQuality(t *testing.T, what string, d *fixture.StreamQuality, toll rig.T
 	}
 }
 
-// callWithSpeech has one telephone speak to another. It returns the record when the transcript is there.
+// callWithSpeech makes one telephone speak to another. It returns the record when the transcript is there.
 func callWithSpeech(s *fixture.Org, name string, words []int16, through *rig.BadNetwork) fixture.CDR {
 	s.T.Helper()
 	ada, bob := s.AddUser("Ada-"+name), s.AddUser("Bob-"+name)
@@ -102,7 +102,8 @@ func callWithSpeech(s *fixture.Org, name string, words []int16, through *rig.Bad
 	return s.CDR(ada.Extension)
 }
 
-// Whoever is called from a bad network by another codec hears it without holes: late packets are waited for, lost ones concealed.
+// A called phone with another codec hears a caller on a bad network without gaps: the jitter buffer waits for late
+// packets, and lost packets are concealed.
 func TestBadNetwork_TranscodedAudioContinuous(t *testing.T) {
 	t.Parallel()
 	for name, codec := range map[string]string{"Opus": "opus/48000/2", "G.722": "G722/16000"} {

@@ -7,7 +7,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// Telephones by others that have no address but one of IPv6, for signalling and audio.
+// Third-party telephones with only an IPv6 address call each other, for signalling and audio.
 func TestIPv6_BothWays(t *testing.T) {
 	t.Parallel()
 	o := &fixture.Office{Org: fixture.NewOrg(rig.Start(t, rig.Options{Env: fixture.NoSpeech, Flags: []string{"--sip", "[::1]:0"}}))}

@@ -9,8 +9,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// A telephone at home says that it is at 192.168.77.2, which nobody outside can reach; the router chooses other ports than its
-// own, lets nobody in who was not asked, and soon forgets who was.
+// A telephone behind NAT signals its address 192.168.77.2, which is unreachable from outside. The router maps it to
+// other ports, drops unsolicited packets, and soon drops idle mappings. Calls work in both directions.
 func TestNAT_BothWays(t *testing.T) {
 	t.Parallel()
 	limit.Budget(t, 60*time.Second, "the router forgets the phone before keep-alives are proven")
@@ -23,7 +23,7 @@ func TestNAT_BothWays(t *testing.T) {
 	o.BobPhone = o.Phone(o.Bob, fixture.BobTone, rig.PhoneOptions{Auto: true})
 
 	o.ConnectCall()
-	fixture.LetCallRun(t, forgets) // signalling is quiet longer than the router remembers
+	fixture.LetCallRun(t, forgets) // no signalling for longer than the router keeps a mapping
 	o.BobPhone.Do("hangup", "")
 	o.AdaPhone.Wait("CALL_CLOSED", "")
 

@@ -8,7 +8,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// Telephones by others that trust nobody but the authority of our certificate, and speak no audio that is not encrypted.
+// Third-party telephones that trust only the authority of the server's certificate, and require encrypted audio, call
+// each other.
 func TestSecure_TLSAndSRTPBothWays(t *testing.T) {
 	t.Parallel()
 	own := rig.NewCertificate(t)
@@ -70,7 +71,7 @@ func wantEncrypted(o *fixture.Office, callID string) {
 	}
 }
 
-// A telephone that insists on encryption would not talk to us otherwise; the other one knows of none.
+// One telephone requires SRTP and refuses plain RTP; the other one supports only plain RTP.
 func TestSecure_SRTPToPlainRTP(t *testing.T) {
 	t.Parallel()
 	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})

@@ -9,8 +9,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// Neither side's call may go on for ever when the other one's telephone is gone without a word. Over UDP it is given the 32 s of
-// a transaction to answer; a connection that is closed tells at once.
+// If a telephone vanishes without a BYE, the call of the other side ends. Over UDP a vanished telephone has the 32 s
+// of a transaction to answer; a closed connection ends the call at once.
 func TestVanishedPhone_CallEnds(t *testing.T) {
 	t.Parallel()
 	limit.Budget(t, 90*time.Second, "the re-INVITE to a phone that is gone ends after 32 s")

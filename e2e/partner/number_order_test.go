@@ -11,7 +11,7 @@ import (
 	"soniq/internal/telephony/trunk/telnyxtest"
 )
 
-// TestNumberOrder_SurvivesKill kills the server while a provider that has taken an order has not answered yet.
+// TestNumberOrder_SurvivesKill kills the server while a provider has accepted an order but not answered yet.
 func TestNumberOrder_SurvivesKill(t *testing.T) {
 	t.Parallel()
 	rig.Each(t, rig.Options{Env: fixture.NoSpeech, Upset: true}, func(t *testing.T, s *rig.Server) {

@@ -47,7 +47,7 @@ func (p partner) user(first string) (u rig.User) {
 	return u
 }
 
-// do requests an action on the child, and returns the status of the child.
+// do requests an action on the child, and returns the child's status.
 func (p partner) do(what string, body map[string]any) string {
 	p.T.Helper()
 	var out struct{ Status string }
@@ -64,7 +64,7 @@ type practice struct {
 	way      fixture.Carrier
 }
 
-// newPractice makes one.
+// newPractice makes a child organisation.
 func newPractice(t *testing.T, s *rig.Server) practice {
 	t.Helper()
 	p := practice{partner: newPartner(s), t: t}
@@ -75,7 +75,7 @@ func newPractice(t *testing.T, s *rig.Server) practice {
 	return p
 }
 
-// callOut has bob call a number that the carrier answers.
+// callOut makes bob call a number that the carrier answers.
 func (p practice) callOut(number string) {
 	p.t.Helper()
 	answers := p.Server.Sipp(rig.Script{Scenario: "answer", IP: p.way.IP, Port: p.way.Port})
@@ -86,13 +86,13 @@ func (p practice) callOut(number string) {
 	}
 }
 
-// callRefused has bob call and be refused with a status.
+// callRefused makes bob call and expects a refusal with a status.
 func (p practice) callRefused(number string, status int) {
 	p.t.Helper()
 	p.Server.Sipp(rig.Script{Scenario: "call_refused", Login: &p.bob.SIP, Number: number, Status: status}).Wait()
 }
 
-// callIn has the carrier call ada, who answers.
+// callIn makes the carrier call ada, who answers.
 func (p practice) callIn() {
 	p.t.Helper()
 	p.Server.Sipp(rig.Script{Scenario: "call", IP: p.way.IP, From: "+12125550177", Number: p.way.Number, Talk: 300 * time.Millisecond}).Wait()

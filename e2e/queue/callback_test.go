@@ -8,7 +8,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// TestCallback_InTurn has a caller press the key of the callback, hang up, and be dialled when an agent is free.
+// TestCallback_InTurn proves that a caller who presses the callback key and hangs up is dialled when an agent is
+// free.
 func TestCallback_InTurn(t *testing.T) {
 	t.Parallel()
 	rig.Each(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
@@ -41,7 +42,7 @@ func TestCallback_InTurn(t *testing.T) {
 		}
 		_, mu := fixture.Tone(t, fixture.BobTone)
 		customer := s.Sipp(rig.Script{Scenario: "answer", IP: way.IP, Port: way.Port, Talk: 4 * time.Second, Play: mu, Ring: 300})
-		s.Kill() // a callback outlives the server
+		s.Kill() // a callback survives a restart of the server
 		s.Start()
 		o.SetPresence(o.Ada, "available")
 		o.AdaPhone.Wait("CALL_INCOMING", "")

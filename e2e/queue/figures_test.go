@@ -60,7 +60,7 @@ func (r queueRecord) results() (all []string) {
 	return all
 }
 
-// missed returns why the call was missed, or "".
+// missed returns the reason of a missed call, or "".
 func (r queueRecord) missed() string {
 	if r.MissedReason == nil {
 		return ""
@@ -68,7 +68,7 @@ func (r queueRecord) missed() string {
 	return *r.MissedReason
 }
 
-// addQueueCarrier makes a number outside lead to a queue.
+// addQueueCarrier routes an outside number to a queue.
 func addQueueCarrier(s *fixture.Org, queue string) fixture.Carrier {
 	s.T.Helper()
 	way := s.AddCarrier("", nil)

@@ -19,7 +19,7 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// What the day at the call centre is, unless SONIQ_QUEUE_CALLS says how many calls.
+// Size of the day at the call centre. SONIQ_QUEUE_CALLS sets the number of calls.
 const (
 	dayCalls  = 30
 	dayAgents = 24
@@ -57,7 +57,7 @@ func newAgentPhone(s *rig.Server, l rig.Login) *agentPhone {
 	return d
 }
 
-// Invite takes a call as an agent would.
+// Invite handles a call as an agent would.
 func (d *agentPhone) Invite(_ context.Context, in *sip.Inbound) {
 	d.mu.Lock()
 	if slices.ContainsFunc(d.legs, alive) {
@@ -98,7 +98,7 @@ func (d *agentPhone) Invite(_ context.Context, in *sip.Inbound) {
 	}
 }
 
-// alive reports whether a call is on: the telephone may have agreed to its end before we are told.
+// alive reports whether a call is up. The telephone may have accepted the BYE before the test sees the end.
 func alive(l *sip.Leg) bool {
 	select {
 	case <-l.Done():
@@ -108,7 +108,7 @@ func alive(l *sip.Leg) bool {
 	}
 }
 
-// ended notes that a call is over.
+// ended records that a call is over.
 func (d *agentPhone) ended(l *sip.Leg) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -116,8 +116,9 @@ func (d *agentPhone) ended(l *sip.Leg) {
 	d.free = time.Now()
 }
 
-// TestLoad_CallCentreDay has agents of overlapping queues take calls, refuse some and let some ring, while callers come, wait
-// and hang up: nobody is offered two callers at once, and no caller is lost. Soak runs kill the server in between.
+// TestLoad_CallCentreDay runs agents of overlapping queues that answer, refuse or ignore calls, while callers arrive,
+// wait and hang up. No agent is offered two callers at once, and no caller is lost. Soak runs kill the server in
+// between.
 func TestLoad_CallCentreDay(t *testing.T) {
 	t.Parallel()
 	limit.Budget(t, 75*time.Second, "callers of a whole day, at five a second")
@@ -129,7 +130,7 @@ func TestLoad_CallCentreDay(t *testing.T) {
 			calls, kills = fixture.EnvInt("SONIQ_QUEUE_CALLS", 2400), 3
 		}
 		began, limit := time.Now(), 20*time.Minute
-		if kills > 0 { // whoever waits is lost with the server, and does not hear of it
+		if kills > 0 { // a waiting caller is lost with the server, and gets no BYE
 			limit = time.Duration(calls/dayQueues/5+40) * time.Second
 		}
 		var all []*rig.Sipp
@@ -191,7 +192,7 @@ type callCentre struct {
 	db     *db.DB
 }
 
-// newCallCentre makes one and registers the agents' telephones.
+// newCallCentre makes a call centre and registers the agents' telephones.
 func newCallCentre(t *testing.T, s *rig.Server) *callCentre {
 	o := &callCentre{Org: fixture.NewOrg(s)}
 	strategies := []string{"longest_idle", "round_robin", "fewest_calls", "priority", "random", "ring_all"}
@@ -227,7 +228,7 @@ func (o *callCentre) idle() bool {
 	})
 }
 
-// check compares the records with what the telephones did.
+// check compares the records with the calls of the telephones.
 func (o *callCentre) check(calls, kills int) {
 	o.T.Helper()
 	for i, d := range o.desks {

@@ -8,7 +8,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// TestOffer_RefusalGoesToNextAgent has an agent refuse a caller, who keeps the place and is offered to another.
+// TestOffer_RefusalGoesToNextAgent proves that a caller refused by an agent keeps the place in the queue and is
+// offered to another agent.
 func TestOffer_RefusalGoesToNextAgent(t *testing.T) {
 	t.Parallel()
 	rig.Either(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
@@ -46,7 +47,7 @@ func TestOffer_RefusalGoesToNextAgent(t *testing.T) {
 	})
 }
 
-// TestAbandon_CallMissed follows what is left of a caller who gives up while an agent is rung.
+// TestAbandon_CallMissed checks the records of a caller who hangs up while an agent's phone rings.
 func TestAbandon_CallMissed(t *testing.T) {
 	t.Parallel()
 	o := &fixture.Office{Org: fixture.NewOrg(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))}

@@ -9,7 +9,7 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// TestOverflow_EveryReason leads callers to the overflow of their queues.
+// TestOverflow_EveryReason routes callers to the overflow of their queues, for every reason.
 func TestOverflow_EveryReason(t *testing.T) {
 	t.Parallel()
 	o := &fixture.Office{Org: fixture.NewOrg(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))}
@@ -22,7 +22,7 @@ func TestOverflow_EveryReason(t *testing.T) {
 	}
 	for i, c := range []struct {
 		settings map[string]any
-		status   string // of the caller's visit; "" where they could not enter
+		status   string // of the queue entry; "" if the caller could not enter
 	}{
 		{map[string]any{"overflow": to("ext:"+o.Bob.Extension, 2)}, "overflowed"},
 		{map[string]any{"overflow": to("user:"+o.Bob.ID, nil), "max_wait_seconds": 5}, "timed_out"},
@@ -77,7 +77,7 @@ func (o *team) setForwarding(u rig.User, kind, to string) {
 	o.Want(200, "PATCH", "/users/"+u.ID, fixture.Forwarding(kind, to), nil)
 }
 
-// TestForwarding_QueueFlowAndVoicemail leads callers by the forwards of users, and out of a queue to its mailbox.
+// TestForwarding_QueueFlowAndVoicemail routes callers by the forwarding of users, and out of a queue to its mailbox.
 func TestForwarding_QueueFlowAndVoicemail(t *testing.T) {
 	t.Parallel()
 	rig.Either(t, rig.Options{Env: fixture.NoSpeech, Flags: []string{"--media-timeout", "0"}}, func(t *testing.T, s *rig.Server) {
@@ -130,7 +130,7 @@ func (o *team) answerAndEnd(call *fixture.OutgoingCall, r *fixture.IncomingCall,
 	o.WaitPresence(at.User, "available")
 }
 
-// wantOverflow leads a caller who has waited long enough to the mailbox of the queue.
+// wantOverflow routes a caller who has waited for the maximum time to the mailbox of the queue.
 func (o *team) wantOverflow() {
 	o.T.Helper()
 	o.Want(200, "PATCH", "/queues/"+o.queue, map[string]any{"overflow": map[string]any{"to": "voicemail:" + o.queue, "after_seconds": 1}}, nil)
@@ -141,7 +141,7 @@ func (o *team) wantOverflow() {
 	o.Want(200, "PATCH", "/queues/"+o.queue, map[string]any{"overflow": nil}, nil)
 }
 
-// transferWaiting takes a caller who waits out of the queue, by a request.
+// transferWaiting transfers a waiting caller out of the queue by request.
 func (o *team) transferWaiting(to *fixture.Handset) {
 	o.T.Helper()
 	o.setForwarding(to.User, "busy", "ext:600")
@@ -161,7 +161,8 @@ func (o *team) transferWaiting(to *fixture.Handset) {
 	r.WaitStopped()
 }
 
-// replaceWaiting has a user who speaks with a caller dial the queue, and put the caller in their own place there (RFC 3891).
+// replaceWaiting makes a user who talks to a caller dial the queue, and transfer the caller to the user's own place
+// there (Replaces, RFC 3891).
 func (o *team) replaceWaiting(agent, by *fixture.Handset) {
 	o.T.Helper()
 	call := o.caller.Dial(by.User.Extension)

@@ -36,7 +36,7 @@ func (o *team) waitCall() (c queueState) {
 	return c
 }
 
-// waitWrapUp waits until a call's record tells of wrap-up.
+// waitWrapUp waits until the record of a call contains wrap-up time.
 func (o *team) waitWrapUp(callID string) (seconds int) {
 	o.T.Helper()
 	rig.Until(o.T, "wrap-up in the record", 20*time.Second, func() bool {
@@ -50,7 +50,7 @@ func (o *team) waitWrapUp(callID string) (seconds int) {
 	return seconds
 }
 
-// TestRecord_QueueDetails follows callers through a queue in what is told of calls: live, in events, records and exports.
+// TestRecord_QueueDetails checks the queue details of calls in the live view, events, records and exports.
 func TestRecord_QueueDetails(t *testing.T) {
 	t.Parallel()
 	rig.Either(t, rig.Options{Env: fixture.NoSpeech, Flags: []string{"--media-timeout", "0"}}, func(t *testing.T, s *rig.Server) {
@@ -92,10 +92,10 @@ func TestRecord_QueueDetails(t *testing.T) {
 	})
 }
 
-// anyEvent takes every event.
+// anyEvent matches every event.
 func anyEvent(rig.Event) bool { return true }
 
-// endWrapUpEarly has an agent end the wrap-up before its time.
+// endWrapUpEarly makes an agent end the wrap-up before its time.
 func (o *team) endWrapUpEarly(ada rig.User) {
 	o.T.Helper()
 	o.waitIdle()
@@ -107,14 +107,14 @@ func (o *team) endWrapUpEarly(ada rig.User) {
 	id := o.LiveCall(nil)["id"].(string)
 	call.HangUp()
 	o.WaitPresence(ada, "wrap_up")
-	<-time.After(1200 * time.Millisecond) // the agent writes down what was said
+	<-time.After(1200 * time.Millisecond) // wrap-up work
 	o.SetPresence(ada, "available")
 	if n := o.waitWrapUp(id); n > 60 {
 		o.T.Errorf("wrap-up of %d s, of an agent who was ready at once", n)
 	}
 }
 
-// abandon has a caller from outside give up while the agent is asked for the second time.
+// abandon makes an outside caller hang up while the agent's phone rings for the second time.
 func (o *team) abandon() {
 	o.T.Helper()
 	o.waitIdle()
@@ -129,7 +129,7 @@ func (o *team) abandon() {
 	}
 }
 
-// wantExport has the records written to files, with what the queue knows.
+// wantExport exports the records to files and checks their queue details.
 func (o *team) wantExport(callID string) {
 	o.T.Helper()
 	for format, want := range map[string]string{

@@ -26,7 +26,7 @@ func (o *team) setMember(name string, settings map[string]any) {
 	o.Want(200, "PATCH", "/queues/"+o.queue+"/members/"+o.agents[name].User.ID, settings, nil)
 }
 
-// waitIdle waits until nobody waits and all agents are free.
+// waitIdle waits until no caller waits and all agents are free.
 func (o *team) waitIdle() {
 	o.T.Helper()
 	rig.Until(o.T, "everybody is free", 30*time.Second, func() bool {
@@ -35,7 +35,7 @@ func (o *team) waitIdle() {
 	})
 }
 
-// refusals lets n agents refuse a caller, and tells who was asked, in order.
+// refusals lets n agents refuse a caller, and returns their names in order.
 func (o *team) refusals(n int) string {
 	o.T.Helper()
 	o.waitIdle()
@@ -54,7 +54,8 @@ func (o *team) refusals(n int) string {
 	return strings.Join(names, " ")
 }
 
-// serve lets whoever is asked first answer a caller, and tells who it was. Where a name is given, others refuse.
+// serve lets the first agent that rings answer a caller, and returns the name. If a name is given, other agents
+// refuse.
 func (o *team) serve(by string) string {
 	o.T.Helper()
 	o.waitIdle()
@@ -74,7 +75,8 @@ func (o *team) serve(by string) string {
 	}
 }
 
-// TestStrategy_AgentOrder watches telephones ring for callers of one queue, by one strategy after the other.
+// TestStrategy_AgentOrder checks the order in which telephones ring for callers of one queue, for one strategy after
+// the other.
 func TestStrategy_AgentOrder(t *testing.T) {
 	t.Parallel()
 	rig.Either(t, rig.Options{Env: fixture.NoSpeech, Flags: []string{"--media-timeout", "0"}}, func(t *testing.T, s *rig.Server) {
@@ -105,7 +107,7 @@ func TestStrategy_AgentOrder(t *testing.T) {
 		o.setMember("Ada", map[string]any{"skills": map[string]any{"billing": 9}})
 		o.setMember("Cyd", map[string]any{"skills": map[string]any{"billing": 3}})
 		o.setStrategy("skills", map[string]any{"required_skills": map[string]any{"billing": 1}})
-		order("skills", o.refusals(3), "Ada Cyd Ada") // Bob has none
+		order("skills", o.refusals(3), "Ada Cyd Ada") // Bob lacks the skill
 		o.setStrategy("random", map[string]any{"required_skills": map[string]any{}})
 		o.wantRandom()
 		o.setStrategy("ring_all", nil)
@@ -113,7 +115,7 @@ func TestStrategy_AgentOrder(t *testing.T) {
 	})
 }
 
-// wantRandom has callers ask until two different agents were asked first.
+// wantRandom makes calls until two different agents were offered a caller first.
 func (o *team) wantRandom() {
 	o.T.Helper()
 	first := o.refusals(1)
@@ -125,7 +127,7 @@ func (o *team) wantRandom() {
 	o.T.Errorf("random asked %s first 31 times", first)
 }
 
-// wantRingAll rings everybody at once; who answers has the caller, and the others' telephones stop.
+// wantRingAll rings all agents at once. One of them answers, and the telephones of the others stop.
 func (o *team) wantRingAll() {
 	o.T.Helper()
 	o.waitIdle()

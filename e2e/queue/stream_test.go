@@ -20,12 +20,13 @@ type queueEvent struct {
 	At        time.Time
 }
 
-// String returns what tests compare.
+// String returns the fields that tests compare.
 func (q queueEvent) String() string {
 	return fmt.Sprintf("%s: %d waiting, %d available", q.Name, q.Waiting, q.Available)
 }
 
-// waitQueueEvent waits until the live stream tells this of a queue; before it only what may be told on the way.
+// waitQueueEvent waits until the live stream publishes a state of a queue. Earlier events of the queue may contain
+// only the states in onTheWay.
 func waitQueueEvent(l *fixture.EventStream, id, want string, onTheWay ...string) queueEvent {
 	l.T.Helper()
 	for {
@@ -42,7 +43,7 @@ func waitQueueEvent(l *fixture.EventStream, id, want string, onTheWay ...string)
 	}
 }
 
-// TestStream_QueueFigures follows callers and an agent who come and go.
+// TestStream_QueueFigures checks the events of a queue while callers and an agent arrive and leave.
 func TestStream_QueueFigures(t *testing.T) {
 	t.Parallel()
 	rig.Either(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {

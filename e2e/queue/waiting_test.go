@@ -8,7 +8,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// TestWaiting_MusicUntilAnswer follows a caller through a queue, by ear.
+// TestWaiting_MusicUntilAnswer checks the audio of a caller from entering a queue to the answer.
 func TestWaiting_MusicUntilAnswer(t *testing.T) {
 	t.Parallel()
 	rig.Either(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
@@ -55,7 +55,7 @@ func TestWaiting_MusicUntilAnswer(t *testing.T) {
 	})
 }
 
-// TestWaiting_MovedRemovedAndReconfigured changes the queue under a caller who waits.
+// TestWaiting_MovedRemovedAndReconfigured changes the queue while a caller waits in it.
 func TestWaiting_MovedRemovedAndReconfigured(t *testing.T) {
 	t.Parallel()
 	o := &fixture.Office{Org: fixture.NewOrg(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))}
@@ -85,7 +85,7 @@ func TestWaiting_MovedRemovedAndReconfigured(t *testing.T) {
 	}
 }
 
-// TestWaiting_PositionAnnounced has a caller hear words between the music.
+// TestWaiting_PositionAnnounced proves that a waiting caller hears announcements between the music.
 func TestWaiting_PositionAnnounced(t *testing.T) {
 	t.Parallel()
 	o := &fixture.Office{Org: fixture.NewOrg(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))}

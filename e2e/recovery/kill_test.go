@@ -37,8 +37,9 @@ func TestKill_CallGoesOn(t *testing.T) {
 	})
 }
 
-// officeAt is an office whose SIP is where it was when the server starts again, with Ada's telephone connected to it. A baresip
-// whose connection is gone makes another when it is time to register.
+// officeAt makes an office with a fixed SIP address, so that the server has the same address after a restart, and
+// with Ada's telephone connected to it. A baresip that has lost its connection opens another when its registration is
+// due.
 func officeAt(t *testing.T, transport string) *fixture.Office {
 	t.Helper()
 	at := fmt.Sprintf("127.0.0.1:%d", rig.FreePort(t))

@@ -13,11 +13,12 @@ import (
 	"soniq/e2e/limit"
 )
 
-// A test is admitted when the processors have room for what it computes, so that audio of other tests is never late. Tests of all
-// packages share the slots of the machine: each slot is a file that a process locks. The kernel frees the slots of a process that ends.
+// A test is admitted when enough processor slots are free for its load, so that the audio of other tests is never
+// late. Tests of all packages share the slots of the machine: each slot is a file that a process locks. When a
+// process ends, the kernel frees its slots.
 const slotsPerProcessor = 10
 
-// Load is what a test needs of the processors while it runs, in slots. A processor has slotsPerProcessor of them.
+// Load counts the processor slots that a test needs while it runs. A processor has slotsPerProcessor of them.
 type Load int
 
 const (
@@ -25,11 +26,11 @@ const (
 	Calls   Load = 2  // phones, and a server without speech recognition
 	Speech  Load = 4  // the same with recognition
 	Browser Load = 6  // Chromium, or other programs that compute much
-	All     Load = 10 // whatever a processor has
+	All     Load = 10 // all slots of a processor
 )
 
-// Admit waits until the processors have room for a test and counts it until it ends. A test of which a parent was admitted, or which
-// was admitted before, is admitted already. It also records how long the test takes, see limit.Budget.
+// Admit waits until enough slots are free for a test and holds them until it ends. It returns at once if the test or
+// a parent of it was admitted before. It also records how long the test takes, see limit.Budget.
 func Admit(t testing.TB, load Load) {
 	t.Helper()
 	if !admissions.add(t.Name()) {
@@ -52,7 +53,7 @@ func Admit(t testing.TB, load Load) {
 	})
 }
 
-// admissions are the tests of this process that run.
+// admissions holds the running tests of this process.
 var admissions = holders{names: map[string]time.Duration{}}
 
 type holders struct {
@@ -104,7 +105,7 @@ func slotCount() int {
 	return max(int(All), int(float64(slotsPerProcessor*runtime.NumCPU())/limit.Slowness()))
 }
 
-// inLine lets one test of this process wait for slots at a time: a thread that waits for a file lock is blocked.
+// inLine lets one test of this process wait for slots at a time, because waiting for a file lock blocks a thread.
 var inLine sync.Mutex
 
 // lockSlots locks n of the slots with a name. One test of the machine collects slots at a time, so that two which need many do not wait for each other.

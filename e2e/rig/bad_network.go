@@ -10,23 +10,24 @@ import (
 	"time"
 )
 
-// Damage is what a bad network does to audio.
+// Damage describes how a bad network impairs audio.
 type Damage struct {
 	Loss   float64       // share of the packets that are lost
-	Jitter time.Duration // each packet is late by up to this, whatever comes after it: some overtake others
+	Jitter time.Duration // each packet is delayed by up to this, independently of the others: some overtake others
 	Seed   uint64
 }
 
-// A BadNetwork lies between one telephone and the server, and carries one call at a time. Signalling passes; of it just the
-// addresses are changed, so that audio passes here too, and is damaged on its way.
+// BadNetwork is a proxy between one telephone and the server that carries one call at a time. It passes signalling on
+// and rewrites only the addresses in it. Audio therefore passes through the proxy too, which drops and delays
+// packets.
 type BadNetwork struct {
 	T    testing.TB
-	Port int // where the telephone finds the server
+	Port int // port at which the telephone reaches the server
 
 	damage        Damage
 	server        *net.UDPAddr
 	toPhone, toUs *net.UDPConn // signalling: the phone's side, the server's side
-	beyond        int          // where the server finds the telephone
+	beyond        int          // port at which the server reaches the telephone
 	up, down      *way         // from the telephone, to the telephone
 	running       sync.WaitGroup
 	underway      sync.WaitGroup // packets
@@ -35,10 +36,10 @@ type BadNetwork struct {
 	phone *net.UDPAddr
 }
 
-// A Toll is what became of the packets of one direction.
+// Toll counts the packets of one direction.
 type Toll struct{ Passed, Lost int }
 
-// BadNetwork starts one between a telephone, to be named in PhoneOptions, and the server.
+// BadNetwork starts a bad network between the server and a telephone that names it in PhoneOptions.
 func (s *Server) BadNetwork(d Damage) *BadNetwork {
 	s.T.Helper()
 	server, err := net.ResolveUDPAddr("udp4", s.SIP)
@@ -57,7 +58,7 @@ func (s *Server) BadNetwork(d Damage) *BadNetwork {
 	return n
 }
 
-// Address is where the telephone finds the server.
+// Address returns the address at which the telephone reaches the server.
 func (n *BadNetwork) Address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(n.Port)) }
 
 func (n *BadNetwork) socket() (*net.UDPConn, int) {
@@ -111,7 +112,7 @@ func (n *BadNetwork) fromServer() {
 	}
 }
 
-// Tolls are what became of the audio so far: of that from the telephone, and of that to it.
+// Tolls returns the packet counts of the audio so far: up is from the telephone, down is to it.
 func (n *BadNetwork) Tolls() (up, down Toll) { return n.up.count(), n.down.count() }
 
 func (n *BadNetwork) stop() {
@@ -122,8 +123,8 @@ func (n *BadNetwork) stop() {
 	n.underway.Wait()
 }
 
-// A way is one direction of a call's audio. What comes in on one pair of ports leaves by that of the other direction, as the
-// packets of a telephone behind a router do.
+// way is one direction of a call's audio. Packets that arrive at one pair of ports leave from the pair of the other
+// direction, as behind a symmetric-RTP router.
 type way struct {
 	network         *BadNetwork
 	in, inReports   *net.UDPConn
@@ -148,7 +149,7 @@ func (w *way) count() Toll {
 	return w.toll
 }
 
-// audio loses and delays packets. The dice are rolled in the order in which they come.
+// audio drops and delays packets. The random numbers are drawn in order of arrival.
 func (w *way) audio() {
 	b := make([]byte, 2048)
 	for {
@@ -171,7 +172,7 @@ func (w *way) audio() {
 	}
 }
 
-// rolled counts a packet and says where it goes.
+// rolled counts a packet and returns its destination.
 func (w *way) rolled(lost bool) netip.AddrPort {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -15,10 +15,11 @@ import (
 	"time"
 )
 
-// A Certificate is that of a server on this machine, and of the authority that signed it, in files.
+// Certificate holds the file names of a certificate for a server on this machine, its key and the authority that
+// signed it.
 type Certificate struct{ Cert, Key, Authority string }
 
-// NewCertificate makes a certificate for the loopback addresses, signed by an authority that nobody but the test knows.
+// NewCertificate makes a certificate for the loopback addresses, signed by an authority that only the test trusts.
 func NewCertificate(t testing.TB) Certificate {
 	t.Helper()
 	dir := t.TempDir()
@@ -65,7 +66,7 @@ func writePEM(t testing.TB, path, kind string, der []byte) {
 	}
 }
 
-// Doors are the flags with which a server listens for TLS too, with this certificate.
+// Doors returns the flags with which a server also listens for TLS with this certificate.
 func (c Certificate) Doors() []string {
 	return []string{"--sip-tls", "127.0.0.1:0", "--https", "127.0.0.1:0", "--tls-cert", c.Cert, "--tls-key", c.Key}
 }

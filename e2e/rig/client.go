@@ -39,7 +39,7 @@ type Client struct {
 	As     string // the child organisation it acts in (On-Behalf-Of); "" for its own
 }
 
-// A Response is an answer of the API.
+// Response holds a response of the API.
 type Response struct {
 	Status int
 	Header http.Header
@@ -53,7 +53,8 @@ func (r Response) JSON() map[string]any {
 	return m
 }
 
-// Do sends a request and returns whatever was answered. The body may be nil, a value to encode, or raw []byte.
+// Do sends a request and returns the response, whatever its status. The body may be nil, a value to encode, or raw
+// []byte.
 func (c *Client) Do(method, path string, body any, header ...string) Response {
 	c.T.Helper()
 	var reader io.Reader
@@ -94,7 +95,8 @@ func (c *Client) Do(method, path string, body any, header ...string) Response {
 	return Response{answer.StatusCode, answer.Header, b}
 }
 
-// Want is Do for a request that must succeed with a status; the answer is read into out unless that is nil.
+// Want calls Do and fails the test unless the response has the status. It decodes the response into out unless out is
+// nil.
 func (c *Client) Want(status int, method, path string, body, out any) {
 	c.T.Helper()
 	r := c.Do(method, path, body)
@@ -108,7 +110,7 @@ func (c *Client) Want(status int, method, path string, body, out any) {
 	}
 }
 
-// A User is a user with the phone the API gave them.
+// User is a user with the phone that the API created for them.
 type User struct {
 	ID        string `json:"id"`
 	Name      string `json:"name"`

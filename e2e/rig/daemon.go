@@ -16,7 +16,7 @@ import (
 	"soniq/e2e/limit"
 )
 
-// A Daemon is a server by others, on a free loopback port with a folder of its own. It ends with the test.
+// Daemon is a third-party server on a free loopback port with a folder of its own. It ends with the test.
 type Daemon struct {
 	T       testing.TB
 	Address string // host:port
@@ -26,8 +26,8 @@ type Daemon struct {
 	out     *log
 }
 
-// daemon starts a program that listens at an address, and waits until it does. Its limit of open files is that of a usual machine,
-// for some prepare themselves for as many as there may be.
+// daemon starts a program that listens at an address, and waits until it does. Its limit of open files is that of a
+// usual machine, because some programs allocate memory for the highest possible number of files.
 func daemon(t testing.TB, address, name string, args ...string) *Daemon {
 	t.Helper()
 	d := &Daemon{T: t, Address: address, exited: make(chan struct{}), out: &log{}}
@@ -56,13 +56,14 @@ func daemon(t testing.TB, address, name string, args ...string) *Daemon {
 	return d
 }
 
-// End ends it.
+// End kills the program and waits until it has ended.
 func (d *Daemon) End() {
 	_ = d.command.Process.Kill()
 	<-d.exited
 }
 
-// Freeze stops it in the middle of whatever it does; it still takes connections, and answers nobody until it is thawed.
+// Freeze stops the program with SIGSTOP. The kernel still accepts connections for it, but it sends no response until
+// Thaw.
 func (d *Daemon) Freeze() {
 	d.T.Helper()
 	if err := d.command.Process.Signal(syscall.SIGSTOP); err != nil {
@@ -74,10 +75,10 @@ func (d *Daemon) Freeze() {
 	})
 }
 
-// Thaw lets it go on.
+// Thaw continues the program after Freeze.
 func (d *Daemon) Thaw() { _ = d.command.Process.Signal(syscall.SIGCONT) }
 
-// Log is what it wrote.
+// Log returns the output of the program.
 func (d *Daemon) Log() string { return d.out.String() }
 
 // run runs a program to its end.
@@ -94,7 +95,7 @@ func run(t testing.TB, in string, name string, args ...string) string {
 	return string(out)
 }
 
-// loopback is a free address.
+// loopback returns a free address.
 func loopback(t testing.TB) string {
 	t.Helper()
 	return fmt.Sprintf("127.0.0.1:%d", FreePort(t))

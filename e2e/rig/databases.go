@@ -8,8 +8,8 @@ import (
 	"soniq/internal/platform/db/pgtest"
 )
 
-// Each runs a test against a server of its own on SQLite, and on PostgreSQL when SONIQ_TEST_POSTGRES names one. It is for tests whose
-// claim depends on the database: crashes, migrations, retention, what is searched.
+// Each runs a test against a server of its own on SQLite, and on PostgreSQL when SONIQ_TEST_POSTGRES names one. It is
+// for tests whose claim depends on the database: crashes, migrations, retention, search.
 func Each(t *testing.T, o Options, run func(t *testing.T, s *Server)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) { run(t, Start(t, o)) })
@@ -22,8 +22,9 @@ func Each(t *testing.T, o Options, run func(t *testing.T, s *Server)) {
 	}
 }
 
-// Either runs a test against a shared server on SQLite or on PostgreSQL: half of the tests on each, by their names. It is for tests whose
-// claim does not depend on the database; unit tests run every SQL statement on both. With SONIQ_SOAK, as in `make soak`, it runs on both.
+// Either runs a test against a shared server on SQLite or on PostgreSQL: the name of the test selects the database,
+// half of the tests use each. It is for claims that do not depend on the database; unit tests run every SQL statement
+// on both. With SONIQ_SOAK, as in `make soak`, it runs on both.
 func Either(t *testing.T, o Options, run func(t *testing.T, s *Server)) {
 	t.Helper()
 	address := os.Getenv("SONIQ_TEST_POSTGRES")

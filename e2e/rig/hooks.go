@@ -15,7 +15,7 @@ import (
 	"soniq/e2e/limit"
 )
 
-// An Event is a webhook as it arrived.
+// Event holds a webhook request as received.
 type Event struct {
 	Event  string         `json:"event"`
 	Data   map[string]any `json:"data"`
@@ -23,7 +23,7 @@ type Event struct {
 	Body   string         `json:"-"`
 }
 
-// A Receiver is a customer's server that takes webhooks and checks their signatures.
+// Receiver is a customer's server that receives webhooks and checks their signatures.
 type Receiver struct {
 	ID     string // of the webhook
 	Secret string
@@ -75,14 +75,14 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	w.WriteHeader(status)
 }
 
-// Signature is what a body is signed with.
+// Signature returns the signature of a body.
 func Signature(secret, body string) string {
 	m := hmac.New(sha256.New, []byte(secret))
 	m.Write([]byte(body))
 	return hex.EncodeToString(m.Sum(nil))
 }
 
-// Events are those accepted so far.
+// Events returns the events accepted so far.
 func (r *Receiver) Events() []Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()

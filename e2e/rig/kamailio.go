@@ -11,26 +11,27 @@ import (
 	"time"
 )
 
-// A Carrier is a Kamailio at which a customer registers. Whoever calls it from the address of its peer reaches the customer.
+// Carrier is a Kamailio server at which a customer registers. A call to it from the address of its peer is routed to
+// the customer.
 type Carrier struct {
 	*Daemon
 	IP   string
 	Port int
 }
 
-// CarrierOptions say who its customer is and how it asks for the password.
+// CarrierOptions hold the credentials of the carrier's customer and the digest algorithm.
 type CarrierOptions struct {
-	IP, Peer  string // addresses of its own and of who is beyond it
+	IP, Peer  string // addresses: its own, and that of the peer beyond it
 	Customer  Login  // its Domain is the realm
 	Algorithm string // MD5 or SHA-256
 }
 
-// NewCarrier starts one.
+// NewCarrier starts a carrier.
 func NewCarrier(t testing.TB, o CarrierOptions) *Carrier {
 	t.Helper()
 	path, err := exec.LookPath("kamailio")
 	if err != nil {
-		path = "/usr/sbin/kamailio" // which is not on everybody's PATH
+		path = "/usr/sbin/kamailio" // /usr/sbin is not on every user's PATH
 	}
 	found, _ := filepath.Glob("/usr/lib/*/kamailio/modules")
 	if _, err := os.Stat(path); err != nil || len(found) == 0 {
@@ -46,7 +47,7 @@ func NewCarrier(t testing.TB, o CarrierOptions) *Carrier {
 		t.Fatal(err)
 	}
 	c.Daemon = daemon(t, address, path, "-DD", "-E", "-f", config, "-w", dir, "-Y", dir, "-m", "32", "-M", "4")
-	t.Cleanup(func() { // its children end by this, not by its being killed
+	t.Cleanup(func() { // SIGTERM ends its child processes, SIGKILL does not
 		_ = c.command.Process.Signal(syscall.SIGTERM)
 		select {
 		case <-c.exited:

@@ -15,25 +15,26 @@ import (
 	"soniq/e2e/limit"
 )
 
-// LinphoneOptions say how a linphonec behaves.
+// LinphoneOptions configure a linphonec.
 type LinphoneOptions struct {
 	Say  string // WAV file (8 kHz, one channel) that it speaks in a call
 	Auto bool   // answers at once
 	Wide bool   // speaks Opus; else PCMU
 
-	Address string // where it fetches its account from, in place of a login
+	Address string // address from which it fetches its account, in place of a login
 	Trust   string // file of the certificate that must have signed that of the address
 
 	Authority string // file of the certificate that must have signed the server's: it speaks TLS, and no audio but SRTP
 }
 
-// A Linphone is a linphonec: a telephone by others than baresip's, with a transfer of its own and ears that stay open on hold.
+// Linphone is a linphonec: a second telephone implementation beside baresip. It has a transfer of its own and keeps
+// recording audio while on hold.
 type Linphone struct {
 	T    testing.TB
-	Port int // of its SIP
+	Port int // of SIP
 
 	dir     string
-	step    int // samples it writes down in the time of one at 8 kHz
+	step    int // sampling rate of its recording as a multiple of 8 kHz
 	command *exec.Cmd
 	exited  chan struct{}
 	in      io.WriteCloser
@@ -61,7 +62,7 @@ func (s *Server) Linphone(l Login, o LinphoneOptions) *Linphone {
 	if o.Authority != "" {
 		values["Server"] = s.SIPS
 	}
-	for _, folder := range []string{".local/share/linphone", ".config/linphone"} { // it does not start without
+	for _, folder := range []string{".local/share/linphone", ".config/linphone"} { // linphonec does not start without them
 		if err := os.MkdirAll(filepath.Join(p.dir, folder), 0o700); err != nil {
 			s.T.Fatal(err)
 		}
@@ -71,11 +72,11 @@ func (s *Server) Linphone(l Login, o LinphoneOptions) *Linphone {
 		s.T.Fatal(err)
 	}
 	p.start(path, config)
-	if o.Address != "" { // what it is told sooner is lost as it takes its configuration over
+	if o.Address != "" { // commands before it has loaded its configuration are lost
 		p.registered()
 	}
 	p.Do("soundcard use files")
-	if o.Address == "" { // which says what to speak
+	if o.Address == "" { // a fetched account names the codecs
 		p.Do("codec disable all")
 		p.Do("codec enable " + map[bool]string{false: "3", true: "0"}[o.Wide]) // PCMU, opus
 	}
@@ -88,7 +89,7 @@ func (s *Server) Linphone(l Login, o LinphoneOptions) *Linphone {
 	return p
 }
 
-// registered waits until the telephone is.
+// registered waits until the telephone is registered.
 func (p *Linphone) registered() {
 	p.T.Helper()
 	Until(p.T, "linphonec's registration", 0, func() bool {
@@ -113,7 +114,7 @@ func (p *Linphone) start(path, config string) {
 	p.T.Cleanup(p.stop)
 }
 
-// Write takes what linphonec prints.
+// Write receives the output of linphonec.
 func (p *Linphone) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -131,7 +132,8 @@ func (p *Linphone) Do(command string) {
 	}
 }
 
-// Wait waits until linphonec prints what an expression matches, after what was waited for before, and returns its groups.
+// Wait waits until linphonec prints a match of an expression, after the match of the previous Wait, and returns its
+// groups.
 func (p *Linphone) Wait(expression string) []string {
 	p.T.Helper()
 	wanted := regexp.MustCompile(expression)
@@ -164,16 +166,16 @@ func (p *Linphone) Dial(number string) string {
 	return p.Wait(`Call (\d+) with \S+ connected`)[1]
 }
 
-// Mark is how much the telephone has heard so far, in samples.
+// Mark returns how much audio the telephone has received so far, in samples.
 func (p *Linphone) Mark() int { return samplesIn(p.heard()) }
 
-// Since waits until the telephone has heard d after a mark, and returns just that, at 8 kHz.
+// Since waits until the telephone has received d of audio after a mark, and returns exactly that, at 8 kHz.
 func (p *Linphone) Since(mark int, d time.Duration) []int16 {
 	p.T.Helper()
 	return since(p.T, p.heard(), mark, p.step, d)
 }
 
-// heard is the file of what it hears.
+// heard returns the file in which it records received audio.
 func (p *Linphone) heard() string { return filepath.Join(p.dir, "heard.wav") }
 
 func (p *Linphone) stop() {

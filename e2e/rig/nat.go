@@ -16,13 +16,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A NAT is a home network behind a router that hides it: two network namespaces of the kernel. The server must listen on
-// Outside; telephones in it have the address Inside. Each conversation leaves by a port of the router's choice (RFC 4787's
-// address and port-dependent mapping, the worst there is), and is forgotten after a time without packets.
+// NAT is a home network behind a router with NAT: two network namespaces of the kernel. The server must listen on
+// Outside; telephones in it have the address Inside. Each connection leaves by a random port of the router (address
+// and port-dependent mapping, RFC 4787 §4.1, the hardest case). The router drops a mapping after a time without
+// packets.
 type NAT struct {
 	T       testing.TB
 	Outside string // address of this machine that the router reaches
-	Router  string // address the telephones seem to have
+	Router  string // address that the server sees for the telephones
 	Inside  string
 
 	router, home string // namespaces
@@ -30,7 +31,8 @@ type NAT struct {
 
 var nats atomic.Int64
 
-// NewNAT makes one that forgets after a time, whole seconds. It goes when the test ends. Only root can make it.
+// NewNAT makes a NAT that drops a mapping after a time, in whole seconds. It is removed when the test ends. It needs
+// root.
 func NewNAT(t testing.TB, forgets time.Duration) *NAT {
 	t.Helper()
 	for _, tool := range []string{"ip", "nft"} {
@@ -46,7 +48,7 @@ func NewNAT(t testing.TB, forgets time.Duration) *NAT {
 	name := fmt.Sprintf("soniq-%d-%d", os.Getpid(), k)
 	n := &NAT{T: t, router: name + "-router", home: name + "-home", Outside: fmt.Sprintf("10.213.%d.1", k),
 		Router: fmt.Sprintf("10.213.%d.2", k), Inside: "192.168.77.2"}
-	t.Cleanup(func() { // the cables go with them
+	t.Cleanup(func() { // the virtual cables are removed with them
 		removeNetwork(n.home)
 		removeNetwork(n.router)
 	})
@@ -54,7 +56,7 @@ func NewNAT(t testing.TB, forgets time.Duration) *NAT {
 	return n
 }
 
-// lay makes both networks and the cables: this machine, router, home.
+// lay makes both networks and the virtual cables: this machine, router, home.
 func (n *NAT) lay(cable string, forgets int) {
 	n.T.Helper()
 	run := func(command string) {
@@ -85,7 +87,8 @@ func (n *NAT) lay(cable string, forgets int) {
 	n.set("net/ipv4/ip_forward", 1)
 }
 
-// route has the router hide who is behind it, and let nobody in who was not asked.
+// route makes the router masquerade the home network and drop inbound packets that belong to no connection from
+// inside.
 func (n *NAT) route() {
 	n.T.Helper()
 	rules := exec.Command("ip", "netns", "exec", n.router, "nft", "-f", "-")
@@ -118,12 +121,12 @@ func (n *NAT) set(name string, value int) {
 	}
 }
 
-// command is a command that runs at home.
+// command returns a command that runs in the home network.
 func (n *NAT) command(name string, args ...string) *exec.Cmd {
 	return exec.Command("ip", append([]string{"netns", "exec", n.home, name}, args...)...)
 }
 
-// dial connects at home.
+// dial connects from the home network.
 func (n *NAT) dial(address string) (conn net.Conn, err error) {
 	err = inNetwork(n.home, func() error {
 		conn, err = net.Dial("tcp", address)
@@ -132,8 +135,8 @@ func (n *NAT) dial(address string) (conn net.Conn, err error) {
 	return conn, err
 }
 
-// inNetwork does something in a network namespace. The thread comes back from there: were it to end, the telephones it started
-// would be told that who started them had died.
+// inNetwork runs do in a network namespace. The thread returns to its own namespace afterwards. If the thread ended
+// instead, the kernel would send the death signal to the telephones that it started.
 func inNetwork(name string, do func() error) error {
 	runtime.LockOSThread()
 	own, err := os.Open("/proc/thread-self/ns/net")
@@ -151,7 +154,7 @@ func inNetwork(name string, do func() error) error {
 	if err = unix.Setns(int(there.Fd()), unix.CLONE_NEWNET); err == nil {
 		err = do()
 		if back := unix.Setns(int(own.Fd()), unix.CLONE_NEWNET); back != nil {
-			return back // the thread stays locked, so that nobody else gets it
+			return back // the thread stays locked, so that no other goroutine runs on it
 		}
 	}
 	runtime.UnlockOSThread()
@@ -168,7 +171,7 @@ func mayMakeNetworks() bool {
 
 func removeNetwork(name string) { _ = exec.Command("ip", "netns", "delete", name).Run() }
 
-// removeLeftNetworks removes those of test programs that were killed.
+// removeLeftNetworks removes the networks of test programs that were killed.
 func removeLeftNetworks(t testing.TB) {
 	t.Helper()
 	found, err := filepath.Glob("/run/netns/soniq-*-*")

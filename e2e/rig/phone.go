@@ -21,34 +21,34 @@ import (
 	"soniq/e2e/limit"
 )
 
-// A Login is what a telephone registers with.
+// Login holds the credentials with which a telephone registers.
 type Login struct {
 	Username string `json:"username"`
 	Domain   string `json:"domain"`
 	Password string `json:"password"`
 }
 
-// PhoneOptions say how a telephone behaves.
+// PhoneOptions configure a telephone.
 type PhoneOptions struct {
 	Say        string // WAV file (8 kHz, one channel) that it speaks in a call
 	Transport  string // "" for udp; tcp or tls
 	Authority  string // file of the certificate that must have signed the server's; for tls
 	Auto       bool   // answers at once
 	Codecs     string // "" for PCMU/8000,PCMA/8000
-	Encrypt    string // its media: srtp (where the other side does too), srtp-mand or dtls_srtp; "" for not
-	Register   int    // how often it registers at the least, in seconds; 0 for 300
+	Encrypt    string // media encryption: srtp (if the peer supports it), srtp-mand or dtls_srtp; "" for none
+	Register   int    // longest interval between registrations, in seconds; 0 for 300
 	Unregister bool   // does not register
-	Lamp       bool   // subscribes to its mailbox, and tells what it was told as MWI_NOTIFY
-	Refused    bool   // is not expected to succeed in registering
+	Lamp       bool   // subscribes to its mailbox (MWI, RFC 3842), and reports a NOTIFY as the event MWI_NOTIFY
+	Refused    bool   // its registration is expected to fail
 
-	Through *BadNetwork // between it and the server; nil for none
-	Behind  *NAT        // it is at home there; nil for beside the server
+	Through *BadNetwork // network between it and the server; nil for none
+	Behind  *NAT        // network that contains it; nil for the network of the server
 }
 
-// A Phone is a baresip: a real telephone without a display.
+// Phone is a baresip: a real telephone without a display.
 type Phone struct {
 	T    testing.TB
-	Port int // of its SIP
+	Port int // of SIP
 
 	dir     string
 	command *exec.Cmd
@@ -61,7 +61,7 @@ type Phone struct {
 	more   chan struct{}
 }
 
-// A PhoneEvent is something baresip tells: a kind such as CALL_ESTABLISHED and its parameter.
+// PhoneEvent is an event of baresip: a type such as CALL_ESTABLISHED and its parameter.
 type PhoneEvent struct {
 	Event    bool   `json:"event"`
 	Type     string `json:"type"`
@@ -113,7 +113,7 @@ func (p *Phone) write(name string, values any) {
 	}
 }
 
-// filled is a file of the e2e folder with its values filled in.
+// filled returns a file of the e2e folder as a template with its values filled in.
 func filled(t testing.TB, name string, values any) string {
 	t.Helper()
 	parsed, err := template.ParseFiles(filepath.Join(Root(), "e2e", name))
@@ -127,7 +127,7 @@ func filled(t testing.TB, name string, values any) string {
 	return b.String()
 }
 
-// modules is where Debian keeps baresip's modules.
+// modules returns the folder in which Debian keeps the modules of baresip.
 func modules(t testing.TB) string {
 	for _, pattern := range []string{"/usr/lib/baresip/modules", "/usr/lib/*/baresip/modules", "/usr/local/lib/baresip/modules"} {
 		if found, _ := filepath.Glob(pattern); len(found) > 0 {
@@ -138,7 +138,7 @@ func modules(t testing.TB) string {
 	return ""
 }
 
-// family has baresip use the addresses of one family only.
+// family returns the configuration with which baresip uses addresses of one family only.
 func family(host string) string {
 	if strings.Contains(host, ":") {
 		return "-6"
@@ -156,7 +156,7 @@ func (p *Phone) connect(dial func() (net.Conn, error)) {
 	go p.read()
 }
 
-// read takes netstrings with JSON off the control socket.
+// read reads netstrings with JSON from the control socket.
 func (p *Phone) read() {
 	in := bufio.NewReader(p.conn)
 	for {
@@ -218,7 +218,7 @@ func (p *Phone) logIn(s *Server, l Login, o PhoneOptions) {
 	}
 }
 
-// Do has the telephone do something: dial, accept, hangup, hold, resume, sndcode … It returns what it answered.
+// Do sends a command to the telephone: dial, accept, hangup, hold, resume, sndcode … It returns the response.
 func (p *Phone) Do(command, params string) string {
 	p.T.Helper()
 	p.mu.Lock()
@@ -235,7 +235,7 @@ func (p *Phone) Do(command, params string) string {
 	return answer.Data
 }
 
-// Wait waits for an event whose parameter holds a text, and forgets it and all before it.
+// Wait waits for an event whose parameter contains a text, and removes it and all earlier events.
 func (p *Phone) Wait(kind, text string) PhoneEvent {
 	p.T.Helper()
 	return p.await(kind+" "+text, true, func(e PhoneEvent) bool {
@@ -243,7 +243,7 @@ func (p *Phone) Wait(kind, text string) PhoneEvent {
 	})
 }
 
-// await waits for what matches, and forgets it; with older, also what came before it.
+// await waits for a matching event and removes it. If older is true, it also removes all earlier events.
 func (p *Phone) await(what string, older bool, match func(PhoneEvent) bool) PhoneEvent {
 	p.T.Helper()
 	deadline := time.After(limit.Hang(0))
@@ -273,7 +273,7 @@ func (p *Phone) await(what string, older bool, match func(PhoneEvent) bool) Phon
 	}
 }
 
-// Dial calls a number and waits until it is answered. What the telephone told of calls before is forgotten.
+// Dial calls a number and waits until it is answered. It discards the events of earlier calls.
 func (p *Phone) Dial(number string) {
 	p.T.Helper()
 	p.mu.Lock()
@@ -283,7 +283,8 @@ func (p *Phone) Dial(number string) {
 	p.Wait("CALL_ESTABLISHED", "")
 }
 
-// Listen waits until the telephone has heard audio for a time in its last call; silence that is not sent does not count.
+// Listen waits until the telephone has received audio of a length in its last call. Silence that is not sent does not
+// count.
 func (p *Phone) Listen(d time.Duration) {
 	p.T.Helper()
 	Until(p.T, "audio of "+d.String(), d, func() bool {
@@ -292,7 +293,7 @@ func (p *Phone) Listen(d time.Duration) {
 	})
 }
 
-// heard is the file of what was heard in the last call.
+// heard returns the file with the audio received in the last call.
 func (p *Phone) heard() string {
 	found, _ := filepath.Glob(filepath.Join(p.dir, "dump-*-dec.wav"))
 	if len(found) == 0 {
@@ -301,7 +302,8 @@ func (p *Phone) heard() string {
 	return found[len(found)-1]
 }
 
-// Close switches the telephone off and returns the WAV file (8 kHz, one channel) of what it heard in its last call.
+// Close switches the telephone off and returns the WAV file (8 kHz, one channel) of the audio received in its last
+// call.
 func (p *Phone) Close() string {
 	p.T.Helper()
 	p.stop()
@@ -318,7 +320,7 @@ func (p *Phone) stop() {
 	_ = p.command.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-p.exited:
-	case <-time.After(3 * time.Second): // it cannot log out of a server that is gone
+	case <-time.After(3 * time.Second): // it cannot unregister if the server is gone
 		_ = p.command.Process.Kill()
 		<-p.exited
 	}
@@ -331,16 +333,16 @@ func (p *Phone) cleanup() {
 	}
 }
 
-// Mark is how much the telephone has heard in its last call so far, in samples.
+// Mark returns how much audio the telephone has received in its last call so far, in samples.
 func (p *Phone) Mark() int { return samplesIn(p.heard()) }
 
-// Since waits until the telephone has heard d after a mark, and returns just that, at 8 kHz.
+// Since waits until the telephone has received d of audio after a mark, and returns exactly that, at 8 kHz.
 func (p *Phone) Since(mark int, d time.Duration) []int16 {
 	p.T.Helper()
 	return since(p.T, p.heard(), mark, 1, d)
 }
 
-// samplesIn is how much a WAV file holds that is being written.
+// samplesIn returns the number of samples in a WAV file that is still being written.
 func samplesIn(path string) int {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -349,7 +351,8 @@ func samplesIn(path string) int {
 	return max(int(info.Size()-44)/2, 0)
 }
 
-// since waits until a file holds d after a mark, and returns just that, at 8 kHz; of step samples that it holds one is returned.
+// since waits until a file contains d of audio after a mark, and returns exactly that, at 8 kHz. It returns one of
+// each step samples in the file.
 func since(t testing.TB, path string, mark, step int, d time.Duration) []int16 {
 	t.Helper()
 	n := int(d.Seconds() * 8000)
@@ -368,7 +371,7 @@ func since(t testing.TB, path string, mark, step int, d time.Duration) []int16 {
 	return pcm
 }
 
-// Vanish ends the telephone as a power cut does: it says goodbye to nobody.
+// Vanish kills the telephone as a power cut does: it neither unregisters nor ends its calls.
 func (p *Phone) Vanish() {
 	_ = p.command.Process.Kill()
 	<-p.exited

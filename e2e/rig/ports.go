@@ -12,8 +12,9 @@ import (
 	"testing"
 )
 
-// Telephones and carriers need to know their ports before they open them, and open them again. So that test programs which
-// run at the same time do not take each other's, each has a block of its own, below the ports the system chooses from.
+// Telephones and carriers need to know their ports before they open them, and open them again. Each test program
+// therefore has a block of ports of its own, so that programs which run at the same time do not collide. The blocks
+// lie below the ports that the system chooses from.
 const (
 	blocks    = 36
 	blockSize = 500
@@ -22,7 +23,7 @@ const (
 	audioPort = 2600
 )
 
-// block is the number of this process's block. The lock lasts as long as the process.
+// block returns the number of this process's block. The process holds the lock until it ends.
 var block = sync.OnceValue(func() int {
 	for n := range blocks {
 		f, err := lockFile(fmt.Sprintf("ports-%d", n))
@@ -38,7 +39,8 @@ var block = sync.OnceValue(func() int {
 	return os.Getpid() % blocks
 })
 
-// lockFile opens a file that test programs of this user on this machine lock, wherever they keep their temporary files.
+// lockFile opens a file that test programs of this user lock. The path does not depend on their folder for temporary
+// files.
 func lockFile(name string) (*os.File, error) {
 	return os.OpenFile(filepath.Join("/tmp", fmt.Sprintf("soniq-e2e-%d-%s.lock", os.Getuid(), name)), os.O_CREATE|os.O_RDWR, 0o600)
 }
@@ -46,17 +48,18 @@ func lockFile(name string) (*os.File, error) {
 var (
 	locked *os.File // keeps the lock
 	given  atomic.Int64
-	taken  sync.Map // first ports that a test which goes on was given: who has one may open it only later, or again
+	taken  sync.Map // first ports given to running tests: a test may open its port later, or close and open it again
 )
 
-// FreePort is a port of every loopback address that nobody uses, for UDP and TCP. The three above are free too: audio takes
-// the one above for RTCP, and sipp the next two for pictures.
+// FreePort returns a port that is free on every loopback address, for UDP and TCP. The three ports above it are free
+// too: audio takes the next one for RTCP, and sipp the two after it for video.
 func FreePort(t testing.TB) int {
 	t.Helper()
 	return freeFour(t, func(n int) int { return firstPort + block()*blockSize + 4*n%blockSize })
 }
 
-// audioPorts is the first of many ports for the audio of many calls; who takes one that is not free takes the next.
+// audioPorts returns the first of many ports for the audio of many calls. A program that finds one of them in use
+// takes the next.
 func audioPorts(t testing.TB) int {
 	t.Helper()
 	return freeFour(t, func(n int) int { return audioPort + block()*audioSize + 40*n%audioSize })
@@ -68,7 +71,7 @@ func freeFour(t testing.TB, candidate func(n int) int) int {
 		port := candidate(int(given.Add(1)))
 		if _, held := taken.LoadOrStore(port, true); !held {
 			t.Cleanup(func() { taken.Delete(port) })
-		} else if try < 500 { // there are tests that want more than all, one after the other
+		} else if try < 500 { // some tests need more ports than the block has, one after the other
 			continue
 		}
 		if free(port) && free(port+1) && free(port+2) && free(port+3) {

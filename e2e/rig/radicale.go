@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// A Radicale is an address book server. Book is the address of its only book, which is reached past somebody who keeps count.
+// Radicale is a CardDAV server. Book is the address of its only address book, behind a proxy that records requests.
 type Radicale struct {
 	*Daemon
 	Book           string
@@ -39,7 +39,7 @@ filesystem_folder = %s
 level = warning
 `
 
-// StartRadicale starts an address book with people in it.
+// StartRadicale starts an address book that contains people.
 func StartRadicale(t testing.TB, people []Person) *Radicale {
 	t.Helper()
 	path, err := exec.LookPath("radicale")
@@ -61,11 +61,11 @@ func StartRadicale(t testing.TB, people []Person) *Radicale {
 	for _, p := range people {
 		cards.WriteString(p.Card())
 	}
-	r.do("PUT", "", cards.String(), "Content-Type", "text/vcard") // makes the book, with all of its cards
+	r.do("PUT", "", cards.String(), "Content-Type", "text/vcard") // creates the book with all of its cards
 	return r
 }
 
-// listen has whoever asks for the book counted.
+// listen starts the proxy that records the requests for the book.
 func (r *Radicale) listen(t testing.TB) {
 	to := &url.URL{Scheme: "http", Host: r.Address}
 	forward := httputil.NewSingleHostReverseProxy(to)
@@ -86,7 +86,7 @@ func (r *Radicale) listen(t testing.TB) {
 	r.Book = server + "/ada/book/"
 }
 
-// Asked is what the address book was asked since this was last called.
+// Asked returns the requests to the address book since the last call of Asked.
 func (r *Radicale) Asked() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -95,19 +95,19 @@ func (r *Radicale) Asked() []string {
 	return was
 }
 
-// Put writes a card past soniq.
+// Put writes a card directly, not through soniq.
 func (r *Radicale) Put(p Person) {
 	r.T.Helper()
 	r.do("PUT", p.ID+".vcf", p.Card(), "Content-Type", "text/vcard")
 }
 
-// Write writes the text of a card past soniq.
+// Write writes the text of a card directly, not through soniq.
 func (r *Radicale) Write(name, card string) {
 	r.T.Helper()
 	r.do("PUT", name, card, "Content-Type", "text/vcard")
 }
 
-// Remove deletes a card past soniq.
+// Remove deletes a card directly, not through soniq.
 func (r *Radicale) Remove(name string) {
 	r.T.Helper()
 	r.do("DELETE", name, "")
@@ -141,7 +141,7 @@ func (r *Radicale) do(method, name, body string, header ...string) string {
 	return string(text)
 }
 
-// Card is a person as a vCard.
+// Card returns a person as a vCard.
 func (p Person) Card() string {
 	card := "BEGIN:VCARD\r\nVERSION:3.0\r\nUID:" + p.ID + "\r\nFN:" + p.Name + "\r\nN:" + p.Name + ";;;;\r\nORG:" + p.Company + "\r\n"
 	for _, number := range p.Phones {

@@ -15,8 +15,8 @@ var (
 	reportLine   = regexp.MustCompile(`(?m)^a=rtcp:(\d+)`)
 )
 
-// readdressed is a message whose Contact names a port, and whose SDP that of a way: what its sender is to hear comes by it.
-// Whatever else the message says stays as it is.
+// readdressed returns a message whose Contact names a port, and whose SDP names the port of a way. Audio for the
+// sender of the message then passes through the way. The rest of the message is unchanged.
 func readdressed(b []byte, port int, w *way) []byte {
 	head, body, ok := bytes.Cut(b, []byte("\r\n\r\n"))
 	if !ok {

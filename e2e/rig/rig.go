@@ -1,4 +1,4 @@
-// Package rig starts the real binary for tests, and speaks to it the way customers do.
+// Package rig starts the real binary for tests, and uses it through the interfaces that customers use.
 package rig
 
 import (
@@ -40,8 +40,8 @@ var Build = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// Main runs the tests of a package. All parallel tests start at once: Admit admits them as processors have room. Then it ends the shared
-// servers and removes the binary that was built.
+// Main runs the tests of a package. All parallel tests start at once: Admit holds each back until processors are
+// free. Then it ends the shared servers and removes the binary that was built.
 func Main(m *testing.M) {
 	flag.Parse()
 	named := false
@@ -59,7 +59,7 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// Root is the folder of the module.
+// Root returns the folder of the module.
 func Root() string {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -73,20 +73,20 @@ func Root() string {
 	}
 }
 
-// Options of a server under test.
+// Options configure a server under test.
 type Options struct {
 	Data  string            // "" for a fresh folder
 	DB    string            // "" for SQLite; or postgres://…
 	Flags []string          // further flags of serve
 	Env   map[string]string // further environment
 	Upset bool              // the test makes the server log errors, which otherwise fail it
-	// Binary is what is started instead of the one that is built for all tests, where not "".
+	// Binary is started instead of the binary built for all tests, unless it is "".
 	Binary string
-	Alone  bool // Shared and Either start a server for this test alone: it uses what all organisations share, such as a number
-	Load   Load // what the test needs of the processors; 0: Calls without speech recognition, else Speech
+	Alone  bool // Shared and Either start a server for this test alone, because the test uses something common to all organisations, such as a number
+	Load   Load // processor slots that the test needs; 0: Calls without speech recognition, else Speech
 }
 
-// load returns what a test with these options needs of the processors.
+// load returns the processor slots that a test with these options needs.
 func (o Options) load() Load {
 	switch {
 	case o.Load != 0:
@@ -98,25 +98,25 @@ func (o Options) load() Load {
 	}
 }
 
-// A Server is a running soniq.
+// Server is a running soniq.
 type Server struct {
 	T    testing.TB
 	HTTP string // host:port
 	SIP  string // host:port, UDP and TCP
 	SIPS string // host:port, TLS; "" unless it listens there
-	SMPP string // host:port; "" unless programs may speak SMPP there
+	SMPP string // host:port; "" unless it accepts SMPP there
 	WSS  string // address of SIP over secure WebSocket; "" unless it listens for HTTPS
 	Data string
 	DB   string
 
 	options Options
-	shared  bool // with other tests, which need it to go on
+	shared  bool // used by other tests too, so it must keep running
 	command *exec.Cmd
 	exited  chan struct{}
 	log     *log
 }
 
-// log keeps what the server wrote.
+// log holds the output of the server.
 type log struct {
 	mu   sync.Mutex // guards text
 	text bytes.Buffer
@@ -181,7 +181,7 @@ func (s *Server) binary() (string, error) {
 	return Build()
 }
 
-// TryStart is Start for tests in which the server may refuse to.
+// TryStart calls Start and returns an error if the server does not start.
 func (s *Server) TryStart() error {
 	binary, err := s.binary()
 	if err != nil {
@@ -222,7 +222,7 @@ func (s *Server) TryStart() error {
 	}
 }
 
-// follow reads what the server writes, until it has ended.
+// follow reads the output of the server until it ends.
 func (s *Server) follow(out io.Reader, ready chan<- []string) {
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
@@ -290,7 +290,7 @@ func (s *Server) Terminate() {
 	}
 }
 
-// Wait waits until the server has ended, which takes usual by design, and returns its exit code.
+// Wait waits until the server has ended, which normally takes usual, and returns its exit code.
 func (s *Server) Wait(usual time.Duration) int {
 	s.T.Helper()
 	select {
@@ -304,7 +304,7 @@ func (s *Server) Wait(usual time.Duration) int {
 	}
 }
 
-// host is the address it listens on, which the telephones beside it share.
+// host returns the address at which it listens. Telephones beside it share the address.
 func (s *Server) host() string {
 	s.T.Helper()
 	host, _, err := net.SplitHostPort(s.SIP)
@@ -314,16 +314,16 @@ func (s *Server) host() string {
 	return host
 }
 
-// PID is the server's process.
+// PID returns the process ID of the server.
 func (s *Server) PID() int { return s.command.Process.Pid }
 
-// Log is everything the server wrote so far.
+// Log returns the output of the server so far.
 func (s *Server) Log() string { return s.log.String() }
 
-// Exited is closed when the process has ended.
+// Exited returns a channel that is closed when the process has ended.
 func (s *Server) Exited() <-chan struct{} { return s.exited }
 
-// Command runs another soniq command on the same data and returns what it printed.
+// Command runs another soniq command on the same data and returns its output.
 func (s *Server) Command(args ...string) string {
 	s.T.Helper()
 	out, err := s.TryCommand(args...)
@@ -333,7 +333,7 @@ func (s *Server) Command(args ...string) string {
 	return strings.TrimSpace(out)
 }
 
-// TryCommand is Command for those that may fail; the error holds what was written to standard error.
+// TryCommand calls Command for commands that may fail. The error contains the standard error of the command.
 func (s *Server) TryCommand(args ...string) (string, error) {
 	binary, err := Build()
 	if err != nil {
@@ -352,7 +352,7 @@ func (s *Server) TryCommand(args ...string) (string, error) {
 	return out.String(), nil
 }
 
-// lines are those that hold a text.
+// lines returns the lines that contain a text.
 func lines(s, text string) string {
 	var found []string
 	for line := range strings.SplitSeq(s, "\n") {

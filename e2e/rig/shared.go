@@ -13,23 +13,23 @@ import (
 	"soniq/internal/platform/db/pgtest"
 )
 
-// sharedServers are the servers of this process that serve several tests, by their options.
+// sharedServers holds the servers of this process that serve several tests, by their options.
 var sharedServers = struct {
 	sync.Mutex
 	all map[string]*sharedServer
 }{all: map[string]*sharedServer{}}
 
-// sharedServer is a server that serves the tests of a package, each in an organisation of its own.
+// sharedServer serves several tests of a package, each in an organisation of its own.
 type sharedServer struct {
 	start  sync.Once
 	server *Server
 	err    error
-	drop   func() // removes what it kept
+	drop   func() // removes its data
 }
 
-// Shared returns a server that other tests of the package use too, each in an organisation of its own. It is for tests whose claim
-// is not about a start, a crash, a setting or the server as a whole. The server must not be stopped, and may log no error. It ends with the
-// process, see Main.
+// Shared returns a server that other tests of the package use too, each in an organisation of its own. It is for
+// claims that do not concern a start, a crash, a setting or the server as a whole. The server must not be stopped,
+// and may log no error. Main ends it.
 func Shared(t testing.TB, o Options) *Server {
 	t.Helper()
 	if o.Data != "" || o.Upset || o.Binary != "" {
@@ -60,7 +60,7 @@ func sharedWith(o Options) *sharedServer {
 	return sharedServers.all[key]
 }
 
-// key is the same for options that mean the same server.
+// key returns a string that is equal for options that need the same server.
 func (o Options) key() string {
 	var env []string
 	for _, k := range slices.Sorted(maps.Keys(o.Env)) {
@@ -89,7 +89,8 @@ func (x *sharedServer) open(o Options) error {
 	return x.server.TryStart()
 }
 
-// since shows a test that fails what the server logged during it, and fails one during which the server logged an error.
+// since logs the server's output during a test if the test fails. It fails a test during which the server logged an
+// error.
 func (s *Server) since(t testing.TB) {
 	mark := len(s.log.String())
 	t.Cleanup(func() {
@@ -101,7 +102,7 @@ func (s *Server) since(t testing.TB) {
 	})
 }
 
-// check fails a test if a part of the log tells of an error or a data race.
+// check fails a test if a part of the log contains an error or a data race.
 func (s *Server) check(t testing.TB, text string) {
 	if strings.Contains(text, "DATA RACE") {
 		t.Errorf("the race detector found something:\n%s", text)

@@ -20,12 +20,12 @@ import (
 	"soniq/e2e/limit"
 )
 
-// A Script is a run of a scenario of e2e/sipp.
+// Script configures a run of a scenario of e2e/sipp.
 type Script struct {
 	Scenario string // file name without .xml
 	IP       string // "" for 127.0.0.1
 	Port     int    // 0 for a free one
-	Login    *Login // answers challenges, and is who registers
+	Login    *Login // account with which it registers and answers challenges
 	From     string // user in From and Contact; "" for the log-in's, or peer
 	Number   string // called
 	Calls    int    // 0 for one
@@ -33,36 +33,36 @@ type Script struct {
 	Talk     time.Duration
 	TCP      bool
 	Expires  int  // seconds a registration lasts; 0 for 300
-	Quiet    bool // keeps no messages; who answers minds none that it does not expect
+	Quiet    bool // keeps no messages; the scenario answer ignores unexpected ones
 	Limit    time.Duration
 
 	LateOffer bool     // the INVITE has no SDP
 	Formats   string   // payload types offered or answered beside events; "" for 0, PCMU
-	Play      string   // raw mu-law file that is spoken
-	Event     string   // that a NOTIFY must name; "" for any
+	Play      string   // raw mu-law file that it sends as audio
+	Event     string   // event that a NOTIFY must name; "" for any
 	Headers   []string // further header lines of the INVITE
-	Status    int      // expected, or to refuse with
-	Hold      string   // direction with which a hold is asked for, or agreed to
+	Status    int      // status that it expects, or with which it refuses
+	Hold      string   // SDP direction with which it requests or accepts a hold
 	Ring      int      // milliseconds before the answer
 	NoEvents  bool     // offers and answers no telephone-event
-	Echo      bool     // sends back what it hears
-	Picture   bool     // an INFO asks for a picture instead of telling a digit
-	Ponder    int      // milliseconds before a hold is agreed to
+	Echo      bool     // sends received audio back
+	Picture   bool     // its INFO requests a video picture instead of carrying a digit
+	Ponder    int      // milliseconds before it accepts a hold
 }
 
-// script is a Script as the scenarios see it.
+// script holds the values of a Script for the scenario templates.
 type script struct {
 	Script
 	Round  int // 1, or 2 with credentials: CSeq of the INVITE
 	Last   int // CSeq of the BYE
 	Media  string
 	Twelve [12]struct{}
-	Told   [12]struct{} // notifications a watcher takes at the most
+	Told   [12]struct{} // upper limit of notifications that a watcher receives
 
 	Attempts []int // CSeqs of a REGISTER and its repetition with credentials
 }
 
-// First is the script of the INVITE without credentials.
+// First returns the script of the INVITE without credentials.
 func (s script) First() script {
 	s.Round = 1
 	return s
@@ -94,7 +94,8 @@ type Sipp struct {
 	exited  chan error
 }
 
-// Sipp starts a scenario against the server. A caller begins at once; who is called is ready when it returns.
+// Sipp starts a scenario against the server. A calling scenario begins at once; a called scenario listens when Sipp
+// returns.
 func (s *Server) Sipp(x Script) *Sipp {
 	s.T.Helper()
 	path, err := exec.LookPath("sipp")
@@ -135,7 +136,7 @@ func either(a, b string) string {
 	return b
 }
 
-// scenario is a scenario with its parts and values filled in.
+// scenario returns the text of a scenario with its parts and values filled in.
 func scenario(t testing.TB, x Script) string {
 	t.Helper()
 	dir := filepath.Join(Root(), "e2e", "sipp")
@@ -211,7 +212,7 @@ func (p *Sipp) bound() {
 	})
 }
 
-// Wait waits until the scenario has ended, and fails unless it went as written.
+// Wait waits until the scenario has ended, and fails the test unless it succeeded.
 func (p *Sipp) Wait() {
 	p.T.Helper()
 	if err := p.End(); err != nil {
@@ -219,7 +220,7 @@ func (p *Sipp) Wait() {
 	}
 }
 
-// End waits until the scenario has ended, and says how.
+// End waits until the scenario has ended, and returns an error if it failed.
 func (p *Sipp) End() error {
 	err := <-p.exited
 	p.exited <- err
@@ -244,7 +245,7 @@ func (p *Sipp) files(pattern string) []string {
 	return found
 }
 
-// A Message is a SIP message as sipp saw it.
+// Message is a SIP message from the log of sipp.
 type Message struct {
 	Received bool
 	Text     string // with \n
@@ -252,7 +253,7 @@ type Message struct {
 
 var messageLine = regexp.MustCompile(`(?m)^(?:UDP|TCP) message (sent|received)[^\n]*\n\n`)
 
-// Messages are those of the scenario in their order.
+// Messages returns the messages of the scenario in their order.
 func (p *Sipp) Messages() []Message {
 	p.T.Helper()
 	var all []Message
@@ -275,7 +276,7 @@ func (p *Sipp) Messages() []Message {
 	return all
 }
 
-// Received returns the n-th message received that starts so, from 0.
+// Received returns the n-th received message that begins with start, from 0.
 func (p *Sipp) Received(start string, n int) string {
 	p.T.Helper()
 	for _, m := range p.Messages() {
@@ -290,7 +291,7 @@ func (p *Sipp) Received(start string, n int) string {
 	return ""
 }
 
-// Field is the value of a header field of a message.
+// Field returns the value of a header field of a message.
 func Field(message, name string) string {
 	for line := range strings.SplitSeq(message, "\n") {
 		if n, v, ok := strings.Cut(line, ":"); ok && strings.EqualFold(n, name) {

@@ -10,17 +10,17 @@ import (
 	"testing"
 )
 
-// A Person is somebody in a directory, an address book or a list.
+// Person is an entry of a directory, an address book or a list.
 type Person struct {
 	ID, Name, Company, Email string
-	Phones                   []string // as they are written there
+	Phones                   []string // in the notation of the directory
 }
 
-// A Slapd is OpenLDAP's server. Whoever asks it must say who they are, and gets no more than 500 entries but page by page.
+// Slapd is an OpenLDAP server. It requires a bind, and returns more than 500 entries only page by page.
 type Slapd struct {
 	*Daemon
 	Secure    string // host:port of ldaps
-	Authority string // PEM of who signed its certificate
+	Authority string // PEM of the certificate that signed its own
 	Base      string
 	Reader    string // a DN that may read, with Password
 	Password  string
@@ -50,7 +50,7 @@ access to attrs=userPassword by anonymous auth by * none
 access to * by users read by * none
 `
 
-// StartSlapd starts a directory with people in it.
+// StartSlapd starts a directory that contains people.
 func StartSlapd(t testing.TB, people []Person) *Slapd {
 	t.Helper()
 	path, err := exec.LookPath("slapd")
@@ -83,7 +83,7 @@ func StartSlapd(t testing.TB, people []Person) *Slapd {
 	return s
 }
 
-// ldif is the directory as a file (RFC 2849).
+// ldif returns the directory as a file (RFC 2849).
 func (s *Slapd) ldif(people []Person) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "dn: %s\nobjectClass: dcObject\nobjectClass: organization\ndc: example\no: Example\n\n", s.Base)
@@ -94,7 +94,7 @@ func (s *Slapd) ldif(people []Person) string {
 	return b.String()
 }
 
-// Entry is a person as LDIF.
+// Entry returns a person as LDIF.
 func (s *Slapd) Entry(p Person) string {
 	var b strings.Builder
 	put := func(name, value string) {
@@ -113,7 +113,7 @@ func (s *Slapd) Entry(p Person) string {
 	return b.String() + "\n"
 }
 
-// Change changes the directory as its own tools do: LDIF with or without changetype.
+// Change changes the directory with its own tools: LDIF with or without changetype.
 func (s *Slapd) Change(ldif string) {
 	s.T.Helper()
 	run(s.T, ldif, "ldapmodify", "-a", "-x", "-H", "ldap://"+s.Address, "-D", "cn=admin,"+s.Base, "-w", "secret")

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// shownCalls is how many calls of an organisation a failed test prints.
+// shownCalls limits the number of calls of an organisation that a failed test prints.
 const shownCalls = 3
 
-// verbose reports whether a failed test also prints what phones wrote: SONIQ_TEST_VERBOSE is set.
+// verbose reports whether a failed test also prints the output of phones: SONIQ_TEST_VERBOSE is set.
 func verbose() bool { return os.Getenv("SONIQ_TEST_VERBOSE") != "" }
 
-// showCalls logs the timelines of the newest calls of the client's organisation if the test has failed. A server that does not answer
-// has none.
+// showCalls logs the timelines of the newest calls of the client's organisation if the test has failed. It logs none
+// if the server does not answer.
 func (c *Client) showCalls() {
 	if !c.T.Failed() || c.Server.command == nil {
 		return

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// A Trytond is a Tryton server with its module party, on SQLite.
+// Trytond is a Tryton server with its module party, on SQLite.
 type Trytond struct {
 	*Daemon
 	Database, User, Password string
@@ -83,7 +83,7 @@ func (d *Trytond) post(key, method string, to any, params []any) {
 	}
 }
 
-// EndSessions logs everybody out.
+// EndSessions ends the sessions of all users.
 func (d *Trytond) EndSessions() {
 	d.T.Helper()
 	run(d.T, "", "python3", "-c", "import sqlite3,sys; c=sqlite3.connect(sys.argv[1],timeout=30); c.execute('DELETE FROM ir_session'); c.commit()",

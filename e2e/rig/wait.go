@@ -7,7 +7,7 @@ import (
 	"soniq/e2e/limit"
 )
 
-// Until asks again and again until ok is true. It fails the test after limit.Hang(usual).
+// Until polls ok until it returns true. It fails the test after limit.Hang(usual).
 func Until(t testing.TB, what string, usual time.Duration, ok func() bool) {
 	t.Helper()
 	if !Eventually(usual, ok) {
@@ -15,8 +15,8 @@ func Until(t testing.TB, what string, usual time.Duration, ok func() bool) {
 	}
 }
 
-// Eventually asks again and again, less often the longer it takes, because a request costs the server as much as a call does. It returns
-// true once ok is true, and false after limit.Hang(usual).
+// Eventually polls ok, less often the longer it takes, because a request costs the server as much as a call does. It
+// returns true once ok returns true, and false after limit.Hang(usual).
 func Eventually(usual time.Duration, ok func() bool) bool {
 	hang := time.NewTimer(limit.Hang(usual))
 	defer hang.Stop()

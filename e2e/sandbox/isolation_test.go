@@ -50,7 +50,7 @@ func TestSandbox_IsolatedFromLive(t *testing.T) {
 			t.Errorf("the live organisation was told %s", e.Event)
 		}
 	}
-	// A telephone of the sandbox does not reach the live organisation's people, whose extensions are the same.
+	// A telephone of the sandbox does not reach users of the live organisation, which have the same extensions.
 	s.Sipp(rig.Script{Scenario: "call_refused", Status: 480, Login: &inside.SIP, Number: inside.Extension}).Wait()
 	if missing := live.Do("GET", "/calls/"+r.CallID, nil); missing.Status != 404 {
 		t.Errorf("the live organisation sees a call of the sandbox: %d", missing.Status)

@@ -10,7 +10,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// The test numbers of lookups are known in every sandbox: of one a system does not answer in time.
+// Lookups in every sandbox know the test numbers. For one of them a system does not answer in time.
 func TestLookup_TestNumbers(t *testing.T) {
 	t.Parallel()
 	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
@@ -51,7 +51,7 @@ func TestLookup_TestNumbers(t *testing.T) {
 	}
 }
 
-// wantLookup checks what a lookup and a screen pop say of a number.
+// wantLookup checks the results of a lookup and a screen pop for a number.
 func wantLookup(s *fixture.Org, number, name string, complete bool, sources string) {
 	s.T.Helper()
 	var found struct {

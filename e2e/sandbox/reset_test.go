@@ -18,11 +18,11 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// keptTables are the tables in which a reset keeps rows.
+// keptTables lists the tables in which a reset keeps rows.
 var keptTables = []string{"orgs", "api_keys", "users", "invitations", "devices", "registrations", "browser_tokens", "provisionings", "agents", "webhooks", "webhook_versions", "audit",
 	"event_sequences", "extensions"}
 
-// ignoredTables are the tables that presence is written to shortly after a call.
+// ignoredTables lists the tables that presence is written to shortly after a call.
 var ignoredTables = []string{"agent_spells", "events", "webhook_deliveries", "webhook_attempts", "jobs", "call_counted"}
 
 func TestReset_DuringCall(t *testing.T) {
@@ -84,7 +84,7 @@ type sandboxOrg struct {
 	phone *rig.Phone
 }
 
-// newSandbox makes one.
+// newSandbox makes a sandbox.
 func newSandbox(s *rig.Server, org string) *sandboxOrg {
 	s.T.Helper()
 	key := s.Key(org, "test", "all")
@@ -96,14 +96,14 @@ func newSandbox(s *rig.Server, org string) *sandboxOrg {
 	return x
 }
 
-// call has the user call a test number, and waits until their telephone has answered.
+// call makes the user call a test number, and waits until their telephone has answered.
 func (x *sandboxOrg) call(number string) {
 	x.T.Helper()
 	x.Want(201, "POST", "/calls", map[string]any{"to": number, "user_id": x.user.ID}, nil)
 	x.phone.Wait("CALL_ESTABLISHED", "")
 }
 
-// fill adds something of everything to the sandbox, and a remembered call.
+// fill adds one record of each kind to the sandbox, and a call with memory.
 func (x *sandboxOrg) fill() {
 	x.T.Helper()
 	var contact, number, queue struct{ ID string }
@@ -150,7 +150,7 @@ func (x *sandboxOrg) rows() map[string]int {
 	return all
 }
 
-// rowsIn counts the rows of a table that hold the sandbox's id in any column.
+// rowsIn counts the rows of a table that contain the sandbox's id in any column.
 func (x *sandboxOrg) rowsIn(d *db.DB, table string) (n int) {
 	x.T.Helper()
 	rows, err := d.Read(x.T.Context()).Query(x.T.Context(), "SELECT * FROM "+table)
@@ -177,7 +177,7 @@ func (x *sandboxOrg) rowsIn(d *db.DB, table string) (n int) {
 	return n
 }
 
-// files lists the files that lie in folders of the sandbox.
+// files lists the files in the folders of the sandbox.
 func (x *sandboxOrg) files() (all []string) {
 	x.T.Helper()
 	err := filepath.WalkDir(x.Server.Data, func(path string, e fs.DirEntry, err error) error {
@@ -195,7 +195,7 @@ func (x *sandboxOrg) files() (all []string) {
 	return all
 }
 
-// lists are the lists of a sandbox that a reset empties.
+// lists names the lists of a sandbox that a reset empties.
 var lists = []string{"/calls", "/cdr", "/recordings", "/sms", "/sms/conversations", "/sms/opt-outs", "/contacts", "/numbers", "/queues", "/flows", "/trunks",
 	"/callbacks", "/tags", "/voicemail", "/crm/sync-jobs", "/audio"}
 
@@ -221,7 +221,7 @@ func (x *sandboxOrg) wantEmpty() {
 	}
 }
 
-// wantStillEmpty checks that nothing of before the reset came back: the one call since is to this number.
+// wantStillEmpty checks that no data from before the reset has returned. The one call after it is to this number.
 func (x *sandboxOrg) wantStillEmpty(number string) {
 	x.T.Helper()
 	for _, r := range x.CDRs(1, "") {
@@ -230,7 +230,7 @@ func (x *sandboxOrg) wantStillEmpty(number string) {
 		}
 	}
 	for _, table := range []string{"transcripts", "summaries", "memory_calls", "memory_items", "memory_vectors", "recordings"} {
-		if n := x.rows()[table]; n > 0 && (table != "memory_calls" || n > 1) { // the call since is remembered
+		if n := x.rows()[table]; n > 0 && (table != "memory_calls" || n > 1) { // the call after the reset is remembered
 			x.T.Errorf("%d rows are back in %s", n, table)
 		}
 	}

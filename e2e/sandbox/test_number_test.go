@@ -87,7 +87,7 @@ func TestTestNumbers_BehaveAsListed(t *testing.T) {
 	}
 }
 
-// callTestNumber has a user with a telephone call a test number.
+// callTestNumber makes a user with a telephone call a test number.
 func callTestNumber(s *fixture.Org, c testCall) {
 	s.T.Helper()
 	user := s.AddUser("User" + c.number[len(c.number)-2:])
@@ -110,7 +110,7 @@ func addAnsweringPhone(s *fixture.Org, user rig.User) {
 	s.T.Cleanup(phone.Close)
 }
 
-// wantInboundCall has somebody call a number of the sandbox and press digits.
+// wantInboundCall simulates an inbound call to a number of the sandbox that presses digits.
 func wantInboundCall(s *fixture.Org, t *testing.T) {
 	user := s.AddUser("Inside")
 	addAnsweringPhone(s, user)

@@ -11,7 +11,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// A device that is challenged with SHA-256 (RFC 8760) is used by a telephone that others wrote: it registers, calls and is called.
+// A third-party telephone whose device uses SHA-256 challenges (RFC 8760) registers, calls and is called.
 func TestDigest_SHA256WithLinphone(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})

@@ -13,7 +13,7 @@ import (
 // nonce matches the nonce of a challenge.
 var nonce = regexp.MustCompile(`nonce="[^"]*"`)
 
-// challenge returns a challenge without what differs each time.
+// challenge returns a challenge without the parts that differ each time.
 func challenge(t *testing.T, message, field string) string {
 	t.Helper()
 	line, _, _ := strings.Cut(message, "\n")

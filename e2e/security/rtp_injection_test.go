@@ -33,7 +33,7 @@ func TestRTPInjection_NotHeard(t *testing.T) {
 	if len(ports) < 4 {
 		t.Fatalf("the server has the UDP ports %v; two for each side were expected", ports)
 	}
-	for _, from := range []string{"127.66.6.6", "127.0.0.1"} { // a stranger, and another port of the telephones' own address
+	for _, from := range []string{"127.66.6.6", "127.0.0.1"} { // an unknown address, and another port of the telephones' own address
 		sendRTP(t, from, ports, 2300, 2*time.Second)
 	}
 	caller.Listen(5 * time.Second)
@@ -49,7 +49,7 @@ func TestRTPInjection_NotHeard(t *testing.T) {
 	fixture.Hears(t, "the right channel", both[1], 1000, 4*time.Second)
 }
 
-// udpPorts returns the UDP ports of the server other than SIP, which anybody can find by trying.
+// udpPorts returns the UDP ports of the server other than SIP, which an attacker can find by a port scan.
 func udpPorts(t *testing.T, s *rig.Server) []int {
 	t.Helper()
 	own := sockets(t, s.PID())

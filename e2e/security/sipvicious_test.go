@@ -20,11 +20,11 @@ import (
 type attacker struct {
 	s        *rig.Server
 	ip       string
-	disguise bool // the tools do not say who they are
+	disguise bool // the tools hide their User-Agent
 }
 
-// viciousWrapper runs a tool of SIPVicious from the address and under the name that come first; half of the tools do not heed their
-// own option for the address.
+// viciousWrapper runs a tool of SIPVicious from the address and under the name in its first arguments. Half of the
+// tools ignore their own option for the address.
 const viciousWrapper = `
 import sys, socket
 sys.path.insert(0, '/usr/share/sipvicious')
@@ -38,7 +38,7 @@ h.makeRequest.__defaults__ = tuple(d)
 __import__('sipvicious.' + tool, fromlist=['main']).main()
 `
 
-// run runs a tool against the server and returns what it printed.
+// run runs a tool against the server and returns its output.
 func (a attacker) run(tool string, args ...string) string {
 	a.s.T.Helper()
 	host, port, _ := net.SplitHostPort(a.s.SIP)
@@ -107,7 +107,7 @@ func TestSIPVicious_FindsNothingAndIsBanned(t *testing.T) {
 	for i, c := range []struct {
 		tool     string
 		disguise bool
-		stays    bool // it gives up, or needs to ask so little that it is not noticed
+		stays    bool // it gives up, or must send so few requests that they are not detected
 		args     []string
 	}{
 		{tool: "svmap"},

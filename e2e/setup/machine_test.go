@@ -17,14 +17,14 @@ import (
 	"time"
 )
 
-// patience is how long a test waits for what must happen.
+// patience is the time for which a test waits for an expected event.
 const patience = 20 * time.Second
 
 var longAgo = time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
 
 var locks = []string{"root/var/lib/dpkg/lock-frontend", "root/var/lib/dpkg/lock", "root/var/lib/apt/lists/lock", "root/var/cache/apt/archives/lock"}
 
-// proofs are the files that show that the Debian packages of the tests are there.
+// proofs lists files that prove that the Debian packages of the tests are installed.
 var proofs = map[string]string{
 	"libopus0": "root/usr/lib/any/libopus.so.0", "libpocketsphinx3": "root/usr/lib/any/libpocketsphinx.so.3", "libflite1": "root/usr/lib/any/libflite.so.1",
 	"pocketsphinx-en-us": "root/usr/share/pocketsphinx/model/en-us/en-us.lm.bin",
@@ -37,7 +37,7 @@ var proofs = map[string]string{
 	"postgresql":           "root/usr/lib/postgresql/15/bin/initdb", "nodejs": "bin/node", "npm": "bin/npm",
 }
 
-// installsModels is an apt-get that installs what the set-up "models" needs.
+// installsModels is an apt-get that installs the packages of the set-up "models".
 const installsModels = `
 cd "$SONIQ_SETUP_ROOT"
 mkdir -p usr/lib/any usr/share/pocketsphinx/model/en-us usr/share/wordnet
@@ -47,14 +47,14 @@ printf '#!/bin/sh\n' >usr/sbin/flite
 chmod +x usr/sbin/flite
 `
 
-// waits makes a command tell that it started, and go on when the test wants it to.
+// waits makes a command report its start, and wait until the test lets it continue.
 const waits = `
 touch "$MACHINE/started"
 until [ -e "$MACHINE/go" ]; do /bin/sleep 0.01; done
 `
 
-// A machine is a folder with a copy of the scripts, the system's files (root), and the only commands there are (bin). One process runs
-// on it, called apt-get: the one of the tests, which can hold locks.
+// machine is a folder with a copy of the scripts, the system's files (root), and the only available commands (bin).
+// One process runs on it, called apt-get: the one of the tests, which can hold locks.
 type machine struct {
 	t   *testing.T
 	dir string
@@ -92,7 +92,7 @@ func newMachine(t *testing.T) *machine {
 	}
 	m.silent("go", "echo go1.26.0")
 	m.silent("id", "echo 0")
-	m.silent("sleep", "exec /bin/sleep 0.01") // a second is short here
+	m.silent("sleep", "exec /bin/sleep 0.01") // a second is shortened
 	m.command("dpkg", "")
 	return m
 }
@@ -126,13 +126,14 @@ func (m *machine) remove(name string) {
 	}
 }
 
-// silent makes a command that leaves no trace.
+// silent makes a command whose runs are not recorded.
 func (m *machine) silent(name, body string) {
 	m.write("bin/"+name, "#!/bin/bash\n"+body+"\n")
 }
 
-// command makes a command whose runs are noted. In it, count sets n to the number of its runs so far; all commands of the system are
-// there. An apt-get that updates its lists always succeeds, and what dpkg is asked for is not noted.
+// command makes a command whose runs are recorded. In its body, count sets n to the number of its runs so far, and
+// all commands of the system are available. An apt-get that updates its lists always succeeds, and queries of dpkg
+// are not recorded.
 func (m *machine) command(name, body string) {
 	m.silent(name, `[ "$1" = --audit ] || echo "${0##*/} $*" >>"$MACHINE/calls"
 [ "${0##*/}" = sudo ] || PATH=/usr/bin:/bin
@@ -141,14 +142,14 @@ count() { echo >>"$0.count"; n=$(wc -l <"$0.count"); }
 `+body)
 }
 
-// everything makes the files and commands that show that all packages of the tests are there.
+// everything makes the files and commands that prove that all packages of the tests are installed.
 func (m *machine) everything() {
 	for _, file := range proofs {
 		m.write(file, "#!/bin/sh\n")
 	}
 }
 
-// calls are the runs of noted commands.
+// calls returns the runs of recorded commands.
 func (m *machine) calls() []string {
 	b, err := os.ReadFile(m.path("calls"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -202,7 +203,7 @@ func (m *machine) inode(name string) uint64 {
 	return s.Ino
 }
 
-// process adds one to those of the machine.
+// process adds a process to the machine.
 func (m *machine) process(pid int, name, command string) {
 	m.write(fmt.Sprintf("root/proc/%d/comm", pid), name+"\n")
 	m.write(fmt.Sprintf("root/proc/%d/cmdline", pid), strings.ReplaceAll(command, " ", "\x00"))
@@ -219,7 +220,7 @@ func (m *machine) waitFor(name string) {
 	m.t.Fatalf("%s was not made", name)
 }
 
-// A run is a set-up that was started.
+// run is a set-up in progress.
 type run struct {
 	t       *testing.T
 	command *exec.Cmd
@@ -238,7 +239,8 @@ func (m *machine) setup(want string, env ...string) *run {
 func (m *machine) start(env []string, name string, args ...string) *run {
 	m.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	// A program in the background may be started with SIGINT and SIGHUP ignored, and a shell cannot trap what it ignored from the start.
+	// A background program may be started with SIGINT and SIGHUP ignored. A shell cannot trap a signal that was
+	// ignored at its start.
 	c := exec.CommandContext(ctx, "env", append([]string{"--default-signal=HUP,INT,TERM", name}, args...)...)
 	c.Dir = m.dir
 	c.Env = append([]string{"PATH=" + m.path("bin"), "MACHINE=" + m.dir, "SONIQ_SETUP_ROOT=" + m.path("root")}, env...)
@@ -265,7 +267,7 @@ func (m *machine) start(env []string, name string, args ...string) *run {
 	return s
 }
 
-// says waits for words on standard error.
+// says waits for a text on standard error.
 func (s *run) says(words string) {
 	s.t.Helper()
 	for ended := false; ; {
@@ -301,14 +303,14 @@ func (s *run) succeeds() {
 	s.fails(0)
 }
 
-// kill ends the set-up and all it started without a chance to clean up.
+// kill kills the set-up and all its processes with SIGKILL.
 func (s *run) kill() {
 	s.cancel()
 	<-s.read
 	_ = s.command.Wait()
 }
 
-// endsWith checks what the last line contains.
+// endsWith checks the text of the last line.
 func (s *run) endsWith(words ...string) {
 	s.t.Helper()
 	for _, w := range words {

@@ -1,4 +1,5 @@
-// Package setup tests scripts/setup on made-up machines: folders with the files and the commands that the script looks for.
+// Package setup tests scripts/setup on simulated machines: folders with the files and the commands that the script
+// uses.
 package setup
 
 import (
@@ -70,14 +71,14 @@ func TestSetupWaitsForAProgramThatLeavesPackagesHalfInstalled(t *testing.T) {
 	m.remove(fmt.Sprintf("root/proc/%d", os.Getpid()))
 	m.process(4242, "unattended-upgr", "unattended-upgrade")
 	m.process(4243, "unattended-upgr", "python3 unattended-upgrade-shutdown --wait-for-signal")
-	m.process(4244, "apt-get", "") // ended, and nobody took note
+	m.process(4244, "apt-get", "") // ended, but not reaped
 	m.command("dpkg", `echo "The following packages have been unpacked but not yet configured"`)
 	m.command("apt-get", installsModels)
 	s := m.setup("models")
 	s.says("waiting for unattended-upgr (process 4242)")
 	m.ran("apt-get", 0)
 	m.remove("root/proc/4242")
-	s.succeeds() // the others are not waited for
+	s.succeeds() // it does not wait for the others
 }
 
 func TestSetupDoesNotWaitForTheCloudInitThatStartedIt(t *testing.T) {
@@ -228,7 +229,7 @@ func TestSetupAsksForNothingThatIsThere(t *testing.T) {
 
 func TestSetupAsksForThePackagesWhoseFilesAreGone(t *testing.T) {
 	names := slices.Sorted(maps.Keys(proofs))
-	for bit := range bits.Len(uint(len(names))) { // which five answers tell every package from every other
+	for bit := range bits.Len(uint(len(names))) { // the answers for all bits together identify each package
 		t.Run(fmt.Sprint(bit), func(t *testing.T) {
 			m := newMachine(t)
 			m.everything()

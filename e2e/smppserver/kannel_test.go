@@ -18,19 +18,20 @@ import (
 	"soniq/e2e/rig"
 )
 
-// kannel is an SMS gateway that is an application of ours. Its bearerbox speaks SMPP, its smsbox HTTP.
+// kannel is an SMS gateway that is an SMPP application of the organisation. Its bearerbox speaks SMPP, its smsbox
+// HTTP.
 type kannel struct {
 	t       *testing.T
 	sendURL string
 	dir     string
 	hooks   *httptest.Server
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	got  []url.Values
 	dlrs []url.Values
 }
 
-// startKannel starts one that binds to a server. More lines are added to its settings of the server.
+// startKannel starts a kannel that binds to a server. Lines in more are added to its configuration for the server.
 func startKannel(t *testing.T, smpp, systemID, password string, more ...string) *kannel {
 	t.Helper()
 	k := &kannel{t: t, dir: t.TempDir()}
@@ -111,7 +112,7 @@ func (k *kannel) write(name, text string) {
 	}
 }
 
-// complaints returns the lines of a log that tell of something unusual.
+// complaints returns the lines of a log that report something unusual.
 func complaints(log string) string {
 	var all []string
 	for line := range strings.Lines(log) {
@@ -122,7 +123,7 @@ func complaints(log string) string {
 	return strings.Join(all, "")
 }
 
-// run starts one of its programs until the test ends.
+// run starts one program of kannel until the test ends.
 func (k *kannel) run(program string) {
 	k.t.Helper()
 	log, err := os.Create(filepath.Join(k.dir, program+".log"))
@@ -158,7 +159,7 @@ func (k *kannel) hear(_ http.ResponseWriter, r *http.Request) {
 	k.got = append(k.got, r.URL.Query())
 }
 
-// send gives kannel a message, of which it reports under an identifier.
+// send submits a message to kannel, which sends its reports under an identifier.
 func (k *kannel) send(id, from, to, text string) {
 	k.t.Helper()
 	q := url.Values{"username": {"soniq"}, "password": {"soniq"}, "from": {from}, "to": {to}, "text": {text}, "charset": {"UTF-8"}, "dlr-mask": {"31"},
@@ -176,7 +177,8 @@ func (k *kannel) send(id, from, to, text string) {
 	}
 }
 
-// reports are the types of the reports under an identifier, in their order: 1 delivered, 2 failed, 8 taken, 16 refused.
+// reports returns the types of the reports under an identifier, in their order: 1 delivered, 2 failed, 8 accepted, 16
+// refused.
 func (k *kannel) reports(id string) (types []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -188,7 +190,7 @@ func (k *kannel) reports(id string) (types []string) {
 	return types
 }
 
-// texts are the messages that came in from a number.
+// texts returns the messages received from a number.
 func (k *kannel) texts(from string) (all []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -200,7 +202,7 @@ func (k *kannel) texts(from string) (all []string) {
 	return all
 }
 
-// words decodes a text from kannel: UTF-16 where coding is 2.
+// words decodes a text from kannel: UTF-16 if coding is 2.
 func words(text, coding string) string {
 	if coding != "2" {
 		return text

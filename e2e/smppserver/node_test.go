@@ -22,7 +22,7 @@ type nodeESME struct {
 	said []nodeSaid
 }
 
-// nodeSaid is one line that the application prints.
+// nodeSaid is one line of output of the application.
 type nodeSaid struct {
 	Bound     *int
 	Submitted *int
@@ -35,7 +35,7 @@ type nodeSaid struct {
 	Closed    bool
 }
 
-// startNodeESME starts one that binds and submits.
+// startNodeESME starts an application that binds and submits.
 func (x *texting) startNodeESME(systemID, password string, orders ...map[string]any) *nodeESME {
 	x.t.Helper()
 	n := &nodeESME{}
@@ -79,7 +79,7 @@ func (n *nodeESME) all(of func(nodeSaid) bool) (all []nodeSaid) {
 	return all
 }
 
-// wait waits until so many lines came for which of is true.
+// wait waits until n lines match of.
 func (n *nodeESME) wait(t *testing.T, what string, count int, of func(nodeSaid) bool) []nodeSaid {
 	t.Helper()
 	rig.Until(t, fmt.Sprint(count, " ", what), 60*time.Second, func() bool { return len(n.all(of)) >= count })
@@ -92,7 +92,7 @@ func isReceipt(s nodeSaid) bool   { return s.Receipt != "" }
 func isMessage(s nodeSaid) bool   { return s.Message != "" }
 func isClosed(s nodeSaid) bool    { return s.Closed }
 
-// npm's smpp sends GSM 7 bit as data_coding 1, and knows nothing of plus signs.
+// npm's smpp sends GSM 7 bit as data_coding 1, and does not support plus signs.
 func TestNodeSMPP_EveryCoding(t *testing.T) {
 	eachTexting(t, 4, func(t *testing.T, x *texting) {
 		a := x.application(map[string]any{})

@@ -51,7 +51,7 @@ func (x *texting) application(body map[string]any) (a application) {
 	return a
 }
 
-// bound waits until so many connections of an application are there.
+// bound waits until an application has n connections.
 func (x *texting) bound(a application, n int) {
 	x.t.Helper()
 	rig.Until(x.t, fmt.Sprint(n, " connections"), 30*time.Second, func() bool {
@@ -67,7 +67,7 @@ type text struct {
 	To                         string `json:"to_number"`
 }
 
-// written are the messages of a direction.
+// written returns the messages of a direction.
 func (x *texting) written(direction string) (all []text) {
 	x.t.Helper()
 	for cursor := ""; ; {
@@ -84,7 +84,7 @@ func (x *texting) written(direction string) (all []text) {
 	}
 }
 
-// long is a text of 400 characters with a picture in it.
+// long is a text of 400 characters with an emoji in it.
 var long = string([]rune(strings.Repeat("Dear Ms. Möller, your parcel waits. ", 12))[:397]) + "!🚀."
 
 func TestKannel_LongTextBothWaysWithReceipt(t *testing.T) {
@@ -92,7 +92,7 @@ func TestKannel_LongTextBothWaysWithReceipt(t *testing.T) {
 		a := x.application(map[string]any{})
 		k := startKannel(t, x.Server.SMPP, a.SystemID, a.Password)
 		x.bound(a, 1)
-		k.send("long", x.numbers[0], "+12025550115", long) // who answers with the same text
+		k.send("long", x.numbers[0], "+12025550115", long) // this number answers with the same text
 		rig.Until(t, "the report", 60*time.Second, func() bool { return slices.Contains(k.reports("long"), "1") })
 		out := x.written("outbound")
 		if len(out) != 1 || out[0].Body != long || out[0].Encoding != "ucs2" || out[0].Segments != 6 || out[0].Status != "delivered" {
@@ -140,14 +140,14 @@ func TestKannel_NoLossNorDuplicateAcrossKills(t *testing.T) {
 		rig.Until(t, "some reports", 60*time.Second, func() bool { return k.count("1") > 5 })
 		x.Server.Kill() // while receipts are due
 		x.Server.Start()
-		_ = rig.Eventually(0, func() bool { return k.count("1") >= messages }) // below it is said which ones are missing
+		_ = rig.Eventually(0, func() bool { return k.count("1") >= messages }) // the missing ones are listed below
 		var got, want []string
 		for _, m := range x.written("outbound") {
 			got = append(got, m.Body)
 		}
 		for n := range messages {
 			want = append(want, body(n))
-			r := k.reports(id(n)) // in any order: the answer and the receipt may come over different connections
+			r := k.reports(id(n)) // in any order: the response and the receipt may come over different connections
 			if slices.Sort(r); !slices.Equal(r, []string{"1", "8"}) {
 				t.Errorf("of %s kannel reports %v", id(n), r)
 			}
@@ -160,7 +160,7 @@ func TestKannel_NoLossNorDuplicateAcrossKills(t *testing.T) {
 	})
 }
 
-// count is how many reports of a type there are.
+// count returns the number of reports of a type.
 func (k *kannel) count(kind string) (n int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

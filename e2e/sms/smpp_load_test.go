@@ -15,8 +15,8 @@ import (
 	"soniq/internal/protocol/smpp"
 )
 
-// TestSMPP_Throughput measures how many messages a second go from POST /sms to a centre made of npm's smpp and come back as
-// receipts, and how many our client alone hands to that centre.
+// TestSMPP_Throughput measures the messages per second from POST /sms to a centre made of npm's smpp and back as
+// receipts. It also measures soniq's SMPP client alone with that centre.
 func TestSMPP_Throughput(t *testing.T) {
 	if os.Getenv("SONIQ_BENCH") == "" {
 		t.Skip("SONIQ_BENCH=1 runs this, with nothing else on the machine")
@@ -49,7 +49,7 @@ func TestSMPP_Throughput(t *testing.T) {
 	t.Run("client alone", measureClient)
 }
 
-// processorTime tells how much of a processor each message took of a process since it began.
+// processorTime returns the processor time that each message has cost a process since its start.
 func processorTime(t *testing.T, pid, messages int) string {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -62,7 +62,7 @@ func processorTime(t *testing.T, pid, messages int) string {
 	return fmt.Sprintf("%.1f ms of CPU each", float64(user+system)*10/float64(messages))
 }
 
-// measureClient measures our SMPP client with that centre, without a platform.
+// measureClient measures soniq's SMPP client with that centre, without a platform.
 func measureClient(t *testing.T) {
 	c := newSMSC(t)
 	client, err := smpp.New(smpp.Config{Address: fmt.Sprintf("127.0.0.1:%d", c.port), SystemID: "raw", Window: 50, Dial: (&net.Dialer{}).DialContext,

@@ -10,7 +10,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// A part that was acknowledged outlives a kill; the rest of the message finds it.
+// An acknowledged part of an inbound message survives a kill and is joined with the parts that arrive later.
 func TestSMPP_PartsSurviveKill(t *testing.T) {
 	t.Parallel()
 	rig.Each(t, rig.Options{Env: fixture.NoSpeech, Upset: true}, func(t *testing.T, s *rig.Server) {
@@ -33,17 +33,18 @@ func TestSMPP_PartsSurviveKill(t *testing.T) {
 	})
 }
 
-// What was handed over before a kill is not sent again after it: each message arrives once, or is told to be unknown.
+// A message submitted before a kill is not submitted again after it. Each message arrives once, or gets the status
+// unknown.
 func TestSMPP_NoDuplicateAfterKill(t *testing.T) {
 	t.Parallel()
 	rig.Each(t, rig.Options{Env: fixture.NoSpeech, Upset: true}, func(t *testing.T, s *rig.Server) {
 		c := newSMSC(t)
 		x := connectSMSC(fixture.NewOrg(s), c, nil, map[string]any{"rate_per_second": 100, "number_rate_per_second": 100})
 		x.waitCarrier("active")
-		c.order(map[string]any{"do": "manner", "is": "slow"}) // so that some are under way when the server is killed
+		c.order(map[string]any{"do": "manner", "is": "slow"}) // so that some messages are in transit when the server is killed
 		ids := map[string]string{}
 		for i := range 200 {
-			to := fmt.Sprintf("+1202555%02d%02d", 30+i/50, 20+i%50) // none that the centre treats otherwise
+			to := fmt.Sprintf("+1202555%02d%02d", 30+i/50, 20+i%50) // no number that the centre treats specially
 			ids[to] = x.send(to, "once").ID
 			if i == 120 {
 				rig.Until(t, "some messages at the centre", 30*time.Second, func() bool { return len(c.all("submit", "")) > 40 })

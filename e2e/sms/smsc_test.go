@@ -29,7 +29,7 @@ type smsc struct {
 	seen []smscEvent
 }
 
-// smscEvent is what an SMS centre reports.
+// smscEvent is an event that an SMS centre reports.
 type smscEvent struct {
 	Port                     int
 	Event, ID, From, To      string
@@ -104,7 +104,7 @@ func (c *smsc) stop() {
 	_ = c.Wait()
 }
 
-// order tells the centre what to do.
+// order sends a command to the centre.
 func (c *smsc) order(o map[string]any) {
 	c.t.Helper()
 	b, err := json.Marshal(o)
@@ -116,7 +116,7 @@ func (c *smsc) order(o map[string]any) {
 	}
 }
 
-// all lists what happened of a kind, to a number unless that is "".
+// all returns the events of a kind, to a number unless that is "".
 func (c *smsc) all(event, to string) (all []smscEvent) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -128,7 +128,7 @@ func (c *smsc) all(event, to string) (all []smscEvent) {
 	return all
 }
 
-// wait waits until something has happened so many times.
+// wait waits until n events of a kind have come.
 func (c *smsc) wait(event string, n int) []smscEvent {
 	c.t.Helper()
 	rig.Until(c.t, fmt.Sprintf("%d × %s at the centre", n, event), 60*time.Second, func() bool { return len(c.all(event, "")) >= n })
@@ -143,7 +143,7 @@ type smsOrg struct {
 	carrier string
 }
 
-// connectSMSC gives an organisation a number for messages, and an SMS centre as carrier.
+// connectSMSC adds a number for messages to an organisation, and an SMS centre as its carrier.
 func connectSMSC(o *fixture.Org, c *smsc, settings, more map[string]any) *smsOrg {
 	o.T.Helper()
 	x := &smsOrg{Org: o, centre: c, from: "+12025550143"}

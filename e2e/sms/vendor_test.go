@@ -21,14 +21,14 @@ import (
 	"soniq/e2e/rig"
 )
 
-// vendorAPI replaces the API of a vendor. It takes messages and keeps where receipts are to go.
+// vendorAPI replaces the API of a vendor. It accepts messages and records the addresses for receipts.
 type vendorAPI struct {
 	*httptest.Server
 	mu   sync.Mutex // guards told
-	told []string   // where receipts are wanted
+	told []string   // addresses for receipts
 }
 
-// newVendorAPI starts one.
+// newVendorAPI starts a stand-in.
 func newVendorAPI(t *testing.T) *vendorAPI {
 	v := &vendorAPI{}
 	v.Server = httptest.NewServer(http.HandlerFunc(v.serve))
@@ -57,7 +57,7 @@ func (v *vendorAPI) serve(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"sid":%q,"status":"queued"}`, form.Get("To"))
 }
 
-// receiptURL is where the n-th message's receipt is to go.
+// receiptURL returns the address for the receipt of the n-th message.
 func (v *vendorAPI) receiptURL(t *testing.T, n int) string {
 	t.Helper()
 	at := ""
@@ -79,7 +79,7 @@ type vendorOrg struct {
 	callback string
 }
 
-// newVendorOrg makes one.
+// newVendorOrg makes an organisation.
 func newVendorOrg(t *testing.T, s *rig.Server, provider string, settings map[string]any) *vendorOrg {
 	t.Helper()
 	d := &vendorOrg{Client: s.Org("live"), t: t}
@@ -119,7 +119,7 @@ func (d *vendorOrg) waitStatus(id, status string) string {
 	return m.Error.Code
 }
 
-// received are the texts that came in.
+// received returns the messages received.
 func (d *vendorOrg) received() (all []string) {
 	d.t.Helper()
 	var page struct{ Data []struct{ Body string } }
@@ -178,7 +178,7 @@ func TestTwilio_MessagesAndSignatures(t *testing.T) {
 			t.Errorf("error %s", code)
 		}
 		in := url.Values{"MessageSid": {"SM9"}, "SmsStatus": {"received"}, "From": {mobile}, "To": {"+12025550143"}, "Body": {"Größe & 🚀 = 1+1"}, "NumMedia": {"0"}}
-		for range 2 { // it comes again where the answer was late
+		for range 2 { // the vendor repeats it if the response was late
 			if status := signed(d.callback, in); status != 204 {
 				t.Errorf("a message is answered %d", status)
 			}

@@ -8,7 +8,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// announcementText is what Bob hears first.
+// announcementText is the announcement that Bob hears first.
 const announcementText = "This is a call about your order. Please stay on the line."
 
 // newPlacingOffice makes an office where calls are placed for Ada, and Bob answers at once.
@@ -21,7 +21,7 @@ func newPlacingOffice(t *testing.T, env map[string]string) *fixture.Office {
 	return o
 }
 
-// Who answers hears what is to be said to them, alone and before they hear the caller.
+// The called party hears the announcement alone, before it is connected to the caller.
 func TestAnswerAnnouncement_BeforeCallerHeard(t *testing.T) {
 	t.Parallel()
 	o := newPlacingOffice(t, fixture.NoSpeech)
@@ -58,7 +58,7 @@ func wantAnnouncement(o *fixture.Office, bob int, words []int16, after float64) 
 	return end
 }
 
-// What a carrier plays before somebody answers is heard until then, and not while they are told.
+// The caller hears early media of a carrier until the answer, and not during the announcement.
 func TestAnswerAnnouncement_EarlyMediaStops(t *testing.T) {
 	t.Parallel()
 	o := newPlacingOffice(t, fixture.NoSpeech)
@@ -89,7 +89,7 @@ func TestAnswerAnnouncement_EarlyMediaStops(t *testing.T) {
 	carrier.Wait()
 }
 
-// Who is led hears it before they are.
+// A called party that is routed to a flow hears the announcement before the flow.
 func TestAnswerAnnouncement_BeforeFlow(t *testing.T) {
 	t.Parallel()
 	o := newPlacingOffice(t, fixture.NoSpeech)
@@ -101,7 +101,7 @@ func TestAnswerAnnouncement_BeforeFlow(t *testing.T) {
 	o.BobPhone.Wait("CALL_CLOSED", "")
 }
 
-// Who wants more of calls than that their telephones ring is told first too.
+// A user with a ring strategy also hears the announcement first.
 func TestAnswerAnnouncement_AfterRingInOrder(t *testing.T) {
 	t.Parallel()
 	o := newPlacingOffice(t, fixture.NoSpeech)
@@ -119,7 +119,7 @@ func TestAnswerAnnouncement_AfterRingInOrder(t *testing.T) {
 	fixture.HearsNot(t, "Ada, who talks", pcm, 480, 200*time.Millisecond) // of a ringing tone
 }
 
-// Who hangs up while they are told ends the call.
+// If the called party hangs up during the announcement, the call ends.
 func TestAnswerAnnouncement_HangupEndsCall(t *testing.T) {
 	t.Parallel()
 	o := newPlacingOffice(t, fixture.NoSpeech)
@@ -133,7 +133,7 @@ func TestAnswerAnnouncement_HangupEndsCall(t *testing.T) {
 	}
 }
 
-// Where nothing can speak no telephone rings.
+// Without a voice the request is refused, and no telephone rings.
 func TestAnswerAnnouncement_RefusedWithoutVoice(t *testing.T) {
 	t.Parallel()
 	o := newPlacingOffice(t, map[string]string{"SONIQ_TRANSCRIBER": "off", "SONIQ_VOICE": "off"})

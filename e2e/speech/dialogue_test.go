@@ -36,7 +36,8 @@ func loadDialogue(t testing.TB, id string) dialogue {
 	return dialogue{}
 }
 
-// audio speaks a dialogue by turns: what the caller (flite's rms) and the agent (slt) say, both as long as the call.
+// audio synthesises a dialogue by turns: the texts of the caller (flite's rms) and of the agent (slt), each as long
+// as the call.
 func (d dialogue) audio(t testing.TB) (caller, agent []int16) {
 	t.Helper()
 	caller, agent = make([]int16, fixture.SilenceBefore), make([]int16, fixture.SilenceBefore)

@@ -18,8 +18,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// wantErased has everything about a caller erased and searches what the server leaves behind: every column of every table, and
-// every file, byte for byte.
+// wantErased erases all data about a caller and searches the remaining data of the server: every column of every
+// table, and every file, byte for byte.
 func wantErased(s *fixture.Org, from string, spoken fixture.CDR) {
 	s.T.Helper()
 	const secret = "zanzibar"
@@ -77,7 +77,7 @@ func wantErased(s *fixture.Org, from string, spoken fixture.CDR) {
 	}
 }
 
-// exportCDRs has every record written to a file, which has the caller's number.
+// exportCDRs exports all records to a file, which contains the caller's number.
 func exportCDRs(s *fixture.Org) {
 	s.T.Helper()
 	var e struct{ ID, Status string }
@@ -91,8 +91,8 @@ func exportCDRs(s *fixture.Org) {
 	}
 }
 
-// addContacts has the caller known: as a contact of their own, as one number of a contact, which it returns, with notes, and in a
-// system whose people are copied.
+// addContacts stores the caller as a contact of their own, as one number of another contact, with notes, and in a
+// copied system. It returns the other contact.
 func addContacts(s *fixture.Org, from, secret string) (left string) {
 	s.T.Helper()
 	system := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -114,7 +114,7 @@ func addContacts(s *fixture.Org, from, secret string) (left string) {
 	return both.ID
 }
 
-// eraseContact deletes a contact and has everything about its number erased.
+// eraseContact deletes a contact and erases all data about its number.
 func eraseContact(s *fixture.Org, id, number string) {
 	s.T.Helper()
 	s.Want(201, "POST", "/contacts/"+id+"/notes", map[string]any{"body": "call " + number}, nil)
@@ -122,13 +122,13 @@ func eraseContact(s *fixture.Org, id, number string) {
 	rig.Until(s.T, number+" is nowhere", 30*time.Second, func() bool { return len(database.TablesContaining(s, strings.TrimPrefix(number, "+"))) == 0 })
 }
 
-// placesOf names the tables and files in which a text is found.
+// placesOf returns the tables and files that contain a text.
 func placesOf(s *fixture.Org, text string) []string {
 	s.T.Helper()
 	return append(database.TablesContaining(s, text), filesContaining(s, text)...)
 }
 
-// filesContaining returns the files of the server in which a text is found.
+// filesContaining returns the files of the server that contain a text.
 func filesContaining(s *fixture.Org, text string) (places []string) {
 	s.T.Helper()
 	err := filepath.WalkDir(s.Server.Data, func(path string, e fs.DirEntry, err error) error {

@@ -30,7 +30,7 @@ func wantRecalledByMCP(s *fixture.Org, question, id string) {
 	a.MustCall("get_caller_memory", map[string]any{"phone": "+12025550123"})
 }
 
-// maxErrorRate is the share of words that each engine may get wrong.
+// maxErrorRate limits the share of words that each engine may get wrong.
 var maxErrorRate = map[string]float64{"sherpa-onnx": 0.2, "pocketsphinx": 0.35}
 
 func TestRecognition_TranscriptSummaryAndSearch(t *testing.T) {
@@ -45,7 +45,7 @@ func TestRecognition_Pocketsphinx(t *testing.T) {
 	transcribeAndSearch(t, "pocketsphinx", "--transcriber", "pocketsphinx")
 }
 
-// transcribeAndSearch has a dialogue spoken, and checks its transcript, its summary and searches.
+// transcribeAndSearch makes a call with a dialogue, and checks its transcript, its summary and searches.
 func transcribeAndSearch(t *testing.T, engine string, flags ...string) {
 	s := rig.Start(t, rig.Options{Flags: flags})
 	office := fixture.NewOrg(s)
@@ -84,7 +84,8 @@ func transcribeAndSearch(t *testing.T, engine string, flags ...string) {
 	wantRecalledByMCP(office, calls[0].question, ids[0])
 }
 
-// callWithDialogue has two telephones speak a dialogue and returns the record of the call when everything is known of it.
+// callWithDialogue makes two telephones speak a dialogue and returns the record of the call once its transcript and
+// summary are there.
 func callWithDialogue(s *fixture.Org, d dialogue) fixture.CDR {
 	s.T.Helper()
 	ada, bob := s.AddUser("Ada"+d.ID), s.AddUser("Bob"+d.ID)
@@ -103,7 +104,7 @@ func callWithDialogue(s *fixture.Org, d dialogue) fixture.CDR {
 	return s.CDR(ada.Extension)
 }
 
-// wantSummary checks the note, and that the events carry it.
+// wantSummary checks the summary, and that the events contain it.
 func wantSummary(s *fixture.Org, r fixture.CDR) {
 	s.T.Helper()
 	var note struct {
@@ -129,7 +130,7 @@ func wantSummary(s *fixture.Org, r fixture.CDR) {
 	s.WantEvents(r.CallID, "call.started", "call.answered", "call.recording", "call.transcription", "call.ended")
 }
 
-// wantFound waits until a search in other words names the call first.
+// wantFound waits until a search with other words returns the call first.
 func wantFound(s *fixture.Org, question, callID string) {
 	s.T.Helper()
 	var found struct {
@@ -149,7 +150,7 @@ func wantFound(s *fixture.Org, question, callID string) {
 	}
 }
 
-// said returns everything one side says.
+// said returns the text of one side.
 func (d dialogue) said(side string) string {
 	var all []string
 	for _, turn := range d.Turns {

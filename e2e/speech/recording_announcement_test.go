@@ -7,7 +7,7 @@ import (
 	"soniq/e2e/fixture"
 )
 
-// Both sides hear that they will be recorded before they hear each other, and nothing is recorded before.
+// Both parties hear the recording announcement before they hear each other, and recording starts only afterwards.
 func TestRecordingAnnouncement_BeforeConversation(t *testing.T) {
 	t.Parallel()
 	o := fixture.NewOfficeWithAnnouncement(t, fixture.NoSpeech)
@@ -25,7 +25,7 @@ func TestRecordingAnnouncement_BeforeConversation(t *testing.T) {
 	wantRecordedAfter(o, r, fixture.SampleDuration(len(words)))
 }
 
-// Where nothing can speak a tone stands for the words.
+// Without a voice a tone replaces the spoken announcement.
 func TestRecordingAnnouncement_ToneWithoutVoice(t *testing.T) {
 	t.Parallel()
 	o := fixture.NewOfficeWithAnnouncement(t, map[string]string{"SONIQ_TRANSCRIBER": "off", "SONIQ_VOICE": "off"})
@@ -40,7 +40,7 @@ func TestRecordingAnnouncement_ToneWithoutVoice(t *testing.T) {
 	wantRecordedAfter(o, r, 400*time.Millisecond)
 }
 
-// talk waits until both hear each other, ends the call and returns its record.
+// talk waits until both parties hear each other, ends the call and returns its record.
 func talk(o *fixture.Office, ada, bob int) fixture.CDR {
 	o.T.Helper()
 	o.AdaPhone.Since(ada, 2*time.Second)

@@ -15,20 +15,20 @@ import (
 	"soniq/internal/intelligence/engine/sherpatest"
 )
 
-// toneTurns is what the caller's telephone plays: two turns of tones, of which each is heard as a word.
+// toneTurns is the audio of the caller's telephone: two turns of tones, each of which is recognised as a word.
 var toneTurns = [][2]int{{0, 1500}, {sherpatest.Low, 300}, {0, 200}, {sherpatest.High, 300}, {0, 200}, {sherpatest.Low, 300}, {0, 3000},
 	{sherpatest.High, 300}, {0, 200}, {sherpatest.High, 300}, {0, 60000}}
 
-// toneWords is what the tones are recognised as.
+// toneWords is the text that the tones are recognised as.
 const (
 	toneWords = "low high low high high"
 	firstTurn = 4500 * time.Millisecond // when it is over
 	bothTurns = 8 * time.Second
-	wordDrift = 80 // milliseconds by which a word may be told before or after its tone: twice what the model hears at once
+	wordDrift = 80 // tolerance in milliseconds between a word and its tone: twice the chunk that the model processes at once
 )
 
-// TestSherpa_OperatorModelAcrossWorkerKill has sherpa-onnx listen to calls with a model that knows two tones as words. In the second
-// call its worker is killed between the turns; nothing of either is lost.
+// TestSherpa_OperatorModelAcrossWorkerKill transcribes calls by sherpa-onnx with a model that recognises two tones as
+// words. In the second call its worker is killed between the turns; no word of either turn is lost.
 func TestSherpa_OperatorModelAcrossWorkerKill(t *testing.T) {
 	t.Parallel()
 	model := t.TempDir()
@@ -48,7 +48,7 @@ func TestSherpa_OperatorModelAcrossWorkerKill(t *testing.T) {
 	})
 }
 
-// TestSherpa_MissingModel: calls work without it, and their transcripts say why there is nothing in them.
+// TestSherpa_MissingModel: without the model calls work, and their transcripts contain the reason why they are empty.
 func TestSherpa_MissingModel(t *testing.T) {
 	t.Parallel()
 	empty := t.TempDir()
@@ -73,7 +73,7 @@ func TestSherpa_MissingModel(t *testing.T) {
 	}
 }
 
-// callWithTones has a caller play both turns, does something between them, and returns the record of the call.
+// callWithTones makes a caller play both turns, calls between in the pause, and returns the record of the call.
 func callWithTones(s *fixture.Org, name string, between func()) fixture.CDR {
 	s.T.Helper()
 	caller, callee := s.AddUser(name), s.AddUser("Mute"+name)
@@ -128,7 +128,7 @@ func wantToneWords(s *fixture.Org, model, name string, between func()) {
 	s.T.Logf("%s: %s; tones at %v: %+v", name, got.Engine, tones, got.Segments)
 }
 
-// onsets are the milliseconds at which sound begins after a tenth of a second of quiet.
+// onsets returns the milliseconds at which sound begins after a tenth of a second of silence.
 func onsets(pcm []int16, rate int) (at []int) {
 	quiet := 0
 	for i, step := 0, rate/100; i+step <= len(pcm); i += step {

@@ -8,14 +8,14 @@ import (
 	"soniq/e2e/rig"
 )
 
-// Names that no dictionary has are understood in the calls of the organisation that has them, and in nobody else's: one worker
-// recognises the calls of both, one after the other.
+// Names outside every dictionary are recognised in calls of the organisation that has configured them, and in no
+// other: one worker recognises the calls of both, one after the other.
 func TestTerms_PerOrganisation(t *testing.T) {
 	t.Parallel()
 	rig.Either(t, rig.Options{}, wantTerms)
 }
 
-// wantTerms speaks names in the calls of two organisations, and checks which of them are understood.
+// wantTerms speaks names in the calls of two organisations, and checks in which of them they are recognised.
 func wantTerms(t *testing.T, s *rig.Server) {
 	company, stranger := fixture.NewOrg(s), fixture.NewOrg(s)
 	company.Want(201, "POST", "/users", map[string]any{"email": "ilse@example.com", "first_name": "Ilse", "last_name": "Vandermeer", "role": "agent"}, nil)

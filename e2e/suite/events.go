@@ -25,7 +25,7 @@ func (n testName) root() testName {
 	return testName{n.Package, name}
 }
 
-// outcome is how a test ended last.
+// outcome is the last result of a test.
 type outcome struct {
 	action  string // pass, fail or skip
 	seconds float64

@@ -1,5 +1,6 @@
-// Command suite runs what `make test` and `make quick` consist of: static checks, unit tests and end-to-end tests. It runs parts that
-// compute beside parts that wait, reports progress, runs a failed test again, and ends with the time of each part.
+// Command suite runs the parts of `make test` and `make quick`: static checks, unit tests and end-to-end tests. It
+// runs parts that compute beside parts that wait, reports progress, runs a failed test again, and ends with the time
+// of each part.
 package main
 
 import (
@@ -47,7 +48,7 @@ func run(ctx context.Context, args []string) error {
 	return s.report(os.Stdout)
 }
 
-// fuzzTime is how long each kind of network input is fuzzed. `make soak` does so for longer.
+// fuzzTime is the fuzzing time of each kind of network input. `make soak` uses a longer time.
 const fuzzTime = "20s"
 
 // newSuite measures the machine and prepares the environment that all parts share.

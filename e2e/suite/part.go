@@ -20,15 +20,15 @@ type part struct {
 	outcomes map[testName]*outcome
 	done     int      // top-level tests that have ended
 	again    []string // tests that failed and passed when they ran again, with how often they failed
-	flaky    []string // what those printed when they failed
+	flaky    []string // output of those tests when they failed
 	errs     []string
 	ended    bool
 }
 
-// elsewhere is in the reason of a test that does not run in this part because it runs in another one.
+// elsewhere is part of the skip reason of a test that runs in another part of the suite.
 const elsewhere = "in another part of the suite"
 
-// packageUse is what a package of end-to-end tests took, with the processes it started.
+// packageUse records the resources that a package of end-to-end tests used, including the processes it started.
 type packageUse struct {
 	path      string
 	wall, cpu time.Duration
@@ -86,7 +86,7 @@ func (p *part) addCPU(d time.Duration) {
 	p.cpu += d
 }
 
-// addPackage records what a package took.
+// addPackage records the resources that a package used.
 func (p *part) addPackage(u packageUse) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -114,7 +114,7 @@ func (p *part) failed() []testName {
 	return all
 }
 
-// output returns what a test and its subtests printed.
+// output returns the output of a test and its subtests.
 func (p *part) output(n testName) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

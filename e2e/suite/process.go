@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// low runs a command at the lowest priority, so that it uses only what tests that listen to audio leave.
+// low is the lowest priority. A command with it uses only the processor time that tests with audio leave.
 const low = 19
 
 // command prepares a process in the folder dir of the module. It ends when the suite ends.
@@ -20,13 +20,13 @@ func (s *suite) command(nice int, dir string, args ...string) *exec.Cmd {
 	}
 	c := exec.CommandContext(s.ctx, args[0], args[1:]...)
 	c.Dir, c.Env = dir, s.environment
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // what it started ends with it
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // processes it started end with it
 	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGTERM) }
 	c.WaitDelay = 20 * time.Second
 	return c
 }
 
-// execute runs a command whose output matters only if it fails.
+// execute runs a command whose output is reported only if it fails.
 func (s *suite) execute(p *part, c *exec.Cmd) bool {
 	out, err := c.CombinedOutput()
 	p.addCPU(used(c))

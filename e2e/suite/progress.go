@@ -27,7 +27,7 @@ func (s *suite) follow() (stop func()) {
 	return func() { close(done) }
 }
 
-// progress returns what each part has done so far, in one line.
+// progress returns the progress of each part, in one line.
 func (s *suite) progress() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

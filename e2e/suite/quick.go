@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// quickCalls are the end-to-end tests of `make quick`: a call with each codec.
+// quickCalls names the end-to-end tests of `make quick`: a call with each codec.
 const (
 	quickPackage = "soniq/e2e/call"
 	quickCalls   = "^TestCodec_"
@@ -49,8 +49,8 @@ func (s *suite) unitQuick(all []testPackage) {
 	s.events(p, c)
 }
 
-// changed returns the packages with a file that differs from the branch the work started from: what is not committed yet, and the commits
-// that the upstream branch lacks, or the last commit if there is no upstream branch.
+// changed returns the packages with a file that differs from the branch the work started from. These are uncommitted
+// changes and the commits that the upstream branch lacks, or the last commit if there is no upstream branch.
 func (s *suite) changed(all []testPackage) (some []testPackage, err error) {
 	base := "HEAD~1"
 	if s.command(0, "", "git", "rev-parse", "--quiet", "--verify", "@{upstream}").Run() == nil {

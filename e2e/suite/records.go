@@ -10,10 +10,10 @@ import (
 	"soniq/e2e/limit"
 )
 
-// unitLimit is how long all unit tests of a package may take before they count as hanging.
+// unitLimit is the time after which the unit tests of a package count as hanging.
 const unitLimit = 20 * time.Minute
 
-// tooLong is how many times its budget a test may take before the suite fails.
+// tooLong is the multiple of its budget that a test may take before the suite fails.
 const tooLong = 3
 
 // reportRecords prints the end-to-end tests that took longest after they were admitted, and those that took longer than their budget. It

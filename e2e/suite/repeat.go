@@ -17,7 +17,7 @@ const (
 // repeat runs the failed tests of each part again, one at a time, after everything else has ended. A data race is a failure for good.
 // See docs/decisions/0015.
 func (s *suite) repeat() {
-	if os.Getenv("SONIQ_SOAK") != "" { // these runs look for what happens rarely
+	if os.Getenv("SONIQ_SOAK") != "" { // a soak run looks for rare failures
 		return
 	}
 	for _, p := range s.parts {
@@ -66,7 +66,7 @@ func (s *suite) again(p *part, n testName) *exec.Cmd {
 	return s.raceTests(0, x, "-run", only)
 }
 
-// forget removes what is known of a test and its subtests.
+// forget removes the results of a test and its subtests.
 func (p *part) forget(n testName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -78,7 +78,7 @@ func (p *part) forget(n testName) {
 	p.done--
 }
 
-// passedAgain records a test that passed only when it ran again, with what it printed when it failed first.
+// passedAgain records a test that passed only when it ran again, with its output of the first failure.
 func (p *part) passedAgain(what, output string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

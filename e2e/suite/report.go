@@ -44,7 +44,7 @@ func (s *suite) report(w io.Writer) error {
 	return nil
 }
 
-// reportFailures prints what failed in a part and returns how many failures there are.
+// reportFailures prints the failures of a part and returns their number.
 func (p *part) reportFailures(w io.Writer) (n int) {
 	for _, text := range p.errs {
 		fmt.Fprintf(w, "\n=== %s failed\n%s\n", p.name, text)

@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 )
 
-// recordsFile holds what each end-to-end test of the last run took, see limit.Record.
+// recordsFile contains the time and resources of each end-to-end test of the last run, see limit.Record.
 const recordsFile = "build/test-records.jsonl"
 
-// newRecords removes the records of the run before and returns where those of this run belong.
+// newRecords removes the records of the previous run and returns the path for those of this run.
 func newRecords() (path string, err error) {
 	if err := os.MkdirAll("build", 0o755); err != nil {
 		return "", err

@@ -9,7 +9,7 @@ import (
 
 const (
 	speedBlocks = 192                    // blocks of a megabyte that each processor hashes
-	speedTime   = 400 * time.Millisecond // what that takes on the machine that limits were set on
+	speedTime   = 400 * time.Millisecond // time for that on the machine that limits were set on
 )
 
 // slowness returns how many times as long a computation takes here as on the machine that limits were set on, at least 1. All

@@ -13,8 +13,8 @@ import (
 
 const unitPostgres = "unit-postgres"
 
-// compileFlags make builds of every part the same, wherever the tree lies, so that the build cache serves all of them. Test binaries
-// need no debug information.
+// compileFlags make builds of every part the same, independently of the folder of the tree, so that the build cache
+// serves all of them. Test binaries need no debug information.
 var compileFlags = []string{"-trimpath", "-vet=off", "-ldflags=-w"}
 
 // realtime names the unit tests that handle audio at its own pace. They run while nothing but the compiler uses the processors, at the
@@ -100,7 +100,8 @@ func (s *suite) unit(all []testPackage) {
 	s.events(p, s.raceTests(low, all))
 }
 
-// longest are packages whose tests wait for much: they start first, so that nothing waits for them at the end.
+// longest names packages whose tests mostly wait. They start first, so that no other package has to wait for them at
+// the end.
 var longest = []string{"soniq/internal/intelligence/engine", "soniq/internal/protocol/sip", "soniq/internal/intelligence/memory", "soniq/internal/telephony/call", "soniq/internal/telephony/number", "soniq/internal/messaging/smppserver"}
 
 func longestFirst(all []testPackage) (sorted []testPackage) {
@@ -148,7 +149,7 @@ const parallel = "-test.parallel=64"
 // endToEnd runs the real binary with real phones: all packages at the same time, as they mostly wait.
 func (s *suite) endToEnd(all []testPackage, flags ...string) {
 	expected := total(all)
-	if len(flags) > 0 { // that choose some of the tests
+	if len(flags) > 0 { // flags that choose some of the tests
 		expected = 0
 	}
 	p := s.begin("e2e", expected)
@@ -164,7 +165,7 @@ func (s *suite) endToEnd(all []testPackage, flags ...string) {
 	running.Wait()
 }
 
-// packageLimit is how long a package of end-to-end tests may take before it counts as hanging.
+// packageLimit returns the time after which a package of end-to-end tests counts as hanging.
 func packageLimit() time.Duration {
 	if os.Getenv("SONIQ_SOAK") != "" {
 		return 6 * time.Hour

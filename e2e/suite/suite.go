@@ -18,9 +18,9 @@ type suite struct {
 	stop        context.CancelFunc
 	dir         string // for binaries and records, removed at the end
 	binary      string // soniq with the race detector
-	records     string // what the tests wrote about their servers and their time, see rig.Record
+	records     string // records of the tests about their servers and their time, see rig.Record
 	environment []string
-	compiled    []testPackage // whose test binaries are in dir
+	compiled    []testPackage // packages whose test binaries are in dir
 	slowness    float64
 	started     time.Time
 
@@ -38,7 +38,8 @@ func (s *suite) begin(name string, expected int) *part {
 	return p
 }
 
-// test runs everything that must pass: first what all parts need, then phones, which wait, beside what computes.
+// test runs all parts: first those that every part needs, then the tests with phones, which wait, beside those that
+// compute.
 func (s *suite) test() {
 	progress := s.follow()
 	defer progress()

@@ -64,7 +64,7 @@ func TestAttendedTransfer_ByRequest(t *testing.T) {
 func TestAttendedTransfer_FromLinphone(t *testing.T) {
 	t.Parallel()
 	o, bob := fixture.NewOfficeWithLinphone(t)
-	dave := o.AddUser("Dave") // who is to be heard while held
+	dave := o.AddUser("Dave") // Dave's audio must be received while the call is held
 	say, _ := fixture.Tone(t, fixture.AdaTone)
 	davePhone := o.Server.Linphone(dave.SIP, rig.LinphoneOptions{Say: say})
 	davePhone.Dial(o.Bob.Extension)

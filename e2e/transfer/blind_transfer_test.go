@@ -90,7 +90,7 @@ func TestBlindTransfer_FailureHangsUp(t *testing.T) {
 	}
 }
 
-// A caller whom nobody takes over may leave a message for who was rung.
+// After a failed transfer the caller can leave a message for the user whose phone rang.
 func TestBlindTransfer_FailureToVoicemail(t *testing.T) {
 	t.Parallel()
 	o := fixture.NewOffice(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))

@@ -7,7 +7,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// Nobody is fetched to a call that they are in: their telephone would ring while they speak on it.
+// A user who is in a call cannot be added to it again, because their telephone would ring while they talk on it.
 func TestParticipant_NotTwiceInCall(t *testing.T) {
 	t.Parallel()
 	o := fixture.NewOffice(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))
@@ -16,7 +16,7 @@ func TestParticipant_NotTwiceInCall(t *testing.T) {
 		wantAlreadyInCall(o, path+"/monitor", "user_id", map[string]any{"user_id": u.ID})
 		wantAlreadyInCall(o, path+"/participants", "to", map[string]any{"to": u.Extension})
 	}
-	for _, mode := range []string{"blind", "warm"} { // Ada is the far side
+	for _, mode := range []string{"blind", "warm"} { // Ada is the transferred party
 		wantAlreadyInCall(o, path+"/transfer", "to", map[string]any{"to": o.Ada.Extension, "mode": mode})
 	}
 	o.HearsOnly("Ada", o.AdaPhone, fixture.BobTone)
@@ -27,7 +27,7 @@ func TestParticipant_NotTwiceInCall(t *testing.T) {
 	o.HearsOnly("Carol, listening,", o.CarolPhone, fixture.AdaTone, fixture.BobTone)
 }
 
-// A call may be moved to another telephone of who speaks, or to who supervises it: that is no supervisor any more.
+// A call can be transferred to another telephone of the same user, or to its supervisor. The supervision then ends.
 func TestBlindTransfer_ToSupervisorAndOwnDevice(t *testing.T) {
 	t.Parallel()
 	o := fixture.NewOffice(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))

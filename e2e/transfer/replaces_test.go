@@ -9,7 +9,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// A phone that knows the dialog's tags takes the call over (RFC 3891).
+// A phone that knows the dialog's tags takes over the call (Replaces, RFC 3891).
 func TestReplaces_TakesOverCall(t *testing.T) {
 	t.Parallel()
 	o := fixture.NewOffice(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))

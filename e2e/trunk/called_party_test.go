@@ -10,8 +10,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// TestCalledParty_FromPCalledPartyID has a carrier put what is no number of ours into the request URI, and the number dialled into
-// P-Called-Party-ID.
+// TestCalledParty_FromPCalledPartyID proves that P-Called-Party-ID selects the called number if the request URI
+// contains no number of the organisation.
 func TestCalledParty_FromPCalledPartyID(t *testing.T) {
 	t.Parallel()
 	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech, Flags: []string{"--media-timeout", "0"}})
@@ -24,13 +24,13 @@ func TestCalledParty_FromPCalledPartyID(t *testing.T) {
 	national := strings.TrimPrefix(dialled, "+1")
 	for i, c := range []struct {
 		uri, header string
-		to          *fixture.Handset // nil: nobody
+		to          *fixture.Handset // nil: refused with 404
 	}{
 		{"customer-7", "P-Called-Party-ID: <sip:" + dialled + "@carrier.example;user=phone>", bob},
 		{"customer-7", "P-Called-Party-ID: sip:" + dialled + "@carrier.example", bob},
 		{"customer-7", `p-called-party-id: "Bob <at work>" <tel:` + dialled + ">;x=y", bob},
 		{"customer-7", "P-Called-Party-ID: <sip:" + national + ";npdi@carrier.example>", bob},
-		{way.Number, "P-Called-Party-ID: <sip:" + dialled + "@carrier.example>", ada}, // what is dialled counts, where it is a number
+		{way.Number, "P-Called-Party-ID: <sip:" + dialled + "@carrier.example>", ada}, // a number in the request URI takes precedence
 		{"customer-7", "P-Called-Party-ID: <sip:customer-7@carrier.example>", nil},
 		{"customer-7", "P-Called-Party-ID: <sip:+12025559999@carrier.example>", nil},
 	} {

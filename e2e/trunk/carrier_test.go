@@ -70,7 +70,7 @@ func TestTrunk_ChannelLimit(t *testing.T) {
 	company := fixture.NewOrg(s)
 	user := company.AddUser("Ada")
 	way := company.AddCarrier(user.ID, map[string]any{"max_channels": 1})
-	for n := range 2 { // the second time shows that the channel was given back
+	for n := range 2 { // the second call proves that the channel was released
 		carrier := s.Sipp(rig.Script{Scenario: "answer", IP: way.IP, Port: way.Port})
 		first := s.Sipp(rig.Script{Scenario: "call", Login: &user.SIP, Number: fmt.Sprintf("+1212555014%d", n), Talk: 2 * time.Second})
 		company.LiveCall(func(c map[string]any) bool { return c["status"] == "in_progress" })

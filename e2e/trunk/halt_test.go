@@ -30,7 +30,8 @@ func TestHalt_OutboundRefusedUntilResumed(t *testing.T) {
 	s.Sipp(rig.Script{Scenario: "call_refused", Status: 403, Login: &user.SIP, Number: "+12125550143"}).Wait()
 }
 
-// While the operator has stopped outbound calls, nothing leaves by any way there is to ask for it, and the call in progress goes on.
+// While the operator has stopped outbound calls, every way to request one is refused, and the call in progress
+// continues.
 func TestHalt_EveryOriginBlocked(t *testing.T) {
 	t.Parallel()
 	limit.Budget(t, 90*time.Second, "tries every way out, one after the other")

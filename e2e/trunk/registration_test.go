@@ -9,7 +9,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// A trunk registers at a carrier that others wrote and is called there, with either algorithm of Digest.
+// A trunk registers at a third-party carrier and receives calls there, with either Digest algorithm.
 func TestRegistration_Kamailio(t *testing.T) {
 	t.Parallel()
 	for _, algorithm := range []string{"MD5", "SHA-256"} {
@@ -27,7 +27,7 @@ func TestRegistration_Kamailio(t *testing.T) {
 			waitRegistration(company, trunk, "failed")
 			company.Want(200, "PATCH", "/trunks/"+trunk, map[string]any{"password": customer.Password}, nil)
 			waitRegistration(company, trunk, "registered")
-			var number string // the second: with more than one, the carrier is told the user name as our contact
+			var number string // the second number: if a trunk has several, its contact at the carrier is the user name
 			for i := range 2 {
 				number = fmt.Sprintf("+1202%d56%04d", 5+i, 1000+n)
 				company.Want(201, "POST", "/numbers", map[string]any{"number": number, "trunk_id": trunk, "user_id": user.ID}, nil)
@@ -35,7 +35,7 @@ func TestRegistration_Kamailio(t *testing.T) {
 
 			say, _ := fixture.Tone(t, fixture.AdaTone)
 			phone := s.Phone(user.SIP, rig.PhoneOptions{Say: say, Auto: true})
-			through := *s // who is beyond the carrier calls the carrier
+			through := *s // an outside caller calls the address of the carrier
 			through.SIP = carrier.Address
 			through.Sipp(rig.Script{Scenario: "call", IP: beyond, From: "+12125550177", Number: number, Talk: time.Second}).Wait()
 			phone.Wait("CALL_CLOSED", "")

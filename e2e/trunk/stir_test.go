@@ -97,7 +97,7 @@ func TestSTIR_InboundVerified(t *testing.T) {
 	o := &fixture.Office{Org: fixture.NewOrg(s)}
 	bob := o.AddUser("Bob")
 	port, way := o.RegisterSipp(bob.SIP), o.AddCarrier(bob.ID, nil)
-	// calls makes one call to Bob, who answers, and returns what his phone and the timeline were told.
+	// calls makes one call to Bob, who answers, and returns the INVITE to his phone and the id of the call.
 	calls := func(from, identity string) (invite, callID string) {
 		t.Helper()
 		var headers []string
@@ -109,7 +109,7 @@ func TestSTIR_InboundVerified(t *testing.T) {
 		phone.Wait()
 		return phone.Received("INVITE ", 0), o.CDR(from).CallID
 	}
-	calls("+12155550100", "Identity: "+by.sign("A", "+12155550100", way.Number)) // the certificate may come later than its first call
+	calls("+12155550100", "Identity: "+by.sign("A", "+12155550100", way.Number)) // the certificate may arrive after its first call
 	rig.Until(t, "the certificate to be fetched", 10*time.Second, func() bool { return len(by.fetched) == 1 })
 	tampered := by.sign("A", "+12155550113", way.Number)
 	for _, c := range []struct{ from, identity, verstat, kind, key, is string }{
@@ -135,7 +135,7 @@ func TestSTIR_InboundVerified(t *testing.T) {
 func TestSTIR_IdentityForwarded(t *testing.T) {
 	t.Parallel()
 	by := newSigner(t, rig.NewCertificate(t))
-	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech}) // where nothing is verified
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech}) // this server verifies no signatures
 	o := &fixture.Office{Org: fixture.NewOrg(s)}
 	bob := o.AddUser("Bob")
 	port, way := o.RegisterSipp(bob.SIP), o.AddCarrier(bob.ID, nil)
@@ -154,7 +154,7 @@ func TestSTIR_IdentityForwarded(t *testing.T) {
 	if invite := carrier.Received("INVITE ", 0); !strings.Contains(invite, "\nIdentity: "+first+"\nIdentity: "+second+"\n") || strings.Count(invite, "Identity: ") != 3 { // P-Asserted- too
 		t.Errorf("the carrier got\n%s", invite)
 	}
-	// A phone of ours signs for nobody.
+	// Identity headers from a registered phone are not forwarded.
 	carrier = s.Sipp(rig.Script{Scenario: "answer", IP: way.IP, Port: way.Port})
 	s.Sipp(rig.Script{Scenario: "call", Login: &bob.SIP, Number: "2125550143", Talk: 200 * time.Millisecond, Headers: headers}).Wait()
 	carrier.Wait()

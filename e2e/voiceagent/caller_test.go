@@ -12,14 +12,14 @@ import (
 	"soniq/e2e/rig"
 )
 
-// speakingCaller is an outside caller who is silent unless told to speak.
+// speakingCaller is an outside caller who is silent until say is called.
 type speakingCaller struct {
 	*fixture.Caller
 	words chan []int16
 	spoke chan time.Time
 
 	mu   sync.Mutex  // guards loud
-	loud []time.Time // when something was heard, of each packet that was
+	loud []time.Time // arrival time of each packet with sound
 }
 
 // callInSpeaking calls the number of a carrier from outside.
@@ -60,7 +60,7 @@ func callInSpeaking(s *fixture.Org, way fixture.Carrier, from string) *speakingC
 	return x
 }
 
-// say speaks, and returns when it ended.
+// say speaks, and returns the time of its end.
 func (x *speakingCaller) say(pcm []int16) (ended time.Time) {
 	x.T.Helper()
 	x.words <- pcm
@@ -123,7 +123,7 @@ func timelineDetails(t testing.TB, timeline, kind string) (all []map[string]any)
 	return all
 }
 
-// addAgentCarrier adds a carrier whose number leads to a voice agent.
+// addAgentCarrier adds a carrier with a number that is routed to a voice agent.
 func addAgentCarrier(o *fixture.Office, config map[string]any) fixture.Carrier {
 	return o.AddFlowCarrier(o.AddFlow(fixture.Node("agent", "ai_agent", config, "failed", "bye"), fixture.Node("bye", "hangup", nil)))
 }

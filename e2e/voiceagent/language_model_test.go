@@ -11,17 +11,18 @@ import (
 	"soniq/internal/protocol/media"
 )
 
-// What callers say to a stand-in.
+// Tones that represent texts of callers for the stand-in.
 const (
 	openingHoursTone = 350
 	policeTone       = 1400
 	bobsTone         = 1700
 )
 
-// callerTone returns a tone that stands for what a caller says.
+// callerTone returns a tone that represents a caller's text.
 func callerTone(hz float64, d time.Duration) []int16 { return media.Tone(hz, -14, d, 8000) }
 
-// A language model talks, uses tools with arguments that are checked, is refused an emergency number, and hands over.
+// A voice agent with a language model talks, and uses tools whose arguments are validated. It is refused an emergency
+// number, and hands over.
 func TestLanguageModel_ToolsAndEmergencyRefused(t *testing.T) {
 	t.Parallel()
 	e := fixture.NewAIServer(t)
@@ -83,7 +84,8 @@ func TestLanguageModel_ToolsAndEmergencyRefused(t *testing.T) {
 	}
 }
 
-// Who finds as many talking as the server lets is handed over at once, and there is room again when one of them has gone.
+// A caller above the limit of concurrent voice agents is handed over at once. After another caller has left, the next
+// one gets a voice agent again.
 func TestVoiceAgent_ConcurrencyLimit(t *testing.T) {
 	t.Parallel()
 	e := fixture.NewAIServer(t)
@@ -110,7 +112,7 @@ func TestVoiceAgent_ConcurrencyLimit(t *testing.T) {
 	third.Line.HangUp()
 }
 
-// A model that fails leaves nobody in silence: the caller is told so, and goes where the flow says.
+// If the language model fails, the caller hears an announcement and follows the failure branch of the flow.
 func TestLanguageModel_FailureHandsOver(t *testing.T) {
 	t.Parallel()
 	e := fixture.NewAIServer(t)

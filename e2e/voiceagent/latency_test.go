@@ -11,7 +11,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// How long it takes from a caller's last word to the first sound of the answer, at the caller's, with engines whose delays are known.
+// Measures the time from the caller's last word to the first sound of the reply, at the caller, with engines of known
+// delay.
 func TestVoiceAgent_GapBetweenTurns(t *testing.T) {
 	if os.Getenv("SONIQ_BENCH") == "" {
 		t.Skip("set SONIQ_BENCH=1 to measure")

@@ -21,25 +21,26 @@ import (
 	"soniq/internal/protocol/media"
 )
 
-// realtimeServer is a stand-in for a server of the Realtime protocol: it hears tones and speaks in them, and as the real one it gives sound
-// faster than it is heard, cancels what is spoken into, and refuses to cut what it never said.
+// realtimeServer is a stand-in for a server of the Realtime protocol that recognises tones and replies with tones.
+// Like the real one it sends audio faster than real time, cancels a response when the caller interrupts, and refuses
+// to truncate audio that it has not sent.
 type realtimeServer struct {
 	t      testing.TB
 	url    string
-	old    bool               // speaks the form of before
-	linear bool               // takes no µ-law
+	old    bool               // uses the older form of the protocol
+	linear bool               // does not accept µ-law
 	means  map[float64]string // of tones
 	reply  func(said string) spokenReply
 
 	mu     sync.Mutex
-	told   []map[string]any // events but for sound
+	told   []map[string]any // events except audio
 	wrong  []string
 	keys   []string
 	open   []*websocket.Conn
-	closed bool // for new conversations
+	closed bool // refuses new conversations
 }
 
-// spokenReply is what is said to something, and the tool that is wanted.
+// spokenReply is a reply, and the tool call that follows it.
 type spokenReply struct {
 	words string
 	hz    float64
@@ -58,7 +59,7 @@ func newRealtime(t testing.TB) *realtimeServer {
 	return s
 }
 
-// stop ends all conversations without a word, and lets nobody begin one.
+// stop closes all conversations without a close frame, and refuses new ones.
 func (s *realtimeServer) stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,7 +69,7 @@ func (s *realtimeServer) stop() {
 	}
 }
 
-// events are the events of a kind that came.
+// events returns the received events of a kind.
 func (s *realtimeServer) events(kind string) (found []map[string]any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,7 +115,7 @@ type conversation struct {
 	speaks         bool
 	silence        time.Duration
 
-	mu     sync.Mutex // guards what follows, and writing
+	mu     sync.Mutex // guards the fields below, and writing
 	n      int
 	cancel func()
 	sent   map[string]time.Duration
@@ -197,7 +198,7 @@ func (c *conversation) take(ctx context.Context, in map[string]any) {
 	}
 }
 
-// update reads the session as the form of the protocol has it.
+// update reads the session in the form of the protocol that it uses.
 func (c *conversation) update(in map[string]any) {
 	set, _ := in["session"].(map[string]any)
 	form, detection := "", map[string]any{}
@@ -227,7 +228,7 @@ func (c *conversation) update(in map[string]any) {
 	c.put(map[string]any{"type": "session.updated", "session": set})
 }
 
-// hear finds where the caller speaks.
+// hear detects speech of the caller.
 func (c *conversation) hear(ctx context.Context, text string) {
 	b, _ := base64.StdEncoding.DecodeString(text)
 	piece := media.DecodeULaw(nil, b)
@@ -270,7 +271,7 @@ func (c *conversation) item() string {
 	return fmt.Sprintf("item_user_%d", len(c.s.events("session.update"))*1000+c.at/100000)
 }
 
-// answer answers what the caller said.
+// answer responds to the caller's speech.
 func (c *conversation) answer(ctx context.Context, ms int) {
 	said := ""
 	for hz, means := range c.s.means {
@@ -287,7 +288,7 @@ func (c *conversation) answer(ctx context.Context, ms int) {
 	c.respond(ctx, said)
 }
 
-// cancelResponse gives up what is being said.
+// cancelResponse cancels the response in progress.
 func (c *conversation) cancelResponse() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -297,7 +298,7 @@ func (c *conversation) cancelResponse() {
 	}
 }
 
-// respond says something, faster than it is heard.
+// respond starts a response, which is sent faster than real time.
 func (c *conversation) respond(ctx context.Context, to string) {
 	r := c.s.reply(to)
 	c.mu.Lock()
@@ -309,7 +310,7 @@ func (c *conversation) respond(ctx context.Context, to string) {
 	c.work.Go(func() { c.say(ctx, id, r) })
 }
 
-// say speaks, and returns when it ended.
+// say sends a reply: its audio and transcript, its tool call and the end of the response.
 func (c *conversation) say(ctx context.Context, id string, r spokenReply) {
 	output, status := []any{}, "completed"
 	if r.words != "" {
@@ -331,7 +332,7 @@ func (c *conversation) say(ctx context.Context, id string, r spokenReply) {
 	c.put(map[string]any{"type": "response.done", "response": done})
 }
 
-// speak gives the sound and the words of an item; false where it was given up.
+// speak sends the audio and the transcript of an item. It returns false if the response was cancelled.
 func (c *conversation) speak(ctx context.Context, id, item string, r spokenReply) bool {
 	sound, words := "response.output_audio", "response.output_audio_transcript"
 	if c.s.old {
@@ -380,7 +381,7 @@ func (c *conversation) encode(pcm []int16) string {
 	return base64.StdEncoding.EncodeToString(b)
 }
 
-// options returns the options of a server whose agents use this Realtime server, and whose own voice is the AI server's.
+// options returns the options of a server whose voice agents use this Realtime server, and whose own voice is e.
 func (s *realtimeServer) options(e *fixture.AIServer) rig.Options {
 	return rig.Options{Env: map[string]string{"SONIQ_VOICE": e.URL, "SONIQ_ASSISTANT": s.url, "SONIQ_ASSISTANT_KEY": "sk-stand-in", "SONIQ_TRANSCRIBER": "off",
 		"SONIQ_ALLOW_TARGETS": "127.0.0.0/8", "SONIQ_WRITER": "off"}}

@@ -12,8 +12,8 @@ import (
 	"soniq/internal/protocol/media"
 )
 
-// A telephone that speaks what was recorded talks to a server of the Realtime protocol: it is greeted, heard and answered, and what it speaks
-// into is cut where it was heard.
+// A caller talks to a server of the Realtime protocol: it greets, recognises and answers. When the caller interrupts
+// it, its item is truncated at the audio that the caller has heard.
 func TestRealtime_BargeIn(t *testing.T) {
 	t.Parallel()
 	e, x := fixture.NewAIServer(t), newRealtime(t)
@@ -73,7 +73,7 @@ func TestRealtime_BargeIn(t *testing.T) {
 		t.Fatalf("cuts %v, wrong %v", cuts, x.wrong)
 	}
 	was, told := fixture.ToneDuration(heard, fixture.AnswerTone), time.Duration(cuts[len(cuts)-1]["audio_end_ms"].(float64))*time.Millisecond
-	for _, c := range cuts { // the greeting may have been spoken into as well, on a slow machine
+	for _, c := range cuts { // on a slow machine the caller may have interrupted the greeting too
 		told = max(told, time.Duration(c["audio_end_ms"].(float64))*time.Millisecond)
 	}
 	if told < was-600*time.Millisecond || told > was+1200*time.Millisecond {
@@ -93,7 +93,8 @@ func TestRealtime_BargeIn(t *testing.T) {
 	}
 }
 
-// A server of the older form, with linear sound: its tools are used with arguments that are checked, and it leads to a person.
+// A server of the older form of the protocol, with linear audio, works: the arguments of its tool calls are
+// validated, and it hands over to a user.
 func TestRealtime_ToolsAndTransfer(t *testing.T) {
 	t.Parallel()
 	e, x := fixture.NewAIServer(t), newRealtime(t)
@@ -150,7 +151,7 @@ func TestRealtime_ToolsAndTransfer(t *testing.T) {
 	}
 }
 
-// A server that dies in the middle of a call, is not there, or cannot answer leaves nobody in silence.
+// If a Realtime server dies in the middle of a call, is unreachable or cannot answer, the caller is handed over.
 func TestRealtime_FailureHandsOver(t *testing.T) {
 	t.Parallel()
 	e, x := fixture.NewAIServer(t), newRealtime(t)

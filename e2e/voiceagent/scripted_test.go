@@ -12,7 +12,7 @@ import (
 	"soniq/internal/protocol/media"
 )
 
-// A telephone calls with recorded speech; others are silent, or press 0.
+// One caller sends recorded speech; others are silent, or press 0.
 func TestVoiceAgent_PhoneSpeechSilenceAndZeroKey(t *testing.T) {
 	t.Parallel()
 	limit.Budget(t, 75*time.Second, "several conversations, with silences that have to run out")
@@ -69,7 +69,7 @@ A: We are open from nine to five.
 Q: Where can I park? | parking
 A: There is free parking behind the house, for all of our patients, the whole day, every day of the week, and also in the evening.`
 
-// A caller speaks with the scripted agent: it says what it is, answers, is interrupted, and hands over.
+// A caller talks to the scripted agent. It identifies itself as an agent, answers, is interrupted, and hands over.
 func TestScripted_AnswersAndHandsOver(t *testing.T) {
 	t.Parallel()
 	e := fixture.NewAIServer(t)
@@ -86,7 +86,7 @@ func TestScripted_AnswersAndHandsOver(t *testing.T) {
 		at = v.waitSilence(v.WaitTone(at, fixture.AnswerTone))
 		v.say(trimmed(fixture.Synthesize(t, "rms", "Where can I park?")))
 		at = v.WaitTone(at, fixture.SecondTone)
-		v.say(trimmed(fixture.Synthesize(t, "rms", "I want to speak to a person please."))) // into the answer, which takes five seconds
+		v.say(trimmed(fixture.Synthesize(t, "rms", "I want to speak to a person please."))) // interrupts the answer, which takes five seconds
 		if heard := v.Since(at, 10*time.Second); fixture.ToneDuration(heard, fixture.SecondTone) > 4*time.Second {
 			t.Errorf("the agent spoke on for %s when it was interrupted", fixture.ToneDuration(heard, fixture.SecondTone))
 		}

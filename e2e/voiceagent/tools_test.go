@@ -15,8 +15,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// An agent looks up who calls, reads what is remembered, asks the organisation's server, sends a message, promises a callback and takes a
-// message: each is seen in what came of it.
+// A voice agent looks up the caller, reads the memory, requests the organisation's server, sends a message, schedules
+// a callback and takes a message. The test checks the effect of each tool.
 func TestTools_LookupMemoryHTTPMessageAndCallback(t *testing.T) {
 	t.Parallel()
 	e := fixture.NewAIServer(t)
@@ -79,7 +79,7 @@ func TestTools_LookupMemoryHTTPMessageAndCallback(t *testing.T) {
 	queue := o.AddQueue(map[string]any{"wrap_up_seconds": 0}, o.Ada)
 	o.Bob = o.AddUser("Bob")
 	o.BobPhone = o.Phone(o.Bob, fixture.BobTone, rig.PhoneOptions{Auto: true})
-	own := o.AddCarrier(o.Bob.ID, nil) // who calls has a number of ours, to which a message can be sent
+	own := o.AddCarrier(o.Bob.ID, nil) // the caller has a number of the organisation, to which a message can be sent
 	from := own.Number
 	o.Want(201, "POST", "/contacts", map[string]any{"first_name": "Quetzal", "phones": []map[string]any{{"number": from}}}, nil)
 	config := map[string]any{"instructions": "Help.", "greeting": "How can I help?", "handoff": "queue:" + queue, "mailbox": o.Ada.ID,

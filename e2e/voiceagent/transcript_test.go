@@ -36,8 +36,8 @@ func (x agentTranscript) lines() string {
 	return b.String()
 }
 
-// What is said to an agent is recorded where the organisation records, streamed while it is said, and in the call's transcript beside what is
-// said to people; erasing the caller's number leaves nothing of it.
+// The caller's words to a voice agent are recorded if the organisation records, streamed live, and in the call's
+// transcript together with the words to people. Erasing the caller's number removes all of them.
 func TestTranscript_RecordedStreamedAndErased(t *testing.T) {
 	t.Parallel()
 	e := fixture.NewAIServer(t)
@@ -118,7 +118,8 @@ func TestTranscript_RecordedStreamedAndErased(t *testing.T) {
 	})
 }
 
-// Where the organisation records nothing, the words are in the transcript all the same, also those of a Realtime server.
+// If the organisation does not record, the transcript contains the words nevertheless, those of a Realtime server
+// included.
 func TestTranscript_Realtime(t *testing.T) {
 	t.Parallel()
 	e, x := fixture.NewAIServer(t), newRealtime(t)

@@ -10,13 +10,13 @@ import (
 	"soniq/e2e/rig"
 )
 
-// Who left a message is called back with a key, by the rules that hold for the user.
+// A key in the voicemail menu calls back the caller who left the message, by the user's dialling rules.
 func TestCallback_FromMailbox(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{Env: map[string]string{"SONIQ_TRANSCRIBER": "off", "SONIQ_VOICE": "off"}})
 	m := newVoicemailOffice(s)
 	m.leaveMessage("+12125550199", fixture.MessageTone, 3*time.Second)
-	m.leaveMessage("+442079460009", fixture.MessageTone, 3*time.Second) // newest; the country is not open
+	m.leaveMessage("+442079460009", fixture.MessageTone, 3*time.Second) // the newest message; calls to its country are not allowed
 	m.WaitMessages(2)
 	answer := s.Sipp(rig.Script{Scenario: "answer_bye", IP: m.carrier.IP, Port: m.carrier.Port, Limit: 2 * time.Minute})
 	m.adaPhone.Dial("*97")

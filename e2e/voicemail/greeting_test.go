@@ -23,7 +23,7 @@ func TestGreeting_RecordedByPhone(t *testing.T) {
 	m.waitLongBeep(ada, 20*time.Second)
 	<-time.After(3 * time.Second) // she speaks
 	pressKeys(ada, "#")
-	<-time.After(5 * time.Second) // it is played to her
+	<-time.After(5 * time.Second) // the greeting is played back
 	pressKeys(ada, "1")
 	rig.Until(t, "the greeting", 30*time.Second, func() bool {
 		var u struct {
@@ -44,7 +44,7 @@ func TestGreeting_RecordedByPhone(t *testing.T) {
 	})
 }
 
-// waitLongBeep waits for the long beep before a recording. Shorter ones replace words.
+// waitLongBeep waits for the long beep before a recording. Shorter beeps replace words.
 func (m *voicemailOffice) waitLongBeep(p *rig.Phone, limit time.Duration) {
 	m.T.Helper()
 	rig.Until(m.T, "the beep", limit, func() bool {

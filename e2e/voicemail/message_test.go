@@ -68,7 +68,7 @@ func TestMessage_SilenceDiscarded(t *testing.T) {
 	}
 }
 
-// What a caller says is read, noted and judged as what is said in calls is.
+// A voicemail message is transcribed, summarised and rated as calls are.
 func TestMessage_Transcribed(t *testing.T) {
 	t.Parallel()
 	limit.Budget(t, 60*time.Second, "a whole message is spoken")
@@ -79,7 +79,7 @@ func TestMessage_Transcribed(t *testing.T) {
 	wav, _ := fixture.WriteAudio(t, "words", append(pcm, make([]int16, 8000*60)...))
 	p := m.callFromOutside("+442079460003", wav)
 	p.Dial(m.number)
-	p.Wait("CALL_CLOSED", "")     // silence ended it
+	p.Wait("CALL_CLOSED", "")     // ended by silence
 	spokenFor := time.Duration(0) // the greeting, in words
 	for heard := p.Since(0, fixture.SampleDuration(p.Mark())); len(heard) >= 160; heard = heard[160:] {
 		if fixture.Loudness(heard[:160]) > -40 && fixture.ToneLevel(heard[:160], fixture.BeepTone) < -25 {
@@ -113,7 +113,7 @@ func TestMessage_Transcribed(t *testing.T) {
 	m.Want(404, "GET", "/transcripts/"+*got.Transcript.ID, nil, nil)
 }
 
-// What was said until the machine died is a message when it is back.
+// The part of a message recorded before a kill is a message after the restart.
 func TestMessage_KeptAfterKill(t *testing.T) {
 	t.Parallel()
 	rig.Each(t, rig.Options{Env: map[string]string{"SONIQ_TRANSCRIBER": "off", "SONIQ_VOICE": "off"}}, func(t *testing.T, s *rig.Server) {
@@ -134,7 +134,7 @@ func TestMessage_KeptAfterKill(t *testing.T) {
 			t.Fatal(err)
 		}
 		fixture.Hears(t, "the message", fixture.ReadWAV(t, path).PCM[0], fixture.MessageTone, 3*time.Second)
-		p.Do("hangup", "") // the caller is asked again: what they may say then is another message
+		p.Do("hangup", "") // the caller is asked again: further speech would be another message
 		if r := m.CDR("+442079460006"); r.VoicemailID == nil {
 			t.Errorf("record: %s without a message", r)
 		}

@@ -17,7 +17,7 @@ func TestMWI_Subscribed(t *testing.T) {
 	phone.Wait("MWI_NOTIFY", "Voice-Message: 0/0")
 }
 
-// A telephone that never subscribes is told all the same.
+// A telephone that never subscribes gets unsolicited MWI (RFC 3842).
 func TestMWI_Unsolicited(t *testing.T) {
 	t.Parallel()
 	s := rig.Shared(t, rig.Options{Env: map[string]string{"SONIQ_TRANSCRIBER": "off", "SONIQ_VOICE": "off"}})

@@ -7,7 +7,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// voicemailOffice is an organisation where outside callers reach the mailbox of Ada.
+// voicemailOffice is an organisation in which outside callers reach the mailbox of Ada.
 type voicemailOffice struct {
 	*fixture.Org
 	ada      rig.User
@@ -16,7 +16,7 @@ type voicemailOffice struct {
 	carrier  fixture.Carrier
 }
 
-// newVoicemailOffice makes one. The telephone of Ada is silent and subscribes to her mailbox.
+// newVoicemailOffice makes an office. The telephone of Ada is silent and subscribes to her mailbox.
 func newVoicemailOffice(s *rig.Server) *voicemailOffice {
 	s.T.Helper()
 	m := &voicemailOffice{Org: fixture.NewOrg(s)}
@@ -36,7 +36,7 @@ func (m *voicemailOffice) callFromOutside(number, say string) *rig.Phone {
 	return m.Server.Phone(rig.Login{Username: number, Domain: "carrier.example"}, rig.PhoneOptions{Say: say, Unregister: true})
 }
 
-// leaveMessage has an outside caller leave a message of some length.
+// leaveMessage makes an outside caller leave a message of a length.
 func (m *voicemailOffice) leaveMessage(number string, hz float64, d time.Duration) {
 	m.T.Helper()
 	say, _ := fixture.Tone(m.T, hz)

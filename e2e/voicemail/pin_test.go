@@ -10,14 +10,14 @@ import (
 	"soniq/e2e/rig"
 )
 
-// TestPIN_ChangedByPhone has a user set a PIN by keys, and be asked for it the next time.
+// TestPIN_ChangedByPhone proves that a user can set a PIN by keys, and must enter it the next time.
 func TestPIN_ChangedByPhone(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{Env: map[string]string{"SONIQ_TRANSCRIBER": "off", "SONIQ_VOICE": "off"}, Flags: []string{"--media-timeout", "0"}})
 	o := fixture.NewOrg(s)
 	ada := o.AddHandset("Ada", make(chan *fixture.IncomingCall, 1))
 	call := ada.Dial("*97").WaitAnswered()
-	call.Press("6" + "1234#1234#" + "2580#2580#" + "#") // digits in a row are refused
+	call.Press("6" + "1234#1234#" + "2580#2580#" + "#") // consecutive digits are refused
 	call.WaitEnd()
 	r := o.CDR("*97")
 	if r.String() != "internal canceled callee_hangup system 0" {
@@ -70,7 +70,7 @@ func TestPIN_AnyPhoneAndLockout(t *testing.T) {
 	}
 	phone.Dial("*98")
 	pressKeys(phone, m.ada.Extension+"#"+"2580#")
-	phone.Wait("CALL_CLOSED", "") // the right one opens nothing while it is locked
+	phone.Wait("CALL_CLOSED", "") // the correct PIN is refused while the mailbox is locked
 	if got := m.WaitMessages(1)[0]; got.ID != id {
 		t.Errorf("%+v", got)
 	}

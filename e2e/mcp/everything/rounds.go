@@ -302,7 +302,7 @@ func testInputRequiredCapabilitiesHandler(ctx context.Context, req *mcp.CallTool
 	return &mcp.CallToolResult{InputRequests: reqs}, nil, nil
 }
 
-// one is the schema of a form with one field.
+// one returns the schema of a form with one field.
 func one(name, kind string) any {
 	return map[string]any{"type": "object", "properties": map[string]any{name: map[string]any{"type": kind}}, "required": []string{name}}
 }

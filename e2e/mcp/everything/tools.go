@@ -3,9 +3,9 @@
 
 //lint:file-ignore SA1019 the conformance suite still asks for what the protocol deprecates.
 
-// Package everything holds what the official conformance suite expects a server to offer, so that the suite can be run against our own
-// transports and authorization. It is adapted from conformance/everything-server of the Go SDK, and is built into the binary with the
-// tag "conformance" alone.
+// Package everything contains the tools, resources and prompts that the official conformance suite requires of a
+// server, so that the suite can test soniq's transports and authorization. It is adapted from
+// conformance/everything-server of the Go SDK, and is built into the binary with the tag "conformance" only.
 package everything
 
 import (
@@ -15,7 +15,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Extend lets the server speak of everything it can, and returns what then offers it.
+// Extend declares all capabilities of the server, and returns a function that registers the tools, resources and
+// prompts.
 func Extend(o *mcp.ServerOptions) (offer func(*mcp.Server)) {
 	o.CompletionHandler, o.SubscribeHandler, o.UnsubscribeHandler = completionHandler, subscribeHandler, unsubscribeHandler
 	o.Capabilities = nil
