@@ -11,22 +11,22 @@ import (
 // measureHooks runs the benchmarks of the webhook package.
 func (b *bench) measureHooks() error {
 	b.title("Webhooks", "Go benchmarks of the package: events committed one by one, received on loopback in the same process")
-	return b.room(nil, "-run", "^$", "-bench", "Delivery|FirstAttempt", "-benchtime", "5000x", "./internal/api/webhook")
+	return b.runGoTest(nil, "-run", "^$", "-bench", "Delivery|FirstAttempt", "-benchtime", "5000x", "./internal/api/webhook")
 }
 
 // measureMemory runs the measurement of the memory package.
 func (b *bench) measureMemory() error {
 	for _, n := range b.passages {
 		b.title(fmt.Sprintf("Memory, %d passages", n), "search by meaning and words, and the memory of one caller, in the package itself, one at a time")
-		if err := b.room([]string{fmt.Sprintf("SONIQ_EVAL_PASSAGES=%d", n)}, "-run", "MeasureSearch$", "-v", "-timeout", "60m", "./internal/intelligence/memory"); err != nil {
+		if err := b.runGoTest([]string{fmt.Sprintf("SONIQ_EVAL_PASSAGES=%d", n)}, "-run", "MeasureSearch$", "-v", "-timeout", "60m", "./internal/intelligence/memory"); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// room runs go test and prints the lines with figures.
-func (b *bench) room(env []string, args ...string) error {
+// runGoTest runs go test and prints the lines with figures.
+func (b *bench) runGoTest(env []string, args ...string) error {
 	c := exec.Command("go", append([]string{"test", "-count", "1"}, args...)...)
 	c.Env, c.Stderr = append(os.Environ(), env...), os.Stderr
 	out, err := c.StdoutPipe()
