@@ -61,9 +61,9 @@ models: ## make again what recognition and search learnt, into models/; some min
 	@scripts/setup models
 	@mkdir -p models
 	@go run ./cmd/trainmodels lexsem -out models/lexsem.bin
-	@cmp -s models/lexsem.bin internal/intelligence/engine/lexsem.bin && echo "models/lexsem.bin is the one in ai" || echo "models/lexsem.bin is another than the one in ai"
+	@cmp -s models/lexsem.bin internal/intelligence/engine/nlp/lexsem.bin && echo "models/lexsem.bin is the one in ai" || echo "models/lexsem.bin is another than the one in ai"
 	@go run ./cmd/trainmodels sounds -out models/sounds.bin
-	@cmp -s models/sounds.bin internal/intelligence/engine/sounds.bin && echo "models/sounds.bin is the one in ai" || echo "models/sounds.bin is another than the one in ai"
+	@cmp -s models/sounds.bin internal/intelligence/engine/speech/sounds.bin && echo "models/sounds.bin is the one in ai" || echo "models/sounds.bin is another than the one in ai"
 	@go run ./cmd/trainmodels bandwidth -out models/bandwidth.bin
 	@echo "models/bandwidth.bin was trained with other voices than the one in ai: measure it with make eval before you put it there"
 

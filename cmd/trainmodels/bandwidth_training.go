@@ -6,7 +6,7 @@ import (
 	"os"
 	"slices"
 
-	"soniq/internal/intelligence/engine"
+	"soniq/internal/intelligence/engine/speech"
 )
 
 const (
@@ -45,7 +45,7 @@ func (r bandwidthTraining) build() ([]byte, error) {
 	n := newNetwork(&p, r.hidden)
 	n.train(&p, r.epochs, func(epoch int, loss float64) { fmt.Fprintf(os.Stderr, "epoch %d of %d: %.4f\n", epoch, r.epochs, loss) })
 	b := n.bytes()
-	if _, err := engine.ReadBandwidthExtension(b); err != nil {
+	if _, err := speech.ReadBandwidthExtension(b); err != nil {
 		return nil, err
 	}
 	return b, nil
@@ -53,7 +53,7 @@ func (r bandwidthTraining) build() ([]byte, error) {
 
 // trainingPairs returns the pairs of all texts.
 func (r bandwidthTraining) trainingPairs() (p framePairs, err error) {
-	front, err := engine.NewFrontEnd()
+	front, err := speech.NewFrontEnd()
 	if err != nil {
 		return p, fmt.Errorf("open the recogniser's front end: %w", err)
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"soniq/internal/intelligence/engine"
+	"soniq/internal/intelligence/engine/speech"
 )
 
 // Pronunciation rules are learnt from words and apply to other words.
@@ -32,7 +32,7 @@ func TestBuildSounds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := engine.ReadLetterToSound(string(b))
+	s, err := speech.ReadLetterToSound(string(b))
 	if err != nil {
 		t.Fatal(err)
 	}

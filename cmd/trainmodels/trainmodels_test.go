@@ -13,7 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"soniq/internal/intelligence/engine"
+	"soniq/internal/intelligence/engine/nlp"
+	"soniq/internal/intelligence/engine/speech"
 	"soniq/internal/intelligence/transcript"
 )
 
@@ -27,7 +28,7 @@ func TestBandwidthTraining_ReducesDistance(t *testing.T) {
 		"I would like to change my address and my telephone number. We are moving to another town next month.",
 		"Your order was shipped yesterday, and it should arrive tomorrow before noon. Is there anything else I can do for you?"},
 		voices: []string{"slt"}, voicesPerText: 2, hidden: 8, epochs: 20, noisyShare: 0.3, resampledVoices: []string{"slt"}}
-	front, err := engine.NewFrontEnd()
+	front, err := speech.NewFrontEnd()
 	if m, ok := transcript.AsMissingDependency(err); ok {
 		t.Skip(m)
 	}
@@ -38,7 +39,7 @@ func TestBandwidthTraining_ReducesDistance(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := engine.ReadBandwidthExtension(b)
+	n, err := speech.ReadBandwidthExtension(b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +65,7 @@ func TestBandwidthTraining_ReducesDistance(t *testing.T) {
 	if after > 0.9*before {
 		t.Errorf("extended speech is %.3f from what was spoken, telephone speech %.3f", after, before)
 	}
-	if _, err := engine.ReadBandwidthExtension(b[:len(b)-4]); err == nil {
+	if _, err := speech.ReadBandwidthExtension(b[:len(b)-4]); err == nil {
 		t.Error("half a network is read")
 	}
 }
@@ -206,7 +207,7 @@ func TestBuildEmbedding_SmallWordNet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := engine.ReadWordEmbedding(string(b))
+	l, err := nlp.ReadWordEmbedding(string(b))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"soniq/internal/intelligence/engine"
+	"soniq/internal/intelligence/engine/nlp"
 )
 
 // embeddingSources has the inputs and sizes of the builtin embedding.
@@ -41,7 +41,7 @@ func (s embeddingSources) build() ([]byte, error) {
 	fmt.Fprintf(os.Stderr, "%d lemmas, %d synsets, %d relations; %d words, %d pairs\n", len(w.words), len(w.synsets), len(w.relations), len(l.words), len(l.pairs))
 	e := concatenated(w.vectors(), l.vectors(), s.chosen(w, l))
 	b := e.reduced(s.dims).bytes(w, l)
-	if _, err := engine.ReadWordEmbedding(string(b)); err != nil {
+	if _, err := nlp.ReadWordEmbedding(string(b)); err != nil {
 		return nil, err
 	}
 	return b, nil

@@ -12,7 +12,7 @@ import (
 
 	"soniq/e2e/fixture"
 	"soniq/e2e/rig"
-	"soniq/internal/intelligence/engine/sherpatest"
+	"soniq/internal/intelligence/engine/speech/sherpatest"
 )
 
 // toneTurns is the audio of the caller's telephone: two turns of tones, each of which is recognised as a word.

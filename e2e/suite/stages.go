@@ -102,7 +102,7 @@ func (s *suite) unit(all []testPackage) {
 
 // longest names packages whose tests mostly wait. They start first, so that no other package has to wait for them at
 // the end.
-var longest = []string{"soniq/internal/intelligence/engine", "soniq/internal/protocol/sip", "soniq/internal/intelligence/memory", "soniq/internal/telephony/call", "soniq/internal/telephony/number", "soniq/internal/messaging/smppserver"}
+var longest = []string{"soniq/internal/intelligence/engine/speech", "soniq/internal/protocol/sip", "soniq/internal/intelligence/memory", "soniq/internal/telephony/call", "soniq/internal/telephony/number", "soniq/internal/messaging/smppserver"}
 
 func longestFirst(all []testPackage) (sorted []testPackage) {
 	for _, p := range all {

@@ -18,7 +18,7 @@ import (
 	"soniq/internal/config"
 	"soniq/internal/control"
 	"soniq/internal/identity/org"
-	"soniq/internal/intelligence/engine"
+	"soniq/internal/intelligence/engine/speech"
 	"soniq/internal/intelligence/speechmodel"
 	"soniq/internal/intelligence/transcript"
 	"soniq/internal/messaging/smscarrier"
@@ -275,16 +275,16 @@ func (d *doctor) system() {
 
 func (d *doctor) engines(ctx context.Context) {
 	d.title("understanding calls")
-	dir, sherpa := strings.CutPrefix(d.config.Transcriber, engine.SherpaPrefix)
+	dir, sherpa := strings.CutPrefix(d.config.Transcriber, speech.SherpaPrefix)
 	switch {
 	case sherpa:
 		d.sherpa(ctx, dir)
 	case d.config.Transcriber == "off":
 		d.ok("transcription is switched off")
 	case d.config.Transcriber == "builtin" && speechmodel.Find() != "":
-		d.sherpaWith(ctx, engine.NewEnglishSherpa(nil, speechmodel.Find(), 1))
+		d.sherpaWith(ctx, speech.NewEnglishSherpa(nil, speechmodel.Find(), 1))
 	case d.config.Transcriber == "builtin", d.config.Transcriber == "pocketsphinx":
-		s := engine.NewPocketSphinx(nil, 1)
+		s := speech.NewPocketSphinx(nil, 1)
 		defer s.Close()
 		if err := s.Ready(ctx); err != nil {
 			d.missing(err)
@@ -303,11 +303,11 @@ func (d *doctor) engines(ctx context.Context) {
 
 // sherpa loads the operator's model, as a worker does.
 func (d *doctor) sherpa(ctx context.Context, dir string) {
-	d.sherpaWith(ctx, engine.NewSherpa(nil, dir, d.config.Sherpa, 1))
+	d.sherpaWith(ctx, speech.NewSherpa(nil, dir, d.config.Sherpa, 1))
 }
 
 // sherpaWith loads a model, and ends the worker it was loaded with.
-func (d *doctor) sherpaWith(ctx context.Context, s *engine.Sherpa) {
+func (d *doctor) sherpaWith(ctx context.Context, s *speech.Sherpa) {
 	defer s.Close()
 	if err := s.Ready(ctx); err != nil {
 		d.missing(err)
@@ -315,7 +315,7 @@ func (d *doctor) sherpaWith(ctx context.Context, s *engine.Sherpa) {
 	}
 	e := s.Engine()
 	d.ok("speech is recognised by %s %s, %s; each of %d worker(s), and one more for callers in menus, takes %d MB before it listens", e.Name, e.Version, e.Model,
-		engine.DefaultWorkers(), s.Memory()>>20)
+		speech.DefaultWorkers(), s.Memory()>>20)
 }
 
 // voice looks at what speaks announcements.
@@ -324,7 +324,7 @@ func (d *doctor) voice(ctx context.Context) {
 	case "off":
 		d.ok("text to speech is switched off")
 	case "builtin":
-		f := engine.NewFlite(nil)
+		f := speech.NewFlite(nil)
 		defer f.Close()
 		if err := f.Ready(ctx); err == nil {
 			d.ok("announcements are spoken by %s", f.Identity())

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"soniq/internal/config"
-	"soniq/internal/intelligence/engine"
+	"soniq/internal/intelligence/engine/speech"
 	"soniq/internal/intelligence/speechmodel"
 	"soniq/internal/platform/egress"
 )
@@ -49,7 +49,7 @@ func hearingCommand(ctx context.Context, args []string) error {
 	}
 	fmt.Println("installed in", dir)
 	if dir != speechmodel.Find() {
-		fmt.Println("use it with --transcriber", engine.SherpaPrefix+dir)
+		fmt.Println("use it with --transcriber", speech.SherpaPrefix+dir)
 		return nil
 	}
 	fmt.Println("a soniq that runs already uses it after its next start")
@@ -75,7 +75,7 @@ func hearingStatus(ctx context.Context, args []string) error {
 		fmt.Println("pocketsphinx listens where it is installed; soniq hearing install fetches a better model")
 		return nil
 	}
-	s := engine.NewEnglishSherpa(nil, dir, 1)
+	s := speech.NewEnglishSherpa(nil, dir, 1)
 	defer s.Close()
 	if err := s.Ready(ctx); err != nil {
 		return err

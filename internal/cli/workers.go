@@ -4,12 +4,12 @@ import (
 	"context"
 	"os"
 
-	"soniq/internal/intelligence/engine"
+	"soniq/internal/intelligence/engine/speech"
 )
 
 // voiceCommand is the builtin voice's own process; the platform starts it.
 func voiceCommand(context.Context, []string) error {
-	if code := engine.RunFliteWorker(os.Stdin, os.Stdout); code != 0 {
+	if code := speech.RunFliteWorker(os.Stdin, os.Stdout); code != 0 {
 		return ErrFailed
 	}
 	return nil
@@ -17,7 +17,7 @@ func voiceCommand(context.Context, []string) error {
 
 // workerCommand is the speech recogniser's own process; the platform starts it.
 func workerCommand(context.Context, []string) error {
-	if code := engine.RunSphinxWorker(os.Stdin, os.Stdout); code != 0 {
+	if code := speech.RunSphinxWorker(os.Stdin, os.Stdout); code != 0 {
 		return ErrFailed
 	}
 	return nil
@@ -25,7 +25,7 @@ func workerCommand(context.Context, []string) error {
 
 // sherpaCommand is the process of the recogniser sherpa-onnx; the platform starts it.
 func sherpaCommand(_ context.Context, args []string) error {
-	if code := engine.RunSherpaWorker(args, os.Stdin, os.Stdout); code != 0 {
+	if code := speech.RunSherpaWorker(args, os.Stdin, os.Stdout); code != 0 {
 		return ErrFailed
 	}
 	return nil

@@ -14,7 +14,7 @@ import (
 
 	"soniq/internal/customer/crm"
 	"soniq/internal/identity/org"
-	"soniq/internal/intelligence/engine"
+	"soniq/internal/intelligence/engine/speech"
 	"soniq/internal/intelligence/memory"
 )
 
@@ -73,7 +73,7 @@ func (c *Config) check() []error {
 	for name, use := range map[string]string{"transcriber": c.Transcriber, "writer": c.Writer, "embedder": c.Embedder, "voice": c.Voice} {
 		may := "builtin, off, or the address of an OpenAI-compatible server"
 		if name == "transcriber" {
-			if dir, ok := strings.CutPrefix(use, engine.SherpaPrefix); ok && dir != "" {
+			if dir, ok := strings.CutPrefix(use, speech.SherpaPrefix); ok && dir != "" {
 				continue
 			}
 			may = "builtin, pocketsphinx, off, sherpa: and the folder of a model, or the address of an OpenAI-compatible server"

@@ -12,6 +12,9 @@ import (
 
 	"soniq/internal/customer/contact"
 	"soniq/internal/intelligence/engine"
+	"soniq/internal/intelligence/engine/llm"
+	"soniq/internal/intelligence/engine/nlp"
+	"soniq/internal/intelligence/engine/speech"
 	"soniq/internal/intelligence/memory"
 	"soniq/internal/intelligence/speechmodel"
 	"soniq/internal/intelligence/transcript"
@@ -30,10 +33,10 @@ import (
 type engines struct {
 	listener transcript.Recognizer
 	pool     *transcript.RecognizerPool
-	speech   *engine.SpeechCache
-	menu     *engine.PhraseRecognizer // nil: menus understand keys only
-	agent    *engine.TurnTranscriber  // nil: voice agents do not hear callers
-	lexicon  *engine.WordEmbedding
+	speech   *speech.SpeechCache
+	menu     *speech.PhraseRecognizer // nil: menus understand keys only
+	agent    *speech.TurnTranscriber  // nil: voice agents do not hear callers
+	lexicon  *nlp.WordEmbedding
 	closers  []func()
 }
 
@@ -124,26 +127,26 @@ func (p *Platform) phoneOf(ctx context.Context, org, text string) string {
 // buildSpeech constructs the speech engines, transcripts and memory.
 func (p *Platform) buildSpeech(now func() time.Time) error {
 	c := p.config
-	lexicon := engine.NewWordEmbedding()
+	lexicon := nlp.NewWordEmbedding()
 	p.engines.lexicon = lexicon
 	client := p.guard.Client(engineLimits)
-	listener, err := engine.NewRecognizer(engine.Config{Engine: c.Transcriber, Key: c.TransKey, Model: c.TransModel, Client: client, SherpaDir: c.Sherpa, EnglishModelDir: speechmodel.Find()})
+	listener, err := speech.NewRecognizer(engine.Config{Engine: c.Transcriber, Key: c.TransKey, Model: c.TransModel, Client: client, SherpaDir: c.Sherpa, EnglishModelDir: speechmodel.Find()})
 	if err != nil {
 		return err
 	}
-	writer, err := engine.NewSummarizer(engine.Config{Engine: c.Writer, Key: c.WriterKey, Model: c.WriterModel, Client: client}, lexicon)
+	writer, err := llm.NewSummarizer(engine.Config{Engine: c.Writer, Key: c.WriterKey, Model: c.WriterModel, Client: client}, lexicon)
 	if err != nil {
 		return err
 	}
-	embedder, err := engine.NewEmbedder(engine.Config{Engine: c.Embedder, Key: c.EmbedKey, Model: c.EmbedModel, Client: client}, lexicon)
+	embedder, err := llm.NewEmbedder(engine.Config{Engine: c.Embedder, Key: c.EmbedKey, Model: c.EmbedModel, Client: client}, lexicon)
 	if err != nil {
 		return err
 	}
-	voice, err := engine.NewSynthesizer(engine.Config{Engine: c.Voice, Key: c.VoiceKey, Model: c.VoiceModel, Client: client})
+	voice, err := speech.NewSynthesizer(engine.Config{Engine: c.Voice, Key: c.VoiceKey, Model: c.VoiceModel, Client: client})
 	if err != nil {
 		return err
 	}
-	p.engines.speech = engine.NewSpeechCache(voice, filepath.Join(c.Data, "speech"))
+	p.engines.speech = speech.NewSpeechCache(voice, filepath.Join(c.Data, "speech"))
 	p.engines.closers = append(p.engines.closers, p.engines.speech.Close)
 	p.startRecognizer(listener)
 	p.startMenuRecognizer(listener)
@@ -152,7 +155,7 @@ func (p *Platform) buildSpeech(now func() time.Time) error {
 			return p.transcripts.Embedded(ctx, tx, org, callID, m)
 		}})
 	p.transcripts = &transcript.Service{DB: p.db, Outbox: p.outbox, Jobs: p.jobs, Calls: p.calls, Memory: p.memory, Pool: p.engines.pool,
-		Recognizer: listener, Summarizer: writer, Fallback: engine.NewRuleSummarizer(lexicon), Log: p.log, Now: now, Zone: p.zoneOfOrg,
+		Recognizer: listener, Summarizer: writer, Fallback: nlp.NewRuleSummarizer(lexicon), Log: p.log, Now: now, Zone: p.zoneOfOrg,
 		Vocabulary: p.vocabulary}
 	return nil
 }
@@ -172,7 +175,7 @@ func (p *Platform) startRecognizer(l transcript.Recognizer) {
 		return
 	}
 	p.engines.listener = l
-	p.engines.pool = transcript.NewRecognizerPool(l, engine.DefaultWorkers())
+	p.engines.pool = transcript.NewRecognizerPool(l, speech.DefaultWorkers())
 	p.engines.closers = append(p.engines.closers, p.engines.pool.Close)
 	if c, ok := l.(io.Closer); ok {
 		p.engines.closers = append(p.engines.closers, func() { _ = c.Close() })
@@ -187,21 +190,21 @@ func (p *Platform) startMenuRecognizer(l transcript.Recognizer) {
 	}
 	var second transcript.Recognizer
 	switch x := l.(type) {
-	case *engine.PocketSphinx:
-		own := engine.NewLowLatencyPocketSphinx()
+	case *speech.PocketSphinx:
+		own := speech.NewLowLatencyPocketSphinx()
 		p.engines.closers = append(p.engines.closers, own.Close)
 		l = own
-	case *engine.Sherpa:
+	case *speech.Sherpa:
 		own := x.LowLatency()
 		p.engines.closers = append(p.engines.closers, own.Close)
 		l = own
 		if p.config.Transcriber == "builtin" { // single words are the weakness of its model; started at first use
-			sphinx := engine.NewLowLatencyPocketSphinx()
+			sphinx := speech.NewLowLatencyPocketSphinx()
 			p.engines.closers = append(p.engines.closers, sphinx.Close)
 			second = sphinx
 		}
 	}
-	p.engines.menu, p.engines.agent = engine.NewPhraseRecognizer(l).WithFallback(second), engine.NewTurnTranscriber(l)
+	p.engines.menu, p.engines.agent = speech.NewPhraseRecognizer(l).WithFallback(second), speech.NewTurnTranscriber(l)
 }
 
 // engineLimits limit a request to an engine on another machine.

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"soniq/internal/intelligence/engine"
+	"soniq/internal/intelligence/engine/speech"
 	"soniq/internal/intelligence/transcript"
 	"soniq/internal/platform/op"
 	"soniq/internal/protocol/media"
@@ -31,13 +31,13 @@ func (p *Platform) synthesize(ctx context.Context, org, text, voice, language st
 	if no := missingEngineError(err); no != nil {
 		return "", no
 	}
-	if errors.Is(err, engine.ErrUnknownVoice) {
+	if errors.Is(err, speech.ErrUnknownVoice) {
 		return "", op.Invalid(op.Field("voice", "unknown_voice", err.Error()))
 	}
-	if errors.Is(err, engine.ErrNoSpeakableText) {
+	if errors.Is(err, speech.ErrNoSpeakableText) {
 		return "", op.Invalid(op.Field("text", "unspeakable", err.Error()))
 	}
-	if errors.Is(err, engine.ErrTooLong) || errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+	if errors.Is(err, speech.ErrTooLong) || errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return "", op.Invalid(op.Field("text", "too_long", "takes too long to be spoken"))
 	}
 	return path, err

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"soniq/internal/intelligence/engine"
+	"soniq/internal/intelligence/engine/llm"
 	"soniq/internal/intelligence/transcript"
 	"soniq/internal/intelligence/voiceagent"
 	"soniq/internal/platform/db"
@@ -30,11 +31,11 @@ func (p *Platform) buildVoiceAgents(now func() time.Time) error {
 		}
 	case "off":
 	default:
-		if engine.IsRealtime(p.config.Assistant) {
+		if llm.IsRealtime(p.config.Assistant) {
 			return p.buildRealtimeAgents(c)
 		}
 		client := p.guard.Client(egress.Limits{Total: modelTimeout})
-		mind, err := engine.NewLanguageModel(engine.Config{Engine: p.config.Assistant, Key: p.config.AssistKey, Model: p.config.AssistModel, Client: client})
+		mind, err := llm.NewLanguageModel(engine.Config{Engine: p.config.Assistant, Key: p.config.AssistKey, Model: p.config.AssistModel, Client: client})
 		if err != nil {
 			return err
 		}
@@ -46,7 +47,7 @@ func (p *Platform) buildVoiceAgents(now func() time.Time) error {
 
 // buildRealtimeAgents constructs voice agents that run on a realtime server.
 func (p *Platform) buildRealtimeAgents(c voiceagent.Config) (err error) {
-	c.Realtime, err = engine.NewRealtime(engine.Config{Engine: p.config.Assistant, Key: p.config.AssistKey, Model: p.config.AssistModel,
+	c.Realtime, err = llm.NewRealtime(engine.Config{Engine: p.config.Assistant, Key: p.config.AssistKey, Model: p.config.AssistModel,
 		Client: p.guard.Client(egress.Limits{Total: time.Hour})})
 	p.voiceAgents = voiceagent.New(c)
 	return err

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"soniq/internal/intelligence/engine"
+	"soniq/internal/intelligence/engine/nlp"
 	"soniq/internal/intelligence/memory"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/db/dbtest"
@@ -102,7 +102,7 @@ func TestDatabaseIndexes_SameResultsAsInMemory(t *testing.T) {
 	ctx := context.Background()
 	docs, queries := evaluation(t)
 	s := newService(t, d, nil)
-	lexicon := engine.NewWordEmbedding()
+	lexicon := nlp.NewWordEmbedding()
 	inProcess := memory.New(memory.Config{DB: d, Lexicon: lexicon, Embedder: lexicon})
 	fill(t, s, d, 1500)
 	indexCall(t, s, d, "org_b", callOf(docs[0], "+14155550100", time.Now()))
@@ -211,7 +211,7 @@ func TestMeasureSearchInPostgreSQL(t *testing.T) {
 	ctx := context.Background()
 	_, queries := evaluation(t)
 	s := newService(t, d, nil)
-	lexicon := engine.NewWordEmbedding()
+	lexicon := nlp.NewWordEmbedding()
 	inProcess := memory.New(memory.Config{DB: d, Lexicon: lexicon, Embedder: lexicon})
 	began := time.Now()
 	fill(t, s, d, n)

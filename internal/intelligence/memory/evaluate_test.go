@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"soniq/internal/intelligence/engine"
+	"soniq/internal/intelligence/engine/nlp"
 	"soniq/internal/intelligence/memory"
 	"soniq/internal/platform/db/dbtest"
 )
@@ -61,7 +61,7 @@ func serviceWith(t *testing.T, docs []document) *memory.Service {
 	t.Helper()
 	d := dbtest.SQLite(t)
 	s := newService(t, d, nil)
-	rules := engine.NewRuleSummarizer(engine.NewWordEmbedding())
+	rules := nlp.NewRuleSummarizer(nlp.NewWordEmbedding())
 	for i, doc := range docs {
 		c := callOf(doc, fmt.Sprintf("+1415555%04d", i), time.Now().Add(-time.Hour))
 		c.Summary = noteOf(t, rules, doc)

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"soniq/internal/intelligence/engine"
+	"soniq/internal/intelligence/engine/nlp"
 	"soniq/internal/intelligence/memory"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/db/dbtest"
@@ -58,7 +58,7 @@ func newService(t testing.TB, d *db.DB, change func(*memory.Config)) *memory.Ser
 			t.Fatal(err)
 		}
 	}
-	l := engine.NewWordEmbedding()
+	l := nlp.NewWordEmbedding()
 	c := memory.Config{DB: d, Lexicon: l, Embedder: l, Now: time.Now,
 		RecordingURL: func(_, id string) string { return "https://calls.example/" + id }}
 	if change != nil {
@@ -106,7 +106,7 @@ func search(t testing.TB, s *memory.Service, org string, q memory.Query) *memory
 func TestSearch_ScoresSeparateAnswers(t *testing.T) {
 	t.Parallel()
 	docs, queries := evaluation(t)
-	for name, embedder := range map[string]memory.Embedder{"builtin": engine.NewWordEmbedding(), "another model": &otherModel{WordEmbedding: engine.NewWordEmbedding(), name: "other"}} {
+	for name, embedder := range map[string]memory.Embedder{"builtin": nlp.NewWordEmbedding(), "another model": &otherModel{WordEmbedding: nlp.NewWordEmbedding(), name: "other"}} {
 		d := dbtest.SQLite(t)
 		s := newService(t, d, func(c *memory.Config) { c.Embedder = embedder })
 		for i, doc := range docs {

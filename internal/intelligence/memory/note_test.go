@@ -4,12 +4,12 @@ import (
 	"context"
 	"testing"
 
-	"soniq/internal/intelligence/engine"
+	"soniq/internal/intelligence/engine/nlp"
 	"soniq/internal/intelligence/transcript"
 )
 
 // noteOf returns the summary that the builtin summariser writes of a document.
-func noteOf(t testing.TB, rules *engine.RuleSummarizer, d document) string {
+func noteOf(t testing.TB, rules *nlp.RuleSummarizer, d document) string {
 	t.Helper()
 	var c transcript.Conversation
 	for i, turn := range d.Turns {

@@ -177,7 +177,7 @@ func smallTalk(t *testing.T) (all [][]string) {
 // otherCalls returns calls that no query refers to.
 func otherCalls(t *testing.T) (all [][]string) {
 	t.Helper()
-	b, err := os.ReadFile("../engine/testdata/notes-later.json")
+	b, err := os.ReadFile("../engine/llm/testdata/notes-later.json")
 	if err != nil {
 		t.Fatal(err)
 	}

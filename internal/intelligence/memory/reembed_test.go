@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"soniq/internal/intelligence/engine"
+	"soniq/internal/intelligence/engine/nlp"
 	"soniq/internal/intelligence/memory"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/db/dbtest"
@@ -15,7 +15,7 @@ import (
 
 // otherModel acts as the embedding of a server: the builtin one with another name, which can fail.
 type otherModel struct {
-	*engine.WordEmbedding
+	*nlp.WordEmbedding
 	name  string
 	fails atomic.Bool
 }
@@ -33,10 +33,10 @@ func TestReembed_OtherModel(t *testing.T) {
 	docs, _ := evaluation(t)
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		ctx := context.Background()
-		old, now := &otherModel{WordEmbedding: engine.NewWordEmbedding(), name: "old"}, &otherModel{WordEmbedding: engine.NewWordEmbedding(), name: "new"}
+		old, now := &otherModel{WordEmbedding: nlp.NewWordEmbedding(), name: "old"}, &otherModel{WordEmbedding: nlp.NewWordEmbedding(), name: "new"}
 		told := map[string]string{}
 		before := newService(t, d, func(c *memory.Config) { c.Embedder = old })
-		after := memory.New(memory.Config{DB: d, Lexicon: engine.NewWordEmbedding(), Embedder: now, Now: time.Now,
+		after := memory.New(memory.Config{DB: d, Lexicon: nlp.NewWordEmbedding(), Embedder: now, Now: time.Now,
 			Embedded: func(_ context.Context, _ db.Querier, org, callID string, m memory.Model) error {
 				told[org+" "+callID] = m.Name
 				return nil
@@ -82,7 +82,7 @@ func TestReembed_OtherModel(t *testing.T) {
 func TestReembed_AfterEmbedderFailure(t *testing.T) {
 	docs, _ := evaluation(t)
 	d := dbtest.SQLite(t)
-	e := &otherModel{WordEmbedding: engine.NewWordEmbedding(), name: "remote"}
+	e := &otherModel{WordEmbedding: nlp.NewWordEmbedding(), name: "remote"}
 	s := newService(t, d, func(c *memory.Config) { c.Embedder = e })
 	e.fails.Store(true)
 	l, err := s.Prepare(context.Background(), callOf(docs[0], "+14155550100", time.Now()))

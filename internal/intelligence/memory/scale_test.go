@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"soniq/internal/intelligence/engine"
+	"soniq/internal/intelligence/engine/nlp"
 	"soniq/internal/intelligence/memory"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/db/dbtest"
@@ -52,7 +52,7 @@ func measure(t *testing.T, d *db.DB, n int) {
 		kept += share / float64(len(queries))
 	}
 	t.Logf("of the hundred nearest by all estimates %.1f %% are found", 100*kept)
-	l := engine.NewWordEmbedding()
+	l := nlp.NewWordEmbedding()
 	lean := memory.New(memory.Config{DB: d, Lexicon: l, Embedder: l, Budget: 1}) // caches no vectors: everything that is ranked is read from the database
 	if _, err := lean.Search(context.Background(), "org_a", memory.Query{Text: "invoice"}); err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"soniq/internal/intelligence/engine"
+	"soniq/internal/intelligence/engine/nlp"
 	"soniq/internal/intelligence/memory"
 	"soniq/internal/intelligence/transcript"
 	"soniq/internal/platform/blob"
@@ -72,10 +72,10 @@ func newFixture(t *testing.T, d *db.DB, listener transcript.Recognizer) *fixture
 	outbox := &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(time.Now()) }}
 	jobs := &job.Queue{Bus: b, Now: time.Now}
 	h.calls = call.NewService(call.Config{DB: d, Outbox: outbox, Jobs: jobs, Files: files, Node: "n1", BaseURL: "http://x", URLKey: make([]byte, 32), Now: time.Now})
-	lexicon := engine.NewWordEmbedding()
+	lexicon := nlp.NewWordEmbedding()
 	h.memory = memory.New(memory.Config{DB: d, Lexicon: lexicon, Embedder: lexicon, Now: time.Now})
 	h.service = &transcript.Service{DB: d, Outbox: outbox, Jobs: jobs, Calls: h.calls, Memory: h.memory, Recognizer: listener,
-		Summarizer: engine.NewRuleSummarizer(lexicon), Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: time.Now}
+		Summarizer: nlp.NewRuleSummarizer(lexicon), Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: time.Now}
 	if listener != nil {
 		h.service.Pool = transcript.NewRecognizerPool(listener, 1)
 		t.Cleanup(h.service.Pool.Close)

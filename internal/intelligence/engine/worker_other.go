@@ -1,8 +1,0 @@
-//go:build !linux
-
-package engine
-
-import "syscall"
-
-// workerAttributes returns nil, because the fields differ on other systems.
-func workerAttributes() *syscall.SysProcAttr { return nil }
