@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"soniq/internal/config"
 	"soniq/internal/control"
 	"soniq/internal/identity/org"
@@ -27,13 +29,25 @@ import (
 	"soniq/internal/telephony/trunk"
 )
 
-// doctorCommand checks what soniq needs, and says what to do about what is missing.
-func doctorCommand(ctx context.Context, args []string) error {
-	c, err := config.Load("doctor", args, os.Stdout, nil)
+type doctorOptions struct{ settings *config.Flags }
+
+func newDoctor() *cobra.Command {
+	var o doctorOptions
+	cmd := &cobra.Command{
+		Use: "doctor", Short: "check settings, ports, disk, database and engines, and print a remedy for each fault",
+		Example: "  soniq doctor --config /etc/soniq.conf", Args: words(), ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), cmd.OutOrStdout()) },
+	}
+	o.settings = addSettings(cmd)
+	return cmd
+}
+
+func (o *doctorOptions) run(ctx context.Context, out io.Writer) error {
+	c, err := o.settings.Load()
 	if err != nil {
 		return err
 	}
-	d := &doctor{out: os.Stdout, config: c}
+	d := &doctor{out: out, config: c}
 	d.settings()
 	running := d.running(ctx)
 	if !running {
@@ -44,7 +58,7 @@ func doctorCommand(ctx context.Context, args []string) error {
 	d.system()
 	d.engines(ctx)
 	d.phones()
-	d.callers()
+	d.stir()
 	if d.wrong > 0 {
 		fmt.Fprintf(d.out, "\n%d problem(s) keep soniq from working; %d hint(s)\n", d.wrong, d.hints)
 		return ErrFailed
@@ -53,6 +67,7 @@ func doctorCommand(ctx context.Context, args []string) error {
 	return nil
 }
 
+// doctor checks a machine and prints the results.
 type doctor struct {
 	out          io.Writer
 	config       config.Config
@@ -293,7 +308,7 @@ func (d *doctor) engines(ctx context.Context) {
 			d.ok("speech is recognised by %s %s", e.Name, e.Model)
 		}
 		if d.config.Transcriber == "builtin" {
-			d.hint("of human voices on the telephone about every third word will be wrong", "soniq hearing install fetches a model (85 MB) that gets most words right")
+			d.hint("of human voices on the telephone about every third word will be wrong", "soniq speech-model install fetches a model (85 MB) that gets most words right")
 		}
 	default:
 		d.ok("speech is recognised by %s (asked at the first call)", d.config.Transcriber)

@@ -49,9 +49,9 @@ type problem struct {
 
 // hints say what to do about what the API refused, by its code.
 var hints = map[string]string{
-	"unauthenticated":   "the key is wrong or was revoked; soniq key create makes another",
-	"key_expired":       "soniq key create makes another",
-	"key_revoked":       "soniq key create makes another",
+	"unauthenticated":   "the key is wrong or was revoked; soniq admin keys create makes another",
+	"key_expired":       "soniq admin keys create makes another",
+	"key_revoked":       "soniq admin keys create makes another",
 	"wrong_environment": "keys of the sandbox begin with …_test_, others are live",
 	"rate_limited":      "try again in a moment",
 	"draining":          "the server is shutting down; try again in a moment",

@@ -5,7 +5,6 @@ package demo
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -23,17 +22,10 @@ import (
 // The demo is a soniq on this machine, and a program that uses it the way a customer does: by its API, with telephones, with
 // a webhook receiver. It has no way in of its own but the key it is given.
 
-// Command runs soniq demo until the context ends, or with --once until the scenario is over.
-func Command(ctx context.Context, args []string) error {
-	var once bool
-	c, err := config.Load("demo", args, os.Stdout, func(fs *flag.FlagSet) {
-		fs.BoolVar(&once, "once", false, "do the scenario and exit with 0, or 1 where something did not work")
-	}, "http", "transcriber", "sherpa", "writer", "embedder")
-	if err != nil {
-		return err
-	}
+// Run runs the demo until the context ends, or if once is set until the scenario is over.
+func Run(ctx context.Context, c config.Config, once bool) error {
 	d := &demo{out: os.Stdout, color: isTerminal(os.Stdout), started: time.Now()}
-	err = d.run(ctx, c, once)
+	err := d.run(ctx, c, once)
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		fmt.Fprintln(d.out, "\nstopped; the demo's data is gone")
 		return nil

@@ -68,7 +68,7 @@ func (d *demo) noTranscript(reason *string) {
 	case "disabled":
 		fmt.Fprintln(d.out, "  transcription is switched off by --transcriber off")
 	case "no_engine":
-		fmt.Fprintln(d.out, "  no speech engine was found: soniq hearing install fetches one")
+		fmt.Fprintln(d.out, "  no speech engine was found: soniq speech-model install fetches one")
 	default:
 		fmt.Fprintf(d.out, "  %s; soniq doctor tells more\n", text(reason))
 	}
