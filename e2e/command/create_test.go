@@ -49,7 +49,7 @@ func TestCreate_OutputForScripts(t *testing.T) {
 
 func create(t *testing.T, data string) map[string]string {
 	t.Helper()
-	org := soniq(t, nil, "org", "create", "--name", "Harbor & Söhne", "--country", "DE", "--data", data)
+	org := soniq(t, nil, "admin", "orgs", "create", "--name", "Harbor & Söhne", "--country", "DE", "--data", data)
 	if org.code != 0 || !orgLine.MatchString(org.out) || org.wrong != "" {
 		t.Fatalf("org create: %+v", org)
 	}
@@ -60,7 +60,7 @@ func create(t *testing.T, data string) map[string]string {
 		"test":    {"--scopes", "calls:read,memory:read", "--env", "test", "--name", "reports"},
 		"partner": {"--scopes", "all", "--kind", "partner"},
 	} {
-		key := soniq(t, []string{"SONIQ_DATA=" + data}, append([]string{"key", "create", "--org", id}, flags...)...)
+		key := soniq(t, []string{"SONIQ_DATA=" + data}, append([]string{"admin", "keys", "create", "--org", id}, flags...)...)
 		if key.code != 0 || !keyLine[kind].MatchString(key.out) || key.wrong != "" {
 			t.Fatalf("key create (%s): %+v", kind, key)
 		}
@@ -96,11 +96,14 @@ func whoami(t *testing.T, s *rig.Server, path, key string) (m me) {
 func TestArguments_WrongExplained(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
-	org := strings.TrimSpace(soniq(t, nil, "org", "create", "--name", "A", "--data", data).out)
+	org := strings.TrimSpace(soniq(t, nil, "admin", "orgs", "create", "--name", "A", "--data", data).out)
 	wrongArguments(t, data, org)
 	rig.Start(t, rig.Options{Data: data, Flags: []string{"--transcriber", "off"}})
 	wrongArguments(t, data, org)
 }
+
+// presentNames replaces names of earlier versions, which still work.
+var presentNames = strings.NewReplacer("org create", "admin orgs create", "key create", "admin keys create")
 
 func wrongArguments(t *testing.T, data, org string) {
 	t.Helper()
@@ -109,13 +112,13 @@ func wrongArguments(t *testing.T, data, org string) {
 		words []string
 	}{
 		{"nonsense", []string{`no command "nonsense"`, "soniq serve"}},
-		{"org", []string{"soniq org create"}},
-		{"org delete", []string{"soniq org create"}},
+		{"org", []string{"soniq admin orgs create"}},
+		{"org delete", []string{"soniq admin orgs create"}},
 		{"org create", []string{"--name"}},
 		{"org create --name X --country Germany", []string{"ISO 3166"}},
 		{"org create --name X Y", []string{`"Y"`}},
 		{"org create --nmae X", []string{"-nmae", "--name"}},
-		{"key", []string{"soniq key create"}},
+		{"key", []string{"soniq admin keys create"}},
 		{"key create --scopes all", []string{"--org"}},
 		{"key create --org " + org, []string{"--scopes"}},
 		{"key create --scopes all --org org_00000000000000000000000000", []string{"no organisation org_00000000000000000000000000"}},
@@ -133,9 +136,15 @@ func wrongArguments(t *testing.T, data, org string) {
 		{"serve --sip phone.example.org:5060", []string{"--sip", "IP address"}},
 		{"serve --transcriber loudly", []string{"--transcriber", "builtin"}},
 		{"serve --transcriber sherpa:", []string{"--transcriber", "folder"}},
-		{"serve --writer sherpa:/models/one", []string{"--writer", "builtin"}},
+		{"serve --summarizer sherpa:/models/one", []string{"--summarizer", "builtin"}},
+		{"serve --writer sherpa:/models/one", []string{"--summarizer", "builtin"}},
+		{"serve -http 8080", []string{"--http"}},
+		{"admin", []string{"soniq admin orgs"}},
+		{"admin orgs", []string{"soniq admin orgs create"}},
 		{"serve --base-url ftp://x", []string{"--base-url"}},
 	} {
-		soniq(t, []string{"SONIQ_DATA=" + data}, strings.Fields(c.args)...).refused(t, c.words...)
+		for _, args := range slices.Compact([]string{c.args, presentNames.Replace(c.args)}) {
+			soniq(t, []string{"SONIQ_DATA=" + data}, strings.Fields(args)...).refused(t, c.words...)
+		}
 	}
 }

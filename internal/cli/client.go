@@ -48,6 +48,7 @@ const (
 func (c *client) addFlags(cmd *cobra.Command, env string) {
 	endsWithUsage(cmd)
 	f := cmd.Flags()
+	f.SortFlags = false
 	f.StringVar(&c.url, "url", "", "address of the server; unless given "+defaultURL)
 	f.StringVar(&c.key, "key", "", "API key; without one the soniq that runs on --data is asked for one")
 	f.StringVar(&c.data, "data", "", "folder of a soniq on this machine, if there is no key; unless given "+defaultData)

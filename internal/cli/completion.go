@@ -19,7 +19,7 @@ func newCompletion() *cobra.Command {
 	return &cobra.Command{
 		Use: "completion SHELL", Short: "print the completion script of a shell: bash, zsh, fish or powershell",
 		Example: "  source <(soniq completion bash)\n  soniq completion zsh > \"${fpath[1]}/_soniq\"",
-		Args:    words("SHELL"), ValidArgs: shells,
+		Args:    words("SHELL"), ValidArgsFunction: offer(shells...),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root, out := cmd.Root(), cmd.OutOrStdout()
 			switch args[0] {
@@ -76,6 +76,7 @@ var (
 
 // addSettings adds all settings to a command. Help and completion show those in shown, or all if shown is empty.
 func addSettings(cmd *cobra.Command, shown ...string) *config.Flags {
+	cmd.Flags().SortFlags = false
 	f := config.NewFlags(cmd.Flags(), shown...)
 	for _, s := range config.Settings() {
 		switch hidden := len(shown) > 0 && !slices.Contains(shown, s.Flag); {
@@ -89,16 +90,27 @@ func addSettings(cmd *cobra.Command, shown ...string) *config.Flags {
 	return f
 }
 
+// offer returns the function that completes one of the values.
+func offer(values ...string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		return startingWith(typed, values), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func startingWith(typed string, values []string) []string {
+	return slices.DeleteFunc(slices.Clone(values), func(v string) bool { return !strings.HasPrefix(v, typed) })
+}
+
 // completeFlag sets the values that a shell completes for a flag; without values it completes nothing.
 func completeFlag(cmd *cobra.Command, flag string, values ...string) {
-	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc(flag, offer(values...))
 }
 
 // completeList sets the values of a flag that takes several with commas.
 func completeList(cmd *cobra.Command, flag string, values ...string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, typed string) (all []string, _ cobra.ShellCompDirective) {
 		before := typed[:strings.LastIndex(typed, ",")+1]
-		for _, v := range values {
+		for _, v := range startingWith(typed[len(before):], values) {
 			all = append(all, before+v)
 		}
 		return all, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace

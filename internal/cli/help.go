@@ -31,11 +31,13 @@ func newHelp() *cobra.Command {
 		}}
 }
 
-func completeCommands(cmd *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
+func completeCommands(cmd *cobra.Command, args []string, typed string) (names []string, _ cobra.ShellCompDirective) {
 	target, rest, err := cmd.Root().Find(args)
 	if err == nil && len(rest) == 0 {
 		for _, c := range visibleCommands(target) {
-			names = append(names, cobra.CompletionWithDesc(c.Name(), c.Short))
+			if strings.HasPrefix(c.Name(), typed) {
+				names = append(names, cobra.CompletionWithDesc(c.Name(), c.Short))
+			}
 		}
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp

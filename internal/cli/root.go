@@ -43,6 +43,7 @@ func NewCommand() *cobra.Command {
 	root.AddCommand(newCompletion(), newVersion())
 	root.AddCommand(oldNames()...)
 	root.AddCommand(newWorkers()...)
+	root.InitDefaultHelpCmd()
 	return root
 }
 
@@ -67,9 +68,10 @@ func runRoot(cmd *cobra.Command, args []string) error {
 	return unknownCommand(cmd, args[0])
 }
 
-// group returns a command that has other commands below it and does nothing itself.
+// group returns a command that has other commands below it and does nothing itself. Its example is that of the first of them.
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs, RunE: runGroup}
+	example, _, _ := strings.Cut(commands[0].Example, "\n")
+	cmd := &cobra.Command{Use: use, Short: short, Example: example, Args: cobra.ArbitraryArgs, RunE: runGroup}
 	cmd.AddCommand(commands...)
 	return cmd
 }
@@ -84,11 +86,15 @@ func runGroup(cmd *cobra.Command, args []string) error {
 
 // unknownCommand returns the error for a word that names no command. It suggests the nearest name.
 func unknownCommand(cmd *cobra.Command, word string) error {
-	text := fmt.Sprintf("there is no command %q", word) + suggestion("", nearestCommand(cmd, word))
+	near := suggestion("", nearestCommand(cmd, word))
+	text := fmt.Sprintf("there is no command %q", word) + near
 	if cmd.HasParent() {
 		return usageError(cmd, "%s", then(text, "there are:\n"+commandList(cmd)))
 	}
-	return errors.New(then(text, "soniq serve starts the platform, soniq help lists all commands"))
+	if near == "" {
+		text += "; soniq serve starts the platform"
+	}
+	return errors.New(then(text, "soniq help lists all commands"))
 }
 
 // nearestCommand returns the full name of the command below cmd whose name is nearest to the word, or "". Direct subcommands go first.

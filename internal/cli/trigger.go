@@ -19,7 +19,7 @@ func newTrigger() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "trigger EVENT", Short: "publish a sample of an event in the sandbox",
 		Example: "  soniq trigger call.ended --with '{\"from_number\":\"+12025550100\"}'",
-		Args:    words("EVENT"), ValidArgsFunction: cobra.FixedCompletions(eventKinds(), cobra.ShellCompDirectiveNoFileComp),
+		Args:    words("EVENT"), ValidArgsFunction: offer(eventKinds()...),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
 	}
 	cmd.Flags().StringVar(&o.members, "with", "", `members that differ from the sample, as JSON, such as '{"from_number":"+12025550100"}'`)

@@ -30,7 +30,11 @@ func usageError(cmd *cobra.Command, format string, args ...any) error {
 	if cmd.Annotations[usageExit] != "" {
 		code = exitUsage
 	}
-	return &failure{code, fmt.Errorf(name(cmd)+": "+format, args...)}
+	err := fmt.Errorf(format, args...)
+	if cmd.HasParent() {
+		err = fmt.Errorf("%s: %w", name(cmd), err)
+	}
+	return &failure{code, err}
 }
 
 // words returns the check for the words after a command, one for each name. A name in brackets is optional.
@@ -51,6 +55,9 @@ func tooMany(cmd *cobra.Command, word string) error {
 	return usageError(cmd, "%s", then(text, cmd.CommandPath()+" --help shows the usage"))
 }
 
+// valueKinds describe the types of pflag whose errors are those of strconv.
+var valueKinds = map[string]string{"int": "a whole number", "bool": "true or false"}
+
 // flagError returns the error for a flag that cannot be used.
 func flagError(cmd *cobra.Command, err error) error {
 	if all := cmd.Flags().Args(); cmd.HasSubCommands() && len(all) > 0 {
@@ -67,7 +74,11 @@ func flagError(cmd *cobra.Command, err error) error {
 	case errors.As(err, &without):
 		text = "--" + without.GetFlag().Name + " needs a value"
 	case errors.As(err, &invalid):
-		text = fmt.Sprintf("--%s %q is not valid: %v", invalid.GetFlag().Name, invalid.GetValue(), errors.Unwrap(invalid))
+		reason := errors.Unwrap(invalid).Error()
+		if kind := valueKinds[invalid.GetFlag().Value.Type()]; kind != "" {
+			reason = "must be " + kind
+		}
+		text = fmt.Sprintf("--%s %q is not valid: it %s", invalid.GetFlag().Name, invalid.GetValue(), reason)
 	}
 	return usageError(cmd, "%s", then(text, cmd.CommandPath()+" --help lists the flags"))
 }
