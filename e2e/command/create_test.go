@@ -102,9 +102,6 @@ func TestArguments_WrongExplained(t *testing.T) {
 	wrongArguments(t, data, org)
 }
 
-// presentNames replaces names of earlier versions, which still work.
-var presentNames = strings.NewReplacer("org create", "admin orgs create", "key create", "admin keys create")
-
 func wrongArguments(t *testing.T, data, org string) {
 	t.Helper()
 	for _, c := range []struct {
@@ -112,20 +109,20 @@ func wrongArguments(t *testing.T, data, org string) {
 		words []string
 	}{
 		{"nonsense", []string{`no command "nonsense"`, "soniq serve"}},
-		{"org", []string{"soniq admin orgs create"}},
-		{"org delete", []string{"soniq admin orgs create"}},
+		{"org", []string{"soniq org create"}},
+		{"org delete", []string{"soniq org create"}},
 		{"org create", []string{"--name"}},
 		{"org create --name X --country Germany", []string{"ISO 3166"}},
 		{"org create --name X Y", []string{`"Y"`}},
 		{"org create --nmae X", []string{"-nmae", "--name"}},
-		{"key", []string{"soniq admin keys create"}},
-		{"key create --scopes all", []string{"--org"}},
-		{"key create --org " + org, []string{"--scopes"}},
-		{"key create --scopes all --org org_00000000000000000000000000", []string{"no organisation org_00000000000000000000000000"}},
-		{"key create --scopes calls:raed --org " + org, []string{`"calls:raed"`}},
-		{"key create --scopes partners:read --org " + org, []string{"partner"}},
-		{"key create --scopes all --kind boss --org " + org, []string{"--kind", "standard", "partner"}},
-		{"key create --scopes all --env prod --org " + org, []string{"--env", "live", "test"}},
+		{"key", []string{"soniq key create"}},
+		{"admin keys create --scopes all", []string{"--org"}},
+		{"admin keys create --org " + org, []string{"--scopes"}},
+		{"admin keys create --scopes all --org org_00000000000000000000000000", []string{"no organisation org_00000000000000000000000000"}},
+		{"admin keys create --scopes calls:raed --org " + org, []string{`"calls:raed"`}},
+		{"admin keys create --scopes partners:read --org " + org, []string{"partner"}},
+		{"admin keys create --scopes all --kind boss --org " + org, []string{"--kind", "standard", "partner"}},
+		{"admin keys create --scopes all --env prod --org " + org, []string{"--env", "live", "test"}},
 		{"backup", []string{"--to"}},
 		{"backup --to " + data, []string{"exists"}},
 		{"serve somewhere", []string{`"somewhere"`}},
@@ -140,11 +137,8 @@ func wrongArguments(t *testing.T, data, org string) {
 		{"serve --writer sherpa:/models/one", []string{"--summarizer", "builtin"}},
 		{"serve -http 8080", []string{"--http"}},
 		{"admin", []string{"soniq admin orgs"}},
-		{"admin orgs", []string{"soniq admin orgs create"}},
 		{"serve --base-url ftp://x", []string{"--base-url"}},
 	} {
-		for _, args := range slices.Compact([]string{c.args, presentNames.Replace(c.args)}) {
-			soniq(t, []string{"SONIQ_DATA=" + data}, strings.Fields(args)...).refused(t, c.words...)
-		}
+		soniq(t, []string{"SONIQ_DATA=" + data}, strings.Fields(c.args)...).refused(t, c.words...)
 	}
 }
