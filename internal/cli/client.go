@@ -23,7 +23,7 @@ import (
 // client uses a running soniq as customers do: by its public API, with a key.
 type client struct {
 	url, key  string
-	org, env  string // of the key that the running soniq is asked for
+	org, env  string // of the key to ask for
 	data      string
 	json      bool
 	out, note io.Writer // standard output for records, standard error for notes about them
@@ -114,7 +114,7 @@ func (c *client) revokeKey() {
 	c.tempKeyID = ""
 }
 
-// sandbox reports whether the key is of the sandbox.
+// sandbox reports whether the key belongs to the sandbox.
 func (c *client) sandbox() bool { return strings.Contains(c.key, "_test_") }
 
 // at returns the URL of an operation.

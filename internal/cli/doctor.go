@@ -76,13 +76,13 @@ type doctor struct {
 
 func (d *doctor) ok(format string, args ...any) { fmt.Fprintf(d.out, "  ok    "+format+"\n", args...) }
 
-// hint is something that works less well than it could; do says what helps.
+// hint prints a limitation and its remedy.
 func (d *doctor) hint(what, do string) {
 	d.hints++
 	fmt.Fprintf(d.out, "  hint  %s\n          %s\n", what, do)
 }
 
-// bad is something that keeps soniq from working.
+// bad prints a fault that keeps soniq from working, and its remedy.
 func (d *doctor) bad(what, do string) {
 	d.wrong++
 	fmt.Fprintf(d.out, "  BAD   %s\n          %s\n", what, do)
@@ -90,7 +90,7 @@ func (d *doctor) bad(what, do string) {
 
 func (d *doctor) title(text string) { fmt.Fprintln(d.out, text) }
 
-// settings prints what is in force, with secrets hidden.
+// settings prints all settings in force. Secrets are hidden.
 func (d *doctor) settings() {
 	d.title("settings in force")
 	v := reflect.ValueOf(d.config)
@@ -188,7 +188,7 @@ func (d *doctor) folder() {
 	}
 }
 
-// existing is a folder, or the nearest above it that is there: a check makes none.
+// existing returns the folder, or its nearest parent that exists. The check creates no folder.
 func existing(folder string) string {
 	for {
 		if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) || folder == filepath.Dir(folder) {
@@ -232,10 +232,11 @@ func (d *doctor) database(ctx context.Context, running bool) {
 	}
 }
 
-// maxNamed is how many organisations are named one by one.
+// maxNamed is the number of organisations or carriers that are listed one by one.
 const maxNamed = 10
 
-// emergency says who cannot call for help: that must not be found out when somebody has to.
+// emergency prints the organisations whose phones cannot make emergency calls, so that this is known before somebody
+// needs one.
 func (d *doctor) emergency(without []trunk.OrgWithoutEmergencyCalls) {
 	d.title("emergency calls")
 	if len(without) == 0 {
@@ -255,7 +256,7 @@ func (d *doctor) emergency(without []trunk.OrgWithoutEmergencyCalls) {
 	}
 }
 
-// carriers tells which carriers of messages take none.
+// carriers prints the SMS carriers that accept no messages.
 func (d *doctor) carriers(silent []smscarrier.FailingCarrier) {
 	for i, c := range silent {
 		if i == maxNamed {
@@ -267,7 +268,7 @@ func (d *doctor) carriers(silent []smscarrier.FailingCarrier) {
 	}
 }
 
-// system looks at limits of the machine that cost calls.
+// system checks limits of the machine that reduce the number of calls.
 func (d *doctor) system() {
 	d.title("system")
 	if now := time.Now(); now.Year() < 2025 {
@@ -316,12 +317,12 @@ func (d *doctor) engines(ctx context.Context) {
 	d.voice(ctx)
 }
 
-// sherpa loads the operator's model, as a worker does.
+// sherpa loads the operator's model as a recognition worker does.
 func (d *doctor) sherpa(ctx context.Context, dir string) {
 	d.sherpaWith(ctx, engine.NewSherpa(nil, dir, d.config.Sherpa, 1))
 }
 
-// sherpaWith loads a model, and ends the worker it was loaded with.
+// sherpaWith loads a model and ends the worker that loaded it.
 func (d *doctor) sherpaWith(ctx context.Context, s *engine.Sherpa) {
 	defer s.Close()
 	if err := s.Ready(ctx); err != nil {
@@ -333,7 +334,7 @@ func (d *doctor) sherpaWith(ctx context.Context, s *engine.Sherpa) {
 		engine.DefaultWorkers(), s.Memory()>>20)
 }
 
-// voice looks at what speaks announcements.
+// voice checks the text-to-speech engine.
 func (d *doctor) voice(ctx context.Context) {
 	switch d.config.Voice {
 	case "off":

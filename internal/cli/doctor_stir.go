@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// stir reports whether calls from trunks are verified by STIR/SHAKEN, and expired root certificates.
+// stir checks the root certificates with which calls from trunks are verified (STIR/SHAKEN).
 func (d *doctor) stir() {
 	all, err := d.config.ReadSTIRRoots()
 	if err != nil || len(all) == 0 {
