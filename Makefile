@@ -3,7 +3,7 @@ SHELL := /bin/bash
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo development)
 BUILD := CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X soniq/internal/config.Version=$(VERSION)"
 
-.PHONY: help demo build test quick check unit e2e soak bench eval models fuzz golden publish fmt lint clean
+.PHONY: help demo build test quick check unit e2e soak bench eval models fuzz golden man publish fmt lint clean
 
 help: ## show the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -74,6 +74,16 @@ golden: ## rewrite generated files that are kept in the tree
 	@go test ./internal/server -run Golden -update
 	@go test ./internal/telephony/provisioning -run TestRender_GoldenFiles -update
 	@SONIQ_UPDATE=1 go test ./internal -run TimelineKinds_Documented
+	@go test ./internal/cli -run Golden -update
+
+man: ## write the man pages of all commands into build/man
+	@go run -trimpath ./cmd/mandocs build/man
+	@echo "man pages are in build/man, such as: man build/man/soniq-calls-dial.1"
+	@go test ./internal/cli -run Golden -update
+
+man: ## write the man pages of all commands into build/man
+	@go run -trimpath ./cmd/mandocs build/man
+	@echo "man pages are in build/man, such as: man build/man/soniq-calls-dial.1"
 
 publish: golden ## promise developers the API as it is now: from then on make test refuses what breaks it
 	@cp internal/api/rest/testdata/openapi.json internal/api/rest/published/openapi.json

@@ -23,13 +23,14 @@ var wings = []string{"cmd", "cli", "server", "config", "sandbox", "api", "contac
 
 // limited lists the wings that may import only some of the wings below them. Every entry must be in use.
 var limited = map[string][]string{
-	"cmd/soniq": {"cli"},
-	"cmd":       {"intelligence"}, // trainmodels makes data files of the speech engine
-	"api":       {"platform"},
-	"identity":  {"platform"},
-	"control":   {},
-	"protocol":  {},
-	"platform":  {},
+	"cmd/soniq":   {"cli"},
+	"cmd/mandocs": {"cli"},
+	"cmd":         {"intelligence"}, // trainmodels makes data files of the speech engine
+	"api":         {"platform"},
+	"identity":    {"platform"},
+	"control":     {},
+	"protocol":    {},
+	"platform":    {},
 }
 
 // beside lists the imports between packages of one wing. Every entry must be in use.

@@ -43,7 +43,7 @@ func newStage(t *testing.T, s *rig.Server) *stage {
 // org makes an organisation with a key of every scope.
 func (s *stage) org(t *testing.T, env string) desk {
 	t.Helper()
-	return s.desk(s.Command("org", "create", "--name", "Org of "+t.Name(), "--country", "US"), env, "all")
+	return s.desk(s.Command("admin", "orgs", "create", "--name", "Org of "+t.Name(), "--country", "US"), env, "all")
 }
 
 // desk makes a key and returns a client that uses it.
@@ -57,7 +57,7 @@ func (s *stage) desk(org, env, scopes string) desk {
 		s.a.Want(201, "POST", "/api-keys", map[string]any{"name": scopes, "scopes": []string{scopes}, "environment": env, "kind": kind}, &made)
 		key = made.Key
 	} else {
-		key = s.Command("key", "create", "--org", org, "--scopes", scopes, "--env", env, "--kind", kind)
+		key = s.Command("admin", "keys", "create", "--org", org, "--scopes", scopes, "--env", env, "--kind", kind)
 	}
 	return desk{&rig.Client{T: s.T, Server: s.Server, Org: org, Key: key, Prefix: map[string]string{"live": prefix, "test": "/sandbox/v1"}[env]}, s.doc}
 }

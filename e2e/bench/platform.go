@@ -43,7 +43,7 @@ func startPlatform(binary, dir string) (*platform, error) {
 	began := time.Now()
 	var err error
 	p.process, err = start(dir, binary, "serve", "--data", p.data, "--http", "127.0.0.1:0", "--sip", "127.0.0.1:0", "--rtp-ports", "30000-59999",
-		"--allow-targets", "127.0.0.0/8", "--log-level", "error", "--transcriber", "off", "--writer", "off", "--embedder", "off",
+		"--allow-targets", "127.0.0.0/8", "--log-level", "error", "--transcriber", "off", "--summarizer", "off", "--embedder", "off",
 		"--max-calls", "20000", "--call-rate", "4000", "--rate-reads", "0", "--rate-writes", "0", "--rate-burst", "0", "--rate-searches", "0")
 	if err != nil {
 		return nil, err
@@ -67,10 +67,10 @@ func startPlatform(binary, dir string) (*platform, error) {
 
 // furnish creates the organisation, its trunk, number, user and phone.
 func (p *platform) furnish(binary string) (err error) {
-	if p.org, err = p.command_(binary, "org", "create", "--name", "Bench", "--country", "US"); err != nil {
+	if p.org, err = p.command_(binary, "admin", "orgs", "create", "--name", "Bench", "--country", "US"); err != nil {
 		return err
 	}
-	if p.key, err = p.command_(binary, "key", "create", "--org", p.org, "--scopes", "all"); err != nil {
+	if p.key, err = p.command_(binary, "admin", "keys", "create", "--org", p.org, "--scopes", "all"); err != nil {
 		return err
 	}
 	var user struct {

@@ -22,7 +22,7 @@ import (
 // on any page.
 func TestAccount_SignInKeyAndAuthorization(t *testing.T) {
 	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
-	link := strings.TrimSpace(s.Command("users", "add", "ada@example.com", "--first-name", "Ada"))
+	link := strings.TrimSpace(s.Command("admin", "users", "add", "ada@example.com", "--first-name", "Ada"))
 	p := &person{t: t, chromium: open(t, tone(t, "440"), link), base: "http://" + s.HTTP}
 	p.scripts(false)
 	p.shows("Choose a password")

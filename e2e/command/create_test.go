@@ -49,7 +49,7 @@ func TestCreate_OutputForScripts(t *testing.T) {
 
 func create(t *testing.T, data string) map[string]string {
 	t.Helper()
-	org := soniq(t, nil, "org", "create", "--name", "Harbor & Söhne", "--country", "DE", "--data", data)
+	org := soniq(t, nil, "admin", "orgs", "create", "--name", "Harbor & Söhne", "--country", "DE", "--data", data)
 	if org.code != 0 || !orgLine.MatchString(org.out) || org.wrong != "" {
 		t.Fatalf("org create: %+v", org)
 	}
@@ -60,7 +60,7 @@ func create(t *testing.T, data string) map[string]string {
 		"test":    {"--scopes", "calls:read,memory:read", "--env", "test", "--name", "reports"},
 		"partner": {"--scopes", "all", "--kind", "partner"},
 	} {
-		key := soniq(t, []string{"SONIQ_DATA=" + data}, append([]string{"key", "create", "--org", id}, flags...)...)
+		key := soniq(t, []string{"SONIQ_DATA=" + data}, append([]string{"admin", "keys", "create", "--org", id}, flags...)...)
 		if key.code != 0 || !keyLine[kind].MatchString(key.out) || key.wrong != "" {
 			t.Fatalf("key create (%s): %+v", kind, key)
 		}
@@ -96,7 +96,7 @@ func whoami(t *testing.T, s *rig.Server, path, key string) (m me) {
 func TestArguments_WrongExplained(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
-	org := strings.TrimSpace(soniq(t, nil, "org", "create", "--name", "A", "--data", data).out)
+	org := strings.TrimSpace(soniq(t, nil, "admin", "orgs", "create", "--name", "A", "--data", data).out)
 	wrongArguments(t, data, org)
 	rig.Start(t, rig.Options{Data: data, Flags: []string{"--transcriber", "off"}})
 	wrongArguments(t, data, org)
@@ -116,13 +116,13 @@ func wrongArguments(t *testing.T, data, org string) {
 		{"org create --name X Y", []string{`"Y"`}},
 		{"org create --nmae X", []string{"-nmae", "--name"}},
 		{"key", []string{"soniq key create"}},
-		{"key create --scopes all", []string{"--org"}},
-		{"key create --org " + org, []string{"--scopes"}},
-		{"key create --scopes all --org org_00000000000000000000000000", []string{"no organisation org_00000000000000000000000000"}},
-		{"key create --scopes calls:raed --org " + org, []string{`"calls:raed"`}},
-		{"key create --scopes partners:read --org " + org, []string{"partner"}},
-		{"key create --scopes all --kind boss --org " + org, []string{"--kind", "standard", "partner"}},
-		{"key create --scopes all --env prod --org " + org, []string{"--env", "live", "test"}},
+		{"admin keys create --scopes all", []string{"--org"}},
+		{"admin keys create --org " + org, []string{"--scopes"}},
+		{"admin keys create --scopes all --org org_00000000000000000000000000", []string{"no organisation org_00000000000000000000000000"}},
+		{"admin keys create --scopes calls:raed --org " + org, []string{`"calls:raed"`}},
+		{"admin keys create --scopes partners:read --org " + org, []string{"partner"}},
+		{"admin keys create --scopes all --kind boss --org " + org, []string{"--kind", "standard", "partner"}},
+		{"admin keys create --scopes all --env prod --org " + org, []string{"--env", "live", "test"}},
 		{"backup", []string{"--to"}},
 		{"backup --to " + data, []string{"exists"}},
 		{"serve somewhere", []string{`"somewhere"`}},
@@ -133,7 +133,10 @@ func wrongArguments(t *testing.T, data, org string) {
 		{"serve --sip phone.example.org:5060", []string{"--sip", "IP address"}},
 		{"serve --transcriber loudly", []string{"--transcriber", "builtin"}},
 		{"serve --transcriber sherpa:", []string{"--transcriber", "folder"}},
-		{"serve --writer sherpa:/models/one", []string{"--writer", "builtin"}},
+		{"serve --summarizer sherpa:/models/one", []string{"--summarizer", "builtin"}},
+		{"serve --writer sherpa:/models/one", []string{"--summarizer", "builtin"}},
+		{"serve -http 8080", []string{"--http"}},
+		{"admin", []string{"soniq admin orgs"}},
 		{"serve --base-url ftp://x", []string{"--base-url"}},
 	} {
 		soniq(t, []string{"SONIQ_DATA=" + data}, strings.Fields(c.args)...).refused(t, c.words...)

@@ -63,7 +63,7 @@ func TestDoctor_MissingRecogniserLibrary(t *testing.T) {
 	if r.code != 0 {
 		t.Errorf("exit %d: %s", r.code, r.out)
 	}
-	says(t, r.out, "hint  calls will not be transcribed", "libpocketsphinx", "soniq hearing install, or apt-get install libpocketsphinx3 pocketsphinx-en-us")
+	says(t, r.out, "hint  calls will not be transcribed", "libpocketsphinx", "soniq speech-model install, or apt-get install libpocketsphinx3 pocketsphinx-en-us")
 }
 
 func withoutEngine(t *testing.T) string {

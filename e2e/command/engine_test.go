@@ -41,7 +41,7 @@ func TestRecognition_MissingEngine(t *testing.T) {
 		if transcript.Status != "skipped" || transcript.Reason != "no_engine" {
 			t.Errorf("transcript: %+v", transcript)
 		}
-		says(t, transcript.Error.Message, "libpocketsphinx", "soniq hearing install, or apt-get install libpocketsphinx3 pocketsphinx-en-us")
+		says(t, transcript.Error.Message, "libpocketsphinx", "soniq speech-model install, or apt-get install libpocketsphinx3 pocketsphinx-en-us")
 		var memory struct {
 			Total int `json:"calls_total"`
 		}

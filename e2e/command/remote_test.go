@@ -56,7 +56,7 @@ func TestRemote_ErrorsAndExitCodes(t *testing.T) {
 		{env, 1, []string{"to: ", "(validation_failed)"}, "calls dial nonsense"},
 		{env, 1, []string{"status", "(invalid_query)"}, "calls list --status asleep"},
 		{poor, 3, []string{"the key lacks numbers:admin", "(insufficient_scope)"}, "numbers list"},
-		{[]string{env[0], "SONIQ_KEY=soniq_live_wrong"}, 3, []string{"soniq key create", "(unauthenticated)"}, "calls list"},
+		{[]string{env[0], "SONIQ_KEY=soniq_live_wrong"}, 3, []string{"soniq admin keys create", "(unauthenticated)"}, "calls list"},
 		{[]string{env[0], "SONIQ_KEY="}, 3, []string{"no API key", "--key", "SONIQ_KEY", "--data"}, "calls list --data /nowhere"},
 		{[]string{"SONIQ_URL=http://127.0.0.1:9", env[1]}, 5, []string{"http://127.0.0.1:9 cannot be reached", "soniq serve"}, "calls list"},
 		{[]string{"SONIQ_URL=http://127.0.0.1:9", env[1]}, 5, []string{"cannot be reached"}, "listen"},

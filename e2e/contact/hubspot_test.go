@@ -100,7 +100,7 @@ func TestHubSpot_LookupAndCallLogAcrossKill(t *testing.T) {
 	rig.Each(t, func() rig.Options {
 		e := fixture.NewAIServer(t)
 		e.Meanings = map[float64]string{fixture.CallerTone: "I was charged twice for the blue lamp and want my money back.", fixture.BobTone: "I will send it back today."}
-		return e.LanguageModelOptions(map[string]string{"SONIQ_WRITER": "builtin"})
+		return e.LanguageModelOptions(map[string]string{"SONIQ_SUMMARIZER": "builtin"})
 	}(), func(t *testing.T, s *rig.Server) {
 		v := newHubSpot(t)
 		company := fixture.NewOrg(s)

@@ -53,7 +53,7 @@ func newPlace(t *testing.T) *place {
 	t.Helper()
 	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
 	p := &place{Server: s, c: s.Org("live"), ids: map[string]string{}}
-	p.c.Key = s.Command("key", "create", "--org", p.c.Org, "--scopes", "all", "--env", "live", "--kind", "partner")
+	p.c.Key = s.Command("admin", "keys", "create", "--org", p.c.Org, "--scopes", "all", "--env", "live", "--kind", "partner")
 	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
 	t.Cleanup(hook.Close)
 	p.hook = hook.URL

@@ -20,7 +20,7 @@ type company struct{ *rig.Client }
 
 func newCompany(s *rig.Server) company {
 	s.T.Helper()
-	return company{s.Key(s.Command("org", "create", "--name", "Org of "+s.T.Name(), "--country", "GB"), "live", "all")}
+	return company{s.Key(s.Command("admin", "orgs", "create", "--name", "Org of "+s.T.Name(), "--country", "GB"), "live", "all")}
 }
 
 // connect connects a system and returns the id of the connection.

@@ -179,12 +179,12 @@ func TestForwarding_ExternalWithDiversion(t *testing.T) {
 		if told := o.WaitTimelineStep(o.CDR("+12125550178").CallID, "call.forward_failed"); told["problem"] != "the call was forwarded too often" {
 			t.Errorf("forwarded too often: told %v", told)
 		}
-		s.Command("outbound", "stop")
+		s.Command("admin", "outbound", "stop")
 		o.AdaPhone.Do("dial", o.Bob.Extension)
 		if told := o.WaitTimelineStep(cdrOf(o, 2, o.Bob).CallID, "ring.skipped"); told["reason"] != "blocked" || !strings.Contains(fmt.Sprint(told["phrase"]), "stopped") {
 			t.Errorf("while outbound calls are stopped: told %v", told)
 		}
-		s.Command("outbound", "start")
+		s.Command("admin", "outbound", "start")
 		for _, to := range []string{"911", "ext:999", "user:usr_none", "flow:flw_none", "voicemail:x", "nobody"} {
 			o.Want(422, "PATCH", "/users/"+o.Bob.ID, fixture.Forwarding("always", to), nil)
 		}

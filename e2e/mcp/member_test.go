@@ -30,7 +30,7 @@ type member struct {
 // signedIn returns a new user, who owns an organisation of their own.
 func signedIn(t testing.TB, s *rig.Server) *member {
 	t.Helper()
-	org := s.Command("org", "create", "--name", "Org of "+t.Name(), "--country", "US")
+	org := s.Command("admin", "orgs", "create", "--name", "Org of "+t.Name(), "--country", "US")
 	return newMember(t, s, org, "ada@example.com", "owner")
 }
 
@@ -43,7 +43,7 @@ func newMember(t testing.TB, s *rig.Server, org, email, role string) *member {
 	}
 	p := &member{t: t, server: s, org: org, email: email, http: http.Client{Jar: jar, Timeout: time.Minute,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
-	out := strings.Fields(s.Command("users", "add", email, "--first-name", "Ada", "--org", org, "--role", role))
+	out := strings.Fields(s.Command("admin", "users", "add", email, "--first-name", "Ada", "--org", org, "--role", role))
 	link, err := url.Parse(out[len(out)-1])
 	if err != nil {
 		t.Fatal(err)

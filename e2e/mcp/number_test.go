@@ -17,7 +17,7 @@ func TestNumberTools_SearchAndOrder(t *testing.T) {
 		org := s.Org("live")
 		var trunk struct{ ID string }
 		org.Want(201, "POST", "/trunks", map[string]any{"name": "Carrier", "host": "127.0.0.1", "port": 5099}, &trunk)
-		s.Command("stock", "add", "--org", org.Org, "--trunk", trunk.ID, "--from", "+12025550170", "--to", "+12025550179")
+		s.Command("numbers", "add-block", "--org", org.Org, "--trunk", trunk.ID, "--from", "+12025550170", "--to", "+12025550179")
 		for era := range eras {
 			var asked []string
 			told := make(chan string, 1)

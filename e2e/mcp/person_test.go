@@ -32,7 +32,7 @@ func newPerson(t testing.TB, s *rig.Server, email string) *person {
 		t.Fatal(err)
 	}
 	p := &person{t: t, browser: &http.Client{Jar: jar, Timeout: patience}, base: "http://" + s.HTTP}
-	p.visit(s.Command("users", "add", email, "--first-name", "Ada"))
+	p.visit(s.Command("admin", "users", "add", email, "--first-name", "Ada"))
 	p.send("/account/welcome", "password", "correct horse battery", "again", "correct horse battery")
 	return p
 }

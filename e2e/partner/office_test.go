@@ -20,9 +20,9 @@ type partner struct {
 // newPartner makes a partner and a child.
 func newPartner(s *rig.Server) partner {
 	s.T.Helper()
-	org := s.Command("org", "create", "--name", "Harbor Internet", "--country", "US")
+	org := s.Command("admin", "orgs", "create", "--name", "Harbor Internet", "--country", "US")
 	p := partner{Client: &rig.Client{T: s.T, Server: s, Org: org, Prefix: "/api/v1"}}
-	p.Key = s.Command("key", "create", "--org", org, "--scopes", "all", "--kind", "partner")
+	p.Key = s.Command("admin", "keys", "create", "--org", org, "--scopes", "all", "--kind", "partner")
 	var child struct{ ID string }
 	p.Want(201, "POST", "/partners", map[string]any{"name": "Harbor Dental", "plan": "business", "admin_email": "owner@dental.example",
 		"call_recording_enabled": true}, &child)

@@ -21,7 +21,7 @@ type texting struct {
 // eachTexting runs a test with such a sandbox on each database.
 func eachTexting(t *testing.T, numbers int, run func(t *testing.T, x *texting)) {
 	t.Parallel()
-	flags := []string{"--smpp", fmt.Sprintf("127.0.0.1:%d", rig.FreePort(t)), "--transcriber", "off", "--writer", "off", "--embedder", "off", "--voice", "off"}
+	flags := []string{"--smpp", fmt.Sprintf("127.0.0.1:%d", rig.FreePort(t)), "--transcriber", "off", "--summarizer", "off", "--embedder", "off", "--voice", "off"}
 	rig.Each(t, rig.Options{Flags: flags}, func(t *testing.T, s *rig.Server) {
 		x := &texting{Client: s.Org("test"), t: t}
 		var trunk struct{ ID string }

@@ -22,8 +22,8 @@ func TestHalt_OutboundRefusedUntilResumed(t *testing.T) {
 	carrier := s.Sipp(rig.Script{Scenario: "answer", IP: way.IP, Port: way.Port})
 	chat := s.Sipp(rig.Script{Scenario: "call_until_bye", Login: &user.SIP, Number: "+12125550142"})
 	company.LiveCall(func(c map[string]any) bool { return c["status"] == "in_progress" })
-	if said := s.Command("outbound", "stop", "--calls"); !strings.Contains(said, "1 call(s) were ended") {
-		t.Errorf("soniq outbound stop: %s", said)
+	if said := s.Command("admin", "outbound", "stop", "--calls"); !strings.Contains(said, "1 call(s) were ended") {
+		t.Errorf("soniq admin outbound stop: %s", said)
 	}
 	chat.Wait()
 	carrier.Wait()
@@ -48,7 +48,7 @@ func TestHalt_EveryOriginBlocked(t *testing.T) {
 		say, _ := fixture.Tone(t, fixture.BobTone)
 		davePhone := s.Linphone(dave.SIP, rig.LinphoneOptions{Say: say})
 		path := o.ConnectCall()
-		s.Command("outbound", "stop")
+		s.Command("admin", "outbound", "stop")
 		assistant := mcpclient.Connect(o.Org, "accept")
 		for _, c := range []struct {
 			name string
@@ -99,7 +99,7 @@ func TestHalt_EveryOriginBlocked(t *testing.T) {
 				own.HearsOnly("Bob", o.BobPhone, fixture.AdaTone)
 			})
 		}
-		s.Command("outbound", "start")
+		s.Command("admin", "outbound", "start")
 		o.Want(200, "POST", path+"/transfer", map[string]any{"to": outside}, nil)
 		o.BobPhone.Wait("CALL_CLOSED", "")
 		o.AdaPhone.Do("hangup", "")

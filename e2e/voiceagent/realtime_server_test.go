@@ -383,6 +383,6 @@ func (c *conversation) encode(pcm []int16) string {
 
 // options returns the options of a server whose voice agents use this Realtime server, and whose own voice is e.
 func (s *realtimeServer) options(e *fixture.AIServer) rig.Options {
-	return rig.Options{Env: map[string]string{"SONIQ_VOICE": e.URL, "SONIQ_ASSISTANT": s.url, "SONIQ_ASSISTANT_KEY": "sk-stand-in", "SONIQ_TRANSCRIBER": "off",
-		"SONIQ_ALLOW_TARGETS": "127.0.0.0/8", "SONIQ_WRITER": "off"}}
+	return rig.Options{Env: map[string]string{"SONIQ_VOICE": e.URL, "SONIQ_VOICE_AGENT": s.url, "SONIQ_VOICE_AGENT_KEY": "sk-stand-in", "SONIQ_TRANSCRIBER": "off",
+		"SONIQ_ALLOW_TARGETS": "127.0.0.0/8", "SONIQ_SUMMARIZER": "off"}}
 }

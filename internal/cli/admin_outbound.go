@@ -1,29 +1,41 @@
 package cli
 
 import (
-	"context"
-	"errors"
-	"flag"
-	"os"
+	"github.com/spf13/cobra"
 
 	"soniq/internal/config"
 	"soniq/internal/control"
 )
 
-// outboundCommand throws the kill switch of the installation.
-func outboundCommand(ctx context.Context, args []string) error {
-	var in control.OutboundRequest
-	if len(args) > 0 && args[0] != "" && args[0][0] != '-' {
-		in.Do, args = args[0], args[1:]
+type outboundOptions struct {
+	settings *config.Flags
+	request  control.OutboundRequest
+}
+
+// newOutbound returns the command that stops or starts outbound calls, or shows whether they are stopped. All accept --calls, which has an
+// effect with stop only.
+func newOutbound(do string) *cobra.Command {
+	o := outboundOptions{request: control.OutboundRequest{Do: do}}
+	cmd := &cobra.Command{
+		Use: do, Short: map[string]string{"stop": "stop outbound calls of all organisations, except emergency calls", "start": "allow outbound calls again",
+			"status": "show whether outbound calls are stopped"}[do],
+		Example: "  soniq admin outbound " + do, Args: words(), ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
-	c, err := config.Load("outbound", args, os.Stdout, func(fs *flag.FlagSet) {
-		fs.BoolVar(&in.Calls, "calls", false, "with stop: also end outbound calls in progress, but emergency calls")
-	}, "data", "db", "config")
+	cmd.Flags().BoolVar(&o.request.Calls, "calls", false, "also end outbound calls in progress, except emergency calls")
+	if do == "stop" {
+		cmd.Example += " --calls"
+	} else {
+		_ = cmd.Flags().MarkHidden("calls")
+	}
+	o.settings = addSettings(cmd, dataFolder...)
+	return cmd
+}
+
+func (o *outboundOptions) run(cmd *cobra.Command) error {
+	c, err := o.settings.Load()
 	if err != nil {
 		return err
 	}
-	if in.Do != "stop" && in.Do != "start" && in.Do != "status" {
-		return errors.New("outbound: say stop, start or status")
-	}
-	return manage(ctx, c, "outbound", in)
+	return manage(cmd.Context(), c, cmd.OutOrStdout(), "outbound", o.request)
 }

@@ -8,28 +8,52 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/spf13/cobra"
 )
 
-// watched are the kinds that tell how calls go.
-const watched = "call.started,call.ringing,call.answered,call.held,call.unheld,call.transfer,call.dtmf,call.missed,call.ended,call.recording,call.transcription"
+// progressEvents are the kinds of events that show the progress of a call.
+const progressEvents = "call.started,call.ringing,call.answered,call.held,call.unheld,call.transfer,call.dtmf,call.missed,call.ended,call.recording,call.transcription"
 
-// watch shows what happens to a call until it ends, or to all calls until the context ends.
-func (r *remote) watch(ctx context.Context, id string) error {
+type callsWatchOptions struct{ client }
+
+func newCallsWatch() *cobra.Command {
+	var o callsWatchOptions
+	cmd := &cobra.Command{
+		Use: "watch [CALL]", Short: "show the progress of one call until it ends, or of all calls", Example: "  soniq calls watch\n  soniq calls watch call_…",
+		Args: words("[CALL]"), ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, strings.Join(args, "")) },
+	}
+	o.addFlags(cmd, "live")
+	return cmd
+}
+
+func (o *callsWatchOptions) run(cmd *cobra.Command, id string) error {
+	done, err := o.connect(cmd)
+	if err != nil {
+		return err
+	}
+	defer done()
+	return o.watch(cmd.Context(), id)
+}
+
+// watch prints the progress of a call until it ends, or of all calls until the context ends if id is "".
+func (c *client) watch(ctx context.Context, id string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	over := make(chan error, 1)
-	looked := false
-	ready := func() { // the stream is open: whatever happens from here on is on it
-		if id == "" || looked {
+	shown := false
+	ready := func() { // the stream is open: it has all events from here on
+		if id == "" || shown {
 			return
 		}
-		looked = true
-		if ended, err := r.look(ctx, id); ended || err != nil {
+		shown = true
+		if ended, err := c.printState(ctx, id); ended || err != nil {
 			over <- err
 			cancel()
 		}
 	}
-	err := r.follow(ctx, url.Values{"events": {watched}}, ready, func(m message) error { return r.happened(m, id) })
+	err := c.follow(ctx, url.Values{"events": {progressEvents}}, ready, func(m streamEvent) error { return c.printEvent(m, id) })
 	select {
 	case err := <-over:
 		return err
@@ -38,25 +62,26 @@ func (r *remote) watch(ctx context.Context, id string) error {
 	}
 }
 
-// look shows where the call is now, and reports whether it is over.
-func (r *remote) look(ctx context.Context, id string) (ended bool, err error) {
+// printState prints the present state of a call, and reports whether it has ended.
+func (c *client) printState(ctx context.Context, id string) (ended bool, err error) {
 	var raw json.RawMessage
-	var c callFacts
-	if err := r.do(ctx, "GET", "/calls/"+url.PathEscape(id), nil, &raw); err != nil {
+	var call callFields
+	if err := c.do(ctx, "GET", callPath(id), nil, &raw); err != nil {
 		return false, err
 	}
-	if err := json.Unmarshal(raw, &c); err != nil {
+	if err := json.Unmarshal(raw, &call); err != nil {
 		return false, err
 	}
-	if r.json {
-		return c.Ended != "", r.line(raw)
+	if c.json {
+		return call.Ended != "", c.printJSON(raw)
 	}
-	_, err = fmt.Fprintf(r.out, "%s  %-18s %s  %s → %s  %s %s\n", time.Now().Format("15:04:05"), "now", c.ID, c.From, c.To, c.Status, c.EndReason)
-	return c.Ended != "", err
+	_, err = fmt.Fprintf(c.out, "%s  %-18s %s  %s → %s  %s %s\n", time.Now().Format("15:04:05"), "now", call.ID, call.From, call.To, call.Status,
+		call.EndReason)
+	return call.Ended != "", err
 }
 
-// happened shows an event of the call; its end ends it all.
-func (r *remote) happened(m message, id string) error {
+// printEvent prints an event of the call id, or of any call if id is "". It returns errStop after the end of the call.
+func (c *client) printEvent(m streamEvent, id string) error {
 	var e map[string]any
 	if err := json.Unmarshal([]byte(m.data), &e); err != nil {
 		return fmt.Errorf("an event of the stream cannot be read: %w", err)
@@ -64,31 +89,31 @@ func (r *remote) happened(m message, id string) error {
 	if id != "" && e["call_id"] != id {
 		return nil
 	}
-	if err := r.tellStep(m, e); err != nil {
+	if err := c.printProgress(m, e); err != nil {
 		return err
 	}
 	if id != "" && m.event == "call.ended" {
-		return errEnough
+		return errStop
 	}
 	return nil
 }
 
-func (r *remote) tellStep(m message, e map[string]any) error {
-	if r.json {
-		return r.line(map[string]any{"event": m.event, "sequence": json.RawMessage(cmp.Or(m.id, "null")), "data": json.RawMessage(m.data)})
+func (c *client) printProgress(m streamEvent, e map[string]any) error {
+	if c.json {
+		return c.printJSON(map[string]any{"event": m.event, "sequence": json.RawMessage(cmp.Or(m.id, "null")), "data": json.RawMessage(m.data)})
 	}
 	call, _ := e["call_id"].(string)
-	_, err := fmt.Fprintf(r.out, "%s  %-18s %s  %s\n", time.Now().Format("15:04:05"), m.event, call, step(m.event, e))
+	_, err := fmt.Fprintf(c.out, "%s  %-18s %s  %s\n", time.Now().Format("15:04:05"), m.event, call, progressText(m.event, e))
 	return err
 }
 
-// step says in a few words what an event of a call tells.
-func step(kind string, e map[string]any) string {
+// progressText returns the important members of an event of a call in a few words.
+func progressText(kind string, e map[string]any) string {
 	of := func(names ...string) string {
 		var all []string
 		for _, n := range names {
 			if v := e[n]; v != nil && v != "" {
-				all = append(all, tidy(fmt.Sprint(v)))
+				all = append(all, printable(fmt.Sprint(v)))
 			}
 		}
 		return strings.Join(all, " ")

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,154 +14,140 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"soniq/internal/config"
 	"soniq/internal/control"
 )
 
-// remote is a running soniq that a command speaks to the way customers do: by its public API, with a key.
-type remote struct {
+// client uses a running soniq as customers do: by its public API, with a key.
+type client struct {
 	url, key  string
-	org, env  string // for a key that the running soniq is asked for
+	org, env  string // of the key to ask for
 	data      string
 	json      bool
-	out, note io.Writer // what was asked for, and what is said about it
+	out, note io.Writer // standard output for records, standard error for notes about them
 
-	minted string // id of that key
-	secret string // that webhooks for it may be signed with
+	tempKeyID  string // id of the key that the running soniq created for this command, "" if there is none
+	hookSecret string // webhook secret that belongs to that key
 }
 
 // The environment variables of these commands.
 const (
-	urlVariable = "SONIQ_URL"
-	keyVariable = "SONIQ_KEY"
+	urlVariable  = "SONIQ_URL"
+	keyVariable  = "SONIQ_KEY"
+	dataVariable = "SONIQ_DATA"
 )
 
-const defaultURL = "http://127.0.0.1:8080"
+const (
+	defaultURL  = "http://127.0.0.1:8080"
+	defaultData = "./soniq-data"
+)
 
-// parse reads flags and words in any order; more adds flags of the command's own. It answers the words.
-func (r *remote) parse(name, words string, args []string, env string, more func(*flag.FlagSet)) ([]string, error) {
-	r.out, r.note = os.Stdout, os.Stderr
-	fs := flag.NewFlagSet("soniq "+name, flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
-	if more != nil {
-		more(fs)
+// addFlags adds the flags with which a command finds server and key. env is the default of --env.
+func (c *client) addFlags(cmd *cobra.Command, env string) {
+	endsWithUsage(cmd)
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&c.url, "url", "", "address of the server; unless given "+defaultURL)
+	f.StringVar(&c.key, "key", "", "API key; without one the soniq that runs on --data is asked for one")
+	f.StringVar(&c.data, "data", "", "folder of a soniq on this machine, if there is no key; unless given "+defaultData)
+	f.StringVar(&c.org, "org", "", "with --data: the organisation, if there are several")
+	f.StringVar(&c.env, "env", env, "with --data: live, or test for the sandbox")
+	f.BoolVar(&c.json, "json", false, "print JSON, a line for each record")
+	for flag, variable := range map[string]string{"url": urlVariable, "key": keyVariable, "data": dataVariable} {
+		_ = f.SetAnnotation(flag, config.EnvAnnotation, []string{variable})
 	}
-	fs.StringVar(&r.url, "url", os.Getenv(urlVariable), "address of the server ("+urlVariable+", default "+defaultURL+")")
-	fs.StringVar(&r.key, "key", "", "API key ("+keyVariable+"); without one the soniq that runs on --data is asked for one")
-	fs.StringVar(&r.data, "data", cmp.Or(os.Getenv("SONIQ_DATA"), "./soniq-data"), "folder of a soniq on this machine, where there is no key (SONIQ_DATA)")
-	fs.StringVar(&r.org, "org", "", "with --data: the organisation, where there are several")
-	fs.StringVar(&r.env, "env", env, "with --data: live or test, which is the sandbox")
-	fs.BoolVar(&r.json, "json", false, "print JSON, a line for each record")
-	help := func() {
-		fmt.Fprintf(r.out, "usage: soniq %s [flags]\n\n", strings.TrimSpace(name+" "+words))
-		fs.VisitAll(func(f *flag.Flag) { config.PrintFlag(r.out, f.Name, f.Usage, "", "") })
+	for _, flag := range []string{"url", "key", "data", "org", "env", "json"} {
+		_ = f.SetAnnotation(flag, connection, []string{"true"})
 	}
-	var found []string
-	for {
-		if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {
-			help()
-			return nil, err
-		} else if err != nil {
-			return nil, &failure{exitUsage, fmt.Errorf("%s: %w; soniq %s --help lists the flags", name, err, name)}
-		}
-		if fs.NArg() == 0 {
-			break
-		}
-		found, args = append(found, fs.Arg(0)), fs.Args()[1:]
-	}
-	if r.key == "" {
-		r.key = os.Getenv(keyVariable) // not a default, which help would show
-	}
-	if r.env != "live" && r.env != "test" {
-		return nil, &failure{exitUsage, errors.New("--env must be live or test")}
-	}
-	return found, nil
+	_ = cmd.MarkFlagDirname("data")
+	completeFlag(cmd, "url")
+	completeFlag(cmd, "key")
+	completeFlag(cmd, "org")
+	completeFlag(cmd, "env", "live", "test")
 }
 
-// wants fails unless there are as many words as named.
-func wants(name string, words []string, names ...string) error {
-	if len(words) == len(names) {
-		return nil
+// connect finds address and key. done revokes a key that was created for this command.
+func (c *client) connect(cmd *cobra.Command) (done func(), err error) {
+	c.out, c.note = cmd.OutOrStdout(), cmd.ErrOrStderr()
+	c.url, c.key = cmp.Or(c.url, os.Getenv(urlVariable)), cmp.Or(c.key, os.Getenv(keyVariable))
+	c.data = cmp.Or(c.data, os.Getenv(dataVariable), defaultData)
+	if c.env != "live" && c.env != "test" {
+		return nil, usageError(cmd, "--env must be live or test")
 	}
-	if len(words) > len(names) {
-		return &failure{exitUsage, fmt.Errorf("%s: %q is one word too many", name, words[len(names)])}
-	}
-	return &failure{exitUsage, fmt.Errorf("%s: say which %s: soniq %s %s", name, strings.ToLower(names[len(words)]), name, strings.Join(names, " "))}
-}
-
-// connect finds address and key. done gives back what was asked for.
-func (r *remote) connect(ctx context.Context) (done func(), err error) {
-	if r.key == "" {
-		if err := r.borrow(ctx); err != nil {
+	if c.key == "" {
+		if err := c.requestKey(cmd.Context()); err != nil {
 			return nil, err
 		}
 	}
-	r.url = strings.TrimRight(cmp.Or(r.url, defaultURL), "/")
-	if !config.IsWebURL(r.url) {
-		return nil, &failure{exitUsage, fmt.Errorf("--url %q must be an address such as https://voice.example.com", r.url)}
+	c.url = strings.TrimRight(cmp.Or(c.url, defaultURL), "/")
+	if !config.IsWebURL(c.url) {
+		return nil, usageError(cmd, "--url %q must be an address such as https://voice.example.com", c.url)
 	}
-	return r.giveBack, nil
+	return c.revokeKey, nil
 }
 
-// borrow asks the soniq that runs on the data folder for a key.
-func (r *remote) borrow(ctx context.Context) error {
+// requestKey asks the soniq that runs on the data folder for a key.
+func (c *client) requestKey(ctx context.Context) error {
 	var s control.Session
-	err := control.Call(ctx, r.data, "session", control.SessionRequest{Org: r.org, Env: r.env}, &s)
+	err := control.Call(ctx, c.data, "session", control.SessionRequest{Org: c.org, Env: c.env}, &s)
 	if errors.Is(err, control.ErrNotRunning) {
-		return &failure{exitAccess, fmt.Errorf("no API key: give --key or set %s (soniq key create makes one), or name with --data the folder of a soniq that runs here; none runs on %s", keyVariable, r.data)}
+		return &failure{exitAccess, fmt.Errorf("no API key: give --key or set %s (soniq admin keys create makes one), or name with --data "+
+			"the folder of a soniq that runs here; none runs on %s", keyVariable, c.data)}
 	}
 	if err != nil {
 		return err
 	}
-	r.key, r.minted, r.secret, r.url = s.Key, s.KeyID, s.HookSecret, cmp.Or(r.url, s.URL)
+	c.key, c.tempKeyID, c.hookSecret, c.url = s.Key, s.KeyID, s.HookSecret, cmp.Or(c.url, s.URL)
 	return nil
 }
 
-// giveBack revokes a key that was asked for.
-func (r *remote) giveBack() {
-	if r.minted == "" {
+// revokeKey revokes the key of requestKey. If that fails the key expires by itself.
+func (c *client) revokeKey() {
+	if c.tempKeyID == "" {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
-	_ = r.do(ctx, http.MethodDelete, "/api-keys/"+r.minted, nil, nil) // it expires by itself
-	r.minted = ""
+	_ = c.do(ctx, http.MethodDelete, "/api-keys/"+c.tempKeyID, nil, nil)
+	c.tempKeyID = ""
 }
 
-// sandbox reports whether the key is of the sandbox.
-func (r *remote) sandbox() bool { return strings.Contains(r.key, "_test_") }
+// sandbox reports whether the key belongs to the sandbox.
+func (c *client) sandbox() bool { return strings.Contains(c.key, "_test_") }
 
-// at is the address of an operation.
-func (r *remote) at(path string) string {
-	if r.sandbox() {
-		return r.url + "/sandbox/v1" + path
+// at returns the URL of an operation.
+func (c *client) at(path string) string {
+	if c.sandbox() {
+		return c.url + "/sandbox/v1" + path
 	}
-	return r.url + "/api/v1" + path
+	return c.url + "/api/v1" + path
 }
 
-// patience is how long a command waits for an answer.
-const patience = 60 * time.Second
+// requestTimeout limits a request with its response.
+const requestTimeout = 60 * time.Second
 
-// do sends a request and reads its JSON answer into out, which may be nil.
-func (r *remote) do(ctx context.Context, method, path string, in, out any) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+// do sends a request and decodes the JSON response into out. If out is nil the response is discarded.
+func (c *client) do(ctx context.Context, method, path string, in, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	answer, err := r.ask(ctx, method, path, in, nil)
+	response, err := c.send(ctx, method, path, in, nil)
 	if err != nil {
 		return err
 	}
-	defer answer.Body.Close()
+	defer response.Body.Close()
 	if out == nil {
 		return nil
 	}
-	if err := json.NewDecoder(answer.Body).Decode(out); err != nil {
+	if err := json.NewDecoder(response.Body).Decode(out); err != nil {
 		return fmt.Errorf("the answer to %s %s cannot be read: %w", method, path, err)
 	}
 	return nil
 }
 
-// ask sends a request; an answer that is no success becomes an error that says what to do.
-func (r *remote) ask(ctx context.Context, method, path string, in any, header http.Header) (*http.Response, error) {
+// send sends a request and returns the response. A status other than success is an error with a remedy.
+func (c *client) send(ctx context.Context, method, path string, in any, header http.Header) (*http.Response, error) {
 	var body io.Reader
 	if in != nil {
 		b, err := json.Marshal(in)
@@ -171,32 +156,32 @@ func (r *remote) ask(ctx context.Context, method, path string, in any, header ht
 		}
 		body = bytes.NewReader(b)
 	}
-	q, err := http.NewRequestWithContext(ctx, method, r.at(path), body)
+	q, err := http.NewRequestWithContext(ctx, method, c.at(path), body)
 	if err != nil {
 		return nil, err
 	}
 	for name, values := range header {
 		q.Header[name] = values
 	}
-	q.Header.Set("Authorization", "Bearer "+r.key)
+	q.Header.Set("Authorization", "Bearer "+c.key)
 	q.Header.Set("User-Agent", "soniq/"+config.Version)
 	if in != nil {
 		q.Header.Set("Content-Type", "application/json")
 	}
-	answer, err := http.DefaultClient.Do(q)
+	response, err := http.DefaultClient.Do(q)
 	if err != nil {
-		return nil, r.unreached(err)
+		return nil, c.unreached(err)
 	}
-	if answer.StatusCode < 300 {
-		return answer, nil
+	if response.StatusCode < 300 {
+		return response, nil
 	}
-	defer answer.Body.Close()
-	text, _ := io.ReadAll(io.LimitReader(answer.Body, 64<<10))
-	return nil, refused(answer, text)
+	defer response.Body.Close()
+	text, _ := io.ReadAll(io.LimitReader(response.Body, 64<<10))
+	return nil, refused(response, text)
 }
 
-// unreached explains why nobody answered.
-func (r *remote) unreached(err error) error {
+// unreached returns the error for a server that did not answer.
+func (c *client) unreached(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
 		if errors.Is(u.Err, context.Canceled) {
@@ -204,5 +189,5 @@ func (r *remote) unreached(err error) error {
 		}
 		err = u.Err
 	}
-	return &failure{exitUnreached, fmt.Errorf("%s cannot be reached: %w; is soniq serve running there? --url or %s names another address", r.url, err, urlVariable)}
+	return &failure{exitUnreached, fmt.Errorf("%s cannot be reached: %w; is soniq serve running there? --url or %s names another address", c.url, err, urlVariable)}
 }

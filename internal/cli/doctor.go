@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"soniq/internal/config"
 	"soniq/internal/control"
 	"soniq/internal/identity/org"
@@ -27,13 +29,25 @@ import (
 	"soniq/internal/telephony/trunk"
 )
 
-// doctorCommand checks what soniq needs, and says what to do about what is missing.
-func doctorCommand(ctx context.Context, args []string) error {
-	c, err := config.Load("doctor", args, os.Stdout, nil)
+type doctorOptions struct{ settings *config.Flags }
+
+func newDoctor() *cobra.Command {
+	var o doctorOptions
+	cmd := &cobra.Command{
+		Use: "doctor", Short: "check settings, ports, disk, database and engines, and print a remedy for each fault",
+		Example: "  soniq doctor --config /etc/soniq.conf", Args: words(), ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), cmd.OutOrStdout()) },
+	}
+	o.settings = addSettings(cmd)
+	return cmd
+}
+
+func (o *doctorOptions) run(ctx context.Context, out io.Writer) error {
+	c, err := o.settings.Load()
 	if err != nil {
 		return err
 	}
-	d := &doctor{out: os.Stdout, config: c}
+	d := &doctor{out: out, config: c}
 	d.settings()
 	running := d.running(ctx)
 	if !running {
@@ -44,7 +58,7 @@ func doctorCommand(ctx context.Context, args []string) error {
 	d.system()
 	d.engines(ctx)
 	d.phones()
-	d.callers()
+	d.stir()
 	if d.wrong > 0 {
 		fmt.Fprintf(d.out, "\n%d problem(s) keep soniq from working; %d hint(s)\n", d.wrong, d.hints)
 		return ErrFailed
@@ -53,6 +67,7 @@ func doctorCommand(ctx context.Context, args []string) error {
 	return nil
 }
 
+// doctor checks a machine and prints the results.
 type doctor struct {
 	out          io.Writer
 	config       config.Config
@@ -61,13 +76,13 @@ type doctor struct {
 
 func (d *doctor) ok(format string, args ...any) { fmt.Fprintf(d.out, "  ok    "+format+"\n", args...) }
 
-// hint is something that works less well than it could; do says what helps.
+// hint prints a limitation and its remedy.
 func (d *doctor) hint(what, do string) {
 	d.hints++
 	fmt.Fprintf(d.out, "  hint  %s\n          %s\n", what, do)
 }
 
-// bad is something that keeps soniq from working.
+// bad prints a fault that keeps soniq from working, and its remedy.
 func (d *doctor) bad(what, do string) {
 	d.wrong++
 	fmt.Fprintf(d.out, "  BAD   %s\n          %s\n", what, do)
@@ -75,7 +90,7 @@ func (d *doctor) bad(what, do string) {
 
 func (d *doctor) title(text string) { fmt.Fprintln(d.out, text) }
 
-// settings prints what is in force, with secrets hidden.
+// settings prints all settings in force. Secrets are hidden.
 func (d *doctor) settings() {
 	d.title("settings in force")
 	v := reflect.ValueOf(d.config)
@@ -173,7 +188,7 @@ func (d *doctor) folder() {
 	}
 }
 
-// existing is a folder, or the nearest above it that is there: a check makes none.
+// existing returns the folder, or its nearest parent that exists. The check creates no folder.
 func existing(folder string) string {
 	for {
 		if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) || folder == filepath.Dir(folder) {
@@ -217,10 +232,11 @@ func (d *doctor) database(ctx context.Context, running bool) {
 	}
 }
 
-// maxNamed is how many organisations are named one by one.
+// maxNamed is the number of organisations or carriers that are listed one by one.
 const maxNamed = 10
 
-// emergency says who cannot call for help: that must not be found out when somebody has to.
+// emergency prints the organisations whose phones cannot make emergency calls, so that this is known before somebody
+// needs one.
 func (d *doctor) emergency(without []trunk.OrgWithoutEmergencyCalls) {
 	d.title("emergency calls")
 	if len(without) == 0 {
@@ -240,7 +256,7 @@ func (d *doctor) emergency(without []trunk.OrgWithoutEmergencyCalls) {
 	}
 }
 
-// carriers tells which carriers of messages take none.
+// carriers prints the SMS carriers that accept no messages.
 func (d *doctor) carriers(silent []smscarrier.FailingCarrier) {
 	for i, c := range silent {
 		if i == maxNamed {
@@ -252,7 +268,7 @@ func (d *doctor) carriers(silent []smscarrier.FailingCarrier) {
 	}
 }
 
-// system looks at limits of the machine that cost calls.
+// system checks limits of the machine that reduce the number of calls.
 func (d *doctor) system() {
 	d.title("system")
 	if now := time.Now(); now.Year() < 2025 {
@@ -293,7 +309,7 @@ func (d *doctor) engines(ctx context.Context) {
 			d.ok("speech is recognised by %s %s", e.Name, e.Model)
 		}
 		if d.config.Transcriber == "builtin" {
-			d.hint("of human voices on the telephone about every third word will be wrong", "soniq hearing install fetches a model (85 MB) that gets most words right")
+			d.hint("of human voices on the telephone about every third word will be wrong", "soniq speech-model install fetches a model (85 MB) that gets most words right")
 		}
 	default:
 		d.ok("speech is recognised by %s (asked at the first call)", d.config.Transcriber)
@@ -301,12 +317,12 @@ func (d *doctor) engines(ctx context.Context) {
 	d.voice(ctx)
 }
 
-// sherpa loads the operator's model, as a worker does.
+// sherpa loads the operator's model as a recognition worker does.
 func (d *doctor) sherpa(ctx context.Context, dir string) {
 	d.sherpaWith(ctx, speech.NewSherpa(nil, dir, d.config.Sherpa, 1))
 }
 
-// sherpaWith loads a model, and ends the worker it was loaded with.
+// sherpaWith loads a model and ends the worker that loaded it.
 func (d *doctor) sherpaWith(ctx context.Context, s *speech.Sherpa) {
 	defer s.Close()
 	if err := s.Ready(ctx); err != nil {
@@ -318,7 +334,7 @@ func (d *doctor) sherpaWith(ctx context.Context, s *speech.Sherpa) {
 		speech.DefaultWorkers(), s.Memory()>>20)
 }
 
-// voice looks at what speaks announcements.
+// voice checks the text-to-speech engine.
 func (d *doctor) voice(ctx context.Context) {
 	switch d.config.Voice {
 	case "off":

@@ -4,13 +4,13 @@ import (
 	"net/url"
 )
 
-// phones says whether phones can fetch their configuration.
+// phones checks whether phones can fetch their configuration.
 func (d *doctor) phones() {
 	c := d.config
 	u, err := url.Parse(c.BaseURL)
 	switch {
 	case c.BaseURL == "" && c.HTTPS == "" || err != nil:
-		return // nobody else reaches this machine by HTTP
+		return // other machines cannot reach this one by HTTP
 	case u.Scheme == "https" || c.HTTPS != "":
 		d.title("phones that fetch their configuration")
 		d.ok("they fetch it by https")

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// callers reports whether calls from trunks are verified by STIR/SHAKEN, and expired root certificates.
-func (d *doctor) callers() {
+// stir checks the root certificates with which calls from trunks are verified (STIR/SHAKEN).
+func (d *doctor) stir() {
 	all, err := d.config.ReadSTIRRoots()
 	if err != nil || len(all) == 0 {
 		return // wrong settings were reported when they were loaded

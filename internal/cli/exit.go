@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// How commands end that speak to a running soniq. Every other command ends with 0 or 1.
+// Exit codes of the commands that use a running soniq. All other commands end with 0 or 1.
 const (
-	exitFailed    = 1 // the request was refused, or something else failed
-	exitUsage     = 2 // the command makes no sense as it was typed
-	exitAccess    = 3 // no key, a wrong one, or one that may not do this
+	exitFailed    = 1 // the request was refused, or failed for another reason
+	exitUsage     = 2 // the command line is wrong
+	exitAccess    = 3 // no key, a wrong key, or a key without the permission
 	exitNotFound  = 4
-	exitUnreached = 5 // nobody answers, or the server is not able to
+	exitUnreached = 5 // the server does not answer, or answers with 5xx
 )
 
-// failure is an error with the code the program ends with.
+// failure is an error with an exit code.
 type failure struct {
 	code int
 	err  error
@@ -36,7 +36,7 @@ func ExitCode(err error) int {
 	return exitFailed
 }
 
-// problem is a problem that the API answered (RFC 9457).
+// problem is an error response of the API (RFC 9457).
 type problem struct {
 	Status   int
 	Code     string
@@ -47,11 +47,11 @@ type problem struct {
 	Retry    string `json:"-"` // Retry-After
 }
 
-// hints say what to do about what the API refused, by its code.
+// hints are remedies for errors of the API, by error code.
 var hints = map[string]string{
-	"unauthenticated":   "the key is wrong or was revoked; soniq key create makes another",
-	"key_expired":       "soniq key create makes another",
-	"key_revoked":       "soniq key create makes another",
+	"unauthenticated":   "the key is wrong or was revoked; soniq admin keys create makes another",
+	"key_expired":       "soniq admin keys create makes another",
+	"key_revoked":       "soniq admin keys create makes another",
 	"wrong_environment": "keys of the sandbox begin with …_test_, others are live",
 	"rate_limited":      "try again in a moment",
 	"draining":          "the server is shutting down; try again in a moment",
@@ -79,7 +79,7 @@ func (p *problem) Error() string {
 	return text
 }
 
-// refused makes an error of an answer.
+// refused returns the error for a response that is not a success.
 func refused(answer *http.Response, body []byte) error {
 	p := &problem{}
 	if json.Unmarshal(body, p) != nil || p.Code == "" {

@@ -8,7 +8,6 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,171 +15,166 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"soniq/internal/api/eventstream"
 	"soniq/internal/api/webhook"
 	"soniq/internal/config"
 	"soniq/internal/platform/db"
-	"soniq/internal/platform/event"
 )
 
-// listener is a webhook on the developer's machine, without an endpoint of its own: it follows the live stream, and sends what
-// webhooks would be sent, signed as they are.
-type listener struct {
-	remote
-	to       string // "" : only shown
-	events   string
-	timing   string
-	after    string
-	secret   string
-	headers  map[string]string
-	insecure bool
-	print    bool
-	count    int
+// listenOptions follow the live stream and send each event to an address on this machine, as a webhook would: in the same form and signed.
+type listenOptions struct {
+	client
+	to          string // "": events are only shown
+	events      string
+	timing      string
+	after       string
+	secret      string
+	headers     map[string]string
+	insecure    bool
+	printSecret bool
+	count       int
 
-	prefix string
-	client *http.Client
-	told   int
-	bad    int
+	prefix   string // of the headers of webhooks
+	http     *http.Client
+	handled  int
+	rejected int // events that the address did not accept
 }
 
-func listenCommand(ctx context.Context, args []string) error {
-	l := &listener{headers: map[string]string{}}
-	words, err := l.parse("listen", "", args, "test", l.flags)
-	if err == nil {
-		err = wants("listen", words)
+func newListen() *cobra.Command {
+	o := listenOptions{headers: map[string]string{}}
+	cmd := &cobra.Command{
+		Use: "listen", Short: "send events to an address on this machine, signed like webhooks",
+		Example: "  soniq listen --forward-to http://localhost:3000/hook --events call.ended,call.missed",
+		Args:    words(), ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.listen(cmd) },
 	}
-	if err == nil {
-		err = l.check()
+	f := cmd.Flags()
+	f.StringVar(&o.to, "forward-to", "", "address for the events, such as http://localhost:3000/hook; without it they are only shown")
+	f.StringVar(&o.events, "events", "*", "kinds, with commas, such as call.ended,call.missed")
+	f.StringVar(&o.timing, "call-ended", "enriched", "when call.ended comes: enriched or immediate")
+	f.StringVar(&o.after, "after", "", "begin after this sequence instead of now; 0 begins 30 days ago")
+	f.StringVar(&o.secret, "secret", "", "sign with this whsec_ secret instead of the secret that belongs to the key")
+	f.Func("header", "further header 'Name: value' of each request; may be repeated", o.addHeader)
+	f.BoolVar(&o.insecure, "insecure", false, "accept any certificate of --forward-to")
+	f.BoolVar(&o.printSecret, "print-secret", false, "print the secret and end")
+	f.IntVar(&o.count, "count", 0, "end after this number of events; with 1 if one of them was refused")
+	completeList(cmd, "events", append([]string{"*"}, eventKinds()...)...)
+	completeFlag(cmd, "call-ended", "enriched", "immediate")
+	for _, free := range []string{"forward-to", "after", "secret", "header", "count"} {
+		completeFlag(cmd, free)
 	}
-	if err != nil {
-		return err
-	}
-	done, err := l.connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer done()
-	l.secret = cmp.Or(l.secret, l.remote.secret, secretOf(l.key))
-	if l.print {
-		fmt.Fprintln(l.out, l.secret)
-		return nil
-	}
-	return l.run(ctx)
+	o.addFlags(cmd, "test")
+	return cmd
 }
 
-func (l *listener) flags(fs *flag.FlagSet) {
-	fs.StringVar(&l.to, "forward-to", "", "address on this machine that events are sent to, such as http://localhost:3000/hook; without it they are only shown")
-	fs.StringVar(&l.events, "events", "*", "kinds, with commas, such as call.ended,call.missed")
-	fs.StringVar(&l.timing, "call-ended", "enriched", "when call.ended comes: enriched or immediate")
-	fs.StringVar(&l.after, "after", "", "begin behind this sequence instead of now; 0 begins 30 days ago")
-	fs.StringVar(&l.secret, "secret", "", "sign with this whsec_ secret instead of one that belongs to the key")
-	fs.Func("header", "further header 'Name: value' of each request; may be repeated", l.addHeader)
-	fs.BoolVar(&l.insecure, "insecure", false, "take any certificate of --forward-to")
-	fs.BoolVar(&l.print, "print-secret", false, "print the secret and end")
-	fs.IntVar(&l.count, "count", 0, "end after so many events; with 1 where one of them was refused")
-}
-
-func (l *listener) addHeader(text string) error {
+func (o *listenOptions) addHeader(text string) error {
 	name, value, ok := strings.Cut(text, ":")
 	if name = strings.TrimSpace(name); !ok || name == "" || strings.ContainsAny(text, "\r\n") {
 		return errors.New("must be 'Name: value'")
 	}
-	l.headers[name] = strings.TrimSpace(value)
+	o.headers[name] = strings.TrimSpace(value)
 	return nil
 }
 
-func (l *listener) check() error {
+func (o *listenOptions) check(cmd *cobra.Command) error {
 	switch {
-	case l.to != "" && !config.IsWebURL(l.to):
-		return &failure{exitUsage, fmt.Errorf("--forward-to %q must be an address such as http://localhost:3000/hook", l.to)}
-	case l.timing != "enriched" && l.timing != "immediate":
-		return &failure{exitUsage, errors.New("--call-ended must be enriched or immediate")}
-	case l.secret != "" && !webhook.IsSecret(l.secret):
-		return &failure{exitUsage, errors.New("--secret must be whsec_ and base64")}
+	case o.to != "" && !config.IsWebURL(o.to):
+		return usageError(cmd, "--forward-to %q must be an address such as http://localhost:3000/hook", o.to)
+	case o.timing != "enriched" && o.timing != "immediate":
+		return usageError(cmd, "--call-ended must be enriched or immediate")
+	case o.secret != "" && !webhook.IsSecret(o.secret):
+		return usageError(cmd, "--secret must be whsec_ and base64")
 	}
-	for _, k := range config.SplitList(l.events) {
-		if k != "*" && !isKind(k) {
-			return noKind(k)
+	for _, k := range config.SplitList(o.events) {
+		if k != "*" {
+			if err := checkKind(cmd, k); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-func isKind(name string) bool {
-	for _, k := range event.Kinds() {
-		if string(k) == name {
-			return true
-		}
+// listen checks the flags, connects, and prints the secret or follows the stream.
+func (o *listenOptions) listen(cmd *cobra.Command) error {
+	if err := o.check(cmd); err != nil {
+		return err
 	}
-	return false
+	done, err := o.connect(cmd)
+	if err != nil {
+		return err
+	}
+	defer done()
+	o.secret = cmp.Or(o.secret, o.hookSecret, secretOf(o.key))
+	if o.printSecret {
+		fmt.Fprintln(o.out, o.secret)
+		return nil
+	}
+	return o.run(cmd.Context())
 }
 
-func noKind(name string) error {
-	var all []string
-	for _, k := range event.Kinds() {
-		all = append(all, string(k))
-	}
-	return &failure{exitUsage, fmt.Errorf("there is no event %q; there are %s", name, strings.Join(all, ", "))}
-}
-
-// secretOf is a secret that stays the same as long as the key does, and is nobody else's.
+// secretOf returns the webhook secret that belongs to a key. It is constant as long as the key is, and cannot be derived without the key.
 func secretOf(key string) string {
 	m := hmac.New(sha256.New, []byte(key))
 	m.Write([]byte("secret of soniq listen"))
 	return webhook.SecretFrom(m.Sum(nil))
 }
 
-func (l *listener) run(ctx context.Context) error {
+// run follows the stream until the context or --count ends it.
+func (o *listenOptions) run(ctx context.Context) error {
 	var me struct {
 		Organization struct{ Name string }
 		Environment  string
 	}
-	if err := l.do(ctx, "GET", "/me", nil, &me); err != nil {
+	if err := o.do(ctx, "GET", "/me", nil, &me); err != nil {
 		return err
 	}
 	var catalogue struct {
 		Prefix string `json:"header_prefix"`
 	}
-	if err := l.do(ctx, "GET", "/webhooks/events", nil, &catalogue); err != nil {
+	if err := o.do(ctx, "GET", "/webhooks/events", nil, &catalogue); err != nil {
 		return err
 	}
-	l.prefix = cmp.Or(catalogue.Prefix, "x-service")
-	l.client = &http.Client{Timeout: 30 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: l.insecure}}}
-	where := map[string]string{"live": "", "test": "the sandbox of "}[me.Environment] + me.Organization.Name
-	said := false
-	err := l.follow(ctx, l.query(), func() {
-		if !said {
-			l.greet(where)
+	o.prefix = cmp.Or(catalogue.Prefix, "x-service")
+	o.http = &http.Client{Timeout: 30 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: o.insecure}}}
+	source := map[string]string{"live": "", "test": "the sandbox of "}[me.Environment] + me.Organization.Name
+	started := false
+	err := o.follow(ctx, o.query(), func() {
+		if !started {
+			o.printStart(source)
 		}
-		said = true
-	}, func(m message) error { return l.handle(ctx, m) })
-	if err == nil && l.count > 0 && l.bad > 0 {
-		return &failure{exitFailed, fmt.Errorf("%d of %d events were refused", l.bad, l.told)}
+		started = true
+	}, func(m streamEvent) error { return o.handle(ctx, m) })
+	if err == nil && o.count > 0 && o.rejected > 0 {
+		return &failure{exitFailed, fmt.Errorf("%d of %d events were refused", o.rejected, o.handled)}
 	}
 	return err
 }
 
-func (l *listener) query() url.Values {
-	q := url.Values{"format": {"webhook"}, "call_ended_timing": {l.timing}}
-	if l.after != "" {
-		q.Set("after_sequence", l.after)
+func (o *listenOptions) query() url.Values {
+	q := url.Values{"format": {"webhook"}, "call_ended_timing": {o.timing}}
+	if o.after != "" {
+		q.Set("after_sequence", o.after)
 	}
-	if kinds := config.SplitList(l.events); len(kinds) > 0 && !strings.Contains(l.events, "*") {
+	if kinds := config.SplitList(o.events); len(kinds) > 0 && !strings.Contains(o.events, "*") {
 		q.Set("events", strings.Join(kinds, ","))
 	}
 	return q
 }
 
-func (l *listener) greet(where string) {
-	fmt.Fprintf(l.note, "listening to %s at %s\n", tidy(where), l.url)
-	fmt.Fprintf(l.note, "signing secret: %s\n", l.secret)
-	if l.to != "" {
-		fmt.Fprintf(l.note, "forwarding to %s; Ctrl-C ends\n", l.to)
+// printStart prints the source of the events and the signing secret.
+func (o *listenOptions) printStart(source string) {
+	fmt.Fprintf(o.note, "listening to %s at %s\n", printable(source), o.url)
+	fmt.Fprintf(o.note, "signing secret: %s\n", o.secret)
+	if o.to != "" {
+		fmt.Fprintf(o.note, "forwarding to %s; Ctrl-C ends\n", o.to)
 	}
 }
 
-// result is what became of one event.
+// forwarded is one event and the outcome of forwarding it.
 type forwarded struct {
 	Time       string `json:"time"`
 	Event      string `json:"event"`
@@ -189,45 +183,45 @@ type forwarded struct {
 	Status     int    `json:"status,omitempty"`
 	DurationMS int64  `json:"duration_ms"`
 	Error      string `json:"error,omitempty"`
-	Answer     string `json:"response,omitempty"` // the beginning, where it was refused
+	Answer     string `json:"response,omitempty"` // its beginning, if the event was refused
 	Body       any    `json:"body"`
 }
 
-// handle sends one event on and shows what was answered.
-func (l *listener) handle(ctx context.Context, m message) error {
+// handle forwards one event and prints the outcome.
+func (o *listenOptions) handle(ctx context.Context, m streamEvent) error {
 	var h eventstream.WebhookMessage
 	if err := json.Unmarshal([]byte(m.data), &h); err != nil {
 		return fmt.Errorf("an event of the stream cannot be read: %w", err)
 	}
 	started := time.Now()
 	x := forwarded{Time: started.Format(time.RFC3339), Event: m.event, ID: h.ID, Sequence: h.Sequence, Body: json.RawMessage(h.Body)}
-	if l.to != "" {
-		l.forward(ctx, m.event, h, &x)
+	if o.to != "" {
+		o.forward(ctx, m.event, h, &x)
 		x.DurationMS = time.Since(started).Milliseconds()
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if l.told++; x.Error != "" || x.Status >= 300 {
-		l.bad++
+	if o.handled++; x.Error != "" || x.Status >= 300 {
+		o.rejected++
 	}
-	if err := l.show(x, started); err != nil {
+	if err := o.show(x, started); err != nil {
 		return err
 	}
-	if l.told == l.count {
-		return errEnough
+	if o.handled == o.count {
+		return errStop
 	}
 	return nil
 }
 
-func (l *listener) forward(ctx context.Context, kind string, h eventstream.WebhookMessage, x *forwarded) {
-	q, err := webhook.Message{Prefix: l.prefix, EventID: h.ID, Kind: kind, DeliveryID: db.NewID("dlv"), Attempt: 1, Sequence: h.Sequence,
-		Body: h.Body, Secret: l.secret, Headers: l.headers}.Request(ctx, l.to, time.Now())
+func (o *listenOptions) forward(ctx context.Context, kind string, h eventstream.WebhookMessage, x *forwarded) {
+	q, err := webhook.Message{Prefix: o.prefix, EventID: h.ID, Kind: kind, DeliveryID: db.NewID("dlv"), Attempt: 1, Sequence: h.Sequence,
+		Body: h.Body, Secret: o.secret, Headers: o.headers}.Request(ctx, o.to, time.Now())
 	if err != nil {
 		x.Error = err.Error()
 		return
 	}
-	answer, err := l.client.Do(q)
+	response, err := o.http.Do(q)
 	if err != nil {
 		var u *url.Error
 		if errors.As(err, &u) {
@@ -236,27 +230,27 @@ func (l *listener) forward(ctx context.Context, kind string, h eventstream.Webho
 		x.Error = err.Error()
 		return
 	}
-	defer answer.Body.Close()
-	body, _ := io.ReadAll(io.LimitReader(answer.Body, 2<<10))
-	if x.Status = answer.StatusCode; x.Status >= 300 {
+	defer response.Body.Close()
+	body, _ := io.ReadAll(io.LimitReader(response.Body, 2<<10))
+	if x.Status = response.StatusCode; x.Status >= 300 {
 		x.Answer = strings.TrimSpace(string(body))
 	}
 }
 
-func (l *listener) show(x forwarded, at time.Time) error {
-	if l.json {
-		return l.line(x)
+func (o *listenOptions) show(x forwarded, at time.Time) error {
+	if o.json {
+		return o.printJSON(x)
 	}
 	text := fmt.Sprintf("%s  %-19s %s", at.Format("15:04:05"), x.Event, x.ID)
 	switch {
 	case x.Error != "":
-		text += "  → " + tidy(x.Error)
+		text += "  → " + printable(x.Error)
 	case x.Status != 0:
 		text += fmt.Sprintf("  → %d %s  %d ms", x.Status, http.StatusText(x.Status), x.DurationMS)
 	}
 	if x.Answer != "" {
-		text += "  " + tidy(x.Answer[:min(len(x.Answer), 120)])
+		text += "  " + printable(x.Answer[:min(len(x.Answer), 120)])
 	}
-	_, err := fmt.Fprintln(l.out, text)
+	_, err := fmt.Fprintln(o.out, text)
 	return err
 }

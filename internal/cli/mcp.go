@@ -4,107 +4,123 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"soniq/internal/cli/mcpbridge"
+	"soniq/internal/config"
 )
 
-// The environment variables of soniq mcp: the key as desktop assistants are configured with it (the variable of the other commands is good
-// too), and the address of the tool server.
+// The environment variables of soniq mcp: the key under the name that desktop assistants are configured with (SONIQ_KEY works too), and the
+// address of the tool server.
 const (
-	desktopKey = "SONIQ_API_KEY"
-	desktopURL = "SONIQ_MCP_URL"
+	mcpKeyVariable = "SONIQ_API_KEY"
+	mcpURLVariable = "SONIQ_MCP_URL"
 )
 
-// desktop is soniq mcp as it was asked for.
-type desktop struct {
+const defaultMCPURL = "http://localhost:8080/mcp/sse"
+
+// mcpOptions are the flags of soniq mcp and of the commands below it. All of them accept all flags.
+type mcpOptions struct {
 	mcpbridge.Bridge
-	wish mcpbridge.Wish
+	login     mcpbridge.Wish
+	scopes    string
+	noBrowser bool
 }
 
-// desktopCommand forwards until standard input ends, or says and changes what lets it in.
-func desktopCommand(ctx context.Context, args []string) error {
-	actions := map[string]func(*desktop, context.Context) error{"login": (*desktop).logIn, "logout": (*desktop).logOut, "status": (*desktop).status,
-		"doctor": (*desktop).doctor}
-	do := (*desktop).forward
-	if len(args) > 0 && actions[args[0]] != nil {
-		do, args = actions[args[0]], args[1:]
+func newMCP() *cobra.Command {
+	cmd := newMCPCommand("mcp", "forward a desktop assistant on standard input and output to the tool server", "  soniq mcp --url https://pbx.example.com/mcp/sse",
+		(*mcpOptions).forward)
+	cmd.AddCommand(
+		newMCPCommand("login", "log in with a browser", "  soniq mcp login --url https://pbx.example.com/mcp/sse", (*mcpOptions).logIn),
+		newMCPCommand("logout", "log out and revoke the tokens", "  soniq mcp logout", (*mcpOptions).logOut),
+		newMCPCommand("status", "show the login and the tools", "  soniq mcp status", (*mcpOptions).status),
+		newMCPCommand("doctor", "check address, login and tools", "  soniq mcp doctor --url https://pbx.example.com/mcp/sse", (*mcpOptions).doctor))
+	return cmd
+}
+
+func newMCPCommand(use, short, example string, run func(*mcpOptions, context.Context) error) *cobra.Command {
+	var o mcpOptions
+	cmd := &cobra.Command{
+		Use: use, Short: short, Example: example, Args: words(), ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.complete(cmd); err != nil {
+				return err
+			}
+			return run(&o, cmd.Context())
+		},
 	}
-	d, err := newDesktop(args)
+	f := cmd.Flags()
+	f.StringVar(&o.URL, "url", "", "address of the tool server; unless given "+defaultMCPURL)
+	_ = f.SetAnnotation("url", config.EnvAnnotation, []string{mcpURLVariable})
+	f.BoolVar(&o.ReadOnly, "read-only", false, "only tools that change nothing")
+	f.StringVar(&o.Org, "org", "", "with the key of a partner: the organisation to act in")
+	f.StringVar(&o.scopes, "scopes", "", "scopes to ask for, with spaces or commas between; those that only read unless given")
+	f.StringVar(&o.login.Client, "client", mcpbridge.FixedClient, "OAuth client to log in as")
+	f.IntVar(&o.login.Port, "port", 0, "port on this machine to which the browser returns; 0: any")
+	f.BoolVar(&o.noBrowser, "no-browser", false, "open no browser, only print the address")
+	for _, flag := range []string{"scopes", "client", "port", "no-browser"} {
+		f.Lookup(flag).Hidden = use != "login"
+	}
+	completeList(cmd, "scopes", scopes()[1:]...)
+	for _, free := range []string{"url", "org", "client", "port"} {
+		completeFlag(cmd, free)
+	}
+	return endsWithUsage(cmd)
+}
+
+// complete takes the key from the environment, where other programs cannot read it, and checks the address.
+func (o *mcpOptions) complete(cmd *cobra.Command) error {
+	o.Key, o.Out, o.Note = cmp.Or(os.Getenv(mcpKeyVariable), os.Getenv(keyVariable)), os.Stdout, os.Stderr
+	o.login.In, o.login.Tell = os.Stdin, func(text string) { fmt.Println(text) }
+	o.login.Scopes = strings.Join(strings.FieldsFunc(o.scopes, func(r rune) bool { return r == ',' || r == ' ' }), " ")
+	o.login.Browser = !o.noBrowser
+	u, err := mcpbridge.Address(cmp.Or(o.URL, os.Getenv(mcpURLVariable), defaultMCPURL))
 	if err != nil {
-		return err
+		return usageError(cmd, "%w", err)
 	}
-	return do(d, ctx)
+	o.URL, o.Again = u.String(), "soniq mcp login --url "+u.String()
+	o.Login, err = mcpbridge.NewLogin(u)
+	return err
 }
 
-// newDesktop reads the command line. A key comes from the environment, where other programs cannot read it.
-func newDesktop(args []string) (*desktop, error) {
-	d := &desktop{Bridge: mcpbridge.Bridge{Key: cmp.Or(os.Getenv(desktopKey), os.Getenv(keyVariable)), Out: os.Stdout, Note: os.Stderr}}
-	d.wish = mcpbridge.Wish{In: os.Stdin, Tell: func(text string) { fmt.Println(text) }}
-	f := flag.NewFlagSet("mcp", flag.ContinueOnError)
-	f.Usage = func() {
-		fmt.Fprintln(f.Output(), "usage: soniq mcp [login|logout|status|doctor] [flags]")
-		f.PrintDefaults()
-	}
-	f.StringVar(&d.URL, "url", cmp.Or(os.Getenv(desktopURL), "http://localhost:8080/mcp/sse"), "address of the tool server ("+desktopURL+")")
-	f.BoolVar(&d.ReadOnly, "read-only", false, "only tools that change nothing")
-	f.StringVar(&d.Org, "org", "", "of a partner's key: the organisation to act in")
-	scopes := f.String("scopes", "", "login: what to ask the person for, with spaces or commas between; what only reads unless given")
-	f.StringVar(&d.wish.Client, "client", mcpbridge.FixedClient, "login: OAuth client to log in as")
-	f.IntVar(&d.wish.Port, "port", 0, "login: port on this machine that the browser is led back to; 0: any")
-	closed := f.Bool("no-browser", false, "login: open no browser, only print the address")
-	if err := f.Parse(args); err != nil {
-		return nil, err
-	}
-	if f.NArg() > 0 {
-		return nil, &failure{exitUsage, fmt.Errorf("mcp: %q is one word too many", f.Arg(0))}
-	}
-	d.wish.Scopes, d.wish.Browser = strings.Join(strings.FieldsFunc(*scopes, func(r rune) bool { return r == ',' || r == ' ' }), " "), !*closed
-	u, err := mcpbridge.Address(d.URL)
-	if err != nil {
-		return nil, &failure{exitUsage, err}
-	}
-	d.URL, d.Again = u.String(), "soniq mcp login --url "+u.String()
-	d.Login, err = mcpbridge.NewLogin(u)
-	return d, err
+// notLoggedIn returns the error for a missing credential.
+func (o *mcpOptions) notLoggedIn() error {
+	return &failure{exitAccess, errors.New("nobody is logged in: run " + o.Again + ", or set " + mcpKeyVariable)}
 }
 
-// nobody is why there is no credential.
-func (d *desktop) nobody() error {
-	return &failure{exitAccess, errors.New("nobody is logged in: run " + d.Again + ", or set " + desktopKey)}
+// hasCredential reports whether there is a key or a login.
+func (o *mcpOptions) hasCredential() bool {
+	k, err := o.Login.Store.Read()
+	return o.Key != "" || err == nil && k != nil
 }
 
-// known reports whether there is something that lets us in.
-func (d *desktop) known() bool {
-	k, err := d.Login.Store.Read()
-	return d.Key != "" || err == nil && k != nil
-}
-
-func (d *desktop) forward(ctx context.Context) error {
-	if !d.known() {
-		return d.nobody()
+// forward forwards messages until standard input ends.
+func (o *mcpOptions) forward(ctx context.Context) error {
+	if !o.hasCredential() {
+		return o.notLoggedIn()
 	}
-	return d.Run(ctx, os.Stdin)
+	return o.Run(ctx, os.Stdin)
 }
 
-func (d *desktop) logIn(ctx context.Context) error {
-	if d.Key != "" {
-		fmt.Fprintln(os.Stderr, "soniq mcp: "+desktopKey+" is set, and used in place of a login")
+func (o *mcpOptions) logIn(ctx context.Context) error {
+	if o.Key != "" {
+		fmt.Fprintln(os.Stderr, "soniq mcp: "+mcpKeyVariable+" is set, and used in place of a login")
 	}
-	k, err := d.Login.Begin(ctx, d.wish)
+	k, err := o.Login.Begin(ctx, o.login)
 	if err != nil {
 		return &failure{exitAccess, err}
 	}
-	fmt.Printf("Logged in to %s with %s\n", d.URL, k.Scope)
+	fmt.Printf("Logged in to %s with %s\n", o.URL, k.Scope)
 	return nil
 }
 
-func (d *desktop) logOut(ctx context.Context) error {
-	was, err := d.Login.End(ctx)
+func (o *mcpOptions) logOut(ctx context.Context) error {
+	was, err := o.Login.End(ctx)
 	if err != nil {
 		return err
 	}
@@ -112,16 +128,16 @@ func (d *desktop) logOut(ctx context.Context) error {
 		fmt.Println("nobody was logged in")
 		return nil
 	}
-	fmt.Printf("Logged out of %s: what was given is revoked\n", d.URL)
+	fmt.Printf("Logged out of %s: what was given is revoked\n", o.URL)
 	return nil
 }
 
-// as says who we are for the server.
-func (d *desktop) as(ctx context.Context) (string, error) {
-	if d.Key != "" {
+// identity returns the credential as the server knows it, in a few words.
+func (o *mcpOptions) identity(ctx context.Context) (string, error) {
+	if o.Key != "" {
 		return "with the key in the environment", nil
 	}
-	a, err := d.Login.Who(ctx)
+	a, err := o.Login.Who(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -129,47 +145,47 @@ func (d *desktop) as(ctx context.Context) (string, error) {
 		time.Unix(a.Expires, 0).UTC().Format(time.RFC3339)), nil
 }
 
-func (d *desktop) status(ctx context.Context) error {
-	if !d.known() {
-		return d.nobody()
+func (o *mcpOptions) status(ctx context.Context) error {
+	if !o.hasCredential() {
+		return o.notLoggedIn()
 	}
-	as, err := d.as(ctx)
+	as, err := o.identity(ctx)
 	if err != nil {
-		return &failure{exitAccess, errors.New(d.Trouble(err))}
+		return &failure{exitAccess, errors.New(o.Trouble(err))}
 	}
-	tools, err := d.Tools(ctx)
+	tools, err := o.Tools(ctx)
 	if err != nil {
-		return errors.New(d.Trouble(err))
+		return errors.New(o.Trouble(err))
 	}
-	fmt.Printf("%s: %d tools, %s\n", d.URL, len(tools), as)
+	fmt.Printf("%s: %d tools, %s\n", o.URL, len(tools), as)
 	for _, t := range tools {
 		fmt.Println("  " + t)
 	}
 	return nil
 }
 
-// doctor checks address, credential and tools, and says what to fix.
-func (d *desktop) doctor(ctx context.Context) error {
+// doctor checks address, credential and tools, and prints a remedy for each fault.
+func (o *mcpOptions) doctor(ctx context.Context) error {
 	bad := false
 	check := func(err error, what string) bool {
 		if bad = bad || err != nil; err != nil {
-			fmt.Printf("FAIL %s: %s\n", what, d.Trouble(err))
+			fmt.Printf("FAIL %s: %s\n", what, o.Trouble(err))
 			return false
 		}
 		fmt.Println("ok  ", what)
 		return true
 	}
-	check(d.Login.Safe(), "address "+d.URL)
-	check(d.Login.Found(ctx), "a tool server answers there")
-	if d.Key != "" {
+	check(o.Login.Safe(), "address "+o.URL)
+	check(o.Login.Found(ctx), "a tool server answers there")
+	if o.Key != "" {
 		check(nil, "a key is in the environment")
-	} else if check(d.missing(), "a person is logged in ("+d.Login.Store.File+")") {
-		check(d.Login.Store.Shared(), "nobody else can read that file")
-		as, err := d.as(ctx)
+	} else if check(o.loginError(), "a person is logged in ("+o.Login.Store.File+")") {
+		check(o.Login.Store.Shared(), "nobody else can read that file")
+		as, err := o.identity(ctx)
 		check(err, cmp.Or(as, "the server knows who is logged in"))
 	}
-	if d.known() {
-		tools, err := d.Tools(ctx)
+	if o.hasCredential() {
+		tools, err := o.Tools(ctx)
 		if err == nil && len(tools) == 0 {
 			err = errors.New("it holds no scope that a tool needs")
 		}
@@ -181,9 +197,10 @@ func (d *desktop) doctor(ctx context.Context) error {
 	return nil
 }
 
-func (d *desktop) missing() error {
-	if d.known() {
+// loginError returns an error if there is no credential.
+func (o *mcpOptions) loginError() error {
+	if o.hasCredential() {
 		return nil
 	}
-	return d.nobody()
+	return o.notLoggedIn()
 }

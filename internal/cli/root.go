@@ -5,97 +5,125 @@ package cli
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"io"
-	"os"
+	"slices"
+	"strings"
 
-	"soniq/internal/cli/demo"
+	"github.com/spf13/cobra"
+
+	"soniq/internal/config"
 )
 
-// command is one command of the program.
-type command struct {
-	name   string
-	help   string
-	hidden bool
-	run    func(ctx context.Context, args []string) error
-}
-
-func commands() []command {
-	return []command{
-		{"serve", "run the platform", false, serveCommand},
-		{"demo", "run it on this machine with two robot phones that call each other", false, demo.Command},
-		{"org", "org create --name N [--country CC]: make an organisation, print its id", false, orgCommand},
-		{"key", "key create --org ID --scopes all|a,b [--kind standard|partner] [--env live|test] [--name N]: make an API key, print it", false, keyCommand},
-		{"users", "users add|password EMAIL: make a user, or a link with which one chooses a password; print the link", false, usersCommand},
-		{"outbound", "outbound stop|start|status [--calls]: stop outbound calls of the whole installation, or let them go out again", false, outboundCommand},
-		{"listen", "listen --forward-to URL: send events to an address on this machine, signed like webhooks", false, listenCommand},
-		{"trigger", "trigger EVENT: tell the sandbox a sample of an event", false, triggerCommand},
-		{"events", "events list|replay: what happened, and sending it again", false, eventsCommand},
-		{"calls", "calls list|get|watch|end|dial", false, callsCommand},
-		{"numbers", "numbers list|get|assign", false, numbersCommand},
-		{"devices", "devices list|add|address|resync: phones, and where they fetch their configuration", false, devicesCommand},
-		{"mcp", "forward a desktop assistant on standard input and output to the tool server of a running soniq", false, desktopCommand},
-		{"stock", "stock add --org ID --trunk ID --from N [--to N]: free numbers of a block, for numbers.search and numbers.create", false, stockCommand},
-		{"port", "port set --org ID --id ID --status S [--trunk ID]: say how far numbers are that come from another carrier", false, portCommand},
-		{"hearing", "hearing install: fetch the model with which calls are understood best here; hearing status: which one listens; hearing packages: what it is made of", false, hearingCommand},
-		{"doctor", "check ports, database, disk and engines, and say what to fix", false, doctorCommand},
-		{"migrate", "bring the database up to date; --status only shows what is pending", false, migrateCommand},
-		{"backup", "backup --to FOLDER: copy database, keys and recordings while the platform runs", false, backupCommand},
-		{"version", "print the version", false, versionCommand},
-		{"asr-worker", "", true, workerCommand},
-		{"sherpa-worker", "", true, sherpaCommand},
-		{"tts-worker", "", true, voiceCommand},
-	}
-}
-
-// ErrFailed is returned by a command that has already printed what is wrong. The exit code is 1.
+// ErrFailed is returned by a command that has already printed the reason. The exit code is 1.
 var ErrFailed = errors.New("failed")
 
-// Run executes the command that the arguments name. It returns flag.ErrHelp after printing help, and ErrFailed if the command has already
-// printed the reason.
+// The groups in which soniq help lists the commands.
+const (
+	groupServer = "server"
+	groupAdmin  = "admin"
+	groupAPI    = "api"
+)
+
+// NewCommand returns the command soniq with all commands below it.
+func NewCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use: "soniq", Short: "a telephony platform in one binary", Version: config.Version, Example: "  soniq demo\n  soniq serve --data /var/lib/soniq",
+		SilenceErrors: true, SilenceUsage: true, DisableAutoGenTag: true, Args: cobra.ArbitraryArgs, RunE: runRoot,
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetVersionTemplate("soniq {{.Version}}\n")
+	root.SetHelpFunc(printHelp)
+	root.SetFlagErrorFunc(flagError)
+	root.SetHelpCommand(newHelp())
+	root.AddGroup(&cobra.Group{ID: groupServer, Title: "the server"}, &cobra.Group{ID: groupAdmin, Title: "the operator's records"},
+		&cobra.Group{ID: groupAPI, Title: "a running soniq, by its API"})
+	addIn(root, groupServer, newServe(), newDemo(), newDoctor(), newMigrate(), newBackup(), newSpeechModel())
+	addIn(root, groupAdmin, newAdmin())
+	addIn(root, groupAPI, newCalls(), newNumbers(), newDevices(), newEvents(), newListen(), newTrigger(), newMCP())
+	root.AddCommand(newCompletion(), newVersion())
+	root.AddCommand(oldNames()...)
+	root.AddCommand(newWorkers()...)
+	root.InitDefaultHelpCmd()
+	return root
+}
+
+func addIn(root *cobra.Command, id string, commands ...*cobra.Command) {
+	for _, c := range commands {
+		c.GroupID = id
+		root.AddCommand(c)
+	}
+}
+
+// Run executes the command that the arguments name. It returns ErrFailed if the command has already printed the reason.
 func Run(ctx context.Context, args []string) error {
-	if len(args) == 0 || args[0] == "help" || args[0] == "--help" || args[0] == "-h" {
-		return help(ctx, args)
-	}
-	for _, c := range commands() {
-		if c.name == args[0] {
-			return c.run(ctx, args[1:])
-		}
-	}
-	return noCommand(args[0])
+	root := NewCommand()
+	root.SetArgs(doubleDashes(root, args))
+	return root.ExecuteContext(ctx)
 }
 
-func noCommand(name string) error {
-	return fmt.Errorf("there is no command %q; soniq serve starts the platform, soniq help lists all there is", name)
+func runRoot(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return cmd.Help()
+	}
+	return unknownCommand(cmd, args[0])
 }
 
-func help(ctx context.Context, args []string) error {
-	if len(args) > 1 {
-		for _, c := range commands() {
-			if c.name == args[1] && !c.hidden {
-				err := c.run(ctx, []string{"--help"})
-				if errors.Is(err, flag.ErrHelp) {
-					return nil
-				}
-				return err
+// group returns a command that has other commands below it and does nothing itself. Its example is that of the first of them.
+func group(use, short string, commands ...*cobra.Command) *cobra.Command {
+	example, _, _ := strings.Cut(commands[0].Example, "\n")
+	cmd := &cobra.Command{Use: use, Short: short, Example: example, Args: cobra.ArbitraryArgs, RunE: runGroup}
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
+// runGroup returns the error for a group without a command, or with one that it does not have.
+func runGroup(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return usageError(cmd, "say what to do:\n%s", commandList(cmd))
+	}
+	return unknownCommand(cmd, args[0])
+}
+
+// unknownCommand returns the error for a word that names no command. It suggests the nearest name.
+func unknownCommand(cmd *cobra.Command, word string) error {
+	near := suggestion("", nearestCommand(cmd, word))
+	text := fmt.Sprintf("there is no command %q", word) + near
+	if cmd.HasParent() {
+		return usageError(cmd, "%s", then(text, "there are:\n"+commandList(cmd)))
+	}
+	if near == "" {
+		text += "; soniq serve starts the platform"
+	}
+	return errors.New(then(text, "soniq help lists all commands"))
+}
+
+// nearestCommand returns the full name of the command below cmd whose name is nearest to the word, or "". Direct subcommands go first.
+func nearestCommand(cmd *cobra.Command, word string) string {
+	paths := map[string]string{}
+	var names []string
+	level := visibleCommands(cmd)
+	for len(level) > 0 {
+		var below []*cobra.Command
+		for _, c := range level {
+			if paths[c.Name()] == "" {
+				paths[c.Name()] = c.CommandPath()
+				names = append(names, c.Name())
 			}
+			below = append(below, visibleCommands(c)...)
 		}
-		return noCommand(args[1])
+		if best := nearest(word, names); best != "" {
+			return paths[best]
+		}
+		level = below
 	}
-	usage(os.Stdout)
-	return nil
+	return ""
 }
 
-func usage(w io.Writer) {
-	fmt.Fprintln(w, "soniq: a telephony platform in one binary")
-	fmt.Fprintln(w)
-	for _, c := range commands() {
-		if !c.hidden {
-			fmt.Fprintf(w, "  soniq %-10s %s\n", c.name, c.help)
-		}
-	}
-	fmt.Fprintln(w, "\nsoniq help COMMAND lists its flags. Start with: soniq demo")
-	fmt.Fprintln(w, "listen, trigger, events, calls, numbers and devices speak to a running soniq with an API key (--key or "+keyVariable+"); they end with 0,")
-	fmt.Fprintln(w, "1 refused, 2 wrong usage, 3 no access, 4 not found, 5 not reached.")
+func visibleCommands(cmd *cobra.Command) []*cobra.Command {
+	return slices.DeleteFunc(slices.Clone(cmd.Commands()), func(c *cobra.Command) bool { return c.Hidden })
+}
+
+// name returns the full name of a command without the name of the program, such as calls list.
+func name(cmd *cobra.Command) string {
+	return strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
 }

@@ -6,13 +6,28 @@ import (
 	"log/slog"
 	"os"
 
+	"github.com/spf13/cobra"
+
 	"soniq/internal/config"
 	"soniq/internal/server"
 )
 
-// serveCommand runs the server until the context ends, which SIGINT and SIGTERM do.
-func serveCommand(ctx context.Context, args []string) error {
-	c, err := config.Load("serve", args, os.Stdout, nil)
+type serveOptions struct{ settings *config.Flags }
+
+func newServe() *cobra.Command {
+	var o serveOptions
+	cmd := &cobra.Command{
+		Use: "serve", Short: "run the platform", Example: "  soniq serve --data /var/lib/soniq --http 0.0.0.0:8080 --public-ip 203.0.113.7",
+		Args: words(), ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	o.settings = addSettings(cmd)
+	return cmd
+}
+
+// run serves until the context ends, which SIGINT and SIGTERM do.
+func (o *serveOptions) run(ctx context.Context) error {
+	c, err := o.settings.Load()
 	if err != nil {
 		return err
 	}

@@ -12,34 +12,37 @@ import (
 	"time"
 )
 
-// message is one event of the live stream.
-type message struct {
-	id, event, data string // id is the sequence; "" where the event is not kept
+// This file reads the live event stream (Server-Sent Events) and reconnects when it is lost.
+
+// streamEvent is one event of the live stream.
+type streamEvent struct {
+	id, event, data string // id is the sequence; "" if the event is not stored
 }
 
-// errEnough ends following without an error.
-var errEnough = errors.New("enough")
+// errStop ends follow without an error.
+var errStop = errors.New("stop")
 
 const (
-	silence    = 45 * time.Second // longer than the stream is ever quiet
-	firstPause = 500 * time.Millisecond
-	lastPause  = 15 * time.Second
+	streamIdleTimeout = 45 * time.Second // longer than the interval of the server's keep-alive comments
+	firstPause        = 500 * time.Millisecond
+	lastPause         = 15 * time.Second
 )
 
-// follow gives every event of the live stream to handle, in order, until the context ends or handle returns an error; errEnough is
-// none. A stream that was lost is opened again where it ended.
-func (r *remote) follow(ctx context.Context, q url.Values, ready func(), handle func(message) error) error {
+// follow calls handle for every event of the live stream, in order, until the context ends or handle returns an error. errStop from handle
+// ends it without an error. If the stream is lost it connects again and resumes after the last event. ready is called once for each
+// connection, when the server has confirmed it.
+func (c *client) follow(ctx context.Context, q url.Values, ready func(), handle func(streamEvent) error) error {
 	wait, last := firstPause, q.Get("after_sequence")
 	for {
 		began := time.Now()
-		err := r.once(ctx, q, &last, func() { wait = firstPause; ready() }, handle)
+		err := c.readStream(ctx, q, &last, func() { wait = firstPause; ready() }, handle)
 		var refused *problem
 		switch {
-		case ctx.Err() != nil, errors.Is(err, errEnough):
+		case ctx.Err() != nil, errors.Is(err, errStop):
 			return nil
 		case errors.As(err, &refused) && codeOf(refused.Status) != exitUnreached && refused.Status != http.StatusTooManyRequests:
 			return err
-		case errors.As(err, new(*lost)) || ExitCode(err) == exitUnreached || refused != nil:
+		case errors.As(err, new(*streamLost)) || ExitCode(err) == exitUnreached || refused != nil:
 		default:
 			return err
 		}
@@ -48,7 +51,7 @@ func (r *remote) follow(ctx context.Context, q url.Values, ready func(), handle 
 				wait = min(time.Duration(seconds)*time.Second, lastPause)
 			}
 		}
-		fmt.Fprintf(r.note, "%s  the stream was lost (%v); again in %s\n", time.Now().Format("15:04:05"), err, wait)
+		fmt.Fprintf(c.note, "%s  the stream was lost (%v); again in %s\n", time.Now().Format("15:04:05"), err, wait)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -60,32 +63,32 @@ func (r *remote) follow(ctx context.Context, q url.Values, ready func(), handle 
 	}
 }
 
-// lost says that a stream ended.
-type lost struct{ error }
+// streamLost is the error for a stream that ended.
+type streamLost struct{ error }
 
-// once reads one stream to its end.
-func (r *remote) once(ctx context.Context, q url.Values, last *string, ready func(), handle func(message) error) error {
+// readStream reads one stream until it ends or handle returns an error. last is the sequence of the last event.
+func (c *client) readStream(ctx context.Context, q url.Values, last *string, ready func(), handle func(streamEvent) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	quiet := time.AfterFunc(silence, cancel)
-	defer quiet.Stop()
+	idle := time.AfterFunc(streamIdleTimeout, cancel)
+	defer idle.Stop()
 	header := http.Header{"Accept": {"text/event-stream"}}
 	if *last != "" {
 		header.Set("Last-Event-Id", *last)
 	}
-	answer, err := r.ask(ctx, "GET", "/events/stream?"+q.Encode(), nil, header)
+	response, err := c.send(ctx, "GET", "/events/stream?"+q.Encode(), nil, header)
 	if err != nil {
 		return err
 	}
-	defer answer.Body.Close()
-	lines := bufio.NewReaderSize(answer.Body, 64<<10)
-	var m message
-	for welcomed := false; ; {
+	defer response.Body.Close()
+	lines := bufio.NewReaderSize(response.Body, 64<<10)
+	var m streamEvent
+	for confirmed := false; ; {
 		text, err := lines.ReadString('\n')
 		if err != nil {
-			return &lost{err}
+			return &streamLost{err}
 		}
-		quiet.Reset(silence)
+		idle.Reset(streamIdleTimeout)
 		name, value, _ := strings.Cut(strings.TrimRight(text, "\r\n"), ":")
 		value = strings.TrimPrefix(value, " ")
 		switch name {
@@ -107,9 +110,9 @@ func (r *remote) once(ctx context.Context, q url.Values, last *string, ready fun
 		if m.id != "" {
 			*last = m.id
 		}
-		m = message{}
-		if !welcomed {
-			welcomed = true
+		m = streamEvent{}
+		if !confirmed {
+			confirmed = true
 			ready()
 		}
 	}

@@ -1,55 +1,64 @@
 package cli
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
-	"flag"
 	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
 )
 
-// triggerCommand tells the sandbox a sample of an event.
-func triggerCommand(ctx context.Context, args []string) error {
-	var r remote
-	var with string
-	words, err := r.parse("trigger", "EVENT", args, "test", func(fs *flag.FlagSet) {
-		fs.StringVar(&with, "with", "", `members that differ from the sample, as JSON, such as '{"from_number":"+12025550100"}'`)
-	})
-	if err == nil {
-		err = wants("trigger", words, "EVENT")
+type triggerOptions struct {
+	client
+	members string
+}
+
+func newTrigger() *cobra.Command {
+	var o triggerOptions
+	cmd := &cobra.Command{
+		Use: "trigger EVENT", Short: "publish a sample of an event in the sandbox",
+		Example: "  soniq trigger call.ended --with '{\"from_number\":\"+12025550100\"}'",
+		Args:    words("EVENT"), ValidArgsFunction: offer(eventKinds()...),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
 	}
-	if err != nil {
+	cmd.Flags().StringVar(&o.members, "with", "", `members that differ from the sample, as JSON, such as '{"from_number":"+12025550100"}'`)
+	completeFlag(cmd, "with")
+	o.addFlags(cmd, "test")
+	return cmd
+}
+
+func (o *triggerOptions) run(cmd *cobra.Command, kind string) error {
+	if err := checkKind(cmd, kind); err != nil {
 		return err
 	}
-	body := map[string]any{"event": words[0]}
-	if !isKind(words[0]) {
-		return noKind(words[0])
-	}
-	if with != "" {
+	body := map[string]any{"event": kind}
+	if o.members != "" {
 		var members map[string]any
-		if err := json.Unmarshal([]byte(with), &members); err != nil {
-			return &failure{exitUsage, fmt.Errorf("--with must be a JSON object: %w", err)}
+		if err := json.Unmarshal([]byte(o.members), &members); err != nil {
+			return usageError(cmd, "--with must be a JSON object: %w", err)
 		}
 		body["data"] = members
 	}
-	done, err := r.connect(ctx)
+	done, err := o.connect(cmd)
 	if err != nil {
 		return err
 	}
 	defer done()
-	if !r.sandbox() {
-		return &failure{exitUsage, errors.New("samples are told in the sandbox only: use a key that begins with …_test_ (soniq key create --env test), or --env test")}
+	if !o.sandbox() {
+		return usageError(cmd, "samples are published in the sandbox only: use a key that begins with …_test_ (soniq admin keys create --env test), or --env test")
 	}
-	var answer json.RawMessage
-	if err := r.do(ctx, "POST", "/sandbox/events/trigger", body, &answer); err != nil {
+	var raw json.RawMessage
+	if err := o.do(cmd.Context(), "POST", "/sandbox/events/trigger", body, &raw); err != nil {
 		return err
 	}
-	return r.triggered(answer)
+	return o.print(raw)
 }
 
-func (r *remote) triggered(answer json.RawMessage) error {
-	if r.json {
-		return r.line(answer)
+// print prints the id of the event that was published, and of its call.
+func (o *triggerOptions) print(raw json.RawMessage) error {
+	if o.json {
+		return o.printJSON(raw)
 	}
 	var e struct {
 		ID, Event string
@@ -57,13 +66,23 @@ func (r *remote) triggered(answer json.RawMessage) error {
 			CallID string `json:"call_id"`
 		}
 	}
-	if err := json.Unmarshal(answer, &e); err != nil {
+	if err := json.Unmarshal(raw, &e); err != nil {
 		return err
 	}
-	fmt.Fprintf(r.out, "%s told as %s", e.Event, e.ID)
+	fmt.Fprintf(o.out, "%s told as %s", e.Event, e.ID)
 	if e.Data.CallID != "" {
-		fmt.Fprintf(r.out, " of %s", e.Data.CallID)
+		fmt.Fprintf(o.out, " of %s", e.Data.CallID)
 	}
-	fmt.Fprintln(r.out)
+	fmt.Fprintln(o.out)
 	return nil
+}
+
+// checkKind returns an error unless there is an event of the kind.
+func checkKind(cmd *cobra.Command, kind string) error {
+	all := eventKinds()
+	if slices.Contains(all, kind) {
+		return nil
+	}
+	text := fmt.Sprintf("there is no event %q", kind) + suggestion("", nearest(kind, all))
+	return usageError(cmd, "%s", then(text, "there are "+strings.Join(all, ", ")))
 }

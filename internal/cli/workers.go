@@ -1,32 +1,28 @@
 package cli
 
 import (
-	"context"
 	"os"
+
+	"github.com/spf13/cobra"
 
 	"soniq/internal/intelligence/engine/speech"
 )
 
-// voiceCommand is the builtin voice's own process; the platform starts it.
-func voiceCommand(context.Context, []string) error {
-	if code := speech.RunFliteWorker(os.Stdin, os.Stdout); code != 0 {
-		return ErrFailed
+// newWorkers returns the commands that the server starts as processes of its own: speech recognition and speech synthesis. They are hidden.
+func newWorkers() []*cobra.Command {
+	return []*cobra.Command{
+		newWorker("asr-worker", func([]string) int { return speech.RunSphinxWorker(os.Stdin, os.Stdout) }),
+		newWorker("sherpa-worker", func(args []string) int { return speech.RunSherpaWorker(args, os.Stdin, os.Stdout) }),
+		newWorker("tts-worker", func([]string) int { return speech.RunFliteWorker(os.Stdin, os.Stdout) }),
 	}
-	return nil
 }
 
-// workerCommand is the speech recogniser's own process; the platform starts it.
-func workerCommand(context.Context, []string) error {
-	if code := speech.RunSphinxWorker(os.Stdin, os.Stdout); code != 0 {
-		return ErrFailed
-	}
-	return nil
-}
-
-// sherpaCommand is the process of the recogniser sherpa-onnx; the platform starts it.
-func sherpaCommand(_ context.Context, args []string) error {
-	if code := speech.RunSherpaWorker(args, os.Stdin, os.Stdout); code != 0 {
-		return ErrFailed
-	}
-	return nil
+func newWorker(use string, run func(args []string) int) *cobra.Command {
+	return &cobra.Command{Use: use, Short: "a process of the server", Hidden: true, DisableFlagParsing: true,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if code := run(args); code != 0 {
+				return ErrFailed
+			}
+			return nil
+		}}
 }

@@ -70,7 +70,7 @@ func (c *Config) check() []error {
 	if _, err := c.ReadSTIRRoots(); err != nil {
 		wrong = append(wrong, err)
 	}
-	for name, use := range map[string]string{"transcriber": c.Transcriber, "writer": c.Writer, "embedder": c.Embedder, "voice": c.Voice} {
+	for name, use := range map[string]string{"transcriber": c.Transcriber, "summarizer": c.Summarizer, "embedder": c.Embedder, "voice": c.Voice} {
 		may := "builtin, off, or the address of an OpenAI-compatible server"
 		if name == "transcriber" {
 			if dir, ok := strings.CutPrefix(use, speech.SherpaPrefix); ok && dir != "" {

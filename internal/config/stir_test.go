@@ -1,7 +1,6 @@
 package config
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,11 +18,11 @@ func TestBadAuthoritiesAreNamedAtTheStart(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Load("serve", []string{"--stir-roots", file}, io.Discard, nil); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Parse("--stir-roots", file); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want it to say %q", text, err, want)
 		}
 	}
-	if _, err := Load("serve", []string{"--stir-roots", file + ".gone"}, io.Discard, nil); err == nil || !strings.Contains(err.Error(), "--stir-roots") {
+	if _, err := Parse("--stir-roots", file+".gone"); err == nil || !strings.Contains(err.Error(), "--stir-roots") {
 		t.Errorf("no file: %v", err)
 	}
 }

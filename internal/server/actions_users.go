@@ -33,7 +33,7 @@ func (p *Platform) linkUser(ctx context.Context, in control.UserRequest) (string
 	}
 	switch len(found) {
 	case 0:
-		return "", fmt.Errorf("there is no user %s; soniq users add %s makes one", in.Email, in.Email)
+		return "", fmt.Errorf("there is no user %s; soniq admin users add %s makes one", in.Email, in.Email)
 	case 1:
 		return p.signin.Link(ctx, found[0].OrgID, found[0].ID)
 	}

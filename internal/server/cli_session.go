@@ -66,7 +66,7 @@ func (p *Platform) onlyOrg(ctx context.Context, named string) (string, error) {
 	case named != "":
 		return "", fmt.Errorf("there is no organisation %s", named)
 	case len(all) == 0:
-		return "", errors.New("there is no organisation yet; soniq org create makes one")
+		return "", errors.New("there is no organisation yet; soniq admin orgs create makes one")
 	case len(all) > 1:
 		return "", fmt.Errorf("there are several organisations; say which with --org: %s", strings.Join(names[:min(len(names), 20)], ", "))
 	}

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"strings"
@@ -48,7 +47,7 @@ func newWhole(t *testing.T, address string) *testPlatform {
 	if address != "" {
 		args = append(args, "--db", address)
 	}
-	c, err := config.Load("serve", args, io.Discard, nil)
+	c, err := config.Parse(args...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
-	"io"
 	"log/slog"
 	"net/http"
 	"os"
@@ -78,7 +77,7 @@ func describe(t *testing.T) []byte {
 // newHTTPServer returns the HTTP server of a new data folder. Requests that need the database fail.
 func newHTTPServer(t *testing.T) *rest.Server {
 	t.Helper()
-	c, err := config.Load("serve", []string{"--data", t.TempDir(), "--transcriber", "off"}, io.Discard, nil)
+	c, err := config.Parse("--data", t.TempDir(), "--transcriber", "off")
 	if err != nil {
 		t.Fatal(err)
 	}

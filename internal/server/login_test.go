@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"strings"
@@ -26,7 +25,7 @@ type phoneFixture struct {
 func newPhoneFixture(t *testing.T) *phoneFixture {
 	t.Helper()
 	ctx := context.Background()
-	c, err := config.Load("serve", []string{"--data", t.TempDir(), "--transcriber", "off", "--sip-domain", "here"}, io.Discard, nil)
+	c, err := config.Parse("--data", t.TempDir(), "--transcriber", "off", "--sip-domain", "here")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -134,7 +134,7 @@ func (p *Platform) buildSpeech(now func() time.Time) error {
 	if err != nil {
 		return err
 	}
-	writer, err := llm.NewSummarizer(engine.Config{Engine: c.Writer, Key: c.WriterKey, Model: c.WriterModel, Client: client}, lexicon)
+	writer, err := llm.NewSummarizer(engine.Config{Engine: c.Summarizer, Key: c.SummarizerKey, Model: c.SummarizerModel, Client: client}, lexicon)
 	if err != nil {
 		return err
 	}

@@ -24,18 +24,18 @@ func (p *Platform) buildVoiceAgents(now func() time.Time) error {
 	if ear := p.engines.agent; ear != nil {
 		c.Transcriber = ear
 	}
-	switch p.config.Assistant {
+	switch p.config.VoiceAgent {
 	case "builtin", "":
 		c.NewModel = func(s voiceagent.ConversationSettings) voiceagent.LanguageModel {
 			return voiceagent.NewScriptedModel(s, p.engines.lexicon.Similarity)
 		}
 	case "off":
 	default:
-		if llm.IsRealtime(p.config.Assistant) {
+		if llm.IsRealtime(p.config.VoiceAgent) {
 			return p.buildRealtimeAgents(c)
 		}
 		client := p.guard.Client(egress.Limits{Total: modelTimeout})
-		mind, err := llm.NewLanguageModel(engine.Config{Engine: p.config.Assistant, Key: p.config.AssistKey, Model: p.config.AssistModel, Client: client})
+		mind, err := llm.NewLanguageModel(engine.Config{Engine: p.config.VoiceAgent, Key: p.config.VoiceAgentKey, Model: p.config.VoiceAgentModel, Client: client})
 		if err != nil {
 			return err
 		}
@@ -47,7 +47,7 @@ func (p *Platform) buildVoiceAgents(now func() time.Time) error {
 
 // buildRealtimeAgents constructs voice agents that run on a realtime server.
 func (p *Platform) buildRealtimeAgents(c voiceagent.Config) (err error) {
-	c.Realtime, err = llm.NewRealtime(engine.Config{Engine: p.config.Assistant, Key: p.config.AssistKey, Model: p.config.AssistModel,
+	c.Realtime, err = llm.NewRealtime(engine.Config{Engine: p.config.VoiceAgent, Key: p.config.VoiceAgentKey, Model: p.config.VoiceAgentModel,
 		Client: p.guard.Client(egress.Limits{Total: time.Hour})})
 	p.voiceAgents = voiceagent.New(c)
 	return err

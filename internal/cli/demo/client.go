@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// client speaks to a soniq over its public API.
+// client uses a soniq by its public API.
 type client struct {
 	base, key string
 }
 
-// do sends a request and reads its JSON answer into out, which may be nil.
+// do sends a request and decodes the JSON response into out. If out is nil the response is discarded.
 func (c *client) do(ctx context.Context, method, path string, in, out any) error {
 	var body io.Reader
 	if in != nil {

@@ -5,7 +5,6 @@ package demo
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -20,20 +19,13 @@ import (
 	"soniq/internal/server"
 )
 
-// The demo is a soniq on this machine, and a program that uses it the way a customer does: by its API, with telephones, with
-// a webhook receiver. It has no way in of its own but the key it is given.
+// The demo uses the server as a customer does: by the API, with phones and a webhook receiver. The only exceptions
+// are the creation of the organisation and its key.
 
-// Command runs soniq demo until the context ends, or with --once until the scenario is over.
-func Command(ctx context.Context, args []string) error {
-	var once bool
-	c, err := config.Load("demo", args, os.Stdout, func(fs *flag.FlagSet) {
-		fs.BoolVar(&once, "once", false, "do the scenario and exit with 0, or 1 where something did not work")
-	}, "http", "transcriber", "sherpa", "writer", "embedder")
-	if err != nil {
-		return err
-	}
+// Run runs the demo until the context ends, or if once is set until the scenario is over.
+func Run(ctx context.Context, c config.Config, once bool) error {
 	d := &demo{out: os.Stdout, color: isTerminal(os.Stdout), started: time.Now()}
-	err = d.run(ctx, c, once)
+	err := d.run(ctx, c, once)
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		fmt.Fprintln(d.out, "\nstopped; the demo's data is gone")
 		return nil
@@ -51,7 +43,7 @@ type demo struct {
 	hooks   *receiver
 }
 
-// scenarioTime bounds the scenario.
+// scenarioTime limits the scenario.
 const scenarioTime = 3 * time.Minute
 
 func (d *demo) run(ctx context.Context, c config.Config, once bool) error {
@@ -86,7 +78,7 @@ func (d *demo) run(ctx context.Context, c config.Config, once bool) error {
 	return ctx.Err()
 }
 
-// demoConfig keeps everything on this machine and takes other ports where the usual ones are taken.
+// demoConfig returns settings that use this machine only, and a free port if the usual HTTP port is in use.
 func demoConfig(c config.Config, data string) config.Config {
 	c.Data, c.DB, c.File = data, "", ""
 	c.SIP, c.RTPPorts, c.PublicIP, c.BaseURL = "127.0.0.1:0", "0-0", "127.0.0.1", ""
@@ -106,7 +98,7 @@ func free(address string) bool {
 	return true
 }
 
-// sandboxKey makes the demo's organisation and a test key for its sandbox.
+// sandboxKey creates an organisation and returns a test key for its sandbox.
 func (d *demo) sandboxKey(ctx context.Context) (string, error) {
 	org, err := d.node.Platform.CreateOrg(ctx, control.OrgRequest{Name: "Harbor Internet", Country: "US"})
 	if err != nil {
@@ -115,13 +107,13 @@ func (d *demo) sandboxKey(ctx context.Context) (string, error) {
 	return d.node.Platform.CreateKey(ctx, control.KeyRequest{Org: org, Scopes: "all", Kind: "standard", Env: "test", Name: "demo"})
 }
 
-// person is a user with the telephone the API gave them.
+// person is a user with the SIP account from the API.
 type person struct {
 	ID, Name, Extension string
 	Account             softphone.Account
 }
 
-// scenario is the call and everything that comes of it.
+// scenario runs the call and prints its results. It returns the id of the call.
 func (d *demo) scenario(ctx context.Context) (callID string, err error) {
 	if d.hooks, err = receive(ctx, d); err != nil {
 		return "", err
@@ -147,7 +139,7 @@ func (d *demo) scenario(ctx context.Context) (callID string, err error) {
 	return callID, d.results(ctx, callID)
 }
 
-// hire adds a user; the answer holds what their telephone needs, this once.
+// addUser creates a user. The response has the SIP credentials of their phone, which the API returns only once.
 func (d *demo) hire(ctx context.Context, email, first, last string) (person, error) {
 	var u struct {
 		ID, Name, Extension string

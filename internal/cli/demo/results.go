@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// question finds the call although it shares no telling word with it.
+// question is a search for the call that has none of its words.
 const question = "broadband sluggish at night"
 
-// results shows what became of the call, as the API tells it.
+// results prints the records of the call from the API.
 func (d *demo) results(ctx context.Context, callID string) error {
 	if err := d.showRecord(ctx, callID); err != nil {
 		return err
@@ -62,13 +62,13 @@ func (d *demo) showTranscript(ctx context.Context, callID string) error {
 	return d.showSummary(ctx, callID)
 }
 
-// noTranscript says why there is none, and what helps.
+// noTranscript prints the reason for a missing transcript, and the remedy.
 func (d *demo) noTranscript(reason *string) {
 	switch text(reason) {
 	case "disabled":
 		fmt.Fprintln(d.out, "  transcription is switched off by --transcriber off")
 	case "no_engine":
-		fmt.Fprintln(d.out, "  no speech engine was found: soniq hearing install fetches one")
+		fmt.Fprintln(d.out, "  no speech engine was found: soniq speech-model install fetches one")
 	default:
 		fmt.Fprintf(d.out, "  %s; soniq doctor tells more\n", text(reason))
 	}
@@ -125,7 +125,7 @@ func (d *demo) showMemory(ctx context.Context, callID string) error {
 	return nil
 }
 
-// transcribes reports whether there is anything to remember: without a speech engine there are no words.
+// transcribes reports whether there is a speech engine. Without one the call is not in the memory.
 func (d *demo) transcribes() bool { return d.node.Platform.CanTranscribe() }
 
 func (d *demo) title(format string, args ...any) {
@@ -154,7 +154,7 @@ func shorten(s string, n int) string {
 	return s
 }
 
-// pointers say where to look while the demo stays up.
+// printNextSteps prints commands to try while the demo runs.
 func (d *demo) pointers(key, callID string) {
 	base := d.node.BaseURL()
 	d.title("It stays up until you press Ctrl-C")

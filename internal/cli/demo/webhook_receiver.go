@@ -14,12 +14,12 @@ import (
 	"sync"
 )
 
-// receiver is a customer's server: it checks the signature of every webhook as the contract says, and prints it.
+// receiver is a customer's webhook server: it checks the signature of every request and prints the event.
 type receiver struct {
 	demo     *demo
 	server   *http.Server
 	url      string
-	finished chan string // ids of calls that ended
+	finished chan string // ids of ended calls
 
 	mu     sync.Mutex // guards secret
 	secret string
@@ -38,7 +38,7 @@ func receive(ctx context.Context, d *demo) (*receiver, error) {
 
 func (r *receiver) close() { _ = r.server.Close() }
 
-// register subscribes to everything; the secret is shown this once.
+// register subscribes to all events. The response has the secret, which the API returns only once.
 func (r *receiver) register(ctx context.Context, api *client) error {
 	var w struct{ ID, Secret string }
 	r.mu.Lock()
@@ -69,7 +69,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	r.show(body)
 }
 
-// show prints what an event says.
+// show prints an event in one line.
 func (r *receiver) show(body []byte) {
 	var e struct {
 		Event string
@@ -99,7 +99,7 @@ func (r *receiver) show(body []byte) {
 	}
 }
 
-// ended waits until call.ended has arrived.
+// waitForEnd waits for call.ended and returns the id of the call.
 func (r *receiver) ended(ctx context.Context) (string, error) {
 	select {
 	case id := <-r.finished:

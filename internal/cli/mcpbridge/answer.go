@@ -15,14 +15,14 @@ import (
 	"time"
 )
 
-// answers waits on this machine for what the browser brings back.
+// callbackServer is the HTTP server on this machine to which the browser returns after the login (RFC 8252 §7.3).
 type answers struct {
 	redirect string
 	state    string
 	from     found
 	taken    atomic.Bool
 	codes    chan result
-	done     chan error // whether the person is logged in
+	done     chan error // nil if the person is logged in
 	server   *http.Server
 }
 
@@ -31,7 +31,7 @@ type result struct {
 	err  error
 }
 
-// listen begins to wait.
+// listen starts a callback server. Port 0 picks a free one.
 func listen(port int, state string, from found) (*answers, error) {
 	at, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 	if err != nil {
@@ -47,11 +47,11 @@ func listen(port int, state string, from found) (*answers, error) {
 		_, _ = fmt.Fprintln(w, text)
 	})
 	a.server = &http.Server{Handler: mux, ReadHeaderTimeout: patience}
-	go func() { _ = a.server.Serve(at) }() // until close
+	go func() { _ = a.server.Serve(at) }() // ends with close
 	return a, nil
 }
 
-// close ends the waiting, once the browser has been told.
+// close stops the server. It gives the response to the browser one second to be sent.
 func (a *answers) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -59,7 +59,8 @@ func (a *answers) close() {
 	_ = a.server.Close()
 }
 
-// read takes the answer from who pastes it. It ends with the program, for reading cannot be stopped.
+// readPasted takes redirect addresses that a person pastes, from a browser on another machine. It runs until the
+// program ends, because reading standard input cannot be cancelled.
 func (a *answers) read(in io.Reader) {
 	if in == nil {
 		return
@@ -73,7 +74,8 @@ func (a *answers) read(in io.Reader) {
 	}
 }
 
-// take looks at an answer, and tells the person what came of it. Answers with another state are not to this login.
+// handleCallback accepts one redirect of this login and returns status and text for the browser. It refuses another
+// state, and a second redirect.
 func (a *answers) take(ctx context.Context, q url.Values) (status int, text string) {
 	if len(q["state"]) != 1 || q.Get("state") != a.state || a.taken.Swap(true) {
 		return http.StatusBadRequest, "This is not the answer to the login that waits here."
@@ -94,7 +96,8 @@ func (a *answers) take(ctx context.Context, q url.Values) (status int, text stri
 	return http.StatusOK, "You are logged in. You can close this window."
 }
 
-// judge is the code of an answer, or why it has none. Who answers must be who was asked (RFC 9207).
+// authorizationCode returns the code of a redirect, or the reason why it has none. The issuer must be the server that
+// was asked (RFC 9207).
 func (a *answers) judge(q url.Values) result {
 	if iss := q["iss"]; (a.from.server.Identified || len(iss) > 0) && (len(iss) != 1 || iss[0] != a.from.server.Issuer) {
 		return result{err: fmt.Errorf("the answer is from %q, not from %s", strings.Join(iss, " "), a.from.server.Issuer)}
@@ -111,7 +114,7 @@ func (a *answers) judge(q url.Values) result {
 	return result{code: q.Get("code")}
 }
 
-// wait gives the code, and whom to tell whether it was of use.
+// wait returns the authorization code. done reports to the browser whether the code was accepted.
 func (a *answers) wait(ctx context.Context) (code string, done func(error), err error) {
 	select {
 	case r := <-a.codes:
@@ -121,7 +124,8 @@ func (a *answers) wait(ctx context.Context) (code string, done func(error), err 
 	}
 }
 
-// openBrowser shows an address to the person, where there is something to show it with.
+// openBrowser opens an address in $BROWSER, or with xdg-open if there is a display. It reports whether a program was
+// started.
 func openBrowser(address string) bool {
 	program := os.Getenv("BROWSER")
 	if program == "" && (os.Getenv("DISPLAY") != "" || os.Getenv("WAYLAND_DISPLAY") != "") {
@@ -132,7 +136,7 @@ func openBrowser(address string) bool {
 	}
 	c := exec.Command(program, address)
 	if c.Start() != nil {
-		return false // the address was printed
+		return false // the address was printed already
 	}
 	go func() { _ = c.Wait() }()
 	return true

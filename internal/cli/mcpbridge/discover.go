@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// found is who gives tokens for a tool server, and what to ask for.
+// authServer is the authorization server of a tool server, with the resource and the scopes to ask for.
 type found struct {
 	resource, scope string
 	server          struct {
@@ -28,7 +28,8 @@ type found struct {
 	}
 }
 
-// discover asks the tool server, and whom it names (RFC 9728, RFC 8414).
+// discover finds the authorization server: from the metadata of the tool server (RFC 9728), then from its own (RFC
+// 8414).
 func (l *Login) discover(ctx context.Context) (f found, err error) {
 	if err := trusted(l.URL.String(), "--url"); err != nil {
 		return f, err
@@ -58,10 +59,10 @@ func (l *Login) discover(ctx context.Context) (f found, err error) {
 	return f, l.describe(ctx, &f, resource.Servers[0])
 }
 
-// Safe says what is wrong with the address: it has to be https, or on this machine.
+// CheckAddress returns an error if the address is neither https nor on this machine.
 func (l *Login) Safe() error { return trusted(l.URL.String(), "--url") }
 
-// Found says why there is no tool server at the address.
+// CheckServer returns an error if there is no tool server at the address.
 func (l *Login) Found(ctx context.Context) error {
 	challenge, err := l.challenge(ctx)
 	if err == nil && Word(challenge, "resource_metadata") == "" {
@@ -70,7 +71,7 @@ func (l *Login) Found(ctx context.Context) error {
 	return err
 }
 
-// challenge is what the tool server says to who comes without a credential.
+// challenge returns the WWW-Authenticate header of a request without a credential.
 func (l *Login) challenge(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -86,7 +87,7 @@ func (l *Login) challenge(ctx context.Context) (string, error) {
 	return answer.Header.Get("Www-Authenticate"), nil
 }
 
-// describe reads what the authorization server says of itself.
+// describe reads the metadata of the authorization server into f. It tries both places of the path of the issuer.
 func (l *Login) describe(ctx context.Context, f *found, issuer string) error {
 	if err := trusted(issuer, "the issuer"); err != nil {
 		return err
@@ -118,10 +119,10 @@ func (l *Login) describe(ctx context.Context, f *found, issuer string) error {
 	return nil
 }
 
-// mostAnswer bounds an answer, in bytes.
+// maxResponse limits a response, in bytes.
 const mostAnswer = 1 << 20
 
-// ask sends a request, a form where there is one, and reads the JSON that is answered, with whatever status.
+// fetchJSON sends a GET, or a POST of the form if there is one, and decodes the JSON response of any status into out.
 func (l *Login) ask(ctx context.Context, to string, form url.Values, token string, out any) (status int, err error) {
 	if err := trusted(to, "the server"); err != nil {
 		return 0, err
@@ -152,11 +153,11 @@ func (l *Login) ask(ctx context.Context, to string, form url.Values, token strin
 	if err != nil {
 		return 0, err
 	}
-	_ = json.Unmarshal(b, out) // what is no JSON says nothing
+	_ = json.Unmarshal(b, out) // a body that is not JSON leaves out empty
 	return answer.StatusCode, nil
 }
 
-// Word is a parameter of a WWW-Authenticate header, "" where it is not there.
+// Param returns a parameter of a WWW-Authenticate header, or "" if it is missing.
 func Word(challenge, name string) string {
 	m := regexp.MustCompile(`[ ,]` + regexp.QuoteMeta(name) + `="([^"]*)"`).FindStringSubmatch(challenge)
 	if m == nil {
@@ -165,7 +166,8 @@ func Word(challenge, name string) string {
 	return m[1]
 }
 
-// trusted refuses an address that must not be sent secrets: it is neither https nor on this machine.
+// checkSecure returns an error for an address to which secrets must not be sent, because it is neither https nor on
+// this machine.
 func trusted(text, what string) error {
 	u, err := url.Parse(text)
 	if err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http" && loopback(u.Hostname())) {
@@ -179,7 +181,7 @@ func loopback(host string) bool {
 	return host == "localhost" || err == nil && a.IsLoopback()
 }
 
-// same compares addresses of a server; the names of this machine are alike.
+// sameAddress compares addresses of a server. All names of the loopback interface are equal.
 func same(a, b string) bool {
 	x, err1 := url.Parse(a)
 	y, err2 := url.Parse(b)

@@ -11,13 +11,15 @@ import (
 	"time"
 )
 
-// How long a lock may be held before its holder is taken for gone, longer than an answer may take, and how often it is looked at.
+// A lock that is older than staleAfter is removed, because its process has ended. The time is longer than a request
+// may take. retryInterval is the time between two attempts to take a lock.
 const (
 	abandoned = time.Minute
 	lookAgain = 40 * time.Millisecond
 )
 
-// locked does something while no other bridge, of either kind, changes the file: a refresh token that two of them used would end the login.
+// withLock calls do while it holds the lock file, which the npm package uses too. If two processes used the same
+// refresh token, the server would end the login.
 func (s *Store) locked(ctx context.Context, do func() error) error {
 	if err := os.MkdirAll(filepath.Dir(s.File), 0o700); err != nil {
 		return fmt.Errorf("keep login: %w", err)
@@ -57,7 +59,8 @@ func take(lock, mark string) error {
 	return errors.Join(err, f.Close())
 }
 
-// breakAbandoned takes away a lock whose holder ended without doing so. A lock that is new by then is put back.
+// removeStaleLock removes the lock of a process that ended without doing so. If the lock was replaced meanwhile, it
+// is put back.
 func breakAbandoned(lock, mark string) {
 	i, err := os.Stat(lock)
 	if err != nil || time.Since(i.ModTime()) < abandoned {
@@ -66,7 +69,7 @@ func breakAbandoned(lock, mark string) {
 	old, err := os.ReadFile(lock)
 	aside := lock + "." + mark
 	if err != nil || os.Rename(lock, aside) != nil {
-		return // another program was first
+		return // another process removed it
 	}
 	if now, err := os.ReadFile(aside); err == nil && string(now) != string(old) {
 		_ = os.Link(aside, lock)

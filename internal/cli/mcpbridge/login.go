@@ -14,24 +14,24 @@ import (
 	"time"
 )
 
-// How long one answer of the server may take, and how long the person may.
+// Limits of one request to the server, and of the login of a person.
 const (
 	patience  = 20 * time.Second
 	loginTime = 10 * time.Minute
 )
 
-// FixedClient is the client of the server that is known without registration.
+// FixedClient is the OAuth client that every server knows without registration.
 const FixedClient = "soniq-assistant"
 
-// A Login is what lets bridges in for a person: by OAuth 2.1 with PKCE and a redirect to this machine (RFC 8252). It is safe for concurrent use,
-// also by several processes.
+// Login is the OAuth 2.1 login of a person, with PKCE and a redirect to this machine (RFC 8252). It is safe for
+// concurrent use by several goroutines and processes.
 type Login struct {
 	URL    *url.URL
 	Client *http.Client
 	Store  *Store
 }
 
-// NewLogin is the login to a tool server.
+// NewLogin returns the login to the tool server at an address.
 func NewLogin(address *url.URL) (*Login, error) {
 	s, err := StoreOf(address)
 	if err != nil {
@@ -41,17 +41,18 @@ func NewLogin(address *url.URL) (*Login, error) {
 	return &Login{address, &http.Client{CheckRedirect: stay}, s}, nil
 }
 
-// A Wish is what a person is asked for, and how.
+// LoginOptions are the options of LogIn.
 type Wish struct {
-	Scopes  string // with spaces between; "" for those the server offers
-	Client  string // FixedClient where it is ""
-	Port    int    // where this machine waits for the answer; 0: any
-	Browser bool   // a browser is opened, where there is one
+	Scopes  string // separated by spaces; "" for those the server offers
+	Client  string // "" for FixedClient
+	Port    int    // of the callback server; 0: any
+	Browser bool   // open a browser if there is one
 	In      io.Reader
 	Tell    func(string)
 }
 
-// Begin leads a person through the pages of the server, and keeps what they give. What was given before is given back.
+// LogIn runs the authorization code flow with a browser and stores the credentials. It revokes the credentials of an
+// earlier login.
 func (l *Login) Begin(ctx context.Context, w Wish) (*Kept, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, loginTime, errors.New("nobody logged in within ten minutes"))
 	defer cancel()
@@ -91,7 +92,7 @@ func (l *Login) show(w Wish, where string) {
 	w.Tell("Where the browser is on another machine, copy the address you are led to at last, and paste it here.")
 }
 
-// address is where the person is led.
+// authorizeURL returns the address that the browser opens.
 func address(w Wish, f found, redirect, state, verifier string) string {
 	sum := sha256.Sum256([]byte(verifier))
 	q := url.Values{"response_type": {"code"}, "client_id": {w.Client}, "redirect_uri": {redirect}, "state": {state}, "resource": {f.resource},
@@ -111,7 +112,7 @@ func secret() string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// granted is the answer of the token endpoint.
+// tokenResponse is the response of the token endpoint (RFC 6749 §5).
 type granted struct {
 	Access      string `json:"access_token"`
 	Type        string `json:"token_type"`
@@ -122,7 +123,7 @@ type granted struct {
 	Description string `json:"error_description"`
 }
 
-// into adds what was granted to what is known of the login.
+// update returns credentials with the tokens of the response. Members that the response leaves out stay.
 func (g granted) into(k Kept) (Kept, error) {
 	if g.Access == "" || !strings.EqualFold(g.Type, "bearer") {
 		return k, errors.New("the server gave no token")
@@ -141,7 +142,7 @@ func (g granted) into(k Kept) (Kept, error) {
 	return k, nil
 }
 
-// refusal says why the server gave nothing.
+// errorText returns the reason of the server for a response without a token.
 func (g granted) refusal(status int) string {
 	if g.Error == "" {
 		return fmt.Sprintf("HTTP %d", status)
@@ -151,7 +152,7 @@ func (g granted) refusal(status int) string {
 
 func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
 
-// redeem gives the code for tokens and keeps these.
+// redeem exchanges the authorization code for tokens and stores them.
 func (l *Login) redeem(ctx context.Context, f found, form url.Values) (*Kept, error) {
 	var g granted
 	status, err := l.ask(ctx, f.server.Token, form, "", &g)
@@ -172,7 +173,7 @@ func (l *Login) redeem(ctx context.Context, f found, form url.Values) (*Kept, er
 		return l.Store.write(k)
 	})
 	if err == nil && before != nil {
-		_ = l.revoke(ctx, before) // nobody uses it any more
+		_ = l.revoke(ctx, before) // the earlier login is replaced
 	}
 	return &k, err
 }

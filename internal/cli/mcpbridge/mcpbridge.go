@@ -1,5 +1,5 @@
-// Package mcpbridge forwards between a desktop assistant, on standard input and output, and the tool server of a running soniq. It is let in by
-// an API key, or by a person who logs in with a browser. No tool is done here.
+// Package mcpbridge forwards messages between a desktop assistant, on standard input and output, and the tool server
+// of a running soniq. It authenticates with an API key, or with the login of a person. It runs no tool itself.
 package mcpbridge
 
 import (
@@ -16,44 +16,44 @@ import (
 	"time"
 )
 
-// A Bridge is one assistant's connection.
+// Bridge is the connection of one assistant.
 type Bridge struct {
 	URL      string
-	Key      string // "": Login lets it in
+	Key      string // "": Login is used
 	Login    *Login
-	Org      string // of a partner's key: the organisation to act in
+	Org      string // with the key of a partner: the organisation to act in
 	ReadOnly bool
-	Out      io.Writer // for the assistant
-	Note     io.Writer // for people
-	Again    string    // the command with which a person logs in
+	Out      io.Writer // messages for the assistant
+	Note     io.Writer // notes for the person
+	Again    string    // command to log in with, for error texts
 
 	client  http.Client
-	mu      sync.Mutex // guards Out and the following
+	mu      sync.Mutex // guards Out, session, opening messages and version
 	opening sync.Mutex // held while a session is opened again
 	session opened
-	opener  []message // what the assistant opened the session with
+	opener  []message // messages with which the assistant opened the session
 	version string
-	wait    sync.WaitGroup // messages under way
-	streams sync.WaitGroup // of what the server tells by itself
+	wait    sync.WaitGroup // counts messages in progress
+	streams sync.WaitGroup // counts streams of the server's own messages
 }
 
-// opened is a session of the server.
+// serverSession is a session of the server.
 type opened struct {
 	id    string
-	login time.Time          // the login it belongs to
-	end   context.CancelFunc // ends the stream of what the server tells by itself; may be nil
+	login time.Time          // time of the login that opened it
+	end   context.CancelFunc // ends the stream of the server's own messages; nil if there is none
 }
 
-// A message is one of the assistant, as it was read and as it came.
+// message is a message of the assistant, with the line it was decoded from.
 type message struct {
 	rpc
 	line []byte
 }
 
-// mostLine bounds a message, in bytes.
+// maxMessage limits a message, in bytes.
 const mostLine = 4 << 20
 
-// Run forwards until the input ends.
+// Run forwards messages until the input ends.
 func (b *Bridge) Run(ctx context.Context, in io.Reader) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -68,7 +68,7 @@ func (b *Bridge) Run(ctx context.Context, in io.Reader) error {
 			b.write([]byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"not a JSON message"}}`))
 			continue
 		}
-		if m.opens() { // the rest needs the session
+		if m.opens() { // later messages need the session
 			b.forward(ctx, m)
 			continue
 		}
@@ -78,12 +78,12 @@ func (b *Bridge) Run(ctx context.Context, in io.Reader) error {
 	return lines.Err()
 }
 
-// opens reports whether a message is of those that open a session.
+// opensSession reports whether a message opens a session: initialize and its notification.
 func (m message) opens() bool {
 	return m.Method == "initialize" || m.Method == "notifications/initialized"
 }
 
-// close waits for what is under way for a moment, and ends the session.
+// close waits up to five seconds for messages in progress, and deletes the session.
 func (b *Bridge) close(ctx context.Context, cancel context.CancelFunc) {
 	const moment = 5 * time.Second
 	stop := time.AfterFunc(moment, cancel)
@@ -104,7 +104,7 @@ func (b *Bridge) current() opened {
 	return b.session
 }
 
-// kept are the headers of a session.
+// sessionHeaders returns the headers of the present session.
 func (b *Bridge) kept() map[string]string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -118,7 +118,7 @@ func (b *Bridge) kept() map[string]string {
 	return h
 }
 
-// headers are those a message travels with, by the revision it is of.
+// headers returns the headers of a message. They depend on the revision of the protocol that the message names.
 func (b *Bridge) headers(m message) map[string]string {
 	var version string
 	if json.Unmarshal(m.Params.Meta["io.modelcontextprotocol/protocolVersion"], &version) != nil || version < "2026-07-28" {
@@ -134,7 +134,7 @@ func (b *Bridge) headers(m message) map[string]string {
 	return h
 }
 
-// request sends a request with what lets us in. A token that the server does not take is renewed, once.
+// request sends a request with the credential. If the server rejects the token, it is refreshed once.
 func (b *Bridge) request(ctx context.Context, method string, body []byte, headers map[string]string) (*http.Response, error) {
 	if b.Key != "" {
 		return b.send(ctx, method, body, headers, b.Key)
@@ -174,7 +174,7 @@ func (b *Bridge) send(ctx context.Context, method string, body []byte, headers m
 	return b.client.Do(r)
 }
 
-// forward sends a message and hands on what is answered.
+// forward sends a message to the server and the response to the assistant.
 func (b *Bridge) forward(ctx context.Context, m message) {
 	if m.Method == "tools/call" && b.ReadOnly && !readsOnly(m.Params.Name) {
 		b.fail(m.rpc, -32602, m.Params.Name+" is switched off for this assistant")
@@ -201,7 +201,7 @@ func (b *Bridge) forward(ctx context.Context, m message) {
 	}
 }
 
-// Trouble says why a message did not reach the server, and what to do about it.
+// ErrorText returns the cause of an error of the connection, and the remedy.
 func (b *Bridge) Trouble(err error) string {
 	var over *Over
 	var outside *url.Error

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// A rpc is what the bridge looks at in a message.
+// rpc has the members of a JSON-RPC message that the bridge reads.
 type rpc struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -24,7 +24,8 @@ type rpc struct {
 	Result json.RawMessage `json:"result"`
 }
 
-// follow hands on the messages of a stream of server-sent events.
+// follow delivers the messages of a stream of Server-Sent Events, until it ends. m is the request that the stream
+// responds to.
 func (b *Bridge) follow(body io.Reader, m rpc) {
 	lines := bufio.NewScanner(body)
 	lines.Buffer(make([]byte, 64<<10), mostLine)
@@ -43,7 +44,7 @@ func (b *Bridge) follow(body io.Reader, m rpc) {
 	}
 }
 
-// deliver hands a message of the server to the assistant.
+// deliver writes a message of the server to the assistant. question is the request that it responds to.
 func (b *Bridge) deliver(question rpc, message []byte) {
 	var answer struct {
 		Result struct {
@@ -61,13 +62,13 @@ func (b *Bridge) deliver(question rpc, message []byte) {
 	b.write(message)
 }
 
-// readsOnly reports whether a tool of the contract changes nothing.
+// readsOnly reports whether a tool changes nothing. The names of such tools begin with one of four verbs.
 func readsOnly(name string) bool {
 	verb, _, _ := strings.Cut(name, "_")
 	return verb == "get" || verb == "list" || verb == "lookup" || verb == "search"
 }
 
-// onlyReading leaves out of a list the tools that change something.
+// onlyReadingTools removes the tools that change something from a list of tools.
 func onlyReading(message []byte) []byte {
 	var all map[string]json.RawMessage
 	var result map[string]json.RawMessage
@@ -87,7 +88,7 @@ func onlyReading(message []byte) []byte {
 	return out
 }
 
-// refuse tells the assistant what HTTP answered.
+// sendHTTPError sends an HTTP error to the assistant as an error of JSON-RPC.
 func (b *Bridge) refuse(m rpc, r *http.Response) {
 	var p struct {
 		JSONRPC string `json:"jsonrpc"`
@@ -103,7 +104,7 @@ func (b *Bridge) refuse(m rpc, r *http.Response) {
 	b.fail(m, -32000, strings.TrimSpace(fmt.Sprintf("%s %s (HTTP %d)%s", p.Code, p.Detail, r.StatusCode, b.advice(r))))
 }
 
-// advice says what to do about what HTTP refused.
+// remedy returns the remedy for an HTTP error, or "".
 func (b *Bridge) advice(r *http.Response) string {
 	challenge := r.Header.Get("Www-Authenticate")
 	switch {
@@ -123,10 +124,12 @@ func (b *Bridge) advice(r *http.Response) string {
 	return ": " + how
 }
 
-// harmless is what is not in the names of scopes, and must not be in a command.
+// notInScopes matches characters that scopes do not have. They are removed, because the text is shown as a command to
+// copy.
 var harmless = regexp.MustCompile(`[^a-z:_ -]`)
 
-// fail answers a request of the assistant with an error; what is no request is told on standard error.
+// sendError responds to a request of the assistant with an error. If m is not a request, the text goes to standard
+// error.
 func (b *Bridge) fail(m rpc, code int, text string) {
 	if len(m.ID) == 0 || m.Method == "" {
 		_, _ = fmt.Fprintln(b.Note, "soniq mcp:", text)
@@ -136,7 +139,7 @@ func (b *Bridge) fail(m rpc, code int, text string) {
 	b.write(answer)
 }
 
-// write hands the assistant a message on a line of its own.
+// write writes a message to the assistant on one line.
 func (b *Bridge) write(message []byte) {
 	var line bytes.Buffer
 	if json.Compact(&line, message) != nil {

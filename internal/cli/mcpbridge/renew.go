@@ -8,13 +8,14 @@ import (
 	"time"
 )
 
-// Over says that the person has to log in again.
+// LoginRequired is the error for a login that is missing or has ended: the person has to log in.
 type Over struct{ Why string }
 
-// Error makes it an error.
+// Error returns the reason.
 func (o *Over) Error() string { return o.Why }
 
-// Kept is what a person gave, with a token that lasts for a moment; the error is an *Over where nobody is logged in.
+// Credentials returns the stored credentials with a token that is valid for at least a moment. The error is a
+// *LoginRequired if there are none.
 func (l *Login) Kept(ctx context.Context) (*Kept, error) {
 	k, err := l.Store.Read()
 	switch {
@@ -27,13 +28,13 @@ func (l *Login) Kept(ctx context.Context) (*Kept, error) {
 	}
 	next, err := l.Renew(ctx, k.Access)
 	if err != nil && time.Now().Before(k.ExpiresAt) {
-		return k, nil // good for a moment still
+		return k, nil // the token is still valid for less than a minute
 	}
 	return next, err
 }
 
-// Renew gives what is kept, with another token than the one that is of no use any more. Of several bridges one asks for it; the others
-// find it in the file.
+// Renew returns credentials with another token than rejected. Of several processes one refreshes the token; the
+// others read the result from the file.
 func (l *Login) Renew(ctx context.Context, useless string) (next *Kept, err error) {
 	err = l.Store.locked(ctx, func() error {
 		k, err := l.Store.Read()
@@ -46,7 +47,7 @@ func (l *Login) Renew(ctx context.Context, useless string) (next *Kept, err erro
 		if next = k; k.Access != useless && !k.stale() {
 			return nil
 		}
-		next, err = l.refresh(context.WithoutCancel(ctx), *k) // an answer that nobody waits for would be lost, and the login with it
+		next, err = l.refresh(context.WithoutCancel(ctx), *k) // not cancelled, because the response has the next refresh token: without it the login is lost
 		return err
 	})
 	return next, err
@@ -71,7 +72,7 @@ func (l *Login) refresh(ctx context.Context, k Kept) (*Kept, error) {
 	return &next, l.Store.write(next)
 }
 
-// revoke gives tokens back: those that came of the same login end too.
+// revoke revokes the refresh token (RFC 7009). The server ends all tokens of the same login.
 func (l *Login) revoke(ctx context.Context, k *Kept) error {
 	var g granted
 	form := url.Values{"token": {k.Refresh}, "token_type_hint": {"refresh_token"}, "client_id": {k.ClientID}}
@@ -82,7 +83,7 @@ func (l *Login) revoke(ctx context.Context, k *Kept) error {
 	return err
 }
 
-// End gives back what a person gave, and forgets it; was is false where nobody was logged in.
+// LogOut revokes the tokens and deletes the credentials. was is false if nobody was logged in.
 func (l *Login) End(ctx context.Context) (was bool, err error) {
 	err = l.Store.locked(ctx, func() error {
 		k, err := l.Store.Read()
@@ -98,7 +99,7 @@ func (l *Login) End(ctx context.Context) (was bool, err error) {
 	return was, err
 }
 
-// An About is what the server says about a token.
+// TokenInfo is the description of a token by the server (RFC 7662).
 type About struct {
 	Active   bool   `json:"active"`
 	Username string `json:"username"`
@@ -108,7 +109,7 @@ type About struct {
 	Expires  int64  `json:"exp"`
 }
 
-// Who asks the server who is logged in.
+// Introspect returns the server's description of the token.
 func (l *Login) Who(ctx context.Context) (a About, err error) {
 	k, err := l.Kept(ctx)
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// post sends a message. A session that the server has forgotten, or that is of another login, is opened again before.
+// post sends a message. If the server no longer has the session, or it belongs to another login, the session is
+// opened again first.
 func (b *Bridge) post(ctx context.Context, m message) (*http.Response, error) {
 	if m.opens() {
 		return b.request(ctx, http.MethodPost, m.line, b.headers(m))
@@ -26,7 +27,7 @@ func (b *Bridge) post(ctx context.Context, m message) (*http.Response, error) {
 	return b.request(ctx, http.MethodPost, m.line, b.headers(m))
 }
 
-// login is which login lets us in; none where it is a key.
+// loginTime returns the time of the login in use, or the zero time for a key.
 func (b *Bridge) login() time.Time {
 	if b.Key != "" {
 		return time.Time{}
@@ -38,7 +39,7 @@ func (b *Bridge) login() time.Time {
 	return k.LoggedInAt
 }
 
-// opened notes the session that a message opened, and begins to listen to what the server tells by itself.
+// sessionOpened stores the session that a message opened, and starts to receive the server's own messages.
 func (b *Bridge) opened(ctx context.Context, m message, r *http.Response) {
 	login := b.login()
 	b.mu.Lock()
@@ -59,7 +60,7 @@ func (b *Bridge) opened(ctx context.Context, m message, r *http.Response) {
 	}
 }
 
-// reopen opens a session again as the assistant opened it, unless another message has done so meanwhile.
+// reopen opens the session again with the messages of the assistant, unless another goroutine did so meanwhile.
 func (b *Bridge) reopen(ctx context.Context, gone opened) {
 	b.opening.Lock()
 	defer b.opening.Unlock()
@@ -77,12 +78,12 @@ func (b *Bridge) reopen(ctx context.Context, gone opened) {
 		if r.StatusCode < 300 {
 			b.opened(ctx, m, r)
 		}
-		_, _ = io.Copy(io.Discard, io.LimitReader(r.Body, mostLine)) // the assistant has been told
+		_, _ = io.Copy(io.Discard, io.LimitReader(r.Body, mostLine)) // the assistant has the response already
 		_ = r.Body.Close()
 	}
 }
 
-// listen hands on what the server asks and tells by itself, until the session ends.
+// listen delivers the server's own requests and notifications until the session ends.
 func (b *Bridge) listen(ctx context.Context) {
 	r, err := b.request(ctx, http.MethodGet, nil, b.kept())
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 	"time"
 )
 
-// Kept is what a person gave to the bridges of this machine, for one server, as its file has it. The npm package reads and writes the same.
+// Credentials are the tokens of a person for one server, in the form of their file. The npm package reads and writes
+// the same form.
 type Kept struct {
 	URL          string    `json:"url"`
 	Resource     string    `json:"resource"`
@@ -32,13 +33,13 @@ type Kept struct {
 	ExpiresAt    time.Time `json:"expires_at"`
 }
 
-// stale reports whether the token ends within the next minute.
+// expiresSoon reports whether the token expires within the next minute.
 func (k *Kept) stale() bool { return time.Until(k.ExpiresAt) < time.Minute }
 
-// A Store is the file in which what a person gave for one server is kept.
+// Store is the file with the credentials for one server.
 type Store struct{ File string }
 
-// StoreOf is the store of a server: below SONIQ_MCP_HOME, else in the folder soniq/mcp of where a person's settings are.
+// StoreOf returns the store of a server: in SONIQ_MCP_HOME, else in soniq/mcp of XDG_CONFIG_HOME or ~/.config.
 func StoreOf(address *url.URL) (*Store, error) {
 	folder := os.Getenv("SONIQ_MCP_HOME")
 	if folder == "" {
@@ -56,10 +57,10 @@ func StoreOf(address *url.URL) (*Store, error) {
 	return &Store{filepath.Join(folder, unfit.ReplaceAllString(address.Host, "_")+"-"+hex.EncodeToString(sum[:6])+".json")}, nil
 }
 
-// unfit are the letters of a host that are not for names of files.
+// notInFileName matches characters of a host that names of files must not have.
 var unfit = regexp.MustCompile(`[^a-zA-Z0-9.-]`)
 
-// Address reads the address of a tool server, and writes it in the way that stores are named by.
+// Address parses the address of a tool server and normalises it, because the name of the store depends on it.
 func Address(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -75,7 +76,7 @@ func Address(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// Read gives what is kept; nil where nothing is, or nothing that can be read.
+// Read returns the credentials, or nil if there are none or the file is damaged.
 func (s *Store) Read() (*Kept, error) {
 	b, err := os.ReadFile(s.File)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -91,7 +92,7 @@ func (s *Store) Read() (*Kept, error) {
 	return &k, nil
 }
 
-// write replaces what is kept, in one step.
+// write replaces the file atomically.
 func (s *Store) write(k Kept) error {
 	b, err := json.MarshalIndent(k, "", " ")
 	if err != nil {
@@ -114,7 +115,7 @@ func (s *Store) write(k Kept) error {
 	return nil
 }
 
-// Shared says what to do where others on this machine can read the file.
+// CheckMode returns an error with the remedy if other users of this machine can read the file.
 func (s *Store) Shared() error {
 	i, err := os.Stat(s.File)
 	if err == nil && i.Mode().Perm()&0o077 != 0 {

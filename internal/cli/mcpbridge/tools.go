@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// listing asks for the tools in the revision without sessions.
+// listToolsRequest asks for the tools in the revision of the protocol without sessions.
 const listing = `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
 	`"io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"soniq mcp","version":"1"}}}}`
 
-// Tools are the names of the tools that an assistant is shown.
+// Tools returns the names of the tools that an assistant sees.
 func (b *Bridge) Tools(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

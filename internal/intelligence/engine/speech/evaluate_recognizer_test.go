@@ -37,7 +37,7 @@ func newEvaluatedRecognizer(t testing.TB) evaluatedRecognizer {
 	return newTestEnglish(t, dir, 2)
 }
 
-// newTestEnglish starts a recogniser with the model that soniq hearing install downloaded.
+// newTestEnglish starts a recogniser with the model that soniq speech-model install downloaded.
 func newTestEnglish(t testing.TB, dir string, workers int) *Sherpa {
 	s := NewEnglishSherpa([]string{os.Args[0], "sherpa-worker"}, dir, workers)
 	t.Cleanup(s.Close)

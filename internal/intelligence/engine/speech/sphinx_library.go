@@ -14,7 +14,7 @@ import (
 
 // sphinxHelp has the commands that install a recogniser: the better one, and this one on Debian and distributions
 // with the same package names.
-const sphinxHelp = "soniq hearing install, or apt-get install libpocketsphinx3 pocketsphinx-en-us for a poorer one"
+const sphinxHelp = "soniq speech-model install, or apt-get install libpocketsphinx3 pocketsphinx-en-us for a poorer one"
 
 // sphinxLibrary holds the C functions of pocketsphinx that the worker calls. Handles are C pointers.
 type sphinxLibrary struct {

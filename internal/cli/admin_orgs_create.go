@@ -1,0 +1,37 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"soniq/internal/config"
+	"soniq/internal/control"
+)
+
+type orgsCreateOptions struct {
+	settings *config.Flags
+	request  control.OrgRequest
+}
+
+func newOrgsCreate() *cobra.Command {
+	var o orgsCreateOptions
+	cmd := &cobra.Command{
+		Use: "create", Short: "create an organisation and print its id", Example: "  soniq admin orgs create --name 'Harbor Internet' --country GB",
+		Args: words(), ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	cmd.Flags().StringVar(&o.request.Name, "name", "", "name of the organisation")
+	completeFlag(cmd, "name")
+	o.settings = addSettings(cmd, append([]string{"country"}, dataFolder...)...)
+	return cmd
+}
+
+func (o *orgsCreateOptions) run(cmd *cobra.Command) error {
+	c, err := o.settings.Load()
+	if err != nil {
+		return err
+	}
+	if o.request.Country = c.Country; o.request.Name == "" {
+		return usageError(cmd, "--name is missing, such as --name 'Harbor Internet'")
+	}
+	return manage(cmd.Context(), c, cmd.OutOrStdout(), "org.create", o.request)
+}

@@ -1,0 +1,43 @@
+package cli
+
+import (
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"soniq/internal/config"
+	"soniq/internal/control"
+)
+
+type backupOptions struct {
+	settings *config.Flags
+	to       string
+}
+
+func newBackup() *cobra.Command {
+	var o backupOptions
+	cmd := &cobra.Command{
+		Use: "backup", Short: "copy database, keys and recordings, also while the platform runs", Example: "  soniq backup --to /backups/soniq-monday",
+		Args: words(), ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	cmd.Flags().StringVar(&o.to, "to", "", "folder for the copy; it must not exist yet")
+	_ = cmd.MarkFlagDirname("to")
+	o.settings = addSettings(cmd, dataFolder...)
+	return cmd
+}
+
+func (o *backupOptions) run(cmd *cobra.Command) error {
+	c, err := o.settings.Load()
+	if err != nil {
+		return err
+	}
+	if o.to == "" {
+		return usageError(cmd, "--to is missing, such as --to /backups/soniq-monday")
+	}
+	to, err := filepath.Abs(o.to)
+	if err != nil {
+		return err
+	}
+	return manage(cmd.Context(), c, cmd.OutOrStdout(), "backup", control.BackupRequest{To: to})
+}
