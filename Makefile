@@ -61,11 +61,11 @@ models: ## make again what recognition and search learnt, into models/; some min
 	@scripts/setup models
 	@mkdir -p models
 	@go run ./cmd/trainmodels lexsem -out models/lexsem.bin
-	@cmp -s models/lexsem.bin internal/intelligence/engine/nlp/lexsem.bin && echo "models/lexsem.bin is the one in ai" || echo "models/lexsem.bin is another than the one in ai"
+	@cmp -s models/lexsem.bin internal/intelligence/engine/nlp/lexsem.bin && echo "models/lexsem.bin is the one in the tree" || echo "models/lexsem.bin is not the one in the tree"
 	@go run ./cmd/trainmodels sounds -out models/sounds.bin
-	@cmp -s models/sounds.bin internal/intelligence/engine/speech/sounds.bin && echo "models/sounds.bin is the one in ai" || echo "models/sounds.bin is another than the one in ai"
+	@cmp -s models/sounds.bin internal/intelligence/engine/speech/sounds.bin && echo "models/sounds.bin is the one in the tree" || echo "models/sounds.bin is not the one in the tree"
 	@go run ./cmd/trainmodels bandwidth -out models/bandwidth.bin
-	@echo "models/bandwidth.bin was trained with other voices than the one in ai: measure it with make eval before you put it there"
+	@echo "models/bandwidth.bin was trained with other voices than the one in the tree: measure it with make eval before you put it there"
 
 fuzz: ## fuzz a running server and every parser, FUZZTIME (60s) each
 	@scripts/fuzz
@@ -74,11 +74,6 @@ golden: ## rewrite generated files that are kept in the tree
 	@go test ./internal/server -run Golden -update
 	@go test ./internal/telephony/provisioning -run TestRender_GoldenFiles -update
 	@SONIQ_UPDATE=1 go test ./internal -run TimelineKinds_Documented
-	@go test ./internal/cli -run Golden -update
-
-man: ## write the man pages of all commands into build/man
-	@go run -trimpath ./cmd/mandocs build/man
-	@echo "man pages are in build/man, such as: man build/man/soniq-calls-dial.1"
 	@go test ./internal/cli -run Golden -update
 
 man: ## write the man pages of all commands into build/man
