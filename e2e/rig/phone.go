@@ -243,6 +243,14 @@ func (p *Phone) Wait(kind, text string) PhoneEvent {
 	})
 }
 
+// WaitAll waits for one event of each kind, in any order, and removes these.
+func (p *Phone) WaitAll(kinds ...string) {
+	p.T.Helper()
+	for _, kind := range kinds {
+		p.await(kind, false, func(e PhoneEvent) bool { return e.Event && e.Type == kind })
+	}
+}
+
 // await waits for a matching event and removes it. If older is true, it also removes all earlier events.
 func (p *Phone) await(what string, older bool, match func(PhoneEvent) bool) PhoneEvent {
 	p.T.Helper()

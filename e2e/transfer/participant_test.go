@@ -34,12 +34,11 @@ func TestBlindTransfer_ToSupervisorAndOwnDevice(t *testing.T) {
 	path, monitor := o.SuperviseCall()
 	o.Want(200, "POST", path+"/transfer", map[string]any{"to": o.Carol.Extension, "mode": "blind"}, nil)
 	o.BobPhone.Wait("CALL_CLOSED", "")
-	o.CarolPhone.Wait("CALL_ESTABLISHED", "")
-	o.CarolPhone.Wait("CALL_CLOSED", "")
+	o.CarolPhone.WaitAll("CALL_ESTABLISHED", "CALL_CLOSED") // the call is established, and the one with which she listened is closed
 	o.HearsOnly("Ada", o.AdaPhone, fixture.CarolTone)
 	o.Want(409, "PATCH", monitor, map[string]any{"mode": "listen"}, nil)
 	o.CarolPhone.Do("transfer", "sip:"+o.Carol.Extension+"@"+o.Server.SIP)
-	o.CarolPhone.Wait("CALL_ESTABLISHED", "")
+	o.CarolPhone.WaitAll("CALL_ESTABLISHED", "CALL_CLOSED")
 	o.HearsOnly("Ada, afterwards,", o.AdaPhone, fixture.CarolTone)
 }
 

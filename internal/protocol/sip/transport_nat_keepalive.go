@@ -13,7 +13,7 @@ import (
 // bindings, many after 30 s (RFC 4787 §4.3), and then no call reaches the phone. So each phone regularly gets an
 // OPTIONS request. Its response, whatever the status, also keeps bindings open that only outgoing packets refresh.
 type natKeepalives struct {
-	mu  sync.Mutex // guards all
+	mu  sync.Mutex               // guards all
 	all map[natBinding]time.Time // until when they are kept open: the end of the registration
 }
 
