@@ -27,7 +27,7 @@ const defaultMCPURL = "http://localhost:8080/mcp/sse"
 // mcpOptions are the flags of soniq mcp and of the commands below it. All of them accept all flags.
 type mcpOptions struct {
 	mcpbridge.Bridge
-	login     mcpbridge.Wish
+	login     mcpbridge.LoginOptions
 	scopes    string
 	noBrowser bool
 }
@@ -76,21 +76,21 @@ func newMCPCommand(use, short, example string, run func(*mcpOptions, context.Con
 // complete takes the key from the environment, where other programs cannot read it, and checks the address.
 func (o *mcpOptions) complete(cmd *cobra.Command) error {
 	o.Key, o.Out, o.Note = cmp.Or(os.Getenv(mcpKeyVariable), os.Getenv(keyVariable)), os.Stdout, os.Stderr
-	o.login.In, o.login.Tell = os.Stdin, func(text string) { fmt.Println(text) }
+	o.login.In, o.login.Print = os.Stdin, func(text string) { fmt.Println(text) }
 	o.login.Scopes = strings.Join(strings.FieldsFunc(o.scopes, func(r rune) bool { return r == ',' || r == ' ' }), " ")
 	o.login.Browser = !o.noBrowser
 	u, err := mcpbridge.Address(cmp.Or(o.URL, os.Getenv(mcpURLVariable), defaultMCPURL))
 	if err != nil {
 		return usageError(cmd, "%w", err)
 	}
-	o.URL, o.Again = u.String(), "soniq mcp login --url "+u.String()
+	o.URL, o.LoginCommand = u.String(), "soniq mcp login --url "+u.String()
 	o.Login, err = mcpbridge.NewLogin(u)
 	return err
 }
 
 // notLoggedIn returns the error for a missing credential.
 func (o *mcpOptions) notLoggedIn() error {
-	return &failure{exitAccess, errors.New("nobody is logged in: run " + o.Again + ", or set " + mcpKeyVariable)}
+	return &failure{exitAccess, errors.New("nobody is logged in: run " + o.LoginCommand + ", or set " + mcpKeyVariable)}
 }
 
 // hasCredential reports whether there is a key or a login.
@@ -111,7 +111,7 @@ func (o *mcpOptions) logIn(ctx context.Context) error {
 	if o.Key != "" {
 		fmt.Fprintln(os.Stderr, "soniq mcp: "+mcpKeyVariable+" is set, and used in place of a login")
 	}
-	k, err := o.Login.Begin(ctx, o.login)
+	k, err := o.Login.LogIn(ctx, o.login)
 	if err != nil {
 		return &failure{exitAccess, err}
 	}
@@ -120,7 +120,7 @@ func (o *mcpOptions) logIn(ctx context.Context) error {
 }
 
 func (o *mcpOptions) logOut(ctx context.Context) error {
-	was, err := o.Login.End(ctx)
+	was, err := o.Login.LogOut(ctx)
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (o *mcpOptions) identity(ctx context.Context) (string, error) {
 	if o.Key != "" {
 		return "with the key in the environment", nil
 	}
-	a, err := o.Login.Who(ctx)
+	a, err := o.Login.Introspect(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -151,11 +151,11 @@ func (o *mcpOptions) status(ctx context.Context) error {
 	}
 	as, err := o.identity(ctx)
 	if err != nil {
-		return &failure{exitAccess, errors.New(o.Trouble(err))}
+		return &failure{exitAccess, errors.New(o.ErrorText(err))}
 	}
 	tools, err := o.Tools(ctx)
 	if err != nil {
-		return errors.New(o.Trouble(err))
+		return errors.New(o.ErrorText(err))
 	}
 	fmt.Printf("%s: %d tools, %s\n", o.URL, len(tools), as)
 	for _, t := range tools {
@@ -169,18 +169,18 @@ func (o *mcpOptions) doctor(ctx context.Context) error {
 	bad := false
 	check := func(err error, what string) bool {
 		if bad = bad || err != nil; err != nil {
-			fmt.Printf("FAIL %s: %s\n", what, o.Trouble(err))
+			fmt.Printf("FAIL %s: %s\n", what, o.ErrorText(err))
 			return false
 		}
 		fmt.Println("ok  ", what)
 		return true
 	}
-	check(o.Login.Safe(), "address "+o.URL)
-	check(o.Login.Found(ctx), "a tool server answers there")
+	check(o.Login.CheckAddress(), "address "+o.URL)
+	check(o.Login.CheckServer(ctx), "a tool server answers there")
 	if o.Key != "" {
 		check(nil, "a key is in the environment")
 	} else if check(o.loginError(), "a person is logged in ("+o.Login.Store.File+")") {
-		check(o.Login.Store.Shared(), "nobody else can read that file")
+		check(o.Login.Store.CheckMode(), "nobody else can read that file")
 		as, err := o.identity(ctx)
 		check(err, cmp.Or(as, "the server knows who is logged in"))
 	}

@@ -35,12 +35,12 @@ func Run(ctx context.Context, c config.Config, once bool) error {
 
 // demo is one run of the scenario.
 type demo struct {
-	out     io.Writer
-	color   bool
-	started time.Time
-	node    *server.Server
-	api     *client
-	hooks   *receiver
+	out      io.Writer
+	color    bool
+	started  time.Time
+	server   *server.Server
+	api      *client
+	webhooks *receiver
 }
 
 // scenarioTime limits the scenario.
@@ -53,16 +53,16 @@ func (d *demo) run(ctx context.Context, c config.Config, once bool) error {
 	}
 	defer os.RemoveAll(data)
 	d.banner()
-	if d.node, err = server.Start(ctx, demoConfig(c, data), slog.New(slog.DiscardHandler)); err != nil {
+	if d.server, err = server.Start(ctx, demoConfig(c, data), slog.New(slog.DiscardHandler)); err != nil {
 		return err
 	}
-	defer d.node.Stop()
+	defer d.server.Stop()
 	key, err := d.sandboxKey(ctx)
 	if err != nil {
 		return err
 	}
-	d.api = &client{base: d.node.BaseURL() + "/sandbox/v1", key: key}
-	d.say("platform", "ready: REST %s, SIP %s (UDP and TCP), database and recordings in %s", d.node.BaseURL(), d.node.SIPAddr(), data)
+	d.api = &client{base: d.server.BaseURL() + "/sandbox/v1", key: key}
+	d.say("platform", "ready: REST %s, SIP %s (UDP and TCP), database and recordings in %s", d.server.BaseURL(), d.server.SIPAddr(), data)
 	limited, cancel := context.WithTimeout(ctx, scenarioTime)
 	callID, err := d.scenario(limited)
 	cancel()
@@ -73,7 +73,7 @@ func (d *demo) run(ctx context.Context, c config.Config, once bool) error {
 		d.say("demo", "everything worked, in %s", time.Since(d.started).Round(time.Second))
 		return nil
 	}
-	d.pointers(key, callID)
+	d.printNextSteps(key, callID)
 	<-ctx.Done()
 	return ctx.Err()
 }
@@ -100,11 +100,11 @@ func free(address string) bool {
 
 // sandboxKey creates an organisation and returns a test key for its sandbox.
 func (d *demo) sandboxKey(ctx context.Context) (string, error) {
-	org, err := d.node.Platform.CreateOrg(ctx, control.OrgRequest{Name: "Harbor Internet", Country: "US"})
+	org, err := d.server.Platform.CreateOrg(ctx, control.OrgRequest{Name: "Harbor Internet", Country: "US"})
 	if err != nil {
 		return "", err
 	}
-	return d.node.Platform.CreateKey(ctx, control.KeyRequest{Org: org, Scopes: "all", Kind: "standard", Env: "test", Name: "demo"})
+	return d.server.Platform.CreateKey(ctx, control.KeyRequest{Org: org, Scopes: "all", Kind: "standard", Env: "test", Name: "demo"})
 }
 
 // person is a user with the SIP account from the API.
@@ -115,32 +115,32 @@ type person struct {
 
 // scenario runs the call and prints its results. It returns the id of the call.
 func (d *demo) scenario(ctx context.Context) (callID string, err error) {
-	if d.hooks, err = receive(ctx, d); err != nil {
+	if d.webhooks, err = newReceiver(ctx, d); err != nil {
 		return "", err
 	}
-	defer d.hooks.close()
-	if err := d.hooks.register(ctx, d.api); err != nil {
+	defer d.webhooks.close()
+	if err := d.webhooks.register(ctx, d.api); err != nil {
 		return "", err
 	}
-	agent, err := d.hire(ctx, "dana@harbor.example", "Dana", "Reed")
+	agent, err := d.addUser(ctx, "dana@harbor.example", "Dana", "Reed")
 	if err != nil {
 		return "", err
 	}
-	caller, err := d.hire(ctx, "sam@harbor.example", "Sam", "Fields")
+	caller, err := d.addUser(ctx, "sam@harbor.example", "Sam", "Fields")
 	if err != nil {
 		return "", err
 	}
 	if err := d.conversation(ctx, caller, agent); err != nil {
 		return "", err
 	}
-	if callID, err = d.hooks.ended(ctx); err != nil {
+	if callID, err = d.webhooks.waitForEnd(ctx); err != nil {
 		return "", err
 	}
 	return callID, d.results(ctx, callID)
 }
 
 // addUser creates a user. The response has the SIP credentials of their phone, which the API returns only once.
-func (d *demo) hire(ctx context.Context, email, first, last string) (person, error) {
+func (d *demo) addUser(ctx context.Context, email, first, last string) (person, error) {
 	var u struct {
 		ID, Name, Extension string
 		SIP                 struct{ Username, Domain, Password string }
@@ -150,7 +150,7 @@ func (d *demo) hire(ctx context.Context, email, first, last string) (person, err
 		return person{}, fmt.Errorf("add user %s: %w", first, err)
 	}
 	d.say("api", "POST /users: %s has extension %s and SIP credentials", u.Name, u.Extension)
-	return person{u.ID, u.Name, u.Extension, softphone.Account{Registrar: d.node.SIPAddr(), Username: u.SIP.Username, Domain: u.SIP.Domain,
+	return person{u.ID, u.Name, u.Extension, softphone.Account{Registrar: d.server.SIPAddr(), Username: u.SIP.Username, Domain: u.SIP.Domain,
 		Password: u.SIP.Password}}, nil
 }
 

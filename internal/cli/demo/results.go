@@ -126,7 +126,7 @@ func (d *demo) showMemory(ctx context.Context, callID string) error {
 }
 
 // transcribes reports whether there is a speech engine. Without one the call is not in the memory.
-func (d *demo) transcribes() bool { return d.node.Platform.CanTranscribe() }
+func (d *demo) transcribes() bool { return d.server.Platform.CanTranscribe() }
 
 func (d *demo) title(format string, args ...any) {
 	fmt.Fprintf(d.out, "\n%s%s%s\n", d.tint("1"), fmt.Sprintf(format, args...), d.tint("0"))
@@ -155,8 +155,8 @@ func shorten(s string, n int) string {
 }
 
 // printNextSteps prints commands to try while the demo runs.
-func (d *demo) pointers(key, callID string) {
-	base := d.node.BaseURL()
+func (d *demo) printNextSteps(key, callID string) {
+	base := d.server.BaseURL()
 	d.title("It stays up until you press Ctrl-C")
 	fmt.Fprintf(d.out, `  API reference   %[1]s/docs
   your key        %[2]s
@@ -168,5 +168,5 @@ func (d *demo) pointers(key, callID string) {
        -d '{"query":"wants a call back"}' %[1]s/sandbox/v1/memory/search
 
   Register a softphone of your own: POST /users gives its credentials; the registrar is %[4]s.
-`, base, key, callID, d.node.SIPAddr())
+`, base, key, callID, d.server.SIPAddr())
 }

@@ -25,7 +25,7 @@ type receiver struct {
 	secret string
 }
 
-func receive(ctx context.Context, d *demo) (*receiver, error) {
+func newReceiver(ctx context.Context, d *demo) (*receiver, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (r *receiver) show(body []byte) {
 }
 
 // waitForEnd waits for call.ended and returns the id of the call.
-func (r *receiver) ended(ctx context.Context) (string, error) {
+func (r *receiver) waitForEnd(ctx context.Context) (string, error) {
 	select {
 	case id := <-r.finished:
 		return id, nil

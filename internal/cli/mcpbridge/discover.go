@@ -15,7 +15,7 @@ import (
 )
 
 // authServer is the authorization server of a tool server, with the resource and the scopes to ask for.
-type found struct {
+type authServer struct {
 	resource, scope string
 	server          struct {
 		Issuer     string   `json:"issuer"`
@@ -30,15 +30,15 @@ type found struct {
 
 // discover finds the authorization server: from the metadata of the tool server (RFC 9728), then from its own (RFC
 // 8414).
-func (l *Login) discover(ctx context.Context) (f found, err error) {
-	if err := trusted(l.URL.String(), "--url"); err != nil {
+func (l *Login) discover(ctx context.Context) (f authServer, err error) {
+	if err := checkSecure(l.URL.String(), "--url"); err != nil {
 		return f, err
 	}
 	challenge, err := l.challenge(ctx)
 	if err != nil {
 		return f, err
 	}
-	described := Word(challenge, "resource_metadata")
+	described := Param(challenge, "resource_metadata")
 	if described == "" {
 		described = l.URL.Scheme + "://" + l.URL.Host + "/.well-known/oauth-protected-resource" + l.URL.Path
 	}
@@ -46,26 +46,26 @@ func (l *Login) discover(ctx context.Context) (f found, err error) {
 		Resource string   `json:"resource"`
 		Servers  []string `json:"authorization_servers"`
 	}
-	status, err := l.ask(ctx, described, nil, "", &resource)
+	status, err := l.fetchJSON(ctx, described, nil, "", &resource)
 	switch {
 	case err != nil:
 		return f, err
 	case status != http.StatusOK || len(resource.Servers) == 0:
 		return f, fmt.Errorf("%s does not say who lets people in (HTTP %d)", l.URL, status)
-	case !same(resource.Resource, l.URL.String()):
+	case !sameAddress(resource.Resource, l.URL.String()):
 		return f, fmt.Errorf("the server calls itself %s: give that as --url", resource.Resource)
 	}
-	f.resource, f.scope = resource.Resource, Word(challenge, "scope")
+	f.resource, f.scope = resource.Resource, Param(challenge, "scope")
 	return f, l.describe(ctx, &f, resource.Servers[0])
 }
 
 // CheckAddress returns an error if the address is neither https nor on this machine.
-func (l *Login) Safe() error { return trusted(l.URL.String(), "--url") }
+func (l *Login) CheckAddress() error { return checkSecure(l.URL.String(), "--url") }
 
 // CheckServer returns an error if there is no tool server at the address.
-func (l *Login) Found(ctx context.Context) error {
+func (l *Login) CheckServer(ctx context.Context) error {
 	challenge, err := l.challenge(ctx)
-	if err == nil && Word(challenge, "resource_metadata") == "" {
+	if err == nil && Param(challenge, "resource_metadata") == "" {
 		err = errors.New("something else answers; is the address right?")
 	}
 	return err
@@ -73,7 +73,7 @@ func (l *Login) Found(ctx context.Context) error {
 
 // challenge returns the WWW-Authenticate header of a request without a credential.
 func (l *Login) challenge(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, l.URL.String(), nil)
 	if err != nil {
@@ -88,8 +88,8 @@ func (l *Login) challenge(ctx context.Context) (string, error) {
 }
 
 // describe reads the metadata of the authorization server into f. It tries both places of the path of the issuer.
-func (l *Login) describe(ctx context.Context, f *found, issuer string) error {
-	if err := trusted(issuer, "the issuer"); err != nil {
+func (l *Login) describe(ctx context.Context, f *authServer, issuer string) error {
+	if err := checkSecure(issuer, "the issuer"); err != nil {
 		return err
 	}
 	u, _ := url.Parse(issuer)
@@ -98,7 +98,7 @@ func (l *Login) describe(ctx context.Context, f *found, issuer string) error {
 	status := 0
 	for _, where := range []string{at + form + way, at + way + form} {
 		var err error
-		if status, err = l.ask(ctx, where, nil, "", &f.server); err != nil {
+		if status, err = l.fetchJSON(ctx, where, nil, "", &f.server); err != nil {
 			return err
 		}
 		if status == http.StatusOK {
@@ -112,7 +112,7 @@ func (l *Login) describe(ctx context.Context, f *found, issuer string) error {
 		return fmt.Errorf("%s does not know PKCE (S256)", issuer)
 	}
 	for _, endpoint := range []string{f.server.Authorize, f.server.Token, f.server.Revoke} {
-		if err := trusted(endpoint, "the endpoint"); err != nil {
+		if err := checkSecure(endpoint, "the endpoint"); err != nil {
 			return err
 		}
 	}
@@ -120,14 +120,14 @@ func (l *Login) describe(ctx context.Context, f *found, issuer string) error {
 }
 
 // maxResponse limits a response, in bytes.
-const mostAnswer = 1 << 20
+const maxResponse = 1 << 20
 
 // fetchJSON sends a GET, or a POST of the form if there is one, and decodes the JSON response of any status into out.
-func (l *Login) ask(ctx context.Context, to string, form url.Values, token string, out any) (status int, err error) {
-	if err := trusted(to, "the server"); err != nil {
+func (l *Login) fetchJSON(ctx context.Context, to string, form url.Values, token string, out any) (status int, err error) {
+	if err := checkSecure(to, "the server"); err != nil {
 		return 0, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	method, body := http.MethodGet, io.Reader(nil)
 	if form != nil {
@@ -149,7 +149,7 @@ func (l *Login) ask(ctx context.Context, to string, form url.Values, token strin
 		return 0, err
 	}
 	defer func() { _ = answer.Body.Close() }()
-	b, err := io.ReadAll(io.LimitReader(answer.Body, mostAnswer))
+	b, err := io.ReadAll(io.LimitReader(answer.Body, maxResponse))
 	if err != nil {
 		return 0, err
 	}
@@ -158,7 +158,7 @@ func (l *Login) ask(ctx context.Context, to string, form url.Values, token strin
 }
 
 // Param returns a parameter of a WWW-Authenticate header, or "" if it is missing.
-func Word(challenge, name string) string {
+func Param(challenge, name string) string {
 	m := regexp.MustCompile(`[ ,]` + regexp.QuoteMeta(name) + `="([^"]*)"`).FindStringSubmatch(challenge)
 	if m == nil {
 		return ""
@@ -168,7 +168,7 @@ func Word(challenge, name string) string {
 
 // checkSecure returns an error for an address to which secrets must not be sent, because it is neither https nor on
 // this machine.
-func trusted(text, what string) error {
+func checkSecure(text, what string) error {
 	u, err := url.Parse(text)
 	if err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http" && loopback(u.Hostname())) {
 		return nil
@@ -182,7 +182,7 @@ func loopback(host string) bool {
 }
 
 // sameAddress compares addresses of a server. All names of the loopback interface are equal.
-func same(a, b string) bool {
+func sameAddress(a, b string) bool {
 	x, err1 := url.Parse(a)
 	y, err2 := url.Parse(b)
 	if err1 != nil || err2 != nil || x.Scheme != y.Scheme || x.Port() != y.Port() || strings.TrimRight(x.Path, "/") != strings.TrimRight(y.Path, "/") {

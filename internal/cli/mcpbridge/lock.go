@@ -14,32 +14,32 @@ import (
 // A lock that is older than staleAfter is removed, because its process has ended. The time is longer than a request
 // may take. retryInterval is the time between two attempts to take a lock.
 const (
-	abandoned = time.Minute
-	lookAgain = 40 * time.Millisecond
+	staleAfter    = time.Minute
+	retryInterval = 40 * time.Millisecond
 )
 
 // withLock calls do while it holds the lock file, which the npm package uses too. If two processes used the same
 // refresh token, the server would end the login.
-func (s *Store) locked(ctx context.Context, do func() error) error {
+func (s *Store) withLock(ctx context.Context, do func() error) error {
 	if err := os.MkdirAll(filepath.Dir(s.File), 0o700); err != nil {
 		return fmt.Errorf("keep login: %w", err)
 	}
 	lock, mark := s.File+".lock", rand.Text()
-	ctx, cancel := context.WithTimeout(ctx, 2*abandoned)
+	ctx, cancel := context.WithTimeout(ctx, 2*staleAfter)
 	defer cancel()
 	for {
-		err := take(lock, mark)
+		err := createLock(lock, mark)
 		if err == nil {
 			break
 		}
 		if !errors.Is(err, fs.ErrExist) {
 			return fmt.Errorf("lock login: %w", err)
 		}
-		breakAbandoned(lock, mark)
+		removeStaleLock(lock, mark)
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("%s is held by another program: %w", lock, ctx.Err())
-		case <-time.After(lookAgain):
+		case <-time.After(retryInterval):
 		}
 	}
 	defer func() {
@@ -50,7 +50,7 @@ func (s *Store) locked(ctx context.Context, do func() error) error {
 	return do()
 }
 
-func take(lock, mark string) error {
+func createLock(lock, mark string) error {
 	f, err := os.OpenFile(lock, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
@@ -61,9 +61,9 @@ func take(lock, mark string) error {
 
 // removeStaleLock removes the lock of a process that ended without doing so. If the lock was replaced meanwhile, it
 // is put back.
-func breakAbandoned(lock, mark string) {
+func removeStaleLock(lock, mark string) {
 	i, err := os.Stat(lock)
-	if err != nil || time.Since(i.ModTime()) < abandoned {
+	if err != nil || time.Since(i.ModTime()) < staleAfter {
 		return
 	}
 	old, err := os.ReadFile(lock)

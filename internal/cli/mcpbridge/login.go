@@ -16,8 +16,8 @@ import (
 
 // Limits of one request to the server, and of the login of a person.
 const (
-	patience  = 20 * time.Second
-	loginTime = 10 * time.Minute
+	requestTimeout = 20 * time.Second
+	loginTimeout   = 10 * time.Minute
 )
 
 // FixedClient is the OAuth client that every server knows without registration.
@@ -42,19 +42,19 @@ func NewLogin(address *url.URL) (*Login, error) {
 }
 
 // LoginOptions are the options of LogIn.
-type Wish struct {
+type LoginOptions struct {
 	Scopes  string // separated by spaces; "" for those the server offers
 	Client  string // "" for FixedClient
 	Port    int    // of the callback server; 0: any
 	Browser bool   // open a browser if there is one
 	In      io.Reader
-	Tell    func(string)
+	Print   func(string)
 }
 
 // LogIn runs the authorization code flow with a browser and stores the credentials. It revokes the credentials of an
 // earlier login.
-func (l *Login) Begin(ctx context.Context, w Wish) (*Kept, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, loginTime, errors.New("nobody logged in within ten minutes"))
+func (l *Login) LogIn(ctx context.Context, w LoginOptions) (*Credentials, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, loginTimeout, errors.New("nobody logged in within ten minutes"))
 	defer cancel()
 	f, err := l.discover(ctx)
 	if err != nil {
@@ -66,14 +66,14 @@ func (l *Login) Begin(ctx context.Context, w Wish) (*Kept, error) {
 	if w.Scopes == "" {
 		w.Scopes = f.scope
 	}
-	state, verifier := secret(), secret()
+	state, verifier := randomText(), randomText()
 	a, err := listen(w.Port, state, f)
 	if err != nil {
 		return nil, err
 	}
 	defer a.close()
-	l.show(w, address(w, f, a.redirect, state, verifier))
-	go a.read(w.In)
+	l.show(w, authorizeURL(w, f, a.redirect, state, verifier))
+	go a.readPasted(w.In)
 	code, done, err := a.wait(ctx)
 	if err != nil {
 		return nil, err
@@ -84,16 +84,16 @@ func (l *Login) Begin(ctx context.Context, w Wish) (*Kept, error) {
 	return k, err
 }
 
-func (l *Login) show(w Wish, where string) {
-	w.Tell("Open this address in a browser to log in:\n\n  " + where + "\n")
+func (l *Login) show(w LoginOptions, where string) {
+	w.Print("Open this address in a browser to log in:\n\n  " + where + "\n")
 	if w.Browser && openBrowser(where) {
-		w.Tell("A browser should open by itself.")
+		w.Print("A browser should open by itself.")
 	}
-	w.Tell("Where the browser is on another machine, copy the address you are led to at last, and paste it here.")
+	w.Print("Where the browser is on another machine, copy the address you are led to at last, and paste it here.")
 }
 
 // authorizeURL returns the address that the browser opens.
-func address(w Wish, f found, redirect, state, verifier string) string {
+func authorizeURL(w LoginOptions, f authServer, redirect, state, verifier string) string {
 	sum := sha256.Sum256([]byte(verifier))
 	q := url.Values{"response_type": {"code"}, "client_id": {w.Client}, "redirect_uri": {redirect}, "state": {state}, "resource": {f.resource},
 		"code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "code_challenge_method": {"S256"}}
@@ -106,14 +106,14 @@ func address(w Wish, f found, redirect, state, verifier string) string {
 	return f.server.Authorize + "?" + q.Encode()
 }
 
-func secret() string {
+func randomText() string {
 	b := make([]byte, 32)
 	_, _ = rand.Read(b)
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
 // tokenResponse is the response of the token endpoint (RFC 6749 §5).
-type granted struct {
+type tokenResponse struct {
 	Access      string `json:"access_token"`
 	Type        string `json:"token_type"`
 	Refresh     string `json:"refresh_token"`
@@ -124,7 +124,7 @@ type granted struct {
 }
 
 // update returns credentials with the tokens of the response. Members that the response leaves out stay.
-func (g granted) into(k Kept) (Kept, error) {
+func (g tokenResponse) update(k Credentials) (Credentials, error) {
 	if g.Access == "" || !strings.EqualFold(g.Type, "bearer") {
 		return k, errors.New("the server gave no token")
 	}
@@ -143,7 +143,7 @@ func (g granted) into(k Kept) (Kept, error) {
 }
 
 // errorText returns the reason of the server for a response without a token.
-func (g granted) refusal(status int) string {
+func (g tokenResponse) errorText(status int) string {
 	if g.Error == "" {
 		return fmt.Sprintf("HTTP %d", status)
 	}
@@ -153,22 +153,22 @@ func (g granted) refusal(status int) string {
 func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
 
 // redeem exchanges the authorization code for tokens and stores them.
-func (l *Login) redeem(ctx context.Context, f found, form url.Values) (*Kept, error) {
-	var g granted
-	status, err := l.ask(ctx, f.server.Token, form, "", &g)
+func (l *Login) redeem(ctx context.Context, f authServer, form url.Values) (*Credentials, error) {
+	var g tokenResponse
+	status, err := l.fetchJSON(ctx, f.server.Token, form, "", &g)
 	if err != nil {
 		return nil, err
 	}
 	if status != http.StatusOK {
-		return nil, errors.New("the server refused: " + g.refusal(status))
+		return nil, errors.New("the server refused: " + g.errorText(status))
 	}
-	k, err := g.into(Kept{URL: l.URL.String(), Resource: f.resource, Issuer: f.server.Issuer, ClientID: form.Get("client_id"), TokenAt: f.server.Token,
+	k, err := g.update(Credentials{URL: l.URL.String(), Resource: f.resource, Issuer: f.server.Issuer, ClientID: form.Get("client_id"), TokenAt: f.server.Token,
 		RevokeAt: f.server.Revoke, IntrospectAt: f.server.Introspect, LoggedInAt: now()})
 	if err != nil {
 		return nil, err
 	}
-	var before *Kept
-	err = l.Store.locked(ctx, func() error {
+	var before *Credentials
+	err = l.Store.withLock(ctx, func() error {
 		before, _ = l.Store.Read()
 		return l.Store.write(k)
 	})

@@ -18,27 +18,27 @@ import (
 
 // Bridge is the connection of one assistant.
 type Bridge struct {
-	URL      string
-	Key      string // "": Login is used
-	Login    *Login
-	Org      string // with the key of a partner: the organisation to act in
-	ReadOnly bool
-	Out      io.Writer // messages for the assistant
-	Note     io.Writer // notes for the person
-	Again    string    // command to log in with, for error texts
+	URL          string
+	Key          string // "": Login is used
+	Login        *Login
+	Org          string // with the key of a partner: the organisation to act in
+	ReadOnly     bool
+	Out          io.Writer // messages for the assistant
+	Note         io.Writer // notes for the person
+	LoginCommand string    // command to log in with, for error texts
 
-	client  http.Client
-	mu      sync.Mutex // guards Out, session, opening messages and version
-	opening sync.Mutex // held while a session is opened again
-	session opened
-	opener  []message // messages with which the assistant opened the session
-	version string
-	wait    sync.WaitGroup // counts messages in progress
-	streams sync.WaitGroup // counts streams of the server's own messages
+	client          http.Client
+	mu              sync.Mutex // guards Out, session, opening messages and version
+	opening         sync.Mutex // held while a session is opened again
+	session         serverSession
+	openingMessages []message // messages with which the assistant opened the session
+	version         string
+	wait            sync.WaitGroup // counts messages in progress
+	streams         sync.WaitGroup // counts streams of the server's own messages
 }
 
 // serverSession is a session of the server.
-type opened struct {
+type serverSession struct {
 	id    string
 	login time.Time          // time of the login that opened it
 	end   context.CancelFunc // ends the stream of the server's own messages; nil if there is none
@@ -51,14 +51,14 @@ type message struct {
 }
 
 // maxMessage limits a message, in bytes.
-const mostLine = 4 << 20
+const maxMessage = 4 << 20
 
 // Run forwards messages until the input ends.
 func (b *Bridge) Run(ctx context.Context, in io.Reader) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	lines := bufio.NewScanner(in)
-	lines.Buffer(make([]byte, 64<<10), mostLine)
+	lines.Buffer(make([]byte, 64<<10), maxMessage)
 	for lines.Scan() {
 		m := message{line: bytes.Clone(bytes.TrimSpace(lines.Bytes()))}
 		if len(m.line) == 0 {
@@ -68,7 +68,7 @@ func (b *Bridge) Run(ctx context.Context, in io.Reader) error {
 			b.write([]byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"not a JSON message"}}`))
 			continue
 		}
-		if m.opens() { // later messages need the session
+		if m.opensSession() { // later messages need the session
 			b.forward(ctx, m)
 			continue
 		}
@@ -79,7 +79,7 @@ func (b *Bridge) Run(ctx context.Context, in io.Reader) error {
 }
 
 // opensSession reports whether a message opens a session: initialize and its notification.
-func (m message) opens() bool {
+func (m message) opensSession() bool {
 	return m.Method == "initialize" || m.Method == "notifications/initialized"
 }
 
@@ -90,7 +90,7 @@ func (b *Bridge) close(ctx context.Context, cancel context.CancelFunc) {
 	defer stop.Stop()
 	b.wait.Wait()
 	if b.current().id != "" {
-		if r, err := b.request(ctx, http.MethodDelete, nil, b.kept()); err == nil {
+		if r, err := b.request(ctx, http.MethodDelete, nil, b.sessionHeaders()); err == nil {
 			_ = r.Body.Close() // the stream of the server's own messages ends with its session
 		}
 	}
@@ -98,14 +98,14 @@ func (b *Bridge) close(ctx context.Context, cancel context.CancelFunc) {
 	b.streams.Wait()
 }
 
-func (b *Bridge) current() opened {
+func (b *Bridge) current() serverSession {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.session
 }
 
 // sessionHeaders returns the headers of the present session.
-func (b *Bridge) kept() map[string]string {
+func (b *Bridge) sessionHeaders() map[string]string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	h := map[string]string{}
@@ -125,7 +125,7 @@ func (b *Bridge) headers(m message) map[string]string {
 		if m.Method == "initialize" {
 			return nil
 		}
-		return b.kept()
+		return b.sessionHeaders()
 	}
 	h := map[string]string{"Mcp-Protocol-Version": version, "Mcp-Method": m.Method}
 	if name := m.Params.Name + m.Params.URI; name != "" {
@@ -139,7 +139,7 @@ func (b *Bridge) request(ctx context.Context, method string, body []byte, header
 	if b.Key != "" {
 		return b.send(ctx, method, body, headers, b.Key)
 	}
-	k, err := b.Login.Kept(ctx)
+	k, err := b.Login.Credentials(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -177,37 +177,37 @@ func (b *Bridge) send(ctx context.Context, method string, body []byte, headers m
 // forward sends a message to the server and the response to the assistant.
 func (b *Bridge) forward(ctx context.Context, m message) {
 	if m.Method == "tools/call" && b.ReadOnly && !readsOnly(m.Params.Name) {
-		b.fail(m.rpc, -32602, m.Params.Name+" is switched off for this assistant")
+		b.sendError(m.rpc, -32602, m.Params.Name+" is switched off for this assistant")
 		return
 	}
 	r, err := b.post(ctx, m)
 	if err != nil {
-		b.fail(m.rpc, -32001, b.Trouble(err))
+		b.sendError(m.rpc, -32001, b.ErrorText(err))
 		return
 	}
 	defer func() { _ = r.Body.Close() }()
-	if m.opens() {
-		b.opened(ctx, m, r)
+	if m.opensSession() {
+		b.sessionOpened(ctx, m, r)
 	}
 	switch kind := r.Header.Get("Content-Type"); {
 	case strings.HasPrefix(kind, "text/event-stream"):
 		b.follow(r.Body, m.rpc)
 	case r.StatusCode >= 400:
-		b.refuse(m.rpc, r)
+		b.sendHTTPError(m.rpc, r)
 	case r.StatusCode != http.StatusAccepted:
-		if answer, err := io.ReadAll(io.LimitReader(r.Body, mostLine)); err == nil {
+		if answer, err := io.ReadAll(io.LimitReader(r.Body, maxMessage)); err == nil {
 			b.deliver(m.rpc, answer)
 		}
 	}
 }
 
 // ErrorText returns the cause of an error of the connection, and the remedy.
-func (b *Bridge) Trouble(err error) string {
-	var over *Over
+func (b *Bridge) ErrorText(err error) string {
+	var over *LoginRequired
 	var outside *url.Error
 	switch {
 	case errors.As(err, &over):
-		return over.Why + ": run " + b.Again
+		return over.Reason + ": run " + b.LoginCommand
 	case errors.As(err, &outside):
 		return outside.URL + " cannot be reached: " + outside.Err.Error()
 	}

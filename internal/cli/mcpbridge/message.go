@@ -28,7 +28,7 @@ type rpc struct {
 // responds to.
 func (b *Bridge) follow(body io.Reader, m rpc) {
 	lines := bufio.NewScanner(body)
-	lines.Buffer(make([]byte, 64<<10), mostLine)
+	lines.Buffer(make([]byte, 64<<10), maxMessage)
 	var data []string
 	for lines.Scan() {
 		if text, ok := strings.CutPrefix(lines.Text(), "data:"); ok {
@@ -57,7 +57,7 @@ func (b *Bridge) deliver(question rpc, message []byte) {
 		b.mu.Unlock()
 	}
 	if question.Method == "tools/list" && b.ReadOnly {
-		message = onlyReading(message)
+		message = onlyReadingTools(message)
 	}
 	b.write(message)
 }
@@ -69,7 +69,7 @@ func readsOnly(name string) bool {
 }
 
 // onlyReadingTools removes the tools that change something from a list of tools.
-func onlyReading(message []byte) []byte {
+func onlyReadingTools(message []byte) []byte {
 	var all map[string]json.RawMessage
 	var result map[string]json.RawMessage
 	var tools, kept []json.RawMessage
@@ -89,23 +89,23 @@ func onlyReading(message []byte) []byte {
 }
 
 // sendHTTPError sends an HTTP error to the assistant as an error of JSON-RPC.
-func (b *Bridge) refuse(m rpc, r *http.Response) {
+func (b *Bridge) sendHTTPError(m rpc, r *http.Response) {
 	var p struct {
 		JSONRPC string `json:"jsonrpc"`
 		Detail  string `json:"detail"`
 		Code    string `json:"code"`
 	}
-	body, _ := io.ReadAll(io.LimitReader(r.Body, mostLine))
+	body, _ := io.ReadAll(io.LimitReader(r.Body, maxMessage))
 	_ = json.Unmarshal(body, &p)
 	if p.JSONRPC != "" {
 		b.write(body)
 		return
 	}
-	b.fail(m, -32000, strings.TrimSpace(fmt.Sprintf("%s %s (HTTP %d)%s", p.Code, p.Detail, r.StatusCode, b.advice(r))))
+	b.sendError(m, -32000, strings.TrimSpace(fmt.Sprintf("%s %s (HTTP %d)%s", p.Code, p.Detail, r.StatusCode, b.remedy(r))))
 }
 
 // remedy returns the remedy for an HTTP error, or "".
-func (b *Bridge) advice(r *http.Response) string {
+func (b *Bridge) remedy(r *http.Response) string {
 	challenge := r.Header.Get("Www-Authenticate")
 	switch {
 	case r.StatusCode == http.StatusTooManyRequests:
@@ -113,24 +113,24 @@ func (b *Bridge) advice(r *http.Response) string {
 	case r.StatusCode == http.StatusUnauthorized && b.Key != "":
 		return ": check the key"
 	case r.StatusCode == http.StatusUnauthorized:
-		return ": run " + b.Again
+		return ": run " + b.LoginCommand
 	case !strings.Contains(challenge, "insufficient_scope"):
 		return ""
 	case b.Key != "":
 		return ": the key lacks a scope; make one that has it"
 	}
-	how := "the person has to allow it: " + b.Again + ` --scopes "` + harmless.ReplaceAllString(Word(challenge, "scope"), "") + `"`
+	how := "the person has to allow it: " + b.LoginCommand + ` --scopes "` + notInScopes.ReplaceAllString(Param(challenge, "scope"), "") + `"`
 	_, _ = fmt.Fprintln(b.Note, "soniq mcp:", how)
 	return ": " + how
 }
 
 // notInScopes matches characters that scopes do not have. They are removed, because the text is shown as a command to
 // copy.
-var harmless = regexp.MustCompile(`[^a-z:_ -]`)
+var notInScopes = regexp.MustCompile(`[^a-z:_ -]`)
 
 // sendError responds to a request of the assistant with an error. If m is not a request, the text goes to standard
 // error.
-func (b *Bridge) fail(m rpc, code int, text string) {
+func (b *Bridge) sendError(m rpc, code int, text string) {
 	if len(m.ID) == 0 || m.Method == "" {
 		_, _ = fmt.Fprintln(b.Note, "soniq mcp:", text)
 		return

@@ -10,11 +10,11 @@ import (
 // post sends a message. If the server no longer has the session, or it belongs to another login, the session is
 // opened again first.
 func (b *Bridge) post(ctx context.Context, m message) (*http.Response, error) {
-	if m.opens() {
+	if m.opensSession() {
 		return b.request(ctx, http.MethodPost, m.line, b.headers(m))
 	}
 	before := b.current()
-	if before.id != "" && b.Key == "" && !before.login.Equal(b.login()) {
+	if before.id != "" && b.Key == "" && !before.login.Equal(b.loginTime()) {
 		b.reopen(ctx, before)
 		before = b.current()
 	}
@@ -28,7 +28,7 @@ func (b *Bridge) post(ctx context.Context, m message) (*http.Response, error) {
 }
 
 // loginTime returns the time of the login in use, or the zero time for a key.
-func (b *Bridge) login() time.Time {
+func (b *Bridge) loginTime() time.Time {
 	if b.Key != "" {
 		return time.Time{}
 	}
@@ -40,19 +40,19 @@ func (b *Bridge) login() time.Time {
 }
 
 // sessionOpened stores the session that a message opened, and starts to receive the server's own messages.
-func (b *Bridge) opened(ctx context.Context, m message, r *http.Response) {
-	login := b.login()
+func (b *Bridge) sessionOpened(ctx context.Context, m message, r *http.Response) {
+	login := b.loginTime()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if m.Method == "initialize" {
 		if b.session.end != nil {
 			b.session.end()
 		}
-		b.session, b.opener = opened{id: r.Header.Get("Mcp-Session-Id"), login: login}, []message{m}
+		b.session, b.openingMessages = serverSession{id: r.Header.Get("Mcp-Session-Id"), login: login}, []message{m}
 		return
 	}
-	if len(b.opener) == 1 {
-		b.opener = append(b.opener, m)
+	if len(b.openingMessages) == 1 {
+		b.openingMessages = append(b.openingMessages, m)
 	}
 	if b.session.id != "" && b.session.end == nil {
 		ctx, b.session.end = context.WithCancel(ctx)
@@ -61,11 +61,11 @@ func (b *Bridge) opened(ctx context.Context, m message, r *http.Response) {
 }
 
 // reopen opens the session again with the messages of the assistant, unless another goroutine did so meanwhile.
-func (b *Bridge) reopen(ctx context.Context, gone opened) {
+func (b *Bridge) reopen(ctx context.Context, gone serverSession) {
 	b.opening.Lock()
 	defer b.opening.Unlock()
 	b.mu.Lock()
-	now, opener := b.session.id, b.opener
+	now, opener := b.session.id, b.openingMessages
 	b.mu.Unlock()
 	if now != gone.id {
 		return
@@ -76,16 +76,16 @@ func (b *Bridge) reopen(ctx context.Context, gone opened) {
 			return
 		}
 		if r.StatusCode < 300 {
-			b.opened(ctx, m, r)
+			b.sessionOpened(ctx, m, r)
 		}
-		_, _ = io.Copy(io.Discard, io.LimitReader(r.Body, mostLine)) // the assistant has the response already
+		_, _ = io.Copy(io.Discard, io.LimitReader(r.Body, maxMessage)) // the assistant has the response already
 		_ = r.Body.Close()
 	}
 }
 
 // listen delivers the server's own requests and notifications until the session ends.
 func (b *Bridge) listen(ctx context.Context) {
-	r, err := b.request(ctx, http.MethodGet, nil, b.kept())
+	r, err := b.request(ctx, http.MethodGet, nil, b.sessionHeaders())
 	if err != nil {
 		return
 	}

@@ -10,14 +10,14 @@ import (
 )
 
 // listToolsRequest asks for the tools in the revision of the protocol without sessions.
-const listing = `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
+const listToolsRequest = `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
 	`"io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"soniq mcp","version":"1"}}}}`
 
 // Tools returns the names of the tools that an assistant sees.
 func (b *Bridge) Tools(ctx context.Context) ([]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	m := message{line: []byte(listing)}
+	m := message{line: []byte(listToolsRequest)}
 	if err := json.Unmarshal(m.line, &m.rpc); err != nil {
 		return nil, err
 	}
@@ -27,7 +27,7 @@ func (b *Bridge) Tools(ctx context.Context) ([]string, error) {
 	}
 	defer func() { _ = r.Body.Close() }()
 	lines := bufio.NewScanner(r.Body)
-	lines.Buffer(make([]byte, 64<<10), mostLine)
+	lines.Buffer(make([]byte, 64<<10), maxMessage)
 	for lines.Scan() {
 		var got struct {
 			Detail string

@@ -16,10 +16,10 @@ import (
 )
 
 // callbackServer is the HTTP server on this machine to which the browser returns after the login (RFC 8252 §7.3).
-type answers struct {
+type callbackServer struct {
 	redirect string
 	state    string
-	from     found
+	from     authServer
 	taken    atomic.Bool
 	codes    chan result
 	done     chan error // nil if the person is logged in
@@ -32,27 +32,27 @@ type result struct {
 }
 
 // listen starts a callback server. Port 0 picks a free one.
-func listen(port int, state string, from found) (*answers, error) {
+func listen(port int, state string, from authServer) (*callbackServer, error) {
 	at, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 	if err != nil {
 		return nil, fmt.Errorf("wait for the browser: %w", err)
 	}
-	a := &answers{redirect: "http://" + at.Addr().String() + "/callback", state: state, from: from, codes: make(chan result, 1), done: make(chan error, 1)}
+	a := &callbackServer{redirect: "http://" + at.Addr().String() + "/callback", state: state, from: from, codes: make(chan result, 1), done: make(chan error, 1)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /callback", func(w http.ResponseWriter, r *http.Request) {
-		status, text := a.take(r.Context(), r.URL.Query())
+		status, text := a.handleCallback(r.Context(), r.URL.Query())
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		w.Header().Set("Cache-Control", "no-store")
 		w.WriteHeader(status)
 		_, _ = fmt.Fprintln(w, text)
 	})
-	a.server = &http.Server{Handler: mux, ReadHeaderTimeout: patience}
+	a.server = &http.Server{Handler: mux, ReadHeaderTimeout: requestTimeout}
 	go func() { _ = a.server.Serve(at) }() // ends with close
 	return a, nil
 }
 
 // close stops the server. It gives the response to the browser one second to be sent.
-func (a *answers) close() {
+func (a *callbackServer) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	_ = a.server.Shutdown(ctx)
@@ -61,14 +61,14 @@ func (a *answers) close() {
 
 // readPasted takes redirect addresses that a person pastes, from a browser on another machine. It runs until the
 // program ends, because reading standard input cannot be cancelled.
-func (a *answers) read(in io.Reader) {
+func (a *callbackServer) readPasted(in io.Reader) {
 	if in == nil {
 		return
 	}
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
 		if u, err := url.Parse(strings.TrimSpace(lines.Text())); err == nil && u.RawQuery != "" {
-			_, text := a.take(context.Background(), u.Query())
+			_, text := a.handleCallback(context.Background(), u.Query())
 			fmt.Fprintln(os.Stderr, text)
 		}
 	}
@@ -76,11 +76,11 @@ func (a *answers) read(in io.Reader) {
 
 // handleCallback accepts one redirect of this login and returns status and text for the browser. It refuses another
 // state, and a second redirect.
-func (a *answers) take(ctx context.Context, q url.Values) (status int, text string) {
+func (a *callbackServer) handleCallback(ctx context.Context, q url.Values) (status int, text string) {
 	if len(q["state"]) != 1 || q.Get("state") != a.state || a.taken.Swap(true) {
 		return http.StatusBadRequest, "This is not the answer to the login that waits here."
 	}
-	r := a.judge(q)
+	r := a.authorizationCode(q)
 	a.codes <- r
 	err := r.err
 	if err == nil {
@@ -98,7 +98,7 @@ func (a *answers) take(ctx context.Context, q url.Values) (status int, text stri
 
 // authorizationCode returns the code of a redirect, or the reason why it has none. The issuer must be the server that
 // was asked (RFC 9207).
-func (a *answers) judge(q url.Values) result {
+func (a *callbackServer) authorizationCode(q url.Values) result {
 	if iss := q["iss"]; (a.from.server.Identified || len(iss) > 0) && (len(iss) != 1 || iss[0] != a.from.server.Issuer) {
 		return result{err: fmt.Errorf("the answer is from %q, not from %s", strings.Join(iss, " "), a.from.server.Issuer)}
 	}
@@ -115,7 +115,7 @@ func (a *answers) judge(q url.Values) result {
 }
 
 // wait returns the authorization code. done reports to the browser whether the code was accepted.
-func (a *answers) wait(ctx context.Context) (code string, done func(error), err error) {
+func (a *callbackServer) wait(ctx context.Context) (code string, done func(error), err error) {
 	select {
 	case r := <-a.codes:
 		return r.code, func(err error) { a.done <- err }, r.err

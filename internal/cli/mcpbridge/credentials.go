@@ -18,7 +18,7 @@ import (
 
 // Credentials are the tokens of a person for one server, in the form of their file. The npm package reads and writes
 // the same form.
-type Kept struct {
+type Credentials struct {
 	URL          string    `json:"url"`
 	Resource     string    `json:"resource"`
 	Issuer       string    `json:"issuer"`
@@ -34,7 +34,7 @@ type Kept struct {
 }
 
 // expiresSoon reports whether the token expires within the next minute.
-func (k *Kept) stale() bool { return time.Until(k.ExpiresAt) < time.Minute }
+func (k *Credentials) expiresSoon() bool { return time.Until(k.ExpiresAt) < time.Minute }
 
 // Store is the file with the credentials for one server.
 type Store struct{ File string }
@@ -54,11 +54,11 @@ func StoreOf(address *url.URL) (*Store, error) {
 		folder = filepath.Join(settings, "soniq", "mcp")
 	}
 	sum := sha256.Sum256([]byte(address.String()))
-	return &Store{filepath.Join(folder, unfit.ReplaceAllString(address.Host, "_")+"-"+hex.EncodeToString(sum[:6])+".json")}, nil
+	return &Store{filepath.Join(folder, notInFileName.ReplaceAllString(address.Host, "_")+"-"+hex.EncodeToString(sum[:6])+".json")}, nil
 }
 
 // notInFileName matches characters of a host that names of files must not have.
-var unfit = regexp.MustCompile(`[^a-zA-Z0-9.-]`)
+var notInFileName = regexp.MustCompile(`[^a-zA-Z0-9.-]`)
 
 // Address parses the address of a tool server and normalises it, because the name of the store depends on it.
 func Address(text string) (*url.URL, error) {
@@ -77,7 +77,7 @@ func Address(text string) (*url.URL, error) {
 }
 
 // Read returns the credentials, or nil if there are none or the file is damaged.
-func (s *Store) Read() (*Kept, error) {
+func (s *Store) Read() (*Credentials, error) {
 	b, err := os.ReadFile(s.File)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -85,7 +85,7 @@ func (s *Store) Read() (*Kept, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read login: %w", err)
 	}
-	var k Kept
+	var k Credentials
 	if json.Unmarshal(b, &k) != nil || k.Access == "" || k.Refresh == "" {
 		return nil, nil
 	}
@@ -93,7 +93,7 @@ func (s *Store) Read() (*Kept, error) {
 }
 
 // write replaces the file atomically.
-func (s *Store) write(k Kept) error {
+func (s *Store) write(k Credentials) error {
 	b, err := json.MarshalIndent(k, "", " ")
 	if err != nil {
 		return err
@@ -116,7 +116,7 @@ func (s *Store) write(k Kept) error {
 }
 
 // CheckMode returns an error with the remedy if other users of this machine can read the file.
-func (s *Store) Shared() error {
+func (s *Store) CheckMode() error {
 	i, err := os.Stat(s.File)
 	if err == nil && i.Mode().Perm()&0o077 != 0 {
 		err = errors.New("chmod 600 " + s.File)
@@ -124,7 +124,7 @@ func (s *Store) Shared() error {
 	return err
 }
 
-func (s *Store) forget() error {
+func (s *Store) delete() error {
 	if err := os.Remove(s.File); err != nil {
 		return fmt.Errorf("forget login: %w", err)
 	}
