@@ -92,12 +92,12 @@ type callObserver struct{ p *Platform }
 // LegsChanged publishes presence, and lets queues look for free agents.
 func (o callObserver) LegsChanged(org, callID string) {
 	o.p.agents.CallChanged(org, callID)
-	o.p.routing.WakeDispatcher(org)
+	o.p.acd.WakeDispatcher(org)
 }
 
 // CallAnswered ends the wait of a callback whose customer has answered.
 func (o callObserver) CallAnswered(ctx context.Context, tx db.Querier, org, callID string) error {
-	return o.p.routing.CallbackConnected(ctx, tx, org, callID)
+	return o.p.acd.CallbackConnected(ctx, tx, org, callID)
 }
 
 // CallEnded updates contacts, connected CRM systems, analytics and queues. A call without a recording is transcribed as empty.

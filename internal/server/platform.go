@@ -19,6 +19,7 @@ import (
 	"soniq/internal/contactcenter/flow"
 	"soniq/internal/contactcenter/queue"
 	"soniq/internal/contactcenter/routing"
+	"soniq/internal/contactcenter/routing/acd"
 	"soniq/internal/customer/contact"
 	"soniq/internal/customer/crm"
 	"soniq/internal/customer/erasure"
@@ -107,6 +108,7 @@ type Platform struct {
 	contacts    *contact.Service
 	crm         *crm.Service
 	routing     *routing.Service
+	acd         *acd.Service
 	verifier    *stir.Verifier // nil: calls from trunks are not verified
 
 	owns func(sip.URI) bool // reports whether a SIP URI belongs to this server; set before the server listens

@@ -129,7 +129,7 @@ func (s *Server) startBackground(ctx context.Context) error {
 	s.run(func() { p.devices.WatchExpirations(ctx, p.log) })
 	s.run(func() { p.agents.Run(ctx, p.log) })
 	s.run(func() { p.queues.Run(ctx, p.log) })
-	s.run(func() { p.routing.Distribute(ctx, p.bus) })
+	s.run(func() { p.acd.Distribute(ctx, p.bus) })
 	s.run(func() { releaseMemory(ctx, p.db) })
 	s.run(func() { tuneGC(ctx) })
 	s.run(func() { p.smsCarriers.Run(ctx) })

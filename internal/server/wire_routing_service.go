@@ -5,28 +5,46 @@ import (
 	"time"
 
 	"soniq/internal/contactcenter/routing"
+	"soniq/internal/contactcenter/routing/acd"
+	"soniq/internal/contactcenter/routing/ivr"
+	"soniq/internal/contactcenter/routing/mailbox"
 	"soniq/internal/telephony/trunk"
 )
 
 // Connects package routing with the other services.
 
-// buildRouting constructs the routing service. It comes last, because it uses all other services.
+// buildRouting constructs the services that route callers. They come last, because they use all other services.
 func (p *Platform) buildRouting() {
-	p.routing = routing.New(routing.Config{DB: p.db, Orgs: p.orgs, Users: p.users, Agents: p.agents, Queues: p.queues, Flows: p.flows,
-		Voicemail: p.voicemail, Numbers: p.numbers, Calls: p.calls, Contacts: p.contacts, Messages: p.messages, Files: p.files, Guard: p.guard,
-		Outbox: p.outbox, Log: p.log, Now: time.Now, Node: p.node})
+	d := routingDependencies{p}
+	p.routing = routing.New(routing.Config{DB: p.db, Users: p.users, Numbers: p.numbers, Log: p.log, Now: time.Now})
+	flows := ivr.Config{Router: p.routing, DB: p.db, Orgs: p.orgs, Users: p.users, Agents: p.agents, Queues: p.queues, Flows: p.flows,
+		Calls: p.calls, Contacts: p.contacts, Messages: p.messages, VoiceAgents: p.voiceAgents, Emergency: d, Memory: d,
+		Signer: p.webhooks, Guard: p.guard, Log: p.log, Now: time.Now}
 	if ear := p.engines.menu; ear != nil {
-		p.routing.RecognizePhrase = ear.Recognize
+		flows.Recognizer = ear
 	}
-	p.routing.SetGreeting, p.routing.MailboxLocked = p.setGreeting, p.mailboxLocked
-	p.routing.VoiceAgents = p.voiceAgents
-	p.routing.Emergency = func(country, dialled string) bool { _, is := trunk.EmergencyNumber(country, dialled); return is }
-	p.routing.CallerMemory, p.routing.SignRequest = p.callerMemory, p.webhooks.SignRequest
+	p.routing.Handle("flow", ivr.New(flows).RunFlow)
+	p.acd = acd.New(acd.Config{Router: p.routing, DB: p.db, Agents: p.agents, Queues: p.queues, Calls: p.calls, Contacts: p.contacts,
+		Log: p.log, Now: time.Now})
+	p.routing.Handle("queue", p.acd.WaitInQueue)
+	mailboxes := mailbox.New(mailbox.Config{DB: p.db, Orgs: p.orgs, Users: p.users, Queues: p.queues, Flows: p.flows, Voicemail: p.voicemail,
+		Files: p.files, Greetings: d, Observers: []mailbox.LockObserver{d}, Log: p.log, Now: time.Now})
+	p.routing.Handle("voicemail", mailboxes.TakeVoicemail)
+	p.routing.Handle("mailbox", mailboxes.OpenMailbox)
 }
 
-// callerMemory returns the memory of a caller for flows.
-func (p *Platform) callerMemory(ctx context.Context, org, number string) (map[string]any, error) {
-	m, err := p.memory.Caller(ctx, org, number, 1)
+// routingDependencies implements what the routing of callers needs from several packages at once.
+type routingDependencies struct{ p *Platform }
+
+// IsEmergency implements ivr.EmergencyNumbers.
+func (d routingDependencies) IsEmergency(country, dialled string) bool {
+	_, is := trunk.EmergencyNumber(country, dialled)
+	return is
+}
+
+// CallerMemory returns the memory of a caller for flows.
+func (d routingDependencies) CallerMemory(ctx context.Context, org, number string) (map[string]any, error) {
+	m, err := d.p.memory.Caller(ctx, org, number, 1)
 	if err != nil {
 		return nil, err
 	}

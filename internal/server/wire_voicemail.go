@@ -26,27 +26,27 @@ func (s *Server) recoverMessages(ctx context.Context) error {
 	return err
 }
 
-// setGreeting stores a greeting that a user recorded by phone, and activates it.
-func (p *Platform) setGreeting(ctx context.Context, org, userID, path string) error {
+// SetGreeting stores a greeting that a user recorded by phone, and activates it.
+func (d routingDependencies) SetGreeting(ctx context.Context, org, userID, path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	id, err := p.prompts.Import(ctx, org, "Greeting by telephone, "+time.Now().UTC().Format("2006-01-02 15:04"), "voicemail_greeting", f)
+	id, err := d.p.prompts.Import(ctx, org, "Greeting by telephone, "+time.Now().UTC().Format("2006-01-02 15:04"), "voicemail_greeting", f)
 	if err != nil {
 		return err
 	}
-	return p.users.SetGreeting(ctx, org, userID, id)
+	return d.p.users.SetGreeting(ctx, org, userID, id)
 }
 
-// mailboxLocked writes to the audit log that wrong PINs locked a mailbox, and from which number they came.
-func (p *Platform) mailboxLocked(ctx context.Context, org, userID string, by pbx.Info) {
-	err := p.db.Tx(ctx, func(tx db.Querier) error {
-		return p.audit.WritePhoneAction(ctx, tx, audit.PhoneAction{Org: org, Operation: "voicemail.pin", CallID: by.CallID, UserID: by.UserID, Number: by.From,
+// MailboxLocked writes to the audit log that wrong PINs locked a mailbox, and from which number they came.
+func (d routingDependencies) MailboxLocked(ctx context.Context, org, userID string, by pbx.Info) {
+	err := d.p.db.Tx(ctx, func(tx db.Querier) error {
+		return d.p.audit.WritePhoneAction(ctx, tx, audit.PhoneAction{Org: org, Operation: "voicemail.pin", CallID: by.CallID, UserID: by.UserID, Number: by.From,
 			Record: userID, Status: 403, Code: "locked"}, db.At(time.Now()))
 	})
 	if err != nil {
-		p.log.Error("locked mailbox not noted", "user", userID, "err", err)
+		d.p.log.Error("locked mailbox not noted", "user", userID, "err", err)
 	}
 }

@@ -19,31 +19,11 @@ import (
 // number.
 func (s *Service) handlerFor(to string) RouteHandler {
 	kind, _, _ := strings.Cut(to, ":")
-	switch kind {
-	case "flow":
-		return s.runFlow
-	case "queue":
-		return s.Queue
-	case "voicemail":
-		return s.Mailbox
-	case "user":
-		if s.User == nil {
-			return s.ringUserPhones
-		}
-		return s.User
-	case "mailbox":
-		return s.mailboxAccess
-	}
-	return nil
+	return s.handlers[kind]
 }
 
-// ringUserPhones rings the phones of a user and ignores the user's rules. It is used if Service.User is nil.
-func (s *Service) ringUserPhones(ctx context.Context, v *pbx.ScriptedCall, _ string, l pbx.Handoff) (outcome string) {
-	if l.Unanswered != "" {
-		return l.Unanswered
-	}
-	return s.ringDestination(ctx, v, l.To)
-}
+// IsDialled reports whether a destination is dialled, such as a number, because no handler routes its kind.
+func (s *Service) IsDialled(to string) bool { return s.handlerFor(to) == nil }
 
 // routeWithFallback routes a caller to the destination of a handoff. If the caller is not handled there, it routes to
 // the fallback of the dialled number. If that fails too, the caller hears an apology or the call ends with a reason.
@@ -61,15 +41,15 @@ func (s *Service) routeWithFallback(ctx context.Context, v *pbx.ScriptedCall, l 
 	s.endUnrouted(ctx, v, outcome)
 }
 
-// isFinal reports whether nothing is left to do for a caller.
-func isFinal(outcome string) bool {
+// IsFinal reports whether nothing is left to do for a caller.
+func IsFinal(outcome string) bool {
 	return slices.Contains([]string{CallerGone, Answered, LeftMessage, Callback, Ended}, outcome)
 }
 
-// isFinalFor is isFinal for the first destination and for the fallback: a caller who says nothing to a mailbox was
+// isFinalFor is IsFinal for the first destination and for the fallback: a caller who says nothing to a mailbox was
 // handled there too.
 func isFinalFor(outcome, to string) bool {
-	return isFinal(outcome) || outcome == NoResult && !strings.HasPrefix(to, "queue:")
+	return IsFinal(outcome) || outcome == NoResult && !strings.HasPrefix(to, "queue:")
 }
 
 // dialledNumber returns the number that an inbound caller dialled. It returns the zero value if there is none.
@@ -118,15 +98,15 @@ func (s *Service) endUnrouted(ctx context.Context, v *pbx.ScriptedCall, outcome 
 	}
 }
 
-// routeTo routes a caller to any destination: queue:, flow:, voicemail:, user:, ext:, a number or sip:. It returns
+// RouteTo routes a caller to any destination: queue:, flow:, voicemail:, user:, ext:, a number or sip:. It returns
 // Failed if the destination does not exist. It also returns Failed if the caller was routed too often, so that queues
 // and flows that route to each other end.
-func (s *Service) routeTo(ctx context.Context, v *pbx.ScriptedCall, to string) (outcome string) {
-	return s.routeWithOptions(ctx, v, to, RouteOptions{})
+func (s *Service) RouteTo(ctx context.Context, v *pbx.ScriptedCall, to string) (outcome string) {
+	return s.RouteWithOptions(ctx, v, to, RouteOptions{})
 }
 
-// routeWithOptions is routeTo with options for the route handler.
-func (s *Service) routeWithOptions(ctx context.Context, v *pbx.ScriptedCall, to string, w RouteOptions) (outcome string) {
+// RouteWithOptions is RouteTo with options for the route handler.
+func (s *Service) RouteWithOptions(ctx context.Context, v *pbx.ScriptedCall, to string, w RouteOptions) (outcome string) {
 	return s.routeHandoff(withRouteOptions(ctx, w), v, pbx.Handoff{Org: v.Info().Org, To: to})
 }
 
@@ -170,23 +150,23 @@ func (s *Service) resolveExtension(ctx context.Context, l pbx.Handoff) (to strin
 
 // ringDestination rings a destination without a route handler, such as an external number.
 func (s *Service) ringDestination(ctx context.Context, v *pbx.ScriptedCall, to string) (outcome string) {
-	a, err := v.Ring(ctx, to, pbx.RingOptions{Timeout: routeOptionsOf(ctx).RingTimeout})
+	a, err := v.Ring(ctx, to, pbx.RingOptions{Timeout: RouteOptionsOf(ctx).RingTimeout})
 	if err != nil {
-		return outcomeOfError(err)
+		return OutcomeOfError(err)
 	}
-	return attemptOutcome(awaitAttempt(ctx, a))
+	return AttemptOutcome(AwaitAttempt(ctx, a))
 }
 
-// outcomeOfError returns CallerGone for pbx.ErrGone, and Failed for any other error.
-func outcomeOfError(err error) (outcome string) {
+// OutcomeOfError returns CallerGone for pbx.ErrGone, and Failed for any other error.
+func OutcomeOfError(err error) (outcome string) {
 	if errors.Is(err, pbx.ErrGone) {
 		return CallerGone
 	}
 	return Failed
 }
 
-// awaitAttempt waits for the result of a ring attempt. It returns the result "gone" if ctx ends first.
-func awaitAttempt(ctx context.Context, a *pbx.Attempt) pbx.Result {
+// AwaitAttempt waits for the result of a ring attempt. It returns the result "gone" if ctx ends first.
+func AwaitAttempt(ctx context.Context, a *pbx.Attempt) pbx.Result {
 	select {
 	case r := <-a.Done():
 		return r
@@ -195,8 +175,8 @@ func awaitAttempt(ctx context.Context, a *pbx.Attempt) pbx.Result {
 	}
 }
 
-// attemptOutcome returns the outcome for the result of a ring attempt.
-func attemptOutcome(r pbx.Result) (outcome string) {
+// AttemptOutcome returns the outcome for the result of a ring attempt.
+func AttemptOutcome(r pbx.Result) (outcome string) {
 	switch r.Status {
 	case "gone":
 		return CallerGone

@@ -22,9 +22,9 @@ func withRouteOptions(ctx context.Context, w RouteOptions) context.Context {
 	return context.WithValue(ctx, routeOptionsKey{}, w)
 }
 
-// routeOptionsOf returns the options for the current route handler. They do not apply to a destination to which the
-// handler routes the caller with routeTo.
-func routeOptionsOf(ctx context.Context) RouteOptions {
+// RouteOptionsOf returns the options for the current route handler. They do not apply to a destination to which the
+// handler routes the caller with RouteTo.
+func RouteOptionsOf(ctx context.Context) RouteOptions {
 	w, _ := ctx.Value(routeOptionsKey{}).(RouteOptions)
 	return w
 }

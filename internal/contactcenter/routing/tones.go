@@ -19,13 +19,7 @@ func specialInformationTone() *media.Clip {
 	return media.NewClip(pcm, 8000)
 }
 
-// beep returns a tone that prompts for a key. It is played if there is no text to speech.
-func beep() *media.Clip {
+// Beep returns a tone that prompts for a key. It is played if there is no text to speech.
+func Beep() *media.Clip {
 	return media.NewClip(media.Tone(1000, -14, 250*time.Millisecond, 8000), 8000)
-}
-
-// recordingTone returns the tone that replaces the announcement "This call is recorded" if there is no text to
-// speech.
-func recordingTone() *media.Clip {
-	return media.NewClip(media.Tone(1400, -12, 400*time.Millisecond, 8000), 8000)
 }

@@ -41,7 +41,7 @@ func (s *Service) routeUser(ctx context.Context, v *pbx.ScriptedCall, id string,
 	case u.Status == user.Suspended:
 		return Unreachable
 	}
-	h := userRouting{s, v, u, routeOptionsOf(ctx)}
+	h := userRouting{s, v, u, RouteOptionsOf(ctx)}
 	if l.Unanswered != "" {
 		return h.routeUnanswered(ctx, l.Unanswered)
 	}
@@ -52,14 +52,14 @@ func (s *Service) routeUser(ctx context.Context, v *pbx.ScriptedCall, id string,
 func (h userRouting) route(ctx context.Context) (outcome string) {
 	switch {
 	case h.u.Forward.Always != nil:
-		if outcome = h.forwardTo(ctx, forwardAlways, *h.u.Forward.Always); isFinal(outcome) {
+		if outcome = h.forwardTo(ctx, forwardAlways, *h.u.Forward.Always); IsFinal(outcome) {
 			return outcome
 		}
 		return h.toVoicemail(ctx, outcome)
 	case h.u.DND.On(h.s.Now()):
 		return h.routeUnanswered(ctx, doNotDisturb)
 	}
-	if outcome = h.ring(ctx); isFinal(outcome) {
+	if outcome = h.ring(ctx); IsFinal(outcome) {
 		return outcome
 	}
 	return h.routeUnanswered(ctx, outcome)
@@ -73,9 +73,9 @@ func (h userRouting) ring(ctx context.Context) (outcome string) {
 	}
 	a, err := h.v.Ring(ctx, "user:"+h.u.ID, o)
 	if err != nil {
-		return outcomeOfError(err)
+		return OutcomeOfError(err)
 	}
-	return attemptOutcome(awaitAttempt(ctx, a))
+	return AttemptOutcome(AwaitAttempt(ctx, a))
 }
 
 // routeUnanswered applies the user's rules for a call that was not answered: conditional forwarding, then voicemail.
@@ -85,7 +85,7 @@ func (h userRouting) routeUnanswered(ctx context.Context, why string) (outcome s
 		outcome = NoAnswer
 	}
 	if to := h.forwardTarget(why); to != nil {
-		if led := h.forwardTo(ctx, why, *to); isFinal(led) {
+		if led := h.forwardTo(ctx, why, *to); IsFinal(led) {
 			return led
 		}
 	}
@@ -107,16 +107,16 @@ func (h userRouting) forwardTarget(why string) *string {
 // toVoicemail lets the caller leave a message if the user has voicemail. It returns the outcome otherwise if there is
 // no voicemail or the route options want an unanswered caller returned.
 func (h userRouting) toVoicemail(ctx context.Context, otherwise string) (outcome string) {
-	if !h.u.Voicemail.Enabled || h.options.ReturnUnanswered || h.s.Mailbox == nil {
+	if !h.u.Voicemail.Enabled || h.options.ReturnUnanswered || h.s.IsDialled("voicemail:") {
 		return otherwise
 	}
-	return h.s.routeTo(ctx, h.v, "voicemail:"+h.u.ID)
+	return h.s.RouteTo(ctx, h.v, "voicemail:"+h.u.ID)
 }
 
 // forwardTo routes the caller to another destination on the user's behalf. Loops end because each user forwards a
 // call at most once and all forwards of a call are counted, diversions of other switches included.
 func (h userRouting) forwardTo(ctx context.Context, why, to string) (outcome string) {
-	t := flowContextOf(ctx)
+	t := FlowContextOf(ctx)
 	note := map[string]any{"user_id": h.u.ID, "to": to, "reason": why}
 	switch {
 	case t.forwarders[h.u.ID]:
@@ -138,8 +138,8 @@ func (h userRouting) forwardTo(ctx context.Context, why, to string) (outcome str
 		h.s.Log.Error("destination not found", "call", h.v.Info().CallID, "to", to, "err", err)
 		return Failed
 	}
-	if h.s.handlerFor(ours) != nil {
-		return h.s.routeWithOptions(ctx, h.v, ours, RouteOptions{RingTimeout: h.options.RingTimeout, ReturnUnanswered: h.options.ReturnUnanswered})
+	if !h.s.IsDialled(ours) {
+		return h.s.RouteWithOptions(ctx, h.v, ours, RouteOptions{RingTimeout: h.options.RingTimeout, ReturnUnanswered: h.options.ReturnUnanswered})
 	}
 	return h.dialExternal(ctx, to)
 }
@@ -157,9 +157,9 @@ func (h userRouting) dialExternal(ctx context.Context, to string) (outcome strin
 	}
 	a, err := h.v.Ring(ctx, to, pbx.RingOptions{Timeout: limit, DivertedBy: h.u.ID})
 	if err != nil {
-		return outcomeOfError(err)
+		return OutcomeOfError(err)
 	}
-	if outcome = attemptOutcome(awaitAttempt(ctx, a)); outcome == Answered {
+	if outcome = AttemptOutcome(AwaitAttempt(ctx, a)); outcome == Answered {
 		h.v.SetTransferredTo(ctx, to)
 	}
 	return outcome

@@ -1,4 +1,4 @@
-package routing
+package ivr
 
 import (
 	"context"
@@ -7,14 +7,15 @@ import (
 	"time"
 
 	"soniq/internal/contactcenter/flow"
+	"soniq/internal/contactcenter/routing"
 	"soniq/internal/telephony/call"
 )
 
 // hours returns whether the business hours are open now, in the time zone of the flow.
 func (w *flowRun) hours(x *flow.Hours) (outcome string) {
 	outcome = x.Outcome(w.s.Now(), w.zone)
-	w.flowContext.afterHours = outcome != "open"
-	if w.flowContext.afterHours {
+	w.flowContext.AfterHours = outcome != "open"
+	if w.flowContext.AfterHours {
 		w.v.SetMissed("after_hours")
 	}
 	return outcome
@@ -35,7 +36,7 @@ func (w *flowRun) condition(ctx context.Context, x *flow.Condition) (outcome str
 // set sets variables for the following steps.
 func (w *flowRun) set(ctx context.Context, x *flow.Set) (outcome string) {
 	values := x.Values(w.scope(ctx, fmt.Sprint(x.Variables)))
-	maps.Copy(w.flowContext.variables, values)
+	maps.Copy(w.flowContext.Variables, values)
 	return "done"
 }
 
@@ -43,11 +44,11 @@ func (w *flowRun) set(ctx context.Context, x *flow.Set) (outcome string) {
 func (w *flowRun) lookUp(ctx context.Context, x *flow.ContactLookup) (outcome string) {
 	if !w.lookUpCaller(ctx, time.Duration(x.TimeoutMS)*time.Millisecond) {
 		if ctx.Err() != nil {
-			return CallerGone
+			return routing.CallerGone
 		}
 		return "miss"
 	}
-	w.flowContext.variables[x.Variable] = w.flowContext.contact
+	w.flowContext.Variables[x.Variable] = w.flowContext.Contact
 	return "hit"
 }
 

@@ -1,4 +1,4 @@
-package routing
+package ivr
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"soniq/internal/contactcenter/flow"
+	"soniq/internal/contactcenter/routing"
 	"soniq/internal/platform/db"
 	"soniq/internal/telephony/pbx"
 )
@@ -16,28 +17,28 @@ type flowRun struct {
 	v           *pbx.ScriptedCall
 	program     *flow.Program
 	org         string
-	flowContext *flowContext
+	flowContext *routing.FlowContext
 	zone        *time.Location
 	language    string
 	problem     string // why the current step failed, if no outcome of the step says it
 }
 
-// runFlow runs the published version of a flow for a caller.
-func (s *Service) runFlow(ctx context.Context, v *pbx.ScriptedCall, id string, l pbx.Handoff) (outcome string) {
+// RunFlow runs the published version of a flow for a caller.
+func (s *Service) RunFlow(ctx context.Context, v *pbx.ScriptedCall, id string, l pbx.Handoff) (outcome string) {
 	w, err := s.newFlowRun(ctx, v, l.Org, id)
 	if ctx.Err() != nil {
-		return CallerGone
+		return routing.CallerGone
 	}
 	if err != nil {
 		if !db.IsNone(err) {
 			s.Log.Error("flow not entered", "call", v.Info().CallID, "flow", id, "err", err)
 		}
 		v.AddEntry("flow.failed", map[string]any{"flow_id": id, "reason": flowFailureReason(err)})
-		return Failed
+		return routing.Failed
 	}
 	v.AddEntry("flow.entered", map[string]any{"flow_id": id, "name": w.program.Name, "version": w.program.Version})
 	if err := w.enterIVR(ctx); err != nil {
-		return CallerGone
+		return routing.CallerGone
 	}
 	defer w.maskKeys()()
 	return w.run(ctx)
@@ -49,10 +50,10 @@ func (w *flowRun) maskKeys() func() {
 	if !w.asksMaskedDigits() {
 		return func() {}
 	}
-	w.flowContext.maskDepth++
+	w.flowContext.MaskDepth++
 	w.v.MaskKeys(true)
 	return func() {
-		if w.flowContext.maskDepth--; w.flowContext.maskDepth == 0 {
+		if w.flowContext.MaskDepth--; w.flowContext.MaskDepth == 0 {
 			w.v.MaskKeys(false)
 		}
 	}
@@ -75,7 +76,7 @@ func (s *Service) newFlowRun(ctx context.Context, v *pbx.ScriptedCall, org, id s
 	if err != nil {
 		return nil, fmt.Errorf("find organisation: %w", err)
 	}
-	w := &flowRun{s: s, v: v, program: p, org: org, flowContext: flowContextOf(ctx), language: p.Language}
+	w := &flowRun{s: s, v: v, program: p, org: org, flowContext: routing.FlowContextOf(ctx), language: p.Language}
 	if w.language == "" {
 		w.language = o.Language
 	}
@@ -111,21 +112,21 @@ func (w *flowRun) asksMaskedDigits() bool {
 func (w *flowRun) run(ctx context.Context) (outcome string) {
 	for s := w.program.First(); s != nil; s = w.program.Next(s, outcome) {
 		if ctx.Err() != nil {
-			return CallerGone
+			return routing.CallerGone
 		}
-		if !countStep(ctx) {
+		if !routing.CountStep(ctx) {
 			w.v.AddEntry("flow.failed", map[string]any{"flow_id": w.program.FlowID, "reason": "too many steps"})
-			return Failed
+			return routing.Failed
 		}
 		w.problem = ""
 		began := w.s.Now()
 		outcome = w.execute(ctx, s)
 		w.traceStep(s, outcome, w.s.Now().Sub(began))
-		if outcome == CallerGone {
-			return CallerGone
+		if outcome == routing.CallerGone {
+			return routing.CallerGone
 		}
 		if _, ends := s.Config.(*flow.Hangup); ends {
-			return Ended
+			return routing.Ended
 		}
 	}
 	return flowOutcome(outcome)
@@ -134,20 +135,20 @@ func (w *flowRun) run(ctx context.Context) (outcome string) {
 // flowOutcome returns the outcome of a flow whose last step had the given outcome.
 func flowOutcome(outcome string) string {
 	switch outcome {
-	case Answered, LeftMessage:
+	case routing.Answered, routing.LeftMessage:
 		return outcome
 	case "accepted", "callback":
-		return Callback
+		return routing.Callback
 	}
-	return Ended
+	return routing.Ended
 }
 
 // traceStep writes a step to the call's timeline.
 func (w *flowRun) traceStep(s *flow.Step, outcome string, took time.Duration) {
 	switch outcome {
-	case CallerGone:
+	case routing.CallerGone:
 		outcome = "gone"
-	case Ended:
+	case routing.Ended:
 		outcome = "" // a hang-up step has no outcome
 	}
 	d := map[string]any{"flow_id": w.program.FlowID, "node": s.ID, "type": s.Config.Type(), "outcome": outcome, "ms": int(took.Milliseconds())}
@@ -205,5 +206,5 @@ func (w *flowRun) executeAction(ctx context.Context, s *flow.Step) (outcome stri
 		return w.hangUp(ctx, x)
 	}
 	w.problem = "unknown type"
-	return Failed
+	return routing.Failed
 }

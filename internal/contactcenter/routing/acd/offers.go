@@ -1,4 +1,4 @@
-package routing
+package acd
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"soniq/internal/contactcenter/queue"
+	"soniq/internal/contactcenter/routing"
 	"soniq/internal/platform/db"
 	"soniq/internal/telephony/pbx"
 )
@@ -87,7 +88,7 @@ func (t *queueSession) handleUpdate(ctx context.Context) (string, bool) {
 		}
 	}
 	if n.unstaffed && t.queue.LeaveWhenNoAgents && len(t.attempts) == 0 {
-		return t.leave(ctx, queue.Overflowed, "no_agents", NoResult, "no_agents")
+		return t.leave(ctx, queue.Overflowed, "no_agents", routing.NoResult, "no_agents")
 	}
 	return "", false
 }
@@ -130,7 +131,7 @@ func (t *queueSession) recheckEntry(ctx context.Context) (string, bool) {
 	case e.Status == queue.Exited:
 		return t.followMove(ctx)
 	case e.Status == queue.Abandoned: // ended by the sweep, because the lease was not renewed
-		return t.routeOn(ctx, Failed, "abandoned_in_queue"), true
+		return t.routeOn(ctx, routing.Failed, "abandoned_in_queue"), true
 	}
 	return "", false
 }
@@ -151,15 +152,15 @@ func (t *queueSession) removed(ctx context.Context, to string) (string, bool) {
 	switch to {
 	case "overflow":
 		t.options.ReturnUnanswered = false
-		return t.overflow(ctx, Overflow, "overflow"), true
+		return t.overflow(ctx, routing.Overflow, "overflow"), true
 	case "voicemail":
 		if t.v.Loop(ctx, nil) != nil {
-			return CallerGone, true
+			return routing.CallerGone, true
 		}
-		return t.s.routeTo(ctx, t.v, "voicemail:"+t.queue.ID), true
+		return t.s.Router.RouteTo(ctx, t.v, "voicemail:"+t.queue.ID), true
 	}
 	_ = t.v.HangUp(ctx, "api")
-	return CallerGone, true
+	return routing.CallerGone, true
 }
 
 // followMove continues the session in the queue to which the caller was moved.
@@ -278,7 +279,7 @@ func (t *queueSession) waitConversation(ctx context.Context, a *pbx.Attempt) str
 	select {
 	case talked = <-a.TalkTime():
 	case <-ctx.Done(): // the script ends with the call
-		return Answered
+		return routing.Answered
 	}
 	bounded, cancel := context.WithTimeout(context.Background(), finalWriteTimeout)
 	defer cancel()
@@ -289,5 +290,5 @@ func (t *queueSession) waitConversation(ctx context.Context, a *pbx.Attempt) str
 		t.s.Log.Error("end of conversation not stored", "call", t.info.CallID, "err", err)
 	}
 	t.s.WakeDispatcher(t.info.Org)
-	return Answered
+	return routing.Answered
 }

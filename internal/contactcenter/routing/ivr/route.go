@@ -1,4 +1,4 @@
-package routing
+package ivr
 
 import (
 	"context"
@@ -6,19 +6,20 @@ import (
 	"time"
 
 	"soniq/internal/contactcenter/flow"
+	"soniq/internal/contactcenter/routing"
 )
 
 // Flow steps that route callers to users, queues and mailboxes.
 
 // routeAway routes the caller to a destination outside the flow. Unless the caller was answered or is gone, it
 // returns the caller to the flow's stage.
-func (w *flowRun) routeAway(ctx context.Context, to string, wish RouteOptions) (outcome string) {
-	outcome = w.s.routeWithOptions(ctx, w.v, to, wish)
-	if outcome == Answered || outcome == CallerGone {
+func (w *flowRun) routeAway(ctx context.Context, to string, wish routing.RouteOptions) (outcome string) {
+	outcome = w.s.Router.RouteWithOptions(ctx, w.v, to, wish)
+	if outcome == routing.Answered || outcome == routing.CallerGone {
 		return outcome
 	}
 	if w.v.Loop(ctx, nil) != nil || w.enterIVR(ctx) != nil {
-		return CallerGone
+		return routing.CallerGone
 	}
 	return outcome
 }
@@ -26,16 +27,16 @@ func (w *flowRun) routeAway(ctx context.Context, to string, wish RouteOptions) (
 // queue lets the caller wait in a queue. A queue that cannot be entered, such as a deleted one, has the outcome
 // "overflow".
 func (w *flowRun) queue(ctx context.Context, x *flow.Queue) (outcome string) {
-	wish := RouteOptions{Priority: x.Priority, ReturnUnanswered: true}
+	wish := routing.RouteOptions{Priority: x.Priority, ReturnUnanswered: true}
 	if x.MaxWait != nil {
 		wish.MaxWait = time.Duration(*x.MaxWait) * time.Second
 	}
 	outcome = w.routeAway(ctx, "queue:"+x.QueueID, wish)
 	switch outcome {
-	case CallerGone, Answered, Timeout, Overflow, NoResult, Callback:
+	case routing.CallerGone, routing.Answered, routing.Timeout, routing.Overflow, routing.NoResult, routing.Callback:
 		return outcome
 	}
-	if isFinal(outcome) {
+	if routing.IsFinal(outcome) {
 		return outcome
 	}
 	w.problem = "the queue could not be entered"
@@ -46,12 +47,12 @@ func (w *flowRun) queue(ctx context.Context, x *flow.Queue) (outcome string) {
 // transfer succeeded: the flow ends.
 func (w *flowRun) transfer(ctx context.Context, x *flow.Transfer) (outcome string) {
 	w.setMissedReason("no_answer")
-	outside := w.s.handlerFor(x.To) == nil && !strings.HasPrefix(x.To, "ext:")
+	outside := w.s.Router.IsDialled(x.To) && !strings.HasPrefix(x.To, "ext:")
 	if outside {
 		w.v.SetTransferredTo(ctx, x.To)
 	}
-	outcome = w.routeAway(ctx, x.To, RouteOptions{RingTimeout: time.Duration(x.Timeout) * time.Second})
-	if isFinal(outcome) {
+	outcome = w.routeAway(ctx, x.To, routing.RouteOptions{RingTimeout: time.Duration(x.Timeout) * time.Second})
+	if routing.IsFinal(outcome) {
 		return outcome
 	}
 	if outside {
@@ -67,9 +68,9 @@ func (w *flowRun) voicemail(ctx context.Context, x *flow.Voicemail) (outcome str
 	if mailbox == flow.ThisFlow {
 		mailbox = w.program.FlowID
 	}
-	outcome = w.routeAway(ctx, "voicemail:"+mailbox, RouteOptions{Greeting: x.GreetingAudioID, MaxMessage: time.Duration(x.MaxSeconds) * time.Second})
-	if outcome != CallerGone && outcome != LeftMessage && outcome != NoResult {
-		w.problem, outcome = "no message could be taken: "+outcome, NoResult
+	outcome = w.routeAway(ctx, "voicemail:"+mailbox, routing.RouteOptions{Greeting: x.GreetingAudioID, MaxMessage: time.Duration(x.MaxSeconds) * time.Second})
+	if outcome != routing.CallerGone && outcome != routing.LeftMessage && outcome != routing.NoResult {
+		w.problem, outcome = "no message could be taken: "+outcome, routing.NoResult
 	}
 	return outcome
 }

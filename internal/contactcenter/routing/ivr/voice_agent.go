@@ -1,4 +1,4 @@
-package routing
+package ivr
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"soniq/internal/contactcenter/flow"
+	"soniq/internal/contactcenter/routing"
 	"soniq/internal/intelligence/voiceagent"
 	"soniq/internal/messaging/sms"
 	"soniq/internal/protocol/media"
@@ -26,7 +27,7 @@ func (w *flowRun) voiceAgent(ctx context.Context, node string, x *flow.AIAgent) 
 		r = w.converse(ctx, node, x, leave)
 	}
 	if r.Outcome == voiceagent.CallerGone {
-		return CallerGone
+		return routing.CallerGone
 	}
 	if r.LeaveMessage {
 		return w.recordMessage(ctx, x)
@@ -102,8 +103,8 @@ func (w *flowRun) recordMessage(ctx context.Context, x *flow.AIAgent) (outcome s
 	if mailbox == "" {
 		mailbox = flow.ThisFlow
 	}
-	if w.voicemail(ctx, &flow.Voicemail{Mailbox: mailbox, MaxSeconds: 180}) == CallerGone {
-		return CallerGone
+	if w.voicemail(ctx, &flow.Voicemail{Mailbox: mailbox, MaxSeconds: 180}) == routing.CallerGone {
+		return routing.CallerGone
 	}
 	return voiceagent.Completed
 }
@@ -119,10 +120,10 @@ func (w *flowRun) handOver(ctx context.Context, x *flow.AIAgent, r voiceagent.Re
 		}
 		outcome = w.transfer(ctx, &flow.Transfer{To: to, Timeout: 25})
 		switch {
-		case outcome == CallerGone, outcome == Answered:
+		case outcome == routing.CallerGone, outcome == routing.Answered:
 			w.problem = reason
 			return outcome
-		case isFinal(outcome):
+		case routing.IsFinal(outcome):
 			return voiceagent.Handoff
 		}
 		reason = strings.TrimPrefix(reason+"; "+to+": "+w.problem, "; ")
@@ -188,12 +189,12 @@ var agentContactFields = []string{"name", "display_name", "first_name", "last_na
 func (w *flowRun) lookupTool() voiceagent.Tool {
 	return voiceagent.Tool{Name: "lookup_contact", Description: "Find out who calls, by their number.",
 		Run: func(ctx context.Context, _ map[string]string) (any, *voiceagent.Result, error) {
-			if w.flowContext.contact == nil {
+			if w.flowContext.Contact == nil {
 				w.lookUpCaller(ctx, 2*time.Second)
 			}
 			told := map[string]any{}
 			for _, name := range agentContactFields {
-				if v, ok := w.flowContext.contact[name]; ok && v != nil {
+				if v, ok := w.flowContext.Contact[name]; ok && v != nil {
 					told[name] = v
 				}
 			}
@@ -207,13 +208,13 @@ func (w *flowRun) lookupTool() voiceagent.Tool {
 func (w *flowRun) memoryTool() voiceagent.Tool {
 	return voiceagent.Tool{Name: "caller_memory", Description: "Find out what earlier calls with this caller were about.",
 		Run: func(ctx context.Context, _ map[string]string) (any, *voiceagent.Result, error) {
-			if w.flowContext.memory == nil {
+			if w.flowContext.Memory == nil {
 				w.loadMemory(ctx)
 			}
-			if len(w.flowContext.memory) == 0 {
+			if len(w.flowContext.Memory) == 0 {
 				return nil, nil, errors.New("nothing is remembered of this caller")
 			}
-			return w.flowContext.memory, nil, nil
+			return w.flowContext.Memory, nil, nil
 		}}
 }
 
@@ -237,7 +238,7 @@ func (w *flowRun) transferTool(x *flow.AIAgent) voiceagent.Tool {
 func (w *flowRun) destination(ctx context.Context, x *flow.AIAgent, to string) (string, error) {
 	country := w.v.Info().Country
 	bare := strings.TrimPrefix(strings.TrimPrefix(to, "ext:"), "tel:")
-	if w.s.Emergency != nil && w.s.Emergency(country, bare) {
+	if w.s.Emergency.IsEmergency(country, bare) {
 		return "", errEmergency
 	}
 	kind, _, isKind := strings.Cut(to, ":")
@@ -282,7 +283,7 @@ func (w *flowRun) smsTool(x *flow.AIAgent) voiceagent.Tool {
 		Run: func(ctx context.Context, a map[string]string) (any, *voiceagent.Result, error) {
 			i, from := w.v.Info(), x.SMSFrom
 			if from == "" {
-				from = ownNumber(i)
+				from = routing.OwnNumber(i)
 			}
 			switch {
 			case i.From == call.Anonymous || i.From == "":
@@ -314,7 +315,7 @@ func (w *flowRun) callbackTool(x *flow.AIAgent) voiceagent.Tool {
 	promised := false
 	return voiceagent.Tool{Name: voiceagent.ScheduleCallback, Description: "Have the caller called back by the team, at the number they call from, when it is their turn.",
 		Run: func(ctx context.Context, _ map[string]string) (any, *voiceagent.Result, error) {
-			to := callbackNumber(w.v.Info())
+			to := routing.CallbackNumber(w.v.Info())
 			switch {
 			case to == "":
 				return nil, nil, errors.New("the caller's number is not known")
@@ -341,11 +342,11 @@ func (w *flowRun) httpTool(node string, x *flow.AIAgent) voiceagent.Tool {
 			defer func() { w.problem = kept }()
 			ask := *x.HTTP
 			ask.Variable = agentAnswer
-			w.flowContext.variables[agentRequest] = a["request"]
+			w.flowContext.Variables[agentRequest] = a["request"]
 			if w.httpRequest(ctx, node, &ask) != "success" {
 				return nil, nil, errors.New(w.problem)
 			}
-			return w.flowContext.variables[agentAnswer], nil, nil
+			return w.flowContext.Variables[agentAnswer], nil, nil
 		}}
 }
 

@@ -1,4 +1,4 @@
-package routing
+package ivr
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"soniq/internal/contactcenter/flow"
+	"soniq/internal/contactcenter/routing"
 	"soniq/internal/identity/user"
 	"soniq/internal/platform/db"
 	"soniq/internal/telephony/pbx"
@@ -18,7 +19,7 @@ func (w *flowRun) huntGroup(ctx context.Context, node string, x *flow.HuntGroup)
 	if err != nil {
 		w.problem = "the members could not be read"
 		w.s.Log.Error("members of group not read", "call", w.v.Info().CallID, "flow", w.program.FlowID, "node", node, "err", err)
-		return NoAnswer
+		return routing.NoAnswer
 	}
 	ring := time.Duration(x.RingTimeout) * time.Second
 	if x.Strategy == "simultaneous" {
@@ -99,24 +100,24 @@ func (w *flowRun) ringAll(ctx context.Context, members []string, busy int, ring 
 	for _, to := range members {
 		a, err := w.v.Ring(ctx, to, pbx.RingOptions{Timeout: ring})
 		if err != nil {
-			if outcomeOfError(err) == CallerGone {
+			if routing.OutcomeOfError(err) == routing.CallerGone {
 				break
 			}
 			continue
 		}
 		rung++
-		go func() { results <- awaitAttempt(ctx, a) }()
+		go func() { results <- routing.AwaitAttempt(ctx, a) }()
 	}
 	engaged := busy
 	answered, gone := false, ctx.Err() != nil
 	for range rung {
 		r := <-results
-		switch attemptOutcome(r) {
-		case Answered:
+		switch routing.AttemptOutcome(r) {
+		case routing.Answered:
 			answered = true
-		case Busy:
+		case routing.Busy:
 			engaged++
-		case CallerGone:
+		case routing.CallerGone:
 			gone = true
 		}
 	}
@@ -126,13 +127,13 @@ func (w *flowRun) ringAll(ctx context.Context, members []string, busy int, ring 
 func groupOutcome(answered, gone bool, engaged, all int) string {
 	switch {
 	case answered:
-		return Answered
+		return routing.Answered
 	case gone:
-		return CallerGone
+		return routing.CallerGone
 	case engaged > 0 && engaged == all:
-		return Busy
+		return routing.Busy
 	}
-	return NoAnswer
+	return routing.NoAnswer
 }
 
 // ringSequentially rings one member after the other.
@@ -141,15 +142,15 @@ func (w *flowRun) ringSequentially(ctx context.Context, members []string, busy i
 	for _, to := range members {
 		a, err := w.v.Ring(ctx, to, pbx.RingOptions{Timeout: ring})
 		if err != nil {
-			if outcomeOfError(err) == CallerGone {
-				return CallerGone
+			if routing.OutcomeOfError(err) == routing.CallerGone {
+				return routing.CallerGone
 			}
 			continue
 		}
-		switch outcome := attemptOutcome(awaitAttempt(ctx, a)); outcome {
-		case Answered, CallerGone:
+		switch outcome := routing.AttemptOutcome(routing.AwaitAttempt(ctx, a)); outcome {
+		case routing.Answered, routing.CallerGone:
 			return outcome
-		case Busy:
+		case routing.Busy:
 			engaged++
 		}
 	}

@@ -1,13 +1,13 @@
-package routing
+package ivr
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
 	"soniq/internal/contactcenter/flow"
+	"soniq/internal/contactcenter/routing"
 )
 
 func TestTemplateValues_EscapedForURLAndJSON(t *testing.T) {
@@ -33,30 +33,13 @@ func TestTemplateValues_EscapedForURLAndJSON(t *testing.T) {
 	}
 }
 
-func TestFlowContext_LimitsRoutesAndSteps(t *testing.T) {
-	t.Parallel()
-	ctx := withFlowContext(t.Context())
-	n := 0
-	for countRoute(ctx) {
-		n++
-	}
-	if n != maxRoutes {
-		t.Errorf("led on %d times, want %d", n, maxRoutes)
-	}
-	for ctx, n = withFlowContext(t.Context()), 0; countStep(ctx); n++ {
-	}
-	if n != flow.MaxSteps || countStep(context.Background()) {
-		t.Errorf("%d steps, want %d; and none without a trip", n, flow.MaxSteps)
-	}
-}
-
 func TestGroupOutcome_Precedence(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		answered, gone bool
 		engaged, all   int
 		want           string
-	}{{true, true, 1, 2, Answered}, {false, true, 2, 2, CallerGone}, {false, false, 2, 2, Busy}, {false, false, 1, 2, NoAnswer}, {false, false, 0, 0, NoAnswer}} {
+	}{{true, true, 1, 2, routing.Answered}, {false, true, 2, 2, routing.CallerGone}, {false, false, 2, 2, routing.Busy}, {false, false, 1, 2, routing.NoAnswer}, {false, false, 0, 0, routing.NoAnswer}} {
 		if got := groupOutcome(c.answered, c.gone, c.engaged, c.all); got != c.want {
 			t.Errorf("%+v: %s", c, got)
 		}

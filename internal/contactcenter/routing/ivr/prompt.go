@@ -1,16 +1,13 @@
-package routing
+package ivr
 
 import (
 	"context"
-	"time"
 
 	"soniq/internal/contactcenter/flow"
+	"soniq/internal/contactcenter/routing"
 	"soniq/internal/protocol/media"
 	"soniq/internal/telephony/pbx"
 )
-
-// speechTimeout limits the synthesis, or the reading from disk, of a prompt.
-const speechTimeout = 15 * time.Second
 
 // playPrompt plays a prompt to the caller. If it cannot be played, the problem is written to the call's timeline and
 // the flow continues without it.
@@ -34,7 +31,7 @@ func (w *flowRun) promptClip(ctx context.Context, p flow.Prompt) (*media.Clip, e
 	if err := w.v.Answer(ctx); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, speechTimeout)
+	ctx, cancel := context.WithTimeout(ctx, routing.SpeechTimeout)
 	defer cancel()
 	if p.AudioID != "" {
 		return w.v.Clip(ctx, p.AudioID)
@@ -45,7 +42,7 @@ func (w *flowRun) promptClip(ctx context.Context, p flow.Prompt) (*media.Clip, e
 // setMissedReason sets why the call counts as missed if it ends before it is answered. After a closed business-hours
 // step the reason is always "after_hours".
 func (w *flowRun) setMissedReason(reason string) {
-	if w.flowContext.afterHours {
+	if w.flowContext.AfterHours {
 		reason = "after_hours"
 	}
 	w.v.SetMissed(reason)
@@ -54,7 +51,7 @@ func (w *flowRun) setMissedReason(reason string) {
 func (w *flowRun) play(ctx context.Context, x *flow.Play) (outcome string) {
 	w.setMissedReason("abandoned_in_menu")
 	if err := w.playPrompt(ctx, x.Prompt, x.Interrupt); err != nil {
-		return CallerGone
+		return routing.CallerGone
 	}
 	return "done"
 }

@@ -1,4 +1,4 @@
-package routing
+package acd
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"soniq/internal/contactcenter/queue"
+	"soniq/internal/contactcenter/routing"
 	"soniq/internal/platform/db"
 	"soniq/internal/protocol/media"
 	"soniq/internal/telephony/call"
@@ -72,7 +73,7 @@ func (t *queueSession) hasAnnouncements() bool {
 }
 
 func (t *queueSession) offersCallback() bool {
-	return t.queue.Callback.Enabled && callbackNumber(t.info) != ""
+	return t.queue.Callback.Enabled && routing.CallbackNumber(t.info) != ""
 }
 
 // scheduleFirst sets the time of the first announcement.
@@ -237,10 +238,10 @@ func (t *queueSession) handleKeys(ctx context.Context) (string, bool) {
 // callBack converts the queue entry to a callback and ends the call.
 func (t *queueSession) callBack(ctx context.Context) (string, bool) {
 	t.v.SetMissed(call.NotMissed)
-	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout) // the caller may hang up as soon as the key is pressed
+	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), routing.WriteTimeout) // the caller may hang up as soon as the key is pressed
 	defer cancel()
 	err := t.s.DB.TxRelaxedContext(writing, func(ctx context.Context, tx db.Querier) error {
-		return t.s.Queues.ConvertToCallback(ctx, tx, t.info.Org, t.entry.ID, queue.CallbackRequest{To: callbackNumber(t.info), From: ownNumber(t.info)})
+		return t.s.Queues.ConvertToCallback(ctx, tx, t.info.Org, t.entry.ID, queue.CallbackRequest{To: routing.CallbackNumber(t.info), From: routing.OwnNumber(t.info)})
 	})
 	if err != nil {
 		t.v.SetMissed("abandoned_in_queue")
@@ -252,13 +253,13 @@ func (t *queueSession) callBack(ctx context.Context) (string, bool) {
 	t.s.dispatcher.remove(t.info.Org, t.waiter)
 	t.announcer.stop()
 	t.cancelAll()
-	t.v.AddEntry("callback.requested", map[string]any{"queue_id": t.queue.ID, "to": callbackNumber(t.info)})
+	t.v.AddEntry("callback.requested", map[string]any{"queue_id": t.queue.ID, "to": routing.CallbackNumber(t.info)})
 	clip, err := t.v.Say(ctx, "Thank you. You keep your place in line, and we will call you back. Goodbye.", "", "")
 	if err != nil {
-		clip = beep()
+		clip = routing.Beep()
 	}
 	if t.v.Loop(ctx, nil) == nil && t.v.Play(ctx, clip, pbx.PlayOptions{}) == nil {
 		_ = t.v.HangUp(ctx, "canceled")
 	}
-	return Callback, true
+	return routing.Callback, true
 }

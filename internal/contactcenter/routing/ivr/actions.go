@@ -1,11 +1,14 @@
-package routing
+package ivr
 
 import (
 	"context"
 	"slices"
+	"time"
 
 	"soniq/internal/contactcenter/flow"
+	"soniq/internal/contactcenter/routing"
 	"soniq/internal/messaging/sms"
+	"soniq/internal/protocol/media"
 	"soniq/internal/telephony/call"
 	"soniq/internal/telephony/pbx"
 )
@@ -37,7 +40,7 @@ func (w *flowRun) record(ctx context.Context, x *flow.Record) (outcome string) {
 			clip = recordingTone()
 		}
 		if err := w.v.Play(ctx, clip, pbx.PlayOptions{}); err != nil {
-			return CallerGone
+			return routing.CallerGone
 		}
 	}
 	return "done"
@@ -53,5 +56,11 @@ func (w *flowRun) hangUp(ctx context.Context, x *flow.Hangup) (outcome string) {
 		w.problem, reason = reason, ""
 	}
 	_ = w.v.HangUp(ctx, reason) // an error means that the caller hung up already
-	return Ended
+	return routing.Ended
+}
+
+// recordingTone returns the tone that replaces the announcement "This call is recorded" if there is no text to
+// speech.
+func recordingTone() *media.Clip {
+	return media.NewClip(media.Tone(1400, -12, 400*time.Millisecond, 8000), 8000)
 }

@@ -1,4 +1,4 @@
-package routing
+package ivr
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"soniq/internal/contactcenter/flow"
+	"soniq/internal/contactcenter/routing"
 	"soniq/internal/telephony/pbx"
 )
 
@@ -17,16 +18,16 @@ func (w *flowRun) menu(ctx context.Context, x *flow.Menu) (outcome string) {
 	w.setMissedReason("abandoned_in_menu")
 	for try := 0; ; try++ {
 		if err := w.playPrompt(ctx, x.Prompt, true); err != nil {
-			return CallerGone
+			return routing.CallerGone
 		}
 		key, pressed, err := w.keyOrPhrase(ctx, x)
 		if err != nil {
-			return CallerGone
+			return routing.CallerGone
 		}
 		if _, known := x.Digits[key]; pressed && known {
 			return key
 		}
-		if try >= x.Retries || !countStep(ctx) {
+		if try >= x.Retries || !routing.CountStep(ctx) {
 			if pressed {
 				return "invalid"
 			}
@@ -39,7 +40,7 @@ func (w *flowRun) menu(ctx context.Context, x *flow.Menu) (outcome string) {
 // keyOrPhrase waits for a key, or until the caller says one of the labels.
 func (w *flowRun) keyOrPhrase(ctx context.Context, x *flow.Menu) (key string, ok bool, err error) {
 	wait := time.Duration(x.Timeout) * time.Second
-	if !x.Speech || w.s.RecognizePhrase == nil {
+	if !x.Speech || w.s.Recognizer == nil {
 		return w.readKey(ctx, wait)
 	}
 	heard, cancel := context.WithTimeout(ctx, wait) // speech that began before the timeout is still recognised
@@ -55,7 +56,7 @@ func (w *flowRun) keyOrPhrase(ctx context.Context, x *flow.Menu) (key string, ok
 	said := make(chan string, 1)
 	go func() {
 		defer close(said)
-		if i, ok := w.s.RecognizePhrase(heard, labels(x, digits), pcm); ok && i >= 0 && i < len(digits) {
+		if i, ok := w.s.Recognizer.Recognize(heard, labels(x, digits), pcm); ok && i >= 0 && i < len(digits) {
 			said <- digits[i]
 			spoke() // after speech, stop waiting for a key
 		}
@@ -89,19 +90,19 @@ func (w *flowRun) readKey(ctx context.Context, wait time.Duration) (key string, 
 func (w *flowRun) collect(ctx context.Context, x *flow.Collect) (outcome string) {
 	w.setMissedReason("abandoned_in_menu")
 	if x.Mask {
-		w.flowContext.masked[x.Variable] = true
+		w.flowContext.Masked[x.Variable] = true
 	}
 	if err := w.playPrompt(ctx, x.Prompt, true); err != nil {
-		return CallerGone
+		return routing.CallerGone
 	}
 	digits, err := w.readDigits(ctx, x.Max, x.Terminator, time.Duration(x.Timeout)*time.Second)
 	if err != nil {
-		return CallerGone
+		return routing.CallerGone
 	}
 	if len(digits) < x.Min {
 		return "timeout"
 	}
-	w.flowContext.variables[x.Variable] = digits
+	w.flowContext.Variables[x.Variable] = digits
 	return "done"
 }
 

@@ -1,4 +1,4 @@
-package routing
+package ivr
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"soniq/internal/contactcenter/flow"
+	"soniq/internal/contactcenter/routing"
 	"soniq/internal/customer/contact"
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/db"
@@ -20,15 +21,15 @@ import (
 // read once, and only if a text mentions them.
 func (w *flowRun) scope(ctx context.Context, texts ...string) flow.Scope {
 	all := strings.Join(texts, " ")
-	if w.flowContext.contact == nil && strings.Contains(all, "contact") {
+	if w.flowContext.Contact == nil && strings.Contains(all, "contact") {
 		w.lookUpCaller(ctx, lookupTimeout)
 	}
-	if w.flowContext.memory == nil && strings.Contains(all, "memory") {
+	if w.flowContext.Memory == nil && strings.Contains(all, "memory") {
 		w.loadMemory(ctx)
 	}
 	i := w.v.Info()
 	anonymous := i.From == call.Anonymous || i.From == ""
-	return flow.Scope{Variables: w.flowContext.variables, Contact: orEmptyMap(w.flowContext.contact), Memory: orEmptyMap(w.flowContext.memory), Time: flow.MomentOf(w.s.Now().In(w.zone)),
+	return flow.Scope{Variables: w.flowContext.Variables, Contact: orEmptyMap(w.flowContext.Contact), Memory: orEmptyMap(w.flowContext.Memory), Time: flow.MomentOf(w.s.Now().In(w.zone)),
 		Caller: flow.Caller{Number: i.From, Name: i.FromName, Called: i.To, Anonymous: anonymous}}
 }
 
@@ -59,26 +60,26 @@ const (
 
 // loadMemory reads the memory of the caller.
 func (w *flowRun) loadMemory(ctx context.Context) {
-	w.flowContext.memory = map[string]any{}
+	w.flowContext.Memory = map[string]any{}
 	i := w.v.Info()
-	if w.s.CallerMemory == nil || i.From == call.Anonymous {
+	if i.From == call.Anonymous {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, memoryTimeout)
 	defer cancel()
-	m, err := w.s.CallerMemory(ctx, w.org, i.From)
+	m, err := w.s.Memory.CallerMemory(ctx, w.org, i.From)
 	if err != nil {
 		w.problem = "the caller's memory could not be read"
 		w.s.Log.Warn("memory of caller not read", "call", i.CallID, "err", err)
 		return
 	}
-	w.flowContext.memory = m
+	w.flowContext.Memory = m
 }
 
 // lookUpCaller looks up the caller in own contacts and in every connected system. It returns false if there is no
 // match.
 func (w *flowRun) lookUpCaller(ctx context.Context, limit time.Duration) bool {
-	w.flowContext.contact = map[string]any{}
+	w.flowContext.Contact = map[string]any{}
 	i := w.v.Info()
 	if i.From == call.Anonymous || i.From == "" {
 		return false
@@ -97,7 +98,7 @@ func (w *flowRun) lookUpCaller(ctx context.Context, limit time.Duration) bool {
 	if err != nil {
 		w.s.Log.Warn("contact of caller not read", "call", i.CallID, "err", err)
 	}
-	w.flowContext.contact = m
+	w.flowContext.Contact = m
 	return true
 }
 
@@ -148,11 +149,8 @@ func (w *flowRun) withFlowPrincipal(ctx context.Context) context.Context {
 	return access.With(ctx, p)
 }
 
-// writeTimeout limits a write of a flow step.
-const writeTimeout = 10 * time.Second
-
 // writeContext returns a context for a write that a step has begun. The write is completed even if the caller hangs
 // up meanwhile.
 func (w *flowRun) writeContext(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(w.withFlowPrincipal(ctx)), writeTimeout)
+	return context.WithTimeout(context.WithoutCancel(w.withFlowPrincipal(ctx)), routing.WriteTimeout)
 }

@@ -1,4 +1,4 @@
-package routing
+package mailbox
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"soniq/internal/contactcenter/routing"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/op"
 	"soniq/internal/protocol/media"
@@ -158,7 +159,7 @@ func (l *mailboxSession) callBack(ctx context.Context, m voicemail.Voicemail) (o
 	}
 	if r.Status == "answered" {
 		l.v.SetTransferredTo(ctx, m.FromNumber)
-		return Answered, nil
+		return routing.Answered, nil
 	}
 	l.v.AddEntry("mailbox.not_called_back", map[string]any{"voicemail_id": m.ID, "result": r.Status})
 	return "", l.say(ctx, "The caller could not be reached.")
@@ -166,9 +167,6 @@ func (l *mailboxSession) callBack(ctx context.Context, m voicemail.Voicemail) (o
 
 // recordGreeting records the user's greeting, plays it back, and stores it if the user confirms.
 func (l *mailboxSession) recordGreeting(ctx context.Context) error {
-	if l.s.SetGreeting == nil {
-		return l.say(ctx, "Greetings cannot be recorded here.")
-	}
 	for range accessTries {
 		if err := l.say(ctx, "Please speak your greeting after the tone, and press the hash key."); err != nil {
 			return err
@@ -209,7 +207,7 @@ func (l *mailboxSession) confirmGreeting(ctx context.Context, path string) (done
 	case key != '1':
 		return true, nil
 	}
-	err = l.s.SetGreeting(ctx, l.user.OrgID, l.user.ID, path)
+	err = l.s.Greetings.SetGreeting(ctx, l.user.OrgID, l.user.ID, path)
 	var e *op.Error
 	if errors.As(err, &e) {
 		return true, l.say(ctx, "The greeting was not kept. "+e.Detail+".")

@@ -1,16 +1,15 @@
-package routing
+package acd
 
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
 	"soniq/internal/contactcenter/queue"
+	"soniq/internal/contactcenter/routing"
 	"soniq/internal/platform/db"
 	"soniq/internal/protocol/media"
-	"soniq/internal/telephony/call"
 	"soniq/internal/telephony/pbx"
 )
 
@@ -21,7 +20,7 @@ type queueSession struct {
 	s       *Service
 	v       *pbx.ScriptedCall
 	info    pbx.Info
-	options RouteOptions
+	options routing.RouteOptions
 	waiter  *queueWaiter
 
 	entry        queue.Entry
@@ -43,17 +42,17 @@ type offerResult struct {
 	pbx.Result
 }
 
-// waitInQueue lets a caller wait in a queue until an agent answers or the caller is routed elsewhere.
-func (s *Service) waitInQueue(ctx context.Context, v *pbx.ScriptedCall, id string, _ pbx.Handoff) (outcome string) {
-	t := &queueSession{s: s, v: v, info: v.Info(), options: routeOptionsOf(ctx), attempts: map[string]*pbx.Attempt{}, results: make(chan offerResult, 8), closed: make(chan struct{})}
+// WaitInQueue lets a caller wait in a queue until an agent answers or the caller is routed elsewhere.
+func (s *Service) WaitInQueue(ctx context.Context, v *pbx.ScriptedCall, id string, _ pbx.Handoff) (outcome string) {
+	t := &queueSession{s: s, v: v, info: v.Info(), options: routing.RouteOptionsOf(ctx), attempts: map[string]*pbx.Attempt{}, results: make(chan offerResult, 8), closed: make(chan struct{})}
 	t.waiter = &queueWaiter{callID: t.info.CallID, ready: make(chan struct{}, 1)}
 	var err error
 	if t.queue, err = s.Queues.Get(ctx, s.DB.Read(ctx), t.info.Org, id); err != nil {
 		v.AddEntry("queue.missing", map[string]any{"queue_id": id})
-		return outcomeOfError(ignoreNotFound(err))
+		return routing.OutcomeOfError(err)
 	}
 	if err := v.SetStage(ctx, pbx.Place{Stage: "queue"}); err != nil {
-		return CallerGone
+		return routing.CallerGone
 	}
 	v.SetMissed("abandoned_in_queue")
 	if err := t.enter(ctx); err != nil {
@@ -62,13 +61,6 @@ func (s *Service) waitInQueue(ctx context.Context, v *pbx.ScriptedCall, id strin
 	t.waiter.setEntry(t.entry.ID)
 	v.AddEntry("queue.entered", map[string]any{"queue_id": id, "position": t.entry.Position})
 	return t.waitLoop(ctx)
-}
-
-func ignoreNotFound(err error) error {
-	if db.IsNone(err) {
-		return nil
-	}
-	return err
 }
 
 // enter creates the queue entry. If the call still has an entry, as when the agent sends the caller to another queue,
@@ -97,16 +89,16 @@ func (t *queueSession) enter(ctx context.Context) (err error) {
 func (t *queueSession) routeRefused(ctx context.Context, err error) (outcome string) {
 	switch {
 	case errors.Is(err, queue.ErrFull):
-		return t.overflow(ctx, Overflow, "overflow")
+		return t.overflow(ctx, routing.Overflow, "overflow")
 	case errors.Is(err, queue.ErrClosed):
-		return t.overflow(ctx, Overflow, "after_hours")
+		return t.overflow(ctx, routing.Overflow, "after_hours")
 	case errors.Is(err, queue.ErrNoAgents):
-		return t.overflow(ctx, NoResult, "no_agents")
+		return t.overflow(ctx, routing.NoResult, "no_agents")
 	case ctx.Err() != nil:
-		return CallerGone
+		return routing.CallerGone
 	}
 	t.s.Log.Error("queue not entered", "call", t.info.CallID, "queue", t.queue.ID, "err", err)
-	return Failed
+	return routing.Failed
 }
 
 // waitLoop plays music and announcements, rings agents and handles keys until the wait ends.
@@ -115,7 +107,7 @@ func (t *queueSession) waitLoop(ctx context.Context) (outcome string) {
 	defer t.maxWaitTimer.Stop()
 	if err := t.applyQueueSettings(ctx); err != nil {
 		t.recordGone()
-		return CallerGone
+		return routing.CallerGone
 	}
 	t.s.dispatcher.add(t.info.Org, t.waiter)
 	defer t.s.dispatcher.remove(t.info.Org, t.waiter)
@@ -125,7 +117,7 @@ func (t *queueSession) waitLoop(ctx context.Context) (outcome string) {
 		select {
 		case <-ctx.Done():
 			t.recordGone()
-			return CallerGone
+			return routing.CallerGone
 		case <-t.waiter.ready:
 			next = t.handleUpdate
 		case r := <-t.results:
@@ -209,9 +201,9 @@ func (t *queueSession) checkDeadline(ctx context.Context) (string, bool) {
 
 func (t *queueSession) leaveExpired(ctx context.Context) (string, bool) {
 	if t.overflowsEarly() {
-		return t.leave(ctx, queue.Overflowed, "after_seconds", Overflow, "overflow")
+		return t.leave(ctx, queue.Overflowed, "after_seconds", routing.Overflow, "overflow")
 	}
-	return t.leave(ctx, queue.TimedOut, "max_wait", Timeout, "overflow")
+	return t.leave(ctx, queue.TimedOut, "max_wait", routing.Timeout, "overflow")
 }
 
 // leave ends the queue entry and routes the caller onwards. If an agent has answered at the same moment, the caller
@@ -236,7 +228,7 @@ func (t *queueSession) fail(ctx context.Context, what string, err error) (string
 		return "", false
 	}
 	t.s.Log.Error(what, "call", t.info.CallID, "queue", t.queue.ID, "err", err)
-	return t.routeOn(ctx, Failed, "overflow"), true
+	return t.routeOn(ctx, routing.Failed, "overflow"), true
 }
 
 // routeOn cancels all ringing and routes the caller onwards.
@@ -255,11 +247,11 @@ func (t *queueSession) overflow(ctx context.Context, outcome, missed string) str
 		return outcome
 	}
 	if t.entry.ID != "" && t.v.Loop(ctx, nil) != nil {
-		return CallerGone
+		return routing.CallerGone
 	}
 	t.v.AddEntry("queue.overflowed", map[string]any{"queue_id": t.queue.ID, "to": t.queue.Overflow.To})
 	t.v.SetTransferredTo(ctx, t.queue.Overflow.To)
-	if led := t.s.routeTo(ctx, t.v, t.queue.Overflow.To); isFinal(led) {
+	if led := t.s.Router.RouteTo(ctx, t.v, t.queue.Overflow.To); routing.IsFinal(led) {
 		return led
 	}
 	return outcome
@@ -301,20 +293,3 @@ func (t *queueSession) recordGone() {
 
 // finalWriteTimeout limits the last database writes of a session.
 const finalWriteTimeout = 20 * time.Second
-
-// ownNumber returns the number of the organisation that a caller dialled. It is the caller ID of a callback. It
-// returns "" if the caller dialled none.
-func ownNumber(i pbx.Info) string {
-	if i.NumberID == "" {
-		return ""
-	}
-	return i.To
-}
-
-// callbackNumber returns the number at which a caller can be called back; "" if there is none.
-func callbackNumber(i pbx.Info) string {
-	if i.From == call.Anonymous || slices.Contains([]string{"", "anonymous"}, i.From) {
-		return ""
-	}
-	return i.From
-}

@@ -1,4 +1,4 @@
-package routing
+package ivr
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"soniq/internal/contactcenter/flow"
 	"soniq/internal/contactcenter/queue"
+	"soniq/internal/contactcenter/routing"
 	"soniq/internal/platform/db"
 	"soniq/internal/protocol/media"
 	"soniq/internal/telephony/call"
@@ -35,13 +36,13 @@ func (w *flowRun) callback(ctx context.Context, x *flow.Callback) (outcome strin
 	to, err := w.askCallbackNumber(ctx, x)
 	switch {
 	case err != nil:
-		return CallerGone
+		return routing.CallerGone
 	case to == "":
 		return "declined"
 	}
 	if err := w.enqueueCallback(ctx, x.QueueID, to); err != nil {
 		if ctx.Err() != nil {
-			return CallerGone
+			return routing.CallerGone
 		}
 		w.problem = "no callback: " + err.Error()
 		return "declined"
@@ -57,7 +58,7 @@ func (w *flowRun) askCallbackNumber(ctx context.Context, x *flow.Callback) (to s
 	if to = w.v.Info().From; to == call.Anonymous {
 		to = ""
 	}
-	for try := 0; try < callbackOfferTries && countStep(ctx); {
+	for try := 0; try < callbackOfferTries && routing.CountStep(ctx); {
 		if to == "" {
 			if to, err = w.askOtherNumber(ctx); err != nil || to == "" {
 				return "", err
@@ -116,7 +117,7 @@ func (w *flowRun) enqueueCallback(ctx context.Context, id, to string) error {
 	ctx, cancel := w.writeContext(ctx)
 	defer cancel()
 	err := w.s.DB.TxRelaxedContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		_, err := w.s.Queues.EnterCallback(ctx, tx, queue.Caller{Org: w.org, QueueID: id, CallID: i.CallID, From: to}, queue.CallbackRequest{To: to, From: ownNumber(i)})
+		_, err := w.s.Queues.EnterCallback(ctx, tx, queue.Caller{Org: w.org, QueueID: id, CallID: i.CallID, From: to}, queue.CallbackRequest{To: to, From: routing.OwnNumber(i)})
 		return err
 	})
 	switch {
@@ -136,7 +137,7 @@ func (w *flowRun) sayOrBeep(ctx context.Context, text string) error {
 		if errors.Is(err, pbx.ErrGone) || ctx.Err() != nil {
 			return pbx.ErrGone
 		}
-		clip = beep()
+		clip = routing.Beep()
 	}
 	return w.playInterruptible(ctx, clip)
 }

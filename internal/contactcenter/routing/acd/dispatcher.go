@@ -1,4 +1,4 @@
-package routing
+package acd
 
 import (
 	"context"

@@ -1,21 +1,16 @@
-package routing
+package mailbox
 
 import (
 	"context"
 	"fmt"
 	"time"
 
+	"soniq/internal/contactcenter/routing"
 	"soniq/internal/identity/user"
 	"soniq/internal/platform/db"
 	"soniq/internal/telephony/call"
 	"soniq/internal/telephony/pbx"
 	"soniq/internal/telephony/voicemail"
-)
-
-// Destinations of the dial codes for voicemail access.
-const (
-	OwnMailbox = "mailbox:own"
-	AnyMailbox = "mailbox:any"
 )
 
 // Limits of the voicemail dialogue.
@@ -34,13 +29,13 @@ type mailboxSession struct {
 	unanswered int
 }
 
-// mailboxAccess lets a user listen to messages: those of the user of the phone, or with *98 and a PIN those of any
+// OpenMailbox lets a user listen to messages: those of the user of the phone, or with *98 and a PIN those of any
 // mailbox.
-func (s *Service) mailboxAccess(ctx context.Context, v *pbx.ScriptedCall, id string, _ pbx.Handoff) (outcome string) {
+func (s *Service) OpenMailbox(ctx context.Context, v *pbx.ScriptedCall, id string, _ pbx.Handoff) (outcome string) {
 	v.MaskKeys(true) // all keys, because users press the PIN ahead of the prompt
 	defer v.MaskKeys(false)
 	if v.SetStage(ctx, pbx.Place{Stage: "voicemail"}) != nil || v.Answer(ctx) != nil {
-		return CallerGone
+		return routing.CallerGone
 	}
 	l := &mailboxSession{s: s, v: v}
 	open, err := l.authenticate(ctx, id == "own" && v.Info().UserID != "")
@@ -49,16 +44,16 @@ func (s *Service) mailboxAccess(ctx context.Context, v *pbx.ScriptedCall, id str
 	}
 	switch {
 	case ctx.Err() != nil || v.Connected():
-		return CallerGone
+		return routing.CallerGone
 	case err != nil:
 		s.Log.Error("mailbox access failed", "call", v.Info().CallID, "user", l.user.ID, "err", err)
 		_ = s.say(ctx, v, "Sorry, something went wrong. Goodbye.")
-		return Ended
+		return routing.Ended
 	case outcome == "":
 		_ = s.say(ctx, v, "Goodbye.")
 		v.SetMissed(call.NotMissed) // the call served its purpose
 		_ = v.HangUp(ctx, "callee_hangup")
-		return CallerGone
+		return routing.CallerGone
 	}
 	return outcome
 }
@@ -123,8 +118,10 @@ func (l *mailboxSession) tryPIN(ctx context.Context) (open, over bool, err error
 		return true, true, nil
 	case voicemail.PINLocked:
 		l.v.AddEntry("mailbox.locked", map[string]any{"user_id": l.user.ID, "until": t.Until.UTC().Format(time.RFC3339)})
-		if t.JustLocked && l.s.MailboxLocked != nil {
-			l.s.MailboxLocked(context.WithoutCancel(ctx), l.user.OrgID, l.user.ID, l.v.Info())
+		if t.JustLocked {
+			for _, o := range l.s.Observers {
+				o.MailboxLocked(context.WithoutCancel(ctx), l.user.OrgID, l.user.ID, l.v.Info())
+			}
 		}
 		return false, true, l.say(ctx, "This mailbox is locked, because a wrong PIN was entered too often. Please try again later.")
 	}

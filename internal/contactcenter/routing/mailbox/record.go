@@ -1,10 +1,11 @@
-package routing
+package mailbox
 
 import (
 	"context"
 	"strings"
 	"time"
 
+	"soniq/internal/contactcenter/routing"
 	"soniq/internal/identity/user"
 	"soniq/internal/platform/db"
 	"soniq/internal/protocol/media"
@@ -26,22 +27,22 @@ type mailboxInfo struct {
 	greeting string // audio id; "": the default greeting is spoken
 }
 
-// routeVoicemail records a message for a user, a queue or a flow.
-func (s *Service) routeVoicemail(ctx context.Context, v *pbx.ScriptedCall, id string, l pbx.Handoff) (outcome string) {
+// TakeVoicemail records a message for a user, a queue or a flow.
+func (s *Service) TakeVoicemail(ctx context.Context, v *pbx.ScriptedCall, id string, l pbx.Handoff) (outcome string) {
 	b, err := s.findMailbox(ctx, v.Info().Org, id)
 	if err != nil {
 		if ctx.Err() == nil && !db.IsNone(err) {
 			s.Log.Error("mailbox not found", "call", v.Info().CallID, "mailbox", id, "err", err)
 		}
 		v.AddEntry("voicemail.failed", map[string]any{"mailbox": id, "reason": "there is no such mailbox"})
-		return Failed
+		return routing.Failed
 	}
-	w := routeOptionsOf(ctx)
+	w := routing.RouteOptionsOf(ctx)
 	if w.Greeting != "" {
 		b.greeting = w.Greeting
 	}
 	if v.SetStage(ctx, pbx.Place{Stage: "voicemail"}) != nil || s.playGreeting(ctx, v, b) != nil {
-		return CallerGone
+		return routing.CallerGone
 	}
 	longest := w.MaxMessage
 	if longest <= 0 {
@@ -97,7 +98,7 @@ func (s *Service) say(ctx context.Context, v *pbx.ScriptedCall, text string) err
 	if err := v.Answer(ctx); err != nil {
 		return err
 	}
-	speaking, cancel := context.WithTimeout(ctx, speechTimeout)
+	speaking, cancel := context.WithTimeout(ctx, routing.SpeechTimeout)
 	defer cancel()
 	clip, err := v.Say(speaking, text, "", "")
 	if ctx.Err() != nil {
@@ -105,7 +106,7 @@ func (s *Service) say(ctx context.Context, v *pbx.ScriptedCall, text string) err
 	}
 	if err != nil {
 		v.AddEntry("prompt.failed", map[string]any{"text": text, "reason": err.Error()})
-		clip = beep()
+		clip = routing.Beep()
 	}
 	return s.playInterruptible(ctx, v, clip)
 }
@@ -133,7 +134,7 @@ func (s *Service) takeMessage(ctx context.Context, v *pbx.ScriptedCall, b mailbo
 			s.Log.Error("empty message not dropped", "call", d.CallID, "err", err)
 		}
 		v.AddEntry("voicemail.empty", map[string]any{"mailbox": b.id, "seconds": int(r.Duration.Seconds()), "ended_by": r.EndedBy})
-		return unlessGone(gone, NoResult)
+		return unlessGone(gone, routing.NoResult)
 	}
 	if err := s.Voicemail.SaveDraft(keeping, d, voicemail.AudioFile{Duration: r.Duration, Size: r.Size, SHA256: r.SHA256}); err != nil {
 		return s.messageFailed(ctx, v, b, err)
@@ -141,9 +142,9 @@ func (s *Service) takeMessage(ctx context.Context, v *pbx.ScriptedCall, b mailbo
 	v.LeftMessage()
 	v.AddEntry("voicemail.left", map[string]any{"mailbox": b.id, "voicemail_id": d.ID, "seconds": int(r.Duration.Seconds()), "ended_by": r.EndedBy})
 	if gone != nil || s.say(ctx, v, "Thank you. Goodbye.") != nil {
-		return CallerGone
+		return routing.CallerGone
 	}
-	return LeftMessage
+	return routing.LeftMessage
 }
 
 // messageFailed logs that a message could not be recorded. The part that was recorded becomes a message at the next
@@ -153,13 +154,13 @@ func (s *Service) messageFailed(ctx context.Context, v *pbx.ScriptedCall, b mail
 		s.Log.Error("message not taken", "call", v.Info().CallID, "mailbox", b.id, "err", err)
 		v.AddEntry("voicemail.failed", map[string]any{"mailbox": b.id, "reason": "internal error"})
 	}
-	return unlessGone(ctx.Err(), Failed)
+	return unlessGone(ctx.Err(), routing.Failed)
 }
 
 // unlessGone returns outcome, or CallerGone if gone is not nil.
 func unlessGone(gone error, outcome string) string {
 	if gone != nil {
-		return CallerGone
+		return routing.CallerGone
 	}
 	return outcome
 }

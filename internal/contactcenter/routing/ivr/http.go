@@ -1,4 +1,4 @@
-package routing
+package ivr
 
 import (
 	"bytes"
@@ -38,7 +38,7 @@ func (w *flowRun) httpRequest(ctx context.Context, node string, x *flow.HTTP) (o
 		return "error"
 	}
 	if x.Variable != "" {
-		w.flowContext.variables[x.Variable] = answer
+		w.flowContext.Variables[x.Variable] = answer
 	}
 	return "success"
 }
@@ -82,10 +82,7 @@ func (w *flowRun) newRequest(ctx context.Context, node string, x *flow.HTTP) (*h
 	if !x.Signed {
 		return r, nil
 	}
-	if w.s.SignRequest == nil {
-		return nil, errors.New("nothing can sign it")
-	}
-	return r, w.s.SignRequest(ctx, w.org, r, body)
+	return r, w.s.Signer.SignRequest(ctx, w.org, r, body)
 }
 
 // replaceControl replaces control characters with spaces, so that a value cannot add header lines.
@@ -104,8 +101,8 @@ func (w *flowRun) requestBody(ctx context.Context, node string, x *flow.HTTP) st
 	}
 	i := w.v.Info()
 	told := map[string]any{}
-	for name, v := range w.flowContext.variables {
-		if !w.flowContext.masked[name] {
+	for name, v := range w.flowContext.Variables {
+		if !w.flowContext.Masked[name] {
 			told[name] = v
 		}
 	}
