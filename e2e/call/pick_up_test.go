@@ -8,8 +8,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// A request to answer rings the telephone again, with headers that let it pick up by itself. If the telephone needs a
-// person to answer, the request fails with that reason, and the call can still be answered.
+// A request to answer rings the phone again, with the headers for automatic answer (Alert-Info, Call-Info). If the phone
+// does not support them, the request fails with that reason, and the user can still answer the call.
 func TestPickUp_ByRequest(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

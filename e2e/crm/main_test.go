@@ -64,8 +64,8 @@ func (c company) copied(id string, n int) {
 	})
 }
 
-// who is the result of a lookup.
-type who struct {
+// lookupResult is the result of a lookup.
+type lookupResult struct {
 	Status                       int `json:"-"`
 	Name, Company, Source, Match string
 	External_id                  string
@@ -76,7 +76,7 @@ type who struct {
 	Alternatives                 []struct{ Name, Source string }
 }
 
-func (w who) status(source string) string {
+func (w lookupResult) status(source string) string {
 	for _, s := range w.Sources {
 		if s.Source == source {
 			return s.Status
@@ -85,15 +85,15 @@ func (w who) status(source string) string {
 	return ""
 }
 
-// lookup looks up a person; what is "phone" or "email".
-func (c company) lookup(what, value string, more ...string) who {
+// lookup looks up a person by an attribute, "phone" or "email".
+func (c company) lookup(attribute, value string, more ...string) lookupResult {
 	c.T.Helper()
-	path := "/contacts/lookup?" + what + "=" + url.QueryEscape(value)
+	path := "/contacts/lookup?" + attribute + "=" + url.QueryEscape(value)
 	for _, m := range more {
 		path += "&" + m
 	}
 	r := c.Do("GET", path, nil)
-	w := who{Status: r.Status}
+	w := lookupResult{Status: r.Status}
 	decode(c.T, r.Body, &w)
 	return w
 }

@@ -89,7 +89,7 @@ func TestLookup_FailingSystems(t *testing.T) {
 // opened makes lookups until the circuit breakers of the failing systems are open; the good one still answers.
 func (c company) opened(want map[string]string) {
 	c.T.Helper()
-	var last who
+	var last lookupResult
 	rig.Until(c.T, "the breakers to open", 2*time.Minute, func() bool {
 		last = c.lookup("phone", "+442079460001", "fresh=true", "timeout_ms=300")
 		if last.Name != "Grace" {

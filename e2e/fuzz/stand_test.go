@@ -42,9 +42,9 @@ type stand struct {
 	recent []string   // most recent inputs
 }
 
-// tells reports the most recent inputs after a failure. It writes all of them to a file and logs only the last ones,
+// reportInputs reports the most recent inputs after a failure. It writes all of them to a file and logs only the last ones,
 // short, so that the failure stays visible above them.
-func (f *stand) tells() {
+func (f *stand) reportInputs() {
 	if !f.T.Failed() {
 		return
 	}
@@ -85,7 +85,7 @@ func newStand(t *testing.T) *stand {
 		f.seed = v
 	}
 	t.Logf("SONIQ_FUZZ_SEED=%d", f.seed)
-	t.Cleanup(f.tells)
+	t.Cleanup(f.reportInputs)
 	return f
 }
 

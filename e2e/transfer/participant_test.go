@@ -7,7 +7,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// A user who is in a call cannot be added to it again, because their telephone would ring while they talk on it.
+// A user who is in a call cannot be added to it again, because the phone would ring during that call.
 func TestParticipant_NotTwiceInCall(t *testing.T) {
 	t.Parallel()
 	o := fixture.NewOffice(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))

@@ -12,7 +12,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// speakingCaller is an outside caller who is silent until say is called.
+// speakingCaller is an outside caller. It sends silence until say is called.
 type speakingCaller struct {
 	*fixture.Caller
 	words chan []int16

@@ -103,7 +103,7 @@ func (c *client) requestKey(ctx context.Context) error {
 	return nil
 }
 
-// revokeKey revokes the key of requestKey. If that fails the key expires by itself.
+// revokeKey revokes the key that requestKey returned. If this fails, the key is valid until it expires.
 func (c *client) revokeKey() {
 	if c.tempKeyID == "" {
 		return

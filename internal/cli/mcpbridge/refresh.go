@@ -83,7 +83,7 @@ func (l *Login) revoke(ctx context.Context, k *Credentials) error {
 	return err
 }
 
-// LogOut revokes the tokens and deletes the credentials. was is false if nobody was logged in.
+// LogOut revokes the tokens and deletes the credentials. was is false if there were no credentials.
 func (l *Login) LogOut(ctx context.Context) (was bool, err error) {
 	err = l.Store.withLock(ctx, func() error {
 		k, err := l.Store.Read()

@@ -85,7 +85,7 @@ func (t *queueSession) enter(ctx context.Context) (err error) {
 	})
 }
 
-// routeRefused routes a caller whom the queue did not accept.
+// routeRefused routes a caller after the queue refused the entry.
 func (t *queueSession) routeRefused(ctx context.Context, err error) (outcome string) {
 	switch {
 	case errors.Is(err, queue.ErrFull):

@@ -22,7 +22,7 @@ type Greetings interface {
 	SetGreeting(ctx context.Context, org, user, path string) error
 }
 
-// LockObserver is told when wrong PINs have locked a user's mailbox.
+// LockObserver is notified when wrong PINs have locked a mailbox.
 type LockObserver interface {
 	MailboxLocked(ctx context.Context, org, user string, by pbx.Info)
 }
