@@ -35,12 +35,15 @@ var limited = map[string][]string{
 
 // beside lists the imports between packages of one wing. Every entry must be in use.
 var beside = map[string][]string{
-	"cli":                      {"demo", "mcpbridge"},
+	"cli":                      {"command", "demo", "mcpbridge", "remote"},
+	"cli/remote":               {"command"},
+	"server":                   {"datadir", "gctuning", "httplimit"},
 	"platform/audit":           {"access", "db", "op"},
-	"platform/event":           {"bus", "db"},
-	"platform/job":             {"bus", "db"},
-	"platform/mail":            {"db"},
-	"platform/op":              {"access", "db"},
+	"platform/event":           {"access", "bus", "clock", "db"},
+	"platform/job":             {"bus", "clock", "db"},
+	"platform/mail":            {"clock", "db"},
+	"platform/op":              {"access", "clock", "db", "limit"},
+	"platform/visibility":      {"access", "db"},
 	"identity/auth":            {"org"},
 	"identity/partner":         {"auth", "org", "user"},
 	"identity/signin":          {"auth", "org", "user"},
@@ -114,6 +117,49 @@ func TestImports_PointDownwards(t *testing.T) {
 		for _, to := range all {
 			if !used[from+" "+to] {
 				t.Errorf("beside: %s does not import %s; remove the entry", from, to)
+			}
+		}
+	}
+}
+
+// sipLayers lists which packages of protocol/sip each one may import. protocol/sip itself is above all.
+var sipLayers = map[string][]string{
+	"sipmsg":    {},
+	"guard":     {},
+	"resolve":   {"sipmsg"},
+	"digest":    {"sipmsg"},
+	"transport": {"guard", "sipmsg"},
+}
+
+// TestImports_SIPLayers reports imports between the packages of protocol/sip that the table does not allow, and entries that no import needs.
+func TestImports_SIPLayers(t *testing.T) {
+	const root = "internal/protocol/sip"
+	used := map[string]bool{}
+	walk(t, func(path string) {
+		from, inside := strings.CutPrefix(filepath.ToSlash(filepath.Dir(path)), root+"/")
+		if !inside || strings.HasSuffix(path, "_test.go") || strings.Contains(from, "testdata") {
+			return
+		}
+		may, listed := sipLayers[from]
+		if !listed {
+			t.Errorf("%s: sipLayers has no entry for %s", path, from)
+		}
+		for _, target := range imports(t, path) {
+			to, ours := strings.CutPrefix(target, root)
+			if !ours {
+				continue
+			}
+			to = strings.TrimPrefix(to, "/")
+			used[from+" "+to] = true
+			if !slices.Contains(may, to) {
+				t.Errorf("%s imports %s", path, target)
+			}
+		}
+	})
+	for from, all := range sipLayers {
+		for _, to := range all {
+			if !used[from+" "+to] {
+				t.Errorf("sipLayers: %s does not import %s; remove the entry", from, to)
 			}
 		}
 	}

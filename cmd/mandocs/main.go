@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"soniq/internal/cli"
+	"soniq/internal/cli/command"
 )
 
 func main() {
@@ -36,7 +37,7 @@ func write(folder string) error {
 // describe adds environment variables and defaults to the texts of all flags.
 func describe(cmd *cobra.Command) {
 	cmd.DisableAutoGenTag = true
-	cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Usage, f.Annotations = cli.FlagText(f), nil })
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Usage, f.Annotations = command.FlagText(f), nil })
 	for _, c := range cmd.Commands() {
 		describe(c)
 	}

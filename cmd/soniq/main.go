@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"soniq/internal/cli"
+	"soniq/internal/cli/command"
 )
 
 func main() {
@@ -20,6 +21,6 @@ func main() {
 			fmt.Fprintln(os.Stderr, "soniq:", err)
 		}
 		stop()
-		os.Exit(cli.ExitCode(err))
+		os.Exit(command.ExitCode(err))
 	}
 }

@@ -9,7 +9,8 @@ import (
 
 // relationWeights are the weights of WordNet's relations; those to hyponyms, parts and members have none, because the
 // inverse relations count.
-var relationWeights = map[string]float32{"@": 1, "@i": 0.7, "&": 1, "+": 1, "#p": 0.6, "#m": 0.4, "#s": 0.4, "*": 0.8, ">": 0.8, "^": 0.6, "$": 0.6, "!": 0.5,
+var relationWeights = map[string]float32{"@": 1, "@i": 0.7, "&": 1, "+": 1, "#p": 0.6, "#m": 0.4, "#s": 0.4, "*": 0.8, ">": 0.8, "^": 0.6,
+	"$": 0.6, "!": 0.5,
 	"=": 0.6, ";c": 0.6, ";r": 0.2, ";u": 0.1, `\`: 0.8, "<": 0.8}
 
 // graph connects words and synsets: words with their senses, senses by relations and with the words of their glosses.

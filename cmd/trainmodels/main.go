@@ -27,7 +27,8 @@ func run(args []string) error {
 	switch args[0] {
 	case "bandwidth":
 		r := bandwidthTraining{voices: defaultVoices}
-		texts := flags.String("texts", "internal/intelligence/memory/testdata/memory-eval.json", "calls to be spoken, in the form of the evaluation set")
+		texts := flags.String("texts", "internal/intelligence/memory/testdata/memory-eval.json",
+			"calls to be spoken, in the form of the evaluation set")
 		without := flags.String("without", heldOut, "calls that are left out, for evaluation")
 		flags.IntVar(&r.voicesPerText, "times", 1, "voices that speak each text")
 		flags.IntVar(&r.hidden, "hidden", 128, "hidden units")
@@ -54,7 +55,8 @@ func run(args []string) error {
 		}
 		return write(*out, s.build)
 	case "sounds":
-		dictionary := flags.String("dictionary", "/usr/share/pocketsphinx/model/en-us/cmudict-en-us.dict", "the CMU dictionary in the form of pocketsphinx")
+		dictionary := flags.String("dictionary", "/usr/share/pocketsphinx/model/en-us/cmudict-en-us.dict",
+			"the CMU dictionary in the form of pocketsphinx")
 		least := flags.Int("least", 4, "letters of the dictionary that a rule is made from, at least")
 		if err := flags.Parse(args[1:]); err != nil {
 			return err

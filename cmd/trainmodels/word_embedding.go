@@ -38,7 +38,8 @@ func (s embeddingSources) build() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(os.Stderr, "%d lemmas, %d synsets, %d relations; %d words, %d pairs\n", len(w.words), len(w.synsets), len(w.relations), len(l.words), len(l.pairs))
+	fmt.Fprintf(os.Stderr, "%d lemmas, %d synsets, %d relations; %d words, %d pairs\n", len(w.words), len(w.synsets), len(w.relations),
+		len(l.words), len(l.pairs))
 	e := concatenated(w.vectors(), l.vectors(), s.chosen(w, l))
 	b := e.reduced(s.dims).bytes(w, l)
 	if _, err := nlp.ReadWordEmbedding(string(b)); err != nil {

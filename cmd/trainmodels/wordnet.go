@@ -63,7 +63,8 @@ func readWordnet(dir string) (*wordnet, error) {
 		}
 	}
 	for _, part := range parts {
-		if err := eachLine(filepath.Join(dir, "index."+part), func(f []string, _ string) error { return w.lemma(part, f, at) }); err != nil {
+		if err := eachLine(filepath.Join(dir, "index."+part),
+			func(f []string, _ string) error { return w.lemma(part, f, at) }); err != nil {
 			return nil, err
 		}
 	}
@@ -155,8 +156,8 @@ func (w *wordnet) lemma(part string, f []string, at map[string]int) error {
 }
 
 // endings are suffixes of inflected words, and their replacements.
-var endings = [][2]string{{"ies", "y"}, {"sses", "ss"}, {"ves", "f"}, {"es", "e"}, {"es", ""}, {"s", ""}, {"ied", "y"}, {"ed", "e"}, {"ed", ""},
-	{"ing", "e"}, {"ing", ""}, {"er", ""}, {"est", ""}, {"ly", ""}}
+var endings = [][2]string{{"ies", "y"}, {"sses", "ss"}, {"ves", "f"}, {"es", "e"}, {"es", ""}, {"s", ""}, {"ied", "y"}, {"ed", "e"},
+	{"ed", ""}, {"ing", "e"}, {"ing", ""}, {"er", ""}, {"est", ""}, {"ly", ""}}
 
 // base returns the base form of a word; an unknown word is returned unchanged.
 func (w *wordnet) base(word string) string {

@@ -10,20 +10,24 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"soniq/internal/cli/command"
 	"soniq/internal/config"
 	"soniq/internal/control"
 	"soniq/internal/server"
+	"soniq/internal/server/datadir"
 )
 
 // This file holds soniq admin, and the parts that all commands on a data folder share. They use the control socket of the soniq that runs on
 // the folder. If none runs, they open the folder themselves.
 
 func newAdmin() *cobra.Command {
-	return group("admin", "organisations, API keys, users and the stop of outbound calls",
-		group("orgs", "organisations", newOrgsCreate()),
-		group("keys", "API keys", newKeysCreate()),
-		group("users", "users and their passwords", newUsersAdd(), newUsersPassword()),
-		group("outbound", "outbound calls of the whole installation", newOutbound("stop"), newOutbound("start"), newOutbound("status")))
+	return command.Group("admin", "organisations, API keys, users and the stop of outbound calls",
+		command.Group("orgs", "organisations", newOrgsCreate()),
+		command.Group("keys", "API keys", newKeysCreate()),
+		command.Group("users", "users and their passwords", newUsersAdd(), newUsersPassword()),
+		command.Group("trunks", "networks of trunks", newTrunksConfirm()),
+		command.Group("outbound", "outbound calls of the whole installation", newOutbound("stop"), newOutbound("start"),
+			newOutbound("status")))
 }
 
 // dataFolder are the settings of a command that uses nothing but a data folder.
@@ -62,4 +66,4 @@ func manageOffline(ctx context.Context, c config.Config, action string, in any) 
 }
 
 // lockDataFolder returns the lock of a data folder. It fails if a soniq runs on the folder.
-func lockDataFolder(folder string) (io.Closer, error) { return server.LockDataFolder(folder) }
+func lockDataFolder(folder string) (io.Closer, error) { return datadir.Lock(folder) }

@@ -3,6 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"soniq/internal/cli/command"
 	"soniq/internal/config"
 	"soniq/internal/control"
 )
@@ -15,8 +16,9 @@ type keysCreateOptions struct {
 func newKeysCreate() *cobra.Command {
 	var o keysCreateOptions
 	cmd := &cobra.Command{
-		Use: "create", Short: "create an API key and print it", Example: "  soniq admin keys create --org org_… --scopes calls:read,memory:read --name reports",
-		Args: words(), ValidArgsFunction: cobra.NoFileCompletions,
+		Use: "create", Short: "create an API key and print it",
+		Example: "  soniq admin keys create --org org_… --scopes calls:read,memory:read --name reports",
+		Args:    command.Words(), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	f := cmd.Flags()
@@ -25,12 +27,12 @@ func newKeysCreate() *cobra.Command {
 	f.StringVar(&o.request.Kind, "kind", "standard", "standard or partner")
 	f.StringVar(&o.request.Env, "env", "live", "live or test")
 	f.StringVar(&o.request.Name, "name", "command line", "name of the key")
-	completeFlag(cmd, "org")
-	completeList(cmd, "scopes", scopes()...)
-	completeFlag(cmd, "kind", "standard", "partner")
-	completeFlag(cmd, "env", "live", "test")
-	completeFlag(cmd, "name")
-	o.settings = addSettings(cmd, dataFolder...)
+	command.CompleteFlag(cmd, "org")
+	command.CompleteList(cmd, "scopes", command.Scopes()...)
+	command.CompleteFlag(cmd, "kind", "standard", "partner")
+	command.CompleteFlag(cmd, "env", "live", "test")
+	command.CompleteFlag(cmd, "name")
+	o.settings = command.AddSettings(cmd, dataFolder...)
 	return cmd
 }
 
@@ -40,7 +42,7 @@ func (o *keysCreateOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	if o.request.Org == "" || o.request.Scopes == "" {
-		return usageError(cmd, "--org and --scopes are needed, such as --org org_… --scopes all")
+		return command.UsageErrorf(cmd, "--org and --scopes are needed, such as --org org_… --scopes all")
 	}
 	return manage(cmd.Context(), c, cmd.OutOrStdout(), "key.create", o.request)
 }

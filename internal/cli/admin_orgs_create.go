@@ -3,6 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"soniq/internal/cli/command"
 	"soniq/internal/config"
 	"soniq/internal/control"
 )
@@ -15,13 +16,14 @@ type orgsCreateOptions struct {
 func newOrgsCreate() *cobra.Command {
 	var o orgsCreateOptions
 	cmd := &cobra.Command{
-		Use: "create", Short: "create an organisation and print its id", Example: "  soniq admin orgs create --name 'Harbor Internet' --country GB",
-		Args: words(), ValidArgsFunction: cobra.NoFileCompletions,
+		Use: "create", Short: "create an organisation and print its id",
+		Example: "  soniq admin orgs create --name 'Harbor Internet' --country GB",
+		Args:    command.Words(), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	cmd.Flags().StringVar(&o.request.Name, "name", "", "name of the organisation")
-	completeFlag(cmd, "name")
-	o.settings = addSettings(cmd, append([]string{"country"}, dataFolder...)...)
+	command.CompleteFlag(cmd, "name")
+	o.settings = command.AddSettings(cmd, append([]string{"country"}, dataFolder...)...)
 	return cmd
 }
 
@@ -31,7 +33,7 @@ func (o *orgsCreateOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	if o.request.Country = c.Country; o.request.Name == "" {
-		return usageError(cmd, "--name is missing, such as --name 'Harbor Internet'")
+		return command.UsageErrorf(cmd, "--name is missing, such as --name 'Harbor Internet'")
 	}
 	return manage(cmd.Context(), c, cmd.OutOrStdout(), "org.create", o.request)
 }

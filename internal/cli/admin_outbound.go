@@ -3,6 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"soniq/internal/cli/command"
 	"soniq/internal/config"
 	"soniq/internal/control"
 )
@@ -17,9 +18,9 @@ type outboundOptions struct {
 func newOutbound(do string) *cobra.Command {
 	o := outboundOptions{request: control.OutboundRequest{Do: do}}
 	cmd := &cobra.Command{
-		Use: do, Short: map[string]string{"stop": "stop outbound calls of all organisations, except emergency calls", "start": "allow outbound calls again",
-			"status": "show whether outbound calls are stopped"}[do],
-		Example: "  soniq admin outbound " + do, Args: words(), ValidArgsFunction: cobra.NoFileCompletions,
+		Use: do, Short: map[string]string{"stop": "stop outbound calls of all organisations, except emergency calls",
+			"start": "allow outbound calls again", "status": "show whether outbound calls are stopped"}[do],
+		Example: "  soniq admin outbound " + do, Args: command.Words(), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	cmd.Flags().BoolVar(&o.request.Calls, "calls", false, "also end outbound calls in progress, except emergency calls")
@@ -28,7 +29,7 @@ func newOutbound(do string) *cobra.Command {
 	} else {
 		_ = cmd.Flags().MarkHidden("calls")
 	}
-	o.settings = addSettings(cmd, dataFolder...)
+	o.settings = command.AddSettings(cmd, dataFolder...)
 	return cmd
 }
 

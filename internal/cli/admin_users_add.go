@@ -3,6 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"soniq/internal/cli/command"
 	"soniq/internal/config"
 	"soniq/internal/control"
 )
@@ -17,7 +18,7 @@ func newUsersAdd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "add EMAIL", Short: "add a user and print the link with which they choose a password",
 		Example: "  soniq admin users add ada@example.com --first-name Ada --role admin",
-		Args:    words("EMAIL"), ValidArgsFunction: cobra.NoFileCompletions,
+		Args:    command.Words("EMAIL"), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
 	}
 	f := cmd.Flags()
@@ -26,10 +27,10 @@ func newUsersAdd() *cobra.Command {
 	f.StringVar(&o.request.Last, "last-name", "", "last name")
 	f.StringVar(&o.request.Role, "role", "owner", "owner, admin, supervisor, agent or viewer")
 	for _, free := range []string{"org", "first-name", "last-name"} {
-		completeFlag(cmd, free)
+		command.CompleteFlag(cmd, free)
 	}
-	completeFlag(cmd, "role", roles...)
-	o.settings = addSettings(cmd, append([]string{"base-url"}, dataFolder...)...)
+	command.CompleteFlag(cmd, "role", command.Roles...)
+	o.settings = command.AddSettings(cmd, append([]string{"base-url"}, dataFolder...)...)
 	return cmd
 }
 

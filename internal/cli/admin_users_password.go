@@ -3,6 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"soniq/internal/cli/command"
 	"soniq/internal/config"
 	"soniq/internal/control"
 )
@@ -15,13 +16,13 @@ type usersPasswordOptions struct {
 func newUsersPassword() *cobra.Command {
 	var o usersPasswordOptions
 	cmd := &cobra.Command{
-		Use: "password EMAIL", Short: "print a link with which a user chooses a new password", Example: "  soniq admin users password ada@example.com",
-		Args: words("EMAIL"), ValidArgsFunction: cobra.NoFileCompletions,
+		Use: "password EMAIL", Short: "print a link with which a user chooses a new password",
+		Example: "  soniq admin users password ada@example.com", Args: command.Words("EMAIL"), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
 	}
 	cmd.Flags().StringVar(&o.request.Org, "org", "", "id of the organisation, if there are several")
-	completeFlag(cmd, "org")
-	o.settings = addSettings(cmd, append([]string{"base-url"}, dataFolder...)...)
+	command.CompleteFlag(cmd, "org")
+	o.settings = command.AddSettings(cmd, append([]string{"base-url"}, dataFolder...)...)
 	return cmd
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"soniq/internal/cli/command"
 	"soniq/internal/config"
 	"soniq/internal/control"
 )
@@ -17,13 +18,13 @@ type backupOptions struct {
 func newBackup() *cobra.Command {
 	var o backupOptions
 	cmd := &cobra.Command{
-		Use: "backup", Short: "copy database, keys and recordings, also while the platform runs", Example: "  soniq backup --to /backups/soniq-monday",
-		Args: words(), ValidArgsFunction: cobra.NoFileCompletions,
+		Use: "backup", Short: "copy database, keys and recordings, also while the platform runs",
+		Example: "  soniq backup --to /backups/soniq-monday", Args: command.Words(), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	cmd.Flags().StringVar(&o.to, "to", "", "folder for the copy; it must not exist yet")
 	_ = cmd.MarkFlagDirname("to")
-	o.settings = addSettings(cmd, dataFolder...)
+	o.settings = command.AddSettings(cmd, dataFolder...)
 	return cmd
 }
 
@@ -33,7 +34,7 @@ func (o *backupOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	if o.to == "" {
-		return usageError(cmd, "--to is missing, such as --to /backups/soniq-monday")
+		return command.UsageErrorf(cmd, "--to is missing, such as --to /backups/soniq-monday")
 	}
 	to, err := filepath.Abs(o.to)
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"soniq/internal/cli/command"
 )
 
 // run executes a command line and returns what it wrote to both outputs.
@@ -19,7 +21,7 @@ func run(t *testing.T, args ...string) (out, note string, err error) {
 	root := NewCommand()
 	root.SetOut(&o)
 	root.SetErr(&n)
-	root.SetArgs(doubleDashes(root, args))
+	root.SetArgs(command.DoubleDashes(root, args))
 	err = root.ExecuteContext(context.Background())
 	return o.String(), n.String(), err
 }
@@ -95,7 +97,7 @@ func TestOldNames_SameFlagsHidden(t *testing.T) {
 	}
 }
 
-func usageExitOf(c *cobra.Command) string { return c.Annotations[usageExit] }
+func usageExitOf(c *cobra.Command) string { return c.Annotations[command.UsageExit] }
 
 func flagNames(c *cobra.Command) (all []string) {
 	c.Flags().VisitAll(func(f *pflag.Flag) { all = append(all, f.Name) })
@@ -113,7 +115,7 @@ func TestOldNames_SameOutput(t *testing.T) {
 	}
 	for _, name := range []string{"org create", "admin orgs create"} {
 		_, _, err := run(t, append(strings.Fields(name), "--data", data)...)
-		if err == nil || !strings.HasPrefix(err.Error(), name+": --name is missing") || ExitCode(err) != 1 {
+		if err == nil || !strings.HasPrefix(err.Error(), name+": --name is missing") || command.ExitCode(err) != 1 {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -166,8 +168,8 @@ func TestUsage_Errors(t *testing.T) {
 		"completion tcsh":            {1, `"tcsh"`},
 	} {
 		_, _, err := run(t, strings.Fields(line)...)
-		if err == nil || ExitCode(err) != want.code || !strings.Contains(err.Error(), want.text) {
-			t.Errorf("soniq %s: exit %d, %v; want %d, %s", line, ExitCode(err), err, want.code, want.text)
+		if err == nil || command.ExitCode(err) != want.code || !strings.Contains(err.Error(), want.text) {
+			t.Errorf("soniq %s: exit %d, %v; want %d, %s", line, command.ExitCode(err), err, want.code, want.text)
 		}
 		if errors.Is(err, ErrFailed) {
 			t.Errorf("soniq %s: the reason is not printed", line)
@@ -192,7 +194,7 @@ func TestFlags_OneDash(t *testing.T) {
 		"org create -help":                       "org create --help",
 		"mcp login -no-browser -url http://here": "mcp login --no-browser --url http://here",
 	} {
-		if got := doubleDashes(root, strings.Fields(line)); !slices.Equal(got, strings.Fields(want)) {
+		if got := command.DoubleDashes(root, strings.Fields(line)); !slices.Equal(got, strings.Fields(want)) {
 			t.Errorf("%s: %v, want %s", line, got, want)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"soniq/internal/cli/command"
 	"soniq/internal/identity/user"
 	"soniq/internal/telephony/call"
 	"soniq/internal/telephony/number"
@@ -37,7 +38,7 @@ func TestCompletion_CommandsAndValues(t *testing.T) {
 		"cal":                            {"calls"},
 		"hear":                           {},
 		"or":                             {},
-		"admin ":                         {"keys", "orgs", "outbound", "users"},
+		"admin ":                         {"keys", "orgs", "outbound", "trunks", "users"},
 		"calls ":                         {"dial", "end", "get", "list", "watch"},
 		"calls list --st":                {"--status"},
 		"calls list --status on":         {"on_hold"},
@@ -72,13 +73,13 @@ func TestCompletion_ValuesAreTheAPIs(t *testing.T) {
 	for _, s := range call.Statuses {
 		statuses = append(statuses, string(s))
 	}
-	if !slices.Equal(statuses, callStatuses) {
-		t.Errorf("statuses of calls: %v, want %v", callStatuses, statuses)
+	if !slices.Equal(statuses, command.CallStatuses) {
+		t.Errorf("statuses of calls: %v, want %v", command.CallStatuses, statuses)
 	}
-	if !slices.Equal(number.PortStatuses[1:], portStatuses) { // the first is set by the organisation
-		t.Errorf("statuses of ports: %v, want %v", portStatuses, number.PortStatuses)
+	if !slices.Equal(number.PortStatuses[1:], command.PortStatuses) { // the first is set by the organisation
+		t.Errorf("statuses of ports: %v, want %v", command.PortStatuses, number.PortStatuses)
 	}
-	if !slices.Equal(user.Roles, roles) {
-		t.Errorf("roles: %v, want %v", roles, user.Roles)
+	if !slices.Equal(user.Roles, command.Roles) {
+		t.Errorf("roles: %v, want %v", command.Roles, user.Roles)
 	}
 }

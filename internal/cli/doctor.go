@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"soniq/internal/cli/command"
 	"soniq/internal/config"
 	"soniq/internal/control"
 	"soniq/internal/identity/org"
@@ -35,10 +36,10 @@ func newDoctor() *cobra.Command {
 	var o doctorOptions
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "check settings, ports, disk, database and engines, and print a remedy for each fault",
-		Example: "  soniq doctor --config /etc/soniq.conf", Args: words(), ValidArgsFunction: cobra.NoFileCompletions,
+		Example: "  soniq doctor --config /etc/soniq.conf", Args: command.Words(), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), cmd.OutOrStdout()) },
 	}
-	o.settings = addSettings(cmd)
+	o.settings = command.AddSettings(cmd)
 	return cmd
 }
 
@@ -139,7 +140,8 @@ func (d *doctor) ports() {
 	}
 	low, high, err := d.config.RTPPortRange()
 	if err == nil && high > 0 && high-low < 200 {
-		d.hint(fmt.Sprintf("--rtp-ports %s carry %d calls at most", d.config.RTPPorts, (high-low)/4), "each call takes four ports; give a wider range")
+		d.hint(fmt.Sprintf("--rtp-ports %s carry %d calls at most", d.config.RTPPorts, (high-low)/4),
+			"each call takes four ports; give a wider range")
 	}
 	if at, _ := config.BindAddress(d.config.SIP); !at.IsLoopback() && d.config.PublicIP == "" {
 		d.hint("--public-ip is not set", "set it when phones or carriers reach this machine through NAT, or they will send audio to an inside address")
@@ -155,7 +157,8 @@ func (d *doctor) port(flag, network, address string) {
 		closer, err = net.Listen("tcp", address)
 	}
 	if err != nil {
-		d.bad(fmt.Sprintf("%s %s (%s) cannot be used: %v", flag, address, network, err), "stop what uses it, or choose another port with "+flag)
+		d.bad(fmt.Sprintf("%s %s (%s) cannot be used: %v", flag, address, network, err), "stop what uses it, or choose another port with "+
+			flag)
 		return
 	}
 	_ = closer.Close()
@@ -167,7 +170,8 @@ func (d *doctor) folder() {
 	there := existing(d.config.Data)
 	probe, err := os.CreateTemp(there, ".doctor-*")
 	if err != nil {
-		d.bad(fmt.Sprintf("data folder %s cannot be written: %v", d.config.Data, err), "check the owner and mode of "+there+", or choose another with --data")
+		d.bad(fmt.Sprintf("data folder %s cannot be written: %v", d.config.Data, err),
+			"check the owner and mode of "+there+", or choose another with --data")
 		return
 	}
 	_ = probe.Close()
@@ -176,7 +180,7 @@ func (d *doctor) folder() {
 	if syscall.Statfs(there, &fs) != nil {
 		return
 	}
-	free := int64(fs.Bavail) * fs.Bsize
+	free := int64(fs.Bavail) * int64(fs.Bsize) //nolint:unconvert // Bsize is uint32 on Darwin
 	hours := free / (16_000 * 3600)
 	switch {
 	case free < 100<<20:
@@ -223,12 +227,34 @@ func (d *doctor) database(ctx context.Context, running bool) {
 	d.ok("%s answers in %s, %d migration(s) pending", x.Name(), time.Since(start).Round(time.Millisecond), len(pending))
 	if len(pending) == 0 && !running {
 		b := bus.New()
-		without, err := trunk.New(x, org.New(x, b, time.Now), nil, b, time.Now, "").OrgsWithoutEmergencyCalls(ctx)
+		without, err := trunk.New(trunk.Config{DB: x, Orgs: org.New(x, b, time.Now), Bus: b}).OrgsWithoutEmergencyCalls(ctx)
 		if err != nil {
 			d.bad(err.Error(), "check the rights of the database user")
 			return
 		}
 		d.emergency(without)
+		d.recordings(ctx, org.New(x, b, time.Now))
+	}
+}
+
+// recordings prints the organisations that record against the law of their country.
+func (d *doctor) recordings(ctx context.Context, orgs *org.Service) {
+	all, err := orgs.List(ctx)
+	if err != nil {
+		d.bad(err.Error(), "check the rights of the database user")
+		return
+	}
+	named := 0
+	for _, o := range all {
+		if o.Recording.Warning == nil {
+			continue
+		}
+		if named++; named <= maxNamed {
+			d.hint("organisation "+o.Name+" ("+o.ID+"): "+*o.Recording.Warning, "PATCH /organization")
+		}
+	}
+	if named > maxNamed {
+		d.hint(fmt.Sprintf("%d more organisations record without a notice", named-maxNamed), "read recording.warning of GET /organization")
 	}
 }
 
@@ -276,13 +302,15 @@ func (d *doctor) system() {
 	}
 	if b, err := os.ReadFile("/proc/sys/net/core/rmem_max"); err == nil {
 		if n, _ := strconv.Atoi(strings.TrimSpace(string(b))); n < 4<<20 && os.Geteuid() != 0 {
-			d.hint(fmt.Sprintf("net.core.rmem_max is %d", n), "for more than a few hundred calls per second: sysctl -w net.core.rmem_max=4194304")
+			d.hint(fmt.Sprintf("net.core.rmem_max is %d", n),
+				"for more than a few hundred calls per second: sysctl -w net.core.rmem_max=4194304")
 		}
 	}
 	var limit syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) == nil {
 		if limit.Max < 16384 {
-			d.hint(fmt.Sprintf("at most %d files may be open", limit.Max), fmt.Sprintf("each call takes up to five: raise it with ulimit -n for more than %d calls", limit.Max/5))
+			d.hint(fmt.Sprintf("at most %d files may be open", limit.Max),
+				fmt.Sprintf("each call takes up to five: raise it with ulimit -n for more than %d calls", limit.Max/5))
 		} else {
 			d.ok("%d cores, %d files may be open", runtime.NumCPU(), limit.Max)
 		}
@@ -309,7 +337,8 @@ func (d *doctor) engines(ctx context.Context) {
 			d.ok("speech is recognised by %s %s", e.Name, e.Model)
 		}
 		if d.config.Transcriber == "builtin" {
-			d.hint("of human voices on the telephone about every third word will be wrong", "soniq speech-model install fetches a model (85 MB) that gets most words right")
+			d.hint("of human voices on the telephone about every third word will be wrong",
+				"soniq speech-model install fetches a model (85 MB) that gets most words right")
 		}
 	default:
 		d.ok("speech is recognised by %s (asked at the first call)", d.config.Transcriber)
@@ -330,8 +359,8 @@ func (d *doctor) sherpaWith(ctx context.Context, s *speech.Sherpa) {
 		return
 	}
 	e := s.Engine()
-	d.ok("speech is recognised by %s %s, %s; each of %d worker(s), and one more for callers in menus, takes %d MB before it listens", e.Name, e.Version, e.Model,
-		speech.DefaultWorkers(), s.Memory()>>20)
+	d.ok("speech is recognised by %s %s, %s; each of %d worker(s), and one more for callers in menus, takes %d MB before it listens",
+		e.Name, e.Version, e.Model, speech.DefaultWorkers(), s.Memory()>>20)
 }
 
 // voice checks the text-to-speech engine.

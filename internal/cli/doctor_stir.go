@@ -19,7 +19,8 @@ func (d *doctor) stir() {
 		}
 	}
 	if over > 0 {
-		d.hint(fmt.Sprintf("%d of %d authorities in %s have expired", over, len(all), d.config.STIRRoots), "fetch the list again from your country's policy administrator")
+		d.hint(fmt.Sprintf("%d of %d authorities in %s have expired", over, len(all), d.config.STIRRoots),
+			"fetch the list again from your country's policy administrator")
 		return
 	}
 	d.ok("calls from trunks are verified with %d authorities", len(all))

@@ -10,13 +10,15 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"soniq/internal/cli/command"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/cli.md")
 
 // TestGoldenReference compares docs/cli.md with the help of every command. make golden rewrites it.
 func TestGoldenReference(t *testing.T) {
-	for _, v := range []string{urlVariable, keyVariable, dataVariable, mcpURLVariable, mcpKeyVariable} {
+	for _, v := range []string{command.URLVariable, command.KeyVariable, command.DataVariable, mcpURLVariable, mcpKeyVariable} {
 		t.Setenv(v, "https://changed.example.com") // the reference does not depend on the environment
 	}
 	path := filepath.Join("..", "..", "docs", "cli.md")
@@ -51,7 +53,7 @@ func reference() []byte {
 			return
 		}
 		fmt.Fprintf(&b, "\n## %s\n\n```text\n", c.CommandPath())
-		writeHelp(&b, c)
+		command.WriteHelp(&b, c)
 		fmt.Fprint(&b, "```\n")
 	})
 	return []byte(strings.ReplaceAll(b.String(), "\n\n```\n", "\n```\n"))

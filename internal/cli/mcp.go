@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"soniq/internal/cli/command"
 	"soniq/internal/cli/mcpbridge"
 	"soniq/internal/config"
 )
@@ -33,20 +34,22 @@ type mcpOptions struct {
 }
 
 func newMCP() *cobra.Command {
-	cmd := newMCPCommand("mcp", "forward a desktop assistant on standard input and output to the tool server", "  soniq mcp --url https://pbx.example.com/mcp/sse",
+	cmd := newMCPCommand("mcp", "forward a desktop assistant on standard input and output to the tool server",
+		"  soniq mcp --url https://pbx.example.com/mcp/sse",
 		(*mcpOptions).forward)
 	cmd.AddCommand(
 		newMCPCommand("login", "log in with a browser", "  soniq mcp login --url https://pbx.example.com/mcp/sse", (*mcpOptions).logIn),
 		newMCPCommand("logout", "log out and revoke the tokens", "  soniq mcp logout", (*mcpOptions).logOut),
 		newMCPCommand("status", "show the login and the tools", "  soniq mcp status", (*mcpOptions).status),
-		newMCPCommand("doctor", "check address, login and tools", "  soniq mcp doctor --url https://pbx.example.com/mcp/sse", (*mcpOptions).doctor))
+		newMCPCommand("doctor", "check address, login and tools", "  soniq mcp doctor --url https://pbx.example.com/mcp/sse",
+			(*mcpOptions).doctor))
 	return cmd
 }
 
 func newMCPCommand(use, short, example string, run func(*mcpOptions, context.Context) error) *cobra.Command {
 	var o mcpOptions
 	cmd := &cobra.Command{
-		Use: use, Short: short, Example: example, Args: words(), ValidArgsFunction: cobra.NoFileCompletions,
+		Use: use, Short: short, Example: example, Args: command.Words(), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.complete(cmd); err != nil {
 				return err
@@ -66,22 +69,22 @@ func newMCPCommand(use, short, example string, run func(*mcpOptions, context.Con
 	for _, flag := range []string{"scopes", "client", "port", "no-browser"} {
 		f.Lookup(flag).Hidden = use != "login"
 	}
-	completeList(cmd, "scopes", scopes()[1:]...)
+	command.CompleteList(cmd, "scopes", command.Scopes()[1:]...)
 	for _, free := range []string{"url", "org", "client", "port"} {
-		completeFlag(cmd, free)
+		command.CompleteFlag(cmd, free)
 	}
-	return endsWithUsage(cmd)
+	return command.EndsWithUsage(cmd)
 }
 
 // complete takes the key from the environment, where other programs cannot read it, and checks the address.
 func (o *mcpOptions) complete(cmd *cobra.Command) error {
-	o.Key, o.Out, o.Note = cmp.Or(os.Getenv(mcpKeyVariable), os.Getenv(keyVariable)), os.Stdout, os.Stderr
+	o.Key, o.Out, o.Note = cmp.Or(os.Getenv(mcpKeyVariable), os.Getenv(command.KeyVariable)), os.Stdout, os.Stderr
 	o.login.In, o.login.Print = os.Stdin, func(text string) { fmt.Println(text) }
 	o.login.Scopes = strings.Join(strings.FieldsFunc(o.scopes, func(r rune) bool { return r == ',' || r == ' ' }), " ")
 	o.login.Browser = !o.noBrowser
 	u, err := mcpbridge.Address(cmp.Or(o.URL, os.Getenv(mcpURLVariable), defaultMCPURL))
 	if err != nil {
-		return usageError(cmd, "%w", err)
+		return command.UsageErrorf(cmd, "%w", err)
 	}
 	o.URL, o.LoginCommand = u.String(), "soniq mcp login --url "+u.String()
 	o.Login, err = mcpbridge.NewLogin(u)
@@ -90,7 +93,7 @@ func (o *mcpOptions) complete(cmd *cobra.Command) error {
 
 // notLoggedIn returns the error for a missing credential.
 func (o *mcpOptions) notLoggedIn() error {
-	return &failure{exitAccess, errors.New("nobody is logged in: run " + o.LoginCommand + ", or set " + mcpKeyVariable)}
+	return command.Fail(command.ExitAccess, errors.New("nobody is logged in: run "+o.LoginCommand+", or set "+mcpKeyVariable))
 }
 
 // hasCredential reports whether there is a key or a login.
@@ -113,7 +116,7 @@ func (o *mcpOptions) logIn(ctx context.Context) error {
 	}
 	k, err := o.Login.LogIn(ctx, o.login)
 	if err != nil {
-		return &failure{exitAccess, err}
+		return command.Fail(command.ExitAccess, err)
 	}
 	fmt.Printf("Logged in to %s with %s\n", o.URL, k.Scope)
 	return nil
@@ -151,7 +154,7 @@ func (o *mcpOptions) status(ctx context.Context) error {
 	}
 	as, err := o.identity(ctx)
 	if err != nil {
-		return &failure{exitAccess, errors.New(o.ErrorText(err))}
+		return command.Fail(command.ExitAccess, errors.New(o.ErrorText(err)))
 	}
 	tools, err := o.Tools(ctx)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"soniq/internal/cli/command"
 	"soniq/internal/config"
 	"soniq/internal/platform/db"
 )
@@ -20,11 +21,11 @@ func newMigrate() *cobra.Command {
 	var o migrateOptions
 	cmd := &cobra.Command{
 		Use: "migrate", Short: "bring the database up to date", Example: "  soniq migrate --status --data /var/lib/soniq",
-		Args: words(), ValidArgsFunction: cobra.NoFileCompletions,
+		Args: command.Words(), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), cmd.OutOrStdout()) },
 	}
 	cmd.Flags().BoolVar(&o.status, "status", false, "only show the pending migrations")
-	o.settings = addSettings(cmd, dataFolder...)
+	o.settings = command.AddSettings(cmd, dataFolder...)
 	return cmd
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"soniq/internal/cli/command"
 	"soniq/internal/config"
 	"soniq/internal/server"
 )
@@ -18,10 +19,10 @@ func newServe() *cobra.Command {
 	var o serveOptions
 	cmd := &cobra.Command{
 		Use: "serve", Short: "run the platform", Example: "  soniq serve --data /var/lib/soniq --http 0.0.0.0:8080 --public-ip 203.0.113.7",
-		Args: words(), ValidArgsFunction: cobra.NoFileCompletions,
+		Args: command.Words(), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
-	o.settings = addSettings(cmd)
+	o.settings = command.AddSettings(cmd)
 	return cmd
 }
 
@@ -39,7 +40,7 @@ func (o *serveOptions) run(ctx context.Context) error {
 		n.Stop()
 		return err
 	}
-	fmt.Printf("soniq is ready: http=%s sip=%s data=%s docs=%s/docs%s\n", n.HTTPAddr(), n.SIPAddr(), c.Data, n.BaseURL(), n.SecureAddrs())
+	fmt.Printf("soniq is ready: http=%s sip=%s data=%s docs=%s/docs%s\n", n.HTTPAddr(), n.SIPAddr(), c.Data, n.BaseURL(), n.OtherAddrs())
 	<-ctx.Done()
 	fmt.Fprintln(os.Stderr, "soniq is stopping: calls in progress may end within", c.DrainTime)
 	n.Stop()

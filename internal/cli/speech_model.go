@@ -2,6 +2,11 @@ package cli
 
 import "github.com/spf13/cobra"
 
+import (
+	"soniq/internal/cli/command"
+)
+
 func newSpeechModel() *cobra.Command {
-	return group("speech-model", "the speech-recognition model", newSpeechModelInstall(), newSpeechModelStatus(), newSpeechModelPackages())
+	return command.Group("speech-model", "the speech-recognition model", newSpeechModelInstall(), newSpeechModelStatus(),
+		newSpeechModelPackages())
 }

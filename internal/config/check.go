@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"soniq/internal/customer/crm"
+	"soniq/internal/customer/crm/adapter"
 	"soniq/internal/identity/org"
 	"soniq/internal/intelligence/engine/speech"
 	"soniq/internal/intelligence/memory"
@@ -30,6 +30,12 @@ func (c *Config) check() []error {
 	if _, _, err := c.RTPPortRange(); err != nil {
 		wrong = append(wrong, err)
 	}
+	if c.OrgShare < 1 || c.OrgShare > 100 {
+		wrong = append(wrong, fmt.Errorf("--org-share %d must be 1 to 100 percent", c.OrgShare))
+	}
+	if min(c.DeviceCalls, c.UserCalls, c.OrgCalls) < 0 {
+		wrong = append(wrong, errors.New("--device-calls, --user-calls and --org-calls must be 0, for no limit, or more"))
+	}
 	if c.PublicIP != "" {
 		if _, err := netip.ParseAddr(c.PublicIP); err != nil {
 			wrong = append(wrong, fmt.Errorf("--public-ip %q must be an IP address", c.PublicIP))
@@ -39,7 +45,8 @@ func (c *Config) check() []error {
 		wrong = append(wrong, err)
 	}
 	if c.DB != "" && !c.IsPostgres() {
-		wrong = append(wrong, fmt.Errorf("--db %q must be postgres://user:password@host/name, or empty for SQLite in the data folder", c.DB))
+		wrong = append(wrong, fmt.Errorf("--db %q must be postgres://user:password@host/name, or empty for SQLite in the data folder",
+			c.DB))
 	}
 	if c.BaseURL != "" && !IsWebURL(c.BaseURL) {
 		wrong = append(wrong, fmt.Errorf("--base-url %q must be an address such as https://voice.example.com", c.BaseURL))
@@ -70,7 +77,8 @@ func (c *Config) check() []error {
 	if _, err := c.ReadSTIRRoots(); err != nil {
 		wrong = append(wrong, err)
 	}
-	for name, use := range map[string]string{"transcriber": c.Transcriber, "summarizer": c.Summarizer, "embedder": c.Embedder, "voice": c.Voice} {
+	for name, use := range map[string]string{"transcriber": c.Transcriber, "summarizer": c.Summarizer, "embedder": c.Embedder,
+		"voice": c.Voice} {
 		may := "builtin, off, or the address of an OpenAI-compatible server"
 		if name == "transcriber" {
 			if dir, ok := strings.CutPrefix(use, speech.SherpaPrefix); ok && dir != "" {
@@ -99,16 +107,16 @@ func (c *Config) check() []error {
 }
 
 func (c *Config) givenApps() map[string]string {
-	return map[string]string{"hubspot": c.HubSpotApp, "salesforce": c.SalesforceApp, "pipedrive": c.PipedriveApp, "zoho": c.ZohoApp, "dynamics": c.DynamicsApp,
-		"zendesk": c.ZendeskApp}
+	return map[string]string{"hubspot": c.HubSpotApp, "salesforce": c.SalesforceApp, "pipedrive": c.PipedriveApp, "zoho": c.ZohoApp,
+		"dynamics": c.DynamicsApp, "zendesk": c.ZendeskApp}
 }
 
 // VendorApps returns the OAuth apps that the operator registered with CRM vendors, by provider.
-func (c *Config) VendorApps() map[string]crm.App {
-	apps := map[string]crm.App{}
+func (c *Config) VendorApps() map[string]adapter.App {
+	apps := map[string]adapter.App{}
 	for name, text := range c.givenApps() {
 		if id, secret, ok := strings.Cut(text, ":"); ok {
-			apps[name] = crm.App{ClientID: id, ClientSecret: secret}
+			apps[name] = adapter.App{ClientID: id, ClientSecret: secret}
 		}
 	}
 	return apps

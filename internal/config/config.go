@@ -25,6 +25,7 @@ type Config struct {
 	ProvisionPlain  string        `flag:"provision-plain" default:"" help:"networks (CIDR, comma-separated) whose phones may fetch their configuration, which has their password in it, without TLS"`
 	ProvisionEvery  time.Duration `flag:"provision-interval" default:"24h" help:"how often phones fetch their configuration again"`
 	NTPServer       string        `flag:"ntp-server" default:"pool.ntp.org" help:"time server that phones are told"`
+	SIPEdges        string        `flag:"sip-edges" default:"" help:"networks (CIDR, comma-separated) of SIP proxies in front of this server: the sender of what they forward is what the proxy wrote into the second Via (received, rport), and a ban never hits the proxy"`
 	TrustedProxies  string        `flag:"trusted-proxies" default:"" help:"networks (CIDR, comma-separated) of proxies before HTTP whose X-Forwarded-For is believed, for the addresses that API keys may be used from and for phones in browsers"`
 	SessionExpires  time.Duration `flag:"session-expires" default:"30m" help:"how long a call lives without a sign of life of either side (RFC 4028)"`
 	WebOrigins      string        `flag:"web-origins" default:"" help:"pages (https://host, comma-separated) whose browsers may connect phones, beside those of this server"`
@@ -32,7 +33,7 @@ type Config struct {
 	DB              string        `flag:"db" default:"" help:"database: empty for SQLite in the data folder, or postgres://user:password@host/name"`
 	PublicIP        string        `flag:"public-ip" default:"" help:"address told to phones and carriers when this machine is behind NAT"`
 	BaseURL         string        `flag:"base-url" default:"" help:"address under which the API is reached from outside; empty for http://<http address>"`
-	AllowTargets    string        `flag:"allow-targets" default:"" help:"networks (CIDR, comma-separated) that webhooks and AI engines may reach although they are not public, also by http"`
+	AllowTargets    string        `flag:"allow-targets" default:"" help:"networks (CIDR, comma-separated) that webhooks, AI engines, connected systems, trunks and media may reach although they are not public, also by http"`
 	Transcriber     string        `flag:"transcriber" default:"builtin" help:"speech to text: builtin (the model of soniq speech-model install, else pocketsphinx), pocketsphinx, off, sherpa:FOLDER with a model of sherpa-onnx, or the address of an OpenAI-compatible server"`
 	Sherpa          string        `flag:"sherpa" default:"" help:"folder of libsherpa-onnx-c-api.so; empty: beside the model, or where the system looks for libraries"`
 	TransKey        string        `flag:"transcriber-key" default:"" secret:"true" help:"key for the transcriber"`
@@ -55,7 +56,7 @@ type Config struct {
 	HookPrefix      string        `flag:"webhook-prefix" default:"x-service" help:"prefix of webhook headers"`
 	SIPDomain       string        `flag:"sip-domain" default:"soniq" help:"realm of phones' passwords; changing it invalidates them all"`
 	Country         string        `flag:"country" default:"US" help:"country of the organisation made at the first start (ISO 3166)"`
-	MetricsKey      string        `flag:"metrics-key" default:"" secret:"true" help:"token with which other machines may read /metrics"`
+	MetricsKey      string        `flag:"metrics-key" default:"" secret:"true" help:"bearer token that every reader of /metrics must show; empty: only requests from this machine that no proxy forwarded may read them"`
 	CORSOrigins     string        `flag:"cors-origins" default:"" help:"pages (https://host, comma-separated) whose browsers may use the API; * for all"`
 	RateReads       int           `flag:"rate-reads" default:"600" help:"reads per minute and credential; 0: no limit"`
 	RateWrites      int           `flag:"rate-writes" default:"120" help:"writes per minute and credential; 0: no limit"`
@@ -66,7 +67,14 @@ type Config struct {
 	OAuthCallbacks  string        `flag:"oauth-callbacks" default:"" help:"addresses (https, comma-separated) of remote assistants to which the client soniq-assistant may lead people back, beside their own machines"`
 	OAuthReuse      time.Duration `flag:"oauth-reuse-window" default:"0s" help:"how long, up to 60s, a refresh token may be used once more by a program that lost the answer"`
 	AuditDays       int           `flag:"audit-days" default:"400" help:"days for which the audit log is kept"`
+	HTTPConns       int           `flag:"http-connections" default:"20000" help:"HTTP connections at once; fewer if the system allows few open files"`
+	HTTPPerAddress  int           `flag:"http-connections-per-address" default:"500" help:"HTTP connections at once from a source address; this machine and --trusted-proxies are not counted"`
+	WebSockets      int           `flag:"websockets" default:"10000" help:"WebSocket connections at once, of phones in browsers; fewer if the system allows few open files"`
 	MaxCalls        int           `flag:"max-calls" default:"20000" help:"calls in progress beyond which new ones get 503"`
+	DeviceCalls     int           `flag:"device-calls" default:"30" help:"calls in progress of one device beyond which its new ones get 486; 0: no limit"`
+	UserCalls       int           `flag:"user-calls" default:"60" help:"calls in progress placed by one user's devices and programs beyond which new ones get 486; 0: no limit"`
+	OrgCalls        int           `flag:"org-calls" default:"10000" help:"calls in progress of one organisation, internal ones too, beyond which new ones get 486; 0: no limit"`
+	OrgShare        int           `flag:"org-share" default:"50" help:"percent of the RTP ports that one of several organisations can use by itself; 100: all"`
 	CallRate        int           `flag:"call-rate" default:"4000" help:"new calls per second beyond which they get 503"`
 	RingTime        time.Duration `flag:"ring-time" default:"60s" help:"how long phones and carriers are rung before a call counts as not answered"`
 	TrunkProbe      time.Duration `flag:"trunk-probe" default:"1m" help:"how often each trunk is asked by OPTIONS whether it is there; 0 never asks"`

@@ -37,8 +37,8 @@ func Settings() []Setting {
 	all := make([]Setting, t.NumField())
 	for i := range all {
 		tag := t.Field(i).Tag
-		all[i] = Setting{Index: i, Flag: tag.Get("flag"), Secret: tag.Get("secret") == "true", old: tag.Get("old"), initial: tag.Get("default"),
-			help: tag.Get("help"), typeName: strings.ToLower(t.Field(i).Type.Name())}
+		all[i] = Setting{Index: i, Flag: tag.Get("flag"), Secret: tag.Get("secret") == "true", old: tag.Get("old"),
+			initial: tag.Get("default"), help: tag.Get("help"), typeName: strings.ToLower(t.Field(i).Type.Name())}
 	}
 	return all
 }

@@ -1,10 +1,7 @@
 package config
 
 import (
-	"context"
 	"fmt"
-	"net"
-	"time"
 
 	"soniq/internal/platform/egress"
 	"soniq/internal/platform/mail"
@@ -15,8 +12,7 @@ func (c *Config) NewMailer(g *egress.Guard) (*mail.Sender, error) {
 	if c.SMTP == "" {
 		return nil, nil
 	}
-	m, err := mail.New(mail.Config{Server: c.SMTP, Password: c.SMTPPassword, From: c.MailFrom, Now: time.Now,
-		Dial: func(ctx context.Context, address string) (net.Conn, bool, error) { return g.Dial(ctx, address) }})
+	m, err := mail.New(mail.Config{Server: c.SMTP, Password: c.SMTPPassword, From: c.MailFrom, Dialer: g})
 	if err != nil {
 		return nil, fmt.Errorf("--smtp, --mail-from: %w", err)
 	}

@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"soniq/internal/protocol/sip"
+	"soniq/internal/protocol/sip/transport"
 )
 
 // CertificateFiles returns the paths of the TLS certificate and key. Without --tls-cert it creates a self-signed certificate in the
@@ -22,7 +22,7 @@ func (c Config) CertificateFiles() (cert, key string, err error) {
 	if _, err := os.Stat(key); !errors.Is(err, fs.ErrNotExist) {
 		return cert, key, err
 	}
-	_, certPEM, keyPEM, err := sip.SelfSigned(cmp.Or(c.PublicIP, c.SIPDomain))
+	_, certPEM, keyPEM, err := transport.SelfSigned(cmp.Or(c.PublicIP, c.SIPDomain))
 	if err != nil {
 		return "", "", err
 	}

@@ -14,6 +14,12 @@ type BackupRequest struct{ To string }
 // NumberBlockRequest adds a block of free numbers to the stock of an organisation (stock add).
 type NumberBlockRequest struct{ Org, Trunk, From, To string }
 
+// NetworkRequest confirms that calls of an organisation come from a network (network).
+type NetworkRequest struct{ Org, Network string }
+
+// NumberRequest confirms that a number belongs to an organisation (number).
+type NumberRequest struct{ Org, Number string }
+
 // PortRequest sets the status of a port of numbers from another carrier (port set).
 type PortRequest struct{ Org, ID, Status, Trunk, Detail string }
 

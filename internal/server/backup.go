@@ -35,7 +35,7 @@ func (p *Platform) backup(ctx context.Context, to string) (string, error) {
 	return fmt.Sprintf("%s: database, keys and %d recordings%s", to, n, note), nil
 }
 
-// copyTree copies finished files. Files that are being written are left out.
+// copyTree copies finished files. Files that are being written are left out, and symbolic links, which lead elsewhere.
 func copyTree(from, to string) (n int, err error) {
 	err = filepath.WalkDir(from, func(path string, d os.DirEntry, err error) error {
 		if err != nil || strings.HasSuffix(path, ".part") {
@@ -45,15 +45,19 @@ func copyTree(from, to string) (n int, err error) {
 		if d.IsDir() {
 			return os.MkdirAll(target, 0o700)
 		}
+		if !d.Type().IsRegular() {
+			return nil
+		}
 		n++
 		return copyFile(path, target)
 	})
 	return n, err
 }
 
-// copyFile copies a file that never changes. It makes a hard link if the target is on the same disk.
+// copyFile copies a file that never changes. It makes a hard link if the target is on the same disk. The operator may have the keys as links
+// to another disk: what they lead to is copied.
 func copyFile(from, to string) error {
-	if os.Link(from, to) == nil {
+	if info, err := os.Lstat(from); err == nil && info.Mode().IsRegular() && os.Link(from, to) == nil {
 		return nil
 	}
 	in, err := os.Open(from)

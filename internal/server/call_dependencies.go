@@ -70,7 +70,8 @@ func (d callDependencies) QueueWaits(ctx context.Context, q db.Querier, org stri
 }
 
 // OfferedAgents implements call.Queues.
-func (d callDependencies) OfferedAgents(ctx context.Context, q db.Querier, org string, calls []string) (map[string][]call.OfferedAgent, error) {
+func (d callDependencies) OfferedAgents(ctx context.Context, q db.Querier, org string, calls []string) (map[string][]call.OfferedAgent,
+	error) {
 	found, err := d.p.queues.OffersOfCalls(ctx, q, org, calls)
 	all := make(map[string][]call.OfferedAgent, len(found))
 	for id, offers := range found {

@@ -7,17 +7,24 @@ import (
 	"soniq/internal/messaging/sms"
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/db"
+	"soniq/internal/telephony/call"
 	"soniq/internal/telephony/voicemail"
 )
 
-// Messages and voicemail in the timeline of a contact.
+// Calls, messages and voicemail in the timeline of a contact.
 
-// messageLine returns the messages with a contact. Their texts are included only if the client may read messages.
-func (p *Platform) messageLine(ctx context.Context, org string, q contact.TimelineQuery) ([]contact.Item, error) {
+type (
+	callItems      struct{ p *Platform }
+	messageItems   struct{ p *Platform }
+	voicemailItems struct{ p *Platform }
+)
+
+// TimelineItems returns the messages with a contact. Their texts are included only if the client may read messages.
+func (d messageItems) TimelineItems(ctx context.Context, org string, q contact.TimelineQuery) ([]contact.Item, error) {
 	if !q.Wants("message") {
 		return nil, nil
 	}
-	found, err := p.messages.History(ctx, org, sms.History{Numbers: q.Numbers, Since: q.Since, Until: q.Until, Before: q.Before,
+	found, err := d.p.messages.History(ctx, org, sms.History{Numbers: q.Numbers, Since: q.Since, Until: q.Until, Before: q.Before,
 		BeforeID: q.BeforeID, Limit: q.Limit})
 	if err != nil {
 		return nil, err
@@ -27,12 +34,12 @@ func (p *Platform) messageLine(ctx context.Context, org string, q contact.Timeli
 	people := map[string]*contact.Person{}
 	all := make([]contact.Item, len(found))
 	for i, m := range found {
-		all[i] = contact.Item{Kind: "message", ID: m.ID, At: m.CreatedAt, Phone: db.Null(m.Peer()).Ptr(), Direction: &m.Direction, Status: &m.Status,
-			Conversation: &m.ConversationID}
+		all[i] = contact.Item{Kind: "message", ID: m.ID, At: m.CreatedAt, Phone: db.Null(m.Peer()).Ptr(), Direction: &m.Direction,
+			Status: &m.Status, Conversation: &m.ConversationID}
 		if readable {
 			all[i].Text = &m.Body
 		}
-		if all[i].Agent, err = p.person(ctx, org, m.UserID, people); err != nil {
+		if all[i].Agent, err = d.p.person(ctx, org, m.UserID, people); err != nil {
 			return nil, err
 		}
 	}
@@ -57,13 +64,13 @@ func (p *Platform) person(ctx context.Context, org string, id *string, found map
 	return found[*id], err
 }
 
-// voicemailLine returns the voicemail messages of a contact.
-func (p *Platform) voicemailLine(ctx context.Context, org string, q contact.TimelineQuery) ([]contact.Item, error) {
+// TimelineItems returns the voicemail messages of a contact.
+func (d voicemailItems) TimelineItems(ctx context.Context, org string, q contact.TimelineQuery) ([]contact.Item, error) {
 	if !q.Wants("voicemail") {
 		return nil, nil
 	}
-	found, err := p.voicemail.FromNumbers(ctx, org, voicemail.History{Numbers: q.Numbers, Since: q.Since, Until: q.Until, Before: q.Before,
-		BeforeID: q.BeforeID, Limit: q.Limit})
+	found, err := d.p.voicemail.FromNumbers(ctx, org, voicemail.History{Numbers: q.Numbers, Since: q.Since, Until: q.Until,
+		Before: q.Before, BeforeID: q.BeforeID, Limit: q.Limit})
 	if err != nil {
 		return nil, err
 	}
@@ -73,6 +80,28 @@ func (p *Platform) voicemailLine(ctx context.Context, org string, q contact.Time
 			Text: v.AISummary, CallID: &v.CallID, RecordingURL: v.AudioURL}
 		if v.Transcript != nil {
 			all[i].Text = v.Transcript.Text
+		}
+	}
+	return all, nil
+}
+
+// TimelineItems returns the calls with a contact.
+func (d callItems) TimelineItems(ctx context.Context, org string, q contact.TimelineQuery) ([]contact.Item, error) {
+	if !q.Wants("call") {
+		return nil, nil
+	}
+	calls, err := d.p.calls.History(ctx, org, call.History{Contact: q.Contact.ID, Numbers: q.Numbers, Since: q.Since, Until: q.Until,
+		Before: q.Before, BeforeID: q.BeforeID, Limit: q.Limit})
+	if err != nil {
+		return nil, err
+	}
+	all := make([]contact.Item, len(calls))
+	for i, c := range calls {
+		direction, status := string(c.Direction), string(c.Status)
+		all[i] = contact.Item{Kind: "call", ID: c.ID, At: c.StartedAt, Phone: db.Null(c.ExternalNumber()).Ptr(), Direction: &direction,
+			Status: &status, Text: c.AISummary, TalkSeconds: &c.TalkDurationSeconds, CallID: &c.ID, RecordingURL: c.RecordingURL}
+		if a := c.Agent(); a != nil {
+			all[i].Agent = &contact.Person{ID: a.ID, Name: a.Name}
 		}
 	}
 	return all, nil

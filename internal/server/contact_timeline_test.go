@@ -13,6 +13,7 @@ import (
 	"soniq/internal/customer/contact"
 	"soniq/internal/messaging/sms"
 	"soniq/internal/platform/access"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/db/dbtest"
 	"soniq/internal/platform/event"
@@ -89,7 +90,7 @@ func (h *testPlatform) addDay(hours int) (want []string) {
 		at := base.Add(time.Duration(i) * time.Hour)
 		c := h.addCall(at, "")
 		v := voicemail.Message{Org: h.org, ID: db.NewID("vm"), CallID: c, Mailbox: "que_1", From: known, ReceivedAt: at, Duration: time.Second, Size: 1, SHA256: "x"}
-		h.messages.Now = func() time.Time { return at }
+		h.messages.Clock = clock.Func(func() time.Time { return at })
 		m, err := h.messages.Receive(ctx, sms.Incoming{Org: h.org, From: known, To: "+442079460050", Body: fmt.Sprintf("words %d", i), Internal: true})
 		if err != nil {
 			h.t.Fatal(err)
@@ -147,7 +148,7 @@ func TestScreenPop_HasQueue(t *testing.T) {
 	eachHouse(t, func(t *testing.T, h *testPlatform) {
 		support := h.do("POST", "/queues", `{"name":"Support"}`).Want(201).Text("id")
 		sales := h.do("POST", "/queues", `{"name":"Sales"}`).Want(201).Text("id")
-		trunk := h.do("POST", "/trunks", `{"name":"Carrier","host":"192.0.2.10"}`).Want(201).Text("id")
+		trunk := h.do("POST", "/trunks", `{"name":"Carrier","host":"sip.carrier.example"}`).Want(201).Text("id")
 		number := h.do("POST", "/numbers", map[string]any{"number": "+442079460050", "trunk_id": trunk, "queue_id": support}).Want(201).Text("id")
 		told := h.bus.Subscribe(event.Stream, 100)
 		pop := func(id string) (queue any, streamed string) {

@@ -8,7 +8,7 @@ import (
 	"soniq/internal/identity/org"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/op"
-	"soniq/internal/protocol/sip"
+	"soniq/internal/protocol/sip/sipmsg"
 	"soniq/internal/sandbox/testparty"
 	"soniq/internal/telephony/call"
 	"soniq/internal/telephony/number"
@@ -62,7 +62,7 @@ func (p *Platform) userPart(to string) (string, error) {
 	default:
 		return to, nil
 	}
-	u, err := sip.ParseURI(to)
+	u, err := sipmsg.ParseURI(to)
 	switch {
 	case err != nil || !found || u.User == "":
 		return "", op.Invalid(op.Field("to", "invalid_address", "not a valid SIP address"))
@@ -75,7 +75,7 @@ func (p *Platform) userPart(to string) (string, error) {
 }
 
 // foreignHostError returns the error text for a SIP address of another server.
-func foreignHostError(u sip.URI) string {
+func foreignHostError(u sipmsg.URI) string {
 	return "SIP addresses of other servers are not called: " + u.Host + " is not this server"
 }
 
@@ -105,13 +105,16 @@ func (p *Platform) parseNumber(ctx context.Context, orgID, text string) (string,
 	return number, ok, nil
 }
 
-// numberID returns the id of a number of the organisation, or "" if the organisation does not own it.
-func (p *Platform) numberID(ctx context.Context, q db.Querier, org, e164 string) (string, error) {
-	n, err := p.numbers.Owned(ctx, q, org, e164)
+// webhookNumbers implements webhook.Numbers.
+type webhookNumbers struct{ p *Platform }
+
+// NumberID returns the id of a number of the organisation, or "" if the organisation does not own it.
+func (n webhookNumbers) NumberID(ctx context.Context, q db.Querier, org, e164 string) (string, error) {
+	owned, err := n.p.numbers.Owned(ctx, q, org, e164)
 	if db.IsNone(err) {
 		return "", nil
 	}
-	return n.ID, err
+	return owned.ID, err
 }
 
 // webhookDeliveries returns the webhook deliveries of a call as timeline entries.
@@ -119,8 +122,10 @@ func (p *Platform) webhookDeliveries(ctx context.Context, org, callID string) ([
 	attempts, err := p.webhooks.CallAttempts(ctx, org, callID)
 	all := make([]call.TimelineEntry, len(attempts))
 	for i, x := range attempts {
-		all[i] = call.TimelineEntry{At: x.At.Time, Kind: "webhook." + x.Kind, Detail: map[string]any{"webhook_id": x.WebhookID, "delivery_id": x.DeliveryID,
-			"event_id": x.EventID, "attempt": x.Attempt, "duration_ms": x.DurationMS, "response_status": x.ResponseStatus, "error": x.Error}}
+		all[i] = call.TimelineEntry{At: x.At.Time, Kind: "webhook." + x.Kind, Detail: map[string]any{"webhook_id": x.WebhookID,
+			"delivery_id": x.DeliveryID,
+			"event_id":    x.EventID, "attempt": x.Attempt, "duration_ms": x.DurationMS, "response_status": x.ResponseStatus,
+			"error": x.Error}}
 	}
 	return all, err
 }

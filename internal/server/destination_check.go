@@ -8,7 +8,7 @@ import (
 	"soniq/internal/contactcenter/routing"
 	"soniq/internal/identity/org"
 	"soniq/internal/platform/db"
-	"soniq/internal/protocol/sip"
+	"soniq/internal/protocol/sip/sipmsg"
 	"soniq/internal/telephony/number"
 )
 
@@ -36,7 +36,7 @@ func (p *Platform) checkDestination(ctx context.Context, orgID, to string) (stri
 	case "voicemail":
 		return p.checkMailbox(ctx, orgID, name)
 	case "sip", "sips":
-		u, err := sip.ParseURI(to)
+		u, err := sipmsg.ParseURI(to)
 		switch {
 		case err != nil || u.User == "":
 			return "not a valid SIP address", nil

@@ -10,11 +10,9 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"soniq/internal/api/mcp"
 	"soniq/internal/api/rest"
-	"soniq/internal/api/webhook"
 	"soniq/internal/config"
 	"soniq/internal/platform/op"
 )
@@ -30,7 +28,7 @@ func TestGoldenDescription(t *testing.T) {
 // TestGoldenTools compares the MCP tools with the copy in the tree: names, scopes, hints and schemas.
 func TestGoldenTools(t *testing.T) {
 	d := newHTTPServer(t)
-	tools := mcp.New(mcp.Config{Operations: d.Operations, Document: d.Document, Log: slog.New(slog.DiscardHandler), Now: time.Now})
+	tools := mcp.New(mcp.Config{Operations: d.Operations, API: toolAPI{Server: d}, OAuth: toolOAuth{}, Log: slog.New(slog.DiscardHandler)})
 	defer tools.Close()
 	all, err := tools.Tools()
 	if err != nil {
@@ -86,14 +84,18 @@ func newHTTPServer(t *testing.T) *rest.Server {
 		t.Fatal(err)
 	}
 	defer h.Close()
-	s, err := rest.New(rest.Config{Pipeline: &op.Pipeline{DB: h.db, Sealer: h.seal, Now: time.Now}, Operations: h.operations(), Keys: h.keys,
-		Ready: func(context.Context) error { return nil }, Metrics: http.NotFoundHandler(), Log: slog.New(slog.DiscardHandler),
-		Describe: webhook.Describe})
+	s, err := rest.New(rest.Config{Pipeline: &op.Pipeline{DB: h.db, Sealer: h.seal}, Operations: h.operations(), Keys: h.keys,
+		Delegation: h.keys, Readiness: alwaysReady{}, Metrics: http.NotFoundHandler(), Log: slog.New(slog.DiscardHandler), Webhooks: h.webhooks})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
+
+// alwaysReady is a node that can take calls.
+type alwaysReady struct{}
+
+func (alwaysReady) Ready(context.Context) error { return nil }
 
 // firstDifferentLine returns the number of the first line that differs.
 func firstDifferentLine(a, b []byte) int {

@@ -15,6 +15,8 @@ import (
 	"soniq/internal/messaging/sms"
 	"soniq/internal/platform/job"
 	"soniq/internal/telephony/call"
+	"soniq/internal/telephony/call/callback"
+	"soniq/internal/telephony/call/cdr"
 )
 
 // The queues of background jobs, their workers and their handlers. Webhook deliveries have runners of their own in package webhook.
@@ -36,23 +38,25 @@ func (s *Server) jobQueues() []jobQueue {
 	p := s.Platform
 	all := []jobQueue{
 		{name: call.JobQueue, options: job.Options{Workers: 8, PerLane: 4, Timeout: 10 * time.Minute, Pace: backgroundPace},
-			handle: []func(*job.Runner){p.calls.Handle, p.numbers.Handle}},
-		{name: call.ExportQueue, options: job.Options{Workers: 2, PerLane: 1, Timeout: 2 * time.Hour},
-			handle: []func(*job.Runner){p.calls.HandleExports}},
+			handle: []func(*job.Runner){p.calls.Handle, p.recordings.Handle, p.numbers.Handle}},
+		{name: cdr.JobQueue, options: job.Options{Workers: 2, PerLane: 1, Timeout: 2 * time.Hour},
+			handle: []func(*job.Runner){p.cdrs.Handle}},
 		{name: transcript.Queue, options: job.Options{Workers: 4, PerLane: 2, Timeout: 30 * time.Minute, Pace: backgroundPace},
 			handle: []func(*job.Runner){p.transcripts.RegisterJobs}},
 		{name: erasure.Queue, options: job.Options{Workers: 1, PerLane: 1, Timeout: time.Hour},
 			handle: []func(*job.Runner){p.erasures.RegisterJobs}},
 		{name: contact.Queue, options: contact.Options(), handle: []func(*job.Runner){p.contacts.RegisterJobs}},
 		{name: crm.Queue, options: crm.Options(), handle: []func(*job.Runner){p.crm.RegisterJobs}},
-		{name: call.CallbackQueue, options: job.Options{Workers: 4, PerLane: 2, Timeout: time.Minute},
-			handle: []func(*job.Runner){p.calls.HandleCallbacks}},
-		{name: partner.Queue, options: job.Options{Workers: 1, Timeout: time.Hour}, handle: []func(*job.Runner){p.partners.Handle}, keepOnReset: true},
-		{name: smppserver.Queue, options: job.Options{Workers: 16, PerLane: 8, Timeout: 2 * time.Minute}, handle: []func(*job.Runner){p.smppApps.Handle}},
+		{name: callback.JobQueue, options: job.Options{Workers: 4, PerLane: 2, Timeout: time.Minute},
+			handle: []func(*job.Runner){p.callbacks.Handle}},
+		{name: partner.Queue, options: job.Options{Workers: 1, Timeout: time.Hour}, handle: []func(*job.Runner){p.partners.Handle},
+			keepOnReset: true},
+		{name: smppserver.Queue, options: job.Options{Workers: 16, PerLane: 8, Timeout: 2 * time.Minute},
+			handle: []func(*job.Runner){p.smppApps.Handle}},
 		{name: sms.Queue, options: job.Options{Workers: 256, Timeout: 2 * time.Minute, LaneLimit: p.smsCarriers.LaneLimit},
 			handle: []func(*job.Runner){p.messages.Handle}},
 	}
-	if p.users.Invites.Send != nil {
+	if p.mailer != nil {
 		all = append(all, jobQueue{name: user.MailQueue, options: job.Options{Workers: 2, PerLane: 1, Timeout: 2 * time.Minute},
 			handle:      []func(*job.Runner){p.users.HandleMail, func(r *job.Runner) { r.Handle(messageMail, p.sendMessageMail) }},
 			keepOnReset: true})

@@ -2,7 +2,7 @@
 
 package server
 
-import sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+import "soniq/internal/api/mcp"
 
-// extendTools returns nil: the server has only the tools of the contract.
-func extendTools() func(*sdk.ServerOptions) func(*sdk.Server) { return nil }
+// toolExtension returns nil: the server has only the tools of the contract.
+func toolExtension() mcp.Extension { return nil }

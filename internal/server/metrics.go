@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"soniq/internal/config"
+	"soniq/internal/platform/limit"
 )
 
 // metrics exports counters to Prometheus. Counters that services keep are read at each scrape.
@@ -28,6 +29,8 @@ func newMetrics(n *Server) *metrics {
 	m.calls(n)
 	m.signalling(n)
 	m.storage(n)
+	m.limits()
+	m.connections(n)
 	return m
 }
 
@@ -53,7 +56,8 @@ func (m *metrics) calls(n *Server) {
 	m.counter("soniq_calls_total", "Calls that came in since start.", func() float64 { return float64(s.Stats().Started) })
 	m.counter("soniq_calls_answered_total", "Calls that were answered.", func() float64 { return float64(s.Stats().Answered) })
 	m.counter("soniq_calls_unanswered_total", "Calls that ended without an answer.", func() float64 { return float64(s.Stats().Failed) })
-	m.counter("soniq_calls_refused_total", "Calls that were not placed: no route, gate, media.", func() float64 { return float64(s.Stats().Refused) })
+	m.counter("soniq_calls_refused_total", "Calls that were not placed: no route, gate, media.",
+		func() float64 { return float64(s.Stats().Refused) })
 	m.counter("soniq_calls_turned_away_total", "Calls refused with 503 because they came faster than they could be set up.",
 		func() float64 { return float64(s.Stats().TurnedAway) })
 	for reason := range n.Platform.gate.RefusalCounts() {
@@ -61,6 +65,8 @@ func (m *metrics) calls(n *Server) {
 			Help: "Outbound calls the gate refused, by reason.", ConstLabels: prometheus.Labels{"reason": string(reason)}},
 			func() float64 { return float64(n.Platform.gate.RefusalCounts()[reason]) }))
 	}
+	m.gauge("soniq_emergency_standby_phones", "Phones whose emergency calls leave without the database.",
+		func() float64 { return float64(n.Platform.directory.StandbyPhones()) })
 	m.gauge("soniq_media_streams", "Media streams open, two for each call.", func() float64 { return float64(n.media.Stats().Streams) })
 	m.gauge("soniq_recorders", "Recordings being made.", func() float64 { return float64(n.media.Stats().Recorders) })
 }
@@ -70,11 +76,31 @@ func (m *metrics) signalling(n *Server) {
 	m.counter("soniq_sip_received_total", "SIP messages received.", func() float64 { return float64(s.Stats().Received) })
 	m.counter("soniq_sip_sent_total", "SIP messages sent.", func() float64 { return float64(s.Stats().Sent) })
 	m.counter("soniq_sip_malformed_total", "SIP messages that were malformed.", func() float64 { return float64(s.Stats().ParseErrors) })
-	m.counter("soniq_sip_rejected_total", "INVITEs refused with 503 by admission control.", func() float64 { return float64(s.Stats().Rejected) })
-	m.counter("soniq_sip_dropped_total", "SIP messages dropped: full queue, flood, banned source.", func() float64 { return float64(s.Stats().Dropped) })
+	m.counter("soniq_sip_rejected_total", "INVITEs refused with 503 by admission control.",
+		func() float64 { return float64(s.Stats().Rejected) })
+	m.counter("soniq_sip_dropped_total", "SIP messages dropped: full queue, flood, banned source.",
+		func() float64 { return float64(s.Stats().Dropped) })
 	m.counter("soniq_sip_auth_failures_total", "Wrong user names or passwords.", func() float64 { return float64(s.Stats().AuthFailures) })
 	m.counter("soniq_sip_panics_total", "Recovered panics; each one is a defect.", func() float64 { return float64(s.Stats().Panics) })
 	m.gauge("soniq_sip_dialogs", "SIP dialogs alive.", func() float64 { return float64(s.Stats().Dialogs) })
+}
+
+// connections exports the HTTP connections, and the file descriptors that they share with calls.
+func (m *metrics) connections(n *Server) {
+	m.gauge("soniq_http_connections", "HTTP connections open.", func() float64 { c, _ := n.connections.Counts(); return float64(c) })
+	m.gauge("soniq_websocket_connections", "WebSocket connections open.", func() float64 { _, w := n.connections.Counts(); return float64(w) })
+	m.gauge("soniq_descriptors_used", "File descriptors open.", func() float64 { used, _ := n.descriptors.Count(); return float64(used) })
+	m.gauge("soniq_descriptors_allowed", "File descriptors that the system allows.",
+		func() float64 { _, allowed := n.descriptors.Count(); return float64(allowed) })
+}
+
+// limits exports how often each limit refused something.
+func (m *metrics) limits() {
+	for _, l := range limit.All() {
+		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: limit.Metric,
+			Help: "Requests, calls and other work that a limit refused (docs/limits.md).", ConstLabels: prometheus.Labels{"limit": l.Name}},
+			func() float64 { return float64(l.Refused()) }))
+	}
 }
 
 func (m *metrics) storage(n *Server) {
@@ -101,5 +127,6 @@ func (s *Server) status(ctx context.Context, _ json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string]any{"version": config.Version, "without_emergency": without, "sms_carriers": silent, "http": s.HTTPAddr(), "sip": s.SIPAddr(), "calls": stats.Active, "calls_total": stats.Started}, nil
+	return map[string]any{"version": config.Version, "without_emergency": without, "sms_carriers": silent, "http": s.HTTPAddr(),
+		"sip": s.SIPAddr(), "calls": stats.Active, "calls_total": stats.Started}, nil
 }

@@ -31,12 +31,14 @@ import (
 	"soniq/internal/intelligence/memory"
 	"soniq/internal/intelligence/transcript"
 	"soniq/internal/intelligence/voiceagent"
+	"soniq/internal/messaging/sipmessage"
 	"soniq/internal/messaging/smppserver"
 	"soniq/internal/messaging/sms"
 	"soniq/internal/messaging/smscarrier"
 	"soniq/internal/platform/audit"
 	"soniq/internal/platform/blob"
 	"soniq/internal/platform/bus"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/egress"
 	"soniq/internal/platform/event"
@@ -44,14 +46,21 @@ import (
 	"soniq/internal/platform/journal"
 	"soniq/internal/platform/op"
 	"soniq/internal/platform/seal"
-	"soniq/internal/protocol/sip"
+	"soniq/internal/protocol/sip/sipmsg"
 	"soniq/internal/protocol/stir"
 	"soniq/internal/sandbox/sandbox"
+	"soniq/internal/server/datadir"
 	"soniq/internal/telephony/call"
+	"soniq/internal/telephony/call/callback"
+	"soniq/internal/telephony/call/cdr"
+	"soniq/internal/telephony/call/recording"
 	"soniq/internal/telephony/device"
+	"soniq/internal/telephony/directory"
 	"soniq/internal/telephony/number"
+	"soniq/internal/telephony/pbx"
 	"soniq/internal/telephony/prompt"
 	"soniq/internal/telephony/trunk"
+	"soniq/internal/telephony/trunkreg"
 	"soniq/internal/telephony/voicemail"
 )
 
@@ -73,6 +82,7 @@ type Platform struct {
 	jobs   *job.Queue
 	files  *blob.Dir
 	guard  *egress.Guard
+	mailer user.Mailer // nil: no mail is sent
 
 	orgs        *org.Service
 	keys        *auth.Service
@@ -86,7 +96,11 @@ type Platform struct {
 	devices     *device.Service
 	numbers     *number.Service
 	trunks      *trunk.Service
+	trunkReg    *trunkreg.Registrations // set before the server listens
 	calls       *call.Service
+	callbacks   *callback.Service
+	recordings  *recording.Service
+	cdrs        *cdr.Service
 	memory      *memory.Service
 	transcripts *transcript.Service
 	voiceAgents *voiceagent.Service
@@ -98,6 +112,7 @@ type Platform struct {
 	analytics   *analytics.Service
 	audit       *audit.Service
 	messages    *sms.Service
+	sipMessages *sipmessage.Service // set before the server listens
 	smsCarriers *smscarrier.Service
 	smppApps    *smppserver.Service
 	sandbox     *sandbox.Service
@@ -109,14 +124,18 @@ type Platform struct {
 	crm         *crm.Service
 	routing     *routing.Service
 	acd         *acd.Service
-	verifier    *stir.Verifier // nil: calls from trunks are not verified
+	switcher    *pbx.Switch          // set before the server listens
+	directory   *directory.Directory // set before the server listens
+	verifier    *stir.Verifier       // nil: calls from trunks are not verified
 
-	owns func(sip.URI) bool // reports whether a SIP URI belongs to this server; set before the server listens
+	server *Server // set by Start before any request; nil: nothing listens, and jobs do not run
+
+	owns func(sipmsg.URI) bool // reports whether a SIP URI belongs to this server; set before the server listens
 }
 
 // Open locks the data folder, migrates the database and constructs all services. The caller must Close the platform.
 func Open(ctx context.Context, c config.Config, log *slog.Logger) (*Platform, error) {
-	lock, err := LockDataFolder(c.Data)
+	lock, err := datadir.Lock(c.Data)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +152,7 @@ func Open(ctx context.Context, c config.Config, log *slog.Logger) (*Platform, er
 
 // open opens the stores: keys, database, files and journal.
 func (p *Platform) open(ctx context.Context) (err error) {
-	if p.node, err = nodeName(p.config.Data); err != nil {
+	if p.node, err = datadir.NodeName(p.config.Data); err != nil {
 		return err
 	}
 	if p.seal, err = seal.Open(filepath.Join(p.config.Data, "master.key")); err != nil {
@@ -180,8 +199,8 @@ func (p *Platform) replay(ctx context.Context) error {
 // build constructs the services in the order of their dependencies.
 func (p *Platform) build() error {
 	now := time.Now
-	p.outbox = &event.Outbox{DB: p.db, Bus: p.bus, Now: func() db.Time { return db.At(now()) }}
-	p.jobs = &job.Queue{Bus: p.bus, Now: now}
+	p.outbox = &event.Outbox{DB: p.db, Bus: p.bus, Clock: clock.Func(now)}
+	p.jobs = &job.Queue{Bus: p.bus, Clock: clock.Func(now)}
 	p.orgs = org.New(p.db, p.bus, now)
 	plans, err := p.config.ReadPlans()
 	if err == nil {
@@ -193,50 +212,66 @@ func (p *Platform) build() error {
 	p.orgs.SetLimits(p.config.RateLimits())
 	p.keys = auth.New(p.db, p.orgs, p.seal, p.bus, now, p.config.Brand)
 	p.buildOAuth()
-	p.users = user.New(p.db, p.orgs, p.outbox, p.bus, now)
+	if err := p.buildUsers(now); err != nil {
+		return err
+	}
+	p.users.Observe(userObserver{p})
 	p.buildSignin()
-	p.devices = device.New(p.db, p.users, p.seal, p.bus, now, p.config.SIPDomain)
-	p.trunks = trunk.New(p.db, p.orgs, p.seal, p.bus, now, p.config.SIPDomain)
-	p.numbers = number.New(p.db, p.orgs, p.outbox, p.bus, now)
-	p.agents = agent.New(agent.Config{DB: p.db, Users: p.users, Outbox: p.outbox, Now: now, Zone: p.orgs.Zone})
-	p.queues = queue.New(queue.Config{DB: p.db, Orgs: p.orgs, Agents: p.agents, Outbox: p.outbox, Bus: p.bus, Now: now, Node: p.node})
-	p.flows = flow.New(flow.Config{DB: p.db, Orgs: p.orgs, Bus: p.bus, Now: now})
-	p.voicemail = voicemail.NewService(voicemail.Config{DB: p.db, Files: p.files, Outbox: p.outbox, Bus: p.bus, Digest: p.seal.Digest, Now: now, BaseURL: p.config.BaseURL,
-		Node: p.node})
+	p.buildDevices(now)
 	p.limits = trunk.NewLimiter(now)
+	p.trunks = trunk.New(trunk.Config{DB: p.db, Hosts: p.guard, Orgs: p.orgs, Sealer: p.seal, Bus: p.bus, Realm: p.config.SIPDomain,
+		Limits: p.limits, Prober: trunkProber{p}})
+	p.buildNumbers(now)
+	p.agents = agent.New(agent.Config{DB: p.db, Users: p.users, Outbox: p.outbox, Zones: p.orgs})
+	d := contactCenterDependencies{p}
+	p.queues = queue.New(queue.Config{DB: p.db, Orgs: p.orgs, Agents: p.agents, Outbox: p.outbox, Bus: p.bus, Node: p.node,
+		Prompts: d, Destinations: d, Numbers: p.numbers, Flows: d, PendingReleases: d})
+	p.queues.Observe(d)
+	p.agents.Observe(d)
+	p.agents.Observe(p.queues)
+	p.flows = flow.New(flow.Config{DB: p.db, Orgs: p.orgs, Bus: p.bus, References: d, Numbers: p.numbers, Queues: p.queues})
+	p.voicemail = voicemail.NewService(voicemail.Config{DB: p.db, Files: p.files, Outbox: p.outbox, Bus: p.bus, Digester: p.seal,
+		BaseURL: p.config.BaseURL, Node: p.node, TranscriptStatus: string(transcript.Queued)})
+	p.voicemail.Observe(voicemailObserver{p})
 	p.gate = trunk.NewOutboundGate(p.trunks, p.limits, p.log)
-	p.calls = call.NewService(call.Config{DB: p.db, Outbox: p.outbox, Jobs: p.jobs, Files: p.files, Node: p.node, BaseURL: p.config.BaseURL,
-		URLKey: p.seal.Key("addresses of audio"), Now: now, Journal: p.journal, Log: p.log,
-		Destinations: callDependencies{p}, Prompts: callDependencies{p}, StorageQuota: p.orgs, Deliveries: callDependencies{p},
+	links := call.Links{BaseURL: p.config.BaseURL, Key: p.seal.Key("addresses of audio"), Clock: clock.Func(now), Makers: p.keys}
+	p.calls = call.NewService(call.Config{DB: p.db, Outbox: p.outbox, Jobs: p.jobs, Node: p.node, Links: links, Journal: p.journal,
+		Log: p.log, Destinations: callDependencies{p}, Prompts: callDependencies{p}, Deliveries: callDependencies{p},
 		Transcripts: callDependencies{p}, Contacts: callDependencies{p}, Queues: callDependencies{p}})
+	p.callbacks = callback.New(callback.Config{DB: p.db, Jobs: p.jobs, Calls: p.calls})
+	p.callbacks.Observe(callObserver{p})
+	p.calls.Observe(p.callbacks)
+	p.recordings = recording.New(recording.Config{DB: p.db, Outbox: p.outbox, Jobs: p.jobs, Files: p.files, Calls: p.calls, Node: p.node,
+		Links: links, Clock: clock.Func(now)})
+	p.recordings.Observe(callObserver{p})
+	p.calls.Observe(p.recordings)
+	p.cdrs = cdr.New(cdr.Config{DB: p.db, Jobs: p.jobs, Files: p.files, Records: p.calls, StorageQuota: p.orgs, Links: links,
+		Clock: clock.Func(now), Log: p.log})
 	p.calls.Observe(callObserver{p})
-	p.webhooks = webhook.New(webhook.Config{DB: p.db, Bus: p.bus, Queue: p.jobs, Seal: p.seal, Guard: p.guard, Log: p.log, Now: now,
-		Node: p.node, Prefix: p.config.HookPrefix, Outbox: p.outbox, SignRecording: p.calls.SignedURL, NumberID: p.numberID})
+	p.webhooks = webhook.New(webhook.Config{DB: p.db, Bus: p.bus, Queue: p.jobs, Seal: p.seal, Guard: p.guard, Log: p.log,
+		Node: p.node, Prefix: p.config.HookPrefix, Outbox: p.outbox, Recordings: p.recordings, Numbers: webhookNumbers{p},
+		Rights: p.keys})
 	p.audit = &audit.Service{DB: p.db}
-	p.streams = eventstream.New(eventstream.Config{Outbox: p.outbox, Valid: p.keys.Revalidate, Changed: auth.Changed})
+	p.streams = eventstream.New(eventstream.Config{Outbox: p.outbox, Credentials: p.keys, Changed: auth.Changed})
 	if err := p.buildVerifier(now); err != nil {
 		return err
 	}
-	if err := p.buildSpeech(now); err != nil {
+	if err := p.buildSpeech(); err != nil {
 		return err
 	}
-	if err := p.buildVoiceAgents(now); err != nil {
+	if err := p.buildVoiceAgents(); err != nil {
 		return err
 	}
-	p.wireVoiceAgents()
-	if err := p.buildMail(); err != nil {
-		return err
-	}
-	p.buildPartners(now)
-	p.prompts = prompt.New(prompt.Config{DB: p.db, Files: p.files, Now: now, BaseURL: p.config.BaseURL, Measure: measure, Synthesize: p.synthesize,
-		CheckStorage: p.orgs.CheckStorage, ReserveStorage: p.orgs.ReserveStorage})
+	p.prompts = prompt.New(prompt.Config{DB: p.db, Files: p.files, BaseURL: p.config.BaseURL, Engine: promptDependencies{p},
+		Storage: p.orgs, Uses: promptDependencies{p}})
 	p.buildMessages()
-	if err := p.buildSMPPServer(now); err != nil {
+	p.buildPartners(now)
+	if err := p.buildSMPPServer(); err != nil {
 		return err
 	}
-	p.buildErasure()
 	p.buildAnalytics()
 	p.buildContacts(now)
+	p.buildErasure()
 	p.buildRouting()
 	p.wire()
 	return nil
@@ -244,38 +279,7 @@ func (p *Platform) build() error {
 
 // wire sets the callbacks between services that need each other.
 func (p *Platform) wire() {
-	p.devices.Outbox = p.outbox
-	p.wireProvisioning()
-	p.devices.WebRTC = device.WebRTCConfig{Digest: p.seal.Digest, URL: p.config.WebSocketURL(), ICE: p.config.WebRTCServers}
-	p.users.Provision = p.devices.AddFirstDevice
-	p.users.Phones = p.devices.PhonesOfUsers
-	p.users.OnStatus = []func(context.Context, db.Querier, user.User) error{p.devices.SuspendUser,
-		func(ctx context.Context, tx db.Querier, u user.User) error {
-			return p.keys.RevalidateUser(ctx, tx, u.OrgID, u.ID)
-		},
-	}
-	p.users.IsReserved, p.users.StorePIN = trunk.ReservedExtension, p.voicemail.SetPIN
-	p.voicemail.OnSave = p.calls.SetVoicemail
-	p.wireVoicemailTranscripts()
-	p.users.OnRemove = []func(context.Context, db.Querier, user.Removal) error{
-		p.devices.RemoveUser,
-		func(ctx context.Context, tx db.Querier, r user.Removal) error {
-			return errors.Join(p.keys.RemoveUser(ctx, tx, r.OrgID, r.UserID), p.signin.RemoveUser(ctx, tx, r.OrgID, r.UserID))
-		},
-		func(ctx context.Context, tx db.Querier, r user.Removal) error {
-			return p.numbers.RemoveUser(ctx, tx, r.OrgID, r.UserID, r.ReassignTo)
-		},
-	}
-	p.numbers.SameSource = p.trunks.SameSource
-	p.numbers.OnRelease = []func(context.Context, db.Querier, string, string) error{p.users.ClearOutboundNumber}
-	p.devices.Emergency = func(ctx context.Context, id string) (bool, error) {
-		ways, err := p.trunks.EmergencyRoutes(ctx, id, "112")
-		return len(ways) > 0, err
-	}
-	p.trunks.ActiveCalls = p.limits.Running
-	p.owns = func(sip.URI) bool { return false } // until SIP listens
-	p.wireRouting()
-	p.messages.Remember = p.indexMessage
+	p.owns = func(sipmsg.URI) bool { return false } // until SIP listens
 	p.wireContacts()
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/job"
 	"soniq/internal/platform/op"
@@ -43,11 +44,12 @@ func (p *Platform) sweep(ctx context.Context, now time.Time) error {
 	_, deliveries := p.webhooks.DeleteBefore(ctx, now.Add(-eventsKept))
 	_, stories := p.calls.SweepTimelines(ctx, now.Add(-storiesKept))
 	_, spells := p.agents.SweepSpells(ctx, now.Add(-spellsKept))
-	_, recordings := p.calls.SweepRecordings(ctx, now)
+	_, recordings := p.recordings.SweepRecordings(ctx, now)
 	_, facts := p.memory.DeleteExpiredFacts(ctx, now)
-	answers := (&op.Pipeline{DB: p.db, Now: func() time.Time { return now }}).Sweep(ctx)
+	answers := (&op.Pipeline{DB: p.db, Clock: clock.Func(func() time.Time { return now })}).Sweep(ctx)
 	audits := p.audit.Sweep(ctx, now.AddDate(0, 0, -p.config.AuditDays))
-	return errors.Join(jobs, events, deliveries, stories, spells, recordings, facts, answers, audits, p.devices.Sweep(ctx), p.removeExpired(ctx, now))
+	return errors.Join(jobs, events, deliveries, stories, spells, recordings, facts, answers, audits, p.devices.Sweep(ctx),
+		p.removeExpired(ctx, now))
 }
 
 // removeExpired removes transcripts, memory and messages that are older than the retention of their organisation.

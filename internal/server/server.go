@@ -16,7 +16,6 @@ import (
 
 	"soniq/internal/api/mcp"
 	"soniq/internal/api/rest"
-	"soniq/internal/api/webhook"
 	"soniq/internal/config"
 	"soniq/internal/contactcenter/phonestate"
 	"soniq/internal/control"
@@ -25,9 +24,14 @@ import (
 	"soniq/internal/platform/event"
 	"soniq/internal/platform/job"
 	"soniq/internal/platform/op"
+	"soniq/internal/platform/visibility"
 	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/record"
 	"soniq/internal/protocol/sip"
 	"soniq/internal/sandbox/testparty"
+	"soniq/internal/server/datadir"
+	"soniq/internal/server/gctuning"
+	"soniq/internal/server/httplimit"
 	"soniq/internal/telephony/call"
 	"soniq/internal/telephony/pbx"
 )
@@ -43,6 +47,8 @@ type Server struct {
 	listener       net.Listener // HTTP
 	secure         net.Listener // HTTPS; nil if it is off
 	server         *http.Server
+	descriptors    *httplimit.Descriptors
+	connections    *httplimit.Limiter // of HTTP
 	smpp           smppListeners
 	parties        *testparty.Service
 	messageWaiting *phonestate.MessageWaiting
@@ -73,9 +79,11 @@ func Start(ctx context.Context, c config.Config, log *slog.Logger) (*Server, err
 		return nil, errors.Join(err, l.Close())
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	s := &Server{Platform: p, listener: l, cancel: cancel, started: time.Now()}
+	s := &Server{Platform: p, listener: l, cancel: cancel, started: time.Now(), descriptors: httplimit.NewDescriptors()}
+	p.server = s
 	s.closers.push("HTTP listener", func(context.Context) { _ = l.Close() })
-	for _, step := range []func(context.Context) error{s.openTelephony, s.recover, s.startJobs, s.startBackground, s.openControl, s.openSMPP, s.openHTTP} {
+	for _, step := range []func(context.Context) error{s.openTelephony, s.recover, s.startJobs, s.startBackground, s.openControl,
+		s.openSMPP, s.openHTTP} {
 		if err := step(ctx); err != nil {
 			s.Stop()
 			return nil, err
@@ -94,11 +102,14 @@ func (s *Server) recover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	carried := s.switcher.Resume(ctx, cut, lastAlive(p.config.Data))
-	closed, err := p.calls.Recover(ctx, lastAlive(p.config.Data), recoverRecording, p.transcripts.OnRecordingsReady,
-		func(_, id string) bool { return carried[id] })
+	carried := s.switcher.Resume(ctx, cut, datadir.LastAlive(p.config.Data))
+	isCarried := func(_, id string) bool { return carried[id] }
+	closed, err := p.calls.Recover(ctx, datadir.LastAlive(p.config.Data), isCarried)
 	if err == nil {
-		err = errors.Join(s.recoverMessages(ctx), p.smppApps.Recover(ctx, lastAlive(p.config.Data)))
+		err = p.recordings.Recover(ctx, recoverRecording, p.transcripts.OnRecordingsReady, isCarried)
+	}
+	if err == nil {
+		err = errors.Join(s.recoverMessages(ctx), p.smppApps.Recover(ctx, datadir.LastAlive(p.config.Data)))
 	}
 	if closed+len(carried) > 0 {
 		p.log.Warn("a crash cut calls off", "carried on", len(carried), "closed", closed)
@@ -109,7 +120,7 @@ func (s *Server) recover(ctx context.Context) error {
 
 // recoverRecording completes the recording that a crash cut, or reads it if it is complete.
 func recoverRecording(path string) (call.Audio, error) {
-	r, err := media.RecoverRecording(path + ".part")
+	r, err := record.Recover(path + ".part")
 	if errors.Is(err, os.ErrNotExist) {
 		return inspect(path)
 	}
@@ -123,19 +134,20 @@ func (s *Server) startBackground(ctx context.Context) error {
 	s.run(func() { reader.Run(ctx) })
 	s.run(func() { p.keys.Run(ctx, p.log) })
 	s.run(func() { p.removeExpiredLogins(ctx) })
-	s.run(func() { keepAlive(ctx, p.config.Data) })
+	s.run(func() { datadir.KeepAlive(ctx, p.config.Data) })
 	s.run(func() { s.sweep(ctx) })
 	s.run(func() { p.count(ctx) })
 	s.run(func() { p.devices.WatchExpirations(ctx, p.log) })
 	s.run(func() { p.agents.Run(ctx, p.log) })
 	s.run(func() { p.queues.Run(ctx, p.log) })
 	s.run(func() { p.acd.Distribute(ctx, p.bus) })
-	s.run(func() { releaseMemory(ctx, p.db) })
-	s.run(func() { tuneGC(ctx) })
+	s.run(func() { gctuning.ReleaseMemory(ctx, p.db) })
+	s.run(func() { gctuning.Tune(ctx) })
+	s.run(func() { s.descriptors.Watch(ctx, p.log) })
 	s.run(func() { p.smsCarriers.Run(ctx) })
 	s.run(func() { p.smsCarriers.Sweep(ctx) })
 	s.run(func() {
-		if err := removeOrphanRecordings(filepath.Join(p.config.Data, "recordings"), s.started, s.switcher.HasCall, p.log); err != nil {
+		if err := datadir.RemoveOrphanRecordings(filepath.Join(p.config.Data, "recordings"), s.started, s.switcher.HasCall, p.log); err != nil {
 			p.log.Warn("stray recordings not removed", "err", err)
 		}
 	})
@@ -168,33 +180,38 @@ func (s *Server) openControl(ctx context.Context) error {
 
 func (s *Server) openHTTP(context.Context) (err error) {
 	p := s.Platform
-	m := newMetrics(s)
-	if err := s.listenHTTPS(); err != nil {
-		return err
-	}
 	proxies, err := config.ParseNetworks("trusted-proxies", p.config.TrustedProxies)
 	if err != nil {
 		return err
 	}
+	s.connections = httplimit.New(httplimit.Config{Connections: p.config.HTTPConns, PerAddress: p.config.HTTPPerAddress,
+		WebSockets: p.config.WebSockets, Proxies: proxies, Descriptors: s.descriptors})
+	m := newMetrics(s)
+	if err := s.listenHTTPS(); err != nil {
+		return err
+	}
 	s.rest, err = rest.New(rest.Config{
-		Pipeline: &op.Pipeline{DB: p.db, Sealer: p.seal, Cursors: op.Cursors{Key: p.seal.Key("cursors"), Now: time.Now}, Log: p.log,
-			Now: time.Now, OnDone: m.operation, OnMissingScope: p.stepUp, Limiter: access.NewLimiter(time.Now), AttemptsPerMinute: p.config.RateAttempts},
-		Operations: p.operations(), Keys: p.keys, Ready: s.ready, Metrics: m.handler(), MetricsKey: p.config.MetricsKey, Log: p.log,
-		SIPWebSocket: s.sip.WebSocket(), Describe: webhook.Describe, Represent: p.keys.ActOnBehalf, Proxies: proxies,
-		Metadata: p.oauth.ResourceMetadata(""), EntryPoints: []func(*http.ServeMux){p.oauth.Mount, p.signin.Mount, p.smsCarriers.Mount, p.crm.Mount},
-		Origins: config.SplitList(p.config.CORSOrigins), Provision: s.provisioner().Serve, Notice: p.crm.Notice,
+		Pipeline: &op.Pipeline{DB: p.db, Sealer: p.seal, Cursors: op.Cursors{Key: p.seal.Key("cursors")}, Log: p.log,
+			Visibility: visibility.Guard{DB: p.db}, OnDone: m.operation, OnMissingScope: p.stepUp,
+			Limiter: access.NewLimiter(time.Now), AttemptsPerMinute: p.config.RateAttempts},
+		Operations: p.operations(), Keys: p.keys, Readiness: s, Metrics: m.handler(), MetricsKey: p.config.MetricsKey, Log: p.log,
+		SIPWebSocket: s.sip.WebSocket(), Webhooks: p.webhooks, Delegation: p.keys, Proxies: proxies,
+		Secure:   strings.HasPrefix(p.config.BaseURL, "https://"),
+		Metadata: p.oauth.ResourceMetadata(""), EntryPoints: []rest.EntryPoint{p.oauth, p.signin, p.smsCarriers, p.crm},
+		Origins: config.SplitList(p.config.CORSOrigins), Provision: s.provisioner(), Notices: p.crm,
 	})
 	if err != nil {
 		return err
 	}
 	s.openTools()
 	s.server = s.rest.HTTP()
+	s.server.Handler, s.server.ConnState = s.connections.Handler(s.server.Handler), s.connections.State
 	s.closers.push("HTTP", func(ctx context.Context) {
 		p.streams.Close()
 		s.tools.Close()
 		_ = s.server.Shutdown(ctx)
 	})
-	s.serveHTTP(s.listener)
+	s.serveHTTP(s.connections.Listener(s.listener, true))
 	if s.secure != nil {
 		s.serveHTTP(s.secure)
 	}
@@ -209,8 +226,8 @@ func (s *Server) serveHTTP(l net.Listener) {
 	})
 }
 
-// ready returns an error if the node does not accept calls and requests.
-func (s *Server) ready(ctx context.Context) error {
+// Ready implements rest.Readiness. It returns an error if the node does not accept calls and requests.
+func (s *Server) Ready(ctx context.Context) error {
 	if s.draining.Load() {
 		return errors.New("shutting down")
 	}
@@ -232,9 +249,13 @@ func (s *Server) BaseURL() string { return s.Platform.config.BaseURL }
 // SIPAddr returns the address of the SIP listener.
 func (s *Server) SIPAddr() string { return s.sip.Addr().String() }
 
-// SecureAddrs returns the addresses of the TLS and SMPP listeners as text for the start message. It is empty if there are none.
-func (s *Server) SecureAddrs() string {
+// OtherAddrs returns the addresses beside HTTPAddr and SIPAddr as text for the start message: more of SIP, those of TLS
+// and of SMPP. It is empty if there are none.
+func (s *Server) OtherAddrs() string {
 	text := ""
+	for _, a := range s.sip.Addrs()[1:] {
+		text += " sip=" + a.String()
+	}
 	if s.secure != nil {
 		text += " https=" + s.secure.Addr().String()
 	}
@@ -255,7 +276,8 @@ func (s *Server) CreateFirstKey(ctx context.Context, c config.Config) error {
 	if err != nil {
 		return err
 	}
-	key, err := s.Platform.CreateKey(ctx, control.KeyRequest{Org: id, Scopes: "all", Kind: string(access.StandardKey), Env: "live", Name: "first key"})
+	key, err := s.Platform.CreateKey(ctx, control.KeyRequest{Org: id, Scopes: "all", Kind: string(access.StandardKey), Env: "live",
+		Name: "first key"})
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,9 @@ import (
 	"soniq/internal/messaging/sms"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/egress"
-	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/codec"
+	"soniq/internal/protocol/media/record"
+	"soniq/internal/protocol/media/wav"
 	"soniq/internal/telephony/call"
 	"soniq/internal/telephony/number"
 	"soniq/internal/telephony/pbx"
@@ -62,13 +64,13 @@ func (p *Platform) ears() pbx.LiveTranscriber {
 
 // Listen returns a function that receives the audio of a call. It interleaves both sides as in the recording, and
 // transcribes them.
-func (e liveTranscription) Listen(org, callID, path string, c media.RecordConfig) func(media.Chunk) {
+func (e liveTranscription) Listen(org, callID, path string, c record.Config) func(record.Chunk) {
 	f := transcript.Format{Encoding: transcript.PCMU, Rate: 8000, Channels: 2}
 	wide := c.Wideband
 	switch {
 	case wide:
 		f.Encoding, f.Rate = transcript.PCM16, 16000
-	case c.Codec == media.PCMA:
+	case c.Codec == codec.PCMA:
 		f.Encoding = transcript.PCMA
 	}
 	live := e.of.StartLive(org, callID, path, f)
@@ -77,7 +79,7 @@ func (e liveTranscription) Listen(org, callID, path string, c media.RecordConfig
 	}
 	var frames []byte
 	var talked time.Time // time with a voice agent, whose words are known
-	return func(c media.Chunk) {
+	return func(c record.Chunk) {
 		if (c.Wide != nil) != wide { // the recording continues in a new file of another format
 			return
 		}
@@ -102,19 +104,12 @@ func (p *Platform) CanTranscribe() bool {
 	return p.engines.listener != nil && p.engines.listener.Ready(context.Background()) == nil
 }
 
-// zoneOfOrg returns the time zone of an organisation.
-func (p *Platform) zoneOfOrg(ctx context.Context, org string) *time.Location {
-	if o, err := p.orgs.Get(ctx, org); err == nil {
-		if zone, err := time.LoadLocation(o.Timezone); err == nil {
-			return zone
-		}
-	}
-	return time.UTC
-}
+// memoryDependencies implements the dependencies of package memory.
+type memoryDependencies struct{ p *Platform }
 
-// phoneOf returns a number as calls store it.
-func (p *Platform) phoneOf(ctx context.Context, org, text string) string {
-	o, err := p.orgs.Get(ctx, org)
+// NormalizeNumber implements memory.Numbers. It returns a number as calls store it.
+func (d memoryDependencies) NormalizeNumber(ctx context.Context, org, text string) string {
+	o, err := d.p.orgs.Get(ctx, org)
 	if err != nil {
 		return text
 	}
@@ -125,16 +120,18 @@ func (p *Platform) phoneOf(ctx context.Context, org, text string) string {
 }
 
 // buildSpeech constructs the speech engines, transcripts and memory.
-func (p *Platform) buildSpeech(now func() time.Time) error {
+func (p *Platform) buildSpeech() error {
 	c := p.config
 	lexicon := nlp.NewWordEmbedding()
 	p.engines.lexicon = lexicon
 	client := p.guard.Client(engineLimits)
-	listener, err := speech.NewRecognizer(engine.Config{Engine: c.Transcriber, Key: c.TransKey, Model: c.TransModel, Client: client, SherpaDir: c.Sherpa, EnglishModelDir: speechmodel.Find()})
+	listener, err := speech.NewRecognizer(engine.Config{Engine: c.Transcriber, Key: c.TransKey, Model: c.TransModel, Client: client,
+		SherpaDir: c.Sherpa, EnglishModelDir: speechmodel.Find()})
 	if err != nil {
 		return err
 	}
-	writer, err := llm.NewSummarizer(engine.Config{Engine: c.Summarizer, Key: c.SummarizerKey, Model: c.SummarizerModel, Client: client}, lexicon)
+	writer, err := llm.NewSummarizer(engine.Config{Engine: c.Summarizer, Key: c.SummarizerKey, Model: c.SummarizerModel, Client: client},
+		lexicon)
 	if err != nil {
 		return err
 	}
@@ -150,23 +147,24 @@ func (p *Platform) buildSpeech(now func() time.Time) error {
 	p.engines.closers = append(p.engines.closers, p.engines.speech.Close)
 	p.startRecognizer(listener)
 	p.startMenuRecognizer(listener)
-	p.memory = memory.New(memory.Config{DB: p.db, Lexicon: lexicon, Embedder: embedder, Now: now, Phone: p.phoneOf,
-		RecordingURL: p.recordingURL, Embedded: func(ctx context.Context, tx db.Querier, org, callID string, m memory.Model) error {
-			return p.transcripts.Embedded(ctx, tx, org, callID, m)
-		}})
-	p.transcripts = &transcript.Service{DB: p.db, Outbox: p.outbox, Jobs: p.jobs, Calls: p.calls, Memory: p.memory, Pool: p.engines.pool,
-		Recognizer: listener, Summarizer: writer, Fallback: nlp.NewRuleSummarizer(lexicon), Log: p.log, Now: now, Zone: p.zoneOfOrg,
-		Vocabulary: p.vocabulary}
+	p.memory = memory.New(memory.Config{DB: p.db, Lexicon: lexicon, Embedder: embedder, Numbers: memoryDependencies{p},
+		Recordings: memoryDependencies{p}})
+	d := transcriptDependencies{p}
+	p.transcripts = transcript.New(transcript.Config{DB: p.db, Outbox: p.outbox, Jobs: p.jobs, Calls: p.calls, Recordings: p.recordings,
+		Memory: p.memory, Pool: p.engines.pool,
+		Recognizer: listener, Summarizer: writer, Fallback: nlp.NewRuleSummarizer(lexicon), Voicemails: voicemailTranscripts{p}, Log: p.log,
+		Utterances: d, Zones: p.orgs, Vocabularies: d})
+	p.memory.Observe(p.transcripts)
 	return nil
 }
 
-// recordingURL returns the URL of the audio of a recording.
-func (p *Platform) recordingURL(org, id string) string {
-	o, err := p.orgs.Get(context.Background(), org)
+// RecordingURL implements memory.Recordings. It returns the URL of the audio of a recording.
+func (d memoryDependencies) RecordingURL(org, id string) string {
+	o, err := d.p.orgs.Get(context.Background(), org)
 	if err != nil {
 		return ""
 	}
-	return p.calls.AudioURL(id, o.Sandbox())
+	return d.p.recordings.Links.Audio(id, o.Sandbox())
 }
 
 // startRecognizer starts the workers of a recogniser. Nil starts none.
@@ -212,20 +210,23 @@ var engineLimits = egress.Limits{Total: 2 * time.Minute, Body: 16 << 20}
 
 // inspect reads a recording that was complete before a crash, but has no row.
 func inspect(path string) (call.Audio, error) {
-	b, err := os.ReadFile(path)
+	f, err := os.Open(path)
 	if err != nil {
 		return call.Audio{}, err
 	}
-	w, err := media.ReadWAV(path)
+	defer f.Close()
+	l, err := wav.Scan(f)
 	if err != nil {
 		return call.Audio{}, err
 	}
-	sum := sha256.Sum256(b)
-	a := call.Audio{Size: int64(len(b)), SHA256: hex.EncodeToString(sum[:]), SampleRate: w.Rate, Channels: len(w.PCM)}
-	if len(w.PCM) > 0 && w.Rate > 0 {
-		a.Duration = time.Duration(len(w.PCM[0])) * time.Second / time.Duration(w.Rate)
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return call.Audio{}, err
 	}
-	return a, nil
+	sum := sha256.New()
+	size, err := io.Copy(sum, f)
+	samples := l.Size / int64(l.Channels*l.Encoding.SampleBytes())
+	return call.Audio{Size: size, SHA256: hex.EncodeToString(sum.Sum(nil)), SampleRate: l.Rate, Channels: l.Channels,
+		Duration: time.Duration(samples) * time.Second / time.Duration(l.Rate)}, err
 }
 
 // enableDatabaseSearch enables the search of large memories in PostgreSQL, if it is configured and possible.
@@ -246,14 +247,14 @@ func (p *Platform) enableDatabaseSearch(ctx context.Context) error {
 
 // indexNote adds the note of a call to the memory.
 func (p *Platform) indexNote(ctx context.Context, tx db.Querier, org string, n call.Note, phone string) error {
-	return p.memory.AddText(ctx, tx, org, memory.TextEntry{Kind: memory.KindNote, Of: n.ID, Phone: phone, CallID: *n.CallID, Text: n.Body, By: n.Author.ID,
-		At: n.CreatedAt.Time})
+	return p.memory.AddText(ctx, tx, org, memory.TextEntry{Kind: memory.KindNote, Of: n.ID, Phone: phone, CallID: *n.CallID, Text: n.Body,
+		By: n.Author.ID, At: n.CreatedAt.Time})
 }
 
 // indexContactNote adds the note of a contact to the memory.
 func (p *Platform) indexContactNote(ctx context.Context, tx db.Querier, org string, n call.Note) error {
-	return p.memory.AddText(ctx, tx, org, memory.TextEntry{Kind: memory.KindNote, Of: n.ID, ContactID: *n.ContactID, Text: n.Body, By: n.Author.ID,
-		At: n.CreatedAt.Time})
+	return p.memory.AddText(ctx, tx, org, memory.TextEntry{Kind: memory.KindNote, Of: n.ID, ContactID: *n.ContactID, Text: n.Body,
+		By: n.Author.ID, At: n.CreatedAt.Time})
 }
 
 // contactLookup looks up contacts for package memory.
@@ -269,11 +270,11 @@ func (w contactLookup) Named(ctx context.Context, org string, ids []string) (map
 	return out, err
 }
 
-// indexMessage adds a text message to the memory.
-func (p *Platform) indexMessage(ctx context.Context, tx db.Querier, org string, m sms.Message) error {
+// MessageStored implements sms.StoreObserver: it adds a text message to the memory.
+func (d messageDependencies) MessageStored(ctx context.Context, tx db.Querier, org string, m sms.Message) error {
 	r := memory.TextEntry{Kind: memory.KindSMS, Of: m.ID, Phone: m.Peer(), Text: m.Body, At: m.CreatedAt.Time}
 	if m.UserID != nil {
 		r.By = *m.UserID
 	}
-	return p.memory.AddText(ctx, tx, org, r)
+	return d.p.memory.AddText(ctx, tx, org, r)
 }

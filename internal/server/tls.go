@@ -5,19 +5,19 @@ import (
 	"fmt"
 	"net"
 
-	"soniq/internal/protocol/sip"
+	"soniq/internal/protocol/sip/transport"
 )
 
 // TLS configuration of SIP, HTTPS and SMPP.
 
 // tlsConfig returns the configuration of SIP over TLS. It is empty if TLS is off.
-func (s *Server) tlsConfig() (sip.TLSConfig, error) {
+func (s *Server) tlsConfig() (transport.TLSConfig, error) {
 	c := s.Platform.config
 	if c.SIPTLS == "" {
-		return sip.TLSConfig{}, nil
+		return transport.TLSConfig{}, nil
 	}
 	cert, key, err := c.CertificateFiles()
-	return sip.TLSConfig{Addr: c.SIPTLS, CertFile: cert, KeyFile: key}, err
+	return transport.TLSConfig{Addr: c.SIPTLS, CertFile: cert, KeyFile: key}, err
 }
 
 // listenHTTPS opens the TLS listener for HTTP if --https is set. Browsers give a page the microphone over HTTPS only.
@@ -34,6 +34,7 @@ func (s *Server) listenHTTPS() error {
 	if err != nil {
 		return fmt.Errorf("HTTPS cannot use %s: %w; choose another with --https", c.HTTPS, err)
 	}
-	s.secure = tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}})
+	s.secure = tls.NewListener(s.connections.Listener(l, false), &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12,
+		NextProtos: []string{"http/1.1"}})
 	return nil
 }

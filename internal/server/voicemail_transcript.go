@@ -16,17 +16,25 @@ import (
 
 // Transcription of voicemail messages, and mails about them.
 
-// wireVoicemailTranscripts starts transcription and mail when a message is stored.
-func (p *Platform) wireVoicemailTranscripts() {
-	p.voicemail.TranscriptStatus = string(transcript.Queued)
-	p.voicemail.OnReceive = append(p.voicemail.OnReceive, p.transcripts.OnVoicemail)
-	p.voicemail.OnRemove = func(ctx context.Context, tx db.Querier, v voicemail.Voicemail) error {
-		if v.Transcript == nil || v.Transcript.ID == nil {
-			return nil
-		}
-		return p.transcripts.DeleteMessage(ctx, tx, v.OrgID, *v.Transcript.ID)
+// voicemailObserver passes changes of messages on to the other packages.
+type voicemailObserver struct{ p *Platform }
+
+// VoicemailReceived starts the transcription.
+func (o voicemailObserver) VoicemailReceived(ctx context.Context, tx db.Querier, org, id string) error {
+	return o.p.transcripts.OnVoicemail(ctx, tx, org, id)
+}
+
+// VoicemailSaved stores the message's id in the record of the call.
+func (o voicemailObserver) VoicemailSaved(ctx context.Context, tx db.Querier, org, callID, id string) error {
+	return o.p.calls.SetVoicemail(ctx, tx, org, callID, id)
+}
+
+// VoicemailRemoved deletes the transcript.
+func (o voicemailObserver) VoicemailRemoved(ctx context.Context, tx db.Querier, v voicemail.Voicemail) error {
+	if v.Transcript == nil || v.Transcript.ID == nil {
+		return nil
 	}
-	p.transcripts.Voicemails = voicemailTranscripts{p}
+	return o.p.transcripts.DeleteMessage(ctx, tx, v.OrgID, *v.Transcript.ID)
 }
 
 // voicemailTranscripts implements transcript.Voicemails.
@@ -45,7 +53,8 @@ func (m voicemailTranscripts) OpenAudio(ctx context.Context, org, id string) (st
 }
 
 // SaveTranscript stores the transcript of a message, and enqueues the mail to its user.
-func (m voicemailTranscripts) SaveTranscript(ctx context.Context, tx db.Querier, org, id string, t transcript.Transcript, n transcript.Note, urgency string) error {
+func (m voicemailTranscripts) SaveTranscript(ctx context.Context, tx db.Querier, org, id string, t transcript.Transcript, n transcript.Note,
+	urgency string) error {
 	before, err := m.platform.voicemail.Get(ctx, tx, org, id)
 	if db.IsNone(err) {
 		return nil
@@ -53,7 +62,8 @@ func (m voicemailTranscripts) SaveTranscript(ctx context.Context, tx db.Querier,
 	if err != nil {
 		return err
 	}
-	words := voicemail.Transcription{Transcript: t.ID, Status: string(t.Status), Text: strings.TrimPrefix(t.Text, "Caller: "), Summary: n.Summary, Urgency: urgency}
+	words := voicemail.Transcription{Transcript: t.ID, Status: string(t.Status), Text: strings.TrimPrefix(t.Text, "Caller: "),
+		Summary: n.Summary, Urgency: urgency}
 	if err := m.platform.voicemail.SetTranscript(ctx, tx, org, id, words); err != nil {
 		return fmt.Errorf("keep words of message %s: %w", id, err)
 	}
@@ -72,7 +82,7 @@ type messageMailIn struct {
 
 // mailOf enqueues the mail about a message if the user wants mails and a mail server is configured.
 func (p *Platform) mailOf(ctx context.Context, tx db.Querier, v voicemail.Voicemail) error {
-	if p.users.Invites.Send == nil || v.Mailbox.Type != "user" {
+	if p.mailer == nil || v.Mailbox.Type != "user" {
 		return nil
 	}
 	u, err := p.users.Get(ctx, tx, v.OrgID, v.Mailbox.ID)
@@ -82,8 +92,8 @@ func (p *Platform) mailOf(ctx context.Context, tx db.Querier, v voicemail.Voicem
 	if err != nil {
 		return err
 	}
-	return p.jobs.Enqueue(ctx, tx, job.Spec{Org: v.OrgID, Queue: user.MailQueue, Lane: v.OrgID, Kind: messageMail, Args: messageMailIn{v.ID},
-		MaxAttempts: 8, UniqueKey: messageMail + " " + v.ID})
+	return p.jobs.Enqueue(ctx, tx, job.Spec{Org: v.OrgID, Queue: user.MailQueue, Lane: v.OrgID, Kind: messageMail,
+		Args: messageMailIn{v.ID}, MaxAttempts: 8, UniqueKey: messageMail + " " + v.ID})
 }
 
 // sendMessageMail mails a user about a message: caller, time, transcript, and the link to the audio.
@@ -107,7 +117,7 @@ func (p *Platform) sendMessageMail(ctx context.Context, j job.Job) error {
 		return err
 	}
 	subject, text := messageLetter(v, p.zoneOf(ctx, j.Org, u))
-	return p.users.Invites.Send(ctx, u.Email, subject, text)
+	return p.mailer.Send(ctx, u.Email, subject, text)
 }
 
 // zoneOf returns the time zone of a user.
@@ -137,7 +147,8 @@ func messageLetter(v voicemail.Voicemail, zone *time.Location) (subject, text st
 		subject = "Urgent: voicemail from " + from
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s left a message of %d seconds on %s.\n", from, v.DurationSeconds, v.ReceivedAt.In(zone).Format("Monday, 2 January 2006 at 15:04 MST"))
+	fmt.Fprintf(&b, "%s left a message of %d seconds on %s.\n", from, v.DurationSeconds,
+		v.ReceivedAt.In(zone).Format("Monday, 2 January 2006 at 15:04 MST"))
 	if v.Transcript != nil && v.Transcript.Text != nil {
 		fmt.Fprintf(&b, "\nWhat was understood of it:\n\n  %s\n", *v.Transcript.Text)
 	}

@@ -11,22 +11,28 @@ import (
 // Connects package analytics with calls, organisations and users.
 
 func (p *Platform) buildAnalytics() {
-	p.analytics = analytics.New(analytics.Config{DB: p.db, Now: time.Now, Key: p.seal.Key("callers in counts"), Log: p.log, Name: p.nameOf,
-		Zone: func(ctx context.Context, id string) (*time.Location, error) {
-			o, err := p.orgs.Get(ctx, id)
-			if err != nil {
-				return nil, err
-			}
-			return time.LoadLocation(o.Timezone)
-		}})
+	p.analytics = analytics.New(analytics.Config{DB: p.db, Key: p.seal.Key("callers in counts"), Log: p.log,
+		Zones: analyticsDependencies{p}, Names: analyticsDependencies{p}})
 }
 
-// nameOf returns the display name of a group in a report.
-func (p *Platform) nameOf(ctx context.Context, org, dimension, key string) (string, error) {
+// analyticsDependencies implements the dependencies of package analytics.
+type analyticsDependencies struct{ p *Platform }
+
+// Zone returns the time zone of an organisation. An unknown zone is an error, because a report in another zone would be wrong.
+func (d analyticsDependencies) Zone(ctx context.Context, id string) (*time.Location, error) {
+	o, err := d.p.orgs.Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return time.LoadLocation(o.Timezone)
+}
+
+// GroupName returns the display name of a group in a report.
+func (d analyticsDependencies) GroupName(ctx context.Context, org, dimension, key string) (string, error) {
 	if dimension != analytics.ByAgent {
 		return "", nil
 	}
-	u, err := p.users.Get(ctx, p.db.Read(ctx), org, key)
+	u, err := d.p.users.Get(ctx, d.p.db.Read(ctx), org, key)
 	if db.IsNone(err) {
 		return "", nil
 	}

@@ -9,6 +9,7 @@ import (
 	"soniq/internal/customer/contact"
 	"soniq/internal/customer/crm"
 	"soniq/internal/intelligence/transcript"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/event"
 	"soniq/internal/telephony/call"
@@ -19,29 +20,20 @@ import (
 
 // buildContacts constructs the services of contacts and CRM connections.
 func (p *Platform) buildContacts(now func() time.Time) {
-	p.contacts = (&contact.Service{DB: p.db, Orgs: p.orgs, Outbox: p.outbox, Jobs: p.jobs, Files: p.files, Log: p.log, Now: now}).Open()
-	p.contacts.Erase = p.eraseContact
-	p.crm = crm.New(crm.Config{DB: p.db, Bus: p.bus, Jobs: p.jobs, Seal: p.seal, Guard: p.guard, Contacts: p.contacts, Log: p.log, Now: now,
-		Note: p.note, Call: p.calls.FindWithURL, Transcript: p.transcriptText, BaseURL: cmp.Or(p.config.BaseURL, "http://"+p.config.HTTP), Apps: p.config.VendorApps(), CheckCredential: p.keys.Revalidate})
+	d := contactDependencies{p}
+	p.contacts = contact.New(contact.Config{DB: p.db, Orgs: p.orgs, Outbox: p.outbox, Jobs: p.jobs, Files: p.files, Log: p.log,
+		Clock: clock.Func(now), Sources: d, Systems: d, Calls: d, Memory: d,
+		Timeline: []contact.TimelineSource{callItems{p}, messageItems{p}, voicemailItems{p}}})
+	p.crm = crm.New(crm.Config{DB: p.db, Bus: p.bus, Jobs: p.jobs, Seal: p.seal, Guard: p.guard, Contacts: p.contacts, Log: p.log,
+		Clock: clock.Func(now), Subjects: crmSubjects{p}, Credentials: p.keys, Browsers: p.signin,
+		BaseURL: cmp.Or(p.config.BaseURL, "http://"+p.config.HTTP), Apps: p.config.VendorApps()})
+	p.contacts.Observe(p.crm)
+	p.contacts.Observe(contactObserver{p})
 }
 
-// wireContacts sets the callbacks between contacts, calls and memory.
+// wireContacts sets the callbacks between contacts, messages and memory.
 func (p *Platform) wireContacts() {
-	c, x := p.contacts, p.crm
-	c.Sources, c.Refs, c.OnSave, c.CanSave, c.OnNote, c.NoteSyncs = p.lookups, x.Refs, x.QueueContact, x.CheckContactTargets, x.QueueNote, x.NoteSyncs
-	c.OnIdentified = p.calls.SetContact
-	c.OnNoteAdded, p.memory.Contacts = p.indexContactNote, contactLookup{c}
-	c.CallNumber, c.CallQueue, c.History = p.callNumber, p.callQueue, p.contactHistory
-	c.TimelineSources = append(c.TimelineSources, p.callLine, p.messageLine, p.voicemailLine)
-	p.messages.LookupContact, p.messages.ContactNumbers = c.LookupLocal, c.NumbersOf
-	c.OnMerge = append(c.OnMerge, x.Merge, func(ctx context.Context, tx db.Querier, org, from string, into contact.Contact) error {
-		if err := p.memory.MergeContact(ctx, tx, org, from, into.ID); err != nil {
-			return err
-		}
-		return p.calls.MergeContact(ctx, tx, org, from, into.EventContact(p.ownName(ctx, org)))
-	})
-	c.OnErase = append(c.OnErase, x.EraseContact)
-	c.OnDelete = append(c.OnDelete, p.calls.ForgetContact, p.memory.DeleteContact)
+	p.memory.Contacts = contactLookup{p.contacts}
 }
 
 // contactLastSpoken updates the contact after a call, and writes the call to the connected CRM systems.
@@ -54,9 +46,17 @@ func (p *Platform) contactLastSpoken(ctx context.Context, tx db.Querier, e call.
 	return p.crm.QueueCall(ctx, tx, e.Org, r, e.Recording != "")
 }
 
-// transcriptText returns the text of a call, or "" if there is no transcript.
-func (p *Platform) transcriptText(ctx context.Context, org, callID string) (string, error) {
-	t, err := nilIfNotFound(p.transcripts.Of(ctx, org, callID))
+// crmSubjects reads the data that is written to connected CRM systems.
+type crmSubjects struct{ p *Platform }
+
+// Call returns a call with the URL of its recording.
+func (s crmSubjects) Call(ctx context.Context, org, id string) (call.Call, error) {
+	return s.p.calls.FindWithURL(ctx, org, id)
+}
+
+// Transcript returns the text of a call, or "" if there is no transcript.
+func (s crmSubjects) Transcript(ctx context.Context, org, callID string) (string, error) {
+	t, err := nilIfNotFound(s.p.transcripts.Of(ctx, org, callID))
 	if x, ok := t.(*transcript.Transcript); ok && err == nil && x.Status == transcript.Completed {
 		return x.Text, nil
 	}
@@ -76,122 +76,27 @@ func (p *Platform) ownName(ctx context.Context, org string) string {
 	return contact.InternalName
 }
 
-// note returns a note of a call or a contact.
-func (p *Platform) note(ctx context.Context, org, id, callID string) (call.Note, error) {
+// Note returns a note of a call or a contact.
+func (s crmSubjects) Note(ctx context.Context, org, id, callID string) (call.Note, error) {
 	if callID != "" {
-		return p.calls.GetNote(ctx, org, callID, id)
+		return s.p.calls.GetNote(ctx, org, callID, id)
 	}
-	return p.contacts.Note(ctx, p.db.Read(ctx), org, id)
+	return s.p.contacts.Note(ctx, s.p.db.Read(ctx), org, id)
 }
 
-// callNumber returns the external number of a call.
-func (p *Platform) callNumber(ctx context.Context, org, id string) (string, error) {
-	c, err := p.calls.Find(ctx, org, id)
-	if err != nil {
-		return "", err
-	}
-	if number := c.ExternalNumber(); number != "" {
-		return number, nil
-	}
-	return c.FromNumber, nil
-}
+// switchDependencies implements what the switch needs from contacts, and observes it.
+type switchDependencies struct{ p *Platform }
 
-// callQueue returns the queue in which a call is, or was last. Before the call enters one, it is the queue to which
-// its number is assigned.
-func (p *Platform) callQueue(ctx context.Context, org, id string) (*call.Named, error) {
-	c, err := p.calls.Origin(ctx, org, id)
-	if err != nil {
-		return nil, ignoreNotFound(err)
-	}
-	if c.QueueID != "" {
-		return p.namedQueue(ctx, org, c.QueueID)
-	}
-	if c.Direction != call.Inbound || c.NumberID == "" {
-		return nil, nil
-	}
-	n, err := p.numbers.Get(ctx, p.db.Read(ctx), org, c.NumberID)
-	if err != nil || n.AssignedTo.Type != "queue" || n.AssignedTo.ID == nil {
-		return nil, ignoreNotFound(err)
-	}
-	return p.namedQueue(ctx, org, *n.AssignedTo.ID)
-}
-
-// namedQueue returns a queue by id, or nil if it does not exist any more.
-func (p *Platform) namedQueue(ctx context.Context, org, id string) (*call.Named, error) {
-	q, err := p.queues.Get(ctx, p.db.Read(ctx), org, id)
-	if err != nil {
-		return nil, ignoreNotFound(err)
-	}
-	return &call.Named{ID: q.ID, Name: q.Name}, nil
-}
-
-// ignoreNotFound returns nil if the error means that there is no such row.
-func ignoreNotFound(err error) error {
-	if db.IsNone(err) {
-		return nil
-	}
-	return err
-}
-
-// contactHistory returns the history of a number from calls and memory.
-func (p *Platform) contactHistory(ctx context.Context, org, number string, memory bool) (contact.CallHistory, error) {
-	var history contact.CallHistory
-	total, last, err := p.calls.PriorCalls(ctx, org, number, "")
-	if err != nil {
-		return history, err
-	}
-	if history.CallsTotal = total; last != nil {
-		history.LastCall = &contact.LastCall{ID: last.ID, At: last.StartedAt, Agent: last.Agent()}
-	}
-	if !memory {
-		return history, nil
-	}
-	if history.LastCall != nil {
-		history.LastCall.AISummary = last.AISummary
-	}
-	m, err := p.memory.Caller(ctx, org, number, 1)
-	if err != nil {
-		return history, err
-	}
-	history.SentimentTrend, history.MemorySummary = &m.SentimentTrend, db.Null(m.Summary).Ptr()
-	for _, i := range m.OpenItems {
-		history.OpenItems = append(history.OpenItems, i.Text)
-	}
-	return history, nil
-}
-
-// callLine returns the calls with a contact.
-func (p *Platform) callLine(ctx context.Context, org string, q contact.TimelineQuery) ([]contact.Item, error) {
-	if !q.Wants("call") {
-		return nil, nil
-	}
-	calls, err := p.calls.History(ctx, org, call.History{Contact: q.Contact.ID, Numbers: q.Numbers, Since: q.Since, Until: q.Until, Before: q.Before,
-		BeforeID: q.BeforeID, Limit: q.Limit})
-	if err != nil {
-		return nil, err
-	}
-	all := make([]contact.Item, len(calls))
-	for i, c := range calls {
-		direction, status := string(c.Direction), string(c.Status)
-		all[i] = contact.Item{Kind: "call", ID: c.ID, At: c.StartedAt, Phone: db.Null(c.ExternalNumber()).Ptr(), Direction: &direction, Status: &status, Text: c.AISummary,
-			TalkSeconds: &c.TalkDurationSeconds, CallID: &c.ID, RecordingURL: c.RecordingURL}
-		if a := c.Agent(); a != nil {
-			all[i].Agent = &contact.Person{ID: a.ID, Name: a.Name}
-		}
-	}
-	return all, nil
-}
-
-// callerName returns the display name of a caller without a name of their own.
-func (p *Platform) callerName(ctx context.Context, org, number string) string {
-	if c := p.contacts.LookupLocal(ctx, org, number); c != nil {
+// CallerName implements pbx.CallerNames. It returns the display name of a caller without a name of their own.
+func (d switchDependencies) CallerName(ctx context.Context, org, number string) string {
+	if c := d.p.contacts.LookupLocal(ctx, org, number); c != nil {
 		return c.Name
 	}
 	return ""
 }
 
-// publishScreenPop publishes a screen pop.
-func (p *Platform) publishScreenPop(r pbx.Ring) {
+// UserRinging implements pbx.RingObserver: it publishes a screen pop.
+func (d switchDependencies) UserRinging(r pbx.Ring) {
 	if !strings.HasPrefix(r.Number, "+") && r.Number != call.Anonymous {
 		return // an extension: no screen pop for colleagues
 	}
@@ -199,5 +104,5 @@ func (p *Platform) publishScreenPop(r pbx.Ring) {
 	if r.TransferredBy != nil && r.TransferredBy.UserID != "" {
 		ring.TransferredBy = &event.Named{ID: r.TransferredBy.UserID, Name: r.TransferredBy.Name}
 	}
-	p.contacts.Ringing(ring)
+	d.p.contacts.Ringing(ring)
 }

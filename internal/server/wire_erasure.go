@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"soniq/internal/customer/erasure"
 	"soniq/internal/platform/db"
@@ -15,54 +14,74 @@ import (
 // callsPerErasure limits the calls that one transaction erases.
 const callsPerErasure = 10
 
-// buildErasure constructs the erasure service.
+// buildErasure constructs the erasure service. All stores exist.
 func (p *Platform) buildErasure() {
-	p.erasures = erasure.New(erasure.Config{DB: p.db, Jobs: p.jobs, Seal: p.seal, Now: time.Now})
-	p.erasures.ParseNumber, p.erasures.InCall = p.parseNumber, p.calls.HasActiveCallWith
-	p.erasures.IsOwnNumber = func(ctx context.Context, org, e164 string) (bool, error) {
-		_, err := p.numbers.Owned(ctx, p.db.Read(ctx), org, e164)
-		if db.IsNone(err) {
-			return false, nil
-		}
-		return err == nil, err
+	stores := []erasure.NamedStore{
+		{Name: "calls", Store: numberStore{p.calls.CountEndedWith, p.eraseCalls}},
+		{Name: "tags", Store: numberStore{p.calls.CountTagsWith, p.calls.EraseTagsWith}},
+		{Name: "callbacks", Store: numberStore{p.callbacks.CountForNumber, p.callbacks.EraseForNumber}},
+		{Name: "messages", Store: numberStore{p.messages.CountForNumber, p.messages.EraseForNumber}},
+		{Name: "submissions", Store: numberStore{p.smppApps.CountForNumber, p.smppApps.EraseForNumber}},
+		{Name: "webhooks", Store: numberStore{p.webhooks.CountWithText, p.webhooks.EraseWithText}},
+		{Name: "events", Store: numberStore{p.outbox.CountWith, p.outbox.EraseWith}},
+		{Name: "memory", Store: numberStore{p.memory.CountFacts, p.memory.EraseFacts}},
+		{Name: "contacts", Store: numberStore{p.contacts.CountForNumber, p.contacts.EraseForNumber}},
+		{Name: "connected systems", Store: numberStore{none, p.eraseSynced}},
+		{Name: "the audit log", Store: numberStore{none, p.eraseAudit}},
 	}
-	p.erasures.OnDone = func(_ context.Context, org string) error { p.memory.DropIndex(org); return nil }
-	p.erasures.Stores = []erasure.Store{
-		{Name: "calls", Count: p.calls.CountEndedWith, Erase: p.eraseCalls},
-		{Name: "callbacks", Count: p.calls.CountCallbacks, Erase: p.calls.EraseCallbacks},
-		{Name: "messages", Count: p.messages.CountForNumber, Erase: p.messages.EraseForNumber},
-		{Name: "submissions", Count: p.smppApps.CountForNumber, Erase: p.smppApps.EraseForNumber},
-		{Name: "webhooks", Count: p.webhooks.CountWithText, Erase: p.webhooks.EraseWithText},
-		{Name: "events", Count: p.outbox.CountWith, Erase: p.outbox.EraseWith},
-		{Name: "memory", Count: p.memory.CountFacts, Erase: p.memory.EraseFacts},
-		{Name: "contacts", Count: p.countContacts, Erase: p.eraseContacts},
-		{Name: "connected systems", Count: none, Erase: func(ctx context.Context, tx db.Querier, org, phone string) (int, error) {
-			return p.crm.EraseWithText(ctx, tx, org, strings.TrimPrefix(phone, "+"))
-		}},
-		{Name: "the audit log", Count: none, Erase: p.eraseAudit},
-	}
+	p.erasures = erasure.New(erasure.Config{DB: p.db, Jobs: p.jobs, Seal: p.seal, Numbers: erasureNumbers{p}, Calls: p.calls,
+		Stores: stores})
+	p.erasures.Observe(memoryIndex{p})
 }
 
-// countContacts calls the contact service, which is constructed later.
-func (p *Platform) countContacts(ctx context.Context, q db.Querier, org, phone string) (int, error) {
-	return p.contacts.CountForNumber(ctx, q, org, phone)
+// numberStore adapts two functions of a package to erasure.Store.
+type numberStore struct {
+	count, erase func(ctx context.Context, q db.Querier, org, phone string) (int, error)
 }
 
-func (p *Platform) eraseContacts(ctx context.Context, tx db.Querier, org, phone string) (int, error) {
-	return p.contacts.EraseForNumber(ctx, tx, org, phone)
+// Count implements erasure.Store.
+func (s numberStore) Count(ctx context.Context, q db.Querier, org, phone string) (int, error) {
+	return s.count(ctx, q, org, phone)
 }
 
-// eraseContact erases a number of a contact that is deleted, unless it is the organisation's own.
-func (p *Platform) eraseContact(ctx context.Context, tx db.Querier, org, e164 string) error {
-	_, err := p.numbers.Owned(ctx, tx, org, e164)
-	if !db.IsNone(err) {
-		return err
-	}
-	_, err = p.erasures.Begin(ctx, tx, org, e164, "its contact was deleted", "contacts")
-	return err
+// Erase implements erasure.Store.
+func (s numberStore) Erase(ctx context.Context, tx db.Querier, org, phone string) (int, error) {
+	return s.erase(ctx, tx, org, phone)
 }
 
+// none is the count of a store whose items are not counted.
 func none(context.Context, db.Querier, string, string) (int, error) { return 0, nil }
+
+// erasureNumbers implements erasure.Numbers.
+type erasureNumbers struct{ p *Platform }
+
+// ParseNumber implements erasure.Numbers.
+func (n erasureNumbers) ParseNumber(ctx context.Context, org, text string) (string, bool, error) {
+	return n.p.parseNumber(ctx, org, text)
+}
+
+// IsOwnNumber implements erasure.Numbers.
+func (n erasureNumbers) IsOwnNumber(ctx context.Context, org, e164 string) (bool, error) {
+	_, err := n.p.numbers.Owned(ctx, n.p.db.Read(ctx), org, e164)
+	if db.IsNone(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// memoryIndex drops the search index of an organisation when a number is erased.
+type memoryIndex struct{ p *Platform }
+
+// NumberErased implements erasure.DoneObserver.
+func (m memoryIndex) NumberErased(_ context.Context, org string) error {
+	m.p.memory.DropIndex(org)
+	return nil
+}
+
+// eraseSynced erases error texts of connected systems that have the number.
+func (p *Platform) eraseSynced(ctx context.Context, tx db.Querier, org, phone string) (int, error) {
+	return p.crm.EraseWithText(ctx, tx, org, strings.TrimPrefix(phone, "+"))
+}
 
 // eraseCalls erases some calls with a number, and the data that other services keep of them.
 func (p *Platform) eraseCalls(ctx context.Context, tx db.Querier, org, phone string) (int, error) {
@@ -77,7 +96,7 @@ func (p *Platform) eraseCalls(ctx context.Context, tx db.Querier, org, phone str
 		db.OnCommit(tx, func() { p.analytics.CallEnded(org, c.StartedAt.Time) })
 	}
 	if len(all) > 0 {
-		if err := p.calls.InvalidateExports(ctx, tx, org); err != nil {
+		if err := p.cdrs.InvalidateExports(ctx, tx, org); err != nil {
 			return 0, err
 		}
 	}
@@ -86,7 +105,8 @@ func (p *Platform) eraseCalls(ctx context.Context, tx db.Querier, org, phone str
 
 func (p *Platform) eraseCall(ctx context.Context, tx db.Querier, org, id, phone string) error {
 	for _, forget := range []func(context.Context, db.Querier, string, string) error{
-		p.transcripts.DeleteTranscript, p.memory.DeleteCall, p.memory.DeleteCallNotes, p.webhooks.EraseCall, p.outbox.EraseCall, p.queues.EraseCall, p.voicemail.EraseCall, p.crm.EraseCall, p.voiceAgents.DeleteCall,
+		p.transcripts.DeleteTranscript, p.memory.DeleteCall, p.memory.DeleteCallNotes, p.webhooks.EraseCall, p.outbox.EraseCall,
+		p.queues.EraseCall, p.voicemail.EraseCall, p.crm.EraseCall, p.voiceAgents.DeleteCall,
 	} {
 		if err := forget(ctx, tx, org, id); err != nil {
 			return err

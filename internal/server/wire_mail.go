@@ -4,26 +4,29 @@ import (
 	"context"
 	"errors"
 
-	"soniq/internal/identity/user"
 	"soniq/internal/platform/job"
 	"soniq/internal/platform/mail"
 )
 
-// Invitations by mail.
+// Mails to users: invitations, and voicemail.
 
-// buildMail lets users be invited. Invitations are mailed if a mail server is configured.
+// mailer sends mails for jobs: a mail that the server refused is not sent again.
+type mailer struct{ sender *mail.Sender }
+
+// Send implements user.Mailer.
+func (m mailer) Send(ctx context.Context, to, subject, text string) error {
+	err := m.sender.Send(ctx, to, subject, text)
+	if errors.Is(err, mail.ErrRefused) {
+		return errors.Join(err, job.ErrDead)
+	}
+	return err
+}
+
+// buildMail sets the mailer if a mail server is configured.
 func (p *Platform) buildMail() error {
-	p.users.Invites = user.Invites{Seal: p.seal, BaseURL: p.config.BaseURL, Jobs: p.jobs}
-	m, err := p.config.NewMailer(p.guard)
-	if err != nil || m == nil {
-		return err
+	s, err := p.config.NewMailer(p.guard)
+	if err == nil && s != nil {
+		p.mailer = mailer{s}
 	}
-	p.users.Invites.Send = func(ctx context.Context, to, subject, text string) error {
-		err := m.Send(ctx, to, subject, text)
-		if errors.Is(err, mail.ErrRefused) {
-			return errors.Join(err, job.ErrDead)
-		}
-		return err
-	}
-	return nil
+	return err
 }

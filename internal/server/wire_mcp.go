@@ -4,9 +4,9 @@ import (
 	"context"
 	"net/http"
 	"net/netip"
-	"time"
 
 	"soniq/internal/api/mcp"
+	"soniq/internal/api/rest"
 	"soniq/internal/config"
 	"soniq/internal/identity/auth"
 	"soniq/internal/platform/access"
@@ -21,16 +21,39 @@ func (k toolKeys) Verify(ctx context.Context, token string, e access.Environment
 	return k.keys.VerifyFor(ctx, token, auth.MCP, e, source)
 }
 
+// toolAPI is the REST API for MCP clients, with their own credentials.
+type toolAPI struct {
+	*rest.Server
+	keys toolKeys
+}
+
+// Admit authenticates a request of an MCP client.
+func (a toolAPI) Admit(w http.ResponseWriter, r *http.Request, e access.Environment) (context.Context, *op.Error) {
+	return a.Server.Admit(w, r, e, a.keys)
+}
+
+// Charge counts a request against the quotas of its credential.
+func (a toolAPI) Charge(ctx context.Context, h http.Header, class op.Class, open bool) *op.Error {
+	return a.Pipeline.Charge(ctx, h, class, open)
+}
+
+// toolOAuth implements mcp.OAuth.
+type toolOAuth struct {
+	*auth.OAuth
+	keys *auth.Service
+}
+
+// StepUp lets the client ask for more scopes.
+func (o toolOAuth) StepUp(ctx context.Context, p access.Principal) error {
+	return o.keys.StepUp(ctx, p)
+}
+
 // openTools serves the MCP tools beside the operations that they call.
 func (s *Server) openTools() {
 	p := s.Platform
-	s.tools = mcp.New(mcp.Config{Operations: s.rest.Operations, Document: s.rest.Document, Operate: s.rest.Operate,
-		Admit: func(w http.ResponseWriter, r *http.Request, e access.Environment) (context.Context, *op.Error) {
-			return s.rest.Admit(w, r, e, toolKeys{p.keys})
-		},
-		Challenge: p.oauth.Challenge, ScopeChallenge: p.oauth.ScopeChallenge, StepUp: p.keys.StepUp,
-		Charge: s.rest.Pipeline.Charge, DB: p.db, Log: p.log, Now: time.Now, Key: p.seal.Key("questions of tools"), BaseURL: p.config.BaseURL,
-		Origins: config.SplitList(p.config.CORSOrigins), Version: op.Version, Extend: extendTools()})
+	s.tools = mcp.New(mcp.Config{Operations: s.rest.Operations, API: toolAPI{s.rest, toolKeys{p.keys}}, OAuth: toolOAuth{p.oauth, p.keys},
+		DB: p.db, Log: p.log, Key: p.seal.Key("questions of tools"), BaseURL: p.config.BaseURL,
+		Origins: config.SplitList(p.config.CORSOrigins), Version: op.Version, Extension: toolExtension()})
 	for _, path := range mcp.Paths {
 		s.rest.Handle(path, s.tools)
 	}

@@ -3,14 +3,16 @@ package server
 import (
 	"context"
 	"strings"
-	"time"
 
+	"soniq/internal/identity/org"
 	"soniq/internal/messaging/sipmessage"
 	"soniq/internal/messaging/sms"
+	"soniq/internal/messaging/smscarrier"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/op"
 	"soniq/internal/sandbox/sandbox"
 	"soniq/internal/telephony/number"
+	"soniq/internal/telephony/trunk"
 )
 
 // Connects text messages with numbers, users and message carriers.
@@ -20,19 +22,13 @@ const sandboxCarrier = "sandbox"
 
 // buildMessages constructs the services of text messages and of the sandbox.
 func (p *Platform) buildMessages() {
-	p.messages = sms.New(sms.Config{DB: p.db, Outbox: p.outbox, Jobs: p.jobs, Now: time.Now, Log: p.log, Digest: p.seal.Digest})
-	p.messages.Carriers[sandboxCarrier] = sandbox.SMSCarrier{}
-	p.messages.Route, p.messages.FindNumber, p.messages.ParsePhone = p.routeMessage, p.OwnNumber, p.parseNumber
-	p.messages.UserExists = func(ctx context.Context, org, id string) (bool, error) {
-		_, err := p.users.Get(ctx, p.db.Read(ctx), org, id)
-		if db.IsNone(err) {
-			return false, nil
-		}
-		return err == nil, err
-	}
-	p.partners.Messages = p.messages.Count
+	d := messageDependencies{p}
+	p.messages = sms.New(sms.Config{DB: p.db, Outbox: p.outbox, Jobs: p.jobs, Log: p.log, Digester: p.seal,
+		Numbers: d, Router: d, Users: d, Carriers: d, Contacts: d, Phones: d})
+	p.messages.BuiltIn[sandboxCarrier] = sandbox.SMSCarrier{}
+	p.messages.Observe(d)
 	p.buildCarriers()
-	p.sandbox = &sandbox.Service{ReceiveSMS: p.messages.Receive, ParseNumber: p.parseNumber}
+	p.buildSandbox()
 }
 
 // OwnNumber finds a number of the organisation by its id or as people write it.
@@ -111,7 +107,45 @@ func (p *Platform) insideRoute(ctx context.Context, org, to string) (carrier, nu
 	case err != nil || !ok:
 		return "", "", err
 	case n.UserID == "":
-		return "", "", op.Fail("destination_not_allowed", n.Number+" is a number of yours that rings nobody: there is no telephone to take the message")
+		return "", "", op.Fail("destination_not_allowed",
+			n.Number+" is a number of yours that rings nobody: there is no telephone to take the message")
 	}
 	return sipmessage.Carrier, n.Number, nil
+}
+
+// Connects message carriers with text messages and numbers.
+
+// buildCarriers constructs the service of message carriers.
+func (p *Platform) buildCarriers() {
+	p.smsCarriers = smscarrier.New(smscarrier.Config{DB: p.db, Bus: p.bus, Orgs: p.orgs, Seal: p.seal, Guard: p.guard, Messages: p.messages,
+		Log:     p.log,
+		BaseURL: p.config.BaseURL, Node: p.node, Numbers: messageDependencies{p}})
+}
+
+// outsideMessage chooses the carrier of a message to an outside number. The country and number-type limits of calls
+// apply to messages too, because fraud uses both.
+func (p *Platform) outsideMessage(ctx context.Context, o org.Organization, from, to string) (name string, err error) {
+	halted, err := p.trunks.OutboundKillSwitch(ctx)
+	if err != nil {
+		return "", err
+	}
+	policy := trunk.PolicyOf(o)
+	policy.Outbound.Enabled, policy.EmergencyUnacknowledged = true, false // both are about calls
+	verdict := policy.Evaluate(to)
+	switch {
+	case halted:
+		return "", op.Fail("destination_not_allowed", "messages to the outside are stopped by the operator, as calls are")
+	case verdict.Reason == trunk.CountryNotAllowed:
+		return "", op.Fail("destination_not_allowed", verdict.Country+" is not among the organisation's allowed_countries")
+	case verdict.Reason == trunk.NumberTypeBlocked:
+		return "", op.Fail("destination_not_allowed", "numbers of the type "+verdict.Type+" are among the organisation's blocked_types")
+	case verdict.Reason != trunk.Allowed:
+		return "", op.Fail("destination_not_allowed", "the number cannot be reached: "+string(verdict.Reason))
+	}
+	name, err = p.smsCarriers.Route(ctx, o.ID, from, to)
+	if err == nil && name == "" {
+		err = op.Fail("destination_not_allowed", "no connected carrier takes messages to "+to+
+			"; connect one with POST /sms/carriers. Telephones of the organisation can be reached always")
+	}
+	return name, err
 }

@@ -12,6 +12,7 @@ import (
 	"soniq/internal/identity/org"
 	"soniq/internal/identity/partner"
 	"soniq/internal/identity/user"
+	"soniq/internal/platform/clock"
 	"soniq/internal/telephony/device"
 	"soniq/internal/telephony/number"
 	"soniq/internal/telephony/trunk"
@@ -20,10 +21,22 @@ import (
 // Connects partners with the services that store data of child organisations.
 
 func (p *Platform) buildPartners(now func() time.Time) {
-	p.orgs.StoredBytes = partner.StoredBytes
-	p.partners = partner.New(partner.Config{DB: p.db, Orgs: p.orgs, Users: p.users, Keys: p.keys, Jobs: p.jobs, Now: now,
-		Grace: p.config.CloseGrace, RemoveFiles: p.eraseFiles, Erased: p.clearCaches})
+	p.partners = partner.New(partner.Config{DB: p.db, Orgs: p.orgs, Users: p.users, Keys: p.keys, Jobs: p.jobs, Clock: clock.Func(now),
+		Grace: p.config.CloseGrace, Messages: p.messages, Files: orgFiles{p}})
+	p.partners.Observe(caches{p})
 }
+
+// orgFiles implements partner.Files.
+type orgFiles struct{ p *Platform }
+
+// RemoveFiles implements partner.Files.
+func (f orgFiles) RemoveFiles(org string) error { return f.p.eraseFiles(org) }
+
+// caches implements partner.ErasureObserver.
+type caches struct{ p *Platform }
+
+// OrgErased implements partner.ErasureObserver.
+func (c caches) OrgErased(org string) { c.p.clearCaches(org) }
 
 // eraseFiles removes the files of an organisation: recordings, prompts and synthesised texts.
 func (p *Platform) eraseFiles(org string) error {

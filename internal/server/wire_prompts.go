@@ -3,26 +3,60 @@ package server
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"time"
 
 	"soniq/internal/intelligence/engine/speech"
 	"soniq/internal/intelligence/transcript"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/limit"
 	"soniq/internal/platform/op"
-	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/clip"
+	"soniq/internal/telephony/prompt"
 )
 
 // Connects prompts with playback and speech synthesis.
 
 // measure returns the duration of an audio file, or the reason why it cannot be played.
 func measure(path string) (time.Duration, error) {
-	clip, err := media.LoadClip(path)
-	if inner := errors.Unwrap(err); inner != nil { // without the path, which is internal
-		return 0, inner
+	length, err := clip.Measure(path)
+	var file *fs.PathError
+	switch {
+	case errors.Is(err, clip.ErrTooLong):
+		limit.AudioLength.Refuse()
+		return 0, prompt.ErrTooLong
+	case errors.As(err, &file): // without the path, which is internal
+		return 0, file.Err
 	}
+	return length, err
+}
+
+// promptDependencies implements the dependencies of package prompt. It reads the services of the platform at each call, because they
+// are built later.
+type promptDependencies struct{ p *Platform }
+
+// Measure implements prompt.Engine.
+func (d promptDependencies) Measure(path string) (time.Duration, error) { return measure(path) }
+
+// Synthesize implements prompt.Engine.
+func (d promptDependencies) Synthesize(ctx context.Context, org, text, voice, language string) (string, error) {
+	return d.p.synthesize(ctx, org, text, voice, language)
+}
+
+// FindUses implements prompt.UseFinder: it returns the queues and flows that play an audio file.
+func (d promptDependencies) FindUses(ctx context.Context, q db.Querier, org, id string) (uses []prompt.Use, err error) {
+	queues, err := d.p.queues.PlayedBy(ctx, q, org, id)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return clip.Duration(), nil
+	for _, by := range queues {
+		uses = append(uses, prompt.Use{Type: "queue", ID: by})
+	}
+	flows, err := d.p.flows.UsedBy(ctx, q, org, id)
+	for _, by := range flows {
+		uses = append(uses, prompt.Use{Type: "flow", ID: by})
+	}
+	return uses, err
 }
 
 // synthesize synthesises a text and returns the path of the file. Its errors are for the client.

@@ -7,14 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/wav"
 )
 
 func TestMeasure_ErrorWithoutPath(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	good, bad := filepath.Join(dir, "good.wav"), filepath.Join(dir, "bad.mp3")
-	if err := media.WriteWAV(good, media.WAV{Rate: 16000, PCM: [][]int16{make([]int16, 24000)}}, media.PCM16); err != nil {
+	if err := wav.Write(good, wav.Audio{Rate: 16000, PCM: [][]int16{make([]int16, 24000)}}, wav.PCM16); err != nil {
 		t.Fatal(err)
 	}
 	if d, err := measure(good); err != nil || d != 1500*time.Millisecond {

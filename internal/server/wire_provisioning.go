@@ -2,8 +2,9 @@ package server
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"net"
-	"net/http"
 	"net/netip"
 	"net/url"
 	"strconv"
@@ -11,35 +12,20 @@ import (
 	"time"
 
 	"soniq/internal/config"
-	"soniq/internal/platform/op"
+	"soniq/internal/platform/clock"
 	"soniq/internal/telephony/device"
+	"soniq/internal/telephony/directory"
 	"soniq/internal/telephony/provisioning"
 )
 
 // Connects phone provisioning with the other services.
 
-// wireProvisioning gives the device service the configuration templates.
-func (p *Platform) wireProvisioning() {
-	p.devices.Provisioner = device.ProvisioningHooks{Digest: p.seal.Digest, Base: func() string { return p.config.BaseURL },
-		Templates: provisioning.Templates(), Template: provisioning.Template, Main: provisioning.Main, Event: provisioning.Event}
-}
-
 // provisioner returns the server of phone configurations. It needs the addresses of the SIP listeners.
 func (s *Server) provisioner() *provisioning.Server {
 	p := s.Platform
-	p.devices.Provisioner.Base = s.provisionBase
 	plain, _ := config.ParseNetworks("provision-plain", p.config.ProvisionPlain) // checked when the settings were read
-	return provisioning.New(provisioning.Config{Devices: p.devices, Zone: p.orgs.Zone, Log: p.log, Now: time.Now, RegistrarAddress: s.place, Realm: p.config.SIPDomain,
-		NTP: p.config.NTPServer, Interval: p.config.ProvisionEvery, AllowPlain: func(r *http.Request) bool { return within(op.ClientAddress(r.Context()), plain) }})
-}
-
-func within(a netip.Addr, all []netip.Prefix) bool {
-	for _, p := range all {
-		if p.Contains(a) {
-			return true
-		}
-	}
-	return false
+	return provisioning.New(provisioning.Config{Devices: p.devices, Zones: p.orgs, Log: p.log, Registrar: s, Realm: p.config.SIPDomain,
+		NTP: p.config.NTPServer, Interval: p.config.ProvisionEvery, Plain: plain})
 }
 
 // provisionBase returns the URL from which phones fetch: the base URL if it is https, else the HTTPS listener if
@@ -75,8 +61,8 @@ func (s *Server) provisionHost() string {
 // sipsPort is the port for registration over TLS if a proxy in front of this server terminates TLS.
 const sipsPort = 5061
 
-// place returns the host and port for registration.
-func (s *Server) place(transport string) (host string, port int) {
+// RegistrarAddress implements provisioning.Registrar: it returns the host and port for registration.
+func (s *Server) RegistrarAddress(transport string) (host string, port int) {
 	port = int(s.sip.Addr().Port())
 	if transport == "tls" {
 		port = sipsPort
@@ -86,3 +72,46 @@ func (s *Server) place(transport string) (host string, port int) {
 	}
 	return s.provisionHost(), port
 }
+
+// Connects phones with provisioning, SIP, trunks and presence.
+
+// buildDevices constructs the service of phones.
+func (p *Platform) buildDevices(now func() time.Time) {
+	d := deviceDependencies{p}
+	p.devices = device.New(device.Config{DB: p.db, Users: p.users, Sealer: p.seal, Outbox: p.outbox, Bus: p.bus, Clock: clock.Func(now),
+		Domain: p.config.SIPDomain, Server: d, Templates: provisioning.Catalog{}, Emergency: d,
+		WebSocket: p.config.WebSocketURL(), ICEServers: &p.config})
+	p.devices.Observe(registrations{p})
+}
+
+// deviceDependencies implements the dependencies of package device. It reads the services of the platform at each call,
+// because they are built later.
+type deviceDependencies struct{ p *Platform }
+
+// ProvisionBase implements device.Server.
+func (d deviceDependencies) ProvisionBase() string {
+	if d.p.server == nil {
+		return d.p.config.BaseURL
+	}
+	return d.p.server.provisionBase()
+}
+
+// Notify implements device.Server.
+func (d deviceDependencies) Notify(ctx context.Context, b device.Binding, aor, event string) (int, error) {
+	if d.p.server == nil {
+		return 0, errors.New("this process has no SIP server")
+	}
+	return d.p.server.sip.Notify(ctx, directory.BindingOf(b), aor, event)
+}
+
+// HasEmergencyRoute implements device.Emergency.
+func (d deviceDependencies) HasEmergencyRoute(ctx context.Context, org string) (bool, error) {
+	routes, err := d.p.trunks.EmergencyRoutes(ctx, org, "112")
+	return len(routes) > 0, err
+}
+
+// registrations publishes the presence of users whose phones register.
+type registrations struct{ p *Platform }
+
+// RegistrationChanged implements device.RegistrationObserver.
+func (r registrations) RegistrationChanged(org, userID string) { r.p.agents.UserChanged(org, userID) }

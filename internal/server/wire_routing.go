@@ -3,56 +3,18 @@ package server
 import (
 	"context"
 	"slices"
-	"time"
 
-	"soniq/internal/contactcenter/phonestate"
-	"soniq/internal/contactcenter/queue"
-	"soniq/internal/identity/user"
+	"soniq/internal/contactcenter/routing"
+	"soniq/internal/contactcenter/routing/acd"
+	"soniq/internal/contactcenter/routing/ivr"
+	"soniq/internal/contactcenter/routing/mailbox"
 	"soniq/internal/platform/db"
 	"soniq/internal/telephony/call"
 	"soniq/internal/telephony/number"
-	"soniq/internal/telephony/prompt"
 	"soniq/internal/telephony/trunk"
 )
 
-// Connects agents, queues, flows, numbers and voicemail.
-
-// wireRouting sets the dependencies of these services on each other.
-func (p *Platform) wireRouting() {
-	p.devices.OnRegistrationChange = p.agents.UserChanged
-	p.agents.OnPresence = func(ctx context.Context, tx db.Querier, org string, users []string) error {
-		db.OnCommit(tx, func() { p.bus.Publish(phonestate.PresenceChanged, phonestate.Users{Org: org, IDs: users}) })
-		return p.queues.PresenceChanged(ctx, tx, org, users)
-	}
-	p.users.Presences = p.agents.Presences
-	p.users.Queues, p.users.CheckDestination = p.queues, p.checkForward
-	p.users.OnChange = append(p.users.OnChange, func(ctx context.Context, tx db.Querier, u user.User) error {
-		return p.agents.PublishPresence(ctx, tx, u.OrgID, []string{u.ID})
-	})
-	p.users.OnRemove = append(p.users.OnRemove, func(ctx context.Context, tx db.Querier, r user.Removal) error {
-		if err := p.queues.RemoveUser(ctx, tx, r.OrgID, r.UserID); err != nil {
-			return err
-		}
-		return p.agents.RemoveUser(ctx, tx, r.OrgID, r.UserID)
-	})
-	p.queues.HasAudio, p.queues.CheckDestination, p.queues.IsReserved = p.hasAudio, p.checkDestination, trunk.ReservedExtension
-	p.queues.FindReferences = append(p.queues.FindReferences, p.numbers.IDsOfQueue, p.flows.UsedBy)
-	p.queues.MoveReferences = append(p.queues.MoveReferences, p.numbers.MoveQueue)
-	p.queues.OnEnter = p.calls.EnterQueue
-	p.queues.OnCallback = func(ctx context.Context, tx db.Querier, c queue.CallbackChange) error {
-		return p.calls.WriteQueueCallback(ctx, tx, call.QueueCallback(c))
-	}
-	p.agents.OnReady = p.queues.EndWrapUp
-	p.prompts.FindUses = append(p.prompts.FindUses, promptUses("queue", p.queues.PlayedBy), promptUses("flow", p.flows.UsedBy))
-	p.flows.CheckDestination, p.flows.HasAudio, p.flows.OwnsNumber = p.checkDestination, p.hasAudio, p.ownsNumber
-	p.flows.Numbers, p.flows.AssignNumbers = p.numbers.IDsOfFlows, p.numbers.AssignToFlow
-	p.flows.FindReferences = append(p.flows.FindReferences, p.queues.OverflowingToFlow)
-	p.numbers.Providers = map[string]number.ProviderAPI{number.ProviderSandbox: trunk.NewSandboxMarket(time.Now)}
-	telnyx := p.guard.Client(trunk.TelnyxLimits)
-	p.numbers.AccountProviders = map[string]number.ProviderType{"telnyx": {URL: trunk.TelnyxURL, Open: func(c number.Credentials) number.ProviderAPI { return trunk.NewTelnyx(telnyx, c) }}}
-	p.numbers.Seal, p.numbers.Guard = p.seal, p.guard
-	p.numbers.Jobs, p.numbers.JobQueue, p.numbers.CheckTarget = p.jobs, call.JobQueue, p.checkDestination
-}
+// Connects queues with the calls that end in them, and flows with numbers.
 
 // endQueueEntries ends the queue entry and the offers of a call that has ended.
 func (p *Platform) endQueueEntries(ctx context.Context, tx db.Querier, e call.Ended, r call.CDR) error {
@@ -106,14 +68,44 @@ func (p *Platform) ownsNumber(ctx context.Context, org, text string) (bool, erro
 	return ok, err
 }
 
-// promptUses converts a function that finds the users of an audio file.
-func promptUses(kind string, find func(context.Context, db.Querier, string, string) ([]string, error)) func(context.Context, db.Querier, string, string) ([]prompt.Use, error) {
-	return func(ctx context.Context, q db.Querier, org, id string) ([]prompt.Use, error) {
-		ids, err := find(ctx, q, org, id)
-		uses := make([]prompt.Use, len(ids))
-		for i, by := range ids {
-			uses[i] = prompt.Use{Type: kind, ID: by}
-		}
-		return uses, err
+// Connects package routing with the other services.
+
+// buildRouting constructs the services that route callers. They come last, because they use all other services.
+func (p *Platform) buildRouting() {
+	d := routingDependencies{p}
+	p.routing = routing.New(routing.Config{DB: p.db, Users: p.users, Numbers: p.numbers, Log: p.log})
+	flows := ivr.Config{Router: p.routing, DB: p.db, Orgs: p.orgs, Users: p.users, Agents: p.agents, Queues: p.queues, Flows: p.flows,
+		Calls: p.calls, Contacts: p.contacts, Messages: p.messages, VoiceAgents: p.voiceAgents, Emergency: d, Memory: d,
+		Signer: p.webhooks, Guard: p.guard, Log: p.log}
+	if ear := p.engines.menu; ear != nil {
+		flows.Recognizer = ear
 	}
+	p.routing.Handle("flow", ivr.New(flows).RunFlow)
+	p.acd = acd.New(acd.Config{Router: p.routing, DB: p.db, Agents: p.agents, Queues: p.queues, Calls: p.calls, Callbacks: p.callbacks,
+		Contacts: p.contacts,
+		Log:      p.log})
+	p.routing.Handle("queue", p.acd.WaitInQueue)
+	mailboxes := mailbox.New(mailbox.Config{DB: p.db, Orgs: p.orgs, Users: p.users, Queues: p.queues, Flows: p.flows,
+		Voicemail: p.voicemail,
+		Files:     p.files, Greetings: d, Observers: []mailbox.LockObserver{d}, Log: p.log})
+	p.routing.Handle("voicemail", mailboxes.TakeVoicemail)
+	p.routing.Handle("mailbox", mailboxes.OpenMailbox)
+}
+
+// routingDependencies implements what the routing of callers needs from several packages at once.
+type routingDependencies struct{ p *Platform }
+
+// IsEmergency implements ivr.EmergencyNumbers.
+func (d routingDependencies) IsEmergency(country, dialled string) bool {
+	_, is := trunk.EmergencyNumber(country, dialled)
+	return is
+}
+
+// CallerMemory returns the memory of a caller for flows.
+func (d routingDependencies) CallerMemory(ctx context.Context, org, number string) (map[string]any, error) {
+	m, err := d.p.memory.Caller(ctx, org, number, 1)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"calls_total": m.CallsTotal, "summary": m.Summary, "sentiment_trend": m.SentimentTrend}, nil
 }

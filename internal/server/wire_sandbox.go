@@ -2,10 +2,8 @@ package server
 
 import (
 	"context"
-	"time"
 
 	"soniq/internal/contactcenter/flow"
-	"soniq/internal/customer/contact"
 	"soniq/internal/customer/crm"
 	"soniq/internal/identity/user"
 	"soniq/internal/platform/db"
@@ -15,53 +13,64 @@ import (
 
 // Connects the sandbox with the services that a reset empties.
 
-// wireSandboxReset sets the functions of a reset.
-func (s *Server) wireSandboxReset() {
-	p := s.Platform
-	p.sandbox.Resetter = sandbox.Resetter{DB: p.db, Now: time.Now, SuspendOrg: p.suspended.Suspend, EndCalls: s.switcher.EndOrg, StopJobs: s.stopJobsOf, RemoveFiles: p.eraseFiles,
-		RepairRows: p.repairAfterReset, ClearCaches: func(org string) {
-			p.clearCaches(org)
-			p.memory.DropIndex(org)
-			p.contacts.InvalidateOrg(org)
-			p.bus.Publish(crm.Changed, org)
-			p.bus.Publish(flow.Changed, nil)
-		}}
+// buildSandbox constructs the service of the sandbox.
+func (p *Platform) buildSandbox() {
+	d := sandboxDependencies{p}
+	p.sandbox = sandbox.New(sandbox.Config{DB: p.db, Numbers: d, Messages: p.messages, Callers: d,
+		Suspensions: &p.suspended, Calls: d, Jobs: d, Data: d})
 }
 
-// stopJobsOf cancels the jobs of an organisation, except mails to users, and returns how many still run.
-func (s *Server) stopJobsOf(ctx context.Context, org string) (running int, err error) {
-	p := s.Platform
-	err = p.db.Tx(ctx, func(tx db.Querier) (err error) {
+// sandboxDependencies implements the dependencies of package sandbox. Those on calls and jobs need a server, which opens them before it
+// accepts requests.
+type sandboxDependencies struct{ p *Platform }
+
+// ParseNumber implements sandbox.Numbers.
+func (d sandboxDependencies) ParseNumber(ctx context.Context, org, text string) (string, bool, error) {
+	return d.p.parseNumber(ctx, org, text)
+}
+
+// Call implements sandbox.Callers.
+func (d sandboxDependencies) Call(ctx context.Context, c sandbox.SimulatedCall) (string, error) {
+	return d.p.server.parties.Call(ctx, c)
+}
+
+// EndOrg implements sandbox.Calls.
+func (d sandboxDependencies) EndOrg(ctx context.Context, org string) (int, error) {
+	return d.p.server.switcher.EndOrg(ctx, org)
+}
+
+// StopJobs cancels the jobs of an organisation, except mails to users, and returns how many still run.
+func (d sandboxDependencies) StopJobs(ctx context.Context, org string) (running int, err error) {
+	err = d.p.db.Tx(ctx, func(tx db.Querier) (err error) {
 		running, err = job.Clear(ctx, tx, org, user.MailQueue)
 		return err
 	})
 	if err != nil || running == 0 {
 		return running, err
 	}
-	for _, r := range s.resettable {
+	for _, r := range d.p.server.resettable {
 		r.Abandon(org)
 	}
-	p.webhooks.Abandon(org)
+	d.p.webhooks.Abandon(org)
 	return running, nil
 }
 
-// repairAfterReset removes references to removed rows from rows that stay.
-func (p *Platform) repairAfterReset(ctx context.Context, tx db.Querier, org string) (int64, error) {
-	if err := p.users.ClearOutboundNumbers(ctx, tx, org); err != nil {
+// RemoveFiles implements sandbox.Data.
+func (d sandboxDependencies) RemoveFiles(org string) error { return d.p.eraseFiles(org) }
+
+// RepairRows removes references to removed rows from rows that stay.
+func (d sandboxDependencies) RepairRows(ctx context.Context, tx db.Querier, org string) (int64, error) {
+	if err := d.p.users.ClearOutboundNumbers(ctx, tx, org); err != nil {
 		return 0, err
 	}
-	return p.webhooks.Reset(ctx, tx, org)
+	return d.p.webhooks.Reset(ctx, tx, org)
 }
 
-// lookups returns the connected systems of an organisation. A sandbox has two more, which know the test numbers.
-func (p *Platform) lookups(ctx context.Context, org string) ([]contact.Source, error) {
-	all, err := p.crm.Connected(ctx, org)
-	if err != nil {
-		return nil, err
-	}
-	o, err := p.orgs.Get(ctx, org)
-	if err != nil || !o.Sandbox() {
-		return all, err
-	}
-	return append(all[:len(all):len(all)], sandbox.TestConnections()...), nil
+// ClearCaches implements sandbox.Data.
+func (d sandboxDependencies) ClearCaches(org string) {
+	d.p.clearCaches(org)
+	d.p.memory.DropIndex(org)
+	d.p.contacts.InvalidateOrg(org)
+	d.p.bus.Publish(crm.Changed, org)
+	d.p.bus.Publish(flow.Changed, nil)
 }

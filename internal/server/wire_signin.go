@@ -25,9 +25,8 @@ func (p *Platform) buildOAuth() {
 
 // buildSignin constructs the sign-in pages.
 func (p *Platform) buildSignin() {
-	p.signin = signin.New(signin.Config{DB: p.db, Orgs: p.orgs, Users: p.users, Keys: p.keys, OAuth: p.oauth, Seal: p.seal, Now: time.Now,
+	p.signin = signin.New(signin.Config{DB: p.db, Orgs: p.orgs, Users: p.users, Keys: p.keys, OAuth: p.oauth, Seal: p.seal,
 		BaseURL: cmp.Or(p.config.BaseURL, "http://"+p.config.HTTP), Brand: p.config.Brand, Log: p.log, Limiter: p.attempts()})
-	p.users.MFA = p.signin.MFA
 }
 
 // attempts returns the limiter of sign-in attempts, or nil if the operator has set no limit.

@@ -6,24 +6,17 @@ import (
 	"fmt"
 	"net"
 	"sync"
-	"time"
 
 	"soniq/internal/messaging/smppserver"
-	"soniq/internal/platform/access"
 )
 
 // Connects the SMPP server with the other services, and opens its listeners.
 
 // buildSMPPServer constructs the SMPP server.
-func (p *Platform) buildSMPPServer(now func() time.Time) (err error) {
-	p.smppApps, err = smppserver.New(smppserver.Config{DB: p.db, Jobs: p.jobs, Messages: p.messages, Digest: p.seal.Digest, Now: now, Node: p.node, Log: p.log,
-		ParsePhone: p.parseNumber, Environment: func(ctx context.Context, org string) (access.Environment, error) {
-			o, err := p.orgs.Get(ctx, org)
-			if err == nil && o.Sandbox() {
-				return access.Sandbox, nil
-			}
-			return access.Live, err
-		}})
+func (p *Platform) buildSMPPServer() (err error) {
+	d := messageDependencies{p}
+	p.smppApps, err = smppserver.New(smppserver.Config{DB: p.db, Jobs: p.jobs, Messages: p.messages, Digester: p.seal, Node: p.node,
+		Log: p.log, Numbers: d, Environments: d})
 	return err
 }
 
@@ -49,7 +42,8 @@ func (s *Server) openSMPP(ctx context.Context) (err error) {
 		if err != nil {
 			return fmt.Errorf("SMPP over TLS: %w; see --tls-cert and --tls-key", err)
 		}
-		s.smpp.secure, err = s.listenSMPP(ctx, "--smpps", a, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12})
+		s.smpp.secure, err = s.listenSMPP(ctx, "--smpps", a, &tls.Config{Certificates: []tls.Certificate{pair},
+			MinVersion: tls.VersionTLS12})
 		return err
 	}
 	return nil

@@ -43,8 +43,8 @@ func (d routingDependencies) SetGreeting(ctx context.Context, org, userID, path 
 // MailboxLocked writes to the audit log that wrong PINs locked a mailbox, and from which number they came.
 func (d routingDependencies) MailboxLocked(ctx context.Context, org, userID string, by pbx.Info) {
 	err := d.p.db.Tx(ctx, func(tx db.Querier) error {
-		return d.p.audit.WritePhoneAction(ctx, tx, audit.PhoneAction{Org: org, Operation: "voicemail.pin", CallID: by.CallID, UserID: by.UserID, Number: by.From,
-			Record: userID, Status: 403, Code: "locked"}, db.At(time.Now()))
+		return d.p.audit.WritePhoneAction(ctx, tx, audit.PhoneAction{Org: org, Operation: "voicemail.pin", CallID: by.CallID,
+			UserID: by.UserID, Number: by.From, Record: userID, Status: 403, Code: "locked"}, db.At(time.Now()))
 	})
 	if err != nil {
 		d.p.log.Error("locked mailbox not noted", "user", userID, "err", err)

@@ -14,55 +14,67 @@ import (
 
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/event"
+	"soniq/internal/platform/limit"
 	"soniq/internal/platform/op"
+	"soniq/internal/platform/wiring"
 )
 
 // Config holds the dependencies of a Service.
 type Config struct {
 	Outbox *event.Outbox
-	// Valid reports whether an admitted principal is still valid. Changed is the bus subject of changed credentials.
-	Valid   func(ctx context.Context, p access.Principal) error
-	Changed string
+	// Credentials are those of the clients. Changed is the bus subject of changed ones.
+	Credentials Credentials
+	Changed     string
 
 	Heartbeat    time.Duration // between comments on a quiet stream; 0: 15 s
 	WriteTimeout time.Duration // limit for the client to read sent data; 0: 10 s
+}
+
+// Credentials reports what admitted principals may still do.
+type Credentials interface {
+	// Revalidate returns nil if an admitted principal is still valid.
+	Revalidate(ctx context.Context, p access.Principal) error
+	// StillHeld returns the scopes that a holder had and still has.
+	StillHeld(ctx context.Context, h access.Holder) ([]access.Scope, error)
 }
 
 // Service serves the event streams. It is safe for concurrent use.
 type Service struct {
 	Config
 
-	mu          sync.Mutex // guards the two below
-	openStreams map[string]int
-	closed      bool
-	stop        chan struct{}
-	streams     sync.WaitGroup
+	mu      sync.Mutex // guards closed
+	closed  bool
+	open    limit.Gate
+	stop    chan struct{}
+	streams sync.WaitGroup
 }
 
 // Limits and times of streams.
 const (
-	maxStreamsPerOrg    = 20
 	defaultHeartbeat    = 15 * time.Second
 	defaultWriteTimeout = 10 * time.Second
+	retryAfter          = 15 * time.Second
 	pollInterval        = 2 * time.Second // reads the outbox if a wake-up was missed
 	subscriptionBuffer  = 1024            // buffered announcements; dropped ones are read from the outbox
 )
 
 // New returns a service.
 func New(c Config) *Service {
+	wiring.Check(c)
 	if c.Heartbeat == 0 {
 		c.Heartbeat = defaultHeartbeat
 	}
 	if c.WriteTimeout == 0 {
 		c.WriteTimeout = defaultWriteTimeout
 	}
-	return &Service{Config: c, openStreams: map[string]int{}, stop: make(chan struct{})}
+	return &Service{Config: c, stop: make(chan struct{})}
 }
 
 // Operations returns the API operations of events.
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
-		op.NewStream("events.stream", "GET /events/stream", streamScope, "Follow what happens, as server-sent events; each kind needs its scope", s.Open).Fails("concurrency_limit", "draining").
+		op.NewStream("events.stream", "GET /events/stream", streamScope,
+			"Follow what happens, as server-sent events; each kind needs its scope", s.Open).Fails("concurrency_limit", "draining").
 			Answers(200, "text/event-stream", nil),
 		op.New("events.list", "GET /events", access.UsersAdmin, "List events in their order", s.List),
 	}
@@ -133,14 +145,15 @@ func (s *Service) Open(ctx context.Context, in *In) (*huma.StreamResponse, error
 		return nil, err
 	}
 	who, _ := access.From(ctx)
-	f := &streamConn{Service: s, principal: who, kinds: visibleKinds(who.Scopes, in.Events), lastSequence: after, write: writeData}
+	f := &streamConn{Service: s, principal: who, kinds: visibleKinds(who.Scopes, in.Events), lastSequence: after, write: writeData, asked: in.Events}
 	if in.Format == "webhook" {
 		f.webhookFormat, f.write = true, writeWebhook(in.Timing)
 	}
 	f.announcements = s.Outbox.Bus.Subscribe(event.Stream, subscriptionBuffer)
 	newest, err := s.Outbox.Last(ctx, who.OrgID) // after the subscription, so that no event is missed between the two
+	var release func()
 	if err == nil {
-		err = s.acquire(who.OrgID)
+		release, err = s.acquire(ctx, who)
 	}
 	if err != nil {
 		f.announcements.Close()
@@ -151,7 +164,7 @@ func (s *Service) Open(ctx context.Context, in *In) (*huma.StreamResponse, error
 	}
 	leave := s.Outbox.Subscribe(who.OrgID, f.followedKinds())
 	return &huma.StreamResponse{Body: func(h huma.Context) {
-		defer s.release(who.OrgID)
+		defer release()
 		defer f.announcements.Close()
 		defer leave()
 		_, w := humago.Unwrap(h)
@@ -159,27 +172,24 @@ func (s *Service) Open(ctx context.Context, in *In) (*huma.StreamResponse, error
 	}}, nil
 }
 
-func (s *Service) acquire(org string) error {
+// acquire takes one of the places of the organisation and of the credential. Tokens of a user share the places of the user.
+func (s *Service) acquire(ctx context.Context, who access.Principal) (release func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return op.Unavailable("draining", "the server is shutting down", "2")
+		return nil, op.Unavailable("draining", "the server is shutting down", "2")
 	}
-	if s.openStreams[org] >= maxStreamsPerOrg {
-		return op.Unavailable("concurrency_limit", "at most 20 streams at once", "15")
+	credential := who.KeyID
+	if who.UserID != "" {
+		credential = who.UserID
 	}
-	s.openStreams[org]++
+	leave, full := s.open.Enter(ctx, 0, limit.Claim{Limit: limit.EventStreamsOfOrganisation, Key: who.OrgID},
+		limit.Claim{Limit: limit.EventStreamsOfCredential, Key: who.OrgID + " " + credential})
+	if full != nil {
+		return nil, op.TooManyAtOnce(full, "event streams", retryAfter)
+	}
 	s.streams.Add(1)
-	return nil
-}
-
-func (s *Service) release(org string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.openStreams[org]--; s.openStreams[org] == 0 {
-		delete(s.openStreams, org)
-	}
-	s.streams.Done()
+	return func() { leave(); s.streams.Done() }, nil
 }
 
 // setHeaders sets the headers of a stream. X-Accel-Buffering disables buffering in proxies.

@@ -1,15 +1,11 @@
 package eventstream_test
 
 import (
-	"bufio"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -18,156 +14,12 @@ import (
 
 	"soniq/internal/api/eventstream"
 	"soniq/internal/platform/access"
-	"soniq/internal/platform/bus"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/db/dbtest"
 	"soniq/internal/platform/event"
-	"soniq/internal/platform/op"
+	"soniq/internal/platform/limit"
 	"soniq/internal/platform/op/optest"
 )
-
-var ctx = context.Background()
-
-// fixture is an outbox with its reader, and a stream of it over HTTP.
-type fixture struct {
-	t      *testing.T
-	outbox *event.Outbox
-	org    string
-	url    string
-	stream *eventstream.Service
-	ended  chan struct{} // receives after each served request
-
-	mu        sync.Mutex // guards the fields below
-	principal access.Principal
-	invalid   error
-	seen      []event.Event
-}
-
-func newFixture(t *testing.T, d *db.DB) *fixture {
-	t.Helper()
-	s := &fixture{t: t, outbox: &event.Outbox{DB: d, Bus: bus.New(), Now: func() db.Time { return db.At(time.Now()) }}, org: db.NewID("org"), ended: make(chan struct{}, 1)}
-	s.must(d.Tx(ctx, func(tx db.Querier) error {
-		const q = `INSERT INTO orgs (id, path, environment, name, plan, status, country, timezone, language, settings, created_at, updated_at)
-			VALUES ($1, $2, 'live', 'Test', 'standard', 'active', 'GB', 'UTC', 'en', '{}', 0, 0)`
-		_, err := tx.Exec(ctx, q, s.org, "/"+s.org+"/")
-		return err
-	}))
-	s.principal = optest.Admin(s.org)
-	reader := &event.Reader{Outbox: s.outbox, Log: slog.New(slog.DiscardHandler), CreateDeliveries: func(_ context.Context, _ db.Querier, batch []event.Event) error {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.seen = append(s.seen, batch...)
-		return nil
-	}}
-	running, stop := context.WithCancel(ctx)
-	var done sync.WaitGroup
-	done.Go(func() { reader.Run(running) })
-	s.stream = eventstream.New(eventstream.Config{Outbox: s.outbox, Changed: "changed.keys", Heartbeat: 50 * time.Millisecond, WriteTimeout: time.Second,
-		Valid: func(context.Context, access.Principal) error { s.mu.Lock(); defer s.mu.Unlock(); return s.invalid }})
-	server := s.serve(d)
-	t.Cleanup(func() { s.stream.Close(); server.Close(); stop(); done.Wait() })
-	return s
-}
-
-// serve serves the stream with a limit on slow requests, like the REST server.
-func (s *fixture) serve(d *db.DB) *httptest.Server {
-	mux := http.NewServeMux()
-	op.NewAPI(mux, &op.Pipeline{DB: d, Log: slog.New(slog.DiscardHandler), Now: time.Now}, s.stream.Operations())
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.mu.Lock()
-		who := s.principal
-		s.mu.Unlock()
-		mux.ServeHTTP(w, r.WithContext(access.With(r.Context(), who)))
-		select {
-		case s.ended <- struct{}{}:
-		default:
-		}
-	}))
-	server.Config.ReadTimeout = 300 * time.Millisecond
-	server.Start()
-	s.url = server.URL + op.Prefix + "/events/stream"
-	return server
-}
-
-func (s *fixture) must(err error) {
-	s.t.Helper()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-func (s *fixture) publish(p event.Payload) {
-	s.t.Helper()
-	s.must(s.outbox.DB.Tx(ctx, func(tx db.Querier) error { return s.outbox.Publish(ctx, tx, s.org, p) }))
-}
-
-// streamClient is a client of the stream.
-type streamClient struct {
-	t     *testing.T
-	body  io.ReadCloser
-	lines *bufio.Reader
-}
-
-func (s *fixture) listen(query string, header ...string) *streamClient {
-	s.t.Helper()
-	r, err := http.NewRequest("GET", s.url+query, nil)
-	s.must(err)
-	for _, h := range header {
-		name, value, _ := strings.Cut(h, ": ")
-		r.Header.Set(name, value)
-	}
-	a, err := http.DefaultClient.Do(r)
-	for range 10 {
-		if !errors.Is(err, io.EOF) {
-			break // else the server did not read the request within its ReadTimeout, because the machine is busy
-		}
-		a, err = http.DefaultClient.Do(r)
-	}
-	s.must(err)
-	if a.StatusCode != 200 || a.Header.Get("Content-Type") != "text/event-stream" {
-		b, _ := io.ReadAll(a.Body)
-		s.t.Fatalf("stream: %d %s", a.StatusCode, b)
-	}
-	s.t.Cleanup(func() { a.Body.Close() })
-	return &streamClient{s.t, a.Body, bufio.NewReader(a.Body)}
-}
-
-// next returns the next event: "id kind data".
-func (r *streamClient) next() string {
-	r.t.Helper()
-	e, err := r.read()
-	if err != nil {
-		r.t.Fatalf("the stream ended: %v", err)
-	}
-	return e
-}
-
-func (r *streamClient) read() (string, error) {
-	var id, kind, data string
-	for {
-		line, err := r.lines.ReadString('\n')
-		if err != nil {
-			return "", err
-		}
-		name, value, _ := strings.Cut(strings.TrimRight(line, "\n"), ": ")
-		switch {
-		case name == "id":
-			id = value
-		case name == "event":
-			kind = value
-		case name == "data":
-			data = value
-		case line == "\n" && kind != "":
-			return strings.TrimSpace(id + " " + kind + " " + data), nil
-		case line == "\n":
-			id = ""
-		}
-	}
-}
-
-func missed(n int) event.CallMissed { return event.CallMissed{CallID: "call_1", WaitSeconds: n} }
-
-func waits(n int) string { return fmt.Sprintf(`"wait_seconds":%d,`, n) }
 
 func TestStream_ResumeWithoutGapOrDuplicate(t *testing.T) {
 	t.Parallel()
@@ -248,6 +100,26 @@ func TestStream_ScopesAndFilter(t *testing.T) {
 		if e := some.next(); !strings.HasPrefix(e, want+" ") {
 			t.Errorf("got %s, want %s", e, want)
 		}
+	}
+}
+
+// A listener whose rights shrink gets no further events of what it may not read any more.
+func TestStream_ScopeLostWhileListening(t *testing.T) {
+	t.Parallel()
+	s := newFixture(t, dbtest.SQLite(t))
+	c := s.listen("?after_sequence=0")
+	s.publish(missed(1))
+	if e := c.next(); !strings.HasPrefix(e, "1 call.missed ") {
+		t.Fatalf("got %s", e)
+	}
+	s.mu.Lock()
+	s.principal.Scopes = []access.Scope{access.QueuesRead}
+	s.mu.Unlock()
+	c.beats(2) // the check of the first may have been before the change
+	s.publish(missed(2))
+	s.publish(event.QueueUpdated{QueueID: "que_1"})
+	if e := c.next(); !strings.HasPrefix(e, "3 queue.updated ") {
+		t.Errorf("got %s", e)
 	}
 }
 
@@ -390,28 +262,24 @@ func TestList_WebhookEvents(t *testing.T) {
 	})
 }
 
-func (s *fixture) refused(query string, status int, code string) {
-	s.t.Helper()
-	a, err := http.Get(s.url + query)
-	s.must(err)
-	defer a.Body.Close()
-	b, _ := io.ReadAll(a.Body)
-	if a.StatusCode != status || !strings.Contains(string(b), `"`+code+`"`) {
-		s.t.Errorf("%s: %d %s, want %d %s", query, a.StatusCode, b, status, code)
-	}
-}
-
 func TestStream_LimitPerOrganisation(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, dbtest.SQLite(t))
 	s.refused("?events=call.nonsense", 400, "invalid_query")
 	s.refused("?after_sequence=x", 400, "invalid_query")
 	var all []*streamClient
-	for range 20 {
+	for range limit.EventStreamsOfCredential.Int() {
+		all = append(all, s.listen(""))
+	}
+	s.refused("", 429, "concurrency_limit") // the places left are for the organisation's other credentials
+	s.mu.Lock()
+	s.principal.KeyID = "key_other"
+	s.mu.Unlock()
+	for range limit.EventStreamsOfOrganisation.Int() - len(all) {
 		all = append(all, s.listen(""))
 	}
 	s.refused("", 429, "concurrency_limit")
-	all[0].body.Close()
+	all[len(all)-1].body.Close()
 	for { // the server notices at its next write
 		a, err := http.Get(s.url)
 		if errors.Is(err, io.EOF) {

@@ -10,6 +10,7 @@ import (
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/event"
 	"soniq/internal/platform/op"
+	"soniq/internal/platform/visibility"
 )
 
 // Event is a webhook event as a record.
@@ -39,7 +40,12 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Event]]
 	if err != nil {
 		return nil, err
 	}
-	filter, err := in.filter(access.Org(ctx))
+	view, err := visibility.From(ctx, s.Outbox.DB.Read(ctx))
+	if err != nil {
+		return nil, err
+	}
+	p, _ := access.From(ctx)
+	filter, err := in.filter(p, view)
 	if err != nil {
 		return nil, err
 	}
@@ -83,14 +89,36 @@ func (in *ListIn) startAfter(ctx context.Context) (int64, error) {
 	return max(n, p.Int), nil
 }
 
-func (in *ListIn) filter(org string) (func() *db.Filter, error) {
+// filter returns the list statement. It lists only kinds that the principal may read, and refuses others that are asked for by name.
+func (in *ListIn) filter(p access.Principal, view visibility.View) (func() *db.Filter, error) {
 	since, until, err := in.Times()
 	if err == nil {
 		err = (&In{Events: in.Kind}).check()
 	}
+	if err == nil {
+		err = checkReadable(in.Kind, p.Scopes)
+	}
+	names := in.Kind
+	if len(names) == 0 {
+		for _, k := range event.Readable(kinds(), p.Scopes) {
+			names = append(names, string(k))
+		}
+	}
 	return func() *db.Filter {
 		const text = `SELECT id, sequence, kind, call_id, body, occurred_at FROM events
 			WHERE org_id = $1 AND sequence IS NOT NULL AND audience IN ('all', 'enriched')`
-		return db.Where(text, org).In("kind", in.Kind).Equal("call_id", in.CallID).Between("occurred_at", since, until)
+		return view.NarrowOptional(db.Where(text, p.OrgID), "call_id").In("kind", names).Equal("call_id", in.CallID).
+			Between("occurred_at", since, until)
 	}, err
+}
+
+// checkReadable returns an error if one of the kinds needs a scope that is not held.
+func checkReadable(names []string, held []access.Scope) error {
+	for _, name := range names {
+		if need := event.Kind(name).Need(); !need.MetBy(held) {
+			return &op.Error{Code: "insufficient_scope", Detail: name + " needs " + need.String() + "; leave it out, or use a key that holds it",
+				Extra: map[string]any{"required_scopes": need.Alternatives()[0]}}
+		}
+	}
+	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/bus"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/event"
 )
@@ -17,10 +18,12 @@ import (
 type streamConn struct {
 	*Service
 	principal     access.Principal
+	asked         []string // kinds of the request; none: all
 	kinds         map[event.Kind]bool
 	announcements *bus.Subscription
 	webhookFormat bool  // the stream has the webhook format
 	lastSequence  int64 // sequence of the last processed event
+	seen          shownCalls
 	write         func(to *bytes.Buffer, e event.Event)
 
 	out     *http.ResponseController
@@ -49,7 +52,7 @@ func (f *streamConn) serve(ctx context.Context, w http.ResponseWriter) {
 	if !f.send() || !f.catchUp(ctx) {
 		return
 	}
-	beat, tick := time.NewTicker(f.Heartbeat), time.NewTicker(pollInterval)
+	beat, tick := time.NewTicker(f.Heartbeat), clock.NewTicker(pollInterval)
 	defer beat.Stop()
 	defer tick.Stop()
 	for ok := true; ok; {
@@ -63,12 +66,24 @@ func (f *streamConn) serve(ctx context.Context, w http.ResponseWriter) {
 		case <-tick.C:
 			ok = f.catchUp(ctx)
 		case <-changes.C:
-			ok = f.Valid(ctx, f.principal) == nil
+			f.seen.forget()
+			ok = f.revalidate(ctx)
 		case <-beat.C:
 			f.pending.WriteString(": \n\n")
-			ok = f.Valid(ctx, f.principal) == nil && f.send()
+			f.seen.forget()
+			ok = f.revalidate(ctx) && f.send()
 		}
 	}
+}
+
+// revalidate returns false if the credential is not valid any more. It drops the kinds that the credential may no longer read.
+func (f *streamConn) revalidate(ctx context.Context) bool {
+	if f.Credentials.Revalidate(ctx, f.principal) != nil {
+		return false
+	}
+	held, err := f.Credentials.StillHeld(ctx, f.principal.Holder())
+	f.kinds = visibleKinds(held, f.asked)
+	return err == nil
 }
 
 // receive processes an announcement and those queued behind it. If a sequence is missing, the outbox is read.
@@ -78,8 +93,8 @@ func (f *streamConn) receive(ctx context.Context, m any) bool {
 			if e.Sequence > f.lastSequence+1 {
 				return f.catchUp(ctx)
 			}
-			if e.Sequence == 0 || e.Sequence == f.lastSequence+1 {
-				f.add(e)
+			if (e.Sequence == 0 || e.Sequence == f.lastSequence+1) && !f.add(ctx, e) {
+				return false
 			}
 		}
 		select {
@@ -98,7 +113,9 @@ func (f *streamConn) catchUp(ctx context.Context) bool {
 			return false // the client reconnects and resumes
 		}
 		for _, e := range batch {
-			f.add(e)
+			if !f.add(ctx, e) {
+				return false
+			}
 		}
 		if !f.send() {
 			return false
@@ -109,14 +126,22 @@ func (f *streamConn) catchUp(ctx context.Context) bool {
 	}
 }
 
-// add writes an event to the pending output if its kind is visible.
-func (f *streamConn) add(e event.Event) {
+// add writes an event to the pending output if its kind and its call are visible. It returns false if that cannot be found out; then
+// the client reconnects and resumes.
+func (f *streamConn) add(ctx context.Context, e event.Event) bool {
+	if f.kinds[e.Kind] {
+		shown, err := f.seen.shows(ctx, f.Outbox.DB.Read(ctx), f.principal, e)
+		if err != nil {
+			return false
+		}
+		if shown {
+			f.write(&f.pending, e)
+		}
+	}
 	if e.Sequence > 0 {
 		f.lastSequence = e.Sequence
 	}
-	if f.kinds[e.Kind] {
-		f.write(&f.pending, e)
-	}
+	return true
 }
 
 // writeData writes an event's data. The end of a call is sent at once. Its enriched repetition is skipped, because

@@ -51,8 +51,8 @@ func ownArg(name string, s schema) []argument { return []argument{{name: name, s
 
 // limitArg returns the argument for the length of a list, up to 50.
 func limitArg(in string) []argument {
-	return []argument{{name: "limit", position: in, target: "limit", schema: schema{"type": "integer", "minimum": 1, "maximum": maxRows, "default": defaultRows,
-		"description": "How many at most"}}}
+	return []argument{{name: "limit", position: in, target: "limit", schema: schema{"type": "integer", "minimum": 1, "maximum": maxRows,
+		"default": defaultRows, "description": "How many at most"}}}
 }
 
 func cursorArg() []argument {
@@ -61,12 +61,14 @@ func cursorArg() []argument {
 
 // idempotencyKeyArg returns the argument for the idempotency key of a change.
 func idempotencyKeyArg() []argument {
-	return []argument{{name: "idempotency_key", position: inHeader, target: "Idempotency-Key", schema: schema{"type": "string", "maxLength": 255,
-		"description": "A value of your own: a repeated call with it has no second effect"}}}
+	return []argument{{name: "idempotency_key", position: inHeader, target: "Idempotency-Key",
+		schema: schema{"type": "string", "maxLength": 255,
+			"description": "A value of your own: a repeated call with it has no second effect"}}}
 }
 
 func confirmArg() []argument {
-	return ownArg("confirm", schema{"type": "boolean", "description": "true once the person has agreed; needed where this client cannot ask them"})
+	return ownArg("confirm", schema{"type": "boolean",
+		"description": "true once the person has agreed; needed where this client cannot ask them"})
 }
 
 // Lengths of lists: default and maximum.

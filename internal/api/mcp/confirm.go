@@ -25,15 +25,16 @@ const confirmTimeout = 10 * time.Minute
 // answers by repeating the call with the answer and the state of the question.
 func (c *toolCall) confirm() (*sdk.CallToolResult, *toolError) {
 	question := c.t.question(c)
-	if !c.canAsk() {
-		if yes, _ := c.args["confirm"].(bool); c.t.needsConfirm && !yes {
-			return nil, confirmationRequired(question)
-		}
+	if question.text == "" {
 		return nil, nil
 	}
+	if !c.canAsk() {
+		return nil, c.confirmedWithoutAsking(question)
+	}
 	if c.input.req.Params.InputResponses == nil {
-		return &sdk.CallToolResult{InputRequests: sdk.InputRequestMap{"confirm": &sdk.ElicitParams{Mode: "form", Message: question,
-			RequestedSchema: schema{"type": "object", "properties": schema{}}}}, RequestState: c.state(rand.Text(), c.s.Now().Add(confirmTimeout))}, nil
+		return &sdk.CallToolResult{InputRequests: sdk.InputRequestMap{"confirm": &sdk.ElicitParams{Mode: "form", Message: question.text,
+			RequestedSchema: schema{"type": "object", "properties": schema{}}}}, RequestState: c.state(rand.Text(),
+			c.s.Clock.Now().Add(confirmTimeout))}, nil
 	}
 	if !c.validState(c.input.req.Params.RequestState) {
 		return nil, newToolError(op.Invalid(op.Field("requestState", "invalid", "is not of this question, or its time has passed")))
@@ -42,6 +43,18 @@ func (c *toolCall) confirm() (*sdk.CallToolResult, *toolError) {
 		return nil, declined()
 	}
 	return nil, nil
+}
+
+// confirmedWithoutAsking returns an error unless the action is allowed to a client that cannot ask.
+func (c *toolCall) confirmedWithoutAsking(q question) *toolError {
+	yes, _ := c.args["confirm"].(bool)
+	switch {
+	case q.otherwise == needsPerson:
+		return personRequired(q.text)
+	case q.otherwise == needsConfirm && !yes:
+		return confirmationRequired(q.text)
+	}
+	return nil
 }
 
 // canAsk reports whether the client can show questions to its user.
@@ -76,7 +89,7 @@ func (c *toolCall) validState(state string) bool {
 	at, _, _ := strings.Cut(rest, ".")
 	seconds, err := strconv.ParseInt(at, 10, 64)
 	until := time.Unix(seconds, 0)
-	if err != nil || !hmac.Equal([]byte(state), []byte(c.state(nonce, until))) || !c.s.Now().Before(until) {
+	if err != nil || !hmac.Equal([]byte(state), []byte(c.state(nonce, until))) || !c.s.Clock.Now().Before(until) {
 		return false
 	}
 	return c.s.usedNonces.claim(nonce, until)

@@ -40,7 +40,7 @@ func (s *Server) serveFast(w http.ResponseWriter, r *http.Request, v *sender) bo
 	}
 	t := s.tools[u.name]
 	switch {
-	case u.method == "tools/list" && s.Extend == nil:
+	case u.method == "tools/list" && s.Extension == nil:
 		s.writeAnswer(w, u, s.toolList(v))
 		return true
 	case t == nil || t.question != nil:
@@ -52,11 +52,13 @@ func (s *Server) serveFast(w http.ResponseWriter, r *http.Request, v *sender) bo
 
 // parseFast parses a request. ok is false if anything is unusual.
 func parseFast(h http.Header, body []byte) (u fastRequest, meta string, ok bool) {
-	if r := (http.Request{Header: h}); r.Header.Get("Mcp-Protocol-Version") != statelessRevision || !acceptsBoth(h) || h.Get("Last-Event-ID") != "" {
+	if r := (http.Request{Header: h}); r.Header.Get("Mcp-Protocol-Version") != statelessRevision || !acceptsBoth(h) ||
+		h.Get("Last-Event-ID") != "" {
 		return u, "", false
 	}
 	var all, params map[string]json.RawMessage
-	if json.Unmarshal(body, &all) != nil || len(all) != 4 || string(all["jsonrpc"]) != `"2.0"` || json.Unmarshal(all["params"], &params) != nil {
+	if json.Unmarshal(body, &all) != nil || len(all) != 4 || string(all["jsonrpc"]) != `"2.0"` ||
+		json.Unmarshal(all["params"], &params) != nil {
 		return u, "", false
 	}
 	if u.id = all["id"]; !isPlainID(u.id) || json.Unmarshal(all["method"], &u.method) != nil || h.Get("Mcp-Method") != u.method {
@@ -80,7 +82,8 @@ func parseFast(h http.Header, body []byte) (u fastRequest, meta string, ok bool)
 func isPlainID(id json.RawMessage) bool {
 	var n int32
 	return json.Unmarshal(id, &n) == nil && string(id) != "null" ||
-		len(id) > 2 && len(id) < 100 && id[0] == '"' && !bytes.ContainsAny(id, "\\<>&") && bytes.IndexFunc(id, func(r rune) bool { return r > '~' }) < 0
+		len(id) > 2 && len(id) < 100 && id[0] == '"' && !bytes.ContainsAny(id, "\\<>&") &&
+			bytes.IndexFunc(id, func(r rune) bool { return r > '~' }) < 0
 }
 
 // acceptsBoth reports whether the client sends JSON and accepts both media types of answers.

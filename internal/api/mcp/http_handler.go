@@ -56,7 +56,7 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) (*sender, 
 	if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && strings.Contains(token, "_test_") {
 		env = access.Sandbox
 	}
-	ctx, e := s.Admit(w, r, env)
+	ctx, e := s.API.Admit(w, r, env)
 	if e != nil {
 		return nil, ctx, e
 	}
@@ -136,7 +136,7 @@ func (s *Server) withChallenge(r *http.Request, e *op.Error) *op.Error {
 		return e
 	}
 	c := *e
-	c.Header = http.Header{"Www-Authenticate": {s.Challenge(r.URL.Path, r.Header.Get("Authorization") != "")}}
+	c.Header = http.Header{"Www-Authenticate": {s.OAuth.Challenge(r.URL.Path, r.Header.Get("Authorization") != "")}}
 	return &c
 }
 
@@ -156,7 +156,7 @@ const maxBatch = 20
 // answer.
 func (s *Server) authorize(w http.ResponseWriter, r *http.Request, v *sender) *op.Error {
 	if r.Method != http.MethodPost {
-		return s.Charge(r.Context(), w.Header(), op.Reads, false)
+		return s.API.Charge(r.Context(), w.Header(), op.Reads, false)
 	}
 	all, body, e := peekMessages(r)
 	if e != nil {
@@ -166,14 +166,14 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request, v *sender) *o
 	old := r.URL.Query().Has("sessionid")
 	for _, m := range all {
 		if m.Method != "tools/call" {
-			if e := s.Charge(r.Context(), w.Header(), op.Reads, false); e != nil {
+			if e := s.API.Charge(r.Context(), w.Header(), op.Reads, false); e != nil {
 				return e
 			}
 			continue
 		}
 		if t := s.tools[m.Params.Name]; t != nil && !old && !hasScope(v.principal, t.scope) {
 			s.auditDenied(r.Context(), v, t)
-			if err := s.StepUp(r.Context(), v.principal); err != nil {
+			if err := s.OAuth.StepUp(r.Context(), v.principal); err != nil {
 				s.Log.Error("step-up not prepared", "request", v.request, "err", err)
 			}
 			return s.missingScope(r.URL.Path, v.principal, t.scope)
@@ -210,6 +210,7 @@ func hasScope(p access.Principal, scope access.Scope) bool { return slices.Conta
 // that requests exactly these gets all it needs (step-up).
 func (s *Server) missingScope(path string, p access.Principal, scope access.Scope) *op.Error {
 	needed := []access.Scope{scope}
-	return &op.Error{Code: "insufficient_scope", Detail: "this tool needs " + string(scope), Extra: map[string]any{"required_scopes": needed},
-		Header: http.Header{"Www-Authenticate": {s.ScopeChallenge(path, p.Scopes, needed)}}}
+	return &op.Error{Code: "insufficient_scope", Detail: "this tool needs " + string(scope),
+		Extra:  map[string]any{"required_scopes": needed},
+		Header: http.Header{"Www-Authenticate": {s.OAuth.ScopeChallenge(path, p.Scopes, needed)}}}
 }

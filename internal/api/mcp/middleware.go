@@ -55,7 +55,8 @@ func (c *toolCall) progress(what string) {
 	if token == nil {
 		return
 	}
-	_ = c.input.req.Session.NotifyProgress(c.ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Message: what, Progress: 0, Total: 1})
+	_ = c.input.req.Session.NotifyProgress(c.ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Message: what, Progress: 0,
+		Total: 1})
 }
 
 func internalError(err error) *op.Error { return op.Unexpected(fmt.Errorf("write result: %w", err)) }

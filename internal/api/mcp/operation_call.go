@@ -61,11 +61,15 @@ func (s *Server) callOperation(ctx context.Context, id string, r operationReques
 		return nil, newToolError(op.Unexpected(err))
 	}
 	w := &responseRecorder{header: http.Header{}}
-	s.Operate(w, h)
+	s.API.Operate(w, h)
 	if w.status >= 400 {
 		return nil, w.toolError()
 	}
-	return w.decoded()
+	out, f := w.decoded()
+	for _, p := range s.secrets[id] {
+		p.remove(out)
+	}
+	return out, f
 }
 
 // http returns the HTTP request for the operation.
@@ -141,5 +145,5 @@ func (w *responseRecorder) decoded() (schema, *toolError) {
 // writeAudit writes a line of the audit log without waiting for fsync, because the operation has already committed
 // its own line.
 func (s *Server) writeAudit(ctx context.Context, l op.AuditLine) error {
-	return s.DB.TxRelaxed(ctx, func(tx db.Querier) error { return op.WriteAudit(ctx, tx, db.At(s.Now()), l) })
+	return s.DB.TxRelaxed(ctx, func(tx db.Querier) error { return op.WriteAudit(ctx, tx, db.At(s.Clock.Now()), l) })
 }

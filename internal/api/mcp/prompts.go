@@ -17,8 +17,9 @@ type prompt struct {
 }
 
 var prompts = []prompt{
-	{name: "missed_call_follow_up", title: "Follow up missed calls", about: "Go through the calls nobody answered and propose what to do about each",
-		args: []*sdk.PromptArgument{{Name: "since", Title: "Since", Description: "A date or time; today unless given"}},
+	{name: "missed_call_follow_up", title: "Follow up missed calls",
+		about: "Go through the calls nobody answered and propose what to do about each",
+		args:  []*sdk.PromptArgument{{Name: "since", Title: "Since", Description: "A date or time; today unless given"}},
 		text: "List the missed calls nobody has handled since {since} with get_missed_calls. For each caller look up get_caller_memory. " +
 			"Then give me a table: caller, when, what they probably want, how urgent it is, what you propose (call back, message, nothing). " +
 			"Do not call or write to anybody before I say so."},
@@ -68,7 +69,8 @@ func (s *Server) complete(ctx context.Context, req *sdk.CompleteRequest) (*sdk.C
 	}
 	ctx = v.operationContext(ctx, "completion", clientName(req.ClientInfo()))
 	for _, from := range []struct{ when, operation, member string }{
-		{"call://", "calls.live", "id"}, {"queue://", "queues.stats_all", "queue_id"}, {"contact://", "cdr.list", "from_number"}, {"phone", "cdr.list", "from_number"},
+		{"call://", "calls.live", "id"}, {"queue://", "queues.stats_all", "queue_id"}, {"contact://", "cdr.list", "from_number"},
+		{"phone", "cdr.list", "from_number"},
 	} {
 		if strings.HasPrefix(req.Params.Ref.URI, from.when) || req.Params.Ref.URI == "" && req.Params.Argument.Name == from.when {
 			return s.proposals(ctx, from.operation, from.member, req.Params.Argument.Value), nil

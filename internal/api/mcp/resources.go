@@ -20,19 +20,23 @@ type resourceSource struct {
 
 // resourceSources are all resources. They use the same operations as the tools.
 var resourceSources = []resourceSource{
-	{uri: "calls://live", name: "live_calls", title: "Calls in progress", about: "The calls in progress right now", operation: "calls.live"},
+	{uri: "calls://live", name: "live_calls", title: "Calls in progress", about: "The calls in progress right now",
+		operation: "calls.live"},
 	{uri: "call://{id}", name: "call", title: "A call", about: "One call with its legs and notes", operation: "calls.get", parameter: "id",
 		query: url.Values{"expand": {"notes"}}},
-	{uri: "call://{id}/transcript", name: "transcript", title: "Transcript of a call", about: "What was said, by whom and when", operation: "calls.transcript", parameter: "id"},
-	{uri: "queue://{id}/live", name: "queue", title: "A queue now", about: "How many wait, how long, and who can answer", operation: "queues.stats", parameter: "id"},
-	{uri: "contact://{phone}", name: "contact", title: "Who a number belongs to", about: "The contact of a telephone number", operation: "contacts.lookup",
-		parameter: "phone", inQuery: true},
+	{uri: "call://{id}/transcript", name: "transcript", title: "Transcript of a call", about: "What was said, by whom and when",
+		operation: "calls.transcript", parameter: "id"},
+	{uri: "queue://{id}/live", name: "queue", title: "A queue now", about: "How many wait, how long, and who can answer",
+		operation: "queues.stats", parameter: "id"},
+	{uri: "contact://{phone}", name: "contact", title: "Who a number belongs to", about: "The contact of a telephone number",
+		operation: "contacts.lookup", parameter: "phone", inQuery: true},
 }
 
 func (s *Server) addResources() {
 	for _, x := range resourceSources {
 		if x.parameter == "" {
-			s.server.AddResource(&sdk.Resource{URI: x.uri, Name: x.name, Title: x.title, Description: x.about, MIMEType: "application/json"}, s.reader(x))
+			s.server.AddResource(&sdk.Resource{URI: x.uri, Name: x.name, Title: x.title, Description: x.about,
+				MIMEType: "application/json"}, s.reader(x))
 			continue
 		}
 		s.server.AddResourceTemplate(&sdk.ResourceTemplate{URITemplate: x.uri, Name: x.name, Title: x.title, Description: x.about,
@@ -47,7 +51,8 @@ func (s *Server) reader(x resourceSource) sdk.ResourceHandler {
 		if err != nil {
 			return nil, err
 		}
-		return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: req.Params.URI, MIMEType: "application/json", Text: string(out)}}}, nil
+		return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: req.Params.URI, MIMEType: "application/json",
+			Text: string(out)}}}, nil
 	}
 }
 

@@ -196,6 +196,7 @@ func (d *document) moveRefs(v any, defs schema) any {
 			}
 			return schema{"$ref": "#/$defs/" + name}
 		}
+		v = d.withoutSecrets(v)
 		out := schema{}
 		for name, member := range v {
 			if _, member := member.(schema); !member && (name == "format" || name == "examples") {

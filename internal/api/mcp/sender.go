@@ -62,7 +62,8 @@ func (v *sender) operationContext(ctx context.Context, what, client string) cont
 	for i, n := range v.principal.Scopes {
 		names[i] = string(n)
 	}
-	ctx = op.WithToolCall(access.With(op.WithClientAddress(ctx, v.source), v.principal), op.ToolCall{Client: client, Tool: what, Scopes: strings.Join(names, " ")})
+	ctx = op.WithToolCall(access.With(op.WithClientAddress(ctx, v.source), v.principal), op.ToolCall{Client: client, Tool: what,
+		Scopes: strings.Join(names, " ")})
 	ctx = op.WithRequestID(ctx, db.NewID("req"))
 	return op.WithTarget(ctx, "MCP "+what)
 }

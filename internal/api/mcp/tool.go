@@ -24,10 +24,8 @@ type tool struct {
 	resultSchema func(*document, *Server) (schema, error)
 	// run executes the tool. nil: it calls the operation.
 	run func(*toolCall) (schema, *toolError)
-	// question returns the question to confirm the action; nil: no confirmation. If needsConfirm is true and the
-	// client cannot ask, the argument confirm is required.
-	question     func(*toolCall) string
-	needsConfirm bool
+	// question returns the question to confirm the action; nil or a question without text: no confirmation.
+	question func(*toolCall) question
 	// summarize returns the result as a sentence.
 	summarize   func(schema) string
 	spec        *sdk.Tool // in the form of the SDK
@@ -176,7 +174,8 @@ func (s *Server) handler(t *tool) sdk.ToolHandler {
 		if v == nil {
 			return nil, fmt.Errorf("nobody is known to ask")
 		}
-		c := &toolCall{s: s, t: t, input: callInput{req.Params.Arguments, req}, sender: v, ctx: v.operationContext(ctx, t.name, clientName(req.ClientInfo()))}
+		c := &toolCall{s: s, t: t, input: callInput{req.Params.Arguments, req}, sender: v, ctx: v.operationContext(ctx, t.name,
+			clientName(req.ClientInfo()))}
 		return c.execute(), nil
 	}
 }

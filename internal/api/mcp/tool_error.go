@@ -70,6 +70,7 @@ var advice = map[string]string{
 	"internal":                "Try once more; if it stays, tell the person the request_id.",
 	"declined":                "The person said no. Nothing was done. Do not try again unless they ask for it.",
 	"confirmation_required":   "Ask the person; when they agree, call the tool again with confirm: true.",
+	"person_required":         "A person has to confirm this, and this client cannot ask. Tell the person to do it themselves, or to use a client that shows questions.",
 	"result_too_large":        "Ask for less: a smaller limit, a shorter time, or one record.",
 	"idempotency_in_progress": "The first call with this key still runs. Look whether it had its effect before you call again.",
 }
@@ -87,7 +88,8 @@ func (f *toolError) result() *sdk.CallToolResult {
 	}
 	p["code"], p["what_to_do"] = f.code, what
 	b, _ := json.Marshal(p)
-	return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: string(b)}}, Meta: sdk.Meta{"soniq/code": f.code}}
+	return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: string(b)}},
+		Meta: sdk.Meta{"soniq/code": f.code}}
 }
 
 // declined is the error for a person's refusal.
@@ -97,4 +99,9 @@ func declined() *toolError {
 
 func confirmationRequired(question string) *toolError {
 	return &toolError{status: 422, code: "confirmation_required", problem: schema{"detail": question}}
+}
+
+// personRequired is the error for an action that a person has to confirm, if the client cannot ask.
+func personRequired(question string) *toolError {
+	return &toolError{status: 403, code: "person_required", problem: schema{"detail": question}}
 }

@@ -10,7 +10,9 @@ func callTools() []*tool {
 	return []*tool{
 		{name: "get_live_calls", title: "Calls in progress", scope: access.CallsRead, hints: readOnlyHints, operation: "calls.live",
 			about: "Lists the calls in progress right now, with who talks to whom, since when, and where each call is (ringing, queue, agent, on hold). Use get_call_history for calls that ended.",
-			args:  queryArgs("direction", "queue_id", "agent_id"), shape: shape{members: [][2]string{{"calls", "data"}, {"as_of", "as_of"}}}, summarize: rows("calls", "call in progress", "calls in progress")},
+			args:  queryArgs("direction", "queue_id", "agent_id"),
+			shape: shape{members: [][2]string{{"calls", "data"}, {"as_of", "as_of"}}}, summarize: rows("calls", "call in progress",
+				"calls in progress")},
 		{name: "get_call_history", title: "Call history", scope: access.CallsRead, hints: readOnlyHints, operation: "cdr.list",
 			about: "Lists calls that ended, newest first, one record for each (CDR), with duration, result and AI summary. Filter by time, number, agent, queue, status or tag.",
 			args:  joinArgs(queryArgs("since", "until", "phone", "agent_id", "queue_id", "status", "tag"), limitArg(inQuery), cursorArg()),
@@ -19,21 +21,26 @@ func callTools() []*tool {
 			about: "Shows one call with everything known of it: state, transcript, summary, notes and the address of its recording. A long transcript comes in parts: call again with segment_from set to next_segment.",
 			args: joinArgs(pathArg("call_id", "id", "The call"),
 				ownArg("include_words", schema{"type": "boolean", "description": "Single words with their times"}),
-				ownArg("segment_from", schema{"type": "integer", "minimum": 0, "description": "First segment of the transcript that is shown; 0 unless given"})),
+				ownArg("segment_from", schema{"type": "integer", "minimum": 0,
+					"description": "First segment of the transcript that is shown; 0 unless given"})),
 			resultSchema: detailSchema, run: callDetail, summarize: func(out schema) string { return callLine(out) }},
 		{name: "get_missed_calls", title: "Missed calls", scope: access.CallsRead, hints: readOnlyHints, operation: "calls.missed",
 			about: "Lists calls nobody answered, newest first, with the caller and whether someone has called back. Only those not handled yet, unless unhandled_only is false.",
 			args: joinArgs(queryArgs("since", "until", "queue_id"),
-				ownArg("unhandled_only", schema{"type": "boolean", "default": true, "description": "Only calls nobody has called back yet"}), limitArg(inQuery), cursorArg()),
+				ownArg("unhandled_only", schema{"type": "boolean", "default": true,
+					"description": "Only calls nobody has called back yet"}), limitArg(inQuery), cursorArg()),
 			shape: listShape("calls"), run: missedCalls, summarize: rows("calls", "missed call", "missed calls")},
 		{name: "get_queue_status", title: "Queues now", scope: access.CallsRead, hints: readOnlyHints, operation: "queues.stats",
 			about: "Shows queues as they are now: how many callers wait, how long, and who of the agents is available. All queues unless queue_id is given.",
-			args:  ownArg("queue_id", schema{"type": "string", "description": "Only this queue"}), resultSchema: queueSchema, run: queueStatus,
-			summarize: rows("queues", "queue", "queues")},
-		{name: "make_call", title: "Place a call", scope: access.CallsWrite, hints: hints{destructive: true, openWorld: true}, operation: "calls.create",
-			about: "Places a call: first the phones of the user ring (user_id, or the user of this connection), then the number is called and both are connected. With flow_id who answers is led through that call flow instead. This rings real telephones.",
-			args:  joinArgs(bodyArgs("to!", "from", "user_id", "flow_id", "record", "reason"), idempotencyKeyArg()), shape: shape{wrapIn: "call"},
-			run: makeCall, question: func(c *toolCall) string { return "Call " + text(c.args["to"]) + fromUser(c) + "?" }, summarize: callLine},
+			args:  ownArg("queue_id", schema{"type": "string", "description": "Only this queue"}), resultSchema: queueSchema,
+			run: queueStatus, summarize: rows("queues", "queue", "queues")},
+		{name: "make_call", title: "Place a call", scope: access.CallsWrite, hints: hints{destructive: true, openWorld: true},
+			operation: "calls.create",
+			about:     "Places a call: first the phones of the user ring (user_id, or the user of this connection), then the number is called and both are connected. With flow_id who answers is led through that call flow instead. This rings real telephones.",
+			args:      joinArgs(bodyArgs("to!", "from", "user_id", "flow_id", "record", "reason"), idempotencyKeyArg()),
+			shape:     shape{wrapIn: "call"},
+			run:       makeCall, question: callQuestion,
+			summarize: callLine},
 		{name: "add_call_note", title: "Add a note to a call", scope: access.CallsWrite, hints: createHints, operation: "calls.note",
 			about: "Adds a note to a call. It is written to the connected CRM systems too, unless crm_sync is false.",
 			args:  joinArgs(pathArg("call_id", "id", "The call"), bodyArgs("body!", "crm_sync")), shape: shape{wrapIn: "note"},
@@ -61,19 +68,20 @@ func rows(name, one, many string) func(schema) string {
 
 func callLine(out schema) string {
 	one, _ := out["call"].(schema)
-	line := fmt.Sprintf("Call %s from %s to %s is %s.", text(one["id"]), text(one["from_number"]), text(one["to_number"]), text(one["status"]))
+	line := fmt.Sprintf("Call %s from %s to %s is %s.", text(one["id"]), spoken(one["from_number"]), spoken(one["to_number"]),
+		text(one["status"]))
 	if next := out["next_segment"]; next != nil {
 		line += " The transcript goes on: call again with segment_from set to next_segment."
 	}
 	return line
 }
 
-// fromUser returns the part of the question that names the user whose phones ring.
-func fromUser(c *toolCall) string {
-	if who := text(c.args["user_id"]); who != "" {
-		return " from the phones of " + who
+// spoken returns a value for a sentence of ours. A caller may show any text in place of a number; such text stays in its member.
+func spoken(v any) string {
+	if s := text(v); closedForm.MatchString(s) {
+		return s
 	}
-	return ""
+	return "an unusual number"
 }
 
 // makeCall places a call. An identical call of the same client within duplicateWindow has no second effect.

@@ -157,7 +157,8 @@ func queueStatus(c *toolCall) (schema, *toolError) {
 
 // agentsOf returns the members of a queue with their presence.
 func (c *toolCall) agentsOf(queue string) ([]any, *toolError) {
-	answer, f := c.callOperation("agents.list", operationRequest{query: url.Values{"queue_id": {queue}, "limit": {"200"}}}, access.QueuesRead)
+	answer, f := c.callOperation("agents.list", operationRequest{query: url.Values{"queue_id": {queue}, "limit": {"200"}}},
+		access.QueuesRead)
 	if f != nil {
 		return nil, f
 	}
@@ -181,6 +182,7 @@ func queueSchema(doc *document, s *Server) (schema, error) {
 	}
 	word := schema{"type": "string"}
 	agent := objectSchema(schema{"id": word, "name": word, "presence": word}, "id", "name", "presence")
-	queue := objectSchema(schema{"id": word, "name": word, "stats": stats, "agents": schema{"type": "array", "items": agent}}, "id", "name", "stats", "agents")
+	queue := objectSchema(schema{"id": word, "name": word, "stats": stats, "agents": schema{"type": "array", "items": agent}}, "id", "name",
+		"stats", "agents")
 	return objectSchema(schema{"queues": schema{"type": "array", "items": queue}}, "queues"), nil
 }

@@ -15,23 +15,28 @@ func userTools() []*tool {
 	return []*tool{
 		{name: "list_users", title: "People", scope: access.UsersAdmin, hints: readOnlyHints, operation: "users.list",
 			about: "Lists the people of the organisation with role, extension, queues and whether they are available right now.",
-			args:  joinArgs(queryArgs("role", "presence"), ownArg("queue_id", schema{"type": "string", "description": "Only members of this queue"}), queryArgs("q"), limitArg(inQuery), cursorArg()),
+			args: joinArgs(queryArgs("role", "presence"),
+				ownArg("queue_id", schema{"type": "string", "description": "Only members of this queue"}), queryArgs("q"),
+				limitArg(inQuery), cursorArg()),
 			shape: listShape("users"), run: listUsers, summarize: rows("users", "user", "users")},
 		{name: "create_user", title: "Add a user", scope: access.UsersAdmin, hints: createHints, operation: "users.create",
-			about:        "Adds a user with an extension and a phone. The SIP credentials are returned this once: hand them to the person, do not repeat them elsewhere.",
+			about:        "Adds a user with an extension and a phone. Passwords and links are not returned: the person gets an invitation by mail, or from somebody who administers users. A person confirms roles above agent.",
 			args:         joinArgs(bodyArgs("email!", "first_name", "last_name", "role", "extension", "queue_ids"), idempotencyKeyArg()),
-			resultSchema: createdSchema, run: createUser, summarize: func(out schema) string {
+			resultSchema: createdSchema, run: createUser, question: newUserQuestion, summarize: func(out schema) string {
 				u, _ := out["user"].(schema)
 				return "User " + text(u["name"]) + " was added with extension " + text(u["extension"]) + "."
 			}},
 		{name: "update_user", title: "Change a user", scope: access.UsersAdmin, hints: updateHints, operation: "users.update",
-			about: "Changes role, extension, name, queues or skills of a user; what is not given stays. queue_ids replaces the whole list.",
-			args: joinArgs(pathArg("user_id", "id", "The user"), bodyArgs("role", "extension"), ownArg("name", schema{"type": "string", "description": "First and last name"}),
-				bodyArgs("queue_ids", "skills")), shape: shape{wrapIn: "user"}, run: updateUser, summarize: func(schema) string { return "The user was changed." }},
+			about: "Changes role, extension, name, queues or skills of a user; what is not given stays. queue_ids replaces the whole list. A person confirms roles above agent.",
+			args: joinArgs(pathArg("user_id", "id", "The user"), bodyArgs("role", "extension"),
+				ownArg("name", schema{"type": "string", "description": "First and last name"}),
+				bodyArgs("queue_ids", "skills")), shape: shape{wrapIn: "user"}, run: updateUser,
+			question:  roleQuestion,
+			summarize: func(schema) string { return "The user was changed." }},
 		{name: "remove_user", title: "Remove a user", scope: access.UsersAdmin, hints: updateHints, operation: "users.delete",
 			about: "Removes a user: phones are signed out, queues left, numbers given to reassign_to, the extension becomes free. This cannot be undone.",
-			args:  joinArgs(pathArg("user_id", "id", "The user"), confirmArg(), queryArgs("reassign_to")), resultSchema: removedSchema, run: removeUser, needsConfirm: true,
-			question:  func(c *toolCall) string { return "Remove user " + c.userLabel() + "? This cannot be undone." },
+			args:  joinArgs(pathArg("user_id", "id", "The user"), confirmArg(), queryArgs("reassign_to")), resultSchema: removedSchema,
+			run: removeUser, question: removalQuestion,
 			summarize: func(out schema) string { return "The user was removed." }},
 	}
 }
@@ -116,16 +121,6 @@ func updateUser(c *toolCall) (schema, *toolError) {
 	return c.t.shape.apply(answer), f
 }
 
-// userLabel returns the name and e-mail address of the user, or the id if the user is unknown.
-func (c *toolCall) userLabel() string {
-	id := text(c.args["user_id"])
-	u, f := c.callOperation("users.get", operationRequest{path: map[string]string{"id": id}})
-	if f != nil {
-		return id
-	}
-	return text(u["name"]) + " (" + text(u["email"]) + ")"
-}
-
 func removeUser(c *toolCall) (schema, *toolError) {
 	r := c.buildRequest()
 	u, f := c.callOperation("users.get", operationRequest{path: r.path, query: url.Values{}})
@@ -140,6 +135,6 @@ func removeUser(c *toolCall) (schema, *toolError) {
 
 func removedSchema(*document, *Server) (schema, error) {
 	word := schema{"type": "string"}
-	return objectSchema(schema{"removed": objectSchema(schema{"id": word, "name": word, "email": word}, "id"), "released_extension": schema{"type": []any{"string", "null"}}},
-		"removed", "released_extension"), nil
+	return objectSchema(schema{"removed": objectSchema(schema{"id": word, "name": word, "email": word}, "id"),
+		"released_extension": schema{"type": []any{"string", "null"}}}, "removed", "released_extension"), nil
 }

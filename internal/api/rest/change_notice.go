@@ -11,7 +11,7 @@ const noticePrefix = "/notices/"
 
 // notice accepts a change notice. Its body is ignored.
 func (s *Server) notice(w http.ResponseWriter, r *http.Request) {
-	known, err := s.Notice(r.Context(), r.PathValue("org"), r.PathValue("id"), r.PathValue("secret"))
+	known, err := s.Notices.Notice(r.Context(), r.PathValue("org"), r.PathValue("id"), r.PathValue("secret"))
 	switch {
 	case err != nil:
 		s.Log.Warn("change notice of a connected system not accepted", "err", err)

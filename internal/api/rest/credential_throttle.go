@@ -59,7 +59,8 @@ func (s *Server) recordFailure(source netip.Addr, e *op.Error) {
 	}
 	cost := 1
 	if e.Code == "unauthenticated" {
-		all, _ := c.Limiter.Take("strikes "+op.ClientKey(source), 1, access.Policy{Name: "strikes", Quota: unlimitedQuota, Window: failureWindow})
+		all, _ := c.Limiter.Take("strikes "+op.ClientKey(source), 1, access.Policy{Name: "strikes", Quota: unlimitedQuota,
+			Window: failureWindow})
 		cost = failureCost(unlimitedQuota - all[0].Left)
 	}
 	policy := op.AttemptPolicy(c.AttemptsPerMinute)

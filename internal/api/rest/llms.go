@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -17,11 +18,13 @@ import (
 // Documentation for language models (https://llmstxt.org): /llms.txt with one line per operation, and /llms-full.txt
 // with parameters, bodies and examples. Both are generated from the operations.
 
+// llmsPages registers both pages. Each is generated at its first request.
 func (s *Server) llmsPages() {
-	for path, text := range map[string]string{"/llms.txt": s.llms(), "/llms-full.txt": s.llmsFull()} {
+	for path, generate := range map[string]func() string{"/llms.txt": s.llms, "/llms-full.txt": s.llmsFull} {
+		text := sync.OnceValue(generate)
 		s.router.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/markdown; charset=utf-8")
-			_, _ = io.WriteString(w, text)
+			_, _ = io.WriteString(w, text())
 		})
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"html"
 	"net/http"
-	"net/netip"
 	"sort"
 	"strings"
 
@@ -59,7 +58,8 @@ func (s *Server) endpoints(env access.Environment) []endpoint {
 		if env == access.Sandbox {
 			prefix = "/sandbox/v1"
 		}
-		all = append(all, endpoint{o.Method, prefix + strings.NewReplacer("{", ":", "}", "").Replace(o.Path), o.Need.String(), o.Rollout, o.Summary})
+		all = append(all, endpoint{o.Method, prefix + strings.NewReplacer("{", ":", "}", "").Replace(o.Path), o.Need.String(), o.Rollout,
+			o.Summary})
 	}
 	sort.SliceStable(all, func(i, j int) bool { return all[i].Path < all[j].Path })
 	return all
@@ -88,23 +88,12 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 
 // ready reports whether the node accepts calls and requests: not during start and drain, nor without its database.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
-	if err := s.Ready(r.Context()); err != nil {
+	if err := s.Readiness.Ready(r.Context()); err != nil {
 		w.Header().Set("Retry-After", "2")
 		writeJSON(w, http.StatusServiceUnavailable, map[string]string{"status": "not ready", "reason": err.Error()})
 		return
 	}
 	writeJSON(w, http.StatusOK, map[string]string{"status": "ready"})
-}
-
-// metrics serves the metrics to loopback addresses, and to requests with the metrics token.
-func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
-	source, _ := netip.ParseAddrPort(r.RemoteAddr)
-	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if !source.Addr().Unmap().IsLoopback() && (s.MetricsKey == "" || token != s.MetricsKey) {
-		op.Write(w, r, op.Fail("unauthenticated", "metrics are for this machine, or with the token of SONIQ_METRICS_KEY"))
-		return
-	}
-	s.Metrics.ServeHTTP(w, r)
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {
@@ -123,7 +112,7 @@ func errorPage(w http.ResponseWriter, r *http.Request) {
 		op.Write(w, r, op.NotFound("error code"))
 		return
 	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	writePage(w, pagePolicy)
 	_, _ = fmt.Fprintf(w, page, html.EscapeString(title), html.EscapeString(title),
 		fmt.Sprintf("<p><code>%s</code>, HTTP %d</p><p>%s</p>", html.EscapeString(code), status, html.EscapeString(help)))
 }
@@ -137,13 +126,13 @@ func errorsPage(w http.ResponseWriter, _ *http.Request) {
 		_, _ = fmt.Fprintf(&b, `<dt><a href="/errors/%s"><code>%s</code></a> (%d) %s</dt><dd>%s</dd>`, html.EscapeString(code),
 			html.EscapeString(code), status, html.EscapeString(title), html.EscapeString(help))
 	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	writePage(w, pagePolicy)
 	_, _ = fmt.Fprintf(w, page, "Error codes", "Error codes", b.String()+"</dl>")
 }
 
 // homePage serves links to the documentation.
 func homePage(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	writePage(w, pagePolicy)
 	_, _ = fmt.Fprintf(w, page, "soniq", "soniq", `<p>A telephony platform is running here.</p><ul>
 <li><a href="/docs">API reference</a></li><li><a href="/openapi.json">OpenAPI 3.1 description</a></li>
 <li><a href="/postman.json">Postman collection</a></li>
@@ -153,7 +142,6 @@ func homePage(w http.ResponseWriter, _ *http.Request) {
 
 const page = `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>%s</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<style>body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;margin:3rem auto;padding:0 1rem;color:#222}
-code{background:#f2f2f2;padding:.1em .3em;border-radius:3px}</style></head>
+<link rel="icon" href="data:,"><link rel="stylesheet" href="/docs/page.css"></head>
 <body><h1>%s</h1>%s</body></html>
 `

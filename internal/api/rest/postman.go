@@ -196,7 +196,8 @@ func idVariable(segment string) string {
 
 // itemOf returns the request of an operation.
 func itemOf(o op.Operation, h *huma.Operation, variables map[string]bool) item {
-	r := postRequest{Method: o.Method, Header: []field{}, Description: h.Description, URL: postURL{Raw: "{{base_url}}", Host: []string{"{{base_url}}"}}}
+	r := postRequest{Method: o.Method, Header: []field{}, Description: h.Description,
+		URL: postURL{Raw: "{{base_url}}", Host: []string{"{{base_url}}"}}}
 	if o.Need.IsPublic() {
 		r.Auth = &postAuth{Type: "noauth"}
 	}
@@ -211,11 +212,14 @@ func itemOf(o op.Operation, h *huma.Operation, variables map[string]bool) item {
 	if h.RequestBody != nil {
 		r.body(h.RequestBody.Content["application/json"], variables)
 	}
-	i := item{Name: h.Summary, Request: r, Response: []postAnswer{}, Events: []postEvent{{"test", postScript{"text/javascript", testScripts(o, h, variables)}}}}
+	i := item{Name: h.Summary, Request: r, Response: []postAnswer{},
+		Events: []postEvent{{"test", postScript{"text/javascript", testScripts(o, h, variables)}}}}
 	for _, status := range []int{http.StatusOK, http.StatusCreated, http.StatusAccepted} {
 		if a := h.Responses[fmt.Sprint(status)]; a != nil && a.Content["application/json"] != nil {
-			i.Response = append(i.Response, postAnswer{Name: fmt.Sprint(status, " ", http.StatusText(status)), Original: r, Status: http.StatusText(status), Code: status,
-				Header: []field{{Key: "Content-Type", Value: "application/json"}}, Body: pretty(a.Content["application/json"].Example), Language: "json"})
+			i.Response = append(i.Response, postAnswer{Name: fmt.Sprint(status, " ", http.StatusText(status)), Original: r,
+				Status: http.StatusText(status), Code: status,
+				Header: []field{{Key: "Content-Type", Value: "application/json"}}, Body: pretty(a.Content["application/json"].Example),
+				Language: "json"})
 		}
 	}
 	return i

@@ -11,19 +11,21 @@ import (
 // provisionPrefix is the path prefix from which phones fetch their configuration. The next segment is a secret.
 const provisionPrefix = "/provision/"
 
+// secretPrefixes are the beginnings of paths that continue with a secret.
+var secretPrefixes = []string{provisionPrefix, noticePrefix, "/invite/", "/account/welcome/", "/carriers/sms/"}
+
 // loggableTarget returns the method and path of a request without secrets, for logs.
 func loggableTarget(r *http.Request) string {
-	if strings.HasPrefix(r.URL.Path, provisionPrefix) {
-		return r.Method + " " + provisionPrefix + "…"
-	}
-	if strings.HasPrefix(r.URL.Path, noticePrefix) {
-		return r.Method + " " + noticePrefix + "…"
+	for _, p := range secretPrefixes {
+		if strings.HasPrefix(r.URL.Path, p) {
+			return r.Method + " " + p + "…"
+		}
 	}
 	return r.Method + " " + r.URL.Path
 }
 
 func (s *Server) provision(w http.ResponseWriter, r *http.Request) {
-	s.Provision(w, r.WithContext(op.WithClientAddress(r.Context(), s.clientAddress(r))), s.isPrivate(r))
+	s.Provision.Serve(w, r.WithContext(op.WithClientAddress(r.Context(), s.clientAddress(r))), s.isPrivate(r))
 }
 
 // isPrivate reports whether the answer cannot be read in transit: the request came over TLS, through a trusted proxy

@@ -2,8 +2,10 @@ package rest
 
 import (
 	"crypto/tls"
+	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"strings"
 	"testing"
 )
 
@@ -40,6 +42,17 @@ func TestProvision_PrivateTransport(t *testing.T) {
 		}
 		if loggableTarget(r) != "GET /provision/…" {
 			t.Errorf("noted as %s", loggableTarget(r))
+		}
+	}
+}
+
+// Secrets in paths and queries are not in logs.
+func TestLoggableTarget_WithoutSecrets(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"/provision/s3cret/x.cfg", "/invite/s3cret", "/account/welcome/s3cret", "/carriers/sms/s3cret", "/ws/sip?token=s3cret",
+		"/v1/recordings/rec_1/audio?signature=s3cret", noticePrefix + "org/id/s3cret"} {
+		if got := loggableTarget(httptest.NewRequest(http.MethodGet, path, nil)); strings.Contains(got, "s3cret") {
+			t.Errorf("%s is logged as %s", path, got)
 		}
 	}
 }

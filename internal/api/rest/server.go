@@ -22,6 +22,7 @@ import (
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/op"
+	"soniq/internal/platform/wiring"
 )
 
 // Verifier returns the principal of a bearer token. Its errors are *op.Error if the credential is at fault.
@@ -34,25 +35,51 @@ type Config struct {
 	Pipeline   *op.Pipeline
 	Operations []op.Operation
 	Keys       Verifier
-	// Represent lets a credential act in another organisation, given by the header On-Behalf-Of. nil: not supported.
-	Represent  func(ctx context.Context, p access.Principal, org string) (access.Principal, error)
-	Proxies    []netip.Prefix                  // trusted proxies, for X-Forwarded-For
-	Ready      func(ctx context.Context) error // nil if the node can take calls
+	Delegation Delegation
+	Proxies    []netip.Prefix // trusted proxies, for X-Forwarded-For
+	Readiness  Readiness
 	Metrics    http.Handler
-	MetricsKey string // "": loopback only
-	// Provision serves the configuration of phones. private reports whether the answer cannot be read in transit.
-	// nil: no provisioning.
-	Provision func(w http.ResponseWriter, r *http.Request, private bool)
-	// Notice accepts a change notice of a connected system. It returns false if the secret in the address is wrong.
-	// nil: no notices.
-	Notice func(ctx context.Context, org, id, secret string) (bool, error)
+	MetricsKey string      // "": for direct requests from this machine only
+	Secure     bool        // the public address begins with https: browsers are told to use nothing else (RFC 6797)
+	Provision  Provisioner // nil: no provisioning
+	Notices    Notices     // nil: no notices
 	// Metadata is the address of the protected resource metadata for OAuth clients (RFC 9728); "": none.
 	Metadata     string
-	EntryPoints  []func(*http.ServeMux) // further entry points; each registers its handlers
-	SIPWebSocket http.Handler           // SIP over WebSocket at /ws/sip; nil: none
-	Origins      []string               // origins (https://host) of pages that may use the API; "*": all
+	EntryPoints  []EntryPoint
+	SIPWebSocket http.Handler // SIP over WebSocket at /ws/sip; nil: none
+	Origins      []string     // origins (https://host) of pages that may use the API; "*": all
 	Log          *slog.Logger
-	Describe     func(*huma.OpenAPI) // adds to the OpenAPI document; may be nil
+	Webhooks     Describer
+}
+
+// Delegation lets a credential act in another organisation, given by the header On-Behalf-Of.
+type Delegation interface {
+	ActOnBehalf(ctx context.Context, p access.Principal, org string) (access.Principal, error)
+}
+
+// Readiness returns nil if the node can take calls.
+type Readiness interface {
+	Ready(ctx context.Context) error
+}
+
+// Provisioner serves the configuration of phones. private reports whether the answer cannot be read in transit.
+type Provisioner interface {
+	Serve(w http.ResponseWriter, r *http.Request, private bool)
+}
+
+// Notices accepts a change notice of a connected system. It returns false if the secret in the address is wrong.
+type Notices interface {
+	Notice(ctx context.Context, org, id, secret string) (bool, error)
+}
+
+// EntryPoint registers handlers beside the operations.
+type EntryPoint interface {
+	Mount(*http.ServeMux)
+}
+
+// Describer adds to the OpenAPI document.
+type Describer interface {
+	Describe(*huma.OpenAPI)
 }
 
 // Server serves the HTTP API. It is safe for concurrent use.
@@ -66,12 +93,9 @@ type Server struct {
 
 // New returns a server with the operations registered.
 func New(c Config) (*Server, error) {
+	wiring.Check(c, "Provision", "Notices", "SIPWebSocket")
 	s := &Server{Config: c, router: http.NewServeMux()}
-	var more []func(*huma.OpenAPI)
-	if c.Describe != nil {
-		more = append(more, c.Describe)
-	}
-	s.api = op.NewAPI(s.router, c.Pipeline, c.Operations, more...)
+	s.api = op.NewAPI(s.router, c.Pipeline, c.Operations, c.Webhooks.Describe)
 	s.document = sync.OnceValues(func() ([]byte, error) { return op.JSON(s.api) })
 	s.collection = sync.OnceValues(func() ([]byte, error) { return json.MarshalIndent(s.buildCollection(), "", " ") })
 	s.pages()
@@ -97,7 +121,7 @@ func (s *Server) pages() {
 		s.router.HandleFunc("GET /provision/{token}/{$}", s.provision)
 		s.router.HandleFunc("GET /provision/{token}/{file}", s.provision)
 	}
-	if s.Notice != nil {
+	if s.Notices != nil {
 		s.router.HandleFunc("POST "+noticePrefix+"{org}/{id}/{secret}", s.notice)
 	}
 	if s.SIPWebSocket != nil {
@@ -105,8 +129,8 @@ func (s *Server) pages() {
 	}
 	s.llmsPages()
 	s.docs()
-	for _, open := range s.EntryPoints {
-		open(s.router)
+	for _, e := range s.EntryPoints {
+		e.Mount(s.router)
 	}
 }
 
@@ -127,7 +151,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	h := w.Header()
 	h.Set("X-Request-Id", id)
-	h.Set("X-Content-Type-Options", "nosniff")
+	s.setSecurityHeaders(h)
 	ctx := op.WithTarget(op.WithRequestID(r.Context(), id), loggableTarget(r))
 	defer s.recoverPanic(ctx, w, r)
 	path, env, api := environment(r.URL.Path)
@@ -236,10 +260,10 @@ func (s *Server) actOnBehalf(ctx context.Context, p access.Principal, named []st
 	switch {
 	case len(named) == 0:
 		return p, nil
-	case len(named) > 1 || s.Represent == nil:
+	case len(named) > 1:
 		return p, op.NotFound("organisation")
 	}
-	return s.Represent(ctx, p, strings.TrimSpace(named[0]))
+	return s.Delegation.ActOnBehalf(ctx, p, strings.TrimSpace(named[0]))
 }
 
 // route routes a request. It answers unknown paths and methods with problems (RFC 9457).

@@ -166,7 +166,7 @@ func (s *Service) openBreaker(ctx context.Context, tx db.Querier, e *endpoint, f
 		return err
 	}
 	return s.Queue.Enqueue(ctx, tx, job.Spec{Org: e.Org, Queue: queueName, Lane: "probe|" + e.ID, Kind: probeKind,
-		Args: endpointArgs{e.ID}, RunAt: s.Now().Add(probePause), MaxAttempts: unlimitedAttempts, UniqueKey: "probe|" + e.ID})
+		Args: endpointArgs{e.ID}, RunAt: s.Clock.Now().Add(probePause), MaxAttempts: unlimitedAttempts, UniqueKey: "probe|" + e.ID})
 }
 
 func (s *Service) disable(ctx context.Context, tx db.Querier, e *endpoint, reason string) error {

@@ -34,7 +34,8 @@ func (s *Service) CallAttempts(ctx context.Context, org, call string) ([]CallAtt
 	var all []CallAttempt
 	for rows.Next() {
 		var x CallAttempt
-		if err := rows.Scan(&x.At, &x.Kind, &x.WebhookID, &x.DeliveryID, &x.EventID, &x.Attempt, &x.DurationMS, &x.ResponseStatus, &x.Error); err != nil {
+		if err := rows.Scan(&x.At, &x.Kind, &x.WebhookID, &x.DeliveryID, &x.EventID, &x.Attempt, &x.DurationMS, &x.ResponseStatus,
+			&x.Error); err != nil {
 			return nil, err
 		}
 		all = append(all, x)

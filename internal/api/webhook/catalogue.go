@@ -79,7 +79,7 @@ func schemaOf(p event.Payload) (json.RawMessage, error) {
 }
 
 // Describe adds the twelve webhooks to the OpenAPI document.
-func Describe(doc *huma.OpenAPI) {
+func (s *Service) Describe(doc *huma.OpenAPI) {
 	doc.Webhooks = map[string]*huma.PathItem{}
 	for _, p := range samples() {
 		kind := string(p.Kind())
@@ -122,7 +122,8 @@ func deliveryHeaders() []*huma.Param {
 		{"x-service-attempt", "Number of the attempt, from 1", true},
 		{"x-service-sequence", "Number of the event in its organisation; events of one call may be put in order by it", true},
 	} {
-		all = append(all, &huma.Param{Name: h.name, In: "header", Required: h.always, Description: h.means, Schema: &huma.Schema{Type: huma.TypeString}})
+		all = append(all, &huma.Param{Name: h.name, In: "header", Required: h.always, Description: h.means,
+			Schema: &huma.Schema{Type: huma.TypeString}})
 	}
 	return all
 }

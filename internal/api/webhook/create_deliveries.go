@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"soniq/internal/platform/access"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/event"
 	"soniq/internal/platform/job"
@@ -12,7 +13,7 @@ import (
 // CreateDeliveries writes one delivery per event and subscribed endpoint, with its job, in the transaction in which
 // the events are numbered.
 func (s *Service) CreateDeliveries(ctx context.Context, tx db.Querier, batch []event.Event) error {
-	orgs, known := map[string][]*endpoint{}, callSubjectCache{}
+	orgs, known := map[string][]*endpoint{}, newCallSubjectCache()
 	var all []*delivery
 	for _, ev := range batch {
 		endpoints, seen := orgs[ev.OrgID]
@@ -31,7 +32,7 @@ func (s *Service) CreateDeliveries(ctx context.Context, tx db.Querier, batch []e
 			if d == nil {
 				continue
 			}
-			before, err := s.catchUpDeliveries(ctx, tx, e, ev, all)
+			before, err := s.catchUpDeliveries(ctx, tx, known, e, ev, all)
 			if err != nil {
 				return err
 			}
@@ -45,6 +46,12 @@ func (s *Service) CreateDeliveries(ctx context.Context, tx db.Querier, batch []e
 func (s *Service) newDelivery(ctx context.Context, tx db.Querier, known callSubjectCache, e *endpoint, ev event.Event) (*delivery, error) {
 	if e.Status == Disabled || !e.wants(ev) {
 		return nil, nil
+	}
+	if ok, err := s.mayReceive(ctx, e, ev.Kind); err != nil || !ok {
+		return nil, err
+	}
+	if sees, err := known.sees(ctx, tx, e, ev.CallID); err != nil || !sees {
+		return nil, err
 	}
 	if !e.Filters.empty() {
 		about, err := s.subjectsFor(ctx, tx, known, ev)
@@ -100,18 +107,20 @@ func (s *Service) enqueue(ctx context.Context, tx db.Querier, all ...*delivery) 
 // bodyFor returns the body for an endpoint: the event's own bytes, unless the endpoint asked for signed recording
 // addresses.
 func (s *Service) bodyFor(e *endpoint, ev event.Event) string {
-	if !e.SignRecordingURLs || s.SignRecording == nil {
+	if !e.SignRecordingURLs {
 		return ev.Body
 	}
+	maker := e.Holder
+	maker.OrgID = ev.OrgID // not recorded for an endpoint from before holders
 	var b []byte
 	var err error
 	switch ev.Kind {
 	case event.CallEnded{}.Kind():
-		b, err = rewriteBody(ev.Body, func(p *event.CallEnded) { p.RecordingURL = s.signedURL(ev.OrgID, p.RecordingURL) })
+		b, err = rewriteBody(ev.Body, func(p *event.CallEnded) { p.RecordingURL = s.signedURL(maker, p.RecordingURL) })
 	case event.CallRecording{}.Kind():
-		b, err = rewriteBody(ev.Body, func(p *event.CallRecording) { p.RecordingURL = s.signedURL(ev.OrgID, p.RecordingURL) })
+		b, err = rewriteBody(ev.Body, func(p *event.CallRecording) { p.RecordingURL = s.signedURL(maker, p.RecordingURL) })
 	case event.VoicemailReceived{}.Kind():
-		b, err = rewriteBody(ev.Body, func(p *event.VoicemailReceived) { p.AudioURL = s.SignRecording(ev.OrgID, p.AudioURL) })
+		b, err = rewriteBody(ev.Body, func(p *event.VoicemailReceived) { p.AudioURL = s.Recordings.SignedURL(maker, p.AudioURL) })
 	}
 	if err != nil || b == nil {
 		return ev.Body
@@ -119,11 +128,11 @@ func (s *Service) bodyFor(e *endpoint, ev event.Event) string {
 	return string(b)
 }
 
-func (s *Service) signedURL(org string, address *string) *string {
+func (s *Service) signedURL(maker access.Holder, address *string) *string {
 	if address == nil {
 		return nil
 	}
-	with := s.SignRecording(org, *address)
+	with := s.Recordings.SignedURL(maker, *address)
 	return &with
 }
 

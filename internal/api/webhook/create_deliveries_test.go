@@ -8,6 +8,8 @@ import (
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/db/dbtest"
 	"soniq/internal/platform/event"
+	"soniq/internal/platform/op/optest"
+	"soniq/internal/platform/visibility/visibilitytest"
 )
 
 // deliveredKinds returns the kinds of an endpoint's deliveries.
@@ -138,12 +140,6 @@ func TestFilters_EveryKind(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d, nil)
-		h.NumberID = func(_ context.Context, _ db.Querier, org, e164 string) (string, error) {
-			if org == h.org && e164 == "+12025550143" {
-				return "num_1", nil
-			}
-			return "", nil
-		}
 		ids := map[string]string{}
 		for name, f := range map[string]map[string]any{
 			"number": {"number_ids": []string{"num_1"}}, "user": {"user_ids": []string{"usr_1"}}, "queue": {"queue_ids": []string{"que_1"}},
@@ -183,13 +179,12 @@ func TestFilters_EveryKind(t *testing.T) {
 func TestCreateDeliveries_SignedRecordingURLs(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t, dbtest.SQLite(t), nil)
-	h.SignRecording = func(org, address string) string { return address + "?signature=for-" + org }
 	with, _ := h.create("https://example.com/", map[string]any{"signed_recording_urls": true})
 	without, _ := h.create("https://example.com/", nil)
 	h.publish(event.CallRecording{CallID: "call_1", RecordingURL: ptrTo("https://soniq.example/a<b")}, event.CallRecording{CallID: "call_1"})
 	h.readOnce()
 	plain, _ := event.Encode(event.CallRecording{CallID: "call_1", RecordingURL: ptrTo("https://soniq.example/a<b")})
-	signed, _ := event.Encode(event.CallRecording{CallID: "call_1", RecordingURL: ptrTo("https://soniq.example/a<b?signature=for-" + h.org)})
+	signed, _ := event.Encode(event.CallRecording{CallID: "call_1", RecordingURL: ptrTo("https://soniq.example/a<b?signature=for-" + h.org + "-by-key_test")})
 	if got := h.deliveries(with); got[0].Body != string(signed) {
 		t.Errorf("with: %s", got[0].Body)
 	}
@@ -206,5 +201,54 @@ func TestCreateDeliveries_NoCostWithoutEndpoints(t *testing.T) {
 	var n int
 	if err := h.DB.Read(context.Background()).QueryRow(context.Background(), `SELECT (SELECT count(*) FROM jobs) + (SELECT count(*) FROM webhook_deliveries)`).Scan(&n); err != nil || n != 0 {
 		t.Errorf("%d rows, %v", n, err)
+	}
+}
+
+// TestCreateDeliveries_CallsOfTheMaker publishes events of two calls to a webhook of a user. An owner is told of both calls. An agent is
+// told of the agent's own call, of its events before the agent's part in it too, and of what belongs to no call.
+func TestCreateDeliveries_CallsOfTheMaker(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newFixture(t, d, nil)
+		o := visibilitytest.Org{T: t, DB: d, ID: h.org}
+		o.User("usr_1", "owner")
+		o.Call("call_own")
+		o.Call("call_other")
+		id, _ := h.create("https://example.com/", nil)
+		o.Exec(`UPDATE webhooks SET user_id = 'usr_1' WHERE org_id = $1`)
+		o.Exec(`UPDATE webhook_versions SET version = 'v_2' WHERE org_id = $1`)
+		h.publish(event.CallMissed{CallID: "call_other"})
+		h.readOnce()
+		if got := h.deliveredKinds(id); got != "[call.missed]" {
+			t.Fatalf("the owner was told %s", got)
+		}
+		o.SetRole("usr_1", "agent")
+		h.publish(event.CallStarted{CallID: "call_other"}, event.CallStarted{CallID: "call_own"}, event.UserCreated{})
+		h.readOnce()
+		if got := h.deliveredKinds(id); got != "[call.missed user.created]" {
+			t.Errorf("before any part in a call, the agent was told %s", got)
+		}
+		o.Leg("call_own", "usr_1")
+		h.publish(event.CallAnswered{CallID: "call_own"}, event.CallAnswered{CallID: "call_other"})
+		h.readOnce()
+		if got := h.deliveredKinds(id); got != "[call.missed call.started user.created call.answered]" {
+			t.Errorf("after the agent's phone rang, the agent was told %s", got)
+		}
+		gone, err := h.discardUnseen(context.Background(), &endpoint{Org: h.org, ID: id, User: "usr_1"}, h.deliveries(id)[0])
+		if err != nil || !gone || h.deliveries(id)[0].Status != discarded {
+			t.Errorf("a delivery that waits is sent to somebody who does not see its call any more: %v %v", gone, err)
+		}
+	})
+}
+
+func TestWebhooks_KnowTheirMaker(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t, dbtest.SQLite(t), nil)
+	visibilitytest.Org{T: t, DB: h.DB, ID: h.org}.User("usr_1", "owner")
+	p := optest.Admin(h.org)
+	p.UserID = "usr_1"
+	id := h.api.Do(p, "POST", "/webhooks", map[string]any{"url": "https://example.com/", "events": []string{"*"}}).Want(201).Text("id")
+	if e, err := getEndpoint(context.Background(), h.DB.Read(context.Background()), h.org, id); err != nil || e.User != "usr_1" {
+		t.Errorf("the webhook is of %q, %v", e.User, err)
 	}
 }

@@ -56,6 +56,15 @@ func (s *Service) deliver(ctx context.Context, j job.Job) error {
 		job.AtEnd(ctx, func(ctx context.Context, tx db.Querier) error { return s.hold(ctx, tx, d) })
 		return nil
 	}
+	if ok, err := s.mayReceive(ctx, e, event.Kind(d.Kind)); err != nil {
+		return err
+	} else if !ok {
+		job.AtEnd(ctx, func(ctx context.Context, tx db.Querier) error { return s.discard(ctx, tx, d) })
+		return nil
+	}
+	if gone, err := s.discardUnseen(ctx, e, d); err != nil || gone {
+		return err
+	}
 	r, err := s.send(ctx, e, d)
 	if err != nil {
 		return err
@@ -65,6 +74,20 @@ func (s *Service) deliver(ctx context.Context, j job.Job) error {
 	s.countFailure(e, r)
 	job.Report(ctx, outcome{e, d, r, v})
 	return v.jobResult(d, r)
+}
+
+// discardUnseen discards a delivery whose call the endpoint's maker does not see any more, and reports whether it did.
+func (s *Service) discardUnseen(ctx context.Context, e *endpoint, d *delivery) (bool, error) {
+	sees, err := newCallSubjectCache().sees(ctx, s.DB.Read(ctx), e, d.CallID)
+	if err != nil || sees {
+		return false, err
+	}
+	const q = `UPDATE webhook_deliveries SET status = 'discarded', finished_at = $3, next_attempt_at = NULL, held = FALSE
+		WHERE org_id = $1 AND id = $2 AND finished_at IS NULL`
+	return true, s.DB.Tx(ctx, func(tx db.Querier) error {
+		_, err := tx.Exec(ctx, q, d.Org, d.ID, s.time())
+		return err
+	})
 }
 
 // jobResult returns the result of the job: nil if the delivery is finished, or the retry.
@@ -96,7 +119,10 @@ func (s *Service) recordOutcomes(ctx context.Context, tx db.Querier, all []outco
 	if err := updateDeliveries(ctx, tx, deliveries); err != nil {
 		return err
 	}
-	slices.SortStableFunc(all, func(a, b outcome) int { return strings.Compare(a.endpoint.ID, b.endpoint.ID) }) // a fixed lock order, so that two writers do not deadlock
+	slices.SortStableFunc(all, func(a, b outcome) int {
+		return strings.Compare(a.endpoint.ID,
+			b.endpoint.ID)
+	}) // a fixed lock order, so that two writers do not deadlock
 	for _, o := range all {
 		if err := s.applyOutcome(ctx, tx, o); err != nil {
 			return err
@@ -167,6 +193,9 @@ func (s *Service) probeOnce(ctx context.Context, org, id string) error {
 		return err
 	}
 	d := held[0]
+	if gone, err := s.discardUnseen(ctx, e, d); err != nil || gone {
+		return err
+	}
 	r, err := s.send(ctx, e, d)
 	if err != nil {
 		return err

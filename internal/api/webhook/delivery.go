@@ -157,7 +157,8 @@ func updateDeliveries(ctx context.Context, tx db.Querier, all []*delivery) error
 		// tenant: each row names its organisation
 		q := `UPDATE webhook_deliveries SET status = v.column3, held = v.column4, attempts = v.column5, spent = v.column6,
 				response_status = v.column7, first_at = v.column8, next_attempt_at = v.column9, finished_at = v.column10
-			FROM (VALUES ` + db.Values(1, to-from, "", "", "", "BOOLEAN", "INTEGER", "INTEGER", "INTEGER", "BIGINT", "BIGINT", "BIGINT") + `) AS v
+			FROM (VALUES ` + db.Values(1, to-from, "", "", "", "BOOLEAN", "INTEGER", "INTEGER", "INTEGER", "BIGINT", "BIGINT", "BIGINT") +
+			`) AS v
 			WHERE org_id = v.column1 AND id = v.column2 AND ` + unfinished
 		var args []any
 		for _, d := range all[from:to] {
@@ -188,8 +189,8 @@ func insertAttempts(ctx context.Context, tx db.Querier, all []outcome) error {
 			WHERE TRUE ON CONFLICT (org_id, delivery_id, n) DO NOTHING`
 		var args []any
 		for _, o := range all[from:to] {
-			args = append(args, o.delivery.Org, o.delivery.ID, o.delivery.Attempts, o.delivery.WebhookID, o.result.at, o.result.took.Milliseconds(), nullIfZero(o.result.status),
-				db.Null(o.result.body), db.Null(o.result.fault))
+			args = append(args, o.delivery.Org, o.delivery.ID, o.delivery.Attempts, o.delivery.WebhookID, o.result.at,
+				o.result.took.Milliseconds(), nullIfZero(o.result.status), db.Null(o.result.body), db.Null(o.result.fault))
 		}
 		if _, err := tx.Exec(ctx, q, args...); err != nil {
 			return fmt.Errorf("insert attempts: %w", err)

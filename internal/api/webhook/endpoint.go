@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"soniq/internal/platform/access"
 	"soniq/internal/platform/db"
 )
 
@@ -34,12 +35,15 @@ type endpoint struct {
 	DisabledReason    db.Null
 	CreatedAt         db.Time
 	UpdatedAt         db.Time
-	ForcedFailures    int // attempts that fail without being sent; sandbox only
+	Holder            access.Holder // who subscribed
+	User              string        // who made it: only events of calls that the user sees are delivered; empty: of all
+	ForcedFailures    int           // attempts that fail without being sent; sandbox only
 }
 
 const endpointColumns = `org_id, id, url, events, description, status, holding, secret, secret_hint, previous_secret,
 	previous_until, filters, ordered, call_ended_timing, signed_recording_urls, timeout_seconds, headers,
-	consecutive_failures, failing_since, last_success_at, last_failure_at, disabled_reason, created_at, updated_at, fail_times`
+	consecutive_failures, failing_since, last_success_at, last_failure_at, disabled_reason, created_at, updated_at, fail_times, holder,
+	user_id`
 
 type scanner interface{ Scan(...any) error }
 
@@ -47,20 +51,24 @@ func scanEndpoint(row scanner) (*endpoint, error) {
 	var e endpoint
 	var events db.JSON[[]string]
 	var filters db.JSON[Filters]
+	var holder db.JSON[access.Holder]
+	var user db.Null
 	err := row.Scan(&e.Org, &e.ID, &e.URL, &events, &e.Description, &e.Status, &e.Holding, &e.Secret, &e.SecretHint,
 		&e.PreviousSecret, &e.PreviousUntil, &filters, &e.Ordered, &e.Timing, &e.SignRecordingURLs, &e.TimeoutSeconds, &e.Headers,
 		&e.Failures, &e.FailingSince, &e.LastSuccess, &e.LastFailure, &e.DisabledReason, &e.CreatedAt, &e.UpdatedAt,
-		&e.ForcedFailures)
-	e.Events, e.Filters = events.V, filters.V
+		&e.ForcedFailures, &holder, &user)
+	e.Events, e.Filters, e.Holder, e.User = events.V, filters.V, holder.V, string(user)
 	return &e, err
 }
 
 func insertEndpoint(ctx context.Context, tx db.Querier, e *endpoint) error {
 	const q = `INSERT INTO webhooks (org_id, id, url, events, description, status, holding, secret, secret_hint, filters,
-			ordered, call_ended_timing, signed_recording_urls, timeout_seconds, headers, consecutive_failures, created_at, updated_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, 0, $16, $17)`
+			ordered, call_ended_timing, signed_recording_urls, timeout_seconds, headers, consecutive_failures, created_at, updated_at,
+			holder, user_id)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, 0, $16, $17, $18, $19)`
 	_, err := tx.Exec(ctx, q, e.Org, e.ID, e.URL, db.AsJSON(e.Events), e.Description, string(e.Status), e.Holding, e.Secret,
-		e.SecretHint, db.AsJSON(e.Filters), e.Ordered, e.Timing, e.SignRecordingURLs, e.TimeoutSeconds, e.Headers, e.CreatedAt, e.UpdatedAt)
+		e.SecretHint, db.AsJSON(e.Filters), e.Ordered, e.Timing, e.SignRecordingURLs, e.TimeoutSeconds, e.Headers, e.CreatedAt, e.UpdatedAt,
+		db.AsJSON(e.Holder), db.Null(e.User))
 	if err != nil {
 		return fmt.Errorf("insert webhook: %w", err)
 	}
@@ -72,11 +80,11 @@ func updateEndpoint(ctx context.Context, tx db.Querier, e *endpoint) error {
 	const q = `UPDATE webhooks SET url = $3, events = $4, description = $5, status = $6, holding = $7, secret = $8,
 			secret_hint = $9, previous_secret = $10, previous_until = $11, filters = $12, ordered = $13, call_ended_timing = $14,
 			signed_recording_urls = $15, timeout_seconds = $16, headers = $17, consecutive_failures = $18, failing_since = $19,
-			disabled_reason = $20, updated_at = $21
+			disabled_reason = $20, updated_at = $21, holder = $22
 		WHERE org_id = $1 AND id = $2`
 	_, err := tx.Exec(ctx, q, e.Org, e.ID, e.URL, db.AsJSON(e.Events), e.Description, string(e.Status), e.Holding, e.Secret,
 		e.SecretHint, e.PreviousSecret, e.PreviousUntil, db.AsJSON(e.Filters), e.Ordered, e.Timing, e.SignRecordingURLs,
-		e.TimeoutSeconds, e.Headers, e.Failures, e.FailingSince, e.DisabledReason, e.UpdatedAt)
+		e.TimeoutSeconds, e.Headers, e.Failures, e.FailingSince, e.DisabledReason, e.UpdatedAt, db.AsJSON(e.Holder))
 	if err != nil {
 		return fmt.Errorf("update webhook: %w", err)
 	}
@@ -181,7 +189,7 @@ func (s *Service) endpoints(ctx context.Context, q db.Querier, org string) ([]*e
 		}
 		return nil, fmt.Errorf("read version of webhooks: %w", err)
 	}
-	now := s.Now().UnixNano()
+	now := s.Clock.Now().UnixNano()
 	if v, ok := s.endpointCaches.Load(org); ok && v.(*endpointCache).version == version {
 		k := v.(*endpointCache)
 		k.checkedAt.Store(now)
@@ -209,7 +217,7 @@ func (s *Service) endpoint(ctx context.Context, q db.Querier, org, id string) (*
 // cachedEndpoint returns an endpoint without a database read if the version was checked within cacheFresh.
 func (s *Service) cachedEndpoint(ctx context.Context, org, id string) (*endpoint, error) {
 	if v, ok := s.endpointCaches.Load(org); ok {
-		if k := v.(*endpointCache); s.Now().UnixNano()-k.checkedAt.Load() < int64(cacheFresh) {
+		if k := v.(*endpointCache); s.Clock.Now().UnixNano()-k.checkedAt.Load() < int64(cacheFresh) {
 			return endpointByID(k.endpoints, id), nil
 		}
 	}

@@ -19,7 +19,8 @@ const containsText = `(body LIKE $2 ESCAPE '\' OR EXISTS (SELECT 1 FROM webhook_
 
 // CountWithText returns the number of deliveries with a text in their body or in a response.
 func (s *Service) CountWithText(ctx context.Context, q db.Querier, org, text string) (n int, err error) {
-	err = q.QueryRow(ctx, `SELECT count(*) FROM webhook_deliveries WHERE org_id = $1 AND `+containsText, org, "%"+db.Escape(text)+"%").Scan(&n)
+	err = q.QueryRow(ctx, `SELECT count(*) FROM webhook_deliveries WHERE org_id = $1 AND `+containsText, org,
+		"%"+db.Escape(text)+"%").Scan(&n)
 	return n, err
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/event"
+	"soniq/internal/platform/visibility"
 )
 
 // eventSubject holds the fields of an event that filters use.
@@ -30,8 +31,41 @@ type subjectOwner struct {
 	ID   string `json:"id"`
 }
 
-// callSubjectCache holds the subjects of calls, by organisation and call, for one batch.
-type callSubjectCache map[[2]string][]eventSubject
+// callSubjectCache holds the subjects of calls, by organisation and call, and what the makers of webhooks see, by organisation and
+// user, for one batch.
+type callSubjectCache struct {
+	subjects map[[2]string][]eventSubject
+	views    map[[2]string]visibility.View
+}
+
+func newCallSubjectCache() callSubjectCache {
+	return callSubjectCache{map[[2]string][]eventSubject{}, map[[2]string]visibility.View{}}
+}
+
+// view returns what the maker of an endpoint sees.
+func (k callSubjectCache) view(ctx context.Context, q db.Querier, e *endpoint) (visibility.View, error) {
+	key := [2]string{e.Org, e.User}
+	if v, seen := k.views[key]; seen {
+		return v, nil
+	}
+	v, err := visibility.Of(ctx, q, e.Org, e.User)
+	if err == nil {
+		k.views[key] = v
+	}
+	return v, err
+}
+
+// sees reports whether the maker of an endpoint sees the call of an event.
+func (k callSubjectCache) sees(ctx context.Context, q db.Querier, e *endpoint, callID string) (bool, error) {
+	if e.User == "" || callID == "" {
+		return true, nil
+	}
+	v, err := k.view(ctx, q, e)
+	if err != nil {
+		return false, err
+	}
+	return v.Sees(ctx, q, callID)
+}
 
 // subjectsFor returns the subjects of an event. For an event of a call these include the call's other events, because
 // not every event contains the queue, number and user.
@@ -41,12 +75,12 @@ func (s *Service) subjectsFor(ctx context.Context, tx db.Querier, known callSubj
 		return []eventSubject{own}, err
 	}
 	key := [2]string{ev.OrgID, ev.CallID}
-	if _, seen := known[key]; !seen {
-		if known[key], err = callSubjects(ctx, tx, ev.OrgID, ev.CallID); err != nil {
+	if _, seen := known.subjects[key]; !seen {
+		if known.subjects[key], err = callSubjects(ctx, tx, ev.OrgID, ev.CallID); err != nil {
 			return nil, err
 		}
 	}
-	return append([]eventSubject{own}, known[key]...), nil
+	return append([]eventSubject{own}, known.subjects[key]...), nil
 }
 
 // subjectOf returns the subject of an event. For a message it adds the direction and the id of our number.
@@ -62,10 +96,10 @@ func (s *Service) subjectOf(ctx context.Context, tx db.Querier, ev event.Event) 
 	case event.SMSSent{}.Kind():
 		x.Direction, number = "outbound", x.FromNumber
 	}
-	if number == "" || s.NumberID == nil {
+	if number == "" {
 		return x, nil
 	}
-	id, err := s.NumberID(ctx, tx, ev.OrgID, number)
+	id, err := s.Numbers.NumberID(ctx, tx, ev.OrgID, number)
 	x.NumberID = cmp.Or(id, number) // a deleted number must not match a filter for another
 	return x, err
 }
@@ -143,11 +177,17 @@ func (o subjectOwner) idOf(kind string) string {
 	return ""
 }
 
-// catchUpDeliveries returns deliveries of the earlier events of a call that matches the filters only now. pending are
-// the deliveries of this batch so far.
-func (s *Service) catchUpDeliveries(ctx context.Context, tx db.Querier, e *endpoint, ev event.Event, making []*delivery) ([]*delivery, error) {
-	if e.Filters.empty() || ev.CallID == "" {
-		return nil, nil
+// catchUpDeliveries returns deliveries of the earlier events of a call that matches the filters only now, or that the endpoint's maker
+// sees only now. making are the deliveries of this batch so far.
+func (s *Service) catchUpDeliveries(ctx context.Context, tx db.Querier, known callSubjectCache, e *endpoint, ev event.Event,
+	making []*delivery) ([]*delivery, error) {
+	v, err := known.view(ctx, tx, e)
+	if err != nil || ev.CallID == "" || e.Filters.empty() && v.Everything() {
+		return nil, err
+	}
+	held, err := s.Rights.StillHeld(ctx, e.Holder)
+	if err != nil {
+		return nil, fmt.Errorf("find the rights of a webhook: %w", err)
 	}
 	const q = `SELECT id, sequence, kind, audience, body, occurred_at FROM events
 		WHERE org_id = $1 AND call_id = $2 AND sequence < $3 AND audience <> 'stream' AND occurred_at >= $4
@@ -165,7 +205,7 @@ func (s *Service) catchUpDeliveries(ctx context.Context, tx db.Querier, e *endpo
 			return nil, err
 		}
 		made := slices.ContainsFunc(making, func(d *delivery) bool { return d.EventID == x.ID && d.WebhookID == e.ID })
-		if !made && e.wants(x) {
+		if !made && e.wants(x) && x.Kind.Need().MetBy(held) {
 			all = append(all, s.buildDelivery(e, x))
 		}
 	}

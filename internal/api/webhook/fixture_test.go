@@ -9,13 +9,16 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/bus"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/egress"
 	"soniq/internal/platform/event"
@@ -54,14 +57,41 @@ func newFixture(t testing.TB, d *db.DB, now func() time.Time) *fixture {
 		t.Fatal(err)
 	}
 	b := bus.New()
-	s := New(Config{DB: d, Bus: b, Queue: &job.Queue{Bus: b, Now: now}, Seal: sealer, Log: logger(t), Now: now, Node: db.NewID("node"),
+	outbox := &event.Outbox{DB: d, Bus: b, Clock: clock.Func(now)}
+	s := New(Config{DB: d, Bus: b, Outbox: outbox, Queue: &job.Queue{Bus: b, Clock: clock.Func(now)}, Seal: sealer, Log: logger(t), Clock: clock.Func(now), Node: db.NewID("node"),
+		Numbers: fakeNumbers{}, Recordings: fakeRecordings{}, Rights: &fakeRights{},
 		Guard: egress.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})})
-	h := &fixture{Service: s, t: t, org: newOrg(t, d)}
-	h.outbox = &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(now()) }}
-	s.Outbox = h.outbox
+	h := &fixture{Service: s, t: t, org: newOrg(t, d), outbox: outbox}
 	h.reader = &event.Reader{Outbox: h.outbox, Log: logger(t), CreateDeliveries: s.CreateDeliveries}
 	h.api = optest.New(t, d, s.Operations()...)
 	return h
+}
+
+// fakeRights leaves every scope that was held, until lost names one.
+type fakeRights struct{ lost atomic.Value }
+
+func (r *fakeRights) StillHeld(_ context.Context, h access.Holder) ([]access.Scope, error) {
+	if !h.Recorded() {
+		return access.All(), nil
+	}
+	return slices.DeleteFunc(slices.Clone(h.Scopes), func(s access.Scope) bool { return s == r.lost.Load() }), nil
+}
+
+// fakeNumbers are the numbers of every organisation: one.
+type fakeNumbers struct{}
+
+func (fakeNumbers) NumberID(_ context.Context, _ db.Querier, _, e164 string) (string, error) {
+	if e164 == "+12025550143" {
+		return "num_1", nil
+	}
+	return "", nil
+}
+
+// fakeRecordings signs addresses visibly.
+type fakeRecordings struct{}
+
+func (fakeRecordings) SignedURL(maker access.Holder, address string) string {
+	return address + "?signature=for-" + maker.OrgID + "-by-" + maker.KeyID
 }
 
 func newOrg(t testing.TB, d *db.DB) string {

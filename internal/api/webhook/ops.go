@@ -15,18 +15,27 @@ func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.New("webhooks.list", "GET /webhooks", access.UsersAdmin, "List webhooks, newest first", s.List),
 		op.New("webhooks.create", "POST /webhooks", access.UsersAdmin, "Add a webhook; its secret is shown once", s.Create).Status(201),
-		op.New("events.catalogue", "GET /webhooks/events", access.UsersAdmin, "List the kinds of events with schema and sample", s.Catalogue),
+		op.New("events.catalogue", "GET /webhooks/events", access.UsersAdmin, "List the kinds of events with schema and sample",
+			s.Catalogue),
 		op.New("webhooks.get", "GET /webhooks/{id}", access.UsersAdmin, "Get a webhook with its health", s.Get),
 		op.New("webhooks.update", "PATCH /webhooks/{id}", access.UsersAdmin, "Change, pause or resume a webhook", s.Update),
-		op.Delete("webhooks.delete", "DELETE /webhooks/{id}", access.UsersAdmin, "Delete a webhook and discard what it has not received", s.Delete),
-		op.New("webhooks.rotate_secret", "POST /webhooks/{id}/rotate-secret", access.UsersAdmin, "Replace the secret; the old one stays valid for a while", s.Rotate),
+		op.Delete("webhooks.delete", "DELETE /webhooks/{id}", access.UsersAdmin, "Delete a webhook and discard what it has not received",
+			s.Delete),
+		op.New("webhooks.rotate_secret", "POST /webhooks/{id}/rotate-secret", access.UsersAdmin,
+			"Replace the secret; the old one stays valid for a while", s.Rotate),
 		op.New("webhooks.test", "POST /webhooks/{id}/test", access.UsersAdmin, "Send a signed sample event now", s.Test).WithSideEffects(),
-		op.New("webhooks.replay", "POST /webhooks/{id}/replay", access.UsersAdmin, "Send the events of a range again", s.ReplayRange).Status(202).WithSideEffects(),
-		op.New("sandbox.webhooks.fail", "POST /sandbox/webhooks/fail", access.UsersAdmin, "Let the next attempts at a webhook fail without leaving, to try what follows", s.Fail).Only(access.Sandbox),
-		op.New("sandbox.events.trigger", "POST /sandbox/events/trigger", access.UsersAdmin, "Tell a sample event, which reports nothing real, as if it had happened", s.Trigger).Status(202).Only(access.Sandbox),
-		op.New("webhooks.deliveries.list", "GET /webhooks/{id}/deliveries", access.UsersAdmin, "List deliveries, newest first", s.Deliveries),
-		op.New("webhooks.deliveries.get", "GET /webhooks/{id}/deliveries/{delivery_id}", access.UsersAdmin, "Get a delivery with its attempts and exact body", s.Delivery),
-		op.New("webhooks.deliveries.replay", "POST /webhooks/{id}/deliveries/{delivery_id}/replay", access.UsersAdmin, "Send an event again", s.Replay).Status(202),
+		op.New("webhooks.replay", "POST /webhooks/{id}/replay", access.UsersAdmin, "Send the events of a range again",
+			s.ReplayRange).Status(202).WithSideEffects(),
+		op.New("sandbox.webhooks.fail", "POST /sandbox/webhooks/fail", access.UsersAdmin,
+			"Let the next attempts at a webhook fail without leaving, to try what follows", s.Fail).Only(access.Sandbox),
+		op.New("sandbox.events.trigger", "POST /sandbox/events/trigger", access.UsersAdmin,
+			"Tell a sample event, which reports nothing real, as if it had happened", s.Trigger).Status(202).Only(access.Sandbox),
+		op.New("webhooks.deliveries.list", "GET /webhooks/{id}/deliveries", access.UsersAdmin, "List deliveries, newest first",
+			s.Deliveries),
+		op.New("webhooks.deliveries.get", "GET /webhooks/{id}/deliveries/{delivery_id}", access.UsersAdmin,
+			"Get a delivery with its attempts and exact body", s.Delivery),
+		op.New("webhooks.deliveries.replay", "POST /webhooks/{id}/deliveries/{delivery_id}/replay", access.UsersAdmin,
+			"Send an event again", s.Replay).Status(202),
 	}
 }
 
@@ -81,7 +90,11 @@ func (s *Service) describe(ctx context.Context, e *endpoint) (Webhook, error) {
 	if own == nil {
 		own = map[string]string{}
 	}
-	return Webhook{ID: e.ID, URL: e.URL, Events: e.Events, Description: e.Description, Status: e.Status, SecretHint: e.SecretHint,
+	withheld, err := s.withheld(ctx, e)
+	if err != nil {
+		return Webhook{}, err
+	}
+	return Webhook{ID: e.ID, WithheldEvents: withheld, URL: e.URL, Events: e.Events, Description: e.Description, Status: e.Status, SecretHint: e.SecretHint,
 		Filters: e.Filters, Ordered: e.Ordered, CallEndedTiming: e.Timing, SignedRecordingURLs: e.SignRecordingURLs,
 		TimeoutSeconds: e.TimeoutSeconds, Headers: own, Health: h, LastSuccessAt: e.LastSuccess.Ptr(),
 		LastFailureAt: e.LastFailure.Ptr(), DisabledReason: e.DisabledReason.Ptr(), CreatedAt: e.CreatedAt}, nil
@@ -108,13 +121,17 @@ const maxEndpoints = 50
 
 // Create adds a webhook.
 func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Webhook], error) {
-	org, now, secret := access.Org(ctx), s.time(), newSecret()
+	who, _ := access.From(ctx)
+	org, now, secret := who.OrgID, s.time(), newSecret()
 	b := in.Body
-	e := &endpoint{Org: org, ID: db.NewID("whk"), URL: b.URL, Events: b.Events, Description: b.Description, Status: Active,
+	e := &endpoint{Org: org, User: who.UserID, ID: db.NewID("whk"), URL: b.URL, Events: b.Events, Description: b.Description, Status: Active,
 		SecretHint: secretHint(secret), Filters: b.Filters, Ordered: b.Ordered, Timing: b.CallEndedTiming,
 		SignRecordingURLs: b.SignedRecordingURLs, TimeoutSeconds: b.TimeoutSeconds, CreatedAt: now, UpdatedAt: now}
 	if wrong := s.check(e, b.Headers); len(wrong) > 0 {
 		return nil, op.Invalid(wrong...)
+	}
+	if err := e.subscribe(ctx); err != nil {
+		return nil, err
 	}
 	q := s.DB.Read(ctx)
 	if n, err := countEndpoints(ctx, q, org); err != nil {
@@ -208,7 +225,7 @@ func (b *RotateBody) grace() time.Duration {
 
 // Rotated is a new secret.
 type Rotated struct {
-	Secret             string   `json:"secret" doc:"Shown once"`
+	Secret             string   `json:"secret" secret:"true" doc:"Shown once"`
 	PreviousValidUntil *db.Time `json:"previous_valid_until" doc:"Until then deliveries carry the signature with the old secret too"`
 }
 
@@ -220,13 +237,13 @@ func (s *Service) Rotate(ctx context.Context, in *RotateIn) (*op.Out[Rotated], e
 		if err != nil {
 			return err
 		}
-		k, err := s.secrets(e, s.Now())
+		k, err := s.secrets(e, s.Clock.Now())
 		if err != nil {
 			return err
 		}
 		e.PreviousSecret, e.PreviousUntil = nil, db.Time{}
 		if grace := in.Body.grace(); grace > 0 {
-			until = db.At(s.Now().Add(grace))
+			until = db.At(s.Clock.Now().Add(grace))
 			e.PreviousUntil = until
 			if e.PreviousSecret, err = s.Seal.Seal([]byte(k.current), sealAAD(e.Org, e.ID, "previous_secret")); err != nil {
 				return err

@@ -10,6 +10,7 @@ import (
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/event"
 	"soniq/internal/platform/op"
+	"soniq/internal/platform/visibility"
 )
 
 // DeliveriesIn is the request of webhooks.deliveries.list.
@@ -37,7 +38,11 @@ func (s *Service) Deliveries(ctx context.Context, in *DeliveriesIn) (*op.Out[op.
 	if err != nil {
 		return nil, err
 	}
-	f := db.Where(`SELECT `+deliveryColumns+` FROM webhook_deliveries WHERE org_id = $1`, e.Org).
+	view, err := visibility.From(ctx, s.DB.Read(ctx))
+	if err != nil {
+		return nil, err
+	}
+	f := view.NarrowOptional(db.Where(`SELECT `+deliveryColumns+` FROM webhook_deliveries WHERE org_id = $1`, e.Org), "call_id").
 		Equal("webhook_id", e.ID).In("kind", in.Event).Equal("call_id", in.CallID).Between("created_at", since, until)
 	s.whereStatus(f, e.ID, in.Status)
 	if in.ResponseStatus != 0 {
@@ -123,6 +128,9 @@ func (s *Service) Delivery(ctx context.Context, in *DeliveryIn) (*op.Out[Deliver
 	if err != nil {
 		return nil, err
 	}
+	if err := checkReadable(ctx, d.Kind); err != nil {
+		return nil, err
+	}
 	r, err := s.fullDelivery(ctx, d)
 	if err != nil {
 		return nil, err
@@ -167,6 +175,9 @@ func (s *Service) Replay(ctx context.Context, in *ReplayIn) (*op.Out[Delivery], 
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		old, err := s.findDelivery(ctx, &in.DeliveryIn)
 		if err != nil {
+			return err
+		}
+		if err := checkReadable(ctx, old.Kind); err != nil {
 			return err
 		}
 		e, err := s.findEndpoint(ctx, in.ID)

@@ -161,12 +161,13 @@ func kindFilter(kinds []string) []string {
 }
 
 // replayDeliveries returns deliveries of the events that are to be sent again.
-func (s *Service) replayDeliveries(ctx context.Context, tx db.Querier, e *endpoint, batch []event.Event, failedOnly bool) ([]*delivery, error) {
+func (s *Service) replayDeliveries(ctx context.Context, tx db.Querier, e *endpoint, batch []event.Event, failedOnly bool) ([]*delivery,
+	error) {
 	earlier, err := s.earlierDeliveries(ctx, tx, e, batch)
 	if err != nil {
 		return nil, err
 	}
-	known := callSubjectCache{}
+	known := newCallSubjectCache()
 	var all []*delivery
 	for _, ev := range batch {
 		before := earlier[ev.ID]
@@ -192,7 +193,8 @@ type earlierDelivery struct {
 	deliveredOrPending bool   // it was received, or is in progress
 }
 
-func (s *Service) earlierDeliveries(ctx context.Context, tx db.Querier, e *endpoint, batch []event.Event) (map[string]earlierDelivery, error) {
+func (s *Service) earlierDeliveries(ctx context.Context, tx db.Querier, e *endpoint, batch []event.Event) (map[string]earlierDelivery,
+	error) {
 	all := map[string]earlierDelivery{}
 	if len(batch) == 0 {
 		return all, nil

@@ -71,6 +71,8 @@ func TestUpdate_MergePatch(t *testing.T) {
 			a.Has("headers", "X-A") || !a.Has("headers", "X-B") || a.Text("headers.X-C") == "3" || a.At("timeout_seconds") != 15.0 {
 			t.Errorf("changed to %s", a.Bytes)
 		}
+		h.api.Do(admin(h), "PATCH", "/webhooks/"+id, map[string]any{"url": "https://evil.example/b"}).Want(422).
+			Refused("validation_failed", "headers.X-B secret_required", "headers.X-C secret_required")
 		h.api.Do(admin(h), "PATCH", "/webhooks/"+id, map[string]any{"ordered": false}, "If-Match: "+tag).Want(412).Refused("version_conflict")
 		h.api.Do(admin(h), "DELETE", "/webhooks/"+id, nil, "If-Match: "+tag).Want(412)
 	})
@@ -224,6 +226,7 @@ func TestDeliveries_Filters(t *testing.T) {
 		h.run()
 		r := newReceiver(t, func(n int, w http.ResponseWriter, _ *http.Request) {
 			if n == 1 {
+				w.Header().Set("Retry-After", "600") // no second attempt during the test
 				w.WriteHeader(418)
 			}
 		})

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"context"
+	"slices"
 
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/op"
@@ -38,17 +39,23 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Webhook], e
 		if err := in.Check(e.UpdatedAt); err != nil {
 			return err
 		}
-		was := e.Status
+		was, before := e.Status, e.URL
 		headers, err := s.mergeHeaders(e, in.Body)
 		if err != nil {
 			return err
 		}
 		wrong := append(in.Body.apply(e), s.check(e, headers)...)
+		wrong = append(wrong, op.SecretsAgain(op.SecretPlace(before) != op.SecretPlace(e.URL), in.Body.keptHeaders(headers)...)...)
 		if len(wrong) > 0 {
 			return op.Invalid(wrong...)
 		}
 		if e.Headers, err = s.sealHeaders(e.Org, e.ID, headers); err != nil {
 			return err
+		}
+		if in.Body.redirects() {
+			if err := e.subscribe(ctx); err != nil {
+				return err
+			}
 		}
 		e.UpdatedAt = s.time()
 		if err := s.save(ctx, tx, e, in.Body.Status); err != nil || e.Status == was {
@@ -64,6 +71,11 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Webhook], e
 		return nil, err
 	}
 	return op.Versioned(w, e.UpdatedAt)
+}
+
+// redirects reports whether the change decides what is sent or where. Whoever makes it is the subscriber from then on.
+func (b UpdateBody) redirects() bool {
+	return b.URL.Set || b.Events.Set || b.Filters.Set || b.CallEndedTiming.Set || b.SignedRecordingURLs.Set || b.Headers.Set
 }
 
 // save writes the change. A new status determines whether deliveries are held.
@@ -159,4 +171,15 @@ func (s *Service) mergeHeaders(e *endpoint, b UpdateBody) (map[string]string, er
 		headers[name] = *value
 	}
 	return headers, nil
+}
+
+// keptHeaders returns the fields of the headers that a change keeps. Headers may hold secrets of the receiver.
+func (b UpdateBody) keptHeaders(headers map[string]string) (kept []string) {
+	for name := range headers {
+		if b.Headers.V[name] == nil {
+			kept = append(kept, "headers."+name)
+		}
+	}
+	slices.Sort(kept)
+	return kept
 }

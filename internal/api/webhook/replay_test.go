@@ -18,7 +18,7 @@ import (
 // replay replays the range around now and returns the number of deliveries.
 func (h *fixture) replay(id string, more map[string]any) int {
 	h.t.Helper()
-	body := map[string]any{"since": h.Now().Add(-time.Hour).Format(time.RFC3339)}
+	body := map[string]any{"since": h.Clock.Now().Add(-time.Hour).Format(time.RFC3339)}
 	for k, v := range more {
 		body[k] = v
 	}

@@ -11,17 +11,17 @@ import (
 	"soniq/internal/platform/event"
 )
 
-// clock shows the time that a test sets. Jobs are due when the clock reaches their time.
-type clock struct {
+// testClock shows the time that a test sets. Jobs are due when the clock reaches their time.
+type testClock struct {
 	mu sync.Mutex // guards at
 	at time.Time
 }
 
-func newClock() *clock { return &clock{at: start} }
+func newClock() *testClock { return &testClock{at: start} }
 
-func (c *clock) now() time.Time { c.mu.Lock(); defer c.mu.Unlock(); return c.at }
+func (c *testClock) now() time.Time { c.mu.Lock(); defer c.mu.Unlock(); return c.at }
 
-func (c *clock) set(t time.Time) { c.mu.Lock(); c.at = t; c.mu.Unlock() }
+func (c *testClock) set(t time.Time) { c.mu.Lock(); c.at = t; c.mu.Unlock() }
 
 // wake makes the workers read the clock.
 func (h *fixture) wake() {

@@ -31,7 +31,7 @@ func (s *Service) SignRequest(ctx context.Context, org string, r *http.Request, 
 	if newest == nil {
 		return ErrNoSecret
 	}
-	now := s.Now()
+	now := s.Clock.Now()
 	k, err := s.secrets(newest, now)
 	if err != nil {
 		return fmt.Errorf("sign request: %w", err)

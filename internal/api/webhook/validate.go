@@ -64,10 +64,12 @@ func (s *Service) checkHeaders(headers map[string]string) []op.Violation {
 		switch canonical := http.CanonicalHeaderKey(name); {
 		case !isToken(name):
 			wrong = append(wrong, op.Field(field, "invalid_header", "not a header name"))
-		case slices.Contains(reservedHeaders, canonical), strings.HasPrefix(strings.ToLower(name), s.Prefix+"-"), strings.HasPrefix(canonical, "Proxy-"):
+		case slices.Contains(reservedHeaders, canonical), strings.HasPrefix(strings.ToLower(name), s.Prefix+"-"),
+			strings.HasPrefix(canonical, "Proxy-"):
 			wrong = append(wrong, op.Field(field, "reserved_header", "this header is set by the platform"))
 		case !isFieldValue(value):
-			wrong = append(wrong, op.Field(field, "invalid_header", fmt.Sprintf("not a header value of at most %d characters", maxHeaderValue)))
+			wrong = append(wrong, op.Field(field, "invalid_header", fmt.Sprintf("not a header value of at most %d characters",
+				maxHeaderValue)))
 		}
 	}
 	slices.SortFunc(wrong, func(a, b op.Violation) int { return strings.Compare(a.Field, b.Field) })

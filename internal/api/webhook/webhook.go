@@ -11,11 +11,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	"soniq/internal/platform/access"
 	"soniq/internal/platform/bus"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/egress"
 	"soniq/internal/platform/event"
 	"soniq/internal/platform/job"
+	"soniq/internal/platform/wiring"
 )
 
 // Status is the state of an endpoint.
@@ -38,7 +41,7 @@ type Webhook struct {
 	Events              []string          `json:"events" nullable:"false" doc:"Kinds of events, or * for all"`
 	Description         string            `json:"description"`
 	Status              Status            `json:"status" enum:"active,failing,paused,disabled"`
-	Secret              string            `json:"secret,omitempty" doc:"Only in the answer that made it; it cannot be read again"`
+	Secret              string            `json:"secret,omitempty" secret:"true" doc:"Only in the answer that made it; it cannot be read again"`
 	SecretHint          string            `json:"secret_hint" doc:"Last four characters of the secret"`
 	Filters             Filters           `json:"filters"`
 	Ordered             bool              `json:"ordered"`
@@ -50,6 +53,7 @@ type Webhook struct {
 	LastSuccessAt       *db.Time          `json:"last_success_at"`
 	LastFailureAt       *db.Time          `json:"last_failure_at"`
 	DisabledReason      *string           `json:"disabled_reason"`
+	WithheldEvents      []string          `json:"withheld_events" nullable:"false" doc:"Kinds among events that are not sent, because who subscribed may not read them (any more). A change of url, events, filters or headers by a credential that may read them ends this"`
 	CreatedAt           db.Time           `json:"created_at"`
 }
 
@@ -97,16 +101,30 @@ type Config struct {
 	Seal  Sealer
 	Guard *egress.Guard
 	Log   *slog.Logger
-	Now   func() time.Time
+	Clock clock.Clock // nil: the system clock
 	Node  string
 
 	Prefix string // of our own headers; x-service if empty
 	// Outbox publishes changes of an endpoint's status; nil: they are not published.
-	Outbox *event.Outbox
-	// NumberID returns the id of an organisation's number, or "". nil: messages have no number id.
-	NumberID func(ctx context.Context, q db.Querier, org, e164 string) (string, error)
-	// SignRecording returns an address of a recording that needs no credential. May be nil.
-	SignRecording func(org, address string) string
+	Outbox     *event.Outbox
+	Numbers    Numbers
+	Recordings Recordings
+	Rights     Rights
+}
+
+// Numbers returns the id of an organisation's number, or "".
+type Numbers interface {
+	NumberID(ctx context.Context, q db.Querier, org, e164 string) (string, error)
+}
+
+// Rights returns the scopes that who subscribed had and still has.
+type Rights interface {
+	StillHeld(ctx context.Context, h access.Holder) ([]access.Scope, error)
+}
+
+// Recordings returns an address of a recording that needs no credential, as long as its maker may read the recording.
+type Recordings interface {
+	SignedURL(maker access.Holder, address string) string
 }
 
 // Service manages endpoints and delivers events to them. It is safe for concurrent use.
@@ -145,6 +163,8 @@ type StatusChange struct {
 
 // New returns a Service. Nothing is delivered before Start.
 func New(c Config) *Service {
+	c.Clock = clock.OrSystem(c.Clock)
+	wiring.Check(c)
 	if c.Prefix = strings.ToLower(c.Prefix); c.Prefix == "" {
 		c.Prefix = "x-service"
 	}
@@ -159,7 +179,7 @@ func New(c Config) *Service {
 	return s
 }
 
-func (s *Service) time() db.Time { return db.At(s.Now()) }
+func (s *Service) time() db.Time { return db.At(s.Clock.Now()) }
 
 // wants reports whether the endpoint is subscribed to this kind and timing.
 func (e *endpoint) wants(ev event.Event) bool {

@@ -150,8 +150,8 @@ func (d *demo) addUser(ctx context.Context, email, first, last string) (person, 
 		return person{}, fmt.Errorf("add user %s: %w", first, err)
 	}
 	d.say("api", "POST /users: %s has extension %s and SIP credentials", u.Name, u.Extension)
-	return person{u.ID, u.Name, u.Extension, softphone.Account{Registrar: d.server.SIPAddr(), Username: u.SIP.Username, Domain: u.SIP.Domain,
-		Password: u.SIP.Password}}, nil
+	return person{u.ID, u.Name, u.Extension, softphone.Account{Registrar: d.server.SIPAddr(), Username: u.SIP.Username,
+		Domain: u.SIP.Domain, Password: u.SIP.Password}}, nil
 }
 
 func (d *demo) conversation(ctx context.Context, caller, agent person) error {
@@ -186,7 +186,8 @@ func (d *demo) conversation(ctx context.Context, caller, agent person) error {
 	if err != nil {
 		return err
 	}
-	d.say("phone", "%s hangs up; %d packets of audio were heard on this side, %d on the other", caller.Name, mine.ReceivedPackets(), theirs.ReceivedPackets())
+	d.say("phone", "%s hangs up; %d packets of audio were heard on this side, %d on the other", caller.Name, mine.ReceivedPackets(),
+		theirs.ReceivedPackets())
 	mine.HangUp()
 	<-mine.Over()
 	<-theirs.Over()

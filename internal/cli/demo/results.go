@@ -26,7 +26,8 @@ func (d *demo) showRecord(ctx context.Context, callID string) error {
 		return err
 	}
 	d.title("Call detail record (GET /cdr/%s)", callID)
-	for _, name := range []string{"id", "direction", "status", "from_number", "to_number", "talk_duration_seconds", "end_reason", "recording_url"} {
+	for _, name := range []string{"id", "direction", "status", "from_number", "to_number", "talk_duration_seconds", "end_reason",
+		"recording_url"} {
 		fmt.Fprintf(d.out, "  %-22s %v\n", name, record[name])
 	}
 	if record["recording_url"] == nil {

@@ -37,7 +37,8 @@ func listen(port int, state string, from authServer) (*callbackServer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("wait for the browser: %w", err)
 	}
-	a := &callbackServer{redirect: "http://" + at.Addr().String() + "/callback", state: state, from: from, codes: make(chan result, 1), done: make(chan error, 1)}
+	a := &callbackServer{redirect: "http://" + at.Addr().String() + "/callback", state: state, from: from, codes: make(chan result, 1),
+		done: make(chan error, 1)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /callback", func(w http.ResponseWriter, r *http.Request) {
 		status, text := a.handleCallback(r.Context(), r.URL.Query())

@@ -185,7 +185,8 @@ func loopback(host string) bool {
 func sameAddress(a, b string) bool {
 	x, err1 := url.Parse(a)
 	y, err2 := url.Parse(b)
-	if err1 != nil || err2 != nil || x.Scheme != y.Scheme || x.Port() != y.Port() || strings.TrimRight(x.Path, "/") != strings.TrimRight(y.Path, "/") {
+	if err1 != nil || err2 != nil || x.Scheme != y.Scheme || x.Port() != y.Port() ||
+		strings.TrimRight(x.Path, "/") != strings.TrimRight(y.Path, "/") {
 		return false
 	}
 	return strings.EqualFold(x.Hostname(), y.Hostname()) || loopback(x.Hostname()) && loopback(y.Hostname())

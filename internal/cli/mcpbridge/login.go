@@ -78,8 +78,8 @@ func (l *Login) LogIn(ctx context.Context, w LoginOptions) (*Credentials, error)
 	if err != nil {
 		return nil, err
 	}
-	k, err := l.redeem(ctx, f, url.Values{"grant_type": {"authorization_code"}, "code": {code}, "client_id": {w.Client}, "redirect_uri": {a.redirect},
-		"code_verifier": {verifier}, "resource": {f.resource}})
+	k, err := l.redeem(ctx, f, url.Values{"grant_type": {"authorization_code"}, "code": {code}, "client_id": {w.Client},
+		"redirect_uri": {a.redirect}, "code_verifier": {verifier}, "resource": {f.resource}})
 	done(err)
 	return k, err
 }
@@ -95,8 +95,8 @@ func (l *Login) show(w LoginOptions, where string) {
 // authorizeURL returns the address that the browser opens.
 func authorizeURL(w LoginOptions, f authServer, redirect, state, verifier string) string {
 	sum := sha256.Sum256([]byte(verifier))
-	q := url.Values{"response_type": {"code"}, "client_id": {w.Client}, "redirect_uri": {redirect}, "state": {state}, "resource": {f.resource},
-		"code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "code_challenge_method": {"S256"}}
+	q := url.Values{"response_type": {"code"}, "client_id": {w.Client}, "redirect_uri": {redirect}, "state": {state},
+		"resource": {f.resource}, "code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "code_challenge_method": {"S256"}}
 	if w.Scopes != "" {
 		q.Set("scope", w.Scopes)
 	}
@@ -162,8 +162,8 @@ func (l *Login) redeem(ctx context.Context, f authServer, form url.Values) (*Cre
 	if status != http.StatusOK {
 		return nil, errors.New("the server refused: " + g.errorText(status))
 	}
-	k, err := g.update(Credentials{URL: l.URL.String(), Resource: f.resource, Issuer: f.server.Issuer, ClientID: form.Get("client_id"), TokenAt: f.server.Token,
-		RevokeAt: f.server.Revoke, IntrospectAt: f.server.Introspect, LoggedInAt: now()})
+	k, err := g.update(Credentials{URL: l.URL.String(), Resource: f.resource, Issuer: f.server.Issuer, ClientID: form.Get("client_id"),
+		TokenAt: f.server.Token, RevokeAt: f.server.Revoke, IntrospectAt: f.server.Introspect, LoggedInAt: now()})
 	if err != nil {
 		return nil, err
 	}

@@ -154,7 +154,8 @@ func (b *Bridge) request(ctx context.Context, method string, body []byte, header
 	return b.send(ctx, method, body, headers, k.Access)
 }
 
-func (b *Bridge) send(ctx context.Context, method string, body []byte, headers map[string]string, credential string) (*http.Response, error) {
+func (b *Bridge) send(ctx context.Context, method string, body []byte, headers map[string]string, credential string) (*http.Response,
+	error) {
 	r, err := http.NewRequestWithContext(ctx, method, b.URL, bytes.NewReader(body))
 	if err != nil {
 		return nil, err

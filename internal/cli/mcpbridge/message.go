@@ -73,7 +73,8 @@ func onlyReadingTools(message []byte) []byte {
 	var all map[string]json.RawMessage
 	var result map[string]json.RawMessage
 	var tools, kept []json.RawMessage
-	if json.Unmarshal(message, &all) != nil || json.Unmarshal(all["result"], &result) != nil || json.Unmarshal(result["tools"], &tools) != nil {
+	if json.Unmarshal(message, &all) != nil || json.Unmarshal(all["result"], &result) != nil ||
+		json.Unmarshal(result["tools"], &tools) != nil {
 		return message
 	}
 	for _, t := range tools {
@@ -119,7 +120,8 @@ func (b *Bridge) remedy(r *http.Response) string {
 	case b.Key != "":
 		return ": the key lacks a scope; make one that has it"
 	}
-	how := "the person has to allow it: " + b.LoginCommand + ` --scopes "` + notInScopes.ReplaceAllString(Param(challenge, "scope"), "") + `"`
+	how := "the person has to allow it: " + b.LoginCommand + ` --scopes "` + notInScopes.ReplaceAllString(Param(challenge, "scope"),
+		"") + `"`
 	_, _ = fmt.Fprintln(b.Note, "soniq mcp:", how)
 	return ": " + how
 }

@@ -47,7 +47,8 @@ func (l *Login) Renew(ctx context.Context, useless string) (next *Credentials, e
 		if next = k; k.Access != useless && !k.expiresSoon() {
 			return nil
 		}
-		next, err = l.refresh(context.WithoutCancel(ctx), *k) // not cancelled, because the response has the next refresh token: without it the login is lost
+		next, err = l.refresh(context.WithoutCancel(ctx),
+			*k) // not cancelled, because the response has the next refresh token: without it the login is lost
 		return err
 	})
 	return next, err

@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"soniq/internal/identity/user"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/event"
+	"soniq/internal/platform/wiring"
 )
 
 // Presences of an agent. An agent can choose Available, Away, DND and Offline.
@@ -59,32 +61,33 @@ type Today struct {
 	AverageHandleSeconds int `json:"average_handle_seconds" doc:"Talk and hold, per answered call"`
 }
 
-// Config holds the services that the package uses.
+// Zones returns the time zones of organisations.
+type Zones interface {
+	Zone(ctx context.Context, org string) (*time.Location, error)
+}
+
+// Config has the dependencies of the service. Clock may be nil.
 type Config struct {
 	DB     *db.DB
 	Users  *user.Service
 	Outbox *event.Outbox
-	Now    func() time.Time
-	// Zone returns the time zone of an organisation.
-	Zone func(ctx context.Context, org string) (*time.Location, error)
+	Clock  clock.Clock
+	Zones  Zones
 }
 
 // Service reads and publishes the presence of agents. It is safe for concurrent use.
 type Service struct {
-	// OnPresence is called with agents whose presence has changed, in the transaction that publishes the change. nil:
-	// no call.
-	OnPresence func(ctx context.Context, tx db.Querier, org string, users []string) error
-	// OnReady is called when an agent chooses to be available, which ends wrap-up, in the same transaction. nil: no
-	// call.
-	OnReady func(ctx context.Context, tx db.Querier, org, id string) error
-
 	Config
-	changed changedSet
+	observers observers
+	changed   changedSet
 }
 
 // New returns a service. Run must run for presence to be published.
 func New(c Config) *Service {
-	return &Service{Config: c, changed: changedSet{wake: make(chan struct{}, 1), users: map[orgKey]struct{}{}, calls: map[orgKey]struct{}{}}}
+	c.Clock = clock.OrSystem(c.Clock)
+	wiring.Check(c)
+	return &Service{Config: c, changed: changedSet{wake: make(chan struct{}, 1), users: map[orgKey]struct{}{},
+		calls: map[orgKey]struct{}{}}}
 }
 
 // Presences returns the presence of users, by user id.

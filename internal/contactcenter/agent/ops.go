@@ -16,7 +16,8 @@ func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.New("agents.list", "GET /agents", see, "List agents, and what they do now", s.List),
 		op.New("agents.get", "GET /agents/{id}", see, "Get one agent", s.Show),
-		op.New("agents.presence.set", "PUT /agents/{id}/presence", access.UsersAdmin, "Choose what an agent wants to be", s.SetPresence).ForSelf(),
+		op.New("agents.presence.set", "PUT /agents/{id}/presence", access.UsersAdmin, "Choose what an agent wants to be",
+			s.SetPresence).ForSelf(),
 		op.New("agents.stats", "GET /agents/{id}/stats", access.CallsRead, "What an agent did", s.Stats),
 	}
 }
@@ -183,7 +184,7 @@ func (s *Service) SetPresence(ctx context.Context, in *PresenceIn) (*op.Out[Agen
 		if _, err := s.findAgent(ctx, tx, org, in.ID); err != nil {
 			return err
 		}
-		if wrong := in.Body.violations(db.At(s.Now())); len(wrong) > 0 {
+		if wrong := in.Body.violations(db.At(s.Clock.Now())); len(wrong) > 0 {
 			return op.Invalid(wrong...)
 		}
 		if err := s.setChoice(ctx, tx, org, in.ID, in.Body); err != nil {
@@ -208,7 +209,7 @@ func (s *Service) setChoice(ctx context.Context, tx db.Querier, org, id string, 
 	c := choice{Status: b.Status, Reason: b.Reason, Until: b.Until}
 	onCall := all[id].busyCall != "" || all[id].ringingCall != ""
 	if later := onCall && (b.AfterCurrentCall == nil || *b.AfterCurrentCall); later {
-		if err := ensureRow(ctx, tx, org, id, db.At(s.Now())); err != nil {
+		if err := ensureRow(ctx, tx, org, id, db.At(s.Clock.Now())); err != nil {
 			return err
 		}
 		return storeChoice(ctx, tx, org, id, c, true)

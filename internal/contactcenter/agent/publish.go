@@ -8,8 +8,10 @@ import (
 	"sync"
 	"time"
 
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/event"
+	"soniq/internal/platform/observe"
 )
 
 // orgKey is the id of a user or of a call, with its organisation.
@@ -88,7 +90,7 @@ func pauseAfter(took time.Duration) time.Duration {
 
 // Run publishes changes of presence until ctx ends. It starts with all agents, from the calls in progress.
 func (s *Service) Run(ctx context.Context, log *slog.Logger) {
-	due, all := time.NewTicker(DueInterval), time.NewTicker(ReconcileInterval)
+	due, all := clock.NewTicker(DueInterval), clock.NewTicker(ReconcileInterval)
 	defer due.Stop()
 	defer all.Stop()
 	look := s.Reconcile
@@ -140,7 +142,7 @@ func (s *Service) PublishChanged(ctx context.Context) error {
 func (s *Service) PublishDue(ctx context.Context) error {
 	// tenant: reads the agents of all organisations
 	const text = `SELECT org_id, user_id FROM agents WHERE due_at <= $1 ORDER BY due_at LIMIT 1000`
-	due, err := queryKeys(ctx, s.DB.Read(ctx), text, db.At(s.Now()))
+	due, err := queryKeys(ctx, s.DB.Read(ctx), text, db.At(s.Clock.Now()))
 	if err != nil {
 		return err
 	}
@@ -153,7 +155,7 @@ func (s *Service) Reconcile(ctx context.Context) error {
 	const text = `SELECT org_id, user_id FROM agents WHERE status <> 'offline'
 		UNION SELECT d.org_id, d.user_id FROM registrations r JOIN devices d ON d.org_id = r.org_id AND d.id = r.device_id WHERE r.expires_at > $1
 		UNION SELECT org_id, user_id FROM legs WHERE ended_at IS NULL AND user_id IS NOT NULL`
-	all, err := queryKeys(ctx, s.DB.Read(ctx), text, db.At(s.Now()))
+	all, err := queryKeys(ctx, s.DB.Read(ctx), text, db.At(s.Clock.Now()))
 	if err != nil {
 		return err
 	}
@@ -226,7 +228,8 @@ func (s *Service) publishBatch(ctx context.Context, org string, users []string) 
 
 // needsUpdate reports whether the row of an agent must be written.
 func (x *State) needsUpdate() bool {
-	return x.presenceChanged(x.Presence) || x.row.nextChoice != nil && x.busyCall == "" && x.ringingCall == "" || x.row.exists && !x.nextChangeAt.Equal(x.row.dueAt.Time)
+	return x.presenceChanged(x.Presence) || x.row.nextChoice != nil && x.busyCall == "" && x.ringingCall == "" || x.row.exists &&
+		!x.nextChangeAt.Equal(x.row.dueAt.Time)
 }
 
 // PublishPresence publishes the changes of users in the caller's transaction.
@@ -249,10 +252,10 @@ func (s *Service) PublishPresence(ctx context.Context, tx db.Querier, org string
 			changed = append(changed, id)
 		}
 	}
-	if len(changed) == 0 || s.OnPresence == nil {
+	if len(changed) == 0 {
 		return nil
 	}
-	return s.OnPresence(ctx, tx, org, changed)
+	return observe.Each(s.observers.presence, func(o PresenceObserver) error { return o.PresenceChanged(ctx, tx, org, changed) })
 }
 
 // publishChange applies a choice that takes effect now, and publishes the presence if it changed.
@@ -265,7 +268,7 @@ func (s *Service) publishChange(ctx context.Context, tx db.Querier, org string, 
 	if !x.presenceChanged(x.Presence) {
 		return false, setDue(ctx, tx, org, x.UserID, x.nextChangeAt)
 	}
-	if err := ensureRow(ctx, tx, org, x.UserID, db.At(s.Now())); err != nil {
+	if err := ensureRow(ctx, tx, org, x.UserID, db.At(s.Clock.Now())); err != nil {
 		return false, err
 	}
 	first, err := storePublished(ctx, tx, org, x)
@@ -282,7 +285,7 @@ func (s *Service) publishChange(ctx context.Context, tx db.Querier, org string, 
 
 // applyChoice makes a choice take effect. Do-not-disturb is a setting of the user, however it is switched.
 func (s *Service) applyChoice(ctx context.Context, tx db.Querier, org, id string, c choice) error {
-	if err := ensureRow(ctx, tx, org, id, db.At(s.Now())); err != nil {
+	if err := ensureRow(ctx, tx, org, id, db.At(s.Clock.Now())); err != nil {
 		return err
 	}
 	if err := s.Users.SwitchDND(ctx, tx, org, id, c.Status == DND, c.Until); err != nil {
@@ -294,10 +297,8 @@ func (s *Service) applyChoice(ctx context.Context, tx db.Querier, org, id string
 	if c.Status != Available {
 		return nil
 	}
-	if s.OnReady != nil {
-		if err := s.OnReady(ctx, tx, org, id); err != nil {
-			return err
-		}
+	if err := observe.Each(s.observers.ready, func(o ReadyObserver) error { return o.AgentReady(ctx, tx, org, id) }); err != nil {
+		return err
 	}
 	return clearPauses(ctx, tx, org, id)
 }

@@ -73,12 +73,13 @@ func (s *Service) States(ctx context.Context, q db.Querier, org string, users []
 		}
 		return some, nil
 	}
-	now := s.Now()
+	now := s.Clock.Now()
 	all, err := readRows(ctx, q, org, users)
 	if err != nil {
 		return nil, fmt.Errorf("read agents: %w", err)
 	}
-	for _, read := range []func(context.Context, db.Querier, string, []string, time.Time, map[string]*State) error{readDevices, readCalls, readOffers} {
+	for _, read := range []func(context.Context, db.Querier, string, []string, time.Time, map[string]*State) error{readDevices, readCalls,
+		readOffers} {
 		if err := read(ctx, q, org, users, now, all); err != nil {
 			return nil, err
 		}
@@ -142,7 +143,8 @@ func (x *State) derive(now time.Time) {
 	p.Since = x.row.published.since
 	if x.presenceChanged(p) {
 		p.Since = db.At(now)
-		if t := x.row.published; p.Status == Available && t.status != Ringing && x.row.idleSince.Before(t.since.Time) { // the same value as publishing will store
+		if t := x.row.published; p.Status == Available && t.status != Ringing &&
+			x.row.idleSince.Before(t.since.Time) { // the same value as publishing will store
 			x.IdleSince = p.Since
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/op"
+	"soniq/internal/platform/visibility"
 )
 
 // Stats counts an agent's work in a span of time.
@@ -57,7 +58,7 @@ func (s *Service) Stats(ctx context.Context, in *StatsIn) (*op.Out[Stats], error
 		}
 	}
 	if until.IsZero() {
-		until = db.At(s.Now())
+		until = db.At(s.Clock.Now())
 	}
 	if until.Sub(since.Time) > maxSpan || until.Before(since.Time) {
 		return nil, &op.Error{Code: "invalid_query", Detail: "until must follow since, within 400 days",
@@ -76,7 +77,8 @@ func (s *Service) statsOf(ctx context.Context, q db.Querier, org string, ids []s
 	for _, id := range ids {
 		all[id] = &Stats{AgentID: id, Since: since, Until: until}
 	}
-	for _, read := range []func(context.Context, db.Querier, string, []string, db.Time, db.Time, map[string]*Stats) error{countAnswered, countMissed, s.addSpells} {
+	for _, read := range []func(context.Context, db.Querier, string, []string, db.Time, db.Time, map[string]*Stats) error{countAnswered,
+		countMissed, s.addSpells} {
 		if err := read(ctx, q, org, ids, since, until, all); err != nil {
 			return nil, err
 		}
@@ -94,9 +96,13 @@ func (s *Service) statsOf(ctx context.Context, q db.Querier, org string, ids []s
 }
 
 func countAnswered(ctx context.Context, q db.Querier, org string, ids []string, since, until db.Time, all map[string]*Stats) error {
+	view, err := visibility.From(ctx, q)
+	if err != nil {
+		return err
+	}
 	const text = `SELECT agent_id, COUNT(*), COALESCE(SUM(talk_seconds), 0), COALESCE(SUM(hold_seconds), 0) FROM calls
 		WHERE org_id = $1 AND answered_at IS NOT NULL`
-	f := inUsers(db.Where(text, org), "agent_id", ids).Between("started_at", since, until)
+	f := inUsers(view.Narrow(db.Where(text, org), "id"), "agent_id", ids).Between("started_at", since, until)
 	statement, args := f.SQL()
 	return forEachRow(ctx, q, "count calls of agents", statement+` GROUP BY agent_id`, args, func(scan func(...any) error) error {
 		var id string
@@ -111,14 +117,21 @@ func countAnswered(ctx context.Context, q db.Querier, org string, ids []string, 
 
 // countMissed counts calls that rang agents and were not answered, and the offers of queues.
 func countMissed(ctx context.Context, q db.Querier, org string, ids []string, since, until db.Time, all map[string]*Stats) error {
-	rung := inUsers(db.Where(`SELECT l.user_id AS agent_id, c.id AS call_id, 0 AS offer FROM calls c JOIN legs l ON l.org_id = c.org_id AND l.call_id = c.id
-		WHERE c.org_id = $1 AND c.missed_reason IS NOT NULL AND l.role <> 'caller' AND l.answered_at IS NULL`, org), "l.user_id", ids).
+	view, err := visibility.From(ctx, q)
+	if err != nil {
+		return err
+	}
+	rung := inUsers(view.Narrow(db.Where(`SELECT l.user_id AS agent_id, c.id AS call_id, 0 AS offer FROM calls c
+		JOIN legs l ON l.org_id = c.org_id AND l.call_id = c.id
+		WHERE c.org_id = $1 AND c.missed_reason IS NOT NULL AND l.role <> 'caller' AND l.answered_at IS NULL`, org), "c.id"), "l.user_id", ids).
 		Between("c.started_at", since, until)
 	text, args := rung.SQL()
-	offers := inUsers(db.Where(text+` UNION ALL SELECT agent_id, call_id, CASE WHEN status IN ('no_answer', 'rejected', 'expired') THEN 1 ELSE 2 END
-		FROM queue_offers WHERE org_id = $1`, args...), "agent_id", ids).Between("offered_at", since, until)
+	offers := inUsers(view.Narrow(db.Where(text+` UNION ALL SELECT agent_id, call_id,
+		CASE WHEN status IN ('no_answer', 'rejected', 'expired') THEN 1 ELSE 2 END FROM queue_offers WHERE org_id = $1`, args...), "call_id"),
+		"agent_id", ids).Between("offered_at", since, until)
 	text, args = offers.SQL()
-	text = `SELECT agent_id, COUNT(DISTINCT CASE WHEN offer < 2 THEN call_id END), COUNT(CASE WHEN offer > 0 THEN 1 END) FROM (` + text + `) AS rung GROUP BY agent_id`
+	text = `SELECT agent_id, COUNT(DISTINCT CASE WHEN offer < 2 THEN call_id END), COUNT(CASE WHEN offer > 0 THEN 1 END) FROM (` + text +
+		`) AS rung GROUP BY agent_id`
 	return forEachRow(ctx, q, "count missed calls of agents", text, args, func(scan func(...any) error) error {
 		var id string
 		var n, offered int
@@ -131,7 +144,8 @@ func countMissed(ctx context.Context, q db.Querier, org string, ids []string, si
 }
 
 // addSpells sums how long agents had each presence, including the current one.
-func (s *Service) addSpells(ctx context.Context, q db.Querier, org string, ids []string, since, until db.Time, all map[string]*Stats) error {
+func (s *Service) addSpells(ctx context.Context, q db.Querier, org string, ids []string, since, until db.Time,
+	all map[string]*Stats) error {
 	const text = `SELECT user_id, status, since, until_at FROM agent_spells WHERE org_id = $1 AND until_at > $2`
 	statement, args := inUsers(db.Where(text, org, since), "user_id", ids).And("since < ?", until).SQL()
 	lasted := map[string]map[string]time.Duration{}
@@ -162,7 +176,7 @@ func (s *Service) addSpells(ctx context.Context, q db.Querier, org string, ids [
 		return fmt.Errorf("read agents: %w", err)
 	}
 	for id, x := range now {
-		add(id, x.row.published.status, x.row.published.since.Time, s.Now())
+		add(id, x.row.published.status, x.row.published.since.Time, s.Clock.Now())
 	}
 	for id, w := range all {
 		w.setDurations(lasted[id])

@@ -42,8 +42,8 @@ func scanState(scan func(...any) error) (*State, error) {
 	var next db.JSON[*choice]
 	var streak *int
 	r := &x.row
-	err := scan(&x.UserID, &dnd.Enabled, &dnd.Until, &created, &availability, &r.choiceReason, &r.choiceUntil, &next, &r.wrapUpUntil, &streak,
-		&r.pausedUntil, &r.idleSince, &status, &reason, &call, &r.published.since, &r.published.until, &r.dueAt)
+	err := scan(&x.UserID, &dnd.Enabled, &dnd.Until, &created, &availability, &r.choiceReason, &r.choiceUntil, &next, &r.wrapUpUntil,
+		&streak, &r.pausedUntil, &r.idleSince, &status, &reason, &call, &r.published.since, &r.published.until, &r.dueAt)
 	x.dnd, r.availability, r.nextChoice = dnd, string(availability), next.V
 	r.published.status, r.published.reason, r.published.call = string(status), string(reason), string(call)
 	if streak != nil {
@@ -160,7 +160,8 @@ func storePublished(ctx context.Context, tx db.Querier, org string, x *State) (b
 			idle_since = CASE WHEN $4 = 'available' AND status <> 'ringing' THEN $7 ELSE idle_since END
 		WHERE org_id = $1 AND user_id = $2 AND status_since = $3`
 	p := x.Presence
-	r, err := tx.Exec(ctx, text, org, x.UserID, x.row.published.since, p.Status, p.Reason, db.Null(x.CallID), p.Since, p.Until, x.nextChangeAt)
+	r, err := tx.Exec(ctx, text, org, x.UserID, x.row.published.since, p.Status, p.Reason, db.Null(x.CallID), p.Since, p.Until,
+		x.nextChangeAt)
 	if err != nil {
 		return false, err
 	}

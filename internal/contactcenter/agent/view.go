@@ -69,7 +69,7 @@ func (s *Service) withDetails(ctx context.Context, q db.Querier, org string, age
 	if err != nil {
 		return err
 	}
-	work, err := s.statsOf(ctx, q, org, ids, since, db.At(s.Now()))
+	work, err := s.statsOf(ctx, q, org, ids, since, db.At(s.Clock.Now()))
 	if err != nil {
 		return err
 	}
@@ -98,11 +98,11 @@ func memberships(ctx context.Context, q db.Querier, org string, ids []string, at
 
 // startOfDay returns the last midnight in the organisation's time zone.
 func (s *Service) startOfDay(ctx context.Context, org string) (db.Time, error) {
-	zone, err := s.Zone(ctx, org)
+	zone, err := s.Zones.Zone(ctx, org)
 	if err != nil {
 		return db.Time{}, fmt.Errorf("find time zone: %w", err)
 	}
-	return StartOfDay(s.Now(), zone), nil
+	return StartOfDay(s.Clock.Now(), zone), nil
 }
 
 // StartOfDay returns the last midnight before now in a time zone.

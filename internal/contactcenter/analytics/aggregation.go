@@ -126,7 +126,7 @@ func (s *Service) eachRow(ctx context.Context, f *db.Filter, end string, scan fu
 // filterCalls adds the filters of the query to a statement that joins the table calls.
 func (q callQuery) filterCalls(f *db.Filter) *db.Filter {
 	since, until := q.times()
-	f.Between("calls.started_at", since, until)
+	q.view.Narrow(f, "calls.id").Between("calls.started_at", since, until)
 	for _, d := range dimensions {
 		if key, ok := q.filters[d]; ok {
 			f.Equal("calls."+columnOf[d], key)

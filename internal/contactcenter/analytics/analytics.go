@@ -14,7 +14,9 @@ import (
 	"sync"
 	"time"
 
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
+	"soniq/internal/platform/wiring"
 )
 
 // quarter is the length of a count interval.
@@ -22,14 +24,22 @@ const quarter = 15 * time.Minute
 
 // Config holds the dependencies of the package.
 type Config struct {
-	DB  *db.DB
-	Now func() time.Time
-	Key []byte // key for the digests of numbers
-	Log *slog.Logger
-	// Zone returns the time zone of an organisation.
-	Zone func(ctx context.Context, org string) (*time.Location, error)
-	// Name returns the name of a queue or an agent; "" if it has none. nil: no names.
-	Name func(ctx context.Context, org, dimension, key string) (string, error)
+	DB    *db.DB
+	Clock clock.Clock // nil: the system clock
+	Key   []byte      // key for the digests of numbers
+	Log   *slog.Logger
+	Zones Zones
+	Names Names
+}
+
+// Zones returns the time zone of an organisation.
+type Zones interface {
+	Zone(ctx context.Context, org string) (*time.Location, error)
+}
+
+// Names returns the name of a queue or an agent; "" if it has none.
+type Names interface {
+	GroupName(ctx context.Context, org, dimension, key string) (string, error)
 }
 
 // Service counts calls and answers queries. It is safe for concurrent use.
@@ -45,6 +55,8 @@ type Service struct {
 
 // New returns a service.
 func New(c Config) *Service {
+	c.Clock = clock.OrSystem(c.Clock)
+	wiring.Check(c)
 	return &Service{Config: c, dirty: map[string]map[int64]bool{}, ready: map[string]bool{}, rollupLocks: map[string]*sync.Mutex{}}
 }
 

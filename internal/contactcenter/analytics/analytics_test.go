@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"soniq/internal/contactcenter/analytics"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/db/dbtest"
 	"soniq/internal/platform/op/optest"
@@ -51,10 +52,19 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 
 // restart replaces the service, as a restart of the server does.
 func (o *fixture) restart() {
-	o.service = analytics.New(analytics.Config{DB: o.db, Now: func() time.Time { return now }, Key: []byte("key"), Log: slog.New(slog.DiscardHandler),
-		Zone: func(context.Context, string) (*time.Location, error) { return time.UTC, nil }})
+	o.service = analytics.New(analytics.Config{DB: o.db, Clock: clock.Func(func() time.Time { return now }), Key: []byte("key"),
+		Log: slog.New(slog.DiscardHandler), Zones: fakeOrganisations{}, Names: fakeOrganisations{}})
 	o.service.CatchUp(o.t.Context(), []string{"org_a"})
 	o.api = optest.New(o.t, o.db, o.service.Operations()...)
+}
+
+// fakeOrganisations are in UTC, and their agents have no names.
+type fakeOrganisations struct{}
+
+func (fakeOrganisations) Zone(context.Context, string) (*time.Location, error) { return time.UTC, nil }
+
+func (fakeOrganisations) GroupName(context.Context, string, string, string) (string, error) {
+	return "", nil
 }
 
 func (o *fixture) exec(q string, args ...any) {

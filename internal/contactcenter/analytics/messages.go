@@ -164,7 +164,8 @@ func (s *Service) messages(ctx context.Context, in *MessagesIn) (*huma.StreamRes
 	if err != nil {
 		return nil, err
 	}
-	r := MessageReport{Interval: q.interval, Timezone: q.zone.String(), Totals: sums.all.totals(), Series: make([]MessagePoint, len(q.steps)), AsOf: db.At(s.Now())}
+	r := MessageReport{Interval: q.interval, Timezone: q.zone.String(), Totals: sums.all.totals(),
+		Series: make([]MessagePoint, len(q.steps)), AsOf: db.At(s.Clock.Now())}
 	r.Since, r.Until = q.times()
 	for i, at := range q.steps {
 		r.Series[i] = MessagePoint{db.At(at), sums.steps[i].totals()}

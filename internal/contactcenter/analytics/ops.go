@@ -10,22 +10,28 @@ import (
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/op"
+	"soniq/internal/platform/visibility"
 )
 
 // Operations returns the API operations of analytics.
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
-		op.NewStream("analytics.calls", "GET /analytics/calls", access.CallsRead, "Count calls by time, queue, agent, number or direction", s.calls).
+		op.NewStream("analytics.calls", "GET /analytics/calls", access.CallsRead, "Count calls by time, queue, agent, number or direction",
+			s.calls).
 			Answers(200, "application/json", Report{}).Answers(200, "text/csv", nil).Tool("get_call_analytics"),
-		op.NewStream("analytics.queues", "GET /analytics/queues", access.Either(access.CallsRead, access.QueuesRead), "Service level, waits and abandons per queue", s.queues).
+		op.NewStream("analytics.queues", "GET /analytics/queues", access.Either(access.CallsRead, access.QueuesRead),
+			"Service level, waits and abandons per queue", s.queues).
 			Answers(200, "application/json", QueueReport{}).Answers(200, "text/csv", nil),
 		op.NewStream("analytics.agents", "GET /analytics/agents", access.CallsRead, "Calls, talk and hold per agent", s.agents).
 			Answers(200, "application/json", AgentReport{}).Answers(200, "text/csv", nil),
-		op.NewStream("analytics.insights", "GET /analytics/insights", access.MemoryRead, "What calls were about, how they went, and who called again", s.insights).
+		op.NewStream("analytics.insights", "GET /analytics/insights", access.MemoryRead,
+			"What calls were about, how they went, and who called again", s.insights).
 			Answers(200, "application/json", InsightReport{}).Answers(200, "text/csv", nil),
-		op.NewStream("analytics.quality", "GET /analytics/quality", access.CallsRead, "How calls sounded, by trunk, device, codec or agent", s.quality).
+		op.NewStream("analytics.quality", "GET /analytics/quality", access.CallsRead, "How calls sounded, by trunk, device, codec or agent",
+			s.quality).
 			Answers(200, "application/json", QualityReport{}).Answers(200, "text/csv", nil),
-		op.NewStream("analytics.sms", "GET /analytics/sms", access.SMSRead, "Text messages sent, delivered, failed and replied to", s.messages).
+		op.NewStream("analytics.sms", "GET /analytics/sms", access.SMSRead, "Text messages sent, delivered, failed and replied to",
+			s.messages).
 			Answers(200, "application/json", MessageReport{}).Answers(200, "text/csv", nil),
 	}
 }
@@ -50,6 +56,9 @@ type CallsIn struct {
 func (s *Service) newQuery(ctx context.Context, p PeriodIn, f FilterIn, group ...string) (callQuery, error) {
 	q := callQuery{org: access.Org(ctx), filters: map[string]string{}, group: group}
 	var err error
+	if q.view, err = visibility.From(ctx, s.DB.Read(ctx)); err != nil {
+		return q, err
+	}
 	if q.period, err = s.period(ctx, q.org, p); err != nil {
 		return q, err
 	}
@@ -92,7 +101,7 @@ func (s *Service) calls(ctx context.Context, in *CallsIn) (*huma.StreamResponse,
 	if err != nil {
 		return nil, err
 	}
-	r := a.report(q, s.Now())
+	r := a.report(q, s.Clock.Now())
 	if in.csv() {
 		return csvResponse(r.rows(q)), nil
 	}
@@ -133,7 +142,7 @@ func (s *Service) queues(ctx context.Context, in *GroupsIn) (*huma.StreamRespons
 		return nil, err
 	}
 	since, until := q.times()
-	r := QueueReport{Since: since, Until: until, Data: []QueueTotals{}, AsOf: db.At(s.Now())}
+	r := QueueReport{Since: since, Until: until, Data: []QueueTotals{}, AsOf: db.At(s.Clock.Now())}
 	for _, key := range a.sorted() {
 		c := a.groups[key]
 		r.Data = append(r.Data, QueueTotals{QueueID: key, Name: names[key], Offered: c.Total, Answered: c.Answered, Abandoned: c.Abandoned,
@@ -175,7 +184,7 @@ func (s *Service) agents(ctx context.Context, in *GroupsIn) (*huma.StreamRespons
 		return nil, err
 	}
 	since, until := q.times()
-	r := AgentReport{Since: since, Until: until, Data: []AgentTotals{}, AsOf: db.At(s.Now())}
+	r := AgentReport{Since: since, Until: until, Data: []AgentTotals{}, AsOf: db.At(s.Clock.Now())}
 	for _, key := range a.sorted() {
 		c := a.groups[key]
 		r.Data = append(r.Data, AgentTotals{AgentID: key, Name: names[key], Handled: c.Answered, Missed: c.Missed, Inbound: c.Inbound,
@@ -189,7 +198,8 @@ func (s *Service) agents(ctx context.Context, in *GroupsIn) (*huma.StreamRespons
 }
 
 // grouped counts calls by one dimension and reads the names of its keys.
-func (s *Service) grouped(ctx context.Context, in *GroupsIn, dimension string) (q callQuery, a *callSums, names map[string]*string, err error) {
+func (s *Service) grouped(ctx context.Context, in *GroupsIn, dimension string) (q callQuery, a *callSums, names map[string]*string,
+	err error) {
 	if q, err = s.newQuery(ctx, in.PeriodIn, in.FilterIn, dimension); err != nil {
 		return q, nil, nil, err
 	}
@@ -197,11 +207,8 @@ func (s *Service) grouped(ctx context.Context, in *GroupsIn, dimension string) (
 		return q, nil, nil, err
 	}
 	names = map[string]*string{}
-	if s.Name == nil {
-		return q, a, names, nil
-	}
 	for key := range a.groups {
-		name, err := s.Name(ctx, q.org, dimension, key)
+		name, err := s.Names.GroupName(ctx, q.org, dimension, key)
 		if err != nil {
 			return q, nil, nil, err
 		}

@@ -42,14 +42,15 @@ func (s *Service) period(ctx context.Context, org string, in PeriodIn) (p period
 			return otherwise
 		}
 		if !ok {
-			wrong = append(wrong, op.Field(field, "invalid_time", "must be a time such as 2026-01-31T09:30:00Z, or a date such as 2026-01-31"))
+			wrong = append(wrong, op.Field(field, "invalid_time",
+				"must be a time such as 2026-01-31T09:30:00Z, or a date such as 2026-01-31"))
 		} else if t.Before(time.Unix(0, 0)) {
 			wrong = append(wrong, op.Field(field, "out_of_range", "must not lie before 1970"))
 		}
 		return t
 	}
 	p.interval = in.Interval
-	p.until = read("until", in.Until, s.Now())
+	p.until = read("until", in.Until, s.Clock.Now())
 	p.since = read("since", in.Since, startOfDay(p.until.In(p.zone).AddDate(0, 0, -30)))
 	switch {
 	case len(wrong) > 0:
@@ -59,7 +60,8 @@ func (s *Service) period(ctx context.Context, org string, in PeriodIn) (p period
 		wrong = append(wrong, op.Field("since", "out_of_range", "must lie at most 13 months before until"))
 	default:
 		if p.steps = p.stepStarts(); len(p.steps) > maxPoints {
-			wrong = append(wrong, op.Field("interval", "out_of_range", "makes more than 2000 steps: ask for a longer interval or a shorter time"))
+			wrong = append(wrong, op.Field("interval", "out_of_range",
+				"makes more than 2000 steps: ask for a longer interval or a shorter time"))
 		}
 	}
 	if len(wrong) > 0 {
@@ -72,7 +74,7 @@ func (s *Service) period(ctx context.Context, org string, in PeriodIn) (p period
 
 func (s *Service) zone(ctx context.Context, org, name string) (*time.Location, error) {
 	if name == "" {
-		return s.Zone(ctx, org)
+		return s.Zones.Zone(ctx, org)
 	}
 	z, err := time.LoadLocation(name)
 	if err != nil || name == "Local" {

@@ -118,7 +118,8 @@ func (t *qualitySums) add(l measuredLeg) {
 		if t.directions == 0 || s.MOSMin < t.mosMin {
 			t.mosMin = s.MOSMin
 		}
-		t.directions, t.mos, t.jitter, t.packets, t.lost = t.directions+1, t.mos+s.MOS, t.jitter+s.JitterMS, t.packets+s.Packets, t.lost+s.Lost
+		t.directions, t.mos, t.jitter, t.packets, t.lost = t.directions+1, t.mos+s.MOS, t.jitter+s.JitterMS, t.packets+s.Packets,
+			t.lost+s.Lost
 		t.jitterMax = max(t.jitterMax, s.JitterMSMax)
 		if s.RTTMS > 0 {
 			t.rtt, t.rtts = t.rtt+s.RTTMS, t.rtts+1
@@ -138,9 +139,9 @@ func (t *qualitySums) add(l measuredLeg) {
 }
 
 func (t *qualitySums) totals() QualityTotals {
-	q := QualityTotals{Legs: t.legs, MOS: mean(t.mos, t.directions), Poor: t.poor, PoorRate: ratio(float64(t.poor), float64(t.legs)), Packets: t.packets,
-		Lost: t.lost, LossRate: ratio(float64(t.lost), float64(t.packets+t.lost)), Jitter: mean(t.jitter, t.directions), RTT: mean(t.rtt, t.rtts),
-		PostDialDelay: mean(t.delay, t.delays), OneWay: t.oneWay}
+	q := QualityTotals{Legs: t.legs, MOS: mean(t.mos, t.directions), Poor: t.poor, PoorRate: ratio(float64(t.poor), float64(t.legs)),
+		Packets: t.packets, Lost: t.lost, LossRate: ratio(float64(t.lost), float64(t.packets+t.lost)), Jitter: mean(t.jitter, t.directions),
+		RTT: mean(t.rtt, t.rtts), PostDialDelay: mean(t.delay, t.delays), OneWay: t.oneWay}
 	if t.directions > 0 {
 		q.MOSMin, q.JitterMax = mean(t.mosMin, 1), mean(t.jitterMax, 1)
 	}
@@ -165,7 +166,8 @@ func (s *Service) quality(ctx context.Context, in *QualityIn) (*huma.StreamRespo
 	if err != nil {
 		return nil, err
 	}
-	r := QualityReport{Interval: q.interval, Timezone: q.zone.String(), Totals: sums.all.totals(), Series: make([]QualityPoint, len(q.steps)), AsOf: db.At(s.Now())}
+	r := QualityReport{Interval: q.interval, Timezone: q.zone.String(), Totals: sums.all.totals(),
+		Series: make([]QualityPoint, len(q.steps)), AsOf: db.At(s.Clock.Now())}
 	r.Since, r.Until = q.times()
 	for i, at := range q.steps {
 		r.Series[i] = QualityPoint{db.At(at), sums.steps[i].totals()}

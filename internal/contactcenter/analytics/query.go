@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"soniq/internal/platform/db"
+	"soniq/internal/platform/visibility"
 )
 
 // callQuery selects calls to count.
@@ -19,6 +20,7 @@ type callQuery struct {
 	filters map[string]string // dimension → key
 	tags    []string
 	group   []string // dimensions
+	view    visibility.View
 }
 
 // callSums holds the counts of a query in total, by step and by group.
@@ -52,7 +54,7 @@ func (a *callSums) addGroup(keys []string, c *Counts) {
 // run executes a query. It reads the stored counts if they suffice, else the call records.
 func (s *Service) run(ctx context.Context, q callQuery) (*callSums, error) {
 	a := &callSums{steps: make([]Counts, len(q.steps)), groups: map[string]*Counts{}}
-	if !q.usesCounts() || !q.onQuarters(s.Now()) {
+	if !q.usesCounts() || !q.onQuarters(s.Clock.Now()) {
 		return a, s.fromRecords(ctx, q, a)
 	}
 	if ready, err := s.prepared(ctx, q.org); err != nil || !ready {
@@ -75,7 +77,7 @@ func (s *Service) run(ctx context.Context, q callQuery) (*callSums, error) {
 
 // usesCounts reports whether the stored counts of one dimension suffice.
 func (q callQuery) usesCounts() bool {
-	if len(q.tags) > 0 || len(q.filters) > 1 || len(q.group) > 1 {
+	if !q.view.Everything() || len(q.tags) > 0 || len(q.filters) > 1 || len(q.group) > 1 {
 		return false
 	}
 	return len(q.filters) == 0 || len(q.group) == 0 || q.group[0] == q.filterDimension()
@@ -137,7 +139,7 @@ var columnOf = map[string]string{ByQueue: "queue_id", ByAgent: "agent_id", ByNum
 func (s *Service) fromRecords(ctx context.Context, q callQuery, a *callSums) error {
 	const text = `SELECT ` + recordColumns + ` FROM calls WHERE org_id = $1 AND ended_at IS NOT NULL`
 	since, until := q.times()
-	f := db.Where(text, q.org).Between("started_at", since, until)
+	f := q.view.Narrow(db.Where(text, q.org), "id").Between("started_at", since, until)
 	for d, key := range q.filters {
 		f.Equal(columnOf[d], key)
 	}

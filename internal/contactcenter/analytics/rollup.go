@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 )
 
@@ -30,7 +31,7 @@ func (s *Service) CatchUp(ctx context.Context, orgs []string) {
 
 // Run counts ended calls until ctx ends.
 func (s *Service) Run(ctx context.Context) {
-	tick := time.NewTicker(rollupInterval)
+	tick := clock.NewTicker(rollupInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -106,7 +107,7 @@ func (s *Service) rollUp(ctx context.Context, org string) error {
 	turn := s.rollupLock(org)
 	turn.Lock()
 	defer turn.Unlock()
-	began := db.At(s.Now())
+	began := db.At(s.Clock.Now())
 	all := s.take(org)
 	if len(all) == 0 {
 		return nil

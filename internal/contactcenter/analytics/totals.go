@@ -33,8 +33,8 @@ func (c *Counts) totals() CallTotals {
 	return CallTotals{Total: c.Total, Inbound: c.Inbound, Outbound: c.Outbound, Internal: c.Internal, Answered: c.Answered,
 		Missed: c.Missed, Abandoned: c.Abandoned, Voicemail: c.Voicemail, AnswerRate: percent(c.Answered, c.Total),
 		AverageRing: average(c.Ring, c.Total), AverageWait: average(c.Queue, c.Queued), AverageTalk: average(c.Talk, c.Answered),
-		TotalTalk: c.Talk, AverageHold: average(c.Hold, c.Answered), UniqueCallers: len(c.Callers), RepeatCallers: c.Callers.repeatCallers(),
-		ServiceLevelRate: percent(c.WithinServiceLevel, c.Queued)}
+		TotalTalk: c.Talk, AverageHold: average(c.Hold, c.Answered), UniqueCallers: len(c.Callers),
+		RepeatCallers: c.Callers.repeatCallers(), ServiceLevelRate: percent(c.WithinServiceLevel, c.Queued)}
 }
 
 // percent returns part of a whole in percent, rounded to the nearest integer.
@@ -90,8 +90,8 @@ var dimensionFields = map[string]string{ByQueue: "queue_id", ByAgent: "agent_id"
 
 func (a *callSums) report(q callQuery, now time.Time) Report {
 	since, until := q.times()
-	r := Report{Since: since, Until: until, Interval: q.interval, Timezone: q.zone.String(), Totals: a.all.totals(), Series: make([]Point, len(q.steps)),
-		AsOf: db.At(now)}
+	r := Report{Since: since, Until: until, Interval: q.interval, Timezone: q.zone.String(), Totals: a.all.totals(),
+		Series: make([]Point, len(q.steps)), AsOf: db.At(now)}
 	r.Totals.BusiestHour = busiestHour(a.hours)
 	for i, at := range q.steps {
 		r.Series[i] = Point{At: db.At(at), CallTotals: a.steps[i].totals()}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"soniq/internal/platform/limit"
 )
 
 // Fault is an error or a warning of a flow.
@@ -18,13 +20,13 @@ type Fault struct {
 }
 
 // References checks the objects to which nodes refer.
-type References struct {
+type References interface {
 	// CheckDestination returns the problem of a destination such as queue:que_… or a number; "" if it is valid.
-	CheckDestination func(ctx context.Context, org, to string) (wrong string, err error)
+	CheckDestination(ctx context.Context, org, to string) (wrong string, err error)
 	// HasAudio reports whether the organisation has an audio file.
-	HasAudio func(ctx context.Context, org, id string) (bool, error)
+	HasAudio(ctx context.Context, org, id string) (bool, error)
 	// OwnsNumber reports whether the organisation can send from a number.
-	OwnsNumber func(ctx context.Context, org, e164 string) (bool, error)
+	OwnsNumber(ctx context.Context, org, e164 string) (bool, error)
 }
 
 // checker collects the faults of nodes.
@@ -35,6 +37,9 @@ type checker struct {
 	node   string
 	faults []Fault
 	err    error // of a look-up
+
+	expressions int  // in conditions and templates
+	tooMany     bool // the fault is reported
 }
 
 func (c *checker) fault(code, format string, args ...any) {
@@ -98,11 +103,27 @@ func (c *checker) checkDestination(field, to string) {
 }
 
 func (c *checker) checkTemplate(field, text string) *Template {
+	if !c.mayCompile(strings.Count(text, "{{")) {
+		return nil
+	}
 	t, err := ParseTemplate(text)
 	if err != nil {
 		c.fault("invalid_template", "%s: %v", field, err)
 	}
 	return t
+}
+
+// mayCompile counts expressions, and reports whether they may be compiled.
+func (c *checker) mayCompile(n int) bool {
+	if c.expressions += n; c.expressions <= limit.FlowExpressions.Int() {
+		return true
+	}
+	if !c.tooMany {
+		c.tooMany = true
+		limit.FlowExpressions.Refuse()
+		c.fault("too_many", "a flow has at most %s expressions", limit.FlowExpressions)
+	}
+	return false
 }
 
 func (c *checker) checkPrompt(field string, p Prompt) {
@@ -168,6 +189,9 @@ func (h *Hours) check(c *checker) {
 }
 
 func (x *Condition) check(c *checker) {
+	if !c.mayCompile(1) {
+		return
+	}
 	var err error
 	if x.program, err = ParseExpression(x.Expression, true); err != nil {
 		c.fault("invalid_expression", "expression: %v", err)
@@ -278,7 +302,8 @@ func (l *ContactLookup) check(c *checker) {
 
 func (h *HTTP) check(c *checker) {
 	u, err := url.Parse(h.URL)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || strings.Contains(u.Host, "{") || len(h.URL) > 2000 {
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || strings.Contains(u.Host, "{") ||
+		len(h.URL) > 2000 {
 		c.fault("invalid_url", "url must be an address such as https://example.com/path; only what follows the host may have {{expressions}}")
 	}
 	c.checkTemplate("url", h.URL)

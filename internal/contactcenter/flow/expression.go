@@ -7,8 +7,9 @@ import (
 	"time"
 
 	"github.com/expr-lang/expr"
-	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/vm"
+
+	"soniq/internal/platform/limit"
 )
 
 // Scope holds the values that expressions and templates of a flow can use.
@@ -18,7 +19,11 @@ type Scope struct {
 	Contact   map[string]any `expr:"contact"` // empty if the caller is unknown
 	Memory    map[string]any `expr:"memory"`  // calls_total, summary, sentiment_trend
 	Time      Moment         `expr:"time"`
+	Budget    *Budget        `expr:"-"` // of the call; nil: each evaluation has only its own limits
 }
+
+// maxMemory limits the elements of lists and maps that an evaluation makes.
+const maxMemory = 100_000
 
 // Caller describes the caller.
 type Caller struct {
@@ -41,48 +46,30 @@ type Moment struct {
 
 // MomentOf returns a time in the form that expressions use.
 func MomentOf(t time.Time) Moment {
-	return Moment{Hour: t.Hour(), Minute: t.Minute(), Weekday: strings.ToLower(t.Format("Mon")), Date: t.Format(time.DateOnly), Day: t.Day(),
-		Month: int(t.Month()), Year: t.Year()}
+	return Moment{Hour: t.Hour(), Minute: t.Minute(), Weekday: strings.ToLower(t.Format("Mon")), Date: t.Format(time.DateOnly),
+		Day: t.Day(), Month: int(t.Month()), Year: t.Year()}
 }
 
-// Expression is a compiled expression. It has no loops, so that its run time is bounded by its length.
+// Expression is a compiled expression. It has no loops, and every value that it makes is counted (evaluation), so that its memory and its
+// run
+// time are bounded.
 type Expression struct{ program *vm.Program }
-
-const (
-	maxExpression = 1000 // characters
-	maxTerms      = 200
-	maxMemory     = 100_000
-)
-
-// loopChecker rejects loops over lists and ranges, because they can take long.
-type loopChecker struct{ err error }
-
-func (b *loopChecker) Visit(n *ast.Node) {
-	switch x := (*n).(type) {
-	case *ast.PredicateNode:
-		b.err = errors.New("loops such as all(), filter() and map() are not allowed")
-	case *ast.BinaryNode:
-		if x.Operator == ".." {
-			b.err = errors.New("ranges are not allowed")
-		}
-	}
-}
 
 // ParseExpression compiles an expression. If truth is true, it rejects an expression that cannot be a boolean.
 func ParseExpression(text string, truth bool) (*Expression, error) {
-	if len(text) > maxExpression {
-		return nil, fmt.Errorf("must have at most %d characters", maxExpression)
+	if len(text) > limit.ExpressionLength.Int() {
+		return nil, fmt.Errorf("must have at most %s", limit.ExpressionLength)
 	}
-	var b loopChecker
-	options := []expr.Option{expr.Env(Scope{}), expr.MaxNodes(maxTerms), expr.Patch(&b), expr.Optimize(false), expr.DisableBuiltin("repeat"),
-		expr.DisableBuiltin("now")}
+	if err := new(restrictions).check(text); err != nil {
+		return nil, err
+	}
+	options := []expr.Option{expr.Env(environment{}), expr.MaxNodes(uint(limit.ExpressionTerms.Default)),
+		expr.Patch(guards{}), expr.Optimize(false),
+		expr.DisableBuiltin("repeat"), expr.DisableBuiltin("now")}
 	if truth {
 		options = append(options, expr.AsBool())
 	}
 	p, err := expr.Compile(text, options...)
-	if b.err != nil {
-		return nil, b.err
-	}
 	if err != nil {
 		first, _, _ := strings.Cut(err.Error(), "\n")
 		return nil, errors.New(first)
@@ -91,9 +78,12 @@ func ParseExpression(text string, truth bool) (*Expression, error) {
 }
 
 // Value evaluates the expression.
-func (e *Expression) Value(s Scope) (any, error) {
+func (e *Expression) Value(s Scope) (any, error) { return e.value(s, &evaluation{call: s.Budget}) }
+
+// value evaluates the expression, and counts it in x.
+func (e *Expression) value(s Scope, x *evaluation) (any, error) {
 	machine := vm.VM{MemoryBudget: maxMemory}
-	return machine.Run(e.program, s)
+	return machine.Run(e.program, environment{s, x})
 }
 
 // IsTrue evaluates the expression and reports whether it is true.
@@ -109,15 +99,13 @@ type Template struct {
 	values []*Expression
 }
 
-const (
-	maxTemplate = 5000 // characters
-	maxFilled   = 10_000
-)
-
 // ParseTemplate parses a text.
 func ParseTemplate(text string) (*Template, error) {
-	if len(text) > maxTemplate {
-		return nil, fmt.Errorf("must have at most %d characters", maxTemplate)
+	if len(text) > limit.TemplateLength.Int() {
+		return nil, fmt.Errorf("must have at most %s", limit.TemplateLength)
+	}
+	if n := strings.Count(text, "{{"); n > limit.TemplateValues.Int() {
+		return nil, fmt.Errorf("must have at most %s {{…}}", limit.TemplateValues)
 	}
 	var t Template
 	for {
@@ -139,24 +127,30 @@ func ParseTemplate(text string) (*Template, error) {
 }
 
 // Fill replaces the expressions with their values. An expression that fails is left out. The result is cut at
-// maxFilled bytes.
+// limit.TemplateResult.
 func (t *Template) Fill(s Scope) string {
 	return t.FillWith(s, func(v any) string { return fmt.Sprint(v) })
 }
 
-// FillWith is Fill for a text with a syntax, such as a URL or JSON. form escapes each value for that syntax.
+// FillWith is Fill for a text with a syntax, such as a URL or JSON. form escapes each value for that syntax. All values together have the
+// budget of one evaluation.
 func (t *Template) FillWith(s Scope, form func(v any) string) string {
 	var b strings.Builder
+	x, most := &evaluation{call: s.Budget}, limit.TemplateResult.Int()
 	for i, text := range t.texts {
 		b.WriteString(text)
 		if i == len(t.values) {
 			break
 		}
-		if v, err := t.values[i].Value(s); err == nil && v != nil {
+		v, err := t.values[i].value(s, x)
+		if err == nil {
+			v, err = x.GuardValue(v) // counted before it becomes a text
+		}
+		if err == nil && v != nil {
 			b.WriteString(form(v))
 		}
-		if b.Len() > maxFilled {
-			return b.String()[:maxFilled]
+		if b.Len() > most {
+			return b.String()[:most]
 		}
 	}
 	return b.String()

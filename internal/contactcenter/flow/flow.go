@@ -10,8 +10,10 @@ import (
 
 	"soniq/internal/identity/org"
 	"soniq/internal/platform/bus"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/op"
+	"soniq/internal/platform/wiring"
 )
 
 // Flow is a sequence of steps for callers.
@@ -61,31 +63,41 @@ const Changed = "changed.flows"
 
 // Config holds the services that the package uses.
 type Config struct {
-	DB   *db.DB
-	Orgs *org.Service
-	Bus  *bus.Bus
-	Now  func() time.Time
+	DB         *db.DB
+	Orgs       *org.Service
+	Bus        *bus.Bus
+	Clock      clock.Clock // nil: the system clock
+	References References
+	Numbers    Numbers
+	Queues     Queues
 }
 
-// Service manages flows. Set the function fields before the first request.
-type Service struct {
-	References
-	// Numbers returns the numbers that route to flows, by flow id.
-	Numbers func(ctx context.Context, q db.Querier, org string, flows []string) (map[string][]string, error)
-	// AssignNumbers routes numbers to a flow. It returns the numbers that the organisation does not have.
-	AssignNumbers func(ctx context.Context, tx db.Querier, org, flow string, numbers []string) (missing []string, err error)
-	// FindReferences return the ids of objects, except other flows, that route to a flow.
-	FindReferences []func(ctx context.Context, q db.Querier, org, id string) ([]string, error)
+// Numbers returns and changes the numbers that route to flows.
+type Numbers interface {
+	// IDsOfFlows returns the numbers that route to flows, by flow id.
+	IDsOfFlows(ctx context.Context, q db.Querier, org string, flows []string) (map[string][]string, error)
+	// AssignToFlow routes numbers to a flow. It returns the numbers that the organisation does not have.
+	AssignToFlow(ctx context.Context, tx db.Querier, org, flow string, numbers []string) (missing []string, err error)
+}
 
+// Queues returns the ids of the queues that overflow into a flow.
+type Queues interface {
+	OverflowingToFlow(ctx context.Context, q db.Querier, org, flow string) ([]string, error)
+}
+
+// Service manages flows. It is safe for concurrent use.
+type Service struct {
 	Config
 	programs *bus.Cache[*Program]
 }
 
 const programCacheTTL = time.Minute
 
-// New returns a service.
+// New returns a service. It panics if a dependency is missing.
 func New(c Config) *Service {
-	return &Service{Config: c, programs: bus.NewCache[*Program](c.Bus, Changed, programCacheTTL, c.Now)}
+	c.Clock = clock.OrSystem(c.Clock)
+	wiring.Check(c)
+	return &Service{Config: c, programs: bus.NewCache[*Program](c.Bus, Changed, programCacheTTL, c.Clock.Now)}
 }
 
 // Get returns a flow that is not removed, or db.ErrNone.
@@ -126,11 +138,17 @@ func (s *Service) ProgramOf(ctx context.Context, q db.Querier, f Flow, version i
 
 // acceptAll accepts every reference. Published versions are compiled with it, because their references were checked
 // at publication.
-var acceptAll = References{
-	CheckDestination: func(context.Context, string, string) (string, error) { return "", nil },
-	HasAudio:         func(context.Context, string, string) (bool, error) { return true, nil },
-	OwnsNumber:       func(context.Context, string, string) (bool, error) { return true, nil },
+var acceptAll acceptedReferences
+
+type acceptedReferences struct{}
+
+func (acceptedReferences) CheckDestination(context.Context, string, string) (string, error) {
+	return "", nil
 }
+
+func (acceptedReferences) HasAudio(context.Context, string, string) (bool, error) { return true, nil }
+
+func (acceptedReferences) OwnsNumber(context.Context, string, string) (bool, error) { return true, nil }
 
 // invalidFlow returns the error for the faults of a graph.
 func invalidFlow(faults []Fault) error {

@@ -33,28 +33,7 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 		t.Fatal(err)
 	}
 	h := &fixture{d: d, org: o.ID, numbers: map[string][]string{}}
-	h.Service = flow.New(flow.Config{DB: d, Orgs: orgs, Bus: b, Now: time.Now})
-	h.CheckDestination = func(_ context.Context, _, to string) (string, error) {
-		if strings.HasSuffix(to, "_none") || to == "" || to == "nonsense" {
-			return "there is no " + to, nil
-		}
-		return "", nil
-	}
-	h.HasAudio = func(_ context.Context, _, id string) (bool, error) { return !strings.HasSuffix(id, "_none"), nil }
-	h.OwnsNumber = func(_ context.Context, _, n string) (bool, error) { return n == "+442079460018", nil }
-	h.Numbers = func(_ context.Context, _ db.Querier, _ string, flows []string) (map[string][]string, error) {
-		return h.numbers, nil
-	}
-	h.AssignNumbers = func(_ context.Context, _ db.Querier, _, id string, numbers []string) (missing []string, err error) {
-		for _, n := range numbers {
-			if n == "num_none" {
-				missing = append(missing, n)
-				continue
-			}
-			h.numbers[id] = append(h.numbers[id], n)
-		}
-		return missing, nil
-	}
+	h.Service = flow.New(flow.Config{DB: d, Orgs: orgs, Bus: b, References: h, Numbers: h, Queues: h})
 	h.server = optest.New(t, d, h.Operations()...)
 	return h
 }

@@ -240,10 +240,12 @@ func (*HuntGroup) Outcomes() []Outcome {
 	return append(append(finalOutcomes("answered"), requiredOutcomes("no_answer")...), Outcome{Name: "busy", Fallback: "no_answer"})
 }
 func (*Queue) Outcomes() []Outcome {
-	return append(append(finalOutcomes("answered", "callback"), requiredOutcomes("timeout", "overflow")...), Outcome{Name: "empty", Fallback: "overflow"})
+	return append(append(finalOutcomes("answered", "callback"), requiredOutcomes("timeout", "overflow")...),
+		Outcome{Name: "empty", Fallback: "overflow"})
 }
 func (*AIAgent) Outcomes() []Outcome {
-	return append(append(finalOutcomes("completed", "handoff"), requiredOutcomes("failed")...), Outcome{Name: "silence", Fallback: "failed"})
+	return append(append(finalOutcomes("completed", "handoff"), requiredOutcomes("failed")...),
+		Outcome{Name: "silence", Fallback: "failed"})
 }
 func (*ContactLookup) Outcomes() []Outcome { return requiredOutcomes("hit", "miss") }
 func (*HTTP) Outcomes() []Outcome          { return requiredOutcomes("success", "error") }

@@ -17,14 +17,17 @@ import (
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.New("flows.list", "GET /flows", access.FlowsAdmin, "List flows", s.List).Tool("list_call_flows"),
-		op.New("flows.create", "POST /flows", access.FlowsAdmin, "Add a flow", s.Create).Status(201).Fails("flow_invalid").Tool("create_call_flow"),
+		op.New("flows.create", "POST /flows", access.FlowsAdmin, "Add a flow",
+			s.Create).Status(201).Fails("flow_invalid").Tool("create_call_flow"),
 		op.New("flows.validate", "POST /flows/validate", access.FlowsAdmin, "Say what is wrong with a flow", s.Validate).Reads(),
 		op.New("flows.get", "GET /flows/{id}", access.FlowsAdmin, "Get one flow", s.Show),
 		op.New("flows.update", "PATCH /flows/{id}", access.FlowsAdmin, "Replace the draft of a flow", s.Update).Fails("flow_invalid"),
 		op.Delete("flows.delete", "DELETE /flows/{id}", access.FlowsAdmin, "Remove a flow nothing leads to", s.Delete),
-		op.New("flows.publish", "POST /flows/{id}/publish", access.FlowsAdmin, "Put the draft of a flow in force", s.Publish).Fails("flow_invalid"),
+		op.New("flows.publish", "POST /flows/{id}/publish", access.FlowsAdmin, "Put the draft of a flow in force",
+			s.Publish).Fails("flow_invalid"),
 		op.New("flows.versions", "GET /flows/{id}/versions", access.FlowsAdmin, "List the versions of a flow, newest first", s.Versions),
-		op.New("flows.rollback", "POST /flows/{id}/rollback", access.FlowsAdmin, "Put an earlier version of a flow in force", s.Rollback).Fails("flow_invalid"),
+		op.New("flows.rollback", "POST /flows/{id}/rollback", access.FlowsAdmin, "Put an earlier version of a flow in force",
+			s.Rollback).Fails("flow_invalid"),
 		op.New("flows.simulate", "POST /flows/{id}/simulate", access.FlowsAdmin, "Go through a flow as a caller would", s.Simulate).Reads(),
 	}
 }
@@ -65,7 +68,7 @@ func (s *Service) addNumbers(ctx context.Context, q db.Querier, org string, foun
 	for i, f := range found {
 		ids[i] = f.ID
 	}
-	numbers, err := s.Numbers(ctx, q, org, ids)
+	numbers, err := s.Numbers.IDsOfFlows(ctx, q, org, ids)
 	for i := range found {
 		found[i].NumberIDs = append([]string{}, numbers[found[i].ID]...)
 	}
@@ -115,8 +118,9 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Flow], erro
 	if len(wrong) > 0 {
 		return nil, op.Invalid(wrong...)
 	}
-	now := db.At(s.Now())
-	f := Flow{ID: db.NewID("flw"), OrgID: access.Org(ctx), Name: in.Body.Name, Kind: kind, Status: Draft, CreatedAt: now, UpdatedAt: now, draft: &g}
+	now := db.At(s.Clock.Now())
+	f := Flow{ID: db.NewID("flw"), OrgID: access.Org(ctx), Name: in.Body.Name, Kind: kind, Status: Draft, CreatedAt: now, UpdatedAt: now,
+		draft: &g}
 	first := 1
 	f.DraftVersion, f.NumberIDs = &first, []string{}
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
@@ -160,7 +164,7 @@ func (s *Service) assign(ctx context.Context, tx db.Querier, f *Flow, numbers []
 	if len(numbers) == 0 {
 		return nil
 	}
-	missing, err := s.AssignNumbers(ctx, tx, f.OrgID, f.ID, numbers)
+	missing, err := s.Numbers.AssignToFlow(ctx, tx, f.OrgID, f.ID, numbers)
 	if err != nil {
 		return err
 	}

@@ -83,7 +83,7 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Flow], erro
 }
 
 func (s *Service) save(ctx context.Context, tx db.Querier, f *Flow) error {
-	f.UpdatedAt = db.At(s.Now())
+	f.UpdatedAt = db.At(s.Clock.Now())
 	if err := update(ctx, tx, *f); err != nil {
 		return fmt.Errorf("change flow: %w", err)
 	}
@@ -118,18 +118,16 @@ func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 }
 
 func (s *Service) usedBy(ctx context.Context, q db.Querier, f Flow) ([]string, error) {
-	numbers, err := s.Numbers(ctx, q, f.OrgID, []string{f.ID})
+	numbers, err := s.Numbers.IDsOfFlows(ctx, q, f.OrgID, []string{f.ID})
 	if err != nil {
 		return nil, err
 	}
 	used := numbers[f.ID]
-	for _, find := range s.FindReferences {
-		some, err := find(ctx, q, f.OrgID, f.ID)
-		if err != nil {
-			return nil, fmt.Errorf("find what leads to the flow: %w", err)
-		}
-		used = append(used, some...)
+	queues, err := s.Queues.OverflowingToFlow(ctx, q, f.OrgID, f.ID)
+	if err != nil {
+		return nil, fmt.Errorf("find what leads to the flow: %w", err)
 	}
+	used = append(used, queues...)
 	others, err := flowsMentioning(ctx, q, f.OrgID, f.ID)
 	return append(used, slices.DeleteFunc(others, func(id string) bool { return id == f.ID })...), err
 }

@@ -75,10 +75,11 @@ func (s *Service) Simulate(ctx context.Context, in *SimulateIn) (*op.Out[Trace],
 	}
 	at := in.Body.At.Time
 	if in.Body.At.IsZero() {
-		at = s.Now()
+		at = s.Clock.Now()
 	}
 	r := &simulation{program: p, zone: zone, at: at, inputs: in.Body.Inputs, contact: in.Body.CRM, scope: Scope{Variables: map[string]any{},
-		Caller: Caller{Number: from, Anonymous: from == "anonymous"}, Contact: map[string]any{}, Memory: map[string]any{}}}
+		Caller: Caller{Number: from, Anonymous: from == "anonymous"}, Contact: map[string]any{}, Memory: map[string]any{},
+		Budget: new(Budget)}}
 	return op.OK(r.run())
 }
 
@@ -182,8 +183,8 @@ func (r *simulation) step(c Action) string {
 }
 
 // defaultOutcomes are the outcomes of successful steps that depend on others.
-var defaultOutcomes = map[string]string{"hunt_group": "answered", "queue": "answered", "transfer": "answered", "ai_agent": "completed", "http": "success",
-	"voicemail": "left", "callback": "accepted", "sms": "sent"}
+var defaultOutcomes = map[string]string{"hunt_group": "answered", "queue": "answered", "transfer": "answered", "ai_agent": "completed",
+	"http": "success", "voicemail": "left", "callback": "accepted", "sms": "sent"}
 
 func (r *simulation) menu(m *Menu) string {
 	for try := 0; ; try++ {

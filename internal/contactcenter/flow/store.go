@@ -120,11 +120,12 @@ func versions(ctx context.Context, q db.Querier, org, flow string, before, limit
 		f.And("v.version < ?", before)
 	}
 	text, args := f.SQL()
-	err = forEachRow(ctx, q, "list versions", text+fmt.Sprintf(" ORDER BY v.version DESC LIMIT %d", limit), args, func(read func(...any) error) error {
-		v, err := scanVersion(read)
-		all = append(all, v)
-		return err
-	})
+	err = forEachRow(ctx, q, "list versions", text+fmt.Sprintf(" ORDER BY v.version DESC LIMIT %d", limit), args,
+		func(read func(...any) error) error {
+			v, err := scanVersion(read)
+			all = append(all, v)
+			return err
+		})
 	return all, err
 }
 

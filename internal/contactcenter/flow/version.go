@@ -46,17 +46,18 @@ type RollbackBody struct {
 // is kept.
 func (s *Service) Rollback(ctx context.Context, in *RollbackIn) (*op.Out[Flow], error) {
 	var kept *Graph
-	out, err := s.publishKeepingDraft(ctx, in.ID, "version "+strconv.Itoa(in.Body.Version)+" again", &kept, func(q db.Querier, f *Flow) error {
-		v, err := getVersion(ctx, q, f.OrgID, f.ID, in.Body.Version)
-		if db.IsNone(err) {
-			return op.Invalid(op.Field("version", "not_found", "the flow has no such version"))
-		}
-		if err != nil {
-			return fmt.Errorf("get version: %w", err)
-		}
-		kept, f.draft = f.draft, &v.graph
-		return nil
-	})
+	out, err := s.publishKeepingDraft(ctx, in.ID, "version "+strconv.Itoa(in.Body.Version)+" again", &kept,
+		func(q db.Querier, f *Flow) error {
+			v, err := getVersion(ctx, q, f.OrgID, f.ID, in.Body.Version)
+			if db.IsNone(err) {
+				return op.Invalid(op.Field("version", "not_found", "the flow has no such version"))
+			}
+			if err != nil {
+				return fmt.Errorf("get version: %w", err)
+			}
+			kept, f.draft = f.draft, &v.graph
+			return nil
+		})
 	return out, err
 }
 
@@ -66,7 +67,8 @@ func (s *Service) publishWith(ctx context.Context, id, comment string, draw func
 }
 
 // publishKeepingDraft publishes the draft that draw sets. Afterwards the draft is the graph to which kept points.
-func (s *Service) publishKeepingDraft(ctx context.Context, id, comment string, kept **Graph, draw func(db.Querier, *Flow) error) (*op.Out[Flow], error) {
+func (s *Service) publishKeepingDraft(ctx context.Context, id, comment string, kept **Graph,
+	draw func(db.Querier, *Flow) error) (*op.Out[Flow], error) {
 	var f Flow
 	var g Graph
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
@@ -102,9 +104,9 @@ func (s *Service) publish(ctx context.Context, tx db.Querier, f *Flow, comment s
 	if err != nil {
 		return fmt.Errorf("find last version: %w", err)
 	}
-	now := db.At(s.Now())
-	v := Version{ID: db.NewID("flv"), Version: last + 1, Comment: db.Null(comment).Ptr(), PublishedBy: db.Null(publisherID(ctx)).Ptr(), PublishedAt: now,
-		graph: *f.draft}
+	now := db.At(s.Clock.Now())
+	v := Version{ID: db.NewID("flv"), Version: last + 1, Comment: db.Null(comment).Ptr(), PublishedBy: db.Null(publisherID(ctx)).Ptr(),
+		PublishedAt: now, graph: *f.draft}
 	err = s.DB.Tx(ctx, func(tx db.Querier) error { return insertVersion(ctx, tx, *f, v) })
 	if db.IsConflict(err) {
 		return op.Fail("version_conflict", "the flow was published meanwhile")

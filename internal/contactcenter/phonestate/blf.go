@@ -12,6 +12,7 @@ import (
 	"soniq/internal/contactcenter/agent"
 	"soniq/internal/platform/db"
 	"soniq/internal/protocol/sip"
+	"soniq/internal/protocol/sip/sipmsg"
 )
 
 // Busy lamp field (BLF, dialog event package, RFC 4235): NOTIFY with the state of a colleague's calls.
@@ -58,14 +59,14 @@ func NewBusyLampField(c Config) *BusyLampField {
 // Topic returns the event package "dialog". Phones subscribe to an extension of their organisation. The other party of a call is not published.
 func (f *BusyLampField) Topic() sip.EventPackage {
 	return sip.EventPackage{Event: dialogEvent, ContentType: dialogType, SetVersion: setVersion, ResolveSubject: f.subject,
-		Body: func(ctx context.Context, subject string, resource sip.URI) ([]byte, bool, error) {
+		Body: func(ctx context.Context, subject string, resource sipmsg.URI) ([]byte, bool, error) {
 			state, err := f.state(ctx, subject)
 			return dialogInfo(resource, state), err == nil && state != "", err
 		}}
 }
 
 // subject returns the user that an account means by an extension, as "org user".
-func (f *BusyLampField) subject(ctx context.Context, account string, resource sip.URI) (string, bool, error) {
+func (f *BusyLampField) subject(ctx context.Context, account string, resource sipmsg.URI) (string, bool, error) {
 	a, ok, err := f.Devices.Account(ctx, account)
 	if err != nil || !ok {
 		return "", false, err
@@ -157,11 +158,12 @@ func (f *BusyLampField) changed(ctx context.Context, subject string) {
 }
 
 // dialogInfo returns the full state of a user's calls as one dialog (RFC 4235 §4).
-func dialogInfo(resource sip.URI, state string) []byte {
+func dialogInfo(resource sipmsg.URI, state string) []byte {
 	var name, entity bytes.Buffer
 	_ = xml.EscapeText(&name, []byte(resource.User))
 	_ = xml.EscapeText(&entity, []byte(resource.String()))
-	return []byte(`<?xml version="1.0"?>` + "\n" + `<dialog-info xmlns="urn:ietf:params:xml:ns:dialog-info" version="0" state="full" entity="` + entity.String() + `">` +
+	return []byte(`<?xml version="1.0"?>` + "\n" +
+		`<dialog-info xmlns="urn:ietf:params:xml:ns:dialog-info" version="0" state="full" entity="` + entity.String() + `">` +
 		"\n" + `<dialog id="` + name.String() + `" direction="recipient"><state>` + state + "</state></dialog>\n</dialog-info>\n")
 }
 

@@ -12,6 +12,7 @@ import (
 	"soniq/internal/identity/user"
 	"soniq/internal/platform/db"
 	"soniq/internal/protocol/sip"
+	"soniq/internal/protocol/sip/sipmsg"
 	"soniq/internal/telephony/directory"
 	"soniq/internal/telephony/number"
 	"soniq/internal/telephony/voicemail"
@@ -52,7 +53,7 @@ func NewMessageWaiting(c Config) *MessageWaiting {
 
 // Topic returns the event package "message-summary". A phone may name the mailbox by its SIP user name, the extension, the user id or *97.
 func (w *MessageWaiting) Topic() sip.EventPackage {
-	return sip.EventPackage{Event: summaryEvent, ContentType: summaryType, Body: func(ctx context.Context, account string, resource sip.URI) ([]byte, bool, error) {
+	body := func(ctx context.Context, account string, resource sipmsg.URI) ([]byte, bool, error) {
 		a, ok, err := w.Devices.Account(ctx, account)
 		if err != nil || !ok {
 			return nil, false, err
@@ -66,23 +67,26 @@ func (w *MessageWaiting) Topic() sip.EventPackage {
 		}
 		body, err := w.summary(ctx, a.OrgID, a.UserID, resource)
 		return body, err == nil, err
-	}}
+	}
+	return sip.EventPackage{Event: summaryEvent, ContentType: summaryType, Body: body}
 }
 
 // isMailbox reports whether a name means the mailbox of a user.
 func isMailbox(name, username string, u *user.User) bool {
-	return name == "" || strings.EqualFold(name, username) || name == directory.ExtensionOf(u) || name == u.ID || name == number.OwnMailboxCode
+	return name == "" || strings.EqualFold(name, username) || name == directory.ExtensionOf(u) || name == u.ID ||
+		name == number.OwnMailboxCode
 }
 
 // summary returns the message counts of a user (RFC 3842 §5.2). The phone's message key dials the Message-Account.
-func (w *MessageWaiting) summary(ctx context.Context, org, userID string, at sip.URI) ([]byte, error) {
+func (w *MessageWaiting) summary(ctx context.Context, org, userID string, at sipmsg.URI) ([]byte, error) {
 	c, err := w.Voicemail.Count(ctx, w.DB.Read(ctx), org, userID)
 	waiting := "no"
 	if c.New > 0 {
 		waiting = "yes"
 	}
-	box := sip.URI{Scheme: "sip", User: number.OwnMailboxCode, Host: at.Host, Port: at.Port}
-	return fmt.Appendf(nil, "Messages-Waiting: %s\r\nMessage-Account: %s\r\nVoice-Message: %d/%d (%d/%d)\r\n", waiting, box, c.New, c.Old, c.UrgentNew, c.UrgentOld), err
+	box := sipmsg.URI{Scheme: "sip", User: number.OwnMailboxCode, Host: at.Host, Port: at.Port}
+	return fmt.Appendf(nil, "Messages-Waiting: %s\r\nMessage-Account: %s\r\nVoice-Message: %d/%d (%d/%d)\r\n", waiting, box, c.New, c.Old,
+		c.UrgentNew, c.UrgentOld), err
 }
 
 // Start sends notifications through a SIP server until Close or the end of the context.
@@ -164,18 +168,20 @@ func (w *MessageWaiting) afterRegister(ctx context.Context, account string) {
 	if err != nil || !ok {
 		return
 	}
-	w.unsolicited(ctx, voicemail.MailboxUser{Org: a.OrgID, User: a.UserID}, a.DeviceID, a.Username, w.sip.SubscriberAddrs(summaryEvent, a.Username))
+	w.unsolicited(ctx, voicemail.MailboxUser{Org: a.OrgID, User: a.UserID}, a.DeviceID, a.Username, w.sip.SubscriberAddrs(summaryEvent,
+		a.Username))
 }
 
 // notify sends an unsolicited NOTIFY to a phone, unless it has the counts already or refused one. A new registration clears the refusal.
 func (w *MessageWaiting) notify(ctx context.Context, box voicemail.MailboxUser, account string, b sip.Binding) {
-	body, err := w.summary(ctx, box.Org, box.User, sip.URI{Host: w.SIPDomain})
+	body, err := w.summary(ctx, box.Org, box.User, sipmsg.URI{Host: w.SIPDomain})
 	if err != nil {
 		w.Log.Warn("message waiting not sent", "user", box.User, "err", err)
 		return
 	}
 	key := b.Contact + " " + b.CallID
-	if known := w.lastSent(key); known == refusesNotify || known == string(body) || known == "" && strings.HasPrefix(string(body), "Messages-Waiting: no") {
+	if known := w.lastSent(key); known == refusesNotify || known == string(body) || known == "" &&
+		strings.HasPrefix(string(body), "Messages-Waiting: no") {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, notifyTimeout)

@@ -8,6 +8,7 @@ import (
 
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/event"
+	"soniq/internal/platform/observe"
 )
 
 // States of a callback. It waits for an agent at the position of the caller, is dialled, and is dialled again if the
@@ -40,7 +41,7 @@ type CallbackRequest struct{ To, From string }
 func (s *Service) ConvertToCallback(ctx context.Context, tx db.Querier, org, entry string, w CallbackRequest) error {
 	const text = `UPDATE queue_entries SET status = 'callback_pending', callback = $3, agent_id = NULL
 		WHERE org_id = $1 AND id = $2 AND status IN ('waiting', 'offering')`
-	c := event.QueueCallback{Status: CallbackStatusWaitingAgent, ScheduledAt: db.At(s.Now())}
+	c := event.QueueCallback{Status: CallbackStatusWaitingAgent, ScheduledAt: db.At(s.Clock.Now())}
 	if ok, err := affected(tx.Exec(ctx, text, org, entry, db.AsJSON(c))); err != nil || !ok {
 		return orErrGone(err)
 	}
@@ -72,19 +73,17 @@ func (s *Service) callbackAccepted(ctx context.Context, tx db.Querier, e Entry, 
 	if err != nil {
 		return fmt.Errorf("find queue: %w", err)
 	}
-	return s.reportCallback(ctx, tx, e, CallbackChange{Status: CallbackStatusWaitingAgent, To: w.To, From: w.From, MaxAttempts: k.Callback.MaxAttempts})
+	return s.reportCallback(ctx, tx, e, CallbackChange{Status: CallbackStatusWaitingAgent, To: w.To, From: w.From,
+		MaxAttempts: k.Callback.MaxAttempts})
 }
 
-// reportCallback calls OnCallback, which stores the change.
+// reportCallback notifies observers, which store the change.
 func (s *Service) reportCallback(ctx context.Context, tx db.Querier, e Entry, c CallbackChange) error {
-	if s.OnCallback == nil {
-		return nil
-	}
 	c.Org, c.QueueID, c.Origin = e.OrgID, e.QueueID, e.CallID
 	if c.At.IsZero() {
-		c.At = s.Now()
+		c.At = s.Clock.Now()
 	}
-	return s.OnCallback(ctx, tx, c)
+	return observe.Each(s.observers.callbacks, func(o CallbackObserver) error { return o.CallbackChanged(ctx, tx, c) })
 }
 
 // DialCallback makes an offer to an agent for a callback. The caller places the call with this id next. Only one of
@@ -171,7 +170,7 @@ func (s *Service) CallbackEnded(ctx context.Context, tx db.Querier, org, call, r
 	case e.CallID == call:
 		return s.CallEnded(ctx, tx, org, call, result, result == "completed")
 	case o.Status == OfferConnected:
-		err := s.CompleteEntry(ctx, tx, org, e.ID, s.Now().Sub(e.ConnectedAt.Time))
+		err := s.CompleteEntry(ctx, tx, org, e.ID, s.Clock.Now().Sub(e.ConnectedAt.Time))
 		if errors.Is(err, ErrGone) { // the script of the caller recorded it already
 			return nil
 		}
@@ -184,7 +183,8 @@ func (s *Service) CallbackEnded(ctx context.Context, tx db.Querier, org, call, r
 
 // callbackAgentMissed returns the callback to the queue, because the agent did not pick up.
 func (s *Service) callbackAgentMissed(ctx context.Context, tx db.Querier, e Entry, o Offer, result string) error {
-	status := map[string]string{"no_answer": OfferNoAnswer, "busy": OfferRejected, "rejected": OfferRejected, "canceled": OfferCanceled}[result]
+	status := map[string]string{"no_answer": OfferNoAnswer, "busy": OfferRejected, "rejected": OfferRejected,
+		"canceled": OfferCanceled}[result]
 	if status == "" {
 		status = OfferFailed
 	}
@@ -217,7 +217,7 @@ func (s *Service) customerMissed(ctx context.Context, tx db.Querier, e Entry, o 
 		}
 		return s.reportCallback(ctx, tx, e, CallbackChange{Status: CallbackStatusFailed, Result: result, CountsAsAttempt: true})
 	}
-	at := s.Now().Add(retryDelay(attempts))
+	at := s.Clock.Now().Add(retryDelay(attempts))
 	if err := setCallback(ctx, tx, e, CallbackStatusRetryWait, 1, db.At(at)); err != nil {
 		return err
 	}

@@ -40,7 +40,8 @@ func (k Queue) violations() (wrong []op.Violation) {
 	want(strings.TrimSpace(k.Name) != "" && len([]rune(k.Name)) <= 120, "name", "invalid_length", "must have 1 to 120 characters")
 	want(k.Extension == nil || extensionForm.MatchString(*k.Extension), "extension", "invalid_extension", "must be 2 to 6 digits")
 	want(slices.Contains(strategies, k.Strategy), "strategy", "invalid_value", "must be one of "+strings.Join(strategies, ", "))
-	want(slices.Contains([]string{"inherit", "on", "off"}, k.RecordingMode), "recording_mode", "invalid_value", "must be inherit, on or off")
+	want(slices.Contains([]string{"inherit", "on", "off"}, k.RecordingMode), "recording_mode", "invalid_value",
+		"must be inherit, on or off")
 	want(keyForm.MatchString(k.Callback.Key), "callback.key", "invalid_key", "must be a digit, * or #")
 	for _, x := range k.ranges() {
 		want(x.is >= x.from && x.is <= x.to, x.field, "out_of_range", fmt.Sprintf("must be %d to %d", x.from, x.to))
@@ -77,7 +78,8 @@ func (k Queue) ranges() []numberRange {
 func skillViolations(field string, skills map[string]int) (wrong []op.Violation) {
 	for name, level := range skills {
 		if name == "" || len([]rune(name)) > 40 || level < 1 || level > 10 {
-			wrong = append(wrong, op.Field(field+"."+name, "invalid_skill", "a skill has a name of 1 to 40 characters and a level of 1 to 10"))
+			wrong = append(wrong, op.Field(field+"."+name, "invalid_skill",
+				"a skill has a name of 1 to 40 characters and a level of 1 to 10"))
 		}
 	}
 	return wrong
@@ -85,18 +87,19 @@ func skillViolations(field string, skills map[string]int) (wrong []op.Violation)
 
 // referenceViolations lists references of a queue to objects that do not exist.
 func (s *Service) referenceViolations(ctx context.Context, k Queue) (wrong []op.Violation, err error) {
-	for field, id := range map[string]*string{"music_audio_id": k.MusicAudioID, "whisper_audio_id": k.WhisperAudioID, "announce.audio_id": k.Announce.AudioID} {
+	for field, id := range map[string]*string{"music_audio_id": k.MusicAudioID, "whisper_audio_id": k.WhisperAudioID,
+		"announce.audio_id": k.Announce.AudioID} {
 		if id == nil {
 			continue
 		}
-		if has, err := s.HasAudio(ctx, k.OrgID, *id); err != nil {
+		if has, err := s.Prompts.HasAudio(ctx, k.OrgID, *id); err != nil {
 			return nil, err
 		} else if !has {
 			wrong = append(wrong, op.Field(field, "not_found", "there is no such audio"))
 		}
 	}
 	if k.Overflow != nil {
-		no, err := s.CheckDestination(ctx, k.OrgID, k.Overflow.To)
+		no, err := s.Destinations.CheckDestination(ctx, k.OrgID, k.Overflow.To)
 		if err != nil {
 			return nil, err
 		}
@@ -111,7 +114,7 @@ func (s *Service) referenceViolations(ctx context.Context, k Queue) (wrong []op.
 	if err != nil {
 		return nil, fmt.Errorf("find organisation: %w", err)
 	}
-	if k.Extension != nil && s.IsReserved != nil && s.IsReserved(o.Country, *k.Extension) {
+	if k.Extension != nil && s.Destinations.IsReserved(o.Country, *k.Extension) {
 		wrong = append(wrong, op.Field("extension", "reserved", *k.Extension+" reaches an emergency service"))
 	}
 	return wrong, nil

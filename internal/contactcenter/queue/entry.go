@@ -73,8 +73,8 @@ func insertEntry(ctx context.Context, tx db.Querier, e Entry) error {
 	if e.Skills == nil {
 		e.Skills = map[string]int{}
 	}
-	_, err := tx.Exec(ctx, text, e.OrgID, e.ID, e.QueueID, e.CallID, e.Status, e.Priority, e.orderKey, e.FromNumber, contact, db.AsJSON(e.Skills),
-		e.EnteredAt, e.Offers, callback, e.Node, db.At(e.EnteredAt.Add(entryLease)), e.RetryAt)
+	_, err := tx.Exec(ctx, text, e.OrgID, e.ID, e.QueueID, e.CallID, e.Status, e.Priority, e.orderKey, e.FromNumber, contact,
+		db.AsJSON(e.Skills), e.EnteredAt, e.Offers, callback, e.Node, db.At(e.EnteredAt.Add(entryLease)), e.RetryAt)
 	return err
 }
 
@@ -161,7 +161,7 @@ func (s *Service) addPositions(ctx context.Context, q db.Querier, k Queue, found
 		return err
 	}
 	for i := range found {
-		found[i].setPosition(at[found[i].ID], p, db.At(s.Now()))
+		found[i].setPosition(at[found[i].ID], p, db.At(s.Clock.Now()))
 	}
 	return nil
 }
@@ -182,7 +182,8 @@ func positions(ctx context.Context, q db.Querier, k Queue, found []Entry) (map[s
 		at[found[0].ID] = n
 		return at, err
 	}
-	const text = `SELECT id FROM queue_entries WHERE org_id = $1 AND queue_id = $2 AND ` + waitingCondition + ` ORDER BY priority DESC, place, id`
+	const text = `SELECT id FROM queue_entries WHERE org_id = $1 AND queue_id = $2 AND ` + waitingCondition +
+		` ORDER BY priority DESC, place, id`
 	err := forEachRow(ctx, q, "read line", text, []any{k.OrgID, k.ID}, func(scan func(...any) error) error {
 		var id string
 		err := scan(&id)

@@ -10,6 +10,7 @@ import (
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/op"
+	"soniq/internal/platform/visibility"
 )
 
 func (s *Service) entryOperations() []op.Operation {
@@ -41,8 +42,12 @@ func (s *Service) Calls(ctx context.Context, in *CallsIn) (*op.Out[op.Page[Entry
 	if len(in.Status) == 0 {
 		in.Status = []string{Waiting, Offering}
 	}
+	view, err := visibility.From(ctx, q)
+	if err != nil {
+		return nil, err
+	}
 	narrow := func() *db.Filter {
-		return db.Where(entryColumns, org).And("queue_id = ?", k.ID).In("status", in.Status)
+		return view.Narrow(db.Where(entryColumns, org), "call_id").And("queue_id = ?", k.ID).In("status", in.Status)
 	}
 	f := narrow()
 	if after.ID != "" {

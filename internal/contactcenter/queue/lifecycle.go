@@ -8,6 +8,7 @@ import (
 
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/event"
+	"soniq/internal/platform/observe"
 )
 
 // Lifecycle of entries and offers: enter, offer, connect, leave. Each step is a conditional update in the caller's
@@ -40,7 +41,7 @@ func (s *Service) Enter(ctx context.Context, tx db.Querier, c Caller) (Entry, er
 	if err := s.checkAdmission(ctx, tx, k); err != nil {
 		return Entry{}, err
 	}
-	now := db.At(s.Now())
+	now := db.At(s.Clock.Now())
 	e := Entry{OrgID: c.Org, Skills: c.Skills, orderKey: now.UnixMicro(), QueueEntry: event.QueueEntry{ID: db.NewID("qen"), QueueID: k.ID,
 		CallID: c.CallID, Status: Waiting, Priority: k.Priority, FromNumber: c.From, Contact: c.Contact, EnteredAt: now}}
 	if c.Priority != nil {
@@ -56,7 +57,7 @@ func (s *Service) checkAdmission(ctx context.Context, q db.Querier, k Queue) err
 		if err != nil {
 			return err
 		}
-		if open, _ := k.Hours.At(s.Now(), zone); !open {
+		if open, _ := k.Hours.At(s.Clock.Now(), zone); !open {
 			return ErrClosed
 		}
 	}
@@ -88,10 +89,11 @@ func (s *Service) enter(ctx context.Context, tx db.Querier, k Queue, e Entry) (E
 	if err := insertEntry(ctx, tx, e); err != nil {
 		return e, fmt.Errorf("enter queue: %w", err)
 	}
-	if s.OnEnter != nil {
-		if err := s.OnEnter(ctx, tx, e.OrgID, e.CallID, k.ID); err != nil {
-			return e, err
-		}
+	if err := observe.Each(s.observers.enter, func(o EnterObserver) error {
+		return o.QueueEntered(ctx, tx, e.OrgID, e.CallID,
+			k.ID)
+	}); err != nil {
+		return e, err
 	}
 	now, err := s.currentStats(ctx, tx, k)
 	if err != nil {
@@ -105,10 +107,10 @@ func (s *Service) enter(ctx context.Context, tx db.Querier, k Queue, e Entry) (E
 	if err != nil {
 		return e, err
 	}
-	e.setPosition(at, p, db.At(s.Now()))
+	e.setPosition(at, p, db.At(s.Clock.Now()))
 	s.notifyChange(tx, e.OrgID, k.ID)
-	return e, s.Outbox.Publish(ctx, tx, e.OrgID, event.QueueCallWaiting{QueueID: k.ID, QueueName: k.Name, CallID: e.CallID, FromNumber: e.FromNumber,
-		Position: e.Position, CallersWaiting: now.CallersWaiting, AgentsAvailable: now.AgentsAvailable,
+	return e, s.Outbox.Publish(ctx, tx, e.OrgID, event.QueueCallWaiting{QueueID: k.ID, QueueName: k.Name, CallID: e.CallID,
+		FromNumber: e.FromNumber, Position: e.Position, CallersWaiting: now.CallersWaiting, AgentsAvailable: now.AgentsAvailable,
 		EstimatedWaitSeconds: e.EstimatedWait, EnteredAt: e.EnteredAt, Contact: e.Contact})
 }
 
@@ -118,9 +120,10 @@ func (s *Service) moveToQueue(ctx context.Context, tx db.Querier, e Entry, to Qu
 		return e, err
 	}
 	next := e
-	next.ID, next.QueueID, next.EnteredAt, next.Offers, next.OfferedAgentID = db.NewID("qen"), to.ID, db.At(s.Now()), 0, nil
+	next.ID, next.QueueID, next.EnteredAt, next.Offers, next.OfferedAgentID = db.NewID("qen"), to.ID, db.At(s.Clock.Now()), 0, nil
 	if next.Callback != nil {
-		if err := s.reportCallback(ctx, tx, next, CallbackChange{Status: next.Callback.Status, At: next.Callback.ScheduledAt.Time}); err != nil {
+		if err := s.reportCallback(ctx, tx, next, CallbackChange{Status: next.Callback.Status,
+			At: next.Callback.ScheduledAt.Time}); err != nil {
 			return e, err
 		}
 	}
@@ -130,7 +133,8 @@ func (s *Service) moveToQueue(ctx context.Context, tx db.Querier, e Entry, to Qu
 // NextEntry returns the first waiting entry of a queue, locked if the database supports it. It returns db.ErrNone if
 // none waits.
 func (s *Service) NextEntry(ctx context.Context, tx db.Querier, org, queue string) (Entry, error) {
-	text := entryColumns + ` AND queue_id = $2 AND ` + waitingCondition + ` AND status IN ('waiting', 'callback_pending') ORDER BY priority DESC, place, id LIMIT 1`
+	text := entryColumns + ` AND queue_id = $2 AND ` + waitingCondition +
+		` AND status IN ('waiting', 'callback_pending') ORDER BY priority DESC, place, id LIMIT 1`
 	return scanEntry(tx.QueryRow(ctx, text+s.DB.SkipLocked(), org, queue).Scan)
 }
 
@@ -187,7 +191,7 @@ func (s *Service) offer(ctx context.Context, tx db.Querier, e Entry, agents []st
 func (s *Service) insertOffers(ctx context.Context, tx db.Querier, e Entry, agents []string, ring time.Duration) (made []Offer, err error) {
 	const text = `INSERT INTO queue_offers (org_id, id, queue_id, entry_id, call_id, agent_id, status, node, offered_at, lease_until, ring_seconds)
 		VALUES ($1, $2, $3, $4, $5, $6, 'offering', $7, $8, $9, 0)`
-	now := s.Now()
+	now := s.Clock.Now()
 	for _, id := range agents {
 		o := Offer{Org: e.OrgID, ID: db.NewID("qof"), QueueID: e.QueueID, EntryID: e.ID, CallID: e.CallID, AgentID: id, Status: OfferOpen,
 			OfferedAt: db.At(now), LeaseUntil: db.At(now.Add(ring + offerLeaseMargin))}
@@ -261,7 +265,7 @@ func offersOf(ctx context.Context, q db.Querier, org, entry, status string) (fou
 // closeOffer changes an offer from one state to another. It reports whether the offer was in the first state.
 func (s *Service) closeOffer(ctx context.Context, tx db.Querier, o Offer, from, to string) (bool, error) {
 	const text = `UPDATE queue_offers SET status = $4, ended_at = $5, ring_seconds = $6 WHERE org_id = $1 AND id = $2 AND status = $3`
-	now, ended := s.Now(), db.Time{}
+	now, ended := s.Clock.Now(), db.Time{}
 	if to != OfferConnected {
 		ended = db.At(now)
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/event"
 )
@@ -82,7 +83,7 @@ const (
 // Run publishes queue.updated when callers or agents of queues come and go, and sweeps stale offers and entries. It
 // returns when ctx ends.
 func (s *Service) Run(ctx context.Context, log *slog.Logger) {
-	sweep := time.NewTicker(SweepInterval)
+	sweep := clock.NewTicker(SweepInterval)
 	defer sweep.Stop()
 	for {
 		var err error
@@ -172,8 +173,9 @@ const lostAfter = time.Minute
 // sweepLostNodes ends the entries of nodes that crashed and did not come back.
 func (s *Service) sweepLostNodes(ctx context.Context) error {
 	// tenant: reads the entries of all organisations
-	const text = `SELECT org_id, id FROM queue_entries WHERE ` + openCondition + ` AND status IN ('waiting', 'offering') AND lease_until <= $1 LIMIT 500`
-	return s.sweepEach(ctx, text, []any{db.At(s.Now().Add(-lostAfter))}, func(ctx context.Context, tx db.Querier, x staleRow) error {
+	const text = `SELECT org_id, id FROM queue_entries WHERE ` + openCondition +
+		` AND status IN ('waiting', 'offering') AND lease_until <= $1 LIMIT 500`
+	return s.sweepEach(ctx, text, []any{db.At(s.Clock.Now().Add(-lostAfter))}, func(ctx context.Context, tx db.Querier, x staleRow) error {
 		return s.Leave(ctx, tx, x.org, x.id, Abandoned, "node_crash")
 	})
 }
@@ -184,7 +186,8 @@ func (s *Service) sweepDials(ctx context.Context) error {
 	const text = `SELECT o.org_id, o.id FROM queue_entries e JOIN queue_offers o ON o.org_id = e.org_id AND o.entry_id = e.id AND o.status = 'offering'
 		WHERE e.status IN ('waiting', 'offering', 'callback_pending', 'callback_dialing', 'connected') AND e.status = 'callback_dialing' AND o.offered_at <= $1
 			AND NOT EXISTS (SELECT 1 FROM calls c WHERE c.org_id = o.org_id AND c.id = o.call_id) LIMIT 500`
-	return s.sweepEach(ctx, text, []any{db.At(s.Now().Add(-2 * endGrace))}, func(ctx context.Context, tx db.Querier, x staleRow) error {
+	return s.sweepEach(ctx, text, []any{db.At(s.Clock.Now().Add(-2 * endGrace))}, func(ctx context.Context, tx db.Querier,
+		x staleRow) error {
 		_, err := s.DeclineOffer(ctx, tx, x.org, x.id, OfferExpired)
 		return err
 	})
@@ -218,8 +221,9 @@ func (s *Service) sweepOffers(ctx context.Context) error {
 	const text = `SELECT o.org_id, o.id FROM queue_offers o WHERE o.status = 'offering' AND o.lease_until <= $1
 		AND (o.lease_until <= $2 OR NOT EXISTS (SELECT 1 FROM queue_entries e WHERE e.org_id = o.org_id AND e.id = o.entry_id AND e.lease_until > $1))
 		ORDER BY o.lease_until LIMIT 500`
-	now := s.Now()
-	return s.sweepEach(ctx, text, []any{db.At(now), db.At(now.Add(-lostAfter))}, func(ctx context.Context, tx db.Querier, x staleRow) error {
+	now := s.Clock.Now()
+	return s.sweepEach(ctx, text, []any{db.At(now), db.At(now.Add(-lostAfter))}, func(ctx context.Context, tx db.Querier,
+		x staleRow) error {
 		_, err := s.DeclineOffer(ctx, tx, x.org, x.id, OfferExpired)
 		return err
 	})
@@ -234,12 +238,13 @@ func (s *Service) sweepEntries(ctx context.Context) error {
 		WHERE e.status IN ('waiting', 'offering', 'callback_pending', 'callback_dialing', 'connected')
 			AND e.status IN ('waiting', 'offering', 'connected') AND c.ended_at <= $1 LIMIT 500`
 	var over []staleRow
-	err := forEachRow(ctx, s.DB.Read(ctx), "find callers", text, []any{db.At(s.Now().Add(-endGrace))}, func(scan func(...any) error) error {
-		var x staleRow
-		err := scan(&x.org, &x.id, &x.status, &x.talk, &x.reason)
-		over = append(over, x)
-		return err
-	})
+	err := forEachRow(ctx, s.DB.Read(ctx), "find callers", text, []any{db.At(s.Clock.Now().Add(-endGrace))},
+		func(scan func(...any) error) error {
+			var x staleRow
+			err := scan(&x.org, &x.id, &x.status, &x.talk, &x.reason)
+			over = append(over, x)
+			return err
+		})
 	if err != nil {
 		return err
 	}

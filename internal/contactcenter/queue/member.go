@@ -181,7 +181,7 @@ func (s *Service) startOfDay(ctx context.Context, org string) (db.Time, error) {
 	if err != nil {
 		return db.Time{}, err
 	}
-	return agent.StartOfDay(s.Now(), zone), nil
+	return agent.StartOfDay(s.Clock.Now(), zone), nil
 }
 
 // QueuesOfUsers returns the queue ids of users, by user id.
@@ -220,7 +220,7 @@ func (s *Service) SetMemberships(ctx context.Context, tx db.Querier, org, user s
 	}
 	for id := range keep {
 		m := Member{QueueID: id, UserID: user, Priority: defaultPriority, SignedIn: true, Skills: map[string]int{}}
-		if err := insertMember(ctx, tx, org, m, db.At(s.Now())); err != nil {
+		if err := insertMember(ctx, tx, org, m, db.At(s.Clock.Now())); err != nil {
 			return fmt.Errorf("join queue: %w", err)
 		}
 		s.notifyChange(tx, org, id)

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"unicode/utf8"
 
@@ -17,9 +18,12 @@ func (s *Service) memberOperations() []op.Operation {
 	return []op.Operation{
 		op.New("queues.members.list", "GET /queues/{id}/members", access.QueuesRead, "List who answers a queue", s.Members),
 		op.New("queues.members.add", "POST /queues/{id}/members", access.QueuesAdmin, "Let a user answer a queue", s.AddMember).Status(201),
-		op.New("queues.members.update", "PATCH /queues/{id}/members/{user_id}", access.QueuesAdmin, "Change how a user answers a queue", s.ChangeMember),
-		op.Delete("queues.members.remove", "DELETE /queues/{id}/members/{user_id}", access.QueuesAdmin, "Let a user answer a queue no more", s.RemoveMember),
-		op.New("agents.queues.set", "PUT /agents/{id}/queues/{queue_id}", access.QueuesAdmin, "Sign an agent in or out of a queue, or pause", s.SetAgentQueue).ForSelf(),
+		op.New("queues.members.update", "PATCH /queues/{id}/members/{user_id}", access.QueuesAdmin, "Change how a user answers a queue",
+			s.ChangeMember),
+		op.Delete("queues.members.remove", "DELETE /queues/{id}/members/{user_id}", access.QueuesAdmin, "Let a user answer a queue no more",
+			s.RemoveMember),
+		op.New("agents.queues.set", "PUT /agents/{id}/queues/{queue_id}", access.QueuesAdmin,
+			"Sign an agent in or out of a queue, or pause", s.SetAgentQueue).ForSelf(),
 	}
 }
 
@@ -95,34 +99,33 @@ type MemberFresh struct {
 	SignedIn *bool          `json:"signed_in,omitempty" doc:"true unless given"`
 }
 
-// AddMember makes a user a member of a queue.
-func (s *Service) AddMember(ctx context.Context, in *AddMemberIn) (*op.Out[Member], error) {
-	m := Member{QueueID: in.ID, UserID: in.Body.UserID, Priority: defaultPriority, SignedIn: true, Skills: in.Body.Skills}
-	if in.Body.Priority != nil {
-		m.Priority = *in.Body.Priority
+// member returns the row of a new member.
+func (f MemberFresh) member(queue string) Member {
+	m := Member{QueueID: queue, UserID: f.UserID, Priority: defaultPriority, SignedIn: true, Skills: f.Skills}
+	if f.Priority != nil {
+		m.Priority = *f.Priority
 	}
-	if in.Body.SignedIn != nil {
-		m.SignedIn = *in.Body.SignedIn
+	if f.SignedIn != nil {
+		m.SignedIn = *f.SignedIn
 	}
 	if m.Skills == nil {
 		m.Skills = map[string]int{}
 	}
-	org := access.Org(ctx)
+	return m
+}
+
+// AddMember makes a user a member of a queue.
+func (s *Service) AddMember(ctx context.Context, in *AddMemberIn) (*op.Out[Member], error) {
+	m, org := in.Body.member(in.ID), access.Org(ctx)
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		if _, err := s.findQueue(ctx, tx, in.ID); err != nil {
 			return err
 		}
-		if err := s.checkMember(ctx, tx, org, m); err != nil {
+		if err := s.addMember(ctx, tx, org, m); err != nil {
 			return err
 		}
-		err := s.DB.Tx(ctx, func(tx db.Querier) error { return insertMember(ctx, tx, org, m, db.At(s.Now())) })
-		if db.IsConflict(err) {
-			return op.Fail("already_exists", "the user answers this queue already")
-		}
-		if err != nil {
-			return fmt.Errorf("add member: %w", err)
-		}
 		s.notifyChange(tx, org, in.ID)
+		var err error
 		m, err = s.memberWithStats(ctx, tx, org, in.ID, m.UserID)
 		return err
 	})
@@ -130,6 +133,38 @@ func (s *Service) AddMember(ctx context.Context, in *AddMemberIn) (*op.Out[Membe
 		return nil, err
 	}
 	return &op.Out[Member]{Body: m, Location: op.Prefix + "/queues/" + in.ID + "/members"}, nil
+}
+
+// addMember checks and inserts a member.
+func (s *Service) addMember(ctx context.Context, tx db.Querier, org string, m Member) error {
+	if err := s.checkMember(ctx, tx, org, m); err != nil {
+		return err
+	}
+	err := s.DB.Tx(ctx, func(tx db.Querier) error { return insertMember(ctx, tx, org, m, db.At(s.Clock.Now())) })
+	if db.IsConflict(err) {
+		return op.Fail("already_exists", "the user answers this queue already")
+	}
+	if err != nil {
+		return fmt.Errorf("add member: %w", err)
+	}
+	return nil
+}
+
+// addMembers adds the members of a new queue. The fields of errors have the place of the member.
+func (s *Service) addMembers(ctx context.Context, tx db.Querier, k Queue, all []MemberFresh) error {
+	for i, f := range all {
+		err := s.addMember(ctx, tx, k.OrgID, f.member(k.ID))
+		var wrong *op.Error
+		if errors.As(err, &wrong) {
+			for j := range wrong.Fields {
+				wrong.Fields[j].Field = fmt.Sprintf("members[%d].%s", i, wrong.Fields[j].Field)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkMember returns an error that lists every violation of a member.

@@ -57,11 +57,17 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Queue]]
 }
 
 // CreateIn is the input of Create.
-type CreateIn struct{ Body Fields }
+type CreateIn struct{ Body Fresh }
+
+// Fresh is a new queue.
+type Fresh struct {
+	Fields
+	Members []MemberFresh `json:"members,omitempty" maxItems:"200" doc:"Who answers it; the same as one request to add each"`
+}
 
 // Create adds a queue.
 func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Queue], error) {
-	now := db.At(s.Now())
+	now := db.At(s.Clock.Now())
 	k := Queue{ID: db.NewID("que"), OrgID: access.Org(ctx), Settings: defaults(), CreatedAt: now, UpdatedAt: now}
 	in.Body.apply(&k)
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
@@ -69,7 +75,10 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Queue], err
 			return err
 		}
 		s.notifyChange(tx, k.OrgID, k.ID)
-		return s.save(ctx, k, insert)
+		if err := s.save(ctx, k, insert); err != nil {
+			return err
+		}
+		return s.addMembers(ctx, tx, k, in.Body.Members)
 	})
 	if err != nil {
 		return nil, err
@@ -123,7 +132,7 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Queue], err
 		if err := s.check(ctx, k); err != nil {
 			return err
 		}
-		k.UpdatedAt = db.At(s.Now())
+		k.UpdatedAt = db.At(s.Clock.Now())
 		s.notifyChange(tx, k.OrgID, k.ID)
 		return s.save(ctx, k, update)
 	})
@@ -164,7 +173,7 @@ func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 			return op.InUse("the queue is in use; move_to names a queue that takes over its numbers, overflows and callers", used...)
 		}
 		s.notifyChange(tx, k.OrgID, k.ID)
-		if err := softDelete(ctx, tx, k, db.At(s.Now())); err != nil {
+		if err := softDelete(ctx, tx, k, db.At(s.Clock.Now())); err != nil {
 			return fmt.Errorf("remove queue: %w", err)
 		}
 		return nil
@@ -180,10 +189,8 @@ func (s *Service) moveAll(ctx context.Context, tx db.Querier, k Queue, to string
 	if err != nil {
 		return fmt.Errorf("find queue: %w", err)
 	}
-	for _, f := range s.MoveReferences {
-		if err := f(ctx, tx, k.OrgID, k.ID, to); err != nil {
-			return err
-		}
+	if err := s.Numbers.MoveQueue(ctx, tx, k.OrgID, k.ID, to); err != nil {
+		return err
 	}
 	if err := s.moveOverflows(ctx, tx, k.OrgID, k.ID, to); err != nil {
 		return err
@@ -214,7 +221,7 @@ func (s *Service) moveOverflows(ctx context.Context, tx db.Querier, org, from, t
 		if k.ID == to { // it would overflow into itself
 			k.Overflow = nil
 		}
-		k.UpdatedAt = db.At(s.Now())
+		k.UpdatedAt = db.At(s.Clock.Now())
 		if err := update(ctx, tx, k); err != nil {
 			return fmt.Errorf("move overflow: %w", err)
 		}
@@ -239,7 +246,7 @@ func (s *Service) OverflowingToFlow(ctx context.Context, q db.Querier, org, flow
 
 // usedBy returns the ids of objects that route to a queue, and of the calls in it.
 func (s *Service) usedBy(ctx context.Context, q db.Querier, org, id string) (used []string, err error) {
-	for _, find := range s.FindReferences {
+	for _, find := range []func(context.Context, db.Querier, string, string) ([]string, error){s.Numbers.IDsOfQueue, s.Flows.UsedBy} {
 		some, err := find(ctx, q, org, id)
 		if err != nil {
 			return nil, fmt.Errorf("find what leads to the queue: %w", err)

@@ -25,12 +25,12 @@ func (s *Service) AnswerOffer(ctx context.Context, tx db.Querier, org, offer str
 	if err != nil {
 		return Entry{}, fmt.Errorf("find offer: %w", err)
 	}
-	if !s.Now().Before(o.LeaseUntil.Time) {
+	if !s.Clock.Now().Before(o.LeaseUntil.Time) {
 		return Entry{}, ErrGone
 	}
 	const text = `UPDATE queue_entries SET status = 'connected', agent_id = $3, connected_at = $4
 		WHERE org_id = $1 AND id = $2 AND status IN ('offering', 'callback_dialing')`
-	if ok, err := affected(tx.Exec(ctx, text, org, o.EntryID, o.AgentID, db.At(s.Now()))); err != nil || !ok {
+	if ok, err := affected(tx.Exec(ctx, text, org, o.EntryID, o.AgentID, db.At(s.Clock.Now()))); err != nil || !ok {
 		return Entry{}, orErrGone(err)
 	}
 	if ok, err := s.closeOffer(ctx, tx, o, OfferOpen, OfferConnected); err != nil || !ok {
@@ -125,7 +125,8 @@ func (s *Service) countMissed(ctx context.Context, tx db.Querier, o Offer, resul
 	if err != nil {
 		return fmt.Errorf("find queue: %w", err)
 	}
-	return s.Agents.OfferMissed(ctx, tx, o.Org, o.AgentID, k.MissedOffersLimit, s.Now().Add(time.Duration(k.MissedOffersPause)*time.Second))
+	return s.Agents.OfferMissed(ctx, tx, o.Org, o.AgentID, k.MissedOffersLimit,
+		s.Clock.Now().Add(time.Duration(k.MissedOffersPause)*time.Second))
 }
 
 // Leave ends an entry that was not answered: abandoned, timed_out, overflowed, exited, removed or callback_failed. It
@@ -143,7 +144,7 @@ func (s *Service) Leave(ctx context.Context, tx db.Querier, org, entry, status, 
 
 func (s *Service) leave(ctx context.Context, tx db.Querier, org, entry, status, reason string) error {
 	const text = `UPDATE queue_entries SET status = $3, exited_at = $4, exit_reason = $5, agent_id = NULL WHERE org_id = $1 AND id = $2 AND ` + waitingCondition
-	if ok, err := affected(tx.Exec(ctx, text, org, entry, status, db.At(s.Now()), db.Null(reason))); err != nil || !ok {
+	if ok, err := affected(tx.Exec(ctx, text, org, entry, status, db.At(s.Clock.Now()), db.Null(reason))); err != nil || !ok {
 		return orErrGone(err)
 	}
 	if err := s.cancelOffers(ctx, tx, org, entry); err != nil {
@@ -207,7 +208,7 @@ func (s *Service) CallEnded(ctx context.Context, tx db.Querier, org, call, reaso
 	case e.Status == Connected && !spoke:
 		err = s.revertAnswers(ctx, tx, e)
 	case e.Status == Connected:
-		err = s.CompleteEntry(ctx, tx, org, e.ID, s.Now().Sub(e.ConnectedAt.Time))
+		err = s.CompleteEntry(ctx, tx, org, e.ID, s.Clock.Now().Sub(e.ConnectedAt.Time))
 	case e.Status == Waiting || e.Status == Offering:
 		err = s.leave(ctx, tx, org, e.ID, Abandoned, reason)
 	}
@@ -219,7 +220,7 @@ func (s *Service) CallEnded(ctx context.Context, tx db.Querier, org, call, reaso
 
 // CompleteEntry ends an answered entry and starts the agent's wrap-up. It returns ErrGone if the entry is over already.
 func (s *Service) CompleteEntry(ctx context.Context, tx db.Querier, org, entry string, talk time.Duration) error {
-	now := s.Now()
+	now := s.Clock.Now()
 	const text = `UPDATE queue_entries SET status = 'completed', exited_at = $3, exit_reason = 'answered', talk_seconds = $4
 		WHERE org_id = $1 AND id = $2 AND status = 'connected'`
 	if ok, err := affected(tx.Exec(ctx, text, org, entry, db.At(now), int(talk.Round(time.Second)/time.Second))); err != nil || !ok {
@@ -261,10 +262,10 @@ func (s *Service) wrapUp(ctx context.Context, tx db.Querier, o Offer, now time.T
 // wrapUpLookback limits how long before the end of a wrap-up the offer was made. It bounds the search for the offer.
 const wrapUpLookback = 48 * time.Hour
 
-// EndWrapUp records that an agent ended the wrap-up of the last call early.
-func (s *Service) EndWrapUp(ctx context.Context, tx db.Querier, org, agent string) error {
+// AgentReady implements agent.ReadyObserver: it records that an agent ended the wrap-up of the last call early.
+func (s *Service) AgentReady(ctx context.Context, tx db.Querier, org, agent string) error {
 	const text = `UPDATE queue_offers SET wrapped_at = $3 WHERE org_id = $1 AND agent_id = $2 AND offered_at > $4 AND wrapped_at > $3`
-	now := s.Now()
+	now := s.Clock.Now()
 	if _, err := tx.Exec(ctx, text, org, agent, db.At(now), db.At(now.Add(-wrapUpLookback))); err != nil {
 		return fmt.Errorf("end wrap-up: %w", err)
 	}

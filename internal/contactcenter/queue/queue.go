@@ -4,13 +4,14 @@ package queue
 
 import (
 	"context"
-	"time"
 
 	"soniq/internal/contactcenter/agent"
 	"soniq/internal/identity/org"
 	"soniq/internal/platform/bus"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/event"
+	"soniq/internal/platform/wiring"
 )
 
 // Queue holds callers until an agent answers.
@@ -92,40 +93,30 @@ type Config struct {
 	Agents *agent.Service
 	Outbox *event.Outbox
 	Bus    *bus.Bus
-	Now    func() time.Time
+	Clock  clock.Clock // nil: the system clock
 	Node   string
+
+	Prompts         Prompts
+	Destinations    Destinations
+	Numbers         Numbers
+	Flows           Flows
+	PendingReleases PendingReleases
 }
 
-// Service manages queues. Set the function fields before the first request.
+// Service manages queues. It is safe for concurrent use.
 type Service struct {
-	// HasAudio reports whether the organisation has an audio file.
-	HasAudio func(ctx context.Context, org, id string) (bool, error)
-	// CheckDestination returns the problem of a destination such as queue:que_… or ext:101; "" if it is valid.
-	CheckDestination func(ctx context.Context, org, to string) (wrong string, err error)
-	// IsReserved reports whether an extension is reserved in a country, such as for an emergency number. nil: none
-	// is.
-	IsReserved func(country, extension string) bool
-	// FindReferences return the ids of objects that route to a queue, such as "num_…". Overflows of other queues and
-	// waiting callers are found without them.
-	FindReferences []func(ctx context.Context, q db.Querier, org, id string) ([]string, error)
-	// MoveReferences change objects that route to one queue to route to another.
-	MoveReferences []func(ctx context.Context, tx db.Querier, org, from, to string) error
-	// OnEnter is called in the transaction in which a call enters a queue. nil: no call.
-	OnEnter func(ctx context.Context, tx db.Querier, org, callID, queueID string) error
-	// OnCallback is called in the transaction that changes a callback. nil: no call.
-	OnCallback func(ctx context.Context, tx db.Querier, c CallbackChange) error
-	// HasPendingRelease reports whether a phone of an agent has not yet answered this node's CANCEL or BYE. nil:
-	// never.
-	HasPendingRelease func(user string) bool
-
 	Config
+	observers observers
 	dirty     dirtyQueues
 	talkCache talkCache
 }
 
-// New returns a service.
+// New returns a service. It panics if a dependency is missing.
 func New(c Config) *Service {
-	return &Service{Config: c, dirty: dirtyQueues{wake: make(chan struct{}, 1), queues: map[queueKey]struct{}{}, lastPublished: map[queueKey]snapshot{}}}
+	c.Clock = clock.OrSystem(c.Clock)
+	wiring.Check(c)
+	return &Service{Config: c, dirty: dirtyQueues{wake: make(chan struct{}, 1), queues: map[queueKey]struct{}{},
+		lastPublished: map[queueKey]snapshot{}}}
 }
 
 // Get returns a queue that is not removed, or db.ErrNone.

@@ -3,179 +3,17 @@ package queue_test
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"soniq/internal/contactcenter/agent"
 	"soniq/internal/contactcenter/queue"
 	"soniq/internal/identity/org"
-	"soniq/internal/identity/user"
-	"soniq/internal/platform/blob"
 	"soniq/internal/platform/bus"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/db/dbtest"
-	"soniq/internal/platform/event"
-	"soniq/internal/platform/job"
 	"soniq/internal/platform/op/optest"
-	"soniq/internal/platform/seal"
-	"soniq/internal/telephony/call"
-	"soniq/internal/telephony/device"
 )
-
-// fixture holds the services for a test of queues. Tests move its clock by hand.
-type fixture struct {
-	*queue.Service
-	d       *db.DB
-	agents  *agent.Service
-	users   *user.Service
-	devices *device.Service
-	calls   *call.Service
-	org     string
-	server  *optest.Server
-	ctx     context.Context
-
-	mu sync.Mutex // guards at
-	at time.Time
-}
-
-func (h *fixture) now() time.Time {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.at = h.at.Add(time.Microsecond) // no two events have the same time
-	return h.at
-}
-
-func (h *fixture) advance(d time.Duration) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.at = h.at.Add(d)
-}
-
-func newFixture(t *testing.T, d *db.DB) *fixture {
-	t.Helper()
-	h := &fixture{d: d, at: time.Now().UTC().Truncate(24 * time.Hour).Add(12 * time.Hour), ctx: context.Background()}
-	b := bus.New()
-	s, err := seal.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	orgs := org.New(d, b, h.now)
-	o, err := orgs.Create(h.ctx, "Acme", "GB")
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.org = o.ID
-	files, err := blob.OpenDir(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	outbox := &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(h.now()) }}
-	h.users = user.New(d, orgs, outbox, b, h.now)
-	h.devices = device.New(d, h.users, s, b, h.now, "sip.example.com")
-	h.calls = call.NewService(call.Config{DB: d, Outbox: outbox, Jobs: &job.Queue{Bus: b, Now: h.now}, Files: files, Node: "n1", Now: h.now})
-	h.agents = agent.New(agent.Config{DB: d, Users: h.users, Outbox: outbox, Now: h.now, Zone: orgs.Zone})
-	h.Service = queue.New(queue.Config{DB: d, Orgs: orgs, Agents: h.agents, Outbox: outbox, Bus: b, Now: h.now, Node: "n1"})
-	h.agents.OnPresence = h.PresenceChanged
-	h.users.Provision, h.users.Queues = h.devices.AddFirstDevice, h.Service
-	h.users.OnRemove = append(h.users.OnRemove, func(ctx context.Context, tx db.Querier, r user.Removal) error {
-		return h.RemoveUser(ctx, tx, r.OrgID, r.UserID)
-	})
-	h.HasAudio = func(_ context.Context, _, id string) (bool, error) { return id == "aud_music", nil }
-	h.CheckDestination = func(_ context.Context, _, to string) (string, error) {
-		if to == "ext:100" || strings.HasPrefix(to, "queue:que_") {
-			return "", nil
-		}
-		return "nowhere", nil
-	}
-	h.server = optest.New(t, d, append(append(h.Operations(), h.users.Operations()...), h.agents.Operations()...)...)
-	return h
-}
-
-func (h *fixture) do(method, path string, body any) *optest.Answer {
-	return h.server.Do(optest.Admin(h.org), method, path, body)
-}
-
-// addQueue adds a queue with additional fields of its body.
-func (h *fixture) addQueue(more string) string {
-	return h.do("POST", "/queues", `{"name":"Support"`+more+`}`).Want(201).Text("id")
-}
-
-// addAgent adds a user with a registered phone as a member of the queue.
-func (h *fixture) addAgent(t *testing.T, name, queue, more string) string {
-	t.Helper()
-	id := h.do("POST", "/users", fmt.Sprintf(`{"email":"%s@example.com","first_name":%q}`, name, name)).Want(201).Text("id")
-	all, err := h.devices.OfUser(h.ctx, h.d.Read(h.ctx), h.org, id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := device.Binding{DeviceID: all[0].ID, Contact: "sip:x@192.0.2.9:5060", Source: netip.MustParseAddrPort("192.0.2.9:5060"),
-		Transport: "udp", CallID: "c", CSeq: 1, Expires: h.now().Add(100 * time.Hour), Registered: h.now()}
-	if err := h.devices.Save(h.ctx, all[0].ID, []device.Binding{b}); err != nil {
-		t.Fatal(err)
-	}
-	h.do("POST", "/queues/"+queue+"/members", fmt.Sprintf(`{"user_id":%q%s}`, id, more)).Want(201)
-	if err := h.agents.Reconcile(h.ctx); err != nil {
-		t.Fatal(err)
-	}
-	return id
-}
-
-// newCall begins an inbound call.
-func (h *fixture) newCall(t testing.TB) string {
-	t.Helper()
-	n := call.New{Org: h.org, ID: db.NewID("call"), Direction: call.Inbound, Source: "inbound", From: "+442079460001", To: "+442079460002",
-		StartedAt: h.now(), CallerSIP: "x"}
-	if err := h.calls.Begin(h.ctx, n); err != nil {
-		t.Fatal(err)
-	}
-	return n.ID
-}
-
-// enter adds a new caller to a queue.
-func (h *fixture) enter(t testing.TB, id string) queue.Entry {
-	t.Helper()
-	var e queue.Entry
-	call := h.newCall(t)
-	h.tx(t, func(ctx context.Context, tx db.Querier) (err error) {
-		e, err = h.Enter(ctx, tx, queue.Caller{Org: h.org, QueueID: id, CallID: call, From: "+442079460001"})
-		return err
-	})
-	return e
-}
-
-func (h *fixture) tx(t testing.TB, f func(ctx context.Context, tx db.Querier) error) {
-	t.Helper()
-	if err := h.d.TxContext(h.ctx, f); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// candidates returns the names of the candidates, in order.
-func (h *fixture) candidates(t *testing.T, e queue.Entry) string {
-	t.Helper()
-	found, err := h.Candidates(h.ctx, h.d.Read(h.ctx), h.org, e)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for _, m := range found {
-		names = append(names, m.Name)
-	}
-	return strings.Join(names, " ")
-}
-
-// offer makes offers to agents.
-func (h *fixture) offer(t *testing.T, e queue.Entry, agents ...string) []queue.Offer {
-	t.Helper()
-	made, err := h.Offer(h.ctx, e, agents, 20*time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return made
-}
 
 func TestQueue_RoundTrip(t *testing.T) {
 	t.Parallel()
@@ -219,6 +57,25 @@ func TestQueue_ListsEveryViolation(t *testing.T) {
 	if a := h.do("GET", "/queues", nil).Want(200); a.Has("data.0", "id") {
 		t.Errorf("something was kept: %s", a.Bytes)
 	}
+}
+
+func TestCreate_WithMembers(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newFixture(t, d)
+		ada := h.do("POST", "/users", `{"email":"ada@example.com","first_name":"Ada"}`).Want(201).Text("id")
+		id := h.addQueue(`,"members":[{"user_id":"` + ada + `","priority":2,"signed_in":false}]`)
+		a := h.do("GET", "/queues/"+id+"/members", nil).Want(200)
+		if a.Text("data.0.user_id") != ada || a.At("data.0.priority") != 2.0 || a.At("data.0.signed_in") != false || a.At("data.1") != nil {
+			t.Errorf("%s", a.Bytes)
+		}
+		h.do("POST", "/queues", `{"name":"Sales","members":[{"user_id":"`+ada+`"},{"user_id":"usr_0","priority":11}]}`).Want(422).
+			Refused("validation_failed", "members[1].user_id not_found", "members[1].priority out_of_range")
+		h.do("POST", "/queues", `{"name":"Sales","members":[{"user_id":"`+ada+`"},{"user_id":"`+ada+`"}]}`).Want(409).Refused("already_exists")
+		if a := h.do("GET", "/queues", nil).Want(200); a.At("data.1") != nil {
+			t.Errorf("a refused queue was added: %s", a.Bytes)
+		}
+	})
 }
 
 func TestExtension_SharedByUsersAndQueues(t *testing.T) {
@@ -476,14 +333,7 @@ func TestDeleteQueue_MovesReferences(t *testing.T) {
 		h := newFixture(t, d)
 		id, heir := h.addQueue(""), h.addQueue("")
 		feeder := h.addQueue(fmt.Sprintf(`,"overflow":{"to":"queue:%s"}`, id))
-		moved := ""
-		h.FindReferences = append(h.FindReferences, func(_ context.Context, _ db.Querier, _, q string) ([]string, error) {
-			if q == id && moved == "" {
-				return []string{"num_1"}, nil
-			}
-			return nil, nil
-		})
-		h.MoveReferences = append(h.MoveReferences, func(_ context.Context, _ db.Querier, _, from, to string) error { moved = from + " " + to; return nil })
+		h.fake.used = id
 		e := h.enter(t, id)
 		a := h.do("DELETE", "/queues/"+id, nil).Want(409).Refused("in_use")
 		if a.At("used_by.0") != "num_1" || a.At("used_by.1") != feeder || a.At("used_by.2") != e.CallID {
@@ -491,7 +341,7 @@ func TestDeleteQueue_MovesReferences(t *testing.T) {
 		}
 		h.do("DELETE", "/queues/"+id+"?move_to=que_none", nil).Want(422).Refused("validation_failed", "move_to not_found")
 		h.do("DELETE", "/queues/"+id+"?move_to="+heir, nil).Want(204)
-		if moved != id+" "+heir {
+		if moved := h.fake.moved; moved != id+" "+heir {
 			t.Errorf("numbers moved: %q", moved)
 		}
 		if a := h.do("GET", "/queues/"+feeder, nil).Want(200); a.Text("overflow.to") != "queue:"+heir {

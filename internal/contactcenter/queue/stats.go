@@ -91,7 +91,7 @@ func (s *Service) StatsAll(ctx context.Context, _ *struct{}) (*op.Out[AllStats],
 	if err != nil {
 		return nil, err
 	}
-	out := AllStats{Data: make([]Named, len(found)), AsOf: db.At(s.Now())}
+	out := AllStats{Data: make([]Named, len(found)), AsOf: db.At(s.Clock.Now())}
 	for i, k := range found {
 		out.Data[i] = Named{k.ID, k.Name, figures[i]}
 	}
@@ -122,7 +122,8 @@ func (s *Service) stats(ctx context.Context, q db.Querier, org string, queues []
 	}
 	for i, k := range queues {
 		x := &figures[i]
-		x.EstimatedWait = throughput{x.Today.AverageTalk, k.WrapUp, x.staffedAgents(), x.Agents.Available > 0 && x.CallersWaiting == 0}.estimatedWait(x.CallersWaiting + 1)
+		x.EstimatedWait = throughput{x.Today.AverageTalk, k.WrapUp, x.staffedAgents(), x.Agents.Available > 0 &&
+			x.CallersWaiting == 0}.estimatedWait(x.CallersWaiting + 1)
 	}
 	return figures, nil
 }
@@ -146,7 +147,7 @@ func (s *Service) countWaiting(ctx context.Context, q db.Querier, k Queue, x *St
 	if err := q.QueryRow(ctx, waiting, k.OrgID, k.ID).Scan(&x.CallersWaiting, &x.CallbacksPending, &oldest); err != nil {
 		return fmt.Errorf("count callers: %w", err)
 	}
-	x.AsOf = db.At(s.Now())
+	x.AsOf = db.At(s.Clock.Now())
 	if !oldest.IsZero() {
 		x.LongestWait = max(int(x.AsOf.Sub(oldest.Time).Seconds()), 0)
 	}
@@ -181,7 +182,8 @@ func percent(part, whole int) int {
 }
 
 // countAgents counts members by presence.
-func (s *Service) countAgents(ctx context.Context, q db.Querier, org string, queues []Queue, ids []string, at map[string]int, figures []Stats) error {
+func (s *Service) countAgents(ctx context.Context, q db.Querier, org string, queues []Queue, ids []string, at map[string]int,
+	figures []Stats) error {
 	found, err := members(ctx, q, org, ids)
 	if err != nil {
 		return err

@@ -17,7 +17,11 @@ type FlowContext struct {
 	Memory     map[string]any  // nil: not read yet
 	AfterHours bool            // a business-hours step found the organisation closed
 	forwarders map[string]bool // ids of users whose forwarding rule was applied
+	Budget     flow.Budget     // what the expressions of all its flows use up
 	MaskDepth  int             // how many of the flows that the caller is in mask keys
+
+	AgentMessages int  // text messages that voice agents sent to the caller
+	AgentCallback bool // a voice agent scheduled a callback to the caller
 }
 
 type flowContextKey struct{}

@@ -7,10 +7,11 @@ package routing
 import (
 	"context"
 	"log/slog"
-	"time"
 
 	"soniq/internal/identity/user"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
+	"soniq/internal/platform/wiring"
 	"soniq/internal/telephony/number"
 	"soniq/internal/telephony/pbx"
 )
@@ -43,7 +44,7 @@ type Config struct {
 	Users   *user.Service
 	Numbers *number.Service
 	Log     *slog.Logger
-	Now     func() time.Time
+	Clock   clock.Clock // nil: the system clock
 }
 
 // Service routes callers.
@@ -54,6 +55,8 @@ type Service struct {
 
 // New returns a service that routes callers to users, and to every kind of destination that Handle adds.
 func New(c Config) *Service {
+	c.Clock = clock.OrSystem(c.Clock)
+	wiring.Check(c)
 	s := &Service{Config: c, handlers: map[string]RouteHandler{}}
 	s.Handle("user", s.routeUser)
 	return s

@@ -56,7 +56,7 @@ func (h userRouting) route(ctx context.Context) (outcome string) {
 			return outcome
 		}
 		return h.toVoicemail(ctx, outcome)
-	case h.u.DND.On(h.s.Now()):
+	case h.u.DND.On(h.s.Clock.Now()):
 		return h.routeUnanswered(ctx, doNotDisturb)
 	}
 	if outcome = h.ring(ctx); IsFinal(outcome) {
@@ -139,7 +139,8 @@ func (h userRouting) forwardTo(ctx context.Context, why, to string) (outcome str
 		return Failed
 	}
 	if !h.s.IsDialled(ours) {
-		return h.s.RouteWithOptions(ctx, h.v, ours, RouteOptions{RingTimeout: h.options.RingTimeout, ReturnUnanswered: h.options.ReturnUnanswered})
+		return h.s.RouteWithOptions(ctx, h.v, ours, RouteOptions{RingTimeout: h.options.RingTimeout,
+			ReturnUnanswered: h.options.ReturnUnanswered})
 	}
 	return h.dialExternal(ctx, to)
 }

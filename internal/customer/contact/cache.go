@@ -34,7 +34,8 @@ func newCache() *cache {
 		}
 		return hitTTL
 	})
-	return &cache{seed: maphash.MakeSeed(), results: otter.Must(&otter.Options[cacheKey, *lookupResult]{MaximumSize: maxCachedResults, ExpiryCalculator: life})}
+	return &cache{seed: maphash.MakeSeed(), results: otter.Must(&otter.Options[cacheKey, *lookupResult]{MaximumSize: maxCachedResults,
+		ExpiryCalculator: life})}
 }
 
 // get returns a valid result.

@@ -8,15 +8,14 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
-	"time"
 
 	"soniq/internal/identity/org"
 	"soniq/internal/platform/access"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/event"
 	"soniq/internal/platform/job"
-	"soniq/internal/platform/op"
-	"soniq/internal/telephony/call"
+	"soniq/internal/platform/wiring"
 )
 
 // Contact is a person or a company that the organisation knows.
@@ -78,68 +77,43 @@ type Files interface {
 	Delete(ctx context.Context, name string) error
 }
 
-// Service manages contacts. Its function fields are set before the first request; a field may be nil only if its
-// comment says so. It is safe for concurrent use.
-type Service struct {
+// Config has the dependencies of a Service.
+type Config struct {
 	DB     *db.DB
 	Orgs   *org.Service
 	Outbox *event.Outbox
 	Jobs   *job.Queue
 	Files  Files
 	Log    *slog.Logger
-	Now    func() time.Time
+	Clock  clock.Clock `wiring:"optional"`
+	Timer  Timer       `wiring:"optional"` // of waits for connected systems; nil: the machine's
 
-	// Sources returns the systems of an organisation, in the order of their priority. nil: own contacts only.
-	Sources func(ctx context.Context, org string) ([]Source, error)
-	// Refs returns the records of contacts in connected systems, by contact. May be nil.
-	Refs func(ctx context.Context, q db.Querier, org string, contacts []string) (map[string][]Ref, error)
-	// OnSave is called when a contact is created or changed, in the same transaction. only names connections; nil
-	// means all. May be nil.
-	OnSave func(ctx context.Context, tx db.Querier, c Contact, only []string) error
-	// CanSave returns violations for those of the named connections that cannot be written to. May be nil.
-	CanSave func(ctx context.Context, org string, connections []string) ([]op.Violation, error)
-	// OnNote is called for a note that is to be written to connected systems, in the same transaction. May be nil.
-	OnNote func(ctx context.Context, tx db.Querier, org string, n call.Note) error
-	// OnNoteAdded is called for every note, in the transaction that writes it. May be nil.
-	OnNoteAdded func(ctx context.Context, tx db.Querier, org string, n call.Note) error
-	// NoteSyncs returns the sync status of notes in connected systems. May be nil.
-	NoteSyncs func(ctx context.Context, q db.Querier, org string, notes []string) (map[string][]call.NoteSync, error)
-	// OnMerge and OnDelete are called in the transaction that merges two contacts, or deletes one.
-	OnMerge  []func(ctx context.Context, tx db.Querier, org, from string, into Contact) error
-	OnDelete []func(ctx context.Context, tx db.Querier, org, id string) error
-	// OnErase is called before OnDelete if a contact is erased and not only deleted.
-	OnErase []func(ctx context.Context, tx db.Querier, org, id string) error
-	// Erase deletes the memory of a number in E.164. Must be set.
-	Erase func(ctx context.Context, tx db.Querier, org, number string) error
-	// TimelineSources return the items of other packages for a timeline.
-	TimelineSources []func(ctx context.Context, org string, q TimelineQuery) ([]Item, error)
-	// History returns earlier calls and the memory of a number for screen pops. memory reports whether the caller may
-	// read the memory. May be nil.
-	History func(ctx context.Context, org, number string, memory bool) (CallHistory, error)
-	// CallNumber returns the external number of a call; db.ErrNone if there is no such call.
-	CallNumber func(ctx context.Context, org, callID string) (number string, err error)
-	// CallQueue returns the queue through which a call came; nil if there is none, or the call is unknown. May be
-	// nil.
-	CallQueue func(ctx context.Context, org, callID string) (*call.Named, error)
-	// OnIdentified is called when the contact of a call is found after its start. May be nil.
-	OnIdentified func(ctx context.Context, org, callID string, c event.Contact) error
-
-	// After is the timer for waits for connected systems; nil: time.After.
-	After func(limit time.Duration) <-chan time.Time
-
-	results  *cache
-	inFlight singleflightGroup
-	running  sync.WaitGroup
-	stopCtx  context.Context
-	stop     context.CancelFunc
+	Sources  Sources
+	Systems  Systems
+	Calls    Calls
+	Memory   Memory
+	Timeline []TimelineSource // calls, messages and voicemail; notes are built in
 }
 
-// Open initialises the service. Close must follow.
-func (s *Service) Open() *Service {
-	s.results = newCache()
-	if s.After == nil {
-		s.After = time.After
+// Service manages contacts. Create it with New. It is safe for concurrent use.
+type Service struct {
+	Config
+	observers observers
+	results   *cache
+	inFlight  singleflightGroup
+	running   sync.WaitGroup
+	stopCtx   context.Context
+	stop      context.CancelFunc
+}
+
+// New returns a service. Add observers before the first request. Close must follow.
+func New(c Config) *Service {
+	wiring.Check(c)
+	c.Clock = clock.OrSystem(c.Clock)
+	if c.Timer == nil {
+		c.Timer = systemTimer{}
 	}
+	s := &Service{Config: c, results: newCache()}
 	s.inFlight.byKey = map[string]*singleflight{}
 	s.stopCtx, s.stop = context.WithCancel(context.Background())
 	return s

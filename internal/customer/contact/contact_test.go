@@ -11,10 +11,11 @@ import (
 
 	"soniq/internal/customer/contact"
 	"soniq/internal/identity/org"
-	"soniq/internal/identity/user"
+	"soniq/internal/identity/user/usertest"
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/blob"
 	"soniq/internal/platform/bus"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/db/dbtest"
 	"soniq/internal/platform/event"
@@ -31,6 +32,7 @@ type fixture struct {
 	orgs   *org.Service
 	org    string
 	server *optest.Server
+	fakes  *fakes
 }
 
 func newFixture(t *testing.T, d *db.DB) *fixture {
@@ -46,11 +48,12 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	outbox := &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(time.Now()) }}
-	users := user.New(d, h.orgs, outbox, b, time.Now)
-	h.Service = (&contact.Service{DB: d, Orgs: h.orgs, Outbox: outbox, Jobs: &job.Queue{Bus: b, Now: time.Now}, Files: files,
-		Log: slog.New(slog.NewTextHandler(testLog{t}, nil)), Now: time.Now,
-		After: func(time.Duration) <-chan time.Time { return nil }}).Open() // lookups wait without a limit
+	outbox := &event.Outbox{DB: d, Bus: b}
+	users := usertest.New(d, h.orgs, outbox, b, time.Now)
+	h.fakes = newFakes()
+	h.Service = contact.New(contact.Config{DB: d, Orgs: h.orgs, Outbox: outbox, Jobs: &job.Queue{Bus: b}, Files: files,
+		Log: slog.New(slog.NewTextHandler(testLog{t}, nil)), Timer: h.fakes, Sources: h.fakes, Systems: h.fakes, Calls: h.fakes, Memory: h.fakes,
+		Timeline: []contact.TimelineSource{h.fakes}})
 	t.Cleanup(h.Close)
 	h.server = optest.New(t, d, append(h.Operations(), users.Operations()...)...)
 	return h
@@ -160,11 +163,8 @@ func TestMerge_KeepsAllData(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
-		var told string
-		h.OnMerge = append(h.OnMerge, func(_ context.Context, _ db.Querier, _, from string, into contact.Contact) error {
-			told = from + " " + into.ID
-			return nil
-		})
+		var merges mergeRecorder
+		h.Observe(&merges)
 		one := h.do("POST", "/contacts", `{"first_name":"Ada","phones":[{"number":"+442079460018"}],"tags":["a"],"custom":{"x":"1","y":"1"}}`).Want(201).Text("id")
 		two := h.do("POST", "/contacts", `{"first_name":"A.","last_name":"Lovelace","company":"Co","phones":[{"number":"020 7946 0018"},{"number":"+447700900123"}],
 			"emails":[{"value":"ada@example.com"}],"tags":["b"],"vip":true,"custom":{"y":"2","z":"2"}}`).Want(201).Text("id")
@@ -174,8 +174,8 @@ func TestMerge_KeepsAllData(t *testing.T) {
 		a := h.do("POST", "/contacts/"+one+"/merge", `{"from_id":"`+two+`"}`).Want(200)
 		if a.Text("name") != "Ada Lovelace" || a.Text("company") != "Co" || a.At("phones.2") != nil || a.Text("phones.1.number") != "+447700900123" ||
 			a.Text("emails.0.value") != "ada@example.com" || fmt.Sprint(a.At("tags")) != "[a b]" || a.At("vip") != true || a.At("notes_count") != float64(1) ||
-			fmt.Sprint(a.At("custom")) != "map[x:1 y:1 z:2]" || told != two+" "+one {
-			t.Errorf("merged %s; told %q", a.Bytes, told)
+			fmt.Sprint(a.At("custom")) != "map[x:1 y:1 z:2]" || merges.last != two+" "+one {
+			t.Errorf("merged %s; told %q", a.Bytes, merges.last)
 		}
 		h.do("GET", "/contacts/"+two, nil).Want(404)
 		if l := h.lookup("+447700900123").Want(200); l.Text("contact_id") != one {
@@ -193,9 +193,9 @@ func TestTimeline_OneOrder(t *testing.T) {
 		h := newFixture(t, d)
 		id := h.do("POST", "/contacts", `{"first_name":"Ada","phones":[{"number":"+442079460018"}]}`).Want(201).Text("id")
 		base := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-		h.TimelineSources = append(h.TimelineSources, func(_ context.Context, _ string, q contact.TimelineQuery) (all []contact.Item, _ error) {
+		h.fakes.timeline = func(q contact.TimelineQuery) (all []contact.Item) {
 			if q.Numbers[0] != "+442079460018" || !q.Wants("message") {
-				return nil, nil
+				return nil
 			}
 			for i := 9; i >= 0 && len(all) <= q.Limit; i-- {
 				at := db.At(base.Add(time.Duration(i) * time.Hour))
@@ -203,10 +203,10 @@ func TestTimeline_OneOrder(t *testing.T) {
 					all = append(all, contact.Item{Kind: "message", ID: fmt.Sprintf("sms_%d", i), At: at})
 				}
 			}
-			return all, nil
-		})
+			return all
+		}
 		for i := range 3 {
-			h.Now = func() time.Time { return base.Add(time.Duration(3*i)*time.Hour + time.Minute) }
+			h.Clock = clock.Func(func() time.Time { return base.Add(time.Duration(3*i)*time.Hour + time.Minute) })
 			h.do("POST", "/contacts/"+id+"/notes", fmt.Sprintf(`{"body":"note %d"}`, i)).Want(201)
 		}
 		var got []string
@@ -237,13 +237,8 @@ func TestDelete_EraseNeedsAdmin(t *testing.T) {
 	p.Scopes = []access.Scope{access.ContactsWrite}
 	h.server.Do(p, "DELETE", "/contacts/"+id+"?erase=true", nil).Want(403).Refused("insufficient_scope")
 	h.do("GET", "/contacts/"+id, nil).Want(200)
-	var erased []string
-	h.Erase = func(_ context.Context, _ db.Querier, _, number string) error {
-		erased = append(erased, number)
-		return nil
-	}
 	h.do("DELETE", "/contacts/"+id+"?erase=true", nil).Want(204)
-	if len(erased) != 1 || erased[0] != "+442079460018" {
+	if erased := h.fakes.erased; len(erased) != 1 || erased[0] != "+442079460018" {
 		t.Errorf("erased %v", erased)
 	}
 }

@@ -119,7 +119,8 @@ func prepareEntries(batch []Record) []storedRecord {
 	out := make([]storedRecord, 0, len(batch))
 	place := map[string]int{}
 	for _, x := range batch {
-		x.Name, x.Company, x.Title, x.Email = truncate(normalizeText(x.Name)), truncate(normalizeText(x.Company)), truncate(normalizeText(x.Title)), truncate(normalizeText(x.Email))
+		x.Name, x.Company, x.Title, x.Email = truncate(normalizeText(x.Name)), truncate(normalizeText(x.Company)),
+			truncate(normalizeText(x.Title)), truncate(normalizeText(x.Email))
 		one := storedRecord{Record: x, at: x.UpdatedAt}
 		x.UpdatedAt = time.Time{}
 		text, _ := json.Marshal(x)
@@ -203,7 +204,7 @@ func (r *Round) markSeen(ctx context.Context, tx db.Querier, ids []string) error
 
 func (r *Round) row(x storedRecord) []any {
 	if x.at.IsZero() {
-		x.at = r.s.Now()
+		x.at = r.s.Clock.Now()
 	}
 	return []any{r.org, r.connection, x.ExternalID, x.Name, x.Company, x.Title, x.Email, truncate(x.URL), x.digest, r.name, db.At(x.at)}
 }

@@ -133,8 +133,8 @@ func heading(name string) string {
 		}
 		return r
 	}, strings.ToLower(name))
-	for _, end := range []struct{ sign, means string }{{"phone", "phone:work"}, {"telephone", "phone:work"}, {"mobile", "phone:mobile"}, {"cell", "phone:mobile"},
-		{"fax", ""}, {"email", "email"}, {"mail", "email"}} {
+	for _, end := range []struct{ sign, means string }{{"phone", "phone:work"}, {"telephone", "phone:work"}, {"mobile", "phone:mobile"},
+		{"cell", "phone:mobile"}, {"fax", ""}, {"email", "email"}, {"mail", "email"}} {
 		if strings.HasSuffix(strings.TrimRight(strings.TrimSuffix(strings.TrimSuffix(plain, "value"), "number"), "0123456789"), end.sign) {
 			return withLabel(end.means, plain)
 		}
@@ -170,7 +170,8 @@ func (t *csvTable) next() (importRecord, error) {
 	for {
 		cells, err := t.reader.Read()
 		var line *csv.ParseError
-		if err != nil && !errors.As(err, &line) || errors.Is(err, errFile) { // a read error or a malformed file ends the import; a malformed line does not
+		if err != nil && !errors.As(err, &line) ||
+			errors.Is(err, errFile) { // a read error or a malformed file ends the import; a malformed line does not
 			return importRecord{}, err
 		}
 		r := importRecord{line: t.line()}
@@ -182,7 +183,8 @@ func (t *csvTable) next() (importRecord, error) {
 			continue
 		}
 		if len(cells) > len(t.headings) && !isBlank(cells[len(t.headings):]) {
-			r.violations = []op.Violation{op.Field("line", "too_many", fmt.Sprintf("has %d cells, the headings are %d", len(cells), len(t.headings)))}
+			r.violations = []op.Violation{op.Field("line", "too_many", fmt.Sprintf("has %d cells, the headings are %d", len(cells),
+				len(t.headings)))}
 			return r, nil
 		}
 		for i, cell := range cells[:min(len(cells), len(t.headings))] {

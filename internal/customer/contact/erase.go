@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"soniq/internal/platform/db"
+	"soniq/internal/platform/observe"
 )
 
 // Erasure of a number: contacts, copied records, notes, and errors of imports that contain it.
@@ -18,7 +19,7 @@ const recordsPerErasure = 50
 // it.
 func (s *Service) CountForNumber(ctx context.Context, q db.Querier, org, phone string) (int, error) {
 	const records = `SELECT count(*) FROM (SELECT DISTINCT source, record_id FROM contact_phones WHERE org_id = $1 AND number = $2) AS x`
-	const notes = `SELECT count(*) FROM contact_notes WHERE org_id = $1 AND body LIKE $2`
+	const notes = `SELECT count(*) FROM contact_notes WHERE org_id = $1 AND ` + digitsOfBody + ` LIKE $2`
 	var n, m int
 	if err := q.QueryRow(ctx, records, org, phone).Scan(&n); err != nil {
 		return 0, fmt.Errorf("count contacts with a number: %w", err)
@@ -28,6 +29,9 @@ func (s *Service) CountForNumber(ctx context.Context, q db.Querier, org, phone s
 	}
 	return n + m, nil
 }
+
+// digitsOfBody is the text of a note without the signs with which people group the digits of a number.
+const digitsOfBody = `replace(replace(replace(replace(replace(replace(body, ' ', ''), '-', ''), '.', ''), '/', ''), '(', ''), ')', '')`
 
 func mentionPattern(phone string) string { return "%" + digitsOf(phone) + "%" }
 
@@ -89,13 +93,14 @@ func (s *Service) eraseNumberFrom(ctx context.Context, tx db.Querier, org, id, p
 	if len(after.Phones) == 0 {
 		return s.deleteWithData(ctx, tx, c, country)
 	}
-	after.UpdatedAt = db.At(s.Now())
+	after.UpdatedAt = db.At(s.Clock.Now())
 	return s.update(ctx, tx, c, after, country)
 }
 
-// withoutNumber returns the contact without a number, including custom fields that contain it.
+// withoutNumber returns the contact without a number, including tags and custom fields that contain it.
 func (c Contact) withoutNumber(phone, country string) Contact {
 	c.Phones = slices.DeleteFunc(slices.Clone(c.Phones), func(p Phone) bool { return p.parse(country).e164 == phone })
+	c.Tags = slices.DeleteFunc(slices.Clone(c.Tags), func(tag string) bool { return strings.Contains(digitsOf(tag), digitsOf(phone)) })
 	custom := map[string]string{}
 	for name, value := range c.Custom {
 		if !strings.Contains(digitsOf(value), digitsOf(phone)) {
@@ -109,10 +114,12 @@ func (c Contact) withoutNumber(phone, country string) Contact {
 
 // deleteWithData deletes a contact and its data in other packages.
 func (s *Service) deleteWithData(ctx context.Context, tx db.Querier, c Contact, country string) error {
-	for _, f := range slices.Concat(s.OnErase, s.OnDelete) {
-		if err := f(ctx, tx, c.OrgID, c.ID); err != nil {
-			return err
-		}
+	err := observe.Each(s.observers.erasures, func(o EraseObserver) error { return o.ContactErased(ctx, tx, c.OrgID, c.ID) })
+	if err != nil {
+		return err
+	}
+	if err := s.contactDeleted(ctx, tx, c); err != nil {
+		return err
 	}
 	return s.deleteContact(ctx, tx, c, country)
 }
@@ -145,14 +152,14 @@ func (s *Service) eraseEntry(ctx context.Context, tx db.Querier, org, source, id
 // eraseMentions deletes notes that contain a number, and clears the errors of imports that contain it.
 func eraseMentions(ctx context.Context, tx db.Querier, org, phone string) (int, error) {
 	const count = `UPDATE contacts SET notes_count = notes_count - (SELECT count(*) FROM contact_notes n
-			WHERE n.org_id = $1 AND n.contact_id = contacts.id AND n.body LIKE $2)
-		WHERE org_id = $1 AND id IN (SELECT contact_id FROM contact_notes WHERE org_id = $1 AND body LIKE $2)`
+			WHERE n.org_id = $1 AND n.contact_id = contacts.id AND ` + digitsOfBody + ` LIKE $2)
+		WHERE org_id = $1 AND id IN (SELECT contact_id FROM contact_notes WHERE org_id = $1 AND ` + digitsOfBody + ` LIKE $2)`
 	if _, err := tx.Exec(ctx, count, org, mentionPattern(phone)); err != nil {
 		return 0, fmt.Errorf("count notes of contacts: %w", err)
 	}
 	gone := 0
 	for _, q := range []string{
-		`DELETE FROM contact_notes WHERE org_id = $1 AND body LIKE $2`,
+		`DELETE FROM contact_notes WHERE org_id = $1 AND ` + digitsOfBody + ` LIKE $2`,
 		`UPDATE contact_imports SET errors = '[]' WHERE org_id = $1 AND errors LIKE $2`,
 	} {
 		r, err := tx.Exec(ctx, q, org, mentionPattern(phone))

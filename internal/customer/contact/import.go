@@ -86,7 +86,7 @@ type ImportIn struct {
 
 // Import stores a file of contacts and enqueues its import. The answer contains the address of its progress.
 func (s *Service) Import(ctx context.Context, in *ImportIn) (*op.Out[Import], error) {
-	i := Import{ID: db.NewID("imp"), org: access.Org(ctx), Status: "queued", Errors: []LineError{}, CreatedAt: db.At(s.Now())}
+	i := Import{ID: db.NewID("imp"), org: access.Org(ctx), Status: "queued", Errors: []LineError{}, CreatedAt: db.At(s.Clock.Now())}
 	file, err := i.parseBody(in)
 	if err != nil {
 		return nil, err
@@ -106,8 +106,8 @@ func (s *Service) Import(ctx context.Context, in *ImportIn) (*op.Out[Import], er
 		if err := insertImport(ctx, tx, i); err != nil {
 			return fmt.Errorf("add import: %w", err)
 		}
-		return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: i.org, Queue: Queue, Kind: importKind, Args: importArgs{i.ID}, UniqueKey: importKind + " " + i.ID,
-			OrderKey: importKind + " " + i.org})
+		return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: i.org, Queue: Queue, Kind: importKind, Args: importArgs{i.ID},
+			UniqueKey: importKind + " " + i.ID, OrderKey: importKind + " " + i.org})
 	})
 	if err != nil {
 		return nil, errors.Join(err, s.Files.Delete(context.WithoutCancel(ctx), i.blob))
@@ -267,9 +267,10 @@ func getImport(ctx context.Context, q db.Querier, org, id string) (Import, error
 	var i Import
 	var wrong db.JSON[[]LineError]
 	var failure db.Null
-	err := q.QueryRow(ctx, `SELECT `+importColumns+` FROM contact_imports WHERE org_id = $1 AND id = $2`, org, id).Scan(&i.ID, &i.org, &i.Status, &i.Format,
-		&i.Filename, &i.Duplicates, &i.blob, &i.SizeBytes, &i.Done, &i.Created, &i.Updated, &i.Skipped, &i.Failed, &wrong, &failure, &i.CreatedAt,
-		&i.StartedAt, &i.FinishedAt)
+	err := q.QueryRow(ctx, `SELECT `+importColumns+` FROM contact_imports WHERE org_id = $1 AND id = $2`, org, id).Scan(&i.ID, &i.org,
+		&i.Status, &i.Format,
+		&i.Filename, &i.Duplicates, &i.blob, &i.SizeBytes, &i.Done, &i.Created, &i.Updated, &i.Skipped, &i.Failed, &wrong, &failure,
+		&i.CreatedAt, &i.StartedAt, &i.FinishedAt)
 	i.Errors, i.Error = append([]LineError{}, wrong.V...), failure.Ptr()
 	return i, err
 }
@@ -284,7 +285,8 @@ func insertImport(ctx context.Context, tx db.Querier, i Import) error {
 	const q = `INSERT INTO contact_imports (org_id, id, source, status, format, filename, duplicates, blob, size_bytes, done, created, updated, skipped,
 			failed, errors, created_at)
 		VALUES ($1, $2, '', $3, $4, $5, $6, $7, $8, 0, 0, 0, 0, 0, $9, $10)`
-	_, err := tx.Exec(ctx, q, i.org, i.ID, i.Status, i.Format, i.Filename, i.Duplicates, i.blob, i.SizeBytes, db.AsJSON(i.Errors), i.CreatedAt)
+	_, err := tx.Exec(ctx, q, i.org, i.ID, i.Status, i.Format, i.Filename, i.Duplicates, i.blob, i.SizeBytes, db.AsJSON(i.Errors),
+		i.CreatedAt)
 	return err
 }
 
@@ -298,7 +300,8 @@ func (i *Import) saveProgress(ctx context.Context, tx db.Querier, was int) (bool
 	if i.Error != nil {
 		failure = db.Null(*i.Error)
 	}
-	r, err := tx.Exec(ctx, q, i.org, i.ID, was, i.Status, i.Done, i.Created, i.Updated, i.Skipped, i.Failed, db.AsJSON(i.Errors), failure, i.StartedAt, i.FinishedAt)
+	r, err := tx.Exec(ctx, q, i.org, i.ID, was, i.Status, i.Done, i.Created, i.Updated, i.Skipped, i.Failed, db.AsJSON(i.Errors), failure,
+		i.StartedAt, i.FinishedAt)
 	if err != nil {
 		return false, err
 	}

@@ -68,7 +68,7 @@ func (s *Service) fail(ctx context.Context, i *Import, cause error) error {
 }
 
 func (s *Service) finish(ctx context.Context, i *Import, status string, why *string) error {
-	i.Status, i.Error, i.FinishedAt = status, why, db.At(s.Now())
+	i.Status, i.Error, i.FinishedAt = status, why, db.At(s.Clock.Now())
 	err := s.DB.Tx(ctx, func(tx db.Querier) error {
 		_, err := i.saveProgress(ctx, tx, i.Done)
 		return err
@@ -98,7 +98,7 @@ func (s *Service) readFile(ctx context.Context, i *Import) error {
 		return err
 	}
 	if i.StartedAt.IsZero() {
-		i.StartedAt = db.At(s.Now())
+		i.StartedAt = db.At(s.Clock.Now())
 	}
 	for skip := i.Done; ; {
 		batch, err := readBatch(next, &skip)
@@ -228,7 +228,7 @@ func (s *Service) addRecords(ctx context.Context, tx db.Querier, i *Import, good
 }
 
 func (s *Service) newImported(c Contact, i *Import) Contact {
-	c.ID, c.OrgID, c.Source, c.CreatedAt, c.UpdatedAt = db.NewID("con"), i.org, "import", db.At(s.Now()), db.At(s.Now())
+	c.ID, c.OrgID, c.Source, c.CreatedAt, c.UpdatedAt = db.NewID("con"), i.org, "import", db.At(s.Clock.Now()), db.At(s.Clock.Now())
 	return c
 }
 
@@ -242,7 +242,7 @@ func (s *Service) updateAll(ctx context.Context, tx db.Querier, there map[string
 			if err != nil {
 				return err
 			}
-			c.UpdatedAt = db.At(s.Now())
+			c.UpdatedAt = db.At(s.Clock.Now())
 			if err := s.update(ctx, tx, before, *c, country); err != nil {
 				return err
 			}
@@ -309,7 +309,8 @@ func firstPlace(place map[string]int, keys []string) (int, bool) {
 }
 
 // existing returns the contacts that have an identity key of the batch, by key.
-func (s *Service) existing(ctx context.Context, tx db.Querier, i *Import, good []importRecord, country string) (map[string]*Contact, error) {
+func (s *Service) existing(ctx context.Context, tx db.Querier, i *Import, good []importRecord, country string) (map[string]*Contact,
+	error) {
 	out := map[string]*Contact{}
 	if i.Duplicates == "create" {
 		return out, nil

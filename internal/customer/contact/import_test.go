@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"soniq/internal/customer/contact"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/db/dbtest"
 	"soniq/internal/platform/job"
@@ -135,7 +136,7 @@ func TestImport_ResumesAfterFailure(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
 		began := time.Now()
-		h.Jobs.Now = func() time.Time { return began.Add(20 * time.Since(began)) } // shortens the retry delay
+		h.Jobs.Clock = clock.Func(func() time.Time { return began.Add(20 * time.Since(began)) }) // shortens the retry delay
 		const people = 1234
 		var file strings.Builder
 		file.WriteString("name,phone\n")

@@ -77,7 +77,8 @@ func (in *ListIn) filter(org, country string) (func() *db.Filter, error) {
 		return nil, badQuery(op.Field("updated_since", "invalid_time", "must be RFC 3339 such as 2026-01-31T09:30:00Z, or YYYY-MM-DD"))
 	}
 	return func() *db.Filter {
-		f := db.Where(`SELECT `+contactColumns+` FROM contacts WHERE org_id = $1`, org).Equal("source", in.Source).Between("updated_at", since, db.Time{})
+		f := db.Where(`SELECT `+contactColumns+` FROM contacts WHERE org_id = $1`, org).Equal("source", in.Source).Between("updated_at",
+			since, db.Time{})
 		if in.Q != "" {
 			f.And(`search LIKE ? ESCAPE '\'`, "%"+db.Escape(strings.ToLower(strings.TrimSpace(in.Q)))+"%")
 		}
@@ -88,7 +89,8 @@ func (in *ListIn) filter(org, country string) (func() *db.Filter, error) {
 			f.And(`tags LIKE ? ESCAPE '\'`, `%"`+db.Escape(strings.ToLower(t))+`"%`)
 		}
 		if in.Email != "" {
-			f.And("id IN (SELECT record_id FROM contact_emails e WHERE e.org_id = contacts.org_id AND e.source = '' AND e.email = ?)", strings.ToLower(in.Email))
+			f.And("id IN (SELECT record_id FROM contact_emails e WHERE e.org_id = contacts.org_id AND e.source = '' AND e.email = ?)",
+				strings.ToLower(in.Email))
 		}
 		if in.Phone != "" {
 			n := readNumber(restorePlus(in.Phone), country)

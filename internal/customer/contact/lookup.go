@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"soniq/internal/platform/access"
+	"soniq/internal/platform/egress"
 	"soniq/internal/platform/event"
 	"soniq/internal/platform/op"
 )
@@ -88,7 +89,8 @@ func (s *Service) Lookup(ctx context.Context, in *LookupIn) (*op.Out[ContactLook
 }
 
 // resolve looks up a key. late is not nil if answers are outstanding when the limit is reached.
-func (s *Service) resolve(ctx context.Context, a lookupKey, country string, limit time.Duration, fresh bool) (f *lookupResult, cached bool, late *singleflight, err error) {
+func (s *Service) resolve(ctx context.Context, a lookupKey, country string, limit time.Duration, fresh bool) (f *lookupResult, cached bool,
+	late *singleflight, err error) {
 	if !fresh {
 		if f, ok := s.results.get(a); ok {
 			return f, true, nil, nil
@@ -110,7 +112,7 @@ func (s *Service) resolve(ctx context.Context, a lookupKey, country string, limi
 	if landed != nil {
 		return landed, true, nil, nil
 	}
-	if f = flight.wait(ctx, s.After(limit)); !f.complete {
+	if f = flight.wait(ctx, s.Timer.After(limit)); !f.complete {
 		late = flight
 	}
 	return f, false, late, nil
@@ -118,7 +120,7 @@ func (s *Service) resolve(ctx context.Context, a lookupKey, country string, limi
 
 // searchIndex looks up a key in the index.
 func (s *Service) searchIndex(ctx context.Context, a lookupKey) ([]Match, []Source, error) {
-	all, err := s.sources(ctx, a.org)
+	all, err := s.Sources.Sources(ctx, a.org)
 	if err != nil {
 		return nil, nil, fmt.Errorf("list sources: %w", err)
 	}
@@ -145,19 +147,11 @@ func (s *Service) searchIndex(ctx context.Context, a lookupKey) ([]Match, []Sour
 func acceptingSources(a lookupKey, all []Source) []Source {
 	kept := make([]Source, 0, len(all))
 	for _, c := range all {
-		if c.Accepts == nil || c.Accepts(a.number.e164) {
+		if c.Filter == nil || c.Filter.Accepts(a.number.e164) {
 			kept = append(kept, c)
 		}
 	}
 	return kept
-}
-
-// sources returns the sources of an organisation, including its own contacts.
-func (s *Service) sources(ctx context.Context, org string) ([]Source, error) {
-	if s.Sources == nil {
-		return []Source{{ID: InternalID, Name: InternalName, Provider: "internal"}}, nil
-	}
-	return s.Sources(ctx, org)
 }
 
 // withSource sets the source of each match, drops matches of sources that were deleted or disabled, and sorts them.
@@ -180,7 +174,7 @@ func withSource(found []Match, all []Source) []Match {
 func sourcesToQuery(a lookupKey, local []Match, all []Source) (ask, skipped []Source) {
 	for _, c := range all {
 		switch {
-		case c.Lookup == nil:
+		case c.Live == nil:
 		case !a.isComplete(), c.hasCopy(local), len(local) > 0 && local[0].Kind == Exact && c.Priority > local[0].priority:
 			skipped = append(skipped, c)
 		default:
@@ -199,7 +193,7 @@ func (c Source) hasCopy(local []Match) bool {
 func localStatuses(local []Match, all, skipped []Source) []SourceStatus {
 	out := []SourceStatus{}
 	for _, c := range all {
-		if c.Lookup != nil && !c.hasCopy(local) {
+		if c.Live != nil && !c.hasCopy(local) {
 			continue
 		}
 		x := SourceStatus{Source: c.Name, Status: "miss"}
@@ -225,12 +219,16 @@ const maxAlternatives = 20
 // response returns the API response with the best match first. There must be a match.
 func (f *lookupResult) response(a lookupKey, cached bool, took time.Duration) *ContactLookup {
 	m := f.matches[0]
-	out := &ContactLookup{Name: m.Name, Company: m.Company, Source: m.source, LookupMS: millis(took), ContactID: ptr(m.ContactID), Email: ptr(m.Email),
+	if !egress.IsWebAddress(m.URL) {
+		m.URL = "" // the system that was asked determines it, and people open it
+	}
+	out := &ContactLookup{Name: m.Name, Company: m.Company, Source: m.source, LookupMS: millis(took), ContactID: ptr(m.ContactID),
+		Email: ptr(m.Email),
 		Title: ptr(m.Title), URL: ptr(m.URL), ExternalID: ptr(m.ExternalID), Match: m.Kind, Confidence: m.Kind.confidence(), Cached: cached,
 		Complete: f.complete, Sources: f.sources, Alternatives: []Alternative{}, Phone: ptr(a.phone())}
 	for _, o := range f.matches[1:min(len(f.matches), maxAlternatives+1)] {
-		out.Alternatives = append(out.Alternatives, Alternative{Name: o.Name, Company: o.Company, Source: o.source, ExternalID: ptr(o.ExternalID),
-			ContactID: ptr(o.ContactID), Match: o.Kind})
+		out.Alternatives = append(out.Alternatives, Alternative{Name: o.Name, Company: o.Company, Source: o.source,
+			ExternalID: ptr(o.ExternalID), ContactID: ptr(o.ContactID), Match: o.Kind})
 	}
 	return out
 }

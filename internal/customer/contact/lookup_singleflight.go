@@ -40,7 +40,8 @@ type singleflight struct {
 
 // join returns the lookup in progress for a key. It starts one if there is none, or if it began before the last
 // write. If a lookup ended after the caller's cache check, its result is returned instead, unless fresh is true.
-func (s *Service) join(a lookupKey, country string, seen uint64, fresh bool, local []Match, statuses []SourceStatus, ask []Source) (*singleflight, *lookupResult) {
+func (s *Service) join(a lookupKey, country string, seen uint64, fresh bool, local []Match, statuses []SourceStatus,
+	ask []Source) (*singleflight, *lookupResult) {
 	name := a.org + " " + a.cacheKey().value
 	s.inFlight.mu.Lock()
 	defer s.inFlight.mu.Unlock()
@@ -50,8 +51,8 @@ func (s *Service) join(a lookupKey, country string, seen uint64, fresh bool, loc
 	if landed, ok := s.results.get(a); ok && !fresh {
 		return nil, landed
 	}
-	f := &singleflight{key: a, query: a.query(country), seenWrites: seen, began: time.Now(), done: make(chan struct{}), matches: local, sources: statuses,
-		outstanding: map[string]Source{}}
+	f := &singleflight{key: a, query: a.query(country), seenWrites: seen, began: time.Now(), done: make(chan struct{}), matches: local,
+		sources: statuses, outstanding: map[string]Source{}}
 	s.inFlight.byKey[name] = f
 	for _, c := range ask {
 		f.outstanding[c.ID] = c
@@ -68,7 +69,7 @@ func (s *Service) start(f *singleflight, name string, ask []Source) {
 	for _, c := range ask {
 		answers.Go(func() {
 			began := time.Now()
-			records, err := c.Lookup(ctx, f.query)
+			records, err := c.Live.Lookup(ctx, f.query)
 			f.addAnswer(c, records, err, time.Since(began))
 		})
 	}
@@ -105,7 +106,10 @@ func (f *singleflight) addAnswer(c Source, records []Record, err error, took tim
 	}
 	for _, m := range kept {
 		m.connection, m.source, m.priority = c.ID, c.Name, c.Priority
-		f.matches = slices.DeleteFunc(f.matches, func(o Match) bool { return o.same(m) }) // the system's answer is newer than its copy in the index
+		f.matches = slices.DeleteFunc(f.matches, func(
+			o Match) bool {
+			return o.same(m)
+		}) // the system's answer is newer than its copy in the index
 		f.matches = append(f.matches, m)
 	}
 	slices.SortFunc(f.matches, Match.compare)
@@ -149,7 +153,8 @@ func statusOf(err error, matches int) string {
 func (f *singleflight) result() *lookupResult {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	r := &lookupResult{seenWrites: f.seenWrites, matches: slices.Clone(f.matches), sources: slices.Clone(f.sources), complete: len(f.outstanding) == 0}
+	r := &lookupResult{seenWrites: f.seenWrites, matches: slices.Clone(f.matches), sources: slices.Clone(f.sources),
+		complete: len(f.outstanding) == 0}
 	for _, c := range f.outstanding {
 		r.sources = append(r.sources, SourceStatus{Source: c.Name, Status: "timeout", LookupMS: millis(time.Since(f.began))})
 	}

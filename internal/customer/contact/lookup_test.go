@@ -15,14 +15,12 @@ import (
 	"soniq/internal/customer/contact"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/db/dbtest"
-	"soniq/internal/platform/event"
 	"soniq/internal/platform/op/optest"
-	"soniq/internal/telephony/call"
 )
 
 // source returns a connected system.
 func source(name string, priority int, ask func(context.Context, contact.Query) ([]contact.Record, error)) contact.Source {
-	return contact.Source{ID: "crm_" + name, Name: name, Provider: "http", Priority: priority, Lookup: ask}
+	return contact.Source{ID: "crm_" + name, Name: name, Provider: "http", Priority: priority, Live: searcher(ask)}
 }
 
 func returning(all ...contact.Record) func(context.Context, contact.Query) ([]contact.Record, error) {
@@ -45,7 +43,7 @@ func hanging(release <-chan struct{}, r contact.Record) func(context.Context, co
 func (h *fixture) noWait() (limits func() []time.Duration) {
 	var mu sync.Mutex
 	var all []time.Duration
-	h.After = func(limit time.Duration) <-chan time.Time {
+	h.fakes.after = func(limit time.Duration) <-chan time.Time {
 		mu.Lock()
 		defer mu.Unlock()
 		all = append(all, limit)
@@ -64,7 +62,7 @@ func (h *fixture) noWait() (limits func() []time.Duration) {
 func (h *fixture) connect(own int, all ...contact.Source) {
 	all = append(all, contact.Source{ID: contact.InternalID, Name: "Contacts", Provider: "internal", Priority: own})
 	slices.SortStableFunc(all, func(a, b contact.Source) int { return a.Priority - b.Priority })
-	h.Sources = func(context.Context, string) ([]contact.Source, error) { return all, nil }
+	h.fakes.sources = all
 	h.InvalidateOrg(h.org)
 }
 
@@ -231,6 +229,18 @@ func TestLookup_PublishedFieldOrder(t *testing.T) {
 	h.lookup("+442079460018", "&timeout_ms=49").Want(400)
 }
 
+// People open the address of a record. A connected system determines it, so only web addresses are shown.
+func TestLookup_URLIsWebAddress(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t, dbtest.SQLite(t))
+	for given, want := range map[string]string{"https://crm.example/p/1": "https://crm.example/p/1", "javascript:alert(1)": "", "data:text/html,x": ""} {
+		h.connect(500, source("a", 1, returning(contact.Record{ExternalID: "1", Name: "Ada", URL: given, Phones: []string{"+442079460018"}})))
+		if a := h.lookup("+442079460018", "&timeout_ms=2000").Want(200); a.Text("url") != want {
+			t.Errorf("%s: %q", given, a.Text("url"))
+		}
+	}
+}
+
 func TestLookup_BestMatchFirst(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t, dbtest.SQLite(t))
@@ -347,73 +357,4 @@ func TestLookup_ConcurrentLookupsShareOne(t *testing.T) {
 	if asked.Load() > 2 {
 		t.Errorf("asked %d times", asked.Load())
 	}
-}
-
-func TestScreenPop_SecondWhenSystemLate(t *testing.T) {
-	t.Parallel()
-	h := newFixture(t, dbtest.SQLite(t))
-	told := h.bus.Subscribe(event.Stream, 10)
-	known := make(chan string, 1)
-	h.OnIdentified = func(_ context.Context, _, callID string, c event.Contact) error {
-		known <- callID + " " + c.Name
-		return nil
-	}
-	release := make(chan struct{})
-	h.connect(900, source("slow", 1, hanging(release, contact.Record{ExternalID: "1", Name: "Slow", Phones: []string{"+442079460018"}})))
-	limits := h.noWait()
-	h.Ringing(contact.Ring{Org: h.org, CallID: "call_1", UserID: "usr_1", Phone: "+442079460018"})
-	first := (<-told.C).(event.Event)
-	if got := limits(); len(got) != 1 || got[0] != 200*time.Millisecond {
-		t.Errorf("the first waits for systems for %v", got)
-	}
-	if !strings.Contains(first.Body, `"complete":false`) || !strings.Contains(first.Body, `"contact":null`) || !strings.Contains(first.Body, `"user_id":"usr_1"`) {
-		t.Errorf("first %s", first.Body)
-	}
-	close(release)
-	second := (<-told.C).(event.Event)
-	if !strings.Contains(second.Body, `"complete":true`) || !strings.Contains(second.Body, `"name":"Slow"`) {
-		t.Errorf("second %s", second.Body)
-	}
-	if got := <-known; got != "call_1 Slow" {
-		t.Errorf("known %q", got)
-	}
-	h.Ringing(contact.Ring{Org: h.org, CallID: "call_2", UserID: "usr_1", Phone: "anonymous"})
-	if e := (<-told.C).(event.Event); !strings.Contains(e.Body, `"complete":true`) || !strings.Contains(e.Body, `"phone":"anonymous"`) {
-		t.Errorf("withheld %s", e.Body)
-	}
-}
-
-// A call to a direct number has no queue, and the database is not queried for one.
-func TestScreenPop_Queue(t *testing.T) {
-	t.Parallel()
-	h := newFixture(t, dbtest.SQLite(t))
-	told := h.bus.Subscribe(event.Stream, 10)
-	h.CallQueue = func(context.Context, string, string) (*call.Named, error) {
-		return &call.Named{ID: "que_1", Name: "Sales"}, nil
-	}
-	for straight, want := range map[bool]string{false: `{"id":"que_1","name":"Sales"}`, true: "null"} {
-		h.Ringing(contact.Ring{Org: h.org, CallID: "call_1", UserID: "usr_1", Phone: "+442079460018", Direct: straight})
-		if e := (<-told.C).(event.Event); !strings.Contains(e.Body, `"queue":`+want) {
-			t.Errorf("%s, want the queue %s", e.Body, want)
-		}
-	}
-}
-
-func TestScreenPop_UnknownCaller(t *testing.T) {
-	t.Parallel()
-	h := newFixture(t, dbtest.SQLite(t))
-	h.do("POST", "/contacts", `{"first_name":"Ada","vip":true,"tags":["gold"],"phones":[{"number":"+442079460018"}]}`).Want(201)
-	var memory bool
-	h.History = func(_ context.Context, _, number string, m bool) (contact.CallHistory, error) {
-		memory = m
-		return contact.CallHistory{CallsTotal: 3, OpenItems: []string{"call back"}}, nil
-	}
-	a := h.do("GET", "/contacts/screen-pop?phone=%2B442079460018", nil).Want(200)
-	if a.Text("contact.name") != "Ada" || a.At("vip") != true || a.Text("tags.0") != "gold" || a.At("calls_total") != float64(3) || a.Text("open_items.0") != "call back" || !memory {
-		t.Errorf("got %s", a.Bytes)
-	}
-	if a := h.do("GET", "/contacts/screen-pop?phone=anonymous", nil).Want(200); a.At("contact") != nil || a.At("complete") != true || a.Text("phone") != "anonymous" {
-		t.Errorf("withheld: %s", a.Bytes)
-	}
-	h.do("GET", "/contacts/screen-pop", nil).Refused("validation_failed", "phone required")
 }

@@ -8,6 +8,7 @@ import (
 
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/db"
+	"soniq/internal/platform/observe"
 	"soniq/internal/platform/op"
 )
 
@@ -39,7 +40,7 @@ func (s *Service) Merge(ctx context.Context, in *MergeIn) (*op.Out[Contact], err
 		if wrong := into.absorb(from, country); len(wrong) > 0 {
 			return op.Invalid(wrong...)
 		}
-		into.UpdatedAt = db.At(s.Now())
+		into.UpdatedAt = db.At(s.Clock.Now())
 		if err := s.moveData(ctx, tx, from, into, country); err != nil {
 			return err
 		}
@@ -74,10 +75,9 @@ func (s *Service) moveData(ctx context.Context, tx db.Querier, from, into Contac
 	if _, err := tx.Exec(ctx, q, from.OrgID, from.ID, into.ID); err != nil {
 		return fmt.Errorf("move notes: %w", err)
 	}
-	for _, f := range s.OnMerge {
-		if err := f(ctx, tx, from.OrgID, from.ID, into); err != nil {
-			return err
-		}
+	err := observe.Each(s.observers.merges, func(o MergeObserver) error { return o.ContactMerged(ctx, tx, from.OrgID, from.ID, into) })
+	if err != nil {
+		return err
 	}
 	const last = `UPDATE contacts SET last_contacted_at = (SELECT max(last_contacted_at) FROM contacts WHERE org_id = $1 AND id IN ($2, $3))
 		WHERE org_id = $1 AND id = $3`
@@ -92,7 +92,8 @@ func (s *Service) moveData(ctx context.Context, tx db.Querier, from, into Contac
 
 // absorb adds the missing fields, numbers and addresses of another contact. Existing values are kept.
 func (c *Contact) absorb(o Contact, country string) []op.Violation {
-	for _, f := range []struct{ to, from *string }{{&c.FirstName, &o.FirstName}, {&c.LastName, &o.LastName}, {&c.Company, &o.Company}, {&c.Title, &o.Title}} {
+	for _, f := range []struct{ to, from *string }{{&c.FirstName, &o.FirstName}, {&c.LastName, &o.LastName}, {&c.Company, &o.Company},
+		{&c.Title, &o.Title}} {
 		if *f.to == "" {
 			*f.to = *f.from
 		}

@@ -8,6 +8,7 @@ import (
 
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/db"
+	"soniq/internal/platform/observe"
 	"soniq/internal/platform/op"
 	"soniq/internal/telephony/call"
 )
@@ -29,7 +30,7 @@ const maxNotes = 1000
 func (s *Service) AddNote(ctx context.Context, in *NoteIn) (*op.Out[call.Note], error) {
 	org := access.Org(ctx)
 	note := call.Note{ID: db.NewID("note"), ContactID: &in.ID, Body: in.Body.Body, Pinned: in.Body.Pinned, Author: call.AuthorOf(ctx),
-		CRMSync: []call.NoteSync{}, CreatedAt: db.At(s.Now())}
+		CRMSync: []call.NoteSync{}, CreatedAt: db.At(s.Clock.Now())}
 	err := s.DB.Tx(ctx, func(tx db.Querier) error {
 		c, err := s.find(ctx, tx, in.ID)
 		if err != nil {
@@ -44,15 +45,9 @@ func (s *Service) AddNote(ctx context.Context, in *NoteIn) (*op.Out[call.Note], 
 		if err := insertNote(ctx, tx, org, note); err != nil {
 			return err
 		}
-		if s.OnNoteAdded != nil {
-			if err := s.OnNoteAdded(ctx, tx, org, note); err != nil {
-				return err
-			}
-		}
-		if s.OnNote != nil && (in.Body.CRMSync == nil || *in.Body.CRMSync) {
-			if err := s.OnNote(ctx, tx, org, note); err != nil {
-				return err
-			}
+		sync := in.Body.CRMSync == nil || *in.Body.CRMSync
+		if err := observe.Each(s.observers.notes, func(o NoteObserver) error { return o.NoteAdded(ctx, tx, org, note, sync) }); err != nil {
+			return err
 		}
 		return s.dressNote(ctx, tx, org, &note)
 	})
@@ -63,10 +58,7 @@ func (s *Service) AddNote(ctx context.Context, in *NoteIn) (*op.Out[call.Note], 
 }
 
 func (s *Service) dressNote(ctx context.Context, q db.Querier, org string, n *call.Note) error {
-	if s.NoteSyncs == nil {
-		return nil
-	}
-	all, err := s.NoteSyncs(ctx, q, org, []string{n.ID})
+	all, err := s.Systems.NoteSyncs(ctx, q, org, []string{n.ID})
 	n.CRMSync = append(n.CRMSync, all[n.ID]...)
 	return err
 }

@@ -6,6 +6,7 @@ import (
 
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/db"
+	"soniq/internal/platform/observe"
 	"soniq/internal/platform/op"
 )
 
@@ -13,18 +14,22 @@ import (
 func (s *Service) Operations() []op.Operation {
 	r, w := access.ContactsRead, access.ContactsWrite
 	return []op.Operation{
-		op.New("contacts.lookup", "GET /contacts/lookup", r, "Find who a number or an e-mail address belongs to", s.Lookup).Tool("lookup_contact").
+		op.New("contacts.lookup", "GET /contacts/lookup", r, "Find who a number or an e-mail address belongs to",
+			s.Lookup).Tool("lookup_contact").
 			Fails("contact_not_found", "crm_error"),
-		op.New("contacts.screen_pop", "GET /contacts/screen-pop", r, "Everything worth knowing of a caller", s.ScreenPop).Tool("get_screen_pop"),
+		op.New("contacts.screen_pop", "GET /contacts/screen-pop", r, "Everything worth knowing of a caller",
+			s.ScreenPop).Tool("get_screen_pop"),
 		op.New("contacts.list", "GET /contacts", r, "List contacts", s.List),
 		op.New("contacts.create", "POST /contacts", w, "Add a contact", s.Create).Status(201).Tool("create_contact"),
 		op.New("contacts.get", "GET /contacts/{id}", r, "Get one contact", s.Show),
 		op.New("contacts.update", "PATCH /contacts/{id}", w, "Change a contact", s.Update).Tool("update_contact"),
 		op.Delete("contacts.delete", "DELETE /contacts/{id}", w, "Delete a contact", s.Delete),
 		op.New("contacts.notes.add", "POST /contacts/{id}/notes", w, "Add a note to a contact", s.AddNote).Status(201),
-		op.New("contacts.timeline", "GET /contacts/{id}/timeline", access.Both(r, access.CallsRead), "Calls, messages, voicemails and notes in one order", s.Timeline),
+		op.New("contacts.timeline", "GET /contacts/{id}/timeline", access.Both(r, access.CallsRead),
+			"Calls, messages, voicemails and notes in one order", s.Timeline),
 		op.New("contacts.merge", "POST /contacts/{id}/merge", w, "Merge another contact into this one", s.Merge),
-		op.New("contacts.imports.create", "POST /crm/imports", w, "Import contacts from a CSV or vCard file", s.Import).Status(202).Fails("concurrency_limit").
+		op.New("contacts.imports.create", "POST /crm/imports", w, "Import contacts from a CSV or vCard file",
+			s.Import).Status(202).Fails("concurrency_limit").
 			Upload(maxUpload).Takes("multipart/form-data", Upload{}).Takes("application/json", Text{}),
 		op.New("contacts.imports.get", "GET /crm/imports/{id}", w, "How far an import has come", s.ShowImport),
 	}
@@ -56,10 +61,11 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Contact], e
 	if err != nil {
 		return nil, fmt.Errorf("find organisation: %w", err)
 	}
-	b, now := in.Body, db.At(s.Now())
-	c := Contact{ID: db.NewID("con"), OrgID: access.Org(ctx), FirstName: b.FirstName, LastName: b.LastName, Company: b.Company, Title: b.Title,
-		Phones: b.Phones, Emails: b.Emails, Source: "api", ExternalRefs: []Ref{}, OwnerUserID: db.Null(b.OwnerUserID).Ptr(), Tags: b.Tags, VIP: b.VIP,
-		DoNotCall: b.DoNotCall, Custom: b.Custom, CreatedAt: now, UpdatedAt: now}
+	b, now := in.Body, db.At(s.Clock.Now())
+	c := Contact{ID: db.NewID("con"), OrgID: access.Org(ctx), FirstName: b.FirstName, LastName: b.LastName, Company: b.Company,
+		Title:  b.Title,
+		Phones: b.Phones, Emails: b.Emails, Source: "api", ExternalRefs: []Ref{}, OwnerUserID: db.Null(b.OwnerUserID).Ptr(), Tags: b.Tags,
+		VIP: b.VIP, DoNotCall: b.DoNotCall, Custom: b.Custom, CreatedAt: now, UpdatedAt: now}
 	wrong := c.check(country, false)
 	if err := s.checkConnections(ctx, b.ConnectionIDs, &wrong); err != nil {
 		return nil, err
@@ -84,8 +90,8 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Contact], e
 
 // afterSave enqueues the sync to connected systems, if it is wanted, and sets the contact's external references.
 func (s *Service) afterSave(ctx context.Context, tx db.Querier, c *Contact, sync *bool, only []string) error {
-	if s.OnSave != nil && (sync == nil || *sync) {
-		if err := s.OnSave(ctx, tx, *c, only); err != nil {
+	if sync == nil || *sync {
+		if err := observe.Each(s.observers.saves, func(o SaveObserver) error { return o.ContactSaved(ctx, tx, *c, only) }); err != nil {
 			return err
 		}
 	}
@@ -96,11 +102,7 @@ func (s *Service) checkConnections(ctx context.Context, ids []string, wrong *[]o
 	if len(ids) == 0 {
 		return nil
 	}
-	if s.CanSave == nil {
-		*wrong = append(*wrong, op.Field("connection_ids", "not_found", "nothing is connected"))
-		return nil
-	}
-	more, err := s.CanSave(ctx, access.Org(ctx), ids)
+	more, err := s.Systems.CheckContactTargets(ctx, access.Org(ctx), ids)
 	*wrong = append(*wrong, more...)
 	return err
 }
@@ -118,14 +120,14 @@ func (s *Service) checkOwner(ctx context.Context, q db.Querier, c Contact, wrong
 
 // fillRefs sets the external references of contacts.
 func (s *Service) fillRefs(ctx context.Context, q db.Querier, org string, all []*Contact) error {
-	if s.Refs == nil || len(all) == 0 {
+	if len(all) == 0 {
 		return nil
 	}
 	ids := make([]string, len(all))
 	for i, c := range all {
 		ids[i] = c.ID
 	}
-	refs, err := s.Refs(ctx, q, org, ids)
+	refs, err := s.Systems.Refs(ctx, q, org, ids)
 	if err != nil {
 		return fmt.Errorf("find contacts in connected systems: %w", err)
 	}
@@ -238,7 +240,7 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Contact], e
 		if len(wrong) > 0 {
 			return op.Invalid(wrong...)
 		}
-		c.UpdatedAt = db.At(s.Now())
+		c.UpdatedAt = db.At(s.Clock.Now())
 		if err := s.update(ctx, tx, before, c, country); err != nil {
 			return err
 		}
@@ -261,7 +263,8 @@ type DeleteIn struct {
 func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 	p, _ := access.From(ctx)
 	if in.Erase && !access.UsersAdmin.Need().MetBy(p.Scopes) {
-		return &op.Error{Code: "insufficient_scope", Detail: "erasing needs users:admin", Extra: map[string]any{"required_scopes": []access.Scope{access.UsersAdmin}}}
+		return &op.Error{Code: "insufficient_scope", Detail: "erasing needs users:admin",
+			Extra: map[string]any{"required_scopes": []access.Scope{access.UsersAdmin}}}
 	}
 	country, err := s.country(ctx)
 	if err != nil {
@@ -281,10 +284,8 @@ func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 			}
 			return s.deleteWithData(ctx, tx, c, country)
 		}
-		for _, f := range s.OnDelete {
-			if err := f(ctx, tx, c.OrgID, c.ID); err != nil {
-				return err
-			}
+		if err := s.contactDeleted(ctx, tx, c); err != nil {
+			return err
 		}
 		return s.deleteContact(ctx, tx, c, country)
 	})
@@ -297,7 +298,7 @@ func (s *Service) eraseMemory(ctx context.Context, tx db.Querier, c Contact, cou
 		if !n.isComplete() {
 			continue
 		}
-		if err := s.Erase(ctx, tx, c.OrgID, n.e164); err != nil {
+		if err := s.Memory.EraseNumber(ctx, tx, c.OrgID, n.e164); err != nil {
 			return fmt.Errorf("erase memory: %w", err)
 		}
 	}

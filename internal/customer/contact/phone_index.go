@@ -143,7 +143,8 @@ func findTail(ctx context.Context, q db.Querier, org string, n phoneNumber) ([]M
 
 func findEmail(ctx context.Context, q db.Querier, org, email string) ([]Match, error) {
 	const text = `SELECT p.source, p.record_id, '', '', FALSE, c.name, c.company, c.title, c.emails, c.vip, c.do_not_call, c.tags,
-		c.updated_at, e.name, e.company, e.title, e.email, e.url, e.updated_at FROM contact_emails p` + matchJoins + `WHERE p.org_id = $1 AND p.email = $2 LIMIT 50`
+		c.updated_at, e.name, e.company, e.title, e.email, e.url, e.updated_at FROM contact_emails p` + matchJoins +
+		`WHERE p.org_id = $1 AND p.email = $2 LIMIT 50`
 	return queryMatches(ctx, q, func(m *Match, _ numberRow) bool { m.Kind = Exact; return true }, text, org, email)
 }
 
@@ -179,8 +180,8 @@ func scanMatch(scan func(...any) error) (m Match, r numberRow, err error) {
 	var vip, quiet *bool
 	var at, entryAt db.Time
 	var id string
-	err = scan(&m.connection, &id, &r.digits, &r.extension, &r.national, &name, &company, &title, &emails, &vip, &quiet, &tags, &at, &entryName,
-		&entryCompany, &entryTitle, &email, &url, &entryAt)
+	err = scan(&m.connection, &id, &r.digits, &r.extension, &r.national, &name, &company, &title, &emails, &vip, &quiet, &tags, &at,
+		&entryName, &entryCompany, &entryTitle, &email, &url, &entryAt)
 	if m.connection == "" {
 		m.ContactID, m.Name, m.Company, m.Title, m.UpdatedAt, m.tags = id, string(name), string(company), string(title), at.Time, tags.V
 		m.vip, m.doNotCall = vip != nil && *vip, quiet != nil && *quiet
@@ -189,6 +190,7 @@ func scanMatch(scan func(...any) error) (m Match, r numberRow, err error) {
 		}
 		return m, r, err
 	}
-	m.ExternalID, m.Name, m.Company, m.Title, m.Email, m.URL, m.UpdatedAt = id, string(entryName), string(entryCompany), string(entryTitle), string(email), string(url), entryAt.Time
+	m.ExternalID, m.Name, m.Company, m.Title, m.Email, m.URL, m.UpdatedAt = id, string(entryName), string(entryCompany), string(entryTitle),
+		string(email), string(url), entryAt.Time
 	return m, r, err
 }

@@ -8,6 +8,7 @@ import (
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/event"
+	"soniq/internal/platform/observe"
 	"soniq/internal/platform/op"
 	"soniq/internal/telephony/call"
 )
@@ -65,7 +66,8 @@ func (s *Service) ScreenPop(ctx context.Context, in *PopIn) (*op.Out[ScreenPop],
 	if err != nil {
 		return nil, err
 	}
-	p := ScreenPop{Phone: phone, CallID: ptr(in.CallID), Complete: true, Tags: []string{}, OpenItems: []string{}, Queue: queue, Sources: []SourceStatus{}}
+	p := ScreenPop{Phone: phone, CallID: ptr(in.CallID), Complete: true, Tags: []string{}, OpenItems: []string{}, Queue: queue,
+		Sources: []SourceStatus{}}
 	country, err := s.country(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("find organisation: %w", err)
@@ -84,10 +86,10 @@ func (s *Service) popTarget(ctx context.Context, org string, in *PopIn) (phone s
 	if in.Phone == "" && in.CallID == "" {
 		return "", nil, op.Invalid(op.Field("phone", "required", "give phone or call_id"))
 	}
-	if in.CallID == "" || s.CallNumber == nil {
+	if in.CallID == "" {
 		return restorePlus(in.Phone), nil, nil
 	}
-	phone, err = s.CallNumber(ctx, org, in.CallID)
+	phone, err = s.Calls.CallNumber(ctx, org, in.CallID)
 	if err == nil {
 		queue, err = s.queue(ctx, org, in.CallID)
 	}
@@ -102,10 +104,10 @@ func (s *Service) popTarget(ctx context.Context, org string, in *PopIn) (phone s
 
 // queue returns the queue through which a call came; nil if there is none.
 func (s *Service) queue(ctx context.Context, org, callID string) (*call.Named, error) {
-	if s.CallQueue == nil || callID == "" {
+	if callID == "" {
 		return nil, nil
 	}
-	return s.CallQueue(ctx, org, callID)
+	return s.Calls.CallQueue(ctx, org, callID)
 }
 
 func (s *Service) fillPop(ctx context.Context, a lookupKey, country string, p *ScreenPop) error {
@@ -120,11 +122,11 @@ func (s *Service) fillPop(ctx context.Context, a lookupKey, country string, p *S
 		p.Contact, p.VIP, p.DoNotCall = f.response(a, cached, time.Since(began)), m.vip, m.doNotCall
 		p.Tags = append(p.Tags, m.tags...)
 	}
-	if s.History == nil || !a.number.isComplete() {
+	if !a.number.isComplete() {
 		return nil
 	}
 	who, _ := access.From(ctx)
-	past, err := s.History(ctx, a.org, a.number.e164, access.MemoryRead.Need().MetBy(who.Scopes))
+	past, err := s.Calls.CallHistory(ctx, a.org, a.number.e164, access.MemoryRead.Need().MetBy(who.Scopes))
 	if err != nil {
 		return fmt.Errorf("find earlier calls: %w", err)
 	}
@@ -166,7 +168,8 @@ func (s *Service) ringing(ctx context.Context, r Ring) error {
 	}
 	if !r.Direct {
 		if r.queue, err = s.queue(ctx, r.Org, r.CallID); err != nil {
-			s.Log.Warn("queue of the call not found; screen pop is sent without it", "org", r.Org, "call", r.CallID, "err", err) // continue: the caller's identity matters more
+			s.Log.Warn("queue of the call not found; screen pop is sent without it", "org", r.Org, "call", r.CallID, "err",
+				err) // continue: the caller's identity matters more
 		}
 	}
 	a, err := parseLookupKey(r.Org, r.Phone, "", o.Country)
@@ -186,20 +189,20 @@ func (s *Service) ringing(ctx context.Context, r Ring) error {
 	return s.identifyCall(ctx, r, f, s.publishPop(r, a.number.e164, f, began))
 }
 
-// identifyCall reports the contact of the call, if there is one, to OnIdentified.
+// identifyCall reports the contact of the call, if there is one, to the observers.
 func (s *Service) identifyCall(ctx context.Context, r Ring, f *lookupResult, err error) error {
 	c := f.contact()
-	if err != nil || c == nil || s.OnIdentified == nil {
+	if err != nil || c == nil {
 		return err
 	}
-	return s.OnIdentified(ctx, r.Org, r.CallID, *c)
+	return observe.Each(s.observers.identifications, func(o IdentificationObserver) error { return o.CallIdentified(ctx, r.Org, r.CallID, *c) })
 }
 
 // publishPop publishes the screen pop to the live stream. The event is ephemeral: GET /contacts/screen-pop returns
 // the same data.
 func (s *Service) publishPop(r Ring, phone string, f *lookupResult, began time.Time) error {
-	pop := event.ScreenPop{Phone: phone, CallID: ptr(r.CallID), UserID: ptr(r.UserID), Complete: f.complete, LookupMS: millis(time.Since(began)),
-		At: db.At(s.Now()), TransferredBy: r.TransferredBy}
+	pop := event.ScreenPop{Phone: phone, CallID: ptr(r.CallID), UserID: ptr(r.UserID), Complete: f.complete,
+		LookupMS: millis(time.Since(began)), At: db.At(s.Clock.Now()), TransferredBy: r.TransferredBy}
 	if r.queue != nil {
 		pop.Queue = &event.Named{ID: r.queue.ID, Name: r.queue.Name}
 	}

@@ -10,13 +10,20 @@ import (
 type Source struct {
 	ID       string
 	Name     string
-	Provider string // internal for the organisation's own contacts
-	Priority int    // the lowest wins
-	// Lookup queries the system itself. The function that fills this field bounds the time. nil: only the index is
-	// searched.
-	Lookup func(ctx context.Context, q Query) ([]Record, error)
-	// Accepts reports for which numbers, in E.164, the source is searched; nil: for all.
-	Accepts func(e164 string) bool
+	Provider string   // internal for the organisation's own contacts
+	Priority int      // the lowest wins
+	Live     Searcher // nil: only the index is searched
+	Filter   Filter   // nil: it is searched for all numbers
+}
+
+// Searcher queries a system. Lookup bounds its time itself.
+type Searcher interface {
+	Lookup(ctx context.Context, q Query) ([]Record, error)
+}
+
+// Filter reports for which numbers, in E.164, a source is searched.
+type Filter interface {
+	Accepts(e164 string) bool
 }
 
 // Errors of Lookup for which no request was sent.
@@ -119,8 +126,8 @@ func matchRecords(a lookupKey, country string, all []Record) []Match {
 		if !ok {
 			continue
 		}
-		kept = append(kept, Match{Kind: kind, ExternalID: r.ExternalID, Name: normalizeText(r.Name), Company: normalizeText(r.Company), Title: normalizeText(r.Title), Email: r.Email,
-			URL: r.URL, UpdatedAt: r.UpdatedAt})
+		kept = append(kept, Match{Kind: kind, ExternalID: r.ExternalID, Name: normalizeText(r.Name), Company: normalizeText(r.Company),
+			Title: normalizeText(r.Title), Email: r.Email, URL: r.URL, UpdatedAt: r.UpdatedAt})
 	}
 	return kept
 }

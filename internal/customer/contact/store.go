@@ -17,8 +17,8 @@ func scanContact(scan func(...any) error) (Contact, error) {
 	var emails db.JSON[[]Email]
 	var tags db.JSON[[]string]
 	var custom db.JSON[map[string]string]
-	err := scan(&c.ID, &c.OrgID, &c.FirstName, &c.LastName, &c.Name, &c.Company, &c.Title, &phones, &emails, &tags, &custom, &c.Source, &c.OwnerUserID,
-		&c.VIP, &c.DoNotCall, &c.NotesCount, &c.LastContactedAt, &c.CreatedAt, &c.UpdatedAt)
+	err := scan(&c.ID, &c.OrgID, &c.FirstName, &c.LastName, &c.Name, &c.Company, &c.Title, &phones, &emails, &tags, &custom, &c.Source,
+		&c.OwnerUserID, &c.VIP, &c.DoNotCall, &c.NotesCount, &c.LastContactedAt, &c.CreatedAt, &c.UpdatedAt)
 	c.Phones, c.Emails, c.Tags, c.Custom, c.ExternalRefs = phones.V, emails.V, tags.V, custom.V, []Ref{}
 	return c, err
 }
@@ -64,8 +64,10 @@ func (s *Service) insertAll(ctx context.Context, tx db.Querier, org string, all 
 			VALUES ` + db.Values(1, to-from, make([]string, width)...)
 		args := make([]any, 0, width*(to-from))
 		for _, c := range all[from:to] {
-			args = append(args, org, c.ID, c.FirstName, c.LastName, c.Name, sortName(c), c.Company, c.Title, db.AsJSON(c.Phones), db.AsJSON(c.Emails),
-				db.AsJSON(c.Tags), db.AsJSON(c.Custom), c.Source, c.OwnerUserID, c.VIP, c.DoNotCall, c.searchText(), c.CreatedAt, c.UpdatedAt, 0)
+			args = append(args, org, c.ID, c.FirstName, c.LastName, c.Name, sortName(c), c.Company, c.Title, db.AsJSON(c.Phones),
+				db.AsJSON(c.Emails),
+				db.AsJSON(c.Tags), db.AsJSON(c.Custom), c.Source, c.OwnerUserID, c.VIP, c.DoNotCall, c.searchText(), c.CreatedAt,
+				c.UpdatedAt, 0)
 		}
 		_, err := tx.Exec(ctx, text, args...)
 		return err
@@ -81,8 +83,8 @@ func (s *Service) update(ctx context.Context, tx db.Querier, before, c Contact, 
 	const q = `UPDATE contacts SET first_name = $3, last_name = $4, name = $5, sort_name = $6, company = $7, title = $8, phones = $9, emails = $10,
 			tags = $11, custom = $12, owner_user_id = $13, vip = $14, do_not_call = $15, search = $16, updated_at = $17
 		WHERE org_id = $1 AND id = $2`
-	_, err := tx.Exec(ctx, q, c.OrgID, c.ID, c.FirstName, c.LastName, c.Name, sortName(c), c.Company, c.Title, db.AsJSON(c.Phones), db.AsJSON(c.Emails),
-		db.AsJSON(c.Tags), db.AsJSON(c.Custom), c.OwnerUserID, c.VIP, c.DoNotCall, c.searchText(), c.UpdatedAt)
+	_, err := tx.Exec(ctx, q, c.OrgID, c.ID, c.FirstName, c.LastName, c.Name, sortName(c), c.Company, c.Title, db.AsJSON(c.Phones),
+		db.AsJSON(c.Emails), db.AsJSON(c.Tags), db.AsJSON(c.Custom), c.OwnerUserID, c.VIP, c.DoNotCall, c.searchText(), c.UpdatedAt)
 	if err != nil {
 		return fmt.Errorf("update contact: %w", err)
 	}

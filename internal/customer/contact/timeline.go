@@ -97,9 +97,12 @@ const maxCountedItems = 10_000
 
 // items returns the items of all sources, unsorted.
 func (s *Service) items(ctx context.Context, q TimelineQuery) ([]Item, error) {
-	var all []Item
-	for _, line := range append([]func(context.Context, string, TimelineQuery) ([]Item, error){s.noteItems}, s.TimelineSources...) {
-		some, err := line(ctx, access.Org(ctx), q)
+	all, err := s.noteItems(ctx, access.Org(ctx), q)
+	if err != nil {
+		return nil, err
+	}
+	for _, source := range s.Config.Timeline {
+		some, err := source.TimelineItems(ctx, access.Org(ctx), q)
 		if err != nil {
 			return nil, err
 		}
@@ -123,7 +126,8 @@ func (s *Service) noteItems(ctx context.Context, org string, q TimelineQuery) ([
 	if !q.Wants("note") {
 		return nil, nil
 	}
-	f := db.Where(`SELECT `+noteColumns+` FROM contact_notes WHERE org_id = $1`, org).Equal("contact_id", q.Contact.ID).Between("created_at", q.Since, q.Until)
+	f := db.Where(`SELECT `+noteColumns+` FROM contact_notes WHERE org_id = $1`, org).Equal("contact_id",
+		q.Contact.ID).Between("created_at", q.Since, q.Until)
 	text, args := f.Page("created_at", true, q.Before, q.BeforeID, q.Limit).SQL()
 	rows, err := s.DB.Read(ctx).Query(ctx, text, args...)
 	if err != nil {
@@ -136,7 +140,8 @@ func (s *Service) noteItems(ctx context.Context, org string, q TimelineQuery) ([
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, Item{Kind: "note", ID: n.ID, At: n.CreatedAt, Text: &n.Body, Agent: &Person{ID: n.Author.ID, Name: n.Author.Name}})
+		all = append(all, Item{Kind: "note", ID: n.ID, At: n.CreatedAt, Text: &n.Body,
+			Agent: &Person{ID: n.Author.ID, Name: n.Author.Name}})
 	}
 	return all, rows.Err()
 }

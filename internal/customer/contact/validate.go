@@ -47,7 +47,10 @@ func (c *Contact) check(country string, lenient bool) []op.Violation {
 
 // normalizeText makes a text one line: control characters and runs of spaces become one space.
 func normalizeText(text string) string {
-	return strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, ""), func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+	return strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, ""), func(r rune) bool {
+		return unicode.IsSpace(r) ||
+			unicode.IsControl(r)
+	}), " ")
 }
 
 func (c *Contact) checkPhones(country string, lenient bool) (wrong []op.Violation) {
@@ -110,7 +113,8 @@ func (c *Contact) checkTags() []op.Violation {
 	for _, t := range c.Tags {
 		t = strings.ToLower(normalizeText(t))
 		if t == "" || utf8.RuneCountInString(t) > maxTag || strings.ContainsAny(t, `"\`) {
-			return []op.Violation{op.Field("tags", "invalid_value", fmt.Sprintf("a tag has 1 to %d characters and neither quotes nor backslashes", maxTag))}
+			return []op.Violation{op.Field("tags", "invalid_value",
+				fmt.Sprintf("a tag has 1 to %d characters and neither quotes nor backslashes", maxTag))}
 		}
 		if !slices.Contains(kept, t) {
 			kept = append(kept, t)
@@ -132,7 +136,8 @@ func (c *Contact) checkCustom() []op.Violation {
 	}
 	for name, value := range c.Custom {
 		if name == "" || len(name) > maxName || utf8.RuneCountInString(value) > maxValue {
-			return []op.Violation{op.Field("custom", "invalid_length", fmt.Sprintf("names have 1 to %d bytes, values up to %d characters", maxName, maxValue))}
+			return []op.Violation{op.Field("custom", "invalid_length", fmt.Sprintf("names have 1 to %d bytes, values up to %d characters",
+				maxName, maxValue))}
 		}
 	}
 	return nil

@@ -4,8 +4,9 @@ import (
 	"bufio"
 	"errors"
 	"io"
-	"mime/quotedprintable"
 	"strings"
+
+	"github.com/emersion/go-vcard"
 
 	"soniq/internal/platform/op"
 )
@@ -15,12 +16,10 @@ const (
 	maxCardLine = 4 << 20   // bytes of one line, which can contain a picture
 )
 
-// vcardReader reads vCards of versions 2.1, 3.0 and 4.0 (RFC 2426, RFC 6350), one after the other.
+// vcardReader splits a file into vCards of versions 2.1, 3.0 and 4.0 (RFC 2426, RFC 6350). It limits the memory of each card.
 type vcardReader struct {
-	from      *bufio.Reader
-	line      int
-	peeked    string // a line that was read ahead
-	hasPeeked bool
+	from *bufio.Reader
+	line int
 }
 
 func newVCardReader(file io.Reader) *vcardReader {
@@ -41,7 +40,7 @@ func (c *vcardReader) next() (importRecord, error) {
 }
 
 func (c *vcardReader) readCard() (importRecord, error) {
-	r, size := importRecord{line: c.line}, 0
+	r, size, lines := importRecord{line: c.line}, 0, []string{}
 	for {
 		line, err := c.readProperty()
 		if errors.Is(err, io.EOF) {
@@ -52,57 +51,65 @@ func (c *vcardReader) readCard() (importRecord, error) {
 			return r, err
 		}
 		if strings.EqualFold(strings.TrimSpace(line), "END:VCARD") {
+			r.setCard(DecodeCard(lines))
 			return r, nil
 		}
-		if size += len(line); size > maxCard {
-			r.violations = []op.Violation{op.Field("card", "invalid_length", "a card may have 256 kB")}
+		if isPicture(line) {
 			continue
 		}
-		r.addProperty(line)
+		if size += len(line); size > maxCard {
+			r.violations, lines = []op.Violation{op.Field("card", "invalid_length", "a card may have 256 kB")}, nil
+			continue
+		}
+		lines = append(lines, line)
 	}
 }
 
-// readProperty reads an unfolded property: a line and its continuation lines (RFC 6350 §3.2).
+// isPicture reports whether a property can be large and is not imported.
+func isPicture(line string) bool {
+	_, name, _, _, _ := cutProperty(line)
+	return name == vcard.FieldPhoto || name == vcard.FieldLogo || name == vcard.FieldSound || name == vcard.FieldKey
+}
+
+// readProperty reads a property and its continuation lines: folded lines (RFC 6350 §3.2), and the soft line breaks of
+// quoted-printable (vCard 2.1).
 func (c *vcardReader) readProperty() (string, error) {
 	line, err := c.readLine()
 	if err != nil {
 		return "", err
 	}
-	quoted := strings.Contains(strings.ToUpper(beforeColon(line)), "QUOTED-PRINTABLE")
+	_, _, params, _, _ := cutProperty(line)
+	quoted := isQuotedPrintable(params)
 	var whole strings.Builder
 	whole.WriteString(line)
 	for {
-		next, err := c.readLine()
-		if err != nil {
+		soft := quoted && strings.HasSuffix(line, "=")
+		if !soft && !c.folded() {
 			return whole.String(), nil
 		}
-		switch {
-		case strings.HasPrefix(next, " "), strings.HasPrefix(next, "\t"):
-			next = next[1:]
-		case quoted && strings.HasSuffix(whole.String(), "="):
-			next = "\r\n" + next
+		switch line, err = c.readLine(); {
+		case errors.Is(err, io.EOF):
+			return whole.String(), nil
+		case err != nil:
+			return "", err
+		case whole.Len() >= maxCard:
+		case soft:
+			whole.WriteString("\r\n" + line)
 		default:
-			c.peeked, c.hasPeeked = next, true
-			c.line--
-			return whole.String(), nil
-		}
-		if whole.Len() < maxCard {
-			whole.WriteString(next)
+			whole.WriteString(line[1:])
 		}
 	}
 }
 
-func beforeColon(line string) string {
-	head, _, _ := strings.Cut(line, ":")
-	return head
+// folded reports whether the next line continues the property.
+func (c *vcardReader) folded() bool {
+	next, err := c.from.Peek(1)
+	return err == nil && (next[0] == ' ' || next[0] == '\t')
 }
 
 // readLine reads one line. Of a very long line, such as a picture, only the beginning is kept.
 func (c *vcardReader) readLine() (string, error) {
-	if c.line++; c.hasPeeked {
-		c.hasPeeked = false
-		return c.peeked, nil
-	}
+	c.line++
 	var out []byte
 	for n := 0; ; {
 		part, more, err := c.from.ReadLine()
@@ -121,97 +128,45 @@ func (c *vcardReader) readLine() (string, error) {
 	}
 }
 
-// addProperty parses a property and sets its field.
-func (r *importRecord) addProperty(line string) {
-	head, value, ok := cutProperty(line)
-	if !ok {
-		return
+// setCard sets the fields of a card.
+func (r *importRecord) setCard(card vcard.Card) {
+	if n := card.Get(vcard.FieldName); n != nil {
+		r.contact.LastName, r.contact.FirstName = flat(CardPart(n, 0)), flat(CardPart(n, 1))
 	}
-	parts := strings.Split(head, ";")
-	name := strings.ToUpper(parts[0])
-	if at := strings.LastIndexByte(name, '.'); at >= 0 { // item1.TEL
-		name = name[at+1:]
+	if o := card.Get(vcard.FieldOrganization); o != nil {
+		r.contact.Company = flat(CardPart(o, 0))
 	}
-	params := strings.ToUpper(strings.Join(parts[1:], ";"))
-	if strings.Contains(params, "QUOTED-PRINTABLE") {
-		if b, err := io.ReadAll(quotedprintable.NewReader(strings.NewReader(value))); err == nil {
-			value = string(b)
+	for _, f := range card[vcard.FieldTelephone] {
+		if !IsFax(f) {
+			r.setField("phone:"+vcardLabel(f), flat(CardNumber(f)))
 		}
 	}
-	r.setProperty(name, params, value)
-}
-
-// cutProperty splits a property at its colon. A colon inside quotes belongs to a parameter.
-func cutProperty(line string) (head, value string, ok bool) {
-	quoted := false
-	for i := range len(line) {
-		switch line[i] {
-		case '"':
-			quoted = !quoted
-		case ':':
-			if !quoted {
-				return line[:i], line[i+1:], true
-			}
-		}
+	for _, f := range card[vcard.FieldEmail] {
+		r.setField("email:"+vcardLabel(f), flat(CardText(f)))
 	}
-	return "", "", false
-}
-
-func (r *importRecord) setProperty(name, params, value string) {
-	switch name {
-	case "N":
-		parts := splitValue(value, ';')
-		r.contact.LastName = unescapeText(parts[0])
-		if len(parts) > 1 {
-			r.contact.FirstName = unescapeText(parts[1])
+	for _, f := range card[vcard.FieldCategories] {
+		r.setField("tags", flat(CardText(f)))
+	}
+	for _, one := range []struct{ property, field string }{{vcard.FieldFormattedName, "name"}, {vcard.FieldTitle, "title"},
+		{vcard.FieldUID, "custom.uid"}, {vcard.FieldURL, "custom.url"}} {
+		if f := card.Get(one.property); f != nil {
+			r.setField(one.field, flat(CardText(f)))
 		}
-	case "FN":
-		r.setName(unescapeText(value))
-	case "ORG":
-		r.contact.Company = unescapeText(splitValue(value, ';')[0])
-	case "TITLE":
-		r.contact.Title = unescapeText(value)
-	case "TEL":
-		if !strings.Contains(params, "FAX") {
-			r.setField("phone:"+vCardLabel(params), strings.TrimPrefix(unescapeText(value), "tel:"))
-		}
-	case "EMAIL":
-		r.setField("email:"+vCardLabel(params), unescapeText(value))
-	case "CATEGORIES":
-		r.setField("tags", unescapeText(strings.ReplaceAll(value, `\,`, ",")))
-	case "UID":
-		r.setField("custom.uid", unescapeText(value))
-	case "URL":
-		r.setField("custom.url", unescapeText(value))
 	}
 }
 
-func vCardLabel(params string) string {
-	for _, l := range []string{"CELL", "HOME", "WORK"} {
-		if strings.Contains(params, l) {
-			return map[string]string{"CELL": "mobile", "HOME": "home", "WORK": "work"}[l]
+// flat returns a text in one line.
+func flat(text string) string { return strings.TrimSpace(strings.ReplaceAll(text, "\n", " ")) }
+
+// vcardLabel returns our label for the type of a number or an address.
+func vcardLabel(f *vcard.Field) string {
+	types := strings.Join(f.Params.Types(), " ")
+	for _, l := range []struct{ sign, label string }{{"cell", "mobile"}, {"home", "home"}, {"work", "work"}} {
+		if strings.Contains(types, l.sign) {
+			return l.label
 		}
 	}
 	return ""
-}
-
-// splitValue splits a structured value. A separator after a backslash is text.
-func splitValue(value string, by byte) []string {
-	out, from := []string{}, 0
-	for i := 0; i < len(value); i++ {
-		switch value[i] {
-		case '\\':
-			i++
-		case by:
-			out, from = append(out, value[from:i]), i+1
-		}
-	}
-	return append(out, value[from:])
-}
-
-// unescapeText removes the backslashes (RFC 6350 §3.4).
-func unescapeText(value string) string {
-	return strings.TrimSpace(strings.NewReplacer(`\\`, `\`, `\n`, " ", `\N`, " ", `\,`, ",", `\;`, ";", `\:`, ":").Replace(value))
 }
 
 // ParseVCard reads one vCard, for connected address books.

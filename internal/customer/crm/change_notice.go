@@ -39,7 +39,7 @@ func (s *Service) Notice(ctx context.Context, org, id, secret string) (bool, err
 	if !hmac.Equal([]byte(secret), []byte(s.noticeSecret(org, id))) {
 		return false, nil
 	}
-	round := s.Now().Truncate(noticeDelay).Add(noticeDelay)
+	round := s.Clock.Now().Truncate(noticeDelay).Add(noticeDelay)
 	if !s.firstInRound(id, round) {
 		return true, nil
 	}
@@ -51,8 +51,8 @@ func (s *Service) Notice(ctx context.Context, org, id, secret string) (bool, err
 		if err != nil {
 			return err
 		}
-		return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: Queue, Lane: "crm|" + id, Kind: noticeKind, Args: connectionArgs{id, c.updatedAt},
-			RunAt: round, UniqueKey: fmt.Sprintf("%s %s %d", noticeKind, id, round.Unix())})
+		return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: Queue, Lane: "crm|" + id, Kind: noticeKind,
+			Args: connectionArgs{id, c.updatedAt}, RunAt: round, UniqueKey: fmt.Sprintf("%s %s %d", noticeKind, id, round.Unix())})
 	})
 	if err != nil {
 		return true, fmt.Errorf("process change notice of connection %s: %w", id, err)

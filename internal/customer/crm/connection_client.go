@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"github.com/sony/gobreaker/v2"
+	"golang.org/x/time/rate"
 
 	"soniq/internal/customer/contact"
+	"soniq/internal/customer/crm/adapter"
 	"soniq/internal/platform/db"
 )
 
@@ -20,6 +22,7 @@ const (
 	maxConcurrentLookups   = 16 // concurrent lookups
 	healthWindow           = 100
 	defaultPerMinute       = 600 // lookups per minute
+	burstDivisor           = 10  // a tenth of a minute's lookups may start at once
 	degradedPercent        = 20  // percent of errors
 )
 
@@ -27,17 +30,15 @@ const (
 // limit of concurrent lookups, and measures their times. It is replaced when the connection changes. It is safe for
 // concurrent use.
 type connectionClient struct {
-	adapter   Adapter
-	version   db.Time // updated_at of the connection it was built from
-	timeout   time.Duration
-	breaker   *gobreaker.CircuitBreaker[[]contact.Record]
-	perMinute int
-	now       func() time.Time
+	adapter adapter.Adapter
+	version db.Time // updated_at of the connection it was built from
+	timeout time.Duration
+	breaker *gobreaker.CircuitBreaker[[]contact.Record]
+	limiter *rate.Limiter
+	now     func() time.Time
 
 	mu          sync.Mutex // guards the rest
 	inFlight    int
-	tokens      float64
-	refilledAt  time.Time
 	pausedUntil time.Time // no lookups before this time, because the system requested a pause
 	durations   []time.Duration
 	failed      []bool
@@ -45,14 +46,15 @@ type connectionClient struct {
 }
 
 // rateLimited is an adapter that knows how many lookups its system accepts per minute; 0 means the default.
-type rateLimited interface{ requestsPerMinute() int }
+type rateLimited interface{ RequestsPerMinute() int }
 
-func newConnectionClient(a Adapter, c Connection, now func() time.Time) *connectionClient {
-	l := &connectionClient{adapter: a, version: c.updatedAt, timeout: c.timeout(), perMinute: defaultPerMinute, now: now, refilledAt: now()}
-	if p, ok := a.(rateLimited); ok && p.requestsPerMinute() > 0 {
-		l.perMinute = p.requestsPerMinute()
+func newConnectionClient(a adapter.Adapter, c Connection, now func() time.Time) *connectionClient {
+	perMinute := defaultPerMinute
+	if p, ok := a.(rateLimited); ok && p.RequestsPerMinute() > 0 {
+		perMinute = p.RequestsPerMinute()
 	}
-	l.tokens = l.burst()
+	l := &connectionClient{adapter: a, version: c.updatedAt, timeout: c.timeout(), now: now,
+		limiter: rate.NewLimiter(rate.Limit(float64(perMinute)/60), max(1, perMinute/burstDivisor))}
 	l.breaker = gobreaker.NewCircuitBreaker[[]contact.Record](gobreaker.Settings{Name: c.ID, Timeout: breakerOpenTime,
 		ReadyToTrip: func(n gobreaker.Counts) bool { return n.ConsecutiveFailures >= maxConsecutiveFailures },
 		IsExcluded:  func(err error) bool { return errors.Is(err, context.Canceled) || isExcluded(err) }})
@@ -61,17 +63,14 @@ func newConnectionClient(a Adapter, c Connection, now func() time.Time) *connect
 
 // isExcluded reports whether the breaker ignores an error: no request was sent, or the system is healthy but busy.
 func isExcluded(err error) bool {
-	var busy *BusyError
+	var busy *adapter.BusyError
 	return errors.Is(err, contact.ErrRateLimited) || errors.Is(err, contact.ErrSkipped) || errors.As(err, &busy)
 }
 
-// burst returns how many lookups may start at once: a tenth of a minute's.
-func (l *connectionClient) burst() float64 { return max(1, float64(l.perMinute)/10) }
-
-// lookup runs a lookup within the timeout of the connection. It returns contact.ErrRateLimited or
+// Lookup runs a lookup within the timeout of the connection. It returns contact.ErrRateLimited or
 // contact.ErrCircuitOpen without a request if the limits do not allow one.
-func (l *connectionClient) lookup(ctx context.Context, q contact.Query) ([]contact.Record, error) {
-	f, ok := l.adapter.(Searcher)
+func (l *connectionClient) Lookup(ctx context.Context, q contact.Query) ([]contact.Record, error) {
+	f, ok := l.adapter.(adapter.Searcher)
 	if !ok {
 		return nil, contact.ErrSkipped
 	}
@@ -83,7 +82,7 @@ func (l *connectionClient) lookup(ctx context.Context, q contact.Query) ([]conta
 		defer cancel()
 		began := time.Now()
 		found, err := f.Lookup(ctx, q)
-		if l.finish(time.Since(began), err); errors.As(err, new(*BusyError)) {
+		if l.finish(time.Since(began), err); errors.As(err, new(*adapter.BusyError)) {
 			err = errors.Join(contact.ErrRateLimited, err)
 		}
 		return found, err
@@ -99,12 +98,9 @@ func (l *connectionClient) admit() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.now()
-	l.tokens = min(l.burst(), l.tokens+now.Sub(l.refilledAt).Minutes()*float64(l.perMinute))
-	l.refilledAt = now
-	if l.inFlight >= maxConcurrentLookups || l.tokens < 1 || now.Before(l.pausedUntil) {
+	if l.inFlight >= maxConcurrentLookups || now.Before(l.pausedUntil) || !l.limiter.AllowN(now, 1) {
 		return false
 	}
-	l.tokens--
 	l.inFlight++
 	return true
 }
@@ -113,7 +109,7 @@ func (l *connectionClient) finish(took time.Duration, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.inFlight--
-	var busy *BusyError
+	var busy *adapter.BusyError
 	if errors.As(err, &busy) {
 		l.pausedUntil = l.now().Add(busy.After)
 	}
@@ -150,8 +146,8 @@ func (l *connectionClient) health() health {
 			bad++
 		}
 	}
-	rate := bad * 100 / len(l.failed)
-	h.p95, h.errors = &p95, &rate
+	percent := bad * 100 / len(l.failed)
+	h.p95, h.errors = &p95, &percent
 	return h
 }
 
@@ -163,7 +159,7 @@ func (h health) applyTo(c *Connection) {
 		c.LastError = &text
 	}
 	switch {
-	case errors.Is(h.last, ErrAuth):
+	case errors.Is(h.last, adapter.ErrAuth):
 		c.Status = "auth_required"
 	case h.open, h.errors != nil && *h.errors >= degradedPercent:
 		c.Status = "degraded"

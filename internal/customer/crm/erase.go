@@ -9,9 +9,9 @@ import (
 
 // Erasure of people and calls. Records that were written to the connected systems stay there.
 
-// EraseContact deletes the copies of a contact's records from connected systems, and the sync jobs of the contact and
+// ContactErased deletes the copies of a contact's records from connected systems, and the sync jobs of the contact and
 // its notes, in the caller's transaction.
-func (s *Service) EraseContact(ctx context.Context, tx db.Querier, org, id string) error {
+func (s *Service) ContactErased(ctx context.Context, tx db.Querier, org, id string) error {
 	refs, err := s.Refs(ctx, tx, org, []string{id})
 	if err != nil {
 		return fmt.Errorf("find contact in connected systems: %w", err)

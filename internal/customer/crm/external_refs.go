@@ -5,7 +5,9 @@ import (
 	"fmt"
 
 	"soniq/internal/customer/contact"
+	"soniq/internal/customer/crm/adapter"
 	"soniq/internal/platform/db"
+	"soniq/internal/platform/egress"
 )
 
 // externalRef returns the id of a contact's record in a system, and its content after the last write. Unknown values
@@ -20,7 +22,7 @@ func externalRef(ctx context.Context, q db.Querier, org, contactID, connection s
 }
 
 // putRef writes the sync status of a contact in a system.
-func putRef(ctx context.Context, tx db.Querier, x Sync, out WriteResult) error {
+func putRef(ctx context.Context, tx db.Querier, x Sync, out adapter.WriteResult) error {
 	status, at := x.Status, db.Time{}
 	switch status {
 	case "synced":
@@ -61,15 +63,17 @@ func (s *Service) Refs(ctx context.Context, q db.Querier, org string, contacts [
 		if err := rows.Scan(&id, &r.ConnectionID, &r.Provider, &r.ExternalID, &url, &r.SyncStatus, &r.SyncedAt, &r.Error); err != nil {
 			return nil, err
 		}
-		r.URL = db.Null(url).Ptr()
+		if egress.IsWebAddress(url) {
+			r.URL = &url
+		}
 		out[id] = append(out[id], r)
 	}
 	return out, rows.Err()
 }
 
-// Merge moves the records of one contact to another. In systems in which the target has a record already, nothing is
+// ContactMerged moves the records of one contact to another. In systems in which the target has a record already, nothing is
 // moved.
-func (s *Service) Merge(ctx context.Context, tx db.Querier, org, from string, into contact.Contact) error {
+func (s *Service) ContactMerged(ctx context.Context, tx db.Querier, org, from string, into contact.Contact) error {
 	const q = `UPDATE crm_refs SET contact_id = $3 WHERE org_id = $1 AND contact_id = $2
 		AND connection_id NOT IN (SELECT connection_id FROM crm_refs WHERE org_id = $1 AND contact_id = $3)`
 	if _, err := tx.Exec(ctx, q, org, from, into.ID); err != nil {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"soniq/internal/customer/contact"
+	"soniq/internal/customer/crm/adapter"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/job"
 )
@@ -44,11 +46,13 @@ type connectionArgs struct {
 
 // enqueueRead enqueues a read of a list. The job repeats itself.
 func (s *Service) enqueueRead(ctx context.Context, tx db.Querier, c Connection) error {
-	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: c.org, Queue: Queue, Lane: "crm|" + c.ID, Kind: readKind, Args: connectionArgs{c.ID, c.updatedAt}})
+	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: c.org, Queue: Queue, Lane: "crm|" + c.ID, Kind: readKind,
+		Args: connectionArgs{c.ID, c.updatedAt}})
 }
 
 func (s *Service) enqueueForget(ctx context.Context, tx db.Querier, c Connection) error {
-	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: c.org, Queue: Queue, Lane: "crm|" + c.ID, Kind: forgetKind, Args: connectionArgs{ID: c.ID}})
+	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: c.org, Queue: Queue, Lane: "crm|" + c.ID, Kind: forgetKind,
+		Args: connectionArgs{ID: c.ID}})
 }
 
 // readList reads a list into the phone index and reschedules itself for the next read.
@@ -71,7 +75,7 @@ func (s *Service) readList(ctx context.Context, j job.Job) error {
 	if err != nil {
 		return errors.Join(err, job.ErrDead)
 	}
-	d, ok := l.adapter.(Directory)
+	d, ok := l.adapter.(adapter.Directory)
 	if !ok {
 		return nil
 	}
@@ -83,9 +87,9 @@ func (s *Service) readList(ctx context.Context, j job.Job) error {
 }
 
 // readOnce reads a list once and returns the retry for the next read.
-func (s *Service) readOnce(ctx context.Context, c Connection, d Directory) error {
+func (s *Service) readOnce(ctx context.Context, c Connection, d adapter.Directory) error {
 	n, mark, why := s.copyList(ctx, c, d)
-	again, at := d.RefreshInterval(), db.At(s.Now())
+	again, at := d.RefreshInterval(), db.At(s.Clock.Now())
 	if why != nil {
 		n, again, at, mark = -1, min(again, readRetryDelay), db.Time{}, c.syncToken
 	}
@@ -115,12 +119,12 @@ func (s *Service) unlockList(id string) {
 }
 
 // copyList reads a list, or its changes, into the index. It returns the number of entries and the next sync token.
-func (s *Service) copyList(ctx context.Context, c Connection, d Directory) (people int, mark string, err error) {
+func (s *Service) copyList(ctx context.Context, c Connection, d adapter.Directory) (people int, mark string, err error) {
 	round, err := s.Contacts.NewRound(ctx, c.org, c.ID)
 	if err != nil {
 		return 0, "", err
 	}
-	f, ok := d.(IncrementalSync)
+	f, ok := d.(adapter.IncrementalSync)
 	if !ok {
 		if err := d.All(ctx, round.Add); err != nil {
 			return 0, "", err
@@ -128,18 +132,33 @@ func (s *Service) copyList(ctx context.Context, c Connection, d Directory) (peop
 		people, err = round.Finish(ctx)
 		return people, "", err
 	}
-	whole := false
-	mark, err = f.SyncSince(ctx, c.syncToken, ChangeSink{Put: round.Add, Remove: round.Remove, BeginFull: func(context.Context) error { whole = true; return nil }})
+	sink := &roundSink{Round: round}
+	mark, err = f.SyncSince(ctx, c.syncToken, sink)
 	if err != nil {
 		return 0, "", err
 	}
-	if whole {
+	if sink.whole {
 		people, err = round.Finish(ctx)
 		return people, mark, err
 	}
 	people, err = round.FinishPartial(ctx)
 	return people, mark, err
 }
+
+// roundSink copies changes into the index.
+type roundSink struct {
+	*contact.Round      // has Remove
+	whole          bool // a full read
+}
+
+// BeginFull implements ChangeSink.
+func (s *roundSink) BeginFull(context.Context) error {
+	s.whole = true
+	return nil
+}
+
+// Put implements ChangeSink.
+func (s *roundSink) Put(ctx context.Context, r contact.Record) error { return s.Add(ctx, r) }
 
 // forget deletes the entries of a connection that was deleted.
 func (s *Service) forget(ctx context.Context, j job.Job) error {

@@ -3,11 +3,13 @@ package crm
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
 	"golang.org/x/oauth2"
 
+	"soniq/internal/customer/crm/adapter"
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/op"
@@ -22,7 +24,7 @@ const authorizationTTL = 10 * time.Minute
 
 // Authorization holds the address at which a person gives consent to a connection.
 type Authorization struct {
-	URL       string  `json:"authorize_url" doc:"To be opened in a browser, by somebody who may agree for the vendor's account; it works once"`
+	URL       string  `json:"authorize_url" secret:"true" doc:"To be opened in a browser, by somebody who may agree for the vendor's account; it works once"`
 	ExpiresAt db.Time `json:"expires_at"`
 }
 
@@ -53,19 +55,19 @@ func (s *Service) Authorize(ctx context.Context, in *OneIn) (*op.Out[Authorizati
 
 // vendorConnectionOf reads the settings of a connection to a vendor. It returns false for other providers and for
 // invalid settings.
-func (s *Service) vendorConnectionOf(c Connection) (provider, vendorConnection, bool) {
-	p, ok := findProvider(c.Provider)
-	if !ok || p.decode == nil {
-		return p, vendorConnection{}, false
+func (s *Service) vendorConnectionOf(c Connection) (adapter.Provider, adapter.VendorConnection, bool) {
+	p, ok := adapter.FindProvider(c.Provider)
+	if !ok {
+		return p, adapter.VendorConnection{}, false
 	}
-	d, wrong := p.decode(c.settings)
-	return p, d, len(append(wrong, d.check(s, p)...)) == 0
+	d, ok := p.Vendor(s.env, c.settings)
+	return p, d, ok
 }
 
 // requiresConsent reports whether a person must authorize the connection in a browser.
 func (s *Service) requiresConsent(c Connection) bool {
 	_, d, ok := s.vendorConnectionOf(c)
-	return ok && d.requiresConsent()
+	return ok && d.RequiresConsent()
 }
 
 // setGrantStatus sets the status auth_required if consent is missing or the vendor refuses the grant.
@@ -90,10 +92,9 @@ type initiator struct {
 	Env  access.Environment `json:"env"`
 }
 
-// startAuthorization stores a pending authorization and returns the address of the vendor's consent page. It deletes
-// expired authorizations of the organisation.
+// startAuthorization stores a pending authorization and returns the address of the page that begins it. It deletes expired
+// authorizations of the organisation.
 func (s *Service) startAuthorization(ctx context.Context, tx db.Querier, c Connection) (a Authorization, err error) {
-	p, d, _ := s.vendorConnectionOf(c)
 	who, _ := access.From(ctx)
 	state, verifier := seal.Random(43), oauth2.GenerateVerifier()
 	digest := s.Seal.Digest(state)
@@ -105,7 +106,7 @@ func (s *Service) startAuthorization(ctx context.Context, tx db.Querier, c Conne
 	if err != nil {
 		return a, err
 	}
-	now := s.Now()
+	now := s.Clock.Now()
 	a.ExpiresAt = db.At(now.Add(authorizationTTL))
 	if _, err := tx.Exec(ctx, `DELETE FROM crm_authorizations WHERE org_id = $1 AND expires_at < $2`, c.org, db.At(now)); err != nil {
 		return a, fmt.Errorf("delete expired authorizations: %w", err)
@@ -114,38 +115,27 @@ func (s *Service) startAuthorization(ctx context.Context, tx db.Querier, c Conne
 	if _, err := tx.Exec(ctx, q, c.org, digest, c.ID, sealed, string(by), a.ExpiresAt); err != nil {
 		return a, fmt.Errorf("write authorization: %w", err)
 	}
-	options := d.endpoints.authParams
-	if d.endpoints.pkce {
-		options = append(options, oauth2.S256ChallengeOption(verifier))
-	}
-	a.URL = d.client(s, p, grant{}).AuthCodeURL(state, options...)
+	a.URL = s.BaseURL + StartPath + "?state=" + state
 	return a, nil
 }
 
 // pendingAuthorization is an authorization that a browser returned from.
 type pendingAuthorization struct {
 	org, connection, verifier string
+	session                   string // of the browser that began it; "": none has yet
 	by                        initiator
 	expires                   time.Time
 }
 
-// takeAuthorization deletes and returns an authorization: its state is valid once. It returns db.ErrNone if there is
-// none.
-func (s *Service) takeAuthorization(ctx context.Context, state string) (a pendingAuthorization, err error) {
-	digest := s.Seal.Digest(state)
+// authorizationColumns are the columns that scanAuthorization reads.
+const authorizationColumns = `org_id, connection_id, verifier, asked_by, expires_at, session`
+
+// scanAuthorization reads an authorization with the digest of its state.
+func (s *Service) scanAuthorization(digest string, row interface{ Scan(...any) error }) (a pendingAuthorization, err error) {
 	var sealed []byte
 	var by string
 	var expires db.Time
-	// tenant: as below; a request with an invented state costs a read and no transaction
-	if err := s.DB.Read(ctx).QueryRow(ctx, `SELECT org_id FROM crm_authorizations WHERE state = $1`, digest).Scan(&a.org); err != nil {
-		return a, err
-	}
-	err = s.DB.Tx(ctx, func(tx db.Querier) error {
-		// tenant: a browser that returns from a vendor sends only the state, which determines the organisation
-		const q = `DELETE FROM crm_authorizations WHERE state = $1 RETURNING org_id, connection_id, verifier, asked_by, expires_at`
-		return tx.QueryRow(ctx, q, digest).Scan(&a.org, &a.connection, &sealed, &by, &expires)
-	})
-	if err != nil {
+	if err := row.Scan(&a.org, &a.connection, &sealed, &by, &expires, &a.session); err != nil {
 		return a, err
 	}
 	plain, err := s.Seal.Unseal(sealed, []byte(a.org+"|crm_authorizations|"+digest+"|verifier"))
@@ -154,4 +144,42 @@ func (s *Service) takeAuthorization(ctx context.Context, state string) (a pendin
 	}
 	a.verifier, a.expires = string(plain), expires.Time
 	return a, json.Unmarshal([]byte(by), &a.by)
+}
+
+// findAuthorization returns an authorization, or db.ErrNone.
+func (s *Service) findAuthorization(ctx context.Context, state string) (pendingAuthorization, error) {
+	digest := s.Seal.Digest(state)
+	// tenant: a browser sends only the state, which determines the organisation
+	return s.scanAuthorization(digest, s.DB.Read(ctx).QueryRow(ctx, `SELECT `+authorizationColumns+` FROM crm_authorizations WHERE state = $1`,
+		digest))
+}
+
+// takeAuthorization deletes and returns an authorization of a session: its state is valid once. It returns db.ErrNone if there is none. The
+// authorization of another session stays.
+func (s *Service) takeAuthorization(ctx context.Context, state, session string) (a pendingAuthorization, err error) {
+	digest := s.Seal.Digest(state)
+	if a, err = s.findAuthorization(ctx, state); err != nil || a.session != session {
+		return a, err
+	}
+	err = s.DB.Tx(ctx, func(tx db.Querier) error {
+		const q = `DELETE FROM crm_authorizations WHERE org_id = $1 AND state = $2 AND session = $3 RETURNING ` + authorizationColumns
+		a, err = s.scanAuthorization(digest, tx.QueryRow(ctx, q, a.org, digest, session))
+		return err
+	})
+	return a, err
+}
+
+// bindAuthorization stores the session that began an authorization. It returns db.ErrNone if another session was first.
+func (s *Service) bindAuthorization(ctx context.Context, a pendingAuthorization, state, session string) error {
+	return s.DB.Tx(ctx, func(tx db.Querier) error {
+		const q = `UPDATE crm_authorizations SET session = $3 WHERE org_id = $1 AND state = $2 AND session IN ('', $3)`
+		r, err := tx.Exec(ctx, q, a.org, s.Seal.Digest(state), session)
+		if err != nil {
+			return fmt.Errorf("bind authorization: %w", err)
+		}
+		if n, err := r.RowsAffected(); err != nil || n == 0 {
+			return errors.Join(err, db.ErrNone)
+		}
+		return nil
+	})
 }

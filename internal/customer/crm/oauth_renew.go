@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/url"
 	"sync"
 	"time"
 
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/clientcredentials"
 
+	"soniq/internal/customer/crm/adapter"
 	"soniq/internal/platform/db"
 )
 
@@ -31,11 +30,11 @@ const (
 type grantTokens struct {
 	s *Service
 	c Connection
-	p provider
-	d vendorConnection
+	p adapter.Provider
+	d adapter.VendorConnection
 
-	mu         sync.Mutex // guards the rest
-	current    grant      // in use; Access is "" before the first token
+	mu         sync.Mutex    // guards the rest
+	current    adapter.Grant // in use; Access is "" before the first token
 	receivedAt time.Time
 	forcedAt   time.Time // last renewal because the vendor refused a token
 	inProgress *renewal
@@ -44,22 +43,22 @@ type grantTokens struct {
 // renewal is a renewal in progress. done is closed when g and err are set.
 type renewal struct {
 	done chan struct{}
-	g    grant
+	g    adapter.Grant
 	err  error
 }
 
-// credentials returns a usable token. If it expires soon, it starts a renewal in the background; without a usable
+// Credentials returns a usable token. If it expires soon, it starts a renewal in the background; without a usable
 // token it waits for the renewal. refused is the token that the vendor refused, or "".
-func (k *grantTokens) credentials(ctx context.Context, refused string) (credentials, error) {
-	now := k.s.Now()
+func (k *grantTokens) Credentials(ctx context.Context, refused string) (adapter.Credentials, error) {
+	now := k.s.Clock.Now()
 	k.mu.Lock()
 	g, young := k.current, now.Sub(k.forcedAt) < forcedRenewInterval
-	left := g.expires.Sub(now)
-	forever := g.expires.IsZero()
+	left := g.Expires.Sub(now)
+	forever := g.Expires.IsZero()
 	usable := g.Access != "" && (forever || left > expiryMargin) && (g.Access != refused || young && k.inProgress == nil)
 	if usable && (forever || left > min(renewBefore, k.lifeLocked()/4)) {
 		k.mu.Unlock()
-		return k.credentialsOf(g), nil
+		return k.d.Credentials(g), nil
 	}
 	f := k.inProgress
 	if f == nil {
@@ -71,33 +70,24 @@ func (k *grantTokens) credentials(ctx context.Context, refused string) (credenti
 	}
 	k.mu.Unlock()
 	if usable {
-		return k.credentialsOf(g), nil
+		return k.d.Credentials(g), nil
 	}
 	select {
 	case <-f.done:
-		return k.credentialsOf(f.g), f.err
+		return k.d.Credentials(f.g), f.err
 	case <-ctx.Done():
-		return credentials{}, ctx.Err()
+		return adapter.Credentials{}, ctx.Err()
 	}
 }
 
 // lifeLocked returns the lifetime of the current token, counted from its receipt. The caller holds mu.
-func (k *grantTokens) lifeLocked() time.Duration { return k.current.expires.Sub(k.receivedAt) }
-
-func (k *grantTokens) credentialsOf(g grant) credentials {
-	out := *bearer(firstNonEmpty(k.d.app.APIURL, g.Base, k.d.base), g.Access)
-	if k.d.scheme != "" {
-		out.value = k.d.scheme + " " + g.Access
-	}
-	out.account = g.Account
-	return out
-}
+func (k *grantTokens) lifeLocked() time.Duration { return k.current.Expires.Sub(k.receivedAt) }
 
 // renew runs a renewal. It is not cancelled when its callers are, because an issued token must be stored.
 func (k *grantTokens) renew(f *renewal, refused string) {
 	ctx, cancel := context.WithTimeout(context.Background(), renewTimeout)
 	defer cancel()
-	if k.d.clientCredentials {
+	if k.d.ActsForItself() {
 		f.g, f.err = k.mintAppToken(ctx)
 	} else {
 		f.g, f.err = k.fetchGrant(ctx, refused)
@@ -105,31 +95,31 @@ func (k *grantTokens) renew(f *renewal, refused string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.inProgress = nil; f.err == nil && f.g.Access != k.current.Access {
-		k.current, k.receivedAt = f.g, k.s.Now()
+		k.current, k.receivedAt = f.g, k.s.Clock.Now()
 	}
 	close(f.done)
 }
 
 // fetchGrant reads the grant from the database. If it is refused or expires within renewBefore, it is renewed; if
 // another process holds the lease, fetchGrant polls.
-func (k *grantTokens) fetchGrant(ctx context.Context, refused string) (grant, error) {
+func (k *grantTokens) fetchGrant(ctx context.Context, refused string) (adapter.Grant, error) {
 	for {
 		g, err := k.s.grantOf(ctx, k.s.DB.Read(ctx), k.c)
 		switch {
 		case db.IsNone(err):
-			return g, fmt.Errorf("%w: nobody has agreed to the connection yet", ErrAuth)
+			return g, fmt.Errorf("%w: nobody has agreed to the connection yet", adapter.ErrAuth)
 		case err != nil:
 			return g, err
-		case g.refused != "":
-			return g, fmt.Errorf("%w: %s", ErrAuth, g.refused)
+		case g.Refused != "":
+			return g, fmt.Errorf("%w: %s", adapter.ErrAuth, g.Refused)
 		}
-		if g.Access != refused && (g.expires.IsZero() || g.expires.Sub(k.s.Now()) > renewBefore) {
+		if g.Access != refused && (g.Expires.IsZero() || g.Expires.Sub(k.s.Clock.Now()) > renewBefore) {
 			return g, nil
 		}
 		if g.Refresh == "" {
-			return g, fmt.Errorf("%w: the token has expired, and the vendor issued no refresh token", ErrAuth)
+			return g, fmt.Errorf("%w: the token has expired, and the vendor issued no refresh token", adapter.ErrAuth)
 		}
-		ours, err := k.s.leaseRenewal(ctx, k.c, g.version)
+		ours, err := k.s.leaseRenewal(ctx, k.c, g.Version)
 		if err != nil {
 			return g, err
 		}
@@ -145,112 +135,43 @@ func (k *grantTokens) fetchGrant(ctx context.Context, refused string) (grant, er
 }
 
 // refreshGrant requests a new token and commits it before it is used.
-func (k *grantTokens) refreshGrant(ctx context.Context, old grant) (grant, error) {
-	client := k.d.client(k.s, k.p, old)
+func (k *grantTokens) refreshGrant(ctx context.Context, old adapter.Grant) (adapter.Grant, error) {
+	client := k.d.OAuthClient(k.s.env, k.p, old)
 	t, err := client.TokenSource(k.s.tokenContext(ctx), &oauth2.Token{RefreshToken: old.Refresh}).Token()
 	if err != nil {
-		why := permanentRefusal(err)
+		why := adapter.PermanentRefusal(err)
 		if why != "" {
 			k.s.Log.Warn("a connected system refuses to renew our token: consent is required again", "org", k.c.org, "connection", k.c.ID,
 				"provider", k.c.Provider, "err", why)
 		}
-		return old, errors.Join(tokenError(err), k.s.releaseRenewal(context.WithoutCancel(ctx), k.c, old.version, why))
+		return old, errors.Join(adapter.TokenError(err), k.s.releaseRenewal(context.WithoutCancel(ctx), k.c, old.Version, why))
 	}
 	g := old
-	if err := k.s.applyToken(&g, k.d, t, nil); err != nil {
+	if err := k.d.ApplyToken(k.s.env, &g, t, nil); err != nil {
 		return old, err
 	}
-	return g, k.s.DB.TxContext(context.WithoutCancel(ctx), func(ctx context.Context, tx db.Querier) error { return k.s.putGrant(ctx, tx, k.c, g) })
+	return g, k.s.DB.TxContext(context.WithoutCancel(ctx), func(ctx context.Context, tx db.Querier) error {
+		return k.s.putGrant(ctx, tx,
+			k.c, g)
+	})
 }
 
 // mintAppToken requests a token for the app itself (RFC 6749 §4.4). It is not stored: the app can request another.
-func (k *grantTokens) mintAppToken(ctx context.Context) (g grant, err error) {
-	c := k.d.client(k.s, k.p, g)
-	app := clientcredentials.Config{ClientID: c.ClientID, ClientSecret: c.ClientSecret, TokenURL: c.Endpoint.TokenURL, Scopes: c.Scopes, AuthStyle: c.Endpoint.AuthStyle}
+func (k *grantTokens) mintAppToken(ctx context.Context) (g adapter.Grant, err error) {
+	c := k.d.OAuthClient(k.s.env, k.p, g)
+	app := clientcredentials.Config{ClientID: c.ClientID, ClientSecret: c.ClientSecret, TokenURL: c.Endpoint.TokenURL, Scopes: c.Scopes,
+		AuthStyle: c.Endpoint.AuthStyle}
 	t, err := app.Token(k.s.tokenContext(ctx))
 	if err != nil {
-		if why := permanentRefusal(err); why != "" {
-			return g, fmt.Errorf("%w: %s", ErrAuth, why)
+		if why := adapter.PermanentRefusal(err); why != "" {
+			return g, fmt.Errorf("%w: %s", adapter.ErrAuth, why)
 		}
-		return g, tokenError(err)
+		return g, adapter.TokenError(err)
 	}
-	return g, k.s.applyToken(&g, k.d, t, nil)
+	return g, k.d.ApplyToken(k.s.env, &g, t, nil)
 }
 
 // tokenContext makes token requests use the client with the egress guard.
 func (s *Service) tokenContext(ctx context.Context) context.Context {
-	return context.WithValue(ctx, oauth2.HTTPClient, s.lookupClient)
-}
-
-// applyToken copies a token response into the grant, including the vendor's extra data. A returned API address must
-// pass the egress guard.
-func (s *Service) applyToken(g *grant, d vendorConnection, t *oauth2.Token, q url.Values) error {
-	g.Access, g.expires = t.AccessToken, t.Expiry
-	if t.RefreshToken != "" {
-		g.Refresh = t.RefreshToken
-	}
-	if d.onToken == nil {
-		return nil
-	}
-	if err := d.onToken(g, t, q); err != nil {
-		return err
-	}
-	if g.Base == "" {
-		return nil
-	}
-	if err := s.Guard.Check(g.Base); err != nil {
-		return fmt.Errorf("%w: the token response contains an API address that is not allowed: %w", ErrRefused, err)
-	}
-	return nil
-}
-
-// permanentRefusal returns the reason if a vendor refuses a grant permanently; "" if the error may be temporary.
-func permanentRefusal(err error) string {
-	var e *oauth2.RetrieveError
-	if !errors.As(err, &e) {
-		return ""
-	}
-	status := 0
-	if e.Response != nil {
-		status = e.Response.StatusCode
-	}
-	switch {
-	case e.ErrorCode == "" && status != http.StatusBadRequest && status != http.StatusUnauthorized:
-		return ""
-	case e.ErrorCode == "temporarily_unavailable", e.ErrorCode == "server_error", e.ErrorCode == "slow_down", status == http.StatusTooManyRequests, status >= 500:
-		return ""
-	}
-	why := firstNonEmpty(e.ErrorCode, fmt.Sprint(status))
-	if e.ErrorDescription != "" {
-		why += ": " + clip(e.ErrorDescription)
-	}
-	return why
-}
-
-func clip(text string) string {
-	const most = 160
-	if r := []rune(text); len(r) > most {
-		return string(r[:most])
-	}
-	return text
-}
-
-// tokenError returns the error of a token request without the body of the answer, because it can contain tokens.
-func tokenError(err error) error {
-	var e *oauth2.RetrieveError
-	switch {
-	case !errors.As(err, &e):
-		var u *url.Error
-		if errors.As(err, &u) {
-			return fmt.Errorf("ask for a token: %w", u.Err)
-		}
-		return errors.New("ask for a token: the answer cannot be read")
-	case permanentRefusal(err) != "":
-		return fmt.Errorf("%w: %s", ErrAuth, permanentRefusal(err))
-	case e.Response != nil && e.Response.StatusCode == http.StatusTooManyRequests:
-		return &BusyError{After: parseRetryAfter(e.Response.Header.Get("Retry-After"))}
-	case e.Response != nil:
-		return fmt.Errorf("ask for a token: the system answered %d", e.Response.StatusCode)
-	}
-	return errors.New("ask for a token: the system refuses it for now")
+	return context.WithValue(ctx, oauth2.HTTPClient, s.env.Lookups)
 }

@@ -1,6 +1,7 @@
 package crm
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -11,8 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/oauth2"
-
+	"soniq/internal/customer/crm/adapter"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/job"
 )
@@ -36,7 +36,7 @@ func (s *Service) enqueueRevoke(ctx context.Context, tx db.Querier, c Connection
 		return err
 	}
 	p, d, ok := s.vendorConnectionOf(c)
-	if !ok || !d.requiresConsent() {
+	if !ok || !d.RequiresConsent() {
 		return nil
 	}
 	g, err := s.grantOf(ctx, tx, c)
@@ -46,14 +46,12 @@ func (s *Service) enqueueRevoke(ctx context.Context, tx db.Querier, c Connection
 	if err != nil {
 		return err
 	}
-	at, client := d.endpoints, d.client(s, p, g)
-	if d.endpointsFor != nil {
-		at = d.endpointsFor(g)
-	}
-	if at.revoke == "" {
+	address, inHeader := d.Revocation(g)
+	if address == "" {
 		return nil
 	}
-	plain, err := json.Marshal(revocation{at.revoke, firstNonEmpty(g.Refresh, g.Access), client.ClientID, client.ClientSecret, at.style == oauth2.AuthStyleInHeader})
+	client := d.OAuthClient(s.env, p, g)
+	plain, err := json.Marshal(revocation{address, cmp.Or(g.Refresh, g.Access), client.ClientID, client.ClientSecret, inHeader})
 	if err != nil {
 		return err
 	}
@@ -85,7 +83,7 @@ func (s *Service) revoke(ctx context.Context, j job.Job) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	return x.send(ctx, s.lookupClient)
+	return x.send(ctx, s.env.Lookups)
 }
 
 func (x revocation) send(ctx context.Context, client *http.Client) error {
@@ -104,7 +102,7 @@ func (x revocation) send(ctx context.Context, client *http.Client) error {
 	}
 	answer, err := client.Do(r)
 	if err != nil {
-		return fmt.Errorf("revoke tokens: %w", withoutURL(ctx, err))
+		return fmt.Errorf("revoke tokens: %w", adapter.WithoutURL(ctx, err))
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode >= 500 || answer.StatusCode == http.StatusTooManyRequests {

@@ -13,17 +13,19 @@ import (
 
 	"soniq/internal/customer/contact"
 	"soniq/internal/customer/crm"
+	"soniq/internal/customer/crm/adapter"
 	"soniq/internal/customer/crm/vendortest"
 	"soniq/internal/platform/access"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/db/dbtest"
-	"soniq/internal/platform/op"
 	"soniq/internal/platform/op/optest"
 )
 
 // browse opens a consent page like a browser, gives consent, and returns the callback page.
 func (h *fixture) browse(at string) *httptest.ResponseRecorder {
 	h.t.Helper()
+	at = h.begin(at)
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	a, err := client.Get(at)
 	if err != nil {
@@ -34,6 +36,16 @@ func (h *fixture) browse(at string) *httptest.ResponseRecorder {
 		h.t.Fatalf("the vendor answers %d", a.StatusCode)
 	}
 	return h.followRedirect(a.Header.Get("Location"))
+}
+
+// begin opens the page that begins an authorization, and returns the address of the vendor.
+func (h *fixture) begin(at string) string {
+	h.t.Helper()
+	w := h.followRedirect(at)
+	if w.Code != http.StatusSeeOther {
+		h.t.Fatalf("the start of an authorization: %d %s", w.Code, w.Body)
+	}
+	return w.Header().Get("Location")
 }
 
 // followRedirect opens the callback page at the redirect URI.
@@ -85,7 +97,7 @@ func TestAuthorize_ConsentInBrowser(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h, v := newFixture(t, d), vendortest.New(t, "hubspot")
 		c := h.createVendor("hubspot", ownApp(v)).Want(201)
-		if c.Text("status") != "auth_required" || c.Text("settings.client_secret") != "********" || !strings.HasPrefix(c.Text("authorize_url"), v.URL+"/oauth/authorize?") {
+		if c.Text("status") != "auth_required" || c.Text("settings.client_secret") != "********" || !strings.HasPrefix(c.Text("authorize_url"), "https://voice.test"+crm.StartPath+"?") {
 			t.Fatalf("connected %s", c.Bytes)
 		}
 		if a := h.lookup("+442079460018").Want(404); a.Text("sources.1.status") != "error" || len(v.Requests()) != 0 {
@@ -120,6 +132,43 @@ func TestAuthorize_ConsentInBrowser(t *testing.T) {
 	})
 }
 
+// A connection is agreed to in the browser that began it, by a person of the organisation. A stranger who is led to the address, or to the
+// vendor, connects nothing.
+func TestAuthorize_BoundToBrowser(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h, v := newFixture(t, d), vendortest.New(t, "hubspot")
+		c := h.createVendor("hubspot", ownApp(v)).Want(201)
+		mine, at := h.person, c.Text("authorize_url")
+		h.person = access.Principal{}
+		if w := h.followRedirect(at); w.Code != http.StatusSeeOther || !strings.HasPrefix(w.Header().Get("Location"), "https://voice.test/account/login?next=%2Fcrm") {
+			t.Errorf("nobody is signed in: %d %s", w.Code, w.Header().Get("Location"))
+		}
+		for _, other := range []access.Principal{{OrgID: "org_other", KeyID: "ses_2", Scopes: mine.Scopes}, {OrgID: h.org, KeyID: "ses_2", Scopes: []access.Scope{access.ContactsRead}}} {
+			h.person = other
+			if w := h.followRedirect(at); w.Code != http.StatusForbidden {
+				t.Errorf("%+v: %d %s", other, w.Code, w.Body)
+			}
+		}
+		h.person = mine
+		vendor, _ := url.Parse(h.begin(at))
+		back := "https://voice.test" + crm.CallbackPath + "?code=c&state=" + vendor.Query().Get("state")
+		for _, other := range []access.Principal{{}, {OrgID: "org_other", KeyID: "ses_2", Scopes: mine.Scopes}, {OrgID: h.org, KeyID: "ses_3", Scopes: mine.Scopes}} {
+			h.person = other
+			if w := h.followRedirect(back); w.Code != http.StatusBadRequest || len(v.TokenRequests()) != 0 {
+				t.Errorf("another browser came back: %d, %d codes exchanged", w.Code, len(v.TokenRequests()))
+			}
+			if w := h.followRedirect(at); w.Code == http.StatusSeeOther && !strings.Contains(w.Header().Get("Location"), "/account/login") {
+				t.Errorf("another browser began again what was begun: %s", w.Header().Get("Location"))
+			}
+		}
+		h.person = mine
+		if w := h.browse(at); w.Code != http.StatusOK {
+			t.Errorf("the browser that began it: %d %s", w.Code, w.Body)
+		}
+	})
+}
+
 func TestAuthorize_StateSingleUse(t *testing.T) {
 	t.Parallel()
 	h, v := newFixture(t, dbtest.SQLite(t)), vendortest.New(t, "hubspot")
@@ -127,7 +176,7 @@ func TestAuthorize_StateSingleUse(t *testing.T) {
 	again := "/crm/connections/" + c.Text("id") + "/authorize"
 	back := func() string {
 		a := h.do("POST", again, nil).Want(200)
-		q, _ := url.Parse(a.Text("authorize_url"))
+		q, _ := url.Parse(h.begin(a.Text("authorize_url")))
 		return "https://voice.test" + crm.CallbackPath + "?state=" + q.Query().Get("state")
 	}
 	if w := h.followRedirect(back() + "&error=access_denied"); w.Code != 200 || !strings.Contains(w.Body.String(), "not connected") {
@@ -144,13 +193,13 @@ func TestAuthorize_StateSingleUse(t *testing.T) {
 		t.Errorf("a state nobody made: %d", w.Code)
 	}
 	at = back()
-	h.Service.CheckCredential = func(context.Context, access.Principal) error { return op.Fail("key_revoked", "") }
+	h.Service.Credentials = revokedCredentials{}
 	if w := h.followRedirect(at + "&code=c"); w.Code != http.StatusForbidden {
 		t.Errorf("the credential is gone: %d", w.Code)
 	}
-	h.Service.CheckCredential = nil
+	h.Service.Credentials = allCredentials{}
 	at = back()
-	h.Service.Now = func() time.Time { return time.Now().Add(11 * time.Minute) }
+	h.Service.Clock = clock.Func(func() time.Time { return time.Now().Add(11 * time.Minute) })
 	if w := h.followRedirect(at + "&code=c"); w.Code != http.StatusBadRequest {
 		t.Errorf("after eleven minutes: %d", w.Code)
 	}
@@ -189,7 +238,7 @@ func TestRenew_OnceAcrossNodes(t *testing.T) {
 			t.Errorf("renewed %d times, %d refresh tokens are good", renewed, v.ValidRefreshTokens())
 		}
 		v.RevokeTokens(false) // the vendor revokes the token before its expiry
-		h.Service.Now = func() time.Time { return time.Now().Add(2 * time.Minute) }
+		h.Service.Clock = clock.Func(func() time.Time { return time.Now().Add(2 * time.Minute) })
 		if found, err := lookupDirect(h.Service, h.org, "+442079460018"); err != nil || len(found) != 1 {
 			t.Errorf("after the token was taken back: %v, %v", found, err)
 		}
@@ -207,8 +256,8 @@ func lookupDirect(s *crm.Service, org, number string) ([]contact.Record, error) 
 		return nil, err
 	}
 	for _, c := range all {
-		if c.Lookup != nil {
-			return c.Lookup(context.Background(), q)
+		if c.Live != nil {
+			return c.Live.Lookup(context.Background(), q)
 		}
 	}
 	return nil, fmt.Errorf("nothing is connected")
@@ -245,15 +294,55 @@ func TestSettings_OperatorSecretsOnlyToVendor(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t, dbtest.SQLite(t))
 	h.createVendor("hubspot", nil).Refused("validation_failed", "settings.client_id required")
-	h.Service.Apps = map[string]crm.App{"hubspot": {ClientID: "op", ClientSecret: "s3cret"}}
+	h.Apps["hubspot"] = adapter.App{ClientID: "op", ClientSecret: "s3cret"}
 	h.createVendor("hubspot", map[string]any{"login_url": "https://thief.example"}).Refused("validation_failed", "settings.login_url not_available")
 	h.createVendor("hubspot", map[string]any{"client_id": "x"}).Refused("validation_failed", "settings.client_secret required")
 	h.createVendor("hubspot", map[string]any{"token": "t", "api_url": "http://10.0.0.1"}).Refused("validation_failed", "settings.api_url invalid_url")
 	c := h.createVendor("hubspot", nil).Want(201)
-	if at := c.Text("authorize_url"); !strings.HasPrefix(at, "https://app.hubspot.com/oauth/authorize?") || !strings.Contains(at, "client_id=op") || strings.Contains(at, "s3cret") {
+	if at := h.begin(c.Text("authorize_url")); !strings.HasPrefix(at, "https://app.hubspot.com/oauth/authorize?") || !strings.Contains(at, "client_id=op") || strings.Contains(at, "s3cret") {
 		t.Errorf("sent to %s", at)
 	}
 	h.do("PATCH", "/crm/connections/"+c.Text("id"), `{"settings":{"token":"pat-1"}}`).Want(200)
 	h.do("POST", "/crm/connections/"+c.Text("id")+"/authorize", nil).Want(409).Refused("invalid_state")
 	h.do("POST", "/crm/connections/crm_nobody/authorize", nil).Want(404)
+}
+
+// TestUpdate_MovedConnectionLosesTokens changes the address of a connection. Its secrets and OAuth tokens are dropped.
+func TestUpdate_MovedConnectionLosesTokens(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h, v, thief := newFixture(t, d), vendortest.New(t, "hubspot"), vendortest.New(t, "hubspot")
+		id := h.connectVendor("hubspot", ownApp(v))
+		h.lookup("+442079460018").Want(200)
+		for _, member := range []string{"api_url", "login_url"} {
+			h.do("PATCH", "/crm/connections/"+id, map[string]any{"settings": map[string]any{member: thief.URL}}).Want(422).
+				Refused("validation_failed", "settings.client_secret secret_required")
+		}
+		h.do("PATCH", "/crm/connections/"+id, map[string]any{"name": "Another"}).Want(200)
+		if a := h.list(); a.Text("data.1.status") != "active" {
+			t.Errorf("another name: %s", a.Bytes)
+		}
+		moved := h.do("PATCH", "/crm/connections/"+id, map[string]any{"settings": map[string]any{"api_url": thief.URL, "client_secret": "made up"}}).Want(200)
+		if moved.Text("status") != "auth_required" {
+			t.Errorf("moved: %s", moved.Bytes)
+		}
+		h.lookup("+442079460018", "&fresh=true")
+		if got := thief.Requests(); len(got) != 0 {
+			t.Errorf("the thief got %+v", got)
+		}
+	})
+}
+
+// A directory and a lookup by templates need their secrets again at another host.
+func TestUpdate_MovedSystemNeedsSecrets(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t, dbtest.SQLite(t))
+	id := h.connect(lookupSettings, fieldMap).Want(201).Text("id")
+	h.do("PATCH", "/crm/connections/"+id, `{"settings":{"lookup":{"url":"https://evil.example/?q={{phone}}"}}}`).Want(422).
+		Refused("validation_failed", "settings.auth.token secret_required", "settings.headers.X-Tenant secret_required")
+	directory := h.do("POST", "/crm/connections", `{"provider":"ldap","name":"Staff","settings":{"url":"ldaps://directory.example","base_dn":"dc=example","bind_dn":"cn=a","password":"s3cret"}}`).
+		Want(201).Text("id")
+	for _, moved := range []string{`"url":"ldaps://evil.example"`, `"url":"ldaps://directory.example:1636"`, `"url":"ldap://directory.example","start_tls":true`} {
+		h.do("PATCH", "/crm/connections/"+directory, `{"settings":{`+moved+`}}`).Want(422).Refused("validation_failed", "settings.password secret_required")
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"soniq/internal/customer/contact"
+	"soniq/internal/customer/crm/adapter"
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/op"
@@ -23,7 +24,8 @@ func (s *Service) Operations() []op.Operation {
 		op.New("crm.connections.create", "POST /crm/connections", w, "Connect a system", s.Create).Status(201),
 		op.New("crm.connections.update", "PATCH /crm/connections/{id}", w, "Change a connection", s.Update),
 		op.Delete("crm.connections.delete", "DELETE /crm/connections/{id}", w, "Disconnect a system", s.Delete),
-		op.New("crm.connections.authorize", "POST /crm/connections/{id}/authorize", w, "Begin to agree to a connection in a browser", s.Authorize),
+		op.New("crm.connections.authorize", "POST /crm/connections/{id}/authorize", w, "Begin to agree to a connection in a browser",
+			s.Authorize),
 		op.New("crm.connections.test", "POST /crm/connections/{id}/test", w, "Ask a connected system now", s.Test).WithSideEffects(),
 		op.New("crm.sync.list", "GET /crm/sync-jobs", r, "List what is written to connected systems", s.Syncs),
 		op.New("crm.sync.retry", "POST /crm/sync-jobs/{id}/retry", w, "Try again to write it", s.Retry),
@@ -32,28 +34,29 @@ func (s *Service) Operations() []op.Operation {
 
 // Provider is a kind of system that can be connected.
 type Provider struct {
-	Provider       string       `json:"provider"`
-	Name           string       `json:"name"`
-	Description    string       `json:"description"`
-	Enabled        bool         `json:"enabled" doc:"Connections of this kind can be made here"`
-	Capabilities   Capabilities `json:"capabilities"`
-	SettingsSchema op.Members   `json:"settings_schema" doc:"JSON schema of settings"`
-	FieldMap       []string     `json:"field_map" nullable:"false" doc:"Fields that a field_map may name"`
+	Provider       string               `json:"provider"`
+	Name           string               `json:"name"`
+	Description    string               `json:"description"`
+	Enabled        bool                 `json:"enabled" doc:"Connections of this kind can be made here"`
+	Capabilities   adapter.Capabilities `json:"capabilities"`
+	SettingsSchema op.Members           `json:"settings_schema" doc:"JSON schema of settings"`
+	FieldMap       []string             `json:"field_map" nullable:"false" doc:"Fields that a field_map may name"`
 }
 
 // Providers lists the providers that are built in.
 func (s *Service) Providers(context.Context, *struct{}) (*op.Out[op.Page[Provider]], error) {
 	out := op.Page[Provider]{Data: []Provider{}}
-	for _, p := range providers {
-		x := Provider{Provider: p.name, Name: p.title, Description: p.description, Enabled: p.isAvailable(), Capabilities: p.capabilities, FieldMap: []string{}}
-		schema, err := json.Marshal(schemaOf(p.settings))
+	for _, p := range adapter.Providers {
+		x := Provider{Provider: p.Name, Name: p.Title, Description: p.Description, Enabled: p.IsAvailable(), Capabilities: p.Capabilities,
+			FieldMap: []string{}}
+		schema, err := json.Marshal(schemaOf(p.Settings))
 		if err != nil {
 			return nil, err
 		}
 		if err := json.Unmarshal(schema, &x.SettingsSchema); err != nil {
 			return nil, err
 		}
-		if p.hasFieldMap {
+		if p.HasFieldMap {
 			x.FieldMap = sortedFields()
 		}
 		out.Data = append(out.Data, x)
@@ -89,7 +92,8 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Connect
 	for i := range rest {
 		s.fillView(&rest[i])
 	}
-	page := op.Paged(ctx, in.Paging, rest[:min(len(rest), in.Limit+1)], func(c Connection) op.Position { return op.Position{Int: int64(c.Priority), ID: c.ID} })
+	page := op.Paged(ctx, in.Paging, rest[:min(len(rest), in.Limit+1)],
+		func(c Connection) op.Position { return op.Position{Int: int64(c.Priority), ID: c.ID} })
 	return op.WithTotal(page, in.Paging, func() (int, error) { return len(all), nil })
 }
 
@@ -108,9 +112,9 @@ type Fresh struct {
 
 // Create connects a system.
 func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Connection], error) {
-	b, now := in.Body, db.At(s.Now())
-	c := Connection{ID: db.NewID("crm"), Provider: b.Provider, Name: b.Name, Priority: defaultPriority, TimeoutMS: b.TimeoutMS, FieldMap: b.FieldMap,
-		CreatedAt: now, org: access.Org(ctx), enabled: true, updatedAt: now}
+	b, now := in.Body, db.At(s.Clock.Now())
+	c := Connection{ID: db.NewID("crm"), Provider: b.Provider, Name: b.Name, Priority: defaultPriority, TimeoutMS: b.TimeoutMS,
+		FieldMap: b.FieldMap, CreatedAt: now, org: access.Org(ctx), enabled: true, updatedAt: now}
 	if b.Priority != nil {
 		c.Priority = *b.Priority
 	}
@@ -130,6 +134,9 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Connection]
 		}
 		if len(all) > maxConnections {
 			return op.Fail("plan_limit", fmt.Sprintf("an organisation may connect %d systems", maxConnections))
+		}
+		if err := c.hold(ctx, b.Settings); err != nil {
+			return err
 		}
 		if err := s.save(ctx, tx, &c, b.Settings, all); err != nil {
 			return err
@@ -158,14 +165,14 @@ func (s *Service) save(ctx context.Context, tx db.Querier, c *Connection, settin
 	if err != nil || len(raw) > maxSettingsBytes {
 		wrong = append(wrong, op.Field("settings", "invalid_length", "may have 64 kB"))
 	}
-	p, ok := findProvider(c.Provider)
-	var a Adapter
+	p, ok := adapter.FindProvider(c.Provider)
+	var a adapter.Adapter
 	switch {
 	case !ok:
-		wrong = append(wrong, op.Field("provider", "not_available", "can be one of "+providerNames()))
-	case p.isAvailable():
+		wrong = append(wrong, op.Field("provider", "not_available", "can be one of "+adapter.ProviderNames()))
+	case p.IsAvailable():
 		var more []op.Violation
-		a, more = p.adapterOf(s, *c, raw)
+		a, more = s.adapterOf(p, *c, raw)
 		wrong = append(wrong, more...)
 	case len(settings) > 0:
 		wrong = append(wrong, op.Field("settings", "unknown_field", "own contacts have no settings"))
@@ -182,7 +189,7 @@ func (s *Service) save(ctx context.Context, tx db.Querier, c *Connection, settin
 		return err
 	}
 	s.publishChanged(tx, c.org)
-	if _, ok := a.(Directory); ok && c.enabled {
+	if _, ok := a.(adapter.Directory); ok && c.enabled {
 		return s.enqueueRead(ctx, tx, *c)
 	}
 	return nil
@@ -241,11 +248,21 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Connection]
 		if err := in.Check(c.updatedAt); err != nil {
 			return err
 		}
-		settings, err := in.Body.apply(&c)
+		settings, moved, err := in.Body.apply(&c)
 		if err != nil {
 			return err
 		}
-		if c.updatedAt = db.At(s.Now()); c.CreatedAt.IsZero() {
+		if moved {
+			if err := dropGrant(ctx, tx, &c); err != nil {
+				return err
+			}
+		}
+		if in.Body.Settings.Set {
+			if err := c.hold(ctx, settings); err != nil {
+				return err
+			}
+		}
+		if c.updatedAt = db.At(s.Clock.Now()); c.CreatedAt.IsZero() {
 			c.CreatedAt = c.updatedAt
 		}
 		return s.save(ctx, tx, &c, settings, all)
@@ -257,22 +274,27 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Connection]
 	return op.Versioned(c, c.updatedAt)
 }
 
-func (p Patch) apply(c *Connection) (map[string]any, error) {
+// apply applies the changes and returns the new settings. moved reports whether they lead to another place.
+func (p Patch) apply(c *Connection) (settings map[string]any, moved bool, err error) {
 	p.Name.Apply(&c.Name)
 	p.Priority.Apply(&c.Priority)
 	p.TimeoutMS.Apply(&c.TimeoutMS)
 	p.FieldMap.Apply(&c.FieldMap)
 	if p.Status.Set {
 		if p.Status.V != "active" && p.Status.V != "disabled" {
-			return nil, op.Invalid(op.Field("status", "invalid_value", "must be active or disabled"))
+			return nil, false, op.Invalid(op.Field("status", "invalid_value", "must be active or disabled"))
 		}
 		c.enabled = p.Status.V == "active"
 	}
-	settings := map[string]any{}
-	if err := json.Unmarshal(c.settings, &settings); err != nil {
-		return nil, fmt.Errorf("read settings of connection %s: %w", c.ID, err)
+	old := map[string]any{}
+	if err := json.Unmarshal(c.settings, &old); err != nil {
+		return nil, false, fmt.Errorf("read settings of connection %s: %w", c.ID, err)
 	}
-	return mergePatch(settings, p.Settings.V), nil
+	if wrong := op.CheckMovedSettings(old, p.Settings.V); len(wrong) > 0 {
+		return nil, false, op.Invalid(wrong...)
+	}
+	settings = op.MergeSettings(old, p.Settings.V)
+	return settings, op.SettingsMoved(old, settings), nil
 }
 
 func findConnection(all []Connection, id string) (Connection, error) {

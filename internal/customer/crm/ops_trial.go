@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"soniq/internal/customer/contact"
+	"soniq/internal/customer/crm/adapter"
 	"soniq/internal/platform/access"
+	"soniq/internal/platform/egress"
 	"soniq/internal/platform/op"
 )
 
@@ -75,7 +77,11 @@ func (s *Service) Test(ctx context.Context, in *TestIn) (*op.Out[Trial], error) 
 		t.Error = &text
 	}
 	if record != nil {
-		t.Sample = &Sample{record.ExternalID, record.Name, record.Company, record.Title, record.Email, record.URL, append([]string{}, record.Phones...)}
+		if !egress.IsWebAddress(record.URL) {
+			record.URL = ""
+		}
+		t.Sample = &Sample{record.ExternalID, record.Name, record.Company, record.Title, record.Email, record.URL,
+			append([]string{}, record.Phones...)}
 	}
 	return op.OK(t)
 }
@@ -92,15 +98,15 @@ func (s *Service) testQuery(ctx context.Context, in *TestIn) (contact.Query, err
 var errStopReading = errors.New("enough")
 
 // fetchSample requests one record: the first of a list, or the first match of a lookup.
-func fetchSample(ctx context.Context, a Adapter, q contact.Query) (found *contact.Record, err error) {
-	if d, ok := a.(Directory); ok {
+func fetchSample(ctx context.Context, a adapter.Adapter, q contact.Query) (found *contact.Record, err error) {
+	if d, ok := a.(adapter.Directory); ok {
 		err := d.All(ctx, func(_ context.Context, r contact.Record) error { found = &r; return errStopReading })
 		if errors.Is(err, errStopReading) {
 			err = nil
 		}
 		return found, err
 	}
-	f, ok := a.(Searcher)
+	f, ok := a.(adapter.Searcher)
 	if !ok || !a.Can().Lookup {
 		return nil, errors.New("this connection has no lookup that could be tried")
 	}

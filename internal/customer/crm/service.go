@@ -12,12 +12,16 @@ import (
 	"time"
 
 	"soniq/internal/customer/contact"
+	"soniq/internal/customer/crm/adapter"
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/bus"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/egress"
 	"soniq/internal/platform/job"
+	"soniq/internal/platform/op"
 	"soniq/internal/platform/seal"
+	"soniq/internal/platform/wiring"
 	"soniq/internal/telephony/call"
 )
 
@@ -28,27 +32,46 @@ type Config struct {
 	Jobs    *job.Queue
 	Seal    *seal.Seal
 	Guard   *egress.Guard
-	BaseURL string         // of this server, without a trailing slash; vendors redirect browsers to it
-	Apps    map[string]App // of the operator, by provider
-	// CheckCredential reports whether the credential that started an authorization is still valid. nil accepts every
-	// credential.
-	CheckCredential func(ctx context.Context, p access.Principal) error
-	Contacts        *contact.Service
-	Log             *slog.Logger
-	Now             func() time.Time
-	// Note and Call read the data that is written to connected systems. They return db.ErrNone if it was deleted.
-	Note func(ctx context.Context, org, id, callID string) (call.Note, error)
-	Call func(ctx context.Context, org, id string) (call.Call, error)
-	// Transcript returns the transcript of a call; "" if there is none (yet). nil means that there are no
-	// transcripts.
-	Transcript func(ctx context.Context, org, callID string) (string, error)
+	BaseURL string                 // of this server, without a trailing slash; vendors redirect browsers to it
+	Apps    map[string]adapter.App // of the operator, by provider
+	// Credentials checks the credential that started an authorization.
+	Credentials Credentials
+	// Browsers finds the person who is signed in in a browser.
+	Browsers Browsers
+	Contacts *contact.Service
+	Log      *slog.Logger
+	Clock    clock.Clock `wiring:"optional"`
+	Subjects Subjects
+}
+
+// Credentials reports whether a credential is still valid.
+type Credentials interface {
+	Revalidate(ctx context.Context, p access.Principal) error
+	// StillHeld returns the scopes that a holder had and still has.
+	StillHeld(ctx context.Context, h access.Holder) ([]access.Scope, error)
+}
+
+// Browsers returns the person who is signed in in the browser of a request. The key of the principal is the session; it is "" if nobody is
+// signed in. If org is the sandbox of the person's organisation, the principal belongs to the sandbox.
+type Browsers interface {
+	Person(r *http.Request, org string) (access.Principal, error)
+}
+
+// Subjects reads the data that is written to connected systems.
+type Subjects interface {
+	// Note returns a note of a call, or of a contact if callID is "". It returns db.ErrNone if the note was deleted.
+	Note(ctx context.Context, org, id, callID string) (call.Note, error)
+	// Call returns a call, or db.ErrNone if it was deleted.
+	Call(ctx context.Context, org, id string) (call.Call, error)
+	// Transcript returns the transcript of a call; "" if there is none (yet).
+	Transcript(ctx context.Context, org, callID string) (string, error)
 }
 
 // Service manages the connections of organisations. It is safe for concurrent use.
 type Service struct {
 	Config
-	lookupClient, listClient *http.Client
-	cache                    *bus.Cache[orgConnections]
+	env   *adapter.Env
+	cache *bus.Cache[orgConnections]
 
 	mu           sync.Mutex // guards the rest
 	clients      map[string]*connectionClient
@@ -65,10 +88,13 @@ type orgConnections struct {
 
 // New returns a service.
 func New(c Config) *Service {
+	wiring.Check(c)
+	c.Clock = clock.OrSystem(c.Clock)
 	const cacheLife = 30 * time.Second
-	return &Service{Config: c, lookupClient: c.Guard.Client(lookupLimits), listClient: c.Guard.Client(listLimits), clients: map[string]*connectionClient{}, readingLists: map[string]bool{},
+	return &Service{Config: c, env: adapter.NewEnv(c.Guard, c.Apps, c.BaseURL+CallbackPath, c.Contacts, c.Clock),
+		clients: map[string]*connectionClient{}, readingLists: map[string]bool{},
 		noticeRounds: map[string]time.Time{},
-		cache:        bus.NewCache[orgConnections](c.Bus, Changed, cacheLife, c.Now)}
+		cache:        bus.NewCache[orgConnections](c.Bus, Changed, cacheLife, c.Clock.Now)}
 }
 
 // Connected returns the connections of an organisation for lookups. It is cached, because it is called during call
@@ -93,7 +119,7 @@ func (s *Service) cachedConnections(ctx context.Context, org string) (orgConnect
 				s.Log.Error("connection cannot be used", "org", org, "connection", c.ID, "err", err)
 			} else if l != nil {
 				if _, live := l.searcher(); live {
-					x.Lookup = l.lookup
+					x.Live = l
 				}
 				out.logsCalls = out.logsCalls || l.adapter.Can().CallLog
 			}
@@ -104,11 +130,11 @@ func (s *Service) cachedConnections(ctx context.Context, org string) (orgConnect
 }
 
 // searcher returns the adapter if it can be searched during a call.
-func (l *connectionClient) searcher() (Searcher, bool) {
+func (l *connectionClient) searcher() (adapter.Searcher, bool) {
 	if !l.adapter.Can().Lookup {
 		return nil, false
 	}
-	f, ok := l.adapter.(Searcher)
+	f, ok := l.adapter.(adapter.Searcher)
 	return f, ok
 }
 
@@ -134,7 +160,8 @@ func (s *Service) allConnections(ctx context.Context, q db.Querier, org string) 
 // internalConnection returns the connection that represents an organisation's own contacts. It is used until the
 // organisation changes it.
 func internalConnection(org string) Connection {
-	return Connection{ID: contact.InternalID, Provider: "internal", Name: contact.InternalName, enabled: true, TimeoutMS: defaultTimeout, FieldMap: map[string]string{}, org: org}
+	return Connection{ID: contact.InternalID, Provider: "internal", Name: contact.InternalName, enabled: true, TimeoutMS: defaultTimeout,
+		FieldMap: map[string]string{}, org: org}
 }
 
 // unsealSettings decrypts the settings of a connection in place.
@@ -167,16 +194,16 @@ func (s *Service) clientFor(c Connection) (*connectionClient, error) {
 	if l := s.clients[name]; l != nil && l.version.Equal(c.updatedAt.Time) {
 		return l, nil
 	}
-	p, ok := findProvider(c.Provider)
-	if !ok || !p.isAvailable() {
+	p, ok := adapter.FindProvider(c.Provider)
+	if !ok || !p.IsAvailable() {
 		return nil, fmt.Errorf("provider %s is not built in", c.Provider)
 	}
-	a, wrong := p.adapterOf(s, c, c.settings)
+	a, wrong := s.adapterOf(p, c, c.settings)
 	if a == nil {
 		return nil, fmt.Errorf("settings of connection %s: %s", c.ID, wrong[0].Message)
 	}
 	s.clients[name].close()
-	s.clients[name] = newConnectionClient(a, c, s.Now)
+	s.clients[name] = newConnectionClient(a, c, s.Clock.Now)
 	return s.clients[name], nil
 }
 
@@ -211,18 +238,18 @@ func (s *Service) publishChanged(tx db.Querier, org string) {
 // fillView sets the fields of a connection that the API shows: status, capabilities, masked settings, health.
 func (s *Service) fillView(c *Connection) {
 	c.Status = "active"
-	p, _ := findProvider(c.Provider)
-	c.Capabilities = p.capabilities
+	p, _ := adapter.FindProvider(c.Provider)
+	c.Capabilities = p.Capabilities
 	c.Settings = map[string]any{}
 	_ = json.Unmarshal(c.settings, &c.Settings)
-	c.Settings = maskSecrets(c.Settings)
+	c.Settings = op.MaskSettings(c.Settings)
 	if c.FieldMap == nil {
 		c.FieldMap = map[string]string{}
 	}
 	if l, err := s.clientFor(*c); err == nil && l != nil {
 		c.Capabilities = l.adapter.Can()
 		l.health().applyTo(c)
-		if _, ok := l.adapter.(Directory); ok {
+		if _, ok := l.adapter.(adapter.Directory); ok {
 			c.NoticeURL = db.Null(s.BaseURL + s.noticePath(c.org, c.ID)).Ptr()
 		}
 	}
@@ -233,4 +260,10 @@ func (s *Service) fillView(c *Connection) {
 	if !c.enabled {
 		c.Status = "disabled"
 	}
+}
+
+// adapterOf checks settings and builds the adapter of a connection.
+func (s *Service) adapterOf(p adapter.Provider, c Connection, raw json.RawMessage) (adapter.Adapter, []op.Violation) {
+	tokens := func(d adapter.VendorConnection) adapter.CredentialSource { return &grantTokens{s: s, c: c, p: p, d: d} }
+	return p.Adapter(s.env, c.org, c.FieldMap, raw, tokens)
 }

@@ -17,7 +17,10 @@ import (
 
 	"soniq/internal/customer/contact"
 	"soniq/internal/customer/crm"
+	"soniq/internal/customer/crm/adapter"
 	"soniq/internal/identity/org"
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/blob"
 	"soniq/internal/platform/bus"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/db/dbtest"
@@ -37,6 +40,7 @@ type fixture struct {
 	org      string
 	contacts *contact.Service
 	server   *optest.Server
+	person   access.Principal // who is signed in in the browser
 	system   *httptest.Server
 
 	mu         sync.Mutex // guards the rest
@@ -65,29 +69,20 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 		t.Fatal(err)
 	}
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	jobs := &job.Queue{Bus: b, Now: time.Now}
-	outbox := &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(time.Now()) }}
-	h.contacts = (&contact.Service{DB: d, Orgs: orgs, Outbox: outbox, Jobs: jobs, Log: log, Now: time.Now}).Open()
+	jobs := &job.Queue{Bus: b}
+	outbox := &event.Outbox{DB: d, Bus: b}
+	files, err := blob.OpenDir(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.contacts = contact.New(contact.Config{DB: d, Orgs: orgs, Outbox: outbox, Jobs: jobs, Files: files, Log: log,
+		Sources: systems{h}, Systems: systems{h}, Calls: noCalls{}, Memory: noMemory{}})
 	t.Cleanup(h.contacts.Close)
 	h.Service = crm.New(crm.Config{DB: d, Bus: b, Jobs: jobs, Seal: secrets, Guard: egress.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}),
-		Contacts: h.contacts, Log: log, Now: time.Now, BaseURL: "https://voice.test",
-		Note: func(ctx context.Context, org, id, _ string) (call.Note, error) {
-			return h.contacts.Note(ctx, d.Read(ctx), org, id)
-		},
-		Call: func(context.Context, string, string) (call.Call, error) {
-			h.mu.Lock()
-			defer h.mu.Unlock()
-			return h.call, nil
-		},
-		Transcript: func(context.Context, string, string) (string, error) {
-			h.mu.Lock()
-			defer h.mu.Unlock()
-			return h.transcript, nil
-		}})
-	c := h.contacts
-	c.Sources, c.Refs, c.OnSave, c.CanSave, c.OnNote, c.NoteSyncs = h.Connected, h.Refs, h.QueueContact, h.CheckContactTargets, h.QueueNote, h.NoteSyncs
-	c.OnMerge = append(c.OnMerge, h.Merge)
-	h.server = optest.New(t, d, append(h.Operations(), c.Operations()...)...)
+		Contacts: h.contacts, Log: log, BaseURL: "https://voice.test", Apps: map[string]adapter.App{}, Credentials: allCredentials{}, Browsers: browsers{h}, Subjects: subjects{h}})
+	h.person = access.Principal{OrgID: h.org, UserID: "usr_1", KeyID: "ses_1", Scopes: []access.Scope{access.ContactsWrite}}
+	h.contacts.Observe(h.Service)
+	h.server = optest.New(t, d, append(h.Operations(), h.contacts.Operations()...)...)
 	r := &job.Runner{DB: d, Queue: jobs, Name: crm.Queue, Node: "n", Log: log, Options: crm.Options()}
 	h.RegisterJobs(r)
 	if err := r.Start(context.Background()); err != nil {
@@ -254,6 +249,9 @@ func TestCreate_AllViolationsListed(t *testing.T) {
 		"note": map[string]any{"url": "http://10.0.0.1/", "body": map[string]any{"x": "{{nonsense}}"}}}, map[string]any{"field_map": map[string]string{"shoe": "x"}}).
 		Refused("validation_failed", "settings.lookup.url invalid_url", "settings.lookup.formats invalid_value", "settings.lookup.results invalid_path",
 			"settings.auth required", "settings.note.url invalid_url", "settings.note.body unknown_placeholder", "field_map.shoe unknown_field")
+	for _, bad := range []string{"javascript:alert('{{external_id}}')", "data:text/html,x", "//crm.example/", "https://{{external_id}}/", "https://crm.example{{external_id}}"} {
+		h.connect(map[string]any{"lookup": lookupSettings["lookup"], "record_url": bad}, nil).Refused("validation_failed", "settings.record_url invalid_url")
+	}
 	h.do("DELETE", "/crm/connections/"+contact.InternalID, nil).Want(409)
 	if l := h.do("GET", "/crm/connections?include_total=true", nil).Want(200); l.At("total") != float64(1) {
 		t.Errorf("kept %s", l.Bytes)

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"soniq/internal/customer/crm/adapter"
 )
 
 // schemaOf returns the JSON schema of a settings type, as one object without references.
@@ -37,4 +39,4 @@ func inlined(r huma.Registry, s *huma.Schema) *huma.Schema {
 	return &out
 }
 
-func sortedFields() []string { return slices.Sorted(maps.Keys(fieldPaths)) }
+func sortedFields() []string { return slices.Sorted(maps.Keys(adapter.FieldPaths)) }

@@ -4,10 +4,11 @@ import (
 	"context"
 	"fmt"
 
+	"soniq/internal/platform/access"
 	"soniq/internal/platform/db"
 )
 
-const connectionColumns = `id, org_id, provider, name, enabled, priority, timeout_ms, settings, field_map, refreshed_at, entries, refresh_error, created_at, updated_at, mark,
+const connectionColumns = `id, org_id, provider, name, enabled, priority, timeout_ms, settings, field_map, refreshed_at, entries, refresh_error, created_at, updated_at, mark, holder,
 	(SELECT COALESCE(g.refused, 'yes') FROM crm_grants g WHERE g.org_id = crm_connections.org_id AND g.connection_id = crm_connections.id)`
 
 func scanConnection(scan func(...any) error) (Connection, error) {
@@ -15,8 +16,10 @@ func scanConnection(scan func(...any) error) (Connection, error) {
 	var fields db.JSON[map[string]string]
 	var refresh, mark, granted db.Null
 	var settings []byte
-	err := scan(&c.ID, &c.org, &c.Provider, &c.Name, &c.enabled, &c.Priority, &c.TimeoutMS, &settings, &fields, &c.RefreshedAt, &c.Entries, &refresh,
-		&c.CreatedAt, &c.updatedAt, &mark, &granted)
+	var holder db.JSON[access.Holder]
+	err := scan(&c.ID, &c.org, &c.Provider, &c.Name, &c.enabled, &c.Priority, &c.TimeoutMS, &settings, &fields, &c.RefreshedAt, &c.Entries,
+		&refresh, &c.CreatedAt, &c.updatedAt, &mark, &holder, &granted)
+	c.holder = holder.V
 	c.syncToken = string(mark)
 	c.FieldMap, c.refreshError, c.settings, c.grantState = fields.V, string(refresh), settings, string(granted)
 	return c, err
@@ -45,11 +48,13 @@ func listConnections(ctx context.Context, q db.Querier, org string) ([]Connectio
 
 // putConnection inserts or updates a connection. Its settings are sealed. The sync token is reset.
 func putConnection(ctx context.Context, tx db.Querier, c Connection, sealed []byte) error {
-	const q = `INSERT INTO crm_connections (org_id, id, provider, name, enabled, priority, timeout_ms, settings, field_map, entries, created_at, updated_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, $10, $11)
+	const q = `INSERT INTO crm_connections (org_id, id, provider, name, enabled, priority, timeout_ms, settings, field_map, entries, created_at, updated_at, holder)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, $10, $11, $12)
 		ON CONFLICT (org_id, id) DO UPDATE SET name = excluded.name, enabled = excluded.enabled, priority = excluded.priority,
-			timeout_ms = excluded.timeout_ms, settings = excluded.settings, field_map = excluded.field_map, mark = NULL, updated_at = excluded.updated_at`
-	_, err := tx.Exec(ctx, q, c.org, c.ID, c.Provider, c.Name, c.enabled, c.Priority, c.TimeoutMS, sealed, db.AsJSON(c.FieldMap), c.CreatedAt, c.updatedAt)
+			timeout_ms = excluded.timeout_ms, settings = excluded.settings, field_map = excluded.field_map, mark = NULL, updated_at = excluded.updated_at,
+			holder = excluded.holder`
+	_, err := tx.Exec(ctx, q, c.org, c.ID, c.Provider, c.Name, c.enabled, c.Priority, c.TimeoutMS, sealed, db.AsJSON(c.FieldMap),
+		c.CreatedAt, c.updatedAt, db.AsJSON(c.holder))
 	if err != nil {
 		return fmt.Errorf("write connection: %w", err)
 	}

@@ -6,10 +6,12 @@ import (
 	"slices"
 
 	"soniq/internal/customer/contact"
+	"soniq/internal/customer/crm/adapter"
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/job"
 	"soniq/internal/platform/op"
+	"soniq/internal/platform/visibility"
 	"soniq/internal/telephony/call"
 )
 
@@ -42,17 +44,25 @@ type syncArgs struct {
 	ID string `json:"id"`
 }
 
-// QueueContact enqueues the write of a contact to the systems that take contacts. If only is not nil, it lists the
+// ContactSaved enqueues the write of a contact to the systems that take contacts. If only is not nil, it lists the
 // connections to write to.
-func (s *Service) QueueContact(ctx context.Context, tx db.Querier, c contact.Contact, only []string) error {
+func (s *Service) ContactSaved(ctx context.Context, tx db.Querier, c contact.Contact, only []string) error {
 	return s.createSyncs(ctx, tx, Sync{Kind: "contact", SubjectID: c.ID, ContactID: &c.ID, org: c.OrgID},
-		func(x Capabilities) bool { return x.Create || x.Update }, only)
+		func(x adapter.Capabilities) bool { return x.Create || x.Update }, only)
+}
+
+// NoteAdded implements contact.NoteObserver.
+func (s *Service) NoteAdded(ctx context.Context, tx db.Querier, org string, n call.Note, sync bool) error {
+	if !sync {
+		return nil
+	}
+	return s.QueueNote(ctx, tx, org, n)
 }
 
 // QueueNote enqueues the write of a note to the systems that take notes.
 func (s *Service) QueueNote(ctx context.Context, tx db.Querier, org string, n call.Note) error {
 	return s.createSyncs(ctx, tx, Sync{Kind: "note", SubjectID: n.ID, ContactID: n.ContactID, CallID: n.CallID, org: org},
-		func(x Capabilities) bool { return x.Notes }, nil)
+		func(x adapter.Capabilities) bool { return x.Notes }, nil)
 }
 
 // QueueCall enqueues the write of a finished external call to the systems that take calls. If more is true,
@@ -69,7 +79,7 @@ func (s *Service) QueueCall(ctx context.Context, tx db.Querier, org string, r ca
 		x.ContactID = &r.Contact.ID
 	}
 	x.waitsForUpdate = more
-	return s.createSyncs(ctx, tx, x, func(x Capabilities) bool { return x.CallLog }, nil)
+	return s.createSyncs(ctx, tx, x, func(x adapter.Capabilities) bool { return x.CallLog }, nil)
 }
 
 // RequeueCall enqueues a new write of a call to all systems it was queued for, with the data that exists now.
@@ -82,7 +92,7 @@ func (s *Service) RequeueCall(ctx context.Context, tx db.Querier, org, callID st
 		return fmt.Errorf("find syncs of call %s: %w", callID, err)
 	}
 	for _, x := range all {
-		x.Status, x.CreatedAt = "pending", db.At(s.Now())
+		x.Status, x.CreatedAt = "pending", db.At(s.Clock.Now())
 		if _, err := putSync(ctx, tx, x); err != nil {
 			return err
 		}
@@ -113,7 +123,7 @@ func syncsOf(ctx context.Context, q db.Querier, org, kind, subject string) ([]Sy
 }
 
 // createSyncs writes one sync per system that takes it, and enqueues the jobs.
-func (s *Service) createSyncs(ctx context.Context, tx db.Querier, x Sync, takes func(Capabilities) bool, only []string) error {
+func (s *Service) createSyncs(ctx context.Context, tx db.Querier, x Sync, takes func(adapter.Capabilities) bool, only []string) error {
 	all, err := s.allConnections(ctx, tx, x.org)
 	if err != nil {
 		return err
@@ -123,12 +133,13 @@ func (s *Service) createSyncs(ctx context.Context, tx db.Querier, x Sync, takes 
 		if err != nil || l == nil || !c.enabled || !takes(l.adapter.Can()) || only != nil && !slices.Contains(only, c.ID) {
 			continue
 		}
-		x.ID, x.ConnectionID, x.Status, x.CreatedAt, x.UpdatedAt = db.NewID("syn"), c.ID, "pending", db.At(s.Now()), db.At(s.Now())
+		x.ID, x.ConnectionID, x.Status, x.CreatedAt, x.UpdatedAt = db.NewID("syn"), c.ID, "pending", db.At(s.Clock.Now()),
+			db.At(s.Clock.Now())
 		if x.ID, err = putSync(ctx, tx, x); err != nil {
 			return err
 		}
 		if x.Kind == "contact" {
-			if err := putRef(ctx, tx, x, WriteResult{}); err != nil {
+			if err := putRef(ctx, tx, x, adapter.WriteResult{}); err != nil {
 				return err
 			}
 		}
@@ -143,8 +154,8 @@ func (s *Service) createSyncs(ctx context.Context, tx db.Querier, x Sync, takes 
 }
 
 // writesOnce reports whether a system cannot change a call that was written to it.
-func writesOnce(a Adapter) bool {
-	o, ok := a.(SingleWriteCallLogger)
+func writesOnce(a adapter.Adapter) bool {
+	o, ok := a.(adapter.SingleWriteCallLogger)
 	return ok && o.LogsOnce()
 }
 
@@ -182,8 +193,8 @@ const syncTables = ` FROM crm_syncs x JOIN crm_connections c ON c.org_id = x.org
 
 func scanSync(scan func(...any) error) (x Sync, err error) {
 	var written db.Null
-	err = scan(&x.ID, &x.org, &x.ConnectionID, &x.Provider, &x.Kind, &x.SubjectID, &x.ContactID, &x.CallID, &x.Status, &x.Attempts, &x.ExternalID, &x.Error,
-		&x.CreatedAt, &x.UpdatedAt, &written)
+	err = scan(&x.ID, &x.org, &x.ConnectionID, &x.Provider, &x.Kind, &x.SubjectID, &x.ContactID, &x.CallID, &x.Status, &x.Attempts,
+		&x.ExternalID, &x.Error, &x.CreatedAt, &x.UpdatedAt, &written)
 	x.writtenDigest = string(written)
 	return x, err
 }
@@ -234,8 +245,12 @@ func (s *Service) Syncs(ctx context.Context, in *SyncsIn) (*op.Out[op.Page[Sync]
 	if err != nil {
 		return nil, err
 	}
+	view, err := visibility.From(ctx, s.DB.Read(ctx))
+	if err != nil {
+		return nil, err
+	}
 	f := func() *db.Filter {
-		f := db.Where(`SELECT `+syncColumns+syncTables+`WHERE x.org_id = $1`, access.Org(ctx))
+		f := view.NarrowOptional(db.Where(`SELECT `+syncColumns+syncTables+`WHERE x.org_id = $1`, access.Org(ctx)), "x.call_id")
 		return f.In("x.status", in.Status).Equal("x.connection_id", in.ConnectionID)
 	}
 	page := f()
@@ -278,7 +293,7 @@ func (s *Service) Retry(ctx context.Context, in *OneIn) (*op.Out[Sync], error) {
 		if x.Status == "synced" || x.Status == "pending" {
 			return op.State("it is written, or about to be", x.Status)
 		}
-		x.Status, x.CreatedAt = "pending", db.At(s.Now())
+		x.Status, x.CreatedAt = "pending", db.At(s.Clock.Now())
 		if _, err = putSync(ctx, tx, x); err != nil {
 			return err
 		}
@@ -307,8 +322,8 @@ func (s *Service) NoteSyncs(ctx context.Context, q db.Querier, org string, notes
 		if err != nil {
 			return nil, err
 		}
-		out[x.SubjectID] = append(out[x.SubjectID], call.NoteSync{ConnectionID: x.ConnectionID, Provider: x.Provider, Status: x.Status, ExternalID: x.ExternalID,
-			Error: x.Error})
+		out[x.SubjectID] = append(out[x.SubjectID], call.NoteSync{ConnectionID: x.ConnectionID, Provider: x.Provider, Status: x.Status,
+			ExternalID: x.ExternalID, Error: x.Error})
 	}
 	return out, rows.Err()
 }

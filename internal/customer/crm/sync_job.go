@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"soniq/internal/customer/contact"
+	"soniq/internal/customer/crm/adapter"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/job"
 )
@@ -39,7 +40,7 @@ func (s *Service) runSync(ctx context.Context, j job.Job) error {
 	x.isRetry = j.Attempt > 1 || x.Attempts > 0
 	out, err := s.writeSync(ctx, &x)
 	retry := x.applyResult(out, err, j.Last())
-	x.UpdatedAt = db.At(s.Now())
+	x.UpdatedAt = db.At(s.Clock.Now())
 	job.AtEnd(ctx, func(ctx context.Context, tx db.Querier) error {
 		if err := x.saveResult(ctx, tx, seen); err != nil || x.Kind != "contact" {
 			return err
@@ -50,8 +51,8 @@ func (s *Service) runSync(ctx context.Context, j job.Job) error {
 }
 
 // applyResult sets the status after an attempt. It returns nil if the sync is finished, or the error to retry with.
-func (x *Sync) applyResult(out WriteResult, err error, last bool) error {
-	var busy *BusyError
+func (x *Sync) applyResult(out adapter.WriteResult, err error, last bool) error {
+	var busy *adapter.BusyError
 	switch {
 	case err == nil:
 		x.Status, x.Error = "synced", nil
@@ -62,7 +63,7 @@ func (x *Sync) applyResult(out WriteResult, err error, last bool) error {
 		return nil
 	case errors.Is(err, errNoRecord), errors.Is(err, errSubjectGone):
 		x.Status = "skipped"
-	case errors.Is(err, ErrRefused), errors.Is(err, ErrAuth), last:
+	case errors.Is(err, adapter.ErrRefused), errors.Is(err, adapter.ErrAuth), last:
 		x.Status = "failed"
 	default:
 		x.Status = "pending"
@@ -79,17 +80,17 @@ func (x *Sync) applyResult(out WriteResult, err error, last bool) error {
 }
 
 // writeSync sends the request for a sync.
-func (s *Service) writeSync(ctx context.Context, x *Sync) (WriteResult, error) {
+func (s *Service) writeSync(ctx context.Context, x *Sync) (adapter.WriteResult, error) {
 	c, err := getConnection(ctx, s.DB.Read(ctx), x.org, x.ConnectionID)
 	if err == nil {
 		err = s.unsealSettings(&c)
 	}
 	if err != nil {
-		return WriteResult{}, err
+		return adapter.WriteResult{}, err
 	}
 	l, err := s.clientFor(c)
 	if err != nil {
-		return WriteResult{}, fmt.Errorf("%w: %w", ErrRefused, err)
+		return adapter.WriteResult{}, fmt.Errorf("%w: %w", adapter.ErrRefused, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
 	defer cancel()
@@ -97,66 +98,60 @@ func (s *Service) writeSync(ctx context.Context, x *Sync) (WriteResult, error) {
 	case x.Kind == "note" && can.Notes:
 		return s.writeNote(ctx, l.adapter, *x)
 	case x.Kind == "call" && can.CallLog:
-		return s.writeCall(ctx, l.adapter, x)
+		return s.writeCall(ctx, l.adapter, c.holder, x)
 	case x.Kind == "contact" && (can.Create || can.Update):
 		return s.writeContact(ctx, l.adapter, *x)
 	}
-	return WriteResult{}, fmt.Errorf("%w: the connection does not take it any more", ErrRefused)
+	return adapter.WriteResult{}, fmt.Errorf("%w: the connection does not take it any more", adapter.ErrRefused)
 }
 
-func (s *Service) writeContact(ctx context.Context, a Adapter, x Sync) (WriteResult, error) {
+func (s *Service) writeContact(ctx context.Context, a adapter.Adapter, x Sync) (adapter.WriteResult, error) {
 	c, err := s.Contacts.Find(ctx, x.org, x.SubjectID)
 	if db.IsNone(err) {
-		return WriteResult{}, errSubjectGone
+		return adapter.WriteResult{}, errSubjectGone
 	}
 	if err != nil {
-		return WriteResult{}, err
+		return adapter.WriteResult{}, err
 	}
 	id, base, err := externalRef(ctx, s.DB.Read(ctx), x.org, c.ID, x.ConnectionID)
 	if err != nil {
-		return WriteResult{}, err
+		return adapter.WriteResult{}, err
 	}
 	if id == "" && !a.Can().Create {
-		return WriteResult{}, errNoRecord
+		return adapter.WriteResult{}, errNoRecord
 	}
 	key := x.ID + "-" + strconv.FormatInt(c.UpdatedAt.UnixMicro(), 36)
-	if m, ok := a.(Merger); ok {
+	if m, ok := a.(adapter.Merger); ok {
 		return m.Merge(ctx, key, id, base, c)
 	}
-	return a.(Upserter).Upsert(ctx, key, id, c)
+	return a.(adapter.Upserter).Upsert(ctx, key, id, c)
 }
 
-func (s *Service) writeNote(ctx context.Context, a Adapter, x Sync) (WriteResult, error) {
+func (s *Service) writeNote(ctx context.Context, a adapter.Adapter, x Sync) (adapter.WriteResult, error) {
 	callID := ""
 	if x.CallID != nil {
 		callID = *x.CallID
 	}
-	n, err := s.Note(ctx, x.org, x.SubjectID, callID)
+	n, err := s.Subjects.Note(ctx, x.org, x.SubjectID, callID)
 	if db.IsNone(err) {
-		return WriteResult{}, errSubjectGone
+		return adapter.WriteResult{}, errSubjectGone
 	}
 	if err != nil {
-		return WriteResult{}, err
+		return adapter.WriteResult{}, err
 	}
-	whom, err := s.personFor(ctx, a, x, a.(NoteWriter).NeedsRecord())
+	whom, err := s.personFor(ctx, a, x, a.(adapter.NoteWriter).NeedsRecord())
 	if err != nil {
-		return WriteResult{}, err
+		return adapter.WriteResult{}, err
 	}
-	return a.(NoteWriter).Note(ctx, x.ID, Note{Person: whom, ID: n.ID, Text: n.Body, Author: n.Author.Name, CallID: callID, At: n.CreatedAt})
-}
-
-func deref(text *string) string {
-	if text == nil {
-		return ""
-	}
-	return *text
+	return a.(adapter.NoteWriter).Note(ctx, x.ID, adapter.Note{Person: whom, ID: n.ID, Text: n.Body, Author: n.Author.Name, CallID: callID,
+		At: n.CreatedAt})
 }
 
 // personFor finds the person that a sync is about, and, if needed, the id of the system's record.
-func (s *Service) personFor(ctx context.Context, a Adapter, x Sync, needsRecord bool) (Person, error) {
-	w := Person{ContactID: deref(x.ContactID), Again: x.isRetry}
+func (s *Service) personFor(ctx context.Context, a adapter.Adapter, x Sync, needsRecord bool) (adapter.Person, error) {
+	w := adapter.Person{ContactID: deref(x.ContactID), Again: x.isRetry}
 	if x.CallID != nil {
-		c, err := s.Call(ctx, x.org, *x.CallID)
+		c, err := s.Subjects.Call(ctx, x.org, *x.CallID)
 		if err != nil && !db.IsNone(err) {
 			return w, err
 		}
@@ -175,7 +170,7 @@ func (s *Service) personFor(ctx context.Context, a Adapter, x Sync, needsRecord 
 	return w, s.searchRecord(ctx, a, x.org, &w)
 }
 
-func (s *Service) fillPerson(ctx context.Context, x Sync, w *Person) error {
+func (s *Service) fillPerson(ctx context.Context, x Sync, w *adapter.Person) error {
 	c, err := s.Contacts.Find(ctx, x.org, w.ContactID)
 	if db.IsNone(err) {
 		return nil
@@ -194,8 +189,8 @@ func (s *Service) fillPerson(ctx context.Context, x Sync, w *Person) error {
 }
 
 // searchRecord looks up the record with the person's number in the system.
-func (s *Service) searchRecord(ctx context.Context, a Adapter, org string, w *Person) error {
-	f, ok := a.(Searcher)
+func (s *Service) searchRecord(ctx context.Context, a adapter.Adapter, org string, w *adapter.Person) error {
+	f, ok := a.(adapter.Searcher)
 	if !ok || !a.Can().Lookup || w.Phone == "" {
 		return errNoRecord
 	}
@@ -214,4 +209,11 @@ func (s *Service) searchRecord(ctx context.Context, a Adapter, org string, w *Pe
 		}
 	}
 	return errNoRecord
+}
+
+func deref(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
 }

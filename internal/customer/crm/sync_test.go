@@ -2,10 +2,12 @@ package crm_test
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
 
+	"soniq/internal/platform/access"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/db/dbtest"
 	"soniq/internal/platform/op/optest"
@@ -101,4 +103,22 @@ func TestCallLog_WithoutRecordingAtOnce(t *testing.T) {
 	h.connect(map[string]any{"call_log": callLogTemplate}, nil).Want(201)
 	h.endCall(false)
 	h.waitSynced(1)
+}
+
+// A template for calls needs the scope that reads calls, when it is made and when a call is written.
+func TestCallLog_NeedsScopeOfReader(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t, dbtest.SQLite(t))
+	h.setResponse(func(request) (int, string) { return 201, `{"id":"log-7"}` })
+	id := h.connect(map[string]any{"call_log": callLogTemplate}, nil).Want(201).Text("id")
+	poor := optest.Admin(h.org)
+	poor.Scopes = []access.Scope{access.ContactsRead, access.ContactsWrite}
+	template, _ := json.Marshal(map[string]any{"settings": map[string]any{"call_log": callLogTemplate}})
+	h.server.Do(poor, "PATCH", "/crm/connections/"+id, string(template)).Want(403).Refused("insufficient_scope")
+	h.Credentials = revokedCredentials{} // who made the connection may not read calls any more
+	h.endCall(false)
+	h.waitFor("refusal", "/crm/sync-jobs?status=failed", func(a *optest.Answer) bool { return len(a.At("data").([]any)) == 1 })
+	if all := h.requests(); len(all) != 0 {
+		t.Errorf("told %+v", all)
+	}
 }

@@ -5,20 +5,26 @@ package erasure
 import (
 	"context"
 	"fmt"
-	"time"
 
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/job"
+	"soniq/internal/platform/wiring"
 )
 
 // Store is a package, or a part of one, that stores data about numbers.
-type Store struct {
-	Name string
+type Store interface {
 	// Count returns the number of items that Erase would erase.
-	Count func(ctx context.Context, q db.Querier, org, phone string) (int, error)
+	Count(ctx context.Context, q db.Querier, org, phone string) (int, error)
 	// Erase erases a batch of items in the caller's transaction and returns its size. It is called until it returns
 	// 0.
-	Erase func(ctx context.Context, tx db.Querier, org, phone string) (int, error)
+	Erase(ctx context.Context, tx db.Querier, org, phone string) (int, error)
+}
+
+// NamedStore is a store with the name that errors show.
+type NamedStore struct {
+	Name string
+	Store
 }
 
 // Sealer encrypts the number in the table of erasures.
@@ -27,32 +33,51 @@ type Sealer interface {
 	Unseal(sealed, place []byte) ([]byte, error)
 }
 
-// Config holds the dependencies of the service.
-type Config struct {
-	DB   *db.DB
-	Jobs *job.Queue
-	Seal Sealer
-	Now  func() time.Time
-}
-
-// Service erases the data about numbers.
-type Service struct {
-	Config
-	// Stores are erased in this order.
-	Stores []Store
+// Numbers reads numbers.
+type Numbers interface {
 	// ParseNumber parses a number as people write it in the country of the organisation, and returns it in E.164. ok
 	// is false if it is not a number.
-	ParseNumber func(ctx context.Context, org, text string) (e164 string, ok bool, err error)
-	// IsOwnNumber reports whether a number belongs to the organisation; nil: none does.
-	IsOwnNumber func(ctx context.Context, org, e164 string) (bool, error)
-	// InCall reports whether a call with the number is in progress. The erasure waits until it has ended. nil: never.
-	InCall func(ctx context.Context, org, e164 string) (bool, error)
-	// OnDone is called when everything is erased, for data outside the database. May be nil.
-	OnDone func(ctx context.Context, org string) error
+	ParseNumber(ctx context.Context, org, text string) (e164 string, ok bool, err error)
+	// IsOwnNumber reports whether a number belongs to the organisation.
+	IsOwnNumber(ctx context.Context, org, e164 string) (bool, error)
+}
+
+// Calls reports whether a call with a number is in progress. The erasure waits until it has ended.
+type Calls interface {
+	HasActiveCallWith(ctx context.Context, org, e164 string) (bool, error)
+}
+
+// DoneObserver is notified when everything is erased, for data outside the database.
+type DoneObserver interface {
+	NumberErased(ctx context.Context, org string) error
+}
+
+// Config has the dependencies of a Service.
+type Config struct {
+	DB      *db.DB
+	Jobs    *job.Queue
+	Seal    Sealer
+	Clock   clock.Clock `wiring:"optional"`
+	Numbers Numbers
+	Calls   Calls
+	Stores  []NamedStore // erased in this order
+}
+
+// Service erases the data about numbers. Create it with New.
+type Service struct {
+	Config
+	observers []DoneObserver
 }
 
 // New returns a service.
-func New(c Config) *Service { return &Service{Config: c} }
+func New(c Config) *Service {
+	wiring.Check(c)
+	c.Clock = clock.OrSystem(c.Clock)
+	return &Service{Config: c}
+}
+
+// Observe adds an observer. Call it before the first erasure.
+func (s *Service) Observe(o DoneObserver) { s.observers = append(s.observers, o) }
 
 // sealAAD returns the associated data that binds a sealed number to its row.
 func sealAAD(org, id string) []byte { return []byte(org + "|erasures|" + id + "|phone") }
@@ -67,7 +92,7 @@ func (s *Service) insert(ctx context.Context, tx db.Querier, org, id, phone, rea
 	}
 	const q = `INSERT INTO erasures (org_id, id, phone, phone_hint, reason, status, items, requested_by, created_at)
 		VALUES ($1, $2, $3, $4, $5, 'pending', $6, $7, $8)`
-	_, err = tx.Exec(ctx, q, org, id, sealed, maskedNumber(phone), db.Null(reason), items, by, db.At(s.Now()))
+	_, err = tx.Exec(ctx, q, org, id, sealed, maskedNumber(phone), db.Null(reason), items, by, db.At(s.Clock.Now()))
 	return err
 }
 
@@ -87,6 +112,6 @@ func (s *Service) phone(ctx context.Context, org, id string) (string, error) {
 
 func (s *Service) finish(ctx context.Context, tx db.Querier, org, id string, items int) error {
 	const q = `UPDATE erasures SET status = 'done', phone = NULL, items = $3, finished_at = $4 WHERE org_id = $1 AND id = $2`
-	_, err := tx.Exec(ctx, q, org, id, items, db.At(s.Now()))
+	_, err := tx.Exec(ctx, q, org, id, items, db.At(s.Clock.Now()))
 	return err
 }

@@ -37,14 +37,12 @@ func (s *Service) run(ctx context.Context, j job.Job) error {
 	if err != nil || phone == "" {
 		return err
 	}
-	if s.InCall != nil {
-		busy, err := s.InCall(ctx, j.Org, phone)
-		if err != nil {
-			return err
-		}
-		if busy {
-			return &job.Retry{After: callRecheck, NotCounted: true, Cause: errors.New("a call with the number is in progress")}
-		}
+	busy, err := s.Calls.HasActiveCallWith(ctx, j.Org, phone)
+	if err != nil {
+		return err
+	}
+	if busy {
+		return &job.Retry{After: callRecheck, NotCounted: true, Cause: errors.New("a call with the number is in progress")}
 	}
 	items := 0
 	for _, k := range s.Stores {
@@ -58,7 +56,7 @@ func (s *Service) run(ctx context.Context, j job.Job) error {
 }
 
 // eraseStore calls Erase until no item is left, each time in a transaction. It returns the number of items.
-func (s *Service) eraseStore(ctx context.Context, k Store, org, phone string) (all int, err error) {
+func (s *Service) eraseStore(ctx context.Context, k NamedStore, org, phone string) (all int, err error) {
 	for {
 		n := 0
 		err := s.DB.Tx(ctx, func(tx db.Querier) (err error) {
@@ -73,8 +71,8 @@ func (s *Service) eraseStore(ctx context.Context, k Store, org, phone string) (a
 }
 
 func (s *Service) complete(ctx context.Context, org, id string, items int) error {
-	if s.OnDone != nil {
-		if err := s.OnDone(ctx, org); err != nil {
+	for _, o := range s.observers {
+		if err := o.NumberErased(ctx, org); err != nil {
 			return err
 		}
 	}

@@ -13,7 +13,8 @@ import (
 // Operations returns the API operations of erasure.
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
-		op.New("memory.erase", "DELETE /memory/callers/{phone}", access.UsersAdmin, "Erase everything that is kept about a number", s.erase).
+		op.New("memory.erase", "DELETE /memory/callers/{phone}", access.UsersAdmin, "Erase everything that is kept about a number",
+			s.erase).
 			Status(202),
 	}
 }
@@ -63,22 +64,20 @@ func (s *Service) Begin(ctx context.Context, tx db.Querier, org, phone, reason, 
 	if err := s.insert(ctx, tx, org, e.ID, phone, reason, by, e.Items); err != nil {
 		return e, err
 	}
-	return e, s.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: Queue, Kind: eraseKind, Args: jobArgs{e.ID}, UniqueKey: eraseKind + " " + e.ID})
+	return e, s.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: Queue, Kind: eraseKind, Args: jobArgs{e.ID},
+		UniqueKey: eraseKind + " " + e.ID})
 }
 
 // externalNumber parses a number. It returns an error if the number belongs to the organisation.
 func (s *Service) externalNumber(ctx context.Context, org, text string) (string, error) {
-	phone, ok, err := s.ParseNumber(ctx, org, text)
+	phone, ok, err := s.Numbers.ParseNumber(ctx, org, text)
 	if err != nil {
 		return "", err
 	}
 	if !ok {
 		return "", op.NotFound("caller: not a telephone number")
 	}
-	if s.IsOwnNumber == nil {
-		return phone, nil
-	}
-	own, err := s.IsOwnNumber(ctx, org, phone)
+	own, err := s.Numbers.IsOwnNumber(ctx, org, phone)
 	if err == nil && own {
 		err = op.Invalid(op.Field("phone", "own_number", "this is a number of your organisation: what is kept is about those who call it"))
 	}

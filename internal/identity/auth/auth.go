@@ -2,6 +2,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -25,7 +26,7 @@ type Key struct {
 	Environment string         `json:"environment" enum:"live,test"`
 	Prefix      string         `json:"prefix" doc:"How the key begins" example:"soniq_live_x7B"`
 	Hint        string         `json:"key_hint" doc:"How the key ends"`
-	Secret      *string        `json:"key,omitempty" doc:"The key; given once, when it is made"`
+	Secret      *string        `json:"key,omitempty" secret:"true" doc:"The key; given once, when it is made"`
 	Scopes      []access.Scope `json:"scopes" nullable:"false"`
 	UserID      *string        `json:"user_id"`
 	AllowedIPs  []string       `json:"allowed_ips" nullable:"false" doc:"Networks it may be used from; empty: any"`
@@ -37,9 +38,11 @@ type Key struct {
 	RevokedAt   db.Time        `json:"revoked_at" nullable:"true" doc:"It does not work from then on; in the future while a rotated key may still be used"`
 	RotatesTo   *string        `json:"rotates_to"`
 
-	orgID         string
-	networks      []netip.Prefix
-	userSuspended bool // the key's user is suspended
+	orgID      string
+	networks   []netip.Prefix
+	role       string // highest role that it may give: that of its maker
+	userRole   string // current role of the key's user
+	userStatus string
 }
 
 // environment returns the environment of the key.
@@ -61,6 +64,7 @@ type Request struct {
 	AllowedIPs  []string
 	ExpiresAt   db.Time
 	CreatedBy   string // console when empty
+	Role        string // highest role that the key may give; owner when empty
 }
 
 // Changed is the bus subject on which the digest of a changed key is published.
@@ -70,20 +74,22 @@ const keyCacheTTL = 3 * time.Second
 
 // Service creates and verifies API keys and access tokens. It is safe for concurrent use.
 type Service struct {
-	db       *db.DB
-	orgs     *org.Service
-	seal     *seal.Seal
-	bus      *bus.Bus
-	now      func() time.Time
-	brand    string
-	keyCache *bus.Cache[Key]
-	lastUses lastUses
+	db        *db.DB
+	orgs      *org.Service
+	seal      *seal.Seal
+	bus       *bus.Bus
+	now       func() time.Time
+	brand     string
+	keyCache  *bus.Cache[Key]
+	heldCache *bus.Cache[[]access.Scope] // current scopes of holders
+	lastUses  lastUses
 }
 
 // New returns a service. brand is the first word of every key.
 func New(d *db.DB, orgs *org.Service, s *seal.Seal, b *bus.Bus, now func() time.Time, brand string) *Service {
 	return &Service{db: d, orgs: orgs, seal: s, bus: b, now: now, brand: brand,
-		keyCache: bus.NewCache[Key](b, Changed, keyCacheTTL, now), lastUses: lastUses{last: map[string]lastUse{}}}
+		keyCache:  bus.NewCache[Key](b, Changed, keyCacheTTL, now),
+		heldCache: bus.NewCache[[]access.Scope](b, Changed, keyCacheTTL, now), lastUses: lastUses{last: map[string]lastUse{}}}
 }
 
 // CreateKey creates a key and returns it with its secret. The database keeps only a digest of the secret.
@@ -110,7 +116,8 @@ func (s *Service) createKey(ctx context.Context, tx db.Querier, owner string, r 
 	shown := len(prefix(s.brand, r.kind(), r.Environment)) + 3
 	k := Key{ID: db.NewID("key"), Name: r.Name, Kind: r.kind(), Environment: "live", Prefix: secret[:shown],
 		Hint: secret[len(secret)-4:], Secret: &secret, Scopes: r.Scopes, UserID: db.Null(r.UserID).Ptr(),
-		AllowedIPs: r.AllowedIPs, ExpiresAt: r.ExpiresAt, CreatedBy: r.CreatedBy, CreatedAt: db.At(s.now()), orgID: owner}
+		AllowedIPs: r.AllowedIPs, ExpiresAt: r.ExpiresAt, CreatedBy: r.CreatedBy, CreatedAt: db.At(s.now()), orgID: owner,
+		role: cmp.Or(r.Role, access.MostTrusted)}
 	if r.Environment == access.Sandbox {
 		k.Environment = "test"
 	}

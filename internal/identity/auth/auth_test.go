@@ -2,7 +2,6 @@ package auth_test
 
 import (
 	"context"
-	"errors"
 	"net/netip"
 	"strings"
 	"testing"
@@ -11,70 +10,16 @@ import (
 	"soniq/internal/identity/auth"
 	"soniq/internal/identity/org"
 	"soniq/internal/identity/user"
+	"soniq/internal/identity/user/usertest"
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/bus"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/db/dbtest"
 	"soniq/internal/platform/event"
-	"soniq/internal/platform/op"
 	"soniq/internal/platform/op/optest"
 	"soniq/internal/platform/seal"
 )
-
-var here = netip.MustParseAddr("127.0.0.1")
-
-// fixture holds the services for a test of keys.
-type fixture struct {
-	*auth.Service
-	orgs   *org.Service
-	org    org.Organization
-	server *optest.Server
-	now    time.Time
-}
-
-func newFixture(t *testing.T, d *db.DB) *fixture {
-	t.Helper()
-	s, err := seal.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := &fixture{now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
-	now := func() time.Time { return h.now }
-	b := bus.New()
-	h.orgs = org.New(d, b, now)
-	if h.org, err = h.orgs.Create(context.Background(), "Acme", "GB"); err != nil {
-		t.Fatal(err)
-	}
-	h.Service = auth.New(d, h.orgs, s, b, now, "soniq")
-	h.server = optest.New(t, d, h.Operations()...)
-	return h
-}
-
-func (h *fixture) createKey(t *testing.T, r auth.Request) (auth.Key, string) {
-	t.Helper()
-	r.OrgID, r.Name = h.org.ID, "test"
-	if r.Scopes == nil {
-		r.Scopes = []access.Scope{access.CallsRead, access.UsersAdmin}
-	}
-	k, err := h.CreateKey(context.Background(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k, *k.Secret
-}
-
-// code returns the error code of a verification, or "".
-func (h *fixture) code(token string, e access.Environment, from netip.Addr) string {
-	_, err := h.Verify(context.Background(), token, e, from)
-	if err == nil {
-		return ""
-	}
-	var known *op.Error
-	if errors.As(err, &known) {
-		return known.Code
-	}
-	return err.Error()
-}
 
 func TestVerify_EnvironmentOfKeyOnly(t *testing.T) {
 	t.Parallel()
@@ -336,7 +281,8 @@ func TestUserKey_EndsWithUser(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
 		ctx, b := context.Background(), bus.New()
-		users := user.New(d, h.orgs, &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(h.now) }}, b, func() time.Time { return h.now })
+		outbox := &event.Outbox{DB: d, Bus: b, Clock: clock.Func(func() time.Time { return h.now })}
+		users := usertest.New(d, h.orgs, outbox, b, func() time.Time { return h.now })
 		ada, err := users.Create(ctx, h.org.ID, user.Fresh{Email: "ada@example.com", FirstName: "Ada", LastName: "L"})
 		if err != nil {
 			t.Fatal(err)

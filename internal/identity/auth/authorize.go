@@ -36,7 +36,7 @@ func (a AuthorizationRequest) Host() string {
 
 // OnOwnMachine reports whether the response goes to the user's own machine. Any program on that machine could receive
 // it.
-func (a AuthorizationRequest) OnOwnMachine() bool { return isLoopback(a.Redirect) }
+func (a AuthorizationRequest) OnOwnMachine() bool { return IsLoopback(a.Redirect) }
 
 // ResourceOwner is the user who is asked for consent.
 type ResourceOwner struct {
@@ -165,9 +165,10 @@ func (o *OAuth) GrantableScopes(a AuthorizationRequest, p ResourceOwner) []acces
 	return access.Intersect(a.Scopes, o.keys.MaxScopes(p.Org, p.Role))
 }
 
-// HasConsent reports whether the user has granted all requested scopes to this client before.
+// HasConsent reports whether the user has granted all requested scopes to this client before. It returns false if the response goes to the
+// user's own machine: any program there can name this client, so the user is always asked (RFC 8252 §8.6).
 func (o *OAuth) HasConsent(ctx context.Context, a AuthorizationRequest, p ResourceOwner) (bool, error) {
-	if a.Again {
+	if a.Again || a.OnOwnMachine() {
 		return false, nil
 	}
 	before, err := consentedScopes(ctx, o.keys.db.Read(ctx), p.Org.ID, p.UserID, a.Client.ID, a.Audience.String())
@@ -180,7 +181,8 @@ func (o *OAuth) HasConsent(ctx context.Context, a AuthorizationRequest, p Resour
 
 // IssueCode grants the chosen scopes to the client and returns the redirect URL with the code. If no scope is left,
 // it returns the URL of a denial.
-func (o *OAuth) IssueCode(ctx context.Context, tx db.Querier, a AuthorizationRequest, p ResourceOwner, scopes []access.Scope) (redirect string, err error) {
+func (o *OAuth) IssueCode(ctx context.Context, tx db.Querier, a AuthorizationRequest, p ResourceOwner,
+	scopes []access.Scope) (redirect string, err error) {
 	scopes = access.Intersect(o.GrantableScopes(a, p), scopes)
 	if len(scopes) == 0 {
 		return o.DenyURL(a), nil
@@ -188,8 +190,10 @@ func (o *OAuth) IssueCode(ctx context.Context, tx db.Querier, a AuthorizationReq
 	s := o.keys
 	now := s.now()
 	text := newSecret(s.brand + "_ac_")
-	err = insertCode(ctx, tx, authorizationCode{orgID: p.Org.ID, digest: s.seal.Digest(text), userID: p.UserID, clientID: a.Client.ID, clientName: a.Client.Name,
-		redirectURI: a.Redirect, challenge: a.challenge, audience: a.Audience, scopes: scopes, createdAt: db.At(now), expiresAt: db.At(now.Add(codeLife))})
+	err = insertCode(ctx, tx, authorizationCode{orgID: p.Org.ID, digest: s.seal.Digest(text), userID: p.UserID, clientID: a.Client.ID,
+		clientName:  a.Client.Name,
+		redirectURI: a.Redirect, challenge: a.challenge, audience: a.Audience, scopes: scopes, createdAt: db.At(now),
+		expiresAt: db.At(now.Add(codeLife))})
 	if err != nil {
 		return "", fmt.Errorf("store code: %w", err)
 	}

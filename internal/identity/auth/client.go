@@ -53,7 +53,7 @@ func (c Client) allowsRedirect(to string) bool {
 	if !isAllowedRedirect(to) {
 		return false
 	}
-	if c.Origin == BuiltIn && isLoopback(to) {
+	if c.Origin == BuiltIn && IsLoopback(to) {
 		u, err := url.Parse(to)
 		return err == nil && slices.Contains(loopbackPaths, u.Path) && u.RawQuery == ""
 	}
@@ -70,10 +70,11 @@ func isAllowedRedirect(to string) bool {
 	if err != nil || len(to) > 2000 || u.Host == "" || u.Fragment != "" || strings.Contains(to, "#") || u.User != nil || u.Opaque != "" {
 		return false
 	}
-	return u.Scheme == "https" || u.Scheme == "http" && isLoopback(to)
+	return u.Scheme == "https" || u.Scheme == "http" && IsLoopback(to)
 }
 
-func isLoopback(to string) bool {
+// IsLoopback reports whether a URI is on the machine of the browser.
+func IsLoopback(to string) bool {
 	u, err := url.Parse(to)
 	if err != nil {
 		return false
@@ -93,7 +94,7 @@ func matchRedirect(known, to string) bool {
 	}
 	a, err1 := url.Parse(known)
 	b, err2 := url.Parse(to)
-	if err1 != nil || err2 != nil || !isLoopback(known) || !isLoopback(to) || a.Scheme != "http" || b.Scheme != "http" {
+	if err1 != nil || err2 != nil || !IsLoopback(known) || !IsLoopback(to) || a.Scheme != "http" || b.Scheme != "http" {
 		return false
 	}
 	a.Host, b.Host = withoutPort(a.Host), withoutPort(b.Host)
@@ -116,7 +117,8 @@ func insertClient(ctx context.Context, q db.Querier, c Client, at db.Time) error
 func clientByID(ctx context.Context, q db.Querier, id string) (Client, error) {
 	c := Client{Origin: Registered}
 	var redirects db.JSON[[]string]
-	err := q.QueryRow(ctx, `SELECT id, name, uri, redirect_uris FROM oauth_clients WHERE id = $1`, id).Scan(&c.ID, &c.Name, &c.URI, &redirects)
+	err := q.QueryRow(ctx, `SELECT id, name, uri, redirect_uris FROM oauth_clients WHERE id = $1`, id).Scan(&c.ID, &c.Name, &c.URI,
+		&redirects)
 	c.Redirects = redirects.V
 	return c, err
 }

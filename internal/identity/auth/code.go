@@ -32,8 +32,8 @@ func codeByDigest(ctx context.Context, q db.Querier, digest string) (c authoriza
 	// tenant: the code identifies its organisation
 	const text = `SELECT org_id, digest, user_id, client_id, client_name, redirect_uri, challenge, audience, scopes, created_at, expires_at, grant_id
 		FROM oauth_codes WHERE digest = $1`
-	err = q.QueryRow(ctx, text, digest).Scan(&c.orgID, &c.digest, &c.userID, &c.clientID, &c.clientName, &c.redirectURI, &c.challenge, &audience,
-		&scopes, &c.createdAt, &c.expiresAt, &grant)
+	err = q.QueryRow(ctx, text, digest).Scan(&c.orgID, &c.digest, &c.userID, &c.clientID, &c.clientName, &c.redirectURI, &c.challenge,
+		&audience, &scopes, &c.createdAt, &c.expiresAt, &grant)
 	c.audience, c.scopes, c.grantID = parseAudiences(audience), scopes.V, string(grant)
 	return c, err
 }

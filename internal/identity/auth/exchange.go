@@ -58,7 +58,8 @@ func (o *OAuth) token(w http.ResponseWriter, r *http.Request) {
 
 // form parses a posted form. Each parameter may occur once (RFC 6749 §3.2), except resource (RFC 8707 §2).
 func (o *OAuth) form(r *http.Request) (url.Values, error) {
-	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); !strings.EqualFold(strings.TrimSpace(kind), "application/x-www-form-urlencoded") {
+	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); !strings.EqualFold(strings.TrimSpace(kind),
+		"application/x-www-form-urlencoded") {
 		return nil, oauthError("invalid_request", "send application/x-www-form-urlencoded")
 	}
 	if err := r.ParseForm(); err != nil {
@@ -81,10 +82,12 @@ func (o *OAuth) writeError(w http.ResponseWriter, r *http.Request, err error) {
 	var known *OAuthError
 	if !errors.As(err, &known) {
 		o.Log.Error("OAuth request failed", "path", r.URL.Path, "request", op.RequestID(r.Context()), "err", err)
-		writeJSON(w, http.StatusInternalServerError, map[string]string{"error": "server_error", "error_description": "request " + op.RequestID(r.Context())})
+		writeJSON(w, http.StatusInternalServerError, map[string]string{"error": "server_error",
+			"error_description": "request " + op.RequestID(r.Context())})
 		return
 	}
-	status := map[string]int{"invalid_client": http.StatusUnauthorized, "invalid_token": http.StatusUnauthorized, "slow_down": http.StatusTooManyRequests}[known.Code]
+	status := map[string]int{"invalid_client": http.StatusUnauthorized, "invalid_token": http.StatusUnauthorized,
+		"slow_down": http.StatusTooManyRequests}[known.Code]
 	if status == 0 {
 		status = http.StatusBadRequest
 	}
@@ -111,7 +114,8 @@ func (o *OAuth) exchange(ctx context.Context, form url.Values) (tokens, error) {
 
 // transact runs an exchange in one transaction. The transaction is committed for errors with commit set: a replayed
 // code revokes its grant.
-func (o *OAuth) transact(ctx context.Context, form url.Values, do func(context.Context, db.Querier, url.Values) (tokens, error)) (out tokens, err error) {
+func (o *OAuth) transact(ctx context.Context, form url.Values, do func(context.Context, db.Querier, url.Values) (tokens,
+	error)) (out tokens, err error) {
 	var kept error
 	err = o.keys.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
 		var known *OAuthError
@@ -216,13 +220,13 @@ func (o *OAuth) issueTokens(ctx context.Context, tx db.Querier, g Grant, audienc
 	now := s.now()
 	out := tokens{Access: newSecret(accessPrefix(s.brand)), Refresh: newSecret(refreshPrefix(s.brand)), Type: "Bearer",
 		Expires: int(accessLife / time.Second), Scope: joinScopes(scopes)}
-	err := insertToken(ctx, tx, storedToken{orgID: g.orgID, digest: s.seal.Digest(out.Access), kind: "access", audience: audience, scopes: scopes,
-		createdAt: db.At(now), expiresAt: db.At(now.Add(accessLife)), grant: g})
+	err := insertToken(ctx, tx, storedToken{orgID: g.orgID, digest: s.seal.Digest(out.Access), kind: "access", audience: audience,
+		scopes: scopes, createdAt: db.At(now), expiresAt: db.At(now.Add(accessLife)), grant: g})
 	if err != nil {
 		return out, err
 	}
-	return out, insertToken(ctx, tx, storedToken{orgID: g.orgID, digest: s.seal.Digest(out.Refresh), kind: "refresh", audience: g.Audience, scopes: g.Scopes,
-		createdAt: db.At(now), expiresAt: db.At(now.Add(refreshLife)), grant: g})
+	return out, insertToken(ctx, tx, storedToken{orgID: g.orgID, digest: s.seal.Digest(out.Refresh), kind: "refresh", audience: g.Audience,
+		scopes: g.Scopes, createdAt: db.At(now), expiresAt: db.At(now.Add(refreshLife)), grant: g})
 }
 
 // refresh exchanges a refresh token for new tokens and spends it (RFC 9700 §4.14.2).

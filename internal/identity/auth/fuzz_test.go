@@ -21,7 +21,7 @@ func FuzzClientDocument(f *testing.F) {
 			t.Errorf("client %+v", c)
 		}
 		for _, r := range c.Redirects {
-			if u, err := url.Parse(r); err != nil || u.Scheme != "https" && !isLoopback(r) {
+			if u, err := url.Parse(r); err != nil || u.Scheme != "https" && !IsLoopback(r) {
 				t.Errorf("leads to %q", r)
 			}
 		}
@@ -49,7 +49,7 @@ func FuzzAuthorizationRequest(f *testing.F) {
 			return
 		}
 		u, err := url.Parse(to)
-		if err != nil || !isLoopback(to) || u.Query().Get("iss") != "https://voice.example/auth" || u.Query().Get("error") == "" {
+		if err != nil || !IsLoopback(to) || u.Query().Get("iss") != "https://voice.example/auth" || u.Query().Get("error") == "" {
 			t.Errorf("%q leads to %q", redirect, to)
 		}
 	})

@@ -47,7 +47,8 @@ func (s *Service) MaxScopes(o org.Organization, role string) []access.Scope {
 
 // verifyAccess returns the principal of an access token. Its scopes are the granted ones, restricted to those that
 // the user still has.
-func (s *Service) verifyAccess(ctx context.Context, token string, at Audience, e access.Environment, source netip.Addr) (access.Principal, error) {
+func (s *Service) verifyAccess(ctx context.Context, token string, at Audience, e access.Environment, source netip.Addr) (access.Principal,
+	error) {
 	t, err := s.accessToken(ctx, token)
 	if db.IsNone(err) {
 		return access.Principal{}, op.Fail("unauthenticated", "this token is not known")
@@ -70,6 +71,7 @@ func (s *Service) verifyAccess(ctx context.Context, token string, at Audience, e
 		return p, err
 	}
 	s.lastUses.record(p.KeyID, p.OrgID, db.At(s.now()), source)
+	p.Role = t.grant.role
 	p.Scopes, p.Timezone, p.Limits = access.Intersect(t.scopes, s.MaxScopes(o, t.grant.role)), o.Timezone, rateLimits(o)
 	return p, nil
 }

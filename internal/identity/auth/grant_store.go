@@ -33,7 +33,8 @@ func getGrant(ctx context.Context, q db.Querier, org, id string) (Grant, error) 
 }
 
 func grantsOf(ctx context.Context, q db.Querier, org, user string) ([]Grant, error) {
-	rows, err := q.Query(ctx, `SELECT `+grantColumns+` WHERE g.org_id = $1 AND g.user_id = $2 AND g.revoked_at IS NULL ORDER BY g.id DESC LIMIT 200`, org, user)
+	rows, err := q.Query(ctx, `SELECT `+grantColumns+
+		` WHERE g.org_id = $1 AND g.user_id = $2 AND g.revoked_at IS NULL ORDER BY g.id DESC LIMIT 200`, org, user)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +64,8 @@ func revokeGrant(ctx context.Context, q db.Querier, org, id string, at db.Time) 
 
 // revokeGrantsOfUser revokes all grants of a user.
 func revokeGrantsOfUser(ctx context.Context, q db.Querier, org, user string, at db.Time) error {
-	_, err := q.Exec(ctx, `UPDATE oauth_grants SET revoked_at = $3 WHERE org_id = $1 AND user_id = $2 AND revoked_at IS NULL`, org, user, at)
+	_, err := q.Exec(ctx, `UPDATE oauth_grants SET revoked_at = $3 WHERE org_id = $1 AND user_id = $2 AND revoked_at IS NULL`, org, user,
+		at)
 	return err
 }
 
@@ -102,9 +104,11 @@ func tokenByDigest(ctx context.Context, q db.Querier, digest string) (t storedTo
 	var next db.Null
 	to, done := t.grant.fields()
 	// tenant: the token identifies its organisation
-	const text = `SELECT t.org_id, t.digest, t.kind, t.audience, t.scopes, t.created_at, t.expires_at, t.spent_at, t.next, ` + grantColumns +
+	const text = `SELECT t.org_id, t.digest, t.kind, t.audience, t.scopes, t.created_at, t.expires_at, t.spent_at, t.next, ` +
+		grantColumns +
 		` JOIN oauth_tokens t ON t.org_id = g.org_id AND t.grant_id = g.id WHERE t.digest = $1`
-	err = q.QueryRow(ctx, text, digest).Scan(append([]any{&t.orgID, &t.digest, &t.kind, &audience, &scopes, &t.createdAt, &t.expiresAt, &t.spentAt, &next}, to...)...)
+	err = q.QueryRow(ctx, text, digest).Scan(append([]any{&t.orgID, &t.digest, &t.kind, &audience, &scopes, &t.createdAt, &t.expiresAt,
+		&t.spentAt, &next}, to...)...)
 	done()
 	t.audience, t.scopes, t.replacedBy = parseAudiences(audience), scopes.V, string(next)
 	return t, err

@@ -31,10 +31,12 @@ type serverMetadata struct {
 }
 
 func (o *OAuth) metadata(w http.ResponseWriter, _ *http.Request) {
-	m := serverMetadata{Issuer: o.Issuer(), Authorize: o.BaseURL + AuthorizePath, Token: o.BaseURL + tokenPath, Revoke: o.BaseURL + revokePath,
+	m := serverMetadata{Issuer: o.Issuer(), Authorize: o.BaseURL + AuthorizePath, Token: o.BaseURL + tokenPath,
+		Revoke:     o.BaseURL + revokePath,
 		Introspect: o.BaseURL + introspectPath, Scopes: access.All(), ResponseTypes: []string{"code"}, ResponseModes: []string{"query"},
-		GrantTypes: []string{"authorization_code", "refresh_token"}, Methods: []string{"none"}, RevokeMethods: []string{"none"}, IntrospectMethods: []string{"Bearer"},
-		Challenges: []string{"S256"}, Identified: true, Documents: true, Resources: []string{o.BaseURL, o.BaseURL + toolPaths[0]},
+		GrantTypes: []string{"authorization_code", "refresh_token"}, Methods: []string{"none"}, RevokeMethods: []string{"none"},
+		IntrospectMethods: []string{"Bearer"},
+		Challenges:        []string{"S256"}, Identified: true, Documents: true, Resources: []string{o.BaseURL, o.BaseURL + toolPaths[0]},
 		Documentation: o.BaseURL + "/docs"}
 	if o.Register {
 		m.Register = o.BaseURL + registerPath

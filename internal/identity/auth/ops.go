@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -17,9 +18,11 @@ func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.New("me.get", "GET /me", access.Any, "Show whose credential this is and what it may do", s.Me),
 		op.New("apikeys.list", "GET /api-keys", access.UsersAdmin, "List API keys, newest first", s.List),
-		op.New("apikeys.create", "POST /api-keys", access.UsersAdmin, "Make an API key", s.Create).Status(201),
+		op.New("apikeys.create", "POST /api-keys", access.UsersAdmin, "Make an API key", s.Create).Status(201).
+			Grants("scopes", "user_id"),
 		op.Delete("apikeys.delete", "DELETE /api-keys/{id}", access.UsersAdmin, "Revoke an API key", s.Revoke),
-		op.New("apikeys.rotate", "POST /api-keys/{id}/rotate", access.UsersAdmin, "Replace an API key by a new one", s.Rotate).Status(201),
+		op.New("apikeys.rotate", "POST /api-keys/{id}/rotate", access.UsersAdmin, "Replace an API key by a new one",
+			s.Rotate).Status(201).Grants(),
 	}
 }
 
@@ -120,7 +123,9 @@ type NewKey struct {
 func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Key], error) {
 	p, _ := access.From(ctx)
 	r := Request{OrgID: p.OrgID, Name: in.Body.Name, Kind: in.Body.Kind, Environment: p.Environment, Scopes: in.Body.Scopes,
-		UserID: in.Body.UserID, AllowedIPs: in.Body.AllowedIPs, ExpiresAt: in.Body.ExpiresAt, CreatedBy: p.KeyID}
+		UserID: in.Body.UserID, AllowedIPs: in.Body.AllowedIPs, ExpiresAt: in.Body.ExpiresAt, CreatedBy: p.KeyID,
+		Role: cmp.Or(p.Role, access.Roles[0])}
+	r = r.inherit(p)
 	switch in.Body.Environment {
 	case "test":
 		r.Environment = access.Sandbox
@@ -129,6 +134,9 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Key], error
 	}
 	if wrong := append(excessViolations(p, r), r.violations(s.now())...); len(wrong) > 0 {
 		return nil, op.Invalid(wrong...)
+	}
+	if err := s.checkKeyUser(ctx, r); err != nil {
+		return nil, err
 	}
 	k, err := s.CreateKey(ctx, r)
 	if err != nil {
@@ -139,13 +147,14 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Key], error
 
 // excessViolations lists the permissions of a key that exceed those of the principal.
 func excessViolations(p access.Principal, r Request) []op.Violation {
-	var wrong []op.Violation
-	for _, s := range r.Scopes {
-		if s.Known() && !slices.Contains(p.Scopes, s) {
+	wrong := boundViolations(p, r)
+	for _, s := range p.Excess("", r.Scopes).Scopes {
+		if s.Known() && (!s.Partner() || r.kind() == access.PartnerKey) { // violations reports the others
 			wrong = append(wrong, op.Field("scopes", "not_held", "this credential does not hold "+string(s)))
 		}
 	}
-	partner := p.Kind == access.PartnerKey && p.HomeID == "" || p.Kind == access.BrowserSession && slices.Contains(p.Scopes, access.PartnersWrite)
+	partner := p.Kind == access.PartnerKey && p.HomeID == "" || p.Kind == access.BrowserSession &&
+		slices.Contains(p.Scopes, access.PartnersWrite)
 	if r.kind() == access.PartnerKey && !partner {
 		wrong = append(wrong, op.Field("kind", "not_allowed", "only a partner key can make partner keys"))
 	}
@@ -206,12 +215,16 @@ func (s *Service) Rotate(ctx context.Context, in *RotateIn) (*op.Out[Key], error
 		}
 		p, _ := access.From(ctx)
 		r := Request{OrgID: old.orgID, Name: old.Name, Kind: old.Kind, Environment: old.environment(), Scopes: old.Scopes,
-			AllowedIPs: old.AllowedIPs, ExpiresAt: old.ExpiresAt, CreatedBy: p.KeyID}
+			AllowedIPs: old.AllowedIPs, ExpiresAt: old.ExpiresAt, CreatedBy: p.KeyID,
+			Role: old.role}
 		if old.UserID != nil {
 			r.UserID = *old.UserID
 		}
 		if wrong := append(excessViolations(p, r), r.violations(s.now())...); len(wrong) > 0 {
 			return op.Invalid(wrong...)
+		}
+		if err := checkRotate(ctx, old); err != nil {
+			return err
 		}
 		if k, err = s.createKey(ctx, tx, old.orgID, r); err != nil {
 			return err

@@ -120,7 +120,8 @@ func (o *OAuth) introspectionOf(ctx context.Context, t storedToken) introspectio
 	if err != nil || !t.spentAt.IsZero() || !o.keys.now().Before(t.expiresAt.Time) {
 		return introspection{}
 	}
-	out := introspection{Active: true, Scope: joinScopes(access.Intersect(t.scopes, o.keys.MaxScopes(standing, t.grant.role))), Client: t.grant.ClientID,
+	out := introspection{Active: true, Scope: joinScopes(access.Intersect(t.scopes, o.keys.MaxScopes(standing, t.grant.role))),
+		Client:  t.grant.ClientID,
 		Expires: t.expiresAt.Unix(), Issued: t.createdAt.Unix(), Subject: t.grant.UserID, Issuer: o.Issuer(), Org: t.orgID}
 	if t.kind == "access" {
 		out.Type = "Bearer"

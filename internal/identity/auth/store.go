@@ -11,25 +11,26 @@ import (
 
 func insert(ctx context.Context, q db.Querier, k Key, digest string) error {
 	const text = `INSERT INTO api_keys (org_id, id, digest, name, kind, environment, prefix, hint, scopes, user_id,
-			allowed_ips, expires_at, created_by, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
+			allowed_ips, expires_at, created_by, created_at, role)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`
 	_, err := q.Exec(ctx, text, k.orgID, k.ID, digest, k.Name, string(k.Kind), k.Environment, k.Prefix, k.Hint,
-		db.AsJSON(k.Scopes), k.UserID, db.AsJSON(k.AllowedIPs), k.ExpiresAt, k.CreatedBy, k.CreatedAt)
+		db.AsJSON(k.Scopes), k.UserID, db.AsJSON(k.AllowedIPs), k.ExpiresAt, k.CreatedBy, k.CreatedAt, k.role)
 	return err
 }
 
 const keyColumns = `org_id, id, name, kind, environment, prefix, hint, scopes, user_id, allowed_ips, expires_at,
-	last_used_at, last_used_ip, created_by, created_at, revoked_at, rotates_to,
-	user_id IS NOT NULL
-		AND EXISTS (SELECT 1 FROM users u WHERE u.org_id = api_keys.org_id AND u.id = api_keys.user_id AND u.status = 'suspended')`
+	last_used_at, last_used_ip, created_by, created_at, revoked_at, rotates_to, role,
+	(SELECT u.role FROM users u WHERE u.org_id = api_keys.org_id AND u.id = api_keys.user_id),
+	(SELECT u.status FROM users u WHERE u.org_id = api_keys.org_id AND u.id = api_keys.user_id)`
 
 func scan(scan func(...any) error) (Key, error) {
 	var k Key
 	var scopes db.JSON[[]access.Scope]
 	var ips db.JSON[[]string]
-	var user, usedIP, next db.Null
+	var user, usedIP, next, role, status db.Null
 	err := scan(&k.orgID, &k.ID, &k.Name, &k.Kind, &k.Environment, &k.Prefix, &k.Hint, &scopes, &user, &ips, &k.ExpiresAt,
-		&k.LastUsedAt, &usedIP, &k.CreatedBy, &k.CreatedAt, &k.RevokedAt, &next, &k.userSuspended)
+		&k.LastUsedAt, &usedIP, &k.CreatedBy, &k.CreatedAt, &k.RevokedAt, &next, &k.role, &role, &status)
+	k.userRole, k.userStatus = string(role), string(status)
 	k.Scopes, k.AllowedIPs, k.UserID, k.LastUsedIP, k.RotatesTo = scopes.V, ips.V, user.Ptr(), usedIP.Ptr(), next.Ptr()
 	for _, ip := range k.AllowedIPs {
 		if p, err := network(ip); err == nil {

@@ -21,7 +21,8 @@ func (s *Service) Verify(ctx context.Context, token string, e access.Environment
 
 // VerifyFor is Verify at one of the resources. An access token is valid only for the resources in its audience, a key
 // for all.
-func (s *Service) VerifyFor(ctx context.Context, token string, at Audience, e access.Environment, source netip.Addr) (access.Principal, error) {
+func (s *Service) VerifyFor(ctx context.Context, token string, at Audience, e access.Environment, source netip.Addr) (access.Principal,
+	error) {
 	if strings.HasPrefix(token, accessPrefix(s.brand)) {
 		return s.verifyAccess(ctx, token, at, e, source)
 	}
@@ -45,7 +46,7 @@ func (s *Service) verifyKey(ctx context.Context, token string, e access.Environm
 		return p, err
 	}
 	s.lastUses.record(k.ID, k.orgID, db.At(s.now()), source)
-	p.Scopes, p.Timezone, p.Limits = s.orgs.Scopes(o, k.Scopes), o.Timezone, rateLimits(o)
+	p.Scopes, p.Role, p.Bounds, p.Timezone, p.Limits = s.keyScopes(o, k), k.grantRole(), k.bounds(), o.Timezone, rateLimits(o)
 	return p, nil
 }
 
@@ -95,7 +96,7 @@ func (s *Service) checkKey(ctx context.Context, k Key, e access.Environment, sou
 	case !k.allowsSource(source):
 		return o, op.Fail("ip_not_allowed", "this key may not be used from "+source.String())
 	}
-	if k.userSuspended {
+	if k.userStatus == "suspended" {
 		return o, op.Fail("key_revoked", "the user of this key is suspended")
 	}
 	if o, err = s.orgs.Get(ctx, k.orgID); err != nil {

@@ -49,9 +49,14 @@ func (o Organization) check() []op.Violation {
 	return c
 }
 
+const maxNoticeLength = 300 // characters
+
 func (c *checker) recording(r Recording) {
 	c.want(slices.Contains([]string{"on", "off", "per_queue"}, r.Mode), "recording.mode", "invalid_value", "must be on, off or per_queue")
-	c.want(slices.Contains([]string{"none", "notice", "opt_in"}, r.Consent), "recording.consent", "invalid_value", "must be none, notice or opt_in")
+	c.want(slices.Contains([]string{"none", "notice", "opt_in"}, r.Consent), "recording.consent", "invalid_value",
+		"must be none, notice or opt_in")
+	c.want(r.AnnounceText == nil || isSpeakable(*r.AnnounceText, maxNoticeLength), "recording.announce_text", "invalid_value",
+		"must have 1 to 300 characters on one line")
 	c.days("recording.retention_days", r.RetentionDays)
 }
 
@@ -79,10 +84,12 @@ const (
 func (c *checker) term(t Term) {
 	c.want(isSpeakable(t.Term, maxTermLength), vocabularyPath, "invalid_value",
 		fmt.Sprintf("%q must have 1 to %d characters on one line, a letter or a digit among them", truncateTerm(t.Term), maxTermLength))
-	c.want(len(t.SoundsLike) <= maxSoundsLike, vocabularyPath, "invalid_length", fmt.Sprintf("%q must sound like at most %d others", truncateTerm(t.Term), maxSoundsLike))
+	c.want(len(t.SoundsLike) <= maxSoundsLike, vocabularyPath, "invalid_length", fmt.Sprintf("%q must sound like at most %d others",
+		truncateTerm(t.Term), maxSoundsLike))
 	for _, like := range t.SoundsLike {
 		c.want(isSpeakable(like, maxSoundLength), vocabularyPath, "invalid_value",
-			fmt.Sprintf("what %q sounds like must have 1 to %d characters on one line, a letter or a digit among them", truncateTerm(t.Term), maxSoundLength))
+			fmt.Sprintf("what %q sounds like must have 1 to %d characters on one line, a letter or a digit among them",
+				truncateTerm(t.Term), maxSoundLength))
 	}
 }
 
@@ -111,7 +118,8 @@ func (c *checker) outbound(o Outbound, own string) {
 		c.want(ok && known == country || country == own, "outbound.allowed_countries", "invalid_country", country+" is "+ErrCountry.Error())
 	}
 	for _, t := range o.BlockedTypes {
-		c.want(slices.Contains(NumberTypes, t), "outbound.blocked_types", "invalid_value", t+" is not one of "+strings.Join(NumberTypes, ", "))
+		c.want(slices.Contains(NumberTypes, t), "outbound.blocked_types", "invalid_value", t+" is not one of "+strings.Join(NumberTypes,
+			", "))
 	}
 	c.want(o.CallsPerSecond >= 1 && o.CallsPerSecond <= 10_000, "outbound.calls_per_second", "out_of_range", "must be 1 to 10000")
 	c.want(o.ConcurrentCalls >= 1 && o.ConcurrentCalls <= 100_000, "outbound.concurrent_calls", "out_of_range", "must be 1 to 100000")

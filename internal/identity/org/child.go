@@ -48,8 +48,9 @@ func (s *Service) newChild(parent Organization, c Child) Organization {
 	now := db.At(s.now())
 	country, _ := Country(firstNonEmpty(c.Country, parent.Country))
 	o := Organization{ID: db.NewID("org"), Name: strings.TrimSpace(c.Name), ParentID: &parent.ID, Plan: c.Plan, Status: Active,
-		Environment: parent.Environment, Country: country, Timezone: firstNonEmpty(c.Timezone, timezoneOf(country)), Language: languageOf(country),
-		CreatedAt: now, UpdatedAt: now, ownQuota: c.Limits, storedSettings: map[string]any{"recording": map[string]any{"mode": onOff(c.Record)}}}
+		Environment: parent.Environment, Country: country, Timezone: firstNonEmpty(c.Timezone, timezoneOf(country)),
+		Language: languageOf(country), CreatedAt: now, UpdatedAt: now, ownQuota: c.Limits,
+		storedSettings: newRecordingSettings(country, onOff(c.Record))}
 	o.ExternalReference, o.path = db.Null(c.ExternalReference).Ptr(), parent.path+o.ID+"/"
 	o.Settings, _ = effective(country, o.storedSettings)
 	if parent.Sandbox() {
@@ -85,6 +86,7 @@ type ChildChange struct {
 
 // ChangeChild changes an organisation of a partner. Plan and limits also apply to its sandbox twin.
 func (s *Service) ChangeChild(ctx context.Context, tx db.Querier, o Organization, c ChildChange) (Organization, error) {
+	before := o
 	c.Name.Apply(&o.Name)
 	c.Plan.Apply(&o.Plan)
 	if c.ExternalReference.Set {
@@ -99,7 +101,7 @@ func (s *Service) ChangeChild(ctx context.Context, tx db.Querier, o Organization
 	if o.Settings, err = effective(o.Country, o.storedSettings); err != nil {
 		return o, err
 	}
-	if wrong = append(append(wrong, o.check()...), s.checkPlan(o)...); len(wrong) > 0 {
+	if wrong = slices.Concat(wrong, o.check(), checkRecordingLaw(before, o), s.checkPlan(o)); len(wrong) > 0 {
 		return o, op.Invalid(wrong...)
 	}
 	o.UpdatedAt = db.At(s.now())

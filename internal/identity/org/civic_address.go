@@ -29,7 +29,8 @@ type Element struct{ Name, Text string }
 // Elements returns the elements that are set, in the order of the schema of RFC 5139 §4.
 func (c Civic) Elements() []Element {
 	all := []Element{{"country", c.Country}, {"A1", c.Region}, {"A3", c.City}, {"A4", c.District}, {"RD", c.Street},
-		{"HNO", c.HouseNumber}, {"LOC", c.Note}, {"NAM", c.Name}, {"PC", c.Postcode}, {"BLD", c.Building}, {"FLR", c.Floor}, {"ROOM", c.Room}}
+		{"HNO", c.HouseNumber}, {"LOC", c.Note}, {"NAM", c.Name}, {"PC", c.Postcode}, {"BLD", c.Building}, {"FLR", c.Floor},
+		{"ROOM", c.Room}}
 	known := all[:0]
 	for _, e := range all {
 		if e.Text != "" {
@@ -73,7 +74,8 @@ func (c Civic) Check(field string) []op.Violation {
 		wrong.want(strings.TrimSpace(e.text) != "", field+"."+e.name, "required", "is needed to find the place")
 	}
 	for _, e := range c.Elements() {
-		wrong.want(len([]rune(e.Text)) <= maxElement, field, "invalid_length", e.Text[:min(len(e.Text), 20)]+"… has more than 120 characters")
+		wrong.want(len([]rune(e.Text)) <= maxElement, field, "invalid_length",
+			e.Text[:min(len(e.Text), 20)]+"… has more than 120 characters")
 		wrong.want(strings.IndexFunc(e.Text, unicode.IsControl) < 0, field, "invalid_value", "must not contain control characters")
 	}
 	return wrong

@@ -54,6 +54,10 @@ type RecordingPatch struct {
 	Announce      op.Change[bool]   `json:"announce,omitzero"`
 	Consent       op.Change[string] `json:"consent,omitzero"`
 	RetentionDays op.Change[int]    `json:"retention_days,omitzero"`
+
+	AnnounceAudioID    op.Change[string] `json:"announce_audio_id,omitzero" doc:"Audio of the organisation that is played as the notice"`
+	AnnounceText       op.Change[string] `json:"announce_text,omitzero" doc:"Text of the notice, 300 characters at most"`
+	SilentAcknowledged op.Change[bool]   `json:"silent_acknowledged,omitzero" doc:"true: you take responsibility for recordings without a notice; stored with time and user"`
 }
 
 // TranscriptsPatch changes Transcripts.
@@ -106,7 +110,10 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Organizatio
 		if err := in.Check(o.UpdatedAt); err != nil {
 			return err
 		}
-		if o, err = s.applyPatch(o, in.Body); err != nil {
+		if o, err = s.applyPatch(ctx, o, in.Body); err != nil {
+			return err
+		}
+		if err := checkNotice(ctx, tx, o, in.Body); err != nil {
 			return err
 		}
 		if err := update(ctx, tx, o); err != nil {
@@ -122,12 +129,13 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Organizatio
 }
 
 // applyPatch applies a patch and checks the result.
-func (s *Service) applyPatch(o Organization, p Patch) (Organization, error) {
+func (s *Service) applyPatch(ctx context.Context, o Organization, p Patch) (Organization, error) {
+	before := o
 	p.Name.Apply(&o.Name)
 	p.Country.Apply(&o.Country)
 	p.Timezone.Apply(&o.Timezone)
 	p.Language.Apply(&o.Language)
-	chosen, err := s.settingsDocument(p)
+	chosen, err := s.settingsDocument(ctx, p)
 	if err != nil {
 		return o, err
 	}
@@ -141,7 +149,7 @@ func (s *Service) applyPatch(o Organization, p Patch) (Organization, error) {
 		return o, err
 	}
 	o.Emergency.Status = emergency
-	if wrong := o.check(); len(wrong) > 0 {
+	if wrong := append(o.check(), checkRecordingLaw(before, o)...); len(wrong) > 0 {
 		return o, op.Invalid(wrong...)
 	}
 	o.UpdatedAt = db.At(s.now())
@@ -149,7 +157,7 @@ func (s *Service) applyPatch(o Organization, p Patch) (Organization, error) {
 }
 
 // settingsDocument returns the settings of a patch as a JSON object.
-func (s *Service) settingsDocument(p Patch) (map[string]any, error) {
+func (s *Service) settingsDocument(ctx context.Context, p Patch) (map[string]any, error) {
 	p.Name, p.Country = op.Change[string]{}, op.Change[string]{}
 	p.Timezone, p.Language = op.Change[string]{}, op.Change[string]{}
 	b, err := json.Marshal(p)
@@ -161,7 +169,43 @@ func (s *Service) settingsDocument(p Patch) (map[string]any, error) {
 		return nil, fmt.Errorf("read patch: %w", err)
 	}
 	s.setAcknowledgedAt(document)
+	s.setSilentAcknowledged(ctx, document)
 	return document, nil
+}
+
+// setSilentAcknowledged replaces silent_acknowledged by the time of the acknowledgement and who gave it.
+func (s *Service) setSilentAcknowledged(ctx context.Context, document map[string]any) {
+	r, ok := document["recording"].(map[string]any)
+	if !ok {
+		return
+	}
+	yes, given := r["silent_acknowledged"]
+	if !given {
+		return
+	}
+	delete(r, "silent_acknowledged")
+	r["silent_acknowledged_at"], r["silent_acknowledged_by"] = nil, nil
+	if yes == true {
+		by, _ := access.From(ctx)
+		r["silent_acknowledged_at"] = db.At(s.now()).String()
+		r["silent_acknowledged_by"] = firstNonEmpty(by.UserID, by.KeyID)
+	}
+}
+
+// checkNotice refuses audio for the recording notice that the organisation does not have.
+func checkNotice(ctx context.Context, q db.Querier, o Organization, p Patch) error {
+	id := o.Recording.AnnounceAudioID
+	if id == nil || !p.Recording.V.AnnounceAudioID.Set {
+		return nil
+	}
+	var n int
+	if err := q.QueryRow(ctx, `SELECT COUNT(*) FROM audio WHERE org_id = $1 AND id = $2`, o.ID, *id).Scan(&n); err != nil {
+		return fmt.Errorf("find audio: %w", err)
+	}
+	if n == 0 {
+		return op.Invalid(op.Field("recording.announce_audio_id", "not_found", "there is no such audio; upload it with POST /audio"))
+	}
+	return nil
 }
 
 // setAcknowledgedAt replaces acknowledged by the time of the acknowledgement.

@@ -27,7 +27,7 @@ type Organization struct {
 	Name        string  `json:"name"`
 	ParentID    *string `json:"parent_id" doc:"The partner that manages it"`
 	Environment string  `json:"environment" enum:"live,test"`
-	Plan        string  `json:"plan"`
+	Plan        string  `json:"plan" doc:"The plan that a partner gave it; standard: no partner did, and no plan limits it"`
 	Status      Status  `json:"status" enum:"active,suspended,closed"`
 	Country     string  `json:"country" doc:"ISO 3166: how national numbers are read, and where calls may go unless more is allowed"`
 	Timezone    string  `json:"timezone" example:"Europe/London"`
@@ -78,15 +78,13 @@ const cacheTTL = 3 * time.Second
 
 // Service manages organisations. It is safe for concurrent use.
 type Service struct {
-	// StoredBytes returns the size of an organisation's files. nil: storage has no limit.
-	StoredBytes func(ctx context.Context, q db.Querier, org string) (int64, error)
-
 	db           *db.DB
 	bus          *bus.Bus
 	now          func() time.Time
 	orgCache     *bus.Cache[*Organization]
 	twinCache    *bus.Cache[string]
 	storageCache *bus.Cache[int64]
+	liveCache    *bus.Cache[int]
 	baseLimits   Limits
 	plans        Plans
 }
@@ -96,6 +94,7 @@ func New(d *db.DB, b *bus.Bus, now func() time.Time) *Service {
 	return &Service{db: d, bus: b, now: now, baseLimits: DefaultLimits, plans: DefaultPlans(),
 		orgCache:     bus.NewCache[*Organization](b, Changed, cacheTTL, now),
 		storageCache: bus.NewCache[int64](b, Changed, cacheTTL, now),
+		liveCache:    bus.NewCache[int](b, Changed, cacheTTL, now),
 		twinCache:    bus.NewCache[string](b, Changed, time.Hour, now)}
 }
 
@@ -111,7 +110,7 @@ func (s *Service) Create(ctx context.Context, name, country string) (Organizatio
 	now := db.At(s.now())
 	o := Organization{ID: db.NewID("org"), Name: name, Plan: Unlimited, Status: Active, Environment: "live",
 		Country: country, Timezone: timezoneOf(country), Language: languageOf(country), CreatedAt: now, UpdatedAt: now}
-	o.path = "/" + o.ID + "/"
+	o.path, o.storedSettings = "/"+o.ID+"/", newRecordingSettings(country, "")
 	err := s.db.Tx(ctx, func(tx db.Querier) error { return insertWithTwin(ctx, tx, o) })
 	if err != nil {
 		return o, fmt.Errorf("create organisation: %w", err)
@@ -160,6 +159,17 @@ func (s *Service) Settings(ctx context.Context, id string) (Settings, error) {
 		return Settings{}, err
 	}
 	return o.Settings, nil
+}
+
+// IsAlone reports whether there is only one live organisation that is not closed. If the database does not answer, it
+// returns false.
+func (s *Service) IsAlone(ctx context.Context) bool {
+	n, err := s.liveCache.Get("", func() (int, error) {
+		ctx, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		return countLive(ctx, s.db.Read(db.Detached(ctx)))
+	})
+	return err == nil && n <= 1
 }
 
 // Twin returns the id of an organisation's sandbox twin. For a twin it returns the same id.

@@ -30,8 +30,8 @@ type quotaLimit struct {
 
 // limits returns the limits of a quota by name, in the order of the struct.
 func (q *Quota) limits() []quotaLimit {
-	return []quotaLimit{{"users", &q.Users}, {"numbers", &q.Numbers}, {"concurrent_calls", &q.ConcurrentCalls}, {"calls_per_second", &q.CallsPerSecond},
-		{"storage_gb", &q.StorageGB}}
+	return []quotaLimit{{"users", &q.Users}, {"numbers", &q.Numbers}, {"concurrent_calls", &q.ConcurrentCalls},
+		{"calls_per_second", &q.CallsPerSecond}, {"storage_gb", &q.StorageGB}}
 }
 
 // overriddenBy returns q with the limits that by sets replaced.

@@ -22,9 +22,17 @@ type Settings struct {
 // Recording controls which calls are recorded, and the retention of recordings.
 type Recording struct {
 	Mode          string `json:"mode" enum:"on,off,per_queue"`
-	Announce      bool   `json:"announce" doc:"Tell the caller before recording starts"`
-	Consent       string `json:"consent" enum:"none,notice,opt_in"`
+	Announce      bool   `json:"announce" doc:"Tell the parties before recording starts"`
+	Consent       string `json:"consent" enum:"none,notice,opt_in" doc:"notice: a notice is always played; opt_in: nothing is recorded unless somebody starts it"`
 	RetentionDays int    `json:"retention_days"`
+
+	AnnounceAudioID      *string `json:"announce_audio_id" doc:"Audio that is played as the notice; null: a spoken text"`
+	AnnounceText         *string `json:"announce_text" doc:"Text of the notice, spoken in the organisation's language; null: the standard text"`
+	SilentAcknowledgedAt db.Time `json:"silent_acknowledged_at" nullable:"true" doc:"When somebody took responsibility for recordings without a notice"`
+	SilentAcknowledgedBy *string `json:"silent_acknowledged_by" doc:"User or API key that did so"`
+	Law                  Law     `json:"law" enum:"one_party,announcement,all_party" doc:"What the law of the country asks for"`
+	LawSource            string  `json:"law_source"`
+	Warning              *string `json:"warning" doc:"Set if calls are recorded against that law"`
 }
 
 // Transcripts controls the retention, the languages and the vocabulary of transcripts.
@@ -99,6 +107,7 @@ func effective(country string, explicit map[string]any) (Settings, error) {
 	if err := json.Unmarshal(b, &s); err != nil {
 		return s, fmt.Errorf("read settings: %w", err)
 	}
+	s.Recording = s.Recording.withLaw(country)
 	return s, nil
 }
 

@@ -23,10 +23,10 @@ func (s *Service) CheckStorage(ctx context.Context, id string) error {
 		return fmt.Errorf("find organisation: %w", err)
 	}
 	most := o.Quota.StorageGB
-	if most == nil || s.StoredBytes == nil {
+	if most == nil {
 		return nil
 	}
-	load := func() (int64, error) { return s.StoredBytes(ctx, s.db.Read(ctx), id) }
+	load := func() (int64, error) { return StoredBytes(ctx, s.db.Read(ctx), id) }
 	used, err := s.storageCache.Get(id, load)
 	if err != nil {
 		return fmt.Errorf("count stored bytes: %w", err)
@@ -42,17 +42,29 @@ func (s *Service) ReserveStorage(ctx context.Context, tx db.Querier, id string, 
 		return fmt.Errorf("find organisation: %w", err)
 	}
 	most := s.plans.quota(o).StorageGB
-	if most == nil || s.StoredBytes == nil {
+	if most == nil {
 		return nil
 	}
 	if err := lockOrg(ctx, tx, id); err != nil {
 		return err
 	}
-	used, err := s.StoredBytes(ctx, tx, id)
+	used, err := StoredBytes(ctx, tx, id)
 	if err != nil {
 		return fmt.Errorf("count stored bytes: %w", err)
 	}
 	return checkFits(o.Plan, used, max(size, 1), *most)
+}
+
+// StoredBytes returns the size of an organisation's files: recordings, voicemails, audio files, and exports that are
+// not deleted. A recording counts when it is finished.
+func StoredBytes(ctx context.Context, q db.Querier, id string) (bytes int64, err error) {
+	const text = `SELECT CAST(
+		(SELECT COALESCE(SUM(size_bytes), 0) FROM recordings WHERE org_id = $1 AND size_bytes > 0 AND status <> 'deleted')
+		+ (SELECT COALESCE(SUM(size_bytes), 0) FROM voicemails WHERE org_id = $1 AND status <> 'deleted')
+		+ (SELECT COALESCE(SUM(size_bytes), 0) FROM audio WHERE org_id = $1)
+		+ (SELECT COALESCE(SUM(size_bytes), 0) FROM cdr_exports WHERE org_id = $1 AND status = 'ready') AS BIGINT)`
+	err = q.QueryRow(ctx, text, id).Scan(&bytes)
+	return bytes, err
 }
 
 // checkFits returns plan_limit if the sum exceeds the quota.
@@ -60,6 +72,6 @@ func checkFits(plan string, used, more int64, most int) error {
 	if used+more <= int64(most)*1_000_000_000 {
 		return nil
 	}
-	return &op.Error{Code: "plan_limit", Detail: fmt.Sprintf("the plan %s allows %d GB of storage; delete recordings or sounds", plan, most),
-		Extra: map[string]any{"limit": Storage, "allowed": most, "used": Gigabytes(used)}}
+	return &op.Error{Code: "plan_limit", Detail: fmt.Sprintf("the plan %s allows %d GB of storage; delete recordings or sounds", plan,
+		most), Extra: map[string]any{"limit": Storage, "allowed": most, "used": Gigabytes(used)}}
 }

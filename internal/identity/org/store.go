@@ -15,7 +15,8 @@ func insert(ctx context.Context, q db.Querier, o Organization) error {
 		o.storedSettings = map[string]any{}
 	}
 	_, err := q.Exec(ctx, text, o.ID, o.ParentID, o.path, db.Null(o.LiveID), o.Environment, o.Name, o.Plan,
-		string(o.Status), o.Country, o.Timezone, o.Language, db.AsJSON(o.storedSettings), o.CreatedAt, db.AsJSON(o.ownQuota), o.ExternalReference)
+		string(o.Status), o.Country, o.Timezone, o.Language, db.AsJSON(o.storedSettings), o.CreatedAt, db.AsJSON(o.ownQuota),
+		o.ExternalReference)
 	return err
 }
 
@@ -54,6 +55,14 @@ func get(ctx context.Context, q db.Querier, id string) (Organization, error) {
 // list returns the live organisations.
 func list(ctx context.Context, q db.Querier) ([]Organization, error) {
 	return queryOrgs(ctx, q, `SELECT `+orgColumns+` FROM orgs WHERE live_id IS NULL ORDER BY id`)
+}
+
+// countLive returns the number of live organisations that are not closed.
+func countLive(ctx context.Context, q db.Querier) (n int, err error) {
+	// tenant: the shares of calls depend on the number of organisations
+	const text = `SELECT COUNT(*) FROM orgs WHERE live_id IS NULL AND status <> 'closed'`
+	err = q.QueryRow(ctx, text).Scan(&n)
+	return n, err
 }
 
 func queryOrgs(ctx context.Context, q db.Querier, text string, args ...any) ([]Organization, error) {
@@ -120,7 +129,8 @@ func update(ctx context.Context, q db.Querier, o Organization) error {
 func storeState(ctx context.Context, q db.Querier, id string, status Status, st AccountState, now db.Time) error {
 	const text = `UPDATE orgs SET status = $2, suspend_mode = $3, suspend_reason = $4, suspended_at = $5, closed_at = $6,
 		erase_after = $7, updated_at = $8 WHERE id = $1 OR live_id = $1`
-	r, err := q.Exec(ctx, text, id, string(status), db.Null(st.SuspendMode), st.SuspendReason, st.SuspendedAt, st.ClosedAt, st.EraseAfter, now)
+	r, err := q.Exec(ctx, text, id, string(status), db.Null(st.SuspendMode), st.SuspendReason, st.SuspendedAt, st.ClosedAt, st.EraseAfter,
+		now)
 	if err != nil {
 		return err
 	}

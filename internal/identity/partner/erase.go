@@ -26,8 +26,8 @@ func (s *Service) Handle(r *job.Runner) { r.Handle(eraseKind, s.eraseJob) }
 // scheduleErase schedules the erasure of a closed organisation after the grace period. The job belongs to the
 // partner, because it must survive the erased organisation.
 func (s *Service) scheduleErase(ctx context.Context, tx db.Querier, o org.Organization) error {
-	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: *o.ParentID, Queue: Queue, Kind: eraseKind, Args: eraseArgs{o.ID}, RunAt: o.EraseAfter.Time,
-		UniqueKey: eraseKind + " " + o.ID + " " + o.EraseAfter.String()})
+	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: *o.ParentID, Queue: Queue, Kind: eraseKind, Args: eraseArgs{o.ID},
+		RunAt: o.EraseAfter.Time, UniqueKey: eraseKind + " " + o.ID + " " + o.EraseAfter.String()})
 }
 
 // eraseJob erases an organisation that is still closed. It can be repeated after a failure at any point.
@@ -37,7 +37,7 @@ func (s *Service) eraseJob(ctx context.Context, j job.Job) error {
 		return errors.Join(err, job.ErrDead)
 	}
 	o, err := s.Orgs.Child(ctx, s.DB.Read(ctx), j.Org, ref.ID)
-	if db.IsNone(err) || err == nil && (o.Status != org.Closed || s.Now().Before(o.EraseAfter.Time)) {
+	if db.IsNone(err) || err == nil && (o.Status != org.Closed || s.Clock.Now().Before(o.EraseAfter.Time)) {
 		return nil // erased already, or resumed
 	}
 	if err != nil {
@@ -79,10 +79,8 @@ func (s *Service) eraseOne(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if s.RemoveFiles != nil {
-		if err := s.RemoveFiles(id); err != nil {
-			return fmt.Errorf("erase files: %w", err)
-		}
+	if err := s.Files.RemoveFiles(id); err != nil {
+		return fmt.Errorf("erase files: %w", err)
 	}
 	if _, err := s.DB.EraseTenant(ctx, id, tables); err != nil {
 		return err
@@ -95,8 +93,8 @@ func (s *Service) eraseOne(ctx context.Context, id string) error {
 	if err != nil {
 		return fmt.Errorf("erase organisation: %w", err)
 	}
-	if s.Erased != nil {
-		s.Erased(id)
+	for _, o := range s.observers {
+		o.OrgErased(id)
 	}
 	return nil
 }

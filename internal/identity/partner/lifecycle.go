@@ -37,7 +37,7 @@ func (s *Service) Suspend(ctx context.Context, in *SuspendIn) (*op.Out[Partner],
 		}
 		st := org.AccountState{SuspendMode: mode, SuspendReason: &reason, SuspendedAt: o.SuspendedAt}
 		if o.Status != org.Suspended {
-			st.SuspendedAt = db.At(s.Now())
+			st.SuspendedAt = db.At(s.Clock.Now())
 		}
 		return org.Suspended, st, nil
 	}, nil)
@@ -52,7 +52,7 @@ type ResumeIn struct {
 // Resume ends a suspension. It also reopens a closed child organisation until its erasure begins.
 func (s *Service) Resume(ctx context.Context, in *ResumeIn) (*op.Out[Partner], error) {
 	return s.changeState(ctx, in.ID, func(o org.Organization) (org.Status, org.AccountState, error) {
-		if o.Status == org.Closed && !s.Now().Before(o.EraseAfter.Time) {
+		if o.Status == org.Closed && !s.Clock.Now().Before(o.EraseAfter.Time) {
 			return "", org.AccountState{}, op.State("the organisation is being erased", string(org.Closed))
 		}
 		return org.Active, org.AccountState{}, nil
@@ -79,7 +79,7 @@ func (s *Service) Close(ctx context.Context, in *CloseIn) (*op.Out[Partner], err
 		if o.Status == org.Closed {
 			return org.Closed, o.AccountState, nil
 		}
-		now := s.Now()
+		now := s.Clock.Now()
 		return org.Closed, org.AccountState{ClosedAt: db.At(now), EraseAfter: db.At(now.Add(s.Grace))}, nil
 	}, s.scheduleErase)
 }

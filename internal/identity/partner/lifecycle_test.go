@@ -113,8 +113,8 @@ func TestClose_ResumeThenErase(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
 		keep, id := h.createChild(""), h.createChild(`,"external_reference":"x"`)
-		erased := make(chan string, 2)
-		h.Erased = func(org string) { erased <- org }
+		erased := make(erasures, 2)
+		h.Observe(erased)
 		for _, org := range []string{keep, id} {
 			h.in(org, "POST", "/users", `{"email":"bob@dental.example","first_name":"Bob"}`).Want(201)
 			must(t, os.MkdirAll(filepath.Join(h.files, org, "2026"), 0o700))
@@ -210,8 +210,8 @@ func TestSandbox_OwnChildren(t *testing.T) {
 		}
 		h.server.Do(p, "DELETE", "/partners/"+id+"?confirm=Try", nil).Want(202)
 		h.advance(31 * 24 * time.Hour)
-		erased := make(chan string, 1)
-		h.Erased = func(org string) { erased <- org }
+		erased := make(erasures, 1)
+		h.Observe(erased)
 		h.runJobs()
 		select {
 		case <-erased:

@@ -85,13 +85,20 @@ func (s *Service) createOrg(ctx context.Context, tx db.Querier, f Fresh) (org.Or
 	return o, err
 }
 
-// addAdministrator adds the first user of a child organisation. The child's webhooks receive user.created.
+// addAdministrator adds the first user of a child organisation, an owner. The child's webhooks receive user.created. The answer has the
+// link of the invitation only if the partner's credential holds the rights of an owner itself.
 func (s *Service) addAdministrator(ctx context.Context, tx db.Querier, o org.Organization, f Fresh) (user.User, error) {
 	name, _, _ := strings.Cut(f.AdminEmail, "@")
 	no := false
-	u, err := s.Users.Create(ctx, o.ID, user.Fresh{Email: f.AdminEmail, FirstName: name, Role: "owner", SendInvite: f.SendInvite, ProvisionSIP: &no})
+	u, err := s.Users.Create(managing(ctx, o), o.ID, user.Fresh{Email: f.AdminEmail, FirstName: name, Role: "owner", SendInvite: f.SendInvite,
+		ProvisionSIP: &no})
 	if err != nil {
 		return u, err
+	}
+	if u.Invitation != nil && u.Invitation.URL != nil {
+		if err := s.Users.CheckRole(s.within(ctx, o), o, u.Role); err != nil {
+			return u, err
+		}
 	}
 	if err := s.Orgs.SetAdmin(ctx, tx, o.ID, u.ID); err != nil {
 		return u, fmt.Errorf("store administrator: %w", err)

@@ -5,15 +5,18 @@ package partner
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"soniq/internal/identity/auth"
 	"soniq/internal/identity/org"
 	"soniq/internal/identity/user"
 	"soniq/internal/platform/access"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/job"
 	"soniq/internal/platform/op"
+	"soniq/internal/platform/wiring"
 )
 
 // Partner is a child organisation in the partner API.
@@ -54,40 +57,66 @@ type Config struct {
 	Users *user.Service
 	Keys  *auth.Service
 	Jobs  *job.Queue
-	Now   func() time.Time
+	Clock clock.Clock `wiring:"optional"`
 	// Grace is how long a closed organisation can be resumed before it is erased.
-	Grace time.Duration
-	// Messages counts the text messages of an organisation in a period. nil: none.
-	Messages func(ctx context.Context, org string, since, until db.Time) (sent, received int, err error)
-	// RemoveFiles deletes all files of an organisation. nil: there are none.
-	RemoveFiles func(org string) error
-	// Erased is called after an organisation was erased, so that caches drop it. nil: no call.
-	Erased func(org string)
+	Grace    time.Duration
+	Messages Messages
+	Files    Files
 }
 
-// Service manages child organisations. It is safe for concurrent use.
-type Service struct{ Config }
+// Messages counts the text messages of an organisation in a period.
+type Messages interface {
+	Count(ctx context.Context, org string, since, until db.Time) (sent, received int, err error)
+}
+
+// Files deletes all files of an organisation.
+type Files interface {
+	RemoveFiles(org string) error
+}
+
+// ErasureObserver is notified after an organisation was erased, so that caches drop it.
+type ErasureObserver interface {
+	OrgErased(org string)
+}
+
+// Service manages child organisations. Create it with New. It is safe for concurrent use.
+type Service struct {
+	Config
+	observers []ErasureObserver
+}
 
 // New returns a service.
-func New(c Config) *Service { return &Service{c} }
+func New(c Config) *Service {
+	wiring.Check(c)
+	c.Clock = clock.OrSystem(c.Clock)
+	return &Service{Config: c}
+}
+
+// Observe adds an observer. Call it before the first request.
+func (s *Service) Observe(o ErasureObserver) { s.observers = append(s.observers, o) }
 
 // Operations returns the API operations of partners.
 func (s *Service) Operations() []op.Operation {
 	read, write := access.PartnersRead, access.PartnersWrite
 	return []op.Operation{
-		op.New("partners.create", "POST /partners", write, "Create a child organisation", s.Create).Status(201),
+		op.New("partners.create", "POST /partners", write, "Create a child organisation", s.Create).Status(201).Grants("admin_email"),
 		op.New("partners.list", "GET /partners", read, "List child organisations", s.List),
 		op.New("partners.get", "GET /partners/{id}", read, "Get one child organisation", s.Show),
 		op.New("partners.update", "PATCH /partners/{id}", write, "Change a child organisation", s.Update),
-		op.New("partners.close", "DELETE /partners/{id}", write, "Close a child organisation; it is erased unless it is resumed in time", s.Close).Status(202),
+		op.New("partners.close", "DELETE /partners/{id}", write, "Close a child organisation; it is erased unless it is resumed in time",
+			s.Close).Status(202),
 		op.New("partners.suspend", "POST /partners/{id}/suspend", write, "Suspend a child organisation", s.Suspend),
 		op.New("partners.resume", "POST /partners/{id}/resume", write, "Resume a child organisation that is suspended or closed", s.Resume),
 		op.New("partners.stats", "GET /partners/{id}/stats", read, "Figures of a child organisation", s.Stats),
 		op.New("partners.users.list", "GET /partners/{id}/users", read, "List the users of a child organisation", s.People),
-		op.New("partners.users.create", "POST /partners/{id}/users", write, "Add a user to a child organisation", s.AddPerson).Status(201),
-		op.New("partners.users.update", "PATCH /partners/{id}/users/{user_id}", write, "Change the role of a user, suspend or resume them", s.ChangePerson),
-		op.Delete("partners.users.remove", "DELETE /partners/{id}/users/{user_id}", write, "Remove a user of a child organisation", s.RemovePerson),
-		op.New("partners.keys.create", "POST /partners/{id}/keys", write, "Make an API key of a child organisation", s.AddKey).Status(201),
+		op.New("partners.users.create", "POST /partners/{id}/users", write, "Add a user to a child organisation",
+			s.AddPerson).Status(201).Grants("role"),
+		op.New("partners.users.update", "PATCH /partners/{id}/users/{user_id}", write, "Change the role of a user, suspend or resume them",
+			s.ChangePerson).Grants("role"),
+		op.Delete("partners.users.remove", "DELETE /partners/{id}/users/{user_id}", write, "Remove a user of a child organisation",
+			s.RemovePerson),
+		op.New("partners.keys.create", "POST /partners/{id}/keys", write, "Make an API key of a child organisation",
+			s.AddKey).Status(201).Grants("scopes"),
 	}
 }
 
@@ -112,10 +141,21 @@ func (s *Service) openChild(ctx context.Context, q db.Querier, id string) (org.O
 	return o, err
 }
 
-// within returns a context with the partner's principal acting in a child organisation.
-func within(ctx context.Context, child string, scopes ...access.Scope) context.Context {
+// within returns a context with the partner's principal acting in a child organisation. It has its own scopes within the child's plan, and
+// may give no more there.
+func (s *Service) within(ctx context.Context, child org.Organization) context.Context {
 	p, _ := access.From(ctx)
-	return access.With(ctx, p.ActingIn(child, scopes))
+	held := slices.DeleteFunc(slices.Clone(p.Scopes), access.Scope.Partner)
+	return access.With(ctx, p.ActingIn(child.ID, s.Orgs.Scopes(child, held)))
+}
+
+// managing returns a context in which the partner may do everything to users of a child organisation. It is for what gives nobody a right:
+// to suspend, resume and remove users, as a partner may suspend and close the whole organisation.
+func managing(ctx context.Context, child org.Organization) context.Context {
+	p, _ := access.From(ctx)
+	p = p.ActingIn(child.ID, access.RoleScopes(access.MostTrusted))
+	p.Role = access.MostTrusted
+	return access.With(ctx, p)
 }
 
 // record returns the API record of a child organisation.
@@ -125,8 +165,9 @@ func (s *Service) record(ctx context.Context, q db.Querier, o org.Organization) 
 		return Partner{}, fmt.Errorf("find usage: %w", err)
 	}
 	p := Partner{ID: o.ID, Name: o.Name, Plan: o.Plan, AdminUserID: o.AdminUserID, CallRecordingEnabled: o.Recording.Mode != "off",
-		Status: string(o.Status), Country: o.Country, Timezone: o.Timezone, Limits: o.Quota, Usage: usage, ExternalReference: o.ExternalReference,
-		SuspendMode: db.Null(o.SuspendMode).Ptr(), SuspendedAt: o.SuspendedAt, SuspendReason: o.SuspendReason, ClosedAt: o.ClosedAt,
+		Status: string(o.Status), Country: o.Country, Timezone: o.Timezone, Limits: o.Quota, Usage: usage,
+		ExternalReference: o.ExternalReference,
+		SuspendMode:       db.Null(o.SuspendMode).Ptr(), SuspendedAt: o.SuspendedAt, SuspendReason: o.SuspendReason, ClosedAt: o.ClosedAt,
 		EraseAfter: o.EraseAfter, CreatedAt: o.CreatedAt}
 	if o.AdminUserID != nil {
 		p.AdminEmail, err = emailOf(ctx, q, o.ID, *o.AdminUserID)

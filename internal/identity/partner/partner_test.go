@@ -15,8 +15,10 @@ import (
 	"soniq/internal/identity/org"
 	"soniq/internal/identity/partner"
 	"soniq/internal/identity/user"
+	"soniq/internal/identity/user/usertest"
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/bus"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/db/dbtest"
 	"soniq/internal/platform/event"
@@ -44,6 +46,30 @@ type fixture struct {
 	now time.Time
 }
 
+// noMessages is an installation without text messages.
+type noMessages struct{}
+
+func (noMessages) Count(context.Context, string, db.Time, db.Time) (sent, received int, err error) {
+	return 0, 0, nil
+}
+
+// folders has a folder for each organisation.
+type folders struct{ h *fixture }
+
+func (f folders) RemoveFiles(org string) error { return os.RemoveAll(filepath.Join(f.h.files, org)) }
+
+// erasures receives the organisations that were erased.
+type erasures chan string
+
+func (e erasures) OrgErased(org string) { e <- org }
+
+// suspension ends the sessions of suspended users.
+type suspension struct{ h *fixture }
+
+func (o suspension) UserStatusChanged(ctx context.Context, tx db.Querier, u user.User) error {
+	return o.h.keys.RevalidateUser(ctx, tx, u.OrgID, u.ID)
+}
+
 func newFixture(t *testing.T, d *db.DB) *fixture {
 	t.Helper()
 	s, err := seal.New()
@@ -53,15 +79,14 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 	o, err := h.orgs.Create(ctx, "Harbor Internet", "GB")
 	must(t, err)
 	h.org = o.ID
-	jobs := &job.Queue{Bus: h.bus, Now: h.clock}
-	h.users = user.New(d, h.orgs, &event.Outbox{DB: d, Bus: h.bus, Now: func() db.Time { return db.At(h.clock()) }}, h.bus, h.clock)
-	h.users.Invites = user.Invites{Seal: s, BaseURL: "https://voice.example", Jobs: jobs}
+	jobs := &job.Queue{Bus: h.bus, Clock: clock.Func(h.clock)}
+	c := usertest.Config(d, h.orgs, &event.Outbox{DB: d, Bus: h.bus, Clock: clock.Func(h.clock)}, h.bus, h.clock)
+	c.Invites = &user.Invites{Seal: s, BaseURL: "https://voice.example", Jobs: jobs}
+	h.users = user.New(c)
 	h.keys = auth.New(d, h.orgs, s, h.bus, h.clock, "soniq")
-	h.users.OnStatus = append(h.users.OnStatus, func(ctx context.Context, tx db.Querier, u user.User) error {
-		return h.keys.RevalidateUser(ctx, tx, u.OrgID, u.ID)
-	})
-	h.Service = partner.New(partner.Config{DB: d, Orgs: h.orgs, Users: h.users, Keys: h.keys, Jobs: jobs, Now: h.clock, Grace: 30 * 24 * time.Hour,
-		RemoveFiles: func(id string) error { return os.RemoveAll(filepath.Join(h.files, id)) }})
+	h.users.Observe(suspension{h})
+	h.Service = partner.New(partner.Config{DB: d, Orgs: h.orgs, Users: h.users, Keys: h.keys, Jobs: jobs, Clock: clock.Func(h.clock),
+		Grace: 30 * 24 * time.Hour, Messages: noMessages{}, Files: folders{h}})
 	all := append(append(h.Operations(), h.users.Operations()...), append(h.keys.Operations(), h.orgs.Operations()...)...)
 	h.server = optest.New(t, d, all...)
 	return h

@@ -62,7 +62,7 @@ func (s *Service) AddPerson(ctx context.Context, in *AddPersonIn) (out *op.Out[u
 		if err != nil {
 			return err
 		}
-		u, err := s.Users.Create(ctx, o.ID, in.Body)
+		u, err := s.Users.Create(s.within(ctx, o), o.ID, in.Body)
 		out = &op.Out[user.User]{Body: u, Location: op.Prefix + "/partners/" + o.ID + "/users/" + u.ID, ETag: op.Tag(u.UpdatedAt)}
 		return err
 	})
@@ -98,8 +98,12 @@ func (s *Service) ChangePerson(ctx context.Context, in *ChangePersonIn) (out *op
 		if err != nil {
 			return err
 		}
-		changed, err := s.Users.Update(within(ctx, o.ID, access.UsersAdmin), &user.UpdateIn{OneIn: user.OneIn{ID: in.UserID}, Match: in.Match,
-			Body: user.Patch{Role: in.Body.Role, Status: in.Body.Status}})
+		as := managing(ctx, o)
+		if in.Body.Role.Set {
+			as = s.within(ctx, o)
+		}
+		changed, err := s.Users.Update(as, &user.UpdateIn{OneIn: user.OneIn{ID: in.UserID},
+			Match: in.Match, Body: user.Patch{Role: in.Body.Role, Status: in.Body.Status}})
 		if err != nil {
 			return err
 		}
@@ -116,7 +120,7 @@ func (s *Service) RemovePerson(ctx context.Context, in *PersonIn) error {
 		if err != nil {
 			return err
 		}
-		return s.Users.Remove(within(ctx, o.ID, access.UsersAdmin), &user.RemoveIn{OneIn: user.OneIn{ID: in.UserID}, Match: in.Match})
+		return s.Users.Remove(managing(ctx, o), &user.RemoveIn{OneIn: user.OneIn{ID: in.UserID}, Match: in.Match})
 	})
 }
 
@@ -136,15 +140,15 @@ type FreshKey struct {
 
 // AddKey creates an API key of a child organisation. Its permissions are at most those of the partner's key.
 func (s *Service) AddKey(ctx context.Context, in *AddKeyIn) (out *op.Out[auth.Key], err error) {
-	p, _ := access.From(ctx)
 	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		o, err := s.openChild(ctx, tx, in.ID)
 		if err != nil {
 			return err
 		}
 		b := in.Body
-		out, err = s.Keys.Create(within(ctx, o.ID, s.Orgs.Scopes(o, p.Scopes)...), &auth.CreateIn{Body: auth.NewKey{Name: b.Name, Scopes: b.Scopes,
-			AllowedIPs: b.AllowedIPs, ExpiresAt: b.ExpiresAt}})
+		out, err = s.Keys.Create(s.within(ctx, o),
+			&auth.CreateIn{Body: auth.NewKey{Name: b.Name, Scopes: b.Scopes,
+				AllowedIPs: b.AllowedIPs, ExpiresAt: b.ExpiresAt}})
 		return err
 	})
 	return out, err

@@ -119,7 +119,7 @@ func (s *Service) Stats(ctx context.Context, in *StatsIn) (*op.Out[Stats], error
 	if err != nil {
 		return nil, err
 	}
-	p, err := in.period(s.Now())
+	p, err := in.period(s.Clock.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -144,9 +144,7 @@ func (s *Service) figures(ctx context.Context, q db.Querier, o org.Organization,
 	if err := countRest(ctx, q, o.ID, p, &out); err != nil {
 		return out, err
 	}
-	if s.Messages != nil {
-		out.SMS.Sent, out.SMS.Received, err = s.Messages(ctx, o.ID, p.Since, p.Until)
-	}
+	out.SMS.Sent, out.SMS.Received, err = s.Messages.Count(ctx, o.ID, p.Since, p.Until)
 	return out, err
 }
 

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"soniq/internal/identity/partner"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/db/dbtest"
 	"soniq/internal/platform/op"
@@ -29,7 +28,6 @@ func TestQuota_StorageAddedConcurrently(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
-		h.orgs.StoredBytes = partner.StoredBytes
 		id := h.createChild(`,"limits":{"storage_gb":1}`)
 		other := h.createChild(`,"limits":{"storage_gb":1}`)
 		var all sync.WaitGroup

@@ -18,21 +18,9 @@ func usageOf(ctx context.Context, q db.Querier, organ string) (u Usage, err erro
 	if err := q.QueryRow(ctx, text, organ).Scan(&u.Users, &u.Numbers, &u.Devices); err != nil {
 		return u, err
 	}
-	bytes, err := StoredBytes(ctx, q, organ)
+	bytes, err := org.StoredBytes(ctx, q, organ)
 	u.StorageGB = org.Gigabytes(bytes)
 	return u, err
-}
-
-// StoredBytes returns the size of an organisation's files: recordings, voicemails, audio files, and exports that are
-// not deleted. A recording counts when it is finished.
-func StoredBytes(ctx context.Context, q db.Querier, organ string) (bytes int64, err error) {
-	const text = `SELECT CAST(
-		(SELECT COALESCE(SUM(size_bytes), 0) FROM recordings WHERE org_id = $1 AND size_bytes > 0 AND status <> 'deleted')
-		+ (SELECT COALESCE(SUM(size_bytes), 0) FROM voicemails WHERE org_id = $1 AND status <> 'deleted')
-		+ (SELECT COALESCE(SUM(size_bytes), 0) FROM audio WHERE org_id = $1)
-		+ (SELECT COALESCE(SUM(size_bytes), 0) FROM cdr_exports WHERE org_id = $1 AND status = 'ready') AS BIGINT)`
-	err = q.QueryRow(ctx, text, organ).Scan(&bytes)
-	return bytes, err
 }
 
 // emailOf returns the e-mail address of a user; "" if the user does not exist any more.

@@ -24,7 +24,7 @@ type choice struct {
 func (s *Service) showConsent(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	a, to, err := s.OAuth.ParseAuthorizationRequest(r.Context(), r.URL.Query())
 	if err != nil {
-		return s.requestFailed(w, r, to, err)
+		return s.requestFailed(w, r, v, to, err)
 	}
 	if !v.isSignedIn() {
 		http.Redirect(w, r, "/account/login?next="+escape(r.URL.RequestURI()), http.StatusSeeOther)
@@ -40,10 +40,10 @@ func (s *Service) showConsent(w http.ResponseWriter, r *http.Request, v *visitor
 	}
 	granted := s.OAuth.GrantableScopes(a, p)
 	if len(granted) == 0 {
-		http.Redirect(w, r, s.OAuth.DenyURL(a), http.StatusSeeOther)
-		return nil
+		return s.leadBack(w, r, v, s.OAuth.DenyURL(a), "It asks for what you may not do yourself")
 	}
-	s.show(w, v, http.StatusOK, "consent", page{Title: "Let " + a.Client.Name + " act for you?", Ask: a, Request: r.URL.RawQuery, Choices: choices(granted, granted),
+	s.show(w, v, http.StatusOK, "consent", page{Title: "Let " + a.Client.Name + " act for you?", Ask: a, Request: r.URL.RawQuery,
+		Choices: choices(granted, granted),
 		Refused: slices.DeleteFunc(slices.Clone(a.Scopes), func(x access.Scope) bool { return slices.Contains(granted, x) })})
 	return nil
 }
@@ -52,16 +52,28 @@ func resourceOwner(v *visitor) auth.ResourceOwner {
 	return auth.ResourceOwner{Org: v.org, UserID: v.user.ID, Role: v.user.Role}
 }
 
-// requestFailed redirects to the client with an error. It shows the error if the browser must not be redirected.
-func (s *Service) requestFailed(w http.ResponseWriter, r *http.Request, to string, err error) error {
+// requestFailed reports an error to the client. It shows the error if the browser must not be redirected.
+func (s *Service) requestFailed(w http.ResponseWriter, r *http.Request, v *visitor, to string, err error) error {
 	var known *auth.OAuthError
 	if !errors.As(err, &known) {
 		return err
 	}
-	if to == "" {
-		return &fault{http.StatusBadRequest, "A program sent you here with a request that cannot be answered: " + known.Description + " (" + known.Code + ")."}
+	return s.leadBack(w, r, v, to, known.Description+" ("+known.Code+")")
+}
+
+// leadBack leads a person back to the client without a page only if the client is on their own machine. Otherwise the page shows the host, and
+// the person decides: anybody may register a client, and its address would make this server an open redirector (RFC 9700 §4.11.2). to is "" if
+// there is no way back.
+func (s *Service) leadBack(w http.ResponseWriter, r *http.Request, v *visitor, to, why string) error {
+	if auth.IsLoopback(to) {
+		http.Redirect(w, r, to, http.StatusSeeOther)
+		return nil
 	}
-	http.Redirect(w, r, to, http.StatusSeeOther)
+	p := page{Title: "That did not work", Fault: "A program sent you here with a request that cannot be answered: " + why + ".", Back: to}
+	if u, err := url.Parse(to); err == nil {
+		p.BackHost = u.Host
+	}
+	s.show(w, v, http.StatusBadRequest, "message", p)
 	return nil
 }
 
@@ -76,7 +88,7 @@ func (s *Service) consent(w http.ResponseWriter, r *http.Request, v *visitor) er
 	}
 	a, to, err := s.OAuth.ParseAuthorizationRequest(r.Context(), q)
 	if err != nil {
-		return s.requestFailed(w, r, to, err)
+		return s.requestFailed(w, r, v, to, err)
 	}
 	if r.PostForm.Get("answer") != "allow" {
 		http.Redirect(w, r, s.OAuth.DenyURL(a), http.StatusSeeOther)

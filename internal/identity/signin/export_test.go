@@ -1,18 +1,24 @@
 package signin
 
-import "time"
+import (
+	"time"
+
+	"github.com/pquerna/otp/hotp"
+)
 
 // Code returns the current code of an authenticator.
 func Code(seed string, now time.Time) string {
-	raw, err := base32Text.DecodeString(seed)
+	code, err := hotp.GenerateCodeCustom(seed, uint64(now.Unix()/totpPeriod), totpOptions)
 	if err != nil {
 		return "no seed"
 	}
-	return totp(raw, now.Unix()/totpPeriod)
+	return code
 }
 
-// TOTP returns the code of a time step.
-func TOTP(seed []byte, step int64) string { return totp(seed, step) }
+// TOTPStep returns the time step of a code.
+func TOTPStep(seed []byte, code string, now time.Time, last int64) (int64, bool) {
+	return totpStep(seed, code, now, last)
+}
 
 // Local returns next if it is a local page to continue with, else the account page.
 func Local(next string) string { return local(next) }

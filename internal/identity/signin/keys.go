@@ -29,7 +29,7 @@ func (s *Service) showKeys(w http.ResponseWriter, r *http.Request, v *visitor, p
 	if err != nil {
 		return err
 	}
-	now := s.Now()
+	now := s.Clock.Now()
 	for _, k := range all {
 		if k.RevokedAt.IsZero() || now.Before(k.RevokedAt.Time) {
 			p.Keys = append(p.Keys, k)
@@ -46,16 +46,25 @@ func (s *Service) showKeys(w http.ResponseWriter, r *http.Request, v *visitor, p
 // createKey creates a key with at most the user's own permissions.
 func (s *Service) createKey(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	who := s.principal(r, v)
-	in := &auth.CreateIn{Body: auth.NewKey{Name: strings.TrimSpace(r.PostForm.Get("name")), Kind: access.Kind(r.PostForm.Get("kind")), Environment: r.PostForm.Get("environment")}}
+	in := &auth.CreateIn{Body: auth.NewKey{Name: strings.TrimSpace(r.PostForm.Get("name")), Kind: access.Kind(r.PostForm.Get("kind")),
+		Environment: r.PostForm.Get("environment")}}
 	for _, x := range r.PostForm["scope"] {
 		in.Body.Scopes = append(in.Body.Scopes, access.Scope(x))
 	}
-	in.Body.AllowedIPs = strings.FieldsFunc(r.PostForm.Get("allowed_ips"), func(c rune) bool { return c == ',' || c == ' ' || c == '\n' || c == '\r' })
+	in.Body.AllowedIPs = strings.FieldsFunc(r.PostForm.Get("allowed_ips"), func(c rune) bool {
+		return c == ',' || c == ' ' || c == '\n' ||
+			c == '\r'
+	})
 	if !slices.Contains(who.Scopes, access.UsersAdmin) {
 		in.Body.UserID = v.user.ID // without users:admin the key belongs to the user and ends with the user
 	}
+	if err := s.confirm(r, v); err != nil {
+		return s.showFault(err, func(text string, status int) error {
+			return s.showKeys(w, r, v, page{Fault: text, Name: in.Body.Name, Choices: choices(who.Scopes, in.Body.Scopes)}, status)
+		})
+	}
 	if days := map[string]int{"30": 30, "90": 90, "365": 365}[r.PostForm.Get("days")]; days > 0 {
-		in.Body.ExpiresAt = db.At(s.Now().Add(time.Duration(days) * 24 * time.Hour))
+		in.Body.ExpiresAt = db.At(s.Clock.Now().Add(time.Duration(days) * 24 * time.Hour))
 	}
 	var made auth.Key
 	err := s.writeRecord(r, v, "apikeys.create", func(ctx context.Context) (string, error) {
@@ -91,6 +100,9 @@ func (s *Service) revokeKey(w http.ResponseWriter, r *http.Request, v *visitor) 
 
 // rotateKey replaces a key. The old key works for another day.
 func (s *Service) rotateKey(w http.ResponseWriter, r *http.Request, v *visitor) error {
+	if err := s.confirm(r, v); err != nil {
+		return s.showFault(err, func(text string, status int) error { return s.showKeys(w, r, v, page{Fault: text}, status) })
+	}
 	var made auth.Key
 	err := s.writeRecord(r, v, "apikeys.rotate", func(ctx context.Context) (string, error) {
 		if err := s.checkVisible(ctx, r, v, r.PathValue("id")); err != nil {
@@ -121,7 +133,8 @@ func (s *Service) checkVisible(ctx context.Context, r *http.Request, v *visitor,
 }
 
 // writeRecord is write for an operation that returns the record of its audit line.
-func (s *Service) writeRecord(r *http.Request, v *visitor, operation string, do func(ctx context.Context) (record string, err error)) error {
+func (s *Service) writeRecord(r *http.Request, v *visitor, operation string, do func(ctx context.Context) (record string,
+	err error)) error {
 	p := s.principal(r, v)
 	return s.DB.TxContext(access.With(r.Context(), p), func(ctx context.Context, tx db.Querier) error {
 		record, err := do(ctx)

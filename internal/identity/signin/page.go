@@ -22,8 +22,10 @@ type page struct {
 	Form               string // CSRF token of every form
 	Brand              string
 	Signed             bool
+	Confirm            bool // forms that change the sign-in data ask for the password
 	Who, Role, OrgName string
 	Email, Next, Name  string
+	Back, BackHost     string // address and host of the program that sent the visitor; "": none
 
 	Ask     auth.AuthorizationRequest
 	Request string
@@ -45,6 +47,7 @@ type page struct {
 func (s *Service) show(w http.ResponseWriter, v *visitor, status int, name string, p page) {
 	p.Brand, p.Form = s.Brand, v.csrfToken
 	if p.Signed = v.isSignedIn(); p.Signed {
+		p.Confirm = !v.isFresh(s.Clock.Now())
 		p.Who, p.Role, p.OrgName = v.user.Email, v.user.Role, v.org.Name
 	}
 	var b bytes.Buffer

@@ -6,7 +6,6 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -24,7 +23,7 @@ const (
 
 // Length limits of passwords, in characters.
 const (
-	minPasswordLength = 10
+	minPasswordLength = 12
 	maxPasswordLength = 200
 )
 
@@ -35,20 +34,14 @@ func passwordFault(password, email string) string {
 	low := strings.ToLower(password)
 	switch {
 	case n < minPasswordLength:
-		return "The password must have at least 10 characters. A few words in a row are a good one."
+		return "The password must have at least 12 characters. A few words in a row are a good one."
 	case n > maxPasswordLength:
 		return "The password must have at most 200 characters."
-	case strings.Count(password, password[:1]) == len(password), slices.Contains(common, low), low == strings.ToLower(email),
-		len(name) > 3 && strings.Trim(strings.Replace(low, name, "", 1), "0123456789!.") == "":
+	case low == strings.ToLower(email), len(name) > 3 && trimPadding(strings.Replace(low, name, "", 1)) == "", isCommon(low):
 		return "This password is too easily guessed."
 	}
 	return ""
 }
-
-// common are frequent passwords of ten or more characters, which attackers try first.
-var common = []string{"1234567890", "0123456789", "0987654321", "123456789a", "1q2w3e4r5t", "qwertyuiop", "qwerty12345", "qwertyuiop1", "password12", "password123",
-	"password1234", "passw0rd123", "iloveyou123", "administrator", "letmein123", "welcome123", "welcome1234", "changeme123", "abc1234567", "1234567890a", "asdfghjkl1",
-	"1qaz2wsx3edc", "q1w2e3r4t5", "12345678910", "123456789012", "princess123", "football123", "sunshine123", "telephone1", "telephony1"}
 
 // hash returns the hash of a password for the database (PHC string format).
 func (s *Service) hash(ctx context.Context, password string) (string, error) {
@@ -59,7 +52,8 @@ func (s *Service) hash(ctx context.Context, password string) (string, error) {
 		return "", err
 	}
 	b64 := base64.RawStdEncoding
-	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, hashMemory, hashTime, hashLanes, b64.EncodeToString(salt), b64.EncodeToString(sum)), nil
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, hashMemory, hashTime, hashLanes, b64.EncodeToString(salt),
+		b64.EncodeToString(sum)), nil
 }
 
 // derive computes a hash. At most two run at a time, so that many attempts cost at most 40 MiB.

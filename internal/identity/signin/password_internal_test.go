@@ -21,3 +21,21 @@ func TestMatches_HashesPasswordOfAnyLength(t *testing.T) {
 		}
 	}
 }
+
+func TestPasswordFault_CommonPasswords(t *testing.T) {
+	t.Parallel()
+	for _, bad := range []string{"password1234", "Password2026!", "p4ssw0rd12345", "qwertyuiop12", "1qaz2wsx3edc", "123456789012", "aaaaaaaaaaaa", "abcabcabcabc",
+		"passwordpassword", "1234password", "letmein123456", "Football2025!", "drowssap1234", "abcdefghijkl", "ada.lovelace12", "administrator1", "iloveyou12345"} {
+		if passwordFault(bad, "ada.lovelace@example.com") == "" {
+			t.Errorf("%q is accepted", bad)
+		}
+	}
+	for _, good := range []string{"correct horse battery", "another good one", "Vuvuzela & 3 kettles", "kx7#Qm2!pLw9", "Rohrzange-im-Regal", "a third good one"} {
+		if text := passwordFault(good, "ada.lovelace@example.com"); text != "" {
+			t.Errorf("%q: %s", good, text)
+		}
+	}
+	if text := passwordFault("kx7#Qm2!pLw", ""); !strings.Contains(text, "12 characters") {
+		t.Errorf("11 characters: %s", text)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/op"
@@ -50,7 +51,7 @@ func (s *Service) showSecurity(w http.ResponseWriter, r *http.Request, v *visito
 	if err != nil {
 		return fmt.Errorf("find login: %w", err)
 	}
-	if p.Sessions, err = sessionsOf(r.Context(), q, v.org.ID, v.user.ID, db.At(s.Now())); err != nil {
+	if p.Sessions, err = sessionsOf(r.Context(), q, v.org.ID, v.user.ID, db.At(s.Clock.Now())); err != nil {
 		return fmt.Errorf("list sessions: %w", err)
 	}
 	for i := range p.Sessions {
@@ -63,7 +64,11 @@ func (s *Service) showSecurity(w http.ResponseWriter, r *http.Request, v *visito
 			return fmt.Errorf("read seed: %w", err)
 		}
 		p.Seed = base32Text.EncodeToString(seed)
-		if p.Picture, err = picture(totpAddress(seed, s.Brand, v.user.Email)); err != nil {
+		address, err := totpAddress(seed, s.Brand, v.user.Email)
+		if err != nil {
+			return err
+		}
+		if p.Picture, err = picture(address); err != nil {
 			return err
 		}
 	}
@@ -74,16 +79,52 @@ func (s *Service) showSecurity(w http.ResponseWriter, r *http.Request, v *visito
 // checkPassword checks the current password before a change of the sign-in data. Wrong passwords count as failed
 // sign-ins.
 func (s *Service) checkPassword(r *http.Request, v *visitor) (login, error) {
-	if err := s.checkAttempts(r.Context(), v.user.Email); err != nil {
-		return login{}, err
+	return s.reauthenticate(r, v, false)
+}
+
+// confirm checks that the person at the browser is the one who signed in: the sign-in is fresh, or the form has the current password or a code
+// of the authenticator. A session that somebody else took over can thus not be made into lasting access.
+func (s *Service) confirm(r *http.Request, v *visitor) error {
+	if v.isFresh(s.Clock.Now()) {
+		return nil
 	}
-	l, err := getLogin(r.Context(), s.DB.Read(r.Context()), v.org.ID, v.user.ID)
+	_, err := s.reauthenticate(r, v, true)
+	return err
+}
+
+// isFresh reports whether the visitor signed in within the last minutes.
+func (v *visitor) isFresh(now time.Time) bool { return now.Sub(v.session.CreatedAt.Time) < freshTime }
+
+// reauthenticate checks the current password in the form, or a code of the authenticator if code is true.
+func (s *Service) reauthenticate(r *http.Request, v *visitor, code bool) (l login, err error) {
+	a, err := s.beginAttempt(r, v.user.Email)
 	if err != nil {
+		return l, err
+	}
+	if l, err = getLogin(r.Context(), s.DB.Read(r.Context()), v.org.ID, v.user.ID); err != nil {
 		return l, fmt.Errorf("find login: %w", err)
 	}
-	ok, err := s.matches(r.Context(), r.PostForm.Get("current"), l.hash)
-	if err == nil && !ok {
-		err = errors.Join(s.countFailure(r.Context(), v.user.Email), &fault{http.StatusForbidden, "The current password is wrong."})
+	text := r.PostForm.Get("current")
+	good, err := s.matches(r.Context(), text, l.hash)
+	if err != nil {
+		return l, err
+	}
+	err = s.DB.TxContext(r.Context(), func(ctx context.Context, tx db.Querier) error {
+		if !good && code && l.totp != nil {
+			if good, err = s.codeMatches(ctx, tx, l, text); err != nil {
+				return err
+			}
+		}
+		if !good {
+			return nil
+		}
+		return s.attemptSucceeded(ctx, tx, a)
+	})
+	switch {
+	case err == nil && !good && text == "" && code:
+		err = &fault{http.StatusForbidden, "Enter your current password: you signed in more than ten minutes ago."}
+	case err == nil && !good:
+		err = &fault{http.StatusForbidden, "The current password is wrong."}
 	}
 	return l, err
 }
@@ -106,7 +147,7 @@ func (s *Service) changePassword(w http.ResponseWriter, r *http.Request, v *visi
 		return err
 	}
 	err = s.write(r, v, "account.password", v.user.ID, func(ctx context.Context, tx db.Querier) error {
-		if err := setHash(ctx, tx, v.org.ID, v.user.ID, hash, db.At(s.Now())); err != nil {
+		if err := setHash(ctx, tx, v.org.ID, v.user.ID, hash, db.At(s.Clock.Now())); err != nil {
 			return err
 		}
 		if err := dropSessions(ctx, tx, v.org.ID, v.user.ID); err != nil {
@@ -132,6 +173,9 @@ func (s *Service) showFault(err error, again func(text string, status int) error
 
 // startTOTP creates a seed for an authenticator.
 func (s *Service) startTOTP(w http.ResponseWriter, r *http.Request, v *visitor) error {
+	if err := s.confirm(r, v); err != nil {
+		return s.showFault(err, func(text string, status int) error { return s.showSecurity(w, r, v, page{Fault: text}, status) })
+	}
 	sealed, err := s.Seal.Seal(newSeed(), seedAAD(v.org.ID, v.user.ID))
 	if err != nil {
 		return fmt.Errorf("seal seed: %w", err)
@@ -162,7 +206,7 @@ func (s *Service) confirmTOTP(w http.ResponseWriter, r *http.Request, v *visitor
 		if err != nil {
 			return fmt.Errorf("read seed: %w", err)
 		}
-		step, ok := totpStep(seed, cleanCode(r.PostForm.Get("code")), s.Now(), 0)
+		step, ok := totpStep(seed, cleanCode(r.PostForm.Get("code")), s.Clock.Now(), 0)
 		if !ok {
 			return &fault{http.StatusUnprocessableEntity, "This code is wrong. Is the clock of your telephone right?"}
 		}

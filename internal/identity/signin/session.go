@@ -21,9 +21,12 @@ import (
 // Session is the kind of credential of a signed-in browser in the audit log.
 const Session = access.BrowserSession
 
-// How long an unused session lasts, and how long a session may wait for the second factor.
+// How long an unused session lasts, how long any session lasts, how long after the sign-in changes of the sign-in data need no password, and
+// how long a session may wait for the second factor.
 const (
 	sessionLife     = 24 * time.Hour
+	longestSession  = 7 * 24 * time.Hour
+	freshTime       = 10 * time.Minute
 	pendingCodeLife = 5 * time.Minute
 	touchInterval   = time.Minute
 	tokenLength     = 40
@@ -135,7 +138,7 @@ func (s *Service) visitor(w http.ResponseWriter, r *http.Request) (*visitor, err
 
 // loadSession loads the session of a cookie, unless the session has ended or its user may not sign in any more.
 func (s *Service) loadSession(ctx context.Context, v *visitor, text string) error {
-	now := s.Now()
+	now := s.Clock.Now()
 	x, err := sessionByDigest(ctx, s.DB.Read(ctx), s.Seal.Digest(text), db.At(now))
 	if db.IsNone(err) {
 		return nil
@@ -150,7 +153,11 @@ func (s *Service) loadSession(ctx context.Context, v *visitor, text string) erro
 	x.Here = true
 	v.session, v.user, v.org = x, u, o
 	if !x.pendingCode && now.Sub(x.UsedAt.Time) > touchInterval {
-		return s.DB.Tx(ctx, func(tx db.Querier) error { return touchSession(ctx, tx, x, db.At(now), db.At(now.Add(sessionLife))) })
+		until := now.Add(sessionLife)
+		if end := x.CreatedAt.Add(longestSession); until.After(end) {
+			until = end
+		}
+		return s.DB.Tx(ctx, func(tx db.Querier) error { return touchSession(ctx, tx, x, db.At(now), db.At(until)) })
 	}
 	return nil
 }
@@ -175,18 +182,19 @@ func (s *Service) activeUser(ctx context.Context, orgID, id string) (user.User, 
 }
 
 // begin signs a browser in with a new session. The previous session is deleted, to prevent session fixation.
-func (s *Service) begin(ctx context.Context, tx db.Querier, w http.ResponseWriter, r *http.Request, v *visitor, orgID, userID string, half bool) error {
+func (s *Service) begin(ctx context.Context, tx db.Querier, w http.ResponseWriter, r *http.Request, v *visitor, orgID, userID string,
+	half bool) error {
 	if v.session.ID != "" {
 		if _, err := dropSession(ctx, tx, v.session.orgID, v.session.userID, v.session.ID); err != nil {
 			return fmt.Errorf("end session: %w", err)
 		}
 	}
-	text, now, life := seal.Random(tokenLength), s.Now(), sessionLife
+	text, now, life := seal.Random(tokenLength), s.Clock.Now(), sessionLife
 	if half {
 		life = pendingCodeLife
 	}
-	x := session{ID: db.NewID("ses"), orgID: orgID, userID: userID, digest: s.Seal.Digest(text), pendingCode: half, CreatedAt: db.At(now), expiresAt: db.At(now.Add(life)),
-		Source: op.ClientAddress(ctx).String(), Agent: userAgent(r.UserAgent())}
+	x := session{ID: db.NewID("ses"), orgID: orgID, userID: userID, digest: s.Seal.Digest(text), pendingCode: half, CreatedAt: db.At(now),
+		expiresAt: db.At(now.Add(life)), Source: op.ClientAddress(ctx).String(), Agent: userAgent(r.UserAgent())}
 	if err := insertSession(ctx, tx, x); err != nil {
 		return fmt.Errorf("begin session: %w", err)
 	}
@@ -213,18 +221,48 @@ func (s *Service) cookie(r *http.Request, name string) string {
 	return c.Value
 }
 
+// setCookie sets a cookie that ends with the browser. An empty value deletes it.
 func (s *Service) setCookie(w http.ResponseWriter, r *http.Request, name, value string) {
+	s.setLongCookie(w, r, name, value, 0)
+}
+
+// setLongCookie sets a cookie that the browser keeps for life; 0: until it ends.
+func (s *Service) setLongCookie(w http.ResponseWriter, r *http.Request, name, value string, life time.Duration) {
 	full, secure := s.cookieName(r, name)
-	c := &http.Cookie{Name: full, Value: value, Path: "/", HttpOnly: true, Secure: secure, SameSite: http.SameSiteLaxMode}
+	c := &http.Cookie{Name: full, Value: value, Path: "/", HttpOnly: true, Secure: secure, SameSite: http.SameSiteLaxMode,
+		MaxAge: int(life / time.Second)}
 	if value == "" {
 		c.MaxAge = -1
 	}
 	http.SetCookie(w, c)
 }
 
+// Person returns the principal of the person who is signed in in the browser of a request. Its key is the session. It is empty if nobody is
+// signed in. If org is the sandbox of the person's organisation, the principal belongs to the sandbox.
+func (s *Service) Person(r *http.Request, org string) (access.Principal, error) {
+	v := &visitor{}
+	text := s.cookie(r, "session")
+	if text == "" {
+		return access.Principal{}, nil
+	}
+	if err := s.loadSession(r.Context(), v, text); err != nil || !v.isSignedIn() {
+		return access.Principal{}, err
+	}
+	p := s.principal(r, v)
+	if org == "" || org == p.OrgID {
+		return p, nil
+	}
+	o, err := s.Orgs.Get(r.Context(), org)
+	if err == nil && o.LiveID == p.OrgID {
+		p.OrgID = org
+	}
+	return p, err
+}
+
 // principal returns the principal of the visitor: the user's scopes in their organisation.
 func (s *Service) principal(r *http.Request, v *visitor) access.Principal {
-	return access.Principal{OrgID: v.org.ID, UserID: v.user.ID, KeyID: v.session.ID, KeyName: "account page", Kind: Session, Environment: access.Live,
+	return access.Principal{OrgID: v.org.ID, UserID: v.user.ID, KeyID: v.session.ID, KeyName: "account page", Kind: Session,
+		Environment: access.Live, Role: v.user.Role,
 		Scopes: s.Keys.MaxScopes(v.org, v.user.Role), Source: op.ClientAddress(r.Context()), Timezone: v.org.Timezone}
 }
 
@@ -240,7 +278,8 @@ func (s *Service) write(r *http.Request, v *visitor, operation, record string, d
 }
 
 func (s *Service) writeAudit(ctx context.Context, tx db.Querier, p access.Principal, operation, record string) error {
-	return op.WriteAudit(ctx, tx, db.At(s.Now()), op.AuditLine{Org: p.OrgID, Operation: operation, Target: op.Target(ctx), KeyID: p.KeyID, KeyName: p.KeyName,
+	return op.WriteAudit(ctx, tx, db.At(s.Clock.Now()), op.AuditLine{Org: p.OrgID, Operation: operation, Target: op.Target(ctx),
+		KeyID: p.KeyID, KeyName: p.KeyName,
 		Credential: string(p.Kind), UserID: p.UserID, Record: record, Status: http.StatusOK})
 }
 
@@ -253,7 +292,7 @@ func (s *Service) showError(w http.ResponseWriter, r *http.Request, v *visitor, 
 	case errors.As(err, &refused) && refused.Status() < 500:
 		known = &fault{refused.Status(), errorText(refused)}
 	default:
-		s.Log.Error("account page failed", "path", r.URL.Path, "request", op.RequestID(r.Context()), "err", err)
+		s.Log.Error("account page failed", "target", op.Target(r.Context()), "request", op.RequestID(r.Context()), "err", err)
 		known = &fault{http.StatusInternalServerError, "Something went wrong on our side (request " + op.RequestID(r.Context()) + ")."}
 	}
 	s.show(w, v, known.status, "message", page{Title: "That did not work", Fault: known.text})

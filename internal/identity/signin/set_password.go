@@ -18,7 +18,7 @@ const linkLife = 24 * time.Hour
 
 // Link creates a link with which a user sets a password once. Earlier links of the user stop working.
 func (s *Service) Link(ctx context.Context, org, user string) (string, error) {
-	token, now := seal.Random(tokenLength), s.Now()
+	token, now := seal.Random(tokenLength), s.Clock.Now()
 	err := s.DB.Tx(ctx, func(tx db.Querier) error {
 		if err := dropLinks(ctx, tx, org, user); err != nil {
 			return err
@@ -46,7 +46,7 @@ func (s *Service) linkUser(ctx context.Context, q db.Querier, token string) (u u
 	if !db.IsNone(err) {
 		return u, false, fmt.Errorf("find invitation: %w", err)
 	}
-	org, id, err := linkByDigest(ctx, q, s.Seal.Digest(token), db.At(s.Now()))
+	org, id, err := linkByDigest(ctx, q, s.Seal.Digest(token), db.At(s.Clock.Now()))
 	if err == nil {
 		u, err = s.Users.Get(ctx, q, org, id)
 	}
@@ -90,6 +90,7 @@ func (s *Service) welcome(w http.ResponseWriter, r *http.Request, v *visitor) er
 		if err != nil {
 			return err
 		}
+		db.OnCommit(tx, func() { s.rememberDevice(w, r, u.Email) })
 		if l.totp != nil {
 			to = "/account/login"
 			return nil
@@ -117,7 +118,7 @@ func (s *Service) setPassword(ctx context.Context, tx db.Querier, token, hash st
 			return l, fmt.Errorf("accept invitation: %w", err)
 		}
 	}
-	if err := setHash(ctx, tx, u.OrgID, u.ID, hash, db.At(s.Now())); err != nil {
+	if err := setHash(ctx, tx, u.OrgID, u.ID, hash, db.At(s.Clock.Now())); err != nil {
 		return l, fmt.Errorf("store password: %w", err)
 	}
 	for _, forget := range []func(context.Context, db.Querier, string, string) error{dropLinks, dropSessions} {
@@ -125,7 +126,7 @@ func (s *Service) setPassword(ctx context.Context, tx db.Querier, token, hash st
 			return l, fmt.Errorf("store password: %w", err)
 		}
 	}
-	if err := dropFailures(ctx, tx, s.failureKey(u.Email)); err != nil {
+	if err := dropFailures(ctx, tx, s.failureKey(u.Email, "")); err != nil {
 		return l, fmt.Errorf("store password: %w", err)
 	}
 	p := access.Principal{OrgID: u.OrgID, UserID: u.ID, KeyName: "account page", Kind: Session}

@@ -13,8 +13,10 @@ import (
 	"soniq/internal/identity/org"
 	"soniq/internal/identity/user"
 	"soniq/internal/platform/access"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/seal"
+	"soniq/internal/platform/wiring"
 )
 
 // Config holds the dependencies of a Service.
@@ -25,10 +27,10 @@ type Config struct {
 	Keys    *auth.Service
 	OAuth   *auth.OAuth
 	Seal    *seal.Seal
-	Now     func() time.Time
-	BaseURL string // prefix of links; with "https://…" cookies are Secure
+	Clock   clock.Clock `wiring:"optional"`
+	BaseURL string      // prefix of links; with "https://…" cookies are Secure
 	Brand   string
-	Limiter *access.Limiter // limits sign-in attempts; nil: no limit
+	Limiter *access.Limiter `wiring:"optional"` // limits sign-in attempts; nil: no limit
 	Log     *slog.Logger
 }
 
@@ -40,6 +42,8 @@ type Service struct {
 
 // New returns a service.
 func New(c Config) *Service {
+	wiring.Check(c)
+	c.Clock = clock.OrSystem(c.Clock)
 	return &Service{Config: c, hashSlots: make(chan struct{}, 2)}
 }
 
@@ -57,9 +61,11 @@ func (s *Service) Mount(mux *http.ServeMux) {
 		mux.HandleFunc(pattern, s.withVisitor(h))
 	}
 	for pattern, h := range map[string]handler{
-		"GET /account": s.overview, "GET /account/keys": s.keys, "POST /account/keys": s.createKey, "POST /account/keys/{id}/revoke": s.revokeKey,
-		"POST /account/keys/{id}/rotate": s.rotateKey, "GET /account/assistants": s.assistants, "POST /account/assistants/{id}/revoke": s.revokeAssistant,
-		"GET /account/security": s.security, "POST /account/password": s.changePassword, "POST /account/totp/start": s.startTOTP,
+		"GET /account": s.overview, "GET /account/keys": s.keys, "POST /account/keys": s.createKey,
+		"POST /account/keys/{id}/revoke": s.revokeKey,
+		"POST /account/keys/{id}/rotate": s.rotateKey, "GET /account/assistants": s.assistants,
+		"POST /account/assistants/{id}/revoke": s.revokeAssistant,
+		"GET /account/security":                s.security, "POST /account/password": s.changePassword, "POST /account/totp/start": s.startTOTP,
 		"POST /account/totp/confirm": s.confirmTOTP, "POST /account/totp/off": s.stopTOTP, "POST /account/sessions/{id}/end": s.endSession,
 		"POST /account/logout": s.logout,
 	} {
@@ -82,8 +88,20 @@ func (s *Service) MFA(ctx context.Context, q db.Querier, org string, users []str
 	return withTOTP(ctx, q, org, users)
 }
 
+// HasPassword reports whether a user has chosen a password.
+func (s *Service) HasPassword(ctx context.Context, q db.Querier, org, user string) (bool, error) {
+	l, err := getLogin(ctx, q, org, user)
+	if db.IsNone(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("find login: %w", err)
+	}
+	return l.hash != "", nil
+}
+
 // Sweep deletes expired sessions, links and failed attempts.
 func (s *Service) Sweep(ctx context.Context) error {
-	now := s.Now()
+	now := s.Clock.Now()
 	return s.DB.Tx(ctx, func(tx db.Querier) error { return sweep(ctx, tx, db.At(now), db.At(now.Add(-24*time.Hour))) })
 }

@@ -60,7 +60,8 @@ func setTOTP(ctx context.Context, q db.Querier, org, user string, inUse, offered
 
 // useStep stores the time step of a code. ok is false if this step or a later one was used already.
 func useStep(ctx context.Context, q db.Querier, org, user string, step int64) (ok bool, err error) {
-	return rowsChanged(q.Exec(ctx, `UPDATE account_logins SET totp_step = $3 WHERE org_id = $1 AND user_id = $2 AND totp_step < $3`, org, user, step))
+	return rowsChanged(q.Exec(ctx, `UPDATE account_logins SET totp_step = $3 WHERE org_id = $1 AND user_id = $2 AND totp_step < $3`, org,
+		user, step))
 }
 
 func rowsChanged(r interface{ RowsAffected() (int64, error) }, err error) (bool, error) {
@@ -161,7 +162,8 @@ func insertSession(ctx context.Context, q db.Querier, x session) error {
 }
 
 func touchSession(ctx context.Context, q db.Querier, x session, now, until db.Time) error {
-	_, err := q.Exec(ctx, `UPDATE account_sessions SET used_at = $3, expires_at = $4 WHERE org_id = $1 AND id = $2`, x.orgID, x.ID, now, until)
+	_, err := q.Exec(ctx, `UPDATE account_sessions SET used_at = $3, expires_at = $4 WHERE org_id = $1 AND id = $2`, x.orgID, x.ID, now,
+		until)
 	return err
 }
 
@@ -199,7 +201,8 @@ type failures struct {
 }
 
 func failuresOf(ctx context.Context, q db.Querier, digest string) (f failures, err error) {
-	err = q.QueryRow(ctx, `SELECT failures, failed_at, locked_until FROM login_failures WHERE digest = $1`, digest).Scan(&f.count, &f.at, &f.blockedUntil)
+	err = q.QueryRow(ctx, `SELECT failures, failed_at, locked_until FROM login_failures WHERE digest = $1`, digest).Scan(&f.count, &f.at,
+		&f.blockedUntil)
 	if db.IsNone(err) {
 		return f, nil
 	}

@@ -2,21 +2,20 @@ package signin
 
 import (
 	"bytes"
-	"crypto/hmac"
 	"crypto/rand"
-	"crypto/sha1"
 	"encoding/base32"
 	"encoding/base64"
-	"encoding/binary"
 	"fmt"
 	"html/template"
 	"image/png"
-	"net/url"
 	"strings"
 	"time"
 
 	"github.com/boombuler/barcode"
 	"github.com/boombuler/barcode/qr"
+	"github.com/pquerna/otp"
+	"github.com/pquerna/otp/hotp"
+	"github.com/pquerna/otp/totp"
 
 	"soniq/internal/platform/seal"
 )
@@ -24,11 +23,12 @@ import (
 // TOTP codes (RFC 6238): six digits of HMAC-SHA-1, valid for 30 seconds.
 const (
 	totpPeriod         = 30
-	totpDigits         = 1_000_000
 	totpSeedLength     = 20
 	recoveryCodeCount  = 10
 	recoveryCodeLength = 12
 )
+
+var totpOptions = hotp.ValidateOpts{Digits: otp.DigitsSix, Algorithm: otp.AlgorithmSHA1}
 
 var base32Text = base32.StdEncoding.WithPadding(base32.NoPadding)
 
@@ -38,23 +38,16 @@ func newSeed() []byte {
 	return seed
 }
 
-// totp returns the code of a time step (RFC 4226 §5.3).
-func totp(seed []byte, step int64) string {
-	var counter [8]byte
-	binary.BigEndian.PutUint64(counter[:], uint64(step))
-	m := hmac.New(sha1.New, seed)
-	m.Write(counter[:])
-	sum := m.Sum(nil)
-	at := sum[len(sum)-1] & 15
-	return fmt.Sprintf("%06d", (binary.BigEndian.Uint32(sum[at:])&0x7fffffff)%totpDigits)
-}
-
 // totpStep returns the time step that a code belongs to. It accepts the current step and one on each side, because
-// clocks differ. It rejects steps up to the last used one (RFC 6238 §5.2). ok is false if no step matches.
+// clocks differ. It rejects steps up to the last used one (RFC 6238 §5.2), which the library does not know: it reports
+// only whether a code is valid. ok is false if no step matches.
 func totpStep(seed []byte, code string, now time.Time, last int64) (step int64, ok bool) {
-	current := now.Unix() / totpPeriod
+	current, secret := now.Unix()/totpPeriod, base32Text.EncodeToString(seed)
 	for _, step := range []int64{current, current - 1, current + 1} {
-		if step > last && hmac.Equal([]byte(totp(seed, step)), []byte(code)) {
+		if step <= last {
+			continue
+		}
+		if valid, err := hotp.ValidateCustom(code, uint64(step), secret, totpOptions); err == nil && valid {
 			return step, true
 		}
 	}
@@ -62,10 +55,13 @@ func totpStep(seed []byte, code string, now time.Time, last int64) (step int64, 
 }
 
 // totpAddress returns the otpauth URL that authenticator apps read.
-func totpAddress(seed []byte, issuer, email string) string {
-	u := url.URL{Scheme: "otpauth", Host: "totp", Path: "/" + issuer + ":" + email,
-		RawQuery: url.Values{"secret": {base32Text.EncodeToString(seed)}, "issuer": {issuer}}.Encode()}
-	return u.String()
+func totpAddress(seed []byte, issuer, email string) (string, error) {
+	key, err := totp.Generate(totp.GenerateOpts{Issuer: issuer, AccountName: email, Secret: seed, Period: totpPeriod,
+		Digits: totpOptions.Digits, Algorithm: totpOptions.Algorithm})
+	if err != nil {
+		return "", fmt.Errorf("write address of the authenticator: %w", err)
+	}
+	return key.URL(), nil
 }
 
 // picture returns a QR code as a data URL.

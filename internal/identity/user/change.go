@@ -8,6 +8,7 @@ import (
 	orgs "soniq/internal/identity/org"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/event"
+	"soniq/internal/platform/observe"
 	"soniq/internal/platform/op"
 )
 
@@ -27,11 +28,14 @@ func (s *Service) Create(ctx context.Context, org string, n Fresh) (User, error)
 		if err := s.orgs.CheckQuota(ctx, tx, u.OrgID, orgs.Users, func() (int, error) { return countUsers(ctx, tx, u.OrgID) }); err != nil {
 			return err
 		}
-		invited := s.Invites.Seal != nil && (n.SendInvite == nil || *n.SendInvite)
+		invited := s.config.Invites != nil && (n.SendInvite == nil || *n.SendInvite)
 		if invited {
 			u.Status = "invited"
 		}
 		if err := s.insertUser(ctx, tx, &u, o.Country); err != nil {
+			return err
+		}
+		if err := s.CheckRole(ctx, o, u.Role); err != nil {
 			return err
 		}
 		if err := s.setQueues(ctx, tx, u, n.QueueIDs, len(n.QueueIDs) > 0); err != nil {
@@ -76,14 +80,10 @@ func (s *Service) freeExtension(ctx context.Context, tx db.Querier, orgID, count
 		return "", err
 	}
 	for n := 100; ; n++ {
-		if e := strconv.Itoa(n); !taken[e] && !s.isReserved(country, e) {
+		if e := strconv.Itoa(n); !taken[e] && !s.config.Extensions.ReservedExtension(country, e) {
 			return e, nil
 		}
 	}
-}
-
-func (s *Service) isReserved(country, extension string) bool {
-	return s.IsReserved != nil && s.IsReserved(country, extension)
 }
 
 // conflict returns an error that names the value another user has. It returns nil if only an automatically chosen
@@ -106,8 +106,8 @@ func (s *Service) conflict(ctx context.Context, tx db.Querier, u User, asked boo
 
 func (s *Service) finishCreate(ctx context.Context, tx db.Querier, u *User, provision bool) error {
 	var sip *SIP
-	if provision && s.Provision != nil {
-		made, err := s.Provision(ctx, tx, *u)
+	if provision {
+		made, err := s.config.Phones.AddFirstDevice(ctx, tx, *u)
 		if err != nil {
 			return fmt.Errorf("provision phone: %w", err)
 		}
@@ -119,7 +119,7 @@ func (s *Service) finishCreate(ctx context.Context, tx db.Querier, u *User, prov
 	if err != nil {
 		return err
 	}
-	if err := s.callOnChange(ctx, tx, *u); err != nil {
+	if err := s.userChanged(ctx, tx, *u); err != nil {
 		return err
 	}
 	users := []User{*u}
@@ -157,27 +157,22 @@ func (s *Service) save(ctx context.Context, tx db.Querier, u *User, queues op.Ch
 	if err := s.setQueues(ctx, tx, *u, queues.V, queues.Set); err != nil {
 		return err
 	}
-	return s.callOnChange(ctx, tx, *u)
+	return s.userChanged(ctx, tx, *u)
 }
 
 // setQueues sets the queues of a user, if given.
 func (s *Service) setQueues(ctx context.Context, tx db.Querier, u User, queues []string, given bool) error {
-	if !given || s.Queues == nil {
+	if !given {
 		return nil
 	}
-	return wrapError(s.Queues.SetMemberships(ctx, tx, u.OrgID, u.ID, queues), "join queues")
+	return wrapError(s.config.Queues.SetMemberships(ctx, tx, u.OrgID, u.ID, queues), "join queues")
 }
 
-func (s *Service) callOnChange(ctx context.Context, tx db.Querier, u User) error {
-	for _, f := range s.OnChange {
-		if err := f(ctx, tx, u); err != nil {
-			return err
-		}
-	}
-	return nil
+func (s *Service) userChanged(ctx context.Context, tx db.Querier, u User) error {
+	return observe.Each(s.observers.changes, func(o ChangeObserver) error { return o.UserChanged(ctx, tx, u) })
 }
 
-// SwitchDND switches a user's do-not-disturb in the caller's transaction, without calling OnChange.
+// SwitchDND switches a user's do-not-disturb in the caller's transaction, without notifying a ChangeObserver.
 func (s *Service) SwitchDND(ctx context.Context, tx db.Querier, org, id string, on bool, until db.Time) error {
 	const text = `UPDATE users SET dnd = $3, dnd_until = $4, updated_at = $5
 		WHERE org_id = $1 AND id = $2 AND (dnd <> $3 OR dnd_until IS DISTINCT FROM $4)`
@@ -195,25 +190,19 @@ func (s *Service) publishChanged(tx db.Querier, id string) {
 	db.OnCommit(tx, func() { s.bus.Publish(Changed, id) })
 }
 
-// statusChanged calls OnStatus if the user was suspended, or is active again.
+// statusChanged notifies the observers if the user was suspended, or is active again.
 func (s *Service) statusChanged(ctx context.Context, tx db.Querier, was string, u User) error {
 	if was == u.Status || was != Suspended && u.Status != Suspended {
 		return nil
 	}
-	for _, f := range s.OnStatus {
-		if err := f(ctx, tx, u); err != nil {
-			return err
-		}
-	}
-	return nil
+	return observe.Each(s.observers.statuses, func(o StatusObserver) error { return o.UserStatusChanged(ctx, tx, u) })
 }
 
 // remove ends everything of a user and keeps the row for history.
 func (s *Service) remove(ctx context.Context, tx db.Querier, u User, heir string) error {
-	for _, f := range s.OnRemove {
-		if err := f(ctx, tx, Removal{u.OrgID, u.ID, heir}); err != nil {
-			return err
-		}
+	r := Removal{u.OrgID, u.ID, heir}
+	if err := observe.Each(s.observers.removals, func(o RemovalObserver) error { return o.UserRemoved(ctx, tx, r) }); err != nil {
+		return err
 	}
 	if err := dropInvitations(ctx, tx, u.OrgID, u.ID); err != nil {
 		return fmt.Errorf("end invitations: %w", err)

@@ -20,7 +20,7 @@ var extensionForm = regexp.MustCompile(`^[0-9]{2,6}$`)
 func (s *Service) check(ctx context.Context, q db.Querier, u User, country string, queues []string) error {
 	wrong := u.violations()
 	bad := func(field, code, message string) { wrong = append(wrong, op.Field(field, code, message)) }
-	if u.Extension != nil && s.isReserved(country, *u.Extension) {
+	if u.Extension != nil && s.config.Extensions.ReservedExtension(country, *u.Extension) {
 		bad("extension", "reserved", *u.Extension+" reaches an emergency service")
 	}
 	if u.OutboundNumberID != nil {
@@ -31,9 +31,9 @@ func (s *Service) check(ctx context.Context, q db.Querier, u User, country strin
 		}
 	}
 	missing := queues
-	if s.Queues != nil && len(queues) > 0 {
+	if len(queues) > 0 {
 		var err error
-		if missing, err = s.Queues.Missing(ctx, q, u.OrgID, queues); err != nil {
+		if missing, err = s.config.Queues.Missing(ctx, q, u.OrgID, queues); err != nil {
 			return wrapError(err, "find queues")
 		}
 	}
@@ -57,10 +57,10 @@ func (s *Service) forwardViolations(ctx context.Context, u User) (wrong []op.Vio
 	was := u.oldForward.byName()
 	for name, to := range u.Forward.byName() {
 		old := was[name]
-		if s.CheckDestination == nil || to == nil || len(*to) > 120 || old != nil && *old == *to {
+		if to == nil || len(*to) > 120 || old != nil && *old == *to {
 			continue
 		}
-		fault, err := s.CheckDestination(ctx, u.OrgID, *to)
+		fault, err := s.config.Destinations.CheckForward(ctx, u.OrgID, *to)
 		if err != nil {
 			return nil, err
 		}
@@ -79,7 +79,8 @@ func (u User) violations() []op.Violation {
 		}
 	}
 	want(IsAddress(u.Email), "email", "invalid_email", "must be an e-mail address")
-	want(strings.TrimSpace(u.FirstName) != "" && len([]rune(u.FirstName)) <= 120, "first_name", "invalid_length", "must have 1 to 120 characters")
+	want(strings.TrimSpace(u.FirstName) != "" && len([]rune(u.FirstName)) <= 120, "first_name", "invalid_length",
+		"must have 1 to 120 characters")
 	want(len([]rune(u.LastName)) <= 120, "last_name", "invalid_length", "must have at most 120 characters")
 	want(slices.Contains(Roles, u.Role), "role", "invalid_value", "must be one of "+strings.Join(Roles, ", "))
 	want(u.Extension == nil || extensionForm.MatchString(*u.Extension), "extension", "invalid_extension", "must be 2 to 6 digits")
@@ -88,7 +89,8 @@ func (u User) violations() []op.Violation {
 		_, err := language.Parse(*u.Language)
 		want(err == nil, "language", "invalid_language", "must be a language tag such as en or de-CH")
 	}
-	want(slices.Contains([]string{"all_devices", "in_order"}, u.RingStrategy), "ring_strategy", "invalid_value", "must be all_devices or in_order")
+	want(slices.Contains([]string{"all_devices", "in_order"}, u.RingStrategy), "ring_strategy", "invalid_value",
+		"must be all_devices or in_order")
 	for name, to := range u.Forward.byName() {
 		want(to == nil || len(*to) <= 120, "forward."+name, "invalid_length", "must have at most 120 characters")
 	}
@@ -97,7 +99,8 @@ func (u User) violations() []op.Violation {
 		want(fault == "", "voicemail.pin", "invalid_pin", fault)
 	}
 	want(slices.Contains([]string{"invited", "active", Suspended}, u.Status), "status", "invalid_value", "must be active or suspended")
-	want(slices.Contains([]string{"inherit", "on", "off"}, u.RecordingMode), "recording_mode", "invalid_value", "must be inherit, on or off")
+	want(slices.Contains([]string{"inherit", "on", "off"}, u.RecordingMode), "recording_mode", "invalid_value",
+		"must be inherit, on or off")
 	return wrong
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"soniq/internal/identity/org"
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/job"
@@ -16,16 +17,7 @@ import (
 type Invitation struct {
 	ExpiresAt db.Time `json:"expires_at"`
 	Sent      bool    `json:"sent" doc:"A mail with the link is on its way to the user"`
-	URL       *string `json:"url,omitempty" doc:"The link, given once, where no mail is sent"`
-}
-
-// Invites holds the dependencies of invitations.
-type Invites struct {
-	Seal    *seal.Seal
-	BaseURL string // prefix of links
-	Jobs    *job.Queue
-	// Send sends a mail. nil: the installation sends no mail.
-	Send func(ctx context.Context, to, subject, text string) error
+	URL       *string `json:"url,omitempty" secret:"true" doc:"The link, given once, where no mail is sent"`
 }
 
 const (
@@ -50,6 +42,9 @@ func (s *Service) Invite(ctx context.Context, in *InviteIn) (*op.Out[Invitation]
 		if u.Status == Suspended {
 			return op.State("the user is suspended", Suspended)
 		}
+		if err := s.checkInvite(ctx, tx, u); err != nil {
+			return err
+		}
 		i, err = s.invite(ctx, tx, u)
 		return err
 	})
@@ -59,8 +54,26 @@ func (s *Service) Invite(ctx context.Context, in *InviteIn) (*op.Out[Invitation]
 	return op.OK(i)
 }
 
+// checkInvite returns an error if the principal may not invite the user: it does not hold the role, or would see a link that replaces
+// a password.
+func (s *Service) checkInvite(ctx context.Context, tx db.Querier, u User) error {
+	o, err := s.orgs.Get(ctx, u.OrgID)
+	if err != nil {
+		return fmt.Errorf("find organisation: %w", err)
+	}
+	if err := s.CheckRole(ctx, o, u.Role); err != nil || s.mails(o) {
+		return err
+	}
+	return s.checkReset(ctx, tx, u)
+}
+
+// mails reports whether invitations of an organisation are mailed.
+func (s *Service) mails(o org.Organization) bool {
+	return s.config.Invites != nil && s.config.Invites.Mailer != nil && !o.Sandbox()
+}
+
 func (s *Service) invite(ctx context.Context, tx db.Querier, u User) (Invitation, error) {
-	if s.Invites.Seal == nil {
+	if s.config.Invites == nil {
 		return Invitation{}, op.Fail("not_enabled", "invitations are not enabled here")
 	}
 	o, err := s.orgs.Get(ctx, u.OrgID)
@@ -68,33 +81,37 @@ func (s *Service) invite(ctx context.Context, tx db.Querier, u User) (Invitation
 		return Invitation{}, fmt.Errorf("find organisation: %w", err)
 	}
 	token, id, now := seal.Random(invitationLength), db.NewID("inv"), s.now()
-	i := Invitation{ExpiresAt: db.At(now.Add(invitationLife)), Sent: s.Invites.Send != nil && !o.Sandbox()}
+	i := Invitation{ExpiresAt: db.At(now.Add(invitationLife)), Sent: s.mails(o)}
 	var sealed []byte
 	if i.Sent {
-		if sealed, err = s.Invites.Seal.Seal([]byte(token), invitationAAD(u.OrgID, id)); err != nil {
+		if sealed, err = s.config.Invites.Seal.Seal([]byte(token), invitationAAD(u.OrgID, id)); err != nil {
 			return i, fmt.Errorf("seal invitation: %w", err)
 		}
-	} else {
+	} else if mayShowLink(ctx) {
 		link := s.link(token)
 		i.URL = &link
 	}
-	if err := replaceInvitation(ctx, tx, u, id, s.Invites.Seal.Digest(token), sealed, db.At(now), i.ExpiresAt); err != nil {
+	if err := replaceInvitation(ctx, tx, u, id, s.config.Invites.Seal.Digest(token), sealed, db.At(now), i.ExpiresAt); err != nil {
 		return i, fmt.Errorf("invite user: %w", err)
 	}
 	if !i.Sent {
 		return i, nil
 	}
-	return i, s.Invites.Jobs.Enqueue(ctx, tx, job.Spec{Org: u.OrgID, Queue: MailQueue, Lane: u.OrgID, Kind: inviteKind, Args: invitationJob{id}})
+	return i, s.config.Invites.Jobs.Enqueue(ctx, tx, job.Spec{Org: u.OrgID, Queue: MailQueue, Lane: u.OrgID, Kind: inviteKind,
+		Args: invitationJob{id}})
 }
 
 func invitationAAD(org, id string) []byte { return []byte(org + "|invitations|" + id + "|token") }
 
-func (s *Service) link(token string) string { return s.Invites.BaseURL + "/invite/" + token }
+func (s *Service) link(token string) string { return s.config.Invites.BaseURL + "/invite/" + token }
 
 // Invited returns the user of an invitation. It returns db.ErrNone if the invitation does not exist, was used, or has
 // expired.
 func (s *Service) Invited(ctx context.Context, q db.Querier, token string) (User, error) {
-	org, user, err := invitedUser(ctx, q, s.Invites.Seal.Digest(token), db.At(s.now()))
+	if s.config.Invites == nil {
+		return User{}, db.ErrNone
+	}
+	org, user, err := invitedUser(ctx, q, s.config.Invites.Seal.Digest(token), db.At(s.now()))
 	if err != nil {
 		return User{}, err
 	}
@@ -111,7 +128,7 @@ func (s *Service) Accept(ctx context.Context, tx db.Querier, token string) (User
 		return u, db.ErrNone
 	}
 	now := db.At(s.now())
-	if err := acceptInvitation(ctx, tx, u.OrgID, u.ID, s.Invites.Seal.Digest(token), now); err != nil {
+	if err := acceptInvitation(ctx, tx, u.OrgID, u.ID, s.config.Invites.Seal.Digest(token), now); err != nil {
 		return u, fmt.Errorf("accept invitation: %w", err)
 	}
 	if u.Status == "invited" {

@@ -48,18 +48,19 @@ func (s *Service) mailInvitation(ctx context.Context, j job.Job) error {
 	if err != nil {
 		return fmt.Errorf("find organisation: %w", err)
 	}
-	token, err := s.Invites.Seal.Unseal(sealed, invitationAAD(j.Org, ref.ID))
+	token, err := s.config.Invites.Seal.Unseal(sealed, invitationAAD(j.Org, ref.ID))
 	if err != nil {
 		return errors.Join(err, job.ErrDead)
 	}
-	if s.Invites.Send == nil {
+	if s.config.Invites.Mailer == nil {
 		return errors.New("no mail is sent by this server; see --smtp")
 	}
 	name := o.Name
 	if o.Brand != nil {
 		name = *o.Brand
 	}
-	if err := s.Invites.Send(ctx, u.Email, "Your invitation to "+name, invitationText(u.FirstName, name, s.link(string(token)))); err != nil {
+	text := invitationText(u.FirstName, name, s.link(string(token)))
+	if err := s.config.Invites.Mailer.Send(ctx, u.Email, "Your invitation to "+name, text); err != nil {
 		return fmt.Errorf("mail invitation: %w", err)
 	}
 	job.AtEnd(ctx, func(ctx context.Context, tx db.Querier) error {

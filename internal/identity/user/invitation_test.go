@@ -2,7 +2,6 @@ package user_test
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"strings"
 	"testing"
@@ -15,23 +14,20 @@ import (
 	"soniq/internal/platform/seal"
 )
 
-// enableInvites configures invitations. Mail goes to send; nil: no mail.
-func (h *fixture) enableInvites(t *testing.T, send func(to, text string) error) {
+// newInvitingFixture returns a service with invitations. m sends them; nil: no mail.
+func newInvitingFixture(t *testing.T, d *db.DB, m user.Mailer) *fixture {
 	t.Helper()
 	s, err := seal.New()
 	if err != nil {
 		t.Fatal(err)
 	}
-	jobs := &job.Queue{Bus: h.bus, Now: time.Now}
-	h.Invites = user.Invites{Seal: s, BaseURL: "https://voice.example", Jobs: jobs}
-	if send == nil {
-		return
-	}
-	h.Invites.Send = func(_ context.Context, to, subject, text string) error {
-		if subject != "Your invitation to Acme" {
-			t.Errorf("the subject is %q", subject)
-		}
-		return send(to, text)
+	var jobs *job.Queue
+	h := newFixture(t, d, func(c *user.Config) {
+		jobs = &job.Queue{Bus: c.Bus}
+		c.Invites = &user.Invites{Seal: s, BaseURL: "https://voice.example", Jobs: jobs, Mailer: m}
+	})
+	if m == nil {
+		return h
 	}
 	r := &job.Runner{DB: h.d, Queue: jobs, Name: user.MailQueue, Node: "n", Log: slog.New(slog.DiscardHandler), Options: job.Options{Workers: 1, Timeout: time.Minute}}
 	h.HandleMail(r)
@@ -39,6 +35,7 @@ func (h *fixture) enableInvites(t *testing.T, send func(to, text string) error) 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { r.Stop(context.Background()) })
+	return h
 }
 
 // token returns the token at the end of a link.
@@ -56,8 +53,7 @@ func (h *fixture) accept(token string) (u user.User, err error) {
 func TestInvitation_AcceptedOnce(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
-		h.enableInvites(t, nil)
+		h := newInvitingFixture(t, d, nil)
 		a := h.do("POST", "/users", `{"email":"ada@example.com","first_name":"Ada"}`).Want(201)
 		id, link := a.Text("id"), a.Text("invitation.url")
 		if a.Text("status") != "invited" || !strings.HasPrefix(link, "https://voice.example/invite/") || a.At("invitation.sent") != false {
@@ -86,8 +82,7 @@ func TestInvitation_AcceptedOnce(t *testing.T) {
 func TestInvitation_EndsWithTimeAndUser(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
-		h.enableInvites(t, nil)
+		h := newInvitingFixture(t, d, nil)
 		add := func(email string) (id, link string) {
 			a := h.do("POST", "/users", `{"email":"`+email+`","first_name":"A"}`).Want(201)
 			return a.Text("id"), a.Text("invitation.url")
@@ -114,21 +109,14 @@ func TestInvitation_EndsWithTimeAndUser(t *testing.T) {
 func TestInvitation_MailRetriedAndTokenDeleted(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
-		mails, tries := make(chan [2]string, 4), 0
-		h.enableInvites(t, func(to, text string) error {
-			if tries++; tries == 1 {
-				return errors.New("the server is away")
-			}
-			mails <- [2]string{to, text}
-			return nil
-		})
+		m := &unreliableMailer{t: t, mails: make(chan [2]string, 4)}
+		h := newInvitingFixture(t, d, m)
 		a := h.do("POST", "/users", `{"email":"ada@example.com","first_name":"Ada"}`).Want(201)
 		if a.At("invitation.sent") != true || a.Has("invitation", "url") {
 			t.Errorf("the link is shown although it is sent: %s", a.Bytes)
 		}
 		select {
-		case m := <-mails:
+		case m := <-m.mails:
 			_, after, _ := strings.Cut(m[1], "https://voice.example/invite/")
 			link, _, _ := strings.Cut(after, "\n")
 			if m[0] != "ada@example.com" || link == "" {
@@ -149,17 +137,8 @@ func TestInvitation_MailRetriedAndTokenDeleted(t *testing.T) {
 func TestListUsers_ByPresence(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
-		busy := map[string]bool{}
-		h.Presences = func(_ context.Context, _ db.Querier, _ string, ids []string) (map[string]user.Presence, error) {
-			all := map[string]user.Presence{}
-			for _, id := range ids {
-				if busy[id] {
-					all[id] = user.Presence{Status: "busy"}
-				}
-			}
-			return all, nil
-		}
+		busy := busyUsers{}
+		h := newFixture(t, d, func(c *user.Config) { c.Presences = busy })
 		var want []string
 		for i := range 30 {
 			id := h.do("POST", "/users", map[string]any{"email": string(rune('a'+i)) + "x@example.com", "first_name": "A"}).Want(201).Text("id")

@@ -15,11 +15,14 @@ import (
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.New("users.list", "GET /users", access.UsersAdmin, "List users", s.List),
-		op.New("users.create", "POST /users", access.UsersAdmin, "Add a user", s.Add).Status(201).Fails("extension_taken"),
+		op.New("users.create", "POST /users", access.UsersAdmin, "Add a user", s.Add).Status(201).Fails("extension_taken").
+			Grants("role"),
 		op.New("users.get", "GET /users/{id}", access.UsersAdmin, "Get one user", s.Show),
-		op.New("users.update", "PATCH /users/{id}", access.UsersAdmin, "Change a user", s.Update).Fails("extension_taken"),
-		op.Delete("users.delete", "DELETE /users/{id}", access.UsersAdmin, "Remove a user", s.Remove),
-		op.New("users.invite", "POST /users/{id}/invite", access.UsersAdmin, "Invite a user again", s.Invite).Status(202).Fails("not_enabled"),
+		op.New("users.update", "PATCH /users/{id}", access.UsersAdmin, "Change a user", s.Update).Fails("extension_taken").
+			Grants("role", "email", "voicemail", "status"),
+		op.Delete("users.delete", "DELETE /users/{id}", access.UsersAdmin, "Remove a user", s.Remove).Grants(),
+		op.New("users.invite", "POST /users/{id}/invite", access.UsersAdmin, "Invite a user again",
+			s.Invite).Status(202).Fails("not_enabled").Grants(),
 		op.New("users.dnd", "PUT /users/{id}/dnd", access.UsersAdmin, "Switch do-not-disturb", s.SetDND),
 	}
 }
@@ -202,11 +205,16 @@ type VoicemailPatch struct {
 
 // Update changes a user.
 func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[User], error) {
-	return s.change(ctx, in.ID, in.Match, func(u *User) op.Change[[]string] { in.Body.apply(u); return in.Body.QueueIDs })
+	return s.change(ctx, in.ID, in.Match, func(u *User) (op.Change[[]string], error) {
+		before := *u
+		in.Body.apply(u)
+		return in.Body.QueueIDs, s.checkChange(ctx, before, *u)
+	})
 }
 
 // change changes a user that is not removed, in a transaction, and returns the record afterwards.
-func (s *Service) change(ctx context.Context, id string, m op.Match, apply func(*User) (queues op.Change[[]string])) (out *op.Out[User], err error) {
+func (s *Service) change(ctx context.Context, id string, m op.Match, apply func(*User) (op.Change[[]string], error)) (out *op.Out[User],
+	err error) {
 	err = s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		u, err := s.Get(ctx, tx, access.Org(ctx), id)
 		if err != nil {
@@ -217,7 +225,11 @@ func (s *Service) change(ctx context.Context, id string, m op.Match, apply func(
 		}
 		was := u.Status
 		u.oldForward = u.Forward
-		if err := s.save(ctx, tx, &u, apply(&u)); err != nil {
+		queues, err := apply(&u)
+		if err != nil {
+			return err
+		}
+		if err := s.save(ctx, tx, &u, queues); err != nil {
 			return err
 		}
 		if err := s.statusChanged(ctx, tx, was, u); err != nil {
@@ -299,6 +311,9 @@ func (s *Service) Remove(ctx context.Context, in *RemoveIn) error {
 		if err := in.Check(u.UpdatedAt); err != nil {
 			return err
 		}
+		if err := s.checkRemove(ctx, u); err != nil {
+			return err
+		}
 		if in.ReassignTo != "" {
 			_, err := s.Get(ctx, tx, access.Org(ctx), in.ReassignTo)
 			if db.IsNone(err) || in.ReassignTo == in.ID {
@@ -329,11 +344,11 @@ func (s *Service) SetDND(ctx context.Context, in *DNDIn) (*op.Out[User], error) 
 	if in.Body.Enabled && !in.Body.Until.IsZero() && !in.Body.Until.After(s.now()) {
 		return nil, op.Invalid(op.Field("until", "in_the_past", "must be in the future"))
 	}
-	return s.change(ctx, in.ID, op.Match{}, func(u *User) (queues op.Change[[]string]) {
+	return s.change(ctx, in.ID, op.Match{}, func(u *User) (queues op.Change[[]string], err error) {
 		u.DND = DND{Enabled: in.Body.Enabled}
 		if in.Body.Enabled {
 			u.DND.Until = in.Body.Until
 		}
-		return queues
+		return queues, nil
 	})
 }

@@ -35,12 +35,12 @@ func follows(pin string, by byte) bool {
 	return true
 }
 
-// storePIN passes a changed PIN to StorePIN.
+// storePIN stores a changed PIN in the mailbox.
 func (s *Service) storePIN(ctx context.Context, tx db.Querier, u User) error {
-	if u.pin == nil || s.StorePIN == nil {
+	if u.pin == nil {
 		return nil
 	}
-	return wrapError(s.StorePIN(ctx, tx, u.OrgID, u.ID, *u.pin), "store PIN")
+	return wrapError(s.config.Mailboxes.SetPIN(ctx, tx, u.OrgID, u.ID, *u.pin), "store PIN")
 }
 
 // SetPIN sets the PIN of a user's mailbox from a telephone session. An invalid PIN returns an *op.Error.

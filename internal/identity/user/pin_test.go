@@ -22,29 +22,23 @@ func TestPINFault_GuessablePINs(t *testing.T) {
 func TestPIN_StoredAndNeverReturned(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
-		kept := "?"
-		h.StorePIN = func(_ context.Context, _ db.Querier, org, _, pin string) error {
-			if org == h.org {
-				kept = pin
-			}
-			return nil
-		}
+		m := &mailbox{pin: "?"}
+		h := newFixture(t, d, func(c *user.Config) { c.Mailboxes = m })
 		path := "/users/" + h.do("POST", "/users", `{"email":"a@example.com","first_name":"Ada","extension":"4711"}`).Want(201).Text("id")
 		h.do("PATCH", path, `{"voicemail":{"enabled":true,"pin":"4711"}}`).Want(422).Refused("validation_failed", "voicemail.pin invalid_pin")
-		if kept != "?" {
-			t.Errorf("a refused PIN was kept: %q", kept)
+		if m.pin != "?" {
+			t.Errorf("a refused PIN was kept: %q", m.pin)
 		}
 		a := h.do("PATCH", path, `{"voicemail":{"enabled":true,"pin":"2580"}}`).Want(200)
-		if a.At("voicemail.pin_set") != true || a.Has("voicemail", "pin") || kept != "2580" {
-			t.Errorf("kept %q, shown %s", kept, a.Bytes)
+		if a.At("voicemail.pin_set") != true || a.Has("voicemail", "pin") || m.pin != "2580" || m.org != h.org {
+			t.Errorf("kept %q, shown %s", m.pin, a.Bytes)
 		}
-		kept = "?"
-		if a = h.do("PATCH", path, `{"voicemail":{"email_notify":true}}`).Want(200); a.At("voicemail.pin_set") != true || kept != "?" {
-			t.Errorf("kept %q, shown %s", kept, a.Bytes)
+		m.pin = "?"
+		if a = h.do("PATCH", path, `{"voicemail":{"email_notify":true}}`).Want(200); a.At("voicemail.pin_set") != true || m.pin != "?" {
+			t.Errorf("kept %q, shown %s", m.pin, a.Bytes)
 		}
-		if a = h.do("PATCH", path, `{"voicemail":{"pin":null}}`).Want(200); a.At("voicemail.pin_set") != false || kept != "" {
-			t.Errorf("kept %q, shown %s", kept, a.Bytes)
+		if a = h.do("PATCH", path, `{"voicemail":{"pin":null}}`).Want(200); a.At("voicemail.pin_set") != false || m.pin != "" || m.org != h.org {
+			t.Errorf("kept %q, shown %s", m.pin, a.Bytes)
 		}
 	})
 }
@@ -53,12 +47,11 @@ func TestPIN_StoredAndNeverReturned(t *testing.T) {
 func TestSetPIN_ForwardDestinationRemoved(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
-		fault := ""
-		h.CheckDestination = func(context.Context, string, string) (string, error) { return fault, nil }
+		all := &destinations{}
+		h := newFixture(t, d, func(c *user.Config) { c.Destinations = all })
 		id := h.do("POST", "/users", `{"email":"a@example.com","first_name":"Ada"}`).Want(201).Text("id")
 		h.do("PATCH", "/users/"+id, `{"forward":{"busy":"queue:que_1"}}`).Want(200)
-		fault = "there is no such queue"
+		all.fault = "there is no such queue"
 		if err := h.SetPIN(context.Background(), h.org, id, "2580"); err != nil {
 			t.Errorf("set the PIN: %v", err)
 		}

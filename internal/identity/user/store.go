@@ -171,7 +171,8 @@ func clearOutboundNumbers(ctx context.Context, q db.Querier, org string) error {
 
 // replaceInvitation stores an invitation and deletes earlier ones of the user.
 func replaceInvitation(ctx context.Context, q db.Querier, u User, id, digest string, token []byte, now, until db.Time) error {
-	if _, err := q.Exec(ctx, `DELETE FROM invitations WHERE org_id = $1 AND user_id = $2 AND accepted_at IS NULL`, u.OrgID, u.ID); err != nil {
+	if _, err := q.Exec(ctx, `DELETE FROM invitations WHERE org_id = $1 AND user_id = $2 AND accepted_at IS NULL`, u.OrgID,
+		u.ID); err != nil {
 		return err
 	}
 	const text = `INSERT INTO invitations (org_id, id, user_id, digest, token, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`

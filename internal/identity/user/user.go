@@ -9,14 +9,17 @@ import (
 	"time"
 
 	"soniq/internal/identity/org"
+	"soniq/internal/platform/access"
 	"soniq/internal/platform/bus"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/event"
+	"soniq/internal/platform/wiring"
 )
 
 // Roles and states of users.
 var (
-	Roles    = []string{"owner", "admin", "supervisor", "agent", "viewer"}
+	Roles    = access.Roles
 	Statuses = []string{"invited", "active", "suspended", "removed"}
 )
 
@@ -92,7 +95,7 @@ type SIP struct {
 	Username   string   `json:"username"`
 	Domain     string   `json:"domain"`
 	Transports []string `json:"transports" nullable:"false"`
-	Password   *string  `json:"password,omitempty"`
+	Password   *string  `json:"password,omitempty" secret:"true"`
 }
 
 // Forward holds the forward destinations for calls that the user does not answer. null: none.
@@ -125,43 +128,28 @@ type Phones struct {
 // Removal is the removal of a user. ReassignTo is the user who gets the numbers; "": none.
 type Removal struct{ OrgID, UserID, ReassignTo string }
 
-// Queues provides the memberships of users in queues.
-type Queues interface {
-	// Missing returns the ids that are not queues of the organisation.
-	Missing(ctx context.Context, q db.Querier, org string, queues []string) ([]string, error)
-	// QueuesOfUsers returns the queue ids of users, by user id.
-	QueuesOfUsers(ctx context.Context, q db.Querier, org string, users []string) (map[string][]string, error)
-	// SetMemberships makes a user a member of exactly these queues.
-	SetMemberships(ctx context.Context, tx db.Querier, org, user string, queues []string) error
+// Config has the dependencies of a Service.
+type Config struct {
+	DB     *db.DB
+	Orgs   *org.Service
+	Outbox *event.Outbox
+	Bus    *bus.Bus
+	Clock  clock.Clock `wiring:"optional"`
+
+	Phones       PhoneStore
+	Destinations Destinations
+	Presences    Presences
+	Logins       Logins
+	Mailboxes    Mailboxes
+	Queues       Queues
+	Extensions   Extensions
+	Invites      *Invites `wiring:"optional"` // nil: invitations are not enabled, and new users are active at once
 }
 
-// Service manages users. Set the function fields before the first request. Each may be nil.
+// Service manages users. Create it with New. It is safe for concurrent use.
 type Service struct {
-	// Provision creates a phone for a new user and returns its SIP account.
-	Provision func(ctx context.Context, tx db.Querier, u User) (SIP, error)
-	// Phones returns the phones of users, by user id.
-	Phones func(ctx context.Context, q db.Querier, org string, users []string) (map[string]Phones, error)
-	// CheckDestination returns the problem of a forward destination; "" if it is valid.
-	CheckDestination func(ctx context.Context, org, to string) (wrong string, err error)
-	// OnRemove are called when a user is removed, in the same transaction.
-	OnRemove []func(ctx context.Context, tx db.Querier, r Removal) error
-	// OnStatus are called when a user is suspended or active again, in the same transaction.
-	OnStatus []func(ctx context.Context, tx db.Querier, u User) error
-	// Invites holds the dependencies of invitations. Without them new users are active at once.
-	Invites Invites
-	// OnChange are called when a user was added or changed, in the same transaction.
-	OnChange []func(ctx context.Context, tx db.Querier, u User) error
-	// Presences returns the presence of users, by user id. nil: presence is derived from phones and do-not-disturb
-	// only.
-	Presences func(ctx context.Context, q db.Querier, org string, users []string) (map[string]Presence, error)
-	// MFA reports which users have a second factor. nil: none.
-	MFA func(ctx context.Context, q db.Querier, org string, users []string) (map[string]bool, error)
-	// StorePIN stores the PIN of a user's mailbox, or deletes it with "".
-	StorePIN func(ctx context.Context, tx db.Querier, org, user, pin string) error
-	// Queues provides queue memberships. nil: there are no queues.
-	Queues Queues
-	// IsReserved reports whether an extension is reserved in a country, such as an emergency number.
-	IsReserved func(country, extension string) bool
+	config    Config
+	observers observers
 
 	db     *db.DB
 	orgs   *org.Service
@@ -170,9 +158,13 @@ type Service struct {
 	now    func() time.Time
 }
 
-// New returns a service.
-func New(d *db.DB, orgs *org.Service, outbox *event.Outbox, b *bus.Bus, now func() time.Time) *Service {
-	return &Service{db: d, orgs: orgs, outbox: outbox, bus: b, now: now}
+// New returns a service. Add observers before the first request.
+func New(c Config) *Service {
+	wiring.Check(c)
+	if c.Invites != nil {
+		wiring.Check(*c.Invites)
+	}
+	return &Service{config: c, db: c.DB, orgs: c.Orgs, outbox: c.Outbox, bus: c.Bus, now: clock.OrSystem(c.Clock).Now}
 }
 
 // PhoneRegistered records that a phone of a user registered. An invited user becomes active.
@@ -209,23 +201,17 @@ func (s *Service) withDetails(ctx context.Context, q db.Querier, org string, use
 	if err != nil {
 		return fmt.Errorf("find numbers of users: %w", err)
 	}
-	phones := map[string]Phones{}
-	if s.Phones != nil {
-		if phones, err = s.Phones(ctx, q, org, ids); err != nil {
-			return fmt.Errorf("find phones of users: %w", err)
-		}
+	phones, err := s.config.Phones.PhonesOfUsers(ctx, q, org, ids)
+	if err != nil {
+		return fmt.Errorf("find phones of users: %w", err)
 	}
-	presences := map[string]Presence{}
-	if s.Presences != nil {
-		if presences, err = s.Presences(ctx, q, org, ids); err != nil {
-			return fmt.Errorf("find presence of users: %w", err)
-		}
+	presences, err := s.config.Presences.Presences(ctx, q, org, ids)
+	if err != nil {
+		return fmt.Errorf("find presence of users: %w", err)
 	}
-	second := map[string]bool{}
-	if s.MFA != nil {
-		if second, err = s.MFA(ctx, q, org, ids); err != nil {
-			return fmt.Errorf("find second factors of users: %w", err)
-		}
+	second, err := s.config.Logins.MFA(ctx, q, org, ids)
+	if err != nil {
+		return fmt.Errorf("find second factors of users: %w", err)
 	}
 	for i := range users {
 		u := &users[i]
@@ -242,10 +228,7 @@ func (s *Service) withDetails(ctx context.Context, q db.Querier, org string, use
 
 // withQueues sets the queues of users.
 func (s *Service) withQueues(ctx context.Context, q db.Querier, org string, ids []string, users []User) error {
-	if s.Queues == nil {
-		return nil
-	}
-	all, err := s.Queues.QueuesOfUsers(ctx, q, org, ids)
+	all, err := s.config.Queues.QueuesOfUsers(ctx, q, org, ids)
 	if err != nil {
 		return fmt.Errorf("find queues of users: %w", err)
 	}

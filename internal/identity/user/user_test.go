@@ -10,7 +10,9 @@ import (
 
 	"soniq/internal/identity/org"
 	"soniq/internal/identity/user"
+	"soniq/internal/identity/user/usertest"
 	"soniq/internal/platform/bus"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/db/dbtest"
 	"soniq/internal/platform/event"
@@ -28,7 +30,8 @@ type fixture struct {
 	now    time.Time
 }
 
-func newFixture(t *testing.T, d *db.DB) *fixture {
+// newFixture returns the service. change sets dependencies in its configuration.
+func newFixture(t *testing.T, d *db.DB, change ...func(*user.Config)) *fixture {
 	t.Helper()
 	h := &fixture{d: d, now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
 	now := func() time.Time { return h.now }
@@ -39,7 +42,11 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 		t.Fatal(err)
 	}
 	h.org = o.ID
-	h.Service = user.New(d, h.orgs, &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(h.now) }}, b, now)
+	c := usertest.Config(d, h.orgs, &event.Outbox{DB: d, Bus: b, Clock: clock.Func(func() time.Time { return h.now })}, b, now)
+	for _, f := range change {
+		f(&c)
+	}
+	h.Service = user.New(c)
 	h.server = optest.New(t, d, h.Operations()...)
 	return h
 }
@@ -79,8 +86,7 @@ func TestCreate_LowestFreeExtensionAndEvent(t *testing.T) {
 
 func TestExtension_EmergencyNumbersReserved(t *testing.T) {
 	t.Parallel()
-	h := newFixture(t, dbtest.SQLite(t))
-	h.IsReserved = func(country, e string) bool { return country == "DE" && e == "100" }
+	h := newFixture(t, dbtest.SQLite(t), func(c *user.Config) { c.Extensions = reserved{"DE", "100"} })
 	if a := h.do("POST", "/users", `{"email":"a@example.com","first_name":"Ada"}`).Want(201); a.Text("extension") != "101" {
 		t.Errorf("got %s", a.Text("extension"))
 	}
@@ -194,16 +200,13 @@ func TestRemove_KeepsRowForHistory(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
-		var removed []user.Removal
-		h.OnRemove = append(h.OnRemove, func(_ context.Context, _ db.Querier, r user.Removal) error {
-			removed = append(removed, r)
-			return nil
-		})
+		var removals removalRecorder
+		h.Observe(&removals)
 		id := h.do("POST", "/users", `{"email":"a@example.com","first_name":"Ada","extension":"200"}`).Want(201).Text("id")
 		heir := h.do("POST", "/users", `{"email":"b@example.com","first_name":"Bob"}`).Want(201).Text("id")
 		h.do("DELETE", "/users/"+id+"?reassign_to=usr_none", nil).Refused("validation_failed", "reassign_to not_found")
 		h.do("DELETE", "/users/"+id+"?reassign_to="+heir, nil).Want(204)
-		if len(removed) != 1 || removed[0] != (user.Removal{OrgID: h.org, UserID: id, ReassignTo: heir}) {
+		if removed := removals.all; len(removed) != 1 || removed[0] != (user.Removal{OrgID: h.org, UserID: id, ReassignTo: heir}) {
 			t.Errorf("told of %v", removed)
 		}
 		a := h.do("GET", "/users/"+id, nil).Want(200)
@@ -227,7 +230,7 @@ func TestRemove_KeepsRowForHistory(t *testing.T) {
 func TestRemove_FailureKeepsUser(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t, dbtest.SQLite(t))
-	h.OnRemove = append(h.OnRemove, func(context.Context, db.Querier, user.Removal) error { return fmt.Errorf("no") })
+	h.Observe(&removalRecorder{err: fmt.Errorf("no")})
 	id := h.do("POST", "/users", `{"email":"a@example.com","first_name":"Ada"}`).Want(201).Text("id")
 	h.do("DELETE", "/users/"+id, nil).Want(500)
 	if a := h.do("GET", "/users/"+id, nil).Want(200); a.Text("status") != "active" {

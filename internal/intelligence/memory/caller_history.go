@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"soniq/internal/platform/db"
+	"soniq/internal/platform/visibility"
 )
 
 const (
@@ -89,14 +90,17 @@ func (s *Service) Caller(ctx context.Context, org, phone string, limit int) (*Ca
 	out := &Caller{Phone: phone, OpenItems: []OpenItem{}, Facts: []Fact{}, Topics: []TopicCount{}, Calls: []PastCall{},
 		Messages: []PastMessage{}, Voicemails: []PastVoicemail{}, Window: Span{since, db.At(s.now())}}
 	q := s.db.Read(ctx)
-	var err error
-	if out.CallsTotal, out.FirstCallAt, out.LastCallAt, err = spanOf(ctx, q, org, phone, since); err != nil {
+	view, err := visibility.From(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	if out.CallsTotal, out.FirstCallAt, out.LastCallAt, err = spanOf(ctx, q, view, org, phone, since); err != nil {
 		return nil, wrapError("count calls of a number", err)
 	}
 	if out.Facts, err = factsOf(ctx, q, org, phone, out.Window.Until); err != nil {
 		return nil, wrapError("read facts of a number", err)
 	}
-	calls, err := callsOf(ctx, q, org, phone, since, max(historyCalls, limit))
+	calls, err := callsOf(ctx, q, view, org, phone, since, max(historyCalls, limit))
 	if err != nil {
 		return nil, wrapError("read calls of a number", err)
 	}

@@ -118,8 +118,9 @@ func databaseIndexesOf(org string, m Model) []databaseIndex {
 	var all []databaseIndex
 	for _, table := range []string{"memory_vectors", "memory_facts"} {
 		of := fmt.Sprintf("ON %s USING ", table)
-		all = append(all, databaseIndex{databaseIndexName(table, org, ""), of + `gin (memory_words(terms)) WHERE org_id = ` + quoteLiteral(org)},
-			databaseIndex{databaseIndexName(table, org, m.Name, strconv.Itoa(m.Dimensions)), of + fmt.Sprintf(`hnsw ((%s) halfvec_cosine_ops) WHERE org_id = %s AND model = %s`,
+		all = append(all, databaseIndex{databaseIndexName(table, org, ""), of + `gin (memory_words(terms)) WHERE org_id = ` +
+			quoteLiteral(org)}, databaseIndex{databaseIndexName(table, org, m.Name, strconv.Itoa(m.Dimensions)),
+			of + fmt.Sprintf(`hnsw ((%s) halfvec_cosine_ops) WHERE org_id = %s AND model = %s`,
 				vectorExpression(m.Dimensions), quoteLiteral(org), quoteLiteral(m.Name))})
 	}
 	return all

@@ -178,6 +178,8 @@ func TestDatabaseIndexes_SameResultsAsInMemory(t *testing.T) {
 		t.Error("a call that is forgotten is found")
 	}
 
+	wantShown(t, s, d)
+
 	s.SetLargeFrom(10_000) // as if most passages had been deleted
 	share(false)
 	if both, _ := compareResults(t, s, inProcess, queries[:10], func(*memory.Query) {}); both != 1 {

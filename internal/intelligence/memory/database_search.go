@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"soniq/internal/platform/db"
+	"soniq/internal/platform/visibility"
 )
 
 // Search with the indexes in the database.
@@ -64,7 +65,10 @@ func (s *Service) databaseRows(ctx context.Context, org string, in Query, q *que
 }
 
 // searchedTable has the statements for one table that is searched in the database.
-type searchedTable struct{ nearest, words string }
+type searchedTable struct {
+	nearest, words string
+	shown          func(v visibility.View, user string) string
+}
 
 // Filters of a search, with the parameters of filterArgs. Facts have no agents, queues or directions.
 const (
@@ -74,9 +78,10 @@ const (
 )
 
 var searchedTables = []searchedTable{
-	{`SELECT key FROM memory_vectors WHERE org_id = $1 AND model = $9` + passageFilter, `SELECT key FROM memory_vectors WHERE org_id = $1` + passageFilter},
+	{`SELECT key FROM memory_vectors WHERE org_id = $1 AND model = $9` + passageFilter, `SELECT key FROM memory_vectors WHERE org_id = $1` +
+		passageFilter, passagesShown},
 	{`SELECT key FROM memory_facts WHERE org_id = $1 AND model = $9 AND key IS NOT NULL` + factFilter,
-		`SELECT key FROM memory_facts WHERE org_id = $1 AND key IS NOT NULL` + factFilter},
+		`SELECT key FROM memory_facts WHERE org_id = $1 AND key IS NOT NULL` + factFilter, factsShown},
 }
 
 // near adds the k nearest passages by vector.
@@ -84,23 +89,25 @@ func (t searchedTable) near(ctx context.Context, tx db.Querier, org string, in Q
 	if len(q.vector) == 0 {
 		return nil
 	}
-	text := t.nearest + fmt.Sprintf(` ORDER BY %s <=> $2::text::halfvec(%d) LIMIT $10`, vectorExpression(len(q.vector)), len(q.vector))
-	args := append(filterArgs(org, in, vectorText(q.vector)), q.model.Name, k)
+	text := t.nearest + t.shown(in.view, "$11") + fmt.Sprintf(` ORDER BY %s <=> $2::text::halfvec(%d) LIMIT $10`, vectorExpression(len(q.vector)), len(q.vector))
+	args := userArg(in.view, append(filterArgs(org, in, vectorText(q.vector)), q.model.Name, k)...)
 	return addKeys(ctx, tx, picked, text, args...)
 }
 
 // byWords adds the k passages with the highest total rarity of the words that they share with the query.
-func (t searchedTable) byWords(ctx context.Context, tx db.Querier, org string, in Query, words []weightedTerm, k int, picked map[int64]bool) error {
+func (t searchedTable) byWords(ctx context.Context, tx db.Querier, org string, in Query, words []weightedTerm, k int,
+	picked map[int64]bool) error {
 	if len(words) == 0 {
 		return nil
 	}
-	parts := make([]string, len(words))
+	parts, statement := make([]string, len(words)), t.words+t.shown(in.view, "$10")
 	for i, w := range words { // numbers only, no external text
-		parts[i] = fmt.Sprintf(`(%s AND memory_words(terms) @> ARRAY[%d::bigint] LIMIT %d)`, strings.Replace(t.words, "SELECT key", fmt.Sprintf("SELECT key, %f AS idf", w.idf), 1),
-			w.term, maxListed)
+		parts[i] = fmt.Sprintf(`(%s AND memory_words(terms) @> ARRAY[%d::bigint] LIMIT %d)`, strings.Replace(statement, "SELECT key",
+			fmt.Sprintf("SELECT key, %f AS idf", w.idf), 1), w.term, maxListed)
 	}
-	text := `SELECT key FROM (` + strings.Join(parts, " UNION ALL ") + `) AS x WHERE $2 = '' GROUP BY key ORDER BY sum(idf) DESC, key DESC LIMIT $9`
-	return addKeys(ctx, tx, picked, text, append(filterArgs(org, in, ""), k)...)
+	text := `SELECT key FROM (` + strings.Join(parts, " UNION ALL ") +
+		`) AS x WHERE $2 = '' GROUP BY key ORDER BY sum(idf) DESC, key DESC LIMIT $9`
+	return addKeys(ctx, tx, picked, text, userArg(in.view, append(filterArgs(org, in, ""), k)...)...)
 }
 
 // maxListed limits the passages that are read for one word.

@@ -52,7 +52,8 @@ func (s *Service) addFact(ctx context.Context, tx db.Querier, org string, f NewF
 	const q = `INSERT INTO memory_facts (org_id, phone, id, text, created_by, created_at, expires_at, key, model, vector, terms)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
 	r := s.factRow(ctx, f.Text)
-	_, err = tx.Exec(ctx, q, org, f.Phone, id, f.Text, f.By, now, db.At(f.ExpiresAt), r.key, r.model, r.vector.bytes(), encodeTerms(r.terms))
+	_, err = tx.Exec(ctx, q, org, f.Phone, id, f.Text, f.By, now, db.At(f.ExpiresAt), r.key, r.model, r.vector.bytes(),
+		encodeTerms(r.terms))
 	return id, true, wrapError("write fact", err)
 }
 
@@ -82,8 +83,9 @@ func sourceOf(id string) string {
 	return "api_key"
 }
 
-// withPhone selects facts about a number, and facts whose text contains it.
-const withPhone = `org_id = $1 AND (phone = $2 OR text LIKE $3)`
+// withPhone selects facts about a number, and facts whose text contains it, also with signs that group its digits.
+const withPhone = `org_id = $1 AND (phone = $2 OR replace(replace(replace(replace(replace(replace(text, ' ', ''), '-', ''), '.', ''), '/', ''),
+	'(', ''), ')', '') LIKE $3)`
 
 func likeNumber(phone string) string { return "%" + strings.TrimPrefix(phone, "+") + "%" }
 

@@ -91,7 +91,8 @@ func (s *Service) reembedFacts(ctx context.Context) (all int, err error) {
 			const q = `UPDATE memory_facts SET key = $3, model = $4, vector = $5, terms = $6 WHERE org_id = $1 AND id = $2`
 			for i, f := range facts {
 				terms := countTerms(s.lexicon.Terms(f.text))
-				if _, err := tx.Exec(ctx, q, f.org, f.id, s.newKey(), s.model().Name, quantise(vectors[i]).bytes(), encodeTerms(terms)); err != nil {
+				if _, err := tx.Exec(ctx, q, f.org, f.id, s.newKey(), s.model().Name, quantise(vectors[i]).bytes(),
+					encodeTerms(terms)); err != nil {
 					return err
 				}
 			}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"soniq/internal/intelligence/memory"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/db/dbtest"
 	"soniq/internal/platform/op/optest"
@@ -19,7 +20,7 @@ func TestSearch_Facts(t *testing.T) {
 		ctx := context.Background()
 		var ahead atomic.Int64
 		now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
-		s := newService(t, d, func(c *memory.Config) { c.Now = now })
+		s := newService(t, d, func(c *memory.Config) { c.Clock = clock.Func(now) })
 		server := optest.New(t, d, s.Operations()...)
 		add := func(text, more string) string {
 			t.Helper()

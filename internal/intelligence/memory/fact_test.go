@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"soniq/internal/intelligence/memory"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/db/dbtest"
 	"soniq/internal/platform/op/optest"
@@ -19,7 +20,7 @@ func TestFacts_ExpiryAndErasure(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		var ahead atomic.Int64
 		now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
-		s := newService(t, d, func(c *memory.Config) { c.Now = now })
+		s := newService(t, d, func(c *memory.Config) { c.Clock = clock.Func(now) })
 		server := optest.New(t, d, s.Operations()...)
 		add := func(phone, text, more string) *optest.Answer {
 			t.Helper()

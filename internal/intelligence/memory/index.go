@@ -53,7 +53,8 @@ func (x *index) add(r row) {
 	at := len(x.keys)
 	x.last = max(x.last, r.key)
 	x.keys = append(x.keys, r.key)
-	x.filters = append(x.filters, filterFields{r.at.UnixMicro(), idHash(r.agent), idHash(r.queue), kindNumber(r.kind), directionNumber(r.direction)})
+	x.filters = append(x.filters, filterFields{r.at.UnixMicro(), idHash(r.agent), idHash(r.queue), kindNumber(r.kind),
+		directionNumber(r.direction)})
 	x.words.add(r.terms)
 	x.cacheRow(r)
 	x.addVector(at, r)
@@ -151,13 +152,17 @@ type filter struct {
 	agent, queue uint32
 	kinds        uint8 // bit per kind; 0 for all
 	direction    uint8
+	shown        map[int64]bool // keys of the passages that the user sees; nil: all
 }
 
-func (f *filter) allows(m *filterFields) bool {
-	return m.at >= f.since && m.at < f.until &&
+func (f *filter) allows(m *filterFields, key int64) bool {
+	return (f.shown == nil || f.shown[key]) && m.at >= f.since && m.at < f.until &&
 		(f.agent == 0 || f.agent == m.agent) && (f.queue == 0 || f.queue == m.queue) &&
 		(f.kinds == 0 || f.kinds>>m.kind&1 == 1) && (f.direction == 0 || f.direction == m.direction)
 }
+
+// allows reports whether a filter allows the passage at a position.
+func (x *index) allows(f *filter, at int) bool { return f.allows(&x.filters[at], x.keys[at]) }
 
 // candidates returns the passages to rank exactly and the rarity of the query's words. They are the nearest by vector
 // and the best by words, or all allowed passages of a small index. For passages that are not cached it returns the
@@ -175,7 +180,7 @@ func (x *index) candidatePositions(query []Term, vector []float32, f filter, nea
 		return x.allowedPositions(f)
 	}
 	picked := map[int32]bool{}
-	for _, h := range x.words.search(query, func(at int) bool { return f.allows(&x.filters[at]) }, byWord) {
+	for _, h := range x.words.search(query, func(at int) bool { return x.allows(&f, at) }, byWord) {
 		picked[h.at] = true
 	}
 	for _, h := range x.nearest(vector, f, near) {
@@ -193,7 +198,7 @@ func (x *index) candidatePositions(query []Term, vector []float32, f filter, nea
 func (x *index) allowedPositions(f filter) []int32 {
 	var places []int32
 	for i := range x.filters {
-		if f.allows(&x.filters[i]) {
+		if x.allows(&f, i) {
 			places = append(places, int32(i))
 		}
 	}
@@ -208,7 +213,7 @@ func (x *index) nearest(vector []float32, f filter, k int) []hit {
 	best := newTopK(k)
 	if x.codes == nil {
 		for i, v := range x.sample {
-			if at := x.codedPassages[i]; f.allows(&x.filters[at]) {
+			if at := x.codedPassages[i]; x.allows(&f, int(at)) {
 				best.add(int(at), dot(vector, v))
 			}
 		}
@@ -216,7 +221,7 @@ func (x *index) nearest(vector []float32, f filter, k int) []hit {
 	}
 	p := x.codes.probe(vector)
 	half, n := newTopK(k), x.codes.len()
-	reach := x.codes.maxDistance(&p, k, func(i int) bool { return f.allows(&x.filters[x.codedPassages[i]]) })
+	reach := x.codes.maxDistance(&p, k, func(i int) bool { return x.allows(&f, int(x.codedPassages[i])) })
 	var wait sync.WaitGroup
 	wait.Go(func() { x.scan(&p, f, half, n/2, n, reach) })
 	x.scan(&p, f, best, 0, n/2, reach)
@@ -234,7 +239,7 @@ func (x *index) scan(p *probe, f filter, best *topK, from, to, reach int) {
 		if score <= best.threshold {
 			return
 		}
-		if at := int(x.codedPassages[i]); f.allows(&x.filters[at]) {
+		if at := int(x.codedPassages[i]); x.allows(&f, at) {
 			best.add(at, score)
 		}
 	})

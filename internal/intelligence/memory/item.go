@@ -68,8 +68,8 @@ func (s *Service) passage(ctx context.Context, q db.Querier, org, id string) (Me
 		FROM memory_items i JOIN memory_calls c ON c.org_id = i.org_id AND c.call_id = i.call_id WHERE i.org_id = $1 AND i.id = $2 AND c.at >= $3`
 	var i MemoryItem
 	var agent, name, recording db.Null
-	err := q.QueryRow(ctx, text, org, id, db.At(s.now().Add(-s.window))).Scan(&i.ID, &i.Kind, &i.Text, &i.Phone, &i.OccurredAt, &i.CallID, &i.StartMS,
-		&i.EndMS, &i.Direction, &agent, &name, &recording)
+	err := q.QueryRow(ctx, text, org, id, db.At(s.now().Add(-s.window))).Scan(&i.ID, &i.Kind, &i.Text, &i.Phone, &i.OccurredAt, &i.CallID,
+		&i.StartMS, &i.EndMS, &i.Direction, &agent, &name, &recording)
 	if err != nil {
 		return i, err
 	}
@@ -91,7 +91,8 @@ func (s *Service) fact(ctx context.Context, q db.Querier, org, id string) (Memor
 	var i MemoryItem
 	var by, callID string
 	var contact db.Null
-	err := q.QueryRow(ctx, text, org, id, db.At(s.now())).Scan(&i.ID, &i.Kind, &callID, &i.Text, &i.Phone, &i.OccurredAt, &by, &i.ExpiresAt, &contact)
+	err := q.QueryRow(ctx, text, org, id, db.At(s.now())).Scan(&i.ID, &i.Kind, &callID, &i.Text, &i.Phone, &i.OccurredAt, &by, &i.ExpiresAt,
+		&contact)
 	i.CallID, i.ContactID = db.Null(callID).Ptr(), contact.Ptr()
 	if by != "" {
 		by = sourceOf(by)

@@ -59,13 +59,17 @@ func newService(t testing.TB, d *db.DB, change func(*memory.Config)) *memory.Ser
 		}
 	}
 	l := nlp.NewWordEmbedding()
-	c := memory.Config{DB: d, Lexicon: l, Embedder: l, Now: time.Now,
-		RecordingURL: func(_, id string) string { return "https://calls.example/" + id }}
+	c := memory.Config{DB: d, Lexicon: l, Embedder: l, Recordings: fakeRecordings{}}
 	if change != nil {
 		change(&c)
 	}
 	return memory.New(c)
 }
+
+// fakeRecordings has the audio of every recording.
+type fakeRecordings struct{}
+
+func (fakeRecordings) RecordingURL(_, id string) string { return "https://calls.example/" + id }
 
 // callOf returns a document as a call.
 func callOf(d document, phone string, at time.Time) memory.Call {

@@ -38,12 +38,14 @@ type CallerIn struct {
 // Operations returns the API operations of the call memory.
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
-		op.New("memory.search", "POST /memory/search", access.MemoryRead, "Search what was said on calls, by meaning and by words", s.search).
+		op.New("memory.search", "POST /memory/search", access.MemoryRead, "Search what was said on calls, by meaning and by words",
+			s.search).
 			Tool("search_call_memory").Reads().CountsAgainst(op.Searches),
 		op.New("memory.caller", "GET /memory/callers/{phone}", access.MemoryRead, "What is remembered of a caller", s.caller).
 			Tool("get_caller_memory"),
 		op.New("memory.items.get", "GET /memory/items/{id}", access.MemoryRead, "Get something remembered, whole", s.getItem),
-		op.New("memory.facts.add", "POST /memory/callers/{phone}/facts", access.ContactsWrite, "Write down something about a number", s.postFact).
+		op.New("memory.facts.add", "POST /memory/callers/{phone}/facts", access.ContactsWrite, "Write down something about a number",
+			s.postFact).
 			Status(201),
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"soniq/internal/platform/db"
+	"soniq/internal/platform/observe"
 )
 
 // Background re-embedding of passages and facts with a vector of another model, or without one because the server
@@ -129,7 +130,8 @@ func sleepContext(ctx context.Context, d time.Duration) bool {
 
 // keysOfOtherModels reads rowsPerRead passages and returns those of other models. next is the key to continue at, 0
 // at the end.
-func keysOfOtherModels(ctx context.Context, q db.Querier, org, model string, from, until int64, since db.Time) (keys []int64, next int64, err error) {
+func keysOfOtherModels(ctx context.Context, q db.Querier, org, model string, from, until int64, since db.Time) (keys []int64, next int64,
+	err error) {
 	const text = `SELECT key, model FROM memory_vectors WHERE org_id = $1 AND key >= $2 AND key < $3 AND +at >= $4 ORDER BY key LIMIT $5`
 	rows, err := q.Query(ctx, text, org, from, until, since, rowsPerRead)
 	if err != nil {
@@ -190,11 +192,12 @@ func (s *Service) reembed(ctx context.Context, org string, keys []int64) (int, e
 				continue
 			}
 			n++
-			if told[p.callID] || s.embedded == nil {
+			if told[p.callID] {
 				continue
 			}
 			told[p.callID] = true
-			if err := s.embedded(ctx, tx, org, p.callID, m); err != nil {
+			err = observe.Each(s.embedded, func(o EmbeddingObserver) error { return o.PassagesEmbedded(ctx, tx, org, p.callID, m) })
+			if err != nil {
 				return err
 			}
 		}

@@ -29,6 +29,14 @@ func (o *otherModel) Embed(ctx context.Context, texts []string) ([][]float32, er
 	return o.WordEmbedding.Embed(ctx, texts)
 }
 
+// embeddedCalls notes the model of calls whose passages were embedded again.
+type embeddedCalls map[string]string
+
+func (e embeddedCalls) PassagesEmbedded(_ context.Context, _ db.Querier, org, callID string, m memory.Model) error {
+	e[org+" "+callID] = m.Name
+	return nil
+}
+
 func TestReembed_OtherModel(t *testing.T) {
 	docs, _ := evaluation(t)
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -36,11 +44,8 @@ func TestReembed_OtherModel(t *testing.T) {
 		old, now := &otherModel{WordEmbedding: nlp.NewWordEmbedding(), name: "old"}, &otherModel{WordEmbedding: nlp.NewWordEmbedding(), name: "new"}
 		told := map[string]string{}
 		before := newService(t, d, func(c *memory.Config) { c.Embedder = old })
-		after := memory.New(memory.Config{DB: d, Lexicon: nlp.NewWordEmbedding(), Embedder: now, Now: time.Now,
-			Embedded: func(_ context.Context, _ db.Querier, org, callID string, m memory.Model) error {
-				told[org+" "+callID] = m.Name
-				return nil
-			}})
+		after := memory.New(memory.Config{DB: d, Lexicon: nlp.NewWordEmbedding(), Embedder: now})
+		after.Observe(embeddedCalls(told))
 		for i, doc := range docs[:30] {
 			indexCall(t, before, d, []string{"org_a", "org_b"}[i%2], callOf(doc, "+14155550100", time.Now()))
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"soniq/internal/platform/db"
+	"soniq/internal/platform/visibility"
 )
 
 // Numbers of passages of an organisation that are ranked exactly.
@@ -34,6 +35,8 @@ type Query struct {
 	Mode      string
 	Limit     int
 	MinScore  float64
+
+	view visibility.View // what the caller of Search sees
 }
 
 // Person is the contact or agent of a result.
@@ -78,6 +81,10 @@ type Found struct {
 func (s *Service) Search(ctx context.Context, org string, in Query) (*Found, error) {
 	began := time.Now()
 	in = s.defaults(in)
+	var err error
+	if in.view, err = visibility.From(ctx, s.db.Read(ctx)); err != nil {
+		return nil, err
+	}
 	q, err := s.question(ctx, in)
 	if err != nil {
 		return nil, err
@@ -142,7 +149,7 @@ func (s *Service) rowsOfPhoneOrContact(ctx context.Context, org string, in Query
 	}
 	each := func(r row) {
 		m := filterFields{r.at.UnixMicro(), idHash(r.agent), idHash(r.queue), kindNumber(r.kind), directionNumber(r.direction)}
-		if f.allows(&m) && (in.ContactID == "" || phone == "" || r.phone == phone) {
+		if f.allows(&m, r.key) && (in.ContactID == "" || phone == "" || r.phone == phone) {
 			rows = append(rows, r)
 		}
 	}
@@ -159,6 +166,10 @@ func (s *Service) rowsOfPhoneOrContact(ctx context.Context, org string, in Query
 func (s *Service) rows(ctx context.Context, org string, in Query, q *question) ([]row, error) {
 	f := filterOf(in)
 	if in.Phone != "" || in.ContactID != "" {
+		var err error
+		if f.shown, err = s.shownKeys(ctx, org, in.view); err != nil {
+			return nil, err
+		}
 		rows, err := s.rowsOfPhoneOrContact(ctx, org, in, f)
 		q.rarities = raritiesOfRows(q.terms, rows)
 		return rows, wrapError("read memory of a number or contact", err)
@@ -173,6 +184,9 @@ func (s *Service) rows(ctx context.Context, org string, in Query, q *question) (
 	}
 	if there {
 		return s.databaseRows(ctx, org, in, q, near, byWord)
+	}
+	if f.shown, err = s.shownKeys(ctx, org, in.view); err != nil {
+		return nil, err
 	}
 	x, err := s.indexOf(ctx, org)
 	if err != nil {

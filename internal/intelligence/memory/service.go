@@ -8,7 +8,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
+	"soniq/internal/platform/observe"
+	"soniq/internal/platform/wiring"
 )
 
 // Window is the default period that the call memory covers: six months.
@@ -19,19 +22,29 @@ const defaultBudget = 768 << 20
 
 // Config has the dependencies and settings of a Service.
 type Config struct {
-	DB       *db.DB
-	Lexicon  Lexicon
-	Embedder Embedder // nil: passages are found by their words only
-	Now      func() time.Time
-	Window   time.Duration // zero: six months
-	Budget   int           // bytes for indexes; zero: 768 MB
-	// RecordingURL returns the URL of a recording's audio, or "" while it cannot be downloaded; nil: no URLs.
-	RecordingURL func(org, recordingID string) string
-	// Phone normalises a number to the form stored with calls; nil: digits and a leading + are kept.
-	Phone func(ctx context.Context, org, number string) string
-	// Embedded is called, in the transaction, for a call whose passages were embedded later or by another model; nil:
-	// no notification.
-	Embedded func(ctx context.Context, tx db.Querier, org, callID string, m Model) error
+	DB         *db.DB
+	Lexicon    Lexicon
+	Embedder   Embedder      // nil: passages are found by their words only
+	Clock      clock.Clock   // nil: the system clock
+	Window     time.Duration // zero: six months
+	Budget     int           // bytes for indexes; zero: 768 MB
+	Recordings Recordings    // nil: no URLs
+	Numbers    Numbers       // nil: digits and a leading + are kept
+}
+
+// Recordings returns the URL of a recording's audio, or "" while it cannot be downloaded.
+type Recordings interface {
+	RecordingURL(org, recordingID string) string
+}
+
+// Numbers normalises a number to the form stored with calls.
+type Numbers interface {
+	NormalizeNumber(ctx context.Context, org, number string) string
+}
+
+// EmbeddingObserver is notified, in the transaction, of a call whose passages were embedded later or by another model.
+type EmbeddingObserver interface {
+	PassagesEmbedded(ctx context.Context, tx db.Querier, org, callID string, m Model) error
 }
 
 // Service stores and searches the call memory. It is safe for concurrent use. The exported fields are set before the
@@ -48,7 +61,7 @@ type Service struct {
 	limits         passageLimits
 	recording      func(org, recordingID string) string
 	phone          func(ctx context.Context, org, number string) string
-	embedded       func(ctx context.Context, tx db.Querier, org, callID string, m Model) error
+	embedded       []EmbeddingObserver
 	dbIndexes      databaseIndexes
 	needsEmbedding atomic.Bool // an embedder has failed: some passages have no vector
 
@@ -66,25 +79,28 @@ type indexSlot struct {
 
 // New returns a service. Call Run to keep embeddings up to date.
 func New(c Config) *Service {
-	s := &Service{db: c.DB, lexicon: c.Lexicon, embedder: c.Embedder, now: c.Now, window: c.Window, budget: c.Budget, limits: defaultLimits,
-		recording: c.RecordingURL, phone: c.Phone, embedded: c.Embedded, indexes: map[string]*indexSlot{}}
+	c.Clock = clock.OrSystem(c.Clock)
+	wiring.Check(c, "Embedder", "Recordings", "Numbers")
+	s := &Service{db: c.DB, lexicon: c.Lexicon, embedder: c.Embedder, now: c.Clock.Now, window: c.Window, budget: c.Budget,
+		limits: defaultLimits, recording: func(string, string) string { return "" },
+		phone: func(_ context.Context, _, number string) string { return digitsOf(number) }, indexes: map[string]*indexSlot{}}
 	if s.window == 0 {
 		s.window = Window
 	}
 	if s.budget == 0 {
 		s.budget = defaultBudget
 	}
-	if s.now == nil {
-		s.now = time.Now
+	if c.Recordings != nil {
+		s.recording = c.Recordings.RecordingURL
 	}
-	if s.recording == nil {
-		s.recording = func(string, string) string { return "" }
-	}
-	if s.phone == nil {
-		s.phone = func(_ context.Context, _, number string) string { return digitsOf(number) }
+	if c.Numbers != nil {
+		s.phone = c.Numbers.NormalizeNumber
 	}
 	return s
 }
+
+// Observe adds an observer. It panics if o is no EmbeddingObserver. Call it before Run.
+func (s *Service) Observe(o any) { observe.Require("memory", o, observe.Add(&s.embedded, o)) }
 
 // digitsOf keeps digits and a leading plus; "anonymous" and names of extensions are returned unchanged.
 func digitsOf(number string) string {

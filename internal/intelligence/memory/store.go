@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"soniq/internal/platform/db"
+	"soniq/internal/platform/visibility"
 )
 
 // row is the searchable data of a passage.
@@ -193,11 +194,14 @@ type pastCallRow struct {
 }
 
 // callsOf reads the newest calls of a number.
-func callsOf(ctx context.Context, q db.Querier, org, phone string, since db.Time, limit int) ([]pastCallRow, error) {
+func callsOf(ctx context.Context, q db.Querier, v visibility.View, org, phone string, since db.Time, limit int) ([]pastCallRow, error) {
 	const text = `SELECT call_id, at, direction, status, talk_seconds, agent_id, agent_name, recording_id, sentiment, summary,
 			outcome, topics, action_items
-		FROM memory_calls WHERE org_id = $1 AND phone = $2 AND at >= $3 ORDER BY at DESC LIMIT $4`
-	rows, err := q.Query(ctx, text, org, phone, since, limit)
+		FROM memory_calls WHERE org_id = $1 AND phone = $2 AND at >= $3`
+	f := v.Narrow(db.Where(text, org, phone, since), "call_id")
+	last := f.Arg(limit)
+	statement, args := f.SQL()
+	rows, err := q.Query(ctx, statement+" ORDER BY at DESC LIMIT "+last, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -213,9 +217,11 @@ func callsOf(ctx context.Context, q db.Querier, org, phone string, since db.Time
 }
 
 // spanOf counts the calls of a number and returns the times of the first and the last.
-func spanOf(ctx context.Context, q db.Querier, org, phone string, since db.Time) (n int, first, last db.Time, err error) {
+func spanOf(ctx context.Context, q db.Querier, v visibility.View, org, phone string, since db.Time) (n int, first, last db.Time,
+	err error) {
 	const text = `SELECT COUNT(*), MIN(at), MAX(at) FROM memory_calls WHERE org_id = $1 AND phone = $2 AND at >= $3`
-	err = q.QueryRow(ctx, text, org, phone, since).Scan(&n, &first, &last)
+	statement, args := v.Narrow(db.Where(text, org, phone, since), "call_id").SQL()
+	err = q.QueryRow(ctx, statement, args...).Scan(&n, &first, &last)
 	return n, first, last, err
 }
 

@@ -132,7 +132,8 @@ func (in Install) open(ctx context.Context, p npmPackage) (io.ReadCloser, error)
 	}
 	res, err := in.Client.Do(r)
 	if err != nil {
-		return nil, fmt.Errorf("%w; where this machine does not reach it, fetch it elsewhere with npm pack %s@%s and use --from", err, p.name, p.version)
+		return nil, fmt.Errorf("%w; where this machine does not reach it, fetch it elsewhere with npm pack %s@%s and use --from", err,
+			p.name, p.version)
 	}
 	if res.StatusCode != http.StatusOK {
 		res.Body.Close()

@@ -29,19 +29,23 @@ type file struct {
 // free to use and to redistribute: Moonshine and the tokens MIT, sherpa-onnx Apache-2.0, ONNX Runtime MIT.
 func packagesFor(arch string) []npmPackage {
 	library := map[string]npmPackage{
-		"amd64": {name: "sherpa-onnx-linux-x64", version: "1.13.8", sha512: "6plnhjagsSeTntCgnlag86hWbs/uZE9Crms1LgOb68/1nKsIQjMd+WG519m+aPwT6TrsBOiEMzrx41t8sL5L5g=="},
-		"arm64": {name: "sherpa-onnx-linux-arm64", version: "1.13.8", sha512: "Tlg7a70b/Wge3OF8IgTHF9jhSVCsLyKQKhwc4BsJ5A+dL/SrFtGBjzuHp4XeLhiiOT7afCxX5PdSn/D4c8Lnuw=="},
+		"amd64": {name: "sherpa-onnx-linux-x64", version: "1.13.8",
+			sha512: "6plnhjagsSeTntCgnlag86hWbs/uZE9Crms1LgOb68/1nKsIQjMd+WG519m+aPwT6TrsBOiEMzrx41t8sL5L5g=="},
+		"arm64": {name: "sherpa-onnx-linux-arm64", version: "1.13.8",
+			sha512: "Tlg7a70b/Wge3OF8IgTHF9jhSVCsLyKQKhwc4BsJ5A+dL/SrFtGBjzuHp4XeLhiiOT7afCxX5PdSn/D4c8Lnuw=="},
 	}[arch]
 	if library.name == "" {
 		return nil
 	}
-	library.files = []file{{from: "libsherpa-onnx-c-api.so", to: "libsherpa-onnx-c-api.so"}, {from: "libonnxruntime.so", to: "libonnxruntime.so"}}
+	library.files = []file{{from: "libsherpa-onnx-c-api.so", to: "libsherpa-onnx-c-api.so"},
+		{from: "libonnxruntime.so", to: "libonnxruntime.so"}}
 	return []npmPackage{
 		library,
-		{name: "llama-tokenizer-js", version: "1.2.2", sha512: "Wmth393dc3odWU3IzARJ3r2oIfWgw9GdJ5Gm+hGhfECNO18UHLRqEFSf511jn4E9KcQGzuuKw4Wl08pHAemLAw==",
-			files: []file{{from: "llama-tokenizer.js", to: "tokens.txt", convert: tokens}}},
-		{name: "@usefulsensors/moonshine-js", version: "0.1.12", sha512: "nVoQRvkOxb3nb16FzobhS1x5zUi6hkLJ0PbsIMASR3ONzFhWinJnUMtMdCfaSQ7JnzvlzIygHBX82hBB1Flo3Q==",
-			files: []file{
+		{name: "llama-tokenizer-js", version: "1.2.2",
+			sha512: "Wmth393dc3odWU3IzARJ3r2oIfWgw9GdJ5Gm+hGhfECNO18UHLRqEFSf511jn4E9KcQGzuuKw4Wl08pHAemLAw==",
+			files:  []file{{from: "llama-tokenizer.js", to: "tokens.txt", convert: tokens}}},
+		{name: "@usefulsensors/moonshine-js", version: "0.1.12",
+			sha512: "nVoQRvkOxb3nb16FzobhS1x5zUi6hkLJ0PbsIMASR3ONzFhWinJnUMtMdCfaSQ7JnzvlzIygHBX82hBB1Flo3Q==", files: []file{
 				{from: "dist/model/base/quantized/encoder_model.onnx", to: "encoder_model.onnx"},
 				{from: "dist/model/base/quantized/decoder_model_merged.onnx", to: "decoder_model_merged.onnx"},
 			}},

@@ -171,7 +171,8 @@ func hourOf(m []string) (minutes int, ok bool) {
 	minute, _ := strconv.Atoi(m[2])
 	half := strings.ReplaceAll(m[4], ".", "")
 	switch {
-	case hour < 12 && (half == "pm" || strings.HasSuffix(half, "afternoon") || strings.HasSuffix(half, "evening") || half == "" && hour < 8):
+	case hour < 12 && (half == "pm" || strings.HasSuffix(half, "afternoon") || strings.HasSuffix(half, "evening") || half == "" &&
+		hour < 8):
 		hour += 12
 	case hour == 12 && (half == "am" || strings.HasSuffix(half, "morning")):
 		hour = 0

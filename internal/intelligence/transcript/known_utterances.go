@@ -23,10 +23,7 @@ type KnownUtterance struct {
 const AgentEngine = "voice-agent"
 
 func (s *Service) knownUtterances(ctx context.Context, q db.Querier, org, callID string) ([]KnownUtterance, error) {
-	if s.KnownUtterances == nil {
-		return nil, nil
-	}
-	return s.KnownUtterances(ctx, q, org, callID)
+	return s.Utterances.KnownUtterances(ctx, q, org, callID)
 }
 
 // PublishUtterance publishes a known utterance on the live stream; zero is the start of the first.
@@ -35,8 +32,8 @@ func (s *Service) PublishUtterance(org, callID string, x KnownUtterance, zero ti
 		zero = h[0].began
 	}
 	g := x.segment(zero)
-	e := event.CallTranscriptSegment{CallID: callID, Speaker: string(g.Speaker), Channel: g.Channel, StartMS: g.StartMS, EndMS: g.EndMS, Text: g.Text,
-		Confidence: g.Confidence}
+	e := event.CallTranscriptSegment{CallID: callID, Speaker: string(g.Speaker), Channel: g.Channel, StartMS: g.StartMS, EndMS: g.EndMS,
+		Text: g.Text, Confidence: g.Confidence}
 	if err := s.Outbox.PublishEphemeral(org, e); err != nil {
 		s.Log.Warn("words of a call not streamed", "org", org, "call", callID, "err", err)
 	}
@@ -57,12 +54,9 @@ const utteranceTimeout = 15 * time.Second
 
 // awaitUtterances waits for the last utterances of a call's conversations with voice agents.
 func (s *Service) awaitUtterances(ctx context.Context, org, callID string) error {
-	if s.AwaitUtterances == nil {
-		return nil
-	}
 	limited, cancel := context.WithTimeout(ctx, utteranceTimeout)
 	defer cancel()
-	if s.AwaitUtterances(limited, org, callID) != nil && ctx.Err() == nil {
+	if s.Utterances.AwaitUtterances(limited, org, callID) != nil && ctx.Err() == nil {
 		s.Log.Warn("the last words of a voice agent are missing in the transcript", "call", callID)
 	}
 	return ctx.Err()
@@ -83,14 +77,15 @@ func (s *Service) allSegments(ctx context.Context, org string, t Transcript) ([]
 		return heard, failed
 	}
 	zero := said[0].Began
-	parts, err := s.Calls.RecordingParts(ctx, org, t.CallID)
+	parts, err := s.Recordings.Parts(ctx, org, t.CallID)
 	if err != nil {
 		return nil, err
 	}
 	if len(parts) > 0 {
 		zero = parts[0].StartedAt
 	}
-	if _, missing := AsMissingDependency(failed); missing || errors.Is(failed, errDisabled) || errors.Is(failed, errNoFile) || errors.Is(failed, ErrTooShort) {
+	if _, missing := AsMissingDependency(failed); missing || errors.Is(failed, errDisabled) || errors.Is(failed, errNoFile) ||
+		errors.Is(failed, ErrTooShort) {
 		failed = nil // the known utterances are the complete transcript
 	}
 	return withUtterances(heard, said, zero), failed

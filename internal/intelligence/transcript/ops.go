@@ -11,18 +11,21 @@ import (
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/op"
+	"soniq/internal/platform/visibility"
 	"soniq/internal/telephony/call"
 )
 
 // Operations returns the API operations for transcripts and summaries.
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
-		withFormats(op.NewStream("calls.transcript", "GET /calls/{id}/transcript", access.CallsRead, "Get what was said on a call", s.transcriptOf)),
+		withFormats(op.NewStream("calls.transcript", "GET /calls/{id}/transcript", access.CallsRead, "Get what was said on a call",
+			s.transcriptOf)),
 		op.New("calls.summary", "GET /calls/{id}/summary", access.CallsRead, "Get the summary of a call", s.summary),
 		op.New("transcripts.list", "GET /transcripts", access.CallsRead, "List transcripts, newest first", s.list),
 		withFormats(op.NewStream("transcripts.get", "GET /transcripts/{id}", access.CallsRead, "Get one transcript", s.get)),
 		op.New("transcripts.retry", "POST /transcripts/{id}/retry", access.CallsWrite, "Make a transcript again", s.retry).Status(202),
-		op.Delete("transcripts.delete", "DELETE /transcripts/{id}", access.CallsWrite, "Delete a transcript and all that came of it", s.remove),
+		op.Delete("transcripts.delete", "DELETE /transcripts/{id}", access.CallsWrite, "Delete a transcript and all that came of it",
+			s.remove),
 	}
 }
 
@@ -200,8 +203,12 @@ func (s *Service) list(ctx context.Context, in *ListIn) (*op.Out[op.Page[Transcr
 	if err != nil {
 		return nil, err
 	}
+	view, err := visibility.From(ctx, s.DB.Read(ctx))
+	if err != nil {
+		return nil, err
+	}
 	const text = `SELECT ` + transcriptColumns + ` FROM transcripts WHERE org_id = $1`
-	f := s.applyFilters(db.Where(text, access.Org(ctx)), in).Between("created_at", since, until).
+	f := s.applyFilters(view.Narrow(db.Where(text, access.Org(ctx)), "call_id"), in).Between("created_at", since, until).
 		Page("created_at", true, after.Int, after.ID, in.Limit)
 	rows, err := listTranscripts(ctx, s.DB.Read(ctx), f)
 	if err != nil {
@@ -213,7 +220,7 @@ func (s *Service) list(ctx context.Context, in *ListIn) (*op.Out[op.Page[Transcr
 	if in.IncludeTotal {
 		const count = `SELECT COUNT(*) FROM transcripts WHERE org_id = $1`
 		var n int
-		text, args := s.applyFilters(db.Where(count, access.Org(ctx)), in).Between("created_at", since, until).SQL()
+		text, args := s.applyFilters(view.Narrow(db.Where(count, access.Org(ctx)), "call_id"), in).Between("created_at", since, until).SQL()
 		if err := s.DB.Read(ctx).QueryRow(ctx, text, args...).Scan(&n); err != nil {
 			return nil, fmt.Errorf("count transcripts: %w", err)
 		}

@@ -13,6 +13,7 @@ import (
 	"soniq/internal/platform/event"
 	"soniq/internal/platform/job"
 	"soniq/internal/telephony/call"
+	"soniq/internal/telephony/call/recording"
 )
 
 // process runs the job of a recorded call: transcript, note and call memory. Each step checks the stored state, so
@@ -51,16 +52,15 @@ type callFacts struct {
 }
 
 func (s *Service) loadCallFacts(ctx context.Context, org, callID string) (callFacts, error) {
-	ctx = access.With(ctx, access.Principal{OrgID: org})
-	record, err := s.Calls.GetCDR(ctx, &call.RecordIn{ID: callID})
+	record, err := s.Calls.FindCDR(ctx, org, callID)
 	if err != nil {
 		return callFacts{}, fmt.Errorf("read record of call %s: %w", callID, err)
 	}
-	whole, err := s.Calls.Get(ctx, &call.GetIn{ID: callID})
+	whole, err := s.Calls.Get(access.With(ctx, access.Principal{OrgID: org}), &call.GetIn{ID: callID})
 	if err != nil {
 		return callFacts{}, fmt.Errorf("read call %s: %w", callID, err)
 	}
-	f := callFacts{CDR: record.Body}
+	f := callFacts{CDR: record}
 	if id := whole.Body.Recording.RecordingID; id != nil {
 		f.recordingID = *id
 	}
@@ -86,7 +86,7 @@ func (s *Service) transcribe(ctx context.Context, j job.Job, callID string) (Tra
 		return t, err
 	}
 	t.keepPrevious(before)
-	done := db.At(s.Now())
+	done := db.At(s.Clock.Now())
 	t.CompletedAt = &done
 	err = s.DB.Tx(ctx, func(tx db.Querier) error { return saveFinal(ctx, tx, j.Org, t) })
 	if err != nil {
@@ -101,7 +101,7 @@ func (s *Service) segments(ctx context.Context, org string, t Transcript) ([]Seg
 	if s.Pool == nil {
 		return nil, errDisabled
 	}
-	parts, err := s.Calls.RecordingParts(ctx, org, t.CallID)
+	parts, err := s.Recordings.Parts(ctx, org, t.CallID)
 	if err != nil {
 		return nil, err
 	}
@@ -131,9 +131,9 @@ func moreActionable(a, b error) error {
 }
 
 // partSegments returns the segments of one recording.
-func (s *Service) partSegments(ctx context.Context, p call.RecordingPart, language string, h liveRecordings, v Vocabulary) ([]Segment, error) {
+func (s *Service) partSegments(ctx context.Context, p recording.Part, language string, h liveRecordings, v Vocabulary) ([]Segment, error) {
 	var heard []Segment
-	if path, err := s.Calls.Files.Path(p.Name); err != nil {
+	if path, err := s.Recordings.Path(p); err != nil {
 		return nil, err
 	} else if l := h.forPath(path); l != nil {
 		l.LiveTranscription.End()
@@ -157,11 +157,11 @@ var (
 )
 
 // readRecording recognises a recording from its beginning.
-func (s *Service) readRecording(ctx context.Context, p call.RecordingPart, language string, v Vocabulary) ([]Segment, error) {
+func (s *Service) readRecording(ctx context.Context, p recording.Part, language string, v Vocabulary) ([]Segment, error) {
 	if !p.Available {
 		return nil, errNoFile
 	}
-	f, size, err := s.Calls.OpenRecordingPart(ctx, p)
+	f, size, err := s.Recordings.Open(ctx, p)
 	if err != nil {
 		return nil, fmt.Errorf("open recording %s: %w", p.ID, err)
 	}
@@ -285,7 +285,7 @@ func (s *Service) announce(ctx context.Context, tx db.Querier, org string, t Tra
 	if status == Failed {
 		fault = &event.Fault{Code: "summary_failed", Message: failed.Error()}
 	}
-	first, err := finishSummary(ctx, tx, org, t.CallID, status, n, fault, db.At(s.Now()))
+	first, err := finishSummary(ctx, tx, org, t.CallID, status, n, fault, db.At(s.Clock.Now()))
 	if err != nil || !first {
 		return err
 	}
@@ -360,9 +360,9 @@ func (s *Service) indexCall(ctx context.Context, j job.Job, c callFacts, t Trans
 	return nil
 }
 
-// Embedded records, in the caller's transaction, that the passages of a call were embedded after its note was
+// PassagesEmbedded implements memory.EmbeddingObserver: it records, in the caller's transaction, that the passages of a call were embedded after its note was
 // written.
-func (s *Service) Embedded(ctx context.Context, tx db.Querier, org, callID string, m memory.Model) error {
+func (s *Service) PassagesEmbedded(ctx context.Context, tx db.Querier, org, callID string, m memory.Model) error {
 	_, err := setEmbedding(ctx, tx, org, callID, Embedding{Status: embeddingIndexed, Model: m.Name, Dimensions: m.Dimensions})
 	return err
 }
@@ -370,8 +370,8 @@ func (s *Service) Embedded(ctx context.Context, tx db.Querier, org, callID strin
 // memoryCall converts a call for the call memory.
 func memoryCall(c callFacts, t Transcript, n Note) memory.Call {
 	m := memory.Call{ID: c.CallID, Phone: otherSide(c), At: c.StartedAt.Time, Direction: string(c.Direction),
-		Status: string(c.Status), TalkSeconds: c.TalkDurationSeconds, RecordingID: c.recordingID, Tags: c.Tags, Summary: n.Summary, Outcome: string(n.Outcome),
-		Sentiment: string(n.Sentiment.Overall), Topics: n.Topics}
+		Status: string(c.Status), TalkSeconds: c.TalkDurationSeconds, RecordingID: c.recordingID, Tags: c.Tags, Summary: n.Summary,
+		Outcome: string(n.Outcome), Sentiment: string(n.Sentiment.Overall), Topics: n.Topics}
 	if c.Agent != nil {
 		m.AgentID, m.AgentName = c.Agent.ID, c.Agent.Name
 	}

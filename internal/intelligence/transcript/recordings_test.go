@@ -45,7 +45,7 @@ func (h *fixture) stop(t *testing.T, n call.New, revision int, p recordingPart) 
 		Row:        call.State{Status: call.InProgress, Stage: "agent", AnsweredAt: h.started, Recording: "stopped", RecordingID: p.id},
 		Recordings: []call.RecordingChange{{ID: p.id, Status: "processing"}}}))
 	h.service.EndLive(n.Org, n.ID)
-	must(t, h.calls.Recorded(ctx, n.Org, n.ID, p.id, call.Audio{Duration: 7 * time.Second, Size: 1, SHA256: "x", SampleRate: 8000, Channels: 2},
+	must(t, h.recordings.Recorded(ctx, n.Org, n.ID, p.id, call.Audio{Duration: 7 * time.Second, Size: 1, SHA256: "x", SampleRate: 8000, Channels: 2},
 		h.service.OnRecordingsReady))
 }
 
@@ -89,7 +89,7 @@ func TestProcess_SeveralRecordingsInOrder(t *testing.T) {
 			dbtest.Each(t, func(t *testing.T, d *db.DB) {
 				more := []string{"One more thing.", "Yes?", "Goodbye."}
 				h := newFixture(t, d, &scriptedRecognizer{lines: append(append([]string{}, scriptLines...), more...)})
-				h.calls.Observe(recordingObserver{h.service})
+				h.recordings.Observe(recordingObserver{h.service})
 				n := h.beginCall(t, "call_1")
 				for i, live := range order {
 					p := h.record(t, n, 2*i+1, []string{"rec_1", "rec_2"}[i], h.started.Add(time.Duration(i)*20*time.Second), threeUtterances())

@@ -10,7 +10,7 @@ import (
 	"soniq/internal/platform/event"
 	"soniq/internal/platform/job"
 	"soniq/internal/platform/op"
-	"soniq/internal/telephony/call"
+	"soniq/internal/telephony/call/recording"
 )
 
 // Retranscription and deletion of the transcript of a call.
@@ -84,11 +84,11 @@ func (s *Service) checkAudio(ctx context.Context, org string, t Transcript) erro
 	if s.Pool == nil {
 		return op.State("transcription is switched off on this server: start it with --transcriber", string(t.Status))
 	}
-	parts, err := s.Calls.RecordingParts(ctx, org, t.CallID)
+	parts, err := s.Recordings.Parts(ctx, org, t.CallID)
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(parts, func(p call.RecordingPart) bool { return p.Available }) {
+	if !slices.ContainsFunc(parts, func(p recording.Part) bool { return p.Available }) {
 		return op.State("no recording of the call is left", string(t.Status), "delete")
 	}
 	return nil
@@ -173,10 +173,8 @@ func (s *Service) DeleteTranscript(ctx context.Context, tx db.Querier, org, call
 			return fmt.Errorf("forget what was said on %s: %w", callID, err)
 		}
 	}
-	if s.DeleteUtterances != nil {
-		if err := s.DeleteUtterances(ctx, tx, org, callID); err != nil {
-			return err
-		}
+	if err := s.Utterances.DeleteUtterances(ctx, tx, org, callID); err != nil {
+		return err
 	}
 	s.dropLive(org, callID)
 	return s.Calls.ClearSummary(ctx, tx, org, callID)

@@ -3,47 +3,85 @@ package transcript
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"sync"
 	"time"
 
 	"soniq/internal/intelligence/memory"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/event"
 	"soniq/internal/platform/job"
+	"soniq/internal/platform/wiring"
 	"soniq/internal/telephony/call"
+	"soniq/internal/telephony/call/recording"
 )
 
-// Service transcribes calls while they run. After their end it stores the transcript, writes the note and indexes
-// both in the call memory. It is safe for concurrent use; the exported fields are set before the first call.
-type Service struct {
+// Recordings are the recordings of calls. Package recording implements it.
+type Recordings interface {
+	// Parts lists the recordings of a call in the order of their start.
+	Parts(ctx context.Context, org, callID string) ([]recording.Part, error)
+	// Open opens the audio of an available recording.
+	Open(ctx context.Context, p recording.Part) (io.ReadSeekCloser, int64, error)
+	// Path returns the path of a recording's file.
+	Path(p recording.Part) (string, error)
+}
+
+// Config has the dependencies of the service.
+type Config struct {
 	DB         *db.DB
 	Outbox     *event.Outbox
 	Jobs       *job.Queue
 	Calls      *call.Service
+	Recordings Recordings
 	Memory     *memory.Service
 	Pool       *RecognizerPool // nil: transcription is off
-	Recognizer Recognizer      // the recogniser of the pool
+	Recognizer Recognizer      // the recogniser of the pool; nil: transcription is off
 	Summarizer Summarizer      // nil: notes are off
 	Fallback   Summarizer      // used if Summarizer fails for good; nil: none
 	Voicemails Voicemails      // nil: voicemail is not transcribed
 	Log        *slog.Logger
-	Now        func() time.Time
-	Language   string // of the calls, "en" if empty
-	// KnownUtterances returns utterances whose text is known without recognition: those of conversations with voice
-	// agents. They are complete once AwaitUtterances returns. nil: none.
-	KnownUtterances func(ctx context.Context, q db.Querier, org, callID string) ([]KnownUtterance, error)
-	AwaitUtterances func(ctx context.Context, org, callID string) error
-	// DeleteUtterances deletes them. May be nil.
-	DeleteUtterances func(ctx context.Context, tx db.Querier, org, callID string) error
-	// Zone returns the time zone of an organisation, for words such as "tomorrow"; nil: UTC.
-	Zone func(ctx context.Context, org string) *time.Location
-	// Vocabulary returns the terms of an organisation that may be said in one of its calls, the most relevant first;
-	// nil: none.
-	Vocabulary func(ctx context.Context, org, callID string) ([]Term, error)
+	Clock      clock.Clock // nil: the system clock
+	Language   string      // of the calls, "en" if empty
+
+	Utterances   Utterances
+	Zones        Zones
+	Vocabularies Vocabularies
+}
+
+// Utterances has utterances whose text is known without recognition: those of conversations with voice agents.
+type Utterances interface {
+	// KnownUtterances returns those of a call. They are complete once AwaitUtterances returns.
+	KnownUtterances(ctx context.Context, q db.Querier, org, callID string) ([]KnownUtterance, error)
+	AwaitUtterances(ctx context.Context, org, callID string) error
+	DeleteUtterances(ctx context.Context, tx db.Querier, org, callID string) error
+}
+
+// Zones returns the time zone of an organisation, for words such as "tomorrow".
+type Zones interface {
+	Zone(ctx context.Context, org string) (*time.Location, error)
+}
+
+// Vocabularies returns the terms of an organisation that may be said in one of its calls, the most relevant first.
+type Vocabularies interface {
+	Vocabulary(ctx context.Context, org, callID string) ([]Term, error)
+}
+
+// Service transcribes calls while they run. After their end it stores the transcript, writes the note and indexes
+// both in the call memory. It is safe for concurrent use.
+type Service struct {
+	Config
 
 	mu   sync.Mutex // guards live
 	live map[string]liveRecordings
+}
+
+// New returns a service. It panics if a dependency is missing.
+func New(c Config) *Service {
+	c.Clock = clock.OrSystem(c.Clock)
+	wiring.Check(c, "Recognizer", "Summarizer", "Fallback", "Voicemails")
+	return &Service{Config: c}
 }
 
 // liveRetention is how long the segments of an ended call wait in memory for their job.
@@ -56,11 +94,13 @@ func (s *Service) language() string {
 	return s.Language
 }
 
+// zone returns the time zone of an organisation, or UTC if it cannot be found.
 func (s *Service) zone(ctx context.Context, org string) *time.Location {
-	if s.Zone == nil {
+	zone, err := s.Zones.Zone(ctx, org)
+	if err != nil {
 		return time.UTC
 	}
-	return s.Zone(ctx, org)
+	return zone
 }
 
 // StartLive starts the live transcription of a recording that is being written at path. The caller writes the audio
@@ -76,14 +116,14 @@ func (s *Service) StartLive(org, callID, path string, f Format) *LiveTranscripti
 		return nil
 	}
 	l.Vocabulary = s.vocabulary(org, callID)
-	x := &liveRecording{LiveTranscription: l, id: db.NewID("trn"), path: path, partial: hasBeginning(path), began: s.Now()}
+	x := &liveRecording{LiveTranscription: l, id: db.NewID("trn"), path: path, partial: hasBeginning(path), began: s.Clock.Now()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.live == nil {
 		s.live = map[string]liveRecordings{}
 	}
 	for id, old := range s.live { // calls without a job
-		if last := old[len(old)-1].ended; !last.IsZero() && s.Now().Sub(last) > liveRetention && id != org+" "+callID {
+		if last := old[len(old)-1].ended; !last.IsZero() && s.Clock.Now().Sub(last) > liveRetention && id != org+" "+callID {
 			delete(s.live, id)
 		}
 	}
@@ -100,7 +140,7 @@ func (s *Service) EndLive(org, callID string) {
 	h := s.live[org+" "+callID]
 	for _, l := range h {
 		if l.ended.IsZero() {
-			l.ended = s.Now()
+			l.ended = s.Clock.Now()
 		}
 	}
 	s.mu.Unlock()
@@ -145,7 +185,7 @@ func (s *Service) RegisterJobs(r *job.Runner) {
 // OnRecordingsReady stores the segments recognised so far and queues the job for the rest. Call it in the transaction
 // in which the last recording of an ended call becomes available or fails.
 func (s *Service) OnRecordingsReady(ctx context.Context, tx db.Querier, org, callID string, ok bool) error {
-	t := Transcript{ID: db.NewID("trn"), CallID: callID, Status: Queued, Language: s.language(), CreatedAt: db.At(s.Now())}
+	t := Transcript{ID: db.NewID("trn"), CallID: callID, Status: Queued, Language: s.language(), CreatedAt: db.At(s.Clock.Now())}
 	if h := s.liveOf(org, callID); h != nil {
 		t.ID, t.Segments = h[0].id, h.segments()
 		t.Text, t.WordCount = TextOf(t.Segments), wordCount(t.Segments)

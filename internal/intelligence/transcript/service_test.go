@@ -22,6 +22,7 @@ import (
 	"soniq/internal/platform/event"
 	"soniq/internal/platform/job"
 	"soniq/internal/telephony/call"
+	"soniq/internal/telephony/call/recording"
 )
 
 // scriptedRecognizer returns the lines of a script, one per clip.
@@ -52,12 +53,13 @@ func (e *scriptedRecognizer) Ready(ctx context.Context) error { return e.err }
 
 // fixture has the services that process a call after its end.
 type fixture struct {
-	db      *db.DB
-	calls   *call.Service
-	memory  *memory.Service
-	service *transcript.Service
-	dir     string
-	started time.Time
+	db         *db.DB
+	calls      *call.Service
+	recordings *recording.Service
+	memory     *memory.Service
+	service    *transcript.Service
+	dir        string
+	started    time.Time
 }
 
 func newFixture(t *testing.T, d *db.DB, listener transcript.Recognizer) *fixture {
@@ -69,13 +71,17 @@ func newFixture(t *testing.T, d *db.DB, listener transcript.Recognizer) *fixture
 	if err != nil {
 		t.Fatal(err)
 	}
-	outbox := &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(time.Now()) }}
-	jobs := &job.Queue{Bus: b, Now: time.Now}
-	h.calls = call.NewService(call.Config{DB: d, Outbox: outbox, Jobs: jobs, Files: files, Node: "n1", BaseURL: "http://x", URLKey: make([]byte, 32), Now: time.Now})
+	outbox := &event.Outbox{DB: d, Bus: b}
+	jobs := &job.Queue{Bus: b}
+	h.calls = call.NewService(call.Config{DB: d, Outbox: outbox, Jobs: jobs, Node: "n1", Links: call.Links{BaseURL: "http://x"}})
+	h.recordings = recording.New(recording.Config{DB: d, Outbox: outbox, Jobs: jobs, Files: files, Calls: h.calls, Node: "n1",
+		Links: call.Links{BaseURL: "http://x", Key: make([]byte, 32)}})
+	h.calls.Observe(h.recordings)
 	lexicon := nlp.NewWordEmbedding()
-	h.memory = memory.New(memory.Config{DB: d, Lexicon: lexicon, Embedder: lexicon, Now: time.Now})
-	h.service = &transcript.Service{DB: d, Outbox: outbox, Jobs: jobs, Calls: h.calls, Memory: h.memory, Recognizer: listener,
-		Summarizer: nlp.NewRuleSummarizer(lexicon), Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: time.Now}
+	h.memory = memory.New(memory.Config{DB: d, Lexicon: lexicon, Embedder: lexicon})
+	h.service = transcript.New(transcript.Config{DB: d, Outbox: outbox, Jobs: jobs, Calls: h.calls, Recordings: h.recordings, Memory: h.memory, Recognizer: listener,
+		Summarizer: nlp.NewRuleSummarizer(lexicon), Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Utterances: noAgents{}, Zones: noAgents{}, Vocabularies: noAgents{}})
 	if listener != nil {
 		h.service.Pool = transcript.NewRecognizerPool(listener, 1)
 		t.Cleanup(h.service.Pool.Close)
@@ -144,7 +150,7 @@ func (h *fixture) playCall(t *testing.T, id string, live bool) {
 	if live {
 		h.service.EndLive(n.Org, n.ID)
 	}
-	check(h.calls.Recorded(ctx, n.Org, n.ID, recording.ID, call.Audio{Duration: 7 * time.Second, Size: 1, SHA256: "x", SampleRate: 8000, Channels: 2},
+	check(h.recordings.Recorded(ctx, n.Org, n.ID, recording.ID, call.Audio{Duration: 7 * time.Second, Size: 1, SHA256: "x", SampleRate: 8000, Channels: 2},
 		h.service.OnRecordingsReady))
 }
 

@@ -125,7 +125,8 @@ func (s *Summary) setNote(n Note) {
 
 // finishSummary stores a summary's final state and the time of its publication; changed is false if it was published
 // already.
-func finishSummary(ctx context.Context, tx db.Querier, org, callID string, status Status, n Note, fault *event.Fault, at db.Time) (changed bool, err error) {
+func finishSummary(ctx context.Context, tx db.Querier, org, callID string, status Status, n Note, fault *event.Fault,
+	at db.Time) (changed bool, err error) {
 	const q = `UPDATE summaries SET status = $3, note = $4, error = $5, announced_at = $6
 		WHERE org_id = $1 AND call_id = $2 AND announced_at IS NULL`
 	r, err := tx.Exec(ctx, q, org, callID, string(status), db.AsJSON(n), db.AsJSON(fault), at)

@@ -120,8 +120,8 @@ func (s *sideCounter) stats(all int) SideStats {
 func seconds(ms int) float64 { return math.Round(float64(ms)/100) / 10 }
 
 // questionWords are words that begin a question.
-var questionWords = []string{"what", "where", "when", "who", "why", "how", "which", "can", "could", "would", "do", "does", "did", "is", "are",
-	"was", "will", "should", "have", "may"}
+var questionWords = []string{"what", "where", "when", "who", "why", "how", "which", "can", "could", "would", "do", "does", "did", "is",
+	"are", "was", "will", "should", "have", "may"}
 
 // questions counts the questions in a text by their marks. In recognised speech without punctuation it decides by the
 // first word.

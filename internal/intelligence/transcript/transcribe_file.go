@@ -13,7 +13,8 @@ var ErrTooShort = errors.New("recording is too short")
 
 // TranscribeFile recognises a whole recording: a WAV file, or the raw frames of one that was never closed, in the
 // format raw. It reads the audio in small parts, however long it is. v may be nil.
-func (p *RecognizerPool) TranscribeFile(ctx context.Context, r io.ReaderAt, size int64, raw Format, language string, v Vocabulary) ([]Segment, error) {
+func (p *RecognizerPool) TranscribeFile(ctx context.Context, r io.ReaderAt, size int64, raw Format, language string,
+	v Vocabulary) ([]Segment, error) {
 	data, f, err := audioOf(io.NewSectionReader(r, 0, size), raw)
 	if err != nil {
 		return nil, err

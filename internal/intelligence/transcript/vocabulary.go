@@ -41,13 +41,10 @@ const vocabularyTimeout = 5 * time.Second
 
 // vocabulary returns the Vocabulary of a call. If the query fails the call is recognised without terms.
 func (s *Service) vocabulary(org, callID string) Vocabulary {
-	if s.Vocabulary == nil {
-		return nil
-	}
 	return func() []Term {
 		ctx, cancel := context.WithTimeout(context.Background(), vocabularyTimeout)
 		defer cancel()
-		terms, err := s.Vocabulary(ctx, org, callID)
+		terms, err := s.Vocabularies.Vocabulary(ctx, org, callID)
 		if err != nil {
 			s.Log.Warn("vocabulary not looked up", "org", org, "call", callID, "err", err)
 		}

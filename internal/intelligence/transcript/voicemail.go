@@ -75,8 +75,9 @@ func (s *Service) processMessage(ctx context.Context, j job.Job) error {
 }
 
 // transcribeMessage recognises a message and stores transcript, note and urgency.
-func (s *Service) transcribeMessage(ctx context.Context, j job.Job, id string, c call.Call, sound io.ReadSeeker, size int64, alone bool) error {
-	now := db.At(s.Now())
+func (s *Service) transcribeMessage(ctx context.Context, j job.Job, id string, c call.Call, sound io.ReadSeeker, size int64,
+	alone bool) error {
+	now := db.At(s.Clock.Now())
 	t := Transcript{ID: db.NewID("trn"), CallID: c.ID, VoicemailID: &id, Status: Processing, Language: s.language(), CreatedAt: now}
 	segments, err := s.readMessage(ctx, sound, size, t.Language, s.vocabulary(j.Org, c.ID))
 	if err := s.setOutcome(&t, segments, err, j.Last()); err != nil {

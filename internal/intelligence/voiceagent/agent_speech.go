@@ -9,7 +9,7 @@ import (
 	"time"
 	"unicode"
 
-	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/clip"
 )
 
 const (
@@ -32,7 +32,7 @@ type agentSpeech struct {
 	cancel          context.CancelFunc
 	uninterruptible int              // parts at the beginning that cannot be interrupted
 	uncached        bool             // its text is specific to this conversation and not cached
-	filler          *media.Clip      // played if nothing else is ready in time; nil: silence
+	filler          *clip.Clip       // played if nothing else is ready in time; nil: silence
 	texts           chan string      // closed by finish
 	clips           chan *speechPart // synthesised parts
 	finished        chan struct{}    // closed when all was played, or after stop
@@ -54,14 +54,14 @@ type agentSpeech struct {
 
 type speechPart struct {
 	text   string
-	clip   *media.Clip
+	clip   *clip.Clip
 	played time.Duration
 	done   bool
 }
 
 func (s *Service) newSpeech(ctx context.Context, line Caller, set ConversationSettings) *agentSpeech {
-	p := &agentSpeech{s: s, line: line, set: set, texts: make(chan string, maxParts), clips: make(chan *speechPart, partsAhead), finished: make(chan struct{}),
-		released: make(chan struct{})}
+	p := &agentSpeech{s: s, line: line, set: set, texts: make(chan string, maxParts), clips: make(chan *speechPart, partsAhead),
+		finished: make(chan struct{}), released: make(chan struct{})}
 	p.ctx, p.cancel = context.WithCancel(ctx)
 	p.work.Go(p.synthesizeLoop)
 	p.work.Go(p.playLoop)
@@ -129,7 +129,7 @@ func (p *agentSpeech) synthesizeLoop() {
 			part := p.parts[n]
 			part.clip = clip
 			if p.voiced.IsZero() {
-				p.voiced = p.s.Now()
+				p.voiced = p.s.Clock.Now()
 			}
 			p.mu.Unlock()
 			select {
@@ -143,10 +143,10 @@ func (p *agentSpeech) synthesizeLoop() {
 	}
 }
 
-func (p *agentSpeech) synthesize(text string) (*media.Clip, error) {
+func (p *agentSpeech) synthesize(text string) (*clip.Clip, error) {
 	ctx, cancel := context.WithTimeout(p.ctx, synthesisTimeout)
 	defer cancel()
-	clip, err := p.s.Synthesize(ctx, p.set.Org, text, p.set.Voice, p.set.Language, p.uncached)
+	clip, err := p.s.Synthesizer.Synthesize(ctx, p.set.Org, text, p.set.Voice, p.set.Language, p.uncached)
 	if err != nil {
 		return nil, fmt.Errorf("the voice: %w", err)
 	}
@@ -229,7 +229,7 @@ func (p *agentSpeech) setPlaying(sound Playback) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.first.IsZero() {
-		p.first = p.s.Now()
+		p.first = p.s.Clock.Now()
 	}
 	p.playing = sound
 	if p.pausing != nil {
@@ -243,7 +243,7 @@ func (p *agentSpeech) interrupted(part *speechPart, sound Playback) bool {
 	defer p.mu.Unlock()
 	p.playing = nil
 	part.played += sound.Played()
-	p.last = p.s.Now()
+	p.last = p.s.Clock.Now()
 	if p.pausing != nil && part.played+ignoredRest < part.clip.Duration() {
 		return true
 	}
@@ -309,7 +309,7 @@ func (p *agentSpeech) interruptible() bool {
 func (p *agentSpeech) audible() (is, soon bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.playing != nil && p.pausing == nil, p.s.Now().Sub(p.first) < justBegunFor
+	return p.playing != nil && p.pausing == nil, p.s.Clock.Now().Sub(p.first) < justBegunFor
 }
 
 func (p *agentSpeech) isOver() bool {

@@ -39,7 +39,7 @@ func (t *conversation) handleAudio(piece []int16) {
 func (t *conversation) handleFrame(pcm []int16) {
 	loud := t.activity.frame(pcm)
 	if u := t.utterance; u != nil {
-		u.addFrame(pcm, loud, t.s.Now())
+		u.addFrame(pcm, loud, t.s.Clock.Now())
 		return
 	}
 	t.recent = append(t.recent, pcm...)
@@ -75,8 +75,9 @@ func (t *conversation) speechThreshold() int {
 // startUtterance starts an utterance of the caller. The agent pauses until the transcription shows whether there are
 // words.
 func (t *conversation) startUtterance() {
-	now := t.s.Now()
-	u := &callerUtterance{pcm: append([]int16(nil), t.recent...), began: now.Add(-windowFrames * frameDuration), loud: t.activity.loudFrames(), last: now, requestedAt: -1}
+	now := t.s.Clock.Now()
+	u := &callerUtterance{pcm: append([]int16(nil), t.recent...), began: now.Add(-windowFrames * frameDuration),
+		loud: t.activity.loudFrames(), last: now, requestedAt: -1}
 	t.recent = t.recent[:0]
 	t.utterance, t.idleSince = u, time.Time{}
 	if t.speech != nil && !t.speech.isOver() {
@@ -158,7 +159,7 @@ func (t *conversation) transcribe(u *callerUtterance) {
 
 // transcribed stores the transcription, and starts a speculative reply before the end of the turn is certain.
 func (t *conversation) transcribed(u *callerUtterance, text string, err error) {
-	u.transcribed, u.text, u.err, u.transcribedAt = true, text, err, t.s.Now()
+	u.transcribed, u.text, u.err, u.transcribedAt = true, text, err, t.s.Clock.Now()
 	if text == "" || err != nil || t.toolsRunning || u.bargeIn && isBackchannel(text) {
 		return
 	}
@@ -180,7 +181,7 @@ var errNotRecognised = errors.New("what callers say is not understood")
 
 // endUtterance ends the caller's utterance.
 func (t *conversation) endUtterance(u *callerUtterance) {
-	t.utterance, t.idleSince = nil, t.s.Now()
+	t.utterance, t.idleSince = nil, t.s.Clock.Now()
 	t.activity.reset()
 	switch {
 	case u.err != nil:
@@ -230,7 +231,7 @@ func (t *conversation) recognitionFailed(err error) {
 
 // answer plays the answer to an utterance.
 func (t *conversation) answer(u *callerUtterance) {
-	now := t.s.Now()
+	now := t.s.Clock.Now()
 	t.endAgentTurn()
 	t.saveTurn()
 	t.silencePrompts = 0

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/clip"
 )
 
 // Timing and limits of a conversation.
@@ -57,7 +57,7 @@ type conversation struct {
 	misheard       int       // consecutive times
 	ending         *Result   // result once the speech has ended
 	result         *Result
-	filler         *media.Clip
+	filler         *clip.Clip
 	nextReply      *pendingReply // reply to play once the speech has ended
 	log            *utteranceLog
 }
@@ -68,7 +68,8 @@ func (s *Service) Converse(ctx context.Context, line Caller, set ConversationSet
 		return s.converseRealtime(ctx, line, set)
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	t := &conversation{s: s, ctx: ctx, caller: line, settings: set, model: s.NewModel(set), tasks: make(chan func(), 16), activity: newVoiceActivity(), began: s.Now()}
+	t := &conversation{s: s, ctx: ctx, caller: line, settings: set, model: s.Models.NewModel(set), tasks: make(chan func(), 16),
+		activity: newVoiceActivity(), began: s.Clock.Now()}
 	t.log = s.newUtteranceLog(ctx, set)
 	defer func() {
 		cancel()
@@ -78,7 +79,8 @@ func (s *Service) Converse(ctx context.Context, line Caller, set ConversationSet
 	}()
 	line.AddEntry("ai_agent.started", map[string]any{"flow_id": set.FlowID, "engine": t.model.Engine()})
 	r := t.run()
-	line.AddEntry("ai_agent.ended", map[string]any{"outcome": outcomeName(r.Outcome), "reason": r.Reason, "turns": t.turns, "seconds": int(s.Now().Sub(t.began).Seconds())})
+	line.AddEntry("ai_agent.ended", map[string]any{"outcome": outcomeName(r.Outcome), "reason": r.Reason, "turns": t.turns,
+		"seconds": int(s.Clock.Now().Sub(t.began).Seconds())})
 	return r
 }
 
@@ -153,7 +155,7 @@ func (t *conversation) post(f func()) {
 
 // tick runs every 20 ms.
 func (t *conversation) tick() {
-	now := t.s.Now()
+	now := t.s.Clock.Now()
 	if t.speech != nil && t.speech.isOver() {
 		t.speechEnded(now)
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/clip"
 )
 
 // phrase is a standard announcement of all agents.
@@ -28,14 +28,17 @@ var phrases = map[string][]string{
 		"Sorry, I did not understand. Could you say that again?", "Are you still there?", "I will connect you now. One moment, please.",
 		"I am sorry, something went wrong on our side. One moment, please.", "One moment, please.", "Thank you for calling. Goodbye.",
 		"You can leave a message now."},
-	"de": {"Sie sprechen mit einem automatischen Assistenten.", "Sie sprechen mit einem automatischen Assistenten mit vorbereiteten Antworten.",
-		"Das habe ich leider nicht verstanden. Können Sie das wiederholen?", "Sind Sie noch da?", "Ich verbinde Sie jetzt. Einen Moment, bitte.",
-		"Es tut mir leid, bei uns ist etwas schiefgegangen. Einen Moment, bitte.", "Einen Moment, bitte.", "Danke für Ihren Anruf. Auf Wiederhören.",
-		"Sie können jetzt eine Nachricht hinterlassen."},
+	"de": {"Sie sprechen mit einem automatischen Assistenten.",
+		"Sie sprechen mit einem automatischen Assistenten mit vorbereiteten Antworten.",
+		"Das habe ich leider nicht verstanden. Können Sie das wiederholen?", "Sind Sie noch da?",
+		"Ich verbinde Sie jetzt. Einen Moment, bitte.",
+		"Es tut mir leid, bei uns ist etwas schiefgegangen. Einen Moment, bitte.", "Einen Moment, bitte.",
+		"Danke für Ihren Anruf. Auf Wiederhören.", "Sie können jetzt eine Nachricht hinterlassen."},
 	"fr": {"Vous parlez à un assistant automatique.", "Vous parlez à un assistant automatique aux réponses préparées.",
-		"Désolé, je n'ai pas compris. Pouvez-vous répéter ?", "Êtes-vous toujours là ?", "Je vous mets en relation. Un instant, s'il vous plaît.",
-		"Désolé, un problème est survenu de notre côté. Un instant, s'il vous plaît.", "Un instant, s'il vous plaît.", "Merci de votre appel. Au revoir.",
-		"Vous pouvez laisser un message."},
+		"Désolé, je n'ai pas compris. Pouvez-vous répéter ?", "Êtes-vous toujours là ?",
+		"Je vous mets en relation. Un instant, s'il vous plaît.",
+		"Désolé, un problème est survenu de notre côté. Un instant, s'il vous plaît.", "Un instant, s'il vous plaît.",
+		"Merci de votre appel. Au revoir.", "Vous pouvez laisser un message."},
 	"es": {"Está hablando con un asistente automático.", "Está hablando con un asistente automático con respuestas preparadas.",
 		"Perdone, no le he entendido. ¿Puede repetirlo?", "¿Sigue ahí?", "Le paso ahora. Un momento, por favor.",
 		"Lo siento, algo ha fallado por nuestra parte. Un momento, por favor.", "Un momento, por favor.", "Gracias por llamar. Adiós.",
@@ -69,14 +72,14 @@ func (t *conversation) prepareFiller() {
 	t.work.Go(func() {
 		ctx, cancel := context.WithTimeout(t.ctx, synthesisTimeout)
 		defer cancel()
-		clip, err := t.s.Synthesize(ctx, t.settings.Org, t.phrase(moment), t.settings.Voice, t.settings.Language, false)
+		clip, err := t.s.Synthesizer.Synthesize(ctx, t.settings.Org, t.phrase(moment), t.settings.Voice, t.settings.Language, false)
 		if err == nil {
 			t.post(func() { t.setFiller(clip) })
 		}
 	})
 }
 
-func (t *conversation) setFiller(clip *media.Clip) { t.filler = clip }
+func (t *conversation) setFiller(clip *clip.Clip) { t.filler = clip }
 
 func isScripted(m LanguageModel) bool {
 	_, is := m.(*ScriptedModel)
@@ -110,7 +113,7 @@ func (t *conversation) handleKeys() {
 		case key == '#' && t.digits != "":
 			t.answerKeys()
 		case len(t.digits) < maxDigits:
-			t.digits, t.lastKey = t.digits+string(key), t.s.Now()
+			t.digits, t.lastKey = t.digits+string(key), t.s.Clock.Now()
 			if t.speech != nil && t.speech.interruptible() {
 				t.speech.pause()
 			}

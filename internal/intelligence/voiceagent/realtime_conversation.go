@@ -59,7 +59,8 @@ type timeSpan struct{ began, ended time.Time }
 // converseRealtime runs a conversation with a RealtimeEngine until it ends.
 func (s *Service) converseRealtime(ctx context.Context, line Caller, set ConversationSettings) Result {
 	ctx, cancel := context.WithCancel(ctx)
-	l := &realtimeConversation{s: s, ctx: ctx, caller: line, settings: set, engine: s.Realtime.Engine(), tasks: make(chan func(), 16), finishedItems: map[string]bool{}, pendingInputs: map[string]timeSpan{}, began: s.Now()}
+	l := &realtimeConversation{s: s, ctx: ctx, caller: line, settings: set, engine: s.Realtime.Engine(), tasks: make(chan func(), 16),
+		finishedItems: map[string]bool{}, pendingInputs: map[string]timeSpan{}, began: s.Clock.Now()}
 	l.log = s.newUtteranceLog(ctx, set)
 	defer func() {
 		cancel()
@@ -69,7 +70,8 @@ func (s *Service) converseRealtime(ctx context.Context, line Caller, set Convers
 	}()
 	line.AddEntry("ai_agent.started", map[string]any{"flow_id": set.FlowID, "engine": l.engine})
 	r := l.run()
-	line.AddEntry("ai_agent.ended", map[string]any{"outcome": outcomeName(r.Outcome), "reason": r.Reason, "turns": l.turns, "seconds": int(s.Now().Sub(l.began).Seconds())})
+	line.AddEntry("ai_agent.ended", map[string]any{"outcome": outcomeName(r.Outcome), "reason": r.Reason, "turns": l.turns,
+		"seconds": int(s.Clock.Now().Sub(l.began).Seconds())})
 	return r
 }
 
@@ -98,7 +100,7 @@ func (l *realtimeConversation) run() Result {
 		case <-l.caller.KeyPressed():
 			l.handleKeys()
 		case <-tick.C:
-			l.tick(l.s.Now())
+			l.tick(l.s.Clock.Now())
 		case <-l.ctx.Done():
 			l.result = &Result{Reason: "the caller hung up"}
 		}
@@ -260,9 +262,9 @@ func (l *realtimeConversation) handleKeys() {
 		case key == personKey && l.digits == "" && l.settings.Handoff:
 			l.finishWith(Result{Outcome: Handoff, Reason: "the caller pressed 0"}, connecting)
 		case key == '#' && l.digits != "":
-			l.answerKeys(l.s.Now())
+			l.answerKeys(l.s.Clock.Now())
 		case len(l.digits) < maxDigits:
-			l.digits, l.lastKey = l.digits+string(key), l.s.Now()
+			l.digits, l.lastKey = l.digits+string(key), l.s.Clock.Now()
 			if l.settings.Interruptible {
 				l.interrupt()
 			}

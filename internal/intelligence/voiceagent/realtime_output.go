@@ -66,7 +66,7 @@ func (l *realtimeConversation) outputAudio(sign RealtimeEvent) {
 	if x == nil {
 		return
 	}
-	now := l.s.Now()
+	now := l.s.Clock.Now()
 	l.waitingSince = time.Time{}
 	x.sound += time.Duration(len(sign.PCM)) * time.Second / time.Duration(sign.Rate)
 	x.feed.Write(sign.PCM)

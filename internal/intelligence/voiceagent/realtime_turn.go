@@ -41,7 +41,7 @@ func (l *realtimeConversation) turnStarted() {
 		l.finishWith(Result{Outcome: Handoff, Reason: "too many turns"}, connecting)
 		return
 	}
-	now := l.s.Now()
+	now := l.s.Clock.Now()
 	l.turn, l.inputItem = &Turn{At: now, Engine: l.engine, last: now, began: now}, ""
 }
 
@@ -50,7 +50,7 @@ func (l *realtimeConversation) turnStopped(sign RealtimeEvent) {
 	if l.ending != nil || l.turn == nil {
 		return
 	}
-	now := l.s.Now()
+	now := l.s.Clock.Now()
 	l.callerSpeaking, l.inputItem = false, sign.Item
 	l.turn.last = now.Add(-sign.SilentFor)
 	l.turn.At = l.turn.last
@@ -69,7 +69,7 @@ func (l *realtimeConversation) inputTranscribed(sign RealtimeEvent) {
 	}
 	delete(l.pendingInputs, sign.Item)
 	if l.turn != nil && sign.Item == l.inputItem {
-		l.turn.Heard, l.turn.Transcribed = sign.Text, l.turn.msSince(l.s.Now())
+		l.turn.Heard, l.turn.Transcribed = sign.Text, l.turn.msSince(l.s.Clock.Now())
 	}
 	l.addHistory("user", sign.Text)
 	l.log.add(false, sign.Text, when.began, when.ended)
@@ -87,7 +87,7 @@ func (l *realtimeConversation) responseDone(sign RealtimeEvent) {
 	default:
 		l.waitingSince = time.Time{}
 		if len(l.items) == 0 {
-			l.idleSince = l.s.Now()
+			l.idleSince = l.s.Clock.Now()
 		}
 	}
 }
@@ -133,7 +133,7 @@ func (l *realtimeConversation) toolsDone(all []toolResult) {
 	}
 	switch {
 	case end == nil:
-		l.request(l.s.Now(), func() {
+		l.request(l.s.Clock.Now(), func() {
 			if l.session != nil {
 				l.session.SendToolResults(told)
 			}

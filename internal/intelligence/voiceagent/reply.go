@@ -33,7 +33,7 @@ type pendingReply struct {
 // startReply starts generating a reply to the history so far.
 func (t *conversation) startReply(told []Message) *pendingReply {
 	ctx, cancel := context.WithTimeoutCause(t.ctx, replyTimeout, errReplyTimeout)
-	r := &pendingReply{speech: t.s.newSpeech(t.ctx, t.caller, t.settings), cancel: cancel, began: t.s.Now()}
+	r := &pendingReply{speech: t.s.newSpeech(t.ctx, t.caller, t.settings), cancel: cancel, began: t.s.Clock.Now()}
 	r.speech.filler, r.speech.uncached = t.filler, !isScripted(t.model)
 	told = append([]Message(nil), told...)
 	t.work.Go(func() {
@@ -46,7 +46,8 @@ func (t *conversation) startReply(told []Message) *pendingReply {
 }
 
 // generate lets the model reply, and splits the text into parts for synthesis.
-func (t *conversation) generate(ctx context.Context, cancel context.CancelFunc, r *pendingReply, told []Message) (calls []ToolCall, err error) {
+func (t *conversation) generate(ctx context.Context, cancel context.CancelFunc, r *pendingReply, told []Message) (calls []ToolCall,
+	err error) {
 	var cut clauseSplitter
 	slow := time.AfterFunc(firstWordTimeout, cancel)
 	defer slow.Stop()
@@ -55,7 +56,7 @@ func (t *conversation) generate(ctx context.Context, cancel context.CancelFunc, 
 		if !begun && text != "" {
 			begun = true
 			slow.Stop()
-			now := t.s.Now()
+			now := t.s.Clock.Now()
 			t.post(func() { r.first = now })
 		}
 		for _, part := range cut.add(text) {

@@ -59,8 +59,8 @@ func (s ConversationSettings) AllTools() []Tool {
 				return "done", &Result{Outcome: Handoff, Reason: reasonOf(a, "the agent handed over")}, nil
 			}})
 	}
-	return append(all, Tool{Name: EndCall, Description: "End the call, once the caller has what they want and you have said goodbye.", Parameters: reason,
-		Run: func(_ context.Context, a map[string]string) (any, *Result, error) {
+	return append(all, Tool{Name: EndCall, Description: "End the call, once the caller has what they want and you have said goodbye.",
+		Parameters: reason, Run: func(_ context.Context, a map[string]string) (any, *Result, error) {
 			return "done", &Result{Outcome: Completed, Reason: reasonOf(a, "the caller was helped")}, nil
 		}})
 }
@@ -119,9 +119,9 @@ type toolResult struct {
 
 // callTool calls a tool.
 func (s *Service) callTool(ctx context.Context, set ConversationSettings, call ToolCall) (d toolResult) {
-	began := s.Now()
+	began := s.Clock.Now()
 	d.ToolCall = call
-	defer func() { d.took = s.Now().Sub(began) }()
+	defer func() { d.took = s.Clock.Now().Sub(began) }()
 	all := set.AllTools()
 	i := slices.IndexFunc(all, func(x Tool) bool { return x.Name == call.Name })
 	if i < 0 {

@@ -74,7 +74,8 @@ func (t *conversation) saveTurn() {
 // saveTurn adds a turn to the call's timeline and stores it in the background.
 func (s *Service) saveTurn(ctx context.Context, line Caller, set ConversationSettings, x Turn, saves *sync.WaitGroup) {
 	d := map[string]any{"interrupted": x.Interrupted, "engine": x.Engine}
-	for name, ms := range map[string]*int{"understood_ms": x.Transcribed, "endpoint_ms": x.Endpoint, "thought_ms": x.FirstWords, "voiced_ms": x.FirstClip, "audio_ms": x.FirstAudio} {
+	for name, ms := range map[string]*int{"understood_ms": x.Transcribed, "endpoint_ms": x.Endpoint, "thought_ms": x.FirstWords,
+		"voiced_ms": x.FirstClip, "audio_ms": x.FirstAudio} {
 		if ms != nil {
 			d[name] = *ms
 		}
@@ -98,10 +99,11 @@ func (s *Service) saveTurn(ctx context.Context, line Caller, set ConversationSet
 const turnColumns = `id, at, heard, said, interrupted, engine, tools, understood_ms, endpoint_ms, thought_ms, voiced_ms, audio_ms`
 
 func (s *Service) insertTurn(ctx context.Context, org, call string, x Turn) error {
-	const q = `INSERT INTO assistant_turns (org_id, call_id, ` + turnColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
+	const q = `INSERT INTO assistant_turns (org_id, call_id, ` + turnColumns +
+		`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
 	return s.DB.Tx(ctx, func(tx db.Querier) error {
-		_, err := tx.Exec(ctx, q, org, call, db.NewID("turn"), db.At(x.At), x.Heard, x.Said, x.Interrupted, x.Engine, db.JSON[[]string]{V: x.Tools},
-			x.Transcribed, x.Endpoint, x.FirstWords, x.FirstClip, x.FirstAudio)
+		_, err := tx.Exec(ctx, q, org, call, db.NewID("turn"), db.At(x.At), x.Heard, x.Said, x.Interrupted, x.Engine,
+			db.JSON[[]string]{V: x.Tools}, x.Transcribed, x.Endpoint, x.FirstWords, x.FirstClip, x.FirstAudio)
 		return err
 	})
 }
@@ -117,7 +119,8 @@ func (s *Service) Turns(ctx context.Context, q db.Querier, org, call string) (al
 		var x Turn
 		var at db.Time
 		var tools db.JSON[[]string]
-		if err := rows.Scan(&x.ID, &at, &x.Heard, &x.Said, &x.Interrupted, &x.Engine, &tools, &x.Transcribed, &x.Endpoint, &x.FirstWords, &x.FirstClip, &x.FirstAudio); err != nil {
+		if err := rows.Scan(&x.ID, &at, &x.Heard, &x.Said, &x.Interrupted, &x.Engine, &tools, &x.Transcribed, &x.Endpoint, &x.FirstWords,
+			&x.FirstClip, &x.FirstAudio); err != nil {
 			return nil, fmt.Errorf("read turn: %w", err)
 		}
 		x.At, x.Tools = at.Time, tools.V
@@ -131,7 +134,8 @@ func (s *Service) Turns(ctx context.Context, q db.Querier, org, call string) (al
 
 // DeleteCall deletes the turns and utterances of a call.
 func (s *Service) DeleteCall(ctx context.Context, tx db.Querier, org, call string) error {
-	for _, q := range []string{`DELETE FROM assistant_turns WHERE org_id = $1 AND call_id = $2`, `DELETE FROM assistant_words WHERE org_id = $1 AND call_id = $2`} {
+	for _, q := range []string{`DELETE FROM assistant_turns WHERE org_id = $1 AND call_id = $2`,
+		`DELETE FROM assistant_words WHERE org_id = $1 AND call_id = $2`} {
 		if _, err := tx.Exec(ctx, q, org, call); err != nil {
 			return fmt.Errorf("erase what was said to a voice agent: %w", err)
 		}
@@ -142,7 +146,8 @@ func (s *Service) DeleteCall(ctx context.Context, tx db.Querier, org, call strin
 // DeleteBefore deletes turns and utterances of an organisation from before a time.
 func (s *Service) DeleteBefore(ctx context.Context, org string, before time.Time) error {
 	return s.DB.Tx(ctx, func(tx db.Querier) error {
-		for _, q := range []string{`DELETE FROM assistant_turns WHERE org_id = $1 AND at < $2`, `DELETE FROM assistant_words WHERE org_id = $1 AND began_at < $2`} {
+		for _, q := range []string{`DELETE FROM assistant_turns WHERE org_id = $1 AND at < $2`,
+			`DELETE FROM assistant_words WHERE org_id = $1 AND began_at < $2`} {
 			if _, err := tx.Exec(ctx, q, org, db.At(before)); err != nil {
 				return fmt.Errorf("sweep what was said to voice agents: %w", err)
 			}

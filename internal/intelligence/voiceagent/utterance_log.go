@@ -34,7 +34,8 @@ const maxQueuedUtterances = 200
 // newUtteranceLog starts storing utterances in the background, until close. The conversation never waits for the
 // database.
 func (s *Service) newUtteranceLog(ctx context.Context, set ConversationSettings) *utteranceLog {
-	d := &utteranceLog{s: s, org: set.Org, call: set.CallID, conversationID: db.NewID("talk"), queue: make(chan Utterance, maxQueuedUtterances)}
+	d := &utteranceLog{s: s, org: set.Org, call: set.CallID, conversationID: db.NewID("talk"),
+		queue: make(chan Utterance, maxQueuedUtterances)}
 	s.countConversation(set, 1)
 	ctx = context.WithoutCancel(ctx)
 	d.work.Go(func() {
@@ -60,7 +61,7 @@ func (d *utteranceLog) close() {
 	d.s.countConversation(ConversationSettings{Org: d.org, CallID: d.call}, -1)
 }
 
-// add queues an utterance, and calls OnUtterance.
+// add queues an utterance, and notifies observers.
 func (d *utteranceLog) add(agent bool, text string, began, ended time.Time) {
 	if text == "" || began.IsZero() || d.s.DB == nil {
 		return
@@ -72,8 +73,8 @@ func (d *utteranceLog) add(agent bool, text string, began, ended time.Time) {
 	if d.first.IsZero() {
 		d.first = began
 	}
-	if d.s.OnUtterance != nil {
-		d.s.OnUtterance(d.org, d.call, w, d.first)
+	for _, o := range d.s.utteranceObservers {
+		o.UtteranceFinished(d.org, d.call, w, d.first)
 	}
 	select {
 	case d.queue <- w:

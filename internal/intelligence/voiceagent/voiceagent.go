@@ -10,8 +10,12 @@ import (
 	"sync"
 	"time"
 
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
+	"soniq/internal/platform/observe"
+	"soniq/internal/platform/wiring"
 	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/clip"
 )
 
 // Outcomes of a conversation.
@@ -60,7 +64,7 @@ type ToolCall struct {
 // Caller is the caller's side of the call: audio, keys and timeline.
 type Caller interface {
 	// Say starts playing a clip; it replaces the previous one.
-	Say(ctx context.Context, clip *media.Clip) (Playback, error)
+	Say(ctx context.Context, clip *clip.Clip) (Playback, error)
 	// PlayStream starts playing audio that is still arriving; it replaces the previous audio.
 	PlayStream(ctx context.Context, feed *media.InjectedAudio) (Playback, error)
 	// Listen returns the caller's audio, mono at 8 kHz.
@@ -102,29 +106,47 @@ type Result struct {
 
 // Config has the dependencies and settings of a Service.
 type Config struct {
-	DB  *db.DB
-	Log *slog.Logger
-	Now func() time.Time
+	DB    *db.DB
+	Log   *slog.Logger
+	Clock clock.Clock // nil: the system clock
 	// Transcriber transcribes callers; nil: speech recognition is off.
 	Transcriber Transcriber
-	// Synthesize speaks a text of an organisation; if uncached is set the audio is not cached.
-	Synthesize func(ctx context.Context, org, text, voice, language string, fleeting bool) (*media.Clip, error)
-	// SynthesisReady returns an error if speech cannot be synthesised. nil: no check.
-	SynthesisReady func(ctx context.Context) error
-	// NewModel returns the language model of a conversation; nil: there are no agents.
-	NewModel func(s ConversationSettings) LanguageModel
-	// Realtime replaces Transcriber and NewModel; mandatory announcements still use Synthesize. May be nil.
+	Synthesizer Synthesizer
+	Models      Models // nil: there are no agents
+	// Realtime replaces Transcriber and Models; mandatory announcements still use Synthesizer. May be nil.
 	Realtime RealtimeEngine
 	// MaxConversations limits concurrent conversations; 0: no limit.
 	MaxConversations int
-	// OnUtterance is called for each finished utterance, with the start of the first one of the conversation. May be
-	// nil.
-	OnUtterance func(org, call string, w Utterance, first time.Time)
+}
+
+// Synthesizer speaks texts.
+type Synthesizer interface {
+	// Synthesize speaks a text of an organisation; if uncached is set the audio is not cached.
+	Synthesize(ctx context.Context, org, text, voice, language string, uncached bool) (*clip.Clip, error)
+	// Ready returns an error if speech cannot be synthesised.
+	Ready(ctx context.Context) error
+}
+
+// Models returns the language model of a conversation.
+type Models interface {
+	NewModel(s ConversationSettings) LanguageModel
+}
+
+// ModelFunc adapts a function to Models.
+type ModelFunc func(s ConversationSettings) LanguageModel
+
+// NewModel returns the result of the function.
+func (f ModelFunc) NewModel(s ConversationSettings) LanguageModel { return f(s) }
+
+// UtteranceObserver is notified of each finished utterance, with the start of the first one of the conversation.
+type UtteranceObserver interface {
+	UtteranceFinished(org, call string, w Utterance, first time.Time)
 }
 
 // Service runs conversations. It is safe for concurrent use.
 type Service struct {
 	Config
+	utteranceObservers []UtteranceObserver
 
 	mu            sync.Mutex // guards the fields below
 	active        int        // reserved conversations
@@ -132,8 +154,17 @@ type Service struct {
 	waiting       map[string][]chan struct{}
 }
 
-// New returns a service.
-func New(c Config) *Service { return &Service{Config: c} }
+// New returns a service. It panics if a dependency is missing.
+func New(c Config) *Service {
+	c.Clock = clock.OrSystem(c.Clock)
+	wiring.Check(c, "Transcriber", "Models", "Realtime")
+	return &Service{Config: c}
+}
+
+// Observe adds an observer. It panics if o is no UtteranceObserver. Call it before the first conversation.
+func (s *Service) Observe(o any) {
+	observe.Require("voiceagent", o, observe.Add(&s.utteranceObservers, o))
+}
 
 // Reserve reserves one conversation until release is called. It returns an error if the limit is reached or an engine
 // is not ready.
@@ -160,7 +191,7 @@ func (s *Service) release() {
 func (s *Service) Ready(ctx context.Context) error {
 	switch {
 	case s.Realtime != nil:
-	case s.NewModel == nil:
+	case s.Models == nil:
 		return errNoAgent
 	case s.Transcriber == nil:
 		return errNoRecognition
@@ -169,8 +200,5 @@ func (s *Service) Ready(ctx context.Context) error {
 			return err
 		}
 	}
-	if s.SynthesisReady == nil {
-		return nil
-	}
-	return s.SynthesisReady(ctx)
+	return s.Synthesizer.Ready(ctx)
 }

@@ -18,6 +18,7 @@ import (
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/op"
 	"soniq/internal/protocol/sip"
+	"soniq/internal/protocol/sip/sipmsg"
 	"soniq/internal/telephony/device"
 	"soniq/internal/telephony/directory"
 	"soniq/internal/telephony/number"
@@ -109,14 +110,15 @@ func (s *Service) sendToPhones(ctx context.Context, o sms.Outgoing, userID strin
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	from := sip.Address{URI: sip.URI{User: o.From, Host: s.SIPDomain}}
-	to := sip.Address{URI: sip.URI{User: strings.TrimPrefix(o.To, "ext:"), Host: s.SIPDomain}}
+	from := sipmsg.Address{URI: sipmsg.URI{User: o.From, Host: s.SIPDomain}}
+	to := sipmsg.Address{URI: sipmsg.URI{User: strings.TrimPrefix(o.To, "ext:"), Host: s.SIPDomain}}
 	answers := make([]answer, len(all))
 	var running sync.WaitGroup
 	for i, b := range all {
 		running.Go(func() {
 			for n, part := range split(textOf(o)) {
-				t := sip.OutgoingMessage{Binding: b, From: from, To: to, Body: []byte(part), CallID: o.Reference + "-" + strconv.Itoa(i) + "-" + strconv.Itoa(n)}
+				t := sip.OutgoingMessage{Binding: b, From: from, To: to, Body: []byte(part), CallID: o.Reference + "-" + strconv.Itoa(i) +
+					"-" + strconv.Itoa(n)}
 				if answers[i].status, answers[i].err = s.sip.SendMessage(ctx, t); answers[i].err != nil || answers[i].status >= 300 {
 					return
 				}
@@ -168,7 +170,8 @@ func split(text string) (parts []string) {
 // resultOf returns the result of a message from the answers of the phones.
 func resultOf(answers []answer) (sms.Result, error) {
 	if len(answers) == 0 {
-		return sms.Result{Status: sms.Failed, Fault: &sms.Fault{Code: "unreachable", Message: "no telephone of the recipient is registered"}}, nil
+		return sms.Result{Status: sms.Failed, Fault: &sms.Fault{Code: "unreachable",
+			Message: "no telephone of the recipient is registered"}}, nil
 	}
 	unsent, refused := 0, 0
 	for _, a := range answers {
@@ -187,7 +190,8 @@ func resultOf(answers []answer) (sms.Result, error) {
 		return sms.Result{}, sms.ErrUnsent
 	case refused > 0:
 		code := strconv.Itoa(refused)
-		return sms.Result{Status: sms.Undelivered, Fault: &sms.Fault{Code: "carrier_rejected", Message: "the telephone refused the message", CarrierCode: &code}}, nil
+		return sms.Result{Status: sms.Undelivered, Fault: &sms.Fault{Code: "carrier_rejected", Message: "the telephone refused the message",
+			CarrierCode: &code}}, nil
 	}
 	return sms.Result{Status: sms.Undelivered, Fault: &sms.Fault{Code: "unreachable", Message: "the telephone did not answer"}}, nil
 }
@@ -198,7 +202,8 @@ func (s *Service) Forward(ctx context.Context, org string, m sms.Message) error 
 	if err != nil {
 		return err
 	}
-	_, err = s.sendToPhones(ctx, sms.Outgoing{Org: org, Reference: m.ID, From: m.FromNumber, To: m.ToNumber, Body: m.Body, Media: m.Media}, userID)
+	_, err = s.sendToPhones(ctx, sms.Outgoing{Org: org, Reference: m.ID, From: m.FromNumber, To: m.ToNumber, Body: m.Body, Media: m.Media},
+		userID)
 	return err
 }
 
@@ -266,8 +271,8 @@ func (s *Service) sendOutside(ctx context.Context, caller pbx.Caller, in sms.Inc
 	if err != nil {
 		return err
 	}
-	_, err = s.Messages.SendFromPhone(ctx, sms.PhoneMessage{Org: caller.Org, UserID: caller.UserID, From: n.Number, To: in.To, Body: in.Body,
-		Reference: in.Reference, Sandbox: caller.Sandbox})
+	_, err = s.Messages.SendFromPhone(ctx, sms.PhoneMessage{Org: caller.Org, UserID: caller.UserID, From: n.Number, To: in.To,
+		Body: in.Body, Reference: in.Reference, Sandbox: caller.Sandbox})
 	return err
 }
 
@@ -278,6 +283,7 @@ func (s *Service) fromTrunk(ctx context.Context, m *sip.Message, in sms.Incoming
 	if err != nil {
 		return err
 	}
+	t.Source = m.Source.Addr()
 	to, ok, err := s.Directory.Number(ctx, t, in.To)
 	if err != nil {
 		return err

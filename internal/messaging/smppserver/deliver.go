@@ -41,8 +41,8 @@ func (s *Service) Handle(r *job.Runner) {
 	r.Handle(messageJob, s.deliverMessage)
 }
 
-// onFinal enqueues the receipts of a message whose state has become final.
-func (s *Service) onFinal(ctx context.Context, tx db.Querier, org string, m sms.Message) error {
+// MessageFinal implements sms.FinalObserver: it enqueues the receipts of a message whose state has become final.
+func (s *Service) MessageFinal(ctx context.Context, tx db.Querier, org string, m sms.Message) error {
 	if !m.Final() {
 		return nil
 	}
@@ -87,7 +87,7 @@ const receiptDelay = 300 * time.Millisecond
 func (s *Service) enqueueReceipts(ctx context.Context, tx db.Querier, org, application string, ids ...string) error {
 	for _, id := range ids {
 		err := s.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: Queue, Lane: application, Kind: receiptJob, Args: receiptArgs{id},
-			UniqueKey: receiptJob + " " + org + " " + id, RunAt: s.Now().Add(receiptDelay)})
+			UniqueKey: receiptJob + " " + org + " " + id, RunAt: s.Clock.Now().Add(receiptDelay)})
 		if err != nil {
 			return err
 		}
@@ -95,10 +95,11 @@ func (s *Service) enqueueReceipts(ctx context.Context, tx db.Querier, org, appli
 	return nil
 }
 
-// onReceived enqueues the delivery of a received message to the applications that use its number. Messages of one
-// conversation are delivered in order.
-func (s *Service) onReceived(ctx context.Context, tx db.Querier, org string, n sms.OwnNumber, m sms.Message) error {
-	all, err := queryApplications(ctx, tx, db.Where(`SELECT `+columns+` FROM sms_applications WHERE org_id = $1`, org).And("enabled = TRUE"))
+// MessageReceived implements sms.ReceiveObserver: it enqueues the delivery of a received message to the applications that
+// use its number. Messages of one conversation are delivered in order.
+func (s *Service) MessageReceived(ctx context.Context, tx db.Querier, org string, n sms.OwnNumber, m sms.Message) error {
+	all, err := queryApplications(ctx, tx, db.Where(`SELECT `+columns+` FROM sms_applications WHERE org_id = $1`,
+		org).And("enabled = TRUE"))
 	if err != nil {
 		return err
 	}
@@ -140,7 +141,7 @@ func (s *Service) deliverReceipt(ctx context.Context, j job.Job) error {
 	}
 	state, code := stateOf(m)
 	err = s.server.Receipt(ctx, a.account(), smpp.Receipt{MessageID: x.id, From: x.destination, To: x.source, State: state, Error: code,
-		Submitted: x.at.Time, Done: s.Now(), Text: m.Body})
+		Submitted: x.at.Time, Done: s.Clock.Now(), Text: m.Body})
 	return s.deliveryResult(a, m.CreatedAt.Time, err)
 }
 
@@ -158,8 +159,8 @@ func (s *Service) deliverMessage(ctx context.Context, j job.Job) error {
 	if err != nil {
 		return ignoreNotFound(err)
 	}
-	o := smpp.Outgoing{From: smpp.ParseAddress(m.FromNumber), To: smpp.ParseAddress(m.ToNumber), Text: messageText(m), Reference: partReference(m.ID),
-		Sent: s.deliveredParts(j.ID).MessageIDs}
+	o := smpp.Outgoing{From: smpp.ParseAddress(m.FromNumber), To: smpp.ParseAddress(m.ToNumber), Text: messageText(m),
+		Reference: partReference(m.ID), Sent: s.deliveredParts(j.ID).MessageIDs}
 	r, err := s.server.Deliver(ctx, a.account(), o)
 	s.saveProgress(j.ID, r, err)
 	return s.deliveryResult(a, m.CreatedAt.Time, err)
@@ -203,11 +204,11 @@ func (s *Service) deliveryResult(a Application, since time.Time, err error) erro
 	case errors.As(err, &e) && e.Outcome == smpp.Permanent:
 		s.Log.Warn("smpp: an application refused a delivery permanently", "application", a.ID, "err", err)
 		return nil
-	case s.Now().Sub(since) > deliveryRetention:
+	case s.Clock.Now().Sub(since) > deliveryRetention:
 		s.Log.Warn("smpp: a delivery to an application expired", "application", a.ID, "err", err)
 		return nil
 	case errors.Is(err, smpp.ErrNotBound):
-		return &job.Retry{After: retryDelay(s.Now().Sub(since)), NotCounted: true, Cause: err}
+		return &job.Retry{After: retryDelay(s.Clock.Now().Sub(since)), NotCounted: true, Cause: err}
 	case errors.As(err, &e) && e.Wait > 0:
 		return &job.Retry{After: e.Wait, NotCounted: true, Cause: err}
 	}

@@ -17,7 +17,8 @@ func (s *Service) CountForNumber(ctx context.Context, q db.Querier, org, phone s
 
 // EraseForNumber erases the submissions and parts to a phone number, and returns their number.
 func (s *Service) EraseForNumber(ctx context.Context, tx db.Querier, org, phone string) (all int, err error) {
-	for _, q := range []string{`DELETE FROM sms_submissions WHERE org_id = $1 AND peer = $2`, `DELETE FROM sms_parts WHERE org_id = $1 AND peer = $2`} {
+	for _, q := range []string{`DELETE FROM sms_submissions WHERE org_id = $1 AND peer = $2`,
+		`DELETE FROM sms_parts WHERE org_id = $1 AND peer = $2`} {
 		r, err := tx.Exec(ctx, q, org, phone)
 		if err != nil {
 			return all, fmt.Errorf("erase submissions: %w", err)

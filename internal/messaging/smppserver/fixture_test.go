@@ -7,8 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -17,10 +15,10 @@ import (
 	"soniq/internal/messaging/sms"
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/bus"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/event"
 	"soniq/internal/platform/job"
-	"soniq/internal/platform/op"
 	"soniq/internal/platform/op/optest"
 	"soniq/internal/protocol/smpp"
 	"soniq/internal/sandbox/sandbox"
@@ -59,29 +57,12 @@ func newFixture(t *testing.T, d *db.DB, change func(*smppserver.Config)) *fixtur
 func (s *fixture) start(change func(*smppserver.Config)) {
 	t, now := s.t, time.Now
 	s.bus = bus.New()
-	jobs := &job.Queue{Bus: s.bus, Now: now}
-	s.messages = sms.New(sms.Config{DB: s.db, Outbox: &event.Outbox{DB: s.db, Bus: s.bus, Now: func() db.Time { return db.At(now()) }},
-		Jobs: jobs, Now: now, Log: slog.New(slog.DiscardHandler), Digest: fakeDigest})
-	s.messages.Carriers["sandbox"] = sandbox.SMSCarrier{}
-	s.messages.ParsePhone = func(_ context.Context, _, text string) (string, bool, error) {
-		return text, strings.HasPrefix(text, "+") && len(text) > 8, nil
-	}
-	s.messages.FindNumber = func(_ context.Context, _ db.Querier, org, text string) (sms.OwnNumber, bool, error) {
-		for id, n := range map[string]sms.OwnNumber{"num_1": {Number: own, SMS: true}, "num_2": {Number: silent}, "num_3": {Number: second, SMS: true}} {
-			if n.ID = id; org == "org_a" && (text == id || text == n.Number) {
-				return n, true, nil
-			}
-		}
-		return sms.OwnNumber{}, false, nil
-	}
-	s.messages.Route = func(_ context.Context, _ string, _ sms.OwnNumber, to string) (string, string, error) {
-		if !strings.HasPrefix(to, "+1202") {
-			return "", "", op.Fail("destination_not_allowed", "no carrier")
-		}
-		return "sandbox", to, nil
-	}
-	c := smppserver.Config{DB: s.db, Jobs: jobs, Messages: s.messages, Digest: fakeDigest, Now: now, Node: "n1", Log: slog.New(slog.DiscardHandler),
-		Environment: func(context.Context, string) (access.Environment, error) { return access.Sandbox, nil }, ParsePhone: s.messages.ParsePhone}
+	jobs := &job.Queue{Bus: s.bus, Clock: clock.Func(now)}
+	f := fakeDependencies{}
+	s.messages = sms.New(sms.Config{DB: s.db, Outbox: &event.Outbox{DB: s.db, Bus: s.bus, Clock: clock.Func(now)},
+		Jobs: jobs, Log: slog.New(slog.DiscardHandler), Digester: f, Numbers: f, Router: f, Users: f, Carriers: f, Contacts: f, Phones: f})
+	s.messages.BuiltIn["sandbox"] = sandbox.SMSCarrier{}
+	c := smppserver.Config{DB: s.db, Jobs: jobs, Messages: s.messages, Digester: f, Node: "n1", Log: slog.New(slog.DiscardHandler), Numbers: f, Environments: f}
 	if change != nil {
 		change(&c)
 	}
@@ -123,13 +104,6 @@ func (s *fixture) run(l net.Listener, jobs *job.Queue) {
 		s.service.Close()
 	})
 	s.t.Cleanup(s.stop)
-}
-
-// fakeDigest returns a value that distinguishes texts and does not contain them.
-func fakeDigest(text string) string {
-	b := []byte(text)
-	slices.Reverse(b)
-	return fmt.Sprintf("%x", b)
 }
 
 func (s *fixture) exec(q string, args ...any) {
@@ -181,9 +155,8 @@ func (s *fixture) bind(systemID, password string, change func(*smpp.Config)) *te
 func (s *fixture) startClient(systemID, password string, change func(*smpp.Config)) *testClient {
 	s.t.Helper()
 	p := &testClient{t: s.t, got: make(chan smpp.Incoming, 1000), receipts: make(chan smpp.Receipt, 1000)}
-	c := smpp.Config{Address: s.address, Dial: (&net.Dialer{}).DialContext, SystemID: systemID, Password: smpp.Secret(password),
-		Message:        func(_ context.Context, in smpp.Incoming) error { p.got <- in; return nil },
-		Receipt:        func(_ context.Context, r smpp.Receipt) error { p.receipts <- r; return nil },
+	c := smpp.Config{Address: s.address, Dialer: &net.Dialer{}, SystemID: systemID, Password: smpp.Secret(password),
+		Handler:        p,
 		ReconnectDelay: 20 * time.Millisecond, MaxReconnectDelay: 50 * time.Millisecond}
 	if change != nil {
 		change(&c)
@@ -235,12 +208,25 @@ func (s *fixture) receive(from, to, body string) {
 	}
 }
 
-// refuseFirst returns a message handler that refuses a message with each error from the channel.
-func refuseFirst(tries chan<- string, refuse <-chan error) func(context.Context, smpp.Incoming) error {
-	return func(_ context.Context, in smpp.Incoming) error {
-		tries <- in.Text
-		return <-refuse
-	}
+// Message implements smpp.ClientHandler.
+func (p *testClient) Message(_ context.Context, in smpp.Incoming) error { p.got <- in; return nil }
+
+// Receipt implements smpp.ClientHandler.
+func (p *testClient) Receipt(_ context.Context, r smpp.Receipt) error { p.receipts <- r; return nil }
+
+// StateChanged implements smpp.ClientHandler.
+func (p *testClient) StateChanged(error) {}
+
+// refuseFirst is a client handler that refuses a message with each error from the channel.
+type refuseFirst struct {
+	smpp.ClientHandler
+	tries  chan<- string
+	refuse <-chan error
+}
+
+func (r refuseFirst) Message(_ context.Context, in smpp.Incoming) error {
+	r.tries <- in.Text
+	return <-r.refuse
 }
 
 // waitUnbound waits until the application has no binds.

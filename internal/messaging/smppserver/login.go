@@ -47,9 +47,9 @@ func (s *Service) onBound(account string) {
 // onUnbound marks the responses that an application has received when its bind ends: all if it has sent unbind, else
 // those older than responseGrace.
 func (s *Service) onUnbound(account, bind string, why error) {
-	before := db.At(s.Now())
+	before := db.At(s.Clock.Now())
 	if !errors.Is(why, smpp.ErrUnbound) {
-		before = db.At(s.Now().Add(-responseGrace))
+		before = db.At(s.Clock.Now().Add(-responseGrace))
 	}
 	org, _ := splitAccount(account)
 	s.background("marking received responses of an application failed", func(ctx context.Context) error {

@@ -13,11 +13,14 @@ import (
 // Operations returns the API operations on applications.
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
-		op.New("sms.applications.list", "GET /sms/applications", access.NumbersAdmin, "List the programs that send and receive messages by SMPP", s.List),
-		op.New("sms.applications.create", "POST /sms/applications", access.NumbersAdmin, "Let a program send and receive messages by SMPP", s.Create).Status(201),
+		op.New("sms.applications.list", "GET /sms/applications", access.NumbersAdmin,
+			"List the programs that send and receive messages by SMPP", s.List),
+		op.New("sms.applications.create", "POST /sms/applications", access.NumbersAdmin, "Let a program send and receive messages by SMPP",
+			s.Create).Status(201),
 		op.New("sms.applications.get", "GET /sms/applications/{id}", access.NumbersAdmin, "Get one of these programs", s.Get),
 		op.New("sms.applications.update", "PATCH /sms/applications/{id}", access.NumbersAdmin, "Change one of these programs", s.Update),
-		op.Delete("sms.applications.delete", "DELETE /sms/applications/{id}", access.NumbersAdmin, "Let one of these programs in no more", s.Delete),
+		op.Delete("sms.applications.delete", "DELETE /sms/applications/{id}", access.NumbersAdmin, "Let one of these programs in no more",
+			s.Delete),
 		op.New("sms.applications.rotate_password", "POST /sms/applications/{id}/rotate-password", access.NumbersAdmin,
 			"Replace the password; who is bound with the old one is disconnected", s.Rotate),
 	}
@@ -65,7 +68,7 @@ type Fresh struct {
 // Secret is an application with its password.
 type Secret struct {
 	Application
-	Password string `json:"password" doc:"Shown only this once" example:"x7Kp2mQ9"`
+	Password string `json:"password" secret:"true" doc:"Shown only this once" example:"x7Kp2mQ9"`
 }
 
 // Lengths of the credentials (SMPP 3.4 §5.2.1, §5.2.2): the longest that fit with their NUL.
@@ -76,9 +79,11 @@ const (
 
 // Create adds an application and returns its credentials.
 func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Secret], error) {
-	b, now := in.Body, db.At(s.Now())
-	a := Application{ID: db.NewID("sma"), Name: strings.TrimSpace(b.Name), SystemID: strings.ToLower(seal.Random(systemIDLength)), Enabled: true, Numbers: b.Numbers,
-		MaxBinds: b.MaxBinds, RatePerSecond: b.RatePerSecond, DefaultAlphabet: b.DefaultAlphabet, CreatedAt: now, UpdatedAt: now, org: access.Org(ctx)}
+	b, now := in.Body, db.At(s.Clock.Now())
+	a := Application{ID: db.NewID("sma"), Name: strings.TrimSpace(b.Name), SystemID: strings.ToLower(seal.Random(systemIDLength)),
+		Enabled: true, Numbers: b.Numbers,
+		MaxBinds: b.MaxBinds, RatePerSecond: b.RatePerSecond, DefaultAlphabet: b.DefaultAlphabet, CreatedAt: now, UpdatedAt: now,
+		org: access.Org(ctx)}
 	password := s.setNewPassword(&a)
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		if err := s.validate(ctx, tx, &a); err != nil {
@@ -100,7 +105,7 @@ func (s *Service) setNewPassword(a *Application) string {
 }
 
 func (s *Service) passwordDigest(systemID, password string) string {
-	return s.Digest("smpp " + systemID + " " + password)
+	return s.Digester.Digest("smpp " + systemID + " " + password)
 }
 
 // OneIn has the id of an application.

@@ -141,7 +141,8 @@ func (p partStore) insert(ctx context.Context, tx db.Querier, org, id, key strin
 	}
 	const q = `INSERT INTO sms_parts (org_id, application_id, part_key, sequence, id, peer, fragment, checksum, done, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, FALSE, $9)`
-	_, err := tx.Exec(ctx, q, org, id, key, int(f.Sequence), f.MessageID, f.Message.Destination.String(), db.AsJSON(f), checksum(f), db.At(p.s.Now()))
+	_, err := tx.Exec(ctx, q, org, id, key, int(f.Sequence), f.MessageID, f.Message.Destination.String(), db.AsJSON(f), checksum(f),
+		db.At(p.s.Clock.Now()))
 	if err != nil {
 		return fmt.Errorf("write part: %w", err)
 	}
@@ -199,11 +200,11 @@ func (p partStore) deleteOld(ctx context.Context, before time.Time) error {
 	return p.s.DB.Tx(ctx, func(tx db.Querier) error {
 		// tenant: parts of all applications expire
 		const q = `DELETE FROM sms_parts WHERE done = TRUE AND created_at < $1 OR created_at < $2`
-		if _, err := tx.Exec(ctx, q, db.At(before), db.At(p.s.Now().Add(-duplicateWindow))); err != nil {
+		if _, err := tx.Exec(ctx, q, db.At(before), db.At(p.s.Clock.Now().Add(-duplicateWindow))); err != nil {
 			return err
 		}
 		// tenant: submissions of all applications expire
-		_, err := tx.Exec(ctx, `DELETE FROM sms_submissions WHERE created_at < $1`, db.At(p.s.Now().Add(-submissionRetention)))
+		_, err := tx.Exec(ctx, `DELETE FROM sms_submissions WHERE created_at < $1`, db.At(p.s.Clock.Now().Add(-submissionRetention)))
 		return err
 	})
 }

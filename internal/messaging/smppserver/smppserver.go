@@ -14,8 +14,10 @@ import (
 
 	"soniq/internal/messaging/sms"
 	"soniq/internal/platform/access"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/job"
+	"soniq/internal/platform/wiring"
 	"soniq/internal/protocol/smpp"
 )
 
@@ -50,19 +52,23 @@ type Config struct {
 	DB       *db.DB
 	Jobs     *job.Queue
 	Messages *sms.Service
-	Digest   func(text string) string // returns a digest by which a password is verified without storing it
-	Now      func() time.Time
+	Digester sms.Digester // digests passwords and submissions
+	Clock    clock.Clock  // nil: the system clock
 	Node     string
 	Log      *slog.Logger
-	// Environment returns the environment of an organisation: live or sandbox.
-	Environment func(ctx context.Context, org string) (access.Environment, error)
-	// ParsePhone parses a number as users write it in the organisation's country, and returns it in E.164.
-	ParsePhone func(ctx context.Context, org, text string) (e164 string, ok bool, err error)
+	Numbers  sms.Numbers
+	// Environments returns the environment of an organisation.
+	Environments Environments
 	// PartsAge is the time to wait for missing parts of a message, and to recognise repeated ones; 0: 5 minutes.
 	PartsAge time.Duration
 	// Bans limits password guessing. The zero value bans an address after 10 wrong passwords a minute, for five
 	// minutes and more.
 	Bans BanConfig
+}
+
+// Environments returns the environment of an organisation: live or sandbox.
+type Environments interface {
+	Environment(ctx context.Context, org string) (access.Environment, error)
 }
 
 // Service is the SMPP server with its accounts. It is safe for concurrent use.
@@ -77,18 +83,19 @@ type Service struct {
 	progress      map[string]smpp.Result // messages of which an application has accepted some parts, by job
 }
 
-// New returns a service that does not listen yet; call Serve for that. It sets OnFinal and OnReceived of the message
-// service.
+// New returns a service that does not listen yet; call Serve for that. The service observes the message service.
 func New(c Config) (*Service, error) {
+	c.Clock = clock.OrSystem(c.Clock)
+	wiring.Check(c)
 	if c.PartsAge == 0 {
 		c.PartsAge = 5 * time.Minute
 	}
 	s := &Service{Config: c, textByAccount: map[string]smpp.TextSettings{}, progress: map[string]smpp.Result{}}
-	s.guard.init(c.Bans, c.Now)
+	s.guard.init(c.Bans, c.Clock.Now)
 	var err error
-	s.server, err = smpp.NewServer(smpp.ServerConfig{Authenticate: s.login, Message: s.handleMessage, Query: s.queryStatus, NewID: func() string { return db.NewID("sms") },
-		TextOf: s.textSettings, AllowSource: s.guard.allowed, OnBound: s.onBound, OnUnbound: s.onUnbound, Parts: partStore{s}, PartsAge: c.PartsAge, EnquireInterval: time.Minute, Log: c.Log})
-	c.Messages.OnFinal, c.Messages.OnReceived = s.onFinal, s.onReceived
+	s.server, err = smpp.NewServer(smpp.ServerConfig{Handler: handler{s}, Binds: handler{s}, Parts: partStore{s}, PartsAge: c.PartsAge,
+		EnquireInterval: time.Minute, Log: c.Log})
+	c.Messages.Observe(s)
 	return s, err
 }
 
@@ -136,7 +143,7 @@ func splitAccount(account string) (org, id string) {
 
 // withPrincipal returns a context with the application as the principal.
 func (s *Service) withPrincipal(ctx context.Context, a Application) (context.Context, error) {
-	env, err := s.Environment(ctx, a.org)
+	env, err := s.Environments.Environment(ctx, a.org)
 	if err != nil {
 		return nil, fmt.Errorf("find organisation: %w", err)
 	}

@@ -129,7 +129,7 @@ func TestDeliver_RetriedUntilAcknowledged(t *testing.T) {
 		refuse <- smpp.QueueFull
 		close(refuse)
 		s.bind(system, password, func(c *smpp.Config) {
-			c.Message = refuseFirst(tries, refuse)
+			c.Handler = refuseFirst{c.Handler, tries, refuse}
 		})
 		s.receive("+12025550150", own, "again")
 		for range 3 {

@@ -19,7 +19,8 @@ func insert(ctx context.Context, q db.Querier, a Application) error {
 func update(ctx context.Context, q db.Querier, a Application) error {
 	const text = `UPDATE sms_applications SET name = $3, password = $4, enabled = $5, numbers = $6, max_binds = $7, rate_per_second = $8,
 		default_alphabet = $9, updated_at = $10 WHERE org_id = $1 AND id = $2`
-	_, err := q.Exec(ctx, text, a.org, a.ID, a.Name, a.digest, a.Enabled, db.AsJSON(a.Numbers), a.MaxBinds, a.RatePerSecond, a.DefaultAlphabet, a.UpdatedAt)
+	_, err := q.Exec(ctx, text, a.org, a.ID, a.Name, a.digest, a.Enabled, db.AsJSON(a.Numbers), a.MaxBinds, a.RatePerSecond,
+		a.DefaultAlphabet, a.UpdatedAt)
 	return err
 }
 

@@ -37,7 +37,8 @@ func isSubmitted(ctx context.Context, tx db.Querier, org, id string) (known bool
 
 // fingerprint returns a digest that distinguishes messages.
 func (s *Service) fingerprint(in smpp.Incoming) string {
-	return s.Digest(fmt.Sprintf("submission %q %q %q %q %q %d", in.Account, in.From.String(), in.To.String(), in.Text, in.Schedule, in.Reference))
+	return s.Digester.Digest(fmt.Sprintf("submission %q %q %q %q %q %d", in.Account, in.From.String(), in.To.String(), in.Text, in.Schedule,
+		in.Reference))
 }
 
 // storeSubmission stores the identifiers under which a message was acknowledged.
@@ -47,7 +48,7 @@ func (s *Service) storeSubmission(ctx context.Context, tx db.Querier, a Applicat
 	digest := s.fingerprint(in)
 	for i, id := range in.MessageIDs {
 		_, err := tx.Exec(ctx, q, a.org, id, a.ID, message, int(in.Receipts[i]), db.AsJSON(in.From), db.AsJSON(in.To), peer, digest,
-			db.Null(in.Bind), s.Node, db.At(s.Now()))
+			db.Null(in.Bind), s.Node, db.At(s.Clock.Now()))
 		if err != nil {
 			return fmt.Errorf("write submission: %w", err)
 		}
@@ -60,7 +61,7 @@ func (s *Service) storeSubmission(ctx context.Context, tx db.Querier, a Applicat
 func (s *Service) findRepeated(ctx context.Context, tx db.Querier, a Application, in smpp.Incoming) (message string, err error) {
 	const q = `SELECT message_id, bind FROM sms_submissions
 		WHERE org_id = $1 AND application_id = $2 AND digest = $3 AND created_at >= $4 AND bind IS NOT NULL ORDER BY created_at, id LIMIT 200`
-	rows, err := tx.Query(ctx, q, a.org, a.ID, s.fingerprint(in), db.At(s.Now().Add(-duplicateWindow)))
+	rows, err := tx.Query(ctx, q, a.org, a.ID, s.fingerprint(in), db.At(s.Clock.Now().Add(-duplicateWindow)))
 	if err != nil {
 		return "", fmt.Errorf("find submission: %w", err)
 	}
@@ -91,7 +92,7 @@ func (s *Service) acceptRepeated(ctx context.Context, tx db.Querier, a Applicati
 	if err := s.storeSubmission(ctx, tx, a, in, message, m.ToNumber); err != nil {
 		return err
 	}
-	return s.onFinal(ctx, tx, a.org, m)
+	return s.MessageFinal(ctx, tx, a.org, m)
 }
 
 // rejectIncomplete ends a message with missing parts. It is not sent, because an incomplete text may have the
@@ -105,7 +106,7 @@ func (s *Service) rejectIncomplete(ctx context.Context, tx db.Querier, a Applica
 	}
 	newer := false
 	const q = `SELECT EXISTS (SELECT 1 FROM sms_submissions WHERE org_id = $1 AND application_id = $2 AND peer = $3 AND created_at >= $4)`
-	if err := tx.QueryRow(ctx, q, a.org, a.ID, peer, db.At(s.Now().Add(-s.PartsAge-time.Minute))).Scan(&newer); err != nil || newer {
+	if err := tx.QueryRow(ctx, q, a.org, a.ID, peer, db.At(s.Clock.Now().Add(-s.PartsAge-time.Minute))).Scan(&newer); err != nil || newer {
 		return err
 	}
 	in.Bind = ""

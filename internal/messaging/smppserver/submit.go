@@ -78,9 +78,9 @@ func (s *Service) createRequest(ctx context.Context, tx db.Querier, a Applicatio
 
 // senderNumber returns the number from which a message is sent, if the application may use it.
 func (s *Service) senderNumber(ctx context.Context, tx db.Querier, a Application, from smpp.Address) (sms.OwnNumber, error) {
-	n, ok, err := s.Messages.FindNumber(ctx, tx, a.org, from.String())
+	n, ok, err := s.Numbers.OwnNumber(ctx, tx, a.org, from.String())
 	if err == nil && !ok && mayBeInternational(from) {
-		n, ok, err = s.Messages.FindNumber(ctx, tx, a.org, "+"+from.Digits)
+		n, ok, err = s.Numbers.OwnNumber(ctx, tx, a.org, "+"+from.Digits)
 	}
 	if err != nil {
 		return n, fmt.Errorf("find number: %w", err)
@@ -115,7 +115,7 @@ func (s *Service) recipient(ctx context.Context, a Application, to smpp.Address)
 	if to.TON == 1 || !mayBeInternational(to) {
 		return to.String(), nil
 	}
-	_, ok, err := s.ParsePhone(ctx, a.org, to.Digits)
+	_, ok, err := s.Numbers.ParseNumber(ctx, a.org, to.Digits)
 	if err == nil && !ok {
 		return "+" + to.Digits, nil
 	}
@@ -127,7 +127,7 @@ func (s *Service) parseSchedule(text string) (string, error) {
 	if text == "" {
 		return "", nil
 	}
-	at, err := smpp.ParseTime(text, s.Now())
+	at, err := smpp.ParseTime(text, s.Clock.Now())
 	if err != nil {
 		return "", err
 	}

@@ -55,7 +55,8 @@ func (s *Service) addToConversation(ctx context.Context, tx db.Querier, m *Messa
 			unread_count = conversations.unread_count + $6,
 			status = CASE WHEN $6 = 1 THEN 'open' ELSE conversations.status END
 		RETURNING id`
-	err := tx.QueryRow(ctx, q, m.org, db.NewID("thr"), db.Null(numberID), m.ownNumber(), m.peer(), unread, last, m.CreatedAt).Scan(&m.ConversationID)
+	err := tx.QueryRow(ctx, q, m.org, db.NewID("thr"), db.Null(numberID), m.ownNumber(), m.peer(), unread, last,
+		m.CreatedAt).Scan(&m.ConversationID)
 	if err != nil {
 		return fmt.Errorf("put message into its conversation: %w", err)
 	}
@@ -78,12 +79,13 @@ func scanConversation(scan func(...any) error) (Conversation, error) {
 // addDetails sets the fields that come from opt-outs and contacts.
 func (s *Service) addDetails(ctx context.Context, q db.Querier, c *Conversation) (err error) {
 	c.OptedOut, err = s.isOptedOut(ctx, q, c.org, deref(c.NumberID), c.PeerNumber)
-	c.Contact = s.lookupContact(ctx, c.org, c.PeerNumber)
+	c.Contact = s.Contacts.LookupContact(ctx, c.org, c.PeerNumber)
 	return err
 }
 
 func (s *Service) conversation(ctx context.Context, q db.Querier, org, id string) (Conversation, error) {
-	c, err := scanConversation(q.QueryRow(ctx, `SELECT `+conversationColumns+` FROM conversations WHERE org_id = $1 AND id = $2`, org, id).Scan)
+	c, err := scanConversation(q.QueryRow(ctx, `SELECT `+conversationColumns+` FROM conversations WHERE org_id = $1 AND id = $2`, org,
+		id).Scan)
 	if db.IsNone(err) {
 		return c, op.NotFound("conversation")
 	}
@@ -241,7 +243,7 @@ func (s *Service) applyPatch(ctx context.Context, c *Conversation, p Conversatio
 	if len(wrong) > 0 {
 		return op.Invalid(wrong...)
 	}
-	c.updatedAt = db.At(s.Now())
+	c.updatedAt = db.At(s.Clock.Now())
 	return nil
 }
 
@@ -258,10 +260,10 @@ func checkTags(tags []string) (wrong []op.Violation) {
 }
 
 func (s *Service) userExists(ctx context.Context, org, id string) (bool, error) {
-	if id == "" || s.UserExists == nil {
-		return id == "", nil
+	if id == "" {
+		return true, nil
 	}
-	return s.UserExists(ctx, org, id)
+	return s.Users.UserExists(ctx, org, id)
 }
 
 // ThreadIn is the request for a page of messages of a conversation.

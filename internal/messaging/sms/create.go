@@ -48,7 +48,7 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Message], e
 	if err != nil {
 		return nil, err
 	}
-	m.Contact = s.lookupContact(ctx, m.org, m.peer())
+	m.Contact = s.Contacts.LookupContact(ctx, m.org, m.peer())
 	return &op.Out[Message]{Body: m, Location: op.Prefix + "/sms/" + m.ID}, nil
 }
 
@@ -70,7 +70,7 @@ func (s *Service) storeAndEnqueue(ctx context.Context, tx db.Querier, m *Message
 // newMessage returns a new message for a request, or every violation in it.
 func (s *Service) newMessage(ctx context.Context, tx db.Querier, b Create) (Message, OwnNumber, error) {
 	who, _ := access.From(ctx)
-	now := db.At(s.Now())
+	now := db.At(s.Clock.Now())
 	m := Message{Direction: outbound, Status: queued, Body: b.Body, Media: attachments(b.MediaURLs), Source: "api",
 		UserID: db.Null(who.UserID).Ptr(), CreatedAt: now, Metadata: b.Metadata, Sandbox: who.Environment == access.Sandbox, org: who.OrgID}
 	if m.Metadata == nil {
@@ -92,13 +92,13 @@ func (s *Service) newMessage(ctx context.Context, tx db.Querier, b Create) (Mess
 		return m, from, op.Invalid(wrong...)
 	}
 	m.FromNumber = from.Number
-	m.carrier, m.ToNumber, err = s.Route(ctx, m.org, from, b.To)
+	m.carrier, m.ToNumber, err = s.Router.RouteMessage(ctx, m.org, from, b.To)
 	return m, from, err
 }
 
 // senderNumber returns the number from which a message is sent, or the violation.
 func (s *Service) senderNumber(ctx context.Context, tx db.Querier, org, text string) (OwnNumber, *op.Violation, error) {
-	n, ok, err := s.FindNumber(ctx, tx, org, text)
+	n, ok, err := s.Numbers.OwnNumber(ctx, tx, org, text)
 	var wrong op.Violation
 	switch {
 	case err != nil:

@@ -66,11 +66,3 @@ func filterNumbers(f *db.Filter, numbers []string) {
 	}
 	f.And("direction = 'inbound' AND from_number IN ("+marks+") OR direction = 'outbound' AND to_number IN ("+marks+")", values...)
 }
-
-// remember calls Remember for a message that was sent or received, except replies to keywords.
-func (s *Service) remember(ctx context.Context, tx db.Querier, m Message) error {
-	if s.Remember == nil || m.automatic {
-		return nil
-	}
-	return s.Remember(ctx, tx, m.org, m)
-}

@@ -15,18 +15,8 @@ func TestMessages_HaveContact(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		k := newFixture(t, d)
-		k.LookupContact = func(_ context.Context, org, e164 string) *event.Contact {
-			if org != "org_a" || e164 != mobile {
-				return nil
-			}
-			return &event.Contact{ID: "con_1", Name: "Ada", Company: "Analytical", Source: "Contacts"}
-		}
-		k.ContactNumbers = func(_ context.Context, org, id string) ([]string, error) {
-			if org == "org_a" && id == "con_1" {
-				return []string{mobile, "+12025550198"}, nil
-			}
-			return nil, nil
-		}
+		k.fake.contacts = map[string]*event.Contact{mobile: {ID: "con_1", Name: "Ada", Company: "Analytical", Source: "Contacts"}}
+		k.fake.numbers = map[string][]string{"con_1": {mobile, "+12025550198"}}
 		sent := k.sendMessage(mobile, "out")
 		in, err := k.Receive(context.Background(), sms.Incoming{Org: "org_a", From: mobile, To: own, Body: "in"})
 		if err != nil || in.Contact == nil || in.Contact.Name != "Ada" {

@@ -19,11 +19,13 @@ func (s *Service) Operations() []op.Operation {
 		op.New("sms.cancel", "POST /sms/{id}/cancel", access.SMSWrite, "Cancel a message that is to be sent later", s.Cancel),
 		op.New("sms.conversations.list", "GET /sms/conversations", access.SMSRead, "List conversations", s.Conversations),
 		op.New("sms.conversations.get", "GET /sms/conversations/{id}", access.SMSRead, "Get one conversation", s.GetConversation),
-		op.New("sms.conversations.messages", "GET /sms/conversations/{id}/messages", access.SMSRead, "List the messages of a conversation", s.Messages),
+		op.New("sms.conversations.messages", "GET /sms/conversations/{id}/messages", access.SMSRead, "List the messages of a conversation",
+			s.Messages),
 		op.New("sms.conversations.update", "PATCH /sms/conversations/{id}", access.SMSWrite, "Change a conversation", s.UpdateConversation),
 		op.New("sms.opt_outs.list", "GET /sms/opt-outs", access.SMSRead, "List numbers that opted out", s.OptOuts),
 		op.New("sms.opt_outs.create", "POST /sms/opt-outs", access.SMSWrite, "Send a number no more messages", s.CreateOptOut).Status(201),
-		op.Delete("sms.opt_outs.delete", "DELETE /sms/opt-outs/{phone}", access.SMSWrite, "Let a number be written to again", s.DeleteOptOut),
+		op.Delete("sms.opt_outs.delete", "DELETE /sms/opt-outs/{phone}", access.SMSWrite, "Let a number be written to again",
+			s.DeleteOptOut),
 	}
 }
 
@@ -43,7 +45,8 @@ type ListIn struct {
 func (in ListIn) filter(org string, contact []string) (*db.Filter, error) {
 	since, until, err := in.Times()
 	f := db.Where(`SELECT `+columns+` FROM messages WHERE org_id = $1`, org).Equal("direction", in.Direction).In("status", in.Status).
-		Equal("from_number", restorePlus(in.FromNumber)).Equal("to_number", restorePlus(in.ToNumber)).Equal("conversation_id", in.ConversationID).
+		Equal("from_number", restorePlus(in.FromNumber)).Equal("to_number", restorePlus(in.ToNumber)).Equal("conversation_id",
+		in.ConversationID).
 		Between("created_at", since, until)
 	if in.ContactID != "" {
 		filterNumbers(f, contact)
@@ -78,7 +81,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Message
 
 func (s *Service) page(ctx context.Context, p op.Paging, all []Message, count func() (int, error)) (*op.Out[op.Page[Message]], error) {
 	for i, m := range all {
-		all[i].Contact = s.lookupContact(ctx, m.org, m.peer())
+		all[i].Contact = s.Contacts.LookupContact(ctx, m.org, m.peer())
 	}
 	page := op.Paged(ctx, p, all, func(m Message) op.Position { return op.Position{Int: m.CreatedAt.UnixMicro(), ID: m.ID} })
 	return op.WithTotal(page, p, count)
@@ -97,7 +100,7 @@ func (s *Service) find(ctx context.Context, q db.Querier, org, id string) (Messa
 	if err != nil {
 		return m, fmt.Errorf("get message: %w", err)
 	}
-	m.Contact = s.lookupContact(ctx, org, m.peer())
+	m.Contact = s.Contacts.LookupContact(ctx, org, m.peer())
 	return m, nil
 }
 

@@ -22,7 +22,9 @@ type OptOut struct {
 }
 
 // digest returns the digest by which a number is recognised after it was erased.
-func (s *Service) digest(org, phone string) string { return s.Digest("opt-out " + org + " " + phone) }
+func (s *Service) digest(org, phone string) string {
+	return s.Digester.Digest("opt-out " + org + " " + phone)
+}
 
 // isOptedOut reports whether a number must not receive messages from one of ours.
 func (s *Service) isOptedOut(ctx context.Context, q db.Querier, org, numberID, phone string) (yes bool, err error) {
@@ -35,7 +37,7 @@ func (s *Service) isOptedOut(ctx context.Context, q db.Querier, org, numberID, p
 func (s *Service) addOptOut(ctx context.Context, tx db.Querier, org, phone string, o *OptOut) (bool, error) {
 	const q = `INSERT INTO opt_outs (org_id, digest, number_id, id, phone, source, keyword, message_id, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (org_id, digest, number_id) DO NOTHING`
-	o.ID, o.Phone, o.CreatedAt = db.NewID("opt"), &phone, db.At(s.Now())
+	o.ID, o.Phone, o.CreatedAt = db.NewID("opt"), &phone, db.At(s.Clock.Now())
 	r, err := tx.Exec(ctx, q, org, s.digest(org, phone), deref(o.NumberID), o.ID, phone, o.Source, o.Keyword, o.MessageID, o.CreatedAt)
 	if err != nil {
 		return false, fmt.Errorf("write opt-out: %w", err)
@@ -123,7 +125,7 @@ type OptOutCreate struct {
 // CreateOptOut adds an opt-out.
 func (s *Service) CreateOptOut(ctx context.Context, in *OptOutIn) (*op.Out[OptOut], error) {
 	org := access.Org(ctx)
-	phone, ok, err := s.ParsePhone(ctx, org, in.Body.Phone)
+	phone, ok, err := s.Numbers.ParseNumber(ctx, org, in.Body.Phone)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +134,7 @@ func (s *Service) CreateOptOut(ctx context.Context, in *OptOutIn) (*op.Out[OptOu
 		wrong = append(wrong, op.Field("phone", "invalid_e164", "not a valid telephone number"))
 	}
 	if in.Body.NumberID != "" {
-		_, found, err := s.FindNumber(ctx, s.DB.Read(ctx), org, in.Body.NumberID)
+		_, found, err := s.Numbers.OwnNumber(ctx, s.DB.Read(ctx), org, in.Body.NumberID)
 		if err != nil {
 			return nil, err
 		}
@@ -166,7 +168,7 @@ type OneOptOut struct {
 // DeleteOptOut allows messages to a number again. Use it only if the recipient has asked for that.
 func (s *Service) DeleteOptOut(ctx context.Context, in *OneOptOut) error {
 	org := access.Org(ctx)
-	phone, ok, err := s.ParsePhone(ctx, org, restorePlus(in.Phone))
+	phone, ok, err := s.Numbers.ParseNumber(ctx, org, restorePlus(in.Phone))
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ func (s *Service) ReassignWaiting(ctx context.Context, org, carrier string, gone
 }
 
 func (s *Service) reassignOrFail(ctx context.Context, m Message, gone bool) error {
-	age := s.Now().Sub(m.dueTime())
+	age := s.Clock.Now().Sub(m.dueTime())
 	t := sendAttempt{job: job.Job{Org: m.org}}
 	switch {
 	case m.Status == sending && age > sendingTimeout:

@@ -60,7 +60,7 @@ func (s *Service) saveParts(ctx context.Context, tx db.Querier, m Message, ids [
 			ON CONFLICT (org_id, carrier, remote_id) DO UPDATE SET message_id = excluded.message_id, part = excluded.part, created_at = excluded.created_at,
 				status = CASE WHEN message_parts.message_id IS NULL OR message_parts.message_id = excluded.message_id THEN message_parts.status ELSE '' END,
 				error = CASE WHEN message_parts.message_id IS NULL OR message_parts.message_id = excluded.message_id THEN message_parts.error END`
-		if _, err := tx.Exec(ctx, q, m.org, m.carrier, id, m.ID, i+1, db.At(s.Now())); err != nil {
+		if _, err := tx.Exec(ctx, q, m.org, m.carrier, id, m.ID, i+1, db.At(s.Clock.Now())); err != nil {
 			return fmt.Errorf("keep parts of message %s: %w", m.ID, err)
 		}
 	}
@@ -175,7 +175,7 @@ func (s *Service) handleUnmatched(ctx context.Context, tx db.Querier, org, carri
 			AND EXISTS (SELECT 1 FROM messages WHERE org_id = $1 AND carrier = $2 AND status = 'sending' AND status IN ('queued', 'sending'))
 			AND (SELECT COUNT(*) FROM message_parts WHERE org_id = $1 AND carrier = $2 AND message_id IS NULL) < $7
 		ON CONFLICT (org_id, carrier, remote_id) DO NOTHING`
-	kept, err := tx.Exec(ctx, early, org, carrier, id, r.Status, faultColumn(r.Fault), db.At(s.Now()), maxEarlyReceipts)
+	kept, err := tx.Exec(ctx, early, org, carrier, id, r.Status, faultColumn(r.Fault), db.At(s.Clock.Now()), maxEarlyReceipts)
 	if err != nil {
 		return false, fmt.Errorf("keep early receipt: %w", err)
 	}
@@ -191,7 +191,7 @@ const (
 
 // Sweep deletes old identifiers of carriers, and receipts for which no message appeared.
 func (s *Service) Sweep(ctx context.Context) error {
-	now := s.Now()
+	now := s.Clock.Now()
 	return s.DB.Tx(ctx, func(tx db.Querier) error {
 		// tenant: a sweep over all organisations
 		const q = `DELETE FROM message_parts WHERE message_id IS NULL AND created_at < $1`

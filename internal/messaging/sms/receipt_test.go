@@ -43,10 +43,8 @@ func TestReceipt_ConcurrentParts(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		k := newFixture(t, d)
 		h := &earlyReceiptCarrier{fixture: k}
-		k.Carriers["hasty"] = h
-		k.Route = func(_ context.Context, _ string, _ sms.OwnNumber, to string) (string, string, error) {
-			return "hasty", to, nil
-		}
+		k.BuiltIn["hasty"] = h
+		k.fake.carrier = "hasty"
 		k.startJobs()
 		var ids []string
 		for i := range 40 {

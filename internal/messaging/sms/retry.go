@@ -24,7 +24,7 @@ func (m Message) dueTime() time.Time {
 // handleUnsent handles a message that was certainly not sent, or not all of its parts. Another carrier is tried, or
 // the same one again.
 func (s *Service) handleUnsent(ctx context.Context, t sendAttempt, m Message, r Result, cause error) error {
-	old := s.Now().Sub(m.dueTime()) > maxCarrierWait
+	old := s.Clock.Now().Sub(m.dueTime()) > maxCarrierWait
 	var busy *BusyError
 	switch {
 	case errors.As(cause, &busy) && old:
@@ -49,11 +49,11 @@ func (s *Service) handleUnsent(ctx context.Context, t sendAttempt, m Message, r 
 
 // alternative chooses another carrier for a message of which no part was sent.
 func (s *Service) alternative(ctx context.Context, t sendAttempt, m Message, r Result) (next string, tried []string, err error) {
-	if s.AlternativeCarrier == nil || s.ConnectedCarrier == nil || len(r.IDs) > 0 || s.Carriers[m.carrier] != nil {
+	if len(r.IDs) > 0 || s.BuiltIn[m.carrier] != nil {
 		return "", nil, nil
 	}
 	tried = append(append([]string{}, t.args.Tried...), m.carrier)
-	next, err = s.AlternativeCarrier(ctx, m.org, m.FromNumber, m.ToNumber, tried)
+	next, err = s.Carriers.Alternative(ctx, m.org, m.FromNumber, m.ToNumber, tried)
 	return next, tried, err
 }
 
@@ -97,4 +97,27 @@ func (s *Service) handleCarrierGone(ctx context.Context, t sendAttempt, m Messag
 		return nil
 	}
 	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error { return s.reassign(ctx, tx, m, next, tried) })
+}
+
+// stoppedRetry is the time after which a message is tried again while the operator has stopped messages to the outside.
+const stoppedRetry = 15 * time.Second
+
+// isStopped reports whether a message to the outside must wait, because the operator has stopped outbound traffic since it was accepted.
+func (s *Service) isStopped(ctx context.Context, m Message) (bool, error) {
+	if s.BuiltIn[m.carrier] != nil {
+		return false, nil
+	}
+	return s.Router.OutboundStopped(ctx)
+}
+
+// waitStopped keeps a message in the queue. It fails after maxCarrierWait.
+func (s *Service) waitStopped(ctx context.Context, m Message, err error) error {
+	if err != nil {
+		return fmt.Errorf("read whether messages are stopped: %w", err)
+	}
+	if s.Clock.Now().Sub(m.dueTime()) > maxCarrierWait {
+		s.saveWithJob(ctx, m, queued, failedResult("blocked", "the operator had stopped messages to the outside for four hours"))
+		return nil
+	}
+	return &job.Retry{After: stoppedRetry, NotCounted: true, Cause: errors.New("messages to the outside are stopped by the operator")}
 }

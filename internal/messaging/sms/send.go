@@ -54,12 +54,10 @@ const maxAttempts = 12
 
 // enqueue creates the job that sends a message. Jobs of one conversation run in order.
 func (s *Service) enqueue(ctx context.Context, tx db.Querier, m Message, tried ...string) error {
-	lane := ""
-	if s.Lane != nil {
-		lane = s.Lane(m.carrier)
-	}
-	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: m.org, Queue: Queue, Lane: lane, Kind: sendJob, Args: sendArgs{m.ID, m.carrier, tried},
-		UniqueKey: sendJob + " " + m.ID + " " + m.carrier, MaxAttempts: maxAttempts, OrderKey: "sms " + m.org + " " + m.ConversationID + " " + m.carrier})
+	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: m.org, Queue: Queue, Lane: s.Carriers.Lane(m.carrier), Kind: sendJob,
+		Args:      sendArgs{m.ID, m.carrier, tried},
+		UniqueKey: sendJob + " " + m.ID + " " + m.carrier, MaxAttempts: maxAttempts, OrderKey: "sms " + m.org + " " + m.ConversationID +
+			" " + m.carrier})
 }
 
 // loadMessage reads the message of a job; ok is false if it was deleted.
@@ -131,14 +129,17 @@ type sendAttempt struct {
 
 // carrierOf returns the carrier of a message; nil if it no longer exists.
 func (s *Service) carrierOf(ctx context.Context, m Message) (Carrier, error) {
-	if c := s.Carriers[m.carrier]; c != nil || s.ConnectedCarrier == nil {
+	if c := s.BuiltIn[m.carrier]; c != nil {
 		return c, nil
 	}
-	return s.ConnectedCarrier(ctx, m.org, m.carrier)
+	return s.Carriers.Connected(ctx, m.org, m.carrier)
 }
 
 // sendQueued sends a queued message when the rate limits allow it.
 func (s *Service) sendQueued(ctx context.Context, t sendAttempt, m Message) error {
+	if stopped, err := s.isStopped(ctx, m); err != nil || stopped {
+		return s.waitStopped(ctx, m, err)
+	}
 	if wait := s.paceDelay(m, t.carrier); wait > 0 {
 		return &job.Retry{After: wait, NotCounted: true, Cause: errors.New("rate limit reached")}
 	}
@@ -231,7 +232,7 @@ func (s *Service) saveResult(ctx context.Context, tx db.Querier, m Message, from
 
 // applyResult stores the new state of a message. It does nothing if the message is no longer in the state from.
 func (s *Service) applyResult(ctx context.Context, tx db.Querier, m *Message, from string, r Result) error {
-	now := db.At(s.Now())
+	now := db.At(s.Clock.Now())
 	first := m.SentAt.IsZero() && r.Status != Failed
 	m.Status, m.Error = r.Status, r.Fault
 	if first {
@@ -247,7 +248,7 @@ func (s *Service) applyResult(ctx context.Context, tx db.Querier, m *Message, fr
 	if err != nil || !moved || !first {
 		return err
 	}
-	if err := s.remember(ctx, tx, *m); err != nil {
+	if err := s.notifyStored(ctx, tx, *m); err != nil {
 		return err
 	}
 	return s.Outbox.Publish(ctx, tx, m.org, event.SMSSent{MessageID: m.ID, ConversationID: m.ConversationID, FromNumber: m.FromNumber,
@@ -260,7 +261,7 @@ func (s *Service) enqueueSimulated(ctx context.Context, tx db.Querier, m Message
 	if r.Later == nil && r.Reply == "" {
 		return nil
 	}
-	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: m.org, Queue: Queue, Kind: receiptJob, RunAt: s.Now().Add(r.After),
+	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: m.org, Queue: Queue, Kind: receiptJob, RunAt: s.Clock.Now().Add(r.After),
 		Args: receiptArgs{m.ID, r.Later, r.Reply != ""}, UniqueKey: receiptJob + " " + m.ID})
 }
 
@@ -282,8 +283,8 @@ func (s *Service) applySimulated(ctx context.Context, j job.Job) error {
 	if !a.Reply {
 		return nil
 	}
-	_, err = s.Receive(ctx, Incoming{Org: j.Org, From: m.ToNumber, To: m.FromNumber, Body: m.Body, Carrier: m.carrier, Reference: "reply " + m.ID,
-		Sandbox: m.Sandbox})
+	_, err = s.Receive(ctx, Incoming{Org: j.Org, From: m.ToNumber, To: m.FromNumber, Body: m.Body, Carrier: m.carrier,
+		Reference: "reply " + m.ID, Sandbox: m.Sandbox})
 	return err
 }
 
@@ -298,7 +299,7 @@ const forwardTimeout = 40 * time.Second
 // it.
 func (s *Service) forward(ctx context.Context, j job.Job) error {
 	m, ok, err := s.loadMessage(ctx, j)
-	if err != nil || !ok || s.ForwardToPhones == nil {
+	if err != nil || !ok {
 		return err
 	}
 	fresh := false
@@ -317,7 +318,7 @@ func (s *Service) forward(ctx context.Context, j job.Job) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, forwardTimeout)
 	defer cancel()
-	if err := s.ForwardToPhones(ctx, j.Org, m); err != nil {
+	if err := s.Phones.ForwardToPhones(ctx, j.Org, m); err != nil {
 		s.Log.Info("message not delivered to telephones", "message", m.ID, "org", j.Org, "err", err)
 	}
 	return nil

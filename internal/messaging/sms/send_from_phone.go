@@ -23,7 +23,8 @@ func (s *Service) SendFromPhone(ctx context.Context, w PhoneMessage) (m Message,
 			return err
 		}
 		m = Message{ID: db.NewID("sms"), Direction: outbound, Status: queued, Body: w.Body, Media: []Media{}, Source: "console",
-			UserID: db.Null(w.UserID).Ptr(), CreatedAt: db.At(s.Now()), Metadata: map[string]string{}, Sandbox: w.Sandbox, org: w.Org, origin: w.Reference}
+			UserID: db.Null(w.UserID).Ptr(), CreatedAt: db.At(s.Clock.Now()), Metadata: map[string]string{}, Sandbox: w.Sandbox, org: w.Org,
+			origin: w.Reference}
 		m.Encoding, m.Segments = Segments(w.Body)
 		from, violation, err := s.senderNumber(ctx, tx, w.Org, w.From)
 		if err != nil {
@@ -33,7 +34,7 @@ func (s *Service) SendFromPhone(ctx context.Context, w PhoneMessage) (m Message,
 			return op.Fail("destination_not_allowed", violation.Message)
 		}
 		m.FromNumber = from.Number
-		if m.carrier, m.ToNumber, err = s.Route(ctx, w.Org, from, w.To); err != nil {
+		if m.carrier, m.ToNumber, err = s.Router.RouteMessage(ctx, w.Org, from, w.To); err != nil {
 			return err
 		}
 		out, err := s.isOptedOut(ctx, tx, w.Org, from.ID, m.ToNumber)

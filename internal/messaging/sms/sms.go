@@ -5,11 +5,12 @@ package sms
 import (
 	"context"
 	"log/slog"
-	"time"
 
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/event"
 	"soniq/internal/platform/job"
+	"soniq/internal/platform/wiring"
 )
 
 // The states of a message. Their values are published.
@@ -76,61 +77,38 @@ type OwnNumber struct {
 	UserID     string // user whose telephones the number rings; may be empty
 }
 
-// Config has the dependencies of the service.
+// Config has the dependencies of the service. Clock may be nil.
 type Config struct {
-	DB     *db.DB
-	Outbox *event.Outbox
-	Jobs   *job.Queue
-	Now    func() time.Time
-	Log    *slog.Logger
-	Digest func(text string) string // returns a digest by which a number is recognised without storing it
+	DB       *db.DB
+	Outbox   *event.Outbox
+	Jobs     *job.Queue
+	Clock    clock.Clock
+	Log      *slog.Logger
+	Digester Digester
+
+	Numbers  Numbers
+	Router   Router
+	Users    Users
+	Carriers ConnectedCarriers
+	Contacts Contacts
+	Phones   Phones
 }
 
-// Service sends, receives and stores messages. The function fields are set before the first request. It is safe for
-// concurrent use.
+// Service sends, receives and stores messages. It is safe for concurrent use.
 type Service struct {
 	Config
-	// Carriers has the built-in carriers by name.
-	Carriers map[string]Carrier
-	// Route chooses the carrier for a message, or refuses it with an *op.Error. It also returns the number as it is
-	// stored.
-	Route func(ctx context.Context, org string, from OwnNumber, to string) (carrier, number string, err error)
-	// ConnectedCarrier returns a carrier that the organisation has connected, by the name from Route; nil if there is
-	// none any more.
-	ConnectedCarrier func(ctx context.Context, org, name string) (Carrier, error)
-	// AlternativeCarrier chooses another connected carrier for a message, "" if none accepts it. Nil: there is never
-	// another.
-	AlternativeCarrier func(ctx context.Context, org, from, to string, without []string) (name string, err error)
-	// Lane returns the job lane for the messages of a carrier; "" for the lane of the organisation. Nil: always that.
-	Lane func(carrier string) string
-	// FindNumber finds a number of the organisation as users write it.
-	FindNumber func(ctx context.Context, q db.Querier, org, text string) (n OwnNumber, ok bool, err error)
-	// ParsePhone parses a number as users write it in the organisation's country, and returns it in E.164.
-	ParsePhone func(ctx context.Context, org, text string) (e164 string, ok bool, err error)
-	// UserExists reports whether the organisation has the user; nil: it has none.
-	UserExists func(ctx context.Context, org, id string) (bool, error)
-	// Remember is called for each message that was sent or received, in the transaction that stores it; nil: not
-	// called. It is not called for replies to keywords.
-	Remember func(ctx context.Context, tx db.Querier, org string, m Message) error
-	// ForwardToPhones delivers an inbound message to the telephones that its number rings; nil: messages are not
-	// delivered to telephones.
-	ForwardToPhones func(ctx context.Context, org string, m Message) error
-	// LookupContact returns the contact of a number, or nil; the field may be nil.
-	LookupContact func(ctx context.Context, org, e164 string) *event.Contact
-	// ContactNumbers returns the numbers of a contact in E.164; none if there is no such contact. The field may be
-	// nil.
-	ContactNumbers func(ctx context.Context, org, id string) ([]string, error)
-
-	// OnFinal is called when an outbound message reaches a final state, OnReceived for each message received for a
-	// number. Both run in the transaction of the change. Nil: not called.
-	OnFinal    func(ctx context.Context, tx db.Querier, org string, m Message) error
-	OnReceived func(ctx context.Context, tx db.Querier, org string, n OwnNumber, m Message) error
-
-	pacer sendPacer
+	// BuiltIn has the built-in carriers by name. It is filled before the first message.
+	BuiltIn   map[string]Carrier
+	observers observers
+	pacer     sendPacer
 }
 
-// New returns a service without carriers.
-func New(c Config) *Service { return &Service{Config: c, Carriers: map[string]Carrier{}} }
+// New returns a service without built-in carriers. It panics if a dependency is missing.
+func New(c Config) *Service {
+	c.Clock = clock.OrSystem(c.Clock)
+	wiring.Check(c)
+	return &Service{Config: c, BuiltIn: map[string]Carrier{}}
+}
 
 // peer returns the number of the other party.
 func (m Message) peer() string {
@@ -148,17 +126,10 @@ func (m Message) ownNumber() string {
 	return m.FromNumber
 }
 
-func (s *Service) lookupContact(ctx context.Context, org, e164 string) *event.Contact {
-	if s.LookupContact == nil {
-		return nil
-	}
-	return s.LookupContact(ctx, org, e164)
-}
-
 // numbersOf returns the numbers of a contact; none for "".
 func (s *Service) numbersOf(ctx context.Context, org, contact string) ([]string, error) {
-	if contact == "" || s.ContactNumbers == nil {
+	if contact == "" {
 		return nil, nil
 	}
-	return s.ContactNumbers(ctx, org, contact)
+	return s.Contacts.ContactNumbers(ctx, org, contact)
 }

@@ -3,7 +3,6 @@ package sms_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -14,11 +13,11 @@ import (
 	"soniq/internal/messaging/sms"
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/bus"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/db/dbtest"
 	"soniq/internal/platform/event"
 	"soniq/internal/platform/job"
-	"soniq/internal/platform/op"
 	"soniq/internal/platform/op/optest"
 	"soniq/internal/sandbox/sandbox"
 )
@@ -28,6 +27,7 @@ const own, silent, mobile = "+12025550143", "+12025550144", "+12025550199"
 // fixture has a message service with one organisation that has a number, and a second organisation.
 type fixture struct {
 	*sms.Service
+	fake   *fakeDependencies
 	t      *testing.T
 	db     *db.DB
 	server *optest.Server
@@ -38,38 +38,18 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 	t.Helper()
 	b := bus.New()
 	now := time.Now
-	k := &fixture{t: t, db: d}
-	k.Service = sms.New(sms.Config{DB: d, Outbox: &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(now()) }},
-		Jobs: &job.Queue{Bus: b, Now: now}, Now: now, Log: slog.New(slog.DiscardHandler), Digest: func(s string) string { return fmt.Sprintf("%x", fakeDigest(s)) }})
-	k.Carriers["sandbox"] = sandbox.SMSCarrier{}
-	k.ParsePhone = func(_ context.Context, _, text string) (string, bool, error) {
-		return text, strings.HasPrefix(text, "+") && len(text) > 8, nil
-	}
-	k.FindNumber = func(_ context.Context, _ db.Querier, org, text string) (sms.OwnNumber, bool, error) {
-		n := map[string]sms.OwnNumber{own: {ID: "num_1", Number: own, SMS: true}, "num_1": {ID: "num_1", Number: own, SMS: true},
-			silent: {ID: "num_2", Number: silent}}[text]
-		return n, n.ID != "" && org == "org_a", nil
-	}
-	k.Route = func(_ context.Context, _ string, _ sms.OwnNumber, to string) (string, string, error) {
-		if !strings.HasPrefix(to, "+") {
-			return "", "", op.Fail("destination_not_allowed", "no carrier")
-		}
-		return "sandbox", to, nil
-	}
-	k.UserExists = func(_ context.Context, _, id string) (bool, error) { return id == "usr_1", nil }
-	k.server = optest.New(t, d, append(k.Operations(), (&sandbox.Service{ReceiveSMS: k.Receive, ParseNumber: k.ParsePhone}).Operations()...)...)
+	f := &fakeDependencies{carrier: "sandbox"}
+	k := &fixture{t: t, db: d, fake: f}
+	k.Service = sms.New(sms.Config{DB: d, Outbox: &event.Outbox{DB: d, Bus: b, Clock: clock.Func(now)},
+		Jobs: &job.Queue{Bus: b, Clock: clock.Func(now)}, Log: slog.New(slog.DiscardHandler), Digester: f,
+		Numbers: f, Router: f, Users: f, Carriers: f, Contacts: f, Phones: f})
+	k.BuiltIn["sandbox"] = sandbox.SMSCarrier{}
+	k.server = optest.New(t, d, append(k.Operations(), newSandbox(d, k.Service).Operations()...)...)
 	for _, org := range []string{"org_a", "org_b"} {
 		k.exec(`INSERT INTO orgs (id, path, environment, name, plan, status, country, timezone, language, settings, created_at, updated_at)
 			VALUES ($1, $1, 'test', $1, 'free', 'active', 'US', 'UTC', 'en', '{}', 0, 0)`, org)
 	}
 	return k
-}
-
-// fakeDigest returns a value that distinguishes numbers and does not contain them.
-func fakeDigest(s string) []byte {
-	b := []byte(s)
-	slices.Reverse(b)
-	return b
 }
 
 // startJobs starts the workers of the message queue.
@@ -342,7 +322,7 @@ func TestSend_NeverTwice(t *testing.T) {
 			t.Parallel()
 			dbtest.Each(t, func(t *testing.T, d *db.DB) {
 				k, p := newFixture(t, d), &fakeCarrier{queryErr: c.asked, sendErrs: c.fails}
-				k.Carriers["sandbox"] = p
+				k.BuiltIn["sandbox"] = p
 				id := k.sendMessage(mobile, "once")
 				if c.cut {
 					k.exec(`UPDATE messages SET status = 'sending', reference = id WHERE org_id = $1`, "org_a")
@@ -365,7 +345,7 @@ func TestSend_PacedAndInOrder(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		k := newFixture(t, d)
 		p := &fakeCarrier{}
-		k.Carriers["sandbox"] = p
+		k.BuiltIn["sandbox"] = p
 		began := time.Now()
 		ids := []string{k.sendMessage(mobile, "1"), k.sendMessage(mobile, "2"), k.sendMessage(mobile, "3")}
 		k.startJobs()

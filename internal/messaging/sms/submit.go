@@ -46,11 +46,3 @@ func (m Message) Final() bool {
 
 // Canceled reports whether a message was cancelled before its time.
 func (m Message) Canceled() bool { return m.Status == canceled }
-
-// notifyFinal calls OnFinal if the state of a message is final.
-func (s *Service) notifyFinal(ctx context.Context, tx db.Querier, m Message) error {
-	if s.OnFinal == nil || !m.Final() {
-		return nil
-	}
-	return s.OnFinal(ctx, tx, m.org, m)
-}

@@ -27,7 +27,7 @@ func numberForms(text string) []string {
 // name or a short code.
 func (s *Service) senderAddress(ctx context.Context, org, text string) (string, error) {
 	for _, form := range numberForms(text) {
-		e164, ok, err := s.Phone(ctx, org, form)
+		e164, ok, err := s.Numbers.ParseNumber(ctx, org, form)
 		if err != nil {
 			return "", err
 		}
@@ -50,7 +50,7 @@ func (s *Service) recipientNumber(ctx context.Context, org, text string) (string
 		if strings.HasPrefix(form, "num_") {
 			break
 		}
-		n, ok, err := s.Number(ctx, s.DB.Read(ctx), org, form)
+		n, ok, err := s.Numbers.OwnNumber(ctx, s.DB.Read(ctx), org, form)
 		if err != nil {
 			return "", err
 		}

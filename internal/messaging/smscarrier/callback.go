@@ -106,7 +106,8 @@ func (s *Service) receiveMessage(ctx context.Context, c Carrier, in Incoming) er
 	if err != nil {
 		return err
 	}
-	_, err = s.Messages.Receive(ctx, sms.Incoming{Org: c.org, From: from, To: to, Body: in.Body, Media: in.Media, Carrier: c.ID, Reference: in.ID})
+	_, err = s.Messages.Receive(ctx, sms.Incoming{Org: c.org, From: from, To: to, Body: in.Body, Media: in.Media, Carrier: c.ID,
+		Reference: in.ID})
 	var refused *op.Error
 	if errors.As(err, &refused) {
 		s.Log.Warn("message of an SMS carrier dropped", "org", c.org, "carrier", c.ID, "why", refused.Code)

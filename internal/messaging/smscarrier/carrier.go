@@ -22,7 +22,7 @@ type Carrier struct {
 	RatePerSecond float64        `json:"rate_per_second" doc:"Messages (segments) it is given in a second at most"`
 	NumberRate    float64        `json:"number_rate_per_second" doc:"Of those, from one of your numbers"`
 	Settings      map[string]any `json:"settings" doc:"Secrets are shown as asterisks"`
-	CallbackURL   *string        `json:"callback_url" doc:"Where the provider is to post receipts and messages; null for those that need none"`
+	CallbackURL   *string        `json:"callback_url" secret:"true" doc:"Where the provider is to post receipts and messages; null for those that need none"`
 	CreatedAt     db.Time        `json:"created_at"`
 	UpdatedAt     db.Time        `json:"updated_at"`
 
@@ -68,7 +68,7 @@ func (s *Service) callbackURL(c Carrier) string {
 func (s *Service) addStatus(c *Carrier, is carrierState) {
 	c.Settings = map[string]any{}
 	_ = json.Unmarshal(c.secret.Settings, &c.Settings)
-	c.Settings = mask(c.Settings)
+	c.Settings = op.MaskSettings(c.Settings)
 	c.CallbackURL, c.LastError = nil, nil
 	p, _ := providerOf(c.Provider)
 	if p.hasCallback {

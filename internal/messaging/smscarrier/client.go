@@ -133,12 +133,12 @@ func (l *carrierClient) recordResult(ctx context.Context, err error) {
 	l.mu.Lock()
 	switch {
 	case errors.As(err, &busy):
-		l.busyUntil = l.service.Now().Add(min(busy.After, maxBusy))
+		l.busyUntil = l.service.Clock.Now().Add(min(busy.After, maxBusy))
 	case err == nil:
 		l.failures = 0
 	default:
 		l.failures++
-		l.failedAt = l.service.Now()
+		l.failedAt = l.service.Clock.Now()
 	}
 	l.mu.Unlock()
 	if busy == nil && ctx.Err() == nil {
@@ -155,7 +155,7 @@ const maxConcurrent = 32
 func (l *carrierClient) concurrency() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.service.Now().Before(l.busyUntil) {
+	if l.service.Clock.Now().Before(l.busyUntil) {
 		return 0
 	}
 	return max(1, maxConcurrent>>min(l.failures, 8))

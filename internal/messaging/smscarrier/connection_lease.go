@@ -66,7 +66,7 @@ type wantedConnection struct {
 // or changed.
 func (s *Service) reconcile(ctx context.Context) error {
 	defer s.closeExpired()
-	began := s.Now()
+	began := s.Clock.Now()
 	if err := s.renewLeases(ctx, began.Add(leaseTime)); err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (s *Service) ensureConnection(ctx context.Context, w wantedConnection, unti
 		return nil
 	}
 	s.closeConnection(w.id) // the carrier has changed, or another node has the lease
-	if w.node != s.Node && s.Now().Before(w.until.Time) {
+	if w.node != s.Node && s.Clock.Now().Before(w.until.Time) {
 		return nil
 	}
 	if mine, err := s.acquireLease(ctx, w, until); err != nil || !mine {
@@ -178,7 +178,7 @@ func (s *Service) acquireLease(ctx context.Context, c wantedConnection, until ti
 			SELECT org_id, id, $3, $4, '', NULL, $5 FROM sms_carriers WHERE org_id = $1 AND id = $2
 			ON CONFLICT (org_id, carrier_id) DO UPDATE SET node = excluded.node, held_until = excluded.held_until
 			WHERE sms_carrier_states.node = excluded.node OR sms_carrier_states.held_until < $5`
-		r, err := tx.Exec(ctx, q, c.org, c.id, s.Node, db.At(until), db.At(s.Now()))
+		r, err := tx.Exec(ctx, q, c.org, c.id, s.Node, db.At(until), db.At(s.Clock.Now()))
 		if err != nil {
 			return err
 		}
@@ -213,7 +213,7 @@ func (s *Service) connectedIDs() (all []string) {
 // closeExpired closes connections whose lease another node may take by now, because the database could not be
 // reached.
 func (s *Service) closeExpired() {
-	now := s.Now()
+	now := s.Clock.Now()
 	for _, id := range s.connectedIDs() {
 		s.connections.mu.Lock()
 		b := s.connections.held[id]

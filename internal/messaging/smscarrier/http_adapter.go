@@ -16,6 +16,7 @@ import (
 
 	"soniq/internal/messaging/sms"
 	"soniq/internal/platform/egress"
+	"soniq/internal/platform/jsonpath"
 	"soniq/internal/platform/op"
 )
 
@@ -49,7 +50,7 @@ type httpAdapter struct {
 	settings          HTTPSettings
 	info              CarrierInfo
 	client            *http.Client
-	idPath, errorPath jsonPath
+	idPath, errorPath jsonpath.Path
 	callbackFields    callbackPaths
 }
 
@@ -63,8 +64,8 @@ func buildHTTP(s *Service, about CarrierInfo, raw json.RawMessage) (Adapter, []o
 		x.Send.Method = http.MethodPost
 	}
 	wrong := x.Send.validate(s.Guard)
-	at := func(field, text string) jsonPath {
-		p, err := parsePath(text)
+	at := func(field, text string) jsonpath.Path {
+		p, err := jsonpath.Parse(text)
 		if err != nil {
 			wrong = append(wrong, op.Field("settings."+field, "invalid_path", err.Error()))
 		}
@@ -110,8 +111,8 @@ func (x HTTPSend) validate(guard *egress.Guard) (wrong []op.Violation) {
 
 // buildRequest fills in the template.
 func (g *httpAdapter) buildRequest(ctx context.Context, o sms.Outgoing) (*http.Request, error) {
-	values := map[string]string{"from": o.From, "to": o.To, "from_digits": strings.TrimPrefix(o.From, "+"), "to_digits": strings.TrimPrefix(o.To, "+"),
-		"text": o.Body, "reference": o.Reference, "callback_url": g.info.CallbackURL}
+	values := map[string]string{"from": o.From, "to": o.To, "from_digits": strings.TrimPrefix(o.From, "+"),
+		"to_digits": strings.TrimPrefix(o.To, "+"), "text": o.Body, "reference": o.Reference, "callback_url": g.info.CallbackURL}
 	x := g.settings.Send
 	var body []byte
 	kind := ""
@@ -179,7 +180,7 @@ func failedBeforeSend(err error) bool {
 func (g *httpAdapter) parseResponse(answer *http.Response, raw []byte) (sms.Result, error) {
 	var doc any
 	_ = json.Unmarshal(raw, &doc)
-	wrong := g.errorPath.text(doc)
+	wrong := textAt(g.errorPath, doc)
 	status := answer.StatusCode
 	switch {
 	case status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable:
@@ -193,10 +194,11 @@ func (g *httpAdapter) parseResponse(answer *http.Response, raw []byte) (sms.Resu
 		if code == "" {
 			code = strconv.Itoa(status)
 		}
-		return sms.Result{Status: sms.Failed, Fault: &sms.Fault{Code: "carrier_rejected", Message: "the carrier does not take the message", CarrierCode: &code}}, nil
+		return sms.Result{Status: sms.Failed, Fault: &sms.Fault{Code: "carrier_rejected", Message: "the carrier does not take the message",
+			CarrierCode: &code}}, nil
 	}
 	r := sms.Result{Status: sms.Sent}
-	if id := g.idPath.text(doc); id != "" {
+	if id := textAt(g.idPath, doc); id != "" {
 		r.IDs = []string{id}
 	}
 	return r, nil

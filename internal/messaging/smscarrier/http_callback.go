@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"soniq/internal/messaging/sms"
+	"soniq/internal/platform/jsonpath"
 	"soniq/internal/platform/op"
 )
 
@@ -53,13 +54,15 @@ type HTTPMessage struct {
 
 // callbackPaths are the parsed paths of a callback.
 type callbackPaths struct {
-	items, receiptID, status, errorCode, id, from, to, text jsonPath
+	items, receiptID, status, errorCode, id, from, to, text jsonpath.Path
 }
 
-func (x HTTPCallback) parsePaths(at func(field, text string) jsonPath) callbackPaths {
-	return callbackPaths{items: at("callback.items", x.Items), receiptID: at("callback.receipt.id", x.Receipt.ID), status: at("callback.receipt.status", x.Receipt.Status),
-		errorCode: at("callback.receipt.error", x.Receipt.Error), id: at("callback.message.id", x.Message.ID), from: at("callback.message.from", x.Message.From),
-		to: at("callback.message.to", x.Message.To), text: at("callback.message.text", x.Message.Text)}
+func (x HTTPCallback) parsePaths(at func(field, text string) jsonpath.Path) callbackPaths {
+	return callbackPaths{items: at("callback.items", x.Items), receiptID: at("callback.receipt.id", x.Receipt.ID),
+		status:    at("callback.receipt.status", x.Receipt.Status),
+		errorCode: at("callback.receipt.error", x.Receipt.Error), id: at("callback.message.id", x.Message.ID),
+		from: at("callback.message.from", x.Message.From),
+		to:   at("callback.message.to", x.Message.To), text: at("callback.message.text", x.Message.Text)}
 }
 
 // digests are the hash functions for HMAC.
@@ -67,7 +70,8 @@ var digests = map[string]func() hash.Hash{"sha256": sha256.New, "sha1": sha1.New
 
 func (x HTTPCallback) validate() (wrong []op.Violation) {
 	if x.enabled() && (x.Header == "" || len(x.Secret) < 8) {
-		wrong = append(wrong, op.Field("settings.callback.secret", "required", "a header and a secret of at least 8 characters must say that a callback is the carrier's"))
+		wrong = append(wrong, op.Field("settings.callback.secret", "required",
+			"a header and a secret of at least 8 characters must say that a callback is the carrier's"))
 	}
 	if _, ok := digests[x.HMAC]; !ok && x.HMAC != "" {
 		wrong = append(wrong, op.Field("settings.callback.hmac", "invalid_value", "must be sha256 or sha1, or left out"))
@@ -98,7 +102,7 @@ func (g *httpAdapter) ParseCallback(r *http.Request, raw []byte) ([]Event, error
 		return nil, err
 	}
 	var events []Event
-	for _, item := range g.callbackFields.items.values(doc) {
+	for _, item := range g.callbackFields.items.Values(doc) {
 		if e, ok := g.parseEvent(item); ok {
 			events = append(events, e)
 		}
@@ -119,7 +123,8 @@ func (x HTTPCallback) verify(given string, raw []byte) bool {
 	mac := hmac.New(digests[x.HMAC], []byte(x.Secret))
 	mac.Write(raw)
 	sum := mac.Sum(nil)
-	return hmac.Equal([]byte(strings.ToLower(digest)), []byte(hex.EncodeToString(sum))) || hmac.Equal([]byte(digest), []byte(base64.StdEncoding.EncodeToString(sum)))
+	return hmac.Equal([]byte(strings.ToLower(digest)), []byte(hex.EncodeToString(sum))) ||
+		hmac.Equal([]byte(digest), []byte(base64.StdEncoding.EncodeToString(sum)))
 }
 
 // parseDocument returns the body of a request: JSON, or a form as an object.
@@ -141,11 +146,11 @@ func parseDocument(r *http.Request, raw []byte) (doc any, err error) {
 // parseEvent returns the event of one item; ok is false if it has none.
 func (g *httpAdapter) parseEvent(item any) (e Event, ok bool) {
 	p, x := g.callbackFields, g.settings.Callback.Receipt
-	if text := p.text.text(item); text != "" {
-		return Event{Message: &Incoming{ID: p.id.text(item), From: p.from.text(item), To: p.to.text(item), Body: text}}, true
+	if text := textAt(p.text, item); text != "" {
+		return Event{Message: &Incoming{ID: textAt(p.id, item), From: textAt(p.from, item), To: textAt(p.to, item), Body: text}}, true
 	}
-	id, status := p.receiptID.text(item), p.status.text(item)
-	code := firstNonEmpty(p.errorCode.text(item), status)
+	id, status := textAt(p.receiptID, item), textAt(p.status, item)
+	code := firstNonEmpty(textAt(p.errorCode, item), status)
 	switch {
 	case id == "":
 		return e, false
@@ -163,4 +168,12 @@ func firstNonEmpty(a, b string) string {
 		return a
 	}
 	return b
+}
+
+// textAt returns the first selected value as text; "" if there is none or the path is not configured.
+func textAt(p jsonpath.Path, doc any) string {
+	if p.IsDocument() {
+		return ""
+	}
+	return p.Text(doc)
 }

@@ -5,7 +5,6 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -70,67 +69,4 @@ func checkPlaceholders(template any) error {
 		}
 	}
 	return nil
-}
-
-// jsonPath selects values in a JSON document, such as $.messages[0].id or results[*]. "" and "$" select the document
-// itself.
-type jsonPath []string
-
-const maxPath = 20 // steps
-
-func parsePath(text string) (jsonPath, error) {
-	text = strings.TrimPrefix(strings.TrimPrefix(text, "$"), ".")
-	text = strings.NewReplacer("[", ".", "]", "").Replace(text)
-	if text == "" {
-		return nil, nil
-	}
-	p := jsonPath(strings.Split(text, "."))
-	if len(p) > maxPath || slices.Contains(p, "") {
-		return nil, fmt.Errorf("must be a path such as messages[0].id, of at most %d steps", maxPath)
-	}
-	return p, nil
-}
-
-// values returns the selected values.
-func (p jsonPath) values(doc any) []any {
-	found := []any{doc}
-	for _, step := range p {
-		var next []any
-		for _, v := range found {
-			switch x := v.(type) {
-			case map[string]any:
-				if inner, ok := x[step]; ok {
-					next = append(next, inner)
-				}
-			case []any:
-				n, err := strconv.Atoi(step)
-				switch {
-				case step == "*":
-					next = append(next, x...)
-				case err == nil && n >= 0 && n < len(x):
-					next = append(next, x[n])
-				}
-			}
-		}
-		found = next
-	}
-	return found
-}
-
-// text returns the first selected value as text; "" if there is none or the path is empty.
-func (p jsonPath) text(doc any) string {
-	if len(p) == 0 {
-		return ""
-	}
-	for _, v := range p.values(doc) {
-		switch x := v.(type) {
-		case string:
-			return strings.TrimSpace(x)
-		case float64:
-			return strconv.FormatFloat(x, 'f', -1, 64)
-		case bool:
-			return strconv.FormatBool(x)
-		}
-	}
-	return ""
 }

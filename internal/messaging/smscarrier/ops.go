@@ -23,7 +23,8 @@ func (s *Service) Operations() []op.Operation {
 		op.New("sms.carriers.get", "GET /sms/carriers/{id}", a, "Get one carrier of messages", s.Show),
 		op.New("sms.carriers.update", "PATCH /sms/carriers/{id}", a, "Change a carrier of messages", s.Update),
 		op.Delete("sms.carriers.delete", "DELETE /sms/carriers/{id}", a, "Disconnect a carrier of messages", s.Delete),
-		op.New("sms.carriers.test", "POST /sms/carriers/{id}/test", a, "Ask whether a carrier would take messages now", s.Test).WithSideEffects(),
+		op.New("sms.carriers.test", "POST /sms/carriers/{id}/test", a, "Ask whether a carrier would take messages now",
+			s.Test).WithSideEffects(),
 	}
 }
 
@@ -54,7 +55,8 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Carrier
 	for i := range rest {
 		s.addStatus(&rest[i], states[rest[i].ID])
 	}
-	page := op.Paged(ctx, in.Paging, rest[:min(len(rest), in.Limit+1)], func(c Carrier) op.Position { return op.Position{Int: int64(c.Priority), ID: c.ID} })
+	page := op.Paged(ctx, in.Paging, rest[:min(len(rest), in.Limit+1)],
+		func(c Carrier) op.Position { return op.Position{Int: int64(c.Priority), ID: c.ID} })
 	return op.WithTotal(page, in.Paging, func() (int, error) { return len(all), nil })
 }
 
@@ -76,10 +78,11 @@ type Fresh struct {
 
 // Create connects a carrier.
 func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Carrier], error) {
-	b, now := in.Body, db.At(s.Now())
-	c := Carrier{ID: db.NewID("smc"), Provider: b.Provider, Name: b.Name, Enabled: valueOr(b.Enabled, true), Priority: valueOr(b.Priority, defaultPriority), Prefixes: b.Prefixes,
-		Numbers: b.Numbers, RatePerSecond: valueOr(b.RatePerSecond, defaultRate), NumberRate: valueOr(b.NumberRate, defaultNumberRate), CreatedAt: now,
-		UpdatedAt: now, org: access.Org(ctx), secret: secret{Token: seal.Random(24)}}
+	b, now := in.Body, db.At(s.Clock.Now())
+	c := Carrier{ID: db.NewID("smc"), Provider: b.Provider, Name: b.Name, Enabled: valueOr(b.Enabled, true),
+		Priority: valueOr(b.Priority, defaultPriority), Prefixes: b.Prefixes,
+		Numbers: b.Numbers, RatePerSecond: valueOr(b.RatePerSecond, defaultRate), NumberRate: valueOr(b.NumberRate, defaultNumberRate),
+		CreatedAt: now, UpdatedAt: now, org: access.Org(ctx), secret: secret{Token: seal.Random(24)}}
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		all, err := s.carriers(ctx, tx, c.org)
 		if err != nil {
@@ -162,7 +165,10 @@ func (p Patch) apply(c *Carrier) (map[string]any, error) {
 	if err := json.Unmarshal(c.secret.Settings, &settings); err != nil {
 		return nil, fmt.Errorf("read settings of carrier %s: %w", c.ID, err)
 	}
-	return mergeSettings(settings, p.Settings.V), nil
+	if wrong := op.CheckMovedSettings(settings, p.Settings.V); len(wrong) > 0 {
+		return nil, op.Invalid(wrong...)
+	}
+	return op.MergeSettings(settings, p.Settings.V), nil
 }
 
 // Update changes a carrier.
@@ -184,7 +190,7 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Carrier], e
 		if err != nil {
 			return err
 		}
-		c.UpdatedAt = db.At(s.Now())
+		c.UpdatedAt = db.At(s.Clock.Now())
 		if err := s.save(ctx, tx, &c, settings, all); err != nil {
 			return err
 		}
@@ -244,9 +250,9 @@ func (s *Service) Test(ctx context.Context, in *OneIn) (*op.Out[Trial], error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()
-	began := s.Now()
+	began := s.Clock.Now()
 	is, err := s.testCarrier(ctx, c)
-	t := Trial{OK: err == nil, Status: is, LatencyMS: int(s.Now().Sub(began).Milliseconds())}
+	t := Trial{OK: err == nil, Status: is, LatencyMS: int(s.Clock.Now().Sub(began).Milliseconds())}
 	if err != nil {
 		text := errorText(err)
 		t.Error = &text

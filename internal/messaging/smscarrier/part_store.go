@@ -104,7 +104,7 @@ func (p *dbPartStore) insert(ctx context.Context, tx db.Querier, f smpp.Fragment
 	if waiting >= maxWaitingParts {
 		return fmt.Errorf("%d parts of incomplete messages are stored, which is the limit", waiting)
 	}
-	now := db.At(p.service.Now())
+	now := db.At(p.service.Clock.Now())
 	first := now
 	if len(others) > 0 {
 		first = others[0].first
@@ -161,7 +161,7 @@ func (p *dbPartStore) Done(ctx context.Context, k smpp.Key, handedOn bool) error
 func (p *dbPartStore) Expired(ctx context.Context, before time.Time) ([][]smpp.Fragment, error) {
 	err := p.service.DB.Tx(ctx, func(tx db.Querier) error {
 		const q = `DELETE FROM sms_incoming_parts WHERE org_id = $1 AND carrier_id = $2 AND done AND first_at < $3`
-		_, err := tx.Exec(ctx, q, p.info.Org, p.info.ID, db.At(p.service.Now().Add(-completedPartTTL)))
+		_, err := tx.Exec(ctx, q, p.info.Org, p.info.ID, db.At(p.service.Clock.Now().Add(-completedPartTTL)))
 		return err
 	})
 	if err != nil {

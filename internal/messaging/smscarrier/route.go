@@ -38,10 +38,16 @@ func (l *carrierClient) working() bool {
 	_, binds := l.adapter.(Binder)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.lastState.Status == "" || l.lastState.Status == active || !binds && l.lastState.Status == degraded && l.service.Now().Sub(l.failedAt) > failureBackoff
+	return l.lastState.Status == "" || l.lastState.Status == active || !binds && l.lastState.Status == degraded &&
+		l.service.Clock.Now().Sub(l.failedAt) > failureBackoff
 }
 
 const lanePrefix = "sms carrier "
+
+// Alternative selects another carrier for a message like Route.
+func (s *Service) Alternative(ctx context.Context, org, from, to string, without []string) (id string, err error) {
+	return s.Route(ctx, org, from, to, without...)
+}
 
 // Lane returns the job lane for the messages of a carrier, so that carriers do not delay each other; "" if it has
 // none of its own.

@@ -65,7 +65,7 @@ func (s *Service) checkNumbers(ctx context.Context, tx db.Querier, c *Carrier) (
 	}
 	all := make([]string, 0, len(c.Numbers))
 	for i, text := range c.Numbers {
-		n, ok, err := s.Number(ctx, tx, c.org, text)
+		n, ok, err := s.Numbers.OwnNumber(ctx, tx, c.org, text)
 		if err != nil {
 			return nil, fmt.Errorf("find number: %w", err)
 		}

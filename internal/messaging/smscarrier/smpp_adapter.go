@@ -49,10 +49,12 @@ type SMPPSettings struct {
 var (
 	smppModes = map[string]smpp.Command{"": smpp.BindTransceiver, "transceiver": smpp.BindTransceiver, "transmitter": smpp.BindTransmitter,
 		"receiver": smpp.BindReceiver}
-	smppAlphabets   = map[string]smpp.Alphabet{"": smpp.GSM, "gsm7": smpp.GSM, "gsm7_packed": smpp.GSMPacked, "latin1": smpp.Latin1, "ascii": smpp.ASCII}
+	smppAlphabets = map[string]smpp.Alphabet{"": smpp.GSM, "gsm7": smpp.GSM, "gsm7_packed": smpp.GSMPacked, "latin1": smpp.Latin1,
+		"ascii": smpp.ASCII}
 	smppDataCoding1 = map[string]bool{"": false, "ascii": false, "gsm7": true}
-	smppLongModes   = map[string]smpp.LongMode{"": smpp.UDH8, "udh8": smpp.UDH8, "udh16": smpp.UDH16, "sar": smpp.SAR, "payload": smpp.Payload}
-	smppIDs         = map[string]smpp.IDFormat{"": smpp.AsIs, "as_is": smpp.AsIs, "decimal": smpp.Decimal, "hex": smpp.Hex}
+	smppLongModes   = map[string]smpp.LongMode{"": smpp.UDH8, "udh8": smpp.UDH8, "udh16": smpp.UDH16, "sar": smpp.SAR,
+		"payload": smpp.Payload}
+	smppIDs = map[string]smpp.IDFormat{"": smpp.AsIs, "as_is": smpp.AsIs, "decimal": smpp.Decimal, "hex": smpp.Hex}
 )
 
 func settingValue[T any](wrong *[]op.Violation, all map[string]T, field, text string) T {
@@ -78,7 +80,8 @@ func (x *SMPPSettings) validate(g *egress.Guard) (wrong []op.Violation) {
 	setDefault(&x.Port, 2775)
 	setDefault(&x.Window, 10)
 	setDefault(&x.EnquireSeconds, 30)
-	want(x.SystemID != "" && len(x.SystemID) <= 15 && isPrintable(x.SystemID), "system_id", "invalid_value", "must be 1 to 15 printable characters")
+	want(x.SystemID != "" && len(x.SystemID) <= 15 && isPrintable(x.SystemID), "system_id", "invalid_value",
+		"must be 1 to 15 printable characters")
 	want(len(x.Password) <= 8 && isPrintable(x.Password), "password", "invalid_value", "may be 8 printable characters (SMPP 3.4, 5.2.2)")
 	want(len(x.SystemType) <= 12 && isPrintable(x.SystemType), "system_type", "invalid_value", "may be 12 printable characters")
 	want(len(x.ServiceType) <= 5 && isPrintable(x.ServiceType), "service_type", "invalid_value", "may be 5 printable characters")
@@ -86,7 +89,8 @@ func (x *SMPPSettings) validate(g *egress.Guard) (wrong []op.Violation) {
 	want(x.Window >= 1 && x.Window <= 100, "window", "out_of_range", "must be between 1 and 100")
 	want(x.EnquireSeconds >= 5 && x.EnquireSeconds <= 3600, "enquire_seconds", "out_of_range", "must be between 5 and 3600")
 	want(x.ValidityMinutes >= 0 && x.ValidityMinutes <= 7*24*60, "validity_minutes", "out_of_range", "must be between 0 and 10080")
-	want(x.CA == "" || x.TLS && x509.NewCertPool().AppendCertsFromPEM([]byte(x.CA)), "ca", "invalid_value", "must be certificates in PEM, for TLS")
+	want(x.CA == "" || x.TLS && x509.NewCertPool().AppendCertsFromPEM([]byte(x.CA)), "ca", "invalid_value",
+		"must be certificates in PEM, for TLS")
 	if bad := checkHost(g, x.Host); bad != nil {
 		wrong = append(wrong, *bad)
 	}
@@ -96,15 +100,7 @@ func (x *SMPPSettings) validate(g *egress.Guard) (wrong []op.Violation) {
 // checkHost returns the violation of a host to connect to, before it is resolved.
 func checkHost(g *egress.Guard, host string) *op.Violation {
 	var fault *egress.Fault
-	address := host
-	if strings.Contains(host, ":") {
-		address = "[" + host + "]"
-	}
-	switch err := g.Check("https://" + address); {
-	case host == "" || strings.ContainsAny(host, "/@?#[] "):
-		v := op.Field("settings.host", "invalid_value", "must be a name or an address")
-		return &v
-	case errors.As(err, &fault):
+	if errors.As(g.CheckHost(host), &fault) {
 		v := op.Field("settings.host", fault.Code, fault.Message)
 		return &v
 	}
@@ -136,13 +132,16 @@ func buildSMPP(s *Service, about CarrierInfo, raw json.RawMessage) (Adapter, []o
 	}
 	wrong := x.validate(s.Guard)
 	c := &smppAdapter{service: s, info: about, settings: x}
-	settings := smpp.Config{Address: net.JoinHostPort(x.Host, strconv.Itoa(x.Port)), Dial: c.dial, SystemID: x.SystemID, Password: smpp.Secret(x.Password),
-		SystemType: x.SystemType, Mode: settingValue(&wrong, smppModes, "bind", x.Bind), Window: x.Window, EnquireInterval: time.Duration(x.EnquireSeconds) * time.Second,
-		Text: smpp.TextSettings{Default: settingValue(&wrong, smppAlphabets, "alphabet", x.Alphabet), GSMAsIA5: settingValue(&wrong, smppDataCoding1, "data_coding1", x.DataCoding1),
-			Long: settingValue(&wrong, smppLongModes, "long", x.Long)},
-		IDs: smpp.IDs{Response: settingValue(&wrong, smppIDs, "submit_ids", x.SubmitIDs), Receipt: settingValue(&wrong, smppIDs, "receipt_ids", x.ReceiptIDs),
-			Option: settingValue(&wrong, smppIDs, "option_ids", x.OptionIDs)},
-		Message: c.handleMessage, Receipt: c.handleReceipt, Parts: &dbPartStore{service: s, info: about}, StateChanged: c.connectionChanged, Log: s.Log, MaxReconnectDelay: 30 * time.Second}
+	settings := smpp.Config{Address: net.JoinHostPort(x.Host, strconv.Itoa(x.Port)), Dialer: c, SystemID: x.SystemID,
+		Password:   smpp.Secret(x.Password),
+		SystemType: x.SystemType, Mode: settingValue(&wrong, smppModes, "bind", x.Bind), Window: x.Window,
+		EnquireInterval: time.Duration(x.EnquireSeconds) * time.Second,
+		Text: smpp.TextSettings{Default: settingValue(&wrong, smppAlphabets, "alphabet", x.Alphabet),
+			GSMAsIA5: settingValue(&wrong, smppDataCoding1, "data_coding1", x.DataCoding1),
+			Long:     settingValue(&wrong, smppLongModes, "long", x.Long)},
+		IDs: smpp.IDs{Response: settingValue(&wrong, smppIDs, "submit_ids", x.SubmitIDs), Receipt: settingValue(&wrong, smppIDs,
+			"receipt_ids", x.ReceiptIDs), Option: settingValue(&wrong, smppIDs, "option_ids", x.OptionIDs)},
+		Handler: c, Parts: &dbPartStore{service: s, info: about}, Log: s.Log, MaxReconnectDelay: 30 * time.Second}
 	if x.TLS {
 		settings.TLS = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: rootCAs(x.CA)}
 	}
@@ -169,9 +168,9 @@ func rootCAs(pem string) *x509.CertPool {
 	return pool
 }
 
-// dial connects through the egress guard. TLS is not required for public addresses, because most SMSCs do not offer
+// DialContext implements smpp.Dialer: it connects through the egress guard. TLS is not required for public addresses, because most SMSCs do not offer
 // it.
-func (c *smppAdapter) dial(ctx context.Context, _, address string) (net.Conn, error) {
+func (c *smppAdapter) DialContext(ctx context.Context, _, address string) (net.Conn, error) {
 	conn, _, err := c.service.Guard.Dial(ctx, address)
 	return conn, err
 }
@@ -192,8 +191,8 @@ func markAuthError(err error) error {
 	return err
 }
 
-// connectionChanged makes waiting messages be sent, and the new state be stored.
-func (c *smppAdapter) connectionChanged(error) {
+// StateChanged implements smpp.ClientHandler: it makes waiting messages be sent, and the new state be stored.
+func (c *smppAdapter) StateChanged(error) {
 	c.service.Messages.Wake()
 	c.service.Bus.Publish(Changed, c.info.Org)
 }
@@ -211,8 +210,10 @@ func (c *smppAdapter) Send(ctx context.Context, o sms.Outgoing) (sms.Result, err
 	if !c.service.holdsConnection(c.info.ID) {
 		return sms.Result{IDs: o.Sent}, &sms.BusyError{After: reconnectDelay, Cause: errors.New("another node keeps the connection")}
 	}
-	r, err := c.client.Submit(ctx, smpp.Outgoing{From: smpp.ParseAddress(o.From), To: smpp.ParseAddress(o.To), Text: o.Body, Receipt: !c.settings.NoReceipts,
-		Validity: time.Duration(c.settings.ValidityMinutes) * time.Minute, ServiceType: c.settings.ServiceType, Reference: partReference(o.Reference), Sent: o.Sent})
+	r, err := c.client.Submit(ctx, smpp.Outgoing{From: smpp.ParseAddress(o.From), To: smpp.ParseAddress(o.To), Text: o.Body,
+		Receipt:  !c.settings.NoReceipts,
+		Validity: time.Duration(c.settings.ValidityMinutes) * time.Minute, ServiceType: c.settings.ServiceType,
+		Reference: partReference(o.Reference), Sent: o.Sent})
 	out := sms.Result{Status: sms.Sent, IDs: r.MessageIDs}
 	if err == nil {
 		return out, nil
@@ -260,8 +261,8 @@ func rejectionFault(e *smpp.Error) *sms.Fault {
 	return f
 }
 
-// handleMessage stores a received message. The SMSC gets its response after the commit.
-func (c *smppAdapter) handleMessage(ctx context.Context, in smpp.Incoming) error {
+// Message implements smpp.ClientHandler: it stores a received message. The SMSC gets its response after the commit.
+func (c *smppAdapter) Message(ctx context.Context, in smpp.Incoming) error {
 	carrier := Carrier{ID: c.info.ID, org: c.info.Org}
 	text := in.Text
 	if in.Binary != nil {
@@ -275,8 +276,8 @@ func (c *smppAdapter) handleMessage(ctx context.Context, in smpp.Incoming) error
 	return c.service.receiveMessage(ctx, carrier, Incoming{ID: id, From: in.From.String(), To: in.To.String(), Body: text})
 }
 
-// handleReceipt applies the receipt of a part.
-func (c *smppAdapter) handleReceipt(ctx context.Context, r smpp.Receipt) error {
+// Receipt implements smpp.ClientHandler: it applies the receipt of a part.
+func (c *smppAdapter) Receipt(ctx context.Context, r smpp.Receipt) error {
 	if !r.State.Final() || r.MessageID == "" {
 		return nil
 	}

@@ -3,16 +3,17 @@
 package smscarrier
 
 import (
-	"context"
 	"log/slog"
 	"time"
 
 	"soniq/internal/identity/org"
 	"soniq/internal/messaging/sms"
 	"soniq/internal/platform/bus"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/egress"
 	"soniq/internal/platform/seal"
+	"soniq/internal/platform/wiring"
 )
 
 // Config has the dependencies of the service.
@@ -24,13 +25,10 @@ type Config struct {
 	Guard    *egress.Guard
 	Messages *sms.Service
 	Log      *slog.Logger
-	Now      func() time.Time
-	BaseURL  string // public address of the server
-	Node     string // name of this node in connection leases
-	// Number finds a number of the organisation by its id or as users write it.
-	Number func(ctx context.Context, q db.Querier, org, text string) (n sms.OwnNumber, ok bool, err error)
-	// Phone parses a number as users write it in the organisation's country.
-	Phone func(ctx context.Context, org, text string) (e164 string, ok bool, err error)
+	Clock    clock.Clock // nil: the system clock
+	BaseURL  string      // public address of the server
+	Node     string      // name of this node in connection leases
+	Numbers  sms.Numbers
 }
 
 // Service manages the SMS carriers of all organisations. It is safe for concurrent use.
@@ -44,5 +42,7 @@ type Service struct {
 // New returns the service. Run and Sweep start its background work.
 func New(c Config) *Service {
 	const life = 10 * time.Second // a change on another node is seen after this time at the latest
-	return &Service{Config: c, clientCache: bus.NewCache[[]*carrierClient](c.Bus, Changed, life, c.Now)}
+	c.Clock = clock.OrSystem(c.Clock)
+	wiring.Check(c)
+	return &Service{Config: c, clientCache: bus.NewCache[[]*carrierClient](c.Bus, Changed, life, c.Clock.Now)}
 }

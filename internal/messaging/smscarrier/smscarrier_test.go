@@ -60,25 +60,12 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 		}
 		*id = o.ID
 	}
-	h.messages = sms.New(sms.Config{DB: d, Outbox: &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(time.Now()) }},
-		Jobs: &job.Queue{Bus: b, Now: time.Now}, Now: time.Now, Log: log, Digest: keys.Digest})
-	number := func(_ context.Context, _ db.Querier, org, text string) (sms.OwnNumber, bool, error) {
-		return sms.OwnNumber{ID: "num_1", Number: own, SMS: true}, org == h.org && (text == own || text == "num_1"), nil
-	}
-	phone := func(_ context.Context, _, text string) (string, bool, error) {
-		return text, strings.HasPrefix(text, "+"), nil
-	}
-	h.Service = smscarrier.New(smscarrier.Config{DB: d, Bus: b, Orgs: orgs, Seal: keys, Guard: egress.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}),
-		Messages: h.messages, Log: log, Now: time.Now, BaseURL: "https://voice.example.com", Node: "n1", Number: number, Phone: phone})
+	f := fakeDependencies{h}
+	h.messages = sms.New(sms.Config{DB: d, Outbox: &event.Outbox{DB: d, Bus: b},
+		Jobs: &job.Queue{Bus: b}, Log: log, Digester: keys, Numbers: f, Router: f, Users: f, Carriers: f, Contacts: f, Phones: f})
 	m := h.messages
-	m.FindNumber, m.ParsePhone, m.ConnectedCarrier, m.Lane = number, phone, h.Connected, h.Lane
-	m.Route = func(ctx context.Context, org string, from sms.OwnNumber, to string) (string, string, error) {
-		id, err := h.Route(ctx, org, from.Number, to)
-		return id, to, err
-	}
-	m.AlternativeCarrier = func(ctx context.Context, org, from, to string, without []string) (string, error) {
-		return h.Route(ctx, org, from, to, without...)
-	}
+	h.Service = smscarrier.New(smscarrier.Config{DB: d, Bus: b, Orgs: orgs, Seal: keys, Guard: egress.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}),
+		Messages: m, Log: log, BaseURL: "https://voice.example.com", Node: "n1", Numbers: f})
 	h.server = optest.New(t, d, append(h.Operations(), m.Operations()...)...)
 	h.Mount(h.mux)
 	return h
@@ -200,6 +187,10 @@ func TestCarrier_SecretsMasked(t *testing.T) {
 		changed := h.request("PATCH", path, map[string]any{"name": "New", "settings": map[string]any{"send": map[string]any{"headers": map[string]any{"X-Key": "********"}}}}).Want(200)
 		if changed.Text("name") != "New" || changed.Text("callback_url") != c.Text("callback_url") {
 			t.Errorf("changed: %s", changed.Bytes)
+		}
+		for _, to := range []string{"https://evil.example/?to={{to}}", strings.Replace(v.URL, "http://", "https://", 1) + "/messages"} {
+			h.request("PATCH", path, map[string]any{"settings": map[string]any{"send": map[string]any{"url": to}}}).Want(422).
+				Refused("validation_failed", "settings.send.headers.X-Key secret_required", "settings.callback.secret secret_required")
 		}
 		h.startJobs()
 		h.waitStatus(h.sendMessage(mobile, "hi"), "sent")

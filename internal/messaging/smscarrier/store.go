@@ -78,8 +78,8 @@ func (s *Service) upsert(ctx context.Context, tx db.Querier, c Carrier) error {
 		ON CONFLICT (org_id, id) DO UPDATE SET name = excluded.name, enabled = excluded.enabled, priority = excluded.priority,
 			prefixes = excluded.prefixes, numbers = excluded.numbers, rate = excluded.rate, number_rate = excluded.number_rate,
 			settings = excluded.settings, updated_at = excluded.updated_at`
-	_, err = tx.Exec(ctx, q, c.org, c.ID, c.Provider, c.Name, c.Enabled, c.Priority, db.AsJSON(c.Prefixes), db.AsJSON(c.Numbers), c.RatePerSecond,
-		c.NumberRate, sealed, c.CreatedAt, c.UpdatedAt, s.Seal.Digest(c.secret.Token))
+	_, err = tx.Exec(ctx, q, c.org, c.ID, c.Provider, c.Name, c.Enabled, c.Priority, db.AsJSON(c.Prefixes), db.AsJSON(c.Numbers),
+		c.RatePerSecond, c.NumberRate, sealed, c.CreatedAt, c.UpdatedAt, s.Seal.Digest(c.secret.Token))
 	if err != nil {
 		return fmt.Errorf("write carrier: %w", err)
 	}

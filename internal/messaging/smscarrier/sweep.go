@@ -69,7 +69,7 @@ func (s *Service) deleteOldParts(ctx context.Context) error {
 	return s.DB.Tx(ctx, func(tx db.Querier) error {
 		// tenant: a sweep over all organisations
 		const q = `DELETE FROM sms_incoming_parts WHERE first_at < $1`
-		_, err := tx.Exec(ctx, q, db.At(s.Now().Add(-24*time.Hour)))
+		_, err := tx.Exec(ctx, q, db.At(s.Clock.Now().Add(-24*time.Hour)))
 		return err
 	})
 }

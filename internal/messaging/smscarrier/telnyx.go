@@ -47,7 +47,7 @@ type telnyxAdapter struct {
 }
 
 func buildTelnyx(s *Service, about CarrierInfo, raw json.RawMessage) (Adapter, []op.Violation) {
-	t := &telnyxAdapter{info: about, client: s.Guard.Client(vendorLimits), now: s.Now}
+	t := &telnyxAdapter{info: about, client: s.Guard.Client(vendorLimits), now: s.Clock.Now}
 	if wrong := decodeStrict(raw, &t.TelnyxSettings); wrong != nil {
 		return nil, wrong
 	}
@@ -56,7 +56,8 @@ func buildTelnyx(s *Service, about CarrierInfo, raw json.RawMessage) (Adapter, [
 	requireText(&wrong, "messaging_profile_id", t.MessagingProfileID, true)
 	key, err := base64.StdEncoding.DecodeString(t.PublicKey)
 	if err != nil || len(key) != ed25519.PublicKeySize {
-		wrong = append(wrong, op.Field("settings.public_key", "invalid_value", "must be the public key of the account, 32 octets in base64"))
+		wrong = append(wrong, op.Field("settings.public_key", "invalid_value",
+			"must be the public key of the account, 32 octets in base64"))
 	}
 	t.key = key
 	return t, wrong
@@ -78,7 +79,8 @@ type telnyxErrors []struct{ Code, Title, Detail string }
 
 // Send posts a message.
 func (t *telnyxAdapter) Send(ctx context.Context, o sms.Outgoing) (sms.Result, error) {
-	m := telnyxMessage{From: o.From, To: o.To, Text: o.Body, Profile: t.MessagingProfileID, Media: mediaURLs(o.Media), WebhookURL: t.info.CallbackURL}
+	m := telnyxMessage{From: o.From, To: o.To, Text: o.Body, Profile: t.MessagingProfileID, Media: mediaURLs(o.Media),
+		WebhookURL: t.info.CallbackURL}
 	if m.WebhookURL != "" {
 		m.UseProfiles = new(bool)
 	}
@@ -188,7 +190,8 @@ func (t *telnyxAdapter) ParseCallback(r *http.Request, raw []byte) ([]Event, err
 	case e.Data.Type != "message.finalized":
 		return nil, nil
 	}
-	result := sms.Result{Status: map[string]string{"delivered": sms.Delivered, "delivery_failed": sms.Undelivered, "sending_failed": sms.Failed}[p.To[0].Status]}
+	result := sms.Result{Status: map[string]string{"delivered": sms.Delivered, "delivery_failed": sms.Undelivered,
+		"sending_failed": sms.Failed}[p.To[0].Status]}
 	if result.Status != "" && result.Status != sms.Delivered {
 		code, message := p.Errors.first()
 		result.Fault = vendorFault(telnyxCodes, code, message)

@@ -146,7 +146,8 @@ func (t *twilioAdapter) ParseCallback(r *http.Request, raw []byte) ([]Event, err
 	m := &Incoming{ID: id, From: form.Get("From"), To: form.Get("To"), Body: form.Get("Body")}
 	n, _ := strconv.Atoi(form.Get("NumMedia"))
 	for i := range min(n, maxTwilioMedia) {
-		m.Media = append(m.Media, sms.Media{URL: form.Get(fmt.Sprint("MediaUrl", i)), ContentType: form.Get(fmt.Sprint("MediaContentType", i))})
+		m.Media = append(m.Media, sms.Media{URL: form.Get(fmt.Sprint("MediaUrl", i)),
+			ContentType: form.Get(fmt.Sprint("MediaContentType", i))})
 	}
 	return []Event{{Message: m}}, nil
 }

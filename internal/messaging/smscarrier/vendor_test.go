@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -18,9 +19,12 @@ import (
 	"testing"
 	"time"
 
+	"soniq/internal/identity/org"
 	"soniq/internal/messaging/sms"
 	"soniq/internal/platform/bus"
+	"soniq/internal/platform/db"
 	"soniq/internal/platform/egress"
+	"soniq/internal/platform/seal"
 )
 
 const callbackURL = "https://voice.example.com/carriers/sms/token"
@@ -67,7 +71,8 @@ func (x *fakeVendor) respond(status int, body string, header ...string) {
 
 func newAdapter(t *testing.T, provider string, settings map[string]any) Adapter {
 	t.Helper()
-	s := New(Config{Bus: bus.New(), Guard: egress.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}), Now: time.Now})
+	s := New(Config{DB: &db.DB{}, Bus: bus.New(), Orgs: &org.Service{}, Seal: &seal.Seal{}, Messages: &sms.Service{}, Log: slog.New(slog.DiscardHandler),
+		Guard: egress.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}), Numbers: noNumbers{}})
 	p, ok := providerOf(provider)
 	if !ok || !p.hasCallback {
 		t.Fatalf("%s cannot be connected", provider)
@@ -283,7 +288,7 @@ func TestTwilioSignature_PublishedExample(t *testing.T) {
 
 func TestVendorSettings_InvalidRefused(t *testing.T) {
 	t.Parallel()
-	s := New(Config{Bus: bus.New(), Guard: egress.New(nil), Now: time.Now})
+	s := New(Config{Bus: bus.New(), Guard: egress.New(nil), Numbers: noNumbers{}})
 	for provider, settings := range map[string]string{
 		"telnyx": `{"api_key":"a b","public_key":"AAAA","url":"http://10.0.0.1/v2"}`,
 		"twilio": `{"account_sid":"","auth_token":"a b","url":"http://10.0.0.1"}`,
@@ -293,4 +298,15 @@ func TestVendorSettings_InvalidRefused(t *testing.T) {
 			t.Errorf("%s: %+v", provider, wrong)
 		}
 	}
+}
+
+// noNumbers stands for an organisation without numbers.
+type noNumbers struct{}
+
+func (noNumbers) OwnNumber(context.Context, db.Querier, string, string) (n sms.OwnNumber, ok bool, err error) {
+	return n, false, nil
+}
+
+func (noNumbers) ParseNumber(context.Context, string, string) (string, bool, error) {
+	return "", false, nil
 }

@@ -186,6 +186,8 @@ type Principal struct {
 	Kind        Kind
 	Environment Environment
 	Scopes      []Scope
+	Role        string // highest role that it may give to others; empty: none
+	Bounds      Bounds
 	Source      netip.Addr
 	Limits      Limits // limits of this credential; zero: no limits
 	Timezone    string // IANA time zone of the organisation; empty: UTC
@@ -240,7 +242,8 @@ func RoleScopes(role string) []Scope {
 	case "owner", "admin":
 		return slices.DeleteFunc(All(), Scope.Partner)
 	case "supervisor":
-		return []Scope{CallsRead, CallsWrite, ContactsRead, ContactsWrite, MemoryRead, QueuesRead, QueuesAdmin, SMSRead, SMSWrite, SupervisorWrite}
+		return []Scope{CallsRead, CallsWrite, ContactsRead, ContactsWrite, MemoryRead, QueuesRead, QueuesAdmin, SMSRead, SMSWrite,
+			SupervisorWrite}
 	case "agent":
 		return []Scope{CallsRead, CallsWrite, ContactsRead, ContactsWrite, MemoryRead, QueuesRead, SMSRead, SMSWrite}
 	case "viewer":

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // Store keeps named files. Names look like org_…/2026/11/call_….wav.
@@ -24,7 +25,11 @@ type Store interface {
 // ErrNone is returned if the file does not exist.
 var ErrNone = fs.ErrNotExist
 
-// Dir is a Store in a directory.
+// ErrIrregular is returned if the file with a name is not a regular file, such as a symbolic link. Links are not followed,
+// because a link could make the server read or overwrite any file of the machine.
+var ErrIrregular = errors.New("not a plain file; remove it")
+
+// Dir is a Store in a directory. The directory itself may be a symbolic link, to have it on another disk.
 type Dir struct{ root string }
 
 // OpenDir opens a directory as a Store, and creates it if necessary.
@@ -35,13 +40,36 @@ func OpenDir(path string) (*Dir, error) {
 	return &Dir{root: path}, nil
 }
 
-// Path returns the path of a file. Writers that need a local file write it in the same folder and rename it.
+// Path returns the path of a file, which need not exist. Writers that need a local file write it in the same folder and rename it.
 func (d *Dir) Path(name string) (string, error) {
-	clean := filepath.Clean("/" + name)
-	if name == "" || clean != "/"+name || strings.Contains(name, "\\") {
-		return "", fmt.Errorf("blob name %q is not plain", name)
+	if err := checkName(name); err != nil {
+		return "", err
 	}
-	return filepath.Join(d.root, clean), nil
+	return filepath.Join(d.root, name), d.checkLinks(name)
+}
+
+func checkName(name string) error {
+	if name == "" || filepath.Clean("/"+name) != "/"+name || strings.Contains(name, "\\") {
+		return fmt.Errorf("blob name %q is not plain", name)
+	}
+	return nil
+}
+
+// checkLinks returns ErrIrregular if a part of the path of a name is a symbolic link.
+func (d *Dir) checkLinks(name string) error {
+	at := d.root
+	for part := range strings.SplitSeq(name, "/") {
+		at = filepath.Join(at, part)
+		switch info, err := os.Lstat(at); {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		case info.Mode()&fs.ModeSymlink != 0:
+			return fmt.Errorf("%s: %w", at, ErrIrregular)
+		}
+	}
+	return nil
 }
 
 // Put writes a file atomically: it is complete or does not exist.
@@ -89,17 +117,24 @@ func rename(from, to string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// Open opens a file, or returns ErrNone.
+// Open opens a file, or returns ErrNone. It opens within the folder (openat), so that not even a link that appears meanwhile leads out of it.
 func (d *Dir) Open(_ context.Context, name string) (io.ReadSeekCloser, int64, error) {
-	path, err := d.Path(name)
+	if _, err := d.Path(name); err != nil {
+		return nil, 0, err
+	}
+	root, err := os.OpenRoot(d.root)
 	if err != nil {
 		return nil, 0, err
 	}
-	f, err := os.Open(path)
+	defer root.Close()
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe does not block
 	if err != nil {
 		return nil, 0, err
 	}
 	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s: %w", name, ErrIrregular)
+	}
 	if err != nil {
 		return nil, 0, errors.Join(err, f.Close())
 	}
@@ -108,23 +143,40 @@ func (d *Dir) Open(_ context.Context, name string) (io.ReadSeekCloser, int64, er
 
 // Delete deletes a file. A missing file is not an error.
 func (d *Dir) Delete(_ context.Context, name string) error {
-	path, err := d.Path(name)
+	root, err := d.open(name)
 	if err != nil {
-		return err
+		return ignoreNone(err)
 	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	defer root.Close()
+	return ignoreNone(root.Remove(name))
+}
+
+// open opens the folder for the removal of a name. A link at the name itself is removed, not followed.
+func (d *Dir) open(name string) (*os.Root, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
 	}
-	return nil
+	if err := d.checkLinks(filepath.Dir(name)); err != nil {
+		return nil, err
+	}
+	return os.OpenRoot(d.root)
+}
+
+func ignoreNone(err error) error {
+	if errors.Is(err, ErrNone) {
+		return nil
+	}
+	return err
 }
 
 // DeleteAll deletes a folder with its contents, such as that of an organisation. A missing folder is not an error.
 func (d *Dir) DeleteAll(_ context.Context, folder string) error {
-	path, err := d.Path(folder)
+	root, err := d.open(folder)
 	if err != nil {
-		return err
+		return ignoreNone(err)
 	}
-	return os.RemoveAll(path)
+	defer root.Close()
+	return root.RemoveAll(folder)
 }
 
 // Stat returns the size of a file, or ErrNone.

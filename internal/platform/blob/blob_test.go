@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"soniq/internal/platform/blob"
@@ -93,6 +94,81 @@ func TestDir_NamesStayInFolder(t *testing.T) {
 	}
 	if b, err := os.ReadFile(outside); err != nil || string(b) != "secret" {
 		t.Errorf("the file outside: %q, %v", b, err)
+	}
+}
+
+// A symbolic link in place of a file, or of a folder, is never followed: not to read, not to write, and not to delete what it leads to.
+func TestDir_LinksAreNotFollowed(t *testing.T) {
+	t.Parallel()
+	d, root := newDir(t)
+	outside := t.TempDir()
+	secret := filepath.Join(outside, "secret.wav")
+	if err := os.WriteFile(secret, []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Put(ctx, "org_2/own.wav", strings.NewReader("of another")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(root, "org_1"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, to := range map[string]string{"org_1/out.wav": secret, "org_1/in.wav": "../org_2/own.wav", "org_1/folder": outside, "org_1/inside": "../org_2"} {
+		if err := os.Symlink(to, filepath.Join(root, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"org_1/out.wav", "org_1/in.wav", "org_1/folder/secret.wav", "org_1/inside/own.wav"} {
+		if f, _, err := d.Open(ctx, name); !errors.Is(err, blob.ErrIrregular) {
+			t.Errorf("Open(%q): %v, %v", name, f, err)
+		}
+		if _, err := d.Stat(ctx, name); !errors.Is(err, blob.ErrIrregular) {
+			t.Errorf("Stat(%q): %v", name, err)
+		}
+		if _, err := d.Path(name); !errors.Is(err, blob.ErrIrregular) {
+			t.Errorf("Path(%q): %v", name, err)
+		}
+		if _, err := d.Put(ctx, name, strings.NewReader("x")); !errors.Is(err, blob.ErrIrregular) {
+			t.Errorf("Put(%q): %v", name, err)
+		}
+		_ = d.Delete(ctx, name)
+	}
+	if err := d.DeleteAll(ctx, "org_1"); err != nil {
+		t.Errorf("DeleteAll: %v", err)
+	}
+	if b, err := os.ReadFile(secret); err != nil || string(b) != "secret" {
+		t.Errorf("the file outside: %q, %v", b, err)
+	}
+	if got := read(t, d, "org_2/own.wav"); got != "of another" {
+		t.Errorf("the file of another organisation: %q", got)
+	}
+	if _, err := os.Lstat(filepath.Join(root, "org_1")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the folder with links is left: %v", err)
+	}
+}
+
+// A folder that is a symbolic link itself is allowed: recordings may be on another disk. A pipe in place of a file is refused without waiting.
+func TestDir_FolderOnAnotherDiskAndPipes(t *testing.T) {
+	t.Parallel()
+	_, root := newDir(t)
+	link := filepath.Join(t.TempDir(), "recordings")
+	if err := os.Symlink(root, link); err != nil {
+		t.Fatal(err)
+	}
+	d, err := blob.OpenDir(link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Put(ctx, name, strings.NewReader("audio")); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, d, name); got != "audio" {
+		t.Errorf("got %q", got)
+	}
+	if err := syscall.Mkfifo(filepath.Join(root, "pipe.wav"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := d.Open(ctx, "pipe.wav"); !errors.Is(err, blob.ErrIrregular) {
+		t.Errorf("a pipe: %v", err)
 	}
 }
 

@@ -49,7 +49,8 @@ func IsUnavailable(err error) bool {
 	}
 	var network net.Error
 	var refused *pgconn.ConnectError
-	return errors.As(err, &network) || errors.As(err, &refused) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, io.ErrUnexpectedEOF) ||
+	return errors.As(err, &network) || errors.As(err, &refused) || errors.Is(err, driver.ErrBadConn) ||
+		errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, ErrClosed)
 }
 

@@ -108,6 +108,10 @@ func control(address string, allowed func(netip.Addr) error) error {
 	return allowed(ap.Addr())
 }
 
+// CheckAddress returns the reason why nothing may be sent to an address, or nil: it must be public, or on the
+// operator's list.
+func (g *Guard) CheckAddress(a netip.Addr) error { return g.allowedForHTTPS(a) }
+
 // allowedForHTTPS checks an address for https.
 func (g *Guard) allowedForHTTPS(a netip.Addr) error {
 	a = a.Unmap().WithZone("")

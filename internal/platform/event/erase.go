@@ -17,7 +17,8 @@ func (o *Outbox) EraseCall(ctx context.Context, tx db.Querier, org, callID strin
 
 // CountWith returns the number of events whose body contains a text.
 func (o *Outbox) CountWith(ctx context.Context, q db.Querier, org, text string) (n int, err error) {
-	err = q.QueryRow(ctx, `SELECT count(*) FROM events WHERE org_id = $1 AND body LIKE $2 ESCAPE '\'`, org, "%"+db.Escape(text)+"%").Scan(&n)
+	err = q.QueryRow(ctx, `SELECT count(*) FROM events WHERE org_id = $1 AND body LIKE $2 ESCAPE '\'`, org,
+		"%"+db.Escape(text)+"%").Scan(&n)
 	return n, err
 }
 

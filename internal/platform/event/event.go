@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"soniq/internal/platform/bus"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 )
 
@@ -54,13 +55,16 @@ func (e Event) Data() string {
 
 // Outbox writes, numbers and distributes events.
 type Outbox struct {
-	DB  *db.DB
-	Bus *bus.Bus
-	Now func() db.Time
+	DB    *db.DB
+	Bus   *bus.Bus
+	Clock clock.Clock // nil: the system clock
 
 	reader      atomic.Pointer[Reader] // reader of this node if no other node writes to the database; see write.go
 	subscribers subscribers
 }
+
+// now returns the time of the outbox's clock.
+func (o *Outbox) now() db.Time { return db.At(clock.OrSystem(o.Clock).Now()) }
 
 // Wake is the bus subject that reports committed events to the reader.
 const Wake = "wake.events"
@@ -80,7 +84,8 @@ func (o *Outbox) PublishEphemeral(org string, p StreamPayload) error {
 	if err != nil {
 		return fmt.Errorf("tell %s: %w", p.Kind(), err)
 	}
-	o.Bus.Publish(Stream, Event{OrgID: org, Kind: p.Kind(), CallID: p.Call(), Audience: AudienceStream, Body: string(body), OccurredAt: o.Now()})
+	o.Bus.Publish(Stream, Event{OrgID: org, Kind: p.Kind(), CallID: p.Call(), Audience: AudienceStream, Body: string(body),
+		OccurredAt: o.now()})
 	return nil
 }
 
@@ -99,5 +104,6 @@ func (o *Outbox) publish(ctx context.Context, tx db.Querier, org, id string, a A
 	if err != nil {
 		return fmt.Errorf("publish %s: %w", p.Kind(), err)
 	}
-	return db.Batch(ctx, tx, o, Event{OrgID: org, ID: id, Kind: p.Kind(), CallID: p.Call(), Audience: a, Body: string(body), OccurredAt: o.Now()})
+	return db.Batch(ctx, tx, o, Event{OrgID: org, ID: id, Kind: p.Kind(), CallID: p.Call(), Audience: a, Body: string(body),
+		OccurredAt: o.now()})
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 )
 
@@ -44,7 +45,7 @@ const busyBatch = 8
 func (r *Reader) Run(ctx context.Context) {
 	wake := r.Outbox.Bus.Subscribe(Wake, 1)
 	defer wake.Close()
-	tick := time.NewTicker(poll)
+	tick := clock.NewTicker(poll)
 	defer tick.Stop()
 	r.singleWriter = r.Outbox.DB.Name() == "sqlite"
 	defer r.Outbox.reader.Store(nil)

@@ -36,7 +36,7 @@ func newOrg(t testing.TB, d *db.DB) string {
 }
 
 func newOutbox(d *db.DB) *event.Outbox {
-	return &event.Outbox{DB: d, Bus: bus.New(), Now: func() db.Time { return db.At(time.Now()) }}
+	return &event.Outbox{DB: d, Bus: bus.New()}
 }
 
 func publish(t testing.TB, o *event.Outbox, org, call string, n int) {

@@ -15,8 +15,9 @@ import (
 // claimSize limits one claim: the number of jobs, and of lanes.
 const claimSize = 64
 
-// claim claims up to free jobs. If all due jobs fit into one claim, it is one statement. With a backlog, lanes take
-// turns, so that a backlog in one lane does not delay the others.
+// claim claims up to free jobs. If all due jobs fit into one claim, it is one statement. With a backlog, organisations take turns, and in
+// each turn the
+// next lane of the organisation, so that neither the jobs nor the lanes of one organisation delay those of another.
 func (r *Runner) claim(ctx context.Context, free int) (jobs []Job, next time.Duration, err error) {
 	due, err := r.due(ctx)
 	if err != nil {
@@ -27,7 +28,7 @@ func (r *Runner) claim(ctx context.Context, free int) (jobs []Job, next time.Dur
 		return nil, next, err
 	}
 	if len(due) <= claimSize {
-		r.laneTurns = nil
+		r.turns = turns{}
 		jobs, err = r.claimThese(ctx, due, free)
 	} else {
 		jobs, err = r.claimTurns(ctx, free)
@@ -36,7 +37,7 @@ func (r *Runner) claim(ctx context.Context, free int) (jobs []Job, next time.Dur
 }
 
 // candidate is a job that can be claimed.
-type candidate struct{ id, lane string }
+type candidate struct{ id, org, lane string }
 
 // openEarlier excludes jobs whose order key has an earlier job that has not ended.
 const openEarlier = `(order_key IS NULL OR NOT EXISTS (SELECT 1 FROM jobs p
@@ -45,9 +46,9 @@ const openEarlier = `(order_key IS NULL OR NOT EXISTS (SELECT 1 FROM jobs p
 // due returns the jobs that can be claimed, oldest first, one more than fit into a claim. It only reads.
 func (r *Runner) due(ctx context.Context) ([]candidate, error) {
 	// tenant: work is claimed for all organisations
-	const q = `SELECT id, lane FROM jobs j WHERE queue = $1 AND state = 0 AND run_at <= $2 AND ` + openEarlier + `
+	const q = `SELECT id, org_id, lane FROM jobs j WHERE queue = $1 AND state = 0 AND run_at <= $2 AND ` + openEarlier + `
 		ORDER BY run_at, id LIMIT 65` // claimSize + 1; SQLite prepares a statement again for each value bound to a LIMIT
-	rows, err := r.DB.Read(ctx).Query(ctx, q, r.Name, db.At(r.Queue.Now()))
+	rows, err := r.DB.Read(ctx).Query(ctx, q, r.Name, db.At(r.Queue.now()))
 	if err != nil {
 		return nil, fmt.Errorf("list due jobs: %w", err)
 	}
@@ -55,7 +56,7 @@ func (r *Runner) due(ctx context.Context) ([]candidate, error) {
 	var due []candidate
 	for rows.Next() {
 		var c candidate
-		if err := rows.Scan(&c.id, &c.lane); err != nil {
+		if err := rows.Scan(&c.id, &c.org, &c.lane); err != nil {
 			return nil, err
 		}
 		due = append(due, c)
@@ -65,7 +66,7 @@ func (r *Runner) due(ctx context.Context) ([]candidate, error) {
 
 // next returns the time until the next job becomes due.
 func (r *Runner) next(ctx context.Context) (time.Duration, error) {
-	now := r.Queue.Now()
+	now := r.Queue.now()
 	// tenant: work is claimed for all organisations
 	const q = `SELECT min(run_at) FROM jobs WHERE queue = $1 AND state = 0 AND run_at > $2`
 	var first db.Time
@@ -83,13 +84,13 @@ const returning = ` RETURNING id, org_id, queue, lane, kind, attempt, max_attemp
 // stillReady is state = 0 in a form that matches no partial index, because jobs are found by their IDs.
 const stillReady = `state + 0 = 0`
 
-// claimThese claims the candidates whose lanes have free capacity.
+// claimThese claims the candidates whose lanes and organisations have free capacity.
 func (r *Runner) claimThese(ctx context.Context, due []candidate, free int) ([]Job, error) {
 	ids := r.chosen(due, free)
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	args := []any{r.Node, db.At(r.Queue.Now().Add(r.Options.Timeout + leaseSlack))}
+	args := []any{r.Node, db.At(r.Queue.now().Add(r.Options.Timeout + leaseSlack))}
 	for _, id := range ids {
 		args = append(args, id)
 	}
@@ -104,13 +105,14 @@ func (r *Runner) claimThese(ctx context.Context, due []candidate, free int) ([]J
 	return jobs, err
 }
 
-// chosen returns the candidates that fit into the capacity of their lanes.
+// chosen returns the candidates that fit into the capacity of their lanes and organisations.
 func (r *Runner) chosen(due []candidate, free int) []string {
 	var ids []string
-	taken := map[string]int{}
+	taken, ofOrg := map[string]int{}, map[string]int{}
 	for _, c := range due {
-		if len(ids) < free && taken[c.lane] < r.capacity(c.lane) {
+		if len(ids) < free && taken[c.lane] < r.capacity(c.lane) && ofOrg[c.org] < r.orgCapacity(c.org) {
 			taken[c.lane]++
+			ofOrg[c.org]++
 			ids = append(ids, c.id)
 		}
 	}
@@ -129,74 +131,6 @@ func marks(from, n int) string {
 	return b.String()
 }
 
-// lanesWaiting selects the lanes with ready jobs by skipping through the index from lane to lane.
-// tenant: a lane belongs to an organisation or an endpoint; each gets its turn
-const lanesWaiting = `WITH RECURSIVE l(lane) AS (
-		SELECT min(lane) FROM jobs WHERE queue = $1 AND state = 0 AND lane <> ''
-		UNION ALL
-		SELECT (SELECT min(j.lane) FROM jobs j WHERE j.queue = $1 AND j.state = 0 AND j.lane <> '' AND j.lane > l.lane)
-		FROM l WHERE l.lane IS NOT NULL)
-	SELECT lane FROM l WHERE lane IS NOT NULL`
-
-// claimTurns claims from the next lanes. After all had a turn, the lanes are listed again.
-func (r *Runner) claimTurns(ctx context.Context, free int) (jobs []Job, err error) {
-	for range 2 { // an exhausted or outdated list may have nothing to claim: try twice
-		if len(r.laneTurns) == 0 {
-			if r.laneTurns, err = r.listLanes(ctx); err != nil {
-				return nil, err
-			}
-		}
-		if jobs, err = r.claimLanes(ctx, free); err != nil || len(jobs) > 0 {
-			return jobs, err
-		}
-	}
-	return jobs, nil
-}
-
-func (r *Runner) listLanes(ctx context.Context) ([]string, error) {
-	// tenant: work is claimed for all organisations
-	rows, err := r.DB.Read(ctx).Query(ctx, lanesWaiting, r.Name)
-	if err != nil {
-		return nil, fmt.Errorf("list lanes: %w", err)
-	}
-	defer rows.Close()
-	var lanes []string
-	for rows.Next() {
-		var l string
-		if err := rows.Scan(&l); err != nil {
-			return nil, err
-		}
-		lanes = append(lanes, l)
-	}
-	return lanes, rows.Err()
-}
-
-// claimLanes removes lanes from the list and claims a share of each, until it has jobs or the list is empty.
-func (r *Runner) claimLanes(ctx context.Context, free int) ([]Job, error) {
-	free = min(free, claimSize)
-	var jobs []Job
-	for len(jobs) == 0 {
-		lanes := r.nextLanes(free)
-		if len(lanes) == 0 {
-			return nil, nil
-		}
-		err := r.tx(ctx, func(tx db.Querier) (err error) {
-			jobs = nil
-			for i, lane := range lanes {
-				share := (free - len(jobs)) / (len(lanes) - i) // at least 1, because len(lanes) <= free
-				if jobs, err = r.claimLane(ctx, tx, lane, min(share, r.capacity(lane)), jobs); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return jobs, nil
-}
-
 // tx runs the transaction of a claim or an end. With a pace it does not wait for the disk: a power failure may revert
 // it, and the jobs run again.
 func (r *Runner) tx(ctx context.Context, fn func(tx db.Querier) error) error {
@@ -210,32 +144,6 @@ func (r *Runner) txContext(ctx context.Context, fn func(ctx context.Context, tx 
 	return r.DB.TxContext(ctx, fn)
 }
 
-// nextLanes removes up to n lanes with free capacity from the list.
-func (r *Runner) nextLanes(n int) []string {
-	var lanes []string
-	for len(r.laneTurns) > 0 && len(lanes) < n {
-		if l := r.laneTurns[0]; r.capacity(l) > 0 {
-			lanes = append(lanes, l)
-		}
-		r.laneTurns = r.laneTurns[1:]
-	}
-	return lanes
-}
-
-func (r *Runner) claimLane(ctx context.Context, tx db.Querier, lane string, n int, jobs []Job) ([]Job, error) {
-	if n <= 0 {
-		return jobs, nil
-	}
-	now := r.Queue.Now()
-	// tenant: work is claimed for all organisations
-	q := `WITH picked AS MATERIALIZED (
-			SELECT id FROM jobs j WHERE queue = $1 AND lane = $2 AND lane <> '' AND state = 0 AND run_at <= $3 AND ` + openEarlier + `
-			ORDER BY run_at, id LIMIT ` + strconv.Itoa(n) + r.DB.SkipLocked() + `)
-		UPDATE jobs SET state = 1, attempt = attempt + 1, worker = $4, lease_until = $5
-		WHERE ` + stillReady + ` AND id IN (SELECT id FROM picked)` + returning // without MATERIALIZED, PostgreSQL may run it again for each row
-	return scanJobs(ctx, tx, jobs, q, r.Name, lane, db.At(now), r.Node, db.At(now.Add(r.Options.Timeout+leaseSlack)))
-}
-
 func scanJobs(ctx context.Context, tx db.Querier, jobs []Job, q string, args ...any) ([]Job, error) {
 	rows, err := tx.Query(ctx, q, args...)
 	if err != nil {
@@ -246,7 +154,8 @@ func scanJobs(ctx context.Context, tx db.Querier, jobs []Job, q string, args ...
 		var j Job
 		var order db.Null
 		var args string
-		if err := rows.Scan(&j.ID, &j.Org, &j.Queue, &j.Lane, &j.Kind, &j.Attempt, &j.MaxAttempts, &order, &args, &j.CreatedAt); err != nil {
+		if err := rows.Scan(&j.ID, &j.Org, &j.Queue, &j.Lane, &j.Kind, &j.Attempt, &j.MaxAttempts, &order, &args,
+			&j.CreatedAt); err != nil {
 			return jobs, err
 		}
 		j.OrderKey, j.Args = string(order), []byte(args)
@@ -275,7 +184,7 @@ func (r *Runner) expire(ctx context.Context) error {
 		// tenant: recovery of all organisations' work
 		const q = `UPDATE jobs SET state = 0, lease_until = NULL, worker = NULL
 			WHERE queue = $1 AND state = 1 AND lease_until < $2`
-		_, err := tx.Exec(ctx, q, r.Name, db.At(r.Queue.Now()))
+		_, err := tx.Exec(ctx, q, r.Name, db.At(r.Queue.now()))
 		return err
 	})
 }

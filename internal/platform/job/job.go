@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"soniq/internal/platform/bus"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 )
 
@@ -70,9 +71,12 @@ var ErrDead = errors.New("job given up")
 
 // Queue enqueues jobs.
 type Queue struct {
-	Bus *bus.Bus
-	Now func() time.Time
+	Bus   *bus.Bus
+	Clock clock.Clock // nil: the system clock
 }
+
+// now returns the time of the queue's clock.
+func (q *Queue) now() time.Time { return clock.OrSystem(q.Clock).Now() }
 
 const defaultAttempts = 25
 
@@ -111,7 +115,7 @@ func (q *Queue) row(s Spec) ([]any, error) {
 		return nil, fmt.Errorf("enqueue %s: %w", s.Kind, err)
 	}
 	if s.RunAt.IsZero() {
-		s.RunAt = q.Now()
+		s.RunAt = q.now()
 	}
 	if s.MaxAttempts == 0 {
 		s.MaxAttempts = defaultAttempts
@@ -120,7 +124,7 @@ func (q *Queue) row(s Spec) ([]any, error) {
 		s.Lane = "org|" + s.Org
 	}
 	return []any{db.NewID("job"), s.Org, s.Queue, s.Lane, s.Kind, db.At(s.RunAt), s.MaxAttempts, db.Null(s.UniqueKey),
-		db.Null(s.OrderKey), string(args), db.At(q.Now())}, nil
+		db.Null(s.OrderKey), string(args), db.At(q.now())}, nil
 }
 
 func insert(ctx context.Context, tx db.Querier, rows []any) error {
@@ -135,7 +139,7 @@ func insert(ctx context.Context, tx db.Querier, rows []any) error {
 // Hurry makes the open job with this unique key due at once. It does nothing if there is none.
 func (q *Queue) Hurry(ctx context.Context, tx db.Querier, queue, org, uniqueKey string) error {
 	const text = `UPDATE jobs SET run_at = $3 WHERE org_id = $1 AND unique_key = $2 AND state = 0 AND state < 2` // state < 2: SQLite uses a partial index only with its literal condition
-	if _, err := tx.Exec(ctx, text, org, uniqueKey, db.At(q.Now())); err != nil {
+	if _, err := tx.Exec(ctx, text, org, uniqueKey, db.At(q.now())); err != nil {
 		return fmt.Errorf("hurry job: %w", err)
 	}
 	db.OnCommit(tx, func() { q.Bus.Publish(wakeSubject(queue), nil) })
@@ -154,7 +158,7 @@ func (q *Queue) Withdraw(ctx context.Context, tx db.Querier, org, uniqueKey stri
 // HurryLane makes all open jobs of a lane of an organisation due at once.
 func (q *Queue) HurryLane(ctx context.Context, tx db.Querier, queue, org, lane string) error {
 	const text = `UPDATE jobs SET run_at = $4 WHERE org_id = $1 AND queue = $2 AND lane = $3 AND lane <> '' AND state = 0 AND run_at > $4`
-	if _, err := tx.Exec(ctx, text, org, queue, lane, db.At(q.Now())); err != nil {
+	if _, err := tx.Exec(ctx, text, org, queue, lane, db.At(q.now())); err != nil {
 		return fmt.Errorf("hurry jobs: %w", err)
 	}
 	db.OnCommit(tx, func() { q.Bus.Publish(wakeSubject(queue), nil) })

@@ -185,7 +185,7 @@ func (r *Runner) outcome(ctx context.Context, tx db.Querier, j Job, err error) e
 const held = ` WHERE org_id = $1 AND id = $2 AND worker = $3 AND attempt = $4`
 
 func (r *Runner) closeGood(ctx context.Context, tx db.Querier, good []Job) error {
-	args := []any{db.At(r.Queue.Now())}
+	args := []any{db.At(r.Queue.now())}
 	for _, j := range good {
 		args = append(args, j.ID, j.Attempt)
 	}
@@ -199,7 +199,7 @@ func (r *Runner) closeGood(ctx context.Context, tx db.Querier, good []Job) error
 
 func (r *Runner) bury(ctx context.Context, tx db.Querier, j Job, cause error) error {
 	const q = `UPDATE jobs SET state = 3, finished_at = $5, last_error = $6, lease_until = NULL` + held
-	_, err := tx.Exec(ctx, q, j.Org, j.ID, r.Node, j.Attempt, db.At(r.Queue.Now()), db.Null(cause.Error()))
+	_, err := tx.Exec(ctx, q, j.Org, j.ID, r.Node, j.Attempt, db.At(r.Queue.now()), db.Null(cause.Error()))
 	return err
 }
 
@@ -213,7 +213,7 @@ func (r *Runner) again(ctx context.Context, tx db.Querier, j Job, a *Retry) erro
 	}
 	const q = `UPDATE jobs SET state = 0, run_at = $5, order_key = $6, last_error = $7, attempt = $8, lease_until = NULL,
 		worker = NULL` + held
-	_, err := tx.Exec(ctx, q, j.Org, j.ID, r.Node, j.Attempt, db.At(r.Queue.Now().Add(a.After)), db.Null(order),
+	_, err := tx.Exec(ctx, q, j.Org, j.ID, r.Node, j.Attempt, db.At(r.Queue.now().Add(a.After)), db.Null(order),
 		db.Null(a.Error()), attempt)
 	return err
 }

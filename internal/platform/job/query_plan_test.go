@@ -44,10 +44,11 @@ func TestStatements_UseIndexes(t *testing.T) {
 		text string
 		args []any
 	}{
-		"due":   {`SELECT id, lane FROM jobs j WHERE queue = $1 AND state = 0 AND run_at <= $2 AND ` + openEarlier + ` ORDER BY run_at, id LIMIT 65`, []any{"q", now}},
-		"lanes": {lanesWaiting, []any{"q"}},
-		"lane": {`SELECT id FROM jobs j WHERE queue = $1 AND lane = $2 AND lane <> '' AND state = 0 AND run_at <= $3 AND ` + openEarlier + ` ORDER BY run_at, id LIMIT 5`,
-			[]any{"q", "l", now}},
+		"due":   {`SELECT id, org_id, lane FROM jobs j WHERE queue = $1 AND state = 0 AND run_at <= $2 AND ` + openEarlier + ` ORDER BY run_at, id LIMIT 65`, []any{"q", now}},
+		"orgs":  {orgsWaiting, []any{"q"}},
+		"lanes": {lanesWaiting, []any{"o", "q", now}},
+		"lane": {`SELECT id FROM jobs j WHERE org_id = $1 AND queue = $2 AND lane = $3 AND lane <> '' AND state = 0 AND run_at <= $4 AND ` + openEarlier + ` ORDER BY run_at, id LIMIT 5`,
+			[]any{"o", "q", "l", now}},
 		"claim":      {`UPDATE jobs SET state = 1 WHERE ` + stillReady + ` AND id IN ($1, $2)`, []any{"a", "b"}},
 		"next":       {`SELECT min(run_at) FROM jobs WHERE queue = $1 AND state = 0 AND run_at > $2`, []any{"q", now}},
 		"hurry":      {`UPDATE jobs SET run_at = $3 WHERE org_id = $1 AND unique_key = $2 AND state = 0 AND state < 2`, []any{"o", "u", now}},

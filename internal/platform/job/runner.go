@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 )
 
@@ -20,6 +21,7 @@ type Handler func(ctx context.Context, j Job) error
 type Options struct {
 	Workers int           // concurrent jobs
 	PerLane int           // concurrent jobs per lane; 0: no limit
+	PerOrg  int           // concurrent jobs per organisation; 0: three quarters of Workers, so that one organisation cannot hold all
 	Timeout time.Duration // limit of one job; also the lease
 	// Pace is the shortest time between two looks for jobs. In a busy queue without latency requirements, one look
 	// then claims many jobs.
@@ -40,8 +42,8 @@ type Runner struct {
 	Log     *slog.Logger
 	Options Options
 
-	handlers  map[string]Handler
-	laneTurns []string // lanes that have not had a turn yet; owned by the loop
+	handlers map[string]Handler
+	turns    turns // owned by the loop
 
 	cancel   context.CancelFunc // stops claiming
 	abort    context.CancelFunc // cancels running jobs
@@ -54,10 +56,11 @@ type Runner struct {
 
 	claimLost bool // the response to a claim was lost; owned by the loop
 
-	mu    sync.Mutex // guards the four below
+	mu    sync.Mutex // guards the fields below
 	works map[*jobEnd]*work
 	busy  int
-	lanes map[string]int
+	lanes map[string]int // running jobs
+	orgs  map[string]int // running jobs
 	mine  map[string]int // jobs without a written result; 2 if a job is claimed again at that moment
 }
 
@@ -81,7 +84,7 @@ func (r *Runner) Start(ctx context.Context) error {
 	if err := errors.Join(r.recover(ctx), r.expire(ctx)); err != nil {
 		return fmt.Errorf("recover jobs of %s: %w", r.Name, err)
 	}
-	r.lanes, r.mine = map[string]int{}, map[string]int{}
+	r.lanes, r.orgs, r.mine = map[string]int{}, map[string]int{}, map[string]int{}
 	r.finished, r.stopped, r.ends = make(chan struct{}, 1), make(chan struct{}), make(chan *jobEnd)
 	ctx = context.WithoutCancel(ctx)
 	r.lifetime, r.abort = context.WithCancel(ctx)
@@ -119,7 +122,7 @@ func (r *Runner) loop(ctx context.Context) {
 	defer close(r.stopped)
 	wake := r.Queue.Bus.Subscribe(wakeSubject(r.Name), 1)
 	defer wake.Close()
-	expired := time.NewTicker(expiry)
+	expired := clock.NewTicker(expiry)
 	defer expired.Stop()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -137,7 +140,7 @@ func (r *Runner) loop(ctx context.Context) {
 		if n > 0 && err == nil && r.waitPace(ctx, looked) {
 			continue
 		}
-		timer.Reset(next)
+		timer.Reset(min(next, clock.Until(poll)))
 		select {
 		case <-ctx.Done():
 			return
@@ -206,9 +209,21 @@ func (r *Runner) capacity(lane string) int {
 	return limit - r.lanes[lane]
 }
 
+// orgCapacity returns the number of additional jobs that an organisation may run.
+func (r *Runner) orgCapacity(org string) int {
+	most := r.Options.PerOrg
+	if most == 0 {
+		most = max(1, r.Options.Workers-max(1, r.Options.Workers/4))
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return most - r.orgs[org]
+}
+
 func (r *Runner) begin(j Job) {
 	r.mu.Lock()
 	r.busy++
+	r.orgs[j.Org]++
 	r.lanes[j.Lane]++
 	r.mine[j.ID]++
 	r.mu.Unlock()
@@ -237,6 +252,9 @@ func (r *Runner) leave(j Job) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.busy--
+	if r.orgs[j.Org]--; r.orgs[j.Org] == 0 {
+		delete(r.orgs, j.Org)
+	}
 	if r.lanes[j.Lane]--; r.lanes[j.Lane] == 0 {
 		delete(r.lanes, j.Lane)
 	}

@@ -36,7 +36,7 @@ type jobQueue struct {
 }
 
 func newJobQueue(t testing.TB, d *db.DB) *jobQueue {
-	return &jobQueue{t: t, db: d, queue: &job.Queue{Bus: bus.New(), Now: time.Now}}
+	return &jobQueue{t: t, db: d, queue: &job.Queue{Bus: bus.New()}}
 }
 
 func (w *jobQueue) add(specs ...job.Spec) {

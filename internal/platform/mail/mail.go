@@ -6,16 +6,15 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"mime"
-	"mime/quotedprintable"
 	"net"
 	"net/mail"
-	"net/smtp"
-	"net/textproto"
 	"net/url"
 	"strings"
 	"time"
 
+	gomail "github.com/wneessen/go-mail"
+
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 )
 
@@ -24,10 +23,14 @@ type Config struct {
 	Server   string // smtps://user@host:465 (TLS), or smtp://user@host:587 (STARTTLS)
 	Password string // password of the user in Server
 	From     string // such as Soniq <voice@example.com>
-	// Dial connects to the server. plain reports whether a connection without TLS is allowed.
-	Dial func(ctx context.Context, address string) (c net.Conn, plain bool, err error)
-	TLS  *tls.Config // for servers with private certificate authorities; nil: the system's authorities
-	Now  func() time.Time
+	Dialer   Dialer
+	TLS      *tls.Config // for servers with private certificate authorities; nil: the system's authorities
+	Clock    clock.Clock // nil: the system clock
+}
+
+// Dialer connects to the server. plain reports whether a connection without TLS is allowed.
+type Dialer interface {
+	Dial(ctx context.Context, address string) (c net.Conn, plain bool, err error)
 }
 
 // Sender sends mails. It is safe for concurrent use. Every mail uses a connection of its own.
@@ -52,6 +55,7 @@ func New(c Config) (*Sender, error) {
 	if err != nil || u.Scheme != "smtp" && u.Scheme != "smtps" || u.Hostname() == "" || strings.Trim(u.Path, "/") != "" {
 		return nil, fmt.Errorf("mail server %q must be smtps://user@host or smtp://user@host:587", c.Server)
 	}
+	c.Clock = clock.OrSystem(c.Clock)
 	s := &Sender{Config: c, host: u.Hostname(), user: u.User.Username(), implicitTLS: u.Scheme == "smtps"}
 	if s.from, err = mail.ParseAddress(c.From); err != nil {
 		return nil, fmt.Errorf("sender of mails %q must be an address such as Voice <voice@example.com>", c.From)
@@ -68,24 +72,56 @@ func New(c Config) (*Sender, error) {
 func (s *Sender) Send(ctx context.Context, to, subject, text string) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	c, err := s.connect(ctx)
+	m, err := s.message(to, subject, text)
 	if err != nil {
-		return fmt.Errorf("mail server %s: %w", s.addr, err)
+		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}
-	defer c.Close()
-	if err := s.deliver(c, to, s.message(to, subject, text)); err != nil {
-		return fmt.Errorf("mail server %s: %w", s.addr, markFinal(err))
+	if err := s.deliver(ctx, m); err != nil && !m.IsDelivered() { // an error after the server has accepted the mail is none
+		return fmt.Errorf("mail server %s: %w", s.addr, err)
 	}
 	return nil
 }
 
-// markFinal wraps permanent errors of the server (5yz, RFC 5321 §4.2.1) in ErrRefused.
-func markFinal(err error) error {
-	var e *textproto.Error
-	if errors.As(err, &e) && e.Code >= 500 {
-		return fmt.Errorf("%w: %w", ErrRefused, err)
+// deliver opens an encrypted connection, authenticates and sends a mail. Without encryption it fails, unless the dialer allows it.
+func (s *Sender) deliver(ctx context.Context, m *gomail.Msg) error {
+	conn, plain, err := s.Dialer.Dial(ctx, s.addr)
+	if err != nil {
+		return err
 	}
-	return err
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })() // the library does not observe the context after it has connected
+	c, err := s.client(conn, plain)
+	if err != nil {
+		return err
+	}
+	session, err := c.DialToSMTPClientWithContext(ctx)
+	if err != nil {
+		return connectError(err)
+	}
+	if err := c.SendWithSMTPClient(session, m); err != nil {
+		return sendError(err)
+	}
+	return session.Quit()
+}
+
+// client returns a client of the library that uses an open connection.
+func (s *Sender) client(conn net.Conn, plain bool) (*gomail.Client, error) {
+	policy := gomail.TLSMandatory
+	switch {
+	case s.implicitTLS:
+		conn, policy = tls.Client(conn, s.tlsConfig()), gomail.NoTLS
+	case plain:
+		policy = gomail.TLSOpportunistic
+	}
+	options := []gomail.Option{gomail.WithTLSPolicy(policy), gomail.WithTLSConfig(s.tlsConfig()), gomail.WithTimeout(timeout),
+		gomail.WithHELO("localhost"), gomail.WithoutNoop(), gomail.WithoutRset(),
+		gomail.WithDialContextFunc(func(context.Context, string, string) (net.Conn, error) { return conn, nil })}
+	if s.user != "" {
+		options = append(options, gomail.WithUsername(s.user), gomail.WithPassword(s.Password),
+			gomail.WithOpportunisticSMTPAuth(gomail.SMTPAuthPlain, gomail.SMTPAuthLogin, gomail.SMTPAuthSCRAMSHA256,
+				gomail.SMTPAuthSCRAMSHA1))
+	}
+	return gomail.NewClient(s.host, options...)
 }
 
 func (s *Sender) tlsConfig() *tls.Config {
@@ -97,81 +133,38 @@ func (s *Sender) tlsConfig() *tls.Config {
 	return c
 }
 
-// connect opens an encrypted connection and authenticates. Without encryption it fails, unless Dial allows it.
-func (s *Sender) connect(ctx context.Context) (*smtp.Client, error) {
-	conn, plain, err := s.Dial(ctx, s.addr)
-	if err != nil {
+// connectError adds the remedy to the error of a server without encryption.
+func connectError(err error) error {
+	if strings.Contains(err.Error(), "does not support STARTTLS") {
+		return errors.New("it offers no encryption; use smtps://, or open the server with --allow-targets")
+	}
+	return err
+}
+
+// sendError wraps permanent errors of the server (5yz, RFC 5321 §4.2.1) in ErrRefused. It removes the recipient from
+// the text.
+func sendError(err error) error {
+	text, _, _ := strings.Cut(err.Error(), ", affected ")
+	var e *gomail.SendError
+	if errors.As(err, &e) && e.ErrorCode() >= 500 {
+		return fmt.Errorf("%w: %s", ErrRefused, text)
+	}
+	return errors.New(text)
+}
+
+// message returns the mail (RFC 5322), with UTF-8 text in quoted-printable.
+func (s *Sender) message(to, subject, text string) (*gomail.Msg, error) {
+	m := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
+	m.FromMailAddress(s.from)
+	if err := m.To(to); err != nil {
 		return nil, err
 	}
-	deadline, _ := ctx.Deadline()
-	_ = conn.SetDeadline(deadline)
-	if s.implicitTLS {
-		conn = tls.Client(conn, s.tlsConfig())
-	}
-	c, err := smtp.NewClient(conn, s.host)
-	if err != nil {
-		return nil, errors.Join(err, conn.Close())
-	}
-	if err := s.startTLSAndAuth(c, plain); err != nil {
-		return nil, errors.Join(err, c.Close())
-	}
-	return c, nil
-}
-
-func (s *Sender) startTLSAndAuth(c *smtp.Client, plain bool) error {
-	if !s.implicitTLS {
-		offered, _ := c.Extension("STARTTLS")
-		if !offered && !plain {
-			return errors.New("it offers no encryption; use smtps://, or open the server with --allow-targets")
-		}
-		if offered {
-			if err := c.StartTLS(s.tlsConfig()); err != nil {
-				return err
-			}
-		}
-	}
-	if s.user == "" {
-		return nil
-	}
-	return c.Auth(smtp.PlainAuth("", s.user, s.Password, s.host))
-}
-
-func (s *Sender) deliver(c *smtp.Client, to string, message []byte) error {
-	if err := c.Mail(s.from.Address); err != nil {
-		return err
-	}
-	if err := c.Rcpt(to); err != nil {
-		return err
-	}
-	w, err := c.Data()
-	if err != nil {
-		return err
-	}
-	if _, err := w.Write(message); err != nil {
-		return err
-	}
-	if err := w.Close(); err != nil {
-		return err
-	}
-	_ = c.Quit() // the server has accepted the mail
-	return nil
-}
-
-// message returns the mail in the format of RFC 5322, with UTF-8 text.
-func (s *Sender) message(to, subject, text string) []byte {
-	var b strings.Builder
-	domain := s.from.Address[strings.LastIndexByte(s.from.Address, '@')+1:]
-	for _, h := range [][2]string{{"From", s.from.String()}, {"To", (&mail.Address{Address: to}).String()},
-		{"Subject", mime.QEncoding.Encode("utf-8", oneLine(subject))}, {"Date", s.Now().Format(time.RFC1123Z)},
-		{"Message-ID", "<" + db.NewID("mail") + "@" + domain + ">"}, {"MIME-Version", "1.0"}, {"Auto-Submitted", "auto-generated"},
-		{"Content-Type", "text/plain; charset=utf-8"}, {"Content-Transfer-Encoding", "quoted-printable"}} {
-		b.WriteString(h[0] + ": " + h[1] + "\r\n")
-	}
-	b.WriteString("\r\n")
-	w := quotedprintable.NewWriter(&b)
-	_, _ = w.Write([]byte(strings.ReplaceAll(text, "\n", "\r\n")))
-	_ = w.Close()
-	return []byte(b.String())
+	m.Subject(oneLine(subject))
+	m.SetDateWithValue(s.Clock.Now())
+	m.SetMessageIDWithValue(db.NewID("mail") + "@" + s.from.Address[strings.LastIndexByte(s.from.Address, '@')+1:])
+	m.SetGenHeader("Auto-Submitted", "auto-generated")
+	m.SetBodyString(gomail.TypeTextPlain, text)
+	return m, nil
 }
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

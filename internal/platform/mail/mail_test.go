@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"soniq/internal/protocol/sip"
+	"soniq/internal/protocol/sip/transport"
 )
 
 // mailServer is an SMTP server for tests.
@@ -25,6 +25,8 @@ type mailServer struct {
 	net.Listener
 	refuse string // response to RCPT; empty: accept
 	secure *tls.Config
+
+	hangsUp bool // after it has accepted a mail
 
 	mu    sync.Mutex // guards lines and mails
 	lines []string
@@ -104,6 +106,9 @@ func (o *mailServer) serve(c net.Conn) {
 			o.mails = append(o.mails, b.String())
 			o.mu.Unlock()
 			say("250 taken")
+			if o.hangsUp {
+				return
+			}
 		case "QUIT":
 			say("221 bye")
 			return
@@ -113,14 +118,21 @@ func (o *mailServer) serve(c net.Conn) {
 	}
 }
 
+// toServer is a Dialer that connects to the server under test, whatever the address.
+type toServer struct {
+	server *mailServer
+	plain  bool
+}
+
+func (d toServer) Dial(ctx context.Context, _ string) (net.Conn, bool, error) {
+	n, err := (&net.Dialer{}).DialContext(ctx, "tcp", d.server.Addr().String())
+	return n, d.plain, err
+}
+
 func newSender(t *testing.T, o *mailServer, plain bool, more func(*Config)) *Sender {
 	t.Helper()
 	_, port, _ := net.SplitHostPort(o.Addr().String())
-	c := Config{Server: "smtp://voice@localhost:" + port, Password: "secret", From: "Vöice <voice@example.com>", Now: time.Now,
-		Dial: func(ctx context.Context, _ string) (net.Conn, bool, error) {
-			n, err := (&net.Dialer{}).DialContext(ctx, "tcp", o.Addr().String())
-			return n, plain, err
-		}}
+	c := Config{Server: "smtp://voice@localhost:" + port, Password: "secret", From: "Vöice <voice@example.com>", Dialer: toServer{o, plain}}
 	if more != nil {
 		more(&c)
 	}
@@ -158,6 +170,9 @@ func TestSend_RequiresEncryption(t *testing.T) {
 	if err == nil || len(mails) > 0 {
 		t.Errorf("sent in the clear: %v, %q", err, lines)
 	}
+	if err != nil && !strings.Contains(err.Error(), "--allow-targets") {
+		t.Errorf("no remedy: %v", err)
+	}
 	for _, l := range lines {
 		if strings.HasPrefix(l, "AUTH") {
 			t.Errorf("the password was told: %s", l)
@@ -167,7 +182,7 @@ func TestSend_RequiresEncryption(t *testing.T) {
 
 func TestSend_VerifiesCertificate(t *testing.T) {
 	t.Parallel()
-	cert, certPEM, _, err := sip.SelfSigned("localhost")
+	cert, certPEM, _, err := transport.SelfSigned("localhost")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,9 +203,45 @@ func TestSend_PermanentAndTemporaryErrors(t *testing.T) {
 	for answer, want := range map[string]bool{"550 no such mailbox": true, "451 later": false} {
 		o := startMailServer(t, &mailServer{refuse: answer})
 		err := newSender(t, o, true, nil).Send(t.Context(), "ada@example.com", "x", "x")
-		if err == nil || errors.Is(err, ErrRefused) != want {
+		if err == nil || errors.Is(err, ErrRefused) != want || !strings.Contains(err.Error(), answer[:4]) || strings.Contains(err.Error(), "ada@") {
 			t.Errorf("%s: %v", answer, err)
 		}
+	}
+}
+
+// silentServer is a Dialer to a server that never answers. It ends the context when it is connected.
+type silentServer struct {
+	conn   net.Conn
+	cancel context.CancelFunc
+}
+
+func (d silentServer) Dial(context.Context, string) (net.Conn, bool, error) {
+	d.cancel()
+	return d.conn, true, nil
+}
+
+// A server that never answers ends with the context, and its connection is closed.
+func TestSend_EndsWithContext(t *testing.T) {
+	t.Parallel()
+	ours, theirs := net.Pipe()
+	ctx, cancel := context.WithCancel(t.Context())
+	s := newSender(t, startMailServer(t, &mailServer{}), true, func(c *Config) {
+		c.Dialer = silentServer{ours, cancel}
+	})
+	if err := s.Send(ctx, "ada@example.com", "x", "x"); err == nil || errors.Is(err, ErrRefused) {
+		t.Errorf("sent to a server that says nothing: %v", err)
+	}
+	if _, err := theirs.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("the connection is open: %v", err)
+	}
+}
+
+// A server that hangs up after it has accepted the mail has it: a second attempt would send it twice.
+func TestSend_AcceptedMailIsSent(t *testing.T) {
+	t.Parallel()
+	o := startMailServer(t, &mailServer{hangsUp: true})
+	if err := newSender(t, o, true, nil).Send(t.Context(), "ada@example.com", "x", "x"); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -108,6 +108,17 @@ func problemMembers(s *huma.Schema) {
 
 var timeType = reflect.TypeFor[db.Time]()
 
+// SecretMark is the extension of schemas of secrets: passwords, keys and links that work without a credential. A struct declares one with the
+// tag secret:"true". The tool server leaves them out of its results.
+const SecretMark = "x-secret"
+
+func markSecret(member *huma.Schema) {
+	if member.Extensions == nil {
+		member.Extensions = map[string]any{}
+	}
+	member.Extensions[SecretMark] = true
+}
+
 func nullableMembers(s *huma.Schema, t reflect.Type) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -122,6 +133,9 @@ func nullableMembers(s *huma.Schema, t reflect.Type) {
 			continue
 		}
 		member := s.Properties[name]
+		if member != nil && f.Tag.Get("secret") == "true" {
+			markSecret(member)
+		}
 		if member == nil || f.Type.Kind() != reflect.Pointer || strings.Contains(options, "omitempty") {
 			continue
 		}

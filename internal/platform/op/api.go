@@ -64,7 +64,8 @@ func described(doc *huma.OpenAPI, o Operation) *huma.Operation {
 func describeHeaders(h *huma.Operation) {
 	for _, status := range []string{"429", "503"} {
 		if r := h.Responses[status]; r != nil {
-			r.Headers = map[string]*huma.Param{"Retry-After": {Description: "Seconds to wait", Schema: &huma.Schema{Type: huma.TypeInteger}}}
+			r.Headers = map[string]*huma.Param{"Retry-After": {Description: "Seconds to wait",
+				Schema: &huma.Schema{Type: huma.TypeInteger}}}
 		}
 	}
 }

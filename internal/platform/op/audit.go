@@ -40,13 +40,14 @@ func (c *Pipeline) note(ctx context.Context, tx db.Querier, o Operation, p acces
 	return c.noteIn(ctx, tx, o, p, p.HomeID, record, status, code)
 }
 
-func (c *Pipeline) noteIn(ctx context.Context, tx db.Querier, o Operation, p access.Principal, org, record string, status int, code string) error {
+func (c *Pipeline) noteIn(ctx context.Context, tx db.Querier, o Operation, p access.Principal, org, record string, status int,
+	code string) error {
 	l := AuditLine{Org: org, Operation: o.ID, Target: Target(ctx), KeyID: p.KeyID, KeyName: p.KeyName, Credential: string(p.Kind),
 		UserID: p.UserID, Source: p.Source.String(), Record: record, Status: status, Code: code}
 	if p.HomeID != "" {
 		l.Actor, l.Child = p.HomeID, p.OrgID
 	}
-	return WriteAudit(ctx, tx, db.At(c.Now()), l)
+	return WriteAudit(ctx, tx, db.At(c.now()), l)
 }
 
 // AuditLine is a line of the audit log. WriteAudit also accepts lines without an operation.
@@ -69,8 +70,8 @@ func WriteAudit(ctx context.Context, tx db.Querier, at db.Time, l AuditLine) err
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`
 	v, _ := ToolCallOf(ctx)
 	_, err := tx.Exec(ctx, q, l.Org, db.NewID("adt"), at, l.Operation, truncate(l.Target), l.KeyID, truncate(l.KeyName), l.Credential,
-		db.Null(l.UserID), l.Source, RequestID(ctx), db.Null(truncate(l.Record)), l.Status, db.Null(l.Code), db.Null(l.Actor), db.Null(l.Child),
-		db.Null(truncate(v.Client)), db.Null(v.Scopes))
+		db.Null(l.UserID), l.Source, RequestID(ctx), db.Null(truncate(l.Record)), l.Status, db.Null(l.Code), db.Null(l.Actor),
+		db.Null(l.Child), db.Null(truncate(v.Client)), db.Null(v.Scopes))
 	return err
 }
 

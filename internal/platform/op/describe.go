@@ -14,7 +14,8 @@ import (
 // introduction is the description of the API in CommonMark.
 const introduction = `Self-hosted cloud telephony: calls, recordings, transcripts, call memory, webhooks.
 
-**Credentials.** Send ` + "`Authorization: Bearer <API key>`" + `. Live keys work below /api/v1 (and /v1), test keys below /sandbox/v1, where no call leaves the machine; the paths behind these prefixes are the same. What a key may do are its scopes: each operation names those it needs in x-scope.
+**Credentials.** Send ` + "`Authorization: Bearer <API key>`" +
+	`. Live keys work below /api/v1 (and /v1), test keys below /sandbox/v1, where no call leaves the machine; the paths behind these prefixes are the same. What a key may do are its scopes: each operation names those it needs in x-scope.
 
 **Changes** may be repeated safely with an Idempotency-Key: the first answer is kept for 24 hours. A change of a record may carry If-Match with the ETag it was made from. A member of a request that may be left out is taken as left out where it is null, unless null is among its values: then it clears what was there.
 
@@ -32,7 +33,8 @@ func introduce(doc *huma.OpenAPI) {
 		Description: "What we sign a delivery with: Standard Webhooks, v1,<base64> of HMAC-SHA256 over id.timestamp.body"}
 	for _, item := range doc.Webhooks {
 		item.Post.Security = []map[string][]string{{"webhookSignature": {}}}
-		item.Post.Description = item.Post.Summary + " Answer with a 2xx within timeout_seconds; check the signature over the bytes as they came."
+		item.Post.Description = item.Post.Summary +
+			" Answer with a 2xx within timeout_seconds; check the signature over the bytes as they came."
 	}
 	doc.Components.Examples = map[string]*huma.Example{}
 }
@@ -127,16 +129,22 @@ func (o Operation) Describe() string {
 
 // parameterDocs are the default descriptions of parameters, by name.
 var parameterDocs = map[string]string{
-	"direction": "Only calls of this direction", "agent_id": "Only calls this user was connected to", "queue_id": "Only those of this queue",
-	"number_id": "Only calls over this number of the organisation", "user_id": "Only those of this user", "flow_id": "Only those led through this flow",
+	"direction": "Only calls of this direction", "agent_id": "Only calls this user was connected to",
+	"queue_id":  "Only those of this queue",
+	"number_id": "Only calls over this number of the organisation", "user_id": "Only those of this user",
+	"flow_id": "Only those led through this flow",
 	"call_id": "Only those of this call", "skill": "Only agents who have this skill", "from_number": "Only calls from this number",
 	"to_number": "Only calls to this number", "has_recording": "Only calls with, or without, a recording",
 	"has_transcript": "Only calls with, or without, a transcript", "sentiment": "Only calls of this mood",
-	"min_talk_seconds": "Only calls that were talked on for at least so long", "min_duration_seconds": "Only recordings of at least this length",
-	"sort": "By what the list is ordered; - is descending", "stage": "Only calls that are there now", "expand": "What is added to the record",
-	"include": "What is added to each record", "status": "Only those of this status; may be repeated", "kind": "Only those of this kind; may be repeated",
+	"min_talk_seconds":     "Only calls that were talked on for at least so long",
+	"min_duration_seconds": "Only recordings of at least this length",
+	"sort":                 "By what the list is ordered; - is descending", "stage": "Only calls that are there now",
+	"expand":  "What is added to the record",
+	"include": "What is added to each record", "status": "Only those of this status; may be repeated",
+	"kind":        "Only those of this kind; may be repeated",
 	"disposition": "Only calls that were given this disposition", "missed_reason": "Only calls missed for this reason",
-	"hangup_by": "Only calls ended by this side", "registered": "Only phones that are, or are not, registered", "vendor": "Only phones of this maker",
+	"hangup_by": "Only calls ended by this side", "registered": "Only phones that are, or are not, registered",
+	"vendor":     "Only phones of this maker",
 	"capability": "Only numbers that can do this", "plan": "Only those on this plan", "interval": "Length of each step of the series",
 	"signed_in": "Only members who are, or are not, signed in", "presence": "Only members of this presence; may be repeated",
 	"legal_hold": "Only recordings that are, or are not, on hold", "format": "Format of the answer",

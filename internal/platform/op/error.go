@@ -40,17 +40,22 @@ type code struct {
 // codes defines all error codes.
 var codes = map[string]code{
 	"malformed_json": {400, "Request is not JSON", "Send a JSON object in UTF-8 with Content-Type: application/json."},
-	"unknown_field":  {400, "Request has an unknown field", "Remove or correct the fields listed in errors. Unknown fields are refused so that a typing error never silently changes a call."},
-	"invalid_query":  {400, "Query is not valid", "Correct the query parameters listed in errors; the API reference lists those an operation knows."},
-	"invalid_cursor": {400, "Cursor is not valid", "Start the list again without a cursor. Cursors are valid for 24 hours and for the list they came from."},
+	"unknown_field": {400, "Request has an unknown field",
+		"Remove or correct the fields listed in errors. Unknown fields are refused so that a typing error never silently changes a call."},
+	"invalid_query": {400, "Query is not valid", "Correct the query parameters listed in errors; the API reference lists those an operation knows."},
+	"invalid_cursor": {400, "Cursor is not valid",
+		"Start the list again without a cursor. Cursors are valid for 24 hours and for the list they came from."},
 
-	"unauthenticated": {401, "No valid credential", "Send Authorization: Bearer <API key>. Keys are made with soniq key create or POST /api-keys."},
-	"key_expired":     {401, "Key has expired", "Create or rotate a key."},
-	"key_revoked":     {401, "Key was revoked", "Create a key."},
-	"token_expired":   {401, "Token has expired", "Refresh the token."},
+	"unauthenticated": {401, "No valid credential",
+		"Send Authorization: Bearer <API key>. Keys are made with soniq key create or POST /api-keys."},
+	"key_expired": {401, "Key has expired", "Create or rotate a key."},
+	"key_revoked": {401, "Key was revoked", "Create a key."}, "token_expired": {401, "Token has expired", "Refresh the token."},
 
 	"insufficient_scope": {403, "Credential lacks a scope", "Use a key that holds the scopes in required_scopes."},
-	"wrong_environment":  {403, "Key belongs to the other environment", "Test keys work under /sandbox/v1 only, live keys under /api/v1 and /v1 only."},
+	"role_not_held": {403, "Grants more than the credential holds",
+		"Nobody grants a role or scopes that they do not hold themselves. Use a credential with this role and the scopes in required_scopes."},
+	"wrong_environment": {403, "Key belongs to the other environment",
+		"Test keys work under /sandbox/v1 only, live keys under /api/v1 and /v1 only."},
 	"ip_not_allowed":     {403, "Address is not allowed", "The key names the addresses it may be used from."},
 	"org_suspended":      {403, "Organisation is suspended", "Ask your provider to resume it."},
 	"plan_limit":         {403, "Plan does not allow this", "Remove something or change the plan."},
@@ -69,10 +74,11 @@ var codes = map[string]code{
 	"number_unavailable":      {409, "Number is not available", "It belongs to someone already."},
 	"in_use":                  {409, "Still in use", "Detach what used_by names first."},
 
-	"gone":                   {410, "No longer there", "It was deleted or its retention has passed."},
-	"version_conflict":       {412, "Changed meanwhile", "Read the record again and repeat the change on the new version."},
-	"payload_too_large":      {413, "Body is too large", "JSON bodies may have 1 MB, uploads 20 MB."},
-	"unsupported_media_type": {415, "Content type is not supported", "Send application/json, or multipart/form-data where a file is uploaded."},
+	"gone":              {410, "No longer there", "It was deleted or its retention has passed."},
+	"version_conflict":  {412, "Changed meanwhile", "Read the record again and repeat the change on the new version."},
+	"payload_too_large": {413, "Body is too large", "JSON bodies may have 1 MB, uploads 20 MB."},
+	"unsupported_media_type": {415, "Content type is not supported",
+		"Send application/json, or multipart/form-data where a file is uploaded."},
 
 	"invalid_range": {416, "No such range", "Ask for bytes within the size that Content-Range names."},
 
@@ -151,7 +157,8 @@ func Unexpected(err error) *Error {
 	case db.IsFull(err):
 		return Unavailable("overloaded", "the server's disk is full; nothing was changed", "60")
 	case db.IsUnavailable(err): // a commit with a lost response may have taken effect
-		return Unavailable("overloaded", "the database cannot be reached; repeat the request, with its Idempotency-Key where it had one", "5")
+		return Unavailable("overloaded", "the database cannot be reached; repeat the request, with its Idempotency-Key where it had one",
+			"5")
 	}
 	return Fail("internal", "")
 }

@@ -37,6 +37,9 @@ func (o Operation) Codes() []string {
 	if o.Method != http.MethodGet && o.Method != http.MethodDelete {
 		all = append(all, "malformed_json", "unknown_field", "payload_too_large", "unsupported_media_type", "validation_failed")
 	}
+	if o.maxBodyBytes > 0 {
+		all = append(all, "concurrency_limit")
+	}
 	if o.Writes() {
 		all = append(all, "malformed_json", "idempotency_key_reused", "idempotency_in_progress", "validation_failed")
 	}

@@ -63,7 +63,9 @@ func exemplifyProblems(doc *huma.OpenAPI, r *huma.Response, status string) {
 	described.Examples = map[string]*huma.Example{}
 	for _, name := range names {
 		described.Examples[name] = &huma.Example{Ref: "#/components/examples/" + name}
-		doc.Components.Examples[name] = exampleOf(name, codes[name])
+		if doc.Components.Examples[name] == nil {
+			doc.Components.Examples[name] = exampleOf(name, codes[name])
+		}
 	}
 	r.Content = map[string]*huma.MediaType{"application/problem+json": &described}
 }
@@ -279,7 +281,8 @@ func (s sampler) identifier() string {
 func (s sampler) name() string {
 	lower := strings.ToLower(s.own)
 	for _, n := range []struct{ part, name string }{{"queue", "Support"}, {"credential", "billing"}, {"key", "billing"}, {"device", "Desk"},
-		{"trunk", "Carrier"}, {"webhook", "CRM"}, {"tag", "invoice"}, {"audio", "Welcome"}, {"home", "Harbor Dental"}, {"org", "Harbor Dental"},
+		{"trunk", "Carrier"}, {"webhook", "CRM"}, {"tag", "invoice"}, {"audio", "Welcome"}, {"home", "Harbor Dental"},
+		{"org", "Harbor Dental"},
 		{"user", "Ada Lovelace"}, {"person", "Ada Lovelace"}, {"agent", "Ada Lovelace"}, {"author", "Ada Lovelace"},
 		{"contact", "Ada Lovelace"}, {"caller", "Ada Lovelace"}, {"partner", "Harbor Dental"}} {
 		if strings.Contains(lower, n.part) {

@@ -46,9 +46,10 @@ var vocabulary = map[string]any{
 	"color": "#0a84ff", "query": "customer charged twice", "value": "Prefers to be called in the morning.", "source": "call",
 	"admin_email": "ada@harbor.example", "bucket": "2026-01-31", "provider": "trunk", "mode": "listen", "voice": "slt", "version": "1.0",
 	"header_prefix": "x-service", "webhook_header_prefix": "x-service", "file": "greeting.wav", "QueueCallback.key": "1",
-	"AuthHome.status": "active", "Organization.status": "active", "from_domain": "soniq.example", "error": "timeout", "CallLeg.status": "ended",
-	"User.status": "active", "Webhook.status": "active", "UserPresence.status": "available", "Callback.status": "scheduled", "WebhookDelivery.status": "succeeded",
-	"transferred_to": "ext:102",
+	"AuthHome.status": "active", "Organization.status": "active", "from_domain": "soniq.example", "error": "timeout",
+	"CallLeg.status": "ended",
+	"User.status":    "active", "Webhook.status": "active", "UserPresence.status": "available", "Callback.status": "scheduled",
+	"WebhookDelivery.status": "succeeded", "transferred_to": "ext:102",
 }
 
 // usuallyNull are members without a value in most records.
@@ -64,8 +65,8 @@ var numbers = map[string]float64{
 	"talk_duration_seconds": 42, "total_seconds": 48, "ring_seconds": 6, "hold_seconds": 0, "queue_seconds": 0, "duration_seconds": 42,
 	"status": 404, "sip_status": 200, "q850_cause": 16, "port": 5060, "mos": 4.3, "mos_min": 4.1, "jitter_ms": 3.2, "rtt_ms": 24,
 	"loss_rate": 0.001, "score": 0.87, "confidence": 0.93, "size_bytes": 672044, "sample_rate": 8000, "total": 128, "sequence": 8812,
-	"max_channels": 30, "service_level": 0.94, "weight": 1, "priority": 10, "position": 1, "year": 2026, "ms": 120, "start": 1.2, "end": 3.4,
-	"duration_ms": 42000, "start_ms": 1200, "end_ms": 3400, "attempt": 1, "attempts": 1, "max_attempts": 3, "http_status": 200,
+	"max_channels": 30, "service_level": 0.94, "weight": 1, "priority": 10, "position": 1, "year": 2026, "ms": 120, "start": 1.2,
+	"end": 3.4, "duration_ms": 42000, "start_ms": 1200, "end_ms": 3400, "attempt": 1, "attempts": 1, "max_attempts": 3, "http_status": 200,
 	"response_status": 200, "pause_seconds": 0, "wait_seconds": 8, "average_wait_seconds": 8, "longest_wait_seconds": 21,
 }
 
@@ -76,11 +77,13 @@ var tables = map[string]string{
 
 // texts are example responses other than JSON.
 var texts = map[string]string{
-	"text/csv":             "id,direction,status,from_number,to_number,started_at\ncdr_" + ulid + ",inbound,completed,+442079460018,+12025550143,2026-01-31T09:30:00Z\n",
+	"text/csv": "id,direction,status,from_number,to_number,started_at\ncdr_" + ulid +
+		",inbound,completed,+442079460018,+12025550143,2026-01-31T09:30:00Z\n",
 	"text/plain":           "Ada: Could you send me the invoice of January?\n",
 	"text/vtt":             "WEBVTT\n\n00:00:01.200 --> 00:00:03.400\n<v Ada>Could you send me the invoice of January?\n",
 	"application/x-subrip": "1\n00:00:01,200 --> 00:00:03,400\nAda: Could you send me the invoice of January?\n",
-	"text/event-stream":    "id: 8812\nevent: call.answered\ndata: {\"event\":\"call.answered\",\"data\":{\"call_id\":\"call_" + ulid + "\"}}\n\n",
+	"text/event-stream": "id: 8812\nevent: call.answered\ndata: {\"event\":\"call.answered\",\"data\":{\"call_id\":\"call_" + ulid +
+		"\"}}\n\n",
 }
 
 // moment returns an example time for a member name: calls begin at 09:30 and last 48 seconds.
@@ -98,7 +101,8 @@ func moment(name string) string {
 
 // requestExamples are request bodies for operations whose required members alone are not a useful example.
 var requestExamples = map[string]any{
-	"calls.create":          map[string]any{"to": "+442079460018", "from": "+12025550143", "record": "on", "metadata": map[string]any{"ticket": "4711"}},
+	"calls.create": map[string]any{"to": "+442079460018", "from": "+12025550143", "record": "on",
+		"metadata": map[string]any{"ticket": "4711"}},
 	"calls.announce":        map[string]any{"text": "This call is recorded.", "to": "all"},
 	"calls.tag":             map[string]any{"tags": []string{"invoice", "vip"}},
 	"calls.note":            map[string]any{"body": "Asked for the invoice of January.", "pinned": true},
@@ -119,18 +123,19 @@ var requestExamples = map[string]any{
 		"options": map[string]any{"1": "hangup"}, "timeout_to": "hangup"}},
 	"flows.validate": map[string]any{"name": "Main menu", "ivr": map[string]any{"greeting": "For opening hours press one.",
 		"options": map[string]any{"1": "hangup"}, "timeout_to": "hangup"}},
-	"flows.update":             map[string]any{"name": "Main menu of the holidays"},
-	"agents.presence.set":      map[string]any{"status": "away", "reason": "Lunch"},
-	"agents.queues.set":        map[string]any{"signed_in": true},
-	"apikeys.create":           map[string]any{"name": "billing", "scopes": []string{"calls:read", "memory:read"}, "environment": "live"},
-	"apikeys.rotate":           map[string]any{"grace_seconds": 3600},
-	"audio.create":             map[string]any{"text": "Welcome to Harbor Dental.", "name": "Welcome"},
-	"devices.create":           map[string]any{"user_id": "usr_" + ulid, "name": "Desk", "kind": "softphone"},
-	"devices.update":           map[string]any{"name": "Desk by the window"},
-	"memory.search":            map[string]any{"query": "customer charged twice", "limit": 5},
-	"numbers.create":           map[string]any{"number": "+12025550143", "trunk_id": "trk_" + ulid, "user_id": "usr_" + ulid},
-	"numbers.imports.create":   map[string]any{"range": map[string]any{"from": "+442079460100", "to": "+442079460199"}, "trunk_id": "trk_" + ulid},
-	"numbers.providers.create": map[string]any{"provider": "telnyx", "api_key": "KEY0123456789ABCDEF", "trunk_id": "trk_" + ulid, "connection_id": "1293384261075731499"},
+	"flows.update":        map[string]any{"name": "Main menu of the holidays"},
+	"agents.presence.set": map[string]any{"status": "away", "reason": "Lunch"}, "agents.queues.set": map[string]any{"signed_in": true},
+	"apikeys.create": map[string]any{"name": "billing", "scopes": []string{"calls:read", "memory:read"}, "environment": "live"},
+	"apikeys.rotate": map[string]any{"grace_seconds": 3600},
+	"audio.create":   map[string]any{"text": "Welcome to Harbor Dental.", "name": "Welcome"},
+	"devices.create": map[string]any{"user_id": "usr_" + ulid, "name": "Desk", "kind": "softphone"},
+	"devices.update": map[string]any{"name": "Desk by the window"},
+	"memory.search":  map[string]any{"query": "customer charged twice", "limit": 5},
+	"numbers.create": map[string]any{"number": "+12025550143", "trunk_id": "trk_" + ulid, "user_id": "usr_" + ulid},
+	"numbers.imports.create": map[string]any{"range": map[string]any{"from": "+442079460100", "to": "+442079460199"},
+		"trunk_id": "trk_" + ulid},
+	"numbers.providers.create": map[string]any{"provider": "telnyx", "api_key": "KEY0123456789ABCDEF", "trunk_id": "trk_" + ulid,
+		"connection_id": "1293384261075731499"},
 	"numbers.providers.update": map[string]any{"connection_id": "1293384261075731499"},
 	"numbers.update":           map[string]any{"label": "Front desk"},
 	"organization.update":      map[string]any{"name": "Harbor Dental", "timezone": "Europe/London"},
@@ -153,6 +158,7 @@ var requestExamples = map[string]any{
 	"tags.update":              map[string]any{"color": "#34c759"},
 	"transcripts.retry":        map[string]any{"language": "en"},
 	"trunks.create":            map[string]any{"name": "Carrier", "host": "sip.carrier.example", "transport": "udp"},
+	"trunks.route_test":        map[string]any{"to": "+442079460018"},
 	"trunks.update":            map[string]any{"max_channels": 30},
 	"users.create":             map[string]any{"email": "ada@example.com", "first_name": "Ada", "last_name": "Lovelace", "role": "agent"},
 	"users.update":             map[string]any{"last_name": "King", "timezone": "Europe/London"},

@@ -42,7 +42,7 @@ func withIdempotency(ctx context.Context, h huma.Context, o Operation) (context.
 		return ctx, Invalid(Field("Idempotency-Key", "too_long", "at most 255 characters"))
 	}
 	r, _ := unwrap(h)
-	body, err := io.ReadAll(io.LimitReader(r.Body, o.bodyLimit()+1))
+	body, err := readBody(r, o.bodyLimit()+1)
 	if err != nil {
 		return ctx, Fail("malformed_json", "the body could not be read")
 	}
@@ -52,6 +52,16 @@ func withIdempotency(ctx context.Context, h huma.Context, o Operation) (context.
 	hash := sha256.Sum256(body)
 	i := &idempotent{org: p.OrgID, id: hex.EncodeToString(sum[:]), bodyHash: hex.EncodeToString(hash[:])}
 	return context.WithValue(ctx, idempotencyKey{}, i), nil
+}
+
+// readBody reads at most so many bytes of a body. It asks for the memory once if the client tells the length.
+func readBody(r *http.Request, most int64) ([]byte, error) {
+	var b bytes.Buffer
+	if n := r.ContentLength; n > 0 && n < most {
+		b.Grow(int(n) + bytes.MinRead)
+	}
+	_, err := b.ReadFrom(io.LimitReader(r.Body, most))
+	return b.Bytes(), err
 }
 
 func idempotency(ctx context.Context) *idempotent {
@@ -205,7 +215,7 @@ func isInProgress(err error) bool {
 func (c *Pipeline) claim(ctx context.Context, tx db.Querier, i *idempotent) error {
 	const insert = `INSERT INTO idempotency (org_id, id, body_hash, state, status, created_at)
 		VALUES ($1, $2, $3, 'in_progress', 0, $4) ON CONFLICT (org_id, id) DO NOTHING`
-	r, err := tx.Exec(ctx, insert, i.org, i.id, i.bodyHash, db.At(c.Now()))
+	r, err := tx.Exec(ctx, insert, i.org, i.id, i.bodyHash, db.At(c.now()))
 	if err != nil {
 		return fmt.Errorf("claim idempotency key: %w", err)
 	}
@@ -226,7 +236,7 @@ func (c *Pipeline) earlierAnswer(ctx context.Context, tx db.Querier, i *idempote
 	if hash != i.bodyHash {
 		return Fail("idempotency_key_reused", "the key was used with another body")
 	}
-	if state != "done" && c.Now().Sub(since.Time) > abandonedAfter {
+	if state != "done" && c.now().Sub(since.Time) > abandonedAfter {
 		return c.takeOver(ctx, tx, i, since)
 	}
 	if state != "done" {
@@ -250,7 +260,7 @@ const abandonedAfter = 10 * time.Minute
 // takeOver runs the request again. It is unknown whether the dead node has completed the effect.
 func (c *Pipeline) takeOver(ctx context.Context, tx db.Querier, i *idempotent, since db.Time) error {
 	const q = `UPDATE idempotency SET created_at = $3 WHERE org_id = $1 AND id = $2 AND state = 'in_progress' AND created_at = $4`
-	r, err := tx.Exec(ctx, q, i.org, i.id, db.At(c.Now()), since)
+	r, err := tx.Exec(ctx, q, i.org, i.id, db.At(c.now()), since)
 	if err != nil {
 		return fmt.Errorf("take over idempotency key: %w", err)
 	}
@@ -285,7 +295,7 @@ func releaseKey(ctx context.Context, tx db.Querier, i *idempotent) error {
 func (c *Pipeline) Sweep(ctx context.Context) error {
 	return c.DB.Tx(ctx, func(tx db.Querier) error {
 		// tenant: a sweep over all organisations
-		_, err := tx.Exec(ctx, `DELETE FROM idempotency WHERE created_at < $1`, db.At(c.Now().AddDate(0, 0, -1)))
+		_, err := tx.Exec(ctx, `DELETE FROM idempotency WHERE created_at < $1`, db.At(c.now().AddDate(0, 0, -1)))
 		return err
 	})
 }

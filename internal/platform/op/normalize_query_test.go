@@ -77,7 +77,7 @@ func TestNormalizeQuery_Forms(t *testing.T) {
 func do(t *testing.T, p access.Principal, u *url.URL) int {
 	t.Helper()
 	mux := http.NewServeMux()
-	op.NewAPI(mux, &op.Pipeline{Now: time.Now}, []op.Operation{op.New("echo", "GET /echo", access.Any, "Echo", echo)})
+	op.NewAPI(mux, &op.Pipeline{}, []op.Operation{op.New("echo", "GET /echo", access.Any, "Echo", echo)})
 	w := &status{header: http.Header{}}
 	r := (&http.Request{Method: "GET", URL: &url.URL{Path: op.Prefix + u.Path, RawQuery: u.RawQuery}, Header: http.Header{}}).
 		WithContext(access.With(t.Context(), p))

@@ -35,13 +35,15 @@ type Operation struct {
 	ToolName        string
 	SuccessCode     int
 	Rollout         Rollout
-	HasSideEffects  bool   // has effects outside the database: does not run in a transaction
-	AcceptsAsync    bool   // may respond with 202 to Prefer: respond-async
-	Signed          bool   // the URL may have a signature instead of a credential
-	SelfService     bool   // a user's credential may apply it to that user without the scope
-	ReadOnly        bool   // changes nothing although the method is not GET, such as a search with a body
-	OnlyEnvironment string // the only environment with the operation; empty: both
-	about           string // description beyond the summary
+	HasSideEffects  bool     // has effects outside the database: does not run in a transaction
+	AcceptsAsync    bool     // may respond with 202 to Prefer: respond-async
+	Signed          bool     // the URL may have a signature instead of a credential
+	SelfService     bool     // a user's credential may apply it to that user without the scope
+	ReadOnly        bool     // changes nothing although the method is not GET, such as a search with a body
+	OnlyEnvironment string   // the only environment with the operation; empty: both
+	Granting        bool     // gives rights to somebody
+	GrantMembers    []string // members of the body that give rights
+	about           string   // description beyond the summary
 	answers         []alternative
 	takes           []alternative // request bodies of an Upload
 	maxBodyBytes    int64         // 0: maxBody
@@ -103,7 +105,8 @@ func Delete[I any](id, route string, need access.Requirement, summary string, fn
 }
 
 // NewStream declares an operation that writes its own response: a file with ranges, text, or server-sent events.
-func NewStream[I any](id, route string, need access.Requirement, summary string, fn func(context.Context, *I) (*huma.StreamResponse, error)) Operation {
+func NewStream[I any](id, route string, need access.Requirement, summary string, fn func(context.Context, *I) (*huma.StreamResponse,
+	error)) Operation {
 	o := declare(id, route, need, summary)
 	o.HasSideEffects = true
 	o.register = func(api huma.API, c *Pipeline, o Operation) {
@@ -192,6 +195,7 @@ func (o Operation) huma() huma.Operation {
 	if o.OnlyEnvironment != "" {
 		h.Extensions["x-environment"] = o.OnlyEnvironment
 	}
+	o.grantExtension(h.Extensions)
 	if o.SelfService {
 		h.Extensions["x-own"] = true
 	}

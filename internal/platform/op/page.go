@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"soniq/internal/platform/access"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 )
 
@@ -44,11 +45,14 @@ type Position struct {
 
 // Cursors signs cursors, so that a client cannot forge a position.
 type Cursors struct {
-	Key []byte
-	Now func() time.Time
+	Key   []byte
+	Clock clock.Clock // nil: the system clock
 
 	list string // list, organisation and filters that the cursors belong to
 }
+
+// now returns the time of the clock.
+func (c Cursors) now() time.Time { return clock.OrSystem(c.Clock).Now() }
 
 type cursor struct {
 	Position
@@ -58,7 +62,7 @@ type cursor struct {
 const cursorLife = 24 * time.Hour
 
 func (c Cursors) encode(p Position) string {
-	b, _ := json.Marshal(cursor{p, c.Now().Unix()})
+	b, _ := json.Marshal(cursor{p, c.now().Unix()})
 	return base64.RawURLEncoding.EncodeToString(append(c.sum(b), b...))
 }
 
@@ -78,7 +82,7 @@ func (c Cursors) decode(text string) (Position, error) {
 	if err := json.Unmarshal(b[12:], &x); err != nil {
 		return Position{}, Fail("invalid_cursor", "this cursor cannot be read")
 	}
-	if c.Now().Sub(time.Unix(x.At, 0)) > cursorLife {
+	if c.now().Sub(time.Unix(x.At, 0)) > cursorLife {
 		return Position{}, Fail("invalid_cursor", "this cursor is older than 24 hours")
 	}
 	return x.Position, nil

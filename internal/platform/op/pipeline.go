@@ -12,7 +12,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"soniq/internal/platform/access"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
+	"soniq/internal/platform/limit"
 )
 
 // Sealer encrypts stored data. The associated data binds a value to its location.
@@ -27,7 +29,9 @@ type Pipeline struct {
 	Sealer  Sealer
 	Cursors Cursors
 	Log     *slog.Logger
-	Now     func() time.Time
+	Clock   clock.Clock // nil: the system clock
+	// Visibility hides records of the organisation from its users; nil shows all.
+	Visibility Visibility
 	// Limiter counts requests per credential or address; nil disables quotas.
 	Limiter *access.Limiter
 	// AttemptsPerMinute is the number of requests without a valid credential per address and minute; 0 disables the
@@ -37,7 +41,12 @@ type Pipeline struct {
 	OnMissingScope func(ctx context.Context, p access.Principal)
 	// OnDone is called after every operation, for metrics; may be nil.
 	OnDone func(operation, code string, took time.Duration)
+
+	transfers limit.Gate // uploads and downloads
 }
+
+// now returns the time of the pipeline's clock.
+func (c *Pipeline) now() time.Time { return clock.OrSystem(c.Clock).Now() }
 
 // admit runs steps 1 and 2: quota, and permission of the credential. It also reads the request's values for cursors,
 // conditions and idempotency.
@@ -45,6 +54,15 @@ func (c *Pipeline) admit(api huma.API) func(huma.Context, func(huma.Context)) {
 	return func(h huma.Context, next func(huma.Context)) {
 		o, _ := h.Operation().Metadata[operationKey].(Operation)
 		ctx, err := c.prepare(h, o)
+		if err == nil && o.maxBodyBytes > 0 {
+			var leave func()
+			if leave, err = c.enterUpload(ctx); err == nil {
+				defer leave()
+			}
+		}
+		if err == nil && o.Writes() {
+			ctx, err = withIdempotency(ctx, h, o)
+		}
 		if err != nil {
 			c.refuse(api, huma.WithContext(h, ctx), o, err)
 			return
@@ -54,12 +72,17 @@ func (c *Pipeline) admit(api huma.API) func(huma.Context, func(huma.Context)) {
 }
 
 func (c *Pipeline) prepare(h huma.Context, o Operation) (context.Context, *Error) {
-	ctx := withCondition(h, o)
+	ctx := withTransfers(withCondition(h, o), &c.transfers)
 	signed := o.Signed && h.Query("signature") != ""
 	_, w := unwrap(h)
 	o.deprecation.writeHeaders(w.Header())
 	if err := c.Charge(ctx, w.Header(), o.Class(), o.Need.IsPublic() || signed); err != nil {
 		return ctx, err
+	}
+	if signed {
+		if err := checkSignedQuery(h); err != nil {
+			return ctx, err
+		}
 	}
 	if err := admitted(ctx, o, signed, h.Param("id")); err != nil {
 		if p, known := access.From(ctx); known && err.Code == "insufficient_scope" && c.OnMissingScope != nil {
@@ -71,11 +94,12 @@ func (c *Pipeline) prepare(h huma.Context, o Operation) (context.Context, *Error
 	if err != nil {
 		return ctx, err
 	}
-	ctx = withCursorScope(ctx, bound)
-	if !o.Writes() {
-		return ctx, nil
+	if !signed {
+		if err := c.maskAddress(ctx, h, o); err != nil {
+			return ctx, err
+		}
 	}
-	return withIdempotency(ctx, h, o)
+	return withCursorScope(ctx, bound), nil
 }
 
 func (c *Pipeline) refuse(_ huma.API, h huma.Context, o Operation, e *Error) {
@@ -189,11 +213,12 @@ func RequestID(ctx context.Context) string {
 }
 
 // pipeline wraps a typed function with steps 4 to 6.
-func pipeline[I, O any](c *Pipeline, o Operation, fn func(context.Context, *I) (*Out[O], error)) func(context.Context, *I) (*Out[O], error) {
+func pipeline[I, O any](c *Pipeline, o Operation, fn func(context.Context, *I) (*Out[O], error)) func(context.Context, *I) (*Out[O],
+	error) {
 	return func(ctx context.Context, in *I) (out *Out[O], err error) {
-		start := c.Now()
+		start := c.now()
 		ctx = withCursors(ctx, c.Cursors, o)
-		if err = storable(in); err != nil {
+		if err = c.checkInput(ctx, in); err != nil {
 			return nil, c.finish(ctx, o, start, err)
 		}
 		if o.Writes() {
@@ -217,6 +242,14 @@ func pipeline[I, O any](c *Pipeline, o Operation, fn func(context.Context, *I) (
 	}
 }
 
+// checkInput refuses an input with unstorable texts, and masks the IDs of hidden records in it.
+func (c *Pipeline) checkInput(ctx context.Context, in any) error {
+	if err := storable(in); err != nil {
+		return err
+	}
+	return c.maskBody(ctx, in)
+}
+
 // finishRead checks the fields parameter and sets the ETag of a response to a read.
 func finishRead[O any](ctx context.Context, o Operation, out *Out[O]) error {
 	if page, ok := any(out.Body).(interface{ unknownFields() []Violation }); ok {
@@ -237,8 +270,8 @@ type done struct {
 
 func pipelineNone[I any](c *Pipeline, o Operation, fn func(context.Context, *I) error) func(context.Context, *I) (*done, error) {
 	return func(ctx context.Context, in *I) (*done, error) {
-		start := c.Now()
-		if err := storable(in); err != nil {
+		start := c.now()
+		if err := c.checkInput(ctx, in); err != nil {
 			return nil, c.finish(ctx, o, start, err)
 		}
 		err := c.write(withCursors(ctx, c.Cursors, o), o, func(ctx context.Context) (answer, error) {
@@ -255,10 +288,11 @@ func pipelineNone[I any](c *Pipeline, o Operation, fn func(context.Context, *I) 
 	}
 }
 
-func pipelineStream[I any](c *Pipeline, o Operation, fn func(context.Context, *I) (*huma.StreamResponse, error)) func(context.Context, *I) (*huma.StreamResponse, error) {
+func pipelineStream[I any](c *Pipeline, o Operation, fn func(context.Context, *I) (*huma.StreamResponse, error)) func(context.Context,
+	*I) (*huma.StreamResponse, error) {
 	return func(ctx context.Context, in *I) (*huma.StreamResponse, error) {
-		start := c.Now()
-		if err := storable(in); err != nil {
+		start := c.now()
+		if err := c.checkInput(ctx, in); err != nil {
 			return nil, c.finish(ctx, o, start, err)
 		}
 		out, err := fn(withCursors(ctx, c.Cursors, o), in)
@@ -271,7 +305,7 @@ func (c *Pipeline) finish(ctx context.Context, o Operation, start time.Time, err
 	code := "ok"
 	defer func() {
 		if c.OnDone != nil {
-			c.OnDone(o.ID, code, c.Now().Sub(start))
+			c.OnDone(o.ID, code, c.now().Sub(start))
 		}
 	}()
 	if err == nil {

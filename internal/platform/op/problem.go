@@ -99,17 +99,23 @@ func Write(w http.ResponseWriter, r *http.Request, e *Error) {
 	_, _ = w.Write(append(b, '\n'))
 }
 
+// unreadBody is the library's message for a body that it could not read. It reports such a body as an error of the server.
+const unreadBody = "cannot read request body"
+
 // problemFrom converts the library's errors to a problem. The library reports 422 for everything, so the kinds are
 // distinguished here. The sent value is dropped, because it may be a secret.
 func problemFrom(status int, message string, errs []error, requestID string) *Problem {
 	fields, code := violations(errs)
+	var large *http.MaxBytesError
 	switch {
-	case status == http.StatusRequestEntityTooLarge:
+	case status == http.StatusRequestEntityTooLarge || errors.As(errors.Join(errs...), &large):
 		code = "payload_too_large"
 	case status == http.StatusUnsupportedMediaType || strings.Contains(message, "unknown content type"):
 		code = "unsupported_media_type"
 	case status == http.StatusBadRequest && len(fields) == 0:
 		code = "malformed_json"
+	case message == unreadBody: // the client sent a malformed chunk, or less than it announced
+		code, fields = "malformed_json", []Violation{{Field: "body", Code: "malformed", Message: "cannot be read"}}
 	case status >= 500:
 		code = "internal"
 	}

@@ -57,7 +57,8 @@ func (c *Pipeline) Charge(ctx context.Context, h http.Header, class Class, open 
 	case c.AttemptsPerMinute <= 0:
 		return nil
 	case open:
-		all, ok = c.Limiter.Take(ClientKey(ClientAddress(ctx)), 1, access.Policy{Name: "public", Quota: publicPerMinute, Window: time.Minute})
+		all, ok = c.Limiter.Take(ClientKey(ClientAddress(ctx)), 1, access.Policy{Name: "public", Quota: publicPerMinute,
+			Window: time.Minute})
 	default:
 		all, ok = c.Limiter.Take(ClientKey(ClientAddress(ctx)), c.attemptCost(ctx), AttemptPolicy(c.AttemptsPerMinute))
 	}

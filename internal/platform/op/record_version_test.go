@@ -177,7 +177,7 @@ func TestDeprecate_Headers(t *testing.T) {
 	since := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	mux := http.NewServeMux()
 	old := op.New("faces.get", "GET /faces/{id}", access.UsersAdmin, "Get", s.face).Deprecate(since, since.AddDate(0, 1, 0), "https://example.org/faces")
-	doc := op.NewAPI(mux, &op.Pipeline{DB: d, Now: time.Now}, []op.Operation{old}).OpenAPI()
+	doc := op.NewAPI(mux, &op.Pipeline{DB: d}, []op.Operation{old}).OpenAPI()
 	if get := doc.Paths[op.Prefix+"/faces/{id}"].Get; !get.Deprecated || get.Extensions["x-sunset"] != "2027-03-01" {
 		t.Errorf("description: %v %v", get.Deprecated, get.Extensions)
 	}

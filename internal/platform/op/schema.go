@@ -55,10 +55,23 @@ func schemaName(t reflect.Type, hint string) string {
 }
 
 // published maps a package to the prefix of its schemas, if the published contract knows the package by an older name.
-var published = map[string]string{"prompt": "audio", "trunk": "carrier", "smppserver": "esme", "smscarrier": "smsc", "eventstream": "stream"}
+var published = map[string]string{"prompt": "audio", "trunk": "carrier", "smppserver": "esme", "smscarrier": "smsc",
+	"eventstream": "stream", "callback": "call", "cdr": "call", "recording": "call", "adapter": "crm"}
+
+// renamed maps names of schemas that generators of clients would make twice: CallRecording has url, Call has
+// recording_url, and both would become CallRecordingUrl.
+var renamed = map[string]string{"CallRecording": "CallRecordingFile"}
 
 // qualified puts the package name before the type name, unless the type name already starts with it.
 func qualified(pkg, name string) string {
+	full := unambiguous(pkg, name)
+	if other, ok := renamed[full]; ok {
+		return other
+	}
+	return full
+}
+
+func unambiguous(pkg, name string) string {
 	room := path.Base(pkg)
 	if prefix, ok := published[room]; ok {
 		room = prefix

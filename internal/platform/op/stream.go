@@ -1,6 +1,8 @@
 package op
 
 import (
+	"context"
+	"errors"
 	"io"
 	"net/http"
 	"slices"
@@ -53,10 +55,24 @@ func TextStream(mediaType, text string) *huma.StreamResponse {
 	}}
 }
 
-// FileStream responds with content and supports byte ranges (RFC 9110 §14). It closes the file.
-func FileStream(file io.Closer, content io.ReadSeeker, name, mediaType string, changed time.Time) *huma.StreamResponse {
+// A File is what FileStream sends.
+type File struct {
+	Org     string // whose file it is
+	Content io.ReadSeekCloser
+	Name    string
+	Type    string // media type
+	Changed time.Time
+}
+
+// FileStream responds with a file and supports byte ranges (RFC 9110 §14). It closes the file. It waits for the turn of the download.
+func FileStream(ctx context.Context, f File) (*huma.StreamResponse, error) {
+	leave, refused := enterDownload(ctx, f.Org)
+	if refused != nil {
+		return nil, errors.Join(refused, f.Content.Close())
+	}
 	return &huma.StreamResponse{Body: func(h huma.Context) {
-		defer file.Close()
+		defer leave()
+		defer f.Content.Close()
 		r, w := unwrap(h)
 		if unit, _, _ := strings.Cut(r.Header.Get("Range"), "="); unit != "bytes" {
 			r.Header.Del("Range") // an unknown unit is ignored (RFC 9110 §14.2)
@@ -64,11 +80,11 @@ func FileStream(file io.Closer, content io.ReadSeeker, name, mediaType string, c
 		r.Header.Del("If-Match") // files have no versions, so these conditions are ignored
 		r.Header.Del("If-Unmodified-Since")
 		w = &rangeWriter{ResponseWriter: w, request: r.WithContext(h.Context())}
-		w.Header().Set("Content-Type", mediaType)
-		w.Header().Set("Content-Disposition", `inline; filename="`+name+`"`)
+		w.Header().Set("Content-Type", f.Type)
+		w.Header().Set("Content-Disposition", `inline; filename="`+f.Name+`"`)
 		w.Header().Set("Cache-Control", "private, no-store")
-		http.ServeContent(w, r, name, changed, content)
-	}}
+		http.ServeContent(w, r, f.Name, f.Changed, f.Content)
+	}}, nil
 }
 
 // rangeWriter responds to an unsatisfiable range with a problem.
@@ -97,10 +113,29 @@ func (w *rangeWriter) Write(b []byte) (int, error) {
 	return w.ResponseWriter.Write(b)
 }
 
+// Pieces of a download, and the time that a client has to read one. A client that reads nothing loses its place.
+const (
+	downloadPiece   = 1 << 20
+	downloadTimeout = 2 * time.Minute
+)
+
 // ReadFrom allows sendfile(2).
-func (w *rangeWriter) ReadFrom(r io.Reader) (int64, error) {
-	if f, ok := w.ResponseWriter.(io.ReaderFrom); ok && !w.refused {
-		return f.ReadFrom(r)
+func (w *rangeWriter) ReadFrom(r io.Reader) (total int64, err error) {
+	f, ok := w.ResponseWriter.(io.ReaderFrom)
+	whole, limited := r.(*io.LimitedReader)
+	if !ok || !limited || w.refused {
+		return io.Copy(struct{ io.Writer }{w}, r)
 	}
-	return io.Copy(struct{ io.Writer }{w}, r)
+	connection := http.NewResponseController(w.ResponseWriter)
+	defer connection.SetWriteDeadline(time.Time{})
+	for whole.N > 0 {
+		_ = connection.SetWriteDeadline(time.Now().Add(downloadTimeout))       // not supported by the writers of tests
+		piece := &io.LimitedReader{R: whole.R, N: min(whole.N, downloadPiece)} // sendfile accepts one level of limits
+		n, err := f.ReadFrom(piece)
+		total, whole.N = total+n, whole.N-n
+		if err != nil || n == 0 {
+			return total, err
+		}
+	}
+	return total, nil
 }

@@ -19,6 +19,10 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"soniq/internal/protocol/media/codec"
+	"soniq/internal/protocol/media/record"
+	"soniq/internal/protocol/media/rtp"
 )
 
 // The load comes from a second process, this test binary with generatorEnv set. getrusage of this process therefore
@@ -97,7 +101,7 @@ func sendLoad(phones []*loadPhone, job generatorJob) int {
 		due := int(time.Since(began).Seconds() * 50 * float64(len(phones)))
 		for ; sent < due; sent++ {
 			i, n := sent%len(phones), sent/len(phones)
-			rtpHeader{pt: 0, seq: uint16(n), ts: uint32(160 * n), ssrc: uint32(i)}.put(b)
+			rtp.Header{PT: 0, Seq: uint16(n), TS: uint32(160 * n), SSRC: uint32(i)}.Put(b)
 			binary.LittleEndian.PutUint64(b[12:], uint64(time.Now().UnixNano()))
 			phones[i].socket.send(b, job.To[i])
 		}
@@ -231,19 +235,19 @@ func benchRelay(b *testing.B, calls int, loop func(func() int64) (packetLoop, er
 	}
 }
 
-func benchCalls(b *testing.B, e *Engine, phones []netip.AddrPort, dir string, recorded bool) (to []netip.AddrPort, recs []*Recorder) {
+func benchCalls(b *testing.B, e *Engine, phones []netip.AddrPort, dir string, recorded bool) (to []netip.AddrPort, recs []*record.Recorder) {
 	for i := 0; i < len(phones); i += 2 {
 		x := openStream(b, e)
 		y, err := e.OpenPeer(x)
 		if err != nil {
 			b.Fatal(err)
 		}
-		x.SetRemote(Remote{Addr: phones[i], Formats: g711Formats(PCMU, 101)})
-		y.SetRemote(Remote{Addr: phones[i+1], Formats: g711Formats(PCMU, 101)})
+		x.SetRemote(Remote{Addr: phones[i], Formats: g711Formats(codec.PCMU, 101)})
+		y.SetRemote(Remote{Addr: phones[i+1], Formats: g711Formats(codec.PCMU, 101)})
 		Bridge(x, y)
 		to = append(to, x.Local(), y.Local())
 		if recorded {
-			r, err := e.Record(RecordConfig{Path: filepath.Join(dir, fmt.Sprintf("%d.wav", i)), Left: x, Right: y})
+			r, err := e.Record(record.Config{Path: filepath.Join(dir, fmt.Sprintf("%d.wav", i)), Left: x, Right: y})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -289,7 +293,7 @@ func BenchmarkRecordClose(b *testing.B) {
 	b.SetParallelism(16)
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			r, err := e.Record(RecordConfig{Path: filepath.Join(dir, fmt.Sprintf("%d.wav", n.Add(1)))})
+			r, err := e.Record(record.Config{Path: filepath.Join(dir, fmt.Sprintf("%d.wav", n.Add(1)))})
 			if err != nil {
 				b.Error(err)
 				return

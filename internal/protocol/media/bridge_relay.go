@@ -1,5 +1,10 @@
 package media
 
+import (
+	"soniq/internal/protocol/media/codec"
+	"soniq/internal/protocol/media/rtp"
+)
+
 // Bridge relays each stream's audio and DTMF events to the other. It ends the bridges that either was part of, and
 // opens both latch windows again. It is called when a call is answered, because phones often send nothing before.
 //
@@ -68,14 +73,14 @@ func (s *Stream) leaveBridge() {
 
 // relay sends a packet received by from to this leg. The payload b[begin:end] stays in place; the new header is
 // written in front of it.
-func (s *Stream) relay(from *Stream, h rtpHeader, k payloadKind, b []byte, begin, end int, now int64) {
+func (s *Stream) relay(from *Stream, h rtp.Header, k rtp.Kind, b []byte, begin, end int, now int64) {
 	o := &s.out
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed || !o.enabled || !o.to.IsValid() {
 		return
 	}
-	if k.event() {
+	if k.IsEvent() {
 		s.relayEvent(from, h, k, b, begin, end, now)
 		return
 	}
@@ -84,23 +89,17 @@ func (s *Stream) relay(from *Stream, h rtpHeader, k payloadKind, b []byte, begin
 	}
 	pt := o.pts[k]
 	if pt == noPT {
-		if !k.g711() || o.pts[k^1] == noPT {
+		if !k.IsG711() || o.pts[k^1] == noPT {
 			s.engine.requestTranscoding(from)
 			return
 		}
 		pt = o.pts[k^1]
-		transcodeG711(b[begin:end], &otherLawOf[k])
+		codec.TranscodeG711(b[begin:end], &codec.OtherLawOf[k])
 	}
-	o.clock, o.relayedAt = uint32(k.clock()), now
-	h.marker = o.mapSource(from, h, now) || h.marker
-	h.pt = pt
-	h.seq += o.seqOffset
-	h.ts += o.tsOffset
-	o.transmit(s.rtp, h, b[begin-rtpHeaderLen:end], now)
-}
-
-func transcodeG711(b []byte, table *[256]byte) {
-	for i, v := range b {
-		b[i] = table[v]
-	}
+	o.clock, o.relayedAt = uint32(k.Clock()), now
+	h.Marker = o.mapSource(from, h, now) || h.Marker
+	h.PT = pt
+	h.Seq += o.seqOffset
+	h.TS += o.tsOffset
+	o.transmit(s.rtp, h, b[begin-rtp.HeaderLen:end], now)
 }

@@ -7,6 +7,11 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"soniq/internal/protocol/media/codec"
+	"soniq/internal/protocol/media/dsp"
+	"soniq/internal/protocol/media/mediatest"
+	"soniq/internal/protocol/media/rtp"
 )
 
 func TestBridge_BothDirections(t *testing.T) {
@@ -35,8 +40,8 @@ func TestBridge_IPv6(t *testing.T) {
 		}
 		phone, _ := e.OpenOn(v6, v6)
 		b, other := openStream(t, e), openStream(t, e)
-		connect(phone, a, g711Formats(PCMU, 101))
-		connect(other, b, g711Formats(PCMU, 101))
+		connect(phone, a, g711Formats(codec.PCMU, 101))
+		connect(other, b, g711Formats(codec.PCMU, 101))
 		Bridge(a, b)
 		ear := newEarpiece(phone)
 		playTone(t, other, 700)
@@ -53,7 +58,7 @@ func TestOpenOn_DualStack(t *testing.T) {
 			t.Skip("no IPv6 here:", err)
 		}
 		phone := openStream(t, e)
-		connect(phone, a, g711Formats(PCMU, 101))
+		connect(phone, a, g711Formats(codec.PCMU, 101))
 		heard := newEarpiece(a)
 		stop := playTone(t, phone, 600)
 		heard.wantTone(t, "leg", 600)
@@ -94,7 +99,7 @@ func TestRelayEvent_PayloadTypeMapped(t *testing.T) {
 	t.Parallel()
 	eachLoop(t, func(t *testing.T, e *Engine) {
 		c := newTestCall(t, e)
-		connect(c.callee, c.b, g711Formats(PCMU, 96)) // the callee uses payload type 96 for events, the caller 101
+		connect(c.callee, c.b, g711Formats(codec.PCMU, 96)) // the callee uses payload type 96 for events, the caller 101
 		ear := newEarpiece(c.callee)
 		if err := c.caller.SendDTMF(t.Context(), "15#D", DTMFOptions{}); err != nil {
 			t.Fatal(err)
@@ -108,7 +113,7 @@ func TestBridge_G711LawConverted(t *testing.T) {
 	t.Parallel()
 	eachLoop(t, func(t *testing.T, e *Engine) {
 		c := newTestCall(t, e)
-		connect(c.callee, c.b, g711Formats(PCMA, 101))
+		connect(c.callee, c.b, g711Formats(codec.PCMA, 101))
 		ear, back := newEarpiece(c.callee), newEarpiece(c.caller)
 		playTone(t, c.caller, 440)
 		playTone(t, c.callee, 1000)
@@ -120,7 +125,7 @@ func TestBridge_G711LawConverted(t *testing.T) {
 func TestSendDTMF_WithoutEventsRefused(t *testing.T) {
 	t.Parallel()
 	s := openStream(t, testEngine(t, Config{}, newLoop))
-	s.SetRemote(Remote{Addr: s.Local(), Formats: g711Formats(PCMU, 101)[:1]})
+	s.SetRemote(Remote{Addr: s.Local(), Formats: g711Formats(codec.PCMU, 101)[:1]})
 	if err := s.SendDTMF(t.Context(), "1", DTMFOptions{}); !errors.Is(err, ErrNoEvents) {
 		t.Errorf("got %v", err)
 	}
@@ -136,11 +141,11 @@ func TestRelay_ContinuousOverTransfer(t *testing.T) {
 	eachLoop(t, func(t *testing.T, e *Engine) {
 		sink := rawSocket(t, "127.0.0.1")
 		b := openStream(t, e)
-		b.SetRemote(Remote{Addr: sink.LocalAddr().(interface{ AddrPort() netip.AddrPort }).AddrPort(), Formats: g711Formats(PCMU, 101)})
-		var last rtpHeader
+		b.SetRemote(Remote{Addr: sink.LocalAddr().(interface{ AddrPort() netip.AddrPort }).AddrPort(), Formats: g711Formats(codec.PCMU, 101)})
+		var last rtp.Header
 		for n := range 3 {
 			a, phone := openStream(t, e), rawSocket(t, "127.0.0.1")
-			a.SetRemote(Remote{Addr: phone.LocalAddr().(interface{ AddrPort() netip.AddrPort }).AddrPort(), Formats: g711Formats(PCMU, 101)})
+			a.SetRemote(Remote{Addr: phone.LocalAddr().(interface{ AddrPort() netip.AddrPort }).AddrPort(), Formats: g711Formats(codec.PCMU, 101)})
 			Bridge(a, b)
 			for i := range 5 {
 				seq, ts := uint16(65533+i), uint32(0xFFFFFF00+160*i)
@@ -149,11 +154,11 @@ func TestRelay_ContinuousOverTransfer(t *testing.T) {
 				}
 				h := readRTP(t, sink)
 				first := n == 0 && i == 0
-				if !first && (h.ssrc != last.ssrc || h.seq != last.seq+1 || int32(h.ts-last.ts) < 160 || h.ts-last.ts > 8000) {
+				if !first && (h.SSRC != last.SSRC || h.Seq != last.Seq+1 || int32(h.TS-last.TS) < 160 || h.TS-last.TS > 8000) {
 					t.Fatalf("source %d packet %d: %+v after %+v", n, i, h, last)
 				}
-				if h.marker != (i == 0) {
-					t.Errorf("source %d packet %d: marker %v", n, i, h.marker)
+				if h.Marker != (i == 0) {
+					t.Errorf("source %d packet %d: marker %v", n, i, h.Marker)
 				}
 				last = h
 			}
@@ -164,7 +169,7 @@ func TestRelay_ContinuousOverTransfer(t *testing.T) {
 func readRTP(t testing.TB, c interface {
 	SetReadDeadline(time.Time) error
 	Read([]byte) (int, error)
-}) rtpHeader {
+}) rtp.Header {
 	t.Helper()
 	var b [maxPacket]byte
 	_ = c.SetReadDeadline(time.Now().Add(patience))
@@ -172,7 +177,7 @@ func readRTP(t testing.TB, c interface {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, _, _, ok := parseRTP(b[:n])
+	h, _, _, ok := rtp.Parse(b[:n])
 	if !ok {
 		t.Fatalf("not RTP: %x", b[:n])
 	}
@@ -189,13 +194,13 @@ func TestSend_SuppressesRelay(t *testing.T) {
 		ear.tone(t)
 		ctx, stop := context.WithCancel(t.Context())
 		said := make(chan error, 1)
-		go func() { said <- c.b.Send(ctx, Tone(1500, -10, time.Minute, 8000)) }() // one announcement to the callee: between two announcements the caller is heard
+		go func() { said <- c.b.Send(ctx, dsp.Tone(1500, -10, time.Minute, 8000)) }() // one announcement to the callee: between two announcements the caller is heard
 		defer func() { stop(); <-said }()
-		waitFor(t, "the announcement", func() bool { return nearHz(ear.tone(t), 1500) })
+		waitFor(t, "the announcement", func() bool { return mediatest.NearHz(ear.tone(t), 1500) })
 		ear.reset()
 		heard := ear.wait(t, func() bool { return len(ear.pcm) >= 20*160 })
 		for i := 0; i+160 <= len(heard); i += 160 {
-			if hz, _ := DominantFrequency(heard[i:i+160], 8000); hz > 300 && hz < 600 {
+			if hz, _ := dsp.DominantFrequency(heard[i:i+160], 8000); hz > 300 && hz < 600 {
 				t.Fatalf("the caller's %.0f Hz came between", hz)
 			}
 		}
@@ -210,12 +215,12 @@ func TestParseRTP_ExtensionsAndPadding(t *testing.T) {
 	b = append(b, payload...)
 	b = append(b, 0, 0, 3)
 	b[0] |= 0x20 | 0x10 | 1
-	h, from, to, ok := parseRTP(b)
-	if !ok || string(b[from:to]) != payload || h.seq != 9 {
+	h, from, to, ok := rtp.Parse(b)
+	if !ok || string(b[from:to]) != payload || h.Seq != 9 {
 		t.Errorf("%v [%d:%d] %v", h, from, to, ok)
 	}
 	for n := range len(b) {
-		if _, from, to, ok := parseRTP(b[:n]); ok && (from < rtpHeaderLen || to > n || from > to) {
+		if _, from, to, ok := rtp.Parse(b[:n]); ok && (from < rtp.HeaderLen || to > n || from > to) {
 			t.Errorf("cut to %d: [%d:%d]", n, from, to)
 		}
 	}

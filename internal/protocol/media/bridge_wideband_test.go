@@ -4,17 +4,22 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"soniq/internal/protocol/media/clip"
+	"soniq/internal/protocol/media/codec"
+	"soniq/internal/protocol/media/dsp"
+	"soniq/internal/protocol/media/mediatest"
 )
 
 // Audio above 4 kHz passes through wide-band legs, transcoded or not, at the requested rate.
 func TestBridge_WidebandKept(t *testing.T) {
 	t.Parallel()
-	skipUnencodable(t, Opus)
+	skipUnencodable(t, codec.Opus)
 	e, phones := testEngine(t, Config{}, newLoop), testEngine(t, Config{}, newLoop)
-	p, a := legOf(t, e, phones, G722)
-	q, b := legOf(t, e, phones, Opus)
+	p, a := legOf(t, e, phones, codec.G722)
+	q, b := legOf(t, e, phones, codec.Opus)
 	Bridge(a, b)
-	p.Play(NewClip(Tone(5200, -10, time.Second, 16000), 16000), PlayOptions{Loop: true})
+	p.Play(clip.New(dsp.Tone(5200, -10, time.Second, 16000), 16000), PlayOptions{Loop: true})
 	for _, rate := range []int{16000, 24000} {
 		var mu sync.Mutex
 		var pcm []int16
@@ -30,7 +35,7 @@ func TestBridge_WidebandKept(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			n := rate / 5
-			return len(pcm) >= n && pure(pcm[len(pcm)-n:], 5200, rate) > 0.8
+			return len(pcm) >= n && mediatest.Pure(pcm[len(pcm)-n:], 5200, rate) > 0.8
 		})
 	}
 }

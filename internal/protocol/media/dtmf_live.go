@@ -6,6 +6,9 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"soniq/internal/protocol/media/dtmf"
+	"soniq/internal/protocol/media/rtp"
 )
 
 // maxQueuedDigits limits the digits that wait to be sent to a leg.
@@ -49,7 +52,7 @@ func (h *liveDTMF) endedBefore(n int, now int64) bool {
 // in DTMFOptions. It returns false if digit is no DTMF digit, if the leg can be sent neither form now, or if the
 // queue is full.
 func (s *Stream) QueueDigit(digit rune, d time.Duration) bool {
-	code, err := eventCode(digit)
+	code, err := dtmf.Code(digit)
 	if err != nil || !s.out.acceptsDigits(s.engine.clock()) {
 		return false
 	}
@@ -107,8 +110,8 @@ func (s *Stream) enqueueDigit(k dtmfKey) bool {
 func (o *outbound) acceptsDigits(now int64) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	tones := o.pts[o.codec] != noPT && o.codec.canEncode()
-	return o.canSend(fromPlayer, now) && (tones || o.pts[kindEvent] != noPT || o.pts[kindEventOpus] != noPT)
+	tones := o.pts[o.codec] != noPT && o.codec.CanEncode()
+	return o.canSend(fromPlayer, now) && (tones || o.pts[rtp.KindEvent] != noPT || o.pts[rtp.KindEventOpus] != noPT)
 }
 
 // playDigit sends a queued digit.
@@ -149,13 +152,13 @@ func (k dtmfRequest) dispatch() {
 
 // requestDTMF lets the media worker send a digit to one leg, or to all listeners of s, because the packet loop must
 // not wait. If the queue is full, the digit is dropped. The caller holds in.mu.
-func (s *Stream) requestDTMF(ear *Stream, payload []byte, k payloadKind, now int64) {
-	if int(payload[0]) >= len(dtmfDigits) {
+func (s *Stream) requestDTMF(ear *Stream, payload []byte, k rtp.Kind, now int64) {
+	if int(payload[0]) >= len(dtmf.Digits) {
 		return
 	}
 	if s.in.liveDTMF == nil {
 		s.in.liveDTMF = &liveDTMF{code: payload[0]}
-		s.in.liveDTMF.update(payload, k.clock(), now)
+		s.in.liveDTMF.update(payload, k.Clock(), now)
 	}
 	select {
 	case s.engine.dtmfRequests <- dtmfRequest{to: ear, from: s, live: s.in.liveDTMF}:
@@ -165,7 +168,7 @@ func (s *Stream) requestDTMF(ear *Stream, payload []byte, k payloadKind, now int
 
 // relayEventAsTones has a relayed digit sent as tones, once for all of its packets. It runs on the packet loop. The
 // caller holds o.mu.
-func (s *Stream) relayEventAsTones(from *Stream, h rtpHeader, k payloadKind, payload []byte, now int64) {
+func (s *Stream) relayEventAsTones(from *Stream, h rtp.Header, k rtp.Kind, payload []byte, now int64) {
 	if s.out.isNewEvent(from, h, now) {
 		from.requestDTMF(s, payload, k, now)
 	}

@@ -4,16 +4,21 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"soniq/internal/protocol/media/codec"
+	"soniq/internal/protocol/media/dtmf"
+	"soniq/internal/protocol/media/mediatest"
+	"soniq/internal/protocol/media/sdp"
 )
 
 // withoutEvents returns the formats of a phone that takes no events.
-func withoutEvents(c Codec) []Format { return g711Formats(c, 101)[:1] }
+func withoutEvents(c codec.Codec) []sdp.Format { return g711Formats(c, 101)[:1] }
 
 // A phone that negotiated no events receives the other side's digits as tones, each once, even if they arrive faster
 // than tones can be sent. Audio is relayed as well.
 func TestRelayEvent_TonesForLegWithoutEvents(t *testing.T) {
 	t.Parallel()
-	for _, codec := range []Codec{PCMU, PCMA} {
+	for _, codec := range []codec.Codec{codec.PCMU, codec.PCMA} {
 		t.Run(codec.String(), func(t *testing.T) {
 			t.Parallel()
 			eachLoop(t, func(t *testing.T, e *Engine) {
@@ -38,11 +43,11 @@ func TestRelayEvent_TonesForLegWithoutEvents(t *testing.T) {
 func TestQueueDigit_EventOrTone(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		formats []Format
+		formats []sdp.Format
 		events  uint64
 	}{
-		"events": {g711Formats(PCMU, 101), 3},
-		"tones":  {withoutEvents(PCMU), 0},
+		"events": {g711Formats(codec.PCMU, 101), 3},
+		"tones":  {withoutEvents(codec.PCMU), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -85,7 +90,7 @@ func TestLiveDTMF_ThroughMixer(t *testing.T) {
 	}
 	var legs []*Stream
 	var ears []*earpiece
-	formats := [][]Format{formatsOf(PCMU), formatsOf(G722), withoutEvents(PCMA), formatsOf(PCMU)}
+	formats := [][]sdp.Format{formatsOf(codec.PCMU), formatsOf(codec.G722), withoutEvents(codec.PCMA), formatsOf(codec.PCMU)}
 	mouth := openStream(t, phones)
 	for i, f := range formats {
 		phone, leg := openStream(t, phones), openStream(t, e)
@@ -135,7 +140,7 @@ func TestLiveDTMF_ThroughMixer(t *testing.T) {
 func dualToneTime(pcm []int16, low, high float64) (d time.Duration) {
 	const part = 160
 	for i := 0; i+part <= len(pcm); i += part {
-		if pure(pcm[i:i+part], low, 8000) > 0.2 && pure(pcm[i:i+part], high, 8000) > 0.2 {
+		if mediatest.Pure(pcm[i:i+part], low, 8000) > 0.2 && mediatest.Pure(pcm[i:i+part], high, 8000) > 0.2 {
 			d += 20 * time.Millisecond
 		}
 	}
@@ -147,12 +152,12 @@ func TestOnDTMF_ReorderedEventNotCountedTwice(t *testing.T) {
 	t.Parallel()
 	e := testEngine(t, Config{}, newLoop)
 	s, peer := openStream(t, e), rawSocket(t, "127.0.0.1")
-	s.SetRemote(Remote{Addr: addrOf(peer), Formats: formatsOf(PCMU)})
+	s.SetRemote(Remote{Addr: addrOf(peer), Formats: formatsOf(codec.PCMU)})
 	ear := newEarpiece(s)
 	send := func(seq int, ts uint32, digit rune, end bool) {
 		payload := make([]byte, 4)
-		code, _ := eventCode(digit)
-		putEvent(payload, code, 800, end)
+		code, _ := dtmf.Code(digit)
+		dtmf.PutEvent(payload, code, 800, end)
 		if _, err := peer.WriteToUDPAddrPort(rtpPacket(uint16(seq), ts, 7, 101, payload), s.Local()); err != nil {
 			t.Fatal(err)
 		}

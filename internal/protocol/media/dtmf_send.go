@@ -2,7 +2,11 @@ package media
 
 import (
 	"context"
+	"errors"
 	"time"
+
+	"soniq/internal/protocol/media/dtmf"
+	"soniq/internal/protocol/media/rtp"
 )
 
 // DTMFOptions configures how digits are sent.
@@ -16,7 +20,9 @@ type DTMFOptions struct {
 const dtmfWait = 500 * time.Millisecond
 
 // TakesEvents reports whether the other side negotiated telephone-event.
-func (s *Stream) TakesEvents() bool { return s.out.hasType(kindEvent) || s.out.hasType(kindEventOpus) }
+func (s *Stream) TakesEvents() bool {
+	return s.out.hasType(rtp.KindEvent) || s.out.hasType(rtp.KindEventOpus)
+}
 
 // SendDTMF sends the digits 0-9 * # A-D, and waits half a second for each w. It sends RFC 4733 events, or tones if
 // o.Inband is set. If the other side takes no events and o.Inband is not set, it returns ErrNoEvents. It returns when
@@ -54,7 +60,7 @@ func parseDigits(digits string) ([]byte, error) {
 			codes = append(codes, codeWait)
 			continue
 		}
-		c, err := eventCode(d)
+		c, err := dtmf.Code(d)
 		if err != nil {
 			return nil, err
 		}
@@ -100,7 +106,10 @@ func (p *player) sendTonePacket(code byte, n, on, off int) bool {
 		return p.sendPause(n, on+off)
 	}
 	p.padded = append(p.padded[:0], make([]int16, 160)...)
-	dualTone(p.padded, code, n*160)
+	dtmf.DualTone(p.padded, code, n*160)
 	p.sendAudio(p.padded, 8000)
 	return true
 }
+
+// ErrNoEvents is returned by SendDTMF if the other side did not negotiate telephone-event.
+var ErrNoEvents = errors.New("the other side takes no telephone-event")

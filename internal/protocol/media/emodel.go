@@ -3,11 +3,13 @@ package media
 import (
 	"math"
 	"time"
+
+	"soniq/internal/protocol/media/codec"
 )
 
 // An emodelInput holds the impairments that the E-model rates.
 type emodelInput struct {
-	codec       Codec
+	codec       codec.Codec
 	loss        float64 // share of lost packets, 0 to 1
 	burst       float64 // burst ratio: mean loss run relative to random loss, 1 or more
 	jitter, rtt time.Duration
@@ -18,7 +20,7 @@ const emodelR0 = 93.2
 
 // lossRobustness is the packet loss robustness factor Bpl of G.107 §7.5, with concealment. The value of G.711 is
 // from G.113 appendix I. G.113 has no values for the other codecs with today's concealment; theirs are estimates.
-var lossRobustness = [codecCount]float64{PCMU: 25.1, PCMA: 25.1, G722: 20, Opus: 30}
+var lossRobustness = [codec.Count]float64{codec.PCMU: 25.1, codec.PCMA: 25.1, codec.G722: 20, codec.Opus: 30}
 
 // mos returns the estimated mean opinion score, 1 to 4.5, by the E-model (ITU-T G.107) reduced to delay and loss.
 // Wide-band codecs are rated on the narrow-band scale, so that calls can be compared. The gain of wide-band audio is

@@ -11,6 +11,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unique"
+
+	"soniq/internal/protocol/media/record"
 )
 
 // receiveBuffer is the socket buffer in bytes. It holds over a second of one leg's packets.
@@ -26,9 +29,10 @@ type Engine struct {
 	startTime time.Time // wall time at clock 0
 	loops     loopSet
 	ports     portSet
-	writers   *recordWriters
+	recorders *record.Recorders
 
 	prewarmed prewarmedStreams
+	kept      prewarmedStreams // for emergency calls
 
 	certificate *certificate // for DTLS
 	ownAddr     netip.Addr   // source address of packets; differs from the advertised one behind a NAT
@@ -36,6 +40,10 @@ type Engine struct {
 	mu      sync.Mutex // guards closed and streams
 	closed  bool
 	streams map[*Stream]struct{}
+
+	capacity int            // streams for all but emergency calls; fixed
+	entered  int            // streams counted under claims; guarded by mu
+	owned    map[string]int // the same by owner; guarded by mu
 
 	mixers map[*Mixer]struct{} // guarded by mu
 
@@ -47,7 +55,7 @@ type Engine struct {
 	quit              chan struct{}
 	workerDone        chan struct{} // closed when mediaWorker has ended
 
-	opened, noPorts, recorded, recordFail atomic.Uint64
+	opened, noPorts atomic.Uint64
 }
 
 // New starts the packet loops and the recording writers. The caller must call Close.
@@ -55,7 +63,8 @@ func New(cfg Config) (*Engine, error) { return newEngine(cfg, newLoop) }
 
 func newEngine(cfg Config, loop func(clock func() int64) (packetLoop, error)) (*Engine, error) {
 	e := &Engine{streams: map[*Stream]struct{}{}, mixers: map[*Mixer]struct{}{},
-		transcodeRequests: make(chan *Stream, 64), dtmfRequests: make(chan dtmfRequest, 256), quit: make(chan struct{}), workerDone: make(chan struct{})}
+		transcodeRequests: make(chan *Stream, 64), dtmfRequests: make(chan dtmfRequest, 256), quit: make(chan struct{}),
+		workerDone: make(chan struct{})}
 	if err := e.configure(cfg); err != nil {
 		return nil, err
 	}
@@ -71,9 +80,9 @@ func newEngine(cfg Config, loop func(clock func() int64) (packetLoop, error)) (*
 		}
 		e.loops.loops = append(e.loops.loops, &loopSlot{packetLoop: l})
 	}
-	e.writers = startWriters(e)
+	e.recorders = record.NewRecorders(e.clock, e.log)
 	go e.mediaWorker()
-	for range prewarmedCount {
+	for range e.kept.most + e.prewarmed.most {
 		e.prewarm()
 	}
 	return e, nil
@@ -100,8 +109,12 @@ func (e *Engine) configure(cfg Config) (err error) {
 	}
 	e.ownAddr = advertisedAddr(cfg.Bind)
 	e.cfg, e.log, e.startTime = cfg, cfg.Logger, cfg.Now()
-	e.ports, err = newPortSet(cfg.PortMin, cfg.PortMax)
-	return err
+	if e.ports, err = newPortSet(cfg.PortMin, cfg.PortMax); err != nil {
+		return err
+	}
+	e.prewarmed.most, e.kept.most = prewarmedCount, cfg.Shares.Emergency
+	e.setCapacity()
+	return nil
 }
 
 // advertisedAddr returns the address to write into SDP for a socket bound to bind. If bind is unspecified, it is the
@@ -136,29 +149,32 @@ func (e *Engine) wallTime(at int64) time.Time {
 // Open opens one leg's RTP (even port) and RTCP (odd port) sockets on a random free pair. The error wraps ErrNoPorts
 // if there is none.
 func (e *Engine) Open() (*Stream, error) {
-	return e.open(e.loops.pick(), e.cfg.Bind, e.cfg.Advertise)
+	return e.For(Claim{}).Open()
 }
 
 // OpenPeer is Open on the packet loop and the addresses of s. Use it for the other leg of a call.
 func (e *Engine) OpenPeer(s *Stream) (*Stream, error) {
-	return e.open(s.loop, s.bind, s.local.Addr())
+	return e.For(Claim{}).OpenPeer(s)
 }
 
 // OpenOn is Open bound to another address than the engine's (IPv6, a second interface). If advertise is zero, the
 // address is determined like Config.Advertise.
 func (e *Engine) OpenOn(bind, advertise netip.Addr) (*Stream, error) {
-	if !advertise.IsValid() {
-		advertise = advertisedAddr(bind)
-	}
-	return e.open(e.loops.pick(), bind, advertise)
+	return e.For(Claim{}).OpenOn(bind, advertise)
 }
 
-func (e *Engine) open(loop *loopSlot, bind, advertise netip.Addr) (*Stream, error) {
-	s, err := e.takeStream(loop, bind)
-	if err != nil {
+func (e *Engine) open(c Claim, loop *loopSlot, bind, advertise netip.Addr) (*Stream, error) {
+	if err := e.enter(c); err != nil {
 		e.noPorts.Add(1)
 		return nil, err
 	}
+	s, err := e.takeStream(c, loop, bind)
+	if err != nil {
+		e.noPorts.Add(1)
+		e.leave(c.Owner)
+		return nil, err
+	}
+	s.owner = unique.Make(c.Owner)
 	s.local = netip.AddrPortFrom(advertise, s.local.Port())
 	s.loop.streams.Add(1)
 	e.mu.Lock()
@@ -181,6 +197,7 @@ func (e *Engine) removeStream(s *Stream) {
 	e.mu.Unlock()
 	s.loop.streams.Add(-1)
 	e.ports.release(s.local.Port())
+	e.leave(s.owner.Value())
 	e.prewarm()
 }
 
@@ -198,7 +215,7 @@ func (e *Engine) Close() {
 	if again {
 		return
 	}
-	e.writers.close()
+	e.recorders.Close()
 	close(e.quit)
 	<-e.workerDone
 	for _, s := range left {
@@ -227,6 +244,14 @@ func (e *Engine) Stats() EngineStats {
 	e.mu.Lock()
 	n := len(e.streams)
 	e.mu.Unlock()
-	return EngineStats{Streams: n, Recorders: e.writers.running(), Opened: e.opened.Load(), NoPorts: e.noPorts.Load(),
-		Recorded: e.recorded.Load(), RecordFail: e.recordFail.Load()}
+	return EngineStats{Streams: n, Recorders: e.recorders.Running(), Opened: e.opened.Load(), NoPorts: e.noPorts.Load(),
+		Recorded: e.recorders.Recorded(), RecordFail: e.recorders.Failed()}
+}
+
+// wakeUp wakes the goroutine that waits for c, now or when it next waits.
+func wakeUp(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
 }

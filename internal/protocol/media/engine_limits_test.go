@@ -11,6 +11,10 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"soniq/internal/protocol/media/codec"
+	"soniq/internal/protocol/media/record"
+	"soniq/internal/protocol/media/rtp"
 )
 
 // discardSocket is a socket that drops the packets sent.
@@ -23,14 +27,11 @@ func TestRelay_DoesNotAllocate(t *testing.T) {
 	e := testEngine(t, Config{}, newLoop) // not parallel: AllocsPerRun counts for the whole process
 	a, b := openStream(t, e), openStream(t, e)
 	from := netip.MustParseAddrPort("127.0.0.1:9")
-	a.SetRemote(Remote{Addr: from, Formats: g711Formats(PCMU, 101)})
-	b.SetRemote(Remote{Addr: from, Formats: g711Formats(PCMA, 96)})
+	a.SetRemote(Remote{Addr: from, Formats: g711Formats(codec.PCMU, 101)})
+	b.SetRemote(Remote{Addr: from, Formats: g711Formats(codec.PCMA, 96)})
 	Bridge(a, b)
-	r, err := e.Record(RecordConfig{Path: filepath.Join(t.TempDir(), "a.wav"), Left: a, Right: b})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.engine.writers.remove(r) // only this test empties the ring
+	ring := rtp.NewRing(16 << 10) // of a recorder whose disk is blocked
+	a.FeedRecording(ring, false)
 	real := b.rtp
 	sink := &discardSocket{}
 	b.out.mu.Lock()
@@ -51,7 +52,7 @@ func TestRelay_DoesNotAllocate(t *testing.T) {
 	if got := testing.AllocsPerRun(2000, func() { one(audio); one(event) }); got != 0 {
 		t.Errorf("%v allocations per packet pair", got)
 	}
-	if sink.sent < 4000 || r.channels[0].ring.dropped.Load() == 0 || a.Stats().DTMF < 2000 {
+	if sink.sent < 4000 || ring.Dropped.Load() == 0 || a.Stats().DTMF < 2000 {
 		t.Errorf("the path was not walked: %d sent, %d events", sink.sent, a.Stats().DTMF)
 	}
 }
@@ -162,11 +163,11 @@ func TestEngine_NoLeakedGoroutinesOrDescriptors(t *testing.T) {
 		}
 		for range 20 {
 			a, b := openStream(t, e), openStream(t, e)
-			connect(a, b, g711Formats(PCMU, 101))
+			connect(a, b, g711Formats(codec.PCMU, 101))
 			heard := newEarpiece(b)
 			a.SetComfort(true)
 			heard.wait(t, func() bool { return len(heard.pcm) > 0 })
-			r, err := e.Record(RecordConfig{Path: filepath.Join(t.TempDir(), "a.wav"), Left: a, Right: b, Tap: func(Chunk) {}})
+			r, err := e.Record(record.Config{Path: filepath.Join(t.TempDir(), "a.wav"), Left: a, Right: b, Tap: func(record.Chunk) {}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -190,7 +191,7 @@ func TestEngine_NoLeakedGoroutinesOrDescriptors(t *testing.T) {
 func TestEngine_IdleUsesNoCPU(t *testing.T) {
 	e := testEngine(t, Config{}, newLoop) // not parallel: counts for the whole process
 	for range 50 {
-		connect(openStream(t, e), openStream(t, e), g711Formats(PCMU, 101))
+		connect(openStream(t, e), openStream(t, e), g711Formats(codec.PCMU, 101))
 	}
 	runtime.GC()
 	before := cpuTime(t)
@@ -206,7 +207,7 @@ func TestReceive_GarbageCounted(t *testing.T) {
 	e := testEngine(t, Config{}, newLoop)
 	a := openStream(t, e)
 	peer := rawSocket(t, "127.0.0.1")
-	a.SetRemote(Remote{Addr: peer.LocalAddr().(*net.UDPAddr).AddrPort(), Formats: g711Formats(PCMU, 101)})
+	a.SetRemote(Remote{Addr: peer.LocalAddr().(*net.UDPAddr).AddrPort(), Formats: g711Formats(codec.PCMU, 101)})
 	rng := rand.New(rand.NewPCG(3, 4))
 	rtcp := netip.AddrPortFrom(a.Local().Addr(), a.Local().Port()+1)
 	for range 500 {
@@ -232,27 +233,26 @@ func FuzzPackets(f *testing.F) {
 	f.Cleanup(e.Close)
 	a, b := openStream(f, e), openStream(f, e)
 	from := netip.MustParseAddrPort("127.0.0.1:9")
-	connectTo := Remote{Addr: from, Formats: g711Formats(PCMU, 101)}
+	connectTo := Remote{Addr: from, Formats: g711Formats(codec.PCMU, 101)}
 	a.SetRemote(connectTo)
-	connectTo.Formats = g711Formats(PCMA, 96)
+	connectTo.Formats = g711Formats(codec.PCMA, 96)
 	b.SetRemote(connectTo)
 	Bridge(a, b)
 	b.rtp, b.rtcp, a.rtcp = &discardSocket{}, &discardSocket{}, &discardSocket{}
-	r, err := e.Record(RecordConfig{Path: filepath.Join(f.TempDir(), "a.wav"), Left: a, Right: b})
+	r, err := e.Record(record.Config{Path: filepath.Join(f.TempDir(), "a.wav"), Left: a, Right: b})
 	if err != nil {
 		f.Fatal(err)
 	}
-	scratch := make([]byte, 2*flushChunk)
-	f.Fuzz(func(t *testing.T, packet []byte, rtp bool) {
+	f.Cleanup(func() { _, _ = r.Close(f.Context()) })
+	f.Fuzz(func(t *testing.T, packet []byte, isRTP bool) {
 		if len(packet) > maxPacket {
 			return
 		}
-		if rtp {
+		if isRTP {
 			a.receive(packet, from, e.clock())
 		} else {
 			(*rtcpReceiver)(a).receive(packet, from, e.clock())
 		}
-		r.drain(scratch)
 	})
 }
 

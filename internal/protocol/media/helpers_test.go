@@ -1,12 +1,17 @@
 package media
 
 import (
-	"math"
 	"net"
 	"net/netip"
 	"sync"
 	"testing"
 	"time"
+
+	"soniq/internal/protocol/media/codec"
+	"soniq/internal/protocol/media/dsp"
+	"soniq/internal/protocol/media/mediatest"
+	"soniq/internal/protocol/media/rtp"
+	"soniq/internal/protocol/media/sdp"
 )
 
 var loopback = netip.MustParseAddr("127.0.0.1")
@@ -47,8 +52,8 @@ func openStream(t testing.TB, e *Engine) *Stream {
 }
 
 // g711Formats returns the formats of a test phone: one law and events.
-func g711Formats(c Codec, event uint8) []Format {
-	return []Format{{PT: uint8(8 * c), Name: c.String(), Rate: 8000}, {PT: event, Name: telephoneEvent, Rate: 8000}}
+func g711Formats(c codec.Codec, event uint8) []sdp.Format {
+	return []sdp.Format{{PT: uint8(8 * c), Name: c.String(), Rate: 8000}, {PT: event, Name: sdp.TelephoneEvent, Rate: 8000}}
 }
 
 func newTestCall(t testing.TB, e *Engine) testCall {
@@ -59,14 +64,14 @@ func newTestCall(t testing.TB, e *Engine) testCall {
 	if c.b, err = e.OpenPeer(c.a); err != nil {
 		t.Fatal(err)
 	}
-	connect(c.caller, c.a, g711Formats(PCMU, 101))
-	connect(c.callee, c.b, g711Formats(PCMU, 101))
+	connect(c.caller, c.a, g711Formats(codec.PCMU, 101))
+	connect(c.callee, c.b, g711Formats(codec.PCMU, 101))
 	Bridge(c.a, c.b)
 	return c
 }
 
 // connect sets a phone and a leg as each other's remote address.
-func connect(phone, leg *Stream, f []Format) {
+func connect(phone, leg *Stream, f []sdp.Format) {
 	phone.SetRemote(Remote{Addr: leg.Local(), Formats: f})
 	leg.SetRemote(Remote{Addr: phone.Local(), Formats: f})
 }
@@ -120,7 +125,7 @@ func (e *earpiece) tone(t testing.TB) float64 {
 	e.mu.Lock()
 	e.pcm = nil
 	e.mu.Unlock()
-	hz, _ := DominantFrequency(e.wait(t, func() bool { return len(e.pcm) >= 1600 }), 8000)
+	hz, _ := dsp.DominantFrequency(e.wait(t, func() bool { return len(e.pcm) >= 1600 }), 8000)
 	return hz
 }
 
@@ -131,7 +136,7 @@ func (e *earpiece) wantTone(t testing.TB, who string, hz float64) {
 	var got []float64
 	for late := time.Now().Add(patience); len(got) < trials && time.Now().Before(late); {
 		now := e.tone(t)
-		if nearHz(now, hz) {
+		if mediatest.NearHz(now, hz) {
 			return
 		}
 		if now > 0 {
@@ -157,7 +162,7 @@ func playTone(t testing.TB, s *Stream, hz float64) (stop func()) {
 			case <-done:
 				return
 			default:
-				if s.Send(t.Context(), Tone(hz, -10, 100*time.Millisecond, 8000)) != nil {
+				if s.Send(t.Context(), dsp.Tone(hz, -10, 100*time.Millisecond, 8000)) != nil {
 					return
 				}
 			}
@@ -168,8 +173,6 @@ func playTone(t testing.TB, s *Stream, hz float64) (stop func()) {
 	t.Cleanup(stop)
 	return stop
 }
-
-func nearHz(got, want float64) bool { return math.Abs(got-want) < 5 }
 
 // waitFor waits for a condition that has no event of its own.
 func waitFor(t testing.TB, what string, ok func() bool) {
@@ -198,8 +201,8 @@ func rawSocket(t testing.TB, host string) *net.UDPConn {
 func addrOf(c *net.UDPConn) netip.AddrPort { return c.LocalAddr().(*net.UDPAddr).AddrPort() }
 
 func rtpPacket(seq uint16, ts, ssrc uint32, pt uint8, payload []byte) []byte {
-	b := make([]byte, rtpHeaderLen+len(payload))
-	rtpHeader{pt: pt, seq: seq, ts: ts, ssrc: ssrc}.put(b)
-	copy(b[rtpHeaderLen:], payload)
+	b := make([]byte, rtp.HeaderLen+len(payload))
+	rtp.Header{PT: pt, Seq: seq, TS: ts, SSRC: ssrc}.Put(b)
+	copy(b[rtp.HeaderLen:], payload)
 	return b
 }

@@ -6,6 +6,9 @@ import (
 	"hash"
 	"net/netip"
 	"time"
+
+	"soniq/internal/protocol/media/sdp"
+	"soniq/internal/protocol/media/stun"
 )
 
 // An iceAgent finds and keeps the path to a browser. It is a full ICE agent (RFC 8445) with one component, because
@@ -13,7 +16,7 @@ import (
 // the packet loop and sends its own from a goroutine that ends with the stream. The stream's in.mu guards it.
 type iceAgent struct {
 	s      *Stream
-	params iceParameters
+	params sdp.ICEParameters
 
 	localMAC, remoteMAC hash.Hash // HMACs keyed with the local and the remote password
 	usernamePrefix      []byte    // USERNAME prefix of checks addressed to us, up to and including the colon
@@ -22,7 +25,7 @@ type iceAgent struct {
 	nominating          *icePair
 	provedAddrs         [maxPeers]netip.AddrPort // ring of addresses whose messages were authenticated
 	provedCount         int
-	out                 stunWriter
+	out                 stun.Writer
 
 	ready   chan struct{} // closed when the first pair is selected or usable
 	isReady bool          // ready is closed
@@ -39,7 +42,7 @@ const (
 	consentInterval   = int64(5 * time.Second)
 	consentTimeout    = int64(30 * time.Second)
 
-	maxPairs = 2 * maxCandidates
+	maxPairs = 2 * sdp.MaxCandidates
 	maxPeers = 16
 )
 
@@ -49,7 +52,7 @@ type icePair struct {
 	priority uint32 // of the remote candidate
 
 	// State of the current check:
-	tx          stunTx
+	tx          stun.TransactionID
 	controlling bool // the role we stated in it
 	nominates   bool // it carries USE-CANDIDATE
 	tries       int
@@ -61,7 +64,7 @@ type icePair struct {
 	lastRequest     int64 // time of the last request from the other side
 }
 
-func newICEAgent(s *Stream, t iceParameters) *iceAgent {
+func newICEAgent(s *Stream, t sdp.ICEParameters) *iceAgent {
 	a := &iceAgent{s: s, ready: make(chan struct{}), wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{})}
 	a.start(t)
 	return a
@@ -69,15 +72,15 @@ func newICEAgent(s *Stream, t iceParameters) *iceAgent {
 
 // start takes new parameters: the first ones, or those of an ICE restart. Media keeps its current path until a new
 // pair is selected.
-func (a *iceAgent) start(t iceParameters) {
+func (a *iceAgent) start(t sdp.ICEParameters) {
 	a.params = t
-	a.localMAC, a.remoteMAC = hmac.New(sha1.New, []byte(t.pwd)), hmac.New(sha1.New, []byte(t.remotePwd))
-	a.usernamePrefix = []byte(t.ufrag + ":")
+	a.localMAC, a.remoteMAC = hmac.New(sha1.New, []byte(t.Password)), hmac.New(sha1.New, []byte(t.RemotePassword))
+	a.usernamePrefix = []byte(t.Ufrag + ":")
 	a.pairs, a.nominating, a.selected = nil, nil, nil
 	now := a.s.engine.clock()
-	for _, c := range t.candidates {
-		if a.find(c.addr) == nil && a.s.canReach(c.addr) {
-			a.startCheck(a.add(c.addr, c.priority), now, false)
+	for _, c := range t.Candidates {
+		if a.find(c.Addr) == nil && a.s.canReach(c.Addr) {
+			a.startCheck(a.add(c.Addr, c.Priority), now, false)
 		}
 	}
 }

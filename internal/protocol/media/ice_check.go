@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"net/netip"
 	"time"
+
+	"soniq/internal/protocol/media/stun"
 )
 
 // startCheck starts a connectivity check of a pair and replaces one in progress.
@@ -86,22 +88,22 @@ func (a *iceAgent) sendCheck(p *icePair, now int64) {
 	}
 	p.nextSend = now + checkFirstTimeout<<min(p.tries-1, 4)
 	w := &a.out
-	w.begin(stunRequest, p.tx)
-	name := w.add(stunUsername, len(a.params.remoteUfrag)+1+len(a.params.ufrag))
-	copy(name, a.params.remoteUfrag)
-	name[len(a.params.remoteUfrag)] = ':'
-	copy(name[len(a.params.remoteUfrag)+1:], a.params.ufrag)
-	binary.BigEndian.PutUint32(w.add(stunPriority, 4), 110<<24|65535<<8|255) // RFC 8445 §7.1.1: as peer-reflexive
-	role := uint16(stunControlled)
-	p.controlling = a.params.controlling
+	w.Begin(stun.Request, p.tx)
+	name := w.Add(stun.Username, len(a.params.RemoteUfrag)+1+len(a.params.Ufrag))
+	copy(name, a.params.RemoteUfrag)
+	name[len(a.params.RemoteUfrag)] = ':'
+	copy(name[len(a.params.RemoteUfrag)+1:], a.params.Ufrag)
+	binary.BigEndian.PutUint32(w.Add(stun.Priority, 4), 110<<24|65535<<8|255) // RFC 8445 §7.1.1: as peer-reflexive
+	role := uint16(stun.Controlled)
+	p.controlling = a.params.Controlling
 	if p.controlling {
-		role = stunControlling
+		role = stun.Controlling
 	}
-	binary.BigEndian.PutUint64(w.add(role, 8), a.params.tieBreaker)
-	if p.nominates && a.params.controlling {
-		w.add(stunUseCandidate, 0)
+	binary.BigEndian.PutUint64(w.Add(role, 8), a.params.TieBreaker)
+	if p.nominates && a.params.Controlling {
+		w.Add(stun.UseCandidate, 0)
 	}
-	a.s.sendRaw(w.end(a.remoteMAC), p.remote)
+	a.s.sendRaw(w.End(a.remoteMAC), p.remote)
 }
 
 // sendRaw sends a packet that is neither RTP nor RTCP. It does nothing if the stream is closed or to is invalid.
@@ -116,21 +118,21 @@ func (s *Stream) sendRaw(b []byte, to netip.AddrPort) {
 // receive handles a STUN message on the packet loop. The caller holds in.mu. It returns false if the message is
 // malformed, not authenticated or unexpected.
 func (a *iceAgent) receive(b []byte, from netip.AddrPort, now int64) bool {
-	m, ok := parseSTUN(b)
+	m, ok := stun.Parse(b)
 	if !ok {
 		return false
 	}
-	switch m.kind {
-	case stunRequest:
-		return bytes.HasPrefix(m.username, a.usernamePrefix) && m.authenticates(b, a.localMAC) && a.handleRequest(&m, from, now)
-	case stunSuccess, stunError:
-		return m.authenticates(b, a.remoteMAC) && a.handleResponse(&m, from, now)
+	switch m.Kind {
+	case stun.Request:
+		return bytes.HasPrefix(m.Username, a.usernamePrefix) && m.Authenticates(b, a.localMAC) && a.handleRequest(&m, from, now)
+	case stun.Success, stun.Error:
+		return m.Authenticates(b, a.remoteMAC) && a.handleResponse(&m, from, now)
 	}
 	return true // an indication only keeps NAT bindings open
 }
 
 // handleRequest answers a check and starts a triggered check in return (RFC 8445 §7.3).
-func (a *iceAgent) handleRequest(m *stunMessage, from netip.AddrPort, now int64) bool {
+func (a *iceAgent) handleRequest(m *stun.Message, from netip.AddrPort, now int64) bool {
 	if a.resolveRoleConflict(m) {
 		a.sendRoleConflict(m, from)
 		return true
@@ -138,13 +140,13 @@ func (a *iceAgent) handleRequest(m *stunMessage, from netip.AddrPort, now int64)
 	a.markProved(from)
 	p := a.find(from)
 	if p == nil {
-		p = a.add(from, m.priority)
+		p = a.add(from, m.Priority)
 	}
 	p.lastRequest = now
-	a.out.begin(stunSuccess, m.tx)
-	a.out.addXORMappedAddress(from)
-	a.s.sendRaw(a.out.end(a.localMAC), from)
-	if m.useCandidate && !a.params.controlling {
+	a.out.Begin(stun.Success, m.Tx)
+	a.out.AddXORMappedAddress(from)
+	a.s.sendRaw(a.out.End(a.localMAC), from)
+	if m.UseCandidate && !a.params.Controlling {
 		p.remoteNominated = true
 	}
 	switch {
@@ -153,7 +155,7 @@ func (a *iceAgent) handleRequest(m *stunMessage, from netip.AddrPort, now int64)
 	case !p.valid:
 		p.nextSend = now
 		wakeUp(a.wake)
-	case p.remoteNominated && m.useCandidate && p != a.selected && a.prefersPair(p, now):
+	case p.remoteNominated && m.UseCandidate && p != a.selected && a.prefersPair(p, now):
 		a.usePair(p, true)
 	}
 	return true
@@ -161,34 +163,34 @@ func (a *iceAgent) handleRequest(m *stunMessage, from netip.AddrPort, now int64)
 
 // resolveRoleConflict resolves a role conflict (RFC 8445 §7.3.1.1). It reports whether the other side must change
 // its role; otherwise it changes ours if needed.
-func (a *iceAgent) resolveRoleConflict(m *stunMessage) bool {
-	both := a.params.controlling && m.controlling || !a.params.controlling && m.controlled
-	if !both || a.params.remoteLite {
+func (a *iceAgent) resolveRoleConflict(m *stun.Message) bool {
+	both := a.params.Controlling && m.Controlling || !a.params.Controlling && m.Controlled
+	if !both || a.params.RemoteLite {
 		return false
 	}
-	if a.params.controlling == (a.params.tieBreaker >= m.tieBreaker) {
+	if a.params.Controlling == (a.params.TieBreaker >= m.TieBreaker) {
 		return true
 	}
-	a.params.controlling = !a.params.controlling
+	a.params.Controlling = !a.params.Controlling
 	return false
 }
 
-func (a *iceAgent) sendRoleConflict(m *stunMessage, to netip.AddrPort) {
-	a.out.begin(stunError, m.tx)
-	v := a.out.add(stunErrorCode, 4)
-	v[2], v[3] = roleConflict/100, roleConflict%100
-	a.s.sendRaw(a.out.end(a.localMAC), to)
+func (a *iceAgent) sendRoleConflict(m *stun.Message, to netip.AddrPort) {
+	a.out.Begin(stun.Error, m.Tx)
+	v := a.out.Add(stun.ErrorCode, 4)
+	v[2], v[3] = stun.RoleConflict/100, stun.RoleConflict%100
+	a.s.sendRaw(a.out.End(a.localMAC), to)
 }
 
 // handleResponse handles the response to one of our checks (RFC 8445 §7.2.5).
-func (a *iceAgent) handleResponse(m *stunMessage, from netip.AddrPort, now int64) bool {
+func (a *iceAgent) handleResponse(m *stun.Message, from netip.AddrPort, now int64) bool {
 	p := a.find(from)
-	if p == nil || p.nextSend == 0 || p.tx != m.tx {
+	if p == nil || p.nextSend == 0 || p.tx != m.Tx {
 		return false
 	}
-	if m.kind == stunError {
-		if m.code == roleConflict {
-			a.params.controlling = !p.controlling
+	if m.Kind == stun.Error {
+		if m.Code == stun.RoleConflict {
+			a.params.Controlling = !p.controlling
 			a.startCheck(p, now, false)
 		}
 		return true
@@ -196,12 +198,12 @@ func (a *iceAgent) handleResponse(m *stunMessage, from netip.AddrPort, now int64
 	a.markProved(from)
 	p.valid, p.lastResponse, p.nextSend = true, now, 0
 	switch {
-	case a.params.controlling && p.nominates:
+	case a.params.Controlling && p.nominates:
 		if p != a.selected {
 			a.usePair(p, true)
 		}
 		a.nominating = nil
-	case a.params.controlling:
+	case a.params.Controlling:
 		if a.selected == nil && a.nominating == nil {
 			a.usePair(p, false)
 			a.nominate(p, now)

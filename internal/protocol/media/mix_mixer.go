@@ -4,6 +4,9 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"soniq/internal/protocol/media/dsp"
+	"soniq/internal/protocol/media/rtp"
 )
 
 // mixRate is the sample rate of mixing in Hz.
@@ -27,7 +30,7 @@ type Mixer struct {
 // mixerMember is one leg of a mixer.
 type mixerMember struct {
 	stream  *Stream
-	jitter  *jitterBuffer       // audio from the leg; nil if no member hears it
+	jitter  *rtp.JitterBuffer   // audio from the leg; nil if no member hears it
 	frame   [mixRate / 50]int16 // its audio in this tick
 	talking bool                // it has audio in this tick
 	sources []*mixerMember      // members whose sum is sent to it; nil: nothing is sent to it
@@ -138,7 +141,7 @@ func (m *Mixer) buildMembers(hears map[*Stream][]*Stream) []*mixerMember {
 				q.jitter = o.jitter
 			}
 			if q.jitter == nil {
-				q.jitter = newJitterBuffer(mixRate)
+				q.jitter = rtp.NewJitterBuffer(mixRate)
 			}
 			p.sources = append(p.sources, q)
 		}
@@ -159,7 +162,7 @@ func (p *mixerMember) detach(m *Mixer, plan []*mixerMember) {
 	}
 	in := &p.stream.in
 	in.mu.Lock()
-	if p.jitter != nil && in.mixRing == p.jitter.ring {
+	if p.jitter != nil && in.mixRing == p.jitter.Ring {
 		in.mixRing = nil
 	}
 	in.mu.Unlock()
@@ -196,7 +199,7 @@ func (p *mixerMember) attach() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if !in.closed {
-		in.mixRing = p.jitter.ring
+		in.mixRing = p.jitter.Ring
 	}
 }
 
@@ -227,7 +230,7 @@ func (m *Mixer) run(running chan struct{}) {
 			if !m.tick(running, next) {
 				return
 			}
-			next = max(next+frameTime, now-5*frameTime) // the machine may have stood still
+			next = max(next+rtp.FrameTime, now-5*rtp.FrameTime) // the machine may have stood still
 		} else if m.empty(running) {
 			return
 		}
@@ -258,7 +261,7 @@ func (m *Mixer) tick(running chan struct{}, now int64) bool {
 		return false
 	}
 	for _, p := range m.members {
-		p.talking = p.jitter != nil && p.jitter.pull(p.frame[:], now)
+		p.talking = p.jitter != nil && p.jitter.Pull(p.frame[:], now)
 	}
 	for _, p := range m.members {
 		if p.listens {
@@ -288,7 +291,7 @@ func (m *Mixer) mix(of []*mixerMember) []int16 {
 		}
 	}
 	for i, v := range m.sum {
-		m.out[i] = int16(sat16(v))
+		m.out[i] = int16(dsp.Saturate(v))
 	}
 	return m.out[:]
 }

@@ -5,17 +5,23 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"soniq/internal/protocol/media/codec"
+	"soniq/internal/protocol/media/dsp"
+	"soniq/internal/protocol/media/mediatest"
+	"soniq/internal/protocol/media/rtp"
+	"soniq/internal/protocol/media/sdp"
 )
 
 // formatsOf returns the formats of a test phone: one codec and its events.
-func formatsOf(c Codec) []Format {
-	f := supportedFormats[slices.IndexFunc(supportedFormats, func(f Format) bool { g, ok := f.Codec(); return ok && g == c })]
-	e := Format{PT: 101, Name: telephoneEvent, Rate: c.clock()}
-	return []Format{f, e}
+func formatsOf(c codec.Codec) []sdp.Format {
+	f := sdp.SupportedFormats[slices.IndexFunc(sdp.SupportedFormats, func(f sdp.Format) bool { g, ok := f.Codec(); return ok && g == c })]
+	e := sdp.Format{PT: 101, Name: sdp.TelephoneEvent, Rate: c.Clock()}
+	return []sdp.Format{f, e}
 }
 
 // legOf opens a phone with one codec and the leg that serves it.
-func legOf(t testing.TB, e, phones *Engine, c Codec) (phone, leg *Stream) {
+func legOf(t testing.TB, e, phones *Engine, c codec.Codec) (phone, leg *Stream) {
 	t.Helper()
 	phone, leg = openStream(t, phones), openStream(t, e)
 	connect(phone, leg, formatsOf(c))
@@ -23,9 +29,9 @@ func legOf(t testing.TB, e, phones *Engine, c Codec) (phone, leg *Stream) {
 }
 
 // skipUnencodable skips the test if this machine lacks the library for one of the codecs.
-func skipUnencodable(t *testing.T, codecs ...Codec) {
+func skipUnencodable(t *testing.T, codecs ...codec.Codec) {
 	for _, c := range codecs {
-		if !c.canEncode() {
+		if !c.CanEncode() {
 			t.Skipf("%v cannot be spoken here", c)
 		}
 	}
@@ -35,7 +41,7 @@ func skipUnencodable(t *testing.T, codecs ...Codec) {
 // it.
 func TestBridge_AnyTwoCodecs(t *testing.T) {
 	t.Parallel()
-	for x := range codecCount {
+	for x := range codec.Count {
 		for y := range x + 1 {
 			t.Run(fmt.Sprintf("%v and %v", x, y), func(t *testing.T) {
 				t.Parallel()
@@ -47,8 +53,8 @@ func TestBridge_AnyTwoCodecs(t *testing.T) {
 				atP, atQ := newEarpiece(p), newEarpiece(q)
 				stop := playTone(t, p, 440)
 				playTone(t, q, 1000)
-				waitFor(t, "the callee hears 440 Hz", func() bool { return nearHz(atQ.tone(t), 440) })
-				waitFor(t, "the caller hears 1000 Hz", func() bool { return nearHz(atP.tone(t), 1000) })
+				waitFor(t, "the callee hears 440 Hz", func() bool { return mediatest.NearHz(atQ.tone(t), 440) })
+				waitFor(t, "the caller hears 1000 Hz", func() bool { return mediatest.NearHz(atP.tone(t), 1000) })
 				stop()
 				if err := p.SendDTMF(t.Context(), "17#", DTMFOptions{}); err != nil {
 					t.Fatal(err)
@@ -56,7 +62,7 @@ func TestBridge_AnyTwoCodecs(t *testing.T) {
 				atQ.wait(t, func() bool { return atQ.digits == "17#" })
 				a.in.mu.Lock()
 				defer a.in.mu.Unlock()
-				if relayed := x == y || x.g711() && y.g711(); a.in.transcoded == relayed {
+				if relayed := x == y || x.IsG711() && y.IsG711(); a.in.transcoded == relayed {
 					t.Errorf("converted: %v", a.in.transcoded)
 				}
 			})
@@ -69,10 +75,10 @@ func TestBridge_AnyTwoCodecs(t *testing.T) {
 func TestBridge_TranscodedDigitsShareTimeline(t *testing.T) {
 	t.Parallel()
 	e, phones := testEngine(t, Config{}, newLoop), testEngine(t, Config{}, newLoop)
-	p, a := legOf(t, e, phones, G722)
+	p, a := legOf(t, e, phones, codec.G722)
 	sink := rawSocket(t, "127.0.0.1")
 	b := openStream(t, e)
-	b.SetRemote(Remote{Addr: addrOf(sink), Formats: formatsOf(PCMU)})
+	b.SetRemote(Remote{Addr: addrOf(sink), Formats: formatsOf(codec.PCMU)})
 	Bridge(a, b)
 	stop := playTone(t, p, 440)
 	for range 10 {
@@ -84,16 +90,16 @@ func TestBridge_TranscodedDigitsShareTimeline(t *testing.T) {
 	go func() { sent <- p.SendDTMF(t.Context(), "5", DTMFOptions{}) }()
 	for range 40 {
 		h := readRTP(t, sink)
-		again := h.pt == 101 && begun[h.ts] // all packets of a digit have the same timestamp, even with silence in between
-		if h.seq != last.seq+1 || h.ssrc != last.ssrc || !again && int32(h.ts-last.ts) < 0 {
+		again := h.PT == 101 && begun[h.TS] // all packets of a digit have the same timestamp, even with silence in between
+		if h.Seq != last.Seq+1 || h.SSRC != last.SSRC || !again && int32(h.TS-last.TS) < 0 {
 			t.Fatalf("%+v after %+v", h, last)
 		}
 		if !again {
-			last.ts = h.ts
+			last.TS = h.TS
 		}
-		if last.seq, last.ssrc = h.seq, h.ssrc; h.pt == 101 {
+		if last.Seq, last.SSRC = h.Seq, h.SSRC; h.PT == 101 {
 			events++
-			begun[h.ts] = true
+			begun[h.TS] = true
 		}
 	}
 	if err := <-sent; err != nil || len(begun) != 1 || events != 7 {
@@ -103,7 +109,7 @@ func TestBridge_TranscodedDigitsShareTimeline(t *testing.T) {
 
 func TestMixer_ConferenceExcludesSelf(t *testing.T) {
 	t.Parallel()
-	skipUnencodable(t, Opus)
+	skipUnencodable(t, codec.Opus)
 	e, phones := testEngine(t, Config{}, newLoop), testEngine(t, Config{}, newLoop)
 	m, err := e.NewMixer()
 	if err != nil {
@@ -112,12 +118,12 @@ func TestMixer_ConferenceExcludesSelf(t *testing.T) {
 	tones := []float64{400, 700, 1100}
 	var legs []*Stream
 	var ears []*earpiece
-	for i, c := range []Codec{PCMU, G722, Opus} {
+	for i, c := range []codec.Codec{codec.PCMU, codec.G722, codec.Opus} {
 		phone, leg := legOf(t, e, phones, c)
 		playTone(t, phone, tones[i])
 		legs, ears = append(legs, leg), append(ears, newEarpiece(phone))
 	}
-	silentPhone, silentLeg := legOf(t, e, phones, PCMA)
+	silentPhone, silentLeg := legOf(t, e, phones, codec.PCMA)
 	ears = append(ears, newEarpiece(silentPhone))
 	all := legs
 	m.Set(map[*Stream][]*Stream{legs[0]: all, legs[1]: all, legs[2]: all, silentLeg: all})
@@ -126,7 +132,7 @@ func TestMixer_ConferenceExcludesSelf(t *testing.T) {
 			ear.reset()
 			pcm := ear.wait(t, func() bool { return len(ear.pcm) >= 1600 })
 			for k, hz := range tones {
-				if heard := pure(pcm, hz, 8000) > 0.1; heard != (k != i) {
+				if heard := mediatest.Pure(pcm, hz, 8000) > 0.1; heard != (k != i) {
 					return false
 				}
 			}
@@ -156,19 +162,19 @@ func TestMixer_SumSaturates(t *testing.T) {
 func TestMixer_WhisperAndLeave(t *testing.T) {
 	t.Parallel()
 	e, phones := testEngine(t, Config{}, newLoop), testEngine(t, Config{}, newLoop)
-	caller, a := legOf(t, e, phones, PCMU)
-	agent, b := legOf(t, e, phones, PCMU)
-	coach, c := legOf(t, e, phones, PCMU)
+	caller, a := legOf(t, e, phones, codec.PCMU)
+	agent, b := legOf(t, e, phones, codec.PCMU)
+	coach, c := legOf(t, e, phones, codec.PCMU)
 	Bridge(a, b)
 	m, _ := e.NewMixer()
 	m.Set(map[*Stream][]*Stream{a: {b}, b: {a, c}, c: {a, b}})
 	atCaller, atAgent := newEarpiece(caller), newEarpiece(agent)
 	playTone(t, agent, 440)
 	playTone(t, coach, 1000)
-	waitFor(t, "the caller hears the agent", func() bool { return nearHz(atCaller.tone(t), 440) })
-	waitFor(t, "the agent hears the coach", func() bool { return nearHz(atAgent.tone(t), 1000) })
+	waitFor(t, "the caller hears the agent", func() bool { return mediatest.NearHz(atCaller.tone(t), 440) })
+	waitFor(t, "the agent hears the coach", func() bool { return mediatest.NearHz(atAgent.tone(t), 1000) })
 	Bridge(a, b) // the coach leaves the mixer's other members
-	waitFor(t, "the caller hears the agent again", func() bool { return nearHz(atCaller.tone(t), 440) })
+	waitFor(t, "the caller hears the agent again", func() bool { return mediatest.NearHz(atCaller.tone(t), 440) })
 	sent := c.Stats().Sent
 	m.Set(nil)
 	before := b.Stats().Received
@@ -198,9 +204,9 @@ func TestSetMuted_NotRelayed(t *testing.T) {
 func TestEngineClose_WithRunningMixers(t *testing.T) {
 	t.Parallel()
 	e, phones := testEngine(t, Config{}, newLoop), testEngine(t, Config{}, newLoop)
-	p, a := legOf(t, e, phones, G722)
-	_, b := legOf(t, e, phones, PCMU)
-	_, c := legOf(t, e, phones, PCMA)
+	p, a := legOf(t, e, phones, codec.G722)
+	_, b := legOf(t, e, phones, codec.PCMU)
+	_, c := legOf(t, e, phones, codec.PCMA)
 	Bridge(a, b)
 	playTone(t, p, 440)
 	waitFor(t, "the conversion", func() bool { return b.Stats().Sent > 5 })
@@ -215,9 +221,9 @@ func TestEngineClose_WithRunningMixers(t *testing.T) {
 
 // BenchmarkMixer measures one tick of a conference: the cost of 20 ms.
 func BenchmarkMixer(b *testing.B) {
-	for _, c := range []Codec{PCMU, G722, Opus} {
+	for _, c := range []codec.Codec{codec.PCMU, codec.G722, codec.Opus} {
 		for _, n := range []int{2, 10} {
-			if !c.canEncode() {
+			if !c.CanEncode() {
 				continue
 			}
 			b.Run(fmt.Sprintf("%v/%d", c, n), func(b *testing.B) { benchMixer(b, c, n) })
@@ -225,16 +231,16 @@ func BenchmarkMixer(b *testing.B) {
 	}
 }
 
-func benchMixer(b *testing.B, c Codec, n int) {
+func benchMixer(b *testing.B, c codec.Codec, n int) {
 	e := testEngine(b, Config{}, newLoop)
 	sink := rawSocket(b, "127.0.0.1")
 	m := &Mixer{engine: e, wake: make(chan struct{}, 1)}
-	enc := newEncoder(c)
-	payload := enc.encode(nil, Tone(440, -10, 20*time.Millisecond, enc.rate()))
+	enc := codec.NewEncoder(c)
+	payload := enc.Encode(nil, dsp.Tone(440, -10, 20*time.Millisecond, enc.Rate()))
 	for range n {
 		s := openStream(b, e)
 		s.SetRemote(Remote{Addr: addrOf(sink), Formats: formatsOf(c)})
-		m.members = append(m.members, &mixerMember{stream: s, jitter: newJitterBuffer(mixRate), listens: true})
+		m.members = append(m.members, &mixerMember{stream: s, jitter: rtp.NewJitterBuffer(mixRate), listens: true})
 	}
 	for _, p := range m.members {
 		for _, q := range m.members {
@@ -248,7 +254,7 @@ func benchMixer(b *testing.B, c Codec, n int) {
 	for b.Loop() {
 		now := e.clock()
 		for _, p := range m.members {
-			p.jitter.ring.push(rtpHeader{seq: uint16(seq), ts: uint32(seq * c.clock() / 50), ssrc: 1}, payloadKind(c), payload, now)
+			p.jitter.Ring.Push(rtp.Header{Seq: uint16(seq), TS: uint32(seq * c.Clock() / 50), SSRC: 1}, rtp.Kind(c), payload, now)
 		}
 		m.tick(running, now)
 		seq++

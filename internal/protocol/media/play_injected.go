@@ -1,23 +1,28 @@
 package media
 
-import "sync"
+import (
+	"sync"
+
+	"soniq/internal/protocol/media/clip"
+	"soniq/internal/protocol/media/dsp"
+)
 
 // maxInjectedAudio limits the unplayed audio of an InjectedAudio, in samples: three minutes.
-const maxInjectedAudio = 180 * clipRate
+const maxInjectedAudio = 180 * clip.Rate
 
 // An InjectedAudio is audio that is played while it is produced, such as speech synthesis. It is safe for concurrent
 // use.
 type InjectedAudio struct {
 	mu        sync.Mutex // guards the fields below
-	resampler *resampler
-	pcm       []int16 // at clipRate; the samples from at on are still to be played
+	resampler *dsp.Resampler
+	pcm       []int16 // at clip.Rate; the samples from at on are still to be played
 	position  int
 	ended     bool
 }
 
 // NewInjectedAudio returns an InjectedAudio for mono samples at a rate from 8000 to 48000 Hz.
 func NewInjectedAudio(rate int) *InjectedAudio {
-	return &InjectedAudio{resampler: newResampler(rate, clipRate)}
+	return &InjectedAudio{resampler: dsp.NewResampler(rate, clip.Rate)}
 }
 
 // Write appends audio. It drops pcm if three minutes or more are still unplayed, or after End.
@@ -27,11 +32,11 @@ func (f *InjectedAudio) Write(pcm []int16) {
 	if f.ended || len(f.pcm)-f.position >= maxInjectedAudio {
 		return
 	}
-	if f.position > clipRate { // removes played samples, a second at a time
+	if f.position > clip.Rate { // removes played samples, a second at a time
 		f.pcm = append(f.pcm[:0], f.pcm[f.position:]...)
 		f.position = 0
 	}
-	f.pcm = f.resampler.process(f.pcm, pcm)
+	f.pcm = f.resampler.Process(f.pcm, pcm)
 }
 
 // End marks the end of the audio. The playback is done once everything was played.
@@ -39,7 +44,7 @@ func (f *InjectedAudio) End() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if r := f.resampler; r != nil && !f.ended { // flushes the last samples out of the filter
-		f.pcm = r.process(f.pcm, make([]int16, r.taps/2))
+		f.pcm = r.Process(f.pcm, make([]int16, r.Taps/2))
 	}
 	f.ended = true
 }
@@ -62,7 +67,7 @@ func (f *InjectedAudio) read(dst []int16, n int) (piece []int16, more bool) {
 // PlayInjected plays audio while it is produced. It sends silence while no audio is available; Played does not count
 // that silence.
 func (s *Stream) PlayInjected(f *InjectedAudio) *Playback {
-	b := &Playback{player: s.ensurePlayer(), injected: f, buf: make([]int16, 0, clipRate/50), done: make(chan struct{})}
+	b := &Playback{player: s.ensurePlayer(), injected: f, buf: make([]int16, 0, clip.Rate/50), done: make(chan struct{})}
 	if b.player == nil {
 		b.finish()
 		return b
@@ -73,7 +78,7 @@ func (s *Stream) PlayInjected(f *InjectedAudio) *Playback {
 
 // nextInjected returns the next 20 ms of injected audio, or nil after its end.
 func (b *Playback) nextInjected() []int16 {
-	const n = clipRate / 50
+	const n = clip.Rate / 50
 	var more bool
 	if b.buf, more = b.injected.read(b.buf[:0], n); !more {
 		return nil
@@ -85,15 +90,4 @@ func (b *Playback) nextInjected() []int16 {
 	}
 	b.sentSamples.Add(int64(len(b.buf)))
 	return b.buf
-}
-
-// A RateConverter changes the sample rate of mono audio piece by piece. It is not safe for concurrent use.
-type RateConverter struct{ resampler *resampler }
-
-// NewRateConverter returns a converter between two rates, each 8000 to 48000 Hz.
-func NewRateConverter(from, to int) *RateConverter { return &RateConverter{newResampler(from, to)} }
-
-// Convert appends the next piece at the other rate to dst.
-func (r *RateConverter) Convert(dst, pcm []int16) []int16 {
-	return r.resampler.process(dst, pcm)
 }

@@ -3,6 +3,10 @@ package media
 import (
 	"testing"
 	"time"
+
+	"soniq/internal/protocol/media/codec"
+	"soniq/internal/protocol/media/dsp"
+	"soniq/internal/protocol/media/mediatest"
 )
 
 // Injected audio is played without waiting for its end. Silence is sent while none is available. Played returns the
@@ -10,14 +14,14 @@ import (
 func TestInjectedAudio_PlayedWhileWritten(t *testing.T) {
 	t.Parallel()
 	e, phones := testEngine(t, Config{}, newLoop), testEngine(t, Config{}, newLoop)
-	p, a := legOf(t, e, phones, PCMU)
+	p, a := legOf(t, e, phones, codec.PCMU)
 	ear := newEarpiece(p)
 	f := NewInjectedAudio(8000)
 	b := a.PlayInjected(f)
 	for range 10 {
-		f.Write(Tone(1200, -10, 100*time.Millisecond, 8000))
+		f.Write(dsp.Tone(1200, -10, 100*time.Millisecond, 8000))
 	}
-	waitFor(t, "the tone", func() bool { return nearHz(ear.tone(t), 1200) })
+	waitFor(t, "the tone", func() bool { return mediatest.NearHz(ear.tone(t), 1200) })
 	waitFor(t, "all of it", func() bool { return b.Played() >= 980*time.Millisecond })
 	select {
 	case <-b.Done():
@@ -25,9 +29,9 @@ func TestInjectedAudio_PlayedWhileWritten(t *testing.T) {
 	default:
 	}
 	for range 4 { // without gaps, so that the tone can be recognised
-		f.Write(Tone(700, -10, 200*time.Millisecond, 8000))
+		f.Write(dsp.Tone(700, -10, 200*time.Millisecond, 8000))
 	}
-	waitFor(t, "the next", func() bool { return nearHz(ear.tone(t), 700) })
+	waitFor(t, "the next", func() bool { return mediatest.NearHz(ear.tone(t), 700) })
 	f.End()
 	<-b.Done()
 	if got := b.Played(); got < 1790*time.Millisecond || got > 1810*time.Millisecond {

@@ -4,6 +4,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"soniq/internal/protocol/media/clip"
+	"soniq/internal/protocol/media/dsp"
 )
 
 // PlayOptions configures the playback of a clip.
@@ -15,10 +18,11 @@ type PlayOptions struct {
 // A Playback is a clip or injected audio that is being played to one leg. Its methods are safe for concurrent use.
 type Playback struct {
 	player      *player
-	clip        *Clip
+	clip        *clip.Clip
 	injected    *InjectedAudio // instead of a clip
 	opts        PlayOptions
 	position    int // next sample; used by the player only
+	reader      clip.Reader
 	buf         []int16
 	once        sync.Once
 	done        chan struct{}
@@ -27,17 +31,17 @@ type Playback struct {
 
 // Played returns the duration of the audio sent so far.
 func (b *Playback) Played() time.Duration {
-	return time.Duration(b.sentSamples.Load()) * time.Second / clipRate
+	return time.Duration(b.sentSamples.Load()) * time.Second / clip.Rate
 }
 
 // Play plays the clip to the leg instead of all other audio, until it ends or is stopped. A later Play replaces it.
 // Send and SendDTMF interrupt it, and it continues afterwards. Received audio is handled as before.
-func (s *Stream) Play(c *Clip, o PlayOptions) *Playback {
+func (s *Stream) Play(c *clip.Clip, o PlayOptions) *Playback {
 	if o.Gain == 0 {
 		o.Gain = 1
 	}
 	b := &Playback{player: s.ensurePlayer(), clip: c, opts: o, done: make(chan struct{})}
-	if b.player == nil || len(c.pcm) == 0 {
+	if b.player == nil || c.Len() == 0 {
 		b.finish()
 		return b
 	}
@@ -92,15 +96,14 @@ func (b *Playback) nextFrame() []int16 {
 	if b.injected != nil {
 		return b.nextInjected()
 	}
-	const n = clipRate / 50
-	pcm := b.clip.pcm
-	if b.position >= len(pcm) && b.opts.Loop {
+	const n = clip.Rate / 50
+	if b.position >= b.clip.Len() && b.opts.Loop {
 		b.position = 0
 	}
-	if b.position >= len(pcm) {
+	piece := b.reader.Samples(b.clip, b.position, n)
+	if len(piece) == 0 {
 		return nil
 	}
-	piece := pcm[b.position:min(b.position+n, len(pcm))]
 	b.position += n
 	b.sentSamples.Add(int64(len(piece)))
 	if b.opts.Gain == 1 && len(piece) == n {
@@ -108,12 +111,12 @@ func (b *Playback) nextFrame() []int16 {
 	}
 	b.buf = b.buf[:0]
 	for _, v := range piece {
-		b.buf = append(b.buf, clampSample(float64(v)*b.opts.Gain))
+		b.buf = append(b.buf, dsp.Clamp(float64(v)*b.opts.Gain))
 	}
 	if b.opts.Loop && len(b.buf) < n { // the loop must have no gap at the seam
 		b.position = n - len(b.buf)
-		for _, v := range pcm[:min(b.position, len(pcm))] {
-			b.buf = append(b.buf, clampSample(float64(v)*b.opts.Gain))
+		for _, v := range b.reader.Samples(b.clip, 0, b.position) {
+			b.buf = append(b.buf, dsp.Clamp(float64(v)*b.opts.Gain))
 		}
 	}
 	return b.buf

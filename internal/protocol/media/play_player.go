@@ -4,6 +4,9 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"soniq/internal/protocol/media/clip"
+	"soniq/internal/protocol/media/rtp"
 )
 
 // packetTime is the duration of the packets we send.
@@ -88,7 +91,8 @@ func (s *Stream) ensurePlayer() *player {
 		return nil
 	}
 	if s.player == nil {
-		s.player = &player{s: s, jobs: make(chan *playJob), digits: make(chan dtmfKey, maxQueuedDigits), wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{})}
+		s.player = &player{s: s, jobs: make(chan *playJob), digits: make(chan dtmfKey, maxQueuedDigits), wake: make(chan struct{}, 1),
+			quit: make(chan struct{}), done: make(chan struct{})}
 		s.player.timer = time.NewTimer(time.Hour)
 		go s.player.run()
 	}
@@ -141,7 +145,7 @@ func (p *player) sendBackground(playback *Playback) {
 		return
 	}
 	if pcm := playback.nextFrame(); pcm != nil {
-		p.sendAudio(pcm, clipRate)
+		p.sendAudio(pcm, clip.Rate)
 		return
 	}
 	p.endPlayback(playback)
@@ -197,7 +201,7 @@ func (p *player) sendComfort() {
 	p.sendAudio(nil, 8000)
 }
 
-func (o *outbound) hasType(k payloadKind) bool {
+func (o *outbound) hasType(k rtp.Kind) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.pts[k] != noPT
@@ -213,5 +217,5 @@ func (o *outbound) setMuted(on bool) {
 func (o *outbound) relayedRecently(now int64) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return now-o.relayedAt < 3*frameTime
+	return now-o.relayedAt < 3*rtp.FrameTime
 }

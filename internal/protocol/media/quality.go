@@ -3,6 +3,8 @@ package media
 import (
 	"encoding/binary"
 	"time"
+
+	"soniq/internal/protocol/media/codec"
 )
 
 // Quality holds the audio quality of a leg in both directions.
@@ -19,7 +21,7 @@ type Quality struct {
 
 // DirectionQuality holds the quality of one direction.
 type DirectionQuality struct {
-	Codec        Codec
+	Codec        codec.Codec
 	MOS          float64 // mean opinion score by the E-model, 1 to 4.5; 0 before the first measurement
 	MOSMin       float64 // of the worst 5 s
 	Packets      uint64  // received
@@ -144,7 +146,7 @@ func (s *Stream) readReportBlocks(b []byte, now int64) {
 	}
 }
 
-func (s *Stream) readReportBlock(b []byte, codec Codec, now int64) {
+func (s *Stream) readReportBlock(b []byte, codec codec.Codec, now int64) {
 	be, t := binary.BigEndian, &s.in.peerReports
 	if rtt, ok := s.roundTrip(be.Uint32(b[16:]), be.Uint32(b[20:]), now); ok {
 		s.in.peerMeter.addRoundTrip(rtt)
@@ -168,8 +170,9 @@ func (s *Stream) readReportBlock(b []byte, codec Codec, now int64) {
 	if packets <= 0 || packets > 1<<20 {
 		return
 	}
-	jitter := time.Duration(min(int64(be.Uint32(b[12:])), 1<<24)) * time.Second / time.Duration(codec.clock())
-	s.in.peerMeter.add(now, emodelInput{codec: codec, loss: float64(b[4]) / 256, burst: 1, jitter: jitter, rtt: s.in.peerMeter.rtt()}, packets)
+	jitter := time.Duration(min(int64(be.Uint32(b[12:])), 1<<24)) * time.Second / time.Duration(codec.Clock())
+	s.in.peerMeter.add(now, emodelInput{codec: codec, loss: float64(b[4]) / 256, burst: 1, jitter: jitter, rtt: s.in.peerMeter.rtt()},
+		packets)
 }
 
 // roundTrip returns the round-trip time from the echo of our last report (RFC 3550 §6.4.1).

@@ -45,7 +45,8 @@ func (m *qualityMeter) add(at int64, r emodelInput, weight float64) {
 	if m.mosMin == 0 || mos < m.mosMin {
 		m.mosMin = mos
 	}
-	m.latest = qualitySample{at, uint32(min(r.jitter.Microseconds(), math.MaxUint32)), uint16(math.Round(10000 * r.loss)), uint16(math.Round(100 * mos))}
+	m.latest = qualitySample{at, uint32(min(r.jitter.Microseconds(), math.MaxUint32)), uint16(math.Round(10000 * r.loss)),
+		uint16(math.Round(100 * mos))}
 	if m.skipped++; m.skipped < m.stride {
 		return
 	}

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"soniq/internal/protocol/media/codec"
 )
 
 // One figure of G.107, and results of its formulas.
@@ -24,7 +26,7 @@ func TestEModel_Scores(t *testing.T) {
 		{"20 %", emodelInput{loss: 0.2}, 2.6},
 		{"everything lost", emodelInput{loss: 1}, 1.16},
 		{"satellite", emodelInput{rtt: 600 * time.Millisecond}, 3.6},
-		{"opus stands more", emodelInput{codec: Opus, loss: 0.05}, 4},
+		{"opus stands more", emodelInput{codec: codec.Opus, loss: 0.05}, 4},
 		{"40 ms jitter", emodelInput{jitter: 40 * time.Millisecond}, 4.35},
 	} {
 		if got := c.r.mos(); math.Abs(got-c.want) > 0.06 {
@@ -48,7 +50,7 @@ func newMeteredLeg(t testing.TB) *meteredLeg {
 	began := time.Now()
 	e := testEngine(t, Config{Now: func() time.Time { return began.Add(time.Duration(skip.Load())) }, Latch: time.Hour}, newLoop)
 	m := &meteredLeg{Stream: openStream(t, e), skip: &skip, from: rawSocket(t, "127.0.0.1").LocalAddr().(*net.UDPAddr).AddrPort()}
-	m.SetRemote(Remote{Addr: m.from, Formats: g711Formats(PCMU, 101)})
+	m.SetRemote(Remote{Addr: m.from, Formats: g711Formats(codec.PCMU, 101)})
 	return m
 }
 

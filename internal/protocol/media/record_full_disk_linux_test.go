@@ -6,6 +6,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"soniq/internal/protocol/media/record"
+	"soniq/internal/protocol/media/wav"
 )
 
 func TestRecord_FullDiskKeepsCall(t *testing.T) {
@@ -18,7 +21,7 @@ func TestRecord_FullDiskKeepsCall(t *testing.T) {
 	e := testEngine(t, Config{}, newLoop)
 	c := newTestCall(t, e)
 	failed := make(chan error, 1)
-	r, err := e.Record(RecordConfig{Path: filepath.Join(dir, "a.wav"), Left: c.a, Right: c.b, OnError: func(err error) { failed <- err }})
+	r, err := e.Record(record.Config{Path: filepath.Join(dir, "a.wav"), Left: c.a, Right: c.b, OnError: func(err error) { failed <- err }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +40,7 @@ func TestRecord_FullDiskKeepsCall(t *testing.T) {
 	if !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("Close: %v", err)
 	}
-	if w, err := ReadWAV(res.Path); err != nil || len(w.PCM[0]) == 0 {
+	if w, err := wav.Read(res.Path); err != nil || len(w.PCM[0]) == 0 {
 		t.Errorf("what fitted was not saved: %v", err)
 	}
 	if st := e.Stats(); st.RecordFail != 1 || st.Recorded != 0 || st.Recorders != 0 {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +15,12 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"soniq/internal/protocol/media/codec"
+	"soniq/internal/protocol/media/dsp"
+	"soniq/internal/protocol/media/mediatest"
+	"soniq/internal/protocol/media/record"
+	"soniq/internal/protocol/media/wav"
 )
 
 // onset returns when a channel first becomes loud after a position, both in ms, or -1.
@@ -37,22 +42,22 @@ func samplesAt(t testing.TB, pcm []int16, from, samples int) []int16 {
 	return pcm[from : from+samples]
 }
 
-func startRecording(t testing.TB, e *Engine, c testCall, tap func(Chunk)) *Recorder {
+func startRecording(t testing.TB, e *Engine, c testCall, tap func(record.Chunk)) *record.Recorder {
 	t.Helper()
-	r, err := e.Record(RecordConfig{Path: filepath.Join(t.TempDir(), "rec", "call.wav"), Left: c.a, Right: c.b, Tap: tap})
+	r, err := e.Record(record.Config{Path: filepath.Join(t.TempDir(), "rec", "call.wav"), Left: c.a, Right: c.b, Tap: tap})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
 
-func closeRecording(t testing.TB, r *Recorder) (Result, WAV) {
+func closeRecording(t testing.TB, r *record.Recorder) (record.Result, wav.Audio) {
 	t.Helper()
 	res, err := r.Close(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := ReadWAV(res.Path)
+	w, err := wav.Read(res.Path)
 	if err != nil || len(w.PCM) != 2 || w.Rate != 8000 {
 		t.Fatalf("%v %d channels", err, len(w.PCM))
 	}
@@ -64,7 +69,7 @@ func closeRecording(t testing.TB, r *Recorder) (Result, WAV) {
 	if want := time.Duration(len(w.PCM[0])) * time.Second / 8000; res.Duration != want {
 		t.Errorf("duration %v, the file has %v", res.Duration, want)
 	}
-	if _, err := os.Stat(res.Path + partSuffix); !os.IsNotExist(err) {
+	if _, err := os.Stat(res.Path + record.PartSuffix); !os.IsNotExist(err) {
 		t.Error("the .part is still there")
 	}
 	return res, w
@@ -82,7 +87,7 @@ func TestRecord_ChannelsAligned(t *testing.T) {
 				var wg sync.WaitGroup
 				for hz, s := range map[float64]*Stream{440: c.caller, 1000: c.callee} {
 					wg.Go(func() {
-						beep := append(Tone(hz, -6, 100*time.Millisecond, 8000), make([]int16, 800)...)
+						beep := append(dsp.Tone(hz, -6, 100*time.Millisecond, 8000), make([]int16, 800)...)
 						if err := s.Send(t.Context(), beep); err != nil {
 							t.Error(err)
 						}
@@ -103,10 +108,10 @@ func TestRecord_ChannelsAligned(t *testing.T) {
 				}
 				at = left + 150
 			}
-			if hz, _ := DominantFrequency(samplesAt(t, w.PCM[0], 8*onset(w.PCM[0], 0), 640), 8000); !nearHz(hz, 440) {
+			if hz, _ := dsp.DominantFrequency(samplesAt(t, w.PCM[0], 8*onset(w.PCM[0], 0), 640), 8000); !mediatest.NearHz(hz, 440) {
 				t.Errorf("left is %.0f Hz", hz)
 			}
-			if hz, _ := DominantFrequency(samplesAt(t, w.PCM[1], 8*onset(w.PCM[1], 0), 640), 8000); !nearHz(hz, 1000) {
+			if hz, _ := dsp.DominantFrequency(samplesAt(t, w.PCM[1], 8*onset(w.PCM[1], 0), 640), 8000); !mediatest.NearHz(hz, 1000) {
 				t.Errorf("right is %.0f Hz", hz)
 			}
 		})
@@ -118,13 +123,13 @@ func TestRecord_WritersWakeUpAfterIdle(t *testing.T) {
 	t.Parallel()
 	undisturbed(t, func(t testing.TB) {
 		e := testEngine(t, Config{}, newLoop)
-		for range 2 * drainers { // every drainer has been active
+		for range 4 { // every drainer has been active
 			_, _ = closeRecording(t, startRecording(t, e, newTestCall(t, e), nil))
 		}
-		<-time.After(2 * drainEvery) // all sleep
+		<-time.After(500 * time.Millisecond) // all sleep
 		c := newTestCall(t, e)
 		r := startRecording(t, e, c, nil)
-		if err := c.caller.Send(t.Context(), Tone(440, -6, 3*time.Second, 8000)); err != nil {
+		if err := c.caller.Send(t.Context(), dsp.Tone(440, -6, 3*time.Second, 8000)); err != nil {
 			t.Fatal(err)
 		}
 		if n := r.Stats().Dropped; n > 0 {
@@ -132,7 +137,7 @@ func TestRecord_WritersWakeUpAfterIdle(t *testing.T) {
 		}
 		_, w := closeRecording(t, r)
 		pcm := w.PCM[0]
-		if hz, level := DominantFrequency(pcm[len(pcm)-8000:], 8000); math.Abs(hz-440) > 5 || level < -12 {
+		if hz, level := dsp.DominantFrequency(pcm[len(pcm)-8000:], 8000); math.Abs(hz-440) > 5 || level < -12 {
 			t.Errorf("the last second holds %.0f Hz at %.0f dBFS", hz, level)
 		}
 	})
@@ -145,7 +150,7 @@ func TestRecordPause_Silence(t *testing.T) {
 		c := newTestCall(t, e)
 		r := startRecording(t, e, c, nil)
 		beep := func() {
-			if err := c.caller.Send(t.Context(), Tone(440, -6, 200*time.Millisecond, 8000)); err != nil {
+			if err := c.caller.Send(t.Context(), dsp.Tone(440, -6, 200*time.Millisecond, 8000)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -172,7 +177,7 @@ func TestTap_SlowListenerGetsAll(t *testing.T) {
 		c := newTestCall(t, e)
 		var left, right bytes.Buffer
 		hold := make(chan struct{})
-		r := startRecording(t, e, c, func(ch Chunk) {
+		r := startRecording(t, e, c, func(ch record.Chunk) {
 			<-hold // the first chunk is held until the call has ended
 			if want := time.Duration(left.Len()) * time.Second / 8000; ch.At != want {
 				t.Errorf("chunk at %v, want %v", ch.At, want)
@@ -180,15 +185,15 @@ func TestTap_SlowListenerGetsAll(t *testing.T) {
 			left.Write(ch.Left)
 			right.Write(ch.Right)
 		})
-		if err := c.callee.Send(t.Context(), Tone(1000, -6, 700*time.Millisecond, 8000)); err != nil {
+		if err := c.callee.Send(t.Context(), dsp.Tone(1000, -6, 700*time.Millisecond, 8000)); err != nil {
 			t.Fatal(err)
 		}
 		time.AfterFunc(10*time.Millisecond, func() { close(hold) })
 		_, w := closeRecording(t, r)
-		if !bytes.Equal(EncodeULaw(nil, w.PCM[0]), left.Bytes()) || !bytes.Equal(EncodeULaw(nil, w.PCM[1]), right.Bytes()) {
+		if !bytes.Equal(codec.EncodeULaw(nil, w.PCM[0]), left.Bytes()) || !bytes.Equal(codec.EncodeULaw(nil, w.PCM[1]), right.Bytes()) {
 			t.Errorf("the tap had %d bytes, the file has %d samples", left.Len(), len(w.PCM[0]))
 		}
-		if hz, _ := DominantFrequency(DecodeULaw(nil, right.Bytes())[2000:4000], 8000); !nearHz(hz, 1000) {
+		if hz, _ := dsp.DominantFrequency(codec.DecodeULaw(nil, right.Bytes())[2000:4000], 8000); !mediatest.NearHz(hz, 1000) {
 			t.Errorf("tap heard %.0f Hz", hz)
 		}
 	})
@@ -199,8 +204,8 @@ func TestTap_BlockedListenerDoesNotDelayFile(t *testing.T) {
 	e := testEngine(t, Config{}, newLoop)
 	c := newTestCall(t, e)
 	free, entered := make(chan struct{}), make(chan struct{}, 100)
-	r := startRecording(t, e, c, func(Chunk) { entered <- struct{}{}; <-free })
-	if err := c.callee.Send(t.Context(), Tone(1000, -6, 400*time.Millisecond, 8000)); err != nil {
+	r := startRecording(t, e, c, func(record.Chunk) { entered <- struct{}{}; <-free })
+	if err := c.callee.Send(t.Context(), dsp.Tone(1000, -6, 400*time.Millisecond, 8000)); err != nil {
 		t.Fatal(err)
 	}
 	<-entered
@@ -211,7 +216,6 @@ func TestTap_BlockedListenerDoesNotDelayFile(t *testing.T) {
 		t.Errorf("%+v %v", res, err)
 	}
 	close(free)
-	<-r.tap.done
 }
 
 // A crash is simulated by a copy of the .part at any moment, truncated anywhere.
@@ -220,13 +224,17 @@ func TestRecoverRecording_AfterCrash(t *testing.T) {
 	undisturbed(t, func(t testing.TB) {
 		e := testEngine(t, Config{}, newLoop)
 		c := newTestCall(t, e)
-		r := startRecording(t, e, c, nil)
+		path := filepath.Join(t.TempDir(), "call.wav")
+		r, err := e.Record(record.Config{Path: path, Left: c.a, Right: c.b})
+		if err != nil {
+			t.Fatal(err)
+		}
 		began := time.Now()
-		if err := c.caller.Send(t.Context(), Tone(440, -6, 1500*time.Millisecond, 8000)); err != nil {
+		if err := c.caller.Send(t.Context(), dsp.Tone(440, -6, 1500*time.Millisecond, 8000)); err != nil {
 			t.Fatal(err)
 		}
 		part := filepath.Join(t.TempDir(), "crashed.wav.part")
-		b, err := os.ReadFile(r.cfg.Path + partSuffix)
+		b, err := os.ReadFile(path + record.PartSuffix)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -234,17 +242,17 @@ func TestRecoverRecording_AfterCrash(t *testing.T) {
 		if err := os.WriteFile(part, b[:len(b)-len(b)%2-1], 0o600); err != nil { // half a frame at the end
 			t.Fatal(err)
 		}
-		res, err := RecoverRecording(part)
+		res, err := record.Recover(part)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if frames := res.Duration * 8000 / time.Second; res.Size != wavHeaderLen+2*int64(frames) {
+		if frames := res.Duration * 8000 / time.Second; res.Size != wav.HeaderLen+2*int64(frames) {
 			t.Errorf("%d bytes for %d frames", res.Size, frames)
 		}
 		if lost := took - res.Duration; lost > 500*time.Millisecond {
 			t.Errorf("%v of %v lost", lost, took)
 		}
-		saved, err := ReadWAV(strings.TrimSuffix(part, partSuffix))
+		saved, err := wav.Read(strings.TrimSuffix(part, record.PartSuffix))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -256,80 +264,8 @@ func TestRecoverRecording_AfterCrash(t *testing.T) {
 				}
 			}
 		}
-		if _, err := RecoverRecording(part); !errors.Is(err, os.ErrNotExist) {
+		if _, err := record.Recover(part); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("second salvage: %v", err)
-		}
-	})
-}
-
-func TestRecoverRecording_NoAudio(t *testing.T) {
-	t.Parallel()
-	part := filepath.Join(t.TempDir(), "a.wav.part")
-	for _, b := range [][]byte{nil, make([]byte, 20), make([]byte, 500)} {
-		if err := os.WriteFile(part, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := RecoverRecording(part); !errors.Is(err, ErrNoAudio) {
-			t.Errorf("%d bytes: %v", len(b), err)
-		}
-	}
-	if _, err := RecoverRecording(filepath.Join(t.TempDir(), "a.wav")); err == nil {
-		t.Error("a finished recording was salvaged")
-	}
-}
-
-// A stream that is attached to a recorder while it closes is detached afterwards, and writes to no released buffer.
-func TestRecordClose_StreamAttachedMeanwhileDetached(t *testing.T) {
-	t.Parallel()
-	e := testEngine(t, Config{}, newLoop)
-	other := newTestCall(t, e)
-	r := startRecording(t, e, newTestCall(t, e), nil)
-	r.detachAll()
-	if err := r.SetRight(other.b); err != nil {
-		t.Fatal(err)
-	}
-	if gaveUp, _ := r.stopWriting(); gaveUp != nil {
-		t.Fatal(gaveUp)
-	}
-	if other.b.in.recordRing != nil {
-		t.Error("the stream writes to a recorder that is closed")
-	}
-	next, err := e.Record(RecordConfig{Path: filepath.Join(t.TempDir(), "next.wav"), Left: other.b})
-	if err != nil {
-		t.Fatal(err)
-	}
-	closeRecording(t, next)
-	if _, err := r.finalize(); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestRecord_TransferChangesChannel(t *testing.T) {
-	t.Parallel()
-	undisturbed(t, func(t testing.TB) {
-		e := testEngine(t, Config{}, newLoop)
-		c, other := newTestCall(t, e), newTestCall(t, e)
-		r := startRecording(t, e, c, nil)
-		if _, err := e.Record(RecordConfig{Path: filepath.Join(t.TempDir(), "b.wav"), Left: c.a}); err == nil {
-			t.Error("a stream is in two recorders")
-		}
-		if err := c.callee.Send(t.Context(), Tone(1000, -6, 300*time.Millisecond, 8000)); err != nil {
-			t.Fatal(err)
-		}
-		if err := r.SetRight(other.b); err != nil {
-			t.Fatal(err)
-		}
-		c.b.Close()
-		if err := other.callee.Send(t.Context(), Tone(700, -6, 300*time.Millisecond, 8000)); err != nil {
-			t.Fatal(err)
-		}
-		_, w := closeRecording(t, r)
-		at := 8 * onset(w.PCM[1], 0)
-		if hz, _ := DominantFrequency(samplesAt(t, w.PCM[1], at+400, 1600), 8000); !nearHz(hz, 1000) {
-			t.Errorf("first callee: %.0f Hz", hz)
-		}
-		if hz, _ := DominantFrequency(samplesAt(t, w.PCM[1], at+2800, 1600), 8000); !nearHz(hz, 700) {
-			t.Errorf("second callee: %.0f Hz", hz)
 		}
 	})
 }
@@ -338,15 +274,19 @@ func TestEngineClose_FinishesRecordings(t *testing.T) {
 	t.Parallel()
 	e := testEngine(t, Config{}, newLoop)
 	c := newTestCall(t, e)
-	r := startRecording(t, e, c, nil)
+	path := filepath.Join(t.TempDir(), "call.wav")
+	r, err := e.Record(record.Config{Path: path, Left: c.a, Right: c.b})
+	if err != nil {
+		t.Fatal(err)
+	}
 	e.Close()
-	if _, err := ReadWAV(r.cfg.Path); err != nil {
+	if _, err := wav.Read(path); err != nil {
 		t.Error(err)
 	}
-	if _, err := r.Close(t.Context()); !errors.Is(err, ErrClosed) {
+	if _, err := r.Close(t.Context()); !errors.Is(err, record.ErrClosed) {
 		t.Errorf("second close: %v", err)
 	}
-	if _, err := e.Open(); !errors.Is(err, ErrClosed) && !errors.Is(err, ErrNoPorts) {
+	if _, err := e.Open(); !errors.Is(err, record.ErrClosed) && !errors.Is(err, ErrNoPorts) {
 		t.Errorf("open after close: %v", err)
 	}
 }
@@ -358,15 +298,15 @@ func TestRecord_ReadableBySox(t *testing.T) {
 	}
 	e := testEngine(t, Config{}, newLoop)
 	c := newTestCall(t, e)
-	r, err := e.Record(RecordConfig{Path: filepath.Join(t.TempDir(), "a.wav"), Left: c.a, Right: c.b, Codec: PCMA})
+	r, err := e.Record(record.Config{Path: filepath.Join(t.TempDir(), "a.wav"), Left: c.a, Right: c.b, Codec: codec.PCMA})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.caller.Send(t.Context(), Tone(440, -6, 200*time.Millisecond, 8000)); err != nil {
+	if err := c.caller.Send(t.Context(), dsp.Tone(440, -6, 200*time.Millisecond, 8000)); err != nil {
 		t.Fatal(err)
 	}
 	res, w := closeRecording(t, r)
-	if hz, _ := DominantFrequency(samplesAt(t, w.PCM[0], 8*onset(w.PCM[0], 0), 1200), 8000); !nearHz(hz, 440) {
+	if hz, _ := dsp.DominantFrequency(samplesAt(t, w.PCM[0], 8*onset(w.PCM[0], 0), 1200), 8000); !mediatest.NearHz(hz, 440) {
 		t.Errorf("A-law file of a µ-law call: %.0f Hz", hz)
 	}
 	out, err := exec.Command("soxi", res.Path).CombinedOutput()
@@ -384,60 +324,7 @@ func TestRecord_InvalidDirectoryRefused(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.Record(RecordConfig{Path: filepath.Join(file, "a.wav")}); err == nil {
+	if _, err := e.Record(record.Config{Path: filepath.Join(file, "a.wav")}); err == nil {
 		t.Error("recorded below a file")
 	}
-}
-
-// Lost packets become silence, and reordered ones are sorted. A packet that arrives after its position was written is
-// patched in.
-func TestRecord_LostAndLatePackets(t *testing.T) {
-	t.Parallel()
-	undisturbed(t, func(t testing.TB) {
-		e := testEngine(t, Config{}, newLoop)
-		a, phone := openStream(t, e), rawSocket(t, "127.0.0.1")
-		a.SetRemote(Remote{Addr: phone.LocalAddr().(*net.UDPAddr).AddrPort(), Formats: g711Formats(PCMU, 101)})
-		r, err := e.Record(RecordConfig{Path: filepath.Join(t.TempDir(), "a.wav"), Left: a})
-		if err != nil {
-			t.Fatal(err)
-		}
-		send := func(n int) { // 20 ms of the code word 0x80+n
-			_, _ = phone.WriteToUDPAddrPort(rtpPacket(uint16(n), uint32(160*n), 5, 0, bytes.Repeat([]byte{byte(0x80 + n)}, 160)), a.Local())
-		}
-		tick := time.NewTicker(20 * time.Millisecond)
-		defer tick.Stop()
-		for n := range 40 {
-			switch n {
-			case 5: // lost for good
-			case 10: // very late
-			case 20: // swapped with the next
-			case 21:
-				send(21)
-				send(20)
-			case 39:
-				send(39)
-				send(10) // 580 ms late: its place has been written
-			default:
-				send(n)
-			}
-			<-tick.C
-		}
-		waitFor(t, "all packets", func() bool { return a.Stats().Received == 39 })
-		waitFor(t, "the late one patched", func() bool { return r.Stats().Late >= 1 }) // also others that the machine delayed
-		_, w := closeRecording(t, r)
-		words := EncodeULaw(nil, w.PCM[0])
-		first := bytes.Index(words, []byte{0x80, 0x80})
-		if first < 0 || first+160*40 > len(words) {
-			t.Fatalf("%d samples, the first packet at %d", len(words), first)
-		}
-		for n := range 40 {
-			want := byte(0x80 + n)
-			if n == 5 {
-				want = 0xFF
-			}
-			if got := words[first+160*n+80]; got != want {
-				t.Errorf("packet %d: %#x in the file, want %#x", n, got, want)
-			}
-		}
-	})
 }

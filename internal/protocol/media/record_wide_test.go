@@ -1,23 +1,28 @@
 package media
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"soniq/internal/protocol/media/codec"
+	"soniq/internal/protocol/media/dsp"
+	"soniq/internal/protocol/media/mediatest"
+	"soniq/internal/protocol/media/record"
+	"soniq/internal/protocol/media/wav"
 )
 
 // wideFile reads and checks a finished wide-band recording.
-func wideFile(t testing.TB, res Result) WAV {
+func wideFile(t testing.TB, res record.Result) wav.Audio {
 	t.Helper()
-	w, err := ReadWAV(res.Path)
+	w, err := wav.Read(res.Path)
 	if err != nil || w.Rate != 16000 || len(w.PCM) != 2 || res.SampleRate != 16000 || !res.Wideband {
 		t.Fatalf("%v: %d Hz, result %+v", err, w.Rate, res)
 	}
-	if want := time.Duration(len(w.PCM[0])) * time.Second / 16000; res.Duration != want || res.Size != wavHeaderLen+int64(4*len(w.PCM[0])) {
+	if want := time.Duration(len(w.PCM[0])) * time.Second / 16000; res.Duration != want || res.Size != wav.HeaderLen+int64(4*len(w.PCM[0])) {
 		t.Errorf("%+v does not describe %v", res, want)
 	}
 	return w
@@ -33,7 +38,7 @@ func toneShare(pcm []int16, rate int, hz, from, to float64) float64 {
 func toneSeconds(pcm []int16, rate int, hz float64) float64 {
 	good := 0
 	for i := 0; i+rate/25 <= len(pcm); i += rate / 25 {
-		if pure(pcm[i:i+rate/25], hz, rate) > 0.9 {
+		if mediatest.Pure(pcm[i:i+rate/25], hz, rate) > 0.9 {
 			good++
 		}
 	}
@@ -43,7 +48,7 @@ func toneSeconds(pcm []int16, rate int, hz float64) float64 {
 // Legs of any codec are recorded, in both layouts, also while they are transcoded.
 func TestRecord_EveryCodec(t *testing.T) {
 	t.Parallel()
-	for c := range codecCount {
+	for c := range codec.Count {
 		for _, wide := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%v wide %v", c, wide), func(t *testing.T) {
 				t.Parallel()
@@ -51,11 +56,11 @@ func TestRecord_EveryCodec(t *testing.T) {
 				undisturbed(t, func(t testing.TB) {
 					e, phones := testEngine(t, Config{}, newLoop), testEngine(t, Config{}, newLoop)
 					p, a := legOf(t, e, phones, c)
-					q, b := legOf(t, e, phones, PCMA)
+					q, b := legOf(t, e, phones, codec.PCMA)
 					Bridge(a, b)
 					var tapped int
-					r, err := e.Record(RecordConfig{Path: filepath.Join(t.TempDir(), "a.wav"), Left: a, Right: b, Codec: PCMA, Wideband: wide,
-						Tap: func(c Chunk) {
+					r, err := e.Record(record.Config{Path: filepath.Join(t.TempDir(), "a.wav"), Left: a, Right: b, Codec: codec.PCMA, Wideband: wide,
+						Tap: func(c record.Chunk) {
 							if (c.Wide != nil) != wide {
 								t.Errorf("chunk %+v", c)
 							}
@@ -69,15 +74,15 @@ func TestRecord_EveryCodec(t *testing.T) {
 						t.Fatal(err)
 					}
 					other := make(chan error, 1)
-					go func() { other <- q.Send(t.Context(), Tone(1000, -10, 1500*time.Millisecond, 8000)) }()
-					if err := errors.Join(p.Send(t.Context(), Tone(440, -10, 1500*time.Millisecond, 8000)), <-other); err != nil {
+					go func() { other <- q.Send(t.Context(), dsp.Tone(1000, -10, 1500*time.Millisecond, 8000)) }()
+					if err := errors.Join(p.Send(t.Context(), dsp.Tone(440, -10, 1500*time.Millisecond, 8000)), <-other); err != nil {
 						t.Fatal(err)
 					}
 					res, err := r.Close(t.Context())
 					if err != nil {
 						t.Fatal(err)
 					}
-					w, err := ReadWAV(res.Path)
+					w, err := wav.Read(res.Path)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -104,52 +109,52 @@ func TestRecordAppend_AfterRestart(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a.wav")
 			first := testEngine(t, Config{}, newLoop)
 			phones := testEngine(t, Config{}, newLoop)
-			p, a := legOf(t, first, phones, PCMU)
-			r, err := first.Record(RecordConfig{Path: path, Left: a, Wideband: wide, Append: true})
+			p, a := legOf(t, first, phones, codec.PCMU)
+			r, err := first.Record(record.Config{Path: path, Left: a, Wideband: wide, Append: true})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := p.Send(t.Context(), Tone(440, -10, time.Second, 8000)); err != nil {
+			if err := p.Send(t.Context(), dsp.Tone(440, -10, time.Second, 8000)); err != nil {
 				t.Fatal(err)
 			}
-			waitFor(t, "it is written", func() bool { i, _ := os.Stat(path + partSuffix); return i.Size() > 8000 })
-			crashed, err := os.ReadFile(path + partSuffix)
+			waitFor(t, "it is written", func() bool { i, _ := os.Stat(path + record.PartSuffix); return i.Size() > 8000 })
+			crashed, err := os.ReadFile(path + record.PartSuffix)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if _, err := r.Close(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(path+partSuffix, crashed[:len(crashed)-1], 0o600); err != nil {
+			if err := os.WriteFile(path+record.PartSuffix, crashed[:len(crashed)-1], 0o600); err != nil {
 				t.Fatal(err)
 			}
 			past := time.Now().Add(-2 * time.Second)
-			if err := os.Chtimes(path+partSuffix, past, past); err != nil {
+			if err := os.Chtimes(path+record.PartSuffix, past, past); err != nil {
 				t.Fatal(err)
 			}
 			second := testEngine(t, Config{}, newLoop)
-			q, b := legOf(t, second, phones, PCMU)
-			again, err := second.Record(RecordConfig{Path: path, Left: b, Append: true}) // the layout of the existing file applies
+			q, b := legOf(t, second, phones, codec.PCMU)
+			again, err := second.Record(record.Config{Path: path, Left: b, Append: true}) // the layout of the existing file applies
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := q.Send(t.Context(), Tone(1000, -10, time.Second, 8000)); err != nil {
+			if err := q.Send(t.Context(), dsp.Tone(1000, -10, time.Second, 8000)); err != nil {
 				t.Fatal(err)
 			}
 			res, err := again.Close(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			w, err := ReadWAV(res.Path)
+			w, err := wav.Read(res.Path)
 			if err != nil || res.Wideband != wide {
 				t.Fatal(err, res)
 			}
-			width := layoutOf(RecordConfig{Wideband: wide}).width()
-			before := float64(int64(len(crashed)-wavHeaderLen)/(2*width)) / float64(w.Rate)
+			width := map[bool]int64{false: 1, true: 2}[wide]
+			before := float64(int64(len(crashed)-wav.HeaderLen)/(2*width)) / float64(w.Rate)
 			if x := toneShare(w.PCM[0], w.Rate, 440, 0.1, before-0.1); x < 0.5 {
 				t.Errorf("wide %v: before the restart %.2f", wide, x)
 			}
-			if gap := w.PCM[0][int((before+0.05)*float64(w.Rate)):int((before+1.9)*float64(w.Rate))]; !isSilent(gap) {
+			if gap := w.PCM[0][int((before+0.05)*float64(w.Rate)):int((before+1.9)*float64(w.Rate))]; !dsp.IsSilent(gap) {
 				t.Errorf("wide %v: the time between is not silent", wide)
 			}
 			if x := toneShare(w.PCM[0], w.Rate, 1000, before+2.2, before+2.9); x < 0.5 {
@@ -163,50 +168,34 @@ func TestRecordAppend_WithoutPart(t *testing.T) {
 	t.Parallel()
 	e := testEngine(t, Config{}, newLoop)
 	path := filepath.Join(t.TempDir(), "a.wav")
-	if err := os.WriteFile(path+partSuffix, make([]byte, 100), 0o600); err != nil { // zeros after a power failure
+	if err := os.WriteFile(path+record.PartSuffix, make([]byte, 100), 0o600); err != nil { // zeros after a power failure
 		t.Fatal(err)
 	}
-	r, err := e.Record(RecordConfig{Path: path, Append: true})
+	r, err := e.Record(record.Config{Path: path, Append: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.Record(RecordConfig{Path: filepath.Join(t.TempDir(), "b.wav"), Append: true}); err != nil {
+	if _, err := e.Record(record.Config{Path: filepath.Join(t.TempDir(), "b.wav"), Append: true}); err != nil {
 		t.Fatal(err)
 	}
-}
-
-func TestRecoverRecording_Wideband(t *testing.T) {
-	t.Parallel()
-	l := layout{PCM16, 16000, false}
-	h := l.header(0)
-	body := pcmBytes(Tone(440, -10, time.Second, 32000)) // 32000 samples: a second of both channels
-	path := filepath.Join(t.TempDir(), "a.wav")
-	if err := os.WriteFile(path+partSuffix, bytes.Join([][]byte{h[:], body, {1, 2, 3}}, nil), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	res, err := RecoverRecording(path + partSuffix)
-	if err != nil || res.Duration != time.Second {
-		t.Fatal(err, res)
-	}
-	wideFile(t, res)
 }
 
 // Audio during a pause is in no file, whatever the codec, because it never reaches the recorder.
 func TestRecordPause_TranscodedLeg(t *testing.T) {
 	t.Parallel()
 	e, phones := testEngine(t, Config{}, newLoop), testEngine(t, Config{}, newLoop)
-	p, a := legOf(t, e, phones, G722)
-	_, b := legOf(t, e, phones, PCMU)
+	p, a := legOf(t, e, phones, codec.G722)
+	_, b := legOf(t, e, phones, codec.PCMU)
 	Bridge(a, b)
-	r, err := e.Record(RecordConfig{Path: filepath.Join(t.TempDir(), "a.wav"), Left: a, Right: b, Wideband: true})
+	r, err := e.Record(record.Config{Path: filepath.Join(t.TempDir(), "a.wav"), Left: a, Right: b, Wideband: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Pause()
-	if err := p.Send(t.Context(), Tone(440, -10, 500*time.Millisecond, 8000)); err != nil {
+	if err := p.Send(t.Context(), dsp.Tone(440, -10, 500*time.Millisecond, 8000)); err != nil {
 		t.Fatal(err)
 	}
 	waitFor(t, "it came", func() bool { return a.Stats().Received >= 25 })
@@ -215,7 +204,7 @@ func TestRecordPause_TranscodedLeg(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !isSilent(wideFile(t, res).PCM[0]) {
+	if !dsp.IsSilent(wideFile(t, res).PCM[0]) {
 		t.Error("words of the pause are in the file")
 	}
 }

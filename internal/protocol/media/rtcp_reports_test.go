@@ -7,6 +7,9 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"soniq/internal/protocol/media/codec"
+	"soniq/internal/protocol/media/rtp"
 )
 
 // A phone that sends gets receiver reports, and a BYE at the end. The fields of our reports are checked.
@@ -18,7 +21,7 @@ func TestRTCP_ReportsAndBye(t *testing.T) {
 	phone, rtcp := rawSocket(t, "127.0.0.1"), rawSocket(t, "127.0.0.1")
 	a := openStream(t, e)
 	addr := phone.LocalAddr().(*net.UDPAddr).AddrPort()
-	a.SetRemote(Remote{Addr: addr, RTCP: rtcp.LocalAddr().(*net.UDPAddr).AddrPort(), Formats: g711Formats(PCMU, 101)})
+	a.SetRemote(Remote{Addr: addr, RTCP: rtcp.LocalAddr().(*net.UDPAddr).AddrPort(), Formats: g711Formats(codec.PCMU, 101)})
 	for i := range 20 { // passed directly, so that the clock can be advanced between packets
 		skip.Add(int64(300 * time.Millisecond))
 		if i == 7 || i == 8 {
@@ -67,7 +70,7 @@ func TestRTCP_ForeignSourceIgnored(t *testing.T) {
 	t.Parallel()
 	e := testEngine(t, Config{}, newLoop)
 	a := openStream(t, e)
-	a.SetRemote(Remote{Addr: netip.MustParseAddrPort("127.0.0.1:9"), Formats: g711Formats(PCMU, 101)})
+	a.SetRemote(Remote{Addr: netip.MustParseAddrPort("127.0.0.1:9"), Formats: g711Formats(codec.PCMU, 101)})
 	stranger := rawSocket(t, "127.0.0.66")
 	_, _ = stranger.WriteToUDPAddrPort([]byte{0x80, rtcpRR, 0, 1, 0, 0, 0, 1}, netip.AddrPortFrom(a.Local().Addr(), a.Local().Port()+1))
 	waitFor(t, "the stranger counted", func() bool { return a.Stats().Ignored == 1 })
@@ -77,7 +80,7 @@ func TestReception_JitterOfRFC3550(t *testing.T) {
 	t.Parallel()
 	var r reception
 	for i := range 2000 { // every second packet 10 ms late: |D| is always 80 samples
-		r.addPacket(rtpHeader{seq: uint16(i), ts: uint32(160 * i), ssrc: 1}, kindPCMU, 160, int64(i)*20e6+int64(i%2)*10e6)
+		r.addPacket(rtp.Header{Seq: uint16(i), TS: uint32(160 * i), SSRC: 1}, rtp.KindPCMU, 160, int64(i)*20e6+int64(i%2)*10e6)
 	}
 	if got := float64(r.jitter) / 16; got < 75 || got > 81 {
 		t.Errorf("jitter %.1f samples, want 80", got)

@@ -4,17 +4,21 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"soniq/internal/protocol/media/dsp"
+	"soniq/internal/protocol/media/dtmf"
+	"soniq/internal/protocol/media/rtp"
 )
 
 // decodedReceiver decodes the audio that a leg sends: through a jitter buffer, 20 ms at a time, with its DTMF digits.
 // Its goroutine ends with the stream. Its ticker runs only while packets arrive.
 type decodedReceiver struct {
-	jitter      *jitterBuffer // filled by the packet loop
-	wantsAudio  atomic.Bool   // OnAudio or OnAudioRate is in use
-	wantsDigits atomic.Bool   // OnDTMF is in use
+	jitter      *rtp.JitterBuffer // filled by the packet loop
+	wantsAudio  atomic.Bool       // OnAudio or OnAudioRate is in use
+	wantsDigits atomic.Bool       // OnDTMF is in use
 
-	inbandDTMF atomic.Bool // the leg sends digits as in-band tones
-	to8kHz     *resampler  // to 8 kHz; used by the goroutine only
+	inbandDTMF atomic.Bool    // the leg sends digits as in-band tones
+	to8kHz     *dsp.Resampler // to 8 kHz; used by the goroutine only
 	eventCodes chan byte
 	wake       chan struct{}
 	quit       chan struct{}
@@ -24,8 +28,8 @@ type decodedReceiver struct {
 	onAudio     func([]int16)
 	onWideAudio func([]int16)
 	onDigit     func(rune)
-	detector    *dtmfDetector
-	toWideRate  *resampler // to the rate of onWide
+	detector    *dtmf.Detector
+	toWideRate  *dsp.Resampler // to the rate of onWide
 }
 
 // OnAudio calls f with the audio of the leg at 8 kHz, 20 ms at a time, in order and with gaps concealed. f runs on a
@@ -37,13 +41,13 @@ func (s *Stream) OnAudio(f func(pcm []int16)) {
 
 // OnAudioRate is OnAudio at another rate, 8000 to 48000 Hz. Both can be used at once.
 func (s *Stream) OnAudioRate(rate int, f func(pcm []int16)) {
-	s.configureReceiver(func(e *decodedReceiver) { e.onWideAudio, e.toWideRate = f, newResampler(mixRate, rate) })
+	s.configureReceiver(func(e *decodedReceiver) { e.onWideAudio, e.toWideRate = f, dsp.NewResampler(mixRate, rate) })
 }
 
 // OnDTMF calls f once per digit, when the digit begins, on the goroutine of OnAudio. It reports RFC 4733 events, and
 // in-band tones of legs that did not negotiate events. A nil f ends the calls.
 func (s *Stream) OnDTMF(f func(digit rune)) {
-	s.configureReceiver(func(e *decodedReceiver) { e.onDigit, e.detector = f, newDTMFDetector() })
+	s.configureReceiver(func(e *decodedReceiver) { e.onDigit, e.detector = f, dtmf.NewDetector() })
 }
 
 // OnEvent calls f once per RFC 4733 digit, when the digit begins, on the packet loop. f must return at once and call
@@ -61,8 +65,8 @@ func (s *Stream) configureReceiver(set func(*decodedReceiver)) {
 		return
 	}
 	if s.decoded == nil {
-		s.decoded = &decodedReceiver{jitter: newJitterBuffer(mixRate), eventCodes: make(chan byte, 32), wake: make(chan struct{}, 1),
-			to8kHz: newResampler(mixRate, 8000), quit: make(chan struct{}), done: make(chan struct{})}
+		s.decoded = &decodedReceiver{jitter: rtp.NewJitterBuffer(mixRate), eventCodes: make(chan byte, 32), wake: make(chan struct{}, 1),
+			to8kHz: dsp.NewResampler(mixRate, 8000), quit: make(chan struct{}), done: make(chan struct{})}
 		go s.decoded.run(s.engine.clock)
 	}
 	s.decoded.mu.Lock()
@@ -76,14 +80,14 @@ func (s *Stream) configureReceiver(set func(*decodedReceiver)) {
 }
 
 // push queues an audio packet for decoding. It runs on the packet loop.
-func (e *decodedReceiver) push(h rtpHeader, k payloadKind, payload []byte, now int64, tones bool) {
+func (e *decodedReceiver) push(h rtp.Header, k rtp.Kind, payload []byte, now int64, tones bool) {
 	if !e.wantsAudio.Load() && !(tones && e.wantsDigits.Load()) {
 		return
 	}
 	if e.inbandDTMF.Load() != tones {
 		e.inbandDTMF.Store(tones)
 	}
-	if e.jitter.ring.push(h, k, payload, now) {
+	if e.jitter.Ring.Push(h, k, payload, now) {
 		wakeUp(e.wake)
 	}
 }
@@ -113,8 +117,8 @@ func (e *decodedReceiver) run(clock func() int64) {
 			wake, next = nil, clock()
 		case <-tick.C:
 			now := clock()
-			for next = max(next, now-receiverMaxBehind); next <= now; next += frameTime { // a busy machine may skip ticks
-				if !e.jitter.pull(pcm, next) {
+			for next = max(next, now-receiverMaxBehind); next <= now; next += rtp.FrameTime { // a busy machine may skip ticks
+				if !e.jitter.Pull(pcm, next) {
 					tick.Stop()
 					wake = e.wake
 					break
@@ -132,7 +136,7 @@ func (e *decodedReceiver) deliverDigit(code byte) {
 	e.mu.Lock()
 	digit := e.onDigit
 	e.mu.Unlock()
-	if d, ok := eventDigit(code); ok && digit != nil {
+	if d, ok := dtmf.Digit(code); ok && digit != nil {
 		digit(d)
 	}
 }
@@ -142,15 +146,15 @@ func (e *decodedReceiver) deliver(pcm, out []int16) []int16 {
 	e.mu.Lock()
 	audio, wide, other, digit, dtmf := e.onAudio, e.onWideAudio, e.toWideRate, e.onDigit, e.detector
 	e.mu.Unlock()
-	out = e.to8kHz.process(out[:0], pcm)
+	out = e.to8kHz.Process(out[:0], pcm)
 	if audio != nil {
 		audio(out)
 	}
 	if digit != nil && e.inbandDTMF.Load() {
-		dtmf.detect(out, digit)
+		dtmf.Detect(out, digit)
 	}
 	if wide != nil {
-		out = other.process(out[:0], pcm)
+		out = other.Process(out[:0], pcm)
 		wide(out)
 	}
 	return out

@@ -3,6 +3,8 @@ package media
 import (
 	"net/netip"
 	"time"
+
+	"soniq/internal/protocol/media/sdp"
 )
 
 // latch decides from which source address a stream accepts packets. Behind NAT the signalled address differs from the
@@ -99,4 +101,38 @@ func (l *latch) rankOf(from netip.AddrPort) sourceRank {
 		return rankNone
 	}
 	return rankForeign
+}
+
+// withoutRefused returns a remote without the addresses that Config.Targets refuses. Nothing is sent until a source is
+// learned then.
+func (s *Stream) withoutRefused(r Remote) Remote {
+	if s.refuses(r.Addr.Addr(), r.Via) {
+		r.Addr = netip.AddrPortFrom(netip.IPv4Unspecified(), r.Addr.Port())
+	}
+	if s.refuses(r.RTCP.Addr(), r.Via) {
+		r.RTCP = netip.AddrPort{}
+	}
+	return r
+}
+
+// withoutRefusedCandidates returns an agreement without the ICE candidates that Config.Targets refuses.
+func (s *Stream) withoutRefusedCandidates(a *sdp.Agreement, via netip.Addr) *sdp.Agreement {
+	if a.ICE == nil || s.engine.cfg.Targets == nil {
+		return a
+	}
+	some, parameters := *a, *a.ICE
+	parameters.Candidates = nil
+	for _, c := range a.ICE.Candidates {
+		if !s.refuses(c.Addr.Addr(), via) {
+			parameters.Candidates = append(parameters.Candidates, c)
+		}
+	}
+	some.ICE = &parameters
+	return &some
+}
+
+// refuses reports whether Config.Targets refuses an address. An unspecified one is never sent to.
+func (s *Stream) refuses(media, via netip.Addr) bool {
+	check := s.engine.cfg.Targets
+	return check != nil && media.IsValid() && !media.IsUnspecified() && check.CheckMedia(media.Unmap(), via.Unmap()) != nil
 }

@@ -5,6 +5,9 @@ import (
 	"net/netip"
 	"testing"
 	"time"
+
+	"soniq/internal/protocol/media/codec"
+	"soniq/internal/protocol/media/dsp"
 )
 
 // The rules as a table: which packets a latch accepts, before and after its window.
@@ -74,7 +77,7 @@ func TestLatch_AttackerNeitherRelayedNorSentTo(t *testing.T) {
 		playTone(t, c.callee, 1000)
 		ear.tone(t)
 		attacker := rawSocket(t, "127.0.0.66")
-		noise := EncodeULaw(nil, Tone(3000, -1, 20*time.Millisecond, 8000))
+		noise := codec.EncodeULaw(nil, dsp.Tone(3000, -1, 20*time.Millisecond, 8000))
 		for i := range 200 {
 			_, _ = attacker.WriteToUDPAddrPort(rtpPacket(uint16(i), uint32(160*i), 66, 0, noise), c.a.Local())
 		}
@@ -95,7 +98,7 @@ func TestLatch_PhoneBehindNATLearned(t *testing.T) {
 	eachLoop(t, func(t *testing.T, e *Engine) {
 		a := openStream(t, e)
 		phone := rawSocket(t, "127.0.0.77")
-		a.SetRemote(Remote{Addr: netip.MustParseAddrPort("192.168.99.99:4000"), Formats: g711Formats(PCMU, 101)})
+		a.SetRemote(Remote{Addr: netip.MustParseAddrPort("192.168.99.99:4000"), Formats: g711Formats(codec.PCMU, 101)})
 		_, _ = phone.WriteToUDPAddrPort(rtpPacket(1, 1, 1, 0, make([]byte, 160)), a.Local())
 		from := phone.LocalAddr().(*net.UDPAddr).AddrPort()
 		waitFor(t, "the source learned", func() bool { return a.Stats().Remote == from })

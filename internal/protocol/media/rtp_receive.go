@@ -5,21 +5,26 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"soniq/internal/protocol/media/dtmf"
+	"soniq/internal/protocol/media/rtp"
+	"soniq/internal/protocol/media/sdp"
+	"soniq/internal/protocol/media/srtp"
 )
 
 // inbound is the receiving half of a stream.
 type inbound struct {
 	mu          sync.Mutex // guards the fields below; held by the loop while it handles a packet
 	closed      bool
-	accept      bool             // the negotiated direction permits the other side to send
-	kinds       [128]payloadKind // by payload type
+	accept      bool          // the negotiated direction permits the other side to send
+	kinds       [128]rtp.Kind // by payload type
 	latch       latch
 	peer        *Stream          // bridge peer
-	recordRing  *packetRing      // of the recorder; nil while paused
-	recordClaim *packetRing      // of the recorder, also while paused
+	recordRing  *rtp.Ring        // of the recorder; nil while paused
+	recordClaim *rtp.Ring        // of the recorder, also while paused
 	decoded     *decodedReceiver // OnAudio and OnDTMF
 	onEvent     func(digit rune) // OnEvent
-	mixRing     *packetRing      // of a mixer
+	mixRing     *rtp.Ring        // of a mixer
 	muted       bool             // audio of the leg is discarded
 	noEvents    bool             // events were not negotiated: digits arrive as tones
 
@@ -35,7 +40,7 @@ type inbound struct {
 	lastSR      uint32         // middle 32 bits of the NTP time of the other side's last report
 	lastSRAt    int64
 
-	decryptor *srtpDecryptor // nil until its key is known
+	decryptor *srtp.Decryptor // nil until its key is known
 	ice       *iceAgent
 	dtls      *dtlsAssociation
 
@@ -48,17 +53,17 @@ type inbound struct {
 
 func (in *inbound) init() {
 	in.accept = true
-	in.setKinds(staticG711) // static types need no negotiation
+	in.setKinds(sdp.StaticG711) // static types need no negotiation
 }
 
-func (in *inbound) setKinds(lists ...[]Format) {
+func (in *inbound) setKinds(lists ...[]sdp.Format) {
 	for i := range in.kinds {
-		in.kinds[i] = kindNone
+		in.kinds[i] = rtp.KindNone
 	}
 	for _, list := range lists {
 		for _, f := range list {
-			if f.PT < 128 && in.kinds[f.PT] == kindNone {
-				in.kinds[f.PT] = payloadKindOf(f)
+			if f.PT < 128 && in.kinds[f.PT] == rtp.KindNone {
+				in.kinds[f.PT] = rtp.KindOf(f)
 			}
 		}
 	}
@@ -75,7 +80,7 @@ func (in *inbound) negotiate(r Remote, now int64, window time.Duration) netip.Ad
 	}
 	if len(r.Ours)+len(r.Formats) > 0 {
 		in.setKinds(r.Ours, r.Formats)
-		in.noEvents = !slices.ContainsFunc(r.Formats, Format.isEvent)
+		in.noEvents = !slices.ContainsFunc(r.Formats, sdp.Format.IsEvent)
 	}
 	if r.ice {
 		return netip.AddrPort{}
@@ -113,7 +118,7 @@ func (s *Stream) receive(b []byte, from netip.AddrPort, now int64) {
 	if in.closed {
 		return
 	}
-	if len(b) < rtpHeaderLen || b[0]>>6 != 2 {
+	if len(b) < rtp.HeaderLen || b[0]>>6 != 2 {
 		s.receiveNonRTP(b, from, now)
 		return
 	}
@@ -133,14 +138,14 @@ func (s *Stream) receive(b []byte, from netip.AddrPort, now int64) {
 		s.receiveReport(b, now)
 		return
 	}
-	h, begin, end, ok := parseRTP(b)
+	h, begin, end, ok := rtp.Parse(b)
 	if !ok {
 		in.malformed++
 		return
 	}
 	s.followSource(from, now)
 	in.silence.packetAccepted(s, now)
-	in.rx.addPacket(h, in.kinds[h.pt], end-begin, now)
+	in.rx.addPacket(h, in.kinds[h.PT], end-begin, now)
 	if in.accept {
 		s.deliver(h, b, begin, end, now)
 	}
@@ -148,56 +153,56 @@ func (s *Stream) receive(b []byte, from netip.AddrPort, now int64) {
 }
 
 // deliver passes an accepted packet to the recorder, the decoded receiver, the mixer and the bridge peer.
-func (s *Stream) deliver(h rtpHeader, b []byte, begin, end int, now int64) {
+func (s *Stream) deliver(h rtp.Header, b []byte, begin, end int, now int64) {
 	in := &s.in
-	k := in.kinds[h.pt&127]
-	if k == kindNone || begin == end {
+	k := in.kinds[h.PT&127]
+	if k == rtp.KindNone || begin == end {
 		return
 	}
-	pressed := k.event() && s.countEvent(h, k, b[begin:end], now)
-	if in.muted || k.event() && in.isStaleEvent(h) {
+	pressed := k.IsEvent() && s.countEvent(h, k, b[begin:end], now)
+	if in.muted || k.IsEvent() && in.isStaleEvent(h) {
 		return
 	}
 	if pressed && in.mixRing != nil && in.peer == nil {
 		s.requestDTMF(nil, b[begin:end], k, now)
 	}
-	if in.recordRing != nil && k.audio() {
-		in.recordRing.push(h, k, b[begin:end], now)
+	if in.recordRing != nil && k.IsAudio() {
+		in.recordRing.Push(h, k, b[begin:end], now)
 	}
-	if in.decoded != nil && k.audio() {
+	if in.decoded != nil && k.IsAudio() {
 		in.decoded.push(h, k, b[begin:end], now, in.noEvents)
 	}
-	if in.mixRing != nil && k.audio() {
-		in.mixRing.push(h, k, b[begin:end], now)
+	if in.mixRing != nil && k.IsAudio() {
+		in.mixRing.Push(h, k, b[begin:end], now)
 	}
-	if in.peer != nil && !(in.transcoded && k.audio()) {
+	if in.peer != nil && !(in.transcoded && k.IsAudio()) {
 		in.peer.relay(s, h, k, b, begin, end, now)
 	}
 }
 
 // countEvent counts an RFC 4733 event once. Its packets, including the end that is sent three times, share a
 // timestamp (RFC 4733 §2.5.1.2). It reports whether the event is new.
-func (s *Stream) countEvent(h rtpHeader, k payloadKind, payload []byte, now int64) bool {
+func (s *Stream) countEvent(h rtp.Header, k rtp.Kind, payload []byte, now int64) bool {
 	in := &s.in
 	if len(payload) < 4 || in.isStaleEvent(h) {
 		return false
 	}
-	begun := in.events == 0 || in.eventTS != h.ts || in.eventSSRC != h.ssrc
+	begun := in.events == 0 || in.eventTS != h.TS || in.eventSSRC != h.SSRC
 	if begun {
 		in.startEvent(h, payload[0])
 	} else if in.liveDTMF != nil {
-		in.liveDTMF.update(payload, k.clock(), now)
+		in.liveDTMF.update(payload, k.Clock(), now)
 	}
 	return begun
 }
 
 // startEvent reports a new digit to OnEvent and OnDTMF.
-func (in *inbound) startEvent(h rtpHeader, code byte) {
-	in.eventTS, in.eventSSRC, in.eventSeq = h.ts, h.ssrc, h.seq
+func (in *inbound) startEvent(h rtp.Header, code byte) {
+	in.eventTS, in.eventSSRC, in.eventSeq = h.TS, h.SSRC, h.Seq
 	in.events++
 	in.liveDTMF = nil
 	if in.onEvent != nil {
-		if d, ok := eventDigit(code); ok {
+		if d, ok := dtmf.Digit(code); ok {
 			in.onEvent(d)
 		}
 	}
@@ -207,7 +212,7 @@ func (in *inbound) startEvent(h rtpHeader, code byte) {
 }
 
 // isStaleEvent reports whether a packet belongs to an earlier event and was overtaken by packets of the current one.
-func (in *inbound) isStaleEvent(h rtpHeader) bool {
-	late := int16(in.eventSeq - h.seq)
-	return in.events > 0 && in.eventSSRC == h.ssrc && in.eventTS != h.ts && late > 0 && late < 50
+func (in *inbound) isStaleEvent(h rtp.Header) bool {
+	late := int16(in.eventSeq - h.Seq)
+	return in.events > 0 && in.eventSSRC == h.SSRC && in.eventTS != h.TS && late > 0 && late < 50
 }

@@ -2,6 +2,14 @@ package media
 
 import "time"
 
+import (
+	"soniq/internal/protocol/media/rtp"
+)
+
+import (
+	"soniq/internal/protocol/media/codec"
+)
+
 // reception holds the receiver statistics of RFC 3550 appendix A: extended sequence numbers, loss and jitter, for one
 // source after the other.
 type reception struct {
@@ -21,8 +29,8 @@ type reception struct {
 	clock   int64 // of the last audio, Hz
 	transit int32
 	started bool
-	timed   bool  // transit is known
-	codec   Codec // of the last audio
+	timed   bool        // transit is known
+	codec   codec.Codec // of the last audio
 
 	lossRuns lossRuns
 	meter    qualityMeter
@@ -37,7 +45,7 @@ type qualityWindow struct {
 }
 
 // addPacket counts a packet of payload kind k.
-func (r *reception) addPacket(h rtpHeader, k payloadKind, bytes int, now int64) {
+func (r *reception) addPacket(h rtp.Header, k rtp.Kind, bytes int, now int64) {
 	if r.first == 0 {
 		r.first = now
 		r.window.began = now
@@ -46,12 +54,12 @@ func (r *reception) addPacket(h rtpHeader, k payloadKind, bytes int, now int64) 
 	r.setCodec(k)
 	r.packets++
 	r.bytes += uint64(bytes)
-	if !r.started || h.ssrc != r.ssrc {
+	if !r.started || h.SSRC != r.ssrc {
 		r.newSource(h)
 	}
-	r.updateSequence(h.seq)
-	if !k.event() { // the timestamp of an event does not advance
-		r.updateJitter(h.ts, now)
+	r.updateSequence(h.Seq)
+	if !k.IsEvent() { // the timestamp of an event does not advance
+		r.updateJitter(h.TS, now)
 	}
 	if now-r.window.began >= sampleTime {
 		r.closeWindow(now)
@@ -59,15 +67,15 @@ func (r *reception) addPacket(h rtpHeader, k payloadKind, bytes int, now int64) 
 }
 
 // setCodec follows the codec and its clock.
-func (r *reception) setCodec(k payloadKind) {
+func (r *reception) setCodec(k rtp.Kind) {
 	if r.clock == 0 {
 		r.clock = 8000
 	}
-	if !k.audio() || r.codec == Codec(k) {
+	if !k.IsAudio() || r.codec == codec.Codec(k) {
 		return
 	}
-	r.codec = Codec(k)
-	if clock := int64(r.codec.clock()); clock != r.clock {
+	r.codec = codec.Codec(k)
+	if clock := int64(r.codec.Clock()); clock != r.clock {
 		r.jitter = r.jitter * clock / r.clock
 		r.clock, r.timed = clock, false
 	}
@@ -101,10 +109,10 @@ func (r *reception) jitterTime() time.Duration {
 	return time.Duration(r.jitter * int64(time.Second) / (16 * max(1, r.clock)))
 }
 
-func (r *reception) newSource(h rtpHeader) {
+func (r *reception) newSource(h rtp.Header) {
 	r.oldLost = r.lost()
-	r.started, r.ssrc = true, h.ssrc
-	r.base = uint32(h.seq) + 1<<16 // leaves numbers for earlier packets that arrive late
+	r.started, r.ssrc = true, h.SSRC
+	r.base = uint32(h.Seq) + 1<<16 // leaves numbers for earlier packets that arrive late
 	r.max = r.base - 1
 	r.sourceCount, r.priorExpected, r.priorReceived, r.timed = 0, 0, 0, false
 }

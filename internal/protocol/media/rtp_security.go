@@ -4,29 +4,32 @@ import (
 	"encoding/binary"
 	"math/rand/v2"
 	"net/netip"
+
+	"soniq/internal/protocol/media/sdp"
+	"soniq/internal/protocol/media/srtp"
 )
 
 // applySecurity puts an agreement into force. If protection was agreed on, no unprotected packet passes from then on.
-func (s *Stream) applySecurity(a *securityAgreement) {
+func (s *Stream) applySecurity(a *sdp.Agreement) {
 	s.in.mu.Lock()
-	s.in.protected = a.security != Plain
+	s.in.protected = a.Security != sdp.Plain
 	if !s.in.protected {
 		s.in.decryptor = nil
 	}
 	s.in.mu.Unlock()
 	s.out.mu.Lock()
-	s.out.protected, s.out.mux = a.security != Plain, a.mux
+	s.out.protected, s.out.mux = a.Security != sdp.Plain, a.Mux
 	if !s.out.protected {
 		s.out.encryptor = nil
 	}
 	s.out.mu.Unlock()
-	if a.in.valid() && a.out.valid() {
-		s.setKeys(a.in, a.out)
+	if a.In.Valid() && a.Out.Valid() {
+		s.setKeys(a.In, a.Out)
 	}
 }
 
 // startICEAndDTLS starts ICE and DTLS if they were agreed on. Running ones continue if the agreement did not change.
-func (s *Stream) startICEAndDTLS(a *securityAgreement) {
+func (s *Stream) startICEAndDTLS(a *sdp.Agreement) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -37,29 +40,29 @@ func (s *Stream) startICEAndDTLS(a *securityAgreement) {
 }
 
 // setupICE starts, restarts or ends ICE. The caller holds s.mu.
-func (s *Stream) setupICE(a *securityAgreement) {
+func (s *Stream) setupICE(a *sdp.Agreement) {
 	s.in.mu.Lock()
 	old := s.in.ice
 	switch {
-	case a.ice == nil:
+	case a.ICE == nil:
 		s.in.ice = nil
 	case old == nil:
-		s.in.ice = newICEAgent(s, *a.ice)
+		s.in.ice = newICEAgent(s, *a.ICE)
 		go s.in.ice.run()
-	case a.ice.ufrag != old.params.ufrag || a.ice.remoteUfrag != old.params.remoteUfrag:
-		old.start(*a.ice)
+	case a.ICE.Ufrag != old.params.Ufrag || a.ICE.RemoteUfrag != old.params.RemoteUfrag:
+		old.start(*a.ICE)
 	}
 	s.in.mu.Unlock()
-	if a.ice == nil && old != nil {
+	if a.ICE == nil && old != nil {
 		old.stop()
 	}
 }
 
 // setupDTLS starts or ends DTLS. The caller holds s.mu.
-func (s *Stream) setupDTLS(a *securityAgreement) {
+func (s *Stream) setupDTLS(a *sdp.Agreement) {
 	s.in.mu.Lock()
 	old := s.in.dtls
-	if old != nil && a.security == WebRTC && old.matches(a) {
+	if old != nil && a.Security == sdp.WebRTC && old.matches(a) {
 		s.in.mu.Unlock()
 		return
 	}
@@ -68,7 +71,7 @@ func (s *Stream) setupDTLS(a *securityAgreement) {
 	if old != nil {
 		old.stop()
 	}
-	if a.security != WebRTC {
+	if a.Security != sdp.WebRTC {
 		return
 	}
 	s.in.mu.Lock()
@@ -94,7 +97,7 @@ func (s *Stream) stopICEAndDTLS() {
 }
 
 // setKeys changes to the given SRTP keys. If they are in use already, nothing changes.
-func (s *Stream) setKeys(in, out masterKey) {
+func (s *Stream) setKeys(in, out srtp.MasterKey) {
 	now := s.engine.clock()
 	s.in.mu.Lock()
 	s.in.setKey(in, now)
@@ -104,26 +107,26 @@ func (s *Stream) setKeys(in, out masterKey) {
 	s.out.mu.Unlock()
 }
 
-func (in *inbound) setKey(k masterKey, now int64) {
+func (in *inbound) setKey(k srtp.MasterKey, now int64) {
 	if in.decryptor == nil {
-		in.decryptor, _ = newSRTPDecryptor(k) // fails for keys of wrong length only, which our suites exclude
+		in.decryptor, _ = srtp.NewDecryptor(k) // fails for keys of wrong length only, which our suites exclude
 		return
 	}
-	if in.decryptor.key != k {
-		_ = in.decryptor.rekey(k, in.rx.ssrc, now)
+	if in.decryptor.Key != k {
+		_ = in.decryptor.Rekey(k, in.rx.ssrc, now)
 	}
 }
 
 // setKey changes the key. It also changes the SSRC, so that it does not matter whether the other side's roll-over
 // counter continues or restarts (RFC 3711 §3.3.1).
-func (o *outbound) setKey(k masterKey) {
-	if o.encryptor != nil && o.encryptor.key == k {
+func (o *outbound) setKey(k srtp.MasterKey) {
+	if o.encryptor != nil && o.encryptor.Key == k {
 		return
 	}
 	if o.encryptor != nil {
 		o.ssrc, o.seq, o.mapped = rand.Uint32(), uint16(rand.Uint32())&0x7FFF, false
 	}
-	o.encryptor, _ = newSRTPEncryptor(k)
+	o.encryptor, _ = srtp.NewEncryptor(k)
 }
 
 // encrypt encrypts a packet. It returns nil if there is no key yet.
@@ -131,9 +134,9 @@ func (o *outbound) encrypt(b []byte, report bool) []byte {
 	if o.encryptor == nil {
 		return nil
 	}
-	seal := o.encryptor.encryptRTP
+	seal := o.encryptor.EncryptRTP
 	if report {
-		seal = o.encryptor.encryptRTCP
+		seal = o.encryptor.EncryptRTCP
 	}
 	if out, ok := seal(b); ok {
 		return out
@@ -148,9 +151,9 @@ func (s *Stream) decrypt(b []byte, report bool, now int64) ([]byte, bool) {
 		return nil, false
 	}
 	if report {
-		return o.decryptRTCP(b)
+		return o.DecryptRTCP(b)
 	}
-	return o.decryptRTP(b, binary.BigEndian.Uint32(b[8:]), now)
+	return o.DecryptRTP(b, binary.BigEndian.Uint32(b[8:]), now)
 }
 
 // admitsSource reports whether RTP from this source may belong to the leg. The caller holds in.mu.

@@ -4,6 +4,11 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"sync"
+
+	"soniq/internal/protocol/media/codec"
+	"soniq/internal/protocol/media/rtp"
+	"soniq/internal/protocol/media/sdp"
+	"soniq/internal/protocol/media/srtp"
 )
 
 // outbound is the sending half of a stream. Whatever the source of its packets, the other side sees one source: our
@@ -19,8 +24,8 @@ type outbound struct {
 	protected bool // by SRTP: nothing else is sent
 	to        netip.AddrPort
 	rtcpTo    netip.AddrPort
-	pts       [payloadKindCount]uint8 // payload type by kind; noPT if the other side has none
-	codec     Codec                   // the other side's most preferred codec of those that can be encoded here
+	pts       [rtp.KindCount]uint8 // payload type by kind; noPT if the other side has none
+	codec     codec.Codec          // the other side's most preferred codec of those that can be encoded here
 
 	sentAt    int64  // time when ts was sent
 	relayedAt int64  // time of the last relayed or mixed packet
@@ -36,7 +41,7 @@ type outbound struct {
 	event      relayedEvent
 	digitUntil int64 // until then a relayed digit suppresses our own audio
 
-	encryptor *srtpEncryptor // nil until its key is known
+	encryptor *srtp.Encryptor // nil until its key is known
 
 	packets, bytes uint64
 	report         [96]byte // buffer for RTCP
@@ -47,22 +52,22 @@ const noPT = 0xFF
 func (o *outbound) init() {
 	o.enabled, o.clock, o.relayedAt = true, 8000, -1e9
 	o.ssrc, o.seq, o.ts = rand.Uint32(), uint16(rand.Uint32())&0x7FFF, rand.Uint32() // RFC 3550 §5.1: random starts
-	o.setTypes(staticG711)
+	o.setTypes(sdp.StaticG711)
 }
 
-func (o *outbound) setTypes(list []Format) {
+func (o *outbound) setTypes(list []sdp.Format) {
 	for k := range o.pts {
 		o.pts[k] = noPT
 	}
 	audio := false
 	for i := len(list) - 1; i >= 0; i-- { // backwards: the first of a kind wins
-		k := payloadKindOf(list[i])
-		if k == kindNone {
+		k := rtp.KindOf(list[i])
+		if k == rtp.KindNone {
 			continue
 		}
 		o.pts[k] = list[i].PT
-		if k.audio() && (Codec(k).canEncode() || !audio) {
-			o.codec, audio = Codec(k), true
+		if k.IsAudio() && (codec.Codec(k).CanEncode() || !audio) {
+			o.codec, audio = codec.Codec(k), true
 		}
 	}
 }
@@ -121,16 +126,16 @@ func (o *outbound) stats(st *StreamStats) {
 
 // mapSource maps a source onto our sequence numbers and timeline, so that it continues where the previous one
 // stopped. It reports whether the source is new.
-func (o *outbound) mapSource(from *Stream, h rtpHeader, now int64) bool {
-	if o.mapped && o.source == from && o.sourceSSRC == h.ssrc {
+func (o *outbound) mapSource(from *Stream, h rtp.Header, now int64) bool {
+	if o.mapped && o.source == from && o.sourceSSRC == h.SSRC {
 		return false
 	}
 	next := o.ts
 	if o.started { // at least one packet, else the time that has passed
 		next += max(o.clock/50, o.elapsed(now))
 	}
-	o.source, o.sourceSSRC, o.mapped = from, h.ssrc, true
-	o.seqOffset, o.tsOffset = o.seq+1-h.seq, next-h.ts
+	o.source, o.sourceSSRC, o.mapped = from, h.SSRC, true
+	o.seqOffset, o.tsOffset = o.seq+1-h.Seq, next-h.TS
 	return true
 }
 
@@ -140,17 +145,17 @@ func (o *outbound) elapsed(now int64) uint32 {
 }
 
 // transmit sends b as one packet. The header overwrites its first 12 bytes. The caller holds o.mu.
-func (o *outbound) transmit(socket packetSocket, h rtpHeader, b []byte, now int64) {
-	h.ssrc = o.ssrc
-	if !o.started || int16(h.seq-o.seq) > 0 {
-		o.seq = h.seq
+func (o *outbound) transmit(socket packetSocket, h rtp.Header, b []byte, now int64) {
+	h.SSRC = o.ssrc
+	if !o.started || int16(h.Seq-o.seq) > 0 {
+		o.seq = h.Seq
 	}
-	if !o.started || int32(h.ts-o.ts) > 0 {
-		o.ts, o.sentAt = h.ts, now
+	if !o.started || int32(h.TS-o.ts) > 0 {
+		o.ts, o.sentAt = h.TS, now
 	}
 	o.started = true
-	h.put(b)
-	payload := uint64(len(b) - rtpHeaderLen)
+	h.Put(b)
+	payload := uint64(len(b) - rtp.HeaderLen)
 	if o.protected {
 		if b = o.encrypt(b, false); b == nil {
 			return

@@ -8,31 +8,36 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pion/srtp/v3"
+	pion "github.com/pion/srtp/v3"
+
+	"soniq/internal/protocol/media/codec"
+	"soniq/internal/protocol/media/rtp"
+	"soniq/internal/protocol/media/sdp"
+	"soniq/internal/protocol/media/srtp"
 )
 
 // securePhone is an independent SRTP implementation at the other end of a leg.
 type securePhone struct {
 	*net.UDPConn
 	leg  *Stream
-	send *srtp.Context
-	recv *srtp.Context
+	send *pion.Context
+	recv *pion.Context
 }
 
 // newSecurePhone returns a protected leg's phone and the keys of both directions.
-func newSecurePhone(t testing.TB, e *Engine, s srtpSuite) (phone securePhone, ours, theirs masterKey) {
+func newSecurePhone(t testing.TB, e *Engine, s srtp.Suite) (phone securePhone, ours, theirs srtp.MasterKey) {
 	t.Helper()
-	ours, theirs = newMasterKey(s), newMasterKey(s)
+	ours, theirs = srtp.NewMasterKey(s), srtp.NewMasterKey(s)
 	phone = securePhone{UDPConn: rawSocket(t, "127.0.0.1"), leg: openStream(t, e)}
 	phone.send, phone.recv = srtpContext(t, theirs), srtpContext(t, ours)
-	phone.leg.SetRemote(Remote{Addr: phone.addr(), Formats: g711Formats(PCMU, 101)})
-	phone.leg.applySecurity(&securityAgreement{security: SDESRequired, in: theirs, out: ours})
+	phone.leg.SetRemote(Remote{Addr: phone.addr(), Formats: g711Formats(codec.PCMU, 101)})
+	phone.leg.applySecurity(&sdp.Agreement{Security: sdp.SDESRequired, In: theirs, Out: ours})
 	return phone, ours, theirs
 }
 
-func srtpContext(t testing.TB, k masterKey) *srtp.Context {
+func srtpContext(t testing.TB, k srtp.MasterKey) *pion.Context {
 	t.Helper()
-	c, err := k.context()
+	c, err := k.Context()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,13 +83,13 @@ func (p securePhone) hear(t testing.TB) []byte {
 func plainPhone(t testing.TB, e *Engine) (*net.UDPConn, *Stream) {
 	t.Helper()
 	c, leg := rawSocket(t, "127.0.0.1"), openStream(t, e)
-	leg.SetRemote(Remote{Addr: c.LocalAddr().(*net.UDPAddr).AddrPort(), Formats: g711Formats(PCMU, 101)})
+	leg.SetRemote(Remote{Addr: c.LocalAddr().(*net.UDPAddr).AddrPort(), Formats: g711Formats(codec.PCMU, 101)})
 	return c, leg
 }
 
 func TestSRTP_EverySuiteBothWays(t *testing.T) {
 	t.Parallel()
-	for _, s := range offeredSuites {
+	for _, s := range srtp.OfferedSuites {
 		t.Run(s.String(), func(t *testing.T) {
 			t.Parallel()
 			eachLoop(t, func(t *testing.T, e *Engine) {
@@ -101,7 +106,7 @@ func TestSRTP_EverySuiteBothWays(t *testing.T) {
 				reply := bytes.Repeat([]byte{0x51}, 160)
 				for i := range 5 {
 					_, _ = plain.WriteToUDPAddrPort(rtpPacket(uint16(i), uint32(160*i), 9, 0, reply), other.Local())
-					if got := phone.hear(t); !bytes.Equal(got[rtpHeaderLen:], reply) {
+					if got := phone.hear(t); !bytes.Equal(got[rtp.HeaderLen:], reply) {
 						t.Fatalf("packet %d: the phone hears %x", i, got)
 					}
 				}
@@ -118,14 +123,14 @@ func readPayload(t testing.TB, c *net.UDPConn) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, from, to, _ := parseRTP(b[:n])
+	_, from, to, _ := rtp.Parse(b[:n])
 	return b[from:to]
 }
 
 func TestSRTP_OurRollOver(t *testing.T) {
 	t.Parallel()
 	e := testEngine(t, Config{}, newLoop)
-	phone, _, _ := newSecurePhone(t, e, aesSHA80)
+	phone, _, _ := newSecurePhone(t, e, srtp.AES128SHA80)
 	plain, other := plainPhone(t, e)
 	Bridge(phone.leg, other)
 	phone.leg.out.mu.Lock()
@@ -133,7 +138,7 @@ func TestSRTP_OurRollOver(t *testing.T) {
 	phone.leg.out.mu.Unlock()
 	for i := range 20 {
 		_, _ = plain.WriteToUDPAddrPort(rtpPacket(uint16(i), uint32(160*i), 9, 0, []byte{byte(i)}), other.Local())
-		if got := phone.hear(t); got[rtpHeaderLen] != byte(i) {
+		if got := phone.hear(t); got[rtp.HeaderLen] != byte(i) {
 			t.Fatalf("packet %d: %x", i, got)
 		}
 	}
@@ -142,11 +147,11 @@ func TestSRTP_OurRollOver(t *testing.T) {
 func TestSRTP_UnauthenticatedRefused(t *testing.T) {
 	t.Parallel()
 	e := testEngine(t, Config{}, newLoop)
-	phone, _, theirs := newSecurePhone(t, e, aesSHA80)
+	phone, _, theirs := newSecurePhone(t, e, srtp.AES128SHA80)
 	plain, other := plainPhone(t, e)
 	Bridge(phone.leg, other)
 	good := phone.sealed(t, 1, 7, []byte{1, 2, 3})
-	foreign := securePhone{UDPConn: phone.UDPConn, leg: phone.leg, send: srtpContext(t, newMasterKey(aesSHA80))}
+	foreign := securePhone{UDPConn: phone.UDPConn, leg: phone.leg, send: srtpContext(t, srtp.NewMasterKey(srtp.AES128SHA80))}
 	bent := bytes.Clone(phone.sealed(t, 2, 7, []byte{1, 2, 3}))
 	bent[14] ^= 1
 	for _, b := range [][]byte{
@@ -166,7 +171,7 @@ func TestSRTP_UnauthenticatedRefused(t *testing.T) {
 	if st := phone.leg.Stats(); st.Received != 1 || other.Stats().Sent != 1 {
 		t.Errorf("received %d, relayed %d, want 1 and 1", st.Received, other.Stats().Sent)
 	}
-	if theirs.suite != aesSHA80 {
+	if theirs.Suite != srtp.AES128SHA80 {
 		t.Fatal("wrong suite")
 	}
 }
@@ -176,7 +181,7 @@ func TestSRTP_NothingSentWithoutKey(t *testing.T) {
 	t.Parallel()
 	e := testEngine(t, Config{}, newLoop)
 	sink, leg := plainPhone(t, e)
-	leg.applySecurity(&securityAgreement{security: WebRTC})
+	leg.applySecurity(&sdp.Agreement{Security: sdp.WebRTC})
 	if err := leg.Send(t.Context(), make([]int16, 800)); err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +197,7 @@ func TestSRTP_NothingSentWithoutKey(t *testing.T) {
 func TestSRTP_ForeignSourceIgnoredAfterWindow(t *testing.T) {
 	t.Parallel()
 	e := testEngine(t, Config{Latch: time.Nanosecond}, newLoop)
-	phone, _, _ := newSecurePhone(t, e, aesSHA80)
+	phone, _, _ := newSecurePhone(t, e, srtp.AES128SHA80)
 	stranger := rawSocket(t, "127.0.0.66")
 	_, _ = stranger.WriteToUDPAddrPort(phone.sealed(t, 1, 7, []byte{1}), phone.leg.Local())
 	waitFor(t, "the stranger counted", func() bool { return phone.leg.Stats().Ignored == 1 })
@@ -202,7 +207,7 @@ func TestSRTP_ForeignSourceIgnoredAfterWindow(t *testing.T) {
 func TestSRTP_SprayDoesNotTakeOverLeg(t *testing.T) {
 	t.Parallel()
 	e := testEngine(t, Config{}, newLoop)
-	phone, _, _ := newSecurePhone(t, e, aes128GCM)
+	phone, _, _ := newSecurePhone(t, e, srtp.AES128GCM)
 	stranger := rawSocket(t, "127.0.0.66")
 	_, _ = stranger.WriteToUDPAddrPort(rtpPacket(1, 1, 1, 0, make([]byte, 160)), phone.leg.Local())
 	waitFor(t, "the stranger counted", func() bool { return phone.leg.Stats().Unauthenticated == 1 })
@@ -214,8 +219,8 @@ func TestSRTP_SprayDoesNotTakeOverLeg(t *testing.T) {
 func TestSRTP_PhoneBehindNATLearned(t *testing.T) {
 	t.Parallel()
 	e := testEngine(t, Config{}, newLoop)
-	phone, _, _ := newSecurePhone(t, e, aesSHA80)
-	phone.leg.SetRemote(Remote{Addr: netip.MustParseAddrPort("192.168.99.99:4000"), Formats: g711Formats(PCMU, 101)})
+	phone, _, _ := newSecurePhone(t, e, srtp.AES128SHA80)
+	phone.leg.SetRemote(Remote{Addr: netip.MustParseAddrPort("192.168.99.99:4000"), Formats: g711Formats(codec.PCMU, 101)})
 	phone.transmit(t, phone.sealed(t, 1, 7, []byte{1}))
 	waitFor(t, "the source learned", func() bool { return phone.leg.Stats().Remote == phone.addr() })
 }
@@ -223,7 +228,7 @@ func TestSRTP_PhoneBehindNATLearned(t *testing.T) {
 func TestSRTP_RekeyInCall(t *testing.T) {
 	t.Parallel()
 	e := testEngine(t, Config{}, newLoop)
-	phone, ours, theirs := newSecurePhone(t, e, aesSHA80)
+	phone, ours, theirs := newSecurePhone(t, e, srtp.AES128SHA80)
 	plain, other := plainPhone(t, e)
 	Bridge(phone.leg, other)
 	say := func(p securePhone, seq uint16, word byte) {
@@ -235,17 +240,17 @@ func TestSRTP_RekeyInCall(t *testing.T) {
 	}
 	say(phone, 65535, 1)
 	say(phone, 0, 2) // the phone's roll-over counter is 1 now
-	phone.leg.applySecurity(&securityAgreement{security: SDESRequired, in: theirs, out: ours})
+	phone.leg.applySecurity(&sdp.Agreement{Security: sdp.SDESRequired, In: theirs, Out: ours})
 	say(phone, 1, 3) // the same keys again change nothing
-	next := newMasterKey(aesSHA80)
-	phone.leg.applySecurity(&securityAgreement{security: SDESRequired, in: next, out: ours})
+	next := srtp.NewMasterKey(srtp.AES128SHA80)
+	phone.leg.applySecurity(&sdp.Agreement{Security: sdp.SDESRequired, In: next, Out: ours})
 	say(phone, 2, 4) // in transit when the keys changed
 	anew := phone
 	anew.send = srtpContext(t, next)
 	anew.send.SetROC(7, 1)
 	say(anew, 3, 5) // continues its roll-over counter
-	last := newMasterKey(aes256GCM)
-	phone.leg.applySecurity(&securityAgreement{security: SDESRequired, in: last, out: newMasterKey(aes256GCM)})
+	last := srtp.NewMasterKey(srtp.AES256GCM)
+	phone.leg.applySecurity(&sdp.Agreement{Security: sdp.SDESRequired, In: last, Out: srtp.NewMasterKey(srtp.AES256GCM)})
 	anew.send = srtpContext(t, last)
 	say(anew, 4, 6) // restarts its roll-over counter
 }
@@ -253,7 +258,7 @@ func TestSRTP_RekeyInCall(t *testing.T) {
 func TestSRTCP_ReportsEncrypted(t *testing.T) {
 	t.Parallel()
 	e := testEngine(t, Config{}, newLoop)
-	phone, _, theirs := newSecurePhone(t, e, aesSHA80)
+	phone, _, theirs := newSecurePhone(t, e, srtp.AES128SHA80)
 	rtcp := rawSocket(t, "127.0.0.1")
 	phone.leg.SetRemote(Remote{Addr: phone.addr(), RTCP: rtcp.LocalAddr().(*net.UDPAddr).AddrPort()})
 	report := []byte{0x80, rtcpSR, 0, 6, 0, 0, 0, 7, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
@@ -277,7 +282,7 @@ func TestSRTCP_ReportsEncrypted(t *testing.T) {
 	if err != nil || bye[1] != rtcpSR || bye[len(bye)-7] != rtcpBYE {
 		t.Errorf("want a sender report that ends in BYE: %x %v", bye, err)
 	}
-	if theirs.suite != aesSHA80 {
+	if theirs.Suite != srtp.AES128SHA80 {
 		t.Fatal("wrong suite")
 	}
 }
@@ -285,18 +290,18 @@ func TestSRTCP_ReportsEncrypted(t *testing.T) {
 func TestSRTP_SSRCsPerKeyBounded(t *testing.T) {
 	t.Parallel()
 	e := testEngine(t, Config{}, newLoop)
-	phone, _, _ := newSecurePhone(t, e, aesSHA80)
-	for i := range uint32(maxSSRCs + 10) {
+	phone, _, _ := newSecurePhone(t, e, srtp.AES128SHA80)
+	for i := range uint32(srtp.MaxSSRCs + 10) {
 		phone.leg.receive(phone.sealed(t, 1, i, []byte{1}), phone.addr(), e.clock())
 	}
-	if st := phone.leg.Stats(); st.Received != maxSSRCs || st.Unauthenticated != 10 {
+	if st := phone.leg.Stats(); st.Received != srtp.MaxSSRCs || st.Unauthenticated != 10 {
 		t.Errorf("%+v", st)
 	}
 }
 
 func TestSRTP_RelayDoesNotAllocate(t *testing.T) {
 	e := testEngine(t, Config{}, newLoop) // not parallel: AllocsPerRun counts for the whole process
-	for _, s := range offeredSuites {
+	for _, s := range srtp.OfferedSuites {
 		a, _, _ := newSecurePhone(t, e, s)
 		b, _, _ := newSecurePhone(t, e, s)
 		Bridge(a.leg, b.leg)
@@ -308,7 +313,7 @@ func TestSRTP_RelayDoesNotAllocate(t *testing.T) {
 		for i := range sealed {
 			p := rtpPacket(uint16(i), uint32(160*i), 7, 0, make([]byte, 160))
 			p[0] |= 0x10 // with the extension browsers send
-			p = append(p[:rtpHeaderLen], append([]byte{0xBE, 0xDE, 0, 1, 0x10, 0x55, 0, 0}, p[rtpHeaderLen:]...)...)
+			p = append(p[:rtp.HeaderLen], append([]byte{0xBE, 0xDE, 0, 1, 0x10, 0x55, 0, 0}, p[rtp.HeaderLen:]...)...)
 			sealed[i], _ = a.send.EncryptRTP(nil, p, nil)
 		}
 		n, from, now := 0, a.addr(), e.clock()
@@ -325,45 +330,14 @@ func TestSRTP_RelayDoesNotAllocate(t *testing.T) {
 	}
 }
 
-func TestParseCrypto_Lines(t *testing.T) {
-	t.Parallel()
-	const key = "inline:WVNfX19zZW1jdGwgKCkgewkyMjA7fQp9CnVubGVz" // RFC 4568 §9.1
-	for line, ok := range map[string]bool{
-		"1 AES_CM_128_HMAC_SHA1_80 " + key + "|2^20|1:4 FEC_ORDER=FEC_SRTP": false,
-		"1 AES_CM_128_HMAC_SHA1_80 " + key + "|2^20|1:4":                    true,
-		"1 AES_CM_128_HMAC_SHA1_80 " + key + "|1:4":                         true,
-		"1 AES_CM_128_HMAC_SHA1_80 " + key + "|1:5":                         false,
-		"1 AES_CM_128_HMAC_SHA1_80 " + key + "|300:1":                       false,
-		"1 AES_CM_128_HMAC_SHA1_32 " + key + "|2^31 WSH=128":                true,
-		"1 AES_CM_128_HMAC_SHA1_80 " + key + " UNENCRYPTED_SRTP":            false,
-		"1 AES_CM_128_HMAC_SHA1_80 " + key + " UNAUTHENTICATED_SRTP":        false,
-		"1 AES_CM_128_HMAC_SHA1_80 " + key + ";" + key:                      false,
-		"1 AES_CM_128_HMAC_SHA1_80 inline:WVNfX19z":                         false,
-		"1 AEAD_AES_128_GCM " + key:                                         false, // two bytes too many
-		"1 F8_128_HMAC_SHA1_80 " + key:                                      false,
-		"x AES_CM_128_HMAC_SHA1_80 " + key:                                  false,
-		"1 AES_CM_128_HMAC_SHA1_80":                                         false,
-	} {
-		if c, got := parseCrypto(line); got != ok {
-			t.Errorf("%s: accepted %v as %+v", line, got, c)
-		}
-	}
-	for _, s := range offeredSuites {
-		c := cryptoAttribute{3, newMasterKey(s)}
-		if back, ok := parseCrypto(c.encode()); !ok || back != c {
-			t.Errorf("%q came back as %+v", c.encode(), back)
-		}
-	}
-}
-
 func TestSRTP_MKI(t *testing.T) {
 	t.Parallel()
 	e := testEngine(t, Config{}, newLoop)
-	phone, ours, theirs := newSecurePhone(t, e, aesSHA80)
-	if !theirs.parseMKI("258:4") || binary.BigEndian.Uint32(theirs.mki[:]) != 258 {
-		t.Fatalf("%+v", theirs.mki)
+	phone, ours, theirs := newSecurePhone(t, e, srtp.AES128SHA80)
+	if !theirs.ParseMKI("258:4") || binary.BigEndian.Uint32(theirs.MKI[:]) != 258 {
+		t.Fatalf("%+v", theirs.MKI)
 	}
-	phone.leg.applySecurity(&securityAgreement{security: SDESRequired, in: theirs, out: ours})
+	phone.leg.applySecurity(&sdp.Agreement{Security: sdp.SDESRequired, In: theirs, Out: ours})
 	phone.send = srtpContext(t, theirs)
 	phone.transmit(t, phone.sealed(t, 1, 7, make([]byte, 160)))
 	waitFor(t, "the packet accepted", func() bool { return phone.leg.Stats().ReceivedBytes == 160 })

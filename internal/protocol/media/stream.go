@@ -4,6 +4,9 @@ import (
 	"net/netip"
 	"sync"
 	"time"
+	"unique"
+
+	"soniq/internal/protocol/media/sdp"
 )
 
 // A Stream is one leg's RTP session. All methods are safe for concurrent use.
@@ -13,6 +16,7 @@ import (
 type Stream struct {
 	engine *Engine
 	loop   *loopSlot
+	owner  unique.Handle[string] // of its claim
 	bind   netip.Addr
 	local  netip.AddrPort
 
@@ -89,8 +93,8 @@ type Remote struct {
 	RTCP    netip.AddrPort // zero is the port above Addr's
 	Via     netip.Addr     // source address of the leg's signalling; trusted like Addr's host; may be zero
 	Strict  bool           // accept no third host (trunks with fixed media addresses)
-	Formats []Format       // as the other side declared them: payload types we send, best first; nil keeps the current ones
-	Ours    []Format       // as we declared them: payload types we receive; nil is Formats
+	Formats []sdp.Format   // as the other side declared them: payload types we send, best first; nil keeps the current ones
+	Ours    []sdp.Format   // as we declared them: payload types we receive; nil is Formats
 
 	ice bool // ICE determines the address
 }
@@ -107,19 +111,21 @@ func (s *Stream) SetRemote(r Remote) {
 
 // Apply calls SetRemote and SetDirection with the result of a completed offer/answer exchange, and starts encryption
 // if that was agreed on. via is the source address of the signalling, or zero.
-func (s *Stream) Apply(n *Session, via netip.Addr) {
+func (s *Stream) Apply(n *sdp.Session, via netip.Addr) {
 	d, ok := n.Remote()
 	if !ok {
 		return
 	}
-	if n.security.agreed.restored && n.security.agreed.security != Plain {
+	a := n.Agreement()
+	if a.Restored && a.Security != sdp.Plain {
 		return // without keys nothing can be sent
 	}
 	ours := n.LocalMedia()
-	s.applySecurity(&n.security.agreed)
+	s.applySecurity(a)
 	s.SetDirection(ours.Direction.Sends(), ours.Direction.Receives())
-	s.SetRemote(Remote{Addr: d.Addr, RTCP: d.RTCP, Via: via, Formats: n.sendFormats(), Ours: append(ours.Formats[:len(ours.Formats):len(ours.Formats)], d.Formats...), ice: n.security.agreed.ice != nil})
-	s.startICEAndDTLS(&n.security.agreed)
+	s.SetRemote(s.withoutRefused(Remote{Addr: d.Addr, RTCP: d.RTCP, Via: via, Formats: n.SendFormats(),
+		Ours: append(ours.Formats[:len(ours.Formats):len(ours.Formats)], d.Formats...), ice: a.ICE != nil}))
+	s.startICEAndDTLS(s.withoutRefusedCandidates(a, via))
 }
 
 // SetMuted stops or resumes the use of this leg's audio. While muted it is not relayed, mixed, recorded or passed to

@@ -10,6 +10,8 @@ import (
 // of creating a leg. They are replaced when a call ends, so that no call waits for it. Packets that arrive meanwhile
 // are dropped.
 type prewarmedStreams struct {
+	most int // streams that are kept; fixed
+
 	mu  sync.Mutex // guards all
 	all []*Stream
 }
@@ -38,7 +40,7 @@ func (p *prewarmedStreams) take() *Stream {
 func (p *prewarmedStreams) put(s *Stream) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.all) >= prewarmedCount {
+	if len(p.all) >= p.most {
 		return false
 	}
 	p.all = append(p.all, s)
@@ -48,12 +50,16 @@ func (p *prewarmedStreams) put(s *Stream) bool {
 func (p *prewarmedStreams) belowTarget() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.all) < prewarmedCount
+	return len(p.all) < p.most
 }
 
-// prewarm opens one stream ahead, if one is missing and ports are left.
+// prewarm opens one stream ahead, if one is missing and ports are left. Streams for emergency calls come first.
 func (e *Engine) prewarm() {
-	if !e.prewarmed.belowTarget() {
+	pool := &e.kept
+	if !pool.belowTarget() {
+		pool = &e.prewarmed
+	}
+	if !pool.belowTarget() {
 		return
 	}
 	s, err := e.bindStream(e.loops.loops[0], e.cfg.Bind)
@@ -62,7 +68,7 @@ func (e *Engine) prewarm() {
 	}
 	s.in.close()
 	e.mu.Lock()
-	kept := !e.closed && e.prewarmed.put(s)
+	kept := !e.closed && pool.put(s)
 	e.mu.Unlock()
 	if !kept {
 		e.unbindStream(s)
@@ -70,8 +76,8 @@ func (e *Engine) prewarm() {
 }
 
 // takeStream returns a matching prewarmed stream, or a newly bound one. If all ports are taken, it returns a
-// prewarmed stream of another loop.
-func (e *Engine) takeStream(loop *loopSlot, bind netip.Addr) (*Stream, error) {
+// prewarmed stream of another loop, for an emergency call also one that is kept back.
+func (e *Engine) takeStream(c Claim, loop *loopSlot, bind netip.Addr) (*Stream, error) {
 	fits := bind == e.cfg.Bind
 	if fits && loop == e.loops.loops[0] {
 		if s := e.prewarmed.take(); s != nil {
@@ -79,12 +85,18 @@ func (e *Engine) takeStream(loop *loopSlot, bind netip.Addr) (*Stream, error) {
 		}
 	}
 	s, err := e.bindStream(loop, bind)
-	if fits && errors.Is(err, ErrNoPorts) {
-		if s := e.prewarmed.take(); s != nil {
+	if !fits || !errors.Is(err, ErrNoPorts) {
+		return s, err
+	}
+	if s := e.prewarmed.take(); s != nil {
+		return s, nil
+	}
+	if c.Use == Emergency {
+		if s := e.kept.take(); s != nil {
 			return s, nil
 		}
 	}
-	return s, err
+	return nil, err
 }
 
 // bindStream opens the sockets of a stream on a random free pair of ports.
@@ -104,7 +116,9 @@ func (e *Engine) unbindStream(s *Stream) {
 
 // closePrewarmed closes the prewarmed streams. The engine is closed, so that no more are opened.
 func (e *Engine) closePrewarmed() {
-	for s := e.prewarmed.take(); s != nil; s = e.prewarmed.take() {
-		e.unbindStream(s)
+	for _, pool := range []*prewarmedStreams{&e.prewarmed, &e.kept} {
+		for s := pool.take(); s != nil; s = pool.take() {
+			e.unbindStream(s)
+		}
 	}
 }

@@ -3,6 +3,8 @@ package media
 import (
 	"testing"
 	"unsafe"
+
+	"soniq/internal/protocol/media/sdp"
 )
 
 // Each call has two of these for its whole duration. The allocator rounds up to a size class, and adds a word to
@@ -10,7 +12,7 @@ import (
 func TestStreamAndSession_SizeClass(t *testing.T) {
 	for name, x := range map[string]struct{ size, class uintptr }{
 		"Stream":  {unsafe.Sizeof(Stream{}), 1536},
-		"Session": {unsafe.Sizeof(Session{}), 576},
+		"Session": {unsafe.Sizeof(sdp.Session{}), 576},
 	} {
 		if x.size+8 > x.class {
 			t.Errorf("a %s is %d bytes: %d too many for its class", name, x.size, x.size+8-x.class)

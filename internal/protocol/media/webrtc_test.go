@@ -11,6 +11,12 @@ import (
 
 	"github.com/pion/webrtc/v4"
 	"github.com/pion/webrtc/v4/pkg/media"
+
+	"soniq/internal/protocol/media/codec"
+	"soniq/internal/protocol/media/dsp"
+	"soniq/internal/protocol/media/sdp"
+	"soniq/internal/protocol/media/srtp"
+	"soniq/internal/protocol/media/stun"
 )
 
 // A browser is an independent WebRTC implementation: pion's, on the loopback.
@@ -58,7 +64,7 @@ func (b *browser) hear(track *webrtc.TrackRemote, _ *webrtc.RTPReceiver) {
 			return
 		}
 		b.ear.mu.Lock()
-		b.ear.pcm = append(b.ear.pcm, PCMU.Decode(nil, p.Payload)...)
+		b.ear.pcm = append(b.ear.pcm, codec.PCMU.Decode(nil, p.Payload)...)
 		b.ear.mu.Unlock()
 		wakeUp(b.ear.more)
 	}
@@ -71,7 +77,7 @@ func (b *browser) playTone(t testing.TB, hz float64) {
 		defer close(over)
 		tick := time.NewTicker(20 * time.Millisecond)
 		defer tick.Stop()
-		words := PCMU.Encode(nil, Tone(hz, -10, time.Second, 8000))
+		words := codec.PCMU.Encode(nil, dsp.Tone(hz, -10, time.Second, 8000))
 		for n := 0; ; n++ {
 			select {
 			case <-done:
@@ -126,7 +132,7 @@ func (b *browser) answer(t testing.TB, offer []byte) []byte {
 // webCall is a call between a browser and a plain phone.
 type webCall struct {
 	*browser
-	session  *Session
+	session  *sdp.Session
 	leg      *Stream // the browser's
 	other    *Stream
 	phone    *Stream
@@ -137,9 +143,9 @@ func newWebCall(t testing.TB, e *Engine, lite bool) *webCall {
 	t.Helper()
 	phones := testEngine(t, Config{}, newLoop)
 	c := &webCall{browser: newBrowser(t, lite), leg: openStream(t, e), other: openStream(t, e), phone: openStream(t, phones)}
-	connect(c.phone, c.other, g711Formats(PCMU, 101))
+	connect(c.phone, c.other, g711Formats(codec.PCMU, 101))
 	c.phoneEar = newEarpiece(c.phone)
-	c.session = c.leg.NewSession(Profile{Security: WebRTC})
+	c.session = c.leg.NewSession(sdp.Profile{Security: sdp.WebRTC})
 	Bridge(c.leg, c.other)
 	playTone(t, c.phone, 1000)
 	c.playTone(t, 440)
@@ -158,7 +164,7 @@ func (c *webCall) admit(t testing.TB, offer []byte) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, offer)
 	}
-	m, err := LocalAnswer(d)
+	m, err := sdp.LocalAnswer(d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,8 +179,8 @@ func (c *webCall) admit(t testing.TB, offer []byte) {
 // call makes us call the browser.
 func (c *webCall) call(t testing.TB) {
 	t.Helper()
-	m := LocalOffer()
-	m.Formats = g711Formats(PCMU, 101)[:1]
+	m := sdp.LocalOffer()
+	m.Formats = g711Formats(codec.PCMU, 101)[:1]
 	answer := c.answer(t, c.session.Offer(m))
 	if _, err := c.session.ReceiveAnswer(answer); err != nil {
 		t.Fatalf("%v\n%s", err, answer)
@@ -183,13 +189,13 @@ func (c *webCall) call(t testing.TB) {
 }
 
 // key returns the key that decrypts the browser's packets; no key before the handshake.
-func (c *webCall) key() *masterKey {
+func (c *webCall) key() *srtp.MasterKey {
 	c.leg.in.mu.Lock()
 	defer c.leg.in.mu.Unlock()
 	if c.leg.in.decryptor == nil {
-		return &masterKey{}
+		return &srtp.MasterKey{}
 	}
-	k := c.leg.in.decryptor.key
+	k := c.leg.in.decryptor.Key
 	return &k
 }
 
@@ -254,11 +260,11 @@ func TestWebRTC_HoldResumeAndICERestart(t *testing.T) {
 	c.talk(t)
 	c.invite(t, true) // ICE restarts, the keys stay
 	c.talk(t)
-	ufrag := c.session.security.agreed.ice.remoteUfrag
+	ufrag := c.session.Agreement().ICE.RemoteUfrag
 	waitFor(t, "the new way selected", func() bool {
 		c.leg.in.mu.Lock()
 		defer c.leg.in.mu.Unlock()
-		return c.leg.in.ice.selected != nil && c.leg.in.ice.params.remoteUfrag == ufrag
+		return c.leg.in.ice.selected != nil && c.leg.in.ice.params.RemoteUfrag == ufrag
 	})
 	c.talk(t)
 	if *c.key() != keys {
@@ -272,7 +278,7 @@ func TestDTLS_ForeignCertificateRefused(t *testing.T) {
 	c := newWebCall(t, testEngine(t, Config{}, newLoop), false)
 	offer := string(c.offer(t, false))
 	at := strings.Index(offer, "a=fingerprint:sha-256 ") + len("a=fingerprint:sha-256 ")
-	offer = offer[:at] + colonHex(strings.Repeat("x", 32)) + offer[at+95:]
+	offer = offer[:at] + sdp.FormatFingerprint(strings.Repeat("x", 32)) + offer[at+95:]
 	failed := make(chan struct{})
 	fail := sync.OnceFunc(func() { close(failed) })
 	c.OnConnectionStateChange(func(s webrtc.PeerConnectionState) {
@@ -286,7 +292,7 @@ func TestDTLS_ForeignCertificateRefused(t *testing.T) {
 	case <-time.After(patience):
 		t.Error("the handshake did not fail")
 	}
-	if st := c.leg.Stats(); st.Received != 0 || c.key().valid() {
+	if st := c.leg.Stats(); st.Received != 0 || c.key().Valid() {
 		t.Errorf("%d packets accepted", st.Received)
 	}
 }
@@ -298,14 +304,14 @@ func TestWebRTC_ForeignSourceIgnored(t *testing.T) {
 	c.talk(t)
 	to, before := c.leg.Stats().Remote, c.leg.Stats().Ignored // late responses to checks are ignored too
 	stranger := rawSocket(t, "127.0.0.66")
-	var w stunWriter
-	agent := newICEAgent(c.leg, newICEParameters())
-	w.begin(stunRequest, stunTx{1})
-	copy(w.add(stunUsername, 9), "none:none")
-	w.add(stunUseCandidate, 0)
+	var w stun.Writer
+	agent := newICEAgent(c.leg, sdp.NewICEParameters())
+	w.Begin(stun.Request, stun.TransactionID{1})
+	copy(w.Add(stun.Username, 9), "none:none")
+	w.Add(stun.UseCandidate, 0)
 	for _, b := range [][]byte{
 		rtpPacket(1, 1, 1, 0, make([]byte, 160)),
-		w.end(agent.localMAC),                           // a check without the password
+		w.End(agent.localMAC),                           // a check without the password
 		{22, 254, 253, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0}, // DTLS
 	} {
 		_, _ = stranger.WriteToUDPAddrPort(b, c.leg.Local())

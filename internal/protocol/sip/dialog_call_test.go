@@ -8,16 +8,18 @@ import (
 	"time"
 
 	"soniq/internal/protocol/sip"
+	"soniq/internal/protocol/sip/resolve"
+	"soniq/internal/protocol/sip/sipmsg"
 )
 
 // newAnsweredCall makes a call between two servers and answers it.
-func newAnsweredCall(t testing.TB, transport sip.Transport) (caller, callee *sip.Leg, a, b eventLog) {
+func newAnsweredCall(t testing.TB, transport sipmsg.Transport) (caller, callee *sip.Leg, a, b eventLog) {
 	t.Helper()
 	pa, pb := newTestServer(t, sip.Config{}), newTestServer(t, sip.Config{})
 	return answeredCall(t, pa, pb, transport)
 }
 
-func answeredCall(t testing.TB, pa, pb *testServer, transport sip.Transport) (caller, callee *sip.Leg, a, b eventLog) {
+func answeredCall(t testing.TB, pa, pb *testServer, transport sipmsg.Transport) (caller, callee *sip.Leg, a, b eventLog) {
 	t.Helper()
 	a, b = newEventLog(), newEventLog()
 	caller = placeCall(t, pa, pb, transport, testOfferSDP, a)
@@ -31,11 +33,11 @@ func answeredCall(t testing.TB, pa, pb *testServer, transport sip.Transport) (ca
 	return caller, in.Leg(), a, b
 }
 
-func placeCall(t testing.TB, from, to *testServer, transport sip.Transport, sdp []byte, on eventLog) *sip.Leg {
+func placeCall(t testing.TB, from, to *testServer, transport sipmsg.Transport, sdp []byte, on eventLog) *sip.Leg {
 	t.Helper()
 	leg, err := from.Server.Invite(context.Background(), sip.Outgoing{
-		URI: to.uri("bob"), NextHop: sip.Target{Host: to.Addr().String(), Transport: transport},
-		From: sip.Address{Display: `Al "x" Ice`, URI: sip.URI{User: "alice"}}, SDP: sdp,
+		URI: to.uri("bob"), NextHop: resolve.Target{Host: to.Addr().String(), Transport: transport},
+		From: sipmsg.Address{Display: `Al "x" Ice`, URI: sipmsg.URI{User: "alice"}}, SDP: sdp,
 	}, on.record)
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +45,7 @@ func placeCall(t testing.TB, from, to *testServer, transport sip.Transport, sdp 
 	return leg
 }
 
-var bothTransports = []sip.Transport{sip.UDP, sip.TCP}
+var bothTransports = []sipmsg.Transport{sipmsg.UDP, sipmsg.TCP}
 
 func TestCall_RingAnswerHangUp(t *testing.T) {
 	t.Parallel()
@@ -97,7 +99,7 @@ func TestCall_Rejected(t *testing.T) {
 	t.Parallel()
 	pa, pb := newTestServer(t, sip.Config{}), newTestServer(t, sip.Config{})
 	a, b := newEventLog(), newEventLog()
-	placeCall(t, pa, pb, sip.UDP, testOfferSDP, a)
+	placeCall(t, pa, pb, sipmsg.UDP, testOfferSDP, a)
 	in := pb.wantInbound(t)
 	in.Listen(func(e sip.Event) {
 		if err := in.Answer(testAnswerSDP); !errors.Is(err, sip.ErrLegEnded) {
@@ -138,7 +140,7 @@ func TestLateOffer_AnsweredInACK(t *testing.T) {
 	t.Parallel()
 	pa, pb := newTestServer(t, sip.Config{}), newTestServer(t, sip.Config{})
 	a, b := newEventLog(), newEventLog()
-	leg := placeCall(t, pa, pb, sip.UDP, nil, a)
+	leg := placeCall(t, pa, pb, sipmsg.UDP, nil, a)
 	in := pb.wantInbound(t)
 	if in.Offer != nil {
 		t.Fatalf("late offer carries %q", in.Offer)
@@ -158,7 +160,7 @@ func TestLateOffer_AnsweredInACK(t *testing.T) {
 
 func TestReinvite_BothDirections(t *testing.T) {
 	t.Parallel()
-	caller, callee, a, b := newAnsweredCall(t, sip.UDP)
+	caller, callee, a, b := newAnsweredCall(t, sipmsg.UDP)
 	hold := func(from *sip.Leg, other eventLog) {
 		t.Helper()
 		go func() {
@@ -185,7 +187,7 @@ func TestReinvite_BothDirections(t *testing.T) {
 
 func TestReinvite_RefusedKeepsCall(t *testing.T) {
 	t.Parallel()
-	caller, callee, a, b := newAnsweredCall(t, sip.UDP)
+	caller, callee, a, b := newAnsweredCall(t, sipmsg.UDP)
 	go func() { (<-b).(sip.Reinvite).Respond(488, nil) }()
 	_, err := caller.Reinvite(context.Background(), testOfferSDP)
 	var status *sip.StatusError
@@ -199,7 +201,7 @@ func TestReinvite_RefusedKeepsCall(t *testing.T) {
 
 func TestReinvite_GlareBothSucceed(t *testing.T) {
 	t.Parallel()
-	caller, callee, a, b := newAnsweredCall(t, sip.UDP)
+	caller, callee, a, b := newAnsweredCall(t, sipmsg.UDP)
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	for _, e := range []eventLog{a, b} {
@@ -227,7 +229,7 @@ func TestReinvite_GlareBothSucceed(t *testing.T) {
 
 func TestInfo_DeliveredAndAnswered(t *testing.T) {
 	t.Parallel()
-	caller, _, _, b := newAnsweredCall(t, sip.TCP)
+	caller, _, _, b := newAnsweredCall(t, sipmsg.TCP)
 	go func() {
 		i := (<-b).(sip.Info)
 		if i.ContentType != "application/dtmf-relay" || string(i.Body) != "Signal=5\r\n" {
@@ -244,7 +246,7 @@ func TestEvents_BeforeListenAreKept(t *testing.T) {
 	t.Parallel()
 	pa, pb := newTestServer(t, sip.Config{}), newTestServer(t, sip.Config{})
 	a, b := newEventLog(), newEventLog()
-	leg := placeCall(t, pa, pb, sip.UDP, testOfferSDP, a)
+	leg := placeCall(t, pa, pb, sipmsg.UDP, testOfferSDP, a)
 	in := pb.wantInbound(t)
 	in.Ring(180, nil)
 	wantEvent[sip.Provisional](t, a)
@@ -259,7 +261,7 @@ func TestCall_RefusedConnectionFails503(t *testing.T) {
 	pa, pb := newTestServer(t, sip.Config{}), newTestServer(t, sip.Config{})
 	pb.Close()
 	a := newEventLog()
-	placeCall(t, pa, pb, sip.TCP, testOfferSDP, a)
+	placeCall(t, pa, pb, sipmsg.TCP, testOfferSDP, a)
 	if f := wantEvent[sip.Failed](t, a); f.Status != 503 {
 		t.Errorf("got %+v, want 503 for a refused connection", f)
 	}
@@ -268,13 +270,13 @@ func TestCall_RefusedConnectionFails503(t *testing.T) {
 func TestDrain_RefusesNewCallsOnly(t *testing.T) {
 	t.Parallel()
 	pa, pb := newTestServer(t, sip.Config{}), newTestServer(t, sip.Config{})
-	caller, _, _, b := answeredCall(t, pa, pb, sip.UDP)
+	caller, _, _, b := answeredCall(t, pa, pb, sipmsg.UDP)
 	pb.Drain()
 	ping := newPeer(t, "udp", pb)
 	ping.sendRequest("OPTIONS", "edge", "ping", 1, "")
 	ping.wantMessage("SIP/2.0 503") // a proxy in front sends calls elsewhere
 	refused := newEventLog()
-	placeCall(t, pa, pb, sip.UDP, testOfferSDP, refused)
+	placeCall(t, pa, pb, sipmsg.UDP, testOfferSDP, refused)
 	if f := wantEvent[sip.Failed](t, refused); f.Status != 503 || f.RetryAfter == 0 {
 		t.Errorf("got %+v, want 503 with Retry-After", f)
 	}
@@ -285,7 +287,7 @@ func TestDrain_RefusesNewCallsOnly(t *testing.T) {
 func TestClose_EndsLegs(t *testing.T) {
 	t.Parallel()
 	pa, pb := newTestServer(t, sip.Config{}), newTestServer(t, sip.Config{})
-	_, _, _, b := answeredCall(t, pa, pb, sip.UDP)
+	_, _, _, b := answeredCall(t, pa, pb, sipmsg.UDP)
 	pb.Close()
 	wantEvent[sip.Lost](t, b)
 	if err := pb.Close(); err != nil {
@@ -295,7 +297,7 @@ func TestClose_EndsLegs(t *testing.T) {
 
 func TestReinvite_EndedByBye(t *testing.T) {
 	t.Parallel()
-	caller, callee, a, b := newAnsweredCall(t, sip.UDP)
+	caller, callee, a, b := newAnsweredCall(t, sipmsg.UDP)
 	result := make(chan error, 1)
 	go func() {
 		_, err := caller.Reinvite(context.Background(), testOfferSDP)
@@ -320,9 +322,9 @@ func TestInvite_LargeGoesByTCP(t *testing.T) {
 	pa, pb := newTestServer(t, sip.Config{}), newTestServer(t, sip.Config{})
 	large := append(bytes.Clone(testOfferSDP), bytes.Repeat([]byte("a=x:0123456789\r\n"), 80)...)
 	a := newEventLog()
-	leg := placeCall(t, pa, pb, sip.UDP, large, a)
+	leg := placeCall(t, pa, pb, sipmsg.UDP, large, a)
 	in := pb.wantInbound(t)
-	if in.Transport != sip.TCP || !bytes.Equal(in.Offer, large) {
+	if in.Transport != sipmsg.TCP || !bytes.Equal(in.Offer, large) {
 		t.Errorf("it came over %s with %d bytes of %d", in.Transport, len(in.Offer), len(large))
 	}
 	b := newEventLog()
@@ -340,7 +342,7 @@ func TestInvite_LargeFallsBackToUDP(t *testing.T) {
 	p, e := newPeer(t, "udp", server), newEventLog() // its port is closed for TCP
 	large := append(bytes.Clone(testOfferSDP), bytes.Repeat([]byte("a=x:0123456789\r\n"), 80)...)
 	_, err := server.Server.Invite(context.Background(), sip.Outgoing{
-		URI: "sip:bob@example.com", NextHop: sip.Target{Host: p.conn.LocalAddr().String()}, SDP: large,
+		URI: "sip:bob@example.com", NextHop: resolve.Target{Host: p.conn.LocalAddr().String()}, SDP: large,
 	}, e.record)
 	if err != nil {
 		t.Fatal(err)

@@ -3,6 +3,8 @@ package sip
 import (
 	"strconv"
 	"strings"
+
+	"soniq/internal/protocol/sip/sipmsg"
 )
 
 // Early dialogs of an outgoing INVITE, and PRACK of its reliable provisional responses.
@@ -38,33 +40,33 @@ func (l *Leg) peerSeq(tag string) *uint32 {
 
 // earlyDialogFor returns the early dialog of a provisional response, and creates it if needed. It returns nil if the
 // response has no tag or there are too many dialogs.
-func (c *outgoingInvite) earlyDialogFor(m *message) *earlyDialog {
-	e := c.earlyDialogs[m.to.tag]
+func (c *outgoingInvite) earlyDialogFor(m *received) *earlyDialog {
+	e := c.earlyDialogs[m.To.Tag]
 	if e == nil {
-		if m.to.tag == "" || len(c.earlyDialogs) >= maxForks {
+		if m.To.Tag == "" || len(c.earlyDialogs) >= maxForks {
 			return nil
 		}
 		if c.earlyDialogs == nil {
 			c.earlyDialogs = make(map[string]*earlyDialog, 1)
 		}
 		e = &earlyDialog{}
-		c.earlyDialogs[strings.Clone(m.to.tag)] = e
+		c.earlyDialogs[strings.Clone(m.To.Tag)] = e
 	}
-	e.to, e.path = m.to.value, routeFromResponse(m, c.path.target)
+	e.to, e.path = m.To.Value, routeFromResponse(m, c.path.target)
 	return e
 }
 
-func (l *Leg) handleProvisional(m *message) {
-	if m.status == 100 {
+func (l *Leg) handleProvisional(m *received) {
+	if m.Status == 100 {
 		return
 	}
 	l.learnAllow(m)
 	e := l.outgoingInvite.earlyDialogFor(m)
-	p := Provisional{Status: m.status, Reason: m.reason, Tag: m.to.tag}
-	if m.body != "" && isType(m.get(fContentType), sdpType) {
-		p.SDP = []byte(m.body)
+	p := Provisional{Status: m.Status, Reason: m.Reason, Tag: m.To.Tag}
+	if m.Body != "" && sipmsg.IsType(m.Get(sipmsg.FieldContentType), sipmsg.SDPType) {
+		p.SDP = []byte(m.Body)
 	}
-	if e != nil && m.hasOptionTag(fRequire, "100rel") && !l.sendPRACK(m, e, p.SDP) {
+	if e != nil && m.HasOptionTag(sipmsg.FieldRequire, "100rel") && !l.sendPRACK(m, e, p.SDP) {
 		return
 	}
 	if e != nil && p.SDP != nil {
@@ -75,8 +77,8 @@ func (l *Leg) handleProvisional(m *message) {
 
 // sendPRACK sends the PRACK of a reliable response (RFC 3262 §4). It returns false for a repetition, or if an
 // earlier response is missing.
-func (l *Leg) sendPRACK(m *message, e *earlyDialog, sdp []byte) bool {
-	n, err := strconv.ParseUint(m.getNamed("RSeq"), 10, 32)
+func (l *Leg) sendPRACK(m *received, e *earlyDialog, sdp []byte) bool {
+	n, err := strconv.ParseUint(m.GetNamed("RSeq"), 10, 32)
 	if err != nil || n == 0 {
 		return true // not reliable after all
 	}
@@ -87,7 +89,7 @@ func (l *Leg) sendPRACK(m *message, e *earlyDialog, sdp []byte) bool {
 	if sdp != nil && !l.outgoingInvite.lateOffer {
 		e.offerAnswered = true
 	}
-	rack := "RAck: " + strconv.FormatUint(n, 10) + " " + strconv.FormatUint(uint64(m.cseq), 10) + " INVITE\r\n"
-	l.sendInDialog(requestTemplate{method: "PRACK", path: e.path, to: e.to, extraFields: rack}, func(*message, int) {})
+	rack := "RAck: " + strconv.FormatUint(n, 10) + " " + strconv.FormatUint(uint64(m.CSeq), 10) + " INVITE\r\n"
+	l.sendInDialog(requestTemplate{method: "PRACK", path: e.path, to: e.to, extraFields: rack}, func(*received, int) {})
 	return true
 }

@@ -1,5 +1,9 @@
 package sip
 
+import (
+	"soniq/internal/protocol/sip/sipmsg"
+)
+
 // Events that a leg reports to the switch.
 
 // Event is one of the types below, reported by a leg.
@@ -39,12 +43,17 @@ type Failed struct {
 	Q850       int // from the Reason header (RFC 3326), 0 if not given
 	Contact    string
 	Targets    int // number of addresses of the next hop that were tried (RFC 3263 §4.3)
+	// Silent reports that the last target sent no response of any kind, not even 100.
+	Silent bool
 }
 
 // Acked is the first ACK to our answer of an inbound INVITE. SDP is the answer to our offer if the INVITE had none,
 // else nil.
+//
+// Unanswered is set if our answer carried an offer and the ACK has no answer to it (RFC 3261 §13.2.1 demands one).
 type Acked struct {
-	SDP []byte
+	SDP        []byte
+	Unanswered bool
 }
 
 // Canceled reports that the caller canceled before our answer; 487 has been sent. Final.
@@ -54,11 +63,11 @@ type Canceled struct {
 
 // Reinvite is an offer of the peer inside the dialog, by re-INVITE, UPDATE or PRACK. SDP nil asks us for an offer;
 // its answer then arrives as another Acked event. Early is set before the call is answered. Respond must be called
-// once, from any goroutine, with a final status.
+// once, from any goroutine, with a final status. A refusal may have one warning: the text of its Warning header.
 type Reinvite struct {
 	SDP     []byte
 	Early   bool
-	Respond func(status int, sdp []byte)
+	Respond func(status int, sdp []byte, warning ...string)
 }
 
 // Refreshed is the answer to a re-INVITE that refreshed the session, if it differs from the peer's last SDP: a
@@ -82,7 +91,7 @@ type Info struct {
 // progress of the transfer, 100 to 699; a status of 200 or above ends it. "100 Trying" is sent automatically. Notify
 // does nothing after the end, or if the peer wants no NOTIFY.
 type Refer struct {
-	Target      URI
+	Target      sipmsg.URI
 	ReferredBy  string
 	Replaces    *Leg   // our dialog that the call to Target is to replace; the switch checks its owner
 	RawReplaces string // unescaped Replaces header of the target URI; it may name a dialog elsewhere

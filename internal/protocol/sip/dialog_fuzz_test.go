@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"soniq/internal/protocol/sip/digest"
 )
 
 // dialogScript runs a script of a dialog: messages of the peer, actions of the switch, and time.
@@ -29,7 +31,7 @@ func (s *dialogScript) on(e Event) {
 	case Failed, Canceled, Bye, Lost, Closed:
 		s.ended++
 	case Reinvite:
-		s.offerResponders = append(s.offerResponders, e.Respond)
+		s.offerResponders = append(s.offerResponders, func(status int, sdp []byte) { e.Respond(status, sdp) })
 	case Info:
 		s.requestResponders = append(s.requestResponders, e.Respond)
 	case Refer:
@@ -129,7 +131,7 @@ func (s *dialogScript) switchAnswer(n int, sdp []byte) {
 
 func (s *dialogScript) switchAction(n int) {
 	sdp := []byte("v=0\r\n")
-	nothing := func(*message, error) {}
+	nothing := func(*received, error) {}
 	status := 100 + n/16*50%600
 	switch n % 16 {
 	case 0, 1, 2, 3:
@@ -209,7 +211,7 @@ func (s *dialogScript) receiveCall(fields string) bool {
 
 // placeCall creates an outgoing leg.
 func (s *dialogScript) placeCall(t *testing.T, sdp string) {
-	o := Outgoing{URI: "sip:bob@192.0.2.1", CallID: "c1", SDP: []byte(sdp), Credentials: Credentials{Username: "a", Password: "b"}}
+	o := Outgoing{URI: "sip:bob@192.0.2.1", CallID: "c1", SDP: []byte(sdp), Credentials: digest.Credentials{Username: "a", Password: "b"}}
 	leg, err := s.srv.Invite(context.Background(), o, s.on)
 	if err != nil {
 		t.Fatal(err)

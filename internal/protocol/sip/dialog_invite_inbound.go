@@ -5,6 +5,9 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"soniq/internal/protocol/sip/sipmsg"
+	"soniq/internal/protocol/sip/transport"
 )
 
 // Incoming INVITE: ringing, answer, rejection, CANCEL.
@@ -12,15 +15,15 @@ import (
 // Inbound is a new incoming call that is not answered yet. The exported fields do not change.
 type Inbound struct {
 	CallID      string
-	RequestURI  URI
-	From, To    Address
-	Identity    Address   // P-Asserted-Identity or Remote-Party-ID of a trunk; zero if not given, and for accounts, which cannot assert one
-	Passports   []string  // Identity (RFC 8224) as received: signed statements about the caller (PASSporT)
-	Anonymous   bool      // Privacy: id, or an anonymous From
-	Diversion   []Address // diverting parties, the last one first; trustworthy only from trunks
-	Offer       []byte    // SDP; nil means a late offer: Answer must carry ours
+	RequestURI  sipmsg.URI
+	From, To    sipmsg.Address
+	Identity    sipmsg.Address   // P-Asserted-Identity or Remote-Party-ID of a trunk; zero if not given, and for accounts
+	Passports   []string         // Identity (RFC 8224) as received: signed statements about the caller (PASSporT)
+	Anonymous   bool             // Privacy: id, or an anonymous From
+	Diversion   []sipmsg.Address // diverting parties, the last one first; trustworthy only from trunks
+	Offer       []byte           // SDP; nil means a late offer: Answer must carry ours
 	Source      netip.AddrPort
-	Transport   Transport
+	Transport   sipmsg.Transport
 	Account     string // id of the authenticated account, or
 	TrunkID     string // id of the source's trunk
 	UserAgent   string
@@ -31,9 +34,10 @@ type Inbound struct {
 
 	leg            *Leg
 	trying         sync.WaitGroup // until 100 Trying is sent
-	fields         []field
-	authorizations []string // Authorization and Proxy-Authorization values
-	conn           *conn    // nil: UDP
+	fields         []sipmsg.Field
+	authorizations []string        // Authorization and Proxy-Authorization values
+	conn           *transport.Conn // nil: UDP
+	viaProxy       bool            // the INVITE passed a proxy
 	afterInvite    func()
 }
 
@@ -57,8 +61,8 @@ func (in *Inbound) Listen(on func(Event)) {
 // Header returns the first value of a header field, or "" if there is none.
 func (in *Inbound) Header(name string) string {
 	for _, f := range in.fields {
-		if strings.EqualFold(f.name, name) {
-			return f.value
+		if strings.EqualFold(f.Name, name) {
+			return f.Value
 		}
 	}
 	return ""
@@ -66,22 +70,22 @@ func (in *Inbound) Header(name string) string {
 
 // CalledParty returns the number that a carrier calls at our contact, if the request URI names the contact instead
 // (P-Called-Party-ID, RFC 7315 §4.2). It is zero if not given.
-func (in *Inbound) CalledParty() Address {
-	a, err := readAddress(in.Header("P-Called-Party-ID"))
+func (in *Inbound) CalledParty() sipmsg.Address {
+	a, err := sipmsg.ReadAddress(in.Header("P-Called-Party-ID"))
 	if err != nil {
-		return Address{}
+		return sipmsg.Address{}
 	}
-	return a.address()
+	return a.Address()
 }
 
 // setAccount records the calling account. A device cannot assert an identity (RFC 3325 §5), so Identity is cleared.
-func (in *Inbound) setAccount(acc Account) { in.Account, in.Identity = acc.ID, Address{} }
+func (in *Inbound) setAccount(acc Account) { in.Account, in.Identity = acc.ID, sipmsg.Address{} }
 
 // headerValues returns all values of a header field.
 func (in *Inbound) headerValues(name string) (all []string) {
 	for _, f := range in.fields {
-		if strings.EqualFold(f.name, name) {
-			all = append(all, f.value)
+		if strings.EqualFold(f.Name, name) {
+			all = append(all, f.Value)
 		}
 	}
 	return all
@@ -128,7 +132,7 @@ type inviteAttempt struct {
 func (a *inviteAttempt) expire(s *shard) { delete(s.inviteAttempts, a.key) }
 
 // handleInvite starts a new inbound call.
-func (s *shard) handleInvite(m *message) {
+func (s *shard) handleInvite(m *received) {
 	key := s.txKey(m, "INVITE")
 	a := s.trackInviteAttempt(m, key)
 	if a == nil {
@@ -152,15 +156,15 @@ func (s *shard) handleInvite(m *message) {
 }
 
 // trackInviteAttempt records an INVITE outside dialogs. It returns nil if the INVITE was answered here.
-func (s *shard) trackInviteAttempt(m *message, tx txKey) *inviteAttempt {
-	key := s.srv.hasher.key("a", m.callID, m.from.tag)
+func (s *shard) trackInviteAttempt(m *received, tx txKey) *inviteAttempt {
+	key := s.srv.hasher.key("a", m.CallID, m.From.Tag)
 	a := s.inviteAttempts[key]
 	switch {
 	case a == nil:
 		a = &inviteAttempt{key: key}
 		a.owner = a
 		s.inviteAttempts[key] = a
-	case a.seq == m.cseq && s.serverTxs[a.tx] != nil:
+	case a.seq == m.CSeq && s.serverTxs[a.tx] != nil:
 		// RFC 3261 §8.2.2.2: the same request by another route.
 		s.refuseTx(m, 482, "")
 		return nil
@@ -170,66 +174,66 @@ func (s *shard) trackInviteAttempt(m *message, tx txKey) *inviteAttempt {
 		s.refuseTx(m, a.status, "")
 		return nil
 	}
-	a.tx, a.seq, a.status = tx, m.cseq, 0
+	a.tx, a.seq, a.status = tx, m.CSeq, 0
 	s.timers.set(&a.timer, s.now+txTimeout)
 	return a
 }
 
-func (s *shard) newInboundLeg(m *message, tx *serverTx) *Leg {
+func (s *shard) newInboundLeg(m *received, tx *serverTx) *Leg {
 	l := &Leg{
-		shard: s, callID: m.callID, done: make(chan struct{}), inbound: true, inviteServerTx: tx,
-		localTag: newTag(), remote: m.from.value, remoteTag: m.from.tag,
-		remoteSeq: m.cseq, inviteSeq: m.cseq, flow: m.flow, lateOffer: m.body == "",
+		shard: s, callID: m.CallID, done: make(chan struct{}), inbound: true, inviteServerTx: tx,
+		localTag: sipmsg.NewTag(), remote: m.From.Value, remoteTag: m.From.Tag,
+		remoteSeq: m.CSeq, inviteSeq: m.CSeq, flow: m.flow, lateOffer: m.Body == "",
 	}
 	l.owner = l
 	l.sessionTimer.init(l)
 	l.reliable = newReliable(l, m)
 	l.learnAllow(m)
-	l.notePeerSDP(m.body)
+	l.notePeerSDP(m.Body)
 	l.key = s.dialogKey(l.callID, l.localTag)
-	l.local = m.to.value + ";tag=" + l.localTag
-	l.route = dialogRoute{target: contactURI(m), routes: m.list(fRecordRoute)}
+	l.local = m.To.Value + ";tag=" + l.localTag
+	l.route = dialogRoute{target: contactURI(&m.Message), routes: m.List(sipmsg.FieldRecordRoute)}
 	if l.route.target == "" { // RFC 2543 callers may have none
-		l.route.target = "sip:" + m.flow.addr.String()
+		l.route.target = "sip:" + m.flow.Addr.String()
 	}
-	l.contact = s.srv.contactValue(m.to.addr.uri, m.flow)
-	l.responseHead = m.appendHead(nil, l.localTag)
-	l.recordRoute = m.appendRecordRoute(nil)
+	l.contact = s.srv.layer.ContactValue(m.To.Addr.URI, m.flow)
+	l.responseHead = m.AppendHead(nil, l.localTag)
+	l.recordRoute = m.AppendRecordRoute(nil)
 	tx.leg = l
 	s.legs[l.key] = l
 	return l
 }
 
 // newInbound extracts the fields of the INVITE for the switch.
-func (l *Leg) newInbound(m *message) *Inbound {
+func (l *Leg) newInbound(m *received) *Inbound {
 	in := &Inbound{
-		CallID: m.callID, From: m.from.addr.address(), To: m.to.addr.address(),
-		Source: m.flow.addr, Transport: m.flow.transport(), UserAgent: m.get(fUserAgent),
-		MaxForwards: m.maxForwards, leg: l, fields: append([]field(nil), m.fields...),
+		CallID: m.CallID, From: m.From.Addr.Address(), To: m.To.Addr.Address(),
+		Source: m.flow.Source(), Transport: m.flow.Transport(), UserAgent: m.Get(sipmsg.FieldUserAgent),
+		MaxForwards: m.MaxForwards, leg: l, fields: append([]sipmsg.Field(nil), m.Fields...),
 	}
-	in.RequestURI, _ = ParseURI(m.uri)
+	in.RequestURI, _ = sipmsg.ParseURI(m.URI)
 	if in.MaxForwards < 0 {
 		in.MaxForwards = 70
 	}
-	if m.body != "" {
-		in.Offer = []byte(m.body)
+	if m.Body != "" {
+		in.Offer = []byte(m.Body)
 	}
-	in.Identity, in.Anonymous, in.Diversion, in.Passports = m.assertedIdentity(), m.isAnonymous(), m.diversions(), m.passports()
-	in.authorizations, in.conn = m.authorizations(), m.flow.conn
+	in.Identity, in.Anonymous, in.Diversion, in.Passports = m.AssertedIdentity(), m.IsAnonymous(), m.Diversions(), m.Passports()
+	in.authorizations, in.conn, in.viaProxy = m.Authorizations(), m.flow.Conn, m.viaProxy()
 	return in
 }
 
 // respondToInvite sends a response to the INVITE.
 func (l *Leg) respondToInvite(status int, reason, extra string, sdp []byte) {
 	s := l.shard
-	b := append(appendStatus(s.buf[:0], status, reason), l.responseHead...)
+	b := append(sipmsg.AppendStatus(s.buf[:0], status, reason), l.responseHead...)
 	if status > 100 && status < 300 {
 		b = append(b, l.recordRoute...)
-		b = appendField(b, "Contact", l.contact)
+		b = sipmsg.AppendField(b, "Contact", l.contact)
 		b = append(b, s.srv.capabilityFields()...)
 	}
 	b = append(b, extra...)
-	s.buf = appendBody(b, sdpType, sdp)
+	s.buf = sipmsg.AppendBody(b, sipmsg.SDPType, sdp)
 	l.inviteServerTx.respond(s, status, s.buf)
 }
 
@@ -259,9 +263,9 @@ func (l *Leg) sendRejection(status int, text string, retryAfter time.Duration) {
 	if l.state != legRinging || status < 300 || status > 699 {
 		return
 	}
-	extra := warningField(text)
+	extra := sipmsg.WarningField(text)
 	if retryAfter > 0 {
-		extra += string(appendInt([]byte("Retry-After: "), int64((retryAfter+time.Second-1)/time.Second))) + "\r\n"
+		extra += string(sipmsg.AppendInt([]byte("Retry-After: "), int64((retryAfter+time.Second-1)/time.Second))) + "\r\n"
 	}
 	l.respondToInvite(status, "", extra, nil)
 	l.rememberRejection(status)
@@ -296,7 +300,7 @@ func (l *Leg) rejectForRetry(status int, extra string) {
 }
 
 // handleCancel handles a CANCEL of the unanswered call or of a re-INVITE (RFC 3261 §9.2).
-func (l *Leg) handleCancel(m *message) {
+func (l *Leg) handleCancel(m *received) {
 	if r := l.pendingReinvite; r != nil && r.tx.invite {
 		r.respond(l, 487, nil)
 		return
@@ -304,7 +308,7 @@ func (l *Leg) handleCancel(m *message) {
 	if l.state != legRinging || !l.inbound {
 		return
 	}
-	q850, _ := parseReason(m.get(fReason))
+	q850, _ := parseReason(m.Get(sipmsg.FieldReason))
 	l.respondToInvite(487, "", "", nil)
 	l.terminate(Canceled{Q850: q850})
 }

@@ -4,6 +4,11 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"soniq/internal/protocol/sip/digest"
+	"soniq/internal/protocol/sip/resolve"
+	"soniq/internal/protocol/sip/sipmsg"
+	"soniq/internal/protocol/sip/transport"
 )
 
 // Outgoing INVITE: parameters and choice of the destination.
@@ -16,18 +21,20 @@ type Outgoing struct {
 	// URI is the request URI, such as "sip:+49301234567@carrier.example".
 	URI string
 	// NextHop is the destination if Binding is nil. Empty means the host of URI.
-	NextHop Target
+	NextHop resolve.Target
+	// Trunk is the id of the trunk, as Accounts.Trunk returns it. Requests of the dialog may come from all its addresses.
+	Trunk string
 	// From and To are the header fields. An empty host means our own address in From and the host of URI in To.
-	From, To Address
+	From, To sipmsg.Address
 	// Identity becomes P-Asserted-Identity (RFC 3325) if it has a user.
-	Identity Address
+	Identity sipmsg.Address
 	// RemoteParty becomes Remote-Party-ID if it has a user.
-	RemoteParty Address
+	RemoteParty sipmsg.Address
 	// Anonymous adds "Privacy: id" (RFC 3323).
 	Anonymous bool
 	// Diversion and HistoryInfo are the diverting parties, the last one first. Set the one that the peer understands
 	// (RFC 5806, RFC 7044).
-	Diversion, HistoryInfo []Address
+	Diversion, HistoryInfo []sipmsg.Address
 	// Passports are written as Identity header fields, one line each (RFC 8224 §4).
 	Passports []string
 	// ReferredBy is the Referred-By value of the transfer that causes this call (RFC 3892).
@@ -41,25 +48,15 @@ type Outgoing struct {
 	// SDP is the offer. nil makes it a late offer.
 	SDP []byte
 	// Credentials answer a digest challenge.
-	Credentials Credentials
+	Credentials digest.Credentials
 	// CallID must be unique. Empty means a generated one.
 	CallID string
 	// MaxForwards is the value of the inbound leg less one. 0 means 70.
 	MaxForwards int
 	// RingTimeout cancels the call if no final answer arrives. 0 means 5 minutes.
 	RingTimeout time.Duration
-}
-
-// Target is a next hop. Host may carry a port. Without one, SRV records or the default port of the transport decide
-// (RFC 3263).
-type Target struct {
-	Host      string
-	Transport Transport // empty: from the URI or by DNS
-}
-
-// Credentials hold a digest user name and password.
-type Credentials struct {
-	Username, Password string
+	// ResponseTimeout ends the attempt if no response of any kind arrives, not even 100. 0 means Timer B (32 s).
+	ResponseTimeout time.Duration
 }
 
 // Header is one header field, for fields that Outgoing has no member for.
@@ -75,11 +72,11 @@ type Reason struct {
 
 // outgoingRoute holds the destination of an outgoing request.
 type outgoingRoute struct {
-	uri      URI
+	uri      sipmsg.URI
 	target   string // request URI as text
 	routes   []string
-	flow     flow
-	moreHops []nextHop // further hops if flow fails
+	flow     transport.Flow
+	moreHops []resolve.Hop // further hops if flow fails
 	callID   string
 }
 
@@ -105,13 +102,13 @@ func (s *Server) resolveOutgoing(ctx context.Context, o *Outgoing) (r outgoingRo
 	if o.Binding != nil && r.target == "" {
 		r.target = o.Binding.Contact
 	}
-	if r.uri, err = ParseURI(r.target); err != nil {
+	if r.uri, err = sipmsg.ParseURI(r.target); err != nil {
 		return r, err
 	}
 	if r.callID == "" {
-		r.callID = newCallID()
+		r.callID = sipmsg.NewCallID()
 	}
-	if !isToken(r.callID) {
+	if !sipmsg.IsToken(r.callID) {
 		return r, fmt.Errorf("call id %q is not a token", r.callID)
 	}
 	if o.Binding != nil {
@@ -121,7 +118,7 @@ func (s *Server) resolveOutgoing(ctx context.Context, o *Outgoing) (r outgoingRo
 		}
 		return r, nil
 	}
-	all, err := s.resolveHops(ctx, o.NextHop, r.uri)
+	all, err := s.locator.Hops(ctx, o.NextHop, r.uri)
 	if err != nil {
 		return r, err
 	}

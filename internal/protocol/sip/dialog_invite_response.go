@@ -3,12 +3,14 @@ package sip
 import (
 	"strconv"
 	"strings"
+
+	"soniq/internal/protocol/sip/sipmsg"
 )
 
-// Outgoing INVITE: handling its responses.
+// Responses to our INVITE; the next hop after a failure (RFC 3263 §4.3).
 
 // handleInviteResponse handles each response to our INVITE.
-func (l *Leg) handleInviteResponse(m *message, status int) {
+func (l *Leg) handleInviteResponse(m *received, status int) {
 	switch {
 	case l.state == legCanceling:
 		l.handleResponseAfterCancel(m, status)
@@ -17,7 +19,8 @@ func (l *Leg) handleInviteResponse(m *message, status int) {
 		if status == 503 && l.symmetric {
 			status = 430 // RFC 5626 §5.3.1: the phone's connection is closed
 		}
-		l.terminate(Failed{Status: status, Reason: reasonPhrase(status), Targets: l.outgoingInvite.failedHops + 1})
+		l.terminate(Failed{Status: status, Reason: sipmsg.ReasonPhrase(status), Targets: l.outgoingInvite.failedHops + 1,
+			Silent: !l.outgoingInvite.tx.gotProvisional})
 	case status < 200:
 		l.handleProvisional(m)
 	case status < 300:
@@ -26,14 +29,14 @@ func (l *Leg) handleInviteResponse(m *message, status int) {
 	case status == 422 && l.sessionTimer.raiseInterval(m):
 		l.sendInvite()
 	default:
-		f := failedFrom(m)
+		f := failedFrom(&m.Message)
 		f.Targets = l.outgoingInvite.failedHops + 1
 		l.terminate(f)
 	}
 }
 
 // handleResponseAfterCancel handles a response to an INVITE that was canceled meanwhile.
-func (l *Leg) handleResponseAfterCancel(m *message, status int) {
+func (l *Leg) handleResponseAfterCancel(m *received, status int) {
 	switch {
 	case status < 200:
 		l.sendCancel() // RFC 3261 §9.1: not before a provisional response
@@ -45,25 +48,25 @@ func (l *Leg) handleResponseAfterCancel(m *message, status int) {
 }
 
 // handleAnswer handles the first 2xx: its dialog is the call (RFC 3261 §13.2.2.4).
-func (l *Leg) handleAnswer(m *message) {
+func (l *Leg) handleAnswer(m *received) {
 	c := l.outgoingInvite
 	l.outgoingInvite = nil
 	l.shard.timers.stop(&l.timer)
-	l.remote, l.remoteTag = m.to.value, m.to.tag
+	l.remote, l.remoteTag = m.To.Value, m.To.Tag
 	l.route = routeFromResponse(m, l.route.target)
 	if !l.symmetric {
-		l.shard.srv.guard.trust(m.flow.addr.Addr(), l.shard.now)
+		l.shard.srv.guard.Trust(m.flow.Addr.Addr(), l.shard.now)
 	}
-	if l.flow.conn == nil && !l.symmetric {
+	if l.flow.Conn == nil && !l.symmetric {
 		l.flow = m.flow
 	}
 	l.ackSeq = c.seq
 	var sdp []byte
-	if e := c.earlyDialogs[m.to.tag]; e != nil {
+	if e := c.earlyDialogs[m.To.Tag]; e != nil {
 		sdp, l.remoteSeq = e.sdp, e.seq
 	}
-	if m.body != "" {
-		sdp = []byte(m.body)
+	if m.Body != "" {
+		sdp = []byte(m.Body)
 	}
 	l.learnAllow(m)
 	l.noteLocalSDP(c.offer)
@@ -82,34 +85,78 @@ func (l *Leg) handleAnswer(m *message) {
 
 // lateAnswer2xx handles a 2xx without a transaction: a repeated one, or one of another fork. A repeated 2xx gets the
 // ACK again; the dialog of another fork is hung up.
-func (l *Leg) lateAnswer2xx(m *message) {
+func (l *Leg) lateAnswer2xx(m *received) {
 	s := l.shard
 	s.stats.retransmissions.Add(1)
 	switch {
-	case m.to.tag != l.remoteTag && !l.inbound:
-		l.ackAndHangUp(m)
-	case m.cseq == l.ackSeq && l.lastACK != nil:
-		s.sender.send(l.nextFlow(l.route), l.lastACK)
+	case m.To.Tag != l.remoteTag && !l.inbound:
+		if m.flow.IsSameHost(l.flow) { // all forks answer through the same hop
+			l.ackAndHangUp(m)
+		}
+	case m.CSeq == l.ackSeq && l.lastACK != nil:
+		s.sender.Send(l.nextFlow(l.route), l.lastACK)
 	}
 }
 
 // retryWithCredentials answers a challenge.
-func (l *Leg) retryWithCredentials(m *message) bool {
-	if !l.digestClient.acceptChallenges(m, &l.outgoingInvite.answeredRealms) {
+func (l *Leg) retryWithCredentials(m *received) bool {
+	if !l.digestClient.AcceptInitial(&m.Message, "INVITE", &l.outgoingInvite.answeredRealms) {
 		return false
 	}
 	l.sendInvite()
 	return true
 }
 
-func failedFrom(m *message) Failed {
-	f := Failed{Status: m.status, Reason: m.reason}
-	f.Q850, _ = parseReason(m.get(fReason))
-	after, _, _ := strings.Cut(m.get(fRetryAfter), ";")
+func failedFrom(m *sipmsg.Message) Failed {
+	f := Failed{Status: m.Status, Reason: m.Reason}
+	f.Q850, _ = parseReason(m.Get(sipmsg.FieldReason))
+	after, _, _ := strings.Cut(m.Get(sipmsg.FieldRetryAfter), ";")
 	after, _, _ = strings.Cut(after, "(")
 	f.RetryAfter, _ = strconv.Atoi(strings.TrimSpace(after))
-	if m.status < 400 {
+	if m.Status < 400 {
 		f.Contact = contactURI(m)
 	}
 	return f
+}
+
+// failoverAfter is how long to wait for a next hop if there is another one: T1 doubled three times, so that four
+// datagrams were lost.
+const failoverAfter = 15 * t1 / 2
+
+// shortenInviteTimeout shortens the timeout of an INVITE if there are further hops, or a limit for silence.
+func (l *Leg) shortenInviteTimeout() {
+	c, s := l.outgoingInvite, l.shard
+	limit := c.silenceLimit
+	if len(c.moreHops) > 0 {
+		limit = failoverAfter
+	}
+	if limit > 0 {
+		c.tx.deadline = min(c.tx.deadline, s.now+limit)
+		s.timers.set(&c.tx.timer, min(c.tx.at, c.tx.deadline))
+	}
+}
+
+// tryNextHop sends the INVITE to the next address of its target, unless a fork has already responded (RFC 3263
+// §4.3). Cancel and the ring timeout stay in effect.
+func (l *Leg) tryNextHop() bool {
+	c, s := l.outgoingInvite, l.shard
+	if c == nil || len(c.earlyDialogs) > 0 || len(c.moreHops) == 0 {
+		return false
+	}
+	s.srv.locator.MarkFailed(c.flow.Transport(), c.flow.Addr, s.now)
+	next := c.moreHops[0]
+	c.moreHops = c.moreHops[1:]
+	c.failedHops++
+	c.noTCP = false
+	c.flow = s.srv.flowToHop(next)
+	l.flow = c.flow
+	l.contact = s.srv.layer.ContactValue(contactValueURI(l.contact), c.flow)
+	l.sendInvite()
+	return true
+}
+
+// contactValueURI returns the URI of our Contact value.
+func contactValueURI(contact string) string {
+	a, _ := sipmsg.ReadAddress(contact)
+	return a.URI
 }

@@ -5,6 +5,10 @@ import (
 	"strconv"
 	"sync/atomic"
 	"time"
+
+	"soniq/internal/protocol/sip/digest"
+	"soniq/internal/protocol/sip/sipmsg"
+	"soniq/internal/protocol/sip/transport"
 )
 
 // Leg: state of a dialog, delivery of its events, ACK of a 2xx, next hop.
@@ -62,9 +66,13 @@ type Leg struct {
 	inviteSeq     uint32 // of the INVITE of an inbound leg
 	ackSeq        uint32
 	route         dialogRoute
-	flow          flow   // flow of the peer's requests
-	contact       string // our Contact value
-	digestClient  digestClient
+	flow          transport.Flow // flow of the peer's requests
+	account       string         // a phone: id of its account; empty if unknown
+	trunk         string         // id of the trunk; empty for phones, or if unknown
+	noted         bool           // a request from another source was logged
+	refused       bool           // an offer or refresh from another source was refused
+	contact       string         // our Contact value
+	digestClient  digest.Client
 	inviteAuth    string // credentials of the last INVITE; its ACK repeats them (RFC 3261 §22.1)
 
 	inviteServerTx  *serverTx // inbound, not answered
@@ -82,9 +90,9 @@ type Leg struct {
 
 	outgoingInvite  *outgoingInvite // outgoing, not answered
 	reinviteTx      *clientTx
-	onOfferAnswered func(*message, error) // receives the answer to our pending offer
-	lastACK         []byte                // ACK of our last INVITE, for repeated 2xx
-	deferredBye     *Reason               // BYE to be sent once the ACK has arrived
+	onOfferAnswered func(*received, error) // receives the answer to our pending offer
+	lastACK         []byte                 // ACK of our last INVITE, for repeated 2xx
+	deferredBye     *Reason                // BYE to be sent once the ACK has arrived
 
 	referCount         int                // number of REFERs received
 	referSubscription  *referSubscription // subscription of the last accepted REFER
@@ -112,7 +120,7 @@ type dialogRoute struct {
 type unackedAnswer struct {
 	seq       uint32
 	response  []byte
-	flow      flow
+	flow      transport.Flow
 	lateOffer bool // it carried an offer
 	interval  time.Duration
 	deadline  time.Duration
@@ -232,15 +240,15 @@ func (l *Leg) retransmitAnswer() {
 		return
 	}
 	s.stats.retransmissions.Add(1)
-	s.sender.send(u.flow, u.response)
+	s.sender.Send(u.flow, u.response)
 	u.interval = min(2*u.interval, t2)
 	s.timers.set(&l.timer, min(s.now+u.interval, u.deadline))
 }
 
 // handleACK handles the ACK of a 2xx.
-func (l *Leg) handleACK(m *message) {
+func (l *Leg) handleACK(m *received) {
 	u := l.unacked
-	if u == nil || m.cseq != u.seq {
+	if u == nil || m.CSeq != u.seq {
 		return
 	}
 	l.shard.timers.stop(&l.timer)
@@ -251,50 +259,54 @@ func (l *Leg) handleACK(m *message) {
 		return // of a re-INVITE
 	}
 	var sdp []byte
-	if u.lateOffer && m.body != "" {
-		sdp = []byte(m.body)
-		l.notePeerSDP(m.body)
+	if u.lateOffer && m.Body != "" {
+		sdp = []byte(m.Body)
+		l.notePeerSDP(m.Body)
 	}
-	l.emit(Acked{SDP: sdp})
+	l.emit(Acked{SDP: sdp, Unanswered: u.lateOffer && sdp == nil})
 	if l.deferredBye != nil {
 		l.hangUp(*l.deferredBye)
 	}
 }
 
 // isFromPeer reports whether the From tag is the peer's (RFC 3261 §12.2.2).
-func (l *Leg) isFromPeer(m *message) bool {
+func (l *Leg) isFromPeer(m *received) bool {
 	if l.remoteTag == "" && l.outgoingInvite != nil {
-		return l.outgoingInvite.earlyDialogs[m.from.tag] != nil
+		return l.outgoingInvite.earlyDialogs[m.From.Tag] != nil
 	}
-	return m.from.tag == l.remoteTag || l.remoteTag == ""
+	return m.From.Tag == l.remoteTag || l.remoteTag == ""
 }
 
 // nextFlow returns the flow of the next request. A phone is reached by the flow of its own requests. Otherwise the
-// destination is the first route or the remote target. Names are not resolved, and a private address is not trusted
-// from a public peer: in both cases the peer's own address is used.
-func (l *Leg) nextFlow(p dialogRoute) flow {
+// destination is the first route or the remote target. Names are not resolved. An address that Config.Targets refuses
+// is not used, and a private address is not trusted from a public peer. In these cases the peer's own address is used.
+func (l *Leg) nextFlow(p dialogRoute) transport.Flow {
 	if l.symmetric {
 		return l.flow
 	}
 	next := p.target
 	if len(p.routes) > 0 {
-		if a, err := readAddress(p.routes[0]); err == nil {
-			next = a.uri
+		if a, err := sipmsg.ReadAddress(p.routes[0]); err == nil {
+			next = a.URI
 		}
 	}
-	u, err := ParseURI(next)
-	addr, ok := literalAddr(u)
-	kind := u.transport()
-	if err != nil || !ok || kind.isWebSocket() || addr.Addr().IsPrivate() && !isPrivateAddr(l.flow.addr.Addr()) {
-		return l.shard.srv.reconnected(l.flow)
+	u, err := sipmsg.ParseURI(next)
+	addr, ok := sipmsg.LiteralAddr(u)
+	kind := u.Transport()
+	if err != nil || !ok || kind.IsWebSocket() || addr.Addr().IsPrivate() && !isPrivateAddr(l.flow.Addr.Addr()) ||
+		!l.shard.srv.maySendTo(addr, l.flow.Addr) {
+		return l.shard.srv.layer.Reconnected(l.flow)
 	}
-	sameHost := addr.Addr() == l.flow.addr.Addr()
-	if c := l.flow.conn; c != nil && c.isOpen() && (sameHost && (kind == "" || kind == c.key.transport) || c.key.transport.isEncrypted() && kind != TLS) {
+	sameHost := addr.Addr() == l.flow.Addr.Addr()
+	fits := func(t sipmsg.Transport) bool {
+		return sameHost && (kind == "" || kind == t) || t.IsEncrypted() && kind != sipmsg.TLS
+	}
+	if c := l.flow.Conn; c != nil && c.IsOpen() && fits(c.Key.Transport) {
 		return l.flow
 	}
 	name := ""
-	if sameHost && l.flow.conn != nil {
-		name = l.flow.conn.key.name
+	if sameHost && l.flow.Conn != nil {
+		name = l.flow.Conn.Key.Name
 	}
-	return l.shard.srv.flowTo(kind, addr, name)
+	return l.shard.srv.layer.FlowTo(kind, addr, name)
 }

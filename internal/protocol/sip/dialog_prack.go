@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"soniq/internal/protocol/sip/sipmsg"
 )
 
 // Reliable provisional responses of an incoming INVITE: 100rel and PRACK (RFC 3262).
@@ -32,9 +34,9 @@ const ringRepeatInterval = time.Minute
 const maxWaitingForPRACK = 16
 
 // newReliable returns nil if the caller does not support 100rel.
-func newReliable(l *Leg, m *message) *reliableProvisional {
-	required := m.hasOptionTag(fRequire, "100rel")
-	if !required && !m.hasOptionTag(fSupported, "100rel") {
+func newReliable(l *Leg, m *received) *reliableProvisional {
+	required := m.HasOptionTag(sipmsg.FieldRequire, "100rel")
+	if !required && !m.HasOptionTag(sipmsg.FieldSupported, "100rel") {
 		return nil
 	}
 	p := &reliableProvisional{leg: l, required: required, seq: rand.Uint32N(1 << 30)}
@@ -95,7 +97,7 @@ func (p *reliableProvisional) expire(s *shard) {
 		return
 	}
 	s.stats.retransmissions.Add(1)
-	s.sender.send(l.inviteServerTx.flow, p.response)
+	s.sender.Send(l.inviteServerTx.flow, p.response)
 	p.interval *= 2
 	s.timers.set(&p.timer, min(s.now+p.interval, p.deadline))
 }
@@ -114,9 +116,9 @@ func (p *reliableProvisional) stop(s *shard) {
 }
 
 // handlePRACK handles a PRACK (RFC 3262 §3). An offer in it is handed to the switch.
-func (l *Leg) handlePRACK(m *message) {
+func (l *Leg) handlePRACK(m *received) {
 	s, p := l.shard, l.reliable
-	if p == nil || !p.awaitingPRACK || !l.matchesRAck(m.getNamed("RAck"), p.seq) {
+	if p == nil || !p.awaitingPRACK || !l.matchesRAck(m.GetNamed("RAck"), p.seq) {
 		s.reply(m, 481, "")
 		return
 	}
@@ -127,7 +129,7 @@ func (l *Leg) handlePRACK(m *message) {
 		l.noteLocalSDP(p.sdp)
 	}
 	switch {
-	case m.body == "":
+	case m.Body == "":
 		s.reply(m, 200, "")
 	case !l.offerAnswered || l.ownOfferPending() || l.pendingReinvite != nil || l.state != legRinging:
 		s.reply(m, 488, "")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"soniq/internal/protocol/sip"
+	"soniq/internal/protocol/sip/sipmsg"
 )
 
 func TestPRACK_EarlyMedia(t *testing.T) {
@@ -49,7 +50,7 @@ func TestUpdate_EarlyDialog(t *testing.T) {
 	t.Parallel()
 	pa, pb := newTestServer(t, sip.Config{}), newTestServer(t, sip.Config{})
 	a, b := newEventLog(), newEventLog()
-	caller := placeCall(t, pa, pb, sip.UDP, testOfferSDP, a)
+	caller := placeCall(t, pa, pb, sipmsg.UDP, testOfferSDP, a)
 	in := pb.wantInbound(t)
 	in.Listen(b.record)
 	if _, err := in.Leg().Update(testContext(t), testOfferSDP); err != sip.ErrUpdateNotAllowed {

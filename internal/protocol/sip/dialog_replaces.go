@@ -1,6 +1,10 @@
 package sip
 
-import "strings"
+import (
+	"strings"
+
+	"soniq/internal/protocol/sip/sipmsg"
+)
 
 // Replaces (RFC 3891).
 
@@ -14,9 +18,9 @@ func parseReplaces(value string) (d replacesID, ok bool) {
 	id, params, _ := strings.Cut(value, ";")
 	d.callID = strings.TrimSpace(id)
 	params = ";" + params
-	d.toTag, _ = paramOf(params, "to-tag")
-	d.fromTag, _ = paramOf(params, "from-tag")
-	_, d.earlyOnly = paramOf(params, "early-only")
+	d.toTag, _ = sipmsg.ParamOf(params, "to-tag")
+	d.fromTag, _ = sipmsg.ParamOf(params, "from-tag")
+	_, d.earlyOnly = sipmsg.ParamOf(params, "early-only")
 	return d, d.callID != "" && d.toTag != "" && d.fromTag != ""
 }
 
@@ -26,7 +30,7 @@ func replacesInURI(query string) string {
 		var h string
 		h, query, _ = strings.Cut(query, "&")
 		if name, value, _ := strings.Cut(h, "="); strings.EqualFold(name, "Replaces") {
-			return unescape(value)
+			return sipmsg.Unescape(value)
 		}
 	}
 	return ""

@@ -3,6 +3,9 @@ package sip
 import (
 	"math/rand/v2"
 	"net/netip"
+
+	"soniq/internal/protocol/sip/sipmsg"
+	"soniq/internal/protocol/sip/transport"
 )
 
 // Requests sent inside a dialog: route set, credentials, ACK.
@@ -11,7 +14,7 @@ import (
 type requestTemplate struct {
 	method         string
 	seq            uint32
-	flow           flow
+	flow           transport.Flow
 	path           dialogRoute
 	to             string // To value
 	maxForwards    int
@@ -30,24 +33,24 @@ func (l *Leg) appendRequest(b []byte, o *requestTemplate) ([]byte, uint64) {
 	b = append(b, " SIP/2.0\r\n"...)
 	b = l.shard.srv.appendVia(b, o.flow, branch)
 	for _, r := range routes {
-		b = appendField(b, "Route", r)
+		b = sipmsg.AppendField(b, "Route", r)
 	}
 	if o.maxForwards <= 0 {
 		o.maxForwards = 70
 	}
-	b = appendInt(append(b, "Max-Forwards: "...), int64(o.maxForwards))
+	b = sipmsg.AppendInt(append(b, "Max-Forwards: "...), int64(o.maxForwards))
 	b = append(b, "\r\n"...)
-	b = appendField(b, "From", l.local)
-	b = appendField(b, "To", o.to)
-	b = appendField(b, "Call-ID", l.callID)
-	b = appendInt(append(b, "CSeq: "...), int64(o.seq))
+	b = sipmsg.AppendField(b, "From", l.local)
+	b = sipmsg.AppendField(b, "To", o.to)
+	b = sipmsg.AppendField(b, "Call-ID", l.callID)
+	b = sipmsg.AppendInt(append(b, "CSeq: "...), int64(o.seq))
 	b = append(append(append(b, ' '), o.method...), "\r\n"...)
 	switch o.method {
 	case "INVITE", "REFER", "NOTIFY", "UPDATE": // RFC 3261 §12.1.1, RFC 3311 §5.1, RFC 6665 §4.2.2
-		b = appendField(b, "Contact", l.contact)
+		b = sipmsg.AppendField(b, "Contact", l.contact)
 	}
 	b = append(append(b, o.extraFields...), o.auth...)
-	return appendBody(b, o.contentType, o.body), branch
+	return sipmsg.AppendBody(b, o.contentType, o.body), branch
 }
 
 // uriAndRoutes returns the request URI and the Route values of a request on this route.
@@ -56,25 +59,25 @@ func (p dialogRoute) uriAndRoutes() (uri string, routes []string) {
 		return p.target, p.routes
 	}
 	// RFC 3261 §12.2.1.1: a strict router takes the request URI.
-	a, _ := readAddress(p.routes[0])
-	return a.uri, append(append([]string(nil), p.routes[1:]...), "<"+p.target+">")
+	a, _ := sipmsg.ReadAddress(p.routes[0])
+	return a.URI, append(append([]string(nil), p.routes[1:]...), "<"+p.target+">")
 }
 
 // appendVia writes our Via line.
-func (s *Server) appendVia(b []byte, f flow, branch uint64) []byte {
-	b = append(append(b, "Via: SIP/2.0/"...), f.viaName()...)
-	b = append(append(b, ' '), s.sentBy(f)...)
-	b = appendBranch(append(b, ";branch="...), branch)
+func (s *Server) appendVia(b []byte, f transport.Flow, branch uint64) []byte {
+	b = append(append(b, "Via: SIP/2.0/"...), f.ViaName()...)
+	b = append(append(b, ' '), s.layer.SentBy(f)...)
+	b = sipmsg.AppendBranch(append(b, ";branch="...), branch)
 	return append(b, ";rport\r\n"...)
 }
 
 // isLooseRoute reports whether a route is a loose router (RFC 3261 §16.12).
 func isLooseRoute(route string) bool {
-	a, err := readAddress(route)
+	a, err := sipmsg.ReadAddress(route)
 	if err != nil {
 		return true
 	}
-	u, err := ParseURI(a.uri)
+	u, err := sipmsg.ParseURI(a.URI)
 	_, lr := u.Param("lr")
 	return err != nil || lr
 }
@@ -88,13 +91,13 @@ func (l *Leg) sendInDialog(o requestTemplate, on responseFunc) *clientTx {
 		o.path, o.to = l.route, l.remote
 	}
 	o.flow = l.nextFlow(o.path)
-	o.auth = l.digestClient.authorizationFields(o.method, o.path.target, o.body)
+	o.auth = l.digestClient.AuthorizationFields(o.method, o.path.target, o.body)
 	if o.method == "INVITE" {
 		l.inviteAuth = o.auth
 	}
 	b, branch := l.appendRequest(nil, &o)
-	return s.startClientTx(clientKey{branch, txKindOf(o.method)}, o.flow, b, func(m *message, status int) {
-		if m != nil && (status == 401 || status == 407) && l.digestClient.acceptChallenges(m, &o.answeredRealms) {
+	return s.startClientTx(clientKey{branch, txKindOf(o.method)}, o.flow, b, func(m *received, status int) {
+		if m != nil && (status == 401 || status == 407) && l.digestClient.AcceptInDialog(&m.Message, &o.answeredRealms) {
 			l.resendInDialog(o, on)
 			return
 		}
@@ -112,62 +115,49 @@ func (l *Leg) resendInDialog(o requestTemplate, on responseFunc) {
 
 // sendAck acknowledges a 2xx (RFC 3261 §13.2.2.4) and keeps the ACK for repeated 2xx.
 func (l *Leg) sendAck(seq uint32, sdp []byte) {
-	o := requestTemplate{method: "ACK", seq: seq, path: l.route, to: l.remote, contentType: sdpType, body: sdp, auth: l.inviteAuth}
+	o := requestTemplate{method: "ACK", seq: seq, path: l.route, to: l.remote, contentType: sipmsg.SDPType, body: sdp, auth: l.inviteAuth}
 	o.flow = l.nextFlow(l.route)
 	l.lastACK, _ = l.appendRequest(nil, &o)
 	l.ackSeq = seq
-	l.shard.sender.send(o.flow, l.lastACK)
+	l.shard.sender.Send(o.flow, l.lastACK)
 }
 
 // ackAndHangUp acknowledges an unwanted 2xx and hangs up its dialog (RFC 3261 §9.1, §13.2.2.4).
-func (l *Leg) ackAndHangUp(m *message) {
+func (l *Leg) ackAndHangUp(m *received) {
 	p := routeFromResponse(m, l.route.target)
-	o := requestTemplate{method: "ACK", seq: m.cseq, path: p, to: m.to.value, flow: l.nextFlow(p)}
+	o := requestTemplate{method: "ACK", seq: m.CSeq, path: p, to: m.To.Value, flow: l.nextFlow(p)}
 	b, _ := l.appendRequest(nil, &o)
-	l.shard.sender.send(o.flow, b)
-	o.method, o.seq = "BYE", m.cseq+1
+	l.shard.sender.Send(o.flow, b)
+	o.method, o.seq = "BYE", m.CSeq+1
 	b, branch := l.appendRequest(nil, &o)
-	l.shard.startClientTx(clientKey{branch, nonInviteTx}, o.flow, b, func(*message, int) {})
+	l.shard.startClientTx(clientKey{branch, nonInviteTx}, o.flow, b, func(*received, int) {})
 }
 
 // routeFromResponse returns the route set and target that a response gives to a caller: Record-Route in reverse order
 // (RFC 3261 §12.1.2).
-func routeFromResponse(m *message, target string) dialogRoute {
-	p := dialogRoute{target: target, routes: m.list(fRecordRoute)}
+func routeFromResponse(m *received, target string) dialogRoute {
+	p := dialogRoute{target: target, routes: m.List(sipmsg.FieldRecordRoute)}
 	for i, j := 0, len(p.routes)-1; i < j; i, j = i+1, j-1 {
 		p.routes[i], p.routes[j] = p.routes[j], p.routes[i]
 	}
-	if t := contactURI(m); t != "" {
+	if t := contactURI(&m.Message); t != "" {
 		p.target = t
 	}
 	return p
 }
 
 // contactURI returns the first Contact's URI if it is usable as a request URI, otherwise "".
-func contactURI(m *message) string {
-	first, _ := cutElement(m.get(fContact))
-	a, err := readAddress(first)
-	if err != nil || a.uri == "*" {
+func contactURI(m *sipmsg.Message) string {
+	first, _ := sipmsg.CutElement(m.Get(sipmsg.FieldContact))
+	a, err := sipmsg.ReadAddress(first)
+	if err != nil || a.URI == "*" {
 		return ""
 	}
-	u, err := ParseURI(a.uri)
-	if err != nil || u.query != "" {
+	u, err := sipmsg.ParseURI(a.URI)
+	if err != nil || u.Headers() != "" {
 		return u.String()
 	}
-	return a.uri
-}
-
-// literalAddr returns the address of a URI if its host is an IP address.
-func literalAddr(u URI) (netip.AddrPort, bool) {
-	a, err := netip.ParseAddr(u.Host)
-	if err != nil {
-		return netip.AddrPort{}, false
-	}
-	port := u.Port
-	if port == 0 {
-		port = u.transport().defaultPort()
-	}
-	return netip.AddrPortFrom(a.Unmap(), uint16(port)), true
+	return a.URI
 }
 
 func isPrivateAddr(a netip.Addr) bool {

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"soniq/internal/protocol/sip"
+	"soniq/internal/protocol/sip/digest"
+	"soniq/internal/protocol/sip/sipmsg"
 )
 
 // restartedServer is a server with a handler that restores dialogs before the first message.
@@ -154,7 +156,7 @@ func TestRestore_OnlyAnsweredDialogs(t *testing.T) {
 	t.Parallel()
 	pa, pb := newTestServer(t, sip.Config{}), newTestServer(t, sip.Config{})
 	a, b := newEventLog(), newEventLog()
-	leg := placeCall(t, pa, pb, sip.UDP, testOfferSDP, a)
+	leg := placeCall(t, pa, pb, sipmsg.UDP, testOfferSDP, a)
 	in := pb.wantInbound(t)
 	in.Listen(b.record)
 	if d := leg.Snapshot(); d.CallID != "" {
@@ -193,7 +195,7 @@ func TestRestore_AnswersChallenge(t *testing.T) {
 	p.sendInDialog("ACK", "From: "+headerValue(ok, "From")+"\nTo: "+headerValue(ok, "To")+"\nCall-ID: c1\n", 1, "", "")
 	wantEvent[sip.Acked](t, e)
 	d := storedState(t, in.Leg())
-	d.Credentials = sip.Credentials{Username: "al", Password: "secret"}
+	d.Credentials, d.Realms = digest.Credentials{Username: "al", Password: "secret"}, []string{"r"}
 	r := restartServer(t, server, d)
 	r.legs[0].Bye(sip.Reason{})
 	p.respond(p.wantMessage("BYE "), 407, "one", "Proxy-Authenticate: Digest realm=\"r\", nonce=\"n\"\n")
@@ -207,7 +209,7 @@ func TestRestore_AnswersChallenge(t *testing.T) {
 
 func TestSnapshot_HoldsNoPassword(t *testing.T) {
 	t.Parallel()
-	b, _ := json.Marshal(sip.DialogState{Credentials: sip.Credentials{Username: "al", Password: "secret"}})
+	b, _ := json.Marshal(sip.DialogState{Credentials: digest.Credentials{Username: "al", Password: "secret"}})
 	if bytes.Contains(b, []byte("secret")) {
 		t.Errorf("kept: %s", b)
 	}
@@ -218,7 +220,7 @@ func TestRebind_NewAddress(t *testing.T) {
 	server := newTestServer(t, sip.Config{})
 	before, after, e := newPeer(t, "udp", server), newPeer(t, "udp", server), newEventLog()
 	at := func(p *peer) sip.Binding {
-		return sip.Binding{Contact: "sip:al@phone.invalid", Transport: sip.UDP, Source: netip.MustParseAddrPort(p.conn.LocalAddr().String())}
+		return sip.Binding{Contact: "sip:al@phone.invalid", Transport: sipmsg.UDP, Source: netip.MustParseAddrPort(p.conn.LocalAddr().String())}
 	}
 	first := at(before)
 	leg, err := server.Server.Invite(testContext(t), sip.Outgoing{Binding: &first, SDP: testOfferSDP}, e.record)

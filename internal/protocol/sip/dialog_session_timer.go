@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"soniq/internal/protocol/sip/sipmsg"
 )
 
 // Session timers (RFC 4028). Both sides negotiate how long the session lives without a refresh, and which side
@@ -59,10 +61,10 @@ type sessionGrant struct {
 
 // grantSession decides on the session timer that a request asks for (RFC 4028 §9). If tooBrief is true, the request
 // must be refused with 422.
-func (l *Leg) grantSession(m *message) (g sessionGrant, tooBrief bool) {
-	asked, refresher := parseSessionExpires(m.get(fSessionExpires))
-	least, _ := parseSessionExpires(m.getNamed("Min-SE"))
-	g.peerSupports = m.hasOptionTag(fSupported, "timer") || m.hasOptionTag(fRequire, "timer")
+func (l *Leg) grantSession(m *received) (g sessionGrant, tooBrief bool) {
+	asked, refresher := parseSessionExpires(m.Get(sipmsg.FieldSessionExpires))
+	least, _ := parseSessionExpires(m.GetNamed("Min-SE"))
+	g.peerSupports = m.HasOptionTag(sipmsg.FieldSupported, "timer") || m.HasOptionTag(sipmsg.FieldRequire, "timer")
 	if asked > 0 && asked < minSessionExpires {
 		if g.peerSupports {
 			return g, true
@@ -87,7 +89,7 @@ func parseSessionExpires(value string) (d time.Duration, refresher string) {
 	if err != nil {
 		return 0, ""
 	}
-	refresher, _ = paramOf(";"+params, "refresher")
+	refresher, _ = sipmsg.ParamOf(";"+params, "refresher")
 	return time.Duration(n) * time.Second, refresher
 }
 
@@ -134,8 +136,8 @@ func (x *sessionTimer) headerFields() string {
 
 // raiseInterval handles a 422: it raises the interval to the peer's Min-SE (RFC 4028 §7.3). It returns false if a
 // retry is pointless.
-func (x *sessionTimer) raiseInterval(m *message) bool {
-	least, _ := parseSessionExpires(m.getNamed("Min-SE"))
+func (x *sessionTimer) raiseInterval(m *received) bool {
+	least, _ := parseSessionExpires(m.GetNamed("Min-SE"))
 	if least <= x.interval || least > 24*time.Hour || x.interval == 0 || x.raises == maxSessionRaises {
 		return false
 	}
@@ -146,8 +148,8 @@ func (x *sessionTimer) raiseInterval(m *message) bool {
 
 // startFromAnswer starts the timer granted in a 2xx to our request. If the peer does not support session timers, this
 // side refreshes all the same: that is how a dead peer is noticed.
-func (x *sessionTimer) startFromAnswer(m *message) {
-	interval, refresher := parseSessionExpires(m.get(fSessionExpires))
+func (x *sessionTimer) startFromAnswer(m *received) {
+	interval, refresher := parseSessionExpires(m.Get(sipmsg.FieldSessionExpires))
 	ours := !strings.EqualFold(refresher, "uas")
 	if interval == 0 {
 		interval, ours = x.interval, true
@@ -190,6 +192,9 @@ func (x *sessionTimer) expire(s *shard) {
 	case !x.running || l.state > legConfirmed:
 	case l.state != legConfirmed:
 		s.timers.set(&x.timer, s.now+refreshRetryPause)
+	case !x.weRefresh && l.refused: // its refresh may be what was refused: ask the peer itself
+		l.refused, x.weRefresh = false, true
+		s.timers.set(&x.timer, s.now)
 	case !x.weRefresh || s.now >= x.expiresAt:
 		l.endAsLost("session expired")
 	case l.ownOfferPending() || l.pendingReinvite != nil || l.unacked != nil || x.refreshPending:
@@ -210,18 +215,21 @@ func (l *Leg) refreshSession() {
 	}
 	x.refreshPending = true
 	if l.peerAllowsUpdate {
-		l.sendInDialog(requestTemplate{method: "UPDATE", extraFields: extra}, func(m *message, status int) { l.refreshDone("UPDATE", m, status) })
+		l.sendInDialog(requestTemplate{method: "UPDATE", extraFields: extra}, func(m *received, status int) {
+			l.refreshDone("UPDATE", m, status)
+		})
 		return
 	}
-	l.reinviteTx = l.sendInDialog(requestTemplate{method: "INVITE", contentType: sdpType, body: l.localSDP, extraFields: extra}, func(m *message, status int) {
+	o := requestTemplate{method: "INVITE", contentType: sipmsg.SDPType, body: l.localSDP, extraFields: extra}
+	l.reinviteTx = l.sendInDialog(o, func(m *received, status int) {
 		if status < 200 {
 			return
 		}
 		l.reinviteTx = nil
 		if m != nil && status < 300 {
 			l.handleReinviteAnswer(m, false)
-			if l.notePeerSDP(m.body) {
-				l.emit(Refreshed{SDP: []byte(m.body)})
+			if l.notePeerSDP(m.Body) {
+				l.emit(Refreshed{SDP: []byte(m.Body)})
 			}
 		}
 		l.refreshDone("INVITE", m, status)
@@ -230,7 +238,7 @@ func (l *Leg) refreshSession() {
 
 // refreshDone handles the answer to a refresh. Any other answer shows that the peer is alive; only 408, 481 and a
 // timeout end the session.
-func (l *Leg) refreshDone(method string, m *message, status int) {
+func (l *Leg) refreshDone(method string, m *received, status int) {
 	x, s := &l.sessionTimer, l.shard
 	if status < 200 {
 		return

@@ -4,76 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"soniq/internal/protocol/sip/transport"
 )
-
-// drainSent returns the messages sent since the last call.
-func (l *testShard) drainSent() []string {
-	sent := l.sent
-	l.sent = nil
-	return sent
-}
-
-func headerOfMessage(raw, name string) string {
-	for _, line := range strings.Split(raw, "\r\n") {
-		if n, v, ok := strings.Cut(line, ": "); ok && n == name {
-			return v
-		}
-	}
-	return ""
-}
-
-// receiveResponse receives a response to our request.
-func (l *testShard) receiveResponse(request string, status int, tag, extra, body string) {
-	to := headerOfMessage(request, "To")
-	if tag != "" && !strings.Contains(to, "tag=") {
-		to += ";tag=" + tag
-	}
-	if body != "" {
-		extra += "Content-Type: application/sdp\r\n"
-	}
-	l.handleMessage(fmt.Sprintf("SIP/2.0 %d x\r\nVia: %s\r\nFrom: %s\r\nTo: %s\r\nCall-ID: %s\r\nCSeq: %s\r\nContact: <sip:bob@192.0.2.1>\r\n%sContent-Length: %d\r\n\r\n%s",
-		status, headerOfMessage(request, "Via"), headerOfMessage(request, "From"), to, headerOfMessage(request, "Call-ID"), headerOfMessage(request, "CSeq"), extra, len(body), body), udpPeer)
-}
-
-// receiveRequest receives a request of the peer with additional fields and a body.
-func (l *testShard) receiveRequest(method, branch, toTag string, seq int, extra, body string) {
-	m := request(method, branch, toTag, seq)
-	if body != "" {
-		extra += "Content-Type: application/sdp\r\n"
-	}
-	m = strings.Replace(m, "Content-Length: 0\r\n\r\n", fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", extra, len(body), body), 1)
-	l.handleMessage(m, udpPeer)
-}
-
-// answeredInbound returns an answered call of the peer.
-func (l *testShard) answeredInbound(t *testing.T, extra string) (leg *Leg, tag string, got *[]Event) {
-	t.Helper()
-	l.receiveRequest("INVITE", "i1", "", 1, extra, "v=0\r\n")
-	in := <-l.calls
-	got = new([]Event)
-	in.Listen(func(e Event) { *got = append(*got, e) })
-	in.Answer([]byte("v=0\r\no=ours 1 1\r\n"))
-	l.work()
-	tag = l.localTag()
-	l.receiveRequest("ACK", "a1", tag, 1, "", "")
-	return in.Leg(), tag, got
-}
-
-// placeOutgoing places a call and returns its INVITE.
-func (l *testShard) placeOutgoing(t *testing.T) (leg *Leg, invite string, got *[]Event) {
-	t.Helper()
-	got = new([]Event)
-	leg, err := l.srv.Invite(context.Background(), Outgoing{URI: "sip:bob@192.0.2.1", SDP: []byte("v=0\r\no=ours 1 1\r\n")}, func(e Event) { *got = append(*got, e) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.work()
-	return leg, l.drainSent()[0], got
-}
 
 func TestSessionTimer_GrantedInAnswer(t *testing.T) {
 	t.Parallel()
@@ -116,6 +54,35 @@ func TestSessionTimer_TooShortGets422(t *testing.T) {
 		if sent := l.drainSent(); !strings.HasPrefix(sent[0], "SIP/2.0 422") {
 			t.Errorf("%s: sent %v", method, sent)
 		}
+	}
+}
+
+// A refresh from an address that is not the peer's is refused. It may have been the peer's all the same, so the peer is
+// asked before the call ends.
+func TestSessionTimer_RefusedStrayAsksThePeer(t *testing.T) {
+	t.Parallel()
+	l := newTestShard(t)
+	leg, tag, got := l.answeredInbound(t, "Allow: UPDATE\r\nSupported: timer\r\nSession-Expires: 300;refresher=uac\r\n")
+	leg.account = "al"
+	l.drainSent()
+	l.advance(200 * time.Second)
+	stray := transport.Flow{Addr: netip.MustParseAddrPort("192.0.2.2:5060")}
+	l.handleMessage(request("UPDATE", "stray", tag, 2), stray)
+	l.srv.workers.Wait()
+	l.work()
+	if m := l.sentMethods(); !slices.Equal(m, []string{"407"}) {
+		t.Fatalf("the stray refresh is answered %v", m)
+	}
+	l.drainSent()
+	l.advance(69 * time.Second)
+	sent := l.drainSent()
+	if len(sent) == 0 || !strings.HasPrefix(sent[0], "UPDATE ") {
+		t.Fatalf("sent %v, want a refresh", sent)
+	}
+	l.receiveResponse(sent[0], 200, "", "", "")
+	l.advance(100 * time.Second)
+	if _, lost := (*got)[len(*got)-1].(Lost); lost || leg.state != legConfirmed {
+		t.Errorf("the call ended: %v", *got)
 	}
 }
 
@@ -277,7 +244,7 @@ func TestSessionTimer_OfferDuringRefreshWaits(t *testing.T) {
 	leg, _, _ := l.answeredInbound(t, "")
 	l.advance(900 * time.Second)
 	var got error
-	leg.sendReinvite([]byte("v=0\r\n"), func(_ *message, err error) { got = err })
+	leg.sendReinvite([]byte("v=0\r\n"), func(_ *received, err error) { got = err })
 	var status *StatusError
 	if !errors.As(got, &status) || status.Status != 491 {
 		t.Errorf("got %v, want 491: try again", got)

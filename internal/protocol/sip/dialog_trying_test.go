@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"soniq/internal/protocol/sip"
+	"soniq/internal/protocol/sip/transport"
 )
 
 // TestInvite_HandlerRunsBeforeTryingIsSent: the handler need not wait for the 100, but can.
@@ -15,7 +16,7 @@ func TestInvite_HandlerRunsBeforeTryingIsSent(t *testing.T) {
 	say := make(chan struct{})
 	let := sync.OnceFunc(func() { close(say) })
 	defer let()
-	server := newTestServer(t, sip.Config{Accounts: sip.AnySource{}, Trace: func(e sip.TraceEntry) {
+	server := newTestServer(t, sip.Config{Accounts: sip.AnySource{}, Trace: func(e transport.TraceEntry) {
 		if e.Sent && e.Message.HasPrefix("SIP/2.0 100") {
 			<-say
 		}

@@ -3,7 +3,8 @@ package sip
 import (
 	"context"
 	"errors"
-	"strings"
+
+	"soniq/internal/protocol/sip/sipmsg"
 )
 
 // UPDATE (RFC 3311).
@@ -15,10 +16,10 @@ var ErrUpdateNotAllowed = errors.New("sip: the peer does not allow UPDATE")
 // make an offer, and only after the first offer was answered in a reliable provisional response. It fails with
 // ErrUpdateNotAllowed if the peer does not allow UPDATE. 491 and refusals are handled as in Reinvite.
 func (l *Leg) Update(ctx context.Context, sdp []byte) ([]byte, error) {
-	return l.negotiate(ctx, func(done func(*message, error)) { l.sendUpdate(sdp, done) }, nil)
+	return l.negotiate(ctx, func(done func(*received, error)) { l.sendUpdate(sdp, done) }, nil)
 }
 
-func (l *Leg) sendUpdate(sdp []byte, done func(*message, error)) {
+func (l *Leg) sendUpdate(sdp []byte, done func(*received, error)) {
 	e := l.answeredEarlyDialog()
 	switch {
 	case l.ended.Load() || l.state != legRinging && l.state != legConfirmed:
@@ -28,10 +29,10 @@ func (l *Leg) sendUpdate(sdp []byte, done func(*message, error)) {
 		done(nil, ErrUpdateNotAllowed)
 		return
 	case l.ownOfferPending() || l.pendingReinvite != nil || l.unacked != nil:
-		done(nil, &StatusError{Method: "UPDATE", Status: 491, Reason: reasonPhrase(491)})
+		done(nil, &StatusError{Method: "UPDATE", Status: 491, Reason: sipmsg.ReasonPhrase(491)})
 		return
 	}
-	o := requestTemplate{method: "UPDATE", contentType: sdpType, body: sdp, extraFields: l.shard.srv.capabilityFields()}
+	o := requestTemplate{method: "UPDATE", contentType: sipmsg.SDPType, body: sdp, extraFields: l.shard.srv.capabilityFields()}
 	if e != nil {
 		o.path, o.to = e.path, e.to
 	}
@@ -40,14 +41,14 @@ func (l *Leg) sendUpdate(sdp []byte, done func(*message, error)) {
 	}
 	l.updatePending, l.onOfferAnswered = true, done
 	judge := l.resultHandler("UPDATE", done)
-	l.sendInDialog(o, func(m *message, status int) {
+	l.sendInDialog(o, func(m *received, status int) {
 		if status >= 200 {
 			l.updatePending, l.onOfferAnswered = false, nil
 		}
 		if m != nil && status >= 200 && status < 300 {
 			l.updateTarget(m)
 			l.noteLocalSDP(sdp)
-			l.notePeerSDP(m.body)
+			l.notePeerSDP(m.Body)
 			l.sessionTimer.startFromAnswer(m)
 		}
 		judge(m, status)
@@ -69,16 +70,16 @@ func (l *Leg) answeredEarlyDialog() *earlyDialog {
 
 // handleUpdate handles an UPDATE (RFC 3311 §5.2). Without an offer it is answered here: it updates the target and
 // refreshes the session.
-func (l *Leg) handleUpdate(m *message) {
+func (l *Leg) handleUpdate(m *received) {
 	s := l.shard
 	grant, tooBrief := l.grantSession(m)
-	e := l.earlyDialog(m.from.tag)
+	e := l.earlyDialog(m.From.Tag)
 	switch {
 	case l.pendingReinvite != nil:
 		s.reply(m, 500, glareRetryAfter(m))
 	case tooBrief:
 		s.reply(m, 422, minSEField)
-	case m.body == "":
+	case m.Body == "":
 		l.answerRefreshUpdate(m, grant)
 	case l.ownOfferPending() || l.unacked != nil && l.unacked.lateOffer || e != nil && !e.offerAnswered:
 		s.reply(m, 491, "") // our offer is not answered
@@ -96,7 +97,7 @@ func (l *Leg) handleUpdate(m *message) {
 }
 
 // answerRefreshUpdate answers an UPDATE without an offer.
-func (l *Leg) answerRefreshUpdate(m *message, g sessionGrant) {
+func (l *Leg) answerRefreshUpdate(m *received, g sessionGrant) {
 	l.updateTarget(m)
 	l.learnAllow(m)
 	extra := "Contact: " + l.contact + "\r\n" + l.shard.srv.capabilityFields()
@@ -108,25 +109,8 @@ func (l *Leg) answerRefreshUpdate(m *message, g sessionGrant) {
 }
 
 // learnAllow records from Allow whether the peer supports UPDATE.
-func (l *Leg) learnAllow(m *message) {
-	if allow := m.listNamed("Allow"); allow != nil {
-		l.peerAllowsUpdate = containsFold(allow, "UPDATE")
+func (l *Leg) learnAllow(m *received) {
+	if allow := m.ListNamed("Allow"); allow != nil {
+		l.peerAllowsUpdate = sipmsg.ContainsFold(allow, "UPDATE")
 	}
-}
-
-// hasOptionTag reports whether a field lists an option tag.
-func (m *message) hasOptionTag(k fieldName, tag string) bool {
-	for i := range m.fields {
-		if m.fields[i].kind != k {
-			continue
-		}
-		for rest := m.fields[i].value; rest != ""; {
-			var v string
-			v, rest = cutElement(rest)
-			if strings.EqualFold(v, tag) {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"soniq/internal/protocol/sip"
+	"soniq/internal/protocol/sip/sipmsg"
 )
 
 func TestUpdate_BothDirections(t *testing.T) {
@@ -35,7 +36,7 @@ func TestUpdate_BothDirections(t *testing.T) {
 
 func TestUpdate_RefusedKeepsCall(t *testing.T) {
 	t.Parallel()
-	caller, _, _, b := newAnsweredCall(t, sip.UDP)
+	caller, _, _, b := newAnsweredCall(t, sipmsg.UDP)
 	go func() { (<-b).(sip.Reinvite).Respond(488, nil) }()
 	_, err := caller.Update(testContext(t), testOfferSDP)
 	var status *sip.StatusError

@@ -3,26 +3,29 @@ package sip
 import (
 	"context"
 	"strings"
+
+	"soniq/internal/protocol/sip/sipmsg"
 )
 
 // Waiting for the result of a request inside a dialog; INFO; Allow and Supported.
 
 // Info sends an INFO request and returns once it is answered.
 func (l *Leg) Info(ctx context.Context, contentType string, body []byte) error {
-	_, err := l.runAndWait(ctx, func(done func(*message, error)) {
+	_, err := l.runAndWait(ctx, func(done func(*received, error)) {
 		if l.state != legConfirmed {
 			done(nil, ErrLegEnded)
 			return
 		}
-		l.sendInDialog(requestTemplate{method: "INFO", contentType: sanitizeHeader(contentType), body: body}, l.resultHandler("INFO", done))
+		o := requestTemplate{method: "INFO", contentType: sipmsg.SanitizeHeader(contentType), body: body}
+		l.sendInDialog(o, l.resultHandler("INFO", done))
 	})
 	return err
 }
 
 // resultHandler returns a callback that turns a final response into a result. It ends the dialog on 408 and 481 (RFC
 // 3261 §12.2.1.2).
-func (l *Leg) resultHandler(method string, done func(*message, error)) responseFunc {
-	return func(m *message, status int) {
+func (l *Leg) resultHandler(method string, done func(*received, error)) responseFunc {
+	return func(m *received, status int) {
 		if status < 200 {
 			return
 		}
@@ -30,9 +33,9 @@ func (l *Leg) resultHandler(method string, done func(*message, error)) responseF
 			done(m, nil)
 			return
 		}
-		reason := reasonPhrase(status)
+		reason := sipmsg.ReasonPhrase(status)
 		if m != nil {
-			reason = m.reason
+			reason = m.Reason
 		}
 		done(nil, &StatusError{Method: method, Status: status, Reason: reason, Unsent: m == nil && status == 503})
 		if status == 408 || status == 481 {
@@ -47,19 +50,19 @@ type requestResult struct {
 }
 
 // runAndWait runs do on the shard and waits for its result.
-func (l *Leg) runAndWait(ctx context.Context, do func(done func(*message, error))) ([]byte, error) {
+func (l *Leg) runAndWait(ctx context.Context, do func(done func(*received, error))) ([]byte, error) {
 	return l.runAndWaitUntil(ctx, do, nil)
 }
 
 // runAndWaitUntil is runAndWait with a callback: if ctx ends first, it runs withdraw on the shard. Either the result
 // is returned, or withdraw ran before it.
-func (l *Leg) runAndWaitUntil(ctx context.Context, do func(done func(*message, error)), withdraw func()) ([]byte, error) {
+func (l *Leg) runAndWaitUntil(ctx context.Context, do func(done func(*received, error)), withdraw func()) ([]byte, error) {
 	result := make(chan requestResult, 1)
 	ok := l.shard.enqueue(func(*shard) {
-		do(func(m *message, err error) {
+		do(func(m *received, err error) {
 			a := requestResult{err: err}
-			if m != nil && m.body != "" {
-				a.body = []byte(m.body)
+			if m != nil && m.Body != "" {
+				a.body = []byte(m.Body)
 			}
 			select {
 			case result <- a:
@@ -94,7 +97,7 @@ func (l *Leg) runAndWaitUntil(ctx context.Context, do func(done func(*message, e
 
 // capabilityFields returns our Allow and Supported lines, for requests and answers that start or change a session.
 func (s *Server) capabilityFields() string {
-	return "Allow: " + s.allow + "\r\nSupported: " + supportedOptions + "\r\n"
+	return "Allow: " + s.allow + "\r\nSupported: " + sipmsg.SupportedOptions + "\r\n"
 }
 
 // lateOfferCapabilityFields is capabilityFields of an INVITE without offer. It leaves out 100rel, because the switch

@@ -10,13 +10,16 @@ import (
 	"time"
 
 	"soniq/internal/protocol/sip"
+	"soniq/internal/protocol/sip/digest"
+	"soniq/internal/protocol/sip/resolve"
+	"soniq/internal/protocol/sip/sipmsg"
 )
 
 // callPeer places a call to a hand-driven UDP peer.
 func callPeer(t *testing.T, server *testServer, p *peer, on eventLog) *sip.Leg {
 	t.Helper()
 	leg, err := server.Server.Invite(context.Background(), sip.Outgoing{
-		URI: "sip:bob@example.com", NextHop: sip.Target{Host: p.conn.LocalAddr().String()}, SDP: testOfferSDP,
+		URI: "sip:bob@example.com", NextHop: resolve.Target{Host: p.conn.LocalAddr().String()}, SDP: testOfferSDP,
 	}, on.record)
 	if err != nil {
 		t.Fatal(err)
@@ -134,8 +137,8 @@ func TestBye_ChallengeAnswered(t *testing.T) {
 	server := newTestServer(t, sip.Config{})
 	p, e := newPeer(t, "udp", server), newEventLog()
 	leg, err := server.Server.Invite(context.Background(), sip.Outgoing{
-		URI: "sip:bob@example.com", NextHop: sip.Target{Host: p.conn.LocalAddr().String()}, SDP: testOfferSDP,
-		Credentials: sip.Credentials{Username: "u", Password: "p"},
+		URI: "sip:bob@example.com", NextHop: resolve.Target{Host: p.conn.LocalAddr().String()}, SDP: testOfferSDP,
+		Credentials: digest.Credentials{Username: "u", Password: "p"},
 	}, e.record)
 	if err != nil {
 		t.Fatal(err)
@@ -280,9 +283,9 @@ func TestAdmission_CallLimitRefusesNewCallsOnly(t *testing.T) {
 	t.Parallel()
 	pa := newTestServer(t, sip.Config{})
 	pb := newTestServer(t, sip.Config{Limits: sip.Limits{Calls: 1, RetryAfter: 9 * time.Second}})
-	caller, callee, a, b := answeredCall(t, pa, pb, sip.UDP)
+	caller, callee, a, b := answeredCall(t, pa, pb, sipmsg.UDP)
 	second := newEventLog()
-	placeCall(t, pa, pb, sip.UDP, testOfferSDP, second)
+	placeCall(t, pa, pb, sipmsg.UDP, testOfferSDP, second)
 	if f := wantEvent[sip.Failed](t, second); f.Status != 503 || f.RetryAfter != 9 {
 		t.Errorf("got %+v, want 503 and Retry-After 9", f)
 	}
@@ -294,7 +297,7 @@ func TestAdmission_CallLimitRefusesNewCallsOnly(t *testing.T) {
 	wantEvent[sip.Bye](t, a)
 	wantEvent[sip.Closed](t, b)
 	third := newEventLog()
-	placeCall(t, pa, pb, sip.UDP, testOfferSDP, third)
+	placeCall(t, pa, pb, sipmsg.UDP, testOfferSDP, third)
 	pb.wantInbound(t).Reject(486, "", 0) // there is room again
 	wantEvent[sip.Failed](t, third)
 	if n := pb.Stats().Rejected; n != 1 {
@@ -314,7 +317,7 @@ func TestAdmission_InviteRateLimit(t *testing.T) {
 	statuses := map[int]int{}
 	e := newEventLog()
 	for range 100 {
-		placeCall(t, pa, pb, sip.UDP, testOfferSDP, e)
+		placeCall(t, pa, pb, sipmsg.UDP, testOfferSDP, e)
 	}
 	for range 100 {
 		statuses[wantEvent[sip.Failed](t, e).Status]++

@@ -6,6 +6,3 @@ func ReplacesOf(l *Leg) string {
 	l.enqueue(func() { name <- l.callID + ";to-tag=" + l.localTag + ";from-tag=" + l.remoteTag })
 	return <-name
 }
-
-// RedactSecrets returns a message as traces show it.
-func RedactSecrets(raw string) string { return redactSecrets(raw) }

@@ -141,6 +141,11 @@ var quotedParam = regexp.MustCompile(`(\w+)="?([^",]*)"?`)
 
 // digestAuthorization answers a challenge as a phone does.
 func digestAuthorization(challenge, user, password, method string, nc int) string {
+	return digestAuthorizationFor("sip:x", challenge, user, password, method, nc)
+}
+
+// digestAuthorizationFor answers a challenge for a request URI.
+func digestAuthorizationFor(uri, challenge, user, password, method string, nc int) string {
 	p := map[string]string{}
 	for _, m := range quotedParam.FindAllStringSubmatch(challenge, -1) {
 		p[m[1]] = m[2]
@@ -151,7 +156,6 @@ func digestAuthorization(challenge, user, password, method string, nc int) strin
 		h = func(s string) string { x := sha256.Sum256([]byte(s)); return hex.EncodeToString(x[:]) }
 		alg = "SHA-256"
 	}
-	const uri = "sip:x"
 	count := fmt.Sprintf("%08x", nc)
 	response := h(h(user+":"+p["realm"]+":"+password) + ":" + p["nonce"] + ":" + count + ":abc:auth:" + h(method+":"+uri))
 	return fmt.Sprintf(`Digest username="%s", realm="%s", nonce="%s", uri="%s", response="%s", algorithm=%s, cnonce="abc", qop=auth, nc=%s`,

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"soniq/internal/protocol/sip"
+	"soniq/internal/protocol/sip/sipmsg"
 )
 
 // testRelay is a minimal switch: every call goes to one next hop, with SDP unchanged. One goroutine per call handles
@@ -47,7 +48,7 @@ func (r *testRelay) Invite(ctx context.Context, in *sip.Inbound) {
 	hop, _ := netip.ParseAddrPort(r.next)
 	to.Host, to.Port, to.Params = hop.Addr().String(), int(hop.Port()), ""
 	out, err := r.Server.Invite(ctx, sip.Outgoing{
-		URI: to.String(), From: sip.Address{Display: in.From.Display, URI: sip.URI{User: in.From.URI.User}},
+		URI: to.String(), From: sipmsg.Address{Display: in.From.Display, URI: sipmsg.URI{User: in.From.URI.User}},
 		SDP: in.Offer, MaxForwards: in.MaxForwards - 1,
 	}, func(e sip.Event) { inbox <- relayEvent{e, false} })
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"soniq/internal/protocol/sip"
+	"soniq/internal/protocol/sip/sipmsg"
 )
 
 const testTimeout = 30 * time.Second
@@ -34,6 +35,7 @@ func newTestServer(t testing.TB, c sip.Config) *testServer {
 	if c.Accounts == nil {
 		c.Accounts = sip.AnySource{}
 	}
+	c.Names = append(c.Names, "x") // digestAuthorization names it
 	s, err := sip.Listen(context.Background(), c, p)
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +125,19 @@ func (b *fakeDirectory) Credentials(_ context.Context, user string) (sip.Account
 	return a, ok, nil
 }
 
-func (b *fakeDirectory) Trunk(_ context.Context, source netip.AddrPort, _ sip.Transport) (string, bool) {
+// Exempt exempts the addresses of trunks.
+func (b *fakeDirectory) Exempt(ctx context.Context, source netip.Addr) bool {
+	_, is := b.Trunk(ctx, netip.AddrPortFrom(source, 0), sipmsg.UDP)
+	return is
+}
+
+// IsSourceOf treats all addresses of trunks as those of one trunk.
+func (b *fakeDirectory) IsSourceOf(ctx context.Context, trunkID string, source netip.AddrPort) bool {
+	id, is := b.Trunk(ctx, source, sipmsg.UDP)
+	return is && id == trunkID
+}
+
+func (b *fakeDirectory) Trunk(_ context.Context, source netip.AddrPort, _ sipmsg.Transport) (string, bool) {
 	return "trunk-1", slices.Contains(b.trunks, source.Addr())
 }
 

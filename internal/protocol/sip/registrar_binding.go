@@ -2,6 +2,7 @@ package sip
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"runtime/debug"
@@ -10,6 +11,9 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"soniq/internal/protocol/sip/sipmsg"
+	"soniq/internal/protocol/sip/transport"
 )
 
 // Registrar: REGISTER and the bindings of an account (RFC 3261 §10.3).
@@ -39,28 +43,33 @@ type registerRequest struct {
 	path           []string
 	userAgent      string
 	authorizations []string
-	source         netip.AddrPort
-	conn           *conn
+	uri            sipmsg.URI     // request URI
+	source         netip.AddrPort // where it arrived from: the phone or its proxy
+	client         netip.AddrPort // the phone: behind an edge as the edge saw it
+	viaProxy       bool
+	conn           *transport.Conn
 	outbound       bool // the phone supports outbound flows (RFC 5626)
 }
 
 // handleRegister hands a REGISTER to a goroutine that may query the database.
-func (s *shard) handleRegister(m *message) {
+func (s *shard) handleRegister(m *received) {
 	tx := s.newServerTx(m, s.txKey(m, "REGISTER"))
 	tx.setResponseDeadline(s)
-	head := m.appendHead(nil, s.srv.statelessTag(m))
-	to, _ := ParseURI(m.to.addr.uri)
-	from, _ := ParseURI(m.from.addr.uri)
+	head := m.AppendHead(nil, s.srv.statelessTag(m))
+	to, _ := sipmsg.ParseURI(m.To.Addr.URI)
+	from, _ := sipmsg.ParseURI(m.From.Addr.URI)
 	r := &registerRequest{
-		user: to.User, from: from.User, callID: m.callID, cseq: m.cseq,
-		contacts: m.list(fContact), expires: m.get(fExpires), path: m.list(fPath),
-		userAgent: m.get(fUserAgent), authorizations: m.authorizations(), source: m.flow.addr, conn: m.flow.conn,
-		outbound: m.hasOptionTag(fSupported, "outbound") || m.hasOptionTag(fRequire, "outbound"),
+		user: to.User, from: from.User, callID: m.CallID, cseq: m.CSeq,
+		contacts: m.List(sipmsg.FieldContact), expires: m.Get(sipmsg.FieldExpires), path: m.List(sipmsg.FieldPath),
+		userAgent: m.Get(sipmsg.FieldUserAgent), authorizations: m.Authorizations(), source: m.flow.Addr, client: m.flow.Source(), conn: m.flow.Conn,
+		outbound: m.HasOptionTag(sipmsg.FieldSupported, "outbound") || m.HasOptionTag(sipmsg.FieldRequire, "outbound"),
 	}
+	r.uri, _ = sipmsg.ParseURI(m.URI)
+	r.viaProxy = m.viaProxy()
 	respond := func(status int, extra string) {
 		s.enqueue(func(*shard) {
-			s.buf = append(appendStatus(s.buf[:0], status, ""), head...)
-			s.buf = appendBody(append(s.buf, extra...), "", nil)
+			s.buf = append(sipmsg.AppendStatus(s.buf[:0], status, ""), head...)
+			s.buf = sipmsg.AppendBody(append(s.buf, extra...), "", nil)
 			tx.respond(s, status, s.buf)
 		})
 	}
@@ -77,22 +86,25 @@ func (s *Server) answerRegister(r *registerRequest, respond func(int, string)) {
 	}()
 	ctx, cancel := context.WithTimeout(s.ctx, lookupTimeout)
 	defer cancel()
-	acc, stale, ok, err := s.authenticate(ctx, "REGISTER", r.from, r.authorizations, r.source.Addr(), r.conn)
+	acc, stale, ok, err := s.authenticate(ctx, claim{method: "REGISTER", from: r.from, uri: r.uri, logins: r.authorizations, source: r.client,
+		conn: r.conn, viaProxy: r.viaProxy})
 	switch {
+	case errors.Is(err, errOtherURI):
+		respond(400, otherURIWarning)
 	case err != nil:
 		s.logFailure("look up the account of a REGISTER", err)
 		respond(503, s.retryAfter())
 	case !ok:
 		if len(r.authorizations) == 0 {
-			s.countFutileRequest(r.source.Addr(), r.conn.transport())
+			s.countFutileRequest(r.client.Addr(), r.conn.Transport())
 		}
 		s.stats.challenges.Add(1)
-		respond(401, "WWW-Authenticate: "+s.auth.challenge(acc.digestAlgorithm(), stale)+"\r\n")
+		respond(401, "WWW-Authenticate: "+s.auth.Challenge(acc.hashes().Algorithm(), stale)+"\r\n")
 	case acc.Barred || !s.ownsUser(r):
 		respond(403, "") // RFC 3261 §10.3 steps 3 and 4: not allowed, or another user's address
 	default:
 		if r.conn != nil {
-			r.conn.trusted.Store(true)
+			r.conn.Prove()
 		}
 		status, extra, err := s.updateBindings(ctx, acc.ID, r)
 		if err != nil {
@@ -107,9 +119,9 @@ func (s *Server) answerRegister(r *registerRequest, respond func(int, string)) {
 func (s *Server) ownsUser(r *registerRequest) bool {
 	l, found := s.ownAuthorization(r.authorizations)
 	if !found && r.conn != nil {
-		return strings.EqualFold(r.conn.tokenAccount, r.user)
+		return strings.EqualFold(r.conn.TokenAccount, r.user)
 	}
-	return l.username == r.user
+	return l.Username == r.user
 }
 
 // updateBindings changes the account's bindings and returns the response.
@@ -129,6 +141,9 @@ func (s *Server) updateBindings(ctx context.Context, account string, r *register
 		return 200, bindingFields(live, r, now), nil
 	}
 	next, status := r.applyContacts(live, now, s.limits.Contacts)
+	for i := range next {
+		next[i].Account = account
+	}
 	if status == 423 {
 		return 423, "Min-Expires: " + strconv.Itoa(minExpires) + "\r\n", nil
 	}
@@ -139,7 +154,32 @@ func (s *Server) updateBindings(ctx context.Context, account string, r *register
 		return 0, "", fmt.Errorf("save bindings of %s: %w", account, err)
 	}
 	s.natKeepalives.replace(all, next)
+	s.notePhone(r, account, next)
 	return 200, bindingFields(next, r, now), nil
+}
+
+// notePhone tells the guard until when a user name is registered from the source of a REGISTER.
+func (s *Server) notePhone(r *registerRequest, account string, all []Binding) {
+	until := time.Duration(0)
+	for _, b := range all {
+		if b.Source.Addr() == r.client.Addr() || b.CallID == r.callID {
+			until = max(until, b.Expires.Sub(s.startedAt))
+		}
+	}
+	s.guard.SetPhone(r.client, r.user, account, until, s.clock())
+}
+
+// RestoreRegistrations tells the guard of the phones that registered in an earlier process, and resumes their NAT
+// keep-alives. The user part of the Contact stands for the user name.
+func (s *Server) RestoreRegistrations(all []Binding) {
+	now := s.clock()
+	for _, b := range all {
+		if u, err := sipmsg.ParseURI(b.Contact); err == nil && b.Source.IsValid() && !s.isEdge(b.Source.Addr()) {
+			s.guard.Trust(b.Source.Addr(), now)
+			s.guard.SetPhone(b.Source, u.User, b.Account, b.Expires.Sub(s.startedAt), now)
+		}
+	}
+	s.natKeepalives.replace(nil, all)
 }
 
 // applyContacts computes the new bindings from the old ones, all or nothing (RFC 3261 §10.3).
@@ -186,35 +226,34 @@ func (r *registerRequest) removeAll(old []Binding) ([]Binding, int) {
 
 // newBinding parses one Contact value. It returns the binding, its granted seconds and a status.
 func (r *registerRequest) newBinding(value string, now time.Time) (Binding, int, int) {
-	a, err := readAddress(value)
-	u, err2 := ParseURI(a.uri)
-	if err != nil || err2 != nil || !u.isSIP() {
+	a, err := sipmsg.ReadAddress(value)
+	u, err2 := sipmsg.ParseURI(a.URI)
+	if err != nil || err2 != nil || !u.IsSIP() {
 		return Binding{}, 0, 400
 	}
 	seconds := defaultExpires
 	if r.expires != "" {
 		seconds = parseExpires(r.expires, defaultExpires, maxExpires)
 	}
-	if v, ok := paramOf(a.params, "expires"); ok {
+	if v, ok := sipmsg.ParamOf(a.Params, "expires"); ok {
 		seconds = parseExpires(v, defaultExpires, maxExpires)
 	}
 	if seconds > 0 && seconds < minExpires {
 		return Binding{}, 0, 423 // RFC 3261 §10.2.8
 	}
-	u.query = ""
 	b := Binding{
-		Contact: u.String(), Source: r.source, Transport: UDP, Path: r.pathURIs(),
+		Contact: u.String(), Source: r.source, Transport: sipmsg.UDP, Path: r.pathURIs(),
 		CallID: r.callID, CSeq: r.cseq, UserAgent: r.userAgent, Priority: 1000,
 		Expires: now.Add(time.Duration(min(seconds, maxExpires)) * time.Second), Registered: now,
 	}
 	if r.conn != nil {
-		b.Transport, b.Flow = r.conn.transport(), r.conn.id
+		b.Transport, b.Flow = r.conn.Transport(), r.conn.ID
 	}
-	if id, ok := paramOf(a.params, "+sip.instance"); ok {
-		reg, _ := paramOf(a.params, "reg-id")
+	if id, ok := sipmsg.ParamOf(a.Params, "+sip.instance"); ok {
+		reg, _ := sipmsg.ParamOf(a.Params, "reg-id")
 		b.Instance = id + ";" + reg
 	}
-	if q, ok := paramOf(a.params, "q"); ok {
+	if q, ok := sipmsg.ParamOf(a.Params, "q"); ok {
 		f, _ := strconv.ParseFloat(q, 64)
 		b.Priority = int(max(0, min(f, 1)) * 1000)
 	}
@@ -233,8 +272,8 @@ func parseExpires(s string, otherwise, most int) int {
 func (r *registerRequest) pathURIs() []string {
 	var out []string
 	for _, p := range r.path {
-		if a, err := readAddress(p); err == nil {
-			out = append(out, a.uri)
+		if a, err := sipmsg.ReadAddress(p); err == nil {
+			out = append(out, a.URI)
 		}
 	}
 	return out
@@ -249,8 +288,8 @@ func (b Binding) supersedes(old Binding) bool {
 	if strings.EqualFold(b.Contact, old.Contact) {
 		return true
 	}
-	bu, _ := ParseURI(b.Contact)
-	ou, _ := ParseURI(old.Contact)
+	bu, _ := sipmsg.ParseURI(b.Contact)
+	ou, _ := sipmsg.ParseURI(old.Contact)
 	return len(b.Path) == 0 && b.Source == old.Source && b.Transport == old.Transport && bu.User == ou.User
 }
 
@@ -261,17 +300,17 @@ func bindingFields(all []Binding, r *registerRequest, now time.Time) string {
 	for _, x := range all {
 		left := int64(x.Expires.Sub(now) / time.Second)
 		b = append(append(append(b, "Contact: <"...), x.Contact...), ">;expires="...)
-		b = append(appendInt(b, left), "\r\n"...)
+		b = append(sipmsg.AppendInt(b, left), "\r\n"...)
 	}
 	if r.keepsFlow() {
-		b = appendField(b, "Require", "outbound") // RFC 5626 §6
-		b = append(appendInt(append(b, "Flow-Timer: "...), int64(flowTimer/time.Second)), "\r\n"...)
+		b = sipmsg.AppendField(b, "Require", "outbound") // RFC 5626 §6
+		b = append(sipmsg.AppendInt(append(b, "Flow-Timer: "...), int64(flowTimer/time.Second)), "\r\n"...)
 	}
 	for _, p := range r.path {
-		b = appendField(b, "Path", p) // RFC 3327 §5.3
+		b = sipmsg.AppendField(b, "Path", p) // RFC 3327 §5.3
 	}
 	if len(r.path) > 0 {
-		b = appendField(b, "Supported", "path")
+		b = sipmsg.AppendField(b, "Supported", "path")
 	}
 	return string(b)
 }
@@ -282,9 +321,9 @@ const flowTimer = 2 * time.Minute
 // keepsFlow reports whether a REGISTER is for an outbound flow (RFC 5626 §6).
 func (r *registerRequest) keepsFlow() bool {
 	return r.outbound && slices.ContainsFunc(r.contacts, func(c string) bool {
-		a, _ := readAddress(c)
-		_, instance := paramOf(a.params, "+sip.instance")
-		_, reg := paramOf(a.params, "reg-id")
+		a, _ := sipmsg.ReadAddress(c)
+		_, instance := sipmsg.ParamOf(a.Params, "+sip.instance")
+		_, reg := sipmsg.ParamOf(a.Params, "reg-id")
 		return instance && reg
 	})
 }

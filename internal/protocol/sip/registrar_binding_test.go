@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"soniq/internal/protocol/sip/sipmsg"
+	"soniq/internal/protocol/sip/transport"
 )
 
 func TestRegister_BindingRules(t *testing.T) {
@@ -12,8 +15,8 @@ func TestRegister_BindingRules(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	src := func(port uint16) netip.AddrPort { return netip.AddrPortFrom(netip.MustParseAddr("198.51.100.7"), port) }
 	old := []Binding{
-		{Contact: "sip:al@10.0.0.1:5060", Source: src(1), Transport: UDP, CallID: "a", CSeq: 5, Expires: now.Add(time.Hour)},
-		{Contact: "sip:al@10.0.0.2:5060", Source: src(2), Transport: UDP, CallID: "b", CSeq: 5, Expires: now.Add(time.Hour), Instance: "<urn:uuid:1>;1"},
+		{Contact: "sip:al@10.0.0.1:5060", Source: src(1), Transport: sipmsg.UDP, CallID: "a", CSeq: 5, Expires: now.Add(time.Hour)},
+		{Contact: "sip:al@10.0.0.2:5060", Source: src(2), Transport: sipmsg.UDP, CallID: "b", CSeq: 5, Expires: now.Add(time.Hour), Instance: "<urn:uuid:1>;1"},
 	}
 	for _, c := range []struct {
 		name     string
@@ -40,9 +43,9 @@ func TestRegister_BindingRules(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			var m message
-			m.fields = []field{{fContact, "Contact", c.contacts}}
-			r := &registerRequest{contacts: m.list(fContact), expires: c.expires, callID: c.callID, cseq: c.cseq, source: c.source}
+			var m received
+			m.Fields = []sipmsg.Field{{Kind: sipmsg.FieldContact, Name: "Contact", Value: c.contacts}}
+			r := &registerRequest{contacts: m.List(sipmsg.FieldContact), expires: c.expires, callID: c.callID, cseq: c.cseq, source: c.source}
 			next, status := r.applyContacts(old, now, 10)
 			var got []string
 			for _, b := range next {
@@ -60,14 +63,14 @@ func TestRegister_BindingKeepsSourceAndFlow(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	r := &registerRequest{
 		contacts: []string{`<sip:al@192.168.1.5:5060;ob>;q=0.5;expires=90000`}, path: []string{"<sip:edge.example;lr>"},
-		source: netip.MustParseAddrPort("203.0.113.9:33000"), conn: &conn{id: 77, key: connKey{transport: TCP}},
+		source: netip.MustParseAddrPort("203.0.113.9:33000"), conn: &transport.Conn{ID: 77, Key: transport.ConnKey{Transport: sipmsg.TCP}},
 	}
 	next, status := r.applyContacts(nil, now, 10)
 	if status != 200 || len(next) != 1 {
 		t.Fatalf("got %d %v", status, next)
 	}
 	b := next[0]
-	if b.Contact != "sip:al@192.168.1.5:5060;ob" || b.Source != r.source || b.Transport != TCP || b.Flow != 77 ||
+	if b.Contact != "sip:al@192.168.1.5:5060;ob" || b.Source != r.source || b.Transport != sipmsg.TCP || b.Flow != 77 ||
 		b.Priority != 500 || b.Expires != now.Add(time.Hour) || len(b.Path) != 1 || b.Path[0] != "sip:edge.example;lr" {
 		t.Errorf("binding %+v", b)
 	}

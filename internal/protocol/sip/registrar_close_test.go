@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"soniq/internal/protocol/sip"
+	"soniq/internal/protocol/sip/digest"
+	"soniq/internal/protocol/sip/resolve"
 )
 
 // slowDirectory blocks in Save, or in Credentials, until the context ends.
@@ -54,8 +56,8 @@ func closeWhileRegistering(t *testing.T, slow slowDirectory) {
 	}
 	phone := newTestServer(t, sip.Config{})
 	go func() {
-		_, _ = phone.Register(t.Context(), sip.RegistrationConfig{Registrar: sip.Target{Host: server.Addr().String()}, AOR: "sip:alice@" + server.Addr().String(),
-			Credentials: sip.Credentials{Username: "alice", Password: "secret"}, Expires: time.Hour})
+		_, _ = phone.Register(t.Context(), sip.RegistrationConfig{Registrar: resolve.Target{Host: server.Addr().String()}, AOR: "sip:alice@" + server.Addr().String(),
+			Credentials: digest.Credentials{Username: "alice", Password: "secret"}, Expires: time.Hour})
 	}()
 	select {
 	case <-slow.called:

@@ -5,10 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"net/netip"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"soniq/internal/protocol/sip/digest"
+	"soniq/internal/protocol/sip/guard"
+	"soniq/internal/protocol/sip/resolve"
+	"soniq/internal/protocol/sip/sipmsg"
+	"soniq/internal/protocol/sip/transport"
 )
 
 // Server: start, drain, close, and the goroutines for lookups.
@@ -23,12 +33,8 @@ type Server struct {
 	hasher      keyHasher
 	startedAt   time.Time
 
-	sockets         []*udpSocket
-	listeners       []listener
-	conns           *connTable
-	failedTargets   failedTargets
-	dnsCache        *dnsCache
-	advertisedAddrs advertisedAddrs
+	layer   *transport.Layer
+	locator *resolve.Locator
 
 	shards          []*shard
 	statelessSender messageSender // sends refusals outside any shard: the server itself
@@ -38,11 +44,12 @@ type Server struct {
 	lookups       atomic.Int64
 	queueDelay    atomic.Int64 // time that the last message waited in its queue
 	draining      atomic.Bool
-	inviteRate    RateLimiter
-	urgentRate    RateLimiter
-	guard         sourceGuard
-	auth          authenticator
-	guessLimiter  guessLimiter
+	inviteRate    guard.RateLimiter
+	urgentRate    guard.RateLimiter
+	guard         *guard.Guard
+	auth          digest.Authenticator
+	guessLimiter  *digest.GuessLimiter
+	realmPins     *digest.RealmPins
 	accountLocks  accountLocks
 	natKeepalives natKeepalives
 	subscriptions subscriptionTable
@@ -51,7 +58,6 @@ type Server struct {
 	cancel  context.CancelFunc
 	done    chan struct{} // closed by Close
 	closing sync.Once
-	readers sync.WaitGroup
 	workers sync.WaitGroup // lookups and handlers
 	loops   sync.WaitGroup
 }
@@ -61,31 +67,26 @@ func Listen(ctx context.Context, c Config, h Handler) (*Server, error) {
 	if c.Accounts == nil {
 		return nil, errors.New("sip: listen: Config.Accounts is not set")
 	}
-	s := newServer(c, h)
-	if err := s.bind(); err != nil {
+	s := newServer(ctx, c, h)
+	if err := s.layer.Bind(); err != nil {
+		s.cancel()
 		return nil, fmt.Errorf("sip: listen on %s: %w", s.config.Addr, err)
 	}
-	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if placer, ok := h.(interface{ Serve(*Server) }); ok {
 		placer.Serve(s)
 	}
 	for _, sh := range s.shards {
 		s.loops.Go(sh.run)
 	}
-	for _, k := range s.sockets {
-		s.readers.Go(func() { k.readLoop(s) })
-	}
+	s.layer.Serve()
 	s.loops.Go(s.runNATKeepalives)
 	s.loops.Go(s.expireSubscriptions)
-	for _, l := range s.listeners {
-		s.readers.Go(func() { s.conns.accept(l.TCPListener, l.secure) })
-	}
 	stop := context.AfterFunc(ctx, func() { s.Close() })
 	context.AfterFunc(s.ctx, func() { stop() })
 	return s, nil
 }
 
-func newServer(c Config, h Handler) *Server {
+func newServer(ctx context.Context, c Config, h Handler) *Server {
 	if c.Addr == "" {
 		c.Addr = "0.0.0.0:5060"
 	}
@@ -99,8 +100,9 @@ func newServer(c Config, h Handler) *Server {
 		c.Now = time.Now
 	}
 	s := &Server{config: c, limits: c.Limits.withDefaults(), handler: h, hasher: newKeyHasher(), done: make(chan struct{})}
-	s.startedAt, s.statelessSender, s.conns = c.Now(), s, newConnTable(s)
-	s.dnsCache = newDNSCache(s)
+	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	s.startedAt = c.Now()
+	s.locator = resolve.NewLocator(resolve.Config{Host: upper{s}, Resolver: c.Resolver, Targets: c.Targets})
 	s.allow = "INVITE, ACK, BYE, CANCEL, OPTIONS, INFO, REFER, NOTIFY, UPDATE, PRACK"
 	if c.OnMessage != nil {
 		s.allow += ", MESSAGE"
@@ -117,11 +119,14 @@ func newServer(c Config, h Handler) *Server {
 	}
 	s.inviteRate.Interval = time.Second / time.Duration(s.limits.InvitesPerSecond)
 	s.urgentRate.Interval = time.Second / urgentPerSecond
-	s.guard.init(s.limits)
-	s.guessLimiter.burst = s.limits.AccountFailures
-	s.auth = newAuthenticator(c.Realm, s.clock)
+	s.guard = guard.New(s.limits.ofSources())
+	s.layer = transport.New(s.ctx, s.layerConfig())
+	s.statelessSender = s.layer
+	s.guessLimiter = digest.NewGuessLimiter(s.limits.AccountFailures)
+	s.realmPins = digest.NewRealmPins()
+	s.auth = digest.NewAuthenticator(c.Realm, s.clock)
 	for range max(2, runtime.GOMAXPROCS(0)) {
-		s.shards = append(s.shards, newShard(s, s, s.limits.QueueDepth))
+		s.shards = append(s.shards, newShard(s, s.layer, s.limits.QueueDepth))
 	}
 	return s
 }
@@ -160,6 +165,29 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
+// layerConfig returns the settings of the transport layer.
+func (s *Server) layerConfig() transport.Config {
+	c := &s.config
+	l := transport.Config{
+		Receiver: upper{s}, Host: upper{s}, Guard: s.guard, Logger: c.Logger,
+		Addr: c.Addr, TLS: c.TLS, WebSocket: c.WebSocket, RootCAs: c.RootCAs, PublicIP: c.PublicIP, PublicIP6: c.PublicIP6,
+		Connections: s.limits.Connections, SourceConnections: s.limits.SourceConnections,
+		MessageBytes: s.limits.MessageBytes, PingInterval: s.limits.PingInterval,
+	}
+	if c.Trace != nil {
+		l.Tracer = upper{s}
+	}
+	return l
+}
+
+// ofSources returns the limits of one source. A source stays trusted for longer than a registration lasts.
+func (l Limits) ofSources() guard.Limits {
+	return guard.Limits{
+		PerSecond: l.SourcePerSecond, FailedLogins: l.FailedLogins, Probes: l.Probes, BanFor: l.BanFor, MaxBan: l.MaxBan,
+		TrustFor: maxExpires*time.Second + 10*time.Minute,
+	}
+}
+
 // clock returns the time since the server started.
 func (s *Server) clock() time.Duration { return s.config.Now().Sub(s.startedAt) }
 
@@ -187,17 +215,11 @@ func (s *Server) Close() error {
 		s.draining.Store(true)
 		s.cancel()
 		close(s.done)
-		for _, k := range s.sockets {
-			k.conn.Close()
-		}
-		for _, l := range s.listeners {
-			l.Close()
-		}
-		s.conns.close()
+		s.layer.Close()
 		for _, sh := range s.shards {
-			sh.close()
+			sh.close() // a reader may wait for space in the queue
 		}
-		s.readers.Wait()
+		s.layer.Wait()
 		s.workers.Wait()
 		s.loops.Wait()
 	})
@@ -252,6 +274,40 @@ func (s *Server) admissionKey(callID, branch string) uint64 {
 }
 
 // statelessTag returns a To tag that is the same for every retransmission (RFC 3261 §8.2.7).
-func (s *Server) statelessTag(m *message) string {
-	return string(appendHex(nil, hashParts(s.hasher.b, []string{"t", m.callID, m.via.branch, m.from.tag})))
+func (s *Server) statelessTag(m *received) string {
+	return string(sipmsg.AppendHex(nil, hashParts(s.hasher.b, []string{"t", m.CallID, m.Via.Branch, m.From.Tag})))
+}
+
+// Addr returns the first bound address. Its port is the same for UDP and TCP.
+func (s *Server) Addr() netip.AddrPort { return s.layer.Addr() }
+
+// Addrs returns all bound addresses for UDP and TCP.
+func (s *Server) Addrs() []netip.AddrPort { return s.layer.Addrs() }
+
+// TLSAddr returns the first bound address for TLS, or the zero AddrPort if there is none.
+func (s *Server) TLSAddr() netip.AddrPort { return s.layer.TLSAddr() }
+
+// WebSocket returns the handler that serves SIP to browsers (RFC 7118, RFC 6455). Requests over it never count as a
+// trunk's.
+func (s *Server) WebSocket() http.Handler { return http.HandlerFunc(s.layer.ServeWebSocket) }
+
+// IsLocalURI reports whether a SIP URI names a user at this server: its host is the realm, one of Config.Names, a
+// public address, or a listening address with the same port, if the URI has one.
+func (s *Server) IsLocalURI(u sipmsg.URI) bool {
+	host := strings.TrimSuffix(u.Host, ".")
+	if host == "" || !u.IsSIP() {
+		return false
+	}
+	same := func(name string) bool { return strings.EqualFold(host, name) }
+	if same(s.config.Realm) || slices.ContainsFunc(s.config.Names, same) {
+		return true
+	}
+	a, err := netip.ParseAddr(host)
+	if same("localhost") {
+		a, err = netip.AddrFrom4([4]byte{127, 0, 0, 1}), nil
+	}
+	if err != nil {
+		return false
+	}
+	return s.layer.IsOurs(a, u.Port)
 }

@@ -23,6 +23,10 @@ import (
 	"log/slog"
 	"net/netip"
 	"time"
+
+	"soniq/internal/protocol/sip/resolve"
+	"soniq/internal/protocol/sip/sipmsg"
+	"soniq/internal/protocol/sip/transport"
 )
 
 // Configuration of a Server, and the interfaces that the switch implements: Handler, Accounts, Bindings.
@@ -34,21 +38,28 @@ type Config struct {
 	// free for both.
 	Addr string
 	// TLS enables SIP over TLS if it has an address of its own.
-	TLS TLSConfig
+	TLS transport.TLSConfig
 	// WebSocket configures which clients may connect to Server.WebSocket.
-	WebSocket WebSocketConfig
+	WebSocket transport.WebSocketConfig
 	// RootCAs verify TLS peers that the server connects to. nil means the system's certificate authorities.
 	RootCAs *x509.CertPool
 	// Resolver looks up names in DNS. nil means the name servers of this machine.
-	Resolver Resolver
+	Resolver resolve.Resolver
+	// Targets decides to which addresses the server sends requests: next hops, answers of DNS, and the addresses that
+	// peers name in Contact, Record-Route and Path. A peer's own source address is always allowed. nil allows every
+	// address, for programs that act as a phone.
+	Targets resolve.Targets
 	// OnBan is called for each ban, on a goroutine that may wait. It may be nil.
 	OnBan func(source netip.Addr, until time.Time, why string)
 	// Trace is called with every message, with secrets redacted. It runs in the goroutine that reads or writes the
 	// message, so it must return at once. nil costs nothing.
-	Trace func(TraceEntry)
+	Trace func(transport.TraceEntry)
 	// PublicIP is advertised in Via and Contact to peers of its family, PublicIP6 to peers of the other family. If
 	// unset, the bound address is advertised, or the source address of packets to the peer.
 	PublicIP, PublicIP6 netip.Addr
+	// Edges are the networks of proxies in front of this server. The source of what they forward is what the proxy wrote
+	// into the second Via (received, rport). Nobody else may send from there.
+	Edges []netip.Prefix
 	// Realm is the digest realm. Empty means "sip".
 	Realm string
 	// Names are additional host names that phones use for this server.
@@ -91,7 +102,7 @@ type Limits struct {
 	BanFor            time.Duration // duration of the first ban, 5 min; each further one is twice as long
 	MaxBan            time.Duration // longest ban, 24 h
 	Connections       int           // TCP, TLS and WebSocket connections, 20,000
-	SourceConnections int           // connections of one untrusted source, 64
+	SourceConnections int           // connections of one source over which nobody authenticated, 64; 512 where a phone or trunk is
 	MessageBytes      int           // largest message over a connection, 65,535
 	Contacts          int           // bindings per account, 10
 	Subscriptions     int           // subscriptions per account, 100; a new one replaces the oldest
@@ -114,7 +125,12 @@ type Accounts interface {
 	Credentials(ctx context.Context, username string) (Account, bool, error)
 	// Trunk returns the trunk that a source address belongs to. Its calls are accepted without a challenge. It is
 	// called for each call and must bound its own duration.
-	Trunk(ctx context.Context, source netip.AddrPort, transport Transport) (trunkID string, ok bool)
+	Trunk(ctx context.Context, source netip.AddrPort, transport sipmsg.Transport) (trunkID string, ok bool)
+	// IsSourceOf reports whether a trunk's carrier sends from a source address. It is called for a request inside a dialog
+	// of the trunk that comes from another address than the dialog's.
+	IsSourceOf(ctx context.Context, trunkID string, source netip.AddrPort) bool
+	// Exempt reports whether a source is never banned: it is known to be a carrier's, not only listed by somebody.
+	Exempt(ctx context.Context, source netip.Addr) bool
 }
 
 // Account is a device that authenticates with digest.
@@ -135,9 +151,10 @@ type Bindings interface {
 
 // Binding is one registered contact of an account and the flow to reach it.
 type Binding struct {
+	Account    string         // id of the account; may be empty, except to call a phone
 	Contact    string         // URI as sent by the phone: the request URI of calls to it
 	Source     netip.AddrPort // source address of its REGISTER: calls are sent there (NAT)
-	Transport  Transport
+	Transport  sipmsg.Transport
 	Flow       uint64   // connection of the REGISTER; 0 for UDP
 	Path       []string // RFC 3327: route URIs between server and phone, nearest first
 	Instance   string   // +sip.instance and reg-id, empty if not given (RFC 5626)
@@ -158,5 +175,13 @@ func (AnySource) Credentials(context.Context, string) (Account, bool, error) {
 	return Account{}, false, nil
 }
 
+// Exempt exempts every source from bans.
+func (AnySource) Exempt(context.Context, netip.Addr) bool { return true }
+
+// IsSourceOf accepts every source.
+func (AnySource) IsSourceOf(context.Context, string, netip.AddrPort) bool { return true }
+
 // Trunk accepts every source, with an empty trunk id.
-func (AnySource) Trunk(context.Context, netip.AddrPort, Transport) (string, bool) { return "", true }
+func (AnySource) Trunk(context.Context, netip.AddrPort, sipmsg.Transport) (string, bool) {
+	return "", true
+}

@@ -5,6 +5,9 @@ import (
 	"runtime"
 	"runtime/debug"
 	"time"
+
+	"soniq/internal/protocol/sip/sipmsg"
+	"soniq/internal/protocol/sip/transport"
 )
 
 // Shard: the event loop of the Call-IDs that hash to it, with their transactions, dialogs and timers.
@@ -25,15 +28,20 @@ type shard struct {
 	timers          timers
 	serverTxs       map[txKey]*serverTx
 	clientTxs       map[clientKey]*clientTx
-	txsByConn       map[*conn]map[*clientTx]struct{} // client transactions by TCP connection
+	txsByConn       map[*transport.Conn]map[*clientTx]struct{} // client transactions by TCP connection
 	legs            map[txKey]*Leg
 	inviteAttempts  map[txKey]*inviteAttempt
 	finishedInvites []uint64 // admission keys of finished INVITEs
 	admissionKey    uint64   // admission key of the INVITE being handled, until a transaction holds it
-	msg             message
+	msg             received
 	buf             []byte      // buffer for the message being written
 	spareItems      []queueItem // an empty queue for reuse
 	counts          shardCounts
+}
+
+// messageSender writes messages to the network. It must not keep b and must not block.
+type messageSender interface {
+	Send(f transport.Flow, b []byte)
 }
 
 func newShard(srv *Server, w messageSender, depth int) *shard {
@@ -41,7 +49,7 @@ func newShard(srv *Server, w messageSender, depth int) *shard {
 		srv: srv, stats: &srv.stats, sender: w,
 		serverTxs:      make(map[txKey]*serverTx),
 		clientTxs:      make(map[clientKey]*clientTx),
-		txsByConn:      make(map[*conn]map[*clientTx]struct{}),
+		txsByConn:      make(map[*transport.Conn]map[*clientTx]struct{}),
 		legs:           make(map[txKey]*Leg),
 		inviteAttempts: make(map[txKey]*inviteAttempt),
 		buf:            make([]byte, 0, 4096),
@@ -80,12 +88,12 @@ func (s *shard) runOrEnqueue(do func(*shard)) bool {
 	if !s.enqueueSilently(do) {
 		return false
 	}
-	s.runQueued(false)
+	s.RunQueued(false)
 	return true
 }
 
-// runQueued processes the queue, unless another goroutine holds the shard. calm reports low load.
-func (s *shard) runQueued(calm bool) {
+// RunQueued processes the queue, unless another goroutine holds the shard. calm reports low load.
+func (s *shard) RunQueued(calm bool) {
 	if !s.tryLock(false) {
 		return
 	}
@@ -208,11 +216,11 @@ func hashParts(seed maphash.Seed, parts []string) uint64 {
 
 // txKey returns the key of a request's transaction (RFC 3261 §17.2.3). method is the method of the request, or
 // INVITE for an ACK or CANCEL that looks for its INVITE.
-func (s *shard) txKey(m *message, method string) txKey {
-	if m.via.hasUniqueBranch() {
-		return s.srv.hasher.key(m.via.branch, m.via.host, portText(m.via.port), m.callID, method)
+func (s *shard) txKey(m *received, method string) txKey {
+	if m.Via.HasUniqueBranch() {
+		return s.srv.hasher.key(m.Via.Branch, m.Via.Host, portText(m.Via.Port), m.CallID, method)
 	}
-	return s.srv.hasher.key(m.uri, m.from.tag, m.callID, seqText(m.cseq), m.get(fVia), method)
+	return s.srv.hasher.key(m.URI, m.From.Tag, m.CallID, seqText(m.CSeq), m.Get(sipmsg.FieldVia), method)
 }
 
 func portText(p int) string { return string([]byte{byte(p >> 8), byte(p)}) }

@@ -3,6 +3,8 @@ package sip
 import (
 	"sync"
 	"time"
+
+	"soniq/internal/protocol/sip/transport"
 )
 
 // Queue and lock of a shard.
@@ -10,7 +12,7 @@ import (
 // queueItem is one entry of a shard's queue: a received message, or a task.
 type queueItem struct {
 	raw          string
-	flow         flow
+	flow         transport.Flow
 	do           func(s *shard)
 	at           time.Duration // when the message arrived
 	admissionKey uint64        // admission key of a new INVITE; 0 for other items
@@ -42,7 +44,7 @@ func (b *shardQueue) open(depth int) {
 // enqueue queues a task for the shard's goroutine and wakes it. After close the task is dropped and false returned.
 func (b *shardQueue) enqueue(do func(s *shard)) bool {
 	ok := b.enqueueSilently(do)
-	b.signal()
+	b.Signal()
 	return ok
 }
 
@@ -103,7 +105,7 @@ func (b *shardQueue) unlock() {
 	b.locked, b.wakeAfterUnlock = false, false
 	b.mu.Unlock()
 	if left {
-		b.signal()
+		b.Signal()
 	}
 }
 
@@ -154,10 +156,10 @@ func (b *shardQueue) close() {
 	b.closed = true
 	b.notFull.Broadcast()
 	b.mu.Unlock()
-	b.signal()
+	b.Signal()
 }
 
-func (b *shardQueue) signal() {
+func (b *shardQueue) Signal() {
 	select {
 	case b.wake <- struct{}{}:
 	default:

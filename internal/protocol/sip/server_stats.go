@@ -26,9 +26,8 @@ type Stats struct {
 }
 
 type counters struct {
-	received, sent, retransmissions, parseErrors atomic.Uint64
-	rejected, dropped, challenges, authFailures  atomic.Uint64
-	panics, invites                              atomic.Uint64
+	retransmissions, parseErrors, rejected    atomic.Uint64
+	challenges, authFailures, panics, invites atomic.Uint64
 }
 
 // shardCounts publishes the sizes of a shard's tables to other goroutines.
@@ -42,11 +41,11 @@ func (s *Server) Stats() Stats {
 		servers, clients, legs = servers+sh.counts.serverTxs.Load(), clients+sh.counts.clientTxs.Load(), legs+sh.counts.legs.Load()
 	}
 	return Stats{
-		Received: c.received.Load(), Sent: c.sent.Load(), Retransmissions: c.retransmissions.Load(),
-		ParseErrors: c.parseErrors.Load(), Rejected: c.rejected.Load(), Dropped: c.dropped.Load(),
+		Received: s.layer.Stats.Received.Load(), Sent: s.layer.Stats.Sent.Load(), Retransmissions: c.retransmissions.Load(),
+		ParseErrors: c.parseErrors.Load(), Rejected: c.rejected.Load(), Dropped: s.layer.Stats.Dropped.Load(),
 		Challenges: c.challenges.Load(), AuthFailures: c.authFailures.Load(), Panics: c.panics.Load(),
 		Invites: c.invites.Load(), Dialogs: legs, Calls: s.calls.Load(),
 		ServerTransactions: servers, ClientTransactions: clients,
-		Connections: s.conns.openCount(), Bans: s.guard.bans.active.Load(),
+		Connections: s.layer.OpenCount(), Bans: s.guard.BanCount(),
 	}
 }

@@ -2,15 +2,20 @@ package sip
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"runtime/debug"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
+
+	"soniq/internal/protocol/sip/sipmsg"
+	"soniq/internal/protocol/sip/transport"
 )
 
-// Subscriptions and their NOTIFY requests (RFC 6665).
+// Subscriptions and their NOTIFY requests (RFC 6665); NOTIFY outside a subscription.
 
 // subscriptionTable holds the subscriptions of a server by dialog, by account and by subject.
 type subscriptionTable struct {
@@ -32,7 +37,8 @@ func (a *subscriptionTable) add(w *eventSubscription, most int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.byDialog == nil {
-		a.byDialog, a.byAccount, a.bySubject = map[string]*eventSubscription{}, map[string][]*eventSubscription{}, map[subjectKey][]*eventSubscription{}
+		a.byDialog, a.byAccount, a.bySubject = map[string]*eventSubscription{}, map[string][]*eventSubscription{},
+			map[subjectKey][]*eventSubscription{}
 	}
 	for _, old := range slices.Clone(a.byAccount[w.account]) {
 		if old.eventPackage == w.eventPackage && old.source() == w.source() && old.resource == w.resource {
@@ -101,14 +107,14 @@ type eventSubscription struct {
 	srv                    *Server
 	eventPackage           *EventPackage
 	account, subject       string
-	resource               URI
+	resource               sipmsg.URI
 	event                  string // value of Event, including its id
 	callID, tag, remoteTag string
 	local, remote, contact string // values of From, To and Contact
 
 	mu               sync.Mutex // guards the fields below
 	route            dialogRoute
-	flow             flow
+	flow             transport.Flow
 	remoteSeq        uint32
 	localSeq         uint32
 	expiresAt        time.Time
@@ -121,7 +127,7 @@ type eventSubscription struct {
 func (w *eventSubscription) source() netip.AddrPort {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.flow.addr
+	return w.flow.Addr
 }
 
 func (w *eventSubscription) expiry() time.Time {
@@ -228,7 +234,8 @@ func (w *eventSubscription) buildNotify(body []byte) *outOfDialogRequest {
 	}
 	w.localSeq++
 	uri, routes := w.route.uriAndRoutes()
-	e := &outOfDialogRequest{method: "NOTIFY", uri: uri, callID: w.callID, seq: w.localSeq, flow: w.flow, from: w.local, to: w.remote, body: body}
+	e := &outOfDialogRequest{method: "NOTIFY", uri: uri, callID: w.callID, seq: w.localSeq, flow: w.flow, from: w.local, to: w.remote,
+		body: body}
 	if len(body) > 0 {
 		e.contentType = w.eventPackage.ContentType
 	}
@@ -237,4 +244,37 @@ func (w *eventSubscription) buildNotify(body []byte) *outOfDialogRequest {
 	}
 	e.extraFields += "Contact: " + w.contact + "\r\nEvent: " + w.event + "\r\nSubscription-State: " + state + "\r\n"
 	return e
+}
+
+// Notify sends a registered phone a NOTIFY outside any subscription, such as check-sync, which makes phones fetch
+// their configuration again. event is the value of the Event field. It returns the status of the response; a status
+// together with an error means that there was no response.
+func (s *Server) Notify(ctx context.Context, b Binding, aor, event string) (status int, err error) {
+	return s.NotifyWithBody(ctx, b, aor, event, "", nil)
+}
+
+// NotifyWithBody is Notify with a body, such as the state of a mailbox for a phone that never subscribed to it.
+func (s *Server) NotifyWithBody(ctx context.Context, b Binding, aor, event, contentType string, body []byte) (status int, err error) {
+	u, err := sipmsg.ParseURI(b.Contact)
+	if err != nil || strings.ContainsAny(aor+event+contentType, "\r\n") {
+		return 0, fmt.Errorf("sip: notify %s: %w", b.Contact, err)
+	}
+	f, extra := s.bindingFlow(&b), ""
+	for _, p := range b.Path {
+		extra += "Route: <" + strings.Trim(p, "<>") + ">\r\n"
+	}
+	res, err := s.sendOutOfDialog(ctx, &outOfDialogRequest{
+		method: "NOTIFY", uri: u.String(), callID: sipmsg.NewCallID(), seq: 1, flow: f,
+		from: "<" + aor + ">;tag=" + sipmsg.NewTag(), to: "<" + aor + ">",
+		extraFields: extra + "Contact: " + s.layer.ContactValue("", f) + "\r\nEvent: " + event + "\r\nSubscription-State: terminated\r\n",
+		contentType: contentType, body: body,
+	})
+	if err != nil {
+		return 0, fmt.Errorf("sip: notify %s: %w", b.Contact, err)
+	}
+	if !res.fromPeer {
+		return res.status, fmt.Errorf("sip: notify %s: %w", b.Contact, &StatusError{Method: "NOTIFY", Status: res.status,
+			Reason: res.reason})
+	}
+	return res.status, nil
 }

@@ -2,11 +2,15 @@ package sip
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
+
+	"soniq/internal/protocol/sip/sipmsg"
+	"soniq/internal/protocol/sip/transport"
 )
 
 // SUBSCRIBE: event packages, granting and refreshing subscriptions (RFC 6665).
@@ -17,17 +21,17 @@ type EventPackage struct {
 	ContentType string // of its NOTIFY bodies
 	// ResolveSubject returns the subject of an account's subscription, which never changes afterwards; false if the
 	// account has no such subject. nil means the subject is the account.
-	ResolveSubject func(ctx context.Context, account string, resource URI) (subject string, ok bool, err error)
+	ResolveSubject func(ctx context.Context, account string, resource sipmsg.URI) (subject string, ok bool, err error)
 	// Body returns the whole state of a subject; false if the subject no longer exists. It runs on a goroutine of its
 	// own.
-	Body func(ctx context.Context, subject string, resource URI) (body []byte, ok bool, err error)
+	Body func(ctx context.Context, subject string, resource sipmsg.URI) (body []byte, ok bool, err error)
 	// SetVersion writes the version into a body: the number of the NOTIFY within its subscription, from 0. nil for
 	// event packages without versions.
 	SetVersion func(body []byte, n uint32) []byte
 }
 
 // resolveSubject returns the subject of an account's subscription.
-func (t *EventPackage) resolveSubject(ctx context.Context, account string, resource URI) (string, bool, error) {
+func (t *EventPackage) resolveSubject(ctx context.Context, account string, resource sipmsg.URI) (string, bool, error) {
 	if t.ResolveSubject == nil {
 		return account, true, nil
 	}
@@ -35,7 +39,9 @@ func (t *EventPackage) resolveSubject(ctx context.Context, account string, resou
 }
 
 // initialState returns the subject and the body of the first NOTIFY.
-func (t *EventPackage) initialState(ctx context.Context, account string, resource URI) (subject string, body []byte, ok bool, err error) {
+func (t *EventPackage) initialState(
+	ctx context.Context, account string, resource sipmsg.URI,
+) (subject string, body []byte, ok bool, err error) {
 	if subject, ok, err = t.resolveSubject(ctx, account, resource); err == nil && ok {
 		body, ok, err = t.Body(ctx, subject, resource)
 	}
@@ -53,37 +59,39 @@ type subscribeRequest struct {
 	callID, fromTag, toTag string
 	from, to               string // values
 	user                   string // of From
-	resource               URI
+	resource               sipmsg.URI
 	seq                    uint32
 	event                  string // value of Event
 	expires                string
 	route                  dialogRoute
 	recordRoute            string // Record-Route lines for the answer
 	authorizations         []string
-	flow                   flow
+	viaProxy               bool
+	flow                   transport.Flow
 }
 
 // handleSubscribe hands a SUBSCRIBE to a goroutine that may query the database.
-func (s *shard) handleSubscribe(m *message) {
+func (s *shard) handleSubscribe(m *received) {
 	tx := s.newServerTx(m, s.txKey(m, "SUBSCRIBE"))
 	tx.setResponseDeadline(s)
 	r := &subscribeRequest{
-		callID: m.callID, fromTag: m.from.tag, toTag: m.to.tag, from: m.from.value, to: m.to.value, seq: m.cseq,
-		event: m.get(fEvent), expires: m.get(fExpires), recordRoute: string(m.appendRecordRoute(nil)),
-		route: dialogRoute{target: contactURI(m), routes: m.list(fRecordRoute)}, authorizations: m.authorizations(), flow: m.flow,
+		callID: m.CallID, fromTag: m.From.Tag, toTag: m.To.Tag, from: m.From.Value, to: m.To.Value, seq: m.CSeq,
+		event: m.Get(sipmsg.FieldEvent), expires: m.Get(sipmsg.FieldExpires), recordRoute: string(m.AppendRecordRoute(nil)),
+		route:          dialogRoute{target: contactURI(&m.Message), routes: m.List(sipmsg.FieldRecordRoute)},
+		authorizations: m.Authorizations(), viaProxy: m.viaProxy(), flow: m.flow,
 	}
-	from, _ := ParseURI(m.from.addr.uri)
+	from, _ := sipmsg.ParseURI(m.From.Addr.URI)
 	r.user = from.User
-	r.resource, _ = ParseURI(m.uri)
+	r.resource, _ = sipmsg.ParseURI(m.URI)
 	tag := r.toTag
 	if tag == "" {
-		tag = newTag()
+		tag = sipmsg.NewTag()
 	}
-	head := m.appendHead(nil, tag)
+	head := m.AppendHead(nil, tag)
 	respond := func(status int, extra string) {
 		s.enqueue(func(*shard) {
-			s.buf = append(appendStatus(s.buf[:0], status, ""), head...)
-			s.buf = appendBody(append(s.buf, extra...), "", nil)
+			s.buf = append(sipmsg.AppendStatus(s.buf[:0], status, ""), head...)
+			s.buf = sipmsg.AppendBody(append(s.buf, extra...), "", nil)
 			tx.respond(s, status, s.buf)
 		})
 	}
@@ -100,17 +108,20 @@ func (s *Server) answerSubscribe(r *subscribeRequest, tag string, respond func(i
 	}()
 	ctx, cancel := context.WithTimeout(s.ctx, lookupTimeout)
 	defer cancel()
-	acc, stale, ok, err := s.authenticate(ctx, "SUBSCRIBE", r.user, r.authorizations, r.flow.addr.Addr(), r.flow.conn)
+	acc, stale, ok, err := s.authenticate(ctx, claim{method: "SUBSCRIBE", from: r.user, uri: r.resource, logins: r.authorizations,
+		source: r.flow.Source(), conn: r.flow.Conn, viaProxy: r.viaProxy})
 	switch {
+	case errors.Is(err, errOtherURI):
+		respond(400, otherURIWarning)
 	case err != nil:
 		s.logFailure("look up the account of a SUBSCRIBE", err)
 		respond(503, s.retryAfter())
 	case !ok:
 		if len(r.authorizations) == 0 {
-			s.countFutileRequest(r.flow.addr.Addr(), r.flow.transport())
+			s.countFutileRequest(r.flow.Source().Addr(), r.flow.Transport())
 		}
 		s.stats.challenges.Add(1)
-		respond(401, "WWW-Authenticate: "+s.auth.challenge(acc.digestAlgorithm(), stale)+"\r\n")
+		respond(401, "WWW-Authenticate: "+s.auth.Challenge(acc.hashes().Algorithm(), stale)+"\r\n")
 	case acc.Barred:
 		respond(403, "")
 	case r.toTag != "":
@@ -170,8 +181,10 @@ func (s *Server) startSubscription(ctx context.Context, account string, r *subsc
 		respond(404, "")
 		return
 	}
-	w := &eventSubscription{srv: s, eventPackage: t, account: account, subject: subject, resource: r.resource, event: r.event, callID: r.callID, tag: tag, remoteTag: r.fromTag,
-		local: r.to + ";tag=" + tag, remote: r.from, contact: s.contactValue(r.resource.String(), r.flow), remoteSeq: r.seq, route: r.route, flow: r.flow,
+	w := &eventSubscription{srv: s, eventPackage: t, account: account, subject: subject, resource: r.resource, event: r.event,
+		callID: r.callID, tag: tag, remoteTag: r.fromTag,
+		local: r.to + ";tag=" + tag, remote: r.from, contact: s.layer.ContactValue(r.resource.String(), r.flow),
+		remoteSeq: r.seq, route: r.route, flow: r.flow,
 		expiresAt: s.config.Now().Add(lasts)}
 	if lasts > 0 {
 		s.subscriptions.add(w, s.limits.Subscriptions)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"soniq/internal/protocol/sip"
+	"soniq/internal/protocol/sip/sipmsg"
 )
 
 // fakeMailbox is the source of an event package; the test sets its state.
@@ -24,7 +25,7 @@ func newFakeMailbox() *fakeMailbox {
 
 func (l *fakeMailbox) eventPackage() sip.EventPackage {
 	return sip.EventPackage{Event: "message-summary", ContentType: "application/simple-message-summary",
-		Body: func(_ context.Context, account string, resource sip.URI) ([]byte, bool, error) {
+		Body: func(_ context.Context, account string, resource sipmsg.URI) ([]byte, bool, error) {
 			return fmt.Appendf(nil, "%s %s", account, l.state.Load()), resource.User != "nobody", nil
 		}}
 }
@@ -193,7 +194,7 @@ func TestNotify_Unsolicited(t *testing.T) {
 	t.Parallel()
 	server := newTestServer(t, sip.Config{})
 	p := newPeer(t, "udp", server)
-	b := sip.Binding{Contact: "sip:alice@192.0.2.1:5060", Source: p.conn.LocalAddr().(*net.UDPAddr).AddrPort(), Transport: sip.UDP}
+	b := sip.Binding{Contact: "sip:alice@192.0.2.1:5060", Source: p.conn.LocalAddr().(*net.UDPAddr).AddrPort(), Transport: sipmsg.UDP}
 	done := make(chan int, 1)
 	go func() {
 		status, _ := server.NotifyWithBody(context.Background(), b, "sip:alice@x", "message-summary", "application/simple-message-summary", []byte("off"))
@@ -216,7 +217,7 @@ func TestSubscribe_SubjectSharedByAccounts(t *testing.T) {
 	topic := l.eventPackage()
 	known := atomic.Bool{}
 	known.Store(true)
-	topic.ResolveSubject = func(_ context.Context, account string, _ sip.URI) (string, bool, error) {
+	topic.ResolveSubject = func(_ context.Context, account string, _ sipmsg.URI) (string, bool, error) {
 		return "bob", known.Load(), nil
 	}
 	topic.SetVersion = func(body []byte, n uint32) []byte { return fmt.Appendf(nil, "%s %d", body, n) }

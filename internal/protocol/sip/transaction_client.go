@@ -1,8 +1,10 @@
 package sip
 
 import (
-	"strconv"
 	"time"
+
+	"soniq/internal/protocol/sip/sipmsg"
+	"soniq/internal/protocol/sip/transport"
 )
 
 // Client transactions (RFC 3261 §17.1).
@@ -36,7 +38,7 @@ func txKindOf(method string) txKind {
 type clientTx struct {
 	timer
 	key            clientKey
-	flow           flow
+	flow           transport.Flow
 	request        []byte // retransmitted until a response arrives
 	failureACK     []byte // ACK of a failed INVITE
 	gotProvisional bool   // a provisional response arrived
@@ -48,21 +50,21 @@ type clientTx struct {
 
 // responseFunc receives each response to a request. Without a response m is nil and the status stands for the cause:
 // 408 for a timeout, 503 if it could not be sent.
-type responseFunc func(m *message, status int)
+type responseFunc func(m *received, status int)
 
 // startClientTx sends a request and waits for its responses. request is kept.
-func (s *shard) startClientTx(key clientKey, f flow, request []byte, on responseFunc) *clientTx {
+func (s *shard) startClientTx(key clientKey, f transport.Flow, request []byte, on responseFunc) *clientTx {
 	tx := &clientTx{key: key, flow: f, request: request, onResponse: on}
 	tx.owner = tx
 	s.clientTxs[key] = tx
 	s.trackConnTx(tx)
 	tx.deadline = s.now + txTimeout // timers B and F
 	tx.interval = t1                // timers A and E
-	if f.reliable() {
+	if f.Reliable() {
 		tx.interval = txTimeout
 	}
 	s.timers.set(&tx.timer, s.now+tx.interval)
-	s.sender.send(f, request)
+	s.sender.Send(f, request)
 	return tx
 }
 
@@ -74,14 +76,14 @@ func (tx *clientTx) expire(s *shard) {
 	if s.now >= tx.deadline {
 		s.dropClient(tx)
 		if !tx.gotProvisional {
-			s.srv.failedTargets.markFailed(tx.flow.transport(), tx.flow.addr, s.now)
+			s.srv.locator.MarkFailed(tx.flow.Transport(), tx.flow.Addr, s.now)
 		}
 		tx.onResponse(nil, 408)
 		return
 	}
-	if !tx.flow.reliable() {
+	if !tx.flow.Reliable() {
 		s.stats.retransmissions.Add(1)
-		s.sender.send(tx.flow, tx.request)
+		s.sender.Send(tx.flow, tx.request)
 	}
 	tx.interval *= 2
 	if tx.key.kind != inviteTx {
@@ -94,21 +96,21 @@ func (tx *clientTx) expire(s *shard) {
 }
 
 // receive advances the state machine by a response.
-func (tx *clientTx) receive(s *shard, m *message) {
+func (tx *clientTx) receive(s *shard, m *received) {
 	switch {
 	case tx.state == txCompleted:
 		if tx.failureACK != nil {
-			s.sender.send(tx.flow, tx.failureACK) // RFC 3261 §17.1.1.2: the ACK was lost
+			s.sender.Send(tx.flow, tx.failureACK) // RFC 3261 §17.1.1.2: the ACK was lost
 		}
-	case m.status < 200:
+	case m.Status < 200:
 		tx.provisional(s)
-		tx.onResponse(m, m.status)
-	case tx.key.kind == inviteTx && m.status < 300:
+		tx.onResponse(m, m.Status)
+	case tx.key.kind == inviteTx && m.Status < 300:
 		s.dropClient(tx) // further 2xx go to the dialog
-		tx.onResponse(m, m.status)
+		tx.onResponse(m, m.Status)
 	default:
 		tx.final(s, m)
-		tx.onResponse(m, m.status)
+		tx.onResponse(m, m.Status)
 	}
 }
 
@@ -121,14 +123,14 @@ func (tx *clientTx) provisional(s *shard) {
 
 // final keeps the transaction to absorb retransmitted responses. Timer D is 32 s, timer K 5 s; both are zero over
 // TCP.
-func (tx *clientTx) final(s *shard, m *message) {
+func (tx *clientTx) final(s *shard, m *received) {
 	linger := t4
 	if tx.key.kind == inviteTx {
-		tx.failureACK = deriveRequest(nil, tx.request, "ACK", m.to.value)
-		s.sender.send(tx.flow, tx.failureACK)
+		tx.failureACK = sipmsg.DeriveRequest(nil, tx.request, "ACK", m.To.Value)
+		s.sender.Send(tx.flow, tx.failureACK)
 		linger = txTimeout
 	}
-	if tx.flow.reliable() {
+	if tx.flow.Reliable() {
 		s.dropClient(tx)
 		return
 	}
@@ -147,7 +149,7 @@ func (tx *clientTx) connectionLost(s *shard) {
 func (s *shard) dropClient(tx *clientTx) {
 	s.timers.stop(&tx.timer)
 	delete(s.clientTxs, tx.key)
-	if c := tx.flow.conn; c != nil {
+	if c := tx.flow.Conn; c != nil {
 		delete(s.txsByConn[c], tx)
 		if len(s.txsByConn[c]) == 0 {
 			delete(s.txsByConn, c)
@@ -157,7 +159,7 @@ func (s *shard) dropClient(tx *clientTx) {
 
 // trackConnTx records which transactions fail if a connection closes.
 func (s *shard) trackConnTx(tx *clientTx) {
-	c := tx.flow.conn
+	c := tx.flow.Conn
 	if c == nil {
 		return
 	}
@@ -165,26 +167,4 @@ func (s *shard) trackConnTx(tx *clientTx) {
 		s.txsByConn[c] = make(map[*clientTx]struct{})
 	}
 	s.txsByConn[c][tx] = struct{}{}
-}
-
-// appendBranch writes the value of our branch parameter.
-func appendBranch(b []byte, branch uint64) []byte {
-	return appendHex(append(b, branchCookie...), branch)
-}
-
-func appendHex(b []byte, n uint64) []byte {
-	const digits = "0123456789abcdef"
-	for shift := 60; shift >= 0; shift -= 4 {
-		b = append(b, digits[n>>shift&15])
-	}
-	return b
-}
-
-// parseBranch parses a branch written by appendBranch.
-func parseBranch(s string) (uint64, bool) {
-	if len(s) != len(branchCookie)+16 || s[:len(branchCookie)] != branchCookie {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(s[len(branchCookie):], 16, 64)
-	return n, err == nil
 }

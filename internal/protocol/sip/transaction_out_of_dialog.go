@@ -4,16 +4,20 @@ import (
 	"context"
 	"math/rand/v2"
 	"strconv"
+
+	"soniq/internal/protocol/sip/resolve"
+	"soniq/internal/protocol/sip/sipmsg"
+	"soniq/internal/protocol/sip/transport"
 )
 
-// Sending requests outside dialogs.
+// Requests outside dialogs: their destination, sending, response.
 
 // outOfDialogRequest is a request sent outside dialogs: REGISTER, OPTIONS, MESSAGE or NOTIFY.
 type outOfDialogRequest struct {
 	method, uri, callID string
 	from, to            string // header values, From with its tag
 	seq                 uint32
-	flow                flow
+	flow                transport.Flow
 	extraFields         string // header lines, each with its CRLF
 	contentType         string // of the body
 	body                []byte
@@ -24,10 +28,12 @@ type outOfDialogResponse struct {
 	status   int
 	reason   string
 	fromPeer bool // false: made here for a timeout or a send failure
-	fields   []field
+	fields   []sipmsg.Field
 }
 
-func (r *outOfDialogResponse) message() *message { return &message{status: r.status, fields: r.fields} }
+func (r *outOfDialogResponse) message() *sipmsg.Message {
+	return &sipmsg.Message{Status: r.status, Fields: r.fields}
+}
 
 // sendOutOfDialog sends a request outside dialogs and waits for its final response. Without a response the status is
 // 408, or 503 if the request could not be sent.
@@ -36,14 +42,14 @@ func (s *Server) sendOutOfDialog(ctx context.Context, e *outOfDialogRequest) (*o
 	b := s.writeOutOfDialog(e, branch)
 	result := make(chan *outOfDialogResponse, 1)
 	ok := s.shardOf(e.callID).enqueue(func(sh *shard) {
-		sh.startClientTx(clientKey{branch, nonInviteTx}, e.flow, b, func(m *message, status int) {
+		sh.startClientTx(clientKey{branch, nonInviteTx}, e.flow, b, func(m *received, status int) {
 			if status < 200 {
 				return
 			}
-			res := &outOfDialogResponse{status: status, reason: reasonPhrase(status)}
+			res := &outOfDialogResponse{status: status, reason: sipmsg.ReasonPhrase(status)}
 			if m != nil {
-				res.fromPeer, res.reason = true, m.reason
-				res.fields = append(res.fields, m.fields...)
+				res.fromPeer, res.reason = true, m.Reason
+				res.fields = append(res.fields, m.Fields...)
 			}
 			result <- res
 		})
@@ -64,11 +70,25 @@ func (s *Server) sendOutOfDialog(ctx context.Context, e *outOfDialogRequest) (*o
 func (s *Server) writeOutOfDialog(e *outOfDialogRequest, branch uint64) []byte {
 	b := append(append(append([]byte(e.method), ' '), e.uri...), " SIP/2.0\r\n"...)
 	b = s.appendVia(b, e.flow, branch)
-	b = appendField(b, "Max-Forwards", "70")
-	b = appendField(b, "From", e.from)
-	b = appendField(b, "To", e.to)
-	b = appendField(b, "Call-ID", e.callID)
-	b = appendField(b, "CSeq", strconv.FormatUint(uint64(e.seq), 10)+" "+e.method)
+	b = sipmsg.AppendField(b, "Max-Forwards", "70")
+	b = sipmsg.AppendField(b, "From", e.from)
+	b = sipmsg.AppendField(b, "To", e.to)
+	b = sipmsg.AppendField(b, "Call-ID", e.callID)
+	b = sipmsg.AppendField(b, "CSeq", strconv.FormatUint(uint64(e.seq), 10)+" "+e.method)
 	b = append(b, e.extraFields...)
-	return appendBody(b, e.contentType, e.body)
+	return sipmsg.AppendBody(b, e.contentType, e.body)
+}
+
+// flowToHop returns the flow to a server that the Locator found.
+func (s *Server) flowToHop(h resolve.Hop) transport.Flow {
+	return s.layer.FlowTo(h.Transport, h.Addr, h.Name)
+}
+
+// resolveFlow returns the flow to the best destination of a next hop.
+func (s *Server) resolveFlow(ctx context.Context, t resolve.Target, uri sipmsg.URI) (transport.Flow, error) {
+	all, err := s.locator.Hops(ctx, t, uri)
+	if err != nil {
+		return transport.Flow{}, err
+	}
+	return s.flowToHop(all[0]), nil
 }

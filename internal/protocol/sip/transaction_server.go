@@ -1,6 +1,10 @@
 package sip
 
-import "time"
+import (
+	"time"
+
+	"soniq/internal/protocol/sip/transport"
+)
 
 // Server transactions (RFC 3261 §17.2).
 
@@ -24,7 +28,7 @@ type serverTx struct {
 	key          txKey
 	invite       bool
 	state        txState
-	flow         flow
+	flow         transport.Flow
 	lastResponse []byte // repeated when the request is retransmitted
 	interval     time.Duration
 	deadline     time.Duration
@@ -33,8 +37,8 @@ type serverTx struct {
 }
 
 // newServerTx creates the transaction of a request.
-func (s *shard) newServerTx(m *message, key txKey) *serverTx {
-	tx := &serverTx{key: key, flow: m.replyFlow(), invite: m.method == "INVITE"}
+func (s *shard) newServerTx(m *received, key txKey) *serverTx {
+	tx := &serverTx{key: key, flow: m.replyFlow(), invite: m.Method == "INVITE"}
 	tx.owner = tx
 	s.serverTxs[key] = tx
 	return tx
@@ -48,7 +52,7 @@ func (tx *serverTx) setResponseDeadline(s *shard) { s.timers.set(&tx.timer, s.no
 func (tx *serverTx) retransmit(s *shard) {
 	s.stats.retransmissions.Add(1)
 	if tx.lastResponse != nil {
-		s.sender.send(tx.flow, tx.lastResponse)
+		s.sender.Send(tx.flow, tx.lastResponse)
 	}
 }
 
@@ -57,7 +61,7 @@ func (tx *serverTx) respond(s *shard, status int, b []byte) {
 	if tx.state != txTrying || s.serverTxs[tx.key] != tx {
 		return
 	}
-	s.sender.send(tx.flow, b)
+	s.sender.Send(tx.flow, b)
 	if status >= 200 && status < 300 && tx.invite {
 		// RFC 6026 §7.1: absorb retransmissions; the dialog repeats the 2xx.
 		tx.state, tx.lastResponse, tx.leg = txAccepted, nil, nil
@@ -74,9 +78,9 @@ func (tx *serverTx) complete(s *shard) {
 	tx.state, tx.leg = txCompleted, nil
 	tx.deadline = s.now + txTimeout // timers H and J
 	switch {
-	case !tx.invite && tx.flow.reliable():
+	case !tx.invite && tx.flow.Reliable():
 		s.dropServer(tx) // timer J is zero
-	case !tx.invite || tx.flow.reliable():
+	case !tx.invite || tx.flow.Reliable():
 		s.timers.set(&tx.timer, tx.deadline)
 	default:
 		tx.interval = t1 // timer G
@@ -90,7 +94,7 @@ func (tx *serverTx) handleACK(s *shard) {
 		return
 	}
 	tx.state, tx.lastResponse = txConfirmed, nil
-	if tx.flow.reliable() {
+	if tx.flow.Reliable() {
 		s.dropServer(tx) // timer I is zero
 		return
 	}
@@ -104,7 +108,7 @@ func (tx *serverTx) expire(s *shard) {
 		return
 	}
 	s.stats.retransmissions.Add(1)
-	s.sender.send(tx.flow, tx.lastResponse)
+	s.sender.Send(tx.flow, tx.lastResponse)
 	tx.interval = min(2*tx.interval, t2)
 	s.timers.set(&tx.timer, min(s.now+tx.interval, tx.deadline))
 }

@@ -1,90 +1,12 @@
 package sip
 
 import (
-	"context"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 )
-
-// testShard is one shard without goroutines or sockets, with a manual clock.
-type testShard struct {
-	*shard
-	sent  []string
-	calls chan *Inbound
-}
-
-func (l *testShard) send(_ flow, b []byte)                 { l.sent = append(l.sent, string(b)) }
-func (l *testShard) Invite(_ context.Context, in *Inbound) { l.calls <- in }
-
-func newTestShard(t *testing.T) *testShard {
-	t.Helper()
-	l := &testShard{calls: make(chan *Inbound, 16)}
-	start := time.Unix(1e9, 0)
-	srv := newServer(Config{Accounts: AnySource{}, Now: func() time.Time {
-		if l.shard == nil {
-			return start
-		}
-		return start.Add(l.now)
-	}}, l)
-	srv.sockets = []*udpSocket{{addr: netip.MustParseAddrPort("127.0.0.1:5060")}}
-	srv.advertisedAddrs.init(srv)
-	srv.ctx, srv.cancel = context.WithCancel(context.Background())
-	t.Cleanup(srv.cancel)
-	l.shard = newShard(srv, l, 100)
-	srv.shards = []*shard{l.shard}
-	srv.statelessSender = l
-	return l
-}
-
-// advance moves the clock and fires timers when they are due.
-func (l *testShard) advance(d time.Duration) {
-	until := l.now + d
-	for len(l.timers) > 0 && l.timers[0].at <= until {
-		l.fireTimers(l.timers[0].at)
-	}
-	l.fireTimers(until)
-}
-
-// work handles all queued items.
-func (l *testShard) work() {
-	for items := l.drain(nil, nil); len(items) > 0; items = l.drain(nil, nil) {
-		for i := range items {
-			l.handleItem(&items[i])
-		}
-	}
-}
-
-// sentMethods returns the method or status of each message sent.
-func (l *testShard) sentMethods() (all []string) {
-	for _, s := range l.sent {
-		w := strings.Fields(s)
-		if strings.HasPrefix(s, "SIP/2.0") {
-			all = append(all, w[1])
-		} else {
-			all = append(all, w[0])
-		}
-	}
-	return all
-}
-
-var udpPeer = flow{addr: netip.MustParseAddrPort("192.0.2.1:5060")}
-
-func tcpPeer(l *testShard) flow {
-	return flow{addr: udpPeer.addr, conn: newConn(l.srv, connKey{transport: TCP, addr: udpPeer.addr})}
-}
-
-const sampleInvite = "INVITE sip:bob@example.com SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:5060;branch=z9hG4bK0000000000000007;rport\r\n" +
-	"Max-Forwards: 70\r\nFrom: <sip:a@b>;tag=1\r\nTo: <sip:bob@example.com>\r\nCall-ID: c1\r\nCSeq: 1 INVITE\r\n" +
-	"Contact: <sip:a@192.0.2.1>\r\nContent-Length: 0\r\n\r\n"
-
-func sampleResponse(status int, method, tag string) string {
-	return fmt.Sprintf("SIP/2.0 %d x\r\nVia: SIP/2.0/UDP 127.0.0.1:5060;branch=z9hG4bK0000000000000007\r\n"+
-		"From: <sip:a@b>;tag=1\r\nTo: <sip:bob@example.com>;tag=%s\r\nCall-ID: c1\r\nCSeq: 1 %s\r\nContent-Length: 0\r\n\r\n", status, tag, method)
-}
 
 // RFC 3261 §17.1.1.2 and §17.1.2.2: retransmissions without a response.
 func TestClientTransaction_RetransmitsUntilTimeout(t *testing.T) {
@@ -109,7 +31,7 @@ func TestClientTransaction_RetransmitsUntilTimeout(t *testing.T) {
 			}
 			var at []float64
 			status, ended := 0, time.Duration(0)
-			l.startClientTx(clientKey{7, c.kind}, f, []byte(sampleInvite), func(m *message, s int) { status, ended = s, l.now })
+			l.startClientTx(clientKey{7, c.kind}, f, []byte(sampleInvite), func(m *received, s int) { status, ended = s, l.now })
 			for seen := 0; l.now < 40*time.Second; l.advance(100 * time.Millisecond) {
 				for ; seen < len(l.sent); seen++ {
 					at = append(at, l.now.Seconds())
@@ -132,7 +54,7 @@ func TestClientTransaction_ProvisionalStopsInviteRetransmission(t *testing.T) {
 	t.Parallel()
 	l := newTestShard(t)
 	var got []int
-	l.startClientTx(clientKey{7, inviteTx}, udpPeer, []byte(sampleInvite), func(_ *message, s int) { got = append(got, s) })
+	l.startClientTx(clientKey{7, inviteTx}, udpPeer, []byte(sampleInvite), func(_ *received, s int) { got = append(got, s) })
 	l.handleMessage(sampleResponse(180, "INVITE", "x"), udpPeer)
 	l.advance(100 * time.Second)
 	if len(l.sent) != 1 || !slices.Equal(got, []int{180}) {
@@ -144,7 +66,7 @@ func TestClientTransaction_EachFailureIsAcknowledged(t *testing.T) {
 	t.Parallel()
 	l := newTestShard(t)
 	var got []int
-	l.startClientTx(clientKey{7, inviteTx}, udpPeer, []byte(sampleInvite), func(_ *message, s int) { got = append(got, s) })
+	l.startClientTx(clientKey{7, inviteTx}, udpPeer, []byte(sampleInvite), func(_ *received, s int) { got = append(got, s) })
 	for range 3 {
 		l.handleMessage(sampleResponse(486, "INVITE", "x"), udpPeer)
 		l.advance(time.Second)
@@ -175,7 +97,7 @@ func TestClientTransaction_LingersForTimerK(t *testing.T) {
 	t.Parallel()
 	l := newTestShard(t)
 	heard := 0
-	l.startClientTx(clientKey{7, nonInviteTx}, udpPeer, []byte(sampleInvite), func(*message, int) { heard++ })
+	l.startClientTx(clientKey{7, nonInviteTx}, udpPeer, []byte(sampleInvite), func(*received, int) { heard++ })
 	l.handleMessage(sampleResponse(200, "BYE", "x"), udpPeer)
 	l.handleMessage(sampleResponse(200, "BYE", "x"), udpPeer)
 	if heard != 1 || len(l.clientTxs) != 1 {
@@ -185,15 +107,6 @@ func TestClientTransaction_LingersForTimerK(t *testing.T) {
 	if len(l.clientTxs) != 0 {
 		t.Error("the transaction outlives timer K")
 	}
-}
-
-func request(method, branch, toTag string, seq int) string {
-	if toTag != "" {
-		toTag = ";tag=" + toTag
-	}
-	return fmt.Sprintf("%s sip:bob@127.0.0.1 SIP/2.0\r\nVia: SIP/2.0/UDP 192.0.2.1;branch=z9hG4bK%s;rport\r\nMax-Forwards: 70\r\n"+
-		"From: <sip:a@b>;tag=1\r\nTo: <sip:bob@127.0.0.1>%s\r\nCall-ID: c1\r\nCSeq: %d %s\r\nContact: <sip:a@192.0.2.1>\r\nContent-Length: 0\r\n\r\n",
-		method, branch, toTag, seq, method)
 }
 
 func TestServerTransaction_RetransmissionGetsSameResponse(t *testing.T) {
@@ -214,19 +127,6 @@ func TestServerTransaction_RetransmissionGetsSameResponse(t *testing.T) {
 	if len(l.serverTxs) != 0 {
 		t.Error("over TCP a finished transaction is kept")
 	}
-}
-
-// receiveInvite receives an INVITE and returns the call that the handler got.
-func (l *testShard) receiveInvite(t *testing.T) *Inbound {
-	t.Helper()
-	l.handleMessage(request("INVITE", "i1", "", 1), udpPeer)
-	in := <-l.calls
-	l.work()
-	return in
-}
-
-func (l *testShard) localTag() string {
-	return l.sent[0][strings.Index(l.sent[0], "To: "):][len("To: <sip:bob@127.0.0.1>;tag="):][:16]
 }
 
 func TestServerTransaction_RejectionRepeatedUntilACK(t *testing.T) {

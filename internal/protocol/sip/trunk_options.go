@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"soniq/internal/protocol/sip/resolve"
+	"soniq/internal/protocol/sip/sipmsg"
 )
 
 // OPTIONS probes of a next hop.
@@ -11,11 +14,11 @@ import (
 // SendOptions sends OPTIONS to a next hop (RFC 3261 §11) and returns the status of the response and the round-trip
 // time. Any status without an error means that the next hop is reachable. 408 with an error means no response, 503
 // with an error that the request could not be sent. uri is the request URI. Empty means "sip:" and the next hop.
-func (s *Server) SendOptions(ctx context.Context, t Target, uri string) (status int, rtt time.Duration, err error) {
+func (s *Server) SendOptions(ctx context.Context, t resolve.Target, uri string) (status int, rtt time.Duration, err error) {
 	if uri == "" {
 		uri = "sip:" + t.Host
 	}
-	u, err := ParseURI(uri)
+	u, err := sipmsg.ParseURI(uri)
 	if err != nil {
 		return 0, 0, fmt.Errorf("sip: options %s: %w", uri, err)
 	}
@@ -25,15 +28,16 @@ func (s *Server) SendOptions(ctx context.Context, t Target, uri string) (status 
 	}
 	began := time.Now()
 	res, err := s.sendOutOfDialog(ctx, &outOfDialogRequest{
-		method: "OPTIONS", uri: u.String(), callID: newCallID(), seq: 1, flow: f,
-		from: "<sip:" + s.sentBy(f) + ">;tag=" + newTag(), to: "<" + u.String() + ">",
-		extraFields: "Contact: " + s.contactValue("", f) + "\r\nAccept: " + sdpType + "\r\n",
+		method: "OPTIONS", uri: u.String(), callID: sipmsg.NewCallID(), seq: 1, flow: f,
+		from: "<sip:" + s.layer.SentBy(f) + ">;tag=" + sipmsg.NewTag(), to: "<" + u.String() + ">",
+		extraFields: "Contact: " + s.layer.ContactValue("", f) + "\r\nAccept: " + sipmsg.SDPType + "\r\n",
 	})
 	if err != nil {
 		return 0, 0, fmt.Errorf("sip: options %s: %w", uri, err)
 	}
 	if !res.fromPeer {
-		return res.status, 0, fmt.Errorf("sip: options %s: %w", uri, &StatusError{Method: "OPTIONS", Status: res.status, Reason: res.reason})
+		return res.status, 0, fmt.Errorf("sip: options %s: %w", uri, &StatusError{Method: "OPTIONS", Status: res.status,
+			Reason: res.reason})
 	}
 	return res.status, time.Since(began), nil
 }

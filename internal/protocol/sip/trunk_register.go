@@ -2,22 +2,29 @@ package sip
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/netip"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"soniq/internal/protocol/sip/digest"
+	"soniq/internal/protocol/sip/resolve"
+	"soniq/internal/protocol/sip/sipmsg"
+	"soniq/internal/protocol/sip/transport"
 )
 
-// Outbound registration with a registrar, such as that of a trunk (RFC 3261 §10.2).
+// Outbound registration with a registrar, such as that of a trunk (RFC 3261 §10.2): refresh, back-off and removal.
 
 // RegistrationConfig holds the parameters of Register and KeepRegistered.
 type RegistrationConfig struct {
-	Registrar   Target
+	Registrar   resolve.Target
 	AOR         string // "sip:alice@example.com"
 	ContactUser string // user part for incoming calls; that of the AOR if empty
-	Credentials Credentials
+	Credentials digest.Credentials
 	Expires     time.Duration            // requested lifetime, 1 h if 0; the registrar may change it
 	Retry       time.Duration            // delay after the first failure, doubled up to 5 min; 5 s if 0
 	OnChange    func(err error)          // called for each refresh: nil if registered, else the error; may be nil
@@ -38,13 +45,13 @@ type RegistrationStatus struct {
 type ClientRegistration struct {
 	srv            *Server
 	request        RegistrationConfig
-	uri            URI // URI of the registrar: the request URI
-	flow           flow
+	uri            sipmsg.URI // URI of the registrar: the request URI
+	flow           transport.Flow
 	flowResolved   bool // flow is valid; after a failure the registrar is looked up again
 	callID         string
 	tag            string
 	seq            uint32
-	digestClient   digestClient
+	digestClient   digest.Client
 	grantedExpires time.Duration
 	failures       int           // failed attempts in a row
 	retryAfter     time.Duration // Retry-After of the last response
@@ -86,9 +93,9 @@ func (s *Server) KeepRegistered(ctx context.Context, r RegistrationConfig) (*Cli
 }
 
 func (s *Server) newClientRegistration(r RegistrationConfig) (*ClientRegistration, error) {
-	aor, err := ParseURI(r.AOR)
-	if err != nil || !aor.isSIP() {
-		return nil, fmt.Errorf("sip: register %s: %w", r.AOR, errURI)
+	aor, err := sipmsg.ParseURI(r.AOR)
+	if err != nil || !aor.IsSIP() {
+		return nil, fmt.Errorf("sip: register %s: %w", r.AOR, sipmsg.ErrURI)
 	}
 	if r.Expires <= 0 {
 		r.Expires = time.Hour
@@ -96,9 +103,9 @@ func (s *Server) newClientRegistration(r RegistrationConfig) (*ClientRegistratio
 	if r.Retry <= 0 {
 		r.Retry = 5 * time.Second
 	}
-	reg := &ClientRegistration{srv: s, request: r, callID: newCallID(), tag: newTag(), done: make(chan struct{})}
-	reg.digestClient.creds = r.Credentials
-	reg.uri = URI{Scheme: aor.Scheme, Host: aor.Host, Port: aor.Port}
+	reg := &ClientRegistration{srv: s, request: r, callID: sipmsg.NewCallID(), tag: sipmsg.NewTag(), done: make(chan struct{})}
+	reg.digestClient = digest.Client{Credentials: r.Credentials, Pins: s.realmPins, Host: firstNonEmpty(r.Registrar.Host, aor.Host)}
+	reg.uri = sipmsg.URI{Scheme: aor.Scheme, Host: aor.Host, Port: aor.Port}
 	return reg, nil
 }
 
@@ -144,7 +151,7 @@ func (r *ClientRegistration) registerOnce(ctx context.Context, expires time.Dura
 		case res.status < 300:
 			r.grantedExpires = r.grantedBy(m, expires)
 			return nil
-		case (res.status == 401 || res.status == 407) && r.digestClient.acceptChallenges(m, &answered):
+		case (res.status == 401 || res.status == 407) && r.digestClient.AcceptInitial(m, "REGISTER", &answered):
 			continue
 		case res.status == 423 && try < 8 && expires > 0 && r.raiseExpires(m, &expires):
 			continue
@@ -156,8 +163,8 @@ func (r *ClientRegistration) registerOnce(ctx context.Context, expires time.Dura
 }
 
 // raiseExpires applies the Min-Expires of a 423 (RFC 3261 §10.2.8).
-func (r *ClientRegistration) raiseExpires(m *message, expires *time.Duration) bool {
-	n, _ := strconv.ParseUint(m.get(fMinExpires), 10, 31)
+func (r *ClientRegistration) raiseExpires(m *sipmsg.Message, expires *time.Duration) bool {
+	n, _ := strconv.ParseUint(m.Get(sipmsg.FieldMinExpires), 10, 31)
 	d := time.Duration(n) * time.Second
 	if d <= *expires {
 		return false
@@ -167,16 +174,16 @@ func (r *ClientRegistration) raiseExpires(m *message, expires *time.Duration) bo
 }
 
 // grantedBy returns the lifetime granted by the registrar: that of our Contact, or that of the whole response.
-func (r *ClientRegistration) grantedBy(m *message, asked time.Duration) time.Duration {
-	seconds := m.get(fExpires)
-	ours, _ := readAddress(r.contactValue())
-	all := m.list(fContact)
+func (r *ClientRegistration) grantedBy(m *sipmsg.Message, asked time.Duration) time.Duration {
+	seconds := m.Get(sipmsg.FieldExpires)
+	ours, _ := sipmsg.ReadAddress(r.contactValue())
+	all := m.List(sipmsg.FieldContact)
 	for _, c := range all {
-		a, err := readAddress(c)
-		if err != nil || len(all) > 1 && !strings.EqualFold(a.uri, ours.uri) {
+		a, err := sipmsg.ReadAddress(c)
+		if err != nil || len(all) > 1 && !strings.EqualFold(a.URI, ours.URI) {
 			continue
 		}
-		if v, ok := paramOf(a.params, "expires"); ok {
+		if v, ok := sipmsg.ParamOf(a.Params, "expires"); ok {
 			seconds = v
 		}
 	}
@@ -187,22 +194,122 @@ func (r *ClientRegistration) grantedBy(m *message, asked time.Duration) time.Dur
 }
 
 func (r *ClientRegistration) contactValue() string {
-	u := URI{Scheme: r.uri.Scheme, User: r.request.ContactUser, Host: r.uri.Host}
+	u := sipmsg.URI{Scheme: r.uri.Scheme, User: r.request.ContactUser, Host: r.uri.Host}
 	if u.User == "" {
-		aor, _ := ParseURI(r.request.AOR)
+		aor, _ := sipmsg.ParseURI(r.request.AOR)
 		u.User = aor.User
 	}
-	return r.srv.contactValue(u.String(), r.flow)
+	return r.srv.layer.ContactValue(u.String(), r.flow)
 }
 
 // sendRegister sends one REGISTER.
 func (r *ClientRegistration) sendRegister(ctx context.Context, expires time.Duration) (*outOfDialogResponse, error) {
-	r.flow = r.srv.reconnected(r.flow)
+	r.flow = r.srv.layer.Reconnected(r.flow)
 	r.seq++
 	aor := "<" + r.request.AOR + ">"
 	extra := "Contact: " + r.contactValue() + "\r\nExpires: " + strconv.Itoa(int(expires/time.Second)) + "\r\n"
 	return r.srv.sendOutOfDialog(ctx, &outOfDialogRequest{
 		method: "REGISTER", uri: r.uri.String(), callID: r.callID, seq: r.seq, flow: r.flow,
-		from: aor + ";tag=" + r.tag, to: aor, extraFields: extra + r.digestClient.authorizationFields("REGISTER", r.uri.String(), nil),
+		from: aor + ";tag=" + r.tag, to: aor, extraFields: extra + r.digestClient.AuthorizationFields("REGISTER", r.uri.String(), nil),
 	})
+}
+
+const (
+	maxBackoff        = 5 * time.Minute
+	unregisterTimeout = 5 * time.Second // timeout of unregistering
+)
+
+// keepRefreshed refreshes a registration until ctx ends, then removes it.
+func (r *ClientRegistration) keepRefreshed(ctx context.Context, wait time.Duration) {
+	defer close(r.done)
+	for sleepUntil(ctx, r.srv.done, wait) {
+		err := r.registerOnce(ctx, r.request.Expires)
+		if ctx.Err() != nil {
+			break
+		}
+		wait = r.nextDelay(err)
+		if r.request.OnChange != nil {
+			r.request.OnChange(err)
+		}
+		r.reportAttempt(err, wait)
+	}
+	last, cancel := context.WithTimeout(r.srv.ctx, unregisterTimeout)
+	defer cancel()
+	if r.grantedExpires > 0 || r.seq > 0 && r.failures == 0 {
+		r.err = r.registerOnce(last, 0)
+		r.grantedExpires = 0
+	}
+	s := registrationStatusOf(r.err)
+	s.Registered = false
+	r.publishStatus(s)
+}
+
+// nextDelay returns the delay until the next attempt.
+func (r *ClientRegistration) nextDelay(err error) time.Duration {
+	if err == nil {
+		r.failures = 0
+		return r.refreshIn()
+	}
+	r.failures++
+	return r.backoff(err)
+}
+
+// refreshIn returns half the granted lifetime, less up to a tenth of that at random.
+func (r *ClientRegistration) refreshIn() time.Duration {
+	half := r.grantedExpires / 2
+	return max(half-rand.N(half/10+1), time.Second)
+}
+
+// backoff returns a delay that grows with each failure. It is longer after a permanent refusal, because the registrar
+// may ban clients that seem to guess passwords.
+func (r *ClientRegistration) backoff(err error) time.Duration {
+	wait := min(r.request.Retry<<min(r.failures-1, 16), maxBackoff)
+	var status *StatusError
+	if errors.As(err, &status) && status.Status >= 400 && status.Status < 500 && status.Status != 408 {
+		wait = min(12*r.request.Retry<<min(r.failures-1, 16), maxBackoff)
+	}
+	wait = max(wait, r.retryAfter)
+	return wait - rand.N(wait/4+1)
+}
+
+func (r *ClientRegistration) reportAttempt(err error, next time.Duration) {
+	s := registrationStatusOf(err)
+	s.Expires, s.NextAttempt = r.grantedExpires, next
+	if err != nil {
+		s.Expires = 0
+	}
+	r.publishStatus(s)
+}
+
+func (r *ClientRegistration) publishStatus(s RegistrationStatus) {
+	s.Registrar = r.flow.Addr
+	if r.request.OnStatus != nil {
+		r.request.OnStatus(s)
+	}
+}
+
+// registrationStatusOf converts the result of an attempt. A *StatusError gives status and reason, any other error its
+// text.
+func registrationStatusOf(err error) RegistrationStatus {
+	if err == nil {
+		return RegistrationStatus{Registered: true, Status: 200, Reason: sipmsg.ReasonPhrase(200)}
+	}
+	var status *StatusError
+	if errors.As(err, &status) {
+		return RegistrationStatus{Status: status.Status, Reason: status.Reason}
+	}
+	return RegistrationStatus{Reason: err.Error()}
+}
+
+// sleepUntil waits d. It returns false if ctx or the server ended first.
+func sleepUntil(ctx context.Context, done <-chan struct{}, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+	case <-done:
+	}
+	return false
 }

@@ -12,12 +12,11 @@ import (
 	"time"
 )
 
-// Config configures a client. Address, Dial, SystemID and Message are required.
+// Config configures a client. Address, Dialer, SystemID and Handler are required.
 type Config struct {
-	Address string // host:port
-	// Dial connects. The caller can restrict the allowed addresses in it.
-	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	TLS  *tls.Config // nil: none
+	Address string      // host:port
+	Dialer  Dialer      // the caller can restrict the allowed addresses in it
+	TLS     *tls.Config // nil: none
 	// SystemID, Password and SystemType are the credentials of the bind.
 	SystemID   string
 	Password   Secret
@@ -37,19 +36,27 @@ type Config struct {
 	// ReconnectDelay is the delay before reconnecting (default 1 s). It doubles up to MaxReconnectDelay (1 min), with
 	// jitter.
 	ReconnectDelay, MaxReconnectDelay time.Duration
-	// Message is called for received messages, in order; incomplete messages may be passed concurrently. Receipt is
-	// called for receipts, several at the same time. After an error the SMSC keeps the message and sends it again; a
-	// Status is sent as it is. A receipt may arrive before Submit has returned.
-	Message func(ctx context.Context, in Incoming) error
-	Receipt func(ctx context.Context, r Receipt) error
+	Handler                           ClientHandler
 	// Parts stores the parts of long messages (default NewMemoryPartStore()). Messages that are incomplete after
 	// PartsAge (default 5 min) are passed on as they are.
 	Parts    PartStore
 	PartsAge time.Duration
-	// StateChanged is called with nil after a bind, and with the reason when it has ended; it must not block. It may
-	// be nil.
-	StateChanged func(why error)
-	Log          *slog.Logger // nil: nothing is logged
+	Log      *slog.Logger // nil: nothing is logged
+}
+
+// Dialer connects to the SMSC. *net.Dialer implements it.
+type Dialer interface {
+	DialContext(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// ClientHandler handles what the SMSC sends. After an error the SMSC keeps the message and sends it again; a Status is sent as it is.
+type ClientHandler interface {
+	// Message is called for received messages, in order; incomplete messages may be passed concurrently.
+	Message(ctx context.Context, in Incoming) error
+	// Receipt is called for receipts, several at the same time. A receipt may arrive before Submit has returned.
+	Receipt(ctx context.Context, r Receipt) error
+	// StateChanged is called with nil after a bind, and with the reason when it has ended; it must not block.
+	StateChanged(why error)
 }
 
 func (c Config) withDefaults() Config {
@@ -64,9 +71,6 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.Log, slog.New(slog.DiscardHandler))
 	if c.Parts == nil {
 		c.Parts = NewMemoryPartStore()
-	}
-	if c.Receipt == nil {
-		c.Receipt = func(context.Context, Receipt) error { return nil }
 	}
 	return c
 }
@@ -95,8 +99,8 @@ type Client struct {
 func New(c Config) (*Client, error) {
 	c = c.withDefaults()
 	switch {
-	case c.Address == "" || c.Dial == nil || c.SystemID == "" || c.Message == nil:
-		return nil, errors.New("smpp: a client needs Address, Dial, SystemID and Message")
+	case c.Address == "" || c.Dialer == nil || c.SystemID == "" || c.Handler == nil:
+		return nil, errors.New("smpp: a client needs Address, Dialer, SystemID and Handler")
 	case !c.Mode.isBind():
 		return nil, errors.New("smpp: a client binds as transceiver, transmitter or receiver")
 	case c.Window < 0 || c.Window > 1000 || c.PerSecond < 0 || c.ReconnectDelay < 0 || c.MaxReconnectDelay < c.ReconnectDelay:
@@ -110,7 +114,8 @@ func New(c Config) (*Client, error) {
 		cl.pacer.interval = time.Duration(float64(time.Second) / c.PerSecond)
 	}
 	cl.lastReference.Store(rand.Uint32())
-	cl.receiver = &receiver{text: c.Text, ids: c.IDs, parts: c.Parts, message: c.Message, receipt: c.Receipt, errorStatus: TemporaryAppError, log: c.Log}
+	cl.receiver = &receiver{text: c.Text, ids: c.IDs, parts: c.Parts, message: c.Handler.Message, receipt: c.Handler.Receipt,
+		errorStatus: TemporaryAppError, log: c.Log}
 	return cl, nil
 }
 
@@ -130,7 +135,8 @@ func (c *Client) Run(ctx context.Context) {
 		began := time.Now()
 		bound, err := c.runOnce(ctx)
 		c.setState(nil, err)
-		c.config.Log.Warn("smpp: the bind has ended", "centre", c.config.Address, "system_id", c.config.SystemID, "was_bound", bound, "error", err)
+		c.config.Log.Warn("smpp: the bind has ended", "centre", c.config.Address, "system_id", c.config.SystemID, "was_bound", bound,
+			"error", err)
 		if bound && time.Since(began) > c.config.MaxReconnectDelay {
 			pause = c.config.ReconnectDelay
 		}
@@ -159,7 +165,7 @@ func (c *Client) runOnce(ctx context.Context) (bound bool, err error) {
 func (c *Client) dial(ctx context.Context) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.config.ConnectTimeout)
 	defer cancel()
-	conn, err := c.config.Dial(ctx, "tcp", c.config.Address)
+	conn, err := c.config.Dialer.DialContext(ctx, "tcp", c.config.Address)
 	if err != nil || c.config.TLS == nil {
 		return conn, err
 	}
@@ -200,9 +206,7 @@ func (c *Client) setState(s *session, why error) {
 	close(c.changed)
 	c.changed = make(chan struct{})
 	c.mu.Unlock()
-	if c.config.StateChanged != nil {
-		c.config.StateChanged(why)
-	}
+	c.config.Handler.StateChanged(why)
 }
 
 func (c *Client) current() (*session, error, <-chan struct{}) {
@@ -243,7 +247,8 @@ func (c *Client) Submit(ctx context.Context, o Outgoing) (Result, error) {
 	case c.config.Mode == BindReceiver:
 		return Result{}, &Error{Outcome: Permanent, Part: 1, Err: ErrForbidden}
 	case s == nil:
-		return Result{Reference: o.Reference, MessageIDs: o.Sent}, &Error{Outcome: Retryable, Part: len(o.Sent) + 1, Err: errors.Join(ErrNotBound, why)}
+		return Result{Reference: o.Reference, MessageIDs: o.Sent}, &Error{Outcome: Retryable, Part: len(o.Sent) + 1,
+			Err: errors.Join(ErrNotBound, why)}
 	}
 	o.Reference = nextReference(o.Reference, &c.lastReference, c.config.Text.Long)
 	return sender{s, SubmitSM, c.config.Text, c.config.IDs, c.pacer}.send(ctx, o)

@@ -61,7 +61,7 @@ func TestDeliver_RefusedMessagesRetried(t *testing.T) {
 	full := make(chan error, 10)
 	var kept []string
 	e := startClient(t, c.address, func(f *Config) {
-		f.Message = func(_ context.Context, in Incoming) error {
+		clientOf(f).message = func(_ context.Context, in Incoming) error {
 			err := <-full
 			if err == nil {
 				kept = append(kept, in.Text)
@@ -117,8 +117,8 @@ func TestServer_ErrorResponses(t *testing.T) {
 	t.Parallel()
 	refuse := make(chan error, 10)
 	c := startServer(t, func(s *ServerConfig) {
-		s.Message = func(context.Context, Incoming) error { return <-refuse }
-		s.Query = func(_ context.Context, account, id string) (QueryResponse, error) {
+		handlerOf(s).message = func(context.Context, Incoming) error { return <-refuse }
+		handlerOf(s).query = func(_ context.Context, account, id string) (QueryResponse, error) {
 			if id != "17" || account != "acme" {
 				return QueryResponse{}, errors.New("unknown")
 			}
@@ -171,10 +171,10 @@ func TestBind_WrongPasswordRefused(t *testing.T) {
 	tries := make(chan struct{}, 1000)
 	e := startClient(t, c.address, func(f *Config) {
 		f.Password = "wrong"
-		f.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		f.Dialer = dialFunc(func(ctx context.Context, network, address string) (net.Conn, error) {
 			tries <- struct{}{}
 			return (&net.Dialer{}).DialContext(ctx, network, address)
-		}
+		})
 	})
 	for range 3 {
 		within(t, tries, "try")
@@ -193,8 +193,8 @@ func TestBind_WrongPasswordRefused(t *testing.T) {
 func TestBind_ModesAndLimits(t *testing.T) {
 	t.Parallel()
 	c := startServer(t, func(s *ServerConfig) {
-		let := s.Authenticate
-		s.Authenticate = func(ctx context.Context, l Login) (Account, error) {
+		let := handlerOf(s).authenticate
+		handlerOf(s).authenticate = func(ctx context.Context, l Login) (Account, error) {
 			a, err := let(ctx, l)
 			a.MaxBinds = 2
 			return a, err
@@ -233,13 +233,13 @@ func TestClient_Reconnects(t *testing.T) {
 	c := startServer(t, nil)
 	conns := make(chan net.Conn, 100)
 	e := startClient(t, c.address, func(f *Config) {
-		f.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		f.Dialer = dialFunc(func(ctx context.Context, network, address string) (net.Conn, error) {
 			conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
 			if err == nil {
 				conns <- conn
 			}
 			return conn, err
-		}
+		})
 	})
 	for range 5 {
 		e.waitBound(t)

@@ -35,15 +35,15 @@ type testServer struct {
 func startServer(t *testing.T, change func(*ServerConfig)) *testServer {
 	t.Helper()
 	c := &testServer{got: make(chan Incoming, 1000)}
-	config := ServerConfig{
-		Authenticate: func(_ context.Context, l Login) (Account, error) {
+	config := ServerConfig{Handler: &fakeHandler{
+		authenticate: func(_ context.Context, l Login) (Account, error) {
 			if l.SystemID != "esme" || l.Password != "secret" {
 				return Account{}, errors.New("wrong password")
 			}
 			return Account{ID: "acme"}, nil
 		},
-		Message: func(_ context.Context, in Incoming) error { c.got <- in; return nil },
-	}
+		message: func(_ context.Context, in Incoming) error { c.got <- in; return nil },
+	}}
 	if change != nil {
 		change(&config)
 	}
@@ -80,9 +80,9 @@ type testClient struct {
 func startClient(t *testing.T, address string, change func(*Config)) *testClient {
 	t.Helper()
 	e := &testClient{got: make(chan Incoming, 1000), receipts: make(chan Receipt, 1000)}
-	config := Config{Address: address, Dial: (&net.Dialer{}).DialContext, SystemID: "esme", Password: "secret",
-		Message:        func(_ context.Context, in Incoming) error { e.got <- in; return nil },
-		Receipt:        func(_ context.Context, r Receipt) error { e.receipts <- r; return nil },
+	config := Config{Address: address, Dialer: &net.Dialer{}, SystemID: "esme", Password: "secret",
+		Handler: &fakeClient{message: func(_ context.Context, in Incoming) error { e.got <- in; return nil },
+			receipt: func(_ context.Context, r Receipt) error { e.receipts <- r; return nil }},
 		ReconnectDelay: time.Millisecond, MaxReconnectDelay: 10 * time.Millisecond}
 	if change != nil {
 		change(&config)

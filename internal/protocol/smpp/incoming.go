@@ -50,7 +50,8 @@ func (w ReceiptRequest) Wants(s State) bool {
 // senders split characters. An ellipsis replaces missing parts.
 func (t TextSettings) incoming(parts []Fragment) Incoming {
 	m := parts[0].Message
-	in := Incoming{Key: parts[0].Key, At: parts[0].At, Account: parts[0].Key.Account, From: m.Source, To: m.Destination, DataCoding: m.DataCoding, Parts: len(parts),
+	in := Incoming{Key: parts[0].Key, At: parts[0].At, Account: parts[0].Key.Account, From: m.Source, To: m.Destination,
+		DataCoding: m.DataCoding, Parts: len(parts),
 		Receipt: m.RegisteredDelivery&3 != 0, ServiceType: m.ServiceType, Schedule: m.ScheduleDeliveryTime, Validity: m.ValidityPeriod}
 	if reference, ok := m.TLVs.Number(TagUserMessageReference); ok {
 		in.Reference = uint16(reference)
@@ -61,7 +62,8 @@ func (t TextSettings) incoming(parts []Fragment) Incoming {
 	for _, p := range parts {
 		if p.MessageID != "" {
 			in.Bind = p.Bind
-			in.MessageIDs, in.Receipts = append(in.MessageIDs, p.MessageID), append(in.Receipts, ReceiptRequest(p.Message.RegisteredDelivery&3))
+			in.MessageIDs, in.Receipts = append(in.MessageIDs, p.MessageID),
+				append(in.Receipts, ReceiptRequest(p.Message.RegisteredDelivery&3))
 		}
 	}
 	for last := uint8(0); len(parts) > 0; {

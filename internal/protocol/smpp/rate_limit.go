@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // Pauses after a throttling response: the first and the longest.
@@ -77,37 +79,21 @@ func (p *pacer) update(s Status) time.Duration {
 	return p.pauseEnd.Sub(now)
 }
 
-// tokenBucket limits messages per second; the burst is one second's worth.
-type tokenBucket struct {
-	mu              sync.Mutex // guards the fields below
-	perSecond, left float64
-	at              time.Time
+// messageRate returns a limit of messages per second and its burst, one second's worth. 0 messages per second is no limit.
+func messageRate(perSecond float64) (rate.Limit, int) {
+	if perSecond <= 0 {
+		return rate.Inf, 1
+	}
+	return rate.Limit(perSecond), max(1, int(perSecond))
 }
 
-// set changes the rate.
-func (t *tokenBucket) set(perSecond float64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.perSecond = perSecond
-}
-
-// take reports whether one more message is allowed; without a rate all are.
-func (t *tokenBucket) take(now time.Time) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.perSecond <= 0 {
-		return true
+// setMessageRate returns a full limiter if l is nil. Otherwise it changes the rate of l, which an account's binds share.
+func setMessageRate(l *rate.Limiter, perSecond float64) *rate.Limiter {
+	limit, burst := messageRate(perSecond)
+	if l == nil {
+		return rate.NewLimiter(limit, burst)
 	}
-	most := max(1, t.perSecond)
-	if t.at.IsZero() {
-		t.left = most
-	} else {
-		t.left = min(most, t.left+t.perSecond*now.Sub(t.at).Seconds())
-	}
-	t.at = now
-	if t.left < 1 {
-		return false
-	}
-	t.left--
-	return true
+	l.SetLimit(limit)
+	l.SetBurst(burst)
+	return l
 }

@@ -32,29 +32,40 @@ type Account struct {
 	MaxPending int     // messages of a bind that wait to be handled, up to 64; others are throttled; 0: 64
 }
 
-// ServerConfig configures a server. Authenticate and Message are required.
-type ServerConfig struct {
-	SystemID string // in bind responses; default "soniq"
+// Handler authenticates clients and handles what they send.
+type Handler interface {
 	// Authenticate checks the credentials of a client. The client does not receive the reason of an error.
-	Authenticate func(ctx context.Context, l Login) (Account, error)
+	Authenticate(ctx context.Context, l Login) (Account, error)
 	// Message is called for submitted messages. An error refuses the message: with the Status, or with SystemError
 	// for other errors. Of a long message the last part is refused; the others stay stored until it is sent again.
-	Message func(ctx context.Context, in Incoming) error
-	// Query returns the state of a message of an account; nil: query_sm fails.
-	Query func(ctx context.Context, account, messageID string) (QueryResponse, error)
-	// NewID returns the identifier of a message, up to 64 characters; nil: random numbers of up to 19 digits.
-	NewID func() string
-	TLS   *tls.Config // nil: none
-	Text  TextSettings
-	// TextOf returns the text settings of an account; nil: Text for all.
-	TextOf func(account string) TextSettings
-	// AllowSource reports whether an address may connect; nil: all may.
-	AllowSource func(host string) bool
-	// OnBound is called when an account has a new bind that receives messages, OnUnbound when one of its binds has
+	Message(ctx context.Context, in Incoming) error
+	// Query returns the state of a message of an account. After an error query_sm fails.
+	Query(ctx context.Context, account, messageID string) (QueryResponse, error)
+	// NewID returns the identifier of a message, up to 64 characters; "": a random number of up to 19 digits.
+	NewID() string
+}
+
+// Binds controls and observes binds.
+type Binds interface {
+	// AllowSource reports whether an address may connect.
+	AllowSource(host string) bool
+	// TextOf returns the text settings of an account.
+	TextOf(account string) TextSettings
+	// Bound is called when an account has a new bind that receives messages, Unbound when one of its binds has
 	// ended; the reason is ErrUnbound if the client has sent unbind. Neither may wait for this bind.
-	OnBound   func(account string)
-	OnUnbound func(account, bind string, why error)
-	// Connections limits the connections, bound or not; default 100. Half of them may be from one address.
+	Bound(account string)
+	Unbound(account, bind string, why error)
+}
+
+// ServerConfig configures a server. Handler is required.
+type ServerConfig struct {
+	SystemID string // in bind responses; default "soniq"
+	Handler  Handler
+	Binds    Binds       // nil: all addresses may connect, and Text is for all accounts
+	TLS      *tls.Config // nil: none
+	Text     TextSettings
+	// Connections limits the connections, bound or not; default 100. Half of them may be from one address. If all are
+	// taken, a new one replaces the one that has waited longest for a bind.
 	Connections int
 	// Window limits the unacknowledged messages to a client; default 10.
 	Window int
@@ -79,9 +90,6 @@ func (c ServerConfig) withDefaults() ServerConfig {
 	if c.Parts == nil {
 		c.Parts = NewMemoryPartStore()
 	}
-	if c.NewID == nil {
-		c.NewID = randomID
-	}
 	return c
 }
 
@@ -100,19 +108,30 @@ type Server struct {
 	open          int
 	sources       map[string]int        // open connections by address
 	binds         map[string][]*binding // by account
+	unbound       []*binding            // connections without a bind, the oldest first
 	rotation      int
 }
 
 // NewServer returns a server; Serve runs it.
 func NewServer(c ServerConfig) (*Server, error) {
 	c = c.withDefaults()
-	if c.Authenticate == nil || c.Message == nil {
-		return nil, errors.New("smpp: a server needs Authenticate and Message")
+	if c.Handler == nil {
+		return nil, errors.New("smpp: a server needs a Handler")
 	}
 	s := &Server{config: c, binds: map[string][]*binding{}, sources: map[string]int{}}
-	s.receiver = &receiver{text: c.Text, parts: c.Parts, message: c.Message, newID: c.NewID, errorStatus: SystemError, log: c.Log,
-		textOf: c.TextOf}
+	s.receiver = &receiver{text: c.Text, parts: c.Parts, message: c.Handler.Message, newID: s.newID, errorStatus: SystemError, log: c.Log}
+	if c.Binds != nil {
+		s.receiver.textOf = c.Binds.TextOf
+	}
 	return s, nil
+}
+
+// newID returns the identifier of a message.
+func (s *Server) newID() string {
+	if id := s.config.Handler.NewID(); id != "" {
+		return id
+	}
+	return randomID()
 }
 
 // Serve accepts connections until ctx ends; then it unbinds all of them, closes the listener and returns nil.
@@ -136,7 +155,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		case err != nil: // too many open files, or the client has disconnected already
 			s.config.Log.Warn("smpp: a connection was not accepted", "error", err)
 			sleepContext(ctx, 50*time.Millisecond)
-		case s.config.AllowSource != nil && !s.config.AllowSource(host(conn)) || !s.acquireConnection(host(conn)):
+		case s.config.Binds != nil && !s.config.Binds.AllowSource(host(conn)) || !s.acquireConnection(host(conn)):
 			conn.Close()
 		default:
 			wg.Go(func() { defer s.releaseConnection(host(conn)); s.serve(ctx, conn) })
@@ -151,28 +170,6 @@ func sleepContext(ctx context.Context, d time.Duration) {
 	}
 }
 
-// acquireConnection counts a connection. It returns false if there are too many, or if the address has half of the
-// limit already.
-func (s *Server) acquireConnection(source string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.open >= s.config.Connections || s.sources[source] >= (s.config.Connections+1)/2 {
-		return false
-	}
-	s.open++
-	s.sources[source]++
-	return true
-}
-
-func (s *Server) releaseConnection(source string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.open--
-	if s.sources[source]--; s.sources[source] == 0 {
-		delete(s.sources, source)
-	}
-}
-
 // host returns a client's address without the port.
 func host(c net.Conn) string {
 	h, _, _ := net.SplitHostPort(c.RemoteAddr().String())
@@ -184,8 +181,10 @@ func (s *Server) serve(ctx context.Context, conn net.Conn) {
 		conn = tls.Server(conn, s.config.TLS)
 	}
 	c := s.config
-	b := &binding{server: s, id: randomID(), tokens: &tokenBucket{}, ready: make(chan struct{}), session: newSession(conn, timeouts{response: c.ResponseTimeout, enquire: c.EnquireInterval, idle: c.IdleTimeout}, c.Window)}
+	b := &binding{server: s, id: randomID(), ready: make(chan struct{}),
+		session: newSession(conn, timeouts{response: c.ResponseTimeout, enquire: c.EnquireInterval, idle: c.IdleTimeout}, c.Window)}
 	b.session.handle, b.session.admit, b.session.fullStatus = b.handle, b.admit, Throttled
+	s.awaitBind(b)
 	late := time.AfterFunc(c.LoginTimeout, func() {
 		if b.boundAccount.Load() == nil {
 			b.session.end(ErrNotBound)
@@ -194,8 +193,8 @@ func (s *Server) serve(ctx context.Context, conn net.Conn) {
 	defer late.Stop()
 	err := b.session.run(ctx)
 	s.remove(b)
-	if c.OnUnbound != nil && b.account() != "" {
-		c.OnUnbound(b.account(), b.id, err)
+	if c.Binds != nil && b.account() != "" {
+		c.Binds.Unbound(b.account(), b.id, err)
 	}
 	c.Log.Info("smpp: a client has disconnected", "account", b.account(), "remote", conn.RemoteAddr(), "error", err)
 }
@@ -209,9 +208,10 @@ func (s *Server) add(b *binding, a Account) bool {
 		return false
 	}
 	if others := s.binds[a.ID]; len(others) > 0 {
-		b.tokens = others[0].tokens
+		b.limiter = others[0].limiter
 	}
-	b.tokens.set(a.PerSecond)
+	b.limiter = setMessageRate(b.limiter, a.PerSecond)
+	s.endWait(b)
 	s.binds[a.ID] = append(s.binds[a.ID], b)
 	return true
 }
@@ -219,6 +219,7 @@ func (s *Server) add(b *binding, a Account) bool {
 func (s *Server) remove(b *binding) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.endWait(b)
 	var left []*binding
 	for _, other := range s.binds[b.account()] {
 		if other != b {

@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
-	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // binding is the connection of a client to the server.
@@ -15,7 +16,7 @@ type binding struct {
 	boundAccount atomic.Pointer[Account] // nil before the bind
 	mode         Command                 // set before boundAccount
 	ready        chan struct{}           // closed when the bind response is sent
-	tokens       *tokenBucket            // shared by the binds of an account
+	limiter      *rate.Limiter           // shared by the binds of an account; nil before the bind
 	id           string
 }
 
@@ -35,7 +36,7 @@ func (b *binding) admit(p PDU) Status {
 	case a == nil || p.Command != SubmitSM && p.Command != DataSM:
 		return OK
 	}
-	if a.MaxPending > 0 && len(b.session.inbox) >= a.MaxPending || !b.tokens.take(time.Now()) {
+	if a.MaxPending > 0 && len(b.session.inbox) >= a.MaxPending || !b.limiter.Allow() {
 		return Throttled
 	}
 	return OK
@@ -79,10 +80,7 @@ func (b *binding) handleMessage(ctx context.Context, c Command, m *Message) repl
 }
 
 func (b *binding) query(ctx context.Context, q *Query) reply {
-	if b.server.config.Query == nil {
-		return reply{status: QueryFailed}
-	}
-	a, err := b.server.config.Query(ctx, b.account(), q.MessageID)
+	a, err := b.server.config.Handler.Query(ctx, b.account(), q.MessageID)
 	var s Status
 	switch {
 	case errors.As(err, &s) && s != OK:
@@ -103,7 +101,7 @@ func (b *binding) login(ctx context.Context, p PDU) reply {
 	ctx, cancel := context.WithTimeout(ctx, c.LoginTimeout)
 	defer cancel()
 	remote := b.session.conn.RemoteAddr()
-	a, err := c.Authenticate(ctx, Login{asked.SystemID, asked.Password, asked.SystemType, p.Command, remote})
+	a, err := c.Handler.Authenticate(ctx, Login{asked.SystemID, asked.Password, asked.SystemType, p.Command, remote})
 	if err != nil {
 		c.Log.Warn("smpp: bind refused", "system_id", asked.SystemID, "remote", remote, "error", err)
 		return b.refuseBind(BindFailed)
@@ -119,8 +117,8 @@ func (b *binding) login(ctx context.Context, p PDU) reply {
 	}
 	return reply{body: answer, afterPost: func(*pendingWrite) {
 		close(b.ready)
-		if c.OnBound != nil && b.mode != BindTransmitter {
-			c.OnBound(a.ID)
+		if c.Binds != nil && b.mode != BindTransmitter {
+			c.Binds.Bound(a.ID)
 		}
 	}}
 }

@@ -59,9 +59,9 @@ type session struct {
 func newSession(conn net.Conn, t timeouts, window int) *session {
 	now := time.Now()
 	return &session{conn: conn, reader: bufio.NewReader(conn), timeouts: t, window: make(chan struct{}, window),
-		outbox: make(chan *pendingWrite, outboxSize), inbox: make(chan PDU, inboxSize), done: make(chan struct{}), handlerSlot: make(chan struct{}, 1),
-		unorderedSlots: make(chan struct{}, maxUnordered),
-		pending:        map[uint32]chan PDU{}, lastReceived: now, lastActivity: now}
+		outbox: make(chan *pendingWrite, outboxSize), inbox: make(chan PDU, inboxSize), done: make(chan struct{}),
+		handlerSlot: make(chan struct{}, 1), unorderedSlots: make(chan struct{}, maxUnordered),
+		pending: map[uint32]chan PDU{}, lastReceived: now, lastActivity: now}
 }
 
 // end closes the connection; the first reason is kept.

@@ -48,7 +48,8 @@ var statusNames = map[Status]string{OK: "ESME_ROK", BadMessageLength: "ESME_RINV
 	Throttled: "ESME_RTHROTTLED", BadSchedule: "ESME_RINVSCHED", 0x62: "ESME_RINVEXPIRY", TemporaryAppError: "ESME_RX_T_APPN",
 	PermanentAppError: "ESME_RX_P_APPN", RejectedAppError: "ESME_RX_R_APPN", QueryFailed: "ESME_RQUERYFAIL",
 	BadOptionalStream: "ESME_RINVOPTPARSTREAM", 0xc1: "ESME_ROPTPARNOTALLWD", BadOptionalLength: "ESME_RINVPARLEN",
-	0xc3: "ESME_RMISSINGOPTPARAM", 0xc4: "ESME_RINVOPTPARAMVAL", DeliveryFailed: "ESME_RDELIVERYFAILURE", UnknownStatusError: "ESME_RUNKNOWNERR"}
+	0xc3: "ESME_RMISSINGOPTPARAM", 0xc4: "ESME_RINVOPTPARAMVAL", DeliveryFailed: "ESME_RDELIVERYFAILURE",
+	UnknownStatusError: "ESME_RUNKNOWNERR"}
 
 // String returns the name in the specification, or the number.
 func (s Status) String() string {

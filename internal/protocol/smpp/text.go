@@ -71,8 +71,8 @@ func (t TextSettings) encodingOf(coding uint8) textEncoding {
 	case coding == codingIA5 && t.GSMAsIA5:
 		return gsmOctets
 	case coding < 0x10:
-		return map[uint8]textEncoding{codingIA5: asciiOctets, codingLatin1: latin1Octets, codingCyrillic: cyrillicOctets, codingHebrew: hebrewOctets,
-			codingUCS2: ucs2Octets}[coding]
+		return map[uint8]textEncoding{codingIA5: asciiOctets, codingLatin1: latin1Octets, codingCyrillic: cyrillicOctets,
+			codingHebrew: hebrewOctets, codingUCS2: ucs2Octets}[coding]
 	case coding < 0x80:
 		return t.generalEncoding(coding >> 2 & 3)
 	case coding >= 0xc0 && coding < 0xe0:

@@ -28,7 +28,8 @@ func ParseTime(text string, now time.Time) (time.Time, error) {
 	quarters := time.Duration(n[7]) * 15 * time.Minute
 	switch text[15] {
 	case 'R':
-		return now.AddDate(n[0], n[1], n[2]).Add(time.Duration(n[3])*time.Hour + time.Duration(n[4])*time.Minute + time.Duration(n[5])*time.Second), nil
+		return now.AddDate(n[0], n[1], n[2]).Add(time.Duration(n[3])*time.Hour + time.Duration(n[4])*time.Minute +
+			time.Duration(n[5])*time.Second), nil
 	case '+':
 		quarters = -quarters
 	case '-':

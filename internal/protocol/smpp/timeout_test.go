@@ -15,12 +15,12 @@ import (
 // pipeClient runs a client over pipes, with the SMSC's side given; it ends with the test.
 func pipeClient(t *testing.T, peer func(net.Conn), change func(*Config)) *Client {
 	t.Helper()
-	config := Config{Address: "centre:2775", SystemID: "esme", Message: func(context.Context, Incoming) error { return nil },
-		Dial: func(context.Context, string, string) (net.Conn, error) {
+	config := Config{Address: "centre:2775", SystemID: "esme", Handler: &fakeClient{message: acceptAll},
+		Dialer: dialFunc(func(context.Context, string, string) (net.Conn, error) {
 			near, far := net.Pipe()
 			go peer(far)
 			return near, nil
-		}}
+		})}
 	if change != nil {
 		change(&config)
 	}
@@ -38,8 +38,8 @@ func pipeClient(t *testing.T, peer func(net.Conn), change func(*Config)) *Client
 // pipeServer runs a server over a pipe. It is bound if name is not empty.
 func pipeServer(t *testing.T, name string, change func(*ServerConfig)) (net.Conn, *Server) {
 	t.Helper()
-	config := ServerConfig{Authenticate: func(_ context.Context, l Login) (Account, error) { return Account{ID: l.SystemID}, nil },
-		Message: func(context.Context, Incoming) error { return nil }}
+	config := ServerConfig{Handler: &fakeHandler{message: acceptAll,
+		authenticate: func(_ context.Context, l Login) (Account, error) { return Account{ID: l.SystemID}, nil }}}
 	if change != nil {
 		change(&config)
 	}
@@ -85,10 +85,10 @@ func TestClient_ReconnectBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tries []time.Time
 		pipeClient(t, nil, func(c *Config) {
-			c.Dial = func(context.Context, string, string) (net.Conn, error) {
+			c.Dialer = dialFunc(func(context.Context, string, string) (net.Conn, error) {
 				tries = append(tries, time.Now())
 				return nil, errors.New("refused")
-			}
+			})
 		})
 		time.Sleep(30 * time.Minute)
 		synctest.Wait()
@@ -206,53 +206,6 @@ func respondWith(status func(n int) Status) func(net.Conn) {
 	}
 }
 
-func TestSubmit_RateLimit(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := pipeClient(t, respondWith(func(int) Status { return OK }), func(c *Config) { c.PerSecond = 10 })
-		c.WaitBound(t.Context())
-		began := time.Now()
-		done := make(chan error)
-		for range 51 {
-			go func() {
-				_, err := c.Submit(t.Context(), newMessage("x"))
-				done <- err
-			}()
-		}
-		for range 51 {
-			if err := <-done; err != nil {
-				t.Error(err)
-			}
-		}
-		if d := time.Since(began); d != 5*time.Second {
-			t.Errorf("51 messages in %s", d)
-		}
-	})
-}
-
-func TestSubmit_ThrottlingBackoff(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := pipeClient(t, respondWith(func(n int) Status { return []Status{0, Throttled, QueueFull, Throttled, OK, OK, Throttled}[min(n, 6)] }), nil)
-		c.WaitBound(t.Context())
-		began := time.Now()
-		for i, want := range []struct{ at, pause time.Duration }{{0, 1}, {1, 2}, {3, 4}, {7, 0}, {7, 0}, {7, 1}} {
-			_, err := c.Submit(t.Context(), newMessage("x"))
-			if at := time.Since(began); at != want.at*time.Second {
-				t.Errorf("message %d was sent after %s", i, at)
-			}
-			if want.pause > 0 && (asError(t, err).Outcome != Retryable || asError(t, err).Wait != want.pause*time.Second) || want.pause == 0 && err != nil {
-				t.Errorf("message %d: %+v", i, err)
-			}
-		}
-		short, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-		defer cancel()
-		if _, err := c.Submit(short, newMessage("x")); OutcomeOf(err) != Retryable {
-			t.Errorf("who cannot wait: %v", err)
-		}
-	})
-}
-
 func TestSubmit_PeerNotReadingIsRetryable(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -290,7 +243,7 @@ func TestParts_IncompletePassedOn(t *testing.T) {
 			}
 			serveFake(conn, nil)
 		}, func(c *Config) {
-			c.Message = func(_ context.Context, in Incoming) error {
+			clientOf(c).message = func(_ context.Context, in Incoming) error {
 				got <- in
 				if calls++; calls == 1 {
 					return errors.New("not now")
@@ -314,74 +267,17 @@ func TestParts_IncompletePassedOn(t *testing.T) {
 	})
 }
 
-func TestServer_Throttles(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		conn, _ := pipeServer(t, "fast", func(c *ServerConfig) {
-			c.Authenticate = func(context.Context, Login) (Account, error) { return Account{ID: "fast", PerSecond: 2}, nil }
-		})
-		var all []Status
-		for i := range 6 {
-			if i == 4 {
-				time.Sleep(500 * time.Millisecond)
-			}
-			all = append(all, requestPDU(t, conn, PDU{Command: SubmitSM, Sequence: uint32(i), Body: newMessage("x").message(Part{})}).Status)
-		}
-		if want := []Status{OK, OK, Throttled, Throttled, OK, Throttled}; !slices.Equal(all, want) {
-			t.Errorf("%v", all)
-		}
-	})
-}
-
-func TestServer_InboxLimit(t *testing.T) {
-	t.Parallel()
-	for waiting, most := range map[int]int{0: inboxSize, 5: 5} {
-		checkInboxLimit(t, waiting, most)
-	}
-}
-
-func checkInboxLimit(t *testing.T, waiting, most int) {
-	synctest.Test(t, func(t *testing.T) {
-		conn, _ := pipeServer(t, "fast", func(c *ServerConfig) {
-			c.Authenticate = func(context.Context, Login) (Account, error) { return Account{ID: "fast", MaxPending: waiting}, nil }
-			c.Message = func(ctx context.Context, _ Incoming) error { time.Sleep(10 * time.Second); return nil }
-			c.IdleTimeout = time.Hour
-		})
-		const sent = inboxSize + 20
-		go func() {
-			for i := range sent {
-				b, _ := PDU{Command: SubmitSM, Sequence: uint32(i), Body: newMessage("x").message(Part{})}.Encode()
-				conn.Write(b)
-			}
-		}()
-		taken, throttled := 0, 0
-		for range sent {
-			switch p, err := read(conn); {
-			case err != nil:
-				t.Fatal(err)
-			case p.Status == Throttled:
-				throttled++
-			case p.Status == OK:
-				taken++
-			}
-		}
-		if taken < most || taken > most+1 || taken+throttled != sent {
-			t.Errorf("%d taken, %d throttled", taken, throttled)
-		}
-	})
-}
-
 func TestClient_ShutdownWaitsForResponses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		config := Config{Address: "centre:2775", SystemID: "esme", Message: func(context.Context, Incoming) error { return nil }}
-		config.Dial = func(context.Context, string, string) (net.Conn, error) {
+		config := Config{Address: "centre:2775", SystemID: "esme", Handler: &fakeClient{message: acceptAll}}
+		config.Dialer = dialFunc(func(context.Context, string, string) (net.Conn, error) {
 			near, far := net.Pipe()
 			go serveFake(far, func(p PDU, answer func(PDU)) { // unbind gets its response at once
 				time.AfterFunc(2*time.Second, func() { answer(PDU{Command: p.Command.Response(), Sequence: p.Sequence}) })
 			})
 			return near, nil
-		}
+		})
 		c, err := New(config)
 		if err != nil {
 			t.Fatal(err)

@@ -74,7 +74,8 @@ func (c *credential) verifyChain(all []*x509.Certificate, roots *x509.CertPool, 
 	for _, i := range all[1:] {
 		between.AddCert(i)
 	}
-	chains, err := all[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
+	chains, err := all[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, CurrentTime: now,
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
 	if err != nil {
 		return unsupported("the certificate is not trusted: " + err.Error())
 	}

@@ -129,20 +129,31 @@ func (s *certCache) fetch(address string, old *cachedCert) *cachedCert {
 	return k
 }
 
-// evictOldest removes the oldest entry if the cache is full. Calls that wait for it have a pointer to it. The caller
-// holds the lock.
+// evictOldest removes an entry if the cache is full: the oldest failure, so that a caller with many bad addresses does
+// not remove the certificates of others, else the oldest. Calls that wait for it have a pointer to it. The caller holds
+// the lock.
 func (s *certCache) evictOldest() {
 	if len(s.entries) < maxCached {
 		return
 	}
 	oldest := ""
 	for a, k := range s.entries {
-		if oldest == "" || k.requestedAt.Before(s.entries[oldest].requestedAt) {
+		if oldest == "" || k.goesBefore(s.entries[oldest]) {
 			oldest = a
 		}
 	}
 	delete(s.entries, oldest)
 }
+
+// goesBefore reports whether an entry is removed before another.
+func (k *cachedCert) goesBefore(o *cachedCert) bool {
+	if k.failed() != o.failed() {
+		return k.failed()
+	}
+	return k.requestedAt.Before(o.requestedAt)
+}
+
+func (k *cachedCert) failed() bool { return k.isDone() && k.failure != nil }
 
 func (s *certCache) download(address string) (*credential, *Failure) {
 	ctx, cancel := context.WithTimeout(s.downloads, fetchTimeout)

@@ -120,7 +120,8 @@ func (id identity) decodePassport() (*passport, *Failure) {
 	}
 	p := &passport{signed: parts[0] + "." + parts[1]}
 	var err error
-	if p.signature, err = encoding.DecodeString(parts[2]); err != nil || decode(parts[0], &p.header) != nil || decode(parts[1], &p.payload) != nil {
+	if p.signature, err = encoding.DecodeString(parts[2]); err != nil || decode(parts[0], &p.header) != nil ||
+		decode(parts[1], &p.payload) != nil {
 		return nil, invalid("the signature is malformed")
 	}
 	return p, p.check(id)

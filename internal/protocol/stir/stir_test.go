@@ -6,6 +6,7 @@ import (
 	"encoding/asn1"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -206,6 +207,29 @@ func TestCertCache_TTLAndRefresh(t *testing.T) {
 	is(third, "bad_identity_info", 4)
 	w.advance(61 * time.Second)
 	is(third, "passed A", 5)
+}
+
+// Many bad addresses do not remove a certificate that is in use.
+func TestCertCache_FailuresAreRemovedFirst(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	v, c := w.newVerifier(), w.newCarrier("/c.pem", nil)
+	verify := func(c carrier) string {
+		return resultText(v.Verify(t.Context(), []string{c.sign(c.claim("A"))}, caller, called))
+	}
+	if got := verify(c); got != "passed A" {
+		t.Fatal(got)
+	}
+	const bad = 1100 // more than are cached
+	for i := range bad {
+		x := c
+		if x.address += fmt.Sprint(".", i); verify(x) != "bad_identity_info" {
+			t.Fatal("a certificate that is not there is accepted")
+		}
+	}
+	if got := verify(c); got != "passed A" || w.fetched.Load() != 1+bad {
+		t.Errorf("%s, after %d downloads", got, w.fetched.Load())
+	}
 }
 
 func TestCertCache_LateDownloadUsedByNextCall(t *testing.T) {

@@ -53,7 +53,7 @@ func (s Step) WaitTime() time.Duration {
 // started.
 func (s *Service) InboundCall(ctx context.Context, in *CallIn) (*op.Out[Calling], error) {
 	org := access.Org(ctx)
-	from, ok, err := s.ParseNumber(ctx, org, in.Body.From)
+	from, ok, err := s.Numbers.ParseNumber(ctx, org, in.Body.From)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (s *Service) InboundCall(ctx context.Context, in *CallIn) (*op.Out[Calling]
 	if len(wrong) > 0 {
 		return nil, op.Invalid(wrong...)
 	}
-	to, err := s.StartCall(ctx, SimulatedCall{Org: org, From: from, To: in.Body.To, Script: in.Body.Script})
+	to, err := s.Callers.Call(ctx, SimulatedCall{Org: org, From: from, To: in.Body.To, Script: in.Body.Script})
 	if err != nil {
 		return nil, err
 	}

@@ -16,8 +16,8 @@ const (
 // Names of the simulated systems. The directory comes first, so that a lookup waits for it although the CRM has a
 // match.
 const (
-	testDirectory = "Test directory"
-	testCRM       = "Test CRM"
+	testDirectoryName = "Test directory"
+	testCRMName       = "Test CRM"
 )
 
 // lookupTimeout is the time for which the directory does not answer about +12025550132. It equals the longest timeout of a
@@ -28,18 +28,28 @@ const lookupTimeout = 2 * time.Second
 // The directory answers that it does not know +12025550131, and does not answer in time about +12025550132.
 func TestConnections() []contact.Source {
 	return []contact.Source{
-		{ID: "crm_test_directory", Name: testDirectory, Provider: "sandbox", Priority: 998, Accepts: isLookupNumber, Lookup: askDirectory},
-		{ID: "crm_test", Name: testCRM, Provider: "sandbox", Priority: 999, Accepts: isLookupNumber, Lookup: askCRM},
+		{ID: "crm_test_directory", Name: testDirectoryName, Provider: "sandbox", Priority: 998, Filter: lookupNumbers{},
+			Live: testDirectory{}},
+		{ID: "crm_test", Name: testCRMName, Provider: "sandbox", Priority: 999, Filter: lookupNumbers{}, Live: testCRM{}},
 	}
 }
 
-func isLookupNumber(e164 string) bool {
+// lookupNumbers accepts the test numbers for contact lookup.
+type lookupNumbers struct{}
+
+// Accepts implements contact.Filter.
+func (lookupNumbers) Accepts(e164 string) bool {
 	which := testDigits(e164)
 	return which == lookupHit || which == lookupPartial
 }
 
-// askDirectory returns no records. For one number it waits until the lookup has timed out.
-func askDirectory(ctx context.Context, q contact.Query) ([]contact.Record, error) {
+type (
+	testDirectory struct{}
+	testCRM       struct{}
+)
+
+// Lookup returns no records. For one number it waits until the lookup has timed out.
+func (testDirectory) Lookup(ctx context.Context, q contact.Query) ([]contact.Record, error) {
 	if testDigits(q.Phone.E164) != lookupPartial {
 		return nil, nil
 	}
@@ -49,9 +59,10 @@ func askDirectory(ctx context.Context, q contact.Query) ([]contact.Record, error
 	return nil, ctx.Err()
 }
 
-func askCRM(_ context.Context, q contact.Query) ([]contact.Record, error) {
-	r := contact.Record{ExternalID: "test-" + testDigits(q.Phone.E164), Name: "Nora Lindqvist", Company: "Harbor Dental", Title: "Office manager",
-		Email: "nora@harbor-dental.example", Phones: []string{q.Phone.E164}}
+// Lookup returns a record for each of the two numbers.
+func (testCRM) Lookup(_ context.Context, q contact.Query) ([]contact.Record, error) {
+	r := contact.Record{ExternalID: "test-" + testDigits(q.Phone.E164), Name: "Nora Lindqvist", Company: "Harbor Dental",
+		Title: "Office manager", Email: "nora@harbor-dental.example", Phones: []string{q.Phone.E164}}
 	if testDigits(q.Phone.E164) == lookupPartial {
 		r.Name, r.Company, r.Title, r.Email = "Tom Okafor", "Northwind Freight", "Dispatcher", "tom@northwind.example"
 	}

@@ -6,18 +6,19 @@ import (
 
 	"soniq/internal/messaging/sms"
 	"soniq/internal/platform/access"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/op"
+	"soniq/internal/platform/wiring"
 )
 
-// Service has the operations of the sandbox. The function fields are set before the first request.
-type Service struct {
-	Resetter
-	// ReceiveSMS stores an inbound message.
-	ReceiveSMS func(ctx context.Context, in sms.Incoming) (sms.Message, error)
-	// StartCall places a call of a simulated caller, and returns the number called.
-	StartCall func(ctx context.Context, c SimulatedCall) (to string, err error)
-	// ParseNumber converts a number as people write it to E.164.
-	ParseNumber func(ctx context.Context, org, text string) (e164 string, ok bool, err error)
+// Service has the operations of the sandbox. Create it with New.
+type Service struct{ Config }
+
+// New returns a service.
+func New(c Config) *Service {
+	wiring.Check(c)
+	c.Clock = clock.OrSystem(c.Clock)
+	return &Service{c}
 }
 
 // Operations returns the API operations of the sandbox.
@@ -27,7 +28,8 @@ func (s *Service) Operations() []op.Operation {
 			Status(201).Only(access.Sandbox),
 		op.New("sandbox.calls.inbound", "POST /sandbox/calls/inbound", access.CallsWrite, "Have a call come in", s.InboundCall).
 			WithSideEffects().Status(202).Only(access.Sandbox),
-		op.New("sandbox.reset", "POST /sandbox/reset", access.UsersAdmin, "Empty the sandbox", s.Reset).WithSideEffects().Only(access.Sandbox).
+		op.New("sandbox.reset", "POST /sandbox/reset", access.UsersAdmin, "Empty the sandbox",
+			s.Reset).WithSideEffects().Only(access.Sandbox).
 			Fails("invalid_state").About(resetAbout),
 	}
 }
@@ -45,7 +47,7 @@ type InboundSMS struct {
 // InboundSMS stores a message as if a carrier had delivered it.
 func (s *Service) InboundSMS(ctx context.Context, in *SMSIn) (*op.Out[sms.Message], error) {
 	org := access.Org(ctx)
-	from, ok, err := s.ParseNumber(ctx, org, in.Body.From)
+	from, ok, err := s.Numbers.ParseNumber(ctx, org, in.Body.From)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +61,8 @@ func (s *Service) InboundSMS(ctx context.Context, in *SMSIn) (*op.Out[sms.Messag
 	if len(wrong) > 0 {
 		return nil, op.Invalid(wrong...)
 	}
-	m, err := s.ReceiveSMS(ctx, sms.Incoming{Org: org, From: from, To: in.Body.To, Body: in.Body.Body, Carrier: "sandbox", Sandbox: true})
+	m, err := s.Messages.Receive(ctx, sms.Incoming{Org: org, From: from, To: in.Body.To, Body: in.Body.Body, Carrier: "sandbox",
+		Sandbox: true})
 	if err != nil {
 		return nil, err
 	}

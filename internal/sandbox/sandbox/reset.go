@@ -17,8 +17,8 @@ import (
 // keptTables are the tables that a reset does not touch: credentials, configured receivers and the audit log. Event numbers
 // continue to rise, so that a stream that is followed misses no event.
 var keptTables = []string{"api_keys", "oauth_grants", "oauth_tokens", "oauth_codes", "oauth_consents", "account_logins",
-	"account_recovery", "account_sessions", "account_links", "users", "invitations", "devices", "registrations", "browser_tokens", "provisionings", "agents", "webhooks", "webhook_versions",
-	"audit", "event_sequences"}
+	"account_recovery", "account_sessions", "account_links", "users", "invitations", "devices", "registrations", "browser_tokens",
+	"provisionings", "agents", "webhooks", "webhook_versions", "audit", "event_sequences"}
 
 // partlyClearedTables are the tables from which only some rows are removed; see clearPartly.
 var partlyClearedTables = []string{"jobs", "idempotency", "extensions"}
@@ -30,25 +30,6 @@ const (
 	jobsPoll   = 20 * time.Millisecond
 	maxRounds  = 5
 )
-
-// Resetter has the functions of other packages that a reset calls. All fields are set before the first request.
-type Resetter struct {
-	DB  *db.DB
-	Now func() time.Time
-	// SuspendOrg stops new calls of an organisation until lift is called. ok is false if they are stopped already.
-	SuspendOrg func(org string) (lift func(), ok bool)
-	// EndCalls ends the calls of an organisation, and returns their number once they are committed.
-	EndCalls func(ctx context.Context, org string) (ended int, err error)
-	// StopJobs removes queued jobs, cancels running ones, and returns how many still run.
-	StopJobs func(ctx context.Context, org string) (running int, err error)
-	// RemoveFiles removes the files of an organisation.
-	RemoveFiles func(org string) error
-	// RepairRows repairs rows that stay but refer to removed ones, in the transaction after the last removal. It returns
-	// how many rows it removed.
-	RepairRows func(ctx context.Context, tx db.Querier, org string) (gone int64, err error)
-	// ClearCaches clears the caches of an organisation.
-	ClearCaches func(org string)
-}
 
 // Cleared is the result of a reset.
 type Cleared struct {
@@ -66,7 +47,7 @@ const resetAbout = "Calls in progress are hung up, as POST /calls/{id}/end does;
 // Reset empties the sandbox of the organisation.
 func (s *Service) Reset(ctx context.Context, _ *struct{}) (*op.Out[Cleared], error) {
 	org := access.Org(ctx)
-	lift, ok := s.SuspendOrg(org)
+	lift, ok := s.Suspensions.Suspend(org)
 	if !ok {
 		return nil, op.State("a reset is under way", "resetting")
 	}
@@ -81,7 +62,7 @@ func (s *Service) Reset(ctx context.Context, _ *struct{}) (*op.Out[Cleared], err
 			break
 		}
 	}
-	c.ResetAt = db.At(s.Now())
+	c.ResetAt = db.At(s.Clock.Now())
 	return op.OK(c)
 }
 
@@ -90,7 +71,7 @@ func (s *Service) removeOnce(ctx context.Context, org string, c *Cleared) (gone 
 	if err := s.endCallsAndJobs(ctx, org, c); err != nil {
 		return 0, err
 	}
-	if err := s.RemoveFiles(org); err != nil {
+	if err := s.Data.RemoveFiles(org); err != nil {
 		return 0, fmt.Errorf("remove files: %w", err)
 	}
 	tables, err := s.DB.TenantTables(ctx)
@@ -106,7 +87,7 @@ func (s *Service) removeOnce(ctx context.Context, org string, c *Cleared) (gone 
 		return gone, err
 	}
 	err = s.DB.Tx(ctx, func(tx db.Querier) error {
-		more, err := s.RepairRows(ctx, tx, org)
+		more, err := s.Data.RepairRows(ctx, tx, org)
 		if err != nil {
 			return err
 		}
@@ -115,7 +96,7 @@ func (s *Service) removeOnce(ctx context.Context, org string, c *Cleared) (gone 
 		db.OnCommit(tx, func() { gone, c.Removed = gone+more, c.Removed+more })
 		return err
 	})
-	s.ClearCaches(org)
+	s.Data.ClearCaches(org)
 	return gone, err
 }
 
@@ -123,13 +104,14 @@ func (s *Service) removeOnce(ctx context.Context, org string, c *Cleared) (gone 
 func (s *Service) endCallsAndJobs(ctx context.Context, org string, c *Cleared) error {
 	calling, cancel := context.WithTimeout(ctx, callsLimit)
 	defer cancel()
-	ended, err := s.EndCalls(calling, org)
+	ended, err := s.Calls.EndOrg(calling, org)
 	c.CallsEnded += ended
 	if err != nil {
 		return timeoutError(ctx, err, "calls are still ending; repeat this in a moment")
 	}
 	var elsewhere int
-	if err := s.DB.Read(ctx).QueryRow(ctx, `SELECT count(*) FROM calls WHERE org_id = $1 AND ended_at IS NULL`, org).Scan(&elsewhere); err != nil {
+	if err := s.DB.Read(ctx).QueryRow(ctx, `SELECT count(*) FROM calls WHERE org_id = $1 AND ended_at IS NULL`,
+		org).Scan(&elsewhere); err != nil {
 		return err
 	}
 	if elsewhere > 0 {
@@ -145,7 +127,7 @@ func (s *Service) waitForJobs(ctx context.Context, org string) error {
 	tick := time.NewTicker(jobsPoll)
 	defer tick.Stop()
 	for {
-		running, err := s.StopJobs(limited, org)
+		running, err := s.Jobs.StopJobs(limited, org)
 		if err == nil && running == 0 {
 			return nil
 		}

@@ -9,7 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/codec"
+	"soniq/internal/protocol/media/sdp"
 )
 
 // BadNetwork answers, and speaks over a network with packet loss and jitter (RFC 3550 §6.4.1). Each packet is delayed
@@ -27,7 +28,7 @@ func BadNetwork(loss float64, jitter, speech time.Duration) Behavior {
 		}
 		defer conn.Close()
 		p.mu.Lock()
-		p.session = media.NewSession(conn.LocalAddr().(*net.UDPAddr).AddrPort())
+		p.session = sdp.NewSession(conn.LocalAddr().(*net.UDPAddr).AddrPort())
 		p.mu.Unlock()
 		if !p.answerWith(ctx, answerPCMU, func() {}) {
 			return
@@ -41,15 +42,15 @@ func BadNetwork(loss float64, jitter, speech time.Duration) Behavior {
 }
 
 // answerPCMU answers an offer with PCMU, which every server accepts.
-func answerPCMU(offer media.Description) (media.LocalMedia, error) {
-	var formats []media.Format
+func answerPCMU(offer sdp.Description) (sdp.LocalMedia, error) {
+	var formats []sdp.Format
 	for _, f := range offer.Formats {
-		if c, ok := f.Codec(); ok && c == media.PCMU {
+		if c, ok := f.Codec(); ok && c == codec.PCMU {
 			formats = append(formats, f)
 		}
 	}
 	offer.Formats = formats
-	return media.LocalAnswer(offer)
+	return sdp.LocalAnswer(offer)
 }
 
 const (
@@ -77,7 +78,7 @@ func speakWithLoss(ctx context.Context, conn *net.UDPConn, to netip.AddrPort, pc
 		packet := binary.BigEndian.AppendUint16([]byte{0x80, 0}, uint16(n))
 		packet = binary.BigEndian.AppendUint32(packet, uint32(n*samplesPerFrame))
 		packet = binary.BigEndian.AppendUint32(packet, 0x50a7)
-		packet = append(packet, media.EncodeULaw(nil, pcm[at:at+samplesPerFrame])...)
+		packet = append(packet, codec.EncodeULaw(nil, pcm[at:at+samplesPerFrame])...)
 		late := time.Duration(dice.Int64N(int64(3*jitter) + 1))
 		under.Go(func() {
 			time.Sleep(late)

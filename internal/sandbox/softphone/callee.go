@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/sdp"
 	"soniq/internal/protocol/sip"
 )
 
@@ -144,7 +145,7 @@ type Callee struct {
 	in      *sip.Inbound
 	leg     *sip.Leg
 	stream  *media.Stream
-	session *media.Session
+	session *sdp.Session
 
 	mu       sync.Mutex // guards the fields below
 	answered bool
@@ -179,8 +180,8 @@ func (x *Callee) reinvited(e sip.Reinvite) {
 	}
 	offer, err := x.session.ReceiveOffer(e.SDP)
 	if err == nil {
-		var m media.LocalMedia
-		if m, err = media.LocalAnswer(offer); err == nil {
+		var m sdp.LocalMedia
+		if m, err = sdp.LocalAnswer(offer); err == nil {
 			_, err = x.session.Answer(m)
 		}
 	}
@@ -241,16 +242,16 @@ func (x *Callee) Answer(ctx context.Context) bool {
 	}
 	stream.SetComfort(true)
 	x.mu.Lock()
-	x.stream, x.session = stream, media.NewSession(stream.Local())
+	x.stream, x.session = stream, sdp.NewSession(stream.Local())
 	x.mu.Unlock()
-	return x.answerWith(ctx, media.LocalAnswer, func() { stream.Apply(x.session, x.in.Source.Addr()) })
+	return x.answerWith(ctx, sdp.LocalAnswer, func() { stream.Apply(x.session, x.in.Source.Addr()) })
 }
 
 // answerWith sends 200 with the SDP that answer returns for the offer, and calls apply when the call is established.
-func (x *Callee) answerWith(ctx context.Context, answer func(media.Description) (media.LocalMedia, error), apply func()) bool {
+func (x *Callee) answerWith(ctx context.Context, answer func(sdp.Description) (sdp.LocalMedia, error), apply func()) bool {
 	offer, err := x.session.ReceiveOffer(x.in.Offer)
 	if err == nil {
-		var m media.LocalMedia
+		var m sdp.LocalMedia
 		if m, err = answer(offer); err == nil {
 			_, err = x.session.Answer(m)
 		}
@@ -297,9 +298,9 @@ func (x *Callee) Press(ctx context.Context, digits string) {
 func (x *Callee) Hold(ctx context.Context, on bool) error {
 	x.mu.Lock()
 	m := x.session.LocalMedia()
-	m.Direction = media.SendRecv
+	m.Direction = sdp.SendRecv
 	if on {
-		m.Direction = media.SendOnly
+		m.Direction = sdp.SendOnly
 	}
 	offer := x.session.Offer(m)
 	x.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 
 	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/clip"
 	"soniq/internal/protocol/sip"
 )
 
@@ -23,7 +24,8 @@ func OutsideCallerAt(ctx context.Context, at netip.Addr, number, server string, 
 	if p.audio, err = media.New(media.Config{Bind: at, Advertise: at, Loops: 1, Logger: log}); err != nil {
 		return nil, fmt.Errorf("audio of a caller: %w", err)
 	}
-	if p.server, err = sip.Listen(ctx, sip.Config{Addr: netip.AddrPortFrom(at, 0).String(), Accounts: sip.AnySource{}, Logger: log}, p); err != nil {
+	if p.server, err = sip.Listen(ctx, sip.Config{Addr: netip.AddrPortFrom(at, 0).String(), Accounts: sip.AnySource{}, Logger: log},
+		p); err != nil {
 		p.audio.Close()
 		return nil, fmt.Errorf("signalling of a caller: %w", err)
 	}
@@ -34,7 +36,7 @@ func OutsideCallerAt(ctx context.Context, at netip.Addr, number, server string, 
 func (p *Phone) Addr() netip.AddrPort { return p.server.Addr() }
 
 // Play plays a clip to its end.
-func (l *ActiveCall) Play(ctx context.Context, c *media.Clip) {
+func (l *ActiveCall) Play(ctx context.Context, c *clip.Clip) {
 	playing := l.stream.Play(c, media.PlayOptions{})
 	select {
 	case <-playing.Done():

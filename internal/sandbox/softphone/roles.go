@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/dsp"
 )
 
 // Roles of test callees.
@@ -37,7 +37,7 @@ func AnsweringMachine(ctx context.Context, p *Callee) {
 		return
 	}
 	p.Say(ctx, 6*time.Second)
-	p.Play(ctx, media.Tone(1000, -15, 500*time.Millisecond, 8000))
+	p.Play(ctx, dsp.Tone(1000, -15, 500*time.Millisecond, 8000))
 	p.Wait(ctx, 30*time.Second)
 }
 

@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"time"
 
-	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/codec"
 )
 
 // The sentences were synthesised by flite (voices slt and rms). They are stored as G.711.
@@ -49,7 +49,7 @@ func Conversation() ([]Sentence, error) {
 		}
 		size := int(binary.LittleEndian.Uint32(b[data+4:]))
 		speech := b[data+8 : min(data+8+size, len(b))]
-		all[i] = Sentence{Agent: s.file[2:] == "agent", Text: s.text, PCM: media.DecodeULaw(nil, speech)}
+		all[i] = Sentence{Agent: s.file[2:] == "agent", Text: s.text, PCM: codec.DecodeULaw(nil, speech)}
 	}
 	return all, nil
 }

@@ -12,7 +12,11 @@ import (
 	"time"
 
 	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/sdp"
 	"soniq/internal/protocol/sip"
+	"soniq/internal/protocol/sip/digest"
+	"soniq/internal/protocol/sip/resolve"
+	"soniq/internal/protocol/sip/sipmsg"
 )
 
 // Account has the credentials of a phone.
@@ -39,7 +43,7 @@ type Phone struct {
 type ActiveCall struct {
 	leg       *sip.Leg
 	stream    *media.Stream
-	session   *media.Session
+	session   *sdp.Session
 	connected chan struct{} // closed when the call is established
 	over      chan struct{} // closed when the call has ended
 	once      sync.Once
@@ -61,9 +65,9 @@ func Open(ctx context.Context, a Account, log *slog.Logger) (*Phone, error) {
 		p.audio.Close()
 		return nil, fmt.Errorf("robot signalling: %w", err)
 	}
-	_, err = p.server.Register(ctx, sip.RegistrationConfig{Registrar: sip.Target{Host: a.Registrar},
+	_, err = p.server.Register(ctx, sip.RegistrationConfig{Registrar: resolve.Target{Host: a.Registrar},
 		AOR:         "sip:" + a.Username + "@" + a.Domain,
-		Credentials: sip.Credentials{Username: a.Username, Password: a.Password}, Expires: 5 * time.Minute})
+		Credentials: digest.Credentials{Username: a.Username, Password: a.Password}, Expires: 5 * time.Minute})
 	if err != nil {
 		p.Close()
 		return nil, fmt.Errorf("register robot %s: %w", a.Username, err)
@@ -104,7 +108,7 @@ func (p *Phone) prepareAnswer(in *sip.Inbound) (*ActiveCall, error) {
 		p.end(l, err)
 		return nil, err
 	}
-	m, err := media.LocalAnswer(offer)
+	m, err := sdp.LocalAnswer(offer)
 	if err == nil {
 		_, err = l.session.Answer(m)
 	}
@@ -139,7 +143,7 @@ func (p *Phone) newCall() (*ActiveCall, error) {
 		return nil, fmt.Errorf("robot line: %w", err)
 	}
 	stream.SetComfort(true)
-	p.call = &ActiveCall{stream: stream, session: media.NewSession(stream.Local()), connected: make(chan struct{}), over: make(chan struct{})}
+	p.call = &ActiveCall{stream: stream, session: sdp.NewSession(stream.Local()), connected: make(chan struct{}), over: make(chan struct{})}
 	return p.call, nil
 }
 
@@ -174,8 +178,8 @@ func (p *Phone) event(l *ActiveCall, e sip.Event) {
 func (p *Phone) reinvited(l *ActiveCall, e sip.Reinvite) {
 	offer, err := l.session.ReceiveOffer(e.SDP)
 	if err == nil {
-		var m media.LocalMedia
-		if m, err = media.LocalAnswer(offer); err == nil {
+		var m sdp.LocalMedia
+		if m, err = sdp.LocalAnswer(offer); err == nil {
 			_, err = l.session.Answer(m)
 		}
 	}
@@ -216,11 +220,11 @@ func (p *Phone) Call(ctx context.Context, number string) (*ActiveCall, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := sip.Outgoing{URI: "sip:" + number + "@" + p.account.Registrar, NextHop: sip.Target{Host: p.account.Registrar},
-		From:        sip.Address{URI: sip.URI{User: p.account.Username, Host: p.account.Domain}},
-		To:          sip.Address{URI: sip.URI{User: number, Host: p.account.Domain}},
-		Credentials: sip.Credentials{Username: p.account.Username, Password: p.account.Password},
-		SDP:         l.session.Offer(media.LocalOffer())}
+	o := sip.Outgoing{URI: "sip:" + number + "@" + p.account.Registrar, NextHop: resolve.Target{Host: p.account.Registrar},
+		From:        sipmsg.Address{URI: sipmsg.URI{User: p.account.Username, Host: p.account.Domain}},
+		To:          sipmsg.Address{URI: sipmsg.URI{User: number, Host: p.account.Domain}},
+		Credentials: digest.Credentials{Username: p.account.Username, Password: p.account.Password},
+		SDP:         l.session.Offer(sdp.LocalOffer())}
 	leg, err := p.server.Invite(ctx, o, func(e sip.Event) { p.event(l, e) })
 	p.mu.Lock()
 	l.leg = leg

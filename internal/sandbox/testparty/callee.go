@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"soniq/internal/protocol/sip"
+	"soniq/internal/protocol/sip/resolve"
 	"soniq/internal/sandbox/sandbox"
 	"soniq/internal/sandbox/softphone"
 	"soniq/internal/telephony/number"
@@ -49,7 +50,7 @@ func (s *Service) Callee(c pbx.Caller, country, dialled string) (t pbx.TrunkOut,
 	if !ok {
 		return t, false
 	}
-	t = pbx.TrunkOut{Number: e164, Mode: "pai", SRTP: "off", Target: sip.Target{Host: s.callees.Addr(), Transport: "udp"},
+	t = pbx.TrunkOut{Number: e164, Mode: "pai", SRTP: "off", Target: resolve.Target{Host: s.callees.Addr(), Transport: "udp"},
 		Acquire: func(func()) (func(), bool) { return s.limit.acquire(c.Org) }}
 	if digits := c.Metadata[sandbox.DigitsKey]; digits != "" && strings.Trim(digits, "0123456789*#ABCDabcdw") == "" {
 		t.Header = []sip.Header{{Name: softphone.DigitsHeader, Value: digits}}

@@ -9,7 +9,8 @@ import (
 
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/op"
-	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/clip"
+	"soniq/internal/protocol/media/dsp"
 	"soniq/internal/sandbox/sandbox"
 	"soniq/internal/sandbox/softphone"
 	"soniq/internal/telephony/pbx"
@@ -123,16 +124,16 @@ func (s *Service) step(ctx context.Context, line *softphone.ActiveCall, org stri
 }
 
 // clip synthesises a text. Without a voice it returns a tone of 60 ms per byte of the text.
-func (s *Service) clip(ctx context.Context, org, text string) *media.Clip {
+func (s *Service) clip(ctx context.Context, org, text string) *clip.Clip {
 	path, err := s.c.Speech.File(ctx, org, text, "", "")
 	if err == nil {
-		var c *media.Clip
-		if c, err = media.LoadClip(path); err == nil {
+		var c *clip.Clip
+		if c, err = clip.Load(path); err == nil {
 			return c
 		}
 	}
 	if !errors.Is(err, context.Canceled) {
 		s.c.Log.Warn("test caller cannot speak: a tone is played", "org", org, "err", err)
 	}
-	return media.NewClip(media.Tone(440, -15, time.Duration(len(text))*60*time.Millisecond, 8000), 8000)
+	return clip.New(dsp.Tone(440, -15, time.Duration(len(text))*60*time.Millisecond, 8000), 8000)
 }

@@ -70,6 +70,9 @@ func (s *Service) Close() {
 	s.callees.Close()
 }
 
+// IsCallee reports whether the simulated callees listen at an address.
+func (s *Service) IsCallee(a netip.AddrPort) bool { return a.String() == s.callees.Addr() }
+
 // Caller returns the trunk account of the simulated caller that sends from an address.
 func (s *Service) Caller(source netip.AddrPort) (account string, ok bool) {
 	name, ok := s.sources.Load(netip.AddrPortFrom(source.Addr().Unmap(), source.Port()))

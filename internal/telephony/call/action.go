@@ -19,8 +19,10 @@ func (s *Service) actionOperations() []op.Operation {
 		op.New("calls.dtmf", "POST /calls/{id}/dtmf", w, "Send DTMF tones", s.SendDTMF).WithSideEffects().Async(),
 		op.New("calls.mute", "POST /calls/{id}/mute", w, "Mute one side of the call", s.MuteCall).WithSideEffects().Async(),
 		op.New("calls.unmute", "POST /calls/{id}/unmute", w, "Unmute one side of the call", s.UnmuteCall).WithSideEffects().Async(),
-		op.New("calls.answer", "POST /calls/{id}/answer", w, "Answer a ringing call on a phone of the user", s.AnswerCall).WithSideEffects().Async(),
-		op.New("calls.announce", "POST /calls/{id}/announce", w, "Play an announcement into the call", s.AnnounceCall).WithSideEffects().Async(),
+		op.New("calls.answer", "POST /calls/{id}/answer", w, "Answer a ringing call on a phone of the user",
+			s.AnswerCall).WithSideEffects().Async(),
+		op.New("calls.announce", "POST /calls/{id}/announce", w, "Play an announcement into the call",
+			s.AnnounceCall).WithSideEffects().Async(),
 	}
 }
 
@@ -39,7 +41,7 @@ func (s *Service) EndCall(ctx context.Context, in *EndIn) (*op.Out[Call], error)
 	if in.Body != nil {
 		c.Reason = in.Body.Reason
 	}
-	out, err := s.runAction(ctx, in.ActionIn, c)
+	out, err := s.RunAction(ctx, in.ActionIn, c)
 	var e *op.Error
 	if !errors.As(err, &e) || e.Code != "invalid_state" {
 		return out, err
@@ -72,7 +74,7 @@ func (s *Service) HoldCall(ctx context.Context, in *HoldIn) (*op.Out[Call], erro
 	if err := s.checkAudio(ctx, "audio_id", c.AudioID); err != nil {
 		return nil, err
 	}
-	return s.runAction(ctx, in.ActionIn, c)
+	return s.RunAction(ctx, in.ActionIn, c)
 }
 
 // EmptyIn holds the input of actions without settings.
@@ -83,7 +85,7 @@ type EmptyIn struct {
 
 // UnholdCall takes the call off hold.
 func (s *Service) UnholdCall(ctx context.Context, in *EmptyIn) (*op.Out[Call], error) {
-	return s.runAction(ctx, in.ActionIn, Unhold{})
+	return s.RunAction(ctx, in.ActionIn, Unhold{})
 }
 
 // LegIn holds the input of an action on one leg of a call.
@@ -103,12 +105,12 @@ func (in *LegIn) leg() string {
 
 // MuteCall mutes a leg: no other side of the call hears it. The agent's leg is muted if none is named.
 func (s *Service) MuteCall(ctx context.Context, in *LegIn) (*op.Out[Call], error) {
-	return s.runAction(ctx, in.ActionIn, Mute{LegID: in.leg(), On: true})
+	return s.RunAction(ctx, in.ActionIn, Mute{LegID: in.leg(), On: true})
 }
 
 // UnmuteCall unmutes a leg.
 func (s *Service) UnmuteCall(ctx context.Context, in *LegIn) (*op.Out[Call], error) {
-	return s.runAction(ctx, in.ActionIn, Mute{LegID: in.leg()})
+	return s.RunAction(ctx, in.ActionIn, Mute{LegID: in.leg()})
 }
 
 // AnswerIn holds the input of AnswerCall.
@@ -125,7 +127,7 @@ func (s *Service) AnswerCall(ctx context.Context, in *AnswerIn) (*op.Out[Call], 
 	if in.Body != nil {
 		c.DeviceID = in.Body.DeviceID
 	}
-	return s.runAction(ctx, in.ActionIn, c)
+	return s.RunAction(ctx, in.ActionIn, c)
 }
 
 // DTMFIn holds the input of SendDTMF.
@@ -158,8 +160,8 @@ func (s *Service) SendDTMF(ctx context.Context, in *DTMFIn) (*op.Out[DTMFSent], 
 		return nil, err
 	}
 	b := in.Body
-	command := DTMF{Digits: b.Digits, Duration: time.Duration(b.DurationMS) * time.Millisecond, Gap: time.Duration(b.GapMS) * time.Millisecond,
-		Method: b.Method, LegID: b.LegID}
+	command := DTMF{Digits: b.Digits, Duration: time.Duration(b.DurationMS) * time.Millisecond,
+		Gap: time.Duration(b.GapMS) * time.Millisecond, Method: b.Method, LegID: b.LegID}
 	if in.isAsync() || command.duration() > actionTime-time.Second {
 		out, err := s.runActionAsync(ctx, c, command)
 		if err != nil {
@@ -213,7 +215,7 @@ func (s *Service) AnnounceCall(ctx context.Context, in *AnnounceIn) (*op.Out[Cal
 	if err := s.checkAudio(ctx, "audio_id", b.AudioID); err != nil {
 		return nil, err
 	}
-	return s.runAction(ctx, in.ActionIn, Announce{AudioID: b.AudioID, Text: b.Text, Voice: b.Voice, To: b.To, Interrupt: b.Interrupt})
+	return s.RunAction(ctx, in.ActionIn, Announce{AudioID: b.AudioID, Text: b.Text, Voice: b.Voice, To: b.To, Interrupt: b.Interrupt})
 }
 
 // checkAudio returns an error if the organisation does not have the audio file. An empty id passes.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/db"
@@ -142,4 +143,16 @@ func (s *Service) releaseLeg(ctx context.Context, id string) error {
 	const q = `UPDATE legs SET status = 'failed', ended_at = $3, end_reason = 'failed'
 		WHERE org_id = $1 AND id = $2 AND sip_call_id = '' AND ended_at IS NULL`
 	return s.execTx(ctx, q, access.Org(ctx), id, db.At(s.Now()))
+}
+
+// prefersAsync reports whether a Prefer header contains respond-async (RFC 7240 §4.1).
+func prefersAsync(header string) bool {
+	for part := range strings.SplitSeq(header, ",") {
+		name, _, _ := strings.Cut(part, ";")
+		name, _, _ = strings.Cut(name, "=")
+		if strings.EqualFold(strings.TrimSpace(name), "respond-async") {
+			return true
+		}
+	}
+	return false
 }

@@ -1,6 +1,6 @@
-// Package call stores calls: their state while they are in progress, their call detail records (CDR), recordings,
-// notes, tags, timelines and callbacks. It also has the API operations on them. Package pbx carries the calls and
-// implements Switch.
+// Package call stores calls: their state while they are in progress, their call detail records (CDR), notes, tags and
+// timelines. It also has the API operations on calls. Package pbx carries the calls and implements Switch. The packages
+// inside it observe calls: recording, callback and cdr, which only reads.
 package call
 
 import (

@@ -8,6 +8,7 @@ import (
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/event"
 	"soniq/internal/platform/job"
+	"soniq/internal/platform/observe"
 )
 
 // JobQueue names the job queue of calls.
@@ -25,7 +26,6 @@ type callJobArgs struct {
 // Handle registers the job handlers of calls.
 func (s *Service) Handle(r *job.Runner) {
 	r.Handle(enrichedTimeoutKind, s.publishEndedAfterTimeout)
-	r.Handle(removeKind, s.removeAudio)
 }
 
 // publishEndedAfterTimeout publishes the enriched call.ended with the data present enrichedWait (30 s) after the end.
@@ -71,7 +71,7 @@ func (s *Service) publishEndedOnce(ctx context.Context, tx db.Querier, org strin
 
 // notifyEnriched calls the enrichment observers in the transaction.
 func (s *Service) notifyEnriched(ctx context.Context, tx db.Querier, org, id string) error {
-	return each(s.observers.enrichments, func(o EnrichmentObserver) error { return o.CallEnriched(ctx, tx, org, id) })
+	return observe.Each(s.observers.enrichments, func(o EnrichmentObserver) error { return o.CallEnriched(ctx, tx, org, id) })
 }
 
 func (s *Service) publishEnded(ctx context.Context, tx db.Querier, org string, c Call, a event.Audience, complete bool) error {

@@ -7,6 +7,7 @@ import (
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/event"
 	"soniq/internal/platform/op"
+	"soniq/internal/platform/visibility"
 )
 
 // CDR is the call detail record of a call that has ended.
@@ -69,8 +70,8 @@ type Agent struct {
 
 func (c Call) toCDR() CDR {
 	r := CDR{ID: c.internal.CDRID, CallID: c.ID, Direction: c.Direction, Status: c.Status, FromNumber: c.FromNumber, FromName: c.FromName,
-		ToNumber: c.ToNumber, NumberID: c.NumberID, FlowID: c.FlowID, FlowVersion: c.internal.FlowVersion, AgentsOffered: []OfferedAgent{}, Contact: c.Contact,
-		StartedAt: c.StartedAt, AnsweredAt: c.AnsweredAt, RingSeconds: c.RingSeconds, QueueSeconds: c.QueueSeconds,
+		ToNumber: c.ToNumber, NumberID: c.NumberID, FlowID: c.FlowID, FlowVersion: c.internal.FlowVersion, AgentsOffered: []OfferedAgent{},
+		Contact: c.Contact, StartedAt: c.StartedAt, AnsweredAt: c.AnsweredAt, RingSeconds: c.RingSeconds, QueueSeconds: c.QueueSeconds,
 		HoldSeconds: c.HoldSeconds, TalkDurationSeconds: c.TalkDurationSeconds, TotalSeconds: c.TotalSeconds, EndReason: c.EndReason,
 		HangupBy: c.HangupBy, MissedReason: c.MissedReason, Disposition: c.Disposition, SIPStatus: c.SIPStatus, Q850Cause: c.Q850Cause,
 		RecordingURL: c.RecordingURL, TranscriptID: c.TranscriptID, AISummary: c.AISummary, Sentiment: c.Sentiment, Tags: c.Tags,
@@ -89,57 +90,92 @@ func (c Call) toCDR() CDR {
 	return r
 }
 
-// RecordsIn holds the filters of ListCDRs.
-type RecordsIn struct {
+// EndedFilter selects call detail records.
+type EndedFilter struct {
 	Filters
-	Disposition  string `query:"disposition" maxLength:"120"`
-	MissedReason string `query:"missed_reason" maxLength:"40"`
-	HangupBy     string `query:"hangup_by" enum:"caller,callee,agent,system,api"`
-	Sort         string `query:"sort" enum:"-ended_at,ended_at,-started_at,started_at,-talk_duration_seconds,talk_duration_seconds" default:"-ended_at"`
-	Accept       string `header:"Accept" maxLength:"200" doc:"text/csv for a table of all records that match, whatever their number; fields are its columns"`
+	Disposition, MissedReason, HangupBy string
 }
 
-// cdrPage returns a page of call detail records.
-func (s *Service) cdrPage(ctx context.Context, in *RecordsIn) (*op.Out[op.Page[CDR]], error) {
+func (in EndedFilter) where(f *db.Filter) *db.Filter {
+	return f.Equal("disposition", in.Disposition).Equal("missed_reason", in.MissedReason).Equal("hangup_by", in.HangupBy)
+}
+
+// between adds the conditions of the filter and of the time at which the calls ended.
+func (in EndedFilter) between(f *db.Filter, since, until db.Time) (*db.Filter, error) {
+	f = in.where(f).Between("ended_at", since, until)
+	return f, in.apply(f, "ended_at")
+}
+
+// CDRPage returns a page of the call detail records of the credential's organisation.
+func (s *Service) CDRPage(ctx context.Context, in EndedFilter, sort string) (op.Page[CDR], error) {
 	const text = `SELECT ` + callColumns + ` FROM calls WHERE org_id = $1 AND ended_at IS NOT NULL`
-	all := func() *db.Filter {
-		return db.Where(text, access.Org(ctx)).Equal("disposition", in.Disposition).Equal("missed_reason", in.MissedReason).
-			Equal("hangup_by", in.HangupBy)
-	}
-	page, err := s.page(ctx, in.Filters, all, in.Sort, "ended_at", `SELECT count(*) FROM calls WHERE org_id = $1 AND ended_at IS NOT NULL`)
+	all := func() *db.Filter { return in.where(db.Where(text, access.Org(ctx))) }
+	page, err := s.page(ctx, in.Filters, all, sort, "ended_at", `SELECT count(*) FROM calls WHERE org_id = $1 AND ended_at IS NOT NULL`)
 	if err != nil {
-		return nil, err
+		return op.Page[CDR]{}, err
 	}
-	records := make([]CDR, len(page.Body.Data))
-	for i, c := range page.Body.Data {
-		records[i] = c.toCDR()
-	}
-	if err := s.addQueueDetails(ctx, access.Org(ctx), records); err != nil {
-		return nil, err
+	records, err := s.records(ctx, access.Org(ctx), page.Body.Data)
+	if err != nil {
+		return op.Page[CDR]{}, err
 	}
 	out := op.Paged(ctx, in.Paging, records, nil)
 	out.Body.NextCursor, out.Body.HasMore, out.Body.Total = page.Body.NextCursor, page.Body.HasMore, page.Body.Total
-	return out, nil
+	return out.Body, nil
 }
 
-// RecordIn holds the input of GetCDR.
-type RecordIn struct {
-	ID string `path:"id" maxLength:"40" doc:"Of the record, or of its call"`
-}
-
-// GetCDR returns one call detail record.
-func (s *Service) GetCDR(ctx context.Context, in *RecordIn) (*op.Out[CDR], error) {
-	c, err := getCDR(ctx, s.DB.Read(ctx), access.Org(ctx), in.ID)
-	if db.IsNone(err) {
-		return nil, op.NotFound("call detail record")
+// records returns the call detail records of calls whose recordings have URLs.
+func (s *Service) records(ctx context.Context, org string, calls []Call) ([]CDR, error) {
+	records := make([]CDR, len(calls))
+	for i, c := range calls {
+		records[i] = c.toCDR()
 	}
+	return records, s.addQueueDetails(ctx, org, records)
+}
+
+// FindCDR returns the record of a call by its own id or the call's, or db.ErrNone.
+func (s *Service) FindCDR(ctx context.Context, org, id string) (CDR, error) {
+	c, err := getCDR(ctx, s.DB.Read(ctx), org, id)
+	if err != nil {
+		return CDR{}, err
+	}
+	s.setRecordingURL(&c)
+	one, err := s.records(ctx, org, []Call{c})
+	return one[0], err
+}
+
+// shownCDRs adds the conditions of a filter, and those of what the principal sees.
+func (s *Service) shownCDRs(ctx context.Context, f *db.Filter, in EndedFilter, since, until db.Time) (*db.Filter, error) {
+	view, err := visibility.From(ctx, s.DB.Read(ctx))
 	if err != nil {
 		return nil, err
 	}
-	s.setRecordingURL(&c)
-	one := []CDR{c.toCDR()}
-	if err := s.addQueueDetails(ctx, access.Org(ctx), one); err != nil {
+	return in.between(view.Narrow(f, "id"), since, until)
+}
+
+// CountCDRs counts the records of an organisation whose calls ended between two times.
+func (s *Service) CountCDRs(ctx context.Context, org string, in EndedFilter, since, until db.Time) (int, error) {
+	f, err := s.shownCDRs(ctx, db.Where(`SELECT id FROM calls WHERE org_id = $1 AND ended_at IS NOT NULL`, org), in, since, until)
+	if err != nil {
+		return 0, err
+	}
+	return f.Count(ctx, s.DB.Read(ctx))
+}
+
+// CDRsAfter returns the next records of an organisation whose calls ended between two times, at most limit, in the
+// order in which they ended. It begins after the record of the call afterID, which ended at after.
+func (s *Service) CDRsAfter(ctx context.Context, org string, in EndedFilter, since, until, after db.Time, afterID string, limit int) ([]CDR,
+	error) {
+	const text = `SELECT ` + callColumns + ` FROM calls WHERE org_id = $1 AND ended_at IS NOT NULL`
+	f, err := s.shownCDRs(ctx, db.Where(text, org), in, since, until)
+	if err != nil {
 		return nil, err
 	}
-	return op.OK(one[0])
+	some, err := queryCalls(ctx, s.DB.Read(ctx), f.Page("ended_at", false, after, afterID, limit-1))
+	if err != nil {
+		return nil, err
+	}
+	for i := range some {
+		s.setRecordingURL(&some[i])
+	}
+	return s.records(ctx, org, some)
 }

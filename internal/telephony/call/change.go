@@ -6,6 +6,7 @@ import (
 
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/event"
+	"soniq/internal/platform/observe"
 )
 
 // Change writes a change of a call in progress and its events in one transaction. It does nothing if the revision is
@@ -55,7 +56,7 @@ func (s *Service) writeChangeParts(ctx context.Context, tx db.Querier, c Change,
 	if err := writeMonitors(ctx, tx, c.Org, c.ID, c.Monitors); err != nil {
 		return err
 	}
-	if err := s.writeRecordings(ctx, tx, c); err != nil {
+	if err := s.observers.writeRecordings(ctx, tx, c); err != nil {
 		return err
 	}
 	if err := s.writeDialogs(ctx, tx, c); err != nil {
@@ -79,7 +80,7 @@ func (s *Service) publishChangeEvent(ctx context.Context, tx db.Querier, c Chang
 	if err := s.Outbox.Publish(ctx, tx, c.Org, e); err != nil || !answered {
 		return err
 	}
-	return each(s.observers.answers, func(o AnswerObserver) error { return o.CallAnswered(ctx, tx, c.Org, c.ID) })
+	return observe.Each(s.observers.answers, func(o AnswerObserver) error { return o.CallAnswered(ctx, tx, c.Org, c.ID) })
 }
 
 // updateState updates the call's row. It reports whether the change was newer than the row, and the queue in the row.
@@ -88,7 +89,8 @@ func updateState(ctx context.Context, tx db.Querier, c Change) (queue string, ne
 			recording_state = $23, ring_seconds = $24
 		WHERE org_id = $1 AND id = $2 AND revision < $3 AND ended_at IS NULL RETURNING queue_id`
 	args := append([]any{c.Org, c.ID, c.Revision}, stateArgs(c.Row)...)
-	args = append(args, string(c.Row.Status), c.Row.Stage, seconds(c.Row.Hold), db.At(c.Row.HeldSince), c.Row.recordingState(), seconds(c.Row.Ring))
+	args = append(args, string(c.Row.Status), c.Row.Stage, seconds(c.Row.Hold), db.At(c.Row.HeldSince), c.Row.recordingState(),
+		seconds(c.Row.Ring))
 	var in db.Null
 	err = tx.QueryRow(ctx, q, args...).Scan(&in)
 	if db.IsNone(err) {
@@ -142,39 +144,4 @@ func endMonitors(ctx context.Context, tx db.Querier, e Ended) error {
 	const q = `UPDATE monitors SET status = 'ended', ended_at = $3 WHERE org_id = $1 AND call_id = $2 AND ended_at IS NULL`
 	_, err := tx.Exec(ctx, q, e.Org, e.ID, db.At(e.At))
 	return err
-}
-
-// writeRecordings inserts the recordings that begin, and updates the state of those in progress.
-func (s *Service) writeRecordings(ctx context.Context, tx db.Querier, c Change) error {
-	for _, r := range c.Recordings {
-		if r.New != nil {
-			if err := s.insertRecording(ctx, tx, c.Org, c.ID, *r.New, c.At); err != nil {
-				return err
-			}
-			if r.Status == "recording" && len(r.Pauses) == 0 {
-				continue // the insert has stored this state
-			}
-		}
-		if err := updateRecording(ctx, tx, c, r); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func updateRecording(ctx context.Context, tx db.Querier, c Change, r RecordingChange) error {
-	var ended db.Time
-	if r.Status == "processing" {
-		ended = db.At(c.At)
-	}
-	pauses := r.Pauses
-	if pauses == nil {
-		pauses = []Pause{}
-	}
-	const q = `UPDATE recordings SET status = $3, pauses = $4, ended_at = $5
-		WHERE org_id = $1 AND id = $2 AND status IN ('recording', 'paused')`
-	if _, err := tx.Exec(ctx, q, c.Org, r.ID, r.Status, db.AsJSON(pauses), ended); err != nil {
-		return fmt.Errorf("write recording %s: %w", r.ID, err)
-	}
-	return nil
 }

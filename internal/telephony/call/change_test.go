@@ -11,6 +11,7 @@ import (
 	"soniq/internal/platform/event"
 	"soniq/internal/platform/op/optest"
 	"soniq/internal/telephony/call"
+	"soniq/internal/telephony/call/calltest"
 )
 
 // placedCall is an outbound call with a caller's leg and a recording, and the next change to write.
@@ -21,41 +22,41 @@ type placedCall struct {
 }
 
 func (o *testOrg) place() *placedCall {
-	o.t.Helper()
-	n := call.New{Org: o.org, ID: db.NewID("call"), Direction: call.Outbound, Source: "api", From: "+12025550142", To: "+12025550199",
-		StartedAt: o.at, Status: call.Queued, UserID: "usr_1", Metadata: map[string]string{"order": "7"}, Reference: "ref-1",
+	o.T.Helper()
+	n := call.New{Org: o.ID, ID: db.NewID("call"), Direction: call.Outbound, Source: "api", From: "+12025550142", To: "+12025550199",
+		StartedAt: o.At, Status: call.Queued, UserID: "usr_1", Metadata: map[string]string{"order": "7"}, Reference: "ref-1",
 		CallerLeg: db.NewID("leg"), CallerSIP: "sip-1", CallerDev: "dev_1", CallerUser: "usr_1"}
-	o.must(o.calls.Begin(context.Background(), n))
-	return &placedCall{testOrg: o, New: n, next: call.Change{Org: o.org, ID: n.ID, At: o.at}}
+	o.Must(o.Calls.Begin(context.Background(), n))
+	return &placedCall{testOrg: o, New: n, next: call.Change{Org: o.ID, ID: n.ID, At: o.At}}
 }
 
 // writeChange writes the next change.
 func (p *placedCall) writeChange(events ...event.Payload) {
-	p.t.Helper()
+	p.T.Helper()
 	p.next.Revision++
 	p.next.Events = events
-	p.must(p.calls.Change(context.Background(), p.next))
+	p.Must(p.Calls.Change(context.Background(), p.next))
 }
 
 func (p *placedCall) writeAnswer() {
-	p.t.Helper()
+	p.T.Helper()
 	p.prepareAnswer()
-	p.must(p.calls.Change(context.Background(), p.next))
+	p.Must(p.Calls.Change(context.Background(), p.next))
 }
 
 // prepareAnswer turns the next change into that of an answer.
 func (p *placedCall) prepareAnswer() {
-	at := p.at.Add(5 * time.Second)
-	p.next.Row = call.State{Status: call.InProgress, Stage: "agent", RingingAt: p.at.Add(time.Second), AnsweredAt: at, Ring: 5 * time.Second,
+	at := p.At.Add(5 * time.Second)
+	p.next.Row = call.State{Status: call.InProgress, Stage: "agent", RingingAt: p.At.Add(time.Second), AnsweredAt: at, Ring: 5 * time.Second,
 		AnsweredBy: "callee", Agent: call.Party{UserID: "usr_1", Name: "Dana", Extension: "100"}, Recording: "recording", RecordingID: "rec_1",
 		Consent: "announced"}
 	p.next.Legs = []call.LegState{
 		{ID: p.CallerLeg, Role: "caller", UserID: "usr_1", DeviceID: "dev_1", Number: "100", Status: "answered", Codec: "OPUS", SRTP: true,
-			SIPCallID: "sip-1", StartedAt: p.at, AnsweredAt: at},
+			SIPCallID: "sip-1", StartedAt: p.At, AnsweredAt: at},
 		{ID: db.NewID("leg"), Role: "callee", TrunkID: "trk_1", Number: "+12025550199", Status: "answered", Codec: "PCMU", SIPCallID: "sip-2",
-			StartedAt: p.at.Add(time.Second), AnsweredAt: at}}
+			StartedAt: p.At.Add(time.Second), AnsweredAt: at}}
 	p.next.Recordings = []call.RecordingChange{{ID: "rec_1", Status: "recording", New: &call.NewRecording{ID: "rec_1",
-		Name: call.BlobName(p.org, p.ID, p.at), Consent: "announced", Trigger: "api", SampleRate: 16000}}}
+		Name: call.BlobName(p.testOrg.ID, p.ID, p.At), Consent: "announced", Trigger: "api", SampleRate: 16000}}}
 	p.next.Dialogs = json.RawMessage(`{"a":{"cseq":7}}`)
 	p.next.Revision++
 	p.next.Events = []event.Payload{event.CallAnswered{CallID: p.ID}}
@@ -65,40 +66,40 @@ func TestChange_OlderRevisionIgnored(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		p := newTestOrg(t, d).place()
-		want(t, p.get(p.ID), "status", "queued")
-		want(t, p.get(p.ID), "ringing_at", nil)
+		calltest.Want(t, p.Get(p.ID), "status", "queued")
+		calltest.Want(t, p.Get(p.ID), "ringing_at", nil)
 		p.writeAnswer()
-		p.next.Row.Status, p.next.Row.HeldSince, p.next.Row.Muted = call.OnHold, p.at.Add(10*time.Second), true
-		p.next.Row.Transfer = &call.TransferState{Mode: "warm", To: "ext:101", Status: "consulting", StartedAt: p.at.Add(10 * time.Second)}
+		p.next.Row.Status, p.next.Row.HeldSince, p.next.Row.Muted = call.OnHold, p.At.Add(10*time.Second), true
+		p.next.Row.Transfer = &call.TransferState{Mode: "warm", To: "ext:101", Status: "consulting", StartedAt: p.At.Add(10 * time.Second)}
 		p.next.Legs[1].Status, p.next.Legs[1].HeldBy = "held", "api"
-		p.next.Monitors = []call.MonitorState{{ID: "mon_1", SupervisorID: "usr_2", Mode: "listen", Status: "active", StartedAt: p.at}}
+		p.next.Monitors = []call.MonitorState{{ID: "mon_1", SupervisorID: "usr_2", Mode: "listen", Status: "active", StartedAt: p.At}}
 		p.next.Recordings = []call.RecordingChange{{ID: "rec_1", Status: "paused", Pauses: []call.Pause{{FromMS: 100, Reason: "payment"}}}}
 		p.writeChange(event.CallHeld{CallID: p.ID, By: "api"})
-		held := p.get(p.ID)
+		held := p.Get(p.ID)
 		for name, value := range map[string]any{"status": "on_hold", "held": true, "muted": true, "client_reference": "ref-1", "agent_id": "usr_1"} {
-			want(t, held, name, value)
+			calltest.Want(t, held, name, value)
 		}
-		want(t, held["transfer"].(map[string]any), "status", "consulting")
-		want(t, held["transfer"].(map[string]any), "started_at", db.At(p.at.Add(10*time.Second)).String())
+		calltest.Want(t, held["transfer"].(map[string]any), "status", "consulting")
+		calltest.Want(t, held["transfer"].(map[string]any), "started_at", db.At(p.At.Add(10*time.Second)).String())
 		legs := held["legs"].([]any)
-		want(t, legs[0].(map[string]any), "srtp", true)
-		want(t, legs[1].(map[string]any), "held_by", "api")
-		r := p.api.Do(optest.Admin(p.org), "GET", "/recordings/rec_1", nil)
-		want(t, r.Body, "status", "paused")
-		want(t, r.Body, "sample_rate_hz", 16000.0)
+		calltest.Want(t, legs[0].(map[string]any), "srtp", true)
+		calltest.Want(t, legs[1].(map[string]any), "held_by", "api")
+		r := p.API.Do(optest.Admin(p.testOrg.ID), "GET", "/recordings/rec_1", nil)
+		calltest.Want(t, r.Body, "status", "paused")
+		calltest.Want(t, r.Body, "sample_rate_hz", 16000.0)
 		if got := r.At("pauses.0.reason"); got != "payment" {
 			t.Errorf("pause: %s", r.Bytes)
 		}
-		told := p.events()
+		told := p.Events()
 		if want := "call.started call.answered call.held:stream"; told != want {
 			t.Errorf("events %s, want %s", told, want)
 		}
 		p.next.Row.Muted = false // the same revision again, then an older one
-		p.must(p.calls.Change(context.Background(), p.next))
+		p.Must(p.Calls.Change(context.Background(), p.next))
 		p.next.Revision = 1
-		p.must(p.calls.Change(context.Background(), p.next))
-		want(t, p.get(p.ID), "muted", true)
-		if again := p.events(); again != told {
+		p.Must(p.Calls.Change(context.Background(), p.next))
+		calltest.Want(t, p.Get(p.ID), "muted", true)
+		if again := p.Events(); again != told {
 			t.Errorf("events %s after an old change, want %s", again, told)
 		}
 	})
@@ -115,18 +116,18 @@ func TestEnd_WrittenStateNotRewritten(t *testing.T) {
 			if missed { // the change with the state was not written
 				revision++
 			}
-			p.must(p.calls.End(context.Background(), call.Ended{New: p.New, Revision: revision, State: p.next.Row, StateWritten: true,
-				Legs: p.next.Legs, At: p.at.Add(65 * time.Second), AnsweredAt: p.next.Row.AnsweredAt,
+			p.Must(p.Calls.End(context.Background(), call.Ended{New: p.New, Revision: revision, State: p.next.Row, StateWritten: true,
+				Legs: p.next.Legs, At: p.At.Add(65 * time.Second), AnsweredAt: p.next.Row.AnsweredAt,
 				Outcome: call.Outcome{Reason: "api", HangupBy: "api"}}))
-			c := p.get(p.ID)
-			want(t, c, "status", "completed")
-			want(t, c, "end_reason", "api")
-			want(t, c, "talk_duration_seconds", 60.0)
+			c := p.Get(p.ID)
+			calltest.Want(t, c, "status", "completed")
+			calltest.Want(t, c, "end_reason", "api")
+			calltest.Want(t, c, "talk_duration_seconds", 60.0)
 			to := any(nil) // End does not write a state that a Change has stored
 			if missed {
 				to = "ext:101"
 			}
-			want(t, p.api.Do(optest.Admin(p.org), "GET", "/cdr/"+p.ID, nil).Body, "transferred_to", to)
+			calltest.Want(t, p.API.Do(optest.Admin(p.testOrg.ID), "GET", "/cdr/"+p.ID, nil).Body, "transferred_to", to)
 		}
 	})
 }
@@ -136,30 +137,30 @@ func TestEnd_ClosesLegsMonitorsRecordings(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		p := newTestOrg(t, d).place()
 		p.writeAnswer()
-		p.next.Monitors = []call.MonitorState{{ID: "mon_1", SupervisorID: "usr_2", Mode: "listen", Status: "active", StartedAt: p.at}}
+		p.next.Monitors = []call.MonitorState{{ID: "mon_1", SupervisorID: "usr_2", Mode: "listen", Status: "active", StartedAt: p.At}}
 		p.writeChange()
 		good, bad := call.Quality{MOSAverage: 4.3, Packets: 500}, call.Quality{MOSAverage: 2.1, Packets: 500, LossRate: 7.5, JitterMSAverage: 31, RTTMS: 140}
 		text, err := json.Marshal(call.LegQuality{Received: &good, Sent: &bad})
-		p.must(err)
-		p.next.Legs[1].Quality, p.next.Legs[1].Status, p.next.Legs[1].EndedAt = text, "ended", p.at.Add(50*time.Second)
+		p.Must(err)
+		p.next.Legs[1].Quality, p.next.Legs[1].Status, p.next.Legs[1].EndedAt = text, "ended", p.At.Add(50*time.Second)
 		p.next.Row.TransferredTo = "ext:101"
-		p.must(p.calls.End(context.Background(), call.Ended{New: p.New, Revision: p.next.Revision, State: p.next.Row, Legs: p.next.Legs,
-			At: p.at.Add(65 * time.Second), AnsweredAt: p.next.Row.AnsweredAt, Recording: "rec_1",
+		p.Must(p.Calls.End(context.Background(), call.Ended{New: p.New, Revision: p.next.Revision, State: p.next.Row, Legs: p.next.Legs,
+			At: p.At.Add(65 * time.Second), AnsweredAt: p.next.Row.AnsweredAt, Recording: "rec_1",
 			Outcome: call.Outcome{Reason: "api", HangupBy: "api"}}))
-		c := p.get(p.ID)
-		want(t, c, "status", "completed")
-		want(t, c, "talk_duration_seconds", 60.0)
-		want(t, c["quality"].(map[string]any), "mos", 2.1)
-		want(t, c["quality"].(map[string]any), "packet_loss_rate", 7.5)
+		c := p.Get(p.ID)
+		calltest.Want(t, c, "status", "completed")
+		calltest.Want(t, c, "talk_duration_seconds", 60.0)
+		calltest.Want(t, c["quality"].(map[string]any), "mos", 2.1)
+		calltest.Want(t, c["quality"].(map[string]any), "packet_loss_rate", 7.5)
 		for _, l := range c["legs"].([]any) {
-			want(t, l.(map[string]any), "status", "ended")
+			calltest.Want(t, l.(map[string]any), "status", "ended")
 		}
-		want(t, p.api.Do(optest.Admin(p.org), "GET", "/cdr/"+p.ID, nil).Body, "transferred_to", "ext:101")
-		want(t, p.api.Do(optest.Admin(p.org), "GET", "/recordings/rec_1", nil).Body, "status", "processing")
+		calltest.Want(t, p.API.Do(optest.Admin(p.testOrg.ID), "GET", "/cdr/"+p.ID, nil).Body, "transferred_to", "ext:101")
+		calltest.Want(t, p.API.Do(optest.Admin(p.testOrg.ID), "GET", "/recordings/rec_1", nil).Body, "status", "processing")
 		p.next.Row.Status = call.InProgress
 		p.writeChange(event.CallHeld{CallID: p.ID}) // after the end
-		want(t, p.get(p.ID), "status", "completed")
-		if left, err := p.calls.ResumableCalls(context.Background()); err != nil || len(left) != 0 {
+		calltest.Want(t, p.Get(p.ID), "status", "completed")
+		if left, err := p.Calls.ResumableCalls(context.Background()); err != nil || len(left) != 0 {
 			t.Errorf("an ended call is left to carry on: %v %v", left, err)
 		}
 	})
@@ -173,15 +174,15 @@ func TestResumableCalls_AfterRestart(t *testing.T) {
 		p.writeAnswer()
 		p.next.Dialogs, p.next.Row.Muted = nil, true
 		p.writeChange()
-		cut := o.begin(call.Internal) // without dialogs
-		all, err := o.calls.ResumableCalls(context.Background())
-		o.must(err)
+		cut := o.Begin(call.Internal) // without dialogs
+		all, err := o.Calls.ResumableCalls(context.Background())
+		o.Must(err)
 		if len(all) != 1 {
 			t.Fatalf("%d calls to carry on, want 1", len(all))
 		}
 		x := all[0]
 		if x.New.ID != p.ID || x.New.Metadata["order"] != "7" || x.New.Reference != "ref-1" || x.New.CallerLeg != p.CallerLeg ||
-			x.New.CallerSIP != "sip-1" || x.New.CallerDev != "dev_1" || !x.New.StartedAt.Equal(p.at) {
+			x.New.CallerSIP != "sip-1" || x.New.CallerDev != "dev_1" || !x.New.StartedAt.Equal(p.At) {
 			t.Errorf("begun as %+v", x.New)
 		}
 		if !x.State.Muted || x.State.Agent.Name != "Dana" || !x.State.AnsweredAt.Equal(p.next.Row.AnsweredAt) || x.Revision != 2 {
@@ -193,10 +194,12 @@ func TestResumableCalls_AfterRestart(t *testing.T) {
 		if len(x.Recordings) != 1 || x.Recordings[0].Status != "recording" {
 			t.Errorf("recordings %+v", x.Recordings)
 		}
-		closed, err := o.calls.Recover(context.Background(), o.at.Add(time.Minute), nil, nil, func(_, id string) bool { return id == p.ID })
-		o.must(err)
-		want(t, o.get(p.ID), "status", "in_progress")
-		want(t, o.get(cut.ID), "end_reason", "node_crash")
+		resumed := func(_, id string) bool { return id == p.ID }
+		closed, err := o.Calls.Recover(context.Background(), o.At.Add(time.Minute), resumed)
+		o.Must(err)
+		o.Must(o.Recordings.Recover(context.Background(), nil, nil, resumed))
+		calltest.Want(t, o.Get(p.ID), "status", "in_progress")
+		calltest.Want(t, o.Get(cut.ID), "end_reason", "node_crash")
 		if closed != 1 {
 			t.Errorf("closed %d calls, want 1", closed)
 		}

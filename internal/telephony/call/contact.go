@@ -7,6 +7,7 @@ import (
 
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/event"
+	"soniq/internal/platform/visibility"
 )
 
 // externalNumber returns the external number of a call: the caller's if inbound, the callee's if outbound. It returns
@@ -104,11 +105,16 @@ func (s *Service) History(ctx context.Context, org string, h History) ([]Call, e
 	if h.Contact != "" {
 		sides = append(sides, func(f *db.Filter) { f.Equal("contact_id", h.Contact) })
 	}
+	view, err := visibility.From(ctx, s.DB.Read(ctx))
+	if err != nil {
+		return nil, err
+	}
 	var all []Call
 	for _, side := range sides {
-		f := db.Where(`SELECT `+callColumns+` FROM calls WHERE org_id = $1`, org)
+		f := view.Narrow(db.Where(`SELECT `+callColumns+` FROM calls WHERE org_id = $1`, org), "id")
 		side(f)
-		found, err := queryCalls(ctx, s.DB.Read(ctx), f.Between("started_at", h.Since, h.Until).Page("started_at", true, h.Before, h.BeforeID, h.Limit))
+		found, err := queryCalls(ctx, s.DB.Read(ctx), f.Between("started_at", h.Since, h.Until).Page("started_at", true, h.Before,
+			h.BeforeID, h.Limit))
 		if err != nil {
 			return nil, err
 		}
@@ -125,8 +131,13 @@ func (s *Service) History(ctx context.Context, org string, h History) ([]Call, e
 // PriorCalls returns how many calls there were with a number, and the latest of them. The call with the id but is not
 // counted. last is nil if there is none.
 func (s *Service) PriorCalls(ctx context.Context, org, number, but string) (total int, last *Call, err error) {
-	const q = `SELECT count(*) FROM calls WHERE org_id = $1 AND direction <> 'internal' AND id <> $3 AND (from_number = $2 OR to_number = $2)`
-	if err := s.DB.Read(ctx).QueryRow(ctx, q, org, number, but).Scan(&total); err != nil {
+	view, err := visibility.From(ctx, s.DB.Read(ctx))
+	if err != nil {
+		return 0, nil, err
+	}
+	const text = `SELECT count(*) FROM calls WHERE org_id = $1 AND direction <> 'internal' AND id <> $3 AND (from_number = $2 OR to_number = $2)`
+	q, args := view.Narrow(db.Where(text, org, number, but), "id").SQL()
+	if err := s.DB.Read(ctx).QueryRow(ctx, q, args...).Scan(&total); err != nil {
 		return 0, nil, fmt.Errorf("count calls with a number: %w", err)
 	}
 	if total == 0 {

@@ -53,8 +53,8 @@ func (s *Service) Close() {
 	s.asyncActions.running.Wait()
 }
 
-// runAction sends a command to the switch and returns the call as it is afterwards.
-func (s *Service) runAction(ctx context.Context, in ActionIn, c Command) (*op.Out[Call], error) {
+// RunAction sends a command to the switch and returns the call as it is afterwards.
+func (s *Service) RunAction(ctx context.Context, in ActionIn, c Command) (*op.Out[Call], error) {
 	before, err := s.findInProgress(ctx, in.ID)
 	if err != nil {
 		return nil, err
@@ -87,15 +87,20 @@ func (s *Service) log() *slog.Logger {
 	return s.Log
 }
 
-// runCommand sends a command to the switch, with the time limit actionTime (5 s). It maps the switch's errors to API
-// errors.
+// runCommand is Do on a call of the credential's organisation.
 func (s *Service) runCommand(ctx context.Context, id string, c Command) (Result, error) {
+	return s.Do(ctx, access.Org(ctx), id, c)
+}
+
+// Do carries out a command on a call in progress. It sends it to the switch, with the time limit actionTime (5 s), and
+// maps the switch's errors to API errors.
+func (s *Service) Do(ctx context.Context, org, id string, c Command) (Result, error) {
 	if s.Switch == nil {
-		return Result{}, op.Unavailable("draining", "this server carries no calls", "2")
+		return Result{}, errNoSwitch()
 	}
 	limited, cancel := context.WithTimeout(ctx, actionTime)
 	defer cancel()
-	r, err := s.Switch.Do(limited, access.Org(ctx), id, c)
+	r, err := s.Switch.Do(limited, org, id, c)
 	var e *op.Error
 	switch {
 	case err == nil:

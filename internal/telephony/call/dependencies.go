@@ -25,11 +25,6 @@ type Prompts interface {
 	HasAudio(ctx context.Context, org, id string) (bool, error)
 }
 
-// StorageQuota returns an error if the storage quota of the organisation is used up.
-type StorageQuota interface {
-	CheckStorage(ctx context.Context, org string) error
-}
-
 // WebhookDeliveries returns the webhook deliveries of a call as entries of its timeline.
 type WebhookDeliveries interface {
 	WebhookDeliveries(ctx context.Context, org, callID string) ([]TimelineEntry, error)

@@ -20,10 +20,10 @@ func TestPhoneFilter_PagesMergeBothSides(t *testing.T) {
 		const phone, other = "+12025550142", "+12025550199"
 		var newest []string
 		for i, pair := range [][2]string{{phone, other}, {other, phone}, {other, other}, {phone, phone}, {other, phone}, {phone, other}, {phone, other}} {
-			at := o.at.Add(time.Duration(i) * time.Minute)
-			n := call.New{Org: o.org, ID: db.NewID("call"), Direction: call.Inbound, Source: "inbound", From: pair[0], To: pair[1], StartedAt: at}
-			o.must(o.calls.Begin(context.Background(), n))
-			o.must(o.calls.End(context.Background(), call.Ended{New: n, At: at.Add(30 * time.Second), Outcome: call.Outcome{Reason: "no_answer"}}))
+			at := o.At.Add(time.Duration(i) * time.Minute)
+			n := call.New{Org: o.ID, ID: db.NewID("call"), Direction: call.Inbound, Source: "inbound", From: pair[0], To: pair[1], StartedAt: at}
+			o.Must(o.Calls.Begin(context.Background(), n))
+			o.Must(o.Calls.End(context.Background(), call.Ended{New: n, At: at.Add(30 * time.Second), Outcome: call.Outcome{Reason: "no_answer"}}))
 			if pair[0] == phone || pair[1] == phone {
 				newest = append([]string{n.ID}, newest...)
 			}
@@ -40,11 +40,11 @@ func TestPhoneFilter_PagesMergeBothSides(t *testing.T) {
 
 // listIDs reads all pages of a list and returns the ids of its calls.
 func (o *testOrg) listIDs(path string) (ids []string) {
-	o.t.Helper()
+	o.T.Helper()
 	for cursor := ""; ; {
-		a := o.api.Do(optest.Admin(o.org), "GET", path+cursor, nil)
+		a := o.API.Do(optest.Admin(o.ID), "GET", path+cursor, nil)
 		if a.Status != 200 {
-			o.t.Fatalf("GET %s: %d %s", path+cursor, a.Status, a.Bytes)
+			o.T.Fatalf("GET %s: %d %s", path+cursor, a.Status, a.Bytes)
 		}
 		for _, x := range a.Body["data"].([]any) {
 			row := x.(map[string]any)

@@ -3,8 +3,10 @@ package call
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"soniq/internal/platform/db"
+	"soniq/internal/platform/observe"
 )
 
 // endedWithNumber selects ended calls with a number on either side and without a recording under legal hold.
@@ -51,7 +53,8 @@ func (s *Service) HasActiveCallWith(ctx context.Context, org, phone string) (liv
 // and SIP messages are deleted, and the number in the record becomes anonymous. The existence, time and duration of
 // the call remain.
 func (s *Service) Erase(ctx context.Context, tx db.Querier, org, callID, phone string) error {
-	if err := s.eraseRecordings(ctx, tx, org, callID); err != nil {
+	err := observe.Each(s.observers.recordings, func(o RecordingStore) error { return o.EraseRecordings(ctx, tx, org, callID) })
+	if err != nil {
 		return err
 	}
 	if err := s.eraseTimeline(ctx, tx, org, callID); err != nil {
@@ -75,47 +78,55 @@ func (s *Service) Erase(ctx context.Context, tx db.Querier, org, callID, phone s
 	return nil
 }
 
-func (s *Service) eraseRecordings(ctx context.Context, tx db.Querier, org, callID string) error {
-	const q = `SELECT id, blob FROM recordings WHERE org_id = $1 AND call_id = $2 AND status <> 'deleted'`
-	rows, err := tx.Query(ctx, q, org, callID)
-	if err != nil {
-		return err
-	}
-	var all []Recording
-	for rows.Next() {
-		r := Recording{CallID: callID}
-		if err := rows.Scan(&r.ID, &r.blob); err != nil {
-			rows.Close()
-			return err
-		}
-		all = append(all, r)
-	}
-	if err := rows.Close(); err != nil {
-		return err
-	}
-	for _, r := range all {
-		if err := s.tombstone(ctx, tx, org, r); err != nil {
-			return fmt.Errorf("erase recording %s: %w", r.ID, err)
-		}
-	}
-	return nil
+// CountTagsWith counts the tags that name a number, in whatever way it is written.
+func (s *Service) CountTagsWith(ctx context.Context, q db.Querier, org, phone string) (int, error) {
+	all, err := tagsWith(ctx, q, org, phone)
+	return len(all), err
 }
 
-// CountCallbacks counts the callbacks to a number.
-func (s *Service) CountCallbacks(ctx context.Context, q db.Querier, org, phone string) (n int, err error) {
-	err = q.QueryRow(ctx, `SELECT count(*) FROM callbacks WHERE org_id = $1 AND to_number = $2`, org, phone).Scan(&n)
-	return n, err
-}
-
-// EraseCallbacks deletes the callbacks to a number, including scheduled ones.
-func (s *Service) EraseCallbacks(ctx context.Context, tx db.Querier, org, phone string) (int, error) {
-	return rowCount(tx.Exec(ctx, `DELETE FROM callbacks WHERE org_id = $1 AND to_number = $2`, org, phone))
-}
-
-func rowCount(r interface{ RowsAffected() (int64, error) }, err error) (int, error) {
+// EraseTagsWith deletes the tags that name a number, and takes them off all calls. Of a tag with the number in its description alone, it deletes
+// the description.
+func (s *Service) EraseTagsWith(ctx context.Context, tx db.Querier, org, phone string) (int, error) {
+	all, err := tagsWith(ctx, tx, org, phone)
 	if err != nil {
 		return 0, err
 	}
-	n, err := r.RowsAffected()
-	return int(n), err
+	for _, t := range all {
+		if strings.Contains(onlyDigits(t.Name), onlyDigits(phone)) {
+			err = deleteTag(ctx, tx, org, t)
+		} else {
+			_, err = tx.Exec(ctx, `UPDATE tags SET description = NULL WHERE org_id = $1 AND id = $2`, org, t.ID)
+		}
+		if err != nil {
+			return 0, fmt.Errorf("erase number from tag %s: %w", t.ID, err)
+		}
+	}
+	return len(all), nil
+}
+
+func tagsWith(ctx context.Context, q db.Querier, org, phone string) (found []Tag, err error) {
+	rows, err := q.Query(ctx, `SELECT `+tagColumns+` FROM tags WHERE org_id = $1`, org)
+	if err != nil {
+		return nil, fmt.Errorf("find tags with a number: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		t, err := scanTag(rows)
+		if err != nil {
+			return nil, err
+		}
+		if strings.Contains(onlyDigits(t.Name), onlyDigits(phone)) || strings.Contains(onlyDigits(stringOrEmpty(t.Description)), onlyDigits(phone)) {
+			found = append(found, t)
+		}
+	}
+	return found, rows.Err()
+}
+
+func onlyDigits(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < '0' || r > '9' {
+			return -1
+		}
+		return r
+	}, text)
 }

@@ -8,29 +8,28 @@ import (
 	"sync"
 	"time"
 
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/event"
 	"soniq/internal/platform/job"
 	"soniq/internal/platform/journal"
+	"soniq/internal/platform/observe"
 )
 
 // Config has the dependencies of a Service.
 type Config struct {
-	DB      *db.DB
-	Outbox  *event.Outbox
-	Jobs    *job.Queue
-	Files   Files
-	Node    string
-	BaseURL string // without a trailing slash
-	URLKey  []byte // HMAC key of signed audio URLs
-	Now     func() time.Time
+	DB     *db.DB
+	Outbox *event.Outbox
+	Jobs   *job.Queue
+	Node   string
+	Links  Links
+	Clock  clock.Clock // nil: the system clock
 	// Journal makes beginnings and answers durable before their commit; nil: the caller waits for the commit.
 	Journal *journal.Journal
 	Log     *slog.Logger // nil: no logging
 
 	Destinations Destinations
 	Prompts      Prompts
-	StorageQuota StorageQuota
 	Deliveries   WebhookDeliveries
 	Transcripts  Transcripts
 	Contacts     Contacts
@@ -51,7 +50,13 @@ type Service struct {
 }
 
 // NewService returns a Service. Add observers before the first call of another method; then it is safe for concurrent use.
-func NewService(c Config) *Service { return &Service{Config: c} }
+func NewService(c Config) *Service {
+	c.Clock, c.Links.Clock = clock.OrSystem(c.Clock), clock.OrSystem(c.Links.Clock)
+	return &Service{Config: c}
+}
+
+// Now returns the time of the service's clock.
+func (s *Service) Now() time.Time { return s.Clock.Now() }
 
 // New describes a call that begins. Its field names are stored as JSON in the journal.
 type New struct {
@@ -282,11 +287,6 @@ func (s *Service) writeEndParts(ctx context.Context, tx db.Querier, e Ended, row
 	if err := s.endParts(ctx, tx, e); err != nil {
 		return err
 	}
-	if e.Source == "callback" {
-		if err := s.finishAttempt(ctx, tx, e.Org, e.ID, string(row.Status), e.Answered()); err != nil {
-			return err
-		}
-	}
 	if row.MissedReason != nil {
 		if err := s.publishMissed(ctx, tx, e, row); err != nil {
 			return err
@@ -295,7 +295,7 @@ func (s *Service) writeEndParts(ctx context.Context, tx db.Querier, e Ended, row
 	if e.Recording == "" && row.Recording.RecordingID != nil { // the recording finished before the end
 		e.Recording = *row.Recording.RecordingID
 	}
-	if err := each(s.observers.ends, func(o EndObserver) error { return o.CallEnded(ctx, tx, e, row.toCDR()) }); err != nil {
+	if err := observe.Each(s.observers.ends, func(o EndObserver) error { return o.CallEnded(ctx, tx, e, row.toCDR()) }); err != nil {
 		return err
 	}
 	if e.Recording == "" {
@@ -304,7 +304,7 @@ func (s *Service) writeEndParts(ctx context.Context, tx db.Querier, e Ended, row
 	if err := s.publishEnded(ctx, tx, e.Org, row, event.AudienceImmediate, false); err != nil {
 		return err
 	}
-	if err := s.runOnRecorded(ctx, tx, e.Org, e.ID, s.recordingsReady); err != nil {
+	if err := s.observers.finishRecordings(ctx, tx, e); err != nil {
 		return err
 	}
 	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: e.Org, Queue: JobQueue, Lane: e.Org, Kind: enrichedTimeoutKind,
@@ -320,12 +320,12 @@ func (s *Service) endParts(ctx context.Context, tx db.Querier, e Ended) error {
 	if err := writeMonitors(ctx, tx, e.Org, e.ID, e.Monitors); err != nil {
 		return err
 	}
-	return endOpenParts(ctx, tx, e)
+	return s.endOpenParts(ctx, tx, e)
 }
 
 // endOpenParts ends the parts that may still be open in the tables. It skips statements if it can, because it runs
 // for every call.
-func endOpenParts(ctx context.Context, tx db.Querier, e Ended) error {
+func (s *Service) endOpenParts(ctx context.Context, tx db.Querier, e Ended) error {
 	if !e.PartsComplete {
 		if err := endLegs(ctx, tx, e); err != nil {
 			return err
@@ -335,7 +335,7 @@ func endOpenParts(ctx context.Context, tx db.Querier, e Ended) error {
 		}
 	}
 	if !e.PartsComplete || e.recordingID() != "" {
-		if err := stopRecordings(ctx, tx, e.Org, e.ID, e.At); err != nil {
+		if err := s.observers.stopRecordings(ctx, tx, e); err != nil {
 			return err
 		}
 	}

@@ -155,8 +155,8 @@ func mergeLegs(n New, with []Change) []LegState {
 	var all []LegState
 	if n.hasCaller() {
 		l := callerLeg(n)
-		all = append(all, LegState{ID: l.ID, Role: l.Role, UserID: l.user, DeviceID: l.device, TrunkID: l.trunk, Number: l.Number, Status: l.Status,
-			SIPCallID: l.SIPCallID, StartedAt: l.StartedAt.Time})
+		all = append(all, LegState{ID: l.ID, Role: l.Role, UserID: l.user, DeviceID: l.device, TrunkID: l.trunk, Number: l.Number,
+			Status: l.Status, SIPCallID: l.SIPCallID, StartedAt: l.StartedAt.Time})
 	}
 	for _, c := range with {
 		for _, l := range c.Legs {

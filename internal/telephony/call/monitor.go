@@ -13,8 +13,11 @@ import (
 func (s *Service) monitorOperations() []op.Operation {
 	w := access.SupervisorWrite
 	return []op.Operation{
-		op.New("calls.monitor.start", "POST /calls/{id}/monitor", w, "Listen to a call; whisper and barge need calls:write too", s.StartMonitoring).WithSideEffects().Status(201).Async(),
-		op.New("calls.monitor.update", "PATCH /calls/{id}/monitor/{monitor_id}", w, "Change between listening, whispering and joining; whisper and barge need calls:write too", s.ChangeMonitoring).WithSideEffects().Async(),
+		op.New("calls.monitor.start", "POST /calls/{id}/monitor", w, "Listen to a call; whisper and barge need calls:write too",
+			s.StartMonitoring).WithSideEffects().Status(201).Async(),
+		op.New("calls.monitor.update", "PATCH /calls/{id}/monitor/{monitor_id}", w,
+			"Change between listening, whispering and joining; whisper and barge need calls:write too",
+			s.ChangeMonitoring).WithSideEffects().Async(),
 		op.Delete("calls.monitor.end", "DELETE /calls/{id}/monitor/{monitor_id}", w, "Stop listening", s.StopMonitoring).WithSideEffects(),
 	}
 }
@@ -73,7 +76,8 @@ func (s *Service) startMonitorCommand(ctx context.Context, in *MonitorIn) (c Sta
 	who, _ := access.From(ctx)
 	c = StartMonitor{UserID: who.UserID, Mode: "listen"}
 	if b := in.Body; b != nil {
-		c = StartMonitor{UserID: cmp.Or(b.UserID, c.UserID), DeviceID: b.DeviceID, Mode: cmp.Or(b.Mode, c.Mode), BrowserOnly: b.Deliver == "webrtc"}
+		c = StartMonitor{UserID: cmp.Or(b.UserID, c.UserID), DeviceID: b.DeviceID, Mode: cmp.Or(b.Mode, c.Mode),
+			BrowserOnly: b.Deliver == "webrtc"}
 	}
 	if err := checkAudibleMode(who, c.Mode); err != nil {
 		return c, err

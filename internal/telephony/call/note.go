@@ -6,6 +6,7 @@ import (
 
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/db"
+	"soniq/internal/platform/observe"
 	"soniq/internal/platform/op"
 )
 
@@ -61,7 +62,8 @@ func (s *Service) insertPurposeNote(ctx context.Context, tx db.Querier, n New) e
 	if a.ID == "" {
 		a = Author{Type: "user", ID: n.UserID}
 	}
-	return s.insertNote(ctx, tx, n.Org, newNote{callID: n.ID, phone: externalNumber(n.Direction, n.From, n.To), body: n.Purpose, author: a}, db.NewID("note"), db.At(n.StartedAt))
+	return s.insertNote(ctx, tx, n.Org, newNote{callID: n.ID, phone: externalNumber(n.Direction, n.From, n.To), body: n.Purpose, author: a},
+		db.NewID("note"), db.At(n.StartedAt))
 }
 
 type newNote struct {
@@ -79,7 +81,7 @@ func (s *Service) insertNote(ctx context.Context, tx db.Querier, org string, n n
 		return fmt.Errorf("insert note: %w", err)
 	}
 	note := Note{ID: id, CallID: &n.callID, Body: n.body, Pinned: n.pinned, Author: n.author, CreatedAt: at}
-	err = each(s.observers.notes, func(o NoteObserver) error { return o.NoteWritten(ctx, tx, org, note, n.phone, n.crmSync) })
+	err = observe.Each(s.observers.notes, func(o NoteObserver) error { return o.NoteWritten(ctx, tx, org, note, n.phone, n.crmSync) })
 	if err != nil {
 		return err
 	}

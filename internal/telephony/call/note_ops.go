@@ -8,6 +8,7 @@ import (
 
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/db"
+	"soniq/internal/platform/observe"
 	"soniq/internal/platform/op"
 )
 
@@ -38,7 +39,8 @@ func (s *Service) AddNote(ctx context.Context, in *NoteIn) (*op.Out[Note], error
 	if n := utf8.RuneCountInString(in.Body.Body); n > 10_000 || strings.TrimSpace(in.Body.Body) == "" {
 		return nil, op.Invalid(op.Field("body", "invalid_length", "must have 1 to 10000 characters"))
 	}
-	n := newNote{callID: in.ID, body: in.Body.Body, pinned: in.Body.Pinned, crmSync: in.Body.CRMSync == nil || *in.Body.CRMSync, author: AuthorOf(ctx)}
+	n := newNote{callID: in.ID, body: in.Body.Body, pinned: in.Body.Pinned, crmSync: in.Body.CRMSync == nil || *in.Body.CRMSync,
+		author: AuthorOf(ctx)}
 	id := db.NewID("note")
 	var note Note
 	err := s.DB.Tx(ctx, func(tx db.Querier) error {
@@ -176,7 +178,7 @@ func (s *Service) DeleteNote(ctx context.Context, in *OneNote) error {
 		if n, err := r.RowsAffected(); err != nil || n == 0 {
 			return firstError(err, op.NotFound("note of this call"))
 		}
-		err = each(s.observers.notes, func(o NoteObserver) error { return o.NoteDeleted(ctx, tx, org, in.NoteID) })
+		err = observe.Each(s.observers.notes, func(o NoteObserver) error { return o.NoteDeleted(ctx, tx, org, in.NoteID) })
 		if err != nil {
 			return err
 		}

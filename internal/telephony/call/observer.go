@@ -2,9 +2,10 @@ package call
 
 import (
 	"context"
-	"fmt"
+	"time"
 
 	"soniq/internal/platform/db"
+	"soniq/internal/platform/observe"
 )
 
 // Observers of calls. Observe adds them; each observer method is called in the order of Observe. An error of one that runs in a transaction rolls the
@@ -30,11 +31,17 @@ type EnrichmentObserver interface {
 	CallEnriched(ctx context.Context, tx db.Querier, org, callID string) error
 }
 
-// RecordingObserver is notified of recordings in the transaction of the change.
-type RecordingObserver interface {
-	// RecordingsReady is called if the recordings of a call finish before the call ends. ok reports whether any of them is available.
-	RecordingsReady(ctx context.Context, tx db.Querier, org, callID string, ok bool) error
-	RecordingDeleted(ctx context.Context, tx db.Querier, org, callID, recordingID string) error
+// RecordingStore stores the recordings of calls, in the transactions of the calls. Package recording implements it.
+// Without one, calls have no recordings.
+type RecordingStore interface {
+	// WriteRecordings stores the recordings of a change.
+	WriteRecordings(ctx context.Context, tx db.Querier, c Change) error
+	// StopRecordings stops the recordings of a call that ends.
+	StopRecordings(ctx context.Context, tx db.Querier, org, callID string, at time.Time) error
+	// FinishRecordings is called for a recorded call after its end is written.
+	FinishRecordings(ctx context.Context, tx db.Querier, org, callID string) error
+	// EraseRecordings deletes the recordings of a call, even under legal hold.
+	EraseRecordings(ctx context.Context, tx db.Querier, org, callID string) error
 }
 
 // NoteObserver is notified of notes in the transaction of the change.
@@ -44,56 +51,33 @@ type NoteObserver interface {
 	NoteDeleted(ctx context.Context, tx db.Querier, org, noteID string) error
 }
 
-// CallbackObserver is notified in the transaction that cancels a callback of a queue. origin is the call in which the caller requested it.
-type CallbackObserver interface {
-	CallbackCanceled(ctx context.Context, tx db.Querier, org, origin string) error
-}
-
 // observers has the observers by interface.
 type observers struct {
 	legs        []LegObserver
 	answers     []AnswerObserver
 	ends        []EndObserver
 	enrichments []EnrichmentObserver
-	recordings  []RecordingObserver
+	recordings  []RecordingStore
 	notes       []NoteObserver
-	callbacks   []CallbackObserver
 }
 
 // Observe adds an observer to the list of each observer interface it implements. It panics if there is none. Call it before the first call.
 func (s *Service) Observe(o any) {
 	l := &s.observers
-	added := add(&l.legs, o)
-	added = add(&l.answers, o) || added
-	added = add(&l.ends, o) || added
-	added = add(&l.enrichments, o) || added
-	added = add(&l.recordings, o) || added
-	added = add(&l.notes, o) || added
-	added = add(&l.callbacks, o) || added
-	if !added {
-		panic(fmt.Sprintf("call: %T implements no observer", o))
-	}
+	observe.Require("call", o, observe.Add(&l.legs, o), observe.Add(&l.answers, o), observe.Add(&l.ends, o), observe.Add(&l.enrichments, o), observe.Add(&l.recordings, o), observe.Add(&l.notes, o))
 }
 
-func add[T any](list *[]T, o any) bool {
-	t, ok := o.(T)
-	if ok {
-		*list = append(*list, t)
+func (l *observers) writeRecordings(ctx context.Context, tx db.Querier, c Change) error {
+	if len(c.Recordings) == 0 {
+		return nil
 	}
-	return ok
+	return observe.Each(l.recordings, func(o RecordingStore) error { return o.WriteRecordings(ctx, tx, c) })
 }
 
-// each calls f with every observer until one fails.
-func each[T any](list []T, f func(T) error) error {
-	for _, o := range list {
-		if err := f(o); err != nil {
-			return err
-		}
-	}
-	return nil
+func (l *observers) stopRecordings(ctx context.Context, tx db.Querier, e Ended) error {
+	return observe.Each(l.recordings, func(o RecordingStore) error { return o.StopRecordings(ctx, tx, e.Org, e.ID, e.At) })
 }
 
-// recordingsReady calls the recording observers. It is an OnRecorded.
-func (s *Service) recordingsReady(ctx context.Context, tx db.Querier, org, callID string, ok bool) error {
-	return each(s.observers.recordings, func(o RecordingObserver) error { return o.RecordingsReady(ctx, tx, org, callID, ok) })
+func (l *observers) finishRecordings(ctx context.Context, tx db.Querier, e Ended) error {
+	return observe.Each(l.recordings, func(o RecordingStore) error { return o.FinishRecordings(ctx, tx, e.Org, e.ID) })
 }

@@ -8,29 +8,22 @@ import (
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/op"
+	"soniq/internal/platform/visibility"
 )
 
-// Operations lists the API operations on calls, call detail records and recordings.
+// Operations lists the API operations on calls, except TagOperations.
 func (s *Service) Operations() []op.Operation {
 	all := []op.Operation{
 		op.New("calls.list", "GET /calls", access.CallsRead, "List calls, newest first", s.List),
 		op.New("calls.live", "GET /calls/live", access.CallsRead, "List calls in progress", s.Live).Tool("get_live_calls"),
 		op.New("calls.missed", "GET /calls/missed", access.CallsRead, "List missed calls", s.ListMissed).Tool("get_missed_calls"),
 		op.New("calls.get", "GET /calls/{id}", access.CallsRead, "Get one call", s.Get),
-		op.New("calls.create", "POST /calls", access.CallsWrite, "Start an outbound call", s.Create).WithSideEffects().Status(201).Tool("make_call").
+		op.New("calls.create", "POST /calls", access.CallsWrite, "Start an outbound call",
+			s.Create).WithSideEffects().Status(201).Tool("make_call").
 			Fails("destination_not_allowed", "number_not_owned", "concurrency_limit", "not_found"),
-		op.NewStream("calls.recording", "GET /calls/{id}/recording", access.CallsRead, "Get the recording of a call", s.RecordingOf).Fails("recording_not_found", "gone", "invalid_state").
-			Answers(200, "application/json", Recording{}).Answers(302, "", nil),
-		op.NewStream("cdr.list", "GET /cdr", access.CallsRead, "List call detail records", s.ListCDRs).
-			Answers(200, "application/json", op.Page[CDR]{}).Answers(200, "text/csv", nil).Fails("invalid_cursor").Tool("get_call_history"),
-		op.New("cdr.get", "GET /cdr/{id}", access.CallsRead, "Get one call detail record", s.GetCDR),
-		op.New("recordings.list", "GET /recordings", access.CallsRead, "List recordings", s.Recordings),
-		op.New("recordings.get", "GET /recordings/{id}", access.CallsRead, "Get one recording", s.GetRecording),
-		op.NewStream("recordings.audio", "GET /recordings/{id}/audio", access.CallsRead, "Get the audio of a recording", s.Audio).AllowSigned().Fails("recording_not_found", "gone", "invalid_state").
-			Answers(200, "audio/wav", nil).Answers(206, "audio/wav", nil).Answers(416, "application/problem+json", op.Problem{}),
 	}
-	return slices.Concat(all, s.actionOperations(), s.transferOperations(), s.recordingOperations(), s.monitorOperations(), s.noteOperations(), s.tagOperations(),
-		s.timelineOperations(), s.callbackOperations(), s.retentionOperations(), s.exportOperations())
+	return slices.Concat(all, s.actionOperations(), s.transferOperations(), s.monitorOperations(), s.noteOperations(),
+		s.timelineOperations())
 }
 
 // Filters holds the filters of the lists of calls and of call detail records.
@@ -64,7 +57,8 @@ func (in Filters) apply(f *db.Filter, column string) error {
 	}
 	f.In("status", in.Status).Equal("direction", in.Direction).Equal("from_number", restorePlus(in.FromNumber)).
 		Equal("to_number", restorePlus(in.ToNumber)).Equal("agent_id", in.AgentID).Equal("queue_id", in.QueueID).
-		Equal("number_id", in.NumberID).Equal("flow_id", in.FlowID).Equal("contact_id", in.ContactID).Equal("sentiment", in.Sentiment).Between(column, since, until)
+		Equal("number_id", in.NumberID).Equal("flow_id", in.FlowID).Equal("contact_id", in.ContactID).Equal("sentiment",
+		in.Sentiment).Between(column, since, until)
 	switch phone := restorePlus(in.Phone); {
 	case phone == "":
 	case in.phoneSide == callerSide:
@@ -150,10 +144,14 @@ func (s *Service) page(ctx context.Context, in Filters, base func() *db.Filter, 
 	if err != nil {
 		return nil, err
 	}
+	view, err := visibility.From(ctx, s.DB.Read(ctx))
+	if err != nil {
+		return nil, err
+	}
 	column, descending := parseSort(sort)
 	var calls []Call
 	for _, side := range in.splitByPhoneSide() {
-		f := base()
+		f := view.Narrow(base(), "id")
 		if err := side.apply(f, span); err != nil {
 			return nil, err
 		}
@@ -171,13 +169,13 @@ func (s *Service) page(ctx context.Context, in Filters, base func() *db.Filter, 
 	}
 	out := op.Paged(ctx, in.Paging, calls, position(column))
 	if in.IncludeTotal {
-		out.Body.Total, err = s.total(ctx, in, span, count)
+		out.Body.Total, err = s.total(ctx, in, span, view.Narrow(db.Where(count, access.Org(ctx)), "id"))
 	}
 	return out, err
 }
 
-func (s *Service) total(ctx context.Context, in Filters, span, count string) (*int, error) {
-	f := db.Where(count, access.Org(ctx))
+// total adds the filters to a statement that counts calls, and runs it.
+func (s *Service) total(ctx context.Context, in Filters, span string, f *db.Filter) (*int, error) {
 	if err := in.apply(f, span); err != nil {
 		return nil, err
 	}
@@ -205,7 +203,11 @@ type Snapshot struct {
 func (s *Service) Live(ctx context.Context, in *LiveIn) (*op.Out[Snapshot], error) {
 	org := access.Org(ctx)
 	q := s.DB.Read(ctx)
-	calls, err := liveCalls(ctx, q, org)
+	view, err := visibility.From(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	calls, err := liveCalls(ctx, q, org, view)
 	if err != nil {
 		return nil, err
 	}
@@ -253,7 +255,8 @@ func (s *Service) ListMissed(ctx context.Context, in *MissedIn) (*op.Out[op.Page
 		return f
 	}
 	filters := Filters{QueueID: in.QueueID, AgentID: in.AgentID, Span: in.Span, Paging: in.Paging}
-	return s.page(ctx, filters, all, "-started_at", "started_at", `SELECT count(*) FROM calls WHERE org_id = $1 AND missed_reason IS NOT NULL`)
+	return s.page(ctx, filters, all, "-started_at", "started_at",
+		`SELECT count(*) FROM calls WHERE org_id = $1 AND missed_reason IS NOT NULL`)
 }
 
 // GetIn holds the input of Get.

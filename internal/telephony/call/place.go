@@ -12,6 +12,7 @@ import (
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/op"
+	"soniq/internal/platform/rate"
 )
 
 // CreateIn holds the input of Create.
@@ -38,8 +39,8 @@ type CallCreate struct {
 
 // The limits of a placed call.
 const (
-	defaultRingSeconds = 30
-	maxCallSeconds     = 14400
+	DefaultRingSeconds = 30
+	MaxCallSeconds     = 14400
 	maxHeaders         = 10
 	maxHeaderValue     = 256
 	maxMetadata        = 20
@@ -56,12 +57,12 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Call], erro
 		return nil, err
 	}
 	if s.Switch == nil {
-		return nil, op.Unavailable("draining", "this server carries no calls", "2")
+		return nil, errNoSwitch()
 	}
 	if err := s.createLimiter.take(s.Now(), p.Org, p.To); err != nil {
 		return nil, err
 	}
-	if err := s.Switch.Place(ctx, p); err != nil {
+	if err := s.Place(ctx, p); err != nil {
 		return nil, err
 	}
 	out, err := s.currentCall(ctx, p.ID)
@@ -75,32 +76,57 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Call], erro
 // newPlacement builds the placement of a request, or returns every violation at once.
 func (s *Service) newPlacement(ctx context.Context, b *CallCreate) (Placement, error) {
 	who, _ := access.From(ctx)
-	p := Placement{Org: who.OrgID, ID: db.NewID("call"), Sandbox: who.Environment == access.Sandbox, Source: op.SourceOf(ctx), By: AuthorOf(ctx), UserID: b.UserID,
-		DeviceID: b.DeviceID, RingTimeout: secondsOr(b.RingTimeoutSeconds, defaultRingSeconds), MaxDuration: secondsOr(b.MaxDurationSeconds, maxCallSeconds),
+	p := Placement{Org: who.OrgID, ID: db.NewID("call"), Sandbox: who.Environment == access.Sandbox, Source: op.SourceOf(ctx),
+		By: AuthorOf(ctx), UserID: b.UserID,
+		DeviceID: b.DeviceID, RingTimeout: secondsOr(b.RingTimeoutSeconds, DefaultRingSeconds), MaxDuration: secondsOr(b.MaxDurationSeconds,
+			MaxCallSeconds),
 		Record: b.Record, Machine: b.MachineDetection, Announce: b.AnnounceText, Headers: b.Headers, Metadata: b.Metadata,
 		Reference: b.ClientReference, Reason: b.Reason}
 	wrong, err := s.resolveScriptTarget(ctx, &p, b)
 	if err != nil {
 		return p, err
 	}
-	if p.UserID == "" && p.DeviceID == "" && p.ScriptTarget == "" {
+	wrong = append(wrong, b.validate()...)
+	return p, s.resolveParties(ctx, &p, b, wrong, "must be a number, ext: with an extension, or a sip: address")
+}
+
+// ResolveParties sets the script target, the user to ring, the number to show and the destination of a placement from
+// a request. The error has all violations, those in wrong first. noDestination is the message for a request without one.
+func (s *Service) ResolveParties(ctx context.Context, p *Placement, b *CallCreate, wrong []op.Violation, noDestination string) error {
+	more, err := s.resolveScriptTarget(ctx, p, b)
+	if err != nil {
+		return err
+	}
+	return s.resolveParties(ctx, p, b, append(wrong, more...), noDestination)
+}
+
+// resolveParties is ResolveParties for a placement that has its script target.
+func (s *Service) resolveParties(ctx context.Context, p *Placement, b *CallCreate, wrong []op.Violation, noDestination string) error {
+	if who, _ := access.From(ctx); p.UserID == "" && p.DeviceID == "" && p.ScriptTarget == "" {
 		p.UserID = who.UserID
 	}
-	wrong = append(wrong, b.validate()...)
-	more, err := s.checkParties(ctx, &p, b.From)
+	more, err := s.checkParties(ctx, p, b.From)
 	if err != nil {
-		return p, err
+		return err
 	}
 	if wrong = append(wrong, more...); b.To == "" {
-		wrong = append(wrong, op.Field("to", "required", "must be a number, ext: with an extension, or a sip: address"))
-		return p, violationsError(wrong)
+		return violationsError(append(wrong, op.Field("to", "required", noDestination)))
 	}
-	p.To, wrong, err = s.resolveDestination(ctx, "to", b.To, wrong)
-	if err == nil {
-		err = violationsError(wrong)
+	if p.To, wrong, err = s.resolveDestination(ctx, "to", b.To, wrong); err != nil {
+		return err
 	}
-	return p, err
+	return violationsError(wrong)
 }
+
+// Place starts a call. The error has the code draining if this process carries no calls.
+func (s *Service) Place(ctx context.Context, p Placement) error {
+	if s.Switch == nil {
+		return errNoSwitch()
+	}
+	return s.Switch.Place(ctx, p)
+}
+
+func errNoSwitch() error { return op.Unavailable("draining", "this server carries no calls", "2") }
 
 // resolveScriptTarget sets the queue or flow for the called party, if the request names one in place of a user.
 func (s *Service) resolveScriptTarget(ctx context.Context, p *Placement, b *CallCreate) (wrong []op.Violation, err error) {
@@ -181,7 +207,8 @@ func (s *Service) checkParties(ctx context.Context, p *Placement, from string) (
 	}
 	if p.UserID == "" && p.DeviceID == "" {
 		if p.ScriptTarget == "" {
-			wrong = append(wrong, op.Field("user_id", "required", "the credential belongs to no user: say whose phones ring first, by user_id or device_id"))
+			wrong = append(wrong, op.Field("user_id", "required",
+				"the credential belongs to no user: say whose phones ring first, by user_id or device_id"))
 		}
 	} else if p.UserID != "" {
 		if ok, err := s.hasUser(ctx, p.Org, p.UserID); err != nil {
@@ -252,7 +279,7 @@ func (b *CallCreate) validate() []op.Violation {
 	one := func(value string, of ...string) bool { return value == "" || slices.Contains(of, value) }
 	short := func(text string, most int) bool { return utf8.RuneCountInString(text) <= most }
 	want(within(b.RingTimeoutSeconds, 5, 120), "ring_timeout_seconds", "out_of_range", "must be 5 to 120")
-	want(within(b.MaxDurationSeconds, 1, maxCallSeconds), "max_duration_seconds", "out_of_range", "must be 1 to 14400")
+	want(within(b.MaxDurationSeconds, 1, MaxCallSeconds), "max_duration_seconds", "out_of_range", "must be 1 to 14400")
 	want(one(b.Record, "default", "on", "off"), "record", "invalid_value", "must be default, on or off")
 	want(one(b.MachineDetection, "off", "detect", "hangup"), "machine_detection", "invalid_value", "must be off, detect or hangup")
 	want(short(b.AnnounceText, 1000), "announce_text", "too_long", "at most 1000 characters")
@@ -265,12 +292,36 @@ func (b *CallCreate) validate() []op.Violation {
 	}
 	want(len(b.Metadata) <= maxMetadata, "metadata", "too_many", "at most 20 members")
 	for _, name := range slices.Sorted(maps.Keys(b.Metadata)) {
-		want(name != "" && short(name, 40) && short(b.Metadata[name], 500), "metadata."+name, "too_long", "names have 1 to 40, values up to 500 characters")
+		want(name != "" && short(name, 40) && short(b.Metadata[name], 500), "metadata."+name, "too_long",
+			"names have 1 to 40, values up to 500 characters")
 	}
 	return wrong
 }
 
 // plainText reports whether value is allowed in a SIP header field.
 func plainText(value string) bool {
-	return len(value) <= maxHeaderValue && utf8.ValidString(value) && !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f })
+	return len(value) <= maxHeaderValue && utf8.ValidString(value) &&
+		!strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f })
+}
+
+// The rate limits of calls.create: 5 calls per second and organisation, 1 per second to the same destination.
+const (
+	callsPerOrg         = 5
+	callsPerDestination = 1
+)
+
+// createLimiter limits the calls that clients create, on this node.
+type createLimiter struct{ buckets rate.Limiter }
+
+// take counts one call, or returns rate_limited.
+func (p *createLimiter) take(now time.Time, org, to string) error {
+	refused, ok := p.buckets.Take(now, rate.Claim{Key: org, PerSecond: callsPerOrg, Burst: callsPerOrg},
+		rate.Claim{Key: org + " " + to, PerSecond: callsPerDestination, Burst: callsPerDestination})
+	switch {
+	case ok:
+		return nil
+	case refused == 0:
+		return op.RateLimited("at most 5 calls a second", 1, "calls")
+	}
+	return op.RateLimited("at most 1 call a second to the same destination", 1, "calls_to_one_number")
 }

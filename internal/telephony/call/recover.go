@@ -2,7 +2,6 @@ package call
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -10,15 +9,10 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// RecoverRecording turns the unfinished file that a crash left into a recording at path (the final name). It returns
-// an error if there is no usable file.
-type RecoverRecording func(path string) (Audio, error)
-
-// Recover closes the calls and recordings that this node left open when it crashed. Calls end with node_crash at
-// lastAlive, the time at which the node was last alive. Recordings are finished with the data on disk. It returns how
-// many calls it closed. Calls that carried reports as resumed are skipped, with their recordings; a nil carried skips
-// none.
-func (s *Service) Recover(ctx context.Context, lastAlive time.Time, salvage RecoverRecording, then OnRecorded, carried func(org, id string) bool) (int, error) {
+// Recover closes the calls that this node left open when it crashed. They end with node_crash at lastAlive, the time at
+// which the node was last alive. It returns how many calls it closed. Calls that carried reports as resumed are
+// skipped; a nil carried skips none. The recovery of their recordings comes after it.
+func (s *Service) Recover(ctx context.Context, lastAlive time.Time, carried func(org, id string) bool) (int, error) {
 	if carried == nil {
 		carried = func(string, string) bool { return false }
 	}
@@ -34,7 +28,7 @@ func (s *Service) Recover(ctx context.Context, lastAlive time.Time, salvage Reco
 			return 0, err
 		}
 	}
-	return len(open), s.recoverRecordings(ctx, salvage, then, carried)
+	return len(open), nil
 }
 
 func latest(times ...time.Time) time.Time {
@@ -62,56 +56,13 @@ func (s *Service) interruptedCalls(ctx context.Context) ([]Ended, error) {
 		var started, answered, held db.Time
 		var recording db.Null
 		var hold int
-		if err := rows.Scan(&e.Org, &e.ID, &e.Source, &e.Direction, &e.From, &e.To, &started, &answered, &held, &hold, &recording); err != nil {
+		if err := rows.Scan(&e.Org, &e.ID, &e.Source, &e.Direction, &e.From, &e.To, &started, &answered, &held, &hold,
+			&recording); err != nil {
 			return nil, err
 		}
 		e.StartedAt, e.AnsweredAt, e.Recording = started.Time, answered.Time, string(recording)
 		e.Hold = time.Duration(hold) * time.Second
 		all = append(all, e)
-	}
-	return all, rows.Err()
-}
-
-type interruptedRecording struct{ org, id, callID, blob, status string }
-
-func (s *Service) recoverRecordings(ctx context.Context, salvage RecoverRecording, then OnRecorded, carried func(org, id string) bool) error {
-	open, err := s.interruptedRecordings(ctx)
-	if err != nil {
-		return fmt.Errorf("recover recordings: %w", err)
-	}
-	var failed error
-	for _, r := range open {
-		if carried(r.org, r.callID) && r.status != "processing" {
-			continue
-		}
-		path, err := s.Files.Path(r.blob)
-		if err != nil {
-			return err
-		}
-		a, err := salvage(path)
-		if err != nil {
-			a = Audio{Err: fmt.Errorf("the audio file could not be recovered: %w", err)}
-		}
-		failed = errors.Join(failed, s.Recorded(ctx, r.org, r.callID, r.id, a, then))
-	}
-	return failed
-}
-
-func (s *Service) interruptedRecordings(ctx context.Context) ([]interruptedRecording, error) {
-	// tenant: recovery of everything this node held
-	const q = `SELECT org_id, id, call_id, blob, status FROM recordings WHERE node = $1 AND status IN ('recording', 'paused', 'processing')`
-	rows, err := s.DB.Read(ctx).Query(ctx, q, s.Node)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var all []interruptedRecording
-	for rows.Next() {
-		var r interruptedRecording
-		if err := rows.Scan(&r.org, &r.id, &r.callID, &r.blob, &r.status); err != nil {
-			return nil, err
-		}
-		all = append(all, r)
 	}
 	return all, rows.Err()
 }

@@ -144,9 +144,10 @@ func legStates(ctx context.Context, q db.Querier, org, callID string) ([]LegStat
 
 // state converts the leg to the form that the switch uses.
 func (l Leg) state() LegState {
-	x := LegState{ID: l.ID, Role: l.Role, UserID: stringOrEmpty(l.UserID), DeviceID: stringOrEmpty(l.DeviceID), TrunkID: stringOrEmpty(l.TrunkID), Number: l.Number,
-		Status: l.Status, Codec: stringOrEmpty(l.Codec), SRTP: l.SRTP, HeldBy: stringOrEmpty(l.HeldBy), SIPCallID: l.SIPCallID, StartedAt: l.StartedAt.Time,
-		EndReason: stringOrEmpty(l.EndReason)}
+	x := LegState{ID: l.ID, Role: l.Role, UserID: stringOrEmpty(l.UserID), DeviceID: stringOrEmpty(l.DeviceID),
+		TrunkID: stringOrEmpty(l.TrunkID), Number: l.Number,
+		Status: l.Status, Codec: stringOrEmpty(l.Codec), SRTP: l.SRTP, HeldBy: stringOrEmpty(l.HeldBy), SIPCallID: l.SIPCallID,
+		StartedAt: l.StartedAt.Time, EndReason: stringOrEmpty(l.EndReason)}
 	if l.AnsweredAt != nil {
 		x.AnsweredAt = l.AnsweredAt.Time
 	}

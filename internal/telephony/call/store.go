@@ -10,6 +10,7 @@ import (
 
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/event"
+	"soniq/internal/platform/visibility"
 )
 
 func insertCall(ctx context.Context, tx db.Querier, n New, node string) error {
@@ -219,8 +220,10 @@ func scanCall(r row) (Call, error) {
 	if ready {
 		c.RecordingURL = recordingID.Ptr() // the id; setRecordingURL replaces it by the URL
 	}
-	c.internal = internalColumns{CDRID: string(cdr), TrunkID: string(trunkID), AgentName: string(agentName), AgentExtension: string(agentExt),
-		AnsweredBy: string(answeredBy), EndPublished: !announced.IsZero(), TransferredTo: string(transferredTo), FlowVersion: intPtr(flowVersion), VoicemailID: string(voicemail)}
+	c.internal = internalColumns{CDRID: string(cdr), TrunkID: string(trunkID), AgentName: string(agentName),
+		AgentExtension: string(agentExt),
+		AnsweredBy:     string(answeredBy), EndPublished: !announced.IsZero(), TransferredTo: string(transferredTo),
+		FlowVersion: intPtr(flowVersion), VoicemailID: string(voicemail)}
 	return c, nil
 }
 
@@ -268,8 +271,8 @@ func queryCalls(ctx context.Context, q db.Querier, f *db.Filter) ([]Call, error)
 // maxLive is the maximum number of calls in a Snapshot.
 const maxLive = 5000
 
-func liveCalls(ctx context.Context, q db.Querier, org string) ([]Call, error) {
+func liveCalls(ctx context.Context, q db.Querier, org string, v visibility.View) ([]Call, error) {
 	const text = `SELECT ` + callColumns + ` FROM calls WHERE org_id = $1 AND ended_at IS NULL`
-	f := db.Where(text, org)
+	f := v.Narrow(db.Where(text, org), "id")
 	return queryCalls(ctx, q, f.Page("started_at", true, nil, "", maxLive-1))
 }

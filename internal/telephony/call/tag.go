@@ -48,8 +48,12 @@ func wrongName(field, name string) []op.Violation {
 	if n := utf8.RuneCountInString(name); n < 1 || n > maxTagName {
 		return []op.Violation{op.Field(field, "invalid_length", "must have 1 to 40 characters")}
 	}
-	if !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) || strings.ContainsRune(`"\,<>&/`, r) }) {
-		return []op.Violation{op.Field(field, "invalid_value", "letters, digits, spaces and most signs, but no quotes, backslash, slash, comma, <, > or &")}
+	if !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool {
+		return !unicode.IsPrint(r) ||
+			strings.ContainsRune(`"\,<>&/`, r)
+	}) {
+		return []op.Violation{op.Field(field, "invalid_value",
+			"letters, digits, spaces and most signs, but no quotes, backslash, slash, comma, <, > or &")}
 	}
 	return nil
 }

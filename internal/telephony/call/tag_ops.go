@@ -12,7 +12,8 @@ import (
 	"soniq/internal/platform/op"
 )
 
-func (s *Service) tagOperations() []op.Operation {
+// TagOperations lists the API operations on tags. The API describes them after call detail records and recordings.
+func (s *Service) TagOperations() []op.Operation {
 	w := access.CallsWrite
 	return []op.Operation{
 		op.New("calls.tag", "POST /calls/{id}/tag", w, "Tag the call", s.TagCall),
@@ -156,7 +157,8 @@ type NewTagIn struct {
 
 // CreateTag creates a tag.
 func (s *Service) CreateTag(ctx context.Context, in *NewTagIn) (*op.Out[Tag], error) {
-	t := Tag{ID: db.NewID("tag"), Name: tagName(in.Body.Name), Color: in.Body.Color, Description: in.Body.Description, CreatedAt: db.At(s.Now())}
+	t := Tag{ID: db.NewID("tag"), Name: tagName(in.Body.Name), Color: in.Body.Color, Description: in.Body.Description,
+		CreatedAt: db.At(s.Now())}
 	if err := violationsError(wrongTag(t)); err != nil {
 		return nil, err
 	}
@@ -264,14 +266,19 @@ func (s *Service) DeleteTag(ctx context.Context, in *OneTag) error {
 		if err != nil {
 			return err
 		}
-		const off = `UPDATE calls SET tags = replace(replace(replace(tags, $3 || ',', ''), ',' || $3, ''), $3, '')` + onCalls
-		if _, err := tx.Exec(ctx, off, org, t.ID, `"`+t.Name+`"`); err != nil {
-			return fmt.Errorf("take tag off calls: %w", err)
-		}
-		if _, err := tx.Exec(ctx, `DELETE FROM call_tags WHERE org_id = $1 AND tag_id = $2`, org, t.ID); err != nil {
-			return err
-		}
-		_, err = tx.Exec(ctx, `DELETE FROM tags WHERE org_id = $1 AND id = $2`, org, t.ID)
-		return err
+		return deleteTag(ctx, tx, org, t)
 	})
+}
+
+// deleteTag takes a tag off all calls and deletes it.
+func deleteTag(ctx context.Context, tx db.Querier, org string, t Tag) error {
+	const off = `UPDATE calls SET tags = replace(replace(replace(tags, $3 || ',', ''), ',' || $3, ''), $3, '')` + onCalls
+	if _, err := tx.Exec(ctx, off, org, t.ID, `"`+t.Name+`"`); err != nil {
+		return fmt.Errorf("take tag off calls: %w", err)
+	}
+	if _, err := tx.Exec(ctx, `DELETE FROM call_tags WHERE org_id = $1 AND tag_id = $2`, org, t.ID); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, `DELETE FROM tags WHERE org_id = $1 AND id = $2`, org, t.ID)
+	return err
 }

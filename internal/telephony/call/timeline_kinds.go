@@ -21,6 +21,8 @@ var TimelineKinds = []TimelineKind{
 	{"call.forwarded", "the call was forwarded by the user's rule"},
 	{"call.held", "a side put the call on hold"},
 	{"call.hold_refused", "the other side refused the re-INVITE for hold"},
+	{"call.limited", "a limit of calls or RTP ports refused the call; limit names it"},
+	{"call.preempted", "the call was ended because an emergency call needed what it had, or because outbound calls were stopped"},
 	{"call.routed", "the call continued at a script: a flow, a queue, a mailbox or a user's rules"},
 	{"call.routing_failed", "the script target does not exist, or failed"},
 	{"call.unheld", "a side resumed the call"},

@@ -193,8 +193,8 @@ func (s *Service) Trace(ctx context.Context, in *TraceIn) (*huma.StreamResponse,
 	}
 	t := Trace{CallID: c.ID, Messages: []TraceMessage{}}
 	for _, m := range story.Messages {
-		t.Messages = append(t.Messages, TraceMessage{At: db.At(m.At), Sent: m.Sent, Transport: m.Transport, Local: m.Local, Remote: m.Remote,
-			LegID: db.Null(m.LegID).Ptr(), Text: m.Text})
+		t.Messages = append(t.Messages, TraceMessage{At: db.At(m.At), Sent: m.Sent, Transport: m.Transport, Local: m.Local,
+			Remote: m.Remote, LegID: db.Null(m.LegID).Ptr(), Text: m.Text})
 	}
 	return op.JSONStream(t), nil
 }

@@ -12,12 +12,17 @@ import (
 func (s *Service) transferOperations() []op.Operation {
 	w := access.CallsWrite
 	return []op.Operation{
-		op.New("calls.transfer", "POST /calls/{id}/transfer", w, "Transfer the call", s.TransferCall).WithSideEffects().Async().Fails("destination_not_allowed"),
-		op.New("calls.transfer.complete", "POST /calls/{id}/transfer/complete", w, "Connect the two others of a warm transfer", s.FinishTransfer).WithSideEffects().Async(),
-		op.New("calls.transfer.cancel", "POST /calls/{id}/transfer/cancel", w, "Go back to the party on hold", s.StopTransfer).WithSideEffects().Async(),
-		op.New("calls.participants.add", "POST /calls/{id}/participants", w, "Dial somebody into the call", s.AddToCall).WithSideEffects().Status(201).Async().
+		op.New("calls.transfer", "POST /calls/{id}/transfer", w, "Transfer the call",
+			s.TransferCall).WithSideEffects().Async().Fails("destination_not_allowed"),
+		op.New("calls.transfer.complete", "POST /calls/{id}/transfer/complete", w, "Connect the two others of a warm transfer",
+			s.FinishTransfer).WithSideEffects().Async(),
+		op.New("calls.transfer.cancel", "POST /calls/{id}/transfer/cancel", w, "Go back to the party on hold",
+			s.StopTransfer).WithSideEffects().Async(),
+		op.New("calls.participants.add", "POST /calls/{id}/participants", w, "Dial somebody into the call",
+			s.AddToCall).WithSideEffects().Status(201).Async().
 			Fails("destination_not_allowed", "concurrency_limit"),
-		op.Delete("calls.participants.remove", "DELETE /calls/{id}/participants/{leg_id}", w, "Hang up one party of the call", s.RemoveFromCall).WithSideEffects(),
+		op.Delete("calls.participants.remove", "DELETE /calls/{id}/participants/{leg_id}", w, "Hang up one party of the call",
+			s.RemoveFromCall).WithSideEffects(),
 	}
 }
 
@@ -56,7 +61,7 @@ func (s *Service) TransferCall(ctx context.Context, in *TransferIn) (*op.Out[Cal
 	if err != nil {
 		return nil, err
 	}
-	return s.runAction(ctx, in.ActionIn, c)
+	return s.RunAction(ctx, in.ActionIn, c)
 }
 
 func (s *Service) newTransfer(ctx context.Context, b TransferCreate) (c Transfer, err error) {
@@ -68,8 +73,10 @@ func (s *Service) newTransfer(ctx context.Context, b TransferCreate) (c Transfer
 	}
 	want(b.Mode == "" || b.Mode == "blind" || b.Mode == "warm", "mode", "invalid_value", "must be blind or warm")
 	want(b.Mode != "warm" || !isScriptedTarget(b.To), "mode", "not_possible", "only a person can be asked first; use blind")
-	want(slices.Contains([]string{"", "return", "hangup", "voicemail"}, b.OnFail), "on_fail", "invalid_value", "must be return, voicemail or hangup")
-	want(b.TimeoutSeconds == nil || *b.TimeoutSeconds >= 5 && *b.TimeoutSeconds <= 120, "timeout_seconds", "out_of_range", "must be 5 to 120")
+	want(slices.Contains([]string{"", "return", "hangup", "voicemail"}, b.OnFail), "on_fail", "invalid_value",
+		"must be return, voicemail or hangup")
+	want(b.TimeoutSeconds == nil || *b.TimeoutSeconds >= 5 && *b.TimeoutSeconds <= 120, "timeout_seconds", "out_of_range",
+		"must be 5 to 120")
 	c = Transfer{Warm: b.Mode == "warm", Timeout: secondsOr(b.TimeoutSeconds, defaultTransferRing), OnFail: b.OnFail,
 		NoScreenPop: b.SummaryToTarget != nil && !*b.SummaryToTarget}
 	if c.OnFail == "" {
@@ -91,7 +98,8 @@ func (s *Service) resolveTarget(ctx context.Context, to string, wrong []op.Viola
 	id, isUser := strings.CutPrefix(to, "user:")
 	switch {
 	case to == "":
-		return "", append(wrong, op.Field("to", "required", "must be a number, ext:, user:, queue:, flow:, voicemail: or a sip: address")), nil
+		return "", append(wrong, op.Field("to", "required", "must be a number, ext:, user:, queue:, flow:, voicemail: or a sip: address")),
+			nil
 	case isScriptedTarget(to):
 		return s.checkScriptedTarget(ctx, to, wrong)
 	case !isUser:
@@ -127,12 +135,12 @@ type FinishTransferIn struct {
 
 // FinishTransfer connects the two other parties, or all three (conference).
 func (s *Service) FinishTransfer(ctx context.Context, in *FinishTransferIn) (*op.Out[Call], error) {
-	return s.runAction(ctx, in.ActionIn, CompleteTransfer{Conference: in.Body != nil && in.Body.Mode == "conference"})
+	return s.RunAction(ctx, in.ActionIn, CompleteTransfer{Conference: in.Body != nil && in.Body.Mode == "conference"})
 }
 
 // StopTransfer ends the consultation and resumes the party on hold.
 func (s *Service) StopTransfer(ctx context.Context, in *EmptyIn) (*op.Out[Call], error) {
-	return s.runAction(ctx, in.ActionIn, CancelTransfer{})
+	return s.RunAction(ctx, in.ActionIn, CancelTransfer{})
 }
 
 // AddIn holds the input of AddToCall.
@@ -151,7 +159,7 @@ func (s *Service) AddToCall(ctx context.Context, in *AddIn) (*op.Out[Leg], error
 	if _, err := s.findCall(ctx, in.ID); err != nil {
 		return nil, err
 	}
-	c := AddParticipant{Timeout: secondsOr(in.Body.TimeoutSeconds, defaultRingSeconds)}
+	c := AddParticipant{Timeout: secondsOr(in.Body.TimeoutSeconds, DefaultRingSeconds)}
 	var wrong []op.Violation
 	if n := in.Body.TimeoutSeconds; n != nil && (*n < 5 || *n > 120) {
 		wrong = append(wrong, op.Field("timeout_seconds", "out_of_range", "must be 5 to 120"))

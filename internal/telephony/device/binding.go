@@ -25,6 +25,7 @@ type Binding struct {
 	Expires    time.Time
 	Registered time.Time
 	SRTP       string // SRTP of the device: off, preferred or required; set by BindingsOfUser only
+	Username   string // SIP user name of the device; set by BindingsOfUser only
 }
 
 // Save replaces the bindings of a device; an empty list ends its registration. It returns db.ErrNone if the device
@@ -112,6 +113,27 @@ func (s *Service) AllBindings(ctx context.Context) ([]Binding, error) {
 		return nil, fmt.Errorf("find registrations: %w", err)
 	}
 	return all, nil
+}
+
+// RegisteredUsernames returns the SIP user names of the registered phones of all organisations.
+func (s *Service) RegisteredUsernames(ctx context.Context) ([]string, error) {
+	// tenant: emergency calls of the phones of all organisations are prepared
+	const text = `SELECT DISTINCT d.username FROM devices d JOIN registrations r ON r.org_id = d.org_id AND r.device_id = d.id
+		WHERE r.expires_at > $1 AND d.status = 'active'`
+	rows, err := s.db.Read(ctx).Query(ctx, text, db.At(s.now()))
+	if err != nil {
+		return nil, fmt.Errorf("find registered phones: %w", err)
+	}
+	defer rows.Close()
+	var all []string
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, err
+		}
+		all = append(all, name)
+	}
+	return all, rows.Err()
 }
 
 // DropFlows ends registrations that came over connections of an earlier run of the process.

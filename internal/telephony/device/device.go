@@ -10,8 +10,9 @@ import (
 	"soniq/internal/identity/org"
 	"soniq/internal/identity/user"
 	"soniq/internal/platform/bus"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
-	"soniq/internal/platform/event"
+	"soniq/internal/platform/wiring"
 )
 
 // Device is a phone of a user.
@@ -37,7 +38,7 @@ type Device struct {
 	LastSeenAt   db.Time      `json:"last_seen_at" nullable:"true"`
 	CreatedAt    db.Time      `json:"created_at"`
 
-	ProvisioningURL *string `json:"provisioning_url,omitempty" doc:"Where the phone fetches its configuration; given once, when it is made" example:"https://voice.example.com/provision/4flPC8RObyakWeFlm7ApnL/"`
+	ProvisioningURL *string `json:"provisioning_url,omitempty" secret:"true" doc:"Where the phone fetches its configuration; given once, when it is made" example:"https://voice.example.com/provision/4flPC8RObyakWeFlm7ApnL/"`
 
 	OrgID     string  `json:"-"`
 	UpdatedAt db.Time `json:"-"`
@@ -50,7 +51,7 @@ type SIP struct {
 	Domain    string  `json:"domain"`
 	Transport string  `json:"transport" enum:"udp,tcp,tls"`
 	Digest    string  `json:"digest" enum:"md5,sha256" doc:"The algorithm the phone is challenged with"`
-	Password  *string `json:"password,omitempty"`
+	Password  *string `json:"password,omitempty" secret:"true"`
 }
 
 // LineKey is the function of one key of the phone.
@@ -63,7 +64,7 @@ type LineKey struct {
 
 // Provisioning is the provisioning state of the phone.
 type Provisioning struct {
-	URL         *string `json:"url" doc:"The address, when it is made; null ever after" example:"https://voice.example.com/provision/4flPC8RObyakWeFlm7ApnL/"`
+	URL         *string `json:"url" secret:"true" doc:"The address, when it is made; null ever after" example:"https://voice.example.com/provision/4flPC8RObyakWeFlm7ApnL/"`
 	Status      string  `json:"status" enum:"none,pending,served,failed" doc:"pending: not fetched yet; failed: the last request was refused"`
 	LastFetchAt db.Time `json:"last_fetch_at" nullable:"true" doc:"When the phone was last given its configuration"`
 }
@@ -78,37 +79,15 @@ type Registration struct {
 	RTTMS     *int    `json:"rtt_ms"`
 }
 
-// Sealer encrypts stored values; the associated data binds a value to its row and column.
-type Sealer interface {
-	Seal(plain, associated []byte) ([]byte, error)
-	Unseal(sealed, associated []byte) ([]byte, error)
-}
-
 // Changed is the bus subject on which the SIP user name of a changed device is published.
 const Changed = "changed.devices"
 
 const cacheLife = 3 * time.Second
 
-// Service stores phones and serves their API. Set the exported fields before the first request. Then it is safe for
-// concurrent use.
+// Service stores phones and serves their API. Create it with New. It is safe for concurrent use.
 type Service struct {
-	// Emergency reports whether the organisation's phones can call emergency services; nil: no.
-	Emergency func(ctx context.Context, org string) (bool, error)
-
-	// Notify sends a NOTIFY to a phone and returns the status of its response. An error means that there was none.
-	// nil: this process cannot reach phones.
-	Notify func(ctx context.Context, b Binding, aor, event string) (status int, err error)
-	// OnRegistrationChange is called after the commit of a change of a user's phone or its registration; may be nil.
-	OnRegistrationChange func(org, userID string)
-
-	// WebRTC holds the settings of phones in browsers.
-	WebRTC WebRTCConfig
-
-	// Provisioner holds the functions that provisioning addresses need.
-	Provisioner ProvisioningHooks
-
-	// Outbox gets device.registration events; nil: none are published.
-	Outbox *event.Outbox
+	config    Config
+	observers []RegistrationObserver
 
 	db           *db.DB
 	users        *user.Service
@@ -120,11 +99,12 @@ type Service struct {
 	bindingCache *bindingCache
 }
 
-// New returns a service. domain is the SIP domain and digest realm of every phone. Changing it invalidates all
-// passwords, because the stored digests contain the realm.
-func New(d *db.DB, users *user.Service, s Sealer, b *bus.Bus, now func() time.Time, domain string) *Service {
-	return &Service{db: d, users: users, sealer: s, bus: b, now: now, domain: domain,
-		accounts: bus.NewCache[Account](b, Changed, cacheLife, now), bindingCache: newBindingCache(d)}
+// New returns a service. Add observers before the first request.
+func New(c Config) *Service {
+	wiring.Check(c)
+	now := clock.OrSystem(c.Clock).Now
+	return &Service{config: c, db: c.DB, users: c.Users, sealer: c.Sealer, bus: c.Bus, now: now, domain: c.Domain,
+		accounts: bus.NewCache[Account](c.Bus, Changed, cacheLife, now), bindingCache: newBindingCache(c.DB)}
 }
 
 // Get returns a device without its registration, or db.ErrNone.
@@ -240,9 +220,7 @@ func (s *Service) removeDevice(ctx context.Context, tx db.Querier, d Device) err
 func (s *Service) publishChanged(tx db.Querier, d Device) {
 	db.OnCommit(tx, func() {
 		s.bus.Publish(Changed, d.SIP.Username)
-		if s.OnRegistrationChange != nil {
-			s.OnRegistrationChange(d.OrgID, d.UserID)
-		}
+		s.registrationChanged(d.OrgID, d.UserID)
 	})
 }
 
@@ -260,12 +238,10 @@ func (s *Service) addComputed(ctx context.Context, q db.Querier, org string, all
 		return fmt.Errorf("find registrations: %w", err)
 	}
 	emergency := "not_available"
-	if s.Emergency != nil {
-		if ok, err := s.Emergency(ctx, org); err != nil {
-			return fmt.Errorf("find emergency setting: %w", err)
-		} else if ok {
-			emergency = "available"
-		}
+	if ok, err := s.HasEmergencyRoute(ctx, org); err != nil {
+		return fmt.Errorf("find emergency setting: %w", err)
+	} else if ok {
+		emergency = "available"
 	}
 	for i := range all {
 		d := &all[i]
@@ -273,6 +249,11 @@ func (s *Service) addComputed(ctx context.Context, q db.Querier, org string, all
 		d.Registration = summarizeBindings(bindings[d.ID], s.now())
 	}
 	return s.addProvisioning(ctx, q, org, all)
+}
+
+// HasEmergencyRoute reports whether the phones of an organisation can call emergency services.
+func (s *Service) HasEmergencyRoute(ctx context.Context, org string) (bool, error) {
+	return s.config.Emergency.HasEmergencyRoute(ctx, org)
 }
 
 // summarizeBindings returns the registration of a phone from the binding that expires last.

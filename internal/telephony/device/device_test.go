@@ -10,13 +10,16 @@ import (
 
 	"soniq/internal/identity/org"
 	"soniq/internal/identity/user"
+	"soniq/internal/identity/user/usertest"
 	"soniq/internal/platform/bus"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/db/dbtest"
 	"soniq/internal/platform/event"
 	"soniq/internal/platform/op/optest"
 	"soniq/internal/platform/seal"
 	"soniq/internal/telephony/device"
+	"soniq/internal/telephony/device/devicetest"
 )
 
 const domain = "sip.example.com"
@@ -47,10 +50,15 @@ func newFixture(t testing.TB, d *db.DB) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.users = user.New(d, h.orgs, &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(h.now) }}, b, now)
-	h.Service = device.New(d, h.users, s, b, now, domain)
-	h.users.Provision, h.users.Phones = h.Service.AddFirstDevice, h.Service.PhonesOfUsers
-	h.users.OnRemove = append(h.users.OnRemove, h.RemoveUser)
+	outbox := &event.Outbox{DB: d, Bus: b, Clock: clock.Func(func() time.Time { return h.now })}
+	c := usertest.Config(d, h.orgs, outbox, b, now)
+	phones := &struct{ *device.Service }{} // constructed later
+	c.Phones = phones
+	h.users = user.New(c)
+	x := devicetest.Config(d, h.users, s, outbox, b, now, domain)
+	h.Service = device.New(x)
+	phones.Service = h.Service
+	h.users.Observe(userRemoval{h})
 	h.server = optest.New(t, d, append(h.Operations(), h.users.Operations()...)...)
 	return h
 }
@@ -188,7 +196,10 @@ func TestBindings_RoundTrip(t *testing.T) {
 		} {
 			got, err := read()
 			for i := range got {
-				got[i].SRTP = ""
+				if (name == "by user") != (got[i].Username == username) {
+					t.Errorf("%s: user name %q", name, got[i].Username)
+				}
+				got[i].SRTP, got[i].Username = "", ""
 			}
 			if err != nil || len(got) != 2 || !reflect.DeepEqual(got[0], second) || !reflect.DeepEqual(got[1], want) {
 				t.Errorf("%s: got %+v, %v; want %+v and %+v", name, got, err, second, want)

@@ -19,9 +19,12 @@ func (s *Service) Operations() []op.Operation {
 		op.New("devices.get", "GET /devices/{id}", access.UsersAdmin, "Get one phone", s.Show),
 		op.New("devices.update", "PATCH /devices/{id}", access.UsersAdmin, "Change a phone", s.Update),
 		op.Delete("devices.delete", "DELETE /devices/{id}", access.UsersAdmin, "Remove a phone", s.Delete),
-		op.New("users.webrtc_token", "POST /users/{id}/webrtc-token", access.Any, "Let a page connect a telephone; for another user than one's own this needs users:admin", s.CreateToken),
-		op.New("devices.resync", "POST /devices/{id}/resync", access.UsersAdmin, "Have a phone fetch its configuration again", s.Resync).Status(202).WithSideEffects(),
-		op.New("users.sip.rotate", "POST /users/{id}/sip-credentials/rotate", access.UsersAdmin, "Replace the SIP password of a user's phone", s.RotateCredentials),
+		op.New("users.webrtc_token", "POST /users/{id}/webrtc-token", access.Any,
+			"Let a page connect a telephone; for another user than one's own this needs users:admin", s.CreateToken),
+		op.New("devices.resync", "POST /devices/{id}/resync", access.UsersAdmin, "Have a phone fetch its configuration again",
+			s.Resync).Status(202).WithSideEffects(),
+		op.New("users.sip.rotate", "POST /users/{id}/sip-credentials/rotate", access.UsersAdmin,
+			"Replace the SIP password of a user's phone", s.RotateCredentials),
 	}
 }
 

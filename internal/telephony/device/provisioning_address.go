@@ -13,21 +13,6 @@ import (
 	"soniq/internal/platform/seal"
 )
 
-// ProvisioningHooks holds the functions of package provisioning that the addresses of phone configurations need.
-type ProvisioningHooks struct {
-	Digest func(token string) string
-	// Base returns the URL of this server for phones, without a trailing slash.
-	Base func() string
-	// Templates lists the names of the templates.
-	Templates []string
-	// Template returns the template of a phone from its record, or "".
-	Template func(template, vendor string) string
-	// Main returns the file name at the end of a template's address, or "" if the address is a folder.
-	Main func(template string) string
-	// Event returns the event of the NOTIFY that makes a phone with the template fetch its configuration again.
-	Event func(template string, reboot bool) string
-}
-
 // AddressLifetime is how long an address can be fetched without the HTTP login.
 const AddressLifetime = 24 * time.Hour
 
@@ -43,9 +28,6 @@ const (
 
 // Template returns the template of a phone, or "" if its record names none.
 func (s *Service) Template(d Device) string {
-	if s.Provisioner.Template == nil {
-		return ""
-	}
 	var template, vendor string
 	if d.TemplateID != nil {
 		template = *d.TemplateID
@@ -53,30 +35,30 @@ func (s *Service) Template(d Device) string {
 	if d.Vendor != nil {
 		vendor = *d.Vendor
 	}
-	return s.Provisioner.Template(template, vendor)
+	return s.config.Templates.Template(template, vendor)
 }
 
 // AddressURL returns the URL of a phone's configuration: a file if its template has one name for it, else a folder.
 func (s *Service) AddressURL(d Device, token string) string {
-	return s.FolderURL(token) + s.Provisioner.Main(s.Template(d))
+	return s.FolderURL(token) + s.config.Templates.Main(s.Template(d))
 }
 
 // FolderURL returns the URL of the folder with the files of a token.
 func (s *Service) FolderURL(token string) string {
-	return s.Provisioner.Base() + "/provision/" + token + "/"
+	return s.config.Server.ProvisionBase() + "/provision/" + token + "/"
 }
 
 // issueAddress replaces the address of a phone by a new one. The URL is in the device d, and is not available later,
 // because only a digest of its token is stored. Browser phones get none.
 func (s *Service) issueAddress(ctx context.Context, tx db.Querier, d *Device) error {
-	if s.Provisioner.Digest == nil || d.Kind == "webrtc" {
+	if d.Kind == "webrtc" {
 		return nil
 	}
 	if err := deleteAddress(ctx, tx, d.OrgID, d.ID); err != nil {
 		return fmt.Errorf("replace address: %w", err)
 	}
 	token, now := seal.Random(addressTokenLength), s.now()
-	if err := insertAddress(ctx, tx, *d, s.Provisioner.Digest(token), db.At(now), db.At(now.Add(AddressLifetime))); err != nil {
+	if err := insertAddress(ctx, tx, *d, s.sealer.Digest(token), db.At(now), db.At(now.Add(AddressLifetime))); err != nil {
 		return fmt.Errorf("insert address: %w", err)
 	}
 	address := s.AddressURL(*d, token)
@@ -94,7 +76,7 @@ func (s *Service) applyProvisioningStatus(ctx context.Context, tx db.Querier, d 
 
 // checkTemplate returns the violations of a phone's template.
 func (s *Service) checkTemplate(d Device) []op.Violation {
-	if known := s.Provisioner.Templates; d.TemplateID != nil && len(known) > 0 && !slices.Contains(known, *d.TemplateID) {
+	if known := s.config.Templates.Templates(); d.TemplateID != nil && !slices.Contains(known, *d.TemplateID) {
 		return []op.Violation{op.Field("template_id", "invalid_value", "must be one of "+strings.Join(known, ", "))}
 	}
 	return nil

@@ -38,7 +38,7 @@ const loginLength = 28 // base62 characters, 166 bits
 // user is not active.
 func (s *Service) FindAddress(ctx context.Context, token string) (a ProvisioningAddress, ok bool, err error) {
 	q := s.db.Read(ctx)
-	org, id, err := addressByToken(ctx, q, s.Provisioner.Digest(token))
+	org, id, err := addressByToken(ctx, q, s.sealer.Digest(token))
 	if err == nil {
 		a, err = s.address(ctx, q, org, id)
 	}

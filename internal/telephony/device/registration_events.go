@@ -13,9 +13,6 @@ import (
 // publishRegistrationChange publishes device.registration if the phone becomes registered or unregistered. A refresh
 // publishes nothing.
 func (s *Service) publishRegistrationChange(ctx context.Context, tx db.Querier, org, deviceID string, all []Binding) error {
-	if s.Outbox == nil {
-		return nil
-	}
 	const q = `SELECT count(*) FROM registrations WHERE org_id = $1 AND device_id = $2 AND expires_at > $3`
 	var before int
 	if err := tx.QueryRow(ctx, q, org, deviceID, db.At(s.now())).Scan(&before); err != nil {
@@ -51,10 +48,8 @@ func (s *Service) publishRegistration(ctx context.Context, tx db.Querier, org st
 		return fmt.Errorf("find owner of phone: %w", err)
 	}
 	e.UserID, e.At = user.Ptr(), db.At(s.now())
-	if s.OnRegistrationChange != nil {
-		db.OnCommit(tx, func() { s.OnRegistrationChange(org, string(user)) })
-	}
-	return s.Outbox.Publish(ctx, tx, org, e)
+	db.OnCommit(tx, func() { s.registrationChanged(org, string(user)) })
+	return s.config.Outbox.Publish(ctx, tx, org, e)
 }
 
 // WatchInterval is how often WatchExpirations looks for expired registrations.
@@ -97,7 +92,7 @@ func (s *Service) PublishExpired(ctx context.Context, since, now time.Time) erro
 	var last deviceRef
 	for {
 		gone, err := s.findExpired(ctx, since, now, last)
-		if err != nil || len(gone) == 0 || s.Outbox == nil {
+		if err != nil || len(gone) == 0 {
 			return err
 		}
 		if err := s.publishExpiredPage(ctx, gone); err != nil || len(gone) < expiredPage {

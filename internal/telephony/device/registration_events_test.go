@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"soniq/internal/platform/bus"
+	"soniq/internal/identity/user"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/db/dbtest"
 	"soniq/internal/platform/event"
@@ -20,7 +20,6 @@ func TestRegistrationEvents_OnChangeOnly(t *testing.T) {
 		h := newFixture(t, d)
 		ctx := context.Background()
 		user, username, _ := h.addUser(t)
-		h.Outbox = &event.Outbox{DB: d, Bus: bus.New(), Now: func() db.Time { return db.At(h.now) }}
 		a, _ := h.account(t, username)
 		save := func(all ...device.Binding) {
 			t.Helper()
@@ -70,4 +69,11 @@ func TestRegistrationEvents_OnChangeOnly(t *testing.T) {
 			t.Errorf("told %s", got)
 		}
 	})
+}
+
+// userRemoval deletes the phones of removed users.
+type userRemoval struct{ h *fixture }
+
+func (o userRemoval) UserRemoved(ctx context.Context, tx db.Querier, r user.Removal) error {
+	return o.h.RemoveUser(ctx, tx, r)
 }

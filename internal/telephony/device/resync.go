@@ -29,14 +29,6 @@ type Resynced struct {
 // resyncTime is the time limit for the phone's response.
 const resyncTime = 5 * time.Second
 
-// resyncEvent returns the event of the NOTIFY that makes a phone fetch its configuration again.
-func (s *Service) resyncEvent(d Device, reboot bool) string {
-	if s.Provisioner.Event == nil {
-		return fmt.Sprintf("check-sync;reboot=%t", reboot)
-	}
-	return s.Provisioner.Event(s.Template(d), reboot)
-}
-
 // Resync makes a phone fetch its configuration again. It sends a NOTIFY with the event check-sync, or that of the
 // phone's template, to each contact of the phone.
 func (s *Service) Resync(ctx context.Context, in *ResyncIn) (*op.Out[Resynced], error) {
@@ -52,16 +44,13 @@ func (s *Service) Resync(ctx context.Context, in *ResyncIn) (*op.Out[Resynced], 
 	if len(all) == 0 {
 		return nil, op.State("the phone is not registered", "unregistered")
 	}
-	if s.Notify == nil {
-		return nil, op.Fail("not_enabled", "this server cannot send requests to phones")
-	}
-	event := s.resyncEvent(d, in.Body.Reboot)
+	event := s.config.Templates.Event(s.Template(d), in.Body.Reboot)
 	ctx, cancel := context.WithTimeout(ctx, resyncTime)
 	defer cancel()
 	out := Resynced{DeviceID: d.ID, Contacts: []string{}}
 	refused := 0
 	for _, b := range all {
-		status, err := s.Notify(ctx, b, "sip:"+d.SIP.Username+"@"+s.domain, event)
+		status, err := s.config.Server.Notify(ctx, b, "sip:"+d.SIP.Username+"@"+s.domain, event)
 		switch {
 		case err == nil && status < 300:
 			out.Contacts = append(out.Contacts, b.Contact)

@@ -25,7 +25,7 @@ type RotateBody struct {
 type Credentials struct {
 	Username  string  `json:"username"`
 	Domain    string  `json:"domain"`
-	Password  string  `json:"password" doc:"Given once"`
+	Password  string  `json:"password" secret:"true" doc:"Given once"`
 	Transport string  `json:"transport" enum:"udp,tcp,tls"`
 	DeviceID  string  `json:"device_id"`
 	RotatedAt db.Time `json:"rotated_at"`

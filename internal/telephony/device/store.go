@@ -190,11 +190,11 @@ func bindings(ctx context.Context, q db.Querier, org string, devices []string, b
 }
 
 func bindingsOfUser(ctx context.Context, q db.Querier, org, user string, beyond db.Time) ([]Binding, error) {
-	const text = `SELECT ` + bindingColumns + `, d.srtp FROM registrations r
+	const text = `SELECT ` + bindingColumns + `, d.srtp, d.username FROM registrations r
 		JOIN devices d ON d.org_id = r.org_id AND d.id = r.device_id
 		WHERE r.org_id = $1 AND d.user_id = $2 AND d.status = 'active' AND r.expires_at > $3
 		ORDER BY d.id, r.priority DESC, r.registered_at DESC, r.id`
-	return readBindings(ctx, q, text, []any{org, user, beyond}, func(b *Binding) []any { return []any{&b.SRTP} })
+	return readBindings(ctx, q, text, []any{org, user, beyond}, func(b *Binding) []any { return []any{&b.SRTP, &b.Username} })
 }
 
 // readBindings reads bindings. more returns the destinations of additional columns; it may be nil.

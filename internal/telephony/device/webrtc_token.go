@@ -15,26 +15,18 @@ import (
 	"soniq/internal/platform/seal"
 )
 
-// WebRTCConfig holds the settings of phones in browsers.
-type WebRTCConfig struct {
-	Digest func(secret string) string
-	URL    string // of SIP over WebSocket (RFC 7118)
-	// ICE returns the STUN and TURN servers for a user; nil: none.
-	ICE func(userID string) []ICEServer
-}
-
 // ICEServer is a STUN or TURN server in the form of WebRTC's RTCIceServer.
 type ICEServer struct {
 	URLs       []string `json:"urls" nullable:"false"`
 	Username   string   `json:"username,omitempty"`
-	Credential string   `json:"credential,omitempty"`
+	Credential string   `json:"credential,omitempty" secret:"true"`
 }
 
 // BrowserToken authorises a web page to connect as a phone of one user.
 type BrowserToken struct {
-	Token      string      `json:"token" doc:"Connects by WebSocket for ten minutes; what is connected stays so"`
+	Token      string      `json:"token" secret:"true" doc:"Connects by WebSocket once, within ten minutes; what is connected stays so"`
 	ExpiresAt  db.Time     `json:"expires_at"`
-	WSURL      string      `json:"ws_url" doc:"SIP over WebSocket (RFC 7118), with the token in it" example:"wss://voice.example.com/ws/sip?token=wt_…"`
+	WSURL      string      `json:"ws_url" secret:"true" doc:"SIP over WebSocket (RFC 7118), with the token in it; works once. Or connect without the query, and offer token.<token> as a second WebSocket subprotocol" example:"wss://voice.example.com/ws/sip?token=wt_…"`
 	ICEServers []ICEServer `json:"ice_servers" nullable:"false"`
 	Username   string      `json:"username" doc:"The SIP user to register, without a password"`
 	Domain     string      `json:"domain"`
@@ -74,11 +66,9 @@ func (s *Service) CreateToken(ctx context.Context, in *BrowserIn) (*op.Out[Brows
 		now := s.now()
 		out = BrowserToken{Token: "wt_" + seal.Random(tokenLength), ExpiresAt: db.At(now.Add(tokenLife)), ICEServers: []ICEServer{},
 			Username: d.SIP.Username, Domain: s.domain, DeviceID: d.ID}
-		out.WSURL = s.WebRTC.URL + "?token=" + out.Token
-		if s.WebRTC.ICE != nil {
-			out.ICEServers = append(out.ICEServers, s.WebRTC.ICE(u.ID)...)
-		}
-		return insertToken(ctx, tx, d, s.WebRTC.Digest(out.Token), db.At(now), out.ExpiresAt)
+		out.WSURL = s.config.WebSocket + "?token=" + out.Token
+		out.ICEServers = append(out.ICEServers, s.config.ICEServers.WebRTCServers(u.ID)...)
+		return insertToken(ctx, tx, d, s.sealer.Digest(out.Token), db.At(now), out.ExpiresAt)
 	})
 	if err != nil {
 		return nil, err
@@ -109,7 +99,8 @@ func (s *Service) browserUser(ctx context.Context, tx db.Querier, id string) (us
 
 // browserDevice returns the user's browser phone with the name, and creates it if there is none.
 func (s *Service) browserDevice(ctx context.Context, tx db.Querier, u user.User, name string) (Device, error) {
-	all, err := listDevices(ctx, tx, u.OrgID, filter{users: []string{u.ID}, kinds: []string{"webrtc"}, active: true, limit: maxBrowserDevices})
+	all, err := listDevices(ctx, tx, u.OrgID, filter{users: []string{u.ID}, kinds: []string{"webrtc"}, active: true,
+		limit: maxBrowserDevices})
 	if err != nil {
 		return Device{}, err
 	}
@@ -123,13 +114,32 @@ func (s *Service) browserDevice(ctx context.Context, tx db.Querier, u user.User,
 	return d, err
 }
 
-// UsernameOfToken returns the SIP user name of a token; ok is false if the token is unknown or has expired.
-func (s *Service) UsernameOfToken(ctx context.Context, token string) (username string, ok bool, err error) {
-	username, err = usernameByToken(ctx, s.db.Read(ctx), s.WebRTC.Digest(token), db.At(s.now()))
+// UseToken returns the SIP user name of a token, and ends the token: URLs are seen by proxies and kept in logs, so a token in one is worth
+// nothing afterwards. ok is false if the token is unknown, was used or has expired.
+func (s *Service) UseToken(ctx context.Context, token string) (username string, ok bool, err error) {
+	digest := s.sealer.Digest(token)
+	err = s.db.Tx(ctx, func(tx db.Querier) error {
+		if username, err = usernameByToken(ctx, tx, digest, db.At(s.now())); err != nil {
+			return err
+		}
+		ok, err = deleteToken(ctx, tx, digest)
+		return err
+	})
 	if db.IsNone(err) {
 		return "", false, nil
 	}
-	return username, err == nil, err
+	return username, ok && err == nil, err
+}
+
+// deleteToken deletes a token. ok is false if another connection deleted it before.
+func deleteToken(ctx context.Context, q db.Querier, digest string) (ok bool, err error) {
+	// tenant: the organisation follows from the token
+	r, err := q.Exec(ctx, `DELETE FROM browser_tokens WHERE digest = $1`, digest)
+	if err != nil {
+		return false, err
+	}
+	n, err := r.RowsAffected()
+	return n == 1, err
 }
 
 func insertToken(ctx context.Context, q db.Querier, d Device, digest string, now, until db.Time) error {

@@ -1,14 +1,16 @@
 package directory
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
+	"strings"
 
 	"soniq/internal/identity/user"
 	"soniq/internal/platform/db"
 	"soniq/internal/protocol/sip"
+	"soniq/internal/protocol/sip/sipmsg"
 	"soniq/internal/telephony/device"
 	"soniq/internal/telephony/pbx"
 )
@@ -17,13 +19,28 @@ import (
 
 // Credentials returns the account with a SIP user name: a phone, or a trunk whose carrier registers with us.
 func (d *Directory) Credentials(ctx context.Context, username string) (sip.Account, bool, error) {
+	p := d.standby.phone(strings.ToLower(username))
+	if p == nil {
+		return d.credentials(ctx, username)
+	}
+	found := true
+	a, err := orLastKnown(ctx, d.standby, p.account, true, func(ctx context.Context) (a sip.Account, err error) {
+		a, found, err = d.credentials(ctx, username)
+		return a, err
+	})
+	return a, found || a.ID != "", err
+}
+
+// credentials reads an account.
+func (d *Directory) credentials(ctx context.Context, username string) (sip.Account, bool, error) {
 	a, ok, err := d.Devices.Account(ctx, username)
 	if err != nil {
 		return sip.Account{}, false, err
 	}
 	if ok {
 		barred, err := d.barred(ctx, a)
-		return sip.Account{ID: a.Username, HA1MD5: a.HA1MD5, HA1SHA256: a.HA1SHA256, WantSHA256: a.WantSHA256, Barred: barred}, err == nil, err
+		return sip.Account{ID: a.Username, HA1MD5: a.HA1MD5, HA1SHA256: a.HA1SHA256, WantSHA256: a.WantSHA256, Barred: barred}, err == nil,
+			err
 	}
 	t, ok, err := d.Trunks.InboundAccount(ctx, username)
 	if err != nil || !ok {
@@ -46,7 +63,7 @@ func (d *Directory) barred(ctx context.Context, a device.Account) (bool, error) 
 }
 
 // Trunk returns the account of the trunk whose carrier sends from an address.
-func (d *Directory) Trunk(ctx context.Context, source netip.AddrPort, _ sip.Transport) (string, bool) {
+func (d *Directory) Trunk(ctx context.Context, source netip.AddrPort, _ sipmsg.Transport) (string, bool) {
 	if d.TestParties != nil {
 		if account, ok := d.TestParties.Caller(source); ok {
 			return account, true
@@ -57,6 +74,32 @@ func (d *Directory) Trunk(ctx context.Context, source netip.AddrPort, _ sip.Tran
 		return "", false
 	}
 	return pbx.TrunkAccount(t.OrgID, t.TrunkID), true
+}
+
+// IsSourceOf reports whether the carrier of a trunk sends from an address.
+func (d *Directory) IsSourceOf(ctx context.Context, account string, source netip.AddrPort) bool {
+	if d.TestParties != nil {
+		if party, ok := d.TestParties.Caller(source); ok {
+			return party == account
+		}
+	}
+	_, id, ok := strings.Cut(account, "/")
+	if !ok {
+		return false
+	}
+	matches, err := d.Trunks.MatchesSource(ctx, source.Addr().Unmap(), id)
+	return err == nil && matches
+}
+
+// Exempt reports whether a source is never banned: the operator confirmed it for a trunk, or it carried a call of one.
+func (d *Directory) Exempt(ctx context.Context, source netip.Addr) bool {
+	yes, err := d.Trunks.Exempt(ctx, source)
+	return err == nil && yes
+}
+
+// TrunkCallEstablished records that a call from a trunk was acknowledged, so that its source is known to be the carrier's.
+func (d *Directory) TrunkCallEstablished(ctx context.Context, org, trunkID string, source netip.Addr) error {
+	return d.Trunks.CallEstablished(ctx, org, trunkID, source)
 }
 
 // Save replaces the bindings of a phone, and notifies the observers.
@@ -76,6 +119,9 @@ func (d *Directory) Save(ctx context.Context, account string, all []sip.Binding)
 	}
 	if err := d.Devices.Save(ctx, a.DeviceID, kept); err != nil {
 		return err
+	}
+	if len(all) > 0 {
+		d.standby.seen(a.Username)
 	}
 	for _, f := range d.onRegister {
 		f(a.DeviceID, account, all)
@@ -112,7 +158,7 @@ func BindingsOf(all []device.Binding) []sip.Binding {
 
 // BindingOf converts a stored binding for the SIP server.
 func BindingOf(b device.Binding) sip.Binding {
-	return sip.Binding{Contact: b.Contact, Source: b.Source, Transport: sip.Transport(b.Transport), Flow: b.Flow, Path: b.Path,
+	return sip.Binding{Account: b.Username, Contact: b.Contact, Source: b.Source, Transport: sipmsg.Transport(b.Transport), Flow: b.Flow, Path: b.Path,
 		Instance: b.Instance, CallID: b.CallID, CSeq: b.CSeq, Priority: b.Priority, UserAgent: b.UserAgent, Expires: b.Expires,
 		Registered: b.Registered}
 }
@@ -120,22 +166,49 @@ func BindingOf(b device.Binding) sip.Binding {
 // TrunkIn returns what the switch needs to know of the trunk that a call came in by.
 func (d *Directory) TrunkIn(ctx context.Context, org, id string) (pbx.TrunkIn, error) {
 	o, err := d.Orgs.GetShared(ctx, org)
-	return pbx.TrunkIn{Org: org, ID: id, Country: o.Country, Sandbox: o.Sandbox()}, err
+	if err != nil {
+		return pbx.TrunkIn{}, err
+	}
+	registers, err := d.Trunks.Registers(ctx, id)
+	if err != nil {
+		return pbx.TrunkIn{}, err
+	}
+	refers, err := d.Trunks.AllowsRefer(ctx, id)
+	return pbx.TrunkIn{Org: org, ID: id, Country: o.Country, Sandbox: o.Sandbox(), Registers: registers, AllowRefer: refers}, err
 }
 
 // Caller returns the user and the organisation of the phone that authenticated.
 func (d *Directory) Caller(ctx context.Context, account string) (pbx.Caller, error) {
+	last, known := pbx.Caller{}, false
+	if p := d.standby.phone(account); p != nil {
+		last, known = p.caller, true
+	}
+	d.standby.seen(account)
+	return orLastKnown(ctx, d.standby, last, known, func(ctx context.Context) (pbx.Caller, error) { return d.caller(ctx, account) })
+}
+
+func (d *Directory) caller(ctx context.Context, account string) (pbx.Caller, error) {
 	a, ok, err := d.Devices.Account(ctx, account)
 	if err != nil || !ok {
-		return pbx.Caller{}, errors.Join(err, fmt.Errorf("phone %s does not exist any more", account))
+		return pbx.Caller{}, fmt.Errorf("phone %s does not exist any more: %w", account, cmp.Or(err, db.ErrNone))
 	}
-	u, err := d.CachedUser(ctx, a.OrgID, a.UserID)
+	c, err := d.callerOfUser(ctx, a.OrgID, a.UserID)
+	c.DeviceID, c.SRTP = a.DeviceID, a.SRTP
+	return c, err
+}
+
+// callerOfUser returns a user as the caller, without a device.
+func (d *Directory) callerOfUser(ctx context.Context, org, id string) (pbx.Caller, error) {
+	u, err := d.CachedUser(ctx, org, id)
 	if err != nil {
 		return pbx.Caller{}, err
 	}
-	o, err := d.Orgs.GetShared(ctx, a.OrgID)
-	return pbx.Caller{Org: a.OrgID, DeviceID: a.DeviceID, UserID: a.UserID, Extension: ExtensionOf(u), Name: u.Name, SRTP: a.SRTP,
-		Sandbox: o.Sandbox(), Barred: o.IsBlocked() || d.suspended(a.OrgID) || u.Status == user.Suspended}, err
+	o, err := d.Orgs.GetShared(ctx, org)
+	if err != nil {
+		return pbx.Caller{}, err
+	}
+	return pbx.Caller{Org: org, UserID: id, Extension: ExtensionOf(u), Name: u.Name, Sandbox: o.Sandbox(),
+		Barred: o.IsBlocked() || d.suspended(org) || u.Status == user.Suspended}, nil
 }
 
 // Phones returns the registered phones of a user. There are none if the user is suspended or has do-not-disturb on.
@@ -145,7 +218,7 @@ func (d *Directory) Phones(ctx context.Context, org, userID string) ([]pbx.Phone
 		return nil, err
 	}
 	o, err := d.Orgs.GetShared(ctx, org)
-	if err != nil || o.IsBlocked() || u.Status == user.Suspended || u.DND.On(d.Now()) {
+	if err != nil || o.IsBlocked() || u.Status == user.Suspended || u.DND.On(d.Clock.Now()) {
 		return nil, err
 	}
 	all, err := d.Devices.BindingsOfUser(ctx, org, userID)

@@ -51,7 +51,7 @@ func (d *Directory) applyUserRules(to *pbx.Destination, u *user.User) {
 	if f.Busy != nil || f.NoAnswer != nil || f.Unreachable != nil || u.Voicemail.Enabled {
 		to.ScriptAfterNoAnswer, to.RingFor = true, ringTimeBeforeScript
 	}
-	to.ScriptFirst = f.Always != nil || u.RingStrategy == "in_order" || to.ScriptAfterNoAnswer && u.DND.On(d.Now())
+	to.ScriptFirst = f.Always != nil || u.RingStrategy == "in_order" || to.ScriptAfterNoAnswer && u.DND.On(d.Clock.Now())
 }
 
 // ringTimeBeforeScript is how long phones ring before the user's forwarding or voicemail takes the call.
@@ -64,6 +64,9 @@ func (d *Directory) Extension(ctx context.Context, org, dialled string) (pbx.Des
 	}
 	if target, ok := starTargets[dialled]; ok {
 		return pbx.Destination{Org: org, Number: dialled, Target: target}, true, nil
+	}
+	if trunk.MaybeEmergency(dialled) && d.isEmergency(ctx, org, dialled) {
+		return pbx.Destination{}, false, nil // before the database is asked
 	}
 	found, err := d.extensions.Get(org+"/"+dialled, func() (pbx.Destination, error) { return d.userAt(ctx, org, dialled) })
 	if errors.Is(err, errNoUser) {
@@ -80,13 +83,18 @@ func (d *Directory) Extension(ctx context.Context, org, dialled string) (pbx.Des
 	return found, err == nil, err
 }
 
+// isEmergency reports whether the dialled digits are an emergency number of the organisation's country.
+func (d *Directory) isEmergency(ctx context.Context, org, dialled string) bool {
+	p, err := d.Policy(ctx, org)
+	if err != nil {
+		return false
+	}
+	_, ok := trunk.EmergencyNumber(p.Country, dialled)
+	return ok
+}
+
 // userAt returns the user with an extension, or errNoUser.
 func (d *Directory) userAt(ctx context.Context, org, dialled string) (pbx.Destination, error) {
-	if o, err := d.Orgs.GetShared(ctx, org); err != nil {
-		return pbx.Destination{}, err
-	} else if _, ok := trunk.EmergencyNumber(o.Country, dialled); ok {
-		return pbx.Destination{}, errNoUser
-	}
 	u, err := d.Users.ByExtension(ctx, d.DB.Read(ctx), org, dialled)
 	if db.IsNone(err) {
 		return pbx.Destination{}, errNoUser
@@ -107,9 +115,6 @@ func (d *Directory) queueAt(ctx context.Context, id, dialled string) (pbx.Destin
 	if err != nil {
 		return pbx.Destination{}, false, err
 	}
-	if _, ok := trunk.EmergencyNumber(o.Country, dialled); ok {
-		return pbx.Destination{}, false, nil
-	}
 	return pbx.Destination{Org: id, Extension: dialled, Number: dialled, Target: "queue:" + owner, Sandbox: o.Sandbox(),
 		Barred: o.IsBlocked() || d.suspended(id)}, true, nil
 }
@@ -120,15 +125,20 @@ func (d *Directory) Number(ctx context.Context, t pbx.TrunkIn, dialled string) (
 	if !ok {
 		return pbx.Destination{}, false, nil
 	}
-	n, ok, err := d.Numbers.Route(ctx, e164, t.ID)
+	n, ok, err := d.Numbers.Route(ctx, e164, number.Call{TrunkID: t.ID, Source: t.Source})
 	if err != nil || !ok {
 		return pbx.Destination{}, false, err
 	}
+	return d.destinationOf(ctx, n)
+}
+
+// destinationOf returns the destination of a number of an organisation.
+func (d *Directory) destinationOf(ctx context.Context, n *number.Number) (to pbx.Destination, ok bool, err error) {
 	o, err := d.Orgs.GetShared(ctx, n.OrgID)
 	if err != nil {
 		return pbx.Destination{}, false, err
 	}
-	to := pbx.Destination{Org: n.OrgID, NumberID: n.ID, Number: n.Number, TrunkID: *n.TrunkID, Sandbox: o.Sandbox(),
+	to = pbx.Destination{Org: n.OrgID, NumberID: n.ID, Number: n.Number, TrunkID: *n.TrunkID, Sandbox: o.Sandbox(),
 		Barred: o.IsBlocked() || d.suspended(n.OrgID)}
 	if n.RecordingMode != "inherit" {
 		to.Recording = n.RecordingMode

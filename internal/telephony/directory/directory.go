@@ -10,6 +10,7 @@ import (
 	"soniq/internal/identity/org"
 	"soniq/internal/identity/user"
 	"soniq/internal/platform/bus"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/event"
 	"soniq/internal/protocol/sip"
@@ -30,7 +31,7 @@ type Config struct {
 	Trunks  *trunk.Service
 	Gate    *trunk.OutboundGate
 	Outbox  *event.Outbox
-	Now     func() time.Time
+	Clock   clock.Clock // nil: the system clock
 
 	TestParties TestParties // simulated callers and callees of sandboxes; nil: there are none
 	Suspensions Suspensions // nil: no organisation is suspended for a reset
@@ -57,6 +58,7 @@ type Directory struct {
 
 	users      *bus.Cache[*user.User]      // by "org/user"
 	extensions *bus.Cache[pbx.Destination] // by "org/extension"
+	standby    *standby
 }
 
 // usersChanged is the bus subject that empties the caches.
@@ -67,9 +69,12 @@ const cacheTime = 30 * time.Second
 
 // New returns a directory. Changes of users empty its caches until the context ends.
 func New(ctx context.Context, c Config) *Directory {
+	c.Clock = clock.OrSystem(c.Clock)
 	d := &Directory{Config: c}
-	d.users = bus.NewCache[*user.User](c.Bus, usersChanged, cacheTime, c.Now)
-	d.extensions = bus.NewCache[pbx.Destination](c.Bus, usersChanged, cacheTime, c.Now)
+	d.users = bus.NewCache[*user.User](c.Bus, usersChanged, cacheTime, c.Clock.Now)
+	d.extensions = bus.NewCache[pbx.Destination](c.Bus, usersChanged, cacheTime, c.Clock.Now)
+	d.standby = newStandby(d)
+	go d.standby.run(ctx)
 	changes := c.Bus.Subscribe(user.Changed, 256)
 	go func() {
 		defer changes.Close()
@@ -111,13 +116,36 @@ func ExtensionOf(u *user.User) string {
 	return *u.Extension
 }
 
+// textOf returns an optional text, or "".
+func textOf(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
 // Policy returns the recording settings and the country of an organisation.
 func (d *Directory) Policy(ctx context.Context, id string) (pbx.Policy, error) {
-	o, err := d.Orgs.GetShared(ctx, id)
-	if err != nil {
-		return pbx.Policy{}, err
+	last, known := pbx.Policy{}, false
+	if o := d.standby.organisation(id); o != nil {
+		last, known = o.policy, true
 	}
-	r := &o.Settings.Recording
-	return pbx.Policy{Record: r.Mode == "on", Consent: "not_required", Announce: r.Announce, Country: o.Country,
-		Retention: time.Duration(r.RetentionDays) * 24 * time.Hour}, nil
+	return orLastKnown(ctx, d.standby, last, known, func(ctx context.Context) (pbx.Policy, error) {
+		o, err := d.Orgs.GetShared(ctx, id)
+		if err != nil {
+			return pbx.Policy{}, err
+		}
+		return policyOf(o), nil
+	})
 }
+
+func policyOf(o *org.Organization) pbx.Policy {
+	r := &o.Settings.Recording
+	return pbx.Policy{Record: r.ByPolicy(), Consent: "not_required", Announce: r.Announced(), Country: o.Country,
+		Notice: &pbx.RecordingNotice{Required: r.NoticeRequired(), Audio: textOf(r.AnnounceAudioID), Text: textOf(r.AnnounceText),
+			Language: o.Language},
+		Retention: time.Duration(r.RetentionDays) * 24 * time.Hour}
+}
+
+// IsAlone reports whether the installation has only one live organisation.
+func (d *Directory) IsAlone(ctx context.Context) bool { return d.Orgs.IsAlone(ctx) }

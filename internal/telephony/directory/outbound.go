@@ -10,7 +10,7 @@ import (
 	"soniq/internal/identity/org"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/event"
-	"soniq/internal/protocol/sip"
+	"soniq/internal/protocol/sip/digest"
 	"soniq/internal/telephony/number"
 	"soniq/internal/telephony/pbx"
 	"soniq/internal/telephony/trunk"
@@ -25,7 +25,7 @@ func (d *Directory) RouteOutbound(ctx context.Context, c pbx.Caller, dialled str
 	if exit, ok, err := d.testCallee(ctx, c, dialled); ok || err != nil {
 		return exit, err
 	}
-	pass, err := d.Gate.Admit(ctx, trunk.CallAttempt{Org: c.Org, Dialled: dialled, Program: c.Program, UserSuspended: c.Barred})
+	pass, err := d.admit(ctx, c, dialled)
 	var refused *trunk.Refusal
 	if errors.As(err, &refused) {
 		return pbx.OutboundRoute{Refused: refusal(refused)}, nil
@@ -38,6 +38,32 @@ func (d *Directory) RouteOutbound(ctx context.Context, c pbx.Caller, dialled str
 		pass.End()
 	}
 	return exit, err
+}
+
+// admit asks the outbound gate. If the database does not answer, an emergency call gets the trunks in memory.
+func (d *Directory) admit(ctx context.Context, c pbx.Caller, dialled string) (trunk.Admission, error) {
+	ask := func(ctx context.Context) (trunk.Admission, error) {
+		return d.Gate.Admit(ctx, trunk.CallAttempt{Org: c.Org, Dialled: dialled, Program: c.Program, UserSuspended: c.Barred})
+	}
+	o := d.standby.organisation(c.Org)
+	if o == nil || c.Program {
+		return ask(ctx)
+	}
+	plan, ok := trunk.EmergencyPlan(o.org.Country, dialled, o.routes)
+	if !ok {
+		return ask(ctx)
+	}
+	if !d.standby.isDown() {
+		limited, cancel := context.WithTimeout(ctx, standbyAfter)
+		defer cancel()
+		pass, err := ask(limited)
+		var refused *trunk.Refusal
+		if err == nil || errors.As(err, &refused) || db.IsNone(err) {
+			return pass, err
+		}
+		d.standby.markDown()
+	}
+	return d.Gate.AdmitEmergency(c.Org, plan)
 }
 
 // testCallee returns the route to a simulated callee. ok is false if the number is no test number, or the organisation no sandbox.
@@ -54,7 +80,7 @@ func (d *Directory) testCallee(ctx context.Context, c pbx.Caller, dialled string
 		return exit, false, nil
 	}
 	exit.Number, exit.Trunks = t.Number, []pbx.TrunkOut{t}
-	exit.CallerID, exit.NumberID, err = d.callerID(ctx, c)
+	exit.CallerID, exit.NumberID, _, err = d.callerID(ctx, c)
 	return exit, true, err
 }
 
@@ -63,11 +89,19 @@ func (d *Directory) exit(ctx context.Context, c pbx.Caller, pass trunk.Admission
 	exit = pbx.OutboundRoute{Number: pass.Number, Emergency: pass.Emergency, Release: pass.End}
 	if pass.Emergency {
 		d.addEmergencyData(ctx, c, pass, &exit)
-	} else if exit.CallerID, exit.NumberID, err = d.callerID(ctx, c); err != nil {
+	} else if exit.CallerID, exit.NumberID, _, err = d.arrange(ctx, c, &pass.Plan); err != nil {
 		return exit, err
 	}
 	exit.Trunks, err = d.trunksOut(pass.Routes, pass.Emergency)
 	return exit, err
+}
+
+// arrange orders the trunks of a plan by the number that the call shows. It returns that number, its id and its trunk.
+func (d *Directory) arrange(ctx context.Context, c pbx.Caller, p *trunk.Plan) (shown, id, home string, err error) {
+	if shown, id, home, err = d.callerID(ctx, c); err == nil {
+		p.Routes = d.Trunks.OrderRoutes(p.Routes, home)
+	}
+	return shown, id, home, err
 }
 
 // Resume counts an outside call that a restarted node resumed.
@@ -76,13 +110,13 @@ func (d *Directory) Resume(org, trunkID string, began time.Time, cut func()) (re
 }
 
 // Login returns the credentials with which we answer the challenges of a trunk.
-func (d *Directory) Login(ctx context.Context, org, trunkID string) (sip.Credentials, error) {
+func (d *Directory) Login(ctx context.Context, org, trunkID string) (digest.Credentials, error) {
 	t, err := d.Trunks.Get(ctx, d.DB.Read(ctx), org, trunkID)
 	if err != nil {
-		return sip.Credentials{}, err
+		return digest.Credentials{}, err
 	}
 	username, password, err := d.Trunks.OutboundCredentials(t)
-	return sip.Credentials{Username: username, Password: password}, err
+	return digest.Credentials{Username: username, Password: password}, err
 }
 
 // refusal converts a refusal of the gate to the SIP status for the phone and the end reason for the call record.
@@ -93,48 +127,79 @@ func refusal(r *trunk.Refusal) *pbx.Refusal {
 
 // endReasons maps refusals of the gate to end reasons of call records.
 var endReasons = map[trunk.Reason]string{
-	trunk.OrgSuspended: "blocked", trunk.UserSuspended: "blocked", trunk.OutboundDisabled: "blocked", trunk.CountryNotAllowed: "blocked", trunk.NumberTypeBlocked: "blocked",
-	trunk.CallsPerSecondExceeded: "blocked", trunk.ConcurrentCallsExceeded: "blocked", trunk.DailyMinutesExceeded: "blocked", trunk.InvalidNumber: "invalid_number",
-	trunk.OutboundStopped: "blocked", trunk.EmergencyNotAcknowledged: "blocked", trunk.DestinationRateExceeded: "blocked", trunk.EmergencyNotForPrograms: "blocked",
-	trunk.NoTrunk: "no_route", trunk.TrunkFull: "no_route", trunk.EmergencyUnavailable: "no_route",
+	trunk.OrgSuspended: "blocked", trunk.UserSuspended: "blocked", trunk.OutboundDisabled: "blocked", trunk.CountryNotAllowed: "blocked",
+	trunk.NumberTypeBlocked:      "blocked",
+	trunk.CallsPerSecondExceeded: "blocked", trunk.ConcurrentCallsExceeded: "blocked", trunk.DailyMinutesExceeded: "blocked",
+	trunk.InvalidNumber:   "invalid_number",
+	trunk.OutboundStopped: "blocked", trunk.EmergencyNotAcknowledged: "blocked", trunk.DestinationRateExceeded: "blocked",
+	trunk.EmergencyNotForPrograms: "blocked",
+	trunk.NoTrunk:                 "no_route", trunk.TrunkFull: "no_route", trunk.EmergencyUnavailable: "no_route",
 }
 
-// callerID returns the number to show and its id: the user's, or any of the organisation. Both are empty if the organisation has no number.
-func (d *Directory) callerID(ctx context.Context, c pbx.Caller) (shown, id string, err error) {
+// callerID returns the number to show, its id and its trunk: the one that the caller asked for if the organisation owns it, else the user's, or any of
+// the organisation. All are empty if the organisation has no number.
+func (d *Directory) callerID(ctx context.Context, c pbx.Caller) (shown, id, trunkID string, err error) {
 	n, err := d.ownNumber(ctx, c)
 	if db.IsNone(err) {
-		return "", "", nil
+		return "", "", "", nil
 	}
-	return n.Number, n.ID, err
+	return n.Number, n.ID, textOf(n.TrunkID), err
 }
 
-// ownNumber returns the number that the caller asked to show if the organisation owns it, else the user's number.
 func (d *Directory) ownNumber(ctx context.Context, c pbx.Caller) (number.Number, error) {
+	q := d.DB.Read(ctx)
 	if c.ShowNumber != "" {
-		if n, err := d.Numbers.Owned(ctx, d.DB.Read(ctx), c.Org, c.ShowNumber); !db.IsNone(err) {
+		if n, err := d.Numbers.Owned(ctx, q, c.Org, c.ShowNumber); !db.IsNone(err) {
 			return n, err
 		}
 	}
-	return d.Numbers.CallerID(ctx, d.DB.Read(ctx), c.Org, c.UserID)
+	return d.Numbers.CallerID(ctx, q, c.Org, c.UserID)
 }
 
 // addEmergencyData adds the callback number and the location (PIDF-LO, RFC 6442) of an emergency call. Errors do not stop the call: what cannot be
 // found is left out.
 func (d *Directory) addEmergencyData(ctx context.Context, c pbx.Caller, pass trunk.Admission, exit *pbx.OutboundRoute) {
-	e := event.EmergencyCallPlaced{Number: pass.Number, UserID: db.Null(c.UserID).Ptr(), DeviceID: db.Null(c.DeviceID).Ptr(), Test: pass.Test}
-	n, err := d.Numbers.Callback(ctx, d.DB.Read(ctx), c.Org, c.UserID)
-	if err == nil {
-		exit.CallerID, exit.NumberID, e.Callback = n.Number, n.ID, &n.Number
+	e := event.EmergencyCallPlaced{Number: pass.Number, UserID: db.Null(c.UserID).Ptr(), DeviceID: db.Null(c.DeviceID).Ptr(),
+		Test: pass.Test}
+	last, known := d.standby.dataOf(c)
+	found, _ := orLastKnown(ctx, d.standby, last, known, func(ctx context.Context) (emergencyData, error) { return d.emergencyData(ctx, c) })
+	if exit.CallerID, exit.NumberID = found.callerID, found.numberID; found.callerID != "" {
+		e.Callback = &found.callerID
 	}
-	if address, ok := d.addressOf(ctx, c, n.Emergency.Address); ok {
-		text := address.String()
+	if found.address != nil {
+		text := found.address.String()
 		e.Address = &text
-		exit.Location = trunk.PIDF(cmp.Or(exit.CallerID, c.Extension), address, d.Now())
+		exit.Location = trunk.PIDF(cmp.Or(exit.CallerID, c.Extension), *found.address, d.Clock.Now())
 	}
 	exit.OnPlaced = func(ctx context.Context, callID string) error {
 		e.CallID = callID
 		return d.Trunks.PublishEmergencyCall(ctx, d.Outbox, c.Org, e)
 	}
+}
+
+// dataOf returns what the memory has of a caller's phone.
+func (s *standby) dataOf(c pbx.Caller) (last emergencyData, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.devices[c.DeviceID]; p != nil {
+		return p.emergency, true
+	}
+	return last, false
+}
+
+// emergencyData reads what an emergency service is told about a caller. With an error it returns what it found.
+func (d *Directory) emergencyData(ctx context.Context, c pbx.Caller) (e emergencyData, err error) {
+	n, err := d.Numbers.Callback(ctx, d.DB.Read(ctx), c.Org, c.UserID)
+	switch {
+	case err == nil:
+		e.callerID, e.numberID = n.Number, n.ID
+	case db.IsNone(err):
+		err = nil
+	}
+	if address, ok := d.addressOf(ctx, c, n.Emergency.Address); ok {
+		e.address = &address
+	}
+	return e, err
 }
 
 // addressOf returns the civic address for an emergency call: that of the device, the number or the organisation.
@@ -160,7 +225,7 @@ func (d *Directory) trunksOut(ways []trunk.Route, emergency bool) ([]pbx.TrunkOu
 		}
 		t := pbx.TrunkOut{ID: w.Trunk.ID, Number: w.Dial, Mode: w.Trunk.CallerIDMode, SRTP: w.Trunk.SRTP, Codecs: w.Trunk.Codecs,
 			Target:      trunkreg.Target(w.Trunk),
-			Credentials: sip.Credentials{Username: username, Password: password},
+			Credentials: digest.Credentials{Username: username, Password: password},
 			Acquire:     d.acquire(w.Trunk, emergency)}
 		if w.Trunk.FromDomain != nil {
 			t.Domain = *w.Trunk.FromDomain

@@ -72,8 +72,8 @@ type AccountFresh struct {
 // CreateAccount connects an account at a provider. From then on its numbers are in search results and can be ordered.
 func (s *Service) CreateAccount(ctx context.Context, in *AccountIn) (*op.Out[Account], error) {
 	b, now := in.Body, db.At(s.now())
-	a := Account{ID: db.NewID("npr"), Provider: b.Provider, TrunkID: b.TrunkID, CreatedAt: now, UpdatedAt: now, org: access.Org(ctx), enabled: true,
-		credentials: Credentials{URL: b.URL, Key: b.APIKey, Connection: b.ConnectionID}}
+	a := Account{ID: db.NewID("npr"), Provider: b.Provider, TrunkID: b.TrunkID, CreatedAt: now, UpdatedAt: now, org: access.Org(ctx),
+		enabled: true, credentials: Credentials{URL: b.URL, Key: b.APIKey, Connection: b.ConnectionID}}
 	err := s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		err := s.saveAccount(ctx, tx, &a, insertAccount)
 		if db.IsConflict(err) {
@@ -89,7 +89,8 @@ func (s *Service) CreateAccount(ctx context.Context, in *AccountIn) (*op.Out[Acc
 }
 
 // saveAccount validates an account and writes it with sealed settings.
-func (s *Service) saveAccount(ctx context.Context, tx db.Querier, a *Account, write func(context.Context, db.Querier, Account, []byte) error) error {
+func (s *Service) saveAccount(ctx context.Context, tx db.Querier, a *Account, write func(context.Context, db.Querier, Account,
+	[]byte) error) error {
 	wrong, err := s.validateAccount(ctx, tx, a)
 	if err != nil {
 		return err
@@ -101,7 +102,7 @@ func (s *Service) saveAccount(ctx context.Context, tx db.Querier, a *Account, wr
 	if err != nil {
 		return err
 	}
-	sealed, err := s.Seal.Seal(raw, a.additionalData())
+	sealed, err := s.config.Seal.Seal(raw, a.additionalData())
 	if err != nil {
 		return fmt.Errorf("seal settings: %w", err)
 	}
@@ -113,12 +114,13 @@ func (s *Service) validateAccount(ctx context.Context, q db.Querier, a *Account)
 	if err != nil {
 		return nil, fmt.Errorf("find organisation: %w", err)
 	}
-	seller, ok := s.AccountProviders[a.Provider]
+	seller, ok := s.config.AccountProviders[a.Provider]
 	switch {
 	case o.Sandbox():
 		wrong = append(wrong, op.Field("provider", "not_available", "sandboxes have the numbers of the sandbox"))
 	case !ok:
-		wrong = append(wrong, op.Field("provider", "not_available", "can be one of "+strings.Join(slices.Sorted(maps.Keys(s.AccountProviders)), ", ")))
+		names := strings.Join(slices.Sorted(maps.Keys(s.config.AccountProviders)), ", ")
+		wrong = append(wrong, op.Field("provider", "not_available", "can be one of "+names))
 	case a.credentials.URL == "":
 		a.credentials.URL = seller.URL
 	}
@@ -145,7 +147,7 @@ func (s *Service) validateURL(address string) *op.Violation {
 		return &v
 	}
 	var fault *egress.Fault
-	if errors.As(s.Guard.Check(address), &fault) {
+	if errors.As(s.config.Guard.Check(address), &fault) {
 		v := op.Field("url", fault.Code, fault.Message)
 		return &v
 	}
@@ -211,10 +213,15 @@ func (s *Service) UpdateAccount(ctx context.Context, in *UpdateAccountIn) (*op.O
 			}
 			a.enabled = p.Status.V == "active"
 		}
+		before := a.credentials.URL
 		p.APIKey.Apply(&a.credentials.Key)
 		p.TrunkID.Apply(&a.TrunkID)
 		p.ConnectionID.Apply(&a.credentials.Connection)
 		p.URL.Apply(&a.credentials.URL)
+		moved := op.SecretPlace(before) != op.SecretPlace(a.credentials.URL)
+		if wrong := op.SecretsAgain(moved && p.APIKey.V == "", "api_key"); len(wrong) > 0 {
+			return op.Invalid(wrong...)
+		}
 		a.UpdatedAt = db.At(s.now())
 		return s.saveAccount(ctx, tx, &a, updateAccount)
 	})

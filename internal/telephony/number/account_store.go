@@ -40,7 +40,7 @@ func (s *Service) accounts(ctx context.Context, q db.Querier, org string) ([]Acc
 		if err := rows.Scan(&a.ID, &a.Provider, &a.TrunkID, &sealed, &a.enabled, &a.CreatedAt, &a.UpdatedAt); err != nil {
 			return nil, err
 		}
-		plain, err := s.Seal.Unseal(sealed, a.additionalData())
+		plain, err := s.config.Seal.Unseal(sealed, a.additionalData())
 		if err == nil {
 			err = json.Unmarshal(plain, &a.credentials)
 		}

@@ -6,35 +6,29 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
-	"soniq/internal/platform/bus"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/db/dbtest"
-	"soniq/internal/platform/egress"
 	"soniq/internal/platform/job"
 	"soniq/internal/platform/op/optest"
-	"soniq/internal/platform/seal"
 	"soniq/internal/telephony/number"
 	"soniq/internal/telephony/trunk"
 	"soniq/internal/telephony/trunk/telnyxtest"
 )
 
+// telnyx opens accounts at Telnyx.
+type telnyx struct{ client *http.Client }
+
+func (o telnyx) Open(c number.Credentials) number.ProviderAPI { return trunk.NewTelnyx(o.client, c) }
+
 // connectTelnyx connects the organisation with a fake Telnyx server, and returns the server and the account's id.
 func (h *fixture) connectTelnyx(t *testing.T) (*telnyxtest.Server, string) {
 	t.Helper()
 	s := telnyxtest.New(t)
-	h.Guard = egress.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})
-	client := h.Guard.Client(trunk.TelnyxLimits)
-	h.AccountProviders = map[string]number.ProviderType{"telnyx": {URL: s.API(), Open: func(c number.Credentials) number.ProviderAPI { return trunk.NewTelnyx(client, c) }}}
-	h.Jobs, h.JobQueue = &job.Queue{Bus: bus.New(), Now: time.Now}, "calls"
-	var err error
-	if h.Seal, err = seal.New(); err != nil {
-		t.Fatal(err)
-	}
+	h.sellers["telnyx"] = number.ProviderType{URL: s.API(), Opener: telnyx{h.guard.Client(trunk.TelnyxLimits)}}
 	a := h.do("POST", "/numbers/providers", fmt.Sprintf(`{"provider":"telnyx","api_key":%q,"trunk_id":%q,"connection_id":"42"}`, telnyxtest.Key, h.trunk)).Want(201)
 	if strings.Contains(string(a.Bytes), telnyxtest.Key) || a.Text("status") != "active" || a.Text("connection_id") != "42" || a.Text("url") != s.API() {
 		t.Errorf("the account: %s", a.Bytes)
@@ -177,6 +171,7 @@ func TestAccounts_Validation(t *testing.T) {
 		h.do("POST", "/numbers/providers", fmt.Sprintf(`{"provider":"telnyx","api_key":"a","trunk_id":%q}`, h.trunk)).Want(409).Refused("already_exists")
 		h.do("PATCH", "/numbers/providers/"+id, `{"status":"lost"}`).Want(422).Refused("validation_failed", "status invalid_value")
 		h.do("PATCH", "/numbers/providers/"+id, `{"api_key":null}`).Want(422).Refused("validation_failed", "api_key invalid_value")
+		h.do("PATCH", "/numbers/providers/"+id, `{"url":"https://evil.example/v2"}`).Want(422).Refused("validation_failed", "api_key secret_required")
 		h.do("PATCH", "/numbers/providers/"+id, `{"api_key":"revoked"}`).Want(200)
 		if a := h.do("GET", "/numbers/search?country=US", nil).Want(200); a.Text("searched.1.status") != "error" || !strings.Contains(a.Text("searched.1.error"), "credentials") {
 			t.Errorf("a key that is not taken: %s", a.Bytes)

@@ -172,8 +172,8 @@ func (in *ImportIn) parseJSON(country string) ([]importLine, []op.Violation, err
 	}
 	lines := make([]importLine, len(numbers))
 	for i, n := range numbers {
-		lines[i] = importLine{position: at(i), Fresh: Fresh{Number: n, TrunkID: b.TrunkID, FlowID: b.FlowID, UserID: b.UserID, QueueID: b.QueueID, Label: b.Label,
-			SMSEnabled: b.SMSEnabled, Emergency: FreshEmergency{b.EmergencyAddress}}}
+		lines[i] = importLine{position: at(i), Fresh: Fresh{Number: n, TrunkID: b.TrunkID, FlowID: b.FlowID, UserID: b.UserID,
+			QueueID: b.QueueID, Label: b.Label, SMSEnabled: b.SMSEnabled, Emergency: FreshEmergency{b.EmergencyAddress}}}
 	}
 	return lines, wrong, nil
 }

@@ -42,12 +42,15 @@ func (s *Service) buildBatch(ctx context.Context, o org.Organization, lines []im
 		wrong = append(wrong, append(bad, l.checkLengths()...)...)
 		n := s.newOwnNumber(o, l.Fresh, e164)
 		n.TrunkID = &l.TrunkID
+		if err := s.admit(ctx, q, &n); err != nil {
+			return b, nil, err
+		}
 		b.numbers = append(b.numbers, n)
 	}
-	taken, err := takenNumbers(ctx, q, b.numbers)
+	taken, err := takenNumbers(ctx, q, o.ID, b.numbers)
 	for i, n := range b.numbers {
 		if taken[n.Number] {
-			wrong = append(wrong, op.Field(lines[i].field("number"), "number_unavailable", n.Number+" belongs to an organisation already"))
+			wrong = append(wrong, op.Field(lines[i].field("number"), "number_unavailable", n.Number+" is one of your numbers already"))
 		}
 	}
 	return b, dedupe(wrong), err
@@ -79,7 +82,8 @@ type importTarget struct{ trunk, user, flow, queue string }
 
 // checkTarget returns the violations of a line's trunk and assignment. Results are kept in known, because most lines
 // have the same ones.
-func (s *Service) checkTarget(ctx context.Context, q db.Querier, known map[importTarget][]op.Violation, l importLine) ([]op.Violation, error) {
+func (s *Service) checkTarget(ctx context.Context, q db.Querier, known map[importTarget][]op.Violation, l importLine) ([]op.Violation,
+	error) {
 	t := importTarget{l.TrunkID, l.UserID, l.FlowID, l.QueueID}
 	found, ok := known[t]
 	if !ok {
@@ -148,8 +152,8 @@ func usersByName(ctx context.Context, q db.Querier, org string) (map[string]stri
 	return all, rows.Err()
 }
 
-// takenNumbers returns those of the numbers that an organisation has already. It reads 500 per statement.
-func takenNumbers(ctx context.Context, q db.Querier, numbers []Number) (map[string]bool, error) {
+// takenNumbers returns those of the numbers that the organisation has already. It reads 500 per statement.
+func takenNumbers(ctx context.Context, q db.Querier, org string, numbers []Number) (map[string]bool, error) {
 	taken := map[string]bool{}
 	const size = 500
 	for from := 0; from < len(numbers); from += size {
@@ -157,17 +161,16 @@ func takenNumbers(ctx context.Context, q db.Querier, numbers []Number) (map[stri
 		for _, n := range numbers[from:min(from+size, len(numbers))] {
 			chunk = append(chunk, n.Number)
 		}
-		if err := addTaken(ctx, q, chunk, taken); err != nil {
+		if err := addTaken(ctx, q, org, chunk, taken); err != nil {
 			return nil, fmt.Errorf("find owners of numbers: %w", err)
 		}
 	}
 	return taken, nil
 }
 
-func addTaken(ctx context.Context, q db.Querier, chunk []string, taken map[string]bool) error {
-	// tenant: one organisation owns a number at a time
-	const all = `SELECT number FROM numbers WHERE status NOT IN ('released', 'failed', 'port_failed') AND provider <> 'sandbox'`
-	text, args := db.Where(all).In("number", chunk).SQL()
+func addTaken(ctx context.Context, q db.Querier, org string, chunk []string, taken map[string]bool) error {
+	const all = `SELECT number FROM numbers WHERE org_id = $1 AND status NOT IN ('released', 'failed', 'port_failed')`
+	text, args := db.Where(all, org).In("number", chunk).SQL()
 	rows, err := q.Query(ctx, text, args...)
 	if err != nil {
 		return err
@@ -202,7 +205,11 @@ func (s *Service) insertBatch(ctx context.Context, tx db.Querier, b importBatch)
 	}
 	named := map[importTarget]event.Assignment{}
 	for _, n := range b.numbers {
-		t := importTarget{user: deref(n.AssignedTo.idIf("user")), flow: deref(n.AssignedTo.idIf("flow")), queue: deref(n.AssignedTo.idIf("queue"))}
+		if n.isClaim() {
+			continue
+		}
+		t := importTarget{user: deref(n.AssignedTo.idIf("user")), flow: deref(n.AssignedTo.idIf("flow")),
+			queue: deref(n.AssignedTo.idIf("queue"))}
 		if _, ok := named[t]; !ok {
 			full, err := getNumber(ctx, tx, n.OrgID, n.ID)
 			if err != nil {

@@ -89,8 +89,8 @@ func parseHeadings(names []string) (known []string, wrong []op.Violation) {
 
 func parseLine(at int, names, cells []string) (l importLine, wrong []op.Violation) {
 	l.position = fmt.Sprintf("lines[%d]", at)
-	to := map[string]*string{"number": &l.Number, "label": &l.Label, "trunk_id": &l.TrunkID, "user": &l.userRef, "user_id": &l.UserID, "flow_id": &l.FlowID,
-		"queue_id": &l.QueueID, "emergency_address": &l.Emergency.Address}
+	to := map[string]*string{"number": &l.Number, "label": &l.Label, "trunk_id": &l.TrunkID, "user": &l.userRef, "user_id": &l.UserID,
+		"flow_id": &l.FlowID, "queue_id": &l.QueueID, "emergency_address": &l.Emergency.Address}
 	for i, cell := range cells {
 		cell = strings.TrimSpace(cell)
 		if i >= len(names) {

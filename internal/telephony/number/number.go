@@ -5,16 +5,19 @@ package number
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"sync"
 	"time"
 
 	"soniq/internal/identity/org"
 	"soniq/internal/platform/bus"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/egress"
 	"soniq/internal/platform/event"
 	"soniq/internal/platform/job"
 	"soniq/internal/platform/seal"
+	"soniq/internal/platform/wiring"
 )
 
 // Released is the status of a released number.
@@ -47,6 +50,7 @@ type Number struct {
 	OrgID     string        `json:"-"`
 	CreatedAt db.Time       `json:"-"`
 	UpdatedAt db.Time       `json:"-"`
+	provenAt  db.Time       // since when the number is known to be the organisation's; zero if it is not
 	account   db.Null       // account with which the number was bought; "" if none
 	after     time.Duration // for a pending order: delay before the next request
 }
@@ -75,15 +79,16 @@ const Changed = "changed.numbers"
 
 const cacheLife = 3 * time.Second
 
-// Service stores numbers and serves their API. Set the exported fields before the first request; functions may be
-// nil. Then it is safe for concurrent use.
-type Service struct {
-	// OnRelease is called for a number that is released, in the same transaction.
-	OnRelease []func(ctx context.Context, tx db.Querier, org, id string) error
-	// SameSource reports whether a call that came over one trunk may belong to another one, because both are the same
-	// carrier at the same address. nil: it never may.
-	SameSource func(ctx context.Context, came, belongs string) (bool, error)
+// Config has the dependencies of a Service.
+type Config struct {
+	DB     *db.DB
+	Orgs   *org.Service
+	Outbox *event.Outbox
+	Bus    *bus.Bus
+	Clock  clock.Clock `wiring:"optional"`
 
+	Trunks       Trunks
+	Destinations Destinations
 	// Providers holds the providers that need no account, by name. The one called sandbox serves sandboxes only.
 	Providers map[string]ProviderAPI
 	// AccountProviders holds the providers at which organisations can have accounts, by name. Seal encrypts their
@@ -94,51 +99,53 @@ type Service struct {
 	// Jobs and JobQueue run the jobs that follow pending orders and release numbers.
 	Jobs     *job.Queue
 	JobQueue string
-	// CheckTarget returns the reason why a destination such as queue:que_… or a number cannot be used, or "".
-	CheckTarget func(ctx context.Context, org, to string) (wrong string, err error)
+}
+
+// Trunks knows where calls of trunks come from.
+type Trunks interface {
+	// MatchesSource reports whether calls of a trunk may come from an address.
+	MatchesSource(ctx context.Context, a netip.Addr, trunkID string) (bool, error)
+	// SharedSource reports whether calls of a trunk come from addresses that other organisations use too.
+	SharedSource(ctx context.Context, org, trunkID string) (bool, error)
+}
+
+// Destinations checks destinations such as queue:que_… or a number.
+type Destinations interface {
+	// CheckTarget returns the reason why a destination cannot be used, or "".
+	CheckTarget(ctx context.Context, org, to string) (wrong string, err error)
+}
+
+// ReleaseObserver is notified in the transaction that releases a number.
+type ReleaseObserver interface {
+	NumberReleased(ctx context.Context, tx db.Querier, org, id string) error
+}
+
+// Service stores numbers and serves their API. Create it with New. It is safe for concurrent use.
+type Service struct {
+	config    Config
+	observers []ReleaseObserver
 
 	db     *db.DB
 	orgs   *org.Service
 	outbox *event.Outbox
 	bus    *bus.Bus
 	now    func() time.Time
-	routes *bus.Cache[*Number]
+	routes *bus.Cache[[]Number]
 
 	clientsMu sync.Mutex // guards clients
 	clients   map[string]*providerClient
 }
 
-// New returns a service.
-func New(d *db.DB, orgs *org.Service, outbox *event.Outbox, b *bus.Bus, now func() time.Time) *Service {
-	return &Service{db: d, orgs: orgs, outbox: outbox, bus: b, now: now, routes: bus.NewCache[*Number](b, Changed, cacheLife, now),
-		clients: map[string]*providerClient{}}
+// New returns a service. Add observers before the first request.
+func New(c Config) *Service {
+	wiring.Check(c)
+	now := clock.OrSystem(c.Clock).Now
+	return &Service{config: c, db: c.DB, orgs: c.Orgs, outbox: c.Outbox, bus: c.Bus, now: now,
+		routes: bus.NewCache[[]Number](c.Bus, Changed, cacheLife, now), clients: map[string]*providerClient{}}
 }
 
-// Route returns the active number that was dialled, of any organisation, if the call came over the number's trunk; ok
-// is false otherwise. It runs for every inbound call. The result is cached for cacheLife and shared: callers must not
-// change it.
-func (s *Service) Route(ctx context.Context, e164, trunkID string) (n *Number, ok bool, err error) {
-	n, err = s.routes.Get(e164, func() (*Number, error) {
-		n, err := byNumber(ctx, s.db.Read(db.Detached(ctx)), e164)
-		return &n, err
-	})
-	if db.IsNone(err) {
-		return nil, false, nil
-	}
-	if err != nil {
-		return nil, false, fmt.Errorf("route number: %w", err)
-	}
-	if n.TrunkID == nil || n.Status != "active" {
-		return nil, false, nil
-	}
-	if *n.TrunkID == trunkID {
-		return n, true, nil
-	}
-	if s.SameSource != nil {
-		ok, err = s.SameSource(ctx, trunkID, *n.TrunkID)
-	}
-	return n, ok, err
-}
+// Observe adds an observer. Call it before the first request.
+func (s *Service) Observe(o ReleaseObserver) { s.observers = append(s.observers, o) }
 
 // Get returns a number of the organisation by its id, or db.ErrNone. Released numbers are not found.
 func (s *Service) Get(ctx context.Context, q db.Querier, org, id string) (Number, error) {

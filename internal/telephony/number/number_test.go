@@ -4,16 +4,20 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
 	"soniq/internal/identity/org"
 	"soniq/internal/identity/user"
+	"soniq/internal/identity/user/usertest"
 	"soniq/internal/platform/bus"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/db/dbtest"
+	"soniq/internal/platform/egress"
 	"soniq/internal/platform/event"
+	"soniq/internal/platform/job"
 	"soniq/internal/platform/op/optest"
 	"soniq/internal/platform/seal"
 	"soniq/internal/telephony/number"
@@ -31,6 +35,30 @@ type fixture struct {
 	trunk  string
 	ada    string
 	server *optest.Server
+
+	// Providers of the service, which tests add before their first request.
+	providers map[string]number.ProviderAPI
+	sellers   map[string]number.ProviderType
+	guard     *egress.Guard
+}
+
+// releases removes released numbers from users.
+type releases struct{ h *fixture }
+
+func (o releases) NumberReleased(ctx context.Context, tx db.Querier, org, id string) error {
+	return o.h.users.ClearOutboundNumber(ctx, tx, org, id)
+}
+
+// allDestinations accepts every destination.
+type allDestinations struct{}
+
+func (allDestinations) CheckTarget(context.Context, string, string) (string, error) { return "", nil }
+
+// userRemoval passes the numbers of removed users on.
+type userRemoval struct{ h *fixture }
+
+func (o userRemoval) UserRemoved(ctx context.Context, tx db.Querier, r user.Removal) error {
+	return o.h.RemoveUser(ctx, tx, r.OrgID, r.UserID, r.ReassignTo)
 }
 
 func newFixture(t *testing.T, d *db.DB) *fixture {
@@ -40,21 +68,21 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &fixture{db: d, orgs: org.New(d, b, time.Now)}
+	h := &fixture{db: d, orgs: org.New(d, b, time.Now), providers: map[string]number.ProviderAPI{}, sellers: map[string]number.ProviderType{},
+		guard: egress.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})}
 	o, err := h.orgs.Create(context.Background(), "Acme", "GB")
 	if err != nil {
 		t.Fatal(err)
 	}
 	h.org = o.ID
-	outbox := &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(time.Now()) }}
-	h.users = user.New(d, h.orgs, outbox, b, time.Now)
-	h.trunks = trunk.New(d, h.orgs, s, b, time.Now, "sip.example.com")
-	h.Service = number.New(d, h.orgs, outbox, b, time.Now)
-	h.SameSource = h.trunks.SameSource
-	h.OnRelease = append(h.OnRelease, h.users.ClearOutboundNumber)
-	h.users.OnRemove = append(h.users.OnRemove, func(ctx context.Context, tx db.Querier, r user.Removal) error {
-		return h.RemoveUser(ctx, tx, r.OrgID, r.UserID, r.ReassignTo)
-	})
+	outbox := &event.Outbox{DB: d, Bus: b}
+	h.users = usertest.New(d, h.orgs, outbox, b, time.Now)
+	h.trunks = trunk.New(trunk.Config{DB: d, Orgs: h.orgs, Sealer: s, Bus: b, Realm: "sip.example.com"})
+	h.Service = number.New(number.Config{DB: d, Orgs: h.orgs, Outbox: outbox, Bus: b, Trunks: h.trunks,
+		Destinations: allDestinations{}, Providers: h.providers, AccountProviders: h.sellers, Seal: s, Guard: h.guard,
+		Jobs: &job.Queue{Bus: bus.New()}, JobQueue: "calls"})
+	h.Observe(releases{h})
+	h.users.Observe(userRemoval{h})
 	h.server = optest.New(t, d, append(append(h.Operations(), h.users.Operations()...), h.trunks.Operations()...)...)
 	h.trunk = h.do("POST", "/trunks", `{"name":"carrier","host":"192.0.2.1"}`).Want(201).Text("id")
 	h.ada = h.do("POST", "/users", `{"email":"ada@example.com","first_name":"Ada","last_name":"L"}`).Want(201).Text("id")
@@ -74,7 +102,7 @@ func (h *fixture) add(text, more string) *optest.Answer {
 // found.
 func (h *fixture) assignedTo(t *testing.T, e164, trunk string) string {
 	t.Helper()
-	n, ok, err := h.Route(context.Background(), e164, trunk)
+	n, ok, err := h.Route(context.Background(), e164, number.Call{TrunkID: trunk})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,32 +150,31 @@ func TestCreate_OwnNumberRingsUser(t *testing.T) {
 	})
 }
 
-func TestNumber_UniqueAcrossOrganisations(t *testing.T) {
+// A number is assigned in the form in which it is read.
+func TestUpdate_AssignedTo(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
-		id := h.add("+442079460018", "").Want(201).Text("id")
-		h.add("020 7946 0018", "").Want(409).Refused("number_unavailable")
-		other, _ := h.orgs.Create(context.Background(), "Other", "DE")
-		p := optest.Admin(other.ID)
-		trunk := h.server.Do(p, "POST", "/trunks", `{"name":"carrier","host":"192.0.2.1"}`).Want(201).Text("id")
-		body := fmt.Sprintf(`{"number":"+442079460018","trunk_id":%q}`, trunk)
-		h.server.Do(p, "POST", "/numbers", body).Want(409).Refused("number_unavailable")
-		h.do("DELETE", "/numbers/"+id, nil).Refused("validation_failed", "confirm not_confirmed")
-		h.do("DELETE", "/numbers/"+id+"?confirm=%2B442079460019", nil).Refused("validation_failed", "confirm not_confirmed")
-		h.do("DELETE", "/numbers/"+id+"?confirm=%2B442079460018", nil).Want(204)
-		if got := h.assignedTo(t, "+442079460018", h.trunk); got != "-" {
-			t.Errorf("released, it rings %q", got)
+		path := "/numbers/" + h.add("+442079460018", "").Want(201).Text("id")
+		a := h.do("PATCH", path, `{"assigned_to":{"type":"user","id":"`+h.ada+`","name":"as it was read"}}`).Want(200)
+		if a.Text("assigned_to.id") != h.ada || a.Text("assigned_to.name") != "Ada L" {
+			t.Errorf("%s", a.Bytes)
 		}
-		a := h.do("GET", "/numbers/"+id, nil).Want(200)
-		if a.Text("status") != "released" || a.Text("released_at") == "" {
-			t.Errorf("got %s", a.Bytes)
+		for body, want := range map[string]string{
+			`{"assigned_to":{"type":"user"}}`:                                     "assigned_to.id required",
+			`{"assigned_to":{"type":"queue","id":"que_0"}}`:                       "queue_id not_found",
+			`{"user_id":"` + h.ada + `","assigned_to":{"type":"none"}}`:           "assigned_to ambiguous",
+			`{"flow_id":null,"assigned_to":{"type":"user","id":"` + h.ada + `"}}`: "assigned_to ambiguous",
+		} {
+			h.do("PATCH", path, body).Want(422).Refused("validation_failed", want)
 		}
-		h.do("DELETE", "/numbers/"+id+"?confirm=%2B442079460018", nil).Want(409).Refused("invalid_state")
-		h.server.Do(p, "POST", "/numbers", body).Want(201)
-		n, ok, err := h.Route(context.Background(), "+442079460018", h.trunk)
-		if err != nil || !ok || n.OrgID != other.ID {
-			t.Errorf("over the other's trunk at the same carrier: %+v, %v, %v", n.OrgID, ok, err)
+		h.do("PATCH", path, `{"assigned_to":{"type":"device","id":"dev_1"}}`).Want(422)
+		if a := h.do("PATCH", path, `{"assigned_to":{"type":"none"}}`).Want(200); a.Text("assigned_to.type") != "none" {
+			t.Errorf("%s", a.Bytes)
+		}
+		h.do("PATCH", path, `{"user_id":"`+h.ada+`"}`).Want(200)
+		if a := h.do("PATCH", path, `{"assigned_to":null}`).Want(200); a.Text("assigned_to.type") != "none" {
+			t.Errorf("%s", a.Bytes)
 		}
 	})
 }

@@ -17,17 +17,24 @@ import (
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.New("numbers.list", "GET /numbers", access.NumbersAdmin, "List numbers", s.List),
-		op.New("numbers.search", "GET /numbers/search", access.NumbersAdmin, "Find numbers that can be had", s.Search).Tool("search_numbers"),
-		op.New("numbers.create", "POST /numbers", access.NumbersAdmin, "Order a number, or add one of yours", s.Create).Status(201).Async().Fails("number_unavailable").Tool("allocate_number"),
-		op.New("numbers.imports.create", "POST /numbers/imports", access.NumbersAdmin, "Add many numbers of yours", s.Import).Status(201).WithSideEffects().Fails("number_unavailable").
+		op.New("numbers.search", "GET /numbers/search", access.NumbersAdmin, "Find numbers that can be had",
+			s.Search).Tool("search_numbers"),
+		op.New("numbers.create", "POST /numbers", access.NumbersAdmin, "Order a number, or add one of yours",
+			s.Create).Status(201).Async().Fails("number_unavailable").Tool("allocate_number"),
+		op.New("numbers.imports.create", "POST /numbers/imports", access.NumbersAdmin, "Add many numbers of yours",
+			s.Import).Status(201).WithSideEffects().Fails("number_unavailable").
 			About("All or none are added: what is wrong is told of every line. A table has a line of headings: number, and of label, trunk_id, user (an id, an extension or an e-mail address), user_id, flow_id, queue_id, sms_enabled and emergency_address those you need.").
 			Upload(maxImportBody).Takes("application/json", Batch{}).Takes("text/csv", "").Answers(200, "application/json", Imported{}),
-		op.New("numbers.providers.list", "GET /numbers/providers", access.NumbersAdmin, "List accounts at providers of numbers", s.ListAccounts),
-		op.New("numbers.providers.create", "POST /numbers/providers", access.NumbersAdmin, "Connect an account at a provider of numbers", s.CreateAccount).Status(201).Fails("already_exists"),
+		op.New("numbers.providers.list", "GET /numbers/providers", access.NumbersAdmin, "List accounts at providers of numbers",
+			s.ListAccounts),
+		op.New("numbers.providers.create", "POST /numbers/providers", access.NumbersAdmin, "Connect an account at a provider of numbers",
+			s.CreateAccount).Status(201).Fails("already_exists"),
 		op.New("numbers.providers.get", "GET /numbers/providers/{id}", access.NumbersAdmin, "Get one account", s.ShowAccount),
 		op.New("numbers.providers.update", "PATCH /numbers/providers/{id}", access.NumbersAdmin, "Change an account", s.UpdateAccount),
-		op.Delete("numbers.providers.delete", "DELETE /numbers/providers/{id}", access.NumbersAdmin, "Forget an account", s.DeleteAccount).Fails("in_use"),
-		op.New("numbers.ports.create", "POST /numbers/ports", access.NumbersAdmin, "Bring numbers along from another carrier", s.CreatePort).Status(201).Fails("number_unavailable"),
+		op.Delete("numbers.providers.delete", "DELETE /numbers/providers/{id}", access.NumbersAdmin, "Forget an account",
+			s.DeleteAccount).Fails("in_use"),
+		op.New("numbers.ports.create", "POST /numbers/ports", access.NumbersAdmin, "Bring numbers along from another carrier",
+			s.CreatePort).Status(201).Fails("number_unavailable"),
 		op.New("numbers.ports.get", "GET /numbers/ports/{id}", access.NumbersAdmin, "Get one port", s.ShowPort),
 		op.New("numbers.get", "GET /numbers/{id}", access.NumbersAdmin, "Get one number", s.Show),
 		op.New("numbers.update", "PATCH /numbers/{id}", access.NumbersAdmin, "Change a number", s.Update),
@@ -92,13 +99,14 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Number], er
 		if n, err = s.newNumber(ctx, tx, in.Body); err != nil {
 			return err
 		}
-		if err = s.orgs.CheckQuota(ctx, tx, n.OrgID, orgs.Numbers, func() (int, error) { return countNumbers(ctx, tx, n.OrgID) }); err != nil {
+		if err = s.orgs.CheckQuota(ctx, tx, n.OrgID, orgs.Numbers,
+			func() (int, error) { return countNumbers(ctx, tx, n.OrgID) }); err != nil {
 			return err
 		}
 		after := n.after
 		err = s.db.Tx(ctx, func(tx db.Querier) error { return insertNumber(ctx, tx, n) })
 		if db.IsConflict(err) {
-			return op.Fail("number_unavailable", n.Number+" belongs to an organisation already")
+			return op.Fail("number_unavailable", n.Number+" is one of your numbers already")
 		}
 		if err != nil {
 			return fmt.Errorf("add number: %w", err)
@@ -107,7 +115,10 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Number], er
 			return fmt.Errorf("read number: %w", err)
 		}
 		s.publishChanged(tx, n.Number)
-		if n.after = after; n.Status == "pending" {
+		if n.after = after; n.isClaim() {
+			return nil
+		}
+		if n.Status == "pending" {
 			return s.enqueueFollow(ctx, tx, n)
 		}
 		return s.publishAllocated(ctx, tx, n)
@@ -151,7 +162,7 @@ func (s *Service) newNumber(ctx context.Context, tx db.Querier, f Fresh) (Number
 	if f.Provider != "" {
 		n.Provider = f.Provider
 	}
-	return n, nil
+	return n, s.admit(ctx, tx, &n)
 }
 
 // newOwnNumber builds a number that the organisation owns.
@@ -168,7 +179,8 @@ func (s *Service) newOwnNumber(o orgs.Organization, f Fresh, e164 string) Number
 func setIf(id string) op.Change[string] { return op.Change[string]{Set: id != "", V: id} }
 
 // validateSource returns the violations of a number's trunk and provider.
-func (s *Service) validateSource(ctx context.Context, q db.Querier, o orgs.Organization, f Fresh, e164 string) (wrong []op.Violation, err error) {
+func (s *Service) validateSource(ctx context.Context, q db.Querier, o orgs.Organization, f Fresh, e164 string) (wrong []op.Violation,
+	err error) {
 	if f.TrunkID != "" {
 		if f.Provider == ProviderSandbox {
 			wrong = append(wrong, op.Field("provider", "reserved", "numbers of the sandbox come over no trunk"))
@@ -187,7 +199,8 @@ func (s *Service) validateSource(ctx context.Context, q db.Querier, o orgs.Organ
 	}
 	_, err = stockTrunk(ctx, q, o.ID, e164)
 	if db.IsNone(err) {
-		return []op.Violation{op.Field("trunk_id", "required", "no provider sells this number here; name the trunk of a number you own")}, nil
+		return []op.Violation{op.Field("trunk_id", "required", "no provider sells this number here; name the trunk of a number you own")},
+			nil
 	}
 	return nil, err
 }

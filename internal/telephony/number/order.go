@@ -35,7 +35,7 @@ func (n Number) orderRequest() OrderRequest {
 func (s *Service) takeFromSource(ctx context.Context, tx db.Querier, o org.Organization, n *Number, name string) error {
 	trunk, err := stockTrunk(ctx, tx, o.ID, n.Number)
 	if err == nil && (name == "" || name == ProviderOwn) {
-		n.Provider, n.TrunkID = ProviderOwn, &trunk
+		n.Provider, n.TrunkID, n.provenAt = ProviderOwn, &trunk, n.CreatedAt
 		return nil
 	}
 	if err != nil && !db.IsNone(err) {
@@ -73,21 +73,22 @@ func (s *Service) placeOrder(n *Number, m ProviderAPI) error {
 	}
 	n.MonthlyCost, n.after = o.MonthlyCost, o.After
 	if o.Active {
-		n.Status, n.AllocatedAt = "active", n.CreatedAt
+		n.Status, n.AllocatedAt, n.provenAt = "active", n.CreatedAt, n.CreatedAt
 	}
 	return nil
 }
 
 // enqueueFollow enqueues the job that follows a pending order. Jobs about the same number run one after the other.
 func (s *Service) enqueueFollow(ctx context.Context, tx db.Querier, n Number) error {
-	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: n.OrgID, Queue: s.JobQueue, Lane: n.OrgID, Kind: orderKind, Args: numberJobArgs{n.ID},
+	return s.config.Jobs.Enqueue(ctx, tx, job.Spec{Org: n.OrgID, Queue: s.config.JobQueue, Lane: n.OrgID, Kind: orderKind,
+		Args:  numberJobArgs{n.ID},
 		RunAt: s.now().Add(n.after), UniqueKey: orderKind + " " + n.ID, OrderKey: "number " + n.ID})
 }
 
 // providerOf returns the API of the provider from which a number is bought.
 func (s *Service) providerOf(ctx context.Context, n Number) (ProviderAPI, error) {
 	if n.account == "" {
-		if m := s.Providers[n.Provider]; m != nil {
+		if m := s.config.Providers[n.Provider]; m != nil {
 			return m, nil
 		}
 		return nil, fmt.Errorf("there is no provider %s any more", n.Provider)
@@ -136,7 +137,8 @@ func (s *Service) FollowOrder(ctx context.Context, j job.Job) error {
 	if err := s.writeProgress(ctx, n, o); err != nil {
 		return err
 	}
-	return &job.Retry{After: orderPollDelay(o.After, s.now().Sub(n.CreatedAt.Time)), NotCounted: true, Cause: errors.New("the order is not carried out yet")}
+	return &job.Retry{After: orderPollDelay(o.After, s.now().Sub(n.CreatedAt.Time)), NotCounted: true,
+		Cause: errors.New("the order is not carried out yet")}
 }
 
 // jobNumber reads the number of a job.
@@ -174,7 +176,8 @@ func (s *Service) writeProgress(ctx context.Context, n Number, o OrderStatus) er
 	return s.db.Tx(ctx, func(tx db.Querier) error {
 		const text = `UPDATE numbers SET status_detail = $3, monthly_cost = COALESCE($4, monthly_cost), capabilities = COALESCE($5, capabilities), updated_at = $6
 			WHERE org_id = $1 AND id = $2 AND status = $7`
-		if _, err := tx.Exec(ctx, text, n.OrgID, n.ID, db.Null(o.Detail), costValue(o.MonthlyCost), o.capabilitiesValue(), db.At(s.now()), n.Status); err != nil {
+		if _, err := tx.Exec(ctx, text, n.OrgID, n.ID, db.Null(o.Detail), costValue(o.MonthlyCost), o.capabilitiesValue(), db.At(s.now()),
+			n.Status); err != nil {
 			return fmt.Errorf("write progress of number: %w", err)
 		}
 		return nil
@@ -187,13 +190,14 @@ func (s *Service) finishOrder(ctx context.Context, n Number, status string, o Or
 	return s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		now := db.At(s.now())
 		const text = `UPDATE numbers SET status = $3, allocated_at = $4, updated_at = $5, monthly_cost = COALESCE($6, monthly_cost),
-			capabilities = COALESCE($7, capabilities), status_detail = $8
+			capabilities = COALESCE($7, capabilities), status_detail = $8, proven_at = $4
 			WHERE org_id = $1 AND id = $2 AND status IN ('pending', 'porting_in')`
 		var allocated db.Time
 		if status == "active" {
 			allocated = now
 		}
-		r, err := tx.Exec(ctx, text, n.OrgID, n.ID, status, allocated, now, costValue(o.MonthlyCost), o.capabilitiesValue(), db.Null(o.Detail))
+		r, err := tx.Exec(ctx, text, n.OrgID, n.ID, status, allocated, now, costValue(o.MonthlyCost), o.capabilitiesValue(),
+			db.Null(o.Detail))
 		if err != nil {
 			return fmt.Errorf("finish order of number: %w", err)
 		}

@@ -88,7 +88,8 @@ func (s *Service) validatePort(ctx context.Context, b PortFresh) (e164s []string
 	for i, text := range b.Numbers {
 		e164, ok := Parse(text, o.Country)
 		if !ok || slices.Contains(e164s, e164) {
-			wrong = append(wrong, op.Field(fmt.Sprintf("numbers[%d]", i), "invalid_e164", "not a valid number for "+o.Country+", or given twice"))
+			wrong = append(wrong, op.Field(fmt.Sprintf("numbers[%d]", i), "invalid_e164",
+				"not a valid number for "+o.Country+", or given twice"))
 		}
 		e164s = append(e164s, e164)
 	}
@@ -106,15 +107,17 @@ func (s *Service) validatePort(ctx context.Context, b PortFresh) (e164s []string
 
 func (s *Service) insertPorted(ctx context.Context, tx db.Querier, p Port, e164, country string) error {
 	is, org := infoOf(e164, country), access.Org(ctx)
-	n := Number{ID: db.NewID("num"), OrgID: org, Number: e164, Country: is.Country, Locality: is.Locality, Type: is.Type, Capabilities: []string{"voice"},
-		Status: "porting_in", Provider: ProviderOwn, RecordingMode: "inherit", CreatedAt: p.CreatedAt, UpdatedAt: p.CreatedAt, Emergency: Emergency{Status: "none"}}
+	n := Number{ID: db.NewID("num"), OrgID: org, Number: e164, Country: is.Country, Locality: is.Locality, Type: is.Type,
+		Capabilities: []string{"voice"},
+		Status:       "porting_in", Provider: ProviderOwn, RecordingMode: "inherit", CreatedAt: p.CreatedAt, UpdatedAt: p.CreatedAt,
+		Emergency: Emergency{Status: "none"}}
 	err := s.orgs.CheckQuota(ctx, tx, org, orgs.Numbers, func() (int, error) { return countNumbers(ctx, tx, org) })
 	if err != nil {
 		return err
 	}
 	err = s.db.Tx(ctx, func(tx db.Querier) error { return insertNumber(ctx, tx, n) })
 	if db.IsConflict(err) {
-		return op.Fail("number_unavailable", e164+" belongs to an organisation here already")
+		return op.Fail("number_unavailable", e164+" is one of your numbers already")
 	}
 	if err != nil {
 		return fmt.Errorf("add number: %w", err)

@@ -123,8 +123,13 @@ type InstantProvider interface {
 
 // ProviderType is a kind of provider at which organisations can have an account.
 type ProviderType struct {
-	URL  string // of its API, unless the account has another one
-	Open func(Credentials) ProviderAPI
+	URL string // of its API, unless the account has another one
+	Opener
+}
+
+// Opener returns the client of an account.
+type Opener interface {
+	Open(c Credentials) ProviderAPI
 }
 
 // Credentials hold the access to an account. They are stored sealed.

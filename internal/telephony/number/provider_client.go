@@ -104,7 +104,7 @@ func (w *providerClient) Release(ctx context.Context, d OrderRequest) error {
 // clientFor returns the client of an account. It creates one if the account is new or has changed. It returns nil if
 // the provider is not supported.
 func (s *Service) clientFor(a Account) *providerClient {
-	seller, ok := s.AccountProviders[a.Provider]
+	seller, ok := s.config.AccountProviders[a.Provider]
 	if !ok {
 		return nil
 	}

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"soniq/internal/platform/bus"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/db/dbtest"
 	"soniq/internal/platform/job"
@@ -19,19 +18,19 @@ import (
 	"soniq/internal/telephony/trunk"
 )
 
-// clock is a clock that tests advance.
-type clock struct {
+// testClock is a clock that tests advance.
+type testClock struct {
 	mu sync.Mutex // guards at
 	at time.Time
 }
 
-func (c *clock) now() time.Time {
+func (c *testClock) now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.at
 }
 
-func (c *clock) advance(d time.Duration) {
+func (c *testClock) advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.at = c.at.Add(d)
@@ -39,16 +38,15 @@ func (c *clock) advance(d time.Duration) {
 
 // useSandbox switches the fixture to the organisation's sandbox with its provider. It returns the provider's clock,
 // and a function that runs the job which follows an order.
-func (h *fixture) useSandbox(t *testing.T) (c *clock, follow func(id string) error) {
+func (h *fixture) useSandbox(t *testing.T) (c *testClock, follow func(id string) error) {
 	t.Helper()
 	twin, err := h.orgs.Twin(context.Background(), h.org)
 	if err != nil {
 		t.Fatal(err)
 	}
 	h.org = twin
-	c = &clock{at: time.Now()}
-	h.Providers = map[string]number.ProviderAPI{number.ProviderSandbox: trunk.NewSandboxMarket(c.now)}
-	h.Jobs, h.JobQueue = &job.Queue{Bus: bus.New(), Now: c.now}, "calls"
+	c = &testClock{at: time.Now()}
+	h.providers[number.ProviderSandbox] = trunk.NewSandboxMarket(c.now)
 	return c, func(id string) error {
 		args, _ := json.Marshal(map[string]string{"id": id})
 		return h.FollowOrder(context.Background(), job.Job{Org: h.org, Args: args, Attempt: 1, MaxAttempts: 25})

@@ -27,14 +27,15 @@ func (s *Service) release(ctx context.Context, tx db.Querier, n Number) error {
 	}
 	s.publishChanged(tx, n.Number)
 	if bought {
-		err := s.Jobs.Enqueue(ctx, tx, job.Spec{Org: n.OrgID, Queue: s.JobQueue, Lane: n.OrgID, Kind: releaseKind, Args: numberJobArgs{n.ID},
+		err := s.config.Jobs.Enqueue(ctx, tx, job.Spec{Org: n.OrgID, Queue: s.config.JobQueue, Lane: n.OrgID, Kind: releaseKind,
+			Args:      numberJobArgs{n.ID},
 			UniqueKey: releaseKind + " " + n.ID, OrderKey: "number " + n.ID})
 		if err != nil || again {
 			return err
 		}
 	}
-	for _, f := range s.OnRelease {
-		if err := f(ctx, tx, n.OrgID, n.ID); err != nil {
+	for _, o := range s.observers {
+		if err := o.NumberReleased(ctx, tx, n.OrgID, n.ID); err != nil {
 			return err
 		}
 	}

@@ -57,8 +57,8 @@ func (s *Service) Search(ctx context.Context, in *SearchIn) (*op.Out[Found], err
 	if err != nil {
 		return nil, fmt.Errorf("find organisation: %w", err)
 	}
-	w := SearchCriteria{Org: o.ID, Country: strings.ToUpper(in.Country), AreaCode: in.AreaCode, Prefix: in.Prefix, Contains: in.Contains, Locality: in.Locality,
-		Types: in.Type, Capabilities: in.Capabilities, Limit: in.Limit}
+	w := SearchCriteria{Org: o.ID, Country: strings.ToUpper(in.Country), AreaCode: in.AreaCode, Prefix: in.Prefix, Contains: in.Contains,
+		Locality: in.Locality, Types: in.Type, Capabilities: in.Capabilities, Limit: in.Limit}
 	if w.Country == "" {
 		w.Country = o.Country
 	}
@@ -118,12 +118,12 @@ type numberSource struct {
 // name. A sandbox has its stock and the sandbox provider only, which no other organisation has.
 func (s *Service) sources(ctx context.Context, q db.Querier, o org.Organization) ([]numberSource, error) {
 	all := []numberSource{{name: ProviderOwn, api: stockProvider{s}}}
-	for name, m := range s.Providers {
+	for name, m := range s.config.Providers {
 		if (name == ProviderSandbox) == o.Sandbox() {
 			all = append(all, numberSource{name: name, api: m})
 		}
 	}
-	if len(s.AccountProviders) > 0 && !o.Sandbox() {
+	if len(s.config.AccountProviders) > 0 && !o.Sandbox() {
 		accounts, err := s.accounts(ctx, q, o.ID)
 		if err != nil {
 			return nil, err
@@ -171,7 +171,7 @@ type stockProvider struct{ *Service }
 // Search returns numbers of the stock that are not in use.
 func (s stockProvider) Search(ctx context.Context, w SearchCriteria) ([]Available, error) {
 	const text = `SELECT k.number, k.country, k.locality, k.type FROM number_stock k WHERE k.org_id = $1 AND k.country = $2
-		AND NOT EXISTS (SELECT 1 FROM numbers n WHERE n.number = k.number AND n.status NOT IN ('released', 'failed', 'port_failed') AND n.provider <> 'sandbox')`
+		AND NOT EXISTS (SELECT 1 FROM numbers n WHERE n.org_id = k.org_id AND n.number = k.number AND n.status NOT IN ('released', 'failed', 'port_failed'))`
 	f := db.Where(text, w.Org, w.Country).In("k.type", w.Types)
 	code := fmt.Sprint(phonenumbers.GetCountryCodeForRegion(w.Country))
 	for _, begin := range []string{w.AreaCode, w.Prefix} {

@@ -2,6 +2,7 @@ package number
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,15 +12,19 @@ import (
 
 const insertColumns = `INSERT INTO numbers (org_id, id, number, country, region, locality, type, capabilities, status, label,
 	provider, trunk_id, user_id, sms_enabled, caller_id_name, recording_mode, fallback, emergency, created_at,
-	updated_at, allocated_at, flow_id, queue_id, monthly_cost, account_id, status_detail) VALUES `
+	updated_at, allocated_at, flow_id, queue_id, monthly_cost, account_id, status_detail,
+	proven_at) VALUES `
 
 // insertTypes lists the casts of the values of insertColumns; "" means no cast.
-var insertTypes = make([]string, 26)
+var insertTypes = make([]string, 27)
 
 func (n Number) insertValues() []any {
-	return []any{n.OrgID, n.ID, n.Number, n.Country, n.Region, n.Locality, n.Type, db.AsJSON(n.Capabilities), n.Status, n.Label, n.Provider, n.TrunkID,
-		n.AssignedTo.idIf("user"), n.SMSEnabled, n.CallerIDName, n.RecordingMode, n.Fallback, db.AsJSON(n.Emergency), n.CreatedAt, n.UpdatedAt,
-		n.AllocatedAt, n.AssignedTo.idIf("flow"), n.AssignedTo.idIf("queue"), costValue(n.MonthlyCost), n.account, n.StatusDetail}
+	return []any{n.OrgID, n.ID, n.Number, n.Country, n.Region, n.Locality, n.Type, db.AsJSON(n.Capabilities), n.Status, n.Label, n.Provider,
+		n.TrunkID,
+		n.AssignedTo.idIf("user"), n.SMSEnabled, n.CallerIDName, n.RecordingMode, n.Fallback, db.AsJSON(n.Emergency), n.CreatedAt,
+		n.UpdatedAt,
+		n.AllocatedAt, n.AssignedTo.idIf("flow"), n.AssignedTo.idIf("queue"), costValue(n.MonthlyCost), n.account, n.StatusDetail,
+		n.provenAt}
 }
 
 func insertNumber(ctx context.Context, q db.Querier, n Number) error {
@@ -41,10 +46,12 @@ func insertAll(ctx context.Context, q db.Querier, all []Number) error {
 
 func updateNumber(ctx context.Context, q db.Querier, n Number) error {
 	const text = `UPDATE numbers SET label = $3, user_id = $4, sms_enabled = $5, caller_id_name = $6, recording_mode = $7,
-			fallback = $8, emergency = $9, status = $10, trunk_id = $11, released_at = $12, updated_at = $13, flow_id = $14, queue_id = $15, status_detail = $16
+			fallback = $8, emergency = $9, status = $10, trunk_id = $11, released_at = $12, updated_at = $13, flow_id = $14, queue_id = $15, status_detail = $16,
+			proven_at = $17, allocated_at = $18
 		WHERE org_id = $1 AND id = $2`
 	_, err := q.Exec(ctx, text, n.OrgID, n.ID, n.Label, n.AssignedTo.idIf("user"), n.SMSEnabled, n.CallerIDName, n.RecordingMode,
-		n.Fallback, db.AsJSON(n.Emergency), n.Status, n.TrunkID, n.ReleasedAt, n.UpdatedAt, n.AssignedTo.idIf("flow"), n.AssignedTo.idIf("queue"), n.StatusDetail)
+		n.Fallback, db.AsJSON(n.Emergency), n.Status, n.TrunkID, n.ReleasedAt, n.UpdatedAt, n.AssignedTo.idIf("flow"),
+		n.AssignedTo.idIf("queue"), n.StatusDetail, n.provenAt, n.AllocatedAt)
 	return err
 }
 
@@ -59,7 +66,8 @@ func (a Assignment) idIf(kind string) *string {
 // selectNumbers selects numbers with the name of their assignment.
 const selectNumbers = `SELECT n.org_id, n.id, n.number, n.country, n.region, n.locality, n.type, n.capabilities, n.status, n.label,
 	n.provider, n.trunk_id, n.user_id, n.sms_enabled, n.caller_id_name, n.recording_mode, n.fallback, n.emergency,
-	n.created_at, n.updated_at, n.allocated_at, n.released_at, n.flow_id, n.queue_id, n.monthly_cost, n.account_id, n.status_detail, u.first_name, u.last_name,
+	n.created_at, n.updated_at, n.allocated_at, n.released_at, n.flow_id, n.queue_id, n.monthly_cost, n.account_id, n.status_detail,
+	n.proven_at, u.first_name, u.last_name,
 	COALESCE(f.name, k.name)
 	FROM numbers n LEFT JOIN users u ON u.org_id = n.org_id AND u.id = n.user_id
 	LEFT JOIN flows f ON f.org_id = n.org_id AND f.id = n.flow_id LEFT JOIN queues k ON k.org_id = n.org_id AND k.id = n.queue_id `
@@ -83,7 +91,8 @@ func scanNumber(scan func(...any) error) (Number, error) {
 	var cost db.JSON[*Cost]
 	err := scan(&n.OrgID, &n.ID, &n.Number, &n.Country, &n.Region, &n.Locality, &n.Type, &capabilities, &n.Status, &n.Label,
 		&n.Provider, &n.TrunkID, &user, &n.SMSEnabled, &n.CallerIDName, &n.RecordingMode, &n.Fallback, &emergency,
-		&n.CreatedAt, &n.UpdatedAt, &n.AllocatedAt, &n.ReleasedAt, &flow, &queue, &cost, &n.account, &n.StatusDetail, &first, &last, &leads)
+		&n.CreatedAt, &n.UpdatedAt, &n.AllocatedAt, &n.ReleasedAt, &flow, &queue, &cost, &n.account, &n.StatusDetail,
+		&n.provenAt, &first, &last, &leads)
 	n.Capabilities, n.Emergency, n.MonthlyCost = append([]string{}, capabilities.V...), emergency.V, cost.V
 	n.Capabilities = n.capabilities()
 	name := string(leads)
@@ -105,11 +114,27 @@ func getNumber(ctx context.Context, q db.Querier, org, id string) (Number, error
 	return scanNumber(q.QueryRow(ctx, selectNumbers+`WHERE n.org_id = $1 AND n.id = $2`, org, id).Scan)
 }
 
-// byNumber returns the unreleased number that was dialled.
-func byNumber(ctx context.Context, q db.Querier, e164 string) (Number, error) {
-	// tenant: the organisation of an inbound call is unknown; one organisation owns a number at a time
-	const text = selectNumbers + `WHERE n.number = $1 AND n.status NOT IN ('released', 'failed', 'port_failed') AND n.provider <> 'sandbox'`
-	return scanNumber(q.QueryRow(ctx, text, e164).Scan)
+// byNumber returns the entries of a number that was dialled, the oldest first.
+func byNumber(ctx context.Context, q db.Querier, e164 string) ([]Number, error) {
+	// tenant: the organisation of an inbound call is unknown; the trunks that match its source decide
+	const text = selectNumbers + `WHERE n.number = $1 AND n.status NOT IN ('released', 'failed', 'port_failed') AND n.provider <> 'sandbox' ORDER BY n.id`
+	rows, err := q.Query(ctx, text, e164)
+	if err != nil {
+		return nil, err
+	}
+	return scanNumbers(rows)
+}
+
+func scanNumbers(rows *sql.Rows) (all []Number, err error) {
+	defer rows.Close()
+	for rows.Next() {
+		n, err := scanNumber(rows.Scan)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, n)
+	}
+	return all, rows.Err()
 }
 
 // activeOfOrg returns an active number of the organisation, including one of its sandbox.
@@ -150,7 +175,8 @@ type filter struct {
 
 // query returns the statement of a list without its page.
 func (by filter) query(org string) *db.Filter {
-	f := db.Where(selectNumbers+`WHERE n.org_id = $1`, org).In("n.status", by.statuses).Equal("n.user_id", by.user).Equal("n.flow_id", by.flow)
+	f := db.Where(selectNumbers+`WHERE n.org_id = $1`, org).In("n.status", by.statuses).Equal("n.user_id", by.user).Equal("n.flow_id",
+		by.flow)
 	if len(by.statuses) == 0 {
 		f.And("n.status <> ?", Released)
 	}
@@ -179,16 +205,7 @@ func listNumbers(ctx context.Context, q db.Querier, org string, by filter) ([]Nu
 	if err != nil {
 		return nil, fmt.Errorf("list numbers: %w", err)
 	}
-	defer rows.Close()
-	var all []Number
-	for rows.Next() {
-		n, err := scanNumber(rows.Scan)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, n)
-	}
-	return all, rows.Err()
+	return scanNumbers(rows)
 }
 
 // reassign moves the numbers of one user to another, or to none, and returns them in E.164.
@@ -225,7 +242,8 @@ func findExisting(ctx context.Context, q db.Querier, org, trunk, user, flow, que
 
 // assignedIDs returns the ids of unreleased numbers by the value of column: flow_id, queue_id or account_id.
 func assignedIDs(ctx context.Context, q db.Querier, org, column string, ids []string) (map[string][]string, error) {
-	f := db.Where(`SELECT `+column+`, id FROM numbers WHERE org_id = $1 AND status NOT IN ('released', 'failed', 'port_failed')`, org).In(column, ids)
+	f := db.Where(`SELECT `+column+`, id FROM numbers WHERE org_id = $1 AND status NOT IN ('released', 'failed', 'port_failed')`,
+		org).In(column, ids)
 	text, args := f.SQL()
 	rows, err := q.Query(ctx, text+` ORDER BY id`, args...)
 	if err != nil {

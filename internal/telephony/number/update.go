@@ -17,17 +17,26 @@ type UpdateIn struct {
 }
 
 // Patch is a merge patch (RFC 7396) of a number. Setting one of flow_id, user_id and queue_id replaces the other two.
+// assigned_to is the same in the form in which a number is read.
 type Patch struct {
-	Label         op.Change[string]         `json:"label,omitzero"`
-	TrunkID       op.Change[string]         `json:"trunk_id,omitzero"`
-	FlowID        op.Change[string]         `json:"flow_id,omitzero"`
-	UserID        op.Change[string]         `json:"user_id,omitzero"`
-	QueueID       op.Change[string]         `json:"queue_id,omitzero"`
-	SMSEnabled    op.Change[bool]           `json:"sms_enabled,omitzero"`
-	CallerIDName  op.Change[string]         `json:"caller_id_name,omitzero"`
-	RecordingMode op.Change[string]         `json:"recording_mode,omitzero"`
-	Fallback      op.Change[string]         `json:"fallback,omitzero"`
-	Emergency     op.Change[EmergencyPatch] `json:"emergency,omitzero"`
+	Label         op.Change[string]          `json:"label,omitzero"`
+	AssignedTo    op.Change[AssignmentPatch] `json:"assigned_to,omitzero" doc:"As a number is read; instead of flow_id, user_id and queue_id"`
+	TrunkID       op.Change[string]          `json:"trunk_id,omitzero"`
+	FlowID        op.Change[string]          `json:"flow_id,omitzero"`
+	UserID        op.Change[string]          `json:"user_id,omitzero"`
+	QueueID       op.Change[string]          `json:"queue_id,omitzero"`
+	SMSEnabled    op.Change[bool]            `json:"sms_enabled,omitzero"`
+	CallerIDName  op.Change[string]          `json:"caller_id_name,omitzero"`
+	RecordingMode op.Change[string]          `json:"recording_mode,omitzero"`
+	Fallback      op.Change[string]          `json:"fallback,omitzero"`
+	Emergency     op.Change[EmergencyPatch]  `json:"emergency,omitzero"`
+}
+
+// AssignmentPatch is the new destination of the calls of a number. Its name is ignored, so that a value that was read can be written.
+type AssignmentPatch struct {
+	Type string  `json:"type" enum:"flow,user,queue,none"`
+	ID   *string `json:"id,omitempty"`
+	Name *string `json:"name,omitempty" doc:"Ignored"`
 }
 
 // EmergencyPatch is a merge patch of Emergency.
@@ -66,13 +75,18 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Number], er
 
 // applyPatch applies and validates a patch.
 func (s *Service) applyPatch(ctx context.Context, tx db.Querier, n *Number, p Patch) error {
+	before := n.TrunkID
+	p, fault := p.withAssignment()
+	if fault != nil {
+		return op.Invalid(*fault)
+	}
 	p.apply(n)
 	wrong, err := s.validateTargets(ctx, tx, p.TrunkID.V, p.UserID.V, p.FlowID.V, p.QueueID.V)
 	if err != nil {
 		return err
 	}
-	if p.Fallback.V != "" && s.CheckTarget != nil {
-		if no, err := s.CheckTarget(ctx, n.OrgID, p.Fallback.V); err != nil {
+	if p.Fallback.V != "" {
+		if no, err := s.config.Destinations.CheckTarget(ctx, n.OrgID, p.Fallback.V); err != nil {
 			return err
 		} else if no != "" {
 			wrong = append(wrong, op.Field("fallback", "invalid_destination", no))
@@ -93,6 +107,11 @@ func (s *Service) applyPatch(ctx context.Context, tx db.Querier, n *Number, p Pa
 	if len(wrong) > 0 {
 		return op.Invalid(wrong...)
 	}
+	if p.TrunkID.Set && deref(before) != deref(n.TrunkID) {
+		if err := s.readmit(ctx, tx, n); err != nil {
+			return err
+		}
+	}
 	n.UpdatedAt = db.At(s.now())
 	return nil
 }
@@ -109,6 +128,25 @@ func (p Patch) apply(n *Number) {
 		n.Emergency.Address = nil
 	}
 	applyNullable(p.Emergency.V.Address, &n.Emergency.Address)
+}
+
+// withAssignment returns the patch with flow_id, user_id and queue_id in place of assigned_to.
+func (p Patch) withAssignment() (Patch, *op.Violation) {
+	a := p.AssignedTo.V
+	id := op.Change[string]{Set: true, V: deref(a.ID)}
+	switch {
+	case !p.AssignedTo.Set:
+		return p, nil
+	case p.FlowID.Set || p.UserID.Set || p.QueueID.Set:
+		return p, new(op.Field("assigned_to", "ambiguous", "give either assigned_to or one of flow_id, user_id and queue_id"))
+	case a.Type == "" || a.Type == "none":
+		p.FlowID, p.UserID, p.QueueID = op.Change[string]{Set: true}, op.Change[string]{Set: true}, op.Change[string]{Set: true}
+		return p, nil
+	case id.V == "":
+		return p, new(op.Field("assigned_to.id", "required", "is needed unless the type is none"))
+	}
+	*map[string]*op.Change[string]{"flow": &p.FlowID, "user": &p.UserID, "queue": &p.QueueID}[a.Type] = id
+	return p, nil
 }
 
 // assign changes the assignment. An empty id removes an assignment of that type.

@@ -10,27 +10,43 @@ import (
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/event"
 	"soniq/internal/telephony/call"
+	"soniq/internal/telephony/pbx/writequeue"
 )
+
+// callProgress has the state of a call, and which part of it is stored.
+type callProgress struct {
+	pendingInsert *pendingInsert // set while the INSERT of its row runs
+	began, done   bool
+	restored      bool // from before a restart; may have legs that are not known here
+	suspendable   bool // its dialogs have been written
+	keepTimeline  bool // the timeline is to be written
+	urgent        bool // admitted under overload as a possible emergency call
+	answeredByAI  bool // the answering party is an AI agent
+	counted       bool // under the limits of calls in progress
+	revision      int
+	lastStateHash uint64 // hash of the state in the last change
+	writes        writequeue.Queue
+}
 
 // change writes the current state of the call with the given events, and waits.
 func (c *liveCall) change(ctx context.Context, events ...event.Payload) {
 	x := c.newChange(events)
-	c.writes.write(ctx, "change", func(ctx context.Context) error { return c.sw.Records.Change(ctx, x) })
+	c.writes.Write(ctx, "change", func(ctx context.Context) error { return c.sw.Store.Change(ctx, x) })
 }
 
 // changeDurably writes a change, and calls tell when the change cannot be lost any more. With the journal this is
 // at once, and the call goes on during the commit. The state that a restart needs follows after tell.
 func (c *liveCall) changeDurably(ctx context.Context, tell func(), events ...event.Payload) {
 	x := c.rowChange(events)
-	settle, sure := c.sw.Records.JournalChange(x)
+	settle, sure := c.sw.Journal.JournalChange(x)
 	if sure = sure && !c.awaitingDurability(); sure {
 		tell()
 	}
 	c.addRestartState(&x)
-	with, _ := c.sw.Records.JournalDialogs(x)
+	with, _ := c.sw.Journal.JournalDialogs(x)
 	c.startChange(ctx, x, func() { settle(); with() })
 	if !sure {
-		c.writes.finishStarted(ctx)
+		c.writes.FinishStarted(ctx)
 		tell()
 	}
 }
@@ -46,10 +62,10 @@ func (c *liveCall) startChange(ctx context.Context, x call.Change, committed fun
 	var kept atomic.Pointer[call.Change]
 	kept.Store(&x)
 	x.Done = func() { kept.Store(nil); committed() }
-	records := c.sw.Records
-	c.writes.startWrite(ctx, "change", func(ctx context.Context) (wait func() error) {
+	store := c.sw.Store
+	c.writes.StartWrite(ctx, "change", func(ctx context.Context) (wait func() error) {
 		if x := kept.Load(); x != nil {
-			return records.ChangeAsync(ctx, *x)
+			return store.ChangeAsync(ctx, *x)
 		}
 		return func() error { return nil }
 	})
@@ -64,7 +80,7 @@ func (c *liveCall) newChange(events []event.Payload) call.Change {
 // rowChange returns a change without the state for a restart.
 func (c *liveCall) rowChange(events []event.Payload) call.Change {
 	c.revision++
-	x := call.Change{Org: c.new.Org, ID: c.id, Revision: c.revision, At: c.sw.Now(), Row: c.row(), Legs: c.changedLegs(),
+	x := call.Change{Org: c.new.Org, ID: c.id, Revision: c.revision, At: c.sw.now(), Row: c.row(), Legs: c.changedLegs(),
 		Monitors: c.changedMonitors(), Recordings: c.changedRecordings(), Events: events}
 	c.lastStateHash = maphash.Comparable(stateSeed, x.Row)
 	return x
@@ -87,8 +103,8 @@ func (c *liveCall) isLastWritten(s call.State) bool {
 
 // row returns the columns of the call's row that change.
 func (c *liveCall) row() call.State {
-	s := call.State{Status: c.status(), Stage: c.stage(), RingingAt: c.ringing, AnsweredAt: c.answered, HeldSince: c.heldSince, Hold: c.hold,
-		Agent: c.agent, UserID: c.new.UserID, DeviceID: c.new.DeviceID, TrunkID: c.new.TrunkID,
+	s := call.State{Status: c.status(), Stage: c.stage(), RingingAt: c.ringing, AnsweredAt: c.answered, HeldSince: c.heldSince,
+		Hold: c.hold, Agent: c.agent, UserID: c.new.UserID, DeviceID: c.new.DeviceID, TrunkID: c.new.TrunkID,
 		TransferredTo: c.transferredTo, Machine: c.machine, Recording: "off", Consent: "not_required"}
 	if !c.answered.IsZero() {
 		s.Ring, s.AnsweredBy = c.answered.Sub(c.started), c.answeredBy()

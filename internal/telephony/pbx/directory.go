@@ -2,39 +2,57 @@ package pbx
 
 import (
 	"context"
+	"net/netip"
 	"strings"
 	"time"
 
+	"soniq/internal/platform/limit"
 	"soniq/internal/protocol/sip"
+	"soniq/internal/protocol/sip/digest"
+	"soniq/internal/protocol/sip/resolve"
 	"soniq/internal/telephony/trunk"
 )
 
-// Directory resolves callers and destinations. Every INVITE waits for it, so its answers come from memory if
-// possible.
-type Directory interface {
+// Every INVITE waits for the directory, so its answers come from memory if possible. Package directory implements the
+// three interfaces.
+
+// Identity finds the callers and callees of a call.
+type Identity interface {
 	// Caller returns the authenticated device and its user.
 	Caller(ctx context.Context, account string) (Caller, error)
 	// TrunkIn returns the trunk of an inbound call.
 	TrunkIn(ctx context.Context, org, id string) (TrunkIn, error)
+	// TrunkCallEstablished is called when a trunk's carrier acknowledged our answer to its call.
+	TrunkCallEstablished(ctx context.Context, org, trunkID string, source netip.Addr) error
 	// User returns a user of the organisation by id; ok is false if the user does not exist.
 	User(ctx context.Context, org, id string) (d Destination, ok bool, err error)
 	// Extension returns the user with an extension; ok is false if the extension is not assigned.
 	Extension(ctx context.Context, org, extension string) (d Destination, ok bool, err error)
+	// Policy returns the organisation's settings for calls.
+	Policy(ctx context.Context, org string) (Policy, error)
+	// IsAlone reports whether the installation has no other organisation. It costs a map look-up and does not fail.
+	IsAlone(ctx context.Context) bool
+}
+
+// Routes resolves called numbers, and finds the phones of users.
+type Routes interface {
 	// Number returns the destination of one of our numbers that was dialled from outside.
 	Number(ctx context.Context, t TrunkIn, dialled string) (d Destination, ok bool, err error)
+	// Phones returns the registered contacts of a user, reachable or not.
+	Phones(ctx context.Context, org, userID string) ([]Phone, error)
+	// Contacts returns the registered bindings of a device, reachable or not.
+	Contacts(ctx context.Context, device string) ([]sip.Binding, error)
+}
+
+// Outbound decides about calls to external numbers.
+type Outbound interface {
 	// RouteOutbound decides whether and how a call may reach an external number. Every outbound path goes through it.
 	RouteOutbound(ctx context.Context, c Caller, dialled string) (OutboundRoute, error)
 	// Resume counts an outbound call that continues after a restart. cut ends the call if its channel is needed
 	// for an emergency call.
 	Resume(org, trunkID string, began time.Time, cut func()) (release func())
-	// Phones returns the registered contacts of a user, reachable or not.
-	Phones(ctx context.Context, org, userID string) ([]Phone, error)
-	// Contacts returns the registered bindings of a device, reachable or not.
-	Contacts(ctx context.Context, device string) ([]sip.Binding, error)
 	// Login returns the credentials of a trunk that challenges requests; zero if it does not.
-	Login(ctx context.Context, org, trunkID string) (sip.Credentials, error)
-	// Policy returns the organisation's settings for calls.
-	Policy(ctx context.Context, org string) (Policy, error)
+	Login(ctx context.Context, org, trunkID string) (digest.Credentials, error)
 }
 
 // Caller is a device of the organisation and its user. A restart stores it as JSON under these field names.
@@ -58,6 +76,9 @@ func trunkOf(account string) (org, id string, ok bool) { return strings.Cut(acco
 type TrunkIn struct {
 	Org, ID, Country string
 	Sandbox          bool
+	Source           netip.Addr // where the call came from
+	AllowRefer       bool       // its peer may transfer calls
+	Registers        bool       // the request URI of its calls is our contact, not always the dialled number
 }
 
 // Destination is a user, or another target of an extension or number of the organisation.
@@ -114,11 +135,11 @@ type OutboundRoute struct {
 // TrunkOut is a trunk for an outbound call.
 type TrunkOut struct {
 	ID          string
-	Target      sip.Target
+	Target      resolve.Target
 	Number      string // number in the format of this trunk
 	Domain      string // domain of the From header
 	Mode        string // caller_id_mode: pai, rpid or from
-	Credentials sip.Credentials
+	Credentials digest.Credentials
 	SRTP        string   // off, preferred or required
 	Codecs      []string // in order of preference; empty: all supported codecs
 	Header      []sip.Header
@@ -133,14 +154,24 @@ type Refusal struct {
 	Phrase string         // plain text
 	Reason string         // end_reason
 	Gate   *trunk.Refusal // refusal of the outbound gate; its Problem is the API error
+	Limit  *limit.Limit   // limit that refuses the call; nil if none does
+}
+
+// RecordingNotice describes the notice that is played before a recording.
+type RecordingNotice struct {
+	Required bool   // no recording may begin without the notice, not even by request
+	Audio    string // audio of the notice; empty: a spoken text
+	Text     string // empty: the standard text
+	Language string // BCP 47
 }
 
 // Policy is the organisation's settings for calls.
 type Policy struct {
 	Record    bool
+	Announce  bool // play a notice that the call is recorded
+	Never     bool // recording is not allowed, not even by request
 	Consent   string
 	Retention time.Duration
-	Announce  bool   // play a notice that the call is recorded
-	Never     bool   // recording is not allowed, not even by request
-	Country   string // ISO 3166, selects the ringing tone
+	Notice    *RecordingNotice // nil: the standard text in English
+	Country   string           // ISO 3166, selects the ringing tone
 }

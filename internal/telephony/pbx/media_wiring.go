@@ -1,11 +1,23 @@
 package pbx
 
 import (
+	"context"
+	"errors"
 	"sort"
 	"strings"
+	"time"
 
 	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/clip"
+	"soniq/internal/protocol/media/sdp"
+	"soniq/internal/protocol/sip"
 )
+
+// callMedia is the connection of the audio of a call.
+type callMedia struct {
+	mixer         *media.Mixer
+	wiredTopology string // topology last given to the media
+}
 
 // wireMedia configures the media to match the state of the call: which leg hears which. It may be called at any time;
 // it changes only differences.
@@ -121,7 +133,7 @@ func (l *leg) setComfortNoise(on bool) {
 }
 
 // loopClipFor returns the clip that a leg hears in a loop: music on hold, or ringback while another party is dialled.
-func (c *liveCall) loopClipFor(l *leg) *media.Clip {
+func (c *liveCall) loopClipFor(l *leg) *clip.Clip {
 	switch {
 	case l.emergency:
 		return nil
@@ -138,29 +150,29 @@ func (c *liveCall) loopClipFor(l *leg) *media.Clip {
 }
 
 // setLoop plays a clip in a loop until the next call; nil stops.
-func (l *leg) setLoop(clip *media.Clip) {
-	if l.loopClip == clip {
+func (l *leg) setLoop(loop *clip.Clip) {
+	if l.loopClip == loop {
 		return
 	}
-	l.loopClip = clip
+	l.loopClip = loop
 	if l.playback != nil {
 		l.playback.Stop()
 		l.playback = nil
 	}
-	if clip != nil {
-		l.playback = l.stream.Play(clip, media.PlayOptions{Loop: true})
+	if loop != nil {
+		l.playback = l.stream.Play(loop, media.PlayOptions{Loop: true})
 	}
 }
 
 // ringback returns the ringing tone of the organisation's country. It returns the same clip each time, so that a
 // playing tone does not restart.
-func (c *liveCall) ringback() *media.Clip {
+func (c *liveCall) ringback() *clip.Clip {
 	country := c.policy.Country
-	if clip, ok := c.sw.tones.Load(country); ok {
-		return clip.(*media.Clip)
+	if tone, ok := c.sw.tones.Load(country); ok {
+		return tone.(*clip.Clip)
 	}
-	clip, _ := c.sw.tones.LoadOrStore(country, media.Ringback(country))
-	return clip.(*media.Clip)
+	tone, _ := c.sw.tones.LoadOrStore(country, clip.Ringback(country))
+	return tone.(*clip.Clip)
 }
 
 func streams(hears map[*leg][]*leg) map[*media.Stream][]*media.Stream {
@@ -189,4 +201,43 @@ func topologyKey(hears map[*leg][]*leg) string {
 	}
 	sort.Strings(lines)
 	return strings.Join(lines, ";")
+}
+
+// watch starts the detection of digits and of missing RTP. A phone that lost its network sends no BYE. A leg without
+// RTP may still exist (one-way audio, silence suppression), so a re-INVITE checks its dialog. A leg that does not
+// answer ends.
+func (c *liveCall) watch(l *leg) {
+	c.subscribeDTMF(l)
+	l.stream.OnSilence(c.sw.MediaTimeout, func() {
+		c := l.owner.Load()
+		c.inbox.Push(message{run: func(ctx context.Context) { c.onRTPTimeout(l) }})
+	})
+}
+
+func (c *liveCall) onRTPTimeout(l *leg) {
+	if !l.up() || l.offerPending || c.done || l.owner.Load() != c || c.isEmergency() { // an emergency caller may have to stay silent
+		return
+	}
+	c.addEntry("media.silent", l, detail{"seconds": int(c.sw.MediaTimeout / time.Second)})
+	l.rtpProbing = true
+	c.offerMedia(l, l.session.LocalMedia(), func(_ context.Context, _ sdp.Description, err error) {
+		c.rtpProbed(l, err)
+	})
+}
+
+// rtpProbed handles the result of the re-INVITE. After a local timeout the SIP transaction still runs, and the SIP
+// server reports its failure.
+func (c *liveCall) rtpProbed(l *leg, err error) {
+	var refused *sip.StatusError
+	switch {
+	case err == nil:
+		l.apply()
+		c.addEntry("media.silent_peer_alive", l, nil)
+	case errors.Is(err, context.DeadlineExceeded):
+		return
+	case errors.As(err, &refused) && refused.Unsent:
+		l.sip.DeclareLost("it sends nothing and cannot be reached")
+		return
+	}
+	l.rtpProbing = false
 }

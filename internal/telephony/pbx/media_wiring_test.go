@@ -5,12 +5,13 @@ import (
 	"testing"
 	"time"
 
+	"soniq/internal/platform/clock"
 	"soniq/internal/protocol/media"
 )
 
 // connectedCall returns a call with connected legs.
 func connectedCall(roles ...string) (*liveCall, []*leg) {
-	c := &liveCall{sw: &Switch{Config: Config{Now: time.Now}}}
+	c := &liveCall{sw: &Switch{Config: Config{Clock: clock.System()}}}
 	for _, r := range roles {
 		l := c.newLeg(r)
 		l.answered, l.stream = time.Now(), &media.Stream{}

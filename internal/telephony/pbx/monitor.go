@@ -7,10 +7,14 @@ import (
 
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/op"
-	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/sdp"
 	"soniq/internal/protocol/sip"
 	"soniq/internal/telephony/call"
+	"soniq/internal/telephony/pbx/cause"
 )
+
+// callMonitors has the supervisors of a call.
+type callMonitors struct{ monitors []*monitor }
 
 // monitor is a supervisor on a call. The supervisor hears all parties. In mode listen no party hears the supervisor,
 // in whisper our own side does, in barge all do.
@@ -89,15 +93,15 @@ func (c *liveCall) mayMonitor(x call.StartMonitor, done commandReply) bool {
 }
 
 func (c *liveCall) ringSupervisor(ctx context.Context, x call.StartMonitor, r resolvedDestination, done commandReply) {
-	m := &monitor{id: cmp.Or(x.ID, db.NewID("mon")), user: x.UserID, mode: x.Mode, started: c.sw.Now(), dirty: true}
+	m := &monitor{id: cmp.Or(x.ID, db.NewID("mon")), user: x.UserID, mode: x.Mode, started: c.sw.now(), dirty: true}
 	if m.mode == "" {
 		m.mode = "listen"
 	}
 	c.monitors = append(c.monitors, m)
 	h := c.newDial("monitor", r, c.near())
-	h.offer = media.LocalOffer
+	h.offer = sdp.LocalOffer
 	h.header = autoAnswer
-	h.onAnswer = func(ctx context.Context, l *leg, _ media.Description) {
+	h.onAnswer = func(ctx context.Context, l *leg, _ sdp.Description) {
 		m.leg, m.dial, m.dirty = l, nil, true
 		c.addEntry("monitor.active", l, detail{"mode": m.mode})
 		c.wireMedia()
@@ -117,7 +121,8 @@ func (c *liveCall) ringSupervisor(ctx context.Context, x call.StartMonitor, r re
 }
 
 // autoAnswer asks a phone to answer by itself, if it is configured to.
-var autoAnswer = []sip.Header{{Name: "Call-Info", Value: "<sip:soniq>;answer-after=0"}, {Name: "Alert-Info", Value: "<http://soniq>;info=alert-autoanswer;delay=0"}}
+var autoAnswer = []sip.Header{{Name: "Call-Info", Value: "<sip:soniq>;answer-after=0"},
+	{Name: "Alert-Info", Value: "<http://soniq>;info=alert-autoanswer;delay=0"}}
 
 func (c *liveCall) monitorOf(id string) *monitor {
 	for _, m := range c.monitors {
@@ -159,12 +164,12 @@ func (c *liveCall) stopMonitor(ctx context.Context, m *monitor) {
 	if !m.ended.IsZero() {
 		return
 	}
-	m.ended, m.dirty = c.sw.Now(), true
+	m.ended, m.dirty = c.sw.now(), true
 	if m.dial != nil {
 		m.dial.stop()
 		m.dial = nil
 	}
-	c.hangUp(m.leg, sip.Reason{Q850: normalClearing})
+	c.hangUp(m.leg, sip.Reason{Q850: cause.NormalClearing})
 	c.addEntry("monitor.ended", m.leg, nil)
 	c.wireMedia()
 	c.change(ctx)
@@ -185,7 +190,7 @@ func (c *liveCall) monitorLegGone(ctx context.Context, l *leg) bool {
 func (c *liveCall) endMonitors() {
 	for _, m := range c.monitors {
 		if m.ended.IsZero() {
-			m.ended, m.dirty = c.sw.Now(), true
+			m.ended, m.dirty = c.sw.now(), true
 		}
 	}
 }

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"soniq/internal/platform/op"
-	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/sdp"
 	"soniq/internal/protocol/sip"
 	"soniq/internal/telephony/call"
+	"soniq/internal/telephony/pbx/cause"
 )
 
 // maxParties limits a conference, because one mixer on one node mixes it.
@@ -67,7 +69,7 @@ func (c *liveCall) dialParticipant(ctx context.Context, x call.AddParticipant, r
 		c.change(context.Background())
 		done.result(call.Result{LegID: l.id})
 	}
-	h.onAnswer = func(ctx context.Context, l *leg, _ media.Description) {
+	h.onAnswer = func(ctx context.Context, l *leg, _ sdp.Description) {
 		c.extra = append(c.extra, l)
 		c.addEntry("participant.joined", l, nil)
 		c.wireMedia()
@@ -76,7 +78,7 @@ func (c *liveCall) dialParticipant(ctx context.Context, x call.AddParticipant, r
 	}
 	h.onFail = func(ctx context.Context, e sip.Failed) {
 		c.change(ctx)
-		done.fail(op.Fail("carrier_error", "the participant did not answer: "+outcomeOf(e.Status, e.Q850).Reason))
+		done.fail(op.Fail("carrier_error", "the participant did not answer: "+cause.Outcome(e.Status, e.Q850).Reason))
 	}
 	limit := x.Timeout
 	if limit <= 0 {
@@ -98,8 +100,8 @@ func (c *liveCall) removeParticipant(ctx context.Context, x call.RemoveParticipa
 	case len(c.extra) == 0 || c.transfer.running():
 		done.state(c, "only two are left; end the call instead")
 	default:
-		c.hangUp(l, sip.Reason{Q850: normalClearing})
-		c.legGone(ctx, l, call.Outcome{}, normalClearing)
+		c.hangUp(l, sip.Reason{Q850: cause.NormalClearing})
+		c.legGone(ctx, l, call.Outcome{}, cause.NormalClearing)
 		done.ok()
 	}
 }
@@ -119,4 +121,61 @@ func (c *liveCall) promote() *leg {
 	l := c.extra[0]
 	c.extra = c.extra[1:]
 	return l
+}
+
+// Prevention of duplicate participants: a second leg of the same user would ring the phone that already talks in the
+// call.
+
+// isParticipant reports whether a user talks in the call or is being dialled. The leg but does not count.
+func (c *liveCall) isParticipant(user string, but *leg) bool {
+	for _, l := range c.legs {
+		if user != "" && l.caller.UserID == user && l != but && l.role != "monitor" && !l.over && l.owner.Load() == c {
+			return true
+		}
+	}
+	return false
+}
+
+// refuseDuplicate refuses to dial a user who is in the call. A user whose only leg is but may be dialled on another phone.
+func (c *liveCall) refuseDuplicate(r resolvedDestination, but *leg) *Refusal {
+	if !c.isParticipant(r.userID(), but) {
+		return nil
+	}
+	return inCallRefusal(alreadyInCall)
+}
+
+const alreadyInCall = "the user is in this call already"
+
+func inCallRefusal(why string) *Refusal { return &Refusal{Status: 486, Phrase: why, Reason: "in_call"} }
+
+// userID returns the user whose phones are rung; empty for other destinations.
+func (r resolvedDestination) userID() string {
+	if r.user != nil {
+		return r.user.UserID
+	}
+	id, ok := strings.CutPrefix(r.handoff.To, "user:")
+	if !ok {
+		return ""
+	}
+	return id
+}
+
+// refuseSupervisor refuses to add a user who supervises the call.
+func (c *liveCall) refuseSupervisor(r resolvedDestination) *Refusal {
+	user := r.userID()
+	for _, m := range c.monitors {
+		if user != "" && m.user == user && m.ended.IsZero() {
+			return inCallRefusal("the user supervises this call: set the mode of the monitor to barge")
+		}
+	}
+	return nil
+}
+
+// endSupervisionOf ends the supervision by a user who now talks in the call.
+func (c *liveCall) endSupervisionOf(ctx context.Context, user string) {
+	for _, m := range c.monitors {
+		if user != "" && m.user == user {
+			c.stopMonitor(ctx, m)
+		}
+	}
 }

@@ -8,32 +8,51 @@ import (
 	"sync/atomic"
 	"time"
 
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
+	"soniq/internal/platform/wiring"
 	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/record"
 	"soniq/internal/protocol/sip"
-	"soniq/internal/protocol/stir"
+	"soniq/internal/protocol/sip/guard"
 	"soniq/internal/telephony/call"
+	"soniq/internal/telephony/pbx/admission"
+	"soniq/internal/telephony/pbx/calltrace"
+	"soniq/internal/telephony/pbx/cause"
+	"soniq/internal/telephony/pbx/pendingrelease"
 )
 
-// Records writes calls to the database. Package call implements it.
-type Records interface {
+// Store writes calls to the database. Package call implements it.
+type Store interface {
 	Begin(ctx context.Context, n call.New) error
-	// WaitDurable returns when all earlier writes are on disk.
-	WaitDurable(ctx context.Context) error
 	// BeginAsync is Begin without waiting. Later writes come after it. It calls then once with the result; then must
 	// not block.
 	BeginAsync(ctx context.Context, n call.New, then func(error))
 	Change(ctx context.Context, c call.Change) error
 	// ChangeAsync is Change without waiting. Later writes come after it. wait returns the result.
 	ChangeAsync(ctx context.Context, c call.Change) (wait func() error)
+	End(ctx context.Context, e call.Ended) error
+}
+
+// Journal makes beginnings and answers durable before their commit. Package call implements it.
+type Journal interface {
 	// JournalBegin and JournalChange keep a beginning or an answer in the journal, where the next start finds it
 	// after a kill, until settle is called. If ok is false, the caller has to wait for the commit.
 	JournalBegin(n call.New) (settle func(), ok bool)
 	JournalChange(c call.Change) (settle func(), ok bool)
 	// JournalDialogs adds to a change in the journal the state that a restart needs.
 	JournalDialogs(c call.Change) (settle func(), ok bool)
-	End(ctx context.Context, e call.Ended) error
+	// WaitDurable returns when all earlier writes are on disk.
+	WaitDurable(ctx context.Context) error
+}
+
+// Timelines stores the timelines of calls that have ended. Package call implements it.
+type Timelines interface {
 	WriteTimelines(ctx context.Context, all []call.CallTimeline) error
+}
+
+// Recordings stores the results of recordings. Package recording implements it.
+type Recordings interface {
 	Recorded(ctx context.Context, org, callID, id string, a call.Audio, then call.OnRecorded) error
 }
 
@@ -41,49 +60,70 @@ type Records interface {
 // listener is not transcribed.
 type LiveTranscriber interface {
 	// Listen starts with a call whose recording is written at path.
-	Listen(org, callID, path string, c media.RecordConfig) func(media.Chunk)
+	Listen(org, callID, path string, c record.Config) func(record.Chunk)
 	// End marks the end of the call's audio.
 	End(org, callID string)
 }
 
 // Config holds the dependencies and settings of a Switch.
 type Config struct {
-	Directory        Directory
-	Records          Records
-	Media            *media.Engine
-	Files            call.Files
-	LiveTranscriber  LiveTranscriber // nil: no live transcription
-	Speaker          Speaker         // nil: no speech synthesis
-	Audio            Audio           // nil: no audio files
-	OnRecorded       call.OnRecorded
-	RecoverRecording call.RecoverRecording // completes a recording that a crash left unfinished
-	// CallerName returns the display name of an external caller who sends no name; empty if unknown. nil disables it.
-	// Every such call waits for it.
-	CallerName func(ctx context.Context, org, number string) string
-	// Verify checks the PASSporTs of a call from a trunk (RFC 8224). Every such call waits for it; it has to limit
-	// its own time. nil disables it.
-	Verify func(ctx context.Context, signatures []string, from, to string) stir.Result
-	// RecordingQuota returns the API error if an organisation has reached its limit of recordings. nil: no limit.
-	RecordingQuota func(ctx context.Context, org string) error
-	// Attend returns the script for a target; nil if there is none. With a nil Attend, calls reach phones only.
-	Attend func(l Handoff) Script
-	OnRing func(r Ring) // called for every user that a call rings; must not block; may be nil
+	Directory
+	Records
+	Sounds
+	Routing
 	// Streams publishes the live quality of calls; nil disables it.
 	Streams Streams
 	Log     *slog.Logger
-	Now     func() time.Time
+	Clock   clock.Clock // nil: the machine's
 
 	// MediaTimeout is the time without RTP after which a leg is probed by re-INVITE; 0 disables it.
 	MediaTimeout time.Duration
+
+	CallLimits admission.Limits // calls in progress at once
 
 	RingTimeout time.Duration // 0: 60 s
 	MaxDuration time.Duration // 0: 4 h
 }
 
+// Directory finds callers, callees and the routes to external numbers.
+type Directory struct {
+	Identity Identity
+	Routes   Routes
+	Outbound Outbound
+}
+
+// Records stores what happens in calls.
+type Records struct {
+	Store            Store
+	Journal          Journal
+	Timelines        Timelines
+	Recordings       Recordings
+	Files            call.Files
+	OnRecorded       call.OnRecorded
+	RecoverRecording call.RecoverRecording // completes a recording that a crash left unfinished
+	StorageQuota     StorageQuota
+}
+
+// Sounds has the media of calls: streams, live transcription, speech and audio files.
+type Sounds struct {
+	Media           *media.Engine
+	LiveTranscriber LiveTranscriber // nil: no live transcription
+	Speaker         Speaker         // nil: no speech synthesis
+	Audio           Audio           // nil: no audio files
+}
+
+// Routing decides about incoming calls beyond the directory.
+type Routing struct {
+	CallerNames CallerNames
+	Verifier    Verifier // nil: calls are not verified
+	Scripts     Scripts
+}
+
 // Switch runs the calls of the node. It implements sip.Handler.
 type Switch struct {
 	Config
-	server *sip.Server
+	server        *sip.Server
+	ringObservers []RingObserver
 
 	running     sync.WaitGroup
 	writing     context.Context // failed writes are tried again until it ends
@@ -94,17 +134,18 @@ type Switch struct {
 	ending         map[string]*liveCall // ended calls with unwritten timelines
 	draining       bool
 	stats          counters
-	admission      admission
-	timelinePacer  sip.RateLimiter
+	admission      admission.Gate
+	shares         admission.Calls
+	timelinePacer  guard.RateLimiter
 	emergencyCalls atomic.Int64 // number of emergency calls that a shutdown waits for
-	archive        timelineArchive
+	archive        calltrace.Archive[*liveCall]
 	disconnected   disconnectedLegs
-	releases       pendingReleases
+	releases       pendingrelease.Users
 
-	earlyTraces earlyTraces
+	earlyTraces calltrace.Early
 	dialogs     sync.Map // *sip.Leg to *leg
 	byCallID    sync.Map // SIP Call-ID to *leg
-	tones       sync.Map // country to *media.Clip with its ringing tone
+	tones       sync.Map // country to *clip.Clip with its ringing tone
 }
 
 type counters struct{ started, answered, failed, gated atomic.Int64 }
@@ -130,19 +171,24 @@ func New(c Config) *Switch {
 	if c.MaxDuration == 0 {
 		c.MaxDuration = defaultMaxDuration
 	}
+	c.Clock = clock.OrSystem(c.Clock)
+	wiring.Check(c, "LiveTranscriber", "Speaker", "Audio", "Streams", "Verifier")
 	s := &Switch{Config: c, calls: map[string]*liveCall{}, ending: map[string]*liveCall{}}
 	s.writing, s.stopWriting = context.WithCancel(context.Background())
 	s.timelinePacer.Interval = time.Second / timelinesPerSecond
-	s.archive = timelineArchive{log: c.Log, write: s.writeTimelines, drop: s.forgetCall}
+	s.archive = calltrace.NewArchive(c.Log, s.writeTimelines, s.forgetCall)
 	return s
 }
+
+// now returns the current time.
+func (s *Switch) now() time.Time { return s.Clock.Now() }
 
 // Serve sets the SIP server that the switch places calls through. The server calls it before the first call arrives.
 func (s *Switch) Serve(server *sip.Server) { s.server = server }
 
 // Open starts to admit new calls. Until then they get 503 with Retry-After, because a starting node first continues
 // its old calls.
-func (s *Switch) Open() { s.admission.open.Store(true) }
+func (s *Switch) Open() { s.admission.Start() }
 
 // Invite handles a new call, which runs on a goroutine of its own. Calls are refused with 503 if too many are being
 // set up.
@@ -151,19 +197,19 @@ func (s *Switch) Invite(ctx context.Context, in *sip.Inbound) {
 		return
 	}
 	urgent := false
-	if !s.admission.admit() {
-		if urgent = maybeEmergency(in) && s.admission.admitUrgent(); !urgent {
+	if !s.admission.Admit() {
+		if urgent = maybeEmergency(in) && s.admission.AdmitUrgent(); !urgent {
 			rejectOverloaded(in)
 			return
 		}
 	}
-	c := s.newCall(call.New{ID: db.NewID("call"), StartedAt: s.Now()})
+	c := s.newCall(call.New{ID: db.NewID("call"), StartedAt: s.now()})
 	c.urgent = urgent
 	c.a = c.newLeg("caller")
 	c.a.in, c.a.sip = in, in.Leg()
 	in.Listen(c.a.deliver)
 	if !s.register(c) && !s.registerUrgent(c, in) { // the call arrived when the shutdown began
-		s.admission.done()
+		s.admission.Done()
 		in.Reject(503, "the server is shutting down", retryAfter)
 		return
 	}
@@ -185,7 +231,7 @@ func (s *Switch) runCall(ctx context.Context, c *liveCall, begin func(ctx contex
 	delete(s.calls, c.id)
 	s.ending[c.id] = c
 	s.mu.Unlock()
-	c.writes.drain(s.writing)
+	c.writes.Drain(s.writing)
 	c.releaseMemory()
 	s.awaitFinalMessages(c)
 }
@@ -255,7 +301,7 @@ func (s *Switch) Active() int {
 // Stats returns the counters.
 func (s *Switch) Stats() Stats {
 	return Stats{Started: s.stats.started.Load(), Answered: s.stats.answered.Load(), Failed: s.stats.failed.Load(),
-		Refused: s.stats.gated.Load(), TurnedAway: s.admission.refused.Load(), Active: s.Active()}
+		Refused: s.stats.gated.Load(), TurnedAway: s.admission.TurnedAway(), Active: s.Active()}
 }
 
 // Drain waits until the calls in progress end by themselves. When ctx ends, it hangs up the others, except emergency
@@ -292,17 +338,44 @@ func (s *Switch) shutDown() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.calls {
-		c.inbox.push(message{run: func(context.Context) {
+		c.inbox.Push(message{run: func(context.Context) {
 			if l := c.emergencyLeg(); l != nil {
 				c.sw.Log.Warn("the shutdown waits for an emergency call", "call", c.id, "org", c.new.Org)
 				s.emergencyCalls.Add(1)
 				l.onOver = append(l.onOver, func() { s.emergencyCalls.Add(-1) })
 				return
 			}
-			c.hangUpAll(call.Outcome{Reason: "shutdown", HangupBy: "system"}, normalUnspec)
+			c.hangUpAll(call.Outcome{Reason: "shutdown", HangupBy: "system"}, cause.NormalUnspec)
 		}})
 	}
 }
 
 // finalWriteWait is the time that a shutdown allows for writes after the last emergency call has ended.
 const finalWriteWait = 5 * time.Second
+
+// HasPendingRelease reports whether a call to the user is not fully released here. That is the case if the user is
+// about to be rung, or if a phone rings, talks, or has not yet answered our CANCEL or BYE. The next INVITE could
+// overtake that message. The wait for a silent phone ends after maxReleaseWait.
+func (s *Switch) HasPendingRelease(user string) bool { return s.releases.Has(user) }
+
+// retryAfter is the Retry-After value of a 503 response to a call that is refused for overload or shutdown.
+const retryAfter = 2 * time.Second
+
+// rejectOverloaded refuses a call with 503 and Retry-After (RFC 3261 §21.5.4) before it costs anything. It does not
+// affect calls in progress.
+func rejectOverloaded(in *sip.Inbound) {
+	in.Listen(func(sip.Event) {})
+	in.Reject(503, "the server has reached its limit of calls", retryAfter)
+}
+
+// growStack grows the goroutine's stack once to the size that a call needs. Otherwise the stack would grow in steps,
+// with a copy each time.
+//
+//go:noinline
+func growStack() {
+	var room [6 << 10]byte
+	touch(&room)
+}
+
+//go:noinline
+func touch(*[6 << 10]byte) {}

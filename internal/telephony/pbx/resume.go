@@ -6,10 +6,16 @@ import (
 	"net/netip"
 	"time"
 
-	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/sdp"
 	"soniq/internal/protocol/sip"
 	"soniq/internal/telephony/call"
+	"soniq/internal/telephony/pbx/cause"
 )
+
+// callResume is the interruption of a call by a restart.
+type callResume struct {
+	interruption *interruption // set after a crash, until both sides are back
+}
 
 // Continuation of calls after a restart: the dialogs and media sessions of both sides. The media moves to new ports,
 // which both sides get by re-INVITE.
@@ -24,7 +30,7 @@ type suspendedCall struct {
 type savedLeg struct {
 	ID      string
 	Dialog  sip.DialogState
-	Session media.SessionState
+	Session sdp.SessionState
 	Via     netip.Addr
 	Caller  Caller
 	Trunk   string
@@ -100,6 +106,7 @@ func (s *Switch) Resume(ctx context.Context, all []call.ResumableCall, died time
 			continue
 		}
 		carried[c.id] = true
+		c.countAlways()
 		delay := time.Duration(i) * resumePace
 		s.startCall(ctx, c, func(context.Context) { c.after(delay, c.reofferMedia) })
 	}
@@ -119,7 +126,7 @@ func (s *Switch) restoreCall(ctx context.Context, x call.ResumableCall, died tim
 	c.heldSince, c.agent, c.transferredTo, c.machine = x.State.HeldSince, x.State.Agent, x.State.TransferredTo, x.State.Machine
 	c.caller = Caller{Org: x.New.Org, Sandbox: x.New.Sandbox, UserID: x.New.UserID, DeviceID: x.New.DeviceID}
 	var err error
-	if c.policy, err = s.Directory.Policy(ctx, x.New.Org); err != nil {
+	if c.policy, err = s.Identity.Policy(ctx, x.New.Org); err != nil {
 		return nil, err
 	}
 	if c.a, err = c.restoreLeg(ctx, k.A, x); err != nil {
@@ -129,11 +136,11 @@ func (s *Switch) restoreCall(ctx context.Context, x call.ResumableCall, died tim
 	if k.Led != nil {
 		since = latest(c.a.answered, c.started)
 	} else if c.b, err = c.restoreLeg(ctx, k.B, x); err != nil {
-		c.hangUp(c.a, sip.Reason{Q850: tempFailure})
+		c.hangUp(c.a, sip.Reason{Q850: cause.TempFailure})
 		c.a.stream.Close()
 		return nil, err
 	}
-	c.afterWhileActive(max(c.maxDuration()-s.Now().Sub(since), time.Second), c.maxDurationReached)
+	c.afterWhileActive(max(c.maxDuration()-s.now().Sub(since), time.Second), c.maxDurationReached)
 	c.interruption = &interruption{at: died, recordings: x.Recordings, consent: x.State.Consent, handoff: k.Led}
 	return c, nil
 }
@@ -148,9 +155,11 @@ func (c *liveCall) restoreLeg(ctx context.Context, k savedLeg, x call.ResumableC
 			l.heldPeer, l.heldAPI = s.HeldBy == "peer", s.HeldBy == "api"
 		}
 	}
-	l.emergency = c.wasEmergency(l)
+	if l.emergency = c.wasEmergency(l); l.emergency {
+		c.protect()
+	}
 	var err error
-	if l.stream, err = c.sw.openStream(c.a, k.Via); err != nil {
+	if l.stream, err = c.openStream(c.a, k.Via); err != nil {
 		return nil, err
 	}
 	if l.session, err = l.stream.RestoreSession(k.Session); err != nil {
@@ -162,8 +171,9 @@ func (c *liveCall) restoreLeg(ctx context.Context, k savedLeg, x call.ResumableC
 		l.restarted.lostTransport = k.Dialog.Transport
 	}
 	if l.trunkID != "" && l.caller.UserID == "" {
-		if k.Dialog.Credentials, err = c.sw.Directory.Login(ctx, c.new.Org, l.trunkID); err != nil {
-			c.sw.Log.Warn("credentials of a trunk not read; its call will end if the trunk challenges the re-INVITE", "call", c.id, "org", c.new.Org, "err", err)
+		if k.Dialog.Credentials, err = c.sw.Outbound.Login(ctx, c.new.Org, l.trunkID); err != nil {
+			c.sw.Log.Warn("credentials of a trunk not read; its call will end if the trunk challenges the re-INVITE", "call", c.id, "org",
+				c.new.Org, "err", err)
 		}
 	}
 	if l.sip, err = c.sw.server.Restore(k.Dialog, l.deliver); err != nil {
@@ -172,7 +182,7 @@ func (c *liveCall) restoreLeg(ctx context.Context, k savedLeg, x call.ResumableC
 	}
 	c.sw.indexLeg(l)
 	if l.trunkID != "" && l.caller.UserID == "" {
-		l.release = append(l.release, c.sw.Directory.Resume(c.new.Org, l.trunkID, l.answered, c.preemptFor(l)))
+		l.release = append(l.release, c.sw.Outbound.Resume(c.new.Org, l.trunkID, l.answered, c.preemptFor(l)))
 	}
 	return l, nil
 }
@@ -183,11 +193,7 @@ func (c *liveCall) preemptFor(l *leg) func() {
 	if l.emergency {
 		return nil
 	}
-	return func() {
-		c.inbox.push(message{run: func(context.Context) {
-			c.hangUpAll(call.Outcome{Reason: "blocked", HangupBy: "system", Q850: preemption}, preemption)
-		}})
-	}
+	return func() { c.inbox.Push(message{run: func(context.Context) { c.endPreempted() }}) }
 }
 
 // reofferMedia sends both sides a re-INVITE with the new media address. A side that does not answer has hung up
@@ -210,7 +216,7 @@ func (c *liveCall) reofferMedia(ctx context.Context) {
 
 // reofferLeg sends the re-INVITE to one side. After the last answer the call continues.
 func (c *liveCall) reofferLeg(l *leg) {
-	c.offerMedia(l, l.session.LocalMedia(), func(ctx context.Context, _ media.Description, err error) {
+	c.offerMedia(l, l.session.LocalMedia(), func(ctx context.Context, _ sdp.Description, err error) {
 		if c.interruption == nil || c.done {
 			return
 		}
@@ -247,7 +253,7 @@ func (c *liveCall) rerunScript(ctx context.Context, to *Handoff) {
 
 // endNotResumed ends the call that a crash interrupted.
 func (c *liveCall) endNotResumed() {
-	c.hangUpAll(call.Outcome{Reason: "node_crash", HangupBy: "system"}, tempFailure)
+	c.hangUpAll(call.Outcome{Reason: "node_crash", HangupBy: "system"}, cause.TempFailure)
 }
 
 // continueRecordings continues the recordings. The interruption is silence in the file.

@@ -2,19 +2,25 @@ package pbx
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/netip"
 	"runtime"
 	"time"
 
+	"soniq/internal/platform/limit"
 	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/sdp"
 	"soniq/internal/protocol/sip"
+	"soniq/internal/protocol/sip/sipmsg"
 	"soniq/internal/telephony/call"
+	"soniq/internal/telephony/pbx/admission"
+	"soniq/internal/telephony/pbx/cause"
 )
 
 // setUp routes a new call, rings, and writes its row while the phones ring.
 func (c *liveCall) setUp(ctx context.Context) {
-	leave := c.sw.admission.done
+	leave := c.sw.admission.Done
 	defer func() { leave() }()
 	to, refusal, err := c.route(ctx)
 	if err != nil {
@@ -28,18 +34,18 @@ func (c *liveCall) setUp(ctx context.Context) {
 		c.rejectNotEmergency()
 		return
 	}
+	if to.isEmergency() || isEmergencyRefusal(refusal) {
+		c.protect()
+	}
+	if refusal == nil {
+		refusal = c.enterLimits()
+	}
 	if refusal == nil {
 		refusal = c.openMedia()
 	}
 	if refusal != nil {
-		c.sw.stats.gated.Add(1)
 		to.release()
-		c.begin(ctx)
-		if isEmergencyRefusal(refusal) {
-			c.announceUnavailable(refusal)
-			return
-		}
-		c.reject(refusal.Status, refusal.Phrase, call.Outcome{Reason: refusal.Reason, HangupBy: "system", SIPStatus: refusal.Status})
+		c.refuse(ctx, refusal)
 		return
 	}
 	if to.script != nil {
@@ -47,18 +53,65 @@ func (c *liveCall) setUp(ctx context.Context) {
 		return
 	}
 	c.sw.indexLeg(c.a)
+	if to.isEmergency() {
+		c.beginInBackground(ctx)
+	}
 	c.newInboundDial(to).start(ctx, c.ringTimeoutFor(to))
-	switch {
-	case c.done || c.began:
-	case to.isEmergency():
-		if !c.begin(ctx) && !c.keepEmergencyCall(ctx) {
-			c.endNotWritten()
-		}
-	default:
+	if !c.done && !c.began {
 		runtime.Gosched() // lets the INVITE leave before the row is written
 		c.insertAsync(ctx, leave)
 		leave = func() {}
 	}
+}
+
+// refuse writes the call and refuses it.
+func (c *liveCall) refuse(ctx context.Context, r *Refusal) {
+	c.sw.stats.gated.Add(1)
+	if isEmergencyRefusal(r) {
+		c.beginInBackground(ctx)
+		c.announceUnavailable(r)
+		return
+	}
+	c.begin(ctx)
+	wait := time.Duration(0)
+	if r.Limit != nil && r.Status == 503 {
+		wait = retryAfter
+	}
+	c.rejectAfter(r.Status, r.Phrase, wait, call.Outcome{Reason: r.Reason, HangupBy: "system", SIPStatus: r.Status})
+}
+
+// enterLimits counts the call for its device, user and organisation. An emergency call passes every limit.
+func (c *liveCall) enterLimits() *Refusal {
+	if c.protected.Load() {
+		c.countAlways()
+		return nil
+	}
+	if full := c.sw.shares.Enter(c.partiesCounted(), c.sw.CallLimits); full != nil {
+		r := &Refusal{Status: 486, Phrase: full.Error(), Reason: "blocked", Limit: full.Limit}
+		c.limited(r)
+		return r
+	}
+	c.counted = true
+	return nil
+}
+
+// countAlways counts a call to which no limit applies.
+func (c *liveCall) countAlways() {
+	c.sw.shares.EnterAlways(c.partiesCounted())
+	c.counted = true
+}
+
+// leaveLimits ends the count of the call.
+func (c *liveCall) leaveLimits() {
+	if c.counted {
+		c.sw.shares.Leave(c.partiesCounted())
+		c.counted = false
+	}
+}
+
+// partiesCounted returns the parties that placed the call. They do not change.
+func (c *liveCall) partiesCounted() admission.Parties {
+	return admission.Parties{Device: c.new.DeviceID, User: c.new.UserID, Org: c.new.Org}
 }
 
 // rejectNotEmergency refuses, like other calls under overload, a call that was admitted as possible emergency call
@@ -73,18 +126,7 @@ func (c *liveCall) rejectNotEmergency() {
 func (c *liveCall) endNotWritten() {
 	o := call.Outcome{Reason: "no_route", HangupBy: "system", SIPStatus: 503}
 	c.reject(503, "Service Unavailable", o)
-	c.hangUpAll(o, tempFailure)
-}
-
-// keepEmergencyCall continues an emergency call whose row could not be written. The write is tried again during the
-// call.
-func (c *liveCall) keepEmergencyCall(ctx context.Context) bool {
-	if c.new.Org == "" {
-		return false
-	}
-	n := c.new
-	c.writes.write(ctx, "begin", func(ctx context.Context) error { return c.sw.Records.Begin(ctx, n) })
-	return true
+	c.hangUpAll(o, cause.TempFailure)
 }
 
 // ringTimeoutFor returns the ring time of a destination. It may be shorter if a script follows.
@@ -97,8 +139,8 @@ func (c *liveCall) ringTimeoutFor(to resolvedDestination) time.Duration {
 
 // newInboundDial returns the dial for the called party.
 func (c *liveCall) newInboundDial(to resolvedDestination) *forkedDial {
-	h := &forkedDial{c: c, role: "callee", to: to, direct: true, maxForwards: max(c.a.in.MaxForwards-1, 1), diversion: c.a.in.Diversion, passports: c.a.passports(),
-		from:      sip.Address{Display: c.new.FromName, URI: sip.URI{User: c.new.From}},
+	h := &forkedDial{c: c, role: "callee", to: to, direct: true, maxForwards: max(c.a.in.MaxForwards-1, 1), diversion: c.a.in.Diversion,
+		passports: c.a.passports(), from: sipmsg.Address{Display: c.new.FromName, URI: sipmsg.URI{User: c.new.From}},
 		anonymous: c.new.From == call.Anonymous, offer: c.calleeOffer}
 	if to.user != nil {
 		h.role = "agent"
@@ -119,7 +161,7 @@ func (c *liveCall) begin(ctx context.Context) bool {
 	}
 	c.awaitTrying()
 	c.began = true // set even if it fails: only the database's answer may be lost, and ending a missing call is harmless
-	if err := c.sw.Records.Begin(ctx, c.new); err != nil {
+	if err := c.sw.Store.Begin(ctx, c.new); err != nil {
 		c.sw.Log.Error("call not written", "call", c.id, "org", c.new.Org, "err", err)
 		return false
 	}
@@ -136,8 +178,13 @@ func (c *liveCall) awaitTrying() {
 
 // reject refuses the caller and ends the call.
 func (c *liveCall) reject(status int, phrase string, o call.Outcome) {
+	c.rejectAfter(status, phrase, 0, o)
+}
+
+// rejectAfter is reject with Retry-After; 0 sends none.
+func (c *liveCall) rejectAfter(status int, phrase string, wait time.Duration, o call.Outcome) {
 	if c.a != nil && c.a.in != nil && !c.a.over {
-		c.a.in.Reject(status, phrase, 0)
+		c.a.in.Reject(status, phrase, wait)
 		c.markLegEnded(c.a, o.Reason, status)
 	}
 	c.end(o)
@@ -146,8 +193,8 @@ func (c *liveCall) reject(status int, phrase string, o call.Outcome) {
 // openMedia opens the caller's stream and reads the caller's offer.
 func (c *liveCall) openMedia() (r *Refusal) {
 	var err error
-	if c.a.stream, err = c.sw.openStream(nil, c.a.via()); err != nil {
-		return &Refusal{Status: 503, Phrase: "no media ports are free", Reason: "carrier_error"}
+	if c.a.stream, err = c.openStream(nil, c.a.via()); err != nil {
+		return noStreamRefusal(err)
 	}
 	c.a.session = c.a.stream.NewSession(profileOf(c.a.in.Transport, c.a.caller.SRTP))
 	if c.a.in.Offer == nil { // RFC 3261 §13.2.1: late offer; our offer is sent in the 200
@@ -159,16 +206,53 @@ func (c *liveCall) openMedia() (r *Refusal) {
 	return nil
 }
 
-// openStream opens the stream of a leg whose signalling comes from via. If possible it uses the packet loop of the
-// leg beside, to which it will be bridged. A leg with IPv6 gets an IPv6 address.
-func (s *Switch) openStream(beside *leg, via netip.Addr) (*media.Stream, error) {
+// noStreamRefusal returns the refusal of a call without a stream.
+func noStreamRefusal(err error) *Refusal {
+	if errors.Is(err, media.ErrShare) {
+		return &Refusal{Status: 503, Phrase: "the organisation uses its share of the RTP ports; end calls, or raise --org-share",
+			Reason: "carrier_error", Limit: limit.StreamShare}
+	}
+	return &Refusal{Status: 503, Phrase: "no media ports are free", Reason: "carrier_error", Limit: limit.Streams}
+}
+
+// openStream opens the stream of a leg whose signalling comes from via, under the share of the call's organisation. An
+// emergency call takes the stream of another call if none is free.
+func (c *liveCall) openStream(beside *leg, via netip.Addr) (*media.Stream, error) {
+	claim := media.Claim{Owner: c.new.Org, Use: media.NewCall}
+	switch {
+	case c.protected.Load():
+		claim.Use = media.Emergency
+	case c.restored || !c.answered.IsZero():
+		claim.Use = media.Continued
+	default:
+		claim.Alone = c.sw.Identity.IsAlone(context.Background())
+	}
+	stream, err := openWith(c.sw.Media.For(claim), beside, via)
+	if err != nil && c.protected.Load() {
+		stream, err = c.openByPreemption(claim, beside, via, err)
+	}
+	if err != nil {
+		c.limited(noStreamRefusal(err))
+	}
+	return stream, err
+}
+
+// limited counts the refusal of a stream and adds it to the timeline.
+func (c *liveCall) limited(r *Refusal) {
+	r.Limit.Refuse()
+	c.addEntry("call.limited", nil, detail{"limit": r.Limit.Name, "sip_status": r.Status})
+}
+
+// openWith opens a stream. If possible it uses the packet loop of the leg beside, to which it will be bridged. A leg
+// with IPv6 gets an IPv6 address.
+func openWith(o media.Opener, beside *leg, via netip.Addr) (*media.Stream, error) {
 	switch {
 	case via.Is6() && !via.Is4In6():
-		return s.Media.OpenOn(netip.IPv6Unspecified(), ownAddress(via))
+		return o.OpenOn(netip.IPv6Unspecified(), ownAddress(via))
 	case beside != nil && beside.stream != nil && beside.stream.Local().Addr().Is4():
-		return s.Media.OpenPeer(beside.stream)
+		return o.OpenPeer(beside.stream)
 	}
-	return s.Media.Open()
+	return o.Open()
 }
 
 // ownAddress returns the local address for packets to another address; zero if unknown.
@@ -183,18 +267,18 @@ func ownAddress(to netip.Addr) netip.Addr {
 
 func refusalOf(err error) *Refusal {
 	r := &Refusal{Status: 488, Phrase: "no codec of the offer is supported", Reason: "carrier_error"}
-	if e, ok := err.(*media.SDPError); ok {
+	if e, ok := err.(*sdp.Error); ok {
 		r.Status, r.Phrase = e.Status, e.Reason
 	}
 	return r
 }
 
 // calleeOffer returns the offer to the called side: the caller's codecs first, then those we can transcode.
-func (c *liveCall) calleeOffer() media.LocalMedia {
+func (c *liveCall) calleeOffer() sdp.LocalMedia {
 	if c.a.in.Offer == nil {
-		return media.LocalOffer()
+		return sdp.LocalOffer()
 	}
-	return media.RelayedOffer(c.a.offer)
+	return sdp.RelayedOffer(c.a.offer)
 }
 
 // passRinging relays ringing to the caller, with early media if only one phone rings.
@@ -217,12 +301,12 @@ func (c *liveCall) passRinging(l *leg, e sip.Provisional) {
 
 // connectEarlyMedia connects media before the answer, so that the caller hears the other side's audio. The leg's
 // session stays open, because the answer in the 200 may differ.
-func (c *liveCall) connectEarlyMedia(l *leg, sdp []byte) bool {
-	if l.phone != nil && profileOf(l.phone.Binding.Transport, "").Security == media.WebRTC {
+func (c *liveCall) connectEarlyMedia(l *leg, body []byte) bool {
+	if l.phone != nil && profileOf(l.phone.Binding.Transport, "").Security == sdp.WebRTC {
 		return false
 	}
 	preview := *l.session
-	answer, err := preview.ReceiveAnswer(sdp)
+	answer, err := preview.ReceiveAnswer(body)
 	if err != nil || c.answerCaller(answer) != nil {
 		return false
 	}
@@ -232,8 +316,8 @@ func (c *liveCall) connectEarlyMedia(l *leg, sdp []byte) bool {
 }
 
 // answerCaller creates our answer to the caller's offer.
-func (c *liveCall) answerCaller(answer media.Description) error {
-	m, err := media.RelayedAnswer(c.a.offer, answer)
+func (c *liveCall) answerCaller(answer sdp.Description) error {
+	m, err := sdp.RelayedAnswer(c.a.offer, answer)
 	if err != nil {
 		return err
 	}
@@ -255,5 +339,5 @@ func (c *liveCall) unanswered(ctx context.Context, to resolvedDestination, e sip
 		c.runScript(ctx, *next, c.a)
 		return
 	}
-	c.reject(statusForCaller(e.Status), e.Reason, outcomeOf(e.Status, e.Q850))
+	c.reject(cause.StatusForCaller(e.Status), e.Reason, cause.Outcome(e.Status, e.Q850))
 }

@@ -5,10 +5,19 @@ import (
 	"time"
 
 	"soniq/internal/platform/event"
-	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/clip"
+	"soniq/internal/protocol/media/sdp"
 	"soniq/internal/protocol/sip"
 	"soniq/internal/telephony/call"
+	"soniq/internal/telephony/pbx/cause"
 )
+
+// callTransfer is the latest transfer of a call.
+type callTransfer struct {
+	transfer      *transfer
+	transferredTo string          // target of the last completed transfer
+	detachedLegs  []call.LegState // final rows of legs that moved to another call
+}
 
 // transfer connects the transferee with the target in place of the transferor (terms of RFC 5589).
 type transfer struct {
@@ -21,7 +30,8 @@ type transfer struct {
 	dial             *forkedDial
 	user             *Destination // user that is rung; nil for external numbers
 	targetRang       bool
-	refer            *sip.Refer   // set if a phone asked for it
+	refer            *sip.Refer   // set if a phone or a peer asked for it
+	trunk            *TrunkIn     // set if a peer asked for it
 	reply            commandReply // set if a command asked for it; sent on ringing or failure
 	hideCaller       bool         // no screen pop with the caller at the target
 	completeOnAnswer bool         // complete on answer, because the transferor has hung up
@@ -49,7 +59,7 @@ func (t *transfer) allowed() []string {
 }
 
 // loopClipFor returns the clip that a side of a transfer hears while it waits.
-func (t *transfer) loopClipFor(l *leg) *media.Clip {
+func (t *transfer) loopClipFor(l *leg) *clip.Clip {
 	switch {
 	case !t.running() && !t.returning:
 		return nil
@@ -77,7 +87,7 @@ func (c *liveCall) startTransfer(ctx context.Context, x call.Transfer, done comm
 		return
 	}
 	t := &transfer{c: c, onFail: x.OnFail, transferee: c.far(), transferor: c.near(), reply: done, hideCaller: x.NoScreenPop,
-		state: call.TransferState{Mode: "blind", To: x.To, Status: "started", StartedAt: c.sw.Now()}}
+		state: call.TransferState{Mode: "blind", To: x.To, Status: "started", StartedAt: c.sw.now()}}
 	if x.Warm {
 		t.state.Mode = "warm"
 	}
@@ -96,13 +106,9 @@ func (c *liveCall) resolveTransfer(t *transfer, from, to string, timeout time.Du
 	if caller.Org == "" {
 		caller = c.caller
 	}
-	caller.ShowNumber, caller.Program = from, t.refer == nil
+	caller.ShowNumber, caller.Program = from, t.refer == nil || t.trunk != nil
 	c.runAsync(routeTimeout, func(ctx context.Context) func(context.Context) {
-		find := c.sw.resolveDestination
-		if t.state.Mode == "warm" { // a consultation rings the user's phones whatever the user's rules say
-			find = c.sw.resolveForConsultation
-		}
-		r, refusal, err := find(ctx, caller, to)
+		r, refusal, err := t.find(ctx, caller, to)
 		return func(ctx context.Context) {
 			if c.transfer != t || !t.running() {
 				r.release()
@@ -111,6 +117,17 @@ func (c *liveCall) resolveTransfer(t *transfer, from, to string, timeout time.Du
 			t.resolved(ctx, r, refusal, err, timeout)
 		}
 	})
+}
+
+// find resolves the target of a transfer.
+func (t *transfer) find(ctx context.Context, from Caller, to string) (resolvedDestination, *Refusal, error) {
+	switch {
+	case t.trunk != nil:
+		return t.c.sw.resolveForPeer(ctx, *t.trunk, from, to)
+	case t.state.Mode == "warm": // a consultation rings the user's phones whatever the user's rules say
+		return t.c.sw.resolveForConsultation(ctx, from, to)
+	}
+	return t.c.sw.resolveDestination(ctx, from, to)
 }
 
 // confirmTime is the longest wait of a command for the first ring. Some phones ring late, or answer without ringing.
@@ -176,7 +193,7 @@ func (c *liveCall) writeTransfer(ctx context.Context, t *transfer) {
 	s := t.state
 	c.addEntry("transfer."+s.Status, t.target, detail{"to": s.To, "mode": s.Mode})
 	c.change(ctx, event.CallTransfer{CallID: c.id, Mode: s.Mode, To: s.To, Status: s.Status, TargetLegID: s.TargetLegID,
-		FailureReason: s.FailureReason, SIPStatus: s.SIPStatus, At: at(c.sw.Now())})
+		FailureReason: s.FailureReason, SIPStatus: s.SIPStatus, At: at(c.sw.now())})
 }
 
 func (t *transfer) ringing(l *leg, e sip.Provisional) {
@@ -194,7 +211,7 @@ func (t *transfer) ringing(l *leg, e sip.Provisional) {
 }
 
 // answered handles the target's answer: a blind transfer is complete, a warm one becomes a consultation.
-func (t *transfer) answered(ctx context.Context, l *leg, _ media.Description) {
+func (t *transfer) answered(ctx context.Context, l *leg, _ sdp.Description) {
 	t.target, t.dial = l, nil
 	t.state.TargetLegID = &l.id
 	t.c.endSupervisionOf(ctx, l.caller.UserID)
@@ -213,7 +230,7 @@ func (t *transfer) answered(ctx context.Context, l *leg, _ media.Description) {
 // failed ends a transfer whose target did not answer, and continues as on_fail requires.
 func (t *transfer) failed(ctx context.Context, e sip.Failed) {
 	t.dial = nil
-	t.finish("failed", outcomeOf(e.Status, e.Q850).Reason, e.Status)
+	t.finish("failed", cause.Outcome(e.Status, e.Q850).Reason, e.Status)
 	if t.refer != nil {
 		t.refer.Notify(e.Status, e.Reason)
 	}
@@ -224,7 +241,7 @@ func (t *transfer) failed(ctx context.Context, e sip.Failed) {
 
 // finish sets the final status of the transfer.
 func (t *transfer) finish(status, reason string, sipStatus int) {
-	now := t.c.sw.Now()
+	now := t.c.sw.now()
 	t.state.Status, t.state.FinishedAt, t.state.FailureReason = status, &now, optional(reason)
 	if sipStatus != 0 {
 		t.state.SIPStatus = &sipStatus
@@ -236,7 +253,7 @@ func (t *transfer) finish(status, reason string, sipStatus int) {
 func (c *liveCall) afterFailure(ctx context.Context, t *transfer) {
 	switch {
 	case t.onFail == "hangup":
-		c.hangUpAll(call.Outcome{Reason: "transfer", HangupBy: "system"}, normalClearing)
+		c.hangUpAll(call.Outcome{Reason: "transfer", HangupBy: "system"}, cause.NormalClearing)
 	case t.onFail == "voicemail" && t.user != nil && c.toVoicemail(ctx, t):
 	case t.transferor.up():
 		c.unholdByOffer(t.transferee)
@@ -251,7 +268,7 @@ func (c *liveCall) afterFailure(ctx context.Context, t *transfer) {
 func (c *liveCall) ringBack(ctx context.Context, t *transfer) {
 	user := t.transferor.caller
 	nobody := func(context.Context, sip.Failed) {
-		c.hangUpAll(call.Outcome{Reason: "transfer", HangupBy: "system"}, normalClearing)
+		c.hangUpAll(call.Outcome{Reason: "transfer", HangupBy: "system"}, cause.NormalClearing)
 	}
 	if user.UserID == "" {
 		nobody(ctx, sip.Failed{})
@@ -269,7 +286,7 @@ func (c *liveCall) ringBack(ctx context.Context, t *transfer) {
 				return
 			}
 			h := c.newDial("agent", r, t.transferee)
-			h.onAnswer = func(ctx context.Context, l *leg, _ media.Description) {
+			h.onAnswer = func(ctx context.Context, l *leg, _ sdp.Description) {
 				t.target, t.returning = l, false
 				c.connectTarget(ctx, t)
 			}
@@ -285,7 +302,7 @@ func (c *liveCall) giveUp(ctx context.Context, t *transfer, status string) {
 		t.dial.stop()
 		t.dial = nil
 	}
-	c.hangUp(t.target, sip.Reason{Q850: normalClearing})
+	c.hangUp(t.target, sip.Reason{Q850: cause.NormalClearing})
 	t.target = nil
 	t.finish(status, "", 0)
 	c.unholdByOffer(t.transferee)
@@ -322,7 +339,7 @@ func (c *liveCall) connectTarget(ctx context.Context, t *transfer) {
 	default:
 		c.b = t.target
 	}
-	c.hangUp(from, sip.Reason{Q850: normalClearing})
+	c.hangUp(from, sip.Reason{Q850: cause.NormalClearing})
 	c.updateRecordingSides()
 	c.wireMedia()
 	c.unholdByOffer(t.transferee)
@@ -334,13 +351,13 @@ func (c *liveCall) connectTarget(ctx context.Context, t *transfer) {
 
 // unholdByOffer takes a leg off a hold whose holder has left the call.
 func (c *liveCall) unholdByOffer(l *leg) {
-	if !l.up() || l.heldAPI || l.session.LocalMedia().Direction == media.SendRecv {
+	if !l.up() || l.heldAPI || l.session.LocalMedia().Direction == sdp.SendRecv {
 		return
 	}
 	l.whenNoOfferPending(func() {
 		m := l.session.LocalMedia()
-		m.Direction = media.SendRecv
-		c.offerMedia(l, m, func(ctx context.Context, _ media.Description, err error) {
+		m.Direction = sdp.SendRecv
+		c.offerMedia(l, m, func(ctx context.Context, _ sdp.Description, err error) {
 			if err != nil {
 				c.sw.Log.Warn("leg not taken off hold after a transfer", "call", c.id, "err", err)
 				return

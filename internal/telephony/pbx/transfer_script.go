@@ -6,6 +6,7 @@ import (
 	"soniq/internal/platform/op"
 	"soniq/internal/protocol/sip"
 	"soniq/internal/telephony/call"
+	"soniq/internal/telephony/pbx/cause"
 )
 
 // Transfers to script targets: queues, flows, mailboxes. They complete at once, without a consultation.
@@ -44,7 +45,7 @@ func (c *liveCall) handToScript(ctx context.Context, r resolvedDestination, from
 	} else {
 		c.b = nil
 	}
-	c.hangUp(from, sip.Reason{Q850: normalClearing})
+	c.hangUp(from, sip.Reason{Q850: cause.NormalClearing})
 	c.removeFromRecording(kept)
 	kept.isolated = false
 	c.runScript(ctx, r, kept)
@@ -113,7 +114,7 @@ func (c *liveCall) restartScript(ctx context.Context, v *ScriptedCall, to resolv
 	for _, a := range append([]*Attempt(nil), v.attempts...) {
 		c.cancelAttempt(a)
 	}
-	t := &transfer{c: c, transferee: v.leg, transferor: v.leg, state: call.TransferState{Mode: "blind", To: x.To, StartedAt: c.sw.Now()}}
+	t := &transfer{c: c, transferee: v.leg, transferor: v.leg, state: call.TransferState{Mode: "blind", To: x.To, StartedAt: c.sw.now()}}
 	c.transfer, c.transferredTo = t, x.To
 	t.finish("completed", "", 0)
 	to = c.withScript(to, x)

@@ -17,12 +17,12 @@ import (
 
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/db"
+	"soniq/internal/platform/limit"
 	"soniq/internal/platform/op"
 )
 
 const (
-	maxFile   = 20 << 20         // bytes of a file
-	maxUpload = maxFile + 64<<10 // bytes of a form
+	maxForm   = 64 << 10 // bytes of a form besides the file
 	maxName   = 120
 	maxText   = 5000
 	maxSounds = 1000 // files per organisation
@@ -54,23 +54,17 @@ type CreateIn struct {
 
 // Create stores an uploaded file, or the speech that it synthesises from a text. It returns after synthesis.
 func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Audio], error) {
-	n, err := count(ctx, s.DB.Read(ctx), access.Org(ctx))
-	if err != nil {
-		return nil, fmt.Errorf("count audio: %w", err)
+	if err := checkCount(ctx, s.DB.Read(ctx), access.Org(ctx)); err != nil {
+		return nil, err
 	}
-	if n >= maxSounds {
-		return nil, op.Fail("plan_limit", fmt.Sprintf("an organisation may keep %d sounds; remove some", maxSounds))
+	if err := s.Storage.CheckStorage(ctx, access.Org(ctx)); err != nil { // checked before synthesis
+		return nil, err
 	}
-	if s.CheckStorage != nil { // checked before synthesis
-		if err := s.CheckStorage(ctx, access.Org(ctx)); err != nil {
-			return nil, err
-		}
-	}
-	a := Audio{ID: db.NewID("aud"), OrgID: access.Org(ctx), CreatedAt: db.At(s.Now())}
+	a := Audio{ID: db.NewID("aud"), OrgID: access.Org(ctx), CreatedAt: db.At(s.Clock.Now())}
 	if err := s.storeUpload(ctx, &a, in); err != nil {
 		return nil, err
 	}
-	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		if err := s.reserve(ctx, tx, a); err != nil {
 			return err
 		}
@@ -85,12 +79,24 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Audio], err
 	return &op.Out[Audio]{Body: a, Location: op.Prefix + "/audio/" + a.ID}, nil
 }
 
+// checkCount returns an error if the organisation has as many sounds as it may keep.
+func checkCount(ctx context.Context, q db.Querier, org string) error {
+	n, err := count(ctx, q, org)
+	if err != nil {
+		return fmt.Errorf("count audio: %w", err)
+	}
+	if n >= maxSounds {
+		return op.Fail("plan_limit", fmt.Sprintf("an organisation may keep %d sounds; remove some", maxSounds))
+	}
+	return nil
+}
+
 // reserve returns an error if the storage quota or the number of files of the organisation is used up.
 func (s *Service) reserve(ctx context.Context, tx db.Querier, a Audio) error {
-	if s.ReserveStorage == nil {
-		return nil
+	if err := s.Storage.ReserveStorage(ctx, tx, a.OrgID, a.SizeBytes); err != nil {
+		return err
 	}
-	return s.ReserveStorage(ctx, tx, a.OrgID, a.SizeBytes)
+	return checkCount(ctx, tx, a.OrgID)
 }
 
 // storeUpload reads the request body and stores its audio.
@@ -98,15 +104,15 @@ func (s *Service) storeUpload(ctx context.Context, a *Audio, in *CreateIn) error
 	kind, params, err := mime.ParseMediaType(in.ContentType)
 	switch {
 	case err == nil && kind == "multipart/form-data":
-		return s.createUpload(ctx, a, multipart.NewReader(bytes.NewReader(in.RawBody), params["boundary"]))
+		return s.createUpload(ctx, a, multipart.NewReader(bytes.NewReader(in.RawBody), params["boundary"]), len(in.RawBody))
 	case err == nil && kind == "application/json":
 		return s.createSpeech(ctx, a, in.RawBody)
 	}
 	return op.Fail("unsupported_media_type", "send multipart/form-data with a file, or application/json with a text")
 }
 
-func (s *Service) createUpload(ctx context.Context, a *Audio, form *multipart.Reader) error {
-	file, filename, err := readForm(a, form)
+func (s *Service) createUpload(ctx context.Context, a *Audio, form *multipart.Reader, size int) error {
+	file, filename, err := readForm(a, form, size)
 	if err != nil {
 		return err
 	}
@@ -124,8 +130,16 @@ func (s *Service) createUpload(ctx context.Context, a *Audio, form *multipart.Re
 	return s.storeFile(ctx, a, bytes.NewReader(file))
 }
 
+// readPart reads a part of a form of some size. It asks for the memory once.
+func readPart(part io.Reader, size int) ([]byte, error) {
+	var b bytes.Buffer
+	b.Grow(min(size, limit.AudioFile.Int()) + bytes.MinRead)
+	_, err := b.ReadFrom(io.LimitReader(part, limit.AudioFile.Default+1))
+	return b.Bytes(), err
+}
+
 // readForm reads the parts of the form in any order.
-func readForm(a *Audio, form *multipart.Reader) (file []byte, filename string, err error) {
+func readForm(a *Audio, form *multipart.Reader, size int) (file []byte, filename string, err error) {
 	for {
 		part, err := form.NextPart()
 		if errors.Is(err, io.EOF) {
@@ -134,12 +148,12 @@ func readForm(a *Audio, form *multipart.Reader) (file []byte, filename string, e
 		if err != nil {
 			return nil, "", op.Fail("malformed_json", "the form could not be read")
 		}
-		body, err := io.ReadAll(io.LimitReader(part, maxFile+1))
+		body, err := readPart(part, size)
 		switch {
 		case err != nil:
 			return nil, "", op.Fail("malformed_json", "the form could not be read")
-		case len(body) > maxFile:
-			return nil, "", op.Fail("payload_too_large", "a sound may have 20 MB")
+		case len(body) > limit.AudioFile.Int():
+			return nil, "", op.Fail("payload_too_large", "a sound may have "+limit.AudioFile.String())
 		}
 		switch part.FormName() {
 		case "file":
@@ -239,7 +253,7 @@ func wrongJSON(err error) error {
 }
 
 func (s *Service) synthesize(ctx context.Context, a *Audio, f Fresh) error {
-	path, err := s.Synthesize(ctx, a.OrgID, f.Text, f.Voice, f.Language)
+	path, err := s.Engine.Synthesize(ctx, a.OrgID, f.Text, f.Voice, f.Language)
 	if err != nil {
 		return err
 	}
@@ -277,8 +291,11 @@ func (s *Service) storeFile(ctx context.Context, a *Audio, from io.Reader) (err 
 	if err != nil {
 		return err
 	}
-	if a.Duration, err = s.Measure(path); err != nil {
+	if a.Duration, err = s.Engine.Measure(path); err != nil {
 		_ = s.Files.Delete(context.WithoutCancel(ctx), a.blob)
+		if errors.Is(err, ErrTooLong) {
+			return op.Invalid(op.Field("file", "too_long", "plays longer than "+limit.AudioLength.String()+"; upload a shorter file"))
+		}
 		return op.Invalid(op.Field("file", "unreadable", "cannot be played: "+err.Error()))
 	}
 	return nil

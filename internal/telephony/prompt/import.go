@@ -3,7 +3,6 @@ package prompt
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 
 	"soniq/internal/platform/db"
@@ -13,21 +12,17 @@ import (
 // Import stores a WAV file that was recorded here, such as a greeting recorded by phone, and returns its id. The
 // limits are those of uploads. Refusals are of type *op.Error.
 func (s *Service) Import(ctx context.Context, org, name, kind string, wav io.Reader) (string, error) {
-	n, err := count(ctx, s.DB.Read(ctx), org)
-	if err != nil {
-		return "", fmt.Errorf("count audio: %w", err)
+	if err := checkCount(ctx, s.DB.Read(ctx), org); err != nil {
+		return "", err
 	}
-	if n >= maxSounds {
-		return "", op.Fail("plan_limit", fmt.Sprintf("an organisation may keep %d sounds; remove some", maxSounds))
-	}
-	a := Audio{ID: db.NewID("aud"), OrgID: org, Name: name, Kind: kind, Source: "upload", Format: "wav", CreatedAt: db.At(s.Now())}
+	a := Audio{ID: db.NewID("aud"), OrgID: org, Name: name, Kind: kind, Source: "upload", Format: "wav", CreatedAt: db.At(s.Clock.Now())}
 	if wrong := a.validate(); len(wrong) > 0 {
 		return "", op.Invalid(wrong...)
 	}
 	if err := s.storeFile(ctx, &a, wav); err != nil {
 		return "", err
 	}
-	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		if err := s.reserve(ctx, tx, a); err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/db"
+	"soniq/internal/platform/limit"
 	"soniq/internal/platform/op"
 )
 
@@ -16,11 +17,13 @@ import (
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.New("audio.list", "GET /audio", access.FlowsAdmin, "List prompts and music", s.List),
-		op.New("audio.create", "POST /audio", access.FlowsAdmin, "Upload a sound, or have a text spoken", s.Create).Status(201).WithSideEffects().
-			Upload(maxUpload).Takes("multipart/form-data", Upload{}).Takes("application/json", Fresh{}),
+		op.New("audio.create", "POST /audio", access.FlowsAdmin, "Upload a sound, or have a text spoken",
+			s.Create).Status(201).WithSideEffects().
+			Upload(limit.AudioFile.Default+maxForm).Takes("multipart/form-data", Upload{}).Takes("application/json", Fresh{}),
 		op.New("audio.get", "GET /audio/{id}", access.FlowsAdmin, "Get one sound", s.Show),
 		op.NewStream("audio.content", "GET /audio/{id}/content", access.FlowsAdmin, "Fetch the sound itself", s.Content).
-			Answers(200, "audio/wav", nil).Answers(200, "audio/mpeg", nil).Answers(200, "audio/ogg", nil).Answers(206, "audio/wav", nil),
+			Fails("concurrency_limit").Answers(200, "audio/wav", nil).
+			Answers(200, "audio/mpeg", nil).Answers(200, "audio/ogg", nil).Answers(206, "audio/wav", nil),
 		op.Delete("audio.delete", "DELETE /audio/{id}", access.FlowsAdmin, "Remove a sound nothing plays", s.Delete),
 	}
 }
@@ -87,7 +90,8 @@ func (s *Service) Content(ctx context.Context, in *OneIn) (*huma.StreamResponse,
 	if err != nil {
 		return nil, fmt.Errorf("open audio %s: %w", a.ID, err)
 	}
-	return op.FileStream(f, f, path.Base(a.blob), mediaTypes[a.Format], a.CreatedAt.Time), nil
+	return op.FileStream(ctx, op.File{Org: a.OrgID, Content: f, Name: path.Base(a.blob),
+		Type: mediaTypes[a.Format], Changed: a.CreatedAt.Time})
 }
 
 var mediaTypes = map[string]string{"wav": "audio/wav", "mp3": "audio/mpeg", "ogg": "audio/ogg"}

@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"soniq/internal/platform/access"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/op"
+	"soniq/internal/platform/wiring"
 )
 
 // Audio is an audio file that can be played to callers.
@@ -52,27 +54,47 @@ type Files interface {
 type Config struct {
 	DB      *db.DB
 	Files   Files
-	Now     func() time.Time
-	BaseURL string // public URL of the API
-	// Measure decodes a file and returns its duration. The error says why it cannot be played.
-	Measure func(path string) (time.Duration, error)
+	Clock   clock.Clock // nil: the system clock
+	BaseURL string      // public URL of the API
+	Engine  Engine
+	Storage Storage
+	Uses    UseFinder
+}
+
+// Engine reads and synthesises audio.
+type Engine interface {
+	// Measure decodes a file and returns its duration. The error says why it cannot be played, or is ErrTooLong.
+	Measure(path string) (time.Duration, error)
 	// Synthesize synthesises a text into a WAV file and returns its path. Its errors are returned to the client.
-	Synthesize func(ctx context.Context, org, text, voice, language string) (path string, err error)
-	// CheckStorage returns an error if the storage quota of the organisation is used up. Nil means no quota.
-	CheckStorage func(ctx context.Context, org string) error
+	Synthesize(ctx context.Context, org, text, voice, language string) (path string, err error)
+}
+
+// Storage is the storage quota of organisations.
+type Storage interface {
+	// CheckStorage returns an error if the quota is used up.
+	CheckStorage(ctx context.Context, org string) error
 	// ReserveStorage returns an error if a file of a size exceeds the quota. It runs in the transaction that stores the file.
-	// Nil means no quota.
-	ReserveStorage func(ctx context.Context, tx db.Querier, org string, size int64) error
-	// FindUses returns objects of other packages that play an audio file. Voicemail greetings of users are found by this
-	// package itself.
-	FindUses []func(ctx context.Context, q db.Querier, org, id string) ([]Use, error)
+	ReserveStorage(ctx context.Context, tx db.Querier, org string, size int64) error
+}
+
+// UseFinder returns objects of other packages that play an audio file. Voicemail greetings of users are found by this package
+// itself.
+type UseFinder interface {
+	FindUses(ctx context.Context, q db.Querier, org, id string) ([]Use, error)
 }
 
 // Service stores audio files. It is safe for concurrent use.
 type Service struct{ Config }
 
-// New returns a Service.
-func New(c Config) *Service { return &Service{c} }
+// New returns a Service. It panics if a dependency is missing.
+func New(c Config) *Service {
+	c.Clock = clock.OrSystem(c.Clock)
+	wiring.Check(c)
+	return &Service{c}
+}
+
+// ErrTooLong is returned for audio that plays longer than limit.AudioLength.
+var ErrTooLong = errors.New("plays too long")
 
 // ErrNotFound is returned if the organisation has no such audio file.
 var ErrNotFound = errors.New("no such audio")
@@ -96,14 +118,11 @@ func (s *Service) usesOf(ctx context.Context, q db.Querier, org, id string) ([]U
 	if err != nil {
 		return nil, err
 	}
-	for _, find := range s.FindUses {
-		more, err := find(ctx, q, org, id)
-		if err != nil {
-			return nil, fmt.Errorf("find who plays audio: %w", err)
-		}
-		all = append(all, more...)
+	more, err := s.Uses.FindUses(ctx, q, org, id)
+	if err != nil {
+		return nil, fmt.Errorf("find who plays audio: %w", err)
 	}
-	return all, nil
+	return append(all, more...), nil
 }
 
 // withURLAndUses sets the fields that are derived from the record: its URL and its uses.

@@ -19,7 +19,7 @@ import (
 	"soniq/internal/platform/db/dbtest"
 	"soniq/internal/platform/op"
 	"soniq/internal/platform/op/optest"
-	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/wav"
 	"soniq/internal/telephony/prompt"
 )
 
@@ -31,7 +31,9 @@ type fixture struct {
 	org    string
 	server *optest.Server
 	files  string
-	wav    []byte // one second long
+	wav    []byte       // one second long
+	second string       // path of the file that texts become
+	uses   []prompt.Use // of every audio file
 }
 
 func newFixture(t *testing.T, d *db.DB) *fixture {
@@ -48,29 +50,38 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 		t.Fatal(err)
 	}
 	second := filepath.Join(t.TempDir(), "second.wav")
-	if err := media.WriteWAV(second, media.WAV{Rate: 8000, PCM: [][]int16{make([]int16, 8000)}}, media.PCM16); err != nil {
+	if err := wav.Write(second, wav.Audio{Rate: 8000, PCM: [][]int16{make([]int16, 8000)}}, wav.PCM16); err != nil {
 		t.Fatal(err)
 	}
 	if h.wav, err = os.ReadFile(second); err != nil {
 		t.Fatal(err)
 	}
-	orgs.StoredBytes = func(ctx context.Context, q db.Querier, org string) (n int64, err error) {
-		err = q.QueryRow(ctx, `SELECT CAST(COALESCE(SUM(size_bytes), 0) AS BIGINT) FROM audio WHERE org_id = $1`, org).Scan(&n)
-		return n, err
-	}
 	h.orgs = orgs
-	h.Service = prompt.New(prompt.Config{DB: d, CheckStorage: orgs.CheckStorage, ReserveStorage: orgs.ReserveStorage, Files: files, Now: time.Now, BaseURL: "https://voice.example", Measure: measureWAV, Synthesize: func(_ context.Context, _, text, voice, _ string) (string, error) {
-		if voice == "nobody" {
-			return "", op.Invalid(op.Field("voice", "unknown_voice", "no such voice"))
-		}
-		return second, nil
-	}})
+	h.second = second
+	h.Service = prompt.New(prompt.Config{DB: d, Files: files, BaseURL: "https://voice.example", Engine: h, Storage: orgs, Uses: h})
 	h.server = optest.New(t, d, h.Operations()...)
 	return h
 }
 
-func measureWAV(path string) (time.Duration, error) {
-	w, err := media.ReadWAV(path)
+// Synthesize implements prompt.Engine.
+func (h *fixture) Synthesize(_ context.Context, _, _, voice, _ string) (string, error) {
+	if voice == "nobody" {
+		return "", op.Invalid(op.Field("voice", "unknown_voice", "no such voice"))
+	}
+	return h.second, nil
+}
+
+// FindUses implements prompt.UseFinder.
+func (h *fixture) FindUses(_ context.Context, _ db.Querier, org, _ string) ([]prompt.Use, error) {
+	if org != h.org {
+		return nil, fmt.Errorf("asked about %s", org)
+	}
+	return h.uses, nil
+}
+
+// Measure implements prompt.Engine.
+func (h *fixture) Measure(path string) (time.Duration, error) {
+	w, err := wav.Read(path)
 	if err != nil {
 		return 0, errors.New("no WAV")
 	}
@@ -187,7 +198,7 @@ func TestAudio_LargeUploadIdempotent(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t, dbtest.SQLite(t))
 	long := filepath.Join(t.TempDir(), "long.wav")
-	if err := media.WriteWAV(long, media.WAV{Rate: 8000, PCM: [][]int16{make([]int16, 2<<20)}}, media.PCM16); err != nil {
+	if err := wav.Write(long, wav.Audio{Rate: 8000, PCM: [][]int16{make([]int16, 2<<20)}}, wav.PCM16); err != nil {
 		t.Fatal(err)
 	}
 	file, _ := os.ReadFile(long)
@@ -207,12 +218,7 @@ func TestAudio_InUseNotDeleted(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t, dbtest.SQLite(t))
 	id := h.upload(h.wav).Want(201).Text("id")
-	h.FindUses = append(h.FindUses, func(_ context.Context, _ db.Querier, org, sound string) ([]prompt.Use, error) {
-		if org != h.org || sound != id {
-			return nil, fmt.Errorf("asked about %s of %s", sound, org)
-		}
-		return []prompt.Use{{Type: "organization", ID: h.org}}, nil
-	})
+	h.uses = []prompt.Use{{Type: "organization", ID: h.org}}
 	a := h.do("DELETE", "/audio/"+id, nil).Want(409).Refused("in_use")
 	if !strings.Contains(string(a.Bytes), h.org) {
 		t.Errorf("who uses it? %s", a.Bytes)

@@ -20,7 +20,8 @@ func insert(ctx context.Context, q db.Querier, a Audio) error {
 func scan(scan func(...any) error) (Audio, error) {
 	var a Audio
 	var ms int64
-	err := scan(&a.OrgID, &a.ID, &a.Name, &a.Kind, &a.Source, &a.Text, &a.Voice, &a.Language, &ms, &a.Format, &a.SizeBytes, &a.blob, &a.CreatedAt)
+	err := scan(&a.OrgID, &a.ID, &a.Name, &a.Kind, &a.Source, &a.Text, &a.Voice, &a.Language, &ms, &a.Format, &a.SizeBytes, &a.blob,
+		&a.CreatedAt)
 	a.Duration, a.UsedBy = time.Duration(ms)*time.Millisecond, []Use{}
 	return a, err
 }

@@ -48,7 +48,7 @@ var goldenFiles = map[string][]string{
 
 func TestRender_GoldenFiles(t *testing.T) {
 	t.Parallel()
-	for _, template := range Templates() {
+	for _, template := range (Catalog{}).Templates() {
 		if len(goldenFiles[template]) == 0 {
 			t.Errorf("%s has no golden file", template)
 		}
@@ -174,11 +174,11 @@ func TestFindFile_ByTemplateAgentAndName(t *testing.T) {
 		}
 	}
 	for given, want := range map[string]string{"Yealink": "yealink", "Poly": "polycom", "Groundwire": "acrobits", "Acme": "", "": ""} {
-		if got := Template("", given); got != want {
+		if got := (Catalog{}).Template("", given); got != want {
 			t.Errorf("vendor %q has the template %q, want %q", given, got, want)
 		}
 	}
-	if Template("snom", "Yealink") != "snom" {
+	if (Catalog{}).Template("snom", "Yealink") != "snom" {
 		t.Error("a vendor goes before a template that was named")
 	}
 }

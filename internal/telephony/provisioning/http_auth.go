@@ -85,7 +85,8 @@ func (d *httpAuth) digest(r *http.Request, text, user, password string) authResu
 	for _, m := range parameter.FindAllStringSubmatch(text, -1) {
 		p[strings.ToLower(m[1])] = m[2] + m[3]
 	}
-	if !constantTimeEqual(p["username"], user) || p["realm"] != d.realm || !uriMatches(p["uri"], r) || !strings.EqualFold(orDefault(p["algorithm"], "MD5"), "MD5") {
+	if !constantTimeEqual(p["username"], user) || p["realm"] != d.realm || !uriMatches(p["uri"], r) ||
+		!strings.EqualFold(orDefault(p["algorithm"], "MD5"), "MD5") {
 		return authWrong
 	}
 	ha1, ha2 := md5hex(user+":"+d.realm+":"+password), md5hex(r.Method+":"+p["uri"])

@@ -14,10 +14,12 @@ import (
 func linphone(p Phone) []byte {
 	x := newXMLWriter()
 	x.begin("config", "xmlns", "http://www.linphone.org/xsds/lpconfig.xsd")
-	linphoneSection(x, "auth_info_0", "username", p.Username, "userid", p.Username, "passwd", p.Password, "realm", p.Realm, "domain", p.Server)
+	linphoneSection(x, "auth_info_0", "username", p.Username, "userid", p.Username, "passwd", p.Password, "realm", p.Realm, "domain",
+		p.Server)
 	server := "<sip:" + net.JoinHostPort(p.Server, strconv.Itoa(p.Port)) + ";transport=" + p.Transport + ">"
 	linphoneSection(x, "proxy_0", "reg_proxy", server, "reg_route", server, "reg_identity", linphoneIdentity(p), "realm", p.Realm,
-		"reg_expires", registerSeconds, "reg_sendregister", 1, "publish", 0, "voicemail_address", fmt.Sprintf("sip:%s@%s", VoicemailNumber, host(p.Server)))
+		"reg_expires", registerSeconds, "reg_sendregister", 1, "publish", 0, "voicemail_address", fmt.Sprintf("sip:%s@%s", VoicemailNumber,
+			host(p.Server)))
 	linphoneSection(x, "sip", "default_proxy", 0, "media_encryption", map[bool]string{true: "srtp", false: "none"}[p.SRTP != "off"],
 		"media_encryption_mandatory", map[bool]int{true: 1}[p.SRTP == "required"])
 	linphoneCodecs(x, p)
@@ -44,7 +46,8 @@ var linphoneRates = map[string]int{"pcmu": 8000, "pcma": 8000, "g722": 8000, "op
 // linphoneCodecs writes the codecs in order of preference.
 func linphoneCodecs(x *xmlWriter, p Phone) {
 	for i, c := range p.Codecs {
-		linphoneSection(x, fmt.Sprintf("audio_codec_%d", i), "mime", lookup(c, map[string]string{"pcmu": "PCMU", "pcma": "PCMA", "g722": "G722", "opus": "opus"}),
+		linphoneSection(x, fmt.Sprintf("audio_codec_%d", i), "mime",
+			lookup(c, map[string]string{"pcmu": "PCMU", "pcma": "PCMA", "g722": "G722", "opus": "opus"}),
 			"rate", linphoneRates[c], "channels", map[bool]int{true: 2, false: 1}[c == "opus"], "enabled", 1)
 	}
 }

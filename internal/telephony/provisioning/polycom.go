@@ -58,7 +58,8 @@ func polycomAccount(p Phone) []any {
 
 func polycomMedia(p Phone) []any {
 	on := map[bool]int{true: 1}
-	all := []any{"sec.srtp.enable", on[p.SRTP != "off"], "sec.srtp.offer", on[p.SRTP != "off"], "sec.srtp.require", on[p.SRTP == "required"]}
+	all := []any{"sec.srtp.enable", on[p.SRTP != "off"], "sec.srtp.offer", on[p.SRTP != "off"], "sec.srtp.require",
+		on[p.SRTP == "required"]}
 	wanted := map[string]int{}
 	for i, name := range p.codecNames(polycomCodecs) {
 		wanted[name] = i + 1
@@ -80,8 +81,8 @@ func polycomTime(p Phone) []any {
 	all = append(all, s+"daylightSavings.enable", 1, s+"daylightSavings.fixedDayEnable", 0)
 	for i, name := range []string{"start", "stop"} {
 		at, d := []transition{c.start, c.end}[i], s+"daylightSavings."+name+"."
-		all = append(all, d+"month", int(at.month), d+"dayOfWeek", int(at.weekday)+1, d+"dayOfWeek.lastInMonth", map[bool]int{true: 1}[at.week == 5],
-			d+"date", min(at.week-1, 3)*7+1, d+"time", at.seconds/3600)
+		all = append(all, d+"month", int(at.month), d+"dayOfWeek", int(at.weekday)+1, d+"dayOfWeek.lastInMonth",
+			map[bool]int{true: 1}[at.week == 5], d+"date", min(at.week-1, 3)*7+1, d+"time", at.seconds/3600)
 	}
 	return all
 }

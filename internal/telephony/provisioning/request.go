@@ -82,7 +82,7 @@ func (q *request) isForeign(f matchedFile) bool {
 // isOpen reports whether the request needs no login: until OpenUntil, if no phone has fetched yet or the User-Agent
 // is that of the same product.
 func (q *request) isOpen() bool {
-	if !q.Now().Before(q.address.OpenUntil.Time) {
+	if !q.Clock.Now().Before(q.address.OpenUntil.Time) {
 		return false
 	}
 	return q.address.BoundAt.IsZero() || agentProduct(q.agent) == agentProduct(q.address.UserAgent)
@@ -162,15 +162,15 @@ func (q *request) send(f matchedFile) {
 // phoneOf returns the data of the file.
 func (q *request) phoneOf(f matchedFile) (Phone, error) {
 	d, u := q.address.Device, q.address.User
-	p := Phone{Label: d.Name, Name: u.Name, Username: d.SIP.Username, Realm: q.Realm, Transport: d.SIP.Transport, SRTP: d.SRTP, Codecs: d.Codecs,
-		MAC: f.mac, Interval: q.Interval, NTP: q.NTP, Now: q.Now()}
+	p := Phone{Label: d.Name, Name: u.Name, Username: d.SIP.Username, Realm: q.Realm, Transport: d.SIP.Transport, SRTP: d.SRTP,
+		Codecs: d.Codecs, MAC: f.mac, Interval: q.Interval, NTP: q.NTP, Now: q.Clock.Now()}
 	if u.Extension != nil {
 		p.Extension = *u.Extension
 	}
 	if p.MAC == "" && d.MAC != nil {
 		p.MAC = strings.ReplaceAll(*d.MAC, ":", "")
 	}
-	p.Server, p.Port = q.RegistrarAddress(d.SIP.Transport)
+	p.Server, p.Port = q.Registrar.RegistrarAddress(d.SIP.Transport)
 	if !f.kind.common { // a file for all phones must not contain secrets of one phone
 		p.Password, p.HTTPUser, p.HTTPPass, p.Keys = q.address.Password, d.SIP.Username, q.address.Login, d.LineKeys
 		p.URL = q.Devices.FolderURL(q.token)
@@ -187,7 +187,7 @@ func (q *request) zone(name *string, org string) (*time.Location, error) {
 			return zone, nil
 		}
 	}
-	return q.Zone(q.r.Context(), org)
+	return q.Zones.Zone(q.r.Context(), org)
 }
 
 // colonMAC returns a MAC address in the form of the records: with colons.

@@ -4,27 +4,39 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"regexp"
+	"slices"
 	"time"
 
 	"soniq/internal/platform/access"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/op"
+	"soniq/internal/platform/wiring"
 	"soniq/internal/telephony/device"
 )
 
 // Config holds the dependencies of a Server.
 type Config struct {
-	Devices *device.Service
-	Zone    func(ctx context.Context, org string) (*time.Location, error)
-	Log     *slog.Logger
-	Now     func() time.Time
-	// RegistrarAddress returns the host or address at which phones register, and the port of the transport.
-	RegistrarAddress func(transport string) (host string, port int)
-	Realm            string
-	NTP              string
-	Interval         time.Duration // between two fetches of a phone
-	// AllowPlain reports whether a request without TLS may be answered.
-	AllowPlain func(r *http.Request) bool
+	Devices   *device.Service
+	Zones     Zones
+	Log       *slog.Logger
+	Clock     clock.Clock `wiring:"optional"`
+	Registrar Registrar
+	Realm     string
+	NTP       string
+	Interval  time.Duration  // between two fetches of a phone
+	Plain     []netip.Prefix // networks whose requests are answered without TLS
+}
+
+// Zones returns the time zone of an organisation.
+type Zones interface {
+	Zone(ctx context.Context, org string) (*time.Location, error)
+}
+
+// Registrar returns the host or address at which phones register, and the port of the transport.
+type Registrar interface {
+	RegistrarAddress(transport string) (host string, port int)
 }
 
 // Server sends configurations to phones. It is safe for concurrent use.
@@ -36,7 +48,9 @@ type Server struct {
 
 // New returns a server.
 func New(c Config) *Server {
-	return &Server{Config: c, auth: newHTTPAuth(c.Realm, c.Now), limiter: access.NewLimiter(c.Now)}
+	wiring.Check(c)
+	c.Clock = clock.OrSystem(c.Clock)
+	return &Server{Config: c, auth: newHTTPAuth(c.Realm, c.Clock.Now), limiter: access.NewLimiter(c.Clock.Now)}
 }
 
 var (
@@ -53,7 +67,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, private bool) {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
 	h.Set("Referrer-Policy", "no-referrer")
-	if !private && !s.AllowPlain(r) {
+	if !private && !s.allowsPlain(r) {
 		writeText(w, http.StatusForbidden, "Configurations carry passwords: ask by https. (--provision-plain names networks that need not.)")
 		return
 	}
@@ -73,6 +87,12 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, private bool) {
 	default:
 		s.serve(w, r, a, token)
 	}
+}
+
+// allowsPlain reports whether a request without TLS may be answered.
+func (s *Server) allowsPlain(r *http.Request) bool {
+	from := op.ClientAddress(r.Context())
+	return slices.ContainsFunc(s.Plain, func(p netip.Prefix) bool { return p.Contains(from) })
 }
 
 // linkPreviewAgents matches programs that open links in messages before people do. Browsers are recognised by the

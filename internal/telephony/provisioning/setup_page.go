@@ -8,7 +8,7 @@ import (
 
 // serveQRCode sends the address as a QR code until OpenUntil. It does not count as a fetch.
 func (q *request) serveQRCode() {
-	if !q.Now().Before(q.address.OpenUntil.Time) {
+	if !q.Clock.Now().Before(q.address.OpenUntil.Time) {
 		notFound(q.w)
 		return
 	}
@@ -33,7 +33,7 @@ func (q *request) serveQRCode() {
 // servePage sends the page for a person who opens the address in a browser. It contains no secrets and does not count
 // as a fetch.
 func (q *request) servePage() {
-	if !q.Now().Before(q.address.OpenUntil.Time) {
+	if !q.Clock.Now().Before(q.address.OpenUntil.Time) {
 		notFound(q.w)
 		return
 	}
@@ -56,10 +56,9 @@ code{word-break:break-all}img{width:16rem}</style></head><body><h1>Set up a tele
 
 // emergencyWarning returns the warning for a phone without emergency calling; "" if the phone has it.
 func (q *request) emergencyWarning() (string, error) {
-	if q.Devices.Emergency != nil {
-		if reached, err := q.Devices.Emergency(q.r.Context(), q.address.Device.OrgID); err != nil || reached {
-			return "", err
-		}
+	if reached, err := q.Devices.HasEmergencyRoute(q.r.Context(), q.address.Device.OrgID); err != nil || reached {
+		return "", err
 	}
-	return `<p role="alert"><strong>No emergency calls from this phone: use a mobile phone. Put a label that says so on it.</strong></p>`, nil
+	return `<p role="alert"><strong>No emergency calls from this phone: use a mobile phone. Put a label that says so on it.</strong></p>`,
+		nil
 }

@@ -48,7 +48,8 @@ func snomTime(x *xmlWriter, p Phone) {
 }
 
 func snomChange(at transition) string {
-	return fmt.Sprintf("%02d.%02d.%02d %02d:%02d:%02d", at.month, at.week, (int(at.weekday)+6)%7+1, at.seconds/3600, at.seconds%3600/60, at.seconds%60)
+	return fmt.Sprintf("%02d.%02d.%02d %02d:%02d:%02d", at.month, at.week, (int(at.weekday)+6)%7+1, at.seconds/3600, at.seconds%3600/60,
+		at.seconds%60)
 }
 
 func snomServer(x *xmlWriter, p Phone) {
@@ -63,8 +64,8 @@ func snomKeys(x *xmlWriter, p Phone) {
 	x.begin("functionKeys", "e", 2)
 	for _, k := range p.Keys {
 		uri := "sip:" + k.Value + "@" + host(p.Server)
-		what := lookup(k.Type, map[string]string{"line": "line", "blf": "blf " + uri, "speed_dial": "speed " + k.Value, "queue": "speed " + k.Value,
-			"park": "orbit " + uri})
+		what := lookup(k.Type, map[string]string{"line": "line", "blf": "blf " + uri, "speed_dial": "speed " + k.Value,
+			"queue": "speed " + k.Value, "park": "orbit " + uri})
 		x.value("fkey", what, "idx", k.Position-1, "context", 1, "label", k.Label, "perm", "RW")
 	}
 	x.end()

@@ -49,19 +49,25 @@ func commonFile(pattern, media string, write func(Phone) []byte) fileKind {
 // templates returns all templates. The last one is for all other phones.
 func templates() []vendorTemplate {
 	return []vendorTemplate{
-		{id: "yealink", agent: agentPattern("yealink"), files: []fileKind{commonFile(`y[0-9]{12}\.cfg`, text, yealinkCommon), phoneFile(mac+`\.cfg`, text, yealink)}},
-		{id: "polycom", agent: agentPattern("polycom|filetransport|polyedge|poly/"), aliases: []string{"poly", "hp poly", "hp"}, event: fixedEvent("check-sync"),
+		{id: "yealink", agent: agentPattern("yealink"), files: []fileKind{commonFile(`y[0-9]{12}\.cfg`, text, yealinkCommon),
+			phoneFile(mac+`\.cfg`, text, yealink)}},
+		{id: "polycom", agent: agentPattern("polycom|filetransport|polyedge|poly/"), aliases: []string{"poly", "hp poly", "hp"},
+			event: fixedEvent("check-sync"),
 			files: []fileKind{commonFile(`0{12}\.cfg`, xmlDoc, polycomCommon), phoneFile(mac+`\.cfg`, xmlDoc, polycomMaster),
 				phoneFile(mac+`-(?:reg|phone)\.cfg`, xmlDoc, polycom), phoneFile(mac+`-directory\.xml`, xmlDoc, polycomDirectory)}},
 		{id: "grandstream", agent: agentPattern("grandstream"), files: []fileKind{phoneFile(`cfg`+mac+`\.xml`, xmlDoc, grandstream)}},
-		{id: "snom", agent: agentPattern("snom"), files: []fileKind{phoneFile(`(?:settings-|snom[0-9A-Za-z]{1,10}-)?`+mac+`\.(?:xml|htm)`, xmlDoc, snom),
+		{id: "snom", agent: agentPattern("snom"), files: []fileKind{phoneFile(`(?:settings-|snom[0-9A-Za-z]{1,10}-)?`+mac+`\.(?:xml|htm)`,
+			xmlDoc, snom),
 			phoneFile(`settings\.xml|snom[0-9A-Za-z]{1,10}\.(?:xml|htm)`, xmlDoc, snom)}},
 		{id: "fanvil", agent: agentPattern("fanvil"), files: []fileKind{phoneFile(mac+`\.(?:cfg|xml)`, xmlDoc, fanvil)}},
-		{id: "linphone", mainFile: "linphone.xml", agent: agentPattern("linphone"), aliases: []string{"belledonne", "belledonne communications"},
-			files: []fileKind{phoneFile(`linphone\.xml`, xmlDoc, linphone)}},
-		{id: "acrobits", mainFile: "acrobits.xml", agent: agentPattern("acrobits|groundwire|cloudsoftphone|cloud softphone"), aliases: []string{"groundwire"},
-			files: []fileKind{phoneFile(`acrobits\.xml`, xmlDoc, acrobits)}},
-		{id: "generic", mainFile: "phone.json", files: []fileKind{phoneFile(`phone\.json`, "application/json", genericJSON), phoneFile(`phone\.ini`, text, genericINI)}},
+		{id: "linphone", mainFile: "linphone.xml", agent: agentPattern("linphone"),
+			aliases: []string{"belledonne", "belledonne communications"},
+			files:   []fileKind{phoneFile(`linphone\.xml`, xmlDoc, linphone)}},
+		{id: "acrobits", mainFile: "acrobits.xml", agent: agentPattern("acrobits|groundwire|cloudsoftphone|cloud softphone"),
+			aliases: []string{"groundwire"},
+			files:   []fileKind{phoneFile(`acrobits\.xml`, xmlDoc, acrobits)}},
+		{id: "generic", mainFile: "phone.json", files: []fileKind{phoneFile(`phone\.json`, "application/json", genericJSON),
+			phoneFile(`phone\.ini`, text, genericINI)}},
 	}
 }
 
@@ -69,8 +75,11 @@ func agentPattern(words string) *regexp.Regexp { return regexp.MustCompile(`(?i)
 
 func fixedEvent(event string) func(bool) string { return func(bool) string { return event } }
 
+// Catalog has all templates. It implements device.Templates.
+type Catalog struct{}
+
 // Templates returns the names of all templates.
-func Templates() []string {
+func (Catalog) Templates() []string {
 	var all []string
 	for _, v := range templates() {
 		all = append(all, v.id)
@@ -80,7 +89,7 @@ func Templates() []string {
 
 // Template returns the template of a phone from its record: template if it is set, else by vendorName. It returns ""
 // if there is none.
-func Template(template, vendorName string) string {
+func (Catalog) Template(template, vendorName string) string {
 	for _, v := range templates() {
 		if v.matches(template) || template == "" && v.matches(vendorName) {
 			return v.id
@@ -103,7 +112,7 @@ func (v vendorTemplate) matches(name string) bool {
 }
 
 // Main returns the file name at the end of a template's address, or "" if phones append the file name themselves.
-func Main(template string) string {
+func (Catalog) Main(template string) string {
 	for _, v := range templates() {
 		if v.id == template {
 			return v.mainFile
@@ -113,7 +122,7 @@ func Main(template string) string {
 }
 
 // Event returns the event of the NOTIFY that makes a phone with the template fetch its configuration again.
-func Event(template string, reboot bool) string {
+func (Catalog) Event(template string, reboot bool) string {
 	for _, v := range templates() {
 		if v.id == template && v.event != nil {
 			return v.event(reboot)

@@ -28,7 +28,8 @@ func MaybeEmergency(dialled string) bool {
 	}
 	digits := normalizeDialled(dialled)
 	if code, ok := strings.CutPrefix(digits, "+"); ok {
-		return len(code) <= longestEmergency && (isEmergencyAfterPrefix(code, 1) || isEmergencyAfterPrefix(code, 2) || isEmergencyAfterPrefix(code, 3) || isAnyEmergencyNumber(code))
+		return len(code) <= longestEmergency && (isEmergencyAfterPrefix(code, 1) || isEmergencyAfterPrefix(code, 2) ||
+			isEmergencyAfterPrefix(code, 3) || isAnyEmergencyNumber(code))
 	}
 	for _, prefix := range outsideLinePrefixes {
 		if rest, ok := strings.CutPrefix(digits, prefix); ok && isAnyEmergencyNumber(rest) {

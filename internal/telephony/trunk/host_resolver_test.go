@@ -76,7 +76,7 @@ func TestResolveHosts_ExpiresAddresses(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t, dbtest.SQLite(t))
 	c := newClock()
-	h.Service = trunk.New(h.db, h.orgs, h.seal, h.bus, c.Now, realm)
+	h.Service = trunk.New(trunk.Config{DB: h.db, Orgs: h.orgs, Sealer: h.seal, Bus: h.bus, Clock: c, Realm: realm})
 	names := &fakeDNS{zone: map[string][]string{"sip.carrier.example": {"192.0.2.1"}}}
 	id := h.createTrunk("named", "")
 	h.ResolveHosts(context.Background(), names)

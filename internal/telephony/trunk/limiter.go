@@ -93,6 +93,22 @@ func (l *Limiter) BeginAll(claims ...Claim) (end func(), at int, r Reason) {
 	return l.endFunc(seats), 0, Allowed
 }
 
+// check reports whether BeginAll would count a call now. It counts nothing.
+func (l *Limiter) check(claims ...Claim) (at int, r Reason) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.now()
+	for i, c := range claims {
+		if l.counters[c.Key] == nil {
+			continue
+		}
+		if r := l.counter(c.Key, c.Limit, now).refusal(c.Limit, now); r != Allowed {
+			return i, r
+		}
+	}
+	return 0, Allowed
+}
+
 // BeginUnlimited counts a call to which no limit applies: an emergency call. If the key then has more calls than its
 // limit, the newest call with a preempt function is ended. That function runs in this goroutine, without the lock.
 func (l *Limiter) BeginUnlimited(key string, limit Limit) (end func()) {

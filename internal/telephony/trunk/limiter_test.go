@@ -8,12 +8,12 @@ import (
 	"soniq/internal/telephony/trunk"
 )
 
-// clock returns a time that the test sets.
-type clock struct{ now time.Time }
+// testClock returns a time that the test sets.
+type testClock struct{ now time.Time }
 
-func (c *clock) Now() time.Time          { return c.now }
-func (c *clock) advance(d time.Duration) { c.now = c.now.Add(d) }
-func newClock() *clock                   { return &clock{time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)} }
+func (c *testClock) Now() time.Time          { return c.now }
+func (c *testClock) advance(d time.Duration) { c.now = c.now.Add(d) }
+func newClock() *testClock                   { return &testClock{time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)} }
 func beginCalls(l *trunk.Limiter, n int, limit trunk.Limit) (ends []func(), last trunk.Reason) {
 	for range n {
 		end, r := l.Begin("org", limit)

@@ -1,6 +1,7 @@
 package trunk
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -51,6 +52,7 @@ type Fresh struct {
 	Host             string       `json:"host" example:"sip.carrier.example"`
 	Port             int          `json:"port,omitempty" default:"5060"`
 	Transport        string       `json:"transport,omitempty" default:"udp" doc:"udp, tcp or tls"`
+	Direction        string       `json:"direction,omitempty" default:"both" doc:"inbound, outbound or both"`
 	Username         string       `json:"username,omitempty" maxLength:"120"`
 	Password         string       `json:"password,omitempty" maxLength:"256" doc:"Never shown"`
 	FromDomain       string       `json:"from_domain,omitempty" maxLength:"253"`
@@ -61,6 +63,8 @@ type Fresh struct {
 	CallsPerSecond   int          `json:"calls_per_second,omitempty"`
 	Priority         *int         `json:"priority,omitempty" default:"10" doc:"The lowest is tried first"`
 	PrefixRules      []PrefixRule `json:"prefix_rules,omitempty"`
+	ForeignNumbers   bool         `json:"foreign_numbers,omitempty" doc:"The carrier accepts calls that show numbers of other trunks"`
+	AllowRefer       bool         `json:"allow_refer,omitempty" doc:"Of kind peer: the other exchange may transfer calls (REFER), also to outside numbers at your expense"`
 	CallerIDMode     string       `json:"caller_id_mode,omitempty" default:"pai" doc:"Where the caller's number is put: pai, rpid or from"`
 	Enabled          *bool        `json:"enabled,omitempty" default:"true"`
 	EmergencyCapable bool         `json:"emergency_capable,omitempty"`
@@ -78,6 +82,7 @@ type FreshInbound struct {
 func (f Fresh) toTrunk(org string, now db.Time) Trunk {
 	t := Trunk{ID: db.NewID("trk"), OrgID: org, Name: f.Name, Kind: f.Kind, Host: f.Host, Port: f.Port, Transport: f.Transport,
 		Username: db.Null(f.Username).Ptr(), FromDomain: db.Null(f.FromDomain).Ptr(), AllowedIPs: append([]string{}, f.AllowedIPs...),
+		Direction: cmp.Or(f.Direction, "both"), ForeignNumbers: f.ForeignNumbers, AllowRefer: f.AllowRefer,
 		Codecs: append([]string{}, f.Codecs...), SRTP: f.SRTP, MaxChannels: f.MaxChannels, CallsPerSecond: f.CallsPerSecond,
 		Priority: 10, PrefixRules: append([]PrefixRule{}, f.PrefixRules...), CallerIDMode: f.CallerIDMode,
 		Enabled: f.Enabled == nil || *f.Enabled, EmergencyCapable: f.EmergencyCapable, CreatedAt: now, UpdatedAt: now,
@@ -94,10 +99,13 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Trunk], err
 	if err := s.sealPasswords(&t, in.Body.Password, in.Body.Inbound.Password); err != nil {
 		return nil, err
 	}
-	if wrong := t.validate(); len(wrong) > 0 {
+	if wrong := s.violations(t, nil); len(wrong) > 0 {
 		return nil, op.Invalid(wrong...)
 	}
 	err := s.db.Tx(ctx, func(tx db.Querier) error {
+		if err := s.checkNetworks(ctx, tx, t, nil); err != nil {
+			return err
+		}
 		if err := insert(ctx, tx, t); err != nil {
 			return storeError(err, "add trunk")
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/db/dbtest"
 	trunkpkg "soniq/internal/telephony/trunk"
@@ -213,9 +214,9 @@ func TestDailyMinutes_SurviveRestart(t *testing.T) {
 // restartedAt returns the fixture after a restart at a time.
 func (h *fixture) restartedAt(now time.Time) *fixture {
 	again := *h
-	clock := func() time.Time { return now }
-	again.Service = trunkpkg.New(h.db, h.orgs, h.seal, h.bus, clock, realm)
-	again.limits = trunkpkg.NewLimiter(clock)
+	at := clock.Func(func() time.Time { return now })
+	again.limits = trunkpkg.NewLimiter(at)
+	again.Service = trunkpkg.New(trunkpkg.Config{DB: h.db, Orgs: h.orgs, Sealer: h.seal, Bus: h.bus, Clock: at, Realm: realm, Limits: again.limits})
 	again.gate = trunkpkg.NewOutboundGate(again.Service, again.limits, slog.New(slog.DiscardHandler))
 	return &again
 }
@@ -346,3 +347,32 @@ func TestRefusals_CountedAndLoggedOnce(t *testing.T) {
 type lineCounter struct{ n int }
 
 func (l *lineCounter) Write(b []byte) (int, error) { l.n++; return len(b), nil }
+
+// A call that was admitted before the stop of outbound calls gets no channel after it, and an emergency call does.
+func TestGate_NoChannelAfterStop(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newFixture(t, d)
+		h.createTrunk("able", `,"emergency_capable":true`)
+		pass, err := h.gate.Admit(t.Context(), trunkpkg.CallAttempt{Org: h.org, Dialled: "+493012345678"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer pass.End()
+		if err := h.SetOutboundKillSwitch(t.Context(), true); err != nil {
+			t.Fatal(err)
+		}
+		way := pass.Routes[0].Trunk
+		if _, ok := h.gate.AcquireChannel(way, false, func() {}); ok {
+			t.Error("a call got a channel although outbound calls are stopped")
+		}
+		if n := h.limits.Running(way.ID); n != 0 {
+			t.Errorf("%d channels are taken", n)
+		}
+		release, ok := h.gate.AcquireChannel(way, true, nil)
+		if !ok {
+			t.Error("an emergency call got no channel")
+		}
+		release()
+	})
+}

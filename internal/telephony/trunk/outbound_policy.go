@@ -33,8 +33,10 @@ const (
 )
 
 // countedReasons lists the reasons in the order of the refusal counters.
-var countedReasons = [...]Reason{OrgSuspended, UserSuspended, OutboundDisabled, OutboundStopped, EmergencyNotAcknowledged, InvalidNumber, CountryNotAllowed, NumberTypeBlocked, CallsPerSecondExceeded,
-	DestinationRateExceeded, ConcurrentCallsExceeded, DailyMinutesExceeded, NoTrunk, TrunkFull, EmergencyUnavailable, EmergencyNotForPrograms}
+var countedReasons = [...]Reason{OrgSuspended, UserSuspended, OutboundDisabled, OutboundStopped, EmergencyNotAcknowledged, InvalidNumber,
+	CountryNotAllowed, NumberTypeBlocked, CallsPerSecondExceeded,
+	DestinationRateExceeded, ConcurrentCallsExceeded, DailyMinutesExceeded, NoTrunk, TrunkFull, EmergencyUnavailable,
+	EmergencyNotForPrograms}
 
 // Policy holds the settings of an organisation that decide whether an outbound call is allowed.
 type Policy struct {

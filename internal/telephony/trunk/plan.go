@@ -59,6 +59,22 @@ func (s *Service) Plan(ctx context.Context, orgID, dialled string) (Plan, error)
 	return Plan{Number: v.Number, Country: v.Country, Type: v.Type, Routes: ways, Limit: limit}, nil
 }
 
+// EmergencyPlan returns the plan for an emergency number without the database; ok is false for another number. routes
+// are the trunks last known.
+func EmergencyPlan(country, dialled string, routes []Route) (p Plan, ok bool) {
+	p = Plan{Emergency: true, Country: country, Type: "emergency"}
+	if p.Number, ok = EmergencyNumber(country, dialled); !ok {
+		if p.Test = EmergencyTest(country, dialled); !p.Test {
+			return Plan{}, false
+		}
+		p.Number = emergencyTestNumber
+	}
+	for _, r := range routes {
+		p.Routes = append(p.Routes, Route{r.Trunk, p.Number})
+	}
+	return p, true
+}
+
 func (s *Service) planEmergency(ctx context.Context, orgID string, p Plan) (Plan, error) {
 	p.Emergency, p.Type = true, "emergency"
 	var err error

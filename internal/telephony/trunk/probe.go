@@ -2,6 +2,7 @@ package trunk
 
 import (
 	"context"
+	"fmt"
 
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/op"
@@ -21,10 +22,16 @@ func (s *Service) Test(ctx context.Context, in *OneIn) (*op.Out[TestResult], err
 	if err != nil {
 		return nil, getError(err)
 	}
-	if s.Probe == nil || !t.Enabled {
+	if s.prober == nil || !t.Enabled {
 		return nil, op.State("the trunk is disabled; enable it first", "disabled")
 	}
-	rtt, err := s.Probe(ctx, t)
+	if o, err := s.orgs.Get(ctx, t.OrgID); err != nil {
+		return nil, fmt.Errorf("find organisation: %w", err)
+	} else if o.Sandbox() {
+		why := "a sandbox reaches no carrier; test the trunk with a live key"
+		return op.OK(TestResult{Error: &why})
+	}
+	rtt, err := s.prober.Probe(ctx, t)
 	s.RecordProbe(t.ID, rtt, err)
 	var r TestResult
 	if err != nil {

@@ -1,8 +1,10 @@
 package trunk
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"soniq/internal/platform/db"
@@ -14,7 +16,7 @@ type Route struct {
 	Dial  string
 }
 
-// Routes returns the routes for a number in E.164, in the order in which they are tried.
+// Routes returns the routes for a number in E.164 by priority. OrderRoutes puts those first that suit the number shown.
 func (s *Service) Routes(ctx context.Context, org, e164 string) ([]Route, error) {
 	all, err := s.routableTrunks(ctx, org)
 	if err != nil {
@@ -22,11 +24,63 @@ func (s *Service) Routes(ctx context.Context, org, e164 string) ([]Route, error)
 	}
 	var ways []Route
 	for _, t := range all {
-		if dial, ok := t.rewrite(e164); ok {
+		if dial, why := t.takes(e164); why == "" {
 			ways = append(ways, Route{t, dial})
 		}
 	}
-	return s.healthyFirst(ways), nil
+	return s.OrderRoutes(ways, ""), nil
+}
+
+// The reasons why a trunk has its place in the order of an outbound call, or no place.
+const (
+	Home        = "home"             // the number shown is one of this trunk
+	Foreign     = "foreign_numbers"  // the trunk accepts numbers of other trunks
+	ByPriority  = "priority"         // the call shows no number of a trunk
+	Failover    = "failover"         // its carrier may refuse the number shown: tried after the others
+	Down        = "down"             // it does not answer: tried last
+	Disabled    = "disabled"         // excluded
+	InboundOnly = "inbound_only"     // excluded by its direction
+	NoRule      = "no_matching_rule" // excluded: it has prefix rules, and none matches
+)
+
+// takes returns the number to dial on a trunk for a number in E.164, or the reason why the trunk is excluded.
+func (t Trunk) takes(e164 string) (dial, why string) {
+	if t.Direction == "inbound" {
+		return "", InboundOnly
+	}
+	dial, ok := t.rewrite(e164)
+	if !ok {
+		return "", NoRule
+	}
+	return dial, ""
+}
+
+// place returns the rank of a trunk for a call that shows a number of the trunk home, and the reason. home is "" if the
+// call shows no number of a trunk.
+func (s *Service) place(t Trunk, home string) (rank int, why string) {
+	switch {
+	case s.health.isDown(t):
+		return 3, Down
+	case home == "":
+		return 0, ByPriority
+	case t.ID == home:
+		return 0, Home
+	case t.ForeignNumbers:
+		return 1, Foreign
+	}
+	return 2, Failover
+}
+
+// OrderRoutes orders the routes of a call that shows a number of the trunk home: that trunk, then trunks that accept
+// numbers of others, then the rest. Within each group they keep their order. Trunks that are down come last. They are
+// still tried, because the state may be outdated.
+func (s *Service) OrderRoutes(ways []Route, home string) []Route {
+	slices.SortStableFunc(ways, func(a, b Route) int {
+		first, _ := s.place(a.Trunk, home)
+		second, _ := s.place(b.Trunk, home)
+		return cmp.Compare(first, second)
+	})
+	return ways
 }
 
 // EmergencyRoutes returns the routes for an emergency number: only trunks with emergency_capable. The number is
@@ -42,20 +96,7 @@ func (s *Service) EmergencyRoutes(ctx context.Context, org, number string) ([]Ro
 			ways = append(ways, Route{t, number})
 		}
 	}
-	return s.healthyFirst(ways), nil
-}
-
-// healthyFirst moves trunks that are down to the end. They are still tried, because the state may be outdated.
-func (s *Service) healthyFirst(ways []Route) []Route {
-	var up, down []Route
-	for _, w := range ways {
-		if s.health.isDown(w.Trunk) {
-			down = append(down, w)
-		} else {
-			up = append(up, w)
-		}
-	}
-	return append(up, down...)
+	return s.OrderRoutes(ways, ""), nil
 }
 
 // routableTrunks returns the organisation's enabled trunks by priority, from the cache. A sandbox has none, because

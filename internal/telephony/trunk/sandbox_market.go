@@ -47,8 +47,8 @@ func (m *SandboxMarket) Search(_ context.Context, w number.SearchCriteria) ([]nu
 	add := func(e164, kind string) {
 		fits := w.Matches(e164) && w.Locality == "" && (len(w.Types) == 0 || slices.Contains(w.Types, kind))
 		if fits && len(all) < w.Limit {
-			all = append(all, number.Available{Number: e164, Country: w.Country, Type: kind, Capabilities: []string{"voice", "sms"}, MonthlyCost: sandboxCost,
-				SetupCost: sandboxCost})
+			all = append(all, number.Available{Number: e164, Country: w.Country, Type: kind, Capabilities: []string{"voice", "sms"},
+				MonthlyCost: sandboxCost, SetupCost: sandboxCost})
 		}
 	}
 	if slices.Contains(w.Capabilities, "mms") || slices.Contains(w.Capabilities, "fax") {

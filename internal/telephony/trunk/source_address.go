@@ -4,76 +4,170 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
 	"soniq/internal/platform/db"
 )
 
-// sourceIndex finds the trunks of an IP address by longest prefix.
+// sourceIndex finds the trunks of an IP address.
 type sourceIndex struct {
 	ipv4Lengths, ipv6Lengths []int // prefix lengths in use for IPv4 and IPv6, longest first
-	trunks                   map[netip.Prefix][]Source
+	trunks                   map[netip.Prefix][]entry
+	registering              map[string]bool // IDs of the trunks that register with their carrier
+	referring                map[string]bool // IDs of the trunks whose peer may transfer calls
+	proven                   map[netip.Prefix][]provenNetwork
+	provenLengths            []int          // prefix lengths of proven
+	provenCount              map[string]int // proven networks by organisation
+}
+
+// entry is a trunk at one of its networks.
+type entry struct {
+	Source
+	resolved bool // an address that DNS returned for the trunk's host name
 }
 
 // Source names the trunk whose carrier sends from an address.
 type Source struct{ OrgID, TrunkID string }
 
-// BySource returns the trunk whose carrier sends from the address; ok is false if there is none. If trunks of several
-// organisations use the same carrier, it returns the oldest; the dialled number then determines the organisation.
+// BySource returns a trunk whose carrier sends from the address; ok is false if there is none. If several trunks match,
+// it returns the one with the longest prefix, then the oldest. The dialled number then determines the organisation:
+// see MatchesSource.
 func (s *Service) BySource(ctx context.Context, a netip.Addr) (t Source, ok bool, err error) {
-	all, err := s.sourcesOf(ctx, a)
-	if err != nil || len(all) == 0 {
+	known, err := s.sourceTable(ctx)
+	if err != nil {
 		return Source{}, false, err
 	}
-	return all[0], true, nil
+	all := known.sources(a)
+	if len(all) == 0 {
+		return Source{}, false, nil
+	}
+	return known.preferred(all), true, nil
 }
 
-// SameSource reports whether a call over trunk a may as well have come over trunk b, because both use the same
-// carrier address.
-func (s *Service) SameSource(ctx context.Context, a, b string) (bool, error) {
+// Registers reports whether a trunk registers with its carrier, from the cache. A disabled or unknown trunk does not.
+func (s *Service) Registers(ctx context.Context, id string) (bool, error) {
 	known, err := s.sourceTable(ctx)
-	if err != nil || a == b {
-		return a == b, err
+	if err != nil {
+		return false, err
 	}
-	for _, group := range known.trunks {
-		if containsTrunk(group, a) && containsTrunk(group, b) {
-			return true, nil
-		}
+	return known.registering[id], nil
+}
+
+// AllowsRefer reports whether the peer of a trunk may transfer calls, from the cache.
+func (s *Service) AllowsRefer(ctx context.Context, id string) (bool, error) {
+	known, err := s.sourceTable(ctx)
+	if err != nil {
+		return false, err
 	}
-	return false, nil
+	return known.referring[id], nil
+}
+
+// MatchesSource reports whether calls of a trunk may come from an address.
+func (s *Service) MatchesSource(ctx context.Context, a netip.Addr, trunkID string) (bool, error) {
+	known, err := s.sourceTable(ctx)
+	return err == nil && containsTrunk(known.sources(a), trunkID), err
 }
 
 func containsTrunk(group []Source, id string) bool {
-	for _, t := range group {
-		if t.TrunkID == id {
-			return true
+	return slices.ContainsFunc(group, func(t Source) bool { return t.TrunkID == id })
+}
+
+// sources returns all trunks that match an address, whatever the length of their prefixes, the longest first. What DNS
+// returned for a trunk's host does not count where another organisation lists the address itself, because whoever owns
+// a name may let it point anywhere.
+func (x *sourceIndex) sources(a netip.Addr) (all []Source) {
+	a = a.Unmap().WithZone("")
+	lengths := x.ipv4Lengths
+	if a.Is6() {
+		lengths = x.ipv6Lengths
+	}
+	var resolved []Source
+	for _, n := range lengths {
+		p, _ := a.Prefix(n)
+		for _, e := range x.trunks[p] {
+			switch {
+			case e.resolved && !x.confirmed(e.OrgID, a):
+				resolved = append(resolved, e.Source)
+			case !slices.Contains(all, e.Source):
+				all = append(all, e.Source)
+			}
+		}
+	}
+	listed := slices.Clone(all)
+	for _, e := range resolved {
+		foreign := func(other Source) bool { return other.OrgID != e.OrgID }
+		if !slices.Contains(all, e) && !slices.ContainsFunc(listed, foreign) {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// preferred returns the trunk to which a call is recorded if its number belongs to nobody: the first one if all belong
+// to one organisation, else the oldest.
+func (x *sourceIndex) preferred(all []Source) Source {
+	oldest := all[0]
+	for _, t := range all[1:] {
+		if t.OrgID != all[0].OrgID && t.TrunkID < oldest.TrunkID {
+			oldest = t
+		}
+	}
+	return oldest
+}
+
+// provenAt returns the proven networks that an address belongs to.
+func (x *sourceIndex) provenAt(a netip.Addr) (all []provenNetwork) {
+	for _, n := range x.provenLengths {
+		if n <= a.BitLen() {
+			p, _ := a.Prefix(n)
+			all = append(all, x.proven[p]...)
+		}
+	}
+	return all
+}
+
+// confirmed reports whether the operator confirmed that calls of an organisation come from an address.
+func (x *sourceIndex) confirmed(org string, a netip.Addr) bool {
+	return slices.ContainsFunc(x.provenAt(a), func(p provenNetwork) bool { return p.org == org && p.proof == provedByOperator })
+}
+
+// exempts reports whether an address was proven for an organisation whose trunk it still belongs to.
+func (x *sourceIndex) exempts(a netip.Addr) bool {
+	proven := x.provenAt(a)
+	if len(proven) == 0 {
+		return false
+	}
+	all := x.sources(a)
+	return slices.ContainsFunc(proven, func(p provenNetwork) bool {
+		return slices.ContainsFunc(all, func(t Source) bool { return t.OrgID == p.org })
+	})
+}
+
+// shared reports whether another organisation's trunk matches one of the trunk's networks.
+func (x *sourceIndex) shared(org, trunkID string) bool {
+	for p, group := range x.trunks {
+		if p.Addr().IsLoopback() || !slices.ContainsFunc(group, func(e entry) bool { return e.TrunkID == trunkID }) {
+			continue
+		}
+		for other, theirs := range x.trunks {
+			if other.Overlaps(p) && slices.ContainsFunc(theirs, func(e entry) bool { return e.OrgID != org && x.counts(e, p, org) }) {
+				return true
+			}
 		}
 	}
 	return false
 }
 
-func (s *Service) sourcesOf(ctx context.Context, a netip.Addr) ([]Source, error) {
-	known, err := s.sourceTable(ctx)
-	if err != nil {
-		return nil, err
-	}
-	a = a.Unmap().WithZone("")
-	lengths := known.ipv4Lengths
-	if a.Is6() {
-		lengths = known.ipv6Lengths
-	}
-	for _, n := range lengths {
-		p, _ := a.Prefix(n)
-		if found := known.trunks[p]; len(found) > 0 {
-			return found, nil
-		}
-	}
-	return nil, nil
+// counts reports whether an entry of another organisation is in effect at a network of ours.
+func (x *sourceIndex) counts(e entry, at netip.Prefix, org string) bool {
+	listed := slices.ContainsFunc(x.trunks[at], func(ours entry) bool { return ours.OrgID == org && !ours.resolved })
+	return !e.resolved || !listed || x.confirmed(e.OrgID, at.Addr())
 }
 
 // sourceTableTimeout limits the time to read the table of source addresses.
-const sourceTableTimeout = 5 * time.Second
+const sourceTableTimeout = time.Second
 
 // sourceTable returns the index of all trunks from the cache. It is read as a whole, because every INVITE needs it
 // and it is small.
@@ -82,19 +176,46 @@ func (s *Service) sourceTable(ctx context.Context) (*sourceIndex, error) {
 		ctx, cancel := context.WithTimeout(ctx, sourceTableTimeout)
 		defer cancel()
 		all, err := enabled(ctx, s.db.Read(db.Detached(ctx)))
-		if err != nil {
-			return nil, fmt.Errorf("read sources of trunks: %w", err)
+		var proven []provenNetwork
+		if err == nil {
+			proven, err = provenNetworks(ctx, s.db.Read(db.Detached(ctx)))
 		}
-		return buildSourceIndex(all, s.hostAddresses.addresses), nil
+		last := s.lastSources.Load()
+		switch {
+		case err != nil && last == nil:
+			return nil, fmt.Errorf("read sources of trunks: %w", err)
+		case err != nil: // the database does not answer: what was read last stays valid
+			return last, nil
+		}
+		index := buildSourceIndex(all, s.hostAddresses.addresses, proven)
+		s.lastSources.Store(index)
+		return index, nil
 	})
 }
 
-func buildSourceIndex(all []Trunk, behind func(Trunk) []netip.Addr) *sourceIndex {
-	t := &sourceIndex{trunks: map[netip.Prefix][]Source{}}
-	var four, six [129]bool
+func buildSourceIndex(all []Trunk, behind func(Trunk) []netip.Addr, proven []provenNetwork) *sourceIndex {
+	t := &sourceIndex{trunks: map[netip.Prefix][]entry{}, registering: map[string]bool{}, referring: map[string]bool{}, proven: map[netip.Prefix][]provenNetwork{},
+		provenCount: map[string]int{}}
+	var four, six, proved [129]bool
+	for _, x := range proven {
+		t.provenCount[x.org]++
+		t.proven[x.network] = append(t.proven[x.network], x)
+		proved[x.network.Bits()] = true
+	}
+	t.provenLengths = prefixLengths(proved)
 	for _, trunk := range all {
+		if trunk.Kind == "register" {
+			t.registering[trunk.ID] = true
+		}
+		if trunk.Kind == "peer" && trunk.AllowRefer {
+			t.referring[trunk.ID] = true
+		}
+		if trunk.Direction == "outbound" {
+			continue // nobody calls by it
+		}
+		listed := trunk.networks(nil)
 		for _, p := range trunk.networks(behind(trunk)) {
-			t.trunks[p] = append(t.trunks[p], Source{trunk.OrgID, trunk.ID})
+			t.trunks[p] = append(t.trunks[p], entry{Source{trunk.OrgID, trunk.ID}, !slices.Contains(listed, p)})
 			if p.Addr().Is4() {
 				four[p.Bits()] = true
 			} else {

@@ -153,7 +153,8 @@ func (o telnyxOrder) orderState(e164 string) (number.OrderStatus, error) {
 	case status == "failure":
 		return number.OrderStatus{}, fmt.Errorf("%w: the Telnyx order failed", number.ErrUnavailable)
 	case met != nil && !*met:
-		return number.OrderStatus{After: telnyxDocumentsInterval, Detail: "Telnyx waits for the documents that the country asks for; give them to it in its portal"}, nil
+		return number.OrderStatus{After: telnyxDocumentsInterval,
+			Detail: "Telnyx waits for the documents that the country asks for; give them to it in its portal"}, nil
 	}
 	return number.OrderStatus{After: telnyxPollInterval}, nil
 }
@@ -238,7 +239,8 @@ func (t *Telnyx) Release(ctx context.Context, d number.OrderRequest) error {
 		return errors.New("the provider does not list the number yet")
 	}
 	for _, part := range o.Parts {
-		if err := ignoreNotFound(t.request(ctx, http.MethodPatch, "/sub_number_orders/"+url.PathEscape(part)+"/cancel", nil, nil, &struct{}{})); err != nil {
+		if err := ignoreNotFound(t.request(ctx, http.MethodPatch, "/sub_number_orders/"+url.PathEscape(part)+"/cancel", nil, nil,
+			&struct{}{})); err != nil {
 			return err
 		}
 	}

@@ -149,7 +149,8 @@ func minorUnits(amount, code string) *number.Cost {
 	}
 	scale, _ := currency.Standard.Rounding(unit)
 	r.Mul(r, new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(scale)), nil)))
-	whole := new(big.Int).Div(new(big.Int).Add(new(big.Int).Mul(r.Num(), big.NewInt(2)), r.Denom()), new(big.Int).Mul(r.Denom(), big.NewInt(2)))
+	whole := new(big.Int).Div(new(big.Int).Add(new(big.Int).Mul(r.Num(), big.NewInt(2)), r.Denom()),
+		new(big.Int).Mul(r.Denom(), big.NewInt(2)))
 	if !whole.IsInt64() {
 		return nil
 	}

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"soniq/internal/identity/org"
 	"soniq/internal/platform/bus"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 )
 
@@ -22,6 +24,7 @@ type Trunk struct {
 	Host             string        `json:"host" example:"sip.carrier.example"`
 	Port             int           `json:"port"`
 	Transport        string        `json:"transport" enum:"udp,tcp,tls"`
+	Direction        string        `json:"direction" enum:"inbound,outbound,both" doc:"Which calls it takes part in"`
 	Username         *string       `json:"username"`
 	FromDomain       *string       `json:"from_domain"`
 	AllowedIPs       []string      `json:"allowed_ips" nullable:"false" doc:"Where the carrier's calls come from, beside host when that is an address"`
@@ -31,6 +34,8 @@ type Trunk struct {
 	CallsPerSecond   int           `json:"calls_per_second" doc:"0: no limit"`
 	Priority         int           `json:"priority" doc:"The lowest is tried first"`
 	PrefixRules      []PrefixRule  `json:"prefix_rules" nullable:"false" doc:"Without rules the trunk takes every number, in E.164; with rules only those that one matches, the longest first"`
+	ForeignNumbers   bool          `json:"foreign_numbers" doc:"The carrier accepts calls that show numbers of other trunks"`
+	AllowRefer       bool          `json:"allow_refer" doc:"Of kind peer: the other exchange may transfer calls (REFER), also to outside numbers at your expense"`
 	CallerIDMode     string        `json:"caller_id_mode" enum:"pai,rpid,from"`
 	Enabled          bool          `json:"enabled"`
 	EmergencyCapable bool          `json:"emergency_capable" doc:"Emergency calls may take this trunk: the carrier routes them with the caller's location"`
@@ -85,13 +90,35 @@ const (
 	answerSeizureSubject = "changed.rates" // never published: the ratios expire by time only
 )
 
+// Config has the dependencies and settings of a Service.
+type Config struct {
+	DB     *db.DB
+	Orgs   *org.Service
+	Sealer Sealer // nil: for commands that read no passwords
+	Bus    *bus.Bus
+	Clock  clock.Clock // nil: the system clock
+	Realm  string      // digest realm in challenges to carriers that authenticate with us
+	Limits *Limiter    // counts the calls on trunks; nil: there are none
+	Prober Prober      // nil: for commands without SIP
+	Hosts  Hosts       // checks the hosts of new and changed trunks; nil: every host is allowed
+}
+
+// Hosts decides which hosts a trunk may have.
+type Hosts interface {
+	// CheckHost returns the reason why a host is not allowed, with the remedy, or nil.
+	CheckHost(host string) error
+}
+
+// Prober sends OPTIONS to a trunk and returns the round-trip time.
+type Prober interface {
+	Probe(ctx context.Context, t Trunk) (time.Duration, error)
+}
+
 // Service manages trunks. It is safe for concurrent use.
 type Service struct {
-	// ActiveCalls returns the number of calls on a trunk; nil: unknown.
-	ActiveCalls func(trunkID string) int
-	// Probe sends OPTIONS to a trunk and returns the round-trip time; nil: not available.
-	Probe func(ctx context.Context, t Trunk) (time.Duration, error)
-
+	limits             *Limiter
+	hosts              Hosts
+	prober             Prober
 	db                 *db.DB
 	orgs               *org.Service
 	sealer             Sealer
@@ -100,6 +127,7 @@ type Service struct {
 	realm              string
 	health             health
 	sources            *bus.Cache[*sourceIndex]
+	lastSources        atomic.Pointer[sourceIndex] // used while the database does not answer
 	trunksByOrg        *bus.Cache[[]Trunk]
 	accounts           *bus.Cache[InboundAccount]
 	killSwitch         *bus.Cache[bool]
@@ -108,14 +136,19 @@ type Service struct {
 	timezones          sync.Map // *time.Location by name
 }
 
-// New returns the service. realm is the digest realm in challenges to carriers that authenticate with us.
-func New(d *db.DB, orgs *org.Service, s Sealer, b *bus.Bus, now func() time.Time, realm string) *Service {
-	return &Service{db: d, orgs: orgs, sealer: s, bus: b, now: now, realm: realm, health: newHealth(),
-		sources:            bus.NewCache[*sourceIndex](b, Changed, cacheTTL, now),
-		trunksByOrg:        bus.NewCache[[]Trunk](b, Changed, cacheTTL, now),
-		accounts:           bus.NewCache[InboundAccount](b, Changed, cacheTTL, now),
-		killSwitch:         bus.NewCache[bool](b, killSwitchSubject, cacheTTL, now),
-		answerSeizureCache: bus.NewCache[map[string]int](b, answerSeizureSubject, answerSeizureTTL, now),
+// New returns the service.
+func New(c Config) *Service {
+	c.Clock = clock.OrSystem(c.Clock)
+	now := c.Clock.Now
+	if c.Limits == nil {
+		c.Limits = NewLimiter(now)
+	}
+	return &Service{limits: c.Limits, hosts: c.Hosts, prober: c.Prober, db: c.DB, orgs: c.Orgs, sealer: c.Sealer, bus: c.Bus, now: now, realm: c.Realm,
+		health: newHealth(), sources: bus.NewCache[*sourceIndex](c.Bus, Changed, cacheTTL, now),
+		trunksByOrg:        bus.NewCache[[]Trunk](c.Bus, Changed, cacheTTL, now),
+		accounts:           bus.NewCache[InboundAccount](c.Bus, Changed, cacheTTL, now),
+		killSwitch:         bus.NewCache[bool](c.Bus, killSwitchSubject, cacheTTL, now),
+		answerSeizureCache: bus.NewCache[map[string]int](c.Bus, answerSeizureSubject, answerSeizureTTL, now),
 		hostAddresses:      hostAddresses{byHost: map[string]map[netip.Addr]time.Time{}}}
 }
 
@@ -169,9 +202,7 @@ func associatedData(t Trunk, column string) []byte {
 // addStatus sets the fields of a trunk that are not stored: health, active calls and answer-seizure ratio.
 func (s *Service) addStatus(ctx context.Context, t *Trunk) {
 	s.health.fillStatus(t)
-	if s.ActiveCalls != nil {
-		t.ActiveCalls = s.ActiveCalls(t.ID)
-	}
+	t.ActiveCalls = s.limits.Running(t.ID)
 	t.ASR = nil
 	if rates, err := s.answerSeizureRatios(ctx, t.OrgID); err == nil {
 		if rate, known := rates[t.ID]; known {

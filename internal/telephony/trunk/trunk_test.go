@@ -49,7 +49,7 @@ func newFixture(t testing.TB, d *db.DB) *fixture {
 	}
 	h.org = o.ID
 	h.limits = trunkpkg.NewLimiter(time.Now)
-	h.Service = trunkpkg.New(d, h.orgs, s, b, time.Now, realm)
+	h.Service = trunkpkg.New(trunkpkg.Config{DB: d, Orgs: h.orgs, Sealer: s, Bus: b, Realm: realm, Limits: h.limits})
 	h.gate = trunkpkg.NewOutboundGate(h.Service, h.limits, slog.New(slog.DiscardHandler))
 	h.server = optest.New(t, d, append(h.Operations(), h.orgs.Operations()...)...)
 	h.acknowledge()
@@ -125,21 +125,6 @@ func TestBySource_LongestPrefix(t *testing.T) {
 			t.Errorf("the removed trunk still answers: %q", got)
 		}
 	})
-}
-
-func TestSameSource(t *testing.T) {
-	t.Parallel()
-	h := newFixture(t, dbtest.SQLite(t))
-	a, b := h.createTrunk("a", `,"allowed_ips":["192.0.2.0/24"]`), h.createTrunk("b", `,"allowed_ips":["192.0.2.0/24","192.0.2.9"]`)
-	c := h.createTrunk("c", `,"allowed_ips":["198.51.100.0/24"]`)
-	for _, x := range []struct {
-		one, other string
-		want       bool
-	}{{a, b, true}, {b, a, true}, {a, a, true}, {a, c, false}} {
-		if got, err := h.SameSource(context.Background(), x.one, x.other); err != nil || got != x.want {
-			t.Errorf("got %v, %v; want %v", got, err, x.want)
-		}
-	}
 }
 
 func TestPlan_PriorityAndPrefixRules(t *testing.T) {
@@ -323,13 +308,35 @@ func TestTenant_OtherOrganisationNotFound(t *testing.T) {
 	}
 }
 
+// The peer of a trunk may transfer calls if the trunk is one of kind peer and allows it.
+func TestAllowRefer_PeersOnly(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newFixture(t, d)
+		allowed := func(id string, want bool) {
+			t.Helper()
+			if got, err := h.AllowsRefer(context.Background(), id); err != nil || got != want {
+				t.Errorf("%v, %v; want %v", got, err, want)
+			}
+		}
+		id := h.request("POST", "/trunks", `{"name":"pbx","kind":"peer","host":"sip.pbx.example","direction":"outbound"}`).Want(201).Text("id")
+		allowed(id, false)
+		h.request("PATCH", "/trunks/"+id, `{"allow_refer":true}`).Want(200)
+		allowed(id, true)
+		h.request("PATCH", "/trunks/"+id, `{"kind":"ip"}`).Want(422).Refused("validation_failed", "allow_refer invalid_value")
+		h.request("POST", "/trunks", `{"name":"x","host":"sip.x.example","allow_refer":true}`).Want(422).Refused("validation_failed", "allow_refer invalid_value")
+		h.request("PATCH", "/trunks/"+id, `{"kind":"ip","allow_refer":false}`).Want(200)
+		allowed(id, false)
+	})
+}
+
 func TestShow_AllFields(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t, dbtest.SQLite(t))
 	a := h.request("GET", "/trunks/"+h.createTrunk("a", ""), nil).Want(200)
 	for _, name := range []string{"id", "name", "kind", "host", "port", "transport", "username", "from_domain", "allowed_ips", "codecs",
 		"srtp", "max_channels", "calls_per_second", "priority", "prefix_rules", "caller_id_mode", "status", "registration",
-		"active_calls", "answer_seizure_rate", "enabled", "emergency_capable", "inbound"} {
+		"active_calls", "answer_seizure_rate", "enabled", "emergency_capable", "inbound", "direction", "foreign_numbers", "allow_refer"} {
 		if !a.Has("", name) {
 			t.Errorf("%s is missing: %s", name, a.Bytes)
 		}

@@ -24,6 +24,9 @@ type Patch struct {
 	Transport        op.Change[string]       `json:"transport,omitzero"`
 	Username         op.Change[string]       `json:"username,omitzero"`
 	Password         op.Change[string]       `json:"password,omitzero"`
+	Direction        op.Change[string]       `json:"direction,omitzero"`
+	ForeignNumbers   op.Change[bool]         `json:"foreign_numbers,omitzero"`
+	AllowRefer       op.Change[bool]         `json:"allow_refer,omitzero"`
 	FromDomain       op.Change[string]       `json:"from_domain,omitzero"`
 	AllowedIPs       op.Change[[]string]     `json:"allowed_ips,omitzero"`
 	Codecs           op.Change[[]string]     `json:"codecs,omitzero"`
@@ -55,12 +58,16 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Trunk], err
 		if err := in.Check(t.UpdatedAt); err != nil {
 			return err
 		}
+		old := t
 		in.Body.apply(&t)
 		if err := s.sealPasswords(&t, in.Body.Password.V, in.Body.Inbound.V.Password.V); err != nil {
 			return err
 		}
-		if wrong := t.validate(); len(wrong) > 0 {
+		if wrong := append(s.violations(t, &old), in.Body.secretsAgain(old, t)...); len(wrong) > 0 {
 			return op.Invalid(wrong...)
+		}
+		if err := s.checkNetworks(ctx, tx, t, &old); err != nil {
+			return err
 		}
 		t.UpdatedAt = db.At(s.now())
 		if err := update(ctx, tx, t); err != nil {
@@ -82,6 +89,9 @@ func (p Patch) apply(t *Trunk) {
 	p.Host.Apply(&t.Host)
 	p.Port.Apply(&t.Port)
 	p.Transport.Apply(&t.Transport)
+	p.Direction.Apply(&t.Direction)
+	p.ForeignNumbers.Apply(&t.ForeignNumbers)
+	p.AllowRefer.Apply(&t.AllowRefer)
 	applyNullable(p.Username, &t.Username)
 	applyNullable(p.FromDomain, &t.FromDomain)
 	applyList(p.AllowedIPs, &t.AllowedIPs)
@@ -98,6 +108,14 @@ func (p Patch) apply(t *Trunk) {
 	p.EmergencyCapable.Apply(&t.EmergencyCapable)
 	p.clearSecrets(t)
 	p.inbound(t)
+}
+
+// secretsAgain returns the violation of a change that moves the trunk without giving its password again.
+func (p Patch) secretsAgain(old, t Trunk) []op.Violation {
+	if len(t.password) == 0 || p.Password.V != "" {
+		return nil
+	}
+	return op.SecretsAgain(old.Host != t.Host || old.Port != t.Port || old.Transport != t.Transport, "password")
 }
 
 // clearSecrets removes passwords that are set to null.

@@ -1,17 +1,20 @@
 package trunk
 
 import (
+	"errors"
 	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
 
+	"soniq/internal/platform/egress"
 	"soniq/internal/platform/op"
 )
 
 var (
 	kinds         = []string{"register", "ip", "peer"}
 	transports    = []string{"udp", "tcp", "tls"}
+	directions    = []string{"inbound", "outbound", "both"}
 	srtpModes     = []string{"off", "preferred", "required"}
 	callerIDModes = []string{"pai", "rpid", "from"}
 	codecs        = []string{"pcmu", "pcma", "g722", "opus"}
@@ -51,8 +54,10 @@ func (t Trunk) validate() []op.Violation {
 	c.require(validHost(t.Host), "host", "invalid_host", "must be a host name or an address, without port")
 	c.require(t.Port >= 1 && t.Port <= 65_535, "port", "out_of_range", "must be 1 to 65535")
 	c.requireOneOf("transport", t.Transport, transports)
+	c.requireOneOf("direction", t.Direction, directions)
 	c.requireOneOf("srtp", t.SRTP, srtpModes)
 	c.requireOneOf("caller_id_mode", t.CallerIDMode, callerIDModes)
+	c.require(!t.AllowRefer || t.Kind == "peer", "allow_refer", "invalid_value", "is for trunks of kind peer")
 	for _, codec := range t.Codecs {
 		c.requireOneOf("codecs", codec, codecs)
 	}
@@ -62,9 +67,20 @@ func (t Trunk) validate() []op.Violation {
 	c.networks("inbound.allowed_ips", t.Inbound.AllowedIPs)
 	c.credentials(t)
 	for _, r := range t.PrefixRules {
-		c.require(matchPattern.MatchString(r.Match), "prefix_rules", "invalid_prefix", "match must be the beginning of a number, such as +49")
+		c.require(matchPattern.MatchString(r.Match), "prefix_rules", "invalid_prefix",
+			"match must be the beginning of a number, such as +49")
 		c.require(prependPattern.MatchString(r.Prepend), "prefix_rules", "invalid_prefix", "prepend must be digits")
 		c.require(r.Strip >= 0 && r.Strip <= 20, "prefix_rules", "out_of_range", "strip must be 0 to 20")
+	}
+	return c
+}
+
+// violations returns every violation of a new or changed trunk. The host is checked if it is new: an operator's list may
+// have changed since.
+func (s *Service) violations(t Trunk, old *Trunk) []op.Violation {
+	c := checker(t.validate())
+	if old == nil || old.Host != t.Host {
+		c.host(s.hosts, t.Host)
 	}
 	return c
 }
@@ -86,9 +102,21 @@ func (c *checker) credentials(t Trunk) {
 		c.require(t.Username != nil, "username", "required", "is needed to register")
 		c.require(len(t.password) > 0, "password", "required", "is needed to register")
 	}
-	c.require(t.Inbound.Username == nil || *t.Inbound.Username != "" && len(*t.Inbound.Username) <= 120 && !strings.ContainsAny(*t.Inbound.Username, ":\"\\ \r\n"),
+	c.require(t.Inbound.Username == nil || *t.Inbound.Username != "" && len(*t.Inbound.Username) <= 120 &&
+		!strings.ContainsAny(*t.Inbound.Username, ":\"\\ \r\n"),
 		"inbound.username", "invalid_username", "must have at most 120 characters and no colon, quote or space")
 	c.require(t.Inbound.Username == nil || len(t.inboundPassword) > 0, "inbound.password", "required", "is needed beside inbound.username")
+}
+
+// host adds the violation of a host to which no request may be sent.
+func (c *checker) host(hosts Hosts, host string) {
+	if hosts == nil || !validHost(host) {
+		return
+	}
+	var f *egress.Fault
+	if errors.As(hosts.CheckHost(strings.Trim(host, "[]")), &f) {
+		c.require(false, "host", f.Code, f.Message)
+	}
 }
 
 func validHost(h string) bool {

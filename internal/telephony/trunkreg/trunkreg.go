@@ -14,6 +14,8 @@ import (
 	"soniq/internal/platform/bus"
 	"soniq/internal/platform/db"
 	"soniq/internal/protocol/sip"
+	"soniq/internal/protocol/sip/digest"
+	"soniq/internal/protocol/sip/sipmsg"
 	"soniq/internal/telephony/trunk"
 )
 
@@ -194,8 +196,9 @@ func (l *Registrations) register(ctx context.Context, t trunk.Trunk, number stri
 	if t.FromDomain != nil {
 		domain = *t.FromDomain
 	}
-	return l.sip.KeepRegistered(ctx, sip.RegistrationConfig{Registrar: Target(t), AOR: sip.URI{User: username, Host: domain}.String(), ContactUser: number,
-		Credentials: sip.Credentials{Username: username, Password: password},
+	return l.sip.KeepRegistered(ctx, sip.RegistrationConfig{Registrar: Target(t),
+		AOR: sipmsg.URI{User: username, Host: domain}.String(), ContactUser: number,
+		Credentials: digest.Credentials{Username: username, Password: password},
 		OnStatus:    func(s sip.RegistrationStatus) { l.statusChanged(t, s) }})
 }
 

@@ -12,12 +12,14 @@ import (
 
 	"soniq/internal/identity/org"
 	"soniq/internal/platform/bus"
-	"soniq/internal/platform/db"
 	"soniq/internal/platform/db/dbtest"
+	"soniq/internal/platform/egress"
 	"soniq/internal/platform/event"
+	"soniq/internal/platform/job"
 	"soniq/internal/platform/op/optest"
 	"soniq/internal/platform/seal"
 	"soniq/internal/protocol/sip"
+	"soniq/internal/protocol/sip/sipmsg"
 	"soniq/internal/telephony/device"
 	"soniq/internal/telephony/number"
 	"soniq/internal/telephony/trunk"
@@ -38,7 +40,11 @@ func (r *registrar) Credentials(_ context.Context, name string) (sip.Account, bo
 	return sip.Account{ID: name, HA1MD5: md5, HA1SHA256: sha}, name == "acme", nil
 }
 
-func (r *registrar) Trunk(context.Context, netip.AddrPort, sip.Transport) (string, bool) {
+func (r *registrar) Exempt(context.Context, netip.Addr) bool { return false }
+
+func (r *registrar) IsSourceOf(context.Context, string, netip.AddrPort) bool { return false }
+
+func (r *registrar) Trunk(context.Context, netip.AddrPort, sipmsg.Transport) (string, bool) {
 	return "", false
 }
 
@@ -81,15 +87,23 @@ func newFixture(t *testing.T) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &fixture{org: o.ID, trunks: trunk.New(d, orgs, keys, b, time.Now, "here"), carrier: &registrar{password: "s3cret", saved: make(chan int, 100)}}
-	numbers := number.New(d, orgs, &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(time.Now()) }}, b, time.Now)
+	h := &fixture{org: o.ID, carrier: &registrar{password: "s3cret", saved: make(chan int, 100)}}
+	h.trunks = trunk.New(trunk.Config{DB: d, Orgs: orgs, Sealer: keys, Bus: b, Realm: "here", Prober: h})
+	outbox := &event.Outbox{DB: d, Bus: b}
+	numbers := number.New(number.Config{DB: d, Orgs: orgs, Outbox: outbox, Bus: b, Trunks: h.trunks,
+		Destinations: struct{ number.Destinations }{}, Seal: keys, Guard: egress.New(nil),
+		Jobs: &job.Queue{Bus: b}, JobQueue: "calls"})
 	h.server = optest.New(t, d, append(h.trunks.Operations(), numbers.Operations()...)...)
 	there := listenSIP(t, sip.Config{Addr: "127.0.0.1:0", Realm: "carrier", Accounts: h.carrier, Bindings: h.carrier}, h.carrier)
 	h.port, h.carrierServer = int(there.Addr().Port()), there
 	here := listenSIP(t, sip.Config{Addr: "127.0.0.1:0", Accounts: sip.AnySource{}}, h.carrier)
 	h.registrations = New(Config{Trunks: h.trunks, SIP: here, Bus: b, Log: slog.New(slog.DiscardHandler), ProbeInterval: 100 * time.Millisecond})
-	h.trunks.Probe = h.registrations.Probe
 	return h
+}
+
+// Probe implements trunk.Prober.
+func (h *fixture) Probe(ctx context.Context, t trunk.Trunk) (time.Duration, error) {
+	return h.registrations.Probe(ctx, t)
 }
 
 func listenSIP(t *testing.T, c sip.Config, h sip.Handler) *sip.Server {

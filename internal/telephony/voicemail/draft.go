@@ -9,6 +9,7 @@ import (
 
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/event"
+	"soniq/internal/platform/observe"
 )
 
 // Draft is a message that is being recorded. Its row is inserted before the recording starts, so that Recover finds
@@ -57,10 +58,11 @@ func (s *Service) SaveDraft(ctx context.Context, d Draft, x AudioFile) error {
 		if _, err := s.Receive(ctx, tx, m); err != nil {
 			return err
 		}
-		if s.OnSave != nil {
-			if err := s.OnSave(ctx, tx, d.Org, d.CallID, d.ID); err != nil {
-				return err
-			}
+		if err := observe.Each(s.observers.save, func(o SaveObserver) error {
+			return o.VoicemailSaved(ctx, tx, d.Org, d.CallID,
+				d.ID)
+		}); err != nil {
+			return err
 		}
 		return deleteDraft(ctx, tx, d)
 	})

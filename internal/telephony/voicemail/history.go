@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"soniq/internal/platform/db"
+	"soniq/internal/platform/visibility"
 )
 
 // History selects the messages that numbers left.
@@ -21,7 +22,11 @@ func (s *Service) FromNumbers(ctx context.Context, org string, h History) ([]Voi
 	if len(h.Numbers) == 0 {
 		return nil, nil
 	}
-	all, err := listMessages(ctx, s.DB.Read(ctx), h.query(org), h.Before, h.BeforeID, true, h.Limit+1)
+	view, err := visibility.From(ctx, s.DB.Read(ctx))
+	if err != nil {
+		return nil, err
+	}
+	all, err := listMessages(ctx, s.DB.Read(ctx), view.Narrow(h.query(org), "v.call_id"), h.Before, h.BeforeID, true, h.Limit+1)
 	for i := range all {
 		s.setAudioURL(ctx, &all[i], false)
 	}
@@ -29,5 +34,6 @@ func (s *Service) FromNumbers(ctx context.Context, org string, h History) ([]Voi
 }
 
 func (h History) query(org string) *db.Filter {
-	return db.Where(selectMessages, org).In("v.from_number", h.Numbers).Between("v.received_at", h.Since, h.Until).And("v.status <> ?", Deleted)
+	return db.Where(selectMessages, org).In("v.from_number", h.Numbers).Between("v.received_at", h.Since, h.Until).And("v.status <> ?",
+		Deleted)
 }

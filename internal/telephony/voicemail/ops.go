@@ -10,7 +10,9 @@ import (
 
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/db"
+	"soniq/internal/platform/observe"
 	"soniq/internal/platform/op"
+	"soniq/internal/platform/visibility"
 )
 
 // Operations lists the API operations on messages.
@@ -18,9 +20,11 @@ func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.New("voicemail.list", "GET /voicemail", access.CallsRead, "List messages", s.List),
 		op.New("voicemail.get", "GET /voicemail/{id}", access.CallsRead, "Get one message", s.Show),
-		op.NewStream("voicemail.audio", "GET /voicemail/{id}/audio", access.CallsRead, "Get the sound of a message", s.Audio).Fails("gone").
+		op.NewStream("voicemail.audio", "GET /voicemail/{id}/audio", access.CallsRead, "Get the sound of a message", s.Audio).
+			Fails("gone", "concurrency_limit").
 			Answers(200, "audio/wav", nil).Answers(206, "audio/wav", nil).Answers(416, "application/problem+json", op.Problem{}),
-		op.New("voicemail.update", "PATCH /voicemail/{id}", access.CallsWrite, "Say that a message was read, or whose it is", s.Update).Fails("gone"),
+		op.New("voicemail.update", "PATCH /voicemail/{id}", access.CallsWrite, "Say that a message was read, or whose it is",
+			s.Update).Fails("gone"),
 		op.Delete("voicemail.delete", "DELETE /voicemail/{id}", access.CallsWrite, "Delete a message", s.Delete).Fails("gone"),
 	}
 }
@@ -47,7 +51,11 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Voicema
 	if strings.HasPrefix(phone, " ") { // an unescaped + arrives as a space
 		phone = "+" + strings.TrimSpace(phone)
 	}
-	f, err := in.query(org, phone)
+	view, err := visibility.From(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	f, err := in.query(view, org, phone)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +68,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Voicema
 	}
 	page := op.Paged(ctx, in.Paging, found, func(v Voicemail) op.Position { return op.Position{Int: v.ReceivedAt.UnixMicro(), ID: v.ID} })
 	return op.WithTotal(page, in.Paging, func() (int, error) {
-		f, err := in.query(org, phone)
+		f, err := in.query(view, org, phone)
 		if err != nil {
 			return 0, err
 		}
@@ -113,7 +121,7 @@ func (s *Service) Audio(ctx context.Context, in *AudioIn) (*huma.StreamResponse,
 	if err != nil {
 		return nil, fmt.Errorf("open message %s: %w", v.ID, err)
 	}
-	return op.FileStream(f, f, v.ID+".wav", "audio/wav", v.ReceivedAt.Time), nil
+	return op.FileStream(ctx, op.File{Org: v.OrgID, Content: f, Name: v.ID + ".wav", Type: "audio/wav", Changed: v.ReceivedAt.Time})
 }
 
 // UpdateIn holds the input of Update.
@@ -144,7 +152,7 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Voicemail],
 		if len(wrong) > 0 {
 			return op.Invalid(wrong...)
 		}
-		v.UpdatedAt = db.At(s.Now())
+		v.UpdatedAt = db.At(s.Clock.Now())
 		s.publishChanged(tx, v, before)
 		return updateMessage(ctx, tx, v)
 	})
@@ -176,7 +184,7 @@ func (s *Service) applyPatch(ctx context.Context, q db.Querier, v *Voicemail, p 
 			v.ReadAt = db.Time{}
 		case Read, Archived:
 			if v.ReadAt.IsZero() {
-				v.ReadAt = db.At(s.Now())
+				v.ReadAt = db.At(s.Clock.Now())
 			}
 		default:
 			wrong = append(wrong, op.Field("status", "invalid_value", "must be read, new or archived"))
@@ -216,12 +224,10 @@ func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 
 // deleteMessage deletes the audio and the transcript of a message.
 func (s *Service) deleteMessage(ctx context.Context, tx db.Querier, v Voicemail) error {
-	if s.OnRemove != nil {
-		if err := s.OnRemove(ctx, tx, v); err != nil {
-			return fmt.Errorf("delete message: %w", err)
-		}
+	if err := observe.Each(s.observers.remove, func(o RemoveObserver) error { return o.VoicemailRemoved(ctx, tx, v) }); err != nil {
+		return fmt.Errorf("delete message: %w", err)
 	}
-	v.UpdatedAt = db.At(s.Now())
+	v.UpdatedAt = db.At(s.Clock.Now())
 	if err := markDeleted(ctx, tx, v); err != nil {
 		return fmt.Errorf("delete message: %w", err)
 	}

@@ -53,12 +53,12 @@ func (s *Service) SetPIN(ctx context.Context, tx db.Querier, org, user, pin stri
 	}
 	const text = `INSERT INTO mailbox_pins (org_id, user_id, salt, digest, wrong, locks, locked_until, updated_at) VALUES ($1, $2, $3, $4, 0, 0, NULL, $5)
 		ON CONFLICT (org_id, user_id) DO UPDATE SET salt = $3, digest = $4, wrong = 0, locks = 0, locked_until = NULL, updated_at = $5`
-	_, err = tx.Exec(ctx, text, org, user, salt, digest, db.At(s.Now()))
+	_, err = tx.Exec(ctx, text, org, user, salt, digest, db.At(s.Clock.Now()))
 	return err
 }
 
 func (s *Service) digest(salt, pin string) (string, error) {
-	b, err := pbkdf2.Key(sha256.New, s.Digest(pin), []byte(salt), pbkdf2Iterations, 32)
+	b, err := pbkdf2.Key(sha256.New, s.Digester.Digest(pin), []byte(salt), pbkdf2Iterations, 32)
 	return hex.EncodeToString(b), err
 }
 
@@ -98,7 +98,7 @@ func (s *Service) CheckPIN(ctx context.Context, org, user, given string) (PINAtt
 			return err
 		}
 		right := p.salt == salt && subtle.ConstantTimeCompare([]byte(digest), []byte(p.digest)) == 1
-		t = p.evaluate(right, s.Now())
+		t = p.evaluate(right, s.Clock.Now())
 		const text = `UPDATE mailbox_pins SET wrong = $3, locks = $4, locked_until = $5 WHERE org_id = $1 AND user_id = $2`
 		_, err := tx.Exec(ctx, text, org, user, p.wrong, p.locks, p.lockedUntil)
 		return err

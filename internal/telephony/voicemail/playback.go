@@ -29,7 +29,7 @@ func (s *Service) MarkRead(ctx context.Context, v Voicemail) error {
 		if v.Status != New {
 			return nil
 		}
-		v.Status, v.ReadAt, v.UpdatedAt = Read, db.At(s.Now()), db.At(s.Now())
+		v.Status, v.ReadAt, v.UpdatedAt = Read, db.At(s.Clock.Now()), db.At(s.Clock.Now())
 		s.publishChanged(tx, v, nil)
 		return updateMessage(ctx, tx, v)
 	})

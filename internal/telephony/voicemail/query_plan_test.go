@@ -7,13 +7,14 @@ import (
 
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/db/dbtest"
+	"soniq/internal/platform/visibility"
 )
 
 // Queries by number use the index in its order: they neither sort nor read messages of other numbers.
 func TestQueryPlan_ByNumberUsesIndex(t *testing.T) {
 	t.Parallel()
 	d, ctx := dbtest.SQLite(t), context.Background()
-	list, err := (&ListIn{}).query("org_a", "+12025550100")
+	list, err := (&ListIn{}).query(visibility.View{}, "org_a", "+12025550100")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func (s *Service) DeleteTranscriptsBefore(ctx context.Context, org string, befor
 			ORDER BY received_at LIMIT 500)`
 	var n int64
 	err := s.DB.Tx(ctx, func(tx db.Querier) error {
-		r, err := tx.Exec(ctx, text, org, db.At(before), db.At(s.Now()))
+		r, err := tx.Exec(ctx, text, org, db.At(before), db.At(s.Clock.Now()))
 		if err != nil {
 			return fmt.Errorf("delete transcripts of old messages: %w", err)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/event"
+	"soniq/internal/platform/visibility"
 )
 
 // insertMessage inserts a message. It returns false if it was inserted before.
@@ -52,8 +53,8 @@ func scanMessage(scan func(...any) error) (Voicemail, error) {
 	var contact db.JSON[*event.Contact]
 	var ms int64
 	var transcript, status, text *string
-	err := scan(&v.OrgID, &v.ID, &v.CallID, &v.Mailbox.Type, &v.Mailbox.ID, &v.Mailbox.Name, &v.FromNumber, &contact, &v.ReceivedAt, &ms, &v.Status,
-		&transcript, &status, &text, &v.AISummary, &v.Urgency, &v.AssigneeID, &v.ReadAt, &v.UpdatedAt, &v.blob)
+	err := scan(&v.OrgID, &v.ID, &v.CallID, &v.Mailbox.Type, &v.Mailbox.ID, &v.Mailbox.Name, &v.FromNumber, &contact, &v.ReceivedAt, &ms,
+		&v.Status, &transcript, &status, &text, &v.AISummary, &v.Urgency, &v.AssigneeID, &v.ReadAt, &v.UpdatedAt, &v.blob)
 	v.Contact = contact.V
 	v.DurationSeconds = max(int((time.Duration(ms)*time.Millisecond).Round(time.Second)/time.Second), 1)
 	if status != nil && v.Status != Deleted {
@@ -67,12 +68,13 @@ func getMessage(ctx context.Context, q db.Querier, org, id string) (Voicemail, e
 }
 
 // query returns the statement of a list without its page.
-func (in *ListIn) query(org, phone string) (*db.Filter, error) {
+func (in *ListIn) query(view visibility.View, org, phone string) (*db.Filter, error) {
 	since, until, err := in.Times()
 	if err != nil {
 		return nil, err
 	}
-	f := db.Where(selectMessages, org).Equal("v.mailbox_type", in.MailboxType).Equal("v.mailbox_id", in.MailboxID).Equal("v.from_number", phone).
+	f := view.Narrow(db.Where(selectMessages, org), "v.call_id").Equal("v.mailbox_type", in.MailboxType).Equal("v.mailbox_id", in.MailboxID).Equal("v.from_number",
+		phone).
 		In("v.status", in.Status).Between("v.received_at", since, until)
 	if len(in.Status) == 0 {
 		f.And("v.status <> ?", Deleted)
@@ -80,7 +82,8 @@ func (in *ListIn) query(org, phone string) (*db.Filter, error) {
 	return f, nil
 }
 
-func listMessages(ctx context.Context, q db.Querier, f *db.Filter, after db.Time, id string, descending bool, limit int) ([]Voicemail, error) {
+func listMessages(ctx context.Context, q db.Querier, f *db.Filter, after db.Time, id string, descending bool, limit int) ([]Voicemail,
+	error) {
 	than, direction := ">", "ASC"
 	if descending {
 		than, direction = "<", "DESC"

@@ -10,9 +10,12 @@ import (
 
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/bus"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/event"
+	"soniq/internal/platform/observe"
 	"soniq/internal/platform/op"
+	"soniq/internal/platform/wiring"
 )
 
 // Voicemail is a message that a caller left.
@@ -68,34 +71,35 @@ type Files interface {
 
 // Config holds the dependencies of a Service.
 type Config struct {
-	DB      *db.DB
-	Files   Files
-	Outbox  *event.Outbox
-	Bus     *bus.Bus
-	Digest  func(secret string) string // keyed digest of PINs
-	Now     func() time.Time
-	BaseURL string // of the API
-	Node    string
-}
-
-// Service stores messages and serves their API. Set the exported fields before the first request. Then it is safe for
-// concurrent use.
-type Service struct {
-	// OnReceive is called for a new message, in the same transaction, to have it transcribed.
-	OnReceive []func(ctx context.Context, tx db.Querier, org, id string) error
-	// OnSave is called in the transaction that saves a draft, to store the message's id in the call's record; may be
-	// nil.
-	OnSave func(ctx context.Context, tx db.Querier, org, callID, id string) error
-	// OnRemove is called for a message that is deleted, in the same transaction, with its state before; may be nil.
-	OnRemove func(ctx context.Context, tx db.Querier, v Voicemail) error
+	DB       *db.DB
+	Files    Files
+	Outbox   *event.Outbox
+	Bus      *bus.Bus
+	Digester Digester
+	Clock    clock.Clock // nil: the system clock
+	BaseURL  string      // of the API
+	Node     string
 	// TranscriptStatus is the transcript status of new messages: queued, or "" if they are not transcribed.
 	TranscriptStatus string
-
-	Config
 }
 
-// NewService returns a service.
-func NewService(c Config) *Service { return &Service{Config: c} }
+// Digester returns keyed digests of PINs.
+type Digester interface {
+	Digest(secret string) string
+}
+
+// Service stores messages and serves their API. It is safe for concurrent use.
+type Service struct {
+	Config
+	observers observers
+}
+
+// NewService returns a service. It panics if a dependency is missing.
+func NewService(c Config) *Service {
+	c.Clock = clock.OrSystem(c.Clock)
+	wiring.Check(c)
+	return &Service{Config: c}
+}
 
 // BlobName returns the name of a message's audio in the blob store, which also has the recordings of calls. Messages
 // are recorded directly to it.
@@ -126,8 +130,8 @@ var mailboxTypes = map[string]string{"usr": "user", "que": "queue", "flw": "flow
 // Receive inserts a message and publishes voicemail.received in the caller's transaction. It is idempotent: a message
 // that is stored already is left unchanged, so that it can be repeated after a crash.
 func (s *Service) Receive(ctx context.Context, tx db.Querier, m Message) (Voicemail, error) {
-	v := Voicemail{ID: m.ID, OrgID: m.Org, CallID: m.CallID, FromNumber: m.From, Contact: m.Contact, ReceivedAt: db.At(m.ReceivedAt), Status: New,
-		UpdatedAt: db.At(s.Now()), blob: m.Blob, Mailbox: Mailbox{ID: m.Mailbox}}
+	v := Voicemail{ID: m.ID, OrgID: m.Org, CallID: m.CallID, FromNumber: m.From, Contact: m.Contact, ReceivedAt: db.At(m.ReceivedAt),
+		Status: New, UpdatedAt: db.At(s.Clock.Now()), blob: m.Blob, Mailbox: Mailbox{ID: m.Mailbox}}
 	prefix := ""
 	if len(m.Mailbox) > 3 {
 		prefix = m.Mailbox[:3]
@@ -144,10 +148,9 @@ func (s *Service) Receive(ctx context.Context, tx db.Querier, m Message) (Voicem
 	}
 	s.setAudioURL(ctx, &v, m.Sandbox)
 	s.publishChanged(tx, v, nil)
-	for _, f := range s.OnReceive {
-		if err := f(ctx, tx, m.Org, m.ID); err != nil {
-			return v, err
-		}
+	err = observe.Each(s.observers.receive, func(o ReceiveObserver) error { return o.VoicemailReceived(ctx, tx, m.Org, m.ID) })
+	if err != nil {
+		return v, err
 	}
 	return v, s.Outbox.Publish(ctx, tx, m.Org, event.VoicemailReceived{VoicemailID: v.ID, CallID: v.CallID,
 		Mailbox: event.Mailbox{Type: v.Mailbox.Type, ID: v.Mailbox.ID, Name: v.Mailbox.Name}, FromNumber: v.FromNumber,
@@ -168,7 +171,8 @@ func (s *Service) SetTranscript(ctx context.Context, tx db.Querier, org, id stri
 	const q = `UPDATE voicemails SET transcript_id = $3, transcript_status = $4, text = $5, ai_summary = $6, urgency = $7, updated_at = $8
 		WHERE org_id = $1 AND id = $2 AND status <> 'deleted' RETURNING mailbox_type, mailbox_id, assignee_id`
 	v := Voicemail{OrgID: org}
-	err := tx.QueryRow(ctx, q, org, id, db.Null(w.Transcript), w.Status, db.Null(w.Text), db.Null(w.Summary), db.Null(w.Urgency), db.At(s.Now())).
+	err := tx.QueryRow(ctx, q, org, id, db.Null(w.Transcript), w.Status, db.Null(w.Text), db.Null(w.Summary), db.Null(w.Urgency),
+		db.At(s.Clock.Now())).
 		Scan(&v.Mailbox.Type, &v.Mailbox.ID, &v.AssigneeID)
 	if db.IsNone(err) {
 		return nil

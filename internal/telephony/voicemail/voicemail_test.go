@@ -11,16 +11,17 @@ import (
 	"time"
 
 	"soniq/internal/identity/org"
-	"soniq/internal/identity/user"
+	"soniq/internal/identity/user/usertest"
 	"soniq/internal/platform/blob"
 	"soniq/internal/platform/bus"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/db/dbtest"
 	"soniq/internal/platform/event"
 	"soniq/internal/platform/job"
 	"soniq/internal/platform/op/optest"
 	"soniq/internal/platform/seal"
-	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/wav"
 	"soniq/internal/telephony/call"
 	"soniq/internal/telephony/voicemail"
 )
@@ -52,20 +53,21 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "message.wav")
-	if err := media.WriteWAV(path, media.WAV{Rate: 8000, PCM: [][]int16{make([]int16, 24000)}}, media.PCM16); err != nil {
+	if err := wav.Write(path, wav.Audio{Rate: 8000, PCM: [][]int16{make([]int16, 24000)}}, wav.PCM16); err != nil {
 		t.Fatal(err)
 	}
 	if h.wav, err = os.ReadFile(path); err != nil {
 		t.Fatal(err)
 	}
-	outbox := &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(time.Now()) }}
-	users := user.New(d, orgs, outbox, b, time.Now)
-	h.calls = call.NewService(call.Config{DB: d, Outbox: outbox, Jobs: &job.Queue{Bus: b, Now: time.Now}, Files: h.files, Node: "n1", Now: time.Now})
+	outbox := &event.Outbox{DB: d, Bus: b}
+	users := usertest.New(d, orgs, outbox, b, time.Now)
+	h.calls = call.NewService(call.Config{DB: d, Outbox: outbox, Jobs: &job.Queue{Bus: b}, Node: "n1"})
 	secrets, err := seal.New()
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.Service = voicemail.NewService(voicemail.Config{DB: d, Files: h.files, Outbox: outbox, Bus: b, Digest: secrets.Digest, Now: func() time.Time { return time.Now().Add(h.clockOffset) }, BaseURL: "https://voice.example"})
+	h.Service = voicemail.NewService(voicemail.Config{DB: d, Files: h.files, Outbox: outbox, Bus: b, Digester: secrets,
+		Clock: clock.Func(func() time.Time { return time.Now().Add(h.clockOffset) }), BaseURL: "https://voice.example"})
 	h.server = optest.New(t, d, append(h.Operations(), users.Operations()...)...)
 	h.ada = h.do("POST", "/users", `{"email":"ada@example.com","first_name":"Ada","last_name":"L"}`).Want(201).Text("id")
 	return h

@@ -11,7 +11,7 @@ import (
 	"soniq/internal/contactcenter/queue"
 	"soniq/internal/contactcenter/routing"
 	"soniq/internal/platform/db"
-	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/clip"
 	"soniq/internal/telephony/call"
 	"soniq/internal/telephony/pbx"
 )
@@ -133,7 +133,7 @@ func (t *queueSession) announcementDone(context.Context) (string, bool) {
 
 // announcementClips returns the audio of an announcement. Text is left out if it cannot be spoken, as without text to
 // speech.
-func (t *queueSession) announcementClips(ctx context.Context, k queue.Queue, e queue.Entry, back bool) (all []*media.Clip) {
+func (t *queueSession) announcementClips(ctx context.Context, k queue.Queue, e queue.Entry, back bool) (all []*clip.Clip) {
 	if id := k.Announce.AudioID; id != nil {
 		if clip, err := t.v.Clip(ctx, *id); err == nil {
 			all = append(all, clip)
@@ -238,10 +238,12 @@ func (t *queueSession) handleKeys(ctx context.Context) (string, bool) {
 // callBack converts the queue entry to a callback and ends the call.
 func (t *queueSession) callBack(ctx context.Context) (string, bool) {
 	t.v.SetMissed(call.NotMissed)
-	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), routing.WriteTimeout) // the caller may hang up as soon as the key is pressed
+	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx),
+		routing.WriteTimeout) // the caller may hang up as soon as the key is pressed
 	defer cancel()
 	err := t.s.DB.TxRelaxedContext(writing, func(ctx context.Context, tx db.Querier) error {
-		return t.s.Queues.ConvertToCallback(ctx, tx, t.info.Org, t.entry.ID, queue.CallbackRequest{To: routing.CallbackNumber(t.info), From: routing.OwnNumber(t.info)})
+		return t.s.Queues.ConvertToCallback(ctx, tx, t.info.Org, t.entry.ID, queue.CallbackRequest{To: routing.CallbackNumber(t.info),
+			From: routing.OwnNumber(t.info)})
 	})
 	if err != nil {
 		t.v.SetMissed("abandoned_in_queue")

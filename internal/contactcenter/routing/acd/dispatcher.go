@@ -10,6 +10,7 @@ import (
 
 	"soniq/internal/contactcenter/queue"
 	"soniq/internal/platform/bus"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/telephony/call"
 )
@@ -45,7 +46,7 @@ func (s *Service) Distribute(ctx context.Context, b *bus.Bus) {
 	defer wakes.Close()
 	d.begin(ctx)
 	defer d.end()
-	tick := time.NewTicker(pollInterval)
+	tick := clock.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
 		d.startForCallbacks()
@@ -116,7 +117,8 @@ func (d *dispatcher) start(k *orgDispatcher) {
 func (d *dispatcher) dispatcherFor(org string) *orgDispatcher {
 	k := d.orgs[org]
 	if k == nil {
-		k = &orgDispatcher{dispatcher: d, org: org, wake: make(chan struct{}, 1), waiters: map[string]*queueWaiter{}, callbackDials: map[string]string{}}
+		k = &orgDispatcher{dispatcher: d, org: org, wake: make(chan struct{}, 1), waiters: map[string]*queueWaiter{},
+			callbackDials: map[string]string{}}
 		d.orgs[org] = k
 		if d.ctx != nil && !d.closed {
 			d.start(k)
@@ -198,7 +200,7 @@ func (k *orgDispatcher) run(ctx context.Context) {
 		case len(p.Entries) == 0 && k.dispatcher.closeIfIdle(k):
 			return
 		case !p.NextAt.IsZero():
-			next = min(max(p.NextAt.Sub(k.dispatcher.s.Now()), time.Millisecond), pollInterval)
+			next = min(max(p.NextAt.Sub(k.dispatcher.s.Clock.Now()), time.Millisecond), pollInterval)
 		}
 		sleepContext(ctx, min(time.Since(began), maxPause))
 		again.Reset(next)
@@ -266,7 +268,7 @@ func (k *orgDispatcher) notifyWaiters(p *queue.AssignmentPlan, waits map[string]
 
 // renewLeases extends the leases of this node's callers, at most once per queue.LeaseRenewInterval.
 func (k *orgDispatcher) renewLeases(ctx context.Context, waits map[string]*queueWaiter) error {
-	if now := k.dispatcher.s.Now(); now.Sub(k.leasesRenewedAt) >= queue.LeaseRenewInterval && len(waits) > 0 {
+	if now := k.dispatcher.s.Clock.Now(); now.Sub(k.leasesRenewedAt) >= queue.LeaseRenewInterval && len(waits) > 0 {
 		k.leasesRenewedAt = now
 		return k.dispatcher.s.Queues.RenewLease(ctx, k.org, slices.Collect(maps.Keys(waits)))
 	}
@@ -310,7 +312,7 @@ func (k *orgDispatcher) dial(ctx context.Context, q queue.Queue, m queue.Assignm
 	if s.Calls.Switch == nil {
 		return nil
 	}
-	p, err := s.Calls.QueueCallbackPlacement(ctx, k.org, m.Entry.CallID, callID, m.Agents[0])
+	p, err := s.Callbacks.QueueCallbackPlacement(ctx, k.org, m.Entry.CallID, callID, m.Agents[0])
 	if err != nil {
 		return err
 	}
@@ -350,7 +352,8 @@ func (k *orgDispatcher) endClosedDials(ctx context.Context, p *queue.AssignmentP
 			continue
 		}
 		k.setDial(callID, "")
-		_, _ = k.dispatcher.s.Calls.Switch.Do(ctx, k.org, callID, call.End{Reason: "the agent or the caller is not there any more"}) // an error means that the call ended already
+		_, _ = k.dispatcher.s.Calls.Switch.Do(ctx, k.org, callID,
+			call.End{Reason: "the agent or the caller is not there any more"}) // an error means that the call ended already
 	}
 }
 

@@ -189,8 +189,9 @@ func (t *queueSession) ringAgent(ctx context.Context, o queue.Offer) {
 	if o.EntryID != t.entry.ID {
 		return
 	}
-	a, err := t.v.Ring(ctx, "user:"+o.AgentID, pbx.RingOptions{Timeout: seconds(t.queue.RingTimeout), Show: t.queue.Title(), Music: true, Whisper: t.whisper,
-		Record: t.recordingOverride(), BeforeRing: func(context.Context) bool { return t.offerStillOpen(o.ID) }, Claim: func(ctx context.Context) error { return t.claimOffer(ctx, o) }})
+	a, err := t.v.Ring(ctx, "user:"+o.AgentID, pbx.RingOptions{Timeout: seconds(t.queue.RingTimeout), Show: t.queue.Title(), Music: true,
+		Whisper: t.whisper, Record: t.recordingOverride(), BeforeRing: func(context.Context) bool { return t.offerStillOpen(o.ID) },
+		Claim: func(ctx context.Context) error { return t.claimOffer(ctx, o) }})
 	if err != nil {
 		if !errors.Is(err, pbx.ErrGone) {
 			t.s.Log.Warn("agent not rung", "call", t.info.CallID, "agent", o.AgentID, "err", err)

@@ -9,7 +9,7 @@ import (
 	"soniq/internal/contactcenter/queue"
 	"soniq/internal/contactcenter/routing"
 	"soniq/internal/platform/db"
-	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/clip"
 	"soniq/internal/telephony/pbx"
 )
 
@@ -25,7 +25,7 @@ type queueSession struct {
 
 	entry        queue.Entry
 	queue        queue.Queue
-	whisper      *media.Clip
+	whisper      *clip.Clip
 	attempts     map[string]*pbx.Attempt // by offer id
 	results      chan offerResult
 	waitExpired  bool // the longest wait has passed
@@ -44,7 +44,8 @@ type offerResult struct {
 
 // WaitInQueue lets a caller wait in a queue until an agent answers or the caller is routed elsewhere.
 func (s *Service) WaitInQueue(ctx context.Context, v *pbx.ScriptedCall, id string, _ pbx.Handoff) (outcome string) {
-	t := &queueSession{s: s, v: v, info: v.Info(), options: routing.RouteOptionsOf(ctx), attempts: map[string]*pbx.Attempt{}, results: make(chan offerResult, 8), closed: make(chan struct{})}
+	t := &queueSession{s: s, v: v, info: v.Info(), options: routing.RouteOptionsOf(ctx), attempts: map[string]*pbx.Attempt{},
+		results: make(chan offerResult, 8), closed: make(chan struct{})}
 	t.waiter = &queueWaiter{callID: t.info.CallID, ready: make(chan struct{}, 1)}
 	var err error
 	if t.queue, err = s.Queues.Get(ctx, s.DB.Read(ctx), t.info.Org, id); err != nil {

@@ -8,7 +8,8 @@ import (
 	"soniq/internal/contactcenter/flow"
 	"soniq/internal/contactcenter/routing"
 	"soniq/internal/messaging/sms"
-	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/clip"
+	"soniq/internal/protocol/media/dsp"
 	"soniq/internal/telephony/call"
 	"soniq/internal/telephony/pbx"
 )
@@ -61,6 +62,6 @@ func (w *flowRun) hangUp(ctx context.Context, x *flow.Hangup) (outcome string) {
 
 // recordingTone returns the tone that replaces the announcement "This call is recorded" if there is no text to
 // speech.
-func recordingTone() *media.Clip {
-	return media.NewClip(media.Tone(1400, -12, 400*time.Millisecond, 8000), 8000)
+func recordingTone() *clip.Clip {
+	return clip.New(dsp.Tone(1400, -12, 400*time.Millisecond, 8000), 8000)
 }

@@ -11,7 +11,7 @@ import (
 	"soniq/internal/contactcenter/queue"
 	"soniq/internal/contactcenter/routing"
 	"soniq/internal/platform/db"
-	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/clip"
 	"soniq/internal/telephony/call"
 	"soniq/internal/telephony/number"
 	"soniq/internal/telephony/pbx"
@@ -117,7 +117,8 @@ func (w *flowRun) enqueueCallback(ctx context.Context, id, to string) error {
 	ctx, cancel := w.writeContext(ctx)
 	defer cancel()
 	err := w.s.DB.TxRelaxedContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		_, err := w.s.Queues.EnterCallback(ctx, tx, queue.Caller{Org: w.org, QueueID: id, CallID: i.CallID, From: to}, queue.CallbackRequest{To: to, From: routing.OwnNumber(i)})
+		_, err := w.s.Queues.EnterCallback(ctx, tx, queue.Caller{Org: w.org, QueueID: id, CallID: i.CallID, From: to},
+			queue.CallbackRequest{To: to, From: routing.OwnNumber(i)})
 		return err
 	})
 	switch {
@@ -142,6 +143,6 @@ func (w *flowRun) sayOrBeep(ctx context.Context, text string) error {
 	return w.playInterruptible(ctx, clip)
 }
 
-func (w *flowRun) playInterruptible(ctx context.Context, clip *media.Clip) error {
+func (w *flowRun) playInterruptible(ctx context.Context, clip *clip.Clip) error {
 	return w.v.Play(ctx, clip, pbx.PlayOptions{Keys: true})
 }

@@ -106,8 +106,8 @@ func (w *flowRun) requestBody(ctx context.Context, node string, x *flow.HTTP) st
 			told[name] = v
 		}
 	}
-	b, err := json.Marshal(map[string]any{"call_id": i.CallID, "flow_id": w.program.FlowID, "node_id": node, "from_number": i.From, "from_name": i.FromName,
-		"to_number": i.To, "direction": i.Direction, "sandbox": i.Sandbox, "variables": told})
+	b, err := json.Marshal(map[string]any{"call_id": i.CallID, "flow_id": w.program.FlowID, "node_id": node, "from_number": i.From,
+		"from_name": i.FromName, "to_number": i.To, "direction": i.Direction, "sandbox": i.Sandbox, "variables": told})
 	if err != nil {
 		return "{}"
 	}

@@ -63,7 +63,7 @@ func (w *flowRun) members(ctx context.Context, x *flow.HuntGroup) (all []string,
 		case db.IsNone(err) || err == nil && u.Status == user.Suspended:
 		case err != nil:
 			return nil, 0, err
-		case u.DND.On(w.s.Now()):
+		case u.DND.On(w.s.Clock.Now()):
 			busy++
 		default:
 			people, all = append(people, u.ID), append(all, "user:"+u.ID)
@@ -87,7 +87,7 @@ func (w *flowRun) sortByIdle(ctx context.Context, people, all []string) error {
 				return x.IdleSince.Time
 			}
 		}
-		return w.s.Now()
+		return w.s.Clock.Now()
 	}
 	slices.SortStableFunc(all, func(a, b string) int { return since(a).Compare(since(b)) })
 	return nil

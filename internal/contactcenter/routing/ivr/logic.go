@@ -13,7 +13,7 @@ import (
 
 // hours returns whether the business hours are open now, in the time zone of the flow.
 func (w *flowRun) hours(x *flow.Hours) (outcome string) {
-	outcome = x.Outcome(w.s.Now(), w.zone)
+	outcome = x.Outcome(w.s.Clock.Now(), w.zone)
 	w.flowContext.AfterHours = outcome != "open"
 	if w.flowContext.AfterHours {
 		w.v.SetMissed("after_hours")

@@ -5,7 +5,7 @@ import (
 
 	"soniq/internal/contactcenter/flow"
 	"soniq/internal/contactcenter/routing"
-	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/clip"
 	"soniq/internal/telephony/pbx"
 )
 
@@ -27,7 +27,7 @@ func (w *flowRun) playPrompt(ctx context.Context, p flow.Prompt, keys bool) erro
 }
 
 // promptClip returns the audio of a prompt.
-func (w *flowRun) promptClip(ctx context.Context, p flow.Prompt) (*media.Clip, error) {
+func (w *flowRun) promptClip(ctx context.Context, p flow.Prompt) (*clip.Clip, error) {
 	if err := w.v.Answer(ctx); err != nil {
 		return nil, err
 	}

@@ -68,7 +68,8 @@ func (w *flowRun) voicemail(ctx context.Context, x *flow.Voicemail) (outcome str
 	if mailbox == flow.ThisFlow {
 		mailbox = w.program.FlowID
 	}
-	outcome = w.routeAway(ctx, "voicemail:"+mailbox, routing.RouteOptions{Greeting: x.GreetingAudioID, MaxMessage: time.Duration(x.MaxSeconds) * time.Second})
+	outcome = w.routeAway(ctx, "voicemail:"+mailbox, routing.RouteOptions{Greeting: x.GreetingAudioID,
+		MaxMessage: time.Duration(x.MaxSeconds) * time.Second})
 	if outcome != routing.CallerGone && outcome != routing.LeftMessage && outcome != routing.NoResult {
 		w.problem, outcome = "no message could be taken: "+outcome, routing.NoResult
 	}

@@ -119,9 +119,9 @@ func (w *flowRun) run(ctx context.Context) (outcome string) {
 			return routing.Failed
 		}
 		w.problem = ""
-		began := w.s.Now()
+		began := w.s.Clock.Now()
 		outcome = w.execute(ctx, s)
-		w.traceStep(s, outcome, w.s.Now().Sub(began))
+		w.traceStep(s, outcome, w.s.Clock.Now().Sub(began))
 		if outcome == routing.CallerGone {
 			return routing.CallerGone
 		}
@@ -151,7 +151,8 @@ func (w *flowRun) traceStep(s *flow.Step, outcome string, took time.Duration) {
 	case routing.Ended:
 		outcome = "" // a hang-up step has no outcome
 	}
-	d := map[string]any{"flow_id": w.program.FlowID, "node": s.ID, "type": s.Config.Type(), "outcome": outcome, "ms": int(took.Milliseconds())}
+	d := map[string]any{"flow_id": w.program.FlowID, "node": s.ID, "type": s.Config.Type(), "outcome": outcome,
+		"ms": int(took.Milliseconds())}
 	if w.problem != "" {
 		d["problem"] = w.problem
 	}

@@ -29,7 +29,8 @@ func (w *flowRun) scope(ctx context.Context, texts ...string) flow.Scope {
 	}
 	i := w.v.Info()
 	anonymous := i.From == call.Anonymous || i.From == ""
-	return flow.Scope{Variables: w.flowContext.Variables, Contact: orEmptyMap(w.flowContext.Contact), Memory: orEmptyMap(w.flowContext.Memory), Time: flow.MomentOf(w.s.Now().In(w.zone)),
+	return flow.Scope{Variables: w.flowContext.Variables, Contact: orEmptyMap(w.flowContext.Contact),
+		Memory: orEmptyMap(w.flowContext.Memory), Budget: &w.flowContext.Budget, Time: flow.MomentOf(w.s.Clock.Now().In(w.zone)),
 		Caller: flow.Caller{Number: i.From, Name: i.FromName, Called: i.To, Anonymous: anonymous}}
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"time"
 
 	"soniq/internal/contactcenter/agent"
 	"soniq/internal/contactcenter/flow"
@@ -16,8 +15,10 @@ import (
 	"soniq/internal/identity/user"
 	"soniq/internal/intelligence/voiceagent"
 	"soniq/internal/messaging/sms"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/egress"
+	"soniq/internal/platform/wiring"
 	"soniq/internal/telephony/call"
 	"soniq/internal/telephony/pbx"
 )
@@ -68,7 +69,7 @@ type Config struct {
 	Signer      RequestSigner
 	Guard       *egress.Guard
 	Log         *slog.Logger
-	Now         func() time.Time
+	Clock       clock.Clock // nil: the system clock
 }
 
 // Service runs the flows of callers.
@@ -79,5 +80,7 @@ type Service struct {
 
 // New returns a service that runs flows.
 func New(c Config) *Service {
+	c.Clock = clock.OrSystem(c.Clock)
+	wiring.Check(c, "Recognizer")
 	return &Service{Config: c, client: c.Guard.Client(egress.Limits{Total: requestTimeout, Body: maxResponseSize})}
 }

@@ -13,6 +13,7 @@ import (
 	"soniq/internal/intelligence/voiceagent"
 	"soniq/internal/messaging/sms"
 	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/clip"
 	"soniq/internal/telephony/call"
 	"soniq/internal/telephony/number"
 	"soniq/internal/telephony/pbx"
@@ -77,7 +78,7 @@ func (w *flowRun) converse(ctx context.Context, node string, x *flow.AIAgent, le
 type voiceAgentCall struct{ *pbx.ScriptedCall }
 
 // Say plays a clip to the caller and returns the playback.
-func (l voiceAgentCall) Say(ctx context.Context, clip *media.Clip) (voiceagent.Playback, error) {
+func (l voiceAgentCall) Say(ctx context.Context, clip *clip.Clip) (voiceagent.Playback, error) {
 	return l.StartPlay(ctx, clip)
 }
 
@@ -92,9 +93,9 @@ func (w *flowRun) voiceAgentSetting(ctx context.Context, node string, x *flow.AI
 	if language == "" {
 		language = w.language
 	}
-	return voiceagent.ConversationSettings{Org: w.org, CallID: w.v.Info().CallID, FlowID: w.program.FlowID, Instructions: x.Instructions, Voice: x.Voice, Language: language,
-		Greeting: w.fillTemplate(ctx, x.Greeting), Tools: w.tools(node, x), Handoff: x.Handoff != "", MaxDuration: time.Duration(x.MaxMinutes) * time.Minute,
-		Interruptible: x.Interruptible == nil || *x.Interruptible}
+	return voiceagent.ConversationSettings{Org: w.org, CallID: w.v.Info().CallID, FlowID: w.program.FlowID, Instructions: x.Instructions,
+		Voice: x.Voice, Language: language, Greeting: w.fillTemplate(ctx, x.Greeting), Tools: w.tools(node, x), Handoff: x.Handoff != "",
+		MaxDuration: time.Duration(x.MaxMinutes) * time.Minute, Interruptible: x.Interruptible == nil || *x.Interruptible}
 }
 
 // recordMessage lets the caller leave a message after the voice agent chose to take one.
@@ -184,7 +185,8 @@ func (w *flowRun) tools(node string, x *flow.AIAgent) (all []voiceagent.Tool) {
 }
 
 // agentContactFields are the fields of a contact that voice agents receive.
-var agentContactFields = []string{"name", "display_name", "first_name", "last_name", "company", "company_name", "title", "email", "tags", "language", "custom"}
+var agentContactFields = []string{"name", "display_name", "first_name", "last_name", "company", "company_name", "title", "email", "tags",
+	"language", "custom"}
 
 func (w *flowRun) lookupTool() voiceagent.Tool {
 	return voiceagent.Tool{Name: "lookup_contact", Description: "Find out who calls, by their number.",
@@ -221,15 +223,18 @@ func (w *flowRun) memoryTool() voiceagent.Tool {
 var errEmergency = errors.New("emergency numbers are never dialled for anybody: tell the caller to hang up and dial it themselves")
 
 func (w *flowRun) transferTool(x *flow.AIAgent) voiceagent.Tool {
-	return voiceagent.Tool{Name: voiceagent.Transfer, Description: "Connect the caller with a colleague, a queue or a number that your instructions name. Say so first.",
-		Parameters: []voiceagent.Parameter{{Name: "to", Required: true, Description: "An extension, ext:, queue:, user:, voicemail:, flow: or a number, as it stands in your instructions"},
+	return voiceagent.Tool{Name: voiceagent.Transfer,
+		Description: "Connect the caller with a colleague, a queue or a number that your instructions name. Say so first.",
+		Parameters: []voiceagent.Parameter{{Name: "to", Required: true,
+			Description: "An extension, ext:, queue:, user:, voicemail:, flow: or a number, as it stands in your instructions"},
 			{Name: "reason", Description: "What the caller wants, in a few words"}},
 		Run: func(ctx context.Context, a map[string]string) (any, *voiceagent.Result, error) {
 			to, err := w.destination(ctx, x, a["to"])
 			if err != nil {
 				return nil, nil, err
 			}
-			return "done", &voiceagent.Result{Outcome: voiceagent.Handoff, Destination: to, Reason: strings.TrimSpace("transferred. " + a["reason"])}, nil
+			return "done", &voiceagent.Result{Outcome: voiceagent.Handoff, Destination: to,
+				Reason: strings.TrimSpace("transferred. " + a["reason"])}, nil
 		}}
 }
 
@@ -252,7 +257,7 @@ func (w *flowRun) destination(ctx context.Context, x *flow.AIAgent, to string) (
 	} else if !slices.Contains([]string{"ext", "queue", "user", "voicemail", "flow"}, kind) {
 		return "", errors.New("there is no such destination")
 	}
-	wrong, err := w.s.Flows.CheckDestination(ctx, w.org, to)
+	wrong, err := w.s.Flows.References.CheckDestination(ctx, w.org, to)
 	if err != nil {
 		w.s.Log.Error("destination of a voice agent not looked up", "call", w.v.Info().CallID, "err", err)
 		return "", errors.New("the destination could not be looked up")
@@ -273,11 +278,10 @@ func numberInText(text, e164, country string) bool {
 	return false
 }
 
-// maxAgentSMS limits the text messages that an agent may send in a conversation.
+// maxAgentSMS limits the text messages that agents may send in a call, however often the caller comes back to one.
 const maxAgentSMS = 3
 
 func (w *flowRun) smsTool(x *flow.AIAgent) voiceagent.Tool {
-	sent := 0
 	return voiceagent.Tool{Name: "send_sms", Description: "Send the caller a text message, to the number they call from. Ask them first.",
 		Parameters: []voiceagent.Parameter{{Name: "text", Required: true, MaxLength: 640, Description: "The message"}},
 		Run: func(ctx context.Context, a map[string]string) (any, *voiceagent.Result, error) {
@@ -290,10 +294,10 @@ func (w *flowRun) smsTool(x *flow.AIAgent) voiceagent.Tool {
 				return nil, nil, errors.New("the caller's number is not known")
 			case from == "":
 				return nil, nil, errors.New("there is no number to send from")
-			case sent == maxAgentSMS:
+			case w.flowContext.AgentMessages == maxAgentSMS:
 				return nil, nil, fmt.Errorf("at most %d messages", maxAgentSMS)
 			}
-			sent++
+			w.flowContext.AgentMessages++
 			ctx, cancel := w.writeContext(ctx)
 			defer cancel()
 			if _, err := w.s.Messages.Create(ctx, &sms.CreateIn{Body: sms.Create{To: i.From, From: from, Body: a["text"]}}); err != nil {
@@ -304,28 +308,30 @@ func (w *flowRun) smsTool(x *flow.AIAgent) voiceagent.Tool {
 }
 
 func messageTool() voiceagent.Tool {
-	return voiceagent.Tool{Name: voiceagent.TakeMessage, Description: "Let the caller leave a spoken message after a tone. It ends your conversation; say so first.",
-		Parameters: []voiceagent.Parameter{{Name: "reason", Description: "What it is about, in a few words"}},
+	return voiceagent.Tool{Name: voiceagent.TakeMessage,
+		Description: "Let the caller leave a spoken message after a tone. It ends your conversation; say so first.",
+		Parameters:  []voiceagent.Parameter{{Name: "reason", Description: "What it is about, in a few words"}},
 		Run: func(_ context.Context, a map[string]string) (any, *voiceagent.Result, error) {
-			return "done", &voiceagent.Result{Outcome: voiceagent.Completed, LeaveMessage: true, Reason: strings.TrimSpace("the caller leaves a message. " + a["reason"])}, nil
+			return "done", &voiceagent.Result{Outcome: voiceagent.Completed, LeaveMessage: true,
+				Reason: strings.TrimSpace("the caller leaves a message. " + a["reason"])}, nil
 		}}
 }
 
 func (w *flowRun) callbackTool(x *flow.AIAgent) voiceagent.Tool {
-	promised := false
-	return voiceagent.Tool{Name: voiceagent.ScheduleCallback, Description: "Have the caller called back by the team, at the number they call from, when it is their turn.",
+	return voiceagent.Tool{Name: voiceagent.ScheduleCallback,
+		Description: "Have the caller called back by the team, at the number they call from, when it is their turn.",
 		Run: func(ctx context.Context, _ map[string]string) (any, *voiceagent.Result, error) {
 			to := routing.CallbackNumber(w.v.Info())
 			switch {
 			case to == "":
 				return nil, nil, errors.New("the caller's number is not known")
-			case promised:
+			case w.flowContext.AgentCallback:
 				return nil, nil, errors.New("they are called back already")
 			}
 			if err := w.enqueueCallback(ctx, x.CallbackTo(), to); err != nil {
 				return nil, nil, fmt.Errorf("no callback: %w", err)
 			}
-			promised = true
+			w.flowContext.AgentCallback = true
 			return "they are called back", nil, nil
 		}}
 }
@@ -333,7 +339,8 @@ func (w *flowRun) callbackTool(x *flow.AIAgent) voiceagent.Tool {
 // httpTool returns the tool that sends a request to the server configured in the node.
 func (w *flowRun) httpTool(node string, x *flow.AIAgent) voiceagent.Tool {
 	return voiceagent.Tool{Name: "http", Description: "Ask the organisation's own system. " + x.HTTPAbout,
-		Parameters: []voiceagent.Parameter{{Name: "request", Required: true, MaxLength: 2000, Description: "What is asked, in words or JSON"}},
+		Parameters: []voiceagent.Parameter{{Name: "request", Required: true, MaxLength: 2000,
+			Description: "What is asked, in words or JSON"}},
 		Run: func(ctx context.Context, a map[string]string) (any, *voiceagent.Result, error) {
 			if x.HTTP == nil {
 				return nil, nil, errors.New("no server is set up")

@@ -11,7 +11,7 @@ import (
 	"soniq/internal/contactcenter/routing"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/op"
-	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/clip"
 	"soniq/internal/telephony/call"
 	"soniq/internal/telephony/pbx"
 	"soniq/internal/telephony/voicemail"
@@ -95,7 +95,7 @@ func (l *mailboxSession) playMessage(ctx context.Context, i int, m voicemail.Voi
 	if err != nil {
 		return err
 	}
-	clip, err := media.LoadClip(path)
+	clip, err := clip.Load(path)
 	if err != nil {
 		l.s.Log.Error("message not played", "voicemail", m.ID, "err", err)
 		return l.say(ctx, "This message cannot be played.")
@@ -120,7 +120,7 @@ func (l *mailboxSession) spokenTime(ctx context.Context, at time.Time) string {
 	if err != nil {
 		zone = time.UTC
 	}
-	at, now := at.In(zone), l.s.Now().In(zone)
+	at, now := at.In(zone), l.s.Clock.Now().In(zone)
 	day := at.Format("Monday, January 2")
 	switch at.Format(time.DateOnly) {
 	case now.Format(time.DateOnly):
@@ -193,7 +193,7 @@ func (l *mailboxSession) recordGreeting(ctx context.Context) error {
 // confirmGreeting plays a greeting back and stores it if the user confirms. It returns false if the user wants to
 // record it again.
 func (l *mailboxSession) confirmGreeting(ctx context.Context, path string) (done bool, err error) {
-	clip, err := media.LoadClip(path)
+	clip, err := clip.Load(path)
 	if err == nil {
 		err = l.s.playInterruptible(ctx, l.v, clip)
 	}

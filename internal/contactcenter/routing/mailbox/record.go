@@ -8,7 +8,7 @@ import (
 	"soniq/internal/contactcenter/routing"
 	"soniq/internal/identity/user"
 	"soniq/internal/platform/db"
-	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/clip"
 	"soniq/internal/telephony/pbx"
 	"soniq/internal/telephony/voicemail"
 )
@@ -111,13 +111,13 @@ func (s *Service) say(ctx context.Context, v *pbx.ScriptedCall, text string) err
 	return s.playInterruptible(ctx, v, clip)
 }
 
-func (s *Service) playInterruptible(ctx context.Context, v *pbx.ScriptedCall, clip *media.Clip) error {
+func (s *Service) playInterruptible(ctx context.Context, v *pbx.ScriptedCall, clip *clip.Clip) error {
 	return v.Play(ctx, clip, pbx.PlayOptions{Keys: true})
 }
 
 // takeMessage records and stores a message.
 func (s *Service) takeMessage(ctx context.Context, v *pbx.ScriptedCall, b mailboxInfo, longest time.Duration) (outcome string) {
-	d := voicemail.Draft{Org: v.Info().Org, ID: db.NewID("vm"), CallID: v.Info().CallID, Mailbox: b.id, Begun: s.Now()}
+	d := voicemail.Draft{Org: v.Info().Org, ID: db.NewID("vm"), CallID: v.Info().CallID, Mailbox: b.id, Begun: s.Clock.Now()}
 	path, err := s.Files.Path(d.Blob())
 	if err == nil {
 		err = s.Voicemail.BeginDraft(ctx, d)
@@ -140,7 +140,8 @@ func (s *Service) takeMessage(ctx context.Context, v *pbx.ScriptedCall, b mailbo
 		return s.messageFailed(ctx, v, b, err)
 	}
 	v.LeftMessage()
-	v.AddEntry("voicemail.left", map[string]any{"mailbox": b.id, "voicemail_id": d.ID, "seconds": int(r.Duration.Seconds()), "ended_by": r.EndedBy})
+	v.AddEntry("voicemail.left", map[string]any{"mailbox": b.id, "voicemail_id": d.ID, "seconds": int(r.Duration.Seconds()),
+		"ended_by": r.EndedBy})
 	if gone != nil || s.say(ctx, v, "Thank you. Goodbye.") != nil {
 		return routing.CallerGone
 	}

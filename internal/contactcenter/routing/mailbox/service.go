@@ -4,13 +4,14 @@ package mailbox
 import (
 	"context"
 	"log/slog"
-	"time"
 
 	"soniq/internal/contactcenter/flow"
 	"soniq/internal/contactcenter/queue"
 	"soniq/internal/identity/org"
 	"soniq/internal/identity/user"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
+	"soniq/internal/platform/wiring"
 	"soniq/internal/telephony/call"
 	"soniq/internal/telephony/pbx"
 	"soniq/internal/telephony/voicemail"
@@ -39,11 +40,15 @@ type Config struct {
 	Greetings Greetings
 	Observers []LockObserver
 	Log       *slog.Logger
-	Now       func() time.Time
+	Clock     clock.Clock // nil: the system clock
 }
 
 // Service records messages of callers and plays them to users.
 type Service struct{ Config }
 
 // New returns a service for mailboxes.
-func New(c Config) *Service { return &Service{c} }
+func New(c Config) *Service {
+	c.Clock = clock.OrSystem(c.Clock)
+	wiring.Check(c)
+	return &Service{c}
+}

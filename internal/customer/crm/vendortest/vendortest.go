@@ -200,7 +200,8 @@ func (v *Vendor) checkResponse(in *openapi3filter.RequestValidationInput, status
 	if status >= 300 || !json.Valid([]byte(text)) {
 		return
 	}
-	out := &openapi3filter.ResponseValidationInput{RequestValidationInput: in, Status: status, Header: http.Header{"Content-Type": {"application/json"}},
+	out := &openapi3filter.ResponseValidationInput{RequestValidationInput: in, Status: status,
+		Header:  http.Header{"Content-Type": {"application/json"}},
 		Options: &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, IncludeResponseStatus: true}}
 	out.SetBodyBytes([]byte(text))
 	if err := openapi3filter.ValidateResponse(context.Background(), out); err != nil {

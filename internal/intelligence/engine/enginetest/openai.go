@@ -83,9 +83,11 @@ func (s *FakeOpenAI) transcribe(w http.ResponseWriter, r *http.Request) {
 	case form == "json":
 		fmt.Fprint(w, `{"text":"Hello there."}`)
 	case s.Dialect == "openai":
-		fmt.Fprint(w, head1+`,"segments":[`+segment+`}],"words":[{"word":"Hello","start":0.1,"end":0.4},{"word":"there","start":0.5,"end":0.9}]}`)
+		fmt.Fprint(w, head1+`,"segments":[`+segment+
+			`}],"words":[{"word":"Hello","start":0.1,"end":0.4},{"word":"there","start":0.5,"end":0.9}]}`)
 	case s.Dialect == "whisper.cpp":
-		fmt.Fprint(w, head1+`,"segments":[`+segment+`,"words":[{"word":" Hello","start":0.1,"end":0.4,"t_dtw":-1,"probability":0.93},{"word":" there.","start":0.5,"end":0.9,"probability":0.8}]}]}`)
+		fmt.Fprint(w, head1+`,"segments":[`+segment+
+			`,"words":[{"word":" Hello","start":0.1,"end":0.4,"t_dtw":-1,"probability":0.93},{"word":" there.","start":0.5,"end":0.9,"probability":0.8}]}]}`)
 	case s.Dialect == "imagines":
 		fmt.Fprint(w, `{"text":" Thank you for watching!","segments":[{"text":" Thank you for watching!","avg_logprob":-1.4,"no_speech_prob":0.9}]}`)
 	default: // without words
@@ -118,7 +120,8 @@ func (s *FakeOpenAI) chat(w http.ResponseWriter, r *http.Request) {
 		s.Answers = s.Answers[1:]
 	}
 	s.mu.Unlock()
-	_ = json.NewEncoder(w).Encode(map[string]any{"choices": []any{map[string]any{"message": map[string]string{"role": "assistant", "content": text}, "finish_reason": "stop"}}})
+	_ = json.NewEncoder(w).Encode(map[string]any{"choices": []any{map[string]any{"message": map[string]string{"role": "assistant",
+		"content": text}, "finish_reason": "stop"}}})
 }
 
 func (s *FakeOpenAI) embed(w http.ResponseWriter, r *http.Request) {

@@ -80,7 +80,8 @@ func (m *chatModel) Reply(ctx context.Context, told []voiceagent.Message, say fu
 	for _, x := range told {
 		messages = append(messages, chatMessageOf(x))
 	}
-	body, err := json.Marshal(chatRequest{Model: m.model, Messages: messages, Tools: m.setting.ToolSchemas(true), Stream: true, MaxTokens: maxAnswerTokens})
+	body, err := json.Marshal(chatRequest{Model: m.model, Messages: messages, Tools: m.setting.ToolSchemas(true), Stream: true,
+		MaxTokens: maxAnswerTokens})
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,8 @@ import (
 // with /realtime.
 func IsRealtime(use string) bool {
 	u, err := url.Parse(use)
-	return err == nil && u.Host != "" && (u.Scheme == "ws" || u.Scheme == "wss" || strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/realtime"))
+	return err == nil && u.Host != "" && (u.Scheme == "ws" || u.Scheme == "wss" || strings.HasSuffix(strings.TrimRight(u.Path, "/"),
+		"/realtime"))
 }
 
 // realtimeEngine is a server of the Realtime protocol, which recognises, answers and speaks.
@@ -183,8 +184,8 @@ func rateOf(form string, usual int) int {
 
 // sessionUpdate returns the event that configures the session.
 func (w *realtimeConn) sessionUpdate(set voiceagent.ConversationSettings) any {
-	detection := map[string]any{"type": "server_vad", "threshold": 0.5, "prefix_padding_ms": 300, "silence_duration_ms": turnEndSilence.Milliseconds(),
-		"create_response": true, "interrupt_response": set.Interruptible}
+	detection := map[string]any{"type": "server_vad", "threshold": 0.5, "prefix_padding_ms": 300,
+		"silence_duration_ms": turnEndSilence.Milliseconds(), "create_response": true, "interrupt_response": set.Interruptible}
 	heard := map[string]any{"model": "whisper-1"}
 	if len(set.Language) >= 2 {
 		heard["language"] = strings.ToLower(set.Language[:2])
@@ -195,8 +196,10 @@ func (w *realtimeConn) sessionUpdate(set voiceagent.ConversationSettings) any {
 		if w.rate != 8000 {
 			form = "pcm16"
 		}
-		s := map[string]any{"modalities": []string{"audio", "text"}, "instructions": set.SystemPrompt(), "input_audio_format": form, "output_audio_format": form,
-			"input_audio_transcription": heard, "turn_detection": detection, "tools": tools, "tool_choice": "auto", "max_response_output_tokens": maxResponseTokens}
+		s := map[string]any{"modalities": []string{"audio", "text"}, "instructions": set.SystemPrompt(), "input_audio_format": form,
+			"output_audio_format":       form,
+			"input_audio_transcription": heard, "turn_detection": detection, "tools": tools, "tool_choice": "auto",
+			"max_response_output_tokens": maxResponseTokens}
 		if set.Voice != "" {
 			s["voice"] = set.Voice
 		}
@@ -212,5 +215,6 @@ func (w *realtimeConn) sessionUpdate(set voiceagent.ConversationSettings) any {
 	}
 	return map[string]any{"type": "session.update", "session": map[string]any{"type": "realtime", "output_modalities": []string{"audio"},
 		"instructions": set.SystemPrompt(), "tools": tools, "tool_choice": "auto", "max_output_tokens": maxResponseTokens,
-		"audio": map[string]any{"input": map[string]any{"format": form, "transcription": heard, "turn_detection": detection}, "output": out}}}
+		"audio": map[string]any{"input": map[string]any{"format": form, "transcription": heard, "turn_detection": detection},
+			"output": out}}}
 }

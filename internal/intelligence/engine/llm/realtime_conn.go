@@ -15,7 +15,8 @@ import (
 
 	"soniq/internal/intelligence/engine"
 	"soniq/internal/intelligence/voiceagent"
-	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/codec"
+	"soniq/internal/protocol/media/dsp"
 )
 
 // realtimeConn is one session with a Realtime server. It implements voiceagent.RealtimeSession.
@@ -32,7 +33,7 @@ type realtimeConn struct {
 	events     chan voiceagent.RealtimeEvent
 	goroutines sync.WaitGroup
 
-	resampler  *media.RateConverter // resamples the caller's audio
+	resampler  *dsp.RateConverter // resamples the caller's audio
 	resampled  []int16
 	mu         sync.Mutex // guards the fields below
 	err        error
@@ -45,7 +46,7 @@ func (w *realtimeConn) start() {
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	w.sendQueue, w.events = make(chan []byte, maxQueuedEvents), make(chan voiceagent.RealtimeEvent, 64)
 	if w.in != 8000 {
-		w.resampler = media.NewRateConverter(8000, w.in)
+		w.resampler = dsp.NewRateConverter(8000, w.in)
 	}
 	w.goroutines.Go(w.sendLoop)
 	w.goroutines.Go(w.pingLoop)
@@ -242,7 +243,8 @@ func (w *realtimeConn) setResponding(is bool) {
 func (w *realtimeConn) eventError(e *serverEvent) error {
 	f := e.Error
 	switch {
-	case f == nil, strings.HasPrefix(f.EventID, "cut"), f.Code == "response_cancel_not_active", f.Code == "conversation_already_has_active_response":
+	case f == nil, strings.HasPrefix(f.EventID, "cut"), f.Code == "response_cancel_not_active",
+		f.Code == "conversation_already_has_active_response":
 		return nil
 	}
 	return f
@@ -255,7 +257,7 @@ func (w *realtimeConn) decodeAudio(text string) ([]int16, error) {
 		return nil, fmt.Errorf("sound is not the base64 expected: %w", err)
 	}
 	if w.out == 8000 {
-		return media.DecodeULaw(nil, b), nil
+		return codec.DecodeULaw(nil, b), nil
 	}
 	pcm := make([]int16, len(b)/2)
 	for i := range pcm {
@@ -268,7 +270,7 @@ func (w *realtimeConn) decodeAudio(text string) ([]int16, error) {
 func (w *realtimeConn) SendAudio(pcm []int16) {
 	var b []byte
 	if w.in == 8000 {
-		b = media.EncodeULaw(nil, pcm)
+		b = codec.EncodeULaw(nil, pcm)
 	} else {
 		w.resampled = w.resampler.Convert(w.resampled[:0], pcm)
 		b = make([]byte, 0, 2*len(w.resampled))
@@ -307,13 +309,15 @@ func (w *realtimeConn) Truncate(item string, heard time.Duration, whole bool) {
 	if !whole && busy {
 		w.enqueue(map[string]any{"type": "response.cancel", "event_id": "cut_" + item})
 	}
-	w.enqueue(map[string]any{"type": "conversation.item.truncate", "event_id": "cut_end_" + item, "item_id": item, "content_index": 0, "audio_end_ms": heard.Milliseconds()})
+	w.enqueue(map[string]any{"type": "conversation.item.truncate", "event_id": "cut_end_" + item, "item_id": item, "content_index": 0,
+		"audio_end_ms": heard.Milliseconds()})
 }
 
 // SendToolResults sends the results of tool calls and requests a response.
 func (w *realtimeConn) SendToolResults(all []voiceagent.Message) {
 	for _, m := range all {
-		w.enqueue(map[string]any{"type": "conversation.item.create", "item": map[string]any{"type": "function_call_output", "call_id": m.ToolCallID, "output": m.Text}})
+		w.enqueue(map[string]any{"type": "conversation.item.create", "item": map[string]any{"type": "function_call_output",
+			"call_id": m.ToolCallID, "output": m.Text}})
 	}
 	w.enqueue(map[string]any{"type": "response.create"})
 }

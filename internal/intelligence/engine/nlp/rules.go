@@ -112,7 +112,8 @@ func agentActions(promises []promise) string {
 func agentStatement(clauses []clause) string {
 	best := ""
 	for i, c := range clauses {
-		if c.speaker != transcript.Caller && i > 0 && !c.question && !greetingOnly.MatchString(c.text) && len(c.text) > len(best) && wordCount(c.text) > 3 {
+		if c.speaker != transcript.Caller && i > 0 && !c.question && !greetingOnly.MatchString(c.text) && len(c.text) > len(best) &&
+			wordCount(c.text) > 3 {
 			best = c.text
 		}
 	}

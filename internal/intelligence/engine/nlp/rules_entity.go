@@ -29,11 +29,19 @@ var entityRules = []struct {
 	find *regexp.Regexp
 }{
 	{"email", regexp.MustCompile(`(?i)[\w.+-]+@[\w-]+(?:\.[\w-]+)+|\b[\w-]+(?: (?:dot|underscore|dash) [\w-]+)* at [\w-]+(?: dot [\w-]+)+\b`)},
-	{"money", regexp.MustCompile(`(?i)[$€£] ?\d[\d.,]*\d|[$€£] ?\d|\b\d[\d.,]* ?(?:dollars?|euros?|pounds?|cents?)\b|\b` + spokenNumber + ` (?:dollars?|euros?|pounds?|cents?)\b`)},
-	{"date", regexp.MustCompile(`(?i)\b\d{4}-\d\d-\d\d\b|\b(?:(?:on|by|until|before|of) )?(?:the )?` + ordinal + ` (?:of )?` + monthName + `(?: (?:nineteen|twenty|two thousand)(?:[ -](?:and )?` + numberWord + `)*| \d{4})?\b|\b` + monthName + ` (?:the )?(?:` + ordinal + `|\d{1,2})\b|\b(?:on|by|until|before) (the ` + ordinal + `)(?:[.,;?!]|$| and | at | or | of this)|\b` + weekday + `\b`)},
-	{"time", regexp.MustCompile(`(?i)\b\d{1,2}:\d\d(?: ?[ap]\.?m\b\.?)?|\b\d{1,2} ?[ap]\.?m\b\.?|\b(?:half past|quarter (?:past|to)) ` + hourWord + `\b|\b` + hourWord + `(?: (?:fifteen|thirty|forty|forty five|twenty))?` + daytime + `|\b(?:at|before|after|until|by|between) (` + hourWord + `(?: (?:fifteen|thirty|forty|forty five|twenty|and ` + hourWord + `))?)(?:[.,?!]|$| or | tomorrow| today)|\b(?:noon|midnight)\b|\b` + hourWord + ` (?:fifteen|thirty|forty|forty five)\b`)},
-	{"phone", regexp.MustCompile(`\+\d[\d ()-]{6,18}\d|\b\(?\d{3}\)?[ -]\d{3}[ -]\d{4}\b|(?i)\b` + digitWord + `(?:[ -]` + digitWord + `){6,14}\b`)},
-	{"reference", regexp.MustCompile(`\b[A-Z]{1,4}[- ]?\d{3,12}\b|\b\d{3,12}\b|(?i)\b(?:[a-z] ){0,4}` + digitWord + `(?:[ -]` + digitWord + `){2,5}\b`)},
+	{"money", regexp.MustCompile(`(?i)[$€£] ?\d[\d.,]*\d|[$€£] ?\d|\b\d[\d.,]* ?(?:dollars?|euros?|pounds?|cents?)\b|\b` + spokenNumber +
+		` (?:dollars?|euros?|pounds?|cents?)\b`)},
+	{"date", regexp.MustCompile(`(?i)\b\d{4}-\d\d-\d\d\b|\b(?:(?:on|by|until|before|of) )?(?:the )?` + ordinal + ` (?:of )?` + monthName +
+		`(?: (?:nineteen|twenty|two thousand)(?:[ -](?:and )?` + numberWord + `)*| \d{4})?\b|\b` + monthName + ` (?:the )?(?:` + ordinal +
+		`|\d{1,2})\b|\b(?:on|by|until|before) (the ` + ordinal + `)(?:[.,;?!]|$| and | at | or | of this)|\b` + weekday + `\b`)},
+	{"time", regexp.MustCompile(`(?i)\b\d{1,2}:\d\d(?: ?[ap]\.?m\b\.?)?|\b\d{1,2} ?[ap]\.?m\b\.?|\b(?:half past|quarter (?:past|to)) ` +
+		hourWord + `\b|\b` + hourWord + `(?: (?:fifteen|thirty|forty|forty five|twenty))?` + daytime +
+		`|\b(?:at|before|after|until|by|between) (` + hourWord + `(?: (?:fifteen|thirty|forty|forty five|twenty|and ` + hourWord +
+		`))?)(?:[.,?!]|$| or | tomorrow| today)|\b(?:noon|midnight)\b|\b` + hourWord + ` (?:fifteen|thirty|forty|forty five)\b`)},
+	{"phone", regexp.MustCompile(`\+\d[\d ()-]{6,18}\d|\b\(?\d{3}\)?[ -]\d{3}[ -]\d{4}\b|(?i)\b` + digitWord + `(?:[ -]` + digitWord +
+		`){6,14}\b`)},
+	{"reference", regexp.MustCompile(`\b[A-Z]{1,4}[- ]?\d{3,12}\b|\b\d{3,12}\b|(?i)\b(?:[a-z] ){0,4}` + digitWord + `(?:[ -]` + digitWord +
+		`){2,5}\b`)},
 }
 
 var (

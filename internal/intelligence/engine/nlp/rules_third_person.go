@@ -33,7 +33,8 @@ var firstPerson = phraseReplacements(
 // secondPerson converts statements of an agent to the caller.
 var secondPerson = phraseReplacements(
 	`you are`, "the caller is", `you're`, "the caller is", `you were`, "the caller was", `you have`, "the caller has",
-	`you've`, "the caller has", `you'll`, "the caller will", `you do`, "the caller does", `are you`, "is the caller", `you need`, "the caller needs", `you get`, "the caller gets",
+	`you've`, "the caller has", `you'll`, "the caller will", `you do`, "the caller does", `are you`, "is the caller", `you need`,
+	"the caller needs", `you get`, "the caller gets",
 	`yourself`, "themselves", `yours`, "the caller's", `your`, "the caller's", `you`, "the caller")
 
 // toCompany converts statements of a caller to the agent.
@@ -76,8 +77,9 @@ please register release transfer restore locate assign restart connect read`)
 
 // callerNamed and agentNamed name the speaker of a request, because "them" would be read as the other side.
 var (
-	callerNamed = phraseReplacements(`i am`, "the caller is", `i was`, "the caller was", `i have`, "the caller has", `my`, "the caller's", `me`, "the caller", `us`, "the caller", `our`, "the caller's")
-	agentNamed  = phraseReplacements(`me`, "the agent", `us`, "the company", `our`, "the company's")
+	callerNamed = phraseReplacements(`i am`, "the caller is", `i was`, "the caller was", `i have`, "the caller has", `my`, "the caller's",
+		`me`, "the caller", `us`, "the caller", `our`, "the caller's")
+	agentNamed = phraseReplacements(`me`, "the agent", `us`, "the company", `our`, "the company's")
 )
 
 // withSpeakerNamed replaces "me" and "my" by the speaker.

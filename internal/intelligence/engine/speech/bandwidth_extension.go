@@ -43,7 +43,8 @@ func ReadBandwidthExtension(data []byte) (*BandwidthExtension, error) {
 	size := func(i int) int { return int(binary.LittleEndian.Uint32(data[4*i:])) }
 	context, in, hidden, out := size(0), size(1), size(2), size(3)
 	if context > 50 || in != (2*context+1)*cepstra || hidden > 4096 || out != cepstra {
-		return nil, fmt.Errorf("bandwidth network of %d inputs, %d hidden units and %d outputs over %d frames", in, hidden, out, 2*context+1)
+		return nil, fmt.Errorf("bandwidth network of %d inputs, %d hidden units and %d outputs over %d frames", in, hidden, out,
+			2*context+1)
 	}
 	if want := 16 + 4*(2*in+hidden*in+hidden+out*hidden+out+out*in); len(data) != want {
 		return nil, fmt.Errorf("bandwidth network has %d bytes, want %d", len(data), want)

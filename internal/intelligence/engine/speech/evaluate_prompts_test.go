@@ -13,7 +13,7 @@ import (
 
 	"soniq/internal/intelligence/engine/enginetest"
 	"soniq/internal/intelligence/transcript"
-	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/codec"
 )
 
 // Asterisk's English prompts, as packaged by Debian: one human speaker recorded them for the telephone. They are for
@@ -83,7 +83,7 @@ func prompt(t testing.TB, s enginetest.Script, wide bool) spokenCall {
 		t.Fatal(err)
 	}
 	quiet := make([]int16, call.format.Rate/2)
-	pcm := media.DecodeG722
+	pcm := codec.DecodeG722
 	if !wide {
 		pcm = func(b []byte) []int16 { return decodeSamples(b[44:]) }
 	}

@@ -16,7 +16,7 @@ import (
 
 	"soniq/internal/intelligence/engine"
 	"soniq/internal/intelligence/transcript"
-	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/wav"
 )
 
 // newFlite returns the builtin synthesiser. It skips the test if the library is not installed.
@@ -162,7 +162,7 @@ func TestSpeechCache_OnceForEachOrganisation(t *testing.T) {
 	if err != nil || filepath.Dir(other) == filepath.Dir(paths[0]) || v.said["Hello"] != 2 {
 		t.Errorf("spoken %d times; %s, %v", v.said["Hello"], other, err)
 	}
-	w, err := media.ReadWAV(paths[0])
+	w, err := wav.Read(paths[0])
 	if err != nil || w.Rate != 16000 || len(w.PCM[0]) != 16000 || w.PCM[0][7] != 8000 {
 		t.Errorf("%v: %d Hz", err, w.Rate)
 	}
@@ -220,11 +220,11 @@ func TestSpeechCache_InvalidInputRefused(t *testing.T) {
 
 func TestOpenAISynthesizer(t *testing.T) {
 	t.Parallel()
-	wav := filepath.Join(t.TempDir(), "x.wav")
-	if err := media.WriteWAV(wav, media.WAV{Rate: 24000, PCM: [][]int16{{1, 2, 3}}}, media.PCM16); err != nil {
+	path := filepath.Join(t.TempDir(), "x.wav")
+	if err := wav.Write(path, wav.Audio{Rate: 24000, PCM: [][]int16{{1, 2, 3}}}, wav.PCM16); err != nil {
 		t.Fatal(err)
 	}
-	body, _ := os.ReadFile(wav)
+	body, _ := os.ReadFile(path)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var in map[string]string
 		_ = json.NewDecoder(r.Body).Decode(&in)

@@ -19,7 +19,8 @@ const (
 )
 
 var classOf = func() (all [39]phonemeClass) {
-	for k, names := range map[phonemeClass]string{bilabialClass: "P B", dentalClass: "T D TH DH", velarClass: "K G", sibilantClass: "S Z SH ZH CH JH", labiodentalClass: "F V",
+	for k, names := range map[phonemeClass]string{bilabialClass: "P B", dentalClass: "T D TH DH", velarClass: "K G",
+		sibilantClass: "S Z SH ZH CH JH", labiodentalClass: "F V",
 		nasalClass: "M N NG", lateralClass: "L", rhoticClass: "R ER", glideClass: "W Y HH"} {
 		phones, _ := parsePhones(names)
 		for _, p := range phones {
@@ -52,12 +53,18 @@ var phoneWeight = func() (all [39]float32) {
 // nearPhones has the distance of pairs of phones that are nearer than others of their class, or near although of
 // different classes.
 var nearPhones = map[string]float32{
-	"P B": 0.3, "T D": 0.25, "K G": 0.3, "F V": 0.25, "S Z": 0.15, "SH ZH": 0.15, "CH JH": 0.3, "TH DH": 0.2, "TH F": 0.25, "TH T": 0.35, "DH V": 0.3, "DH D": 0.3,
-	"TH S": 0.35, "S F": 0.4, "M N": 0.3, "N NG": 0.2, "SH CH": 0.3, "S SH": 0.4, "Z JH": 0.45, "ZH JH": 0.25, "Z S": 0.15, "T K": 0.5, "P T": 0.5, "P K": 0.5, "B D": 0.5, "B V": 0.35,
-	"D G": 0.5, "D JH": 0.5, "T CH": 0.4, "L W": 0.45, "W V": 0.3, "ER R": 0.15, "Y JH": 0.5, "L R": 0.6, "HH K": 0.6, "P F": 0.5, "K CH": 0.55, "D N": 0.6,
-	"AA AO": 0.05, "AA AH": 0.15, "AE EH": 0.15, "AE AA": 0.2, "AH IH": 0.12, "AH EH": 0.18, "AH UH": 0.12, "AH AE": 0.2, "AH AO": 0.18, "AH ER": 0.25, "EH IH": 0.12, "EH EY": 0.15,
-	"IH IY": 0.12, "EY IY": 0.25, "EY AY": 0.3, "AY IY": 0.35, "AY IH": 0.35, "OW AO": 0.15, "OW AA": 0.25, "OW UW": 0.25, "OW AH": 0.25, "UW UH": 0.12, "UW AH": 0.25, "AW AA": 0.25, "AW OW": 0.3,
-	"OY AO": 0.3, "OY OW": 0.3, "AY AA": 0.3, "EY AE": 0.25, "EY AH": 0.25, "IY AH": 0.25, "ER EH": 0.3, "ER AO": 0.3, "ER AA": 0.3, "ER UH": 0.25,
+	"P B": 0.3, "T D": 0.25, "K G": 0.3, "F V": 0.25, "S Z": 0.15, "SH ZH": 0.15, "CH JH": 0.3, "TH DH": 0.2, "TH F": 0.25, "TH T": 0.35,
+	"DH V": 0.3, "DH D": 0.3,
+	"TH S": 0.35, "S F": 0.4, "M N": 0.3, "N NG": 0.2, "SH CH": 0.3, "S SH": 0.4, "Z JH": 0.45, "ZH JH": 0.25, "Z S": 0.15, "T K": 0.5,
+	"P T": 0.5, "P K": 0.5, "B D": 0.5, "B V": 0.35,
+	"D G": 0.5, "D JH": 0.5, "T CH": 0.4, "L W": 0.45, "W V": 0.3, "ER R": 0.15, "Y JH": 0.5, "L R": 0.6, "HH K": 0.6, "P F": 0.5,
+	"K CH": 0.55, "D N": 0.6,
+	"AA AO": 0.05, "AA AH": 0.15, "AE EH": 0.15, "AE AA": 0.2, "AH IH": 0.12, "AH EH": 0.18, "AH UH": 0.12, "AH AE": 0.2, "AH AO": 0.18,
+	"AH ER": 0.25, "EH IH": 0.12, "EH EY": 0.15,
+	"IH IY": 0.12, "EY IY": 0.25, "EY AY": 0.3, "AY IY": 0.35, "AY IH": 0.35, "OW AO": 0.15, "OW AA": 0.25, "OW UW": 0.25, "OW AH": 0.25,
+	"UW UH": 0.12, "UW AH": 0.25, "AW AA": 0.25, "AW OW": 0.3,
+	"OY AO": 0.3, "OY OW": 0.3, "AY AA": 0.3, "EY AE": 0.25, "EY AH": 0.25, "IY AH": 0.25, "ER EH": 0.3, "ER AO": 0.3, "ER AA": 0.3,
+	"ER UH": 0.25,
 }
 
 // phoneDistance is the distance of each pair of phones.

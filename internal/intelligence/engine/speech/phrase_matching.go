@@ -3,6 +3,8 @@ package speech
 import (
 	"slices"
 	"strings"
+
+	"soniq/internal/intelligence/engine/speech/itn"
 )
 
 // Phonetic matching of recognised text to the phrases of a menu, for recognisers that take no list of phrases and
@@ -16,9 +18,10 @@ const (
 )
 
 // phraseSynonyms maps words that are said instead of others, or sound like them, if they are the whole utterance.
-var phraseSynonyms = map[string]string{"to": "two", "too": "two", "for": "four", "fore": "four", "won": "one", "ate": "eight", "tree": "three", "oh": "zero", "o": "zero",
-	"yeah": "yes", "yep": "yes", "yup": "yes", "yea": "yes", "ya": "yes", "yah": "yes", "yes sir": "yes", "uh huh": "yes", "mm hmm": "yes", "of course": "yes",
-	"nope": "no", "nah": "no", "know": "no", "nay": "no", "uh uh": "no", "not at all": "no"}
+var phraseSynonyms = map[string]string{"to": "two", "too": "two", "for": "four", "fore": "four", "won": "one", "ate": "eight",
+	"tree": "three", "oh": "zero", "o": "zero",
+	"yeah": "yes", "yep": "yes", "yup": "yes", "yea": "yes", "ya": "yes", "yah": "yes", "yes sir": "yes", "uh huh": "yes", "mm hmm": "yes",
+	"of course": "yes", "nope": "no", "nah": "no", "know": "no", "nay": "no", "uh uh": "no", "not at all": "no"}
 
 // keyWords precede the name of a key, as in "press two".
 var keyWords = strings.Fields("press option number key choose select")
@@ -55,9 +58,9 @@ func numberWords(word string) (words []string) {
 			v = 10*v + int(c-'0')
 		}
 		if v < 20 {
-			return []string{ones[v]}
+			return []string{itn.Ones[v]}
 		}
-		return strings.Fields(tens[v/10] + strings.TrimSuffix(" "+ones[v%10], " zero"))
+		return strings.Fields(itn.Tens[v/10] + strings.TrimSuffix(" "+itn.Ones[v%10], " zero"))
 	}
 	return splitWordParts(word)
 }

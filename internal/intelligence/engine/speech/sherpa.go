@@ -150,9 +150,11 @@ func (w *workerProcess) transcribeSherpa(ctx context.Context, c transcript.Clip)
 // explainStartError converts the error of a worker that did not start: the library exits its process if it cannot use
 // a model.
 func (s *Sherpa) explainStartError(err error) error {
-	if _, known := transcript.AsMissingDependency(err); known || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+	if _, known := transcript.AsMissingDependency(err); known || errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, context.Canceled) {
 		return err
 	}
-	return &transcript.MissingDependency{Problem: "sherpa-onnx ended while it loaded the model in " + s.dir + ": " + strings.TrimPrefix(err.Error(), "recogniser did not start: EOF: "),
+	return &transcript.MissingDependency{Problem: "sherpa-onnx ended while it loaded the model in " + s.dir + ": " +
+		strings.TrimPrefix(err.Error(), "recogniser did not start: EOF: "),
 		Remedy: "unpack the model again, all of its files, or take another one"}
 }

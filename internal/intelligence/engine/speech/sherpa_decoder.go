@@ -41,7 +41,8 @@ func newSherpaDecoder(dir, folder string, threads int) (*sherpaDecoder, error) {
 	d := &sherpaDecoder{lib: lib, model: model, threads: threads}
 	d.withConfig("", func(c unsafe.Pointer) { d.recogniser = lib.open(c) })
 	if d.recogniser == 0 {
-		return nil, &transcript.MissingDependency{Problem: "sherpa-onnx could not open the model in " + dir, Remedy: "unpack the model again, all of its files"}
+		return nil, &transcript.MissingDependency{Problem: "sherpa-onnx could not open the model in " + dir,
+			Remedy: "unpack the model again, all of its files"}
 	}
 	return d, nil
 }

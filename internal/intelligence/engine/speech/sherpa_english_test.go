@@ -10,7 +10,7 @@ import (
 	"soniq/internal/intelligence/engine/enginetest"
 	installed "soniq/internal/intelligence/speechmodel"
 	"soniq/internal/intelligence/transcript"
-	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/wav"
 )
 
 // needEnglishModel returns a recogniser with the model that scripts/hearing installs, which make test does. It skips
@@ -44,7 +44,7 @@ func TestEnglishModel_ShortSentences(t *testing.T) {
 // is changed slightly. The recogniser must retry with such changes.
 func TestEnglishModel_EmptyResultRetried(t *testing.T) {
 	s := needEnglishModel(t)
-	w, err := media.ReadWAV("testdata/park.wav")
+	w, err := wav.Read("testdata/park.wav")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,7 +51,8 @@ func fileExists(path string) bool {
 // loaded or is of an unsupported release, it returns a *transcript.MissingDependency.
 func loadSherpa(folder, model string) (*sherpaLibrary, error) {
 	if runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
-		return nil, &transcript.MissingDependency{Problem: "sherpa-onnx is not supported on " + runtime.GOARCH, Remedy: "choose another transcriber"}
+		return nil, &transcript.MissingDependency{Problem: "sherpa-onnx is not supported on " + runtime.GOARCH,
+			Remedy: "choose another transcriber"}
 	}
 	handle, err := openSherpa(sherpaPaths(folder, model))
 	if err != nil {
@@ -101,5 +102,6 @@ func checkSherpaVersion(version string) error {
 	if slices.Contains(sherpaVersions, version) {
 		return nil
 	}
-	return &transcript.MissingDependency{Problem: "sherpa-onnx " + version + " is not known here, only " + strings.Join(sherpaVersions, ", "), Remedy: sherpaHelp}
+	return &transcript.MissingDependency{Problem: "sherpa-onnx " + version + " is not known here, only " + strings.Join(sherpaVersions,
+		", "), Remedy: sherpaHelp}
 }

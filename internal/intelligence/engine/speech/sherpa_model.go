@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"soniq/internal/intelligence/engine/speech/onnx"
 	"soniq/internal/intelligence/transcript"
 )
 
@@ -103,7 +104,7 @@ func findSherpaModel(dir string) (sherpaModel, error) {
 func (m sherpaModel) metadata() (map[string]string, error) {
 	for _, part := range []string{"encoder", "model"} {
 		if path := m.parts[part]; strings.HasSuffix(path, ".onnx") {
-			return onnxMetadata(path)
+			return onnx.Metadata(path)
 		}
 	}
 	return nil, nil

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode"
 
+	"soniq/internal/intelligence/engine/speech/itn"
 	"soniq/internal/intelligence/transcript"
 )
 
@@ -120,7 +121,7 @@ func (r sherpaResult) recognition(language string, duration int) transcript.Reco
 		return h
 	}
 	if len(h.Words) == 0 {
-		h.Text = formatSentence(strings.Fields(h.Text))
+		h.Text = itn.Sentence(strings.Fields(h.Text))
 		return h
 	}
 	return recognitionOf(h.Words)

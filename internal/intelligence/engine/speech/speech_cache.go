@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"soniq/internal/intelligence/transcript"
-	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/wav"
 )
 
 // SpeechCache synthesises texts and caches the audio as files: a text is synthesised once per organisation.
@@ -171,7 +171,7 @@ func (s *SpeechCache) speak(ctx context.Context, path, text, voice, language str
 		return fmt.Errorf("keep speech: %w", err)
 	}
 	defer os.Remove(f.Name())
-	if err := errors.Join(f.Close(), media.WriteWAV(f.Name(), media.WAV{Rate: rate, PCM: [][]int16{pcm}}, media.PCM16)); err != nil {
+	if err := errors.Join(f.Close(), wav.Write(f.Name(), wav.Audio{Rate: rate, PCM: [][]int16{pcm}}, wav.PCM16)); err != nil {
 		return fmt.Errorf("keep speech: %w", err)
 	}
 	if err := os.Rename(f.Name(), path); err != nil {

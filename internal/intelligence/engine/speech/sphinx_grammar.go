@@ -13,7 +13,8 @@ const grammarSearch = "expected"
 
 // fillersBefore and fillersAfter are words that callers say around the requested phrase.
 var (
-	fillersBefore = []string{"i want", "i need", "i would like", "can i have", "could i have", "can i speak to", "i want to speak to", "may i speak to", "please", "the",
+	fillersBefore = []string{"i want", "i need", "i would like", "can i have", "could i have", "can i speak to", "i want to speak to",
+		"may i speak to", "please", "the",
 		"give me", "connect me to", "put me through to", "talk to", "speak to", "um", "uh", "hello", "hi", "yes"}
 	fillersAfter = []string{"please", "department", "thank you", "thanks"}
 )
@@ -69,8 +70,10 @@ func (s *sphinxDecoder) grammar(phrases []string) string {
 	around := func(all []string) string {
 		return strings.Join(s.knownPhrases(slices.DeleteFunc(slices.Clone(all), func(p string) bool { return expected[p] })), " | ")
 	}
-	return "#JSGF V1.0;\ngrammar menu;\npublic <said> = /1/ [<before>] <phrase> [<after>] | /0.00001/ <other>+;\n<before> = " + around(fillersBefore) +
-		";\n<after> = " + around(fillersAfter) + ";\n<phrase> = " + strings.Join(phrases, " | ") + ";\n<other> = " + around(otherWords) + ";\n"
+	return "#JSGF V1.0;\ngrammar menu;\npublic <said> = /1/ [<before>] <phrase> [<after>] | /0.00001/ <other>+;\n<before> = " +
+		around(fillersBefore) +
+		";\n<after> = " + around(fillersAfter) + ";\n<phrase> = " + strings.Join(phrases, " | ") + ";\n<other> = " + around(otherWords) +
+		";\n"
 }
 
 // plainWords returns the words of a text in lower case, letters and apostrophes only.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"soniq/internal/intelligence/engine"
+	"soniq/internal/intelligence/engine/speech/itn"
 	"soniq/internal/intelligence/transcript"
 )
 
@@ -79,7 +80,7 @@ var unfinished = engine.WordSet("a an the of to and or my your our their his her
 // pauses.
 func isSentenceEnd(before, after transcript.Word) bool {
 	pause := after.StartMS - before.EndMS
-	together := unfinished[before.Text] || spokenDigits[before.Text] != "" && spokenDigits[after.Text] != ""
+	together := unfinished[before.Text] || itn.SpokenDigits[before.Text] != "" && itn.SpokenDigits[after.Text] != ""
 	return pause >= longPause || pause >= sentencePause && !together
 }
 
@@ -90,12 +91,12 @@ func recognitionOf(words []transcript.Word) transcript.Recognition {
 	for i, w := range words {
 		h.Confidence += w.Confidence / float64(len(words))
 		if i > 0 && isSentenceEnd(words[i-1], w) {
-			text, open = append(text, formatSentence(open)), nil
+			text, open = append(text, itn.Sentence(open)), nil
 		}
 		open = append(open, w.Text)
 	}
 	if len(open) > 0 {
-		text = append(text, formatSentence(open))
+		text = append(text, itn.Sentence(open))
 	}
 	h.Text = strings.Join(text, " ")
 	return h

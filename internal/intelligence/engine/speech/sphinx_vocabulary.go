@@ -290,7 +290,8 @@ func splitWordParts(letters string) (parts []string) {
 		}
 		open = nil
 	}
-	digit := map[rune]string{'0': "zero", '1': "one", '2': "two", '3': "three", '4': "four", '5': "five", '6': "six", '7': "seven", '8': "eight", '9': "nine"}
+	digit := map[rune]string{'0': "zero", '1': "one", '2': "two", '3': "three", '4': "four", '5': "five", '6': "six", '7': "seven",
+		'8': "eight", '9': "nine"}
 	for _, r := range letters {
 		switch {
 		case digit[r] != "":
@@ -312,7 +313,8 @@ func splitWordParts(letters string) (parts []string) {
 func notLetter(r rune) bool { return (r < 'a' || r > 'z') && r != '\'' }
 
 // letterReplacer replaces letters that Unicode decomposition does not split into a base letter and a mark.
-var letterReplacer = strings.NewReplacer("ß", "ss", "ø", "o", "Ø", "O", "æ", "ae", "Æ", "Ae", "œ", "oe", "ł", "l", "Ł", "L", "đ", "d", "ı", "i", "’", "'")
+var letterReplacer = strings.NewReplacer("ß", "ss", "ø", "o", "Ø", "O", "æ", "ae", "Æ", "Ae", "œ", "oe", "ł", "l", "Ł", "L", "đ", "d", "ı",
+	"i", "’", "'")
 
 // folded returns a text with English letters and digits only.
 func folded(text string) string {

@@ -8,6 +8,7 @@ import (
 
 	"soniq/internal/intelligence/engine"
 	"soniq/internal/intelligence/engine/nlp"
+	"soniq/internal/intelligence/engine/speech/itn"
 )
 
 // Phonetic correction of recognised text to the terms of a vocabulary, for recognisers that take no list of terms:
@@ -22,15 +23,16 @@ const (
 	commonWordsLimit  = 0.17 // at least two common words
 	uncommonWordLimit = 0.11 // one English word that is not common
 
-	neighbourLimitFactor, neighbourLimitBonus = 1.5, 0.12  // factor and amount by which limits grow next to another word of the same name
-	longTermLimitFactor                       = 1.25       // factor by which they grow for long terms
-	wordCountCost                             = 0.015      // cost per word more or fewer than the term has
-	maxSoundLimitFactor                       = 1.5        // factor of the limit up to which the letters of one word may compensate for its sound
-	spellingShare                             = 0.4        // share of the letters in the distance then
-	sameLettersLimit                          = 0.06       // limit for words with the same letters as the term
-	stopWordEdgeCost                          = 0.08       // cost of beginning or ending with a stop word such as "to"
-	commaCost                                 = 0.03       // cost of a comma between the words
-	ambiguousFrom, ambiguityMargin            = 0.10, 0.03 // from the first distance on, a term has to be nearer than the next one by the second
+	neighbourLimitFactor, neighbourLimitBonus = 1.5, 0.12 // factor and amount by which limits grow next to another word of the same name
+	longTermLimitFactor                       = 1.25      // factor by which they grow for long terms
+	wordCountCost                             = 0.015     // cost per word more or fewer than the term has
+	maxSoundLimitFactor                       = 1.5       // factor of the limit up to which the letters of one word may compensate for its sound
+	spellingShare                             = 0.4       // share of the letters in the distance then
+	sameLettersLimit                          = 0.06      // limit for words with the same letters as the term
+	stopWordEdgeCost                          = 0.08      // cost of beginning or ending with a stop word such as "to"
+	commaCost                                 = 0.03      // cost of a comma between the words
+	ambiguousFrom, ambiguityMargin            = 0.10,
+		0.03 // from the first distance on, a term has to be nearer than the next one by the second
 )
 
 // Phonetic weight of a term: the sum of the weights of its phones.
@@ -100,7 +102,8 @@ func wordProbability(word string) float64 {
 // isNumber reports whether a word is a number or contains a digit.
 func isNumber(word string) bool {
 	w := strings.ToLower(word)
-	return hasDigit(w) || smallNumbers[w] > 0 || roundNumbers[w] > 0 || ordinalNumbers[w] > 0 || w == "zero" || w == "hundred" || w == "thousand" || w == "million"
+	return hasDigit(w) || itn.SmallNumbers[w] > 0 || itn.RoundNumbers[w] > 0 || itn.OrdinalNumbers[w] > 0 || w == "zero" ||
+		w == "hundred" || w == "thousand" || w == "million"
 }
 
 // isCapitalized reports whether a word is written as a name. The first word of a sentence always is.

@@ -117,7 +117,8 @@ func newTargetIndex(terms []transcript.Term) *targetIndex {
 			continue
 		}
 		if len(t.SoundsLike) > 0 {
-			all.add(target{words: strings.Fields(t.Text), pronunciations: phonesOfHints(t.SoundsLike), term: i, wordIndex: wholeTerm, wordCount: len(words)})
+			all.add(target{words: strings.Fields(t.Text), pronunciations: phonesOfHints(t.SoundsLike), term: i, wordIndex: wholeTerm,
+				wordCount: len(words)})
 			continue
 		}
 		ways := make([][][]phoneme, len(words))

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"soniq/internal/intelligence/engine/speech/itn"
 	"soniq/internal/intelligence/transcript"
 )
 
@@ -118,7 +119,7 @@ func manyTerms(n int) []transcript.Term {
 	for i := 0; len(names) < n; i++ {
 		k := len(parts)
 		first, last := parts[i%k]+parts[i/k%k], parts[i/k/k%k]+parts[(i/7)%k]+parts[(i/3)%k]
-		if name := capitalize(first) + " " + capitalize(last); !slices.Contains(names, name) {
+		if name := itn.Capitalize(first) + " " + itn.Capitalize(last); !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

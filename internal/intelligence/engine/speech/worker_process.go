@@ -66,7 +66,8 @@ func (w *workerProcess) awaitHello(ctx context.Context) error {
 func (w *workerProcess) transcribeSphinx(ctx context.Context, c transcript.Clip) ([]transcript.Word, error) {
 	var a sphinxResponse
 	err := w.within(ctx, func() error {
-		if err := writeMessage(w.in, sphinxRequest{Rate: c.Rate, Narrow: c.NarrowBand, Phrases: c.Phrases, Terms: c.Terms}, c.PCM); err != nil {
+		if err := writeMessage(w.in, sphinxRequest{Rate: c.Rate, Narrow: c.NarrowBand, Phrases: c.Phrases, Terms: c.Terms},
+			c.PCM); err != nil {
 			return err
 		}
 		_, err := readMessage(w.out, &a)

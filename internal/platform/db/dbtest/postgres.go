@@ -60,7 +60,8 @@ func makeTemplate(address string) (string, error) {
 	if _, err := one.ExecContext(context.Background(), `SELECT pg_advisory_lock(7266448)`); err != nil {
 		return "", err
 	}
-	if err := one.QueryRowContext(context.Background(), `SELECT EXISTS (SELECT 1 FROM pg_database WHERE datname = $1)`, name).Scan(&there); err != nil || there {
+	if err := one.QueryRowContext(context.Background(), `SELECT EXISTS (SELECT 1 FROM pg_database WHERE datname = $1)`,
+		name).Scan(&there); err != nil || there {
 		return name, err
 	}
 	making := pgtest.Name("m")

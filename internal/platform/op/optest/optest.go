@@ -5,13 +5,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"strings"
 	"testing"
-	"time"
 
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/db"
@@ -28,15 +28,15 @@ type Server struct {
 func New(t testing.TB, d *db.DB, operations ...op.Operation) *Server {
 	t.Helper()
 	mux := http.NewServeMux()
-	op.NewAPI(mux, &op.Pipeline{DB: d, Sealer: open{}, Log: slog.New(slog.NewTextHandler(testWriter{t}, nil)), Now: time.Now,
-		Cursors: op.Cursors{Key: []byte("a key for tests"), Now: time.Now}}, operations)
+	op.NewAPI(mux, &op.Pipeline{DB: d, Sealer: open{}, Log: slog.New(slog.NewTextHandler(testWriter{t}, nil)),
+		Cursors: op.Cursors{Key: []byte("a key for tests")}}, operations)
 	return &Server{t, mux}
 }
 
 // Admin returns a principal of the organisation with all scopes.
 func Admin(org string) access.Principal {
 	return access.Principal{OrgID: org, KeyID: "key_test", KeyName: "test", Kind: access.StandardKey,
-		Environment: access.Live, Scopes: access.All(), Source: netip.MustParseAddr("127.0.0.1")}
+		Environment: access.Live, Scopes: access.All(), Role: access.MostTrusted, Source: netip.MustParseAddr("127.0.0.1")}
 }
 
 // Answer is the response to a request.
@@ -52,10 +52,16 @@ type Answer struct {
 // path is without the prefix.
 func (s *Server) Do(p access.Principal, method, path string, body any, header ...string) *Answer {
 	s.t.Helper()
-	r := httptest.NewRequest(method, op.Prefix+path, bytes.NewReader(encode(s.t, body)))
 	if body != nil {
-		r.Header.Set("Content-Type", "application/json")
+		header = append([]string{"Content-Type: application/json"}, header...)
 	}
+	return s.Send(p, method, path, bytes.NewReader(encode(s.t, body)), header...)
+}
+
+// Send sends a request with a body that is read from a reader.
+func (s *Server) Send(p access.Principal, method, path string, body io.Reader, header ...string) *Answer {
+	s.t.Helper()
+	r := httptest.NewRequest(method, op.Prefix+path, body)
 	for _, h := range header {
 		name, value, _ := strings.Cut(h, ": ")
 		r.Header.Set(name, value)

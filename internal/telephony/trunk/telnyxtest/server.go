@@ -43,7 +43,8 @@ type Server struct {
 // New starts a fake with some available numbers. The test fails if a request uses something that the description does
 // not have.
 func New(t testing.TB) *Server {
-	s := &Server{Stock: []string{"+12025550140", "+12025550141", "+13125550142", "+442079460150"}, Owned: map[string]string{}, Status: "success"}
+	s := &Server{Stock: []string{"+12025550140", "+12025550141", "+13125550142", "+442079460150"}, Owned: map[string]string{},
+		Status: "success"}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v2/available_phone_numbers", s.available)
 	mux.HandleFunc("GET /v2/number_orders", s.list)
@@ -91,8 +92,10 @@ func (s *Server) recordViolation(format string, args ...any) {
 }
 
 // filters are the filters of available_phone_numbers.
-var filters = []string{"phone_number][starts_with", "phone_number][ends_with", "phone_number][contains", "locality", "administrative_area", "country_code",
-	"national_destination_code", "rate_center", "phone_number_type", "features][", "limit", "best_effort", "quickship", "reservable", "exclude_held_numbers"}
+var filters = []string{"phone_number][starts_with", "phone_number][ends_with", "phone_number][contains", "locality", "administrative_area",
+	"country_code",
+	"national_destination_code", "rate_center", "phone_number_type", "features][", "limit", "best_effort", "quickship", "reservable",
+	"exclude_held_numbers"}
 
 func (s *Server) available(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
@@ -113,8 +116,10 @@ func (s *Server) available(w http.ResponseWriter, r *http.Request) {
 		rest, ok := strings.CutPrefix(n, code)
 		area := get("national_destination_code")
 		rest, begins := strings.CutPrefix(rest, area)
-		fits := ok && begins && strings.HasPrefix(rest, get("phone_number][starts_with")) && strings.Contains(rest, get("phone_number][contains"))
-		if kind := get("phone_number_type"); fits && (kind == "" || kind == "local") && len(all) < limit && !slices.Contains(q["filter[features][]"], "fax") {
+		fits := ok && begins && strings.HasPrefix(rest, get("phone_number][starts_with")) &&
+			strings.Contains(rest, get("phone_number][contains"))
+		if kind := get("phone_number_type"); fits && (kind == "" || kind == "local") && len(all) < limit &&
+			!slices.Contains(q["filter[features][]"], "fax") {
 			all = append(all, availableNumber(n, get("country_code")))
 		}
 	}
@@ -123,18 +128,21 @@ func (s *Server) available(w http.ResponseWriter, r *http.Request) {
 }
 
 func availableNumber(n, country string) map[string]any {
-	return map[string]any{"record_type": "available_phone_number", "phone_number": n, "vanity_format": nil, "best_effort": false, "quickship": true,
+	return map[string]any{"record_type": "available_phone_number", "phone_number": n, "vanity_format": nil, "best_effort": false,
+		"quickship":  true,
 		"reservable": true, "cost_information": map[string]string{"upfront_cost": "1.00000", "monthly_cost": "1.50000", "currency": "USD"},
 		"features": []map[string]string{{"name": "voice"}, {"name": "sms"}, {"name": "emergency"}, {"name": "local_calling"}},
-		"region_information": []map[string]string{{"region_type": "country_code", "region_name": country}, {"region_type": "state", "region_name": "DC"},
-			{"region_type": "rate_center", "region_name": "WSHNGTNZN1"}}}
+		"region_information": []map[string]string{{"region_type": "country_code", "region_name": country},
+			{"region_type": "state", "region_name": "DC"}, {"region_type": "rate_center", "region_name": "WSHNGTNZN1"}}}
 }
 
 func (o *Order) response() map[string]any {
-	return map[string]any{"id": o.ID, "record_type": "number_order", "phone_numbers_count": 1, "connection_id": o.Connection, "status": o.Status,
-		"customer_reference": o.Reference, "requirements_met": o.RequirementsMet, "sub_number_orders_ids": []string{"sub-" + o.ID}, "created_at": "2026-01-01T00:00:00.000000Z",
-		"phone_numbers": []any{map[string]any{"id": "n-" + o.ID, "record_type": "number_order_phone_number", "phone_number": o.Number, "status": o.Status,
-			"requirements_met": o.RequirementsMet, "regulatory_requirements": []any{}}}}
+	return map[string]any{"id": o.ID, "record_type": "number_order", "phone_numbers_count": 1, "connection_id": o.Connection,
+		"status":             o.Status,
+		"customer_reference": o.Reference, "requirements_met": o.RequirementsMet, "sub_number_orders_ids": []string{"sub-" + o.ID},
+		"created_at": "2026-01-01T00:00:00.000000Z",
+		"phone_numbers": []any{map[string]any{"id": "n-" + o.ID, "record_type": "number_order_phone_number", "phone_number": o.Number,
+			"status": o.Status, "requirements_met": o.RequirementsMet, "regulatory_requirements": []any{}}}}
 }
 
 func (s *Server) list(w http.ResponseWriter, r *http.Request) {
@@ -144,7 +152,8 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 			all = append(all, o.response())
 		}
 	}
-	_ = json.NewEncoder(w).Encode(map[string]any{"data": all, "meta": map[string]int{"page_number": 1, "page_size": 20, "total_pages": 1, "total_results": len(all)}})
+	_ = json.NewEncoder(w).Encode(map[string]any{"data": all, "meta": map[string]int{"page_number": 1, "page_size": 20, "total_pages": 1,
+		"total_results": len(all)}})
 }
 
 func (s *Server) order(w http.ResponseWriter, r *http.Request) {
@@ -169,7 +178,8 @@ func (s *Server) order(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.Stock = slices.Delete(s.Stock, i, i+1)
-	o := &Order{ID: fmt.Sprintf("order-%d", len(s.Orders)+1), Number: n, Status: s.Status, Reference: body.Reference, Connection: body.Connection, RequirementsMet: !s.RequireDocuments}
+	o := &Order{ID: fmt.Sprintf("order-%d", len(s.Orders)+1), Number: n, Status: s.Status, Reference: body.Reference,
+		Connection: body.Connection, RequirementsMet: !s.RequireDocuments}
 	s.Orders = append(s.Orders, o)
 	s.Complete(o)
 	_ = json.NewEncoder(w).Encode(map[string]any{"data": o.response()})
@@ -213,7 +223,8 @@ func (s *Server) remove(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	delete(s.Owned, id)
-	_ = json.NewEncoder(w).Encode(map[string]any{"data": map[string]any{"id": id, "record_type": "phone_number", "phone_number": n, "status": "deleted"}})
+	_ = json.NewEncoder(w).Encode(map[string]any{"data": map[string]any{"id": id, "record_type": "phone_number", "phone_number": n,
+		"status": "deleted"}})
 }
 
 func (s *Server) cancel(w http.ResponseWriter, r *http.Request) {

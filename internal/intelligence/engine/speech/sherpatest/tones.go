@@ -29,14 +29,16 @@ const (
 // Model writes a model of the family Zipformer CTC into a folder. about is added to its metadata.
 func Model(t testing.TB, dir string, about map[string]string) {
 	t.Helper()
-	ctc(t, dir, toneScores(kaldi, minContrast), about, map[string]string{"model_type": "zipformer2_ctc", "version": "1", "comment": "tones for tests"})
+	ctc(t, dir, toneScores(kaldi, minContrast), about, map[string]string{"model_type": "zipformer2_ctc", "version": "1",
+		"comment": "tones for tests"})
 }
 
 // WeNet writes a model of the family WeNet CTC into a folder. It receives unscaled samples, in which the clicks at
 // the start and end of tones are not silent: a tone must stand out more.
 func WeNet(t testing.TB, dir string) {
 	t.Helper()
-	ctc(t, dir, toneScores(kaldi, 3*minContrast), map[string]string{"model_type": "wenet_ctc", "vocab_size": "3", "subsampling_factor": "4"})
+	ctc(t, dir, toneScores(kaldi, 3*minContrast), map[string]string{"model_type": "wenet_ctc", "vocab_size": "3",
+		"subsampling_factor": "4"})
 }
 
 // NeMo writes a CTC model of NeMo into a folder: it has a different filter bank, and its input has the bins before
@@ -106,7 +108,8 @@ func toneScores(mel func(hertz float64) float64, clear float32) graph {
 		},
 		constants: []message{
 			floats("weights", weights, bins, words), floats("bias", []float32{clear, 0, 0}, words),
-			integers("from", 0), integers("to", math.MaxInt64), integers("axis", 1), integers("step", subsampling), integers("up", subsampling-1),
+			integers("from", 0), integers("to", math.MaxInt64), integers("axis", 1), integers("step", subsampling),
+			integers("up", subsampling-1),
 		},
 		inputs: []message{value("x", float32s, 0, 0, bins), value("x_lens", int64s, 0)},
 	}

@@ -1,0 +1,33 @@
+// Package wiring checks at start that a constructor got every dependency.
+package wiring
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Check panics if an exported field of an interface type in the struct config, or in a struct that it embeds, is nil. A field may be nil if it
+// has the tag `wiring:"optional"` or optional names it. Constructors call Check first, so that a missing dependency ends the program at start
+// and not at the first call.
+func Check(config any, optional ...string) {
+	v := reflect.ValueOf(config)
+	for _, name := range optional {
+		if _, ok := v.Type().FieldByName(name); !ok {
+			panic(fmt.Sprintf("%T has no field %s", config, name))
+		}
+	}
+	var missing []string
+	for _, f := range reflect.VisibleFields(v.Type()) {
+		if !f.IsExported() || f.Tag.Get("wiring") == "optional" || slices.Contains(optional, f.Name) {
+			continue
+		}
+		if f.Type.Kind() == reflect.Interface && v.FieldByIndex(f.Index).IsNil() {
+			missing = append(missing, f.Name)
+		}
+	}
+	if len(missing) > 0 {
+		panic(fmt.Sprintf("%T: %s not set", config, strings.Join(missing, ", ")))
+	}
+}

@@ -1,0 +1,101 @@
+package sdp
+
+import "net/netip"
+
+// finish selects the first supported audio line and returns its Description.
+func (p *parser) finish() (Description, error) {
+	if !p.version || !p.origin {
+		return Description{}, malformed("no v= or o= line")
+	}
+	d := Description{Version: p.originVersion, audioLine: -1}
+	for i := range p.media {
+		s := &p.media[i]
+		s.inherit(&p.top.protection)
+		d.lines = append(d.lines, s.mediaLine)
+		if d.audioLine < 0 && s.isSupported() {
+			d.audioLine = i
+		}
+	}
+	if d.audioLine < 0 {
+		return Description{}, notAcceptable("no audio over RTP that we can carry")
+	}
+	if err := d.fill(&p.top, &p.media[d.audioLine]); err != nil {
+		return Description{}, err
+	}
+	if _, ok := d.Codec(); !ok {
+		return Description{}, notAcceptable("no codec we know among the formats")
+	}
+	return d, nil
+}
+
+// isSupported reports whether the section is audio over a supported transport.
+func (s *section) isSupported() bool {
+	_, ok := s.security(s.proto)
+	return s.kind == "audio" && s.port != 0 && ok
+}
+
+func (d *Description) fill(top, s *section) error {
+	conn := s.conn
+	if !s.hasConn {
+		if conn = top.conn; !top.hasConn {
+			return malformed("no c= line for the audio") // RFC 8866 §5.7
+		}
+	}
+	d.Addr = netip.AddrPortFrom(conn, s.port)
+	d.RTCP = s.rtcpAddr(conn)
+	d.Ptime = s.ptime
+	d.protection = s.protection
+	d.security, _ = s.security(s.proto)
+	d.Formats = s.formatList()
+	d.Direction = top.direction
+	if s.hasDir {
+		d.Direction = s.direction
+	}
+	if conn.IsUnspecified() && s.ufrag == "" { // RFC 3264 §8.4: the old form of hold; browsers also send it, with ICE candidates instead of an address
+		d.Direction = directionOf(d.Direction.Sends(), false)
+	}
+	return nil
+}
+
+// rtcpAddr returns the address for the section's RTCP: a=rtcp, else the port above (RFC 3550 §11).
+func (s *section) rtcpAddr(conn netip.Addr) netip.AddrPort {
+	if s.rtcp.Port() == 0 {
+		return netip.AddrPortFrom(conn, s.port+1)
+	}
+	if s.rtcp.Addr().IsValid() {
+		return s.rtcp
+	}
+	return netip.AddrPortFrom(conn, s.rtcp.Port())
+}
+
+// formatList combines payload types, rtpmap, fmtp and the static table of RFC 3551 §6.
+func (s *section) formatList() []Format {
+	list := make([]Format, 0, len(s.pts))
+	for _, pt := range s.pts {
+		f, ok := s.maps[pt]
+		if !ok {
+			if f, ok = staticFormat(pt); !ok {
+				continue
+			}
+		}
+		f.Param = s.params[pt]
+		list = append(list, f)
+	}
+	return list
+}
+
+func staticFormat(pt uint8) (Format, bool) {
+	switch pt {
+	case 0:
+		return Format{PT: 0, Name: "PCMU", Rate: 8000}, true
+	case 8:
+		return Format{PT: 8, Name: "PCMA", Rate: 8000}, true
+	case 9:
+		return Format{PT: 9, Name: "G722", Rate: 8000}, true
+	case 13:
+		return Format{PT: 13, Name: "CN", Rate: 8000}, true
+	case 18:
+		return Format{PT: 18, Name: "G729", Rate: 8000}, true
+	}
+	return Format{}, false
+}

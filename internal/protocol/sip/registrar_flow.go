@@ -1,0 +1,193 @@
+package sip
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"soniq/internal/protocol/sip/sipmsg"
+	"soniq/internal/protocol/sip/transport"
+)
+
+// Flow to a registered phone (RFC 5626, RFC 3327); NAT keep-alives: OPTIONS to phones behind NAT that registered by UDP.
+
+// bindingFlow returns the flow to a registered phone. A phone with a connection is reached by that connection only,
+// unless it registered through a proxy.
+func (s *Server) bindingFlow(b *Binding) transport.Flow {
+	f := transport.Flow{Addr: b.Source}
+	if !b.Transport.IsConnection() {
+		return f
+	}
+	if f.Conn = s.layer.ConnByID(b.Flow); f.Conn != nil {
+		return f
+	}
+	if f, ok := s.proxyFlow(b); ok {
+		return f
+	}
+	f.Conn = transport.NewClosedConn(s.layer, transport.ConnKey{Transport: b.Transport, Addr: b.Source})
+	return f
+}
+
+// proxyFlow returns the flow to the proxy that a phone registered through (RFC 3327 §5.3).
+func (s *Server) proxyFlow(b *Binding) (transport.Flow, bool) {
+	if len(b.Path) == 0 {
+		return transport.Flow{}, false
+	}
+	u, err := sipmsg.ParseURI(b.Path[0])
+	addr, ok := sipmsg.LiteralAddr(u)
+	if err != nil || !ok || u.Transport().IsWebSocket() || !s.maySendTo(addr, b.Source) {
+		return transport.Flow{}, false
+	}
+	return s.layer.FlowTo(u.Transport(), addr, u.Host), true
+}
+
+// maySendTo reports whether a request may be sent to an address that a peer named: its own, or one that
+// Config.Targets allows.
+func (s *Server) maySendTo(named, source netip.AddrPort) bool {
+	return named.Addr() == source.Addr() || s.locator.CheckTarget(named) == nil
+}
+
+// Reachable reports whether a call can be sent to b: always for UDP and through a proxy, otherwise while its
+// connection is open.
+func (s *Server) Reachable(b Binding) bool {
+	if !b.Transport.IsConnection() || len(b.Path) > 0 {
+		return true
+	}
+	c := s.layer.ConnByID(b.Flow)
+	return c != nil && c.IsOpen()
+}
+
+// GroupByPhone groups bindings by phone. Bindings with the same instance are flows of one phone. Use only one of them
+// at a time, and the next one if it fails with 430 or 408 (RFC 5626 §7). Phones with the highest Priority come
+// first, and within a phone the flow that was refreshed last.
+func GroupByPhone(all []Binding) [][]Binding {
+	var phones [][]Binding
+	at := map[string]int{}
+	for _, b := range all {
+		instance := b.instanceID()
+		if i, ok := at[instance]; ok && instance != "" {
+			phones[i] = append(phones[i], b)
+			continue
+		}
+		at[instance] = len(phones)
+		phones = append(phones, []Binding{b})
+	}
+	for _, flows := range phones {
+		slices.SortStableFunc(flows, func(a, b Binding) int {
+			return cmp.Or(cmp.Compare(b.Priority, a.Priority), b.Registered.Compare(a.Registered))
+		})
+	}
+	slices.SortStableFunc(phones, func(a, b []Binding) int { return cmp.Compare(b[0].Priority, a[0].Priority) })
+	return phones
+}
+
+// instanceID returns the phone's instance without the flow's reg-id.
+func (b Binding) instanceID() string {
+	i := strings.LastIndexByte(b.Instance, ';')
+	if i < 0 {
+		return b.Instance
+	}
+	return b.Instance[:i]
+}
+
+// natKeepalives holds the NAT bindings of phones that registered by UDP from behind a router. Routers drop idle
+// bindings, many after 30 s (RFC 4787 §4.3), and then no call reaches the phone. So each phone regularly gets an
+// OPTIONS request. Its response, whatever the status, also keeps bindings open that only outgoing packets refresh.
+type natKeepalives struct {
+	mu  sync.Mutex               // guards all
+	all map[natBinding]time.Time // until when they are kept open: the end of the registration
+}
+
+// natBinding is one registration from behind NAT. Several accounts of one phone may have the same source.
+type natBinding struct {
+	source  netip.AddrPort
+	contact string
+}
+
+const (
+	// natKeepaliveSlots is the number of groups into which the requests of one interval are split.
+	natKeepaliveSlots = 10
+	maxNATKeepalives  = 1 << 17
+)
+
+// replace removes the entries of old bindings and adds those of new ones.
+func (p *natKeepalives) replace(old, next []Binding) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, b := range old {
+		delete(p.all, natBinding{b.Source, b.Contact})
+	}
+	for _, b := range next {
+		if !b.behindNAT() || len(p.all) >= maxNATKeepalives {
+			continue
+		}
+		if p.all == nil {
+			p.all = map[natBinding]time.Time{}
+		}
+		p.all[natBinding{b.Source, b.Contact}] = b.Expires
+	}
+}
+
+// behindNAT reports whether a phone registered by UDP from another address than its Contact, the sign of a router in
+// between.
+func (b Binding) behindNAT() bool {
+	if b.Transport != sipmsg.UDP || len(b.Path) > 0 || !b.Source.IsValid() {
+		return false
+	}
+	u, err := sipmsg.ParseURI(b.Contact)
+	said, ok := sipmsg.LiteralAddr(u)
+	return err != nil || !ok || said != b.Source
+}
+
+// runNATKeepalives sends keep-alives until the server closes, one group of phones at a time.
+func (s *Server) runNATKeepalives() {
+	if s.config.NATKeepalive <= 0 {
+		return
+	}
+	tick := time.NewTicker(max(s.config.NATKeepalive/natKeepaliveSlots, time.Millisecond))
+	defer tick.Stop()
+	for slot := uint64(0); ; slot = (slot + 1) % natKeepaliveSlots {
+		select {
+		case <-s.done:
+			return
+		case <-tick.C:
+		}
+		for source, contact := range s.natKeepalives.dueEntries(s.config.Now(),
+			func(a netip.AddrPort) bool { return s.slotOf(a) == slot }) {
+			s.sendNATKeepalive(source, contact)
+		}
+	}
+}
+
+func (s *Server) slotOf(a netip.AddrPort) uint64 {
+	return hashParts(s.hasher.a, []string{a.String()}) % natKeepaliveSlots
+}
+
+// dueEntries returns the sources of the current group, each with one contact, and removes expired entries.
+func (p *natKeepalives) dueEntries(now time.Time, turn func(netip.AddrPort) bool) map[netip.AddrPort]string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	due := map[netip.AddrPort]string{}
+	for b, until := range p.all {
+		switch {
+		case !until.After(now):
+			delete(p.all, b)
+		case turn(b.source):
+			due[b.source] = b.contact
+		}
+	}
+	return due
+}
+
+// sendNATKeepalive sends one OPTIONS without a transaction: it is not retransmitted, and the response is dropped.
+func (s *Server) sendNATKeepalive(source netip.AddrPort, contact string) {
+	f := transport.Flow{Addr: source}
+	s.layer.Send(f, s.writeOutOfDialog(&outOfDialogRequest{
+		method: "OPTIONS", uri: contact, callID: sipmsg.NewCallID(), seq: 1, flow: f,
+		from: "<sip:" + s.layer.SentBy(f) + ">;tag=" + sipmsg.NewTag(), to: "<" + contact + ">",
+	}, rand.Uint64()))
+}

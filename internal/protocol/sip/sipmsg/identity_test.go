@@ -1,0 +1,71 @@
+package sipmsg
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+)
+
+func parseTestMessage(t *testing.T, fields string) *Message {
+	t.Helper()
+	m := &Message{}
+	raw := "INVITE sip:b@x SIP/2.0\r\nFrom: <sip:a@x>;tag=1\r\nTo: <sip:b@x>\r\n" + strings.ReplaceAll(fields, "\n", "\r\n") + "\r\n"
+	if err := m.Parse(raw, netip.AddrPort{}); err != nil {
+		t.Fatal(err)
+	}
+	m.ReadParties()
+	return m
+}
+
+func TestIdentity_AssertedAndAnonymous(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		fields    string
+		user      string
+		anonymous bool
+	}{
+		{"", "", false},
+		{"P-Asserted-Identity: \"A\" <sip:+49301@x>, <tel:+49302>\n", "+49301", false},
+		{"P-Asserted-Identity: <sip:x>\nP-Asserted-Identity: <tel:+49302>\n", "+49302", false},
+		{"Remote-Party-ID: <sip:+49303@x>;party=calling;privacy=off\n", "+49303", false},
+		{"Remote-Party-ID: <sip:+49303@x>;privacy=full\n", "+49303", true},
+		{"Privacy: none\n", "", false},
+		{"Privacy: header;ID\n", "", true},
+		{"Privacy: critical\n", "", false},
+		{"P-Asserted-Identity: @@@\n", "", false},
+	} {
+		m := parseTestMessage(t, c.fields)
+		if got := m.AssertedIdentity().URI.User; got != c.user || m.IsAnonymous() != c.anonymous {
+			t.Errorf("%q: %q, anonymous %v; want %q, %v", c.fields, got, m.IsAnonymous(), c.user, c.anonymous)
+		}
+	}
+}
+
+func TestDiversion_ReadFromDiversionAndHistoryInfo(t *testing.T) {
+	t.Parallel()
+	for fields, wanted := range map[string]string{
+		"": "",
+		"Diversion: <sip:200@x>;reason=no-answer, \"Front\" <tel:100>;reason=unconditional\n":                                   "200 100",
+		"History-Info: <sip:100@x>;index=1\n":                                                                                   "",
+		"History-Info: <sip:100@x>;index=1, <sip:200@x;cause=302>;index=1.1\nHistory-Info: <sip:300@x;cause=408>;index=1.1.1\n": "200 100",
+		"History-Info: <sip:100@x?Reason=SIP%3Bcause%3D486>;index=1, <sip:200@x>;index=1.1\n":                                   "100",
+		"History-Info: <sip:100@x>;index=1, <sip:200@x>;index=1.1;mp=1, <sip:200@10.0.0.1>;index=1.1.1;rc=1.1\n":                "100",
+		"Diversion: <sip:7@x>\nHistory-Info: <sip:100@x>;index=1, <sip:200@x;cause=302>;index=1.1\n":                            "7",
+		"Diversion: nonsense\n": "",
+	} {
+		var got []string
+		for _, a := range parseTestMessage(t, fields).Diversions() {
+			got = append(got, a.URI.User)
+		}
+		if strings.Join(got, " ") != wanted {
+			t.Errorf("%q: %v, want %s", fields, got, wanted)
+		}
+	}
+}
+
+func TestPassports_NumberIsBounded(t *testing.T) {
+	t.Parallel()
+	if many := parseTestMessage(t, strings.Repeat("Identity: a\n", 30)).Passports(); len(many) != maxPassports {
+		t.Errorf("%d are kept", len(many))
+	}
+}

@@ -1,0 +1,184 @@
+package pbx
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"soniq/internal/protocol/media/clip"
+	"soniq/internal/protocol/media/codec"
+	"soniq/internal/protocol/media/dsp"
+	"soniq/internal/protocol/media/record"
+	"soniq/internal/telephony/pbx/answermachine"
+)
+
+// Recording of voicemail and other messages from a scripted call.
+
+// MessageOptions holds the options of Record.
+type MessageOptions struct {
+	Path    string        // file, complete or not present; Path.part during the recording
+	Max     time.Duration // the longest message
+	Silence time.Duration // silence of the caller that ends the message; 0: no limit
+	EndKeys string        // keys that end it, such as "#"
+	Beep    bool          // play a tone first
+}
+
+// RecordedMessage is a recorded message.
+type RecordedMessage struct {
+	Path     string
+	Duration time.Duration
+	Speech   time.Duration // speech in it, without silence
+	Size     int64
+	SHA256   string // hex
+	EndedBy  string // key, silence, max or hangup
+	Key      rune   // the key, if EndedBy is key
+}
+
+// beepTone returns the tone before a message.
+func beepTone() *clip.Clip {
+	return clip.New(dsp.Tone(1000, -12, 400*time.Millisecond, 8000), 8000)
+}
+
+// Record records the caller until a key, silence, the longest time or a hang-up. After a hang-up the error is ErrGone
+// and the message is returned as well. Any other recording of the call stops. If the file cannot be written, the
+// error is set and the RecordedMessage is zero.
+func (v *ScriptedCall) Record(ctx context.Context, o MessageOptions) (RecordedMessage, error) {
+	if err := v.Answer(ctx); err != nil {
+		return RecordedMessage{}, err
+	}
+	if o.Beep {
+		if err := v.Play(ctx, beepTone(), PlayOptions{}); err != nil {
+			return RecordedMessage{}, err
+		}
+		v.DiscardKeys()
+	}
+	r, err := v.openRecorder(ctx, o)
+	if err != nil {
+		return RecordedMessage{}, err
+	}
+	done := RecordedMessage{Path: o.Path}
+	ear := &speechMeter{}
+	v.leg.stream.OnAudio(ear.feed)
+	done.EndedBy, done.Key = v.awaitMessageEnd(ctx, o, ear)
+	v.leg.stream.OnAudio(nil)
+	r.Stop()
+	err = v.do(ctx, func(context.Context) error { return nil }) // the caller may have hung up at this moment
+	if err != nil {
+		done.EndedBy = "hangup"
+	}
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer cancel()
+	result, failed := r.Close(closing)
+	if result.SHA256 == "" && failed != nil {
+		return RecordedMessage{}, failed
+	}
+	done.Duration, done.Size, done.SHA256 = result.Duration, result.Size, result.SHA256
+	done.Speech = time.Duration(ear.speech.Load())
+	return done, err
+}
+
+// openRecorder starts the file. The end of the call waits until the script has stored the message.
+func (v *ScriptedCall) openRecorder(ctx context.Context, o MessageOptions) (r *record.Recorder, err error) {
+	err = v.do(ctx, func(ctx context.Context) error {
+		c := v.c
+		if c.recording != nil {
+			c.stopRecording(ctx, commandReply{})
+		}
+		cfg := record.Config{Path: o.Path, Left: v.leg.stream.Recordable(), Codec: codec.PCMU, Wideband: v.leg.codec() > codec.PCMA,
+			Mono: true, OnError: func(err error) { c.sw.Log.Error("message cut short", "call", c.id, "org", c.new.Org, "err", err) }}
+		if v.leg.codec() == codec.PCMA {
+			cfg.Codec = codec.PCMA
+		}
+		var failed error
+		if r, failed = c.sw.Media.Record(cfg); failed == nil {
+			v.recordingMessage.Store(true)
+			c.addEntry("message.started", v.leg, nil)
+		}
+		return failed
+	})
+	return r, err
+}
+
+// awaitMessageEnd waits for the end of a message and returns its cause.
+func (v *ScriptedCall) awaitMessageEnd(ctx context.Context, o MessageOptions, ear *speechMeter) (by string, key rune) {
+	longest := time.NewTimer(o.Max)
+	defer longest.Stop()
+	look := time.NewTicker(100 * time.Millisecond)
+	defer look.Stop()
+	ear.spoke.Store(time.Now().UnixNano())
+	for {
+		if d, ok := v.keys.Take(); ok {
+			if strings.ContainsRune(o.EndKeys, d) {
+				return "key", d
+			}
+			continue
+		}
+		select {
+		case <-v.keys.Pressed:
+		case <-longest.C:
+			return "max", 0
+		case <-look.C:
+			if o.Silence > 0 && time.Since(time.Unix(0, ear.spoke.Load())) >= o.Silence {
+				return "silence", 0
+			}
+		case <-ctx.Done():
+			return "hangup", 0
+		case <-v.ctx.Done():
+			return "hangup", 0
+		}
+	}
+}
+
+// speechMeter measures the speech of a caller. The stream's goroutine feeds it.
+type speechMeter struct {
+	spoke  atomic.Int64 // time of the last speech
+	speech atomic.Int64 // total duration of speech
+	gap    time.Duration
+}
+
+// wordGap is the longest silence between words of continuous speech.
+const wordGap = 400 * time.Millisecond
+
+func (e *speechMeter) feed(pcm []int16) {
+	d := time.Duration(len(pcm)) * time.Second / 8000
+	if !answermachine.IsLoud(pcm) {
+		e.gap += d
+		return
+	}
+	if e.gap <= wordGap && e.speech.Load() > 0 {
+		d += e.gap
+	}
+	e.gap = 0
+	e.speech.Add(int64(d))
+	e.spoke.Store(time.Now().UnixNano())
+}
+
+// LeftMessage records that a message of the caller was stored. An unanswered call is then missed with reason
+// voicemail, and its record names the message.
+func (v *ScriptedCall) LeftMessage() { v.leftMessage.Store(true) }
+
+// messageWait limits the wait of a call's end for a message to be stored.
+const messageWait = 10 * time.Second
+
+// awaitMessages waits until messages are stored, because the call's record refers to them.
+func (c *liveCall) awaitMessages() {
+	limit := time.NewTimer(messageWait)
+	defer limit.Stop()
+	for _, v := range c.allScripted {
+		if !v.recordingMessage.Load() {
+			continue
+		}
+		select {
+		case <-v.done:
+		case <-limit.C:
+			c.sw.Log.Warn("message not stored before the end of the call", "call", c.id, "org", c.new.Org)
+			return
+		}
+	}
+	for _, v := range c.allScripted {
+		if v.leftMessage.Load() {
+			c.outcome.Missed = "voicemail"
+		}
+	}
+}
