@@ -13,7 +13,7 @@ import (
 // once.
 func TestAPI_SharedServer(t *testing.T) {
 	limit.Budget(t, 300*time.Second, "asks every operation in many ways, one after the other")
-	rig.Each(t, rig.Options{Load: rig.Speech, Flags: []string{"--transcriber", "off"}}, func(t *testing.T, s *rig.Server) {
+	rig.Either(t, rig.Options{Alone: true, Load: rig.Speech, Flags: []string{"--transcriber", "off"}}, func(t *testing.T, s *rig.Server) {
 		t.Parallel()
 		st := newStage(t, s)
 		for _, c := range []struct {
@@ -25,6 +25,8 @@ func TestAPI_SharedServer(t *testing.T) {
 			{"nothing answers without a credential", anonymous},
 			{"keys work in their environment only", environments},
 			{"other organisations' things are not found", tenants},
+			{"nor by ids in queries and bodies", foreignEverywhere},
+			{"colleagues' calls are not found", colleagues},
 			{"everything through its life", scenario},
 			{"bad requests are refused", requests},
 			{"requests can be repeated", repeats},

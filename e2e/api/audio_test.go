@@ -90,6 +90,9 @@ func signed(t *testing.T, s *stage, address, path string, whole rig.Response) {
 			t.Errorf("with another %s: %d", name, r.Status)
 		}
 	}
+	if r := get(t, s.Server, u.RequestURI()+"&channel=caller"); r.Status != 401 {
+		t.Errorf("with a channel that the signature does not cover: %d", r.Status)
+	}
 	other := strings.Replace(u.RequestURI(), path, "/recordings/rec_00000000000000000000000000/audio", 1)
 	if r := get(t, s.Server, other); r.Status != 401 {
 		t.Errorf("another recording with this signature: %d", r.Status)

@@ -34,11 +34,11 @@ type pageLine struct {
 	n int
 }
 
-func connect(t *testing.T, url string) (*pageLine, error) {
+func connect(t *testing.T, url string, more ...string) (*pageLine, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit.Hang(0))
 	defer cancel()
-	c, _, err := websocket.Dial(ctx, url, &websocket.DialOptions{Subprotocols: []string{"sip"}})
+	c, _, err := websocket.Dial(ctx, url, &websocket.DialOptions{Subprotocols: append([]string{"sip"}, more...)})
 	if err != nil {
 		return nil, err
 	}
@@ -92,6 +92,9 @@ func TestBrowserToken_RegisterAndCall(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if _, err := connect(t, k.WSURL); err == nil || !strings.Contains(err.Error(), "401") {
+			t.Errorf("a token connects twice: %v", err)
+		}
 		if got := line.ask("REGISTER", bob.SIP.Username, bob.SIP.Username, k.Domain); got != "SIP/2.0 403 Forbidden" {
 			t.Errorf("registering as somebody else: %s", got)
 		}
@@ -123,6 +126,18 @@ func TestBrowserToken_RegisterAndCall(t *testing.T) {
 		admin.want(t, 200, "POST", "/users/"+ada.ID+"/webrtc-token", map[string]any{"device_name": "Desk page"}, &again)
 		if again.Device != k.Device || again.Token == k.Token {
 			t.Errorf("a second token is %+v", again)
+		}
+		var third browserToken
+		admin.want(t, 200, "POST", "/users/"+ada.ID+"/webrtc-token", map[string]any{"device_name": "Desk page"}, &third)
+		plain, _, _ := strings.Cut(third.WSURL, "?")
+		if quiet, err := connect(t, plain, "token."+third.Token); err != nil || quiet.ask("REGISTER", k.Username, k.Username, k.Domain) != "SIP/2.0 200 OK" {
+			t.Errorf("with the token as a subprotocol: %v", err)
+		}
+		if _, err := connect(t, plain, "token."+third.Token); err == nil || !strings.Contains(err.Error(), "401") {
+			t.Errorf("a token as a subprotocol connects twice: %v", err)
+		}
+		if log := s.Log(); strings.Contains(log, third.Token) || strings.Contains(log, k.Token) {
+			t.Error("a token is in the log")
 		}
 		tokenRights(t, admin, ada, bob)
 		for _, url := range []string{strings.Replace(k.WSURL, "token=wt_", "token=wt_x", 1), strings.Replace(k.WSURL, k.Token, ada.SIP.Password, 1)} {

@@ -16,6 +16,7 @@ import (
 	"soniq/internal/platform/bus"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/event"
+	"soniq/internal/platform/seal"
 	"soniq/internal/sandbox/softphone"
 	"soniq/internal/telephony/voicemail"
 )
@@ -68,7 +69,7 @@ func (s *stage) furnish(t *testing.T) {
 	s.hooks = s.a.Hook(nil)
 	alice, bob := s.a.AddUser("Alice"), s.a.AddUser("Bob")
 	var trunk, device, number, key struct{ ID string }
-	s.a.want(t, 201, "POST", "/trunks", map[string]any{"name": "Carrier", "host": "192.0.2.10"}, &trunk)
+	s.a.want(t, 201, "POST", "/trunks", map[string]any{"name": "Carrier", "host": "sip.carrier.example"}, &trunk)
 	s.a.want(t, 201, "POST", "/devices", map[string]any{"user_id": alice.ID, "name": "Desk", "kind": "softphone"}, &device)
 	s.a.want(t, 201, "POST", "/numbers", map[string]any{"number": "+12025550143", "trunk_id": trunk.ID, "user_id": alice.ID}, &number)
 	s.a.want(t, 201, "POST", "/api-keys", map[string]any{"name": "other", "scopes": []string{"calls:read"}}, &key)
@@ -179,8 +180,12 @@ func (s *stage) leave(t *testing.T, user string) string {
 	if m.Size, err = files.Put(ctx, m.Blob, strings.NewReader(strings.Repeat("RIFF", 100))); err != nil {
 		t.Fatal(err)
 	}
-	v := voicemail.NewService(voicemail.Config{DB: d, Files: files, Bus: bus.New(), Now: time.Now, BaseURL: "http://" + s.HTTP,
-		Outbox: &event.Outbox{DB: d, Bus: bus.New(), Now: func() db.Time { return db.At(time.Now()) }}})
+	keys, err := seal.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := voicemail.NewService(voicemail.Config{DB: d, Files: files, Bus: bus.New(), Digester: keys, BaseURL: "http://" + s.HTTP,
+		Outbox: &event.Outbox{DB: d, Bus: bus.New()}})
 	if err := d.TxContext(ctx, func(ctx context.Context, tx db.Querier) error { _, err := v.Receive(ctx, tx, m); return err }); err != nil {
 		t.Fatal(err)
 	}

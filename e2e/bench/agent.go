@@ -211,8 +211,8 @@ func (g *agent) dial(server, id string) (*dialog, error) {
 		return nil, fmt.Errorf("the call was answered with %s", line)
 	}
 	contact := strings.Trim(strings.SplitN(m.field("Contact"), ">", 2)[0], "<>")
-	d := &dialog{agent: g, server: to, id: id, to: m.field("To"), target: contact, routes: m.fields("Record-Route"), taken: taken{seat, m.target()},
-		took: time.Since(began)}
+	d := &dialog{agent: g, server: to, id: id, to: m.field("To"), target: contact, routes: m.fields("Record-Route"),
+		taken: taken{seat, m.target()}, took: time.Since(began)}
 	_, err = g.request(to, id, "ACK", d.target, "1", d.head(), "")
 	return d, err
 }

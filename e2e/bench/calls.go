@@ -26,11 +26,14 @@ func (s step) row(name string) []string {
 	if !s.Whole {
 		verdict = "no"
 	}
-	return []string{name, fmt.Sprint(s.Offered), fmt.Sprintf("%.0f", s.Rate), fmt.Sprintf("%d + %d of %d (%.2f %%)", s.Failed, s.Refused, s.Made, s.lost()),
-		fmt.Sprint(s.Retransmitted), fmt.Sprintf("%.2f", s.CPU), fmt.Sprintf("%.1f s", s.Behind.Seconds()), fmt.Sprint(s.Missing), verdict, s.Load}
+	return []string{name, fmt.Sprint(s.Offered), fmt.Sprintf("%.0f", s.Rate), fmt.Sprintf("%d + %d of %d (%.2f %%)", s.Failed, s.Refused,
+		s.Made, s.lost()),
+		fmt.Sprint(s.Retransmitted), fmt.Sprintf("%.2f", s.CPU), fmt.Sprintf("%.1f s", s.Behind.Seconds()), fmt.Sprint(s.Missing), verdict,
+		s.Load}
 }
 
-var stepHead = []string{"what", "calls/s offered", "made", "failed + refused", "repeated", "CPU s per 1,000", "durable after", "missing", "sustained", "load"}
+var stepHead = []string{"what", "calls/s offered", "made", "failed + refused", "repeated", "CPU s per 1,000", "durable after", "missing",
+	"sustained", "load"}
 
 // eventsOf returns the number of events of a call: started, answered, ended. A recorded call has two more: its
 // recording is available, and a second end event with the state of the recording.
@@ -151,8 +154,8 @@ func (b *bench) measureCalls() error {
 }
 
 // overloads is the head of the overload table.
-var overloads = []string{"what", "offered", "made", "answered", "refused (503)", "failed", "answered/s", "audio packets lost", "idle MB", "MB at the end",
-	"MB a minute later", "load"}
+var overloads = []string{"what", "offered", "made", "answered", "refused (503)", "failed", "answered/s", "audio packets lost", "idle MB",
+	"MB at the end", "MB a minute later", "load"}
 
 // measureOverload offers one and a half times the sustained rate while other calls are up: to soniq, and to the peer.
 func (b *bench) measureOverload() error {
@@ -206,8 +209,8 @@ func (b *bench) overload(s subject, rate int) (row []string, err error) {
 		b.atMost("memory a minute after it, beyond before", float64(later-idle)/1024, 10, " MB")
 	}
 	return []string{s.name, fmt.Sprint(rate * 3 / 2), fmt.Sprint(r.Made), fmt.Sprint(r.Good), fmt.Sprint(r.Refused), fmt.Sprint(r.Failed),
-		fmt.Sprintf("%.0f", float64(r.Good)/float64(b.seconds)), fmt.Sprintf("%d of %d", got.Lost, got.Sent), fmt.Sprint(idle >> 10), fmt.Sprint(peak >> 10),
-		fmt.Sprint(later >> 10), load()}, nil
+		fmt.Sprintf("%.0f", float64(r.Good)/float64(b.seconds)), fmt.Sprintf("%d of %d", got.Lost, got.Sent), fmt.Sprint(idle >> 10),
+		fmt.Sprint(peak >> 10), fmt.Sprint(later >> 10), load()}, nil
 }
 
 // measureRelay measures the cost of relayed calls, soniq and the peer in turns.
@@ -215,8 +218,8 @@ func (b *bench) measureRelay() error {
 	b.title("Audio", fmt.Sprintf("G.711, 20 ms, both directions, %d s; delay is from sending to receiving, the generator's own included (see without anybody between)", b.seconds))
 	var rows [][]string
 	add := func(name string, n int, r relayed) {
-		row := []string{name, fmt.Sprint(n), fmt.Sprintf("%.3f", r.CPU), fmt.Sprintf("%.0f", r.KiB), fmt.Sprintf("%.2f", r.P50), fmt.Sprintf("%.2f", r.P99),
-			fmt.Sprintf("%d of %d", r.Lost, r.Sent), load()}
+		row := []string{name, fmt.Sprint(n), fmt.Sprintf("%.3f", r.CPU), fmt.Sprintf("%.0f", r.KiB), fmt.Sprintf("%.2f", r.P50),
+			fmt.Sprintf("%.2f", r.P99), fmt.Sprintf("%d of %d", r.Lost, r.Sent), load()}
 		b.say("%v", row)
 		rows = append(rows, row)
 	}
@@ -237,7 +240,8 @@ func (b *bench) measureRelay() error {
 			name     string
 			recorded bool
 			s        func() subject
-		}{{ours, false, b.ours}, {theirs, false, b.theirs}, {"ours, recorded", true, b.ours}, {theirs + ", packets captured", true, b.theirs}} {
+		}{{ours, false, b.ours}, {theirs, false, b.theirs}, {"ours, recorded", true, b.ours}, {theirs + ", packets captured", true,
+			b.theirs}} {
 			if err := b.fresh(try.recorded); err != nil {
 				return err
 			}

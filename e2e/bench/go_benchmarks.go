@@ -17,8 +17,10 @@ func (b *bench) measureHooks() error {
 // measureMemory runs the measurement of the memory package.
 func (b *bench) measureMemory() error {
 	for _, n := range b.passages {
-		b.title(fmt.Sprintf("Memory, %d passages", n), "search by meaning and words, and the memory of one caller, in the package itself, one at a time")
-		if err := b.runGoTest([]string{fmt.Sprintf("SONIQ_EVAL_PASSAGES=%d", n)}, "-run", "MeasureSearch$", "-v", "-timeout", "60m", "./internal/intelligence/memory"); err != nil {
+		b.title(fmt.Sprintf("Memory, %d passages", n),
+			"search by meaning and words, and the memory of one caller, in the package itself, one at a time")
+		if err := b.runGoTest([]string{fmt.Sprintf("SONIQ_EVAL_PASSAGES=%d", n)}, "-run", "MeasureSearch$", "-v", "-timeout", "60m",
+			"./internal/intelligence/memory"); err != nil {
 			return err
 		}
 	}

@@ -10,7 +10,8 @@ const idleCalls = 1000
 
 // measureIdle measures the memory of calls that are up and silent, soniq and the peer in turns.
 func (b *bench) measureIdle() error {
-	b.title("Memory of calls in progress", fmt.Sprintf("%d calls are up, nothing is said; KiB of the whole process beyond idle, of a process that carried one call before", idleCalls))
+	b.title("Memory of calls in progress", fmt.Sprintf(
+		"%d calls are up, nothing is said; KiB of the whole process beyond idle, of a process that carried one call before", idleCalls))
 	var rows [][]string
 	for _, try := range []struct {
 		name     string

@@ -116,8 +116,9 @@ func (b *bench) run(groups []string) (err error) {
 	}()
 	fmt.Printf("%s, load %s, %s\n", time.Now().UTC().Format("2006-01-02 15:04 UTC"), load(), machine())
 	defer b.conclude()
-	doing := map[string]func() error{"start": b.measureStart, "setup": b.measureSetup, "place": b.measurePlace, "calls": b.measureCalls, "overload": b.measureOverload,
-		"idle": b.measureIdle, "relay": b.measureRelay, "cdr": b.measureRecords, "hooks": b.measureHooks, "memory": b.measureMemory}
+	doing := map[string]func() error{"start": b.measureStart, "setup": b.measureSetup, "place": b.measurePlace, "calls": b.measureCalls,
+		"overload": b.measureOverload,
+		"idle":     b.measureIdle, "relay": b.measureRelay, "cdr": b.measureRecords, "hooks": b.measureHooks, "memory": b.measureMemory}
 	for _, g := range groups {
 		if doing[g] == nil {
 			return fmt.Errorf("there is no group %q", g)

@@ -30,7 +30,8 @@ func startPeer(dir string, record bool) (*peer, error) {
 	if err != nil || len(modules) == 0 {
 		return nil, errNoPeer
 	}
-	flag, args := "", []string{"--config-file=none", "-f", "-E", "-t", "-1", "-i", "127.0.0.1", "-n", "127.0.0.25:2223", "-m", "45000", "-M", "59999", "-L", "3"}
+	flag, args := "", []string{"--config-file=none", "-f", "-E", "-t", "-1", "-i", "127.0.0.1", "-n", "127.0.0.25:2223", "-m", "45000",
+		"-M", "59999", "-L", "3"}
 	if record {
 		flag = " record-call=yes"
 		args = append(args, "--recording-dir", dir, "--recording-method", "pcap")

@@ -47,8 +47,9 @@ func (b *bench) measurePlace() error {
 	}
 	slices.Sort(took)
 	p50, p99 := milliseconds(took[len(took)/2]), milliseconds(took[(len(took)-1)*99/100])
-	b.table([]string{"what", "requests", "failed", "p50", "p99", "load"}, [][]string{{ours, fmt.Sprint(len(took) + failed), fmt.Sprint(failed),
-		fmt.Sprintf("%.2f", p50), fmt.Sprintf("%.2f", p99), load()}})
+	b.table([]string{"what", "requests", "failed", "p50", "p99", "load"},
+		[][]string{{ours, fmt.Sprint(len(took) + failed), fmt.Sprint(failed),
+			fmt.Sprintf("%.2f", p50), fmt.Sprintf("%.2f", p99), load()}})
 	b.atMost("REST request → INVITE, p50", p50, 2, " ms")
 	b.atMost("REST request → INVITE, p99", p99, 5, " ms")
 	return nil

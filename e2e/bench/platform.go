@@ -42,9 +42,11 @@ func startPlatform(binary, dir string) (*platform, error) {
 	p := &platform{dir: dir, data: filepath.Join(dir, "data")}
 	began := time.Now()
 	var err error
-	p.process, err = start(dir, binary, "serve", "--data", p.data, "--http", "127.0.0.1:0", "--sip", "127.0.0.1:0", "--rtp-ports", "30000-59999",
+	p.process, err = start(dir, binary, "serve", "--data", p.data, "--http", "127.0.0.1:0", "--sip", "127.0.0.1:0", "--rtp-ports",
+		"30000-59999",
 		"--allow-targets", "127.0.0.0/8", "--log-level", "error", "--transcriber", "off", "--summarizer", "off", "--embedder", "off",
-		"--max-calls", "20000", "--call-rate", "4000", "--rate-reads", "0", "--rate-writes", "0", "--rate-burst", "0", "--rate-searches", "0")
+		"--max-calls", "20000", "--device-calls", "0", "--user-calls", "0", "--call-rate", "4000", "--rate-reads", "0", "--rate-writes", "0", "--rate-burst", "0", "--rate-searches",
+		"0")
 	if err != nil {
 		return nil, err
 	}

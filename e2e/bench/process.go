@@ -30,7 +30,8 @@ func start(dir, name string, args ...string) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &process{name: filepath.Base(name), command: exec.Command(name, args...), exited: make(chan error, 1), lines: make(chan string, 2000)}
+	p := &process{name: filepath.Base(name), command: exec.Command(name, args...), exited: make(chan error, 1),
+		lines: make(chan string, 2000)}
 	p.command.Dir, p.command.Stderr = dir, out
 	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	pipe, err := p.command.StdoutPipe()

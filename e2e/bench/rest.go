@@ -167,7 +167,8 @@ func (p *platform) list(q recordQuery) (row []string, p99 float64, err error) {
 	}
 	slices.Sort(took)
 	ms := func(d time.Duration) string { return fmt.Sprintf("%.2f", milliseconds(d)) }
-	return []string{q.name, fmt.Sprint(len(took)), ms(took[len(took)/2]), ms(took[(len(took)-1)*99/100]), ms(took[len(took)-1]), load()}, milliseconds(took[(len(took)-1)*99/100]), nil
+	return []string{q.name, fmt.Sprint(len(took)), ms(took[len(took)/2]), ms(took[(len(took)-1)*99/100]), ms(took[len(took)-1]), load()},
+		milliseconds(took[(len(took)-1)*99/100]), nil
 }
 
 func someone(i int) string { return fmt.Sprintf("+1415%07d", i) }

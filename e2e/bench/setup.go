@@ -15,7 +15,8 @@ func (b *bench) measureSetup() error {
 	var rows [][]string
 	best := [2]float64{math.Inf(1), math.Inf(1)} // best of the rounds, because the least busy one counts
 	for round := range 2 {
-		for _, s := range []subject{b.ours(), b.theirs(), {name: "nobody between", address: fmt.Sprintf("127.0.0.1:%d", calleePort), processes: []*process{}}} {
+		for _, s := range []subject{b.ours(), b.theirs(), {name: "nobody between", address: fmt.Sprintf("127.0.0.1:%d", calleePort),
+			processes: []*process{}}} {
 			if s.processes == nil {
 				continue
 			}

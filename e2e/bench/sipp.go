@@ -55,7 +55,8 @@ func makeCalls(dir, to string, rate, total int, talk time.Duration) (run, error)
 	_ = os.Remove(filepath.Join(dir, "stat.csv"))
 	args := []string{"-sf", file, "-i", carrierIP, "-p", "5080", "-mi", carrierIP, "-mp", "17000", "-s", did, "-r", strconv.Itoa(rate),
 		"-m", strconv.Itoa(total), "-l", "20000", "-d", strconv.Itoa(int(talk.Milliseconds())), "-nostdin", "-buff_size", "4194304",
-		"-recv_timeout", "15000", "-timeout", "120s", "-trace_stat", "-stf", "stat.csv", "-fd", "1", "-trace_err", "-error_file", "caller.log"}
+		"-recv_timeout", "15000", "-timeout", "120s", "-trace_stat", "-stf", "stat.csv", "-fd", "1", "-trace_err", "-error_file",
+		"caller.log"}
 	p, err := start(dir, "sipp", append(args, to)...)
 	if err != nil {
 		return run{}, err

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/dsp"
+	"soniq/internal/protocol/media/sdp"
 )
 
 //go:embed peer.js
@@ -49,7 +51,7 @@ func voice(t *testing.T, hz, rate string) string {
 // leg is the server's side of a browser's call: it sends 1000 Hz and receives.
 type leg struct {
 	*media.Stream
-	session *media.Session
+	session *sdp.Session
 	mu      sync.Mutex // guards heard
 	heard   []int16
 }
@@ -65,7 +67,7 @@ func newLeg(t *testing.T) *leg {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &leg{Stream: s, session: s.NewSession(media.Profile{Security: media.WebRTC})}
+	l := &leg{Stream: s, session: s.NewSession(sdp.Profile{Security: sdp.WebRTC})}
 	s.OnAudio(func(pcm []int16) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -81,7 +83,7 @@ func (l *leg) speak(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for l.Send(t.Context(), media.Tone(1000, -10, 100*time.Millisecond, 8000)) == nil {
+		for l.Send(t.Context(), dsp.Tone(1000, -10, 100*time.Millisecond, 8000)) == nil {
 		}
 	}()
 	t.Cleanup(func() { <-done })
@@ -93,7 +95,7 @@ func (l *leg) hears() float64 {
 	if len(l.heard) < 1600 {
 		return 0
 	}
-	hz, _ := media.DominantFrequency(l.heard[len(l.heard)-1600:], 8000)
+	hz, _ := dsp.DominantFrequency(l.heard[len(l.heard)-1600:], 8000)
 	return hz
 }
 
@@ -145,7 +147,7 @@ func (l *leg) take(t *testing.T, offer string) string {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, offer)
 	}
-	m, err := media.LocalAnswer(d)
+	m, err := sdp.LocalAnswer(d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +202,7 @@ func TestBrowser_OffersAndHolds(t *testing.T) {
 func TestBrowser_Answers(t *testing.T) {
 	c, l := ready(t)
 	l.speak(t)
-	m := media.LocalOffer()
+	m := sdp.LocalOffer()
 	var answer string
 	c.eval(&answer, "answer(%s)", quoted(string(l.session.Offer(m))))
 	if _, err := l.session.ReceiveAnswer([]byte(answer)); err != nil {

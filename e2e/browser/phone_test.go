@@ -13,7 +13,8 @@ import (
 	"time"
 
 	"soniq/e2e/rig"
-	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/dsp"
+	"soniq/internal/protocol/media/wav"
 )
 
 func TestMain(m *testing.M) { rig.Main(m) }
@@ -167,12 +168,12 @@ func TestBrowser_DeskPhoneBothWays(t *testing.T) {
 		desk.Listen(2 * time.Second)
 		desk.Do("hangup", "")
 		a.wait("ended")
-		heard, err := media.ReadWAV(desk.Close())
+		heard, err := wav.Read(desk.Close())
 		if err != nil {
 			t.Fatal(err)
 		}
 		pcm := heard.PCM[0]
-		if hz, _ := media.DominantFrequency(pcm[len(pcm)/2:], 8000); hz < 430 || hz > 450 {
+		if hz, _ := dsp.DominantFrequency(pcm[len(pcm)/2:], 8000); hz < 430 || hz > 450 {
 			t.Errorf("with srtp %s the desk phone heard %.0f Hz", c.srtp, hz)
 		}
 	}

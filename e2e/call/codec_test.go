@@ -6,7 +6,7 @@ import (
 
 	"soniq/e2e/fixture"
 	"soniq/e2e/rig"
-	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/wav"
 )
 
 // Phones without a common codec hear each other. Digits pass, and both are recorded.
@@ -48,9 +48,9 @@ func TestCodec_TranscodingBetweenPhones(t *testing.T) {
 var bytesFactor = map[string]time.Duration{"PCMU/8000": 1, "PCMA/8000": 1, "G722/16000": 2, "opus/48000/2": 12}
 
 // wantTone fails unless a channel, at any rate, holds a tone for two seconds.
-func wantTone(t *testing.T, who string, w media.WAV, channel int, hz float64) {
+func wantTone(t *testing.T, who string, w wav.Audio, channel int, hz float64) {
 	t.Helper()
-	pcm := fixture.Narrowband(media.WAV{Rate: w.Rate, PCM: [][]int16{w.PCM[channel]}})
+	pcm := fixture.Narrowband(wav.Audio{Rate: w.Rate, PCM: [][]int16{w.PCM[channel]}})
 	if d := fixture.ToneDuration(pcm, hz); d < 2*time.Second {
 		t.Errorf("%s, at %d Hz, heard %.0f Hz for %s", who, w.Rate, hz, d)
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"soniq/e2e/rig"
-	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/codec"
 	"soniq/internal/sandbox/softphone"
 )
 
@@ -88,7 +88,7 @@ func speech(t *testing.T) string {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "voice.ulaw")
-	if err := os.WriteFile(path, media.EncodeULaw(nil, all[0].PCM), 0o600); err != nil {
+	if err := os.WriteFile(path, codec.EncodeULaw(nil, all[0].PCM), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return path

@@ -148,7 +148,7 @@ func TestNumbers_Route(t *testing.T) {
 	env := environment(c)
 	ada := c.AddUser("Ada")
 	var trunk, number struct{ ID string }
-	c.Want(201, "POST", "/trunks", map[string]any{"name": "Carrier", "host": "192.0.2.10"}, &trunk)
+	c.Want(201, "POST", "/trunks", map[string]any{"name": "Carrier", "host": "sip.carrier.example"}, &trunk)
 	c.Want(201, "POST", "/numbers", map[string]any{"number": "+12025550143", "trunk_id": trunk.ID}, &number)
 	c.Want(201, "POST", "/numbers", map[string]any{"number": "+12025550144", "trunk_id": trunk.ID}, nil)
 	says(t, soniq(t, env, "numbers", "list").out, "NUMBER", "+12025550143", "+12025550144", number.ID)

@@ -79,9 +79,9 @@ func (h *hubSpot) callsWritten(text string) (made int, there bool) {
 }
 
 // authorize opens an address as a browser does, and returns the last page.
-func authorize(t testing.TB, at string) string {
+func authorize(t testing.TB, browser *http.Client, at string) string {
 	t.Helper()
-	r, err := http.Get(at)
+	r, err := browser.Get(at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,8 @@ func TestHubSpot_LookupAndCallLogAcrossKill(t *testing.T) {
 		}
 		company.Want(201, "POST", "/crm/connections", map[string]any{"provider": "hubspot", "name": "HubSpot", "settings": map[string]any{"client_id": vendortest.Client,
 			"client_secret": vendortest.Secret, "login_url": v.URL, "api_url": v.URL}}, &c)
-		if page := authorize(t, c.URL); c.Status != "auth_required" || !strings.Contains(page, "HubSpot is connected") {
+		browser := company.SignInBrowser("owner@example.com", "owner", "correct horse battery")
+		if page := authorize(t, browser, c.URL); c.Status != "auth_required" || !strings.Contains(page, "HubSpot is connected") {
 			t.Fatalf("%s, then %s", c.Status, page)
 		}
 		o.Bob = company.AddUser("Bob")

@@ -65,7 +65,7 @@ func newPlace(t *testing.T) *place {
 		body map[string]any
 	}{
 		{"/webhooks", map[string]any{"url": p.hook, "events": []string{"*"}}},
-		{"/trunks", map[string]any{"name": "Ours", "host": "192.0.2.10"}},
+		{"/trunks", map[string]any{"name": "Ours", "host": "sip.carrier.example"}},
 		{"/devices", map[string]any{"user_id": bob.ID, "name": "Softphone", "kind": "softphone"}},
 		{"/queues", map[string]any{"name": "Office", "extension": "601"}},
 		{"/contacts", map[string]any{"first_name": "Heidi", "phones": []map[string]any{{"number": "+12025550187"}}}},

@@ -14,7 +14,8 @@ import (
 	"time"
 
 	"soniq/e2e/rig"
-	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/codec"
+	"soniq/internal/protocol/media/dsp"
 )
 
 // callers is a sipp whose callers call the same number one after the other.
@@ -77,7 +78,7 @@ func (p *callers) scenario(c crowd) string {
 	play, port := "", "[media_port]"
 	if c.play {
 		file := filepath.Join(p.dir, "voice.ulaw")
-		p.write(file, media.PCMU.Encode(nil, media.Tone(440, -10, 10*time.Second, 8000)))
+		p.write(file, codec.PCMU.Encode(nil, dsp.Tone(440, -10, 10*time.Second, 8000)))
 		play, port = `  <nop><action><exec rtp_stream="`+file+`,-1,0"/></action></nop>`, "[rtpstream_audio_port]"
 	}
 	filled := strings.NewReplacer("@MEDIA@", port, "@PLAY@", play, "@SHORTEST@", fmt.Sprint(c.shortest.Milliseconds()),

@@ -10,7 +10,7 @@ import (
 	"soniq/e2e/fixture"
 	"soniq/e2e/limit"
 	"soniq/e2e/rig"
-	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/dsp"
 	"soniq/internal/sandbox/softphone"
 )
 
@@ -130,7 +130,7 @@ func (d *company) speechToVoicemail() {
 	speak(append(words, make([]int16, 4*8000)...))
 	d.WaitQueueEntry(d.support, "waiting")
 	d.WaitQueueEntry(d.support, "timed_out")
-	go func() { _ = line.Say(context.Background(), media.Tone(fixture.MessageTone, -10, 40*time.Second, 8000)) }() // until they hang up
+	go func() { _ = line.Say(context.Background(), dsp.Tone(fixture.MessageTone, -10, 40*time.Second, 8000)) }() // until they hang up
 	live := d.LiveCall(func(c map[string]any) bool { return c["stage"] == "voicemail" })
 	<-time.After(12 * time.Second) // the greeting, the tone, and some seconds of the message
 	line.HangUp()

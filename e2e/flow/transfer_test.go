@@ -57,7 +57,8 @@ func TestHuntGroup_Strategies(t *testing.T) {
 		if r.Agent == nil || r.Agent.ID != o.Bob.ID || len(r.Tags) != 1 || r.String() != "inbound completed caller_hangup caller 0" {
 			t.Errorf("record of a group rung in turn: %s, agent %+v, tags %v", r, r.Agent, r.Tags)
 		}
-		if got, _, _ := o.FlowPath(r.CallID, "group:answered tag:done play:gone"); got != "group:answered tag:done play:gone" {
+		const tagged, gone = "group:answered tag:done", "group:answered tag:done play:gone" // by whether the call ended before the tag was written
+		if got, _, _ := o.FlowPath(r.CallID, tagged, gone); got != tagged && got != gone {
 			t.Errorf("way of who was answered: %s", got)
 		}
 

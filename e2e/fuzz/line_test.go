@@ -12,6 +12,9 @@ import (
 	"soniq/e2e/limit"
 	"soniq/e2e/rig"
 	"soniq/internal/protocol/sip"
+	"soniq/internal/protocol/sip/digest"
+	"soniq/internal/protocol/sip/resolve"
+	"soniq/internal/protocol/sip/sipmsg"
 )
 
 // line is the remote end of calls: a telephone, or a carrier's switch. It answers every call.
@@ -38,8 +41,8 @@ func (f *stand) open(address string, answer func(in *sip.Inbound) []byte) *line 
 func (f *stand) phone(u rig.User, answer func(in *sip.Inbound) []byte) *line {
 	f.T.Helper()
 	l := f.open("127.0.0.1:0", answer)
-	_, err := l.server.Register(f.T.Context(), sip.RegistrationConfig{Registrar: sip.Target{Host: f.Server.SIP}, AOR: "sip:" + u.SIP.Username + "@" + u.SIP.Domain,
-		Credentials: sip.Credentials{Username: u.SIP.Username, Password: u.SIP.Password}, Expires: time.Hour})
+	_, err := l.server.Register(f.T.Context(), sip.RegistrationConfig{Registrar: resolve.Target{Host: f.Server.SIP}, AOR: "sip:" + u.SIP.Username + "@" + u.SIP.Domain,
+		Credentials: digest.Credentials{Username: u.SIP.Username, Password: u.SIP.Password}, Expires: time.Hour})
 	if err != nil {
 		f.T.Fatal(err)
 	}
@@ -93,8 +96,8 @@ type call struct {
 func (l *line) dial(from, number string, offer []byte) (*call, error) {
 	c := &call{line: l, answered: make(chan []byte, 1), over: make(chan struct{})}
 	ends := sync.OnceFunc(func() { close(c.over) })
-	o := sip.Outgoing{URI: "sip:" + number + "@" + l.f.Server.SIP, NextHop: sip.Target{Host: l.f.Server.SIP}, SDP: offer,
-		From: sip.Address{URI: sip.URI{User: from, Host: "carrier.local"}}, To: sip.Address{URI: sip.URI{User: number, Host: "soniq"}}}
+	o := sip.Outgoing{URI: "sip:" + number + "@" + l.f.Server.SIP, NextHop: resolve.Target{Host: l.f.Server.SIP}, SDP: offer,
+		From: sipmsg.Address{URI: sipmsg.URI{User: from, Host: "carrier.local"}}, To: sipmsg.Address{URI: sipmsg.URI{User: number, Host: "soniq"}}}
 	var err error
 	c.leg, err = l.server.Invite(l.f.T.Context(), o, func(e sip.Event) {
 		switch x := e.(type) {

@@ -189,6 +189,9 @@ func (f *stand) ends() {
 	r, end := f.residue(), time.Now().Add(90*time.Second)
 	for tick := time.NewTicker(250 * time.Millisecond); !r.like(f.idle) && time.Now().Before(end); r = f.residue() {
 		<-tick.C
+		if r.Calls > f.idle.Calls {
+			f.hangUpHeld()
+		}
 	}
 	f.T.Logf("%d rounds; before %+v, after %+v; %d messages received, %d malformed, %d dropped; %d calls came, %d were answered", f.rounds.Load(), f.idle, r,
 		f.metric("soniq_sip_received_total"), f.metric("soniq_sip_malformed_total"), f.metric("soniq_sip_dropped_total"),
@@ -198,12 +201,33 @@ func (f *stand) ends() {
 	}
 }
 
-// held returns the timelines and the SIP messages of the calls in progress.
-func (f *stand) held() (told string) {
+// hangUpHeld hangs up the calls that a party has put on hold. A held call has no RTP, so that only its session timer would
+// end it, after half an hour.
+func (f *stand) hangUpHeld() {
+	f.T.Helper()
+	for _, id := range f.liveCalls() {
+		trace := string(f.Do("GET", "/calls/"+id+"/trace", nil).Body)
+		if strings.Contains(trace, "a=inactive") || strings.Contains(trace, "a=sendonly") {
+			f.Do("POST", "/calls/"+id+"/end", map[string]any{})
+		}
+	}
+}
+
+// liveCalls returns the IDs of the calls in progress.
+func (f *stand) liveCalls() (ids []string) {
+	f.T.Helper()
 	var live struct{ Data []struct{ ID string } }
 	f.Want(200, "GET", "/calls/live", nil, &live)
 	for _, c := range live.Data {
-		told += fmt.Sprintf("\n%s\n%s\n%s", c.ID, f.Do("GET", "/calls/"+c.ID+"/events?limit=200", nil).Body, f.Do("GET", "/calls/"+c.ID+"/trace", nil).Body)
+		ids = append(ids, c.ID)
+	}
+	return ids
+}
+
+// held returns the timelines and the SIP messages of the calls in progress.
+func (f *stand) held() (told string) {
+	for _, id := range f.liveCalls() {
+		told += fmt.Sprintf("\n%s\n%s\n%s", id, f.Do("GET", "/calls/"+id+"/events?limit=200", nil).Body, f.Do("GET", "/calls/"+id+"/trace", nil).Body)
 	}
 	return told
 }

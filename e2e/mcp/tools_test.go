@@ -54,10 +54,11 @@ func TestTools_RunOrganisation(t *testing.T) {
 	made := a.want("create_user", map[string]any{"email": "ada@example.com", "first_name": "Ada", "idempotency_key": "one"})
 	again := a.want("create_user", map[string]any{"email": "ada@example.com", "first_name": "Ada", "idempotency_key": "one"})
 	user := text(made, "user", "id")
-	if user == "" || user != text(again, "user", "id") || text(made, "sip", "password") == "" {
+	if user == "" || user != text(again, "user", "id") || text(made, "sip", "password") != "" || text(made, "sip", "username") == "" ||
+		text(made, "user", "invitation", "url") != "" {
 		t.Fatalf("create_user: %v, again %v", made, again)
 	}
-	if got := a.want("update_user", map[string]any{"user_id": user, "name": "Ada Lovelace", "role": "supervisor"}); text(got, "user", "last_name") != "Lovelace" {
+	if got := a.want("update_user", map[string]any{"user_id": user, "name": "Ada Lovelace", "role": "viewer"}); text(got, "user", "last_name") != "Lovelace" {
 		t.Errorf("update_user: %v", got)
 	}
 	var queue struct{ ID string }

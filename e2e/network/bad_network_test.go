@@ -90,7 +90,7 @@ func callWithSpeech(s *fixture.Org, name string, words []int16, through *rig.Bad
 	s.T.Helper()
 	ada, bob := s.AddUser("Ada-"+name), s.AddUser("Bob-"+name)
 	speech, _ := fixture.WriteAudio(s.T, "speech", append(words, make([]int16, 60*8000)...))
-	hum, _ := fixture.Tone(s.T, fixture.AdaTone)
+	hum, _ := fixture.Tone(s.T, 440)
 	caller := s.Server.Phone(ada.SIP, rig.PhoneOptions{Say: speech, Through: through})
 	callee := s.Server.Phone(bob.SIP, rig.PhoneOptions{Say: hum, Auto: true})
 	caller.Dial(bob.Extension)
@@ -106,6 +106,7 @@ func callWithSpeech(s *fixture.Org, name string, words []int16, through *rig.Bad
 // packets, and lost packets are concealed.
 func TestBadNetwork_TranscodedAudioContinuous(t *testing.T) {
 	t.Parallel()
+	const tone = 700 // baresip resamples the file from 8 to 16 kHz for G.722, and 2200 Hz is not heard then
 	for name, codec := range map[string]string{"Opus": "opus/48000/2", "G.722": "G722/16000"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -113,7 +114,7 @@ func TestBadNetwork_TranscodedAudioContinuous(t *testing.T) {
 			o := &fixture.Office{Org: fixture.NewOrg(s)}
 			o.Ada, o.Bob = o.AddUser("Ada"), o.AddUser("Bob")
 			network := s.BadNetwork(badNetwork)
-			caller := o.Phone(o.Ada, fixture.AdaTone, rig.PhoneOptions{Codecs: codec, Through: network})
+			caller := o.Phone(o.Ada, tone, rig.PhoneOptions{Codecs: codec, Through: network})
 			callee := o.Phone(o.Bob, fixture.BobTone, rig.PhoneOptions{Auto: true})
 			caller.Dial(o.Bob.Extension)
 			callee.Since(callee.Mark(), time.Second)
@@ -122,7 +123,7 @@ func TestBadNetwork_TranscodedAudioContinuous(t *testing.T) {
 			if up.Lost < 10 {
 				t.Errorf("the network lost %d packets of %d", up.Lost, up.Passed)
 			}
-			clean, holes := continuity(pcm, fixture.AdaTone)
+			clean, holes := continuity(pcm, tone)
 			t.Logf("%s in %s: %.1f %% of the time clean, holes of %s in all", fixture.SampleDuration(len(pcm)), name, 100*clean, holes)
 			if clean < 0.9 || holes > 80*time.Millisecond {
 				t.Errorf("Bob heard the tone for %.1f %% of the time, with holes of %s", 100*clean, holes)

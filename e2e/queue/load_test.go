@@ -17,6 +17,8 @@ import (
 	"soniq/e2e/rig"
 	"soniq/internal/platform/db"
 	"soniq/internal/protocol/sip"
+	"soniq/internal/protocol/sip/digest"
+	"soniq/internal/protocol/sip/resolve"
 )
 
 // Size of the day at the call centre. SONIQ_QUEUE_CALLS sets the number of calls.
@@ -49,8 +51,8 @@ func newAgentPhone(s *rig.Server, l rig.Login) *agentPhone {
 		s.T.Fatal(err)
 	}
 	s.T.Cleanup(func() { _ = d.server.Close() })
-	_, err = d.server.Register(s.T.Context(), sip.RegistrationConfig{Registrar: sip.Target{Host: s.SIP}, AOR: "sip:" + l.Username + "@" + l.Domain,
-		Credentials: sip.Credentials{Username: l.Username, Password: l.Password}, Expires: time.Hour})
+	_, err = d.server.Register(s.T.Context(), sip.RegistrationConfig{Registrar: resolve.Target{Host: s.SIP}, AOR: "sip:" + l.Username + "@" + l.Domain,
+		Credentials: digest.Credentials{Username: l.Username, Password: l.Password}, Expires: time.Hour})
 	if err != nil {
 		s.T.Fatal(err)
 	}

@@ -26,6 +26,12 @@ func (o *team) setMember(name string, settings map[string]any) {
 	o.Want(200, "PATCH", "/queues/"+o.queue+"/members/"+o.agents[name].User.ID, settings, nil)
 }
 
+// waitNoneWaiting waits until no caller waits for an agent.
+func (o *team) waitNoneWaiting() {
+	o.T.Helper()
+	rig.Until(o.T, "no caller to wait", 30*time.Second, func() bool { return figuresOf(o.Org, o.queue).Waiting == 0 })
+}
+
 // waitIdle waits until no caller waits and all agents are free.
 func (o *team) waitIdle() {
 	o.T.Helper()
@@ -68,6 +74,7 @@ func (o *team) serve(by string) string {
 		}
 		r.Answer()
 		o.WaitPresence(r.Handset.User, "busy")
+		o.waitNoneWaiting() // the queue records the answer after the agent's leg was answered
 		call.HangUp()
 		r.WaitStopped()
 		o.WaitPresence(r.Handset.User, "available")

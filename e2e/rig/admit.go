@@ -16,17 +16,17 @@ import (
 // A test is admitted when enough processor slots are free for its load, so that the audio of other tests is never
 // late. Tests of all packages share the slots of the machine: each slot is a file that a process locks. When a
 // process ends, the kernel frees its slots.
-const slotsPerProcessor = 10
+const slotsPerProcessor = 8
 
 // Load counts the processor slots that a test needs while it runs. A processor has slotsPerProcessor of them.
 type Load int
 
 const (
-	Waits   Load = 1  // a server with hardly anything to do
-	Calls   Load = 2  // phones, and a server without speech recognition
-	Speech  Load = 4  // the same with recognition
-	Browser Load = 6  // Chromium, or other programs that compute much
-	All     Load = 10 // all slots of a processor
+	Waits   Load = 1 // a server with hardly anything to do
+	Calls   Load = 2 // phones, and a server without speech recognition
+	Speech  Load = 4 // the same with recognition
+	Browser Load = 6 // Chromium, or other programs that compute much
+	All     Load = 8 // all slots of a processor
 )
 
 // Admit waits until enough slots are free for a test and holds them until it ends. It returns at once if the test or

@@ -132,9 +132,40 @@ type way struct {
 	port            int
 	random          *rand.Rand
 
-	mu   sync.Mutex // guards the fields below
-	to   netip.AddrPort
-	toll Toll
+	mu    sync.Mutex // guards the fields below
+	to    netip.AddrPort
+	toll  Toll
+	kept  [][]byte // the first packets that passed
+	block bool     // all packets are lost
+}
+
+// maxKept bounds the packets that a way keeps for Replay.
+const maxKept = 1000
+
+// Replay sends packets of the telephone's audio again, from the first to before the last of a range, at their pace. Its own
+// are lost meanwhile.
+func (n *BadNetwork) Replay(first, last int) {
+	n.T.Helper()
+	n.up.setBlock(true)
+	defer n.up.setBlock(false)
+	n.up.mu.Lock()
+	to, packets := n.up.to, n.up.kept
+	n.up.mu.Unlock()
+	if last > len(packets) {
+		n.T.Fatalf("%d packets were captured, %d wanted", len(packets), last)
+	}
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for _, b := range packets[first:last] {
+		<-tick.C
+		_, _ = n.up.out.WriteToUDPAddrPort(b, to)
+	}
+}
+
+func (w *way) setBlock(on bool) {
+	w.mu.Lock()
+	w.block = on
+	w.mu.Unlock()
 }
 
 func (w *way) aim(to netip.AddrPort) {
@@ -159,11 +190,11 @@ func (w *way) audio() {
 		}
 		lost := w.random.Float64() < w.network.damage.Loss
 		late := time.Duration(w.random.Float64() * float64(w.network.damage.Jitter))
-		to := w.rolled(lost)
+		packet := append([]byte(nil), b[:size]...)
+		to, lost := w.rolled(packet, lost)
 		if lost || !to.IsValid() {
 			continue
 		}
-		packet := append([]byte(nil), b[:size]...)
 		w.network.underway.Add(1)
 		time.AfterFunc(late, func() {
 			defer w.network.underway.Done()
@@ -172,16 +203,19 @@ func (w *way) audio() {
 	}
 }
 
-// rolled counts a packet and returns its destination.
-func (w *way) rolled(lost bool) netip.AddrPort {
+// rolled counts a packet and returns its destination, and whether it is lost.
+func (w *way) rolled(packet []byte, lost bool) (netip.AddrPort, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if lost {
+	if lost = lost || w.block; lost {
 		w.toll.Lost++
-	} else {
-		w.toll.Passed++
+		return w.to, true
 	}
-	return w.to
+	w.toll.Passed++
+	if len(w.kept) < maxKept {
+		w.kept = append(w.kept, packet)
+	}
+	return w.to, false
 }
 
 // reports passes RTCP on.

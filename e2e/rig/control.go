@@ -29,7 +29,8 @@ func (s *Server) tryControl(action string, in any) (answer string, err error) {
 	}
 	defer folder.Close()
 	path := fmt.Sprintf("/proc/self/fd/%d/control.sock", folder.Fd()) // short enough for a socket, however deep the folder lies
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _,
+		_ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", path)
 	}}}
 	body, err := json.Marshal(in)

@@ -53,6 +53,7 @@ func Main(m *testing.M) {
 	if !stopShared() && code == 0 {
 		code = 1
 	}
+	runDir.remove()
 	if path, err := Build(); err == nil && os.Getenv("SONIQ_E2E_BINARY") == "" {
 		_ = os.RemoveAll(filepath.Dir(path))
 	}
@@ -188,7 +189,8 @@ func (s *Server) TryStart() error {
 		return err
 	}
 	args := []string{"serve", "--data", s.Data, "--http", "127.0.0.1:0", "--sip", "127.0.0.1:0", "--rtp-ports", "0-0", "--trunk-probe", "0",
-		"--allow-targets", "127.0.0.0/8", "--rate-reads", "0", "--rate-writes", "0", "--rate-burst", "0", "--rate-searches", "0",
+		"--allow-targets", "127.0.0.0/8,192.0.2.8/29,192.0.2.32/27,192.0.2.64/26", // carriers that do not exist
+		"--rate-reads", "0", "--rate-writes", "0", "--rate-burst", "0", "--rate-searches", "0",
 		"--rate-attempts", "0"}
 	if s.DB != "" {
 		args = append(args, "--db", s.DB)

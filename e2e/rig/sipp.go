@@ -5,8 +5,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -48,6 +46,7 @@ type Script struct {
 	Echo      bool     // sends received audio back
 	Picture   bool     // its INFO requests a video picture instead of carrying a digit
 	Ponder    int      // milliseconds before it accepts a hold
+	Refer     string   // target of its REFER
 }
 
 // script holds the values of a Script for the scenario templates.
@@ -187,6 +186,25 @@ func (p *Sipp) args(file string) []string {
 	return args
 }
 
+// boundPort reports whether a socket of this machine is bound to a port. It reads the kernel's table: an attempt to bind the port would fail the
+// program that is about to.
+func boundPort(tcp bool, port int) bool {
+	tables := []string{"/proc/net/udp", "/proc/net/udp6"}
+	if tcp {
+		tables = []string{"/proc/net/tcp", "/proc/net/tcp6"}
+	}
+	suffix := fmt.Sprintf(":%04X", port)
+	for _, name := range tables {
+		b, _ := os.ReadFile(name) // a machine without IPv6 has no table of it
+		for line := range strings.Lines(string(b)) {
+			if columns := strings.Fields(line); len(columns) > 1 && strings.HasSuffix(columns[1], suffix) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // bound waits until sipp listens.
 func (p *Sipp) bound() {
 	p.T.Helper()
@@ -197,18 +215,7 @@ func (p *Sipp) bound() {
 			p.T.Fatalf("sipp ended at once: %v", p.End())
 		default:
 		}
-		address := net.JoinHostPort(p.script.IP, strconv.Itoa(p.Port))
-		var held io.Closer
-		var err error
-		if p.script.TCP {
-			held, err = net.Listen("tcp", address)
-		} else {
-			held, err = net.ListenPacket("udp", address)
-		}
-		if err == nil {
-			_ = held.Close()
-		}
-		return err != nil
+		return boundPort(p.script.TCP, p.Port)
 	})
 }
 

@@ -61,7 +61,8 @@ func StartSlapd(t testing.TB, people []Person) *Slapd {
 		t.Skip("slapd is not installed")
 	}
 	dir, c := t.TempDir(), NewCertificate(t)
-	s := &Slapd{Secure: loopback(t), Base: "dc=example,dc=com", Reader: "cn=reader,dc=example,dc=com", Password: "let me read", config: filepath.Join(dir, "slapd.conf")}
+	s := &Slapd{Secure: loopback(t), Base: "dc=example,dc=com", Reader: "cn=reader,dc=example,dc=com", Password: "let me read",
+		config: filepath.Join(dir, "slapd.conf")}
 	authority, err := os.ReadFile(c.Authority)
 	if err != nil {
 		t.Fatal(err)

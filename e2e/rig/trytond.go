@@ -38,7 +38,8 @@ func StartTrytond(t testing.TB) *Trytond {
 	}
 	d := &Trytond{Database: "crm", User: "admin", Password: "an admin's secret", dir: t.TempDir()}
 	address, config, password := loopback(t), filepath.Join(d.dir, "trytond.conf"), filepath.Join(d.dir, "password")
-	for name, text := range map[string]string{config: fmt.Sprintf(trytondConfig, d.dir, address), password: d.Password, filepath.Join(d.dir, "crm.sqlite"): ""} {
+	for name, text := range map[string]string{config: fmt.Sprintf(trytondConfig, d.dir, address), password: d.Password,
+		filepath.Join(d.dir, "crm.sqlite"): ""} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

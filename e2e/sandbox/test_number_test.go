@@ -10,7 +10,7 @@ import (
 	"soniq/e2e/fixture"
 	"soniq/e2e/limit"
 	"soniq/e2e/rig"
-	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/dsp"
 	"soniq/internal/sandbox/softphone"
 )
 
@@ -130,7 +130,7 @@ func hasBeep(pcm []int16, rate int) bool {
 		if speechDuration(pcm[:part]) == 0 {
 			continue
 		}
-		if hz, _ := media.DominantFrequency(pcm[:part], rate); hz > 980 && hz < 1020 {
+		if hz, _ := dsp.DominantFrequency(pcm[:part], rate); hz > 980 && hz < 1020 {
 			return true
 		}
 	}

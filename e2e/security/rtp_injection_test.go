@@ -1,20 +1,15 @@
 package security
 
 import (
-	"bufio"
 	"encoding/binary"
-	"fmt"
 	"net"
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
 	"soniq/e2e/fixture"
 	"soniq/e2e/rig"
-	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/codec"
+	"soniq/internal/protocol/media/dsp"
 )
 
 func TestRTPInjection_NotHeard(t *testing.T) {
@@ -29,7 +24,7 @@ func TestRTPInjection_NotHeard(t *testing.T) {
 	caller.Dial(bob.Extension)
 	caller.Listen(time.Second)
 	callee.Listen(time.Second)
-	ports := udpPorts(t, s)
+	ports := fixture.UDPPorts(t, s)
 	if len(ports) < 4 {
 		t.Fatalf("the server has the UDP ports %v; two for each side were expected", ports)
 	}
@@ -49,47 +44,6 @@ func TestRTPInjection_NotHeard(t *testing.T) {
 	fixture.Hears(t, "the right channel", both[1], 1000, 4*time.Second)
 }
 
-// udpPorts returns the UDP ports of the server other than SIP, which an attacker can find by a port scan.
-func udpPorts(t *testing.T, s *rig.Server) []int {
-	t.Helper()
-	own := sockets(t, s.PID())
-	f, err := os.Open(fmt.Sprintf("/proc/%d/net/udp", s.PID()))
-	if err != nil {
-		t.Skipf("no list of ports: %v", err)
-	}
-	defer f.Close()
-	var ports []int
-	_, sipPort, _ := net.SplitHostPort(s.SIP)
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		fields := strings.Fields(lines.Text())
-		if len(fields) < 10 || !own[fields[9]] {
-			continue
-		}
-		_, hex, _ := strings.Cut(fields[1], ":")
-		port, err := strconv.ParseInt(hex, 16, 32)
-		if err == nil && strconv.Itoa(int(port)) != sipPort {
-			ports = append(ports, int(port))
-		}
-	}
-	return ports
-}
-
-// sockets returns the inodes of the sockets of a process.
-func sockets(t *testing.T, pid int) map[string]bool {
-	t.Helper()
-	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
-	if err != nil || len(files) == 0 {
-		t.Skipf("no open files of the server: %v", err)
-	}
-	inodes := map[string]bool{}
-	for _, file := range files {
-		if target, err := os.Readlink(file); err == nil && strings.HasPrefix(target, "socket:[") {
-			inodes[strings.Trim(target, "socket:[]")] = true
-		}
-	}
-	return inodes
-}
-
 // sendRTP sends a tone as RTP to all ports, fifty packets a second each.
 func sendRTP(t *testing.T, from string, ports []int, hz float64, d time.Duration) {
 	t.Helper()
@@ -98,9 +52,9 @@ func sendRTP(t *testing.T, from string, ports []int, hz float64, d time.Duration
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	pcm := media.Tone(hz, -6, d, 8000)
+	pcm := dsp.Tone(hz, -6, d, 8000)
 	payload := make([]byte, len(pcm))
-	media.EncodeULaw(payload, pcm)
+	codec.EncodeULaw(payload, pcm)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for i := 0; i+160 <= len(payload); i += 160 {

@@ -15,10 +15,12 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"soniq/e2e/limit"
 )
 
 // patience is the time for which a test waits for an expected event.
-const patience = 20 * time.Second
+var patience = limit.Hang(time.Minute)
 
 var longAgo = time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
 
@@ -67,7 +69,7 @@ func newMachine(t *testing.T) *machine {
 	t.Helper()
 	t.Parallel()
 	m := &machine{t, t.TempDir()}
-	for _, name := range []string{"setup", "packages.sh", "npm-retry"} {
+	for _, name := range []string{"setup", "packages.sh", "npm-retry", "viewer"} {
 		b, err := os.ReadFile(filepath.Join("../../scripts", name))
 		if err != nil {
 			t.Fatal(err)

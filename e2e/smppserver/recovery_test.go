@@ -25,7 +25,7 @@ func eachTexting(t *testing.T, numbers int, run func(t *testing.T, x *texting)) 
 	rig.Each(t, rig.Options{Flags: flags}, func(t *testing.T, s *rig.Server) {
 		x := &texting{Client: s.Org("test"), t: t}
 		var trunk struct{ ID string }
-		x.Want(201, "POST", "/trunks", map[string]any{"name": "Carrier", "host": "192.0.2.10"}, &trunk)
+		x.Want(201, "POST", "/trunks", map[string]any{"name": "Carrier", "host": "sip.carrier.example"}, &trunk)
 		for n := range numbers {
 			number := fmt.Sprintf("+1202555%04d", 2000+n)
 			x.Want(201, "POST", "/numbers", map[string]any{"number": number, "trunk_id": trunk.ID, "sms_enabled": true}, nil)

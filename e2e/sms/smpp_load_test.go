@@ -62,11 +62,19 @@ func processorTime(t *testing.T, pid, messages int) string {
 	return fmt.Sprintf("%.1f ms of CPU each", float64(user+system)*10/float64(messages))
 }
 
+// ignoreAll is a client handler that accepts everything.
+type ignoreAll struct{}
+
+func (ignoreAll) Message(context.Context, smpp.Incoming) error { return nil }
+
+func (ignoreAll) Receipt(context.Context, smpp.Receipt) error { return nil }
+
+func (ignoreAll) StateChanged(error) {}
+
 // measureClient measures soniq's SMPP client with that centre, without a platform.
 func measureClient(t *testing.T) {
 	c := newSMSC(t)
-	client, err := smpp.New(smpp.Config{Address: fmt.Sprintf("127.0.0.1:%d", c.port), SystemID: "raw", Window: 50, Dial: (&net.Dialer{}).DialContext,
-		Message: func(context.Context, smpp.Incoming) error { return nil }})
+	client, err := smpp.New(smpp.Config{Address: fmt.Sprintf("127.0.0.1:%d", c.port), SystemID: "raw", Window: 50, Dialer: &net.Dialer{}, Handler: ignoreAll{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,7 +84,7 @@ func newVendorOrg(t *testing.T, s *rig.Server, provider string, settings map[str
 	t.Helper()
 	d := &vendorOrg{Client: s.Org("live"), t: t}
 	var trunk struct{ ID string }
-	d.Want(201, "POST", "/trunks", map[string]any{"name": "Carrier", "host": "192.0.2.10"}, &trunk)
+	d.Want(201, "POST", "/trunks", map[string]any{"name": "Carrier", "host": "sip.carrier.example"}, &trunk)
 	d.Want(201, "POST", "/numbers", map[string]any{"number": "+12025550143", "trunk_id": trunk.ID, "sms_enabled": true}, nil)
 	var c struct {
 		CallbackURL string `json:"callback_url"`

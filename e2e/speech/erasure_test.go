@@ -28,6 +28,7 @@ func wantErased(s *fixture.Org, from string, spoken fixture.CDR) {
 		s.T.Fatal("the call has no summary to erase")
 	}
 	s.Want(201, "POST", "/calls/"+spoken.CallID+"/note", map[string]any{"body": "they are off to " + secret + ", call " + from}, nil)
+	s.Want(200, "POST", "/calls/"+spoken.CallID+"/tag", map[string]any{"tag": "ring " + from}, nil)
 	left := addContacts(s, from, secret)
 	s.Want(201, "POST", "/memory/callers/"+url.PathEscape(from)+"/facts", map[string]any{"text": "collects " + secret}, nil)
 	exportCDRs(s)
@@ -104,14 +105,19 @@ func addContacts(s *fixture.Org, from, secret string) (left string) {
 	s.Want(201, "POST", "/contacts", map[string]any{"first_name": "Quetzalcoatl", "phones": []map[string]any{{"number": from}}}, &alone)
 	s.Want(201, "POST", "/contacts/"+alone.ID+"/notes", map[string]any{"body": "dreams of " + secret}, nil)
 	s.Want(201, "POST", "/contacts", map[string]any{"company": "Mill", "phones": []map[string]any{{"number": "+12125550188"}, {"number": from}},
-		"custom": map[string]string{"mobile": from}}, &both)
-	s.Want(201, "POST", "/contacts/"+both.ID+"/notes", map[string]any{"body": "ask at " + from}, nil)
+		"custom": map[string]string{"mobile": from}, "tags": []string{"rings as " + from}}, &both)
+	s.Want(201, "POST", "/contacts/"+both.ID+"/notes", map[string]any{"body": "ask at " + spaced(from)}, nil)
 	rig.Until(s.T, "the copied record", 20*time.Second, func() bool {
 		var found struct{ Alternatives []struct{ Source string } }
 		s.Want(200, "GET", "/contacts/lookup?phone="+url.QueryEscape(from), nil, &found)
 		return slices.ContainsFunc(found.Alternatives, func(a struct{ Source string }) bool { return a.Source == "Sheet" })
 	})
 	return both.ID
+}
+
+// spaced returns a number as people write it, with spaces and signs between its digits.
+func spaced(e164 string) string {
+	return e164[:2] + " (" + e164[2:5] + ") " + e164[5:8] + "-" + e164[8:]
 }
 
 // eraseContact deletes a contact and erases all data about its number.

@@ -21,7 +21,7 @@ func (s *suite) quick() {
 		s.begin("list", 0).fail(err.Error())
 		return
 	}
-	changed, err := s.changed(all.unit)
+	changed, err := s.changed(slices.Concat(all.unit, all.engine))
 	if err != nil {
 		s.begin("list", 0).fail(err.Error())
 		return

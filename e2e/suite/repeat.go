@@ -11,7 +11,7 @@ import (
 
 const (
 	mostRepeats  = 2  // runs of a failed test after the first
-	mostFailures = 12 // failed tests, subtests included, above which nothing runs again, as that is no accident
+	mostFailures = 20 // failed tests, subtests included, above which nothing runs again, as that is no accident
 )
 
 // repeat runs the failed tests of each part again, one at a time, after everything else has ended. A data race is a failure for good.
@@ -60,8 +60,11 @@ func (s *suite) again(p *part, n testName) *exec.Cmd {
 		}
 	}
 	x := []testPackage{{path: n.Package}}
-	if p.name == unitPostgres {
+	switch p.name {
+	case unitPostgres:
 		return s.postgresTests(0, x, "-run", only)
+	case unitEngine:
+		return s.engineTests(0, x, "-run", only)
 	}
 	return s.raceTests(0, x, "-run", only)
 }

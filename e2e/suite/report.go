@@ -116,5 +116,6 @@ func (s *suite) reportRepeats(w io.Writer) {
 		fmt.Fprintln(w, "\nno test ran again")
 		return
 	}
-	fmt.Fprintf(w, "\nfailed and passed when they ran again; each hides a fault of the test or of soniq:\n  %s\n", strings.Join(all, "\n  "))
+	fmt.Fprintf(w, "\nfailed and passed when they ran again; each hides a fault of the test or of soniq:\n  %s\n",
+		strings.Join(all, "\n  "))
 }

@@ -11,17 +11,24 @@ import (
 	"time"
 )
 
-const unitPostgres = "unit-postgres"
+const (
+	unitPostgres = "unit-postgres"
+	unitEngine   = "unit-engine"
+)
 
 // compileFlags make builds of every part the same, independently of the folder of the tree, so that the build cache
 // serves all of them. Test binaries need no debug information.
 var compileFlags = []string{"-trimpath", "-vet=off", "-ldflags=-w"}
 
-// realtime names the unit tests that handle audio at its own pace. They run while nothing but the compiler uses the processors, at the
+// realtime names the unit tests that handle audio at its own pace, each with its sub-packages. They run while nothing but the compiler uses the processors, at the
 // lowest priority: a late processor would fail them.
 var realtime = []string{"soniq/internal/protocol/media"}
 
-// punctual names the unit tests with timers that a late processor would fail. They compute little and run beside the end-to-end tests, at
+// engine names the recognition and language models, with its sub-packages. Its tests compute for minutes under the race detector. The
+// detector watches the same code in the server of the end-to-end tests.
+const engine = "soniq/internal/intelligence/engine"
+
+// punctual names the unit tests with timers that a late processor would fail, each with its sub-packages. They compute little and run beside the end-to-end tests, at
 // their priority.
 var punctual = []string{"soniq/internal/protocol/sip"}
 
@@ -102,7 +109,8 @@ func (s *suite) unit(all []testPackage) {
 
 // longest names packages whose tests mostly wait. They start first, so that no other package has to wait for them at
 // the end.
-var longest = []string{"soniq/internal/intelligence/engine/speech", "soniq/internal/protocol/sip", "soniq/internal/intelligence/memory", "soniq/internal/telephony/call", "soniq/internal/telephony/number", "soniq/internal/messaging/smppserver"}
+var longest = []string{"soniq/internal/intelligence/memory", "soniq/internal/telephony/call", "soniq/internal/telephony/number",
+	"soniq/internal/messaging/smppserver"}
 
 func longestFirst(all []testPackage) (sorted []testPackage) {
 	for _, p := range all {
@@ -122,6 +130,20 @@ func (s *suite) raceTests(nice int, all []testPackage, flags ...string) *exec.Cm
 	c := s.command(nice, "", flat("scripts/race", "test", "-json", "-count=1", "-p", processors(1), "-timeout", s.limit(unitLimit), flags,
 		compileFlags, paths(longestFirst(all)))...)
 	c.Env = without(c.Env, "SONIQ_TEST_POSTGRES")
+	return c
+}
+
+// unitEngine runs the tests of the engine without the race detector.
+func (s *suite) unitEngine(all []testPackage) {
+	p := s.begin(unitEngine, total(all))
+	defer p.end()
+	s.events(p, s.engineTests(low, all))
+}
+
+func (s *suite) engineTests(nice int, all []testPackage, flags ...string) *exec.Cmd {
+	c := s.command(nice, "", flat("go", "test", "-json", "-count=1", "-p", processors(0), "-timeout", s.limit(unitLimit), flags,
+		compileFlags, paths(all))...)
+	c.Env = append(without(c.Env, "SONIQ_TEST_POSTGRES"), "CGO_ENABLED=0")
 	return c
 }
 
@@ -175,7 +197,7 @@ func packageLimit() time.Duration {
 
 // binaryOf returns the file that build makes of a test package.
 func (s *suite) binaryOf(x testPackage) string {
-	if slices.Contains(realtime, x.path) || slices.Contains(punctual, x.path) {
+	if under(realtime, x.path) || under(punctual, x.path) {
 		return filepath.Join(s.dir, "race", path.Base(x.path)+".test")
 	}
 	return filepath.Join(s.dir, path.Base(x.path)+".test")
@@ -185,6 +207,11 @@ func (s *suite) binaryOf(x testPackage) string {
 func (s *suite) runBinary(x testPackage, flags ...string) *exec.Cmd {
 	return s.command(0, x.dir, flat(filepath.Join(s.dir, "test2json"), "-t", "-p", x.path, s.binaryOf(x), "-test.v=test2json",
 		"-test.timeout="+s.limit(packageLimit()), flags)...)
+}
+
+// under reports whether a package is one of those named or below one.
+func under(names []string, pkg string) bool {
+	return slices.ContainsFunc(names, func(n string) bool { return pkg == n || strings.HasPrefix(pkg, n+"/") })
 }
 
 // flat joins strings and lists of strings to one list.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -61,6 +60,7 @@ func (s *suite) test() {
 	}, func() {
 		s.check()
 		s.both(func() { s.unit(all.unit) }, func() {
+			s.unitEngine(all.engine)
 			s.unitPostgres(all.database)
 			s.fuzz(all.fuzz)
 		})
@@ -106,6 +106,7 @@ type packages struct {
 	unit     []testPackage
 	realtime []testPackage // unit tests of audio at its own pace
 	punctual []testPackage // unit tests with timers
+	engine   []testPackage // unit tests that run without the race detector
 	database []testPackage // unit tests that run on each database
 	e2e      []testPackage
 	fuzz     []testPackage // end-to-end tests that use all the processors they can get
@@ -145,9 +146,11 @@ func (all *packages) add(p testPackage) {
 		all.fuzz = append(all.fuzz, p)
 	case strings.Contains(p.path, "/e2e/"):
 		all.e2e = append(all.e2e, p)
-	case slices.Contains(realtime, p.path):
+	case under([]string{engine}, p.path):
+		all.engine = append(all.engine, p)
+	case under(realtime, p.path):
 		all.realtime = append(all.realtime, p)
-	case slices.Contains(punctual, p.path):
+	case under(punctual, p.path):
 		all.punctual = append(all.punctual, p)
 	default:
 		all.unit = append(all.unit, p)

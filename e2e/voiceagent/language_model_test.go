@@ -8,7 +8,7 @@ import (
 
 	"soniq/e2e/fixture"
 	"soniq/e2e/rig"
-	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/dsp"
 )
 
 // Tones that represent texts of callers for the stand-in.
@@ -19,7 +19,7 @@ const (
 )
 
 // callerTone returns a tone that represents a caller's text.
-func callerTone(hz float64, d time.Duration) []int16 { return media.Tone(hz, -14, d, 8000) }
+func callerTone(hz float64, d time.Duration) []int16 { return dsp.Tone(hz, -14, d, 8000) }
 
 // A voice agent with a language model talks, and uses tools whose arguments are validated. It is refused an emergency
 // number, and hands over.

@@ -18,7 +18,8 @@ import (
 	"soniq/e2e/fixture"
 	"soniq/e2e/limit"
 	"soniq/e2e/rig"
-	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/codec"
+	"soniq/internal/protocol/media/dsp"
 )
 
 // realtimeServer is a stand-in for a server of the Realtime protocol that recognises tones and replies with tones.
@@ -231,7 +232,7 @@ func (c *conversation) update(in map[string]any) {
 // hear detects speech of the caller.
 func (c *conversation) hear(ctx context.Context, text string) {
 	b, _ := base64.StdEncoding.DecodeString(text)
-	piece := media.DecodeULaw(nil, b)
+	piece := codec.DecodeULaw(nil, b)
 	if c.rate == 24000 {
 		piece = piece[:0]
 		for i := 0; i+1 < len(b); i += 6 { // every third sample
@@ -341,7 +342,7 @@ func (c *conversation) speak(ctx context.Context, id, item string, r spokenReply
 	const part = 100 * time.Millisecond
 	all := strings.Fields(r.words)
 	parts := int(r.long / part)
-	pcm := media.Tone(r.hz, -12, r.long, c.rate)
+	pcm := dsp.Tone(r.hz, -12, r.long, c.rate)
 	n := len(pcm) / parts
 	told := 0
 	tick := time.NewTicker(part / 5)
@@ -372,7 +373,7 @@ func (c *conversation) speak(ctx context.Context, id, item string, r spokenReply
 
 func (c *conversation) encode(pcm []int16) string {
 	if c.rate == 8000 {
-		return base64.StdEncoding.EncodeToString(media.EncodeULaw(nil, pcm))
+		return base64.StdEncoding.EncodeToString(codec.EncodeULaw(nil, pcm))
 	}
 	var b []byte
 	for _, v := range pcm {

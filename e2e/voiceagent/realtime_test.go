@@ -9,7 +9,7 @@ import (
 
 	"soniq/e2e/fixture"
 	"soniq/e2e/rig"
-	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/wav"
 )
 
 // A caller talks to a server of the Realtime protocol: it greets, recognises and answers. When the caller interrupts
@@ -46,7 +46,7 @@ func TestRealtime_BargeIn(t *testing.T) {
 		words = append(words, quiet...)
 	}
 	recorded := filepath.Join(t.TempDir(), "words.wav")
-	if err := media.WriteWAV(recorded, media.WAV{Rate: 8000, PCM: [][]int16{words}}, media.PCM16); err != nil {
+	if err := wav.Write(recorded, wav.Audio{Rate: 8000, PCM: [][]int16{words}}, wav.PCM16); err != nil {
 		t.Fatal(err)
 	}
 	phone := s.Phone(o.Ada.SIP, rig.PhoneOptions{Say: recorded, Auto: true})

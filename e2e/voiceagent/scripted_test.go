@@ -9,7 +9,7 @@ import (
 	"soniq/e2e/fixture"
 	"soniq/e2e/limit"
 	"soniq/e2e/rig"
-	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/media/wav"
 )
 
 // One caller sends recorded speech; others are silent, or press 0.
@@ -30,7 +30,7 @@ func TestVoiceAgent_PhoneSpeechSilenceAndZeroKey(t *testing.T) {
 	words = append(words, trimmed(fixture.Synthesize(t, "rms", "What are your opening hours?"))...)
 	words = append(append(words, quiet...), quiet...)
 	recorded := filepath.Join(t.TempDir(), "words.wav")
-	if err := media.WriteWAV(recorded, media.WAV{Rate: 8000, PCM: [][]int16{words}}, media.PCM16); err != nil {
+	if err := wav.Write(recorded, wav.Audio{Rate: 8000, PCM: [][]int16{words}}, wav.PCM16); err != nil {
 		t.Fatal(err)
 	}
 	phone := s.Phone(o.Ada.SIP, rig.PhoneOptions{Say: recorded, Auto: true})
