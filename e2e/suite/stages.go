@@ -192,7 +192,7 @@ func packageLimit() time.Duration {
 	if os.Getenv("SONIQ_SOAK") != "" {
 		return 6 * time.Hour
 	}
-	return 30 * time.Minute
+	return time.Hour
 }
 
 // binaryOf returns the file that build makes of a test package.

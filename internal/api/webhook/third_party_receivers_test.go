@@ -64,7 +64,7 @@ func startNode(t *testing.T, secrets ...string) (url string, lines <-chan verifi
 	select {
 	case first := <-seen:
 		return fmt.Sprintf("http://127.0.0.1:%d/hooks", first.Port), seen
-	case <-time.After(20 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("the receiver did not start")
 		return "", nil
 	}
@@ -92,7 +92,7 @@ func TestReceivers_ThirdPartyLibraries(t *testing.T) {
 				if !v.Contract || !v.Bytes || !v.Standard || !v.Svix || v.Tampered || v.Error != "" || fmt.Sprint(v.Members) != "[event data]" {
 					t.Errorf("%+v", v)
 				}
-			case <-time.After(20 * time.Second):
+			case <-time.After(2 * time.Minute):
 				t.Fatal("a delivery is missing")
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -12,20 +13,37 @@ import (
 	"soniq/internal/platform/limit"
 )
 
-// costOf evaluates a text as an expression and as a template, and returns the bytes that this allocated and the time it took.
+// costOf evaluates a text as an expression and as a template, and returns the cost.
 func costOf(text string, s flow.Scope) (bytes uint64, took time.Duration) {
+	return cost(func() {
+		if e, err := flow.ParseExpression(text, false); err == nil {
+			_, _ = e.Value(s)
+		}
+		if t, err := flow.ParseTemplate("{{" + text + "}}"); err == nil {
+			_ = t.Fill(s)
+		}
+	})
+}
+
+// cost returns the bytes that work allocates, and the processor time that it takes. Other programs of the machine do not count, so that the tests
+// may run at the lowest priority. The tests that measure must not run in parallel with others of the package.
+func cost(work func()) (bytes uint64, took time.Duration) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	began := time.Now()
-	if e, err := flow.ParseExpression(text, false); err == nil {
-		_, _ = e.Value(s)
-	}
-	if t, err := flow.ParseTemplate("{{" + text + "}}"); err == nil {
-		_ = t.Fill(s)
-	}
-	took = time.Since(began)
+	began := processorTime()
+	work()
+	took = processorTime() - began
 	runtime.ReadMemStats(&after)
 	return after.TotalAlloc - before.TotalAlloc, took
+}
+
+// processorTime returns the processor time that this process has used.
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // scopeOfSize returns a scope with values as large as a server's response may be.
@@ -170,16 +188,13 @@ func FuzzExpressionCost(f *testing.F) {
 // templateCost parses and fills a text as a template, twice: as a text and as JSON. It returns the bytes that this allocated and the time it
 // took.
 func templateCost(text string, s flow.Scope) (bytes uint64, took time.Duration, result string) {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	began := time.Now()
-	if t, err := flow.ParseTemplate(text); err == nil {
-		_ = t.Fill(s)
-		result = t.FillWith(s, func(v any) string { b, _ := json.Marshal(v); return string(b) })
-	}
-	took = time.Since(began)
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc, took, result
+	bytes, took = cost(func() {
+		if t, err := flow.ParseTemplate(text); err == nil {
+			_ = t.Fill(s)
+			result = t.FillWith(s, func(v any) string { b, _ := json.Marshal(v); return string(b) })
+		}
+	})
+	return bytes, took, result
 }
 
 // hostileTemplates lists templates that cost much to parse or to fill.

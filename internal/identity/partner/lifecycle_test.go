@@ -142,7 +142,7 @@ func TestClose_ResumeThenErase(t *testing.T) {
 			select {
 			case org := <-erased:
 				gone[org] = true
-			case <-time.After(20 * time.Second):
+			case <-time.After(2 * time.Minute):
 				t.Fatal("not erased")
 			}
 		}
@@ -215,7 +215,7 @@ func TestSandbox_OwnChildren(t *testing.T) {
 		h.runJobs()
 		select {
 		case <-erased:
-		case <-time.After(20 * time.Second):
+		case <-time.After(2 * time.Minute):
 			t.Fatal("not erased")
 		}
 	})

@@ -157,7 +157,7 @@ func (h *fixture) playCall(t *testing.T, id string, live bool) {
 // waitUntil waits for a condition.
 func waitUntil(t *testing.T, what string, ready func() bool) {
 	t.Helper()
-	limit := time.After(20 * time.Second)
+	limit := time.After(2 * time.Minute)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for !ready() {

@@ -98,7 +98,7 @@ func (k *fixture) waitNotEmpty(list string) *optest.Answer {
 // poll repeats a request until the condition holds.
 func (k *fixture) poll(target, want string, is func(*optest.Answer) bool) *optest.Answer {
 	k.t.Helper()
-	late := time.After(30 * time.Second)
+	late := time.After(2 * time.Minute)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {

@@ -91,7 +91,7 @@ func (h *fixture) request(method, path string, body any) *optest.Answer {
 // waitStatus waits until a message has a status.
 func (h *fixture) waitStatus(id, status string) *optest.Answer {
 	h.t.Helper()
-	late, tick := time.After(30*time.Second), time.NewTicker(20*time.Millisecond)
+	late, tick := time.After(2*time.Minute), time.NewTicker(20*time.Millisecond)
 	defer tick.Stop()
 	for {
 		a := h.request("GET", "/sms/"+id, nil).Want(200)
@@ -325,7 +325,7 @@ func TestConnection_OneNodeHoldsLease(t *testing.T) {
 
 func waitFor(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	late, tick := time.After(30*time.Second), time.NewTicker(20*time.Millisecond)
+	late, tick := time.After(2*time.Minute), time.NewTicker(20*time.Millisecond)
 	defer tick.Stop()
 	for !ok() {
 		select {

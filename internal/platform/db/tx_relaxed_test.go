@@ -23,7 +23,7 @@ func TestTxRelaxed_WithoutSync(t *testing.T) {
 		}
 		look := time.NewTicker(time.Millisecond)
 		defer look.Stop()
-		for patience := time.After(10 * time.Second); d.Stats().Syncs == before; {
+		for patience := time.After(2 * time.Minute); d.Stats().Syncs == before; {
 			select {
 			case <-look.C:
 			case <-patience:

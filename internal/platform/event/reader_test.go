@@ -126,7 +126,7 @@ func TestReader_ConcurrentReaders(t *testing.T) {
 		publishers.Wait()
 		tick := time.NewTicker(5 * time.Millisecond)
 		defer tick.Stop()
-		late := time.After(20 * time.Second)
+		late := time.After(2 * time.Minute)
 		for done := false; !done; {
 			select {
 			case <-tick.C:

@@ -33,7 +33,7 @@ func TestDisown_LostClaim(t *testing.T) {
 			return err
 		}))
 		must(t, r.Disown(ctx))
-		deadline := time.After(10 * time.Second)
+		deadline := time.After(2 * time.Minute)
 		for w.count() == 0 {
 			select {
 			case <-deadline:

@@ -135,7 +135,7 @@ func (h *fixture) saved(t *testing.T) int {
 	select {
 	case n := <-h.carrier.saved:
 		return n
-	case <-time.After(10 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("the carrier heard nothing")
 		return 0
 	}
@@ -144,7 +144,7 @@ func (h *fixture) saved(t *testing.T) int {
 // waitMember waits until a member of the trunk's record has a value.
 func (h *fixture) waitMember(t *testing.T, id, member, want string) {
 	t.Helper()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(2 * time.Minute)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {

@@ -66,7 +66,7 @@ func (s placementRecorder) Place(ctx context.Context, p call.Placement) error {
 // nextPlacement waits for the next placed call. Meanwhile it makes the jobs that are scheduled for later due.
 func (b *callbackFixture) nextPlacement() call.Placement {
 	b.T.Helper()
-	tick, late := time.NewTicker(50*time.Millisecond), time.After(20*time.Second)
+	tick, late := time.NewTicker(50*time.Millisecond), time.After(2*time.Minute)
 	defer tick.Stop()
 	for {
 		select {

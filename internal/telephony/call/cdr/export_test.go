@@ -41,7 +41,7 @@ func (o *cdrOrg) runExports() *job.Runner {
 // waitExport waits until an export has the status.
 func (o *cdrOrg) waitExport(id, status string) *optest.Answer {
 	o.T.Helper()
-	tick, late := time.NewTicker(20*time.Millisecond), time.After(30*time.Second)
+	tick, late := time.NewTicker(20*time.Millisecond), time.After(2*time.Minute)
 	defer tick.Stop()
 	for {
 		a := o.Do("GET", "/cdr/exports/"+id, nil).Want(200)
@@ -159,7 +159,7 @@ func TestExport_FileDeletedOnExpiryAndErasure(t *testing.T) {
 // waitFileGone waits until a file is deleted.
 func (o *cdrOrg) waitFileGone(name string) {
 	o.T.Helper()
-	tick, late := time.NewTicker(20*time.Millisecond), time.After(20*time.Second)
+	tick, late := time.NewTicker(20*time.Millisecond), time.After(2*time.Minute)
 	defer tick.Stop()
 	for {
 		f, _, err := o.CDRs.Files.Open(context.Background(), name)
