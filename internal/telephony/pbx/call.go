@@ -148,6 +148,9 @@ func (c *liveCall) event(ctx context.Context, l *leg, event sip.Event) {
 		c.onFailed(ctx, l, e)
 	case sip.Canceled:
 		c.markLegEnded(l, "canceled", 487)
+		for _, h := range c.dials {
+			h.cancelWith(e.Reason)
+		}
 		c.hangUpAll(call.Outcome{Reason: "canceled", HangupBy: "caller", SIPStatus: 487, Q850: e.Q850}, cause.NormalClearing)
 	case sip.Acked:
 		c.onAcked(ctx, l, e)

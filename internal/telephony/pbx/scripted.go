@@ -3,10 +3,12 @@ package pbx
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"soniq/internal/protocol/media/clip"
+	"soniq/internal/protocol/sip"
 	"soniq/internal/telephony/pbx/keybuffer"
 )
 
@@ -172,4 +174,12 @@ func (c *liveCall) endScripts() {
 		v.hungup.Store(c.outcome.HangupBy == c.sideOf(v.leg))
 		v.cancel()
 	}
+}
+
+// cancelReason returns the Reason for the phones of an attempt: a party of another attempt has answered, or none.
+func (a *Attempt) cancelReason() string {
+	if slices.ContainsFunc(a.v.attempts, func(other *Attempt) bool { return other != a && other.leg.up() }) {
+		return sip.CompletedElsewhere
+	}
+	return ""
 }
