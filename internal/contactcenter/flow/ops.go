@@ -100,12 +100,16 @@ func fieldViolations(name, timezone, tag string) (wrong []op.Violation) {
 	if _, err := time.LoadLocation(timezone); err != nil || timezone == "Local" {
 		wrong = append(wrong, op.Field("timezone", "invalid_timezone", "must be an IANA name such as Europe/London"))
 	}
-	if tag != "" {
-		if _, err := language.Parse(tag); err != nil {
-			wrong = append(wrong, op.Field("language", "invalid_language", "must be a language tag such as en or de-CH"))
-		}
+	if !isLanguage(tag) {
+		wrong = append(wrong, op.Field("language", "invalid_language", "must be a language tag such as en or de-CH"))
 	}
 	return wrong
+}
+
+// isLanguage reports whether a text is a language tag or empty.
+func isLanguage(tag string) bool {
+	_, err := language.Parse(tag)
+	return tag == "" || err == nil && len(tag) <= 35
 }
 
 // Create adds a flow, and publishes it if requested.

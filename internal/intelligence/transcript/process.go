@@ -101,6 +101,9 @@ func (s *Service) segments(ctx context.Context, org string, t Transcript) ([]Seg
 	if s.Pool == nil {
 		return nil, errDisabled
 	}
+	if err := CheckLanguage(s.Recognizer, t.Language); err != nil {
+		return nil, err
+	}
 	parts, err := s.Recordings.Parts(ctx, org, t.CallID)
 	if err != nil {
 		return nil, err
@@ -193,7 +196,11 @@ func (s *seekReader) ReadAt(p []byte, off int64) (int, error) {
 // attempt: then recognised segments are kept, or the transcript has failed.
 func (s *Service) setOutcome(t *Transcript, segments []Segment, err error, last bool) error {
 	missing, noEngine := AsMissingDependency(err)
+	_, foreign := AsUnsupportedLanguage(err)
 	switch {
+	case foreign:
+		segments = nil // words of another language mean nothing
+		t.skip(SkippedLanguage, &event.Fault{Code: SkippedLanguage, Message: missing.Error()})
 	case errors.Is(err, errDisabled):
 		t.skip(SkippedDisabled, nil)
 	case errors.Is(err, ErrTooShort):
@@ -266,8 +273,12 @@ func (s *Service) writeNote(ctx context.Context, j job.Job, c callFacts, t Trans
 	}
 	conv := Conversation{CallID: c.CallID, Direction: string(c.Direction), StartedAt: c.StartedAt.Time, Language: t.Language,
 		Turns: turnsOf(t.Segments)}
-	n, err := s.Summarizer.Summarise(ctx, conv)
-	if err != nil && s.Fallback != nil {
+	writer := s.writerOf(t.Language)
+	if writer == nil {
+		return Note{Stats: talkStatsOf(t.Segments)}, Skipped, nil
+	}
+	n, err := writer.Summarise(ctx, conv)
+	if err != nil && s.Fallback != nil && CheckLanguage(s.Fallback, t.Language) == nil {
 		s.Log.Warn("writer failed, the builtin one writes", "call", c.CallID, "err", err)
 		n, err = s.Fallback.Summarise(ctx, conv)
 	}
@@ -277,6 +288,16 @@ func (s *Service) writeNote(ctx context.Context, j job.Job, c callFacts, t Trans
 	}
 	n.setDueTimes(c.StartedAt.In(s.zone(ctx, j.Org)))
 	return n, Completed, nil
+}
+
+// writerOf returns the summariser for a language; nil if none knows it.
+func (s *Service) writerOf(language string) Summarizer {
+	for _, w := range []Summarizer{s.Summarizer, s.Fallback} {
+		if w != nil && CheckLanguage(w, language) == nil {
+			return w
+		}
+	}
+	return nil
 }
 
 // announce stores the note and publishes it, once.

@@ -187,6 +187,31 @@ func (s *Service) release() {
 	s.active--
 }
 
+// languageChecker is an engine that knows its languages before it is used.
+type languageChecker interface {
+	CheckLanguage(language string) error
+}
+
+// CheckHeard returns an error if callers who speak a language are not understood. A RealtimeEngine is assumed to
+// understand all.
+func (s *Service) CheckHeard(language string) error {
+	if c, ok := s.Transcriber.(languageChecker); ok && s.Realtime == nil {
+		return c.CheckLanguage(language)
+	}
+	return nil
+}
+
+// CheckLanguage returns an error if no conversation is possible in a language.
+func (s *Service) CheckLanguage(language string) error {
+	if err := s.CheckHeard(language); err != nil {
+		return err
+	}
+	if c, ok := s.Synthesizer.(languageChecker); ok {
+		return c.CheckLanguage(language)
+	}
+	return nil
+}
+
 // Ready returns why no conversation is possible; nil if it is.
 func (s *Service) Ready(ctx context.Context) error {
 	switch {
