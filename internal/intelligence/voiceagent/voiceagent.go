@@ -147,6 +147,7 @@ type UtteranceObserver interface {
 type Service struct {
 	Config
 	utteranceObservers []UtteranceObserver
+	stall              time.Duration // stallTimeout, unless a test sets it
 
 	mu            sync.Mutex // guards the fields below
 	active        int        // reserved conversations
@@ -158,7 +159,7 @@ type Service struct {
 func New(c Config) *Service {
 	c.Clock = clock.OrSystem(c.Clock)
 	wiring.Check(c, "Transcriber", "Models", "Realtime")
-	return &Service{Config: c}
+	return &Service{Config: c, stall: stallTimeout}
 }
 
 // Observe adds an observer. It panics if o is no UtteranceObserver. Call it before the first conversation.
