@@ -45,6 +45,9 @@ func TestLanguage_GermanCall(t *testing.T) {
 	o.Want(200, "POST", "/flows/"+told.ID+"/publish", map[string]any{}, &told)
 	want("publish")
 
+	if says, _ := o.Server.TryCommand("doctor"); !strings.Contains(says, "language_not_spoken: callers do not hear a text at node hallo") {
+		t.Errorf("the doctor says %s", says)
+	}
 	v := o.CallIn(o.AddFlowCarrier(told.ID), "+12125550101")
 	v.WaitTone(0, fixture.BobTone)
 	v.Line.HangUp()

@@ -1,7 +1,6 @@
 package flow
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -34,9 +33,6 @@ type References interface {
 	// agent is set; "" if they are. An empty language is that of the organisation.
 	CheckHeard(ctx context.Context, org, language string, agent bool) (wrong string, err error)
 }
-
-// Spoken is a text for speech synthesis. An empty language is that of the organisation.
-type Spoken struct{ Text, Voice, Language string }
 
 // checker collects the faults of nodes.
 type checker struct {
@@ -147,39 +143,6 @@ func (c *checker) checkPrompt(field string, p Prompt) {
 	c.checkLength(field+" voice", p.Voice, 0, 60)
 	c.checkLanguage(field+" lang", p.Lang)
 	c.warnUnspoken(field, Spoken{p.Text, p.Voice, p.Lang})
-}
-
-func (c *checker) checkLanguage(field, tag string) {
-	if !isLanguage(tag) {
-		c.fault("invalid_language", "%s must be a language tag such as en or de-CH", field)
-	}
-}
-
-// warnUnspoken warns of a text that nothing can speak: callers would hear silence.
-func (c *checker) warnUnspoken(field string, s Spoken) {
-	if strings.TrimSpace(s.Text) == "" || !isLanguage(s.Language) {
-		return
-	}
-	s.Language = cmp.Or(s.Language, c.language)
-	wrong, err := c.refs.CheckSpoken(c.ctx, c.org, s)
-	c.setErr(err)
-	c.warn("language_not_spoken", field, wrong)
-}
-
-// warnUnheard warns of callers whose language nothing recognises.
-func (c *checker) warnUnheard(field, tag string, agent bool) {
-	if !isLanguage(tag) {
-		return
-	}
-	wrong, err := c.refs.CheckHeard(c.ctx, c.org, cmp.Or(tag, c.language), agent)
-	c.setErr(err)
-	c.warn("language_not_heard", field, wrong)
-}
-
-func (c *checker) warn(code, field, wrong string) {
-	if wrong != "" {
-		c.warnings = append(c.warnings, Fault{c.node, code, field + ": " + wrong})
-	}
 }
 
 var variableForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,39}$`)

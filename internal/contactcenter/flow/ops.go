@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/text/language"
-
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/op"
@@ -104,12 +102,6 @@ func fieldViolations(name, timezone, tag string) (wrong []op.Violation) {
 		wrong = append(wrong, op.Field("language", "invalid_language", "must be a language tag such as en or de-CH"))
 	}
 	return wrong
-}
-
-// isLanguage reports whether a text is a language tag or empty.
-func isLanguage(tag string) bool {
-	_, err := language.Parse(tag)
-	return tag == "" || err == nil && len(tag) <= 35
 }
 
 // Create adds a flow, and publishes it if requested.
