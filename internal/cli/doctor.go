@@ -19,6 +19,7 @@ import (
 
 	"soniq/internal/cli/command"
 	"soniq/internal/config"
+	"soniq/internal/contactcenter/flow"
 	"soniq/internal/control"
 	"soniq/internal/identity/org"
 	"soniq/internal/intelligence/engine/speech"
@@ -114,6 +115,7 @@ func (d *doctor) running(ctx context.Context) bool {
 		Calls              int
 		Without            []trunk.OrgWithoutEmergencyCalls `json:"without_emergency"`
 		Silent             []smscarrier.FailingCarrier      `json:"sms_carriers"`
+		Unspoken           []flow.Unspoken                  `json:"unspoken"`
 	}
 	if err := control.Call(ctx, d.config.Data, "status", nil, &s); err != nil {
 		d.ok("no soniq runs on it")
@@ -122,6 +124,7 @@ func (d *doctor) running(ctx context.Context) bool {
 	d.ok("soniq %s runs on it: http %s, sip %s, %d call(s) in progress", s.Version, s.HTTP, s.SIP, s.Calls)
 	d.emergency(s.Without)
 	d.carriers(s.Silent)
+	d.unspoken(s.Unspoken)
 	return true
 }
 
@@ -234,6 +237,11 @@ func (d *doctor) database(ctx context.Context, running bool) {
 		}
 		d.emergency(without)
 		d.recordings(ctx, org.New(x, b, time.Now))
+		unspoken, err := flow.UnspokenTexts(ctx, x.Read(ctx), org.New(x, b, time.Now), d.canSpeak)
+		if err != nil {
+			d.bad(err.Error(), "check the rights of the database user")
+		}
+		d.unspoken(unspoken)
 	}
 }
 

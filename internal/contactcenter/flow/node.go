@@ -63,6 +63,7 @@ type Prompt struct {
 	AudioID string `json:"audio_id,omitempty"`
 	Text    string `json:"text,omitempty"`
 	Voice   string `json:"voice,omitempty"`
+	Lang    string `json:"lang,omitempty"` // of the text, BCP 47; "": that of the flow
 }
 
 // UnmarshalJSON accepts an object, a text to speak, or the id of an audio file.

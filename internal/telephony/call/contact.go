@@ -177,5 +177,13 @@ func (s *Service) Origin(ctx context.Context, org, id string) (w CallOrigin, err
 	return w, err
 }
 
+// Speakers returns the flow that a call entered first and its user: the one that answered, or else the one that placed
+// it. Ids are empty if there is none. The error is db.ErrNone for a call that is not stored.
+func (s *Service) Speakers(ctx context.Context, q db.Querier, org, id string) (flowID, userID string, err error) {
+	const text = `SELECT flow_id, COALESCE(agent_id, user_id) FROM calls WHERE org_id = $1 AND id = $2`
+	err = q.QueryRow(ctx, text, org, id).Scan((*db.Null)(&flowID), (*db.Null)(&userID))
+	return flowID, userID, err
+}
+
 // Agent returns the user that was connected last, or nil if there was none.
 func (c Call) Agent() *Agent { return c.toCDR().Agent }
