@@ -102,7 +102,8 @@ func (r *reader) complete(m *moment) bool {
 		if r.rangeEnd(m, r.peek(-1)) {
 			return true
 		}
-		if second, ok := r.components(true); ok && !second.empty() && !r.verbFollows() {
+		joint := r.peek(-1)
+		if second, ok := r.components(true); ok && !second.empty() && !r.verbFollows() && (joint != "and" || r.at == len(r.tokens)) {
 			return false // "tomorrow or Thursday"
 		}
 		r.at = at
@@ -135,7 +136,7 @@ func (r *reader) rangeEnd(m *moment, joint string) bool {
 
 // verbFollows reports whether the next word begins a new clause: "today and tomorrow I will …" is not a choice.
 func (r *reader) verbFollows() bool {
-	return slices.Contains([]string{"i", "we", "you", "he", "she", "they", "it", "i'll", "we'll"}, r.peek(0))
+	return slices.Contains([]string{"i", "we", "you", "he", "she", "they", "it", "i'll", "we'll", "is", "are", "was", "will"}, r.peek(0))
 }
 
 // otherZone reads a time zone that is not the speakers' own.

@@ -69,6 +69,7 @@ func TestFind_Quotes(t *testing.T) {
 		"We can do it on Monday at nine if you like":                        "on Monday at nine",
 		"I'll ring at three, no, four. Goodbye":                             "at three, no, four",
 		"Since last Monday it is broken, call me by Thursday at 3:30 p.m.!": "by Thursday at 3:30 p.m.",
+		"be there in five minutes and tonight is free":                      "in five minutes",
 		"I move your Tuesday visit":                                         "",
 		"The bill of the third month":                                       "",
 		"We’ll call at four o’clock":                                        "at four o’clock",
