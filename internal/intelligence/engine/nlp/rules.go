@@ -51,7 +51,7 @@ func (r *RuleSummarizer) summarise(c transcript.Conversation, permits func(rule 
 	}
 	slices.Sort(n.Evidence)
 	n.Evidence = slices.Compact(n.Evidence)
-	n.Summary = summary(n, lines, promises, permits)
+	n.Summary = summary(reason, lines, promises, permits)
 	return n
 }
 
@@ -60,11 +60,15 @@ const maxSummary = 600
 
 // summary returns the lines of a note: why the caller called, the past and promised actions of the agent, the actions of the caller. Each has
 // its speaker and its time.
-func summary(n transcript.Note, lines []line, promises []promise, permits func(rule string) bool) string {
+func summary(reason, lines []line, promises []promise, permits func(rule string) bool) string {
 	var out []string
-	if n.Reason != "" {
-		out = append(out, n.Reason)
+	if text := reasonText(reason, permits); text != "" {
+		out = append(out, text)
 	}
+	told := func(p promise) bool {
+		return slices.ContainsFunc(reason, func(c line) bool { return c.turn == p.turn && c.Text == p.line.Text && !c.Question })
+	}
+	promises = slices.DeleteFunc(slices.Clone(promises), told)
 	said := actionLines(promises, transcript.Agent, permits)
 	if answer, ok := agentStatement(lines); ok && len(said) == 0 {
 		said = []string{answer.told(permits)}
@@ -91,7 +95,7 @@ func actionLines(promises []promise, owner transcript.Speaker, permits func(rule
 // agentStatement returns the longest statement of the agent: if nothing was promised, it probably has the answer.
 func agentStatement(lines []line) (best line, ok bool) {
 	for i, c := range lines {
-		if c.speaker != transcript.Caller && i > 0 && !c.Question && !greetingOnly.MatchString(c.Text) && len(c.Text) > len(best.Text) &&
+		if c.speaker != transcript.Caller && i > 0 && !c.Question && !c.At(0).Corrected && !greetingOnly.MatchString(c.Text) && len(c.Text) > len(best.Text) &&
 			wordCount(c.Text) > 3 {
 			best, ok = c, true
 		}

@@ -273,7 +273,7 @@ func readThirdParty(c line, at int, m []string) (promise, bool) {
 	if !onItsWay.MatchString(m[0]) && !((thirdPartyActs.MatchString(m[0]) || timedPromise.MatchString(m[0])) && timed) {
 		return promise{}, false
 	}
-	p := promise{owner: transcript.Agent, plain: true}
+	p := promise{owner: transcript.Agent, plain: true, offer: true}
 	if c.Statement() && personChanges(m[0], c.speaker) {
 		p.text = thirdPerson(m[0], c.speaker)
 	}
@@ -285,7 +285,7 @@ var (
 	// bygone matches statements about actions that did not happen or are over.
 	bygone = regexp.MustCompile(`(?i)\b(?:was|were|had|supposed to|(?:should|would|could) have (?:been|come|gone|had|sent|got|\w+ed)|yesterday|ago)\b`)
 	// askedLook matches requests that are answered at once.
-	askedLook = regexp.MustCompile(`(?i)^(?:look|check|see|tell|explain|help|say|repeat|hear|understand|imagine|believe|be|have|get|wait|do that|come in)\b`)
+	askedLook = regexp.MustCompile(`(?i)^(?:look|check|confirm|verify|see|tell|explain|help|say|repeat|hear|understand|imagine|believe|be|have|get|wait|do that|come in)\b`)
 	// callerOrder matches orders of a caller.
 	callerOrder = regexp.MustCompile(`(?i)^(?:(?:and|so|just|now) )*((?:send|take|remove|close|order|call|block|email|deliver) .+)$`)
 )

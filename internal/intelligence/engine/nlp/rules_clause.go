@@ -64,13 +64,13 @@ func reasonOf(lines []line) []line {
 			}
 			continue
 		}
-		if greetingOnly.MatchString(c.Text) || wordCount(c.coreText()) < 3 {
+		if greetingOnly.MatchString(c.Text) || wordCount(c.coreText()) < 3 || c.At(0).Corrected {
 			continue
 		}
 		if first < 0 {
 			first = c.order
 		}
-		if len(found) > 0 || needCue.MatchString(c.Text) || c.order-first >= 2 {
+		if len(found) > 0 || c.Negative() || needCue.MatchString(c.Text) || c.order-first >= 2 {
 			found = append(found, c)
 		}
 		if len(found) == 3 {

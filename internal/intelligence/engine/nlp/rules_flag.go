@@ -2,6 +2,7 @@ package nlp
 
 import (
 	"regexp"
+	"strings"
 
 	"soniq/internal/intelligence/language/clause"
 	"soniq/internal/intelligence/transcript"
@@ -30,10 +31,10 @@ var flagRules = []flagRule{
 		`(?i)\b(?:(?:call|conversation|line) (?:is|may be|will be|might be|is being) (?:being )?(?:recorded|monitored)|(?:are|be) (?:recording|recorded) (?:this call|for))\b`),
 		func(s clause.State) bool { return s.Asserted() && !s.Reported }},
 	{"do_not_contact", true, false, regexp.MustCompile(
-		`(?i)\b(?:(?:i|we) (?:do not|don't) (?:ever )?want (?:you|anyone|anybody) to ` + contactVerb + `|(?:i|we) (?:do not|don't) want (?:any|your|these|more|to (?:get|receive)(?: any)?(?: more)?) (?:\w+ ){0,2}(?:calls|texts|messages|emails)|want you to stop ` + contacting +
+		`(?i)\b(?:(?:i|we) (?:do not|don't) (?:ever )?want (?:you|anyone|anybody) to ` + contactVerb + `|(?:i|we) (?:do not|don't) want (?:any|your|these|more|to (?:get|receive)(?: any)?(?: more)?) (?:\w+ ){0,2}(?:calls|texts|messages|emails)|(?:i|we) (?:do not|don't|never) want to (?:be (?:called|contacted|texted|emailed|phoned|rung)|hear from you)|want you to stop ` + contacting +
 			`|(?:i|we)(?: have|'ve)? (?:already )?(?:told|asked) you (?:\w+ ){0,3}(?:to stop|not to) (?:` + contactVerb + `|` + contacting + `)|(?:take|remove|get|delete) (?:me|us|my number|our number|this number) (?:off|from) (?:your|the|this|all|any) (?:\w+ )?(?:lists?|database|system))\b`),
 		wanted},
-	{"emergency", true, true, regexp.MustCompile(`(?i)\b(?:gas (?:leak|emergency|smell)|smell(?:s|ing)? (?:of |like )?(?:gas|rotten eggs|smoke|something burning)|(?:is|are|caught|house|kitchen|car) on fire|ambulance|not breathing|no longer breathing|stopped breathing|can(?:not|'t) breathe|unconscious|chest pains?|heart attack|having a stroke|oxygen machine|life support|bleeding (?:heavily|badly|a lot)|call (?:nine one one|nine nine nine|one one two)|(?:held|holding) (?:me |us )?at gunpoint|broke(?:n)? into (?:my|our) (?:house|home|flat|apartment))\b`),
+	{"emergency", true, true, regexp.MustCompile(`(?i)\b(?:gas (?:leak|emergency|smell)|(?:this|it|that)(?: is|'s) (?:really |truly )?an emergency|(?:i|we) have an emergency|smell(?:s|ing)? (?:of |like )?(?:gas|rotten eggs|smoke|something burning)|(?:is|are|caught|house|kitchen|car) on fire|ambulance|not (?:\w+ )?breathing|\w+n't (?:\w+ )?breathing|(?:does not|doesn't) breathe|no longer breathing|stopped breathing|can(?:not|'t| not) breathe|(?:trouble|difficulty|problems) breathing|no pulse|unconscious|(?:not|\w+n't) conscious|(?:won't|will not|does not|doesn't) wake up|chest pains?|heart attack|having a stroke|oxygen machine|life support|bleeding (?:heavily|badly|a lot)|call (?:nine one one|nine nine nine|one one two)|(?:held|holding) (?:me |us )?at gunpoint|broke(?:n)? into (?:my|our) (?:house|home|flat|apartment))\b`),
 		func(s clause.State) bool { return s.Asserted() && !s.Past }},
 }
 
@@ -53,9 +54,11 @@ func threatened(s clause.State) bool {
 var (
 	// noEmergency matches words around an emergency that make it none.
 	noEmergency = regexp.MustCompile(`(?i)\b(?:ambulance (?:bill|invoice|service|company|driver|fee|charge|ride|costs?|crew)|(?:gave|give|gives|almost had|nearly had|having) (?:me )?a heart attack|gas (?:leak|smell) detectors?)\b`)
+	// dropped matches an intention that a speaker no longer has.
+	dropped = regexp.MustCompile(`(?i)\b(?:thought (?:about|of)|considered|was (?:going|thinking|about)|decided against)\b`)
 	// contactBan matches an order not to call, at the beginning of a part of a clause.
 	contactBan = regexp.MustCompile(`(?i)(?:^|[,;:] |\b(?:and|but|so) )(?:(?:please|just|so|okay|and|no|yes|well|hello|hi)[, ]+)*(?:(?:do not|don't|never) (?:you )?(?:ever )?` + contactVerb +
-		`|(?:(?:can|could|would) you (?:please )?)?(?:stop|quit) ` + contacting + `) (?:me|us|here|this number|my (?:number|phone|wife|husband|mother|father|house|office))\b`)
+		`|(?:(?:can|could|would) you (?:please )?)?(?:stop|quit) ` + contacting + `)(?: (?:me|us|here|this number|my (?:number|phone|wife|husband|mother|father|house|office|home))\b|[.!,;]|$)`)
 	// contactLimit matches what makes such an order one about time or manner.
 	contactLimit = regexp.MustCompile(`(?i)^ (?:back (?:today|tomorrow|before|now)|before|after|at|on|until|till|unless|between|so|from|during|if|when|while|in|today|tomorrow|tonight|this|next|mr|mister|sir|madam|names|a|an)\b`)
 )
@@ -80,7 +83,8 @@ func flagsOf(lines []line, permits func(rule string) bool) []transcript.Flag {
 // flags reports whether a rule marks a clause.
 func (r flagRule) flags(c line) bool {
 	byCaller := c.speaker == transcript.Caller
-	if byCaller && !r.caller || !byCaller && !r.agent || r.kind == "emergency" && noEmergency.MatchString(c.Text) {
+	if byCaller && !r.caller || !byCaller && !r.agent || r.kind == "emergency" && noEmergency.MatchString(c.Text) ||
+		r.kind == "churn_risk" && dropped.MatchString(c.Text) {
 		return false
 	}
 	for _, m := range r.find.FindAllStringIndex(c.Text, -1) {
@@ -104,5 +108,5 @@ func bansContact(c line) bool {
 		return false
 	}
 	s := c.At(m[0])
-	return !s.Conditional && !s.Asked && !s.Corrected && !s.Reported
+	return !s.Conditional && (!s.Asked || !strings.HasSuffix(strings.TrimSpace(c.Text), "?")) && !s.Corrected && !s.Reported
 }

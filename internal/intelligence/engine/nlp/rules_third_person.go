@@ -93,6 +93,7 @@ func lowerFirst(text string) string {
 		return text
 	}
 	first, _, _ := strings.Cut(text, " ")
+	first, _, _ = strings.Cut(first, "'")
 	if !commonStart[strings.ToLower(first)] {
 		return text // it may be a name
 	}

@@ -172,7 +172,7 @@ var (
 	asksWhether = regexp.MustCompile(`\b(?:see|check|checked|know|ask|asked|asks|wonder|wondering|find out|sure|confirm|test|look|tell me|say|decide|decided|care|verify|unclear)(?: ,)?$`)
 	uncertain   = regexp.MustCompile(`\b(?:might|maybe|perhaps|possibly|probably|could|not sure|unsure|i doubt|(?:i|we) (?:hope|guess|suppose)|hopefully|would|i'd|we'd|(?:i|we|you|he|she|it|they|that|there|this|who) may)\b`)
 	// past matches what is over.
-	past = regexp.MustCompile(`\b(?:(?:had|was|were|happened) .*(?:last (?:year|month|summer|winter|spring|autumn|fall)|(?:years?|months?|weeks?) ago)|(?:last (?:year|month|summer|winter|spring|autumn|fall)|(?:years?|months?|weeks?) ago) .*\b(?:had|was|were|happened)|used to|in the past|back then|(?:is|are|has|have) (?:gone|stopped|been (?:fixed|repaired|put out))|false alarm|under control|is over|already (?:out|fixed|over)|was fixed|years before)\b`)
+	past = regexp.MustCompile(`\b(?:(?:had|was|were|happened) .*(?:last (?:year|month|summer|winter|spring|autumn|fall)|(?:years?|months?|weeks?) ago)|(?:last (?:year|month|summer|winter|spring|autumn|fall)|(?:years?|months?|weeks?) ago) .*\b(?:had|was|were|happened)|used to|in the past|back then|(?:is|are|has|have) (?:gone|stopped|been (?:fixed|repaired|put out))|false alarm|under control|is over|already (?:out|fixed|over|left|gone)|was fixed|years before)\b`)
 )
 
 // findConditions marks the parts that state a condition or depend on one. A condition governs the parts behind it up to "but", and the part
@@ -285,7 +285,7 @@ func (c *Clause) findCorrections() {
 
 var (
 	correctionInside   = regexp.MustCompile(`^(?:no (?:wait|i|we|sorry)|i mean|i meant|scratch that|or rather|sorry (?:i|we)|actually no)\b`)
-	correctionAnywhere = regexp.MustCompile(`\b(?:no wait|i meant|scratch that|or rather|make that)\b|, (?:no|sorry|i mean),? `)
+	correctionAnywhere = regexp.MustCompile(`\b(?:no wait|i meant|scratch that|or rather|make that)\b|[,.?!;] (?:no|sorry|i mean|wait|actually|rather|make that)[,.]? `)
 )
 
 // ownClause reports whether the part that corrects has a subject and a verb of its own.

@@ -40,7 +40,7 @@ func (c clock) minutes(part string) (n int, ok bool) {
 }
 
 // clockPrepositions stand before a time of day.
-var clockPrepositions = []string{"no later than", "not later than", "at", "by", "before", "until", "till", "around", "about", "exactly", "between", "come", "for"}
+var clockPrepositions = []string{"no later than", "not later than", "at", "by", "before", "until", "till", "around", "about", "exactly", "between", "for"}
 
 // boundaryWords may follow an hour that stands alone. Other words make it a number of something: "at five Elm Street".
 var boundaryWords = wordSet(`and or but so to for if when with on in at by the then that this tomorrow today tonight please thanks thank okay

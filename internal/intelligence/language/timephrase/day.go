@@ -28,7 +28,7 @@ func inDays(n int) day {
 }
 
 // dayPrepositions stand before a day as a time limit.
-var dayPrepositions = []string{"no later than", "not later than", "by", "on", "until", "till", "before", "at", "for", "come", "in time for"}
+var dayPrepositions = []string{"no later than", "not later than", "by", "on", "until", "till", "before", "at", "for", "in time for"}
 
 // day reads a day with its part: "tomorrow morning", "by the end of next week", "on the third of March". behind is set if a clock time was
 // read before, behind which a day needs no preposition.
