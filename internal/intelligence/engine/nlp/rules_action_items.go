@@ -48,7 +48,7 @@ var (
 	thenWill = regexp.MustCompile(`(?i)\b(?:so|and|but|then|,) (?:i|we)(?: will|'ll) (.+)$`)
 	goAhead  = regexp.MustCompile(`(?i)\bgo ahead(?: and)? ?(.*)$`)
 	// smallRequest matches requests that require no action after the call.
-	smallRequest = regexp.MustCompile(`(?i)\b(?:hold on|hold the line|hold please|stay on|one moment|a moment|spell|repeat|confirm your|verify your|tell me|give me your|your (?:name|account number|date of birth|tracking number|order number|postcode)|say that|speak up|hurry|help you|help me|let me (?:look|check|see)|anything else|do for you|can i|which)\b`)
+	smallRequest = regexp.MustCompile(`(?i)\b(?:hold on|hold the line|hold please|stay on|one moment|a moment|spell|repeat|confirm your|verify your|tell me|give me your|your (?:name|account number|date of birth|tracking number|order number|postcode)|say that|speak up|hurry|leave (?:a|your) message|help you|help me|let me (?:look|check|see)|anything else|do for you|can i|which)\b`)
 	nonAction    = regexp.MustCompile(`(?i)^(?:look|check (?:that|this|it|if|whether|for|on)|see|have a look|take a look|understand|help|apologi[sz]e|imagine|hear|ask you|tell you|explain|offer|take (?:it|that|the|this)|do that|wait|not|be |go to another|never|think|speak|get back to you\?|have the|hold|like|love|prefer)\b`)
 )
 
@@ -58,7 +58,7 @@ func promisesOf(lines []line, permits func(rule string) bool) []promise {
 	seen := map[string]bool{}
 	for i, c := range lines {
 		for _, p := range promised(c) {
-			if !permits("todo."+p.rule) || len(out) == 10 || seen[p.text] || wordCount(p.text) < 2 || refused(p, lines[i+1:]) {
+			if !permits("todo."+p.rule) || len(out) == 10 || seen[p.text] || wordCount(p.text) < 2 || refused(p, lines[i+1:]) || answered(p, lines[i+1:]) {
 				continue
 			}
 			seen[p.text] = true
@@ -92,6 +92,35 @@ func refused(p promise, rest []line) bool {
 	}
 	return false
 }
+
+// answered reports whether the other side answers a request at once with an action that says the same or more, which then stands for it.
+func answered(p promise, rest []line) bool {
+	turn := -1
+	for _, c := range rest {
+		if c.turn == p.line.turn {
+			continue
+		}
+		if c.speaker == p.line.speaker || turn >= 0 && c.turn != turn {
+			return false
+		}
+		turn = c.turn
+		if p.asked && (met.MatchString(c.coreText()) || slices.ContainsFunc(promised(c), p.standsFor)) {
+			return true
+		}
+	}
+	return false
+}
+
+// standsFor reports whether an action makes a request superfluous: it names its object and is as definite about the time.
+func (p promise) standsFor(by promise) bool {
+	return !by.asked && by.owner == p.owner && (by.due != "" || p.due == "") && !anaphor.MatchString(by.line.coreText())
+}
+
+// anaphor matches words that only the request explains.
+var anaphor = regexp.MustCompile(`(?i)\b(?:it|that|them|this|these|those|one|so)\b`)
+
+// met matches the answer that a request is fulfilled.
+var met = regexp.MustCompile(`(?i)^(?:it|that|this) (?:is|was|has been) (?:now |already )?(?:blocked|done|sent|closed|booked|ordered|changed|corrected|removed|cancell?ed|moved|fixed|refunded)\b`)
 
 // todoRule finds an action in a clause. Its groups are joined to the action.
 type todoRule struct {
@@ -200,7 +229,7 @@ func (c line) quotedSpan() string {
 // span returns words of a clause as an action with the person changed; it is empty if only a quotation is safe.
 func (c line) span(words string) string {
 	words = farewell.ReplaceAllString(words, "")
-	if c.Negative() || c.Conditional() || c.Correction || !personChanges(words, c.speaker) {
+	if c.Negative() || c.Conditional() || c.Correction || c.Question && !c.Request || !personChanges(words, c.speaker) {
 		return ""
 	}
 	return lowerFirst(thirdPerson(words, c.speaker))
@@ -285,7 +314,7 @@ var (
 	// bygone matches statements about actions that did not happen or are over.
 	bygone = regexp.MustCompile(`(?i)\b(?:was|were|had|supposed to|(?:should|would|could) have (?:been|come|gone|had|sent|got|\w+ed)|yesterday|ago)\b`)
 	// askedLook matches requests that are answered at once.
-	askedLook = regexp.MustCompile(`(?i)^(?:look|check|confirm|verify|see|tell|explain|help|say|repeat|hear|understand|imagine|believe|be|have|get|wait|do that|come in)\b`)
+	askedLook = regexp.MustCompile(`(?i)^(?:look|like|mind|prefer|want|know|remember|think|check|confirm|verify|see|tell|explain|help|say|repeat|hear|understand|imagine|believe|be|have|get|wait|do that|come in)\b`)
 	// callerOrder matches orders of a caller.
 	callerOrder = regexp.MustCompile(`(?i)^(?:(?:and|so|just|now) )*((?:send|take|remove|close|order|call|block|email|deliver) .+)$`)
 )

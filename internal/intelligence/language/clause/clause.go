@@ -140,7 +140,7 @@ func splitRunOn(s string) []string {
 	var out []string
 	at := 0
 	for _, m := range runOn.FindAllStringIndex(s, -1) {
-		if len(strings.Fields(s[at:m[0]])) >= 4 && !endsInConnective(s[:m[0]]) {
+		if len(strings.Fields(s[at:m[0]])) >= 4 && !endsInConnective(s[:m[0]]) && !supposes.MatchString(s[at:m[0]]) {
 			out = append(out, strings.TrimSpace(s[at:m[0]]))
 			at = m[0]
 		}
@@ -148,11 +148,20 @@ func splitRunOn(s string) []string {
 	return append(out, strings.TrimSpace(s[at:]))
 }
 
+// about matches a that which is no conjunction.
+var about = regexp.MustCompile(`(?i)\b(?:about|for|like|of|is|do|with) that $`)
+
+// supposes matches a condition, which stays with what depends on it.
+var supposes = regexp.MustCompile(`(?i)\b(?:if|unless|in case|provided|otherwise|suppose|assuming)\b`)
+
 // endsInConnective reports whether the last word of a text binds it to the next, such as "and".
 func endsInConnective(s string) bool {
+	if about.MatchString(s) {
+		return false
+	}
 	last := s[strings.LastIndexByte(strings.TrimSpace(s), ' ')+1:]
 	switch strings.TrimSpace(strings.ToLower(last)) {
-	case "and", "or", "that", "so", "if", "because", "then", "when", "but", "of", "to", "the", "unless", "whether":
+	case "and", "or", "that", "so", "if", "because", "then", "when", "but", "of", "to", "the", "unless", "whether", "you", "can", "could", "would", "not", "never", "nobody":
 		return true
 	}
 	return false
@@ -225,7 +234,7 @@ func (c Clause) Reserved() bool {
 // Statement reports whether a clause is one statement with a subject and a finite verb at its beginning, and without reserve. Only such a
 // clause may be put into the third person; every other one is quoted.
 func (c Clause) Statement() bool {
-	if c.Reserved() || len(c.words) > 32 || len(c.parts) == 0 {
+	if c.Reserved() || len(c.words) > 32 || len(c.parts) == 0 || len(c.parts) > 1 && c.runs() {
 		return false
 	}
 	at := 0

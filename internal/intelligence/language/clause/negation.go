@@ -121,11 +121,11 @@ func (c Clause) deniesNoun(at, denial int) bool {
 // speech matches verbs by which somebody other than the speaker says what follows.
 var speech = regexp.MustCompile(`^(?:said|says|say|told|tells|tell|asked|asks|promised|promises|claimed|claims|thinks|heard|mentioned|wrote|announced|assured|warned|suggested|reportedly|apparently)$`)
 
-// reported reports whether a word stands behind the verb of somebody else's speech, up to "but".
+// reported reports whether a word stands behind the verb of somebody else's speech, up to "but", a condition, or a part about the speaker.
 func (c Clause) reported(at int) bool {
 	for i := min(at, len(c.words)) - 1; i > 0; i-- {
 		switch w := c.at(i); {
-		case w == "but":
+		case w == "but" || c.speakerReturns(i+1):
 			return false
 		case speech.MatchString(w):
 			if first := c.speakerBefore(i); first != "i" && first != "we" {
@@ -134,6 +134,15 @@ func (c Clause) reported(at int) bool {
 		}
 	}
 	return false
+}
+
+// speakerReturns reports whether a part about the speaker, or a condition, begins at a word.
+func (c Clause) speakerReturns(at int) bool {
+	w := c.at(at)
+	if !firstPerson[w] && w != "if" && w != "unless" {
+		return false
+	}
+	return slices.ContainsFunc(c.parts, func(p part) bool { return p.from == at && at > 0 && !speech.MatchString(c.at(at-1)) })
 }
 
 // speakerBefore returns the subject of a verb: the nearest pronoun or noun before it. It is empty at the beginning of a clause.

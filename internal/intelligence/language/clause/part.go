@@ -75,7 +75,7 @@ func (c *Clause) split() {
 			from = at
 		}
 	}
-	runs := len(c.words) >= 12 && !strings.ContainsAny(c.Text, ",;:–—")
+	runs := c.runs()
 	for i := range c.words {
 		switch w := c.at(i); {
 		case signs[w]:
@@ -93,6 +93,9 @@ func (c *Clause) split() {
 		c.parts[i].list = !c.own(c.parts[i])
 	}
 }
+
+// runs reports whether a clause may hold several sentences, as recognised speech without punctuation does.
+func (c *Clause) runs() bool { return len(c.words) >= 12 && !strings.ContainsAny(c.Text, ",;:–—") }
 
 // mainClause reports whether the clause that depends on a condition begins at a word: "if it fails again I will …".
 func (c *Clause) mainClause(from, at int) bool {
@@ -165,7 +168,7 @@ var (
 	// conditionStart matches the beginning of a part that states a condition.
 	conditionStart = regexp.MustCompile(`^(?:only |but |and |so |or |then |also |please )*(?:if|unless|providing|provided|assuming|suppose|supposing|otherwise|or else|in case|as long as|in the event|depending|in that case|had (?:i|we|you|he|she|it|they)|were (?:i|it|you|we)|should (?:you|it|he|she|they|that|this|anything|the|there)|on condition|on the condition)\b`)
 	// conditionInside matches a condition that no comma separates.
-	conditionInside = regexp.MustCompile(`\b(?:in case|as long as|provided|providing|on condition|depending on|only when|assuming|subject to)\b`)
+	conditionInside = regexp.MustCompile(`\b(?:in case|as long as|provided|providing|on condition|depending on|imagine|pretend|let's say|hypothetically|only when|assuming|subject to)\b`)
 	// politeness matches conditions that are none, and indirect questions.
 	politeness = regexp.MustCompile(`^(?:and |but |even )*(?:even if|if (?:possible|at all possible|you (?:can|could|would|please|don't mind|do not mind|will)|that is (?:ok|okay|all right|alright|fine)|that's (?:ok|okay|all right|alright|fine)|it is not too much|i may|i remember)\b)`)
 	// asksWhether matches words before an indirect question.
@@ -198,7 +201,8 @@ func (c *Clause) findConditions() {
 		case conditionInside.MatchString(said):
 			p.condition = true
 		}
-		p.conditional = p.conditional || p.condition || governed
+		alternative := c.at(p.from) == "or" && subjects[c.at(p.from+1)] // "or I will leave"
+		p.conditional = p.conditional || p.condition || governed || alternative
 	}
 }
 
