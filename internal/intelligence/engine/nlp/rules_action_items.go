@@ -72,56 +72,6 @@ func promisesOf(lines []line, permits func(rule string) bool) []promise {
 	return out
 }
 
-// refusal matches the refusal of a request, declined that of an offer or a promise.
-var (
-	refusal  = regexp.MustCompile(`(?i)^(?:no\b|nope|unfortunately|(?:i'm|i am) (?:afraid|sorry),? (?:i|we|that|but|no)|sorry,? (?:i|we|that|but|no)|(?:i|we) (?:can't|cannot|don't|do not|won't))`)
-	declined = regexp.MustCompile(`(?i)^(?:no(?: thanks| thank you|,| need|\.)|please (?:don't|do not)|don't|that (?:is not|isn't|won't be) necessary)`)
-)
-
-// refused reports whether the first clause of the other side behind a promise refuses it.
-func refused(p promise, rest []line) bool {
-	for _, c := range rest {
-		if c.speaker == p.line.speaker {
-			if c.turn != p.line.turn {
-				return false
-			}
-			continue
-		}
-		text := strings.TrimSpace(c.Text)
-		return p.asked && refusal.MatchString(text) && !strings.HasPrefix(strings.ToLower(text), "no problem") || p.offer && declined.MatchString(text)
-	}
-	return false
-}
-
-// answered reports whether the other side answers a request at once with an action that says the same or more, which then stands for it.
-func answered(p promise, rest []line) bool {
-	turn := -1
-	for _, c := range rest {
-		if c.turn == p.line.turn {
-			continue
-		}
-		if c.speaker == p.line.speaker || turn >= 0 && c.turn != turn {
-			return false
-		}
-		turn = c.turn
-		if p.asked && (met.MatchString(c.coreText()) || slices.ContainsFunc(promised(c), p.standsFor)) {
-			return true
-		}
-	}
-	return false
-}
-
-// standsFor reports whether an action makes a request superfluous: it names its object and is as definite about the time.
-func (p promise) standsFor(by promise) bool {
-	return !by.asked && by.owner == p.owner && (by.due != "" || p.due == "") && !anaphor.MatchString(by.line.coreText())
-}
-
-// anaphor matches words that only the request explains.
-var anaphor = regexp.MustCompile(`(?i)\b(?:it|that|them|this|these|those|one|so)\b`)
-
-// met matches the answer that a request is fulfilled.
-var met = regexp.MustCompile(`(?i)^(?:it|that|this) (?:is|was|has been) (?:now |already )?(?:blocked|done|sent|closed|booked|ordered|changed|corrected|removed|cancell?ed|moved|fixed|refunded)\b`)
-
 // todoRule finds an action in a clause. Its groups are joined to the action.
 type todoRule struct {
 	name   string
@@ -392,53 +342,4 @@ func (p promise) item() transcript.ActionItem {
 		item.Due = &p.due
 	}
 	return item
-}
-
-var (
-	handedOver    = regexp.MustCompile(`(?i)\b(?:transferring you|transfer you|put you through|putting you through|connect you (?:to|with)|connecting you|hand you over|get my (?:manager|supervisor))\b`)
-	problemSolved = regexp.MustCompile(`(?i)\b(?:it works|works now|working now|that worked|that fixed it|it is (?:green|on|open|done|fixed) now|it's (?:working|fixed|back) now|problem solved|that solves|got it working|i am in|i'm in|that did it|much better|that helps)\b`)
-	thanksWord    = regexp.MustCompile(`(?i)\b(?:thank you|thanks|perfect|great|wonderful|excellent|lovely|brilliant|fantastic)\b`)
-	leftOpen      = regexp.MustCompile(`(?i)\b(?:another company|cancel my (?:account|contract)|not acceptable|unacceptable|speak to (?:your|a) (?:manager|supervisor)|cannot help|can't help|not possible|nothing (?:i|we) can do|still (?:not|does not|doesn't)|i will complain|waste of time)\b`)
-	leaveWord     = regexp.MustCompile(`(?i)\b(?:leave (?:a|your) message|after the (?:tone|beep)|voice ?mail)\b`)
-)
-
-// outcomeOf returns how the call ended; "" if that is not clear.
-func outcomeOf(lines []line, promises []promise) transcript.Outcome {
-	var transferred, fixed, open, voicemail, thanked, pending bool
-	for i, c := range lines {
-		late := i >= len(lines)/2
-		transferred = transferred || c.speaker != transcript.Caller && c.states(handedOver)
-		voicemail = voicemail || c.states(leaveWord)
-		open = open || c.speaker == transcript.Caller && c.states(leftOpen)
-		fixed = fixed || late && c.states(problemSolved)
-		thanked = thanked || late && c.speaker == transcript.Caller && c.states(thanksWord)
-	}
-	for _, p := range promises {
-		pending = pending || !p.done
-	}
-	switch {
-	case voicemail && len(lines) < 8:
-		return transcript.Voicemail
-	case transferred:
-		return transcript.Transferred
-	case fixed && !open:
-		return transcript.Resolved
-	case pending:
-		return transcript.FollowUp
-	case open:
-		return transcript.Unresolved
-	case thanked || len(promises) > 0 || len(lines) > 4:
-		return transcript.Resolved // questions were answered and nothing is left to do
-	}
-	return ""
-}
-
-// states reports whether a clause asserts words that match, other than in somebody else's speech.
-func (c line) states(find *regexp.Regexp) bool {
-	for _, m := range find.FindAllStringIndex(c.Text, -1) {
-		if s := c.At(m[0]); s.Asserted() && !s.Reported {
-			return true
-		}
-	}
-	return false
 }
