@@ -123,10 +123,15 @@ func (s *Server) status(ctx context.Context, _ json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	unreachable, err := s.Platform.trunks.UnreachableExtensions(ctx)
+	if err != nil {
+		return nil, err
+	}
 	silent, err := s.Platform.smsCarriers.FailingCarriers(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return map[string]any{"version": config.Version, "without_emergency": without, "sms_carriers": silent, "http": s.HTTPAddr(),
+	return map[string]any{"version": config.Version, "without_emergency": without, "sms_carriers": silent,
+		"unreachable_extensions": unreachable, "http": s.HTTPAddr(),
 		"sip": s.SIPAddr(), "calls": stats.Active, "calls_total": stats.Started}, nil
 }
