@@ -49,6 +49,7 @@ var beside = map[string][]string{
 	"identity/signin":          {"auth", "org", "user"},
 	"identity/user":            {"org"},
 	"sandbox/testparty":        {"sandbox", "softphone"},
+	"telephony/call":           {"number"},
 	"telephony/directory":      {"device", "number", "pbx", "trunk", "trunkreg"},
 	"telephony/pbx":            {"call", "number", "trunk"},
 	"telephony/provisioning":   {"device"},

@@ -114,6 +114,7 @@ func (d *doctor) running(ctx context.Context) bool {
 		Version, HTTP, SIP string
 		Calls              int
 		Without            []trunk.OrgWithoutEmergencyCalls `json:"without_emergency"`
+		Unreachable        []trunk.UnreachableExtension     `json:"unreachable_extensions"`
 		Silent             []smscarrier.FailingCarrier      `json:"sms_carriers"`
 		Unspoken           []flow.Unspoken                  `json:"unspoken"`
 	}
@@ -123,6 +124,7 @@ func (d *doctor) running(ctx context.Context) bool {
 	}
 	d.ok("soniq %s runs on it: http %s, sip %s, %d call(s) in progress", s.Version, s.HTTP, s.SIP, s.Calls)
 	d.emergency(s.Without)
+	d.extensions(s.Unreachable)
 	d.carriers(s.Silent)
 	d.unspoken(s.Unspoken)
 	return true
@@ -230,12 +232,15 @@ func (d *doctor) database(ctx context.Context, running bool) {
 	d.ok("%s answers in %s, %d migration(s) pending", x.Name(), time.Since(start).Round(time.Millisecond), len(pending))
 	if len(pending) == 0 && !running {
 		b := bus.New()
-		without, err := trunk.New(trunk.Config{DB: x, Orgs: org.New(x, b, time.Now), Bus: b}).OrgsWithoutEmergencyCalls(ctx)
-		if err != nil {
+		trunks := trunk.New(trunk.Config{DB: x, Orgs: org.New(x, b, time.Now), Bus: b})
+		without, err := trunks.OrgsWithoutEmergencyCalls(ctx)
+		unreachable, other := trunks.UnreachableExtensions(ctx)
+		if err = errors.Join(err, other); err != nil {
 			d.bad(err.Error(), "check the rights of the database user")
 			return
 		}
 		d.emergency(without)
+		d.extensions(unreachable)
 		d.recordings(ctx, org.New(x, b, time.Now))
 		unspoken, err := flow.UnspokenTexts(ctx, x.Read(ctx), org.New(x, b, time.Now), d.canSpeak)
 		if err != nil {
@@ -268,27 +273,6 @@ func (d *doctor) recordings(ctx context.Context, orgs *org.Service) {
 
 // maxNamed is the number of organisations or carriers that are listed one by one.
 const maxNamed = 10
-
-// emergency prints the organisations whose phones cannot make emergency calls. The operator can then add a trunk before
-// such a call is needed.
-func (d *doctor) emergency(without []trunk.OrgWithoutEmergencyCalls) {
-	d.title("emergency calls")
-	if len(without) == 0 {
-		d.ok("every organisation has a trunk that takes them")
-	}
-	for i, o := range without {
-		if i == maxNamed {
-			d.hint(fmt.Sprintf("and %d more organisations", len(without)-i), "GET /organization tells each emergency_calling")
-			break
-		}
-		known := "; nobody has acknowledged that, so no other calls go out either"
-		if o.Acknowledged {
-			known = "; an administrator has acknowledged that"
-		}
-		d.hint(fmt.Sprintf("phones of %q (%s) cannot call for help%s", o.Name, o.ID, known),
-			"give it a trunk with emergency_capable whose carrier routes emergency calls, and say so on every phone until then")
-	}
-}
 
 // carriers prints the SMS carriers that accept no messages.
 func (d *doctor) carriers(silent []smscarrier.FailingCarrier) {

@@ -124,6 +124,10 @@ func (s *Server) status(ctx context.Context, _ json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	unreachable, err := s.Platform.trunks.UnreachableExtensions(ctx)
+	if err != nil {
+		return nil, err
+	}
 	silent, err := s.Platform.smsCarriers.FailingCarriers(ctx)
 	if err != nil {
 		return nil, err
@@ -134,6 +138,7 @@ func (s *Server) status(ctx context.Context, _ json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string]any{"version": config.Version, "without_emergency": without, "sms_carriers": silent, "unspoken": unspoken, "http": s.HTTPAddr(),
+	return map[string]any{"version": config.Version, "without_emergency": without, "sms_carriers": silent, "unspoken": unspoken,
+		"unreachable_extensions": unreachable, "http": s.HTTPAddr(),
 		"sip": s.SIPAddr(), "calls": stats.Active, "calls_total": stats.Started}, nil
 }
