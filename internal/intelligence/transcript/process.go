@@ -233,12 +233,16 @@ func (s *Service) writeNote(ctx context.Context, j job.Job, c callFacts, t Trans
 	}
 	conv := Conversation{CallID: c.CallID, Direction: string(c.Direction), StartedAt: c.StartedAt.Time, Language: t.Language,
 		Turns: turnsOf(t.Segments)}
-	writer := s.writerOf(t.Language)
+	language := t.Language
+	if t.Error != nil { // words of an earlier attempt, whose language is not stored
+		language = ""
+	}
+	writer := s.writerOf(language)
 	if writer == nil {
 		return Note{Stats: talkStatsOf(t.Segments)}, Skipped, nil
 	}
 	n, err := writer.Summarise(ctx, conv)
-	if err != nil && s.Fallback != nil && CheckLanguage(s.Fallback, t.Language) == nil {
+	if err != nil && s.Fallback != nil && CheckLanguage(s.Fallback, language) == nil {
 		s.Log.Warn("writer failed, the builtin one writes", "call", c.CallID, "err", err)
 		n, err = s.Fallback.Summarise(ctx, conv)
 	}
