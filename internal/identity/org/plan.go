@@ -2,7 +2,6 @@ package org
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -84,9 +83,11 @@ func DefaultPlans() Plans {
 // ReadPlans reads the operator's plans from a JSON object.
 func ReadPlans(r io.Reader) (Plans, error) {
 	var p Plans
-	d := json.NewDecoder(r)
-	d.DisallowUnknownFields()
-	if err := d.Decode(&p); err != nil {
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return p, err
+	}
+	if err := op.DecodeStrict(text, &p); err != nil {
 		return p, err
 	}
 	if len(p.Plans) == 0 {

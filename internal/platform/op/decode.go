@@ -34,8 +34,8 @@ func strictFormat() huma.Format {
 	return f
 }
 
-// bodyViolations returns the violations of faults.
-func bodyViolations(faults []strictjson.Fault) []Violation {
+// Violations returns the violations of faults.
+func Violations(faults []strictjson.Fault) []Violation {
 	all := make([]Violation, len(faults))
 	for i, f := range faults {
 		all[i] = Field(f.Field, f.Code, f.Message)
@@ -54,13 +54,13 @@ func DecodeStrict(body []byte, to any) error {
 		return Fail("malformed_json", "the body is no JSON")
 	}
 	if faults := strictjson.Check(body); len(faults) > 0 {
-		return wrongBody("malformed_json", bodyViolations(faults))
+		return wrongBody("malformed_json", Violations(faults))
 	}
 	if !bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) {
 		return Invalid(Field("body", "invalid_type", "must be an object"))
 	}
 	if faults := strictjson.Members(body, to); len(faults) > 0 {
-		return wrongBody("unknown_field", bodyViolations(faults))
+		return wrongBody("unknown_field", Violations(faults))
 	}
 	if err := json.Unmarshal(body, to); err != nil {
 		return Invalid(wrongType("", err))

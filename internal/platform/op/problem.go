@@ -137,7 +137,7 @@ func violations(errs []error) (fields []Violation, code string) {
 	code = "validation_failed"
 	for _, err := range errs {
 		if faults := faultsOf(err); len(faults) > 0 {
-			fields, code = append(fields, bodyViolations(faults)...), "malformed_json"
+			fields, code = append(fields, Violations(faults)...), "malformed_json"
 			continue
 		}
 		v, kind := violation(err)
