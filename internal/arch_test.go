@@ -42,7 +42,7 @@ var beside = map[string][]string{
 	"platform/event":           {"access", "bus", "clock", "db"},
 	"platform/job":             {"bus", "clock", "db"},
 	"platform/mail":            {"clock", "db"},
-	"platform/op":              {"access", "clock", "db", "limit"},
+	"platform/op":              {"access", "clock", "db", "limit", "strictjson"},
 	"platform/visibility":      {"access", "db"},
 	"identity/auth":            {"org"},
 	"identity/partner":         {"auth", "org", "user"},

@@ -1,6 +1,7 @@
 package op
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -88,6 +89,10 @@ func (c *Pipeline) prepare(h huma.Context, o Operation) (context.Context, *Error
 		if p, known := access.From(ctx); known && err.Code == "insufficient_scope" && c.OnMissingScope != nil {
 			c.OnMissingScope(ctx, p)
 		}
+		return ctx, err
+	}
+	r, _ := unwrap(h)
+	if err := cmp.Or(checkPath(r.URL.Path), checkCharset(h.Header("Content-Type"))); err != nil {
 		return ctx, err
 	}
 	bound, err := normalizeQuery(h)
