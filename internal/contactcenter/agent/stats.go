@@ -95,16 +95,20 @@ func (s *Service) statsOf(ctx context.Context, q db.Querier, org string, ids []s
 	return all, nil
 }
 
+// countAnswered counts the calls that agents served, and their own seconds of them. A call that several served counts
+// for each. A call in progress counts as answered; its seconds count once the agent has left it.
 func countAnswered(ctx context.Context, q db.Querier, org string, ids []string, since, until db.Time, all map[string]*Stats) error {
 	view, err := visibility.From(ctx, q)
 	if err != nil {
 		return err
 	}
-	const text = `SELECT agent_id, COUNT(*), COALESCE(SUM(talk_seconds), 0), COALESCE(SUM(hold_seconds), 0) FROM calls
-		WHERE org_id = $1 AND answered_at IS NOT NULL`
-	f := inUsers(view.Narrow(db.Where(text, org), "id"), "agent_id", ids).Between("started_at", since, until)
+	const text = `SELECT l.user_id, COUNT(DISTINCT c.id), COALESCE(SUM(l.talk_seconds), 0), COALESCE(SUM(l.hold_seconds), 0) FROM calls c
+		JOIN legs l ON l.org_id = c.org_id AND l.call_id = c.id
+		WHERE c.org_id = $1 AND c.answered_at IS NOT NULL AND (l.talk_seconds IS NOT NULL
+			OR l.ended_at IS NULL AND l.answered_at IS NOT NULL AND (l.role = 'agent' OR l.role = 'caller' AND c.source = 'callback'))`
+	f := inUsers(view.Narrow(db.Where(text, org), "c.id"), "l.user_id", ids).Between("c.started_at", since, until)
 	statement, args := f.SQL()
-	return forEachRow(ctx, q, "count calls of agents", statement+` GROUP BY agent_id`, args, func(scan func(...any) error) error {
+	return forEachRow(ctx, q, "count calls of agents", statement+` GROUP BY l.user_id`, args, func(scan func(...any) error) error {
 		var id string
 		var n, talk, hold int
 		err := scan(&id, &n, &talk, &hold)

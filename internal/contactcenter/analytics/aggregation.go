@@ -128,7 +128,11 @@ func (q callQuery) filterCalls(f *db.Filter) *db.Filter {
 	since, until := q.times()
 	q.view.Narrow(f, "calls.id").Between("calls.started_at", since, until)
 	for _, d := range dimensions {
-		if key, ok := q.filters[d]; ok {
+		key, ok := q.filters[d]
+		switch {
+		case ok && d == ByAgent:
+			f.And(agentCondition, key)
+		case ok:
 			f.Equal("calls."+columnOf[d], key)
 		}
 	}
