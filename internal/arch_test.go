@@ -60,6 +60,7 @@ var beside = map[string][]string{
 	"intelligence/engine":      {"memory", "transcript", "voiceagent"},
 	"intelligence/transcript":  {"memory"},
 	"customer/crm":             {"contact"},
+	"contactcenter/analytics":  {"queue"},
 	"contactcenter/phonestate": {"agent"},
 	"contactcenter/queue":      {"agent"},
 	"contactcenter/routing":    {"agent", "flow", "queue"},

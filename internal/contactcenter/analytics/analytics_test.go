@@ -115,7 +115,7 @@ func TestAgents_TransferredCallCountsForEach(t *testing.T) {
 		o.add(pastCall{at: now.Add(-time.Hour), direction: "inbound", agent: "usr_2", answered: true, other: "+12025550001", talk: 20})
 		o.exec(`UPDATE calls SET talk_seconds = 30 WHERE org_id = 'org_a'`)
 		o.addShare("usr_1", 10)
-		o.restart() // counts the call
+		o.restart()                                               // counts the call
 		for _, from := range []string{"", "&direction=inbound"} { // from counts and from records
 			a := o.get("/analytics/agents?since=2026-11-01" + from)
 			first, second := a.At("data.0.talk_seconds"), a.At("data.1.talk_seconds")
