@@ -61,6 +61,7 @@ var beside = map[string][]string{
 	"intelligence/engine":      {"language", "memory", "transcript", "voiceagent"},
 	"intelligence/transcript":  {"language", "memory"},
 	"customer/crm":             {"contact"},
+	"contactcenter/analytics":  {"queue"},
 	"contactcenter/phonestate": {"agent"},
 	"contactcenter/queue":      {"agent"},
 	"contactcenter/routing":    {"agent", "flow", "queue"},

@@ -69,7 +69,7 @@ type Caller interface {
 	PlayStream(ctx context.Context, feed *media.InjectedAudio) (Playback, error)
 	// Listen returns the caller's audio, mono at 8 kHz.
 	Listen(ctx context.Context) (pcm <-chan []int16, stop func(), err error)
-	// KeyPressed signals pressed keys, which TakeKey returns.
+	// KeyPressed returns a channel that is closed while TakeKey has a key to return.
 	KeyPressed() <-chan struct{}
 	TakeKey() (rune, bool)
 	// AddEntry adds an entry to the call's timeline.

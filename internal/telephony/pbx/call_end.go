@@ -9,6 +9,7 @@ import (
 	"soniq/internal/protocol/sip"
 	"soniq/internal/telephony/call"
 	"soniq/internal/telephony/pbx/cause"
+	"soniq/internal/telephony/pbx/worktime"
 )
 
 // callOutcome is the end of a call.
@@ -77,6 +78,9 @@ func (c *liveCall) continueWithRest(ctx context.Context) {
 // finish writes the call's record and frees its resources. Failed writes stay in the write queue.
 func (c *liveCall) finish(ctx context.Context) {
 	now := c.sw.now()
+	if c.interruption == nil {
+		c.work.Advance(now, worktime.None, nil)
+	}
 	if !c.heldSince.IsZero() {
 		c.hold += now.Sub(c.heldSince)
 		c.heldSince = time.Time{}

@@ -66,7 +66,7 @@ type Place struct {
 }
 
 func newScriptedCall(ctx context.Context, c *liveCall, l *leg) *ScriptedCall {
-	v := &ScriptedCall{c: c, leg: l, keys: keybuffer.New(), done: make(chan struct{}), place: Place{Stage: "routing"}}
+	v := &ScriptedCall{c: c, leg: l, done: make(chan struct{}), place: Place{Stage: "routing"}}
 	v.ctx, v.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	v.info = Info{Org: c.new.Org, CallID: c.id, Direction: string(c.new.Direction), From: c.new.From, FromName: c.new.FromName,
 		To:       c.new.To,
