@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"slices"
@@ -66,7 +67,8 @@ func (n *node) looks(t *testing.T, times int) {
 // expire ends the lease of a node.
 func (n *node) expire(t *testing.T) {
 	t.Helper()
-	if err := n.exec(t.Context(), `UPDATE nodes SET lease_until = 0 WHERE id = $1`, n.Node); err != nil {
+	if err := n.exec(t.Context(), `UPDATE nodes SET lease_until = lease_until - $2 WHERE id = $1`, n.Node,
+		(lease + time.Second).Microseconds()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -111,17 +113,23 @@ func TestJoin_WaitsForClosing(t *testing.T) {
 	a, b := all[0], all[1]
 	a.expire(t)
 	b.looks(t, 2)
+	if len(b.lost) != 1 {
+		t.Fatal("the node is not lost")
+	}
 	joined := make(chan error, 1)
 	err := b.lost[0].Guard(t.Context(), func(context.Context, db.Querier) error {
 		go func() { joined <- a.Join(context.Background()) }()
 		select {
 		case err := <-joined:
-			t.Errorf("joined while a call was closed: %v", err)
+			return fmt.Errorf("joined while a call was closed: %w", err)
 		case <-time.After(100 * time.Millisecond):
+			return nil
 		}
-		return nil
 	})
-	if err := errors.Join(err, <-joined); err != nil {
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := <-joined; err != nil {
 		t.Fatal(err)
 	}
 }
