@@ -39,6 +39,7 @@ var beside = map[string][]string{
 	"cli/remote":               {"command"},
 	"server":                   {"datadir", "gctuning", "httplimit"},
 	"platform/audit":           {"access", "db", "op"},
+	"platform/cluster":         {"bus", "db"},
 	"platform/event":           {"access", "bus", "clock", "db"},
 	"platform/job":             {"bus", "clock", "db"},
 	"platform/mail":            {"clock", "db"},

@@ -5,8 +5,10 @@ import (
 	"database/sql/driver"
 	"errors"
 	"io"
+	"io/fs"
 	"net"
 	"net/url"
+	"os"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -46,8 +48,10 @@ func IsUnavailable(err error) bool {
 	if errors.As(err, &marked) {
 		return true
 	}
-	var elsewhere *url.Error // an error of an HTTP client
-	if errors.As(err, &elsewhere) {
+	var client *url.Error // an error of an HTTP client
+	var file *fs.PathError
+	var link *os.LinkError
+	if errors.As(err, &client) || errors.As(err, &file) || errors.As(err, &link) {
 		return false
 	}
 	var network net.Error

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -337,6 +338,10 @@ func (c *Pipeline) toError(ctx context.Context, o Operation, err error) *Error {
 	}
 	if errors.Is(ctx.Err(), context.Canceled) { // the client has disconnected
 		c.Log.Info("client went away", "operation", o.ID, "request", RequestID(ctx), "org", access.Org(ctx), "err", err)
+		return Unexpected(err)
+	}
+	if errors.Is(err, fs.ErrNotExist) { // a file of another node
+		c.Log.Warn("a file is not at this server", "operation", o.ID, "request", RequestID(ctx), "org", access.Org(ctx), "err", err)
 		return Unexpected(err)
 	}
 	c.Log.Error("operation failed", "operation", o.ID, "request", RequestID(ctx), "org", access.Org(ctx), "err", err)

@@ -48,7 +48,8 @@ type registerRequest struct {
 	client         netip.AddrPort // the phone: behind an edge as the edge saw it
 	viaProxy       bool
 	conn           *transport.Conn
-	outbound       bool // the phone supports outbound flows (RFC 5626)
+	node           string // Config.Node
+	outbound       bool   // the phone supports outbound flows (RFC 5626)
 }
 
 // handleRegister hands a REGISTER to a goroutine that may query the database.
@@ -62,6 +63,7 @@ func (s *shard) handleRegister(m *received) {
 		user: to.User, from: from.User, callID: m.CallID, cseq: m.CSeq,
 		contacts: m.List(sipmsg.FieldContact), expires: m.Get(sipmsg.FieldExpires), path: m.List(sipmsg.FieldPath),
 		userAgent: m.Get(sipmsg.FieldUserAgent), authorizations: m.Authorizations(), source: m.flow.Addr, client: m.flow.Source(), conn: m.flow.Conn,
+		node:     s.srv.config.Node,
 		outbound: m.HasOptionTag(sipmsg.FieldSupported, "outbound") || m.HasOptionTag(sipmsg.FieldRequire, "outbound"),
 	}
 	r.uri, _ = sipmsg.ParseURI(m.URI)
@@ -135,7 +137,7 @@ func (s *Server) updateBindings(ctx context.Context, account string, r *register
 	}
 	now := s.config.Now()
 	live := slices.DeleteFunc(slices.Clone(all), func(b Binding) bool {
-		return !b.Expires.After(now) || !s.Reachable(b) // RFC 5626 §6: a closed flow removes its binding
+		return !b.Expires.After(now) || s.hasLostFlow(b) // RFC 5626 §6: a closed flow removes its binding
 	})
 	if len(r.contacts) == 0 { // a query
 		return 200, bindingFields(live, r, now), nil
@@ -153,7 +155,7 @@ func (s *Server) updateBindings(ctx context.Context, account string, r *register
 	if err := s.config.Bindings.Save(ctx, account, next); err != nil {
 		return 0, "", fmt.Errorf("save bindings of %s: %w", account, err)
 	}
-	s.natKeepalives.replace(all, next)
+	s.natKeepalives.replace(all, s.ownBindings(next))
 	s.notePhone(r, account, next)
 	return 200, bindingFields(next, r, now), nil
 }
@@ -179,7 +181,7 @@ func (s *Server) RestoreRegistrations(all []Binding) {
 			s.guard.SetPhone(b.Source, u.User, b.Account, b.Expires.Sub(s.startedAt), now)
 		}
 	}
-	s.natKeepalives.replace(nil, all)
+	s.natKeepalives.replace(nil, s.ownBindings(all))
 }
 
 // contactChange is one Contact value of a REGISTER.
@@ -273,7 +275,7 @@ func (r *registerRequest) newBinding(value string, now time.Time) (Binding, int,
 	}
 	b := Binding{
 		Contact: u.String(), Source: r.source, Transport: sipmsg.UDP, Path: r.pathURIs(),
-		CallID: r.callID, CSeq: r.cseq, UserAgent: r.userAgent, Priority: 1000,
+		Node: r.node, CallID: r.callID, CSeq: r.cseq, UserAgent: r.userAgent, Priority: 1000,
 		Expires: now.Add(time.Duration(min(seconds, maxExpires)) * time.Second), Registered: now,
 	}
 	if r.conn != nil {

@@ -73,6 +73,9 @@ func (c *liveCall) refuse(ctx context.Context, r *Refusal) {
 		return
 	}
 	c.begin(ctx)
+	if r.Elsewhere {
+		c.addEntry("ring.skipped", nil, detail{"reason": r.Reason, "phrase": r.Phrase})
+	}
 	wait := time.Duration(0)
 	if r.Limit != nil && r.Status == 503 {
 		wait = retryAfter
