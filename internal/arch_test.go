@@ -37,7 +37,7 @@ var limited = map[string][]string{
 var beside = map[string][]string{
 	"cli":                      {"command", "demo", "mcpbridge", "remote"},
 	"cli/remote":               {"command"},
-	"server":                   {"datadir", "gctuning", "httplimit"},
+	"server":                   {"datadir", "gctuning", "httplimit", "installation"},
 	"platform/audit":           {"access", "db", "op"},
 	"platform/cluster":         {"bus", "db"},
 	"platform/event":           {"access", "bus", "clock", "db"},
@@ -68,8 +68,10 @@ var beside = map[string][]string{
 	"contactcenter/routing":    {"agent", "flow", "queue"},
 }
 
-// embedding lists the files of the CLI that run a server in their own process. All other commands use the public API or the control socket.
-var embedding = []string{"internal/cli/serve.go", "internal/cli/admin.go", "internal/cli/demo/demo.go"}
+// embedding lists the files of the CLI that run a server in their own process, or open a data folder that no server uses. All other commands use
+// the public API or the control socket.
+var embedding = []string{"internal/cli/serve.go", "internal/cli/admin.go", "internal/cli/demo/demo.go", "internal/cli/migrate.go",
+	"internal/cli/doctor_database.go"}
 
 // A site is a package's place in the tree: its wing, and its name inside the wing. Sub-packages count as part of their package.
 type site struct{ wing, name string }

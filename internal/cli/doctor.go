@@ -21,13 +21,10 @@ import (
 	"soniq/internal/config"
 	"soniq/internal/contactcenter/flow"
 	"soniq/internal/control"
-	"soniq/internal/identity/org"
 	"soniq/internal/intelligence/engine/speech"
 	"soniq/internal/intelligence/speechmodel"
 	"soniq/internal/intelligence/transcript"
 	"soniq/internal/messaging/smscarrier"
-	"soniq/internal/platform/bus"
-	"soniq/internal/platform/db"
 	"soniq/internal/telephony/trunk"
 )
 
@@ -204,70 +201,6 @@ func existing(folder string) string {
 			return folder
 		}
 		folder = filepath.Dir(folder)
-	}
-}
-
-func (d *doctor) database(ctx context.Context, running bool) {
-	d.title("database")
-	if _, err := os.Stat(filepath.Join(d.config.Data, "soniq.db")); !d.config.IsPostgres() && errors.Is(err, os.ErrNotExist) {
-		d.ok("SQLite will be made at the first start")
-		return
-	}
-	if running && !d.config.IsPostgres() {
-		d.ok("SQLite is in use by the running soniq")
-		return
-	}
-	start := time.Now()
-	x, err := db.Open(ctx, d.config.DatabaseURL())
-	if err != nil {
-		d.bad(err.Error(), "check --db and that the server runs")
-		return
-	}
-	defer x.Close()
-	pending, err := x.Pending(ctx)
-	if err != nil {
-		d.bad(err.Error(), "check the rights of the database user")
-		return
-	}
-	d.ok("%s answers in %s, %d migration(s) pending", x.Name(), time.Since(start).Round(time.Millisecond), len(pending))
-	if len(pending) == 0 && !running {
-		b := bus.New()
-		trunks := trunk.New(trunk.Config{DB: x, Orgs: org.New(x, b, time.Now), Bus: b})
-		without, err := trunks.OrgsWithoutEmergencyCalls(ctx)
-		unreachable, other := trunks.UnreachableExtensions(ctx)
-		if err = errors.Join(err, other); err != nil {
-			d.bad(err.Error(), "check the rights of the database user")
-			return
-		}
-		d.emergency(without)
-		d.extensions(unreachable)
-		d.recordings(ctx, org.New(x, b, time.Now))
-		unspoken, err := flow.UnspokenTexts(ctx, x.Read(ctx), org.New(x, b, time.Now), d.canSpeak)
-		if err != nil {
-			d.bad(err.Error(), "check the rights of the database user")
-		}
-		d.unspoken(unspoken)
-	}
-}
-
-// recordings prints the organisations that record against the law of their country.
-func (d *doctor) recordings(ctx context.Context, orgs *org.Service) {
-	all, err := orgs.List(ctx)
-	if err != nil {
-		d.bad(err.Error(), "check the rights of the database user")
-		return
-	}
-	named := 0
-	for _, o := range all {
-		if o.Recording.Warning == nil {
-			continue
-		}
-		if named++; named <= maxNamed {
-			d.hint("organisation "+o.Name+" ("+o.ID+"): "+*o.Recording.Warning, "PATCH /organization")
-		}
-	}
-	if named > maxNamed {
-		d.hint(fmt.Sprintf("%d more organisations record without a notice", named-maxNamed), "read recording.warning of GET /organization")
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"soniq/internal/cli/command"
 	"soniq/internal/config"
 	"soniq/internal/platform/db"
+	"soniq/internal/server/installation"
 )
 
 type migrateOptions struct {
@@ -46,18 +47,18 @@ func (o *migrateOptions) run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	defer d.Close()
-	return o.migrate(ctx, d, out)
+	return o.migrate(ctx, d, c.Data, out)
 }
 
-func (o *migrateOptions) migrate(ctx context.Context, d *db.DB, out io.Writer) error {
-	pending, err := d.Pending(ctx)
+func (o *migrateOptions) migrate(ctx context.Context, d *db.DB, data string, out io.Writer) error {
+	pending, err := installation.Check(ctx, d, data)
 	if err != nil {
 		return err
 	}
 	word := "pending"
 	if !o.status {
 		word = "applied"
-		if _, err := d.Migrate(ctx); err != nil {
+		if _, err := installation.Migrate(ctx, d, data); err != nil {
 			return err
 		}
 	}

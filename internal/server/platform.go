@@ -4,7 +4,6 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
@@ -51,6 +50,7 @@ import (
 	"soniq/internal/protocol/stir"
 	"soniq/internal/sandbox/sandbox"
 	"soniq/internal/server/datadir"
+	"soniq/internal/server/installation"
 	"soniq/internal/telephony/call"
 	"soniq/internal/telephony/call/callback"
 	"soniq/internal/telephony/call/cdr"
@@ -152,22 +152,19 @@ func Open(ctx context.Context, c config.Config, log *slog.Logger) (*Platform, er
 	return p, nil
 }
 
-// open opens the stores: keys, database, files and journal.
+// open opens the stores: database, key, files and journal. It writes nothing if the database needs another program or key.
 func (p *Platform) open(ctx context.Context) (err error) {
-	if p.node, err = datadir.NodeName(p.config.Data); err != nil {
+	if p.db, err = db.Open(ctx, p.config.DatabaseURL()); err != nil {
 		return err
 	}
-	if p.seal, err = seal.Open(filepath.Join(p.config.Data, "master.key")); err != nil {
+	if p.seal, err = installation.Open(ctx, p.db, p.config.Data); err != nil {
+		return err
+	}
+	if p.node, err = datadir.NodeName(p.config.Data); err != nil {
 		return err
 	}
 	if p.files, err = blob.OpenDir(filepath.Join(p.config.Data, "recordings")); err != nil {
 		return err
-	}
-	if p.db, err = db.Open(ctx, p.config.DatabaseURL()); err != nil {
-		return err
-	}
-	if _, err = p.db.Migrate(ctx); err != nil {
-		return fmt.Errorf("bring the database up to date: %w", err)
 	}
 	p.buildMembership()
 	if err = p.openJournal(); err != nil {

@@ -5,6 +5,8 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -38,7 +40,7 @@ func Migrations() ([]Migration, error) {
 	return all, nil
 }
 
-// Pending returns the steps that are not applied yet.
+// Pending returns the steps that are not applied yet. It returns a NewerError if the database has steps that this program does not know.
 func (d *DB) Pending(ctx context.Context) ([]Migration, error) {
 	all, err := Migrations()
 	if err != nil {
@@ -53,12 +55,29 @@ func (d *DB) Pending(ctx context.Context) ([]Migration, error) {
 		if !done[m.Name] {
 			open = append(open, m)
 		}
+		delete(done, m.Name)
 	}
-	return open, nil
+	return open, d.newer(ctx, done)
 }
 
-// Migrate applies all pending steps, each in a transaction of its own, and returns their names.
+// newer returns the error for migrations that this program does not know, or nil if there are none.
+func (d *DB) newer(ctx context.Context, unknown map[string]bool) error {
+	if len(unknown) == 0 {
+		return nil
+	}
+	version, err := d.Fact(ctx, SchemaVersion)
+	if err != nil {
+		return err
+	}
+	return &NewerError{Names: slices.Sorted(maps.Keys(unknown)), Version: version}
+}
+
+// Migrate applies all pending steps, each in a transaction of its own, and returns their names. It changes nothing if the database is newer
+// than this program.
 func (d *DB) Migrate(ctx context.Context) ([]string, error) {
+	if _, err := d.Pending(ctx); err != nil {
+		return nil, err
+	}
 	if err := d.prepare(ctx); err != nil {
 		return nil, fmt.Errorf("prepare for migrations: %w", err)
 	}

@@ -9,7 +9,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -25,16 +24,27 @@ type Seal struct {
 	pepper []byte
 }
 
-// Open reads the keyset at path (mode 0600), or creates it if the file does not exist.
-func Open(path string) (*Seal, error) {
+// Read reads the keyset at path, which must have mode 0600. The error is fs.ErrNotExist if the file does not exist.
+func Read(path string) (*Seal, error) {
 	handle, err := read(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		handle, err = create(path)
-	}
 	if err != nil {
-		return nil, fmt.Errorf("open master key %s: %w", path, err)
+		return nil, fmt.Errorf("read master key %s: %w", path, err)
 	}
 	return fromHandle(handle)
+}
+
+// Create writes a new keyset to path with mode 0600. It replaces no file.
+func Create(path string) (*Seal, error) {
+	handle, err := create(path)
+	if err != nil {
+		return nil, fmt.Errorf("create master key %s: %w", path, err)
+	}
+	return fromHandle(handle)
+}
+
+// Fingerprint returns text that identifies the master key and does not reveal it. It remains when keys are added to the keyset.
+func (s *Seal) Fingerprint() string {
+	return hex.EncodeToString(s.Key("fingerprint of the master key")[:16])
 }
 
 // New returns a Seal with a random key, for tests.
@@ -94,7 +104,7 @@ func create(path string) (*keyset.Handle, error) {
 	if err := errors.Join(err, f.Chmod(0o600), f.Sync(), f.Close()); err != nil {
 		return nil, err
 	}
-	return handle, os.Rename(f.Name(), path)
+	return handle, os.Link(f.Name(), path)
 }
 
 // Seal encrypts a value. The same associated data, such as org|table|row|column, is needed to decrypt it.

@@ -2,6 +2,8 @@ package seal_test
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,11 +14,19 @@ import (
 
 func open(t *testing.T, path string) *seal.Seal {
 	t.Helper()
-	s, err := seal.Open(path)
+	s, err := openOrCreate(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
+}
+
+func openOrCreate(path string) (*seal.Seal, error) {
+	s, err := seal.Read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return seal.Create(path)
+	}
+	return s, err
 }
 
 func TestSeal_SurvivesRestart(t *testing.T) {
@@ -71,7 +81,7 @@ func TestOpen_FileMode(t *testing.T) {
 	if err := os.Chmod(path, 0o640); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := seal.Open(path); err == nil || !strings.Contains(err.Error(), "chmod 600") {
+	if _, err := openOrCreate(path); err == nil || !strings.Contains(err.Error(), "chmod 600") {
 		t.Errorf("a key others may read: %v, want to be told chmod 600", err)
 	}
 }
@@ -82,7 +92,7 @@ func TestOpen_BrokenKeyNotReplaced(t *testing.T) {
 	if err := os.WriteFile(path, []byte("{half a key"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := seal.Open(path); err == nil {
+	if _, err := openOrCreate(path); err == nil {
 		t.Error("a broken key was accepted")
 	}
 	if b, _ := os.ReadFile(path); string(b) != "{half a key" {
