@@ -11,6 +11,7 @@ import (
 	"soniq/internal/intelligence/transcript"
 	"soniq/internal/intelligence/voiceagent"
 	"soniq/internal/platform/db"
+	"soniq/internal/platform/event"
 	"soniq/internal/platform/egress"
 	"soniq/internal/protocol/media/clip"
 )
@@ -95,6 +96,11 @@ func (d transcriptDependencies) DeleteUtterances(ctx context.Context, tx db.Quer
 // Vocabulary implements transcript.Vocabularies.
 func (d transcriptDependencies) Vocabulary(ctx context.Context, org, callID string) ([]transcript.Term, error) {
 	return d.p.vocabulary(ctx, org, callID)
+}
+
+// RemoveContent implements transcript.Deliveries.
+func (d transcriptDependencies) RemoveContent(ctx context.Context, tx db.Querier, org, callID string, c event.Content) error {
+	return d.p.webhooks.RemoveContent(ctx, tx, org, callID, c)
 }
 
 // CallLanguage implements transcript.Languages. The most specific setting counts: the language of the flow that the

@@ -5,12 +5,26 @@ import (
 	"fmt"
 
 	"soniq/internal/platform/db"
+	"soniq/internal/platform/event"
 )
 
 // EraseCall deletes the deliveries of a call's events, in the caller's transaction. Unsent ones are not sent.
 func (s *Service) EraseCall(ctx context.Context, tx db.Querier, org, callID string) error {
 	_, err := s.eraseMatching(ctx, tx, org, "call_id = $2", callID)
 	return err
+}
+
+// RemoveContent removes a kind of content from the deliveries of a call's events, and the responses of receivers, which may repeat it, in the caller's
+// transaction. Deliveries not sent yet are sent without it.
+func (s *Service) RemoveContent(ctx context.Context, tx db.Querier, org, callID string, c event.Content) error {
+	const responses = `UPDATE webhook_attempts SET response_body = NULL WHERE org_id = $1 AND delivery_id IN
+		(SELECT id FROM webhook_deliveries WHERE org_id = $1 AND call_id = $2)`
+	if _, err := tx.Exec(ctx, responses, org, callID); err != nil {
+		return fmt.Errorf("remove responses to events of %s: %w", callID, err)
+	}
+	const read = `SELECT id, kind, body FROM webhook_deliveries WHERE org_id = $1 AND call_id = $2`
+	const write = `UPDATE webhook_deliveries SET body = $3 WHERE org_id = $1 AND id = $2`
+	return event.RemoveFromBodies(ctx, tx, read, write, org, callID, c)
 }
 
 // containsText is the condition for deliveries with a text in their body or in a response.

@@ -6,6 +6,7 @@ import (
 
 	"soniq/internal/intelligence/transcript"
 	"soniq/internal/platform/db"
+	"soniq/internal/platform/event"
 )
 
 // noAgents are the dependencies of a service without voice agents, vocabulary and time zones.
@@ -18,6 +19,10 @@ func (noAgents) KnownUtterances(context.Context, db.Querier, string, string) ([]
 func (noAgents) AwaitUtterances(context.Context, string, string) error { return nil }
 
 func (noAgents) DeleteUtterances(context.Context, db.Querier, string, string) error { return nil }
+
+func (noAgents) RemoveContent(context.Context, db.Querier, string, string, event.Content) error {
+	return nil
+}
 
 func (noAgents) Zone(context.Context, string) (*time.Location, error) { return time.UTC, nil }
 

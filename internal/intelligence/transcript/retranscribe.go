@@ -177,17 +177,23 @@ func (s *Service) deleteWords(ctx context.Context, tx db.Querier, org string, t 
 // DeleteTranscript deletes the transcript and the note of a call, and their copies in the call, in the caller's
 // transaction.
 func (s *Service) DeleteTranscript(ctx context.Context, tx db.Querier, org, callID string) error {
-	for _, q := range []string{
-		`DELETE FROM summaries WHERE org_id = $1 AND call_id = $2`,
-		`DELETE FROM transcripts WHERE org_id = $1 AND call_id = $2`,
-	} {
-		if _, err := tx.Exec(ctx, q, org, callID); err != nil {
-			return fmt.Errorf("forget what was said on %s: %w", callID, err)
-		}
+	if err := s.deleteTexts(ctx, tx, org, callID); err != nil {
+		return err
 	}
 	if err := s.Utterances.DeleteUtterances(ctx, tx, org, callID); err != nil {
 		return err
 	}
 	s.dropLive(org, callID)
+	if err := s.removeFromEvents(ctx, tx, org, callID); err != nil {
+		return err
+	}
 	return s.Calls.ClearSummary(ctx, tx, org, callID)
+}
+
+// removeFromEvents removes what was said in a call from its events and their deliveries to webhooks.
+func (s *Service) removeFromEvents(ctx context.Context, tx db.Querier, org, callID string) error {
+	if err := s.Outbox.RemoveContent(ctx, tx, org, callID, event.Words); err != nil {
+		return err
+	}
+	return s.Deliveries.RemoveContent(ctx, tx, org, callID, event.Words)
 }

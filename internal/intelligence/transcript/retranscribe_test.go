@@ -99,6 +99,7 @@ func TestRetry_InvalidRequestRefused(t *testing.T) {
 	}
 }
 
+// https://github.com/keygen-sh/keygen-api/issues/207
 func TestDelete_RemovesTranscriptAndMemory(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -106,6 +107,9 @@ func TestDelete_RemovesTranscriptAndMemory(t *testing.T) {
 		h.playCall(t, "call_1", true)
 		first, _ := h.waitProcessed(t, "call_1")
 		api, admin := optest.New(t, d, h.service.Operations()...), optest.Admin("org_a")
+		if !strings.Contains(eventsOf(t, d, "call_1"), "internet") {
+			t.Fatal("no event of the call has its words")
+		}
 		if a := api.Do(admin, "DELETE", "/transcripts/"+first.ID, nil); a.Status != 204 {
 			t.Fatalf("DELETE: %d %s", a.Status, a.Bytes)
 		}
@@ -113,6 +117,9 @@ func TestDelete_RemovesTranscriptAndMemory(t *testing.T) {
 			if a := api.Do(admin, "GET", path, nil); a.Status != 404 {
 				t.Errorf("GET %s: %d", path, a.Status)
 			}
+		}
+		if left := eventsOf(t, d, "call_1"); strings.Contains(left, "internet") || !strings.Contains(left, "call.transcription") {
+			t.Errorf("events of the call: %s", left)
 		}
 		found, err := h.memory.Search(context.Background(), "org_a", memory.Query{Text: "slow internet"})
 		if err != nil || len(found.Results) != 0 {
@@ -123,4 +130,23 @@ func TestDelete_RemovesTranscriptAndMemory(t *testing.T) {
 			t.Errorf("the number's history has %+v, %v; want the bare call", c, err)
 		}
 	})
+}
+
+// eventsOf returns the bodies of a call's events.
+func eventsOf(t *testing.T, d *db.DB, callID string) (all string) {
+	t.Helper()
+	const q = `SELECT body FROM events WHERE org_id = $1 AND call_id = $2`
+	rows, err := d.Read(context.Background()).Query(context.Background(), q, "org_a", callID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var body string
+		if err := rows.Scan(&body); err != nil {
+			t.Fatal(err)
+		}
+		all += body + "\n"
+	}
+	return all
 }

@@ -49,6 +49,13 @@ type Config struct {
 	Utterances   Utterances
 	Zones        Zones
 	Vocabularies Vocabularies
+	Deliveries   Deliveries
+}
+
+// Deliveries are the deliveries of events to webhooks. Package webhook implements it.
+type Deliveries interface {
+	// RemoveContent removes a kind of content from the deliveries of a call's events.
+	RemoveContent(ctx context.Context, tx db.Querier, org, callID string, c event.Content) error
 }
 
 // Utterances has utterances whose text is known without recognition: those of conversations with voice agents.

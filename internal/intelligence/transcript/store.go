@@ -3,6 +3,7 @@ package transcript
 import (
 	"cmp"
 	"context"
+	"fmt"
 
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/event"
@@ -168,24 +169,59 @@ func listTranscripts(ctx context.Context, q db.Querier, f *db.Filter) ([]Transcr
 	return out, rows.Err()
 }
 
-// DeleteBefore deletes at most 500 transcripts of an organisation made before a time, with their notes, and returns
-// how many. Call it until it returns 0. Calls keep their short summary.
+// deletedAtOnce is the number of transcripts that one transaction of DeleteBefore deletes.
+const deletedAtOnce = 100
+
+// DeleteBefore deletes some transcripts of an organisation made before a time, with their notes and their words in events, and returns how many. Call
+// it until it returns 0. Calls keep their short summary.
 func (s *Service) DeleteBefore(ctx context.Context, org string, before db.Time) (int64, error) {
-	const notes = `DELETE FROM summaries WHERE org_id = $1 AND call_id IN
-		(SELECT call_id FROM transcripts WHERE org_id = $1 AND created_at < $2 ORDER BY created_at LIMIT 500)`
-	const words = `DELETE FROM transcripts WHERE org_id = $1 AND id IN
-		(SELECT id FROM transcripts WHERE org_id = $1 AND created_at < $2 ORDER BY created_at LIMIT 500)`
 	var n int64
-	err := s.DB.Tx(ctx, func(tx db.Querier) error {
-		if _, err := tx.Exec(ctx, notes, org, before); err != nil {
-			return err
-		}
-		done, err := tx.Exec(ctx, words, org, before)
+	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		calls, err := callsBefore(ctx, tx, org, before)
 		if err != nil {
 			return err
 		}
-		n, err = done.RowsAffected()
-		return err
+		for _, callID := range calls {
+			if err := s.deleteTexts(ctx, tx, org, callID); err != nil {
+				return err
+			}
+			if err := s.removeFromEvents(ctx, tx, org, callID); err != nil {
+				return err
+			}
+		}
+		n = int64(len(calls))
+		return nil
 	})
 	return n, err
+}
+
+// callsBefore returns calls with a transcript made before a time, the oldest first.
+func callsBefore(ctx context.Context, q db.Querier, org string, before db.Time) (calls []string, err error) {
+	const text = `SELECT call_id FROM transcripts WHERE org_id = $1 AND created_at < $2 ORDER BY created_at LIMIT $3`
+	rows, err := q.Query(ctx, text, org, before, deletedAtOnce)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		calls = append(calls, id)
+	}
+	return calls, rows.Err()
+}
+
+// deleteTexts deletes the transcript and the note of a call.
+func (s *Service) deleteTexts(ctx context.Context, tx db.Querier, org, callID string) error {
+	for _, q := range []string{
+		`DELETE FROM summaries WHERE org_id = $1 AND call_id = $2`,
+		`DELETE FROM transcripts WHERE org_id = $1 AND call_id = $2`,
+	} {
+		if _, err := tx.Exec(ctx, q, org, callID); err != nil {
+			return fmt.Errorf("delete the words of %s: %w", callID, err)
+		}
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package event
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"soniq/internal/platform/db"
@@ -11,6 +12,45 @@ import (
 func (o *Outbox) EraseCall(ctx context.Context, tx db.Querier, org, callID string) error {
 	if _, err := tx.Exec(ctx, `DELETE FROM events WHERE org_id = $1 AND call_id = $2`, org, callID); err != nil {
 		return fmt.Errorf("erase events of %s: %w", callID, err)
+	}
+	return nil
+}
+
+// RemoveContent removes a kind of content from the events of a call, in the caller's transaction. The events remain, also those not sent yet.
+func (o *Outbox) RemoveContent(ctx context.Context, tx db.Querier, org, callID string, c Content) error {
+	const read, write = `SELECT id, kind, body FROM events WHERE org_id = $1 AND call_id = $2`, `UPDATE events SET body = $3 WHERE org_id = $1 AND id = $2`
+	return RemoveFromBodies(ctx, tx, read, write, org, callID, c)
+}
+
+// RemoveFromBodies removes a kind of content from stored bodies of events. The statement read selects id, kind and body by organisation and call; the
+// statement write stores a body ($3) of an id ($2).
+func RemoveFromBodies(ctx context.Context, tx db.Querier, read, write, org, callID string, c Content) error {
+	rows, err := tx.Query(ctx, read, org, callID)
+	if err != nil {
+		return fmt.Errorf("read events of %s: %w", callID, err)
+	}
+	defer rows.Close()
+	changed := map[string]string{}
+	for rows.Next() {
+		var id, kind, body string
+		if err := rows.Scan(&id, &kind, &body); err != nil {
+			return err
+		}
+		without, differs, err := Without(Kind(kind), body, c)
+		if err != nil {
+			return err
+		}
+		if differs {
+			changed[id] = without
+		}
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return err
+	}
+	for id, body := range changed {
+		if _, err := tx.Exec(ctx, write, org, id, body); err != nil {
+			return fmt.Errorf("remove %s from event %s: %w", c, id, err)
+		}
 	}
 	return nil
 }

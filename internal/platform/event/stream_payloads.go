@@ -70,7 +70,7 @@ type CallTranscriptSegment struct {
 	Channel    int     `json:"channel"`
 	StartMS    int     `json:"start_ms"`
 	EndMS      int     `json:"end_ms"`
-	Text       string  `json:"text"`
+	Text       string  `json:"text" content:"words"`
 	Confidence float64 `json:"confidence"`
 }
 

@@ -51,7 +51,7 @@ type CallEnded struct {
 	FromNumber          string   `json:"from_number"`
 	TalkDurationSeconds int      `json:"talk_duration_seconds"`
 	RecordingURL        *string  `json:"recording_url"`
-	AISummary           *string  `json:"ai_summary"`
+	AISummary           *string  `json:"ai_summary" content:"words"`
 	ToNumber            string   `json:"to_number"`
 	Direction           string   `json:"direction"`
 	Status              string   `json:"status"`
@@ -123,11 +123,11 @@ type CallTranscription struct {
 	TranscriptID  string       `json:"transcript_id"`
 	Status        string       `json:"status"`
 	Language      *string      `json:"language"`
-	Text          *string      `json:"text"`
-	AISummary     *string      `json:"ai_summary"`
-	Topics        []string     `json:"topics" nullable:"false"`
-	ActionItems   []ActionItem `json:"action_items" nullable:"false"`
-	Sentiment     *string      `json:"sentiment"`
+	Text          *string      `json:"text" content:"words"`
+	AISummary     *string      `json:"ai_summary" content:"words"`
+	Topics        []string     `json:"topics" nullable:"false" content:"words"`
+	ActionItems   []ActionItem `json:"action_items" nullable:"false" content:"words"`
+	Sentiment     *string      `json:"sentiment" content:"words"`
 	SummaryStatus string       `json:"summary_status"`
 	Error         *Fault       `json:"error"`
 }
@@ -148,7 +148,7 @@ type VoicemailReceived struct {
 	DurationSeconds int      `json:"duration_seconds"`
 	ReceivedAt      db.Time  `json:"received_at"`
 	AudioURL        string   `json:"audio_url"`
-	Text            *string  `json:"text"`
+	Text            *string  `json:"text" content:"words"`
 	Contact         *Contact `json:"contact"`
 }
 
