@@ -316,7 +316,7 @@ func (r *registerRequest) pathURIs() []string {
 // their instances and public addresses differ.
 func (b Binding) names(old Binding) bool {
 	switch {
-	case !strings.EqualFold(b.Contact, old.Contact):
+	case !sipmsg.SameURI(b.Contact, old.Contact):
 		return false
 	case b.Instance == "" || old.Instance == "":
 		return true

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -180,7 +179,7 @@ func (r *ClientRegistration) grantedBy(m *sipmsg.Message, asked time.Duration) t
 	all := m.List(sipmsg.FieldContact)
 	for _, c := range all {
 		a, err := sipmsg.ReadAddress(c)
-		if err != nil || len(all) > 1 && !strings.EqualFold(a.URI, ours.URI) {
+		if err != nil || len(all) > 1 && !sipmsg.SameURI(a.URI, ours.URI) {
 			continue
 		}
 		if v, ok := sipmsg.ParamOf(a.Params, "expires"); ok {

@@ -198,6 +198,42 @@ func (u URI) Param(name string) (string, bool) {
 	return "", false
 }
 
+// comparedParams names the parameters that differ from a URI without them (RFC 3261 §19.1.4). Others count only if both URIs have them.
+var comparedParams = []string{"user", "ttl", "method", "maddr", "transport"}
+
+// Equal reports whether two SIP URIs name the same resource (RFC 3261 §19.1.4): scheme, host and parameters in any case and order, the user part
+// unescaped, and a missing port unlike a given one. Headers of the URIs are not compared.
+func (u URI) Equal(v URI) bool {
+	if !u.IsSIP() || !v.IsSIP() || (u.Scheme == "sips") != (v.Scheme == "sips") || u.User != v.User || u.Port != v.Port ||
+		!strings.EqualFold(u.Host, v.Host) {
+		return false
+	}
+	for _, name := range comparedParams {
+		_, has := u.Param(name)
+		if _, other := v.Param(name); has != other {
+			return false
+		}
+	}
+	for p := range strings.SplitSeq(u.Params, ";") {
+		name, _, _ := strings.Cut(p, "=")
+		value, _ := u.Param(name)
+		if other, both := v.Param(name); both && !strings.EqualFold(value, other) {
+			return false
+		}
+	}
+	return true
+}
+
+// SameURI reports whether two texts are the same SIP URI, see URI.Equal. Texts that are no SIP URIs must be equal letter by letter.
+func SameURI(a, b string) bool {
+	if a == b {
+		return true
+	}
+	u, err := ParseURI(a)
+	v, other := ParseURI(b)
+	return err == nil && other == nil && u.Equal(v)
+}
+
 // LiteralAddr returns the address of a URI if its host is an IP address.
 func LiteralAddr(u URI) (netip.AddrPort, bool) {
 	a, err := netip.ParseAddr(u.Host)
