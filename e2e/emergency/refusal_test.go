@@ -20,7 +20,8 @@ func TestEmergencyRefusal_Spoken(t *testing.T) {
 	ready := fixture.SampleDuration(o.AdaPhone.Mark() - ada)
 	wantEmergencyRefused(o)
 	most := words[:len(words)*8/10]
-	if alike, at := fixture.Similarity(o.AdaPhone.Since(ada, ready+fixture.SampleDuration(len(words)*9/10)), most); alike < 0.8 || at > ready+time.Second {
+	heard := o.AdaPhone.Since(ada, fixture.SampleDuration(o.AdaPhone.Mark()-ada)) // all of it: a busy machine drops packets
+	if alike, at := fixture.Similarity(heard, most); alike < 0.8 || at > ready+time.Second {
 		t.Errorf("Ada heard what is like the words by %.2f, at %s; they were synthesised at %s", alike, at, ready)
 	}
 }

@@ -71,7 +71,10 @@ func TestLanguage_GermanCall(t *testing.T) {
 		Status  string
 		Summary string `json:"ai_summary"`
 	}
-	o.Want(200, "GET", "/calls/"+r.CallID+"/summary", nil, &note)
+	rig.Until(t, "the note", time.Minute, func() bool {
+		o.Want(200, "GET", "/calls/"+r.CallID+"/summary", nil, &note)
+		return note.Status != "pending"
+	})
 	if note.Status != "skipped" || note.Summary != "" {
 		t.Errorf("the note is %+v", note)
 	}
