@@ -118,6 +118,13 @@ func (l *testLine) say(pcm []int16) {
 	l.says = append(l.says, pcm...)
 }
 
+// time returns how much audio the line has carried, in samples.
+func (l *testLine) time() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.played)
+}
+
 // Listen returns the caller's audio in frames of 20 ms: what the caller says, and the echo.
 func (l *testLine) Listen(ctx context.Context) (<-chan []int16, func(), error) {
 	pcm := make(chan []int16, 4)

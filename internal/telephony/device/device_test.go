@@ -246,15 +246,15 @@ func TestDropFlows_KeepsUDP(t *testing.T) {
 	ctx := context.Background()
 	_, username, _ := h.addUser(t)
 	a, _ := h.account(t, username)
-	udp := h.binding("udp")
-	udp.Transport, udp.Flow = "udp", 0
-	if err := h.Save(ctx, a.DeviceID, []device.Binding{h.binding("tcp"), udp}); err != nil {
+	udp, tcp, proxied := h.binding("udp"), h.binding("tcp"), h.binding("proxied")
+	udp.Transport, udp.Flow, tcp.Path = "udp", 0, nil
+	if err := h.Save(ctx, a.DeviceID, []device.Binding{tcp, udp, proxied}); err != nil {
 		t.Fatal(err)
 	}
 	if err := h.DropFlows(ctx, "node_a"); err != nil {
 		t.Fatal(err)
 	}
-	if got, _ := h.Load(ctx, a.DeviceID); len(got) != 1 || got[0].Transport != "udp" {
+	if got, _ := h.Load(ctx, a.DeviceID); len(got) != 2 || got[0].Transport != "udp" || got[1].Path == nil {
 		t.Errorf("left: %+v", got)
 	}
 	h.now = h.now.AddDate(0, 0, 2)
