@@ -43,7 +43,9 @@ func Create(path string) (*Seal, error) {
 }
 
 // Fingerprint returns text that identifies the master key and does not reveal it. It remains when keys are added to the keyset.
-func (s *Seal) Fingerprint() string { return hex.EncodeToString(s.Key("fingerprint of the master key")[:16]) }
+func (s *Seal) Fingerprint() string {
+	return hex.EncodeToString(s.Key("fingerprint of the master key")[:16])
+}
 
 // New returns a Seal with a random key, for tests.
 func New() (*Seal, error) {
