@@ -56,7 +56,7 @@ func openOf(all []net.Conn) (n int) {
 func TestTLS_PhonesUnharmed(t *testing.T) {
 	t.Parallel()
 	own := rig.NewCertificate(t)
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech, Flags: own.Doors()})
+	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech, Flags: own.ListenFlags()})
 	o := &fixture.Office{Org: fixture.NewOrg(s)}
 	o.Ada, o.Bob = o.AddUser("Ada"), o.AddUser("Bob")
 	secure := rig.PhoneOptions{Transport: "tls", Authority: own.Authority, Auto: true}

@@ -12,7 +12,7 @@ import (
 // A call between a browser over wss:// and a telephone over TLS: all traffic between them is encrypted.
 func TestSecure_WSSToTLS(t *testing.T) {
 	own := rig.NewCertificate(t)
-	s := rig.Start(t, rig.Options{Load: rig.Browser, Flags: append(own.Doors(), "--web-origins", "*")})
+	s := rig.Start(t, rig.Options{Load: rig.Browser, Flags: append(own.ListenFlags(), "--web-origins", "*")})
 	office := s.Org("live")
 	ada, bob := office.AddUser("Ada"), office.AddUser("Bob")
 	a := newWebPhone(t, s, ada.SIP, "440", true)

@@ -1,6 +1,7 @@
 package call
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -47,6 +48,63 @@ func TestRinging_AnswerAcrossCancel(t *testing.T) {
 	if deviceOf(company, "+12125550177") != desk {
 		t.Errorf("the call is not with the phone that was first")
 	}
+}
+
+// A CANCEL says that the call was completed elsewhere if and only if another phone answered. The caller's own Reason is
+// passed on.
+// https://github.com/asterisk/asterisk/issues/116
+// https://github.com/signalwire/freeswitch/issues/1426
+func TestRinging_ReasonOfCancel(t *testing.T) {
+	t.Parallel()
+	const elsewhere = `SIP;cause=200;text="Call completed elsewhere"`
+	for _, c := range []struct {
+		name   string
+		answer bool // by the second device
+		reason string
+		want   string
+	}{
+		{"another device answers", true, "", elsewhere},
+		{"the caller gives up", false, "", ""},
+		{"the caller gives a reason", false, "Q.850;cause=16", "Q.850;cause=16"},
+		{"the caller was answered elsewhere", false, elsewhere, elsewhere},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
+			company := fixture.NewOrg(s)
+			user := company.AddUser("Ada")
+			way := company.AddCarrier(user.ID, nil)
+			phones := []*rig.Sipp{s.Sipp(rig.Script{Scenario: "cancelled", Port: company.RegisterSipp(user.SIP), From: user.SIP.Username})}
+			caller := rig.Script{Scenario: "call_cancel", IP: way.IP, From: "+12125550177", Number: way.Number, Reason: c.reason}
+			if c.answer {
+				_, login := company.AddDevice(user)
+				phones = append(phones, s.Sipp(rig.Script{Scenario: "answer", Ring: 500, Port: company.RegisterSipp(login), From: login.Username}))
+				caller.Scenario, caller.Talk = "call", time.Second
+			}
+			s.Sipp(caller).Wait()
+			for _, p := range phones {
+				p.Wait()
+			}
+			if got := reasonOfCancel(company, "/calls/"+company.CDR("+12125550177").CallID); got != c.want {
+				t.Errorf("Reason %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// reasonOfCancel returns the Reason of the CANCEL that was sent in a call.
+func reasonOfCancel(s *fixture.Org, path string) string {
+	s.T.Helper()
+	var trace fixture.Trace
+	s.Want(200, "GET", path+"/trace", nil, &trace)
+	for _, m := range trace.Messages {
+		if m.Sent && strings.HasPrefix(m.Text, "CANCEL ") {
+			_, after, _ := strings.Cut(m.Text, "\r\nReason: ")
+			reason, _, _ := strings.Cut(after, "\r\n")
+			return reason
+		}
+	}
+	return "no CANCEL"
 }
 
 // deviceOf returns the device of the one call with a number.

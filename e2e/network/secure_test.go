@@ -13,7 +13,7 @@ import (
 func TestSecure_TLSAndSRTPBothWays(t *testing.T) {
 	t.Parallel()
 	own := rig.NewCertificate(t)
-	o := &fixture.Office{Org: fixture.NewOrg(rig.Start(t, rig.Options{Env: fixture.NoSpeech, Flags: own.Doors()}))}
+	o := &fixture.Office{Org: fixture.NewOrg(rig.Start(t, rig.Options{Env: fixture.NoSpeech, Flags: own.ListenFlags()}))}
 	o.Ada, o.Bob, o.Carol = o.AddUser("Ada"), o.AddUser("Bob"), o.AddUser("Carol")
 	for _, u := range []rig.User{o.Ada, o.Bob, o.Carol} {
 		var phones struct{ Data []struct{ ID string } }

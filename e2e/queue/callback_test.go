@@ -1,10 +1,12 @@
 package queue
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"soniq/e2e/fixture"
+	"soniq/e2e/limit"
 	"soniq/e2e/rig"
 )
 
@@ -60,3 +62,40 @@ func TestCallback_InTurn(t *testing.T) {
 		}
 	})
 }
+
+// TestCallbackKey_DuringAnnouncement proves that the callback key counts at every moment of an announcement that offers
+// it, and in the music after it.
+//
+// https://github.com/asterisk/asterisk/issues/543
+func TestCallbackKey_DuringAnnouncement(t *testing.T) {
+	t.Parallel()
+	o := fixture.NewOrg(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))
+	const announced = 1300
+	id := o.AddQueue(map[string]any{"music_audio_id": o.UploadTone(fixture.MusicTone, 5*time.Second),
+		"announce": map[string]any{"audio_id": o.UploadTone(announced, 3*time.Second), "every_seconds": 15},
+		"callback": map[string]any{"enabled": true, "key": "1", "offer_after_seconds": 0}})
+	way := addQueueCarrier(o, id)
+	for i, moment := range []time.Duration{0, 300 * time.Millisecond, 1100 * time.Millisecond, 2300 * time.Millisecond, 3500 * time.Millisecond} {
+		v := o.CallIn(way, fmt.Sprintf("+1212555020%d", i))
+		mark := v.WaitTone(0, announced)
+		v.Since(mark, moment)
+		v.Press("1")
+		pressed := time.Now()
+		rig.Until(t, fmt.Sprintf("a callback for the key after %s", moment), time.Second, func() bool {
+			pending := 0
+			for _, e := range o.QueueEntries(id) {
+				if e.Status == "callback_pending" {
+					pending++
+				}
+			}
+			return pending == i+1
+		})
+		if took := time.Since(pressed); took > promptly() {
+			t.Errorf("the key after %s of the announcement took %s", moment, took)
+		}
+		v.WaitEnd()
+	}
+}
+
+// promptly returns the longest time that the system may take for a reaction within a second, on this machine.
+func promptly() time.Duration { return time.Duration(limit.Slowness() * float64(2*time.Second)) }

@@ -67,3 +67,62 @@ func TestAbandon_CallMissed(t *testing.T) {
 		t.Errorf("figures %+v", f)
 	}
 }
+
+// TestOffer_AgentWithdraws proves that the phone of an agent who takes no calls any more stops ringing at once, that the
+// next agent rings, and that no miss is counted.
+//
+// https://github.com/signalwire/freeswitch/pull/800
+func TestOffer_AgentWithdraws(t *testing.T) {
+	t.Parallel()
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
+	for name, withdraw := range map[string]func(o *fixture.Office, id string){
+		"Away": func(o *fixture.Office, _ string) { o.SetPresence(o.Ada, "away") },
+		"DND": func(o *fixture.Office, _ string) {
+			o.Want(200, "PUT", "/users/"+o.Ada.ID+"/dnd", map[string]any{"enabled": true}, nil)
+		},
+		"Paused": func(o *fixture.Office, id string) {
+			o.Want(200, "PUT", "/agents/"+o.Ada.ID+"/queues/"+id, map[string]any{"signed_in": true, "paused": true}, nil)
+		},
+		"Suspended": func(o *fixture.Office, _ string) {
+			o.Want(200, "PATCH", "/users/"+o.Ada.ID, map[string]any{"status": "suspended"}, nil)
+		},
+		"DeviceRemoved": func(o *fixture.Office, _ string) {
+			var page struct{ Data []struct{ ID string } }
+			o.Want(200, "GET", "/devices?user_id="+o.Ada.ID, nil, &page)
+			o.Want(204, "DELETE", "/devices/"+page.Data[0].ID, nil, nil)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := &fixture.Office{Org: fixture.NewOrg(s)}
+			o.Ada, o.Carol = o.AddUser("Ada"), o.AddUser("Carol")
+			o.AdaPhone = o.Phone(o.Ada, fixture.AdaTone, rig.PhoneOptions{})
+			o.CarolPhone = o.Phone(o.Carol, fixture.CarolTone, rig.PhoneOptions{})
+			id := o.AddQueue(map[string]any{"strategy": "priority", "ring_timeout_seconds": 60, "missed_offers_limit": 1}, o.Ada, o.Carol)
+			o.Want(200, "PATCH", "/queues/"+id+"/members/"+o.Ada.ID, map[string]any{"priority": 1}, nil)
+			v := o.CallIn(addQueueCarrier(o.Org, id), "+12125550111")
+			o.AdaPhone.Wait("CALL_INCOMING", "")
+			withdraw(o, id)
+			asked := time.Now()
+			o.AdaPhone.Wait("CALL_CLOSED", "")
+			if took := time.Since(asked); took > promptly() {
+				t.Errorf("the phone rang for another %s", took)
+			}
+			o.CarolPhone.Wait("CALL_INCOMING", "")
+			o.CarolPhone.Do("accept", "")
+			o.WaitQueueEntry(id, "connected")
+			o.CarolPhone.Do("hangup", "")
+			v.WaitEnd()
+			if r := queueRecordOf(o.Org, "+12125550111"); len(r.Offered) != 2 || r.Offered[0].Result != "canceled" || r.Offered[1].Result != "answered" {
+				t.Errorf("record %+v", r)
+			}
+			var a struct {
+				Presence struct{ Reason string }
+				Today    struct{ Missed int }
+			}
+			o.Want(200, "GET", "/agents/"+o.Ada.ID, nil, &a)
+			if a.Today.Missed != 0 || a.Presence.Reason == "missed_offers" {
+				t.Errorf("a miss is counted: %+v", a)
+			}
+		})
+	}
+}

@@ -67,7 +67,7 @@ func writePEM(t testing.TB, path, kind string, der []byte) {
 	}
 }
 
-// Doors returns the flags with which a server also listens for TLS with this certificate.
-func (c Certificate) Doors() []string {
+// ListenFlags returns the flags with which a server also listens for TLS with this certificate.
+func (c Certificate) ListenFlags() []string {
 	return []string{"--sip-tls", "127.0.0.1:0", "--https", "127.0.0.1:0", "--tls-cert", c.Cert, "--tls-key", c.Key}
 }

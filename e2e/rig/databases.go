@@ -3,6 +3,7 @@ package rig
 import (
 	"hash/fnv"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"soniq/internal/platform/db/pgtest"
@@ -20,6 +21,30 @@ func Each(t *testing.T, o Options, run func(t *testing.T, s *Server)) {
 			run(t, Start(t, o))
 		})
 	}
+}
+
+// Node starts a node on a PostgreSQL database that the nodes of the test share. The first one is made without others; its database and
+// master key are given to the next ones. It skips the test without PostgreSQL.
+func Node(t *testing.T, o Options, others ...*Server) *Server {
+	t.Helper()
+	address := os.Getenv("SONIQ_TEST_POSTGRES")
+	if address == "" {
+		t.Skip("several nodes need PostgreSQL: SONIQ_TEST_POSTGRES is not set")
+	}
+	o.Data = t.TempDir()
+	if len(others) == 0 {
+		o.DB = pgtest.New(t, address)
+		return Start(t, o)
+	}
+	o.DB = others[0].DB
+	key, err := os.ReadFile(filepath.Join(others[0].Data, "master.key"))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(o.Data, "master.key"), key, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Start(t, o)
 }
 
 // Either runs a test against a shared server on SQLite or on PostgreSQL: the name of the test selects the database,

@@ -86,7 +86,8 @@ func (s *Server) Phone(l Login, o PhoneOptions) *Phone {
 		host, command, dial = o.Behind.Inside, o.Behind.command, func(_, at string) (net.Conn, error) { return o.Behind.dial(at) }
 	}
 	p.write("config", map[string]any{"Host": host, "Listen": net.JoinHostPort(host, strconv.Itoa(p.Port)), "Control": control, "Say": o.Say,
-		"Heard": p.dir, "Modules": modules(s.T), "Authority": o.Authority, "Lamp": o.Lamp})
+		"Heard": p.dir, "Modules": modules(s.T), "Authority": o.Authority, "Lamp": o.Lamp,
+		"DTLS": o.Encrypt == "dtls_srtp"}) // the module makes an RSA key when it starts
 	p.write("accounts", nil)
 	p.write("contacts", nil)
 	p.command = command(path, family(host), "-f", p.dir)

@@ -137,9 +137,9 @@ func (l *log) String() string {
 
 var (
 	readyLine = regexp.MustCompile(`soniq is ready: http=(\S+) sip=(\S+)`)
-	httpsDoor = regexp.MustCompile(` https=(\S+)`)
-	sipsDoor  = regexp.MustCompile(` sips=(\S+)`)
-	smppDoor  = regexp.MustCompile(` smpp=(\S+)`)
+	httpsPort = regexp.MustCompile(` https=(\S+)`)
+	sipsPort  = regexp.MustCompile(` sips=(\S+)`)
+	smppPort  = regexp.MustCompile(` smpp=(\S+)`)
 )
 
 // Start starts a server on free loopback ports and waits until it is ready. It is stopped at the end of the test, and its log
@@ -230,13 +230,13 @@ func (s *Server) follow(out io.Reader, ready chan<- []string) {
 	for lines.Scan() {
 		_, _ = fmt.Fprintln(s.log, lines.Text())
 		if found := readyLine.FindStringSubmatch(lines.Text()); found != nil {
-			if door := httpsDoor.FindStringSubmatch(lines.Text()); door != nil {
+			if door := httpsPort.FindStringSubmatch(lines.Text()); door != nil {
 				s.WSS = "wss://" + door[1] + "/ws/sip"
 			}
-			if door := sipsDoor.FindStringSubmatch(lines.Text()); door != nil {
+			if door := sipsPort.FindStringSubmatch(lines.Text()); door != nil {
 				s.SIPS = door[1]
 			}
-			if door := smppDoor.FindStringSubmatch(lines.Text()); door != nil {
+			if door := smppPort.FindStringSubmatch(lines.Text()); door != nil {
 				s.SMPP = door[1]
 			}
 			ready <- found

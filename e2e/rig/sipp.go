@@ -47,6 +47,8 @@ type Script struct {
 	Picture   bool     // its INFO requests a video picture instead of carrying a digit
 	Ponder    int      // milliseconds before it accepts a hold
 	Refer     string   // target of its REFER
+	Reason    string   // Reason of its CANCEL; "" for none
+	Early     string   // SDP direction of its 183, or 0.0.0.0 for that address; "" for sendrecv
 }
 
 // script holds the values of a Script for the scenario templates.
@@ -59,6 +61,14 @@ type script struct {
 	Told   [12]struct{} // upper limit of notifications that a watcher receives
 
 	Attempts []int // CSeqs of a REGISTER and its repetition with credentials
+
+	Direction string // of the SDP, or 0.0.0.0; "" for sendrecv
+}
+
+// WithEarly returns the script of the 183.
+func (s script) WithEarly() script {
+	s.Direction = s.Early
+	return s
 }
 
 // First returns the script of the INVITE without credentials.

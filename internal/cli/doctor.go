@@ -19,6 +19,7 @@ import (
 
 	"soniq/internal/cli/command"
 	"soniq/internal/config"
+	"soniq/internal/contactcenter/flow"
 	"soniq/internal/control"
 	"soniq/internal/intelligence/engine/speech"
 	"soniq/internal/intelligence/speechmodel"
@@ -110,7 +111,9 @@ func (d *doctor) running(ctx context.Context) bool {
 		Version, HTTP, SIP string
 		Calls              int
 		Without            []trunk.OrgWithoutEmergencyCalls `json:"without_emergency"`
+		Unreachable        []trunk.UnreachableExtension     `json:"unreachable_extensions"`
 		Silent             []smscarrier.FailingCarrier      `json:"sms_carriers"`
+		Unspoken           []flow.Unspoken                  `json:"unspoken"`
 	}
 	if err := control.Call(ctx, d.config.Data, "status", nil, &s); err != nil {
 		d.ok("no soniq runs on it")
@@ -118,7 +121,9 @@ func (d *doctor) running(ctx context.Context) bool {
 	}
 	d.ok("soniq %s runs on it: http %s, sip %s, %d call(s) in progress", s.Version, s.HTTP, s.SIP, s.Calls)
 	d.emergency(s.Without)
+	d.extensions(s.Unreachable)
 	d.carriers(s.Silent)
+	d.unspoken(s.Unspoken)
 	return true
 }
 
@@ -201,27 +206,6 @@ func existing(folder string) string {
 
 // maxNamed is the number of organisations or carriers that are listed one by one.
 const maxNamed = 10
-
-// emergency prints the organisations whose phones cannot make emergency calls. The operator can then add a trunk before
-// such a call is needed.
-func (d *doctor) emergency(without []trunk.OrgWithoutEmergencyCalls) {
-	d.title("emergency calls")
-	if len(without) == 0 {
-		d.ok("every organisation has a trunk that takes them")
-	}
-	for i, o := range without {
-		if i == maxNamed {
-			d.hint(fmt.Sprintf("and %d more organisations", len(without)-i), "GET /organization tells each emergency_calling")
-			break
-		}
-		known := "; nobody has acknowledged that, so no other calls go out either"
-		if o.Acknowledged {
-			known = "; an administrator has acknowledged that"
-		}
-		d.hint(fmt.Sprintf("phones of %q (%s) cannot call for help%s", o.Name, o.ID, known),
-			"give it a trunk with emergency_capable whose carrier routes emergency calls, and say so on every phone until then")
-	}
-}
 
 // carriers prints the SMS carriers that accept no messages.
 func (d *doctor) carriers(silent []smscarrier.FailingCarrier) {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"soniq/internal/contactcenter/flow"
 	"soniq/internal/identity/org"
 	"soniq/internal/platform/bus"
 	"soniq/internal/platform/db"
@@ -39,15 +40,26 @@ func (d *doctor) database(ctx context.Context, running bool) {
 	}
 	d.ok("%s answers in %s, %d migration(s) pending", x.Name(), time.Since(start).Round(time.Millisecond), len(pending))
 	if len(pending) == 0 && !running {
-		b := bus.New()
-		without, err := trunk.New(trunk.Config{DB: x, Orgs: org.New(x, b, time.Now), Bus: b}).OrgsWithoutEmergencyCalls(ctx)
-		if err != nil {
-			d.bad(err.Error(), "check the rights of the database user")
-			return
-		}
-		d.emergency(without)
-		d.recordings(ctx, org.New(x, b, time.Now))
+		d.stored(ctx, x)
 	}
+}
+
+// stored reports what the database of a stopped server says about emergency calls, recordings and texts.
+func (d *doctor) stored(ctx context.Context, x *db.DB) {
+	b := bus.New()
+	orgs := org.New(x, b, time.Now)
+	trunks := trunk.New(trunk.Config{DB: x, Orgs: orgs, Bus: b})
+	without, err := trunks.OrgsWithoutEmergencyCalls(ctx)
+	unreachable, other := trunks.UnreachableExtensions(ctx)
+	unspoken, third := flow.UnspokenTexts(ctx, x.Read(ctx), orgs, d.canSpeak)
+	if err = errors.Join(err, other, third); err != nil {
+		d.bad(err.Error(), "check the rights of the database user")
+		return
+	}
+	d.emergency(without)
+	d.extensions(unreachable)
+	d.recordings(ctx, orgs)
+	d.unspoken(unspoken)
 }
 
 // databaseRemedy returns the remedy for a database that was refused.

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 
+	"soniq/internal/contactcenter/flow"
 	"soniq/internal/contactcenter/phonestate"
 	"soniq/internal/contactcenter/queue"
 	"soniq/internal/platform/db"
@@ -34,6 +35,45 @@ func (d contactCenterDependencies) IsReserved(country, extension string) bool {
 // OwnsNumber implements flow.References.
 func (d contactCenterDependencies) OwnsNumber(ctx context.Context, org, text string) (bool, error) {
 	return d.p.ownsNumber(ctx, org, text)
+}
+
+// CheckSpoken implements flow.References.
+func (d contactCenterDependencies) CheckSpoken(ctx context.Context, org string, s flow.Spoken) (string, error) {
+	language, err := d.languageOr(ctx, org, s.Language)
+	if err != nil {
+		return "", err
+	}
+	return reasonOf(d.p.engines.speech.CheckText(s.Text, s.Voice, language)), nil
+}
+
+// CheckHeard implements flow.References.
+func (d contactCenterDependencies) CheckHeard(ctx context.Context, org, language string, agent bool) (string, error) {
+	language, err := d.languageOr(ctx, org, language)
+	switch {
+	case err != nil:
+		return "", err
+	case agent && d.p.voiceAgents != nil:
+		return reasonOf(d.p.voiceAgents.CheckHeard(language)), nil
+	case !agent && d.p.engines.menu != nil:
+		return reasonOf(d.p.engines.menu.CheckLanguage(language)), nil
+	}
+	return "", nil
+}
+
+// languageOr returns a language, or that of the organisation if it is empty.
+func (d contactCenterDependencies) languageOr(ctx context.Context, org, language string) (string, error) {
+	if language != "" {
+		return language, nil
+	}
+	o, err := d.p.orgs.Get(ctx, org)
+	return o.Language, err
+}
+
+func reasonOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
 }
 
 // UsedBy implements queue.Flows.

@@ -10,6 +10,7 @@ import (
 	"soniq/internal/platform/db"
 	"soniq/internal/protocol/sip/sipmsg"
 	"soniq/internal/telephony/number"
+	"soniq/internal/telephony/trunk"
 )
 
 // checkDestination returns the reason why a stored destination, such as the overflow of a queue, is invalid, or "". Whether an
@@ -76,7 +77,7 @@ func (p *Platform) reachNumber(ctx context.Context, orgID, text string) (string,
 	if err != nil {
 		return "", fmt.Errorf("find organisation: %w", err)
 	}
-	if _, ok := number.Parse(text, o.Country); !ok {
+	if _, ok := number.Parse(text, o.Country); !ok && !trunk.IsShortNumber(o.Country, text) {
 		return "not a valid number for " + o.Country, nil
 	}
 	return "", nil

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"soniq/internal/config"
+	"soniq/internal/contactcenter/flow"
 	"soniq/internal/platform/limit"
 )
 
@@ -123,10 +124,21 @@ func (s *Server) status(ctx context.Context, _ json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	unreachable, err := s.Platform.trunks.UnreachableExtensions(ctx)
+	if err != nil {
+		return nil, err
+	}
 	silent, err := s.Platform.smsCarriers.FailingCarriers(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return map[string]any{"version": config.Version, "without_emergency": without, "sms_carriers": silent, "http": s.HTTPAddr(),
+	unspoken, err := flow.UnspokenTexts(ctx, s.Platform.db.Read(ctx), s.Platform.orgs, func(x flow.Spoken) string {
+		return reasonOf(s.Platform.engines.speech.CheckText(x.Text, x.Voice, x.Language))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"version": config.Version, "without_emergency": without, "sms_carriers": silent, "unspoken": unspoken,
+		"unreachable_extensions": unreachable, "http": s.HTTPAddr(),
 		"sip": s.SIPAddr(), "calls": stats.Active, "calls_total": stats.Started}, nil
 }

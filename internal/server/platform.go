@@ -38,6 +38,7 @@ import (
 	"soniq/internal/platform/blob"
 	"soniq/internal/platform/bus"
 	"soniq/internal/platform/clock"
+	"soniq/internal/platform/cluster"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/egress"
 	"soniq/internal/platform/event"
@@ -74,6 +75,7 @@ type Platform struct {
 	journal *journal.Journal
 	unread  [][]byte
 	node    string
+	members *cluster.Membership
 
 	db     *db.DB
 	seal   *seal.Seal
@@ -164,6 +166,7 @@ func (p *Platform) open(ctx context.Context) (err error) {
 	if p.files, err = blob.OpenDir(filepath.Join(p.config.Data, "recordings")); err != nil {
 		return err
 	}
+	p.buildMembership()
 	if err = p.openJournal(); err != nil {
 		return err
 	}
@@ -217,7 +220,7 @@ func (p *Platform) build() error {
 	p.buildDevices(now)
 	p.limits = trunk.NewLimiter(now)
 	p.trunks = trunk.New(trunk.Config{DB: p.db, Hosts: p.guard, Orgs: p.orgs, Sealer: p.seal, Bus: p.bus, Realm: p.config.SIPDomain,
-		Limits: p.limits, Prober: trunkProber{p}})
+		Limits: p.limits, Prober: trunkProber{p}, Node: p.node})
 	p.buildNumbers(now)
 	p.agents = agent.New(agent.Config{DB: p.db, Users: p.users, Outbox: p.outbox, Zones: p.orgs})
 	d := contactCenterDependencies{p}

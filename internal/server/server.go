@@ -82,7 +82,7 @@ func Start(ctx context.Context, c config.Config, log *slog.Logger) (*Server, err
 	s := &Server{Platform: p, listener: l, cancel: cancel, started: time.Now(), descriptors: httplimit.NewDescriptors()}
 	p.server = s
 	s.closers.push("HTTP listener", func(context.Context) { _ = l.Close() })
-	for _, step := range []func(context.Context) error{s.openTelephony, s.recover, s.startJobs, s.startBackground, s.openControl,
+	for _, step := range []func(context.Context) error{s.joinNodes, s.openTelephony, s.recover, s.startJobs, s.startBackground, s.openControl,
 		s.openSMPP, s.openHTTP} {
 		if err := step(ctx); err != nil {
 			s.Stop()
@@ -109,7 +109,7 @@ func (s *Server) recover(ctx context.Context) error {
 		err = p.recordings.Recover(ctx, recoverRecording, p.transcripts.OnRecordingsReady, isCarried)
 	}
 	if err == nil {
-		err = errors.Join(s.recoverMessages(ctx), p.smppApps.Recover(ctx, datadir.LastAlive(p.config.Data)))
+		err = errors.Join(s.recoverMessages(ctx), p.smppApps.Recover(ctx, p.node, datadir.LastAlive(p.config.Data)))
 	}
 	if closed+len(carried) > 0 {
 		p.log.Warn("a crash cut calls off", "carried on", len(carried), "closed", closed)

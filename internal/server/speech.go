@@ -153,7 +153,7 @@ func (p *Platform) buildSpeech() error {
 	p.transcripts = transcript.New(transcript.Config{DB: p.db, Outbox: p.outbox, Jobs: p.jobs, Calls: p.calls, Recordings: p.recordings,
 		Memory: p.memory, Pool: p.engines.pool,
 		Recognizer: listener, Summarizer: writer, Fallback: nlp.NewRuleSummarizer(lexicon), Voicemails: voicemailTranscripts{p}, Log: p.log,
-		Utterances: d, Zones: p.orgs, Vocabularies: d})
+		Utterances: d, Zones: p.orgs, Vocabularies: d, Languages: d})
 	p.memory.Observe(p.transcripts)
 	return nil
 }

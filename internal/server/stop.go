@@ -2,9 +2,18 @@ package server
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"time"
+
+	"soniq/internal/config"
+	"soniq/internal/platform/cluster"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/job"
 )
 
 // Stop refuses new calls, waits up to --drain for calls in progress, and closes all listeners, jobs and services. Further calls do nothing.
@@ -25,6 +34,7 @@ func (s *Server) Stop() {
 		s.closers.close(ctx, s.Platform.log)
 		s.cancel()
 		s.background.Wait()
+		s.leaveNodes(ctx)
 		s.Platform.Close()
 	})
 }
@@ -74,4 +84,73 @@ func (c *closers) close(ctx context.Context, log *slog.Logger) {
 		all[i].stop(ctx)
 		log.Debug("stopped", "part", all[i].name, "took", time.Since(began))
 	}
+}
+
+// Several nodes on one PostgreSQL database: membership, and what is done with the work of a node that is lost.
+
+// buildMembership constructs the membership of this node, and lets it delete files at other nodes.
+func (p *Platform) buildMembership() {
+	p.members = cluster.New(cluster.Config{DB: p.db, Bus: p.bus, Log: p.log, Node: p.node, Version: config.Version,
+		RemoveFile: p.removeHere, Close: p.closeLost, Returned: p.endClosedCalls})
+	p.files.Elsewhere = p.members.RemoveElsewhere
+}
+
+// joinNodes makes this node a serving one, and renews its lease until the server has stopped.
+func (s *Server) joinNodes(ctx context.Context) error {
+	if err := s.Platform.members.Join(ctx); err != nil {
+		return err
+	}
+	s.run(func() { s.Platform.members.Run(ctx) })
+	return nil
+}
+
+// leaveNodes ends the membership. If other nodes serve, the registrations over connections of this one end.
+func (s *Server) leaveNodes(ctx context.Context) {
+	p := s.Platform
+	var err error
+	if p.members.HasPeers() {
+		err = p.devices.DropNode(ctx, p.node)
+	}
+	if err := errors.Join(err, p.members.Leave(ctx)); err != nil {
+		p.log.Warn("the node did not leave in order; other nodes take over when its lease is over", "err", err)
+	}
+}
+
+// removeHere deletes a file or folder of this node. The folder of an organisation has synthesised texts beside it.
+func (p *Platform) removeHere(name string) error {
+	err := p.files.DeleteHere(name)
+	if !strings.Contains(name, "/") {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(p.config.Data, "speech", name)))
+	}
+	return err
+}
+
+// closeLost closes what a lost node left: callers in queues, calls, connections of phones, SMPP connections and jobs.
+func (p *Platform) closeLost(ctx context.Context, l cluster.Lost) error {
+	if err := p.queues.DropNode(ctx, l.Node, l.Guard); err != nil {
+		return err
+	}
+	closed, err := p.calls.CloseLost(ctx, l.Node, l.Alive, l.Guard)
+	if closed > 0 {
+		p.log.Warn("calls of a lost node closed", "node", l.Node, "closed", closed)
+	}
+	if err != nil {
+		return err
+	}
+	return l.Guard(ctx, func(ctx context.Context, tx db.Querier) error {
+		return errors.Join(p.devices.DropNode(ctx, l.Node), p.smppApps.Recover(ctx, l.Node, l.Alive), job.GiveBack(ctx, tx, l.Node))
+	})
+}
+
+// endClosedCalls hangs up the calls of this node that another one has closed because the lease was over.
+func (p *Platform) endClosedCalls(ctx context.Context) {
+	if p.switcher == nil {
+		return
+	}
+	ended, err := p.calls.EndedOf(ctx, p.switcher.CallIDs())
+	if err != nil {
+		p.log.Error("calls that other nodes closed are not ended", "err", err)
+		return
+	}
+	p.switcher.HangUp(ended)
 }

@@ -39,7 +39,7 @@ func (s *Server) openTelephony(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := p.devices.DropFlows(ctx); err != nil {
+	if err := p.devices.DropFlows(ctx, p.node); err != nil {
 		return err
 	}
 	s.closers.push("calls", func(context.Context) { p.calls.Close() })
@@ -89,7 +89,7 @@ func (s *Server) openTelephony(ctx context.Context) (err error) {
 		WebSocket: transport.WebSocketConfig{Origins: config.SplitList(c.WebOrigins), Proxies: proxies,
 			Token: p.devices.UseToken},
 		SessionExpires: c.SessionExpires, NATKeepalive: c.KeepAlive, OnBan: s.banned, IsUrgent: trunk.MaybeEmergency,
-		Realm: c.SIPDomain, Names: c.SIPNames(), Edges: edges, Accounts: dir, Bindings: dir, OnMessage: messages.Receive,
+		Node: p.node, Realm: c.SIPDomain, Names: c.SIPNames(), Edges: edges, Accounts: dir, Bindings: dir, OnMessage: messages.Receive,
 		Targets:       sipTargets{p.guard, s.parties},
 		EventPackages: []sip.EventPackage{s.messageWaiting.Topic(), s.busyLamps.Topic()}, Logger: p.log, Trace: s.switcher.Trace,
 		Limits: sip.Limits{Calls: c.MaxCalls, InvitesPerSecond: c.CallRate}}, s.switcher)

@@ -1,7 +1,9 @@
 package server
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"time"
 
 	"soniq/internal/intelligence/engine"
@@ -95,6 +97,38 @@ func (d transcriptDependencies) Vocabulary(ctx context.Context, org, callID stri
 	return d.p.vocabulary(ctx, org, callID)
 }
 
+// CallLanguage implements transcript.Languages. The most specific setting counts: the language of the flow that the
+// call entered, of its user, of the transcripts, of the organisation.
+func (d transcriptDependencies) CallLanguage(ctx context.Context, q db.Querier, orgID, callID string) (string, error) {
+	o, err := d.p.orgs.Get(ctx, orgID)
+	if err != nil {
+		return "", fmt.Errorf("find organisation: %w", err)
+	}
+	usual := cmp.Or(firstOf(o.Transcripts.Languages), o.Language)
+	flowID, userID, err := d.p.calls.Speakers(ctx, q, orgID, callID)
+	if err != nil {
+		return usual, fmt.Errorf("find call: %w", err)
+	}
+	if flowID != "" {
+		if f, err := d.p.flows.Program(ctx, orgID, flowID); err == nil && f.Language != "" {
+			return f.Language, nil
+		}
+	}
+	if userID != "" {
+		if u, err := d.p.users.Get(ctx, q, orgID, userID); err == nil && u.Language != nil {
+			return *u.Language, nil
+		}
+	}
+	return usual, nil
+}
+
+func firstOf(all []string) string {
+	if len(all) == 0 {
+		return ""
+	}
+	return all[0]
+}
+
 // modelTimeout limits one answer of a language model.
 const modelTimeout = 45 * time.Second
 
@@ -103,6 +137,11 @@ type agentSpeaker struct{ p *Platform }
 
 // Ready returns an error if there is no speech engine.
 func (s agentSpeaker) Ready(ctx context.Context) error { return s.p.engines.speech.Ready(ctx) }
+
+// CheckLanguage returns an error if the speech engine does not know a language.
+func (s agentSpeaker) CheckLanguage(language string) error {
+	return s.p.engines.speech.CheckLanguage(language)
+}
 
 // Synthesize synthesises a text for a voice agent.
 func (s agentSpeaker) Synthesize(ctx context.Context, org, text, voice, language string, uncached bool) (*clip.Clip, error) {

@@ -127,20 +127,35 @@ func (s *fixture) listen(query string, header ...string) *streamClient {
 		name, value, _ := strings.Cut(h, ": ")
 		r.Header.Set(name, value)
 	}
-	a, err := http.DefaultClient.Do(r)
-	for range 10 {
-		if !errors.Is(err, io.EOF) {
-			break // else the server did not read the request within its ReadTimeout, because the machine is busy
-		}
-		a, err = http.DefaultClient.Do(r)
-	}
-	s.must(err)
+	a := s.do(r)
 	if a.StatusCode != 200 || a.Header.Get("Content-Type") != "text/event-stream" {
 		b, _ := io.ReadAll(a.Body)
 		s.t.Fatalf("stream: %d %s", a.StatusCode, b)
 	}
 	s.t.Cleanup(func() { a.Body.Close() })
 	return &streamClient{s.t, a.Body, bufio.NewReader(a.Body)}
+}
+
+// get sends a GET request, see do.
+func (s *fixture) get(address string) *http.Response {
+	s.t.Helper()
+	r, err := http.NewRequest("GET", address, nil)
+	s.must(err)
+	return s.do(r)
+}
+
+// do sends a request. It sends it again if the server did not read it within its ReadTimeout, because the machine is busy.
+func (s *fixture) do(r *http.Request) *http.Response {
+	s.t.Helper()
+	a, err := http.DefaultClient.Do(r)
+	for range 10 {
+		if !errors.Is(err, io.EOF) {
+			break
+		}
+		a, err = http.DefaultClient.Do(r)
+	}
+	s.must(err)
+	return a
 }
 
 // next returns the next event: "id kind data".
@@ -196,8 +211,7 @@ func waits(n int) string { return fmt.Sprintf(`"wait_seconds":%d,`, n) }
 
 func (s *fixture) refused(query string, status int, code string) {
 	s.t.Helper()
-	a, err := http.Get(s.url + query)
-	s.must(err)
+	a := s.get(s.url + query)
 	defer a.Body.Close()
 	b, _ := io.ReadAll(a.Body)
 	if a.StatusCode != status || !strings.Contains(string(b), `"`+code+`"`) {

@@ -3,7 +3,6 @@ package eventstream_test
 import (
 	"fmt"
 	"io"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -51,8 +50,7 @@ func TestEvents_CallsOfTheUser(t *testing.T) {
 			s.mu.Lock()
 			s.principal.UserID = user
 			s.mu.Unlock()
-			a, err := http.Get(strings.Replace(s.url, "/stream", "?include_total=true", 1))
-			s.must(err)
+			a := s.get(strings.Replace(s.url, "/stream", "?include_total=true", 1))
 			b, _ := io.ReadAll(a.Body)
 			a.Body.Close()
 			for _, call := range []string{"call_own", "call_other"} {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"soniq/internal/platform/op"
+	"soniq/internal/platform/strictjson"
 )
 
 // Position of an argument in the request to the operation.
@@ -88,6 +89,9 @@ func (c *toolCall) parseArgs() *toolError {
 		if err := d.Decode(&c.args); err != nil {
 			return newToolError(op.Invalid(op.Field("arguments", "malformed", "must be a JSON object")))
 		}
+	}
+	if faults := strictjson.Check(c.input.arguments); len(faults) > 0 {
+		return newToolError(op.Invalid(op.Violations(faults)...))
 	}
 	maps.DeleteFunc(c.args, func(_ string, v any) bool { return v == nil && !c.t.acceptsNull() })
 	if wrong := c.t.violations(c.args); len(wrong) > 0 {

@@ -15,6 +15,7 @@ import (
 
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/op"
+	"soniq/internal/platform/strictjson"
 )
 
 // statelessRevision is the first protocol revision without sessions.
@@ -142,9 +143,13 @@ func (s *Server) withChallenge(r *http.Request, e *op.Error) *op.Error {
 
 // rpcMessage holds the members of a posted message that are needed before it is parsed in full.
 type rpcMessage struct {
-	Method string `json:"method"`
-	Params struct {
-		Name string `json:"name"`
+	Version any    `json:"jsonrpc"`
+	ID      any    `json:"id"`
+	Method  string `json:"method"`
+	Params  struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+		Meta      json.RawMessage `json:"_meta"`
 	} `json:"params"`
 }
 
@@ -193,6 +198,10 @@ func peekMessages(r *http.Request) (all []rpcMessage, body []byte, e *op.Error) 
 		return nil, nil, op.Fail("malformed_json", "the body could not be read")
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
+	if faults := ambiguous(body); len(faults) > 0 {
+		wrong := op.Violations(faults)
+		return nil, nil, &op.Error{Code: "malformed_json", Detail: wrong[0].Field + ": " + wrong[0].Message, Fields: wrong}
+	}
 	var one rpcMessage
 	if trimmed := bytes.TrimLeft(body, " \t\r\n"); len(trimmed) > 0 && trimmed[0] == '[' {
 		if json.Unmarshal(trimmed, &all) == nil && len(all) > maxBatch {
@@ -202,6 +211,19 @@ func peekMessages(r *http.Request) (all []rpcMessage, body []byte, e *op.Error) 
 	}
 	_ = json.Unmarshal(body, &one)
 	return []rpcMessage{one}, body, nil
+}
+
+// ambiguous returns the members of a message that its handlers can read in different ways. Faults in the arguments of a
+// tool are left to the tool, which reports them in its result.
+func ambiguous(body []byte) []strictjson.Fault {
+	var of any = &rpcMessage{}
+	if trimmed := bytes.TrimLeft(body, " \t\r\n"); len(trimmed) > 0 && trimmed[0] == '[' {
+		of = &[]rpcMessage{}
+	}
+	outside := slices.DeleteFunc(strictjson.Check(body), func(f strictjson.Fault) bool {
+		return strings.Contains("."+f.Field, ".params.arguments.")
+	})
+	return append(outside, strictjson.Variants(body, of)...)
 }
 
 func hasScope(p access.Principal, scope access.Scope) bool { return slices.Contains(p.Scopes, scope) }

@@ -1,7 +1,6 @@
 package webhook
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +13,7 @@ import (
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/event"
 	"soniq/internal/platform/op"
+	"soniq/internal/platform/strictjson"
 )
 
 // Operations of the sandbox for testing a receiver: forced failures, and sample events.
@@ -124,9 +124,10 @@ func customSample(sample event.Payload, with map[string]any) (event.Payload, err
 	if err != nil {
 		return nil, err
 	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(v.Interface()); err != nil {
+	if faults := strictjson.Members(text, v.Interface()); len(faults) > 0 {
+		return nil, errors.New(faults[0].Field + ": " + faults[0].Message)
+	}
+	if err := json.Unmarshal(text, v.Interface()); err != nil {
 		return nil, err
 	}
 	p := v.Elem().Interface().(event.Payload)

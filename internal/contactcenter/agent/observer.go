@@ -19,14 +19,21 @@ type ReadyObserver interface {
 	AgentReady(ctx context.Context, tx db.Querier, org, id string) error
 }
 
+// WithdrawnObserver is notified of agents to whom a queue offers a call and who take no calls any more: they are away,
+// have do-not-disturb or no registered phone, or are suspended.
+type WithdrawnObserver interface {
+	AgentsWithdrawn(ctx context.Context, tx db.Querier, org string, users []string) error
+}
+
 // observers has the observers by interface.
 type observers struct {
-	presence []PresenceObserver
-	ready    []ReadyObserver
+	presence  []PresenceObserver
+	ready     []ReadyObserver
+	withdrawn []WithdrawnObserver
 }
 
 // Observe adds an observer to the list of each observer interface it implements. It panics if there is none. Call it before the first request.
 func (s *Service) Observe(o any) {
 	l := &s.observers
-	observe.Require("agent", o, observe.Add(&l.presence, o), observe.Add(&l.ready, o))
+	observe.Require("agent", o, observe.Add(&l.presence, o), observe.Add(&l.ready, o), observe.Add(&l.withdrawn, o))
 }

@@ -158,7 +158,7 @@ type PresenceBody struct {
 	Status           string  `json:"status" doc:"available, away, dnd or offline"`
 	Reason           string  `json:"reason,omitempty" doc:"At most 60 characters, such as lunch"`
 	Until            db.Time `json:"until,omitzero" doc:"From then on available again"`
-	AfterCurrentCall *bool   `json:"after_current_call,omitempty" doc:"On a call, it takes effect when the call has ended; true unless given"`
+	AfterCurrentCall *bool   `json:"after_current_call,omitempty" doc:"On a call, it takes effect when the call has ended; true unless given."`
 }
 
 func (b PresenceBody) violations(now db.Time) (wrong []op.Violation) {
@@ -200,15 +200,14 @@ func (s *Service) SetPresence(ctx context.Context, in *PresenceIn) (*op.Out[Agen
 	return op.OK(a)
 }
 
-// setChoice stores a choice for now, or for the time after the current call.
+// setChoice stores a choice for now, or for the time after the current call. A call that only rings is no current call.
 func (s *Service) setChoice(ctx context.Context, tx db.Querier, org, id string, b PresenceBody) error {
 	all, err := s.States(ctx, tx, org, []string{id})
 	if err != nil {
 		return err
 	}
 	c := choice{Status: b.Status, Reason: b.Reason, Until: b.Until}
-	onCall := all[id].busyCall != "" || all[id].ringingCall != ""
-	if later := onCall && (b.AfterCurrentCall == nil || *b.AfterCurrentCall); later {
+	if later := all[id].busyCall != "" && (b.AfterCurrentCall == nil || *b.AfterCurrentCall); later {
 		if err := ensureRow(ctx, tx, org, id, db.At(s.Clock.Now())); err != nil {
 			return err
 		}

@@ -228,13 +228,13 @@ func (s *Service) publishBatch(ctx context.Context, org string, users []string) 
 
 // needsUpdate reports whether the row of an agent must be written.
 func (x *State) needsUpdate() bool {
-	return x.presenceChanged(x.Presence) || x.row.nextChoice != nil && x.busyCall == "" && x.ringingCall == "" || x.row.exists &&
-		!x.nextChangeAt.Equal(x.row.dueAt.Time)
+	return x.presenceChanged(x.Presence) || x.nextChoiceApplies() || x.isWithdrawn() || x.row.exists && !x.nextChangeAt.Equal(x.row.dueAt.Time)
 }
 
-// PublishPresence publishes the changes of users in the caller's transaction.
+// PublishPresence publishes the changes of users in the caller's transaction. Offers to agents who take no calls any
+// more end first.
 func (s *Service) PublishPresence(ctx context.Context, tx db.Querier, org string, users []string) error {
-	all, err := s.States(ctx, tx, org, users)
+	all, err := s.endOffers(ctx, tx, org, users)
 	if err != nil {
 		return err
 	}
@@ -258,10 +258,33 @@ func (s *Service) PublishPresence(ctx context.Context, tx db.Querier, org string
 	return observe.Each(s.observers.presence, func(o PresenceObserver) error { return o.PresenceChanged(ctx, tx, org, changed) })
 }
 
+// endOffers notifies the observers of agents with an offer that take no calls any more. It returns the states of the
+// users after that.
+func (s *Service) endOffers(ctx context.Context, tx db.Querier, org string, users []string) (map[string]*State, error) {
+	all, err := s.States(ctx, tx, org, users)
+	if err != nil {
+		return nil, err
+	}
+	var gone []string
+	for id, x := range all {
+		if x.isWithdrawn() {
+			gone = append(gone, id)
+		}
+	}
+	if len(gone) == 0 {
+		return all, nil
+	}
+	slices.Sort(gone)
+	if err := observe.Each(s.observers.withdrawn, func(o WithdrawnObserver) error { return o.AgentsWithdrawn(ctx, tx, org, gone) }); err != nil {
+		return nil, fmt.Errorf("end offers: %w", err)
+	}
+	return s.States(ctx, tx, org, users)
+}
+
 // publishChange applies a choice that takes effect now, and publishes the presence if it changed.
 func (s *Service) publishChange(ctx context.Context, tx db.Querier, org string, x *State) (bool, error) {
-	if n := x.row.nextChoice; n != nil && x.busyCall == "" && x.ringingCall == "" {
-		if err := s.applyChoice(ctx, tx, org, x.UserID, *n); err != nil {
+	if x.nextChoiceApplies() {
+		if err := s.applyChoice(ctx, tx, org, x.UserID, *x.row.nextChoice); err != nil {
 			return false, err
 		}
 	}

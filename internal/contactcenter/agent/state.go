@@ -24,6 +24,8 @@ type State struct {
 	dnd          user.DND
 	busyCall     string // id of the call that the agent is on
 	ringingCall  string // id of the call that is ringing
+	offeredCall  string // id of the call that a queue offers; the phones of the agent may not ring yet
+	suspended    bool   // the user has no access
 	nextChangeAt db.Time
 }
 
@@ -93,11 +95,11 @@ func (s *Service) States(ctx context.Context, q db.Querier, org string, users []
 // currentChoice returns the choice that applies now.
 func (x *State) currentChoice(now time.Time) choice {
 	past := func(until db.Time) bool { return !until.IsZero() && !now.Before(until.Time) }
-	if n := x.row.nextChoice; n != nil && x.busyCall == "" && x.ringingCall == "" {
-		if past(n.Until) {
+	if x.nextChoiceApplies() {
+		if past(x.row.nextChoice.Until) {
 			return choice{Status: Available}
 		}
-		return *n
+		return *x.row.nextChoice
 	}
 	chose := choice{Status: cmp.Or(x.row.availability, Available), Reason: string(x.row.choiceReason), Until: x.row.choiceUntil}
 	if past(x.row.choiceUntil) {
@@ -113,6 +115,15 @@ func (x *State) currentChoice(now time.Time) choice {
 	return dnd
 }
 
+// nextChoiceApplies reports whether the choice for the time after the current call applies now.
+func (x *State) nextChoiceApplies() bool { return x.row.nextChoice != nil && x.busyCall == "" }
+
+// isWithdrawn reports whether a queue offers a call to an agent who takes none any more: the agent chose to be away,
+// has no registered phone, or is suspended. An agent who is on the offered call already, as in a callback, stays.
+func (x *State) isWithdrawn() bool {
+	return x.offeredCall != "" && x.offeredCall != x.busyCall && (x.Availability != Available || x.Devices == 0 || x.suspended)
+}
+
 // derive computes the presence (api-surface 7.8) and the time of its next change without an event.
 func (x *State) derive(now time.Time) {
 	c := x.currentChoice(now)
@@ -126,7 +137,7 @@ func (x *State) derive(now time.Time) {
 		p, x.CallID = user.Presence{Status: Busy}, x.busyCall
 	case x.ringingCall != "":
 		p, x.CallID = user.Presence{Status: Ringing}, x.ringingCall
-	case c.Status == Offline:
+	case c.Status == Offline, x.suspended:
 		p.Status, p.Reason = Offline, db.Null(c.Reason).Ptr()
 	case x.Devices == 0:
 		p = user.Presence{Status: Offline}

@@ -95,16 +95,20 @@ func (s *Service) statsOf(ctx context.Context, q db.Querier, org string, ids []s
 	return all, nil
 }
 
+// countAnswered counts the calls that agents served, and their own seconds of them. A call that several served counts
+// for each. A call in progress counts as answered; its seconds count once the agent has left it.
 func countAnswered(ctx context.Context, q db.Querier, org string, ids []string, since, until db.Time, all map[string]*Stats) error {
 	view, err := visibility.From(ctx, q)
 	if err != nil {
 		return err
 	}
-	const text = `SELECT agent_id, COUNT(*), COALESCE(SUM(talk_seconds), 0), COALESCE(SUM(hold_seconds), 0) FROM calls
-		WHERE org_id = $1 AND answered_at IS NOT NULL`
-	f := inUsers(view.Narrow(db.Where(text, org), "id"), "agent_id", ids).Between("started_at", since, until)
+	const text = `SELECT l.user_id, COUNT(DISTINCT c.id), COALESCE(SUM(l.talk_seconds), 0), COALESCE(SUM(l.hold_seconds), 0) FROM calls c
+		JOIN legs l ON l.org_id = c.org_id AND l.call_id = c.id
+		WHERE c.org_id = $1 AND c.answered_at IS NOT NULL AND (l.talk_seconds IS NOT NULL
+			OR l.ended_at IS NULL AND l.answered_at IS NOT NULL AND (l.role = 'agent' OR l.role = 'caller' AND c.source = 'callback'))`
+	f := inUsers(view.Narrow(db.Where(text, org), "c.id"), "l.user_id", ids).Between("c.started_at", since, until)
 	statement, args := f.SQL()
-	return forEachRow(ctx, q, "count calls of agents", statement+` GROUP BY agent_id`, args, func(scan func(...any) error) error {
+	return forEachRow(ctx, q, "count calls of agents", statement+` GROUP BY l.user_id`, args, func(scan func(...any) error) error {
 		var id string
 		var n, talk, hold int
 		err := scan(&id, &n, &talk, &hold)
@@ -115,6 +119,12 @@ func countAnswered(ctx context.Context, q db.Querier, org string, ids []string, 
 	})
 }
 
+// notWithdrawn excludes legs that rang for an offer that ended while the caller went on waiting: the agent was away by
+// then, or another reason of the queue ended it. The agent did not miss that caller.
+const notWithdrawn = ` AND NOT EXISTS (SELECT 1 FROM queue_offers o JOIN queue_entries e ON e.org_id = o.org_id AND e.id = o.entry_id
+	WHERE o.org_id = l.org_id AND o.agent_id = l.user_id AND o.offered_at >= c.started_at AND o.offered_at <= l.started_at AND o.call_id = c.id
+		AND o.status = 'canceled' AND o.ended_at >= l.started_at AND (e.exited_at IS NULL OR e.exited_at > o.ended_at))`
+
 // countMissed counts calls that rang agents and were not answered, and the offers of queues.
 func countMissed(ctx context.Context, q db.Querier, org string, ids []string, since, until db.Time, all map[string]*Stats) error {
 	view, err := visibility.From(ctx, q)
@@ -123,7 +133,7 @@ func countMissed(ctx context.Context, q db.Querier, org string, ids []string, si
 	}
 	rung := inUsers(view.Narrow(db.Where(`SELECT l.user_id AS agent_id, c.id AS call_id, 0 AS offer FROM calls c
 		JOIN legs l ON l.org_id = c.org_id AND l.call_id = c.id
-		WHERE c.org_id = $1 AND c.missed_reason IS NOT NULL AND l.role <> 'caller' AND l.answered_at IS NULL`, org), "c.id"), "l.user_id", ids).
+		WHERE c.org_id = $1 AND c.missed_reason IS NOT NULL AND l.role <> 'caller' AND l.answered_at IS NULL`+notWithdrawn, org), "c.id"), "l.user_id", ids).
 		Between("c.started_at", since, until)
 	text, args := rung.SQL()
 	offers := inUsers(view.Narrow(db.Where(text+` UNION ALL SELECT agent_id, call_id,

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -14,7 +15,8 @@ func inUsers(f *db.Filter, column string, users []string) *db.Filter { return f.
 
 func readRows(ctx context.Context, q db.Querier, org string, users []string) (map[string]*State, error) {
 	const text = `SELECT u.id, u.dnd, u.dnd_until, u.created_at, a.availability, a.reason, a.until_at, a.next, a.wrap_up_until, a.missed_streak,
-			a.paused_until, a.idle_since, a.status, a.status_reason, a.status_call_id, a.status_since, a.status_until, a.due_at
+			a.paused_until, a.idle_since, a.status, a.status_reason, a.status_call_id, a.status_since, a.status_until, a.due_at,
+			u.status = 'suspended'
 		FROM users u LEFT JOIN agents a ON a.org_id = u.org_id AND a.user_id = u.id
 		WHERE u.org_id = $1 AND u.status <> 'removed'`
 	statement, args := inUsers(db.Where(text, org), "u.id", users).SQL()
@@ -43,7 +45,8 @@ func scanState(scan func(...any) error) (*State, error) {
 	var streak *int
 	r := &x.row
 	err := scan(&x.UserID, &dnd.Enabled, &dnd.Until, &created, &availability, &r.choiceReason, &r.choiceUntil, &next, &r.wrapUpUntil,
-		&streak, &r.pausedUntil, &r.idleSince, &status, &reason, &call, &r.published.since, &r.published.until, &r.dueAt)
+		&streak, &r.pausedUntil, &r.idleSince, &status, &reason, &call, &r.published.since, &r.published.until, &r.dueAt,
+		&x.suspended)
 	x.dnd, r.availability, r.nextChoice = dnd, string(availability), next.V
 	r.published.status, r.published.reason, r.published.call = string(status), string(reason), string(call)
 	if streak != nil {
@@ -100,8 +103,8 @@ func readOffers(ctx context.Context, q db.Querier, org string, users []string, n
 	return forEachRow(ctx, q, "find offers", statement, args, func(scan func(...any) error) error {
 		var id, call string
 		err := scan(&id, &call)
-		if x := all[id]; x != nil && x.ringingCall == "" {
-			x.ringingCall = call
+		if x := all[id]; x != nil {
+			x.offeredCall, x.ringingCall = call, cmp.Or(x.ringingCall, call)
 		}
 		return err
 	})

@@ -126,9 +126,24 @@ func (s *Service) eachRow(ctx context.Context, f *db.Filter, end string, scan fu
 // filterCalls adds the filters of the query to a statement that joins the table calls.
 func (q callQuery) filterCalls(f *db.Filter) *db.Filter {
 	since, until := q.times()
-	q.view.Narrow(f, "calls.id").Between("calls.started_at", since, until)
+	return q.filterMembers(f.Between("calls.started_at", since, until))
+}
+
+// filterEntries adds the filters of the query to a statement about entries of queues, e, that joins the table calls.
+func (q callQuery) filterEntries(f *db.Filter) *db.Filter {
+	since, until := q.times()
+	return q.filterMembers(f.Between("e.entered_at", since, until))
+}
+
+// filterMembers adds the filters of the query but the period.
+func (q callQuery) filterMembers(f *db.Filter) *db.Filter {
+	q.view.Narrow(f, "calls.id")
 	for _, d := range dimensions {
-		if key, ok := q.filters[d]; ok {
+		key, ok := q.filters[d]
+		switch {
+		case ok && d == ByAgent:
+			f.And(agentCondition, key)
+		case ok:
 			f.Equal("calls."+columnOf[d], key)
 		}
 	}

@@ -93,6 +93,45 @@ func (o *fixture) add(c pastCall) {
 	}
 	o.exec(q, fmt.Sprintf("call_%06d", o.n), c.direction, from, to, db.Null(c.num), db.Null(c.queue), db.Null(c.agent), db.At(c.at), answered,
 		db.At(c.at.Add(time.Minute)), c.wait, c.talk, db.Null(c.missed))
+	if c.agent != "" {
+		o.addShare(c.agent, c.talk)
+	}
+}
+
+// addShare adds the leg of a person who served the last call for some seconds.
+func (o *fixture) addShare(agent string, talk int) {
+	o.t.Helper()
+	o.exec(`INSERT INTO legs (org_id, id, call_id, role, user_id, number, status, sip_call_id, started_at, talk_seconds, hold_seconds)
+		VALUES ('org_a', $1, $2, 'agent', $3, '100', 'ended', 'x', 0, $4, 0)`, db.NewID("leg"), fmt.Sprintf("call_%06d", o.n), agent, talk)
+}
+
+// A call that was transferred counts for both people, each with their own seconds. In total it counts once.
+//
+// https://github.com/asterisk/asterisk/issues/607
+func TestAgents_TransferredCallCountsForEach(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		o := newFixture(t, d)
+		o.add(pastCall{at: now.Add(-time.Hour), direction: "inbound", agent: "usr_2", answered: true, other: "+12025550001", talk: 20})
+		o.exec(`UPDATE calls SET talk_seconds = 30 WHERE org_id = 'org_a'`)
+		o.addShare("usr_1", 10)
+		o.restart()                                               // counts the call
+		for _, from := range []string{"", "&direction=inbound"} { // from counts and from records
+			a := o.get("/analytics/agents?since=2026-11-01" + from)
+			first, second := a.At("data.0.talk_seconds"), a.At("data.1.talk_seconds")
+			if a.At("data.0.handled") != 1.0 || a.At("data.1.handled") != 1.0 || first != 10.0 || second != 20.0 {
+				t.Errorf("%q: %s", from, a.Bytes)
+			}
+			a = o.get("/analytics/calls?since=2026-11-01&group_by=agent_id" + from)
+			if a.At("totals.total") != 1.0 || a.At("totals.total_talk_seconds") != 30.0 || a.At("groups.1") == nil {
+				t.Errorf("%q: %s", from, a.Bytes)
+			}
+			a = o.get("/analytics/calls?since=2026-11-01&agent_id=usr_1" + from)
+			if a.At("totals.total") != 1.0 || a.At("totals.total_talk_seconds") != 10.0 {
+				t.Errorf("%q: usr_1 has %s", from, a.Bytes)
+			}
+		}
+	})
 }
 
 func pick(r *rand.Rand, of ...string) string { return of[r.IntN(len(of))] }

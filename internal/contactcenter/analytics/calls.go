@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 
 	"soniq/internal/platform/db"
 )
@@ -17,26 +18,39 @@ type record struct {
 	direction, status      string
 	missed                 db.Null
 	answered               bool
-	queue, agent, number   string
+	id                     string
+	queue, agent, number   string // agent: of the record of one person only
 	from, to               string
 	ring, wait, talk, hold int64
+	shares                 []share
 }
 
-const recordColumns = `started_at, direction, status, missed_reason, answered_at, queue_id, agent_id, number_id, from_number, to_number,
+// share is the part of a call that one person served. The seconds of all parts are together at most the call's.
+type share struct {
+	agent      string
+	talk, hold int64
+}
+
+const recordColumns = `id, started_at, direction, status, missed_reason, answered_at, queue_id, number_id, from_number, to_number,
 	ring_seconds, queue_seconds, talk_seconds, hold_seconds`
 
 func scanRecord(rows *sql.Rows) (r record, err error) {
 	var answered db.Time
-	var queue, agent, number db.Null
-	err = rows.Scan(&r.at, &r.direction, &r.status, &r.missed, &answered, &queue, &agent, &number, &r.from, &r.to, &r.ring, &r.wait,
+	var queue, number db.Null
+	err = rows.Scan(&r.id, &r.at, &r.direction, &r.status, &r.missed, &answered, &queue, &number, &r.from, &r.to, &r.ring, &r.wait,
 		&r.talk, &r.hold)
-	r.answered, r.queue, r.agent, r.number = !answered.IsZero(), string(queue), string(agent), string(number)
+	r.answered, r.queue, r.number = !answered.IsZero(), string(queue), string(number)
 	return r, err
 }
 
-// eachRecord calls do for each record that matches a filter.
-func (s *Service) eachRecord(ctx context.Context, f *db.Filter, do func(record)) error {
-	text, args := f.SQL()
+// eachRecord calls do for each record of the table calls that matches a filter.
+func (s *Service) eachRecord(ctx context.Context, org string, filter func(*db.Filter) *db.Filter, do func(record)) error {
+	shares, err := s.sharesOf(ctx, org, filter)
+	if err != nil {
+		return err
+	}
+	const columns = `SELECT ` + recordColumns + ` FROM calls WHERE org_id = $1 AND ended_at IS NOT NULL`
+	text, args := filter(db.Where(columns, org)).SQL()
 	rows, err := s.DB.Read(ctx).Query(ctx, text, args...)
 	if err != nil {
 		return fmt.Errorf("read calls to count: %w", err)
@@ -47,9 +61,47 @@ func (s *Service) eachRecord(ctx context.Context, f *db.Filter, do func(record))
 		if err != nil {
 			return fmt.Errorf("read calls to count: %w", err)
 		}
+		r.shares = shares[r.id]
 		do(r)
 	}
 	return rows.Err()
+}
+
+// sharesOf returns who served the calls that match a filter, by call.
+func (s *Service) sharesOf(ctx context.Context, org string, filter func(*db.Filter) *db.Filter) (map[string][]share, error) {
+	const chosen = `SELECT id FROM calls WHERE org_id = $1 AND ended_at IS NOT NULL`
+	text, args := filter(db.Where(chosen, org)).SQL()
+	const parts = `SELECT call_id, user_id, SUM(talk_seconds), SUM(hold_seconds) FROM legs
+		WHERE org_id = $1 AND talk_seconds IS NOT NULL AND user_id IS NOT NULL AND call_id IN (`
+	rows, err := s.DB.Read(ctx).Query(ctx, parts+text+`) GROUP BY call_id, user_id`, args...)
+	if err != nil {
+		return nil, fmt.Errorf("read who served calls: %w", err)
+	}
+	defer rows.Close()
+	all := map[string][]share{}
+	for rows.Next() {
+		var call string
+		var p share
+		if err := rows.Scan(&call, &p.agent, &p.talk, &p.hold); err != nil {
+			return nil, fmt.Errorf("read who served calls: %w", err)
+		}
+		all[call] = append(all[call], p)
+	}
+	return all, rows.Err()
+}
+
+// parts returns the records to count if calls are chosen or grouped by dimensions: one for each person, with the
+// person's seconds, if one of the dimensions is the agent; else the call itself.
+func (r record) parts(dimensions ...string) []record {
+	if !slices.Contains(dimensions, ByAgent) {
+		return []record{r}
+	}
+	all := make([]record, len(r.shares))
+	for i, p := range r.shares {
+		all[i] = r
+		all[i].agent, all[i].talk, all[i].hold, all[i].shares = p.agent, p.talk, p.hold, []share{p}
+	}
+	return all
 }
 
 // countsOf returns the counts of one call.

@@ -1,12 +1,14 @@
 package analytics
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"soniq/internal/contactcenter/queue"
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/op"
@@ -136,23 +138,39 @@ type QueueReport struct {
 	AsOf  db.Time       `json:"as_of"`
 }
 
+// queues counts the callers of queues by the definitions of package queue.
 func (s *Service) queues(ctx context.Context, in *GroupsIn) (*huma.StreamResponse, error) {
-	q, a, names, err := s.grouped(ctx, in, ByQueue)
+	q, err := s.newQuery(ctx, in.PeriodIn, in.FilterIn, ByQueue)
 	if err != nil {
 		return nil, err
 	}
+	all, err := queue.FiguresByQueue(ctx, s.DB.Read(ctx), q.org, q.filterEntries)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(all, func(a, b queue.NamedFigures) int {
+		return cmp.Or(b.Offered-a.Offered, strings.Compare(a.QueueID, b.QueueID))
+	})
 	since, until := q.times()
-	r := QueueReport{Since: since, Until: until, Data: []QueueTotals{}, AsOf: db.At(s.Clock.Now())}
-	for _, key := range a.sorted() {
-		c := a.groups[key]
-		r.Data = append(r.Data, QueueTotals{QueueID: key, Name: names[key], Offered: c.Total, Answered: c.Answered, Abandoned: c.Abandoned,
-			Missed: c.Missed, AnswerRate: percent(c.Answered, c.Total), AverageWait: average(c.Queue, c.Queued),
-			AverageTalk: average(c.Talk, c.Answered), ServiceLevelRate: percent(c.WithinServiceLevel, c.Queued)})
+	r := QueueReport{Since: since, Until: until, Data: make([]QueueTotals, len(all)), AsOf: db.At(s.Clock.Now())}
+	for i, f := range all {
+		r.Data[i] = queueTotals(f)
 	}
 	if in.csv() {
 		return csvResponse(r.rows()), nil
 	}
 	return op.JSONStream(r), nil
+}
+
+func queueTotals(f queue.NamedFigures) QueueTotals {
+	t := QueueTotals{QueueID: f.QueueID, Name: &f.Name, Offered: int64(f.Offered), Answered: int64(f.Answered), Abandoned: int64(f.Abandoned),
+		Missed: int64(f.Abandoned + f.Overflowed), AnswerRate: percent(int64(f.Answered), int64(f.Served())),
+		ServiceLevelRate: percent(int64(f.InTime), int64(f.Served()))}
+	if f.Answered > 0 {
+		wait, talk := int64(f.AverageWait), int64(f.AverageTalk)
+		t.AverageWait, t.AverageTalk = &wait, &talk
+	}
+	return t
 }
 
 // AgentTotals sums the calls of an agent.

@@ -134,27 +134,34 @@ func scanCounts(rows *sql.Rows) (at time.Time, key string, c *Counts, err error)
 const tagCondition = `EXISTS (SELECT 1 FROM call_tags t JOIN tags n ON n.org_id = t.org_id AND n.id = t.tag_id
 	WHERE t.org_id = calls.org_id AND t.call_id = calls.id AND n.name = ?)`
 
-var columnOf = map[string]string{ByQueue: "queue_id", ByAgent: "agent_id", ByNumber: "number_id", ByDirection: "direction"}
+// agentCondition selects calls that a user served.
+const agentCondition = `EXISTS (SELECT 1 FROM legs p WHERE p.org_id = calls.org_id AND p.call_id = calls.id AND p.user_id = ?
+	AND p.talk_seconds IS NOT NULL)`
+
+var columnOf = map[string]string{ByQueue: "queue_id", ByNumber: "number_id", ByDirection: "direction"}
 
 func (s *Service) fromRecords(ctx context.Context, q callQuery, a *callSums) error {
-	const text = `SELECT ` + recordColumns + ` FROM calls WHERE org_id = $1 AND ended_at IS NOT NULL`
-	since, until := q.times()
-	f := q.view.Narrow(db.Where(text, q.org), "id").Between("started_at", since, until)
-	for d, key := range q.filters {
-		f.Equal(columnOf[d], key)
-	}
-	for _, t := range q.tags {
-		f.And(tagCondition, t)
-	}
-	return s.eachRecord(ctx, f, func(r record) {
-		keys := make([]string, len(q.group))
-		for i, d := range q.group {
-			keys[i], _ = r.key(d)
+	return s.eachRecord(ctx, q.org, q.filterCalls, func(r record) {
+		for _, chosen := range q.chosen(r) {
+			a.addTotal(q, r.at.Time, s.countsOf(q.org, chosen))
+			for _, part := range chosen.parts(q.group...) {
+				keys := make([]string, len(q.group))
+				for i, d := range q.group {
+					keys[i], _ = part.key(d)
+				}
+				a.addGroup(keys, s.countsOf(q.org, part))
+			}
 		}
-		c := s.countsOf(q.org, r)
-		a.addTotal(q, r.at.Time, c)
-		a.addGroup(keys, c)
 	})
+}
+
+// chosen returns the part of a call that the filters choose: with a filter for an agent, the agent's.
+func (q callQuery) chosen(r record) []record {
+	agent, only := q.filters[ByAgent]
+	if !only {
+		return []record{r}
+	}
+	return slices.DeleteFunc(r.parts(ByAgent), func(p record) bool { return p.agent != agent })
 }
 
 // sorted returns the group keys, largest group first.

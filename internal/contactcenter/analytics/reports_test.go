@@ -144,3 +144,45 @@ func TestMessages_CountedWithReplies(t *testing.T) {
 		}
 	})
 }
+
+// The figures of a queue are those of its callers: a short abandon and the call that is placed for a callback count for
+// nothing. The queue has its name.
+func TestQueues_SameDefinitionsAsStats(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		o := newFixture(t, d)
+		o.exec(`INSERT INTO queues (org_id, id, name, settings, created_at, updated_at)
+			VALUES ('org_a', 'que_1', 'Support', '{"short_abandon_seconds":5,"service_level_seconds":20}', 0, 0)`)
+		for i, e := range []struct {
+			status           string
+			connected, exits time.Duration
+			callback         any
+		}{{"completed", 10 * time.Second, 30 * time.Second, nil}, {"abandoned", 0, 3 * time.Second, nil}, {"abandoned", 0, 40 * time.Second, nil},
+			{"completed", 60 * time.Second, 90 * time.Second, `{"status":"completed"}`}, {"overflowed", 0, time.Minute, nil}} {
+			at := now.Add(-time.Hour)
+			o.add(pastCall{at: at, direction: "inbound", queue: "que_1", answered: e.connected > 0, other: "+12025550001", talk: 20})
+			var connected, talk any
+			if e.connected > 0 {
+				connected, talk = db.At(at.Add(e.connected)), 20
+			}
+			o.exec(`INSERT INTO queue_entries (org_id, id, queue_id, call_id, status, priority, place, from_number, skills, entered_at, offers,
+					connected_at, exited_at, talk_seconds, callback, node, lease_until)
+				VALUES ('org_a', $1, 'que_1', $2, $3, 0, 0, '+12025550001', '{}', $4, 1, $5, $6, $7, $8, 'n', 0)`, fmt.Sprintf("qen_%d", i),
+				fmt.Sprintf("call_%06d", o.n), e.status, db.At(at), connected, db.At(at.Add(e.exits)), talk, e.callback)
+		}
+		o.add(pastCall{at: now.Add(-time.Minute), direction: "outbound", queue: "que_1", answered: true, other: "+12025550001", talk: 20})
+		for _, filter := range []string{"", "&queue_id=que_1", "&direction=inbound"} {
+			a := o.get("/analytics/queues?since=2026-11-21" + filter)
+			for path, want := range map[string]any{"data.0.queue_id": "que_1", "data.0.name": "Support", "data.0.offered": 5.0, "data.0.answered": 2.0,
+				"data.0.abandoned": 1.0, "data.0.missed": 2.0, "data.0.answer_rate": 67.0, "data.0.service_level_rate": 33.0,
+				"data.0.average_wait_seconds": 35.0, "data.0.average_talk_seconds": 20.0, "data.1": nil} {
+				if got := a.At(path); got != want {
+					t.Errorf("%q: %s is %v, want %v", filter, path, got, want)
+				}
+			}
+		}
+		if a := o.get("/analytics/queues?since=2026-11-21&direction=outbound"); a.At("data.0") != nil {
+			t.Errorf("the call of a callback is a caller: %s", a.Bytes)
+		}
+	})
+}

@@ -173,21 +173,20 @@ type countKey struct{ dimension, key string }
 
 // sums counts the calls that began in a quarter.
 func (s *Service) sums(ctx context.Context, org string, at int64) (map[countKey]*Counts, error) {
-	const text = `SELECT ` + recordColumns + ` FROM calls WHERE org_id = $1 AND ended_at IS NOT NULL`
 	sums := map[countKey]*Counts{}
 	from := time.UnixMicro(at)
-	err := s.eachRecord(ctx, db.Where(text, org).Between("started_at", db.At(from), db.At(from.Add(quarter))), func(r record) {
-		one := s.countsOf(org, r)
+	began := func(f *db.Filter) *db.Filter { return f.Between("started_at", db.At(from), db.At(from.Add(quarter))) }
+	err := s.eachRecord(ctx, org, began, func(r record) {
 		for _, d := range dimensions {
-			key, ok := r.key(d)
-			if !ok {
-				continue
+			for _, part := range r.parts(d) {
+				if key, ok := part.key(d); ok {
+					p := countKey{d, key}
+					if sums[p] == nil {
+						sums[p] = &Counts{}
+					}
+					sums[p].add(s.countsOf(org, part))
+				}
 			}
-			p := countKey{d, key}
-			if sums[p] == nil {
-				sums[p] = &Counts{}
-			}
-			sums[p].add(one)
 		}
 	})
 	return sums, err

@@ -27,6 +27,11 @@ type References interface {
 	HasAudio(ctx context.Context, org, id string) (bool, error)
 	// OwnsNumber reports whether the organisation can send from a number.
 	OwnsNumber(ctx context.Context, org, e164 string) (bool, error)
+	// CheckSpoken returns why a text cannot be spoken; "" if it can.
+	CheckSpoken(ctx context.Context, org string, s Spoken) (wrong string, err error)
+	// CheckHeard returns why callers who speak a language are not understood by the recogniser, or by voice agents if
+	// agent is set; "" if they are. An empty language is that of the organisation.
+	CheckHeard(ctx context.Context, org, language string, agent bool) (wrong string, err error)
 }
 
 // checker collects the faults of nodes.
@@ -37,6 +42,9 @@ type checker struct {
 	node   string
 	faults []Fault
 	err    error // of a look-up
+
+	language string  // of the flow; "": the organisation's
+	warnings []Fault // about languages
 
 	expressions int  // in conditions and templates
 	tooMany     bool // the fault is reported
@@ -133,6 +141,8 @@ func (c *checker) checkPrompt(field string, p Prompt) {
 	c.checkAudio(field, p.AudioID)
 	c.checkTemplate(field, p.Text)
 	c.checkLength(field+" voice", p.Voice, 0, 60)
+	c.checkLanguage(field+" lang", p.Lang)
+	c.warnUnspoken(field, Spoken{p.Text, p.Voice, p.Lang})
 }
 
 var variableForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,39}$`)
@@ -159,6 +169,9 @@ func (m *Menu) check(c *checker) {
 	}
 	c.checkRange("timeout_seconds", m.Timeout, 1, 60)
 	c.checkRange("retries", m.Retries, 0, 10)
+	if m.Speech {
+		c.warnUnheard("speech", m.Prompt.Lang, false)
+	}
 }
 
 func (x *Collect) check(c *checker) {
@@ -250,8 +263,10 @@ var tools = []string{"lookup_contact", "caller_memory", "transfer", "send_sms", 
 func (a *AIAgent) check(c *checker) {
 	c.checkLength("instructions", a.Instructions, 1, 20_000)
 	c.checkLength("voice", a.Voice, 0, 60)
-	c.checkLength("language", a.Language, 0, 35)
+	c.checkLanguage("language", a.Language)
 	c.checkTemplate("greeting", a.Greeting)
+	c.warnUnspoken("language", Spoken{"hello", a.Voice, a.Language})
+	c.warnUnheard("language", a.Language, true)
 	for _, t := range a.Tools {
 		c.checkOneOf("tools", t, tools...)
 	}

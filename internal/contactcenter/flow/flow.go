@@ -150,6 +150,14 @@ func (acceptedReferences) HasAudio(context.Context, string, string) (bool, error
 
 func (acceptedReferences) OwnsNumber(context.Context, string, string) (bool, error) { return true, nil }
 
+func (acceptedReferences) CheckSpoken(context.Context, string, Spoken) (string, error) {
+	return "", nil
+}
+
+func (acceptedReferences) CheckHeard(context.Context, string, string, bool) (string, error) {
+	return "", nil
+}
+
 // invalidFlow returns the error for the faults of a graph.
 func invalidFlow(faults []Fault) error {
 	e := &op.Error{Code: "flow_invalid", Detail: faults[0].Message}

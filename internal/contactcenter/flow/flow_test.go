@@ -156,6 +156,17 @@ func TestValidate_ListsAllFaults(t *testing.T) {
 	}
 }
 
+// https://github.com/golang/go/issues/14750
+func TestValidate_ConfigNamesExact(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t, dbtest.SQLite(t))
+	a := h.do("POST", "/flows/validate", `{"name":"x","entry":"mail","nodes":[
+		{"id":"mail","type":"voicemail","config":{"mailbox":"usr_none","max_seconds":5,"MAX_SECONDS":86400}}]}`)
+	if !strings.Contains(string(a.Bytes), "MAX_SECONDS: unexpected property; known are") {
+		t.Errorf("another spelling in a config: %s", a.Bytes)
+	}
+}
+
 func TestShortForms_ExpandToGraphs(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t, dbtest.SQLite(t))

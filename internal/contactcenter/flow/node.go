@@ -3,12 +3,14 @@ package flow
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
 	"soniq/internal/identity/org"
+	"soniq/internal/platform/strictjson"
 )
 
 // Node is a step of a flow in the stored form: the config of its type, and the node that follows each outcome.
@@ -63,6 +65,7 @@ type Prompt struct {
 	AudioID string `json:"audio_id,omitempty"`
 	Text    string `json:"text,omitempty"`
 	Voice   string `json:"voice,omitempty"`
+	Lang    string `json:"lang,omitempty"` // of the text, BCP 47; "": that of the flow
 }
 
 // UnmarshalJSON accepts an object, a text to speak, or the id of an audio file.
@@ -335,8 +338,11 @@ func isInstant(c Action) bool {
 	return false
 }
 
-// decodeStrict decodes JSON and rejects unknown fields.
+// decodeStrict decodes JSON and rejects unknown members. Names compare exactly.
 func decodeStrict(b []byte, to any) error {
+	if faults := strictjson.Members(b, to); len(faults) > 0 {
+		return errors.New(faults[0].Field + ": " + faults[0].Message)
+	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	return d.Decode(to)

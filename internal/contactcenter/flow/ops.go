@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/text/language"
-
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/op"
@@ -100,10 +98,8 @@ func fieldViolations(name, timezone, tag string) (wrong []op.Violation) {
 	if _, err := time.LoadLocation(timezone); err != nil || timezone == "Local" {
 		wrong = append(wrong, op.Field("timezone", "invalid_timezone", "must be an IANA name such as Europe/London"))
 	}
-	if tag != "" {
-		if _, err := language.Parse(tag); err != nil {
-			wrong = append(wrong, op.Field("language", "invalid_language", "must be a language tag such as en or de-CH"))
-		}
+	if !isLanguage(tag) {
+		wrong = append(wrong, op.Field("language", "invalid_language", "must be a language tag such as en or de-CH"))
 	}
 	return wrong
 }

@@ -59,7 +59,7 @@ type Findings struct {
 
 // compile compiles a graph and lists all its faults. The program is complete only if there are no errors.
 func compile(ctx context.Context, org string, refs References, g Graph) (*Program, Findings, error) {
-	c := &checker{ctx: ctx, org: org, refs: refs}
+	c := &checker{ctx: ctx, org: org, refs: refs, language: g.Language}
 	p := &Program{Entry: g.Entry, Steps: map[string]*Step{}, Timezone: g.Timezone, Language: g.Language}
 	if len(g.Nodes) == 0 || len(g.Nodes) > maxNodes {
 		c.fault("out_of_range", "a flow has 1 to %d nodes", maxNodes)
@@ -80,7 +80,7 @@ func compile(ctx context.Context, org string, refs References, g Graph) (*Progra
 	f := Findings{Errors: c.faults}
 	c.faults = nil
 	c.checkUnreachable(p, g)
-	f.Warnings = c.faults
+	f.Warnings = append(c.faults, c.warnings...)
 	return p, f, c.err
 }
 

@@ -17,10 +17,10 @@ var (
 	strategies    = []string{"ring_all", "round_robin", "longest_idle", "fewest_calls", "priority", "skills", "random"}
 )
 
-// check returns an error that lists every violation of a queue.
-func (s *Service) check(ctx context.Context, k Queue) error {
+// check returns an error that lists every violation of a queue. was is its extension before the change; nil for none.
+func (s *Service) check(ctx context.Context, k Queue, was *string) error {
 	wrong := k.violations()
-	more, err := s.referenceViolations(ctx, k)
+	more, err := s.referenceViolations(ctx, k, was)
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func skillViolations(field string, skills map[string]int) (wrong []op.Violation)
 }
 
 // referenceViolations lists references of a queue to objects that do not exist.
-func (s *Service) referenceViolations(ctx context.Context, k Queue) (wrong []op.Violation, err error) {
+func (s *Service) referenceViolations(ctx context.Context, k Queue, was *string) (wrong []op.Violation, err error) {
 	for field, id := range map[string]*string{"music_audio_id": k.MusicAudioID, "whisper_audio_id": k.WhisperAudioID,
 		"announce.audio_id": k.Announce.AudioID} {
 		if id == nil {
@@ -114,8 +114,10 @@ func (s *Service) referenceViolations(ctx context.Context, k Queue) (wrong []op.
 	if err != nil {
 		return nil, fmt.Errorf("find organisation: %w", err)
 	}
-	if k.Extension != nil && s.Destinations.IsReserved(o.Country, *k.Extension) {
-		wrong = append(wrong, op.Field("extension", "reserved", *k.Extension+" reaches an emergency service"))
+	// An extension from before its number was reserved stays, so that the queue can still be changed.
+	changed := k.Extension != nil && (was == nil || *was != *k.Extension)
+	if changed && s.Destinations.IsReserved(o.Country, *k.Extension) {
+		wrong = append(wrong, op.Field("extension", "reserved", *k.Extension+" reaches an emergency service or a crisis line"))
 	}
 	return wrong, nil
 }

@@ -52,3 +52,7 @@ type presenceObserver struct{ queues *queue.Service }
 func (o presenceObserver) PresenceChanged(ctx context.Context, tx db.Querier, org string, users []string) error {
 	return o.queues.PresenceChanged(ctx, tx, org, users)
 }
+
+func (o presenceObserver) AgentsWithdrawn(ctx context.Context, tx db.Querier, org string, users []string) error {
+	return o.queues.AgentsWithdrawn(ctx, tx, org, users)
+}

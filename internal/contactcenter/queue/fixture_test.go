@@ -58,8 +58,12 @@ func (h *fixture) advance(d time.Duration) {
 	h.at = h.at.Add(d)
 }
 
-// userRemoval removes removed users from queues.
+// userRemoval removes removed users from queues, and publishes the presence of changed users.
 type userRemoval struct{ h *fixture }
+
+func (o userRemoval) UserChanged(ctx context.Context, tx db.Querier, u user.User) error {
+	return o.h.agents.PublishPresence(ctx, tx, u.OrgID, []string{u.ID})
+}
 
 func (o userRemoval) UserRemoved(ctx context.Context, tx db.Querier, r user.Removal) error {
 	return o.h.RemoveUser(ctx, tx, r.OrgID, r.UserID)

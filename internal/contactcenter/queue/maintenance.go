@@ -180,6 +180,24 @@ func (s *Service) sweepLostNodes(ctx context.Context) error {
 	})
 }
 
+// DropNode ends the entries and the ringing offers of a lost node. Each change runs under guard, which begins its transaction.
+func (s *Service) DropNode(ctx context.Context, node string, guard func(context.Context, func(context.Context, db.Querier) error) error) error {
+	// tenant: the callers of all organisations left with the node
+	const entries = `SELECT org_id, id FROM queue_entries WHERE ` + openCondition + ` AND status IN ('waiting', 'offering') AND node = $1`
+	// tenant: the offers of all organisations ended with the node
+	const offers = `SELECT org_id, id FROM queue_offers WHERE status = 'offering' AND node = $1`
+	err := s.endUnder(ctx, entries, []any{node}, guard, func(ctx context.Context, tx db.Querier, x staleRow) error {
+		return s.Leave(ctx, tx, x.org, x.id, Abandoned, "node_crash")
+	})
+	if err != nil {
+		return err
+	}
+	return s.endUnder(ctx, offers, []any{node}, guard, func(ctx context.Context, tx db.Querier, x staleRow) error {
+		_, err := s.DeclineOffer(ctx, tx, x.org, x.id, OfferExpired)
+		return err
+	})
+}
+
 // sweepDials ends the offers of callbacks whose call was never placed, as after a crash.
 func (s *Service) sweepDials(ctx context.Context) error {
 	// tenant: reads the callbacks of all organisations
@@ -195,6 +213,12 @@ func (s *Service) sweepDials(ctx context.Context) error {
 
 // sweepEach calls end for each row of a statement, in a transaction each.
 func (s *Service) sweepEach(ctx context.Context, text string, args []any, end func(context.Context, db.Querier, staleRow) error) error {
+	return s.endUnder(ctx, text, args, s.DB.TxRelaxedContext, end)
+}
+
+// endUnder calls end for each row of a statement, in a transaction each, which begin starts.
+func (s *Service) endUnder(ctx context.Context, text string, args []any, begin func(context.Context, func(context.Context, db.Querier) error) error,
+	end func(context.Context, db.Querier, staleRow) error) error {
 	var over []staleRow
 	err := forEachRow(ctx, s.DB.Read(ctx), "find leftovers", text, args, func(scan func(...any) error) error {
 		var x staleRow
@@ -206,7 +230,7 @@ func (s *Service) sweepEach(ctx context.Context, text string, args []any, end fu
 		return err
 	}
 	for _, x := range over {
-		err := s.DB.TxRelaxedContext(ctx, func(ctx context.Context, tx db.Querier) error { return end(ctx, tx, x) })
+		err := begin(ctx, func(ctx context.Context, tx db.Querier) error { return end(ctx, tx, x) })
 		if err != nil && !errors.Is(err, ErrGone) {
 			return fmt.Errorf("end %s: %w", x.id, err)
 		}

@@ -216,6 +216,9 @@ func (s *Service) SetMemberships(ctx context.Context, tx db.Querier, org, user s
 		if _, err := removeMember(ctx, tx, org, id, user); err != nil {
 			return fmt.Errorf("leave queue: %w", err)
 		}
+		if err := s.cancelAgentOffers(ctx, tx, org, user, id); err != nil {
+			return err
+		}
 		s.notifyChange(tx, org, id)
 	}
 	for id := range keep {
@@ -234,6 +237,17 @@ func (s *Service) RemoveUser(ctx context.Context, tx db.Querier, org, user strin
 		return err
 	}
 	return s.cancelAgentOffers(ctx, tx, org, user, "")
+}
+
+// AgentsWithdrawn implements agent.WithdrawnObserver: it cancels the ringing offers of agents who take no calls any
+// more. The callers wait again for the next agent, and no missed offer is counted.
+func (s *Service) AgentsWithdrawn(ctx context.Context, tx db.Querier, org string, users []string) error {
+	for _, id := range users {
+		if err := s.cancelAgentOffers(ctx, tx, org, id, ""); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // cancelAgentOffers cancels the ringing offers of an agent, in one queue or, with "", in all.

@@ -71,7 +71,7 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Queue], err
 	k := Queue{ID: db.NewID("que"), OrgID: access.Org(ctx), Settings: defaults(), CreatedAt: now, UpdatedAt: now}
 	in.Body.apply(&k)
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		if err := s.check(ctx, k); err != nil {
+		if err := s.check(ctx, k, nil); err != nil {
 			return err
 		}
 		s.notifyChange(tx, k.OrgID, k.ID)
@@ -128,8 +128,9 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Queue], err
 		if err := in.Check(k.UpdatedAt); err != nil {
 			return err
 		}
+		was := k.Extension
 		in.Body.apply(&k)
-		if err := s.check(ctx, k); err != nil {
+		if err := s.check(ctx, k, was); err != nil {
 			return err
 		}
 		k.UpdatedAt = db.At(s.Clock.Now())

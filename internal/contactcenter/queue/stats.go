@@ -156,20 +156,13 @@ func (s *Service) countWaiting(ctx context.Context, q db.Querier, k Queue, x *St
 
 // countToday sets the figures of the callers since midnight.
 func countToday(ctx context.Context, q db.Querier, k Queue, since db.Time, x *Stats) error {
-	const text = `SELECT COUNT(*), COUNT(connected_at), COUNT(CASE WHEN connected_at - entered_at <= $5 THEN 1 END),
-			COUNT(CASE WHEN status = 'abandoned' AND exited_at - entered_at > $4 THEN 1 END),
-			COUNT(CASE WHEN status IN ('overflowed', 'timed_out') THEN 1 END), COUNT(callback),
-			COALESCE(AVG(talk_seconds), 0), COALESCE(AVG((connected_at - entered_at) / 1000000), 0)
-		FROM queue_entries WHERE org_id = $1 AND queue_id = $2 AND entered_at >= $3`
-	var inTime int
-	var talk, wait float64
-	row := q.QueryRow(ctx, text, k.OrgID, k.ID, since, int64(k.ShortAbandon)*1_000_000, int64(k.ServiceLevel)*1_000_000)
-	t := &x.Today
-	if err := row.Scan(&t.Offered, &t.Answered, &inTime, &t.Abandoned, &t.Overflowed, &t.Callbacks, &talk, &wait); err != nil {
-		return fmt.Errorf("count today's callers: %w", err)
+	c, err := figuresOf(ctx, q, k, func(f *db.Filter) *db.Filter { return f.Between("e.entered_at", since, db.Time{}) })
+	if err != nil {
+		return err
 	}
-	t.AverageTalk, x.AverageWait = int(talk+0.5), int(wait+0.5)
-	t.AnswerRate, x.ServiceLevelRate = percent(t.Answered, t.Answered+t.Abandoned), percent(inTime, t.Answered+t.Abandoned)
+	x.Today = Today{Answered: c.Answered, Abandoned: c.Abandoned, AnswerRate: percent(c.Answered, c.Served()), Offered: c.Offered,
+		Overflowed: c.Overflowed, Callbacks: c.Callbacks, AverageTalk: c.AverageTalk}
+	x.AverageWait, x.ServiceLevelRate = c.AverageWait, percent(c.InTime, c.Served())
 	return nil
 }
 

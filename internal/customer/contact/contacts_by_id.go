@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"soniq/internal/platform/db"
+	"soniq/internal/telephony/number"
 )
 
 // ContactsByID returns the contacts with the given ids; missing ones are omitted.
@@ -17,8 +18,9 @@ func (s *Service) ContactsByID(ctx context.Context, org string, ids []string) ([
 
 // IDsByNumber returns the ids of contacts that have a number in E.164, at most ten.
 func (s *Service) IDsByNumber(ctx context.Context, org, e164 string) (ids []string, err error) {
-	const q = `SELECT DISTINCT record_id FROM contact_phones WHERE org_id = $1 AND number = $2 AND source = '' LIMIT 10`
-	rows, err := s.DB.Read(ctx).Query(ctx, q, org, e164)
+	const q = `SELECT DISTINCT record_id FROM contact_phones WHERE org_id = $1 AND number IN ($2, $3) AND source = '' LIMIT 10`
+	given, other := number.Spellings(e164)
+	rows, err := s.DB.Read(ctx).Query(ctx, q, org, given, other)
 	if err != nil {
 		return nil, fmt.Errorf("find contacts with a number: %w", err)
 	}

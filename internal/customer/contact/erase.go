@@ -8,6 +8,7 @@ import (
 
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/observe"
+	"soniq/internal/telephony/number"
 )
 
 // Erasure of a number: contacts, copied records, notes, and errors of imports that contain it.
@@ -44,7 +45,7 @@ func (s *Service) EraseForNumber(ctx context.Context, tx db.Querier, org, phone 
 		return 0, fmt.Errorf("find organisation: %w", err)
 	}
 	n := readNumber(phone, o.Country)
-	s.invalidateOnCommit(tx, []cacheKey{{org, n.e164}, {org, tailMark + n.tail()}})
+	s.invalidateOnCommit(tx, []cacheKey{{org, number.Identity(n.e164)}, {org, tailMark + n.tail()}})
 	all, err := recordsWithNumber(ctx, tx, org, phone)
 	if err != nil {
 		return 0, err

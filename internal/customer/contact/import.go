@@ -3,7 +3,6 @@ package contact
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,7 +10,6 @@ import (
 	"mime/multipart"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"soniq/internal/platform/access"
@@ -214,33 +212,11 @@ func (i *Import) parseText(body []byte) ([]byte, error) {
 	if len(body) > maxJSON {
 		return nil, op.Fail("payload_too_large", "a JSON body may have 1 MB; send larger files as a form")
 	}
-	if !json.Valid(body) {
-		return nil, op.Fail("malformed_json", "the body is no JSON")
-	}
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&t); err != nil {
-		return nil, jsonError(err)
-	}
-	if bytes.Equal(bytes.TrimSpace(body), []byte("null")) {
-		return nil, op.Invalid(op.Field("body", "invalid_type", "must be an object"))
+	if err := op.DecodeStrict(body, &t); err != nil {
+		return nil, err
 	}
 	i.Filename, i.Format, i.Duplicates = t.Filename, t.Format, t.Duplicates
 	return []byte(t.Content), nil
-}
-
-func jsonError(err error) error {
-	if _, name, ok := strings.Cut(err.Error(), "unknown field "); ok {
-		name = truncateName(strings.Trim(name, `"`))
-		e := op.Fail("unknown_field", name+": unexpected property")
-		e.Fields = []op.Violation{op.Field(name, "unknown_field", "unexpected property")}
-		return e
-	}
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) && wrong.Field != "" {
-		return op.Invalid(op.Field(wrong.Field, "invalid_type", "must be a text"))
-	}
-	return op.Invalid(op.Field("body", "invalid_type", "must be an object"))
 }
 
 // ImportOne identifies an import.

@@ -13,6 +13,7 @@ import (
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/job"
 	"soniq/internal/platform/op"
+	"soniq/internal/telephony/number"
 )
 
 // importBatch is the number of records per transaction. It is small, so that other writers wait only briefly.
@@ -281,7 +282,7 @@ func (c *Contact) applyImport(o Contact, country string) {
 func identityKeys(c Contact, country string) (keys []string) {
 	for _, p := range c.Phones {
 		if n := p.parse(country); n.isComplete() && n.extension == "" {
-			keys = append(keys, n.e164)
+			keys = append(keys, number.AllSpellings([]string{n.e164})...)
 		}
 	}
 	for _, e := range c.Emails {

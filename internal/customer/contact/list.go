@@ -7,6 +7,7 @@ import (
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/op"
+	"soniq/internal/telephony/number"
 )
 
 // ListIn is the request of contacts.list.
@@ -94,7 +95,9 @@ func (in *ListIn) filter(org, country string) (func() *db.Filter, error) {
 		}
 		if in.Phone != "" {
 			n := readNumber(restorePlus(in.Phone), country)
-			f.And("id IN (SELECT record_id FROM contact_phones p WHERE p.org_id = contacts.org_id AND p.source = '' AND (p.number = ? AND p.number <> '' OR p.digits = ?))", n.e164, n.digits)
+			given, other := number.Spellings(n.e164)
+			f.And("id IN (SELECT record_id FROM contact_phones p WHERE p.org_id = contacts.org_id AND p.source = '' AND (p.number IN (?, ?) AND p.number <> '' OR p.digits = ?))",
+				given, other, n.digits)
 		}
 		return f
 	}, nil

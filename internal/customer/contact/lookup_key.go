@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"soniq/internal/platform/op"
+	"soniq/internal/telephony/number"
 )
 
 // lookupKey is the phone number or the e-mail address of a lookup, in an organisation.
@@ -21,7 +22,7 @@ func (a lookupKey) cacheKey() cacheKey {
 	case a.email != "":
 		return cacheKey{a.org, a.email}
 	case a.number.isComplete():
-		return cacheKey{a.org, a.number.e164}
+		return cacheKey{a.org, number.Identity(a.number.e164)}
 	}
 	return cacheKey{a.org, "#" + a.number.digits}
 }
@@ -61,7 +62,7 @@ func (a lookupKey) match(r Record, country string) (best Kind, ok bool) {
 // match returns how well the number of a record matches the number of the lookup.
 func (n phoneNumber) match(o phoneNumber) (Kind, bool) {
 	switch {
-	case n.isComplete() && o.isComplete() && n.e164 != o.e164:
+	case n.isComplete() && o.isComplete() && !n.isSame(o):
 		return "", false
 	case !n.isComplete() || !o.isComplete():
 		return Possible, sharesTail(n.digits, o.digits)
@@ -112,7 +113,7 @@ func SameNumber(ours, written string) bool {
 	if !a.isComplete() || !b.isComplete() {
 		return a.digits != "" && a.digits == b.digits
 	}
-	return a.e164 == b.e164
+	return a.isSame(b)
 }
 
 // Find returns a contact, or db.ErrNone.

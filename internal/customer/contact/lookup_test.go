@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -174,6 +175,34 @@ func TestLookup_WithoutAreaCodeIsPossible(t *testing.T) {
 		}
 		if a := h.do("GET", "/contacts/lookup?phone=+442079460018", nil).Want(200); a.Text("phone") != "+442079460018" { // a + that was not encoded
 			t.Errorf("got %s", a.Bytes)
+		}
+	})
+}
+
+// Every spelling of a telephone finds its contact, also after a change. Numbers that differ otherwise do not.
+// https://github.com/chatwoot/chatwoot/issues/14174
+func TestLookup_SpellingsOfOneTelephone(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newFixture(t, d)
+		for _, n := range [][2]string{{"+525512345678", "+5215512345678"}, {"+5491123456789", "+541123456789"}, {"+5511987654321", "+551187654321"}} {
+			for i, stored := range n {
+				h.lookup(n[0]).Want(404)
+				h.lookup(n[1]).Want(404)
+				id := h.do("POST", "/contacts", `{"first_name":"A","phones":[{"number":"`+stored+`"}]}`).Want(201).Text("id")
+				for _, asked := range n {
+					if a := h.lookup(asked).Want(200); a.Text("contact_id") != id || a.Text("match") != "exact" {
+						t.Errorf("%s, stored as %s: %s", asked, stored, a.Bytes)
+					}
+					if a := h.do("GET", "/contacts?phone="+url.QueryEscape(asked), nil).Want(200); a.Text("data.0.id") != id {
+						t.Errorf("list of %s: %s", asked, a.Bytes)
+					}
+				}
+				if !contact.SameNumber(n[0], n[1]) || contact.SameNumber(n[i], "+12025550100") {
+					t.Errorf("%s and %s are not one telephone", n[0], n[1])
+				}
+				h.do("DELETE", "/contacts/"+id, nil).Want(204)
+			}
 		}
 	})
 }

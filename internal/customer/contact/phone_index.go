@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"soniq/internal/platform/db"
+	"soniq/internal/telephony/number"
 )
 
 // The phone index: rows from numbers and e-mail addresses to contacts and copied records.
@@ -71,7 +72,7 @@ func rowsOf(org string, all []indexedRecord, country string) (phones, emails [][
 		for i, p := range x.phones {
 			n := p.parse(country)
 			phones = append(phones, []any{org, n.e164, x.source, x.id, i, n.digits, n.tail(), n.extension, n.national})
-			keys = append(keys, cacheKey{org, n.e164}, cacheKey{org, tailMark + n.tail()})
+			keys = append(keys, cacheKey{org, number.Identity(n.e164)}, cacheKey{org, tailMark + n.tail()})
 		}
 		seen := []string{}
 		for _, e := range x.emails {
@@ -113,9 +114,10 @@ const (
 		LEFT JOIN contact_entries e ON p.source <> '' AND e.org_id = p.org_id AND e.source = p.source AND e.id = p.record_id `
 )
 
-// findNumber returns the matches of a complete number.
+// findNumber returns the matches of a complete number, in each of its spellings.
 func findNumber(ctx context.Context, q db.Querier, org, e164 string) ([]Match, error) {
-	const text = `SELECT` + matchColumns + `FROM contact_phones p` + matchJoins + `WHERE p.org_id = $1 AND p.number = $2 LIMIT 50`
+	const text = `SELECT` + matchColumns + `FROM contact_phones p` + matchJoins + `WHERE p.org_id = $1 AND p.number IN ($2, $3) LIMIT 50`
+	given, other := number.Spellings(e164)
 	return queryMatches(ctx, q, func(m *Match, r numberRow) bool {
 		m.Kind = Exact
 		switch {
@@ -125,7 +127,7 @@ func findNumber(ctx context.Context, q db.Querier, org, e164 string) ([]Match, e
 			m.Kind = National
 		}
 		return true
-	}, text, org, e164)
+	}, text, org, given, other)
 }
 
 // findTail returns the numbers with the same tail as n, if one of the two is incomplete.

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/nyaruka/phonenumbers"
+
+	"soniq/internal/telephony/number"
 )
 
 // phoneNumber is a parsed telephone number.
@@ -50,13 +52,21 @@ func parseNumber(text, country string) (phoneNumber, bool) {
 
 func parseUncached(text, country string) (phoneNumber, bool) {
 	n, err := phonenumbers.ParseAndKeepRawInput(text, country)
-	if err != nil || phonenumbers.IsPossibleNumberWithReason(n) != phonenumbers.IS_POSSIBLE {
+	if err != nil {
 		return phoneNumber{}, false
 	}
+	possible := phonenumbers.IsPossibleNumberWithReason(n) == phonenumbers.IS_POSSIBLE
 	out := phoneNumber{extension: n.GetExtension(), national: n.GetCountryCodeSource() == phonenumbers.PhoneNumber_FROM_DEFAULT_COUNTRY,
 		nsn: phonenumbers.GetNationalSignificantNumber(n)}
 	n.Extension = nil
 	out.e164 = phonenumbers.Format(n, phonenumbers.E164)
+	if !possible {
+		former, ok := number.FormerSpelling(n)
+		if !ok {
+			return phoneNumber{}, false
+		}
+		out.e164 = former
+	}
 	out.digits = out.e164[1:]
 	out.country = phonenumbers.GetRegionCodeForCountryCode(int(n.GetCountryCode()))
 	return out, true
@@ -82,6 +92,11 @@ func digitsOf(text string) string {
 		}
 	}
 	return string(out)
+}
+
+// isSame reports whether two complete numbers are one telephone.
+func (n phoneNumber) isSame(o phoneNumber) bool {
+	return number.Identity(n.e164) == number.Identity(o.e164)
 }
 
 // isComplete reports whether the number can be dialled.

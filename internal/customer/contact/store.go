@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"soniq/internal/platform/db"
+	"soniq/internal/telephony/number"
 )
 
 const contactColumns = `id, org_id, first_name, last_name, name, company, title, phones, emails, tags, custom, source, owner_user_id, vip,
@@ -124,8 +125,9 @@ func (c Contact) searchText() string {
 // UpdateLastContacted sets the time of the last call with the contacts that have a number, if it is later.
 func (s *Service) UpdateLastContacted(ctx context.Context, tx db.Querier, org, e164 string, at db.Time) error {
 	const q = `UPDATE contacts SET last_contacted_at = $3 WHERE org_id = $1 AND COALESCE(last_contacted_at, 0) < $3
-		AND id IN (SELECT record_id FROM contact_phones WHERE org_id = $1 AND number = $2 AND source = '')`
-	if _, err := tx.Exec(ctx, q, org, e164, at); err != nil {
+		AND id IN (SELECT record_id FROM contact_phones WHERE org_id = $1 AND number IN ($2, $4) AND source = '')`
+	given, other := number.Spellings(e164)
+	if _, err := tx.Exec(ctx, q, org, given, at, other); err != nil {
 		return fmt.Errorf("write last contact: %w", err)
 	}
 	return nil

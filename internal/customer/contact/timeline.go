@@ -9,6 +9,7 @@ import (
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/op"
+	"soniq/internal/telephony/number"
 )
 
 // Item is an event in the timeline of a contact.
@@ -72,7 +73,7 @@ func (s *Service) Timeline(ctx context.Context, in *TimelineIn) (*op.Out[op.Page
 	if err != nil {
 		return nil, err
 	}
-	q := TimelineQuery{Contact: c, Numbers: c.numbers(), Kinds: in.Kinds, Since: since, Until: until, BeforeID: after.ID, Limit: in.Limit}
+	q := TimelineQuery{Contact: c, Numbers: number.AllSpellings(c.numbers()), Kinds: in.Kinds, Since: since, Until: until, BeforeID: after.ID, Limit: in.Limit}
 	if after.ID != "" {
 		if err := q.Before.Scan(after.Int); err != nil {
 			return nil, err
@@ -146,11 +147,11 @@ func (s *Service) noteItems(ctx context.Context, org string, q TimelineQuery) ([
 	return all, rows.Err()
 }
 
-// NumbersOf returns the complete numbers of a contact; none if there is no such contact.
+// NumbersOf returns the complete numbers of a contact in all their spellings; none if there is no such contact.
 func (s *Service) NumbersOf(ctx context.Context, org, id string) ([]string, error) {
 	c, err := getContact(ctx, s.DB.Read(ctx), org, id)
 	if db.IsNone(err) {
 		return nil, nil
 	}
-	return c.numbers(), err
+	return number.AllSpellings(c.numbers()), err
 }

@@ -245,6 +245,7 @@ func TestCreate_AllViolationsListed(t *testing.T) {
 	h.do("POST", "/crm/connections", `{"provider":"internal","name":"x"}`).Want(409).Refused("already_exists")
 	h.do("POST", "/crm/connections", `{"provider":"http","name":" ","settings":{}}`).Refused("validation_failed", "name invalid_length", "settings required")
 	h.do("POST", "/crm/connections", `{"provider":"http","name":"x","settings":{"look":1}}`).Refused("validation_failed", "settings unknown_field")
+	h.do("POST", "/crm/connections", `{"provider":"http","name":"x","settings":{"Lookup":{"url":"https://a.example/"}}}`).Refused("validation_failed", "settings unknown_field")
 	h.connect(map[string]any{"lookup": map[string]any{"url": "https://{{phone}}.example/", "formats": []string{"x"}, "results": "a[b"}, "auth": map[string]any{"type": "bearer"},
 		"note": map[string]any{"url": "http://10.0.0.1/", "body": map[string]any{"x": "{{nonsense}}"}}}, map[string]any{"field_map": map[string]string{"shoe": "x"}}).
 		Refused("validation_failed", "settings.lookup.url invalid_url", "settings.lookup.formats invalid_value", "settings.lookup.results invalid_path",

@@ -8,6 +8,7 @@ import (
 
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/job"
+	"soniq/internal/telephony/number"
 )
 
 // Queue is the name of the job queue of erasures.
@@ -37,20 +38,25 @@ func (s *Service) run(ctx context.Context, j job.Job) error {
 	if err != nil || phone == "" {
 		return err
 	}
-	busy, err := s.Calls.HasActiveCallWith(ctx, j.Org, phone)
-	if err != nil {
-		return err
-	}
-	if busy {
-		return &job.Retry{After: callRecheck, NotCounted: true, Cause: errors.New("a call with the number is in progress")}
+	spellings := number.AllSpellings([]string{phone})
+	for _, n := range spellings {
+		busy, err := s.Calls.HasActiveCallWith(ctx, j.Org, n)
+		if err != nil {
+			return err
+		}
+		if busy {
+			return &job.Retry{After: callRecheck, NotCounted: true, Cause: errors.New("a call with the number is in progress")}
+		}
 	}
 	items := 0
 	for _, k := range s.Stores {
-		n, err := s.eraseStore(ctx, k, j.Org, phone)
-		if err != nil {
-			return fmt.Errorf("erase what %s keep: %w", k.Name, err)
+		for _, spelling := range spellings {
+			n, err := s.eraseStore(ctx, k, j.Org, spelling)
+			if err != nil {
+				return fmt.Errorf("erase what %s keep: %w", k.Name, err)
+			}
+			items += n
 		}
-		items += n
 	}
 	return s.complete(ctx, j.Org, ref.ID, items)
 }

@@ -8,6 +8,7 @@ import (
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/job"
 	"soniq/internal/platform/op"
+	"soniq/internal/telephony/number"
 )
 
 // Operations returns the API operations of erasure.
@@ -50,16 +51,18 @@ func (s *Service) erase(ctx context.Context, in *EraseIn) (*op.Out[Erasure], err
 	return op.OK(e)
 }
 
-// Begin starts the erasure of a number in E.164, in the caller's transaction. by is the id of the requesting user or
+// Begin starts the erasure of a number in E.164, in each of its spellings, in the caller's transaction. by is the id of the requesting user or
 // key.
 func (s *Service) Begin(ctx context.Context, tx db.Querier, org, phone, reason, by string) (Erasure, error) {
 	e := Erasure{ID: db.NewID("era")}
 	for _, k := range s.Stores {
-		n, err := k.Count(ctx, tx, org, phone)
-		if err != nil {
-			return e, err
+		for _, spelling := range number.AllSpellings([]string{phone}) {
+			n, err := k.Count(ctx, tx, org, spelling)
+			if err != nil {
+				return e, err
+			}
+			e.Items += n
 		}
-		e.Items += n
 	}
 	if err := s.insert(ctx, tx, org, e.ID, phone, reason, by, e.Items); err != nil {
 		return e, err
@@ -77,9 +80,14 @@ func (s *Service) externalNumber(ctx context.Context, org, text string) (string,
 	if !ok {
 		return "", op.NotFound("caller: not a telephone number")
 	}
-	own, err := s.Numbers.IsOwnNumber(ctx, org, phone)
-	if err == nil && own {
-		err = op.Invalid(op.Field("phone", "own_number", "this is a number of your organisation: what is kept is about those who call it"))
+	for _, spelling := range number.AllSpellings([]string{phone}) {
+		own, err := s.Numbers.IsOwnNumber(ctx, org, spelling)
+		if err == nil && own {
+			err = op.Invalid(op.Field("phone", "own_number", "this is a number of your organisation: what is kept is about those who call it"))
+		}
+		if err != nil {
+			return "", err
+		}
 	}
-	return phone, err
+	return phone, nil
 }

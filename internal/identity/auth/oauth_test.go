@@ -293,6 +293,10 @@ func TestRegisterClient(t *testing.T) {
 			`{"redirect_uris":["https://a.example/cb#x"]}`, `{"redirect_uris":["https://u:p@a.example/cb"]}`} {
 			s.wantError(s.register(bad), "invalid_redirect_uri", bad)
 		}
+		for _, bad := range []string{`{"redirect_uris":["https://a.example/cb"],"Redirect_URIs":["https://b.example/cb"]}`,
+			`{"redirect_uris":["https://a.example/cb"],"redirect_uris":["https://b.example/cb"]}`} {
+			s.wantError(s.register(bad), "invalid_client_metadata", bad)
+		}
 		s.wantError(s.register(`[`), "invalid_client_metadata", "no JSON")
 		s.wantError(s.register(`{"client_name":"`+strings.Repeat("x", 70<<10)+`"}`), "invalid_client_metadata", "70 KB")
 		for range 100 {

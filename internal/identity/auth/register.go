@@ -2,6 +2,7 @@ package auth
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/op"
 	"soniq/internal/platform/seal"
+	"soniq/internal/platform/strictjson"
 )
 
 // registration is the client metadata of a registration request (RFC 7591 §2). Other fields are ignored, as §2
@@ -54,8 +56,8 @@ func (o *OAuth) register(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	var in registration
-	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
-		o.writeError(w, r, oauthError("invalid_client_metadata", "the body is not a JSON object"))
+	if err := in.decode(r.Body); err != nil {
+		o.writeError(w, r, err)
 		return
 	}
 	c, err := in.client()
@@ -70,6 +72,22 @@ func (o *OAuth) register(w http.ResponseWriter, r *http.Request) {
 	}
 	writeJSON(w, http.StatusCreated, registrationResponse{c.ID, o.keys.now().Unix(), c.Name, c.URI, c.Redirects,
 		[]string{"authorization_code", "refresh_token"}, []string{"code"}, "none"})
+}
+
+// decode reads the metadata. Unknown members are ignored (RFC 7591 §2). A member that differs from a known one only in
+// case is refused, because decoders read it in different ways.
+func (in *registration) decode(body io.Reader) error {
+	text, err := io.ReadAll(body)
+	if err == nil {
+		err = json.Unmarshal(text, in)
+	}
+	if err != nil {
+		return oauthError("invalid_client_metadata", "the body is not a JSON object")
+	}
+	if faults := append(strictjson.Check(text), strictjson.Variants(text, in)...); len(faults) > 0 {
+		return oauthError("invalid_client_metadata", faults[0].Field+": "+faults[0].Message)
+	}
+	return nil
 }
 
 // client returns the client that the metadata describes, or an *OAuthError.

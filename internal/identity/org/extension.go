@@ -52,3 +52,24 @@ func Extensions(ctx context.Context, q db.Querier, org string) (map[string]bool,
 	}
 	return taken, rows.Err()
 }
+
+// OwnedExtension is an extension of a user or a queue.
+type OwnedExtension struct{ Org, Extension, Owner string }
+
+// AllExtensions returns the extensions of all organisations, for the checks of an operator.
+func AllExtensions(ctx context.Context, q db.Querier) (all []OwnedExtension, err error) {
+	// tenant: an operator checks the extensions of all organisations
+	rows, err := q.Query(ctx, `SELECT org_id, extension, owner_id FROM extensions ORDER BY org_id, extension`)
+	if err != nil {
+		return nil, fmt.Errorf("list extensions: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var e OwnedExtension
+		if err := rows.Scan(&e.Org, &e.Extension, &e.Owner); err != nil {
+			return nil, err
+		}
+		all = append(all, e)
+	}
+	return all, rows.Err()
+}

@@ -1,8 +1,10 @@
 package org
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -11,6 +13,7 @@ import (
 
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/op"
+	"soniq/internal/platform/strictjson"
 )
 
 // Quota limits an organisation's use of the platform. null: no limit.
@@ -84,10 +87,17 @@ func DefaultPlans() Plans {
 // ReadPlans reads the operator's plans from a JSON object.
 func ReadPlans(r io.Reader) (Plans, error) {
 	var p Plans
-	d := json.NewDecoder(r)
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return p, err
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&p); err != nil {
 		return p, err
+	}
+	if faults := append(strictjson.Check(text), strictjson.Variants(text, &p)...); len(faults) > 0 {
+		return p, errors.New(faults[0].Field + ": " + faults[0].Message)
 	}
 	if len(p.Plans) == 0 {
 		p.Plans = DefaultPlans().Plans

@@ -20,8 +20,9 @@ var extensionForm = regexp.MustCompile(`^[0-9]{2,6}$`)
 func (s *Service) check(ctx context.Context, q db.Querier, u User, country string, queues []string) error {
 	wrong := u.violations()
 	bad := func(field, code, message string) { wrong = append(wrong, op.Field(field, code, message)) }
-	if u.Extension != nil && s.config.Extensions.ReservedExtension(country, *u.Extension) {
-		bad("extension", "reserved", *u.Extension+" reaches an emergency service")
+	// An extension from before its number was reserved stays, so that the user can still be changed.
+	if e := u.extension(); e != "" && e != u.oldExtension && s.config.Extensions.ReservedExtension(country, e) {
+		bad("extension", "reserved", e+" reaches an emergency service or a crisis line")
 	}
 	if u.OutboundNumberID != nil {
 		if ok, err := ownsNumber(ctx, q, u.OrgID, *u.OutboundNumberID); err != nil {

@@ -224,7 +224,7 @@ func (s *Service) change(ctx context.Context, id string, m op.Match, apply func(
 			return err
 		}
 		was := u.Status
-		u.oldForward = u.Forward
+		u.keepOld()
 		queues, err := apply(&u)
 		if err != nil {
 			return err

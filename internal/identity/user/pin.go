@@ -60,7 +60,7 @@ func (s *Service) rewrite(ctx context.Context, org, id string, apply func(*User)
 		if err != nil {
 			return notFound(err)
 		}
-		u.oldForward = u.Forward
+		u.keepOld()
 		apply(&u)
 		return s.save(ctx, tx, &u, op.Change[[]string]{})
 	})

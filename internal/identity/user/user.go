@@ -62,7 +62,12 @@ type User struct {
 	UpdatedAt  db.Time `json:"-"`
 	pin        *string // PIN to store; "": PIN to delete; nil: no change
 	oldForward Forward // forwarding before a change
+
+	oldExtension string // extension before a change; "" if there was none
 }
+
+// keepOld keeps what a change is compared with.
+func (u *User) keepOld() { u.oldForward, u.oldExtension = u.Forward, u.extension() }
 
 // Presence is the availability of a user. It is derived from do-not-disturb, phones and calls.
 type Presence struct {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"soniq/internal/platform/db"
+	"soniq/internal/telephony/number"
 )
 
 // KindFact is the kind of facts that users and programs add to a number.
@@ -44,8 +45,9 @@ func (s *Service) Facts(ctx context.Context, org, phone string) ([]Fact, error) 
 func (s *Service) addFact(ctx context.Context, tx db.Querier, org string, f NewFact) (id string, ok bool, err error) {
 	now := db.At(s.now())
 	var n int
-	const count = `SELECT count(*) FROM memory_facts WHERE org_id = $1 AND phone = $2 AND kind = 'fact' AND (expires_at IS NULL OR expires_at > $3)`
-	if err := tx.QueryRow(ctx, count, org, f.Phone, now).Scan(&n); err != nil || n >= maxFacts {
+	const count = `SELECT count(*) FROM memory_facts WHERE org_id = $1 AND phone IN ($2, $4) AND kind = 'fact' AND (expires_at IS NULL OR expires_at > $3)`
+	given, other := number.Spellings(f.Phone)
+	if err := tx.QueryRow(ctx, count, org, given, now, other).Scan(&n); err != nil || n >= maxFacts {
 		return "", false, wrapError("count facts", err)
 	}
 	id = db.NewID("mem")
@@ -59,8 +61,9 @@ func (s *Service) addFact(ctx context.Context, tx db.Querier, org string, f NewF
 
 func factsOf(ctx context.Context, q db.Querier, org, phone string, now db.Time) ([]Fact, error) {
 	const text = `SELECT id, text, created_at, created_by, expires_at FROM memory_facts
-		WHERE org_id = $1 AND phone = $2 AND kind = 'fact' AND (expires_at IS NULL OR expires_at > $3) ORDER BY created_at DESC, id DESC LIMIT $4`
-	rows, err := q.Query(ctx, text, org, phone, now, maxFacts)
+		WHERE org_id = $1 AND phone IN ($2, $5) AND kind = 'fact' AND (expires_at IS NULL OR expires_at > $3) ORDER BY created_at DESC, id DESC LIMIT $4`
+	given, other := number.Spellings(phone)
+	rows, err := q.Query(ctx, text, org, given, now, maxFacts, other)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/visibility"
+	"soniq/internal/telephony/number"
 )
 
 // row is the searchable data of a passage.
@@ -83,10 +84,11 @@ func rowsFrom(ctx context.Context, q db.Querier, org string, key int64, since db
 
 // rowsOfPhone reads the newest rows of one number.
 func rowsOfPhone(ctx context.Context, q db.Querier, org, phone string, since, until db.Time, limit int, each func(row) error) error {
-	const text = `SELECT ` + rowColumns + ` FROM memory_vectors WHERE org_id = $1 AND phone = $2 AND at >= $3 AND at < $4
+	const text = `SELECT ` + rowColumns + ` FROM memory_vectors WHERE org_id = $1 AND phone IN ($2, $6) AND at >= $3 AND at < $4
 		UNION ALL SELECT ` + factColumns + ` FROM memory_facts
-		WHERE org_id = $1 AND phone = $2 AND created_at >= $3 AND created_at < $4 AND key IS NOT NULL ORDER BY at DESC LIMIT $5`
-	rows, err := q.Query(ctx, text, org, phone, since, until, limit)
+		WHERE org_id = $1 AND phone IN ($2, $6) AND created_at >= $3 AND created_at < $4 AND key IS NOT NULL ORDER BY at DESC LIMIT $5`
+	given, other := number.Spellings(phone)
+	rows, err := q.Query(ctx, text, org, given, since, until, limit, other)
 	if err != nil {
 		return err
 	}
@@ -197,8 +199,9 @@ type pastCallRow struct {
 func callsOf(ctx context.Context, q db.Querier, v visibility.View, org, phone string, since db.Time, limit int) ([]pastCallRow, error) {
 	const text = `SELECT call_id, at, direction, status, talk_seconds, agent_id, agent_name, recording_id, sentiment, summary,
 			outcome, topics, action_items
-		FROM memory_calls WHERE org_id = $1 AND phone = $2 AND at >= $3`
-	f := v.Narrow(db.Where(text, org, phone, since), "call_id")
+		FROM memory_calls WHERE org_id = $1 AND phone IN ($2, $4) AND at >= $3`
+	given, other := number.Spellings(phone)
+	f := v.Narrow(db.Where(text, org, given, since, other), "call_id")
 	last := f.Arg(limit)
 	statement, args := f.SQL()
 	rows, err := q.Query(ctx, statement+" ORDER BY at DESC LIMIT "+last, args...)
@@ -219,8 +222,9 @@ func callsOf(ctx context.Context, q db.Querier, v visibility.View, org, phone st
 // spanOf counts the calls of a number and returns the times of the first and the last.
 func spanOf(ctx context.Context, q db.Querier, v visibility.View, org, phone string, since db.Time) (n int, first, last db.Time,
 	err error) {
-	const text = `SELECT COUNT(*), MIN(at), MAX(at) FROM memory_calls WHERE org_id = $1 AND phone = $2 AND at >= $3`
-	statement, args := v.Narrow(db.Where(text, org, phone, since), "call_id").SQL()
+	const text = `SELECT COUNT(*), MIN(at), MAX(at) FROM memory_calls WHERE org_id = $1 AND phone IN ($2, $4) AND at >= $3`
+	given, other := number.Spellings(phone)
+	statement, args := v.Narrow(db.Where(text, org, given, since, other), "call_id").SQL()
 	err = q.QueryRow(ctx, statement, args...).Scan(&n, &first, &last)
 	return n, first, last, err
 }

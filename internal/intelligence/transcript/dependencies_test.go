@@ -9,7 +9,7 @@ import (
 )
 
 // noAgents are the dependencies of a service without voice agents, vocabulary and time zones.
-type noAgents struct{}
+type noAgents struct{ language string }
 
 func (noAgents) KnownUtterances(context.Context, db.Querier, string, string) ([]transcript.KnownUtterance, error) {
 	return nil, nil
@@ -20,6 +20,10 @@ func (noAgents) AwaitUtterances(context.Context, string, string) error { return 
 func (noAgents) DeleteUtterances(context.Context, db.Querier, string, string) error { return nil }
 
 func (noAgents) Zone(context.Context, string) (*time.Location, error) { return time.UTC, nil }
+
+func (a noAgents) CallLanguage(context.Context, db.Querier, string, string) (string, error) {
+	return a.language, nil
+}
 
 func (noAgents) Vocabulary(context.Context, string, string) ([]transcript.Term, error) {
 	return nil, nil

@@ -16,8 +16,8 @@ import (
 type LiveTranscription struct {
 	pool       *RecognizerPool
 	format     Format
-	source     io.ReaderAt // the recording so far; nil if there is none
-	language   string
+	source     io.ReaderAt   // the recording so far; nil if there is none
+	language   func() string // BCP 47; called for each segment
 	tracks     []*track
 	audioEnded atomic.Bool // End was called
 
@@ -54,8 +54,8 @@ type segmentJob struct {
 }
 
 // NewLiveTranscription returns a transcription of audio in a format. source reads the recording while it is being
-// written, by byte offset from its first sample; it may be nil.
-func NewLiveTranscription(pool *RecognizerPool, f Format, language string, source io.ReaderAt) (*LiveTranscription, error) {
+// written, by byte offset from its first sample; it may be nil. language returns the language of the call.
+func NewLiveTranscription(pool *RecognizerPool, f Format, language func() string, source io.ReaderAt) (*LiveTranscription, error) {
 	if err := f.valid(); err != nil {
 		return nil, err
 	}
@@ -176,7 +176,7 @@ func (p *segmentJob) clip() (Clip, error) {
 		}
 	}
 	pcm := f.decode(raw)
-	return Clip{PCM: pcm, Rate: f.Rate, NarrowBand: isNarrowBand(pcm, f.Rate), Language: p.live.language,
+	return Clip{PCM: pcm, Rate: f.Rate, NarrowBand: isNarrowBand(pcm, f.Rate), Language: p.live.language(),
 		Terms: p.live.terms()}, nil
 }
 

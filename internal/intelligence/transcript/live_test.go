@@ -64,6 +64,8 @@ func talk(seconds int, caller, agent func(second int) bool) []byte {
 	return out
 }
 
+func english() string { return DefaultLanguage }
+
 func startTranscription(t *testing.T, l Recognizer, f Format, source *bytes.Reader) (*LiveTranscription, *RecognizerPool) {
 	t.Helper()
 	p := NewRecognizerPool(l, 2)
@@ -71,9 +73,9 @@ func startTranscription(t *testing.T, l Recognizer, f Format, source *bytes.Read
 	var live *LiveTranscription
 	var err error
 	if source == nil {
-		live, err = NewLiveTranscription(p, f, "en", nil)
+		live, err = NewLiveTranscription(p, f, english, nil)
 	} else {
-		live, err = NewLiveTranscription(p, f, "en", source)
+		live, err = NewLiveTranscription(p, f, english, source)
 	}
 	if err != nil {
 		t.Fatal(err)

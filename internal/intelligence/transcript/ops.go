@@ -98,7 +98,8 @@ func (s *Service) liveTranscript(ctx context.Context, org, callID string) (*Tran
 	if err != nil {
 		return nil, err
 	}
-	t := &Transcript{CallID: callID, Status: InProgress, Language: s.language(), Redactions: []Redaction{}}
+	t := &Transcript{CallID: callID, Status: InProgress, Language: s.language(ctx, s.DB.Read(ctx), org, callID),
+		Redactions: []Redaction{}}
 	switch {
 	case h != nil:
 		t.ID, t.CreatedAt = h[0].id, db.At(h[0].began)
@@ -109,6 +110,9 @@ func (s *Service) liveTranscript(ctx context.Context, org, callID string) (*Tran
 	}
 	t.setLiveSegments(h, said)
 	t.Engine = s.engineOf(t.Segments)
+	if err := CheckLanguage(s.Recognizer, t.Language); err != nil && len(said) == 0 {
+		return t, s.setOutcome(t, nil, err, true)
+	}
 	return t, nil
 }
 

@@ -101,6 +101,9 @@ func (s *Service) segments(ctx context.Context, org string, t Transcript) ([]Seg
 	if s.Pool == nil {
 		return nil, errDisabled
 	}
+	if err := CheckLanguage(s.Recognizer, t.Language); err != nil {
+		return nil, err
+	}
 	parts, err := s.Recordings.Parts(ctx, org, t.CallID)
 	if err != nil {
 		return nil, err
@@ -189,42 +192,6 @@ func (s *seekReader) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// setOutcome sets the final state of the transcript. An error that is worth a retry is returned, except on the last
-// attempt: then recognised segments are kept, or the transcript has failed.
-func (s *Service) setOutcome(t *Transcript, segments []Segment, err error, last bool) error {
-	missing, noEngine := AsMissingDependency(err)
-	switch {
-	case errors.Is(err, errDisabled):
-		t.skip(SkippedDisabled, nil)
-	case errors.Is(err, ErrTooShort):
-		t.skip(SkippedTooShort, nil)
-	case errors.Is(err, errNoFile):
-		t.skip(SkippedNoAudio, nil)
-	case noEngine:
-		t.skip(SkippedNoEngine, &event.Fault{Code: SkippedNoEngine, Message: missing.Error()})
-	case err != nil && !last:
-		return err
-	case err != nil && len(segments) == 0:
-		t.Status, t.Error = Failed, &event.Fault{Code: "transcription_failed", Message: err.Error()}
-	case len(segments) == 0:
-		t.skip(SkippedNoAudio, nil)
-	default:
-		t.Status = Completed
-	}
-	if t.Status == Completed {
-		t.Engine = s.engineOf(segments)
-	}
-	t.Segments, t.Text, t.WordCount = segments, TextOf(segments), wordCount(segments)
-	for _, x := range segments {
-		t.DurationSeconds = max(t.DurationSeconds, (x.EndMS+999)/1000)
-	}
-	return nil
-}
-
-func (t *Transcript) skip(reason string, f *event.Fault) {
-	t.Status, t.SkippedReason, t.Error = Skipped, &reason, f
-}
-
 // summarise brings the note to its final state. In the same transaction it publishes call.transcription, and
 // call.ended to subscribers of the enriched event.
 func (s *Service) summarise(ctx context.Context, j job.Job, c callFacts, t Transcript) (Note, error) {
@@ -266,8 +233,16 @@ func (s *Service) writeNote(ctx context.Context, j job.Job, c callFacts, t Trans
 	}
 	conv := Conversation{CallID: c.CallID, Direction: string(c.Direction), StartedAt: c.StartedAt.Time, Language: t.Language,
 		Turns: turnsOf(t.Segments)}
-	n, err := s.Summarizer.Summarise(ctx, conv)
-	if err != nil && s.Fallback != nil {
+	language := t.Language
+	if t.Error != nil { // words of an earlier attempt, whose language is not stored
+		language = ""
+	}
+	writer := s.writerOf(language)
+	if writer == nil {
+		return Note{Stats: talkStatsOf(t.Segments)}, Skipped, nil
+	}
+	n, err := writer.Summarise(ctx, conv)
+	if err != nil && s.Fallback != nil && CheckLanguage(s.Fallback, language) == nil {
 		s.Log.Warn("writer failed, the builtin one writes", "call", c.CallID, "err", err)
 		n, err = s.Fallback.Summarise(ctx, conv)
 	}
@@ -277,6 +252,16 @@ func (s *Service) writeNote(ctx context.Context, j job.Job, c callFacts, t Trans
 	}
 	n.setDueTimes(c.StartedAt.In(s.zone(ctx, j.Org)))
 	return n, Completed, nil
+}
+
+// writerOf returns the summariser for a language; nil if none knows it.
+func (s *Service) writerOf(language string) Summarizer {
+	for _, w := range []Summarizer{s.Summarizer, s.Fallback} {
+		if w != nil && CheckLanguage(w, language) == nil {
+			return w
+		}
+	}
+	return nil
 }
 
 // announce stores the note and publishes it, once.

@@ -3,6 +3,8 @@ package transcript
 import (
 	"context"
 	"errors"
+
+	"golang.org/x/text/language"
 )
 
 // Clip is the audio of one speech segment of one channel.
@@ -60,4 +62,50 @@ func AsMissingDependency(err error) (*MissingDependency, bool) {
 	var m *MissingDependency
 	ok := errors.As(err, &m)
 	return m, ok
+}
+
+// UnsupportedLanguage is the error of an engine that does not know a language. It is also a *MissingDependency,
+// because another engine helps.
+type UnsupportedLanguage struct {
+	MissingDependency
+	Language string // BCP 47
+}
+
+// Unwrap returns the MissingDependency.
+func (u *UnsupportedLanguage) Unwrap() error { return &u.MissingDependency }
+
+// AsUnsupportedLanguage returns the UnsupportedLanguage in the chain of err, if there is one.
+func AsUnsupportedLanguage(err error) (*UnsupportedLanguage, bool) {
+	var u *UnsupportedLanguage
+	ok := errors.As(err, &u)
+	return u, ok
+}
+
+// LanguageChecker is an engine that knows its languages before it is used.
+type LanguageChecker interface {
+	// CheckLanguage returns an *UnsupportedLanguage if the engine does not know a language (BCP 47), and nil if it
+	// does or cannot tell. "" is the engine's default.
+	CheckLanguage(language string) error
+}
+
+// CheckLanguage returns an *UnsupportedLanguage if an engine is known not to know a language.
+func CheckLanguage(engine any, language string) error {
+	if c, ok := engine.(LanguageChecker); ok {
+		return c.CheckLanguage(language)
+	}
+	return nil
+}
+
+// DefaultLanguage is the language of calls if nothing sets one.
+const DefaultLanguage = "en"
+
+// BaseLanguage returns the language of a BCP 47 tag without region and script, such as "de" of "de-CH". It is
+// DefaultLanguage for "", and for text that is no tag.
+func BaseLanguage(tag string) string {
+	t, err := language.Parse(tag)
+	if tag == "" || err != nil {
+		return DefaultLanguage
+	}
+	base, _ := t.Base()
+	return base.String()
 }

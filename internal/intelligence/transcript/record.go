@@ -28,6 +28,7 @@ const (
 	SkippedNoEngine = "no_engine"
 	SkippedNoAudio  = "no_audio"
 	SkippedTooShort = "too_short"
+	SkippedLanguage = "language_not_supported"
 )
 
 // Transcript is the text of a call.
@@ -43,7 +44,7 @@ type Transcript struct {
 	Text            string       `json:"text" doc:"All that was said, a line per change of speaker"`
 	Segments        []Segment    `json:"segments,omitempty" doc:"Left out in lists"`
 	Redactions      []Redaction  `json:"redactions" nullable:"false"`
-	SkippedReason   *string      `json:"skipped_reason" enum:"disabled,no_engine,no_audio,too_short,no_consent,over_quota"`
+	SkippedReason   *string      `json:"skipped_reason" enum:"disabled,no_engine,no_audio,too_short,no_consent,over_quota,language_not_supported"`
 	Error           *event.Fault `json:"error" doc:"Why it failed, or what is missing and what helps"`
 	CreatedAt       db.Time      `json:"created_at"`
 	CompletedAt     *db.Time     `json:"completed_at"`

@@ -58,11 +58,23 @@ func (s *Service) retry(ctx context.Context, in *RetryIn) (*op.Out[Transcript], 
 	return op.OK(t.withWords(false))
 }
 
+// checkEngine returns an error for an engine that this server does not have, and for a language that its engine does
+// not know.
 func (s *Service) checkEngine(in *RetryIn) error {
-	if s.Recognizer == nil || in.Body == nil || in.Body.Engine == "" || in.Body.Engine == s.Recognizer.Engine().Name {
+	if s.Recognizer == nil || in.Body == nil {
 		return nil
 	}
-	return op.Invalid(op.Field("engine", "invalid_value", "this server has the engine "+s.Recognizer.Engine().Name))
+	var wrong []op.Violation
+	if name := s.Recognizer.Engine().Name; in.Body.Engine != "" && in.Body.Engine != name {
+		wrong = append(wrong, op.Field("engine", "invalid_value", "this server has the engine "+name))
+	}
+	if err := CheckLanguage(s.Recognizer, in.Body.Language); in.Body.Language != "" && err != nil {
+		wrong = append(wrong, op.Field("language", SkippedLanguage, err.Error()))
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	return op.Invalid(wrong...)
 }
 
 // finalTranscript returns a transcript in a final state; any other state is an error.

@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -43,8 +44,8 @@ type Config struct {
 	Voicemails Voicemails      // nil: voicemail is not transcribed
 	Log        *slog.Logger
 	Clock      clock.Clock // nil: the system clock
-	Language   string      // of the calls, "en" if empty
 
+	Languages    Languages
 	Utterances   Utterances
 	Zones        Zones
 	Vocabularies Vocabularies
@@ -56,6 +57,12 @@ type Utterances interface {
 	KnownUtterances(ctx context.Context, q db.Querier, org, callID string) ([]KnownUtterance, error)
 	AwaitUtterances(ctx context.Context, org, callID string) error
 	DeleteUtterances(ctx context.Context, tx db.Querier, org, callID string) error
+}
+
+// Languages returns the languages of calls.
+type Languages interface {
+	// CallLanguage returns the language that is spoken in a call (BCP 47).
+	CallLanguage(ctx context.Context, q db.Querier, org, callID string) (string, error)
 }
 
 // Zones returns the time zone of an organisation, for words such as "tomorrow".
@@ -87,11 +94,22 @@ func New(c Config) *Service {
 // liveRetention is how long the segments of an ended call wait in memory for their job.
 const liveRetention = 30 * time.Minute
 
-func (s *Service) language() string {
-	if s.Language == "" {
-		return "en"
+// language returns the language of a call, or DefaultLanguage if it cannot be found.
+func (s *Service) language(ctx context.Context, q db.Querier, org, callID string) string {
+	l, err := s.Languages.CallLanguage(ctx, q, org, callID)
+	if err != nil {
+		s.Log.Warn("language of a call not found", "org", org, "call", callID, "err", err)
 	}
-	return s.Language
+	return cmp.Or(l, DefaultLanguage)
+}
+
+// languageOnce returns a function that looks up the language of a call at its first use. A live call may not be stored
+// before that.
+func (s *Service) languageOnce(org, callID string) func() string {
+	return sync.OnceValue(func() string {
+		ctx := context.Background()
+		return s.language(ctx, s.DB.Read(ctx), org, callID)
+	})
 }
 
 // zone returns the time zone of an organisation, or UTC if it cannot be found.
@@ -110,7 +128,7 @@ func (s *Service) StartLive(org, callID, path string, f Format) *LiveTranscripti
 	if s.Pool == nil {
 		return nil
 	}
-	l, err := NewLiveTranscription(s.Pool, f, s.language(), liveFileReader(path))
+	l, err := NewLiveTranscription(s.Pool, f, s.languageOnce(org, callID), liveFileReader(path))
 	if err != nil {
 		s.Log.Error("call not listened to", "org", org, "call", callID, "err", err)
 		return nil
@@ -185,7 +203,8 @@ func (s *Service) RegisterJobs(r *job.Runner) {
 // OnRecordingsReady stores the segments recognised so far and queues the job for the rest. Call it in the transaction
 // in which the last recording of an ended call becomes available or fails.
 func (s *Service) OnRecordingsReady(ctx context.Context, tx db.Querier, org, callID string, ok bool) error {
-	t := Transcript{ID: db.NewID("trn"), CallID: callID, Status: Queued, Language: s.language(), CreatedAt: db.At(s.Clock.Now())}
+	t := Transcript{ID: db.NewID("trn"), CallID: callID, Status: Queued, Language: s.language(ctx, tx, org, callID),
+		CreatedAt: db.At(s.Clock.Now())}
 	if h := s.liveOf(org, callID); h != nil {
 		t.ID, t.Segments = h[0].id, h.segments()
 		t.Text, t.WordCount = TextOf(t.Segments), wordCount(t.Segments)

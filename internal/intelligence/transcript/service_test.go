@@ -81,7 +81,7 @@ func newFixture(t *testing.T, d *db.DB, listener transcript.Recognizer) *fixture
 	h.memory = memory.New(memory.Config{DB: d, Lexicon: lexicon, Embedder: lexicon})
 	h.service = transcript.New(transcript.Config{DB: d, Outbox: outbox, Jobs: jobs, Calls: h.calls, Recordings: h.recordings, Memory: h.memory, Recognizer: listener,
 		Summarizer: nlp.NewRuleSummarizer(lexicon), Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
-		Utterances: noAgents{}, Zones: noAgents{}, Vocabularies: noAgents{}})
+		Utterances: noAgents{}, Zones: noAgents{}, Vocabularies: noAgents{}, Languages: noAgents{}})
 	if listener != nil {
 		h.service.Pool = transcript.NewRecognizerPool(listener, 1)
 		t.Cleanup(h.service.Pool.Close)

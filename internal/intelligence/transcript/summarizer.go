@@ -27,7 +27,7 @@ type Conversation struct {
 
 // Note is the result of a summariser. It is stored as JSON with these field names.
 type Note struct {
-	Summary     string       // two to four readable sentences
+	Summary     string       // two to four readable sentences, or lines with speaker and time
 	Reason      string       // why the caller called, one sentence
 	Outcome     Outcome      // how the call ended
 	Topics      []string     // at most eight, most telling first

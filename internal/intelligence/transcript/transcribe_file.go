@@ -22,7 +22,7 @@ func (p *RecognizerPool) TranscribeFile(ctx context.Context, r io.ReaderAt, size
 	if data.Size() < int64(f.Rate*f.frameBytes()/2) {
 		return nil, ErrTooShort
 	}
-	l, err := NewLiveTranscription(p, f, language, data)
+	l, err := NewLiveTranscription(p, f, func() string { return language }, data)
 	if err != nil {
 		return nil, err
 	}

@@ -78,7 +78,8 @@ func (s *Service) processMessage(ctx context.Context, j job.Job) error {
 func (s *Service) transcribeMessage(ctx context.Context, j job.Job, id string, c call.Call, sound io.ReadSeeker, size int64,
 	alone bool) error {
 	now := db.At(s.Clock.Now())
-	t := Transcript{ID: db.NewID("trn"), CallID: c.ID, VoicemailID: &id, Status: Processing, Language: s.language(), CreatedAt: now}
+	t := Transcript{ID: db.NewID("trn"), CallID: c.ID, VoicemailID: &id, Status: Processing, CreatedAt: now,
+		Language: s.language(ctx, s.DB.Read(ctx), j.Org, c.ID)}
 	segments, err := s.readMessage(ctx, sound, size, t.Language, s.vocabulary(j.Org, c.ID))
 	if err := s.setOutcome(&t, segments, err, j.Last()); err != nil {
 		return fmt.Errorf("recognise message %s: %w", id, err)
@@ -112,6 +113,9 @@ func (s *Service) saveMessageTranscript(ctx context.Context, tx db.Querier, org 
 func (s *Service) readMessage(ctx context.Context, sound io.ReadSeeker, size int64, language string, v Vocabulary) ([]Segment, error) {
 	if s.Pool == nil {
 		return nil, errDisabled
+	}
+	if err := CheckLanguage(s.Recognizer, language); err != nil {
+		return nil, err
 	}
 	segments, err := s.Pool.TranscribeFile(ctx, &seekReader{r: sound}, size, Format{Encoding: PCMU, Rate: 8000, Channels: 1}, language, v)
 	for i := range segments {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -13,13 +14,12 @@ import (
 )
 
 const (
-	synthesisTimeout = 10 * time.Second // to synthesise a part
-	fillerAfter      = 1200 * time.Millisecond
-	partsAhead       = 2   // synthesised before they are played
-	maxParts         = 100 // per speech: limits endless output of a model
-	justBegunFor     = 300 * time.Millisecond
-	cutOffMark       = " —" // ends text that was cut off
-	ignoredRest      = 40 * time.Millisecond
+	fillerAfter  = 1200 * time.Millisecond
+	partsAhead   = 2   // synthesised before they are played
+	maxParts     = 100 // per speech: limits endless output of a model
+	justBegunFor = 300 * time.Millisecond
+	cutOffMark   = " —" // ends text that was cut off
+	ignoredRest  = 40 * time.Millisecond
 )
 
 // agentSpeech is an utterance of the agent: its parts are synthesised while the text arrives, and played one after
@@ -43,6 +43,7 @@ type agentSpeech struct {
 	isReleased bool
 	parts      []*speechPart
 	playing    Playback
+	spans      []playedSpan  // what was played, in order; the last one may be playing
 	pausing    chan struct{} // nil: not paused
 	ended      bool          // finish was called
 	err        error
@@ -55,6 +56,7 @@ type agentSpeech struct {
 type speechPart struct {
 	text   string
 	clip   *clip.Clip
+	began  time.Time // start of playing
 	played time.Duration
 	done   bool
 }
@@ -144,7 +146,7 @@ func (p *agentSpeech) synthesizeLoop() {
 }
 
 func (p *agentSpeech) synthesize(text string) (*clip.Clip, error) {
-	ctx, cancel := context.WithTimeout(p.ctx, synthesisTimeout)
+	ctx, cancel := context.WithTimeout(p.ctx, p.s.stall)
 	defer cancel()
 	clip, err := p.s.Synthesizer.Synthesize(ctx, p.set.Org, text, p.set.Voice, p.set.Language, p.uncached)
 	if err != nil {
@@ -212,7 +214,7 @@ func (p *agentSpeech) playPart(part *speechPart) error {
 		if err != nil {
 			return err
 		}
-		p.setPlaying(sound)
+		p.setPlaying(part, sound)
 		select {
 		case <-sound.Done():
 		case <-p.ctx.Done():
@@ -225,13 +227,17 @@ func (p *agentSpeech) playPart(part *speechPart) error {
 }
 
 // setPlaying records the current playback; if the speech was paused meanwhile it stops it.
-func (p *agentSpeech) setPlaying(sound Playback) {
+func (p *agentSpeech) setPlaying(part *speechPart, sound Playback) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	now := p.s.Clock.Now()
 	if p.first.IsZero() {
-		p.first = p.s.Clock.Now()
+		p.first = now
 	}
-	p.playing = sound
+	if part.began.IsZero() {
+		part.began = now
+	}
+	p.playing, p.spans = sound, append(p.spans, playedSpan{part: part, from: part.played, began: now})
 	if p.pausing != nil {
 		sound.Stop()
 	}
@@ -244,6 +250,8 @@ func (p *agentSpeech) interrupted(part *speechPart, sound Playback) bool {
 	p.playing = nil
 	part.played += sound.Played()
 	p.last = p.s.Clock.Now()
+	span := &p.spans[len(p.spans)-1]
+	span.to, span.ended = part.played, p.last
 	if p.pausing != nil && part.played+ignoredRest < part.clip.Duration() {
 		return true
 	}
@@ -310,6 +318,13 @@ func (p *agentSpeech) audible() (is, soon bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.playing != nil && p.pausing == nil, p.s.Clock.Now().Sub(p.first) < justBegunFor
+}
+
+// waitsForVoice reports whether a part is not synthesised yet.
+func (p *agentSpeech) waitsForVoice() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.ContainsFunc(p.parts, func(part *speechPart) bool { return part.clip == nil })
 }
 
 func (p *agentSpeech) isOver() bool {

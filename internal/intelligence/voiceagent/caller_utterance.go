@@ -21,6 +21,7 @@ type callerUtterance struct {
 	speculative   *pendingReply // speculative reply
 	bargeIn       bool          // it interrupts the agent (barge-in)
 	checked       bool          // it was transcribed once while it went on, to check for words
+	ownWords      bool          // it is an echo of the agent
 }
 
 // frameSamples is 20 ms at 8 kHz.
@@ -46,7 +47,7 @@ func (t *conversation) handleFrame(pcm []int16) {
 	if most := samplesOf(preRoll); len(t.recent) > most {
 		t.recent = append(t.recent[:0], t.recent[len(t.recent)-most:]...)
 	}
-	if loud && t.isListening() && t.activity.loudFrames() >= t.speechThreshold() {
+	if loud && t.isListening() && t.activity.loudFrames() >= t.speechThreshold() && !t.hearsEcho(t.s.Clock.Now()) {
 		t.startUtterance()
 	}
 }
@@ -79,10 +80,12 @@ func (t *conversation) startUtterance() {
 	u := &callerUtterance{pcm: append([]int16(nil), t.recent...), began: now.Add(-windowFrames * frameDuration),
 		loud: t.activity.loudFrames(), last: now, requestedAt: -1}
 	t.recent = t.recent[:0]
-	t.utterance, t.idleSince = u, time.Time{}
+	t.utterance, t.idleSince, t.noEcho = u, time.Time{}, 0
 	if t.speech != nil && !t.speech.isOver() {
 		u.bargeIn, _ = t.speech.audible()
-		t.speech.pause()
+		if !t.echoes {
+			t.speech.pause()
+		}
 	}
 }
 
@@ -108,7 +111,7 @@ func (u *callerUtterance) invalidate() {
 		u.speculative.discard()
 		u.speculative = nil
 	}
-	u.requestedAt, u.transcribed, u.text, u.err = -1, false, "", nil
+	u.requestedAt, u.transcribed, u.text, u.err, u.ownWords = -1, false, "", nil, false
 }
 
 // dropUtterance discards the current utterance.
@@ -133,7 +136,7 @@ func (t *conversation) checkUtterance(now time.Time) {
 		u.checked = true
 		t.transcribe(u)
 	case u.transcribed && u.bargeIn && u.text == "" && u.err == nil:
-		t.endUtterance(u) // noise: the agent continues
+		t.endUtterance(u) // noise or echo: the agent continues
 	case u.transcribed && quiet >= endPause(u.text) && !t.toolsRunning:
 		t.endUtterance(u)
 	}
@@ -143,7 +146,7 @@ func (t *conversation) checkUtterance(now time.Time) {
 func (t *conversation) transcribe(u *callerUtterance) {
 	u.requestedAt = u.loud
 	asked := u.loud
-	ctx, cancel := context.WithTimeout(t.ctx, transcribeTimeout)
+	ctx, cancel := context.WithTimeout(t.ctx, t.s.stall)
 	u.cancel = cancel
 	pcm, phrases := append([]int16(nil), u.pcm...), t.model.Phrases()
 	t.work.Go(func() {
@@ -159,6 +162,9 @@ func (t *conversation) transcribe(u *callerUtterance) {
 
 // transcribed stores the transcription, and starts a speculative reply before the end of the turn is certain.
 func (t *conversation) transcribed(u *callerUtterance, text string, err error) {
+	if u.ownWords = text != "" && err == nil && t.isOwnWords(u, text); u.ownWords {
+		text, t.echoes = "", true
+	}
 	u.transcribed, u.text, u.err, u.transcribedAt = true, text, err, t.s.Clock.Now()
 	if text == "" || err != nil || t.toolsRunning || u.bargeIn && isBackchannel(text) {
 		return
@@ -209,7 +215,7 @@ func (t *conversation) resumeOrAsk(u *callerUtterance) {
 		t.caller.AddEntry("ai_agent.resumed", map[string]any{"ms": 20 * u.loud})
 		return
 	}
-	if u.loud < 30 { // 0.6 s
+	if u.ownWords || u.loud < 30 { // 0.6 s
 		return
 	}
 	if t.misheard++; t.misheard > maxMisheard {
@@ -232,6 +238,7 @@ func (t *conversation) recognitionFailed(err error) {
 // answer plays the answer to an utterance.
 func (t *conversation) answer(u *callerUtterance) {
 	now := t.s.Clock.Now()
+	t.countCutOff(u)
 	t.endAgentTurn()
 	t.saveTurn()
 	t.silencePrompts = 0
@@ -239,11 +246,28 @@ func (t *conversation) answer(u *callerUtterance) {
 	t.log.add(false, u.text, u.began, u.last)
 	t.turn = &Turn{At: u.last, Heard: u.text, Engine: t.model.Engine(), last: u.last}
 	t.turn.Endpoint, t.turn.Transcribed = t.turn.msSince(now), t.turn.msSince(u.transcribedAt)
+	if t.cutOffs == maxCutOffs {
+		u.invalidate()
+		t.handOver("three answers in a row were cut off", t.phrase(connecting))
+		return
+	}
 	r := u.speculative
 	if r == nil {
 		r = t.startReply(t.history)
 	}
 	t.startAnswer(r)
+}
+
+// countCutOff counts the consecutive answers of the agent that the caller interrupts.
+func (t *conversation) countCutOff(u *callerUtterance) {
+	switch {
+	case t.reply == nil: // an announcement, or silence
+		t.cutOffs = 0
+	case u.bargeIn && t.hasMoreToSay():
+		t.cutOffs++
+	default:
+		t.cutOffs = 0
+	}
 }
 
 // startAnswer plays a reply as the answer of a new turn.

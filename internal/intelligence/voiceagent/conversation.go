@@ -15,10 +15,9 @@ const (
 	preRoll           = 700 * time.Millisecond // of audio kept from before speech was detected
 	maxUtterance      = 15 * time.Second       // without a pause
 	bargeInCheckAfter = 1200 * time.Millisecond
-	transcribeTimeout = 10 * time.Second // to transcribe an utterance
-	silenceTimeout    = 7 * time.Second  // of silence, before the caller is asked again
-	maxSilencePrompts = 2                // number of prompts
-	maxMisheard       = 2                // consecutive times; then the call is handed over
+	silenceTimeout    = 7 * time.Second // of silence, before the caller is asked again
+	maxSilencePrompts = 2               // number of prompts
+	maxMisheard       = 2               // consecutive times; then the call is handed over
 	maxTurns          = 200
 	keyTimeout        = 1500 * time.Millisecond
 	personKey         = '0'
@@ -44,7 +43,13 @@ type conversation struct {
 	lastKey      time.Time
 
 	history        []Message
-	speech         *agentSpeech  // current or last speech of the agent
+	speech         *agentSpeech // current or last speech of the agent
+	previous       *agentSpeech // the speech before it
+	echo           echoDetector
+	echoes         bool          // the agent's words came back on this line: only words stop the agent
+	noEcho         int           // consecutive loud frames that are no echo
+	cutOffs        int           // consecutive answers that the caller interrupted
+	silentSince    time.Time     // start of the silence while the agent owes an answer
 	reply          *pendingReply // the reply of that speech; nil for an announcement
 	turn           *Turn
 	toolsRunning   bool // a tool is running
@@ -168,7 +173,10 @@ func (t *conversation) tick() {
 	case t.digits != "" && now.Sub(t.lastKey) > keyTimeout:
 		t.answerKeys()
 	case t.utterance != nil:
+		t.isStalled(now)
 		t.checkUtterance(now)
+	case t.isStalled(now):
+		t.stalled()
 	case t.speech == nil && !t.toolsRunning && !t.idleSince.IsZero() && now.Sub(t.idleSince) > silenceTimeout:
 		t.promptSilentCaller(now)
 	}
@@ -180,7 +188,7 @@ func (t *conversation) speechEnded(now time.Time) {
 		return // more may follow
 	}
 	_, _, err := t.speech.timestamps()
-	next := t.nextReply
+	next, reply := t.nextReply, t.reply
 	t.nextReply = nil
 	t.endAgentTurn()
 	t.idleSince = now
@@ -191,6 +199,8 @@ func (t *conversation) speechEnded(now time.Time) {
 		t.result = t.ending
 	case err != nil:
 		t.result = &Result{Outcome: Failed, Reason: err.Error()}
+	case reply != nil && reply.err != nil:
+		t.fail(reply.err)
 	}
 }
 
@@ -257,5 +267,5 @@ func (t *conversation) endAgentTurn() {
 	began, ended := t.speech.playedSpan()
 	t.log.add(true, text, began, ended)
 	t.setSaid(text, whole && all)
-	t.speech, t.reply = nil, nil
+	t.speech, t.reply, t.previous = nil, nil, t.speech
 }

@@ -64,17 +64,19 @@ func Disclosure(language string, isScripted bool) string {
 	return phraseIn(language, disclosure)
 }
 
-// prepareFiller synthesises the phrase that is played if a reply takes long.
+// prepareFiller synthesises the phrase that is played if a reply takes long, and the apology, which the synthesiser
+// caches: it has to begin at once when an engine has failed.
 func (t *conversation) prepareFiller() {
 	if isScripted(t.model) {
 		return
 	}
 	t.work.Go(func() {
-		ctx, cancel := context.WithTimeout(t.ctx, synthesisTimeout)
+		ctx, cancel := context.WithTimeout(t.ctx, 2*t.s.stall)
 		defer cancel()
 		clip, err := t.s.Synthesizer.Synthesize(ctx, t.settings.Org, t.phrase(moment), t.settings.Voice, t.settings.Language, false)
 		if err == nil {
 			t.post(func() { t.setFiller(clip) })
+			_, _ = t.s.Synthesizer.Synthesize(ctx, t.settings.Org, t.phrase(apology), t.settings.Voice, t.settings.Language, false)
 		}
 	})
 }

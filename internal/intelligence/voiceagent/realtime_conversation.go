@@ -8,11 +8,6 @@ import (
 	"time"
 )
 
-// Limits of a conversation with a RealtimeEngine.
-const (
-	connectTimeout = 8 * time.Second // time limit to connect
-)
-
 var errAnswerTimeout = errors.New("no answer in time")
 
 // realtimeConversation is one conversation run by a RealtimeEngine. Mandatory announcements use our own synthesiser:
@@ -38,6 +33,9 @@ type realtimeConversation struct {
 	toolsRunning   bool                // a tool is running
 	waitingSince   time.Time           // start of waiting for an answer; zero: not waiting
 	callerSpeaking bool                // the caller is speaking
+	activity       *voiceActivity      // of the caller
+	lastLoud       time.Time           // when the caller was last loud
+	cutOffs        int                 // consecutive answers that the caller interrupted
 	rounds         int
 	toolCalls      int
 	turns          int
@@ -60,6 +58,7 @@ type timeSpan struct{ began, ended time.Time }
 func (s *Service) converseRealtime(ctx context.Context, line Caller, set ConversationSettings) Result {
 	ctx, cancel := context.WithCancel(ctx)
 	l := &realtimeConversation{s: s, ctx: ctx, caller: line, settings: set, engine: s.Realtime.Engine(), tasks: make(chan func(), 16),
+		activity:      newVoiceActivity(),
 		finishedItems: map[string]bool{}, pendingInputs: map[string]timeSpan{}, began: s.Clock.Now()}
 	l.log = s.newUtteranceLog(ctx, set)
 	defer func() {
@@ -112,7 +111,7 @@ func (l *realtimeConversation) run() Result {
 // connect opens the session while the caller hears the disclosure.
 func (l *realtimeConversation) connect() {
 	l.work.Go(func() {
-		ctx, cancel := context.WithTimeoutCause(l.ctx, connectTimeout, errAnswerTimeout)
+		ctx, cancel := context.WithTimeoutCause(l.ctx, l.s.stall, errAnswerTimeout)
 		defer cancel()
 		wire, err := l.s.Realtime.Open(ctx, l.settings)
 		select {
@@ -148,6 +147,9 @@ func (l *realtimeConversation) close() {
 
 // sendAudio forwards the caller's audio, unless the caller is not listened to at the moment.
 func (l *realtimeConversation) sendAudio(pcm []int16) {
+	if l.activity.frame(pcm) {
+		l.lastLoud = l.s.Clock.Now()
+	}
 	if l.session == nil || !l.greeted || l.ending != nil || !l.settings.Interruptible && len(l.items) > 0 {
 		return
 	}
@@ -211,6 +213,10 @@ func (l *realtimeConversation) tick(now time.Time) {
 	}
 	l.checkPlayed(now)
 	switch {
+	case l.isStalled(now) && l.ending != nil:
+		l.result = l.ending
+	case l.isStalled(now):
+		l.fail(errAnswerTimeout)
 	case len(l.items) > 0:
 	case l.ending != nil && !l.toolsRunning:
 		l.result = l.ending
@@ -224,21 +230,50 @@ func (l *realtimeConversation) tick(now time.Time) {
 		l.finishWith(Result{Outcome: Handoff, Reason: "the longest time is over"}, connecting)
 	case l.digits != "" && now.Sub(l.lastKey) > keyTimeout:
 		l.answerKeys(now)
-	case !l.waitingSince.IsZero() && now.Sub(l.waitingSince) > firstWordTimeout:
-		l.fail(errAnswerTimeout)
 	case l.waitingSince.IsZero() && !l.callerSpeaking && !l.toolsRunning && !l.idleSince.IsZero() && now.Sub(l.idleSince) > silenceTimeout:
 		l.promptSilentCaller(now)
 	}
 }
 
+// isStalled reports whether the caller has heard nothing for stallTimeout although the engine owes audio.
+func (l *realtimeConversation) isStalled(now time.Time) bool {
+	since := l.silentSince()
+	return !since.IsZero() && now.Sub(since) > l.s.stall
+}
+
+// silentSince returns the start of a silence that the engine has to end; zero if there is none.
+func (l *realtimeConversation) silentSince() time.Time {
+	switch {
+	case l.engineErr != nil:
+	case len(l.items) > 0:
+		return l.items[0].silentSince()
+	case l.ending != nil:
+	case l.callerSpeaking && l.turn != nil: // the engine may have missed the end
+		return later(l.turn.began, l.lastLoud)
+	case !l.waitingSince.IsZero():
+		return later(l.waitingSince, l.idleSince)
+	}
+	return time.Time{}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+// greet requests the greeting. The silence before it began with the end of the disclosure.
 func (l *realtimeConversation) greet(now time.Time) {
-	l.greeted = true
+	l.greeted, l.waitingSince = true, l.idleSince
 	l.request(now, func() { l.session.Say(l.settings.Greeting) })
 }
 
-// request makes the engine speak, and starts the timeout for its answer.
+// request makes the engine speak, and starts the timeout for its answer unless the caller waits already.
 func (l *realtimeConversation) request(now time.Time, how func()) {
-	l.waitingSince = now
+	if l.waitingSince.IsZero() {
+		l.waitingSince = now
+	}
 	how()
 }
 

@@ -15,6 +15,7 @@ type outputItem struct {
 	text     string
 	began    time.Time     // start of playing
 	sound    time.Duration // audio that arrived
+	arrived  time.Time     // when the last of it arrived
 	complete bool          // all audio has arrived
 	last     bool          // nothing of it is played any more
 }
@@ -39,7 +40,7 @@ func (l *realtimeConversation) itemOf(id string, rate int) *outputItem {
 	if len(l.items) == maxItems {
 		return nil
 	}
-	x := &outputItem{id: id}
+	x := &outputItem{id: id, arrived: l.s.Clock.Now()}
 	if rate > 0 {
 		x.feed = media.NewInjectedAudio(rate)
 	}
@@ -68,6 +69,7 @@ func (l *realtimeConversation) outputAudio(sign RealtimeEvent) {
 	}
 	now := l.s.Clock.Now()
 	l.waitingSince = time.Time{}
+	x.arrived = now
 	x.sound += time.Duration(len(sign.PCM)) * time.Second / time.Duration(sign.Rate)
 	x.feed.Write(sign.PCM)
 	if l.turn != nil && l.turn.FirstClip == nil {
@@ -166,6 +168,17 @@ func (x *outputItem) playedText(whole bool) string {
 	all := strings.Fields(text)
 	n := int(float64(len(all)) * float64(x.playing.Played()) / float64(x.sound))
 	return strings.TrimSpace(strings.Join(all[:min(n, len(all))], " ") + cutOffMark)
+}
+
+// silentSince returns since when nothing is left of an item to play; zero if it is complete.
+func (x *outputItem) silentSince() time.Time {
+	switch {
+	case x.complete:
+		return time.Time{}
+	case x.playing == nil:
+		return x.arrived
+	}
+	return later(x.arrived, x.began.Add(x.sound))
 }
 
 // interrupt stops the engine's audio, and reports to the engine how much was played.

@@ -34,6 +34,7 @@ func (l *realtimeConversation) handleEvent(sign RealtimeEvent, more bool) {
 
 // turnStarted starts a turn of the caller: the agent stops speaking.
 func (l *realtimeConversation) turnStarted() {
+	l.countCutOff()
 	l.interrupt()
 	l.saveTurn()
 	l.callerSpeaking, l.silencePrompts, l.rounds, l.waitingSince = true, 0, 0, time.Time{}
@@ -41,8 +42,21 @@ func (l *realtimeConversation) turnStarted() {
 		l.finishWith(Result{Outcome: Handoff, Reason: "too many turns"}, connecting)
 		return
 	}
+	if l.cutOffs == maxCutOffs {
+		l.finishWith(Result{Outcome: Handoff, Reason: "three answers in a row were cut off"}, connecting)
+		return
+	}
 	now := l.s.Clock.Now()
 	l.turn, l.inputItem = &Turn{At: now, Engine: l.engine, last: now, began: now}, ""
+}
+
+// countCutOff counts the consecutive answers of the engine that the caller interrupts.
+func (l *realtimeConversation) countCutOff() {
+	if l.turn != nil && len(l.items) > 0 {
+		l.cutOffs++
+		return
+	}
+	l.cutOffs = 0
 }
 
 // turnStopped ends the caller's turn and starts waiting for an answer.
@@ -100,7 +114,10 @@ func (l *realtimeConversation) callTools(calls []ToolCall) {
 		l.finishWith(Result{Outcome: Handoff, Reason: "too many tools were used"}, connecting)
 		return
 	}
-	l.toolsRunning, l.waitingSince = true, time.Time{}
+	l.toolsRunning = true
+	if l.waitingSince.IsZero() {
+		l.waitingSince = l.s.Clock.Now()
+	}
 	l.work.Go(func() {
 		all := make([]toolResult, len(calls))
 		for i, call := range calls {

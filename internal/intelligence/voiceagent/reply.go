@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
 // Time limits of a reply.
 const (
-	firstWordTimeout = 8 * time.Second  // until the first word or tool
-	replyTimeout     = 30 * time.Second // until the last
+	// stallTimeout is the longest silence of an agent. An engine that has nothing new to say for that long has failed,
+	// whether it has begun to answer or not: transcriber, language model, synthesiser, or RealtimeEngine.
+	stallTimeout = 8 * time.Second
+	replyTimeout = 30 * time.Second // until the last word
 )
 
 var errReplyTimeout = errors.New("no answer in time")
@@ -49,15 +52,17 @@ func (t *conversation) startReply(told []Message) *pendingReply {
 func (t *conversation) generate(ctx context.Context, cancel context.CancelFunc, r *pendingReply, told []Message) (calls []ToolCall,
 	err error) {
 	var cut clauseSplitter
-	slow := time.AfterFunc(firstWordTimeout, cancel)
-	defer slow.Stop()
+	stalled := time.AfterFunc(t.s.stall, cancel)
+	defer stalled.Stop()
 	begun := false
 	calls, err = t.model.Reply(ctx, told, func(text string) {
-		if !begun && text != "" {
-			begun = true
-			slow.Stop()
-			now := t.s.Clock.Now()
-			t.post(func() { r.first = now })
+		if strings.ContainsFunc(text, isSpoken) && ctx.Err() == nil {
+			stalled.Reset(t.s.stall)
+			if !begun {
+				begun = true
+				now := t.s.Clock.Now()
+				t.post(func() { r.first = now })
+			}
 		}
 		for _, part := range cut.add(text) {
 			r.speech.add(part)
@@ -77,4 +82,28 @@ func (t *conversation) generate(ctx context.Context, cancel context.CancelFunc, 
 func (r *pendingReply) discard() {
 	r.cancel()
 	r.speech.stop()
+}
+
+// isStalled reports whether the caller has heard nothing for stallTimeout although the agent owes an answer: the
+// model, a tool or the synthesiser hangs.
+func (t *conversation) isStalled(now time.Time) bool {
+	owes := t.utterance == nil && (t.reply != nil || t.toolsRunning)
+	if owes && t.speech != nil {
+		audible, _ := t.speech.audible()
+		owes = !audible
+	}
+	if !owes || t.silentSince.IsZero() {
+		t.silentSince = now
+	}
+	return owes && now.Sub(t.silentSince) > t.s.stall
+}
+
+// stalled ends the conversation after a silence. If the synthesiser is the reason, it cannot announce that.
+func (t *conversation) stalled() {
+	if t.speech != nil && t.speech.waitsForVoice() {
+		t.s.Log.Warn("voice agent failed", "call", t.settings.CallID, "err", "the voice: "+errReplyTimeout.Error())
+		t.result = &Result{Outcome: Failed, Reason: "the voice: " + errReplyTimeout.Error()}
+		return
+	}
+	t.fail(errReplyTimeout)
 }

@@ -13,9 +13,9 @@ import (
 
 // Limits of tools.
 const (
-	toolTimeout      = 10 * time.Second
-	maxToolRounds    = 4  // per turn
-	maxToolCalls     = 30 // per conversation
+	toolTimeout      = 5 * time.Second // leaves the model time to speak within stallTimeout
+	maxToolRounds    = 4               // per turn
+	maxToolCalls     = 30              // per conversation
 	maxParallelCalls = 4
 	maxResultBytes   = 4000 // bytes passed to the model
 )
@@ -168,6 +168,7 @@ func (t *conversation) replyDone(r *pendingReply) {
 		return // not released yet, or discarded
 	}
 	switch {
+	case r.err != nil && r.speech.text() != "" && !r.speech.isOver(): // the caller hears its beginning first
 	case r.err != nil:
 		t.fail(r.err)
 	case len(r.calls) > 0:

@@ -69,7 +69,7 @@ type Caller interface {
 	PlayStream(ctx context.Context, feed *media.InjectedAudio) (Playback, error)
 	// Listen returns the caller's audio, mono at 8 kHz.
 	Listen(ctx context.Context) (pcm <-chan []int16, stop func(), err error)
-	// KeyPressed signals pressed keys, which TakeKey returns.
+	// KeyPressed returns a channel that is closed while TakeKey has a key to return.
 	KeyPressed() <-chan struct{}
 	TakeKey() (rune, bool)
 	// AddEntry adds an entry to the call's timeline.
@@ -147,6 +147,7 @@ type UtteranceObserver interface {
 type Service struct {
 	Config
 	utteranceObservers []UtteranceObserver
+	stall              time.Duration // stallTimeout, unless a test sets it
 
 	mu            sync.Mutex // guards the fields below
 	active        int        // reserved conversations
@@ -158,7 +159,7 @@ type Service struct {
 func New(c Config) *Service {
 	c.Clock = clock.OrSystem(c.Clock)
 	wiring.Check(c, "Transcriber", "Models", "Realtime")
-	return &Service{Config: c}
+	return &Service{Config: c, stall: stallTimeout}
 }
 
 // Observe adds an observer. It panics if o is no UtteranceObserver. Call it before the first conversation.
@@ -185,6 +186,31 @@ func (s *Service) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.active--
+}
+
+// languageChecker is an engine that knows its languages before it is used.
+type languageChecker interface {
+	CheckLanguage(language string) error
+}
+
+// CheckHeard returns an error if callers who speak a language are not understood. A RealtimeEngine is assumed to
+// understand all.
+func (s *Service) CheckHeard(language string) error {
+	if c, ok := s.Transcriber.(languageChecker); ok && s.Realtime == nil {
+		return c.CheckLanguage(language)
+	}
+	return nil
+}
+
+// CheckLanguage returns an error if no conversation is possible in a language.
+func (s *Service) CheckLanguage(language string) error {
+	if err := s.CheckHeard(language); err != nil {
+		return err
+	}
+	if c, ok := s.Synthesizer.(languageChecker); ok {
+		return c.CheckLanguage(language)
+	}
+	return nil
 }
 
 // Ready returns why no conversation is possible; nil if it is.

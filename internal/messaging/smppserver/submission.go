@@ -133,16 +133,16 @@ func getSubmission(ctx context.Context, q db.Querier, org, id string) (x submiss
 	return x, err
 }
 
-// Recover marks responses of earlier connections of this node as received, except those shortly before the node was
-// last alive. The zero time does nothing.
-func (s *Service) Recover(ctx context.Context, alive time.Time) error {
+// Recover marks responses of earlier connections of a node as received, except those shortly before the node was
+// last alive. The zero time does nothing. It uses the transaction in the context.
+func (s *Service) Recover(ctx context.Context, node string, alive time.Time) error {
 	if alive.IsZero() {
 		return nil
 	}
 	return s.DB.Tx(ctx, func(tx db.Querier) error {
 		// tenant: all connections of a node end with it
 		const q = `UPDATE sms_submissions SET bind = NULL, node = NULL WHERE bind IS NOT NULL AND node = $1 AND created_at < $2`
-		_, err := tx.Exec(ctx, q, s.Node, db.At(alive.Add(-responseGrace)))
+		_, err := tx.Exec(ctx, q, node, db.At(alive.Add(-responseGrace)))
 		return err
 	})
 }

@@ -47,6 +47,10 @@ func (s *Service) addToConversation(ctx context.Context, tx db.Querier, m *Messa
 	if m.Direction == inbound {
 		unread = 1
 	}
+	peer, err := s.conversationPeer(ctx, tx, *m)
+	if err != nil {
+		return err
+	}
 	last := db.AsJSON(LastMessage{ID: m.ID, Direction: m.Direction, Body: m.Body, At: m.CreatedAt})
 	const q = `INSERT INTO conversations (org_id, id, number_id, org_number, peer_number, status, unread_count, tags, last_message,
 			last_message_at, created_at, updated_at)
@@ -55,7 +59,7 @@ func (s *Service) addToConversation(ctx context.Context, tx db.Querier, m *Messa
 			unread_count = conversations.unread_count + $6,
 			status = CASE WHEN $6 = 1 THEN 'open' ELSE conversations.status END
 		RETURNING id`
-	err := tx.QueryRow(ctx, q, m.org, db.NewID("thr"), db.Null(numberID), m.ownNumber(), m.peer(), unread, last,
+	err = tx.QueryRow(ctx, q, m.org, db.NewID("thr"), db.Null(numberID), m.ownNumber(), peer, unread, last,
 		m.CreatedAt).Scan(&m.ConversationID)
 	if err != nil {
 		return fmt.Errorf("put message into its conversation: %w", err)

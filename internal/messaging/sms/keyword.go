@@ -1,7 +1,5 @@
 package sms
 
-import "strings"
-
 // The actions of keywords.
 const (
 	actionStop  = "STOP"
@@ -20,8 +18,8 @@ type keywordSet struct {
 // keywordSets lists the languages. English is first, because its keywords are those that carriers and regulators
 // require. If several languages have the same keyword, the first one counts.
 var keywordSets = []keywordSet{
-	{"en", []string{"STOP", "STOPALL", "STOP ALL", "UNSUBSCRIBE", "END", "QUIT", "CANCEL", "REVOKE", "OPTOUT", "OPT-OUT", "OPT OUT"},
-		[]string{"START", "UNSTOP", "OPTIN", "OPT-IN", "OPT IN", "SUBSCRIBE"}, []string{"HELP", "INFO"},
+	{"en", []string{"STOP", "STOPALL", "STOP ALL", "UNSUBSCRIBE", "END", "QUIT", "CANCEL", "REVOKE", "OPTOUT", "OPT OUT"},
+		[]string{"START", "UNSTOP", "OPTIN", "OPT IN", "SUBSCRIBE"}, []string{"HELP", "INFO"},
 		"You have been unsubscribed and will receive no more messages from this number. Reply START to subscribe again.",
 		"You will receive messages from this number again. Reply STOP to unsubscribe.",
 		"Reply STOP to receive no more messages from this number, START to receive them again."},
@@ -71,6 +69,7 @@ func indexKeywords(packs []keywordSet) map[string]keywordAction {
 			says  string
 		}{{actionStop, p.stop, p.stopReply}, {actionStart, p.start, p.startReply}, {actionHelp, p.help, p.helpReply}} {
 			for _, w := range kind.words {
+				w = foldKeyword(w)
 				if _, taken := all[w]; !taken {
 					all[w] = keywordAction{kind.asks, p.language, kind.says}
 				}
@@ -81,7 +80,13 @@ func indexKeywords(packs []keywordSet) map[string]keywordAction {
 }
 
 // parseKeyword returns the action of a message; the zero value if it is not a keyword. The whole message must be the
-// keyword, in any case, with or without punctuation after it.
+// keyword, as foldKeyword compares it. Quoted lines and a signature under the message do not count.
 func parseKeyword(body string) keywordAction {
-	return keywords[strings.ToUpper(strings.TrimRight(strings.TrimSpace(body), ".,;:!?…¡¿\"' "))]
+	if len(body) > maxKeywordMessage {
+		return keywordAction{}
+	}
+	if found, ok := keywords[foldKeyword(body)]; ok {
+		return found
+	}
+	return keywords[foldKeyword(ownLines(body))]
 }

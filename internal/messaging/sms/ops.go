@@ -8,6 +8,7 @@ import (
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/op"
+	"soniq/internal/telephony/number"
 )
 
 // Operations returns the API operations on messages.
@@ -45,13 +46,20 @@ type ListIn struct {
 func (in ListIn) filter(org string, contact []string) (*db.Filter, error) {
 	since, until, err := in.Times()
 	f := db.Where(`SELECT `+columns+` FROM messages WHERE org_id = $1`, org).Equal("direction", in.Direction).In("status", in.Status).
-		Equal("from_number", restorePlus(in.FromNumber)).Equal("to_number", restorePlus(in.ToNumber)).Equal("conversation_id",
-		in.ConversationID).
+		In("from_number", spellingsOf(in.FromNumber)).In("to_number", spellingsOf(in.ToNumber)).Equal("conversation_id", in.ConversationID).
 		Between("created_at", since, until)
 	if in.ContactID != "" {
 		filterNumbers(f, contact)
 	}
 	return f, err
+}
+
+// spellingsOf returns the spellings of a number in a query; none for "".
+func spellingsOf(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return number.AllSpellings([]string{restorePlus(text)})
 }
 
 // List returns messages, newest first.

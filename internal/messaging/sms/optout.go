@@ -8,6 +8,7 @@ import (
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/op"
+	"soniq/internal/telephony/number"
 )
 
 // OptOut is a number that must not receive messages.
@@ -21,15 +22,25 @@ type OptOut struct {
 	CreatedAt db.Time `json:"created_at"`
 }
 
-// digest returns the digest by which a number is recognised after it was erased.
+// digest returns the digest by which a number is recognised after it was erased. It is that of the canonical spelling.
 func (s *Service) digest(org, phone string) string {
-	return s.Digester.Digest("opt-out " + org + " " + phone)
+	return s.digestOf(org, number.Identity(phone))
+}
+
+// formerDigest returns the digest of the other spelling, by which opt-outs from before are recognised.
+func (s *Service) formerDigest(org, phone string) string {
+	_, other := number.Spellings(number.Identity(phone))
+	return s.digestOf(org, other)
+}
+
+func (s *Service) digestOf(org, spelling string) string {
+	return s.Digester.Digest("opt-out " + org + " " + spelling)
 }
 
 // isOptedOut reports whether a number must not receive messages from one of ours.
 func (s *Service) isOptedOut(ctx context.Context, q db.Querier, org, numberID, phone string) (yes bool, err error) {
-	const text = `SELECT EXISTS (SELECT 1 FROM opt_outs WHERE org_id = $1 AND digest = $2 AND number_id IN ('', $3))`
-	err = q.QueryRow(ctx, text, org, s.digest(org, phone), numberID).Scan(&yes)
+	const text = `SELECT EXISTS (SELECT 1 FROM opt_outs WHERE org_id = $1 AND digest IN ($2, $4) AND number_id IN ('', $3))`
+	err = q.QueryRow(ctx, text, org, s.digest(org, phone), numberID, s.formerDigest(org, phone)).Scan(&yes)
 	return yes, err
 }
 
@@ -37,6 +48,12 @@ func (s *Service) isOptedOut(ctx context.Context, q db.Querier, org, numberID, p
 func (s *Service) addOptOut(ctx context.Context, tx db.Querier, org, phone string, o *OptOut) (bool, error) {
 	const q = `INSERT INTO opt_outs (org_id, digest, number_id, id, phone, source, keyword, message_id, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (org_id, digest, number_id) DO NOTHING`
+	const former = `SELECT EXISTS (SELECT 1 FROM opt_outs WHERE org_id = $1 AND digest = $2 AND number_id = $3)`
+	var known bool
+	err := tx.QueryRow(ctx, former, org, s.formerDigest(org, phone), deref(o.NumberID)).Scan(&known)
+	if err != nil || known {
+		return false, err
+	}
 	o.ID, o.Phone, o.CreatedAt = db.NewID("opt"), &phone, db.At(s.Clock.Now())
 	r, err := tx.Exec(ctx, q, org, s.digest(org, phone), deref(o.NumberID), o.ID, phone, o.Source, o.Keyword, o.MessageID, o.CreatedAt)
 	if err != nil {
@@ -48,8 +65,8 @@ func (s *Service) addOptOut(ctx context.Context, tx db.Querier, org, phone strin
 
 // removeOptOut deletes opt-outs of a number: from one number of ours, or from all if numberID is "".
 func (s *Service) removeOptOut(ctx context.Context, tx db.Querier, org, phone, numberID string) (int64, error) {
-	const q = `DELETE FROM opt_outs WHERE org_id = $1 AND digest = $2 AND ($3 = '' OR number_id IN ('', $3))`
-	r, err := tx.Exec(ctx, q, org, s.digest(org, phone), numberID)
+	const q = `DELETE FROM opt_outs WHERE org_id = $1 AND digest IN ($2, $4) AND ($3 = '' OR number_id IN ('', $3))`
+	r, err := tx.Exec(ctx, q, org, s.digest(org, phone), numberID, s.formerDigest(org, phone))
 	if err != nil {
 		return 0, fmt.Errorf("remove opt-out: %w", err)
 	}

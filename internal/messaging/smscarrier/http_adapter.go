@@ -56,7 +56,7 @@ type httpAdapter struct {
 
 func buildHTTP(s *Service, about CarrierInfo, raw json.RawMessage) (Adapter, []op.Violation) {
 	g := &httpAdapter{info: about, client: s.Guard.Client(httpLimits)}
-	if wrong := decodeStrict(raw, &g.settings); wrong != nil {
+	if wrong := op.DecodeSettings(raw, &g.settings); wrong != nil {
 		return nil, wrong
 	}
 	x := &g.settings

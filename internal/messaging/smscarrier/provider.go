@@ -1,9 +1,7 @@
 package smscarrier
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 
@@ -48,24 +46,6 @@ func providerNames() string {
 		all = append(all, p.name)
 	}
 	return strings.Join(all, ", ")
-}
-
-// decodeStrict decodes settings; unknown members are violations.
-func decodeStrict(raw json.RawMessage, to any) []op.Violation {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	err := d.Decode(to)
-	var kind *json.UnmarshalTypeError
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &kind):
-		return []op.Violation{op.Field("settings."+kind.Field, "invalid_type", "must be "+kind.Type.String())}
-	}
-	if _, name, ok := strings.Cut(err.Error(), "unknown field "); ok {
-		return []op.Violation{op.Field("settings", "unknown_field", "no such setting: "+strings.Trim(name, `"`))}
-	}
-	return []op.Violation{op.Field("settings", "invalid_type", "must be an object")}
 }
 
 // joinSorted joins words in order, for error texts.

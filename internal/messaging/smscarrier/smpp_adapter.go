@@ -127,7 +127,7 @@ type smppAdapter struct {
 
 func buildSMPP(s *Service, about CarrierInfo, raw json.RawMessage) (Adapter, []op.Violation) {
 	var x SMPPSettings
-	if wrong := decodeStrict(raw, &x); wrong != nil {
+	if wrong := op.DecodeSettings(raw, &x); wrong != nil {
 		return nil, wrong
 	}
 	wrong := x.validate(s.Guard)

@@ -48,7 +48,7 @@ type telnyxAdapter struct {
 
 func buildTelnyx(s *Service, about CarrierInfo, raw json.RawMessage) (Adapter, []op.Violation) {
 	t := &telnyxAdapter{info: about, client: s.Guard.Client(vendorLimits), now: s.Clock.Now}
-	if wrong := decodeStrict(raw, &t.TelnyxSettings); wrong != nil {
+	if wrong := op.DecodeSettings(raw, &t.TelnyxSettings); wrong != nil {
 		return nil, wrong
 	}
 	wrong := checkVendorURL(s.Guard, &t.URL, telnyxURL)

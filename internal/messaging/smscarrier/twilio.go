@@ -46,7 +46,7 @@ type twilioAdapter struct {
 
 func buildTwilio(s *Service, about CarrierInfo, raw json.RawMessage) (Adapter, []op.Violation) {
 	t := &twilioAdapter{info: about, client: s.Guard.Client(vendorLimits)}
-	if wrong := decodeStrict(raw, &t.TwilioSettings); wrong != nil {
+	if wrong := op.DecodeSettings(raw, &t.TwilioSettings); wrong != nil {
 		return nil, wrong
 	}
 	wrong := checkVendorURL(s.Guard, &t.URL, twilioURL)

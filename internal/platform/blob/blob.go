@@ -30,7 +30,12 @@ var ErrNone = fs.ErrNotExist
 var ErrIrregular = errors.New("not a plain file; remove it")
 
 // Dir is a Store in a directory. The directory itself may be a symbolic link, to have it on another disk.
-type Dir struct{ root string }
+type Dir struct {
+	root string
+	// Elsewhere deletes a file or folder at other servers that have files of the same database. nil: there are none. Set it before
+	// the first use.
+	Elsewhere func(ctx context.Context, name string) error
+}
 
 // OpenDir opens a directory as a Store, and creates it if necessary.
 func OpenDir(path string) (*Dir, error) {
@@ -141,14 +146,34 @@ func (d *Dir) Open(_ context.Context, name string) (io.ReadSeekCloser, int64, er
 	return f, info.Size(), nil
 }
 
-// Delete deletes a file. A missing file is not an error.
-func (d *Dir) Delete(_ context.Context, name string) error {
+// unfinished ends the name of a file that is still written.
+const unfinished = ".part"
+
+// Delete deletes a file, finished or not. If it is not here, it is deleted Elsewhere. A missing file is not an error.
+func (d *Dir) Delete(ctx context.Context, name string) error {
+	found, err := d.remove(name)
+	if err != nil || found || d.Elsewhere == nil {
+		return err
+	}
+	return d.Elsewhere(ctx, name)
+}
+
+// remove deletes a file, finished or not, in this directory. It reports whether there was one.
+func (d *Dir) remove(name string) (found bool, err error) {
 	root, err := d.open(name)
 	if err != nil {
-		return ignoreNone(err)
+		return false, ignoreNone(err)
 	}
 	defer root.Close()
-	return ignoreNone(root.Remove(name))
+	for _, n := range []string{name, name + unfinished} {
+		switch err := root.Remove(n); {
+		case err == nil:
+			found = true
+		case !errors.Is(err, ErrNone):
+			return found, err
+		}
+	}
+	return found, nil
 }
 
 // open opens the folder for the removal of a name. A link at the name itself is removed, not followed.
@@ -169,14 +194,24 @@ func ignoreNone(err error) error {
 	return err
 }
 
-// DeleteAll deletes a folder with its contents, such as that of an organisation. A missing folder is not an error.
-func (d *Dir) DeleteAll(_ context.Context, folder string) error {
-	root, err := d.open(folder)
+// DeleteAll deletes a folder with its contents, such as that of an organisation, here and Elsewhere. A missing folder is not an
+// error.
+func (d *Dir) DeleteAll(ctx context.Context, folder string) error {
+	if err := d.DeleteHere(folder); err != nil || d.Elsewhere == nil {
+		return err
+	}
+	return d.Elsewhere(ctx, folder)
+}
+
+// DeleteHere deletes a file, finished or not, or a folder with its contents, in this directory only. A missing one is not an
+// error.
+func (d *Dir) DeleteHere(name string) error {
+	root, err := d.open(name)
 	if err != nil {
 		return ignoreNone(err)
 	}
 	defer root.Close()
-	return root.RemoveAll(folder)
+	return errors.Join(root.RemoveAll(name), ignoreNone(root.Remove(name+unfinished)))
 }
 
 // Stat returns the size of a file, or ErrNone.

@@ -5,8 +5,10 @@ import (
 	"database/sql/driver"
 	"errors"
 	"io"
+	"io/fs"
 	"net"
 	"net/url"
+	"os"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -20,9 +22,12 @@ var ErrNone = sql.ErrNoRows
 // IsNone reports whether the error means that no row was found.
 func IsNone(err error) bool { return errors.Is(err, sql.ErrNoRows) }
 
-// IsConflict reports whether the error is a violation of a unique constraint.
+// ErrConflict is returned for a violation of a unique rule that no constraint of the database expresses.
+var ErrConflict = errors.New("the value is taken")
+
+// IsConflict reports whether the error is a violation of a unique constraint, or ErrConflict.
 func IsConflict(err error) bool {
-	return hasCode(err, "23505", sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY)
+	return errors.Is(err, ErrConflict) || hasCode(err, "23505", sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY)
 }
 
 // IsForeignKey reports whether the error is a violation of a foreign key: a missing referenced row, or a row that is
@@ -43,8 +48,10 @@ func IsUnavailable(err error) bool {
 	if errors.As(err, &marked) {
 		return true
 	}
-	var elsewhere *url.Error // an error of an HTTP client
-	if errors.As(err, &elsewhere) {
+	var client *url.Error // an error of an HTTP client
+	var file *fs.PathError
+	var link *os.LinkError
+	if errors.As(err, &client) || errors.As(err, &file) || errors.As(err, &link) {
 		return false
 	}
 	var network net.Error

@@ -5,11 +5,13 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
+	"github.com/jackc/pgx/v5/stdlib"
 )
 
 // Sizes of the connection pools: for transactions, and for reads outside transactions. A transaction that reads
@@ -30,22 +32,51 @@ type postgres struct {
 }
 
 func openPostgres(ctx context.Context, address string) (*postgres, error) {
-	pool, err := openPool(ctx, address, writers)
+	c, err := connectConfig(ctx, address)
 	if err != nil {
 		return nil, err
 	}
-	read, err := openPool(ctx, address, reading)
+	pool, err := openPool(ctx, c, writers)
+	if err != nil {
+		return nil, err
+	}
+	read, err := openPool(ctx, c, reading)
 	if err != nil {
 		return nil, errors.Join(err, pool.Close())
 	}
 	return &postgres{pool: pool, read: read}, nil
 }
 
-func openPool(ctx context.Context, address string, size int) (*sql.DB, error) {
-	pool, err := sql.Open("pgx", address)
-	if err != nil {
-		return nil, err
+// connectConfig returns how to connect to an address. Behind a connection pooler such as PgBouncer it uses no prepared statements,
+// unless the address has default_query_exec_mode: with pooling by transaction, the next statement may run on another connection of the
+// server, which has not prepared it (26000, 42P05).
+func connectConfig(ctx context.Context, address string) (*pgx.ConnConfig, error) {
+	c, err := pgx.ParseConfig(address)
+	if err != nil || strings.Contains(address, "default_query_exec_mode=") {
+		return c, err
 	}
+	pooled, err := isPooled(ctx, c)
+	if pooled {
+		c.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	}
+	return c, err
+}
+
+// isPooled reports whether a connection pooler answers in place of PostgreSQL. PostgreSQL tells a client the ID of the process that serves
+// it. A pooler makes up a number of its own, for requests to cancel.
+func isPooled(ctx context.Context, c *pgx.ConnConfig) (bool, error) {
+	conn, err := pgx.ConnectConfig(ctx, c)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	var process uint32
+	err = conn.QueryRow(ctx, `SELECT pg_backend_pid()`, pgx.QueryExecModeSimpleProtocol).Scan(&process)
+	return process != conn.PgConn().PID(), err
+}
+
+func openPool(ctx context.Context, c *pgx.ConnConfig, size int) (*sql.DB, error) {
+	pool := stdlib.OpenDB(*c)
 	pool.SetMaxOpenConns(size)
 	pool.SetMaxIdleConns(size)
 	if err := pool.PingContext(ctx); err != nil {

@@ -178,6 +178,17 @@ func (r *Runner) recover(ctx context.Context) error {
 	})
 }
 
+// GiveBack makes jobs of all queues ready again that a node was running when it was lost. A result that the node writes
+// later is dropped, because it holds the jobs no more.
+func GiveBack(ctx context.Context, tx db.Querier, node string) error {
+	// tenant: recovery of all organisations' work
+	const q = `UPDATE jobs SET state = 0, lease_until = NULL, worker = NULL WHERE state = 1 AND worker = $1`
+	if _, err := tx.Exec(ctx, q, node); err != nil {
+		return fmt.Errorf("give back jobs of node %s: %w", node, err)
+	}
+	return nil
+}
+
 // expire makes jobs with an expired lease ready again.
 func (r *Runner) expire(ctx context.Context) error {
 	return r.DB.Tx(ctx, func(tx db.Querier) error {

@@ -118,6 +118,22 @@ func (r *Runner) Stop(ctx context.Context) {
 	r.cancel = nil
 }
 
+// countLost counts the claims in succession that failed because the database was unavailable.
+func countLost(before int, err error) int {
+	if err != nil && db.IsUnavailable(err) {
+		return before + 1
+	}
+	return 0
+}
+
+// claimLevel returns the log level of a failed claim. A single lost connection is a warning, because the next claim opens another.
+func claimLevel(lost int) slog.Level {
+	if lost == 1 {
+		return slog.LevelWarn
+	}
+	return slog.LevelError
+}
+
 func (r *Runner) loop(ctx context.Context) {
 	defer close(r.stopped)
 	wake := r.Queue.Bus.Subscribe(wakeSubject(r.Name), 1)
@@ -126,6 +142,7 @@ func (r *Runner) loop(ctx context.Context) {
 	defer expired.Stop()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	lost := 0 // claims in succession for which the database was unavailable
 	for {
 		looked := time.Now()
 		n, next, err := r.claimAndRun(ctx)
@@ -134,8 +151,8 @@ func (r *Runner) loop(ctx context.Context) {
 			err = r.disown(ctx)
 			r.claimLost = err != nil
 		}
-		if err != nil && ctx.Err() == nil {
-			r.Log.Error("jobs not claimed", "queue", r.Name, "err", err)
+		if lost = countLost(lost, err); err != nil && ctx.Err() == nil {
+			r.Log.Log(ctx, claimLevel(lost), "jobs not claimed", "queue", r.Name, "err", err)
 		}
 		if n > 0 && err == nil && r.waitPace(ctx, looked) {
 			continue

@@ -16,6 +16,7 @@ func NewAPI(mux *http.ServeMux, c *Pipeline, operations []Operation, more ...fun
 	operations = linkRecords(operations)
 	config := huma.DefaultConfig("soniq", Version)
 	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", ""
+	config.Formats = map[string]huma.Format{"application/json": strictFormat(), "json": strictFormat()}
 	config.CreateHooks, config.Transformers = nil, nil // the $schema links cost a fifth of the throughput
 	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		"apiKey": {Type: "http", Scheme: "bearer", Description: "An API key: soniq_live_…, soniq_test_… or soniq_partner_…"},
@@ -89,9 +90,11 @@ func JSON(api huma.API) ([]byte, error) { return json.MarshalIndent(api.OpenAPI(
 
 var installProblems sync.Once
 
-// installProblemBodies replaces the library's error bodies, which are process-wide, by Problem.
+// installProblemBodies replaces the library's error bodies by Problem, and makes names of members case-sensitive. Both are
+// process-wide settings of the library.
 func installProblemBodies() {
 	installProblems.Do(func() {
+		huma.ValidateStrictCasing = true // encoding/json compares names without regard to case
 		huma.NewError = func(status int, message string, errs ...error) huma.StatusError {
 			return problemFrom(status, message, errs, "")
 		}

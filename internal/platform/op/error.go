@@ -1,6 +1,8 @@
 package op
 
 import (
+	"errors"
+	"io/fs"
 	"net/http"
 	"sort"
 
@@ -92,11 +94,13 @@ var codes = map[string]code{
 	"rate_limited":      {429, "Too many requests", "Wait for Retry-After seconds."},
 	"concurrency_limit": {429, "Too many at once", "Wait until one of them ends."},
 
-	"internal":       {500, "Something went wrong on our side", "Repeat the request; if it stays, report the request_id."},
-	"not_enabled":    {501, "Not enabled yet", "This operation is declared and will be built; see x-rollout in the API description."},
-	"carrier_error":  {502, "Carrier failed", "See detail."},
-	"crm_error":      {502, "Connected system failed", "See detail."},
-	"overloaded":     {503, "Overloaded", "Wait for Retry-After seconds."},
+	"internal":      {500, "Something went wrong on our side", "Repeat the request; if it stays, report the request_id."},
+	"not_enabled":   {501, "Not enabled yet", "This operation is declared and will be built; see x-rollout in the API description."},
+	"carrier_error": {502, "Carrier failed", "See detail."},
+	"crm_error":     {502, "Connected system failed", "See detail."},
+	"overloaded":    {503, "Overloaded", "Wait for Retry-After seconds."},
+	"file_unavailable": {503, "File is not at this server",
+		"Servers that share a database keep files on their own disks: ask the server that stored the file. If there is one server, the file is lost."},
 	"draining":       {503, "Shutting down", "Repeat the request in a moment."},
 	"action_timeout": {504, "No confirmation in time", "Read the call to see what happened."},
 }
@@ -159,6 +163,9 @@ func Unexpected(err error) *Error {
 	case db.IsUnavailable(err): // a commit with a lost response may have taken effect
 		return Unavailable("overloaded", "the database cannot be reached; repeat the request, with its Idempotency-Key where it had one",
 			"5")
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return Unavailable("file_unavailable", "the file is not on the disk of this server; another server that uses the same database may have it", "30")
 	}
 	return Fail("internal", "")
 }

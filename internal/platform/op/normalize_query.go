@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -29,7 +30,7 @@ func normalizeQuery(h huma.Context) (bound string, e *Error) {
 			if plain := restorePlus(all[i]); plain != all[i] {
 				all[i], changed = plain, true
 			}
-			if strings.IndexByte(all[i], 0) >= 0 && name != "cursor" { // an invalid cursor has an error of its own
+			if (strings.IndexByte(all[i], 0) >= 0 || !utf8.ValidString(all[i])) && name != "cursor" { // an invalid cursor has an error of its own
 				wrong = append(wrong, Field(name, "invalid_value", noNUL))
 			}
 		}

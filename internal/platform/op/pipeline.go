@@ -1,8 +1,10 @@
 package op
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -88,6 +90,10 @@ func (c *Pipeline) prepare(h huma.Context, o Operation) (context.Context, *Error
 		if p, known := access.From(ctx); known && err.Code == "insufficient_scope" && c.OnMissingScope != nil {
 			c.OnMissingScope(ctx, p)
 		}
+		return ctx, err
+	}
+	r, _ := unwrap(h)
+	if err := cmp.Or(checkPath(r.URL.Path), checkCharset(h.Header("Content-Type"))); err != nil {
 		return ctx, err
 	}
 	bound, err := normalizeQuery(h)
@@ -332,6 +338,10 @@ func (c *Pipeline) toError(ctx context.Context, o Operation, err error) *Error {
 	}
 	if errors.Is(ctx.Err(), context.Canceled) { // the client has disconnected
 		c.Log.Info("client went away", "operation", o.ID, "request", RequestID(ctx), "org", access.Org(ctx), "err", err)
+		return Unexpected(err)
+	}
+	if errors.Is(err, fs.ErrNotExist) { // a file of another node
+		c.Log.Warn("a file is not at this server", "operation", o.ID, "request", RequestID(ctx), "org", access.Org(ctx), "err", err)
 		return Unexpected(err)
 	}
 	c.Log.Error("operation failed", "operation", o.ID, "request", RequestID(ctx), "org", access.Org(ctx), "err", err)

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"soniq/internal/platform/strictjson"
 )
 
 // Problem is an error response of REST: RFC 9457 with a stable code.
@@ -134,6 +136,10 @@ func violations(errs []error) (fields []Violation, code string) {
 	rank := map[string]int{"malformed_json": 4, "unknown_field": 3, "invalid_query": 2, "validation_failed": 1}
 	code = "validation_failed"
 	for _, err := range errs {
+		if faults := faultsOf(err); len(faults) > 0 {
+			fields, code = append(fields, Violations(faults)...), "malformed_json"
+			continue
+		}
 		v, kind := violation(err)
 		fields = append(fields, v)
 		if rank[kind] > rank[code] {
@@ -141,6 +147,16 @@ func violations(errs []error) (fields []Violation, code string) {
 		}
 	}
 	return fields, code
+}
+
+// faultsOf returns the faults of a body that strictFormat has refused.
+func faultsOf(err error) []strictjson.Fault {
+	var d huma.ErrorDetailer
+	if !errors.As(err, &d) || !strings.HasSuffix(d.ErrorDetail().Message, ambiguousBody) {
+		return nil
+	}
+	body, _ := d.ErrorDetail().Value.(string)
+	return strictjson.Check([]byte(body))
 }
 
 func violation(err error) (v Violation, kind string) {

@@ -87,19 +87,21 @@ func (s *Stream) relay(from *Stream, h rtp.Header, k rtp.Kind, b []byte, begin, 
 	if o.muted {
 		return
 	}
-	pt := o.pts[k]
+	pt, toOtherLaw := o.pts[k], false
 	if pt == noPT {
 		if !k.IsG711() || o.pts[k^1] == noPT {
 			s.engine.requestTranscoding(from)
 			return
 		}
-		pt = o.pts[k^1]
-		codec.TranscodeG711(b[begin:end], &codec.OtherLawOf[k])
+		pt, toOtherLaw = o.pts[k^1], true
 	}
 	o.clock, o.relayedAt = uint32(k.Clock()), now
-	h.Marker = o.mapSource(from, h, now) || h.Marker
+	if !o.mapPacket(from, &h, now) {
+		return
+	}
+	if toOtherLaw {
+		codec.TranscodeG711(b[begin:end], &codec.OtherLawOf[k])
+	}
 	h.PT = pt
-	h.Seq += o.seqOffset
-	h.TS += o.tsOffset
 	o.transmit(s.rtp, h, b[begin-rtp.HeaderLen:end], now)
 }

@@ -32,9 +32,9 @@ func (s *Stream) relayEvent(from *Stream, h rtp.Header, k rtp.Kind, b []byte, be
 		return
 	}
 	if o.source == from && to == k || !o.started && to == k {
-		h.Marker = o.mapSource(from, h, now) || h.Marker
-		h.Seq += o.seqOffset
-		h.TS += o.tsOffset
+		if !o.mapPacket(from, &h, now) {
+			return
+		}
 	} else {
 		h.Seq, h.TS = o.seq+1, o.eventTimestamp(from, h, now)
 		if to != k {

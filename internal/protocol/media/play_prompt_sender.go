@@ -152,7 +152,7 @@ func (s *Stream) sendLocal(h rtp.Header, k rtp.Kind, b []byte, now int64, as aud
 	h.Marker = o.mapSource(nil, h, now) || h.Marker
 	h.PT = o.pts[k]
 	h.Seq = o.seq + 1
-	h.TS += o.tsOffset
+	h.TS += o.sent.tsOffset
 	o.transmit(s.rtp, h, b, now)
 }
 

@@ -118,14 +118,17 @@ func (in *inbound) setKey(k srtp.MasterKey, now int64) {
 }
 
 // setKey changes the key. It also changes the SSRC, so that it does not matter whether the other side's roll-over
-// counter continues or restarts (RFC 3711 §3.3.1).
+// counter continues or restarts (RFC 3711 §3.3.1). A key that comes back after plain RTP also gets another SSRC, because
+// the indices of the old one were used.
 func (o *outbound) setKey(k srtp.MasterKey) {
 	if o.encryptor != nil && o.encryptor.Key == k {
 		return
 	}
-	if o.encryptor != nil {
+	if o.sent.encrypted {
 		o.ssrc, o.seq, o.mapped = rand.Uint32(), uint16(rand.Uint32())&0x7FFF, false
+		*o.sent = sentNumbers{}
 	}
+	o.sent.encrypted = true
 	o.encryptor, _ = srtp.NewEncryptor(k)
 }
 

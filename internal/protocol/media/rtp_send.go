@@ -34,12 +34,11 @@ type outbound struct {
 	clock     uint32 // of the last packet, Hz
 	seq       uint16 // highest sent
 
-	seqOffset  uint16
-	tsOffset   uint32
-	sourceSSRC uint32
 	source     *Stream // whose packets are mapped; nil is our own audio
 	event      relayedEvent
 	digitUntil int64 // until then a relayed digit suppresses our own audio
+
+	sent *sentNumbers // never nil; allocated apart because of the size of a stream
 
 	encryptor *srtp.Encryptor // nil until its key is known
 
@@ -52,6 +51,7 @@ const noPT = 0xFF
 func (o *outbound) init() {
 	o.enabled, o.clock, o.relayedAt = true, 8000, -1e9
 	o.ssrc, o.seq, o.ts = rand.Uint32(), uint16(rand.Uint32())&0x7FFF, rand.Uint32() // RFC 3550 §5.1: random starts
+	o.sent = &sentNumbers{}
 	o.setTypes(sdp.StaticG711)
 }
 
@@ -127,15 +127,107 @@ func (o *outbound) stats(st *StreamStats) {
 // mapSource maps a source onto our sequence numbers and timeline, so that it continues where the previous one
 // stopped. It reports whether the source is new.
 func (o *outbound) mapSource(from *Stream, h rtp.Header, now int64) bool {
-	if o.mapped && o.source == from && o.sourceSSRC == h.SSRC {
+	if o.mapped && o.source == from && o.sent.sourceSSRC == h.SSRC {
 		return false
 	}
 	next := o.ts
 	if o.started { // at least one packet, else the time that has passed
 		next += max(o.clock/50, o.elapsed(now))
 	}
-	o.source, o.sourceSSRC, o.mapped = from, h.SSRC, true
-	o.seqOffset, o.tsOffset = o.seq+1-h.Seq, next-h.TS
+	o.source, o.sent.sourceSSRC, o.mapped, o.sent.ofMapping = from, h.SSRC, true, 0
+	o.sent.seqOffset, o.sent.tsOffset = o.seq+1-h.Seq, next-h.TS
+	return true
+}
+
+// mapPacket maps a relayed packet onto our sequence numbers and timeline. A source that restarts its numbers under the
+// same SSRC is mapped anew, as another source is. It reports false for a packet that must not be sent: a repetition,
+// or a packet from before the mapping.
+func (o *outbound) mapPacket(from *Stream, h *rtp.Header, now int64) bool {
+	first := o.mapSource(from, *h, now)
+	switch o.placeOf(h.Seq+o.sent.seqOffset, h.TS+o.sent.tsOffset) {
+	case placeUsed:
+		return false
+	case placeRestarted:
+		o.mapped = false
+		first = o.mapSource(from, *h, now)
+	}
+	h.Marker = first || h.Marker
+	h.Seq += o.sent.seqOffset
+	h.TS += o.sent.tsOffset
+	return true
+}
+
+// place says how a mapped packet stands to the packets sent before.
+type place uint8
+
+const (
+	placeFree      place = iota // its number was not sent
+	placeUsed                   // its number was sent, or belongs to an earlier source
+	placeRestarted              // the source restarted its numbers
+)
+
+const (
+	// lateWindow is the number of sequence numbers within which a packet counts as late.
+	lateWindow = 64
+	// maxSequenceGap is the largest gap that counts as lost packets (RFC 3550 A.1: MAX_DROPOUT).
+	maxSequenceGap = 3000
+	// repeatsOfRestart is the number of successive repetitions that show a restart with the same timestamps.
+	repeatsOfRestart = 4
+)
+
+// placeOf returns the place of a mapped packet. A late packet is not newer than the newest one.
+func (o *outbound) placeOf(seq uint16, ts uint32) place {
+	n := o.sent
+	ahead := int(int16(seq - o.seq))
+	switch {
+	case ahead > 0 && ahead <= maxSequenceGap:
+		n.repeats = 0
+		return placeFree
+	case ahead > 0 || ahead <= -lateWindow || int32(ts-o.ts) > 0:
+		return placeRestarted
+	case -ahead < int(n.ofMapping) && !n.has(-ahead):
+		return placeFree
+	case -ahead < int(n.ofMapping) && n.ts[seq%lateWindow] != ts:
+		return placeRestarted
+	}
+	if n.repeats == 0 || seq != n.repeated+1 {
+		n.repeats = 0
+	}
+	n.repeats, n.repeated = n.repeats+1, seq
+	if n.repeats == repeatsOfRestart {
+		return placeRestarted
+	}
+	return placeUsed
+}
+
+// sentNumbers holds the sequence numbers that were sent, back from the highest one, and how the source is mapped.
+type sentNumbers struct {
+	bits      uint64             // bit i is set if the number i below the highest was sent
+	ts        [lateWindow]uint32 // timestamps, by number modulo lateWindow
+	repeated  uint16             // number of the last repetition
+	repeats   uint8              // successive repetitions
+	ofMapping uint8              // numbers since the source was mapped, at most lateWindow
+	encrypted bool               // packets of the SSRC were encrypted, by this encryptor or an earlier one
+
+	seqOffset  uint16 // of the mapped source, to our numbers
+	tsOffset   uint32
+	sourceSSRC uint32
+}
+
+func (n *sentNumbers) has(back int) bool { return n.bits>>back&1 != 0 }
+
+// note records a number that is ahead of the highest one, or not ahead of it. It reports false if the number was sent.
+func (n *sentNumbers) note(seq uint16, ahead int, ts uint32) bool {
+	switch {
+	case ahead > 0:
+		n.bits = n.bits<<min(ahead, lateWindow) | 1
+		n.ofMapping = uint8(min(int(n.ofMapping)+ahead, lateWindow))
+	case ahead <= -lateWindow || n.has(-ahead):
+		return false
+	default:
+		n.bits |= 1 << -ahead
+	}
+	n.ts[seq%lateWindow] = ts
 	return true
 }
 
@@ -144,10 +236,15 @@ func (o *outbound) elapsed(now int64) uint32 {
 	return uint32((now - o.sentAt) / 1000 * int64(o.clock) / 1_000_000)
 }
 
-// transmit sends b as one packet. The header overwrites its first 12 bytes. The caller holds o.mu.
+// transmit sends b as one packet, unless its number was sent before: one SRTP index never encrypts twice (RFC 3711
+// §9.1). The header overwrites its first 12 bytes. The caller holds o.mu.
 func (o *outbound) transmit(socket packetSocket, h rtp.Header, b []byte, now int64) {
 	h.SSRC = o.ssrc
-	if !o.started || int16(h.Seq-o.seq) > 0 {
+	ahead := int(int16(h.Seq - o.seq))
+	if !o.sent.note(h.Seq, ahead, h.TS) {
+		return
+	}
+	if ahead > 0 {
 		o.seq = h.Seq
 	}
 	if !o.started || int32(h.TS-o.ts) > 0 {

@@ -136,6 +136,28 @@ func TestCall_CancelWhileRinging(t *testing.T) {
 	}
 }
 
+// https://github.com/asterisk/asterisk/issues/116
+func TestCall_ReasonOfCancel(t *testing.T) {
+	t.Parallel()
+	for _, reason := range []string{"", sip.CompletedElsewhere, `Q.850;cause=16, SIP;cause=487;text="a, b"`} {
+		for _, ring := range []bool{true, false} { // without ringing, the CANCEL waits for the first response
+			pa, pb := newTestServer(t, sip.Config{}), newTestServer(t, sip.Config{})
+			a, b := newEventLog(), newEventLog()
+			leg := placeCall(t, pa, pb, sipmsg.UDP, testOfferSDP, a)
+			in := pb.wantInbound(t)
+			in.Listen(b.record)
+			if ring {
+				in.Ring(180, nil)
+				wantEvent[sip.Provisional](t, a)
+			}
+			leg.Bye(sip.Reason{Q850: 16, Cancel: reason})
+			if c := wantEvent[sip.Canceled](t, b); c.Reason != reason {
+				t.Errorf("Reason %q, want %q", c.Reason, reason)
+			}
+		}
+	}
+}
+
 func TestLateOffer_AnsweredInACK(t *testing.T) {
 	t.Parallel()
 	pa, pb := newTestServer(t, sip.Config{}), newTestServer(t, sip.Config{})

@@ -15,6 +15,7 @@ func (l *Leg) hangUp(r Reason) {
 	case l.state == legRinging && l.inbound:
 		l.sendRejection(480, "", 0)
 	case l.state == legRinging:
+		l.outgoingInvite.cancelReason = r.Cancel
 		l.abortRinging(Failed{Status: 487, Reason: sipmsg.ReasonPhrase(487)})
 	case l.state == legAnswered && l.inbound && l.shard.now < l.unacked.deadline:
 		l.deferredBye = &r // RFC 3261 §15: not before the ACK
@@ -89,17 +90,25 @@ func (l *Leg) sendCancel() {
 		return
 	}
 	l.outgoingInvite.canceled = true
-	l.shard.cancelInviteTx(l.outgoingInvite.tx)
+	l.shard.cancelInviteTx(l.outgoingInvite.tx, l.outgoingInvite.cancelReason)
 }
 
-// cancelInviteTx sends the CANCEL of an INVITE (RFC 3261 §9.1), once.
-func (s *shard) cancelInviteTx(tx *clientTx) {
+// cancelInviteTx sends the CANCEL of an INVITE (RFC 3261 §9.1), once, with a Reason unless it is empty.
+func (s *shard) cancelInviteTx(tx *clientTx, reason string) {
 	key := clientKey{tx.key.branch, cancelTx}
 	if tx.request == nil || s.clientTxs[tx.key] != tx || s.clientTxs[key] != nil {
 		return
 	}
-	b := sipmsg.DeriveRequest(nil, tx.request, "CANCEL", "")
+	b := sipmsg.DeriveRequest(nil, tx.request, "CANCEL", "", reasonFields(reason)...)
 	s.startClientTx(key, tx.flow, b, func(*received, int) {})
+}
+
+// reasonFields returns the Reason field of a CANCEL, or none.
+func reasonFields(reason string) []string {
+	if reason == "" {
+		return nil
+	}
+	return []string{"Reason", reason}
 }
 
 // cancelTimedOut ends a call if its INVITE got no final response after our CANCEL (RFC 3261 §9.1).

@@ -56,9 +56,11 @@ type Acked struct {
 	Unanswered bool
 }
 
-// Canceled reports that the caller canceled before our answer; 487 has been sent. Final.
+// Canceled reports that the caller canceled before our answer; 487 has been sent. Reason is the value of the Reason
+// header field, empty if the CANCEL had none. Final.
 type Canceled struct {
-	Q850 int // from the Reason header
+	Q850   int // from the Reason header
+	Reason string
 }
 
 // Reinvite is an offer of the peer inside the dialog, by re-INVITE, UPDATE or PRACK. SDP nil asks us for an offer;

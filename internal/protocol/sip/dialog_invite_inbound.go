@@ -308,7 +308,8 @@ func (l *Leg) handleCancel(m *received) {
 	if l.state != legRinging || !l.inbound {
 		return
 	}
-	q850, _ := parseReason(m.Get(sipmsg.FieldReason))
+	reason := strings.Join(m.List(sipmsg.FieldReason), ", ")
+	q850, _ := parseReason(reason)
 	l.respondToInvite(487, "", "", nil)
-	l.terminate(Canceled{Q850: q850})
+	l.terminate(Canceled{Q850: q850, Reason: reason})
 }

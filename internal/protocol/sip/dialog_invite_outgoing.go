@@ -64,11 +64,15 @@ type Header struct {
 	Name, Value string
 }
 
-// Reason is the cause of a hang-up, sent in the Reason header field (RFC 3326).
+// Reason is the cause of a hang-up, sent in the Reason header field (RFC 3326). A BYE has Q850, a CANCEL has Cancel.
 type Reason struct {
-	Q850 int // cause, 16 is normal clearing; 0 sends no Reason header
-	Text string
+	Q850   int // cause, 16 is normal clearing; 0 sends no Reason header
+	Text   string
+	Cancel string // value of the Reason field of a CANCEL; "" sends none
 }
+
+// CompletedElsewhere is the Reason of a CANCEL to a phone when another one answered. Such a phone lists no missed call.
+const CompletedElsewhere = `SIP;cause=200;text="Call completed elsewhere"`
 
 // outgoingRoute holds the destination of an outgoing request.
 type outgoingRoute struct {

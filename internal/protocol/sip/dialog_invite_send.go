@@ -20,6 +20,7 @@ type outgoingInvite struct {
 	requestTemplate
 	tx           *clientTx
 	canceled     bool                    // the CANCEL is sent
+	cancelReason string                  // value of its Reason field; "" sends none
 	noTCP        bool                    // TCP was tried once: use UDP from now on
 	moreHops     []resolve.Hop           // further hops
 	failedHops   int                     // number of failed hops

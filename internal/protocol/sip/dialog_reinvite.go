@@ -251,7 +251,7 @@ func (l *Leg) handleReinviteAnswer(m *received, late bool) {
 
 func (l *Leg) cancelReinvite() {
 	if tx := l.reinviteTx; tx != nil && tx.gotProvisional {
-		l.shard.cancelInviteTx(tx)
+		l.shard.cancelInviteTx(tx, "")
 		l.limitPendingReinvite()
 	}
 }

@@ -48,7 +48,8 @@ type registerRequest struct {
 	client         netip.AddrPort // the phone: behind an edge as the edge saw it
 	viaProxy       bool
 	conn           *transport.Conn
-	outbound       bool // the phone supports outbound flows (RFC 5626)
+	node           string // Config.Node
+	outbound       bool   // the phone supports outbound flows (RFC 5626)
 }
 
 // handleRegister hands a REGISTER to a goroutine that may query the database.
@@ -62,6 +63,7 @@ func (s *shard) handleRegister(m *received) {
 		user: to.User, from: from.User, callID: m.CallID, cseq: m.CSeq,
 		contacts: m.List(sipmsg.FieldContact), expires: m.Get(sipmsg.FieldExpires), path: m.List(sipmsg.FieldPath),
 		userAgent: m.Get(sipmsg.FieldUserAgent), authorizations: m.Authorizations(), source: m.flow.Addr, client: m.flow.Source(), conn: m.flow.Conn,
+		node:     s.srv.config.Node,
 		outbound: m.HasOptionTag(sipmsg.FieldSupported, "outbound") || m.HasOptionTag(sipmsg.FieldRequire, "outbound"),
 	}
 	r.uri, _ = sipmsg.ParseURI(m.URI)
@@ -135,7 +137,7 @@ func (s *Server) updateBindings(ctx context.Context, account string, r *register
 	}
 	now := s.config.Now()
 	live := slices.DeleteFunc(slices.Clone(all), func(b Binding) bool {
-		return !b.Expires.After(now) || !s.Reachable(b) // RFC 5626 §6: a closed flow removes its binding
+		return !b.Expires.After(now) || s.hasLostFlow(b) // RFC 5626 §6: a closed flow removes its binding
 	})
 	if len(r.contacts) == 0 { // a query
 		return 200, bindingFields(live, r, now), nil
@@ -153,7 +155,7 @@ func (s *Server) updateBindings(ctx context.Context, account string, r *register
 	if err := s.config.Bindings.Save(ctx, account, next); err != nil {
 		return 0, "", fmt.Errorf("save bindings of %s: %w", account, err)
 	}
-	s.natKeepalives.replace(all, next)
+	s.natKeepalives.replace(all, s.ownBindings(next))
 	s.notePhone(r, account, next)
 	return 200, bindingFields(next, r, now), nil
 }
@@ -179,36 +181,66 @@ func (s *Server) RestoreRegistrations(all []Binding) {
 			s.guard.SetPhone(b.Source, u.User, b.Account, b.Expires.Sub(s.startedAt), now)
 		}
 	}
-	s.natKeepalives.replace(nil, all)
+	s.natKeepalives.replace(nil, s.ownBindings(all))
 }
 
-// applyContacts computes the new bindings from the old ones, all or nothing (RFC 3261 §10.3).
+// contactChange is one Contact value of a REGISTER.
+type contactChange struct {
+	Binding
+	removes bool // expires=0
+	known   bool // it names an old binding
+}
+
+// applyContacts computes the new bindings from the old ones, all or nothing (RFC 3261 §10.3). Contacts of one request
+// are compared with the old bindings only, so that their order does not matter.
 func (r *registerRequest) applyContacts(old []Binding, now time.Time, most int) ([]Binding, int) {
 	if slices.Contains(r.contacts, "*") {
 		return r.removeAll(old)
 	}
-	next := slices.Clone(old)
+	changes := make([]contactChange, 0, len(r.contacts))
 	for _, value := range r.contacts {
 		b, seconds, status := r.newBinding(value, now)
 		if status != 200 {
 			return nil, status
 		}
-		i := slices.IndexFunc(next, b.supersedes)
-		if i >= 0 {
-			// Step 7: requests of one Call-ID must arrive in the order of their CSeq.
-			if next[i].CallID == r.callID && r.cseq <= next[i].CSeq {
-				return nil, 500
-			}
-			next = slices.Delete(next, i, i+1)
-		}
-		if seconds > 0 {
+		changes = append(changes, contactChange{b, seconds == 0, slices.ContainsFunc(old, b.names)})
+	}
+	var next []Binding
+	for _, b := range old {
+		if !changesBinding(changes, b) {
 			next = append(next, b)
+			continue
+		}
+		// Step 7: requests of one Call-ID must arrive in the order of their CSeq.
+		if b.CallID == r.callID && r.cseq <= b.CSeq {
+			return nil, 500
 		}
 	}
+	next = append(next, addedBindings(changes)...)
 	if over := len(next) - most; over > 0 {
 		next = next[over:] // remove those refreshed longest ago
 	}
 	return next, 200
+}
+
+// changesBinding reports whether a request removes or replaces an old binding. A Contact that removes, changes only
+// the binding that it names. A refresh also leaves other bindings as they are, except an older form of its flow.
+func changesBinding(changes []contactChange, old Binding) bool {
+	return slices.ContainsFunc(changes, func(c contactChange) bool {
+		return c.names(old) || !c.removes && (c.sameFlow(old) || !c.known && c.supersedes(old))
+	})
+}
+
+// addedBindings returns the new bindings of a request. The last value of a Contact or of a flow counts.
+func addedBindings(changes []contactChange) []Binding {
+	var added []Binding
+	for _, c := range changes {
+		added = slices.DeleteFunc(added, func(b Binding) bool { return c.names(b) || !c.removes && c.sameFlow(b) })
+		if !c.removes {
+			added = append(added, c.Binding)
+		}
+	}
+	return added
 }
 
 // removeAll handles Contact "*". It must be the only contact, with Expires 0.
@@ -243,7 +275,7 @@ func (r *registerRequest) newBinding(value string, now time.Time) (Binding, int,
 	}
 	b := Binding{
 		Contact: u.String(), Source: r.source, Transport: sipmsg.UDP, Path: r.pathURIs(),
-		CallID: r.callID, CSeq: r.cseq, UserAgent: r.userAgent, Priority: 1000,
+		Node: r.node, CallID: r.callID, CSeq: r.cseq, UserAgent: r.userAgent, Priority: 1000,
 		Expires: now.Add(time.Duration(min(seconds, maxExpires)) * time.Second), Registered: now,
 	}
 	if r.conn != nil {
@@ -279,14 +311,37 @@ func (r *registerRequest) pathURIs() []string {
 	return out
 }
 
-// supersedes reports whether b is a newer form of old: the same phone by its instance (RFC 5626 §6), or the same
-// Contact (RFC 3261 §19.1.4), or the same user at the same source.
+// names reports whether both bindings have the same Contact (RFC 3261 §19.1.4) and are the same phone. Flows of one
+// phone differ by their reg-id (RFC 5626 §6). Phones behind several routers may have the same private address: then
+// their instances and public addresses differ.
+func (b Binding) names(old Binding) bool {
+	switch {
+	case !strings.EqualFold(b.Contact, old.Contact):
+		return false
+	case b.Instance == "" || old.Instance == "":
+		return true
+	case b.sameInstance(old):
+		return b.Instance == old.Instance || !b.isFlow() || !old.isFlow()
+	}
+	return b.Source.Addr() == old.Source.Addr()
+}
+
+// isFlow reports whether the binding has an instance and a reg-id, the key of RFC 5626 §6.
+func (b Binding) isFlow() bool { return b.Instance != "" && !strings.HasSuffix(b.Instance, ";") }
+
+// sameFlow reports whether both bindings are the same flow of one phone.
+func (b Binding) sameFlow(old Binding) bool { return b.isFlow() && b.Instance == old.Instance }
+
+// sameInstance reports whether both bindings have the same instance, with any reg-id.
+func (b Binding) sameInstance(old Binding) bool {
+	return b.Instance != "" && b.instanceID() == old.instanceID()
+}
+
+// supersedes reports whether b is a newer form of old: the same phone by its instance (RFC 5626 §6), or the same user
+// at the same source.
 func (b Binding) supersedes(old Binding) bool {
 	if b.Instance != "" && old.Instance != "" {
 		return b.Instance == old.Instance
-	}
-	if strings.EqualFold(b.Contact, old.Contact) {
-		return true
 	}
 	bu, _ := sipmsg.ParseURI(b.Contact)
 	ou, _ := sipmsg.ParseURI(old.Contact)

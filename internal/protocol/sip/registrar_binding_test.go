@@ -2,6 +2,7 @@ package sip
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -55,6 +56,88 @@ func TestRegister_BindingRules(t *testing.T) {
 				t.Errorf("got %d %v, want %d %s", status, got, c.status, c.want)
 			}
 		})
+	}
+}
+
+// contactsAfter returns the Contacts that are registered after a REGISTER, in order, and the status.
+func contactsAfter(old []Binding, r registerRequest, contacts string) ([]Binding, string, int) {
+	var m received
+	m.Fields = []sipmsg.Field{{Kind: sipmsg.FieldContact, Name: "Contact", Value: contacts}}
+	r.contacts = m.List(sipmsg.FieldContact)
+	next, status := r.applyContacts(old, time.Unix(1e9, 0), 10)
+	var names []string
+	for _, b := range next {
+		names = append(names, b.Contact)
+	}
+	slices.Sort(names)
+	return next, strings.Join(names, " "), status
+}
+
+// https://github.com/pjsip/pjproject/issues/1086
+// https://github.com/BelledonneCommunications/linphone-iphone/issues/304
+// https://github.com/BelledonneCommunications/flexisip/issues/243
+func TestRegister_ContactsOfOneRequest(t *testing.T) {
+	t.Parallel()
+	const x, y = `;+sip.instance="<urn:uuid:x>"`, `;+sip.instance="<urn:uuid:y>"`
+	for _, c := range []struct {
+		name   string
+		first  string // the REGISTER before
+		second string
+		cseq   uint32 // of second; first has 1
+		status int
+		want   string
+	}{
+		{"a changed network, new first", "<sip:al@a>", "<sip:al@b>,<sip:al@a>;expires=0", 2, 200, "sip:al@b"},
+		{"a changed network, old first", "<sip:al@a>", "<sip:al@a>;expires=0,<sip:al@b>", 2, 200, "sip:al@b"},
+		{"a changed network of an instance, new first", "<sip:al@a>" + x, "<sip:al@b>" + x + ",<sip:al@a>;expires=0" + x, 2, 200, "sip:al@b"},
+		{"a changed network of an instance, old first", "<sip:al@a>" + x, "<sip:al@a>;expires=0" + x + ",<sip:al@b>" + x, 2, 200, "sip:al@b"},
+		{"a changed network of a flow, new first", "<sip:al@a>;reg-id=1" + x, "<sip:al@b>;reg-id=1" + x + ",<sip:al@a>;reg-id=1;expires=0" + x, 2, 200, "sip:al@b"},
+		{"a changed network of a flow, old first", "<sip:al@a>;reg-id=1" + x, "<sip:al@a>;reg-id=1;expires=0" + x + ",<sip:al@b>;reg-id=1" + x, 2, 200, "sip:al@b"},
+		{"an unknown contact is removed", "<sip:al@b>", "<sip:al@b>,<sip:al@a>;expires=0", 2, 200, "sip:al@b"},
+		{"two contacts", "", "<sip:al@a>,<sip:al@b>", 2, 200, "sip:al@a sip:al@b"},
+		{"two contacts are refreshed", "<sip:al@a>,<sip:al@b>", "<sip:al@b>,<sip:al@a>", 2, 200, "sip:al@a sip:al@b"},
+		{"one of two is refreshed", "<sip:al@a>,<sip:al@b>", "<sip:al@b>", 2, 200, "sip:al@a sip:al@b"},
+		{"one of two is removed", "<sip:al@a>,<sip:al@b>", "<sip:al@b>;expires=0", 2, 200, "sip:al@a"},
+		{"one of two contacts of an instance is removed", "<sip:al@a>" + x + ",<sip:al@b>" + x, "<sip:al@a>;expires=0" + x, 2, 200, "sip:al@b"},
+		{"the previous contact is removed later", "<sip:al@b>" + x, "<sip:al@a>;expires=0" + x, 2, 200, "sip:al@b"},
+		{"a contact of the same source is not removed", "<sip:al@b>", "<sip:al@a>;expires=0", 2, 200, "sip:al@b"},
+		{"both contacts removed", "<sip:al@a>,<sip:al@b>", "<sip:al@a>;expires=0,<sip:al@b>;expires=0", 2, 200, ""},
+		{"one added, one kept", "<sip:al@a>", "<sip:al@a>,<sip:al@b>", 2, 200, "sip:al@a sip:al@b"},
+		{"two added for one", "<sip:al@c>", "<sip:al@a>,<sip:al@b>", 2, 200, "sip:al@a sip:al@b"},
+		{"the same contact twice", "", "<sip:al@a>,<sip:al@a>", 2, 200, "sip:al@a"},
+		{"the same contact twice, removed last", "<sip:al@a>", "<sip:al@a>,<sip:al@a>;expires=0", 2, 200, ""},
+		{"a flow twice", "", "<sip:al@a>;reg-id=1" + x + ",<sip:al@b>;reg-id=1" + x, 2, 200, "sip:al@b"},
+		{"two flows of one address", "", "<sip:al@a>;reg-id=1" + x + ",<sip:al@a>;reg-id=2" + x, 2, 200, "sip:al@a sip:al@a"},
+		{"an app installed anew", "<sip:al@a>" + x, "<sip:al@a>" + y, 2, 200, "sip:al@a"},
+		{"an app with flows installed anew", "<sip:al@a>;reg-id=1" + x, "<sip:al@a>;reg-id=1" + y, 2, 200, "sip:al@a"},
+		{"an old CSeq", "<sip:al@a>,<sip:al@b>", "<sip:al@b>,<sip:al@a>;expires=0", 1, 500, ""},
+		{"an old CSeq for one binding", "<sip:al@a>", "<sip:al@b>,<sip:al@a>;expires=0", 1, 500, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := registerRequest{callID: "a", cseq: 1, source: netip.MustParseAddrPort("198.51.100.7:5060")}
+			var old []Binding
+			if c.first != "" {
+				old, _, _ = contactsAfter(nil, r, c.first)
+			}
+			r.cseq = c.cseq
+			_, got, status := contactsAfter(old, r, c.second)
+			if status != c.status || got != c.want {
+				t.Errorf("got %d %q, want %d %q", status, got, c.status, c.want)
+			}
+		})
+	}
+}
+
+// Two phones behind different routers may have the same private address.
+func TestRegister_SameAddressBehindTwoRouters(t *testing.T) {
+	t.Parallel()
+	old, _, _ := contactsAfter(nil, registerRequest{callID: "a", cseq: 1, source: netip.MustParseAddrPort("198.51.100.7:5060")},
+		`<sip:al@192.168.1.5>;+sip.instance="<urn:uuid:x>"`)
+	next, _, _ := contactsAfter(old, registerRequest{callID: "b", cseq: 1, source: netip.MustParseAddrPort("198.51.100.8:5060")},
+		`<sip:al@192.168.1.5>;+sip.instance="<urn:uuid:y>"`)
+	if len(next) != 2 {
+		t.Errorf("%d bindings, want both phones", len(next))
 	}
 }
 

@@ -61,6 +61,18 @@ func (s *Server) Reachable(b Binding) bool {
 	return c != nil && c.IsOpen()
 }
 
+// IsElsewhere reports whether another server received the registration, and holds its connection or is the one that a
+// router lets in.
+func (s *Server) IsElsewhere(b Binding) bool { return b.Node != "" && b.Node != s.config.Node }
+
+// hasLostFlow reports whether the connection of a binding has ended. Only the server that held it can know.
+func (s *Server) hasLostFlow(b Binding) bool { return !s.IsElsewhere(b) && !s.Reachable(b) }
+
+// ownBindings returns the bindings that this server received, for which it keeps routers open.
+func (s *Server) ownBindings(all []Binding) []Binding {
+	return slices.DeleteFunc(slices.Clone(all), s.IsElsewhere)
+}
+
 // GroupByPhone groups bindings by phone. Bindings with the same instance are flows of one phone. Use only one of them
 // at a time, and the next one if it fails with 430 or 408 (RFC 5626 §7). Phones with the highest Priority come
 // first, and within a phone the flow that was refreshed last.

@@ -60,6 +60,8 @@ type Config struct {
 	// Edges are the networks of proxies in front of this server. The source of what they forward is what the proxy wrote
 	// into the second Via (received, rport). Nobody else may send from there.
 	Edges []netip.Prefix
+	// Node is the name of this server among those that share its Bindings; "" if it is alone.
+	Node string
 	// Realm is the digest realm. Empty means "sip".
 	Realm string
 	// Names are additional host names that phones use for this server.
@@ -156,6 +158,7 @@ type Binding struct {
 	Source     netip.AddrPort // source address of its REGISTER: calls are sent there (NAT)
 	Transport  sipmsg.Transport
 	Flow       uint64   // connection of the REGISTER; 0 for UDP
+	Node       string   // Config.Node of the server that received the REGISTER; "" if unknown
 	Path       []string // RFC 3327: route URIs between server and phone, nearest first
 	Instance   string   // +sip.instance and reg-id, empty if not given (RFC 5626)
 	CallID     string

@@ -72,7 +72,11 @@ type LegState struct {
 	EndReason  string
 	SIPStatus  int
 	Quality    json.RawMessage `json:",omitempty"` // LegQuality as JSON (api-surface 6.17), set when the leg has ended
+	Work       *Work           `json:",omitempty"` // set when the leg has ended, if its user served the call
 }
+
+// Work holds the seconds of a call that a user served. Those of all users are together at most the call's.
+type Work struct{ Talk, Hold int }
 
 // TransferState is the current state of a transfer (api-surface 7.1).
 type TransferState struct {

@@ -8,6 +8,7 @@ import (
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/event"
 	"soniq/internal/platform/visibility"
+	"soniq/internal/telephony/number"
 )
 
 // externalNumber returns the external number of a call: the caller's if inbound, the callee's if outbound. It returns
@@ -128,22 +129,23 @@ func (s *Service) History(ctx context.Context, org string, h History) ([]Call, e
 	return all, nil
 }
 
-// PriorCalls returns how many calls there were with a number, and the latest of them. The call with the id but is not
+// PriorCalls returns how many calls there were with a number, in each of its spellings, and the latest of them. The call with the id but is not
 // counted. last is nil if there is none.
-func (s *Service) PriorCalls(ctx context.Context, org, number, but string) (total int, last *Call, err error) {
+func (s *Service) PriorCalls(ctx context.Context, org, phone, but string) (total int, last *Call, err error) {
 	view, err := visibility.From(ctx, s.DB.Read(ctx))
 	if err != nil {
 		return 0, nil, err
 	}
-	const text = `SELECT count(*) FROM calls WHERE org_id = $1 AND direction <> 'internal' AND id <> $3 AND (from_number = $2 OR to_number = $2)`
-	q, args := view.Narrow(db.Where(text, org, number, but), "id").SQL()
+	const text = `SELECT count(*) FROM calls WHERE org_id = $1 AND direction <> 'internal' AND id <> $3 AND (from_number IN ($2, $4) OR to_number IN ($2, $4))`
+	given, other := number.Spellings(phone)
+	q, args := view.Narrow(db.Where(text, org, given, but, other), "id").SQL()
 	if err := s.DB.Read(ctx).QueryRow(ctx, q, args...).Scan(&total); err != nil {
 		return 0, nil, fmt.Errorf("count calls with a number: %w", err)
 	}
 	if total == 0 {
 		return 0, nil, nil
 	}
-	calls, err := s.History(ctx, org, History{Numbers: []string{number}, Limit: 1})
+	calls, err := s.History(ctx, org, History{Numbers: number.AllSpellings([]string{phone}), Limit: 1})
 	for i := range calls {
 		if calls[i].ID != but {
 			return total, &calls[i], err
@@ -175,6 +177,14 @@ func (s *Service) Origin(ctx context.Context, org, id string) (w CallOrigin, err
 	const q = `SELECT direction, number_id, queue_id FROM calls WHERE org_id = $1 AND id = $2`
 	err = s.DB.Read(ctx).QueryRow(ctx, q, org, id).Scan(&w.Direction, (*db.Null)(&w.NumberID), (*db.Null)(&w.QueueID))
 	return w, err
+}
+
+// Speakers returns the flow that a call entered first and its user: the one that answered, or else the one that placed
+// it. Ids are empty if there is none. The error is db.ErrNone for a call that is not stored.
+func (s *Service) Speakers(ctx context.Context, q db.Querier, org, id string) (flowID, userID string, err error) {
+	const text = `SELECT flow_id, COALESCE(agent_id, user_id) FROM calls WHERE org_id = $1 AND id = $2`
+	err = q.QueryRow(ctx, text, org, id).Scan((*db.Null)(&flowID), (*db.Null)(&userID))
+	return flowID, userID, err
 }
 
 // Agent returns the user that was connected last, or nil if there was none.

@@ -42,6 +42,7 @@ func writeLegBatch(ctx context.Context, tx db.Querier, org, callID string, some 
 		args = append(args, org, l.ID, callID, l.Role, db.Null(l.UserID), db.Null(l.DeviceID), db.Null(l.TrunkID), l.Number,
 			l.Status, db.Null(l.Codec), l.SRTP, db.Null(l.HeldBy), l.SIPCallID, db.At(l.StartedAt), db.At(l.AnsweredAt),
 			db.At(l.EndedAt), db.Null(l.EndReason), nullInt(l.SIPStatus), db.Null(l.Quality))
+		args = append(args, l.Work.columns()...)
 	}
 	q := writeOneLeg
 	if len(some) == 2 {
@@ -57,15 +58,38 @@ const (
 	writeTwoLegs = insertLegs + legValues1 + `, ` + legValues2 + onLegConflict
 
 	insertLegs = `INSERT INTO legs (org_id, id, call_id, role, user_id, device_id, trunk_id, number, status, codec, srtp, held_by,
-			sip_call_id, started_at, answered_at, ended_at, end_reason, sip_status, quality) VALUES `
-	legValues1    = `($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`
-	legValues2    = `($20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38)`
+			sip_call_id, started_at, answered_at, ended_at, end_reason, sip_status, quality, talk_seconds, hold_seconds) VALUES `
+	legValues1    = `($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`
+	legValues2    = `($22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42)`
 	onLegConflict = ` ON CONFLICT (org_id, id) DO UPDATE SET role = excluded.role, user_id = excluded.user_id, device_id = excluded.device_id,
 			trunk_id = excluded.trunk_id, number = excluded.number, status = excluded.status, codec = excluded.codec,
 			srtp = excluded.srtp, held_by = excluded.held_by, sip_call_id = excluded.sip_call_id, answered_at = excluded.answered_at,
 			ended_at = excluded.ended_at, end_reason = excluded.end_reason, sip_status = excluded.sip_status,
-			quality = COALESCE(excluded.quality, legs.quality)`
+			quality = COALESCE(excluded.quality, legs.quality), talk_seconds = COALESCE(excluded.talk_seconds, legs.talk_seconds),
+			hold_seconds = COALESCE(excluded.hold_seconds, legs.hold_seconds)`
 )
+
+// columns returns the talk and hold seconds; NULL if the user did not serve the call.
+func (w *Work) columns() []any {
+	if w == nil {
+		return []any{nil, nil}
+	}
+	return []any{w.Talk, w.Hold}
+}
+
+// creditAgent counts the time of a call for its last agent, if the node that carried it could not divide it.
+func creditAgent(ctx context.Context, tx db.Querier, e Ended) error {
+	const q = `UPDATE legs SET talk_seconds = (SELECT c.talk_seconds FROM calls c WHERE c.org_id = $1 AND c.id = $2),
+			hold_seconds = (SELECT c.hold_seconds FROM calls c WHERE c.org_id = $1 AND c.id = $2)
+		WHERE org_id = $1 AND id = (SELECT MAX(l.id) FROM legs l JOIN calls c ON c.org_id = l.org_id AND c.id = l.call_id AND c.agent_id = l.user_id
+			WHERE l.org_id = $1 AND l.call_id = $2 AND l.role <> 'caller' AND l.answered_at IS NOT NULL)
+		AND NOT EXISTS (SELECT 1 FROM legs o WHERE o.org_id = $1 AND o.call_id = $2 AND o.talk_seconds IS NOT NULL)`
+	_, err := tx.Exec(ctx, q, e.Org, e.ID)
+	if err != nil {
+		return fmt.Errorf("count time of agent: %w", err)
+	}
+	return nil
+}
 
 // answerLegs sets the legs of a call to answered.
 func answerLegs(ctx context.Context, tx db.Querier, a Answer) error {

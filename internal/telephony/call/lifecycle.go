@@ -330,6 +330,9 @@ func (s *Service) endOpenParts(ctx context.Context, tx db.Querier, e Ended) erro
 		if err := endLegs(ctx, tx, e); err != nil {
 			return err
 		}
+		if err := creditAgent(ctx, tx, e); err != nil {
+			return err
+		}
 		if err := endMonitors(ctx, tx, e); err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package call
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"slices"
 	"time"
@@ -16,19 +17,69 @@ func (s *Service) Recover(ctx context.Context, lastAlive time.Time, carried func
 	if carried == nil {
 		carried = func(string, string) bool { return false }
 	}
-	open, err := s.interruptedCalls(ctx)
+	open, err := s.interruptedCalls(ctx, s.Node)
 	if err != nil {
 		return 0, fmt.Errorf("recover calls: %w", err)
 	}
 	open = slices.DeleteFunc(open, func(e Ended) bool { return carried(e.Org, e.ID) })
 	for _, e := range open {
-		e.At = latest(lastAlive, e.StartedAt, e.AnsweredAt)
-		e.Outcome = Outcome{Reason: "node_crash", HangupBy: "system"}
-		if err := s.End(ctx, e); err != nil {
+		if err := s.endInterrupted(ctx, e, lastAlive); err != nil {
 			return 0, err
 		}
 	}
 	return len(open), nil
+}
+
+// CloseLost closes the calls of another node that is lost, and returns how many. They end with node_crash at the time when the
+// node was last alive. Each is closed under guard, which begins its transaction. Recordings stay in processing until the
+// node comes back, because it has their files.
+func (s *Service) CloseLost(ctx context.Context, node string, lastAlive time.Time,
+	guard func(context.Context, func(context.Context, db.Querier) error) error) (int, error) {
+	open, err := s.interruptedCalls(ctx, node)
+	if err != nil {
+		return 0, fmt.Errorf("find calls of node %s: %w", node, err)
+	}
+	for i, e := range open {
+		if err := guard(ctx, func(ctx context.Context, _ db.Querier) error { return s.endInterrupted(ctx, e, lastAlive) }); err != nil {
+			return i, err
+		}
+	}
+	return len(open), nil
+}
+
+// endInterrupted ends a call that a crash cut.
+func (s *Service) endInterrupted(ctx context.Context, e Ended, lastAlive time.Time) error {
+	e.At = latest(lastAlive, e.StartedAt, e.AnsweredAt)
+	e.Outcome = Outcome{Reason: "node_crash", HangupBy: "system"}
+	return s.End(ctx, e)
+}
+
+// EndedOf returns those of the calls that have ended according to the database.
+func (s *Service) EndedOf(ctx context.Context, ids []string) (ended []string, err error) {
+	for part := range slices.Chunk(ids, 200) {
+		// tenant: a node asks for the calls that it carries, of all organisations
+		text, args := db.Where(`SELECT id FROM calls WHERE ended_at IS NOT NULL`).In("id", part).SQL()
+		rows, err := s.DB.Read(ctx).Query(ctx, text, args...)
+		if err != nil {
+			return nil, fmt.Errorf("find ended calls: %w", err)
+		}
+		if ended, err = appendIDs(ended, rows); err != nil {
+			return nil, err
+		}
+	}
+	return ended, nil
+}
+
+func appendIDs(ids []string, rows *sql.Rows) ([]string, error) {
+	defer rows.Close()
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, rows.Err()
 }
 
 func latest(times ...time.Time) time.Time {
@@ -41,11 +92,11 @@ func latest(times ...time.Time) time.Time {
 	return last
 }
 
-func (s *Service) interruptedCalls(ctx context.Context) ([]Ended, error) {
-	// tenant: recovery of everything this node held
+func (s *Service) interruptedCalls(ctx context.Context, node string) ([]Ended, error) {
+	// tenant: recovery of everything that a node held
 	const q = `SELECT org_id, id, source, direction, from_number, to_number, started_at, answered_at, held_since, hold_seconds, recording_id
 		FROM calls WHERE node = $1 AND ended_at IS NULL`
-	rows, err := s.DB.Read(ctx).Query(ctx, q, s.Node)
+	rows, err := s.DB.Read(ctx).Query(ctx, q, node)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"soniq/internal/platform/db"
+	"soniq/internal/platform/event"
 )
 
 // Binding is one registered contact of a device, with the connection to reach it (RFC 3261 §10).
@@ -16,6 +17,7 @@ type Binding struct {
 	Source     netip.AddrPort // source address of its REGISTER
 	Transport  string
 	Flow       uint64 // id of the connection; 0 for UDP
+	Node       string // node that received its REGISTER; "": unknown, from before nodes were stored
 	Path       []string
 	Instance   string
 	CallID     string
@@ -136,13 +138,65 @@ func (s *Service) RegisteredUsernames(ctx context.Context) ([]string, error) {
 	return all, rows.Err()
 }
 
-// DropFlows ends registrations that came over connections of an earlier run of the process.
-func (s *Service) DropFlows(ctx context.Context) error {
+// lostWithNode is the condition of a registration that is of no use without the connections of its node: no proxy in front
+// reaches the phone another way.
+const lostWithNode = `flow <> 0 AND path IN ('null', '[]')`
+
+// DropFlows ends registrations that came over connections of an earlier run of this node, or of a node that does not serve.
+func (s *Service) DropFlows(ctx context.Context, node string) error {
 	return s.db.Tx(ctx, func(tx db.Querier) error {
 		// tenant: the connections of all organisations ended with the process
-		_, err := tx.Exec(ctx, `DELETE FROM registrations WHERE flow <> 0`)
+		const q = `DELETE FROM registrations WHERE ` + lostWithNode + ` AND (node = $1
+			OR NOT EXISTS (SELECT 1 FROM nodes n WHERE n.id = registrations.node AND n.state = 'serving'))`
+		_, err := tx.Exec(ctx, q, node)
 		return err
 	})
+}
+
+// DropNode ends the registrations over connections of a node that has stopped, and publishes device.registration for phones
+// that have no other. It uses the transaction in the context.
+func (s *Service) DropNode(ctx context.Context, node string) error {
+	return s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		// tenant: the connections of all organisations ended with the node
+		const q = `DELETE FROM registrations WHERE ` + lostWithNode + ` AND node = $1 RETURNING org_id, device_id`
+		phones, err := deviceRefs(ctx, tx, q, node)
+		if err != nil {
+			return fmt.Errorf("drop registrations of node %s: %w", node, err)
+		}
+		for p := range phones {
+			if err := s.publishIfUnregistered(ctx, tx, p); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// publishIfUnregistered publishes device.registration if a phone whose registration was dropped has no other.
+func (s *Service) publishIfUnregistered(ctx context.Context, tx db.Querier, p deviceRef) error {
+	left, err := countBindings(ctx, tx, p.org, p.id, db.At(s.now()))
+	if err != nil || left > 0 {
+		return err
+	}
+	return s.publishRegistration(ctx, tx, p.org, event.DeviceRegistration{DeviceID: p.id, Status: "unregistered"})
+}
+
+// deviceRefs returns the phones that a statement names, each once.
+func deviceRefs(ctx context.Context, tx db.Querier, q string, args ...any) (map[deviceRef]bool, error) {
+	rows, err := tx.Query(ctx, q, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	all := map[deviceRef]bool{}
+	for rows.Next() {
+		var p deviceRef
+		if err := rows.Scan(&p.org, &p.id); err != nil {
+			return nil, err
+		}
+		all[p] = true
+	}
+	return all, rows.Err()
 }
 
 // Sweep deletes registrations that expired more than a day ago.

@@ -251,7 +251,7 @@ func TestDropFlows_KeepsUDP(t *testing.T) {
 	if err := h.Save(ctx, a.DeviceID, []device.Binding{h.binding("tcp"), udp}); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.DropFlows(ctx); err != nil {
+	if err := h.DropFlows(ctx, "node_a"); err != nil {
 		t.Fatal(err)
 	}
 	if got, _ := h.Load(ctx, a.DeviceID); len(got) != 1 || got[0].Transport != "udp" {

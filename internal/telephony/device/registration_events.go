@@ -13,10 +13,9 @@ import (
 // publishRegistrationChange publishes device.registration if the phone becomes registered or unregistered. A refresh
 // publishes nothing.
 func (s *Service) publishRegistrationChange(ctx context.Context, tx db.Querier, org, deviceID string, all []Binding) error {
-	const q = `SELECT count(*) FROM registrations WHERE org_id = $1 AND device_id = $2 AND expires_at > $3`
-	var before int
-	if err := tx.QueryRow(ctx, q, org, deviceID, db.At(s.now())).Scan(&before); err != nil {
-		return fmt.Errorf("read registration: %w", err)
+	before, err := countBindings(ctx, tx, org, deviceID, db.At(s.now()))
+	if err != nil {
+		return err
 	}
 	if (before > 0) == (len(all) > 0) {
 		return nil
@@ -28,6 +27,15 @@ func (s *Service) publishRegistrationChange(ctx context.Context, tx db.Querier, 
 		e.ExpiresAt = db.At(b.Expires).Ptr()
 	}
 	return s.publishRegistration(ctx, tx, org, e)
+}
+
+// countBindings counts the bindings of a phone that expire after a time.
+func countBindings(ctx context.Context, tx db.Querier, org, deviceID string, beyond db.Time) (n int, err error) {
+	const q = `SELECT count(*) FROM registrations WHERE org_id = $1 AND device_id = $2 AND expires_at > $3`
+	if err := tx.QueryRow(ctx, q, org, deviceID, beyond).Scan(&n); err != nil {
+		return 0, fmt.Errorf("read registration: %w", err)
+	}
+	return n, nil
 }
 
 // endRegistration removes the bindings of a phone, and publishes device.registration if it was registered.

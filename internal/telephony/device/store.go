@@ -146,15 +146,15 @@ func deleteBindings(ctx context.Context, q db.Querier, org, device string) error
 
 func insertBinding(ctx context.Context, q db.Querier, org string, n int, b Binding) error {
 	const text = `INSERT INTO registrations (org_id, device_id, id, contact, path, source, transport, flow, instance, call_id,
-			cseq, priority, user_agent, registered_at, expires_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`
+			cseq, priority, user_agent, registered_at, expires_at, node)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`
 	_, err := q.Exec(ctx, text, org, b.DeviceID, strconv.Itoa(n), b.Contact, db.AsJSON(b.Path), b.Source.String(), b.Transport,
-		int64(b.Flow), b.Instance, b.CallID, int64(b.CSeq), b.Priority, b.UserAgent, db.At(b.Registered), db.At(b.Expires))
+		int64(b.Flow), b.Instance, b.CallID, int64(b.CSeq), b.Priority, b.UserAgent, db.At(b.Registered), db.At(b.Expires), b.Node)
 	return err
 }
 
 const bindingColumns = `r.device_id, r.contact, r.path, r.source, r.transport, r.flow, r.instance, r.call_id, r.cseq,
-	r.priority, r.user_agent, r.registered_at, r.expires_at`
+	r.priority, r.user_agent, r.registered_at, r.expires_at, r.node`
 
 func scanBinding(scan func(...any) error, more func(*Binding) []any) (Binding, error) {
 	var b Binding
@@ -163,7 +163,7 @@ func scanBinding(scan func(...any) error, more func(*Binding) []any) (Binding, e
 	var flow, cseq int64
 	var registered, expires db.Time
 	to := []any{&b.DeviceID, &b.Contact, &path, &source, &b.Transport, &flow, &b.Instance, &b.CallID, &cseq, &b.Priority,
-		&b.UserAgent, &registered, &expires}
+		&b.UserAgent, &registered, &expires, &b.Node}
 	if more != nil {
 		to = append(to, more(&b)...)
 	}

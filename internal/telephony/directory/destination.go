@@ -57,7 +57,8 @@ func (d *Directory) applyUserRules(to *pbx.Destination, u *user.User) {
 // ringTimeBeforeScript is how long phones ring before the user's forwarding or voicemail takes the call.
 const ringTimeBeforeScript = 25 * time.Second
 
-// Extension returns the destination of an extension: a star code, a user or a queue. Emergency numbers are never extensions, even if a user has one.
+// Extension returns the destination of an extension: a star code, a user or a queue. Emergency numbers and crisis lines are never
+// extensions, even if a user has one.
 func (d *Directory) Extension(ctx context.Context, org, dialled string) (pbx.Destination, bool, error) {
 	if len(dialled) > 8 || strings.HasPrefix(dialled, "+") {
 		return pbx.Destination{}, false, nil
@@ -65,7 +66,7 @@ func (d *Directory) Extension(ctx context.Context, org, dialled string) (pbx.Des
 	if target, ok := starTargets[dialled]; ok {
 		return pbx.Destination{Org: org, Number: dialled, Target: target}, true, nil
 	}
-	if trunk.MaybeEmergency(dialled) && d.isEmergency(ctx, org, dialled) {
+	if trunk.MaybeReserved(dialled) && d.isReserved(ctx, org, dialled) {
 		return pbx.Destination{}, false, nil // before the database is asked
 	}
 	found, err := d.extensions.Get(org+"/"+dialled, func() (pbx.Destination, error) { return d.userAt(ctx, org, dialled) })
@@ -83,14 +84,13 @@ func (d *Directory) Extension(ctx context.Context, org, dialled string) (pbx.Des
 	return found, err == nil, err
 }
 
-// isEmergency reports whether the dialled digits are an emergency number of the organisation's country.
-func (d *Directory) isEmergency(ctx context.Context, org, dialled string) bool {
+// isReserved reports whether the dialled digits are an emergency number or a crisis line of the organisation's country.
+func (d *Directory) isReserved(ctx context.Context, org, dialled string) bool {
 	p, err := d.Policy(ctx, org)
 	if err != nil {
 		return false
 	}
-	_, ok := trunk.EmergencyNumber(p.Country, dialled)
-	return ok
+	return trunk.ReservedExtension(p.Country, dialled)
 }
 
 // userAt returns the user with an extension, or errNoUser.

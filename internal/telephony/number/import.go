@@ -1,10 +1,7 @@
 package number
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"mime"
 	"strings"
@@ -151,7 +148,7 @@ func (in *ImportIn) parseJSON(country string) ([]importLine, []op.Violation, err
 		return nil, nil, op.Fail("payload_too_large", "a JSON body may have 1 MB; send larger lists as a table")
 	}
 	var b Batch
-	if err := decodeStrict(in.RawBody, &b); err != nil {
+	if err := op.DecodeStrict(in.RawBody, &b); err != nil {
 		return nil, nil, err
 	}
 	if b.TrunkID == "" {
@@ -188,31 +185,4 @@ func (b Batch) check() (wrong []op.Violation) {
 		wrong = append(wrong, op.Field("numbers", "out_of_range", fmt.Sprintf("at most %d numbers at once", maxImport)))
 	}
 	return wrong
-}
-
-// decodeStrict reads a JSON object and refuses unknown members.
-func decodeStrict(body []byte, to any) error {
-	if !json.Valid(body) {
-		return op.Fail("malformed_json", "the body is no JSON")
-	}
-	if !bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) {
-		return op.Invalid(op.Field("body", "invalid_type", "must be an object"))
-	}
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.DisallowUnknownFields()
-	err := d.Decode(to)
-	var kind *json.UnmarshalTypeError
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &kind):
-		return op.Invalid(op.Field(kind.Field, "invalid_type", "must be "+kind.Type.String()))
-	}
-	_, name, _ := strings.Cut(err.Error(), "unknown field ")
-	if r := []rune(strings.Trim(name, `"`)); len(r) > 0 {
-		name = string(r[:min(len(r), 80)])
-	}
-	e := op.Fail("unknown_field", name+": unexpected property")
-	e.Fields = []op.Violation{op.Field(name, "unknown_field", "unexpected property")}
-	return e
 }

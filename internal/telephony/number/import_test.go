@@ -100,6 +100,8 @@ func TestImport_Range(t *testing.T) {
 		bad(`{"numbers":7}`, "numbers invalid_type")
 		bad(`[]`, "body invalid_type")
 		h.do("POST", "/numbers/imports", `{"colour":1}`).Want(400).Refused("unknown_field", "colour unknown_field")
+		h.do("POST", "/numbers/imports", `{"numbers":[],"Numbers":["+442079460018"]}`).Want(400).Refused("unknown_field", "Numbers unknown_field")
+		h.do("POST", "/numbers/imports", `{"numbers":[],"numbers":["+442079460018"]}`).Want(400).Refused("malformed_json", "numbers repeated")
 		h.do("POST", "/numbers/imports", `{`).Want(400).Refused("malformed_json")
 		a := h.do("POST", "/numbers/imports", fmt.Sprintf(`{"range":{"from":"020 7946 0100","to":"+442079460199"},"trunk_id":%q,"user_id":%q}`, h.trunk, h.ada)).Want(201)
 		if a.At("count") != 100.0 || a.Text("numbers.99.number") != "+442079460199" || h.countNumbers(t) != 100 {

@@ -2,6 +2,7 @@ package pbx
 
 import (
 	"context"
+	"hash/maphash"
 	"sync/atomic"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"soniq/internal/telephony/pbx/calltrace"
 	"soniq/internal/telephony/pbx/cause"
 	"soniq/internal/telephony/pbx/inbox"
+	"soniq/internal/telephony/pbx/worktime"
 	"soniq/internal/telephony/pbx/writequeue"
 )
 
@@ -68,11 +70,13 @@ type callDuration struct {
 	started, ringing, answered time.Time
 	ringLimit, maxLength       time.Duration // 0: setting of the switch
 	timers                     []*time.Timer
+	work                       *worktime.Ledger // time of the people who serve the call
 }
 
 func (s *Switch) newCall(n call.New) *liveCall {
 	c := &liveCall{sw: s, inbox: inbox.New[message]()}
 	c.id, c.new, c.started, c.waiting = n.ID, n, n.StartedAt, map[int]commandReply{}
+	c.work, c.wiredTopology = &worktime.Ledger{}, maphash.String(stateSeed, "")
 	c.writes = writequeue.New(s.Log, &c.id)
 	return c
 }
@@ -148,6 +152,9 @@ func (c *liveCall) event(ctx context.Context, l *leg, event sip.Event) {
 		c.onFailed(ctx, l, e)
 	case sip.Canceled:
 		c.markLegEnded(l, "canceled", 487)
+		for _, h := range c.dials {
+			h.cancelWith(e.Reason)
+		}
 		c.hangUpAll(call.Outcome{Reason: "canceled", HangupBy: "caller", SIPStatus: 487, Q850: e.Q850}, cause.NormalClearing)
 	case sip.Acked:
 		c.onAcked(ctx, l, e)

@@ -10,6 +10,7 @@ import (
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/event"
 	"soniq/internal/telephony/call"
+	"soniq/internal/telephony/pbx/worktime"
 	"soniq/internal/telephony/pbx/writequeue"
 )
 
@@ -80,7 +81,9 @@ func (c *liveCall) newChange(events []event.Payload) call.Change {
 // rowChange returns a change without the state for a restart.
 func (c *liveCall) rowChange(events []event.Payload) call.Change {
 	c.revision++
-	x := call.Change{Org: c.new.Org, ID: c.id, Revision: c.revision, At: c.sw.now(), Row: c.row(), Legs: c.changedLegs(),
+	now := c.sw.now()
+	c.countWork(now)
+	x := call.Change{Org: c.new.Org, ID: c.id, Revision: c.revision, At: now, Row: c.row(), Legs: c.changedLegs(),
 		Monitors: c.changedMonitors(), Recordings: c.changedRecordings(), Events: events}
 	c.lastStateHash = maphash.Comparable(stateSeed, x.Row)
 	return x
@@ -168,6 +171,7 @@ func (c *liveCall) changedLegs() []call.LegState {
 	for _, l := range c.legs {
 		if l.dirty {
 			s := l.state()
+			s.Work = c.workOf(l)
 			s.Quality = l.qualityJSON()
 			all = append(all, s)
 			l.dirty = false
@@ -175,6 +179,46 @@ func (c *liveCall) changedLegs() []call.LegState {
 	}
 	all, c.detachedLegs = append(all, c.detachedLegs...), nil
 	return all
+}
+
+// countWork counts the time since the last count for the people who served the call, and notes who serves it now. Call
+// it after each change of the legs, of the hold or of the script.
+func (c *liveCall) countWork(now time.Time) {
+	if c.answered.IsZero() {
+		return
+	}
+	kind, present := worktime.None, []string(nil)
+	if c.scripted == nil {
+		if kind = worktime.Talk; !c.heldSince.IsZero() {
+			kind = worktime.Hold
+		}
+		for _, l := range c.legs {
+			if l.owner.Load() == c && c.isServedBy(l) {
+				present = append(present, l.id)
+			}
+		}
+	}
+	if c.work.Last.IsZero() {
+		c.work.Advance(c.answered, kind, present)
+	}
+	c.work.Advance(now, kind, present)
+}
+
+// isServedBy reports whether the time of the call counts as work of the leg's user: a user who was called. In a
+// callback, the user who is rung first serves the call.
+func (c *liveCall) isServedBy(l *leg) bool {
+	return l.up() && l.caller.UserID != "" && (l.role == "agent" || l.role == "caller" && c.new.Source == "callback")
+}
+
+// workOf returns the seconds of a leg that has ended; nil if its user did not serve the call.
+func (c *liveCall) workOf(l *leg) *call.Work {
+	if !l.over {
+		return nil
+	}
+	if s, ok := c.work.Close(l.id); ok {
+		return &call.Work{Talk: s.Talk, Hold: s.Hold}
+	}
+	return nil
 }
 
 func at(t time.Time) db.Time { return db.At(t) }

@@ -2,6 +2,8 @@ package pbx
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"soniq/internal/platform/op"
@@ -9,6 +11,7 @@ import (
 	"soniq/internal/protocol/sip"
 	"soniq/internal/telephony/call"
 	"soniq/internal/telephony/pbx/cause"
+	"soniq/internal/telephony/pbx/worktime"
 )
 
 // callOutcome is the end of a call.
@@ -77,6 +80,9 @@ func (c *liveCall) continueWithRest(ctx context.Context) {
 // finish writes the call's record and frees its resources. Failed writes stay in the write queue.
 func (c *liveCall) finish(ctx context.Context) {
 	now := c.sw.now()
+	if c.interruption == nil {
+		c.work.Advance(now, worktime.None, nil)
+	}
 	if !c.heldSince.IsZero() {
 		c.hold += now.Sub(c.heldSince)
 		c.heldSince = time.Time{}
@@ -200,6 +206,26 @@ func (c *liveCall) releaseMemory() {
 
 // emptyPoll is the interval of the check whether the calls of an organisation have ended.
 const emptyPoll = 20 * time.Millisecond
+
+// HangUp ends calls that another node has closed while this one did not renew its lease. IDs of other calls are ignored.
+func (s *Switch) HangUp(ids []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range ids {
+		if c := s.calls[id]; c != nil {
+			c.inbox.Push(message{run: func(context.Context) {
+				c.hangUpAll(call.Outcome{Reason: "node_crash", HangupBy: "system"}, cause.TempFailure)
+			}})
+		}
+	}
+}
+
+// CallIDs returns the IDs of the calls in progress.
+func (s *Switch) CallIDs() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.calls))
+}
 
 // EndOrg hangs up all calls of an organisation, including new ones, and waits until they are written with recordings
 // and timelines. It returns the number of calls it hung up. If ctx ends first, the remaining calls still end by

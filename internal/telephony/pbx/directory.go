@@ -150,11 +150,12 @@ type TrunkOut struct {
 
 // Refusal is the reason why a call is not placed.
 type Refusal struct {
-	Status int            // SIP status for the phone
-	Phrase string         // plain text
-	Reason string         // end_reason
-	Gate   *trunk.Refusal // refusal of the outbound gate; its Problem is the API error
-	Limit  *limit.Limit   // limit that refuses the call; nil if none does
+	Status    int            // SIP status for the phone
+	Phrase    string         // plain text
+	Elsewhere bool           // the phones are connected to another node
+	Reason    string         // end_reason
+	Gate      *trunk.Refusal // refusal of the outbound gate; its Problem is the API error
+	Limit     *limit.Limit   // limit that refuses the call; nil if none does
 }
 
 // RecordingNotice describes the notice that is played before a recording.

@@ -263,7 +263,10 @@ func (c *liveCall) countHold() {
 	case !held && !c.heldSince.IsZero():
 		c.hold += now.Sub(c.heldSince)
 		c.heldSince = time.Time{}
+	default:
+		return
 	}
+	c.countWork(now)
 }
 
 func (c *liveCall) holdEvent(l *leg, held bool, by string) event.Payload {

@@ -3,6 +3,7 @@ package pbx
 import (
 	"context"
 	"errors"
+	"hash/maphash"
 	"sort"
 	"strings"
 	"time"
@@ -16,7 +17,7 @@ import (
 // callMedia is the connection of the audio of a call.
 type callMedia struct {
 	mixer         *media.Mixer
-	wiredTopology string // topology last given to the media
+	wiredTopology uint64 // hash of the topology last given to the media
 }
 
 // wireMedia configures the media to match the state of the call: which leg hears which. It may be called at any time;
@@ -30,7 +31,7 @@ func (c *liveCall) wireMedia() {
 	for _, l := range c.parties() {
 		l.setComfortNoise(hearsNothing(hears[l]))
 	}
-	if key := topologyKey(hears); key != c.wiredTopology {
+	if key := maphash.String(stateSeed, topologyKey(hears)); key != c.wiredTopology {
 		c.wiredTopology = key
 		c.connectMedia(talk, hears)
 	}

@@ -10,6 +10,7 @@ import (
 	"soniq/internal/protocol/sip"
 	"soniq/internal/telephony/call"
 	"soniq/internal/telephony/pbx/cause"
+	"soniq/internal/telephony/pbx/worktime"
 )
 
 // callResume is the interruption of a call by a restart.
@@ -24,7 +25,8 @@ type callResume struct {
 // then starts from the beginning. The field names are the JSON keys.
 type suspendedCall struct {
 	A, B savedLeg
-	Led  *Handoff `json:",omitempty"`
+	Led  *Handoff         `json:",omitempty"`
+	Work *worktime.Ledger `json:",omitempty"`
 }
 
 type savedLeg struct {
@@ -49,7 +51,7 @@ func (c *liveCall) dialogs() json.RawMessage {
 	if !okA || !okB {
 		return nil
 	}
-	return c.marshalSuspended(suspendedCall{A: a, B: b})
+	return c.marshalSuspended(suspendedCall{A: a, B: b, Work: c.work})
 }
 
 // scriptedDialog returns the state for a restart of a scripted caller whom we answered.
@@ -61,7 +63,7 @@ func (c *liveCall) scriptedDialog(v *ScriptedCall) json.RawMessage {
 	if !ok {
 		return nil
 	}
-	return c.marshalSuspended(suspendedCall{A: a, Led: &v.handoff})
+	return c.marshalSuspended(suspendedCall{A: a, Led: &v.handoff, Work: c.work})
 }
 
 func (c *liveCall) marshalSuspended(k suspendedCall) json.RawMessage {
@@ -124,6 +126,9 @@ func (s *Switch) restoreCall(ctx context.Context, x call.ResumableCall, died tim
 	c.began, c.restored, c.revision = true, true, x.Revision
 	c.ringing, c.answered, c.hold = x.State.RingingAt, x.State.AnsweredAt, x.State.Hold
 	c.heldSince, c.agent, c.transferredTo, c.machine = x.State.HeldSince, x.State.Agent, x.State.TransferredTo, x.State.Machine
+	if k.Work != nil {
+		c.work = k.Work
+	}
 	c.caller = Caller{Org: x.New.Org, Sandbox: x.New.Sandbox, UserID: x.New.UserID, DeviceID: x.New.DeviceID}
 	var err error
 	if c.policy, err = s.Identity.Policy(ctx, x.New.Org); err != nil {

@@ -3,10 +3,12 @@ package pbx
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"soniq/internal/protocol/media/clip"
+	"soniq/internal/protocol/sip"
 	"soniq/internal/telephony/pbx/keybuffer"
 )
 
@@ -64,7 +66,7 @@ type Place struct {
 }
 
 func newScriptedCall(ctx context.Context, c *liveCall, l *leg) *ScriptedCall {
-	v := &ScriptedCall{c: c, leg: l, keys: keybuffer.New(), done: make(chan struct{}), place: Place{Stage: "routing"}}
+	v := &ScriptedCall{c: c, leg: l, done: make(chan struct{}), place: Place{Stage: "routing"}}
 	v.ctx, v.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	v.info = Info{Org: c.new.Org, CallID: c.id, Direction: string(c.new.Direction), From: c.new.From, FromName: c.new.FromName,
 		To:       c.new.To,
@@ -172,4 +174,12 @@ func (c *liveCall) endScripts() {
 		v.hungup.Store(c.outcome.HangupBy == c.sideOf(v.leg))
 		v.cancel()
 	}
+}
+
+// cancelReason returns the Reason for the phones of an attempt: a party of another attempt has answered, or none.
+func (a *Attempt) cancelReason() string {
+	if slices.ContainsFunc(a.v.attempts, func(other *Attempt) bool { return other != a && other.leg.up() }) {
+		return sip.CompletedElsewhere
+	}
+	return ""
 }

@@ -113,22 +113,19 @@ func (v *ScriptedCall) Play(ctx context.Context, clip *clip.Clip, o PlayOptions)
 
 // awaitPlayed waits until a clip ends, or a key interrupts it.
 func (v *ScriptedCall) awaitPlayed(ctx context.Context, p *media.Playback, keys bool) error {
-	for {
-		var pressed <-chan struct{}
-		if keys {
-			if pressed = v.keys.Pressed; v.keys.Any() {
-				return nil
-			}
-		}
-		select {
-		case <-pressed:
-		case <-p.Done():
-			return nil
-		case <-ctx.Done():
-			return ErrGone
-		case <-v.ctx.Done():
-			return ErrGone
-		}
+	var pressed <-chan struct{}
+	if keys {
+		pressed = v.keys.Readable()
+	}
+	select {
+	case <-pressed:
+		return nil
+	case <-p.Done():
+		return nil
+	case <-ctx.Done():
+		return ErrGone
+	case <-v.ctx.Done():
+		return ErrGone
 	}
 }
 
@@ -158,7 +155,7 @@ func (v *ScriptedCall) ReadKey(ctx context.Context, wait time.Duration) (rune, b
 			return d, true, nil
 		}
 		select {
-		case <-v.keys.Pressed:
+		case <-v.keys.Readable():
 		case <-t.C:
 			return 0, false, nil
 		case <-ctx.Done():
@@ -169,8 +166,9 @@ func (v *ScriptedCall) ReadKey(ctx context.Context, wait time.Duration) (rune, b
 	}
 }
 
-// KeyPressed returns a channel that receives a value when a key may be readable, for use in a select.
-func (v *ScriptedCall) KeyPressed() <-chan struct{} { return v.keys.Pressed }
+// KeyPressed returns a channel that is closed while a key is readable, for use in a select. Call it for each select. A
+// caller that takes no key is woken again at once.
+func (v *ScriptedCall) KeyPressed() <-chan struct{} { return v.keys.Readable() }
 
 // TakeKey returns a key that was pressed earlier; false if there is none.
 func (v *ScriptedCall) TakeKey() (rune, bool) { return v.keys.Take() }

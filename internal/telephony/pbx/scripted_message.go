@@ -115,7 +115,7 @@ func (v *ScriptedCall) awaitMessageEnd(ctx context.Context, o MessageOptions, ea
 			continue
 		}
 		select {
-		case <-v.keys.Pressed:
+		case <-v.keys.Readable():
 		case <-longest.C:
 			return "max", 0
 		case <-look.C:

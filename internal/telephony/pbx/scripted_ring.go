@@ -229,6 +229,7 @@ func (c *liveCall) attemptFailed(ctx context.Context, a *Attempt, e sip.Failed) 
 // cancelAttempt cancels an attempt.
 func (c *liveCall) cancelAttempt(a *Attempt) {
 	if a.dial != nil {
+		a.dial.cancelWith(a.cancelReason())
 		a.dial.stop()
 	}
 	if a.leg != nil {

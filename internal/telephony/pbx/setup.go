@@ -73,6 +73,9 @@ func (c *liveCall) refuse(ctx context.Context, r *Refusal) {
 		return
 	}
 	c.begin(ctx)
+	if r.Elsewhere {
+		c.addEntry("ring.skipped", nil, detail{"reason": r.Reason, "phrase": r.Phrase})
+	}
 	wait := time.Duration(0)
 	if r.Limit != nil && r.Status == 503 {
 		wait = retryAfter
@@ -292,7 +295,7 @@ func (c *liveCall) passRinging(l *leg, e sip.Provisional) {
 	}
 	defer c.firstRinging(l)
 	alone := len(l.dial.legs) == 1 && c.a.in.Offer != nil
-	if len(e.SDP) == 0 || !alone || c.a.localAnswer == nil && !c.connectEarlyMedia(l, e.SDP) {
+	if len(e.SDP) == 0 || !alone || !c.connectEarlyMedia(l, e.SDP) {
 		c.a.in.Ring(180, nil)
 		return
 	}
@@ -300,19 +303,29 @@ func (c *liveCall) passRinging(l *leg, e sip.Provisional) {
 }
 
 // connectEarlyMedia connects media before the answer, so that the caller hears the other side's audio. The leg's
-// session stays open, because the answer in the 200 may differ.
+// session stays open, because the answer in the 200 may differ. A later 18x, such as that of another fork, replaces an
+// earlier one.
 func (c *liveCall) connectEarlyMedia(l *leg, body []byte) bool {
 	if l.phone != nil && profileOf(l.phone.Binding.Transport, "").Security == sdp.WebRTC {
 		return false
 	}
 	preview := *l.session
 	answer, err := preview.ReceiveAnswer(body)
-	if err != nil || c.answerCaller(answer) != nil {
+	if err != nil || c.a.localAnswer == nil && c.answerCallerEarly(answer) != nil {
 		return false
 	}
 	l.stream.Apply(&preview, l.via())
-	media.Bridge(c.a.stream, l.stream)
+	if c.a.stream.Bridged() != l.stream {
+		media.Bridge(c.a.stream, l.stream)
+	}
 	return true
+}
+
+// answerCallerEarly answers the caller's offer with the codecs of early media, in every direction that the offer
+// allows. That answer is final, and the direction of the 200 may be wider than that of an 18x.
+func (c *liveCall) answerCallerEarly(answer sdp.Description) error {
+	answer.Direction = sdp.SendRecv
+	return c.answerCaller(answer)
 }
 
 // answerCaller creates our answer to the caller's offer.

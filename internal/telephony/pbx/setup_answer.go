@@ -62,6 +62,11 @@ func (c *liveCall) callerAnswer(answer sdp.Description) (body []byte, ok bool) {
 // always has a record with the answer.
 func (c *liveCall) writeAnswer(ctx context.Context, tell func()) {
 	c.agent = c.b.party()
+	if c.a != nil && c.agent.UserID == "" && c.isServedBy(c.a) { // a callback
+		trunk := c.agent.TrunkID
+		c.agent = c.a.party()
+		c.agent.TrunkID = trunk
+	}
 	c.changeDurably(ctx, tell, c.answeredEvent(false))
 }
 

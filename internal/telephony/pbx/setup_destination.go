@@ -162,10 +162,15 @@ func (s *Switch) phonesOf(ctx context.Context, d Destination, device string) (r 
 		return r, nil, err
 	}
 	r.user = &d
+	elsewhere := slices.ContainsFunc(phones, func(p Phone) bool { return s.server.IsElsewhere(p.Binding) && !s.server.Reachable(p.Binding) })
 	r.phones = groupFlows(slices.DeleteFunc(phones, func(p Phone) bool {
 		return !s.server.Reachable(p.Binding) || device != "" && p.DeviceID != device
 	}))
-	if len(r.phones) == 0 {
+	switch {
+	case len(r.phones) == 0 && elsewhere:
+		refusal = &Refusal{Status: 480, Phrase: "the phone of the user is connected to another server of this installation", Reason: "no_answer",
+			Elsewhere: true}
+	case len(r.phones) == 0:
 		refusal = &Refusal{Status: 480, Phrase: "no phone of the user is registered", Reason: "no_answer"}
 	}
 	return r, refusal, nil

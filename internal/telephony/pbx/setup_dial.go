@@ -308,7 +308,11 @@ func (h *forkedDial) stopExcept(winner *leg) {
 	h.over = true
 	h.timer.Stop()
 	h.removeLeg(winner)
-	h.cancel()
+	reason := ""
+	if winner != nil {
+		reason = sip.CompletedElsewhere
+	}
+	h.cancelWith(reason)
 	h.c.dials = without(h.c.dials, h)
 	switch {
 	case winner == nil:
@@ -318,12 +322,15 @@ func (h *forkedDial) stopExcept(winner *leg) {
 	}
 }
 
-// cancel ends the ringing legs. Bye sends CANCEL to a ringing leg and BYE to an answered one. A phone may have
+// cancel ends the ringing legs without a Reason.
+func (h *forkedDial) cancel() { h.cancelWith("") }
+
+// cancelWith ends the ringing legs, with a Reason field unless it is empty. Bye sends CANCEL to a ringing leg and BYE to an answered one. A phone may have
 // answered without the call knowing yet.
-func (h *forkedDial) cancel() {
+func (h *forkedDial) cancelWith(reason string) {
 	for _, l := range h.legs {
 		if l.sip != nil && !l.over {
-			l.sip.Bye(sip.Reason{Q850: cause.NormalClearing})
+			l.sip.Bye(sip.Reason{Q850: cause.NormalClearing, Cancel: reason})
 		}
 		l.dial = nil
 		h.c.markLegEnded(l, "canceled", 0)

@@ -130,7 +130,7 @@ func (r resolvedDestination) isEmergency() bool { return r.outbound != nil && r.
 
 // wasEmergency reports whether a leg from before a restart dialled an emergency service.
 func (c *liveCall) wasEmergency(l *leg) bool {
-	return l.trunkID != "" && l.caller.UserID == "" && l.role != "caller" && trunk.ReservedExtension(c.policy.Country, l.number)
+	return l.trunkID != "" && l.caller.UserID == "" && l.role != "caller" && trunk.IsEmergencyCall(c.policy.Country, l.number)
 }
 
 // maybeEmergency reports whether a call from a phone may be an emergency call. The country of its organisation

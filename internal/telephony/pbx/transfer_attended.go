@@ -71,11 +71,13 @@ func (c *liveCall) handOver(s replaceRequest) {
 	c.hangUpAll(call.Outcome{Reason: "transfer", HangupBy: "agent"}, cause.NormalClearing)
 }
 
-// recordDetached records that a leg left for another call. Its later events go there.
+// recordDetached records that a leg left for another call. Its later events go there, and its user serves that call. The
+// conversation before it counts for nobody.
 func (c *liveCall) recordDetached(x *leg) {
 	s := x.state()
 	s.Status, s.EndedAt, s.EndReason = "ended", c.sw.now(), "transfer"
 	c.detachedLegs = append(c.detachedLegs, s)
+	c.work.Drop(x.id)
 	c.legs = without(c.legs, x)
 }
 
@@ -148,9 +150,12 @@ func (c *liveCall) joinHandedOver(ctx context.Context, t *transfer, g handedOver
 	}
 }
 
-// attachLeg adds a leg of another call to this one.
+// attachLeg adds a leg of another call to this one. A user who had called the transferor is called from here on.
 func (c *liveCall) attachLeg(l *leg) {
 	l.id, l.dirty, l.started = db.NewID("leg"), true, c.sw.now()
+	if l.role == "caller" && l.caller.UserID != "" {
+		l.role = "agent"
+	}
 	l.publishID()
 	l.owner.Store(c)
 	c.legs = append(c.legs, l)

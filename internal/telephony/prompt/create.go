@@ -3,7 +3,6 @@ package prompt
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -224,32 +223,7 @@ func readSpeechRequest(body []byte) (f Fresh, err error) {
 	if len(body) > maxJSON {
 		return f, op.Fail("payload_too_large", "a JSON body may have 1 MB")
 	}
-	if !json.Valid(body) {
-		return f, op.Fail("malformed_json", "the body is no JSON")
-	}
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&f); err != nil {
-		return f, wrongJSON(err)
-	}
-	if bytes.Equal(bytes.TrimSpace(body), []byte("null")) {
-		return f, op.Invalid(op.Field("body", "invalid_type", "must be an object"))
-	}
-	return f, nil
-}
-
-func wrongJSON(err error) error {
-	if _, name, ok := strings.Cut(err.Error(), "unknown field "); ok {
-		name = shorten(strings.Trim(name, `"`))
-		e := op.Fail("unknown_field", name+": unexpected property")
-		e.Fields = []op.Violation{op.Field(name, "unknown_field", "unexpected property")}
-		return e
-	}
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) && wrong.Field != "" {
-		return op.Invalid(op.Field(wrong.Field, "invalid_type", "must be a text"))
-	}
-	return op.Invalid(op.Field("body", "invalid_type", "must be an object"))
+	return f, op.DecodeStrict(body, &f)
 }
 
 func (s *Service) synthesize(ctx context.Context, a *Audio, f Fresh) error {

@@ -171,6 +171,8 @@ func TestAudio_SpeechStored(t *testing.T) {
 	h.do("POST", "/audio", `{"text":"x","voice":"nobody"}`).Want(422).Refused("validation_failed", "voice unknown_voice")
 	h.do("POST", "/audio", `{"text":""}`).Want(422).Refused("validation_failed", "text invalid_length", "name invalid_length")
 	h.do("POST", "/audio", `{"txet":"x"}`).Want(400).Refused("unknown_field")
+	h.do("POST", "/audio", `{"text":"x","TEXT":"y"}`).Want(400).Refused("unknown_field", "TEXT unknown_field")
+	h.do("POST", "/audio", "{\"text\":\"\xff\"}").Want(400).Refused("malformed_json", "text invalid_utf8")
 	h.do("POST", "/audio", `{`).Want(400).Refused("malformed_json")
 	if n := h.storedFiles(t); n != 1 {
 		t.Errorf("%d files are kept", n)

@@ -5,10 +5,9 @@ import (
 	"strings"
 
 	"github.com/nyaruka/phonenumbers"
-)
 
-// emergency112 is the emergency number of the European Union and of every GSM phone.
-const emergency112 = "112"
+	"soniq/internal/telephony/number/shortnumber"
+)
 
 // outsideLinePrefixes are digits that users of office phones dial first to get an outside line.
 var outsideLinePrefixes = []string{"", "0", "9", "00", "99"}
@@ -18,19 +17,23 @@ var outsideLinePrefixes = []string{"", "0", "9", "00", "99"}
 func EmergencyNumber(country, dialled string) (number string, ok bool) {
 	digits := normalizeDialled(dialled)
 	if code, international := strings.CutPrefix(digits, "+"); international {
-		own := strconv.Itoa(phonenumbers.GetCountryCodeForRegion(country))
-		if rest, ok := strings.CutPrefix(code, own); ok && isEmergency(country, rest) {
+		if rest, ok := strings.CutPrefix(digits, callingCode(country)); ok && shortnumber.IsEmergency(country, rest) {
 			return rest, true
 		}
-		return code, isEmergency(country, code)
+		return code, shortnumber.IsEmergency(country, code)
 	}
 	for _, prefix := range outsideLinePrefixes {
 		rest, ok := strings.CutPrefix(digits, prefix)
-		if ok && isEmergency(country, rest) {
+		if ok && shortnumber.IsEmergency(country, rest) {
 			return rest, true
 		}
 	}
 	return "", false
+}
+
+// callingCode returns the calling code of a country, such as +49; "+0" if the country is unknown.
+func callingCode(country string) string {
+	return "+" + strconv.Itoa(phonenumbers.GetCountryCodeForRegion(country))
 }
 
 // emergencyTestNumber reaches, in North America, a service that reads back the number and location that emergency
@@ -43,15 +46,22 @@ func EmergencyTest(country, dialled string) bool {
 	return phonenumbers.GetCountryCodeForRegion(country) == 1 && normalizeDialled(dialled) == emergencyTestNumber
 }
 
-func isEmergency(country, digits string) bool {
-	return digits == emergency112 || phonenumbers.IsEmergencyNumber(digits, country)
+// IsEmergencyCall reports whether the dialled digits are an emergency number of the country, or the number that tests
+// emergency calls.
+func IsEmergencyCall(country, dialled string) bool {
+	_, ok := EmergencyNumber(country, dialled)
+	return ok || EmergencyTest(country, dialled)
 }
 
-// ReservedExtension reports whether an extension would be taken for an emergency number, or for the number that tests
-// emergency calls.
+// ReservedExtension reports whether an extension would be taken for an emergency number, for the number that tests
+// emergency calls, or for a crisis line. A call to it leaves the organisation, even if a user has the extension from
+// before.
 func ReservedExtension(country, extension string) bool {
-	_, ok := EmergencyNumber(country, extension)
-	return ok || EmergencyTest(country, extension)
+	if IsEmergencyCall(country, extension) {
+		return true
+	}
+	s, ok := shortnumber.ServiceOf(country, normalizeDialled(extension))
+	return ok && s.Crisis
 }
 
 // normalizeDialled returns the dialled digits without tel:, URI parameters, blanks and punctuation, in ASCII.

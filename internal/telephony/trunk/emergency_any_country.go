@@ -1,8 +1,13 @@
 package trunk
 
-import "strings"
+import (
+	"strings"
 
-// allEmergencyNumbers has the emergency numbers of all countries, except numbers of four digits that begin with 13.
+	"soniq/internal/telephony/number/shortnumber"
+)
+
+// allEmergencyNumbers has the emergency numbers of all countries: those of our table and those of the phone library, except
+// numbers of four digits that begin with 13.
 var allEmergencyNumbers = func() map[string]bool {
 	all := map[string]bool{}
 	for _, n := range strings.Fields(`
@@ -11,6 +16,9 @@ var allEmergencyNumbers = func() map[string]bool {
 	153 154 155 156 157 158 159 16 160 166 1669 17 170 171 172 1730 175 177 18 180 188 19 190 191 192 193 194 195 197 198 199 211 2611 311
 	333 355 511 555 666 819 888 90 90000 901 902 903 91 911 912 913 917 919 92 922 93 933 939 94 955 977 990 991 992 993 994 995 996
 	997 998 999 9999`) {
+		all[n] = true
+	}
+	for n := range shortnumber.Emergency() {
 		all[n] = true
 	}
 	return all
@@ -45,4 +53,10 @@ func isEmergencyAfterPrefix(code string, digits int) bool {
 
 func isAnyEmergencyNumber(digits string) bool {
 	return allEmergencyNumbers[digits] || len(digits) == 4 && strings.HasPrefix(digits, "13")
+}
+
+// MaybeReserved reports whether the dialled digits may be reserved in any country, as ReservedExtension reports it for one.
+// It is cheap.
+func MaybeReserved(dialled string) bool {
+	return MaybeEmergency(dialled) || shortnumber.IsCrisis(normalizeDialled(dialled))
 }

@@ -3,6 +3,7 @@ package trunk_test
 import (
 	"testing"
 
+	"soniq/internal/telephony/number/shortnumber"
 	"soniq/internal/telephony/trunk"
 )
 
@@ -20,11 +21,38 @@ func TestEmergencyNumber_Recognised(t *testing.T) {
 		{"AU", "000", "000"}, {"AU", "0000", "000"}, {"AU", "106", "106"}, {"AU", "112", "112"},
 		{"NZ", "111", "111"}, {"IN", "112", "112"}, {"JP", "110", "110"}, {"JP", "119", "119"}, {"BR", "190", "190"},
 		{"CA", "911", "911"}, {"MX", "911", "911"}, {"CH", "144", "144"}, {"IE", "999", "999"}, {"ZA", "10111", "10111"},
+		{"JP", "118", "118"}, {"JP", "0118", "118"}, {"JP", "+81118", "118"}, {"FR", "114", "114"}, {"FR", "0115", "115"}, {"FR", "119", "119"},
+		{"FR", "191", "191"}, {"FR", "+33196", "196"}, {"FR", "tel:197", "197"}, {"FR", "116117", ""}, {"US", "988", ""}, {"US", "118", ""},
 		{"DE", "", ""}, {"DE", "0", ""}, {"DE", "+", ""}, {"DE", "alarm", ""}, {"", "112", "112"},
 	} {
 		number, ok := trunk.EmergencyNumber(c.country, c.dialled)
 		if ok != (c.want != "") || ok && number != c.want {
 			t.Errorf("%s dials %q: %q %v, want %q", c.country, c.dialled, number, ok, c.want)
+		}
+	}
+}
+
+// https://github.com/fusionpbx/fusionpbx/pull/5869
+func TestReservedExtension_TableNumbers(t *testing.T) {
+	t.Parallel()
+	for number, countries := range shortnumber.Emergency() {
+		for _, country := range countries {
+			if !trunk.ReservedExtension(country, number) || !trunk.MaybeEmergency(number) || !trunk.MaybeReserved(number) {
+				t.Errorf("%s can be an extension in %s, or is refused under overload", number, country)
+			}
+			if got, ok := trunk.EmergencyNumber(country, "9"+number); !ok || got == "" {
+				t.Errorf("9 %s is no emergency number in %s", number, country)
+			}
+		}
+	}
+	for _, c := range [][2]string{{"JP", "118"}, {"FR", "114"}, {"FR", "115"}, {"FR", "119"}, {"FR", "191"}, {"FR", "196"}, {"FR", "197"}, {"US", "988"}, {"CA", "988"}} {
+		if !trunk.ReservedExtension(c[0], c[1]) || !trunk.MaybeReserved(c[1]) {
+			t.Errorf("%s can be an extension in %s", c[1], c[0])
+		}
+	}
+	for _, c := range [][2]string{{"US", "118"}, {"GB", "101"}, {"GB", "111"}, {"DE", "988"}, {"DE", "115"}, {"US", "411"}, {"DE", "116117"}} {
+		if trunk.ReservedExtension(c[0], c[1]) {
+			t.Errorf("%s is reserved in %s", c[1], c[0])
 		}
 	}
 }

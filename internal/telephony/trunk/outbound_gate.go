@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"soniq/internal/telephony/number"
 )
 
 // OutboundGate is the admission control for calls to the public network. Phones, transfers, forwards, callbacks and
@@ -136,7 +138,7 @@ func (g *OutboundGate) claims(ctx context.Context, a CallAttempt, plan Plan) ([]
 			return nil, err
 		}
 	}
-	there := Claim{Key: a.Org + ">" + plan.Number, Limit: Limit{PerSecond: callsPerSecondPerDestination}}
+	there := Claim{Key: a.Org + ">" + number.Identity(plan.Number), Limit: Limit{PerSecond: callsPerSecondPerDestination}}
 	return []Claim{{Key: a.Org, Limit: plan.Limit}, there}, nil
 }
 

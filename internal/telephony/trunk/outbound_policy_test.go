@@ -125,3 +125,52 @@ func BenchmarkPolicyEvaluate(b *testing.B) {
 		}
 	}
 }
+
+// https://github.com/fusionpbx/fusionpbx/pull/5869
+func TestEvaluateCall_ShortNumbers(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ country, dialled, number string }{
+		{"US", "988", "988"}, {"US", "9988", "988"}, {"CA", "988", "988"}, {"US", "411", "411"}, {"US", "9 411", "411"}, {"US", "+1211", "211"},
+		{"US", "tel:711;phone-context=+1", "711"}, {"DE", "116117", "116117"}, {"DE", "116 117", "116117"}, {"DE", "0116117", "116117"},
+		{"DE", "+49116117", "116117"}, {"DE", "115", "115"}, {"FR", "116000", "116000"}, {"GB", "101", "101"}, {"GB", "9111", "111"}, {"GB", "+44105", "105"},
+		{"US", "116117", ""}, {"DE", "101", ""}, {"US", "+49116117", ""}, {"DE", "988", ""}, {"GB", "12", ""},
+	} {
+		v := newPolicy(c.country, nil).EvaluateCall(c.dialled)
+		if c.number != "" && (v.Reason != trunk.Allowed || v.Number != c.number || v.Country != c.country) || c.number == "" && v.Reason == trunk.Allowed {
+			t.Errorf("%s dials %q: %+v, want %q", c.country, c.dialled, v, c.number)
+		}
+	}
+	for want, change := range map[trunk.Reason]func(*trunk.Policy){
+		trunk.CountryNotAllowed: func(p *trunk.Policy) { p.Outbound.AllowedCountries = []string{"FR"} },
+		trunk.NumberTypeBlocked: func(p *trunk.Policy) { p.Outbound.BlockedTypes = []string{"toll_free"} },
+		trunk.OutboundDisabled:  func(p *trunk.Policy) { p.Outbound.Enabled = false },
+		trunk.OrgSuspended:      func(p *trunk.Policy) { p.Suspended = true },
+
+		trunk.EmergencyNotAcknowledged: func(p *trunk.Policy) { p.EmergencyUnacknowledged = true },
+	} {
+		for country, dialled := range map[string]string{"US": "988", "DE": "116117", "GB": "9101"} {
+			p := newPolicy(country, nil)
+			if change(&p); p.EvaluateCall(dialled).Reason != want {
+				t.Errorf("%s in %s: %+v, want %s", dialled, country, p.EvaluateCall(dialled), want)
+			}
+		}
+	}
+}
+
+// A number that is valid in another spelling can be called, in the spelling that was dialled.
+// https://github.com/chatwoot/chatwoot/issues/14174
+func TestEvaluate_FormerSpelling(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ country, dialled, number string }{
+		{"MX", "+5215512345678", "+5215512345678"}, {"MX", "+525512345678", "+525512345678"}, {"MX", "044 55 1234 5678", "+525512345678"},
+		{"BR", "+551187654321", "+551187654321"}, {"BR", "+5511987654321", "+5511987654321"}, {"AR", "+5491123456789", "+5491123456789"},
+	} {
+		if v := newPolicy(c.country, nil).Evaluate(c.dialled); v.Reason != trunk.Allowed || v.Number != c.number || v.Country != c.country {
+			t.Errorf("%s: %+v", c.dialled, v)
+		}
+	}
+	elsewhere := newPolicy("US", nil)
+	if v := elsewhere.Evaluate("+5215512345678"); v.Reason != trunk.CountryNotAllowed {
+		t.Errorf("%+v", v)
+	}
+}

@@ -13,7 +13,7 @@ import (
 type Plan struct {
 	Emergency bool
 	Test      bool   // test call to the service that only reads back the caller's number and location
-	Number    string // E.164, or the emergency number
+	Number    string // E.164, the emergency number, or a short number of the country
 	Country   string
 	Type      string
 	Routes    []Route // in the order in which they are tried; at least one
@@ -43,11 +43,11 @@ func (s *Service) Plan(ctx context.Context, orgID, dialled string) (Plan, error)
 		return s.planEmergency(ctx, orgID, Plan{Number: emergencyTestNumber, Country: o.Country, Test: true})
 	}
 	policy := PolicyOf(o)
-	v := policy.Evaluate(dialled)
+	v := policy.EvaluateCall(dialled)
 	if v.Reason != Allowed {
 		return Plan{}, &Refusal{v.Reason, dialled, v.Country, v.Type}
 	}
-	ways, err := s.Routes(ctx, orgID, v.Number)
+	ways, err := s.Routes(ctx, orgID, v.Number, v.Country)
 	if err != nil {
 		return Plan{}, err
 	}

@@ -16,15 +16,16 @@ type Route struct {
 	Dial  string
 }
 
-// Routes returns the routes for a number in E.164 by priority. OrderRoutes puts those first that suit the number shown.
-func (s *Service) Routes(ctx context.Context, org, e164 string) ([]Route, error) {
+// Routes returns the routes for a number in E.164, or for a short number of a country, by priority. OrderRoutes puts those
+// first that suit the number shown.
+func (s *Service) Routes(ctx context.Context, org, number, country string) ([]Route, error) {
 	all, err := s.routableTrunks(ctx, org)
 	if err != nil {
 		return nil, err
 	}
 	var ways []Route
 	for _, t := range all {
-		if dial, why := t.takes(e164); why == "" {
+		if dial, why := t.takes(number, country); why == "" {
 			ways = append(ways, Route{t, dial})
 		}
 	}
@@ -43,12 +44,17 @@ const (
 	NoRule      = "no_matching_rule" // excluded: it has prefix rules, and none matches
 )
 
-// takes returns the number to dial on a trunk for a number in E.164, or the reason why the trunk is excluded.
-func (t Trunk) takes(e164 string) (dial, why string) {
+// takes returns the number to dial on a trunk for a number in E.164, or for a short number of a country. It returns the
+// reason why the trunk is excluded, or "".
+func (t Trunk) takes(number, country string) (dial, why string) {
 	if t.Direction == "inbound" {
 		return "", InboundOnly
 	}
-	dial, ok := t.rewrite(e164)
+	rewrite := t.rewrite
+	if !strings.HasPrefix(number, "+") {
+		rewrite = func(number string) (string, bool) { return t.rewriteShort(number, country) }
+	}
+	dial, ok := rewrite(number)
 	if !ok {
 		return "", NoRule
 	}
@@ -123,15 +129,35 @@ func (t Trunk) rewrite(e164 string) (string, bool) {
 	if len(t.PrefixRules) == 0 {
 		return e164, true
 	}
-	var best *PrefixRule
-	for i := range t.PrefixRules {
-		r := &t.PrefixRules[i]
-		if strings.HasPrefix(e164, r.Match) && (best == nil || len(r.Match) > len(best.Match)) {
-			best = r
-		}
-	}
+	best := longestMatch(t.PrefixRules, e164)
 	if best == nil || best.Strip >= len(e164) {
 		return "", false
 	}
 	return best.Prepend + e164[best.Strip:], true
+}
+
+// rewriteShort returns a short number of a country as the trunk is asked for it: as it was dialled, if the trunk takes
+// numbers of the country. A rule that matches the digits themselves, such as 116, rewrites it.
+func (t Trunk) rewriteShort(number, country string) (string, bool) {
+	if len(t.PrefixRules) == 0 {
+		return number, true
+	}
+	if r := longestMatch(t.PrefixRules, number); r != nil && r.Match != "" {
+		return r.Prepend + number[min(r.Strip, len(number)):], r.Strip < len(number)
+	}
+	code := callingCode(country)
+	return number, slices.ContainsFunc(t.PrefixRules, func(r PrefixRule) bool {
+		return strings.HasPrefix(code, r.Match) || strings.HasPrefix(r.Match, code)
+	})
+}
+
+// longestMatch returns the rule with the longest match of a number; nil if none matches.
+func longestMatch(rules []PrefixRule, number string) (best *PrefixRule) {
+	for i := range rules {
+		r := &rules[i]
+		if strings.HasPrefix(number, r.Match) && (best == nil || len(r.Match) > len(best.Match)) {
+			best = r
+		}
+	}
+	return best
 }

@@ -100,7 +100,7 @@ func (t Trunk) excluded(p Plan, sandbox bool) string {
 	case p.Emergency:
 		return notEmergencyCapable
 	}
-	_, why := t.takes(p.Number)
+	_, why := t.takes(p.Number, p.Country)
 	return cmp.Or(why, refusedBefore)
 }
 

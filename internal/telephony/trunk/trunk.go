@@ -100,6 +100,7 @@ type Config struct {
 	Realm  string      // digest realm in challenges to carriers that authenticate with us
 	Limits *Limiter    // counts the calls on trunks; nil: there are none
 	Prober Prober      // nil: for commands without SIP
+	Node   string      // this node; "" registers every trunk, for commands and tests without other nodes
 	Hosts  Hosts       // checks the hosts of new and changed trunks; nil: every host is allowed
 }
 
@@ -116,6 +117,7 @@ type Prober interface {
 
 // Service manages trunks. It is safe for concurrent use.
 type Service struct {
+	node               string
 	limits             *Limiter
 	hosts              Hosts
 	prober             Prober
@@ -143,7 +145,7 @@ func New(c Config) *Service {
 	if c.Limits == nil {
 		c.Limits = NewLimiter(now)
 	}
-	return &Service{limits: c.Limits, hosts: c.Hosts, prober: c.Prober, db: c.DB, orgs: c.Orgs, sealer: c.Sealer, bus: c.Bus, now: now, realm: c.Realm,
+	return &Service{node: c.Node, limits: c.Limits, hosts: c.Hosts, prober: c.Prober, db: c.DB, orgs: c.Orgs, sealer: c.Sealer, bus: c.Bus, now: now, realm: c.Realm,
 		health: newHealth(), sources: bus.NewCache[*sourceIndex](c.Bus, Changed, cacheTTL, now),
 		trunksByOrg:        bus.NewCache[[]Trunk](c.Bus, Changed, cacheTTL, now),
 		accounts:           bus.NewCache[InboundAccount](c.Bus, Changed, cacheTTL, now),

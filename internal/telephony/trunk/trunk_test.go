@@ -303,7 +303,7 @@ func TestTenant_OtherOrganisationNotFound(t *testing.T) {
 	h.server.Do(p, "GET", "/trunks/"+id, nil).Want(404)
 	h.server.Do(p, "PATCH", "/trunks/"+id, `{"name":"x"}`).Want(404)
 	h.server.Do(p, "DELETE", "/trunks/"+id, nil).Want(404)
-	if ways, err := h.Routes(context.Background(), other.ID, "+49301234567"); err != nil || len(ways) != 0 {
+	if ways, err := h.Routes(context.Background(), other.ID, "+49301234567", "DE"); err != nil || len(ways) != 0 {
 		t.Errorf("routes over %v, %v", ways, err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"soniq/internal/platform/bus"
+	"soniq/internal/platform/cluster"
 	"soniq/internal/platform/db"
 	"soniq/internal/protocol/sip"
 	"soniq/internal/protocol/sip/digest"
@@ -36,12 +37,20 @@ type Registrations struct {
 	log    *slog.Logger
 	every  time.Duration
 
-	open map[string]*registration // by trunk; only the goroutine of run uses it
+	open   map[string]*registration // by trunk; only the goroutine of Run uses it
+	states chan lineState           // of this node's registrations, to be stored for other nodes
+}
+
+// lineState is the new state of a registration.
+type lineState struct {
+	trunk string
+	trunk.Registration
 }
 
 // New returns registrations that do nothing until Run.
 func New(c Config) *Registrations {
-	return &Registrations{trunks: c.Trunks, sip: c.SIP, bus: c.Bus, log: c.Log, every: c.ProbeInterval, open: map[string]*registration{}}
+	return &Registrations{trunks: c.Trunks, sip: c.SIP, bus: c.Bus, log: c.Log, every: c.ProbeInterval, open: map[string]*registration{},
+		states: make(chan lineState, 256)}
 }
 
 // registration is the registration and the probing of one trunk.
@@ -49,12 +58,14 @@ type registration struct {
 	trunk   trunk.Trunk
 	version db.Time
 	number  string // the trunk's only number; empty if it has several
+	held    bool   // this node registers the trunk, not another one
 	stop    context.CancelFunc
 	over    sync.WaitGroup
 }
 
 const (
-	updateInterval  = time.Minute // interval of reading all trunks, in case a change was not published
+	linesInterval   = 5 * time.Second // interval of reading the states of registrations of other nodes
+	updateInterval  = time.Minute     // interval of reading all trunks, in case a change was not published
 	requestTimeout  = 10 * time.Second
 	retryAfterError = 5 * time.Minute
 )
@@ -63,18 +74,54 @@ const (
 func (l *Registrations) Run(ctx context.Context) {
 	changes := l.bus.Subscribe(trunk.Changed, 16)
 	defer changes.Close()
+	nodes := l.bus.Subscribe(cluster.Changed, 1)
+	defer nodes.Close()
 	tick := time.NewTicker(updateInterval)
 	defer tick.Stop()
+	lines := time.NewTicker(linesInterval)
+	defer lines.Stop()
 	defer l.closeAll()
 	for {
 		if err := l.update(ctx); err != nil && ctx.Err() == nil {
 			l.log.Warn("trunks not read; retried in a minute", "err", err)
 		}
+		if !l.wait(ctx, [2]<-chan time.Time{tick.C, lines.C}, changes.C, nodes.C) {
+			return
+		}
+	}
+}
+
+// wait exchanges states of registrations with other nodes until the trunks have to be read again: at the first of ticks, or after a
+// change. The second of ticks is for reading states. It reports false if the context ended.
+func (l *Registrations) wait(ctx context.Context, ticks [2]<-chan time.Time, changes, nodes <-chan any) bool {
+	for {
 		select {
 		case <-ctx.Done():
-			return
-		case <-tick.C:
-		case <-changes.C:
+			return false
+		case s := <-l.states:
+			if err := l.trunks.StoreLine(ctx, s.trunk, s.Registration); err != nil && ctx.Err() == nil {
+				l.log.Warn("state of a registration not stored for other nodes", "trunk", s.trunk, "err", err)
+			}
+		case <-ticks[0]:
+			return true
+		case <-ticks[1]:
+			l.readLines(ctx)
+		case <-changes:
+			return true
+		case <-nodes:
+			return true
+		}
+	}
+}
+
+// readLines reads the states of the registrations that other nodes keep.
+func (l *Registrations) readLines(ctx context.Context) {
+	for id, one := range l.open {
+		if one.held || one.trunk.Kind != "register" {
+			continue
+		}
+		if err := l.trunks.ReadLine(ctx, id); err != nil && ctx.Err() == nil {
+			l.log.Warn("state of a registration not read", "trunk", id, "err", err)
 		}
 	}
 }
@@ -88,32 +135,47 @@ func (l *Registrations) update(ctx context.Context) error {
 	wanted := map[string]bool{}
 	for _, t := range all {
 		wanted[t.ID] = true
-		number := ""
-		if t.Kind == "register" {
-			if number, err = l.trunks.SoleNumber(ctx, t); err != nil {
-				return err
-			}
-		}
-		if known := l.open[t.ID]; known == nil || !known.version.Equal(t.UpdatedAt.Time) || known.number != number {
-			l.close(t.ID)
-			l.open[t.ID] = l.start(ctx, t, number)
+		if err := l.updateTrunk(ctx, t); err != nil {
+			return err
 		}
 	}
 	for id := range l.open {
 		if !wanted[id] {
-			l.close(id)
+			l.release(id)
 		}
 	}
 	return nil
 }
 
-func (l *Registrations) start(ctx context.Context, t trunk.Trunk, number string) *registration {
+// updateTrunk starts a trunk anew if it has changed, or if this node begins or ceases to hold its line.
+func (l *Registrations) updateTrunk(ctx context.Context, t trunk.Trunk) (err error) {
+	number, held := "", false
+	if t.Kind == "register" {
+		if number, err = l.trunks.SoleNumber(ctx, t); err != nil {
+			return err
+		}
+		if held, err = l.trunks.HoldLine(ctx, t.ID); err != nil {
+			return err
+		}
+	}
+	known := l.open[t.ID]
+	if known == nil || !known.version.Equal(t.UpdatedAt.Time) || known.number != number || known.held != held {
+		l.close(t.ID)
+		l.open[t.ID] = l.start(ctx, t, number, held)
+	}
+	if t.Kind == "register" && !held {
+		return l.trunks.ReadLine(ctx, t.ID)
+	}
+	return nil
+}
+
+func (l *Registrations) start(ctx context.Context, t trunk.Trunk, number string, held bool) *registration {
 	ctx, stop := context.WithCancel(ctx)
-	one := &registration{trunk: t, version: t.UpdatedAt, number: number, stop: stop}
+	one := &registration{trunk: t, version: t.UpdatedAt, number: number, held: held, stop: stop}
 	if l.every > 0 {
 		one.over.Go(func() { l.probeAlways(ctx, t) })
 	}
-	if t.Kind == "register" {
+	if held {
 		one.over.Go(func() { l.keepRegistered(ctx, t, number) })
 	}
 	return one
@@ -128,12 +190,26 @@ func (l *Registrations) close(id string) {
 	}
 }
 
+// release stops a trunk, and lets another node register it.
+func (l *Registrations) release(id string) {
+	held := l.open[id].held
+	l.close(id)
+	if !held {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
+	defer cancel()
+	if err := l.trunks.ReleaseLine(ctx, id); err != nil {
+		l.log.Warn("line of a trunk not released; another node takes it when this one has left", "trunk", id, "err", err)
+	}
+}
+
 func (l *Registrations) closeAll() {
 	for _, one := range l.open {
 		one.stop()
 	}
 	for id := range l.open {
-		l.close(id)
+		l.release(id)
 	}
 }
 
@@ -207,12 +283,22 @@ func (l *Registrations) statusChanged(t trunk.Trunk, s sip.RegistrationStatus) {
 		return
 	}
 	if s.Registered {
-		l.trunks.SetRegistration(t.ID, trunk.Registration{Status: "registered", ExpiresAt: db.At(time.Now().Add(s.Expires))})
+		l.setState(t.ID, trunk.Registration{Status: "registered", ExpiresAt: db.At(time.Now().Add(s.Expires))})
 		return
 	}
 	why := strings.TrimSpace(fmt.Sprintf("REGISTER: %d %s", s.Status, s.Reason))
-	l.trunks.SetRegistration(t.ID, trunk.Registration{Status: "failed", LastError: &why})
+	l.setState(t.ID, trunk.Registration{Status: "failed", LastError: &why})
 	l.log.Warn("trunk not registered", "org", t.OrgID, "trunk", t.ID, "why", why)
+}
+
+// setState sets the state of a registration here, and hands it to Run for the other nodes. It does not block: under a burst, other
+// nodes learn the next state.
+func (l *Registrations) setState(id string, r trunk.Registration) {
+	l.trunks.SetRegistration(id, r)
+	select {
+	case l.states <- lineState{id, r}:
+	default:
+	}
 }
 
 // pause waits for d. It reports false if the context ended first.

@@ -23,6 +23,7 @@ type announcer struct {
 	timer    *time.Timer // nil: no announcement is scheduled
 	finished chan struct{}
 	cancel   context.CancelFunc // cancels the current announcement; nil: none is playing
+	key      string             // the callback key that the last announcement named; "" if it named none
 	playing  sync.WaitGroup
 }
 
@@ -105,6 +106,9 @@ func (t *queueSession) announce(ctx context.Context) (string, bool) {
 	}
 	k, e := t.queue, t.entry
 	back := t.offersCallback() && !time.Now().Before(t.callbackOfferedAt())
+	if t.announcer.key = ""; back {
+		t.announcer.key = k.Callback.Key
+	}
 	t.announcer.play(ctx, func(ctx context.Context) {
 		for _, clip := range t.announcementClips(ctx, k, e, back) {
 			if t.v.Play(ctx, clip, pbx.PlayOptions{Keys: back}) != nil {
@@ -229,10 +233,19 @@ func (t *queueSession) handleKeys(ctx context.Context) (string, bool) {
 		if !pressed {
 			return "", false
 		}
-		if t.offersCallback() && string(d) == t.queue.Callback.Key && !time.Now().Before(t.callbackOfferedAt()) {
+		if t.isCallbackKey(string(d)) {
 			return t.callBack(ctx)
 		}
 	}
+}
+
+// isCallbackKey reports whether a key requests a callback: the key of the settings from the time of the offer on, or
+// the key that the last announcement named, even if the settings have changed since.
+func (t *queueSession) isCallbackKey(key string) bool {
+	if !t.offersCallback() {
+		return false
+	}
+	return key == t.announcer.key || key == t.queue.Callback.Key && !time.Now().Before(t.callbackOfferedAt())
 }
 
 // callBack converts the queue entry to a callback and ends the call.

@@ -174,7 +174,7 @@ func (t *queueSession) followMove(ctx context.Context) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	t.entry, t.queue, t.waitExpired = e, k, false
+	t.entry, t.queue, t.waitExpired, t.announcer.key = e, k, false, ""
 	t.waiter.setEntry(e.ID)
 	t.v.AddEntry("queue.moved", map[string]any{"queue_id": k.ID})
 	if err := t.applyQueueSettings(ctx); err != nil {

@@ -56,7 +56,7 @@ func (w *flowRun) keyOrPhrase(ctx context.Context, x *flow.Menu) (key string, ok
 	said := make(chan string, 1)
 	go func() {
 		defer close(said)
-		if i, ok := w.s.Recognizer.Recognize(heard, labels(x, digits), pcm); ok && i >= 0 && i < len(digits) {
+		if i, ok := w.s.Recognizer.Recognize(heard, labels(x, digits), w.languageOf(x.Prompt), pcm); ok && i >= 0 && i < len(digits) {
 			said <- digits[i]
 			spoke() // after speech, stop waiting for a key
 		}

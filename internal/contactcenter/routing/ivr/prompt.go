@@ -1,6 +1,7 @@
 package ivr
 
 import (
+	"cmp"
 	"context"
 
 	"soniq/internal/contactcenter/flow"
@@ -36,8 +37,11 @@ func (w *flowRun) promptClip(ctx context.Context, p flow.Prompt) (*clip.Clip, er
 	if p.AudioID != "" {
 		return w.v.Clip(ctx, p.AudioID)
 	}
-	return w.v.Say(ctx, w.fillTemplate(ctx, p.Text), p.Voice, w.language)
+	return w.v.Say(ctx, w.fillTemplate(ctx, p.Text), p.Voice, w.languageOf(p))
 }
+
+// languageOf returns the language of a prompt, which is that of the flow unless the prompt has its own.
+func (w *flowRun) languageOf(p flow.Prompt) string { return cmp.Or(p.Lang, w.language) }
 
 // setMissedReason sets why the call counts as missed if it ends before it is answered. After a closed business-hours
 // step the reason is always "after_hours".

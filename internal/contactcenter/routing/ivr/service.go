@@ -30,9 +30,10 @@ type Router interface {
 	IsDialled(to string) bool
 }
 
-// PhraseRecognizer waits until the caller says one of the phrases. pcm is the caller's audio, mono at 8 kHz.
+// PhraseRecognizer waits until the caller says one of the phrases in a language (BCP 47). pcm is the caller's audio,
+// mono at 8 kHz.
 type PhraseRecognizer interface {
-	Recognize(ctx context.Context, phrases []string, pcm <-chan []int16) (index int, ok bool)
+	Recognize(ctx context.Context, phrases []string, language string, pcm <-chan []int16) (index int, ok bool)
 }
 
 // EmergencyNumbers reports whether a number dialled in a country is an emergency number.

@@ -1,6 +1,7 @@
 package ivr
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +23,7 @@ import (
 // voiceAgent connects the caller with an AI voice agent, or hands the caller over if no agent is available.
 func (w *flowRun) voiceAgent(ctx context.Context, node string, x *flow.AIAgent) (outcome string) {
 	r := voiceagent.Result{Outcome: voiceagent.Handoff}
-	if leave, err := w.s.reserveVoiceAgent(ctx); err != nil {
+	if leave, err := w.reserveVoiceAgent(ctx, x); err != nil {
 		w.problem = err.Error()
 	} else {
 		r = w.converse(ctx, node, x, leave)
@@ -40,12 +41,16 @@ func (w *flowRun) voiceAgent(ctx context.Context, node string, x *flow.AIAgent) 
 	return w.handOver(ctx, x, r)
 }
 
-// reserveVoiceAgent reserves capacity for one conversation until leave is called.
-func (s *Service) reserveVoiceAgent(ctx context.Context) (leave func(), err error) {
-	if s.VoiceAgents == nil {
+// reserveVoiceAgent reserves capacity for one conversation until leave is called. It returns an error if the engines
+// do not know the language of the agent.
+func (w *flowRun) reserveVoiceAgent(ctx context.Context, x *flow.AIAgent) (leave func(), err error) {
+	if w.s.VoiceAgents == nil {
 		return nil, errors.New("no voice agent is set up")
 	}
-	return s.VoiceAgents.Reserve(ctx)
+	if err := w.s.VoiceAgents.CheckLanguage(cmp.Or(x.Language, w.language)); err != nil {
+		return nil, err
+	}
+	return w.s.VoiceAgents.Reserve(ctx)
 }
 
 func voiceAgentProblem(r voiceagent.Result) string {
@@ -89,12 +94,8 @@ func (l voiceAgentCall) PlayStream(ctx context.Context, feed *media.InjectedAudi
 
 // voiceAgentSetting returns the settings of the voice agent for this conversation.
 func (w *flowRun) voiceAgentSetting(ctx context.Context, node string, x *flow.AIAgent) voiceagent.ConversationSettings {
-	language := x.Language
-	if language == "" {
-		language = w.language
-	}
 	return voiceagent.ConversationSettings{Org: w.org, CallID: w.v.Info().CallID, FlowID: w.program.FlowID, Instructions: x.Instructions,
-		Voice: x.Voice, Language: language, Greeting: w.fillTemplate(ctx, x.Greeting), Tools: w.tools(node, x), Handoff: x.Handoff != "",
+		Voice: x.Voice, Language: cmp.Or(x.Language, w.language), Greeting: w.fillTemplate(ctx, x.Greeting), Tools: w.tools(node, x), Handoff: x.Handoff != "",
 		MaxDuration: time.Duration(x.MaxMinutes) * time.Minute, Interruptible: x.Interruptible == nil || *x.Interruptible}
 }
 

@@ -168,7 +168,7 @@ type (
 
 func buildLDAP(e *Env, raw json.RawMessage, fields map[string]string) (Adapter, []op.Violation) {
 	var x LDAPSettings
-	if wrong := decodeStrict(raw, &x); wrong != nil {
+	if wrong := op.DecodeSettings(raw, &x); wrong != nil {
 		return nil, wrong
 	}
 	wrong := x.check(e.Guard)

@@ -1,9 +1,7 @@
 package adapter
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -74,27 +72,9 @@ func ProviderNames() string {
 	return strings.Join(mapSlice(Providers, func(p Provider) string { return p.Name }), ", ")
 }
 
-// decodeStrict decodes settings. Unknown members are violations.
-func decodeStrict(raw json.RawMessage, to any) []op.Violation {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	err := d.Decode(to)
-	var kind *json.UnmarshalTypeError
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &kind):
-		return []op.Violation{op.Field("settings."+kind.Field, "invalid_type", "must be "+kind.Type.String())}
-	}
-	if _, name, ok := strings.Cut(err.Error(), "unknown field "); ok {
-		return []op.Violation{op.Field("settings", "unknown_field", "no such setting: "+strings.Trim(name, `"`))}
-	}
-	return []op.Violation{op.Field("settings", "invalid_type", "must be an object")}
-}
-
 func buildHTTP(e *Env, raw json.RawMessage, fields map[string]string) (Adapter, []op.Violation) {
 	var x HTTPSettings
-	if wrong := decodeStrict(raw, &x); wrong != nil {
+	if wrong := op.DecodeSettings(raw, &x); wrong != nil {
 		return nil, wrong
 	}
 	wrong := x.check(e.Guard)
@@ -111,7 +91,7 @@ func buildHTTP(e *Env, raw json.RawMessage, fields map[string]string) (Adapter, 
 
 func buildCardDAV(e *Env, raw json.RawMessage, fields map[string]string) (Adapter, []op.Violation) {
 	var x CardDAVSettings
-	if wrong := decodeStrict(raw, &x); wrong != nil {
+	if wrong := op.DecodeSettings(raw, &x); wrong != nil {
 		return nil, wrong
 	}
 	wrong := x.check(e.Guard)
@@ -124,7 +104,7 @@ func buildCardDAV(e *Env, raw json.RawMessage, fields map[string]string) (Adapte
 func buildList(make func(ListSettings, *http.Client) *csvList) func(*Env, json.RawMessage, map[string]string) (Adapter, []op.Violation) {
 	return func(e *Env, raw json.RawMessage, fields map[string]string) (Adapter, []op.Violation) {
 		var x ListSettings
-		if wrong := decodeStrict(raw, &x); wrong != nil {
+		if wrong := op.DecodeSettings(raw, &x); wrong != nil {
 			return nil, wrong
 		}
 		wrong := x.check(e.Guard)

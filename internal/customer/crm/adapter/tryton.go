@@ -55,7 +55,7 @@ type tryton struct {
 
 func buildTryton(e *Env, raw json.RawMessage, fields map[string]string) (Adapter, []op.Violation) {
 	var x TrytonSettings
-	if wrong := decodeStrict(raw, &x); wrong != nil {
+	if wrong := op.DecodeSettings(raw, &x); wrong != nil {
 		return nil, wrong
 	}
 	wrong := x.check(e.Guard)

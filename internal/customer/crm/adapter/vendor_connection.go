@@ -63,7 +63,7 @@ type vendorDecoder func(raw json.RawMessage) (VendorConnection, []op.Violation)
 func decodeVendor[T any](make func(T) (VendorConnection, []op.Violation)) vendorDecoder {
 	return func(raw json.RawMessage) (VendorConnection, []op.Violation) {
 		var x T
-		if wrong := decodeStrict(raw, &x); wrong != nil {
+		if wrong := op.DecodeSettings(raw, &x); wrong != nil {
 			return VendorConnection{}, wrong
 		}
 		return make(x)

@@ -12,6 +12,7 @@ import (
 	"github.com/coder/websocket"
 
 	"soniq/internal/intelligence/engine"
+	"soniq/internal/intelligence/transcript"
 	"soniq/internal/intelligence/voiceagent"
 )
 
@@ -187,8 +188,8 @@ func (w *realtimeConn) sessionUpdate(set voiceagent.ConversationSettings) any {
 	detection := map[string]any{"type": "server_vad", "threshold": 0.5, "prefix_padding_ms": 300,
 		"silence_duration_ms": turnEndSilence.Milliseconds(), "create_response": true, "interrupt_response": set.Interruptible}
 	heard := map[string]any{"model": "whisper-1"}
-	if len(set.Language) >= 2 {
-		heard["language"] = strings.ToLower(set.Language[:2])
+	if set.Language != "" {
+		heard["language"] = transcript.BaseLanguage(set.Language)
 	}
 	tools := set.ToolSchemas(false)
 	if w.beta {

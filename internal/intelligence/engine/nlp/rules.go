@@ -11,7 +11,7 @@ import (
 )
 
 // rulesEngine identifies notes written by rules: it does not claim a language model.
-var rulesEngine = transcript.Engine{Name: "builtin-rules", Model: "rules-en", Version: "2"}
+var rulesEngine = transcript.Engine{Name: "builtin-rules", Model: "rules-en", Version: "3"}
 
 // RuleSummarizer writes notes by rules: requests, promises and the end of the call. English only. It reads recognised
 // text without punctuation as well as written text, takes well under a millisecond and never fails. It is safe for
@@ -25,15 +25,20 @@ func NewRuleSummarizer(lexicon *WordEmbedding) *RuleSummarizer { return &RuleSum
 
 // Summarise writes the note of a conversation. The error is always nil.
 func (r *RuleSummarizer) Summarise(_ context.Context, c transcript.Conversation) (transcript.Note, error) {
-	clauses := clausesOf(c.Turns)
-	reason := reasonOf(clauses)
-	promises := promisesOf(clauses)
+	return r.summarise(c, allowed), nil
+}
+
+// summarise writes the note with the rules that a function permits.
+func (r *RuleSummarizer) summarise(c transcript.Conversation, permits func(rule string) bool) transcript.Note {
+	lines := linesOf(c.Turns)
+	reason := reasonOf(lines)
+	promises := promisesOf(lines, permits)
 	n := transcript.Note{
-		Reason:    sentence(reported(reason)),
-		Outcome:   outcomeOf(clauses, promises),
-		Topics:    r.topics(c.Turns),
-		Sentiment: sentimentOf(clauses),
-		Flags:     flagsOf(clauses),
+		Reason:    reasonText(reason, permits),
+		Outcome:   outcomeOf(lines, promises),
+		Topics:    r.topics(lines),
+		Sentiment: sentimentOf(lines, permits),
+		Flags:     flagsOf(lines, permits),
 		Entities:  entitiesOf(c.Turns),
 		Engine:    rulesEngine,
 	}
@@ -46,86 +51,56 @@ func (r *RuleSummarizer) Summarise(_ context.Context, c transcript.Conversation)
 	}
 	slices.Sort(n.Evidence)
 	n.Evidence = slices.Compact(n.Evidence)
-	n.Summary = summary(n, clauses, promises)
-	return n, nil
+	n.Summary = summary(reason, lines, promises, permits)
+	return n
 }
 
 // maxSummary limits a summary, in bytes, to what can be read at a glance.
 const maxSummary = 600
 
-// summary writes the note as sentences: why the caller called, the past and promised actions of the agent, the
-// actions of the caller, how it ended.
-func summary(n transcript.Note, clauses []clause, promises []promise) string {
+// summary returns the lines of a note: why the caller called, the past and promised actions of the agent, the actions of the caller. Each has
+// its speaker and its time.
+func summary(reason, lines []line, promises []promise, permits func(rule string) bool) string {
 	var out []string
-	if n.Reason != "" {
-		out = append(out, n.Reason)
+	if text := reasonText(reason, permits); text != "" {
+		out = append(out, text)
 	}
-	if did := agentActions(promises); did != "" {
-		out = append(out, did)
-	} else if answer := agentStatement(clauses); answer != "" {
-		out = append(out, sentence("Agent said that "+answer))
+	told := func(p promise) bool {
+		return slices.ContainsFunc(reason, func(c line) bool { return c.turn == p.turn && c.Text == p.line.Text && !c.Question })
 	}
-	var follow []string
-	for _, p := range promises {
-		if p.owner == transcript.Caller {
-			follow = append(follow, "caller to "+p.text)
-		}
+	promises = slices.DeleteFunc(slices.Clone(promises), told)
+	said := actionLines(promises, transcript.Agent, permits)
+	if answer, ok := agentStatement(lines); ok && len(said) == 0 {
+		said = []string{answer.told(permits)}
 	}
-	if len(follow) > 0 {
-		out = append(out, sentence("Follow-up: "+strings.Join(follow[:min(len(follow), 3)], "; ")))
-	}
-	switch n.Outcome {
-	case transcript.Resolved:
-		out = append(out, "The matter was resolved on the call.")
-	case transcript.Unresolved:
-		out = append(out, "The matter was left open.")
-	case transcript.Transferred:
-		out = append(out, "The call was handed over.")
-	}
+	out = append(out, said...)
+	out = append(out, actionLines(promises, transcript.Caller, permits)...)
 	for len(out) > 1 && len(strings.Join(out, " ")) > maxSummary {
 		out = out[:len(out)-1]
 	}
 	return engine.TruncateText(strings.Join(out, " "), maxSummary)
 }
 
-// agentActions returns a sentence about the past and promised actions of the agent, at most three.
-func agentActions(promises []promise) string {
-	var parts []string
+// actionLines returns lines about the actions of a side, at most three.
+func actionLines(promises []promise, owner transcript.Speaker, permits func(rule string) bool) []string {
+	var out []string
 	for _, p := range promises {
-		if p.owner == transcript.Agent {
-			parts = append(parts, p.predicate())
+		if p.owner == owner && len(out) < 3 {
+			out = append(out, p.told(permits))
 		}
 	}
-	if len(parts) == 0 {
-		return ""
-	}
-	parts = parts[:min(len(parts), 3)]
-	for i := len(parts) - 1; i > 0; i-- {
-		if strings.HasPrefix(parts[i-1], "will ") {
-			parts[i] = strings.TrimPrefix(parts[i], "will ")
-		}
-	}
-	return sentence("Agent " + joinPhrases(parts))
+	return out
 }
 
 // agentStatement returns the longest statement of the agent: if nothing was promised, it probably has the answer.
-func agentStatement(clauses []clause) string {
-	best := ""
-	for i, c := range clauses {
-		if c.speaker != transcript.Caller && i > 0 && !c.question && !greetingOnly.MatchString(c.text) && len(c.text) > len(best) &&
-			wordCount(c.text) > 3 {
-			best = c.text
+func agentStatement(lines []line) (best line, ok bool) {
+	for i, c := range lines {
+		if c.speaker != transcript.Caller && i > 0 && !c.Question && !c.At(0).Corrected && !greetingOnly.MatchString(c.Text) && len(c.Text) > len(best.Text) &&
+			wordCount(c.Text) > 3 {
+			best, ok = c, true
 		}
 	}
-	return thirdPerson(best, transcript.Agent)
-}
-
-// joinPhrases joins phrases with commas and a last "and".
-func joinPhrases(parts []string) string {
-	if len(parts) == 1 {
-		return parts[0]
-	}
-	return strings.Join(parts[:len(parts)-1], ", ") + " and " + parts[len(parts)-1]
+	return best, ok
 }
 
 // sentence returns a text with a capital first letter and a full stop.
@@ -135,7 +110,7 @@ func sentence(text string) string {
 		return ""
 	}
 	text = strings.ToUpper(text[:1]) + text[1:]
-	if strings.HasSuffix(text, "?") || strings.HasSuffix(text, "!") || strings.HasSuffix(text, `?"`) {
+	if strings.HasSuffix(text, "?") || strings.HasSuffix(text, "!") || strings.HasSuffix(text, `"`) {
 		return text
 	}
 	return text + "."

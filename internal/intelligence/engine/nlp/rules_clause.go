@@ -4,160 +4,112 @@ import (
 	"regexp"
 	"strings"
 
+	"soniq/internal/intelligence/language/clause"
 	"soniq/internal/intelligence/transcript"
 )
 
-// clause is the unit that the rules match: a sentence, or a part of one if recognised speech has no full stops.
-type clause struct {
-	speaker  transcript.Speaker
-	turn     int // id of the turn
-	order    int // number of turns before
-	text     string
-	question bool
+// line is a clause of a call with its speaker and time, the unit that the rules work on.
+type line struct {
+	clause.Clause
+	speaker transcript.Speaker
+	turn    int // id of the turn
+	order   int // number of turns before
+	startMS int
+	timed   bool // startMS is known
 }
 
 var (
-	sentenceEnd = regexp.MustCompile(`[.!?]+(?:\s+|$)`)
-	// runOn matches words that begin a new clause in recognised speech, which has no full stops.
-	runOn = regexp.MustCompile(`(?i)\b(?:i will|i'll|we will|we'll|i am going to|let me|please|thank you|i have (?:opened|sent|booked|ordered|created|moved|marked|issued)|go ahead|is there|can i|could you|would you|should i)\b`)
-	// asks matches a question without its mark.
-	asks           = regexp.MustCompile(`(?i)^(?:what|where|when|who|why|how|which|can (?:i|you|we)|could (?:i|you)|would you|do (?:i|you|we)|does|did (?:i|you)|is (?:it|that|there|this|anyone)|are (?:you|there|the)|was (?:it|there)|should i|will (?:it|you)|have you)\b`)
 	greetingOnly   = regexp.MustCompile(`(?i)^(?:(?:hi|hello|hey|good (?:morning|afternoon|evening)|yes|no|yeah|okay|ok|right|sure|great|alright|of course|thanks?|thank you(?: (?:very|so) much)?|bye|goodbye|please|perfect|no problem|i understand|i see|wonderful|have a (?:nice|good) \w+)[,.! ]*)+$`)
-	greetingPrefix = regexp.MustCompile(`(?i)^(?:(?:hi|hello|hey|good (?:morning|afternoon|evening)|yes|no|yeah|okay|ok|well|so|right|sure|um|uh|oh|ah|great|alright|absolutely|certainly|of course|no problem|(?:one|just a) moment|sir|madam|thanks?|thank you)\b[,.! ]*)+`)
+	greetingPrefix = regexp.MustCompile(`(?i)^(?:(?:(?:hi|hello|hey|good (?:morning|afternoon|evening)|yes|yeah|okay|ok|well|so|right|sure|um|uh|oh|ah|great|alright|absolutely|certainly|of course|(?:one|just a) moment|sir|madam|thanks?|thank you)\b|no problem[,.!]|no[,.!])[,.! ]*)+`)
 )
 
-// clausesOf splits turns into clauses.
-func clausesOf(turns []transcript.Turn) []clause {
-	var out []clause
+// linesOf returns the clauses of a call.
+func linesOf(turns []transcript.Turn) []line {
+	var out []line
 	for order, t := range turns {
-		for _, s := range sentences(t.Text) {
-			for _, part := range splitRunOn(s) {
-				c := clause{speaker: t.Speaker, turn: t.ID, order: order, text: part}
-				c.question = strings.HasSuffix(part, "?") || asks.MatchString(part)
-				out = append(out, c)
-			}
+		for _, c := range clause.Read(t.Text) {
+			out = append(out, line{c, t.Speaker, t.ID, order, t.StartMS, t.EndMS > 0})
 		}
 	}
 	return out
 }
 
-// sentences splits at punctuation and keeps it.
-func sentences(text string) []string {
-	var out []string
-	at := 0
-	for _, m := range sentenceEnd.FindAllStringIndex(text, -1) {
-		if m[1]-at > 3 || m[1] == len(text) { // "Mr. X" and initials stay whole
-			out = append(out, strings.TrimSpace(text[at:m[1]]))
-			at = m[1]
-		}
+// core returns the text of a clause without greeting words before it and punctuation after it, and the offset of its beginning. It keeps a
+// no that is not an answer.
+func (c line) core() (text string, at int) {
+	at = len(c.Text) - len(strings.TrimLeft(c.Text, " "))
+	text = c.Text[at:]
+	if prefix := greetingPrefix.FindString(text); wordCount(text[len(prefix):]) >= 3 {
+		at += len(prefix)
+		text = text[len(prefix):]
 	}
-	if rest := strings.TrimSpace(text[at:]); rest != "" {
-		out = append(out, rest)
-	}
-	return out
+	return strings.TrimRight(text, ".!?,;: "), at
 }
 
-// splitRunOn splits a long sentence without commas before words that begin a new clause.
-func splitRunOn(s string) []string {
-	if wordCount(s) < 12 || strings.ContainsAny(s, ",;:") {
-		return []string{s}
-	}
-	var out []string
-	at := 0
-	for _, m := range runOn.FindAllStringIndex(s, -1) {
-		if wordCount(s[at:m[0]]) >= 4 && !endsInConnective(s[:m[0]]) {
-			out = append(out, strings.TrimSpace(s[at:m[0]]))
-			at = m[0]
-		}
-	}
-	return append(out, strings.TrimSpace(s[at:]))
-}
-
-// endsInConnective reports whether the last word of a text binds it to the next, such as "and".
-func endsInConnective(s string) bool {
-	last := s[strings.LastIndexByte(strings.TrimSpace(s), ' ')+1:]
-	switch strings.TrimSpace(strings.ToLower(last)) {
-	case "and", "or", "that", "so", "if", "because", "then", "when", "but", "of", "to", "the":
-		return true
-	}
-	return false
-}
-
-// core returns the text of a clause without greeting words before it and punctuation after it.
-func (c clause) core() string {
-	text := strings.TrimSpace(c.text)
-	if rest := greetingPrefix.ReplaceAllString(text, ""); wordCount(rest) >= 3 {
-		text = rest
-	}
-	return strings.TrimRight(text, ".!?,;: ")
+func (c line) coreText() string {
+	text, _ := c.core()
+	return text
 }
 
 var needCue = regexp.MustCompile(`(?i)\b(?:i (?:want|need|like|lost|got|get|ordered|bought|was|have|had|am calling|cannot|can't|just|would like|did not|didn't|still|forgot|think|left|received|paid|think)|i'd like|i'm calling|we (?:have|need|want|moved|lost|are)|my |our |how (?:do|can|much)|is not|isn't|does not|doesn't|won't|broken|broke|problem|wrong|late|missing|charged|stolen|somebody|someone|nobody|not work\w*|stopped|cancel\w*|refund|delivered|supposed|can you|do you|please|could you)\b`)
 
-// reasonOf returns why the caller called: the first clauses of the caller that express a need, at most two.
-func reasonOf(clauses []clause) []clause {
-	var found []clause
+// reasonOf returns why the caller called: the first clauses of the caller that express a need, at most three and forty words.
+func reasonOf(lines []line) []line {
+	var found []line
 	first := -1
-	for _, c := range clauses {
+	for _, c := range lines {
 		if c.speaker != transcript.Caller {
 			if len(found) > 0 {
 				break
 			}
 			continue
 		}
-		if greetingOnly.MatchString(c.text) || wordCount(c.core()) < 3 {
+		if greetingOnly.MatchString(c.Text) || wordCount(c.coreText()) < 3 || c.At(0).Corrected {
 			continue
 		}
 		if first < 0 {
 			first = c.order
 		}
-		if len(found) > 0 || needCue.MatchString(c.text) || c.order-first >= 2 {
+		if len(found) > 0 || c.Negative() || needCue.MatchString(c.Text) || c.order-first >= 2 {
 			found = append(found, c)
 		}
-		if len(found) == 2 {
+		if len(found) == 3 {
 			break
 		}
 	}
 	if len(found) == 0 {
-		return firstOf(clauses)
+		found = firstOf(lines)
+	}
+	for len(found) > 2 && wordCount(found[0].Text)+wordCount(found[1].Text)+wordCount(found[2].Text) > 40 {
+		found = found[:2]
 	}
 	return found
 }
 
-// firstOf returns the first clause of three words or more of the caller, or of the agent if the caller says nothing.
-func firstOf(clauses []clause) []clause {
-	for _, speaker := range []transcript.Speaker{transcript.Caller, transcript.Agent} {
-		for _, c := range clauses {
-			if c.speaker == speaker && wordCount(c.core()) >= 3 && !greetingOnly.MatchString(c.text) {
-				return []clause{c}
+// firstOf returns the first clauses of three words or more of the caller in one turn, or of another side if the caller says nothing.
+func firstOf(lines []line) (found []line) {
+	for _, speaker := range []transcript.Speaker{transcript.Caller, transcript.Agent, transcript.Other} {
+		for _, c := range lines {
+			if len(found) > 0 && c.turn != found[0].turn {
+				return found
 			}
+			if c.speaker == speaker && wordCount(c.coreText()) >= 3 && !greetingOnly.MatchString(c.Text) {
+				found = append(found, c)
+			}
+		}
+		if len(found) > 0 {
+			return found
 		}
 	}
 	return nil
 }
 
-// reported returns the reason in the third person.
-func reported(reason []clause) string {
-	var parts []string
-	for i, c := range reason {
-		said := thirdPerson(c.core(), c.speaker)
-		switch {
-		case c.question && i == 0:
-			parts = append(parts, c.speakerName()+` asked "`+strings.TrimRight(c.core(), ".?! ")+`?"`)
-		case c.question:
-			continue
-		case i == 0:
-			parts = append(parts, c.speakerName()+" reported that "+said)
-		default:
-			parts = append(parts, said)
-		}
-	}
-	return strings.Join(parts, "; ")
-}
-
-func (c clause) speakerName() string {
-	if c.speaker == transcript.Caller {
+func (c line) speakerName() string {
+	switch c.speaker {
+	case transcript.Caller:
 		return "Caller"
+	case transcript.Agent:
+		return "Agent"
 	}
-	return "Agent"
+	return "Speaker"
 }

@@ -42,6 +42,37 @@ var toCompany = phraseReplacements(
 	`you are`, "the company is", `you're`, "the company is", `you were`, "the company was", `you have`, "the company has",
 	`you've`, "the company has", `your`, "the company's", `you`, "the company")
 
+var (
+	// youVerb matches a you that has a verb of its own whose form secondPerson and toCompany do not know.
+	youVerb = regexp.MustCompile(`(?i)\byou ([a-z']+)`)
+	// afterYou may follow a you that is no subject.
+	afterYou = engine.WordSet(`a an the to by for with on in at when as and or from your my our this that these those today tomorrow tonight back again now
+		directly over through right up off about into within before after until next soon later here there one two three four five six seven eight nine ten
+		some any his her their its so because then via at first personally also`)
+	callerForms  = engine.WordSet("are were have do need get")
+	companyForms = engine.WordSet("are were have")
+	// thirdPersons would be confused with a speaker who becomes "they".
+	thirdPersons = regexp.MustCompile(`(?i)\b(?:they|them|their|theirs|they're|they'll|they've)\b`)
+	selfNamed    = regexp.MustCompile(`(?i)\b(?:i|we|me|us|my|our|mine|ours|myself|i'm|i'll|i've|we're|we'll|we've)\b`)
+)
+
+// personChanges reports whether a statement of a speaker stays correct in the third person.
+func personChanges(text string, speaker transcript.Speaker) bool {
+	if thirdPersons.MatchString(text) && selfNamed.MatchString(text) {
+		return false
+	}
+	forms := callerForms
+	if speaker == transcript.Caller {
+		forms = companyForms
+	}
+	for _, m := range youVerb.FindAllStringSubmatch(text, -1) {
+		if next := strings.ToLower(m[1]); !afterYou[next] && !forms[next] {
+			return false
+		}
+	}
+	return true
+}
+
 // thirdPerson returns a statement of a speaker in the third person.
 func thirdPerson(text string, speaker transcript.Speaker) string {
 	text = strings.TrimRight(strings.TrimSpace(text), ".!?,;: ")
@@ -62,6 +93,7 @@ func lowerFirst(text string) string {
 		return text
 	}
 	first, _, _ := strings.Cut(text, " ")
+	first, _, _ = strings.Cut(first, "'")
 	if !commonStart[strings.ToLower(first)] {
 		return text // it may be a name
 	}

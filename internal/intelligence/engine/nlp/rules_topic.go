@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"soniq/internal/intelligence/engine"
-	"soniq/internal/intelligence/transcript"
 )
 
 // taxonomy lists topics of calls to businesses, each with typical words. A small number of general labels lets topics
@@ -48,10 +47,13 @@ var taxonomy = []struct{ label, words string }{
 }
 
 // topics returns the topics of a call, the most likely first: labels of the taxonomy that fit clearly, at most three.
-func (r *RuleSummarizer) topics(turns []transcript.Turn) []string {
+// Clauses that were taken back, or that say what the call is not about, do not count.
+func (r *RuleSummarizer) topics(lines []line) []string {
 	var b strings.Builder
-	for _, t := range turns {
-		b.WriteString(t.Text + "\n")
+	for _, c := range lines {
+		if !c.Aside() && !c.At(0).Corrected {
+			b.WriteString(c.Text + "\n")
+		}
 	}
 	said := map[uint32]int{}
 	for _, t := range r.lexicon.Terms(b.String()) {

@@ -49,7 +49,7 @@ func TestEvaluateMenus(t *testing.T) {
 				pcm <- telephone(append(append(make([]float64, 3200), v(t, said[0])...), make([]float64, 12800)...))
 				close(pcm)
 				got := ""
-				if k, ok := ear.Recognize(context.Background(), phrases, pcm); ok {
+				if k, ok := ear.Recognize(context.Background(), phrases, "en", pcm); ok {
 					got = phrases[k]
 				}
 				if said[1] == "" {

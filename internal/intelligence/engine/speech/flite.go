@@ -53,23 +53,35 @@ func (f *Flite) Ready(ctx context.Context) error {
 	return err
 }
 
+// CheckLanguage returns an error for a language other than English.
+func (f *Flite) CheckLanguage(language string) error {
+	return requireLanguage("the builtin voice", "set SONIQ_VOICE to the URL of an OpenAI-compatible server", englishOnly, language)
+}
+
+// CheckText returns an error if a text cannot be spoken with a voice in a language.
+func (f *Flite) CheckText(text, voice, language string) error {
+	if err := f.CheckLanguage(language); err != nil {
+		return err
+	}
+	if voice != "" && !slices.Contains(fliteVoices, voice) {
+		return fmt.Errorf("%w %q; it has %s", ErrUnknownVoice, voice, strings.Join(fliteVoices, ", "))
+	}
+	if toASCII(text) == "" {
+		return ErrNoSpeakableText
+	}
+	return nil
+}
+
 // Synthesize speaks a text and returns its samples and their rate. If flite hangs or fails on the text, the worker is
 // ended.
 func (f *Flite) Synthesize(ctx context.Context, text, voice, language string) ([]int16, int, error) {
-	if language != "" && !strings.HasPrefix(strings.ToLower(language), "en") {
-		return nil, 0, &transcript.MissingDependency{Problem: "the builtin voice speaks English only, not " + language,
-			Remedy: "set SONIQ_VOICE to the URL of an OpenAI-compatible server"}
+	if err := f.CheckText(text, voice, language); err != nil {
+		return nil, 0, err
 	}
 	if voice == "" {
 		voice = fliteVoices[0]
 	}
-	if !slices.Contains(fliteVoices, voice) {
-		return nil, 0, fmt.Errorf("%w %q; it has %s", ErrUnknownVoice, voice, strings.Join(fliteVoices, ", "))
-	}
 	plain := toASCII(text)
-	if plain == "" {
-		return nil, 0, ErrNoSpeakableText
-	}
 	if err := f.acquire(ctx); err != nil {
 		return nil, 0, err
 	}

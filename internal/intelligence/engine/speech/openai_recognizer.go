@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"mime/multipart"
@@ -68,8 +69,19 @@ func (r *openAIRecognizer) Transcribe(ctx context.Context, c transcript.Clip) (t
 		if !engine.IsUnsupported(err) {
 			break
 		}
+		if rejectsLanguage(err) {
+			return transcript.Recognition{}, &transcript.UnsupportedLanguage{Language: c.Language,
+				MissingDependency: transcript.MissingDependency{Remedy: recognizerRemedy,
+					Problem: fmt.Sprintf("the transcriber does not know the language %s: %v", c.Language, err)}}
+		}
 	}
 	return transcript.Recognition{}, fmt.Errorf("transcribe %d ms: %w", c.DurationMS(), err)
+}
+
+// rejectsLanguage reports whether a server rejected a request because of its language.
+func rejectsLanguage(err error) bool {
+	var r *engine.StatusError
+	return errors.As(err, &r) && engine.IsUnsupported(err) && strings.Contains(strings.ToLower(r.Message), "language")
 }
 
 // tryFormat sends the clip with one response format.
@@ -115,9 +127,7 @@ func (r *openAIRecognizer) request(c transcript.Clip, form map[string]string, pr
 	_, _ = part.Write(wavOf(c))
 	_ = w.WriteField("model", r.model)
 	_ = w.WriteField("temperature", "0")
-	if language, _, _ := strings.Cut(c.Language, "-"); language != "" {
-		_ = w.WriteField("language", language)
-	}
+	_ = w.WriteField("language", transcript.BaseLanguage(c.Language))
 	if prompt != "" {
 		_ = w.WriteField("prompt", prompt)
 	}

@@ -44,7 +44,7 @@ func TestPhraseRecognizer_PhoneticMatch(t *testing.T) {
 		"": -1, "...": -1, "My cat is on the roof again.": -1, "What did you say?": -1, "Hold on a moment.": -1, "It was for my sister.": -1, "Say it again.": -1,
 		"To be or not to be.": -1, "It is building up.": -1, "The operetta was nice.": -1,
 	} {
-		got, ok := NewPhraseRecognizer(fixedRecognizer(heard)).Recognize(context.Background(), menu, speechPieces())
+		got, ok := NewPhraseRecognizer(fixedRecognizer(heard)).Recognize(context.Background(), menu, "en", speechPieces())
 		if !ok {
 			got = -1
 		}
@@ -91,7 +91,7 @@ func TestPhraseRecognizer_Fallback(t *testing.T) {
 		first, second fixedRecognizer
 		want          int
 	}{{"", "sales", 0}, {"Say, halls,", "sales", 0}, {"Technical support.", "sales", 1}, {"I do not know that.", "sales", -1}, {"Bananas.", "bananas", -1}} {
-		got, ok := NewPhraseRecognizer(c.first).WithFallback(c.second).Recognize(context.Background(), menu, speechPieces())
+		got, ok := NewPhraseRecognizer(c.first).WithFallback(c.second).Recognize(context.Background(), menu, "en", speechPieces())
 		if !ok {
 			got = -1
 		}

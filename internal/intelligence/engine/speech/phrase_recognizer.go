@@ -32,11 +32,16 @@ func (e *PhraseRecognizer) WithFallback(second transcript.Recognizer) *PhraseRec
 // Ready returns an error that names the missing dependency if the recogniser cannot run.
 func (e *PhraseRecognizer) Ready(ctx context.Context) error { return e.recognizer.Ready(ctx) }
 
+// CheckLanguage returns an error if the recogniser does not know a language.
+func (e *PhraseRecognizer) CheckLanguage(language string) error {
+	return transcript.CheckLanguage(e.recognizer, language)
+}
+
 // Recognize reads 8 kHz audio of a caller, piece by piece, until the caller has spoken and a pause follows. It
 // returns the index of the phrase that was said or that it sounds most like. If the deadline of the context passes,
 // the audio up to then is still recognised. ok is false if no phrase matches, if nothing was said, if the context was
-// cancelled, and if no recogniser works.
-func (e *PhraseRecognizer) Recognize(ctx context.Context, phrases []string, pcm <-chan []int16) (index int, ok bool) {
+// cancelled, if no recogniser works, and if none knows the language.
+func (e *PhraseRecognizer) Recognize(ctx context.Context, phrases []string, language string, pcm <-chan []int16) (index int, ok bool) {
 	if w, sleeps := e.recognizer.(interface{ Wake() }); sleeps {
 		w.Wake()
 	}
@@ -46,7 +51,7 @@ func (e *PhraseRecognizer) Recognize(ctx context.Context, phrases []string, pcm 
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recognitionTimeout)
 	defer cancel()
-	clip := transcript.Clip{PCM: said, Rate: 8000, NarrowBand: true, Language: "en", Phrases: phrases}
+	clip := transcript.Clip{PCM: said, Rate: 8000, NarrowBand: true, Language: language, Phrases: phrases}
 	index, ok, text := recognizePhrase(ctx, e.recognizer, clip)
 	if !ok && e.fallback != nil && isShort(text, phrases) {
 		index, ok, _ = recognizePhrase(ctx, e.fallback, clip)

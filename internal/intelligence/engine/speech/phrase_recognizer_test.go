@@ -22,7 +22,7 @@ func TestPhraseRecognizer_PocketSphinx(t *testing.T) {
 				clip = clip[160:]
 			}
 			close(pcm)
-			got, ok := e.Recognize(context.Background(), menu, pcm)
+			got, ok := e.Recognize(context.Background(), menu, "en", pcm)
 			if !ok {
 				got = -1
 			}
@@ -48,7 +48,7 @@ func TestPhraseRecognizer_SilenceMatchesNothing(t *testing.T) {
 		pcm <- make([]int16, 160)
 	}
 	close(pcm)
-	if i, ok := e.Recognize(context.Background(), []string{"sales"}, pcm); ok {
+	if i, ok := e.Recognize(context.Background(), []string{"sales"}, "en", pcm); ok {
 		t.Errorf("heard %d", i)
 	}
 }

@@ -30,7 +30,7 @@ type Sherpa struct {
 	workerPool
 	dir, library string
 	loading      sync.WaitGroup
-	englishOnly  bool // the model supports English only
+	languages    func() []string // languages of the model; none if they are not known
 	terms        targetCache
 }
 
@@ -45,7 +45,7 @@ func NewSherpa(command []string, dir, library string, n int) *Sherpa {
 // like NewSherpa.
 func NewEnglishSherpa(command []string, dir string, n int) *Sherpa {
 	s := NewSherpa(command, dir, dir, n)
-	s.englishOnly = true
+	s.languages = func() []string { return englishOnly }
 	return s
 }
 
@@ -56,7 +56,10 @@ func newSherpaWorkers(command []string, dir, library string, n, threads int, pac
 	if full, err := filepath.Abs(dir); err == nil {
 		dir = full
 	}
-	s := &Sherpa{dir: dir, library: library}
+	s := &Sherpa{dir: dir, library: library, languages: sync.OnceValue(func() []string {
+		m, _ := findSherpaModel(dir) // the error is returned when a worker starts
+		return m.knownLanguages()
+	})}
 	s.prepare(append(command[:len(command):len(command)], dir, library, strconv.Itoa(threads), pace), n)
 	s.startTimeout, s.explainError = sherpaLoadTimeout, s.explainStartError
 	return s
@@ -66,7 +69,7 @@ func newSherpaWorkers(command []string, dir, library string, n, threads int, pac
 // the cores. Its model takes memory once more while it is used and for an hour after that.
 func (s *Sherpa) LowLatency() *Sherpa {
 	b := newSherpaWorkers(s.command[:len(s.command)-4], s.dir, s.library, 1, DefaultWorkers(), LowLatency)
-	b.idleTimeout, b.englishOnly = lowLatencyIdleTimeout, s.englishOnly
+	b.idleTimeout, b.languages = lowLatencyIdleTimeout, s.languages
 	return b
 }
 
@@ -108,13 +111,16 @@ func (s *Sherpa) Engine() transcript.Engine {
 // Memory returns the resident memory of a worker after loading its model, in bytes; 0 before that.
 func (s *Sherpa) Memory() int64 { return s.lastHello().Memory }
 
+// CheckLanguage returns an error for a language that the model is known not to know.
+func (s *Sherpa) CheckLanguage(language string) error {
+	return requireLanguage("the model "+filepath.Base(s.dir), recognizerRemedy, s.languages(), language)
+}
+
 // Transcribe recognises one clip. It waits for a free worker; a worker that hangs is killed. The model takes no
 // terms: in English, recognised words that sound like terms of the clip are replaced by them.
 func (s *Sherpa) Transcribe(ctx context.Context, c transcript.Clip) (transcript.Recognition, error) {
-	if s.englishOnly {
-		if err := requireEnglish(c.Language); err != nil {
-			return transcript.Recognition{}, err
-		}
+	if err := s.CheckLanguage(c.Language); err != nil {
+		return transcript.Recognition{}, err
 	}
 	w, err := s.acquire(ctx)
 	if err != nil {

@@ -59,7 +59,7 @@ func (d *sherpaDecoder) withConfig(language string, use func(unsafe.Pointer)) {
 
 // setLanguage configures the language, if the model supports it.
 func (d *sherpaDecoder) setLanguage(language string) {
-	language, _, _ = strings.Cut(strings.ToLower(language), "-")
+	language = transcript.BaseLanguage(language)
 	if language != d.language && slices.Contains(d.model.languages, language) {
 		d.withConfig(language, func(c unsafe.Pointer) { d.lib.configure(d.recogniser, c) })
 	}

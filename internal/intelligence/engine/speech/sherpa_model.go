@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/text/language"
+
 	"soniq/internal/intelligence/engine/speech/onnx"
 	"soniq/internal/intelligence/transcript"
 )
@@ -18,6 +20,40 @@ type sherpaModel struct {
 	parts     map[string]string // paths by part: encoder, decoder, joiner, model ...
 	tokens    string
 	languages []string // languages that can be configured; none if the model takes no language
+
+	monolingual bool // a Whisper model for English only
+}
+
+// senseVoiceLanguages are the languages of all SenseVoice models.
+var senseVoiceLanguages = []string{"zh", "en", "ja", "ko", "yue"}
+
+// knownLanguages returns the languages of a model; none if they are not known. The folders of published models name
+// them, as in sherpa-onnx-paraformer-zh.
+func (m sherpaModel) knownLanguages() []string {
+	switch {
+	case len(m.languages) > 0:
+		return m.languages
+	case m.monolingual, m.family == "moonshine":
+		return englishOnly
+	case m.family == "sense-voice":
+		return senseVoiceLanguages
+	case m.family == "":
+		return nil
+	}
+	return languagesInName(filepath.Base(m.dir))
+}
+
+// languagesInName returns the language codes of two letters in the name of the folder of a published model.
+func languagesInName(name string) (all []string) {
+	if !strings.HasPrefix(name, "sherpa-onnx-") {
+		return nil
+	}
+	for _, part := range strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r < 'a' || r > 'z' }) {
+		if tag, err := language.ParseBase(part); len(part) == 2 && err == nil && tag.String() == part {
+			all = append(all, part)
+		}
+	}
+	return all
 }
 
 // File names of the parts of models, in the order in which they are compared: "uncached_decode.onnx" is not a
@@ -91,6 +127,7 @@ func findSherpaModel(dir string) (sherpaModel, error) {
 	for _, f := range sherpaFamilies {
 		if f.parts == strings.Join(have, " ") && strings.HasPrefix(about["model_type"], f.kind) {
 			m.family = f.family
+			m.monolingual = m.family == "whisper" && about["is_multilingual"] == "0"
 			if m.family == "whisper" && about["is_multilingual"] == "1" {
 				m.languages = strings.Split(about["all_language_codes"], ",")
 			}

@@ -196,7 +196,7 @@ func TestPhraseRecognizer_LoadsModelBeforeSpeech(t *testing.T) {
 	pcm := make(chan []int16)
 	heard := make(chan int, 1)
 	go func() {
-		i, ok := ear.Recognize(context.Background(), []string{"low", "high"}, pcm)
+		i, ok := ear.Recognize(context.Background(), []string{"low", "high"}, "en", pcm)
 		if !ok {
 			i = -1
 		}

@@ -103,6 +103,28 @@ func (s *SpeechCache) File(ctx context.Context, org, text, voice, language strin
 	return path, s.singleflight(ctx, path, func(ctx context.Context) error { return s.speak(ctx, path, text, voice, language) })
 }
 
+// CheckText returns why a text cannot be spoken with a voice in a language, as far as that is known without speaking
+// it; nil otherwise.
+func (s *SpeechCache) CheckText(text, voice, language string) error {
+	if s.synthesizer == nil {
+		return ErrNoVoice
+	}
+	if c, ok := s.synthesizer.(interface {
+		CheckText(text, voice, language string) error
+	}); ok {
+		return c.CheckText(text, voice, language)
+	}
+	return nil
+}
+
+// CheckLanguage returns an error if the engine does not know a language, or if there is none.
+func (s *SpeechCache) CheckLanguage(language string) error {
+	if s.synthesizer == nil {
+		return ErrNoVoice
+	}
+	return transcript.CheckLanguage(s.synthesizer, language)
+}
+
 // cached reports whether a file exists, and updates its time of last use.
 func (s *SpeechCache) cached(path string) bool {
 	info, err := os.Stat(path)

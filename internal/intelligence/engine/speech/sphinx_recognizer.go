@@ -3,6 +3,7 @@ package speech
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,19 +37,35 @@ func NewLowLatencyPocketSphinx() *PocketSphinx {
 // Engine returns the name, model and version of the recogniser.
 func (s *PocketSphinx) Engine() transcript.Engine { return sphinxIdentity }
 
-// requireEnglish returns an error with a remedy for a language other than English.
-func requireEnglish(language string) error {
-	if isEnglish(language) {
+// requireLanguage returns an *transcript.UnsupportedLanguage with a remedy if a language is not among those of an
+// engine. No known languages mean that any language may work.
+func requireLanguage(engine, remedy string, known []string, language string) error {
+	if len(known) == 0 || slices.Contains(known, transcript.BaseLanguage(language)) {
 		return nil
 	}
-	return &transcript.MissingDependency{Problem: "the builtin recogniser understands English only, not " + language,
-		Remedy: "set SONIQ_TRANSCRIBER to the URL of an OpenAI-compatible server"}
+	names := strings.Join(known, ", ")
+	if names == "en" {
+		names = "English"
+	}
+	problem := fmt.Sprintf("%s knows %s only, not %s", engine, names, language)
+	return &transcript.UnsupportedLanguage{Language: language,
+		MissingDependency: transcript.MissingDependency{Problem: problem, Remedy: remedy}}
+}
+
+// recognizerRemedy is the action for the operator if a recogniser does not know a language.
+const recognizerRemedy = "set SONIQ_TRANSCRIBER to the URL of an OpenAI-compatible server, or to sherpa: with the folder of a model for it"
+
+var englishOnly = []string{"en"}
+
+// CheckLanguage returns an error for a language other than English.
+func (s *PocketSphinx) CheckLanguage(language string) error {
+	return requireLanguage("the builtin recogniser", recognizerRemedy, englishOnly, language)
 }
 
 // Transcribe recognises one clip. It waits for a free worker; a worker that hangs is killed. The time limit is far
 // above the usual duration, because workers have low priority on a busy machine.
 func (s *PocketSphinx) Transcribe(ctx context.Context, c transcript.Clip) (transcript.Recognition, error) {
-	if err := requireEnglish(c.Language); err != nil {
+	if err := s.CheckLanguage(c.Language); err != nil {
 		return transcript.Recognition{}, err
 	}
 	w, err := s.acquire(ctx)

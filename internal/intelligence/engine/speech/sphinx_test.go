@@ -36,7 +36,7 @@ func newTestSphinx(t testing.TB, workers int) *PocketSphinx {
 // transcribeLive sends a call to a live recogniser in small parts, as a recorder does.
 func transcribeLive(t testing.TB, p *transcript.RecognizerPool, c spokenCall) []transcript.Segment {
 	t.Helper()
-	l, err := transcript.NewLiveTranscription(p, c.format, "en", nil)
+	l, err := transcript.NewLiveTranscription(p, c.format, func() string { return "en" }, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,11 @@ func NewTurnTranscriber(l transcript.Recognizer) *TurnTranscriber {
 // Ready returns an error that names the missing dependency if the recogniser cannot run.
 func (e *TurnTranscriber) Ready(ctx context.Context) error { return e.recognizer.Ready(ctx) }
 
+// CheckLanguage returns an error if the recogniser does not know a language.
+func (e *TurnTranscriber) CheckLanguage(language string) error {
+	return transcript.CheckLanguage(e.recognizer, language)
+}
+
 // Transcribe returns the words of mono audio at 8 kHz. PocketSphinx first decodes with a grammar of the phrases,
 // which it recognises best, and then without one if no phrase matched. Other recognisers take no grammar: if their
 // whole text sounds like one of the phrases, that phrase is returned instead.

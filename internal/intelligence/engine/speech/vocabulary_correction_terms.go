@@ -105,7 +105,7 @@ func (h *targetCache) key(terms []transcript.Term) uint64 {
 
 // isEnglish reports whether a language is English or not set.
 func isEnglish(language string) bool {
-	return language == "" || strings.HasPrefix(strings.ToLower(language), "en")
+	return transcript.BaseLanguage(language) == "en"
 }
 
 // newTargetIndex determines the pronunciations of terms and indexes them.

@@ -98,7 +98,7 @@ func (m *Message) AppendResponse(b []byte, status int, reason, toTag, extra stri
 
 // DeriveRequest writes the ACK or CANCEL that belongs to our request: same request URI, Via, Route, From, Call-ID and
 // CSeq number (RFC 3261 §9.1, §17.1.1.3).
-func DeriveRequest(b, request []byte, method, to string) []byte {
+func DeriveRequest(b, request []byte, method, to string, further ...string) []byte {
 	line, rest, _ := CutLine(string(request))
 	_, uri, _ := strings.Cut(line, " ")
 	b = append(append(append(b, method...), ' '), uri...)
@@ -106,6 +106,9 @@ func DeriveRequest(b, request []byte, method, to string) []byte {
 	for {
 		if line, rest, _ = CutLine(rest); line == "" {
 			b = append(b, "Max-Forwards: 70\r\n"...)
+			for i := 0; i+1 < len(further); i += 2 {
+				b = AppendField(b, further[i], further[i+1])
+			}
 			return AppendBody(b, "", nil)
 		}
 		name, value, _ := strings.Cut(line, ": ")

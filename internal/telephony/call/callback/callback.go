@@ -10,6 +10,7 @@ import (
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/event"
 	"soniq/internal/platform/op"
+	"soniq/internal/telephony/number"
 )
 
 // The states of a callback. The last three are final.
@@ -123,6 +124,11 @@ func (c Callback) updateStatus(ctx context.Context, tx db.Querier, org, from str
 	if c.Status == callbackCompleted || c.Status == callbackFailed || c.Status == callbackCanceled {
 		finished = db.At(now)
 	}
+	if c.Status == callbackDialing {
+		if err := c.otherSpellingDialing(ctx, tx, org); err != nil {
+			return false, err
+		}
+	}
 	const q = `UPDATE callbacks SET status = $4, call_id = $5, attempts = $6, finished_at = $7 WHERE org_id = $1 AND id = $2 AND status = $3`
 	r, err := tx.Exec(ctx, q, org, c.ID, from, c.Status, db.Null(c.callID), db.AsJSON(c.Attempts), finished)
 	if err != nil {
@@ -130,4 +136,22 @@ func (c Callback) updateStatus(ctx context.Context, tx db.Querier, org, from str
 	}
 	n, err := r.RowsAffected()
 	return n > 0, err
+}
+
+// otherSpellingDialing returns a conflict (db.IsConflict) if another callback dials the same telephone under the other spelling of
+// its number. The unique index of the table does so for one spelling.
+func (c Callback) otherSpellingDialing(ctx context.Context, tx db.Querier, org string) error {
+	given, other := number.Spellings(c.ToNumber)
+	if given == other {
+		return nil
+	}
+	var busy bool
+	const q = `SELECT EXISTS (SELECT 1 FROM callbacks WHERE org_id = $1 AND to_number = $2 AND status = 'dialing' AND id <> $3)`
+	if err := tx.QueryRow(ctx, q, org, other, c.ID).Scan(&busy); err != nil {
+		return fmt.Errorf("find callback of the other spelling: %w", err)
+	}
+	if busy {
+		return db.ErrConflict
+	}
+	return nil
 }

@@ -19,9 +19,6 @@ import (
 
 const removeKind = "recording.remove"
 
-// partSuffix ends the name of a recording's file until it is finished.
-const partSuffix = ".part"
-
 // removeJobArgs holds the arguments of the job that removes the audio of a recording.
 type removeJobArgs struct {
 	Name string `json:"name"`
@@ -150,7 +147,7 @@ func (s *Service) removeAudio(ctx context.Context, j job.Job) error {
 	if err := j.Bind(&ref); err != nil {
 		return errors.Join(err, job.ErrDead)
 	}
-	return errors.Join(s.Files.Delete(ctx, ref.Name), s.Files.Delete(ctx, ref.Name+partSuffix))
+	return s.Files.Delete(ctx, ref.Name)
 }
 
 // sweepBatch is how many recordings one transaction deletes.

@@ -67,12 +67,10 @@ func (o *recordingOrg) runJobsUntilRemoved() {
 	defer cancel()
 	o.Must(r.Start(ctx))
 	defer r.Stop(ctx)
-	for range 2 {
-		select {
-		case <-files.removed:
-		case <-ctx.Done():
-			o.T.Fatal("the audio was not removed")
-		}
+	select {
+	case <-files.removed:
+	case <-ctx.Done():
+		o.T.Fatal("the audio was not removed")
 	}
 }
 

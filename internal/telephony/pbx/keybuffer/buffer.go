@@ -6,27 +6,44 @@ import "sync"
 // maxKeys limits the digits kept before a script reads them.
 const maxKeys = 64
 
-// Buffer holds the digits that a caller pressed and no script has read yet.
-type Buffer struct {
-	Pressed chan struct{} // receives a value for every digit
+// closed is the channel of a buffer with digits.
+var closed = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
 
-	mu  sync.Mutex // guards all
-	all []rune
+// Buffer holds the digits that a caller pressed and no script has read yet. It is safe for concurrent use.
+type Buffer struct {
+	mu    sync.Mutex // guards all and empty
+	all   []rune
+	empty chan struct{} // closed by the next digit; nil: nobody has waited since the last digit
 }
 
-// New returns an empty buffer.
-func New() Buffer { return Buffer{Pressed: make(chan struct{}, 1)} }
+// Readable returns a channel that is closed while a digit waits, so that every receiver sees it. A receiver that finds
+// no digit, because another one took it, calls Readable again.
+func (k *Buffer) Readable() <-chan struct{} {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.all) > 0 {
+		return closed
+	}
+	if k.empty == nil {
+		k.empty = make(chan struct{})
+	}
+	return k.empty
+}
 
 // Press adds a digit. It is dropped if maxKeys wait.
 func (k *Buffer) Press(d rune) {
 	k.mu.Lock()
+	defer k.mu.Unlock()
 	if len(k.all) < maxKeys {
 		k.all = append(k.all, d)
 	}
-	k.mu.Unlock()
-	select {
-	case k.Pressed <- struct{}{}:
-	default:
+	if k.empty != nil {
+		close(k.empty)
+		k.empty = nil
 	}
 }
 

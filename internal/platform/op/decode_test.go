@@ -1,0 +1,73 @@
+package op_test
+
+import (
+	"testing"
+
+	"soniq/internal/platform/db/dbtest"
+	"soniq/internal/platform/op"
+)
+
+// https://github.com/golang/go/issues/14750
+// https://github.com/danielgtaylor/huma/issues/577
+func TestBody_NamesExactAndOnce(t *testing.T) {
+	t.Parallel()
+	d := dbtest.SQLite(t)
+	_, api, p := newThings(t, d)
+	for body, want := range map[string][]string{
+		`{"name":"good","n":5,"N":86400}`:                                            {"unknown_field", "N unknown_field"},
+		`{"name":"good","NAME":"x","Kind":"z","deep":{"Secret":1}}`:                  {"unknown_field", "NAME unknown_field", "Kind unknown_field", "deep.Secret unknown_field"},
+		`{"name":"good","\u212aind":"z"}`:                                            {"unknown_field", "\u212aind unknown_field"},
+		`{"Name":"good"}`:                                                            {"unknown_field", "Name unknown_field", "name required"},
+		`{"name":"good","n":5,"n":86400}`:                                            {"malformed_json", "n repeated"},
+		`{"name":"good","n":5,"\u006e":86400,"deep":{"secret":"a","secret":"long"}}`: {"malformed_json", "n repeated", "deep.secret repeated"},
+	} {
+		api.Do(p, "POST", "/things", body).Want(400).Refused(want[0], want[1:]...)
+	}
+	api.Do(p, "PATCH", "/things/1", `{"Name":"a"}`).Want(400).Refused("unknown_field", "Name unknown_field")
+	api.Do(p, "PATCH", "/things/1", `{"name":"a","name":null}`).Want(400).Refused("malformed_json", "name repeated")
+	if n := rows(t, d, "things"); n != 0 {
+		t.Errorf("%d things were made", n)
+	}
+}
+
+// https://github.com/Mnexa-AI/e2a/issues/804
+func TestBody_NotUnicode(t *testing.T) {
+	t.Parallel()
+	d := dbtest.SQLite(t)
+	_, api, p := newThings(t, d)
+	api.Do(p, "POST", "/things", "{\"name\":\"caf\xe9\"}").Want(400).Refused("malformed_json", "name invalid_utf8")
+	api.Do(p, "POST", "/things", `{"name":"x\ud800"}`).Want(400).Refused("malformed_json", "name unpaired_surrogate")
+	for _, charset := range []string{"iso-8859-1", "UTF-16", `"windows-1252"`} {
+		api.Do(p, "POST", "/things", `{"name":"good"}`, "Content-Type: application/json; charset="+charset).Want(415).Refused("unsupported_media_type")
+	}
+	if n := rows(t, d, "things"); n != 0 {
+		t.Errorf("%d things were made", n)
+	}
+	api.Do(p, "GET", "/things?name=%ff", nil).Want(400).Refused("invalid_query", "name invalid_value")
+	for _, id := range []string{"%ff", "a%00", "%ed%a0%80"} {
+		api.Do(p, "GET", "/things/"+id, nil).Want(400).Refused("invalid_query", "path invalid_value")
+	}
+	api.Do(p, "POST", "/things", `{"name":"\ud83d\ude00x"}`, "Content-Type: application/json; charset=UTF-8").Want(201)
+}
+
+func TestDecodeStrict_Errors(t *testing.T) {
+	t.Parallel()
+	type document struct {
+		Name string  `json:"name"`
+		N    int     `json:"n"`
+		Rate float64 `json:"rate"`
+	}
+	for body, want := range map[string]string{
+		`{"name":"a","NAME":"b"}`: "unknown_field: NAME: unexpected property; known are n, name, rate",
+		`{"name":"a","name":"b"}`: "malformed_json: name: is given more than once",
+		`{"n":"x"}`:               "validation_failed: n: must be a whole number",
+		`{"rate":true}`:           "validation_failed: rate: must be a number",
+		`[]`:                      "validation_failed: body: must be an object",
+		`null`:                    "validation_failed: body: must be an object",
+		`{`:                       "malformed_json: the body is no JSON",
+	} {
+		if err := op.DecodeStrict([]byte(body), &document{}); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", body, err, want)
+		}
+	}
+}

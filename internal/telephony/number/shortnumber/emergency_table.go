@@ -1,0 +1,240 @@
+package shortnumber
+
+// The kinds of emergency services.
+const (
+	general   = "general"
+	police    = "police"
+	fire      = "fire"
+	medical   = "medical"
+	sea       = "rescue at sea"
+	mountain  = "rescue in mountains or forests"
+	air       = "rescue in the air"
+	civil     = "civil defence"
+	traffic   = "police of the roads"
+	text      = "text for deaf people"
+	children  = "children in danger"
+	welfare   = "people without shelter or care"
+	utilities = "gas, power or water in danger"
+	terror    = "attack or abduction"
+)
+
+// The sources of the table: the act, the numbering plan or the list of the authority that assigns the numbers.
+const (
+	sourceEU    = "Directive (EU) 2018/1972, Article 109, https://eur-lex.europa.eu/eli/dir/2018/1972/oj"
+	sourceITU   = "national numbering plan as communicated to ITU-T (E.129), https://www.itu.int/oth/T0202.aspx?parent=T0202"
+	source911   = "47 U.S.C. 251(e)(3), https://www.fcc.gov/general/9-1-1-and-e9-1-1-services"
+	sourceCRTC  = "CRTC, https://crtc.gc.ca/eng/phone/911/"
+	sourceArcep = "Arcep, décision n° 02-1179 modifiée (liste des numéros d'urgence), https://www.legifrance.gouv.fr/jorf/article_jo/JORFARTI000046830430"
+	sourceMIC   = "MIC, 電気通信番号計画 (numbering plan) section 4, emergency reports"
+	sourceRTR   = "RTR, KEM-V 2009 sections 17 to 22, https://www.rtr.at/de/tk/emergencyS"
+	sourceUKE   = "UKE, Tablice NKA, https://bip.uke.gov.pl/numeracja/tablice-numerow-kierowania-alarmowego-nka,4,148.html"
+	sourceBR    = "Anatel, https://gov.br/anatel/pt-br/regulado/numeracao/codigos-nacionais/servicos-de-utilidade-publica-e-de-emergencia"
+	sourceTKG   = "TKG section 164 and NotrufV section 1, https://www.gesetze-im-internet.de/notrufv/"
+	sourceCH    = "OFCOM, ordinance on addressing elements (AEFV, SR 784.104), short numbers of emergency services"
+	sourceOfcom = "Ofcom, National Telephone Numbering Plan, part A3, https://www.ofcom.org.uk/phones-and-broadband/telephone-numbers/"
+	sourceACMA  = "Telecommunications (Emergency Call Service) Determination 2019"
+	sourceTRAI  = "DoT, National Numbering Plan 2003, annex on special services, https://dot.gov.in"
+)
+
+// emergencyRows lists the emergency numbers of countries. The phone library has more countries; both count. A row is added
+// only with its source.
+var emergencyRows = []emergencyRow{
+	{"AT BE BG HR CY CZ DK EE FI FR DE GR HU IE IT LV LT LU MT NL PL PT RO SK SI ES SE", "112", general, sourceEU},
+	{"US PR VI GU AS MP", "911", general, source911},
+	{"CA", "911", general, sourceCRTC},
+	{"MX", "911", general, sourceITU},
+
+	{"FR GP GF MQ RE YT BL MF PM", "15", medical, sourceArcep},
+	{"FR GP GF MQ RE YT BL MF PM", "17", police, sourceArcep},
+	{"FR GP GF MQ RE YT BL MF PM", "18", fire, sourceArcep},
+	{"FR GP GF MQ RE YT BL MF PM", "114", text, sourceArcep},
+	{"FR GP GF MQ RE YT BL MF PM", "115", welfare, sourceArcep},
+	{"FR GP GF MQ RE YT BL MF PM", "119", children, sourceArcep},
+	{"FR GP GF MQ RE YT BL MF PM", "191", air, sourceArcep},
+	{"FR GP GF MQ RE YT BL MF PM", "196", sea, sourceArcep},
+	{"FR GP GF MQ RE YT BL MF PM", "197", terror, sourceArcep},
+	{"DE", "110", police, sourceTKG},
+	{"AT", "122", fire, sourceRTR},
+	{"AT", "128", utilities, sourceRTR},
+	{"AT", "133", police, sourceRTR},
+	{"AT", "140", mountain, sourceRTR},
+	{"AT", "141 144", medical, sourceRTR},
+	{"AT", "147", children, sourceRTR},
+	{"CH LI", "117", police, sourceCH},
+	{"CH LI", "118", fire, sourceCH},
+	{"CH LI", "144 145", medical, sourceCH},
+	{"CH LI", "147", children, sourceCH},
+	{"CH LI", "1414", air, sourceITU},
+	{"GB GG JE IM", "999", general, sourceOfcom},
+	{"IE GI", "999", general, sourceITU},
+	{"GB", "18000", text, sourceOfcom},
+	{"PL", "997", police, sourceUKE},
+	{"PL", "998", fire, sourceUKE},
+	{"PL", "999", medical, sourceUKE},
+	{"PL", "984 985", sea, sourceUKE},
+	{"PL", "986", police, sourceUKE},
+	{"PL", "987", civil, sourceUKE},
+	{"PL", "991 992 993 994", utilities, sourceUKE},
+	{"PL", "995 996", terror, sourceUKE},
+	{"IT VA SM", "113", police, sourceITU},
+	{"IT VA SM", "115", fire, sourceITU},
+	{"IT VA SM", "118", medical, sourceITU},
+	{"IT", "114", children, sourceITU},
+	{"IT", "117", police, sourceITU},
+	{"IT", "1515", mountain, sourceITU},
+	{"IT", "1530", sea, sourceITU},
+	{"ES", "061", medical, sourceITU},
+	{"ES", "062 091 092", police, sourceITU},
+	{"ES", "080 085", fire, sourceITU},
+	{"BE", "100", fire, sourceITU},
+	{"BE", "101", police, sourceITU},
+	{"LU", "113", police, sourceITU},
+	{"CZ SK", "150", fire, sourceITU},
+	{"CZ SK", "155", medical, sourceITU},
+	{"CZ SK", "158", police, sourceITU},
+	{"CZ", "156", police, sourceITU},
+	{"SK", "159", police, sourceITU},
+	{"HU", "104", medical, sourceITU},
+	{"HU", "105", fire, sourceITU},
+	{"HU", "107", police, sourceITU},
+	{"HR", "192", police, sourceITU},
+	{"HR", "193", fire, sourceITU},
+	{"HR", "194", medical, sourceITU},
+	{"HR", "195", sea, sourceITU},
+	{"RS MK XK", "192", police, sourceITU},
+	{"RS MK XK", "193", fire, sourceITU},
+	{"RS MK XK", "194", medical, sourceITU},
+	{"BA ME", "122", police, sourceITU},
+	{"BA ME", "123", fire, sourceITU},
+	{"BA ME", "124", medical, sourceITU},
+	{"AL", "127", medical, sourceITU},
+	{"AL", "128", fire, sourceITU},
+	{"AL", "129", police, sourceITU},
+	{"SI", "113", police, sourceITU},
+	{"BG", "150", medical, sourceITU},
+	{"BG", "160", fire, sourceITU},
+	{"BG", "166", police, sourceITU},
+	{"GR", "100", police, sourceITU},
+	{"GR", "108", sea, sourceITU},
+	{"GR", "166", medical, sourceITU},
+	{"GR", "199 1591", fire, sourceITU},
+	{"GR", "197", welfare, sourceITU},
+	{"CY", "199", general, sourceITU},
+	{"PT", "117", mountain, sourceITU},
+	{"LV", "110", police, sourceITU},
+	{"LV", "113", medical, sourceITU},
+	{"LT", "101", fire, sourceITU},
+	{"LT", "102", police, sourceITU},
+	{"LT", "103", medical, sourceITU},
+	{"NO SJ", "110", fire, sourceITU},
+	{"NO SJ", "113", medical, sourceITU},
+	{"NO", "120", sea, sourceITU},
+	{"NO", "1412", text, sourceITU},
+	{"TR", "110", fire, sourceITU},
+	{"TR", "155 156", police, sourceITU},
+	{"TR", "158", sea, sourceITU},
+	{"TR", "177", mountain, sourceITU},
+	{"RU UA BY KZ AM AZ", "101", fire, sourceITU},
+	{"RU UA BY KZ AM AZ", "102", police, sourceITU},
+	{"RU UA BY KZ AM AZ", "103", medical, sourceITU},
+	{"RU UA BY KZ", "104", utilities, sourceITU},
+
+	{"JP", "110", police, sourceMIC},
+	{"JP", "118", sea, sourceMIC},
+	{"JP", "119", fire, sourceMIC},
+	{"CN", "110 122", police, sourceITU},
+	{"CN", "119", fire, sourceITU},
+	{"CN", "120", medical, sourceITU},
+	{"CN", "12395", sea, sourceITU},
+	{"TW", "110", police, sourceITU},
+	{"TW", "118", sea, sourceITU},
+	{"TW", "119", fire, sourceITU},
+	{"KR", "119", fire, sourceITU},
+	{"KR", "122", sea, sourceITU},
+	{"HK MO", "999", general, sourceITU},
+	{"HK", "992", text, sourceITU},
+	{"IN", "100", police, sourceTRAI},
+	{"IN", "101", fire, sourceTRAI},
+	{"IN", "102 108", medical, sourceTRAI},
+	{"IN", "1098", children, sourceTRAI},
+	{"SG", "999", police, sourceITU},
+	{"SG", "995", medical, sourceITU},
+	{"MY", "999", general, sourceITU},
+	{"ID", "110", police, sourceITU},
+	{"ID", "113", fire, sourceITU},
+	{"ID", "115", sea, sourceITU},
+	{"ID", "118 119", medical, sourceITU},
+	{"PH", "911", general, sourceITU},
+	{"PH", "117", police, sourceITU},
+	{"TH", "191 1155", police, sourceITU},
+	{"TH", "199", fire, sourceITU},
+	{"TH", "1669", medical, sourceITU},
+	{"VN", "113", police, sourceITU},
+	{"VN", "114", fire, sourceITU},
+	{"VN", "115", medical, sourceITU},
+	{"LK", "119", police, sourceITU},
+	{"LK", "110", fire, sourceITU},
+	{"LK", "1990", medical, sourceITU},
+	{"IL", "100", police, sourceITU},
+	{"IL", "101", medical, sourceITU},
+	{"IL", "102", fire, sourceITU},
+	{"AE", "999", police, sourceITU},
+	{"AE", "998", medical, sourceITU},
+	{"AE", "997", fire, sourceITU},
+	{"AE", "996", sea, sourceITU},
+	{"SA", "911", general, sourceITU},
+	{"SA", "999", police, sourceITU},
+	{"SA", "998", fire, sourceITU},
+	{"SA", "997", medical, sourceITU},
+	{"SA", "993 996", traffic, sourceITU},
+	{"SA", "994", sea, sourceITU},
+
+	{"AU", "000", general, sourceACMA},
+	{"AU", "106", text, sourceACMA},
+	{"NZ", "111", general, sourceITU},
+
+	{"BR", "190 197", police, sourceBR},
+	{"BR", "191 194 198", traffic, sourceBR},
+	{"BR", "192", medical, sourceBR},
+	{"BR", "193", fire, sourceBR},
+	{"BR", "185", sea, sourceBR},
+	{"BR", "199", civil, sourceBR},
+	{"AR", "911", general, sourceITU},
+	{"AR", "100", fire, sourceITU},
+	{"AR", "101", police, sourceITU},
+	{"AR", "103", civil, sourceITU},
+	{"AR", "106", sea, sourceITU},
+	{"AR", "107", medical, sourceITU},
+	{"CL", "130", mountain, sourceITU},
+	{"CL", "131", medical, sourceITU},
+	{"CL", "132", fire, sourceITU},
+	{"CL", "133 134", police, sourceITU},
+	{"CL", "137", sea, sourceITU},
+	{"CL", "138", air, sourceITU},
+	{"CO", "123", general, sourceITU},
+	{"CO", "119", fire, sourceITU},
+	{"CO", "132", medical, sourceITU},
+	{"CO", "144", civil, sourceITU},
+	{"CO", "146", sea, sourceITU},
+	{"CO", "165", terror, sourceITU},
+	{"PE", "105", police, sourceITU},
+	{"PE", "106 117", medical, sourceITU},
+	{"PE", "115", civil, sourceITU},
+	{"PE", "116", fire, sourceITU},
+	{"UY", "911", general, sourceITU},
+	{"UY", "104", fire, sourceITU},
+	{"UY", "106", sea, sourceITU},
+
+	{"ZA", "10111", police, sourceITU},
+	{"ZA", "10177", medical, sourceITU},
+	{"KE", "999", general, sourceITU},
+	{"NG", "199", general, sourceITU},
+	{"EG", "122", police, sourceITU},
+	{"EG", "123", medical, sourceITU},
+	{"EG", "180", fire, sourceITU},
+	{"MA", "15", fire, sourceITU},
+	{"MA", "19 177", police, sourceITU},
+	{"TN", "190", medical, sourceITU},
+	{"TN", "193 197", police, sourceITU},
+	{"TN", "198", fire, sourceITU},
+}
