@@ -26,6 +26,7 @@ func newAdmin() *cobra.Command {
 		command.Group("keys", "API keys", newKeysCreate()),
 		command.Group("users", "users and their passwords", newUsersAdd(), newUsersPassword()),
 		command.Group("trunks", "networks of trunks", newTrunksConfirm()),
+		command.Group("clock", "trust in the clock", newClockConfirm()),
 		command.Group("outbound", "outbound calls of the whole installation", newOutbound("stop"), newOutbound("start"),
 			newOutbound("status")))
 }

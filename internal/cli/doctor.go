@@ -114,6 +114,7 @@ func (d *doctor) running(ctx context.Context) bool {
 		Unreachable        []trunk.UnreachableExtension     `json:"unreachable_extensions"`
 		Silent             []smscarrier.FailingCarrier      `json:"sms_carriers"`
 		Unspoken           []flow.Unspoken                  `json:"unspoken"`
+		Clock              string                           // reason why the clock is not trusted; "" if it is
 	}
 	if err := control.Call(ctx, d.config.Data, "status", nil, &s); err != nil {
 		d.ok("no soniq runs on it")
@@ -124,6 +125,9 @@ func (d *doctor) running(ctx context.Context) bool {
 	d.extensions(s.Unreachable)
 	d.carriers(s.Silent)
 	d.unspoken(s.Unspoken)
+	if s.Clock != "" {
+		d.hint(s.Clock, "a wrong clock would delete recordings, events and records too early")
+	}
 	return true
 }
 

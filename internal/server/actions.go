@@ -44,6 +44,7 @@ func (p *Platform) Actions() control.Actions {
 		"network":    action(p.confirmNetwork),
 		"number":     action(p.confirmNumber),
 		"port.set":   action(p.setPort),
+		"clock":      action(p.confirmClock),
 		"backup":     action(func(ctx context.Context, in control.BackupRequest) (string, error) { return p.backup(ctx, in.To) }),
 	}
 }

@@ -49,6 +49,7 @@ import (
 	"soniq/internal/protocol/sip/sipmsg"
 	"soniq/internal/protocol/stir"
 	"soniq/internal/sandbox/sandbox"
+	"soniq/internal/server/clocktrust"
 	"soniq/internal/server/datadir"
 	"soniq/internal/server/installation"
 	"soniq/internal/telephony/call"
@@ -76,6 +77,7 @@ type Platform struct {
 	unread  [][]byte
 	node    string
 	members *cluster.Membership
+	clock   *clocktrust.Gate // of deletion by age
 
 	db     *db.DB
 	seal   *seal.Seal
@@ -158,6 +160,9 @@ func (p *Platform) open(ctx context.Context) (err error) {
 		return err
 	}
 	if p.seal, err = installation.Open(ctx, p.db, p.config.Data); err != nil {
+		return err
+	}
+	if p.clock, err = clocktrust.Open(ctx, p.db, p.config.Data, clock.SystemReading(), p.log); err != nil {
 		return err
 	}
 	if p.node, err = datadir.NodeName(p.config.Data); err != nil {
@@ -246,7 +251,7 @@ func (p *Platform) build() error {
 	p.recordings.Observe(callObserver{p})
 	p.calls.Observe(p.recordings)
 	p.cdrs = cdr.New(cdr.Config{DB: p.db, Jobs: p.jobs, Files: p.files, Records: p.calls, StorageQuota: p.orgs, Links: links,
-		Clock: clock.Func(now), Log: p.log})
+		Clock: clock.Func(now), Log: p.log, MayDelete: p.clock.MayJobDelete})
 	p.calls.Observe(callObserver{p})
 	p.webhooks = webhook.New(webhook.Config{DB: p.db, Bus: p.bus, Queue: p.jobs, Seal: p.seal, Guard: p.guard, Log: p.log,
 		Node: p.node, Prefix: p.config.HookPrefix, Outbox: p.outbox, Recordings: p.recordings, Numbers: webhookNumbers{p},

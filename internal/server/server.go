@@ -135,6 +135,7 @@ func (s *Server) startBackground(ctx context.Context) error {
 	s.run(func() { p.keys.Run(ctx, p.log) })
 	s.run(func() { p.removeExpiredLogins(ctx) })
 	s.run(func() { datadir.KeepAlive(ctx, p.config.Data) })
+	s.run(func() { p.clock.Run(ctx) })
 	s.run(func() { s.sweep(ctx) })
 	s.run(func() { p.count(ctx) })
 	s.run(func() { p.devices.WatchExpirations(ctx, p.log) })

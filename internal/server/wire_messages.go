@@ -118,8 +118,7 @@ func (p *Platform) insideRoute(ctx context.Context, org, to string) (carrier, nu
 // buildCarriers constructs the service of message carriers.
 func (p *Platform) buildCarriers() {
 	p.smsCarriers = smscarrier.New(smscarrier.Config{DB: p.db, Bus: p.bus, Orgs: p.orgs, Seal: p.seal, Guard: p.guard, Messages: p.messages,
-		Log:     p.log,
-		BaseURL: p.config.BaseURL, Node: p.node, Numbers: messageDependencies{p}})
+		Log: p.log, BaseURL: p.config.BaseURL, Node: p.node, Numbers: messageDependencies{p}, MayDelete: p.clock.MayDelete})
 }
 
 // outsideMessage chooses the carrier of a message to an outside number. The country and number-type limits of calls

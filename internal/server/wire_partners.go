@@ -22,7 +22,7 @@ import (
 
 func (p *Platform) buildPartners(now func() time.Time) {
 	p.partners = partner.New(partner.Config{DB: p.db, Orgs: p.orgs, Users: p.users, Keys: p.keys, Jobs: p.jobs, Clock: clock.Func(now),
-		Grace: p.config.CloseGrace, Messages: p.messages, Files: orgFiles{p}})
+		Grace: p.config.CloseGrace, Messages: p.messages, Files: orgFiles{p}, MayDelete: p.clock.MayJobDelete})
 	p.partners.Observe(caches{p})
 }
 

@@ -44,7 +44,7 @@ func (p *Platform) removeExpiredLogins(ctx context.Context) {
 	tick := time.NewTicker(cleanupInterval)
 	defer tick.Stop()
 	for {
-		if err := errors.Join(p.signin.Sweep(ctx), p.oauth.Sweep(ctx)); err != nil && ctx.Err() == nil {
+		if err := p.sweepLogins(ctx); err != nil && ctx.Err() == nil {
 			p.log.Warn("what is over of sessions and tokens is not forgotten", "err", err)
 		}
 		select {
@@ -53,6 +53,18 @@ func (p *Platform) removeExpiredLogins(ctx context.Context) {
 		case <-tick.C:
 		}
 	}
+}
+
+// sweepLogins deletes expired sessions and tokens. It deletes nothing while the clock is not trusted.
+func (p *Platform) sweepLogins(ctx context.Context) error {
+	if p.clock.MayDelete() != nil {
+		return nil // the gate logs the reason
+	}
+	sessions, err := p.signin.Sweep(ctx)
+	p.logRemoved("sign-in sessions, links and failures", sessions)
+	tokens, err2 := p.oauth.Sweep(ctx)
+	p.logRemoved("OAuth codes, tokens and clients", tokens)
+	return errors.Join(err, err2)
 }
 
 // stepUp records that a client lacked a scope, so that it asks the user again.

@@ -16,7 +16,7 @@ import (
 func (p *Platform) buildSMPPServer() (err error) {
 	d := messageDependencies{p}
 	p.smppApps, err = smppserver.New(smppserver.Config{DB: p.db, Jobs: p.jobs, Messages: p.messages, Digester: p.seal, Node: p.node,
-		Log: p.log, Numbers: d, Environments: d})
+		Log: p.log, Numbers: d, Environments: d, MayDelete: p.clock.MayDelete})
 	return err
 }
 

@@ -43,6 +43,9 @@ func (s *Service) eraseJob(ctx context.Context, j job.Job) error {
 	if err != nil {
 		return fmt.Errorf("find closed organisation: %w", err)
 	}
+	if err := s.MayDelete.Check(); err != nil {
+		return err
+	}
 	return s.erase(ctx, o)
 }
 

@@ -62,6 +62,8 @@ type Config struct {
 	Grace    time.Duration
 	Messages Messages
 	Files    Files
+	// MayDelete is asked before a closed organisation is erased. Its error is that of the job.
+	MayDelete clock.DeletionGate
 }
 
 // Messages counts the text messages of an organisation in a period.

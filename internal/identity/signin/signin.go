@@ -101,7 +101,11 @@ func (s *Service) HasPassword(ctx context.Context, q db.Querier, org, user strin
 }
 
 // Sweep deletes expired sessions, links and failed attempts.
-func (s *Service) Sweep(ctx context.Context) error {
+func (s *Service) Sweep(ctx context.Context) (gone int64, err error) {
 	now := s.Clock.Now()
-	return s.DB.Tx(ctx, func(tx db.Querier) error { return sweep(ctx, tx, db.At(now), db.At(now.Add(-24*time.Hour))) })
+	err = s.DB.Tx(ctx, func(tx db.Querier) error {
+		gone = 0
+		return sweep(ctx, tx, &gone, db.At(now), db.At(now.Add(-24*time.Hour)))
+	})
+	return gone, err
 }

@@ -221,15 +221,14 @@ func dropFailures(ctx context.Context, q db.Querier, digest string) error {
 	return err
 }
 
-func sweep(ctx context.Context, q db.Querier, now, yesterday db.Time) error {
+func sweep(ctx context.Context, q db.Querier, gone *int64, now, yesterday db.Time) error {
 	// tenant: expired rows of all organisations are deleted
-	if _, err := q.Exec(ctx, `DELETE FROM account_sessions WHERE expires_at <= $1`, now); err != nil {
+	if err := db.Affected(ctx, q, gone, `DELETE FROM account_sessions WHERE expires_at <= $1`, now); err != nil {
 		return err
 	}
 	// tenant: as above
-	if _, err := q.Exec(ctx, `DELETE FROM account_links WHERE expires_at <= $1`, now); err != nil {
+	if err := db.Affected(ctx, q, gone, `DELETE FROM account_links WHERE expires_at <= $1`, now); err != nil {
 		return err
 	}
-	_, err := q.Exec(ctx, `DELETE FROM login_failures WHERE failed_at <= $1`, yesterday)
-	return err
+	return db.Affected(ctx, q, gone, `DELETE FROM login_failures WHERE failed_at <= $1`, yesterday)
 }

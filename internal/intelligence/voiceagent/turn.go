@@ -144,14 +144,16 @@ func (s *Service) DeleteCall(ctx context.Context, tx db.Querier, org, call strin
 }
 
 // DeleteBefore deletes turns and utterances of an organisation from before a time.
-func (s *Service) DeleteBefore(ctx context.Context, org string, before time.Time) error {
-	return s.DB.Tx(ctx, func(tx db.Querier) error {
+func (s *Service) DeleteBefore(ctx context.Context, org string, before time.Time) (gone int64, err error) {
+	err = s.DB.Tx(ctx, func(tx db.Querier) error {
+		gone = 0
 		for _, q := range []string{`DELETE FROM assistant_turns WHERE org_id = $1 AND at < $2`,
 			`DELETE FROM assistant_words WHERE org_id = $1 AND began_at < $2`} {
-			if _, err := tx.Exec(ctx, q, org, db.At(before)); err != nil {
+			if err := db.Affected(ctx, tx, &gone, q, org, db.At(before)); err != nil {
 				return fmt.Errorf("sweep what was said to voice agents: %w", err)
 			}
 		}
 		return nil
 	})
+	return gone, err
 }

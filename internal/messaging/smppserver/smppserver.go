@@ -64,6 +64,8 @@ type Config struct {
 	// Bans limits password guessing. The zero value bans an address after 10 wrong passwords a minute, for five
 	// minutes and more.
 	Bans BanConfig
+	// MayDelete is asked before parts and submissions are deleted by age.
+	MayDelete clock.DeletionGate
 }
 
 // Environments returns the environment of an organisation: live or sandbox.

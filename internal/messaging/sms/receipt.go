@@ -189,20 +189,22 @@ const (
 	earlyReceiptTTL = time.Hour
 )
 
-// Sweep deletes old identifiers of carriers, and receipts for which no message appeared.
-func (s *Service) Sweep(ctx context.Context) error {
+// Sweep deletes old identifiers of carriers, and receipts for which no message appeared. It returns their number.
+func (s *Service) Sweep(ctx context.Context) (gone int64, err error) {
 	now := s.Clock.Now()
-	return s.DB.Tx(ctx, func(tx db.Querier) error {
+	err = s.DB.Tx(ctx, func(tx db.Querier) error {
+		gone = 0
 		// tenant: a sweep over all organisations
 		const q = `DELETE FROM message_parts WHERE message_id IS NULL AND created_at < $1`
-		if _, err := tx.Exec(ctx, q, db.At(now.Add(-earlyReceiptTTL))); err != nil {
+		if err := db.Affected(ctx, tx, &gone, q, db.At(now.Add(-earlyReceiptTTL))); err != nil {
 			return fmt.Errorf("forget early receipts: %w", err)
 		}
 		// tenant: a sweep over all organisations
 		const old = `DELETE FROM message_parts WHERE created_at < $1`
-		if _, err := tx.Exec(ctx, old, db.At(now.Add(-partTTL))); err != nil {
+		if err := db.Affected(ctx, tx, &gone, old, db.At(now.Add(-partTTL))); err != nil {
 			return fmt.Errorf("forget parts: %w", err)
 		}
 		return nil
 	})
+	return gone, err
 }

@@ -159,12 +159,7 @@ func (p *dbPartStore) Done(ctx context.Context, k smpp.Key, handedOn bool) error
 
 // Expired returns incomplete messages whose first part came before a time, and deletes old complete ones.
 func (p *dbPartStore) Expired(ctx context.Context, before time.Time) ([][]smpp.Fragment, error) {
-	err := p.service.DB.Tx(ctx, func(tx db.Querier) error {
-		const q = `DELETE FROM sms_incoming_parts WHERE org_id = $1 AND carrier_id = $2 AND done AND first_at < $3`
-		_, err := tx.Exec(ctx, q, p.info.Org, p.info.ID, db.At(p.service.Clock.Now().Add(-completedPartTTL)))
-		return err
-	})
-	if err != nil {
+	if err := p.deleteOld(ctx); err != nil {
 		return nil, fmt.Errorf("forget parts: %w", err)
 	}
 	names, err := p.expiredKeys(ctx, before)
@@ -179,6 +174,18 @@ func (p *dbPartStore) Expired(ctx context.Context, before time.Time) ([][]smpp.F
 		}
 	}
 	return all, err
+}
+
+// deleteOld deletes old complete messages. It deletes nothing while the clock is not trusted.
+func (p *dbPartStore) deleteOld(ctx context.Context) error {
+	if p.service.MayDelete.Check() != nil {
+		return nil
+	}
+	return p.service.DB.Tx(ctx, func(tx db.Querier) error {
+		const q = `DELETE FROM sms_incoming_parts WHERE org_id = $1 AND carrier_id = $2 AND done AND first_at < $3`
+		_, err := tx.Exec(ctx, q, p.info.Org, p.info.ID, db.At(p.service.Clock.Now().Add(-completedPartTTL)))
+		return err
+	})
 }
 
 func (p *dbPartStore) expiredKeys(ctx context.Context, before time.Time) (names []string, err error) {

@@ -29,6 +29,8 @@ type Config struct {
 	BaseURL  string      // public address of the server
 	Node     string      // name of this node in connection leases
 	Numbers  sms.Numbers
+	// MayDelete is asked before receipts and parts are deleted by age.
+	MayDelete clock.DeletionGate
 }
 
 // Service manages the SMS carriers of all organisations. It is safe for concurrent use.

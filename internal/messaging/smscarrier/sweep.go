@@ -29,10 +29,7 @@ func (s *Service) Sweep(ctx context.Context) {
 }
 
 func (s *Service) sweep(ctx context.Context) error {
-	if err := s.Messages.Sweep(ctx); err != nil {
-		return err
-	}
-	if err := s.deleteOldParts(ctx); err != nil {
+	if err := s.deleteOld(ctx); err != nil {
 		return err
 	}
 	// tenant: the carriers of all organisations that have waiting messages
@@ -64,14 +61,27 @@ func (s *Service) sweep(ctx context.Context) error {
 	return nil
 }
 
-// deleteOldParts deletes parts of received messages after 24 hours, because their carrier may no longer be connected.
-func (s *Service) deleteOldParts(ctx context.Context) error {
-	return s.DB.Tx(ctx, func(tx db.Querier) error {
+// deleteOld deletes old receipts, and parts of received messages after 24 hours, because their carrier may no longer be connected. It deletes
+// nothing while the clock is not trusted.
+func (s *Service) deleteOld(ctx context.Context) error {
+	if s.MayDelete.Check() != nil {
+		return nil
+	}
+	receipts, err := s.Messages.Sweep(ctx)
+	if err != nil {
+		return err
+	}
+	var parts int64
+	err = s.DB.Tx(ctx, func(tx db.Querier) error {
 		// tenant: a sweep over all organisations
 		const q = `DELETE FROM sms_incoming_parts WHERE first_at < $1`
-		_, err := tx.Exec(ctx, q, db.At(s.Clock.Now().Add(-24*time.Hour)))
-		return err
+		parts = 0
+		return db.Affected(ctx, tx, &parts, q, db.At(s.Clock.Now().Add(-24*time.Hour)))
 	})
+	if receipts+parts > 0 {
+		s.Log.Info("deleted after its retention", "what", "receipts and parts of messages", "count", receipts+parts)
+	}
+	return err
 }
 
 func firstError(all ...error) error {

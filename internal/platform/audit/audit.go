@@ -149,22 +149,19 @@ func outcome(status int) string {
 // sweepBatch is the number of lines deleted in one transaction, so that other writes can run in between.
 const sweepBatch = 1000
 
-// Sweep deletes lines older than a time in batches.
-func (s *Service) Sweep(ctx context.Context, before time.Time) error {
+// Sweep deletes lines older than a time in batches, and returns their number.
+func (s *Service) Sweep(ctx context.Context, before time.Time) (gone int64, err error) {
 	// tenant: a sweep over all organisations
 	const q = `DELETE FROM audit WHERE (org_id, id) IN (SELECT org_id, id FROM audit WHERE at < $1 ORDER BY at LIMIT $2)`
 	for ctx.Err() == nil {
 		var n int64
 		err := s.DB.Tx(ctx, func(tx db.Querier) error {
-			r, err := tx.Exec(ctx, q, db.At(before), sweepBatch)
-			if err == nil {
-				n, err = r.RowsAffected()
-			}
-			return err
+			n = 0
+			return db.Affected(ctx, tx, &n, q, db.At(before), sweepBatch)
 		})
-		if err != nil || n < sweepBatch {
-			return err
+		if gone += n; err != nil || n < sweepBatch {
+			return gone, err
 		}
 	}
-	return ctx.Err()
+	return gone, ctx.Err()
 }

@@ -126,7 +126,7 @@ func TestSweep_OldLines(t *testing.T) {
 			before time.Duration
 			left   float64
 		}{{-time.Hour, 1}, {time.Hour, 0}} {
-			if err := s.Sweep(context.Background(), time.Now().Add(c.before)); err != nil {
+			if _, err := s.Sweep(context.Background(), time.Now().Add(c.before)); err != nil {
 				t.Fatal(err)
 			}
 			if got := api.Do(acme, "GET", "/audit-log?include_total=true", nil).Want(200).At("total"); got != c.left {

@@ -292,10 +292,11 @@ func releaseKey(ctx context.Context, tx db.Querier, i *idempotent) error {
 }
 
 // Sweep deletes idempotency rows older than a day.
-func (c *Pipeline) Sweep(ctx context.Context) error {
-	return c.DB.Tx(ctx, func(tx db.Querier) error {
+func (c *Pipeline) Sweep(ctx context.Context) (gone int64, err error) {
+	err = c.DB.Tx(ctx, func(tx db.Querier) error {
 		// tenant: a sweep over all organisations
-		_, err := tx.Exec(ctx, `DELETE FROM idempotency WHERE created_at < $1`, db.At(c.now().AddDate(0, 0, -1)))
-		return err
+		gone = 0
+		return db.Affected(ctx, tx, &gone, `DELETE FROM idempotency WHERE created_at < $1`, db.At(c.now().AddDate(0, 0, -1)))
 	})
+	return gone, err
 }

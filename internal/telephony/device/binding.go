@@ -200,16 +200,18 @@ func deviceRefs(ctx context.Context, tx db.Querier, q string, args ...any) (map[
 }
 
 // Sweep deletes registrations that expired more than a day ago.
-func (s *Service) Sweep(ctx context.Context) error {
-	return s.db.Tx(ctx, func(tx db.Querier) error {
+func (s *Service) Sweep(ctx context.Context) (gone int64, err error) {
+	err = s.db.Tx(ctx, func(tx db.Querier) error {
 		// tenant: a sweep over all organisations
-		_, err := tx.Exec(ctx, `DELETE FROM registrations WHERE expires_at < $1`, db.At(s.now().AddDate(0, 0, -1)))
-		if err != nil {
+		const old = `DELETE FROM registrations WHERE expires_at < $1`
+		gone = 0
+		if err := db.Affected(ctx, tx, &gone, old, db.At(s.now().AddDate(0, 0, -1))); err != nil {
 			return err
 		}
-		if err := deleteExpiredTokens(ctx, tx, db.At(s.now())); err != nil {
+		if err := deleteExpiredTokens(ctx, tx, &gone, db.At(s.now())); err != nil {
 			return err
 		}
-		return deleteUnusedAddresses(ctx, tx, db.At(s.now()))
+		return deleteUnusedAddresses(ctx, tx, &gone, db.At(s.now()))
 	})
+	return gone, err
 }

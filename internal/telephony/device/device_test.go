@@ -258,7 +258,7 @@ func TestDropFlows_KeepsUDP(t *testing.T) {
 		t.Errorf("left: %+v", got)
 	}
 	h.now = h.now.AddDate(0, 0, 2)
-	if err := h.Sweep(ctx); err != nil {
+	if _, err := h.Sweep(ctx); err != nil {
 		t.Fatal(err)
 	}
 	if got, _ := h.Load(ctx, a.DeviceID); len(got) != 0 {

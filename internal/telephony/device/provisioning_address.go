@@ -136,10 +136,9 @@ func deleteAddress(ctx context.Context, q db.Querier, org, device string) error 
 }
 
 // deleteUnusedAddresses deletes expired addresses from which no phone has fetched.
-func deleteUnusedAddresses(ctx context.Context, q db.Querier, now db.Time) error {
+func deleteUnusedAddresses(ctx context.Context, q db.Querier, gone *int64, now db.Time) error {
 	// tenant: a sweep over all organisations
-	_, err := q.Exec(ctx, `DELETE FROM provisionings WHERE open_until <= $1 AND bound_at IS NULL`, now)
-	return err
+	return db.Affected(ctx, q, gone, `DELETE FROM provisionings WHERE open_until <= $1 AND bound_at IS NULL`, now)
 }
 
 const addressColumns = `p.device_id, p.status, p.open_until, p.bound_at, p.user_agent, p.last_fetch_at`

@@ -161,8 +161,7 @@ func deleteTokens(ctx context.Context, q db.Querier, org, device string) error {
 	return err
 }
 
-func deleteExpiredTokens(ctx context.Context, q db.Querier, now db.Time) error {
+func deleteExpiredTokens(ctx context.Context, q db.Querier, gone *int64, now db.Time) error {
 	// tenant: a sweep over all organisations
-	_, err := q.Exec(ctx, `DELETE FROM browser_tokens WHERE expires_at <= $1`, now)
-	return err
+	return db.Affected(ctx, q, gone, `DELETE FROM browser_tokens WHERE expires_at <= $1`, now)
 }

@@ -41,6 +41,8 @@ type Config struct {
 	Links        call.Links
 	Clock        clock.Clock  // nil: the machine's
 	Log          *slog.Logger // nil: no logging
+	// MayDelete is asked before the file of an expired export is deleted. Its error is that of the job.
+	MayDelete clock.DeletionGate
 }
 
 // Service serves call detail records, as JSON, CSV and files. It is safe for concurrent use.

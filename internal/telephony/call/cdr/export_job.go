@@ -163,6 +163,9 @@ func (s *Service) expireExport(ctx context.Context, j job.Job) error {
 	if e.Status != "expired" {
 		return nil
 	}
+	if err := s.MayDelete.Check(); err != nil {
+		return err
+	}
 	if err := s.Files.Delete(ctx, e.blob()); err != nil {
 		return fmt.Errorf("delete export %s: %w", e.ID, err)
 	}

@@ -1,0 +1,146 @@
+// Package clocktrust is the gate of all deletion by age: it allows none while the clock is not trusted. It stores the last trusted time in the
+// database.
+package clocktrust
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"soniq/internal/platform/clock"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/job"
+	"soniq/internal/server/datadir"
+)
+
+const (
+	// storeEvery is the interval at which the clock is checked and the last trusted time is stored.
+	storeEvery = time.Minute
+	// retryAfter is the interval at which a job that deletes by age is tried again.
+	retryAfter = time.Hour
+)
+
+// ErrDoubt is returned while the clock is not trusted.
+var ErrDoubt = errors.New("nothing is deleted by age")
+
+// Gate allows deletion by age while the clock is trusted. It is safe for concurrent use.
+type Gate struct {
+	db    *db.DB
+	log   *slog.Logger
+	trust *clock.Trust
+	again chan struct{}
+}
+
+// Open returns a gate that knows the last trusted time of earlier processes. A database from before it was stored has none; the node's last
+// sign of life then takes its place.
+func Open(ctx context.Context, d *db.DB, data string, read clock.Reading, log *slog.Logger) (*Gate, error) {
+	last, err := lastMoment(ctx, d, data)
+	if err != nil {
+		return nil, err
+	}
+	return &Gate{db: d, log: log, trust: clock.NewTrust(last, read), again: make(chan struct{}, 1)}, nil
+}
+
+func lastMoment(ctx context.Context, d *db.DB, data string) (time.Time, error) {
+	text, err := d.Fact(ctx, db.LastMoment)
+	if err != nil {
+		return time.Time{}, err
+	}
+	micros, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return datadir.LastAlive(data), nil
+	}
+	return time.UnixMicro(micros), nil
+}
+
+// Now returns the time for deletion by age, or an ErrDoubt with the remedy if the clock is not trusted.
+func (g *Gate) Now() (time.Time, error) {
+	now, doubt := g.trust.Check()
+	if doubt == nil {
+		return now, nil
+	}
+	return now, fmt.Errorf("%w: the clock says %s, %s ahead of the expected time; set it right, or confirm it with: "+
+		"soniq admin clock confirm; else it is trusted in %s", ErrDoubt, doubt.Now.UTC().Format(time.RFC3339),
+		doubt.Now.Sub(doubt.Expected).Round(time.Hour), doubt.Remains.Round(time.Minute))
+}
+
+// MayDelete returns an error while nothing may be deleted by age. It is a clock.DeletionGate.
+func (g *Gate) MayDelete() error {
+	_, err := g.Now()
+	return err
+}
+
+// MayJobDelete is MayDelete for jobs: a job that returns its error is tried again later.
+func (g *Gate) MayJobDelete() error {
+	if err := g.MayDelete(); err != nil {
+		return &job.Retry{Cause: err, After: retryAfter, NotCounted: true}
+	}
+	return nil
+}
+
+// Again receives a value when the clock is trusted again. It has one receiver.
+func (g *Gate) Again() <-chan struct{} { return g.again }
+
+func (g *Gate) wake() {
+	select {
+	case g.again <- struct{}{}:
+	default:
+	}
+}
+
+// Run stores the last trusted time every minute until the context ends. It logs when the clock is no longer trusted.
+func (g *Gate) Run(ctx context.Context) {
+	tick := clock.NewTicker(storeEvery)
+	defer tick.Stop()
+	for doubted := false; ; {
+		doubted = g.check(ctx, doubted)
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (g *Gate) check(ctx context.Context, before bool) (doubted bool) {
+	err := g.MayDelete()
+	if err != nil {
+		if !before {
+			g.log.Error("the clock is not trusted", "err", err)
+		}
+		return true
+	}
+	if before {
+		g.log.Warn("the clock is trusted again")
+		g.wake()
+	}
+	if err := g.store(ctx); err != nil && ctx.Err() == nil {
+		g.log.Warn("last trusted time not stored", "err", err)
+	}
+	return false
+}
+
+func (g *Gate) store(ctx context.Context) error {
+	return g.db.SetFact(ctx, db.LastMoment, strconv.FormatInt(g.trust.Last().UnixMicro(), 10))
+}
+
+// Confirm trusts the clock as it is now, and returns its time.
+func (g *Gate) Confirm(ctx context.Context) (time.Time, error) {
+	now := g.trust.Confirm()
+	if err := g.store(ctx); err != nil {
+		return now, err
+	}
+	g.log.Warn("clock confirmed by the operator", "time", now)
+	g.wake()
+	return now, nil
+}
+
+// LogDeleted logs how many of what were deleted by age. It logs nothing for 0.
+func LogDeleted(log *slog.Logger, what string, n int64) {
+	if n > 0 {
+		log.Info("deleted after its retention", "what", what, "count", n)
+	}
+}
