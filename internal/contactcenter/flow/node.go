@@ -79,6 +79,20 @@ func (p *Prompt) UnmarshalJSON(b []byte) error {
 	return decodeStrict(b, (*plain)(p))
 }
 
+// UnmarshalJSON accepts the members of a prompt and those of Play. Without it, the decoder of Prompt would be used.
+func (p *Play) UnmarshalJSON(b []byte) error {
+	type prompt Prompt // has no decoder
+	x := struct {
+		prompt
+		Interrupt bool `json:"interrupt"`
+	}{prompt(p.Prompt), p.Interrupt}
+	if err := decodeStrict(b, &x); err != nil {
+		return err
+	}
+	p.Prompt, p.Interrupt = Prompt(x.prompt), x.Interrupt
+	return nil
+}
+
 var audioForm = regexp.MustCompile(`^aud_[0-9A-Z]{26}$`)
 
 func promptOf(text string) Prompt {

@@ -46,7 +46,10 @@ func newTable(file io.Reader) (*csvTable, error) {
 		return nil, fmt.Errorf("a table may have %d columns", maxColumns)
 	}
 	known := false
-	for _, name := range names {
+	for i, name := range names {
+		if isDamaged(name) {
+			return nil, fmt.Errorf("the heading of column %d cannot be decoded: save the file as UTF-8", i+1)
+		}
 		h := heading(name)
 		known = known || h != "" && !strings.HasPrefix(h, "custom.")
 		t.headings = append(t.headings, h)
@@ -88,16 +91,47 @@ func toUTF8(file io.Reader) io.Reader {
 		_, _ = b.Discard(3)
 		return b
 	}
-	for len(head) > 0 && !utf8.RuneStart(head[len(head)-1]) { // the last character may be truncated
-		head = head[:len(head)-1]
+	if isWindows1252(head) {
+		return charmap.Windows1252.NewDecoder().Reader(b)
 	}
-	if len(head) > 0 && head[len(head)-1] >= utf8.RuneSelf {
-		head = head[:len(head)-1]
+	return b
+}
+
+// isWindows1252 reports whether the beginning of a file has bytes outside ASCII, and none of them form a character in
+// UTF-8. A file with both is damaged UTF-8: in Windows-1252 all its names would change.
+func isWindows1252(head []byte) bool {
+	other := false
+	for len(head) > 0 {
+		r, size := utf8.DecodeRune(head)
+		switch {
+		case r == utf8.RuneError && size == 1 && !utf8.FullRune(head): // cut off
+			return other
+		case r == utf8.RuneError && size == 1:
+			other = true
+		case size > 1:
+			return false
+		}
+		head = head[size:]
 	}
-	if utf8.Valid(head) {
-		return b
+	return other
+}
+
+// isDamaged reports whether a text contains bytes or characters that could not be decoded.
+func isDamaged(text string) bool {
+	return !utf8.ValidString(text) || strings.ContainsRune(text, utf8.RuneError)
+}
+
+func damaged(field string) op.Violation {
+	return op.Field(fieldOfHeading(field), "invalid_encoding", "contains characters that cannot be decoded")
+}
+
+// fieldOfHeading returns the name of a column for errors, without the label of a number or an address.
+func fieldOfHeading(heading string) string {
+	if heading == "" {
+		return "line"
 	}
-	return charmap.Windows1252.NewDecoder().Reader(b)
+	name, _, _ := strings.Cut(heading, ":")
+	return name
 }
 
 // separator returns the most frequent separator of the first line.
@@ -188,6 +222,10 @@ func (t *csvTable) next() (importRecord, error) {
 			return r, nil
 		}
 		for i, cell := range cells[:min(len(cells), len(t.headings))] {
+			if t.headings[i] != "" && isDamaged(cell) {
+				r.violations = append(r.violations, damaged(t.headings[i]))
+				continue
+			}
 			r.setField(t.headings[i], strings.TrimSpace(cell))
 		}
 		return r, nil

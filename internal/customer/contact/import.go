@@ -194,6 +194,9 @@ func (i *Import) parseForm(form *multipart.Reader) (file []byte, err error) {
 		case len(body) > maxFile:
 			return nil, op.Fail("payload_too_large", "a file may have 20 MB")
 		}
+		if err := op.CheckPart(part, body, part.FormName() == "file"); err != nil {
+			return nil, err
+		}
 		switch part.FormName() {
 		case "file":
 			file, i.Filename = body, filepath.Base(part.FileName())

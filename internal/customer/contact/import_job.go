@@ -159,7 +159,10 @@ func (s *Service) addBatch(ctx context.Context, i *Import, batch []importRecord,
 	next.Status, next.Done = "running", was+len(batch)
 	var good []importRecord
 	for _, r := range batch {
-		if r.violations = append(r.violations, r.contact.check(country, true)...); len(r.violations) > 0 {
+		if len(r.violations) == 0 { // what could be read of an unreadable record says nothing
+			r.violations = r.contact.check(country, true)
+		}
+		if len(r.violations) > 0 {
 			next.addErrors(r)
 			continue
 		}

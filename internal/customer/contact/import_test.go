@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"mime/multipart"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -156,4 +157,46 @@ func TestImport_ResumesAfterFailure(t *testing.T) {
 			t.Errorf("%v contacts", all.At("total"))
 		}
 	})
+}
+
+// https://github.com/Mnexa-AI/e2a/issues/804
+func TestImport_DamagedText(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t, dbtest.SQLite(t))
+	h.runJobs()
+	for name, c := range map[string]struct{ file, names, errors string }{
+		"CSV":                 {"name,title\nJörg Müller,x\nJ\xf6rg Other,y\nAda,\xff\nGrace,z\n", "Grace Jörg Müller", "3 name invalid_encoding, 4 title invalid_encoding"},
+		"replaced before":     {"name,title\nJ\ufffdrg,x\nZoë,y\n", "Zoë", "2 name invalid_encoding"},
+		"Windows-1252":        {"name,title\nJ\xf6rg,x\nAda \x81,y\n", "Jörg", "3 name invalid_encoding"},
+		"UTF-16":              {"\xff\xfen\x00a\x00m\x00e\x00\n\x00A\x00\x00\xd8\n\x00Z\x00\n\x00", "Z", "2 name invalid_encoding"},
+		"column not imported": {"name,fax\nAda,\xff\nZoë,\n", "Ada Zoë", ""},
+		"vCard":               {"BEGIN:VCARD\nFN:Zoë\nEND:VCARD\nBEGIN:VCARD\nFN:J\xf6rg\nORG:\xff\nEND:VCARD\nBEGIN:VCARD\nFN:Ada\nNOTE:\xff\nEND:VCARD\n", "Ada Zoë", "4 FN invalid_encoding, 4 ORG invalid_encoding"},
+		"vCard 2.1": {"BEGIN:VCARD\nFN;CHARSET=ISO-8859-1;ENCODING=QUOTED-PRINTABLE:J=F6rg\nEND:VCARD\n" +
+			"BEGIN:VCARD\nFN;CHARSET=KOI8-R;QUOTED-PRINTABLE:=E1=CE=CE=C1\nEND:VCARD\n" +
+			"BEGIN:VCARD\nFN;QUOTED-PRINTABLE:J=F6rg\nEND:VCARD\n" +
+			"BEGIN:VCARD\nFN;CHARSET=X-NONE;ENCODING=QUOTED-PRINTABLE:a\nEND:VCARD\n", "Jörg Анна", "7 FN invalid_encoding, 10 FN invalid_encoding"},
+	} {
+		before := h.do("GET", "/contacts?limit=200", nil).Want(200)
+		known := map[string]bool{}
+		for i := 0; before.Has(fmt.Sprint("data.", i), "id"); i++ {
+			known[before.Text(fmt.Sprint("data.", i, ".id"))] = true
+		}
+		a := h.waitImport(h.upload(c.file, "duplicates=create").Want(202).Text("id"))
+		var names, wrong []string
+		after := h.do("GET", "/contacts?limit=200", nil).Want(200)
+		for i := 0; after.Has(fmt.Sprint("data.", i), "id"); i++ {
+			if !known[after.Text(fmt.Sprint("data.", i, ".id"))] {
+				names = append(names, after.Text(fmt.Sprint("data.", i, ".name")))
+			}
+		}
+		for i := 0; a.Has(fmt.Sprint("errors.", i), "line"); i++ {
+			e := fmt.Sprint("errors.", i, ".")
+			wrong = append(wrong, fmt.Sprint(a.At(e+"line"), " ", a.Text(e+"field"), " ", a.Text(e+"code")))
+		}
+		slices.Sort(names)
+		if got := strings.Join(names, " "); got != c.names || strings.Join(wrong, ", ") != c.errors {
+			t.Errorf("%s: %q, %q; want %q, %q", name, got, wrong, c.names, c.errors)
+		}
+	}
+	h.upload("name,\xff,Zoë\nAda,x,y\n").Want(422).Refused("validation_failed", "file unreadable")
 }

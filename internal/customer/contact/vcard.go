@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/emersion/go-vcard"
@@ -51,6 +52,7 @@ func (c *vcardReader) readCard() (importRecord, error) {
 			return r, err
 		}
 		if strings.EqualFold(strings.TrimSpace(line), "END:VCARD") {
+			r.violations = append(r.violations, damagedProperties(lines)...)
 			r.setCard(DecodeCard(lines))
 			return r, nil
 		}
@@ -63,6 +65,24 @@ func (c *vcardReader) readCard() (importRecord, error) {
 		}
 		lines = append(lines, line)
 	}
+}
+
+// importedProperties are the properties that an import reads.
+var importedProperties = []string{vcard.FieldName, vcard.FieldFormattedName, vcard.FieldOrganization, vcard.FieldTitle, vcard.FieldTelephone,
+	vcard.FieldEmail, vcard.FieldCategories, vcard.FieldUID, vcard.FieldURL}
+
+// damagedProperties returns a violation for each imported property whose text cannot be decoded.
+func damagedProperties(lines []string) (wrong []op.Violation) {
+	for _, line := range lines {
+		_, name, params, value, _ := cutProperty(line)
+		if !slices.Contains(importedProperties, name) {
+			continue
+		}
+		if text, ok := decodedValue(params, value); !ok || isDamaged(text) {
+			wrong = append(wrong, damaged(name))
+		}
+	}
+	return wrong
 }
 
 // isPicture reports whether a property can be large and is not imported.

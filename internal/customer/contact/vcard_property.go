@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/emersion/go-vcard"
+	"golang.org/x/text/encoding/htmlindex"
 )
 
 // The library reads vCards of version 3.0 and 4.0. This file rewrites properties of version 2.1 for it: types without
@@ -91,14 +92,42 @@ func isQuotedPrintable(params string) bool {
 
 // unquoted decodes a value in quoted-printable. A malformed value stays as it is.
 func unquoted(params, value string) string {
+	if text, ok := decodedValue(params, value); ok {
+		return text
+	}
+	return value
+}
+
+// decodedValue decodes quoted-printable, and then the property's character encoding. ok is false for a malformed value
+// and for an unknown encoding.
+func decodedValue(params, value string) (text string, ok bool) {
 	if !isQuotedPrintable(params) {
-		return value
+		return value, true
 	}
 	b, err := io.ReadAll(quotedprintable.NewReader(strings.NewReader(value)))
 	if err != nil {
-		return value
+		return "", false
 	}
-	return string(b)
+	charset := charsetOf(params)
+	if charset == "" || strings.EqualFold(charset, "utf-8") {
+		return string(b), true
+	}
+	encoding, err := htmlindex.Get(charset)
+	if err != nil {
+		return "", false
+	}
+	b, err = encoding.NewDecoder().Bytes(b)
+	return string(b), err == nil
+}
+
+// charsetOf returns the parameter CHARSET of version 2.1; "" if there is none.
+func charsetOf(params string) string {
+	for param := range strings.SplitSeq(params, ";") {
+		if name, value, _ := strings.Cut(param, "="); strings.EqualFold(strings.TrimSpace(name), "CHARSET") {
+			return strings.Trim(strings.TrimSpace(value), `"`)
+		}
+	}
+	return ""
 }
 
 // RawValue returns the value of a property with its separators and backslashes.

@@ -116,7 +116,7 @@ func (s *Service) sendToPhones(ctx context.Context, o sms.Outgoing, userID strin
 	var running sync.WaitGroup
 	for i, b := range all {
 		running.Go(func() {
-			for n, part := range split(textOf(o)) {
+			for n, part := range split(sms.PlainText(o.Body, o.Media)) {
 				t := sip.OutgoingMessage{Binding: b, From: from, To: to, Body: []byte(part), CallID: o.Reference + "-" + strconv.Itoa(i) +
 					"-" + strconv.Itoa(n)}
 				if answers[i].status, answers[i].err = s.sip.SendMessage(ctx, t); answers[i].err != nil || answers[i].status >= 300 {
@@ -144,15 +144,6 @@ func (s *Service) bindings(ctx context.Context, org, userID string) ([]sip.Bindi
 	}
 	bound, err := s.Devices.BindingsOfUser(ctx, org, userID)
 	return directory.BindingsOf(bound), err
-}
-
-// textOf returns the text that a phone shows: the body and the URLs of attachments.
-func textOf(o sms.Outgoing) string {
-	lines := []string{o.Body}
-	for _, m := range o.Media {
-		lines = append(lines, m.URL)
-	}
-	return strings.Join(lines, "\n")
 }
 
 // split cuts a text into parts of at most maxBody bytes, between characters.
@@ -198,6 +189,9 @@ func resultOf(answers []answer) (sms.Result, error) {
 
 // Forward sends an inbound message to the phones of the user to whom its number is assigned.
 func (s *Service) Forward(ctx context.Context, org string, m sms.Message) error {
+	if sms.PlainText(m.Body, m.Media) == "" && len(m.Media) > 0 { // cannot be decoded
+		return nil
+	}
 	userID, err := s.recipient(ctx, org, m.ToNumber)
 	if err != nil {
 		return err
@@ -209,13 +203,15 @@ func (s *Service) Forward(ctx context.Context, org string, m sms.Message) error 
 
 // Receive handles a MESSAGE of a phone or a trunk. It is answered after its transaction was committed.
 func (s *Service) Receive(ctx context.Context, m *sip.Message) {
-	kind, _, err := mime.ParseMediaType(m.ContentType)
+	kind, params, err := mime.ParseMediaType(m.ContentType)
 	switch {
 	case m.Leg != nil:
 		m.Respond(405) // messages inside a call are not supported
 	case err != nil && m.ContentType != "" || err == nil && kind != "text/plain":
 		m.Respond(415)
-	case !utf8.Valid(m.Body) || len(m.Body) == 0:
+	case !isUTF8(params["charset"]):
+		m.Respond(415)
+	case len(m.Body) == 0:
 		m.Respond(400)
 	case utf8.RuneCount(m.Body) > 1600:
 		m.Respond(513)
@@ -224,12 +220,26 @@ func (s *Service) Receive(ctx context.Context, m *sip.Message) {
 	}
 }
 
+// isUTF8 reports whether a charset of a body is UTF-8, which RFC 3428 requires, or a part of it.
+func isUTF8(charset string) bool {
+	switch strings.ToLower(charset) {
+	case "", "utf-8", "utf8", "us-ascii":
+		return true
+	}
+	return false
+}
+
+// errUndecodable means that a message cannot be sent outside because its text cannot be decoded.
+var errUndecodable = errors.New("the text is not UTF-8")
+
 // status maps an error to a SIP status.
 func (s *Service) status(m *sip.Message, err error) int {
 	var e *op.Error
 	switch {
 	case err == nil:
 		return 202
+	case errors.Is(err, errUndecodable):
+		return 400
 	case errors.As(err, &e) && e.Code == "validation_failed", db.IsNone(err):
 		return 404
 	case errors.As(err, &e):
@@ -241,8 +251,11 @@ func (s *Service) status(m *sip.Message, err error) int {
 
 // receive stores a message of a phone: as an inbound message for a user, or as an outbound message.
 func (s *Service) receive(ctx context.Context, m *sip.Message) error {
-	in := sms.Incoming{Body: string(m.Body), To: m.RequestURI.User, From: m.From.URI.User, Carrier: Carrier,
-		Reference: m.CallID + " " + strconv.FormatUint(uint64(m.CSeq), 10)}
+	in := sms.Incoming{Body: sms.Readable(string(m.Body)), To: sms.Readable(m.RequestURI.User), From: sms.Readable(m.From.URI.User),
+		Carrier: Carrier, Reference: sms.Readable(m.CallID) + " " + strconv.FormatUint(uint64(m.CSeq), 10)}
+	if !sms.IsReadable(string(m.Body)) {
+		in.Media = []sms.Media{sms.Undecoded(m.Body, "application/octet-stream")}
+	}
 	if m.TrunkID != "" {
 		return s.fromTrunk(ctx, m, in)
 	}
@@ -267,6 +280,9 @@ func (s *Service) receive(ctx context.Context, m *sip.Message) error {
 
 // sendOutside sends a message of a phone to a number outside the organisation.
 func (s *Service) sendOutside(ctx context.Context, caller pbx.Caller, in sms.Incoming) error {
+	if len(in.Media) > 0 {
+		return errUndecodable
+	}
 	n, err := s.Numbers.CallerID(ctx, s.DB.Read(ctx), caller.Org, caller.UserID)
 	if err != nil {
 		return err

@@ -159,23 +159,15 @@ func (s *Service) deliverMessage(ctx context.Context, j job.Job) error {
 	if err != nil {
 		return ignoreNotFound(err)
 	}
-	o := smpp.Outgoing{From: smpp.ParseAddress(m.FromNumber), To: smpp.ParseAddress(m.ToNumber), Text: messageText(m),
+	text := sms.PlainText(m.Body, m.Media)
+	if text == "" && len(m.Media) > 0 { // cannot be decoded
+		return nil
+	}
+	o := smpp.Outgoing{From: smpp.ParseAddress(m.FromNumber), To: smpp.ParseAddress(m.ToNumber), Text: text,
 		Reference: partReference(m.ID), Sent: s.deliveredParts(j.ID).MessageIDs}
 	r, err := s.server.Deliver(ctx, a.account(), o)
 	s.saveProgress(j.ID, r, err)
 	return s.deliveryResult(a, m.CreatedAt.Time, err)
-}
-
-// messageText returns the text of a message followed by the URLs of its attachments, because SMPP has no attachments.
-func messageText(m sms.Message) string {
-	text := m.Body
-	for _, f := range m.Media {
-		if text != "" {
-			text += "\n"
-		}
-		text += f.URL
-	}
-	return text
 }
 
 // partReference returns the reference number of a concatenated message. It is derived from the id and survives a

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"soniq/internal/messaging/sms"
 	"soniq/internal/platform/db"
@@ -62,6 +63,12 @@ func (s *Service) submit(ctx context.Context, tx db.Querier, a Application, in s
 func (s *Service) createRequest(ctx context.Context, tx db.Querier, a Application, in smpp.Incoming) (b sms.Create, err error) {
 	if in.Binary != nil {
 		return b, smpp.SubmitFailed
+	}
+	if !utf8.ValidString(in.From.Digits) {
+		return b, smpp.BadSource
+	}
+	if !utf8.ValidString(in.To.Digits) {
+		return b, smpp.BadDestination
 	}
 	b.Body = in.Text
 	if b.SendAt, err = s.parseSchedule(in.Schedule); err != nil {

@@ -3,6 +3,8 @@ package smscarrier
 import (
 	"context"
 	"strings"
+
+	"soniq/internal/messaging/sms"
 )
 
 // maxSender bounds the length of an alphanumeric sender; longer ones are cut.
@@ -26,6 +28,7 @@ func numberForms(text string) []string {
 // senderAddress returns the sender of a message: in E.164 if it is a number, else as the carrier writes it, such as a
 // name or a short code.
 func (s *Service) senderAddress(ctx context.Context, org, text string) (string, error) {
+	text = strings.ReplaceAll(strings.ToValidUTF8(text, "?"), "\x00", "?")
 	for _, form := range numberForms(text) {
 		e164, ok, err := s.Numbers.ParseNumber(ctx, org, form)
 		if err != nil {
@@ -46,6 +49,9 @@ func (s *Service) senderAddress(ctx context.Context, org, text string) (string, 
 
 // recipientNumber returns the organisation's number to which a message is addressed.
 func (s *Service) recipientNumber(ctx context.Context, org, text string) (string, error) {
+	if !sms.IsReadable(text) {
+		return "", errForeignNumber
+	}
 	for _, form := range numberForms(text) {
 		if strings.HasPrefix(form, "num_") {
 			break

@@ -264,16 +264,15 @@ func rejectionFault(e *smpp.Error) *sms.Fault {
 // Message implements smpp.ClientHandler: it stores a received message. The SMSC gets its response after the commit.
 func (c *smppAdapter) Message(ctx context.Context, in smpp.Incoming) error {
 	carrier := Carrier{ID: c.info.ID, org: c.info.Org}
-	text := in.Text
+	var media []sms.Media
 	if in.Binary != nil {
-		c.service.Log.Info("binary message dropped", "org", c.info.Org, "carrier", c.info.ID)
-		return nil
+		media = append(media, sms.Undecoded(in.Binary, fmt.Sprintf("application/octet-stream; data_coding=%d", in.DataCoding)))
 	}
 	id := ""
 	if in.Key.Segment.Total > 0 { // if a crash comes before the parts are marked as complete, the message is delivered again
 		id = fmt.Sprintf("%s %d", partKey(in.Key), in.At.UnixNano())
 	}
-	return c.service.receiveMessage(ctx, carrier, Incoming{ID: id, From: in.From.String(), To: in.To.String(), Body: text})
+	return c.service.receiveMessage(ctx, carrier, Incoming{ID: id, From: in.From.String(), To: in.To.String(), Body: in.Text, Media: media})
 }
 
 // Receipt implements smpp.ClientHandler: it applies the receipt of a part.

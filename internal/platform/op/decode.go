@@ -137,8 +137,8 @@ func checkPath(path string) *Error {
 	return wrongQuery(Field("path", "invalid_value", noNUL+", and must be UTF-8"))
 }
 
-// Unreadable reports whether a form's text is not UTF-8 or contains U+0000. It returns the error for it, or nil.
-func Unreadable(field, text string) error {
+// undecodable returns the error for a text of a form that is not UTF-8 or contains U+0000; nil for any other text.
+func undecodable(field, text string) error {
 	if utf8.ValidString(text) && strings.IndexByte(text, 0) < 0 {
 		return nil
 	}

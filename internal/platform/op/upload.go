@@ -1,8 +1,10 @@
 package op
 
 import (
+	"mime/multipart"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -49,4 +51,19 @@ func filesAsTheyAre(form *huma.Schema) {
 			p.ContentEncoding, p.Format = "", "binary"
 		}
 	}
+}
+
+// CheckPart refuses a part of a form whose names cannot be stored. A part that is not the file must be a text in UTF-8.
+func CheckPart(part *multipart.Part, body []byte, isFile bool) error {
+	name := part.FormName()
+	if err := undecodable("body", name); err != nil {
+		return err
+	}
+	if isFile {
+		return undecodable(strings.TrimPrefix(name+".filename", "."), part.FileName())
+	}
+	if err := checkCharset(part.Header.Get("Content-Type")); err != nil {
+		return err
+	}
+	return undecodable(name, string(body))
 }

@@ -208,7 +208,7 @@ func (s *shard) newInboundLeg(m *received, tx *serverTx) *Leg {
 func (l *Leg) newInbound(m *received) *Inbound {
 	in := &Inbound{
 		CallID: m.CallID, From: m.From.Addr.Address(), To: m.To.Addr.Address(),
-		Source: m.flow.Source(), Transport: m.flow.Transport(), UserAgent: m.Get(sipmsg.FieldUserAgent),
+		Source: m.flow.Source(), Transport: m.flow.Transport(), UserAgent: sipmsg.Readable(m.Get(sipmsg.FieldUserAgent)),
 		MaxForwards: m.MaxForwards, leg: l, fields: append([]sipmsg.Field(nil), m.Fields...),
 	}
 	in.RequestURI, _ = sipmsg.ParseURI(m.URI)

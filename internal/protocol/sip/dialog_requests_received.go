@@ -267,7 +267,7 @@ func parseReason(s string) (q850 int, text string) {
 		protocol, params, _ := strings.Cut(r, ";")
 		cause, _ := sipmsg.ParamOf(";"+params, "cause")
 		if t, ok := sipmsg.ParamOf(";"+params, "text"); ok && text == "" {
-			text = t
+			text = sipmsg.Readable(t)
 		}
 		if strings.EqualFold(strings.TrimSpace(protocol), "Q.850") {
 			q850, _ = strconv.Atoi(cause)

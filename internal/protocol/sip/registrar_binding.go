@@ -62,7 +62,7 @@ func (s *shard) handleRegister(m *received) {
 	r := &registerRequest{
 		user: to.User, from: from.User, callID: m.CallID, cseq: m.CSeq,
 		contacts: m.List(sipmsg.FieldContact), expires: m.Get(sipmsg.FieldExpires), path: m.List(sipmsg.FieldPath),
-		userAgent: m.Get(sipmsg.FieldUserAgent), authorizations: m.Authorizations(), source: m.flow.Addr, client: m.flow.Source(), conn: m.flow.Conn,
+		userAgent: sipmsg.Readable(m.Get(sipmsg.FieldUserAgent)), authorizations: m.Authorizations(), source: m.flow.Addr, client: m.flow.Source(), conn: m.flow.Conn,
 		node:     s.srv.config.Node,
 		outbound: m.HasOptionTag(sipmsg.FieldSupported, "outbound") || m.HasOptionTag(sipmsg.FieldRequire, "outbound"),
 	}

@@ -8,7 +8,8 @@ type Incoming struct {
 	Account  string
 	From, To Address
 	Text     string
-	// Binary has the content of a message that is not text; Text is then empty.
+	// Binary has the octets of a message that is not text, or whose text cannot be decoded; Text is then empty. It is nil
+	// for a text.
 	Binary     []byte
 	DataCoding uint8
 	// Parts is the number of parts that were sent, Missing the number of those that did not arrive.
@@ -66,6 +67,13 @@ func (t TextSettings) incoming(parts []Fragment) Incoming {
 				append(in.Receipts, ReceiptRequest(p.Message.RegisteredDelivery&3))
 		}
 	}
+	in.Text, in.Binary = t.join(parts)
+	return in
+}
+
+// join decodes the octets of parts. If a part cannot be decoded, it returns all octets instead.
+func (t TextSettings) join(parts []Fragment) (joined string, binary []byte) {
+	all, isText := []byte{}, true
 	for last := uint8(0); len(parts) > 0; {
 		n := contiguous(parts)
 		var octets []byte
@@ -73,16 +81,17 @@ func (t TextSettings) incoming(parts []Fragment) Incoming {
 			octets = append(octets, p.Octets...)
 		}
 		text, ok := t.unpackedEncoding(parts[0].Message.DataCoding).decode(octets)
-		if !ok {
-			in.Binary = append(in.Binary, octets...)
+		all, isText = append(all, octets...), isText && ok
+		if joined != "" && parts[0].Sequence != last+1 {
+			joined += "…"
 		}
-		if in.Text != "" && parts[0].Sequence != last+1 {
-			in.Text += "…"
-		}
-		in.Text += text
+		joined += text
 		last, parts = parts[n-1].Sequence, parts[n:]
 	}
-	return in
+	if !isText {
+		return "", all
+	}
+	return joined, nil
 }
 
 // contiguous returns the number of parts from the first that have consecutive numbers and the same coding.

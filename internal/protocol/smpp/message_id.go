@@ -50,7 +50,7 @@ func (m *Message) receipt(t TextSettings, ids IDs) (Receipt, bool) {
 	_, _, octets, _ := m.segment()
 	text, ok := t.Decode(m.DataCoding, octets)
 	if !ok { // some SMSCs mark their receipts as binary
-		text = decodeLatin1(octets, 0xff)
+		text = decodeLatin1(octets)
 	}
 	r, _ := ParseReceipt(text)
 	r.From, r.To = m.Source, m.Destination

@@ -1,8 +1,10 @@
 package smpp
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf16"
+	"unicode/utf8"
 
 	"golang.org/x/text/encoding/charmap"
 )
@@ -98,7 +100,7 @@ func (t TextSettings) generalEncoding(bits uint8) textEncoding {
 	return gsmOctets
 }
 
-// Decode decodes a text; ok is false if the coding is binary.
+// Decode decodes a text; ok is false if the coding is binary, or if the octets are no text in it.
 func (t TextSettings) Decode(coding uint8, b []byte) (text string, ok bool) {
 	k := t.encodingOf(coding)
 	if k == gsmPacked {
@@ -107,43 +109,60 @@ func (t TextSettings) Decode(coding uint8, b []byte) (text string, ok bool) {
 	return k.decode(b)
 }
 
+// decode decodes octets. ok is false for octets that the encoding does not have, for half a character of UCS-2, and for
+// a NUL, which texts cannot contain. NULs at the end are dropped: some senders terminate texts.
 func (k textEncoding) decode(b []byte) (text string, ok bool) {
 	switch k {
 	case gsmOctets:
-		return decodeGSM(b), true
+		return decodeGSM(b), isBelow(b, 0x80)
 	case latin1Octets:
-		return decodeLatin1(b, 0xff), true
+		return withoutNUL(decodeLatin1(b), true)
 	case asciiOctets:
-		return decodeLatin1(b, 0x7f), true
+		return withoutNUL(decodeLatin1(b), isBelow(b, 0x80))
 	case cyrillicOctets:
 		text, _ = charmap.ISO8859_5.NewDecoder().String(string(b))
-		return text, true
+		return withoutNUL(text, true)
 	case hebrewOctets:
 		text, _ = charmap.ISO8859_8.NewDecoder().String(string(b))
-		return text, true
+		return withoutNUL(text, !strings.ContainsRune(text, utf8.RuneError))
 	case ucs2Octets:
-		return decodeUCS2(b), true
+		text, ok = decodeUCS2(b)
+		return withoutNUL(text, ok)
 	}
 	return "", false
 }
 
-func decodeLatin1(b []byte, highest byte) string {
+func withoutNUL(text string, ok bool) (string, bool) {
+	text = strings.TrimRight(text, "\x00")
+	return text, ok && strings.IndexByte(text, 0) < 0
+}
+
+// isBelow reports whether all octets are below a limit.
+func isBelow(b []byte, limit byte) bool {
+	return !slices.ContainsFunc(b, func(c byte) bool { return c >= limit })
+}
+
+func decodeLatin1(b []byte) string {
 	var s strings.Builder
 	for _, c := range b {
-		if c > highest {
-			s.WriteRune('\ufffd')
-			continue
-		}
 		s.WriteRune(rune(c))
 	}
 	return s.String()
 }
 
-// decodeUCS2 decodes UCS-2 with surrogate pairs; half a character at the end is dropped.
-func decodeUCS2(b []byte) string {
+// decodeUCS2 decodes UCS-2 with surrogate pairs. ok is false if half a pair or half a character is left.
+func decodeUCS2(b []byte) (text string, ok bool) {
 	units := make([]uint16, len(b)/2)
 	for i := range units {
 		units[i] = uint16(b[2*i])<<8 | uint16(b[2*i+1])
 	}
-	return string(utf16.Decode(units))
+	runes := utf16.Decode(units)
+	ok = len(b)%2 == 0
+	for at := 0; at < len(units) && ok; at++ {
+		if r := rune(units[at]); utf16.IsSurrogate(r) {
+			ok = at+1 < len(units) && utf16.DecodeRune(r, rune(units[at+1])) != utf8.RuneError
+			at++
+		}
+	}
+	return string(runes), ok
 }

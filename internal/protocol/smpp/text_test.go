@@ -129,6 +129,7 @@ func TestPack_Septets(t *testing.T) {
 	}
 }
 
+// https://github.com/Mnexa-AI/e2a/issues/804
 func TestDecode_DataCodings(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -140,16 +141,23 @@ func TestDecode_DataCodings(t *testing.T) {
 	}{
 		{TextSettings{}, 0, "\x00\x02\x11\x1b\x65", "@$_€", true},
 		{TextSettings{}, 0, "\x1b\x41 \x1b", "A  ", true},
-		{TextSettings{}, 0, "a\xff", "a\ufffd", true},
+		{TextSettings{}, 0, "a\xff", "a\ufffd", false},
 		{TextSettings{Default: Latin1}, 0, "@\xe9", "@é", true},
-		{TextSettings{Default: ASCII}, 0, "@\xe9", "@\ufffd", true},
+		{TextSettings{Default: ASCII}, 0, "@\xe9", "@é", false},
 		{TextSettings{}, 1, "@_$", "@_$", true},
 		{TextSettings{GSMAsIA5: true}, 1, "\x00\x11\x02", "@_$", true},
 		{TextSettings{}, 3, "\xfc\xdf", "üß", true},
 		{TextSettings{}, 6, "\xb0\xef", "Ая", true},
 		{TextSettings{}, 7, "\xe0", "א", true},
 		{TextSettings{}, 8, "\xd8\x3d\xde\x00\x00a", "😀a", true},
-		{TextSettings{}, 8, "\xd8\x3d\x00a\x00", "\ufffda", true},
+		{TextSettings{}, 8, "\xd8\x3d\x00a\x00", "\ufffda", false},
+		{TextSettings{}, 8, "\xde\x00\xd8\x3d", "\ufffd\ufffd", false},
+		{TextSettings{}, 8, "\x00a\xd8\x3d", "a\ufffd", false},
+		{TextSettings{}, 8, "\xff\xfd\x00a", "\ufffda", true}, // sent so
+		{TextSettings{}, 8, "\x00a\x00\x00", "a", true},
+		{TextSettings{}, 8, "\x00\x00\x00a", "\x00a", false},
+		{TextSettings{}, 3, "a\x00b", "a\x00b", false},
+		{TextSettings{}, 7, "\xe0\xfb", "א\ufffd", false},
 		{TextSettings{}, 0x18, "\x00a", "a", true},
 		{TextSettings{}, 0xf0, "\x00", "@", true},
 		{TextSettings{}, 0xe0, "\x00a", "a", true},
@@ -245,5 +253,26 @@ func TestMemoryPartStore_ReusedReference(t *testing.T) {
 	a, _ := p.Add(ctx, newFragment("a", 1, 2, 2, "text", now))
 	if got := (TextSettings{}).incoming(a.Complete); got.Text != "new text" || got.Parts != 2 || got.Missing != 0 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestIncoming_Undecodable keeps all octets of a message if one part is no text.
+//
+// https://github.com/Mnexa-AI/e2a/issues/804
+func TestIncoming_Undecodable(t *testing.T) {
+	t.Parallel()
+	part := func(sequence, coding uint8, octets string) Fragment {
+		return Fragment{Sequence: sequence, Octets: []byte(octets), Message: Message{DataCoding: coding}}
+	}
+	in := TextSettings{}.incoming([]Fragment{part(1, 0, "ab"), part(2, 8, "\xd8\x3d")})
+	if in.Text != "" || string(in.Binary) != "ab\xd8\x3d" {
+		t.Errorf("%q, %x", in.Text, in.Binary)
+	}
+	in = TextSettings{}.incoming([]Fragment{part(1, 8, "\x00a\xd8\x3d"), part(2, 8, "\xde\x00")})
+	if in.Text != "a😀" || in.Binary != nil {
+		t.Errorf("a character in two parts: %q, %x", in.Text, in.Binary)
+	}
+	if in = (TextSettings{}).incoming([]Fragment{part(0, 4, "")}); in.Binary == nil {
+		t.Error("an empty binary message is a text")
 	}
 }

@@ -112,7 +112,7 @@ func (c *liveCall) nameCaller(ctx context.Context) {
 // dialled returns the user part of the request URI without parameters.
 func dialled(u sipmsg.URI) string {
 	user, _, _ := strings.Cut(u.User, ";")
-	return strings.TrimPrefix(user, "tel:")
+	return sipmsg.Readable(strings.TrimPrefix(user, "tel:"))
 }
 
 // findNumber returns the destination of the first candidate that is a number of the trunk; ok is false if none is.
@@ -162,7 +162,7 @@ func callerOfTrunk(in *sip.Inbound) (from, name string) {
 	if from == "" || strings.EqualFold(from, "anonymous") {
 		return call.Anonymous, ""
 	}
-	return from, who.Display
+	return sipmsg.Readable(from), who.Display
 }
 
 // assertedOrFrom returns the identity asserted by the carrier, otherwise the From header, even if it is not to be

@@ -154,6 +154,9 @@ func readForm(a *Audio, form *multipart.Reader, size int) (file []byte, filename
 		case len(body) > limit.AudioFile.Int():
 			return nil, "", op.Fail("payload_too_large", "a sound may have "+limit.AudioFile.String())
 		}
+		if err := op.CheckPart(part, body, part.FormName() == "file"); err != nil {
+			return nil, "", err
+		}
 		switch part.FormName() {
 		case "file":
 			file, filename = body, part.FileName()

@@ -262,3 +262,44 @@ func TestAudio_OtherOrganisationNotFound(t *testing.T) {
 		t.Errorf("its path: %v", err)
 	}
 }
+
+// https://github.com/Mnexa-AI/e2a/issues/804
+func TestAudio_FormNotUTF8(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t, dbtest.SQLite(t))
+	send := func(parts ...string) *optest.Answer {
+		form := ""
+		for _, p := range parts {
+			form += "--x\r\nContent-Disposition: form-data; " + p + "\r\n"
+		}
+		return h.do("POST", "/audio", form+"--x--\r\n", "Content-Type: multipart/form-data; boundary=x", "Idempotency-Key: "+db.NewID("key"))
+	}
+	wave := string(h.wav)
+	for name, c := range map[string]struct {
+		part   string
+		status int
+		want   []string
+	}{
+		"value":           {"name=name\r\n\r\ncaf\xe9", 400, []string{"malformed_json", "name invalid_utf8"}},
+		"NUL":             {"name=name\r\n\r\na\x00b", 400, []string{"malformed_json", "name invalid_utf8"}},
+		"name of a part":  {"name=\"n\xe9\"\r\n\r\nx", 400, []string{"malformed_json", "body invalid_utf8"}},
+		"other charset":   {"name=name\r\nContent-Type: text/plain; charset=iso-8859-1\r\n\r\ncaf\xe9", 415, []string{"unsupported_media_type"}},
+		"charset of text": {"name=kind\r\nContent-Type: text/plain; charset=utf-16\r\n\r\nprompt", 415, []string{"unsupported_media_type"}},
+	} {
+		a := send("name=file; filename=a.wav\r\n\r\n"+wave, c.part)
+		if a.Status != c.status {
+			t.Errorf("%s: %d %s", name, a.Status, a.Bytes)
+			continue
+		}
+		a.Refused(c.want[0], c.want[1:]...)
+	}
+	for _, filename := range []string{"filename=\"caf\xe9.wav\"", "filename*=utf-8''caf%ff.wav", "filename*=utf-8''a%00.wav"} {
+		send("name=file; "+filename+"\r\n\r\n"+wave).Want(400).Refused("malformed_json", "file.filename invalid_utf8")
+	}
+	if n := h.storedFiles(t); n != 0 {
+		t.Errorf("%d files are kept", n)
+	}
+	if a := send("name=file; filename*=utf-8''caf%C3%A9.wav\r\n\r\n" + wave).Want(201); a.Text("name") != "café" {
+		t.Errorf("got %s", a.Bytes)
+	}
+}

@@ -93,10 +93,15 @@ func hasScheme(s string) bool {
 	return i > 0 && isScheme(s[:i]) && i+1 < len(s)
 }
 
-// Address decodes a NameAddr. A URI that cannot be parsed is left empty.
+// Address decodes a NameAddr. A URI that cannot be parsed is left empty. The display name is readable.
 func (a NameAddr) Address() Address {
 	u, _ := ParseURI(a.URI)
-	return Address{Display: Unquote(a.display), URI: u}
+	return Address{Display: Readable(Unquote(a.display)), URI: u}
+}
+
+// Readable returns a text of a message as UTF-8 (RFC 3261 §7.1): U+FFFD stands for octets that are not, and for NUL.
+func Readable(text string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\x00", "\ufffd")
 }
 
 // AppendTo writes the address as a name-addr.

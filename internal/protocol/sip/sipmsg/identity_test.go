@@ -69,3 +69,21 @@ func TestPassports_NumberIsBounded(t *testing.T) {
 		t.Errorf("%d are kept", len(many))
 	}
 }
+
+// https://github.com/Mnexa-AI/e2a/issues/804
+func TestAddress_DamagedDisplay(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]string{
+		"\"J\xf6rg\" <sip:a@x>":       "J\ufffdrg",
+		"J\xf6rg <sip:a@x>":           "J\ufffdrg",
+		"\"a\\\x00b\" <sip:a@x>":      "a\ufffdb",
+		"\"\xed\xa0\x80\" <sip:a@x>":  "\ufffd",
+		"\"Jörg 😀\" <sip:a@x>":        "Jörg 😀",
+		"\"\\\"J\\\" \" <tel:+49301>": "\"J\" ",
+	} {
+		a, err := ReadAddress(value)
+		if got := a.Address().Display; err != nil || got != want {
+			t.Errorf("%q: %q, %v; want %q", value, got, err, want)
+		}
+	}
+}
