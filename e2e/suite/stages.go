@@ -22,7 +22,7 @@ var compileFlags = []string{"-trimpath", "-vet=off", "-ldflags=-w"}
 
 // realtime names the unit tests that handle audio at its own pace, each with its sub-packages. They run while nothing but the compiler uses the processors, at the
 // lowest priority: a late processor would fail them.
-var realtime = []string{"soniq/internal/protocol/media"}
+var realtime = []string{"soniq/internal/protocol/media", "soniq/internal/intelligence/voiceagent"}
 
 // engine names the recognition and language models, with its sub-packages. Its tests compute for minutes under the race detector. The
 // detector watches the same code in the server of the end-to-end tests.

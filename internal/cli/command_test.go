@@ -151,7 +151,7 @@ func TestUsage_Errors(t *testing.T) {
 		"listen --header x":          {2, "must be 'Name: value'"},
 		"mcp logn":                   {2, `mcp: "logn" is one word too many; did you mean soniq mcp login?`},
 		"mcp --urll x":               {2, "did you mean --url?"},
-		"admin":                      {1, "admin: say what to do:\n  soniq admin keys"},
+		"admin":                      {1, "admin: say what to do:\n  soniq admin clock"},
 		"admin org create":           {1, "did you mean soniq admin orgs?"},
 		"org delete":                 {1, "soniq org create"},
 		"users":                      {1, "soniq users add"},

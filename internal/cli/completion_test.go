@@ -38,7 +38,7 @@ func TestCompletion_CommandsAndValues(t *testing.T) {
 		"cal":                            {"calls"},
 		"hear":                           {},
 		"or":                             {},
-		"admin ":                         {"keys", "orgs", "outbound", "trunks", "users"},
+		"admin ":                         {"clock", "keys", "orgs", "outbound", "trunks", "users"},
 		"calls ":                         {"dial", "end", "get", "list", "watch"},
 		"calls list --st":                {"--status"},
 		"calls list --status on":         {"on_hold"},
