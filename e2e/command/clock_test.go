@@ -14,7 +14,7 @@ import (
 func TestClock_AheadAtStart(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
-		s := rig.Start(t, rig.Options{DB: address, Flags: quick.Flags})
+		s := rig.Start(t, rig.Options{Upset: true, DB: address, Flags: quick.Flags})
 		s.Stop()
 		change(t, s, `UPDATE installation SET value = $1 WHERE name = 'last_moment'`, "1600000000000000")
 		change(t, s, `INSERT INTO jobs (id, org_id, queue, lane, kind, state, run_at, attempt, max_attempts, args, created_at, finished_at)

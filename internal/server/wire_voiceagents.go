@@ -11,8 +11,8 @@ import (
 	"soniq/internal/intelligence/transcript"
 	"soniq/internal/intelligence/voiceagent"
 	"soniq/internal/platform/db"
-	"soniq/internal/platform/event"
 	"soniq/internal/platform/egress"
+	"soniq/internal/platform/event"
 	"soniq/internal/protocol/media/clip"
 )
 
