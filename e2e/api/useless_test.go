@@ -112,5 +112,5 @@ func everyRepeat(t *testing.T, s *stage) {
 
 // reads reports whether the operation is a read although its method is not GET.
 func (o operation) reads() bool {
-	return slices.Contains([]string{"memory.search", "flows.simulate", "flows.validate"}, o.ID)
+	return slices.Contains([]string{"memory.search", "flows.simulate", "flows.validate", "trunks.route_test"}, o.ID)
 }
