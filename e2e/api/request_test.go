@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"bytes"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -35,6 +36,7 @@ func everyOperation(t *testing.T, s *stage) {
 		for _, text := range []string{`{"name":`, `{]`, "\x00\xff", `{"a":1}{"b":2}`, `nonsense`} {
 			s.a.refused(t, 400, "malformed_json", o.Method, path, []byte(text))
 		}
+		s.namesExactAndOnce(t, o, path)
 		if fields := s.a.refused(t, 400, "unknown_field", o.Method, path, map[string]any{"no_such_field": 1}); fields["no_such_field"] != "unknown_field" {
 			t.Errorf("%s does not name the unknown field: %v", o.ID, fields)
 		}
@@ -44,6 +46,35 @@ func everyOperation(t *testing.T, s *stage) {
 		s.a.refused(t, 415, "unsupported_media_type", o.Method, path, []byte(`name=x`), "Content-Type", "application/x-www-form-urlencoded")
 		s.a.refused(t, 413, "payload_too_large", o.Method, path, big)
 		s.a.refused(t, 413, "payload_too_large", o.Method, path, big, "Idempotency-Key", "big "+o.ID)
+	}
+}
+
+// namesExactAndOnce sends the names of all members of a body in other spellings, twice, and with damaged texts.
+//
+// https://github.com/golang/go/issues/14750
+// https://github.com/danielgtaylor/huma/issues/577
+// https://github.com/Mnexa-AI/e2a/issues/804
+func (s *stage) namesExactAndOnce(t *testing.T, o operation, path string) {
+	s.a.refused(t, 415, "unsupported_media_type", o.Method, path, []byte(`{}`), "Content-Type", "application/json; charset=iso-8859-1")
+	content := o.declared.RequestBody.Value.Content.Get("application/json")
+	if content == nil || content.Schema == nil {
+		return
+	}
+	for name := range content.Schema.Value.Properties {
+		upper, mixed := strings.ToUpper(name), strings.ToUpper(name[:1])+name[1:]
+		fields := s.a.refused(t, 400, "unknown_field", o.Method, path, fmt.Appendf(nil, `{%q:1,%q:2,%q:3}`, name, upper, mixed))
+		if fields[upper] != "unknown_field" || fields[mixed] != "unknown_field" {
+			t.Errorf("%s: other spellings of %s: %v", o.ID, name, fields)
+		}
+		twice := fmt.Appendf(nil, `{%q:1,"\u%04x%s":2}`, name, name[0], name[1:])
+		if fields := s.a.refused(t, 400, "malformed_json", o.Method, path, twice); fields[name] != "repeated" {
+			t.Errorf("%s: %s twice: %v", o.ID, name, fields)
+		}
+		for _, text := range []string{"\xff", `\ud800`} {
+			if fields := s.a.refused(t, 400, "malformed_json", o.Method, path, fmt.Appendf(nil, `{%q:"%s"}`, name, text)); fields[name] == "" {
+				t.Errorf("%s: damaged text in %s: %v", o.ID, name, fields)
+			}
+		}
 	}
 }
 
