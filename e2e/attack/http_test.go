@@ -48,7 +48,7 @@ func TestHTTP_IdleConnectionsLeaveRecordings(t *testing.T) {
 	o.Webhook.Wait("call.recording", time.Minute, func(rig.Event) bool { return true })
 }
 
-// The metrics are not for what a proxy on this machine forwards, and with a key they are for nobody without it.
+// GET /metrics refuses requests that a proxy on this machine forwards. If a key is configured, it refuses requests without it.
 func TestHTTP_MetricsOfProxies(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

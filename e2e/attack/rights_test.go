@@ -147,7 +147,7 @@ func (s *grantStage) try(g giver, id, role string, in *rig.Client) (r rig.Respon
 }
 
 // Every granting operation of the description, with every role, by credentials with every set of scopes and every role, in their own organisation
-// and in a child. Nobody gives what they do not hold.
+// and in a child. A credential grants no right that it does not hold.
 func TestGrants_NobodyGivesMoreThanTheyHold(t *testing.T) {
 	t.Parallel()
 	s := newGrantStage(t)
@@ -188,7 +188,7 @@ func (s *grantStage) check(g giver, id, role string, in *rig.Client) {
 	}
 }
 
-// Users and keys of strangers are not found, and nobody acts there.
+// A credential finds no users and keys of another organisation, and cannot act for it.
 func TestGrants_ForeignOrganisation(t *testing.T) {
 	t.Parallel()
 	s := newGrantStage(t)

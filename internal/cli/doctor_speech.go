@@ -7,7 +7,7 @@ import (
 	"soniq/internal/intelligence/engine/speech"
 )
 
-// canSpeak returns why the configured engine cannot speak a text; "" if it can or nobody knows.
+// canSpeak returns the reason if the configured engine cannot speak a text, else "". It returns "" too if the engine does not tell.
 func (d *doctor) canSpeak(s flow.Spoken) string {
 	switch d.config.Voice {
 	case "off":

@@ -12,8 +12,8 @@ import (
 	"soniq/internal/platform/visibility/visibilitytest"
 )
 
-// TestEvents_CallsOfTheUser publishes events of two calls. An agent is told of the own one, of screen pops on the own phone, and of what
-// belongs to no call; an owner of all.
+// TestEvents_CallsOfTheUser publishes events of two calls. The stream of an agent has the events of the agent's call, screen
+// pops of the agent's phone, and events without a call. The stream of an owner has all events.
 func TestEvents_CallsOfTheUser(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

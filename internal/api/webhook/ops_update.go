@@ -73,7 +73,7 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Webhook], e
 	return op.Versioned(w, e.UpdatedAt)
 }
 
-// redirects reports whether the change decides what is sent or where. Whoever makes it is the subscriber from then on.
+// redirects reports whether the change affects the address or the content of deliveries. The user of such a change becomes the subscriber.
 func (b UpdateBody) redirects() bool {
 	return b.URL.Set || b.Events.Set || b.Filters.Set || b.CallEndedTiming.Set || b.SignedRecordingURLs.Set || b.Headers.Set
 }

@@ -19,8 +19,8 @@ type ReadyObserver interface {
 	AgentReady(ctx context.Context, tx db.Querier, org, id string) error
 }
 
-// WithdrawnObserver is notified of agents to whom a queue offers a call and who take no calls any more: they are away,
-// have do-not-disturb or no registered phone, or are suspended.
+// WithdrawnObserver is notified if an agent becomes unavailable while a queue offers the agent a call: the agent is away,
+// has do-not-disturb or no registered phone, or is suspended.
 type WithdrawnObserver interface {
 	AgentsWithdrawn(ctx context.Context, tx db.Querier, org string, users []string) error
 }

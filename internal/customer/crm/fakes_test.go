@@ -54,7 +54,7 @@ type allCredentials struct{}
 
 func (allCredentials) Revalidate(context.Context, access.Principal) error { return nil }
 
-// StillHeld returns what was held.
+// StillHeld returns all scopes of the holder.
 func (allCredentials) StillHeld(_ context.Context, h access.Holder) ([]access.Scope, error) {
 	return h.Scopes, nil
 }
