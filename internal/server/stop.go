@@ -90,8 +90,7 @@ func (c *closers) close(ctx context.Context, log *slog.Logger) {
 
 // buildMembership constructs the membership of this node, and lets it delete files at other nodes.
 func (p *Platform) buildMembership() {
-	p.members = cluster.New(cluster.Config{DB: p.db, Bus: p.bus, Log: p.log, Node: p.node, Version: config.Version,
-		RemoveFile: p.removeHere, Close: p.closeLost, Returned: p.endClosedCalls})
+	p.members = cluster.New(cluster.Config{DB: p.db, Bus: p.bus, Log: p.log, Node: p.node, Version: config.Version, Work: nodeWork{p}})
 	p.files.Elsewhere = p.members.RemoveElsewhere
 }
 
@@ -116,8 +115,11 @@ func (s *Server) leaveNodes(ctx context.Context) {
 	}
 }
 
-// removeHere deletes a file or folder of this node. The folder of an organisation has synthesised texts beside it.
-func (p *Platform) removeHere(name string) error {
+// nodeWork implements cluster.Work.
+type nodeWork struct{ *Platform }
+
+// RemoveFile deletes a file or folder of this node. The folder of an organisation has synthesised texts beside it.
+func (p nodeWork) RemoveFile(name string) error {
 	err := p.files.DeleteHere(name)
 	if !strings.Contains(name, "/") {
 		err = errors.Join(err, os.RemoveAll(filepath.Join(p.config.Data, "speech", name)))
@@ -125,8 +127,8 @@ func (p *Platform) removeHere(name string) error {
 	return err
 }
 
-// closeLost closes what a lost node left: callers in queues, calls, connections of phones, SMPP connections and jobs.
-func (p *Platform) closeLost(ctx context.Context, l cluster.Lost) error {
+// CloseLost closes what a lost node left: callers in queues, calls, connections of phones, SMPP connections and jobs.
+func (p nodeWork) CloseLost(ctx context.Context, l cluster.Lost) error {
 	if err := p.queues.DropNode(ctx, l.Node, l.Guard); err != nil {
 		return err
 	}
@@ -142,8 +144,8 @@ func (p *Platform) closeLost(ctx context.Context, l cluster.Lost) error {
 	})
 }
 
-// endClosedCalls hangs up the calls of this node that another one has closed because the lease was over.
-func (p *Platform) endClosedCalls(ctx context.Context) {
+// Returned hangs up the calls of this node that another one has closed because the lease was over.
+func (p nodeWork) Returned(ctx context.Context) {
 	if p.switcher == nil {
 		return
 	}

@@ -38,13 +38,18 @@ type Config struct {
 	Log     *slog.Logger
 	Node    string
 	Version string
+	Work    Work
+}
+
+// Work is the work of nodes that the membership starts. Package server implements it.
+type Work interface {
 	// RemoveFile deletes a file or folder of this node's disk. A missing one is not an error.
-	RemoveFile func(name string) error
-	// Close closes what a lost node left: calls, queue entries, registrations and jobs. Several nodes may call it for one
+	RemoveFile(name string) error
+	// CloseLost closes what a lost node left: calls, queue entries, registrations and jobs. Several nodes may call it for one
 	// node, so it changes everything under Lost.Guard. It may be called again for the same node.
-	Close func(ctx context.Context, l Lost) error
+	CloseLost(ctx context.Context, l Lost) error
 	// Returned is called after this node was evicted although it was alive, and has joined again.
-	Returned func(ctx context.Context)
+	Returned(ctx context.Context)
 }
 
 // Membership is the membership of this node. It is safe for concurrent use.
@@ -240,7 +245,7 @@ func (m *Membership) evict(ctx context.Context, n member) error {
 
 // closeWork closes the work of an evicted node. After the time closing the node is marked as gone.
 func (m *Membership) closeWork(ctx context.Context, n member) error {
-	err := m.Close(ctx, Lost{Node: n.id, Alive: n.alive, epoch: n.epoch, by: m})
+	err := m.Work.CloseLost(ctx, Lost{Node: n.id, Alive: n.alive, epoch: n.epoch, by: m})
 	switch {
 	case errors.Is(err, ErrNotEvicted):
 		return nil
@@ -259,7 +264,7 @@ func (m *Membership) rejoin(ctx context.Context) error {
 	}
 	m.noteRenewal()
 	m.serving = map[string]bool{}
-	m.Returned(ctx)
+	m.Work.Returned(ctx)
 	return nil
 }
 

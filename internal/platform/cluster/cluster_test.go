@@ -23,6 +23,12 @@ type node struct {
 	removed  []string
 }
 
+func (n *node) RemoveFile(name string) error { n.removed = append(n.removed, name); return nil }
+
+func (n *node) CloseLost(_ context.Context, l Lost) error { n.lost = append(n.lost, l); return nil }
+
+func (n *node) Returned(context.Context) { n.returned++ }
+
 // newNodes returns nodes on one database, which have joined and may evict.
 func newNodes(t *testing.T, names ...string) []*node {
 	t.Helper()
@@ -41,10 +47,7 @@ func newNodes(t *testing.T, names ...string) []*node {
 	var all []*node
 	for _, name := range names {
 		n := &node{}
-		n.Membership = New(Config{DB: d, Bus: bus.New(), Log: slog.New(slog.DiscardHandler), Node: name, Version: "test",
-			RemoveFile: func(name string) error { n.removed = append(n.removed, name); return nil },
-			Close:      func(_ context.Context, l Lost) error { n.lost = append(n.lost, l); return nil },
-			Returned:   func(context.Context) { n.returned++ }})
+		n.Membership = New(Config{DB: d, Bus: bus.New(), Log: slog.New(slog.DiscardHandler), Node: name, Version: "test", Work: n})
 		if err := n.Join(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -37,7 +37,7 @@ func (m *Membership) removeFiles(ctx context.Context) error {
 			return err
 		}
 		for _, name := range names {
-			if err := m.RemoveFile(name); err != nil {
+			if err := m.Work.RemoveFile(name); err != nil {
 				return fmt.Errorf("delete %s: %w", name, err)
 			}
 			if err := m.exec(ctx, `DELETE FROM node_file_removals WHERE node = $1 AND name = $2`, m.Node, name); err != nil {
