@@ -15,6 +15,7 @@ type Cache[V any] struct {
 	life    time.Duration
 	now     func() time.Time
 	changes *Subscription
+	clears  bool // every message clears the cache, because messages do not name its keys
 
 	mu      sync.Mutex // guards the two below
 	entries map[string]cacheEntry[V]
@@ -29,6 +30,13 @@ type cacheEntry[V any] struct {
 // NewCache returns a cache whose values live for at most life.
 func NewCache[V any](b *Bus, subject string, life time.Duration, now func() time.Time) *Cache[V] {
 	return &Cache[V]{life: life, now: now, changes: b.Subscribe(subject, 256), entries: map[string]cacheEntry[V]{}}
+}
+
+// NewClearedCache returns a cache that every message on its subject clears, for messages that do not name its keys.
+func NewClearedCache[V any](b *Bus, subject string, life time.Duration, now func() time.Time) *Cache[V] {
+	c := NewCache[V](b, subject, life, now)
+	c.clears = true
+	return c
 }
 
 // Get returns the value of a key. It calls load if the value is not cached. Errors are not cached.
@@ -74,7 +82,7 @@ func (c *Cache[V]) applyChanges() {
 		select {
 		case m := <-c.changes.C:
 			c.changed++
-			if key, one := m.(string); one && n < cap(c.changes.C) {
+			if key, one := m.(string); one && !c.clears && n < cap(c.changes.C) {
 				delete(c.entries, key)
 				continue
 			}

@@ -60,3 +60,14 @@ func TestCache_ClearedWhenMessagesLost(t *testing.T) {
 		t.Errorf("got %q, want new", got)
 	}
 }
+
+func TestClearedCache_AnyMessageClears(t *testing.T) {
+	t.Parallel()
+	b := bus.New()
+	c := bus.NewClearedCache[string](b, "changed", time.Minute, time.Now)
+	_, _ = c.Get("org/a", func() (string, error) { return "old", nil })
+	b.Publish("changed", "a")
+	if got, _ := c.Get("org/a", func() (string, error) { return "new", nil }); got != "new" {
+		t.Errorf("got %q, want new", got)
+	}
+}

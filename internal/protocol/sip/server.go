@@ -220,8 +220,8 @@ func (s *Server) Close() error {
 			sh.close() // a reader may wait for space in the queue
 		}
 		s.layer.Wait()
+		s.loops.Wait() // from now on only workers start workers, so their number does not rise from 0 during the wait
 		s.workers.Wait()
-		s.loops.Wait()
 	})
 	return nil
 }

@@ -61,9 +61,6 @@ type Directory struct {
 	standby    *standby
 }
 
-// usersChanged is the bus subject that empties the caches.
-const usersChanged = "changed.directory"
-
 // cacheTime is how long a cached user or extension stays valid without a change on this node.
 const cacheTime = 30 * time.Second
 
@@ -71,22 +68,10 @@ const cacheTime = 30 * time.Second
 func New(ctx context.Context, c Config) *Directory {
 	c.Clock = clock.OrSystem(c.Clock)
 	d := &Directory{Config: c}
-	d.users = bus.NewCache[*user.User](c.Bus, usersChanged, cacheTime, c.Clock.Now)
-	d.extensions = bus.NewCache[pbx.Destination](c.Bus, usersChanged, cacheTime, c.Clock.Now)
+	d.users = bus.NewClearedCache[*user.User](c.Bus, user.Changed, cacheTime, c.Clock.Now)
+	d.extensions = bus.NewClearedCache[pbx.Destination](c.Bus, user.Changed, cacheTime, c.Clock.Now)
 	d.standby = newStandby(d)
 	go d.standby.run(ctx)
-	changes := c.Bus.Subscribe(user.Changed, 256)
-	go func() {
-		defer changes.Close()
-		for {
-			select {
-			case <-changes.C:
-				c.Bus.Publish(usersChanged, nil)
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
 	return d
 }
 
