@@ -72,6 +72,23 @@ func (x *speakingCaller) say(pcm []int16) (ended time.Time) {
 	return ended
 }
 
+// ask speaks, and waits until a tone answers. If the agent asks the caller to repeat, because a busy machine garbled the
+// words, it says them again. It returns a mark and how often it did.
+func (x *speakingCaller) ask(mark int, pcm []int16, answer float64) (at, again int) {
+	x.T.Helper()
+	for {
+		x.say(pcm)
+		at, heard := x.WaitAnyTone(mark, answer, fixture.OtherSpeechTone)
+		if heard == answer {
+			return at, again
+		}
+		if again++; again > 3 {
+			x.T.Fatal("the agent did not understand it four times")
+		}
+		mark = x.waitSilence(at)
+	}
+}
+
 // waitSilence waits until nothing was heard for 0.8 s, and returns a mark.
 func (x *speakingCaller) waitSilence(mark int) int {
 	x.T.Helper()

@@ -82,10 +82,8 @@ func TestScripted_AnswersAndHandsOver(t *testing.T) {
 		v := callInSpeaking(o.Org, way, "+12125550101")
 		at := v.WaitTone(0, fixture.DisclosureTone)
 		at = v.waitSilence(v.WaitTone(at, fixture.AgentGreetingTone))
-		v.say(trimmed(fixture.Synthesize(t, "rms", "What are your opening hours?")))
-		at = v.waitSilence(v.WaitTone(at, fixture.AnswerTone))
-		v.say(trimmed(fixture.Synthesize(t, "rms", "Where can I park?")))
-		at = v.WaitTone(at, fixture.SecondTone)
+		at, first := v.ask(at, trimmed(fixture.Synthesize(t, "rms", "What are your opening hours?")), fixture.AnswerTone)
+		at, second := v.ask(v.waitSilence(at), trimmed(fixture.Synthesize(t, "rms", "Where can I park?")), fixture.SecondTone)
 		v.say(trimmed(fixture.Synthesize(t, "rms", "I want to speak to a person please."))) // interrupts the answer, which takes five seconds
 		if heard := v.Since(at, 10*time.Second); fixture.ToneDuration(heard, fixture.SecondTone) > 4*time.Second {
 			t.Errorf("the agent spoke on for %s when it was interrupted", fixture.ToneDuration(heard, fixture.SecondTone))
@@ -100,10 +98,11 @@ func TestScripted_AnswersAndHandsOver(t *testing.T) {
 			t.Fatalf("way %s %+v; %s", got, steps, timeline)
 		}
 		turns := timelineDetails(t, timeline, "ai_agent.turn")
-		if len(turns) != 3 || turns[0]["interrupted"] != false || turns[1]["interrupted"] != true {
-			t.Errorf("turns: %v", turns)
+		n := len(turns)
+		if n < 3 || n > 3+first+second || turns[0]["interrupted"] != false || turns[n-2]["interrupted"] != true {
+			t.Fatalf("the questions were repeated %d and %d times; turns: %v", first, second, turns)
 		}
-		for _, x := range turns[:2] {
+		for _, x := range turns[:n-1] {
 			for _, stage := range []string{"understood_ms", "endpoint_ms", "thought_ms", "voiced_ms", "audio_ms"} {
 				if _, ok := x[stage].(float64); !ok {
 					t.Errorf("a turn without %s: %v", stage, x)
