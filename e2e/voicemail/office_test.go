@@ -47,6 +47,31 @@ func (m *voicemailOffice) leaveMessage(number string, hz float64, d time.Duratio
 	p.Do("hangup", "")
 }
 
+// leaveWords makes an outside caller speak after the beep and stay silent until the call ends. It returns the audio that the caller heard.
+func (m *voicemailOffice) leaveWords(number string, words []int16) []int16 {
+	m.T.Helper()
+	line, err := m.DialIn(m.carrier, number)
+	if err != nil {
+		m.T.Fatal(err)
+	}
+	c := &fixture.Caller{T: m.T, Line: line}
+	line.Listen(c.Keep)
+	for at, quiet := 0, make([]int16, 800); ; {
+		if err := line.Say(m.T.Context(), quiet); err != nil {
+			m.T.Fatal("the call ended before the beep: ", err)
+		}
+		if at = c.Mark(); fixture.ToneDuration(c.Since(0, fixture.SampleDuration(at)), fixture.BeepTone) >= 300*time.Millisecond {
+			break
+		}
+	}
+	if err := line.Say(m.T.Context(), words); err != nil {
+		m.T.Fatal("the call ended during the message: ", err)
+	}
+	for quiet := make([]int16, 800); line.Say(m.T.Context(), quiet) == nil; { // ended by silence
+	}
+	return c.Since(0, fixture.SampleDuration(c.Mark()))
+}
+
 // pressKeys presses keys one after the other.
 func pressKeys(p *rig.Phone, keys string) {
 	for _, k := range keys {
