@@ -42,6 +42,9 @@ func refusalInWords(o *fixture.Office) []int16 {
 			if o.WaitTimelineStep(r.CallID, "emergency.unavailable")["spoken"] == true {
 				return o.AdaPhone.Since(0, fixture.SampleDuration(o.AdaPhone.Mark()))
 			}
+			if lasted := r.EndedAt.Sub(r.StartedAt); lasted < 5500*time.Millisecond { // two seconds, and 3.6 of tones
+				o.T.Errorf("tones in a call of %s: the synthesis did not have its two seconds", lasted)
+			}
 		}
 	}
 	o.T.Fatal("the refusal was never spoken")

@@ -47,7 +47,8 @@ func (m *voicemailOffice) leaveMessage(number string, hz float64, d time.Duratio
 	p.Do("hangup", "")
 }
 
-// leaveWords makes an outside caller speak after the beep and stay silent until the call ends. It returns the audio that the caller heard.
+// leaveWords makes an outside caller speak after the beep and stay silent until the call ends. It returns the audio that the
+// caller heard.
 func (m *voicemailOffice) leaveWords(number string, words []int16) []int16 {
 	m.T.Helper()
 	line, err := m.DialIn(m.carrier, number)

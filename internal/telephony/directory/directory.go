@@ -64,7 +64,7 @@ type Directory struct {
 // cacheTime is how long a cached user or extension stays valid without a change on this node.
 const cacheTime = 30 * time.Second
 
-// New returns a directory. Changes of users empty its caches until the context ends.
+// New returns a directory. Changes of users empty its caches.
 func New(ctx context.Context, c Config) *Directory {
 	c.Clock = clock.OrSystem(c.Clock)
 	d := &Directory{Config: c}
