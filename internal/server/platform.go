@@ -255,7 +255,7 @@ func (p *Platform) build() error {
 	p.calls.Observe(callObserver{p})
 	p.webhooks = webhook.New(webhook.Config{DB: p.db, Bus: p.bus, Queue: p.jobs, Seal: p.seal, Guard: p.guard, Log: p.log,
 		Node: p.node, Prefix: p.config.HookPrefix, Outbox: p.outbox, Recordings: p.recordings, Numbers: webhookNumbers{p},
-		Rights: p.keys})
+		Organizations: p.orgs, Rights: p.keys})
 	p.audit = &audit.Service{DB: p.db}
 	p.streams = eventstream.New(eventstream.Config{Outbox: p.outbox, Credentials: p.keys, Changed: auth.Changed})
 	if err := p.buildVerifier(now); err != nil {

@@ -127,7 +127,11 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Webhook], e
 	e := &endpoint{Org: org, User: who.UserID, ID: db.NewID("whk"), URL: b.URL, Events: b.Events, Description: b.Description, Status: Active,
 		SecretHint: secretHint(secret), Filters: b.Filters, Ordered: b.Ordered, Timing: b.CallEndedTiming,
 		SignRecordingURLs: b.SignedRecordingURLs, TimeoutSeconds: b.TimeoutSeconds, CreatedAt: now, UpdatedAt: now}
-	if wrong := s.check(e, b.Headers); len(wrong) > 0 {
+	prefix, err := s.headerPrefix(ctx, org)
+	if err != nil {
+		return nil, err
+	}
+	if wrong := s.check(e, b.Headers, prefix); len(wrong) > 0 {
 		return nil, op.Invalid(wrong...)
 	}
 	if err := e.subscribe(ctx); err != nil {
@@ -139,7 +143,6 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Webhook], e
 	} else if n >= maxEndpoints {
 		return nil, op.Fail("plan_limit", fmt.Sprintf("an organisation may have %d webhooks", maxEndpoints))
 	}
-	var err error
 	if e.Headers, err = s.sealHeaders(org, e.ID, b.Headers); err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ import (
 	"soniq/internal/platform/egress"
 	"soniq/internal/platform/jsonpath"
 	"soniq/internal/platform/op"
+	"soniq/internal/platform/strictjson"
 )
 
 // HTTPSettings are the settings of a carrier with its own HTTP API.
@@ -179,7 +180,7 @@ func failedBeforeSend(err error) bool {
 // parseResponse returns the result for a response.
 func (g *httpAdapter) parseResponse(answer *http.Response, raw []byte) (sms.Result, error) {
 	var doc any
-	_ = json.Unmarshal(raw, &doc)
+	_ = json.Unmarshal(strictjson.WithoutDamaged(raw), &doc)
 	wrong := textAt(g.errorPath, doc)
 	status := answer.StatusCode
 	switch {

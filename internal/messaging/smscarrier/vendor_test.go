@@ -224,6 +224,14 @@ func TestTelnyxCallback_SignatureRequired(t *testing.T) {
 	if all, err := signed(event("message.sent", "sent", ""), now); err != nil || len(all) != 0 {
 		t.Errorf("sent: %+v, %v", all, err)
 	}
+	damaged := strings.Replace(event("message.received", "x", ""), `"text":"hi"`, "\"text\":\"caf\xe9\"", 1)
+	all, err = signed(damaged, now)
+	if err != nil || len(all) != 1 {
+		t.Fatalf("damaged: %+v, %v", all, err)
+	}
+	if octets, ok := damagedOctets(all[0].Message.Body); !ok || string(octets) != "caf\xe9" || all[0].Message.ID != "id-1" {
+		t.Errorf("damaged: %+v", all[0].Message)
+	}
 	body := event("message.received", "x", "")
 	for _, at := range []time.Time{now.Add(-6 * time.Minute), now.Add(6 * time.Minute)} {
 		if _, err := signed(body, at); !errors.Is(err, ErrSignature) {

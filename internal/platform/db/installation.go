@@ -14,6 +14,7 @@ const (
 	KeyFingerprint Fact = "key_fingerprint" // of the master key that seals the secrets in the database
 	SchemaVersion  Fact = "schema_version"  // version of soniq that applied the last migration
 	LastMoment     Fact = "last_moment"     // latest trusted time, in microseconds since 1970
+	ClockDoubt     Fact = "clock_doubt"     // time of a clock that is not trusted, and for how long it ran on, in microseconds
 )
 
 // Fact returns the value of a fact. It is empty if the fact is not stored, or the table does not exist yet.

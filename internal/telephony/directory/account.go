@@ -208,7 +208,16 @@ func (d *Directory) callerOfUser(ctx context.Context, org, id string) (pbx.Calle
 		return pbx.Caller{}, err
 	}
 	return pbx.Caller{Org: org, UserID: id, Extension: ExtensionOf(u), Name: u.Name, Sandbox: o.Sandbox(),
-		Barred: o.IsBlocked() || d.suspended(org) || u.Status == user.Suspended}, nil
+		Barred:   o.IsBlocked() || d.suspended(org) || u.Status == user.Suspended,
+		Recorded: u.RecordingMode == "on", Unrecorded: u.RecordingMode == "off"}, nil
+}
+
+// recordingOf returns the recording mode of a user's calls; "" if it is that of the organisation.
+func recordingOf(u *user.User) string {
+	if u.RecordingMode == "inherit" {
+		return ""
+	}
+	return u.RecordingMode
 }
 
 // Phones returns the registered phones of a user. There are none if the user is suspended or has do-not-disturb on.

@@ -18,6 +18,7 @@ import (
 
 	"soniq/internal/customer/contact"
 	"soniq/internal/platform/jsonpath"
+	"soniq/internal/platform/strictjson"
 )
 
 // HTTPSettings configure a system with an HTTP API by templates: the requests, and the paths of values in the
@@ -256,7 +257,7 @@ func (a *httpAdapter) do(ctx context.Context, method, address string, body any, 
 		return nil, errEmptyAnswer
 	}
 	var doc any
-	if err := json.Unmarshal(text, &doc); err != nil {
+	if err := json.Unmarshal(strictjson.WithoutDamaged(text), &doc); err != nil {
 		return nil, errors.New("the answer is no JSON")
 	}
 	return doc, nil
