@@ -122,7 +122,8 @@ func rename(from, to string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// Open opens a file, or returns ErrNone. It opens within the folder (openat), so that not even a link that appears meanwhile leads out of it.
+// Open opens a file, or returns ErrNone. It opens within the folder (openat), so that not even a link that appears meanwhile leads out of
+// it.
 func (d *Dir) Open(_ context.Context, name string) (io.ReadSeekCloser, int64, error) {
 	if _, err := d.Path(name); err != nil {
 		return nil, 0, err

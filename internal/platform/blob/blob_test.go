@@ -146,7 +146,8 @@ func TestDir_LinksAreNotFollowed(t *testing.T) {
 	}
 }
 
-// A folder that is a symbolic link itself is allowed: recordings may be on another disk. A pipe in place of a file is refused without waiting.
+// A folder that is a symbolic link itself is allowed: recordings may be on another disk. A pipe in place of a file is refused without
+// waiting.
 func TestDir_FolderOnAnotherDiskAndPipes(t *testing.T) {
 	t.Parallel()
 	_, root := newDir(t)

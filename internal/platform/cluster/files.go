@@ -7,8 +7,8 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// Deletion of files that lie on the disk of another node. Each node deletes what its rows in node_file_removals name: while it serves within a
-// second, else when it joins.
+// Deletion of files that lie on the disk of another node. Each node deletes what its rows in node_file_removals name: while it serves
+// within a second, else when it joins.
 
 // RemoveElsewhere makes every other node that ever served delete a file or folder. It does nothing on SQLite. It has a
 // transaction of its own.

@@ -277,8 +277,9 @@ func (o *Outbox) orgs(ctx context.Context) (all []string, err error) {
 }
 
 func (o *Outbox) sweepSome(ctx context.Context, org, before string) (n int64, err error) {
+	// + 0 prevents an index of sequence: rows are found by id.
 	const q = `DELETE FROM events WHERE org_id = $1 AND id IN
-		(SELECT id FROM events WHERE org_id = $1 AND id < $2 AND sequence + 0 > 0 LIMIT 500)` // + 0 prevents an index of sequence: rows are found by id
+		(SELECT id FROM events WHERE org_id = $1 AND id < $2 AND sequence + 0 > 0 LIMIT 500)`
 	err = o.DB.Tx(ctx, func(tx db.Querier) error {
 		r, err := tx.Exec(ctx, q, org, before)
 		if err != nil {
