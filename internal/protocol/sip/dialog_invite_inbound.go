@@ -113,8 +113,8 @@ func (in *Inbound) Answer(sdp []byte) error {
 	return nil
 }
 
-// Reject sends a final failure, 300 to 699, with the standard reason phrase. A text is sent as a Warning header with code 399 (RFC 3261 §20.43). A
-// retryAfter above zero adds Retry-After. Closed follows.
+// Reject sends a final failure, 300 to 699, with the standard reason phrase. A text is sent as a Warning header with code 399 (RFC 3261
+// §20.43). A retryAfter above zero adds Retry-After. Closed follows.
 func (in *Inbound) Reject(status int, text string, retryAfter time.Duration) {
 	in.leg.runOrEnqueue(func() { in.leg.sendRejection(status, text, retryAfter) })
 }

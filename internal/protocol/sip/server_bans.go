@@ -57,8 +57,8 @@ func (s *Server) banScanner(f transport.Flow) {
 	}
 }
 
-// banSource bans a source, unless it is banned already, is an edge or is known to be a carrier's. The duration grows only if the address is proved to be the
-// sender's. Datagrams can be forged to get another source banned, so such a ban stays short.
+// banSource bans a source, unless it is banned already, is an edge or is known to be a carrier's. The duration grows only if the address is
+// proved to be the sender's. Datagrams can be forged to get another source banned, so such a ban stays short.
 func (s *Server) banSource(a netip.Addr, why string, proved bool) {
 	if s.guard.Banned(a, s.clock()) || s.isEdge(a) {
 		return

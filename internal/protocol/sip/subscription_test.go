@@ -80,7 +80,8 @@ func (w *testSubscriber) wantNotify(state, body string, status int) string {
 func TestSubscribe_NotifiesEachChange(t *testing.T) {
 	t.Parallel()
 	l := newFakeMailbox()
-	server := newTestServer(t, sip.Config{Accounts: newFakeDirectory().addAccount("alice", "secret"), EventPackages: []sip.EventPackage{l.eventPackage()}})
+	server := newTestServer(t, sip.Config{Accounts: newFakeDirectory().addAccount("alice", "secret"),
+		EventPackages: []sip.EventPackage{l.eventPackage()}})
 	w := newTestSubscriber(t, server, "w1")
 	first := w.wantNotify("active;expires=5", "id-alice off", 200)
 	if headerValue(first, "Call-ID") != "w1" || !strings.Contains(headerValue(first, "To"), "tag=fw1") || headerValue(first, "Content-Type") != "application/simple-message-summary" {
@@ -111,7 +112,8 @@ func TestSubscribe_NotifiesEachChange(t *testing.T) {
 
 func TestSubscribe_RefusedNotifyEndsSubscription(t *testing.T) {
 	t.Parallel()
-	server := newTestServer(t, sip.Config{Accounts: newFakeDirectory().addAccount("alice", "secret"), EventPackages: []sip.EventPackage{newFakeMailbox().eventPackage()}})
+	server := newTestServer(t, sip.Config{Accounts: newFakeDirectory().addAccount("alice", "secret"),
+		EventPackages: []sip.EventPackage{newFakeMailbox().eventPackage()}})
 	w := newTestSubscriber(t, server, "w1")
 	w.wantNotify("active", "id-alice off", 481)
 	for server.Stats().Panics == 0 && len(server.SubscriberAddrs("message-summary", "id-alice")) > 0 {
@@ -123,7 +125,8 @@ func TestSubscribe_RefusedNotifyEndsSubscription(t *testing.T) {
 
 func TestSubscribe_Refused(t *testing.T) {
 	t.Parallel()
-	server := newTestServer(t, sip.Config{Accounts: newFakeDirectory().addAccount("alice", "secret"), EventPackages: []sip.EventPackage{newFakeMailbox().eventPackage()}})
+	server := newTestServer(t, sip.Config{Accounts: newFakeDirectory().addAccount("alice", "secret"),
+		EventPackages: []sip.EventPackage{newFakeMailbox().eventPackage()}})
 	p := newPeer(t, "udp", server)
 	login := challengedSubscribe(p, "w1")
 	for i, c := range []struct{ extra, want string }{
@@ -145,7 +148,8 @@ func TestSubscribe_Refused(t *testing.T) {
 
 func TestSubscribe_FetchNotifiedOnce(t *testing.T) {
 	t.Parallel()
-	server := newTestServer(t, sip.Config{Accounts: newFakeDirectory().addAccount("alice", "secret"), EventPackages: []sip.EventPackage{newFakeMailbox().eventPackage()}})
+	server := newTestServer(t, sip.Config{Accounts: newFakeDirectory().addAccount("alice", "secret"),
+		EventPackages: []sip.EventPackage{newFakeMailbox().eventPackage()}})
 	p := newPeer(t, "udp", server)
 	login := challengedSubscribe(p, "w1")
 	p.sendRequest("SUBSCRIBE", "alice", "w1", 2, summary+"Expires: 0\n"+login())
@@ -158,7 +162,8 @@ func TestSubscribe_FetchNotifiedOnce(t *testing.T) {
 
 func TestSubscribe_LimitPerAccount(t *testing.T) {
 	t.Parallel()
-	server := newTestServer(t, sip.Config{Accounts: newFakeDirectory().addAccount("alice", "secret"), EventPackages: []sip.EventPackage{newFakeMailbox().eventPackage()}, Limits: sip.Limits{Subscriptions: 2}})
+	server := newTestServer(t, sip.Config{Accounts: newFakeDirectory().addAccount("alice", "secret"),
+		EventPackages: []sip.EventPackage{newFakeMailbox().eventPackage()}, Limits: sip.Limits{Subscriptions: 2}})
 	var all []*testSubscriber
 	for i := range 3 {
 		w := newTestSubscriber(t, server, fmt.Sprint("w", i))
@@ -183,7 +188,8 @@ func TestSubscribe_Expires(t *testing.T) {
 	t.Parallel()
 	var ahead atomic.Int64
 	now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
-	server := newTestServer(t, sip.Config{Accounts: newFakeDirectory().addAccount("alice", "secret"), EventPackages: []sip.EventPackage{newFakeMailbox().eventPackage()}, Now: now})
+	server := newTestServer(t, sip.Config{Accounts: newFakeDirectory().addAccount("alice", "secret"),
+		EventPackages: []sip.EventPackage{newFakeMailbox().eventPackage()}, Now: now})
 	w := newTestSubscriber(t, server, "w1")
 	w.wantNotify("active", "id-alice off", 200)
 	ahead.Store(int64(11 * time.Minute))
@@ -221,7 +227,8 @@ func TestSubscribe_SubjectSharedByAccounts(t *testing.T) {
 		return "bob", known.Load(), nil
 	}
 	topic.SetVersion = func(body []byte, n uint32) []byte { return fmt.Appendf(nil, "%s %d", body, n) }
-	server := newTestServer(t, sip.Config{Accounts: newFakeDirectory().addAccount("alice", "secret"), EventPackages: []sip.EventPackage{topic}})
+	server := newTestServer(t, sip.Config{Accounts: newFakeDirectory().addAccount("alice", "secret"),
+		EventPackages: []sip.EventPackage{topic}})
 	one, two := newTestSubscriber(t, server, "w1"), newTestSubscriber(t, server, "w2")
 	one.wantNotify("active", "bob off 0", 200)
 	two.wantNotify("active", "bob off 0", 200)

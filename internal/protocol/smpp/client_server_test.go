@@ -47,7 +47,8 @@ func TestSubmit_LongTextWithReceipt(t *testing.T) {
 				if err := c.Receipt(t.Context(), "acme", done); err != nil {
 					t.Fatal(err)
 				}
-				if got := within(t, e.receipts, "receipt"); got.MessageID != id || got.State != Delivered || got.From != in.To || got.Done.IsZero() {
+				if got := within(t, e.receipts, "receipt"); got.MessageID != id || got.State != Delivered || got.From != in.To ||
+					got.Done.IsZero() {
 					t.Errorf("%+v", got)
 				}
 			}
@@ -147,8 +148,8 @@ func TestServer_ErrorResponses(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	s, _, _ := e.current()
-	for command, want := range map[Command]Status{CancelSM: CancelFailed, ReplaceSM: ReplaceFailed, SubmitMulti: BadCommand, DeliverSM: BadCommand,
-		BindReceiver: AlreadyBound, 0x777: BadCommand} {
+	for command, want := range map[Command]Status{CancelSM: CancelFailed, ReplaceSM: ReplaceFailed, SubmitMulti: BadCommand,
+		DeliverSM: BadCommand, BindReceiver: AlreadyBound, 0x777: BadCommand} {
 		_, err := s.request(t.Context(), PDU{Command: command, Body: newBody(command)})
 		if err == nil || err.Status != want {
 			t.Errorf("%s: %v", command, err)
@@ -160,7 +161,8 @@ func TestServer_ErrorResponses(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	refuse <- nil
-	if _, err := s.request(t.Context(), PDU{Command: DataSM, Body: &Message{Destination: ParseAddress("+1"), TLVs: TLVs{{TagMessagePayload, []byte("hi")}}}}); err != nil {
+	if _, err := s.request(t.Context(), PDU{Command: DataSM, Body: &Message{Destination: ParseAddress("+1"),
+		TLVs: TLVs{{TagMessagePayload, []byte("hi")}}}}); err != nil {
 		t.Errorf("data_sm: %v", err)
 	}
 }
@@ -209,7 +211,8 @@ func TestBind_ModesAndLimits(t *testing.T) {
 		t.Errorf("from a receiver: %v", err)
 	}
 	s, _, _ := hears.current()
-	if _, err := s.request(t.Context(), PDU{Command: SubmitSM, Body: newMessage("x").message(Part{})}); err == nil || err.Status != BadBindState {
+	if _, err := s.request(t.Context(), PDU{Command: SubmitSM, Body: newMessage("x").message(Part{})}); err == nil ||
+		err.Status != BadBindState {
 		t.Errorf("submit_sm of a receiver: %v", err)
 	}
 	if _, err := sends.Submit(t.Context(), newMessage("x")); err != nil {
