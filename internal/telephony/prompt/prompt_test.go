@@ -211,7 +211,8 @@ func TestAudio_LargeUploadIdempotent(t *testing.T) {
 	_ = w.Close()
 	first := h.do("POST", "/audio", b.String(), "Content-Type: "+w.FormDataContentType(), "Idempotency-Key: k").Want(201)
 	again := h.do("POST", "/audio", b.String(), "Content-Type: "+w.FormDataContentType(), "Idempotency-Key: k").Want(201)
-	if !bytes.Equal(bytes.TrimSpace(first.Bytes), bytes.TrimSpace(again.Bytes)) || h.storedFiles(t) != 1 || first.At("size_bytes") != float64(len(file)) {
+	if !bytes.Equal(bytes.TrimSpace(first.Bytes), bytes.TrimSpace(again.Bytes)) || h.storedFiles(t) != 1 ||
+		first.At("size_bytes") != float64(len(file)) {
 		t.Errorf("%s then %s; %d files", first.Bytes, again.Bytes, h.storedFiles(t))
 	}
 }

@@ -10,7 +10,8 @@ import (
 func insert(ctx context.Context, q db.Querier, t Trunk) error {
 	const text = `INSERT INTO trunks (org_id, id, name, kind, host, port, transport, username, password, from_domain,
 			allowed_ips, codecs, srtp, max_channels, calls_per_second, priority, prefix_rules, caller_id_mode, enabled,
-			emergency_capable, inbound_ips, inbound_username, inbound_password, updated_at, direction, foreign_numbers, allow_refer, created_at)
+			emergency_capable, inbound_ips, inbound_username, inbound_password, updated_at, direction, foreign_numbers, allow_refer,
+			created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23,
 			$24, $25, $26, $27, $28)`
 	_, err := q.Exec(ctx, text, append(t.values(), t.CreatedAt)...)

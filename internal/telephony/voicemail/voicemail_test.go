@@ -85,14 +85,17 @@ func (h *fixture) leaveMessage(t *testing.T, mailbox string) string {
 	if err := h.calls.Begin(ctx, n); err != nil {
 		t.Fatal(err)
 	}
-	m := voicemail.Message{Org: h.org, ID: db.NewID("vm"), CallID: n.ID, Mailbox: mailbox, From: n.From, ReceivedAt: now, Duration: 3 * time.Second,
-		Size: int64(len(h.wav)), SHA256: "x"}
+	m := voicemail.Message{Org: h.org, ID: db.NewID("vm"), CallID: n.ID, Mailbox: mailbox, From: n.From, ReceivedAt: now,
+		Duration: 3 * time.Second, Size: int64(len(h.wav)), SHA256: "x"}
 	m.Blob = voicemail.BlobName(m.Org, m.ID, now)
 	if _, err := h.files.Put(ctx, m.Blob, bytes.NewReader(h.wav)); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // repeating it after a crash changes nothing
-		if err := h.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error { _, err := h.Receive(ctx, tx, m); return err }); err != nil {
+		if err := h.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+			_, err := h.Receive(ctx, tx, m)
+			return err
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}

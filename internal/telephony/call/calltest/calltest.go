@@ -1,4 +1,5 @@
-// Package calltest has an organisation with a call service and a simulated switch, for the tests of package call and of the packages inside it.
+// Package calltest has an organisation with a call service and a simulated switch, for the tests of package call and of the packages inside
+// it.
 package calltest
 
 import (
