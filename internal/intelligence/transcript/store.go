@@ -172,8 +172,8 @@ func listTranscripts(ctx context.Context, q db.Querier, f *db.Filter) ([]Transcr
 // deletedAtOnce is the number of transcripts that one transaction of DeleteBefore deletes.
 const deletedAtOnce = 100
 
-// DeleteBefore deletes some transcripts of an organisation made before a time, with their notes and their words in events, and returns how many. Call
-// it until it returns 0. Calls keep their short summary.
+// DeleteBefore deletes some transcripts of an organisation made before a time, with their notes and their words in events, and returns how
+// many. Call it until it returns 0. Calls keep their short summary.
 func (s *Service) DeleteBefore(ctx context.Context, org string, before db.Time) (int64, error) {
 	var n int64
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {

@@ -43,9 +43,10 @@ func (c clock) minutes(part string) (n int, ok bool) {
 var clockPrepositions = []string{"no later than", "not later than", "at", "by", "before", "until", "till", "around", "about", "exactly", "between", "for"}
 
 // boundaryWords may follow an hour that stands alone. Other words make it a number of something: "at five Elm Street".
-var boundaryWords = wordSet(`and or but so to for if when with on in at by the then that this tomorrow today tonight please thanks thank okay
-because until unless as from i we you he she it they sharp is no sorry actually rather wait make scratch correction oh not or latest monday tuesday wednesday
-thursday friday saturday sunday next through till goodbye bye instead while once after before every each her his him them your my about into`)
+var boundaryWords = wordSet(`and or but so to for if when with on in at by the then that this tomorrow today tonight please thanks thank
+okay because until unless as from i we you he she it they sharp is no sorry actually rather wait make scratch correction oh not or latest
+monday tuesday wednesday thursday friday saturday sunday next through till goodbye bye instead while once after before every each her his
+him them your my about into`)
 
 func wordSet(text string) map[string]bool {
 	set := map[string]bool{}
