@@ -223,7 +223,8 @@ func upsertEntries(ctx context.Context, tx db.Querier, rows [][]any) error {
 		q := `INSERT INTO contact_entries (org_id, source, id, name, company, title, email, url, digest, round, updated_at)
 			VALUES ` + db.Values(1, to-from, make([]string, 11)...) + `
 			ON CONFLICT (org_id, source, id) DO UPDATE SET name = excluded.name, company = excluded.company, title = excluded.title,
-				email = excluded.email, url = excluded.url, digest = excluded.digest, round = excluded.round, updated_at = excluded.updated_at`
+				email = excluded.email, url = excluded.url, digest = excluded.digest, round = excluded.round,
+				updated_at = excluded.updated_at`
 		_, err := tx.Exec(ctx, q, slices.Concat(rows[from:to]...)...)
 		return err
 	})

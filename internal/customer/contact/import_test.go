@@ -22,7 +22,8 @@ import (
 // runJobs runs the import jobs until the test ends.
 func (h *fixture) runJobs() *job.Runner {
 	h.t.Helper()
-	r := &job.Runner{DB: h.d, Queue: h.Jobs, Name: contact.Queue, Node: "n", Log: slog.New(slog.NewTextHandler(testLog{h.t}, nil)), Options: contact.Options()}
+	r := &job.Runner{DB: h.d, Queue: h.Jobs, Name: contact.Queue, Node: "n", Log: slog.New(slog.NewTextHandler(testLog{h.t}, nil)),
+		Options: contact.Options()}
 	h.RegisterJobs(r)
 	if err := r.Start(context.Background()); err != nil {
 		h.t.Fatal(err)

@@ -78,8 +78,10 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 	h.contacts = contact.New(contact.Config{DB: d, Orgs: orgs, Outbox: outbox, Jobs: jobs, Files: files, Log: log,
 		Sources: systems{h}, Systems: systems{h}, Calls: noCalls{}, Memory: noMemory{}})
 	t.Cleanup(h.contacts.Close)
-	h.Service = crm.New(crm.Config{DB: d, Bus: b, Jobs: jobs, Seal: secrets, Guard: egress.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}),
-		Contacts: h.contacts, Log: log, BaseURL: "https://voice.test", Apps: map[string]adapter.App{}, Credentials: allCredentials{}, Browsers: browsers{h}, Subjects: subjects{h}})
+	h.Service = crm.New(crm.Config{DB: d, Bus: b, Jobs: jobs, Seal: secrets,
+		Guard:    egress.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}),
+		Contacts: h.contacts, Log: log, BaseURL: "https://voice.test", Apps: map[string]adapter.App{}, Credentials: allCredentials{},
+		Browsers: browsers{h}, Subjects: subjects{h}})
 	h.person = access.Principal{OrgID: h.org, UserID: "usr_1", KeyID: "ses_1", Scopes: []access.Scope{access.ContactsWrite}}
 	h.contacts.Observe(h.Service)
 	h.server = optest.New(t, d, append(h.Operations(), h.contacts.Operations()...)...)

@@ -66,8 +66,8 @@ func placeholders(template any) (all []string) {
 	return all
 }
 
-// checkRecordURL returns the violations of the address at which people look at a record; "" is none. People open it: its scheme and host are
-// fixed, and nothing but a web page is allowed.
+// checkRecordURL returns the violations of the address at which people look at a record; "" is none. People open it: its scheme and host
+// are fixed, and nothing but a web page is allowed.
 func checkRecordURL(text string) []op.Violation {
 	if err := checkPlaceholders(text, []string{"external_id"}); err != nil {
 		return []op.Violation{op.Field("settings.record_url", "unknown_placeholder", err.Error())}
