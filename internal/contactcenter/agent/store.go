@@ -14,9 +14,9 @@ import (
 func inUsers(f *db.Filter, column string, users []string) *db.Filter { return f.In(column, users) }
 
 func readRows(ctx context.Context, q db.Querier, org string, users []string) (map[string]*State, error) {
-	const text = `SELECT u.id, u.dnd, u.dnd_until, u.created_at, a.availability, a.reason, a.until_at, a.next, a.wrap_up_until, a.missed_streak,
-			a.paused_until, a.idle_since, a.status, a.status_reason, a.status_call_id, a.status_since, a.status_until, a.due_at,
-			u.status = 'suspended'
+	const text = `SELECT u.id, u.dnd, u.dnd_until, u.created_at, a.availability, a.reason, a.until_at, a.next, a.wrap_up_until,
+			a.missed_streak, a.paused_until, a.idle_since, a.status, a.status_reason, a.status_call_id, a.status_since, a.status_until,
+			a.due_at, u.status = 'suspended'
 		FROM users u LEFT JOIN agents a ON a.org_id = u.org_id AND a.user_id = u.id
 		WHERE u.org_id = $1 AND u.status <> 'removed'`
 	statement, args := inUsers(db.Where(text, org), "u.id", users).SQL()
@@ -76,7 +76,8 @@ func readDevices(ctx context.Context, q db.Querier, org string, users []string, 
 // readCalls sets the current and the ringing call of users. A user who calls from a phone is on the call from its
 // start.
 func readCalls(ctx context.Context, q db.Querier, org string, users []string, _ time.Time, all map[string]*State) error {
-	const text = `SELECT l.user_id, l.call_id, l.status IN ('answered', 'held') OR l.role = 'caller' AND c.source NOT IN ('api', 'mcp', 'console', 'callback')
+	const text = `SELECT l.user_id, l.call_id, l.status IN ('answered', 'held') OR l.role = 'caller' AND c.source
+		NOT IN ('api', 'mcp', 'console', 'callback')
 		FROM legs l JOIN calls c ON c.org_id = l.org_id AND c.id = l.call_id
 		WHERE l.org_id = $1 AND l.ended_at IS NULL AND l.user_id IS NOT NULL AND c.ended_at IS NULL`
 	statement, args := inUsers(db.Where(text, org), "l.user_id", users).SQL()

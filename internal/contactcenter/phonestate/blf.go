@@ -56,7 +56,8 @@ func NewBusyLampField(c Config) *BusyLampField {
 	return &BusyLampField{Config: c, states: map[string]cachedState{}}
 }
 
-// Topic returns the event package "dialog". Phones subscribe to an extension of their organisation. The other party of a call is not published.
+// Topic returns the event package "dialog". Phones subscribe to an extension of their organisation. The other party of a call is not
+// published.
 func (f *BusyLampField) Topic() sip.EventPackage {
 	return sip.EventPackage{Event: dialogEvent, ContentType: dialogType, SetVersion: setVersion, ResolveSubject: f.subject,
 		Body: func(ctx context.Context, subject string, resource sipmsg.URI) ([]byte, bool, error) {

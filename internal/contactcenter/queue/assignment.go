@@ -173,7 +173,8 @@ func (d *planBuilder) readHistory(ctx context.Context) error {
 	}
 	const text = `SELECT o.entry_id, o.agent_id, COUNT(*), MAX(o.ended_at) FROM queue_entries e
 		JOIN queue_offers o ON o.org_id = e.org_id AND o.entry_id = e.id
-		WHERE e.org_id = $1 AND e.status IN ('waiting', 'offering', 'callback_pending', 'callback_dialing') AND e.offers > 0 AND o.ended_at IS NOT NULL
+		WHERE e.org_id = $1 AND e.status IN ('waiting', 'offering', 'callback_pending', 'callback_dialing') AND e.offers > 0
+		AND o.ended_at IS NOT NULL
 		GROUP BY o.entry_id, o.agent_id`
 	return forEachRow(ctx, d.q, "find past offers", text, []any{d.org}, func(scan func(...any) error) error {
 		var entry, agent string

@@ -44,8 +44,8 @@ const (
 	openCondition    = `status IN ('waiting', 'offering', 'callback_pending', 'callback_dialing', 'connected')`
 )
 
-const entryColumns = `SELECT org_id, id, queue_id, call_id, status, priority, place, from_number, contact, skills, entered_at, offers, agent_id,
-	connected_at, callback, exited_at, exit_reason, retry_at, node, lease_until FROM queue_entries WHERE org_id = $1`
+const entryColumns = `SELECT org_id, id, queue_id, call_id, status, priority, place, from_number, contact, skills, entered_at, offers,
+	agent_id, connected_at, callback, exited_at, exit_reason, retry_at, node, lease_until FROM queue_entries WHERE org_id = $1`
 
 func scanEntry(scan func(...any) error) (Entry, error) {
 	var e Entry
@@ -60,8 +60,8 @@ func scanEntry(scan func(...any) error) (Entry, error) {
 }
 
 func insertEntry(ctx context.Context, tx db.Querier, e Entry) error {
-	const text = `INSERT INTO queue_entries (org_id, id, queue_id, call_id, status, priority, place, from_number, contact, skills, entered_at,
-			offers, callback, node, lease_until, retry_at)
+	const text = `INSERT INTO queue_entries (org_id, id, queue_id, call_id, status, priority, place, from_number, contact, skills,
+			entered_at, offers, callback, node, lease_until, retry_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`
 	var contact, callback any
 	if e.Contact != nil {

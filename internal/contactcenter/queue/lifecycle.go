@@ -189,7 +189,8 @@ func (s *Service) offer(ctx context.Context, tx db.Querier, e Entry, agents []st
 
 // insertOffers inserts offers for the free agents.
 func (s *Service) insertOffers(ctx context.Context, tx db.Querier, e Entry, agents []string, ring time.Duration) (made []Offer, err error) {
-	const text = `INSERT INTO queue_offers (org_id, id, queue_id, entry_id, call_id, agent_id, status, node, offered_at, lease_until, ring_seconds)
+	const text = `INSERT INTO queue_offers (org_id, id, queue_id, entry_id, call_id, agent_id, status, node, offered_at, lease_until,
+		ring_seconds)
 		VALUES ($1, $2, $3, $4, $5, $6, 'offering', $7, $8, $9, 0)`
 	now := s.Clock.Now()
 	for _, id := range agents {

@@ -57,8 +57,8 @@ func (m Member) canTakeCall() bool {
 	return m.SignedIn && !m.Paused && m.Presence.Status == agent.Available
 }
 
-const memberColumns = `SELECT m.queue_id, m.user_id, u.first_name, u.last_name, u.extension, u.skills, m.priority, m.skills, m.signed_in, m.paused,
-	m.pause_reason, m.last_offered_at, m.last_call_ended_at
+const memberColumns = `SELECT m.queue_id, m.user_id, u.first_name, u.last_name, u.extension, u.skills, m.priority, m.skills, m.signed_in,
+	m.paused, m.pause_reason, m.last_offered_at, m.last_call_ended_at
 	FROM queue_members m JOIN users u ON u.org_id = m.org_id AND u.id = m.user_id WHERE m.org_id = $1`
 
 func scanMember(scan func(...any) error) (Member, error) {
@@ -252,7 +252,8 @@ func (s *Service) AgentsWithdrawn(ctx context.Context, tx db.Querier, org string
 
 // cancelAgentOffers cancels the ringing offers of an agent, in one queue or, with "", in all.
 func (s *Service) cancelAgentOffers(ctx context.Context, tx db.Querier, org, user, queue string) error {
-	const text = `SELECT id FROM queue_offers WHERE org_id = $1 AND agent_id = $2 AND status IN ('offering', 'connected') AND status = 'offering'
+	const text = `SELECT id FROM queue_offers WHERE org_id = $1 AND agent_id = $2 AND status IN ('offering', 'connected')
+		AND status = 'offering'
 		AND (queue_id = $3 OR $3 = '')`
 	var open []string
 	err := forEachRow(ctx, tx, "find offers", text, []any{org, user, queue}, func(scan func(...any) error) error {
