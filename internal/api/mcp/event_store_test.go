@@ -50,7 +50,8 @@ func TestEventStore_Bounded(t *testing.T) {
 			_ = s.Open(t.Context(), name, stream)
 			_ = s.Append(t.Context(), name, stream, large)
 		}
-		if r := s.sessions[name]; len(r.streams) > maxStreamsPerSession || r.bytes > maxSessionBytes || s.bytes > maxTotalBytes || r.find("") == nil {
+		if r := s.sessions[name]; len(r.streams) > maxStreamsPerSession || r.bytes > maxSessionBytes || s.bytes > maxTotalBytes ||
+			r.find("") == nil {
 			t.Fatalf("%d streams, %d bytes, %d in all", len(r.streams), r.bytes, s.bytes)
 		}
 	}

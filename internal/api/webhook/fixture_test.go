@@ -58,8 +58,8 @@ func newFixture(t testing.TB, d *db.DB, now func() time.Time) *fixture {
 	}
 	b := bus.New()
 	outbox := &event.Outbox{DB: d, Bus: b, Clock: clock.Func(now)}
-	s := New(Config{DB: d, Bus: b, Outbox: outbox, Queue: &job.Queue{Bus: b, Clock: clock.Func(now)}, Seal: sealer, Log: logger(t), Clock: clock.Func(now), Node: db.NewID("node"),
-		Numbers: fakeNumbers{}, Recordings: fakeRecordings{}, Rights: &fakeRights{},
+	s := New(Config{DB: d, Bus: b, Outbox: outbox, Queue: &job.Queue{Bus: b, Clock: clock.Func(now)}, Seal: sealer, Log: logger(t),
+		Clock: clock.Func(now), Node: db.NewID("node"), Numbers: fakeNumbers{}, Recordings: fakeRecordings{}, Rights: &fakeRights{},
 		Guard: egress.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})})
 	h := &fixture{Service: s, t: t, org: newOrg(t, d), outbox: outbox}
 	h.reader = &event.Reader{Outbox: h.outbox, Log: logger(t), CreateDeliveries: s.CreateDeliveries}
