@@ -55,7 +55,8 @@ func (s *Server) settle() {
 // shutdownTime limits the wait for HTTP requests and jobs in progress.
 const shutdownTime = 10 * time.Second
 
-// closers is a stack of stop functions. Each start step pushes its own, so that what started last stops first. The zero value is empty and ready.
+// closers is a stack of stop functions. Each start step pushes its own, so that what started last stops first. The zero value is empty and
+// ready.
 type closers struct {
 	mu  sync.Mutex // guards all
 	all []closer

@@ -126,7 +126,8 @@ func TestListener_LimitOfMachineExemptsNobody(t *testing.T) {
 // Descriptors that are nearly used up leave no place for HTTP.
 func TestListener_KeepsDescriptorsBack(t *testing.T) {
 	t.Parallel()
-	l := New(Config{Connections: 100, PerAddress: 100, WebSockets: 10, Descriptors: &Descriptors{read: time.Now().Add(time.Hour), used: 75, allowed: 100}})
+	l := New(Config{Connections: 100, PerAddress: 100, WebSockets: 10,
+		Descriptors: &Descriptors{read: time.Now().Add(time.Hour), used: 75, allowed: 100}})
 	at := newServer(t, l, "192.0.2.1")
 	if got, _ := send(t, at, "/", ""); got != "503" && got != "closed" {
 		t.Errorf("with 75 of 100 descriptors: %s", got)
