@@ -44,7 +44,8 @@ func TestMenu_KeyConnectsCaller(t *testing.T) {
 		}
 		v.Line.HangUp()
 		r := o.CDR("+12125550171")
-		if r.String() != "inbound completed caller_hangup caller 0" || r.FlowID == nil || *r.FlowID != f || r.FlowVersion == nil || *r.FlowVersion != 1 {
+		if r.String() != "inbound completed caller_hangup caller 0" || r.FlowID == nil || *r.FlowID != f || r.FlowVersion == nil ||
+			*r.FlowVersion != 1 {
 			t.Errorf("record: %s, flow %v version %v", r, r.FlowID, r.FlowVersion)
 		}
 		if len(r.Tags) != 1 || r.Tags[0] != "sales" || r.Agent == nil || r.Agent.ID != o.Carol.ID || r.Talk < 2 {

@@ -16,7 +16,8 @@ func TestWaiting_MusicUntilAnswer(t *testing.T) {
 		o.Ada, o.Bob = o.AddUser("Ada"), o.AddUser("Bob")
 		o.AdaPhone = o.Phone(o.Ada, fixture.AdaTone, rig.PhoneOptions{})
 		o.BobPhone = o.Phone(o.Bob, fixture.BobTone, rig.PhoneOptions{})
-		id := o.AddQueue(map[string]any{"extension": "600", "wrap_up_seconds": 2, "music_audio_id": o.UploadTone(fixture.MusicTone, 20*time.Second),
+		id := o.AddQueue(map[string]any{"extension": "600", "wrap_up_seconds": 2,
+			"music_audio_id":   o.UploadTone(fixture.MusicTone, 20*time.Second),
 			"whisper_audio_id": o.UploadTone(fixture.WhisperTone, 2*time.Second)}, o.Ada)
 		o.SetPresence(o.Ada, "away")
 		o.BobPhone.Dial("600")

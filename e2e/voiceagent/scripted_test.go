@@ -86,7 +86,8 @@ func TestScripted_AnswersAndHandsOver(t *testing.T) {
 		at = v.waitSilence(v.WaitTone(at, fixture.AnswerTone))
 		v.say(trimmed(fixture.Synthesize(t, "rms", "Where can I park?")))
 		at = v.WaitTone(at, fixture.SecondTone)
-		v.say(trimmed(fixture.Synthesize(t, "rms", "I want to speak to a person please."))) // interrupts the answer, which takes five seconds
+		// interrupts the answer, which takes five seconds
+		v.say(trimmed(fixture.Synthesize(t, "rms", "I want to speak to a person please.")))
 		if heard := v.Since(at, 10*time.Second); fixture.ToneDuration(heard, fixture.SecondTone) > 4*time.Second {
 			t.Errorf("the agent spoke on for %s when it was interrupted", fixture.ToneDuration(heard, fixture.SecondTone))
 		}
