@@ -300,7 +300,7 @@ func (l *Leg) handleInfo(m *received) {
 		return
 	}
 	respond := l.deferResponse(m)
-	l.emit(Info{ContentType: m.Get(sipmsg.FieldContentType), Body: []byte(m.Body), Respond: func(status int) {
+	l.emit(Info{ContentType: m.Get(sipmsg.FieldContentType), Body: []byte(m.Body), respond: func(status int) {
 		l.enqueue(func() { respond(status, "") })
 	}})
 }

@@ -112,7 +112,7 @@ func newServer(ctx context.Context, c Config, h Handler) *Server {
 	}
 	s.allowEvents = "refer"
 	for _, t := range c.EventPackages {
-		s.allowEvents += ", " + t.Event
+		s.allowEvents += ", " + t.Event()
 	}
 	if len(c.EventPackages) > 0 {
 		s.allow += ", SUBSCRIBE"
@@ -174,7 +174,7 @@ func (s *Server) layerConfig() transport.Config {
 		Connections: s.limits.Connections, SourceConnections: s.limits.SourceConnections,
 		MessageBytes: s.limits.MessageBytes, PingInterval: s.limits.PingInterval,
 	}
-	if c.Trace != nil {
+	if c.Tracer != nil {
 		l.Tracer = upper{s}
 	}
 	return l
