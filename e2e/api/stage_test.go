@@ -172,7 +172,7 @@ func (s *stage) leave(t *testing.T, user string) string {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	files, err := blob.OpenDir(filepath.Join(s.Data, "recordings"))
+	files, err := blob.OpenDir(filepath.Join(s.Data, "recordings"), blob.Alone{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 		t.Fatal(err)
 	}
 	h.org = o.ID
-	files, err := blob.OpenDir(t.TempDir())
+	files, err := blob.OpenDir(t.TempDir(), blob.Alone{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,7 +71,7 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	jobs := &job.Queue{Bus: b}
 	outbox := &event.Outbox{DB: d, Bus: b}
-	files, err := blob.OpenDir(t.TempDir())
+	files, err := blob.OpenDir(t.TempDir(), blob.Alone{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -67,7 +67,7 @@ func newFixture(t *testing.T, d *db.DB, listener transcript.Recognizer) *fixture
 	ctx := context.Background()
 	b := bus.New()
 	h := &fixture{db: d, dir: t.TempDir(), started: time.Now().Add(-time.Minute)}
-	files, err := blob.OpenDir(h.dir)
+	files, err := blob.OpenDir(h.dir, blob.Alone{})
 	if err != nil {
 		t.Fatal(err)
 	}

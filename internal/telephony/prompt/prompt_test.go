@@ -45,7 +45,7 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 		t.Fatal(err)
 	}
 	h.org = o.ID
-	files, err := blob.OpenDir(h.files)
+	files, err := blob.OpenDir(h.files, blob.Alone{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 		t.Fatal(err)
 	}
 	h := &fixture{db: d, org: o.ID, bus: b}
-	if h.files, err = blob.OpenDir(t.TempDir()); err != nil {
+	if h.files, err = blob.OpenDir(t.TempDir(), blob.Alone{}); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "message.wav")

@@ -46,7 +46,7 @@ func New(t *testing.T, d *db.DB, more ...func(*Org) []op.Operation) *Org {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := blob.OpenDir(t.TempDir())
+	files, err := blob.OpenDir(t.TempDir(), blob.Alone{})
 	if err != nil {
 		t.Fatal(err)
 	}
