@@ -164,7 +164,7 @@ func (s *Service) Reconcile(ctx context.Context) error {
 }
 
 func queryKeys(ctx context.Context, q db.Querier, text string, args ...any) (all []orgKey, err error) {
-	err = forEachRow(ctx, q, "find agents", text, args, func(scan func(...any) error) error {
+	err = db.ForEach(ctx, q, "find agents", text, args, func(scan func(...any) error) error {
 		var p orgKey
 		err := scan(&p.org, &p.id)
 		all = append(all, p)

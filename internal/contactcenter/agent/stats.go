@@ -108,7 +108,7 @@ func countAnswered(ctx context.Context, q db.Querier, org string, ids []string, 
 			OR l.ended_at IS NULL AND l.answered_at IS NOT NULL AND (l.role = 'agent' OR l.role = 'caller' AND c.source = 'callback'))`
 	f := inUsers(view.Narrow(db.Where(text, org), "c.id"), "l.user_id", ids).Between("c.started_at", since, until)
 	statement, args := f.SQL()
-	return forEachRow(ctx, q, "count calls of agents", statement+` GROUP BY l.user_id`, args, func(scan func(...any) error) error {
+	return db.ForEach(ctx, q, "count calls of agents", statement+` GROUP BY l.user_id`, args, func(scan func(...any) error) error {
 		var id string
 		var n, talk, hold int
 		err := scan(&id, &n, &talk, &hold)
@@ -145,7 +145,7 @@ func countMissed(ctx context.Context, q db.Querier, org string, ids []string, si
 	text, args = offers.SQL()
 	text = `SELECT agent_id, COUNT(DISTINCT CASE WHEN offer < 2 THEN call_id END), COUNT(CASE WHEN offer > 0 THEN 1 END) FROM (` + text +
 		`) AS rung GROUP BY agent_id`
-	return forEachRow(ctx, q, "count missed calls of agents", text, args, func(scan func(...any) error) error {
+	return db.ForEach(ctx, q, "count missed calls of agents", text, args, func(scan func(...any) error) error {
 		var id string
 		var n, offered int
 		err := scan(&id, &n, &offered)
@@ -174,7 +174,7 @@ func (s *Service) addSpells(ctx context.Context, q db.Querier, org string, ids [
 		}
 		lasted[id][status] += max(to.Sub(from), 0)
 	}
-	err := forEachRow(ctx, q, "add up presence", statement, args, func(scan func(...any) error) error {
+	err := db.ForEach(ctx, q, "add up presence", statement, args, func(scan func(...any) error) error {
 		var id, status string
 		var from, to db.Time
 		err := scan(&id, &status, &from, &to)

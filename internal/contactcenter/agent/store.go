@@ -3,7 +3,6 @@ package agent
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"time"
 
 	"soniq/internal/identity/user"
@@ -62,7 +61,7 @@ func readDevices(ctx context.Context, q db.Querier, org string, users []string, 
 	const text = `SELECT d.user_id, COUNT(DISTINCT d.id) FROM registrations r JOIN devices d ON d.org_id = r.org_id AND d.id = r.device_id
 		WHERE r.org_id = $1 AND d.status = 'active' AND r.expires_at > $2`
 	statement, args := inUsers(db.Where(text, org, db.At(now)), "d.user_id", users).SQL()
-	return forEachRow(ctx, q, "find phones of agents", statement+` GROUP BY d.user_id`, args, func(scan func(...any) error) error {
+	return db.ForEach(ctx, q, "find phones of agents", statement+` GROUP BY d.user_id`, args, func(scan func(...any) error) error {
 		var id string
 		var n int
 		err := scan(&id, &n)
@@ -81,7 +80,7 @@ func readCalls(ctx context.Context, q db.Querier, org string, users []string, _ 
 		FROM legs l JOIN calls c ON c.org_id = l.org_id AND c.id = l.call_id
 		WHERE l.org_id = $1 AND l.ended_at IS NULL AND l.user_id IS NOT NULL AND c.ended_at IS NULL`
 	statement, args := inUsers(db.Where(text, org), "l.user_id", users).SQL()
-	return forEachRow(ctx, q, "find calls of agents", statement+` ORDER BY l.id`, args, func(scan func(...any) error) error {
+	return db.ForEach(ctx, q, "find calls of agents", statement+` ORDER BY l.id`, args, func(scan func(...any) error) error {
 		var id, call string
 		var busy bool
 		err := scan(&id, &call, &busy)
@@ -101,7 +100,7 @@ func readCalls(ctx context.Context, q db.Querier, org string, users []string, _ 
 func readOffers(ctx context.Context, q db.Querier, org string, users []string, now time.Time, all map[string]*State) error {
 	const text = `SELECT agent_id, call_id FROM queue_offers WHERE org_id = $1 AND lease_until > $2 AND status = 'offering'`
 	statement, args := inUsers(db.Where(text, org, db.At(now)), "agent_id", users).SQL()
-	return forEachRow(ctx, q, "find offers", statement, args, func(scan func(...any) error) error {
+	return db.ForEach(ctx, q, "find offers", statement, args, func(scan func(...any) error) error {
 		var id, call string
 		err := scan(&id, &call)
 		if x := all[id]; x != nil {
@@ -109,21 +108,6 @@ func readOffers(ctx context.Context, q db.Querier, org string, users []string, n
 		}
 		return err
 	})
-}
-
-// forEachRow calls row for each row of a query.
-func forEachRow(ctx context.Context, q db.Querier, doing, statement string, args []any, row func(scan func(...any) error) error) error {
-	found, err := q.Query(ctx, statement, args...)
-	if err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
-	}
-	defer found.Close()
-	for found.Next() {
-		if err := row(found.Scan); err != nil {
-			return fmt.Errorf("%s: %w", doing, err)
-		}
-	}
-	return found.Err()
 }
 
 // ensureRow inserts the row of an agent if there is none.

@@ -255,7 +255,7 @@ func getOffer(ctx context.Context, q db.Querier, org, id string) (Offer, error) 
 // offersOf returns the offers of an entry in one state.
 func offersOf(ctx context.Context, q db.Querier, org, entry, status string) (found []Offer, err error) {
 	const text = offerColumns + ` AND entry_id = $2 AND status = $3 ORDER BY id`
-	err = forEachRow(ctx, q, "find offers", text, []any{org, entry, status}, func(scan func(...any) error) error {
+	err = db.ForEach(ctx, q, "find offers", text, []any{org, entry, status}, func(scan func(...any) error) error {
 		o, err := scanOffer(scan)
 		found = append(found, o)
 		return err

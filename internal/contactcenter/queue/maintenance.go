@@ -225,7 +225,7 @@ func (s *Service) endUnder(ctx context.Context, text string, args []any,
 	begin func(context.Context, func(context.Context, db.Querier) error) error,
 	end func(context.Context, db.Querier, staleRow) error) error {
 	var over []staleRow
-	err := forEachRow(ctx, s.DB.Read(ctx), "find leftovers", text, args, func(scan func(...any) error) error {
+	err := db.ForEach(ctx, s.DB.Read(ctx), "find leftovers", text, args, func(scan func(...any) error) error {
 		var x staleRow
 		err := scan(&x.org, &x.id)
 		over = append(over, x)
@@ -269,7 +269,7 @@ func (s *Service) sweepEntries(ctx context.Context) error {
 		WHERE e.status IN ('waiting', 'offering', 'callback_pending', 'callback_dialing', 'connected')
 			AND e.status IN ('waiting', 'offering', 'connected') AND c.ended_at <= $1 LIMIT 500`
 	var over []staleRow
-	err := forEachRow(ctx, s.DB.Read(ctx), "find callers", text, []any{db.At(s.Clock.Now().Add(-endGrace))},
+	err := db.ForEach(ctx, s.DB.Read(ctx), "find callers", text, []any{db.At(s.Clock.Now().Add(-endGrace))},
 		func(scan func(...any) error) error {
 			var x staleRow
 			err := scan(&x.org, &x.id, &x.status, &x.talk, &x.reason)

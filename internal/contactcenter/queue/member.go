@@ -101,7 +101,7 @@ func removeMember(ctx context.Context, tx db.Querier, org, queue, user string) (
 // members reads the members of queues; nil means all queues. withStats adds their presence and today's counts.
 func members(ctx context.Context, q db.Querier, org string, queues []string) (found []Member, err error) {
 	text, args := db.Where(memberColumns, org).In("m.queue_id", queues).SQL()
-	err = forEachRow(ctx, q, "list members", text+` ORDER BY m.user_id, m.queue_id`, args, func(scan func(...any) error) error {
+	err = db.ForEach(ctx, q, "list members", text+` ORDER BY m.user_id, m.queue_id`, args, func(scan func(...any) error) error {
 		m, err := scanMember(scan)
 		found = append(found, m)
 		return err
@@ -152,7 +152,7 @@ func addCounts(ctx context.Context, q db.Querier, org string, since db.Time, fou
 	const text = `SELECT queue_id, agent_id, COUNT(*), COUNT(CASE WHEN status IN ('connected', 'completed') THEN 1 END) FROM queue_offers
 		WHERE org_id = $1 AND offered_at >= $2`
 	statement, args := db.Where(text, org, since).In("agent_id", ids).SQL()
-	return forEachRow(ctx, q, "count offers", statement+` GROUP BY queue_id, agent_id`, args, func(scan func(...any) error) error {
+	return db.ForEach(ctx, q, "count offers", statement+` GROUP BY queue_id, agent_id`, args, func(scan func(...any) error) error {
 		var queue, user string
 		var offered, answered int
 		err := scan(&queue, &user, &offered, &answered)
@@ -189,7 +189,7 @@ func (s *Service) QueuesOfUsers(ctx context.Context, q db.Querier, org string, u
 	const text = `SELECT m.user_id, m.queue_id FROM queue_members m WHERE m.org_id = $1`
 	statement, args := db.Where(text, org).In("m.user_id", users).SQL()
 	found := map[string][]string{}
-	err := forEachRow(ctx, q, "find queues of users", statement+` ORDER BY m.queue_id`, args, func(scan func(...any) error) error {
+	err := db.ForEach(ctx, q, "find queues of users", statement+` ORDER BY m.queue_id`, args, func(scan func(...any) error) error {
 		var user, queue string
 		err := scan(&user, &queue)
 		found[user] = append(found[user], queue)
@@ -256,7 +256,7 @@ func (s *Service) cancelAgentOffers(ctx context.Context, tx db.Querier, org, use
 		AND status = 'offering'
 		AND (queue_id = $3 OR $3 = '')`
 	var open []string
-	err := forEachRow(ctx, tx, "find offers", text, []any{org, user, queue}, func(scan func(...any) error) error {
+	err := db.ForEach(ctx, tx, "find offers", text, []any{org, user, queue}, func(scan func(...any) error) error {
 		var id string
 		err := scan(&id)
 		open = append(open, id)

@@ -211,20 +211,7 @@ func listNumbers(ctx context.Context, q db.Querier, org string, by filter) ([]Nu
 // reassign moves the numbers of one user to another, or to none, and returns them in E.164.
 func reassign(ctx context.Context, q db.Querier, org, from, to string, now db.Time) ([]string, error) {
 	const text = `UPDATE numbers SET user_id = $3, updated_at = $4 WHERE org_id = $1 AND user_id = $2 RETURNING number`
-	rows, err := q.Query(ctx, text, org, from, db.Null(to), now)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var moved []string
-	for rows.Next() {
-		var n string
-		if err := rows.Scan(&n); err != nil {
-			return nil, err
-		}
-		moved = append(moved, n)
-	}
-	return moved, rows.Err()
+	return db.Strings(ctx, q, "reassign numbers", text, org, from, db.Null(to), now)
 }
 
 // existing reports which parts of an assignment the organisation has. An empty id counts as existing.

@@ -129,18 +129,5 @@ func soleNumber(ctx context.Context, q db.Querier, org, trunk string) (string, e
 
 // boundNumbers returns the ids of numbers that use the trunk.
 func boundNumbers(ctx context.Context, q db.Querier, org, trunk string) ([]string, error) {
-	rows, err := q.Query(ctx, `SELECT id FROM numbers WHERE org_id = $1 AND trunk_id = $2 ORDER BY id`, org, trunk)
-	if err != nil {
-		return nil, fmt.Errorf("find numbers of trunk: %w", err)
-	}
-	defer rows.Close()
-	var ids []string
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		ids = append(ids, id)
-	}
-	return ids, rows.Err()
+	return db.Strings(ctx, q, "find numbers of trunk", `SELECT id FROM numbers WHERE org_id = $1 AND trunk_id = $2 ORDER BY id`, org, trunk)
 }
