@@ -25,7 +25,7 @@ var wings = []string{"cmd", "cli", "server", "config", "sandbox", "api", "contac
 var limited = map[string][]string{
 	"cmd/soniq":   {"cli"},
 	"cmd/mandocs": {"cli"},
-	"cmd":         {"intelligence"}, // trainmodels makes data files of the speech engine
+	"cmd":         {"intelligence", "platform"}, // trainmodels makes data files of the speech engine, apiviewer fetches an npm package
 	"api":         {"platform"},
 	"identity":    {"platform"},
 	"control":     {},
