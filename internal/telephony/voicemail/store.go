@@ -92,18 +92,5 @@ func listMessages(ctx context.Context, q db.Querier, f *db.Filter, after db.Time
 		f.And("(v.received_at, v.id) "+than+" (?, ?)", after, id)
 	}
 	text, args := f.SQL()
-	rows, err := q.Query(ctx, text+fmt.Sprintf(" ORDER BY v.received_at %s, v.id %s LIMIT %d", direction, direction, limit), args...)
-	if err != nil {
-		return nil, fmt.Errorf("list voicemail: %w", err)
-	}
-	defer rows.Close()
-	var all []Voicemail
-	for rows.Next() {
-		v, err := scanMessage(rows.Scan)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, v)
-	}
-	return all, rows.Err()
+	return queryMessages(ctx, q, text+fmt.Sprintf(" ORDER BY v.received_at %s, v.id %s LIMIT %d", direction, direction, limit), args...)
 }
