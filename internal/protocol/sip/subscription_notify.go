@@ -28,7 +28,7 @@ type subscriptionTable struct {
 type subjectKey struct{ event, subject string }
 
 func (w *eventSubscription) subjectKey() subjectKey {
-	return subjectKey{w.eventPackage.Event, w.subject}
+	return subjectKey{w.eventPackage.Event(), w.subject}
 }
 
 // add stores a subscription. It removes an older one of the same phone, which the phone lost in a restart, and the
