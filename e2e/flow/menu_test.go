@@ -27,12 +27,12 @@ func TestMenu_KeyConnectsCaller(t *testing.T) {
 		way := o.AddFlowCarrier(f)
 
 		v := o.CallIn(way, "+12125550171")
-		at := v.WaitTone(0, fixture.GreetingTone)
+		v.WaitTone(0, fixture.GreetingTone)
 		if live := o.LiveCall(nil); live["stage"] != "ivr" || live["status"] != "ringing" || live["flow_id"] != f || live["answered_at"] != nil {
 			t.Errorf("the call in the menu: %v", live)
 		}
 		v.Press("9")
-		at = v.WaitTone(v.Mark()+800, fixture.GreetingTone) // once more, from its start
+		at := v.WaitTone(v.Mark()+800, fixture.GreetingTone) // once more, from its start
 		v.Press("2")
 		o.CarolPhone.Wait("CALL_ESTABLISHED", "")
 		v.WaitTone(at, fixture.CarolTone)

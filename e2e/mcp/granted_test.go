@@ -32,7 +32,7 @@ type tokens struct {
 	Error   string
 }
 
-// grants authorizes a program for the member, with all requested scopes except the unticked ones, and returns its
+// grants authorises a program for the member, with all requested scopes except the unticked ones, and returns its
 // tokens.
 func (p *member) grants(resource, scope string, unticked ...string) tokens {
 	p.t.Helper()

@@ -71,7 +71,7 @@ func TestWaiting_MovedRemovedAndReconfigured(t *testing.T) {
 	mark = v.WaitTone(mark, 700)
 	e := o.WaitQueueEntry(id, "waiting")
 	o.Want(200, "PATCH", "/queues/"+id+"/calls/"+e.CallID, map[string]any{"queue_id": other}, nil)
-	mark = v.WaitTone(mark, 1300)
+	v.WaitTone(mark, 1300)
 	o.WaitQueueEntry(id, "exited")
 	o.Want(201, "POST", "/queues/"+other+"/members", map[string]any{"user_id": o.Ada.ID}, nil)
 	o.SetPresence(o.Ada, "available")

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -10,7 +11,7 @@ import (
 
 // storedEvents returns the events of a stream after a position.
 func storedEvents(s *eventStore, session, stream string, position int) (all []string, err error) {
-	for d, wrong := range s.After(nil, session, stream, position) {
+	for d, wrong := range s.After(context.Background(), session, stream, position) {
 		if wrong != nil {
 			return nil, wrong
 		}

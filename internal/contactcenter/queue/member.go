@@ -88,14 +88,10 @@ func updateMember(ctx context.Context, tx db.Querier, org string, m Member) erro
 	return err
 }
 
-func removeMember(ctx context.Context, tx db.Querier, org, queue, user string) (bool, error) {
+func removeMember(ctx context.Context, tx db.Querier, org, queue, user string) error {
 	const text = `DELETE FROM queue_members WHERE org_id = $1 AND queue_id = $2 AND user_id = $3`
-	r, err := tx.Exec(ctx, text, org, queue, user)
-	if err != nil {
-		return false, err
-	}
-	n, err := r.RowsAffected()
-	return n > 0, err
+	_, err := tx.Exec(ctx, text, org, queue, user)
+	return err
 }
 
 // members reads the members of queues; nil means all queues. withStats adds their presence and today's counts.
@@ -213,7 +209,7 @@ func (s *Service) SetMemberships(ctx context.Context, tx db.Querier, org, user s
 			delete(keep, id)
 			continue
 		}
-		if _, err := removeMember(ctx, tx, org, id, user); err != nil {
+		if err := removeMember(ctx, tx, org, id, user); err != nil {
 			return fmt.Errorf("leave queue: %w", err)
 		}
 		if err := s.cancelAgentOffers(ctx, tx, org, user, id); err != nil {

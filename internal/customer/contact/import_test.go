@@ -35,7 +35,7 @@ func (h *fixture) runJobs() *job.Runner {
 // waitImport waits for the end of an import.
 func (h *fixture) waitImport(id string) *optest.Answer {
 	h.t.Helper()
-	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) { // waits for the job, which publishes no event
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) { //nolint:forbidigo // polls a condition that publishes no event
 		a := h.do("GET", "/crm/imports/"+id, nil).Want(200)
 		if s := a.Text("status"); s == "completed" || s == "failed" {
 			return a

@@ -126,6 +126,7 @@ func TestAuthorize_ConsentInBrowser(t *testing.T) {
 		}
 		h.do("DELETE", "/crm/connections/"+c.Text("id"), nil).Want(204)
 		// waits for a job, which publishes no event
+		//nolint:forbidigo // polls a condition that publishes no event
 		for began := time.Now(); v.ValidRefreshTokens() > 0; time.Sleep(10 * time.Millisecond) {
 			if time.Since(began) > 20*time.Second {
 				t.Fatal("disconnected, and the token is still good")

@@ -145,7 +145,7 @@ func (h *fixture) connect(settings map[string]any, more map[string]any) *optest.
 // waitFor repeats a GET until the answer matches, for at most 30 s.
 func (h *fixture) waitFor(what string, path string, good func(*optest.Answer) bool) *optest.Answer {
 	h.t.Helper()
-	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) { // waits for a job, which publishes no event
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) { //nolint:forbidigo // polls a condition that publishes no event
 		a := h.do("GET", path, nil).Want(200)
 		if good(a) {
 			return a
@@ -353,6 +353,7 @@ func TestLists_CopiedAndUpdated(t *testing.T) {
 		list = "id,name,phone\n2,Bertram,+442079460099\n"
 		h.mu.Unlock()
 		h.do("PATCH", "/crm/connections/"+c.Text("id"), `{"name":"Table"}`).Want(200) // reads it again
+		//nolint:forbidigo // polls a condition that publishes no event
 		for began := time.Now(); h.lookup("+442079460018").Status != 404; time.Sleep(10 * time.Millisecond) {
 			if time.Since(began) > 30*time.Second {
 				t.Fatal("who is gone from the list is still found")

@@ -17,7 +17,6 @@ type outputItem struct {
 	sound    time.Duration // audio that arrived
 	arrived  time.Time     // when the last of it arrived
 	complete bool          // all audio has arrived
-	last     bool          // nothing of it is played any more
 }
 
 // maxItems limits the items that wait to be played.

@@ -281,7 +281,7 @@ func TestRoute_PrefixAndFailover(t *testing.T) {
 		special.answer = func(n int, w http.ResponseWriter) {
 			if n < 5 {
 				w.Header().Set("Retry-After", "1")
-				http.Error(w, "{}", 429)
+				http.Error(w, "{}", http.StatusTooManyRequests)
 				return
 			}
 			io.WriteString(w, `{"error":{"code":"30006"}}`)

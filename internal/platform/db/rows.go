@@ -7,7 +7,8 @@ import (
 
 // Reading all rows of a query.
 
-// ForEach runs a query and calls row for each of its rows, in their order. doing says in errors what the query is for, such as "list flows".
+// ForEach runs a query and calls row for each of its rows, in their order. doing says in errors what the query is for, such as "list
+// flows".
 func ForEach(ctx context.Context, q Querier, doing, query string, args []any, row func(scan func(...any) error) error) error {
 	found, err := q.Query(ctx, query, args...)
 	if err != nil {

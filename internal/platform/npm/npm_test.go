@@ -21,7 +21,8 @@ func pack(t *testing.T, files ...string) []byte {
 	z := gzip.NewWriter(&b)
 	w := tar.NewWriter(z)
 	for _, name := range files {
-		if err := w.WriteHeader(&tar.Header{Name: "package/" + name, Typeflag: tar.TypeReg, Mode: 0o600, Size: int64(len(name))}); err != nil {
+		h := &tar.Header{Name: "package/" + name, Typeflag: tar.TypeReg, Mode: 0o600, Size: int64(len(name))}
+		if err := w.WriteHeader(h); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := w.Write([]byte(name)); err != nil {

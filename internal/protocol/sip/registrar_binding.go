@@ -25,7 +25,7 @@ const (
 	defaultExpires = 3600
 )
 
-// accountLocks serializes the updates of one account's bindings.
+// accountLocks serialises the updates of one account's bindings.
 type accountLocks [64]sync.Mutex
 
 func (l *accountLocks) forAccount(k keyHasher, account string) *sync.Mutex {

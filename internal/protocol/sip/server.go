@@ -268,7 +268,7 @@ func (s *Server) shardOf(callID string) *shard {
 	return s.shards[hashParts(s.hasher.a, []string{callID})%uint64(len(s.shards))]
 }
 
-// admissionKey returns the key by which admission recognizes an INVITE; never 0.
+// admissionKey returns the key by which admission recognises an INVITE; never 0.
 func (s *Server) admissionKey(callID, branch string) uint64 {
 	return hashParts(s.hasher.b, []string{"m", callID, branch}) | 1
 }

@@ -49,7 +49,7 @@ func (s *Server) countFutileRequest(a netip.Addr, t sipmsg.Transport) {
 	}
 }
 
-// banScanner bans a source that was recognized as a scanner.
+// banScanner bans a source that was recognised as a scanner.
 func (s *Server) banScanner(f transport.Flow) {
 	a := f.Source().Addr()
 	if now := s.clock(); !s.guard.Trusted(a, now) && !s.guard.Banned(a, now) {

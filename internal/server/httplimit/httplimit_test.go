@@ -86,7 +86,7 @@ func TestListener_LimitOfAddress(t *testing.T) {
 	if got, _ := send(t, other, "/", ""); got != "200" {
 		t.Errorf("another address: %s", got)
 	}
-	time.Sleep(newTime + 100*time.Millisecond) // the age of a connection is what is tested
+	time.Sleep(newTime + 100*time.Millisecond) //nolint:forbidigo // the age of a connection is what is tested
 	if got, _ := send(t, at, "/", ""); got != "200" {
 		t.Errorf("idle connections were not closed for a new one: %s", got)
 	}
@@ -119,7 +119,7 @@ func TestListener_LimitOfMachineExemptsNobody(t *testing.T) {
 		if time.Since(began) > 10*time.Second {
 			t.Fatal("a closed WebSocket is still counted")
 		}
-		time.Sleep(5 * time.Millisecond)
+		time.Sleep(5 * time.Millisecond) //nolint:forbidigo // polls a condition that publishes no event
 	}
 }
 

@@ -168,7 +168,7 @@ func (r *reader) writtenHour(bare bool) (c clock, ok bool) {
 		colon := strings.Contains(r.peek(0), ":")
 		r.at++
 		c = clock{hour: h, minute: m, of24: h > 12 || h == 0 || len(hour) == 2 && hour[0] == '0', half: r.half()}
-		return c, colon || bare && r.boundary(0) || c.half != ""
+		return c, colon || bare && r.boundary() || c.half != ""
 	}
 	h, ok := r.hour()
 	if !ok {
@@ -181,9 +181,9 @@ func (r *reader) writtenHour(bare bool) (c clock, ok bool) {
 		return clock{hour: h, half: half}, h <= 12
 	}
 	if m, ok := r.spokenMinute(); ok {
-		return clock{hour: h, minute: m, of24: h > 12, half: r.half()}, bare || r.boundary(0)
+		return clock{hour: h, minute: m, of24: h > 12, half: r.half()}, bare || r.boundary()
 	}
-	return clock{hour: h, of24: h > 12}, bare && r.boundary(0)
+	return clock{hour: h, of24: h > 12}, bare && r.boundary()
 }
 
 // spokenMinute reads the minutes behind an hour: "fifteen", "forty five", "oh five", "hundred".
