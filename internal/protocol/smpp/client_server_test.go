@@ -226,7 +226,7 @@ func TestBind_ModesAndLimits(t *testing.T) {
 	}
 	third := startClient(t, c.address, nil)
 	for third.State() == nil || !strings.Contains(third.State().Error(), AlreadyBound.String()) {
-		_, _, change := third.current()
+		_, change, _ := third.current()
 		within(t, change, "refusal of the third")
 	}
 }
@@ -246,7 +246,7 @@ func TestClient_Reconnects(t *testing.T) {
 	})
 	for range 5 {
 		e.waitBound(t)
-		_, _, change := e.current()
+		_, change, _ := e.current()
 		if _, err := e.Submit(t.Context(), newMessage("x")); err != nil {
 			t.Fatal(err)
 		}
@@ -273,7 +273,7 @@ func TestTLS_CertificateVerified(t *testing.T) {
 	}
 	for name, settings := range map[string]*tls.Config{"nobody knows": {}, "another name": {RootCAs: roots, ServerName: "example.net"}} {
 		stranger := startClient(t, c.address, func(f *Config) { f.TLS = settings })
-		_, _, change := stranger.current()
+		_, change, _ := stranger.current()
 		within(t, change, "failure")
 		var bad *tls.CertificateVerificationError
 		if err := stranger.State(); !errors.As(err, &bad) {
@@ -310,7 +310,7 @@ func TestServer_StopUnbindsClients(t *testing.T) {
 	t.Parallel()
 	c := startServer(t, nil)
 	e := startClient(t, c.address, nil).waitBound(t)
-	_, _, change := e.current()
+	_, change, _ := e.current()
 	c.stop()
 	within(t, change, "end of the bind")
 	if err := e.State(); !errors.Is(err, ErrNotBound) {
