@@ -17,8 +17,8 @@ import (
 	"soniq/internal/server/datadir"
 )
 
-// This file holds soniq admin, and the parts that all commands on a data folder share. They use the control socket of the soniq that runs on
-// the folder. If none runs, they open the folder themselves.
+// This file holds soniq admin, and the parts that all commands on a data folder share. They use the control socket of the soniq that runs
+// on the folder. If none runs, they open the folder themselves.
 
 func newAdmin() *cobra.Command {
 	return command.Group("admin", "organisations, API keys, users and the stop of outbound calls",

@@ -54,8 +54,8 @@ func copyTree(from, to string) (n int, err error) {
 	return n, err
 }
 
-// copyFile copies a file that never changes. It makes a hard link if the target is on the same disk. The operator may have the keys as links
-// to another disk: what they lead to is copied.
+// copyFile copies a file that never changes. It makes a hard link if the target is on the same disk. The operator may have the keys as
+// links to another disk: what they lead to is copied.
 func copyFile(from, to string) error {
 	if info, err := os.Lstat(from); err == nil && info.Mode().IsRegular() && os.Link(from, to) == nil {
 		return nil

@@ -168,10 +168,10 @@ func (p *Platform) open(ctx context.Context) (err error) {
 	if p.node, err = datadir.NodeName(p.config.Data); err != nil {
 		return err
 	}
-	if p.files, err = blob.OpenDir(filepath.Join(p.config.Data, "recordings")); err != nil {
+	p.members = cluster.New(cluster.Config{DB: p.db, Bus: p.bus, Log: p.log, Node: p.node, Version: config.Version, Work: nodeWork{p}})
+	if p.files, err = blob.OpenDir(filepath.Join(p.config.Data, "recordings"), p.members); err != nil {
 		return err
 	}
-	p.buildMembership()
 	if err = p.openJournal(); err != nil {
 		return err
 	}

@@ -82,8 +82,8 @@ func Start(ctx context.Context, c config.Config, log *slog.Logger) (*Server, err
 	s := &Server{Platform: p, listener: l, cancel: cancel, started: time.Now(), descriptors: httplimit.NewDescriptors()}
 	p.server = s
 	s.closers.push("HTTP listener", func(context.Context) { _ = l.Close() })
-	for _, step := range []func(context.Context) error{s.joinNodes, s.openTelephony, s.recover, s.startJobs, s.startBackground, s.openControl,
-		s.openSMPP, s.openHTTP} {
+	for _, step := range []func(context.Context) error{s.joinNodes, s.openTelephony, s.recover, s.startJobs, s.startBackground,
+		s.openControl, s.openSMPP, s.openHTTP} {
 		if err := step(ctx); err != nil {
 			s.Stop()
 			return nil, err
@@ -148,7 +148,8 @@ func (s *Server) startBackground(ctx context.Context) error {
 	s.run(func() { p.smsCarriers.Run(ctx) })
 	s.run(func() { p.smsCarriers.Sweep(ctx) })
 	s.run(func() {
-		if err := datadir.RemoveOrphanRecordings(filepath.Join(p.config.Data, "recordings"), s.started, s.switcher.HasCall, p.log); err != nil {
+		if err := datadir.RemoveOrphanRecordings(filepath.Join(p.config.Data, "recordings"), s.started, s.switcher.HasCall,
+			p.log); err != nil {
 			p.log.Warn("stray recordings not removed", "err", err)
 		}
 	})

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"soniq/internal/config"
 	"soniq/internal/platform/cluster"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/job"
@@ -55,7 +54,8 @@ func (s *Server) settle() {
 // shutdownTime limits the wait for HTTP requests and jobs in progress.
 const shutdownTime = 10 * time.Second
 
-// closers is a stack of stop functions. Each start step pushes its own, so that what started last stops first. The zero value is empty and ready.
+// closers is a stack of stop functions. Each start step pushes its own, so that what started last stops first. The zero value is empty and
+// ready.
 type closers struct {
 	mu  sync.Mutex // guards all
 	all []closer
@@ -87,12 +87,6 @@ func (c *closers) close(ctx context.Context, log *slog.Logger) {
 }
 
 // Several nodes on one PostgreSQL database: membership, and what is done with the work of a node that is lost.
-
-// buildMembership constructs the membership of this node, and lets it delete files at other nodes.
-func (p *Platform) buildMembership() {
-	p.members = cluster.New(cluster.Config{DB: p.db, Bus: p.bus, Log: p.log, Node: p.node, Version: config.Version, Work: nodeWork{p}})
-	p.files.Elsewhere = p.members.RemoveElsewhere
-}
 
 // joinNodes makes this node a serving one, and renews its lease until the server has stopped.
 func (s *Server) joinNodes(ctx context.Context) error {

@@ -94,9 +94,10 @@ func (s *Service) describe(ctx context.Context, e *endpoint) (Webhook, error) {
 	if err != nil {
 		return Webhook{}, err
 	}
-	return Webhook{ID: e.ID, WithheldEvents: withheld, URL: e.URL, Events: e.Events, Description: e.Description, Status: e.Status, SecretHint: e.SecretHint,
-		Filters: e.Filters, Ordered: e.Ordered, CallEndedTiming: e.Timing, SignedRecordingURLs: e.SignRecordingURLs,
-		TimeoutSeconds: e.TimeoutSeconds, Headers: own, Health: h, LastSuccessAt: e.LastSuccess.Ptr(),
+	return Webhook{ID: e.ID, WithheldEvents: withheld, URL: e.URL, Events: e.Events, Description: e.Description, Status: e.Status,
+		SecretHint: e.SecretHint, Filters: e.Filters, Ordered: e.Ordered, CallEndedTiming: e.Timing,
+		SignedRecordingURLs: e.SignRecordingURLs, TimeoutSeconds: e.TimeoutSeconds, Headers: own, Health: h,
+		LastSuccessAt: e.LastSuccess.Ptr(),
 		LastFailureAt: e.LastFailure.Ptr(), DisabledReason: e.DisabledReason.Ptr(), CreatedAt: e.CreatedAt}, nil
 }
 
@@ -124,8 +125,8 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Webhook], e
 	who, _ := access.From(ctx)
 	org, now, secret := who.OrgID, s.time(), newSecret()
 	b := in.Body
-	e := &endpoint{Org: org, User: who.UserID, ID: db.NewID("whk"), URL: b.URL, Events: b.Events, Description: b.Description, Status: Active,
-		SecretHint: secretHint(secret), Filters: b.Filters, Ordered: b.Ordered, Timing: b.CallEndedTiming,
+	e := &endpoint{Org: org, User: who.UserID, ID: db.NewID("whk"), URL: b.URL, Events: b.Events, Description: b.Description,
+		Status: Active, SecretHint: secretHint(secret), Filters: b.Filters, Ordered: b.Ordered, Timing: b.CallEndedTiming,
 		SignRecordingURLs: b.SignedRecordingURLs, TimeoutSeconds: b.TimeoutSeconds, CreatedAt: now, UpdatedAt: now}
 	prefix, err := s.headerPrefix(ctx, org)
 	if err != nil {

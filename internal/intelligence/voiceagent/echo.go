@@ -67,8 +67,8 @@ func bestLag(x, ref []float32, before, first, last int) (lag int, energy float64
 	return lagBetween(x, ref, before, first, last)
 }
 
-// lagBetween implements bestLag by trying every delay. The race detector does not watch it: it reads only its arguments, which nothing else writes, and
-// would take longer than the audio lasts.
+// lagBetween implements bestLag by trying every delay. The race detector does not watch it: it reads only its arguments, which nothing else
+// writes, and would take longer than the audio lasts.
 //
 //go:norace
 func lagBetween(x, ref []float32, before, first, last int) (lag int, energy float64) {

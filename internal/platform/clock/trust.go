@@ -123,8 +123,8 @@ func (t *Trust) Learn(trusted time.Time) bool {
 	return true
 }
 
-// Last returns the last trusted time. It is not that of a clock that went back by more than a day less than six hours ago: a machine without a
-// battery starts with a time long ago, until it asks the network.
+// Last returns the last trusted time. It is not that of a clock that went back by more than a day less than six hours ago: a machine
+// without a battery starts with a time long ago, until it asks the network.
 func (t *Trust) Last() time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package clocktrust is the gate of all deletion by age: it allows none while the clock is not trusted. It stores the last trusted time in the
-// database.
+// Package clocktrust is the gate of all deletion by age: it allows none while the clock is not trusted. It stores the last trusted time in
+// the database.
 package clocktrust
 
 import (

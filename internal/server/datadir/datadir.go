@@ -1,5 +1,5 @@
-// Package datadir has the files of a data folder that belong to no other package: its lock, the name of the node, the time at which the node was
-// last alive, and recordings without a row.
+// Package datadir has the files of a data folder that belong to no other package: its lock, the name of the node, the time at which the
+// node was last alive, and recordings without a row.
 package datadir
 
 import (
@@ -44,8 +44,8 @@ func Lock(path string) (*os.File, error) {
 // ErrExposed is returned if other users of the machine have access to the data folder that cannot be taken away.
 var ErrExposed = errors.New("other users have access to the data folder")
 
-// protect takes the data folder from other users of the machine. It refuses a folder in which they may write: they may have put keys, links or
-// a database there.
+// protect takes the data folder from other users of the machine. It refuses a folder in which they may write: they may have put keys, links
+// or a database there.
 func protect(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -129,8 +129,8 @@ func (s *Service) History(ctx context.Context, org string, h History) ([]Call, e
 	return all, nil
 }
 
-// PriorCalls returns how many calls there were with a number, in each of its spellings, and the latest of them. The call with the id but is not
-// counted. last is nil if there is none.
+// PriorCalls returns how many calls there were with a number, in each of its spellings, and the latest of them. The call with the id but is
+// not counted. last is nil if there is none.
 func (s *Service) PriorCalls(ctx context.Context, org, phone, but string) (total int, last *Call, err error) {
 	view, err := visibility.From(ctx, s.DB.Read(ctx))
 	if err != nil {

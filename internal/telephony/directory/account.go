@@ -113,8 +113,8 @@ func (d *Directory) Save(ctx context.Context, account string, all []sip.Binding)
 	}
 	kept := make([]device.Binding, len(all))
 	for i, b := range all {
-		kept[i] = device.Binding{DeviceID: a.DeviceID, Contact: b.Contact, Source: b.Source, Transport: string(b.Transport), Flow: b.Flow, Node: b.Node,
-			Path: b.Path, Instance: b.Instance, CallID: b.CallID, CSeq: b.CSeq, Priority: b.Priority, UserAgent: b.UserAgent,
+		kept[i] = device.Binding{DeviceID: a.DeviceID, Contact: b.Contact, Source: b.Source, Transport: string(b.Transport), Flow: b.Flow,
+			Node: b.Node, Path: b.Path, Instance: b.Instance, CallID: b.CallID, CSeq: b.CSeq, Priority: b.Priority, UserAgent: b.UserAgent,
 			Expires: b.Expires, Registered: b.Registered}
 	}
 	if err := d.Devices.Save(ctx, a.DeviceID, kept); err != nil {
@@ -158,8 +158,9 @@ func BindingsOf(all []device.Binding) []sip.Binding {
 
 // BindingOf converts a stored binding for the SIP server.
 func BindingOf(b device.Binding) sip.Binding {
-	return sip.Binding{Account: b.Username, Contact: b.Contact, Source: b.Source, Transport: sipmsg.Transport(b.Transport), Flow: b.Flow, Node: b.Node,
-		Path: b.Path, Instance: b.Instance, CallID: b.CallID, CSeq: b.CSeq, Priority: b.Priority, UserAgent: b.UserAgent, Expires: b.Expires,
+	return sip.Binding{Account: b.Username, Contact: b.Contact, Source: b.Source, Transport: sipmsg.Transport(b.Transport), Flow: b.Flow,
+		Node: b.Node, Path: b.Path, Instance: b.Instance, CallID: b.CallID, CSeq: b.CSeq, Priority: b.Priority, UserAgent: b.UserAgent,
+		Expires:    b.Expires,
 		Registered: b.Registered}
 }
 

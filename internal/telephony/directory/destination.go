@@ -45,8 +45,8 @@ func (d *Directory) User(ctx context.Context, org, id string) (to pbx.Destinatio
 	return to, err == nil, err
 }
 
-// applyUserRules sets whether a script handles the call: immediately (forward always, phones in order, do-not-disturb with a mailbox), or after no answer
-// (voicemail, conditional forwarding).
+// applyUserRules sets whether a script handles the call: immediately (forward always, phones in order, do-not-disturb with a mailbox), or
+// after no answer (voicemail, conditional forwarding).
 func (d *Directory) applyUserRules(to *pbx.Destination, u *user.User) {
 	to.Recording = cmp.Or(to.Recording, recordingOf(u))
 	f := u.Forward

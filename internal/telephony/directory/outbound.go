@@ -19,8 +19,8 @@ import (
 
 // Calls to outside numbers: the outbound gate, caller ID, emergency calls and the choice of trunks.
 
-// RouteOutbound returns the route of a call to an outside number, or the reason for its refusal. Emergency calls come before every limit, other calls pass
-// the outbound gate. There is no other way to a trunk.
+// RouteOutbound returns the route of a call to an outside number, or the reason for its refusal. Emergency calls come before every limit,
+// other calls pass the outbound gate. There is no other way to a trunk.
 func (d *Directory) RouteOutbound(ctx context.Context, c pbx.Caller, dialled string) (pbx.OutboundRoute, error) {
 	if exit, ok, err := d.testCallee(ctx, c, dialled); ok || err != nil {
 		return exit, err
@@ -166,13 +166,15 @@ func (d *Directory) ownNumber(ctx context.Context, c pbx.Caller) (number.Number,
 	return d.Numbers.CallerID(ctx, q, c.Org, c.UserID)
 }
 
-// addEmergencyData adds the callback number and the location (PIDF-LO, RFC 6442) of an emergency call. Errors do not stop the call: what cannot be
-// found is left out.
+// addEmergencyData adds the callback number and the location (PIDF-LO, RFC 6442) of an emergency call. Errors do not stop the call: what
+// cannot be found is left out.
 func (d *Directory) addEmergencyData(ctx context.Context, c pbx.Caller, pass trunk.Admission, exit *pbx.OutboundRoute) {
 	e := event.EmergencyCallPlaced{Number: pass.Number, UserID: db.Null(c.UserID).Ptr(), DeviceID: db.Null(c.DeviceID).Ptr(),
 		Test: pass.Test}
 	last, known := d.standby.dataOf(c)
-	found, _ := orLastKnown(ctx, d.standby, last, known, func(ctx context.Context) (emergencyData, error) { return d.emergencyData(ctx, c) })
+	found, _ := orLastKnown(ctx, d.standby, last, known, func(ctx context.Context) (emergencyData, error) {
+		return d.emergencyData(ctx, c)
+	})
 	if exit.CallerID, exit.NumberID = found.callerID, found.numberID; found.callerID != "" {
 		e.Callback = &found.callerID
 	}
