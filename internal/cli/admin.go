@@ -50,6 +50,7 @@ func manage(ctx context.Context, c config.Config, printTo io.Writer, action stri
 
 // manageOffline opens the data folder for one action.
 func manageOffline(ctx context.Context, c config.Config, action string, in any) (string, error) {
+	c.Restored = "" // only serve confirms a restored copy
 	p, err := server.Open(ctx, c, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return "", err

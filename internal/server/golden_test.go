@@ -97,6 +97,7 @@ func newHTTPServer(t *testing.T) *rest.Server {
 type alwaysReady struct{}
 
 func (alwaysReady) Ready(context.Context) error { return nil }
+func (alwaysReady) Notice() string              { return "" }
 
 // firstDifferentLine returns the number of the first line that differs.
 func firstDifferentLine(a, b []byte) int {

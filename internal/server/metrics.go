@@ -142,6 +142,7 @@ func (s *Server) status(ctx context.Context, _ json.RawMessage) (any, error) {
 		return nil, err
 	}
 	return map[string]any{"version": config.Version, "without_emergency": without, "sms_carriers": silent, "unspoken": unspoken,
+		"restored":               s.Platform.copied.Notice(),
 		"clock":                  reasonOf(s.Platform.clock.MayDelete()),
 		"unreachable_extensions": unreachable, "http": s.HTTPAddr(),
 		"sip": s.SIPAddr(), "calls": stats.Active, "calls_total": stats.Started}, nil

@@ -123,19 +123,39 @@ func (p nodeWork) RemoveFile(name string) error {
 
 // CloseLost closes what a lost node left: callers in queues, calls, connections of phones, SMPP connections and jobs.
 func (p nodeWork) CloseLost(ctx context.Context, l cluster.Lost) error {
-	if err := p.queues.DropNode(ctx, l.Node, l.Guard); err != nil {
+	return p.closeWork(ctx, l.Node, l.Alive, l.Guard)
+}
+
+// closeWork closes what a node left that was last known to be alive at a moment. Each change runs under guard.
+func (p *Platform) closeWork(ctx context.Context, node string, alive time.Time,
+	guard func(context.Context, func(context.Context, db.Querier) error) error) error {
+	if err := p.queues.DropNode(ctx, node, guard); err != nil {
 		return err
 	}
-	closed, err := p.calls.CloseLost(ctx, l.Node, l.Alive, l.Guard)
+	closed, err := p.calls.CloseLost(ctx, node, alive, guard)
 	if closed > 0 {
-		p.log.Warn("calls of a lost node closed", "node", l.Node, "closed", closed)
+		p.log.Warn("calls of a lost node closed", "node", node, "closed", closed)
 	}
 	if err != nil {
 		return err
 	}
-	return l.Guard(ctx, func(ctx context.Context, tx db.Querier) error {
-		return errors.Join(p.devices.DropNode(ctx, l.Node), p.smppApps.Recover(ctx, l.Node, l.Alive), job.GiveBack(ctx, tx, l.Node))
+	return guard(ctx, func(ctx context.Context, tx db.Querier) error {
+		return errors.Join(p.devices.DropNode(ctx, node), p.smppApps.Recover(ctx, node, alive), job.GiveBack(ctx, tx, node))
 	})
+}
+
+// closeFormer closes what the node held that had this data folder before the database was copied. Nothing is sent: the original may
+// still carry its calls.
+func (s *Server) closeFormer(ctx context.Context) error {
+	p := s.Platform
+	former := p.copied.Node.Former
+	if former == "" {
+		return nil
+	}
+	if err := p.closeWork(ctx, former, p.lastAlive(), p.db.TxContext); err != nil {
+		return err
+	}
+	return errors.Join(p.recordings.Adopt(ctx, former), p.voicemail.Adopt(ctx, former))
 }
 
 // Returned hangs up the calls of this node that another one has closed because the lease was over.

@@ -140,6 +140,16 @@ func (s *Service) DropFlows(ctx context.Context, node string) error {
 	})
 }
 
+// DropBefore deletes the registrations from before a moment, without events: in a copied database they are those of phones that are
+// registered at the original.
+func (s *Service) DropBefore(ctx context.Context, at time.Time) error {
+	return s.db.Tx(ctx, func(tx db.Querier) error {
+		// tenant: the phones of all organisations are registered at the original
+		_, err := tx.Exec(ctx, `DELETE FROM registrations WHERE registered_at < $1`, db.At(at))
+		return err
+	})
+}
+
 // DropNode ends the registrations over connections of a node that has stopped, and publishes device.registration for phones
 // that have no other. It uses the transaction in the context.
 func (s *Service) DropNode(ctx context.Context, node string) error {

@@ -172,6 +172,26 @@ func TestKillSwitch_StopsAllExceptEmergencyCalls(t *testing.T) {
 	})
 }
 
+// A restored copy that is not confirmed lets nothing but emergency calls out, whatever the kill switch says.
+func TestHeld_StopsAllExceptEmergencyCalls(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t, dbtest.SQLite(t))
+	h.createTrunk("able", `,"emergency_capable":true`)
+	held := *h
+	held.Service = trunkpkg.New(trunkpkg.Config{DB: h.db, Orgs: h.orgs, Sealer: h.seal, Bus: h.bus, Realm: realm, Limits: h.limits,
+		Held: errors.New("a restored copy")})
+	held.gate = trunkpkg.NewOutboundGate(held.Service, held.limits, slog.New(slog.DiscardHandler))
+	if err := held.SetOutboundKillSwitch(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	if _, reason := held.admit(t, "030 7654321"); reason != trunkpkg.OutboundStopped {
+		t.Errorf("a call: %q", reason)
+	}
+	if _, reason := held.admit(t, "112"); reason != trunkpkg.Allowed {
+		t.Errorf("an emergency call: %q", reason)
+	}
+}
+
 func TestAdmit_RefusedUntilEmergencyAcknowledged(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t, dbtest.SQLite(t))
