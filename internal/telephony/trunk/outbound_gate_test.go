@@ -338,23 +338,6 @@ func TestPlan_EmergencyTestNumber(t *testing.T) {
 	}
 }
 
-func TestLimiter_SweepsIdleCounters(t *testing.T) {
-	t.Parallel()
-	c := newClock()
-	l := trunkpkg.NewLimiter(c.Now)
-	for i := range 20_000 {
-		end, r := l.Begin(fmt.Sprint("org>", i), trunkpkg.Limit{PerSecond: 1})
-		if r != trunkpkg.Allowed {
-			t.Fatal(r)
-		}
-		end()
-		c.advance(time.Millisecond)
-	}
-	if n := l.KeyCount(); n > 8192 {
-		t.Errorf("%d destinations are kept", n)
-	}
-}
-
 func TestRefusals_CountedAndLoggedOnce(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t, dbtest.SQLite(t))
