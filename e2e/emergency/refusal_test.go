@@ -14,16 +14,38 @@ import (
 func TestEmergencyRefusal_Spoken(t *testing.T) {
 	t.Parallel()
 	o := fixture.NewOfficeWithAnnouncement(t, fixture.NoSpeech)
-	ada := o.AdaPhone.Mark()
-	o.AdaPhone.Do("dial", "911")
+	heard := refusalInWords(o)
 	words := o.WaitAnnouncement(5 * time.Second)
-	ready := fixture.SampleDuration(o.AdaPhone.Mark() - ada)
-	wantEmergencyRefused(o)
 	most := words[:len(words)*8/10]
-	heard := o.AdaPhone.Since(ada, fixture.SampleDuration(o.AdaPhone.Mark()-ada)) // all of it: a busy machine drops packets
-	if alike, at := fixture.Similarity(heard, most); alike < 0.8 || at > ready+time.Second {
-		t.Errorf("Ada heard what is like the words by %.2f, at %s; they were synthesised at %s", alike, at, ready)
+	// The words begin within two seconds, as soon as they are synthesised.
+	if alike, at := fixture.Similarity(heard, most); alike < 0.8 || at > 3*time.Second {
+		t.Errorf("Ada heard what is like the words by %.2f, at %s", alike, at)
 	}
+}
+
+// refusalInWords makes Ada call for help until the refusal is spoken, and returns what she heard then. On a busy machine the
+// synthesis takes longer than two seconds at first, and tones replace the words.
+func refusalInWords(o *fixture.Office) []int16 {
+	o.T.Helper()
+	seen := map[string]bool{}
+	for n := 1; n <= 4; n++ {
+		o.AdaPhone.Do("dial", "911")
+		o.AdaPhone.Wait("CALL_CLOSED", "503")
+		for _, r := range o.CDRs(n, "phone="+o.Ada.Extension) {
+			if seen[r.CallID] {
+				continue
+			}
+			seen[r.CallID] = true
+			if r.String() != "outbound failed no_route system 503" || r.Total > 12 {
+				o.T.Errorf("record: %s after %d s", r, r.Total)
+			}
+			if o.WaitTimelineStep(r.CallID, "emergency.unavailable")["spoken"] == true {
+				return o.AdaPhone.Since(0, fixture.SampleDuration(o.AdaPhone.Mark()))
+			}
+		}
+	}
+	o.T.Fatal("the refusal was never spoken")
+	return nil
 }
 
 // Without a voice, tones replace the spoken refusal.
