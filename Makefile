@@ -73,6 +73,8 @@ fuzz: ## fuzz a running server and every parser, FUZZTIME (60s) each
 golden: ## rewrite generated files that are kept in the tree
 	@go test ./internal/server -run Golden -update
 	@go test ./internal/telephony/provisioning -run TestRender_GoldenFiles -update
+	@go test ./internal/telephony/number/locality -run Golden -update
+	@go test ./internal/platform/db -run Golden -update
 	@SONIQ_UPDATE=1 go test ./internal -run TimelineKinds_Documented
 	@SONIQ_UPDATE=1 go test ./internal/platform/limit -run Limits_Documented
 	@go test ./internal/cli -run Golden -update

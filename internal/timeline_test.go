@@ -15,7 +15,8 @@ import (
 // entryLiteral matches the kind of a timeline entry in the source.
 var entryLiteral = regexp.MustCompile(`\b(?:add|Add)Entry\((?:ctx, )?"([a-z_.]+)"`)
 
-// TestTimelineKinds_Declared compares the timeline kinds in the source with call.TimelineKinds: each is declared, and each declared one is in use.
+// TestTimelineKinds_Declared compares the timeline kinds in the source with call.TimelineKinds: each is declared, and each declared one is
+// in use.
 func TestTimelineKinds_Declared(t *testing.T) {
 	used := map[string]bool{}
 	walk(t, func(path string) {
@@ -35,7 +36,9 @@ func TestTimelineKinds_Declared(t *testing.T) {
 	})
 	for _, k := range call.TimelineKinds {
 		prefixed := func(kind string) bool { return strings.HasPrefix(kind, k.Kind) }
-		byVariable := slices.ContainsFunc([]string{"stir.", "event.", "webhook.", "api."}, func(p string) bool { return strings.HasPrefix(k.Kind, p) })
+		byVariable := slices.ContainsFunc([]string{"stir.", "event.", "webhook.", "api."}, func(p string) bool {
+			return strings.HasPrefix(k.Kind, p)
+		})
 		if !used[k.Kind] && !byVariable && !(strings.HasSuffix(k.Kind, ".") && slices.ContainsFunc(keys(used), prefixed)) {
 			t.Errorf("call.TimelineKinds has %q, which nothing writes", k.Kind)
 		}

@@ -7,7 +7,6 @@
 package main
 
 import (
-	"archive/tar"
 	"bytes"
 	"cmp"
 	"compress/gzip"
@@ -19,14 +18,15 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
-	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
-	"soniq/internal/intelligence/speechmodel"
+	"soniq/internal/platform/npm"
 )
 
 const (
@@ -80,7 +80,7 @@ func (l lock) read(from string) ([]byte, error) {
 	}
 	cached := ""
 	if dir, err := os.UserCacheDir(); err == nil {
-		cached = filepath.Join(dir, "soniq", l.fileName())
+		cached = filepath.Join(dir, "soniq", l.of().FileName())
 		if packed, err := os.ReadFile(cached); err == nil && l.verify(packed) == nil {
 			return packed, nil
 		}
@@ -98,30 +98,20 @@ func (l lock) read(from string) ([]byte, error) {
 	return packed, nil
 }
 
-// fileName returns the name that npm pack gives the package.
-func (l lock) fileName() string {
-	return strings.NewReplacer("@", "", "/", "-").Replace(l.Name) + "-" + l.Version + ".tgz"
-}
+// of returns the package of the lock file.
+func (l lock) of() npm.Package { return npm.Package{Name: l.Name, Version: l.Version} }
 
 func (l lock) fetch() ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	from := strings.TrimRight(cmp.Or(os.Getenv("npm_config_registry"), os.Getenv("NPM_CONFIG_REGISTRY"), speechmodel.Registry), "/")
-	address := fmt.Sprintf("%s/%s/-/%s-%s.tgz", from, l.Name, path.Base(l.Name), l.Version)
 	fmt.Fprintf(os.Stderr, "fetching the viewer of the API reference (%s %s)\n", l.Name, l.Version)
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	from := cmp.Or(os.Getenv("npm_config_registry"), os.Getenv("NPM_CONFIG_REGISTRY"), npm.Registry)
+	packed, _, err := l.of().Fetch(ctx, http.DefaultClient, from)
 	if err != nil {
 		return nil, err
 	}
-	res, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return nil, err
-	}
-	defer res.Body.Close()
-	if res.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s answered %s", address, res.Status)
-	}
-	return io.ReadAll(io.LimitReader(res.Body, maxPackageBytes))
+	defer packed.Close()
+	return io.ReadAll(io.LimitReader(packed, maxPackageBytes))
 }
 
 func (l lock) verify(packed []byte) error {
@@ -138,31 +128,19 @@ func (l lock) install(packed []byte, folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
-	unpacked, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		return err
-	}
-	missing := len(l.Files)
-	for files := tar.NewReader(unpacked); missing > 0; {
-		h, err := files.Next()
-		if err != nil {
-			return fmt.Errorf("%d of %d files are not in the package: %w", missing, len(l.Files), err)
-		}
-		name, ok := l.Files[strings.TrimPrefix(h.Name, "package/")]
-		if !ok {
-			continue
-		}
-		content, err := io.ReadAll(io.LimitReader(files, maxPackageBytes))
+	err := npm.Extract(bytes.NewReader(packed), slices.Collect(maps.Keys(l.Files)), func(from string, file io.Reader) error {
+		content, err := io.ReadAll(io.LimitReader(file, maxPackageBytes))
 		if err != nil {
 			return err
 		}
+		name := l.Files[from]
 		if strings.HasSuffix(name, ".gz") {
 			content = compress(content)
 		}
-		if err := writeFile(filepath.Join(folder, name), content); err != nil {
-			return err
-		}
-		missing--
+		return writeFile(filepath.Join(folder, name), content)
+	})
+	if err != nil {
+		return err
 	}
 	return writeFile(filepath.Join(folder, "integrity"), []byte(l.Integrity))
 }

@@ -182,7 +182,8 @@ func TestParseLanguage(t *testing.T) {
 		t.Fatalf("read %v", l)
 	}
 	for _, p := range l.pairs {
-		want := map[[2]int32]float64{{0, 1}: math.Log(0.5 / 0.02), {3, 2}: math.Log(0.25 / 0.03), {0, 2}: math.Log(0.01 / 0.03)}[[2]int32{p.before, p.word}]
+		want := map[[2]int32]float64{{0, 1}: math.Log(0.5 / 0.02), {3, 2}: math.Log(0.25 / 0.03),
+			{0, 2}: math.Log(0.01 / 0.03)}[[2]int32{p.before, p.word}]
 		if math.Abs(float64(p.lift)-want) > 1e-3 {
 			t.Errorf("%q after %q: %v, want %v", words[p.word], words[p.before], p.lift, want)
 		}

@@ -186,10 +186,11 @@ func (w *wordnet) base(word string) string {
 }
 
 // glossStop are words of glosses without a meaning of their own.
-var glossStop = wordSet(`a an the and or but if of to in on at by for with from as is are was were be been being am do does did doing have has had having
-	i you he she it we they me him her us them my your his its our their this that these those there here what which who whom when where why how
-	not no nor so than too very can will just would could should may might must shall about into over under again then once all any both each few
-	more most other some such only own same s t d ll m o re ve y also especially usually etc used use using one something someone`)
+var glossStop = wordSet(`a an the and or but if of to in on at by for with from as is are was were be been being am do does did doing have
+	has had having i you he she it we they me him her us them my your his its our their this that these those there here what which who whom
+	when where why how not no nor so than too very can will just would could should may might must shall about into over under again then
+	once all any both each few more most other some such only own same s t d ll m o re ve y also especially usually etc used use using one
+	something someone`)
 
 func wordSet(text string) map[string]bool {
 	set := map[string]bool{}

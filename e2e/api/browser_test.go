@@ -85,7 +85,8 @@ func TestBrowserToken_RegisterAndCall(t *testing.T) {
 		ada, bob := admin.AddUser("Ada"), admin.AddUser("Bob")
 		var k browserToken
 		admin.want(t, 200, "POST", "/users/"+ada.ID+"/webrtc-token", map[string]any{"device_name": "Desk page"}, &k)
-		if left := time.Until(k.ExpiresAt); left < 9*time.Minute || left > 10*time.Minute || len(k.ICE) != 2 || k.ICE[0].Credential != "" || k.ICE[1].Credential == "" {
+		if left := time.Until(k.ExpiresAt); left < 9*time.Minute || left > 10*time.Minute || len(k.ICE) != 2 || k.ICE[0].Credential != "" ||
+			k.ICE[1].Credential == "" {
 			t.Errorf("the token is %+v", k)
 		}
 		line, err := connect(t, k.WSURL)
@@ -140,7 +141,8 @@ func TestBrowserToken_RegisterAndCall(t *testing.T) {
 			t.Error("a token is in the log")
 		}
 		tokenRights(t, admin, ada, bob)
-		for _, url := range []string{strings.Replace(k.WSURL, "token=wt_", "token=wt_x", 1), strings.Replace(k.WSURL, k.Token, ada.SIP.Password, 1)} {
+		for _, url := range []string{strings.Replace(k.WSURL, "token=wt_", "token=wt_x", 1),
+			strings.Replace(k.WSURL, k.Token, ada.SIP.Password, 1)} {
 			if _, err := connect(t, url); err == nil || !strings.Contains(err.Error(), "401") {
 				t.Errorf("connected by %s: %v", url, err)
 			}

@@ -95,7 +95,8 @@ func (s *stage) destinations(t *testing.T, own map[string]string) []destination 
 		{"PATCH", "/numbers/" + own["/numbers"], func(to string) map[string]any { return map[string]any{"fallback": to} }},
 		{"POST", "/calls", func(to string) map[string]any { return map[string]any{"to": to, "user_id": own["/users"]} }},
 		{"POST", "/callbacks", func(to string) map[string]any {
-			return map[string]any{"to": to, "user_id": own["/users"], "scheduled_at": time.Now().Add(24 * time.Hour).UTC().Format(time.RFC3339)}
+			return map[string]any{"to": to, "user_id": own["/users"],
+				"scheduled_at": time.Now().Add(24 * time.Hour).UTC().Format(time.RFC3339)}
 		}},
 		{"POST", "/sms", func(to string) map[string]any { return map[string]any{"to": to, "from": ownNumber, "body": "Crawl"} }},
 	}

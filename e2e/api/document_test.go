@@ -165,6 +165,7 @@ func (d *document) judgeCode(t failer, request *http.Request, o *openapi3.Operat
 	}
 	codes, _ := answer.Value.Extensions["x-codes"].([]any)
 	if p := problemOf(r); len(codes) > 0 && !slices.Contains(codes, any(p.Code)) {
-		t.Errorf("%s %s: %s does not announce %q with %d, only %v", request.Method, request.URL.Path, o.OperationID, p.Code, r.Status, codes)
+		t.Errorf("%s %s: %s does not announce %q with %d, only %v", request.Method, request.URL.Path, o.OperationID, p.Code, r.Status,
+			codes)
 	}
 }

@@ -19,7 +19,8 @@ func repeats(t *testing.T, s *stage) {
 		first := s.a.want(t, 201, "POST", "/users", fresh("ida@example.org"), nil, "Idempotency-Key", "one")
 		for _, key := range []string{"one", `"one"`} { // bare, and as a structured field string
 			again := s.a.want(t, 201, "POST", "/users", fresh("ida@example.org"), nil, "Idempotency-Key", key)
-			if !bytes.Equal(bytes.TrimSpace(again.Body), bytes.TrimSpace(first.Body)) || again.Header.Get("Idempotency-Replayed") != "true" {
+			if !bytes.Equal(bytes.TrimSpace(again.Body), bytes.TrimSpace(first.Body)) ||
+				again.Header.Get("Idempotency-Replayed") != "true" {
 				t.Errorf("the repeat got %s (replayed: %q), want %s", again.Body, again.Header.Get("Idempotency-Replayed"), first.Body)
 			}
 			if l := again.Header.Get("Location"); l == "" || l != first.Header.Get("Location") {
@@ -86,7 +87,8 @@ func running(t *testing.T, s *stage) {
 	close(release)
 	done := <-first
 	again := s.a.want(t, 200, "POST", path, map[string]any{}, nil, "Idempotency-Key", "slow")
-	if done.Status != 200 || again.Header.Get("Idempotency-Replayed") != "true" || !bytes.Equal(bytes.TrimSpace(done.Body), bytes.TrimSpace(again.Body)) {
+	if done.Status != 200 || again.Header.Get("Idempotency-Replayed") != "true" ||
+		!bytes.Equal(bytes.TrimSpace(done.Body), bytes.TrimSpace(again.Body)) {
 		t.Errorf("first %d %s, repeated %s", done.Status, done.Body, again.Body)
 	}
 }

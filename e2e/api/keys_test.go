@@ -15,7 +15,8 @@ import (
 // TestKeys_Lifecycle uses a server behind a proxy that it trusts.
 func TestKeys_Lifecycle(t *testing.T) {
 	t.Parallel()
-	rig.Each(t, rig.Options{Flags: []string{"--transcriber", "off", "--trusted-proxies", "127.0.0.0/8"}}, func(t *testing.T, s *rig.Server) {
+	rig.Each(t, rig.Options{Flags: []string{"--transcriber", "off", "--trusted-proxies",
+		"127.0.0.0/8"}}, func(t *testing.T, s *rig.Server) {
 		st := &stage{Server: s, doc: readDocument(t, s)}
 		admin := st.org(t, "live")
 		with := func(key string) desk {

@@ -53,7 +53,8 @@ func lacking(t *testing.T, o operation, scope string, r rig.Response) {
 
 // contract names the twenty published operations.
 var contract = strings.Fields(`calls.list calls.live calls.get calls.create calls.end calls.hold calls.unhold calls.transfer calls.dtmf
-	calls.note calls.tag calls.recording cdr.list queues.list queues.stats agents.list contacts.lookup memory.search sms.create partners.create`)
+	calls.note calls.tag calls.recording cdr.list queues.list queues.stats agents.list contacts.lookup memory.search
+		sms.create partners.create`)
 
 // published checks that each published operation exists, and that an operation that is not built answers 501 to a
 // caller with its scope.

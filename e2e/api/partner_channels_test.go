@@ -35,7 +35,8 @@ func TestPartner_SecondPartnerAndHeaders(t *testing.T) {
 	t.Run("another partner", func(t *testing.T) { st.b = other.boss; tenants(t, st) })
 	t.Run("another partner, acting in a child", func(t *testing.T) { st.b = other.in(other.one); tenants(t, st) })
 	t.Run("headers", func(t *testing.T) {
-		for _, d := range []desk{other.in(f.one), other.in(f.boss.Org), f.in(other.one), f.in(other.boss.Org), f.in(f.boss.Org), f.in("org_00000000000000000000000000"),
+		for _, d := range []desk{other.in(f.one), other.in(f.boss.Org), f.in(other.one), f.in(other.boss.Org), f.in(f.boss.Org),
+			f.in("org_00000000000000000000000000"),
 			{&rig.Client{T: t, Server: s, Key: f.boss.Key, Prefix: "/sandbox/v1", As: f.one}, f.boss.doc}} {
 			st.refusedEverywhere(t, d)
 		}
@@ -90,7 +91,8 @@ func (s *stage) refusedEverywhere(t *testing.T, d desk) {
 		if b, ok := bodies[o.ID]; ok {
 			body = b
 		}
-		if r := d.Do(o.Method, o.at(values), body); r.Status != 404 && r.Status != 403 && r.Status != 401 || bytes.Contains(r.Body, []byte(s.call)) {
+		if r := d.Do(o.Method, o.at(values), body); r.Status != 404 && r.Status != 403 && r.Status != 401 ||
+			bytes.Contains(r.Body, []byte(s.call)) {
 			t.Errorf("%s in %s by %s: %d %s", o.ID, d.As, d.Key[:14], r.Status, r.Body)
 		}
 	}

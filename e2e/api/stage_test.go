@@ -60,7 +60,8 @@ func (s *stage) desk(org, env, scopes string) desk {
 	} else {
 		key = s.Command("admin", "keys", "create", "--org", org, "--scopes", scopes, "--env", env, "--kind", kind)
 	}
-	return desk{&rig.Client{T: s.T, Server: s.Server, Org: org, Key: key, Prefix: map[string]string{"live": prefix, "test": "/sandbox/v1"}[env]}, s.doc}
+	return desk{&rig.Client{T: s.T, Server: s.Server, Org: org, Key: key,
+		Prefix: map[string]string{"live": prefix, "test": "/sandbox/v1"}[env]}, s.doc}
 }
 
 // furnish creates one record of each kind in organisation a.
@@ -171,11 +172,12 @@ func (s *stage) leave(t *testing.T, user string) string {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	files, err := blob.OpenDir(filepath.Join(s.Data, "recordings"))
+	files, err := blob.OpenDir(filepath.Join(s.Data, "recordings"), blob.Alone{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := voicemail.Message{Org: s.a.Org, ID: db.NewID("vm"), CallID: s.call, Mailbox: user, From: s.phone, ReceivedAt: time.Now(), Duration: 3 * time.Second}
+	m := voicemail.Message{Org: s.a.Org, ID: db.NewID("vm"), CallID: s.call, Mailbox: user, From: s.phone, ReceivedAt: time.Now(),
+		Duration: 3 * time.Second}
 	m.Blob = voicemail.BlobName(m.Org, m.ID, m.ReceivedAt)
 	if m.Size, err = files.Put(ctx, m.Blob, strings.NewReader(strings.Repeat("RIFF", 100))); err != nil {
 		t.Fatal(err)
@@ -247,7 +249,8 @@ func (s *stage) talk(t *testing.T, from, to rig.User) string {
 func (s *stage) telephone(t *testing.T, ctx context.Context, u rig.User) *softphone.Phone {
 	t.Helper()
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
-	p, err := softphone.Open(ctx, softphone.Account{Registrar: s.SIP, Username: u.SIP.Username, Domain: u.SIP.Domain, Password: u.SIP.Password}, quiet)
+	p, err := softphone.Open(ctx, softphone.Account{Registrar: s.SIP, Username: u.SIP.Username, Domain: u.SIP.Domain,
+		Password: u.SIP.Password}, quiet)
 	if err != nil {
 		t.Fatal(err)
 	}

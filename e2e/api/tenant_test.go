@@ -47,7 +47,8 @@ func tenants(t *testing.T, s *stage) {
 			s.stranger(t, o, values)
 			continue
 		}
-		if o.ID == "memory.erase" || o.ID == "memory.facts.add" { // numbers belong to no organisation: b erases and writes its own facts about them
+		// numbers belong to no organisation: b erases and writes its own facts about them
+		if o.ID == "memory.erase" || o.ID == "memory.facts.add" {
 			s.b.call(t, o.Method, o.at(values), map[string]any{})
 			continue
 		}

@@ -100,7 +100,8 @@ func everyRepeat(t *testing.T, s *stage) {
 		kept++
 		if o.Body && body != nil {
 			other, _ := g.value("", o.declared.RequestBody.Value.Content.Get("application/json").Schema.Value, 0).(map[string]any)
-			if r := d.call(t, o.Method, path, other, "Idempotency-Key", key, "X-Request-Id", named); r.Status != 422 && r.Status != first.Status {
+			if r := d.call(t, o.Method, path, other, "Idempotency-Key", key, "X-Request-Id", named); r.Status != 422 &&
+				r.Status != first.Status {
 				t.Errorf("%s: another body under the key: %d %s", o.ID, r.Status, r.Body)
 			}
 		}

@@ -120,8 +120,8 @@ func TestFiles_LinksAreNotFollowed(t *testing.T) {
 	}
 }
 
-// Other users of the machine have no access to the data folder: what they could read is taken away, and where they could write the server does
-// not start, and says what to do.
+// Other users of the machine have no access to the data folder: what they could read is taken away, and where they could write the server
+// does not start, and says what to do.
 func TestFiles_DataFolderOfOthers(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})

@@ -191,7 +191,8 @@ func TestMemory_ChannelOfARecording(t *testing.T) {
 	}
 }
 
-// Downloads at once are limited for an address and an organisation. A client that reads nothing has its places only as long as it is connected.
+// Downloads at once are limited for an address and an organisation. A client that reads nothing has its places only as long as it is
+// connected.
 func TestMemory_DownloadsAtOnce(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})

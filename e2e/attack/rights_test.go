@@ -11,7 +11,8 @@ import (
 	"soniq/internal/platform/access"
 )
 
-// grantStage has a partner organisation, its child, and an organisation of strangers, each with a key of the operator that may do everything.
+// grantStage has a partner organisation, its child, and an organisation of strangers, each with a key of the operator that may do
+// everything.
 type grantStage struct {
 	*rig.Server
 	t                    *testing.T
@@ -85,7 +86,8 @@ func (s *grantStage) givers() (all []giver) {
 			body["user_id"] = user
 		}
 		s.partner.Want(201, "POST", "/api-keys", body, &made)
-		all = append(all, giver{&rig.Client{T: s.t, Server: s.Server, Org: s.partner.Org, Key: made.Key, Prefix: "/api/v1"}, name, scopes, role, kind == "partner"})
+		all = append(all, giver{&rig.Client{T: s.t, Server: s.Server, Org: s.partner.Org, Key: made.Key, Prefix: "/api/v1"}, name, scopes,
+			role, kind == "partner"})
 	}
 	add("users:admin alone", "owner", "standard", "", manage[:1])
 	add("partners:write alone", "owner", "partner", "", manage[1:])
@@ -146,8 +148,8 @@ func (s *grantStage) try(g giver, id, role string, in *rig.Client) (r rig.Respon
 	return r, false, false
 }
 
-// Every granting operation of the description, with every role, by credentials with every set of scopes and every role, in their own organisation
-// and in a child. A credential grants no right that it does not hold.
+// Every granting operation of the description, with every role, by credentials with every set of scopes and every role, in their own
+// organisation and in a child. A credential grants no right that it does not hold.
 func TestGrants_NobodyGivesMoreThanTheyHold(t *testing.T) {
 	t.Parallel()
 	s := newGrantStage(t)
@@ -158,7 +160,8 @@ func TestGrants_NobodyGivesMoreThanTheyHold(t *testing.T) {
 	for id := range operations {
 		for _, g := range givers {
 			for _, in := range []*rig.Client{s.partner, s.child} {
-				if strings.HasPrefix(id, "partners.") != (in == s.child) && (in != s.child || !g.acts || !slices.Contains(g.scopes, access.UsersAdmin)) {
+				if strings.HasPrefix(id, "partners.") != (in == s.child) &&
+					(in != s.child || !g.acts || !slices.Contains(g.scopes, access.UsersAdmin)) {
 					continue
 				}
 				as := g

@@ -10,7 +10,9 @@ import (
 
 // ringUntilRefused has a handset call an extension again and again until a call is refused. It returns the number of
 // calls that ring, and the status of the refusal.
-func ringUntilRefused(t *testing.T, h *fixture.Handset, number string, rings <-chan *fixture.IncomingCall, most int) (ringing int, status string) {
+func ringUntilRefused(
+	t *testing.T, h *fixture.Handset, number string, rings <-chan *fixture.IncomingCall, most int,
+) (ringing int, status string) {
 	t.Helper()
 	for range most {
 		d := h.Dial(number)

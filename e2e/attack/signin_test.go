@@ -23,7 +23,8 @@ func TestSignIn_KnownBrowserGoesOn(t *testing.T) {
 	for range 5 {
 		o.SubmitForm(attacker, login, url.Values{"email": {email}, "password": {"a wrong password"}})
 	}
-	if a := o.SubmitForm(attacker, login, url.Values{"email": {email}, "password": {password}}); a.StatusCode != http.StatusTooManyRequests {
+	if a := o.SubmitForm(attacker, login, url.Values{"email": {email},
+		"password": {password}}); a.StatusCode != http.StatusTooManyRequests {
 		t.Errorf("the attacker goes on: %d", a.StatusCode)
 	}
 	o.SubmitForm(known, "http://"+s.HTTP+"/account", url.Values{}) // the first form of the page signs out

@@ -78,7 +78,8 @@ func TestSTIR_ForgedSignatures(t *testing.T) {
 	t.Parallel()
 	x := newSTIRServer(t)
 	good := x.authority.Carrier("/good.pem", nil)
-	numbers, _ := asn1.Marshal([]asn1.RawValue{{Class: asn1.ClassContextSpecific, Tag: 2, IsCompound: true, Bytes: []byte("\x16\x0b12125550100")}})
+	numbers, _ := asn1.Marshal([]asn1.RawValue{{Class: asn1.ClassContextSpecific, Tag: 2, IsCompound: true,
+		Bytes: []byte("\x16\x0b12125550100")}})
 	narrow := x.authority.Carrier("/narrow.pem", func(c *x509.Certificate) {
 		c.ExtraExtensions = []pkix.Extension{{Id: fixture.ProviderCode.Id, Value: numbers}}
 	})

@@ -69,7 +69,8 @@ func TestTLS_PhonesUnharmed(t *testing.T) {
 	if n, err := plain.Read(answer); errors.Is(err, os.ErrDeadlineExceeded) || strings.Contains(string(answer[:n]), "SIP/2.0") {
 		t.Errorf("bytes without TLS got %q, %v", answer[:n], err)
 	}
-	old := tls.Client(dialFrom(t, "127.66.7.2", s.SIPS), &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11})
+	old := tls.Client(dialFrom(t, "127.66.7.2", s.SIPS), &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10,
+		MaxVersion: tls.VersionTLS11})
 	if err := old.Handshake(); err == nil {
 		t.Error("TLS 1.1 is accepted")
 	}

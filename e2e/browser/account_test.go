@@ -18,7 +18,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// In a browser without scripts, a user chooses a password, makes a key and authorizes a program. axe finds no fault
+// In a browser without scripts, a user chooses a password, makes a key and authorises a program. axe finds no fault
 // on any page.
 func TestAccount_SignInKeyAndAuthorization(t *testing.T) {
 	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
@@ -165,7 +165,7 @@ func (p *person) makeKey() string {
 
 const codeVerifier = "a-verifier-of-more-than-forty-three-characters-0"
 
-// consent authorizes a program except for one of the scopes it requests, and returns the authorization code.
+// consent authorises a program except for one of the scopes it requests, and returns the authorization code.
 func (p *person) consent() string {
 	p.t.Helper()
 	answers := make(chan url.Values, 1)

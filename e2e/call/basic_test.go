@@ -95,7 +95,8 @@ func wantRecording(s *fixture.Org, r fixture.CDR) {
 		s.T.Fatalf("recording %+v holds %d channels", rec, len(both.PCM))
 	}
 	length := fixture.SampleDuration(len(both.PCM[0]))
-	if (length-time.Duration(r.Talk)*time.Second).Abs() > time.Second || (length-time.Duration(rec.Duration)*time.Second).Abs() > time.Second {
+	if (length-time.Duration(r.Talk)*time.Second).Abs() > time.Second ||
+		(length-time.Duration(rec.Duration)*time.Second).Abs() > time.Second {
 		s.T.Errorf("recording of %s (said to be %d s) for %d s of talk", length, rec.Duration, r.Talk)
 	}
 	for side, want := range map[string]float64{"caller": 440, "agent": 1000} {

@@ -42,7 +42,8 @@ func TestDTMF_INFOToRFC4733AndTones(t *testing.T) {
 	echo := s.Sipp(rig.Script{Scenario: "answer", NoEvents: true, Echo: true, Port: company.RegisterSipp(bob.SIP), From: bob.SIP.Username})
 	r := info(toBob, "+12125550102")
 	echo.Wait()
-	if d := dualToneDuration(company.RecordingAudio(company.Recording(r.CallID).ID, "").PCM[1], [2]float64{770, 1336}); d < 300*time.Millisecond || d > 500*time.Millisecond {
+	if d := dualToneDuration(company.RecordingAudio(company.Recording(r.CallID).ID, "").PCM[1],
+		[2]float64{770, 1336}); d < 300*time.Millisecond || d > 500*time.Millisecond {
 		t.Errorf("the tones of a 5 of 400 ms were heard for %s", d)
 	}
 }
@@ -125,7 +126,8 @@ func TestDTMF_RFC4733ToTones(t *testing.T) {
 			o := &fixture.Office{Org: fixture.NewOrg(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))}
 			o.Ada, o.Bob = o.AddUser("Ada"), o.AddUser("Bob")
 			o.AdaPhone = o.Phone(o.Ada, fixture.AdaTone, rig.PhoneOptions{Codecs: codec})
-			echo := o.Server.Sipp(rig.Script{Scenario: "answer", NoEvents: true, Echo: true, Port: o.RegisterSipp(o.Bob.SIP), From: o.Bob.SIP.Username})
+			echo := o.Server.Sipp(rig.Script{Scenario: "answer", NoEvents: true, Echo: true, Port: o.RegisterSipp(o.Bob.SIP),
+				From: o.Bob.SIP.Username})
 			o.AdaPhone.Dial(o.Bob.Extension)
 			fixture.Hears(t, "Ada, herself,", o.AdaPhone.Since(o.AdaPhone.Mark(), 2*time.Second), fixture.AdaTone, time.Second)
 			from := o.AdaPhone.Mark()
@@ -145,8 +147,8 @@ func TestDTMF_RFC4733ToTones(t *testing.T) {
 	}
 }
 
-// TestDTMF_SupervisedCall sends digits in a mixed call. Each digit goes to the parties that hear its sender: a supervisor receives the digits
-// of both sides, and the digits of a supervisor go to the side that hears the supervisor.
+// TestDTMF_SupervisedCall sends digits in a mixed call. Each digit goes to the parties that hear its sender: a supervisor receives the
+// digits of both sides, and the digits of a supervisor go to the side that hears the supervisor.
 func TestDTMF_SupervisedCall(t *testing.T) {
 	t.Parallel()
 	o := fixture.NewOffice(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))
@@ -193,7 +195,8 @@ func TestDTMF_TonesInConference(t *testing.T) {
 	t.Parallel()
 	o := fixture.NewOffice(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))
 	dave := o.AddUser("Dave")
-	echo := o.Server.Sipp(rig.Script{Scenario: "answer", NoEvents: true, Echo: true, Port: o.RegisterSipp(dave.SIP), From: dave.SIP.Username})
+	echo := o.Server.Sipp(rig.Script{Scenario: "answer", NoEvents: true, Echo: true, Port: o.RegisterSipp(dave.SIP),
+		From: dave.SIP.Username})
 	o.AdaPhone.Dial(dave.Extension)
 	id := o.LiveCall(nil)["id"].(string)
 	o.Want(201, "POST", "/calls/"+id+"/participants", map[string]any{"to": o.Carol.Extension}, nil)
@@ -206,7 +209,8 @@ func TestDTMF_TonesInConference(t *testing.T) {
 	o.CarolPhone.Do("hangup", "")
 	echo.Wait()
 	r := o.CDR(o.Ada.Extension)
-	if d := dualToneDuration(o.RecordingAudio(o.Recording(r.CallID).ID, "").PCM[1], [2]float64{770, 1336}); d < 50*time.Millisecond || d > 400*time.Millisecond {
+	if d := dualToneDuration(o.RecordingAudio(o.Recording(r.CallID).ID, "").PCM[1], [2]float64{770, 1336}); d < 50*time.Millisecond ||
+		d > 400*time.Millisecond {
 		t.Errorf("the tones of a 5 were heard for %s", d)
 	}
 }

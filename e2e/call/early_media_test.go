@@ -46,7 +46,8 @@ func TestEarlyMedia_DirectionOfAnswerCounts(t *testing.T) {
 			user := company.AddUser("Ada")
 			way := company.AddCarrier(user.ID, nil)
 			tone, _ := fixture.Tone(t, 440)
-			carrier := s.Sipp(rig.Script{Scenario: "answer_early", IP: way.IP, Port: way.Port, Early: early, Echo: true, Talk: 500 * time.Millisecond})
+			carrier := s.Sipp(rig.Script{Scenario: "answer_early", IP: way.IP, Port: way.Port, Early: early, Echo: true,
+				Talk: 500 * time.Millisecond})
 			phone := s.Phone(user.SIP, rig.PhoneOptions{Say: tone})
 			phone.Do("dial", "+12125550144")
 			phone.Wait("CALL_ESTABLISHED", "")

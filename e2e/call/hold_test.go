@@ -33,7 +33,8 @@ func holdFromCarrier(s *fixture.Org, asked, agreed string) {
 	way := s.AddCarrier(user.ID, nil)
 	_, low := fixture.Tone(s.T, 440)
 	_, high := fixture.Tone(s.T, 1000)
-	callee := s.Server.Sipp(rig.Script{Scenario: "answer_held", Port: s.RegisterSipp(user.SIP), From: user.SIP.Username, Hold: agreed, Play: high})
+	callee := s.Server.Sipp(rig.Script{Scenario: "answer_held", Port: s.RegisterSipp(user.SIP), From: user.SIP.Username, Hold: agreed,
+		Play: high})
 	caller := s.Server.Sipp(rig.Script{Scenario: "call_hold", IP: way.IP, From: "+12125550177", Number: way.Number, Hold: asked, Play: low,
 		Talk: 3 * time.Second})
 
@@ -139,8 +140,10 @@ func TestHold_RefusedByPhone(t *testing.T) {
 	way := company.AddCarrier(user.ID, nil)
 	_, low := fixture.Tone(t, 440)
 	_, high := fixture.Tone(t, 1000)
-	callee := s.Sipp(rig.Script{Scenario: "answer_refuses_hold", Status: 404, Port: company.RegisterSipp(user.SIP), From: user.SIP.Username, Play: high})
-	s.Sipp(rig.Script{Scenario: "call_hold_refused", IP: way.IP, From: "+12125550177", Number: way.Number, Play: low, Talk: 2 * time.Second}).Wait()
+	callee := s.Sipp(rig.Script{Scenario: "answer_refuses_hold", Status: 404, Port: company.RegisterSipp(user.SIP), From: user.SIP.Username,
+		Play: high})
+	s.Sipp(rig.Script{Scenario: "call_hold_refused", IP: way.IP, From: "+12125550177", Number: way.Number, Play: low,
+		Talk: 2 * time.Second}).Wait()
 	callee.Wait()
 	r := company.CDR("+12125550177")
 	if r.String() != "inbound completed caller_hangup caller 0" || r.Hold != 0 {

@@ -17,7 +17,8 @@ func TestLateOffer_AudioBothWays(t *testing.T) {
 	low, _ := fixture.Tone(t, 440)
 	_, high := fixture.Tone(t, 1000)
 	phone := s.Phone(user.SIP, rig.PhoneOptions{Say: low, Auto: true})
-	s.Sipp(rig.Script{Scenario: "call", LateOffer: true, IP: way.IP, From: "+12125550177", Number: way.Number, Play: high, Talk: 3 * time.Second}).Wait()
+	s.Sipp(rig.Script{Scenario: "call", LateOffer: true, IP: way.IP, From: "+12125550177", Number: way.Number, Play: high,
+		Talk: 3 * time.Second}).Wait()
 	phone.Wait("CALL_CLOSED", "")
 	r := company.CDR("+12125550177")
 	both := company.RecordingAudio(company.Recording(r.CallID).ID, "").PCM

@@ -78,7 +78,8 @@ func TestRinging_ReasonOfCancel(t *testing.T) {
 			caller := rig.Script{Scenario: "call_cancel", IP: way.IP, From: "+12125550177", Number: way.Number, Reason: c.reason}
 			if c.answer {
 				_, login := company.AddDevice(user)
-				phones = append(phones, s.Sipp(rig.Script{Scenario: "answer", Ring: 500, Port: company.RegisterSipp(login), From: login.Username}))
+				phones = append(phones, s.Sipp(rig.Script{Scenario: "answer", Ring: 500, Port: company.RegisterSipp(login),
+					From: login.Username}))
 				caller.Scenario, caller.Talk = "call", time.Second
 			}
 			s.Sipp(caller).Wait()

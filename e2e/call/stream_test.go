@@ -96,7 +96,8 @@ func TestStream_CallProgress(t *testing.T) {
 		o.Ada, o.Bob = o.AddUser("Ada"), o.AddUser("Bob")
 		call := ""
 		told := o.ReadStream("", func() {
-			o.AdaPhone, o.BobPhone = o.Phone(o.Ada, fixture.AdaTone, rig.PhoneOptions{}), o.Phone(o.Bob, fixture.BobTone, rig.PhoneOptions{})
+			o.AdaPhone, o.BobPhone = o.Phone(o.Ada, fixture.AdaTone, rig.PhoneOptions{}),
+				o.Phone(o.Bob, fixture.BobTone, rig.PhoneOptions{})
 			o.AdaPhone.Do("dial", o.Bob.Extension)
 			o.BobPhone.Wait("CALL_INCOMING", "")
 			o.LiveCall(func(c map[string]any) bool {

@@ -19,8 +19,8 @@ func at(o *fixture.Org, s *rig.Server) *fixture.Org {
 	return &fixture.Org{Client: &c, Webhook: o.Webhook}
 }
 
-// twoNodes starts two nodes and adds an organisation. The phone of Ada registers at the first node. The phone of Bob
-// registers at the second, by bobTransport.
+// twoNodes starts two nodes and adds an organisation. The phone of Ada registers at the first node. The phone of Bob registers at the
+// second, by bobTransport.
 func twoNodes(t *testing.T, bobTransport string) (o *fixture.Office, first, second *rig.Server) {
 	t.Helper()
 	options := rig.Options{Env: fixture.NoSpeech}

@@ -47,7 +47,8 @@ func oldJobs(t *testing.T, s *rig.Server) (n int) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	if err := d.Read(context.Background()).QueryRow(context.Background(), `SELECT COUNT(*) FROM jobs WHERE finished_at = 1`).Scan(&n); err != nil {
+	if err := d.Read(context.Background()).QueryRow(context.Background(),
+		`SELECT COUNT(*) FROM jobs WHERE finished_at = 1`).Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n

@@ -164,7 +164,8 @@ func newCallsAreRefused(t *testing.T, o *office) {
 	t.Helper()
 	for range 5 { // one may be accepted: when the write-ahead log restarts, it has space for a few writes
 		callee := o.Server.Sipp(rig.Script{Scenario: "cancelled", Port: o.port, Limit: 20 * time.Second, Quiet: true})
-		err := o.Server.Sipp(rig.Script{Scenario: "call_refused", Login: &o.ada.SIP, Number: o.bob.Extension, Status: 503, Limit: 15 * time.Second, Quiet: true}).End()
+		err := o.Server.Sipp(rig.Script{Scenario: "call_refused", Login: &o.ada.SIP, Number: o.bob.Extension, Status: 503,
+			Limit: 15 * time.Second, Quiet: true}).End()
 		_ = callee.End()
 		if err == nil {
 			return

@@ -13,7 +13,8 @@ import (
 func TestRecognition_MissingEngine(t *testing.T) {
 	t.Parallel()
 	name, folder, _ := strings.Cut(withoutEngine(t), "=")
-	rig.Each(t, rig.Options{Env: map[string]string{name: folder}, Flags: []string{"--transcriber", "pocketsphinx"}}, func(t *testing.T, s *rig.Server) {
+	rig.Each(t, rig.Options{Env: map[string]string{name: folder}, Flags: []string{"--transcriber",
+		"pocketsphinx"}}, func(t *testing.T, s *rig.Server) {
 		o := newOffice(t, s)
 		o.voice = speech(t)
 		caller, callee := o.call(3 * time.Second)

@@ -68,8 +68,8 @@ func environment(c *rig.Client) []string {
 	return []string{"SONIQ_URL=http://" + c.Server.HTTP, "SONIQ_KEY=" + c.Key}
 }
 
-var kinds = strings.Fields(`call.started call.answered call.ended call.missed call.recording call.transcription voicemail.received sms.received sms.sent
-	user.created number.allocated queue.call_waiting`)
+var kinds = strings.Fields(`call.started call.answered call.ended call.missed call.recording call.transcription voicemail.received
+	sms.received sms.sent user.created number.allocated queue.call_waiting`)
 
 // soniq listen forwards the same requests to this machine that a webhook of the organisation gets: the same ids,
 // bytes and headers, signed.

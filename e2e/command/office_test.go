@@ -42,7 +42,8 @@ func (o *office) call(talk time.Duration) (caller, callee *rig.Sipp) {
 func (o *office) ring(talk time.Duration) (caller, callee *rig.Sipp) {
 	o.T.Helper()
 	callee = o.Server.Sipp(rig.Script{Scenario: "answer", Port: o.port, Limit: talk + time.Minute})
-	caller = o.Server.Sipp(rig.Script{Scenario: "call", Login: &o.ada.SIP, Number: o.bob.Extension, Talk: talk, Play: o.voice, Limit: talk + time.Minute})
+	caller = o.Server.Sipp(rig.Script{Scenario: "call", Login: &o.ada.SIP, Number: o.bob.Extension, Talk: talk, Play: o.voice,
+		Limit: talk + time.Minute})
 	return caller, callee
 }
 

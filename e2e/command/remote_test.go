@@ -132,7 +132,8 @@ func TestCalls_DialWatchListEnd(t *testing.T) {
 // answering registers a telephone that answers every call and stays on it.
 func answering(t *testing.T, s *rig.Server, u rig.User) {
 	t.Helper()
-	p, err := softphone.Open(t.Context(), softphone.Account{Registrar: s.SIP, Username: u.SIP.Username, Domain: u.SIP.Domain, Password: u.SIP.Password},
+	p, err := softphone.Open(t.Context(), softphone.Account{Registrar: s.SIP, Username: u.SIP.Username, Domain: u.SIP.Domain,
+		Password: u.SIP.Password},
 		slog.New(slog.NewTextHandler(io.Discard, nil)))
 	if err != nil {
 		t.Fatal(err)
@@ -194,7 +195,8 @@ func TestEvents_Replay(t *testing.T) {
 	}
 	var log struct{ Data []struct{ ID string } }
 	c.Want(200, "GET", "/webhooks/"+hook.ID+"/deliveries", nil, &log)
-	if r := soniq(t, env, "events", "replay", hook.ID, "--delivery", log.Data[0].ID); r.code != 0 || !strings.Contains(r.out, log.Data[0].ID) {
+	if r := soniq(t, env, "events", "replay", hook.ID, "--delivery", log.Data[0].ID); r.code != 0 ||
+		!strings.Contains(r.out, log.Data[0].ID) {
 		t.Errorf("one delivery: %+v", r)
 	}
 	rig.Until(t, "it came again", 20*time.Second, func() bool { return len(hook.Events()) == 4 })

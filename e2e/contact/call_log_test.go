@@ -95,7 +95,8 @@ func callAndSpeak(s *fixture.Org, from string) {
 	_, caller := fixture.WriteAudio(s.T, "caller", append(make([]int16, 8000), said...))
 	_, silent := fixture.WriteAudio(s.T, "agent", make([]int16, 20*8000))
 	phone := s.Server.Sipp(rig.Script{Scenario: "answer", Ring: 100, Port: s.RegisterSipp(user.SIP), From: user.SIP.Username, Play: silent})
-	s.Server.Sipp(rig.Script{Scenario: "call", IP: way.IP, From: from, Number: way.Number, Play: caller, Talk: time.Duration(len(said)/8+1500) * time.Millisecond}).Wait()
+	s.Server.Sipp(rig.Script{Scenario: "call", IP: way.IP, From: from, Number: way.Number, Play: caller,
+		Talk: time.Duration(len(said)/8+1500) * time.Millisecond}).Wait()
 	phone.Wait()
 }
 

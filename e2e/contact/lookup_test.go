@@ -56,7 +56,8 @@ func wantKnownCaller(s *fixture.Org, release chan struct{}) {
 	way := s.AddCarrier(user.ID, nil)
 	id := wantScreenPop(s, user, way)
 	wantNamed(s, id, "Grace Hopper", "Navy")
-	for tries := 1; !displayed(s, id, "Grace Hopper"); tries++ { // the phone rings without a name if the lookup takes longer than the server waits
+	// the phone rings without a name if the lookup takes longer than the server waits
+	for tries := 1; !displayed(s, id, "Grace Hopper"); tries++ {
 		if tries == 3 {
 			s.T.Fatalf("three INVITEs had no display name")
 		}

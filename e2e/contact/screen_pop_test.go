@@ -33,7 +33,8 @@ func TestScreenPop_Latency(t *testing.T) {
 	}
 	measurePops(company, "known", way, user, port, known)
 	measurePops(company, "unknown", way, user, port, unknown(1000))
-	late := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // later than the server waits, but not a failure that would open the circuit breaker
+	// later than the server waits, but not a failure that would open the circuit breaker
+	late := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-time.After(700 * time.Millisecond):
 			fmt.Fprint(w, "[]")

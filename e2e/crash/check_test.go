@@ -145,7 +145,8 @@ func (l *loop) whole(a audio) (time.Duration, bool) {
 		return 0, false
 	}
 	samples := len(r.Body) - at - 8
-	if riff, data := binary.LittleEndian.Uint32(r.Body[4:]), binary.LittleEndian.Uint32(r.Body[at+4:]); int(data) != samples || int(riff) != len(r.Body)-8 {
+	if riff, data := binary.LittleEndian.Uint32(r.Body[4:]), binary.LittleEndian.Uint32(r.Body[at+4:]); int(data) != samples ||
+		int(riff) != len(r.Body)-8 {
 		l.t.Errorf("audio of call %s: header says %d and %d bytes, there are %d and %d", a.CallID, riff, data, len(r.Body)-8, samples)
 		return 0, false
 	}

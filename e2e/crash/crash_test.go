@@ -86,13 +86,15 @@ func newLoop(t *testing.T, s *rig.Server) *loop {
 // call starts two crowds of callers: many that hang up soon, and some that send audio.
 func (l *loop) call() []*callers {
 	return []*callers{
-		startCallers(l.t, l.s, crowd{ip: l.carrier, number: l.number, first: 2000000, rate: rate(12), shortest: 50 * time.Millisecond, longest: 2 * time.Second}),
-		startCallers(l.t, l.s, crowd{ip: l.carrier, number: l.number, first: 3000000, rate: rate(4), shortest: 2 * time.Second, longest: 5 * time.Second, play: true}),
+		startCallers(l.t, l.s, crowd{ip: l.carrier, number: l.number, first: 2000000, rate: rate(12), shortest: 50 * time.Millisecond,
+			longest: 2 * time.Second}),
+		startCallers(l.t, l.s, crowd{ip: l.carrier, number: l.number, first: 3000000, rate: rate(4), shortest: 2 * time.Second,
+			longest: 5 * time.Second, play: true}),
 	}
 }
 
-// kill kills the server and starts it again. The time of the kill is that of the signal: the wait for the end of the process may take seconds on a busy
-// machine.
+// kill kills the server and starts it again. The time of the kill is that of the signal: the wait for the end of the process may take
+// seconds on a busy machine.
 func (l *loop) kill() {
 	l.t.Helper()
 	l.killed = append(l.killed, time.Now())

@@ -62,7 +62,9 @@ func TestLookup_TenThousandInFiveSources(t *testing.T) {
 		in[x[1]] = crowd(x[0], strings.ToLower(x[1]), each)
 	}
 	c.imports(in["Contacts"])
-	list := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(table(in["Table"]))) }))
+	list := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(table(in["Table"])))
+	}))
 	defer list.Close()
 	copied, asked := rig.StartSlapd(t, in["Copied"]), rig.StartSlapd(t, in["Asked"])
 	began := time.Now()

@@ -51,7 +51,8 @@ func lastNotifiedState(t *testing.T, lamp *rig.Sipp, extension string) (state st
 			continue // not completely written yet
 		}
 		told := notifiedState.FindStringSubmatch(m.Text)
-		if told == nil || told[1] != strconv.Itoa(version) && told[1] != strconv.Itoa(version-1) || // a NOTIFY is repeated if its response was late
+		// a NOTIFY is repeated if its response was late
+		if told == nil || told[1] != strconv.Itoa(version) && told[1] != strconv.Itoa(version-1) ||
 			told[2] != extension || rig.Field(m.Text, "Event") != "dialog" || rig.Field(m.Text, "Content-Type") != "application/dialog-info+xml" {
 			t.Fatalf("told as number %d:\n%s", version, m.Text)
 		}

@@ -36,7 +36,8 @@ func TestResync_NotifyCheckSync(t *testing.T) {
 func TestProvisioning_LinphoneFromURL(t *testing.T) {
 	t.Parallel()
 	c := rig.NewCertificate(t)
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech, Flags: []string{"--https", "127.0.0.1:0", "--tls-cert", c.Cert, "--tls-key", c.Key}})
+	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech, Flags: []string{"--https", "127.0.0.1:0", "--tls-cert", c.Cert, "--tls-key",
+		c.Key}})
 	o := &fixture.Office{Org: fixture.NewOrg(s)}
 	o.Ada, o.Bob = o.AddUser("Ada"), o.AddUser("Bob")
 	o.AdaPhone = o.Phone(o.Ada, fixture.AdaTone, rig.PhoneOptions{Auto: true})
@@ -89,7 +90,8 @@ func TestProvisioning_EncryptedCalls(t *testing.T) {
 func TestProvisioning_LinphoneLogin(t *testing.T) {
 	t.Parallel()
 	c := rig.NewCertificate(t)
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech, Flags: []string{"--https", "127.0.0.1:0", "--tls-cert", c.Cert, "--tls-key", c.Key}})
+	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech, Flags: []string{"--https", "127.0.0.1:0", "--tls-cert", c.Cert, "--tls-key",
+		c.Key}})
 	o := &fixture.Office{Org: fixture.NewOrg(s)}
 	ada := o.AddUser("Ada")
 	id, address := addPhone(o.Org, ada, "linphone")

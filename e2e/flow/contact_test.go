@@ -16,7 +16,8 @@ func TestFlow_ContactLookupAndSMS(t *testing.T) {
 		o.BobPhone = o.Phone(o.Bob, fixture.BobTone, rig.PhoneOptions{Auto: true})
 		vip, stranger := o.UploadTone(fixture.GreetingTone, time.Second), o.UploadTone(fixture.AgainTone, time.Second)
 		o.Want(200, "PATCH", "/organization", map[string]any{"recording": map[string]any{"mode": "off"}}, nil)
-		way, own := o.AddCarrier("", nil), o.AddCarrier(o.Bob.ID, nil) // the caller has a number of the organisation, to which a message can be sent
+		// the caller has a number of the organisation, to which a message can be sent
+		way, own := o.AddCarrier("", nil), o.AddCarrier(o.Bob.ID, nil)
 		o.Want(200, "PATCH", "/numbers/"+o.NumberID(way), map[string]any{"sms_enabled": true}, nil)
 		o.Want(201, "POST", "/contacts", map[string]any{"first_name": "Vera", "phones": []map[string]any{{"number": own.Number}}, "vip": true,
 			"custom": map[string]string{"tier": "gold"}}, nil)

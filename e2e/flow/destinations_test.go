@@ -21,7 +21,8 @@ func TestFlow_QueueVoicemailAndCallback(t *testing.T) {
 		staffed := o.AddQueue(map[string]any{}, o.Bob)
 		empty := o.AddQueue(map[string]any{"join_when_no_agents": false})
 		lonely := o.AddQueue(map[string]any{})
-		greeting, thanks, sorry := o.UploadTone(fixture.GreetingTone, time.Second), o.UploadTone(fixture.OtherTone, time.Second), o.UploadTone(fixture.AgainTone, time.Second)
+		greeting, thanks, sorry := o.UploadTone(fixture.GreetingTone, time.Second), o.UploadTone(fixture.OtherTone, time.Second),
+			o.UploadTone(fixture.AgainTone, time.Second)
 		way := o.AddFlowCarrier(o.AddFlow(
 			fixture.Node("menu", "menu", map[string]any{"prompt": greeting, "digits": map[string]any{"1": "q", "2": "e", "3": "c", "4": "l"}, "timeout_seconds": 20},
 				"1", "staffed", "2", "empty", "3", "callback", "4", "lonely", "timeout", "bye", "invalid", "bye"),

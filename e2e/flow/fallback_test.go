@@ -11,7 +11,8 @@ import (
 
 func TestFallback_LoopAndBrokenFlow(t *testing.T) {
 	t.Parallel()
-	o := &fixture.Office{Org: fixture.NewOrg(rig.Shared(t, rig.Options{Env: map[string]string{"SONIQ_TRANSCRIBER": "off", "SONIQ_VOICE": "off"}}))}
+	o := &fixture.Office{Org: fixture.NewOrg(rig.Shared(t, rig.Options{Env: map[string]string{"SONIQ_TRANSCRIBER": "off",
+		"SONIQ_VOICE": "off"}}))}
 	o.Bob = o.AddUser("Bob")
 	o.BobPhone = o.Phone(o.Bob, fixture.BobTone, rig.PhoneOptions{Auto: true})
 	hello := o.UploadTone(fixture.GreetingTone, time.Second)
@@ -62,7 +63,8 @@ func TestFallback_LoopAndBrokenFlow(t *testing.T) {
 
 func TestMenu_MissingPrompt(t *testing.T) {
 	t.Parallel()
-	o := &fixture.Office{Org: fixture.NewOrg(rig.Shared(t, rig.Options{Env: map[string]string{"SONIQ_TRANSCRIBER": "off", "SONIQ_VOICE": "off"}}))}
+	o := &fixture.Office{Org: fixture.NewOrg(rig.Shared(t, rig.Options{Env: map[string]string{"SONIQ_TRANSCRIBER": "off",
+		"SONIQ_VOICE": "off"}}))}
 	o.Bob = o.AddUser("Bob")
 	o.BobPhone = o.Phone(o.Bob, fixture.BobTone, rig.PhoneOptions{Auto: true})
 	way := o.AddFlowCarrier(o.PublishFlow(map[string]any{"ivr": map[string]any{"greeting": "Press 1 for Bob.", "options": map[string]any{"1": "ext:" + o.Bob.Extension},

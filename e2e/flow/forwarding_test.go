@@ -168,14 +168,16 @@ func TestForwarding_ExternalWithDiversion(t *testing.T) {
 			diversions = append(diversions, fmt.Sprintf("Diversion: <sip:+1212555018%d@elsewhere.example>", i))
 		}
 		carrier = s.Sipp(rig.Script{Scenario: "answer", IP: way.IP, Port: way.Port})
-		s.Sipp(rig.Script{Scenario: "call", IP: way.IP, From: "+12125550177", Number: way.Number, Talk: time.Second, Headers: diversions}).Wait()
+		s.Sipp(rig.Script{Scenario: "call", IP: way.IP, From: "+12125550177", Number: way.Number, Talk: time.Second,
+			Headers: diversions}).Wait()
 		carrier.Wait()
 		invite = carrier.Received("INVITE ", 0)
 		if strings.Count(invite, "Diversion: ") != 5 || !strings.Contains(rig.Field(invite, "Diversion"), way.Number) {
 			t.Errorf("of a call from outside the carrier got\n%s", invite)
 		}
 		diversions = append(diversions, "Diversion: <sip:+12125550189@elsewhere.example>")
-		s.Sipp(rig.Script{Scenario: "call_refused", IP: way.IP, From: "+12125550178", Number: way.Number, Status: 480, Headers: diversions}).Wait()
+		s.Sipp(rig.Script{Scenario: "call_refused", IP: way.IP, From: "+12125550178", Number: way.Number, Status: 480,
+			Headers: diversions}).Wait()
 		if told := o.WaitTimelineStep(o.CDR("+12125550178").CallID, "call.forward_failed"); told["problem"] != "the call was forwarded too often" {
 			t.Errorf("forwarded too often: told %v", told)
 		}

@@ -12,7 +12,8 @@ import (
 func TestHours_OpenClosedHoliday(t *testing.T) {
 	t.Parallel()
 	s := fixture.NewOrg(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))
-	open, closed, holiday := s.UploadTone(fixture.GreetingTone, time.Second), s.UploadTone(fixture.AgainTone, 3*time.Second), s.UploadTone(fixture.OtherTone, time.Second)
+	open, closed, holiday := s.UploadTone(fixture.GreetingTone, time.Second), s.UploadTone(fixture.AgainTone, 3*time.Second),
+		s.UploadTone(fixture.OtherTone, time.Second)
 	day := []map[string]string{{"from": "00:00", "to": "24:00"}}
 	always := map[string]any{}
 	for _, d := range strings.Fields("mon tue wed thu fri sat sun") {

@@ -27,12 +27,12 @@ func TestMenu_KeyConnectsCaller(t *testing.T) {
 		way := o.AddFlowCarrier(f)
 
 		v := o.CallIn(way, "+12125550171")
-		at := v.WaitTone(0, fixture.GreetingTone)
+		v.WaitTone(0, fixture.GreetingTone)
 		if live := o.LiveCall(nil); live["stage"] != "ivr" || live["status"] != "ringing" || live["flow_id"] != f || live["answered_at"] != nil {
 			t.Errorf("the call in the menu: %v", live)
 		}
 		v.Press("9")
-		at = v.WaitTone(v.Mark()+800, fixture.GreetingTone) // once more, from its start
+		at := v.WaitTone(v.Mark()+800, fixture.GreetingTone) // once more, from its start
 		v.Press("2")
 		o.CarolPhone.Wait("CALL_ESTABLISHED", "")
 		v.WaitTone(at, fixture.CarolTone)
@@ -44,7 +44,8 @@ func TestMenu_KeyConnectsCaller(t *testing.T) {
 		}
 		v.Line.HangUp()
 		r := o.CDR("+12125550171")
-		if r.String() != "inbound completed caller_hangup caller 0" || r.FlowID == nil || *r.FlowID != f || r.FlowVersion == nil || *r.FlowVersion != 1 {
+		if r.String() != "inbound completed caller_hangup caller 0" || r.FlowID == nil || *r.FlowID != f || r.FlowVersion == nil ||
+			*r.FlowVersion != 1 {
 			t.Errorf("record: %s, flow %v version %v", r, r.FlowID, r.FlowVersion)
 		}
 		if len(r.Tags) != 1 || r.Tags[0] != "sales" || r.Agent == nil || r.Agent.ID != o.Carol.ID || r.Talk < 2 {

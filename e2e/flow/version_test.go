@@ -11,7 +11,8 @@ import (
 func TestFlow_CallKeepsVersion(t *testing.T) {
 	t.Parallel()
 	s := fixture.NewOrg(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))
-	first, old, fresh := s.UploadTone(fixture.GreetingTone, 700*time.Millisecond), s.UploadTone(fixture.AgainTone, time.Second), s.UploadTone(fixture.OtherTone, time.Second)
+	first, old, fresh := s.UploadTone(fixture.GreetingTone, 700*time.Millisecond), s.UploadTone(fixture.AgainTone, time.Second),
+		s.UploadTone(fixture.OtherTone, time.Second)
 	nodes := func(then string) []map[string]any {
 		return []map[string]any{
 			fixture.Node("menu", "menu", map[string]any{"prompt": first, "digits": map[string]any{"1": "x"}, "timeout_seconds": 20}, "1", "then", "timeout", "bye", "invalid", "bye"),

@@ -41,7 +41,8 @@ func TestDTMF_Flood(t *testing.T) {
 			<-tick.C
 		}
 	}
-	rig.Until(t, "keys at the far side", time.Minute, func() bool { return far.heard.Load()-heard > 4*flood/10 }) // the kernel may drop some
+	// the kernel may drop some
+	rig.Until(t, "keys at the far side", time.Minute, func() bool { return far.heard.Load()-heard > 4*flood/10 })
 	rig.Until(t, "as many keys told of as may come at once", time.Minute, func() bool { return p.told() >= 25 })
 	told, most := p.told(), 26+int(time.Since(begun)/(40*time.Millisecond))
 	if told > most {

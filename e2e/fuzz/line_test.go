@@ -41,8 +41,9 @@ func (f *stand) open(address string, answer func(in *sip.Inbound) []byte) *line 
 func (f *stand) phone(u rig.User, answer func(in *sip.Inbound) []byte) *line {
 	f.T.Helper()
 	l := f.open("127.0.0.1:0", answer)
-	_, err := l.server.Register(f.T.Context(), sip.RegistrationConfig{Registrar: resolve.Target{Host: f.Server.SIP}, AOR: "sip:" + u.SIP.Username + "@" + u.SIP.Domain,
-		Credentials: digest.Credentials{Username: u.SIP.Username, Password: u.SIP.Password}, Expires: time.Hour})
+	_, err := l.server.Register(f.T.Context(), sip.RegistrationConfig{Registrar: resolve.Target{Host: f.Server.SIP},
+		AOR: "sip:" + u.SIP.Username + "@" + u.SIP.Domain, Credentials: digest.Credentials{Username: u.SIP.Username,
+			Password: u.SIP.Password}, Expires: time.Hour})
 	if err != nil {
 		f.T.Fatal(err)
 	}

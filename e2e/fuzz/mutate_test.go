@@ -42,7 +42,8 @@ const most = 60000
 
 var changes = []func(m *mutator, b []byte) []byte{
 	(*mutator).flip, (*mutator).flip, (*mutator).overwrite, (*mutator).insert, (*mutator).remove, (*mutator).repeat, (*mutator).cut,
-	(*mutator).splice, (*mutator).number, (*mutator).number, (*mutator).word, (*mutator).word, (*mutator).line, (*mutator).line, (*mutator).long,
+	(*mutator).splice, (*mutator).number, (*mutator).number, (*mutator).word, (*mutator).word, (*mutator).line, (*mutator).line,
+	(*mutator).long,
 }
 
 func (m *mutator) flip(b []byte) []byte {

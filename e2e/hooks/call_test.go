@@ -74,7 +74,8 @@ func (j judge) valid(t *testing.T, body string) {
 // phone registers a telephone that answers.
 func phone(t *testing.T, s *rig.Server, u rig.User) *softphone.Phone {
 	t.Helper()
-	p, err := softphone.Open(t.Context(), softphone.Account{Registrar: s.SIP, Username: u.SIP.Username, Domain: u.SIP.Domain, Password: u.SIP.Password},
+	p, err := softphone.Open(t.Context(), softphone.Account{Registrar: s.SIP, Username: u.SIP.Username, Domain: u.SIP.Domain,
+		Password: u.SIP.Password},
 		slog.New(slog.NewTextHandler(io.Discard, nil)))
 	if err != nil {
 		t.Fatal(err)

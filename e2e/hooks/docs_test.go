@@ -59,7 +59,9 @@ func TestGuide_ReceiversRun(t *testing.T) {
 				if d.Status != "succeeded" {
 					t.Errorf("%s: %+v", kind, d)
 				}
-				rig.Until(t, "it shows "+kind, 10*time.Second, func() bool { return strings.Contains(shown(), d.EventID) && strings.Contains(shown(), kind) })
+				rig.Until(t, "it shows "+kind, 10*time.Second, func() bool {
+					return strings.Contains(shown(), d.EventID) && strings.Contains(shown(), kind)
+				})
 			}
 			c.Want(204, "DELETE", "/webhooks/"+w.ID, nil, nil)
 		})

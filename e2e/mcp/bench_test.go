@@ -52,6 +52,6 @@ func measure(t *testing.T, name string, call func() error) {
 	all.Wait()
 	each := slices.Concat(took...)
 	slices.Sort(each)
-	t.Logf("%-28s %6.0f calls/s, p50 %s, p99 %s, failed %d", name, float64(len(each))/span.Seconds(), each[len(each)/2].Round(10*time.Microsecond),
-		each[len(each)*99/100].Round(10*time.Microsecond), failed.Load())
+	t.Logf("%-28s %6.0f calls/s, p50 %s, p99 %s, failed %d", name, float64(len(each))/span.Seconds(),
+		each[len(each)/2].Round(10*time.Microsecond), each[len(each)*99/100].Round(10*time.Microsecond), failed.Load())
 }

@@ -32,7 +32,7 @@ type tokens struct {
 	Error   string
 }
 
-// grants authorizes a program for the member, with all requested scopes except the unticked ones, and returns its
+// grants authorises a program for the member, with all requested scopes except the unticked ones, and returns its
 // tokens.
 func (p *member) grants(resource, scope string, unticked ...string) tokens {
 	p.t.Helper()
@@ -167,8 +167,8 @@ func TestGoClient_LoginAndStepUp(t *testing.T) {
 	ada := signedIn(t, s)
 	for name, way := range map[string]*auth.AuthorizationCodeHandlerConfig{
 		"the known client": {PreregisteredClient: &oauthex.ClientCredentials{ClientID: fixedClient}, RedirectURL: ownCallback},
-		"a client that is registered": {DynamicClientRegistrationConfig: &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
-			ClientName: "an assistant", RedirectURIs: []string{ownCallback}}}},
+		"a client that is registered": {DynamicClientRegistrationConfig: &auth.DynamicClientRegistrationConfig{
+			Metadata: &oauthex.ClientRegistrationMetadata{ClientName: "an assistant", RedirectURIs: []string{ownCallback}}}},
 	} {
 		var asked []string
 		way.AuthorizationCodeFetcher = func(_ context.Context, a *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {

@@ -34,7 +34,8 @@ func TestTypeScriptClients_EveryTransport(t *testing.T) {
 			Live  struct{ Calls []any }
 			Wrong bool
 		}
-		if err := json.Unmarshal([]byte(way), &found); err != nil || found.Tools != len(published) || found.Live.Calls == nil || !found.Wrong {
+		if err := json.Unmarshal([]byte(way), &found); err != nil || found.Tools != len(published) || found.Live.Calls == nil ||
+			!found.Wrong {
 			t.Errorf("%v: %s", err, way)
 		}
 	}
@@ -136,10 +137,11 @@ func piped(t *testing.T, c *exec.Cmd) sdk.Transport {
 func asks(t *testing.T, c *exec.Cmd) {
 	t.Helper()
 	var asked string
-	a := through(t, piped(t, c), &sdk.ClientOptions{ElicitationHandler: func(_ context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+	decline := func(_ context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
 		asked = r.Params.Message
 		return &sdk.ElicitResult{Action: "decline"}, nil
-	}})
+	}
+	a := through(t, piped(t, c), &sdk.ClientOptions{ElicitationHandler: decline})
 	if code := a.refused("make_call", map[string]any{"to": "+12025550123"}); code != "declined" || asked == "" {
 		t.Errorf("a call the person declined: %s, asked %q", code, asked)
 	}

@@ -24,7 +24,8 @@ func modernNode(t testing.TB) string {
 func script(t testing.TB, path string, args ...string) *exec.Cmd {
 	t.Helper()
 	node := modernNode(t)
-	c := exec.Command(node, append([]string{filepath.Join(rig.Root(), "e2e", "node", "node_modules", filepath.FromSlash(path))}, args...)...)
+	c := exec.Command(node, append([]string{filepath.Join(rig.Root(), "e2e", "node", "node_modules", filepath.FromSlash(path))},
+		args...)...)
 	c.Env = append(os.Environ(), "PATH="+filepath.Dir(node)+string(os.PathListSeparator)+os.Getenv("PATH"))
 	return c
 }

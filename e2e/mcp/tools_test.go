@@ -36,7 +36,8 @@ func TestTools_ContractInEveryRevision(t *testing.T) {
 			if tool.Name != published[i][0] {
 				t.Errorf("%s: tool %d is %s, want %s", era, i, tool.Name, published[i][0])
 			}
-			if tool.Title == "" || tool.Annotations == nil || tool.Annotations.DestructiveHint == nil || tool.Annotations.OpenWorldHint == nil ||
+			if tool.Title == "" || tool.Annotations == nil || tool.Annotations.DestructiveHint == nil ||
+				tool.Annotations.OpenWorldHint == nil ||
 				tool.OutputSchema == nil || len(tool.Description) > 600 || len(tool.Description) < 40 {
 				t.Errorf("%s: %+v", tool.Name, tool)
 			}

@@ -16,7 +16,8 @@ func TestNAT_BothWays(t *testing.T) {
 	limit.Budget(t, 60*time.Second, "the router forgets the phone before keep-alives are proven")
 	const forgets = 5 * time.Second
 	home := rig.NewNAT(t, forgets)
-	o := &fixture.Office{Org: fixture.NewOrg(rig.Start(t, rig.Options{Env: fixture.NoSpeech, Flags: []string{"--sip", home.Outside + ":0", "--nat-keepalive", "2s"}}))}
+	o := &fixture.Office{Org: fixture.NewOrg(rig.Start(t, rig.Options{Env: fixture.NoSpeech,
+		Flags: []string{"--sip", home.Outside + ":0", "--nat-keepalive", "2s"}}))}
 	o.Ada, o.Bob, o.Carol = o.AddUser("Ada"), o.AddUser("Bob"), o.AddUser("Carol")
 	o.AdaPhone = o.Phone(o.Ada, fixture.AdaTone, rig.PhoneOptions{Auto: true, Behind: home})
 	o.CarolPhone = o.Phone(o.Carol, fixture.CarolTone, rig.PhoneOptions{Auto: true, Behind: home})

@@ -20,7 +20,8 @@ func TestClosure_ErasesEverything(t *testing.T) {
 	call := p.site.CDR("+12125550177").CallID
 	p.site.Want(201, "POST", "/calls/"+call+"/note", map[string]any{"body": "The patient asked for Thursday."}, nil)
 	p.phone.Close()
-	secrets := []string{"dental.example", "Harbor Dental", "asked for Thursday", p.way.Number, p.ada.SIP.Username, p.site.Key[len(p.site.Key)-12:]}
+	secrets := []string{"dental.example", "Harbor Dental", "asked for Thursday", p.way.Number, p.ada.SIP.Username,
+		p.site.Key[len(p.site.Key)-12:]}
 	if found := filesContaining(t, s, secrets...); len(found) < 4 { // the search can fail
 		t.Fatalf("before, only %v are found", found)
 	}

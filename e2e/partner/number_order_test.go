@@ -34,7 +34,8 @@ func TestNumberOrder_SurvivesKill(t *testing.T) {
 			if r.Method != http.MethodPost {
 				return false
 			}
-			order := &telnyxtest.Order{ID: "unheard", Number: found.Data[0].Number, Status: "success", RequirementsMet: true, Reference: telnyxtest.Reference(r)}
+			order := &telnyxtest.Order{ID: "unheard", Number: found.Data[0].Number, Status: "success", RequirementsMet: true,
+				Reference: telnyxtest.Reference(r)}
 			market.Orders, market.Fail = append(market.Orders, order), nil
 			market.Complete(order)
 			conn, _, err := w.(http.Hijacker).Hijack()
@@ -66,7 +67,8 @@ func TestNumberOrder_SurvivesKill(t *testing.T) {
 		o.Webhook.Wait("number.allocated", 30*time.Second, func(e rig.Event) bool { return e.Data["number"] == found.Data[0].Number })
 		port := o.RegisterSipp(ada.SIP)
 		phone := s.Sipp(rig.Script{Scenario: "answer", Port: port, From: ada.SIP.Username})
-		s.Sipp(rig.Script{Scenario: "call", IP: way.IP, From: "+12125550177", Number: found.Data[0].Number, Talk: 500 * time.Millisecond}).Wait()
+		s.Sipp(rig.Script{Scenario: "call", IP: way.IP, From: "+12125550177", Number: found.Data[0].Number,
+			Talk: 500 * time.Millisecond}).Wait()
 		phone.Wait()
 		o.Want(204, "DELETE", "/numbers/"+n.ID+"?confirm=%2B12025550141", nil, nil)
 		status("released")

@@ -95,7 +95,8 @@ func (p practice) callRefused(number string, status int) {
 // callIn makes the carrier call ada, who answers.
 func (p practice) callIn() {
 	p.t.Helper()
-	p.Server.Sipp(rig.Script{Scenario: "call", IP: p.way.IP, From: "+12125550177", Number: p.way.Number, Talk: 300 * time.Millisecond}).Wait()
+	p.Server.Sipp(rig.Script{Scenario: "call", IP: p.way.IP, From: "+12125550177", Number: p.way.Number,
+		Talk: 300 * time.Millisecond}).Wait()
 }
 
 // errorCode returns the code of an error of the API.

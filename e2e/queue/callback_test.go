@@ -75,7 +75,8 @@ func TestCallbackKey_DuringAnnouncement(t *testing.T) {
 		"announce": map[string]any{"audio_id": o.UploadTone(announced, 3*time.Second), "every_seconds": 15},
 		"callback": map[string]any{"enabled": true, "key": "1", "offer_after_seconds": 0}})
 	way := addQueueCarrier(o, id)
-	for i, moment := range []time.Duration{0, 300 * time.Millisecond, 1100 * time.Millisecond, 2300 * time.Millisecond, 3500 * time.Millisecond} {
+	for i, moment := range []time.Duration{0, 300 * time.Millisecond, 1100 * time.Millisecond, 2300 * time.Millisecond,
+		3500 * time.Millisecond} {
 		v := o.CallIn(way, fmt.Sprintf("+1212555020%d", i))
 		mark := v.WaitTone(0, announced)
 		v.Since(mark, moment)

@@ -51,8 +51,9 @@ func newAgentPhone(s *rig.Server, l rig.Login) *agentPhone {
 		s.T.Fatal(err)
 	}
 	s.T.Cleanup(func() { _ = d.server.Close() })
-	_, err = d.server.Register(s.T.Context(), sip.RegistrationConfig{Registrar: resolve.Target{Host: s.SIP}, AOR: "sip:" + l.Username + "@" + l.Domain,
-		Credentials: digest.Credentials{Username: l.Username, Password: l.Password}, Expires: time.Hour})
+	_, err = d.server.Register(s.T.Context(), sip.RegistrationConfig{Registrar: resolve.Target{Host: s.SIP},
+		AOR: "sip:" + l.Username + "@" + l.Domain, Credentials: digest.Credentials{Username: l.Username, Password: l.Password},
+		Expires: time.Hour})
 	if err != nil {
 		s.T.Fatal(err)
 	}
@@ -141,8 +142,8 @@ func TestLoad_CallCentreDay(t *testing.T) {
 			all = append(all, s.Sipp(rig.Script{Scenario: "call_until_bye", Calls: n - few, Rate: 5, IP: way.IP, From: "+12125550177", Number: way.Number,
 				Quiet: true, Limit: limit}))
 			if few > 0 {
-				all = append(all, s.Sipp(rig.Script{Scenario: "call", Calls: few, Rate: 1, IP: way.IP, From: "+12125550178", Number: way.Number,
-					Talk: 400 * time.Millisecond, Quiet: true, Limit: limit}))
+				all = append(all, s.Sipp(rig.Script{Scenario: "call", Calls: few, Rate: 1, IP: way.IP, From: "+12125550178",
+					Number: way.Number, Talk: 400 * time.Millisecond, Quiet: true, Limit: limit}))
 			}
 		}
 		for i := range kills {
@@ -168,7 +169,8 @@ func TestLoad_OfferLatency(t *testing.T) {
 	if os.Getenv("SONIQ_BENCH") == "" {
 		t.Skip("SONIQ_BENCH=1 runs this, with nothing else on the machine")
 	}
-	rig.Each(t, rig.Options{Env: fixture.NoSpeech, Flags: []string{"--media-timeout", "0", "--call-rate", "1000"}}, func(t *testing.T, s *rig.Server) {
+	rig.Each(t, rig.Options{Env: fixture.NoSpeech, Flags: []string{"--media-timeout", "0", "--call-rate",
+		"1000"}}, func(t *testing.T, s *rig.Server) {
 		o := &callCentre{Org: fixture.NewOrg(s)}
 		id := o.AddQueue(map[string]any{"wrap_up_seconds": 0})
 		way := addQueueCarrier(o.Org, id)
@@ -239,7 +241,8 @@ func (o *callCentre) check(calls, kills int) {
 		}
 	}
 	count := o.count
-	overlapping := count(`SELECT COUNT(*) FROM queue_offers a JOIN queue_offers b ON b.org_id = a.org_id AND b.agent_id = a.agent_id AND b.id > a.id
+	overlapping := count(`SELECT COUNT(*) FROM queue_offers a JOIN queue_offers b ON b.org_id = a.org_id AND b.agent_id = a.agent_id
+		AND b.id > a.id
 		AND b.offered_at < a.ended_at AND a.offered_at < b.ended_at`)
 	open := count(`SELECT COUNT(*) FROM queue_entries WHERE exited_at IS NULL`) + count(`SELECT COUNT(*) FROM queue_offers WHERE ended_at IS NULL`)
 	entered, completed, left := count(`SELECT COUNT(*) FROM queue_entries`), count(`SELECT COUNT(*) FROM queue_entries WHERE status = 'completed'`),
@@ -288,6 +291,7 @@ func (o *callCentre) offerDelays() (all []time.Duration) {
 func (o *callCentre) logLatency(what string) {
 	all := o.offerDelays()
 	if n := len(all); n > 0 {
-		o.T.Logf("%s: free until offered p50 %s, p99 %s of %d", what, all[n/2].Round(100*time.Microsecond), all[n*99/100].Round(100*time.Microsecond), n)
+		o.T.Logf("%s: free until offered p50 %s, p99 %s of %d", what, all[n/2].Round(100*time.Microsecond),
+			all[n*99/100].Round(100*time.Microsecond), n)
 	}
 }

@@ -172,7 +172,8 @@ func (o *team) replaceWaiting(agent, by *fixture.Handset) {
 	o.waitAgent(by.User)
 	asking := by.Dial("600").WaitAnswered()
 	o.WaitQueueEntry(o.queue, "waiting")
-	if err := r.Inbound.Leg().Refer(o.T.Context(), sip.TransferRequest{Target: "sip:600@" + by.Host, Replaces: asking.Leg}, nil); err != nil {
+	if err := r.Inbound.Leg().Refer(o.T.Context(), sip.TransferRequest{Target: "sip:600@" + by.Host, Replaces: asking.Leg},
+		nil); err != nil {
 		o.T.Fatalf("hand over: %v", err)
 	}
 	r.WaitStopped()

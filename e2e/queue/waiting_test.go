@@ -16,7 +16,8 @@ func TestWaiting_MusicUntilAnswer(t *testing.T) {
 		o.Ada, o.Bob = o.AddUser("Ada"), o.AddUser("Bob")
 		o.AdaPhone = o.Phone(o.Ada, fixture.AdaTone, rig.PhoneOptions{})
 		o.BobPhone = o.Phone(o.Bob, fixture.BobTone, rig.PhoneOptions{})
-		id := o.AddQueue(map[string]any{"extension": "600", "wrap_up_seconds": 2, "music_audio_id": o.UploadTone(fixture.MusicTone, 20*time.Second),
+		id := o.AddQueue(map[string]any{"extension": "600", "wrap_up_seconds": 2,
+			"music_audio_id":   o.UploadTone(fixture.MusicTone, 20*time.Second),
 			"whisper_audio_id": o.UploadTone(fixture.WhisperTone, 2*time.Second)}, o.Ada)
 		o.SetPresence(o.Ada, "away")
 		o.BobPhone.Dial("600")
@@ -70,7 +71,7 @@ func TestWaiting_MovedRemovedAndReconfigured(t *testing.T) {
 	mark = v.WaitTone(mark, 700)
 	e := o.WaitQueueEntry(id, "waiting")
 	o.Want(200, "PATCH", "/queues/"+id+"/calls/"+e.CallID, map[string]any{"queue_id": other}, nil)
-	mark = v.WaitTone(mark, 1300)
+	v.WaitTone(mark, 1300)
 	o.WaitQueueEntry(id, "exited")
 	o.Want(201, "POST", "/queues/"+other+"/members", map[string]any{"user_id": o.Ada.ID}, nil)
 	o.SetPresence(o.Ada, "available")

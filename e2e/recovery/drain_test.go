@@ -9,7 +9,9 @@ import (
 )
 
 // busyServer starts a server with one call in progress, from a carrier to a telephone.
-func busyServer(t *testing.T, drain string, caller, callee rig.Script) (s *rig.Server, company *fixture.Org, way fixture.Carrier, from, to *rig.Sipp) {
+func busyServer(
+	t *testing.T, drain string, caller, callee rig.Script,
+) (s *rig.Server, company *fixture.Org, way fixture.Carrier, from, to *rig.Sipp) {
 	t.Helper()
 	s = rig.Start(t, rig.Options{Env: fixture.NoSpeech, Flags: []string{"--drain", drain}})
 	company = fixture.NewOrg(s)

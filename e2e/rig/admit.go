@@ -108,7 +108,8 @@ func slotCount() int {
 // inLine lets one test of this process wait for slots at a time, because waiting for a file lock blocks a thread.
 var inLine sync.Mutex
 
-// lockSlots locks n of the slots with a name. One test of the machine collects slots at a time, so that two which need many do not wait for each other.
+// lockSlots locks n of the slots with a name. One test of the machine collects slots at a time, so that two which need many do not wait for
+// each other.
 func lockSlots(name string, of, n int) (slots []*os.File, err error) {
 	inLine.Lock()
 	defer inLine.Unlock()

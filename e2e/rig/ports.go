@@ -46,7 +46,7 @@ func lockFile(name string) (*os.File, error) {
 }
 
 var (
-	locked *os.File // keeps the lock
+	locked *os.File //nolint:unused // keeps the lock
 	given  atomic.Int64
 	taken  sync.Map // first ports given to running tests: a test may open its port later, or close and open it again
 )

@@ -83,8 +83,9 @@ type Options struct {
 	Upset bool              // the test makes the server log errors, which otherwise fail it
 	// Binary is started instead of the binary built for all tests, unless it is "".
 	Binary string
-	Alone  bool // Shared and Either start a server for this test alone, because the test uses something common to all organisations, such as a number
-	Load   Load // processor slots that the test needs; 0: Calls without speech recognition, else Speech
+	// Shared and Either start a server for this test alone, because the test uses something common to all organisations, such as a number
+	Alone bool
+	Load  Load // processor slots that the test needs; 0: Calls without speech recognition, else Speech
 }
 
 // load returns the processor slots that a test with these options needs.

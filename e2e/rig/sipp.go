@@ -196,8 +196,8 @@ func (p *Sipp) args(file string) []string {
 	return args
 }
 
-// boundPort reports whether a socket of this machine is bound to a port. It reads the kernel's table: an attempt to bind the port would fail the
-// program that is about to.
+// boundPort reports whether a socket of this machine is bound to a port. It reads the kernel's table: an attempt to bind the port would
+// fail the program that is about to.
 func boundPort(tcp bool, port int) bool {
 	tables := []string{"/proc/net/udp", "/proc/net/udp6"}
 	if tcp {

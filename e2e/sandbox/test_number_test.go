@@ -102,8 +102,8 @@ func callTestNumber(s *fixture.Org, c testCall) {
 // addAnsweringPhone gives a user a telephone that answers.
 func addAnsweringPhone(s *fixture.Org, user rig.User) {
 	s.T.Helper()
-	phone, err := softphone.Open(context.Background(), softphone.Account{Registrar: s.Server.SIP, Username: user.SIP.Username, Domain: user.SIP.Domain,
-		Password: user.SIP.Password}, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	phone, err := softphone.Open(context.Background(), softphone.Account{Registrar: s.Server.SIP, Username: user.SIP.Username,
+		Domain: user.SIP.Domain, Password: user.SIP.Password}, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	if err != nil {
 		s.T.Fatal(err)
 	}

@@ -99,7 +99,8 @@ func TestLogin_TrunkByPassword(t *testing.T) {
 	login := rig.Login{Username: "carrier-one", Password: "a long password of a carrier"}
 	way := company.AddCarrier(user.ID, map[string]any{"inbound": map[string]any{"username": login.Username, "password": login.Password}})
 	callee := s.Sipp(rig.Script{Scenario: "answer", Port: company.RegisterSipp(user.SIP), From: user.SIP.Username})
-	s.Sipp(rig.Script{Scenario: "call", IP: "127.9.9.8", From: "+12125550188", Login: &login, Number: way.Number, Talk: 500 * time.Millisecond}).Wait()
+	s.Sipp(rig.Script{Scenario: "call", IP: "127.9.9.8", From: "+12125550188", Login: &login, Number: way.Number,
+		Talk: 500 * time.Millisecond}).Wait()
 	callee.Wait()
 	if r := company.CDR("+12125550188"); r.String() != "inbound completed caller_hangup caller 0" || r.TrunkID == nil || *r.TrunkID != way.Trunk {
 		t.Errorf("record: %s by trunk %v", r, r.TrunkID)

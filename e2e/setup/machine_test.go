@@ -214,6 +214,7 @@ func (m *machine) process(pid int, name, command string) {
 // waitFor waits until a command made a file.
 func (m *machine) waitFor(name string) {
 	m.t.Helper()
+	//nolint:forbidigo // polls a condition that publishes no event
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if _, err := os.Stat(m.path(name)); err == nil {
 			return

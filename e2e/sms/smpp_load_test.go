@@ -74,7 +74,8 @@ func (ignoreAll) StateChanged(error) {}
 // measureClient measures soniq's SMPP client with that centre, without a platform.
 func measureClient(t *testing.T) {
 	c := newSMSC(t)
-	client, err := smpp.New(smpp.Config{Address: fmt.Sprintf("127.0.0.1:%d", c.port), SystemID: "raw", Window: 50, Dialer: &net.Dialer{}, Handler: ignoreAll{}})
+	client, err := smpp.New(smpp.Config{Address: fmt.Sprintf("127.0.0.1:%d", c.port), SystemID: "raw", Window: 50, Dialer: &net.Dialer{},
+		Handler: ignoreAll{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,8 +90,8 @@ func measureClient(t *testing.T) {
 	for range writers {
 		work.Go(func() {
 			for range all / writers {
-				if _, err := client.Submit(ctx, smpp.Outgoing{From: smpp.ParseAddress("+12025550143"), To: smpp.ParseAddress("+12025550170"),
-					Text: "How many of these go in a second?"}); err != nil {
+				if _, err := client.Submit(ctx, smpp.Outgoing{From: smpp.ParseAddress("+12025550143"),
+					To: smpp.ParseAddress("+12025550170"), Text: "How many of these go in a second?"}); err != nil {
 					t.Error(err)
 				}
 			}

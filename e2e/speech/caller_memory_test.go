@@ -21,7 +21,8 @@ func TestCallerMemory_SpokenAndMissedCalls(t *testing.T) {
 		callers, agents := loadDialogue(t, "d28").audio(t)
 		_, asks := fixture.WriteAudio(t, "asks", append(callers, make([]int16, 80000)...))
 		_, answers := fixture.WriteAudio(t, "answers", append(agents, make([]int16, 80000)...))
-		dial := rig.Script{Scenario: "call", IP: way.IP, From: from, Number: way.Number, Play: asks, Talk: fixture.SampleDuration(len(callers)) + time.Second}
+		dial := rig.Script{Scenario: "call", IP: way.IP, From: from, Number: way.Number, Play: asks,
+			Talk: fixture.SampleDuration(len(callers)) + time.Second}
 		callee := rig.Script{Scenario: "answer", Port: company.RegisterSipp(user.SIP), From: user.SIP.Username, Play: answers}
 
 		first := s.Sipp(callee)

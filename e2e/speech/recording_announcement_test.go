@@ -60,7 +60,8 @@ func wantRecordedAfter(o *fixture.Office, r fixture.CDR, announcement time.Durat
 	o.T.Helper()
 	both := o.RecordingAudio(o.Recording(r.CallID).ID, "").PCM
 	talk := r.EndedAt.Sub(*r.AnsweredAt)
-	if missing := talk - fixture.SampleDuration(len(both[0])); missing < announcement-200*time.Millisecond || missing > announcement+2*time.Second {
+	if missing := talk - fixture.SampleDuration(len(both[0])); missing < announcement-200*time.Millisecond ||
+		missing > announcement+2*time.Second {
 		o.T.Errorf("%s of a call of %s are recorded; the announcement took %s", fixture.SampleDuration(len(both[0])), talk, announcement)
 	}
 	fixture.Hears(o.T, "the left channel", both[0], fixture.AdaTone, time.Second)

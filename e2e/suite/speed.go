@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// What each processor does to measure the machine: tests compute, send packets and start processes. A virtual machine may be fast in one and slow in
-// the others.
+// What each processor does to measure the machine: tests compute, send packets and start processes. A virtual machine may be fast in one
+// and slow in the others.
 const (
 	speedBlocks    = 192  // blocks of a megabyte to hash
 	speedPackets   = 5000 // packets to send and receive
@@ -19,8 +19,9 @@ const (
 	speedTime      = 300 * time.Millisecond
 )
 
-// slowness returns how many times as long computing, sending packets and starting processes takes here as on a machine where it takes speedTime, at
-// least 1. All processors work at once and the last one counts, so a processor that another program uses makes the machine slow.
+// slowness returns how many times as long computing, sending packets and starting processes takes here as on a machine where it takes
+// speedTime, at least 1. All processors work at once and the last one counts, so a processor that another program uses makes the machine
+// slow.
 func slowness() float64 {
 	took := atOnce(hashBlocks) + atOnce(exchangePackets) + atOnce(startProcesses)
 	return max(1, float64(took)/float64(speedTime))

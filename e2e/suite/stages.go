@@ -20,16 +20,16 @@ const (
 // serves all of them. Test binaries need no debug information.
 var compileFlags = []string{"-trimpath", "-vet=off", "-ldflags=-w"}
 
-// realtime names the unit tests that handle audio at its own pace, each with its sub-packages. They run while nothing but the compiler uses the processors, at the
-// lowest priority: a late processor would fail them.
+// realtime names the unit tests that handle audio at its own pace, each with its sub-packages. They run while nothing but the compiler uses
+// the processors, at the lowest priority: a late processor would fail them.
 var realtime = []string{"soniq/internal/protocol/media", "soniq/internal/intelligence/voiceagent"}
 
 // engine names the recognition and language models, with its sub-packages. Its tests compute for minutes under the race detector. The
 // detector watches the same code in the server of the end-to-end tests.
 const engine = "soniq/internal/intelligence/engine"
 
-// punctual names the unit tests with timers that a late processor would fail, each with its sub-packages. They compute little and run beside the end-to-end tests, at
-// their priority.
+// punctual names the unit tests with timers that a late processor would fail, each with its sub-packages. They compute little and run
+// beside the end-to-end tests, at their priority.
 var punctual = []string{"soniq/internal/protocol/sip"}
 
 // buildServer compiles the server and the real-time unit tests with the race detector.

@@ -99,7 +99,8 @@ func TestBlindTransfer_FailureToVoicemail(t *testing.T) {
 	mark := o.AdaPhone.Mark()
 	o.LiveCall(func(c map[string]any) bool { return c["stage"] == "voicemail" })
 	rig.Until(t, "the beep", 30*time.Second, func() bool {
-		return o.AdaPhone.Mark() > mark && fixture.ToneDuration(o.AdaPhone.Since(mark, fixture.SampleDuration(o.AdaPhone.Mark()-mark)), fixture.BeepTone) >= 300*time.Millisecond
+		return o.AdaPhone.Mark() > mark && fixture.ToneDuration(o.AdaPhone.Since(mark, fixture.SampleDuration(o.AdaPhone.Mark()-mark)),
+			fixture.BeepTone) >= 300*time.Millisecond
 	})
 	fixture.LetCallRun(t, 3*time.Second) // her message
 	o.AdaPhone.Do("hangup", "")

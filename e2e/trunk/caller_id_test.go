@@ -30,7 +30,8 @@ func TestCallerID_Normalised(t *testing.T) {
 			own.T = t
 			company := fixture.NewOrg(&own)
 			way := company.AddCarrier(company.AddUser("Ada").ID, nil)
-			own.Sipp(rig.Script{Scenario: "call_refused", Status: 480, IP: way.IP, From: c.from, Number: way.Number, Headers: c.headers}).Wait()
+			own.Sipp(rig.Script{Scenario: "call_refused", Status: 480, IP: way.IP, From: c.from, Number: way.Number,
+				Headers: c.headers}).Wait()
 			if r := company.CDRs(1, "")[0]; r.From != c.want {
 				t.Errorf("record is from %q, want %q", r.From, c.want)
 			}

@@ -21,6 +21,7 @@ func TestOutbound_E164AndCallerID(t *testing.T) {
 			company := fixture.NewOrg(&own)
 			user := company.AddUser("Ada")
 			way := company.AddCarrier(user.ID, map[string]any{"caller_id_mode": c.mode, "from_domain": "us.example"})
+			company.Want(200, "PATCH", "/numbers/"+company.NumberID(way), map[string]any{"caller_id_name": "Harbor Dental"}, nil)
 			carrier := own.Sipp(rig.Script{Scenario: "answer", IP: way.IP, Port: way.Port})
 			own.Sipp(rig.Script{Scenario: "call", Login: &user.SIP, Number: "2125550142", Talk: 500 * time.Millisecond}).Wait()
 			carrier.Wait()
@@ -28,8 +29,8 @@ func TestOutbound_E164AndCallerID(t *testing.T) {
 			if want := "INVITE sip:+12125550142@"; !strings.HasPrefix(invite, want) {
 				t.Errorf("the carrier got %s", fixture.StartLine(invite))
 			}
-			if shown := rig.Field(invite, c.field); !strings.Contains(shown, way.Number) || !strings.Contains(shown, "us.example") {
-				t.Errorf("%s: %q does not show %s", c.field, shown, way.Number)
+			if shown := rig.Field(invite, c.field); !strings.Contains(shown, way.Number) || !strings.Contains(shown, "us.example") || !strings.Contains(shown, "Harbor Dental") {
+				t.Errorf("%s: %q does not show %s and its name", c.field, shown, way.Number)
 			}
 			if strings.Contains(invite, user.SIP.Username) {
 				t.Errorf("the carrier is told the user name of the phone:\n%s", invite)

@@ -25,7 +25,8 @@ type simulatedRoute struct {
 	}
 }
 
-// TestRouteTest_SaysWhatTheCallDoes compares a route test with the call: the order of the trunks, the number shown and the number dialled at each.
+// TestRouteTest_SaysWhatTheCallDoes compares a route test with the call: the order of the trunks, the number shown and the number dialled
+// at each.
 func TestRouteTest_SaysWhatTheCallDoes(t *testing.T) {
 	t.Parallel()
 	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
@@ -36,7 +37,8 @@ func TestRouteTest_SaysWhatTheCallDoes(t *testing.T) {
 	home := company.AddCarrier(user.ID, map[string]any{"priority": 9})
 	var said simulatedRoute
 	company.Want(200, "POST", "/trunks/route-test", map[string]any{"to": "(212) 555-0142", "user_id": user.ID}, &said)
-	if said.RefusedReason != nil || said.TrunkID != home.Trunk || said.CallerID != home.Number || len(said.Trunks) != 3 || said.Trunks[2].Used {
+	if said.RefusedReason != nil || said.TrunkID != home.Trunk || said.CallerID != home.Number || len(said.Trunks) != 3 ||
+		said.Trunks[2].Used {
 		t.Fatalf("the route test says %+v", said)
 	}
 	first := s.Sipp(rig.Script{Scenario: "refuse", Status: 503, IP: home.IP, Port: home.Port})

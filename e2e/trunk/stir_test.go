@@ -26,7 +26,8 @@ func TestSTIR_InboundVerified(t *testing.T) {
 			headers = []string{identity}
 		}
 		phone := s.Sipp(rig.Script{Scenario: "answer", Port: port, From: bob.SIP.Username})
-		s.Sipp(rig.Script{Scenario: "call", IP: way.IP, From: from, Number: way.Number, Talk: 200 * time.Millisecond, Headers: headers}).Wait()
+		s.Sipp(rig.Script{Scenario: "call", IP: way.IP, From: from, Number: way.Number, Talk: 200 * time.Millisecond,
+			Headers: headers}).Wait()
 		phone.Wait()
 		return phone.Received("INVITE ", 0), o.CDR(from).CallID
 	}
@@ -63,14 +64,16 @@ func TestSTIR_IdentityForwarded(t *testing.T) {
 	first, second := by.Sign("A", "+12155550121", way.Number), by.Sign("B", "+12155550121", "+12025550100")
 	headers := []string{"Identity: " + first, "y: " + second}
 	phone := s.Sipp(rig.Script{Scenario: "answer", Port: port, From: bob.SIP.Username})
-	s.Sipp(rig.Script{Scenario: "call", IP: way.IP, From: "+12155550120", Number: way.Number, Talk: 200 * time.Millisecond, Headers: headers}).Wait()
+	s.Sipp(rig.Script{Scenario: "call", IP: way.IP, From: "+12155550120", Number: way.Number, Talk: 200 * time.Millisecond,
+		Headers: headers}).Wait()
 	phone.Wait()
 	if invite := phone.Received("INVITE ", 0); rig.Field(invite, "Identity") != "" || rig.Field(invite, "P-Asserted-Identity") != "" {
 		t.Errorf("the phone got\n%s", invite)
 	}
 	o.UpdateUser(bob, fixture.Forwarding("always", "(212) 555-0142"))
 	carrier := s.Sipp(rig.Script{Scenario: "answer", IP: way.IP, Port: way.Port})
-	s.Sipp(rig.Script{Scenario: "call", IP: way.IP, From: "+12155550121", Number: way.Number, Talk: 200 * time.Millisecond, Headers: headers}).Wait()
+	s.Sipp(rig.Script{Scenario: "call", IP: way.IP, From: "+12155550121", Number: way.Number, Talk: 200 * time.Millisecond,
+		Headers: headers}).Wait()
 	carrier.Wait()
 	if invite := carrier.Received("INVITE ", 0); !strings.Contains(invite, "\nIdentity: "+first+"\nIdentity: "+second+"\n") || strings.Count(invite, "Identity: ") != 3 { // P-Asserted- too
 		t.Errorf("the carrier got\n%s", invite)

@@ -88,7 +88,7 @@ func (s *realtimeServer) serve(w http.ResponseWriter, r *http.Request) {
 	s.keys = append(s.keys, r.Header.Get("Authorization")+" "+r.URL.Query().Get("model"))
 	s.mu.Unlock()
 	if closed {
-		http.Error(w, "closed", 503)
+		http.Error(w, "closed", http.StatusServiceUnavailable)
 		return
 	}
 	conn, err := websocket.Accept(w, r, nil)

@@ -72,7 +72,8 @@ func TestRealtime_BargeIn(t *testing.T) {
 	if len(cuts) == 0 || len(x.wrong) > 0 {
 		t.Fatalf("cuts %v, wrong %v", cuts, x.wrong)
 	}
-	was, told := fixture.ToneDuration(heard, fixture.AnswerTone), time.Duration(cuts[len(cuts)-1]["audio_end_ms"].(float64))*time.Millisecond
+	was, told := fixture.ToneDuration(heard, fixture.AnswerTone),
+		time.Duration(cuts[len(cuts)-1]["audio_end_ms"].(float64))*time.Millisecond
 	for _, c := range cuts { // on a slow machine the caller may have interrupted the greeting too
 		told = max(told, time.Duration(c["audio_end_ms"].(float64))*time.Millisecond)
 	}

@@ -127,7 +127,8 @@ func TestTools_LookupMemoryHTTPMessageAndCallback(t *testing.T) {
 		}
 	}
 	o.Want(200, "GET", "/sms?direction=outbound", nil, &texts)
-	if len(texts.Data) != 1 || texts.Data[0].To != from || texts.Data[0].From != way.Number || texts.Data[0].Body != "Your order is on its way." {
+	if len(texts.Data) != 1 || texts.Data[0].To != from || texts.Data[0].From != way.Number ||
+		texts.Data[0].Body != "Your order is on its way." {
 		t.Errorf("messages: %+v", texts.Data)
 	}
 	if b := o.Do("GET", "/callbacks", nil).Body; !strings.Contains(string(b), from) || !strings.Contains(string(b), queue) {

@@ -82,7 +82,8 @@ func TestTranscript_RecordedStreamedAndErased(t *testing.T) {
 		var x agentTranscript
 		rig.Until(t, "the transcript", 60*time.Second, func() bool {
 			r := o.Do("GET", "/calls/"+r.CallID+"/transcript", nil)
-			return r.Status == 200 && json.Unmarshal(r.Body, &x) == nil && x.Status != "live" && x.Status != "queued" && x.Status != "processing"
+			return r.Status == 200 && json.Unmarshal(r.Body, &x) == nil && x.Status != "live" && x.Status != "queued" &&
+				x.Status != "processing"
 		})
 		want := "ai: You are speaking with an automated assistant. How can I help?\ncaller: When are you open?\nai: We are open from nine to five.\n" +
 			"caller: Get me Bob for the zanzibar file.\nai: I will connect you.\nagent: Bob speaking.\n"
@@ -99,10 +100,12 @@ func TestTranscript_RecordedStreamedAndErased(t *testing.T) {
 		for _, side := range w.PCM {
 			sound = append(sound, fixture.Resample8000(side, w.Rate))
 		}
-		if len(sound) != 2 || fixture.ToneDuration(sound[0], openingHoursTone) < 800*time.Millisecond || fixture.ToneDuration(sound[0], fixture.AnswerTone) > 200*time.Millisecond {
+		if len(sound) != 2 || fixture.ToneDuration(sound[0], openingHoursTone) < 800*time.Millisecond ||
+			fixture.ToneDuration(sound[0], fixture.AnswerTone) > 200*time.Millisecond {
 			t.Errorf("the left channel has %v of what the caller said", fixture.ToneDuration(sound[0], openingHoursTone))
 		}
-		for _, hz := range []float64{fixture.DisclosureTone, fixture.AgentGreetingTone, fixture.AnswerTone, fixture.HandoffTone, fixture.BobTone} {
+		for _, hz := range []float64{fixture.DisclosureTone, fixture.AgentGreetingTone, fixture.AnswerTone, fixture.HandoffTone,
+			fixture.BobTone} {
 			if fixture.ToneDuration(sound[1], hz) < 500*time.Millisecond {
 				t.Errorf("the right channel has %v of %.0f Hz", fixture.ToneDuration(sound[1], hz), hz)
 			}

@@ -82,7 +82,8 @@ func TestMail_NewMessage(t *testing.T) {
 			if !strings.Contains(head, "Voicemail from") { // an invitation
 				continue
 			}
-			if plain, err := io.ReadAll(quotedprintable.NewReader(strings.NewReader(body))); err == nil && strings.Contains(head, "quoted-printable") {
+			if plain, err := io.ReadAll(quotedprintable.NewReader(strings.NewReader(body))); err == nil &&
+				strings.Contains(head, "quoted-printable") {
 				body = string(plain)
 			}
 			if !strings.Contains(head, "ada@example.com") || !strings.Contains(body, "+442079460008") || !strings.Contains(body, "/voicemail/"+id+"/audio") {

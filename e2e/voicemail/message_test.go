@@ -38,7 +38,8 @@ func TestMessage_LeftAndHeardByPhone(t *testing.T) {
 		m.adaPhone.Dial("*97")
 		m.adaPhone.Do("sndcode", "1")
 		rig.Until(t, "the message", 30*time.Second, func() bool {
-			return fixture.ToneDuration(m.adaPhone.Since(0, fixture.SampleDuration(m.adaPhone.Mark())), fixture.MessageTone) >= 3*time.Second
+			return fixture.ToneDuration(m.adaPhone.Since(0, fixture.SampleDuration(m.adaPhone.Mark())),
+				fixture.MessageTone) >= 3*time.Second
 		})
 		m.adaPhone.Wait("MWI_NOTIFY", "Voice-Message: 0/1")
 		m.adaPhone.Do("sndcode", "3")

@@ -17,8 +17,8 @@ import (
 	"soniq/internal/server/datadir"
 )
 
-// This file holds soniq admin, and the parts that all commands on a data folder share. They use the control socket of the soniq that runs on
-// the folder. If none runs, they open the folder themselves.
+// This file holds soniq admin, and the parts that all commands on a data folder share. They use the control socket of the soniq that runs
+// on the folder. If none runs, they open the folder themselves.
 
 func newAdmin() *cobra.Command {
 	return command.Group("admin", "organisations, API keys, users and the stop of outbound calls",
@@ -50,6 +50,7 @@ func manage(ctx context.Context, c config.Config, printTo io.Writer, action stri
 
 // manageOffline opens the data folder for one action.
 func manageOffline(ctx context.Context, c config.Config, action string, in any) (string, error) {
+	c.Restored = "" // only serve confirms a restored copy
 	p, err := server.Open(ctx, c, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return "", err

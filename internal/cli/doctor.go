@@ -115,6 +115,7 @@ func (d *doctor) running(ctx context.Context) bool {
 		Silent             []smscarrier.FailingCarrier      `json:"sms_carriers"`
 		Unspoken           []flow.Unspoken                  `json:"unspoken"`
 		Clock              string                           // reason why the clock is not trusted; "" if it is
+		Restored           string                           // notice of a restored copy that is not confirmed; "" if it is none
 	}
 	if err := control.Call(ctx, d.config.Data, "status", nil, &s); err != nil {
 		d.ok("no soniq runs on it")
@@ -125,6 +126,7 @@ func (d *doctor) running(ctx context.Context) bool {
 	d.extensions(s.Unreachable)
 	d.carriers(s.Silent)
 	d.unspoken(s.Unspoken)
+	d.restored(s.Restored)
 	if s.Clock != "" {
 		d.hint(s.Clock, "a wrong clock would delete recordings, events and records too early")
 	}

@@ -13,6 +13,7 @@ import (
 	"soniq/internal/platform/bus"
 	"soniq/internal/platform/db"
 	"soniq/internal/server/installation"
+	"soniq/internal/server/restored"
 	"soniq/internal/telephony/trunk"
 )
 
@@ -44,18 +45,27 @@ func (d *doctor) database(ctx context.Context, running bool) {
 	}
 }
 
+// restored prints the notice of a restored copy, if there is one.
+func (d *doctor) restored(notice string) {
+	if notice != "" {
+		d.hint(notice, "until then trunks are not registered, and calls, messages, mails and webhooks do not leave")
+	}
+}
+
 // stored reports what the database of a stopped server says about emergency calls, recordings and texts.
 func (d *doctor) stored(ctx context.Context, x *db.DB) {
 	b := bus.New()
 	orgs := org.New(x, b, time.Now)
 	trunks := trunk.New(trunk.Config{DB: x, Orgs: orgs, Bus: b})
+	notice, fourth := restored.Look(ctx, x, d.config.DatabaseURL())
 	without, err := trunks.OrgsWithoutEmergencyCalls(ctx)
 	unreachable, other := trunks.UnreachableExtensions(ctx)
 	unspoken, third := flow.UnspokenTexts(ctx, x.Read(ctx), orgs, d.canSpeak)
-	if err = errors.Join(err, other, third); err != nil {
+	if err = errors.Join(err, other, third, fourth); err != nil {
 		d.bad(err.Error(), "check the rights of the database user")
 		return
 	}
+	d.restored(notice)
 	d.emergency(without)
 	d.extensions(unreachable)
 	d.recordings(ctx, orgs)

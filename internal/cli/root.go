@@ -1,5 +1,5 @@
-// Package cli has the commands of the program, one file for each. Those that use a running soniq by its public API are in remote. serve, demo
-// and the commands of an operator without a running server build a server in their own process.
+// Package cli has the commands of the program, one file for each. Those that use a running soniq by its public API are in remote. serve,
+// demo and the commands of an operator without a running server build a server in their own process.
 package cli
 
 import (

@@ -41,6 +41,9 @@ func (o *serveOptions) run(ctx context.Context) error {
 		return err
 	}
 	fmt.Printf("soniq is ready: http=%s sip=%s data=%s docs=%s/docs%s\n", n.HTTPAddr(), n.SIPAddr(), c.Data, n.BaseURL(), n.OtherAddrs())
+	if notice := n.Notice(); notice != "" {
+		fmt.Println(notice)
+	}
 	<-ctx.Done()
 	fmt.Fprintln(os.Stderr, "soniq is stopping: calls in progress may end within", c.DrainTime)
 	n.Stop()

@@ -99,11 +99,18 @@ func (c *Config) check() []error {
 	if new(slog.Level).UnmarshalText([]byte(c.LogLevel)) != nil {
 		wrong = append(wrong, fmt.Errorf("--log-level %q must be debug, info, warn or error", c.LogLevel))
 	}
-	wrong = append(wrong, c.checkApps()...)
+	wrong = append(append(wrong, c.checkApps()...), c.checkRestored()...)
 	if c.LogFormat != "text" && c.LogFormat != "json" {
 		wrong = append(wrong, fmt.Errorf("--log-format %q must be text or json", c.LogFormat))
 	}
 	return wrong
+}
+
+func (c *Config) checkRestored() []error {
+	if slices.Contains([]string{"", "live", "copy"}, c.Restored) {
+		return nil
+	}
+	return []error{fmt.Errorf("--restored %q must be live or copy, or empty", c.Restored)}
 }
 
 func (c *Config) givenApps() map[string]string {

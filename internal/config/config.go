@@ -31,6 +31,7 @@ type Config struct {
 	WebOrigins      string        `flag:"web-origins" default:"" help:"pages (https://host, comma-separated) whose browsers may connect phones, beside those of this server"`
 	RTPPorts        string        `flag:"rtp-ports" default:"20000-29999" help:"UDP ports for audio, first-last; 0-0 lets the system choose"`
 	DB              string        `flag:"db" default:"" help:"database: empty for SQLite in the data folder, or postgres://user:password@host/name"`
+	Restored        string        `flag:"restored" default:"" help:"what a restored backup is: live (it takes the place of the original, which runs no more; give this once) or copy (it sends nothing, also if it is not recognised as a copy); empty: a recognised copy sends nothing"`
 	PublicIP        string        `flag:"public-ip" default:"" help:"address told to phones and carriers when this machine is behind NAT"`
 	BaseURL         string        `flag:"base-url" default:"" help:"address under which the API is reached from outside; empty for http://<http address>"`
 	AllowTargets    string        `flag:"allow-targets" default:"" help:"networks (CIDR, comma-separated) that webhooks, AI engines, connected systems, trunks and media may reach although they are not public, also by http"`

@@ -187,6 +187,9 @@ func (p *Platform) outbound(ctx context.Context, in control.OutboundRequest) (st
 	if in.Do == "stop" && in.Calls {
 		ended = p.gate.StopAll()
 	}
+	if err := p.copied.Held(); err != nil {
+		return "outbound calls are stopped, but emergency calls: " + err.Error(), nil
+	}
 	halted, err := p.trunks.OutboundKillSwitch(ctx)
 	if err != nil {
 		return "", err

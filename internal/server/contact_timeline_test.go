@@ -91,7 +91,8 @@ func (h *testPlatform) addDay(hours int) (want []string) {
 		c := h.addCall(at, "")
 		v := voicemail.Message{Org: h.org, ID: db.NewID("vm"), CallID: c, Mailbox: "que_1", From: known, ReceivedAt: at, Duration: time.Second, Size: 1, SHA256: "x"}
 		h.messages.Clock = clock.Func(func() time.Time { return at })
-		m, err := h.messages.Receive(ctx, sms.Incoming{Org: h.org, From: known, To: "+442079460050", Body: fmt.Sprintf("words %d", i), Internal: true})
+		m, err := h.messages.Receive(ctx, sms.Incoming{Org: h.org, From: known, To: "+442079460050", Body: fmt.Sprintf("words %d", i),
+			Internal: true})
 		if err != nil {
 			h.t.Fatal(err)
 		}
@@ -164,7 +165,9 @@ func TestScreenPop_HasQueue(t *testing.T) {
 		if q, body := pop(led); fmt.Sprint(q) != fmt.Sprintf("map[id:%s name:Support]", support) || !strings.Contains(body, `"queue":{"id":"`+support+`","name":"Support"}`) {
 			t.Errorf("of the number: %v, %s", q, body)
 		}
-		err := h.db.Tx(context.Background(), func(tx db.Querier) error { return h.calls.EnterQueue(context.Background(), tx, h.org, led, sales) })
+		err := h.db.Tx(context.Background(), func(tx db.Querier) error {
+			return h.calls.EnterQueue(context.Background(), tx, h.org, led, sales)
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

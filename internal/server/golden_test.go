@@ -85,7 +85,8 @@ func newHTTPServer(t *testing.T) *rest.Server {
 	}
 	defer h.Close()
 	s, err := rest.New(rest.Config{Pipeline: &op.Pipeline{DB: h.db, Sealer: h.seal}, Operations: h.operations(), Keys: h.keys,
-		Delegation: h.keys, Readiness: alwaysReady{}, Metrics: http.NotFoundHandler(), Log: slog.New(slog.DiscardHandler), Webhooks: h.webhooks})
+		Delegation: h.keys, Readiness: alwaysReady{}, Metrics: http.NotFoundHandler(), Log: slog.New(slog.DiscardHandler),
+		Webhooks: h.webhooks})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,6 +97,7 @@ func newHTTPServer(t *testing.T) *rest.Server {
 type alwaysReady struct{}
 
 func (alwaysReady) Ready(context.Context) error { return nil }
+func (alwaysReady) Notice() string              { return "" }
 
 // firstDifferentLine returns the number of the first line that differs.
 func firstDifferentLine(a, b []byte) int {

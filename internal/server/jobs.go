@@ -64,9 +64,12 @@ func (s *Server) jobQueues() []jobQueue {
 	return all
 }
 
-// startJobs starts the runners of all queues, and the deliveries of webhooks.
+// startJobs starts the runners of all queues, and the deliveries of webhooks. In a restored copy that is not confirmed all jobs wait.
 func (s *Server) startJobs(ctx context.Context) error {
 	p := s.Platform
+	if p.copied.Held() != nil {
+		return nil
+	}
 	for _, q := range s.jobQueues() {
 		r := &job.Runner{DB: p.db, Queue: p.jobs, Name: q.name, Node: p.node, Log: p.log, Options: q.options}
 		for _, register := range q.handle {

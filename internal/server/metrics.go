@@ -89,7 +89,10 @@ func (m *metrics) signalling(n *Server) {
 // connections exports the HTTP connections, and the file descriptors that they share with calls.
 func (m *metrics) connections(n *Server) {
 	m.gauge("soniq_http_connections", "HTTP connections open.", func() float64 { c, _ := n.connections.Counts(); return float64(c) })
-	m.gauge("soniq_websocket_connections", "WebSocket connections open.", func() float64 { _, w := n.connections.Counts(); return float64(w) })
+	m.gauge("soniq_websocket_connections", "WebSocket connections open.", func() float64 {
+		_, w := n.connections.Counts()
+		return float64(w)
+	})
 	m.gauge("soniq_descriptors_used", "File descriptors open.", func() float64 { used, _ := n.descriptors.Count(); return float64(used) })
 	m.gauge("soniq_descriptors_allowed", "File descriptors that the system allows.",
 		func() float64 { _, allowed := n.descriptors.Count(); return float64(allowed) })
@@ -139,6 +142,7 @@ func (s *Server) status(ctx context.Context, _ json.RawMessage) (any, error) {
 		return nil, err
 	}
 	return map[string]any{"version": config.Version, "without_emergency": without, "sms_carriers": silent, "unspoken": unspoken,
+		"restored":               s.Platform.copied.Notice(),
 		"clock":                  reasonOf(s.Platform.clock.MayDelete()),
 		"unreachable_extensions": unreachable, "http": s.HTTPAddr(),
 		"sip": s.SIPAddr(), "calls": stats.Active, "calls_total": stats.Started}, nil

@@ -52,6 +52,7 @@ import (
 	"soniq/internal/server/clocktrust"
 	"soniq/internal/server/datadir"
 	"soniq/internal/server/installation"
+	"soniq/internal/server/restored"
 	"soniq/internal/telephony/call"
 	"soniq/internal/telephony/call/callback"
 	"soniq/internal/telephony/call/cdr"
@@ -78,6 +79,8 @@ type Platform struct {
 	node    string
 	members *cluster.Membership
 	clock   *clocktrust.Gate // of deletion by age
+	// copied says whether the database is a restored copy, which sends nothing until the operator confirms it.
+	copied restored.State
 
 	db     *db.DB
 	seal   *seal.Seal
@@ -165,18 +168,20 @@ func (p *Platform) open(ctx context.Context) (err error) {
 	if p.clock, err = clocktrust.Open(ctx, p.db, p.config.Data, clock.SystemReading(), p.log); err != nil {
 		return err
 	}
-	if p.node, err = datadir.NodeName(p.config.Data); err != nil {
+	if p.copied, err = restored.Open(ctx, p.db, restored.Config{Data: p.config.Data, Path: p.config.DatabaseURL(),
+		As: p.config.Restored, Log: p.log}); err != nil {
 		return err
 	}
-	if p.files, err = blob.OpenDir(filepath.Join(p.config.Data, "recordings")); err != nil {
+	p.node = p.copied.Node.Name
+	p.members = cluster.New(cluster.Config{DB: p.db, Bus: p.bus, Log: p.log, Node: p.node, Version: config.Version, Work: nodeWork{p}})
+	if p.files, err = blob.OpenDir(filepath.Join(p.config.Data, "recordings"), p.members); err != nil {
 		return err
 	}
-	p.buildMembership()
 	if err = p.openJournal(); err != nil {
 		return err
 	}
 	targets, err := p.config.AllowedTargets()
-	p.guard = egress.New(targets)
+	p.guard = egress.NewHeld(targets, p.copied.Held())
 	return err
 }
 
@@ -225,7 +230,7 @@ func (p *Platform) build() error {
 	p.buildDevices(now)
 	p.limits = trunk.NewLimiter(now)
 	p.trunks = trunk.New(trunk.Config{DB: p.db, Hosts: p.guard, Orgs: p.orgs, Sealer: p.seal, Bus: p.bus, Realm: p.config.SIPDomain,
-		Limits: p.limits, Prober: trunkProber{p}, Node: p.node})
+		Limits: p.limits, Prober: trunkProber{p}, Node: p.node, Held: p.copied.Held()})
 	p.buildNumbers(now)
 	p.agents = agent.New(agent.Config{DB: p.db, Users: p.users, Outbox: p.outbox, Zones: p.orgs})
 	d := contactCenterDependencies{p}
@@ -255,7 +260,7 @@ func (p *Platform) build() error {
 	p.calls.Observe(callObserver{p})
 	p.webhooks = webhook.New(webhook.Config{DB: p.db, Bus: p.bus, Queue: p.jobs, Seal: p.seal, Guard: p.guard, Log: p.log,
 		Node: p.node, Prefix: p.config.HookPrefix, Outbox: p.outbox, Recordings: p.recordings, Numbers: webhookNumbers{p},
-		Rights: p.keys})
+		Organizations: p.orgs, Rights: p.keys})
 	p.audit = &audit.Service{DB: p.db}
 	p.streams = eventstream.New(eventstream.Config{Outbox: p.outbox, Credentials: p.keys, Changed: auth.Changed})
 	if err := p.buildVerifier(now); err != nil {

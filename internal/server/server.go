@@ -82,8 +82,8 @@ func Start(ctx context.Context, c config.Config, log *slog.Logger) (*Server, err
 	s := &Server{Platform: p, listener: l, cancel: cancel, started: time.Now(), descriptors: httplimit.NewDescriptors()}
 	p.server = s
 	s.closers.push("HTTP listener", func(context.Context) { _ = l.Close() })
-	for _, step := range []func(context.Context) error{s.joinNodes, s.openTelephony, s.recover, s.startJobs, s.startBackground, s.openControl,
-		s.openSMPP, s.openHTTP} {
+	for _, step := range []func(context.Context) error{s.joinNodes, s.openTelephony, s.recover, s.startJobs, s.startBackground,
+		s.openControl, s.openSMPP, s.openHTTP} {
 		if err := step(ctx); err != nil {
 			s.Stop()
 			return nil, err
@@ -98,24 +98,48 @@ func (s *Server) recover(ctx context.Context) error {
 	if err := p.replay(ctx); err != nil {
 		return err
 	}
-	cut, err := p.calls.ResumableCalls(ctx)
+	if err := s.closeFormer(ctx); err != nil {
+		return err
+	}
+	carried, err := s.resume(ctx)
 	if err != nil {
 		return err
 	}
-	carried := s.switcher.Resume(ctx, cut, datadir.LastAlive(p.config.Data))
 	isCarried := func(_, id string) bool { return carried[id] }
-	closed, err := p.calls.Recover(ctx, datadir.LastAlive(p.config.Data), isCarried)
+	closed, err := p.calls.Recover(ctx, p.lastAlive(), isCarried)
 	if err == nil {
 		err = p.recordings.Recover(ctx, recoverRecording, p.transcripts.OnRecordingsReady, isCarried)
 	}
 	if err == nil {
-		err = errors.Join(s.recoverMessages(ctx), p.smppApps.Recover(ctx, p.node, datadir.LastAlive(p.config.Data)))
+		err = errors.Join(s.recoverMessages(ctx), p.smppApps.Recover(ctx, p.node, p.lastAlive()))
 	}
 	if closed+len(carried) > 0 {
 		p.log.Warn("a crash cut calls off", "carried on", len(carried), "closed", closed)
 	}
 	s.switcher.Open()
 	return err
+}
+
+// resume continues calls that a crash cut off, and returns their IDs. In a copied database they are calls of the original, which may still
+// carry them: their phones get nothing from here.
+func (s *Server) resume(ctx context.Context) (map[string]bool, error) {
+	p := s.Platform
+	if p.copied.Copied {
+		return nil, nil
+	}
+	cut, err := p.calls.ResumableCalls(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.switcher.Resume(ctx, cut, p.lastAlive()), nil
+}
+
+// lastAlive returns when the calls of this node were last known to be in progress: before a crash, or when the database was copied.
+func (p *Platform) lastAlive() time.Time {
+	if p.copied.Copied && !p.copied.Taken.IsZero() {
+		return p.copied.Taken
+	}
+	return datadir.LastAlive(p.config.Data)
 }
 
 // recoverRecording completes the recording that a crash cut, or reads it if it is complete.
@@ -141,17 +165,20 @@ func (s *Server) startBackground(ctx context.Context) error {
 	s.run(func() { p.devices.WatchExpirations(ctx, p.log) })
 	s.run(func() { p.agents.Run(ctx, p.log) })
 	s.run(func() { p.queues.Run(ctx, p.log) })
-	s.run(func() { p.acd.Distribute(ctx, p.bus) })
 	s.run(func() { gctuning.ReleaseMemory(ctx, p.db) })
 	s.run(func() { gctuning.Tune(ctx) })
 	s.run(func() { s.descriptors.Watch(ctx, p.log) })
-	s.run(func() { p.smsCarriers.Run(ctx) })
-	s.run(func() { p.smsCarriers.Sweep(ctx) })
 	s.run(func() {
-		if err := datadir.RemoveOrphanRecordings(filepath.Join(p.config.Data, "recordings"), s.started, s.switcher.HasCall, p.log); err != nil {
+		if err := datadir.RemoveOrphanRecordings(filepath.Join(p.config.Data, "recordings"), s.started, s.switcher.HasCall,
+			p.log); err != nil {
 			p.log.Warn("stray recordings not removed", "err", err)
 		}
 	})
+	if p.copied.Held() == nil {
+		s.run(func() { p.acd.Distribute(ctx, p.bus) })
+		s.run(func() { p.smsCarriers.Run(ctx) })
+		s.run(func() { p.smsCarriers.Sweep(ctx) })
+	}
 	if err := p.enableDatabaseSearch(ctx); err != nil {
 		return err
 	}
@@ -227,10 +254,16 @@ func (s *Server) serveHTTP(l net.Listener) {
 	})
 }
 
-// Ready implements rest.Readiness. It returns an error if the node does not accept calls and requests.
+// Notice implements rest.Readiness. It returns what the operator has to know about a restored copy, or "".
+func (s *Server) Notice() string { return s.Platform.copied.Notice() }
+
+// Ready implements rest.Readiness. It returns an error if the node does not accept calls and requests, or sends nothing.
 func (s *Server) Ready(ctx context.Context) error {
 	if s.draining.Load() {
 		return errors.New("shutting down")
+	}
+	if err := s.Platform.copied.Held(); err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()

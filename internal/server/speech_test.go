@@ -34,7 +34,8 @@ func (h *testPlatform) addContact(who access.Principal, name, number, note strin
 func (h *testPlatform) addMessage(id, number, text string) {
 	h.t.Helper()
 	h.in(func(ctx context.Context, tx db.Querier) error {
-		return h.memory.AddText(ctx, tx, h.org, memory.TextEntry{Kind: memory.KindSMS, Of: "sms_" + id, Phone: number, Text: text, At: time.Now()})
+		return h.memory.AddText(ctx, tx, h.org, memory.TextEntry{Kind: memory.KindSMS, Of: "sms_" + id, Phone: number, Text: text,
+			At: time.Now()})
 	})
 }
 
@@ -128,7 +129,8 @@ func TestErasure_NotesOfContact(t *testing.T) {
 			t.Errorf("found %q afterwards", got)
 		}
 		var left int
-		err := h.db.Read(context.Background()).QueryRow(context.Background(), `SELECT count(*) FROM memory_facts WHERE org_id = $1`, h.org).Scan(&left)
+		err := h.db.Read(context.Background()).QueryRow(context.Background(), `SELECT count(*) FROM memory_facts WHERE org_id = $1`,
+			h.org).Scan(&left)
 		if err != nil || left != 1 {
 			t.Errorf("%d are left, %v", left, err)
 		}

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"soniq/internal/config"
 	"soniq/internal/platform/cluster"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/job"
@@ -55,7 +54,8 @@ func (s *Server) settle() {
 // shutdownTime limits the wait for HTTP requests and jobs in progress.
 const shutdownTime = 10 * time.Second
 
-// closers is a stack of stop functions. Each start step pushes its own, so that what started last stops first. The zero value is empty and ready.
+// closers is a stack of stop functions. Each start step pushes its own, so that what started last stops first. The zero value is empty and
+// ready.
 type closers struct {
 	mu  sync.Mutex // guards all
 	all []closer
@@ -87,12 +87,6 @@ func (c *closers) close(ctx context.Context, log *slog.Logger) {
 }
 
 // Several nodes on one PostgreSQL database: membership, and what is done with the work of a node that is lost.
-
-// buildMembership constructs the membership of this node, and lets it delete files at other nodes.
-func (p *Platform) buildMembership() {
-	p.members = cluster.New(cluster.Config{DB: p.db, Bus: p.bus, Log: p.log, Node: p.node, Version: config.Version, Work: nodeWork{p}})
-	p.files.Elsewhere = p.members.RemoveElsewhere
-}
 
 // joinNodes makes this node a serving one, and renews its lease until the server has stopped.
 func (s *Server) joinNodes(ctx context.Context) error {
@@ -129,19 +123,39 @@ func (p nodeWork) RemoveFile(name string) error {
 
 // CloseLost closes what a lost node left: callers in queues, calls, connections of phones, SMPP connections and jobs.
 func (p nodeWork) CloseLost(ctx context.Context, l cluster.Lost) error {
-	if err := p.queues.DropNode(ctx, l.Node, l.Guard); err != nil {
+	return p.closeWork(ctx, l.Node, l.Alive, l.Guard)
+}
+
+// closeWork closes what a node left that was last known to be alive at a moment. Each change runs under guard.
+func (p *Platform) closeWork(ctx context.Context, node string, alive time.Time,
+	guard func(context.Context, func(context.Context, db.Querier) error) error) error {
+	if err := p.queues.DropNode(ctx, node, guard); err != nil {
 		return err
 	}
-	closed, err := p.calls.CloseLost(ctx, l.Node, l.Alive, l.Guard)
+	closed, err := p.calls.CloseLost(ctx, node, alive, guard)
 	if closed > 0 {
-		p.log.Warn("calls of a lost node closed", "node", l.Node, "closed", closed)
+		p.log.Warn("calls of a lost node closed", "node", node, "closed", closed)
 	}
 	if err != nil {
 		return err
 	}
-	return l.Guard(ctx, func(ctx context.Context, tx db.Querier) error {
-		return errors.Join(p.devices.DropNode(ctx, l.Node), p.smppApps.Recover(ctx, l.Node, l.Alive), job.GiveBack(ctx, tx, l.Node))
+	return guard(ctx, func(ctx context.Context, tx db.Querier) error {
+		return errors.Join(p.devices.DropNode(ctx, node), p.smppApps.Recover(ctx, node, alive), job.GiveBack(ctx, tx, node))
 	})
+}
+
+// closeFormer closes what the node held that had this data folder before the database was copied. Nothing is sent: the original may
+// still carry its calls.
+func (s *Server) closeFormer(ctx context.Context) error {
+	p := s.Platform
+	former := p.copied.Node.Former
+	if former == "" {
+		return nil
+	}
+	if err := p.closeWork(ctx, former, p.lastAlive(), p.db.TxContext); err != nil {
+		return err
+	}
+	return errors.Join(p.recordings.Adopt(ctx, former), p.voicemail.Adopt(ctx, former))
 }
 
 // Returned hangs up the calls of this node that another one has closed because the lease was over.

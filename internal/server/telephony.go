@@ -39,7 +39,7 @@ func (s *Server) openTelephony(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := p.devices.DropFlows(ctx, p.node); err != nil {
+	if err := p.dropRegistrations(ctx); err != nil {
 		return err
 	}
 	s.closers.push("calls", func(context.Context) { p.calls.Close() })
@@ -91,7 +91,7 @@ func (s *Server) openTelephony(ctx context.Context) (err error) {
 		SessionExpires: c.SessionExpires, NATKeepalive: c.KeepAlive, OnBan: s.banned, IsUrgent: trunk.MaybeEmergency,
 		Node: p.node, Realm: c.SIPDomain, Names: c.SIPNames(), Edges: edges, Accounts: dir, Bindings: dir, OnMessage: messages.Receive,
 		Targets:       sipTargets{p.guard, s.parties},
-		EventPackages: []sip.EventPackage{s.messageWaiting.Topic(), s.busyLamps.Topic()}, Logger: p.log, Trace: s.switcher.Trace,
+		EventPackages: []sip.EventPackage{s.messageWaiting.Topic(), s.busyLamps.Topic()}, Logger: p.log, Tracer: s.switcher,
 		Limits: sip.Limits{Calls: c.MaxCalls, InvitesPerSecond: c.CallRate}}, s.switcher)
 	if err != nil {
 		return fmt.Errorf("SIP cannot use %s: %w; choose another with --sip", c.SIP, err)
@@ -108,6 +108,16 @@ func (s *Server) openTelephony(ctx context.Context) (err error) {
 	s.registerTrunks(ctx)
 	s.run(func() { s.switcher.PublishQuality(ctx) })
 	return s.keepOpen(ctx)
+}
+
+// dropRegistrations ends registrations over connections that ended with an earlier process. In a restored copy that is not confirmed it ends
+// all from before the copy was recognised: those phones are registered at the original.
+func (p *Platform) dropRegistrations(ctx context.Context) error {
+	err := p.devices.DropFlows(ctx, p.node)
+	if err == nil && p.copied.Held() != nil {
+		err = p.devices.DropBefore(ctx, p.copied.Since())
+	}
+	return err
 }
 
 // pairsOf returns the number of pairs of ports in a range; 0-0 is the range of the system.
@@ -163,16 +173,24 @@ type trunkProber struct{ p *Platform }
 
 // Probe sends OPTIONS to a trunk.
 func (t trunkProber) Probe(ctx context.Context, to trunk.Trunk) (time.Duration, error) {
+	if err := t.p.copied.Held(); err != nil {
+		return 0, err
+	}
 	return t.p.trunkReg.Probe(ctx, to)
 }
 
-// registerTrunks registers with trunks and probes them until the server stops. The registrations are removed before SIP closes.
+// registerTrunks registers with trunks and probes them until the server stops. The registrations are removed before SIP closes. A restored
+// copy that is not confirmed does neither.
 func (s *Server) registerTrunks(ctx context.Context) {
 	p := s.Platform
 	ctx, cancel := context.WithCancel(ctx)
 	s.run(func() { p.trunks.RunHostResolver(ctx, net.DefaultResolver) })
 	r := trunkreg.New(trunkreg.Config{Trunks: p.trunks, SIP: s.sip, Bus: p.bus, Log: p.log, ProbeInterval: p.config.TrunkProbe})
 	p.trunkReg = r
+	if p.copied.Held() != nil {
+		s.closers.push("trunk hosts", func(context.Context) { cancel() })
+		return
+	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -34,7 +34,7 @@ func (s *Server) listenHTTPS() error {
 	if err != nil {
 		return fmt.Errorf("HTTPS cannot use %s: %w; choose another with --https", c.HTTPS, err)
 	}
-	s.secure = tls.NewListener(s.connections.Listener(l, false), &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12,
-		NextProtos: []string{"http/1.1"}})
+	s.secure = tls.NewListener(s.connections.Listener(l, false), &tls.Config{Certificates: []tls.Certificate{pair},
+		MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}})
 	return nil
 }

@@ -117,7 +117,8 @@ func (p *Platform) eraseCall(ctx context.Context, tx db.Querier, org, id, phone 
 
 // eraseAudit removes a number from the URLs in the audit log. The rows stay.
 func (p *Platform) eraseAudit(ctx context.Context, tx db.Querier, org, phone string) (int, error) {
-	const q = `UPDATE audit SET target = replace(replace(target, $2, '…'), $3, '…'), record_id = replace(replace(record_id, $2, '…'), $3, '…')
+	const q = `UPDATE audit SET target = replace(replace(target, $2, '…'), $3, '…'), record_id = replace(replace(record_id, $2, '…'), $3,
+		'…')
 		WHERE org_id = $1 AND (target LIKE $4 OR record_id LIKE $4)`
 	digits := strings.TrimPrefix(phone, "+")
 	r, err := tx.Exec(ctx, q, org, phone, digits, "%"+digits+"%")

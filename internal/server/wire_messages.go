@@ -133,7 +133,8 @@ func (p *Platform) outsideMessage(ctx context.Context, o org.Organization, from,
 	verdict := policy.Evaluate(to)
 	switch {
 	case halted:
-		return "", op.Fail("destination_not_allowed", "messages to the outside are stopped by the operator, as calls are")
+		return "", op.Fail("destination_not_allowed",
+			"messages to the outside are stopped as calls are: by the operator, or until a restored copy is confirmed")
 	case verdict.Reason == trunk.CountryNotAllowed:
 		return "", op.Fail("destination_not_allowed", verdict.Country+" is not among the organisation's allowed_countries")
 	case verdict.Reason == trunk.NumberTypeBlocked:

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -110,29 +109,21 @@ func (d transcriptDependencies) CallLanguage(ctx context.Context, q db.Querier, 
 	if err != nil {
 		return "", fmt.Errorf("find organisation: %w", err)
 	}
-	usual := cmp.Or(firstOf(o.Transcripts.Languages), o.Language)
-	flowID, userID, err := d.p.calls.Speakers(ctx, q, orgID, callID)
+	who, err := d.p.calls.Speakers(ctx, q, orgID, callID)
 	if err != nil {
-		return usual, fmt.Errorf("find call: %w", err)
+		return o.CallLanguage(""), fmt.Errorf("find call: %w", err)
 	}
-	if flowID != "" {
-		if f, err := d.p.flows.Program(ctx, orgID, flowID); err == nil && f.Language != "" {
+	if who.FlowID != "" {
+		if f, err := d.p.flows.Program(ctx, orgID, who.FlowID); err == nil && f.Language != "" {
 			return f.Language, nil
 		}
 	}
-	if userID != "" {
-		if u, err := d.p.users.Get(ctx, q, orgID, userID); err == nil && u.Language != nil {
+	if who.UserID != "" {
+		if u, err := d.p.users.Get(ctx, q, orgID, who.UserID); err == nil && u.Language != nil {
 			return *u.Language, nil
 		}
 	}
-	return usual, nil
-}
-
-func firstOf(all []string) string {
-	if len(all) == 0 {
-		return ""
-	}
-	return all[0]
+	return o.CallLanguage(who.Number), nil
 }
 
 // modelTimeout limits one answer of a language model.

@@ -145,7 +145,8 @@ func (s *Service) Open(ctx context.Context, in *In) (*huma.StreamResponse, error
 		return nil, err
 	}
 	who, _ := access.From(ctx)
-	f := &streamConn{Service: s, principal: who, kinds: visibleKinds(who.Scopes, in.Events), lastSequence: after, write: writeData, asked: in.Events}
+	f := &streamConn{Service: s, principal: who, kinds: visibleKinds(who.Scopes, in.Events), lastSequence: after, write: writeData,
+		asked: in.Events}
 	if in.Format == "webhook" {
 		f.webhookFormat, f.write = true, writeWebhook(in.Timing)
 	}

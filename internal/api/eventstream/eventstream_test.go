@@ -87,8 +87,8 @@ func TestStream_ScopesAndFilter(t *testing.T) {
 	s.principal.Scopes = access.All()
 	s.mu.Unlock()
 	some := s.listen("?after_sequence=0&events=device.registration,call.missed")
-	for _, p := range []event.Payload{missed(1), event.UserCreated{}, event.DeviceRegistration{DeviceID: "dev_1"}, event.QueueUpdated{QueueID: "que_1"},
-		event.AgentPresence{AgentID: "usr_1"}, event.ScreenPop{}} {
+	for _, p := range []event.Payload{missed(1), event.UserCreated{}, event.DeviceRegistration{DeviceID: "dev_1"},
+		event.QueueUpdated{QueueID: "que_1"}, event.AgentPresence{AgentID: "usr_1"}, event.ScreenPop{}} {
 		s.publish(p)
 	}
 	for _, want := range []string{"4 queue.updated", "5 agent.presence"} {
@@ -150,7 +150,8 @@ func TestStream_WebhookFormat(t *testing.T) {
 		s.publish(event.DeviceRegistration{DeviceID: "dev_1"})
 		ended := event.CallEnded{CallID: "call_1", EndReason: "a <b> \u2028 \n"}
 		s.must(s.outbox.DB.Tx(ctx, func(tx db.Querier) error {
-			return errors.Join(s.outbox.PublishTo(ctx, tx, s.org, event.AudienceImmediate, ended), s.outbox.PublishTo(ctx, tx, s.org, event.AudienceEnriched, ended))
+			return errors.Join(s.outbox.PublishTo(ctx, tx, s.org, event.AudienceImmediate, ended),
+				s.outbox.PublishTo(ctx, tx, s.org, event.AudienceEnriched, ended))
 		}))
 		s.publish(missed(1))
 		for _, x := range []struct {
@@ -165,7 +166,8 @@ func TestStream_WebhookFormat(t *testing.T) {
 			s.mu.Lock()
 			want := s.seen[slices.IndexFunc(s.seen, func(e event.Event) bool { return fmt.Sprint(e.Sequence) == x.first })]
 			s.mu.Unlock()
-			if id != x.first || h.Body != string(body) || h.ID != want.ID || h.Sequence != want.Sequence || h.OccurredAt.Sub(want.OccurredAt.Time).Abs() > time.Millisecond {
+			if id != x.first || h.Body != string(body) || h.ID != want.ID || h.Sequence != want.Sequence ||
+				h.OccurredAt.Sub(want.OccurredAt.Time).Abs() > time.Millisecond {
 				t.Errorf("got %s", e)
 			}
 			if e := x.of.next(); !strings.HasPrefix(e, "4 call.missed ") {

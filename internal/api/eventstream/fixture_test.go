@@ -44,23 +44,25 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 	t.Helper()
 	s := &fixture{t: t, outbox: &event.Outbox{DB: d, Bus: bus.New()}, org: db.NewID("org"), ended: make(chan struct{}, 1)}
 	s.must(d.Tx(ctx, func(tx db.Querier) error {
-		const q = `INSERT INTO orgs (id, path, environment, name, plan, status, country, timezone, language, settings, created_at, updated_at)
+		const q = `INSERT INTO orgs (id, path, environment, name, plan, status, country, timezone, language, settings, created_at,
+			updated_at)
 			VALUES ($1, $2, 'live', 'Test', 'standard', 'active', 'GB', 'UTC', 'en', '{}', 0, 0)`
 		_, err := tx.Exec(ctx, q, s.org, "/"+s.org+"/")
 		return err
 	}))
 	s.principal = optest.Admin(s.org)
-	reader := &event.Reader{Outbox: s.outbox, Log: slog.New(slog.DiscardHandler), CreateDeliveries: func(_ context.Context, _ db.Querier, batch []event.Event) error {
+	collect := func(_ context.Context, _ db.Querier, batch []event.Event) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.seen = append(s.seen, batch...)
 		return nil
-	}}
+	}
+	reader := &event.Reader{Outbox: s.outbox, Log: slog.New(slog.DiscardHandler), CreateDeliveries: collect}
 	running, stop := context.WithCancel(ctx)
 	var done sync.WaitGroup
 	done.Go(func() { reader.Run(running) })
-	s.stream = eventstream.New(eventstream.Config{Outbox: s.outbox, Changed: "changed.keys", Heartbeat: 50 * time.Millisecond, WriteTimeout: time.Second,
-		Credentials: s})
+	s.stream = eventstream.New(eventstream.Config{Outbox: s.outbox, Changed: "changed.keys", Heartbeat: 50 * time.Millisecond,
+		WriteTimeout: time.Second, Credentials: s})
 	server := s.serve(d)
 	t.Cleanup(func() { s.stream.Close(); server.Close(); stop(); done.Wait() })
 	return s

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -10,7 +11,7 @@ import (
 
 // storedEvents returns the events of a stream after a position.
 func storedEvents(s *eventStore, session, stream string, position int) (all []string, err error) {
-	for d, wrong := range s.After(nil, session, stream, position) {
+	for d, wrong := range s.After(context.Background(), session, stream, position) {
 		if wrong != nil {
 			return nil, wrong
 		}
@@ -50,7 +51,8 @@ func TestEventStore_Bounded(t *testing.T) {
 			_ = s.Open(t.Context(), name, stream)
 			_ = s.Append(t.Context(), name, stream, large)
 		}
-		if r := s.sessions[name]; len(r.streams) > maxStreamsPerSession || r.bytes > maxSessionBytes || s.bytes > maxTotalBytes || r.find("") == nil {
+		if r := s.sessions[name]; len(r.streams) > maxStreamsPerSession || r.bytes > maxSessionBytes || s.bytes > maxTotalBytes ||
+			r.find("") == nil {
 			t.Fatalf("%d streams, %d bytes, %d in all", len(r.streams), r.bytes, s.bytes)
 		}
 	}

@@ -26,7 +26,8 @@ const (
 // maxShown limits the characters of an argument in a question.
 const maxShown = 80
 
-// shown returns an argument or a name for a question: one line without invisible characters, in quotation marks unless it is one plain word.
+// shown returns an argument or a name for a question: one line without invisible characters, in quotation marks unless it is one plain
+// word.
 func shown(v any) string {
 	line := strings.Join(strings.Fields(stripInvisible(text(v))), " ")
 	if r := []rune(line); len(r) > maxShown {

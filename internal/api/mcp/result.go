@@ -104,8 +104,8 @@ func encode(v any) ([]byte, error) {
 	return bytes.TrimRight(b.Bytes(), "\n"), err
 }
 
-// untrustedMembers are the members whose text comes from outsiders whatever it looks like: what they said or wrote, their names and addresses,
-// and text that was generated from it.
+// untrustedMembers are the members whose text comes from outsiders whatever it looks like: what they said or wrote, their names and
+// addresses, and text that was generated from it.
 var untrustedMembers = set("text", "ai_summary", "summary", "from_name", "name", "first_name", "last_name", "company", "title", "reason", "outcome",
 	"evidence", "action_items", "topics", "topic", "memory_summary", "open_items", "last_message", "body", "facts", "key_points", "label", "email",
 	"emails", "tags", "metadata", "custom", "external_id", "url", "written", "sip_call_id", "client_reference", "entities", "value")
@@ -199,7 +199,8 @@ func stripInvisible(s string) string {
 		switch {
 		case r == '\n' || r == '\t':
 			return r
-		case unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Co, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point):
+		case unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Co, unicode.Variation_Selector,
+			unicode.Other_Default_Ignorable_Code_Point):
 			return -1
 		case r == '\u2028' || r == '\u2029':
 			return '\n'

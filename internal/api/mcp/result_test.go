@@ -31,7 +31,8 @@ func TestFit_SizeAndCursor(t *testing.T) {
 		Next    string `json:"next_cursor"`
 	}
 	b, _ := json.Marshal(r.StructuredContent)
-	if err := json.Unmarshal(b, &out); err != nil || len(b) > maxResultBytes || fmt.Sprint(len(out.Records)) != out.Next || len(out.Records) < 10 {
+	if err := json.Unmarshal(b, &out); err != nil || len(b) > maxResultBytes || fmt.Sprint(len(out.Records)) != out.Next ||
+		len(out.Records) < 10 {
 		t.Errorf("%v: %d bytes, %d records, next %s", err, len(b), len(out.Records), out.Next)
 	}
 	if r, _ := c.fit(schema{"rows": pages(40, 4000)}); !strings.Contains(r.Content[1].(*sdk.TextContent).Text, `"truncated":true`) {
@@ -64,8 +65,8 @@ func TestMarkUntrusted_PathsAndInvisibleCharacters(t *testing.T) {
 	}
 }
 
-// Everything that outsiders determine is listed: also e-mail addresses, tags, numbers that are none, errors of connected systems and members
-// that no list has. What the server makes, and what the organisation calls its own, is not.
+// Everything that outsiders determine is listed: also e-mail addresses, tags, numbers that are none, errors of connected systems and
+// members that no list has. What the server makes, and what the organisation calls its own, is not.
 func TestMarkUntrusted_FieldsOfOutsiders(t *testing.T) {
 	t.Parallel()
 	out := schema{

@@ -51,8 +51,8 @@ func stylesheet(name string) http.HandlerFunc {
 	}
 }
 
-// mayReadMetrics reports whether a request may read the metrics. With a key, every request needs it. Without a key, the request must come from
-// this machine itself: a proxy on this machine forwards requests of others.
+// mayReadMetrics reports whether a request may read the metrics. With a key, every request needs it. Without a key, the request must come
+// from this machine itself: a proxy on this machine forwards requests of others.
 func (s *Server) mayReadMetrics(r *http.Request) bool {
 	if s.MetricsKey == "" {
 		source, _ := netip.ParseAddrPort(r.RemoteAddr)

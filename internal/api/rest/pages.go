@@ -83,10 +83,15 @@ func (s *Server) pageError(w http.ResponseWriter, r *http.Request, err error) {
 
 // health reports that the process runs.
 func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
+	state := map[string]string{"status": "ok"}
+	if notice := s.Readiness.Notice(); notice != "" {
+		state["notice"] = notice
+	}
+	writeJSON(w, http.StatusOK, state)
 }
 
-// ready reports whether the node accepts calls and requests: not during start and drain, nor without its database.
+// ready reports whether the node accepts calls and requests: not during start and drain, nor without its database,
+// nor as a restored copy that is not confirmed.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	if err := s.Readiness.Ready(r.Context()); err != nil {
 		w.Header().Set("Retry-After", "2")

@@ -57,9 +57,12 @@ type Delegation interface {
 	ActOnBehalf(ctx context.Context, p access.Principal, org string) (access.Principal, error)
 }
 
-// Readiness returns nil if the node can take calls.
+// Readiness reports the state of the node.
 type Readiness interface {
+	// Ready returns nil if the node can take calls.
 	Ready(ctx context.Context) error
+	// Notice returns what the operator has to know although the process runs, or "".
+	Notice() string
 }
 
 // Provisioner serves the configuration of phones. private reports whether the answer cannot be read in transit.

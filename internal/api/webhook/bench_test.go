@@ -105,7 +105,10 @@ func (h *fixture) warmUp() {
 	if h.DB.Name() != "postgres" {
 		return
 	}
-	if err := h.DB.Tx(context.Background(), func(tx db.Querier) error { _, err := tx.Exec(context.Background(), "ANALYZE"); return err }); err != nil {
+	if err := h.DB.Tx(context.Background(), func(tx db.Querier) error {
+		_, err := tx.Exec(context.Background(), "ANALYZE")
+		return err
+	}); err != nil {
 		h.t.Fatal(err)
 	}
 }

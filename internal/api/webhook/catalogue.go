@@ -8,6 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"soniq/internal/platform/access"
 	"soniq/internal/platform/event"
 	"soniq/internal/platform/op"
 )
@@ -43,8 +44,12 @@ type CatalogueOut struct {
 }
 
 // Catalogue returns the kinds of events with their schemas and a sample of each.
-func (s *Service) Catalogue(context.Context, *struct{}) (*op.Out[CatalogueOut], error) {
-	out := CatalogueOut{HeaderPrefix: s.Prefix}
+func (s *Service) Catalogue(ctx context.Context, _ *struct{}) (*op.Out[CatalogueOut], error) {
+	prefix, err := s.headerPrefix(ctx, access.Org(ctx))
+	if err != nil {
+		return nil, err
+	}
+	out := CatalogueOut{HeaderPrefix: prefix}
 	for _, p := range samples() {
 		body, err := event.Encode(p)
 		if err != nil {
@@ -104,8 +109,8 @@ func envelope(doc *huma.OpenAPI, p event.Payload) *huma.Schema {
 	}}
 }
 
-// deliveryHeaders returns the headers of a delivery. Our own headers have the prefix of the installation, which is
-// x-service by default.
+// deliveryHeaders returns the headers of a delivery. Our own headers have the prefix of the organisation or of the
+// installation, which is x-service by default.
 func deliveryHeaders() []*huma.Param {
 	var all []*huma.Param
 	for _, h := range []struct {

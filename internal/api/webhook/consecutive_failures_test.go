@@ -24,7 +24,8 @@ func TestBreaker_InterleavedSuccessesResetCount(t *testing.T) {
 		began := time.Now()
 		end := func(n int, fault string) {
 			t.Helper()
-			o := outcome{endpoint: e, delivery: &delivery{Attempts: 1}, result: attemptResult{at: db.At(began.Add(time.Duration(n) * time.Millisecond)), fault: fault}}
+			o := outcome{endpoint: e, delivery: &delivery{Attempts: 1},
+				result: attemptResult{at: db.At(began.Add(time.Duration(n) * time.Millisecond)), fault: fault}}
 			if err := d.Tx(ctx, func(tx db.Querier) error { return h.applyOutcome(ctx, tx, o) }); err != nil {
 				t.Fatal(err)
 			}

@@ -204,9 +204,9 @@ func TestCreateDeliveries_NoCostWithoutEndpoints(t *testing.T) {
 	}
 }
 
-// TestCreateDeliveries_CallsOfTheMaker publishes events of two calls to a webhook of a user. The webhook of an owner gets
-// the events of both
-// calls. The webhook of an agent gets all events of the agent's call, those before the agent joined included, and events without a call.
+// TestCreateDeliveries_CallsOfTheMaker publishes events of two calls to a webhook of a user. The webhook of an owner gets the events of
+// both calls. The webhook of an agent gets all events of the agent's call, those before the agent joined included, and events without a
+// call.
 func TestCreateDeliveries_CallsOfTheMaker(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

@@ -95,7 +95,8 @@ func insertDeliveries(ctx context.Context, tx db.Querier, all []*delivery) error
 	return db.Bulk(len(all), func(from, to int) error {
 		q := `INSERT INTO webhook_deliveries (org_id, id, webhook_id, event_id, kind, call_id, sequence, body, status, held,
 				next_attempt_at, replay_of, created_at, attempts, spent)
-			SELECT column1, column2, column3, column4, column5, column6, column7, column8, column9, column10, column11, column12, column13, 0, 0
+			SELECT column1, column2, column3, column4, column5, column6, column7, column8, column9, column10, column11, column12, column13,
+			0, 0
 			FROM (VALUES ` + db.Values(1, to-from, "", "", "", "", "", "", "BIGINT", "", "", "BOOLEAN", "BIGINT", "", "BIGINT") + `) AS v`
 		var args []any
 		for _, d := range all[from:to] {

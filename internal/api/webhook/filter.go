@@ -191,7 +191,8 @@ func (s *Service) catchUpDeliveries(ctx context.Context, tx db.Querier, known ca
 	}
 	const q = `SELECT id, sequence, kind, audience, body, occurred_at FROM events
 		WHERE org_id = $1 AND call_id = $2 AND sequence < $3 AND audience <> 'stream' AND occurred_at >= $4
-			AND NOT EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.org_id = events.org_id AND d.event_id = events.id AND d.webhook_id = $5)
+			AND NOT EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.org_id = events.org_id AND d.event_id = events.id
+			AND d.webhook_id = $5)
 		ORDER BY sequence`
 	rows, err := tx.Query(ctx, q, e.Org, ev.CallID, ev.Sequence, e.UpdatedAt, e.ID)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"soniq/internal/identity/org"
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/bus"
 	"soniq/internal/platform/clock"
@@ -57,13 +58,14 @@ func newFixture(t testing.TB, d *db.DB, now func() time.Time) *fixture {
 		t.Fatal(err)
 	}
 	b := bus.New()
+	orgs := org.New(d, b, now)
 	outbox := &event.Outbox{DB: d, Bus: b, Clock: clock.Func(now)}
 	s := New(Config{DB: d, Bus: b, Outbox: outbox, Queue: &job.Queue{Bus: b, Clock: clock.Func(now)}, Seal: sealer, Log: logger(t), Clock: clock.Func(now), Node: db.NewID("node"),
-		Numbers: fakeNumbers{}, Recordings: fakeRecordings{}, Rights: &fakeRights{},
+		Organizations: orgs, Numbers: fakeNumbers{}, Recordings: fakeRecordings{}, Rights: &fakeRights{},
 		Guard: egress.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})})
 	h := &fixture{Service: s, t: t, org: newOrg(t, d), outbox: outbox}
 	h.reader = &event.Reader{Outbox: h.outbox, Log: logger(t), CreateDeliveries: s.CreateDeliveries}
-	h.api = optest.New(t, d, s.Operations()...)
+	h.api = optest.New(t, d, append(s.Operations(), orgs.Operations()...)...)
 	return h
 }
 

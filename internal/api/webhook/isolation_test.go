@@ -60,7 +60,8 @@ func (w *largeFixture) addEndpoints(org int, dead func(org, n int) bool) {
 	w.t.Helper()
 	err := w.DB.Tx(context.Background(), func(tx db.Querier) error {
 		for n := range endpointsPerOrg {
-			e := &endpoint{Org: w.org, ID: db.NewID("whk"), URL: w.good.URL, Events: []string{"*"}, Status: Active, Timing: enriched, TimeoutSeconds: 30, CreatedAt: w.time(), UpdatedAt: w.time()}
+			e := &endpoint{Org: w.org, ID: db.NewID("whk"), URL: w.good.URL, Events: []string{"*"}, Status: Active, Timing: enriched,
+				TimeoutSeconds: 30, CreatedAt: w.time(), UpdatedAt: w.time()}
 			if dead(org, n) {
 				e.URL = w.dead.URL
 			}
@@ -105,7 +106,8 @@ func TestIsolation_DeadEndpointsAmongTenThousand(t *testing.T) {
 		dead  func(org, n int) bool
 		alive func(org int) int
 	}{
-		"one is dead":         {func(org, n int) bool { return org == 0 && n == 0 }, func(org int) int { return map[bool]int{true: endpointsPerOrg - 1, false: endpointsPerOrg}[org == 0] }},
+		"one is dead": {func(org, n int) bool { return org == 0 && n == 0 },
+			func(org int) int { return map[bool]int{true: endpointsPerOrg - 1, false: endpointsPerOrg}[org == 0] }},
 		"a thousand are dead": {func(_, n int) bool { return n%10 == 0 }, func(int) int { return endpointsPerOrg - endpointsPerOrg/10 }},
 	} {
 		t.Run(name, func(t *testing.T) {

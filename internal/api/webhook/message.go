@@ -30,7 +30,9 @@ func (m Message) Request(ctx context.Context, url string, now time.Time) (*http.
 	}
 	h := request.Header
 	for name, value := range m.Headers {
-		h.Set(name, value)
+		if !hasPrefix(name, m.Prefix) { // the prefix may be newer than the header
+			h.Set(name, value)
+		}
 	}
 	h.Set("Content-Type", "application/json")
 	h.Set("User-Agent", "soniq-webhooks/1.0")

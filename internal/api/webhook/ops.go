@@ -94,9 +94,10 @@ func (s *Service) describe(ctx context.Context, e *endpoint) (Webhook, error) {
 	if err != nil {
 		return Webhook{}, err
 	}
-	return Webhook{ID: e.ID, WithheldEvents: withheld, URL: e.URL, Events: e.Events, Description: e.Description, Status: e.Status, SecretHint: e.SecretHint,
-		Filters: e.Filters, Ordered: e.Ordered, CallEndedTiming: e.Timing, SignedRecordingURLs: e.SignRecordingURLs,
-		TimeoutSeconds: e.TimeoutSeconds, Headers: own, Health: h, LastSuccessAt: e.LastSuccess.Ptr(),
+	return Webhook{ID: e.ID, WithheldEvents: withheld, URL: e.URL, Events: e.Events, Description: e.Description, Status: e.Status,
+		SecretHint: e.SecretHint, Filters: e.Filters, Ordered: e.Ordered, CallEndedTiming: e.Timing,
+		SignedRecordingURLs: e.SignRecordingURLs, TimeoutSeconds: e.TimeoutSeconds, Headers: own, Health: h,
+		LastSuccessAt: e.LastSuccess.Ptr(),
 		LastFailureAt: e.LastFailure.Ptr(), DisabledReason: e.DisabledReason.Ptr(), CreatedAt: e.CreatedAt}, nil
 }
 
@@ -124,10 +125,14 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Webhook], e
 	who, _ := access.From(ctx)
 	org, now, secret := who.OrgID, s.time(), newSecret()
 	b := in.Body
-	e := &endpoint{Org: org, User: who.UserID, ID: db.NewID("whk"), URL: b.URL, Events: b.Events, Description: b.Description, Status: Active,
-		SecretHint: secretHint(secret), Filters: b.Filters, Ordered: b.Ordered, Timing: b.CallEndedTiming,
+	e := &endpoint{Org: org, User: who.UserID, ID: db.NewID("whk"), URL: b.URL, Events: b.Events, Description: b.Description,
+		Status: Active, SecretHint: secretHint(secret), Filters: b.Filters, Ordered: b.Ordered, Timing: b.CallEndedTiming,
 		SignRecordingURLs: b.SignedRecordingURLs, TimeoutSeconds: b.TimeoutSeconds, CreatedAt: now, UpdatedAt: now}
-	if wrong := s.check(e, b.Headers); len(wrong) > 0 {
+	prefix, err := s.headerPrefix(ctx, org)
+	if err != nil {
+		return nil, err
+	}
+	if wrong := s.check(e, b.Headers, prefix); len(wrong) > 0 {
 		return nil, op.Invalid(wrong...)
 	}
 	if err := e.subscribe(ctx); err != nil {
@@ -139,7 +144,6 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Webhook], e
 	} else if n >= maxEndpoints {
 		return nil, op.Fail("plan_limit", fmt.Sprintf("an organisation may have %d webhooks", maxEndpoints))
 	}
-	var err error
 	if e.Headers, err = s.sealHeaders(org, e.ID, b.Headers); err != nil {
 		return nil, err
 	}

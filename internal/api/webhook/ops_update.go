@@ -44,7 +44,11 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Webhook], e
 		if err != nil {
 			return err
 		}
-		wrong := append(in.Body.apply(e), s.check(e, headers)...)
+		prefix, err := s.headerPrefix(ctx, e.Org)
+		if err != nil {
+			return err
+		}
+		wrong := append(in.Body.apply(e), s.check(e, headers, prefix)...)
 		wrong = append(wrong, op.SecretsAgain(op.SecretPlace(before) != op.SecretPlace(e.URL), in.Body.keptHeaders(headers)...)...)
 		if len(wrong) > 0 {
 			return op.Invalid(wrong...)

@@ -72,8 +72,9 @@ func TestReceivers_AllAnswers(t *testing.T) {
 			w.Header().Set("webhook-delivery", "abort-message")
 			w.WriteHeader(500)
 		}, status: discarded, fault: faultStatus, code: 500, end: Active},
-		"redirect": {answer: func(_ int, w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, 307) },
-			status: retrying, fault: faultRedirect, code: 307, end: Active},
+		"redirect": {answer: func(_ int, w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
+		}, status: retrying, fault: faultRedirect, code: 307, end: Active},
 		"hangs": {answer: func(_ int, _ http.ResponseWriter, r *http.Request) {
 			select {
 			case <-done:

@@ -166,7 +166,10 @@ func TestSandbox_ForcedFailuresRetried(t *testing.T) {
 		h.api.Do(sandbox, "POST", "/sandbox/webhooks/fail", map[string]any{"webhook_id": id, "times": 2, "status": 503}).Want(200)
 		h.publish(event.CallMissed{CallID: "call_1"})
 		for n := 1; n <= 2; n++ {
-			eventually(t, "an attempt is written down", func() bool { all := h.deliveries(id); return len(all) == 1 && all[0].Attempts == n })
+			eventually(t, "an attempt is written down", func() bool {
+				all := h.deliveries(id)
+				return len(all) == 1 && all[0].Attempts == n
+			})
 			c.set(h.deliveries(id)[0].NextAt.Time)
 			h.wake()
 		}

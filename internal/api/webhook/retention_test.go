@@ -31,7 +31,9 @@ func TestDeleteBefore_OldOnly(t *testing.T) {
 		paused, _ := h.create(r.URL, nil)
 		h.api.Do(admin(h), "PATCH", "/webhooks/"+paused, map[string]any{"status": "paused"}).Want(200)
 		h.publish(event.CallMissed{CallID: "call_waiting"})
-		eventually(t, "it waits, and the other endpoint has it", func() bool { return countHeld(h.deliveries(paused)) == 1 && h.open() == 2 })
+		eventually(t, "it waits, and the other endpoint has it", func() bool {
+			return countHeld(h.deliveries(paused)) == 1 && h.open() == 2
+		})
 		if n, err := h.DeleteBefore(context.Background(), start); n != 0 || err != nil {
 			t.Errorf("swept %d, %v; want none before the start", n, err)
 		}
@@ -45,7 +47,8 @@ func TestDeleteBefore_OldOnly(t *testing.T) {
 			t.Error("old deliveries are still there")
 		}
 		var left int
-		if err := d.Read(context.Background()).QueryRow(context.Background(), `SELECT count(*) FROM webhooks WHERE id = $1`, gone).Scan(&left); err != nil || left != 0 {
+		if err := d.Read(context.Background()).QueryRow(context.Background(), `SELECT count(*) FROM webhooks WHERE id = $1`,
+			gone).Scan(&left); err != nil || left != 0 {
 			t.Errorf("the deleted endpoint: %d, %v", left, err)
 		}
 	})

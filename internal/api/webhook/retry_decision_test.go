@@ -15,7 +15,8 @@ func failedResult(at time.Time) attemptResult {
 
 func TestDecideRetry_TwelveAttempts(t *testing.T) {
 	t.Parallel()
-	for jitter, want := range map[float64]time.Duration{0.9: 63*time.Hour + 38*time.Minute, 1: 70*time.Hour + 42*time.Minute, 1.1: 77*time.Hour + 46*time.Minute} {
+	for jitter, want := range map[float64]time.Duration{0.9: 63*time.Hour + 38*time.Minute, 1: 70*time.Hour + 42*time.Minute,
+		1.1: 77*time.Hour + 46*time.Minute} {
 		e, d, now := &endpoint{TimeoutSeconds: 15}, &delivery{}, start
 		for d.FinishedAt.IsZero() {
 			r := failedResult(now)
@@ -55,20 +56,23 @@ func TestDecideRetry_Decisions(t *testing.T) {
 		atLeast   time.Duration
 		unordered bool
 	}{
-		"200":                  {r: attemptResult{status: 200}, status: succeeded},
-		"204":                  {r: attemptResult{status: 204}, status: succeeded},
-		"200 and disable":      {r: attemptResult{status: 200, deliveryControl: "disable"}, status: succeeded, disables: true},
-		"500":                  {r: attemptResult{status: 500}, status: retrying, atLeast: 5 * time.Second},
-		"500 and disable":      {r: attemptResult{status: 500, deliveryControl: " Disable "}, status: discarded, disables: true},
-		"500 and abort":        {r: attemptResult{status: 500, deliveryControl: "abort-message"}, status: discarded},
-		"410":                  {r: attemptResult{status: 410}, status: discarded, disables: true},
-		"401":                  {r: attemptResult{status: 401}, status: retrying, atLeast: 5 * time.Second},
-		"404":                  {r: attemptResult{status: 404}, status: retrying, atLeast: 5 * time.Second},
-		"301":                  {r: attemptResult{status: 301}, status: retrying, atLeast: 5 * time.Second},
-		"429, Retry-After 20":  {r: attemptResult{status: 429, retryAfter: 20 * time.Second}, status: retrying, atLeast: 20 * time.Second, unordered: true},
-		"503, Retry-After 1":   {r: attemptResult{status: 503, retryAfter: time.Second}, status: retrying, atLeast: 5 * time.Second},
-		"503, a week":          {r: attemptResult{status: 503, retryAfter: 7 * 24 * time.Hour}, status: retrying, atLeast: 24 * time.Hour, unordered: true},
-		"no answer for 15 s":   {r: attemptResult{fault: faultTimeout, took: 15 * time.Second}, status: retrying, atLeast: 5 * time.Second, unordered: true},
+		"200":             {r: attemptResult{status: 200}, status: succeeded},
+		"204":             {r: attemptResult{status: 204}, status: succeeded},
+		"200 and disable": {r: attemptResult{status: 200, deliveryControl: "disable"}, status: succeeded, disables: true},
+		"500":             {r: attemptResult{status: 500}, status: retrying, atLeast: 5 * time.Second},
+		"500 and disable": {r: attemptResult{status: 500, deliveryControl: " Disable "}, status: discarded, disables: true},
+		"500 and abort":   {r: attemptResult{status: 500, deliveryControl: "abort-message"}, status: discarded},
+		"410":             {r: attemptResult{status: 410}, status: discarded, disables: true},
+		"401":             {r: attemptResult{status: 401}, status: retrying, atLeast: 5 * time.Second},
+		"404":             {r: attemptResult{status: 404}, status: retrying, atLeast: 5 * time.Second},
+		"301":             {r: attemptResult{status: 301}, status: retrying, atLeast: 5 * time.Second},
+		"429, Retry-After 20": {r: attemptResult{status: 429, retryAfter: 20 * time.Second}, status: retrying, atLeast: 20 * time.Second,
+			unordered: true},
+		"503, Retry-After 1": {r: attemptResult{status: 503, retryAfter: time.Second}, status: retrying, atLeast: 5 * time.Second},
+		"503, a week": {r: attemptResult{status: 503, retryAfter: 7 * 24 * time.Hour}, status: retrying, atLeast: 24 * time.Hour,
+			unordered: true},
+		"no answer for 15 s": {r: attemptResult{fault: faultTimeout, took: 15 * time.Second}, status: retrying, atLeast: 5 * time.Second,
+			unordered: true},
 		"connection refused":   {r: attemptResult{fault: faultConnect}, status: retrying, atLeast: 5 * time.Second},
 		"no such host":         {r: attemptResult{fault: faultDNS}, status: retrying, atLeast: 5 * time.Second},
 		"address not allowed":  {r: attemptResult{fault: faultBlocked}, status: retrying, atLeast: 5 * time.Second},

@@ -78,7 +78,10 @@ func TestRetry_ScheduleOverThreeDays(t *testing.T) {
 		h.publish(event.CallMissed{CallID: "call_1"})
 		var at []time.Duration
 		for n := 1; n <= 12; n++ {
-			eventually(t, "an attempt is written down", func() bool { all := h.deliveries(id); return len(all) == 1 && all[0].Attempts == n })
+			eventually(t, "an attempt is written down", func() bool {
+				all := h.deliveries(id)
+				return len(all) == 1 && all[0].Attempts == n
+			})
 			at = append(at, c.now().Sub(start))
 			if n < 12 {
 				next := h.deliveries(id)[0].NextAt

@@ -92,7 +92,11 @@ func (s *Service) request(ctx context.Context, e *endpoint, d *delivery, now tim
 	if err != nil {
 		return nil, err
 	}
-	return Message{Prefix: s.Prefix, EventID: d.EventID, Kind: d.Kind, DeliveryID: d.ID, Attempt: d.Attempts + 1, Sequence: d.Sequence,
+	prefix, err := s.headerPrefix(ctx, e.Org)
+	if err != nil {
+		return nil, err
+	}
+	return Message{Prefix: prefix, EventID: d.EventID, Kind: d.Kind, DeliveryID: d.ID, Attempt: d.Attempts + 1, Sequence: d.Sequence,
 		Body: d.Body, Secret: k.current, Previous: k.previous, Headers: own}.Request(ctx, e.URL, now)
 }
 

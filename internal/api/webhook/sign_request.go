@@ -36,7 +36,11 @@ func (s *Service) SignRequest(ctx context.Context, org string, r *http.Request, 
 	if err != nil {
 		return fmt.Errorf("sign request: %w", err)
 	}
-	k.sign(r.Header, s.Prefix, db.NewID("req"), body, now)
+	prefix, err := s.headerPrefix(ctx, org)
+	if err != nil {
+		return err
+	}
+	k.sign(r.Header, prefix, db.NewID("req"), body, now)
 	return nil
 }
 

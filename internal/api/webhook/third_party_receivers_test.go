@@ -89,7 +89,8 @@ func TestReceivers_ThirdPartyLibraries(t *testing.T) {
 			select {
 			case v := <-lines:
 				kinds[v.Event] = true
-				if !v.Contract || !v.Bytes || !v.Standard || !v.Svix || v.Tampered || v.Error != "" || fmt.Sprint(v.Members) != "[event data]" {
+				if !v.Contract || !v.Bytes || !v.Standard || !v.Svix || v.Tampered || v.Error != "" ||
+					fmt.Sprint(v.Members) != "[event data]" {
 					t.Errorf("%+v", v)
 				}
 			case <-time.After(2 * time.Minute):

@@ -12,14 +12,14 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// check returns all violations of a webhook's settings.
-func (s *Service) check(e *endpoint, headers map[string]string) []op.Violation {
+// check returns all violations of a webhook's settings. The prefix is that of our own headers.
+func (s *Service) check(e *endpoint, headers map[string]string, prefix string) []op.Violation {
 	var wrong []op.Violation
 	if err := s.Guard.Check(e.URL); err != nil {
 		wrong = append(wrong, op.Field("url", urlCode(err), err.Error()))
 	}
 	wrong = append(wrong, checkEvents(e.Events)...)
-	return append(wrong, s.checkHeaders(headers)...)
+	return append(wrong, checkHeaders(headers, prefix)...)
 }
 
 func urlCode(err error) string {
@@ -54,7 +54,7 @@ var reservedHeaders = []string{"Host", "Content-Type", "Content-Length", "Conten
 	"Trailer", "Te", "Keep-Alive", "Proxy-Connection", "Expect", "User-Agent", "Traceparent",
 	"Webhook-Id", "Webhook-Timestamp", "Webhook-Signature"}
 
-func (s *Service) checkHeaders(headers map[string]string) []op.Violation {
+func checkHeaders(headers map[string]string, prefix string) []op.Violation {
 	var wrong []op.Violation
 	if len(headers) > maxHeaders {
 		wrong = append(wrong, op.Field("headers", "too_many", fmt.Sprintf("at most %d", maxHeaders)))
@@ -64,7 +64,7 @@ func (s *Service) checkHeaders(headers map[string]string) []op.Violation {
 		switch canonical := http.CanonicalHeaderKey(name); {
 		case !isToken(name):
 			wrong = append(wrong, op.Field(field, "invalid_header", "not a header name"))
-		case slices.Contains(reservedHeaders, canonical), strings.HasPrefix(strings.ToLower(name), s.Prefix+"-"),
+		case slices.Contains(reservedHeaders, canonical), hasPrefix(name, prefix),
 			strings.HasPrefix(canonical, "Proxy-"):
 			wrong = append(wrong, op.Field(field, "reserved_header", "this header is set by the platform"))
 		case !isFieldValue(value):

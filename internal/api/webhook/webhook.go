@@ -104,12 +104,13 @@ type Config struct {
 	Clock clock.Clock // nil: the system clock
 	Node  string
 
-	Prefix string // of our own headers; x-service if empty
+	Prefix string // of our own headers, unless the organisation chose another; x-service if empty
 	// Outbox publishes changes of an endpoint's status; nil: they are not published.
-	Outbox     *event.Outbox
-	Numbers    Numbers
-	Recordings Recordings
-	Rights     Rights
+	Outbox        *event.Outbox
+	Numbers       Numbers
+	Organizations Organizations
+	Recordings    Recordings
+	Rights        Rights
 }
 
 // Numbers returns the id of an organisation's number, or "".

@@ -41,7 +41,8 @@ func Scopes() []string {
 var settingValues = map[string][]string{
 	"transcriber": {"builtin", "pocketsphinx", "off", "sherpa:"}, "summarizer": {"builtin", "off"}, "embedder": {"builtin", "off"},
 	"voice": {"builtin", "off"}, "voice-agent": {"builtin", "off"}, "memory-index": {"auto", "process", "database"},
-	"oauth-register": {"on", "off"}, "log-level": {"debug", "info", "warn", "error"}, "log-format": {"text", "json"},
+	"oauth-register": {"on", "off"}, "restored": {"live", "copy"},
+	"log-level": {"debug", "info", "warn", "error"}, "log-format": {"text", "json"},
 }
 
 // settingFiles are the settings that name a file; settingFolders those that name a folder.

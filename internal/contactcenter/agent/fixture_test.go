@@ -100,7 +100,8 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 	c.Phones, c.Presences = phones, presences
 	h.users = user.New(c)
 	h.devices = devicetest.New(d, h.users, s, outbox, b, h.now, "sip.example.com")
-	h.calls = call.NewService(call.Config{DB: d, Outbox: outbox, Jobs: &job.Queue{Bus: b, Clock: clock.Func(h.now)}, Node: "n1", Clock: clock.Func(h.now)})
+	h.calls = call.NewService(call.Config{DB: d, Outbox: outbox, Jobs: &job.Queue{Bus: b, Clock: clock.Func(h.now)}, Node: "n1",
+		Clock: clock.Func(h.now)})
 	h.Service = agent.New(agent.Config{DB: d, Users: h.users, Outbox: outbox, Clock: clock.Func(h.now), Zones: orgs})
 	phones.Service, presences.Service = h.devices, h.Service
 	h.users.Observe(userChange{h})
@@ -174,8 +175,9 @@ func (h *fixture) ring(t *testing.T) call.New {
 	if err := h.calls.Begin(h.ctx, n); err != nil {
 		t.Fatal(err)
 	}
-	err := h.calls.Change(h.ctx, call.Change{Org: h.org, ID: n.ID, Revision: 1, At: h.now(), Row: call.State{Status: call.Ringing, Stage: "agent"},
-		Legs: []call.LegState{{ID: db.NewID("leg"), Role: "agent", UserID: h.ada, DeviceID: h.phone, Status: "ringing", StartedAt: h.now()}}})
+	err := h.calls.Change(h.ctx, call.Change{Org: h.org, ID: n.ID, Revision: 1, At: h.now(),
+		Row: call.State{Status: call.Ringing, Stage: "agent"}, Legs: []call.LegState{{ID: db.NewID("leg"), Role: "agent", UserID: h.ada,
+			DeviceID: h.phone, Status: "ringing", StartedAt: h.now()}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +187,8 @@ func (h *fixture) ring(t *testing.T) call.New {
 
 func (h *fixture) answer(t *testing.T, n call.New) {
 	t.Helper()
-	err := h.calls.Answered(h.ctx, n, call.Answer{Org: h.org, ID: n.ID, At: h.now(), By: call.Party{Role: "agent", UserID: h.ada, Name: "Ada L", DeviceID: h.phone}})
+	err := h.calls.Answered(h.ctx, n, call.Answer{Org: h.org, ID: n.ID, At: h.now(),
+		By: call.Party{Role: "agent", UserID: h.ada, Name: "Ada L", DeviceID: h.phone}})
 	if err != nil {
 		t.Fatal(err)
 	}

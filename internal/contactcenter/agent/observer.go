@@ -32,7 +32,8 @@ type observers struct {
 	withdrawn []WithdrawnObserver
 }
 
-// Observe adds an observer to the list of each observer interface it implements. It panics if there is none. Call it before the first request.
+// Observe adds an observer to the list of each observer interface it implements. It panics if there is none. Call it before the first
+// request.
 func (s *Service) Observe(o any) {
 	l := &s.observers
 	observe.Require("agent", o, observe.Add(&l.presence, o), observe.Add(&l.ready, o), observe.Add(&l.withdrawn, o))

@@ -153,7 +153,8 @@ func (s *Service) PublishDue(ctx context.Context) error {
 func (s *Service) Reconcile(ctx context.Context) error {
 	// tenant: reads the agents of all organisations
 	const text = `SELECT org_id, user_id FROM agents WHERE status <> 'offline'
-		UNION SELECT d.org_id, d.user_id FROM registrations r JOIN devices d ON d.org_id = r.org_id AND d.id = r.device_id WHERE r.expires_at > $1
+		UNION SELECT d.org_id, d.user_id FROM registrations r JOIN devices d ON d.org_id = r.org_id AND d.id = r.device_id
+		WHERE r.expires_at > $1
 		UNION SELECT org_id, user_id FROM legs WHERE ended_at IS NULL AND user_id IS NOT NULL`
 	all, err := queryKeys(ctx, s.DB.Read(ctx), text, db.At(s.Clock.Now()))
 	if err != nil {
@@ -163,7 +164,7 @@ func (s *Service) Reconcile(ctx context.Context) error {
 }
 
 func queryKeys(ctx context.Context, q db.Querier, text string, args ...any) (all []orgKey, err error) {
-	err = forEachRow(ctx, q, "find agents", text, args, func(scan func(...any) error) error {
+	err = db.ForEach(ctx, q, "find agents", text, args, func(scan func(...any) error) error {
 		var p orgKey
 		err := scan(&p.org, &p.id)
 		all = append(all, p)
@@ -228,7 +229,8 @@ func (s *Service) publishBatch(ctx context.Context, org string, users []string) 
 
 // needsUpdate reports whether the row of an agent must be written.
 func (x *State) needsUpdate() bool {
-	return x.presenceChanged(x.Presence) || x.nextChoiceApplies() || x.isWithdrawn() || x.row.exists && !x.nextChangeAt.Equal(x.row.dueAt.Time)
+	return x.presenceChanged(x.Presence) || x.nextChoiceApplies() || x.isWithdrawn() ||
+		x.row.exists && !x.nextChangeAt.Equal(x.row.dueAt.Time)
 }
 
 // PublishPresence publishes the changes of users in the caller's transaction. Offers to agents who take no calls any
@@ -275,7 +277,9 @@ func (s *Service) endOffers(ctx context.Context, tx db.Querier, org string, user
 		return all, nil
 	}
 	slices.Sort(gone)
-	if err := observe.Each(s.observers.withdrawn, func(o WithdrawnObserver) error { return o.AgentsWithdrawn(ctx, tx, org, gone) }); err != nil {
+	if err := observe.Each(s.observers.withdrawn, func(o WithdrawnObserver) error {
+		return o.AgentsWithdrawn(ctx, tx, org, gone)
+	}); err != nil {
 		return nil, fmt.Errorf("end offers: %w", err)
 	}
 	return s.States(ctx, tx, org, users)

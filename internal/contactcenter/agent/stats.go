@@ -108,7 +108,7 @@ func countAnswered(ctx context.Context, q db.Querier, org string, ids []string, 
 			OR l.ended_at IS NULL AND l.answered_at IS NOT NULL AND (l.role = 'agent' OR l.role = 'caller' AND c.source = 'callback'))`
 	f := inUsers(view.Narrow(db.Where(text, org), "c.id"), "l.user_id", ids).Between("c.started_at", since, until)
 	statement, args := f.SQL()
-	return forEachRow(ctx, q, "count calls of agents", statement+` GROUP BY l.user_id`, args, func(scan func(...any) error) error {
+	return db.ForEach(ctx, q, "count calls of agents", statement+` GROUP BY l.user_id`, args, func(scan func(...any) error) error {
 		var id string
 		var n, talk, hold int
 		err := scan(&id, &n, &talk, &hold)
@@ -122,7 +122,8 @@ func countAnswered(ctx context.Context, q db.Querier, org string, ids []string, 
 // notWithdrawn excludes legs that rang for an offer that ended while the caller went on waiting: the agent was away by
 // then, or another reason of the queue ended it. The agent did not miss that caller.
 const notWithdrawn = ` AND NOT EXISTS (SELECT 1 FROM queue_offers o JOIN queue_entries e ON e.org_id = o.org_id AND e.id = o.entry_id
-	WHERE o.org_id = l.org_id AND o.agent_id = l.user_id AND o.offered_at >= c.started_at AND o.offered_at <= l.started_at AND o.call_id = c.id
+	WHERE o.org_id = l.org_id AND o.agent_id = l.user_id AND o.offered_at >= c.started_at AND o.offered_at <= l.started_at
+	AND o.call_id = c.id
 		AND o.status = 'canceled' AND o.ended_at >= l.started_at AND (e.exited_at IS NULL OR e.exited_at > o.ended_at))`
 
 // countMissed counts calls that rang agents and were not answered, and the offers of queues.
@@ -133,16 +134,18 @@ func countMissed(ctx context.Context, q db.Querier, org string, ids []string, si
 	}
 	rung := inUsers(view.Narrow(db.Where(`SELECT l.user_id AS agent_id, c.id AS call_id, 0 AS offer FROM calls c
 		JOIN legs l ON l.org_id = c.org_id AND l.call_id = c.id
-		WHERE c.org_id = $1 AND c.missed_reason IS NOT NULL AND l.role <> 'caller' AND l.answered_at IS NULL`+notWithdrawn, org), "c.id"), "l.user_id", ids).
+		WHERE c.org_id = $1 AND c.missed_reason IS NOT NULL AND l.role <> 'caller' AND l.answered_at IS NULL`+notWithdrawn, org), "c.id"),
+		"l.user_id", ids).
 		Between("c.started_at", since, until)
 	text, args := rung.SQL()
 	offers := inUsers(view.Narrow(db.Where(text+` UNION ALL SELECT agent_id, call_id,
-		CASE WHEN status IN ('no_answer', 'rejected', 'expired') THEN 1 ELSE 2 END FROM queue_offers WHERE org_id = $1`, args...), "call_id"),
+		CASE WHEN status IN ('no_answer', 'rejected', 'expired') THEN 1 ELSE 2 END
+			FROM queue_offers WHERE org_id = $1`, args...), "call_id"),
 		"agent_id", ids).Between("offered_at", since, until)
 	text, args = offers.SQL()
 	text = `SELECT agent_id, COUNT(DISTINCT CASE WHEN offer < 2 THEN call_id END), COUNT(CASE WHEN offer > 0 THEN 1 END) FROM (` + text +
 		`) AS rung GROUP BY agent_id`
-	return forEachRow(ctx, q, "count missed calls of agents", text, args, func(scan func(...any) error) error {
+	return db.ForEach(ctx, q, "count missed calls of agents", text, args, func(scan func(...any) error) error {
 		var id string
 		var n, offered int
 		err := scan(&id, &n, &offered)
@@ -171,7 +174,7 @@ func (s *Service) addSpells(ctx context.Context, q db.Querier, org string, ids [
 		}
 		lasted[id][status] += max(to.Sub(from), 0)
 	}
-	err := forEachRow(ctx, q, "add up presence", statement, args, func(scan func(...any) error) error {
+	err := db.ForEach(ctx, q, "add up presence", statement, args, func(scan func(...any) error) error {
 		var id, status string
 		var from, to db.Time
 		err := scan(&id, &status, &from, &to)

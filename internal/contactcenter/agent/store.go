@@ -3,7 +3,6 @@ package agent
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"time"
 
 	"soniq/internal/identity/user"
@@ -14,9 +13,9 @@ import (
 func inUsers(f *db.Filter, column string, users []string) *db.Filter { return f.In(column, users) }
 
 func readRows(ctx context.Context, q db.Querier, org string, users []string) (map[string]*State, error) {
-	const text = `SELECT u.id, u.dnd, u.dnd_until, u.created_at, a.availability, a.reason, a.until_at, a.next, a.wrap_up_until, a.missed_streak,
-			a.paused_until, a.idle_since, a.status, a.status_reason, a.status_call_id, a.status_since, a.status_until, a.due_at,
-			u.status = 'suspended'
+	const text = `SELECT u.id, u.dnd, u.dnd_until, u.created_at, a.availability, a.reason, a.until_at, a.next, a.wrap_up_until,
+			a.missed_streak, a.paused_until, a.idle_since, a.status, a.status_reason, a.status_call_id, a.status_since, a.status_until,
+			a.due_at, u.status = 'suspended'
 		FROM users u LEFT JOIN agents a ON a.org_id = u.org_id AND a.user_id = u.id
 		WHERE u.org_id = $1 AND u.status <> 'removed'`
 	statement, args := inUsers(db.Where(text, org), "u.id", users).SQL()
@@ -62,7 +61,7 @@ func readDevices(ctx context.Context, q db.Querier, org string, users []string, 
 	const text = `SELECT d.user_id, COUNT(DISTINCT d.id) FROM registrations r JOIN devices d ON d.org_id = r.org_id AND d.id = r.device_id
 		WHERE r.org_id = $1 AND d.status = 'active' AND r.expires_at > $2`
 	statement, args := inUsers(db.Where(text, org, db.At(now)), "d.user_id", users).SQL()
-	return forEachRow(ctx, q, "find phones of agents", statement+` GROUP BY d.user_id`, args, func(scan func(...any) error) error {
+	return db.ForEach(ctx, q, "find phones of agents", statement+` GROUP BY d.user_id`, args, func(scan func(...any) error) error {
 		var id string
 		var n int
 		err := scan(&id, &n)
@@ -76,11 +75,12 @@ func readDevices(ctx context.Context, q db.Querier, org string, users []string, 
 // readCalls sets the current and the ringing call of users. A user who calls from a phone is on the call from its
 // start.
 func readCalls(ctx context.Context, q db.Querier, org string, users []string, _ time.Time, all map[string]*State) error {
-	const text = `SELECT l.user_id, l.call_id, l.status IN ('answered', 'held') OR l.role = 'caller' AND c.source NOT IN ('api', 'mcp', 'console', 'callback')
+	const text = `SELECT l.user_id, l.call_id, l.status IN ('answered', 'held') OR l.role = 'caller' AND c.source
+		NOT IN ('api', 'mcp', 'console', 'callback')
 		FROM legs l JOIN calls c ON c.org_id = l.org_id AND c.id = l.call_id
 		WHERE l.org_id = $1 AND l.ended_at IS NULL AND l.user_id IS NOT NULL AND c.ended_at IS NULL`
 	statement, args := inUsers(db.Where(text, org), "l.user_id", users).SQL()
-	return forEachRow(ctx, q, "find calls of agents", statement+` ORDER BY l.id`, args, func(scan func(...any) error) error {
+	return db.ForEach(ctx, q, "find calls of agents", statement+` ORDER BY l.id`, args, func(scan func(...any) error) error {
 		var id, call string
 		var busy bool
 		err := scan(&id, &call, &busy)
@@ -100,7 +100,7 @@ func readCalls(ctx context.Context, q db.Querier, org string, users []string, _ 
 func readOffers(ctx context.Context, q db.Querier, org string, users []string, now time.Time, all map[string]*State) error {
 	const text = `SELECT agent_id, call_id FROM queue_offers WHERE org_id = $1 AND lease_until > $2 AND status = 'offering'`
 	statement, args := inUsers(db.Where(text, org, db.At(now)), "agent_id", users).SQL()
-	return forEachRow(ctx, q, "find offers", statement, args, func(scan func(...any) error) error {
+	return db.ForEach(ctx, q, "find offers", statement, args, func(scan func(...any) error) error {
 		var id, call string
 		err := scan(&id, &call)
 		if x := all[id]; x != nil {
@@ -108,21 +108,6 @@ func readOffers(ctx context.Context, q db.Querier, org string, users []string, n
 		}
 		return err
 	})
-}
-
-// forEachRow calls row for each row of a query.
-func forEachRow(ctx context.Context, q db.Querier, doing, statement string, args []any, row func(scan func(...any) error) error) error {
-	found, err := q.Query(ctx, statement, args...)
-	if err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
-	}
-	defer found.Close()
-	for found.Next() {
-		if err := row(found.Scan); err != nil {
-			return fmt.Errorf("%s: %w", doing, err)
-		}
-	}
-	return found.Err()
 }
 
 // ensureRow inserts the row of an agent if there is none.

@@ -45,7 +45,7 @@ func listAgents(ctx context.Context, q db.Querier, org string, in *ListIn, after
 	}
 	text, args := f.SQL()
 	text += fmt.Sprintf(" ORDER BY u.id LIMIT %d", limit)
-	err = forEachRow(ctx, q, "list agents", text, args, func(scan func(...any) error) error {
+	err = db.ForEach(ctx, q, "list agents", text, args, func(scan func(...any) error) error {
 		a, err := scanAgent(scan)
 		all = append(all, a)
 		return err
@@ -85,7 +85,7 @@ func memberships(ctx context.Context, q db.Querier, org string, ids []string, at
 	const text = `SELECT m.user_id, k.id, k.name, m.signed_in, m.paused, m.priority FROM queue_members m
 		JOIN queues k ON k.org_id = m.org_id AND k.id = m.queue_id WHERE m.org_id = $1 AND k.removed_at IS NULL`
 	statement, args := inUsers(db.Where(text, org), "m.user_id", ids).SQL()
-	return forEachRow(ctx, q, "find queues of agents", statement+` ORDER BY k.id`, args, func(scan func(...any) error) error {
+	return db.ForEach(ctx, q, "find queues of agents", statement+` ORDER BY k.id`, args, func(scan func(...any) error) error {
 		var id string
 		var m Membership
 		err := scan(&id, &m.ID, &m.Name, &m.SignedIn, &m.Paused, &m.Priority)

@@ -91,8 +91,8 @@ func (o *fixture) add(c pastCall) {
 	if c.answered {
 		answered = db.At(c.at.Add(5 * time.Second))
 	}
-	o.exec(q, fmt.Sprintf("call_%06d", o.n), c.direction, from, to, db.Null(c.num), db.Null(c.queue), db.Null(c.agent), db.At(c.at), answered,
-		db.At(c.at.Add(time.Minute)), c.wait, c.talk, db.Null(c.missed))
+	o.exec(q, fmt.Sprintf("call_%06d", o.n), c.direction, from, to, db.Null(c.num), db.Null(c.queue), db.Null(c.agent), db.At(c.at),
+		answered, db.At(c.at.Add(time.Minute)), c.wait, c.talk, db.Null(c.missed))
 	if c.agent != "" {
 		o.addShare(c.agent, c.talk)
 	}
@@ -141,8 +141,9 @@ func randomCalls(n int) []pastCall {
 	r := rand.New(rand.NewPCG(1, 2))
 	all := make([]pastCall, n)
 	for i := range all {
-		c := pastCall{at: now.Add(-time.Duration(r.Int64N(int64(31 * 24 * time.Hour)))), direction: pick(r, "inbound", "outbound", "internal"),
-			queue: pick(r, "", "que_1", "que_2"), agent: pick(r, "", "usr_1", "usr_2", "usr_3"), num: pick(r, "num_1", "num_2"),
+		c := pastCall{at: now.Add(-time.Duration(r.Int64N(int64(31 * 24 * time.Hour)))),
+			direction: pick(r, "inbound", "outbound", "internal"), queue: pick(r, "", "que_1", "que_2"),
+			agent: pick(r, "", "usr_1", "usr_2", "usr_3"), num: pick(r, "num_1", "num_2"),
 			other: fmt.Sprintf("+1202555%04d", r.IntN(50)), wait: r.IntN(60), talk: r.IntN(600)}
 		if c.answered = r.IntN(3) > 0; !c.answered {
 			c.missed, c.talk = pick(r, "no_answer", "abandoned_in_queue", "voicemail"), 0
@@ -277,7 +278,8 @@ func TestCallEnded_CountedOnceAcrossRestart(t *testing.T) {
 		}
 		o.restart()
 		before := o.report(nil)["totals"].(map[string]any)["total"].(float64)
-		late := pastCall{at: now.Add(-3 * time.Hour), direction: "inbound", agent: "usr_1", num: "num_1", other: "+493012345", answered: true, talk: 60}
+		late := pastCall{at: now.Add(-3 * time.Hour), direction: "inbound", agent: "usr_1", num: "num_1", other: "+493012345",
+			answered: true, talk: 60}
 		o.add(late)
 		o.service.CallEnded("org_a", late.at)
 		for range 2 { // repeating the count changes nothing
@@ -312,7 +314,9 @@ func TestReport_GroupsAndCSV(t *testing.T) {
 	}
 	for _, g := range groups {
 		id := g.(map[string]any)["by"].(map[string]any)["agent_id"]
-		total, answered, talk, unique := sum(all, now.AddDate(0, 0, -30).Truncate(24*time.Hour), now, func(c pastCall) bool { return c.agent == id })
+		total, answered, talk, unique := sum(all, now.AddDate(0, 0, -30).Truncate(24*time.Hour), now, func(c pastCall) bool {
+			return c.agent == id
+		})
 		if got, want := figures(g), fmt.Sprint(total, answered, talk, unique); got != want {
 			t.Errorf("%s: got %s, want %s", id, got, want)
 		}

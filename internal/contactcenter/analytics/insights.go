@@ -194,7 +194,8 @@ func (r InsightReport) rows(names []string) [][]string {
 
 // eachInsight calls do for each analysed call.
 func (s *Service) eachInsight(ctx context.Context, q callQuery, do func(insight)) error {
-	const text = `SELECT calls.started_at, calls.direction, calls.queue_id, calls.agent_id, calls.number_id, m.phone, m.sentiment, m.outcome, m.topics
+	const text = `SELECT calls.started_at, calls.direction, calls.queue_id, calls.agent_id, calls.number_id, m.phone, m.sentiment,
+		m.outcome, m.topics
 		FROM memory_calls m JOIN calls ON calls.org_id = m.org_id AND calls.id = m.call_id WHERE m.org_id = $1`
 	return s.eachRow(ctx, q.filterCalls(db.Where(text, q.org)), "", func(rows *sql.Rows) error {
 		var i insight

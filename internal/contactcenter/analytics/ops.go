@@ -163,8 +163,8 @@ func (s *Service) queues(ctx context.Context, in *GroupsIn) (*huma.StreamRespons
 }
 
 func queueTotals(f queue.NamedFigures) QueueTotals {
-	t := QueueTotals{QueueID: f.QueueID, Name: &f.Name, Offered: int64(f.Offered), Answered: int64(f.Answered), Abandoned: int64(f.Abandoned),
-		Missed: int64(f.Abandoned + f.Overflowed), AnswerRate: percent(int64(f.Answered), int64(f.Served())),
+	t := QueueTotals{QueueID: f.QueueID, Name: &f.Name, Offered: int64(f.Offered), Answered: int64(f.Answered),
+		Abandoned: int64(f.Abandoned), Missed: int64(f.Abandoned + f.Overflowed), AnswerRate: percent(int64(f.Answered), int64(f.Served())),
 		ServiceLevelRate: percent(int64(f.InTime), int64(f.Served()))}
 	if f.Answered > 0 {
 		wait, talk := int64(f.AverageWait), int64(f.AverageTalk)

@@ -197,7 +197,8 @@ func (r QualityReport) rows(names []string) [][]string {
 
 // eachMeasuredLeg calls do for each leg with measurements.
 func (s *Service) eachMeasuredLeg(ctx context.Context, q callQuery, do func(measuredLeg)) error {
-	const text = `SELECT calls.started_at, calls.direction, calls.queue_id, calls.agent_id, calls.number_id, l.trunk_id, l.device_id, l.quality
+	const text = `SELECT calls.started_at, calls.direction, calls.queue_id, calls.agent_id, calls.number_id, l.trunk_id, l.device_id,
+		l.quality
 		FROM calls JOIN legs l ON l.org_id = calls.org_id AND l.call_id = calls.id WHERE calls.org_id = $1 AND l.quality IS NOT NULL`
 	return s.eachRow(ctx, q.filterCalls(db.Where(text, q.org)), "", func(rows *sql.Rows) error {
 		var l measuredLeg

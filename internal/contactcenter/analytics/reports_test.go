@@ -20,8 +20,10 @@ func (o *fixture) get(path string, header ...string) *optest.Answer {
 // addInsight stores the analysis of a call.
 func (o *fixture) addInsight(n int, phone, sentiment, outcome, topics string) {
 	o.t.Helper()
-	o.exec(`INSERT INTO memory_calls (org_id, call_id, phone, at, direction, status, talk_seconds, tags, summary, outcome, sentiment, topics, action_items)
-		VALUES ('org_a', $1, $2, 0, 'inbound', 'completed', 1, '[]', '', $3, $4, $5, '[]')`, fmt.Sprintf("call_%06d", n), phone, outcome, db.Null(sentiment), topics)
+	o.exec(`INSERT INTO memory_calls (org_id, call_id, phone, at, direction, status, talk_seconds, tags, summary, outcome, sentiment,
+		topics, action_items)
+		VALUES ('org_a', $1, $2, 0, 'inbound', 'completed', 1, '[]', '', $3, $4, $5, '[]')`,
+		fmt.Sprintf("call_%06d", n), phone, outcome, db.Null(sentiment), topics)
 }
 
 func TestInsights_TopicsSentimentAndRepeatCallers(t *testing.T) {
@@ -32,7 +34,8 @@ func TestInsights_TopicsSentimentAndRepeatCallers(t *testing.T) {
 			{"+12025550101", "negative", "unresolved", `["billing","refund"]`, "que_1"}, {"+12025550101", "positive", "resolved", `["billing"]`, "que_1"},
 			{"+12025550102", "neutral", "follow_up", `["delivery"]`, "que_2"}, {"+12025550103", "", "", `[]`, ""},
 		} {
-			o.add(pastCall{at: now.Add(-time.Duration(i+1) * time.Hour), direction: "inbound", queue: c.queue, other: c.phone, answered: true})
+			o.add(pastCall{at: now.Add(-time.Duration(i+1) * time.Hour), direction: "inbound", queue: c.queue, other: c.phone,
+				answered: true})
 			o.addInsight(o.n, c.phone, c.sentiment, c.outcome, c.topics)
 		}
 		o.add(pastCall{at: now.Add(-time.Hour), direction: "inbound", other: "+12025550109"}) // a call without analysis
@@ -70,7 +73,8 @@ func TestQuality_GroupedByTrunkAndDevice(t *testing.T) {
 		leg := func(trunk, device, quality string) {
 			o.add(pastCall{at: now.Add(-time.Hour), direction: "outbound", other: "+12025550101", answered: true})
 			o.exec(`INSERT INTO legs (org_id, id, call_id, role, trunk_id, device_id, number, status, sip_call_id, started_at, quality)
-				VALUES ('org_a', $1, $2, 'callee', $3, $4, '1', 'ended', 'x', 0, $5)`, fmt.Sprintf("leg_%d", o.n), fmt.Sprintf("call_%06d", o.n), db.Null(trunk), db.Null(device), db.Null(quality))
+				VALUES ('org_a', $1, $2, 'callee', $3, $4, '1', 'ended', 'x', 0, $5)`,
+				fmt.Sprintf("leg_%d", o.n), fmt.Sprintf("call_%06d", o.n), db.Null(trunk), db.Null(device), db.Null(quality))
 		}
 		const good, bad = `{"mos_min":4.1,"mos_average":4.3,"packets":900,"lost":100,"jitter_ms_average":2,"jitter_ms_max":9,"rtt_ms":20,"codec":"PCMU","post_dial_delay_ms":400}`,
 			`{"mos_min":1.5,"mos_average":3.1,"packets":1000,"lost":0,"jitter_ms_average":4,"jitter_ms_max":30,"rtt_ms":0,"codec":"PCMU","post_dial_delay_ms":400,"one_way_audio":true}`
@@ -101,7 +105,8 @@ func TestMessages_CountedWithReplies(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		o := newFixture(t, d)
 		for i, thread := range []string{"thr_1", "thr_2", "thr_3"} {
-			o.exec(`INSERT INTO conversations (org_id, id, number_id, org_number, peer_number, status, unread_count, tags, last_message, last_message_at, created_at, updated_at)
+			o.exec(`INSERT INTO conversations (org_id, id, number_id, org_number, peer_number, status, unread_count, tags, last_message,
+				last_message_at, created_at, updated_at)
 				VALUES ('org_a', $1, $2, '+1', $1, 'open', 0, $3, '{}', 0, 0, 0)`, thread, fmt.Sprintf("num_%d", i%2), []string{`["vip"]`, `[]`, `["vips"]`}[i])
 		}
 		n := 0
@@ -111,7 +116,8 @@ func TestMessages_CountedWithReplies(t *testing.T) {
 			if direction == "outbound" && status != "scheduled" && status != "failed" {
 				sent = db.At(now.Add(-ago))
 			}
-			o.exec(`INSERT INTO messages (org_id, id, conversation_id, direction, status, from_number, to_number, body, segments, encoding, media, source, created_at, sent_at, metadata, sandbox, carrier, automatic, user_id)
+			o.exec(`INSERT INTO messages (org_id, id, conversation_id, direction, status, from_number, to_number, body, segments, encoding,
+				media, source, created_at, sent_at, metadata, sandbox, carrier, automatic, user_id)
 				VALUES ('org_a', $1, $2, $3, $4, '+1', '+2', 'x', 2, 'gsm7', '[]', 'api', $5, $6, '{}', FALSE, 'c', FALSE, $7)`,
 				fmt.Sprintf("sms_%d", n), thread, direction, status, db.At(now.Add(-ago)), sent, db.Null(user))
 		}
@@ -165,8 +171,8 @@ func TestQueues_SameDefinitionsAsStats(t *testing.T) {
 			if e.connected > 0 {
 				connected, talk = db.At(at.Add(e.connected)), 20
 			}
-			o.exec(`INSERT INTO queue_entries (org_id, id, queue_id, call_id, status, priority, place, from_number, skills, entered_at, offers,
-					connected_at, exited_at, talk_seconds, callback, node, lease_until)
+			o.exec(`INSERT INTO queue_entries (org_id, id, queue_id, call_id, status, priority, place, from_number, skills, entered_at,
+					offers, connected_at, exited_at, talk_seconds, callback, node, lease_until)
 				VALUES ('org_a', $1, 'que_1', $2, $3, 0, 0, '+12025550001', '{}', $4, 1, $5, $6, $7, $8, 'n', 0)`, fmt.Sprintf("qen_%d", i),
 				fmt.Sprintf("call_%06d", o.n), e.status, db.At(at), connected, db.At(at.Add(e.exits)), talk, e.callback)
 		}

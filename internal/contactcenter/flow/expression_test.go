@@ -25,8 +25,8 @@ func costOf(text string, s flow.Scope) (bytes uint64, took time.Duration) {
 	})
 }
 
-// cost returns the bytes that work allocates, and the processor time that it takes. Other programs of the machine do not count, so that the tests
-// may run at the lowest priority. The tests that measure must not run in parallel with others of the package.
+// cost returns the bytes that work allocates, and the processor time that it takes. Other programs of the machine do not count, so that the
+// tests may run at the lowest priority. The tests that measure must not run in parallel with others of the package.
 func cost(work func()) (bytes uint64, took time.Duration) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -185,8 +185,8 @@ func FuzzExpressionCost(f *testing.F) {
 	})
 }
 
-// templateCost parses and fills a text as a template, twice: as a text and as JSON. It returns the bytes that this allocated and the time it
-// took.
+// templateCost parses and fills a text as a template, twice: as a text and as JSON. It returns the bytes that this allocated and the time
+// it took.
 func templateCost(text string, s flow.Scope) (bytes uint64, took time.Duration, result string) {
 	bytes, took = cost(func() {
 		if t, err := flow.ParseTemplate(text); err == nil {

@@ -83,7 +83,7 @@ func (in *ListIn) filter(org string) *db.Filter {
 
 func list(ctx context.Context, q db.Querier, f *db.Filter) (all []Flow, err error) {
 	text, args := f.SQL()
-	err = forEachRow(ctx, q, "list flows", text, args, func(read func(...any) error) error {
+	err = db.ForEach(ctx, q, "list flows", text, args, func(read func(...any) error) error {
 		x, err := scan(read)
 		all = append(all, x)
 		return err
@@ -120,7 +120,7 @@ func versions(ctx context.Context, q db.Querier, org, flow string, before, limit
 		f.And("v.version < ?", before)
 	}
 	text, args := f.SQL()
-	err = forEachRow(ctx, q, "list versions", text+fmt.Sprintf(" ORDER BY v.version DESC LIMIT %d", limit), args,
+	err = db.ForEach(ctx, q, "list versions", text+fmt.Sprintf(" ORDER BY v.version DESC LIMIT %d", limit), args,
 		func(read func(...any) error) error {
 			v, err := scanVersion(read)
 			all = append(all, v)
@@ -133,7 +133,7 @@ func versions(ctx context.Context, q db.Querier, org, flow string, before, limit
 func flowsMentioning(ctx context.Context, q db.Querier, org, name string) (ids []string, err error) {
 	const text = `SELECT f.id FROM flows f LEFT JOIN flow_versions v ON v.org_id = f.org_id AND v.flow_id = f.id AND v.version = f.version
 		WHERE f.org_id = $1 AND f.archived_at IS NULL AND (f.draft LIKE $2 OR v.graph LIKE $2) ORDER BY f.id LIMIT 100`
-	err = forEachRow(ctx, q, "find flows", text, []any{org, `%` + name + `"%`}, func(read func(...any) error) error {
+	err = db.ForEach(ctx, q, "find flows", text, []any{org, `%` + name + `"%`}, func(read func(...any) error) error {
 		var id string
 		err := read(&id)
 		ids = append(ids, id)
@@ -146,19 +146,4 @@ func flowsMentioning(ctx context.Context, q db.Querier, org, name string) (ids [
 // flow.
 func (s *Service) UsedBy(ctx context.Context, q db.Querier, org, id string) ([]string, error) {
 	return flowsMentioning(ctx, q, org, id)
-}
-
-// forEachRow calls row for each row of a query.
-func forEachRow(ctx context.Context, q db.Querier, doing, statement string, args []any, row func(scan func(...any) error) error) error {
-	found, err := q.Query(ctx, statement, args...)
-	if err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
-	}
-	defer found.Close()
-	for found.Next() {
-		if err := row(found.Scan); err != nil {
-			return fmt.Errorf("%s: %w", doing, err)
-		}
-	}
-	return found.Err()
 }

@@ -56,17 +56,27 @@ func NewBusyLampField(c Config) *BusyLampField {
 	return &BusyLampField{Config: c, states: map[string]cachedState{}}
 }
 
-// Topic returns the event package "dialog". Phones subscribe to an extension of their organisation. The other party of a call is not published.
-func (f *BusyLampField) Topic() sip.EventPackage {
-	return sip.EventPackage{Event: dialogEvent, ContentType: dialogType, SetVersion: setVersion, ResolveSubject: f.subject,
-		Body: func(ctx context.Context, subject string, resource sipmsg.URI) ([]byte, bool, error) {
-			state, err := f.state(ctx, subject)
-			return dialogInfo(resource, state), err == nil && state != "", err
-		}}
+// Topic returns the event package "dialog". Phones subscribe to an extension of their organisation. The other party of a call is not
+// published.
+func (f *BusyLampField) Topic() sip.EventPackage { return dialogPackage{f} }
+
+// dialogPackage is the event package "dialog".
+type dialogPackage struct{ *BusyLampField }
+
+// Event returns the name of the event package.
+func (f dialogPackage) Event() string { return dialogEvent }
+
+// ContentType returns the type of its documents.
+func (f dialogPackage) ContentType() string { return dialogType }
+
+// Body returns the state of a user's calls.
+func (f dialogPackage) Body(ctx context.Context, subject string, resource sipmsg.URI) ([]byte, bool, error) {
+	state, err := f.state(ctx, subject)
+	return dialogInfo(resource, state), err == nil && state != "", err
 }
 
-// subject returns the user that an account means by an extension, as "org user".
-func (f *BusyLampField) subject(ctx context.Context, account string, resource sipmsg.URI) (string, bool, error) {
+// ResolveSubject returns the user that an account means by an extension, as "org user".
+func (f dialogPackage) ResolveSubject(ctx context.Context, account string, resource sipmsg.URI) (string, bool, error) {
 	a, ok, err := f.Devices.Account(ctx, account)
 	if err != nil || !ok {
 		return "", false, err
@@ -167,7 +177,7 @@ func dialogInfo(resource sipmsg.URI, state string) []byte {
 		"\n" + `<dialog id="` + name.String() + `" direction="recipient"><state>` + state + "</state></dialog>\n</dialog-info>\n")
 }
 
-// setVersion sets the version of a document (RFC 4235 §4.1), which increases with each notification of a subscription.
-func setVersion(body []byte, n uint32) []byte {
+// SetVersion sets the version of a document (RFC 4235 §4.1), which increases with each notification of a subscription.
+func (f dialogPackage) SetVersion(body []byte, n uint32) []byte {
 	return bytes.Replace(body, []byte(`version="0"`), []byte(`version="`+strconv.FormatUint(uint64(n), 10)+`"`), 1)
 }

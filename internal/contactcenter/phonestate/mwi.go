@@ -52,24 +52,41 @@ func NewMessageWaiting(c Config) *MessageWaiting {
 }
 
 // Topic returns the event package "message-summary". A phone may name the mailbox by its SIP user name, the extension, the user id or *97.
-func (w *MessageWaiting) Topic() sip.EventPackage {
-	body := func(ctx context.Context, account string, resource sipmsg.URI) ([]byte, bool, error) {
-		a, ok, err := w.Devices.Account(ctx, account)
-		if err != nil || !ok {
-			return nil, false, err
-		}
-		u, err := w.Directory.CachedUser(ctx, a.OrgID, a.UserID)
-		if db.IsNone(err) || err == nil && !isMailbox(resource.User, a.Username, u) {
-			return nil, false, nil
-		}
-		if err != nil {
-			return nil, false, err
-		}
-		body, err := w.summary(ctx, a.OrgID, a.UserID, resource)
-		return body, err == nil, err
-	}
-	return sip.EventPackage{Event: summaryEvent, ContentType: summaryType, Body: body}
+func (w *MessageWaiting) Topic() sip.EventPackage { return summaryPackage{w} }
+
+// summaryPackage is the event package "message-summary".
+type summaryPackage struct{ *MessageWaiting }
+
+// Event returns the name of the event package.
+func (w summaryPackage) Event() string { return summaryEvent }
+
+// ContentType returns the type of its documents.
+func (w summaryPackage) ContentType() string { return summaryType }
+
+// ResolveSubject returns the account: a phone subscribes to the mailbox of its own user.
+func (w summaryPackage) ResolveSubject(_ context.Context, account string, _ sipmsg.URI) (string, bool, error) {
+	return account, true, nil
 }
+
+// Body returns the message counts of the mailbox.
+func (w summaryPackage) Body(ctx context.Context, account string, resource sipmsg.URI) ([]byte, bool, error) {
+	a, ok, err := w.Devices.Account(ctx, account)
+	if err != nil || !ok {
+		return nil, false, err
+	}
+	u, err := w.Directory.CachedUser(ctx, a.OrgID, a.UserID)
+	if db.IsNone(err) || err == nil && !isMailbox(resource.User, a.Username, u) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	body, err := w.summary(ctx, a.OrgID, a.UserID, resource)
+	return body, err == nil, err
+}
+
+// SetVersion returns the body: the event package has no versions.
+func (w summaryPackage) SetVersion(body []byte, _ uint32) []byte { return body }
 
 // isMailbox reports whether a name means the mailbox of a user.
 func isMailbox(name, username string, u *user.User) bool {

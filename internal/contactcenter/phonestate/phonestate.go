@@ -1,4 +1,5 @@
-// Package phonestate notifies phones of changes by SIP events: waiting messages (MWI, RFC 3842) and the calls of colleagues (BLF, RFC 4235).
+// Package phonestate notifies phones of changes by SIP events: waiting messages (MWI, RFC 3842) and the calls of colleagues (BLF, RFC
+// 4235).
 package phonestate
 
 import (

@@ -72,7 +72,7 @@ type offerHistory struct {
 func (d *planBuilder) readEntries(ctx context.Context) error {
 	const text = `SELECT id, queue_id, call_id, status, priority, skills, offers, callback, retry_at, node, lease_until
 		FROM queue_entries WHERE org_id = $1 AND ` + waitingCondition + ` ORDER BY priority DESC, place, id`
-	return forEachRow(ctx, d.q, "read line", text, []any{d.org}, func(scan func(...any) error) error {
+	return db.ForEach(ctx, d.q, "read line", text, []any{d.org}, func(scan func(...any) error) error {
 		e := Entry{OrgID: d.org}
 		var skills string
 		var callback db.JSON[*event.QueueCallback]
@@ -157,7 +157,7 @@ func (d *planBuilder) planAgain(at time.Time) {
 
 func (d *planBuilder) readOffers(ctx context.Context) error {
 	const text = `SELECT id, agent_id, status FROM queue_offers WHERE org_id = $1 AND status IN ('offering', 'connected')`
-	return forEachRow(ctx, d.q, "find offers", text, []any{d.org}, func(scan func(...any) error) error {
+	return db.ForEach(ctx, d.q, "find offers", text, []any{d.org}, func(scan func(...any) error) error {
 		var id, agent, status string
 		err := scan(&id, &agent, &status)
 		d.unavailable[agent] = true
@@ -173,9 +173,10 @@ func (d *planBuilder) readHistory(ctx context.Context) error {
 	}
 	const text = `SELECT o.entry_id, o.agent_id, COUNT(*), MAX(o.ended_at) FROM queue_entries e
 		JOIN queue_offers o ON o.org_id = e.org_id AND o.entry_id = e.id
-		WHERE e.org_id = $1 AND e.status IN ('waiting', 'offering', 'callback_pending', 'callback_dialing') AND e.offers > 0 AND o.ended_at IS NOT NULL
+		WHERE e.org_id = $1 AND e.status IN ('waiting', 'offering', 'callback_pending', 'callback_dialing') AND e.offers > 0
+		AND o.ended_at IS NOT NULL
 		GROUP BY o.entry_id, o.agent_id`
-	return forEachRow(ctx, d.q, "find past offers", text, []any{d.org}, func(scan func(...any) error) error {
+	return db.ForEach(ctx, d.q, "find past offers", text, []any{d.org}, func(scan func(...any) error) error {
 		var entry, agent string
 		var times int
 		var last db.Time
@@ -270,7 +271,7 @@ func (s *Service) OrgsWithCallbacks(ctx context.Context) (found []string, err er
 	// tenant: reads the entries of all organisations
 	const text = `SELECT DISTINCT org_id FROM queue_entries WHERE ` + openCondition +
 		` AND status IN ('callback_pending', 'callback_dialing')`
-	err = forEachRow(ctx, s.DB.Read(ctx), "find organisations", text, nil, func(scan func(...any) error) error {
+	err = db.ForEach(ctx, s.DB.Read(ctx), "find organisations", text, nil, func(scan func(...any) error) error {
 		var id string
 		err := scan(&id)
 		found = append(found, id)

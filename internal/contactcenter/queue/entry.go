@@ -44,8 +44,8 @@ const (
 	openCondition    = `status IN ('waiting', 'offering', 'callback_pending', 'callback_dialing', 'connected')`
 )
 
-const entryColumns = `SELECT org_id, id, queue_id, call_id, status, priority, place, from_number, contact, skills, entered_at, offers, agent_id,
-	connected_at, callback, exited_at, exit_reason, retry_at, node, lease_until FROM queue_entries WHERE org_id = $1`
+const entryColumns = `SELECT org_id, id, queue_id, call_id, status, priority, place, from_number, contact, skills, entered_at, offers,
+	agent_id, connected_at, callback, exited_at, exit_reason, retry_at, node, lease_until FROM queue_entries WHERE org_id = $1`
 
 func scanEntry(scan func(...any) error) (Entry, error) {
 	var e Entry
@@ -60,8 +60,8 @@ func scanEntry(scan func(...any) error) (Entry, error) {
 }
 
 func insertEntry(ctx context.Context, tx db.Querier, e Entry) error {
-	const text = `INSERT INTO queue_entries (org_id, id, queue_id, call_id, status, priority, place, from_number, contact, skills, entered_at,
-			offers, callback, node, lease_until, retry_at)
+	const text = `INSERT INTO queue_entries (org_id, id, queue_id, call_id, status, priority, place, from_number, contact, skills,
+			entered_at, offers, callback, node, lease_until, retry_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`
 	var contact, callback any
 	if e.Contact != nil {
@@ -120,7 +120,7 @@ func (s *Service) EntryOfCall(ctx context.Context, q db.Querier, org, call strin
 }
 
 func entries(ctx context.Context, q db.Querier, doing, text string, args []any) (found []Entry, err error) {
-	err = forEachRow(ctx, q, doing, text, args, func(scan func(...any) error) error {
+	err = db.ForEach(ctx, q, doing, text, args, func(scan func(...any) error) error {
 		e, err := scanEntry(scan)
 		found = append(found, e)
 		return err
@@ -141,7 +141,7 @@ func waitingEntries(ctx context.Context, q db.Querier, org, queue string) ([]Ent
 // openCalls returns the calls that wait in a queue or talk with its agents, at most 100.
 func openCalls(ctx context.Context, q db.Querier, org, queue string) (calls []string, err error) {
 	const text = `SELECT call_id FROM queue_entries WHERE org_id = $1 AND queue_id = $2 AND ` + openCondition + ` ORDER BY id LIMIT 100`
-	err = forEachRow(ctx, q, "find callers", text, []any{org, queue}, func(scan func(...any) error) error {
+	err = db.ForEach(ctx, q, "find callers", text, []any{org, queue}, func(scan func(...any) error) error {
 		var id string
 		err := scan(&id)
 		calls = append(calls, id)
@@ -184,7 +184,7 @@ func positions(ctx context.Context, q db.Querier, k Queue, found []Entry) (map[s
 	}
 	const text = `SELECT id FROM queue_entries WHERE org_id = $1 AND queue_id = $2 AND ` + waitingCondition +
 		` ORDER BY priority DESC, place, id`
-	err := forEachRow(ctx, q, "read line", text, []any{k.OrgID, k.ID}, func(scan func(...any) error) error {
+	err := db.ForEach(ctx, q, "read line", text, []any{k.OrgID, k.ID}, func(scan func(...any) error) error {
 		var id string
 		err := scan(&id)
 		at[id] = len(at) + 1

@@ -39,7 +39,7 @@ func FiguresByQueue(ctx context.Context, q db.Querier, org string, choose func(*
 		LEFT JOIN calls ON calls.org_id = e.org_id AND calls.id = e.call_id WHERE e.org_id = $1`
 	statement, args := choose(db.Where(text, org)).SQL()
 	var queues []Queue
-	err := forEachRow(ctx, q, "find queues of callers", statement, args, func(scan func(...any) error) error {
+	err := db.ForEach(ctx, q, "find queues of callers", statement, args, func(scan func(...any) error) error {
 		k := Queue{OrgID: org, Settings: defaults()}
 		var settings string
 		if err := scan(&k.ID, &k.Name, &settings); err != nil {

@@ -71,7 +71,8 @@ func (o userRemoval) UserRemoved(ctx context.Context, tx db.Querier, r user.Remo
 
 func newFixture(t *testing.T, d *db.DB) *fixture {
 	t.Helper()
-	h := &fixture{fake: &fakeDependencies{}, d: d, at: time.Now().UTC().Truncate(24 * time.Hour).Add(12 * time.Hour), ctx: context.Background()}
+	h := &fixture{fake: &fakeDependencies{}, d: d, at: time.Now().UTC().Truncate(24 * time.Hour).Add(12 * time.Hour),
+		ctx: context.Background()}
 	b := bus.New()
 	s, err := seal.New()
 	if err != nil {
@@ -89,7 +90,8 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 	c.Phones, c.Queues = phones, queues
 	h.users = user.New(c)
 	h.devices = devicetest.New(d, h.users, s, outbox, b, h.now, "sip.example.com")
-	h.calls = call.NewService(call.Config{DB: d, Outbox: outbox, Jobs: &job.Queue{Bus: b, Clock: clock.Func(h.now)}, Node: "n1", Clock: clock.Func(h.now)})
+	h.calls = call.NewService(call.Config{DB: d, Outbox: outbox, Jobs: &job.Queue{Bus: b, Clock: clock.Func(h.now)}, Node: "n1",
+		Clock: clock.Func(h.now)})
 	h.callbacks = callback.New(callback.Config{DB: d, Jobs: h.calls.Jobs, Calls: h.calls, Clock: clock.Func(h.now)})
 	h.calls.Observe(h.callbacks)
 	h.agents = agent.New(agent.Config{DB: d, Users: h.users, Outbox: outbox, Clock: clock.Func(h.now), Zones: orgs})

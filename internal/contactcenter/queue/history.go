@@ -24,7 +24,7 @@ func (s *Service) OffersOfCalls(ctx context.Context, q db.Querier, org string, c
 		JOIN queue_offers o ON o.org_id = e.org_id AND o.entry_id = e.id AND o.call_id = e.call_id WHERE e.org_id = $1`
 	statement, args := db.Where(text, org).In("e.call_id", calls).SQL()
 	found := map[string][]PastOffer{}
-	err := forEachRow(ctx, q, "find offers of calls", statement+` ORDER BY o.id`, args, func(scan func(...any) error) error {
+	err := db.ForEach(ctx, q, "find offers of calls", statement+` ORDER BY o.id`, args, func(scan func(...any) error) error {
 		var call, status string
 		var o PastOffer
 		var ended, wrapped db.Time
@@ -102,7 +102,7 @@ func offerResult(status string) string {
 // AllNames returns the names of the organisation's queues, oldest first, at most the given number.
 func (s *Service) AllNames(ctx context.Context, org string, most int) (names []string, err error) {
 	const text = `SELECT name FROM queues WHERE org_id = $1 AND removed_at IS NULL ORDER BY id LIMIT $2`
-	err = forEachRow(ctx, s.DB.Read(ctx), "find names of queues", text, []any{org, most}, func(scan func(...any) error) error {
+	err = db.ForEach(ctx, s.DB.Read(ctx), "find names of queues", text, []any{org, most}, func(scan func(...any) error) error {
 		var name string
 		err := scan(&name)
 		names = append(names, name)
@@ -116,7 +116,7 @@ func (s *Service) Names(ctx context.Context, q db.Querier, org string, ids []str
 	const text = `SELECT id, name FROM queues WHERE org_id = $1`
 	statement, args := db.Where(text, org).In("id", ids).SQL()
 	found := map[string]string{}
-	err := forEachRow(ctx, q, "find names of queues", statement, args, func(scan func(...any) error) error {
+	err := db.ForEach(ctx, q, "find names of queues", statement, args, func(scan func(...any) error) error {
 		var id, name string
 		err := scan(&id, &name)
 		found[id] = name

@@ -189,7 +189,8 @@ func (s *Service) offer(ctx context.Context, tx db.Querier, e Entry, agents []st
 
 // insertOffers inserts offers for the free agents.
 func (s *Service) insertOffers(ctx context.Context, tx db.Querier, e Entry, agents []string, ring time.Duration) (made []Offer, err error) {
-	const text = `INSERT INTO queue_offers (org_id, id, queue_id, entry_id, call_id, agent_id, status, node, offered_at, lease_until, ring_seconds)
+	const text = `INSERT INTO queue_offers (org_id, id, queue_id, entry_id, call_id, agent_id, status, node, offered_at, lease_until,
+		ring_seconds)
 		VALUES ($1, $2, $3, $4, $5, $6, 'offering', $7, $8, $9, 0)`
 	now := s.Clock.Now()
 	for _, id := range agents {
@@ -254,7 +255,7 @@ func getOffer(ctx context.Context, q db.Querier, org, id string) (Offer, error) 
 // offersOf returns the offers of an entry in one state.
 func offersOf(ctx context.Context, q db.Querier, org, entry, status string) (found []Offer, err error) {
 	const text = offerColumns + ` AND entry_id = $2 AND status = $3 ORDER BY id`
-	err = forEachRow(ctx, q, "find offers", text, []any{org, entry, status}, func(scan func(...any) error) error {
+	err = db.ForEach(ctx, q, "find offers", text, []any{org, entry, status}, func(scan func(...any) error) error {
 		o, err := scanOffer(scan)
 		found = append(found, o)
 		return err

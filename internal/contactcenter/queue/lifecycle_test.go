@@ -181,7 +181,9 @@ func TestOffer_OneCallerPerAgent(t *testing.T) {
 						t.Errorf("answer: %v", err)
 					}
 					hold(made[0].AgentID, -1)
-					err = d.TxContext(h.ctx, func(ctx context.Context, tx db.Querier) error { return h.CompleteEntry(ctx, tx, h.org, e.ID, 0) })
+					err = d.TxContext(h.ctx, func(ctx context.Context, tx db.Querier) error {
+						return h.CompleteEntry(ctx, tx, h.org, e.ID, 0)
+					})
 					if err != nil {
 						t.Errorf("complete: %v", err)
 					}
@@ -266,7 +268,8 @@ func TestSweep_EndsEntriesOfEndedCalls(t *testing.T) {
 			return err
 		})
 		for _, e := range []queue.Entry{gone, spoke} {
-			end := call.Ended{New: call.New{Org: h.org, ID: e.CallID, Direction: call.Inbound, StartedAt: h.now()}, At: h.now(), Outcome: call.Outcome{Reason: "node_crash"}}
+			end := call.Ended{New: call.New{Org: h.org, ID: e.CallID, Direction: call.Inbound, StartedAt: h.now()}, At: h.now(),
+				Outcome: call.Outcome{Reason: "node_crash"}}
 			if err := h.calls.End(h.ctx, end); err != nil {
 				t.Fatal(err)
 			}
@@ -275,7 +278,8 @@ func TestSweep_EndsEntriesOfEndedCalls(t *testing.T) {
 		if err := h.Sweep(h.ctx); err != nil {
 			t.Fatal(err)
 		}
-		if h.entryStatus(t, gone.ID) != queue.Abandoned || h.entryStatus(t, spoke.ID) != queue.Completed || h.presence(t, ada) != "wrap_up" {
+		if h.entryStatus(t, gone.ID) != queue.Abandoned || h.entryStatus(t, spoke.ID) != queue.Completed ||
+			h.presence(t, ada) != "wrap_up" {
 			t.Errorf("they are %s and %s, ada is %s", h.entryStatus(t, gone.ID), h.entryStatus(t, spoke.ID), h.presence(t, ada))
 		}
 	})

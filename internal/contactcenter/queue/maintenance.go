@@ -181,7 +181,9 @@ func (s *Service) sweepLostNodes(ctx context.Context) error {
 }
 
 // DropNode ends the entries and the ringing offers of a lost node. Each change runs under guard, which begins its transaction.
-func (s *Service) DropNode(ctx context.Context, node string, guard func(context.Context, func(context.Context, db.Querier) error) error) error {
+func (s *Service) DropNode(
+	ctx context.Context, node string, guard func(context.Context, func(context.Context, db.Querier) error) error,
+) error {
 	// tenant: the callers of all organisations left with the node
 	const entries = `SELECT org_id, id FROM queue_entries WHERE ` + openCondition + ` AND status IN ('waiting', 'offering') AND node = $1`
 	// tenant: the offers of all organisations ended with the node
@@ -201,8 +203,10 @@ func (s *Service) DropNode(ctx context.Context, node string, guard func(context.
 // sweepDials ends the offers of callbacks whose call was never placed, as after a crash.
 func (s *Service) sweepDials(ctx context.Context) error {
 	// tenant: reads the callbacks of all organisations
-	const text = `SELECT o.org_id, o.id FROM queue_entries e JOIN queue_offers o ON o.org_id = e.org_id AND o.entry_id = e.id AND o.status = 'offering'
-		WHERE e.status IN ('waiting', 'offering', 'callback_pending', 'callback_dialing', 'connected') AND e.status = 'callback_dialing' AND o.offered_at <= $1
+	const text = `SELECT o.org_id, o.id FROM queue_entries e JOIN queue_offers o ON o.org_id = e.org_id AND o.entry_id = e.id
+		AND o.status = 'offering'
+		WHERE e.status IN ('waiting', 'offering', 'callback_pending', 'callback_dialing', 'connected') AND e.status = 'callback_dialing'
+		AND o.offered_at <= $1
 			AND NOT EXISTS (SELECT 1 FROM calls c WHERE c.org_id = o.org_id AND c.id = o.call_id) LIMIT 500`
 	return s.sweepEach(ctx, text, []any{db.At(s.Clock.Now().Add(-2 * endGrace))}, func(ctx context.Context, tx db.Querier,
 		x staleRow) error {
@@ -217,10 +221,11 @@ func (s *Service) sweepEach(ctx context.Context, text string, args []any, end fu
 }
 
 // endUnder calls end for each row of a statement, in a transaction each, which begin starts.
-func (s *Service) endUnder(ctx context.Context, text string, args []any, begin func(context.Context, func(context.Context, db.Querier) error) error,
+func (s *Service) endUnder(ctx context.Context, text string, args []any,
+	begin func(context.Context, func(context.Context, db.Querier) error) error,
 	end func(context.Context, db.Querier, staleRow) error) error {
 	var over []staleRow
-	err := forEachRow(ctx, s.DB.Read(ctx), "find leftovers", text, args, func(scan func(...any) error) error {
+	err := db.ForEach(ctx, s.DB.Read(ctx), "find leftovers", text, args, func(scan func(...any) error) error {
 		var x staleRow
 		err := scan(&x.org, &x.id)
 		over = append(over, x)
@@ -243,7 +248,8 @@ func (s *Service) endUnder(ctx context.Context, text string, args []any, begin f
 func (s *Service) sweepOffers(ctx context.Context) error {
 	// tenant: reads the offers of all organisations
 	const text = `SELECT o.org_id, o.id FROM queue_offers o WHERE o.status = 'offering' AND o.lease_until <= $1
-		AND (o.lease_until <= $2 OR NOT EXISTS (SELECT 1 FROM queue_entries e WHERE e.org_id = o.org_id AND e.id = o.entry_id AND e.lease_until > $1))
+		AND (o.lease_until <= $2 OR NOT EXISTS (SELECT 1 FROM queue_entries e WHERE e.org_id = o.org_id AND e.id = o.entry_id
+		AND e.lease_until > $1))
 		ORDER BY o.lease_until LIMIT 500`
 	now := s.Clock.Now()
 	return s.sweepEach(ctx, text, []any{db.At(now), db.At(now.Add(-lostAfter))}, func(ctx context.Context, tx db.Querier,
@@ -258,11 +264,12 @@ const endGrace = 5 * time.Second
 
 func (s *Service) sweepEntries(ctx context.Context) error {
 	// tenant: reads the entries of all organisations
-	const text = `SELECT e.org_id, e.id, e.status, c.talk_seconds, c.end_reason FROM queue_entries e JOIN calls c ON c.org_id = e.org_id AND c.id = e.call_id
+	const text = `SELECT e.org_id, e.id, e.status, c.talk_seconds, c.end_reason FROM queue_entries e JOIN calls c ON c.org_id = e.org_id
+		AND c.id = e.call_id
 		WHERE e.status IN ('waiting', 'offering', 'callback_pending', 'callback_dialing', 'connected')
 			AND e.status IN ('waiting', 'offering', 'connected') AND c.ended_at <= $1 LIMIT 500`
 	var over []staleRow
-	err := forEachRow(ctx, s.DB.Read(ctx), "find callers", text, []any{db.At(s.Clock.Now().Add(-endGrace))},
+	err := db.ForEach(ctx, s.DB.Read(ctx), "find callers", text, []any{db.At(s.Clock.Now().Add(-endGrace))},
 		func(scan func(...any) error) error {
 			var x staleRow
 			err := scan(&x.org, &x.id, &x.status, &x.talk, &x.reason)

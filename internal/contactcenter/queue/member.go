@@ -57,8 +57,8 @@ func (m Member) canTakeCall() bool {
 	return m.SignedIn && !m.Paused && m.Presence.Status == agent.Available
 }
 
-const memberColumns = `SELECT m.queue_id, m.user_id, u.first_name, u.last_name, u.extension, u.skills, m.priority, m.skills, m.signed_in, m.paused,
-	m.pause_reason, m.last_offered_at, m.last_call_ended_at
+const memberColumns = `SELECT m.queue_id, m.user_id, u.first_name, u.last_name, u.extension, u.skills, m.priority, m.skills, m.signed_in,
+	m.paused, m.pause_reason, m.last_offered_at, m.last_call_ended_at
 	FROM queue_members m JOIN users u ON u.org_id = m.org_id AND u.id = m.user_id WHERE m.org_id = $1`
 
 func scanMember(scan func(...any) error) (Member, error) {
@@ -88,20 +88,16 @@ func updateMember(ctx context.Context, tx db.Querier, org string, m Member) erro
 	return err
 }
 
-func removeMember(ctx context.Context, tx db.Querier, org, queue, user string) (bool, error) {
+func removeMember(ctx context.Context, tx db.Querier, org, queue, user string) error {
 	const text = `DELETE FROM queue_members WHERE org_id = $1 AND queue_id = $2 AND user_id = $3`
-	r, err := tx.Exec(ctx, text, org, queue, user)
-	if err != nil {
-		return false, err
-	}
-	n, err := r.RowsAffected()
-	return n > 0, err
+	_, err := tx.Exec(ctx, text, org, queue, user)
+	return err
 }
 
 // members reads the members of queues; nil means all queues. withStats adds their presence and today's counts.
 func members(ctx context.Context, q db.Querier, org string, queues []string) (found []Member, err error) {
 	text, args := db.Where(memberColumns, org).In("m.queue_id", queues).SQL()
-	err = forEachRow(ctx, q, "list members", text+` ORDER BY m.user_id, m.queue_id`, args, func(scan func(...any) error) error {
+	err = db.ForEach(ctx, q, "list members", text+` ORDER BY m.user_id, m.queue_id`, args, func(scan func(...any) error) error {
 		m, err := scanMember(scan)
 		found = append(found, m)
 		return err
@@ -152,7 +148,7 @@ func addCounts(ctx context.Context, q db.Querier, org string, since db.Time, fou
 	const text = `SELECT queue_id, agent_id, COUNT(*), COUNT(CASE WHEN status IN ('connected', 'completed') THEN 1 END) FROM queue_offers
 		WHERE org_id = $1 AND offered_at >= $2`
 	statement, args := db.Where(text, org, since).In("agent_id", ids).SQL()
-	return forEachRow(ctx, q, "count offers", statement+` GROUP BY queue_id, agent_id`, args, func(scan func(...any) error) error {
+	return db.ForEach(ctx, q, "count offers", statement+` GROUP BY queue_id, agent_id`, args, func(scan func(...any) error) error {
 		var queue, user string
 		var offered, answered int
 		err := scan(&queue, &user, &offered, &answered)
@@ -189,7 +185,7 @@ func (s *Service) QueuesOfUsers(ctx context.Context, q db.Querier, org string, u
 	const text = `SELECT m.user_id, m.queue_id FROM queue_members m WHERE m.org_id = $1`
 	statement, args := db.Where(text, org).In("m.user_id", users).SQL()
 	found := map[string][]string{}
-	err := forEachRow(ctx, q, "find queues of users", statement+` ORDER BY m.queue_id`, args, func(scan func(...any) error) error {
+	err := db.ForEach(ctx, q, "find queues of users", statement+` ORDER BY m.queue_id`, args, func(scan func(...any) error) error {
 		var user, queue string
 		err := scan(&user, &queue)
 		found[user] = append(found[user], queue)
@@ -213,7 +209,7 @@ func (s *Service) SetMemberships(ctx context.Context, tx db.Querier, org, user s
 			delete(keep, id)
 			continue
 		}
-		if _, err := removeMember(ctx, tx, org, id, user); err != nil {
+		if err := removeMember(ctx, tx, org, id, user); err != nil {
 			return fmt.Errorf("leave queue: %w", err)
 		}
 		if err := s.cancelAgentOffers(ctx, tx, org, user, id); err != nil {
@@ -252,10 +248,11 @@ func (s *Service) AgentsWithdrawn(ctx context.Context, tx db.Querier, org string
 
 // cancelAgentOffers cancels the ringing offers of an agent, in one queue or, with "", in all.
 func (s *Service) cancelAgentOffers(ctx context.Context, tx db.Querier, org, user, queue string) error {
-	const text = `SELECT id FROM queue_offers WHERE org_id = $1 AND agent_id = $2 AND status IN ('offering', 'connected') AND status = 'offering'
+	const text = `SELECT id FROM queue_offers WHERE org_id = $1 AND agent_id = $2 AND status IN ('offering', 'connected')
+		AND status = 'offering'
 		AND (queue_id = $3 OR $3 = '')`
 	var open []string
-	err := forEachRow(ctx, tx, "find offers", text, []any{org, user, queue}, func(scan func(...any) error) error {
+	err := db.ForEach(ctx, tx, "find offers", text, []any{org, user, queue}, func(scan func(...any) error) error {
 		var id string
 		err := scan(&id)
 		open = append(open, id)

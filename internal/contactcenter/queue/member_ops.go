@@ -295,7 +295,7 @@ func (s *Service) RemoveMember(ctx context.Context, in *MemberIn) error {
 		if _, err := s.memberOf(ctx, tx, org, in.ID, in.UserID); err != nil {
 			return err
 		}
-		if _, err := removeMember(ctx, tx, org, in.ID, in.UserID); err != nil {
+		if err := removeMember(ctx, tx, org, in.ID, in.UserID); err != nil {
 			return fmt.Errorf("remove member: %w", err)
 		}
 		s.notifyChange(tx, org, in.ID)

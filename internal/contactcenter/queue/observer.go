@@ -25,7 +25,8 @@ type observers struct {
 	callbacks []CallbackObserver
 }
 
-// Observe adds an observer to the list of each observer interface it implements. It panics if there is none. Call it before the first request.
+// Observe adds an observer to the list of each observer interface it implements. It panics if there is none. Call it before the first
+// request.
 func (s *Service) Observe(o any) {
 	l := &s.observers
 	observe.Require("queue", o, observe.Add(&l.enter, o), observe.Add(&l.callbacks, o))

@@ -96,7 +96,8 @@ func (s *Service) endOffer(ctx context.Context, tx db.Querier, o Offer, result s
 	if ok, err := s.closeOffer(ctx, tx, o, OfferOpen, result); err != nil || !ok {
 		return false, err
 	}
-	const back = `UPDATE queue_entries SET status = CASE WHEN status = 'callback_dialing' THEN 'callback_pending' ELSE 'waiting' END, agent_id = NULL
+	const back = `UPDATE queue_entries SET status = CASE WHEN status = 'callback_dialing' THEN 'callback_pending' ELSE 'waiting' END,
+		agent_id = NULL
 		WHERE org_id = $1 AND id = $2 AND status IN ('offering', 'callback_dialing')
 			AND NOT EXISTS (SELECT 1 FROM queue_offers o WHERE o.org_id = $1 AND o.entry_id = $2 AND o.status IN ('offering', 'connected'))`
 	if _, err := tx.Exec(ctx, back, o.Org, o.EntryID); err != nil {

@@ -140,7 +140,8 @@ func (s *Service) currentStats(ctx context.Context, q db.Querier, k Queue) (Stat
 
 // countWaiting sets the numbers of waiting callers and callbacks, and the longest wait.
 func (s *Service) countWaiting(ctx context.Context, q db.Querier, k Queue, x *Stats) error {
-	const waiting = `SELECT COUNT(CASE WHEN status IN ('waiting', 'offering') THEN 1 END), COUNT(CASE WHEN status IN ('callback_pending', 'callback_dialing') THEN 1 END),
+	const waiting = `SELECT COUNT(CASE WHEN status IN ('waiting', 'offering') THEN 1 END),
+		COUNT(CASE WHEN status IN ('callback_pending', 'callback_dialing') THEN 1 END),
 			MIN(CASE WHEN status IN ('waiting', 'offering') THEN entered_at END)
 		FROM queue_entries WHERE org_id = $1 AND queue_id = $2 AND ` + waitingCondition
 	var oldest db.Time

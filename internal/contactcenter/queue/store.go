@@ -82,25 +82,10 @@ func listQueues(ctx context.Context, q db.Querier, f *db.Filter, after string, l
 	}
 	text, args := f.SQL()
 	text += fmt.Sprintf(" ORDER BY k.id LIMIT %d", limit)
-	err = forEachRow(ctx, q, "list queues", text, args, func(read func(...any) error) error {
+	err = db.ForEach(ctx, q, "list queues", text, args, func(read func(...any) error) error {
 		k, err := scan(read)
 		found = append(found, k)
 		return err
 	})
 	return found, err
-}
-
-// forEachRow calls row for each row of a query.
-func forEachRow(ctx context.Context, q db.Querier, doing, statement string, args []any, row func(scan func(...any) error) error) error {
-	found, err := q.Query(ctx, statement, args...)
-	if err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
-	}
-	defer found.Close()
-	for found.Next() {
-		if err := row(found.Scan); err != nil {
-			return fmt.Errorf("%s: %w", doing, err)
-		}
-	}
-	return found.Err()
 }

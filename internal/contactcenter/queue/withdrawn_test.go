@@ -93,8 +93,9 @@ func TestWithdrawn_OfferCanceledWithoutMiss(t *testing.T) {
 // ringLeg adds a ringing leg of an agent to the call of an entry.
 func (h *fixture) ringLeg(t *testing.T, e queue.Entry, agent string) {
 	t.Helper()
-	err := h.calls.Change(h.ctx, call.Change{Org: h.org, ID: e.CallID, Revision: 1, At: h.now(), Row: call.State{Status: call.Ringing, Stage: "queue"},
-		Legs: []call.LegState{{ID: db.NewID("leg"), Role: "agent", UserID: agent, Status: "ringing", StartedAt: h.now()}}})
+	err := h.calls.Change(h.ctx, call.Change{Org: h.org, ID: e.CallID, Revision: 1, At: h.now(),
+		Row: call.State{Status: call.Ringing, Stage: "queue"}, Legs: []call.LegState{{ID: db.NewID("leg"), Role: "agent", UserID: agent,
+			Status: "ringing", StartedAt: h.now()}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,8 @@ import (
 	"soniq/internal/telephony/pbx"
 )
 
-// RouteHandler routes a caller to one destination of a kind: for example the queue, the flow or the user with the id. It returns one of the outcomes below. It returns CallerGone if the caller must not be routed further.
+// RouteHandler routes a caller to one destination of a kind: for example the queue, the flow or the user with the id. It returns one of the
+// outcomes below. It returns CallerGone if the caller must not be routed further.
 type RouteHandler func(ctx context.Context, v *pbx.ScriptedCall, id string, l pbx.Handoff) (outcome string)
 
 // Outcomes of routing. After Answered the caller talks to a person. After LeftMessage, Callback and Ended everything

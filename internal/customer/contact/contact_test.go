@@ -44,7 +44,7 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 		t.Fatal(err)
 	}
 	h.org = o.ID
-	files, err := blob.OpenDir(t.TempDir())
+	files, err := blob.OpenDir(t.TempDir(), blob.Alone{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,8 +52,8 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 	users := usertest.New(d, h.orgs, outbox, b, time.Now)
 	h.fakes = newFakes()
 	h.Service = contact.New(contact.Config{DB: d, Orgs: h.orgs, Outbox: outbox, Jobs: &job.Queue{Bus: b}, Files: files,
-		Log: slog.New(slog.NewTextHandler(testLog{t}, nil)), Timer: h.fakes, Sources: h.fakes, Systems: h.fakes, Calls: h.fakes, Memory: h.fakes,
-		Timeline: []contact.TimelineSource{h.fakes}})
+		Log: slog.New(slog.NewTextHandler(testLog{t}, nil)), Timer: h.fakes, Sources: h.fakes, Systems: h.fakes, Calls: h.fakes,
+		Memory: h.fakes, Timeline: []contact.TimelineSource{h.fakes}})
 	t.Cleanup(h.Close)
 	h.server = optest.New(t, d, append(h.Operations(), users.Operations()...)...)
 	return h

@@ -2,7 +2,6 @@ package contact
 
 import (
 	"context"
-	"fmt"
 
 	"soniq/internal/platform/db"
 	"soniq/internal/telephony/number"
@@ -20,17 +19,5 @@ func (s *Service) ContactsByID(ctx context.Context, org string, ids []string) ([
 func (s *Service) IDsByNumber(ctx context.Context, org, e164 string) (ids []string, err error) {
 	const q = `SELECT DISTINCT record_id FROM contact_phones WHERE org_id = $1 AND number IN ($2, $3) AND source = '' LIMIT 10`
 	given, other := number.Spellings(e164)
-	rows, err := s.DB.Read(ctx).Query(ctx, q, org, given, other)
-	if err != nil {
-		return nil, fmt.Errorf("find contacts with a number: %w", err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		ids = append(ids, id)
-	}
-	return ids, rows.Err()
+	return db.Strings(ctx, s.DB.Read(ctx), "find contacts with a number", q, org, given, other)
 }

@@ -223,7 +223,8 @@ func upsertEntries(ctx context.Context, tx db.Querier, rows [][]any) error {
 		q := `INSERT INTO contact_entries (org_id, source, id, name, company, title, email, url, digest, round, updated_at)
 			VALUES ` + db.Values(1, to-from, make([]string, 11)...) + `
 			ON CONFLICT (org_id, source, id) DO UPDATE SET name = excluded.name, company = excluded.company, title = excluded.title,
-				email = excluded.email, url = excluded.url, digest = excluded.digest, round = excluded.round, updated_at = excluded.updated_at`
+				email = excluded.email, url = excluded.url, digest = excluded.digest, round = excluded.round,
+				updated_at = excluded.updated_at`
 		_, err := tx.Exec(ctx, q, slices.Concat(rows[from:to]...)...)
 		return err
 	})
@@ -265,19 +266,8 @@ func loadIndexedEntry(ctx context.Context, q db.Querier, org, source, id string)
 }
 
 func entryEmails(ctx context.Context, q db.Querier, org, source, id string) (all []string, err error) {
-	rows, err := q.Query(ctx, `SELECT email FROM contact_emails WHERE org_id = $1 AND source = $2 AND record_id = $3`, org, source, id)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var e string
-		if err := rows.Scan(&e); err != nil {
-			return nil, err
-		}
-		all = append(all, e)
-	}
-	return all, rows.Err()
+	const text = `SELECT email FROM contact_emails WHERE org_id = $1 AND source = $2 AND record_id = $3`
+	return db.Strings(ctx, q, "list e-mail addresses", text, org, source, id)
 }
 
 // deleteStaleEntries deletes the records of a connection that were not seen in the given round, a hundred per
@@ -313,20 +303,7 @@ func (s *Service) deleteStaleEntries(ctx context.Context, org, connection, round
 
 func staleEntries(ctx context.Context, q db.Querier, org, connection, round string) ([]string, error) {
 	const text = `SELECT id FROM contact_entries WHERE org_id = $1 AND source = $2 AND round <> $3 LIMIT 100`
-	rows, err := q.Query(ctx, text, org, connection, round)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var all []string
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		all = append(all, id)
-	}
-	return all, rows.Err()
+	return db.Strings(ctx, q, "find stale records", text, org, connection, round)
 }
 
 // DeleteEntries deletes all copied records of a connection, in several transactions.

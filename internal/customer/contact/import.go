@@ -239,8 +239,8 @@ func (s *Service) ShowImport(ctx context.Context, in *ImportOne) (*op.Out[Import
 	return op.OK(i)
 }
 
-const importColumns = `id, org_id, status, format, filename, duplicates, blob, size_bytes, done, created, updated, skipped, failed, errors, error,
-	created_at, started_at, finished_at`
+const importColumns = `id, org_id, status, format, filename, duplicates, blob, size_bytes, done, created, updated, skipped, failed, errors,
+	error, created_at, started_at, finished_at`
 
 func getImport(ctx context.Context, q db.Querier, org, id string) (Import, error) {
 	var i Import
@@ -261,8 +261,8 @@ func openImports(ctx context.Context, q db.Querier, org string) (n int, err erro
 }
 
 func insertImport(ctx context.Context, tx db.Querier, i Import) error {
-	const q = `INSERT INTO contact_imports (org_id, id, source, status, format, filename, duplicates, blob, size_bytes, done, created, updated, skipped,
-			failed, errors, created_at)
+	const q = `INSERT INTO contact_imports (org_id, id, source, status, format, filename, duplicates, blob, size_bytes, done, created,
+			updated, skipped, failed, errors, created_at)
 		VALUES ($1, $2, '', $3, $4, $5, $6, $7, $8, 0, 0, 0, 0, 0, $9, $10)`
 	_, err := tx.Exec(ctx, q, i.org, i.ID, i.Status, i.Format, i.Filename, i.Duplicates, i.blob, i.SizeBytes, db.AsJSON(i.Errors),
 		i.CreatedAt)
@@ -272,8 +272,8 @@ func insertImport(ctx context.Context, tx db.Querier, i Import) error {
 // saveProgress writes the progress of an import. It returns false if the stored progress is not was: another process
 // has continued the import.
 func (i *Import) saveProgress(ctx context.Context, tx db.Querier, was int) (bool, error) {
-	const q = `UPDATE contact_imports SET status = $4, done = $5, created = $6, updated = $7, skipped = $8, failed = $9, errors = $10, error = $11,
-			started_at = $12, finished_at = $13
+	const q = `UPDATE contact_imports SET status = $4, done = $5, created = $6, updated = $7, skipped = $8, failed = $9, errors = $10,
+			error = $11, started_at = $12, finished_at = $13
 		WHERE org_id = $1 AND id = $2 AND done = $3 AND finished_at IS NULL`
 	var failure db.Null
 	if i.Error != nil {

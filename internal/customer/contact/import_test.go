@@ -22,7 +22,8 @@ import (
 // runJobs runs the import jobs until the test ends.
 func (h *fixture) runJobs() *job.Runner {
 	h.t.Helper()
-	r := &job.Runner{DB: h.d, Queue: h.Jobs, Name: contact.Queue, Node: "n", Log: slog.New(slog.NewTextHandler(testLog{h.t}, nil)), Options: contact.Options()}
+	r := &job.Runner{DB: h.d, Queue: h.Jobs, Name: contact.Queue, Node: "n", Log: slog.New(slog.NewTextHandler(testLog{h.t}, nil)),
+		Options: contact.Options()}
 	h.RegisterJobs(r)
 	if err := r.Start(context.Background()); err != nil {
 		h.t.Fatal(err)
@@ -34,7 +35,7 @@ func (h *fixture) runJobs() *job.Runner {
 // waitImport waits for the end of an import.
 func (h *fixture) waitImport(id string) *optest.Answer {
 	h.t.Helper()
-	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) { // waits for the job, which publishes no event
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) { //nolint:forbidigo // polls a condition that publishes no event
 		a := h.do("GET", "/crm/imports/"+id, nil).Want(200)
 		if s := a.Text("status"); s == "completed" || s == "failed" {
 			return a

@@ -375,7 +375,7 @@ func TestLookup_ConcurrentLookupsShareOne(t *testing.T) {
 		go func() { done <- h.lookup("+442079460018", "&timeout_ms=2000").Text("name") }()
 	}
 	for asked.Load() == 0 {
-		time.Sleep(time.Millisecond) //nolint: the test waits for the first question, not for time
+		time.Sleep(time.Millisecond) //nolint:forbidigo // polls a condition that publishes no event
 	}
 	close(release)
 	for range cap(done) {

@@ -57,7 +57,8 @@ type observers struct {
 // the first request.
 func (s *Service) Observe(o any) {
 	l := &s.observers
-	observe.Require("contact", o, observe.Add(&l.saves, o), observe.Add(&l.notes, o), observe.Add(&l.merges, o), observe.Add(&l.erasures, o), observe.Add(&l.deletions, o), observe.Add(&l.identifications, o))
+	observe.Require("contact", o, observe.Add(&l.saves, o), observe.Add(&l.notes, o), observe.Add(&l.merges, o),
+		observe.Add(&l.erasures, o), observe.Add(&l.deletions, o), observe.Add(&l.identifications, o))
 }
 
 // contactDeleted calls the observers of a deletion.

@@ -108,8 +108,8 @@ func insertEmails(ctx context.Context, tx db.Querier, rows [][]any) error {
 
 // Columns and joins of an index search: the number's row with its contact or copied record.
 const (
-	matchColumns = ` p.source, p.record_id, p.digits, p.extension, p.domestic, c.name, c.company, c.title, c.emails, c.vip, c.do_not_call, c.tags,
-		c.updated_at, e.name, e.company, e.title, e.email, e.url, e.updated_at `
+	matchColumns = ` p.source, p.record_id, p.digits, p.extension, p.domestic, c.name, c.company, c.title, c.emails, c.vip, c.do_not_call,
+		c.tags, c.updated_at, e.name, e.company, e.title, e.email, e.url, e.updated_at `
 	matchJoins = ` LEFT JOIN contacts c ON p.source = '' AND c.org_id = p.org_id AND c.id = p.record_id
 		LEFT JOIN contact_entries e ON p.source <> '' AND e.org_id = p.org_id AND e.source = p.source AND e.id = p.record_id `
 )

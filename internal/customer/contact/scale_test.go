@@ -18,13 +18,15 @@ func (h *fixture) fillMillion(n int) {
 	h.t.Helper()
 	ctx := context.Background()
 	for _, q := range []string{
-		`INSERT INTO contacts (org_id, id, first_name, last_name, name, sort_name, company, title, phones, emails, tags, custom, source, vip, do_not_call,
-			notes_count, search, created_at, updated_at)
+		`INSERT INTO contacts (org_id, id, first_name, last_name, name, sort_name, company, title, phones, emails, tags, custom, source,
+			vip, do_not_call, notes_count, search, created_at, updated_at)
 		WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < $2)
-		SELECT $1, 'con_' || i, 'Person', CAST(i AS TEXT), 'Person ' || i, 'person ' || i, 'Company', '', '[]', '[]', '[]', '{}', 'import', FALSE, FALSE, 0, '', 1, 1 FROM n`,
+		SELECT $1, 'con_' || i, 'Person', CAST(i AS TEXT), 'Person ' || i, 'person ' || i, 'Company', '', '[]', '[]', '[]', '{}', 'import',
+		FALSE, FALSE, 0, '', 1, 1 FROM n`,
 		`INSERT INTO contact_phones (org_id, number, source, record_id, position, digits, tail, extension, domestic)
 		WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < $2)
-		SELECT $1, '+4420' || (70000000 + i), '', 'con_' || i, 0, '4420' || (70000000 + i), CAST(substr(CAST(70000000 + i AS TEXT), 2) AS TEXT), '', FALSE FROM n`,
+		SELECT $1, '+4420' || (70000000 + i), '', 'con_' || i, 0, '4420' || (70000000 + i),
+		CAST(substr(CAST(70000000 + i AS TEXT), 2) AS TEXT), '', FALSE FROM n`,
 	} {
 		err := h.d.Tx(ctx, func(tx db.Querier) error {
 			_, err := tx.Exec(ctx, q, h.org, n)
@@ -62,7 +64,8 @@ func TestLookupOverAMillionNumbers(t *testing.T) {
 				}
 			}
 			slices.Sort(took)
-			t.Logf("%s: p50 %s, p95 %s, p99 %s, max %s", c.name, took[len(took)/2], took[len(took)*95/100], took[len(took)*99/100], took[len(took)-1])
+			t.Logf("%s: p50 %s, p95 %s, p99 %s, max %s", c.name, took[len(took)/2], took[len(took)*95/100], took[len(took)*99/100],
+				took[len(took)-1])
 			if p99 := took[len(took)*99/100]; p99 > 5*time.Millisecond {
 				t.Errorf("%s: p99 is %s, want less than 5 ms", c.name, p99)
 			}

@@ -195,7 +195,9 @@ func (s *Service) identifyCall(ctx context.Context, r Ring, f *lookupResult, err
 	if err != nil || c == nil {
 		return err
 	}
-	return observe.Each(s.observers.identifications, func(o IdentificationObserver) error { return o.CallIdentified(ctx, r.Org, r.CallID, *c) })
+	return observe.Each(s.observers.identifications, func(o IdentificationObserver) error {
+		return o.CallIdentified(ctx, r.Org, r.CallID, *c)
+	})
 }
 
 // publishPop publishes the screen pop to the live stream. The event is ephemeral: GET /contacts/screen-pop returns

@@ -60,8 +60,8 @@ func (s *Service) insert(ctx context.Context, tx db.Querier, c Contact, country 
 func (s *Service) insertAll(ctx context.Context, tx db.Querier, org string, all []Contact, country string) error {
 	const width = 20
 	err := db.Bulk(len(all), func(from, to int) error {
-		text := `INSERT INTO contacts (org_id, id, first_name, last_name, name, sort_name, company, title, phones, emails, tags, custom, source,
-			owner_user_id, vip, do_not_call, search, created_at, updated_at, notes_count)
+		text := `INSERT INTO contacts (org_id, id, first_name, last_name, name, sort_name, company, title, phones, emails, tags, custom,
+			source, owner_user_id, vip, do_not_call, search, created_at, updated_at, notes_count)
 			VALUES ` + db.Values(1, to-from, make([]string, width)...)
 		args := make([]any, 0, width*(to-from))
 		for _, c := range all[from:to] {
@@ -81,8 +81,8 @@ func (s *Service) insertAll(ctx context.Context, tx db.Querier, org string, all 
 
 // update writes a changed contact and its index rows.
 func (s *Service) update(ctx context.Context, tx db.Querier, before, c Contact, country string) error {
-	const q = `UPDATE contacts SET first_name = $3, last_name = $4, name = $5, sort_name = $6, company = $7, title = $8, phones = $9, emails = $10,
-			tags = $11, custom = $12, owner_user_id = $13, vip = $14, do_not_call = $15, search = $16, updated_at = $17
+	const q = `UPDATE contacts SET first_name = $3, last_name = $4, name = $5, sort_name = $6, company = $7, title = $8, phones = $9,
+			emails = $10, tags = $11, custom = $12, owner_user_id = $13, vip = $14, do_not_call = $15, search = $16, updated_at = $17
 		WHERE org_id = $1 AND id = $2`
 	_, err := tx.Exec(ctx, q, c.OrgID, c.ID, c.FirstName, c.LastName, c.Name, sortName(c), c.Company, c.Title, db.AsJSON(c.Phones),
 		db.AsJSON(c.Emails), db.AsJSON(c.Tags), db.AsJSON(c.Custom), c.OwnerUserID, c.VIP, c.DoNotCall, c.searchText(), c.UpdatedAt)

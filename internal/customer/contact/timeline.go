@@ -73,7 +73,8 @@ func (s *Service) Timeline(ctx context.Context, in *TimelineIn) (*op.Out[op.Page
 	if err != nil {
 		return nil, err
 	}
-	q := TimelineQuery{Contact: c, Numbers: number.AllSpellings(c.numbers()), Kinds: in.Kinds, Since: since, Until: until, BeforeID: after.ID, Limit: in.Limit}
+	q := TimelineQuery{Contact: c, Numbers: number.AllSpellings(c.numbers()), Kinds: in.Kinds, Since: since, Until: until,
+		BeforeID: after.ID, Limit: in.Limit}
 	if after.ID != "" {
 		if err := q.Before.Scan(after.Int); err != nil {
 			return nil, err

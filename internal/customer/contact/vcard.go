@@ -68,8 +68,8 @@ func (c *vcardReader) readCard() (importRecord, error) {
 }
 
 // importedProperties are the properties that an import reads.
-var importedProperties = []string{vcard.FieldName, vcard.FieldFormattedName, vcard.FieldOrganization, vcard.FieldTitle, vcard.FieldTelephone,
-	vcard.FieldEmail, vcard.FieldCategories, vcard.FieldUID, vcard.FieldURL}
+var importedProperties = []string{vcard.FieldName, vcard.FieldFormattedName, vcard.FieldOrganization, vcard.FieldTitle,
+	vcard.FieldTelephone, vcard.FieldEmail, vcard.FieldCategories, vcard.FieldUID, vcard.FieldURL}
 
 // damagedProperties returns a violation for each imported property whose text cannot be decoded.
 func damagedProperties(lines []string) (wrong []op.Violation) {

@@ -61,9 +61,7 @@ func propertyTypes(params string) (types []string) {
 		} else if !strings.EqualFold(strings.TrimSpace(name), vcard.ParamType) {
 			continue
 		}
-		for _, t := range strings.FieldsFunc(values, func(c rune) bool { return strings.ContainsRune("\",:\\ \t", c) }) {
-			types = append(types, t)
-		}
+		types = append(types, strings.FieldsFunc(values, func(c rune) bool { return strings.ContainsRune("\",:\\ \t", c) })...)
 	}
 	return types
 }

@@ -25,7 +25,8 @@ func TestVCardReader_Properties(t *testing.T) {
 	} {
 		r, err := newVCardReader(strings.NewReader("junk\nbegin:vcard\n" + c.lines + "\nEND:VCARD\n")).next()
 		x := r.contact
-		got := fmt.Sprint(strings.Join([]string{x.LastName, x.FirstName, x.Company, x.Title}, "|"), "|", x.Phones, "|", x.Emails, "|", x.Tags)
+		got := fmt.Sprint(strings.Join([]string{x.LastName, x.FirstName, x.Company, x.Title}, "|"), "|", x.Phones, "|", x.Emails, "|",
+			x.Tags)
 		if err != nil || len(r.violations) > 0 || r.line != 2 || got != c.want {
 			t.Errorf("%s: line %d: %s, want %s: %v %v", name, r.line, got, c.want, r.violations, err)
 		}

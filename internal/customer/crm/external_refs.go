@@ -38,7 +38,8 @@ func putRef(ctx context.Context, tx db.Querier, x Sync, out adapter.WriteResult)
 		ON CONFLICT (org_id, contact_id, connection_id) DO UPDATE SET status = excluded.status, error = excluded.error,
 			external_id = CASE WHEN excluded.external_id = '' THEN crm_refs.external_id ELSE excluded.external_id END,
 			base = COALESCE(excluded.base, crm_refs.base),
-			url = CASE WHEN excluded.url = '' THEN crm_refs.url ELSE excluded.url END, synced_at = COALESCE(excluded.synced_at, crm_refs.synced_at)`
+			url = CASE WHEN excluded.url = '' THEN crm_refs.url ELSE excluded.url END, synced_at = COALESCE(excluded.synced_at,
+			crm_refs.synced_at)`
 	_, err := tx.Exec(ctx, q, x.org, x.SubjectID, x.ConnectionID, out.ExternalID, out.URL, status, at, x.Error, db.Null(out.Base))
 	if err != nil {
 		return fmt.Errorf("write external reference of contact: %w", err)

@@ -56,8 +56,8 @@ func (s *Service) start(w http.ResponseWriter, r *http.Request) {
 var lost = outcome{"This link is no longer good", "It works once, for ten minutes, and in the browser in which it was opened first. Ask for a " +
 	"new one where you began.", http.StatusBadRequest}
 
-// beginAuthorization returns the address at which the browser goes on: to sign in, or the vendor's consent page. It is "" if the link is not
-// valid, or not for this person.
+// beginAuthorization returns the address at which the browser goes on: to sign in, or the vendor's consent page. It is "" if the link is
+// not valid, or not for this person.
 func (s *Service) beginAuthorization(r *http.Request) (to string, o outcome) {
 	ctx, state := r.Context(), r.URL.Query().Get("state")
 	a, err := s.findAuthorization(ctx, state)

@@ -51,8 +51,8 @@ func (s *Service) putGrant(ctx context.Context, tx db.Querier, c Connection, g a
 	return nil
 }
 
-// dropGrant deletes the grant of a connection that leads to another place from now on. Its tokens are for the old place; a person has to agree
-// again.
+// dropGrant deletes the grant of a connection that leads to another place from now on. Its tokens are for the old place; a person has to
+// agree again.
 func dropGrant(ctx context.Context, tx db.Querier, c *Connection) error {
 	if _, err := tx.Exec(ctx, `DELETE FROM crm_grants WHERE org_id = $1 AND connection_id = $2`, c.org, c.ID); err != nil {
 		return fmt.Errorf("delete tokens of connection %s: %w", c.ID, err)

@@ -118,13 +118,16 @@ func TestAuthorize_ConsentInBrowser(t *testing.T) {
 		}
 		for _, sealed := range []string{`SELECT tokens FROM crm_grants`, `SELECT settings FROM crm_connections`} {
 			var text []byte
-			if err := d.Read(context.Background()).QueryRow(context.Background(), sealed).Scan(&text); err != nil || strings.Contains(string(text), "access-") ||
+			if err := d.Read(context.Background()).QueryRow(context.Background(), sealed).Scan(&text); err != nil ||
+				strings.Contains(string(text), "access-") ||
 				strings.Contains(string(text), vendortest.Secret) {
 				t.Errorf("kept %q, %v", text, err)
 			}
 		}
 		h.do("DELETE", "/crm/connections/"+c.Text("id"), nil).Want(204)
-		for began := time.Now(); v.ValidRefreshTokens() > 0; time.Sleep(10 * time.Millisecond) { // waits for a job, which publishes no event
+		// waits for a job, which publishes no event
+		//nolint:forbidigo // polls a condition that publishes no event
+		for began := time.Now(); v.ValidRefreshTokens() > 0; time.Sleep(10 * time.Millisecond) {
 			if time.Since(began) > 20*time.Second {
 				t.Fatal("disconnected, and the token is still good")
 			}
@@ -141,7 +144,8 @@ func TestAuthorize_BoundToBrowser(t *testing.T) {
 		c := h.createVendor("hubspot", ownApp(v)).Want(201)
 		mine, at := h.person, c.Text("authorize_url")
 		h.person = access.Principal{}
-		if w := h.followRedirect(at); w.Code != http.StatusSeeOther || !strings.HasPrefix(w.Header().Get("Location"), "https://voice.test/account/login?next=%2Fcrm") {
+		if w := h.followRedirect(at); w.Code != http.StatusSeeOther ||
+			!strings.HasPrefix(w.Header().Get("Location"), "https://voice.test/account/login?next=%2Fcrm") {
 			t.Errorf("nobody is signed in: %d %s", w.Code, w.Header().Get("Location"))
 		}
 		for _, other := range []access.Principal{{OrgID: "org_other", KeyID: "ses_2", Scopes: mine.Scopes}, {OrgID: h.org, KeyID: "ses_2", Scopes: []access.Scope{access.ContactsRead}}} {
@@ -183,7 +187,8 @@ func TestAuthorize_StateSingleUse(t *testing.T) {
 		t.Errorf("who does not agree sees %d %s", w.Code, w.Body)
 	}
 	at := back()
-	if w := h.followRedirect(at + "&code=made-up"); w.Code != http.StatusBadGateway || strings.Contains(w.Body.String(), vendortest.Secret) {
+	if w := h.followRedirect(at + "&code=made-up"); w.Code != http.StatusBadGateway ||
+		strings.Contains(w.Body.String(), vendortest.Secret) {
 		t.Errorf("a code of another: %d %s", w.Code, w.Body)
 	}
 	if w := h.followRedirect(at + "&code=made-up"); w.Code != http.StatusBadRequest {

@@ -71,15 +71,17 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	jobs := &job.Queue{Bus: b}
 	outbox := &event.Outbox{DB: d, Bus: b}
-	files, err := blob.OpenDir(t.TempDir())
+	files, err := blob.OpenDir(t.TempDir(), blob.Alone{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	h.contacts = contact.New(contact.Config{DB: d, Orgs: orgs, Outbox: outbox, Jobs: jobs, Files: files, Log: log,
 		Sources: systems{h}, Systems: systems{h}, Calls: noCalls{}, Memory: noMemory{}})
 	t.Cleanup(h.contacts.Close)
-	h.Service = crm.New(crm.Config{DB: d, Bus: b, Jobs: jobs, Seal: secrets, Guard: egress.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}),
-		Contacts: h.contacts, Log: log, BaseURL: "https://voice.test", Apps: map[string]adapter.App{}, Credentials: allCredentials{}, Browsers: browsers{h}, Subjects: subjects{h}})
+	h.Service = crm.New(crm.Config{DB: d, Bus: b, Jobs: jobs, Seal: secrets,
+		Guard:    egress.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}),
+		Contacts: h.contacts, Log: log, BaseURL: "https://voice.test", Apps: map[string]adapter.App{}, Credentials: allCredentials{},
+		Browsers: browsers{h}, Subjects: subjects{h}})
 	h.person = access.Principal{OrgID: h.org, UserID: "usr_1", KeyID: "ses_1", Scopes: []access.Scope{access.ContactsWrite}}
 	h.contacts.Observe(h.Service)
 	h.server = optest.New(t, d, append(h.Operations(), h.contacts.Operations()...)...)
@@ -143,7 +145,7 @@ func (h *fixture) connect(settings map[string]any, more map[string]any) *optest.
 // waitFor repeats a GET until the answer matches, for at most 30 s.
 func (h *fixture) waitFor(what string, path string, good func(*optest.Answer) bool) *optest.Answer {
 	h.t.Helper()
-	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) { // waits for a job, which publishes no event
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) { //nolint:forbidigo // polls a condition that publishes no event
 		a := h.do("GET", path, nil).Want(200)
 		if good(a) {
 			return a
@@ -351,6 +353,7 @@ func TestLists_CopiedAndUpdated(t *testing.T) {
 		list = "id,name,phone\n2,Bertram,+442079460099\n"
 		h.mu.Unlock()
 		h.do("PATCH", "/crm/connections/"+c.Text("id"), `{"name":"Table"}`).Want(200) // reads it again
+		//nolint:forbidigo // polls a condition that publishes no event
 		for began := time.Now(); h.lookup("+442079460018").Status != 404; time.Sleep(10 * time.Millisecond) {
 			if time.Since(began) > 30*time.Second {
 				t.Fatal("who is gone from the list is still found")

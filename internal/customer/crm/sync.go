@@ -186,8 +186,8 @@ func (s *Service) CheckContactTargets(ctx context.Context, org string, ids []str
 	return wrong, nil
 }
 
-const syncColumns = `x.id, x.org_id, x.connection_id, c.provider, x.kind, x.subject_id, x.contact_id, x.call_id, x.status, x.attempts, x.external_id, x.error,
-	x.created_at, x.updated_at, x.written`
+const syncColumns = `x.id, x.org_id, x.connection_id, c.provider, x.kind, x.subject_id, x.contact_id, x.call_id, x.status, x.attempts,
+	x.external_id, x.error, x.created_at, x.updated_at, x.written`
 
 const syncTables = ` FROM crm_syncs x JOIN crm_connections c ON c.org_id = x.org_id AND c.id = x.connection_id `
 
@@ -202,9 +202,11 @@ func scanSync(scan func(...any) error) (x Sync, err error) {
 // putSync writes a pending sync. If one exists for the subject and the connection, it is reset. It returns the id of
 // the row.
 func putSync(ctx context.Context, tx db.Querier, x Sync) (id string, err error) {
-	const q = `INSERT INTO crm_syncs (org_id, id, connection_id, kind, subject_id, contact_id, call_id, status, attempts, created_at, updated_at)
+	const q = `INSERT INTO crm_syncs (org_id, id, connection_id, kind, subject_id, contact_id, call_id, status, attempts, created_at,
+		updated_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, $9)
-		ON CONFLICT (org_id, subject_id, connection_id) DO UPDATE SET status = excluded.status, attempts = 0, error = NULL, updated_at = excluded.updated_at
+		ON CONFLICT (org_id, subject_id, connection_id) DO UPDATE SET status = excluded.status, attempts = 0, error = NULL,
+		updated_at = excluded.updated_at
 		RETURNING id`
 	err = tx.QueryRow(ctx, q, x.org, x.ID, x.ConnectionID, x.Kind, x.SubjectID, x.ContactID, x.CallID, x.Status, x.CreatedAt).Scan(&id)
 	if err != nil {

@@ -36,7 +36,9 @@ func (h *fixture) addTranscript(summary, words string) {
 	h.mu.Lock()
 	h.call.AISummary, h.transcript = &summary, words
 	h.mu.Unlock()
-	err := h.d.TxContext(context.Background(), func(ctx context.Context, tx db.Querier) error { return h.RequeueCall(ctx, tx, h.org, "call_1") })
+	err := h.d.TxContext(context.Background(), func(ctx context.Context, tx db.Querier) error {
+		return h.RequeueCall(ctx, tx, h.org, "call_1")
+	})
 	if err != nil {
 		h.t.Fatal(err)
 	}

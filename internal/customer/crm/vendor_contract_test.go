@@ -214,7 +214,8 @@ func TestVendors_LostAnswerNoDuplicate(t *testing.T) {
 		v.Respond(func(r vendortest.Request) *vendortest.Answer {
 			h.mu.Lock()
 			defer h.mu.Unlock()
-			creates := r.Method == x.createRequest[0] && r.Path == x.createRequest[1] || x.searchAnswer == nil && strings.HasPrefix(r.Path, x.createRequest[1])
+			creates := r.Method == x.createRequest[0] && r.Path == x.createRequest[1] ||
+				x.searchAnswer == nil && strings.HasPrefix(r.Path, x.createRequest[1])
 			switch {
 			case r.Method == x.searchRequest[0] && r.Path == x.searchRequest[1] && len(made) > 0:
 				return &vendortest.Answer{Body: x.searchAnswer}

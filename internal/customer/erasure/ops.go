@@ -51,8 +51,8 @@ func (s *Service) erase(ctx context.Context, in *EraseIn) (*op.Out[Erasure], err
 	return op.OK(e)
 }
 
-// Begin starts the erasure of a number in E.164, in each of its spellings, in the caller's transaction. by is the id of the requesting user or
-// key.
+// Begin starts the erasure of a number in E.164, in each of its spellings, in the caller's transaction. by is the id of the requesting user
+// or key.
 func (s *Service) Begin(ctx context.Context, tx db.Querier, org, phone, reason, by string) (Erasure, error) {
 	e := Erasure{ID: db.NewID("era")}
 	for _, k := range s.Stores {

@@ -15,6 +15,7 @@ import (
 
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/op"
+	"soniq/internal/platform/strictjson"
 )
 
 // OAuth clients whose id is the URL of their metadata document (draft-ietf-oauth-client-id-metadata-document): fetch,
@@ -128,6 +129,9 @@ func parseDocument(id string, text []byte) (Client, error) {
 	}
 	if json.Unmarshal(text, &in) != nil {
 		return Client{}, oauthError("invalid_client", "the description of the client is not JSON")
+	}
+	if faults := strictjson.Check(text); len(faults) > 0 {
+		return Client{}, oauthError("invalid_client", "the description of the client: "+faults[0].Field+": "+faults[0].Message)
 	}
 	switch {
 	case in.ID != id:

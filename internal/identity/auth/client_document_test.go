@@ -50,7 +50,8 @@ func TestClientDocument_FetchedFromClientID(t *testing.T) {
 	outside := egress.New(nil).Client(limits)
 	eachDB(t, func(s *server) {
 		asks := func(id string) string {
-			_, to, err := s.oauth.ParseAuthorizationRequest(context.Background(), request("client_id", id, "redirect_uri", "https://client.example/cb"))
+			_, to, err := s.oauth.ParseAuthorizationRequest(context.Background(),
+				request("client_id", id, "redirect_uri", "https://client.example/cb"))
 			var r *auth.OAuthError
 			if errors.As(err, &r) && to == "" {
 				return r.Code

@@ -18,7 +18,8 @@ type authorizationCode struct {
 }
 
 func insertCode(ctx context.Context, q db.Querier, c authorizationCode) error {
-	const text = `INSERT INTO oauth_codes (org_id, digest, user_id, client_id, client_name, redirect_uri, challenge, audience, scopes, created_at, expires_at)
+	const text = `INSERT INTO oauth_codes (org_id, digest, user_id, client_id, client_name, redirect_uri, challenge, audience, scopes,
+		created_at, expires_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
 	_, err := q.Exec(ctx, text, c.orgID, c.digest, c.userID, c.clientID, c.clientName, c.redirectURI, c.challenge, c.audience.String(),
 		db.AsJSON(c.scopes), c.createdAt, c.expiresAt)
@@ -30,7 +31,8 @@ func codeByDigest(ctx context.Context, q db.Querier, digest string) (c authoriza
 	var audience string
 	var grant db.Null
 	// tenant: the code identifies its organisation
-	const text = `SELECT org_id, digest, user_id, client_id, client_name, redirect_uri, challenge, audience, scopes, created_at, expires_at, grant_id
+	const text = `SELECT org_id, digest, user_id, client_id, client_name, redirect_uri, challenge, audience, scopes, created_at, expires_at,
+		grant_id
 		FROM oauth_codes WHERE digest = $1`
 	err = q.QueryRow(ctx, text, digest).Scan(&c.orgID, &c.digest, &c.userID, &c.clientID, &c.clientName, &c.redirectURI, &c.challenge,
 		&audience, &scopes, &c.createdAt, &c.expiresAt, &grant)

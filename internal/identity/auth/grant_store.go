@@ -7,8 +7,8 @@ import (
 	"soniq/internal/platform/db"
 )
 
-const grantColumns = `g.org_id, g.id, g.user_id, g.client_id, g.client_name, g.audience, g.scopes, g.created_at, g.last_used_at, g.last_used_ip,
-	g.revoked_at, g.step_up_until, u.role, u.status
+const grantColumns = `g.org_id, g.id, g.user_id, g.client_id, g.client_name, g.audience, g.scopes, g.created_at, g.last_used_at,
+	g.last_used_ip, g.revoked_at, g.step_up_until, u.role, u.status
 	FROM oauth_grants g JOIN users u ON u.org_id = g.org_id AND u.id = g.user_id`
 
 // fields returns the scan destinations for the columns of a grant. Call done after the scan.

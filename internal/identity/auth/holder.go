@@ -23,8 +23,8 @@ func (s *Service) StillHeld(ctx context.Context, h access.Holder) ([]access.Scop
 	return access.Intersect(h.Scopes, held), nil
 }
 
-// CheckMaker returns the reason why a signed address of the holder does not work any more, or nil: its organisation is suspended, or the key,
-// grant or user that made it lost the scopes. Addresses of holders that were not recorded end with the organisation only.
+// CheckMaker returns the reason why a signed address of the holder does not work any more, or nil: its organisation is suspended, or the
+// key, grant or user that made it lost the scopes. Addresses of holders that were not recorded end with the organisation only.
 func (s *Service) CheckMaker(ctx context.Context, h access.Holder) error {
 	o, err := s.orgs.Get(ctx, h.OrgID)
 	if db.IsNone(err) || err == nil && o.IsBlocked() {

@@ -21,7 +21,8 @@ func TestCheckMaker_EndsWithKeyAndOrganisation(t *testing.T) {
 		old, _ := h.createKey(t, auth.Request{})
 		unable, _ := h.createKey(t, auth.Request{Scopes: []access.Scope{access.FlowsAdmin}})
 		works := func(org, key string) bool {
-			return h.CheckMaker(context.Background(), access.Holder{OrgID: org, KeyID: key, Scopes: []access.Scope{access.CallsRead}}) == nil
+			return h.CheckMaker(context.Background(), access.Holder{OrgID: org, KeyID: key,
+				Scopes: []access.Scope{access.CallsRead}}) == nil
 		}
 		want := func(what string, got, want bool) {
 			t.Helper()

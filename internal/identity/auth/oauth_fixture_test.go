@@ -52,8 +52,8 @@ func newServer(t *testing.T, d *db.DB, change ...func(*auth.OAuthConfig)) *serve
 	s := &server{fixture: h, t: t, db: d, mux: http.NewServeMux()}
 	s.users = usertest.New(d, h.orgs, &event.Outbox{DB: d, Bus: b, Clock: clock.Func(func() time.Time { return h.now })}, b, now)
 	s.users.Observe(userRemoval{h})
-	c := auth.OAuthConfig{BaseURL: base, Register: true, Callbacks: []string{"https://assistant.example.com/back"}, Limiter: access.NewLimiter(now),
-		Log: slog.New(slog.DiscardHandler)}
+	c := auth.OAuthConfig{BaseURL: base, Register: true, Callbacks: []string{"https://assistant.example.com/back"},
+		Limiter: access.NewLimiter(now), Log: slog.New(slog.DiscardHandler)}
 	for _, f := range change {
 		f(&c)
 	}

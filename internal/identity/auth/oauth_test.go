@@ -32,7 +32,8 @@ func TestToken_ScopesOfConsent(t *testing.T) {
 			s.t.Fatalf("%d %s", a.Status, a.Text)
 		}
 		p, err := s.VerifyFor(context.Background(), a.Access, auth.MCP, access.Live, here)
-		if err != nil || p.UserID != s.person.UserID || p.OrgID != s.org.ID || p.Kind != access.OAuthToken || p.KeyName != "soniq-assistant" ||
+		if err != nil || p.UserID != s.person.UserID || p.OrgID != s.org.ID || p.Kind != access.OAuthToken ||
+			p.KeyName != "soniq-assistant" ||
 			fmt.Sprint(p.Scopes) != "[calls:read contacts:read]" || p.Limits.ReadsPerMinute == 0 {
 			s.t.Errorf("principal %+v, %v", p, err)
 		}
@@ -94,7 +95,8 @@ func TestAuthorize_InvalidRequestsRefused(t *testing.T) {
 		}
 		part := request(strings.Fields("client_id " + mine + " redirect_uri https://mine.example/cb")...)
 		part.Set("scope", "partners:read calls:read partners:write") // as a client that requests all scopes
-		if a, _, err := s.oauth.ParseAuthorizationRequest(context.Background(), part); err != nil || !slices.Equal(a.Scopes, []access.Scope{access.CallsRead}) {
+		if a, _, err := s.oauth.ParseAuthorizationRequest(context.Background(), part); err != nil ||
+			!slices.Equal(a.Scopes, []access.Scope{access.CallsRead}) {
 			s.t.Errorf("all that there is: %v, %v", a.Scopes, err)
 		}
 		q := request("state", "-")
@@ -248,7 +250,8 @@ func TestAccessToken_AtMostScopesOfUser(t *testing.T) {
 		}
 		s.person.Role = "admin" // the page assumed admin; the database has viewer
 		b := s.redeem(s.agree(request("scope", "calls:read users:admin")))
-		if p, err := s.VerifyFor(context.Background(), b.Access, auth.MCP, access.Live, here); err != nil || fmt.Sprint(p.Scopes) != "[calls:read]" {
+		if p, err := s.VerifyFor(context.Background(), b.Access, auth.MCP, access.Live, here); err != nil ||
+			fmt.Sprint(p.Scopes) != "[calls:read]" {
 			s.t.Errorf("after the role changed: %v, %v", p.Scopes, err)
 		}
 	})
@@ -270,7 +273,8 @@ func TestStepUp_RefreshRefusedAfterMissingScope(t *testing.T) {
 			s.t.Error("the token was spent")
 		}
 		want := `Bearer error="insufficient_scope", scope="calls:read calls:write users:admin", resource_metadata="` + base + `/.well-known/oauth-protected-resource/mcp/sse"`
-		if got := s.oauth.ScopeChallenge("/mcp/sse", []access.Scope{access.CallsRead, access.CallsWrite}, []access.Scope{access.UsersAdmin}); got != want {
+		if got := s.oauth.ScopeChallenge("/mcp/sse", []access.Scope{access.CallsRead, access.CallsWrite},
+			[]access.Scope{access.UsersAdmin}); got != want {
 			s.t.Errorf("challenge %s", got)
 		}
 	})
@@ -343,7 +347,8 @@ func TestMetadata_ServerAndResources(t *testing.T) {
 				Servers  []string       `json:"authorization_servers"`
 				Scopes   []access.Scope `json:"scopes_supported"`
 			}
-			if err := json.Unmarshal([]byte(a.Text), &m); err != nil || m.Resource != base+resource || fmt.Sprint(m.Servers) != "["+issuer+"]" || len(m.Scopes) != 15 {
+			if err := json.Unmarshal([]byte(a.Text), &m); err != nil || m.Resource != base+resource ||
+				fmt.Sprint(m.Servers) != "["+issuer+"]" || len(m.Scopes) != 15 {
 				s.t.Errorf("%s: %s", path, a.Text)
 			}
 		}
@@ -367,7 +372,8 @@ func TestIntrospect_OwnOrganisationOnly(t *testing.T) {
 			return s.post("/auth/oauth/introspect", url.Values{"token": {token}}, "Authorization", "Bearer "+with)
 		}
 		for _, token := range []string{a.Access, a.Refresh} {
-			if got := ask(token, admin); !got.Active || got.Subject != s.person.UserID || got.Scope != "calls:read calls:write contacts:read" {
+			if got := ask(token, admin); !got.Active || got.Subject != s.person.UserID ||
+				got.Scope != "calls:read calls:write contacts:read" {
 				s.t.Errorf("%d %s", got.Status, got.Text)
 			}
 		}

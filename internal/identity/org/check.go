@@ -25,6 +25,9 @@ func (c *checker) want(ok bool, field, code, message string) {
 
 var headerPrefix = regexp.MustCompile(`^[a-z][a-z0-9-]{0,30}[a-z0-9]$`)
 
+// standardPrefix is the prefix of the headers of Standard Webhooks, which every delivery has too.
+const standardPrefix = "webhook"
+
 // check lists every violation of an organisation in the form that would be stored.
 func (o Organization) check() []op.Violation {
 	var c checker
@@ -38,6 +41,8 @@ func (o Organization) check() []op.Violation {
 	c.want(o.Brand == nil || len(*o.Brand) <= 120, "brand", "invalid_length", "must have at most 120 characters")
 	c.want(o.WebhookHeaderPrefix == nil || headerPrefix.MatchString(*o.WebhookHeaderPrefix), "webhook_header_prefix",
 		"invalid_header", "must be lower-case letters, digits and hyphens, such as x-service")
+	c.want(o.WebhookHeaderPrefix == nil || *o.WebhookHeaderPrefix != standardPrefix, "webhook_header_prefix", "invalid_header",
+		"webhook is the prefix of Standard Webhooks; choose another, such as x-service")
 	c.recording(o.Recording)
 	c.transcripts(o.Transcripts)
 	c.outbound(o.Outbound, o.Country)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/db"
@@ -43,7 +44,7 @@ type Patch struct {
 	Transcripts         op.Change[TranscriptsPatch] `json:"transcripts,omitzero"`
 	Outbound            op.Change[OutboundPatch]    `json:"outbound,omitzero"`
 	Emergency           op.Change[EmergencyPatch]   `json:"emergency,omitzero"`
-	AI                  op.Change[AIPatch]          `json:"ai,omitzero"`
+	AI                  op.Change[AIPatch]          `json:"ai,omitzero" doc:"Only null is accepted: the operator chooses the engines of the installation"`
 	Brand               op.Change[string]           `json:"brand,omitzero"`
 	WebhookHeaderPrefix op.Change[string]           `json:"webhook_header_prefix,omitzero"`
 }
@@ -91,6 +92,26 @@ type AIPatch struct {
 	Writer      op.Change[EnginePatch] `json:"writer,omitzero"`
 	Embedder    op.Change[EnginePatch] `json:"embedder,omitzero"`
 	Voice       op.Change[EnginePatch] `json:"voice,omitzero"`
+}
+
+// check refuses engines: they are chosen for the whole installation. null is accepted everywhere.
+func (p AIPatch) check() []op.Violation {
+	var c checker
+	given := func(m op.Change[string]) bool { return m.Set && !m.Null }
+	for _, e := range []struct {
+		change      op.Change[EnginePatch]
+		field, flag string
+	}{
+		{p.Transcriber, "ai.transcriber", "--transcriber"},
+		{p.Writer, "ai.writer", "--summarizer"},
+		{p.Embedder, "ai.embedder", "--embedder"},
+		{p.Voice, "ai.voice", "--voice"},
+	} {
+		v := e.change.V
+		c.want(!given(v.Name) && !given(v.Address) && !given(v.Model), e.field, "not_supported",
+			"the operator chooses the engines of the installation with "+e.flag+"; leave it out or set it to null")
+	}
+	return c
 }
 
 // EnginePatch changes an Engine.
@@ -149,7 +170,7 @@ func (s *Service) applyPatch(ctx context.Context, o Organization, p Patch) (Orga
 		return o, err
 	}
 	o.Emergency.Status = emergency
-	if wrong := append(o.check(), checkRecordingLaw(before, o)...); len(wrong) > 0 {
+	if wrong := slices.Concat(o.check(), checkRecordingLaw(before, o), p.AI.V.check()); len(wrong) > 0 {
 		return o, op.Invalid(wrong...)
 	}
 	o.UpdatedAt = db.At(s.now())

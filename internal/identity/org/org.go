@@ -161,6 +161,15 @@ func (s *Service) Settings(ctx context.Context, id string) (Settings, error) {
 	return o.Settings, nil
 }
 
+// WebhookHeaderPrefix returns the prefix that an organisation chose for the headers of its webhooks, or "".
+func (s *Service) WebhookHeaderPrefix(ctx context.Context, id string) (string, error) {
+	o, err := s.GetShared(ctx, id)
+	if err != nil || o.WebhookHeaderPrefix == nil {
+		return "", err
+	}
+	return *o.WebhookHeaderPrefix, nil
+}
+
 // IsAlone reports whether there is only one live organisation that is not closed. If the database does not answer, it
 // returns false.
 func (s *Service) IsAlone(ctx context.Context) bool {

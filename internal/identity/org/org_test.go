@@ -122,6 +122,47 @@ func TestUpdate_StaleVersionRefused(t *testing.T) {
 	server.Do(admin, "PATCH", "/organization", `{"name":"Two"}`, "If-Match: "+tag).Want(412).Refused("version_conflict")
 }
 
+// A setting that nothing uses is refused. Stored ones of earlier versions are not shown.
+func TestUpdate_EnginesRefused(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		_, o, server := newServer(t, d)
+		admin := optest.Admin(o.ID)
+		server.Do(admin, "PATCH", "/organization", `{"ai":{"transcriber":{"name":"off"},"writer":{"address":"http://127.0.0.1:1"},
+			"embedder":{"model":"m"},"voice":{"name":"builtin","model":null}}}`).Want(422).Refused("validation_failed",
+			"ai.transcriber not_supported", "ai.writer not_supported", "ai.embedder not_supported", "ai.voice not_supported")
+		ctx := context.Background()
+		const stored = `UPDATE orgs SET settings = '{"ai":{"writer":{"name":"off"}}}' WHERE id = $1`
+		if err := d.Tx(ctx, func(tx db.Querier) error { _, err := tx.Exec(ctx, stored, o.ID); return err }); err != nil {
+			t.Fatal(err)
+		}
+		for _, body := range []string{`{"name":"Acme Ltd"}`, `{"ai":null}`, `{"ai":{"writer":null,"voice":{"name":null}}}`} {
+			a := server.Do(admin, "PATCH", "/organization", body).Want(200)
+			if a.At("ai.writer") != nil || a.At("ai.voice") != nil {
+				t.Errorf("after %s: %s", body, a.Bytes)
+			}
+		}
+	})
+}
+
+// The prefix of Standard Webhooks is refused, because the signatures would have the same name.
+func TestUpdate_WebhookHeaderPrefix(t *testing.T) {
+	t.Parallel()
+	s, o, server := newServer(t, dbtest.SQLite(t))
+	admin := optest.Admin(o.ID)
+	for body, want := range map[string]string{`"webhook"`: "", `"X-Acme"`: "", `"x-acme"`: "x-acme", `null`: ""} {
+		a := server.Do(admin, "PATCH", "/organization", `{"webhook_header_prefix":`+body+`}`)
+		if want == "" && body != "null" {
+			a.Want(422).Refused("validation_failed", "webhook_header_prefix invalid_header")
+			continue
+		}
+		a.Want(200)
+		if got, err := s.WebhookHeaderPrefix(context.Background(), o.ID); err != nil || got != want {
+			t.Errorf("after %s the prefix is %q, %v", body, got, err)
+		}
+	}
+}
+
 func TestSetStatus_SuspendsTwin(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

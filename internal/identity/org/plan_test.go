@@ -44,7 +44,8 @@ func TestQuota_OperatorOverridesPartnerAndPlan(t *testing.T) {
 		four := 4
 		var child org.Organization
 		err = d.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
-			child, err = s.CreateChild(ctx, tx, org.Child{ParentID: parent.ID, Name: "Child", Plan: "starter", Limits: org.Quota{Users: &four, CallsPerSecond: &four}})
+			child, err = s.CreateChild(ctx, tx, org.Child{ParentID: parent.ID, Name: "Child", Plan: "starter",
+				Limits: org.Quota{Users: &four, CallsPerSecond: &four}})
 			return err
 		})
 		if err != nil {
@@ -68,11 +69,13 @@ func TestQuota_OperatorOverridesPartnerAndPlan(t *testing.T) {
 			if id == twin {
 				o, err = s.Get(ctx, twin)
 			}
-			if err != nil || *o.Quota.Users != 9 || *o.Quota.Numbers != 5 || o.Limits.ConcurrentCalls != 1 || o.Outbound.ConcurrentCalls != 1 ||
+			if err != nil || *o.Quota.Users != 9 || *o.Quota.Numbers != 5 || o.Limits.ConcurrentCalls != 1 ||
+				o.Outbound.ConcurrentCalls != 1 ||
 				o.Limits.CallsPerSecond != 4 || *o.Limits.Users != 9 {
 				t.Errorf("%s: %+v, %+v, %v", id, o.Quota, o.Limits, err)
 			}
-			if held := s.Scopes(o, access.All()); len(held) != 3 || held[0] != access.CallsRead { // the plan does not restrict partner scopes
+			// the plan does not restrict partner scopes
+			if held := s.Scopes(o, access.All()); len(held) != 3 || held[0] != access.CallsRead {
 				t.Errorf("%s: scopes %v", id, held)
 			}
 		}

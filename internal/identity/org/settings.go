@@ -14,9 +14,9 @@ type Settings struct {
 	Transcripts         Transcripts `json:"transcripts"`
 	Outbound            Outbound    `json:"outbound"`
 	Emergency           Emergency   `json:"emergency"`
-	AI                  AI          `json:"ai"`
+	AI                  AI          `json:"ai" doc:"Every engine is null: the operator chooses those of the installation"`
 	Brand               *string     `json:"brand"`
-	WebhookHeaderPrefix *string     `json:"webhook_header_prefix" doc:"null: the prefix of the installation"`
+	WebhookHeaderPrefix *string     `json:"webhook_header_prefix" doc:"Begins the headers of your webhooks, such as x-service-signature; null: the prefix of the installation"`
 }
 
 // Recording controls which calls are recorded, and the retention of recordings.
@@ -38,7 +38,7 @@ type Recording struct {
 // Transcripts controls the retention, the languages and the vocabulary of transcripts.
 type Transcripts struct {
 	RetentionDays int      `json:"retention_days"`
-	Languages     []string `json:"languages" nullable:"false" doc:"Empty: the organisation's language"`
+	Languages     []string `json:"languages" nullable:"false" doc:"The first is that of calls; one that is spoken in the country of a foreign number is that of its calls. Empty: the organisation's language"`
 	Vocabulary    []Term   `json:"vocabulary" nullable:"false" doc:"Names, products and other words of your own that are to be understood in calls, the most important first; 300 at most"`
 	LearnNames    bool     `json:"learn_names" doc:"The names of users, queues, the organisation and the caller are understood without being in the vocabulary"`
 }
@@ -67,7 +67,7 @@ type Emergency struct {
 	Location       *Civic  `json:"location" doc:"Where the organisation's phones are, unless a phone has an emergency_location of its own"`
 }
 
-// AI selects the engines for transcripts, summaries, memory and speech. null: the engine of the installation.
+// AI has the engines for transcripts, summaries, memory and speech. All are null: those of the installation are used.
 type AI struct {
 	Transcriber *Engine `json:"transcriber"`
 	Writer      *Engine `json:"writer"`
@@ -108,6 +108,7 @@ func effective(country string, explicit map[string]any) (Settings, error) {
 		return s, fmt.Errorf("read settings: %w", err)
 	}
 	s.Recording = s.Recording.withLaw(country)
+	s.AI = AI{} // engines that earlier versions accepted and never used
 	return s, nil
 }
 

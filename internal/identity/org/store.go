@@ -94,20 +94,7 @@ func updateChild(ctx context.Context, q db.Querier, o Organization) error {
 
 // plansInUse returns the plans that organisations have.
 func plansInUse(ctx context.Context, q db.Querier) ([]string, error) {
-	rows, err := q.Query(ctx, `SELECT DISTINCT plan FROM orgs ORDER BY plan`)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var all []string
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return nil, err
-		}
-		all = append(all, name)
-	}
-	return all, rows.Err()
+	return db.Strings(ctx, q, "list plans in use", `SELECT DISTINCT plan FROM orgs ORDER BY plan`)
 }
 
 // twin returns the id of the sandbox twin of an organisation. The id of a twin returns itself.

@@ -34,7 +34,8 @@ func TestSuspend_Modes(t *testing.T) {
 		id := h.createChild("")
 		key, err := h.keys.CreateKey(ctx, auth.Request{OrgID: id, Name: "own", Scopes: []access.Scope{access.CallsRead}})
 		must(t, err)
-		test, err := h.keys.CreateKey(ctx, auth.Request{OrgID: id, Name: "test", Environment: access.Sandbox, Scopes: []access.Scope{access.CallsRead}})
+		test, err := h.keys.CreateKey(ctx, auth.Request{OrgID: id, Name: "test", Environment: access.Sandbox,
+			Scopes: []access.Scope{access.CallsRead}})
 		must(t, err)
 		codes := func() [3]string {
 			_, own := h.keys.Verify(ctx, *key.Secret, access.Live, netip.MustParseAddr("127.0.0.1"))
@@ -102,7 +103,8 @@ func TestActOnBehalf_NeedsPartnersWrite(t *testing.T) {
 // runJobs runs the jobs of partners.
 func (h *fixture) runJobs() {
 	h.t.Helper()
-	r := &job.Runner{DB: h.d, Queue: h.Jobs, Name: partner.Queue, Node: "n", Log: slog.New(slog.DiscardHandler), Options: job.Options{Workers: 1, Timeout: time.Minute}}
+	r := &job.Runner{DB: h.d, Queue: h.Jobs, Name: partner.Queue, Node: "n", Log: slog.New(slog.DiscardHandler),
+		Options: job.Options{Workers: 1, Timeout: time.Minute}}
 	h.Handle(r)
 	must(h.t, r.Start(ctx))
 	h.t.Cleanup(func() { r.Stop(ctx) })
@@ -201,7 +203,8 @@ func TestSandbox_OwnChildren(t *testing.T) {
 			t.Errorf("a child of the sandbox is %+v, its twin %s, %v", o, own, err)
 		}
 		key := h.server.Do(p, "POST", "/partners/"+id+"/keys", `{"name":"x","scopes":["calls:read"]}`).Want(201)
-		if who, err := h.keys.Verify(ctx, key.Text("key"), access.Sandbox, netip.MustParseAddr("127.0.0.1")); err != nil || who.OrgID != id {
+		if who, err := h.keys.Verify(ctx, key.Text("key"), access.Sandbox, netip.MustParseAddr("127.0.0.1")); err != nil ||
+			who.OrgID != id {
 			t.Errorf("its key is of %s: %v", who.OrgID, err)
 		}
 		h.do("GET", "/partners/"+id, nil).Want(404)

@@ -90,8 +90,8 @@ func (s *Service) createOrg(ctx context.Context, tx db.Querier, f Fresh) (org.Or
 func (s *Service) addAdministrator(ctx context.Context, tx db.Querier, o org.Organization, f Fresh) (user.User, error) {
 	name, _, _ := strings.Cut(f.AdminEmail, "@")
 	no := false
-	u, err := s.Users.Create(managing(ctx, o), o.ID, user.Fresh{Email: f.AdminEmail, FirstName: name, Role: "owner", SendInvite: f.SendInvite,
-		ProvisionSIP: &no})
+	u, err := s.Users.Create(managing(ctx, o), o.ID, user.Fresh{Email: f.AdminEmail, FirstName: name, Role: "owner",
+		SendInvite: f.SendInvite, ProvisionSIP: &no})
 	if err != nil {
 		return u, err
 	}

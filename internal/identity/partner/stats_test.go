@@ -19,12 +19,13 @@ func (h *fixture) call(org, direction, at string, talk time.Duration, answered b
 	} else {
 		missed = "no_answer"
 	}
-	const text = `INSERT INTO calls (org_id, id, direction, status, stage, source, from_number, to_number, started_at, answered_at, ended_at,
-			ring_seconds, queue_seconds, hold_seconds, talk_seconds, total_seconds, missed_reason, recording_state, recording_ready, consent, tags,
-			notes_count, metadata, sandbox, node)
+	const text = `INSERT INTO calls (org_id, id, direction, status, stage, source, from_number, to_number, started_at, answered_at,
+			ended_at, ring_seconds, queue_seconds, hold_seconds, talk_seconds, total_seconds, missed_reason, recording_state,
+			recording_ready, consent, tags, notes_count, metadata, sandbox, node)
 		VALUES ($1, $2, $3, 'completed', '', '', '', '', $4, $5, $6, 0, 0, 0, $7, 0, $8, '', FALSE, '', '[]', 0, '{}', FALSE, '')`
 	must(h.t, h.d.Tx(ctx, func(tx db.Querier) error {
-		_, err := tx.Exec(ctx, text, org, db.NewID("call"), direction, db.At(began), answer, db.At(began.Add(talk)), int(talk.Seconds()), missed)
+		_, err := tx.Exec(ctx, text, org, db.NewID("call"), direction, db.At(began), answer, db.At(began.Add(talk)), int(talk.Seconds()),
+			missed)
 		return err
 	}))
 }

@@ -15,9 +15,9 @@ import (
 	"soniq/internal/platform/seal"
 )
 
-// Guesses of passwords and codes are slowed down, and the person whose password is guessed still signs in. Failures are counted for an e-mail
-// address from one source address, and for an e-mail address from a known device. Only the failures from unknown devices together count for the
-// e-mail address alone. A known device is a browser in which the person signed in before; it has a signed cookie.
+// Guesses of passwords and codes are slowed down, and the person whose password is guessed still signs in. Failures are counted for an
+// e-mail address from one source address, and for an e-mail address from a known device. Only the failures from unknown devices together
+// count for the e-mail address alone. A known device is a browser in which the person signed in before; it has a signed cookie.
 
 // Failed sign-ins before waiting begins, the first wait, and the longest. Each further failure doubles the wait.
 const (
@@ -126,8 +126,8 @@ func waitAfter(n int) time.Duration {
 	return min(longestWait, firstWait<<min(max(0, n), 10))
 }
 
-// A device cookie has an entry for each of the last persons who signed in in the browser. It proves nothing but that: a password is needed as
-// before.
+// A device cookie has an entry for each of the last persons who signed in in the browser. It proves nothing but that: a password is needed
+// as before.
 const (
 	deviceLife       = 365 * 24 * time.Hour
 	devicesRemember  = 4

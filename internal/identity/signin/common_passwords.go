@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// commonPasswords has the first five bytes of the SHA-256 of each common password, sorted. The list is that of zxcvbn (MIT), which is made from
-// published leaks: see docs/dependencies.md. One in 30 million other passwords is refused by chance.
+// commonPasswords has the first five bytes of the SHA-256 of each common password, sorted. The list is that of zxcvbn (MIT), which is made
+// from published leaks: see docs/dependencies.md. One in 30 million other passwords is refused by chance.
 //
 //go:embed common_passwords.bin
 var commonPasswords []byte

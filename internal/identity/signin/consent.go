@@ -61,9 +61,9 @@ func (s *Service) requestFailed(w http.ResponseWriter, r *http.Request, v *visit
 	return s.leadBack(w, r, v, to, known.Description+" ("+known.Code+")")
 }
 
-// leadBack leads a person back to the client without a page only if the client is on their own machine. Otherwise the page shows the host, and
-// the person decides: anybody may register a client, and its address would make this server an open redirector (RFC 9700 §4.11.2). to is "" if
-// there is no way back.
+// leadBack leads a person back to the client without a page only if the client is on their own machine. Otherwise the page shows the host,
+// and the person decides: anybody may register a client, and its address would make this server an open redirector (RFC 9700 §4.11.2). to
+// is "" if there is no way back.
 func (s *Service) leadBack(w http.ResponseWriter, r *http.Request, v *visitor, to, why string) error {
 	if auth.IsLoopback(to) {
 		http.Redirect(w, r, to, http.StatusSeeOther)

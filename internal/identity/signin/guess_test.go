@@ -10,8 +10,8 @@ import (
 	"soniq/internal/platform/access"
 )
 
-// Wrong passwords from another address, however many, do not lock out a person whose browser is known. A new browser elsewhere signs in too,
-// until very many addresses have guessed.
+// Wrong passwords from another address, however many, do not lock out a person whose browser is known. A new browser elsewhere signs in
+// too, until very many addresses have guessed.
 func TestSignIn_VictimOfGuessesGoesOn(t *testing.T) {
 	eachDB(t, func(p *fixture) {
 		known := p.signedInBrowser("ada@example.com", "agent")

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A hash is computed for a password of any length, so that the time of an answer does not show whether the address exists. Here the context has ended, and
-// all slots are taken: a computation fails, its omission would not.
+// A hash is computed for a password of any length, so that the time of an answer does not show whether the address exists. Here the context
+// has ended, and all slots are taken: a computation fails, its omission would not.
 func TestMatches_HashesPasswordOfAnyLength(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

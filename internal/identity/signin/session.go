@@ -21,8 +21,8 @@ import (
 // Session is the kind of credential of a signed-in browser in the audit log.
 const Session = access.BrowserSession
 
-// How long an unused session lasts, how long any session lasts, how long after the sign-in changes of the sign-in data need no password, and
-// how long a session may wait for the second factor.
+// How long an unused session lasts, how long any session lasts, how long after the sign-in changes of the sign-in data need no password,
+// and how long a session may wait for the second factor.
 const (
 	sessionLife     = 24 * time.Hour
 	longestSession  = 7 * 24 * time.Hour

@@ -176,7 +176,8 @@ func TestForms_CrossSiteAndFramesRefused(t *testing.T) {
 				p.t.Errorf("%s in a frame: %d", path, v.status)
 			}
 		}
-		if all, err := p.keys.VisibleKeys(context.Background(), access.Principal{OrgID: p.org.ID, Scopes: access.All()}); err != nil || len(all) != 0 {
+		if all, err := p.keys.VisibleKeys(context.Background(), access.Principal{OrgID: p.org.ID, Scopes: access.All()}); err != nil ||
+			len(all) != 0 {
 			p.t.Errorf("%d keys were made, %v", len(all), err)
 		}
 	})
@@ -216,7 +217,8 @@ func TestCreateKey_AtMostScopesOfUser(t *testing.T) {
 		f := owner.form("/account/keys")
 		f["scope"] = []string{"partners:read", "partners:write"}
 		owner.post(withFields(f, "action", "/account/keys", "name", "partner", "kind", "partner"))
-		if who, err := p.keys.Verify(context.Background(), secret.FindString(owner.text), access.Live, here); err != nil || who.Kind != access.PartnerKey {
+		if who, err := p.keys.Verify(context.Background(), secret.FindString(owner.text), access.Live, here); err != nil ||
+			who.Kind != access.PartnerKey {
 			p.t.Errorf("%+v, %v\n%s", who, err, owner.text)
 		}
 		if agent.get("/account/keys"); strings.Contains(agent.text, "(partner)") {

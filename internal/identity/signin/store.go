@@ -211,7 +211,8 @@ func failuresOf(ctx context.Context, q db.Querier, digest string) (f failures, e
 
 func setFailures(ctx context.Context, q db.Querier, digest string, f failures) error {
 	const text = `INSERT INTO login_failures (digest, failures, failed_at, locked_until) VALUES ($1, $2, $3, $4)
-		ON CONFLICT (digest) DO UPDATE SET failures = EXCLUDED.failures, failed_at = EXCLUDED.failed_at, locked_until = EXCLUDED.locked_until`
+		ON CONFLICT (digest) DO UPDATE SET failures = EXCLUDED.failures, failed_at = EXCLUDED.failed_at,
+		locked_until = EXCLUDED.locked_until`
 	_, err := q.Exec(ctx, text, digest, f.count, f.at, f.blockedUntil)
 	return err
 }

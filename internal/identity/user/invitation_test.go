@@ -29,7 +29,8 @@ func newInvitingFixture(t *testing.T, d *db.DB, m user.Mailer) *fixture {
 	if m == nil {
 		return h
 	}
-	r := &job.Runner{DB: h.d, Queue: jobs, Name: user.MailQueue, Node: "n", Log: slog.New(slog.DiscardHandler), Options: job.Options{Workers: 1, Timeout: time.Minute}}
+	r := &job.Runner{DB: h.d, Queue: jobs, Name: user.MailQueue, Node: "n", Log: slog.New(slog.DiscardHandler),
+		Options: job.Options{Workers: 1, Timeout: time.Minute}}
 	h.HandleMail(r)
 	if err := r.Start(context.Background()); err != nil {
 		t.Fatal(err)

@@ -92,20 +92,21 @@ func (by filter) query(org string) *db.Filter {
 
 func list(ctx context.Context, q db.Querier, org string, by filter) ([]User, error) {
 	text, args := by.query(org).Page("id", false, by.after, by.after, by.limit).SQL()
-	rows, err := q.Query(ctx, text, args...)
-	if err != nil {
-		return nil, fmt.Errorf("list users: %w", err)
-	}
-	defer rows.Close()
+	return queryUsers(ctx, q, "list users", text, args...)
+}
+
+// queryUsers reads users. doing says in errors what the query is for.
+func queryUsers(ctx context.Context, q db.Querier, doing, text string, args ...any) ([]User, error) {
 	var all []User
-	for rows.Next() {
-		u, err := scan(rows.Scan)
-		if err != nil {
-			return nil, err
-		}
+	err := db.ForEach(ctx, q, doing, text, args, func(read func(...any) error) error {
+		u, err := scan(read)
 		all = append(all, u)
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
-	return all, rows.Err()
+	return all, nil
 }
 
 // Names returns the names of users that are not removed, most recently seen first, at most the given number.

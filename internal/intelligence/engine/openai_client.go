@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"soniq/internal/platform/strictjson"
 )
 
 const (
@@ -54,7 +56,7 @@ func (s *Endpoint) Post(ctx context.Context, kind string, body []byte, answer an
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(text, answer); err != nil {
+	if err := json.Unmarshal(strictjson.ShortenDamaged(text), answer); err != nil {
 		return fmt.Errorf("ask %s: answer is not the JSON expected: %w", s.Host, err)
 	}
 	return nil

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"math"
 	"math/rand/v2"
 	"sort"
 	"testing"
@@ -126,4 +127,20 @@ func BenchmarkScan(b *testing.B) {
 		_ = best.best()
 	}
 	b.ReportMetric(float64(time.Since(began).Milliseconds())/float64(b.N), "ms/scan")
+}
+
+// unitVector scales a vector to length one in place; the zero vector is returned unchanged.
+func unitVector(v []float32) []float32 {
+	var sum float64
+	for _, x := range v {
+		sum += float64(x) * float64(x)
+	}
+	if sum == 0 {
+		return v
+	}
+	r := float32(1 / math.Sqrt(sum))
+	for i := range v {
+		v[i] *= r
+	}
+	return v
 }

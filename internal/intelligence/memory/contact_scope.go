@@ -84,7 +84,8 @@ func rowsOfCalls(ctx context.Context, q db.Querier, org, contactID string, since
 // rowsOfNotes reads the newest notes of a contact.
 func rowsOfNotes(ctx context.Context, q db.Querier, org, contactID string, since, until db.Time, limit int, each func(row) error) error {
 	const text = `SELECT ` + factColumns + ` FROM memory_facts
-		WHERE org_id = $1 AND contact_id = $2 AND created_at >= $3 AND created_at < $4 AND key IS NOT NULL ORDER BY created_at DESC LIMIT $5`
+		WHERE org_id = $1 AND contact_id = $2 AND created_at >= $3 AND created_at < $4 AND key IS NOT NULL ORDER BY created_at DESC
+		LIMIT $5`
 	rows, err := q.Query(ctx, text, org, contactID, since, until, limit)
 	if err != nil {
 		return err

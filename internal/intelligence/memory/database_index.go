@@ -98,9 +98,11 @@ func createFunctions(tx db.Querier) error {
 	for _, q := range []string{
 		`SELECT pg_advisory_xact_lock(7266448)`, // serialises servers that start at once
 		`CREATE OR REPLACE FUNCTION memory_numbers(v bytea, n int) RETURNS real[] LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE COST 5000 AS
-			'SELECT array_agg(((get_byte(v, i) + 128) % 256 - 128)::real ORDER BY i) FROM generate_series(4, length(v) - 1) AS i WHERE length(v) = n + 4'`,
+			'SELECT array_agg(((get_byte(v, i) + 128) % 256 - 128)::real ORDER BY i) FROM generate_series(4, length(v) - 1) AS i
+				WHERE length(v) = n + 4'`,
 		`CREATE OR REPLACE FUNCTION memory_words(t bytea) RETURNS bigint[] LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE COST 5000 AS
-			'SELECT array_agg(get_byte(t, i) + get_byte(t, i + 1) * 256 + get_byte(t, i + 2) * 65536 + get_byte(t, i + 3)::bigint * 16777216)
+			'SELECT array_agg(get_byte(t, i) + get_byte(t, i + 1) * 256 + get_byte(t, i + 2) * 65536
+				+ get_byte(t, i + 3)::bigint * 16777216)
 				FROM generate_series(0, length(t) - 5, 5) AS i'`,
 	} {
 		if _, err := tx.Exec(context.Background(), q); err != nil {

@@ -196,7 +196,8 @@ func TestDatabaseIndexes_Unsupported(t *testing.T) {
 				t.Errorf("%s: %v, %v", how, on, err)
 			}
 		}
-		if on, err := s.EnableDatabaseIndexes(context.Background(), memory.IndexDatabase); on || err == nil { // Debian's PostgreSQL 15 has no pgvector
+		// Debian's PostgreSQL 15 has no pgvector
+		if on, err := s.EnableDatabaseIndexes(context.Background(), memory.IndexDatabase); on || err == nil {
 			t.Errorf("told to: %v, %v", on, err)
 		}
 	})

@@ -61,7 +61,8 @@ func (s *Service) addFact(ctx context.Context, tx db.Querier, org string, f NewF
 
 func factsOf(ctx context.Context, q db.Querier, org, phone string, now db.Time) ([]Fact, error) {
 	const text = `SELECT id, text, created_at, created_by, expires_at FROM memory_facts
-		WHERE org_id = $1 AND phone IN ($2, $5) AND kind = 'fact' AND (expires_at IS NULL OR expires_at > $3) ORDER BY created_at DESC, id DESC LIMIT $4`
+		WHERE org_id = $1 AND phone IN ($2, $5) AND kind = 'fact' AND (expires_at IS NULL OR expires_at > $3) ORDER BY created_at DESC,
+		id DESC LIMIT $4`
 	given, other := number.Spellings(phone)
 	rows, err := q.Query(ctx, text, org, given, now, maxFacts, other)
 	if err != nil {
@@ -87,8 +88,8 @@ func sourceOf(id string) string {
 }
 
 // withPhone selects facts about a number, and facts whose text contains it, also with signs that group its digits.
-const withPhone = `org_id = $1 AND (phone = $2 OR replace(replace(replace(replace(replace(replace(text, ' ', ''), '-', ''), '.', ''), '/', ''),
-	'(', ''), ')', '') LIKE $3)`
+const withPhone = `org_id = $1 AND (phone = $2 OR replace(replace(replace(replace(replace(replace(text, ' ', ''), '-', ''), '.', ''), '/',
+	''), '(', ''), ')', '') LIKE $3)`
 
 func likeNumber(phone string) string { return "%" + strings.TrimPrefix(phone, "+") + "%" }
 

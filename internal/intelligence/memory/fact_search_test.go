@@ -45,7 +45,8 @@ func TestSearch_Facts(t *testing.T) {
 		for _, q := range []memory.Query{{Text: "allergic to peanuts"}, {Text: "food allergies"}, {Text: "peanuts", Mode: memory.Keyword},
 			{Text: "peanuts", Phone: "+1 415 555 0100"}, {Text: "peanuts", Kinds: []string{memory.KindFact}}} {
 			r := first("org_a", q)
-			if r.ID != peanuts || r.Kind != memory.KindFact || r.CallID != nil || r.Direction != nil || r.Phone != "+14155550100" || r.Text != "Is allergic to peanuts" {
+			if r.ID != peanuts || r.Kind != memory.KindFact || r.CallID != nil || r.Direction != nil || r.Phone != "+14155550100" ||
+				r.Text != "Is allergic to peanuts" {
 				t.Errorf("%+v finds %+v", q, r)
 			}
 		}
@@ -137,7 +138,8 @@ func TestSearch_NotesAndMessages(t *testing.T) {
 			r.CallID == nil || *r.CallID != "call_1" || r.MessageID != nil {
 			t.Errorf("the note is %+v", r)
 		}
-		if r := first(memory.Query{Text: "soaked package", Phone: "+14155550100"}); r.MessageID == nil || *r.MessageID != text.Of || r.CallID != nil || r.Kind != memory.KindSMS {
+		if r := first(memory.Query{Text: "soaked package", Phone: "+14155550100"}); r.MessageID == nil || *r.MessageID != text.Of ||
+			r.CallID != nil || r.Kind != memory.KindSMS {
 			t.Errorf("the message is %+v", r)
 		}
 		if all := search(t, s, "org_a", memory.Query{Text: "wheelchair ramp", Kinds: []string{memory.KindNote}}).Results; len(all) != 1 {

@@ -64,8 +64,10 @@ func (s *Service) item(ctx context.Context, org, id string) (MemoryItem, error) 
 }
 
 func (s *Service) passage(ctx context.Context, q db.Querier, org, id string) (MemoryItem, error) {
-	const text = `SELECT i.id, i.kind, i.text, c.phone, c.at, i.call_id, i.start_ms, i.end_ms, c.direction, c.agent_id, c.agent_name, c.recording_id
-		FROM memory_items i JOIN memory_calls c ON c.org_id = i.org_id AND c.call_id = i.call_id WHERE i.org_id = $1 AND i.id = $2 AND c.at >= $3`
+	const text = `SELECT i.id, i.kind, i.text, c.phone, c.at, i.call_id, i.start_ms, i.end_ms, c.direction, c.agent_id, c.agent_name,
+		c.recording_id
+		FROM memory_items i JOIN memory_calls c ON c.org_id = i.org_id AND c.call_id = i.call_id WHERE i.org_id = $1 AND i.id = $2
+		AND c.at >= $3`
 	var i MemoryItem
 	var agent, name, recording db.Null
 	err := q.QueryRow(ctx, text, org, id, db.At(s.now().Add(-s.window))).Scan(&i.ID, &i.Kind, &i.Text, &i.Phone, &i.OccurredAt, &i.CallID,

@@ -48,7 +48,8 @@ func evaluation(t testing.TB) ([]document, []query) {
 func newService(t testing.TB, d *db.DB, change func(*memory.Config)) *memory.Service {
 	t.Helper()
 	for _, id := range []string{"org_a", "org_b"} {
-		const q = `INSERT INTO orgs (id, path, environment, name, plan, status, country, timezone, language, settings, created_at, updated_at)
+		const q = `INSERT INTO orgs (id, path, environment, name, plan, status, country, timezone, language, settings, created_at,
+			updated_at)
 			VALUES ($1, $1, 'production', $1, 'free', 'active', 'US', 'UTC', 'en', '{}', 0, 0)`
 		err := d.Tx(context.Background(), func(tx db.Querier) error {
 			_, err := tx.Exec(context.Background(), q, id)

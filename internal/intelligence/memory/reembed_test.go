@@ -94,7 +94,9 @@ func TestReembed_AfterEmbedderFailure(t *testing.T) {
 	if err == nil {
 		t.Fatal("a server that is down embeds")
 	}
-	if err := d.Tx(context.Background(), func(tx db.Querier) error { return s.IndexCall(context.Background(), tx, "org_a", l) }); err != nil {
+	if err := d.Tx(context.Background(), func(tx db.Querier) error {
+		return s.IndexCall(context.Background(), tx, "org_a", l)
+	}); err != nil {
 		t.Fatal(err)
 	}
 	e.fails.Store(false)

@@ -53,7 +53,8 @@ func measure(t *testing.T, d *db.DB, n int) {
 	}
 	t.Logf("of the hundred nearest by all estimates %.1f %% are found", 100*kept)
 	l := nlp.NewWordEmbedding()
-	lean := memory.New(memory.Config{DB: d, Lexicon: l, Embedder: l, Budget: 1}) // caches no vectors: everything that is ranked is read from the database
+	// caches no vectors: everything that is ranked is read from the database
+	lean := memory.New(memory.Config{DB: d, Lexicon: l, Embedder: l, Budget: 1})
 	if _, err := lean.Search(context.Background(), "org_a", memory.Query{Text: "invoice"}); err != nil {
 		t.Fatal(err)
 	}
@@ -163,13 +164,16 @@ func fill(t *testing.T, s *memory.Service, d *db.DB, n int) []memory.PreparedCal
 
 // copyAll copies the passages that were stored one by one.
 func copyAll(t *testing.T, d *db.DB, number int) {
-	const calls = `INSERT INTO memory_calls (org_id, call_id, phone, at, direction, status, talk_seconds, tags, summary, outcome, topics, action_items)
+	const calls = `INSERT INTO memory_calls (org_id, call_id, phone, at, direction, status, talk_seconds, tags, summary, outcome, topics,
+		action_items)
 		SELECT org_id, call_id || $1, phone || $1, at, direction, status, talk_seconds, tags, summary, outcome, topics, action_items
 		FROM memory_calls WHERE org_id = 'org_a' AND call_id NOT LIKE '%x%'`
 	const items = `INSERT INTO memory_items (org_id, key, id, call_id, kind, start_ms, end_ms, text)
-		SELECT org_id, key + $2, id || $1, call_id || $1, kind, start_ms, end_ms, text FROM memory_items WHERE org_id = 'org_a' AND call_id NOT LIKE '%x%'`
+		SELECT org_id, key + $2, id || $1, call_id || $1, kind, start_ms, end_ms, text FROM memory_items WHERE org_id = 'org_a' AND call_id
+		NOT LIKE '%x%'`
 	const vectors = `INSERT INTO memory_vectors (org_id, key, phone, at, kind, direction, model, vector, terms)
-		SELECT org_id, key + $2, phone || $1, at, kind, direction, model, vector, terms FROM memory_vectors WHERE org_id = 'org_a' AND phone NOT LIKE '%x%'`
+		SELECT org_id, key + $2, phone || $1, at, kind, direction, model, vector, terms FROM memory_vectors WHERE org_id = 'org_a'
+		AND phone NOT LIKE '%x%'`
 	suffix := fmt.Sprintf("x%d", number)
 	apart := int64(number) << 45 // hours
 	err := d.Tx(context.Background(), func(tx db.Querier) error {

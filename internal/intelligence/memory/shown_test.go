@@ -31,7 +31,9 @@ func wantShown(t *testing.T, s *memory.Service, d *db.DB) {
 		indexCall(t, s, d, "org_a", memory.Call{ID: call, Phone: "+14155557777", At: time.Now(), Direction: "inbound", Status: "completed",
 			Turns: []memory.Turn{{Speaker: "Caller", Text: "The walrus in the aquarium has stolen my umbrella"}}})
 		note := memory.TextEntry{Kind: memory.KindNote, Of: "note_of_" + call, CallID: call, Phone: "+14155557777", Text: "Walrus took the umbrella", At: time.Now()}
-		if err := d.Tx(context.Background(), func(tx db.Querier) error { return s.AddText(context.Background(), tx, "org_a", note) }); err != nil {
+		if err := d.Tx(context.Background(), func(tx db.Querier) error {
+			return s.AddText(context.Background(), tx, "org_a", note)
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}

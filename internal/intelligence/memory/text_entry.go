@@ -47,7 +47,8 @@ func (s *Service) AddText(ctx context.Context, tx db.Querier, org string, r Text
 	if strings.TrimSpace(r.Text) == "" {
 		return nil
 	}
-	const q = `INSERT INTO memory_facts (org_id, phone, id, text, created_by, created_at, expires_at, key, model, vector, terms, kind, call_id, contact_id)
+	const q = `INSERT INTO memory_facts (org_id, phone, id, text, created_by, created_at, expires_at, key, model, vector, terms, kind,
+		call_id, contact_id)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) ON CONFLICT (org_id, id) DO NOTHING`
 	x := s.factRow(ctx, r.Text)
 	_, err := tx.Exec(ctx, q, org, r.Phone, itemID(r.Of), r.Text, r.By, db.At(r.At), db.At(r.At.Add(s.window)), x.key, x.model,

@@ -14,7 +14,6 @@ type topK struct {
 	k         int
 	hits      []hit
 	threshold float32 // hits up to this score are rejected
-	full      bool
 }
 
 func newTopK(k int) *topK { return &topK{k: k, hits: make([]hit, 0, 4*k), threshold: -1e30} }

@@ -75,19 +75,3 @@ func (q quantised) dot(v []float32) float32 {
 	}
 	return (s0 + s1 + s2 + s3) * q.scale
 }
-
-// unitVector scales a vector to length one in place; the zero vector is returned unchanged.
-func unitVector(v []float32) []float32 {
-	var sum float64
-	for _, x := range v {
-		sum += float64(x) * float64(x)
-	}
-	if sum == 0 {
-		return v
-	}
-	r := float32(1 / math.Sqrt(sum))
-	for i := range v {
-		v[i] *= r
-	}
-	return v
-}

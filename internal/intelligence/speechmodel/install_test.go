@@ -22,7 +22,8 @@ func packed(t *testing.T, files map[string]string) []byte {
 	z := gzip.NewWriter(&b)
 	w := tar.NewWriter(z)
 	for name, text := range files {
-		if err := w.WriteHeader(&tar.Header{Name: "package/" + name, Typeflag: tar.TypeReg, Mode: 0o600, Size: int64(len(text))}); err != nil {
+		if err := w.WriteHeader(&tar.Header{Name: "package/" + name, Typeflag: tar.TypeReg, Mode: 0o600,
+			Size: int64(len(text))}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := w.Write([]byte(text)); err != nil {
@@ -59,10 +60,11 @@ func newRegistry(t *testing.T) (Install, map[string][]byte) {
 		_, _ = w.Write(b)
 	}))
 	t.Cleanup(s.Close)
-	return Install{Folder: filepath.Join(t.TempDir(), "to"), Registry: s.URL + "/", Client: s.Client(), Progress: t.Logf, packages: []npmPackage{
-		{name: "lib", version: "1.0.0", sha512: hash(library), files: []file{{from: "lib.so", to: "lib.so"}}},
-		{name: "@of/model", version: "2.0.0", sha512: hash(model), files: []file{{from: "dist/model/a.onnx", to: "encoder.onnx"}, {from: "words.js", to: "tokens.txt", convert: tokens}}},
-	}}, served
+	return Install{Folder: filepath.Join(t.TempDir(), "to"), Registry: s.URL + "/", Client: s.Client(), Progress: t.Logf,
+		packages: []npmPackage{
+			{name: "lib", version: "1.0.0", sha512: hash(library), files: []file{{from: "lib.so", to: "lib.so"}}},
+			{name: "@of/model", version: "2.0.0", sha512: hash(model), files: []file{{from: "dist/model/a.onnx", to: "encoder.onnx"}, {from: "words.js", to: "tokens.txt", convert: tokens}}},
+		}}, served
 }
 
 func content(t *testing.T, path string) string {

@@ -34,7 +34,8 @@ func (o *oneLanguage) Transcribe(ctx context.Context, c transcript.Clip) (transc
 }
 
 func (o *oneLanguage) unsupported(language string) error {
-	return &transcript.UnsupportedLanguage{Language: language, MissingDependency: transcript.MissingDependency{Problem: "unknown language " + language}}
+	return &transcript.UnsupportedLanguage{Language: language,
+		MissingDependency: transcript.MissingDependency{Problem: "unknown language " + language}}
 }
 
 func (o *oneLanguage) CheckLanguage(language string) error {
@@ -60,7 +61,8 @@ func TestProcess_LanguageNotSupported(t *testing.T) {
 				h.service.Languages = noAgents{"de-AT"}
 				h.playCall(t, "call_1", c.live)
 				tr, sum := h.waitProcessed(t, "call_1")
-				if tr.Status != transcript.Skipped || tr.SkippedReason == nil || *tr.SkippedReason != "language_not_supported" || tr.Language != "de-AT" ||
+				if tr.Status != transcript.Skipped || tr.SkippedReason == nil || *tr.SkippedReason != "language_not_supported" ||
+					tr.Language != "de-AT" ||
 					tr.Text != "" || len(tr.Segments) != 0 || tr.Error == nil {
 					t.Errorf("transcript is %+v", tr)
 				}

@@ -21,12 +21,12 @@ type LiveTranscription struct {
 	tracks     []*track
 	audioEnded atomic.Bool // End was called
 
-	// OnSegment is called for each recognised segment, in the order of recognition, by a worker of the pool. Set it
+	// onSegment is called for each recognised segment, in the order of recognition, by a worker of the pool. Set it
 	// before the first Write. May be nil.
-	OnSegment func(Segment)
-	// Vocabulary returns the terms of the call. Set it before the first Write. It is called once, for the first
+	onSegment func(Segment)
+	// vocabulary returns the terms of the call. Set it before the first Write. It is called once, for the first
 	// segment. May be nil.
-	Vocabulary Vocabulary
+	vocabulary Vocabulary
 	terms      func() []Term // calls it once
 
 	mu          sync.Mutex // guards the fields below
@@ -60,7 +60,7 @@ func NewLiveTranscription(pool *RecognizerPool, f Format, language func() string
 		return nil, err
 	}
 	l := &LiveTranscription{pool: pool, format: f, source: source, language: language, idle: make(chan struct{})}
-	l.terms = sync.OnceValue(func() []Term { return l.Vocabulary.limited() })
+	l.terms = sync.OnceValue(func() []Term { return l.vocabulary.limited() })
 	close(l.idle)
 	for range f.Channels {
 		l.tracks = append(l.tracks, &track{detector: newSpeechDetector()})
@@ -204,7 +204,7 @@ func (l *LiveTranscription) failed(_ *segmentJob, err error) {
 	l.done()
 }
 
-// recognized adds the result of a segment, and calls OnSegment.
+// recognized adds the result of a segment, and calls onSegment.
 func (l *LiveTranscription) recognized(p *segmentJob, h Recognition) {
 	s, ok := l.segment(p, h)
 	l.mu.Lock()
@@ -212,8 +212,8 @@ func (l *LiveTranscription) recognized(p *segmentJob, h Recognition) {
 		l.segments = append(l.segments, s)
 	}
 	l.mu.Unlock()
-	if ok && l.OnSegment != nil {
-		l.OnSegment(s)
+	if ok && l.onSegment != nil {
+		l.onSegment(s)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

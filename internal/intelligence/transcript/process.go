@@ -345,8 +345,8 @@ func (s *Service) indexCall(ctx context.Context, j job.Job, c callFacts, t Trans
 	return nil
 }
 
-// PassagesEmbedded implements memory.EmbeddingObserver: it records, in the caller's transaction, that the passages of a call were embedded after its note was
-// written.
+// PassagesEmbedded implements memory.EmbeddingObserver: it records, in the caller's transaction, that the passages of a call were embedded
+// after its note was written.
 func (s *Service) PassagesEmbedded(ctx context.Context, tx db.Querier, org, callID string, m memory.Model) error {
 	_, err := setEmbedding(ctx, tx, org, callID, Embedding{Status: embeddingIndexed, Model: m.Name, Dimensions: m.Dimensions})
 	return err

@@ -45,7 +45,8 @@ func (h *fixture) stop(t *testing.T, n call.New, revision int, p recordingPart) 
 		Row:        call.State{Status: call.InProgress, Stage: "agent", AnsweredAt: h.started, Recording: "stopped", RecordingID: p.id},
 		Recordings: []call.RecordingChange{{ID: p.id, Status: "processing"}}}))
 	h.service.EndLive(n.Org, n.ID)
-	must(t, h.recordings.Recorded(ctx, n.Org, n.ID, p.id, call.Audio{Duration: 7 * time.Second, Size: 1, SHA256: "x", SampleRate: 8000, Channels: 2},
+	must(t, h.recordings.Recorded(ctx, n.Org, n.ID, p.id, call.Audio{Duration: 7 * time.Second, Size: 1, SHA256: "x", SampleRate: 8000,
+		Channels: 2},
 		h.service.OnRecordingsReady))
 }
 
@@ -92,7 +93,8 @@ func TestProcess_SeveralRecordingsInOrder(t *testing.T) {
 				h.recordings.Observe(recordingObserver{h.service})
 				n := h.beginCall(t, "call_1")
 				for i, live := range order {
-					p := h.record(t, n, 2*i+1, []string{"rec_1", "rec_2"}[i], h.started.Add(time.Duration(i)*20*time.Second), threeUtterances())
+					p := h.record(t, n, 2*i+1, []string{"rec_1", "rec_2"}[i], h.started.Add(time.Duration(i)*20*time.Second),
+						threeUtterances())
 					if live {
 						writeAudio(h.service.StartLive(n.Org, n.ID, p.path, muLawStereo), threeUtterances())
 					}
@@ -101,7 +103,8 @@ func TestProcess_SeveralRecordingsInOrder(t *testing.T) {
 				if told := h.events(t, "call.transcription"); len(told) != 0 {
 					t.Errorf("told of the transcript while the call goes on: %v", told)
 				}
-				must(t, h.calls.End(context.Background(), call.Ended{New: n, At: time.Now(), AnsweredAt: h.started, Outcome: call.Outcome{Reason: "caller_hangup"}}))
+				must(t, h.calls.End(context.Background(), call.Ended{New: n, At: time.Now(), AnsweredAt: h.started,
+					Outcome: call.Outcome{Reason: "caller_hangup"}}))
 				tr, sum := h.waitProcessed(t, "call_1")
 				if tr.Status != transcript.Completed || len(tr.Segments) != 6 || sum.Status != transcript.Completed {
 					t.Fatalf("transcript %+v", tr)

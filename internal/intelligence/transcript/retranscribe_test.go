@@ -35,7 +35,8 @@ func TestRetry_ReplacesTranscript(t *testing.T) {
 			t.Fatalf("retry: %d %s", a.Status, a.Bytes)
 		}
 		second, sum := h.waitProcessed(t, "call_1")
-		if second.ID != first.ID || second.Status != transcript.Completed || !strings.Contains(second.Text, "red shoes") || second.Language != "en-GB" {
+		if second.ID != first.ID || second.Status != transcript.Completed || !strings.Contains(second.Text, "red shoes") ||
+			second.Language != "en-GB" {
 			t.Errorf("after another try: %+v", second)
 		}
 		if !strings.Contains(sum.AISummary, "shoes") {
@@ -66,7 +67,8 @@ func TestRetry_FailureKeepsPrevious(t *testing.T) {
 		t.Fatalf("retry: %d %s", a.Status, a.Bytes)
 	}
 	second, sum := h.waitProcessed(t, "call_1")
-	if second.Status != transcript.Completed || second.Text != first.Text || second.Error == nil || second.Error.Code != transcript.SkippedNoEngine {
+	if second.Status != transcript.Completed || second.Text != first.Text || second.Error == nil ||
+		second.Error.Code != transcript.SkippedNoEngine {
 		t.Errorf("after a try that failed: %+v", second)
 	}
 	if sum.Status != transcript.Completed || sum.AISummary == "" {

@@ -140,7 +140,7 @@ func (s *Service) StartLive(org, callID, path string, f Format) *LiveTranscripti
 		s.Log.Error("call not listened to", "org", org, "call", callID, "err", err)
 		return nil
 	}
-	l.Vocabulary = s.vocabulary(org, callID)
+	l.vocabulary = s.vocabulary(org, callID)
 	x := &liveRecording{LiveTranscription: l, id: db.NewID("trn"), path: path, partial: hasBeginning(path), began: s.Clock.Now()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,7 +155,7 @@ func (s *Service) StartLive(org, callID, path string, f Format) *LiveTranscripti
 	h := append(s.live[org+" "+callID], x)
 	s.live[org+" "+callID] = h
 	first := h[0].began
-	l.OnSegment = s.streamSegments(org, callID, x.began.Sub(first))
+	l.onSegment = s.streamSegments(org, callID, x.began.Sub(first))
 	return l
 }
 

@@ -67,7 +67,7 @@ func newFixture(t *testing.T, d *db.DB, listener transcript.Recognizer) *fixture
 	ctx := context.Background()
 	b := bus.New()
 	h := &fixture{db: d, dir: t.TempDir(), started: time.Now().Add(-time.Minute)}
-	files, err := blob.OpenDir(h.dir)
+	files, err := blob.OpenDir(h.dir, blob.Alone{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,8 +79,9 @@ func newFixture(t *testing.T, d *db.DB, listener transcript.Recognizer) *fixture
 	h.calls.Observe(h.recordings)
 	lexicon := nlp.NewWordEmbedding()
 	h.memory = memory.New(memory.Config{DB: d, Lexicon: lexicon, Embedder: lexicon})
-	h.service = transcript.New(transcript.Config{DB: d, Outbox: outbox, Jobs: jobs, Calls: h.calls, Recordings: h.recordings, Memory: h.memory, Recognizer: listener,
-		Summarizer: nlp.NewRuleSummarizer(lexicon), Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	h.service = transcript.New(transcript.Config{DB: d, Outbox: outbox, Jobs: jobs, Calls: h.calls, Recordings: h.recordings,
+		Memory: h.memory, Recognizer: listener, Summarizer: nlp.NewRuleSummarizer(lexicon),
+		Log:        slog.New(slog.NewTextHandler(io.Discard, nil)),
 		Utterances: noAgents{}, Zones: noAgents{}, Vocabularies: noAgents{}, Languages: noAgents{}, Deliveries: noAgents{}})
 	if listener != nil {
 		h.service.Pool = transcript.NewRecognizerPool(listener, 1)
@@ -150,7 +151,8 @@ func (h *fixture) playCall(t *testing.T, id string, live bool) {
 	if live {
 		h.service.EndLive(n.Org, n.ID)
 	}
-	check(h.recordings.Recorded(ctx, n.Org, n.ID, recording.ID, call.Audio{Duration: 7 * time.Second, Size: 1, SHA256: "x", SampleRate: 8000, Channels: 2},
+	check(h.recordings.Recorded(ctx, n.Org, n.ID, recording.ID, call.Audio{Duration: 7 * time.Second, Size: 1, SHA256: "x",
+		SampleRate: 8000, Channels: 2},
 		h.service.OnRecordingsReady))
 }
 
@@ -222,7 +224,8 @@ func TestProcess_LiveOrFromRecording(t *testing.T) {
 				if want := "Caller: " + scriptLines[0] + "\nAgent: " + scriptLines[1] + "\nCaller: " + scriptLines[2]; tr.Text != want {
 					t.Errorf("text is %q, want %q", tr.Text, want)
 				}
-				if sum.Status != transcript.Completed || !strings.Contains(sum.AISummary, "their internet is really slow") || len(sum.ActionItems) == 0 {
+				if sum.Status != transcript.Completed || !strings.Contains(sum.AISummary, "their internet is really slow") ||
+					len(sum.ActionItems) == 0 {
 					t.Errorf("summary is %+v", sum)
 				}
 				if sum.Embedding.Status != "indexed" || sum.Embedding.Dimensions != 256 || sum.Engine.Name != "builtin-rules" {
@@ -265,7 +268,8 @@ func TestProcess_SkippedReason(t *testing.T) {
 			h := newFixture(t, d, c.listener)
 			h.playCall(t, "call_1", true)
 			tr, sum := h.waitProcessed(t, "call_1")
-			if tr.Status != transcript.Skipped || tr.SkippedReason == nil || *tr.SkippedReason != c.reason || sum.Status != transcript.Skipped {
+			if tr.Status != transcript.Skipped || tr.SkippedReason == nil || *tr.SkippedReason != c.reason ||
+				sum.Status != transcript.Skipped {
 				t.Errorf("transcript %s (%v), summary %s", tr.Status, tr.SkippedReason, sum.Status)
 			}
 			if c.reason == transcript.SkippedNoEngine && !strings.Contains(tr.Error.Message, "apt-get install") {
@@ -286,7 +290,8 @@ func TestProcess_FailsAfterThreeAttempts(t *testing.T) {
 	h := newFixture(t, d, &scriptedRecognizer{err: errors.New("engine is on fire")})
 	h.playCall(t, "call_1", true)
 	tr, sum := h.waitProcessed(t, "call_1")
-	if tr.Status != transcript.Failed || tr.Error == nil || !strings.Contains(tr.Error.Message, "on fire") || sum.Status != transcript.Skipped {
+	if tr.Status != transcript.Failed || tr.Error == nil || !strings.Contains(tr.Error.Message, "on fire") ||
+		sum.Status != transcript.Skipped {
 		t.Errorf("transcript %s (%+v), summary %s", tr.Status, tr.Error, sum.Status)
 	}
 	if told := h.events(t, "call.transcription"); len(told) != 1 || !strings.Contains(told[0], `"status":"failed"`) {

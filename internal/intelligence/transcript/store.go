@@ -172,8 +172,8 @@ func listTranscripts(ctx context.Context, q db.Querier, f *db.Filter) ([]Transcr
 // deletedAtOnce is the number of transcripts that one transaction of DeleteBefore deletes.
 const deletedAtOnce = 100
 
-// DeleteBefore deletes some transcripts of an organisation made before a time, with their notes and their words in events, and returns how many. Call
-// it until it returns 0. Calls keep their short summary.
+// DeleteBefore deletes some transcripts of an organisation made before a time, with their notes and their words in events, and returns how
+// many. Call it until it returns 0. Calls keep their short summary.
 func (s *Service) DeleteBefore(ctx context.Context, org string, before db.Time) (int64, error) {
 	var n int64
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
@@ -198,19 +198,7 @@ func (s *Service) DeleteBefore(ctx context.Context, org string, before db.Time) 
 // callsBefore returns calls with a transcript made before a time, the oldest first.
 func callsBefore(ctx context.Context, q db.Querier, org string, before db.Time) (calls []string, err error) {
 	const text = `SELECT call_id FROM transcripts WHERE org_id = $1 AND created_at < $2 ORDER BY created_at LIMIT $3`
-	rows, err := q.Query(ctx, text, org, before, deletedAtOnce)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		calls = append(calls, id)
-	}
-	return calls, rows.Err()
+	return db.Strings(ctx, q, "find old transcripts", text, org, before, deletedAtOnce)
 }
 
 // deleteTexts deletes the transcript and the note of a call.

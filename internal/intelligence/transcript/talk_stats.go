@@ -50,7 +50,6 @@ type talkCounter struct {
 	first, until             int // start of the call's first word, and end of the last so far
 	silence, longest, shared int
 	last                     *sideCounter // the last speaker
-	ended                    int          // end of the last segment of the other side
 }
 
 // sideCounter collects the statistics of one side.

@@ -26,7 +26,7 @@ func (p *RecognizerPool) TranscribeFile(ctx context.Context, r io.ReaderAt, size
 	if err != nil {
 		return nil, err
 	}
-	l.Vocabulary = v
+	l.vocabulary = v
 	if err := l.readAll(ctx, data); err != nil {
 		return nil, err
 	}

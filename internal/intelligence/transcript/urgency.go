@@ -14,8 +14,8 @@ const (
 	urgencyHigh   = "high"
 )
 
-// urgentPhrases and patientPhrases match phrases of urgent and not urgent messages. Patient phrases take precedence. A phrase that is denied
-// counts for the other side: "it is not urgent".
+// urgentPhrases and patientPhrases match phrases of urgent and not urgent messages. Patient phrases take precedence. A phrase that is
+// denied counts for the other side: "it is not urgent".
 var (
 	urgentPhrases = regexp.MustCompile(`(?i)\b(?:urgent|urgently|emergency|as soon as possible|a s a p|asap|immediately|right away|at once|today|tonight|deadline|critical|help me|outage|` +
 		`not working at all|(?:is|are) down|cannot wait|can't wait|can not wait)\b`)

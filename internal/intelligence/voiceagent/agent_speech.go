@@ -300,12 +300,6 @@ func (p *agentSpeech) resume() {
 	}
 }
 
-func (p *agentSpeech) paused() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.pausing != nil
-}
-
 // interruptible reports whether the caller may interrupt now.
 func (p *agentSpeech) interruptible() bool {
 	p.mu.Lock()

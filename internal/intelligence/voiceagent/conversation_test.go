@@ -237,6 +237,6 @@ func await(t *testing.T, what string, ready func() bool) {
 		if time.Now().After(limit) {
 			t.Fatalf("waited for %s", what)
 		}
-		time.Sleep(frameDuration) // polls a condition
+		time.Sleep(frameDuration) //nolint:forbidigo // polls a condition that publishes no event
 	}
 }

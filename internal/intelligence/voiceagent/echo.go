@@ -27,11 +27,11 @@ type echoDetector struct {
 	lag int // delay of the last echo in samples; 0: none so far
 }
 
-// isEcho reports whether the last echoWindow of heard, at 8 kHz, is a delayed copy of played, at clip.Rate. Both end
+// isEcho reports whether the last echoWindow of heard, at 8 kHz, is a delayed copy of played, at another rate. Both end
 // now. The level of the copy does not matter. Each block of the window has its own delay near the common one, because
 // the time between two parts of the agent's speech is not exact.
-func (d *echoDetector) isEcho(heard, played []int16) bool {
-	x, ref := reduced(tail(heard, int(echoWindow.Seconds()*8000)), 8000), reduced(played, clip.Rate)
+func (d *echoDetector) isEcho(heard, played []int16, rate int) bool {
+	x, ref := reduced(tail(heard, int(echoWindow.Seconds()*8000)), 8000), reduced(played, rate)
 	energy := energyOf(x)
 	if energy == 0 || len(ref) <= len(x) {
 		return false
@@ -67,8 +67,8 @@ func bestLag(x, ref []float32, before, first, last int) (lag int, energy float64
 	return lagBetween(x, ref, before, first, last)
 }
 
-// lagBetween implements bestLag by trying every delay. The race detector does not watch it: it reads only its arguments, which
-// nothing else writes, and would take longer than the audio lasts.
+// lagBetween implements bestLag by trying every delay. The race detector does not watch it: it reads only its arguments, which nothing else
+// writes, and would take longer than the audio lasts.
 //
 //go:norace
 func lagBetween(x, ref []float32, before, first, last int) (lag int, energy float64) {
@@ -214,7 +214,7 @@ func (t *conversation) hearsEcho(now time.Time) bool {
 	possible := false
 	for _, p := range t.agentSpeeches() {
 		played := p.lastPlayed(now)
-		if t.echo.isEcho(t.recent, played) {
+		if t.echo.isEcho(t.recent, played, clip.Rate) {
 			t.noEcho = 0
 			return true
 		}

@@ -27,7 +27,10 @@ func TestConverse_OwnEcho(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			line := &testLine{echo: math.Pow(10, c.level/20), delay: c.delay}
-			m := &testModel{reply: func(_ context.Context, _ int, say func(string)) ([]ToolCall, error) { say(longAnswer); return nil, nil }}
+			m := &testModel{reply: func(_ context.Context, _ int, say func(string)) ([]ToolCall, error) {
+				say(longAnswer)
+				return nil, nil
+			}}
 			caller := spoken("where is my blue bag now", 20000)
 			converse(t, line, m, func(pcm []int16) string {
 				if isLoud(pcm[max(len(pcm)-8000, 0):], 60) {

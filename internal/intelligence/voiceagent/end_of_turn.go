@@ -17,9 +17,9 @@ const (
 )
 
 // incompleteWords do not end a sentence.
-var incompleteWords = wordsOf(`a an the and or but so because if when while that which who whose to of for from with without at in on by about into over
-	under my your his her its our their this these those i we he she they is are was were am be been would could should will can may might
-	do does did have has had not very um uh er erm hmm well like than then as`)
+var incompleteWords = wordsOf(`a an the and or but so because if when while that which who whose to of for from with without at in on by
+	about into over under my your his her its our their this these those i we he she they is are was were am be been would could should will
+	can may might do does did have has had not very um uh er erm hmm well like than then as`)
 
 // numerals are usually followed by more numerals.
 var numerals = wordsOf(`zero oh one two three four five six seven eight nine ten double`)

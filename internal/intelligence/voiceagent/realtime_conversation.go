@@ -35,7 +35,8 @@ type realtimeConversation struct {
 	callerSpeaking bool                // the caller is speaking
 	activity       *voiceActivity      // of the caller
 	lastLoud       time.Time           // when the caller was last loud
-	cutOffs        int                 // consecutive answers that the caller interrupted
+	gate           echoGate
+	cutOffs        int // consecutive answers that the caller interrupted
 	rounds         int
 	toolCalls      int
 	turns          int
@@ -145,15 +146,17 @@ func (l *realtimeConversation) close() {
 	l.result.Transcript = transcriptText(l.history)
 }
 
-// sendAudio forwards the caller's audio, unless the caller is not listened to at the moment.
+// sendAudio forwards the caller's audio without the agent's echo, unless the caller is not listened to at the moment.
 func (l *realtimeConversation) sendAudio(pcm []int16) {
-	if l.activity.frame(pcm) {
+	loud := l.activity.frame(pcm)
+	if loud {
 		l.lastLoud = l.s.Clock.Now()
 	}
+	own := l.gated(pcm, loud)
 	if l.session == nil || !l.greeted || l.ending != nil || !l.settings.Interruptible && len(l.items) > 0 {
 		return
 	}
-	l.session.SendAudio(pcm)
+	l.session.SendAudio(own)
 }
 
 // say speaks a text with our own synthesiser. If ending is not nil the conversation ends after it.

@@ -17,6 +17,8 @@ type outputItem struct {
 	sound    time.Duration // audio that arrived
 	arrived  time.Time     // when the last of it arrived
 	complete bool          // all audio has arrived
+	pcm      []int16       // audio that arrived, at 8 kHz
+	rest     []int16       // the last samples of it that are not in pcm
 	last     bool          // nothing of it is played any more
 }
 
@@ -72,6 +74,7 @@ func (l *realtimeConversation) outputAudio(sign RealtimeEvent) {
 	x.arrived = now
 	x.sound += time.Duration(len(sign.PCM)) * time.Second / time.Duration(sign.Rate)
 	x.feed.Write(sign.PCM)
+	x.addAudio(sign.PCM, sign.Rate)
 	if l.turn != nil && l.turn.FirstClip == nil {
 		l.turn.FirstClip = l.turn.msSince(now)
 		l.turn.FirstWords = l.turn.FirstClip

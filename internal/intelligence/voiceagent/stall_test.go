@@ -53,7 +53,9 @@ func TestConverse_StalledEngine(t *testing.T) {
 			t.Parallel()
 			line := &testLine{}
 			m := &testModel{reply: reply}
-			result, _ := converse(t, line, m, func([]int16) string { return "when are you open" }, func(s *Service) { s.stall = shortStall })
+			result, _ := converse(t, line, m, func([]int16) string {
+				return "when are you open"
+			}, func(s *Service) { s.stall = shortStall })
 			await(t, "the greeting", func() bool {
 				line.mu.Lock()
 				defer line.mu.Unlock()

@@ -87,7 +87,8 @@ func TestCallTool_ResultIsUntrustedData(t *testing.T) {
 	for _, name := range []string{"look", "much"} {
 		d := s.callTool(t.Context(), set, ToolCall{Name: name})
 		var back map[string]any
-		if err := json.Unmarshal([]byte(d.answer), &back); err != nil || len(back) != 1 || back["untrusted_data"] == nil || len(d.answer) > maxResultBytes+100 {
+		if err := json.Unmarshal([]byte(d.answer), &back); err != nil || len(back) != 1 || back["untrusted_data"] == nil ||
+			len(d.answer) > maxResultBytes+100 {
 			t.Errorf("%s: %v %.200s", name, err, d.answer)
 		}
 	}
@@ -111,7 +112,9 @@ func TestScriptedModel_Answers(t *testing.T) {
 	for said, want := range map[string]string{"When are you open, please?": "From nine to five.", "closing time": "From nine to five.",
 		"I have a billing question": `One moment.transfer{"to":"queue:que_1"}`, "Give me an operator": "hand_over", "Goodbye.": "end_call{}", "potato": "Sorry, I have no answer"} {
 		var b strings.Builder
-		calls, err := NewScriptedModel(set, alike).Reply(t.Context(), []Message{{Role: "user", Text: said}}, func(text string) { b.WriteString(text) })
+		calls, err := NewScriptedModel(set, alike).Reply(t.Context(), []Message{{Role: "user", Text: said}}, func(text string) {
+			b.WriteString(text)
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -82,8 +82,8 @@ func TestParts_SurviveRestart(t *testing.T) {
 		for _, i := range []int{2, 0, 1} {
 			w := s.dial()
 			w.bind(system, password)
-			w.write(smpp.PDU{Command: smpp.SubmitSM, Body: &smpp.Message{Source: smpp.ParseAddress(own), Destination: smpp.ParseAddress("+12025550111"),
-				ESMClass: parts[i].ESMClass, ShortMessage: parts[i].ShortMessage}})
+			w.write(smpp.PDU{Command: smpp.SubmitSM, Body: &smpp.Message{Source: smpp.ParseAddress(own),
+				Destination: smpp.ParseAddress("+12025550111"), ESMClass: parts[i].ESMClass, ShortMessage: parts[i].ShortMessage}})
 			if got := w.response(); got != "submit_sm_resp ESME_ROK" {
 				t.Fatal(got)
 			}
@@ -110,8 +110,8 @@ func TestParts_OverTwoConnections(t *testing.T) {
 			want = append(want, body)
 			parts, _ := smpp.TextSettings{}.Parts(body, 9) // always with the same reference
 			for i, w := range []*rawClient{a, b} {
-				w.write(smpp.PDU{Command: smpp.SubmitSM, Body: &smpp.Message{Source: smpp.ParseAddress(own), Destination: smpp.ParseAddress("+12025550111"),
-					ESMClass: parts[i].ESMClass, ShortMessage: parts[i].ShortMessage}})
+				w.write(smpp.PDU{Command: smpp.SubmitSM, Body: &smpp.Message{Source: smpp.ParseAddress(own),
+					Destination: smpp.ParseAddress("+12025550111"), ESMClass: parts[i].ESMClass, ShortMessage: parts[i].ShortMessage}})
 			}
 			for _, w := range []*rawClient{a, b} {
 				if got := w.response(); got != "submit_sm_resp ESME_ROK" {
@@ -133,10 +133,12 @@ func TestParts_IncompleteNotSent(t *testing.T) {
 		parts, _ := smpp.TextSettings{}.Parts(strings.Repeat("0123456789", 40), 7)
 		p := s.bind(system, password, func(c *smpp.Config) { c.Mode = smpp.BindReceiver })
 		w := s.dial()
-		w.write(smpp.PDU{Command: smpp.BindTransmitter, Body: &smpp.Bind{SystemID: system, Password: smpp.Secret(password), InterfaceVersion: 0x34}})
+		w.write(smpp.PDU{Command: smpp.BindTransmitter, Body: &smpp.Bind{SystemID: system, Password: smpp.Secret(password),
+			InterfaceVersion: 0x34}})
 		w.response()
-		w.write(smpp.PDU{Command: smpp.SubmitSM, Body: &smpp.Message{Source: smpp.ParseAddress(own), Destination: smpp.ParseAddress("+12025550111"),
-			ESMClass: parts[0].ESMClass, ShortMessage: parts[0].ShortMessage, RegisteredDelivery: 1}})
+		w.write(smpp.PDU{Command: smpp.SubmitSM, Body: &smpp.Message{Source: smpp.ParseAddress(own),
+			Destination: smpp.ParseAddress("+12025550111"), ESMClass: parts[0].ESMClass, ShortMessage: parts[0].ShortMessage,
+			RegisteredDelivery: 1}})
 		w.response()
 		if r := within(t, p.receipts, "receipt"); r.State != smpp.Undeliverable {
 			t.Errorf("receipt says %s", r.State)

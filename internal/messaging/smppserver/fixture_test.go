@@ -62,7 +62,8 @@ func (s *fixture) start(change func(*smppserver.Config)) {
 	s.messages = sms.New(sms.Config{DB: s.db, Outbox: &event.Outbox{DB: s.db, Bus: s.bus, Clock: clock.Func(now)},
 		Jobs: jobs, Log: slog.New(slog.DiscardHandler), Digester: f, Numbers: f, Router: f, Users: f, Carriers: f, Contacts: f, Phones: f})
 	s.messages.BuiltIn["sandbox"] = sandbox.SMSCarrier{}
-	c := smppserver.Config{DB: s.db, Jobs: jobs, Messages: s.messages, Digester: f, Node: "n1", Log: slog.New(slog.DiscardHandler), Numbers: f, Environments: f}
+	c := smppserver.Config{DB: s.db, Jobs: jobs, Messages: s.messages, Digester: f, Node: "n1", Log: slog.New(slog.DiscardHandler),
+		Numbers: f, Environments: f}
 	if change != nil {
 		change(&c)
 	}
@@ -86,7 +87,8 @@ func (s *fixture) run(l net.Listener, jobs *job.Queue) {
 	go func() { ended <- s.service.Serve(ctx, l, nil) }()
 	s.runners = nil
 	for queue, handle := range map[string]func(*job.Runner){sms.Queue: s.messages.Handle, smppserver.Queue: s.service.Handle} {
-		r := &job.Runner{DB: s.db, Queue: jobs, Name: queue, Node: "n1", Log: slog.New(slog.DiscardHandler), Options: job.Options{Workers: 8, Timeout: time.Minute}}
+		r := &job.Runner{DB: s.db, Queue: jobs, Name: queue, Node: "n1", Log: slog.New(slog.DiscardHandler),
+			Options: job.Options{Workers: 8, Timeout: time.Minute}}
 		handle(r)
 		if err := r.Start(context.Background()); err != nil {
 			s.t.Fatal(err)
@@ -203,7 +205,8 @@ func (p *testClient) send(o smpp.Outgoing) []string {
 // receive simulates a message from a carrier.
 func (s *fixture) receive(from, to, body string) {
 	s.t.Helper()
-	if _, err := s.messages.Receive(context.Background(), sms.Incoming{Org: "org_a", From: from, To: to, Body: body, Carrier: "sandbox", Sandbox: true}); err != nil {
+	if _, err := s.messages.Receive(context.Background(), sms.Incoming{Org: "org_a", From: from, To: to, Body: body, Carrier: "sandbox",
+		Sandbox: true}); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -287,7 +290,8 @@ func (w *rawClient) response() string {
 
 func (w *rawClient) bind(systemID, password string) string {
 	w.t.Helper()
-	w.write(smpp.PDU{Command: smpp.BindTransceiver, Body: &smpp.Bind{SystemID: systemID, Password: smpp.Secret(password), InterfaceVersion: 0x34}})
+	w.write(smpp.PDU{Command: smpp.BindTransceiver, Body: &smpp.Bind{SystemID: systemID, Password: smpp.Secret(password),
+		InterfaceVersion: 0x34}})
 	return w.response()
 }
 
@@ -301,7 +305,8 @@ func (s *fixture) bindRefusal(systemID, password string) string {
 	defer c.Close()
 	_ = c.SetDeadline(time.Now().Add(waitTimeout))
 	w := &rawClient{Conn: c, t: s.t}
-	b, _ := smpp.PDU{Command: smpp.BindTransceiver, Sequence: 1, Body: &smpp.Bind{SystemID: systemID, Password: smpp.Secret(password), InterfaceVersion: 0x34}}.Encode()
+	b, _ := smpp.PDU{Command: smpp.BindTransceiver, Sequence: 1, Body: &smpp.Bind{SystemID: systemID, Password: smpp.Secret(password),
+		InterfaceVersion: 0x34}}.Encode()
 	_, _ = c.Write(b) // if the connection is closed already, the read returns the error
 	return w.response()
 }

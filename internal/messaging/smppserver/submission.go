@@ -43,7 +43,8 @@ func (s *Service) fingerprint(in smpp.Incoming) string {
 
 // storeSubmission stores the identifiers under which a message was acknowledged.
 func (s *Service) storeSubmission(ctx context.Context, tx db.Querier, a Application, in smpp.Incoming, message, peer string) error {
-	const q = `INSERT INTO sms_submissions (org_id, id, application_id, message_id, receipt, source, destination, peer, digest, bind, node, created_at)
+	const q = `INSERT INTO sms_submissions (org_id, id, application_id, message_id, receipt, source, destination, peer, digest, bind, node,
+		created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`
 	digest := s.fingerprint(in)
 	for i, id := range in.MessageIDs {
@@ -60,7 +61,8 @@ func (s *Service) storeSubmission(ctx context.Context, tx db.Querier, a Applicat
 // application certainly received the response. Each is found once, so that two equal messages stay two.
 func (s *Service) findRepeated(ctx context.Context, tx db.Querier, a Application, in smpp.Incoming) (message string, err error) {
 	const q = `SELECT message_id, bind FROM sms_submissions
-		WHERE org_id = $1 AND application_id = $2 AND digest = $3 AND created_at >= $4 AND bind IS NOT NULL ORDER BY created_at, id LIMIT 200`
+		WHERE org_id = $1 AND application_id = $2 AND digest = $3 AND created_at >= $4 AND bind IS NOT NULL ORDER BY created_at, id
+		LIMIT 200`
 	rows, err := tx.Query(ctx, q, a.org, a.ID, s.fingerprint(in), db.At(s.Clock.Now().Add(-duplicateWindow)))
 	if err != nil {
 		return "", fmt.Errorf("find submission: %w", err)

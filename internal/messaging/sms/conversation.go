@@ -55,8 +55,8 @@ func (s *Service) addToConversation(ctx context.Context, tx db.Querier, m *Messa
 	const q = `INSERT INTO conversations (org_id, id, number_id, org_number, peer_number, status, unread_count, tags, last_message,
 			last_message_at, created_at, updated_at)
 		VALUES ($1, $2, $3, $4, $5, 'open', $6, '[]', $7, $8, $8, $8)
-		ON CONFLICT (org_id, org_number, peer_number) DO UPDATE SET number_id = $3, last_message = $7, last_message_at = $8, updated_at = $8,
-			unread_count = conversations.unread_count + $6,
+		ON CONFLICT (org_id, org_number, peer_number) DO UPDATE SET number_id = $3, last_message = $7, last_message_at = $8,
+			updated_at = $8, unread_count = conversations.unread_count + $6,
 			status = CASE WHEN $6 = 1 THEN 'open' ELSE conversations.status END
 		RETURNING id`
 	err = tx.QueryRow(ctx, q, m.org, db.NewID("thr"), db.Null(numberID), m.ownNumber(), peer, unread, last,
@@ -67,8 +67,8 @@ func (s *Service) addToConversation(ctx context.Context, tx db.Querier, m *Messa
 	return nil
 }
 
-const conversationColumns = `org_id, id, number_id, org_number, peer_number, status, assignee_id, unread_count, tags, last_message, last_message_at,
-	created_at, updated_at`
+const conversationColumns = `org_id, id, number_id, org_number, peer_number, status, assignee_id, unread_count, tags, last_message,
+	last_message_at, created_at, updated_at`
 
 func scanConversation(scan func(...any) error) (Conversation, error) {
 	var c Conversation

@@ -63,7 +63,8 @@ func (s *Service) conversationsWith(ctx context.Context, tx db.Querier, org, own
 func mergeConversation(ctx context.Context, tx db.Querier, org, to, from string) error {
 	for _, q := range []string{
 		`UPDATE messages SET conversation_id = $2 WHERE org_id = $1 AND conversation_id = $3`,
-		`UPDATE conversations SET unread_count = unread_count + (SELECT c.unread_count FROM conversations c WHERE c.org_id = $1 AND c.id = $3)
+		`UPDATE conversations SET unread_count = unread_count + (SELECT c.unread_count FROM conversations c WHERE c.org_id = $1
+			AND c.id = $3)
 			WHERE org_id = $1 AND id = $2`,
 	} {
 		if _, err := tx.Exec(ctx, q, org, to, from); err != nil {

@@ -13,8 +13,8 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// fakeDependencies are the dependencies of the service: org_a has the numbers own and silent, and the user usr_1. Tests set fields before the
-// first request.
+// fakeDependencies are the dependencies of the service: org_a has the numbers own and silent, and the user usr_1. Tests set fields before
+// the first request.
 type fakeDependencies struct {
 	carrier  string                    // of all messages
 	stopped  atomic.Bool               // messages to the outside are stopped

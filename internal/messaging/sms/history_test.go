@@ -76,7 +76,8 @@ func TestHistory_OrderAcrossDirections(t *testing.T) {
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("got  %v\nwant %v", got, want)
 		}
-		if all, err := k.History(context.Background(), "org_b", sms.History{Numbers: []string{mobile}, Limit: 9}); err != nil || len(all) != 0 {
+		if all, err := k.History(context.Background(), "org_b", sms.History{Numbers: []string{mobile}, Limit: 9}); err != nil ||
+			len(all) != 0 {
 			t.Errorf("another organisation: %v, %v", all, err)
 		}
 	})

@@ -31,7 +31,8 @@ type observers struct {
 	received []ReceiveObserver
 }
 
-// Observe adds an observer to the list of each observer interface it implements. It panics if there is none. Call it before the first message.
+// Observe adds an observer to the list of each observer interface it implements. It panics if there is none. Call it before the first
+// message.
 func (s *Service) Observe(o any) {
 	l := &s.observers
 	observe.Require("sms", o, observe.Add(&l.stored, o), observe.Add(&l.final, o), observe.Add(&l.received, o))

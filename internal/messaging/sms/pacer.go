@@ -44,7 +44,8 @@ func (p *sendPacer) reserve(now time.Time, id string, count int, limits ...rateL
 		if at = p.freeAt(p.reserved, now, limits); at.Sub(now) > maxReservation || len(p.waiting) >= maxReservations {
 			return min(at.Sub(now), maxReservation) + time.Second
 		}
-		consume(p.reserved, now, count, limits) // each key advances on its own: a number with a large backlog reserves no time of its carrier
+		// each key advances on its own: a number with a large backlog reserves no time of its carrier
+		consume(p.reserved, now, count, limits)
 	}
 	if real := p.freeAt(p.actual, now, limits).Add(-earlyTolerance); real.After(at) {
 		at = real

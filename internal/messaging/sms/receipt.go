@@ -57,9 +57,12 @@ func (s *Service) saveParts(ctx context.Context, tx db.Querier, m Message, ids [
 		}
 		const q = `INSERT INTO message_parts (org_id, carrier, remote_id, message_id, part, status, error, created_at)
 			VALUES ($1, $2, $3, $4, $5, '', NULL, $6)
-			ON CONFLICT (org_id, carrier, remote_id) DO UPDATE SET message_id = excluded.message_id, part = excluded.part, created_at = excluded.created_at,
-				status = CASE WHEN message_parts.message_id IS NULL OR message_parts.message_id = excluded.message_id THEN message_parts.status ELSE '' END,
-				error = CASE WHEN message_parts.message_id IS NULL OR message_parts.message_id = excluded.message_id THEN message_parts.error END`
+			ON CONFLICT (org_id, carrier, remote_id) DO UPDATE SET message_id = excluded.message_id, part = excluded.part,
+				created_at = excluded.created_at,
+				status = CASE WHEN message_parts.message_id IS NULL OR message_parts.message_id = excluded.message_id
+					THEN message_parts.status ELSE '' END,
+				error = CASE WHEN message_parts.message_id IS NULL OR message_parts.message_id = excluded.message_id
+					THEN message_parts.error END`
 		if _, err := tx.Exec(ctx, q, m.org, m.carrier, id, m.ID, i+1, db.At(s.Clock.Now())); err != nil {
 			return fmt.Errorf("keep parts of message %s: %w", m.ID, err)
 		}
@@ -172,7 +175,8 @@ func (s *Service) handleUnmatched(ctx context.Context, tx db.Querier, org, carri
 	}
 	const early = `INSERT INTO message_parts (org_id, carrier, remote_id, message_id, part, status, error, created_at)
 		SELECT $1, $2, $3, NULL, 0, $4, $5, $6 FROM orgs WHERE id = $1
-			AND EXISTS (SELECT 1 FROM messages WHERE org_id = $1 AND carrier = $2 AND status = 'sending' AND status IN ('queued', 'sending'))
+			AND EXISTS (SELECT 1 FROM messages WHERE org_id = $1 AND carrier = $2 AND status = 'sending'
+			AND status IN ('queued', 'sending'))
 			AND (SELECT COUNT(*) FROM message_parts WHERE org_id = $1 AND carrier = $2 AND message_id IS NULL) < $7
 		ON CONFLICT (org_id, carrier, remote_id) DO NOTHING`
 	kept, err := tx.Exec(ctx, early, org, carrier, id, r.Status, faultColumn(r.Fault), db.At(s.Clock.Now()), maxEarlyReceipts)

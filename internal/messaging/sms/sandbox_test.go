@@ -12,7 +12,8 @@ import (
 // newSandbox returns a sandbox whose inbound messages go to a message service. It has neither calls nor a reset.
 func newSandbox(d *db.DB, messages *sms.Service) *sandbox.Service {
 	return sandbox.New(sandbox.Config{DB: d, Numbers: plainNumbers{}, Messages: messages, Suspensions: &sandbox.SuspendedOrgs{},
-		Callers: struct{ sandbox.Callers }{}, Calls: struct{ sandbox.Calls }{}, Jobs: struct{ sandbox.Jobs }{}, Data: struct{ sandbox.Data }{}})
+		Callers: struct{ sandbox.Callers }{}, Calls: struct{ sandbox.Calls }{}, Jobs: struct{ sandbox.Jobs }{},
+		Data: struct{ sandbox.Data }{}})
 }
 
 // plainNumbers accepts numbers in E.164.

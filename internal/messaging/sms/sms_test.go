@@ -55,7 +55,8 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 // startJobs starts the workers of the message queue.
 func (k *fixture) startJobs() {
 	k.t.Helper()
-	k.runner = &job.Runner{DB: k.db, Queue: k.Jobs, Name: sms.Queue, Node: "n1", Log: k.Log, Options: job.Options{Workers: 4, Timeout: time.Minute}}
+	k.runner = &job.Runner{DB: k.db, Queue: k.Jobs, Name: sms.Queue, Node: "n1", Log: k.Log,
+		Options: job.Options{Workers: 4, Timeout: time.Minute}}
 	k.Handle(k.runner)
 	if err := k.runner.Start(context.Background()); err != nil {
 		k.t.Fatal(err)
@@ -148,7 +149,8 @@ func TestSandbox_TestNumbers(t *testing.T) {
 				t.Errorf("%s: told %v", to, told)
 			}
 		}
-		reply := k.waitNotEmpty("/sms?direction=inbound&from_number=%2B12025550115") // it is stored after the message is reported as delivered
+		// it is stored after the message is reported as delivered
+		reply := k.waitNotEmpty("/sms?direction=inbound&from_number=%2B12025550115")
 		if reply.Text("data.0.body") != "hello" || reply.Text("data.0.status") != "received" {
 			t.Errorf("reply: %s", reply.Bytes)
 		}

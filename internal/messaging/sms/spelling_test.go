@@ -104,7 +104,10 @@ func TestConversation_StoredBeforeMerged(t *testing.T) {
 		ctx := context.Background()
 		for _, phone := range n { // as an erasure does with each spelling
 			for left := 1; left > 0; {
-				if err := d.Tx(ctx, func(tx db.Querier) (err error) { left, err = k.EraseForNumber(ctx, tx, "org_a", phone); return err }); err != nil {
+				if err := d.Tx(ctx, func(tx db.Querier) (err error) {
+					left, err = k.EraseForNumber(ctx, tx, "org_a", phone)
+					return err
+				}); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -94,7 +94,10 @@ var errForeignNumber = errors.New("not a number of the organisation")
 // receiveMessage passes a message to package sms. A message for a number that the organisation does not have is
 // dropped, because the carrier would repeat it forever.
 func (s *Service) receiveMessage(ctx context.Context, c Carrier, in Incoming) error {
-	if !sms.IsReadable(in.Body) {
+	if octets, ok := damagedOctets(in.Body); ok {
+		in.Media = append(in.Media, sms.Undecoded(octets, "application/octet-stream"))
+		in.Body = ""
+	} else if !sms.IsReadable(in.Body) {
 		in.Media = append(in.Media, sms.Undecoded([]byte(in.Body), "application/octet-stream"))
 		in.Body = ""
 	}

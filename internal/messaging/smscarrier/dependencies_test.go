@@ -9,7 +9,8 @@ import (
 	"soniq/internal/platform/event"
 )
 
-// fakeDependencies are the dependencies of the message service: the organisation of the fixture has one number, and the carriers under test.
+// fakeDependencies are the dependencies of the message service: the organisation of the fixture has one number, and the carriers under
+// test.
 type fakeDependencies struct{ h *fixture }
 
 func (f fakeDependencies) OwnNumber(_ context.Context, _ db.Querier, org, text string) (sms.OwnNumber, bool, error) {

@@ -18,6 +18,8 @@ import (
 	"soniq/internal/platform/egress"
 	"soniq/internal/platform/jsonpath"
 	"soniq/internal/platform/op"
+	"soniq/internal/platform/placeholder"
+	"soniq/internal/platform/strictjson"
 )
 
 // HTTPSettings are the settings of a carrier with its own HTTP API.
@@ -76,12 +78,15 @@ func buildHTTP(s *Service, about CarrierInfo, raw json.RawMessage) (Adapter, []o
 	return g, append(wrong, x.Callback.validate()...)
 }
 
+// placeholders are the names that a request template may use.
+var placeholders = []string{"from", "to", "from_digits", "to_digits", "text", "reference", "callback_url"}
+
 func (x HTTPSend) validate(guard *egress.Guard) (wrong []op.Violation) {
 	var fault *egress.Fault
-	if err := guard.Check(placeholder.ReplaceAllString(x.URL, "0")); errors.As(err, &fault) {
+	if err := guard.Check(placeholder.Fill(x.URL, nil, func(string) string { return "0" })); errors.As(err, &fault) {
 		wrong = append(wrong, op.Field("settings.send.url", fault.Code, fault.Message))
 	}
-	if u, err := url.Parse(x.URL); err != nil || placeholder.MatchString(u.Host) {
+	if u, err := url.Parse(x.URL); err != nil || len(placeholder.Names(u.Host)) > 0 {
 		wrong = append(wrong, op.Field("settings.send.url", "invalid_url", "must have a host without placeholders"))
 	}
 	switch x.Method {
@@ -102,7 +107,7 @@ func (x HTTPSend) validate(guard *egress.Guard) (wrong []op.Violation) {
 		templates = append(templates, v)
 	}
 	for _, t := range templates {
-		if err := checkPlaceholders(t); err != nil {
+		if err := placeholder.Check(t, placeholders); err != nil {
 			wrong = append(wrong, op.Field("settings.send", "unknown_placeholder", err.Error()))
 		}
 	}
@@ -118,7 +123,7 @@ func (g *httpAdapter) buildRequest(ctx context.Context, o sms.Outgoing) (*http.R
 	kind := ""
 	switch {
 	case x.JSON != nil:
-		raw, err := json.Marshal(fillBody(x.JSON, values))
+		raw, err := json.Marshal(placeholder.FillJSON(x.JSON, values))
 		if err != nil {
 			return nil, err
 		}
@@ -126,11 +131,11 @@ func (g *httpAdapter) buildRequest(ctx context.Context, o sms.Outgoing) (*http.R
 	case x.Form != nil:
 		form := url.Values{}
 		for name, v := range x.Form {
-			form.Set(name, fillText(v, values, noEscape))
+			form.Set(name, placeholder.Fill(v, values, placeholder.Verbatim))
 		}
 		body, kind = []byte(form.Encode()), "application/x-www-form-urlencoded"
 	}
-	r, err := http.NewRequestWithContext(ctx, x.Method, fillText(x.URL, values, escapeURL), bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, x.Method, placeholder.Fill(x.URL, values, placeholder.EscapeURL), bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +184,7 @@ func failedBeforeSend(err error) bool {
 // parseResponse returns the result for a response.
 func (g *httpAdapter) parseResponse(answer *http.Response, raw []byte) (sms.Result, error) {
 	var doc any
-	_ = json.Unmarshal(raw, &doc)
+	_ = json.Unmarshal(strictjson.WithoutDamaged(raw), &doc)
 	wrong := textAt(g.errorPath, doc)
 	status := answer.StatusCode
 	switch {

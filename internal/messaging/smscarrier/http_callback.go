@@ -127,7 +127,8 @@ func (x HTTPCallback) verify(given string, raw []byte) bool {
 		hmac.Equal([]byte(digest), []byte(base64.StdEncoding.EncodeToString(sum)))
 }
 
-// parseDocument returns the body of a request: JSON, or a form as an object.
+// parseDocument returns the body of a request: JSON, or a form as an object. Texts that are not Unicode are those of
+// keepDamaged in JSON, and unchanged in a form.
 func parseDocument(r *http.Request, raw []byte) (doc any, err error) {
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "application/x-www-form-urlencoded" {
 		form, err := url.ParseQuery(string(raw))
@@ -137,7 +138,7 @@ func parseDocument(r *http.Request, raw []byte) (doc any, err error) {
 		}
 		return all, err
 	}
-	if err := json.Unmarshal(raw, &doc); err != nil {
+	if err := json.Unmarshal(keepDamaged(raw), &doc); err != nil {
 		return nil, errors.New("the body is neither JSON nor a form")
 	}
 	return doc, nil
@@ -146,7 +147,7 @@ func parseDocument(r *http.Request, raw []byte) (doc any, err error) {
 // parseEvent returns the event of one item; ok is false if it has none.
 func (g *httpAdapter) parseEvent(item any) (e Event, ok bool) {
 	p, x := g.callbackFields, g.settings.Callback.Receipt
-	if text := textAt(p.text, item); text != "" {
+	if text := rawTextAt(p.text, item); text != "" {
 		return Event{Message: &Incoming{ID: textAt(p.id, item), From: textAt(p.from, item), To: textAt(p.to, item), Body: text}}, true
 	}
 	id, status := textAt(p.receiptID, item), textAt(p.status, item)
@@ -170,8 +171,12 @@ func firstNonEmpty(a, b string) string {
 	return b
 }
 
-// textAt returns the first selected value as text; "" if there is none or the path is not configured.
-func textAt(p jsonpath.Path, doc any) string {
+// textAt returns the first selected value as text; "" if there is none, if it is not Unicode, or if the path is not
+// configured.
+func textAt(p jsonpath.Path, doc any) string { return undamaged(rawTextAt(p, doc)) }
+
+// rawTextAt is textAt, but it returns a text that is not Unicode with damagedMark.
+func rawTextAt(p jsonpath.Path, doc any) string {
 	if p.IsDocument() {
 		return ""
 	}

@@ -190,17 +190,5 @@ func (p *dbPartStore) deleteOld(ctx context.Context) error {
 
 func (p *dbPartStore) expiredKeys(ctx context.Context, before time.Time) (names []string, err error) {
 	const q = `SELECT DISTINCT message FROM sms_incoming_parts WHERE org_id = $1 AND carrier_id = $2 AND NOT done AND first_at < $3 LIMIT 100`
-	rows, err := p.service.DB.Read(ctx).Query(ctx, q, p.info.Org, p.info.ID, db.At(before))
-	if err != nil {
-		return nil, fmt.Errorf("find incomplete messages: %w", err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var one string
-		if err := rows.Scan(&one); err != nil {
-			return nil, err
-		}
-		names = append(names, one)
-	}
-	return names, rows.Err()
+	return db.Strings(ctx, p.service.DB.Read(ctx), "find incomplete messages", q, p.info.Org, p.info.ID, db.At(before))
 }

@@ -168,8 +168,8 @@ func rootCAs(pem string) *x509.CertPool {
 	return pool
 }
 
-// DialContext implements smpp.Dialer: it connects through the egress guard. TLS is not required for public addresses, because most SMSCs do not offer
-// it.
+// DialContext implements smpp.Dialer: it connects through the egress guard. TLS is not required for public addresses, because most SMSCs do
+// not offer it.
 func (c *smppAdapter) DialContext(ctx context.Context, _, address string) (net.Conn, error) {
 	conn, _, err := c.service.Guard.Dial(ctx, address)
 	return conn, err

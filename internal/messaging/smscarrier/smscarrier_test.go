@@ -64,7 +64,8 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 	h.messages = sms.New(sms.Config{DB: d, Outbox: &event.Outbox{DB: d, Bus: b},
 		Jobs: &job.Queue{Bus: b}, Log: log, Digester: keys, Numbers: f, Router: f, Users: f, Carriers: f, Contacts: f, Phones: f})
 	m := h.messages
-	h.Service = smscarrier.New(smscarrier.Config{DB: d, Bus: b, Orgs: orgs, Seal: keys, Guard: egress.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}),
+	h.Service = smscarrier.New(smscarrier.Config{DB: d, Bus: b, Orgs: orgs, Seal: keys,
+		Guard:    egress.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}),
 		Messages: m, Log: log, BaseURL: "https://voice.example.com", Node: "n1", Numbers: f})
 	h.server = optest.New(t, d, append(h.Operations(), m.Operations()...)...)
 	h.Mount(h.mux)
@@ -280,7 +281,7 @@ func TestRoute_PrefixAndFailover(t *testing.T) {
 		special.answer = func(n int, w http.ResponseWriter) {
 			if n < 5 {
 				w.Header().Set("Retry-After", "1")
-				http.Error(w, "{}", 429)
+				http.Error(w, "{}", http.StatusTooManyRequests)
 				return
 			}
 			io.WriteString(w, `{"error":{"code":"30006"}}`)

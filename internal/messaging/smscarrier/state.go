@@ -65,7 +65,8 @@ func (s *Service) saveState(ctx context.Context, c Carrier, is carrierState) err
 	return s.DB.Tx(ctx, func(tx db.Querier) error {
 		const q = `INSERT INTO sms_carrier_states (org_id, carrier_id, node, held_until, status, error, changed_at)
 			SELECT org_id, id, '', 0, $3, $4, $5 FROM sms_carriers WHERE org_id = $1 AND id = $2
-			ON CONFLICT (org_id, carrier_id) DO UPDATE SET status = excluded.status, error = excluded.error, changed_at = excluded.changed_at`
+			ON CONFLICT (org_id, carrier_id) DO UPDATE SET status = excluded.status, error = excluded.error,
+			changed_at = excluded.changed_at`
 		_, err := tx.Exec(ctx, q, c.org, c.ID, is.Status, db.Null(is.Error), db.At(s.Clock.Now()))
 		return err
 	})

@@ -36,7 +36,8 @@ func (s *Service) sweep(ctx context.Context) error {
 	const q = `SELECT DISTINCT m.org_id, m.carrier FROM messages m
 		LEFT JOIN sms_carriers c ON c.org_id = m.org_id AND c.id = m.carrier
 		LEFT JOIN sms_carrier_states h ON h.org_id = m.org_id AND h.carrier_id = m.carrier
-		WHERE m.status IN ('queued', 'sending') AND m.carrier LIKE 'smc_%' AND (c.id IS NULL OR NOT c.enabled OR COALESCE(h.status, '') <> 'active')`
+		WHERE m.status IN ('queued', 'sending') AND m.carrier LIKE 'smc_%' AND (c.id IS NULL OR NOT c.enabled
+		OR COALESCE(h.status, '') <> 'active')`
 	rows, err := s.DB.Read(ctx).Query(ctx, q)
 	if err != nil {
 		return fmt.Errorf("find carriers with messages that wait: %w", err)
@@ -61,8 +62,8 @@ func (s *Service) sweep(ctx context.Context) error {
 	return nil
 }
 
-// deleteOld deletes old receipts, and parts of received messages after 24 hours, because their carrier may no longer be connected. It deletes
-// nothing while the clock is not trusted.
+// deleteOld deletes old receipts, and parts of received messages after 24 hours, because their carrier may no longer be connected. It
+// deletes nothing while the clock is not trusted.
 func (s *Service) deleteOld(ctx context.Context) error {
 	if s.MayDelete.Check() != nil {
 		return nil

@@ -14,6 +14,7 @@ import (
 
 	"soniq/internal/messaging/sms"
 	"soniq/internal/platform/op"
+	"soniq/internal/platform/strictjson"
 )
 
 // TelnyxSettings are the settings of a Telnyx account (API v2).
@@ -120,7 +121,7 @@ func (t *telnyxAdapter) parseResponse(a vendorResponse) (sms.Result, error) {
 		}
 		return sms.Result{Status: sms.Sent, IDs: []string{doc.Data.ID}}, nil
 	}
-	_ = json.Unmarshal(a.raw, &doc)
+	_ = json.Unmarshal(strictjson.WithoutDamaged(a.raw), &doc)
 	code, message := doc.Errors.first()
 	switch {
 	case code == "10009", code == "10010", code == "" && a.status == http.StatusForbidden:
@@ -174,17 +175,18 @@ func (t *telnyxAdapter) ParseCallback(r *http.Request, raw []byte) ([]Event, err
 		return nil, err
 	}
 	var e telnyxEvent
-	if err := json.Unmarshal(raw, &e); err != nil {
+	if err := json.Unmarshal(keepDamaged(raw), &e); err != nil {
 		return nil, fmt.Errorf("read webhook: %w", err)
 	}
 	p := e.Data.Payload
+	p.ID = undamaged(p.ID)
 	switch {
 	case len(p.To) == 0 || p.ID == "":
 		return nil, nil
 	case e.Data.Type == "message.received":
-		m := &Incoming{ID: p.ID, From: p.From.Number, To: p.To[0].Number, Body: p.Text}
+		m := &Incoming{ID: p.ID, From: undamaged(p.From.Number), To: p.To[0].Number, Body: p.Text}
 		for _, f := range p.Media {
-			m.Media = append(m.Media, sms.Media{URL: f.URL, ContentType: f.Type, SizeBytes: f.Size})
+			m.Media = append(m.Media, sms.Media{URL: undamaged(f.URL), ContentType: undamaged(f.Type), SizeBytes: f.Size})
 		}
 		return []Event{{Message: m}}, nil
 	case e.Data.Type != "message.finalized":
@@ -194,7 +196,7 @@ func (t *telnyxAdapter) ParseCallback(r *http.Request, raw []byte) ([]Event, err
 		"sending_failed": sms.Failed}[p.To[0].Status]}
 	if result.Status != "" && result.Status != sms.Delivered {
 		code, message := p.Errors.first()
-		result.Fault = vendorFault(telnyxCodes, code, message)
+		result.Fault = vendorFault(telnyxCodes, undamaged(code), undamaged(message))
 	}
 	return []Event{{Receipt: &Receipt{ID: p.ID, Result: result}}}, nil
 }

@@ -13,6 +13,7 @@ import (
 	"soniq/internal/messaging/sms"
 	"soniq/internal/platform/egress"
 	"soniq/internal/platform/op"
+	"soniq/internal/platform/strictjson"
 )
 
 // Code that the adapters of single vendors (Telnyx, Twilio) share: requests, response errors, settings.
@@ -65,7 +66,7 @@ func (a vendorResponse) authError() error {
 
 // decode decodes the response. If it fails, the outcome of the message is unknown.
 func (a vendorResponse) decode(to any) error {
-	if err := json.Unmarshal(a.raw, to); err != nil {
+	if err := json.Unmarshal(strictjson.WithoutDamaged(a.raw), to); err != nil {
 		return fmt.Errorf("%w: answer %d cannot be read: %w", sms.ErrOutcomeUnknown, a.status, err)
 	}
 	return nil

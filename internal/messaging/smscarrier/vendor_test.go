@@ -71,8 +71,8 @@ func (x *fakeVendor) respond(status int, body string, header ...string) {
 
 func newAdapter(t *testing.T, provider string, settings map[string]any) Adapter {
 	t.Helper()
-	s := New(Config{DB: &db.DB{}, Bus: bus.New(), Orgs: &org.Service{}, Seal: &seal.Seal{}, Messages: &sms.Service{}, Log: slog.New(slog.DiscardHandler),
-		Guard: egress.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}), Numbers: noNumbers{}})
+	s := New(Config{DB: &db.DB{}, Bus: bus.New(), Orgs: &org.Service{}, Seal: &seal.Seal{}, Messages: &sms.Service{},
+		Log: slog.New(slog.DiscardHandler), Guard: egress.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}), Numbers: noNumbers{}})
 	p, ok := providerOf(provider)
 	if !ok || !p.hasCallback {
 		t.Fatalf("%s cannot be connected", provider)
@@ -105,11 +105,13 @@ func checkOutcomes(t *testing.T, x *fakeVendor, a Adapter, accepted, optedOut, f
 		t.Errorf("accepted: %+v, %v", r, err)
 	}
 	x.respond(400, optedOut)
-	if r, err := a.Send(context.Background(), outgoing); err != nil || r.Status != sms.Failed || r.Fault.Code != "opted_out" || r.Fault.CarrierCode == nil {
+	if r, err := a.Send(context.Background(), outgoing); err != nil || r.Status != sms.Failed || r.Fault.Code != "opted_out" ||
+		r.Fault.CarrierCode == nil {
 		t.Errorf("opted out: %+v, %v", r, err)
 	}
 	x.respond(422, "{}")
-	if r, err := a.Send(context.Background(), outgoing); err != nil || r.Status != sms.Failed || r.Fault.Code != "carrier_rejected" || *r.Fault.CarrierCode != "422" {
+	if r, err := a.Send(context.Background(), outgoing); err != nil || r.Status != sms.Failed || r.Fault.Code != "carrier_rejected" ||
+		*r.Fault.CarrierCode != "422" {
 		t.Errorf("refused without a reason: %+v, %v", r, err)
 	}
 	for _, c := range []struct {
@@ -209,7 +211,8 @@ func TestTelnyxCallback_SignatureRequired(t *testing.T) {
 	}
 	all, err := signed(event("message.received", "webhook_delivered", ""), now)
 	if want := (&Incoming{ID: "id-1", From: "+12025550111", To: "+12025550143", Body: "hi",
-		Media: []sms.Media{{URL: "https://m.example.com/1", ContentType: "image/png", SizeBytes: 7}}}); err != nil || len(all) != 1 || !reflect.DeepEqual(all[0].Message, want) {
+		Media: []sms.Media{{URL: "https://m.example.com/1", ContentType: "image/png", SizeBytes: 7}}}); err != nil || len(all) != 1 ||
+		!reflect.DeepEqual(all[0].Message, want) {
 		t.Errorf("received: %+v, %v", all, err)
 	}
 	for status, want := range map[string]string{"delivered": sms.Delivered, "delivery_failed": sms.Undelivered, "sending_failed": sms.Failed, "delivery_unconfirmed": ""} {
@@ -223,6 +226,14 @@ func TestTelnyxCallback_SignatureRequired(t *testing.T) {
 	}
 	if all, err := signed(event("message.sent", "sent", ""), now); err != nil || len(all) != 0 {
 		t.Errorf("sent: %+v, %v", all, err)
+	}
+	damaged := strings.Replace(event("message.received", "x", ""), `"text":"hi"`, "\"text\":\"caf\xe9\"", 1)
+	all, err = signed(damaged, now)
+	if err != nil || len(all) != 1 {
+		t.Fatalf("damaged: %+v, %v", all, err)
+	}
+	if octets, ok := damagedOctets(all[0].Message.Body); !ok || string(octets) != "caf\xe9" || all[0].Message.ID != "id-1" {
+		t.Errorf("damaged: %+v", all[0].Message)
 	}
 	body := event("message.received", "x", "")
 	for _, at := range []time.Time{now.Add(-6 * time.Minute), now.Add(6 * time.Minute)} {
@@ -264,7 +275,8 @@ func TestTwilioCallback_SignatureRequired(t *testing.T) {
 			t.Errorf("%s: %+v, %v", status, all, err)
 			continue
 		}
-		if f := all[0].Receipt.Result.Fault; (f != nil) != (want == sms.Undelivered || want == sms.Failed) || f != nil && f.Code != "unreachable" {
+		if f := all[0].Receipt.Result.Fault; (f != nil) != (want == sms.Undelivered || want == sms.Failed) ||
+			f != nil && f.Code != "unreachable" {
 			t.Errorf("%s: %+v", status, f)
 		}
 	}

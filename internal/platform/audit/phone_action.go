@@ -21,7 +21,8 @@ type PhoneAction struct {
 // WritePhoneAction writes a line of the audit log.
 func (s *Service) WritePhoneAction(ctx context.Context, tx db.Querier, l PhoneAction, at db.Time) error {
 	const q = `INSERT INTO audit (org_id, id, at, operation, target, key_id, key_name, credential, user_id, source, request_id,
-		record_id, status, code, actor_org_id, on_behalf_of) VALUES ($1, $2, $3, $4, $5, '', $6, 'telephone', $7, '', $8, $9, $10, $11, NULL, NULL)`
+		record_id, status, code, actor_org_id, on_behalf_of) VALUES ($1, $2, $3, $4, $5, '', $6, 'telephone', $7, '', $8, $9, $10, $11,
+		NULL, NULL)`
 	_, err := tx.Exec(ctx, q, l.Org, db.NewID("adt"), at, l.Operation, "CALL /calls/"+l.CallID, l.Number, db.Null(l.UserID), l.CallID,
 		db.Null(l.Record), l.Status, db.Null(l.Code))
 	if err != nil {

@@ -31,18 +31,28 @@ var ErrIrregular = errors.New("not a plain file; remove it")
 
 // Dir is a Store in a directory. The directory itself may be a symbolic link, to have it on another disk.
 type Dir struct {
-	root string
-	// Elsewhere deletes a file or folder at other servers that have files of the same database. nil: there are none. Set it before
-	// the first use.
-	Elsewhere func(ctx context.Context, name string) error
+	root   string
+	others Others
 }
 
+// Others are the other servers that have files of the same database.
+type Others interface {
+	// RemoveElsewhere deletes a file or folder at the other servers. A missing one is not an error.
+	RemoveElsewhere(ctx context.Context, name string) error
+}
+
+// Alone is the Others of a server that is the only one.
+type Alone struct{}
+
+// RemoveElsewhere does nothing.
+func (Alone) RemoveElsewhere(context.Context, string) error { return nil }
+
 // OpenDir opens a directory as a Store, and creates it if necessary.
-func OpenDir(path string) (*Dir, error) {
+func OpenDir(path string, others Others) (*Dir, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("open blob folder: %w", err)
 	}
-	return &Dir{root: path}, nil
+	return &Dir{root: path, others: others}, nil
 }
 
 // Path returns the path of a file, which need not exist. Writers that need a local file write it in the same folder and rename it.
@@ -122,7 +132,8 @@ func rename(from, to string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// Open opens a file, or returns ErrNone. It opens within the folder (openat), so that not even a link that appears meanwhile leads out of it.
+// Open opens a file, or returns ErrNone. It opens within the folder (openat), so that not even a link that appears meanwhile leads out of
+// it.
 func (d *Dir) Open(_ context.Context, name string) (io.ReadSeekCloser, int64, error) {
 	if _, err := d.Path(name); err != nil {
 		return nil, 0, err
@@ -149,13 +160,13 @@ func (d *Dir) Open(_ context.Context, name string) (io.ReadSeekCloser, int64, er
 // unfinished ends the name of a file that is still written.
 const unfinished = ".part"
 
-// Delete deletes a file, finished or not. If it is not here, it is deleted Elsewhere. A missing file is not an error.
+// Delete deletes a file, finished or not. If it is not here, it is deleted at the other servers. A missing file is not an error.
 func (d *Dir) Delete(ctx context.Context, name string) error {
 	found, err := d.remove(name)
-	if err != nil || found || d.Elsewhere == nil {
+	if err != nil || found {
 		return err
 	}
-	return d.Elsewhere(ctx, name)
+	return d.others.RemoveElsewhere(ctx, name)
 }
 
 // remove deletes a file, finished or not, in this directory. It reports whether there was one.
@@ -194,13 +205,13 @@ func ignoreNone(err error) error {
 	return err
 }
 
-// DeleteAll deletes a folder with its contents, such as that of an organisation, here and Elsewhere. A missing folder is not an
-// error.
+// DeleteAll deletes a folder with its contents, such as that of an organisation, here and at the other servers. A missing folder
+// is not an error.
 func (d *Dir) DeleteAll(ctx context.Context, folder string) error {
-	if err := d.DeleteHere(folder); err != nil || d.Elsewhere == nil {
+	if err := d.DeleteHere(folder); err != nil {
 		return err
 	}
-	return d.Elsewhere(ctx, folder)
+	return d.others.RemoveElsewhere(ctx, folder)
 }
 
 // DeleteHere deletes a file, finished or not, or a folder with its contents, in this directory only. A missing one is not an

@@ -20,7 +20,7 @@ const name = "org_1/2026/11/call_1.wav"
 func newDir(t *testing.T) (*blob.Dir, string) {
 	t.Helper()
 	root := filepath.Join(t.TempDir(), "blobs")
-	d, err := blob.OpenDir(root)
+	d, err := blob.OpenDir(root, blob.Alone{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,8 @@ func TestDir_LinksAreNotFollowed(t *testing.T) {
 	}
 }
 
-// A folder that is a symbolic link itself is allowed: recordings may be on another disk. A pipe in place of a file is refused without waiting.
+// A folder that is a symbolic link itself is allowed: recordings may be on another disk. A pipe in place of a file is refused without
+// waiting.
 func TestDir_FolderOnAnotherDiskAndPipes(t *testing.T) {
 	t.Parallel()
 	_, root := newDir(t)
@@ -154,7 +155,7 @@ func TestDir_FolderOnAnotherDiskAndPipes(t *testing.T) {
 	if err := os.Symlink(root, link); err != nil {
 		t.Fatal(err)
 	}
-	d, err := blob.OpenDir(link)
+	d, err := blob.OpenDir(link, blob.Alone{})
 	if err != nil {
 		t.Fatal(err)
 	}

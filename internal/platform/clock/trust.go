@@ -74,9 +74,10 @@ func NewTrust(last time.Time, read Reading) *Trust {
 
 // Doubt is the reason why the clock is not trusted.
 type Doubt struct {
-	Expected time.Time // time of day by the last trusted time and the known time since then
-	Now      time.Time // time of day that the clock shows
-	Remains  time.Duration
+	Expected time.Time     // time of day by the last trusted time and the known time since then
+	Now      time.Time     // time of day that the clock shows
+	RanOn    time.Duration // for how long the clock has run on
+	Remains  time.Duration // until it is trusted
 }
 
 // Check returns the current time if it is trusted, else the reason.
@@ -94,13 +95,36 @@ func (t *Trust) Check() (now time.Time, doubt *Doubt) {
 	case seen == 0 || left <= 0:
 		t.accept(now, elapsed)
 	case seen > 0:
-		return now, &Doubt{Expected: expected, Now: now, Remains: left}
+		return now, &Doubt{Expected: expected, Now: now, RanOn: elapsed - t.since, Remains: left}
 	}
 	return now, nil
 }
 
-// Last returns the last trusted time. It is not that of a clock that went back by more than a day less than six hours ago: a machine without a
-// battery starts with a time long ago, until it asks the network.
+// Resume continues the doubt of an earlier process, whose clock was not trusted at a time and had run on for some time by then. It has no
+// effect if the clock has been set by more than a day since then, or is trusted.
+func (t *Trust) Resume(at time.Time, ranOn time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now, elapsed := t.read()
+	if jumpOf(now.Sub(t.wall.Add(elapsed-t.elapsed))) > 0 && jumpOf(now.Sub(at)) == 0 {
+		t.jump, t.since = 1, elapsed-max(ranOn, 0)
+	}
+}
+
+// Learn trusts the clock if it agrees to a day with a time that another node trusts, and reports whether it does.
+func (t *Trust) Learn(trusted time.Time) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now, elapsed := t.read()
+	if jumpOf(now.Sub(trusted)) != 0 {
+		return false
+	}
+	t.accept(now, elapsed)
+	return true
+}
+
+// Last returns the last trusted time. It is not that of a clock that went back by more than a day less than six hours ago: a machine
+// without a battery starts with a time long ago, until it asks the network.
 func (t *Trust) Last() time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -18,7 +18,8 @@ func (h *hands) pass(d time.Duration) { h.wall, h.elapsed = h.wall.Add(d), h.ela
 // https://github.com/Tr3kkR/Yuzu/issues/2348
 func TestTrust_JumpBeforeStart(t *testing.T) {
 	last := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	for ahead, want := range map[time.Duration]bool{-1000 * time.Hour: true, 0: true, 23 * time.Hour: true, 25 * time.Hour: false, 10000 * time.Hour: false} {
+	for ahead, want := range map[time.Duration]bool{-1000 * time.Hour: true, 0: true, 23 * time.Hour: true, 25 * time.Hour: false,
+		10000 * time.Hour: false} {
 		h := &hands{wall: last.Add(ahead)}
 		if _, doubt := NewTrust(last, h.read).Check(); (doubt == nil) != want {
 			t.Errorf("%s ahead: %+v", ahead, doubt)

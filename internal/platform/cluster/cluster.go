@@ -1,5 +1,5 @@
-// Package cluster keeps the membership of the nodes that share one PostgreSQL database: a row with a lease for each, and the eviction of nodes
-// whose lease is over. On SQLite one node serves, and the package does nothing.
+// Package cluster keeps the membership of the nodes that share one PostgreSQL database: a row with a lease for each, and the eviction of
+// nodes whose lease is over. On SQLite one node serves, and the package does nothing.
 package cluster
 
 import (
@@ -88,8 +88,8 @@ func (m *Membership) Join(ctx context.Context) error {
 		return nil
 	}
 	const q = `INSERT INTO nodes (id, epoch, state, version, joined_at, lease_until) VALUES ($1, 1, 'serving', $2, ` + now + `, ` + now + ` + $3)
-		ON CONFLICT (id) DO UPDATE SET epoch = nodes.epoch + 1, state = 'serving', version = excluded.version, joined_at = excluded.joined_at,
-			lease_until = excluded.lease_until
+		ON CONFLICT (id) DO UPDATE SET epoch = nodes.epoch + 1, state = 'serving', version = excluded.version,
+			joined_at = excluded.joined_at, lease_until = excluded.lease_until
 		RETURNING epoch`
 	var epoch int64
 	err := m.DB.Tx(ctx, func(tx db.Querier) error {
@@ -172,7 +172,8 @@ func (m *Membership) look(ctx context.Context) error {
 
 // renewLease renews the lease and reads the rows of all nodes, in one statement.
 func (m *Membership) renewLease(ctx context.Context) (v view, err error) {
-	const q = `WITH mine AS (UPDATE nodes SET lease_until = ` + now + ` + $3 WHERE id = $1 AND epoch = $2 AND state = 'serving' RETURNING id)
+	const q = `WITH mine AS (UPDATE nodes SET lease_until = ` + now + ` + $3 WHERE id = $1 AND epoch = $2 AND state = 'serving'
+		RETURNING id)
 		SELECT id, epoch, state, lease_until < ` + now + `, lease_until - $3, EXISTS (SELECT 1 FROM mine),
 			EXISTS (SELECT 1 FROM node_file_removals WHERE node = $1)
 		FROM nodes WHERE state IN ('serving', 'evicted') OR id = $1`

@@ -188,3 +188,25 @@ func TestRemoveElsewhere_ServingAndStoppedNodes(t *testing.T) {
 		t.Errorf("removed: %v, %v, %v", a.removed, b.removed, c.removed)
 	}
 }
+
+// In a copied database the nodes of the original are evicted at once, and the node of the copy closes their work.
+func TestEvictAll_NodeOfCopyClosesTheirWork(t *testing.T) {
+	t.Parallel()
+	a := newNodes(t, "node_a", "node_b")[0]
+	if err := a.DB.Tx(t.Context(), func(tx db.Querier) error { return EvictAll(t.Context(), tx) }); err != nil {
+		t.Fatal(err)
+	}
+	c := &node{}
+	c.Membership = New(Config{DB: a.DB, Bus: bus.New(), Log: slog.New(slog.DiscardHandler), Node: "node_c", Version: "test", Work: c})
+	if err := c.Join(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.looks(t, 1)
+	var lost []string
+	for _, l := range c.lost {
+		lost = append(lost, l.Node)
+	}
+	if slices.Sort(lost); !slices.Equal(lost, []string{"node_a", "node_b"}) || c.HasPeers() {
+		t.Errorf("lost %v, peers %v", lost, c.HasPeers())
+	}
+}

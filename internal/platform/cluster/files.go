@@ -7,8 +7,8 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// Deletion of files that lie on the disk of another node. Each node deletes what its rows in node_file_removals name: while it serves within a
-// second, else when it joins.
+// Deletion of files that lie on the disk of another node. Each node deletes what its rows in node_file_removals name: while it serves
+// within a second, else when it joins.
 
 // RemoveElsewhere makes every other node that ever served delete a file or folder. It does nothing on SQLite. It has a
 // transaction of its own.
@@ -52,17 +52,5 @@ func (m *Membership) removeFiles(ctx context.Context) error {
 
 func (m *Membership) removals(ctx context.Context) (names []string, err error) {
 	const q = `SELECT name FROM node_file_removals WHERE node = $1 ORDER BY requested_at LIMIT $2`
-	rows, err := m.DB.Read(ctx).Query(ctx, q, m.Node, removalPage)
-	if err != nil {
-		return nil, fmt.Errorf("list files to delete: %w", err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return nil, err
-		}
-		names = append(names, name)
-	}
-	return names, rows.Err()
+	return db.Strings(ctx, m.DB.Read(ctx), "list files to delete", q, m.Node, removalPage)
 }

@@ -35,3 +35,13 @@ func (l Lost) Guard(ctx context.Context, fn func(ctx context.Context, tx db.Quer
 		return fn(ctx, tx)
 	})
 }
+
+// EvictAll evicts every node of the database, because the database was copied and the nodes in it belong to the original. The nodes
+// of the copy close their work.
+func EvictAll(ctx context.Context, tx db.Querier) error {
+	const q = `UPDATE nodes SET state = 'evicted', epoch = epoch + 1 WHERE state = 'serving'`
+	if _, err := tx.Exec(ctx, q); err != nil {
+		return fmt.Errorf("evict the nodes of the original: %w", err)
+	}
+	return nil
+}

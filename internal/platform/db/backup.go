@@ -10,8 +10,9 @@ import (
 // ErrNoBackup is returned on PostgreSQL, which has backup tools of its own.
 var ErrNoBackup = errors.New("PostgreSQL is backed up with pg_dump")
 
-// Backup writes a consistent copy of an SQLite database to a new file while the database is in use (VACUUM INTO).
-func (d *DB) Backup(ctx context.Context, path string) error {
+// Backup writes a consistent copy of an SQLite database to a new file while the database is in use (VACUUM INTO). In the copy it
+// stores facts.
+func (d *DB) Backup(ctx context.Context, path string, facts map[Fact]string) error {
 	lite, ok := d.engine.(*sqlite)
 	if !ok {
 		return ErrNoBackup
@@ -24,5 +25,20 @@ func (d *DB) Backup(ctx context.Context, path string) error {
 	if _, err := own.ExecContext(ctx, "VACUUM INTO $1", path); err != nil {
 		return fmt.Errorf("back up the database to %s: %w", path, err)
 	}
-	return nil
+	return storeIn(ctx, path, facts)
+}
+
+// storeIn stores facts in an SQLite database that nobody uses.
+func storeIn(ctx context.Context, path string, facts map[Fact]string) error {
+	one, err := sql.Open("sqlite", path)
+	if err != nil {
+		return err
+	}
+	for name, value := range facts {
+		const text = `INSERT INTO installation (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = $2`
+		if _, err := one.ExecContext(ctx, text, string(name), value); err != nil {
+			return errors.Join(fmt.Errorf("mark the copy %s: %w", path, err), one.Close())
+		}
+	}
+	return one.Close()
 }

@@ -72,19 +72,43 @@ func (d *DB) newer(ctx context.Context, unknown map[string]bool) error {
 	return &NewerError{Names: slices.Sorted(maps.Keys(unknown)), Version: version}
 }
 
-// Migrate applies all pending steps, each in a transaction of its own, and returns their names. It changes nothing if the database is newer
-// than this program.
+// Migrate applies all pending steps, each in a transaction of its own, and returns their names. A new SQLite database gets its schema at
+// once. It changes nothing if the database is newer than this program.
 func (d *DB) Migrate(ctx context.Context) ([]string, error) {
+	open, err := d.pendingPrepared(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if d.name == "sqlite" {
+		if created, err := d.create(ctx, open); err != nil {
+			return nil, fmt.Errorf("create the schema: %w", err)
+		} else if created {
+			return namesOf(open), nil
+		}
+	}
+	return d.applyEach(ctx, open)
+}
+
+// pendingPrepared returns the pending steps of a database that is ready for them.
+func (d *DB) pendingPrepared(ctx context.Context) ([]Migration, error) {
 	if _, err := d.Pending(ctx); err != nil {
 		return nil, err
 	}
 	if err := d.prepare(ctx); err != nil {
 		return nil, fmt.Errorf("prepare for migrations: %w", err)
 	}
-	open, err := d.Pending(ctx)
-	if err != nil {
-		return nil, err
+	return d.Pending(ctx)
+}
+
+func namesOf(all []Migration) (names []string) {
+	for _, m := range all {
+		names = append(names, m.Name)
 	}
+	return names
+}
+
+// applyEach applies steps in order, and returns the names of those that are applied.
+func (d *DB) applyEach(ctx context.Context, open []Migration) ([]string, error) {
 	var done []string
 	for _, m := range open {
 		if err := d.apply(ctx, m); err != nil {
@@ -151,6 +175,8 @@ func (d *DB) applied(ctx context.Context) (map[string]bool, error) {
 
 func missingTable(err error) bool { return hasCode(err, "42P01", 1) }
 
+const recordMigration = `INSERT INTO migrations (name, applied_at) VALUES ($1, $2)`
+
 func (d *DB) apply(ctx context.Context, m Migration) error {
 	return d.Tx(ctx, func(tx Querier) error {
 		if done, err := d.appliedMeanwhile(ctx, tx, m); err != nil || done {
@@ -161,7 +187,7 @@ func (d *DB) apply(ctx context.Context, m Migration) error {
 				return fmt.Errorf("%w in %s", err, s)
 			}
 		}
-		_, err := tx.Exec(ctx, `INSERT INTO migrations (name, applied_at) VALUES ($1, $2)`, m.Name, time.Now().UnixMicro())
+		_, err := tx.Exec(ctx, recordMigration, m.Name, time.Now().UnixMicro())
 		return err
 	})
 }

@@ -64,7 +64,8 @@ func (s *sqlite) columnsQuery() string {
 
 func (p *postgres) columnsQuery() string {
 	return `SELECT c.table_name, c.column_name, EXISTS (SELECT 1 FROM information_schema.key_column_usage k
-			JOIN information_schema.table_constraints t ON t.constraint_schema = k.constraint_schema AND t.constraint_name = k.constraint_name
+			JOIN information_schema.table_constraints t ON t.constraint_schema = k.constraint_schema
+			AND t.constraint_name = k.constraint_name
 				AND t.table_name = k.table_name
 			WHERE t.constraint_type = 'PRIMARY KEY' AND k.table_schema = c.table_schema AND k.table_name = c.table_name
 				AND k.column_name = c.column_name)

@@ -71,7 +71,8 @@ func TestTx_FailuresIsolated(t *testing.T) {
 		}
 		all.Wait()
 		for i, err := range errs {
-			good := [4]bool{err == nil, errors.Is(err, errWanted), err != nil && strings.Contains(err.Error(), "panicked: in a transaction"), db.IsConflict(err)}
+			good := [4]bool{err == nil, errors.Is(err, errWanted), err != nil &&
+				strings.Contains(err.Error(), "panicked: in a transaction"), db.IsConflict(err)}
 			if !good[i%4] {
 				t.Errorf("function %d: %v", i, err)
 			}

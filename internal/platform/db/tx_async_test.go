@@ -62,7 +62,9 @@ func TestTxAsyncThen_ResultOnce(t *testing.T) {
 		if n := count(t, d.Read(ctx)); n != 1 {
 			t.Errorf("%d rows, want 1", n)
 		}
-		d.TxAsyncThen(ctx, func(tx db.Querier) error { return errors.Join(put(tx, "undone", 2), errWanted) }, func(err error) { told <- err })
+		d.TxAsyncThen(ctx, func(tx db.Querier) error {
+			return errors.Join(put(tx, "undone", 2), errWanted)
+		}, func(err error) { told <- err })
 		if err := <-told; !errors.Is(err, errWanted) {
 			t.Errorf("err = %v, want what the function returned", err)
 		}

@@ -41,8 +41,10 @@ func TestColumnTypes_RoundTrip(t *testing.T) {
 			var ref db.Null
 			var flag bool
 			var raw []byte
-			must(t, d.Read(ctx).QueryRow(ctx, `SELECT at, list, ref, flag, raw FROM kinds WHERE id = $1`, i).Scan(&at, &list, &ref, &flag, &raw))
-			if !at.Equal(r.at.Time) || at.Location() != time.UTC || !slices.Equal(list.V, r.list) || ref != r.ref || flag != r.flag || !slices.Equal(raw, r.raw) {
+			must(t, d.Read(ctx).QueryRow(ctx, `SELECT at, list, ref, flag, raw FROM kinds WHERE id = $1`, i).Scan(&at, &list, &ref, &flag,
+				&raw))
+			if !at.Equal(r.at.Time) || at.Location() != time.UTC || !slices.Equal(list.V, r.list) || ref != r.ref || flag != r.flag ||
+				!slices.Equal(raw, r.raw) {
 				t.Errorf("row %d came back as %v %q %q %v %v", i, at, list.V, ref, flag, raw)
 			}
 		}

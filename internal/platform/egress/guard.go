@@ -20,6 +20,7 @@ import (
 type Guard struct {
 	allow    []netip.Prefix
 	resolver *net.Resolver // nil: the system's resolver
+	held     error         // reason why nothing is connected; nil: connections are opened
 }
 
 // New returns a guard. The operator's allow list permits targets that are not public, also with http.
@@ -28,6 +29,14 @@ func New(allow []netip.Prefix) *Guard {
 	for i, p := range allow {
 		g.allow[i] = unmapped(p)
 	}
+	return g
+}
+
+// NewHeld returns a guard that opens no connection, for the reason held. It judges addresses as the guard of New does. A nil reason
+// makes it the guard of New.
+func NewHeld(allow []netip.Prefix, held error) *Guard {
+	g := New(allow)
+	g.held = held
 	return g
 }
 
@@ -147,6 +156,9 @@ type transport struct {
 
 // RoundTrip implements http.RoundTripper. It sends a request if its URL is allowed.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if t.guard.held != nil {
+		return nil, t.guard.held
+	}
 	if err := t.guard.CheckURL(r.URL); err != nil {
 		return nil, err
 	}

@@ -182,3 +182,24 @@ func TestResolve_Loopback(t *testing.T) {
 		t.Errorf("localhost, allowed: %v", err)
 	}
 }
+
+// A guard that is held judges addresses as before, and opens no connection.
+func TestNewHeld_OpensNothing(t *testing.T) {
+	t.Parallel()
+	reached := false
+	s := server(t, func(http.ResponseWriter, *http.Request) { reached = true })
+	reason := errors.New("a restored copy")
+	g := egress.NewHeld([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, reason)
+	if err := g.Check(s.URL); err != nil {
+		t.Errorf("Check: %v", err)
+	}
+	if _, err := g.Client(egress.Limits{}).Get(s.URL); !errors.Is(err, reason) {
+		t.Errorf("GET: %v", err)
+	}
+	if _, _, err := g.Dial(t.Context(), s.Listener.Addr().String()); !errors.Is(err, reason) {
+		t.Errorf("Dial: %v", err)
+	}
+	if reached {
+		t.Error("a request went out")
+	}
+}

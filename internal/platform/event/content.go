@@ -7,7 +7,8 @@ import (
 	"sync"
 )
 
-// Content is a kind of content that can be deleted while the call that it belongs to remains. Fields of payloads declare it by the struct tag content.
+// Content is a kind of content that can be deleted while the call that it belongs to remains. Fields of payloads declare it by the struct
+// tag content.
 type Content string
 
 // Words are what people said, and what was derived from it: text, summary, topics, action items, mood.
@@ -42,8 +43,8 @@ type declaredContent struct {
 	fields  map[Content][]int // indexes of the fields
 }
 
-// Without returns the body of an event without a kind of content: null, an empty text or an empty list in its place. It reports whether the body
-// changed. A body that has no such content is returned unchanged.
+// Without returns the body of an event without a kind of content: null, an empty text or an empty list in its place. It reports whether the
+// body changed. A body that has no such content is returned unchanged.
 func Without(kind Kind, body string, c Content) (without string, changed bool, err error) {
 	d, known := contentFields()[kind]
 	if !known || len(d.fields[c]) == 0 {

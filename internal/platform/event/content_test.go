@@ -60,7 +60,8 @@ func TestWithout_RemovesContent(t *testing.T) {
 		}
 	}
 	body, err := event.Encode(event.CallMissed{CallID: "call_1"})
-	if without, changed, other := event.Without("call.missed", string(body), event.Words); err != nil || other != nil || changed || without != string(body) {
+	if without, changed, other := event.Without("call.missed", string(body), event.Words); err != nil || other != nil || changed ||
+		without != string(body) {
 		t.Errorf("an event without words: %s %v %v", without, err, other)
 	}
 }

@@ -29,7 +29,8 @@ func text(r *rand.Rand) string {
 	return b.String()
 }
 
-var floats = []float64{0, math.Copysign(0, -1), 1, -1, 0.1, 1.5, 4.4, 1e-6, 1e-7, 123456789.125, 1e20, 1e21, 1.7976931348623157e308, 5e-324, -0.5, 1 << 53}
+var floats = []float64{0, math.Copysign(0, -1), 1, -1, 0.1, 1.5, 4.4, 1e-6, 1e-7, 123456789.125, 1e20, 1e21, 1.7976931348623157e308, 5e-324,
+	-0.5, 1 << 53}
 
 // fill sets random values in all fields of a payload.
 func fill(r *rand.Rand, v reflect.Value) {
@@ -40,7 +41,8 @@ func fill(r *rand.Rand, v reflect.Value) {
 	case *event.Metadata:
 		*at = event.Metadata{}
 		for range r.IntN(6) {
-			(*at)[[]string{text(r), fmt.Sprint(r.IntN(300)), "4294967294", "4294967295", "01", "-1", "1.5", "__proto__"}[r.IntN(8)]] = text(r)
+			(*at)[[]string{text(r), fmt.Sprint(r.IntN(300)), "4294967294", "4294967295", "01", "-1", "1.5",
+				"__proto__"}[r.IntN(8)]] = text(r)
 		}
 		return
 	}

@@ -16,14 +16,15 @@ func (o *Outbox) EraseCall(ctx context.Context, tx db.Querier, org, callID strin
 	return nil
 }
 
-// RemoveContent removes a kind of content from the events of a call, in the caller's transaction. The events remain, also those not sent yet.
+// RemoveContent removes a kind of content from the events of a call, in the caller's transaction. The events remain, also those not sent
+// yet.
 func (o *Outbox) RemoveContent(ctx context.Context, tx db.Querier, org, callID string, c Content) error {
 	const read, write = `SELECT id, kind, body FROM events WHERE org_id = $1 AND call_id = $2`, `UPDATE events SET body = $3 WHERE org_id = $1 AND id = $2`
 	return RemoveFromBodies(ctx, tx, read, write, org, callID, c)
 }
 
-// RemoveFromBodies removes a kind of content from stored bodies of events. The statement read selects id, kind and body by organisation and call; the
-// statement write stores a body ($3) of an id ($2).
+// RemoveFromBodies removes a kind of content from stored bodies of events. The statement read selects id, kind and body by organisation and
+// call; the statement write stores a body ($3) of an id ($2).
 func RemoveFromBodies(ctx context.Context, tx db.Querier, read, write, org, callID string, c Content) error {
 	rows, err := tx.Query(ctx, read, org, callID)
 	if err != nil {

@@ -261,24 +261,13 @@ func (o *Outbox) Sweep(ctx context.Context, before time.Time) (gone int64, err e
 // orgs returns the organisations that ever had an event.
 func (o *Outbox) orgs(ctx context.Context) (all []string, err error) {
 	// tenant: retention is swept over all organisations
-	rows, err := o.DB.Read(ctx).Query(ctx, `SELECT org_id FROM event_sequences`)
-	if err != nil {
-		return nil, fmt.Errorf("sweep events: %w", err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var org string
-		if err := rows.Scan(&org); err != nil {
-			return nil, err
-		}
-		all = append(all, org)
-	}
-	return all, rows.Err()
+	return db.Strings(ctx, o.DB.Read(ctx), "sweep events", `SELECT org_id FROM event_sequences`)
 }
 
 func (o *Outbox) sweepSome(ctx context.Context, org, before string) (n int64, err error) {
+	// + 0 prevents an index of sequence: rows are found by id.
 	const q = `DELETE FROM events WHERE org_id = $1 AND id IN
-		(SELECT id FROM events WHERE org_id = $1 AND id < $2 AND sequence + 0 > 0 LIMIT 500)` // + 0 prevents an index of sequence: rows are found by id
+		(SELECT id FROM events WHERE org_id = $1 AND id < $2 AND sequence + 0 > 0 LIMIT 500)`
 	err = o.DB.Tx(ctx, func(tx db.Querier) error {
 		r, err := tx.Exec(ctx, q, org, before)
 		if err != nil {

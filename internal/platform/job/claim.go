@@ -233,18 +233,5 @@ func (r *Runner) disown(ctx context.Context) error {
 // claimed returns the jobs assigned to this node in the table.
 func (r *Runner) claimed(ctx context.Context, tx db.Querier) ([]string, error) {
 	// tenant: the work of all organisations
-	rows, err := tx.Query(ctx, `SELECT id FROM jobs WHERE queue = $1 AND worker = $2 AND state = 1`, r.Name, r.Node)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var ids []string
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		ids = append(ids, id)
-	}
-	return ids, rows.Err()
+	return db.Strings(ctx, tx, "find claimed jobs", `SELECT id FROM jobs WHERE queue = $1 AND worker = $2 AND state = 1`, r.Name, r.Node)
 }

@@ -70,20 +70,7 @@ func (r *Runner) claimTurns(ctx context.Context, free int) (jobs []Job, err erro
 }
 
 func (r *Runner) texts(ctx context.Context, q string, args ...any) ([]string, error) {
-	rows, err := r.DB.Read(ctx).Query(ctx, q, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var all []string
-	for rows.Next() {
-		var text string
-		if err := rows.Scan(&text); err != nil {
-			return nil, err
-		}
-		all = append(all, text)
-	}
-	return all, rows.Err()
+	return db.Strings(ctx, r.DB.Read(ctx), "find turns", q, args...)
 }
 
 // shares gives up to n turns, each to an organisation with free capacity and its next lane.

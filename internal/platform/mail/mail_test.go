@@ -189,7 +189,9 @@ func TestSend_VerifiesCertificate(t *testing.T) {
 	o := startMailServer(t, &mailServer{secure: &tls.Config{Certificates: []tls.Certificate{cert}}})
 	trusted := x509.NewCertPool()
 	trusted.AppendCertsFromPEM(certPEM)
-	if err := newSender(t, o, false, func(c *Config) { c.TLS = &tls.Config{RootCAs: trusted} }).Send(t.Context(), "ada@example.com", "x", "x"); err != nil {
+	if err := newSender(t, o, false, func(c *Config) {
+		c.TLS = &tls.Config{RootCAs: trusted}
+	}).Send(t.Context(), "ada@example.com", "x", "x"); err != nil {
 		t.Errorf("not sent: %v", err)
 	}
 	o = startMailServer(t, &mailServer{secure: &tls.Config{Certificates: []tls.Certificate{cert}}})
@@ -203,7 +205,8 @@ func TestSend_PermanentAndTemporaryErrors(t *testing.T) {
 	for answer, want := range map[string]bool{"550 no such mailbox": true, "451 later": false} {
 		o := startMailServer(t, &mailServer{refuse: answer})
 		err := newSender(t, o, true, nil).Send(t.Context(), "ada@example.com", "x", "x")
-		if err == nil || errors.Is(err, ErrRefused) != want || !strings.Contains(err.Error(), answer[:4]) || strings.Contains(err.Error(), "ada@") {
+		if err == nil || errors.Is(err, ErrRefused) != want || !strings.Contains(err.Error(), answer[:4]) ||
+			strings.Contains(err.Error(), "ada@") {
 			t.Errorf("%s: %v", answer, err)
 		}
 	}

@@ -108,8 +108,8 @@ func problemMembers(s *huma.Schema) {
 
 var timeType = reflect.TypeFor[db.Time]()
 
-// SecretMark is the extension of schemas of secrets: passwords, keys and links that work without a credential. A struct declares one with the
-// tag secret:"true". The tool server leaves them out of its results.
+// SecretMark is the extension of schemas of secrets: passwords, keys and links that work without a credential. A struct declares one with
+// the tag secret:"true". The tool server leaves them out of its results.
 const SecretMark = "x-secret"
 
 func markSecret(member *huma.Schema) {

@@ -147,7 +147,8 @@ func newThings(t *testing.T, d *db.DB) (*things, *optest.Server, access.Principa
 	t.Helper()
 	s, org := &things{db: d}, db.NewID("org")
 	err := d.Tx(t.Context(), func(tx db.Querier) error {
-		const q = `INSERT INTO orgs (id, path, environment, name, plan, status, country, timezone, language, settings, created_at, updated_at)
+		const q = `INSERT INTO orgs (id, path, environment, name, plan, status, country, timezone, language, settings, created_at,
+			updated_at)
 			VALUES ($1, $2, 'live', 'Test', 'standard', 'active', 'GB', 'UTC', 'en', '{}', 0, 0)`
 		if _, err := tx.Exec(t.Context(), q, org, "/"+org+"/"); err != nil {
 			return err

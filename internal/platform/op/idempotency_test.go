@@ -25,7 +25,8 @@ func TestIdempotency_Replay(t *testing.T) {
 		for i, path := range []string{"/things", "/things/call"} {
 			first := api.Do(p, "POST", path, body("good"), key).Want(201)
 			again := api.Do(p, "POST", path, body("good"), key).Want(201)
-			if string(first.Bytes) != string(again.Bytes)+"\n" && strings.TrimSpace(string(first.Bytes)) != strings.TrimSpace(string(again.Bytes)) {
+			if string(first.Bytes) != string(again.Bytes)+"\n" &&
+				strings.TrimSpace(string(first.Bytes)) != strings.TrimSpace(string(again.Bytes)) {
 				t.Errorf("%s: first %s, again %s", path, first.Bytes, again.Bytes)
 			}
 			for _, h := range []string{"Location", "ETag", "Content-Type"} {
@@ -181,7 +182,8 @@ func TestIdempotency_CrashIsAtomic(t *testing.T) {
 		}
 		s.then(nil)
 		api.Do(p, "POST", "/things", body("good"), key).Want(201)
-		if things, keys, lines := rows(t, d, "things"), rows(t, d, "idempotency"), rows(t, d, "audit"); things != 1 || keys != 1 || lines != 1 {
+		if things, keys, lines := rows(t, d, "things"), rows(t, d, "idempotency"), rows(t, d, "audit"); things != 1 || keys != 1 ||
+			lines != 1 {
 			t.Errorf("%d things, %d keys, %d audit lines, want one of each", things, keys, lines)
 		}
 	})

@@ -30,7 +30,8 @@ func normalizeQuery(h huma.Context) (bound string, e *Error) {
 			if plain := restorePlus(all[i]); plain != all[i] {
 				all[i], changed = plain, true
 			}
-			if (strings.IndexByte(all[i], 0) >= 0 || !utf8.ValidString(all[i])) && name != "cursor" { // an invalid cursor has an error of its own
+			// an invalid cursor has an error of its own
+			if (strings.IndexByte(all[i], 0) >= 0 || !utf8.ValidString(all[i])) && name != "cursor" {
 				wrong = append(wrong, Field(name, "invalid_value", noNUL))
 			}
 		}

@@ -215,7 +215,8 @@ func TestPage_SparseFields(t *testing.T) {
 	api.Do(p, "POST", "/things", map[string]any{"name": "good"}).Want(201)
 	a := api.Do(p, "GET", "/things?fields=n", nil).Want(200)
 	var page struct{ Data []map[string]json.RawMessage }
-	if err := json.Unmarshal(a.Bytes, &page); err != nil || len(page.Data[0]) != 2 || page.Data[0]["id"] == nil || string(page.Data[0]["n"]) != "3" {
+	if err := json.Unmarshal(a.Bytes, &page); err != nil || len(page.Data[0]) != 2 || page.Data[0]["id"] == nil ||
+		string(page.Data[0]["n"]) != "3" {
 		t.Errorf("record %s", a.Bytes)
 	}
 }
@@ -226,9 +227,10 @@ func TestAudit_PartnerInBothOrgs(t *testing.T) {
 		_, api, p := newThings(t, d)
 		home, child := p.OrgID, db.NewID("org")
 		if err := d.Tx(t.Context(), func(tx db.Querier) error {
-			_, err := tx.Exec(t.Context(), `INSERT INTO orgs (id, parent_id, path, environment, name, plan, status, country, timezone, language, settings,
-					created_at, updated_at)
-				SELECT $1, id, path, environment, name, plan, status, country, timezone, language, settings, 0, 0 FROM orgs WHERE id = $2`, child, home)
+			_, err := tx.Exec(t.Context(), `INSERT INTO orgs (id, parent_id, path, environment, name, plan, status, country, timezone,
+					language, settings, created_at, updated_at)
+				SELECT $1, id, path, environment, name, plan, status, country, timezone, language, settings, 0, 0
+					FROM orgs WHERE id = $2`, child, home)
 			return err
 		}); err != nil {
 			t.Fatal(err)
@@ -237,7 +239,8 @@ func TestAudit_PartnerInBothOrgs(t *testing.T) {
 		const text = `SELECT operation, key_id, actor_org_id, on_behalf_of FROM audit WHERE org_id = $1`
 		for _, org := range []string{home, child} {
 			var operation, key, actor, of string
-			if err := d.Read(t.Context()).QueryRow(t.Context(), text, org).Scan(&operation, &key, &actor, &of); err != nil || operation != "things.create" ||
+			if err := d.Read(t.Context()).QueryRow(t.Context(), text, org).Scan(&operation, &key, &actor, &of); err != nil ||
+				operation != "things.create" ||
 				key != p.KeyID || actor != home || of != child {
 				t.Errorf("in %s: %s by %s of %s for %s: %v", org, operation, key, actor, of, err)
 			}

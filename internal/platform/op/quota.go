@@ -50,7 +50,7 @@ func (c *Pipeline) Charge(ctx context.Context, h http.Header, class Class, open 
 	}
 	p, known := access.From(ctx)
 	var all []access.QuotaState
-	ok := true
+	var ok bool
 	switch {
 	case known:
 		all, ok = c.Limiter.Take(p.Home()+p.KeyID, 1, policies(class, p.Limits)...)

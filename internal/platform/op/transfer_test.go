@@ -24,7 +24,8 @@ func TestFileStream_AtOnce(t *testing.T) {
 	var c Pipeline
 	closed := 0
 	open := func(org, address string) error {
-		ctx, cancel := context.WithCancel(WithClientAddress(withTransfers(context.Background(), &c.transfers), netip.MustParseAddr(address)))
+		ctx, cancel := context.WithCancel(WithClientAddress(withTransfers(context.Background(), &c.transfers),
+			netip.MustParseAddr(address)))
 		cancel() // nobody waits for a place
 		_, err := FileStream(ctx, File{Org: org, Content: file{strings.NewReader("x"), &closed}})
 		return err

@@ -19,8 +19,10 @@ func TestTake_AllOrNone(t *testing.T) {
 		refused int
 		ok      bool
 	}{
-		{0, []Claim{org, one}, 0, true}, {0, []Claim{org, one}, 1, false}, {0, []Claim{org, one}, 1, false}, // a refused event costs the organisation nothing
-		{0, []Claim{org}, 0, true}, {0, []Claim{org}, 0, true}, {0, []Claim{org}, 0, true}, {0, []Claim{org}, 0, true}, {0, []Claim{org}, 0, false},
+		// a refused event costs the organisation nothing
+		{0, []Claim{org, one}, 0, true}, {0, []Claim{org, one}, 1, false}, {0, []Claim{org, one}, 1, false},
+		{0, []Claim{org}, 0, true}, {0, []Claim{org}, 0, true}, {0, []Claim{org}, 0, true}, {0, []Claim{org}, 0, true},
+		{0, []Claim{org}, 0, false},
 		{200 * time.Millisecond, []Claim{org, one}, 1, false}, {0, []Claim{org}, 0, true}, {0, []Claim{org}, 0, false},
 		{800 * time.Millisecond, []Claim{org, one}, 0, true},
 	} {

@@ -62,7 +62,7 @@ func fromHandle(handle *keyset.Handle) (*Seal, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &keyset.MemReaderWriter{}
+	b := &keyset.MemReaderWriter{} //nolint:staticcheck // the form of the keyset from which digests of stored data are derived
 	if err := insecurecleartextkeyset.Write(handle, b); err != nil {
 		return nil, err
 	}

@@ -43,10 +43,11 @@ func Check(document []byte) []Fault {
 
 // scanner walks a valid document.
 type scanner struct {
-	text   []byte
-	at     int
-	path   []string
-	faults []Fault
+	text    []byte
+	at      int
+	path    []string
+	faults  []Fault
+	damaged []span // texts that are not Unicode, except names of members
 }
 
 func (s *scanner) add(code, message string) {
@@ -133,7 +134,12 @@ func (s *scanner) ended(closing byte) bool {
 	return true
 }
 
-func (s *scanner) str() { s.unicode(s.rawString()) }
+func (s *scanner) str() {
+	raw := s.rawString()
+	if s.unicode(raw) {
+		s.damaged = append(s.damaged, span{s.at - len(raw), s.at})
+	}
+}
 
 // rawString skips a text and returns it with its quotes and escapes.
 func (s *scanner) rawString() []byte {
@@ -154,14 +160,16 @@ func nameOf(raw []byte) string {
 	return name
 }
 
-// unicode adds the faults of a text with its escapes.
-func (s *scanner) unicode(raw []byte) {
-	if !utf8.Valid(raw) {
+// unicode adds the faults of a text with its escapes, and reports whether it has any.
+func (s *scanner) unicode(raw []byte) bool {
+	valid, unpaired := utf8.Valid(raw), hasUnpaired(raw)
+	if !valid {
 		s.add(InvalidUTF8, "must be valid UTF-8")
 	}
-	if hasUnpaired(raw) {
+	if unpaired {
 		s.add(UnpairedSurrogate, "must not contain half of a surrogate pair")
 	}
+	return !valid || unpaired
 }
 
 // hasUnpaired reports whether a text has an escaped surrogate without its other half (RFC 8259 §8.2).

@@ -115,8 +115,8 @@ func TestGuard_HiddenRecords(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		o := stage(t, d)
 		o.Exec(`UPDATE calls SET cdr_id = 'cdr_bobs' WHERE org_id = $1 AND id = 'call_bobs'`)
-		o.Exec(`INSERT INTO callbacks (org_id, id, to_number, user_id, scheduled_at, window_end, window_given, status, attempts, max_attempts,
-				origin, sandbox, created_at)
+		o.Exec(`INSERT INTO callbacks (org_id, id, to_number, user_id, scheduled_at, window_end, window_given, status, attempts,
+				max_attempts, origin, sandbox, created_at)
 			VALUES ($1, 'cbk_bobs', '+12025550100', 'usr_bob', 1, 1, FALSE, 'scheduled', '[]', 3, 'api', FALSE, 1)`)
 		o.Exec(`INSERT INTO cdr_exports (org_id, id, status, ask, total, done, size_bytes, revision, created_at, user_id)
 			VALUES ($1, 'exp_bobs', 'ready', '{}', 0, 0, 0, 0, 1, 'usr_bob')`)

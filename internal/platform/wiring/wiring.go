@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Check panics if an exported field of an interface type in the struct config, or in a struct that it embeds, is nil. A field may be nil if it
-// has the tag `wiring:"optional"` or optional names it. Constructors call Check first, so that a missing dependency ends the program at start
-// and not at the first call.
+// Check panics if an exported field of an interface type in the struct config, or in a struct that it embeds, is nil. A field may be nil if
+// it has the tag `wiring:"optional"` or optional names it. Constructors call Check first, so that a missing dependency ends the program at
+// start and not at the first call.
 func Check(config any, optional ...string) {
 	v := reflect.ValueOf(config)
 	for _, name := range optional {

@@ -235,7 +235,9 @@ func benchRelay(b *testing.B, calls int, loop func(func() int64) (packetLoop, er
 	}
 }
 
-func benchCalls(b *testing.B, e *Engine, phones []netip.AddrPort, dir string, recorded bool) (to []netip.AddrPort, recs []*record.Recorder) {
+func benchCalls(
+	b *testing.B, e *Engine, phones []netip.AddrPort, dir string, recorded bool,
+) (to []netip.AddrPort, recs []*record.Recorder) {
 	for i := 0; i < len(phones); i += 2 {
 		x := openStream(b, e)
 		y, err := e.OpenPeer(x)

@@ -141,11 +141,13 @@ func TestRelay_ContinuousOverTransfer(t *testing.T) {
 	eachLoop(t, func(t *testing.T, e *Engine) {
 		sink := rawSocket(t, "127.0.0.1")
 		b := openStream(t, e)
-		b.SetRemote(Remote{Addr: sink.LocalAddr().(interface{ AddrPort() netip.AddrPort }).AddrPort(), Formats: g711Formats(codec.PCMU, 101)})
+		b.SetRemote(Remote{Addr: sink.LocalAddr().(interface{ AddrPort() netip.AddrPort }).AddrPort(),
+			Formats: g711Formats(codec.PCMU, 101)})
 		var last rtp.Header
 		for n := range 3 {
 			a, phone := openStream(t, e), rawSocket(t, "127.0.0.1")
-			a.SetRemote(Remote{Addr: phone.LocalAddr().(interface{ AddrPort() netip.AddrPort }).AddrPort(), Formats: g711Formats(codec.PCMU, 101)})
+			a.SetRemote(Remote{Addr: phone.LocalAddr().(interface{ AddrPort() netip.AddrPort }).AddrPort(),
+				Formats: g711Formats(codec.PCMU, 101)})
 			Bridge(a, b)
 			for i := range 5 {
 				seq, ts := uint16(65533+i), uint32(0xFFFFFF00+160*i)
@@ -194,7 +196,8 @@ func TestSend_SuppressesRelay(t *testing.T) {
 		ear.tone(t)
 		ctx, stop := context.WithCancel(t.Context())
 		said := make(chan error, 1)
-		go func() { said <- c.b.Send(ctx, dsp.Tone(1500, -10, time.Minute, 8000)) }() // one announcement to the callee: between two announcements the caller is heard
+		// one announcement to the callee: between two announcements the caller is heard
+		go func() { said <- c.b.Send(ctx, dsp.Tone(1500, -10, time.Minute, 8000)) }()
 		defer func() { stop(); <-said }()
 		waitFor(t, "the announcement", func() bool { return mediatest.NearHz(ear.tone(t), 1500) })
 		ear.reset()

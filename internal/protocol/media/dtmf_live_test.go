@@ -25,7 +25,8 @@ func TestRelayEvent_TonesForLegWithoutEvents(t *testing.T) {
 				c := newTestCall(t, e)
 				connect(c.callee, c.b, withoutEvents(codec))
 				ear := newEarpiece(c.callee)
-				if err := c.caller.SendDTMF(t.Context(), "1590*#AD", DTMFOptions{Duration: 60 * time.Millisecond, Gap: 40 * time.Millisecond}); err != nil {
+				if err := c.caller.SendDTMF(t.Context(), "1590*#AD", DTMFOptions{Duration: 60 * time.Millisecond,
+					Gap: 40 * time.Millisecond}); err != nil {
 					t.Fatal(err)
 				}
 				ear.wait(t, func() bool { return ear.digits == "1590*#AD" })

@@ -54,7 +54,8 @@ func fuzzLeg(f *testing.F) *Stream {
 // port. Packets that are not authenticated are never counted as received.
 func FuzzSecureLeg(f *testing.F) {
 	sdes, web := fuzzLeg(f), fuzzLeg(f)
-	sdes.applySecurity(&sdp.Agreement{Security: sdp.SDESRequired, In: srtp.NewMasterKey(srtp.AES128SHA80), Out: srtp.NewMasterKey(srtp.AES128GCM)})
+	sdes.applySecurity(&sdp.Agreement{Security: sdp.SDESRequired, In: srtp.NewMasterKey(srtp.AES128SHA80),
+		Out: srtp.NewMasterKey(srtp.AES128GCM)})
 	from := netip.MustParseAddrPort("127.0.0.1:9")
 	n := web.NewSession(sdp.Profile{Security: sdp.WebRTC})
 	n.Offer(sdp.LocalOffer())
@@ -71,7 +72,8 @@ func FuzzSecureLeg(f *testing.F) {
 	other := fuzzLeg(f)
 	Bridge(sdes, other)
 	f.Add(rtpPacket(1, 1, 1, 0, make([]byte, 160)), true)
-	f.Add([]byte{0x80, 200, 0, 6, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x80, 0, 0, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, false)
+	f.Add([]byte{0x80, 200, 0, 6, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x80, 0, 0, 1, 1, 2, 3, 4, 5, 6,
+		7, 8, 9, 10}, false)
 	f.Add([]byte{22, 254, 253, 0, 0, 0, 0, 0, 0, 0, 1, 0, 3, 1, 0, 0}, true)
 	f.Add(mediatest.HexBytes(f, mediatest.STUNRequest), true)
 	f.Add([]byte{0x90, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 7, 0xBE, 0xDE, 0, 1, 0x10, 0xFF, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1, 2, 3, 4}, true)

@@ -98,7 +98,8 @@ func TestICE_PeerFoundByItsChecks(t *testing.T) {
 	if p.isProved(p.at) || !p.sendRequest(p.at, true, stun.Controlling, 1) || !p.isProved(p.at) {
 		t.Fatal("the check was not taken")
 	}
-	if m, ok := stun.Parse(p.wire.sent[0]); !ok || m.Kind != stun.Success || !m.Authenticates(p.wire.sent[0], p.localMAC) || p.wire.to[0] != p.at {
+	if m, ok := stun.Parse(p.wire.sent[0]); !ok || m.Kind != stun.Success || !m.Authenticates(p.wire.sent[0], p.localMAC) ||
+		p.wire.to[0] != p.at {
 		t.Fatalf("answered with %x", p.wire.sent[0])
 	}
 	if p.destination().IsValid() {
@@ -106,7 +107,8 @@ func TestICE_PeerFoundByItsChecks(t *testing.T) {
 	}
 	p.sendDueChecks()
 	m, ok := stun.Parse(p.wire.sent[1])
-	if !ok || m.Kind != stun.Request || string(m.Username) != "them:"+p.params.Ufrag || !m.Controlled || m.UseCandidate || !m.Authenticates(p.wire.sent[1], p.remoteMAC) {
+	if !ok || m.Kind != stun.Request || string(m.Username) != "them:"+p.params.Ufrag || !m.Controlled || m.UseCandidate ||
+		!m.Authenticates(p.wire.sent[1], p.remoteMAC) {
 		t.Fatalf("our check: %+v", m)
 	}
 	if !p.sendResponse(p.at, stun.Success, 0) || p.destination() != p.at || p.selected == nil {

@@ -124,7 +124,11 @@ func (a *iceAgent) receive(b []byte, from netip.AddrPort, now int64) bool {
 	}
 	switch m.Kind {
 	case stun.Request:
-		return bytes.HasPrefix(m.Username, a.usernamePrefix) && m.Authenticates(b, a.localMAC) && a.handleRequest(&m, from, now)
+		if !bytes.HasPrefix(m.Username, a.usernamePrefix) || !m.Authenticates(b, a.localMAC) {
+			return false
+		}
+		a.handleRequest(&m, from, now)
+		return true
 	case stun.Success, stun.Error:
 		return m.Authenticates(b, a.remoteMAC) && a.handleResponse(&m, from, now)
 	}
@@ -132,10 +136,10 @@ func (a *iceAgent) receive(b []byte, from netip.AddrPort, now int64) bool {
 }
 
 // handleRequest answers a check and starts a triggered check in return (RFC 8445 §7.3).
-func (a *iceAgent) handleRequest(m *stun.Message, from netip.AddrPort, now int64) bool {
+func (a *iceAgent) handleRequest(m *stun.Message, from netip.AddrPort, now int64) {
 	if a.resolveRoleConflict(m) {
 		a.sendRoleConflict(m, from)
-		return true
+		return
 	}
 	a.markProved(from)
 	p := a.find(from)
@@ -158,7 +162,6 @@ func (a *iceAgent) handleRequest(m *stun.Message, from netip.AddrPort, now int64
 	case p.remoteNominated && m.UseCandidate && p != a.selected && a.prefersPair(p, now):
 		a.usePair(p, true)
 	}
-	return true
 }
 
 // resolveRoleConflict resolves a role conflict (RFC 8445 §7.3.1.1). It reports whether the other side must change

@@ -116,7 +116,8 @@ func TestQuality_Jitter(t *testing.T) {
 		m.hear(false, 0)
 	}
 	q := m.Quality().Received
-	if q.JitterMax < 9*time.Millisecond || q.JitterMax > 10*time.Millisecond || q.JitterAvg < 6*time.Millisecond || q.JitterAvg > 9*time.Millisecond || q.LossRate != 0 {
+	if q.JitterMax < 9*time.Millisecond || q.JitterMax > 10*time.Millisecond || q.JitterAvg < 6*time.Millisecond ||
+		q.JitterAvg > 9*time.Millisecond || q.LossRate != 0 {
 		t.Errorf("jitter %v, most %v, loss %.1f", q.JitterAvg, q.JitterMax, q.LossRate)
 	}
 }
@@ -145,7 +146,8 @@ func TestQuality_RTCPReports(t *testing.T) {
 	if q.RTT < 79*time.Millisecond || q.RTT > 81*time.Millisecond {
 		t.Errorf("round trip %v, want 80 ms", q.RTT)
 	}
-	if s := q.Sent; s.Lost != 100 || s.Packets != 400 || s.LossRate != 20 || s.JitterMax != 10*time.Millisecond || len(s.Samples) != 3 || s.MOS > 2.5 || s.MOS < 1 {
+	if s := q.Sent; s.Lost != 100 || s.Packets != 400 || s.LossRate != 20 || s.JitterMax != 10*time.Millisecond || len(s.Samples) != 3 ||
+		s.MOS > 2.5 || s.MOS < 1 {
 		t.Errorf("sent %+v", s)
 	}
 }

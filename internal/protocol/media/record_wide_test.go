@@ -22,7 +22,8 @@ func wideFile(t testing.TB, res record.Result) wav.Audio {
 	if err != nil || w.Rate != 16000 || len(w.PCM) != 2 || res.SampleRate != 16000 || !res.Wideband {
 		t.Fatalf("%v: %d Hz, result %+v", err, w.Rate, res)
 	}
-	if want := time.Duration(len(w.PCM[0])) * time.Second / 16000; res.Duration != want || res.Size != wav.HeaderLen+int64(4*len(w.PCM[0])) {
+	if want := time.Duration(len(w.PCM[0])) * time.Second / 16000; res.Duration != want ||
+		res.Size != wav.HeaderLen+int64(4*len(w.PCM[0])) {
 		t.Errorf("%+v does not describe %v", res, want)
 	}
 	return w
@@ -59,7 +60,8 @@ func TestRecord_EveryCodec(t *testing.T) {
 					q, b := legOf(t, e, phones, codec.PCMA)
 					Bridge(a, b)
 					var tapped int
-					r, err := e.Record(record.Config{Path: filepath.Join(t.TempDir(), "a.wav"), Left: a, Right: b, Codec: codec.PCMA, Wideband: wide,
+					r, err := e.Record(record.Config{Path: filepath.Join(t.TempDir(), "a.wav"), Left: a, Right: b, Codec: codec.PCMA,
+						Wideband: wide,
 						Tap: func(c record.Chunk) {
 							if (c.Wide != nil) != wide {
 								t.Errorf("chunk %+v", c)

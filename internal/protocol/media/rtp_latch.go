@@ -11,9 +11,12 @@ import (
 // packets' source. The first source is therefore learned (symmetric RTP, RFC 4961). Learning is limited by source and
 // by time; otherwise an attacker that sprays packets over our ports could hear the call ("RTP bleed"):
 //
-//   - A source is exact (the signalled address and port), known (another port of the signalled host, or of the host the signalling came from), or foreign (any other host).
-//   - A window opens with each negotiation (SetRemote, Bridge). While it is open a better source replaces a worse one. An equal one replaces a source that has sent nothing since the window opened.
-//   - While the window is closed, an exact or known source may still replace a foreign source or none, and an exact one a known one. A foreign source is never accepted.
+//   - A source is exact (the signalled address and port), known (another port of the signalled host, or of the host the signalling came
+//     from), or foreign (any other host).
+//   - A window opens with each negotiation (SetRemote, Bridge). While it is open a better source replaces a worse one. An equal one
+//     replaces a source that has sent nothing since the window opened.
+//   - While the window is closed, an exact or known source may still replace a foreign source or none, and an exact one a known one. A
+//     foreign source is never accepted.
 //   - Strict legs never accept foreign sources.
 //
 // Packets of other sources are ignored: not relayed, not recorded, not counted as received.

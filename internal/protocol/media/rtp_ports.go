@@ -34,7 +34,8 @@ func newPortSet(min, max int) (portSet, error) {
 
 // bind calls listen for free pairs until one succeeds, and returns its even port.
 func (p *portSet) bind(listen func(port uint16) error) (uint16, error) {
-	for range randomTries { // each try is random: other processes often hold a block of ports, which a linear search would cross port by port
+	// each try is random: other processes often hold a block of ports, which a linear search would cross port by port
+	for range randomTries {
 		if port, err := p.tryPair(rand.IntN(p.count), listen); port != 0 || err != nil {
 			return port, err
 		}

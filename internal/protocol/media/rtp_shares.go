@@ -45,7 +45,8 @@ type Shares struct {
 // back less.
 func DefaultShares(percent, pairs, descriptors int) Shares {
 	streams := min(pairs, max(descriptors-descriptors/8-reservedDescriptors, 8)/2)
-	return Shares{Percent: percent, Streams: streams, Emergency: min(emergencyStreams, streams/16), Continued: min(continuedStreams, streams/8)}
+	return Shares{Percent: percent, Streams: streams, Emergency: min(emergencyStreams, streams/16),
+		Continued: min(continuedStreams, streams/8)}
 }
 
 const (

@@ -87,7 +87,8 @@ func TestSRTP_SourceRestartsItsNumbers(t *testing.T) {
 			from := openStream(t, e)
 			log := logSealed(t, phone.leg, ours)
 			say := func(seq uint16, ts uint32, word byte) {
-				phone.leg.relay(from, rtp.Header{Seq: seq, TS: ts, SSRC: 7}, rtp.Kind(codec.PCMU), append(make([]byte, rtp.HeaderLen), word), rtp.HeaderLen, rtp.HeaderLen+1, e.clock())
+				phone.leg.relay(from, rtp.Header{Seq: seq, TS: ts, SSRC: 7}, rtp.Kind(codec.PCMU),
+					append(make([]byte, rtp.HeaderLen), word), rtp.HeaderLen, rtp.HeaderLen+1, e.clock())
 			}
 			for i := range 300 {
 				say(uint16(65400+i), uint32(160*i), 1)
@@ -160,10 +161,12 @@ func TestSRTP_NoIndexTwice(t *testing.T) {
 				phone.leg.applySecurity(&sdp.Agreement{})
 				phone.leg.applySecurity(&sdp.Agreement{Security: sdp.SDESRequired, In: theirs, Out: ours})
 			case 1, 2, 3:
-				phone.leg.sendLocal(rtp.Header{SSRC: 1, TS: uint32(160 * n)}, rtp.Kind(codec.PCMU), append(make([]byte, rtp.HeaderLen), byte(n)), now, fromPlayer)
+				phone.leg.sendLocal(rtp.Header{SSRC: 1, TS: uint32(160 * n)}, rtp.Kind(codec.PCMU),
+					append(make([]byte, rtp.HeaderLen), byte(n)), now, fromPlayer)
 			default:
 				h, k, payload := from.next(r)
-				phone.leg.relay(from.stream, h, k, append(make([]byte, rtp.HeaderLen), payload...), rtp.HeaderLen, rtp.HeaderLen+len(payload), now)
+				phone.leg.relay(from.stream, h, k, append(make([]byte, rtp.HeaderLen), payload...), rtp.HeaderLen,
+					rtp.HeaderLen+len(payload), now)
 			}
 		}
 		if log.sent < 2000 {

@@ -54,6 +54,7 @@ func waitReceived(t *testing.T, s *Stream) {
 	if _, err := c.Write(rtpPacket(7, 1600, 2, 0, make([]byte, 160))); err != nil {
 		t.Fatal(err)
 	}
+	//nolint:forbidigo // polls a condition that publishes no event
 	for until := time.Now().Add(5 * time.Second); s.Stats().Received == 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(until) {
 			t.Fatal("a packet of the call is not received")

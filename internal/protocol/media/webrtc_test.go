@@ -34,7 +34,8 @@ func newBrowser(t testing.TB, lite bool) *browser {
 	set.SetNetworkTypes([]webrtc.NetworkType{webrtc.NetworkTypeUDP4})
 	set.SetLite(lite)
 	set.SetHandleUndeclaredSSRCWithoutAnswer(true) // as browsers do
-	set.SetDTLSRetransmissionInterval(time.Hour)   // a part of its handshake that we lose is missing for good, instead of being repeated a second later
+	// a part of its handshake that we lose is missing for good, instead of being repeated a second later
+	set.SetDTLSRetransmissionInterval(time.Hour)
 	m := &webrtc.MediaEngine{}
 	pcmu := webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypePCMU, ClockRate: 8000}
 	if err := m.RegisterCodec(webrtc.RTPCodecParameters{RTPCodecCapability: pcmu, PayloadType: 0}, webrtc.RTPCodecTypeAudio); err != nil {

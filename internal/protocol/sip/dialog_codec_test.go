@@ -30,7 +30,8 @@ func TestWrite_ThirdPartyParserReadsAllMessages(t *testing.T) {
 		Header: []Header{{"X-Call", "1"}}, SDP: []byte("v=0\r\n"),
 	}
 	uri := sipmsg.URI{Scheme: "sip", User: "+4930", Host: "::1", Port: 5061}
-	leg, err := l.newOutgoingLeg(out, outgoingRoute{uri: uri, target: uri.String(), routes: []string{"<sip:edge;lr>"}, flow: udpPeer, callID: "out1"}, func(Event) {})
+	leg, err := l.newOutgoingLeg(out, outgoingRoute{uri: uri, target: uri.String(), routes: []string{"<sip:edge;lr>"}, flow: udpPeer,
+		callID: "out1"}, func(Event) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -205,7 +205,8 @@ func TestRegisterClient_StaysRegistered(t *testing.T) {
 		t.Errorf("after 423:\n%s", r)
 	}
 	p.respond(r, 200, "r", "Contact: <sip:other@x>;expires=9999, "+headerValue(r, "Contact")+";expires=2\n")
-	if s := <-told; !s.Registered || s.Expires != 2*time.Second || s.NextAttempt > time.Second || s.Registrar.String() != p.conn.LocalAddr().String() {
+	if s := <-told; !s.Registered || s.Expires != 2*time.Second || s.NextAttempt > time.Second ||
+		s.Registrar.String() != p.conn.LocalAddr().String() {
 		t.Errorf("told %+v", s)
 	}
 	r = p.wantMessage("REGISTER ") // at half the time, with the nonce it knows
@@ -247,7 +248,8 @@ func TestRegisterClient_RegisterFailsAtOnce(t *testing.T) {
 	go func() {
 		p.respond(p.read(), 403, "r", "")
 	}()
-	_, err := phone.Register(testContext(t), sip.RegistrationConfig{Registrar: resolve.Target{Host: p.conn.LocalAddr().String()}, AOR: "sip:al@x"})
+	_, err := phone.Register(testContext(t), sip.RegistrationConfig{Registrar: resolve.Target{Host: p.conn.LocalAddr().String()},
+		AOR: "sip:al@x"})
 	var status *sip.StatusError
 	if !errors.As(err, &status) || status.Status != 403 {
 		t.Errorf("got %v, want 403", err)

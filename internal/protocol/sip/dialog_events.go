@@ -69,7 +69,12 @@ type Canceled struct {
 type Reinvite struct {
 	SDP     []byte
 	Early   bool
-	Respond func(status int, sdp []byte, warning ...string)
+	respond func(status int, sdp []byte, warning ...string)
+}
+
+// Respond answers the offer.
+func (e Reinvite) Respond(status int, sdp []byte, warning ...string) {
+	e.respond(status, sdp, warning...)
 }
 
 // Refreshed is the answer to a re-INVITE that refreshed the session, if it differs from the peer's last SDP: a
@@ -86,8 +91,11 @@ type LateReinviteAnswer struct{}
 type Info struct {
 	ContentType string
 	Body        []byte
-	Respond     func(status int)
+	respond     func(status int)
 }
+
+// Respond answers the request.
+func (e Info) Respond(status int) { e.respond(status) }
 
 // Refer is a transfer requested by the peer (RFC 3515). Respond must be called once. After a 2xx, Notify reports the
 // progress of the transfer, 100 to 699; a status of 200 or above ends it. "100 Trying" is sent automatically. Notify
@@ -97,9 +105,15 @@ type Refer struct {
 	ReferredBy  string
 	Replaces    *Leg   // our dialog that the call to Target is to replace; the switch checks its owner
 	RawReplaces string // unescaped Replaces header of the target URI; it may name a dialog elsewhere
-	Respond     func(status int)
-	Notify      func(status int, reason string)
+	respond     func(status int)
+	notify      func(status int, reason string)
 }
+
+// Respond answers the request.
+func (e Refer) Respond(status int) { e.respond(status) }
+
+// Notify reports the progress of the transfer.
+func (e Refer) Notify(status int, reason string) { e.notify(status, reason) }
 
 // Bye reports that the peer hung up; 200 has been sent. Final.
 type Bye struct {

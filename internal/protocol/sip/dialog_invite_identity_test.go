@@ -57,7 +57,8 @@ func TestDiversion_WrittenAsRead(t *testing.T) {
 func TestHistoryInfo_EndsWithTarget(t *testing.T) {
 	t.Parallel()
 	l := newTestShard(t)
-	lines, _ := l.srv.inviteFields(&Outgoing{HistoryInfo: []sipmsg.Address{{URI: sipmsg.URI{User: "200", Host: "h"}}}}, sipmsg.URI{User: "300", Host: "x"})
+	lines, _ := l.srv.inviteFields(&Outgoing{HistoryInfo: []sipmsg.Address{{URI: sipmsg.URI{User: "200", Host: "h"}}}},
+		sipmsg.URI{User: "300", Host: "x"})
 	want := "History-Info: <sip:200@h>;index=1\r\nHistory-Info: <sip:300@x;cause=302>;index=1.1;mp=1\r\n"
 	if lines != want {
 		t.Errorf("got:\n%swant:\n%s", lines, want)
@@ -68,7 +69,8 @@ func TestIdentity_HeaderInjectionRefused(t *testing.T) {
 	t.Parallel()
 	l := newTestShard(t)
 	evil := sipmsg.Address{URI: sipmsg.URI{User: "1", Host: "x>\r\nEvil: 1"}}
-	for _, o := range []Outgoing{{Identity: evil}, {RemoteParty: evil}, {Diversion: []sipmsg.Address{evil}}, {HistoryInfo: []sipmsg.Address{evil}}} {
+	for _, o := range []Outgoing{{Identity: evil}, {RemoteParty: evil}, {Diversion: []sipmsg.Address{evil}},
+		{HistoryInfo: []sipmsg.Address{evil}}} {
 		if lines, err := l.srv.inviteFields(&o, sipmsg.URI{Host: "x"}); err == nil {
 			t.Errorf("written: %q", lines)
 		}

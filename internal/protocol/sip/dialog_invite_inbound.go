@@ -113,8 +113,8 @@ func (in *Inbound) Answer(sdp []byte) error {
 	return nil
 }
 
-// Reject sends a final failure, 300 to 699, with the standard reason phrase. A text is sent as a Warning header with code 399 (RFC 3261 §20.43). A
-// retryAfter above zero adds Retry-After. Closed follows.
+// Reject sends a final failure, 300 to 699, with the standard reason phrase. A text is sent as a Warning header with code 399 (RFC 3261
+// §20.43). A retryAfter above zero adds Retry-After. Closed follows.
 func (in *Inbound) Reject(status int, text string, retryAfter time.Duration) {
 	in.leg.runOrEnqueue(func() { in.leg.sendRejection(status, text, retryAfter) })
 }
@@ -152,7 +152,7 @@ func (s *shard) handleInvite(m *received) {
 	s.stats.invites.Add(1)
 	s.srv.startInvite(in) // its responses follow the 100, because this shard sends both
 	s.yieldToCall()
-	l.respondToInvite(100, "", "", nil)
+	l.respondToInvite(100, "", nil)
 }
 
 // trackInviteAttempt records an INVITE outside dialogs. It returns nil if the INVITE was answered here.
@@ -224,9 +224,9 @@ func (l *Leg) newInbound(m *received) *Inbound {
 }
 
 // respondToInvite sends a response to the INVITE.
-func (l *Leg) respondToInvite(status int, reason, extra string, sdp []byte) {
+func (l *Leg) respondToInvite(status int, extra string, sdp []byte) {
 	s := l.shard
-	b := append(sipmsg.AppendStatus(s.buf[:0], status, reason), l.responseHead...)
+	b := append(sipmsg.AppendStatus(s.buf[:0], status, ""), l.responseHead...)
 	if status > 100 && status < 300 {
 		b = append(b, l.recordRoute...)
 		b = sipmsg.AppendField(b, "Contact", l.contact)
@@ -249,7 +249,7 @@ func (l *Leg) sendAnswer(sdp []byte, late bool) {
 		sdp = l.localSDP // RFC 3261 §13.2.1: the first answer counts
 	}
 	l.state = legAnswered
-	l.respondToInvite(200, "", l.sessionGrant.headerFields(), sdp)
+	l.respondToInvite(200, l.sessionGrant.headerFields(), sdp)
 	l.awaitAck(&unackedAnswer{
 		seq: l.inviteSeq, response: append([]byte(nil), l.shard.buf...), flow: l.inviteServerTx.flow, lateOffer: late,
 	})
@@ -267,7 +267,7 @@ func (l *Leg) sendRejection(status int, text string, retryAfter time.Duration) {
 	if retryAfter > 0 {
 		extra += string(sipmsg.AppendInt([]byte("Retry-After: "), int64((retryAfter+time.Second-1)/time.Second))) + "\r\n"
 	}
-	l.respondToInvite(status, "", extra, nil)
+	l.respondToInvite(status, extra, nil)
 	l.rememberRejection(status)
 	l.terminate(Closed{})
 }
@@ -295,7 +295,7 @@ func (l *Leg) rejectForRetry(status int, extra string) {
 	if l.state != legRinging {
 		return
 	}
-	l.respondToInvite(status, "", extra, nil)
+	l.respondToInvite(status, extra, nil)
 	l.terminate(Closed{})
 }
 
@@ -310,6 +310,6 @@ func (l *Leg) handleCancel(m *received) {
 	}
 	reason := strings.Join(m.List(sipmsg.FieldReason), ", ")
 	q850, _ := parseReason(reason)
-	l.respondToInvite(487, "", "", nil)
+	l.respondToInvite(487, "", nil)
 	l.terminate(Canceled{Q850: q850, Reason: reason})
 }

@@ -58,7 +58,7 @@ func (l *Leg) sendProvisional(status int, sdp []byte) {
 	l.shard.timers.set(&l.timer, l.shard.now+ringRepeatInterval)
 	switch {
 	case p == nil || !p.required && len(sdp) == 0:
-		l.respondToInvite(status, "", "", sdp)
+		l.respondToInvite(status, "", sdp)
 	case p.awaitingPRACK:
 		p.runAfterPRACK(func() { l.sendProvisional(status, sdp) })
 	default:
@@ -79,7 +79,7 @@ func (p *reliableProvisional) send(status int, sdp []byte) {
 	p.seq++
 	p.awaitingPRACK, p.sdp = true, append([]byte(nil), sdp...)
 	extra := "Require: 100rel\r\nRSeq: " + strconv.FormatUint(uint64(p.seq), 10) + "\r\n"
-	l.respondToInvite(status, "", extra, sdp)
+	l.respondToInvite(status, extra, sdp)
 	p.response = append([]byte(nil), s.buf...)
 	p.interval, p.deadline = t1, s.now+txTimeout
 	s.timers.set(&p.timer, s.now+t1)
@@ -92,7 +92,7 @@ func (p *reliableProvisional) expire(s *shard) {
 		return
 	}
 	if s.now >= p.deadline {
-		l.respondToInvite(504, "", "", nil)
+		l.respondToInvite(504, "", nil)
 		l.terminate(Lost{Why: "a provisional response was never acknowledged"})
 		return
 	}

@@ -180,7 +180,8 @@ func TestPRACK_CancelHasCSeqOfInvite(t *testing.T) {
 	t.Parallel()
 	server := newTestServer(t, sip.Config{})
 	p, e := newPeer(t, "udp", server), newEventLog()
-	leg, err := server.Server.Invite(testContext(t), sip.Outgoing{URI: "sip:bob@" + p.conn.LocalAddr().String(), SDP: testOfferSDP}, e.record)
+	leg, err := server.Server.Invite(testContext(t), sip.Outgoing{URI: "sip:bob@" + p.conn.LocalAddr().String(), SDP: testOfferSDP},
+		e.record)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,8 +31,8 @@ func (l *Leg) handleRefer(m *received) {
 	respond := l.deferResponse(m)
 	e := Refer{
 		Target: target, ReferredBy: m.Get(sipmsg.FieldReferredBy), RawReplaces: replacesInURI(target.Headers()),
-		Respond: func(status int) { l.enqueue(func() { u.respond(status, respond) }) },
-		Notify:  func(status int, reason string) { l.enqueue(func() { u.notify(status, reason) }) },
+		respond: func(status int) { l.enqueue(func() { u.respond(status, respond) }) },
+		notify:  func(status int, reason string) { l.enqueue(func() { u.notify(status, reason) }) },
 	}
 	d, ok := parseReplaces(e.RawReplaces)
 	if !ok {

@@ -192,7 +192,8 @@ func TestReplaces_NewCallReplacesLeg(t *testing.T) {
 	place := func(replaces string) eventLog {
 		t.Helper()
 		e := newEventLog()
-		_, err := phone.Server.Invite(testContext(t), sip.Outgoing{URI: server.uri("bob"), SDP: testOfferSDP, ReplacesDialog: replaces}, e.record)
+		_, err := phone.Server.Invite(testContext(t), sip.Outgoing{URI: server.uri("bob"), SDP: testOfferSDP, ReplacesDialog: replaces},
+			e.record)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -322,7 +323,8 @@ func TestReplaces_Refused(t *testing.T) {
 	replace := func(name string, status int) {
 		t.Helper()
 		e := newEventLog()
-		if _, err := phone.Server.Invite(testContext(t), sip.Outgoing{URI: server.uri("bob"), SDP: testOfferSDP, ReplacesDialog: name}, e.record); err != nil {
+		if _, err := phone.Server.Invite(testContext(t), sip.Outgoing{URI: server.uri("bob"), SDP: testOfferSDP, ReplacesDialog: name},
+			e.record); err != nil {
 			t.Fatal(err)
 		}
 		if f := wantEvent[sip.Failed](t, e); f.Status != status {
@@ -360,7 +362,8 @@ func TestReplaces_PickupOfRingingCall(t *testing.T) {
 	there.Ring(180, nil)
 	wantEvent[sip.Provisional](t, a)
 	early := sip.ReplacesOf(there.Leg()) + ";early-only" // as learned by the phone from the ringing one
-	if _, err := phone.Server.Invite(testContext(t), sip.Outgoing{URI: server.uri("bob"), SDP: testOfferSDP, ReplacesDialog: early}, e.record); err != nil {
+	if _, err := phone.Server.Invite(testContext(t), sip.Outgoing{URI: server.uri("bob"), SDP: testOfferSDP, ReplacesDialog: early},
+		e.record); err != nil {
 		t.Fatal(err)
 	}
 	if in := server.wantInbound(t); in.Replaces != ours {

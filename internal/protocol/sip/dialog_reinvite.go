@@ -60,7 +60,7 @@ func (l *Leg) emitOffer(m *received, e Reinvite) *pendingReinvite {
 		e.SDP = []byte(m.Body)
 		r.offer = m.Body
 	}
-	e.Respond = func(status int, sdp []byte, warning ...string) {
+	e.respond = func(status int, sdp []byte, warning ...string) {
 		l.enqueue(func() { r.respond(l, status, sdp, warning...) })
 	}
 	l.emit(e)

@@ -244,7 +244,7 @@ func (l *Leg) handleBye(m *received) {
 	}
 	s.reply(m, 200, "")
 	if l.state == legRinging {
-		l.respondToInvite(487, "", "", nil)
+		l.respondToInvite(487, "", nil)
 	}
 	q850, text := parseReason(m.Get(sipmsg.FieldReason))
 	l.terminate(Bye{Reason: text, Q850: q850})
@@ -300,7 +300,7 @@ func (l *Leg) handleInfo(m *received) {
 		return
 	}
 	respond := l.deferResponse(m)
-	l.emit(Info{ContentType: m.Get(sipmsg.FieldContentType), Body: []byte(m.Body), Respond: func(status int) {
+	l.emit(Info{ContentType: m.Get(sipmsg.FieldContentType), Body: []byte(m.Body), respond: func(status int) {
 		l.enqueue(func() { respond(status, "") })
 	}})
 }

@@ -108,8 +108,9 @@ func (s *Server) Restore(d DialogState, on func(Event)) (*Leg, error) {
 		shard: sh, callID: d.CallID, done: make(chan struct{}), inbound: d.Inbound, onEvent: on, state: legConfirmed,
 		local: d.Local, remote: d.Remote, localTag: d.LocalTag, remoteTag: d.RemoteTag,
 		localSeq: d.LocalSeq + restoreSeqGap, remoteSeq: d.RemoteSeq,
-		route: dialogRoute{target: d.Target, routes: d.Routes}, flow: s.restoredFlow(d), symmetric: d.Symmetric, account: d.Account, trunk: d.Trunk,
-		peerAllowsUpdate: d.Updates, localSDP: d.SDP, digestClient: digest.Client{Credentials: d.Credentials, Pins: s.realmPins, Realms: d.Realms},
+		route: dialogRoute{target: d.Target, routes: d.Routes}, flow: s.restoredFlow(d), symmetric: d.Symmetric, account: d.Account,
+		trunk: d.Trunk, peerAllowsUpdate: d.Updates, localSDP: d.SDP, digestClient: digest.Client{Credentials: d.Credentials,
+			Pins: s.realmPins, Realms: d.Realms},
 	}
 	l.flow.Client = d.Client
 	l.owner = l

@@ -220,7 +220,8 @@ func TestRebind_NewAddress(t *testing.T) {
 	server := newTestServer(t, sip.Config{})
 	before, after, e := newPeer(t, "udp", server), newPeer(t, "udp", server), newEventLog()
 	at := func(p *peer) sip.Binding {
-		return sip.Binding{Contact: "sip:al@phone.invalid", Transport: sipmsg.UDP, Source: netip.MustParseAddrPort(p.conn.LocalAddr().String())}
+		return sip.Binding{Contact: "sip:al@phone.invalid", Transport: sipmsg.UDP,
+			Source: netip.MustParseAddrPort(p.conn.LocalAddr().String())}
 	}
 	first := at(before)
 	leg, err := server.Server.Invite(testContext(t), sip.Outgoing{Binding: &first, SDP: testOfferSDP}, e.record)

@@ -44,7 +44,8 @@ func TestRunAfterInvite_BlocksNothing(t *testing.T) {
 	}
 	caller := newTestServer(t, sip.Config{})
 	for range calls {
-		if _, err := caller.Server.Invite(context.Background(), sip.Outgoing{URI: "sip:x@" + s.Addr().String(), SDP: testOfferSDP}, func(sip.Event) {}); err != nil {
+		if _, err := caller.Server.Invite(context.Background(), sip.Outgoing{URI: "sip:x@" + s.Addr().String(), SDP: testOfferSDP},
+			func(sip.Event) {}); err != nil {
 			t.Fatal(err)
 		}
 		next("a call is not carried while another is")

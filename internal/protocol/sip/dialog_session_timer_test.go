@@ -100,7 +100,8 @@ func TestSessionTimer_RefreshAtHalfInterval(t *testing.T) {
 			}
 			l.advance(time.Second)
 			sent := l.drainSent()
-			if len(sent) != 1 || !strings.HasPrefix(sent[0], method) || headerOfMessage(sent[0], "Session-Expires") != "1000;refresher=uac" {
+			if len(sent) != 1 || !strings.HasPrefix(sent[0], method) ||
+				headerOfMessage(sent[0], "Session-Expires") != "1000;refresher=uac" {
 				t.Fatalf("refreshed by %v", sent)
 			}
 			if hasOurs := strings.Contains(sent[0], "o=ours 1 1"); hasOurs != (method == "INVITE") {

@@ -130,7 +130,8 @@ func TestStray_CalledPhone(t *testing.T) {
 	t.Parallel()
 	server, _ := withPhones(t, sip.Config{})
 	p, e := newPeer(t, "udp", server), newEventLog()
-	at := sip.Binding{Account: "id-bob", Contact: "sip:bob@phone.invalid", Transport: sipmsg.UDP, Source: netip.MustParseAddrPort(p.conn.LocalAddr().String())}
+	at := sip.Binding{Account: "id-bob", Contact: "sip:bob@phone.invalid", Transport: sipmsg.UDP,
+		Source: netip.MustParseAddrPort(p.conn.LocalAddr().String())}
 	if _, err := server.Server.Invite(testContext(t), sip.Outgoing{Binding: &at, SDP: testOfferSDP}, e.record); err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +283,8 @@ func TestStray_AfterRestart(t *testing.T) {
 	d := storedState(t, c.in.Leg())
 	addr := server.Addr().String()
 	server.Close()
-	r := &restartedServer{states: []sip.DialogState{d}, eventLogs: []eventLog{newEventLog()}, testServer: testServer{calls: make(chan *sip.Inbound, 1)}}
+	r := &restartedServer{states: []sip.DialogState{d}, eventLogs: []eventLog{newEventLog()},
+		testServer: testServer{calls: make(chan *sip.Inbound, 1)}}
 	s, err := sip.Listen(context.Background(), sip.Config{Addr: addr, Accounts: book, Bindings: book}, r)
 	if err != nil || r.err != nil {
 		t.Fatal(err, r.err)

@@ -10,17 +10,22 @@ import (
 	"soniq/internal/protocol/sip/transport"
 )
 
+// heldTrying is a tracer that delays each 100 until it is closed.
+type heldTrying chan struct{}
+
+func (h heldTrying) Trace(e transport.TraceEntry) {
+	if e.Sent && e.Message.HasPrefix("SIP/2.0 100") {
+		<-h
+	}
+}
+
 // TestInvite_HandlerRunsBeforeTryingIsSent: the handler need not wait for the 100, but can.
 func TestInvite_HandlerRunsBeforeTryingIsSent(t *testing.T) {
 	t.Parallel()
 	say := make(chan struct{})
 	let := sync.OnceFunc(func() { close(say) })
 	defer let()
-	server := newTestServer(t, sip.Config{Accounts: sip.AnySource{}, Trace: func(e transport.TraceEntry) {
-		if e.Sent && e.Message.HasPrefix("SIP/2.0 100") {
-			<-say
-		}
-	}})
+	server := newTestServer(t, sip.Config{Accounts: sip.AnySource{}, Tracer: heldTrying(say)})
 	p := newPeer(t, "udp", server)
 	p.sendRequest("INVITE", "anybody", "call-1", 1, "")
 	in := server.wantInbound(t) // although its 100 is not sent yet

@@ -75,7 +75,8 @@ func (l *testShard) sentMethods() (all []string) {
 var udpPeer = transport.Flow{Addr: netip.MustParseAddrPort("192.0.2.1:5060")}
 
 func tcpPeer(l *testShard) transport.Flow {
-	return transport.Flow{Addr: udpPeer.Addr, Conn: transport.NewConn(l.srv.layer, transport.ConnKey{Transport: sipmsg.TCP, Addr: udpPeer.Addr})}
+	return transport.Flow{Addr: udpPeer.Addr, Conn: transport.NewConn(l.srv.layer,
+		transport.ConnKey{Transport: sipmsg.TCP, Addr: udpPeer.Addr})}
 }
 
 const sampleInvite = "INVITE sip:bob@example.com SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:5060;branch=z9hG4bK0000000000000007;rport\r\n" +
@@ -166,7 +167,9 @@ func (l *testShard) answeredInbound(t *testing.T, extra string) (leg *Leg, tag s
 func (l *testShard) placeOutgoing(t *testing.T) (leg *Leg, invite string, got *[]Event) {
 	t.Helper()
 	got = new([]Event)
-	leg, err := l.srv.Invite(context.Background(), Outgoing{URI: "sip:bob@192.0.2.1", SDP: []byte("v=0\r\no=ours 1 1\r\n")}, func(e Event) { *got = append(*got, e) })
+	leg, err := l.srv.Invite(context.Background(), Outgoing{URI: "sip:bob@192.0.2.1", SDP: []byte("v=0\r\no=ours 1 1\r\n")}, func(e Event) {
+		*got = append(*got, e)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

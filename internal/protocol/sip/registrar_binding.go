@@ -25,7 +25,7 @@ const (
 	defaultExpires = 3600
 )
 
-// accountLocks serializes the updates of one account's bindings.
+// accountLocks serialises the updates of one account's bindings.
 type accountLocks [64]sync.Mutex
 
 func (l *accountLocks) forAccount(k keyHasher, account string) *sync.Mutex {
@@ -62,8 +62,8 @@ func (s *shard) handleRegister(m *received) {
 	r := &registerRequest{
 		user: to.User, from: from.User, callID: m.CallID, cseq: m.CSeq,
 		contacts: m.List(sipmsg.FieldContact), expires: m.Get(sipmsg.FieldExpires), path: m.List(sipmsg.FieldPath),
-		userAgent: sipmsg.Readable(m.Get(sipmsg.FieldUserAgent)), authorizations: m.Authorizations(), source: m.flow.Addr, client: m.flow.Source(), conn: m.flow.Conn,
-		node:     s.srv.config.Node,
+		userAgent: sipmsg.Readable(m.Get(sipmsg.FieldUserAgent)), authorizations: m.Authorizations(), source: m.flow.Addr,
+		client: m.flow.Source(), conn: m.flow.Conn, node: s.srv.config.Node,
 		outbound: m.HasOptionTag(sipmsg.FieldSupported, "outbound") || m.HasOptionTag(sipmsg.FieldRequire, "outbound"),
 	}
 	r.uri, _ = sipmsg.ParseURI(m.URI)
@@ -88,8 +88,8 @@ func (s *Server) answerRegister(r *registerRequest, respond func(int, string)) {
 	}()
 	ctx, cancel := context.WithTimeout(s.ctx, lookupTimeout)
 	defer cancel()
-	acc, stale, ok, err := s.authenticate(ctx, claim{method: "REGISTER", from: r.from, uri: r.uri, logins: r.authorizations, source: r.client,
-		conn: r.conn, viaProxy: r.viaProxy})
+	acc, stale, ok, err := s.authenticate(ctx, claim{method: "REGISTER", from: r.from, uri: r.uri, logins: r.authorizations,
+		source: r.client, conn: r.conn, viaProxy: r.viaProxy})
 	switch {
 	case errors.Is(err, errOtherURI):
 		respond(400, otherURIWarning)

@@ -120,7 +120,8 @@ func TestSTUN_BindingResponse(t *testing.T) {
 		}
 		own := conn.LocalAddr().(*net.UDPAddr).AddrPort()
 		size := len(own.Addr().AsSlice())
-		if n != 32-4+size || !bytes.Equal(b[:2], []byte{1, 1}) || !bytes.Equal(b[4:20], request[4:]) || binary.BigEndian.Uint16(b[26:])^0x2112 != own.Port() {
+		if n != 32-4+size || !bytes.Equal(b[:2], []byte{1, 1}) || !bytes.Equal(b[4:20], request[4:]) ||
+			binary.BigEndian.Uint16(b[26:])^0x2112 != own.Port() {
 			t.Fatalf("answer %x", b[:n])
 		}
 		family := byte(1 + (size-4)/12)

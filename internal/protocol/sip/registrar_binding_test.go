@@ -46,7 +46,8 @@ func TestRegister_BindingRules(t *testing.T) {
 			t.Parallel()
 			var m received
 			m.Fields = []sipmsg.Field{{Kind: sipmsg.FieldContact, Name: "Contact", Value: c.contacts}}
-			r := &registerRequest{contacts: m.List(sipmsg.FieldContact), expires: c.expires, callID: c.callID, cseq: c.cseq, source: c.source}
+			r := &registerRequest{contacts: m.List(sipmsg.FieldContact), expires: c.expires, callID: c.callID, cseq: c.cseq,
+				source: c.source}
 			next, status := r.applyContacts(old, now, 10)
 			var got []string
 			for _, b := range next {

@@ -56,8 +56,9 @@ func closeWhileRegistering(t *testing.T, slow slowDirectory) {
 	}
 	phone := newTestServer(t, sip.Config{})
 	go func() {
-		_, _ = phone.Register(t.Context(), sip.RegistrationConfig{Registrar: resolve.Target{Host: server.Addr().String()}, AOR: "sip:alice@" + server.Addr().String(),
-			Credentials: digest.Credentials{Username: "alice", Password: "secret"}, Expires: time.Hour})
+		_, _ = phone.Register(t.Context(), sip.RegistrationConfig{Registrar: resolve.Target{Host: server.Addr().String()},
+			AOR: "sip:alice@" + server.Addr().String(), Credentials: digest.Credentials{Username: "alice", Password: "secret"},
+			Expires: time.Hour})
 	}()
 	select {
 	case <-slow.called:

@@ -112,7 +112,7 @@ func newServer(ctx context.Context, c Config, h Handler) *Server {
 	}
 	s.allowEvents = "refer"
 	for _, t := range c.EventPackages {
-		s.allowEvents += ", " + t.Event
+		s.allowEvents += ", " + t.Event()
 	}
 	if len(c.EventPackages) > 0 {
 		s.allow += ", SUBSCRIBE"
@@ -174,7 +174,7 @@ func (s *Server) layerConfig() transport.Config {
 		Connections: s.limits.Connections, SourceConnections: s.limits.SourceConnections,
 		MessageBytes: s.limits.MessageBytes, PingInterval: s.limits.PingInterval,
 	}
-	if c.Trace != nil {
+	if c.Tracer != nil {
 		l.Tracer = upper{s}
 	}
 	return l
@@ -268,7 +268,7 @@ func (s *Server) shardOf(callID string) *shard {
 	return s.shards[hashParts(s.hasher.a, []string{callID})%uint64(len(s.shards))]
 }
 
-// admissionKey returns the key by which admission recognizes an INVITE; never 0.
+// admissionKey returns the key by which admission recognises an INVITE; never 0.
 func (s *Server) admissionKey(callID, branch string) uint64 {
 	return hashParts(s.hasher.b, []string{"m", callID, branch}) | 1
 }

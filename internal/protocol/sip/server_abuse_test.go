@@ -50,7 +50,9 @@ func TestBan_ScannerIsIgnored(t *testing.T) {
 		why    string
 	}
 	banned := make(chan call, 10)
-	server := newTestServer(t, sip.Config{Accounts: newFakeDirectory(), OnBan: func(a netip.Addr, _ time.Time, why string) { banned <- call{a, why} }})
+	server := newTestServer(t, sip.Config{Accounts: newFakeDirectory(), OnBan: func(a netip.Addr, _ time.Time, why string) {
+		banned <- call{a, why}
+	}})
 	scanner, other := newPeerFrom(t, "udp", server, "127.0.0.2"), newPeerFrom(t, "udp", server, "127.0.0.3")
 	scanner.sendRequest("OPTIONS", "100", "s", 1, "User-Agent: friendly-scanner\n")
 	if c := <-banned; c.source.String() != "127.0.0.2" || c.why == "" {
@@ -89,7 +91,8 @@ func TestBan_ProbingSources(t *testing.T) {
 			p.send("BYE sip:x SIP/2.0\nVia: SIP/2.0/UDP x;rport;branch=z9hG4bK%d\nFrom: <sip:a@b>;tag=1\nTo: <sip:a@b>;tag=2\nCall-ID: d%d\nCSeq: 1 BYE\n\n", i, i)
 		}},
 		{"connections", func(p *peer, i int) {
-			if c, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP("127.0.0.2")}}).Dial("tcp", p.conn.RemoteAddr().String()); err == nil {
+			if c, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP("127.0.0.2")}}).Dial("tcp",
+				p.conn.RemoteAddr().String()); err == nil {
 				c.Close()
 			}
 			if i == 1000 {
@@ -99,7 +102,8 @@ func TestBan_ProbingSources(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			server := newTestServer(t, sip.Config{Accounts: newFakeDirectory(), Bindings: newFakeDirectory(), Limits: sip.Limits{Probes: 10},
+			server := newTestServer(t, sip.Config{Accounts: newFakeDirectory(), Bindings: newFakeDirectory(),
+				Limits:    sip.Limits{Probes: 10},
 				OnMessage: func(_ context.Context, m *sip.Message) { m.Respond(202) }})
 			p := newPeerFrom(t, "udp", server, "127.0.0.2")
 			tick := time.NewTicker(50 * time.Millisecond)

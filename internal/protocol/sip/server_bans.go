@@ -49,7 +49,7 @@ func (s *Server) countFutileRequest(a netip.Addr, t sipmsg.Transport) {
 	}
 }
 
-// banScanner bans a source that was recognized as a scanner.
+// banScanner bans a source that was recognised as a scanner.
 func (s *Server) banScanner(f transport.Flow) {
 	a := f.Source().Addr()
 	if now := s.clock(); !s.guard.Trusted(a, now) && !s.guard.Banned(a, now) {
@@ -57,8 +57,8 @@ func (s *Server) banScanner(f transport.Flow) {
 	}
 }
 
-// banSource bans a source, unless it is banned already, is an edge or is known to be a carrier's. The duration grows only if the address is proved to be the
-// sender's. Datagrams can be forged to get another source banned, so such a ban stays short.
+// banSource bans a source, unless it is banned already, is an edge or is known to be a carrier's. The duration grows only if the address is
+// proved to be the sender's. Datagrams can be forged to get another source banned, so such a ban stays short.
 func (s *Server) banSource(a netip.Addr, why string, proved bool) {
 	if s.guard.Banned(a, s.clock()) || s.isEdge(a) {
 		return

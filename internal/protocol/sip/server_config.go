@@ -51,9 +51,9 @@ type Config struct {
 	Targets resolve.Targets
 	// OnBan is called for each ban, on a goroutine that may wait. It may be nil.
 	OnBan func(source netip.Addr, until time.Time, why string)
-	// Trace is called with every message, with secrets redacted. It runs in the goroutine that reads or writes the
-	// message, so it must return at once. nil costs nothing.
-	Trace func(transport.TraceEntry)
+	// Tracer gets every message, with secrets redacted. It runs in the goroutine that reads or writes the message, so
+	// it must return at once. nil costs nothing.
+	Tracer transport.Tracer
 	// PublicIP is advertised in Via and Contact to peers of its family, PublicIP6 to peers of the other family. If
 	// unset, the bound address is advertised, or the source address of packets to the peer.
 	PublicIP, PublicIP6 netip.Addr

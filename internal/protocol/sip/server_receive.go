@@ -49,7 +49,7 @@ func (u upper) ConnClosed(c *transport.Conn) {
 
 func (u upper) Trace(e transport.TraceEntry) {
 	e.At = u.srv.config.Now()
-	u.srv.config.Trace(e)
+	u.srv.config.Tracer.Trace(e)
 }
 
 // receive passes one message to admission and queues it at its shard. It returns the shard, which the caller must

@@ -127,7 +127,8 @@ func (z *fakeDNSServer) queryCount() int {
 
 func dnsRecord(name string, kind dnsmessage.Type, body dnsmessage.ResourceBody) dnsmessage.Resource {
 	return dnsmessage.Resource{
-		Header: dnsmessage.ResourceHeader{Name: dnsmessage.MustNewName(name + "."), Type: kind, Class: dnsmessage.ClassINET, TTL: 300}, Body: body,
+		Header: dnsmessage.ResourceHeader{Name: dnsmessage.MustNewName(name + "."), Type: kind, Class: dnsmessage.ClassINET, TTL: 300},
+		Body:   body,
 	}
 }
 
@@ -136,7 +137,8 @@ func aRecord(name, address string) dnsmessage.Resource {
 }
 
 func srvRecord(name, target string, port, priority, weight uint16) dnsmessage.Resource {
-	return dnsRecord(name, dnsmessage.TypeSRV, &dnsmessage.SRVResource{Target: dnsmessage.MustNewName(target + "."), Port: port, Priority: priority, Weight: weight})
+	return dnsRecord(name, dnsmessage.TypeSRV, &dnsmessage.SRVResource{Target: dnsmessage.MustNewName(target + "."), Port: port,
+		Priority: priority, Weight: weight})
 }
 
 func naptrRecord(name string, order, preference uint16, service, replacement string) dnsmessage.Resource {
@@ -159,7 +161,8 @@ func TestResolver_ReadsRecords(t *testing.T) {
 		z.truncate.Store(cut)
 		r, ctx := z.resolver(), context.Background()
 		rules, ttl, err := r.NAPTR(ctx, "e.test")
-		if err != nil || ttl != 300*time.Second || len(rules) != 2 || rules[0] != (resolve.NAPTR{Order: 10, Preference: 5, Flags: "s", Service: "SIPS+D2T", Replacement: "_sips._tcp.e.test."}) {
+		if err != nil || ttl != 300*time.Second || len(rules) != 2 || rules[0] != (resolve.NAPTR{Order: 10, Preference: 5, Flags: "s",
+			Service: "SIPS+D2T", Replacement: "_sips._tcp.e.test."}) {
 			t.Errorf("NAPTR: %+v %v %v", rules, ttl, err)
 		}
 		all, _, err := r.SRV(ctx, "_sip._udp.e.test")
@@ -220,7 +223,8 @@ func TestResolve_UnusableNamesFail(t *testing.T) {
 	z := newFakeDNSServer(t, srvRecord("_sip._udp.off.test", "", 0, 0, 0), srvRecord("_sip._udp.dangling.test", "gone.test", 5060, 1, 1))
 	near := newTestServer(t, sip.Config{Resolver: z.resolver()})
 	for _, name := range []string{"off.test", "dangling.test", "unknown.test"} {
-		if _, err := near.Server.Invite(context.Background(), sip.Outgoing{URI: "sip:bob@" + name, SDP: testOfferSDP}, func(sip.Event) {}); err == nil {
+		if _, err := near.Server.Invite(context.Background(), sip.Outgoing{URI: "sip:bob@" + name, SDP: testOfferSDP},
+			func(sip.Event) {}); err == nil {
 			t.Errorf("%s was called", name)
 		}
 	}

@@ -28,7 +28,7 @@ type shardQueue struct {
 	closed          bool
 	locked          bool       // a goroutine holds the shard
 	wakeAfterUnlock bool       // the shard's goroutine failed to take the lock meanwhile
-	notFull         *sync.Cond // signaled when the number of messages falls
+	notFull         *sync.Cond // signalled when the number of messages falls
 
 	wake  chan struct{}
 	depth int // most messages waiting

@@ -101,7 +101,8 @@ func TestTLS_SIPSNeverInClear(t *testing.T) {
 	in.Reject(486, "", 0)
 	wantEvent[sip.Failed](t, e)
 	_, err := caller.Server.Invite(context.Background(), sip.Outgoing{
-		URI: "sips:bob@" + callee.Addr().String(), NextHop: resolve.Target{Host: callee.Addr().String(), Transport: sipmsg.UDP}, SDP: testOfferSDP,
+		URI: "sips:bob@" + callee.Addr().String(), NextHop: resolve.Target{Host: callee.Addr().String(), Transport: sipmsg.UDP},
+		SDP: testOfferSDP,
 	}, e.record)
 	if err == nil {
 		t.Error("a sips URI was sent over UDP")
@@ -112,7 +113,8 @@ func TestTLS_OldVersionRefused(t *testing.T) {
 	t.Parallel()
 	conf, roots := testCertificate(t, "127.0.0.1")
 	server := newTestServer(t, sip.Config{TLS: conf})
-	_, err := tls.Dial("tcp", server.TLSAddr().String(), &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11})
+	_, err := tls.Dial("tcp", server.TLSAddr().String(), &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS10,
+		MaxVersion: tls.VersionTLS11})
 	if err == nil {
 		t.Error("TLS 1.1 was accepted")
 	}
@@ -212,7 +214,8 @@ func TestListen_SeveralAddressesOnePort(t *testing.T) {
 	for _, network := range []string{"127.0.0.1", "::1"} {
 		client := newTestServer(t, sip.Config{Addr: netip.AddrPortFrom(netip.MustParseAddr(network), 0).String()})
 		e := newEventLog()
-		client.Server.Invite(context.Background(), sip.Outgoing{URI: "sip:bob@" + netip.AddrPortFrom(netip.MustParseAddr(network), server.Addr().Port()).String(), SDP: testOfferSDP}, e.record)
+		client.Server.Invite(context.Background(), sip.Outgoing{URI: "sip:bob@" +
+			netip.AddrPortFrom(netip.MustParseAddr(network), server.Addr().Port()).String(), SDP: testOfferSDP}, e.record)
 		server.wantInbound(t).Reject(486, "", 0)
 		wantEvent[sip.Failed](t, e)
 	}
@@ -229,7 +232,8 @@ func TestTLS_OpenSSLClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := newTestServer(t, sip.Config{TLS: transport.TLSConfig{Addr: "127.0.0.1:0", Config: &tls.Config{Certificates: []tls.Certificate{cert}}}})
+	server := newTestServer(t, sip.Config{TLS: transport.TLSConfig{Addr: "127.0.0.1:0",
+		Config: &tls.Config{Certificates: []tls.Certificate{cert}}}})
 	roots := filepath.Join(t.TempDir(), "roots.pem")
 	os.WriteFile(roots, certPEM, 0o600)
 	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)

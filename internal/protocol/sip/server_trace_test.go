@@ -18,7 +18,7 @@ type traceRecorder struct {
 	all []transport.TraceEntry
 }
 
-func (c *traceRecorder) add(e transport.TraceEntry) {
+func (c *traceRecorder) Trace(e transport.TraceEntry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.all = append(c.all, e)
@@ -37,7 +37,7 @@ func TestTrace_CallWithoutSecrets(t *testing.T) {
 			t.Parallel()
 			var c traceRecorder
 			book := newFakeDirectory().addAccount("alice", "secret")
-			server := newTestServer(t, sip.Config{Accounts: book, Bindings: book, Trace: c.add})
+			server := newTestServer(t, sip.Config{Accounts: book, Bindings: book, Tracer: &c})
 			p := newPeer(t, transport, server)
 			p.sendRequest("INVITE", "alice", "call-1", 1, "")
 			challenge := headerValue(p.wantMessage("SIP/2.0 407"), "Proxy-Authenticate")
@@ -86,7 +86,7 @@ func TestTrace_CallWithoutSecrets(t *testing.T) {
 func TestTrace_CredentialsRedacted(t *testing.T) {
 	t.Parallel()
 	var c traceRecorder
-	server := newTestServer(t, sip.Config{Trace: c.add})
+	server := newTestServer(t, sip.Config{Tracer: &c})
 	p := newPeer(t, "udp", server)
 	for i, header := range []string{
 		"AUTHORIZATION : Digest username=\"a\",\n  RESPONSE = \"hidden\"\n", "Authorization: Basic hidden\n",

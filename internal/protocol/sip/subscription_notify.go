@@ -28,7 +28,7 @@ type subscriptionTable struct {
 type subjectKey struct{ event, subject string }
 
 func (w *eventSubscription) subjectKey() subjectKey {
-	return subjectKey{w.eventPackage.Event, w.subject}
+	return subjectKey{w.eventPackage.Event(), w.subject}
 }
 
 // add stores a subscription. It removes an older one of the same phone, which the phone lost in a restart, and the
@@ -105,7 +105,7 @@ func (a *subscriptionTable) expired(now time.Time) (all []*eventSubscription) {
 // that they arrive in order.
 type eventSubscription struct {
 	srv                    *Server
-	eventPackage           *EventPackage
+	eventPackage           EventPackage
 	account, subject       string
 	resource               sipmsg.URI
 	event                  string // value of Event, including its id
@@ -204,7 +204,7 @@ func (w *eventSubscription) sendNotify(body []byte) {
 	if body == nil {
 		fresh, ok, err := w.eventPackage.Body(ctx, w.subject, w.resource)
 		if err != nil {
-			w.srv.logFailure("look up the state of a subscription", err, "event", w.eventPackage.Event)
+			w.srv.logFailure("look up the state of a subscription", err, "event", w.eventPackage.Event())
 			return
 		}
 		if !ok {
@@ -229,7 +229,7 @@ func (w *eventSubscription) buildNotify(body []byte) *outOfDialogRequest {
 	if w.reason != "" {
 		state, w.finalSent = "terminated;reason="+w.reason, true
 	}
-	if len(body) > 0 && w.eventPackage.SetVersion != nil {
+	if len(body) > 0 {
 		body = w.eventPackage.SetVersion(body, w.localSeq)
 	}
 	w.localSeq++
@@ -237,7 +237,7 @@ func (w *eventSubscription) buildNotify(body []byte) *outOfDialogRequest {
 	e := &outOfDialogRequest{method: "NOTIFY", uri: uri, callID: w.callID, seq: w.localSeq, flow: w.flow, from: w.local, to: w.remote,
 		body: body}
 	if len(body) > 0 {
-		e.contentType = w.eventPackage.ContentType
+		e.contentType = w.eventPackage.ContentType()
 	}
 	for _, r := range routes {
 		e.extraFields += "Route: " + r + "\r\n"

@@ -16,33 +16,27 @@ import (
 // SUBSCRIBE: event packages, granting and refreshing subscriptions (RFC 6665).
 
 // EventPackage is an event package that accounts may subscribe to (RFC 6665 §7.2).
-type EventPackage struct {
-	Event       string // "message-summary"
-	ContentType string // of its NOTIFY bodies
+type EventPackage interface {
+	// Event returns the name of the event package, such as "message-summary".
+	Event() string
+	// ContentType returns the type of the NOTIFY bodies.
+	ContentType() string
 	// ResolveSubject returns the subject of an account's subscription, which never changes afterwards; false if the
-	// account has no such subject. nil means the subject is the account.
-	ResolveSubject func(ctx context.Context, account string, resource sipmsg.URI) (subject string, ok bool, err error)
+	// account has no such subject.
+	ResolveSubject(ctx context.Context, account string, resource sipmsg.URI) (subject string, ok bool, err error)
 	// Body returns the whole state of a subject; false if the subject no longer exists. It runs on a goroutine of its
 	// own.
-	Body func(ctx context.Context, subject string, resource sipmsg.URI) (body []byte, ok bool, err error)
-	// SetVersion writes the version into a body: the number of the NOTIFY within its subscription, from 0. nil for
-	// event packages without versions.
-	SetVersion func(body []byte, n uint32) []byte
+	Body(ctx context.Context, subject string, resource sipmsg.URI) (body []byte, ok bool, err error)
+	// SetVersion writes the version into a body: the number of the NOTIFY within its subscription, from 0. Event
+	// packages without versions return the body.
+	SetVersion(body []byte, n uint32) []byte
 }
 
-// resolveSubject returns the subject of an account's subscription.
-func (t *EventPackage) resolveSubject(ctx context.Context, account string, resource sipmsg.URI) (string, bool, error) {
-	if t.ResolveSubject == nil {
-		return account, true, nil
-	}
-	return t.ResolveSubject(ctx, account, resource)
-}
-
-// initialState returns the subject and the body of the first NOTIFY.
-func (t *EventPackage) initialState(
-	ctx context.Context, account string, resource sipmsg.URI,
+// initialState returns the subject and the body of the first NOTIFY of a subscription.
+func initialState(
+	ctx context.Context, t EventPackage, account string, resource sipmsg.URI,
 ) (subject string, body []byte, ok bool, err error) {
-	if subject, ok, err = t.resolveSubject(ctx, account, resource); err == nil && ok {
+	if subject, ok, err = t.ResolveSubject(ctx, account, resource); err == nil && ok {
 		body, ok, err = t.Body(ctx, subject, resource)
 	}
 	return subject, body, ok, err
@@ -132,11 +126,11 @@ func (s *Server) answerSubscribe(r *subscribeRequest, tag string, respond func(i
 }
 
 // eventPackage returns the event package of an Event value, or nil.
-func (s *Server) eventPackage(event string) *EventPackage {
+func (s *Server) eventPackage(event string) EventPackage {
 	name, _, _ := strings.Cut(event, ";")
-	for i := range s.config.EventPackages {
-		if strings.EqualFold(strings.TrimSpace(name), s.config.EventPackages[i].Event) {
-			return &s.config.EventPackages[i]
+	for _, t := range s.config.EventPackages {
+		if strings.EqualFold(strings.TrimSpace(name), t.Event()) {
+			return t
 		}
 	}
 	return nil
@@ -171,9 +165,9 @@ func (s *Server) startSubscription(ctx context.Context, account string, r *subsc
 		respond(400, "")
 		return
 	}
-	subject, body, ok, err := t.initialState(ctx, account, r.resource)
+	subject, body, ok, err := initialState(ctx, t, account, r.resource)
 	if err != nil {
-		s.logFailure("look up the state of a subscription", err, "event", t.Event)
+		s.logFailure("look up the state of a subscription", err, "event", t.Event())
 		respond(500, "")
 		return
 	}

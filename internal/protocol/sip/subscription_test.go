@@ -23,11 +23,32 @@ func newFakeMailbox() *fakeMailbox {
 	return l
 }
 
-func (l *fakeMailbox) eventPackage() sip.EventPackage {
-	return sip.EventPackage{Event: "message-summary", ContentType: "application/simple-message-summary",
-		Body: func(_ context.Context, account string, resource sipmsg.URI) ([]byte, bool, error) {
-			return fmt.Appendf(nil, "%s %s", account, l.state.Load()), resource.User != "nobody", nil
-		}}
+func (l *fakeMailbox) Event() string { return "message-summary" }
+
+func (l *fakeMailbox) ContentType() string { return "application/simple-message-summary" }
+
+func (l *fakeMailbox) ResolveSubject(_ context.Context, account string, _ sipmsg.URI) (string, bool, error) {
+	return account, true, nil
+}
+
+func (l *fakeMailbox) Body(_ context.Context, subject string, resource sipmsg.URI) ([]byte, bool, error) {
+	return fmt.Appendf(nil, "%s %s", subject, l.state.Load()), resource.User != "nobody", nil
+}
+
+func (l *fakeMailbox) SetVersion(body []byte, _ uint32) []byte { return body }
+
+// bobsMailbox is the source of an event package with versions, in which every account means the mailbox of Bob.
+type bobsMailbox struct {
+	*fakeMailbox
+	known atomic.Bool
+}
+
+func (l *bobsMailbox) ResolveSubject(context.Context, string, sipmsg.URI) (string, bool, error) {
+	return "bob", l.known.Load(), nil
+}
+
+func (l *bobsMailbox) SetVersion(body []byte, n uint32) []byte {
+	return fmt.Appendf(nil, "%s %d", body, n)
 }
 
 // testSubscriber is a peer with its credentials and one subscription.
@@ -80,7 +101,8 @@ func (w *testSubscriber) wantNotify(state, body string, status int) string {
 func TestSubscribe_NotifiesEachChange(t *testing.T) {
 	t.Parallel()
 	l := newFakeMailbox()
-	server := newTestServer(t, sip.Config{Accounts: newFakeDirectory().addAccount("alice", "secret"), EventPackages: []sip.EventPackage{l.eventPackage()}})
+	server := newTestServer(t, sip.Config{Accounts: newFakeDirectory().addAccount("alice", "secret"),
+		EventPackages: []sip.EventPackage{l}})
 	w := newTestSubscriber(t, server, "w1")
 	first := w.wantNotify("active;expires=5", "id-alice off", 200)
 	if headerValue(first, "Call-ID") != "w1" || !strings.Contains(headerValue(first, "To"), "tag=fw1") || headerValue(first, "Content-Type") != "application/simple-message-summary" {
@@ -111,7 +133,8 @@ func TestSubscribe_NotifiesEachChange(t *testing.T) {
 
 func TestSubscribe_RefusedNotifyEndsSubscription(t *testing.T) {
 	t.Parallel()
-	server := newTestServer(t, sip.Config{Accounts: newFakeDirectory().addAccount("alice", "secret"), EventPackages: []sip.EventPackage{newFakeMailbox().eventPackage()}})
+	server := newTestServer(t, sip.Config{Accounts: newFakeDirectory().addAccount("alice", "secret"),
+		EventPackages: []sip.EventPackage{newFakeMailbox()}})
 	w := newTestSubscriber(t, server, "w1")
 	w.wantNotify("active", "id-alice off", 481)
 	for server.Stats().Panics == 0 && len(server.SubscriberAddrs("message-summary", "id-alice")) > 0 {
@@ -123,7 +146,8 @@ func TestSubscribe_RefusedNotifyEndsSubscription(t *testing.T) {
 
 func TestSubscribe_Refused(t *testing.T) {
 	t.Parallel()
-	server := newTestServer(t, sip.Config{Accounts: newFakeDirectory().addAccount("alice", "secret"), EventPackages: []sip.EventPackage{newFakeMailbox().eventPackage()}})
+	server := newTestServer(t, sip.Config{Accounts: newFakeDirectory().addAccount("alice", "secret"),
+		EventPackages: []sip.EventPackage{newFakeMailbox()}})
 	p := newPeer(t, "udp", server)
 	login := challengedSubscribe(p, "w1")
 	for i, c := range []struct{ extra, want string }{
@@ -145,7 +169,8 @@ func TestSubscribe_Refused(t *testing.T) {
 
 func TestSubscribe_FetchNotifiedOnce(t *testing.T) {
 	t.Parallel()
-	server := newTestServer(t, sip.Config{Accounts: newFakeDirectory().addAccount("alice", "secret"), EventPackages: []sip.EventPackage{newFakeMailbox().eventPackage()}})
+	server := newTestServer(t, sip.Config{Accounts: newFakeDirectory().addAccount("alice", "secret"),
+		EventPackages: []sip.EventPackage{newFakeMailbox()}})
 	p := newPeer(t, "udp", server)
 	login := challengedSubscribe(p, "w1")
 	p.sendRequest("SUBSCRIBE", "alice", "w1", 2, summary+"Expires: 0\n"+login())
@@ -158,7 +183,8 @@ func TestSubscribe_FetchNotifiedOnce(t *testing.T) {
 
 func TestSubscribe_LimitPerAccount(t *testing.T) {
 	t.Parallel()
-	server := newTestServer(t, sip.Config{Accounts: newFakeDirectory().addAccount("alice", "secret"), EventPackages: []sip.EventPackage{newFakeMailbox().eventPackage()}, Limits: sip.Limits{Subscriptions: 2}})
+	server := newTestServer(t, sip.Config{Accounts: newFakeDirectory().addAccount("alice", "secret"),
+		EventPackages: []sip.EventPackage{newFakeMailbox()}, Limits: sip.Limits{Subscriptions: 2}})
 	var all []*testSubscriber
 	for i := range 3 {
 		w := newTestSubscriber(t, server, fmt.Sprint("w", i))
@@ -183,7 +209,8 @@ func TestSubscribe_Expires(t *testing.T) {
 	t.Parallel()
 	var ahead atomic.Int64
 	now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
-	server := newTestServer(t, sip.Config{Accounts: newFakeDirectory().addAccount("alice", "secret"), EventPackages: []sip.EventPackage{newFakeMailbox().eventPackage()}, Now: now})
+	server := newTestServer(t, sip.Config{Accounts: newFakeDirectory().addAccount("alice", "secret"),
+		EventPackages: []sip.EventPackage{newFakeMailbox()}, Now: now})
 	w := newTestSubscriber(t, server, "w1")
 	w.wantNotify("active", "id-alice off", 200)
 	ahead.Store(int64(11 * time.Minute))
@@ -213,15 +240,10 @@ func TestNotify_Unsolicited(t *testing.T) {
 // A subject need not be the account's own: phones of two users subscribe to that of a third.
 func TestSubscribe_SubjectSharedByAccounts(t *testing.T) {
 	t.Parallel()
-	l := newFakeMailbox()
-	topic := l.eventPackage()
-	known := atomic.Bool{}
-	known.Store(true)
-	topic.ResolveSubject = func(_ context.Context, account string, _ sipmsg.URI) (string, bool, error) {
-		return "bob", known.Load(), nil
-	}
-	topic.SetVersion = func(body []byte, n uint32) []byte { return fmt.Appendf(nil, "%s %d", body, n) }
-	server := newTestServer(t, sip.Config{Accounts: newFakeDirectory().addAccount("alice", "secret"), EventPackages: []sip.EventPackage{topic}})
+	l := &bobsMailbox{fakeMailbox: newFakeMailbox()}
+	l.known.Store(true)
+	server := newTestServer(t, sip.Config{Accounts: newFakeDirectory().addAccount("alice", "secret"),
+		EventPackages: []sip.EventPackage{l}})
 	one, two := newTestSubscriber(t, server, "w1"), newTestSubscriber(t, server, "w2")
 	one.wantNotify("active", "bob off 0", 200)
 	two.wantNotify("active", "bob off 0", 200)
@@ -234,7 +256,7 @@ func TestSubscribe_SubjectSharedByAccounts(t *testing.T) {
 	}
 	one.wantNotify("active", "bob on 1", 200)
 	two.wantNotify("active", "bob on 1", 200)
-	known.Store(false)
+	l.known.Store(false)
 	p := newPeer(t, "udp", server)
 	login := challengedSubscribe(p, "w3")
 	p.sendRequest("SUBSCRIBE", "alice", "w3", 2, summary+login())

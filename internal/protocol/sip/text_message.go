@@ -26,8 +26,11 @@ type Message struct {
 	Account     string // id of the authenticated account, or
 	TrunkID     string // id of the source's trunk
 	Leg         *Leg   // the dialog that contains it; Account and TrunkID are empty then
-	Respond     func(status int)
+	respond     func(status int)
 }
+
+// Respond answers the request.
+func (m *Message) Respond(status int) { m.respond(status) }
 
 // handleText hands a MESSAGE outside dialogs to a goroutine that authenticates its sender.
 func (s *shard) handleText(m *received) {
@@ -63,7 +66,7 @@ func (s *shard) newMessage(m *received) (*Message, func(status int, extra string
 	msg := &Message{
 		CallID: m.CallID, CSeq: m.CSeq, From: m.From.Addr.Address(), To: m.To.Addr.Address(),
 		ContentType: m.Get(sipmsg.FieldContentType), Body: []byte(m.Body), Source: m.flow.Source(), Transport: m.flow.Transport(),
-		Respond: func(status int) { respond(status, "") },
+		respond: func(status int) { respond(status, "") },
 	}
 	msg.RequestURI, _ = sipmsg.ParseURI(m.URI)
 	return msg, respond

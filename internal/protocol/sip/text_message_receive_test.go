@@ -11,7 +11,8 @@ func TestMessage_FromAuthenticatedSender(t *testing.T) {
 	t.Parallel()
 	for _, network := range []string{"udp", "tcp"} {
 		got := make(chan *sip.Message, 8)
-		server := newTestServer(t, sip.Config{Accounts: newFakeDirectory().addAccount("alice", "secret"), OnMessage: func(_ context.Context, m *sip.Message) { got <- m }})
+		receive := func(_ context.Context, m *sip.Message) { got <- m }
+		server := newTestServer(t, sip.Config{Accounts: newFakeDirectory().addAccount("alice", "secret"), OnMessage: receive})
 		p := newPeer(t, network, server)
 		p.sendRequest("MESSAGE", "alice", "m1", 1, "Content-Type: text/plain\n")
 		c := headerValue(p.wantMessage("SIP/2.0 407"), "Proxy-Authenticate")

@@ -20,8 +20,9 @@ func TestSendMessage_ToRegisteredPhone(t *testing.T) {
 	}})
 	server := newTestServer(t, sip.Config{})
 	b := sip.Binding{Contact: "sip:alice@" + phone.Addr().String(), Source: phone.Addr(), Transport: "udp", Expires: time.Now().Add(time.Hour)}
-	status, err := server.SendMessage(context.Background(), sip.OutgoingMessage{Binding: b, From: sipmsg.Address{URI: sipmsg.URI{User: "+12025550143"}},
-		To: sipmsg.Address{URI: sipmsg.URI{User: "101", Host: "pbx.example"}}, CallID: "reference-1", Body: []byte("hello ж")})
+	status, err := server.SendMessage(context.Background(), sip.OutgoingMessage{Binding: b,
+		From: sipmsg.Address{URI: sipmsg.URI{User: "+12025550143"}}, To: sipmsg.Address{URI: sipmsg.URI{User: "101", Host: "pbx.example"}},
+		CallID: "reference-1", Body: []byte("hello ж")})
 	if err != nil || status != 200 {
 		t.Fatalf("%d %v", status, err)
 	}

@@ -32,8 +32,9 @@ type RegistrationConfig struct {
 
 // RegistrationStatus reports the result of an attempt to register.
 type RegistrationStatus struct {
-	Registered  bool
-	Status      int            // of the registrar's response; 408 without one, 503 if it could not be sent, 0 if the registrar was not found
+	Registered bool
+	// of the registrar's response; 408 without one, 503 if it could not be sent, 0 if the registrar was not found
+	Status      int
 	Reason      string         // of the response, or the error
 	Registrar   netip.AddrPort // address of the registrar: calls come from there
 	Expires     time.Duration  // granted lifetime

@@ -209,15 +209,15 @@ func (c *Client) setState(s *session, why error) {
 	c.config.Handler.StateChanged(why)
 }
 
-func (c *Client) current() (*session, error, <-chan struct{}) {
+func (c *Client) current() (*session, <-chan struct{}, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.session, c.failure, c.changed
+	return c.session, c.changed, c.failure
 }
 
 // State returns nil while bound, else ErrNotBound with the reason.
 func (c *Client) State() error {
-	s, why, _ := c.current()
+	s, _, why := c.current()
 	if s != nil {
 		return nil
 	}
@@ -227,7 +227,7 @@ func (c *Client) State() error {
 // WaitBound waits until there is a bind, or returns the error of ctx.
 func (c *Client) WaitBound(ctx context.Context) error {
 	for {
-		s, _, change := c.current()
+		s, change, _ := c.current()
 		if s != nil {
 			return nil
 		}
@@ -242,7 +242,7 @@ func (c *Client) WaitBound(ctx context.Context) error {
 // Submit sends a message and waits until the SMSC has accepted all of its parts. The error is an *Error; its Outcome
 // determines whether to retry. Without a bind it returns a Retryable error at once.
 func (c *Client) Submit(ctx context.Context, o Outgoing) (Result, error) {
-	s, why, _ := c.current()
+	s, _, why := c.current()
 	switch {
 	case c.config.Mode == BindReceiver:
 		return Result{}, &Error{Outcome: Permanent, Part: 1, Err: ErrForbidden}
@@ -256,7 +256,7 @@ func (c *Client) Submit(ctx context.Context, o Outgoing) (Result, error) {
 
 // Query requests the state of a message, by the identifier as the SMSC gave it and the sender's address.
 func (c *Client) Query(ctx context.Context, messageID string, from Address) (QueryResponse, error) {
-	s, why, _ := c.current()
+	s, _, why := c.current()
 	if s == nil {
 		return QueryResponse{}, &Error{Outcome: Retryable, Part: 1, Err: errors.Join(ErrNotBound, why)}
 	}

@@ -47,7 +47,8 @@ func TestSubmit_LongTextWithReceipt(t *testing.T) {
 				if err := c.Receipt(t.Context(), "acme", done); err != nil {
 					t.Fatal(err)
 				}
-				if got := within(t, e.receipts, "receipt"); got.MessageID != id || got.State != Delivered || got.From != in.To || got.Done.IsZero() {
+				if got := within(t, e.receipts, "receipt"); got.MessageID != id || got.State != Delivered || got.From != in.To ||
+					got.Done.IsZero() {
 					t.Errorf("%+v", got)
 				}
 			}
@@ -147,8 +148,8 @@ func TestServer_ErrorResponses(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	s, _, _ := e.current()
-	for command, want := range map[Command]Status{CancelSM: CancelFailed, ReplaceSM: ReplaceFailed, SubmitMulti: BadCommand, DeliverSM: BadCommand,
-		BindReceiver: AlreadyBound, 0x777: BadCommand} {
+	for command, want := range map[Command]Status{CancelSM: CancelFailed, ReplaceSM: ReplaceFailed, SubmitMulti: BadCommand,
+		DeliverSM: BadCommand, BindReceiver: AlreadyBound, 0x777: BadCommand} {
 		_, err := s.request(t.Context(), PDU{Command: command, Body: newBody(command)})
 		if err == nil || err.Status != want {
 			t.Errorf("%s: %v", command, err)
@@ -160,7 +161,8 @@ func TestServer_ErrorResponses(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	refuse <- nil
-	if _, err := s.request(t.Context(), PDU{Command: DataSM, Body: &Message{Destination: ParseAddress("+1"), TLVs: TLVs{{TagMessagePayload, []byte("hi")}}}}); err != nil {
+	if _, err := s.request(t.Context(), PDU{Command: DataSM, Body: &Message{Destination: ParseAddress("+1"),
+		TLVs: TLVs{{TagMessagePayload, []byte("hi")}}}}); err != nil {
 		t.Errorf("data_sm: %v", err)
 	}
 }
@@ -209,7 +211,8 @@ func TestBind_ModesAndLimits(t *testing.T) {
 		t.Errorf("from a receiver: %v", err)
 	}
 	s, _, _ := hears.current()
-	if _, err := s.request(t.Context(), PDU{Command: SubmitSM, Body: newMessage("x").message(Part{})}); err == nil || err.Status != BadBindState {
+	if _, err := s.request(t.Context(), PDU{Command: SubmitSM, Body: newMessage("x").message(Part{})}); err == nil ||
+		err.Status != BadBindState {
 		t.Errorf("submit_sm of a receiver: %v", err)
 	}
 	if _, err := sends.Submit(t.Context(), newMessage("x")); err != nil {
@@ -223,7 +226,7 @@ func TestBind_ModesAndLimits(t *testing.T) {
 	}
 	third := startClient(t, c.address, nil)
 	for third.State() == nil || !strings.Contains(third.State().Error(), AlreadyBound.String()) {
-		_, _, change := third.current()
+		_, change, _ := third.current()
 		within(t, change, "refusal of the third")
 	}
 }
@@ -243,7 +246,7 @@ func TestClient_Reconnects(t *testing.T) {
 	})
 	for range 5 {
 		e.waitBound(t)
-		_, _, change := e.current()
+		_, change, _ := e.current()
 		if _, err := e.Submit(t.Context(), newMessage("x")); err != nil {
 			t.Fatal(err)
 		}
@@ -270,7 +273,7 @@ func TestTLS_CertificateVerified(t *testing.T) {
 	}
 	for name, settings := range map[string]*tls.Config{"nobody knows": {}, "another name": {RootCAs: roots, ServerName: "example.net"}} {
 		stranger := startClient(t, c.address, func(f *Config) { f.TLS = settings })
-		_, _, change := stranger.current()
+		_, change, _ := stranger.current()
 		within(t, change, "failure")
 		var bad *tls.CertificateVerificationError
 		if err := stranger.State(); !errors.As(err, &bad) {
@@ -307,7 +310,7 @@ func TestServer_StopUnbindsClients(t *testing.T) {
 	t.Parallel()
 	c := startServer(t, nil)
 	e := startClient(t, c.address, nil).waitBound(t)
-	_, _, change := e.current()
+	_, change, _ := e.current()
 	c.stop()
 	within(t, change, "end of the bind")
 	if err := e.State(); !errors.Is(err, ErrNotBound) {

@@ -134,7 +134,8 @@ func decodeAll(p PDU) {
 
 func TestDecode_MalformedStatus(t *testing.T) {
 	t.Parallel()
-	good, _ := PDU{Command: SubmitSM, Sequence: 9, Body: &Message{ShortMessage: []byte("hi"), TLVs: TLVs{wordTLV(TagSARReference, 1)}}}.Encode()
+	good, _ := PDU{Command: SubmitSM, Sequence: 9, Body: &Message{ShortMessage: []byte("hi"),
+		TLVs: TLVs{wordTLV(TagSARReference, 1)}}}.Encode()
 	for n := headerSize; n < len(good)-6; n++ {
 		b := bytes.Clone(good[:n])
 		binary.BigEndian.PutUint32(b, uint32(n))
@@ -173,7 +174,8 @@ func TestDecode_MalformedStatus(t *testing.T) {
 // The octets equal those written by hand after §4.1.1.
 func TestEncode_BindOctets(t *testing.T) {
 	t.Parallel()
-	b, err := PDU{Command: BindTransceiver, Sequence: 1, Body: &Bind{SystemID: "smppclient1", Password: "password", InterfaceVersion: 0x34}}.Encode()
+	b, err := PDU{Command: BindTransceiver, Sequence: 1, Body: &Bind{SystemID: "smppclient1", Password: "password",
+		InterfaceVersion: 0x34}}.Encode()
 	want := "0000002a" + "00000009" + "00000000" + "00000001" + hex.EncodeToString([]byte("smppclient1\x00password\x00\x00")) + "34" + "00" + "00" + "00"
 	if err != nil || hex.EncodeToString(b) != want {
 		t.Errorf("%v\n%x\n%s", err, b, want)

@@ -90,11 +90,15 @@ func TestSubmit_OutcomeOfResponses(t *testing.T) {
 		does func(p PDU, answer func(PDU))
 		want Outcome
 	}{
-		"silence":          {func(PDU, func(PDU)) {}, InDoubt},
-		"another's answer": {func(p PDU, answer func(PDU)) { answer(PDU{Command: p.Command.Response(), Sequence: p.Sequence + 1}) }, InDoubt},
-		"another command":  {func(p PDU, answer func(PDU)) { answer(PDU{Command: QuerySM.Response(), Sequence: p.Sequence}) }, InDoubt},
-		"a broken answer":  {func(p PDU, answer func(PDU)) { answer(truncatedResponse(p)) }, InDoubt},
-		"generic_nack":     {func(p PDU, answer func(PDU)) { answer(PDU{Command: GenericNack, Status: 3, Sequence: p.Sequence}) }, Permanent},
+		"silence": {func(PDU, func(PDU)) {}, InDoubt},
+		"another's answer": {func(p PDU, answer func(PDU)) {
+			answer(PDU{Command: p.Command.Response(), Sequence: p.Sequence + 1})
+		}, InDoubt},
+		"another command": {func(p PDU, answer func(PDU)) { answer(PDU{Command: QuerySM.Response(), Sequence: p.Sequence}) }, InDoubt},
+		"a broken answer": {func(p PDU, answer func(PDU)) { answer(truncatedResponse(p)) }, InDoubt},
+		"generic_nack": {func(p PDU, answer func(PDU)) {
+			answer(PDU{Command: GenericNack, Status: 3, Sequence: p.Sequence})
+		}, Permanent},
 		"unknown status": {func(p PDU, answer func(PDU)) {
 			answer(PDU{Command: p.Command.Response(), Status: 0x401, Sequence: p.Sequence})
 		}, Permanent},
@@ -228,16 +232,19 @@ func TestServer_MalformedRequestKeepsBind(t *testing.T) {
 		p    PDU
 		want PDU
 	}{
-		{PDU{Command: SubmitSM, Sequence: 3, Body: oneLetter{}}, PDU{Command: SubmitSM.Response(), Status: BadMessageLength, Sequence: 3, Body: &MessageResponse{}}},
+		{PDU{Command: SubmitSM, Sequence: 3, Body: oneLetter{}}, PDU{Command: SubmitSM.Response(), Status: BadMessageLength, Sequence: 3,
+			Body: &MessageResponse{}}},
 		{PDU{Command: 0x999, Sequence: 4, Body: oneLetter{}}, PDU{Command: GenericNack, Status: BadCommand, Sequence: 4}},
-		{PDU{Command: SubmitSM, Sequence: 5, Body: &Message{}}, PDU{Command: SubmitSM.Response(), Status: BadDestination, Sequence: 5, Body: &MessageResponse{}}},
+		{PDU{Command: SubmitSM, Sequence: 5, Body: &Message{}}, PDU{Command: SubmitSM.Response(), Status: BadDestination, Sequence: 5,
+			Body: &MessageResponse{}}},
 	} {
 		if got := requestPDU(t, conn, c.p); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%+v: %+v", c.p, got)
 		}
 	}
 	for _, unanswered := range []PDU{{Command: AlertNotification, Body: &Alert{}}, {Command: Outbind, Body: &OutbindRequest{}},
-		{Command: SubmitSM.Response(), Sequence: 9, Body: &MessageResponse{}}, {Command: GenericNack, Status: BadCommand}, {Command: DeliverSM.Response(), Body: truncatedBody{}}} {
+		{Command: SubmitSM.Response(), Sequence: 9, Body: &MessageResponse{}}, {Command: GenericNack, Status: BadCommand},
+		{Command: DeliverSM.Response(), Body: truncatedBody{}}} {
 		sendPDU(t, conn, unanswered)
 	}
 	if got := requestPDU(t, conn, PDU{Command: EnquireLink, Sequence: 10}); got.Sequence != 10 {

@@ -35,7 +35,9 @@ func TestSubmit_RateLimit(t *testing.T) {
 func TestSubmit_ThrottlingBackoff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := pipeClient(t, respondWith(func(n int) Status { return []Status{0, Throttled, QueueFull, Throttled, OK, OK, Throttled}[min(n, 6)] }), nil)
+		c := pipeClient(t, respondWith(func(n int) Status {
+			return []Status{0, Throttled, QueueFull, Throttled, OK, OK, Throttled}[min(n, 6)]
+		}), nil)
 		c.WaitBound(t.Context())
 		began := time.Now()
 		for i, want := range []struct{ at, pause time.Duration }{{0, 1}, {1, 2}, {3, 4}, {7, 0}, {7, 0}, {7, 1}} {
@@ -43,7 +45,8 @@ func TestSubmit_ThrottlingBackoff(t *testing.T) {
 			if at := time.Since(began); at != want.at*time.Second {
 				t.Errorf("message %d was sent after %s", i, at)
 			}
-			if want.pause > 0 && (asError(t, err).Outcome != Retryable || asError(t, err).Wait != want.pause*time.Second) || want.pause == 0 && err != nil {
+			if want.pause > 0 && (asError(t, err).Outcome != Retryable || asError(t, err).Wait != want.pause*time.Second) ||
+				want.pause == 0 && err != nil {
 				t.Errorf("message %d: %+v", i, err)
 			}
 		}
@@ -66,7 +69,8 @@ func TestServer_Throttles(t *testing.T) {
 			if i == 4 {
 				time.Sleep(500 * time.Millisecond)
 			}
-			all = append(all, requestPDU(t, conn, PDU{Command: SubmitSM, Sequence: uint32(i), Body: newMessage("x").message(Part{})}).Status)
+			all = append(all, requestPDU(t, conn, PDU{Command: SubmitSM, Sequence: uint32(i),
+				Body: newMessage("x").message(Part{})}).Status)
 		}
 		if want := []Status{OK, OK, Throttled, Throttled, OK, Throttled}; !slices.Equal(all, want) {
 			t.Errorf("%v", all)
@@ -84,7 +88,9 @@ func TestServer_InboxLimit(t *testing.T) {
 func checkInboxLimit(t *testing.T, waiting, most int) {
 	synctest.Test(t, func(t *testing.T) {
 		conn, _ := pipeServer(t, "fast", func(c *ServerConfig) {
-			handlerOf(c).authenticate = func(context.Context, Login) (Account, error) { return Account{ID: "fast", MaxPending: waiting}, nil }
+			handlerOf(c).authenticate = func(context.Context, Login) (Account, error) {
+				return Account{ID: "fast", MaxPending: waiting}, nil
+			}
 			handlerOf(c).message = func(ctx context.Context, _ Incoming) error { time.Sleep(10 * time.Second); return nil }
 			c.IdleTimeout = time.Hour
 		})

@@ -44,7 +44,8 @@ func TestParseReceipt_Formats(t *testing.T) {
 func TestReceipt_RoundTrip(t *testing.T) {
 	t.Parallel()
 	for s := Scheduled; s <= Skipped; s++ {
-		r := Receipt{MessageID: "123", State: s, Submitted: time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC), Done: time.Date(2026, 2, 2, 3, 4, 0, 0, time.UTC),
+		r := Receipt{MessageID: "123", State: s, Submitted: time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC),
+			Done:  time.Date(2026, 2, 2, 3, 4, 0, 0, time.UTC),
 			Error: "011", Text: "hello", Parts: 1, Delivered: 1}
 		back, ok := ParseReceipt(r.String())
 		r.Raw = r.String()

@@ -43,7 +43,8 @@ func TestParts_Split(t *testing.T) {
 	} {
 		parts, err := c.t.Parts(c.text, 1)
 		if err != nil || len(parts) != c.parts || parts[0].DataCoding != c.coding {
-			t.Errorf("%.6q × %d, %+v: %d parts, coding %d, %v", c.text, utf8.RuneCountInString(c.text), c.t, len(parts), parts[0].DataCoding, err)
+			t.Errorf("%.6q × %d, %+v: %d parts, coding %d, %v", c.text, utf8.RuneCountInString(c.text), c.t, len(parts),
+				parts[0].DataCoding, err)
 		}
 		for _, p := range parts {
 			if len(p.ShortMessage) > 254 {
@@ -197,7 +198,8 @@ func TestSegment_MalformedHeaders(t *testing.T) {
 }
 
 func newFragment(from string, reference uint16, total, sequence uint8, text string, at time.Time) Fragment {
-	return Fragment{Key: Key{From: from, Segment: Segment{Reference: reference, Total: total}}, Sequence: sequence, Octets: []byte(text), MessageID: text, At: at}
+	return Fragment{Key: Key{From: from, Segment: Segment{Reference: reference, Total: total}}, Sequence: sequence, Octets: []byte(text),
+		MessageID: text, At: at}
 }
 
 func TestMemoryPartStore_LimitsAndDuplicates(t *testing.T) {
@@ -219,7 +221,8 @@ func TestMemoryPartStore_LimitsAndDuplicates(t *testing.T) {
 			t.Fatal("there is no limit")
 		}
 	}
-	if _, err := NewMemoryPartStore().Add(ctx, newFragment("a", 1, 2, 1, strings.Repeat("x", maxFragmentOctets+1), now)); err != BadMessageLength {
+	if _, err := NewMemoryPartStore().Add(ctx, newFragment("a", 1, 2, 1, strings.Repeat("x", maxFragmentOctets+1),
+		now)); err != BadMessageLength {
 		t.Errorf("a part of more than 4096 octets: %v", err)
 	}
 	a, err := p.Add(ctx, newFragment("a", 3, 2, 2, "y", now))

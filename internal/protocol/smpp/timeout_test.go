@@ -52,7 +52,8 @@ func pipeServer(t *testing.T, name string, change func(*ServerConfig)) (net.Conn
 	go func() { s.serve(context.Background(), far); close(ended) }()
 	t.Cleanup(func() { near.Close(); <-ended })
 	if name != "" {
-		if p := requestPDU(t, near, PDU{Command: BindTransceiver, Sequence: 1, Body: &Bind{SystemID: name, InterfaceVersion: 0x50}}); p.Status != OK {
+		if p := requestPDU(t, near, PDU{Command: BindTransceiver, Sequence: 1,
+			Body: &Bind{SystemID: name, InterfaceVersion: 0x50}}); p.Status != OK {
 			t.Fatalf("%+v", p)
 		}
 	}
@@ -233,8 +234,9 @@ func TestParts_IncompletePassedOn(t *testing.T) {
 		calls := 0
 		pipeClient(t, func(conn net.Conn) {
 			p, _ := read(conn)
-			for i, send := range []PDU{{Command: p.Command.Response(), Sequence: p.Sequence}, {Command: DeliverSM, Body: newMessage("").message(parts[0])},
-				{Command: DeliverSM, Body: newMessage("").message(parts[2])}, {Command: DeliverSM, Body: newMessage("").message(parts[2])}} {
+			for i, send := range []PDU{{Command: p.Command.Response(), Sequence: p.Sequence},
+				{Command: DeliverSM, Body: newMessage("").message(parts[0])}, {Command: DeliverSM, Body: newMessage("").message(parts[2])},
+				{Command: DeliverSM, Body: newMessage("").message(parts[2])}} {
 				b, _ := send.Encode()
 				conn.Write(b)
 				if i > 0 {
@@ -253,7 +255,8 @@ func TestParts_IncompletePassedOn(t *testing.T) {
 		})
 		for range 2 { // the first one is refused
 			in := <-got
-			if len(parts) != 4 || in.Parts != 4 || in.Missing != 2 || !strings.HasPrefix(in.Text, "long long") || strings.Count(in.Text, "…") != 1 {
+			if len(parts) != 4 || in.Parts != 4 || in.Missing != 2 || !strings.HasPrefix(in.Text, "long long") ||
+				strings.Count(in.Text, "…") != 1 {
 				t.Errorf("%d parts: %+v", len(parts), in)
 			}
 			if d := time.Since(at); d < 5*time.Minute || d > 8*time.Minute {

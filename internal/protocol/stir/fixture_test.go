@@ -39,8 +39,9 @@ type fixture struct {
 
 func newFixture(t testing.TB) *fixture {
 	w := &fixture{t: t, signer: newKey(t), files: map[string][]byte{}, clock: time.Now()}
-	w.authority = &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageCertSign, NotBefore: w.clock.Add(-time.Hour), NotAfter: w.clock.Add(48 * time.Hour)}
+	w.authority = &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, IsCA: true,
+		BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign, NotBefore: w.clock.Add(-time.Hour),
+		NotAfter: w.clock.Add(48 * time.Hour)}
 	der, err := x509.CreateCertificate(rand.Reader, w.authority, w.authority, &w.signer.PublicKey, w.signer)
 	if err != nil {
 		t.Fatal(err)
@@ -104,8 +105,9 @@ type carrier struct {
 func (w *fixture) newCarrier(path string, change func(*x509.Certificate)) carrier {
 	w.t.Helper()
 	c := carrier{w, w.server.URL + path, newKey(w.t)}
-	leaf := &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "SHAKEN 1234"}, KeyUsage: x509.KeyUsageDigitalSignature,
-		NotBefore: w.authority.NotBefore, NotAfter: w.authority.NotAfter, BasicConstraintsValid: true}
+	leaf := &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "SHAKEN 1234"},
+		KeyUsage: x509.KeyUsageDigitalSignature, NotBefore: w.authority.NotBefore, NotAfter: w.authority.NotAfter,
+		BasicConstraintsValid: true}
 	if change != nil {
 		change(leaf)
 	}
@@ -140,7 +142,8 @@ func authorizedFor(critical bool, entries ...any) func(*x509.Certificate) {
 			list = append(list, asn1.RawValue{Class: asn1.ClassContextSpecific, Tag: tag, IsCompound: true, Bytes: inside})
 		}
 		der, _ := asn1.Marshal(list)
-		c.ExtraExtensions = append(c.ExtraExtensions, pkix.Extension{Id: asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 26}, Critical: critical, Value: der})
+		c.ExtraExtensions = append(c.ExtraExtensions, pkix.Extension{Id: asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 26},
+			Critical: critical, Value: der})
 	}
 }
 

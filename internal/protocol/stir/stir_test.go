@@ -23,7 +23,8 @@ func TestVerify_ValidSignature(t *testing.T) {
 	v, c := w.newVerifier(), w.newCarrier("/c.pem", authorizedFor(false, 0, "1234", 1))
 	for attest, verstat := range map[string]string{"A": "TN-Validation-Passed", "B": "TN-Validation-Passed-B", "C": "TN-Validation-Passed-C"} {
 		r := v.Verify(t.Context(), []string{c.sign(c.claim(attest))}, caller, "+1 (202) 555-0143")
-		if r.Failure != nil || r.Attestation != attest || r.OrigID != "123e4567-e89b-12d3-a456-426655440000" || r.Verstat() != verstat || r.Certificate != c.address {
+		if r.Failure != nil || r.Attestation != attest || r.OrigID != "123e4567-e89b-12d3-a456-426655440000" || r.Verstat() != verstat ||
+			r.Certificate != c.address {
 			t.Errorf("%s: %+v %+v", attest, r, r.Failure)
 		}
 	}
@@ -251,7 +252,8 @@ func TestCertCache_LateDownloadUsedByNextCall(t *testing.T) {
 	c.address = slow.URL + "/c.pem"
 	header := c.sign(c.claim("A"))
 	for range 2 {
-		if r := v.Verify(t.Context(), []string{header}, caller, called); resultText(r) != "certificate_pending" || r.Verstat() != "No-TN-Validation" {
+		if r := v.Verify(t.Context(), []string{header}, caller, called); resultText(r) != "certificate_pending" ||
+			r.Verstat() != "No-TN-Validation" {
 			t.Fatalf("%+v", r)
 		}
 	}

@@ -178,19 +178,7 @@ func (x *Callee) reinvited(e sip.Reinvite) {
 		e.Respond(488, nil)
 		return
 	}
-	offer, err := x.session.ReceiveOffer(e.SDP)
-	if err == nil {
-		var m sdp.LocalMedia
-		if m, err = sdp.LocalAnswer(offer); err == nil {
-			_, err = x.session.Answer(m)
-		}
-	}
-	if err != nil {
-		e.Respond(488, nil)
-		return
-	}
-	x.stream.Apply(x.session, netip.Addr{})
-	e.Respond(200, x.session.LocalBody())
+	answerOffer(e, x.session, x.stream)
 }
 
 // close ends the call. It must not wait for events while x.mu is held, because event locks it.

@@ -163,7 +163,7 @@ func (p *Phone) event(l *ActiveCall, e sip.Event) {
 	case sip.Failed:
 		p.end(l, fmt.Errorf("the call failed with %d %s", e.Status, e.Reason))
 	case sip.Reinvite:
-		p.reinvited(l, e)
+		answerOffer(e, l.session, l.stream)
 	case sip.Info:
 		e.Respond(200)
 	case sip.Refer:
@@ -175,20 +175,21 @@ func (p *Phone) event(l *ActiveCall, e sip.Event) {
 	}
 }
 
-func (p *Phone) reinvited(l *ActiveCall, e sip.Reinvite) {
-	offer, err := l.session.ReceiveOffer(e.SDP)
+// answerOffer answers a re-INVITE, and changes the stream as the session then says.
+func answerOffer(e sip.Reinvite, session *sdp.Session, stream *media.Stream) {
+	offer, err := session.ReceiveOffer(e.SDP)
 	if err == nil {
 		var m sdp.LocalMedia
 		if m, err = sdp.LocalAnswer(offer); err == nil {
-			_, err = l.session.Answer(m)
+			_, err = session.Answer(m)
 		}
 	}
 	if err != nil {
 		e.Respond(488, nil)
 		return
 	}
-	l.stream.Apply(l.session, netip.Addr{})
-	e.Respond(200, l.session.LocalBody())
+	stream.Apply(session, netip.Addr{})
+	e.Respond(200, session.LocalBody())
 }
 
 // hangUp ends a call whose leg may not exist yet.

@@ -1,5 +1,5 @@
-// Package testparty runs the simulated callers and callees of sandboxes. They are SIP phones on loopback: their calls pass the same switch, signalling
-// and media as all others.
+// Package testparty runs the simulated callers and callees of sandboxes. They are SIP phones on loopback: their calls pass the same switch,
+// signalling and media as all others.
 package testparty
 
 import (

@@ -1,5 +1,5 @@
-// Package clocktrust is the gate of all deletion by age: it allows none while the clock is not trusted. It stores the last trusted time in the
-// database.
+// Package clocktrust is the gate of all deletion by age: it allows none while the clock is not trusted. It stores the last trusted time in
+// the database.
 package clocktrust
 
 import (
@@ -32,6 +32,8 @@ type Gate struct {
 	log   *slog.Logger
 	trust *clock.Trust
 	again chan struct{}
+
+	doubtStored bool // for Run: the database has a doubt that is over once the clock is trusted
 }
 
 // Open returns a gate that knows the last trusted time of earlier processes. A database from before it was stored has none; the node's last
@@ -41,7 +43,22 @@ func Open(ctx context.Context, d *db.DB, data string, read clock.Reading, log *s
 	if err != nil {
 		return nil, err
 	}
-	return &Gate{db: d, log: log, trust: clock.NewTrust(last, read), again: make(chan struct{}, 1)}, nil
+	g := &Gate{db: d, log: log, trust: clock.NewTrust(last, read), again: make(chan struct{}, 1)}
+	return g, g.resume(ctx)
+}
+
+// resume continues the doubt of an earlier process.
+func (g *Gate) resume(ctx context.Context) error {
+	text, err := g.db.Fact(ctx, db.ClockDoubt)
+	if err != nil {
+		return err
+	}
+	g.doubtStored = text != ""
+	var at, ranOn int64
+	if n, _ := fmt.Sscan(text, &at, &ranOn); n == 2 {
+		g.trust.Resume(time.UnixMicro(at), time.Duration(ranOn)*time.Microsecond)
+	}
+	return nil
 }
 
 func lastMoment(ctx context.Context, d *db.DB, data string) (time.Time, error) {
@@ -91,7 +108,8 @@ func (g *Gate) wake() {
 	}
 }
 
-// Run stores the last trusted time every minute until the context ends. It logs when the clock is no longer trusted.
+// Run stores the last trusted time every minute until the context ends, or for how long a clock that is not trusted has run on. It logs when
+// the clock is no longer trusted.
 func (g *Gate) Run(ctx context.Context) {
 	tick := clock.NewTicker(storeEvery)
 	defer tick.Stop()
@@ -107,20 +125,57 @@ func (g *Gate) Run(ctx context.Context) {
 
 func (g *Gate) check(ctx context.Context, before bool) (doubted bool) {
 	err := g.MayDelete()
-	if err != nil {
+	if err != nil && !g.learn(ctx) {
 		if !before {
 			g.log.Error("the clock is not trusted", "err", err)
 		}
+		g.storeDoubt(ctx)
 		return true
 	}
-	if before {
+	if before || err != nil {
 		g.log.Warn("the clock is trusted again")
 		g.wake()
 	}
-	if err := g.store(ctx); err != nil && ctx.Err() == nil {
+	if err := errors.Join(g.store(ctx), g.clearDoubt(ctx)); err != nil && ctx.Err() == nil {
 		g.log.Warn("last trusted time not stored", "err", err)
 	}
 	return false
+}
+
+// learn trusts the clock if another node of the database trusts the same time, because the operator confirmed it there. It reports whether it
+// does.
+func (g *Gate) learn(ctx context.Context) bool {
+	text, err := g.db.Fact(ctx, db.LastMoment)
+	if err != nil {
+		return false
+	}
+	micros, err := strconv.ParseInt(text, 10, 64)
+	return err == nil && g.trust.Learn(time.UnixMicro(micros))
+}
+
+// storeDoubt stores for how long a clock that is not trusted has run on, so that a restart does not begin anew.
+func (g *Gate) storeDoubt(ctx context.Context) {
+	_, doubt := g.trust.Check()
+	if doubt == nil {
+		return
+	}
+	text := fmt.Sprint(doubt.Now.UnixMicro(), doubt.RanOn.Microseconds())
+	if err := g.db.SetFact(ctx, db.ClockDoubt, text); err != nil && ctx.Err() == nil {
+		g.log.Warn("doubt of the clock not stored", "err", err)
+	}
+	g.doubtStored = true
+}
+
+// clearDoubt deletes a stored doubt, so that the next one begins anew.
+func (g *Gate) clearDoubt(ctx context.Context) error {
+	if !g.doubtStored {
+		return nil
+	}
+	if err := g.db.SetFact(ctx, db.ClockDoubt, ""); err != nil {
+		return err
+	}
+	g.doubtStored = false
+	return nil
 }
 
 func (g *Gate) store(ctx context.Context) error {

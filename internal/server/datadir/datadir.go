@@ -1,4 +1,4 @@
-// Package datadir has the files of a data folder that belong to no other package: its lock, the name of the node, the time at which the node was
+// Package datadir has the files of a data folder that belong to no other package: its lock, the time at which the node was
 // last alive, and recordings without a row.
 package datadir
 
@@ -6,15 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
 	"soniq/internal/platform/clock"
-	"soniq/internal/platform/db"
 )
 
 // ErrInUse is returned if another process has locked the data folder.
@@ -44,8 +41,8 @@ func Lock(path string) (*os.File, error) {
 // ErrExposed is returned if other users of the machine have access to the data folder that cannot be taken away.
 var ErrExposed = errors.New("other users have access to the data folder")
 
-// protect takes the data folder from other users of the machine. It refuses a folder in which they may write: they may have put keys, links or
-// a database there.
+// protect takes the data folder from other users of the machine. It refuses a folder in which they may write: they may have put keys, links
+// or a database there.
 func protect(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -63,20 +60,6 @@ func protect(path string) error {
 		return fmt.Errorf("%w (%s has mode %04o, and it cannot be changed: %w); run as its owner: chmod 700 %s", ErrExposed, path, mode, err, path)
 	}
 	return nil
-}
-
-// NodeName returns the name of this node. It is created at the first start.
-func NodeName(data string) (string, error) {
-	path := filepath.Join(data, "node")
-	b, err := os.ReadFile(path)
-	if err == nil && len(b) > 0 {
-		return strings.TrimSpace(string(b)), nil
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("node name: %w", err)
-	}
-	name := db.NewID("node")
-	return name, os.WriteFile(path, []byte(name+"\n"), 0o600)
 }
 
 // LastAlive returns the last time at which a node that crashed was alive. It is zero if the node stopped in order.

@@ -8,10 +8,11 @@ import (
 	"testing"
 )
 
-// Other users of the machine have no access to a data folder: what they could read is taken from them, and a folder in which they could write
-// is refused with the remedy.
+// Other users of the machine have no access to a data folder: what they could read is taken from them, and a folder in which they could
+// write is refused with the remedy.
 func TestLock_FolderOfOthers(t *testing.T) {
-	for mode, refused := range map[os.FileMode]bool{0o700: false, 0o750: false, 0o755: false, 0o711: false, 0o777: true, 0o770: true, 0o702: true} {
+	for mode, refused := range map[os.FileMode]bool{0o700: false, 0o750: false, 0o755: false, 0o711: false, 0o777: true, 0o770: true,
+		0o702: true} {
 		path := filepath.Join(t.TempDir(), "data")
 		if err := os.Mkdir(path, 0o700); err != nil {
 			t.Fatal(err)

@@ -17,12 +17,15 @@ func TestLoadDetector_StartsAtOnceEndsAfterASecond(t *testing.T) {
 		want  []loadChange
 	}{
 		{"nothing", [][2]uint64{{0, small}, {little, small}, {little, large}}, []loadChange{same, same, same}},
-		{"a busy time", [][2]uint64{{much, small}, {much, small}, {little, small}, {little, small}, {little, small}, {little, small}, {little, small}},
+		{"a busy time", [][2]uint64{{much, small}, {much, small}, {little, small}, {little, small}, {little, small}, {little, small},
+			{little, small}},
 			[]loadChange{busy, same, same, same, same, calm, same}},
-		{"a breath between", [][2]uint64{{much, small}, {little, small}, {little, small}, {little, small}, {much, small}, {little, small}, {little, small}, {little, small}, {little, small}, {much, small}},
+		{"a breath between", [][2]uint64{{much, small}, {little, small}, {little, small}, {little, small}, {much, small}, {little, small},
+			{little, small}, {little, small}, {little, small}, {much, small}},
 			[]loadChange{busy, same, same, same, same, same, same, same, calm, busy}},
 		{"a large heap", [][2]uint64{{much, large}, {much, large}}, []loadChange{same, same}},
-		{"a heap that grows large", [][2]uint64{{much, small}, {much, large}, {much, large}, {much, large}, {much, large}, {much, large}, {little, large}},
+		{"a heap that grows large", [][2]uint64{{much, small}, {much, large}, {much, large}, {much, large}, {much, large}, {much, large},
+			{little, large}},
 			[]loadChange{busy, same, same, same, crowded, same, same}},
 	} {
 		l, made := loadDetector{made: 1000, quiet: quietLooks}, uint64(1000)

@@ -1,4 +1,5 @@
-// Package httplimit limits the HTTP connections of the machine and of source addresses. It keeps file descriptors back for calls and recordings.
+// Package httplimit limits the HTTP connections of the machine and of source addresses. It keeps file descriptors back for calls and
+// recordings.
 package httplimit
 
 import (
@@ -79,8 +80,8 @@ type listener struct {
 	plain   bool
 }
 
-// Listener returns a listener that refuses connections beyond the limits. plain reports that clients speak HTTP without TLS: a refused client
-// gets an answer then.
+// Listener returns a listener that refuses connections beyond the limits. plain reports that clients speak HTTP without TLS: a refused
+// client gets an answer then.
 func (l *Limiter) Listener(of net.Listener, plain bool) net.Listener { return &listener{of, l, plain} }
 
 // refusal is the answer to a connection beyond the limits.

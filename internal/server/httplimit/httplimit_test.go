@@ -86,7 +86,7 @@ func TestListener_LimitOfAddress(t *testing.T) {
 	if got, _ := send(t, other, "/", ""); got != "200" {
 		t.Errorf("another address: %s", got)
 	}
-	time.Sleep(newTime + 100*time.Millisecond) // the age of a connection is what is tested
+	time.Sleep(newTime + 100*time.Millisecond) //nolint:forbidigo // the age of a connection is what is tested
 	if got, _ := send(t, at, "/", ""); got != "200" {
 		t.Errorf("idle connections were not closed for a new one: %s", got)
 	}
@@ -119,14 +119,15 @@ func TestListener_LimitOfMachineExemptsNobody(t *testing.T) {
 		if time.Since(began) > 10*time.Second {
 			t.Fatal("a closed WebSocket is still counted")
 		}
-		time.Sleep(5 * time.Millisecond)
+		time.Sleep(5 * time.Millisecond) //nolint:forbidigo // polls a condition that publishes no event
 	}
 }
 
 // Descriptors that are nearly used up leave no place for HTTP.
 func TestListener_KeepsDescriptorsBack(t *testing.T) {
 	t.Parallel()
-	l := New(Config{Connections: 100, PerAddress: 100, WebSockets: 10, Descriptors: &Descriptors{read: time.Now().Add(time.Hour), used: 75, allowed: 100}})
+	l := New(Config{Connections: 100, PerAddress: 100, WebSockets: 10,
+		Descriptors: &Descriptors{read: time.Now().Add(time.Hour), used: 75, allowed: 100}})
 	at := newServer(t, l, "192.0.2.1")
 	if got, _ := send(t, at, "/", ""); got != "503" && got != "closed" {
 		t.Errorf("with 75 of 100 descriptors: %s", got)

@@ -1,5 +1,5 @@
-// Package installation compares a program, its master key and a database before anything is written: the database must not be newer than the
-// program, and its secrets must have been sealed with the key of the data folder.
+// Package installation compares a program, its master key and a database before anything is written: the database must not be newer than
+// the program, and its secrets must have been sealed with the key of the data folder.
 package installation
 
 import (
@@ -29,8 +29,8 @@ const (
 // KeyPath returns the path of the master key in a data folder.
 func KeyPath(data string) string { return filepath.Join(data, "master.key") }
 
-// Check returns the pending migrations. It returns an error with a remedy if this program and the key of the data folder must not be used with
-// the database. It writes nothing.
+// Check returns the pending migrations. It returns an error with a remedy if this program and the key of the data folder must not be used
+// with the database. It writes nothing.
 func Check(ctx context.Context, d *db.DB, data string) ([]db.Migration, error) {
 	pending, err := d.Pending(ctx)
 	if err != nil {

@@ -19,8 +19,8 @@ var sealedColumns = []struct{ table, id, column string }{
 	{"account_logins", "user_id", "totp"},
 }
 
-// opensSecrets reports whether the key opens the latest value of every sealed column. It is true if there are no values: the database then has no
-// secret that another key has sealed.
+// opensSecrets reports whether the key opens the latest value of every sealed column. It is true if there are no values: the database then
+// has no secret that another key has sealed.
 func opensSecrets(ctx context.Context, d *db.DB, key *seal.Seal) (bool, error) {
 	for _, c := range sealedColumns {
 		there, err := d.HasTable(ctx, c.table)

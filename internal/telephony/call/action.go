@@ -215,7 +215,7 @@ func (s *Service) AnnounceCall(ctx context.Context, in *AnnounceIn) (*op.Out[Cal
 	if err := s.checkAudio(ctx, "audio_id", b.AudioID); err != nil {
 		return nil, err
 	}
-	return s.RunAction(ctx, in.ActionIn, Announce{AudioID: b.AudioID, Text: b.Text, Voice: b.Voice, To: b.To, Interrupt: b.Interrupt})
+	return s.RunAction(ctx, in.ActionIn, Announce(b))
 }
 
 // checkAudio returns an error if the organisation does not have the audio file. An empty id passes.

@@ -68,7 +68,8 @@ func TestEnd_SecondEndIgnored(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		o := newTestOrg(t, d)
 		n := o.Begin(call.Inbound)
-		e := call.Ended{New: n, At: o.At.Add(20 * time.Second), Outcome: call.Outcome{Reason: "no_answer", HangupBy: "system", SIPStatus: 480}}
+		e := call.Ended{New: n, At: o.At.Add(20 * time.Second), Outcome: call.Outcome{Reason: "no_answer", HangupBy: "system",
+			SIPStatus: 480}}
 		o.Must(o.Calls.End(context.Background(), e))
 		e.Reason = "busy"
 		o.Must(o.Calls.End(context.Background(), e))
@@ -190,7 +191,8 @@ func TestSignedURL_TamperedRefused(t *testing.T) {
 
 func TestStatus_FinalStates(t *testing.T) {
 	t.Parallel()
-	final := map[call.Status]bool{call.Completed: true, call.Missed: true, call.NoAnswer: true, call.Busy: true, call.Failed: true, call.Canceled: true}
+	final := map[call.Status]bool{call.Completed: true, call.Missed: true, call.NoAnswer: true, call.Busy: true, call.Failed: true,
+		call.Canceled: true}
 	for _, s := range call.Statuses {
 		if s.Final() != final[s] {
 			t.Errorf("%s: final %v, want %v", s, s.Final(), final[s])

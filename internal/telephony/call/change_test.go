@@ -47,8 +47,9 @@ func (p *placedCall) writeAnswer() {
 // prepareAnswer turns the next change into that of an answer.
 func (p *placedCall) prepareAnswer() {
 	at := p.At.Add(5 * time.Second)
-	p.next.Row = call.State{Status: call.InProgress, Stage: "agent", RingingAt: p.At.Add(time.Second), AnsweredAt: at, Ring: 5 * time.Second,
-		AnsweredBy: "callee", Agent: call.Party{UserID: "usr_1", Name: "Dana", Extension: "100"}, Recording: "recording", RecordingID: "rec_1",
+	p.next.Row = call.State{Status: call.InProgress, Stage: "agent", RingingAt: p.At.Add(time.Second), AnsweredAt: at,
+		Ring: 5 * time.Second, AnsweredBy: "callee", Agent: call.Party{UserID: "usr_1", Name: "Dana", Extension: "100"},
+		Recording: "recording", RecordingID: "rec_1",
 		Consent: "announced"}
 	p.next.Legs = []call.LegState{
 		{ID: p.CallerLeg, Role: "caller", UserID: "usr_1", DeviceID: "dev_1", Number: "100", Status: "answered", Codec: "OPUS", SRTP: true,
@@ -139,7 +140,8 @@ func TestEnd_ClosesLegsMonitorsRecordings(t *testing.T) {
 		p.writeAnswer()
 		p.next.Monitors = []call.MonitorState{{ID: "mon_1", SupervisorID: "usr_2", Mode: "listen", Status: "active", StartedAt: p.At}}
 		p.writeChange()
-		good, bad := call.Quality{MOSAverage: 4.3, Packets: 500}, call.Quality{MOSAverage: 2.1, Packets: 500, LossRate: 7.5, JitterMSAverage: 31, RTTMS: 140}
+		good, bad := call.Quality{MOSAverage: 4.3, Packets: 500}, call.Quality{MOSAverage: 2.1, Packets: 500, LossRate: 7.5,
+			JitterMSAverage: 31, RTTMS: 140}
 		text, err := json.Marshal(call.LegQuality{Received: &good, Sent: &bad})
 		p.Must(err)
 		p.next.Legs[1].Quality, p.next.Legs[1].Status, p.next.Legs[1].EndedAt = text, "ended", p.At.Add(50*time.Second)

@@ -31,16 +31,17 @@ type Placement struct {
 	From         string // E.164 of the organisation to show; "" for the user's or organisation's own
 	RingTimeout  time.Duration
 	DialTimeout  time.Duration // how long the destination rings; 0: as long as the user's phones
-	DisplayName  string        // name on the user's phones for a call that the user did not request, such as the queue's title; the phones ring as for any call
-	MaxDuration  time.Duration
-	Record       string // default, on, off
-	Machine      string // off, detect, hangup
-	Announce     string // text spoken to the called party before both are connected
-	Headers      map[string]string
-	Metadata     map[string]string
-	Reference    string // client_reference
-	Reason       string
-	By           Author // author of the request; zero: the user
+	// name on the user's phones for a call that the user did not request, such as the queue's title; the phones ring as for any call
+	DisplayName string
+	MaxDuration time.Duration
+	Record      string // default, on, off
+	Machine     string // off, detect, hangup
+	Announce    string // text spoken to the called party before both are connected
+	Headers     map[string]string
+	Metadata    map[string]string
+	Reference   string // client_reference
+	Reason      string
+	By          Author // author of the request; zero: the user
 }
 
 // Command is one of the types below, which act on a call in progress.

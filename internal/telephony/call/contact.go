@@ -129,8 +129,8 @@ func (s *Service) History(ctx context.Context, org string, h History) ([]Call, e
 	return all, nil
 }
 
-// PriorCalls returns how many calls there were with a number, in each of its spellings, and the latest of them. The call with the id but is not
-// counted. last is nil if there is none.
+// PriorCalls returns how many calls there were with a number, in each of its spellings, and the latest of them. The call with the id but is
+// not counted. last is nil if there is none.
 func (s *Service) PriorCalls(ctx context.Context, org, phone, but string) (total int, last *Call, err error) {
 	view, err := visibility.From(ctx, s.DB.Read(ctx))
 	if err != nil {
@@ -179,12 +179,20 @@ func (s *Service) Origin(ctx context.Context, org, id string) (w CallOrigin, err
 	return w, err
 }
 
-// Speakers returns the flow that a call entered first and its user: the one that answered, or else the one that placed
-// it. Ids are empty if there is none. The error is db.ErrNone for a call that is not stored.
-func (s *Service) Speakers(ctx context.Context, q db.Querier, org, id string) (flowID, userID string, err error) {
-	const text = `SELECT flow_id, COALESCE(agent_id, user_id) FROM calls WHERE org_id = $1 AND id = $2`
-	err = q.QueryRow(ctx, text, org, id).Scan((*db.Null)(&flowID), (*db.Null)(&userID))
-	return flowID, userID, err
+// Speakers are who speaks in a call. Fields are empty if there is none.
+type Speakers struct {
+	FlowID string // the flow that the call entered first
+	UserID string // the user that answered, or else the one that placed the call
+	Number string // the outside party's number
+}
+
+// Speakers returns who speaks in a call. The error is db.ErrNone for a call that is not stored.
+func (s *Service) Speakers(ctx context.Context, q db.Querier, org, id string) (who Speakers, err error) {
+	const text = `SELECT flow_id, COALESCE(agent_id, user_id),
+			CASE direction WHEN 'inbound' THEN from_number WHEN 'outbound' THEN to_number END
+		FROM calls WHERE org_id = $1 AND id = $2`
+	err = q.QueryRow(ctx, text, org, id).Scan((*db.Null)(&who.FlowID), (*db.Null)(&who.UserID), (*db.Null)(&who.Number))
+	return who, err
 }
 
 // Agent returns the user that was connected last, or nil if there was none.

@@ -11,7 +11,8 @@ import (
 
 // Destinations resolves the destinations that requests name.
 type Destinations interface {
-	// ParseDestination reads an external number, an extension ("ext:100") or a sip: address. It returns the destination for the switch, or an
+	// ParseDestination reads an external number, an extension ("ext:100") or a sip: address. It returns the destination for the switch, or
+	// an
 	// *op.Error about the member "to".
 	ParseDestination(ctx context.Context, org, to string) (string, error)
 	// ParseNumber reads a number in the notation of the organisation's country, and returns it in E.164.

@@ -19,11 +19,14 @@ func TestPhoneFilter_PagesMergeBothSides(t *testing.T) {
 		o := newTestOrg(t, d)
 		const phone, other = "+12025550142", "+12025550199"
 		var newest []string
-		for i, pair := range [][2]string{{phone, other}, {other, phone}, {other, other}, {phone, phone}, {other, phone}, {phone, other}, {phone, other}} {
+		for i, pair := range [][2]string{{phone, other}, {other, phone}, {other, other}, {phone, phone}, {other, phone}, {phone, other},
+			{phone, other}} {
 			at := o.At.Add(time.Duration(i) * time.Minute)
-			n := call.New{Org: o.ID, ID: db.NewID("call"), Direction: call.Inbound, Source: "inbound", From: pair[0], To: pair[1], StartedAt: at}
+			n := call.New{Org: o.ID, ID: db.NewID("call"), Direction: call.Inbound, Source: "inbound", From: pair[0], To: pair[1],
+				StartedAt: at}
 			o.Must(o.Calls.Begin(context.Background(), n))
-			o.Must(o.Calls.End(context.Background(), call.Ended{New: n, At: at.Add(30 * time.Second), Outcome: call.Outcome{Reason: "no_answer"}}))
+			o.Must(o.Calls.End(context.Background(), call.Ended{New: n, At: at.Add(30 * time.Second),
+				Outcome: call.Outcome{Reason: "no_answer"}}))
 			if pair[0] == phone || pair[1] == phone {
 				newest = append([]string{n.ID}, newest...)
 			}

@@ -69,9 +69,9 @@ func (s *Service) Erase(ctx context.Context, tx db.Querier, org, callID, phone s
 	}
 	const record = `UPDATE calls SET from_number = CASE WHEN from_number = $3 THEN 'anonymous' ELSE from_number END,
 			to_number = CASE WHEN to_number = $3 THEN 'anonymous' ELSE to_number END,
-			from_name = NULL, contact_id = NULL, contact = NULL, transfer = NULL, transferred_to = NULL, disposition = NULL, notes_count = 0, metadata = '{}',
-			client_reference = NULL, transcript_id = NULL, ai_summary = NULL, sentiment = NULL, revision = revision + 1
-		WHERE org_id = $1 AND id = $2`
+			from_name = NULL, contact_id = NULL, contact = NULL, transfer = NULL, transferred_to = NULL, disposition = NULL,
+			notes_count = 0, metadata = '{}', client_reference = NULL,
+			transcript_id = NULL, ai_summary = NULL, sentiment = NULL, revision = revision + 1 WHERE org_id = $1 AND id = $2`
 	if _, err := tx.Exec(ctx, record, org, callID, phone); err != nil {
 		return fmt.Errorf("erase number from call %s: %w", callID, err)
 	}
@@ -84,8 +84,8 @@ func (s *Service) CountTagsWith(ctx context.Context, q db.Querier, org, phone st
 	return len(all), err
 }
 
-// EraseTagsWith deletes the tags that name a number, and takes them off all calls. Of a tag with the number in its description alone, it deletes
-// the description.
+// EraseTagsWith deletes the tags that name a number, and takes them off all calls. Of a tag with the number in its description alone, it
+// deletes the description.
 func (s *Service) EraseTagsWith(ctx context.Context, tx db.Querier, org, phone string) (int, error) {
 	all, err := tagsWith(ctx, tx, org, phone)
 	if err != nil {
@@ -115,7 +115,8 @@ func tagsWith(ctx context.Context, q db.Querier, org, phone string) (found []Tag
 		if err != nil {
 			return nil, err
 		}
-		if strings.Contains(onlyDigits(t.Name), onlyDigits(phone)) || strings.Contains(onlyDigits(stringOrEmpty(t.Description)), onlyDigits(phone)) {
+		if strings.Contains(onlyDigits(t.Name), onlyDigits(phone)) || strings.Contains(onlyDigits(stringOrEmpty(t.Description)),
+			onlyDigits(phone)) {
 			found = append(found, t)
 		}
 	}

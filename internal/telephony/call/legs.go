@@ -61,12 +61,13 @@ const (
 			sip_call_id, started_at, answered_at, ended_at, end_reason, sip_status, quality, talk_seconds, hold_seconds) VALUES `
 	legValues1    = `($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`
 	legValues2    = `($22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42)`
-	onLegConflict = ` ON CONFLICT (org_id, id) DO UPDATE SET role = excluded.role, user_id = excluded.user_id, device_id = excluded.device_id,
-			trunk_id = excluded.trunk_id, number = excluded.number, status = excluded.status, codec = excluded.codec,
-			srtp = excluded.srtp, held_by = excluded.held_by, sip_call_id = excluded.sip_call_id, answered_at = excluded.answered_at,
-			ended_at = excluded.ended_at, end_reason = excluded.end_reason, sip_status = excluded.sip_status,
-			quality = COALESCE(excluded.quality, legs.quality), talk_seconds = COALESCE(excluded.talk_seconds, legs.talk_seconds),
-			hold_seconds = COALESCE(excluded.hold_seconds, legs.hold_seconds)`
+	onLegConflict = ` ON CONFLICT (org_id, id) DO UPDATE SET role = excluded.role, user_id = excluded.user_id,
+			device_id = excluded.device_id, trunk_id = excluded.trunk_id, number = excluded.number, status = excluded.status,
+			codec = excluded.codec, srtp = excluded.srtp, held_by = excluded.held_by, sip_call_id = excluded.sip_call_id,
+			answered_at = excluded.answered_at, ended_at = excluded.ended_at, end_reason = excluded.end_reason,
+			sip_status = excluded.sip_status, quality = COALESCE(excluded.quality, legs.quality),
+			talk_seconds = COALESCE(excluded.talk_seconds, legs.talk_seconds), hold_seconds = COALESCE(excluded.hold_seconds,
+			legs.hold_seconds)`
 )
 
 // columns returns the talk and hold seconds; NULL if the user did not serve the call.
@@ -81,7 +82,8 @@ func (w *Work) columns() []any {
 func creditAgent(ctx context.Context, tx db.Querier, e Ended) error {
 	const q = `UPDATE legs SET talk_seconds = (SELECT c.talk_seconds FROM calls c WHERE c.org_id = $1 AND c.id = $2),
 			hold_seconds = (SELECT c.hold_seconds FROM calls c WHERE c.org_id = $1 AND c.id = $2)
-		WHERE org_id = $1 AND id = (SELECT MAX(l.id) FROM legs l JOIN calls c ON c.org_id = l.org_id AND c.id = l.call_id AND c.agent_id = l.user_id
+		WHERE org_id = $1 AND id = (SELECT MAX(l.id) FROM legs l JOIN calls c ON c.org_id = l.org_id AND c.id = l.call_id
+		AND c.agent_id = l.user_id
 			WHERE l.org_id = $1 AND l.call_id = $2 AND l.role <> 'caller' AND l.answered_at IS NOT NULL)
 		AND NOT EXISTS (SELECT 1 FROM legs o WHERE o.org_id = $1 AND o.call_id = $2 AND o.talk_seconds IS NOT NULL)`
 	_, err := tx.Exec(ctx, q, e.Org, e.ID)

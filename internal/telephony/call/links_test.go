@@ -62,7 +62,8 @@ func TestLinks_SignedAddressIsThatOfItsMaker(t *testing.T) {
 		}
 	}
 	m.good = access.Holder{OrgID: "by\nkey_1.usr_1\norg_1"}
-	if _, err := l.Authorize(t.Context(), "rec_1", call.SignedQuery{Org: m.good.OrgID, Expires: good.Expires, Signature: good.Signature}); err == nil {
+	if _, err := l.Authorize(t.Context(), "rec_1", call.SignedQuery{Org: m.good.OrgID, Expires: good.Expires,
+		Signature: good.Signature}); err == nil {
 		t.Error("parts of the signed text are moved")
 	}
 	m.good = access.Holder{OrgID: "org_1", KeyID: "key_1", UserID: "usr_1"}

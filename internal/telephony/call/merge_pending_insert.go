@@ -130,12 +130,12 @@ func (s *Service) publishStarted(ctx context.Context, tx db.Querier, n New) erro
 
 // insertWithChange is insertCall for a call that has changed already.
 func insertWithChange(ctx context.Context, tx db.Querier, n New, node string, c Change) error {
-	const q = `INSERT INTO calls (org_id, id, revision, ringing_at, answered_at, muted, answered_by, agent_id, agent_name, agent_extension, user_id,
-			device_id, trunk_id, transfer, transferred_to, machine, recording_id, consent, status, stage, hold_seconds, held_since, recording_state,
-			ring_seconds, direction, source, from_number, from_name, to_number, number_id, started_at, sandbox, node, metadata, client_reference,
-			contact_id, contact, queue_seconds, talk_seconds, total_seconds, recording_ready, tags, notes_count)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28,
-			$29, $30, $31, $32, $33, $34, $35, $36, $37, 0, 0, 0, FALSE, '[]', 0)`
+	const q = `INSERT INTO calls (org_id, id, revision, ringing_at, answered_at, muted, answered_by, agent_id, agent_name, agent_extension,
+			user_id, device_id, trunk_id, transfer, transferred_to, machine, recording_id, consent, status, stage, hold_seconds, held_since,
+			recording_state, ring_seconds, direction, source, from_number, from_name, to_number, number_id, started_at, sandbox, node,
+			metadata, client_reference, contact_id, contact, queue_seconds, talk_seconds, total_seconds, recording_ready, tags, notes_count)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26,
+			$27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, 0, 0, 0, FALSE, '[]', 0)`
 	x := c.Row
 	if x.RingingAt.IsZero() {
 		x.RingingAt = n.ringingAt().Time

@@ -128,13 +128,14 @@ func TestTimeline_LiveAndStored(t *testing.T) {
 		if got := kinds(); got != steps {
 			t.Errorf("while it runs: %s", got)
 		}
-		p.Must(p.Calls.End(context.Background(), call.Ended{New: p.New, Revision: 1, State: p.next.Row, At: at, AnsweredAt: p.next.Row.AnsweredAt,
-			Outcome: call.Outcome{Reason: "api"}, Recording: "rec_1"}))
+		p.Must(p.Calls.End(context.Background(), call.Ended{New: p.New, Revision: 1, State: p.next.Row, At: at,
+			AnsweredAt: p.next.Row.AnsweredAt, Outcome: call.Outcome{Reason: "api"}, Recording: "rec_1"}))
 		bye := call.Message{At: at.Add(2 * time.Second), Sent: true, Transport: "udp", Local: "192.0.2.1:5060", Remote: "192.0.2.2:5060", Text: "BYE sip:1 SIP/2.0\r\n\r\n"}
 		story.Messages = append(story.Messages, bye)
 		nobody := call.CallTimeline{Org: p.testOrg.ID, CallID: db.NewID("call"), Timeline: story}
 		for range 2 {
-			p.Must(p.Calls.WriteTimelines(context.Background(), []call.CallTimeline{nobody, {Org: p.testOrg.ID, CallID: p.ID, Timeline: story}}))
+			p.Must(p.Calls.WriteTimelines(context.Background(), []call.CallTimeline{nobody,
+				{Org: p.testOrg.ID, CallID: p.ID, Timeline: story}}))
 		}
 		x.Story = call.Timeline{}
 		if got := strings.Replace(kinds(), " event.call.ended", "", 1); got != steps {

@@ -8,8 +8,8 @@ import (
 	"soniq/internal/platform/observe"
 )
 
-// Observers of calls. Observe adds them; each observer method is called in the order of Observe. An error of one that runs in a transaction rolls the
-// transaction back.
+// Observers of calls. Observe adds them; each observer method is called in the order of Observe. An error of one that runs in a transaction
+// rolls the transaction back.
 
 // LegObserver is notified after the commit of a change in which a leg rings, answers or ends.
 type LegObserver interface {
@@ -64,7 +64,8 @@ type observers struct {
 // Observe adds an observer to the list of each observer interface it implements. It panics if there is none. Call it before the first call.
 func (s *Service) Observe(o any) {
 	l := &s.observers
-	observe.Require("call", o, observe.Add(&l.legs, o), observe.Add(&l.answers, o), observe.Add(&l.ends, o), observe.Add(&l.enrichments, o), observe.Add(&l.recordings, o), observe.Add(&l.notes, o))
+	observe.Require("call", o, observe.Add(&l.legs, o), observe.Add(&l.answers, o), observe.Add(&l.ends, o), observe.Add(&l.enrichments, o),
+		observe.Add(&l.recordings, o), observe.Add(&l.notes, o))
 }
 
 func (l *observers) writeRecordings(ctx context.Context, tx db.Querier, c Change) error {

@@ -36,17 +36,6 @@ func (s Status) Can(next Status) bool { return slices.Contains(transitions[s], n
 // Final reports whether s is a final state.
 func (s Status) Final() bool { return len(transitions[s]) == 0 }
 
-// statusesBefore lists the states from which next can be reached, for conditional updates.
-func statusesBefore(next Status) []string {
-	var from []string
-	for _, s := range Statuses {
-		if s.Can(next) {
-			from = append(from, string(s))
-		}
-	}
-	return from
-}
-
 // Outcome holds the end reason of a call.
 type Outcome struct {
 	Reason    string // end_reason

@@ -16,7 +16,8 @@ import (
 func insertCall(ctx context.Context, tx db.Querier, n New, node string) error {
 	const q = `INSERT INTO calls (org_id, id, direction, status, stage, source, from_number, from_name, to_number, number_id,
 			device_id, trunk_id, user_id, started_at, ringing_at, ring_seconds, queue_seconds, hold_seconds, talk_seconds,
-			total_seconds, recording_state, recording_ready, consent, tags, notes_count, metadata, client_reference, sandbox, node, contact_id, contact)
+			total_seconds, recording_state, recording_ready, consent, tags, notes_count, metadata, client_reference, sandbox, node,
+			contact_id, contact)
 		VALUES ($1, $2, $3, $15, 'agent', $4, $5, $6, $7, $8, $9, $10, $11, $12, $16, 0, 0, 0, 0, 0,
 			'off', FALSE, 'not_required', '[]', 0, $17, $18, $13, $14, $19, $20)`
 	_, err := tx.Exec(ctx, q, n.Org, n.ID, string(n.Direction), n.Source, n.From, db.Null(n.FromName), n.To, db.Null(n.NumberID),

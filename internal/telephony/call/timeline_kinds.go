@@ -3,8 +3,8 @@ package call
 // TimelineKind describes one kind of entries in the timeline of a call (GET /calls/{id}/events).
 type TimelineKind struct{ Kind, Meaning string }
 
-// TimelineKinds has every kind of timeline entries. A kind that ends in a dot is a prefix, and the kind continues with the name of an event, an action or
-// a state. internal/timeline_test.go compares the list with the source.
+// TimelineKinds has every kind of timeline entries. A kind that ends in a dot is a prefix, and the kind continues with the name of an
+// event, an action or a state. internal/timeline_test.go compares the list with the source.
 var TimelineKinds = []TimelineKind{
 	{"ai_agent.ended", "the conversation with a voice agent ended"},
 	{"ai_agent.resumed", "the voice agent continued after an interruption that was no speech"},

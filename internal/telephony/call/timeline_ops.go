@@ -88,12 +88,9 @@ func (s *Service) timelineEvents(ctx context.Context, org, callID string) ([]Cal
 	return all, nil
 }
 
-// maxSteps is the maximum number of events that are read for a call.
-const maxSteps = 5000
-
 // publishedEvents returns the events that were published for a call, as entries of its timeline.
 func (s *Service) publishedEvents(ctx context.Context, org, callID string) ([]CallEvent, error) {
-	const q = `SELECT id, sequence, kind, occurred_at FROM events WHERE org_id = $1 AND call_id = $2 ORDER BY id LIMIT 5000` // maxSteps
+	const q = `SELECT id, sequence, kind, occurred_at FROM events WHERE org_id = $1 AND call_id = $2 ORDER BY id LIMIT 5000`
 	rows, err := s.DB.Read(ctx).Query(ctx, q, org, callID)
 	if err != nil {
 		return nil, fmt.Errorf("list events of call: %w", err)

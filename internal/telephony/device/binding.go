@@ -122,20 +122,7 @@ func (s *Service) RegisteredUsernames(ctx context.Context) ([]string, error) {
 	// tenant: emergency calls of the phones of all organisations are prepared
 	const text = `SELECT DISTINCT d.username FROM devices d JOIN registrations r ON r.org_id = d.org_id AND r.device_id = d.id
 		WHERE r.expires_at > $1 AND d.status = 'active'`
-	rows, err := s.db.Read(ctx).Query(ctx, text, db.At(s.now()))
-	if err != nil {
-		return nil, fmt.Errorf("find registered phones: %w", err)
-	}
-	defer rows.Close()
-	var all []string
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return nil, err
-		}
-		all = append(all, name)
-	}
-	return all, rows.Err()
+	return db.Strings(ctx, s.db.Read(ctx), "find registered phones", text, db.At(s.now()))
 }
 
 // lostWithNode is the condition of a registration that is of no use without the connections of its node: no proxy in front
@@ -149,6 +136,16 @@ func (s *Service) DropFlows(ctx context.Context, node string) error {
 		const q = `DELETE FROM registrations WHERE ` + lostWithNode + ` AND (node = $1
 			OR NOT EXISTS (SELECT 1 FROM nodes n WHERE n.id = registrations.node AND n.state = 'serving'))`
 		_, err := tx.Exec(ctx, q, node)
+		return err
+	})
+}
+
+// DropBefore deletes the registrations from before a moment, without events: in a copied database they are those of phones that are
+// registered at the original.
+func (s *Service) DropBefore(ctx context.Context, at time.Time) error {
+	return s.db.Tx(ctx, func(tx db.Querier) error {
+		// tenant: the phones of all organisations are registered at the original
+		_, err := tx.Exec(ctx, `DELETE FROM registrations WHERE registered_at < $1`, db.At(at))
 		return err
 	})
 }

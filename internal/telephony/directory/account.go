@@ -113,8 +113,8 @@ func (d *Directory) Save(ctx context.Context, account string, all []sip.Binding)
 	}
 	kept := make([]device.Binding, len(all))
 	for i, b := range all {
-		kept[i] = device.Binding{DeviceID: a.DeviceID, Contact: b.Contact, Source: b.Source, Transport: string(b.Transport), Flow: b.Flow, Node: b.Node,
-			Path: b.Path, Instance: b.Instance, CallID: b.CallID, CSeq: b.CSeq, Priority: b.Priority, UserAgent: b.UserAgent,
+		kept[i] = device.Binding{DeviceID: a.DeviceID, Contact: b.Contact, Source: b.Source, Transport: string(b.Transport), Flow: b.Flow,
+			Node: b.Node, Path: b.Path, Instance: b.Instance, CallID: b.CallID, CSeq: b.CSeq, Priority: b.Priority, UserAgent: b.UserAgent,
 			Expires: b.Expires, Registered: b.Registered}
 	}
 	if err := d.Devices.Save(ctx, a.DeviceID, kept); err != nil {
@@ -158,8 +158,9 @@ func BindingsOf(all []device.Binding) []sip.Binding {
 
 // BindingOf converts a stored binding for the SIP server.
 func BindingOf(b device.Binding) sip.Binding {
-	return sip.Binding{Account: b.Username, Contact: b.Contact, Source: b.Source, Transport: sipmsg.Transport(b.Transport), Flow: b.Flow, Node: b.Node,
-		Path: b.Path, Instance: b.Instance, CallID: b.CallID, CSeq: b.CSeq, Priority: b.Priority, UserAgent: b.UserAgent, Expires: b.Expires,
+	return sip.Binding{Account: b.Username, Contact: b.Contact, Source: b.Source, Transport: sipmsg.Transport(b.Transport), Flow: b.Flow,
+		Node: b.Node, Path: b.Path, Instance: b.Instance, CallID: b.CallID, CSeq: b.CSeq, Priority: b.Priority, UserAgent: b.UserAgent,
+		Expires:    b.Expires,
 		Registered: b.Registered}
 }
 
@@ -208,7 +209,16 @@ func (d *Directory) callerOfUser(ctx context.Context, org, id string) (pbx.Calle
 		return pbx.Caller{}, err
 	}
 	return pbx.Caller{Org: org, UserID: id, Extension: ExtensionOf(u), Name: u.Name, Sandbox: o.Sandbox(),
-		Barred: o.IsBlocked() || d.suspended(org) || u.Status == user.Suspended}, nil
+		Barred:   o.IsBlocked() || d.suspended(org) || u.Status == user.Suspended,
+		Recorded: u.RecordingMode == "on", Unrecorded: u.RecordingMode == "off"}, nil
+}
+
+// recordingOf returns the recording mode of a user's calls; "" if it is that of the organisation.
+func recordingOf(u *user.User) string {
+	if u.RecordingMode == "inherit" {
+		return ""
+	}
+	return u.RecordingMode
 }
 
 // Phones returns the registered phones of a user. There are none if the user is suspended or has do-not-disturb on.

@@ -1,6 +1,7 @@
 package directory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -44,9 +45,10 @@ func (d *Directory) User(ctx context.Context, org, id string) (to pbx.Destinatio
 	return to, err == nil, err
 }
 
-// applyUserRules sets whether a script handles the call: immediately (forward always, phones in order, do-not-disturb with a mailbox), or after no answer
-// (voicemail, conditional forwarding).
+// applyUserRules sets whether a script handles the call: immediately (forward always, phones in order, do-not-disturb with a mailbox), or
+// after no answer (voicemail, conditional forwarding).
 func (d *Directory) applyUserRules(to *pbx.Destination, u *user.User) {
+	to.Recording = cmp.Or(to.Recording, recordingOf(u))
 	f := u.Forward
 	if f.Busy != nil || f.NoAnswer != nil || f.Unreachable != nil || u.Voicemail.Enabled {
 		to.ScriptAfterNoAnswer, to.RingFor = true, ringTimeBeforeScript

@@ -1,5 +1,5 @@
-// Package directory answers the questions of the switch and of the SIP server: which phone logs in, which user, queue or number is dialled, at which
-// phones a user is registered, and by which trunk a call leaves.
+// Package directory answers the questions of the switch and of the SIP server: which phone logs in, which user, queue or number is dialled,
+// at which phones a user is registered, and by which trunk a call leaves.
 package directory
 
 import (

@@ -19,8 +19,8 @@ import (
 
 // Calls to outside numbers: the outbound gate, caller ID, emergency calls and the choice of trunks.
 
-// RouteOutbound returns the route of a call to an outside number, or the reason for its refusal. Emergency calls come before every limit, other calls pass
-// the outbound gate. There is no other way to a trunk.
+// RouteOutbound returns the route of a call to an outside number, or the reason for its refusal. Emergency calls come before every limit,
+// other calls pass the outbound gate. There is no other way to a trunk.
 func (d *Directory) RouteOutbound(ctx context.Context, c pbx.Caller, dialled string) (pbx.OutboundRoute, error) {
 	if exit, ok, err := d.testCallee(ctx, c, dialled); ok || err != nil {
 		return exit, err
@@ -80,7 +80,8 @@ func (d *Directory) testCallee(ctx context.Context, c pbx.Caller, dialled string
 		return exit, false, nil
 	}
 	exit.Number, exit.Trunks = t.Number, []pbx.TrunkOut{t}
-	exit.CallerID, exit.NumberID, _, err = d.callerID(ctx, c)
+	n, err := d.callerID(ctx, c)
+	show(n, &exit)
 	return exit, true, err
 }
 
@@ -89,19 +90,28 @@ func (d *Directory) exit(ctx context.Context, c pbx.Caller, pass trunk.Admission
 	exit = pbx.OutboundRoute{Number: pass.Number, Emergency: pass.Emergency, Release: pass.End}
 	if pass.Emergency {
 		d.addEmergencyData(ctx, c, pass, &exit)
-	} else if exit.CallerID, exit.NumberID, _, err = d.arrange(ctx, c, &pass.Plan); err != nil {
-		return exit, err
+	} else {
+		n, err := d.arrange(ctx, c, &pass.Plan)
+		if err != nil {
+			return exit, err
+		}
+		show(n, &exit)
 	}
 	exit.Trunks, err = d.trunksOut(pass.Routes, pass.Emergency)
 	return exit, err
 }
 
-// arrange orders the trunks of a plan by the number that the call shows. It returns that number, its id and its trunk.
-func (d *Directory) arrange(ctx context.Context, c pbx.Caller, p *trunk.Plan) (shown, id, home string, err error) {
-	if shown, id, home, err = d.callerID(ctx, c); err == nil {
-		p.Routes = d.Trunks.OrderRoutes(p.Routes, home)
+// show makes a route present a number, with the name that it has.
+func show(n number.Number, exit *pbx.OutboundRoute) {
+	exit.CallerID, exit.NumberID, exit.Name = n.Number, n.ID, textOf(n.CallerIDName)
+}
+
+// arrange orders the trunks of a plan by the number that the call shows. It returns that number.
+func (d *Directory) arrange(ctx context.Context, c pbx.Caller, p *trunk.Plan) (shown number.Number, err error) {
+	if shown, err = d.callerID(ctx, c); err == nil {
+		p.Routes = d.Trunks.OrderRoutes(p.Routes, textOf(shown.TrunkID))
 	}
-	return shown, id, home, err
+	return shown, err
 }
 
 // Resume counts an outside call that a restarted node resumed.
@@ -136,14 +146,14 @@ var endReasons = map[trunk.Reason]string{
 	trunk.NoTrunk:                 "no_route", trunk.TrunkFull: "no_route", trunk.EmergencyUnavailable: "no_route",
 }
 
-// callerID returns the number to show, its id and its trunk: the one that the caller asked for if the organisation owns it, else the user's, or any of
-// the organisation. All are empty if the organisation has no number.
-func (d *Directory) callerID(ctx context.Context, c pbx.Caller) (shown, id, trunkID string, err error) {
+// callerID returns the number to show: the one that the caller asked for if the organisation owns it, else the user's, or any of
+// the organisation. It is zero if the organisation has no number.
+func (d *Directory) callerID(ctx context.Context, c pbx.Caller) (number.Number, error) {
 	n, err := d.ownNumber(ctx, c)
 	if db.IsNone(err) {
-		return "", "", "", nil
+		return number.Number{}, nil
 	}
-	return n.Number, n.ID, textOf(n.TrunkID), err
+	return n, err
 }
 
 func (d *Directory) ownNumber(ctx context.Context, c pbx.Caller) (number.Number, error) {
@@ -156,13 +166,15 @@ func (d *Directory) ownNumber(ctx context.Context, c pbx.Caller) (number.Number,
 	return d.Numbers.CallerID(ctx, q, c.Org, c.UserID)
 }
 
-// addEmergencyData adds the callback number and the location (PIDF-LO, RFC 6442) of an emergency call. Errors do not stop the call: what cannot be
-// found is left out.
+// addEmergencyData adds the callback number and the location (PIDF-LO, RFC 6442) of an emergency call. Errors do not stop the call: what
+// cannot be found is left out.
 func (d *Directory) addEmergencyData(ctx context.Context, c pbx.Caller, pass trunk.Admission, exit *pbx.OutboundRoute) {
 	e := event.EmergencyCallPlaced{Number: pass.Number, UserID: db.Null(c.UserID).Ptr(), DeviceID: db.Null(c.DeviceID).Ptr(),
 		Test: pass.Test}
 	last, known := d.standby.dataOf(c)
-	found, _ := orLastKnown(ctx, d.standby, last, known, func(ctx context.Context) (emergencyData, error) { return d.emergencyData(ctx, c) })
+	found, _ := orLastKnown(ctx, d.standby, last, known, func(ctx context.Context) (emergencyData, error) {
+		return d.emergencyData(ctx, c)
+	})
 	if exit.CallerID, exit.NumberID = found.callerID, found.numberID; found.callerID != "" {
 		e.Callback = &found.callerID
 	}

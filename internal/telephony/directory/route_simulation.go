@@ -167,7 +167,9 @@ func (d *Directory) explainOutbound(ctx context.Context, c pbx.Caller, plan trun
 		e, err = d.emergencyData(ctx, c)
 		shown = e.callerID
 	} else {
-		shown, _, home, err = d.arrange(ctx, c, &plan)
+		var n number.Number
+		n, err = d.arrange(ctx, c, &plan)
+		shown, home = n.Number, textOf(n.TrunkID)
 	}
 	if err != nil {
 		return fmt.Errorf("find number to show: %w", err)

@@ -182,7 +182,10 @@ func (s *standby) loadDue(ctx context.Context) {
 		if !ok || !s.load(ctx, name) {
 			return
 		}
-		time.Sleep(standbyPace)
+		select {
+		case <-time.After(standbyPace):
+		case <-ctx.Done():
+		}
 	}
 }
 

@@ -45,7 +45,8 @@ func (h *fixture) runJob(do func(context.Context, job.Job) error, id string) err
 // countJobs counts the jobs of a kind.
 func (h *fixture) countJobs(t *testing.T, kind string) (n int) {
 	t.Helper()
-	row := h.db.Read(context.Background()).QueryRow(context.Background(), `SELECT COUNT(*) FROM jobs WHERE org_id = $1 AND kind = $2`, h.org, kind)
+	row := h.db.Read(context.Background()).QueryRow(context.Background(), `SELECT COUNT(*) FROM jobs WHERE org_id = $1 AND kind = $2`,
+		h.org, kind)
 	if err := row.Scan(&n); err != nil {
 		t.Fatal(err)
 	}

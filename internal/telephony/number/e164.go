@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"github.com/nyaruka/phonenumbers"
+
+	"soniq/internal/telephony/number/locality"
 )
 
 // Parse reads a number in E.164 or as it is dialled inside the country, and returns it in E.164. It accepts any
@@ -70,10 +72,6 @@ func (r *parseCache) parse(s parseKey) (e164 string, ok bool) {
 	return e164, ok
 }
 
-// loadGeocoding loads the geocoding data once. Call it before a transaction, because loading is slow and would make
-// other transactions wait.
-var loadGeocoding = sync.OnceFunc(func() { infoOf("+12025550123", "US") })
-
 // numberInfo holds the properties that follow from a number alone.
 type numberInfo struct {
 	Country  string
@@ -93,7 +91,7 @@ func infoOf(e164, fallback string) numberInfo {
 	if f.Type != "local" {
 		return f
 	}
-	if place, err := phonenumbers.GetGeocodingForNumber(n, "en"); err == nil && strings.TrimSpace(place) != "" {
+	if place := locality.Of(n); place != "" {
 		f.Locality = &place
 	}
 	return f

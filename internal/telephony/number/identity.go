@@ -18,10 +18,11 @@ type spellingRule struct {
 // spellingRules lists the pairs of spellings. A pair stands here only if the numbering plan assigns both to the same telephone,
 // so that nobody else can have one of them.
 var spellingRules = []spellingRule{
-	// Mexico: since 2019-08-03 mobile numbers have no 1 after the country code (IFT, Plan Técnico Fundamental de Numeración, DOF 2018-05-11).
+	// Mexico: since 2019-08-03 mobile numbers have no 1 after the country code (IFT, Plan Técnico Fundamental de Numeración, DOF
+	// 2018-05-11).
 	{current: "+52", former: "+521", first: "23456789", digits: 10},
-	// Argentina: a 9 after the country code marks a call to a mobile telephone; the number is unique without it (ENACOM, Plan Fundamental de
-	// Numeración Nacional, resolution SC 46/97).
+	// Argentina: a 9 after the country code marks a call to a mobile telephone; the number is unique without it (ENACOM, Plan Fundamental
+	// de Numeración Nacional, resolution SC 46/97).
 	{current: "+549", former: "+54", first: "123", digits: 10},
 	// Colombia: landlines were prefixed with 60 on 2021-09-01 (CRC, Resolución 5826 de 2019).
 	{current: "+5760", former: "+57", first: "12345678", digits: 8},

@@ -100,7 +100,6 @@ func (s *Service) Import(ctx context.Context, in *ImportIn) (*op.Out[Imported], 
 		return nil, op.Invalid(wrong...)
 	}
 	out := Imported{DryRun: in.DryRun}
-	loadGeocoding()
 	err = s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		err := s.orgs.CheckQuotaMany(ctx, tx, o.ID, org.Numbers, len(b.numbers), func() (int, error) { return countNumbers(ctx, tx, o.ID) })
 		if err != nil || in.DryRun {

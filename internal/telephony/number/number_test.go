@@ -68,8 +68,8 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &fixture{db: d, orgs: org.New(d, b, time.Now), providers: map[string]number.ProviderAPI{}, sellers: map[string]number.ProviderType{},
-		guard: egress.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})}
+	h := &fixture{db: d, orgs: org.New(d, b, time.Now), providers: map[string]number.ProviderAPI{},
+		sellers: map[string]number.ProviderType{}, guard: egress.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})}
 	o, err := h.orgs.Create(context.Background(), "Acme", "GB")
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +144,8 @@ func TestCreate_OwnNumberRingsUser(t *testing.T) {
 		var told struct {
 			Data event.NumberAllocated `json:"data"`
 		}
-		if err := json.Unmarshal([]byte(body), &told); err != nil || told.Data.Number != "+442079460018" || *told.Data.AssignedTo.Name != "Ada L" {
+		if err := json.Unmarshal([]byte(body), &told); err != nil || told.Data.Number != "+442079460018" ||
+			*told.Data.AssignedTo.Name != "Ada L" {
 			t.Errorf("told %s, %v", body, err)
 		}
 	})

@@ -93,7 +93,6 @@ type FreshEmergency struct {
 // Create orders a number, or adds one that the organisation owns already. If the order takes time, it returns 202 and
 // the number is pending.
 func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Number], error) {
-	loadGeocoding()
 	var n Number
 	err := s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
 		if n, err = s.newNumber(ctx, tx, in.Body); err != nil {

@@ -174,7 +174,8 @@ func (s *Service) recordFailure(ctx context.Context, n Number, j job.Job, why er
 // writeProgress stores the state of an order or of a release in progress.
 func (s *Service) writeProgress(ctx context.Context, n Number, o OrderStatus) error {
 	return s.db.Tx(ctx, func(tx db.Querier) error {
-		const text = `UPDATE numbers SET status_detail = $3, monthly_cost = COALESCE($4, monthly_cost), capabilities = COALESCE($5, capabilities), updated_at = $6
+		const text = `UPDATE numbers SET status_detail = $3, monthly_cost = COALESCE($4, monthly_cost),
+			capabilities = COALESCE($5, capabilities), updated_at = $6
 			WHERE org_id = $1 AND id = $2 AND status = $7`
 		if _, err := tx.Exec(ctx, text, n.OrgID, n.ID, db.Null(o.Detail), costValue(o.MonthlyCost), o.capabilitiesValue(), db.At(s.now()),
 			n.Status); err != nil {

@@ -50,7 +50,6 @@ type PortFresh struct {
 // status.
 func (s *Service) CreatePort(ctx context.Context, in *PortIn) (*op.Out[Port], error) {
 	var p Port
-	loadGeocoding()
 	err := s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		e164s, country, err := s.validatePort(ctx, in.Body)
 		if err != nil {

@@ -171,7 +171,8 @@ type stockProvider struct{ *Service }
 // Search returns numbers of the stock that are not in use.
 func (s stockProvider) Search(ctx context.Context, w SearchCriteria) ([]Available, error) {
 	const text = `SELECT k.number, k.country, k.locality, k.type FROM number_stock k WHERE k.org_id = $1 AND k.country = $2
-		AND NOT EXISTS (SELECT 1 FROM numbers n WHERE n.org_id = k.org_id AND n.number = k.number AND n.status NOT IN ('released', 'failed', 'port_failed'))`
+		AND NOT EXISTS (SELECT 1 FROM numbers n WHERE n.org_id = k.org_id AND n.number = k.number AND n.status
+		NOT IN ('released', 'failed', 'port_failed'))`
 	f := db.Where(text, w.Org, w.Country).In("k.type", w.Types)
 	code := fmt.Sprint(phonenumbers.GetCountryCodeForRegion(w.Country))
 	for _, begin := range []string{w.AreaCode, w.Prefix} {

@@ -46,8 +46,8 @@ func insertAll(ctx context.Context, q db.Querier, all []Number) error {
 
 func updateNumber(ctx context.Context, q db.Querier, n Number) error {
 	const text = `UPDATE numbers SET label = $3, user_id = $4, sms_enabled = $5, caller_id_name = $6, recording_mode = $7,
-			fallback = $8, emergency = $9, status = $10, trunk_id = $11, released_at = $12, updated_at = $13, flow_id = $14, queue_id = $15, status_detail = $16,
-			proven_at = $17, allocated_at = $18
+			fallback = $8, emergency = $9, status = $10, trunk_id = $11, released_at = $12, updated_at = $13, flow_id = $14, queue_id = $15,
+			status_detail = $16, proven_at = $17, allocated_at = $18
 		WHERE org_id = $1 AND id = $2`
 	_, err := q.Exec(ctx, text, n.OrgID, n.ID, n.Label, n.AssignedTo.idIf("user"), n.SMSEnabled, n.CallerIDName, n.RecordingMode,
 		n.Fallback, db.AsJSON(n.Emergency), n.Status, n.TrunkID, n.ReleasedAt, n.UpdatedAt, n.AssignedTo.idIf("flow"),
@@ -211,20 +211,7 @@ func listNumbers(ctx context.Context, q db.Querier, org string, by filter) ([]Nu
 // reassign moves the numbers of one user to another, or to none, and returns them in E.164.
 func reassign(ctx context.Context, q db.Querier, org, from, to string, now db.Time) ([]string, error) {
 	const text = `UPDATE numbers SET user_id = $3, updated_at = $4 WHERE org_id = $1 AND user_id = $2 RETURNING number`
-	rows, err := q.Query(ctx, text, org, from, db.Null(to), now)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var moved []string
-	for rows.Next() {
-		var n string
-		if err := rows.Scan(&n); err != nil {
-			return nil, err
-		}
-		moved = append(moved, n)
-	}
-	return moved, rows.Err()
+	return db.Strings(ctx, q, "reassign numbers", text, org, from, db.Null(to), now)
 }
 
 // existing reports which parts of an assignment the organisation has. An empty id counts as existing.

@@ -167,7 +167,7 @@ func (c *liveCall) event(ctx context.Context, l *leg, event sip.Event) {
 	case sip.Info:
 		c.onInfo(ctx, l, e)
 	case sip.Refer:
-		c.refer(ctx, l, e)
+		c.refer(l, e)
 	case sip.Bye:
 		c.markLegEnded(l, "", 0)
 		c.onBye(ctx, l, e)

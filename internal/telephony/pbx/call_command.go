@@ -86,13 +86,13 @@ func (c *liveCall) do(ctx context.Context, x call.Command, answer commandReply) 
 func (c *liveCall) dispatch(ctx context.Context, x call.Command, done commandReply) {
 	switch x := x.(type) {
 	case call.End:
-		c.endNow(ctx, x, done)
+		c.endNow(x, done)
 	case call.Hold:
 		c.holdFar(ctx, x, done)
 	case call.Unhold:
 		c.unholdFar(ctx, done)
 	case call.Transfer:
-		c.startTransfer(ctx, x, done)
+		c.startTransfer(x, done)
 	case call.CompleteTransfer:
 		c.completeByCommand(ctx, x, done)
 	case call.CancelTransfer:
@@ -170,7 +170,7 @@ func (c *liveCall) recordingActions() []string {
 }
 
 // endNow hangs up the call, or cancels the ringing phones.
-func (c *liveCall) endNow(ctx context.Context, x call.End, done commandReply) {
+func (c *liveCall) endNow(x call.End, done commandReply) {
 	c.addEntry("api.end", nil, detail{"reason": x.Reason})
 	o := call.Outcome{Reason: "api", HangupBy: "api"}
 	if c.answered.IsZero() {

@@ -61,10 +61,22 @@ type Caller struct {
 	Extension, Name       string
 	Sandbox               bool
 	Program               bool              // placed by software: API, AI agent or forward; emergency numbers are refused
+	Recorded, Unrecorded  bool              // the user's calls are or are not; neither: as the organisation
 	SRTP                  string            // setting of the device: off, preferred or required
 	ShowNumber            string            // E.164 number of the organisation to present instead of the user's
 	Metadata              map[string]string // metadata of a call placed by API
 	Barred                bool              // user or organisation suspended: only emergency calls are allowed
+}
+
+// recording returns on or off for calls of the user, or "" for the setting of the organisation.
+func (c Caller) recording() string {
+	switch {
+	case c.Recorded:
+		return "on"
+	case c.Unrecorded:
+		return "off"
+	}
+	return ""
 }
 
 // TrunkAccount returns the account name of a trunk in the SIP server: organisation and id. trunkOf splits it.
@@ -93,7 +105,7 @@ type Destination struct {
 	// ScriptFirst routes callers to a script at once. ScriptAfterNoAnswer routes them to a script after the phones
 	// did not answer.
 	ScriptFirst, ScriptAfterNoAnswer bool
-	Recording                        string        // on or off for calls to the number; empty: as the organisation
+	Recording                        string        // on or off for calls to the number or the user; empty: as the organisation
 	RingFor                          time.Duration // ring time before the script; 0: the normal ring time
 	Sandbox                          bool
 	Barred                           bool // the organisation is suspended: its numbers do not ring
@@ -121,6 +133,7 @@ type OutboundRoute struct {
 	Number    string // E.164, or the emergency number as dialled
 	NumberID  string // ID of the presented number
 	CallerID  string // presented number in E.164
+	Name      string // presented with CallerID; empty: the caller's own
 	Emergency bool
 	Location  []byte // caller's location as PIDF-LO, sent with emergency calls
 	Trunks    []TrunkOut
@@ -175,4 +188,14 @@ type Policy struct {
 	Retention time.Duration
 	Notice    *RecordingNotice // nil: the standard text in English
 	Country   string           // ISO 3166, selects the ringing tone
+}
+
+// choose sets whether the call is recorded by the first mode that is on or off; without one the policy stays as it is.
+func (p *Policy) choose(modes ...string) {
+	for _, m := range modes {
+		if m == "on" || m == "off" {
+			p.Record = m == "on" && !p.Never
+			return
+		}
+	}
 }

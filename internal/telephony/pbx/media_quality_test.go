@@ -90,7 +90,9 @@ func TestPublishQuality_OnlyToSubscribedOrgs(t *testing.T) {
 	t.Parallel()
 	var skip atomic.Int64
 	began := time.Now()
-	e, err := media.New(media.Config{Bind: netip.MustParseAddr("127.0.0.1"), Now: func() time.Time { return began.Add(time.Duration(skip.Load())) }, Latch: time.Hour})
+	e, err := media.New(media.Config{Bind: netip.MustParseAddr("127.0.0.1"), Now: func() time.Time {
+		return began.Add(time.Duration(skip.Load()))
+	}, Latch: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +131,8 @@ func TestPublishQuality_OnlyToSubscribedOrgs(t *testing.T) {
 	if n := round(); n != 1 {
 		t.Errorf("a call was asked %d times in five seconds", n)
 	}
-	if x := streams.events; len(x) != 1 || x[0].CallID != "call_1" || x[0].LegID != legs[0].id || x[0].MOS < 3.5 || x[0].LossRate != 0 || x[0].At.IsZero() {
+	if x := streams.events; len(x) != 1 || x[0].CallID != "call_1" || x[0].LegID != legs[0].id || x[0].MOS < 3.5 || x[0].LossRate != 0 ||
+		x[0].At.IsZero() {
 		t.Fatalf("told %+v", x)
 	}
 	if round(); len(streams.events) != 1 {
@@ -137,7 +140,8 @@ func TestPublishQuality_OnlyToSubscribedOrgs(t *testing.T) {
 	}
 	caller.speaks()
 	agent.speaks()
-	if round(); len(streams.events) != 3 || streams.events[1].LegID == streams.events[2].LegID || !streams.events[1].At.After(streams.events[0].At.Time) {
+	if round(); len(streams.events) != 3 || streams.events[1].LegID == streams.events[2].LegID ||
+		!streams.events[1].At.After(streams.events[0].At.Time) {
 		t.Errorf("of both legs it was told %+v", streams.events)
 	}
 	c.answered = time.Time{}

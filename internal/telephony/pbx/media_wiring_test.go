@@ -44,7 +44,9 @@ func TestHearing_TwoParties(t *testing.T) {
 
 func TestHearing_HeldOrIsolated(t *testing.T) {
 	t.Parallel()
-	for name, set := range map[string]func(*leg){"on hold": func(l *leg) { l.heldAPI = true }, "apart": func(l *leg) { l.isolated = true }} {
+	for name, set := range map[string]func(*leg){
+		"on hold": func(l *leg) { l.heldAPI = true }, "apart": func(l *leg) { l.isolated = true },
+	} {
 		c, legs := connectedCall("caller", "agent", "agent")
 		set(legs[0])
 		if len(c.heardBy(legs[0])) > 0 {

@@ -73,7 +73,8 @@ func (c *liveCall) startMonitor(_ context.Context, x call.StartMonitor, done com
 	})
 }
 
-// mayMonitor reports whether a supervisor can be rung. Otherwise it replies: with the monitor of the user if there is one, else with an error.
+// mayMonitor reports whether a supervisor can be rung. Otherwise it replies: with the monitor of the user if there is one, else with an
+// error.
 func (c *liveCall) mayMonitor(x call.StartMonitor, done commandReply) bool {
 	if !c.connectedNow() {
 		done.state(c, "the call is not connected")

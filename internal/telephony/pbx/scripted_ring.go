@@ -348,13 +348,13 @@ func (c *liveCall) connectAttempt(ctx context.Context, a *Attempt, answer sdp.De
 	if !v.leg.up() {
 		c.connected(ctx, l, answer)
 	} else {
-		c.connectAnswered(ctx, v, l)
+		c.connectAnswered(ctx, l)
 	}
 	c.finishAttempt(a, Result{Status: "answered"})
 }
 
 // connectAnswered connects a party with a caller whom the script had answered.
-func (c *liveCall) connectAnswered(ctx context.Context, v *ScriptedCall, l *leg) {
+func (c *liveCall) connectAnswered(ctx context.Context, l *leg) {
 	if c.a == nil {
 		c.a = l
 	} else {

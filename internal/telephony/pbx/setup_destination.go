@@ -162,7 +162,9 @@ func (s *Switch) phonesOf(ctx context.Context, d Destination, device string) (r 
 		return r, nil, err
 	}
 	r.user = &d
-	elsewhere := slices.ContainsFunc(phones, func(p Phone) bool { return s.server.IsElsewhere(p.Binding) && !s.server.Reachable(p.Binding) })
+	elsewhere := slices.ContainsFunc(phones, func(p Phone) bool {
+		return s.server.IsElsewhere(p.Binding) && !s.server.Reachable(p.Binding)
+	})
 	r.phones = groupFlows(slices.DeleteFunc(phones, func(p Phone) bool {
 		return !s.server.Reachable(p.Binding) || device != "" && p.DeviceID != device
 	}))

@@ -41,7 +41,8 @@ func TestGroupFlows_OneFlowAtATime(t *testing.T) {
 // A stored destination from before the host check must not reach one of our users.
 func TestResolveDestination_RejectsForeignHost(t *testing.T) {
 	t.Parallel()
-	server, err := sip.Listen(t.Context(), sip.Config{Addr: "127.0.0.1:0", Accounts: sip.AnySource{}, Logger: slog.New(slog.DiscardHandler)}, ignoreCalls{})
+	server, err := sip.Listen(t.Context(), sip.Config{Addr: "127.0.0.1:0", Accounts: sip.AnySource{},
+		Logger: slog.New(slog.DiscardHandler)}, ignoreCalls{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -325,8 +325,8 @@ func (h *forkedDial) stopExcept(winner *leg) {
 // cancel ends the ringing legs without a Reason.
 func (h *forkedDial) cancel() { h.cancelWith("") }
 
-// cancelWith ends the ringing legs, with a Reason field unless it is empty. Bye sends CANCEL to a ringing leg and BYE to an answered one. A phone may have
-// answered without the call knowing yet.
+// cancelWith ends the ringing legs, with a Reason field unless it is empty. Bye sends CANCEL to a ringing leg and BYE to an answered one. A
+// phone may have answered without the call knowing yet.
 func (h *forkedDial) cancelWith(reason string) {
 	for _, l := range h.legs {
 		if l.sip != nil && !l.over {

@@ -100,9 +100,11 @@ func (h *forkedDial) preempt() {
 
 // trunkInvite presents the caller's number as configured for the trunk.
 func (h *forkedDial) trunkInvite(t *TrunkOut) sip.Outgoing {
-	shown := sipmsg.Address{Display: h.from.Display, URI: sipmsg.URI{User: h.to.callerIDOr(h.from.URI.User), Host: t.Domain}}
-	o := sip.Outgoing{URI: "sip:" + t.Number + "@" + t.Target.Host, NextHop: t.Target, Trunk: TrunkAccount(h.c.new.Org, t.ID), Credentials: t.Credentials,
-		Location: h.to.outbound.Location, Header: t.Header, From: shown, To: sipmsg.Address{URI: sipmsg.URI{User: t.Number}}}
+	shown := sipmsg.Address{Display: firstNonEmpty(h.to.outbound.Name, h.from.Display),
+		URI: sipmsg.URI{User: h.to.callerIDOr(h.from.URI.User), Host: t.Domain}}
+	o := sip.Outgoing{URI: "sip:" + t.Number + "@" + t.Target.Host, NextHop: t.Target, Trunk: TrunkAccount(h.c.new.Org, t.ID),
+		Credentials: t.Credentials, Location: h.to.outbound.Location, Header: t.Header, From: shown,
+		To: sipmsg.Address{URI: sipmsg.URI{User: t.Number}}}
 	if h.moreTrunks() || !h.isEmergency() {
 		o.ResponseTimeout = trunkResponseTimeout
 	}

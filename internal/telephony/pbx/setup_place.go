@@ -132,9 +132,7 @@ func (s *Switch) newPlacedCall(ctx context.Context, p call.Placement, owner Dest
 	if c.policy, err = s.Identity.Policy(ctx, p.Org); err != nil {
 		return nil, err
 	}
-	if p.Record == "on" || p.Record == "off" {
-		c.policy.Record = p.Record == "on" && !c.policy.Never
-	}
+	c.policy.choose(p.Record, owner.Recording)
 	c.caller = callerOf(owner, p.DeviceID)
 	c.caller.ShowNumber, c.caller.Program, c.caller.Metadata = p.From, true, p.Metadata
 	c.ringLimit, c.maxLength = p.RingTimeout, p.MaxDuration

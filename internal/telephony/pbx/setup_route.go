@@ -39,6 +39,7 @@ func (c *liveCall) fromDevice(ctx context.Context) (r resolvedDestination, refus
 	if err != nil {
 		return r, nil, err
 	}
+	c.policy.choose(caller.recording(), user.Recording)
 	if ok && !caller.Barred {
 		return s.resolveEntry(ctx, user)
 	}
@@ -89,9 +90,7 @@ func (c *liveCall) fromTrunk(ctx context.Context, org, id string) (r resolvedDes
 	if c.policy, err = s.Identity.Policy(ctx, user.Org); err != nil {
 		return r, nil, err
 	}
-	if user.Recording != "" {
-		c.policy.Record = user.Recording == "on" && !c.policy.Never
-	}
+	c.policy.choose(user.Recording)
 	if user.Barred {
 		return r, &Refusal{Status: 480, Phrase: "", Reason: "blocked"}, nil
 	}

@@ -74,7 +74,7 @@ func (t *transfer) loopClipFor(l *leg) *clip.Clip {
 }
 
 // startTransfer transfers the far side by command.
-func (c *liveCall) startTransfer(ctx context.Context, x call.Transfer, done commandReply) {
+func (c *liveCall) startTransfer(x call.Transfer, done commandReply) {
 	switch {
 	case c.scripted != nil:
 		c.transferScripted(c.scripted, x, done)

@@ -12,7 +12,7 @@ import (
 
 // refer handles a REFER (RFC 3515): a blind transfer, or an attended transfer if it names another dialog of the phone
 // with Replaces (RFC 3891).
-func (c *liveCall) refer(ctx context.Context, l *leg, e sip.Refer) {
+func (c *liveCall) refer(l *leg, e sip.Refer) {
 	kept := c.other(l)
 	switch {
 	case l.caller.UserID == "":

@@ -13,7 +13,8 @@ import (
 func consultedCall(status, mode string) (c *liveCall, target *leg) {
 	c, legs := connectedCall("caller", "agent", "agent")
 	c.answered = time.Now()
-	c.transfer = &transfer{c: c, transferee: legs[0], transferor: legs[1], target: legs[2], state: call.TransferState{Mode: mode, Status: status}}
+	c.transfer = &transfer{c: c, transferee: legs[0], transferor: legs[1], target: legs[2],
+		state: call.TransferState{Mode: mode, Status: status}}
 	return c, legs[2]
 }
 

@@ -45,7 +45,7 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 		t.Fatal(err)
 	}
 	h.org = o.ID
-	files, err := blob.OpenDir(h.files)
+	files, err := blob.OpenDir(h.files, blob.Alone{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +211,8 @@ func TestAudio_LargeUploadIdempotent(t *testing.T) {
 	_ = w.Close()
 	first := h.do("POST", "/audio", b.String(), "Content-Type: "+w.FormDataContentType(), "Idempotency-Key: k").Want(201)
 	again := h.do("POST", "/audio", b.String(), "Content-Type: "+w.FormDataContentType(), "Idempotency-Key: k").Want(201)
-	if !bytes.Equal(bytes.TrimSpace(first.Bytes), bytes.TrimSpace(again.Bytes)) || h.storedFiles(t) != 1 || first.At("size_bytes") != float64(len(file)) {
+	if !bytes.Equal(bytes.TrimSpace(first.Bytes), bytes.TrimSpace(again.Bytes)) || h.storedFiles(t) != 1 ||
+		first.At("size_bytes") != float64(len(file)) {
 		t.Errorf("%s then %s; %d files", first.Bytes, again.Bytes, h.storedFiles(t))
 	}
 }

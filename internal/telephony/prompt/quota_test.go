@@ -15,7 +15,8 @@ func TestAudio_StorageLimitRefused(t *testing.T) {
 		h := newFixture(t, d)
 		limit := func(gb int) {
 			t.Helper()
-			if err := h.orgs.SetPlans(context.Background(), org.Plans{Organizations: map[string]org.Quota{h.org: {StorageGB: &gb}}}); err != nil {
+			if err := h.orgs.SetPlans(context.Background(),
+				org.Plans{Organizations: map[string]org.Quota{h.org: {StorageGB: &gb}}}); err != nil {
 				t.Fatal(err)
 			}
 		}

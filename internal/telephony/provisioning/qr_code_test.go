@@ -31,7 +31,8 @@ func TestQRCode_DecodedByOtherReader(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, shown := range map[string]image.Image{"PNG": picture, "SVG": renderSVG(string(c.SVG())), "terminal": renderTerminal(c.Text())} {
+	for name, shown := range map[string]image.Image{"PNG": picture, "SVG": renderSVG(string(c.SVG())),
+		"terminal": renderTerminal(c.Text())} {
 		if got := decodeQR(shown); got != address {
 			t.Errorf("%s reads %q", name, got)
 		}

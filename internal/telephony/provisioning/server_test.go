@@ -43,7 +43,8 @@ func TestServe_FirstPhoneBindsAddress(t *testing.T) {
 		if mac := h.do("GET", "/devices/"+id, nil).Text("mac"); mac != "00:15:65:ab:cd:ef" {
 			t.Errorf("the phone has the MAC address %q", mac)
 		}
-		if again := h.want(200, address+ownFile, strings.ReplaceAll(yealinkAgent, "66.86", "66.87")); value(t, again, "account.1.password") != password {
+		if again := h.want(200, address+ownFile, strings.ReplaceAll(yealinkAgent, "66.86", "66.87")); value(t, again,
+			"account.1.password") != password {
 			t.Error("the same phone, with newer firmware, got another password")
 		}
 		if version := h.do("GET", "/devices/"+id, nil).Text("firmware"); version != "66.87.0.15" {

@@ -10,9 +10,13 @@ import (
 // killSwitchSubject is the bus subject for changes of the outbound kill switch.
 const killSwitchSubject = "changed.outbound"
 
-// OutboundKillSwitch reports whether the operator has stopped outbound calls of the whole installation. It is cached
+// OutboundKillSwitch reports whether outbound calls of the whole installation are stopped: by the operator, or because this is a
+// restored copy that nobody has confirmed. It is cached
 // and costs a map look-up.
 func (s *Service) OutboundKillSwitch(ctx context.Context) (bool, error) {
+	if s.held != nil {
+		return true, nil
+	}
 	return s.killSwitch.Get("outbound", func() (bool, error) {
 		var thrown bool
 		err := s.db.Read(db.Detached(ctx)).QueryRow(ctx, `SELECT thrown FROM switches WHERE name = 'outbound'`).Scan(&thrown)

@@ -1,6 +1,7 @@
 package trunk_test
 
 import (
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -130,5 +131,22 @@ func TestLimiter_Concurrency(t *testing.T) {
 	all.Wait()
 	if got := l.Running("org"); got != 0 {
 		t.Errorf("%d left", got)
+	}
+}
+
+func TestLimiter_SweepsIdleCounters(t *testing.T) {
+	t.Parallel()
+	c := newClock()
+	l := trunk.NewLimiter(c.Now)
+	for i := range 20_000 {
+		end, r := l.Begin(fmt.Sprint("org>", i), trunk.Limit{PerSecond: 1})
+		if r != trunk.Allowed {
+			t.Fatal(r)
+		}
+		end()
+		c.advance(time.Millisecond)
+	}
+	if n := l.KeyCount(); n > 8192 {
+		t.Errorf("%d destinations are kept", n)
 	}
 }

@@ -16,7 +16,8 @@ func (s *Service) HoldLine(ctx context.Context, trunkID string) (held bool, err 
 		return true, nil
 	}
 	const q = `INSERT INTO trunk_lines (trunk_id, node) VALUES ($1, $2)
-		ON CONFLICT (trunk_id) DO UPDATE SET node = excluded.node, status = CASE WHEN trunk_lines.node = excluded.node THEN trunk_lines.status ELSE '' END
+		ON CONFLICT (trunk_id) DO UPDATE SET node = excluded.node, status = CASE WHEN trunk_lines.node = excluded.node
+		THEN trunk_lines.status ELSE '' END
 		WHERE trunk_lines.node = excluded.node
 			OR NOT EXISTS (SELECT 1 FROM nodes n WHERE n.id = trunk_lines.node AND n.state = 'serving')`
 	err = s.db.Tx(ctx, func(tx db.Querier) error {

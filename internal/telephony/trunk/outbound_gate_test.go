@@ -105,7 +105,8 @@ func TestAdmit_LimitSharedByAllSources(t *testing.T) {
 	h.createTrunk("a", "")
 	h.setOutbound(`{"concurrent_calls":2}`)
 	for i, want := range []trunkpkg.Reason{trunkpkg.Allowed, trunkpkg.Allowed, trunkpkg.ConcurrentCallsExceeded} {
-		_, err := h.gate.Admit(context.Background(), trunkpkg.CallAttempt{Org: h.org, Dialled: fmt.Sprintf("030 765432%d", i), Program: i%2 == 1})
+		_, err := h.gate.Admit(context.Background(), trunkpkg.CallAttempt{Org: h.org, Dialled: fmt.Sprintf("030 765432%d", i),
+			Program: i%2 == 1})
 		var no *trunkpkg.Refusal
 		if errors.As(err, &no) != (want != trunkpkg.Allowed) || no != nil && no.Reason != want {
 			t.Errorf("call %d: %v, want %q", i, err, want)
@@ -171,6 +172,26 @@ func TestKillSwitch_StopsAllExceptEmergencyCalls(t *testing.T) {
 	})
 }
 
+// A restored copy that is not confirmed lets nothing but emergency calls out, whatever the kill switch says.
+func TestHeld_StopsAllExceptEmergencyCalls(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t, dbtest.SQLite(t))
+	h.createTrunk("able", `,"emergency_capable":true`)
+	held := *h
+	held.Service = trunkpkg.New(trunkpkg.Config{DB: h.db, Orgs: h.orgs, Sealer: h.seal, Bus: h.bus, Realm: realm, Limits: h.limits,
+		Held: errors.New("a restored copy")})
+	held.gate = trunkpkg.NewOutboundGate(held.Service, held.limits, slog.New(slog.DiscardHandler))
+	if err := held.SetOutboundKillSwitch(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	if _, reason := held.admit(t, "030 7654321"); reason != trunkpkg.OutboundStopped {
+		t.Errorf("a call: %q", reason)
+	}
+	if _, reason := held.admit(t, "112"); reason != trunkpkg.Allowed {
+		t.Errorf("an emergency call: %q", reason)
+	}
+}
+
 func TestAdmit_RefusedUntilEmergencyAcknowledged(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t, dbtest.SQLite(t))
@@ -216,7 +237,8 @@ func (h *fixture) restartedAt(now time.Time) *fixture {
 	again := *h
 	at := clock.Func(func() time.Time { return now })
 	again.limits = trunkpkg.NewLimiter(at)
-	again.Service = trunkpkg.New(trunkpkg.Config{DB: h.db, Orgs: h.orgs, Sealer: h.seal, Bus: h.bus, Clock: at, Realm: realm, Limits: again.limits})
+	again.Service = trunkpkg.New(trunkpkg.Config{DB: h.db, Orgs: h.orgs, Sealer: h.seal, Bus: h.bus, Clock: at, Realm: realm,
+		Limits: again.limits})
 	again.gate = trunkpkg.NewOutboundGate(again.Service, again.limits, slog.New(slog.DiscardHandler))
 	return &again
 }
@@ -229,14 +251,16 @@ func (h *fixture) insertCall(t *testing.T, began time.Time, lasted time.Duration
 		_, err := tx.Exec(context.Background(), `INSERT INTO calls (org_id, id, direction, status, stage, source, from_number, to_number,
 			started_at, ended_at, ring_seconds, queue_seconds, hold_seconds, talk_seconds, total_seconds, recording_state, recording_ready,
 			consent, tags, notes_count, metadata, sandbox, node)
-			VALUES ($1, $2, 'outbound', 'completed', 'none', 'device', '100', '+49307654321', $3, $4, 0, 0, 0, 0, 0, 'off', $5, 'not_required',
-			'[]', 0, '{}', $5, 'n')`, h.org, id, db.At(began), db.At(began.Add(lasted)), false)
+			VALUES ($1, $2, 'outbound', 'completed', 'none', 'device', '100', '+49307654321', $3, $4, 0, 0, 0, 0, 0, 'off', $5,
+			'not_required', '[]', 0, '{}', $5, 'n')`, h.org, id, db.At(began), db.At(began.Add(lasted)), false)
 		if err != nil {
 			return err
 		}
 		for _, role := range []string{"caller", "callee"} {
-			_, err = tx.Exec(context.Background(), `INSERT INTO legs (org_id, id, call_id, role, trunk_id, number, status, sip_call_id, started_at, ended_at)
-				VALUES ($1, $2, $3, $4, 'trk_1', '', 'ended', '', $5, $6)`, h.org, db.NewID("leg"), id, role, db.At(began), db.At(began.Add(lasted)))
+			_, err = tx.Exec(context.Background(), `INSERT INTO legs (org_id, id, call_id, role, trunk_id, number, status, sip_call_id,
+				started_at, ended_at)
+				VALUES ($1, $2, $3, $4, 'trk_1', '', 'ended', '', $5, $6)`,
+				h.org, db.NewID("leg"), id, role, db.At(began), db.At(began.Add(lasted)))
 			if err != nil {
 				return err
 			}
@@ -311,23 +335,6 @@ func TestPlan_EmergencyTestNumber(t *testing.T) {
 	}
 	if trunkpkg.EmergencyTest("DE", "933") || !trunkpkg.ReservedExtension("CA", "933") {
 		t.Error("933 is a test in North America, and nowhere else")
-	}
-}
-
-func TestLimiter_SweepsIdleCounters(t *testing.T) {
-	t.Parallel()
-	c := newClock()
-	l := trunkpkg.NewLimiter(c.Now)
-	for i := range 20_000 {
-		end, r := l.Begin(fmt.Sprint("org>", i), trunkpkg.Limit{PerSecond: 1})
-		if r != trunkpkg.Allowed {
-			t.Fatal(r)
-		}
-		end()
-		c.advance(time.Millisecond)
-	}
-	if n := l.KeyCount(); n > 8192 {
-		t.Errorf("%d destinations are kept", n)
 	}
 }
 

@@ -194,8 +194,8 @@ func (s *Service) sourceTable(ctx context.Context) (*sourceIndex, error) {
 }
 
 func buildSourceIndex(all []Trunk, behind func(Trunk) []netip.Addr, proven []provenNetwork) *sourceIndex {
-	t := &sourceIndex{trunks: map[netip.Prefix][]entry{}, registering: map[string]bool{}, referring: map[string]bool{}, proven: map[netip.Prefix][]provenNetwork{},
-		provenCount: map[string]int{}}
+	t := &sourceIndex{trunks: map[netip.Prefix][]entry{}, registering: map[string]bool{}, referring: map[string]bool{},
+		proven: map[netip.Prefix][]provenNetwork{}, provenCount: map[string]int{}}
 	var four, six, proved [129]bool
 	for _, x := range proven {
 		t.provenCount[x.org]++

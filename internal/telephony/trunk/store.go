@@ -10,7 +10,8 @@ import (
 func insert(ctx context.Context, q db.Querier, t Trunk) error {
 	const text = `INSERT INTO trunks (org_id, id, name, kind, host, port, transport, username, password, from_domain,
 			allowed_ips, codecs, srtp, max_channels, calls_per_second, priority, prefix_rules, caller_id_mode, enabled,
-			emergency_capable, inbound_ips, inbound_username, inbound_password, updated_at, direction, foreign_numbers, allow_refer, created_at)
+			emergency_capable, inbound_ips, inbound_username, inbound_password, updated_at, direction, foreign_numbers, allow_refer,
+			created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23,
 			$24, $25, $26, $27, $28)`
 	_, err := q.Exec(ctx, text, append(t.values(), t.CreatedAt)...)
@@ -128,18 +129,5 @@ func soleNumber(ctx context.Context, q db.Querier, org, trunk string) (string, e
 
 // boundNumbers returns the ids of numbers that use the trunk.
 func boundNumbers(ctx context.Context, q db.Querier, org, trunk string) ([]string, error) {
-	rows, err := q.Query(ctx, `SELECT id FROM numbers WHERE org_id = $1 AND trunk_id = $2 ORDER BY id`, org, trunk)
-	if err != nil {
-		return nil, fmt.Errorf("find numbers of trunk: %w", err)
-	}
-	defer rows.Close()
-	var ids []string
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		ids = append(ids, id)
-	}
-	return ids, rows.Err()
+	return db.Strings(ctx, q, "find numbers of trunk", `SELECT id FROM numbers WHERE org_id = $1 AND trunk_id = $2 ORDER BY id`, org, trunk)
 }

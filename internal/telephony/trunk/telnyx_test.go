@@ -18,7 +18,8 @@ import (
 // newTelnyx returns a market that uses the fake server.
 func newTelnyx(s *telnyxtest.Server, key string) *trunk.Telnyx {
 	guard := egress.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})
-	return trunk.NewTelnyx(guard.Client(trunk.TelnyxLimits), number.Credentials{URL: s.API() + "/", Key: key, Connection: "1293384261075731499"})
+	return trunk.NewTelnyx(guard.Client(trunk.TelnyxLimits), number.Credentials{URL: s.API() + "/", Key: key,
+		Connection: "1293384261075731499"})
 }
 
 func TestTelnyxSearch_Filters(t *testing.T) {
@@ -101,7 +102,8 @@ func TestTelnyxOrder_Idempotent(t *testing.T) {
 	s.Lock()
 	s.Fail = func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == "POST" {
-			s.Orders = append(s.Orders, &telnyxtest.Order{ID: "lost", Number: d.Number, Status: "pending", Reference: d.Ref, RequirementsMet: true})
+			s.Orders = append(s.Orders, &telnyxtest.Order{ID: "lost", Number: d.Number, Status: "pending", Reference: d.Ref,
+				RequirementsMet: true})
 			panic(http.ErrAbortHandler)
 		}
 		return false

@@ -101,6 +101,7 @@ type Config struct {
 	Limits *Limiter    // counts the calls on trunks; nil: there are none
 	Prober Prober      // nil: for commands without SIP
 	Node   string      // this node; "" registers every trunk, for commands and tests without other nodes
+	Held   error       // reason why no call but an emergency call leaves, as if outbound calls were stopped; nil: calls leave
 	Hosts  Hosts       // checks the hosts of new and changed trunks; nil: every host is allowed
 }
 
@@ -118,6 +119,7 @@ type Prober interface {
 // Service manages trunks. It is safe for concurrent use.
 type Service struct {
 	node               string
+	held               error
 	limits             *Limiter
 	hosts              Hosts
 	prober             Prober
@@ -145,7 +147,8 @@ func New(c Config) *Service {
 	if c.Limits == nil {
 		c.Limits = NewLimiter(now)
 	}
-	return &Service{node: c.Node, limits: c.Limits, hosts: c.Hosts, prober: c.Prober, db: c.DB, orgs: c.Orgs, sealer: c.Sealer, bus: c.Bus, now: now, realm: c.Realm,
+	return &Service{node: c.Node, held: c.Held, limits: c.Limits, hosts: c.Hosts, prober: c.Prober, db: c.DB, orgs: c.Orgs, sealer: c.Sealer,
+		bus: c.Bus, now: now, realm: c.Realm,
 		health: newHealth(), sources: bus.NewCache[*sourceIndex](c.Bus, Changed, cacheTTL, now),
 		trunksByOrg:        bus.NewCache[[]Trunk](c.Bus, Changed, cacheTTL, now),
 		accounts:           bus.NewCache[InboundAccount](c.Bus, Changed, cacheTTL, now),

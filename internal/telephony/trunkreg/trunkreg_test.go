@@ -97,7 +97,8 @@ func newFixture(t *testing.T) *fixture {
 	there := listenSIP(t, sip.Config{Addr: "127.0.0.1:0", Realm: "carrier", Accounts: h.carrier, Bindings: h.carrier}, h.carrier)
 	h.port, h.carrierServer = int(there.Addr().Port()), there
 	here := listenSIP(t, sip.Config{Addr: "127.0.0.1:0", Accounts: sip.AnySource{}}, h.carrier)
-	h.registrations = New(Config{Trunks: h.trunks, SIP: here, Bus: b, Log: slog.New(slog.DiscardHandler), ProbeInterval: 100 * time.Millisecond})
+	h.registrations = New(Config{Trunks: h.trunks, SIP: here, Bus: b, Log: slog.New(slog.DiscardHandler),
+		ProbeInterval: 100 * time.Millisecond})
 	return h
 }
 

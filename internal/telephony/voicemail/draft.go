@@ -111,6 +111,17 @@ func (s *Service) Recover(ctx context.Context, finish func(path string) (AudioFi
 	return kept, nil
 }
 
+// Adopt makes the drafts of another node those of this one, which has their files. Recover then saves them.
+func (s *Service) Adopt(ctx context.Context, node string) error {
+	return s.DB.Tx(ctx, func(tx db.Querier) error {
+		// tenant: everything that a node held
+		if _, err := tx.Exec(ctx, `UPDATE voicemail_drafts SET node = $1 WHERE node = $2`, s.Node, node); err != nil {
+			return fmt.Errorf("adopt voicemail drafts of node %s: %w", node, err)
+		}
+		return nil
+	})
+}
+
 // drafts returns the drafts of this node.
 func (s *Service) drafts(ctx context.Context) ([]Draft, error) {
 	// tenant: a node recovers its own drafts, of all organisations

@@ -9,7 +9,8 @@ import (
 
 // EraseCall deletes the messages that were left in a call, including the caller's number, contact and transcript.
 func (s *Service) EraseCall(ctx context.Context, tx db.Querier, org, call string) error {
-	const text = `UPDATE voicemails SET status = 'deleted', from_number = 'anonymous', contact = NULL, text = NULL, ai_summary = NULL, updated_at = $3
+	const text = `UPDATE voicemails SET status = 'deleted', from_number = 'anonymous', contact = NULL, text = NULL, ai_summary = NULL,
+		updated_at = $3
 		WHERE org_id = $1 AND call_id = $2 RETURNING blob, mailbox_type, mailbox_id, assignee_id`
 	rows, err := tx.Query(ctx, text, org, call, db.At(s.Clock.Now()))
 	if err != nil {

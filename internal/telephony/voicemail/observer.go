@@ -31,7 +31,8 @@ type observers struct {
 	remove  []RemoveObserver
 }
 
-// Observe adds an observer to the list of each observer interface it implements. It panics if there is none. Call it before the first message.
+// Observe adds an observer to the list of each observer interface it implements. It panics if there is none. Call it before the first
+// message.
 func (s *Service) Observe(o any) {
 	l := &s.observers
 	observe.Require("voicemail", o, observe.Add(&l.receive, o), observe.Add(&l.save, o), observe.Add(&l.remove, o))

@@ -51,7 +51,8 @@ func (s *Service) SetPIN(ctx context.Context, tx db.Querier, org, user, pin stri
 	if err != nil {
 		return err
 	}
-	const text = `INSERT INTO mailbox_pins (org_id, user_id, salt, digest, wrong, locks, locked_until, updated_at) VALUES ($1, $2, $3, $4, 0, 0, NULL, $5)
+	const text = `INSERT INTO mailbox_pins (org_id, user_id, salt, digest, wrong, locks, locked_until, updated_at)
+		VALUES ($1, $2, $3, $4, 0, 0, NULL, $5)
 		ON CONFLICT (org_id, user_id) DO UPDATE SET salt = $3, digest = $4, wrong = 0, locks = 0, locked_until = NULL, updated_at = $5`
 	_, err = tx.Exec(ctx, text, org, user, salt, digest, db.At(s.Clock.Now()))
 	return err

@@ -22,7 +22,9 @@ func (h *fixture) checkPIN(t *testing.T, pin string, want voicemail.PINResult) v
 
 func (h *fixture) setPIN(t *testing.T, pin string) {
 	t.Helper()
-	if err := h.db.Tx(context.Background(), func(tx db.Querier) error { return h.SetPIN(context.Background(), tx, h.org, h.ada, pin) }); err != nil {
+	if err := h.db.Tx(context.Background(), func(tx db.Querier) error {
+		return h.SetPIN(context.Background(), tx, h.org, h.ada, pin)
+	}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -39,7 +41,8 @@ func TestPIN_Check(t *testing.T) {
 		h.checkPIN(t, "2580", voicemail.PINWrong)
 		h.checkPIN(t, "1470", voicemail.PINAccepted)
 		var digest string
-		row := d.Read(context.Background()).QueryRow(context.Background(), `SELECT salt || digest FROM mailbox_pins WHERE org_id = $1`, h.org)
+		row := d.Read(context.Background()).QueryRow(context.Background(), `SELECT salt || digest FROM mailbox_pins WHERE org_id = $1`,
+			h.org)
 		if err := row.Scan(&digest); err != nil || strings.Contains(digest, "1470") {
 			t.Errorf("kept %q, %v", digest, err)
 		}

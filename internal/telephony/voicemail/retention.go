@@ -53,7 +53,7 @@ func (s *Service) DeleteTranscriptsBefore(ctx context.Context, org string, befor
 func queryMessages(ctx context.Context, q db.Querier, text string, args ...any) ([]Voicemail, error) {
 	rows, err := q.Query(ctx, text, args...)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("list voicemail: %w", err)
 	}
 	defer rows.Close()
 	var all []Voicemail

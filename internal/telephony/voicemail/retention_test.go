@@ -24,7 +24,8 @@ func TestRetention_DeletesMessagesAndTranscripts(t *testing.T) {
 		h, ctx := newFixture(t, d), context.Background()
 		id := h.leaveMessage(t, h.ada)
 		if err := d.Tx(ctx, func(tx db.Querier) error {
-			return h.SetTranscript(ctx, tx, h.org, id, voicemail.Transcription{Status: "completed", Text: "call me", Summary: "Bob wants a call."})
+			return h.SetTranscript(ctx, tx, h.org, id, voicemail.Transcription{Status: "completed", Text: "call me",
+				Summary: "Bob wants a call."})
 		}); err != nil {
 			t.Fatal(err)
 		}

@@ -12,8 +12,8 @@ import (
 
 // insertMessage inserts a message. It returns false if it was inserted before.
 func insertMessage(ctx context.Context, tx db.Querier, v Voicemail, m Message) (bool, error) {
-	const text = `INSERT INTO voicemails (org_id, id, call_id, mailbox_type, mailbox_id, from_number, contact, received_at, duration_ms, size_bytes,
-			sha256, blob, status, updated_at, transcript_status)
+	const text = `INSERT INTO voicemails (org_id, id, call_id, mailbox_type, mailbox_id, from_number, contact, received_at, duration_ms,
+			size_bytes, sha256, blob, status, updated_at, transcript_status)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) ON CONFLICT (org_id, id) DO NOTHING`
 	var contact any
 	if v.Contact != nil {
@@ -42,8 +42,8 @@ func markDeleted(ctx context.Context, tx db.Querier, v Voicemail) error {
 }
 
 const selectMessages = `SELECT v.org_id, v.id, v.call_id, v.mailbox_type, v.mailbox_id,
-	COALESCE(k.name, f.name, TRIM(u.first_name || ' ' || u.last_name), ''), v.from_number, v.contact, v.received_at, v.duration_ms, v.status,
-	v.transcript_id, v.transcript_status, v.text, v.ai_summary, v.urgency, v.assignee_id, v.read_at, v.updated_at, v.blob
+	COALESCE(k.name, f.name, TRIM(u.first_name || ' ' || u.last_name), ''), v.from_number, v.contact, v.received_at, v.duration_ms,
+	v.status, v.transcript_id, v.transcript_status, v.text, v.ai_summary, v.urgency, v.assignee_id, v.read_at, v.updated_at, v.blob
 	FROM voicemails v LEFT JOIN users u ON u.org_id = v.org_id AND u.id = v.mailbox_id
 	LEFT JOIN queues k ON k.org_id = v.org_id AND k.id = v.mailbox_id LEFT JOIN flows f ON f.org_id = v.org_id AND f.id = v.mailbox_id
 	WHERE v.org_id = $1`
@@ -92,18 +92,5 @@ func listMessages(ctx context.Context, q db.Querier, f *db.Filter, after db.Time
 		f.And("(v.received_at, v.id) "+than+" (?, ?)", after, id)
 	}
 	text, args := f.SQL()
-	rows, err := q.Query(ctx, text+fmt.Sprintf(" ORDER BY v.received_at %s, v.id %s LIMIT %d", direction, direction, limit), args...)
-	if err != nil {
-		return nil, fmt.Errorf("list voicemail: %w", err)
-	}
-	defer rows.Close()
-	var all []Voicemail
-	for rows.Next() {
-		v, err := scanMessage(rows.Scan)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, v)
-	}
-	return all, rows.Err()
+	return queryMessages(ctx, q, text+fmt.Sprintf(" ORDER BY v.received_at %s, v.id %s LIMIT %d", direction, direction, limit), args...)
 }

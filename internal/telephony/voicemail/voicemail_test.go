@@ -49,7 +49,7 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 		t.Fatal(err)
 	}
 	h := &fixture{db: d, org: o.ID, bus: b}
-	if h.files, err = blob.OpenDir(t.TempDir()); err != nil {
+	if h.files, err = blob.OpenDir(t.TempDir(), blob.Alone{}); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "message.wav")
@@ -85,14 +85,17 @@ func (h *fixture) leaveMessage(t *testing.T, mailbox string) string {
 	if err := h.calls.Begin(ctx, n); err != nil {
 		t.Fatal(err)
 	}
-	m := voicemail.Message{Org: h.org, ID: db.NewID("vm"), CallID: n.ID, Mailbox: mailbox, From: n.From, ReceivedAt: now, Duration: 3 * time.Second,
-		Size: int64(len(h.wav)), SHA256: "x"}
+	m := voicemail.Message{Org: h.org, ID: db.NewID("vm"), CallID: n.ID, Mailbox: mailbox, From: n.From, ReceivedAt: now,
+		Duration: 3 * time.Second, Size: int64(len(h.wav)), SHA256: "x"}
 	m.Blob = voicemail.BlobName(m.Org, m.ID, now)
 	if _, err := h.files.Put(ctx, m.Blob, bytes.NewReader(h.wav)); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // repeating it after a crash changes nothing
-		if err := h.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error { _, err := h.Receive(ctx, tx, m); return err }); err != nil {
+		if err := h.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+			_, err := h.Receive(ctx, tx, m)
+			return err
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}

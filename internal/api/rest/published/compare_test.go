@@ -36,7 +36,8 @@ func breaking(old, fresh *openapi3.T, now time.Time) []string {
 		at.webhook(hook.Post, fresh.Webhooks[name].Post)
 	}
 	for name, scheme := range old.Components.SecuritySchemes {
-		if f := fresh.Components.SecuritySchemes[name]; f == nil || f.Value.Type != scheme.Value.Type || f.Value.Scheme != scheme.Value.Scheme ||
+		if f := fresh.Components.SecuritySchemes[name]; f == nil || f.Value.Type != scheme.Value.Type ||
+			f.Value.Scheme != scheme.Value.Scheme ||
 			f.Value.In != scheme.Value.In || f.Value.Name != scheme.Value.Name {
 			c.at("security scheme " + name).report("is gone or another")
 		}

@@ -14,6 +14,7 @@ import (
 
 	"soniq/internal/contactcenter/flow"
 	"soniq/internal/platform/egress"
+	"soniq/internal/platform/strictjson"
 )
 
 // Limits of an HTTP step. The timeout of the node applies in addition, and is shorter.
@@ -162,7 +163,7 @@ func (w *flowRun) fetch(r *http.Request) (any, error) {
 		return nil, fmt.Errorf("answered with %d", a.StatusCode)
 	}
 	var v any
-	if json.Unmarshal(b, &v) != nil {
+	if json.Unmarshal(strictjson.WithoutDamaged(b), &v) != nil {
 		v = strings.ToValidUTF8(string(b), "")
 	}
 	return v, nil

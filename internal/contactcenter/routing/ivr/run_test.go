@@ -39,7 +39,8 @@ func TestGroupOutcome_Precedence(t *testing.T) {
 		answered, gone bool
 		engaged, all   int
 		want           string
-	}{{true, true, 1, 2, routing.Answered}, {false, true, 2, 2, routing.CallerGone}, {false, false, 2, 2, routing.Busy}, {false, false, 1, 2, routing.NoAnswer}, {false, false, 0, 0, routing.NoAnswer}} {
+	}{{true, true, 1, 2, routing.Answered}, {false, true, 2, 2, routing.CallerGone}, {false, false, 2, 2, routing.Busy},
+		{false, false, 1, 2, routing.NoAnswer}, {false, false, 0, 0, routing.NoAnswer}} {
 		if got := groupOutcome(c.answered, c.gone, c.engaged, c.all); got != c.want {
 			t.Errorf("%+v: %s", c, got)
 		}

@@ -95,8 +95,9 @@ func (l voiceAgentCall) PlayStream(ctx context.Context, feed *media.InjectedAudi
 // voiceAgentSetting returns the settings of the voice agent for this conversation.
 func (w *flowRun) voiceAgentSetting(ctx context.Context, node string, x *flow.AIAgent) voiceagent.ConversationSettings {
 	return voiceagent.ConversationSettings{Org: w.org, CallID: w.v.Info().CallID, FlowID: w.program.FlowID, Instructions: x.Instructions,
-		Voice: x.Voice, Language: cmp.Or(x.Language, w.language), Greeting: w.fillTemplate(ctx, x.Greeting), Tools: w.tools(node, x), Handoff: x.Handoff != "",
-		MaxDuration: time.Duration(x.MaxMinutes) * time.Minute, Interruptible: x.Interruptible == nil || *x.Interruptible}
+		Voice: x.Voice, Language: cmp.Or(x.Language, w.language), Greeting: w.fillTemplate(ctx, x.Greeting), Tools: w.tools(node, x),
+		Handoff: x.Handoff != "", MaxDuration: time.Duration(x.MaxMinutes) * time.Minute,
+		Interruptible: x.Interruptible == nil || *x.Interruptible}
 }
 
 // recordMessage lets the caller leave a message after the voice agent chose to take one.

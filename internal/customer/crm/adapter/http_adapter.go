@@ -18,6 +18,8 @@ import (
 
 	"soniq/internal/customer/contact"
 	"soniq/internal/platform/jsonpath"
+	"soniq/internal/platform/placeholder"
+	"soniq/internal/platform/strictjson"
 )
 
 // HTTPSettings configure a system with an HTTP API by templates: the requests, and the paths of values in the
@@ -214,7 +216,7 @@ func (a *httpAdapter) record(v any) (contact.Record, bool) {
 		r.UpdatedAt = at
 	}
 	if r.URL == "" && a.s.RecordURL != "" && r.ExternalID != "" {
-		r.URL = fill(a.s.RecordURL, map[string]string{"external_id": r.ExternalID}, escapeURL)
+		r.URL = placeholder.Fill(a.s.RecordURL, map[string]string{"external_id": r.ExternalID}, placeholder.EscapeURL)
 	}
 	return r, r.Name != "" || r.Company != ""
 }
@@ -229,13 +231,13 @@ var (
 func (a *httpAdapter) do(ctx context.Context, method, address string, body any, values map[string]string, key string) (any, error) {
 	var content io.Reader
 	if body != nil {
-		b, err := json.Marshal(fillBody(body, values))
+		b, err := json.Marshal(placeholder.FillJSON(body, values))
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrRefused, err)
 		}
 		content = bytes.NewReader(b)
 	}
-	r, err := http.NewRequestWithContext(ctx, method, fill(address, values, escapeURL), content)
+	r, err := http.NewRequestWithContext(ctx, method, placeholder.Fill(address, values, placeholder.EscapeURL), content)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRefused, err)
 	}
@@ -256,7 +258,7 @@ func (a *httpAdapter) do(ctx context.Context, method, address string, body any, 
 		return nil, errEmptyAnswer
 	}
 	var doc any
-	if err := json.Unmarshal(text, &doc); err != nil {
+	if err := json.Unmarshal(strictjson.WithoutDamaged(text), &doc); err != nil {
 		return nil, errors.New("the answer is no JSON")
 	}
 	return doc, nil

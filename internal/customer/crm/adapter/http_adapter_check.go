@@ -10,6 +10,7 @@ import (
 	"soniq/internal/platform/egress"
 	"soniq/internal/platform/jsonpath"
 	"soniq/internal/platform/op"
+	"soniq/internal/platform/placeholder"
 )
 
 // check returns the violations of the settings.
@@ -28,7 +29,7 @@ func (s *HTTPSettings) check(g *egress.Guard) (wrong []op.Violation) {
 			continue
 		}
 		bad(x.name+".url", "invalid_url", checkURLTemplate(g, x.f.URL, x.names))
-		bad(x.name+".body", "unknown_placeholder", checkPlaceholders(x.f.Body, x.names))
+		bad(x.name+".body", "unknown_placeholder", placeholder.Check(x.f.Body, x.names))
 		_, err := jsonpath.Parse(x.f.Results)
 		bad(x.name+".results", "invalid_path", err)
 		bad(x.name+".method", "invalid_value", checkOneOf(x.f.Method, "", "GET", "POST"))
@@ -49,7 +50,7 @@ func (s *HTTPSettings) check(g *egress.Guard) (wrong []op.Violation) {
 			continue
 		}
 		bad(x.name+".url", "invalid_url", checkURLTemplate(g, x.w.URL, x.names))
-		bad(x.name+".body", "unknown_placeholder", checkPlaceholders(x.w.Body, x.names))
+		bad(x.name+".body", "unknown_placeholder", placeholder.Check(x.w.Body, x.names))
 		_, err := jsonpath.Parse(x.w.ID)
 		bad(x.name+".id", "invalid_path", err)
 		bad(x.name+".method", "invalid_value", checkOneOf(x.w.Method, "", "POST", "PUT", "PATCH"))
@@ -116,7 +117,7 @@ func checkOneOf(text string, all ...string) error {
 // checkURLTemplate checks an address with placeholders. The host must be fixed, so that no number or name determines
 // the target of a request.
 func checkURLTemplate(g *egress.Guard, text string, known []string) error {
-	if err := checkPlaceholders(text, known); err != nil {
+	if err := placeholder.Check(text, known); err != nil {
 		return err
 	}
 	scheme, rest, _ := strings.Cut(text, "://")
@@ -125,5 +126,5 @@ func checkURLTemplate(g *egress.Guard, text string, known []string) error {
 	if strings.Contains(scheme+host, "{{") {
 		return errors.New("the host must not contain placeholders")
 	}
-	return g.Check(fill(text, nil, func(string) string { return "x" }))
+	return g.Check(placeholder.Fill(text, nil, func(string) string { return "x" }))
 }

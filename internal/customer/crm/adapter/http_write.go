@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"soniq/internal/customer/contact"
+	"soniq/internal/platform/placeholder"
 )
 
 // Upsert writes a contact with the template upsert, or with update if the system has the contact already and that
@@ -41,7 +42,7 @@ func (a *httpAdapter) NeedsRecord() bool { return a.s.Note.hasPlaceholder("exter
 func (a *httpAdapter) LogNeedsRecord() bool { return a.s.CallLog.hasPlaceholder("external_id") }
 
 func (w *WriteTemplate) hasPlaceholder(name string) bool {
-	return slices.Contains(append(placeholders(w.URL), placeholders(w.Body)...), name)
+	return slices.Contains(append(placeholder.Names(w.URL), placeholder.Names(w.Body)...), name)
 }
 
 // Note writes a note with its template.
@@ -94,7 +95,7 @@ func (a *httpAdapter) write(ctx context.Context, w WriteTemplate, key string, va
 	}
 	out := WriteResult{ExternalID: a.paths[at].Text(doc)}
 	if a.s.RecordURL != "" && out.ExternalID != "" {
-		out.URL = fill(a.s.RecordURL, map[string]string{"external_id": out.ExternalID}, escapeURL)
+		out.URL = placeholder.Fill(a.s.RecordURL, map[string]string{"external_id": out.ExternalID}, placeholder.EscapeURL)
 	}
 	return out, nil
 }

@@ -20,6 +20,7 @@ import (
 	"soniq/internal/customer/contact"
 	"soniq/internal/platform/egress"
 	"soniq/internal/platform/op"
+	"soniq/internal/platform/placeholder"
 )
 
 // LDAPSettings configure a directory (RFC 4511), such as OpenLDAP or Active Directory.
@@ -246,7 +247,7 @@ func (d *ldapDirectory) record(e *ldap.Entry) contact.Record {
 		r.UpdatedAt = at
 	}
 	if d.s.RecordURL != "" {
-		r.URL = fill(d.s.RecordURL, map[string]string{"external_id": r.ExternalID}, escapeURL)
+		r.URL = placeholder.Fill(d.s.RecordURL, map[string]string{"external_id": r.ExternalID}, placeholder.EscapeURL)
 	}
 	return r
 }

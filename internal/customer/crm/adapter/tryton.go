@@ -13,6 +13,7 @@ import (
 	"soniq/internal/customer/contact"
 	"soniq/internal/platform/egress"
 	"soniq/internal/platform/op"
+	"soniq/internal/platform/placeholder"
 )
 
 // TrytonSettings configure a Tryton server with its module party.
@@ -135,7 +136,7 @@ func (t *tryton) records(found []trytonMechanism) (all []contact.Record) {
 
 func (t *tryton) recordURL(id string) string {
 	if t.s.RecordURL != "" {
-		return fill(t.s.RecordURL, map[string]string{"external_id": id}, escapeURL)
+		return placeholder.Fill(t.s.RecordURL, map[string]string{"external_id": id}, placeholder.EscapeURL)
 	}
 	return strings.TrimSuffix(t.s.URL, "/") + "/#" + url.PathEscape(t.s.Database) + "/model/party.party/" + id
 }

@@ -10,6 +10,8 @@ import (
 	"io"
 	"net/http"
 	"sync"
+
+	"soniq/internal/platform/strictjson"
 )
 
 // trytonSession is a login session of Tryton. It is safe for concurrent use.
@@ -106,7 +108,7 @@ func readRPC(text []byte, to any) error {
 		Result json.RawMessage   `json:"result"`
 		Error  []json.RawMessage `json:"error"`
 	}
-	if err := json.Unmarshal(text, &out); err != nil {
+	if err := json.Unmarshal(strictjson.WithoutDamaged(text), &out); err != nil {
 		return errors.New("the answer is not one of Tryton's")
 	}
 	if len(out.Error) > 0 {

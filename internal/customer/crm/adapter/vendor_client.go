@@ -17,6 +17,7 @@ import (
 
 	"soniq/internal/customer/contact"
 	"soniq/internal/platform/jsonpath"
+	"soniq/internal/platform/strictjson"
 )
 
 // rateLimit is a rate limit of a vendor: one request per interval in the long run, and a burst. A search counts
@@ -157,7 +158,7 @@ func (a *vendorClient) send(ctx context.Context, k Credentials, w apiRequest, ou
 	if len(bytes.TrimSpace(body)) == 0 || out == nil {
 		return nil
 	}
-	if err := json.Unmarshal(body, out); err != nil {
+	if err := json.Unmarshal(strictjson.WithoutDamaged(body), out); err != nil {
 		return errors.New("the answer cannot be read")
 	}
 	return nil

@@ -116,7 +116,9 @@ func countActions(t testing.TB, calls []enginetest.Script, notes map[string]tran
 }
 
 // countRight compares one value per call with its label.
-func countRight(t testing.TB, what string, notes map[string]transcript.Note, want map[string]string, got func(transcript.Note) string) (right, all int) {
+func countRight(
+	t testing.TB, what string, notes map[string]transcript.Note, want map[string]string, got func(transcript.Note) string,
+) (right, all int) {
 	for _, id := range ids(want) {
 		all++
 		if g := got(notes[id]); g == want[id] {
@@ -138,7 +140,9 @@ func ids[T any](m map[string]T) []string {
 }
 
 // countSets compares a set of values per call with its labels.
-func countSets(t testing.TB, what string, notes map[string]transcript.Note, want map[string][]string, got func(transcript.Note) []string) matchCounts {
+func countSets(
+	t testing.TB, what string, notes map[string]transcript.Note, want map[string][]string, got func(transcript.Note) []string,
+) matchCounts {
 	var x matchCounts
 	for _, id := range ids(want) {
 		have := got(notes[id])

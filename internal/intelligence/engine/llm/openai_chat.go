@@ -11,6 +11,7 @@ import (
 
 	"soniq/internal/intelligence/engine"
 	"soniq/internal/intelligence/voiceagent"
+	"soniq/internal/platform/strictjson"
 )
 
 // NewLanguageModel returns a constructor of language models for voice agents that use the chat completions endpoint
@@ -126,7 +127,7 @@ func readChat(from io.Reader, say func(string)) ([]voiceagent.ToolCall, error) {
 			return withCallIDs(calls)
 		}
 		var e chatEvent
-		if err := json.Unmarshal([]byte(data), &e); err != nil {
+		if err := json.Unmarshal(strictjson.ShortenDamaged([]byte(data)), &e); err != nil {
 			return nil, fmt.Errorf("the answer is not the JSON expected: %w", err)
 		}
 		if e.Error != nil {

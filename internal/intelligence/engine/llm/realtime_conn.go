@@ -15,6 +15,7 @@ import (
 
 	"soniq/internal/intelligence/engine"
 	"soniq/internal/intelligence/voiceagent"
+	"soniq/internal/platform/strictjson"
 	"soniq/internal/protocol/media/codec"
 	"soniq/internal/protocol/media/dsp"
 )
@@ -157,7 +158,7 @@ func (w *realtimeConn) read(ctx context.Context) (*serverEvent, error) {
 	if kind != websocket.MessageText {
 		return e, nil
 	}
-	if err := json.Unmarshal(b, e); err != nil {
+	if err := json.Unmarshal(strictjson.ShortenDamaged(b), e); err != nil {
 		return nil, fmt.Errorf("an event is not the JSON expected: %w", err)
 	}
 	return e, nil

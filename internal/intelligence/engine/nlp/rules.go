@@ -58,8 +58,8 @@ func (r *RuleSummarizer) summarise(c transcript.Conversation, permits func(rule 
 // maxSummary limits a summary, in bytes, to what can be read at a glance.
 const maxSummary = 600
 
-// summary returns the lines of a note: why the caller called, the past and promised actions of the agent, the actions of the caller. Each has
-// its speaker and its time.
+// summary returns the lines of a note: why the caller called, the past and promised actions of the agent, the actions of the caller. Each
+// has its speaker and its time.
 func summary(reason, lines []line, promises []promise, permits func(rule string) bool) string {
 	var out []string
 	if text := reasonText(reason, permits); text != "" {
@@ -95,7 +95,8 @@ func actionLines(promises []promise, owner transcript.Speaker, permits func(rule
 // agentStatement returns the longest statement of the agent: if nothing was promised, it probably has the answer.
 func agentStatement(lines []line) (best line, ok bool) {
 	for i, c := range lines {
-		if c.speaker != transcript.Caller && i > 0 && !c.Question && !c.At(0).Corrected && !greetingOnly.MatchString(c.Text) && len(c.Text) > len(best.Text) &&
+		if c.speaker != transcript.Caller && i > 0 && !c.Question && !c.At(0).Corrected && !greetingOnly.MatchString(c.Text) &&
+			len(c.Text) > len(best.Text) &&
 			wordCount(c.Text) > 3 {
 			best, ok = c, true
 		}

@@ -58,7 +58,8 @@ func promisesOf(lines []line, permits func(rule string) bool) []promise {
 	seen := map[string]bool{}
 	for i, c := range lines {
 		for _, p := range promised(c) {
-			if !permits("todo."+p.rule) || len(out) == 10 || seen[p.text] || wordCount(p.text) < 2 || refused(p, lines[i+1:]) || answered(p, lines[i+1:]) {
+			if !permits("todo."+p.rule) || len(out) == 10 || seen[p.text] || wordCount(p.text) < 2 || refused(p, lines[i+1:]) ||
+				answered(p, lines[i+1:]) {
 				continue
 			}
 			seen[p.text] = true

@@ -22,7 +22,8 @@ func refused(p promise, rest []line) bool {
 			continue
 		}
 		text := strings.TrimSpace(c.Text)
-		return p.asked && refusal.MatchString(text) && !strings.HasPrefix(strings.ToLower(text), "no problem") || p.offer && declined.MatchString(text)
+		return p.asked && refusal.MatchString(text) && !strings.HasPrefix(strings.ToLower(text), "no problem") ||
+			p.offer && declined.MatchString(text)
 	}
 	return false
 }

@@ -46,13 +46,14 @@ func labelledCalls(t testing.TB) []labelledCall {
 func (c labelledCall) conversation() transcript.Conversation {
 	var conv transcript.Conversation
 	for i, t := range c.Turns {
-		conv.Turns = append(conv.Turns, transcript.Turn{ID: i, Speaker: transcript.Speaker(t.Speaker), Text: t.Text, StartMS: 4000 * i, EndMS: 4000*i + 3000})
+		conv.Turns = append(conv.Turns, transcript.Turn{ID: i, Speaker: transcript.Speaker(t.Speaker), Text: t.Text, StartMS: 4000 * i,
+			EndMS: 4000*i + 3000})
 	}
 	return conv
 }
 
-// finding counts what a rule found: how much of it is right, how much of the labels it met.
-type finding struct{ right, found, met, labels int }
+// finding counts what a rule found: how much of it is right, of how many labels.
+type finding struct{ right, found, labels int }
 
 func (f finding) precision() float64 { return float64(f.right) / float64(max(f.found, 1)) }
 
@@ -175,7 +176,8 @@ func TestRules(t *testing.T) {
 		all := finding{right: a.right + b.right, found: a.found + b.found}
 		enginetest.EvalRow(t, fmt.Sprintf("rules, %d short calls", len(calls)), x.name, fmt.Sprintf("%d of %d right; held-out part: %d of %d", all.right, all.found, b.right, b.found), "≥ 0.90")
 		if all.found != x.findings || math.Abs(all.precision()-x.precision) > 0.005 && all.found > 0 {
-			t.Errorf("%s: the table has precision %.2f of %d, measured %.2f of %d", x.name, x.precision, x.findings, all.precision(), all.found)
+			t.Errorf("%s: the table has precision %.2f of %d, measured %.2f of %d", x.name, x.precision, x.findings, all.precision(),
+				all.found)
 		}
 		if allowed(x.name) && all.found > 0 && all.precision() < leastPrecision {
 			t.Errorf("%s speaks with precision %.2f", x.name, all.precision())

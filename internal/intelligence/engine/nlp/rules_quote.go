@@ -26,7 +26,8 @@ func (c line) quoted() string {
 // told returns a clause as a line of a note: in the third person if that is permitted and it is a plain statement, otherwise quoted.
 func (c line) told(permits func(rule string) bool) string {
 	text := c.coreText()
-	if !permits("third_person") || c.speaker != transcript.Caller && c.speaker != transcript.Agent || !c.Statement() || !personChanges(text, c.speaker) {
+	if !permits("third_person") || c.speaker != transcript.Caller && c.speaker != transcript.Agent || !c.Statement() ||
+		!personChanges(text, c.speaker) {
 		return c.quoted()
 	}
 	verb := " said that "

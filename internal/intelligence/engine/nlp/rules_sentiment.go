@@ -19,7 +19,8 @@ var (
 // tally counts the words of a clause that indicate a mood.
 type tally struct{ anger, problems, joys, kinds, curts int }
 
-// tallyOf counts the words of a clause. Words that are negated, supposed, asked or taken back do not count, except that denied joy is a problem.
+// tallyOf counts the words of a clause. Words that are negated, supposed, asked or taken back do not count, except that denied joy is a
+// problem.
 func tallyOf(c line) tally {
 	joys, denied := c.count(joy)
 	kinds, unkind := c.count(friendly)
@@ -38,7 +39,8 @@ func tallyOf(c line) tally {
 func (c line) count(find *regexp.Regexp) (stated, denied int) {
 	for _, m := range find.FindAllStringIndex(c.Text, -1) {
 		switch s := c.At(m[0]); {
-		case s.Corrected || s.Condition || s.Past || s.Conditional && (find != angry || s.Uncertain) || s.Asked && !presupposes.MatchString(c.Text):
+		case s.Corrected || s.Condition || s.Past || s.Conditional && (find != angry || s.Uncertain) ||
+			s.Asked && !presupposes.MatchString(c.Text):
 		case s.Negated:
 			denied++
 		default:

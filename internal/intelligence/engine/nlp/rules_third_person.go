@@ -46,9 +46,9 @@ var (
 	// youVerb matches a you that has a verb of its own whose form secondPerson and toCompany do not know.
 	youVerb = regexp.MustCompile(`(?i)\byou ([a-z']+)`)
 	// afterYou may follow a you that is no subject.
-	afterYou = engine.WordSet(`a an the to by for with on in at when as and or from your my our this that these those today tomorrow tonight back again now
-		directly over through right up off about into within before after until next soon later here there one two three four five six seven eight nine ten
-		some any his her their its so because then via at first personally also`)
+	afterYou = engine.WordSet(`a an the to by for with on in at when as and or from your my our this that these those today tomorrow tonight
+		back again now directly over through right up off about into within before after until next soon later here there one two three four
+		five six seven eight nine ten some any his her their its so because then via at first personally also`)
 	callerForms  = engine.WordSet("are were have do need get")
 	companyForms = engine.WordSet("are were have")
 	// thirdPersons would be confused with a speaker who becomes "they".

@@ -54,7 +54,9 @@ var (
 func spokenForm(want []string, text string) []string {
 	text = strings.NewReplacer("%", " percent ", "&", " and ", "$", " ", "@", " at ", ",", "").Replace(strings.ToLower(text))
 	usual := func(text string) []string {
-		return enginetest.NormalizedWords(figure.ReplaceAllStringFunc(text, func(n string) string { return " " + numberReadings(n)[0] + " " }))
+		return enginetest.NormalizedWords(figure.ReplaceAllStringFunc(text, func(n string) string {
+			return " " + numberReadings(n)[0] + " "
+		}))
 	}
 	for {
 		at := figure.FindStringIndex(text)

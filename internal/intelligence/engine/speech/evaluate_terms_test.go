@@ -68,10 +68,13 @@ func rareTermWords(terms []transcript.Term) map[string]bool {
 
 // namesFound recognises sentences with names, spoken by the voices in turn, and counts the names found and the word
 // errors.
-func namesFound(t *testing.T, s evaluatedRecognizer, sentences []string, voices []voice, all, terms []transcript.Term) (found, said, wrong, words int) {
+func namesFound(
+	t *testing.T, s evaluatedRecognizer, sentences []string, voices []voice, all, terms []transcript.Term,
+) (found, said, wrong, words int) {
 	names := rareTermWords(all)
 	for i, sentence := range sentences {
-		clip := transcript.Clip{PCM: telephone(append(append(make([]float64, 3200), voices[i%len(voices)](t, sentence)...), make([]float64, 8000)...)),
+		clip := transcript.Clip{PCM: telephone(append(append(make([]float64, 3200), voices[i%len(voices)](t, sentence)...),
+			make([]float64, 8000)...)),
 			Rate: 8000, NarrowBand: true, Language: "en", Terms: terms}
 		h, err := s.Transcribe(context.Background(), clip)
 		if err != nil {

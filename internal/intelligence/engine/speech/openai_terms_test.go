@@ -33,7 +33,8 @@ func TestOpenAIRecognizer_TermsPrompt(t *testing.T) {
 			t.Errorf("%s: asked for %s, want %s", dialect, got, want.forms)
 		}
 	}
-	if p := termsPrompt(termsOf(strings.Fields(strings.Repeat("Vandermeer ", 200))...)); len(p) > maxPromptBytes || len(p) < maxPromptBytes-20 {
+	if p := termsPrompt(termsOf(strings.Fields(strings.Repeat("Vandermeer ", 200))...)); len(p) > maxPromptBytes ||
+		len(p) < maxPromptBytes-20 {
 		t.Errorf("the prompt of many terms has %d bytes", len(p))
 	}
 }

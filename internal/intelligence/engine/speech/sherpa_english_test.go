@@ -33,7 +33,8 @@ func TestEnglishModel_ShortSentences(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want, got := strings.Join(enginetest.NormalizedWords(sentence), " "), strings.Join(enginetest.NormalizedWords(h.Text), " "); got != want {
+			if want, got := strings.Join(enginetest.NormalizedWords(sentence), " "),
+				strings.Join(enginetest.NormalizedWords(h.Text), " "); got != want {
 				t.Errorf("%s: %q was understood, not %q", v, h.Text, sentence)
 			}
 		}

@@ -117,7 +117,8 @@ func TestSherpaResult_Formatting(t *testing.T) {
 		}
 	}
 	h := sherpaResult{Text: "OH YES", Tokens: []string{" OH", " YES"}, Timestamps: []float64{0, 1}, LogProbs: []float64{-0.105, -0.357}}.recognition("en", 2000)
-	if h.Words[0].Confidence < 0.89 || h.Words[0].Confidence > 0.91 || h.Confidence < 0.79 || h.Confidence > 0.81 || h.Words[0].Text != "oh" {
+	if h.Words[0].Confidence < 0.89 || h.Words[0].Confidence > 0.91 || h.Confidence < 0.79 || h.Confidence > 0.81 ||
+		h.Words[0].Text != "oh" {
 		t.Errorf("probabilities of 0.9 and 0.7 became %+v", h)
 	}
 }

@@ -51,7 +51,8 @@ func TestSherpa_ZipformerCTC(t *testing.T) {
 			t.Fatalf("at %d per second it heard %+v", rate, h)
 		}
 		for i, w := range h.Words {
-			if from, to := melodyTimes[i][0], melodyTimes[i][1]; w.StartMS < from-40 || w.StartMS > from+60 || w.EndMS <= w.StartMS || w.EndMS > to+60 {
+			if from, to := melodyTimes[i][0], melodyTimes[i][1]; w.StartMS < from-40 || w.StartMS > from+60 || w.EndMS <= w.StartMS ||
+				w.EndMS > to+60 {
 				t.Errorf("%q was played from %d to %d ms and is told from %d to %d", w.Text, from, to, w.StartMS, w.EndMS)
 			}
 			if w.Confidence != 0 {
@@ -107,7 +108,8 @@ func TestSherpa_FailingModelIsError(t *testing.T) {
 		if err := s.Ready(context.Background()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Transcribe(context.Background(), melodyClip(8000)); err == nil || !strings.Contains(err.Error(), "recognise 2100 ms of speech: EOF: ") {
+		if _, err := s.Transcribe(context.Background(), melodyClip(8000)); err == nil ||
+			!strings.Contains(err.Error(), "recognise 2100 ms of speech: EOF: ") {
 			t.Fatalf("the error is %v", err)
 		}
 	}

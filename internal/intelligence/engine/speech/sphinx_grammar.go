@@ -21,11 +21,11 @@ var (
 
 // otherWords may be said instead of an expected phrase: without them any utterance would be recognised as the phrase
 // it sounds most like. Short words are not among them: in sequence they sound like anything.
-var otherWords = strings.Fields(`about after again anything back because been call come could does done down else even find first from going good great have help
-	here hold just know last like little long look make many maybe mean minute moment more much name never nobody none nothing number
-	okay only operator other over people person problem question really right said some somebody someone something sorry still take
-	tell than that their them then there they thing think this time today tomorrow understand until very wait week well were what when
-	where which will with wonder work would wrong year yesterday your computer picture window table weather music banana holiday`)
+var otherWords = strings.Fields(`about after again anything back because been call come could does done down else even find first from going
+	good great have help here hold just know last like little long look make many maybe mean minute moment more much name never nobody none
+	nothing number okay only operator other over people person problem question really right said some somebody someone something sorry
+	still take tell than that their them then there they thing think this time today tomorrow understand until very wait week well were what
+	when where which will with wonder work would wrong year yesterday your computer picture window table weather music banana holiday`)
 
 // withPhrases decodes with a grammar of the expected phrases, and without one if there are none. Phrases with words
 // that are not in the dictionary are omitted; if none is left, decoding is unrestricted.

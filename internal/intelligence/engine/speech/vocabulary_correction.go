@@ -26,12 +26,13 @@ const (
 	neighbourLimitFactor, neighbourLimitBonus = 1.5, 0.12 // factor and amount by which limits grow next to another word of the same name
 	longTermLimitFactor                       = 1.25      // factor by which they grow for long terms
 	wordCountCost                             = 0.015     // cost per word more or fewer than the term has
-	maxSoundLimitFactor                       = 1.5       // factor of the limit up to which the letters of one word may compensate for its sound
-	spellingShare                             = 0.4       // share of the letters in the distance then
-	sameLettersLimit                          = 0.06      // limit for words with the same letters as the term
-	stopWordEdgeCost                          = 0.08      // cost of beginning or ending with a stop word such as "to"
-	commaCost                                 = 0.03      // cost of a comma between the words
-	ambiguousFrom, ambiguityMargin            = 0.10,
+	// factor of the limit up to which the letters of one word may compensate for its sound
+	maxSoundLimitFactor            = 1.5
+	spellingShare                  = 0.4  // share of the letters in the distance then
+	sameLettersLimit               = 0.06 // limit for words with the same letters as the term
+	stopWordEdgeCost               = 0.08 // cost of beginning or ending with a stop word such as "to"
+	commaCost                      = 0.03 // cost of a comma between the words
+	ambiguousFrom, ambiguityMargin = 0.10,
 		0.03 // from the first distance on, a term has to be nearer than the next one by the second
 )
 

@@ -55,12 +55,14 @@ func set(words string) map[string]bool {
 
 var (
 	signs    = set(", ; : – —")
-	subjects = set(`i we you he she it they there this that these those nobody somebody someone anybody everyone everybody something nothing i'm i'll i've i'd we're we'll
-		we've we'd you're you'll you've you'd he's she's it's they're they'll there's that's he'll she'll it'll let let's please who which what where how why`)
+	subjects = set(`i we you he she it they there this that these those nobody somebody someone anybody everyone everybody something nothing
+		i'm i'll i've i'd we're we'll we've we'd you're you'll you've you'd he's she's it's they're they'll there's that's he'll she'll
+		it'll let let's please who which what where how why`)
 	determiners = set("the a an my our your his her their its no some any both all every each")
-	finite      = set(`is are was were am be been has have had do does did can could will would shall should may might must isn't aren't wasn't weren't hasn't haven't
-		hadn't don't doesn't didn't can't cannot couldn't won't wouldn't shouldn't mustn't i'm i'll i've i'd we're we'll we've you're you'll you've he's she's it's they're
-		there's that's says said told asked asks wants want need needs went goes came comes works stopped broke arrived lost got gets keeps makes smells looks`)
+	finite      = set(`is are was were am be been has have had do does did can could will would shall should may might must isn't aren't
+		wasn't weren't hasn't haven't hadn't don't doesn't didn't can't cannot couldn't won't wouldn't shouldn't mustn't i'm i'll i've i'd
+		we're we'll we've you're you'll you've he's she's it's they're there's that's says said told asked asks wants want need needs went
+		goes came comes works stopped broke arrived lost got gets keeps makes smells looks`)
 	hard  = set("but because although though unless if whereas until while whether yet")
 	joint = set("and so or then since when once")
 	leads = set("and but so then or because since when once well okay also that yet just please")
@@ -115,7 +117,8 @@ func (c *Clause) mainClause(from, at int) bool {
 // runOn reports whether a clause without a conjunction begins at a word, as in recognised speech.
 func (c *Clause) runOn(at int) bool {
 	before := c.at(at - 1)
-	if !subjects[c.at(at)] || joint[before] || hard[before] || reporting[before] || subjects[before] && before != "you" && before != "it" && before != "that" {
+	if !subjects[c.at(at)] || joint[before] || hard[before] || reporting[before] ||
+		subjects[before] && before != "you" && before != "it" && before != "that" {
 		return false
 	}
 	switch before {

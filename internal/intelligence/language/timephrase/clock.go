@@ -43,9 +43,10 @@ func (c clock) minutes(part string) (n int, ok bool) {
 var clockPrepositions = []string{"no later than", "not later than", "at", "by", "before", "until", "till", "around", "about", "exactly", "between", "for"}
 
 // boundaryWords may follow an hour that stands alone. Other words make it a number of something: "at five Elm Street".
-var boundaryWords = wordSet(`and or but so to for if when with on in at by the then that this tomorrow today tonight please thanks thank okay
-because until unless as from i we you he she it they sharp is no sorry actually rather wait make scratch correction oh not or latest monday tuesday wednesday
-thursday friday saturday sunday next through till goodbye bye instead while once after before every each her his him them your my about into`)
+var boundaryWords = wordSet(`and or but so to for if when with on in at by the then that this tomorrow today tonight please thanks thank
+okay because until unless as from i we you he she it they sharp is no sorry actually rather wait make scratch correction oh not or latest
+monday tuesday wednesday thursday friday saturday sunday next through till goodbye bye instead while once after before every each her his
+him them your my about into`)
 
 func wordSet(text string) map[string]bool {
 	set := map[string]bool{}
@@ -167,7 +168,7 @@ func (r *reader) writtenHour(bare bool) (c clock, ok bool) {
 		colon := strings.Contains(r.peek(0), ":")
 		r.at++
 		c = clock{hour: h, minute: m, of24: h > 12 || h == 0 || len(hour) == 2 && hour[0] == '0', half: r.half()}
-		return c, colon || bare && r.boundary(0) || c.half != ""
+		return c, colon || bare && r.boundary() || c.half != ""
 	}
 	h, ok := r.hour()
 	if !ok {
@@ -180,9 +181,9 @@ func (r *reader) writtenHour(bare bool) (c clock, ok bool) {
 		return clock{hour: h, half: half}, h <= 12
 	}
 	if m, ok := r.spokenMinute(); ok {
-		return clock{hour: h, minute: m, of24: h > 12, half: r.half()}, bare || r.boundary(0)
+		return clock{hour: h, minute: m, of24: h > 12, half: r.half()}, bare || r.boundary()
 	}
-	return clock{hour: h, of24: h > 12}, bare && r.boundary(0)
+	return clock{hour: h, of24: h > 12}, bare && r.boundary()
 }
 
 // spokenMinute reads the minutes behind an hour: "fifteen", "forty five", "oh five", "hundred".

@@ -304,11 +304,11 @@ func (r *reader) dayOfMonth() (d day, ok bool) {
 }
 
 // ordinalOfThing reports whether an ordinal counts something other than days: "on the second floor".
-func (r *reader) ordinalOfThing() bool { return !r.boundary(0) }
+func (r *reader) ordinalOfThing() bool { return !r.boundary() }
 
-// boundary reports whether the token at a distance ends an expression: a sign, or a word that no number stands before.
-func (r *reader) boundary(ahead int) bool {
-	w := r.peek(ahead)
+// boundary reports whether the next token ends an expression: a sign, or a word that no number stands before.
+func (r *reader) boundary() bool {
+	w := r.peek(0)
 	return w == "" || !letter(w[0]) && (w[0] < '0' || w[0] > '9') && w != "%" && w != "$" || boundaryWords[w]
 }
 

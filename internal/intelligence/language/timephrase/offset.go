@@ -94,7 +94,7 @@ func (r *reader) orMore() (n int, ok bool) {
 			return false
 		}
 		n, ok = r.number()
-		return ok && r.boundary(0)
+		return ok && r.boundary()
 	})
 	return n, ok
 }

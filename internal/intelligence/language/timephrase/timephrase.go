@@ -1,6 +1,6 @@
-// Package timephrase reads English expressions of a time, such as "tomorrow at half past three" or "by the end of next week". It is the only
-// grammar of times: action items quote what Find returns, and Resolve computes due_at from the quotation. An expression that the grammar
-// does not read whole has no time.
+// Package timephrase reads English expressions of a time, such as "tomorrow at half past three" or "by the end of next week". It is the
+// only grammar of times: action items quote what Find returns, and Resolve computes due_at from the quotation. An expression that the
+// grammar does not read whole has no time.
 package timephrase
 
 import "time"

@@ -39,7 +39,8 @@ func (o Org) User(id, role string) {
 	o.T.Helper()
 	o.Exec(`INSERT INTO users (org_id, id, email, first_name, last_name, role, status, dnd, skills, ring_strategy, forward, voicemail,
 		recording_mode, created_at, updated_at)
-		VALUES ($1, $2, $3, 'Dana', '', $4, 'active', FALSE, '{}', 'all_devices', '{}', '{}', 'inherit', 1, 1)`, id, id+"@example.com", role)
+		VALUES ($1, $2, $3, 'Dana', '', $4, 'active', FALSE, '{}', 'all_devices', '{}', '{}', 'inherit', 1, 1)`,
+		id, id+"@example.com", role)
 }
 
 // SetRole changes the role of a user.
@@ -64,10 +65,11 @@ func (o Org) Member(queue, user string) {
 // Call stores a call.
 func (o Org) Call(id string) {
 	o.T.Helper()
-	o.Exec(`INSERT INTO calls (org_id, id, direction, status, stage, source, from_number, to_number, started_at, ring_seconds, queue_seconds,
-			hold_seconds, talk_seconds, total_seconds, recording_state, recording_ready, consent, tags, notes_count, metadata, sandbox, node)
-		VALUES ($1, $2, 'inbound', 'in_progress', 'agent', 'trunk', '+12025550100', '+12025550101', 1, 0, 0, 0, 0, 0, 'off', FALSE, 'not_required',
-			'[]', 0, '{}', FALSE, 'node_a')`, id)
+	o.Exec(`INSERT INTO calls (org_id, id, direction, status, stage, source, from_number, to_number, started_at, ring_seconds,
+			queue_seconds, hold_seconds, talk_seconds, total_seconds, recording_state, recording_ready, consent, tags, notes_count,
+			metadata, sandbox, node)
+		VALUES ($1, $2, 'inbound', 'in_progress', 'agent', 'trunk', '+12025550100', '+12025550101', 1, 0, 0, 0, 0, 0, 'off', FALSE,
+			'not_required', '[]', 0, '{}', FALSE, 'node_a')`, id)
 }
 
 // Leg stores a leg of a call that rang a user.
@@ -80,14 +82,15 @@ func (o Org) Leg(call, user string) {
 // Waited stores that a call waited in a queue.
 func (o Org) Waited(call, queue string) {
 	o.T.Helper()
-	o.Exec(`INSERT INTO queue_entries (org_id, id, queue_id, call_id, status, priority, place, from_number, skills, entered_at, offers, node)
+	o.Exec(`INSERT INTO queue_entries (org_id, id, queue_id, call_id, status, priority, place, from_number, skills, entered_at, offers,
+		node)
 		VALUES ($1, $2, $3, $4, 'ended', 1, 1, '+12025550100', '{}', 1, 0, 'node_a')`, db.NewID("qen"), queue, call)
 }
 
 // Message stores a message of a call in the mailbox of a user or queue.
 func (o Org) Message(id, call, kind, mailbox string) {
 	o.T.Helper()
-	o.Exec(`INSERT INTO voicemails (org_id, id, call_id, mailbox_type, mailbox_id, from_number, received_at, duration_ms, size_bytes, sha256, blob,
-			status, updated_at)
+	o.Exec(`INSERT INTO voicemails (org_id, id, call_id, mailbox_type, mailbox_id, from_number, received_at, duration_ms, size_bytes,
+			sha256, blob, status, updated_at)
 		VALUES ($1, $2, $3, $4, $5, '+12025550100', 1, 1000, 1, '', '', 'new', 1)`, id, call, kind, mailbox)
 }

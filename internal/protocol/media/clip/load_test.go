@@ -36,7 +36,8 @@ func TestLoadClip_WAVRatesAndEncodings(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if hz, db := middleTone(t, c); !mediatest.NearHz(hz, 600) || math.Abs(db+10) > 0.6 || math.Abs(c.Duration().Seconds()-1) > 0.02 {
+			if hz, db := middleTone(t, c); !mediatest.NearHz(hz, 600) || math.Abs(db+10) > 0.6 ||
+				math.Abs(c.Duration().Seconds()-1) > 0.02 {
 				t.Errorf("%d Hz %v: %.0f Hz at %.1f dBFS, %v", rate, enc, hz, db, c.Duration())
 			}
 		}
@@ -123,7 +124,8 @@ func uploads(t testing.TB) (all [][]byte) {
 		copy(claims[40:], "\xf0\xff\xff\xff")
 		all = append(all, claims)
 	}
-	return append(all, silentMP3(20*time.Second), silentOgg(1), append([]byte("ID3\x04\x00\x00\x00\x00\x00\x0a0123456789"), silentMP3(time.Second)...),
+	return append(all, silentMP3(20*time.Second), silentOgg(1), append([]byte("ID3\x04\x00\x00\x00\x00\x00\x0a0123456789"),
+		silentMP3(time.Second)...),
 		[]byte("RIFF\xff\xff\xff\xffWAVEfmt \xff\xff\xff\xff"), []byte("OggS\x00\x02"))
 }
 
@@ -135,7 +137,8 @@ func TestUpload_CostIsBounded(t *testing.T) {
 	}
 }
 
-// wantCheapUpload decodes and keeps at most a minute of a file. Calls to the memory statistics stop all goroutines, so they frame the whole.
+// wantCheapUpload decodes and keeps at most a minute of a file. Calls to the memory statistics stop all goroutines, so they frame the
+// whole.
 func wantCheapUpload(t *testing.T, path string, b []byte) {
 	t.Helper()
 	var before, after runtime.MemStats
@@ -162,7 +165,8 @@ func TestRingback_ByCountry(t *testing.T) {
 		clip := Ringback(c.country)
 		on := int(c.on * Rate)
 		hz, _ := dsp.DominantFrequency(clip.PCM()[:on], Rate)
-		if beating := c.country == "us" || c.country == "GB"; clip.Duration() != c.period || math.Abs(hz-c.hz) > 3 && !(beating && math.Abs(hz-c.hz-45) < 10) {
+		if beating := c.country == "us" || c.country == "GB"; clip.Duration() != c.period ||
+			math.Abs(hz-c.hz) > 3 && !(beating && math.Abs(hz-c.hz-45) < 10) {
 			t.Errorf("%s: %.0f Hz, %v", c.country, hz, clip.Duration())
 		}
 		if dsp.IsSilent(clip.PCM()[:on]) || !dsp.IsSilent(clip.PCM()[on:on+3000]) {

@@ -20,7 +20,8 @@ func TestCodec_EveryCodecCarriesTone(t *testing.T) {
 		e, d := NewEncoder(c), NewDecoder(c)
 		in := dsp.Tone(700, -10, time.Second, e.Rate())
 		out := mediatest.InFrames(in, e.Rate()/50, func(dst, src []int16) []int16 { return d.Decode(dst, e.Encode(nil, src)) })
-		if hz, db := dsp.DominantFrequency(out[len(out)/2:], d.Rate()); !mediatest.NearHz(hz, 700) || math.Abs(db+10) > 1 || len(out) != d.Rate() {
+		if hz, db := dsp.DominantFrequency(out[len(out)/2:], d.Rate()); !mediatest.NearHz(hz, 700) || math.Abs(db+10) > 1 ||
+			len(out) != d.Rate() {
 			t.Errorf("%v: %.0f Hz at %.1f dBFS, %d samples", c, hz, db, len(out))
 		}
 	}
@@ -53,7 +54,8 @@ func TestOpus_PacketDuration(t *testing.T) {
 	for _, c := range []struct {
 		b    []byte
 		want int
-	}{{nil, 0}, {[]byte{0x08}, 320}, {[]byte{0x18}, 960}, {[]byte{0x69}, 320 * 2}, {[]byte{0xF8}, 320}, {[]byte{0x83, 3}, 120}, {[]byte{0x1B, 63}, 0}} {
+	}{{nil, 0}, {[]byte{0x08}, 320}, {[]byte{0x18}, 960}, {[]byte{0x69}, 320 * 2}, {[]byte{0xF8}, 320}, {[]byte{0x83, 3}, 120},
+		{[]byte{0x1B, 63}, 0}} {
 		if got := opusSamples(c.b); got != c.want {
 			t.Errorf("%x lasts %d samples, want %d", c.b, got, c.want)
 		}

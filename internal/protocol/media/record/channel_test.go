@@ -22,7 +22,8 @@ func newChannelFeed() *channelFeed {
 // at passes one packet with its timestamp and its arrival in ms.
 func (f *channelFeed) at(ts uint32, arrivalMS float64, ssrc uint32, marker bool) int64 {
 	f.seq++
-	p := f.l.locate(rtp.Frame{Header: rtp.Header{Seq: f.seq, TS: ts, SSRC: ssrc, Marker: marker}, Now: int64(arrivalMS * 1e6)}, int64(arrivalMS*8))
+	p := f.l.locate(rtp.Frame{Header: rtp.Header{Seq: f.seq, TS: ts, SSRC: ssrc, Marker: marker}, Now: int64(arrivalMS * 1e6)},
+		int64(arrivalMS*8))
 	f.out = append(f.out, p)
 	return p
 }

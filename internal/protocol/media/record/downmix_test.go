@@ -20,7 +20,8 @@ func TestRecordMono_BothSidesInOneChannel(t *testing.T) {
 			l := layoutOf(Config{Codec: codec.PCMA, Wideband: wide, Mono: true})
 			path := filepath.Join(t.TempDir(), "call.wav")
 			rate := int(l.rate)
-			left, right := dsp.Tone(440, -12, time.Second+time.Second/time.Duration(rate), rate), dsp.Tone(1000, -12, time.Second+time.Second/time.Duration(rate), rate)
+			left, right := dsp.Tone(440, -12, time.Second+time.Second/time.Duration(rate), rate),
+				dsp.Tone(1000, -12, time.Second+time.Second/time.Duration(rate), rate)
 			left[0], right[0] = 30000, 30000 // too loud together
 			h := l.header(0)
 			part := h[:]

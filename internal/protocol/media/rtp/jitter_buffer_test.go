@@ -171,7 +171,9 @@ func TestJitterBuffer_PermanentDelayChange(t *testing.T) {
 
 func TestJitterBuffer_Reordering(t *testing.T) {
 	t.Parallel()
-	out, p := network{codec: codec.G722, pcm: toneFor(codec.G722, 3*time.Second), jitter: func(n int) int64 { return int64(n%2)*0 + int64((n+1)%2)*25e6 }}.run(t)
+	out, p := network{codec: codec.G722, pcm: toneFor(codec.G722, 3*time.Second), jitter: func(n int) int64 {
+		return int64(n%2)*0 + int64((n+1)%2)*25e6
+	}}.run(t)
 	if s := mediatest.Steady(out, 400); s < 1 || p.lost+p.late > 0 {
 		t.Errorf("%.2f clean, %d lost, %d late", s, p.lost, p.late)
 	}
@@ -183,7 +185,8 @@ func FuzzJitterBuffer(f *testing.F) {
 		p, dst := NewJitterBuffer(16000), make([]int16, 320)
 		now := int64(1e9)
 		for ; len(b) >= 9; b = b[9:] {
-			h := Header{Marker: b[0]&1 == 1, Seq: uint16(b[1]) << (b[0] & 8), TS: uint32(b[2])<<(b[0]>>3) | uint32(b[3]), SSRC: uint32(b[4] & 1)}
+			h := Header{Marker: b[0]&1 == 1, Seq: uint16(b[1]) << (b[0] & 8), TS: uint32(b[2])<<(b[0]>>3) | uint32(b[3]),
+				SSRC: uint32(b[4] & 1)}
 			p.Ring.Push(h, Kind(b[5]&3), b[:int(b[6])%len(b)], now)
 			now += int64(b[7]) * 1e6
 			p.Pull(dst, now)

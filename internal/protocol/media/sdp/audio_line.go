@@ -51,7 +51,8 @@ func (d *Description) fill(top, s *section) error {
 	if s.hasDir {
 		d.Direction = s.direction
 	}
-	if conn.IsUnspecified() && s.ufrag == "" { // RFC 3264 §8.4: the old form of hold; browsers also send it, with ICE candidates instead of an address
+	// RFC 3264 §8.4: the old form of hold; browsers also send it, with ICE candidates instead of an address
+	if conn.IsUnspecified() && s.ufrag == "" {
 		d.Direction = directionOf(d.Direction.Sends(), false)
 	}
 	return nil

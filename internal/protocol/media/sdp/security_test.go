@@ -99,7 +99,8 @@ func TestSecurity_WebRTCRolesAndICERestart(t *testing.T) {
 	if x.DTLSActive || !y.DTLSActive || !x.ICE.Controlling || y.ICE.Controlling || !x.Mux || !y.Mux {
 		t.Fatalf("roles %+v %+v", x, y)
 	}
-	if x.ICE.Ufrag != y.ICE.RemoteUfrag || x.ICE.RemotePassword != y.ICE.Password || len(x.ICE.Candidates) != 1 || x.ICE.Candidates[0].Addr != testEndpoint.Local {
+	if x.ICE.Ufrag != y.ICE.RemoteUfrag || x.ICE.RemotePassword != y.ICE.Password || len(x.ICE.Candidates) != 1 ||
+		x.ICE.Candidates[0].Addr != testEndpoint.Local {
 		t.Errorf("ICE %+v %+v", x.ICE, y.ICE)
 	}
 	exchange(t, b, a, LocalOffer())

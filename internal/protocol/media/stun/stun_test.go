@@ -12,7 +12,8 @@ func TestSTUN_RFC5769Vectors(t *testing.T) {
 	t.Parallel()
 	b := mediatest.HexBytes(t, mediatest.STUNRequest)
 	m, ok := Parse(b)
-	if !ok || m.Kind != Request || string(m.Username) != "evtj:h6vY" || m.Priority != 0x6e0001ff || !m.Controlled || m.TieBreaker != 0x932ff9b151263b36 {
+	if !ok || m.Kind != Request || string(m.Username) != "evtj:h6vY" || m.Priority != 0x6e0001ff || !m.Controlled ||
+		m.TieBreaker != 0x932ff9b151263b36 {
 		t.Fatalf("%v %+v", ok, m)
 	}
 	if !m.Authenticates(b, mediatest.MacOf(mediatest.STUNPassword)) || m.Authenticates(b, mediatest.MacOf("another")) {

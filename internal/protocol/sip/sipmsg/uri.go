@@ -201,8 +201,8 @@ func (u URI) Param(name string) (string, bool) {
 // comparedParams names the parameters that differ from a URI without them (RFC 3261 §19.1.4). Others count only if both URIs have them.
 var comparedParams = []string{"user", "ttl", "method", "maddr", "transport"}
 
-// Equal reports whether two SIP URIs name the same resource (RFC 3261 §19.1.4): scheme, host and parameters in any case and order, the user part
-// unescaped, and a missing port unlike a given one. Headers of the URIs are not compared.
+// Equal reports whether two SIP URIs name the same resource (RFC 3261 §19.1.4): scheme, host and parameters in any case and order, the user
+// part unescaped, and a missing port unlike a given one. Headers of the URIs are not compared.
 func (u URI) Equal(v URI) bool {
 	if !u.IsSIP() || !v.IsSIP() || (u.Scheme == "sips") != (v.Scheme == "sips") || u.User != v.User || u.Port != v.Port ||
 		!strings.EqualFold(u.Host, v.Host) {

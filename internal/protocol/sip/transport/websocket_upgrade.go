@@ -34,8 +34,8 @@ type WebSocketConfig struct {
 // tokenTimeout bounds the lookup of a token.
 const tokenTimeout = 5 * time.Second
 
-// webSocketSubprotocol is the WebSocket subprotocol (RFC 7118 §4). A browser cannot send other headers with an upgrade, so a token may be offered
-// as a further subprotocol, behind tokenSubprotocol.
+// webSocketSubprotocol is the WebSocket subprotocol (RFC 7118 §4). A browser cannot send other headers with an upgrade, so a token may be
+// offered as a further subprotocol, behind tokenSubprotocol.
 const (
 	webSocketSubprotocol = "sip"
 	tokenSubprotocol     = "token."

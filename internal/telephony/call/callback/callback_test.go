@@ -83,7 +83,8 @@ func (b *callbackFixture) nextPlacement() call.Placement {
 // endPlacedCall ends a placed call.
 func (b *callbackFixture) endPlacedCall(p call.Placement, reason string, answered bool) {
 	b.T.Helper()
-	e := call.Ended{New: call.New{Org: p.Org, ID: p.ID, Direction: call.Outbound, Source: p.Source, From: p.From, To: p.To, StartedAt: time.Now()},
+	e := call.Ended{New: call.New{Org: p.Org, ID: p.ID, Direction: call.Outbound, Source: p.Source, From: p.From, To: p.To,
+		StartedAt: time.Now()},
 		At: time.Now().Add(time.Second), Outcome: call.Outcome{Reason: reason}}
 	if answered {
 		e.AnsweredAt = time.Now()
@@ -125,7 +126,8 @@ func TestCallback_RetriedUntilAnswered(t *testing.T) {
 	})
 }
 
-// A callback to a queue that a client requested has attempts like any other: package queue knows only the callbacks that its callers requested.
+// A callback to a queue that a client requested has attempts like any other: package queue knows only the callbacks that its callers
+// requested.
 func TestCallback_RequestedForQueueByAPI(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -199,6 +201,8 @@ func TestCallback_AllViolationsReported(t *testing.T) {
 		"origin_call_id not_found", "user_id required", "window_end out_of_range")
 	o.Do("POST", "/callbacks", map[string]any{"to": "+12025550143", "queue_id": "que_1"}).Want(422).Refused("validation_failed", "queue_id not_found")
 	o.Do("GET", "/callbacks/cbk_none", nil).Want(404)
-	o.Calls.Destinations = calltest.Destinations{Parse: func(string) (string, error) { return "", op.Fail("destination_not_allowed", "closed") }}
+	o.Calls.Destinations = calltest.Destinations{Parse: func(string) (string, error) {
+		return "", op.Fail("destination_not_allowed", "closed")
+	}}
 	o.Do("POST", "/callbacks", map[string]any{"to": "+12025550143", "user_id": "usr_1"}).Want(422).Refused("destination_not_allowed")
 }

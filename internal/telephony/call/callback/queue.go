@@ -77,7 +77,8 @@ func (s *Service) insertQueueCallback(ctx context.Context, tx db.Querier, x Queu
 	nobody := ""
 	c := Callback{ID: db.NewID("cbk"), ToNumber: x.To, UserID: &nobody, ScheduledAt: db.At(now), Status: callbackWaitingAgent,
 		MaxAttempts: x.MaxAttempts,
-		Origin:      "queue", OriginCallID: &x.Origin, CreatedAt: db.At(now), from: x.From, windowEnd: now.Add(defaultWindow), sandbox: sandbox}
+		Origin:      "queue", OriginCallID: &x.Origin, CreatedAt: db.At(now), from: x.From, windowEnd: now.Add(defaultWindow),
+		sandbox: sandbox}
 	if err := insertCallback(ctx, tx, x.Org, c); err != nil {
 		return err
 	}

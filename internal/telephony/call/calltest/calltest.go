@@ -1,4 +1,5 @@
-// Package calltest has an organisation with a call service and a simulated switch, for the tests of package call and of the packages inside it.
+// Package calltest has an organisation with a call service and a simulated switch, for the tests of package call and of the packages inside
+// it.
 package calltest
 
 import (
@@ -45,7 +46,7 @@ func New(t *testing.T, d *db.DB, more ...func(*Org) []op.Operation) *Org {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := blob.OpenDir(t.TempDir())
+	files, err := blob.OpenDir(t.TempDir(), blob.Alone{})
 	if err != nil {
 		t.Fatal(err)
 	}

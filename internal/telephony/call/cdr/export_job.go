@@ -213,7 +213,8 @@ func insertExport(ctx context.Context, tx db.Querier, e Export) error {
 // updateExport stores the progress of an export. If records were erased since it began (its revision changed), it
 // returns a job.Retry with errRecordsErased.
 func updateExport(ctx context.Context, tx db.Querier, e Export) error {
-	const q = `UPDATE cdr_exports SET status = $3, total = $4, done = $5, size_bytes = $6, error = $7, started_at = $8, finished_at = $9, expires_at = $10
+	const q = `UPDATE cdr_exports SET status = $3, total = $4, done = $5, size_bytes = $6, error = $7, started_at = $8, finished_at = $9,
+		expires_at = $10
 		WHERE org_id = $1 AND id = $2 AND revision = $11`
 	r, err := tx.Exec(ctx, q, e.org, e.ID, e.Status, e.RecordsTotal, e.RecordsDone, e.SizeBytes, e.Error, e.StartedAt, e.FinishedAt,
 		e.ExpiresAt, e.revision)

@@ -108,7 +108,8 @@ func TestExport_CSVAndJSONLines(t *testing.T) {
 		}
 		var one map[string]any
 		lines := strings.Split(strings.TrimSpace(string(o.fetchExport(o.waitExport(some, "ready")).Want(200).Bytes)), "\n")
-		if err := json.Unmarshal([]byte(lines[0]), &one); err != nil || len(lines) != 1 || len(one) != 3 || one["from_number"] != "+12025550007" || one["contact.name"] != nil {
+		if err := json.Unmarshal([]byte(lines[0]), &one); err != nil || len(lines) != 1 || len(one) != 3 ||
+			one["from_number"] != "+12025550007" || one["contact.name"] != nil {
 			t.Errorf("narrowed: %v, %v", lines, err)
 		}
 		o.API.Do(optest.Admin("org_other"), "GET", "/cdr/exports/"+all, nil).Want(404)

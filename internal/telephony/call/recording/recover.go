@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"soniq/internal/platform/db"
 	"soniq/internal/telephony/call"
 )
 
@@ -38,6 +39,18 @@ func (s *Service) Recover(ctx context.Context, salvage call.RecoverRecording, th
 		failed = errors.Join(failed, s.Recorded(ctx, r.org, r.callID, r.id, a, then))
 	}
 	return failed
+}
+
+// Adopt makes the recordings that another node left open those of this one, which has their files. Recover then finishes them.
+func (s *Service) Adopt(ctx context.Context, node string) error {
+	return s.DB.Tx(ctx, func(tx db.Querier) error {
+		// tenant: everything that a node held
+		const q = `UPDATE recordings SET node = $1 WHERE node = $2 AND status IN ('recording', 'paused', 'processing')`
+		if _, err := tx.Exec(ctx, q, s.Node, node); err != nil {
+			return fmt.Errorf("adopt recordings of node %s: %w", node, err)
+		}
+		return nil
+	})
 }
 
 func (s *Service) interruptedRecordings(ctx context.Context) ([]interruptedRecording, error) {

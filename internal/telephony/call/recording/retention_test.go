@@ -38,7 +38,8 @@ func (o *recordingOrg) endedRecording(retention time.Duration) (callID, id, path
 		Outcome: call.Outcome{Reason: "caller_hangup", HangupBy: "caller"}}))
 	_, err := o.Files.Put(context.Background(), a.Recording.Name, strings.NewReader("RIFF audio"))
 	o.Must(err)
-	o.Must(o.Recordings.Recorded(context.Background(), o.ID, n.ID, a.Recording.ID, call.Audio{Duration: time.Minute, Size: 10, Channels: 2}, nil))
+	o.Must(o.Recordings.Recorded(context.Background(), o.ID, n.ID, a.Recording.ID, call.Audio{Duration: time.Minute, Size: 10, Channels: 2},
+		nil))
 	path, err = o.Files.Path(a.Recording.Name)
 	o.Must(err)
 	return n.ID, a.Recording.ID, path

@@ -33,9 +33,11 @@ func TestGreeting_MachineOrPerson(t *testing.T) {
 		want  Verdict
 	}{
 		{"hello, and a pause", []time.Duration{500 * time.Millisecond, 2 * time.Second}, person},
-		{"two words with a breath between", []time.Duration{400 * time.Millisecond, 300 * time.Millisecond, 600 * time.Millisecond, 2 * time.Second}, person},
+		{"two words with a breath between", []time.Duration{400 * time.Millisecond, 300 * time.Millisecond, 600 * time.Millisecond,
+			2 * time.Second}, person},
 		{"a greeting read without a pause", []time.Duration{4 * time.Second}, Machine},
-		{"a greeting with breaths", []time.Duration{time.Second, 300 * time.Millisecond, time.Second, 300 * time.Millisecond, time.Second}, Machine},
+		{"a greeting with breaths", []time.Duration{time.Second, 300 * time.Millisecond, time.Second, 300 * time.Millisecond, time.Second},
+			Machine},
 		{"nobody speaks", []time.Duration{0, 5 * time.Second}, person},
 		{"too short to tell", []time.Duration{500 * time.Millisecond, 300 * time.Millisecond}, Undecided},
 	} {

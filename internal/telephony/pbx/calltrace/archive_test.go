@@ -13,7 +13,7 @@ import (
 )
 
 // archivedCall stands for a call. It is too large for the allocator of tiny objects, so that a weak pointer to it ends with it.
-type archivedCall struct{ padding [64]byte }
+type archivedCall struct{ _ [64]byte }
 
 // archiveStore counts the batches that an archive writes.
 type archiveStore struct {

@@ -14,8 +14,8 @@ func TestOutcomeOf_SIPStatus(t *testing.T) {
 
 func TestStatusForCaller_HidesInternalFailures(t *testing.T) {
 	t.Parallel()
-	for status, shows := range map[int]int{486: 486, 603: 603, 404: 404, 488: 488, 430: 480, 408: 480, 487: 480, 401: 503, 407: 503, 500: 503,
-		503: 503, 302: 480} {
+	for status, shows := range map[int]int{486: 486, 603: 603, 404: 404, 488: 488, 430: 480, 408: 480, 487: 480, 401: 503, 407: 503,
+		500: 503, 503: 503, 302: 480} {
 		if got := StatusForCaller(status); got != shows {
 			t.Errorf("%d: the caller is shown %d, want %d", status, got, shows)
 		}

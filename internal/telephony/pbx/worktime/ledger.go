@@ -57,7 +57,8 @@ func (l *Ledger) Advance(now time.Time, kind Kind, present []string) {
 		if l.Open == nil {
 			l.Open = map[string]Time{}
 		}
-		l.Open[id] = l.Open[id] // a leg that is present for no time has served, too
+		t := l.Open[id]
+		l.Open[id] = t // a leg that is present for no time has served, too
 	}
 }
 

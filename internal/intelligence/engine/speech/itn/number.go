@@ -1,4 +1,5 @@
-// Package itn writes recognised words as text: numbers, dates, times, amounts and addresses in written form (inverse text normalisation), and sentences.
+// Package itn writes recognised words as text: numbers, dates, times, amounts and addresses in written form (inverse text normalisation),
+// and sentences.
 package itn
 
 import (
@@ -125,8 +126,8 @@ var (
 	monthSet = engine.WordSet(strings.Join(months, " "))
 	Ones     = strings.Fields("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen")
 	Tens     = strings.Fields("- - twenty thirty forty fifty sixty seventy eighty ninety")
-	ordinals = strings.Fields(`- first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth
-		seventeenth eighteenth nineteenth twentieth - - - - - - - - - thirtieth`)
+	ordinals = strings.Fields(`- first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth
+		fifteenth sixteenth seventeenth eighteenth nineteenth twentieth - - - - - - - - - thirtieth`)
 	SmallNumbers   = numbered(Ones, 1)
 	RoundNumbers   = numbered(Tens, 10)
 	OrdinalNumbers = numbered(ordinals, 1)

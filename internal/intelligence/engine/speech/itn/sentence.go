@@ -33,9 +33,10 @@ func Sentence(words []string) string {
 
 // capitalizedWords always begin with a capital letter. May and March, which are other words too, are capitalised in
 // dates only.
-var capitalizedWords = engine.WordSet(`january february april june july august september october november december monday tuesday wednesday thursday friday
-	saturday sunday mr mrs ms mr. mrs. dr. christmas easter english american british french german spanish italian dutch irish scottish
-	canadian australian european african asian indian chinese japanese mondays tuesdays wednesdays thursdays fridays saturdays sundays`)
+var capitalizedWords = engine.WordSet(`january february april june july august september october november december monday tuesday wednesday
+	thursday friday saturday sunday mr mrs ms mr. mrs. dr. christmas easter english american british french german spanish italian dutch
+	irish scottish canadian australian european african asian indian chinese japanese mondays tuesdays wednesdays thursdays fridays
+	saturdays sundays`)
 
 // fixedSpellings maps words to a spelling that is neither lower case nor capitalised.
 var fixedSpellings = map[string]string{"i": "I", "i'm": "I'm", "i'll": "I'll", "i've": "I've", "i'd": "I'd", "ok": "OK", "tv": "TV",
