@@ -14,12 +14,13 @@ const (
 	mostFailures = 20 // failed tests, subtests included, above which nothing runs again, as that is no accident
 )
 
-// repeat runs the failed tests of each part again, one at a time, after everything else has ended. A data race is a failure for good.
-// See docs/decisions/0015.
+// repeat runs the tests that were far too slow and the failed tests of each part again, one at a time, after everything else has ended. A
+// data race is a failure for good. See docs/decisions/0015.
 func (s *suite) repeat() {
 	if os.Getenv("SONIQ_SOAK") != "" { // a soak run looks for rare failures
 		return
 	}
+	s.repeatSlow()
 	for _, p := range s.parts {
 		failed := p.failed()
 		if len(failed) == 0 || len(failed) > mostFailures {
@@ -35,6 +36,37 @@ func (s *suite) repeat() {
 			s.repeatTest(p, n)
 		}
 	}
+}
+
+// repeatSlow runs each test again that took far longer than its budget. The machine may have become slower after it was measured, and a test
+// that hangs takes as long again.
+func (s *suite) repeatSlow() {
+	slow := s.tooSlow()
+	if len(slow) > mostFailures {
+		return
+	}
+	for _, r := range slow {
+		if p, n, ok := s.find(r.Test); ok && s.ctx.Err() == nil {
+			s.printf("%s: %s took %.0f s and runs again", p.name, n.Test, r.Seconds)
+			p.forget(n.root())
+			s.events(p, s.again(p, n.root()))
+		}
+	}
+}
+
+// find returns the test of a name and the part that ran it.
+func (s *suite) find(test string) (p *part, n testName, ok bool) {
+	for _, p := range s.parts {
+		p.mu.Lock()
+		for n := range p.outcomes {
+			if n.Test == test {
+				p.mu.Unlock()
+				return p, n, true
+			}
+		}
+		p.mu.Unlock()
+	}
+	return nil, testName{}, false
 }
 
 // repeatTest runs a test again until it passes, at most mostRepeats times.
