@@ -31,22 +31,22 @@ func TestTryton_LookupAndWrite(t *testing.T) {
 		[]any{map[string]any{"type": "phone", "value": "+44 20 7946 0018"}, map[string]any{"type": "email", "value": "ada@example.com"}}}}}})
 	c := newCompany(rig.Shared(t, rig.Options{Env: quiet}))
 	id := c.connect("tryton", "Tryton", trytonSettings(d), "timeout_ms", 5000)
-	if w := c.lookup("phone", "020 7946 0018", "timeout_ms=2000"); w.Name != "Ada Lovelace" || w.Source != "Tryton" || w.Match != "exact" {
+	if w := c.ask("phone", "020 7946 0018"); w.Name != "Ada Lovelace" || w.Source != "Tryton" || w.Match != "exact" {
 		t.Fatalf("by number %+v", w)
 	}
-	if w := c.lookup("email", "Ada@Example.com", "timeout_ms=2000"); w.Name != "Ada Lovelace" {
+	if w := c.ask("email", "Ada@Example.com"); w.Name != "Ada Lovelace" {
 		t.Errorf("by address %+v", w)
 	}
-	if w := c.lookup("email", "%@example.com", "timeout_ms=2000"); w.Status != 404 {
+	if w := c.ask("email", "%@example.com"); w.Status != 404 {
 		t.Errorf("a pattern finds %+v", w)
 	}
 	d.EndSessions()
-	if w := c.lookup("phone", "020 7946 0018", "timeout_ms=2000", "fresh=true"); w.Name != "Ada Lovelace" {
+	if w := c.ask("phone", "020 7946 0018", "fresh=true"); w.Name != "Ada Lovelace" {
 		t.Errorf("after its session %+v", w)
 	}
 	c.contactsIn(d)
 	c.Want(200, "PATCH", "/crm/connections/"+id, map[string]any{"settings": map[string]any{"password": "guess"}}, nil)
-	c.lookup("phone", "020 7946 0018", "timeout_ms=2000", "fresh=true")
+	c.ask("phone", "020 7946 0018", "fresh=true")
 	if x := c.connection(id); x["status"] != "auth_required" {
 		t.Errorf("with a wrong password %v", x)
 	}
@@ -61,7 +61,7 @@ func (c company) contactsIn(d *rig.Trytond) {
 	party := c.synced(grace.ID, "synced")["external_id"].(string)
 	c.Want(200, "PATCH", "/contacts/"+grace.ID, map[string]any{"last_name": "Murray", "phones": []map[string]any{{"number": "020 7946 7777"}}}, nil)
 	rig.Until(c.T, "the change", time.Minute, func() bool {
-		return c.lookup("phone", "+442079467777", "timeout_ms=2000", "fresh=true").External_id == party && c.ref(grace.ID)["sync_status"] == "synced"
+		return c.ask("phone", "+442079467777", "fresh=true").External_id == party && c.ref(grace.ID)["sync_status"] == "synced"
 	})
 	var values []struct{ Type, Value string }
 	d.Call("model.party.contact_mechanism.search_read", &values, []any{[]any{"party.name", "=", "Grace Murray"}}, 0, 10, nil, []string{"type", "value"})

@@ -120,11 +120,8 @@ func wantSummary(s *fixture.Org, r fixture.CDR) {
 		s.T.Errorf("call.transcription: %v", told.Data)
 	}
 	ended := s.Webhook.Wait("call.ended", time.Minute, mine)
-	if ended.Data["enriched"] == false { // the machine was too slow to have the summary within 30 s
-		s.WantEvents(r.CallID, "call.started", "call.answered", "call.recording", "call.ended", "call.transcription")
-		return
-	}
-	if ended.Data["ai_summary"] != note.Summary || ended.Data["recording_url"] == nil {
+	slow := ended.Data["enriched"] == false // the summary was not ready within 30 s
+	if !slow && (ended.Data["ai_summary"] != note.Summary || ended.Data["recording_url"] == nil) {
 		s.T.Errorf("call.ended: %v", ended.Data)
 	}
 	s.WantEvents(r.CallID, "call.started", "call.answered", "call.recording", "call.transcription", "call.ended")

@@ -59,10 +59,13 @@ func talk(o *fixture.Office, ada, bob int) fixture.CDR {
 func wantRecordedAfter(o *fixture.Office, r fixture.CDR, announcement time.Duration) {
 	o.T.Helper()
 	both := o.RecordingAudio(o.Recording(r.CallID).ID, "").PCM
-	talk := r.EndedAt.Sub(*r.AnsweredAt)
-	if missing := talk - fixture.SampleDuration(len(both[0])); missing < announcement-200*time.Millisecond ||
-		missing > announcement+2*time.Second {
-		o.T.Errorf("%s of a call of %s are recorded; the announcement took %s", fixture.SampleDuration(len(both[0])), talk, announcement)
+	started := o.TimelineTime(r.CallID, "recording.started")
+	if waited := started.Sub(o.TimelineTime(r.CallID, "recording.announced")); waited < announcement-200*time.Millisecond {
+		o.T.Errorf("the recording starts %s after the announcement of %s", waited, announcement)
+	}
+	recorded, talk := fixture.SampleDuration(len(both[0])), r.EndedAt.Sub(started)
+	if recorded < talk-time.Second || recorded > talk+200*time.Millisecond {
+		o.T.Errorf("%s are recorded; the call ended %s after the recording had started", recorded, talk)
 	}
 	fixture.Hears(o.T, "the left channel", both[0], fixture.AdaTone, time.Second)
 	fixture.Hears(o.T, "the right channel", both[1], fixture.BobTone, time.Second)

@@ -70,7 +70,7 @@ func ownApp(v *vendortest.Vendor) map[string]any {
 // createVendor creates a connection to a vendor.
 func (h *fixture) createVendor(provider string, settings map[string]any) *optest.Answer {
 	h.t.Helper()
-	return h.do("POST", "/crm/connections", map[string]any{"provider": provider, "name": "The CRM", "settings": settings})
+	return h.do("POST", "/crm/connections", map[string]any{"provider": provider, "name": "The CRM", "settings": settings, "timeout_ms": 10_000})
 }
 
 // connectVendor creates a connection to a vendor and gives consent. It returns the connection's id.
