@@ -189,10 +189,10 @@ var errNotRecognised = errors.New("what callers say is not understood")
 func (t *conversation) endUtterance(u *callerUtterance) {
 	t.utterance, t.idleSince = nil, t.s.Clock.Now()
 	t.activity.reset()
-	switch {
-	case u.err != nil:
+	switch err := u.err; {
+	case err != nil:
 		u.invalidate()
-		t.recognitionFailed(u.err)
+		t.recognitionFailed(err)
 	case u.text == "" || u.bargeIn && t.hasMoreToSay() && isBackchannel(u.text):
 		t.resumeOrAsk(u)
 	default:
