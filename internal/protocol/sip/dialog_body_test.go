@@ -128,3 +128,11 @@ func TestAnswer_BareContactWithInstance(t *testing.T) {
 		t.Errorf("got %+v", in.From)
 	}
 }
+
+// https://github.com/pjsip/pjproject/issues/188
+func TestTransfer_CompactEvent(t *testing.T) {
+	t.Parallel()
+	p, _, _, dialog := callFromPeer(t, "udp")
+	p.sendInDialog("NOTIFY", dialog, 20, "o: refer\nSubscription-State: active\n", "")
+	p.wantMessage("SIP/2.0 481") // no REFER of ours; 489 would mean that the event is unknown
+}
