@@ -74,6 +74,31 @@ func TestCollect_MaskedDigits(t *testing.T) {
 	}
 }
 
+// A hash key directly after the last digit that a step takes belongs to it, and does not choose in the menu behind it.
+// https://github.com/rapidpro/rapidpro/issues/134
+func TestCollect_TerminatorAfterLastDigit(t *testing.T) {
+	t.Parallel()
+	s := fixture.NewOrg(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))
+	pin, choice := s.UploadTone(fixture.PinTone, time.Second), s.UploadTone(fixture.OtherTone, time.Second)
+	f := s.AddFlow(
+		fixture.Node("pin", "collect", map[string]any{"prompt": pin, "min": 4, "max": 4, "variable": "pin", "timeout_seconds": 20},
+			"done", "choice", "timeout", "bye"),
+		fixture.Node("choice", "menu", map[string]any{"prompt": choice, "digits": map[string]any{"1": "one", "#": "hash"}, "timeout_seconds": 20},
+			"1", "bye", "#", "bye", "timeout", "bye", "invalid", "bye"),
+		fixture.Node("bye", "hangup", map[string]any{"reason": "done"}))
+	way := s.AddFlowCarrier(f)
+	v := s.CallIn(way, "+12125550101")
+	at := v.WaitTone(0, fixture.PinTone)
+	v.Press("1234#")
+	v.WaitTone(at, fixture.OtherTone)
+	v.Press("1")
+	v.WaitEnd()
+	const want = "pin:done choice:1 bye"
+	if got, _, _ := s.FlowPath(s.CDR("+12125550101").CallID, want); got != want {
+		t.Errorf("way of the caller: %s, want %s", got, want)
+	}
+}
+
 // httpServer is the destination of HTTP requests of flows.
 type httpServer struct {
 	answer func(r *http.Request, body string) (int, string)

@@ -33,3 +33,28 @@ func TestMWI_Unsolicited(t *testing.T) {
 		t.Errorf("told:\n%s", got)
 	}
 }
+
+// A telephone whose messages were deleted while it was off is told so when it registers with another Call-ID.
+// https://github.com/fusionpbx/fusionpbx/issues/1193
+func TestMWI_NoMessagesAfterReturn(t *testing.T) {
+	t.Parallel()
+	s := rig.Shared(t, rig.Options{Env: map[string]string{"SONIQ_TRANSCRIBER": "off", "SONIQ_VOICE": "off"}})
+	m := newVoicemailOffice(s)
+	bob := m.AddUser("Bob")
+	m.routeTo(bob.ID)
+	m.leaveMessage("+442079460008", fixture.MessageTone, 3*time.Second)
+	port := m.RegisterSipp(bob.SIP)
+	told := s.Sipp(rig.Script{Scenario: "answer_notify", Port: port, Event: "message-summary", Limit: time.Minute})
+	told.Wait()
+	if got := told.Received("NOTIFY", 0); !strings.Contains(got, "Messages-Waiting: yes") {
+		t.Errorf("told:\n%s", got)
+	}
+	m.Want(204, "DELETE", "/voicemail/"+m.WaitMessages(1)[0].ID, nil, nil) // the telephone does not answer any more
+	m.WaitMessages(0)
+	port = m.RegisterSipp(bob.SIP)
+	told = s.Sipp(rig.Script{Scenario: "answer_notify", Port: port, Event: "message-summary", Limit: time.Minute})
+	told.Wait()
+	if got := told.Received("NOTIFY", 0); !strings.Contains(got, "Messages-Waiting: no") || !strings.Contains(got, "Voice-Message: 0/0 (0/0)") {
+		t.Errorf("told:\n%s", got)
+	}
+}

@@ -190,6 +190,7 @@ func (w *MessageWaiting) afterRegister(ctx context.Context, account string) {
 }
 
 // notify sends an unsolicited NOTIFY to a phone, unless it has the counts already or refused one. A new registration clears the refusal.
+// A phone whose mailbox never had a message gets none.
 func (w *MessageWaiting) notify(ctx context.Context, box voicemail.MailboxUser, account string, b sip.Binding) {
 	body, err := w.summary(ctx, box.Org, box.User, sipmsg.URI{Host: w.SIPDomain})
 	if err != nil {
@@ -197,8 +198,7 @@ func (w *MessageWaiting) notify(ctx context.Context, box voicemail.MailboxUser, 
 		return
 	}
 	key := b.Contact + " " + b.CallID
-	if known := w.lastSent(key); known == refusesNotify || known == string(body) || known == "" &&
-		strings.HasPrefix(string(body), "Messages-Waiting: no") {
+	if known := w.lastSent(key); known == refusesNotify || known == string(body) || known == "" && !w.mayShow(ctx, box, body) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, notifyTimeout)
@@ -211,6 +211,19 @@ func (w *MessageWaiting) notify(ctx context.Context, box voicemail.MailboxUser, 
 	case status != 401 && status != 407 && status < 500: // such as 481, 489, 405, 403
 		w.setSent(key, refusesNotify)
 	}
+}
+
+// mayShow reports whether a phone that was told nothing yet needs the counts: if messages wait, or if its light may be on from
+// earlier ones.
+func (w *MessageWaiting) mayShow(ctx context.Context, box voicemail.MailboxUser, body []byte) bool {
+	if !strings.HasPrefix(string(body), "Messages-Waiting: no") {
+		return true
+	}
+	ever, err := w.Voicemail.EverReceived(ctx, w.DB.Read(ctx), box.Org, box.User)
+	if err != nil {
+		w.Log.Warn("message waiting not sent", "user", box.User, "err", err)
+	}
+	return ever
 }
 
 // lastSent returns the last body sent to a registration, or refusesNotify.

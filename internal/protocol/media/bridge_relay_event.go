@@ -6,11 +6,12 @@ import (
 	"soniq/internal/protocol/media/rtp"
 )
 
-// relayedEvent is a digit that is relayed between two legs with independent timelines.
+// relayedEvent is a digit that is relayed between two legs with independent timelines. Its segments become one event, which
+// lasts as long as a duration can express.
 type relayedEvent struct {
-	from     *Stream
-	ssrc, ts uint32 // as received
-	startTS  uint32 // timestamp as sent
+	from    *Stream
+	key     rtp.HeldKey // as received
+	startTS uint32      // timestamp as sent
 }
 
 // relayEvent relays a telephone-event packet. If the leg takes no events, the digit is sent as tones. If the leg's
@@ -36,33 +37,30 @@ func (s *Stream) relayEvent(from *Stream, h rtp.Header, k rtp.Kind, b []byte, be
 			return
 		}
 	} else {
-		h.Seq, h.TS = o.seq+1, o.eventTimestamp(from, h, now)
-		if to != k {
-			scaleEvent(b[begin:], k, to)
-		}
+		o.isNewEvent(from, h, b[begin:end], now)
+		h.Seq, h.TS = o.seq+1, o.event.startTS
+		o.event.putDuration(b[begin:end], k, to)
 		o.digitUntil = now + 3*rtp.FrameTime // our own audio is suppressed meanwhile
 	}
 	h.PT = o.pts[to]
 	o.transmit(s.rtp, h, b[begin-rtp.HeaderLen:end], now)
 }
 
-// eventTimestamp returns the timestamp at which a relayed digit began on our timeline.
-func (o *outbound) eventTimestamp(from *Stream, h rtp.Header, now int64) uint32 {
-	o.isNewEvent(from, h, now)
-	return o.event.startTS
-}
-
-// isNewEvent reports whether a packet is the first one seen of a digit.
-func (o *outbound) isNewEvent(from *Stream, h rtp.Header, now int64) bool {
+// isNewEvent records a packet of a digit and reports whether it is the first one seen.
+func (o *outbound) isNewEvent(from *Stream, h rtp.Header, payload []byte, now int64) bool {
 	e := &o.event
-	if e.from == from && e.ssrc == h.SSRC && e.ts == h.TS {
+	if e.from != from {
+		*e = relayedEvent{from: from}
+	}
+	if !e.key.Follow(h, payload) {
 		return false
 	}
-	*e = relayedEvent{from: from, ssrc: h.SSRC, ts: h.TS, startTS: o.ts + o.elapsed(now)}
+	e.startTS = o.ts + o.elapsed(now)
 	return true
 }
 
-func scaleEvent(payload []byte, from, to rtp.Kind) {
-	n := int(binary.BigEndian.Uint16(payload[2:]))
-	binary.BigEndian.PutUint16(payload[2:], uint16(min(n*to.Clock()/from.Clock(), 0xFFFF)))
+// putDuration writes the duration of all segments of the digit so far, in the clock of the leg's events.
+func (e *relayedEvent) putDuration(payload []byte, from, to rtp.Kind) {
+	n := int64(e.key.Before) + int64(binary.BigEndian.Uint16(payload[2:]))
+	binary.BigEndian.PutUint16(payload[2:], uint16(min(n*int64(to.Clock())/int64(from.Clock()), rtp.LongestSegment)))
 }

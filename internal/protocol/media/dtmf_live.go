@@ -33,10 +33,10 @@ type liveDTMF struct {
 // one every 20 to 50 ms.
 const liveDTMFTimeout = int64(150 * time.Millisecond)
 
-// update records the duration and the end flag of an event packet.
-func (h *liveDTMF) update(payload []byte, clock int, now int64) {
+// update records the duration and the end flag of an event packet. before is the duration of the earlier segments.
+func (h *liveDTMF) update(payload []byte, before uint32, clock int, now int64) {
 	h.lastSeen.Store(now)
-	h.packets.Store(int64(binary.BigEndian.Uint16(payload[2:])) * 50 / int64(clock))
+	h.packets.Store((int64(before) + int64(binary.BigEndian.Uint16(payload[2:]))) * 50 / int64(clock))
 	if payload[1]&0x80 != 0 {
 		h.released.Store(true)
 	}
@@ -158,7 +158,7 @@ func (s *Stream) requestDTMF(ear *Stream, payload []byte, k rtp.Kind, now int64)
 	}
 	if s.in.liveDTMF == nil {
 		s.in.liveDTMF = &liveDTMF{code: payload[0]}
-		s.in.liveDTMF.update(payload, k.Clock(), now)
+		s.in.liveDTMF.update(payload, s.in.key.Before, k.Clock(), now)
 	}
 	select {
 	case s.engine.dtmfRequests <- dtmfRequest{to: ear, from: s, live: s.in.liveDTMF}:
@@ -169,7 +169,7 @@ func (s *Stream) requestDTMF(ear *Stream, payload []byte, k rtp.Kind, now int64)
 // relayEventAsTones has a relayed digit sent as tones, once for all of its packets. It runs on the packet loop. The
 // caller holds o.mu.
 func (s *Stream) relayEventAsTones(from *Stream, h rtp.Header, k rtp.Kind, payload []byte, now int64) {
-	if s.out.isNewEvent(from, h, now) {
+	if s.out.isNewEvent(from, h, payload, now) {
 		from.requestDTMF(s, payload, k, now)
 	}
 }

@@ -148,6 +148,72 @@ func dualToneTime(pcm []int16, low, high float64) (d time.Duration) {
 	return d
 }
 
+// longKey sends the packets of a key that is held for 9 s: the segment, the duration in it, and whether it is the end.
+func longKey(send func(segment uint32, duration int, end bool)) {
+	for segment, durations := range [][]int{{160, 8000, 65440, 65535}, {160, 4000, 8000, 8000, 8000}} {
+		for i, d := range durations {
+			send(uint32(segment), d, segment == 1 && i > 1)
+		}
+	}
+}
+
+// A key that is held for 9 s comes in two segments (RFC 4733 §2.5.1.3). It is one digit for the leg, for the leg that it is
+// relayed to with the same timeline, with another one, with another clock, and as tones.
+// https://github.com/unispeech/asterisk-unimrcp/issues/44
+func TestOnDTMF_LongKeyIsOneDigit(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		formats []sdp.Format // of the leg that it is relayed to
+		audio   bool         // its timeline follows the source
+	}{
+		"same timeline":    {g711Formats(codec.PCMU, 101), true},
+		"another timeline": {g711Formats(codec.PCMU, 101), false},
+		"another clock":    {append(withoutEvents(codec.PCMU), sdp.Format{PT: 110, Name: sdp.TelephoneEvent, Rate: 48000}), false},
+		"tones":            {withoutEvents(codec.PCMU), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := testEngine(t, Config{}, newLoop)
+			a, b, source, phone := openStream(t, e), openStream(t, e), rawSocket(t, "127.0.0.1"), openStream(t, e)
+			a.SetRemote(Remote{Addr: addrOf(source), Formats: g711Formats(codec.PCMU, 101)})
+			connect(phone, b, c.formats)
+			ear, own := newEarpiece(phone), newEarpiece(a)
+			Bridge(a, b)
+			seq := uint16(100)
+			write := func(ts uint32, pt uint8, payload []byte) {
+				seq++
+				if _, err := source.WriteToUDPAddrPort(rtpPacket(seq, ts, 7, pt, payload), a.Local()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if c.audio {
+				write(840, 0, make([]byte, 160))
+			} else if err := b.Send(t.Context(), make([]int16, 160)); err != nil { // our own audio came before
+				t.Fatal(err)
+			}
+			longKey(func(segment uint32, duration int, end bool) {
+				payload := make([]byte, 4)
+				dtmf.PutEvent(payload, 5, duration, end)
+				write(1000+segment*0xFFFF, 101, payload)
+			})
+			sent := uint64(seq - 100)
+			waitFor(t, "the packets of 5", func() bool { return a.Stats().Received == sent })
+			ear.wait(t, func() bool { return strings.HasPrefix(ear.digits, "5") })
+			payload := make([]byte, 4)
+			dtmf.PutEvent(payload, 6, 800, true)
+			write(1000+0xFFFF+16000, 101, payload)
+			own.wait(t, func() bool { return strings.HasSuffix(own.digits, "6") })
+			ear.wait(t, func() bool { return strings.HasSuffix(ear.digits, "6") })
+			if own.digits != "56" || ear.digits != "56" {
+				t.Errorf("5 and 6 were %q for the leg and %q for the other one", own.digits, ear.digits)
+			}
+			if n := a.Stats().DTMF; n != 2 {
+				t.Errorf("%d events counted", n)
+			}
+		})
+	}
+}
+
 // A packet of a digit that is overtaken by packets of the next digit is not counted as a third digit.
 func TestOnDTMF_ReorderedEventNotCountedTwice(t *testing.T) {
 	t.Parallel()

@@ -45,10 +45,9 @@ type inbound struct {
 	dtls      *dtlsAssociation
 
 	ignored, malformed, unauthenticated, events uint64
-	eventTS                                     uint32
-	eventSSRC                                   uint32
-	eventSeq                                    uint16    // sequence number of its first packet
-	liveDTMF                                    *liveDTMF // the current digit; nil if it is sent to no other leg while it is held down
+	key                                         rtp.HeldKey // the last digit
+	eventSeq                                    uint16      // sequence number of the first packet of its current segment
+	liveDTMF                                    *liveDTMF   // the current digit; nil if it is sent to no other leg while it is held down
 }
 
 func (in *inbound) init() {
@@ -180,25 +179,28 @@ func (s *Stream) deliver(h rtp.Header, b []byte, begin, end int, now int64) {
 	}
 }
 
-// countEvent counts an RFC 4733 event once. Its packets, including the end that is sent three times, share a
-// timestamp (RFC 4733 §2.5.1.2). It reports whether the event is new.
+// countEvent counts an RFC 4733 event once, whatever the number of its packets and segments. It reports whether the event is
+// new.
 func (s *Stream) countEvent(h rtp.Header, k rtp.Kind, payload []byte, now int64) bool {
 	in := &s.in
 	if len(payload) < 4 || in.isStaleEvent(h) {
 		return false
 	}
-	begun := in.events == 0 || in.eventTS != h.TS || in.eventSSRC != h.SSRC
+	segment := in.key.TS
+	begun := in.key.Follow(h, payload)
+	if begun || segment != in.key.TS {
+		in.eventSeq = h.Seq
+	}
 	if begun {
-		in.startEvent(h, payload[0])
+		in.startEvent(payload[0])
 	} else if in.liveDTMF != nil {
-		in.liveDTMF.update(payload, k.Clock(), now)
+		in.liveDTMF.update(payload, in.key.Before, k.Clock(), now)
 	}
 	return begun
 }
 
 // startEvent reports a new digit to OnEvent and OnDTMF.
-func (in *inbound) startEvent(h rtp.Header, code byte) {
-	in.eventTS, in.eventSSRC, in.eventSeq = h.TS, h.SSRC, h.Seq
+func (in *inbound) startEvent(code byte) {
 	in.events++
 	in.liveDTMF = nil
 	if in.onEvent != nil {
@@ -211,8 +213,8 @@ func (in *inbound) startEvent(h rtp.Header, code byte) {
 	}
 }
 
-// isStaleEvent reports whether a packet belongs to an earlier event and was overtaken by packets of the current one.
+// isStaleEvent reports whether a packet belongs to an earlier event or segment and was overtaken by packets of the current one.
 func (in *inbound) isStaleEvent(h rtp.Header) bool {
 	late := int16(in.eventSeq - h.Seq)
-	return in.events > 0 && in.eventSSRC == h.SSRC && in.eventTS != h.TS && late > 0 && late < 50
+	return in.key.Known && in.key.SSRC == h.SSRC && in.key.TS != h.TS && late > 0 && late < 50
 }

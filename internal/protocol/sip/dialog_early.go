@@ -63,8 +63,8 @@ func (l *Leg) handleProvisional(m *received) {
 	l.learnAllow(m)
 	e := l.outgoingInvite.earlyDialogFor(m)
 	p := Provisional{Status: m.Status, Reason: m.Reason, Tag: m.To.Tag}
-	if m.Body != "" && sipmsg.IsType(m.Get(sipmsg.FieldContentType), sipmsg.SDPType) {
-		p.SDP = []byte(m.Body)
+	if sdp := m.SDP(); sdp != "" {
+		p.SDP = []byte(sdp)
 	}
 	if e != nil && m.HasOptionTag(sipmsg.FieldRequire, "100rel") && !l.sendPRACK(m, e, p.SDP) {
 		return

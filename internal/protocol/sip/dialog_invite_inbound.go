@@ -183,13 +183,13 @@ func (s *shard) newInboundLeg(m *received, tx *serverTx) *Leg {
 	l := &Leg{
 		shard: s, callID: m.CallID, done: make(chan struct{}), inbound: true, inviteServerTx: tx,
 		localTag: sipmsg.NewTag(), remote: m.From.Value, remoteTag: m.From.Tag,
-		remoteSeq: m.CSeq, inviteSeq: m.CSeq, flow: m.flow, lateOffer: m.Body == "",
+		remoteSeq: m.CSeq, inviteSeq: m.CSeq, flow: m.flow, lateOffer: m.SDP() == "",
 	}
 	l.owner = l
 	l.sessionTimer.init(l)
 	l.reliable = newReliable(l, m)
 	l.learnAllow(m)
-	l.notePeerSDP(m.Body)
+	l.notePeerSDP(m.SDP())
 	l.key = s.dialogKey(l.callID, l.localTag)
 	l.local = m.To.Value + ";tag=" + l.localTag
 	l.route = dialogRoute{target: contactURI(&m.Message), routes: m.List(sipmsg.FieldRecordRoute)}
@@ -215,8 +215,8 @@ func (l *Leg) newInbound(m *received) *Inbound {
 	if in.MaxForwards < 0 {
 		in.MaxForwards = 70
 	}
-	if m.Body != "" {
-		in.Offer = []byte(m.Body)
+	if offer := m.SDP(); offer != "" {
+		in.Offer = []byte(offer)
 	}
 	in.Identity, in.Anonymous, in.Diversion, in.Passports = m.AssertedIdentity(), m.IsAnonymous(), m.Diversions(), m.Passports()
 	in.authorizations, in.conn, in.viaProxy = m.Authorizations(), m.flow.Conn, m.viaProxy()

@@ -65,8 +65,8 @@ func (l *Leg) handleAnswer(m *received) {
 	if e := c.earlyDialogs[m.To.Tag]; e != nil {
 		sdp, l.remoteSeq = e.sdp, e.seq
 	}
-	if m.Body != "" {
-		sdp = []byte(m.Body)
+	if answer := m.SDP(); answer != "" {
+		sdp = []byte(answer)
 	}
 	l.learnAllow(m)
 	l.noteLocalSDP(c.offer)

@@ -259,9 +259,9 @@ func (l *Leg) handleACK(m *received) {
 		return // of a re-INVITE
 	}
 	var sdp []byte
-	if u.lateOffer && m.Body != "" {
-		sdp = []byte(m.Body)
-		l.notePeerSDP(m.Body)
+	if answer := m.SDP(); u.lateOffer && answer != "" {
+		sdp = []byte(answer)
+		l.notePeerSDP(answer)
 	}
 	l.emit(Acked{SDP: sdp, Unanswered: u.lateOffer && sdp == nil})
 	if l.deferredBye != nil {

@@ -129,7 +129,7 @@ func (l *Leg) handlePRACK(m *received) {
 		l.noteLocalSDP(p.sdp)
 	}
 	switch {
-	case m.Body == "":
+	case m.SDP() == "":
 		s.reply(m, 200, "")
 	case !l.offerAnswered || l.ownOfferPending() || l.pendingReinvite != nil || l.state != legRinging:
 		s.reply(m, 488, "")

@@ -200,7 +200,7 @@ func (l *Leg) sendRefer(extra string, progress func(int, string), done func(*rec
 // handleNotify handles a NOTIFY inside the dialog. Only those of our own REFER are accepted.
 func (l *Leg) handleNotify(m *received) {
 	s := l.shard
-	event, _, _ := strings.Cut(m.GetNamed("Event"), ";")
+	event, _, _ := strings.Cut(m.Get(sipmsg.FieldEvent), ";")
 	if !strings.EqualFold(strings.TrimSpace(event), "refer") {
 		s.reply(m, 489, "Allow-Events: refer\r\n")
 		return

@@ -51,14 +51,14 @@ func (l *Leg) handleReinvite(m *received) {
 func (l *Leg) emitOffer(m *received, e Reinvite) *pendingReinvite {
 	s := l.shard
 	tx := s.newServerTx(m, s.txKey(m, m.Method))
-	r := &pendingReinvite{tx: tx, seq: m.CSeq, responseHead: m.AppendHead(nil, ""), lateOffer: m.Body == ""}
+	r := &pendingReinvite{tx: tx, seq: m.CSeq, responseHead: m.AppendHead(nil, ""), offer: m.SDP()}
+	r.lateOffer = r.offer == ""
 	if !tx.invite {
 		tx.setResponseDeadline(s)
 	}
 	l.pendingReinvite = r
 	if !r.lateOffer {
-		e.SDP = []byte(m.Body)
-		r.offer = m.Body
+		e.SDP = []byte(r.offer)
 	}
 	e.respond = func(status int, sdp []byte, warning ...string) {
 		l.enqueue(func() { r.respond(l, status, sdp, warning...) })
@@ -219,7 +219,7 @@ func (l *Leg) sendReinvite(sdp []byte, done func(*received, error)) {
 		if m != nil && status >= 200 && status < 300 {
 			l.handleReinviteAnswer(m, sdp == nil)
 			l.noteLocalSDP(sdp)
-			l.notePeerSDP(m.Body)
+			l.notePeerSDP(m.SDP())
 			l.learnAllow(m)
 			l.sessionTimer.startFromAnswer(m)
 			if belated {

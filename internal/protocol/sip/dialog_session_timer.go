@@ -228,8 +228,8 @@ func (l *Leg) refreshSession() {
 		l.reinviteTx = nil
 		if m != nil && status < 300 {
 			l.handleReinviteAnswer(m, false)
-			if l.notePeerSDP(m.Body) {
-				l.emit(Refreshed{SDP: []byte(m.Body)})
+			if sdp := m.SDP(); l.notePeerSDP(sdp) {
+				l.emit(Refreshed{SDP: []byte(sdp)})
 			}
 		}
 		l.refreshDone("INVITE", m, status)

@@ -48,7 +48,7 @@ func (l *Leg) sendUpdate(sdp []byte, done func(*received, error)) {
 		if m != nil && status >= 200 && status < 300 {
 			l.updateTarget(m)
 			l.noteLocalSDP(sdp)
-			l.notePeerSDP(m.Body)
+			l.notePeerSDP(m.SDP())
 			l.sessionTimer.startFromAnswer(m)
 		}
 		judge(m, status)
@@ -79,7 +79,7 @@ func (l *Leg) handleUpdate(m *received) {
 		s.reply(m, 500, glareRetryAfter(m))
 	case tooBrief:
 		s.reply(m, 422, minSEField)
-	case m.Body == "":
+	case m.SDP() == "":
 		l.answerRefreshUpdate(m, grant)
 	case l.ownOfferPending() || l.unacked != nil && l.unacked.lateOffer || e != nil && !e.offerAnswered:
 		s.reply(m, 491, "") // our offer is not answered

@@ -62,7 +62,7 @@ func (l *Leg) runAndWaitUntil(ctx context.Context, do func(done func(*received, 
 		do(func(m *received, err error) {
 			a := requestResult{err: err}
 			if m != nil && m.Body != "" {
-				a.body = []byte(m.Body)
+				a.body = []byte(m.SDP())
 			}
 			select {
 			case result <- a:

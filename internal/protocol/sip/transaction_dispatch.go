@@ -178,7 +178,7 @@ func (s *shard) answerOptions(m *received) {
 		s.reply(m, 503, s.srv.retryAfter())
 		return
 	}
-	s.reply(m, 200, "Allow: "+s.srv.allow+"\r\nAccept: "+sipmsg.SDPType+"\r\nAccept-Encoding: identity\r\n"+
+	s.reply(m, 200, "Allow: "+s.srv.allow+"\r\nAccept: "+sipmsg.AcceptedTypes+"\r\nAccept-Encoding: identity\r\n"+
 		"Allow-Events: "+s.srv.allowEvents+"\r\nSupported: "+sipmsg.SupportedOptions+"\r\n")
 }
 

@@ -45,7 +45,7 @@ func TestOptions_Capabilities(t *testing.T) {
 	for name, value := range map[string]string{
 		"Allow":     "INVITE, ACK, BYE, CANCEL, OPTIONS, INFO, REFER, NOTIFY, UPDATE, PRACK",
 		"Supported": "100rel, norefersub, path, replaces, timer",
-		"Accept":    "application/sdp", "Allow-Events": "refer",
+		"Accept":    "application/sdp, multipart/mixed", "Allow-Events": "refer",
 	} {
 		if got := headerValue(m, name); got != value {
 			t.Errorf("%s is %q, want %q", name, got, value)

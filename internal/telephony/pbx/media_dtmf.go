@@ -131,7 +131,7 @@ func (c *liveCall) subscribeDTMF(l *leg) {
 // digit may belong to a card number.
 func (c *liveCall) onDTMF(ctx context.Context, l *leg, d rune, method string) {
 	if v := c.scripted; v != nil && l == v.leg {
-		v.keys.Press(d)
+		v.keys.Press(d, c.sw.now())
 		if v.masked {
 			return
 		}

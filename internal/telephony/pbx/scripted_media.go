@@ -173,6 +173,14 @@ func (v *ScriptedCall) KeyPressed() <-chan struct{} { return v.keys.Readable() }
 // TakeKey returns a key that was pressed earlier; false if there is none.
 func (v *ScriptedCall) TakeKey() (rune, bool) { return v.keys.Take() }
 
+// terminatorWait is how long the key that ends an input belongs to it although the input is complete.
+const terminatorWait = 3 * time.Second
+
+// EndInput drops the next key if it is the terminator of an input that has just become complete without it.
+func (v *ScriptedCall) EndInput(terminator rune) {
+	v.keys.DropNext(terminator, v.c.sw.now().Add(terminatorWait))
+}
+
 // DiscardKeys drops the keys that were not read yet.
 func (v *ScriptedCall) DiscardKeys() { v.keys.Discard() }
 

@@ -47,6 +47,15 @@ func (s *Service) Count(ctx context.Context, q db.Querier, org, user string) (c 
 	return c, rows.Err()
 }
 
+// EverReceived reports whether a user has or had a message, including deleted ones.
+func (s *Service) EverReceived(ctx context.Context, q db.Querier, org, user string) (ever bool, err error) {
+	const text = `SELECT EXISTS (SELECT 1 FROM voicemails v WHERE ` + ofUser + `)`
+	if err := q.QueryRow(ctx, text, org, user).Scan(&ever); err != nil {
+		return false, fmt.Errorf("look for messages: %w", err)
+	}
+	return ever, nil
+}
+
 // publishChanged publishes Changed after the commit for the users of a message: the owner of the mailbox, the
 // assignee, and the assignee before.
 func (s *Service) publishChanged(tx db.Querier, v Voicemail, before *string) {

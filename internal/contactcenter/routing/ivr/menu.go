@@ -106,7 +106,8 @@ func (w *flowRun) collect(ctx context.Context, x *flow.Collect) (outcome string)
 	return "done"
 }
 
-// readDigits reads keys until the maximum number, the terminator, or no key within wait.
+// readDigits reads keys until the maximum number, the terminator, or no key within wait. A terminator directly after the maximum
+// number belongs to the input too.
 func (w *flowRun) readDigits(ctx context.Context, most int, terminator string, wait time.Duration) (string, error) {
 	var b strings.Builder
 	for b.Len() < most {
@@ -115,9 +116,12 @@ func (w *flowRun) readDigits(ctx context.Context, most int, terminator string, w
 			return "", err
 		}
 		if !ok || key == terminator {
-			break
+			return b.String(), nil
 		}
 		b.WriteString(key)
+	}
+	for _, r := range terminator {
+		w.v.EndInput(r)
 	}
 	return b.String(), nil
 }

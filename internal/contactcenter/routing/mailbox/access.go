@@ -152,7 +152,7 @@ func (l *mailboxSession) askKey(ctx context.Context, text string) (rune, error) 
 	}
 }
 
-// askDigits asks for digits, up to the hash key.
+// askDigits asks for digits, up to the hash key. A hash key directly after the maximum number belongs to them too.
 func (l *mailboxSession) askDigits(ctx context.Context, text string, most int) (string, error) {
 	if err := l.say(ctx, text); err != nil {
 		return "", err
@@ -164,12 +164,13 @@ func (l *mailboxSession) askDigits(ctx context.Context, text string, most int) (
 			return "", err
 		}
 		if !pressed || key == '#' {
-			break
+			return digits, nil
 		}
 		if key >= '0' && key <= '9' {
 			digits += string(key)
 		}
 	}
+	l.v.EndInput('#')
 	return digits, nil
 }
 

@@ -2,19 +2,28 @@ package sdp
 
 import "net/netip"
 
-// finish selects the first supported audio line and returns its Description.
+// finish selects the first supported audio line without a fault and returns its Description. If all of them have one, the
+// error is the first.
 func (p *parser) finish() (Description, error) {
 	if !p.version || !p.origin {
 		return Description{}, malformed("no v= or o= line")
 	}
 	d := Description{Version: p.originVersion, audioLine: -1}
+	var fault error
 	for i := range p.media {
 		s := &p.media[i]
 		s.inherit(&p.top.protection)
 		d.lines = append(d.lines, s.mediaLine)
-		if d.audioLine < 0 && s.isSupported() {
+		switch {
+		case d.audioLine >= 0 || !s.isSupported():
+		case s.fault == nil:
 			d.audioLine = i
+		case fault == nil:
+			fault = s.fault
 		}
+	}
+	if d.audioLine < 0 && fault != nil {
+		return Description{}, fault
 	}
 	if d.audioLine < 0 {
 		return Description{}, notAcceptable("no audio over RTP that we can carry")
@@ -35,11 +44,14 @@ func (s *section) isSupported() bool {
 }
 
 func (d *Description) fill(top, s *section) error {
-	conn := s.conn
+	conn, err := s.conn, s.connError
 	if !s.hasConn {
-		if conn = top.conn; !top.hasConn {
+		if conn, err = top.conn, top.connError; !top.hasConn {
 			return malformed("no c= line for the audio") // RFC 8866 §5.7
 		}
+	}
+	if err != nil {
+		return err
 	}
 	d.Addr = netip.AddrPortFrom(conn, s.port)
 	d.RTCP = s.rtcpAddr(conn)

@@ -31,17 +31,26 @@ func parseSDP(body []byte) (Description, error) {
 		if line = strings.TrimRight(line, "\r"); line == "" {
 			continue
 		}
-		if len(line) < 2 || line[1] != '=' {
-			return Description{}, malformed("line %d is not x=value", n+1)
-		}
 		if !p.version && line != "v=0" {
 			return Description{}, malformed("does not begin with v=0")
 		}
-		if err := p.line(line[0], line[2:]); err != nil {
+		if err := p.line(n+1, line); err != nil && !p.isFaultOfSection(line, err) {
 			return Description{}, err
 		}
 	}
 	return p.finish()
+}
+
+// isFaultOfSection reports whether a line below an m= line has an error, and records that. It matters only if the section is
+// the audio of the call, because all others are refused.
+func (p *parser) isFaultOfSection(line string, err error) bool {
+	if len(p.media) == 0 || strings.HasPrefix(line, "m=") {
+		return false
+	}
+	if s := &p.media[len(p.media)-1]; s.fault == nil {
+		s.fault = err
+	}
+	return true
 }
 
 // parser collects the session level and all media sections.
@@ -56,8 +65,10 @@ type parser struct {
 type section struct {
 	mediaLine
 	pts       []uint8
+	fault     error // the first error of its lines
 	conn      netip.Addr
 	hasConn   bool
+	connError error
 	direction Direction
 	hasDir    bool
 	rtcp      netip.AddrPort
@@ -67,8 +78,11 @@ type section struct {
 	protection
 }
 
-func (p *parser) line(kind byte, value string) (err error) {
-	s := &p.top
+func (p *parser) line(n int, line string) error {
+	if len(line) < 2 || line[1] != '=' {
+		return malformed("line %d is not x=value", n)
+	}
+	kind, value, s := line[0], line[2:], &p.top
 	if n := len(p.media); n > 0 {
 		s = &p.media[n-1]
 	}
@@ -81,9 +95,8 @@ func (p *parser) line(kind byte, value string) (err error) {
 	case 'o':
 		return p.originLine(value)
 	case 'c':
-		s.conn, err = connection(value)
+		s.conn, s.connError = connection(value)
 		s.hasConn = true
-		return err
 	case 'm':
 		return p.mediaLine(value)
 	case 'a':
@@ -122,21 +135,43 @@ func connection(v string) (netip.Addr, error) {
 	return a, nil
 }
 
-// mediaLine parses m=<kind> <port>[/n] <proto> <fmt> ... (RFC 8866 §5.14).
+// mediaLine begins a section. The error is one of the whole body: the answer needs the kind and the protocol of each line.
 func (p *parser) mediaLine(v string) error {
 	f := strings.Fields(v)
-	if len(f) < 4 || !token(f[0]) || !token(f[2]) {
+	if len(f) == 0 || !printable(f[:1]) || len(f) > 2 && !printable(f[2:3]) {
 		return malformed("bad m= line")
 	}
-	if len(p.media) == maxMediaLines || len(f)-3 > maxFormats {
-		return malformed("too many media lines or formats")
+	if len(p.media) == maxMediaLines {
+		return malformed("too many media lines")
+	}
+	s := section{mediaLine: mediaLine{kind: f[0], proto: "RTP/AVP", formats: "0"}}
+	s.fault = s.mediaFields(f)
+	p.media = append(p.media, s)
+	return nil
+}
+
+// mediaFields parses m=<kind> <port>[/n] <proto> <fmt> ... (RFC 8866 §5.14).
+func (s *section) mediaFields(f []string) error {
+	if len(f) > 2 {
+		s.proto = f[2]
+	}
+	if len(f) < 4 {
+		return malformed("bad m= line")
 	}
 	number, _, _ := strings.Cut(f[1], "/")
 	port, err := strconv.ParseUint(number, 10, 16)
 	if err != nil {
+		s.port = 1 // its sender did not refuse it
 		return malformed("bad media port")
 	}
-	s := section{mediaLine: mediaLine{kind: f[0], proto: f[2], formats: strings.Join(f[3:], " "), port: uint16(port)}}
+	s.port = uint16(port)
+	if len(f)-3 > maxFormats || !printable(f[3:]) {
+		return malformed("too many formats, or a bad one")
+	}
+	s.formats = strings.Join(f[3:], " ")
+	if !token(f[0]) || !token(f[2]) {
+		return malformed("bad m= line")
+	}
 	for _, t := range f[3:] {
 		if !token(t) {
 			return malformed("bad media format")
@@ -145,8 +180,19 @@ func (p *parser) mediaLine(v string) error {
 			s.pts = append(s.pts, uint8(pt))
 		}
 	}
-	p.media = append(p.media, s)
 	return nil
+}
+
+// printable reports whether words can be repeated in a line that refuses a section, although they may be no tokens.
+func printable(words []string) bool {
+	for _, w := range words {
+		for i := range len(w) {
+			if w[i] <= ' ' || w[i] >= 0x7F {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // token reports whether s can be repeated safely in a line that we send (RFC 8866 §9 token, and "/").

@@ -56,6 +56,58 @@ func TestParseOffer_BadBodyStatus(t *testing.T) {
 	}
 }
 
+// Own trial beside https://github.com/pjsip/pjproject/issues/480: a fault in a section that is refused refuses only that.
+func TestParseOffer_FaultsOfRefusedSections(t *testing.T) {
+	t.Parallel()
+	const audio = "m=audio 4000 RTP/AVP 0"
+	for name, c := range map[string]struct {
+		lines   []string
+		refused string // its line in the answer
+	}{
+		"a bad rtpmap":      {[]string{"m=video 5000 RTP/AVP 96", "a=rtpmap:96"}, "m=video 0 RTP/AVP 96"},
+		"a bad rtpmap, off": {[]string{"m=video 0 RTP/AVP 96", "a=rtpmap:999 H264/90000"}, "m=video 0 RTP/AVP 96"},
+		"a bad connection":  {[]string{"m=video 5000 RTP/AVP 96", "c=IN IP5 x"}, "m=video 0 RTP/AVP 96"},
+		"multicast":         {[]string{"m=video 5000 RTP/AVP 96", "c=IN IP4 239.1.1.1/127"}, "m=video 0 RTP/AVP 96"},
+		"no attribute":      {[]string{"m=image 5000 udptl t38", "hello"}, "m=image 0 udptl t38"},
+		"a second origin":   {[]string{"m=video 5000 RTP/AVP 96", "o=x"}, "m=video 0 RTP/AVP 96"},
+		"a bad port":        {[]string{"m=video 70000 RTP/AVP 96"}, "m=video 0 RTP/AVP 0"},
+		"no port":           {[]string{"m=video"}, "m=video 0 RTP/AVP 0"},
+		"no protocol":       {[]string{"m=video 0"}, "m=video 0 RTP/AVP 0"},
+		"no formats":        {[]string{"m=message 2855 TCP/MSRP"}, "m=message 0 TCP/MSRP 0"},
+		"a bad format":      {[]string{"m=video 0 RTP/AVP (96"}, "m=video 0 RTP/AVP (96"},
+		"a bad protocol":    {[]string{"m=video 0 RTP@AVP 96"}, "m=video 0 RTP@AVP 96"},
+		"many formats":      {[]string{"m=video 5000 RTP/AVP" + strings.Repeat(" 96", maxFormats+1)}, "m=video 0 RTP/AVP 0"},
+		// https://github.com/sipwise/rtpengine/issues/2122
+		"a format out of range": {[]string{"m=video 0 RTP/AVP 255", "c=IN IP4 192.0.2.1"}, "m=video 0 RTP/AVP 255"},
+		"audio off":             {[]string{"m=audio 0 RTP/AVP 8", "a=rtpmap:x", "c=x"}, "m=audio 0 RTP/AVP 8"},
+		"audio with a fault":    {[]string{"m=audio 6000 RTP/AVP 96", "a=rtpmap:96"}, "m=audio 0 RTP/AVP 96"},
+		"audio we cannot use":   {[]string{"m=audio 6000 RTP/SAVP 0", "a=rtpmap:x", "c=IN IP4"}, "m=audio 0 RTP/SAVP 0"},
+	} {
+		for _, order := range [][]string{append([]string{audio}, c.lines...), append(c.lines[:len(c.lines):len(c.lines)], audio)} {
+			s := NewSession(legAddr)
+			d, err := s.ReceiveOffer(mediatest.PhoneOffer(order...))
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			m, _ := LocalAnswer(d)
+			answer, err := s.Answer(m)
+			if got := "\r\n" + string(answer); err != nil || d.Addr.Port() != 4000 || !strings.Contains(got, "\r\n"+c.refused+"\r\n") ||
+				!strings.Contains(got, "\r\nm=audio 20000 RTP/AVP 0\r\n") || strings.Count(got, "\r\nm=") != 2 {
+				t.Errorf("%s: %v, answered\n%s", name, err, got)
+			}
+		}
+	}
+	// A faulty connection of the session matters only if the audio has none of its own.
+	top := []string{"v=0", "o=a 1 1 IN IP4 192.0.2.1", "s=-", "c=IN IP4 239.1.1.1/127", "t=0 0", audio}
+	if _, err := ParseOffer(mediatest.SDPBody(append(top, "c=IN IP4 192.0.2.1")...)); err != nil {
+		t.Errorf("the audio has its own address: %v", err)
+	}
+	if _, err := ParseOffer(mediatest.SDPBody(top...)); err == nil {
+		t.Error("multicast audio is accepted")
+	}
+}
+
 func TestParseOffer_Fields(t *testing.T) {
 	t.Parallel()
 	d, err := ParseOffer(mediatest.SDPBody("v=0", "o=- 20518 99999999999999999999999 IN IP6 2001:db8::1", "s=", "c=IN IP6 2001:db8::1", "t=0 0",

@@ -147,7 +147,7 @@ func readChallenges(m *sipmsg.Message) (all []*challenge) {
 
 func parseChallenge(value string) (challenge, bool) {
 	d := challenge{alg: algMD5}
-	scheme, rest, _ := strings.Cut(value, " ")
+	scheme, rest := sipmsg.CutSpace(value)
 	usable := strings.EqualFold(scheme, "Digest")
 	forEachAuthParam(rest, func(name, v string) {
 		switch strings.ToLower(name) {

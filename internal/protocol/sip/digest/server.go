@@ -110,7 +110,7 @@ type Authorization struct {
 // ParseAuthorization parses Digest credentials. It returns false for other schemes.
 func ParseAuthorization(value string) (Authorization, bool) {
 	var l Authorization
-	scheme, rest, _ := strings.Cut(value, " ")
+	scheme, rest := sipmsg.CutSpace(value)
 	if !strings.EqualFold(scheme, "Digest") {
 		return l, false
 	}

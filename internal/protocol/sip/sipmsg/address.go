@@ -37,11 +37,8 @@ func ReadAddress(s string) (NameAddr, error) {
 		if c.done() || c.s[c.i] != '<' {
 			return a, ErrAddress
 		}
-	} else if lt := strings.IndexByte(s, '<'); lt >= 0 {
+	} else if lt := strings.IndexByte(s, '<'); lt >= 0 && isTokens(s[:lt]) { // else the bracket may be in a parameter
 		a.display = strings.Trim(s[:lt], " \t")
-		if !isTokens(a.display) {
-			return a, ErrAddress
-		}
 		c.i = lt
 	}
 	if !c.done() && c.s[c.i] == '<' {
@@ -74,15 +71,15 @@ func (a *NameAddr) bracketed(c *cursor) error {
 	return checkParams(a.Params)
 }
 
-// bare parses an addr-spec without brackets. Parameters belong to the field, and a comma, question mark or semicolon
-// inside the URI is not allowed (RFC 3261 §20).
+// bare parses an addr-spec without brackets. It ends at the first semicolon: parameters belong to the field, and a comma or
+// question mark inside the URI is not allowed (RFC 3261 §20).
 func (a *NameAddr) bare(c *cursor) error {
 	a.URI = strings.TrimRight(c.until(";"), " \t")
 	a.Params = strings.Trim(c.s[c.i:], " \t")
 	if a.URI == "*" {
 		return checkParams(a.Params)
 	}
-	if strings.ContainsAny(a.URI, " \t?,\"") || !hasScheme(a.URI) {
+	if strings.ContainsAny(a.URI, " \t?,\"<>") || !hasScheme(a.URI) {
 		return ErrAddress
 	}
 	return checkParams(a.Params)

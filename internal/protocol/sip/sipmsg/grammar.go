@@ -46,6 +46,16 @@ func CutElement(s string) (first, rest string) {
 	return strings.Trim(s, " \t"), ""
 }
 
+// CutSpace splits a value at its first linear white space, a space or a tab, and removes all of it (RFC 3261 §25.1).
+func CutSpace(s string) (first, rest string) {
+	for i := 0; i < len(s); i++ {
+		if s[i] == ' ' || s[i] == '\t' {
+			return s[:i], strings.TrimLeft(s[i:], " \t")
+		}
+	}
+	return s, ""
+}
+
 // cursor reads a field value from left to right.
 type cursor struct {
 	s string

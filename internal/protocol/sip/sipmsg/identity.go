@@ -17,29 +17,90 @@ const maxPassports = 10
 // AssertedIdentity returns the caller as asserted by the network: P-Asserted-Identity (RFC 3325), or the older
 // Remote-Party-ID.
 func (m *Message) AssertedIdentity() Address {
+	remote := m.remoteParty()
 	for _, v := range m.List(FieldIdentity) {
 		if a, err := ReadAddress(v); err == nil && a.Address().URI.User != "" {
-			return a.Address()
+			remote.caller = a.Address()
+			break
 		}
 	}
-	if a, err := ReadAddress(m.GetNamed("Remote-Party-ID")); err == nil {
-		return a.Address()
+	if remote.hidesName {
+		remote.caller.Display = ""
 	}
-	return Address{}
+	return remote.caller
 }
+
+// remoteParty is the caller as given by Remote-Party-ID.
+type remoteParty struct {
+	caller                 Address
+	hidesName, hidesNumber bool
+}
+
+// remoteParty reads Remote-Party-ID (draft-ietf-sip-privacy-04). The caller is the first entry with party=calling, else the
+// first one without a party. The privacy of all such entries counts, also of one that cannot be read otherwise.
+func (m *Message) remoteParty() (r remoteParty) {
+	named := false
+	for _, v := range m.ListNamed("Remote-Party-ID") {
+		a, err := ReadAddress(v)
+		if err != nil {
+			a = NameAddr{Params: v[strings.LastIndexByte(v, '>')+1:]}
+		}
+		party, stated := ParamOf(a.Params, "party")
+		if stated && !strings.EqualFold(party, "calling") {
+			continue
+		}
+		r.addPrivacy(a.Params)
+		if err == nil && !named && (stated || r.caller.URI.User == "") {
+			r.caller, named = a.Address(), stated
+		}
+	}
+	return r
+}
+
+// addPrivacy adds what the privacy parameters of an entry hide: all of them hide the number but "off" and "name".
+func (r *remoteParty) addPrivacy(params string) {
+	c := cursor{s: params}
+	for {
+		key, value, ok, err := c.param()
+		if err != nil || !ok {
+			return
+		}
+		if !strings.EqualFold(key, "privacy") {
+			continue
+		}
+		kinds := strings.FieldsFunc(Unquote(value), isPrivacySeparator)
+		if len(kinds) == 0 {
+			r.hidesNumber = true
+		}
+		for _, v := range kinds {
+			switch kind, _, _ := strings.Cut(strings.ToLower(v), "-"); kind { // such as full-network
+			case "off":
+			case "name":
+				r.hidesName = true
+			default:
+				r.hidesNumber = true
+			}
+		}
+	}
+}
+
+func isPrivacySeparator(r rune) bool { return r == ';' || r == ',' || r == ' ' || r == '\t' }
 
 // IsAnonymous reports whether the caller requests privacy (RFC 3323 §4.2, RFC 3325 §9.3).
 func (m *Message) IsAnonymous() bool {
-	for _, v := range strings.FieldsFunc(m.Get(FieldPrivacy), func(r rune) bool { return r == ';' || r == ',' || r == ' ' }) {
-		switch strings.ToLower(v) {
-		case "id", "user", "header":
-			return true
+	for i := range m.Fields {
+		if m.Fields[i].Kind != FieldPrivacy {
+			continue
+		}
+		for _, v := range strings.FieldsFunc(m.Fields[i].Value, isPrivacySeparator) {
+			switch strings.ToLower(v) {
+			case "id", "user", "header":
+				return true
+			}
 		}
 	}
-	if a, err := ReadAddress(m.GetNamed("Remote-Party-ID")); err == nil {
-		if p, _ := ParamOf(a.Params, "privacy"); strings.EqualFold(p, "full") {
-			return true
-		}
+	if m.remoteParty().hidesNumber {
+		return true
 	}
 	from := m.From.Addr.Address().URI
 	return strings.EqualFold(from.Host, "anonymous.invalid") || strings.EqualFold(from.User, "anonymous")

@@ -41,6 +41,45 @@ func TestIdentity_AssertedAndAnonymous(t *testing.T) {
 	}
 }
 
+// https://github.com/2600hz/kazoo-configs-kamailio/pull/170
+func TestRemoteParty_PartyAndPrivacy(t *testing.T) {
+	t.Parallel()
+	const called = "Remote-Party-ID: <sip:200@x>;party=called;privacy=full\n"
+	for fields, want := range map[string]struct {
+		user, display string
+		anonymous     bool
+	}{
+		"Remote-Party-ID: \"A\" <sip:1@x>;privacy=off\n":              {"1", "A", false},
+		"Remote-Party-ID: \"A\" <sip:1@x>;privacy=OFF;screen=yes\n":   {"1", "A", false},
+		"Remote-Party-ID: \"A\" <sip:1@x>;privacy=uri\n":              {"1", "A", true},
+		"Remote-Party-ID: \"A\" <sip:1@x>;privacy=yes\n":              {"1", "A", true},
+		"Remote-Party-ID: \"A\" <sip:1@x>;privacy=full-network\n":     {"1", "A", true},
+		"Remote-Party-ID: \"A\" <sip:1@x>;privacy\n":                  {"1", "A", true},
+		"Remote-Party-ID: \"A\" <sip:1@x>;privacy=name\n":             {"1", "", false},
+		"Remote-Party-ID: \"A\" <sip:1@x>;privacy=name;privacy=uri\n": {"1", "", true},
+		"Remote-Party-ID: \"A\" <sip:1@x>;privacy=\"name,full\"\n":    {"1", "", true},
+		"Remote-Party-ID: sip:1@x;privacy=full;x=\"<y>\"\n":           {"1", "", true},
+		called: {"", "", false},
+		called + "Remote-Party-ID: \"A\" <sip:1@x>;party=calling\n":                                {"1", "A", false},
+		"Remote-Party-ID: <sip:200@x>;party=called, \"A\" <sip:1@x>;party=Calling;privacy=full\n":  {"1", "A", true},
+		"Remote-Party-ID: \"A\" <sip:1@x>;party=calling;privacy=full, <sip:200@x>;party=called\n":  {"1", "A", true},
+		"Remote-Party-ID: <sip:2@x>\nRemote-Party-ID: \"A\" <sip:1@x>;party=calling;privacy=off\n": {"1", "A", false},
+		"Remote-Party-ID: <sip:1@x>;privacy=off, <sip:2@x>;privacy=full\n":                         {"1", "", true},
+		"Remote-Party-ID: Bell, A. <sip:1@x>;privacy=full\n":                                       {"1", "A.", true},
+		"Remote-Party-ID: Bell: A <sip:1@x>;privacy=full\n":                                        {"", "", true},
+		// https://github.com/kamailio/kamailio/issues/2837
+		"P-Asserted-Identity: <sip:+1@x>,\n\t<tel:+2>\n":                                  {"+1", "", false},
+		"P-Asserted-Identity: \"A\" <sip:3@x>\nRemote-Party-ID: <sip:1@x>;privacy=name\n": {"3", "", false},
+		"P-Asserted-Identity: \"A\" <sip:3@x>\nRemote-Party-ID: <sip:1@x>;privacy=full\n": {"3", "A", true},
+		"Privacy: none\nPrivacy: critical;\tid\n":                                         {"", "", true},
+	} {
+		m := parseTestMessage(t, fields)
+		if got := m.AssertedIdentity(); got.URI.User != want.user || got.Display != want.display || m.IsAnonymous() != want.anonymous {
+			t.Errorf("%q: %q %q, anonymous %v; want %+v", fields, got.URI.User, got.Display, m.IsAnonymous(), want)
+		}
+	}
+}
+
 func TestDiversion_ReadFromDiversionAndHistoryInfo(t *testing.T) {
 	t.Parallel()
 	for fields, wanted := range map[string]string{

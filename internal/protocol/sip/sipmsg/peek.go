@@ -49,11 +49,20 @@ func PeekMessage(raw string) (p Peek, ok bool) {
 			}
 		case FieldTo:
 			seenTo = true
-			_, after, _ := strings.Cut(value, ">")
-			p.InDialog = strings.Contains(after, "tag=")
+			p.InDialog = peekTag(value)
 		}
 	}
 	return p, true
+}
+
+// peekTag reports whether a To value has a tag. Only a value with quotes or without brackets is parsed.
+func peekTag(to string) bool {
+	if _, after, ok := strings.Cut(to, ">"); ok && strings.IndexByte(to, '"') < 0 {
+		return strings.Contains(after, "tag=")
+	}
+	a, _ := ReadAddress(strings.Trim(to, " \t"))
+	_, tag := ParamOf(a.Params, "tag")
+	return tag
 }
 
 func peekBranch(via string) string {

@@ -158,7 +158,7 @@ func (u URI) AppendTo(b []byte) []byte {
 	}
 	b = append(append(b, u.Scheme...), ':')
 	if !u.IsSIP() {
-		b = append(b, u.User...)
+		b = appendOpaque(b, u.User)
 	} else {
 		if u.User != "" {
 			b = append(AppendUser(b, u.User), '@')
@@ -167,6 +167,19 @@ func (u URI) AppendTo(b []byte) []byte {
 	}
 	if u.Params != "" {
 		b = append(append(b, ';'), u.Params...)
+	}
+	return b
+}
+
+// appendOpaque writes the part behind another scheme and escapes only the characters that end a URI.
+func appendOpaque(b []byte, s string) []byte {
+	const hex = "0123456789ABCDEF"
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c <= ' ' || c == '<' || c == '>' || c == '"' || c == 0x7f {
+			b = append(b, '%', hex[c>>4], hex[c&15])
+			continue
+		}
+		b = append(b, s[i])
 	}
 	return b
 }

@@ -95,9 +95,8 @@ func (p *Party) parse(value, name string) *Refusal {
 }
 
 func (m *Message) readSeq() *Refusal {
-	number, method, _ := strings.Cut(m.Get(FieldCSeq), " ")
+	number, method := CutSpace(m.Get(FieldCSeq))
 	n, err := strconv.ParseUint(number, 10, 64)
-	method = strings.TrimLeft(method, " \t")
 	if err != nil || n > MaxSeq || method == "" {
 		return badRequest("Bad CSeq")
 	}
@@ -218,22 +217,6 @@ func (m *Message) checkContact() *Refusal {
 	return nil
 }
 
-const SDPType = "application/sdp"
-
-// checkBody refuses bodies other than unencoded SDP with 415 (RFC 3261 §8.2.3).
-func (m *Message) checkBody() *Refusal {
-	if m.Method != "INVITE" && m.Method != "UPDATE" && m.Method != "PRACK" || m.Body == "" {
-		return nil
-	}
-	if enc := m.Get(FieldContentEncoding); enc != "" && !strings.EqualFold(enc, "identity") {
-		return &Refusal{Status: 415, Extra: "Accept-Encoding: identity\r\n"}
-	}
-	if t := m.Get(FieldContentType); t != "" && !IsType(t, SDPType) {
-		return &Refusal{Status: 415, Extra: "Accept: " + SDPType + "\r\n"}
-	}
-	return nil
-}
-
 // IsType reports whether a Content-Type or Accept value is the type want, whatever its parameters.
 func IsType(value, want string) bool {
 	t, _, _ := strings.Cut(value, ";")
@@ -250,7 +233,7 @@ func (m *Message) checkAccept() *Refusal {
 			return nil
 		}
 	}
-	return &Refusal{Status: 406, Extra: "Accept: " + SDPType + "\r\n"}
+	return &Refusal{Status: 406, Extra: "Accept: " + AcceptedTypes + "\r\n"}
 }
 
 // knownMethod reports whether a method is registered. Others are answered 501 (RFC 3261 §21.5.2).

@@ -119,7 +119,7 @@ func isCredentialsField(line string) bool {
 func redactCredentials(line string) string {
 	name, value, ok := strings.Cut(line, ":")
 	if ok && line[0] != ' ' && line[0] != '\t' {
-		scheme, rest, _ := strings.Cut(strings.TrimLeft(value, " \t"), " ")
+		scheme, rest := sipmsg.CutSpace(strings.TrimLeft(value, " \t"))
 		if rest != "" && !strings.Contains(scheme, "=") && !strings.EqualFold(scheme, "Digest") {
 			return name + ": " + scheme + " " + redactedText
 		}

@@ -1,7 +1,10 @@
 // Package keybuffer keeps the digits that a caller pressed until a script reads them.
 package keybuffer
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
 // maxKeys limits the digits kept before a script reads them.
 const maxKeys = 64
@@ -15,8 +18,10 @@ var closed = func() chan struct{} {
 
 // Buffer holds the digits that a caller pressed and no script has read yet. It is safe for concurrent use.
 type Buffer struct {
-	mu    sync.Mutex // guards all and empty
+	mu    sync.Mutex // guards all other fields
 	all   []rune
+	drop  rune          // the digit that DropNext drops; 0: none
+	until time.Time     // when that ends
 	empty chan struct{} // closed by the next digit; nil: nobody has waited since the last digit
 }
 
@@ -34,10 +39,27 @@ func (k *Buffer) Readable() <-chan struct{} {
 	return k.empty
 }
 
-// Press adds a digit. It is dropped if maxKeys wait.
-func (k *Buffer) Press(d rune) {
+// DropNext drops the next digit that was or will be pressed if it is d, and not pressed after until. It is for the key that ends
+// an input which was complete without it.
+func (k *Buffer) DropNext(d rune, until time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	switch {
+	case len(k.all) == 0:
+		k.drop, k.until = d, until
+	case k.all[0] == d:
+		k.all = k.all[1:]
+	}
+}
+
+// Press adds a digit. It is dropped if maxKeys wait.
+func (k *Buffer) Press(d rune, now time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	dropped := k.drop == d && !now.After(k.until)
+	if k.drop = 0; dropped {
+		return
+	}
 	if len(k.all) < maxKeys {
 		k.all = append(k.all, d)
 	}
@@ -69,5 +91,5 @@ func (k *Buffer) Any() bool {
 func (k *Buffer) Discard() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.all = nil
+	k.all, k.drop = nil, 0
 }
