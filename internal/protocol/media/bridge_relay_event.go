@@ -48,10 +48,10 @@ func (s *Stream) relayEvent(from *Stream, h rtp.Header, k rtp.Kind, b []byte, be
 
 // isNewEvent records a packet of a digit and reports whether it is the first one seen.
 func (o *outbound) isNewEvent(from *Stream, h rtp.Header, payload []byte, now int64) bool {
-	e := &o.event
-	if e.from != from {
-		*e = relayedEvent{from: from}
+	if o.event == nil || o.event.from != from {
+		o.event = &relayedEvent{from: from}
 	}
+	e := o.event
 	if !e.key.Follow(h, payload) {
 		return false
 	}

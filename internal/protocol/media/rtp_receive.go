@@ -216,5 +216,5 @@ func (in *inbound) startEvent(code byte) {
 // isStaleEvent reports whether a packet belongs to an earlier event or segment and was overtaken by packets of the current one.
 func (in *inbound) isStaleEvent(h rtp.Header) bool {
 	late := int16(in.eventSeq - h.Seq)
-	return in.key.Known && in.key.SSRC == h.SSRC && in.key.TS != h.TS && late > 0 && late < 50
+	return in.key.Known() && in.key.SSRC == h.SSRC && in.key.TS != h.TS && late > 0 && late < 50
 }

@@ -34,9 +34,9 @@ type outbound struct {
 	clock     uint32 // of the last packet, Hz
 	seq       uint16 // highest sent
 
-	source     *Stream // whose packets are mapped; nil is our own audio
-	event      relayedEvent
-	digitUntil int64 // until then a relayed digit suppresses our own audio
+	source     *Stream       // whose packets are mapped; nil is our own audio
+	event      *relayedEvent // the last digit that was relayed; allocated with the first one because of the size of a stream
+	digitUntil int64         // until then a relayed digit suppresses our own audio
 
 	sent *sentNumbers // never nil; allocated apart because of the size of a stream
 

@@ -8,11 +8,21 @@ import "encoding/binary"
 type HeldKey struct {
 	SSRC, TS uint32 // of the current segment, as received
 	Before   uint32 // duration of the earlier segments
-	Known    bool   // a packet was seen
 	duration uint16 // of the current segment so far
 	code     byte
-	ended    bool // a packet with the end bit was seen
+	state    heldState
 }
+
+type heldState uint8
+
+const (
+	unknown heldState = iota // no packet was seen
+	held
+	ended // a packet with the end bit was seen
+)
+
+// Known reports whether a packet was seen.
+func (k *HeldKey) Known() bool { return k.state != unknown }
 
 // LongestSegment is the largest duration of a segment, which its last packet has unless the key was released.
 const LongestSegment = 0xFFFF
@@ -22,23 +32,25 @@ const LongestSegment = 0xFFFF
 func (k *HeldKey) Follow(h Header, payload []byte) (begun bool) {
 	duration := binary.BigEndian.Uint16(payload[2:])
 	switch {
-	case k.Known && k.SSRC == h.SSRC && k.TS == h.TS:
+	case k.Known() && k.SSRC == h.SSRC && k.TS == h.TS:
 		duration = max(duration, k.duration) // packets may overtake each other
 	case k.continues(h, payload[0]):
 		k.Before += h.TS - k.TS
 		k.TS = h.TS
 	default:
-		*k, begun = HeldKey{Known: true, SSRC: h.SSRC, TS: h.TS, code: payload[0]}, true
+		*k, begun = HeldKey{state: held, SSRC: h.SSRC, TS: h.TS, code: payload[0]}, true
 	}
 	k.duration = duration
-	k.ended = k.ended || payload[1]&0x80 != 0
+	if payload[1]&0x80 != 0 {
+		k.state = ended
+	}
 	return begun
 }
 
 // continues reports whether a packet with another timestamp is the next segment of the same key. Its timestamp follows the
 // previous segment at once, also if packets of that were lost.
 func (k *HeldKey) continues(h Header, code byte) bool {
-	if !k.Known || k.ended || h.Marker || k.SSRC != h.SSRC || k.code != code {
+	if k.state != held || h.Marker || k.SSRC != h.SSRC || k.code != code {
 		return false
 	}
 	elapsed := h.TS - k.TS
