@@ -1,7 +1,6 @@
 package job
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -16,20 +15,17 @@ import (
 // claimSize limits one claim: the number of jobs, and of lanes.
 const claimSize = 64
 
-// claim claims up to free jobs. If no job is due, which is the usual case, it only reads the time of the next one. If all due jobs fit into
-// one claim, it is one statement. With a backlog, organisations take turns, and in each turn the next lane of the organisation, so that
-// neither the jobs nor the lanes of one organisation delay those of another.
+// claim claims up to free jobs. If all due jobs fit into one claim, it is one statement. With a backlog, organisations take turns, and in
+// each turn the
+// next lane of the organisation, so that neither the jobs nor the lanes of one organisation delay those of another.
 func (r *Runner) claim(ctx context.Context, free int) (jobs []Job, next time.Duration, err error) {
-	if next, err = r.next(ctx, time.Unix(0, 0)); err != nil || next > 0 {
-		return nil, cmp.Or(next, poll), err
-	}
 	due, err := r.due(ctx)
 	if err != nil {
 		return nil, poll, err
 	}
-	if len(due) == 0 { // each due job waits for an earlier one of its order key
-		next, err = r.next(ctx, r.Queue.now())
-		return nil, cmp.Or(next, poll), err
+	if len(due) == 0 {
+		next, err = r.next(ctx)
+		return nil, next, err
 	}
 	if len(due) <= claimSize {
 		r.turns = turns{}
@@ -68,18 +64,19 @@ func (r *Runner) due(ctx context.Context) ([]candidate, error) {
 	return due, rows.Err()
 }
 
-// next returns the time until the first job after a time becomes due, at most poll. It returns 0 if that job is due.
-func (r *Runner) next(ctx context.Context, after time.Time) (time.Duration, error) {
+// next returns the time until the next job becomes due.
+func (r *Runner) next(ctx context.Context) (time.Duration, error) {
+	now := r.Queue.now()
 	// tenant: work is claimed for all organisations
 	const q = `SELECT min(run_at) FROM jobs WHERE queue = $1 AND state = 0 AND run_at > $2`
 	var first db.Time
-	if err := r.DB.Read(ctx).QueryRow(ctx, q, r.Name, db.At(after)).Scan(&first); err != nil {
-		return 0, fmt.Errorf("read the time of the next job: %w", err)
+	if err := r.DB.Read(ctx).QueryRow(ctx, q, r.Name, db.At(now)).Scan(&first); err != nil {
+		return poll, err
 	}
 	if first.IsZero() {
 		return poll, nil
 	}
-	return min(max(first.Sub(r.Queue.now()), 0), poll), nil
+	return min(max(first.Sub(now), time.Millisecond), poll), nil
 }
 
 const returning = ` RETURNING id, org_id, queue, lane, kind, attempt, max_attempts, order_key, args, created_at`
