@@ -77,7 +77,7 @@ type lookupResult struct {
 	Alternatives                 []struct{ Name, Source string }
 }
 
-// lookupSource tells how a system answered.
+// lookupSource is the status of one system in the result of a lookup.
 type lookupSource struct{ Source, Status string }
 
 func (w lookupResult) status(source string) string {

@@ -38,8 +38,8 @@ func (s *suite) repeat() {
 	}
 }
 
-// repeatSlow runs each test again that took far longer than its budget. The machine may have become slower after it was measured, and a test
-// that hangs takes as long again.
+// repeatSlow runs each test again that took far longer than its budget. The machine may have become slower after it was measured, and a
+// test that hangs takes as long again.
 func (s *suite) repeatSlow() {
 	slow := s.tooSlow()
 	if len(slow) > mostFailures {

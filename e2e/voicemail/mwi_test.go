@@ -34,7 +34,8 @@ func TestMWI_Unsolicited(t *testing.T) {
 	}
 }
 
-// A telephone whose messages were deleted while it was off is told so when it registers with another Call-ID.
+// A mailbox is emptied while its telephone is off. The telephone receives a NOTIFY with no messages when it registers with another
+// Call-ID.
 // https://github.com/fusionpbx/fusionpbx/issues/1193
 func TestMWI_NoMessagesAfterReturn(t *testing.T) {
 	t.Parallel()

@@ -110,8 +110,8 @@ func (s *Server) openTelephony(ctx context.Context) (err error) {
 	return s.keepOpen(ctx)
 }
 
-// dropRegistrations ends registrations over connections that ended with an earlier process. In a restored copy that is not confirmed it ends
-// all from before the copy was recognised: those phones are registered at the original.
+// dropRegistrations ends registrations over connections that ended with an earlier process. In a restored copy that is not confirmed it
+// ends all from before the copy was recognised: those phones are registered at the original.
 func (p *Platform) dropRegistrations(ctx context.Context) error {
 	err := p.devices.DropFlows(ctx, p.node)
 	if err == nil && p.copied.Held() != nil {

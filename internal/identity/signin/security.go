@@ -83,7 +83,7 @@ func (s *Service) checkPassword(r *http.Request, v *visitor) (login, error) {
 }
 
 // confirm checks that the person at the browser is the one who signed in: the sign-in is fresh, or the form has the current password or a
-// code of the authenticator. A session that somebody else took over can thus not be made into lasting access.
+// code of the authenticator. An attacker with a stolen session can therefore not gain permanent access.
 func (s *Service) confirm(r *http.Request, v *visitor) error {
 	if v.isFresh(s.Clock.Now()) {
 		return nil

@@ -63,8 +63,7 @@ type playedAudio struct {
 // playedJitter is how late the position of a playback may be.
 const playedJitter = 100 * time.Millisecond
 
-// advance adds what was played of an item during n samples of time. at is the position in the item; a nil item is
-// silence.
+// advance records n samples of playback: item x was played up to position at, or silence if x is nil.
 func (p *playedAudio) advance(x *outputItem, at, n int) {
 	if p.pcm == nil {
 		p.pcm = make([]int16, samplesOf(echoWindow+maxEchoDelay))
@@ -102,7 +101,7 @@ func (p *playedAudio) add(pcm []int16) {
 	copy(p.pcm[len(p.pcm)-len(pcm):], pcm)
 }
 
-// audible reports whether an echo of what was played may come.
+// audible reports whether the recorded playback is not all silence, so that the caller's telephone may return an echo.
 func (p *playedAudio) audible() bool { return p.silence < len(p.pcm) }
 
 // addAudio keeps audio of an item at 8 kHz, for the comparison with the caller's audio.

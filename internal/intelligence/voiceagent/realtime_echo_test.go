@@ -60,8 +60,8 @@ func (g *gateLine) run(says []int16, lasts time.Duration) (loud int) {
 	return loud
 }
 
-// An engine that recognises and answers by itself does not get its own echo. It gets what the caller says during it, from
-// its beginning, and the caller's answer after it.
+// A realtime engine does not receive the echo of its own speech. It receives the caller's words during the echo, from their beginning,
+// and the words after it.
 //
 // https://github.com/pipecat-ai/pipecat/issues/1771
 func TestEchoGate_OwnEchoKeptFromTheEngine(t *testing.T) {

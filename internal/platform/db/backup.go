@@ -28,7 +28,7 @@ func (d *DB) Backup(ctx context.Context, path string, facts map[Fact]string) err
 	return storeIn(ctx, path, facts)
 }
 
-// storeIn stores facts in an SQLite database that nobody uses.
+// storeIn stores facts in an SQLite database that is not open anywhere else.
 func storeIn(ctx context.Context, path string, facts map[Fact]string) error {
 	one, err := sql.Open("sqlite", path)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite schema/sqlite.sql")
 
-// TestGoldenSchema_SameAsMigrations migrates one SQLite database step by step and creates another: their schema, in its order, and their rows
-// are the same. make golden rewrites the schema.
+// TestGoldenSchema_SameAsMigrations migrates one SQLite database step by step and creates another: their schema, in its order, and their
+// rows are the same. make golden rewrites the schema.
 func TestGoldenSchema_SameAsMigrations(t *testing.T) {
 	t.Parallel()
 	open := func() *db.DB {
@@ -79,7 +79,7 @@ func column(t *testing.T, d *db.DB, query string) (all []string) {
 	return all
 }
 
-// script returns statements as a text. Indexes that SQLite makes by itself are left out.
+// script joins statements to one text. It leaves out the comments, which stand for indexes that SQLite creates itself.
 func script(statements []string) string {
 	made := slices.DeleteFunc(slices.Clone(statements), func(s string) bool { return strings.HasPrefix(s, "-- ") })
 	return strings.Join(made, ";\n") + ";\n"

@@ -24,7 +24,7 @@ func (p Package) FileName() string {
 	return strings.NewReplacer("@", "", "/", "-").Replace(p.Name) + "-" + p.Version + ".tgz"
 }
 
-// Fetch opens the package at a registry. size is its length in bytes, -1 if the registry does not tell. Whoever reads it compares its hash.
+// Fetch opens the package at a registry. size is its length in bytes, or -1 if the registry sends none. The caller compares the hash.
 func (p Package) Fetch(ctx context.Context, client *http.Client, registry string) (packed io.ReadCloser, size int64, err error) {
 	address := strings.TrimRight(registry, "/") + "/" + p.Name + "/-/" + path.Base(p.Name) + "-" + p.Version + ".tgz"
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)

@@ -13,7 +13,7 @@ func WithoutDamaged(document []byte) []byte {
 	return ReplaceDamaged(document, func([]byte) []byte { return []byte("null") })
 }
 
-// ShortenDamaged returns a document whose texts lack what is not Unicode. Use it for words that an engine makes up.
+// ShortenDamaged returns a document without the parts of its texts that are not valid Unicode. Use it for generated text.
 func ShortenDamaged(document []byte) []byte {
 	return ReplaceDamaged(document, func(raw []byte) []byte {
 		var text string

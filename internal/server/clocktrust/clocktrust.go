@@ -108,8 +108,8 @@ func (g *Gate) wake() {
 	}
 }
 
-// Run stores the last trusted time every minute until the context ends, or for how long a clock that is not trusted has run on. It logs when
-// the clock is no longer trusted.
+// Run stores the last trusted time every minute until the context ends, or for how long a clock that is not trusted has run on. It logs
+// when the clock is no longer trusted.
 func (g *Gate) Run(ctx context.Context) {
 	tick := clock.NewTicker(storeEvery)
 	defer tick.Stop()
@@ -142,8 +142,8 @@ func (g *Gate) check(ctx context.Context, before bool) (doubted bool) {
 	return false
 }
 
-// learn trusts the clock if another node of the database trusts the same time, because the operator confirmed it there. It reports whether it
-// does.
+// learn trusts the clock if another node of the database trusts the same time, because the operator confirmed it there. It reports whether
+// it does.
 func (g *Gate) learn(ctx context.Context) bool {
 	text, err := g.db.Fact(ctx, db.LastMoment)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package restored recognises a database that was copied from another installation, which may still run. Such a copy sends nothing until the
-// operator confirms that it takes the place of the original.
+// Package restored recognises a database that was copied from another installation, which may still run. Such a copy sends nothing until
+// the operator confirms that it takes the place of the original.
 package restored
 
 import (

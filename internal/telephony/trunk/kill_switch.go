@@ -11,8 +11,7 @@ import (
 const killSwitchSubject = "changed.outbound"
 
 // OutboundKillSwitch reports whether outbound calls of the whole installation are stopped: by the operator, or because this is a
-// restored copy that nobody has confirmed. It is cached
-// and costs a map look-up.
+// restored copy that the operator has not confirmed. The result is cached.
 func (s *Service) OutboundKillSwitch(ctx context.Context) (bool, error) {
 	if s.held != nil {
 		return true, nil

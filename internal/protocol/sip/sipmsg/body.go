@@ -16,7 +16,7 @@ const SDPType = "application/sdp"
 // AcceptedTypes is the value of an Accept field for messages that carry a session description.
 const AcceptedTypes = SDPType + ", multipart/mixed"
 
-// Limits on multipart bodies. What is beyond them is not read.
+// Limits on multipart bodies: nesting and number of parts. Parts beyond them are ignored.
 const (
 	maxBodyDepth = 4
 	maxBodyParts = 32

@@ -20,8 +20,8 @@ import (
 
 var update = flag.Bool("update", false, "write localities.bin from the library")
 
-// TestGolden_SameAsLibrary compares the table with the library: numbers of some of its prefixes, and of all countries. With -update it first
-// writes the table.
+// TestGolden_SameAsLibrary compares the table with the library: numbers of some of its prefixes, and of all countries. With -update it
+// first writes the table.
 func TestGolden_SameAsLibrary(t *testing.T) {
 	t.Parallel()
 	if *update {
@@ -117,8 +117,8 @@ func writeTable(t *testing.T) []byte {
 	return table
 }
 
-// encode returns the table for the data of the library: the length of the names (uint32), the names with line feeds between them, the number
-// of prefixes (uint32), and for each its difference from the one before (uvarint) and its name (uint16).
+// encode returns the table for the data of the library: the length of the names (uint32), the names with line feeds between them, the
+// number of prefixes (uint32), and for each its difference from the one before (uvarint) and its name (uint16).
 func encode(t *testing.T, b []byte) []byte {
 	t.Helper()
 	le := binary.LittleEndian
