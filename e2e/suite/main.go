@@ -39,6 +39,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
+	defer largePages(pageSetting)()
 	s, err := newSuite(ctx, dir)
 	if err != nil {
 		return err
@@ -63,6 +64,7 @@ func newSuite(ctx context.Context, dir string) (*suite, error) {
 		"SONIQ_E2E_BINARY="+s.binary,
 		"SONIQ_E2E_PLAIN="+filepath.Join(dir, "plain"),
 		"SONIQ_E2E_EVERYTHING="+filepath.Join(dir, "everything"),
+		"GORACE="+cmp.Or(os.Getenv("GORACE"), raceOptions),
 		"FUZZTIME="+cmp.Or(os.Getenv("FUZZTIME"), fuzzTime),
 		"SONIQ_TEST_RECORDS="+s.records,
 		fmt.Sprintf("SONIQ_TEST_SLOWNESS=%.2f", s.slowness))
