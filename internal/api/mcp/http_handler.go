@@ -54,7 +54,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // authenticate returns the sender of a request. A test key selects the sandbox, a live key the live organisation.
 func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) (*sender, context.Context, *op.Error) {
 	env := access.Live
-	if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && strings.Contains(token, "_test_") {
+	if token, ok := access.Bearer(r); ok && strings.Contains(token, "_test_") {
 		env = access.Sandbox
 	}
 	ctx, e := s.API.Admit(w, r, env)
