@@ -22,12 +22,13 @@ import (
 // no phone rings for a call that cannot be placed. The outbound gate checks again, and counts.
 func (p *Platform) parseDestination(ctx context.Context, orgID, to string) (string, error) {
 	if extension, ok := strings.CutPrefix(to, "ext:"); ok {
-		return p.extension(ctx, orgID, extension)
+		return p.extension(ctx, orgID, number.Written(extension))
 	}
 	text, err := p.userPart(to)
 	if err != nil {
 		return "", err
 	}
+	text = number.Written(text)
 	if len(text) <= 6 && !strings.HasPrefix(text, "+") {
 		if dial, err := p.extension(ctx, orgID, text); err == nil {
 			return dial, nil
