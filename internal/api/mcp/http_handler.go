@@ -84,12 +84,28 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request, v *sender) {
 		if r.Method == http.MethodPost && s.serveFast(w, r, v) {
 			return
 		}
-		s.stateless.ServeHTTP(w, r)
+		serveChecked(w, r, v, s.stateless)
 	case r.Method == http.MethodGet && r.Header.Get("Mcp-Session-Id") == "":
 		s.streams.open(w, r, s.server, v)
 	default:
-		s.stateful.ServeHTTP(w, r)
+		serveChecked(w, r, v, s.stateful)
 	}
+}
+
+// serveChecked lets the SDK answer a request, and answers what it refuses without a JSON-RPC error.
+func serveChecked(w http.ResponseWriter, r *http.Request, v *sender, next http.Handler) {
+	if r.Method != http.MethodPost {
+		next.ServeHTTP(w, r)
+		return
+	}
+	all, batch := rpcRequests(v.body)
+	if faults := faultsOf(all, rpcRequest.fault); len(faults) > 0 {
+		writeFaults(w, r, faults, batch)
+		return
+	}
+	held := &refusalWriter{ResponseWriter: w}
+	next.ServeHTTP(held, r)
+	held.finish(all, func(faults []rpcFault) { writeFaults(w, r, faults, batch) })
 }
 
 // checkOrigin refuses requests from pages of foreign origins, and sets the CORS headers for allowed ones.

@@ -29,7 +29,7 @@ func strictFormat() huma.Format {
 		if _, untyped := v.(*any); untyped && len(strictjson.Check(body)) > 0 {
 			return errors.New(ambiguousBody)
 		}
-		return plain(body, v)
+		return plain(strictjson.PlainIntegers(body), v)
 	}
 	return f
 }
@@ -62,7 +62,7 @@ func DecodeStrict(body []byte, to any) error {
 	if faults := strictjson.Members(body, to); len(faults) > 0 {
 		return wrongBody("unknown_field", Violations(faults))
 	}
-	if err := json.Unmarshal(body, to); err != nil {
+	if err := json.Unmarshal(strictjson.PlainIntegers(body), to); err != nil {
 		return Invalid(wrongType("", err))
 	}
 	return nil
@@ -82,7 +82,7 @@ func DecodeSettings(raw json.RawMessage, to any) (wrong []Violation) {
 	if len(wrong) > 0 {
 		return wrong
 	}
-	if err := json.Unmarshal(raw, to); err != nil {
+	if err := json.Unmarshal(strictjson.PlainIntegers(raw), to); err != nil {
 		return []Violation{wrongType("settings", err)}
 	}
 	return nil
