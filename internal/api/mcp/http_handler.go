@@ -179,6 +179,9 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request, v *sender) *o
 	if r.Method != http.MethodPost {
 		return s.API.Charge(r.Context(), w.Header(), op.Reads, false)
 	}
+	if e := op.CheckEncoding(r.Header); e != nil {
+		return e
+	}
 	all, body, e := peekMessages(r)
 	if e != nil {
 		return e

@@ -136,7 +136,9 @@ func (st *stream) Connect(ctx context.Context) (sdk.Connection, error) {
 }
 
 // SupportsProtocolVersion reports whether the transport can serve a revision.
-func (st *stream) SupportsProtocolVersion(version string) bool { return st.transport.SupportsProtocolVersion(version) }
+func (st *stream) SupportsProtocolVersion(version string) bool {
+	return st.transport.SupportsProtocolVersion(version)
+}
 
 func (a *streams) add(id string, st *stream) bool {
 	a.mu.Lock()

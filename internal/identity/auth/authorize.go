@@ -30,7 +30,9 @@ func (a AuthorizationRequest) Host() string { return RedirectTarget(a.Redirect) 
 
 // OnOwnMachine reports whether the response goes to the user's own machine. Any program on that machine could receive
 // it.
-func (a AuthorizationRequest) OnOwnMachine() bool { return IsLoopback(a.Redirect) || isPrivateScheme(a.Redirect) }
+func (a AuthorizationRequest) OnOwnMachine() bool {
+	return IsLoopback(a.Redirect) || isPrivateScheme(a.Redirect)
+}
 
 // ResourceOwner is the user who is asked for consent.
 type ResourceOwner struct {

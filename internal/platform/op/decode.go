@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"mime"
+	"net/http"
 	"reflect"
 	"strings"
 	"unicode/utf8"
@@ -127,6 +128,17 @@ func checkCharset(contentType string) *Error {
 		return nil // the library refuses it
 	}
 	return Fail("unsupported_media_type", fmt.Sprintf("charset %.40q is not supported; send UTF-8", params["charset"]))
+}
+
+// CheckEncoding refuses a compressed body (RFC 9110 §8.4): its length says nothing about the memory that it would need.
+func CheckEncoding(h http.Header) *Error {
+	coding := strings.TrimSpace(h.Get("Content-Encoding"))
+	if coding == "" || strings.EqualFold(coding, "identity") {
+		return nil
+	}
+	e := Fail("unsupported_media_type", fmt.Sprintf("Content-Encoding %.40q is not supported; send the body as it is", coding))
+	e.Header = http.Header{"Accept-Encoding": {"identity"}} // RFC 9110 §15.5.16
+	return e
 }
 
 // checkPath refuses a path whose values cannot be stored or compared.
