@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"strings"
 
+	"soniq/internal/platform/access"
 	"soniq/internal/platform/op"
 )
 
