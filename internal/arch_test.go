@@ -57,6 +57,7 @@ var beside = map[string][]string{
 	"telephony/provisioning":   {"device"},
 	"telephony/trunk":          {"number"},
 	"telephony/trunkreg":       {"trunk"},
+	"telephony/voicemail":      {"number"},
 	"messaging/smppserver":     {"sms"},
 	"messaging/sipmessage":     {"sms"},
 	"messaging/smscarrier":     {"sms"},

@@ -17,7 +17,7 @@ const introduction = `Self-hosted cloud telephony: calls, recordings, transcript
 **Credentials.** Send ` + "`Authorization: Bearer <API key>`" +
 	`. Live keys work below /api/v1 (and /v1), test keys below /sandbox/v1, where no call leaves the machine; the paths behind these prefixes are the same. What a key may do are its scopes: each operation names those it needs in x-scope.
 
-**Changes** may be repeated safely with an Idempotency-Key: the first answer is kept for 24 hours. A change of a record may carry If-Match with the ETag it was made from. A member of a request that may be left out is taken as left out where it is null, unless null is among its values: then it clears what was there.
+**Changes** may be repeated safely with an Idempotency-Key: the first answer is kept for 24 hours. An answer that refuses the request as such (400, 401, 403, 413, 415, 422, 429) is not kept: the corrected request may have the same key. A change of a record may carry If-Match with the ETag it was made from. A member of a request that may be left out is taken as left out where it is null, unless null is among its values: then it clears what was there.
 
 **Lists** come in pages: repeat the request with cursor set to next_cursor until that is null.
 

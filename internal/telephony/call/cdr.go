@@ -144,8 +144,11 @@ func (s *Service) FindCDR(ctx context.Context, org, id string) (CDR, error) {
 }
 
 // shownCDRs adds the conditions of a filter, and those of what the principal sees.
-func (s *Service) shownCDRs(ctx context.Context, f *db.Filter, in EndedFilter, since, until db.Time) (*db.Filter, error) {
+func (s *Service) shownCDRs(ctx context.Context, org string, f *db.Filter, in EndedFilter, since, until db.Time) (*db.Filter, error) {
 	view, err := visibility.From(ctx, s.DB.Read(ctx))
+	if err == nil {
+		err = in.storeForms(ctx, s.DB.Read(ctx), org)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +157,7 @@ func (s *Service) shownCDRs(ctx context.Context, f *db.Filter, in EndedFilter, s
 
 // CountCDRs counts the records of an organisation whose calls ended between two times.
 func (s *Service) CountCDRs(ctx context.Context, org string, in EndedFilter, since, until db.Time) (int, error) {
-	f, err := s.shownCDRs(ctx, db.Where(`SELECT id FROM calls WHERE org_id = $1 AND ended_at IS NOT NULL`, org), in, since, until)
+	f, err := s.shownCDRs(ctx, org, db.Where(`SELECT id FROM calls WHERE org_id = $1 AND ended_at IS NOT NULL`, org), in, since, until)
 	if err != nil {
 		return 0, err
 	}
@@ -166,7 +169,7 @@ func (s *Service) CountCDRs(ctx context.Context, org string, in EndedFilter, sin
 func (s *Service) CDRsAfter(ctx context.Context, org string, in EndedFilter, since, until, after db.Time, afterID string, limit int) ([]CDR,
 	error) {
 	const text = `SELECT ` + callColumns + ` FROM calls WHERE org_id = $1 AND ended_at IS NOT NULL`
-	f, err := s.shownCDRs(ctx, db.Where(text, org), in, since, until)
+	f, err := s.shownCDRs(ctx, org, db.Where(text, org), in, since, until)
 	if err != nil {
 		return nil, err
 	}

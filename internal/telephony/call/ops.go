@@ -9,6 +9,7 @@ import (
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/op"
 	"soniq/internal/platform/visibility"
+	"soniq/internal/telephony/number"
 )
 
 // Operations lists the API operations on calls, except TagOperations.
@@ -49,17 +50,22 @@ type Filters struct {
 	phoneSide phoneSide // side on which Phone must match
 }
 
+// storeForms replaces the numbers by their stored forms.
+func (in *Filters) storeForms(ctx context.Context, q db.Querier, org string) error {
+	return number.StoreForms(ctx, q, org, &in.Phone, &in.FromNumber, &in.ToNumber)
+}
+
 // apply adds the conditions to f. since and until apply to column.
 func (in Filters) apply(f *db.Filter, column string) error {
 	since, until, err := in.Times()
 	if err != nil {
 		return err
 	}
-	f.In("status", in.Status).Equal("direction", in.Direction).Equal("from_number", restorePlus(in.FromNumber)).
-		Equal("to_number", restorePlus(in.ToNumber)).Equal("agent_id", in.AgentID).Equal("queue_id", in.QueueID).
+	f.In("status", in.Status).Equal("direction", in.Direction).Equal("from_number", in.FromNumber).
+		Equal("to_number", in.ToNumber).Equal("agent_id", in.AgentID).Equal("queue_id", in.QueueID).
 		Equal("number_id", in.NumberID).Equal("flow_id", in.FlowID).Equal("contact_id", in.ContactID).Equal("sentiment",
 		in.Sentiment).Between(column, since, until)
-	switch phone := restorePlus(in.Phone); {
+	switch phone := in.Phone; {
 	case phone == "":
 	case in.phoneSide == callerSide:
 		f.And("from_number = ?", phone)
@@ -93,14 +99,6 @@ func filterBool(f *db.Filter, want, yes, no string) {
 	case "false":
 		f.And(no)
 	}
-}
-
-// restorePlus restores a leading + that arrived as a space, because the query was not percent-encoded.
-func restorePlus(number string) string {
-	if strings.HasPrefix(number, " ") {
-		return "+" + strings.TrimSpace(number)
-	}
-	return number
 }
 
 // ListIn holds the filters of List.
@@ -146,6 +144,9 @@ func (s *Service) page(ctx context.Context, in Filters, base func() *db.Filter, 
 	}
 	view, err := visibility.From(ctx, s.DB.Read(ctx))
 	if err != nil {
+		return nil, err
+	}
+	if err := in.storeForms(ctx, s.DB.Read(ctx), access.Org(ctx)); err != nil {
 		return nil, err
 	}
 	column, descending := parseSort(sort)

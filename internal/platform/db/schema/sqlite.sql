@@ -746,7 +746,7 @@ CREATE TABLE contact_imports (
 	error      TEXT,
 	created_at  BIGINT NOT NULL,
 	started_at  BIGINT,
-	finished_at BIGINT,
+	finished_at BIGINT, unknown_columns TEXT NOT NULL DEFAULT '[]',
 	PRIMARY KEY (org_id, id)
 );
 CREATE INDEX calls_contact ON calls (org_id, contact_id, started_at, id) WHERE contact_id IS NOT NULL;
