@@ -10,10 +10,10 @@ import (
 // personal calls the operations about the user of a credential: with a key of a user, of another user, of the organisation, of another
 // organisation and with none.
 func personal(t *testing.T, s *stage) {
-	alice := s.person(t, s.ids["/users"]["id"])
+	alice := s.ownKey(t, s.ids["/users"]["id"])
 	var made struct{ ID string }
 	s.a.want(t, 201, "POST", "/users", map[string]any{"email": "dora@example.com", "first_name": "Dora"}, &made)
-	dora := s.person(t, made.ID)
+	dora := s.ownKey(t, made.ID)
 	nobody := desk{&rig.Client{T: t, Server: s.Server, Prefix: prefix}, s.doc}
 	if len(s.doc.personal) < 6 {
 		t.Fatalf("only %d operations about a user", len(s.doc.personal))
@@ -51,8 +51,8 @@ func personal(t *testing.T, s *stage) {
 	s.a.want(t, 204, "DELETE", "/users/"+made.ID, nil, nil)
 }
 
-// person makes a key with one scope for a user of organisation a.
-func (s *stage) person(t *testing.T, user string) desk {
+// ownKey makes a key with one scope for a user of organisation a.
+func (s *stage) ownKey(t *testing.T, user string) desk {
 	t.Helper()
 	var made struct{ Key string }
 	s.a.want(t, 201, "POST", "/api-keys", map[string]any{"name": "own", "scopes": []string{"calls:read"}, "user_id": user}, &made)
