@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"soniq/internal/identity/user"
 	"soniq/internal/platform/access"
@@ -45,6 +46,7 @@ func TestOwnSettings_ChangedByTheirUser(t *testing.T) {
 		if first.At("forward.no_answer_seconds") != nil || first.Text("ring_strategy") != "all_devices" || first.Header.Get("ETag") == "" {
 			t.Errorf("before any change: %s", first.Bytes)
 		}
+		h.now = h.now.Add(time.Second)
 		changed := h.server.Do(key, "PATCH", "/me/settings", `{"language":"de","timezone":"Europe/Berlin","ring_strategy":"in_order",
 			"forward":{"no_answer":"ext:101","no_answer_seconds":5},"voicemail":{"enabled":true,"pin":"2580"}}`,
 			"If-Match: "+first.Header.Get("ETag")).Want(200)
