@@ -61,7 +61,7 @@ var tags = map[string]string{
 	"audio":        "Sounds that callers hear.",
 	"callbacks":    "Calls to be placed later.",
 	"events":       "The stream of events, live and from where you left off.",
-	"me":           "Who the credential is.",
+	"me":           "Who the credential is, and the own settings, devices and numbers of its user.",
 	"organization": "The organisation's settings, limits and usage.",
 	"sandbox":      "What only the sandbox has: events and failures on demand.",
 	"tags":         "Labels of calls.",
@@ -109,6 +109,9 @@ func (o Operation) Describe() string {
 	}
 	if o.SelfService {
 		all = append(all, "A user's own credential may do it for that user without the scope.")
+	}
+	if o.Personal {
+		all = append(all, "It is about the user of the credential; a credential without a user is answered 404.")
 	}
 	if o.OnlyEnvironment == string(access.Sandbox) {
 		all = append(all, "In the sandbox only.")

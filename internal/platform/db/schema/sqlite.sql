@@ -1559,4 +1559,12 @@ CREATE TABLE trunk_lines (
 	expires_at BIGINT,
 	error      TEXT
 );
+CREATE TABLE user_preferences (
+	org_id      TEXT NOT NULL REFERENCES orgs (id),
+	user_id     TEXT NOT NULL,
+	preferences TEXT NOT NULL,
+	updated_at  BIGINT NOT NULL,
+	PRIMARY KEY (org_id, user_id),
+	FOREIGN KEY (org_id, user_id) REFERENCES users (org_id, id)
+);
 INSERT INTO event_turn (id, taken) VALUES (1, 0);
