@@ -18,7 +18,7 @@ type State struct {
 	CallID       string // the current call, or the call that is ringing
 	WrapUpUntil  db.Time
 	WrapUpCall   string // id of the call whose disposition ends the wrap-up; "" if time alone does
-	Devices      int // number of registered devices
+	Devices      int    // number of registered devices
 	IdleSince    db.Time
 
 	row          row

@@ -66,7 +66,9 @@ func (h *fixture) serve(t *testing.T, queueID, agent string) (call.New, string) 
 // hangUp ends the conversation of a call, and the call.
 func (h *fixture) hangUp(t *testing.T, n call.New, entry string) {
 	t.Helper()
-	h.tx(t, func(ctx context.Context, tx db.Querier) error { return h.CompleteEntry(ctx, tx, h.org, entry, time.Minute) })
+	h.tx(t, func(ctx context.Context, tx db.Querier) error {
+		return h.CompleteEntry(ctx, tx, h.org, entry, time.Minute)
+	})
 	err := h.calls.End(h.ctx, call.Ended{New: n, At: h.now(), Outcome: call.Outcome{Reason: "caller_hangup"}})
 	if err != nil {
 		t.Fatal(err)
@@ -140,7 +142,7 @@ func (h *fixture) wantRecords(t *testing.T, id, code string) {
 			}
 		}
 	}
-	csv := h.server.Do(optest.Admin(h.org), "GET", "/cdr", nil, "Accept", "text/csv").Want(200)
+	csv := h.server.Do(optest.Admin(h.org), "GET", "/cdr", nil, "Accept: text/csv").Want(200)
 	if !strings.Contains(string(csv.Bytes), ","+code+",") {
 		t.Errorf("CSV %s", csv.Bytes)
 	}
@@ -168,8 +170,8 @@ func TestDisposition_WithoutDeclaredCodes(t *testing.T) {
 		reader.Scopes = []access.Scope{access.CallsRead}
 		h.server.Do(reader, "PUT", "/calls/"+free+"/disposition", `{"code":"x"}`).Want(403)
 		for body, want := range map[string]string{
-			`[{"code":"","label":"A"}]`:                              "dispositions[0].code invalid_value",
-			`[{"code":"a","label":" "}]`:                             "dispositions[0].label invalid_length",
+			`[{"code":"","label":"A"}]`:                               "dispositions[0].code invalid_value",
+			`[{"code":"a","label":" "}]`:                              "dispositions[0].label invalid_length",
 			`[{"code":"a","label":"A"},{"code":"a","label":"Again"}]`: "dispositions[1].code duplicate",
 		} {
 			h.do("PATCH", "/queues/"+id, `{"dispositions":`+body+`}`).Refused("validation_failed", want)
