@@ -105,6 +105,7 @@ var requestExamples = map[string]any{
 		"metadata": map[string]any{"ticket": "4711"}},
 	"calls.announce":        map[string]any{"text": "This call is recorded.", "to": "all"},
 	"calls.tag":             map[string]any{"tags": []string{"invoice", "vip"}},
+	"calls.disposition":     map[string]any{"code": "resolved"},
 	"calls.note":            map[string]any{"body": "Asked for the invoice of January.", "pinned": true},
 	"calls.transfer":        map[string]any{"to": "ext:102", "mode": "attended"},
 	"calls.end":             map[string]any{"reason": "Done"},
