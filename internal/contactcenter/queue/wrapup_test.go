@@ -162,7 +162,7 @@ func TestDisposition_WithoutDeclaredCodes(t *testing.T) {
 		for _, wrong := range []string{`""`, `" x"`, `"x\ny"`, `"` + strings.Repeat("x", 65) + `"`} {
 			h.dispose(free, `{"code":`+wrong+`}`).Refused("validation_failed", "code invalid_value")
 		}
-		h.dispose(free, `{}`).Want(400)
+		h.dispose(free, `{}`).Refused("validation_failed", "code required")
 		h.dispose("call_none", `{"code":"x"}`).Want(404)
 		stranger := optest.Admin(db.NewID("org"))
 		h.server.Do(stranger, "PUT", "/calls/"+free+"/disposition", `{"code":"x"}`).Want(404)

@@ -103,7 +103,7 @@ func (o *testOrg) answeredCall(see func(id string)) {
 		return o.Calls.SetVoicemail(ctx, tx, o.ID, n.ID, "vml_1")
 	}))
 	see(n.ID)
-	reason, status, target, machine := "busy", 486, "leg_1", false
+	reason, status, target, machine := "busy", 486, "leg_1", true
 	row := call.State{Status: call.OnHold, Stage: "agent", RingingAt: o.At.Add(time.Second), AnsweredAt: at, Ring: 5 * time.Second,
 		HeldSince: at.Add(time.Second), Hold: 2 * time.Second, Muted: true, AnsweredBy: "agent", TransferredTo: "ext:102",
 		Agent: call.Party{UserID: "usr_1", Name: "Dana", Extension: "100"}, Machine: &machine, Recording: "recording", RecordingID: "rec_1",
