@@ -142,6 +142,7 @@ func (s *Service) addPresence(ctx context.Context, q db.Querier, org string, age
 			x.Presence.Status = Offline
 		}
 		a.Presence, a.Availability, a.WrapUpUntil, a.DevicesRegistered = x.Presence, x.Availability, x.WrapUpUntil, x.Devices
+		a.WrapUpCallID = db.Null(x.WrapUpCall).Ptr()
 		if a.Presence.Status == Busy {
 			a.ActiveCallID = db.Null(x.CallID).Ptr()
 		}
@@ -178,7 +179,8 @@ func (b PresenceBody) violations(now db.Time) (wrong []op.Violation) {
 	return wrong
 }
 
-// SetPresence stores an agent's choice. Choosing to be available ends wrap-up and the pause after missed offers.
+// SetPresence stores an agent's choice. Choosing to be available ends wrap-up and the pause after missed offers. A wrap-up that waits for
+// the disposition of a call goes on.
 func (s *Service) SetPresence(ctx context.Context, in *PresenceIn) (*op.Out[Agent], error) {
 	var a Agent
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {

@@ -108,9 +108,10 @@ func (in EndedFilter) between(f *db.Filter, since, until db.Time) (*db.Filter, e
 
 // CDRPage returns a page of the call detail records of the credential's organisation.
 func (s *Service) CDRPage(ctx context.Context, in EndedFilter, sort string) (op.Page[CDR], error) {
-	const text = `SELECT ` + callColumns + ` FROM calls WHERE org_id = $1 AND ended_at IS NOT NULL`
-	all := func() *db.Filter { return in.where(db.Where(text, access.Org(ctx))) }
-	page, err := s.page(ctx, in.Filters, all, sort, "ended_at", `SELECT count(*) FROM calls WHERE org_id = $1 AND ended_at IS NOT NULL`)
+	all := func(columns string) *db.Filter {
+		return in.where(db.Where(`SELECT `+columns+` FROM calls WHERE org_id = $1 AND ended_at IS NOT NULL`, access.Org(ctx)))
+	}
+	page, err := s.page(ctx, in.Filters, all, sort, "ended_at")
 	if err != nil {
 		return op.Page[CDR]{}, err
 	}
