@@ -37,7 +37,8 @@ var limited = map[string][]string{
 var beside = map[string][]string{
 	"cli":                      {"command", "demo", "mcpbridge", "remote"},
 	"cli/remote":               {"command"},
-	"server":                   {"clocktrust", "datadir", "gctuning", "httplimit", "installation", "readiness", "restored"},
+	"server":                   {"backup", "clocktrust", "datadir", "gctuning", "httplimit", "installation", "readiness", "restored"},
+	"server/backup":            {"datadir", "installation", "restored"},
 	"server/clocktrust":        {"datadir"},
 	"platform/audit":           {"access", "db", "op"},
 	"platform/cluster":         {"bus", "db"},

@@ -15,6 +15,7 @@ import (
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/op"
+	"soniq/internal/server/backup"
 	"soniq/internal/telephony/directory"
 )
 
@@ -45,7 +46,7 @@ func (p *Platform) Actions() control.Actions {
 		"number":     action(p.confirmNumber),
 		"port.set":   action(p.setPort),
 		"clock":      action(p.confirmClock),
-		"backup":     action(func(ctx context.Context, in control.BackupRequest) (string, error) { return p.backup(ctx, in.To) }),
+		"backup":     action(p.backup),
 	}
 }
 
@@ -173,6 +174,20 @@ func (p *Platform) setPort(ctx context.Context, in control.PortRequest) (string,
 		return "", commandError(err)
 	}
 	return fmt.Sprintf("port %s is %s", port.ID, port.Status), nil
+}
+
+// backup copies database, keys and recordings into a new folder. Start soniq with --data on that folder to restore. The copy knows that it
+// is one and sends nothing until the operator confirms it.
+func (p *Platform) backup(ctx context.Context, in control.BackupRequest) (string, error) {
+	s, err := backup.Write(ctx, p.db, p.config.Data, in.To)
+	if err != nil {
+		return "", err
+	}
+	note := ""
+	if s.NoDatabase != nil {
+		note = " (without the database: " + s.NoDatabase.Error() + ")"
+	}
+	return fmt.Sprintf("%s: database, keys and %d recordings%s", in.To, s.Recordings, note), nil
 }
 
 // outbound stops or starts outbound calls of all organisations. Emergency calls are never stopped.
