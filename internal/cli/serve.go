@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -38,7 +39,11 @@ func (o *serveOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	n, err := server.Start(ctx, c, newLog(c))
+	log := newLog(c)
+	for _, text := range unknownVariables() {
+		log.Warn(text)
+	}
+	n, err := server.Start(ctx, c, log)
 	if err != nil {
 		return err
 	}
@@ -83,6 +88,23 @@ func stop(n *server.Server, again <-chan struct{}) error {
 	case <-time.After(endTime):
 		return fmt.Errorf("not everything ended in order within %v, among it %d call(s); the next start closes them", endTime, n.Calls())
 	}
+}
+
+// unknownVariables returns a sentence for each environment variable that looks like a setting and is none.
+func unknownVariables() (all []string) {
+	var flags []string
+	for _, s := range config.Settings() {
+		flags = append(flags, s.Flag)
+	}
+	for _, name := range config.UnknownVariables() {
+		text := "the environment variable " + name + " is no setting and has no effect"
+		near := command.Nearest(strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, "SONIQ_"), "_", "-")), flags)
+		if near != "" {
+			text += "; did you mean SONIQ_" + strings.ToUpper(strings.ReplaceAll(near, "-", "_")) + "?"
+		}
+		all = append(all, text)
+	}
+	return all
 }
 
 func newLog(c config.Config) *slog.Logger {
