@@ -16,9 +16,9 @@ import (
 func main() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	again := make(chan struct{})
+	again := command.NewInterrupts()
 	go watchSignals(cancel, again)
-	if err := cli.Run(command.WithInterrupt(ctx, again), os.Args[1:]); err != nil {
+	if err := cli.Run(command.WithInterrupts(ctx, again), os.Args[1:]); err != nil {
 		if !errors.Is(err, cli.ErrFailed) {
 			fmt.Fprintln(os.Stderr, "soniq:", err)
 		}
@@ -31,18 +31,13 @@ const interrupted = 130
 
 // watchSignals calls stop at the first SIGINT or SIGTERM. A later SIGINT goes to the command, or ends the process if the command does not
 // wait for it.
-func watchSignals(stop context.CancelFunc, again chan<- struct{}) {
+func watchSignals(stop context.CancelFunc, again *command.Interrupts) {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	<-signals
 	stop()
 	for s := range signals {
-		if s != os.Interrupt {
-			continue
-		}
-		select {
-		case again <- struct{}{}:
-		default:
+		if s == os.Interrupt && !again.Pass() {
 			fmt.Fprintln(os.Stderr, "soniq: ended at once")
 			os.Exit(interrupted)
 		}

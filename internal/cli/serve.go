@@ -35,6 +35,7 @@ func (o *serveOptions) run(ctx context.Context) error {
 	reload := make(chan os.Signal, 1)
 	signal.Notify(reload, syscall.SIGHUP)
 	defer signal.Stop(reload)
+	again := command.Interrupt(ctx)
 	c, err := o.settings.Load()
 	if err != nil {
 		return err
@@ -61,7 +62,7 @@ func (o *serveOptions) run(ctx context.Context) error {
 			n.Reload()
 		case <-ctx.Done():
 			fmt.Fprintln(os.Stderr, "soniq is stopping: calls in progress may end within", c.DrainTime)
-			return stop(n, command.Interrupt(ctx))
+			return stop(n, again)
 		}
 	}
 }

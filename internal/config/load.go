@@ -198,7 +198,7 @@ func readFile(path string) (map[string]string, error) {
 		if _, given := values[name]; given {
 			return nil, fmt.Errorf("%s line %d: %s is given twice; remove one of the lines", path, n, name)
 		}
-		if _, _, comment := strings.Cut(value, " #"); comment && value[0] != '"' && value[0] != '\'' {
+		if before, _, found := strings.Cut(value, " #"); found && strings.Count(before, `"`)%2+strings.Count(before, "'")%2 == 0 {
 			return nil, fmt.Errorf("%s line %d: # in the value of %s; put a comment on a line of its own, or the value in quotes", path, n, name)
 		}
 		values[name] = value
