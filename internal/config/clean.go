@@ -81,7 +81,8 @@ func (c *Config) secrets() (all []string) {
 }
 
 // foreign are the beginnings of variables of other programs: those that Kubernetes sets for a service named soniq, and those of our tests.
-var foreign = regexp.MustCompile(`^SONIQ_(PORT(_\d+_.*)?|SERVICE_(HOST|PORT.*)|(E2E|TEST|EVAL|BENCH|SOAK|SETUP|FUZZ|UPDATE)(_.*)?|[A-Z_]*_SERVICE_(HOST|PORT.*))$`)
+var foreign = regexp.MustCompile(`^SONIQ_(PORT(_\d+_.*)?|SERVICE_(HOST|PORT.*)|(E2E|TEST|EVAL|BENCH|SOAK|SETUP|FUZZ|UPDATE)(_.*)?|` +
+	`[A-Z_]*_SERVICE_(HOST|PORT.*))$`)
 
 // commandVariables are the variables of commands that are no settings.
 var commandVariables = []string{"SONIQ_URL", "SONIQ_KEY", "SONIQ_MCP_URL", "SONIQ_MCP_KEY", "SONIQ_MCP_HOME", "SONIQ_API_KEY"}

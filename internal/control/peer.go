@@ -7,8 +7,8 @@ import (
 
 type peerKey struct{}
 
-// Peer returns the ID of the user of the operating system that sent the request. ok is false outside of a request, or if the system does not
-// tell.
+// Peer returns the ID of the user of the operating system that sent the request. ok is false outside of a request, or if the system
+// does not tell.
 func Peer(ctx context.Context) (id string, ok bool) {
 	id, ok = ctx.Value(peerKey{}).(string)
 	return id, ok

@@ -67,7 +67,8 @@ func damaged(folder string, wrong []string) error {
 	if more := len(wrong) - maxNamed; more > 0 {
 		text += fmt.Sprintf("; and %d more", more)
 	}
-	return fmt.Errorf("the backup %s is not intact: %s; a backup that was started is no longer the one that was made; use another one", folder, text)
+	return fmt.Errorf("the backup %s is not intact: %s; a backup that was started is no longer the one that was made; use another one",
+		folder, text)
 }
 
 // readManifest returns the list of files of a complete backup.
