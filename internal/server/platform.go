@@ -162,7 +162,7 @@ func Open(ctx context.Context, c config.Config, log *slog.Logger) (*Platform, er
 // open opens the stores: database, key, files and journal. It writes nothing if the database needs another program or key.
 func (p *Platform) open(ctx context.Context) (err error) {
 	if p.db, err = db.Open(ctx, p.config.DatabaseURL()); err != nil {
-		return err
+		return p.config.RedactError(err)
 	}
 	if p.seal, err = installation.Open(ctx, p.db, p.config.Data); err != nil {
 		return err
