@@ -54,7 +54,9 @@ func (w *flowRun) queue(ctx context.Context, x *flow.Queue) (outcome string) {
 // transfer connects the caller with a destination. If the caller leaves a message there, or is called back, the
 // transfer succeeded: the flow ends.
 func (w *flowRun) transfer(ctx context.Context, x *flow.Transfer) (outcome string) {
-	w.seekPerson("no_answer")
+	if !strings.HasPrefix(x.To, "flow:") { // that flow may be for everybody
+		w.seekPerson("no_answer")
+	}
 	outside := w.s.Router.IsDialled(x.To) && !strings.HasPrefix(x.To, "ext:")
 	if outside {
 		w.v.SetTransferredTo(ctx, x.To)
@@ -66,6 +68,7 @@ func (w *flowRun) transfer(ctx context.Context, x *flow.Transfer) (outcome strin
 	if outside {
 		w.v.SetTransferredTo(ctx, "")
 	}
+	w.seekPerson("no_answer")
 	w.problem = outcome
 	return "failed"
 }
