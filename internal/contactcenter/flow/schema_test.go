@@ -112,7 +112,9 @@ func valueOf(f reflect.StructField) string {
 // TestSchema_EveryStep has each type with its members, its defaults and its outcomes.
 func TestSchema_EveryStep(t *testing.T) {
 	t.Parallel()
-	r := huma.NewMapRegistry("#/s/", huma.DefaultSchemaNamer)
+	r := huma.NewMapRegistry("#/s/", func(of reflect.Type, hint string) string {
+		return strings.ReplaceAll(of.PkgPath(), "/", ".") + huma.DefaultSchemaNamer(of, hint)
+	})
 	s := r.SchemaFromRef(r.Schema(reflect.TypeFor[Node](), true, "").Ref)
 	all, _ := s.Extensions["oneOf"].([]*huma.Schema)
 	if len(all) != len(types) || len(all) != len(fullConfigs) {
