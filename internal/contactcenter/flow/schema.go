@@ -13,7 +13,7 @@ func (Node) TransformSchema(r huma.Registry, s *huma.Schema) *huma.Schema {
 	for i, kind := range types {
 		alternatives[i] = nodeSchema(r, kind)
 	}
-	s.Extensions = map[string]any{"oneOf": alternatives}
+	s.Extensions = map[string]any{"x-one-of": alternatives}
 	s.Examples = []any{map[string]any{"id": "welcome", "type": "play", "config": map[string]any{"text": "Welcome to Harbor Dental.", "interrupt": true},
 		"next": map[string]any{"done": "team"}}}
 	return s

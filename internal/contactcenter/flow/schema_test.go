@@ -116,7 +116,7 @@ func TestSchema_EveryStep(t *testing.T) {
 		return strings.ReplaceAll(of.PkgPath(), "/", ".") + huma.DefaultSchemaNamer(of, hint)
 	})
 	s := r.SchemaFromRef(r.Schema(reflect.TypeFor[Node](), true, "").Ref)
-	all, _ := s.Extensions["oneOf"].([]*huma.Schema)
+	all, _ := s.Extensions["x-one-of"].([]*huma.Schema)
 	if len(all) != len(types) || len(all) != len(fullConfigs) {
 		t.Fatalf("%d alternatives for %d types", len(all), len(types))
 	}
