@@ -77,6 +77,7 @@ golden: ## rewrite generated files that are kept in the tree
 	@go test ./internal/platform/db -run Golden -update
 	@SONIQ_UPDATE=1 go test ./internal -run TimelineKinds_Documented
 	@SONIQ_UPDATE=1 go test ./internal/platform/limit -run Limits_Documented
+	@SONIQ_UPDATE=1 go test ./internal/contactcenter/flow -run Steps_Documented
 	@go test ./internal/cli -run Golden -update
 
 man: ## write the man pages of all commands into build/man

@@ -37,7 +37,8 @@ var limited = map[string][]string{
 var beside = map[string][]string{
 	"cli":                      {"command", "demo", "mcpbridge", "remote"},
 	"cli/remote":               {"command"},
-	"server":                   {"clocktrust", "datadir", "gctuning", "httplimit", "installation", "restored"},
+	"server":                   {"backup", "clocktrust", "datadir", "gctuning", "httplimit", "installation", "readiness", "restored"},
+	"server/backup":            {"datadir", "installation", "restored"},
 	"server/clocktrust":        {"datadir"},
 	"platform/audit":           {"access", "db", "op"},
 	"platform/cluster":         {"bus", "db"},
@@ -57,6 +58,7 @@ var beside = map[string][]string{
 	"telephony/provisioning":   {"device"},
 	"telephony/trunk":          {"number"},
 	"telephony/trunkreg":       {"trunk"},
+	"telephony/voicemail":      {"number"},
 	"messaging/smppserver":     {"sms"},
 	"messaging/sipmessage":     {"sms"},
 	"messaging/smscarrier":     {"sms"},
@@ -72,7 +74,7 @@ var beside = map[string][]string{
 // embedding lists the files of the CLI that run a server in their own process, or open a data folder that no server uses. All other
 // commands use the public API or the control socket.
 var embedding = []string{"internal/cli/serve.go", "internal/cli/admin.go", "internal/cli/demo/demo.go", "internal/cli/migrate.go",
-	"internal/cli/doctor_database.go"}
+	"internal/cli/doctor_database.go", "internal/cli/backup_verify.go"}
 
 // A site is a package's place in the tree: its wing, and its name inside the wing. Sub-packages count as part of their package.
 type site struct{ wing, name string }

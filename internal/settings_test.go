@@ -27,17 +27,20 @@ const engines = "identity/org/ops.go: p.AI.V.check()"
 
 // settingsOf has the settings by operation. Operations with the value nil change records and not settings.
 var settingsOf = map[string]*settings{
-	"agents.presence.set": nil, "agents.queues.set": nil, "calls.monitor.update": nil, "queues.calls.update": nil, "recordings.update": nil,
-	"sms.conversations.update": nil, "tags.update": nil, "users.dnd": nil, "voicemail.update": nil,
+	"agents.presence.set": nil, "agents.queues.set": nil, "calls.monitor.update": nil, "me.preferences.set": nil, "queues.calls.update": nil,
+	"recordings.update": nil, "sms.conversations.update": nil, "tags.update": nil, "users.dnd": nil, "voicemail.update": nil,
 	"organization.update": {pkg: "identity/org", patch: "Patch", resource: "Organization", idle: []string{"check.go", "ops.go", "store.go"},
 		sites: map[string]string{"ai": engines,
 			"recording.silent_acknowledged": `identity/org/ops.go: yes, given := r["silent_acknowledged"]`,
 			"emergency.acknowledged":        `identity/org/ops.go: yes, given := e["acknowledged"]`}},
-	"users.update": {pkg: "identity/user", patch: "Patch", resource: "User", idle: []string{"check.go", "change.go", "ops.go", "store.go"},
+	"users.update": {pkg: "identity/user", patch: "Patch", resource: "User", idle: usersIdle,
 		shown: []string{"last_name"},
 		sites: map[string]string{"outbound_number_id": "telephony/number/store.go: WHEN n.id = me.outbound_number_id THEN",
 			"skills":        "contactcenter/queue/member.go: u.skills",
 			"queue_ids":     "identity/user/change.go: s.setQueues(ctx, tx, u, n.QueueIDs",
+			"voicemail.pin": "identity/user/pin.go: Mailboxes.SetPIN("}},
+	"me.settings.update": {pkg: "identity/user", patch: "SettingsPatch", resource: "User", idle: usersIdle,
+		sites: map[string]string{"outbound_number_id": "telephony/number/store.go: WHEN n.id = me.outbound_number_id THEN",
 			"voicemail.pin": "identity/user/pin.go: Mailboxes.SetPIN("}},
 	"queues.update": {pkg: "contactcenter/queue", patch: "Fields", resource: "Queue",
 		idle: []string{"check.go", "ops.go", "patch.go", "store.go"}, shown: []string{"hours.exceptions.label"},
@@ -80,6 +83,9 @@ var settingsOf = map[string]*settings{
 	"partners.users.update": {pkg: "identity/partner", patch: "PersonPatch", resource: "Person", idle: []string{"people.go"},
 		sites: map[string]string{"role": "identity/partner/people.go: in.Body.Role", "status": "identity/partner/people.go: in.Body.Status"}},
 }
+
+// usersIdle are the files of package user that only check, store and show settings.
+var usersIdle = []string{"check.go", "change.go", "ops.go", "own_settings.go", "store.go"}
 
 // Sites of several members.
 const (

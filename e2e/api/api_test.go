@@ -33,6 +33,7 @@ func TestAPI_SharedServer(t *testing.T) {
 			{"lists are read in pages", paging},
 			{"lists have much in common", lists},
 			{"records have versions", records},
+			{"people reach what is theirs", personal},
 			{"keys that are of no use", uselessKeys},
 			{"changes are noted", audited},
 			{"every change can be repeated", everyRepeat},

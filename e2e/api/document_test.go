@@ -34,6 +34,7 @@ type operation struct {
 type document struct {
 	operations []operation // of both environments
 	sandbox    []operation // of the sandbox alone
+	personal   []operation // about the user of the credential
 	endless    int         // operations left out because their response does not end
 	model      *openapi3.T
 	router     routers.Router
@@ -68,6 +69,10 @@ func readDocument(t *testing.T, s *rig.Server) *document {
 			}
 			if o.Extensions["x-environment"] == "sandbox" {
 				d.sandbox = append(d.sandbox, describe(t, method, path, o))
+				continue
+			}
+			if o.Extensions["x-personal"] == true {
+				d.personal = append(d.personal, describe(t, method, path, o))
 				continue
 			}
 			d.operations = append(d.operations, describe(t, method, path, o))

@@ -79,7 +79,7 @@ func index(t *testing.T, s *stage) {
 		if want := map[string]string{"/sandbox/v1": "sandbox"}[path]; want != "" && i.Environment != want {
 			t.Errorf("%s: environment %s", path, i.Environment)
 		}
-		described := len(s.doc.operations) + s.doc.endless
+		described := len(s.doc.operations) + len(s.doc.personal) + s.doc.endless
 		if path == "/sandbox/v1" {
 			described += len(s.doc.sandbox)
 		}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -53,8 +55,12 @@ func fill(t *testing.T, dir string) (free func()) {
 	}
 }
 
-// TestDisk_FullLosesNothing fills the disk under a server. Writes are refused with 503 and have no effect, and a call
-// in progress continues and can end. Once there is space again, everything is stored and published.
+// TestDisk_FullLosesNothing fills the disk under a server. Writes are refused with 503 and have no effect, /ready is 503, and a call
+// in progress continues and can end. Once there is space again, everything is stored and published, and the recording says that audio is
+// missing.
+//
+// https://github.com/getnora-io/nora/issues/629, https://github.com/rustfs/rustfs/issues/2658,
+// https://github.com/fastlabel/open-lutra/pull/73
 func TestDisk_FullLosesNothing(t *testing.T) {
 	disk := smallDisk(t, 48)
 	data := filepath.Join(disk, "data")
@@ -68,6 +74,9 @@ func TestDisk_FullLosesNothing(t *testing.T) {
 	free := fill(t, disk)
 	refused, left := refusedWrites(t, o)
 	reads(t, o)
+	if status, reason := ready(t, s); status != 503 || !strings.Contains(reason, "disk") {
+		t.Errorf("/ready on a full disk: %d %s", status, reason)
+	}
 	caller.Wait() // it hangs up while the disk is full
 	callee.Wait()
 	newCallsAreRefused(t, o)
@@ -82,6 +91,10 @@ func TestDisk_FullLosesNothing(t *testing.T) {
 	}
 	says(t, s.Log(), "end written after all")
 	wholeAudio(t, o, call)
+	rig.Until(t, "/ready to answer 200 again", 10*time.Second, func() bool {
+		status, _ := ready(t, s)
+		return status == 200
+	})
 	for _, id := range left {
 		o.Want(204, "DELETE", "/users/"+id, nil, nil)
 	}
@@ -103,6 +116,21 @@ func TestDisk_FullLosesNothing(t *testing.T) {
 	if next := o.talk(300 * time.Millisecond); next == call {
 		t.Error("no new call")
 	}
+}
+
+// ready returns the answer of /ready.
+func ready(t *testing.T, s *rig.Server) (status int, body string) {
+	t.Helper()
+	r, err := http.Get("http://" + s.HTTP + "/ready")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.StatusCode, string(text)
 }
 
 func keys(m map[string]string) (all []string) {
@@ -181,6 +209,15 @@ func wholeAudio(t *testing.T, o *office, call string) {
 	if told.Data["status"] != "available" {
 		t.Errorf("recording: %s", told.Body)
 		return
+	}
+	var record map[string]any
+	o.Want(200, "GET", "/recordings/"+told.Data["recording_id"].(string), nil, &record)
+	for where, r := range map[string]map[string]any{"event": told.Data, "API": record} {
+		fault, _ := r["error"].(map[string]any)
+		if missing, _ := r["missing_seconds"].(float64); r["truncated"] != true || missing < 1 || missing > 10 ||
+			!strings.Contains(fmt.Sprint(fault["message"]), "disk is full") {
+			t.Errorf("the %s does not say what is missing: %v", where, r)
+		}
 	}
 	r := o.Do("GET", "/recordings/"+told.Data["recording_id"].(string)+"/audio", nil)
 	if r.Status != 200 || !bytes.HasPrefix(r.Body, []byte("RIFF")) || len(r.Body) < 2*2*8000 {

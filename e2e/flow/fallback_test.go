@@ -33,7 +33,7 @@ func TestFallback_LoopAndBrokenFlow(t *testing.T) {
 		got, _, _ = o.FlowPath(r.CallID)
 		return strings.Count(got, "again") >= 100
 	})
-	if r.String() != "inbound missed no_answer system 480" || !strings.HasPrefix(got, "again:failed bye again:gone") ||
+	if r.String() != "inbound missed flow_ended system 480" || !strings.HasPrefix(got, "again:failed bye again:gone") ||
 		strings.Count(got, "again") != 100 {
 		t.Errorf("record of a call that went round: %s; way %s", r, got)
 	}

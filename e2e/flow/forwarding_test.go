@@ -221,3 +221,40 @@ func TestForwarding_Voicemail(t *testing.T) {
 		o.HearsOnly("Ada", o.AdaPhone, fixture.BobTone)
 	})
 }
+
+// TestForwarding_ChangedByItsUser changes an agent's forwarding with the agent's own key. The next calls follow it.
+func TestForwarding_ChangedByItsUser(t *testing.T) {
+	t.Parallel()
+	rig.Either(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
+		o := fixture.NewOffice(s)
+		dave := o.AddUser("Dave")
+		phone := o.Phone(dave, 700, rig.PhoneOptions{}) // rings until the call goes elsewhere
+		var made struct{ Key string }
+		o.Want(201, "POST", "/api-keys", map[string]any{"name": "own", "scopes": []string{"calls:read"}, "user_id": dave.ID}, &made)
+		own := *o.Client
+		own.Key = made.Key
+		own.Want(403, "PATCH", "/users/"+o.Bob.ID, fixture.Forwarding("always", "ext:"+dave.Extension), nil)
+		own.Want(200, "PATCH", "/me/settings", fixture.Forwarding("always", "ext:"+o.Carol.Extension), nil)
+		id := wantForwarded(o, dave)
+		if told := o.WaitTimelineStep(id, "call.forwarded"); told["reason"] != "always" || told["user_id"] != dave.ID {
+			t.Errorf("told %v", told)
+		}
+		o.AdaPhone.Wait("CALL_CLOSED", "")
+		rules := fixture.Forwarding("no_answer", "ext:"+o.Carol.Extension)
+		rules["forward"].(map[string]any)["no_answer_seconds"] = 5
+		own.Want(200, "PATCH", "/me/settings", rules, nil)
+		o.AdaPhone.Do("dial", dave.Extension)
+		phone.Wait("CALL_INCOMING", "")
+		o.CarolPhone.Wait("CALL_ESTABLISHED", "")
+		o.AdaPhone.Wait("CALL_ESTABLISHED", "")
+		c := o.LiveCall(func(c map[string]any) bool { return c["status"] == "in_progress" })
+		id = c["id"].(string)
+		if told := o.WaitTimelineStep(id, "call.forwarded"); told["reason"] != "no_answer" {
+			t.Errorf("told %v", told)
+		}
+		rang := o.TimelineTime(id, "call.forwarded").Sub(o.TimelineTime(id, "leg.invited"))
+		if rang < 4*time.Second || rang > 20*time.Second {
+			t.Errorf("the phone rang for %s, want the 5 s that its user chose, not the usual 25", rang)
+		}
+	})
+}

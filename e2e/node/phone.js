@@ -23,6 +23,7 @@ const media = { mediaConstraints: { audio: { echoCancellation: false, noiseSuppr
 const watch = (session) => {
   window.session = session;
   for (const e of ['progress', 'accepted', 'confirmed', 'hold', 'unhold']) session.on(e, (x) => tell(e, x && x.originator));
+  for (const e of ['progress', 'accepted']) session.on(e, (x) => x && x.response && tell('call of', e, x.response.getHeader('X-Soniq-Call')));
   session.on('failed', (e) => tell('failed', e.cause)); session.on('ended', (e) => tell('ended', e.originator, e.cause));
   session.on('newDTMF', (e) => tell('dtmf', e.originator, e.dtmf.tone));
 };
@@ -32,10 +33,11 @@ window.register = (ws, uri, password, answers) => {
   const ua = window.ua = new JsSIP.UA({ sockets: [new JsSIP.WebSocketInterface(ws)], uri, password, register: true });
   for (const e of ['connected', 'disconnected', 'registered', 'unregistered']) ua.on(e, () => tell(e));
   ua.on('registrationFailed', (e) => tell('registrationFailed', e.cause));
-  ua.on('newRTCSession', ({ session, originator }) => {
+  ua.on('newRTCSession', ({ session, originator, request }) => {
     watch(session);
     if (originator !== 'remote') return;
     tell('incoming', session.remote_identity.uri.user);
+    tell('call of INVITE', request.getHeader('X-Soniq-Call'));
     session.on('peerconnection', ({ peerconnection }) => listen(peerconnection));
     if (answers) session.answer(media);
   });

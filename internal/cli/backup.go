@@ -19,12 +19,14 @@ func newBackup() *cobra.Command {
 	var o backupOptions
 	cmd := &cobra.Command{
 		Use: "backup", Short: "copy database, keys and recordings, also while the platform runs",
-		Example: "  soniq backup --to /backups/soniq-monday", Args: command.Words(), ValidArgsFunction: cobra.NoFileCompletions,
+		Example: "  soniq backup --to /backups/soniq-monday\n  soniq backup verify /backups/soniq-monday",
+		Args:    command.Words(), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	cmd.Flags().StringVar(&o.to, "to", "", "folder for the copy; it must not exist yet")
 	_ = cmd.MarkFlagDirname("to")
 	o.settings = command.AddSettings(cmd, dataFolder...)
+	cmd.AddCommand(newBackupVerify())
 	return cmd
 }
 

@@ -98,10 +98,10 @@ func (d *doctor) settings() {
 		if s.Secret && text != "" {
 			text = "(hidden)"
 		}
-		if s.Flag == "db" && strings.Contains(text, "@") {
-			text = text[:strings.Index(text, "://")+3] + "(hidden)" + text[strings.LastIndex(text, "@"):]
-		}
-		fmt.Fprintf(d.out, "  %-18s %s\n", s.Flag, text)
+		fmt.Fprintf(d.out, "  %-18s %s\n", s.Flag, config.Redact(text))
+	}
+	for _, text := range unknownVariables() {
+		d.hint(text, "soniq help serve lists the settings; the variable of --rtp-ports is SONIQ_RTP_PORTS")
 	}
 }
 
@@ -143,8 +143,10 @@ func (d *doctor) ports() {
 	if d.config.SIPTLS != "" {
 		d.port("--sip-tls", "tcp", d.config.SIPTLS)
 	}
-	if d.config.HTTPS != "" {
-		d.port("--https", "tcp", d.config.HTTPS)
+	for flag, address := range map[string]string{"--https": d.config.HTTPS, "--smpp": d.config.SMPP, "--smpps": d.config.SMPPS} {
+		if address != "" {
+			d.port(flag, "tcp", address)
+		}
 	}
 	low, high, err := d.config.RTPPortRange()
 	if err == nil && high > 0 && high-low < 200 {
@@ -184,6 +186,10 @@ func (d *doctor) folder() {
 	}
 	_ = probe.Close()
 	_ = os.Remove(probe.Name())
+	if info, err := os.Stat(d.config.Data); err == nil && info.Mode().Perm()&0o022 != 0 {
+		d.bad(fmt.Sprintf("others may write in the data folder %s", d.config.Data), "check that all files in it are yours, then: chmod 700 "+
+			d.config.Data)
+	}
 	var fs syscall.Statfs_t
 	if syscall.Statfs(there, &fs) != nil {
 		return

@@ -30,7 +30,7 @@ func (d *doctor) database(ctx context.Context, running bool) {
 	start := time.Now()
 	x, err := db.Open(ctx, d.config.DatabaseURL())
 	if err != nil {
-		d.bad(err.Error(), "check --db and that the server runs")
+		d.bad(d.config.RedactError(err).Error(), "check --db and that the server runs")
 		return
 	}
 	defer x.Close()

@@ -44,7 +44,7 @@ func (o *migrateOptions) run(ctx context.Context, out io.Writer) error {
 	}
 	d, err := db.Open(ctx, c.DatabaseURL())
 	if err != nil {
-		return err
+		return c.RedactError(err)
 	}
 	defer d.Close()
 	return o.migrate(ctx, d, c.Data, out)

@@ -5,6 +5,10 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -26,13 +30,21 @@ func newServe() *cobra.Command {
 	return cmd
 }
 
-// run serves until the context ends, which SIGINT and SIGTERM do.
+// run serves until the context ends, which SIGINT and SIGTERM do. SIGHUP reads the certificate again.
 func (o *serveOptions) run(ctx context.Context) error {
+	reload := make(chan os.Signal, 1)
+	signal.Notify(reload, syscall.SIGHUP)
+	defer signal.Stop(reload)
+	again := command.Interrupt(ctx)
 	c, err := o.settings.Load()
 	if err != nil {
 		return err
 	}
-	n, err := server.Start(ctx, c, newLog(c))
+	log := newLog(c)
+	for _, text := range unknownVariables() {
+		log.Warn(text)
+	}
+	n, err := server.Start(ctx, c, log)
 	if err != nil {
 		return err
 	}
@@ -44,10 +56,56 @@ func (o *serveOptions) run(ctx context.Context) error {
 	if notice := n.Notice(); notice != "" {
 		fmt.Println(notice)
 	}
-	<-ctx.Done()
-	fmt.Fprintln(os.Stderr, "soniq is stopping: calls in progress may end within", c.DrainTime)
-	n.Stop()
-	return nil
+	for {
+		select {
+		case <-reload:
+			n.Reload()
+		case <-ctx.Done():
+			fmt.Fprintln(os.Stderr, "soniq is stopping: calls in progress may end within", c.DrainTime)
+			return stop(n, again)
+		}
+	}
+}
+
+// endTime is how long the calls have to end in order after a second SIGINT.
+const endTime = 2 * time.Second
+
+// stop stops the server. Another SIGINT ends the calls in progress at once.
+func stop(n *server.Server, again <-chan struct{}) error {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		n.Stop()
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-again:
+	}
+	fmt.Fprintf(os.Stderr, "soniq ends at once: %d call(s) in progress are cut off\n", n.EndCalls())
+	select {
+	case <-done:
+		return nil
+	case <-time.After(endTime):
+		return fmt.Errorf("not everything ended in order within %v, among it %d call(s); the next start closes them", endTime, n.Calls())
+	}
+}
+
+// unknownVariables returns a sentence for each environment variable that looks like a setting and is none.
+func unknownVariables() (all []string) {
+	var flags []string
+	for _, s := range config.Settings() {
+		flags = append(flags, s.Flag)
+	}
+	for _, name := range config.UnknownVariables() {
+		text := "the environment variable " + name + " is no setting and has no effect"
+		near := command.Nearest(strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, "SONIQ_"), "_", "-")), flags)
+		if near != "" {
+			text += "; did you mean SONIQ_" + strings.ToUpper(strings.ReplaceAll(near, "-", "_")) + "?"
+		}
+		all = append(all, text)
+	}
+	return all
 }
 
 func newLog(c config.Config) *slog.Logger {

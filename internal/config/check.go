@@ -36,6 +36,7 @@ func (c *Config) check() []error {
 	if min(c.DeviceCalls, c.UserCalls, c.OrgCalls) < 0 {
 		wrong = append(wrong, errors.New("--device-calls, --user-calls and --org-calls must be 0, for no limit, or more"))
 	}
+	wrong = append(wrong, c.checkListeners()...)
 	if c.PublicIP != "" {
 		if _, err := netip.ParseAddr(c.PublicIP); err != nil {
 			wrong = append(wrong, fmt.Errorf("--public-ip %q must be an IP address", c.PublicIP))
@@ -51,8 +52,11 @@ func (c *Config) check() []error {
 	if c.BaseURL != "" && !IsWebURL(c.BaseURL) {
 		wrong = append(wrong, fmt.Errorf("--base-url %q must be an address such as https://voice.example.com", c.BaseURL))
 	}
-	if _, err := ParseNetworks("provision-plain", c.ProvisionPlain); err != nil {
-		wrong = append(wrong, err)
+	for name, networks := range map[string]string{"provision-plain": c.ProvisionPlain, "trusted-proxies": c.TrustedProxies,
+		"sip-edges": c.SIPEdges} {
+		if _, err := ParseNetworks(name, networks); err != nil {
+			wrong = append(wrong, err)
+		}
 	}
 	if c.ProvisionEvery < time.Hour {
 		wrong = append(wrong, errors.New("--provision-interval must be an hour at least, such as 24h"))

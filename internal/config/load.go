@@ -134,14 +134,22 @@ func (c *Config) fill(given, file map[string]string) []error {
 		if t, ok := given[s.Flag]; ok {
 			text, source = t, "--"+s.Flag
 		}
-		if err := put(v.Field(s.Index), text); err != nil {
+		value, err := clean(text, s.Secret)
+		if err == nil {
+			err = put(v.Field(s.Index), value)
+		}
+		if err != nil {
 			wrong = append(wrong, fmt.Errorf("%s: %q is not valid for %s: %w", source, text, s.Flag, err))
 		}
 	}
 	for name := range file {
 		wrong = append(wrong, fmt.Errorf("configuration file: there is no setting %q; run soniq help serve for the list", name))
 	}
-	return append(wrong, c.check()...)
+	wrong = append(wrong, c.check()...)
+	for i, err := range wrong {
+		wrong[i] = c.RedactError(err)
+	}
+	return wrong
 }
 
 func put(field reflect.Value, text string) error {
@@ -165,7 +173,7 @@ func put(field reflect.Value, text string) error {
 	return nil
 }
 
-// readFile reads lines "name = value"; # starts a comment.
+// readFile reads lines "name = value". A line that begins with # is a comment.
 func readFile(path string) (map[string]string, error) {
 	values := map[string]string{}
 	if path == "" {
@@ -178,7 +186,7 @@ func readFile(path string) (map[string]string, error) {
 	defer f.Close()
 	lines := bufio.NewScanner(f)
 	for n := 1; lines.Scan(); n++ {
-		line := strings.TrimSpace(lines.Text())
+		line := strings.TrimSpace(strings.TrimPrefix(lines.Text(), "\ufeff"))
 		if line == "" || line[0] == '#' {
 			continue
 		}
@@ -186,7 +194,14 @@ func readFile(path string) (map[string]string, error) {
 		if !ok {
 			return nil, fmt.Errorf("%s line %d: expected name = value", path, n)
 		}
-		values[strings.TrimSpace(name)] = strings.Trim(strings.TrimSpace(value), `"`)
+		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+		if _, given := values[name]; given {
+			return nil, fmt.Errorf("%s line %d: %s is given twice; remove one of the lines", path, n, name)
+		}
+		if before, _, found := strings.Cut(value, " #"); found && strings.Count(before, `"`)%2+strings.Count(before, "'")%2 == 0 {
+			return nil, fmt.Errorf("%s line %d: # in the value of %s; put a comment on a line of its own, or the value in quotes", path, n, name)
+		}
+		values[name] = value
 	}
 	return values, lines.Err()
 }

@@ -2,7 +2,6 @@ package config
 
 import (
 	"cmp"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -30,13 +29,4 @@ func (c Config) CertificateFiles() (cert, key string, err error) {
 		return "", "", fmt.Errorf("certificate: %w", err)
 	}
 	return cert, key, os.WriteFile(key, keyPEM, 0o600)
-}
-
-// KeyPair loads the TLS certificate and key.
-func (c Config) KeyPair() (tls.Certificate, error) {
-	cert, key, err := c.CertificateFiles()
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	return tls.LoadX509KeyPair(cert, key)
 }

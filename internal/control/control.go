@@ -47,7 +47,7 @@ func Listen(ctx context.Context, data string, all Actions) error {
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /{action}", func(w http.ResponseWriter, r *http.Request) { all.serve(w, r) })
-	server := &http.Server{Handler: mux}
+	server := &http.Server{Handler: mux, ConnContext: withPeer}
 	go func() {
 		<-ctx.Done()
 		_ = server.Close()

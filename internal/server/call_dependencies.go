@@ -118,6 +118,14 @@ func (o callObserver) CallEnriched(ctx context.Context, tx db.Querier, org, call
 	return o.p.crm.RequeueCall(ctx, tx, org, callID)
 }
 
+// DispositionChanged writes an ended call to the connected CRM systems again.
+func (o callObserver) DispositionChanged(ctx context.Context, tx db.Querier, org, callID, _ string, ended bool) error {
+	if !ended {
+		return nil
+	}
+	return o.p.crm.RequeueCall(ctx, tx, org, callID)
+}
+
 // RecordingsReady enqueues the transcription.
 func (o callObserver) RecordingsReady(ctx context.Context, tx db.Querier, org, callID string, ok bool) error {
 	return o.p.transcripts.OnRecordingsReady(ctx, tx, org, callID, ok)

@@ -41,9 +41,12 @@ func (s *Server) session(ctx context.Context, raw json.RawMessage) (any, error) 
 		return nil, err
 	}
 	k, err := s.Platform.keys.CreateKey(ctx, auth.Request{OrgID: org, Name: "command line, while it runs", Environment: env, Scopes: scopes,
-		CreatedBy: "command line", ExpiresAt: db.At(time.Now().Add(sessionLife))})
+		CreatedBy: hostCredential, ExpiresAt: db.At(time.Now().Add(sessionLife))})
 	if err != nil {
 		return nil, commandError(err)
+	}
+	if err := s.Platform.auditCommand(ctx, "session", hostChange{org: org, record: k.ID}); err != nil {
+		return nil, err
 	}
 	return control.Session{URL: "http://" + loopbackAddr(s.HTTPAddr()), Key: *k.Secret, KeyID: k.ID,
 		HookSecret: webhook.SecretFrom(s.Platform.seal.Key("soniq listen " + org + " " + string(env)))}, nil

@@ -22,12 +22,13 @@ import (
 // no phone rings for a call that cannot be placed. The outbound gate checks again, and counts.
 func (p *Platform) parseDestination(ctx context.Context, orgID, to string) (string, error) {
 	if extension, ok := strings.CutPrefix(to, "ext:"); ok {
-		return p.extension(ctx, orgID, extension)
+		return p.extension(ctx, orgID, written(extension))
 	}
 	text, err := p.userPart(to)
 	if err != nil {
 		return "", err
 	}
+	text = written(text)
 	if len(text) <= 6 && !strings.HasPrefix(text, "+") {
 		if dial, err := p.extension(ctx, orgID, text); err == nil {
 			return dial, nil
@@ -52,6 +53,9 @@ func (p *Platform) parseDestination(ctx context.Context, orgID, to string) (stri
 	}
 	return plan.Number, nil
 }
+
+// written returns a number as it was written, without what does not belong to it.
+func written(text string) string { return number.Written(text) }
 
 // userPart returns the user part of a sip: or sips: address of this server, or of a tel: address. It returns other
 // texts unchanged, and an error for addresses of other servers.

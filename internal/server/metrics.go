@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"path/filepath"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,6 +14,7 @@ import (
 	"soniq/internal/config"
 	"soniq/internal/contactcenter/flow"
 	"soniq/internal/platform/limit"
+	"soniq/internal/server/readiness"
 )
 
 // metrics exports counters to Prometheus. Counters that services keep are read at each scrape.
@@ -69,6 +71,8 @@ func (m *metrics) calls(n *Server) {
 	m.gauge("soniq_emergency_standby_phones", "Phones whose emergency calls leave without the database.",
 		func() float64 { return float64(n.Platform.directory.StandbyPhones()) })
 	m.gauge("soniq_media_streams", "Media streams open, two for each call.", func() float64 { return float64(n.media.Stats().Streams) })
+	m.counter("soniq_recordings_failed_total", "Recordings of calls and messages that failed or were cut short: disk full or broken.",
+		func() float64 { return float64(n.media.Stats().RecordFail) })
 	m.gauge("soniq_recorders", "Recordings being made.", func() float64 { return float64(n.media.Stats().Recorders) })
 }
 
@@ -108,6 +112,15 @@ func (m *metrics) limits() {
 }
 
 func (m *metrics) storage(n *Server) {
+	for name, folder := range map[string]string{"data": n.Platform.config.Data,
+		"recordings": filepath.Join(n.Platform.config.Data, "recordings")} {
+		labels := prometheus.Labels{"folder": name}
+		m.registry.MustRegister(
+			prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "soniq_disk_free_bytes", Help: "Free bytes of the disk that has the folder.",
+				ConstLabels: labels}, func() float64 { free, _ := readiness.Free(folder); return float64(free) }),
+			prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "soniq_disk_size_bytes", Help: "Bytes of the disk that has the folder.",
+				ConstLabels: labels}, func() float64 { _, size := readiness.Free(folder); return float64(size) }))
+	}
 	d := n.Platform.db
 	m.counter("soniq_db_transactions_total", "Transactions.", func() float64 { return float64(d.Stats().Transactions) })
 	m.counter("soniq_db_commits_total", "Commits; on SQLite transactions share them.", func() float64 { return float64(d.Stats().Commits) })

@@ -56,6 +56,7 @@ import (
 	"soniq/internal/telephony/call"
 	"soniq/internal/telephony/call/callback"
 	"soniq/internal/telephony/call/cdr"
+	"soniq/internal/telephony/call/disposition"
 	"soniq/internal/telephony/call/recording"
 	"soniq/internal/telephony/device"
 	"soniq/internal/telephony/directory"
@@ -106,6 +107,7 @@ type Platform struct {
 	trunkReg    *trunkreg.Registrations // set before the server listens
 	calls       *call.Service
 	callbacks   *callback.Service
+	outcomes    *disposition.Service
 	recordings  *recording.Service
 	cdrs        *cdr.Service
 	memory      *memory.Service
@@ -160,7 +162,7 @@ func Open(ctx context.Context, c config.Config, log *slog.Logger) (*Platform, er
 // open opens the stores: database, key, files and journal. It writes nothing if the database needs another program or key.
 func (p *Platform) open(ctx context.Context) (err error) {
 	if p.db, err = db.Open(ctx, p.config.DatabaseURL()); err != nil {
-		return err
+		return p.config.RedactError(err)
 	}
 	if p.seal, err = installation.Open(ctx, p.db, p.config.Data); err != nil {
 		return err
@@ -251,6 +253,9 @@ func (p *Platform) build() error {
 	p.callbacks = callback.New(callback.Config{DB: p.db, Jobs: p.jobs, Calls: p.calls})
 	p.callbacks.Observe(callObserver{p})
 	p.calls.Observe(p.callbacks)
+	p.outcomes = disposition.New(disposition.Config{DB: p.db, Queues: p.queues})
+	p.outcomes.Observe(p.queues)
+	p.outcomes.Observe(callObserver{p})
 	p.recordings = recording.New(recording.Config{DB: p.db, Outbox: p.outbox, Jobs: p.jobs, Files: p.files, Calls: p.calls, Node: p.node,
 		Links: links, Clock: clock.Func(now)})
 	p.recordings.Observe(callObserver{p})

@@ -146,10 +146,7 @@ func untilNone(ctx context.Context, some func(context.Context) (int64, error)) (
 }
 
 // confirmClock trusts the clock as it is now.
-func (p *Platform) confirmClock(ctx context.Context, _ struct{}) (string, error) {
+func (p *Platform) confirmClock(ctx context.Context, _ struct{}) (string, hostChange, error) {
 	now, err := p.clock.Confirm(ctx)
-	if err != nil {
-		return "", err
-	}
-	return "the clock is trusted: " + now.UTC().Format(time.RFC3339), nil
+	return "the clock is trusted: " + now.UTC().Format(time.RFC3339), hostChange{}, err
 }

@@ -21,6 +21,8 @@ import (
 	"soniq/internal/control"
 	"soniq/internal/identity/auth"
 	"soniq/internal/platform/access"
+	"soniq/internal/platform/certificate"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/event"
 	"soniq/internal/platform/job"
 	"soniq/internal/platform/op"
@@ -32,6 +34,7 @@ import (
 	"soniq/internal/server/datadir"
 	"soniq/internal/server/gctuning"
 	"soniq/internal/server/httplimit"
+	"soniq/internal/server/readiness"
 	"soniq/internal/telephony/call"
 	"soniq/internal/telephony/pbx"
 )
@@ -50,6 +53,8 @@ type Server struct {
 	descriptors    *httplimit.Descriptors
 	connections    *httplimit.Limiter // of HTTP
 	smpp           smppListeners
+	storage        *readiness.Storage
+	certificate    *certificate.Files // nil if no listener uses TLS
 	parties        *testparty.Service
 	messageWaiting *phonestate.MessageWaiting
 	busyLamps      *phonestate.BusyLampField
@@ -61,6 +66,9 @@ type Server struct {
 	background sync.WaitGroup
 	cancel     context.CancelFunc // ends background
 	once       sync.Once
+
+	mayDrain context.Context // ends when Stop must not wait for calls any longer
+	endDrain context.CancelFunc
 }
 
 // Start opens a platform and serves it. Media and signalling come first, so that calls cut by a crash can be resumed. Then it closes
@@ -80,10 +88,12 @@ func Start(ctx context.Context, c config.Config, log *slog.Logger) (*Server, err
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s := &Server{Platform: p, listener: l, cancel: cancel, started: time.Now(), descriptors: httplimit.NewDescriptors()}
+	s.storage = readiness.New(readiness.Config{DB: p.db, Data: c.Data, Clock: clock.System(), Log: log})
+	s.mayDrain, s.endDrain = context.WithCancel(context.Background())
 	p.server = s
 	s.closers.push("HTTP listener", func(context.Context) { _ = l.Close() })
-	for _, step := range []func(context.Context) error{s.joinNodes, s.openTelephony, s.recover, s.startJobs, s.startBackground,
-		s.openControl, s.openSMPP, s.openHTTP} {
+	for _, step := range []func(context.Context) error{s.openCertificate, s.joinNodes, s.openTelephony, s.recover, s.startJobs,
+		s.startBackground, s.openControl, s.openSMPP, s.openHTTP} {
 		if err := step(ctx); err != nil {
 			s.Stop()
 			return nil, err
@@ -265,13 +275,7 @@ func (s *Server) Ready(ctx context.Context) error {
 	if err := s.Platform.copied.Held(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
-	if err := s.Platform.db.Ping(ctx); err != nil {
-		s.Platform.log.Error("database does not answer", "err", err)
-		return errors.New("the database does not answer")
-	}
-	return nil
+	return s.storage.Check(ctx)
 }
 
 // HTTPAddr returns the address of the HTTP listener.

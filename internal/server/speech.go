@@ -113,10 +113,7 @@ func (d memoryDependencies) NormalizeNumber(ctx context.Context, org, text strin
 	if err != nil {
 		return text
 	}
-	if e164, ok := number.Parse(text, o.Country); ok && len(text) > 6 {
-		return e164
-	}
-	return text
+	return number.Stored(text, o.Country)
 }
 
 // buildSpeech constructs the speech engines, transcripts and memory.

@@ -22,7 +22,7 @@ func (s *Server) Stop() {
 		if s.sip != nil {
 			s.sip.Drain()
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), s.Platform.config.DrainTime)
+		ctx, cancel := context.WithTimeout(s.mayDrain, s.Platform.config.DrainTime)
 		defer cancel()
 		if s.switcher != nil {
 			s.switcher.Drain(ctx)
@@ -38,15 +38,38 @@ func (s *Server) Stop() {
 	})
 }
 
-// settleTime limits the wait for the answers to the last BYEs and CANCELs. It covers a few retransmissions.
-const settleTime = 4 * time.Second
+// Calls returns the number of calls in progress.
+func (s *Server) Calls() int {
+	if s.switcher == nil {
+		return 0
+	}
+	return s.switcher.Active()
+}
+
+// EndCalls ends the wait of Stop for calls in progress, and returns their number. Stop then hangs up all of them but emergency calls.
+func (s *Server) EndCalls() int {
+	n := s.Calls()
+	s.endDrain()
+	return n
+}
+
+// settleTime limits the wait for the answers to the last BYEs and CANCELs. It covers a few retransmissions. endedSettleTime is the limit
+// after EndCalls; it covers none.
+const (
+	settleTime      = 4 * time.Second
+	endedSettleTime = 400 * time.Millisecond
+)
 
 // settle waits until the last BYEs and CANCELs are answered, at most settleTime.
 func (s *Server) settle() {
 	if s.sip == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), settleTime)
+	limit := settleTime
+	if s.mayDrain.Err() != nil {
+		limit = endedSettleTime
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	s.sip.WaitForDialogs(ctx)
 }

@@ -81,11 +81,7 @@ func (s *Server) openTelephony(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	secure, err := s.tlsConfig()
-	if err != nil {
-		return err
-	}
-	s.sip, err = sip.Listen(ctx, sip.Config{Addr: c.SIP, TLS: secure, PublicIP: public,
+	s.sip, err = sip.Listen(ctx, sip.Config{Addr: c.SIP, TLS: s.tlsConfig(), PublicIP: public,
 		WebSocket: transport.WebSocketConfig{Origins: config.SplitList(c.WebOrigins), Proxies: proxies,
 			Token: p.devices.UseToken},
 		SessionExpires: c.SessionExpires, NATKeepalive: c.KeepAlive, OnBan: s.banned, IsUrgent: trunk.MaybeEmergency,

@@ -91,6 +91,7 @@ func (p *Platform) routeMessage(ctx context.Context, org string, from sms.OwnNum
 // numbers.
 func (p *Platform) insideRoute(ctx context.Context, org, to string) (carrier, number string, err error) {
 	extension, named := strings.CutPrefix(to, "ext:")
+	extension, to = written(extension), written(to)
 	if named || len(to) <= 6 && !strings.HasPrefix(to, "+") {
 		u, err := p.users.ByExtension(ctx, p.db.Read(ctx), org, extension)
 		switch {

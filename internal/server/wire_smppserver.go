@@ -38,12 +38,7 @@ func (s *Server) openSMPP(ctx context.Context) (err error) {
 		}
 	}
 	if a := p.config.SMPPS; a != "" {
-		pair, err := p.config.KeyPair()
-		if err != nil {
-			return fmt.Errorf("SMPP over TLS: %w; see --tls-cert and --tls-key", err)
-		}
-		s.smpp.secure, err = s.listenSMPP(ctx, "--smpps", a, &tls.Config{Certificates: []tls.Certificate{pair},
-			MinVersion: tls.VersionTLS12})
+		s.smpp.secure, err = s.listenSMPP(ctx, "--smpps", a, s.certificate.Config())
 		return err
 	}
 	return nil

@@ -83,7 +83,7 @@ func joinArgs(parts ...[]argument) []argument { return slices.Concat(parts...) }
 // parseArgs decodes the arguments and returns the violations that the operation does not check.
 func (c *toolCall) parseArgs() *toolError {
 	c.args = schema{}
-	if raw := c.input.arguments; len(raw) > 0 && string(raw) != "null" {
+	if raw := strictjson.PlainIntegers(c.input.arguments); len(raw) > 0 && string(raw) != "null" {
 		d := json.NewDecoder(bytes.NewReader(raw))
 		d.UseNumber()
 		if err := d.Decode(&c.args); err != nil {

@@ -54,7 +54,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // authenticate returns the sender of a request. A test key selects the sandbox, a live key the live organisation.
 func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) (*sender, context.Context, *op.Error) {
 	env := access.Live
-	if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && strings.Contains(token, "_test_") {
+	if token, ok := access.Bearer(r); ok && strings.Contains(token, "_test_") {
 		env = access.Sandbox
 	}
 	ctx, e := s.API.Admit(w, r, env)
@@ -84,12 +84,28 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request, v *sender) {
 		if r.Method == http.MethodPost && s.serveFast(w, r, v) {
 			return
 		}
-		s.stateless.ServeHTTP(w, r)
+		serveChecked(w, r, v, s.stateless)
 	case r.Method == http.MethodGet && r.Header.Get("Mcp-Session-Id") == "":
 		s.streams.open(w, r, s.server, v)
 	default:
-		s.stateful.ServeHTTP(w, r)
+		serveChecked(w, r, v, s.stateful)
 	}
+}
+
+// serveChecked lets the SDK answer a request, and answers what it refuses without a JSON-RPC error.
+func serveChecked(w http.ResponseWriter, r *http.Request, v *sender, next http.Handler) {
+	if r.Method != http.MethodPost {
+		next.ServeHTTP(w, r)
+		return
+	}
+	all, batch := rpcRequests(v.body)
+	if faults := faultsOf(all, rpcRequest.fault); len(faults) > 0 {
+		writeFaults(w, r, faults, batch)
+		return
+	}
+	held := &refusalWriter{ResponseWriter: w}
+	next.ServeHTTP(held, r)
+	held.finish(all, func(faults []rpcFault) { writeFaults(w, r, faults, batch) })
 }
 
 // checkOrigin refuses requests from pages of foreign origins, and sets the CORS headers for allowed ones.
@@ -162,6 +178,9 @@ const maxBatch = 20
 func (s *Server) authorize(w http.ResponseWriter, r *http.Request, v *sender) *op.Error {
 	if r.Method != http.MethodPost {
 		return s.API.Charge(r.Context(), w.Header(), op.Reads, false)
+	}
+	if e := op.CheckEncoding(r.Header); e != nil {
+		return e
 	}
 	all, body, e := peekMessages(r)
 	if e != nil {

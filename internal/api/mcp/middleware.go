@@ -31,7 +31,7 @@ func (s *Server) receiveMiddleware(next sdk.MethodHandler) sdk.MethodHandler {
 		if list, ok := result.(*sdk.ListToolsResult); ok && err == nil {
 			s.filterTools(list, v)
 		}
-		return result, err
+		return result, withCode(err)
 	}
 }
 

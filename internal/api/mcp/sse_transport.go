@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"fmt"
 	"mime"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"soniq/internal/platform/op"
@@ -24,6 +26,8 @@ type stream struct {
 	owner      string
 	org        string
 	lastSender atomic.Pointer[sender] // sender of the last message
+	connected  chan struct{}          // closed when connection is set
+	connection sdk.Connection
 }
 
 type streamKey struct{}
@@ -43,7 +47,7 @@ func newStreams() *streams { return &streams{all: map[string]*stream{}, orgs: ma
 // open opens a stream and serves it until either side closes it.
 func (a *streams) open(w http.ResponseWriter, r *http.Request, server *sdk.Server, v *sender) {
 	id := rand.Text()
-	st := &stream{owner: v.owner(), org: v.principal.OrgID, transport: &sdk.SSEServerTransport{
+	st := &stream{owner: v.owner(), org: v.principal.OrgID, connected: make(chan struct{}), transport: &sdk.SSEServerTransport{
 		Endpoint: r.URL.Path + "?" + url.Values{"sessionid": {id}}.Encode(), Response: w, MaxRequestBodyBytes: maxBody}}
 	st.lastSender.Store(v)
 	if !a.add(id, st) {
@@ -53,7 +57,7 @@ func (a *streams) open(w http.ResponseWriter, r *http.Request, server *sdk.Serve
 	defer a.remove(id, st)
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no")
-	session, err := server.Connect(context.WithValue(r.Context(), streamKey{}, st), st.transport, nil)
+	session, err := server.Connect(context.WithValue(r.Context(), streamKey{}, st), st, nil)
 	if err != nil {
 		return
 	}
@@ -89,7 +93,51 @@ func (a *streams) post(w http.ResponseWriter, r *http.Request, id string, v *sen
 		return
 	}
 	st.lastSender.Store(v)
-	st.transport.ServeHTTP(w, r)
+	all, _ := rpcRequests(v.body)
+	if faults := faultsOf(all, rpcRequest.fault); len(faults) > 0 {
+		st.answer(w, r, faults)
+		return
+	}
+	held := &refusalWriter{ResponseWriter: w}
+	st.transport.ServeHTTP(held, r)
+	held.finish(all, func(faults []rpcFault) { st.answer(w, r, faults) })
+}
+
+// answer sends errors on the stream, where the client waits for them.
+func (st *stream) answer(w http.ResponseWriter, r *http.Request, faults []rpcFault) {
+	select {
+	case <-st.connected:
+	case <-r.Context().Done():
+		return
+	}
+	for _, f := range faults {
+		var id any // none if it would come back changed
+		if isEchoedID(f.ID) {
+			_ = json.Unmarshal(f.ID, &id)
+		}
+		known, _ := jsonrpc.MakeID(id)
+		if err := st.connection.Write(r.Context(), &jsonrpc.Response{ID: known, Error: &f.Error}); err != nil {
+			w.WriteHeader(http.StatusGone)
+			return
+		}
+	}
+	w.Header().Del("Content-Type")
+	w.WriteHeader(http.StatusAccepted)
+}
+
+// Connect implements sdk.Transport. It keeps the connection, on which answer writes too.
+func (st *stream) Connect(ctx context.Context) (sdk.Connection, error) {
+	c, err := st.transport.Connect(ctx)
+	if err == nil {
+		st.connection = c
+		close(st.connected)
+	}
+	return c, err
+}
+
+// SupportsProtocolVersion reports whether the transport can serve a revision.
+func (st *stream) SupportsProtocolVersion(version string) bool {
+	return st.transport.SupportsProtocolVersion(version)
 }
 
 func (a *streams) add(id string, st *stream) bool {

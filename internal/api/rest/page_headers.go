@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"strings"
 
+	"soniq/internal/platform/access"
 	"soniq/internal/platform/op"
 )
 
@@ -58,7 +59,7 @@ func (s *Server) mayReadMetrics(r *http.Request) bool {
 		source, _ := netip.ParseAddrPort(r.RemoteAddr)
 		return source.Addr().Unmap().IsLoopback() && !isForwarded(r.Header)
 	}
-	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	token, ok := access.Bearer(r)
 	got, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(s.MetricsKey))
 	return subtle.ConstantTimeCompare(got[:], want[:]) == 1 && ok
 }

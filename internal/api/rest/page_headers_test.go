@@ -27,6 +27,7 @@ func TestMetrics_KeyOrDirectPeer(t *testing.T) {
 		{"s3cret", "127.0.0.1:1", "Authorization", "s3cret", false},
 		{"s3cret", "127.0.0.1:1", "Authorization", "Bearer s3cret", true},
 		{"s3cret", "192.0.2.1:1", "Authorization", "Bearer s3cret", true},
+		{"s3cret", "192.0.2.1:1", "Authorization", "bearer s3cret", true}, // https://github.com/BerriAI/litellm/issues/34743
 	} {
 		s := &Server{Config: Config{MetricsKey: c.key}}
 		r := httptest.NewRequest(http.MethodGet, "/metrics", nil)

@@ -139,6 +139,7 @@ func errorsPage(w http.ResponseWriter, _ *http.Request) {
 func homePage(w http.ResponseWriter, _ *http.Request) {
 	writePage(w, pagePolicy)
 	_, _ = fmt.Fprintf(w, page, "soniq", "soniq", `<p>A telephony platform is running here.</p><ul>
+<li><a href="/account">Account</a>: sign in, access keys, connected assistants</li>
 <li><a href="/docs">API reference</a></li><li><a href="/openapi.json">OpenAPI 3.1 description</a></li>
 <li><a href="/postman.json">Postman collection</a></li>
 <li><a href="/llms.txt">llms.txt</a>, for language models</li>

@@ -229,11 +229,11 @@ func withEnvironment(ctx context.Context, env access.Environment) context.Contex
 // authenticate adds the principal to the context, or the reason why there is none. Public operations ignore the
 // reason.
 func (s *Server) authenticate(ctx context.Context, r *http.Request, env access.Environment, keys Verifier) context.Context {
-	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	token, ok := access.Bearer(r)
 	if !ok {
 		return ctx
 	}
-	token, source := strings.TrimSpace(token), op.ClientAddress(ctx)
+	source := op.ClientAddress(ctx)
 	if e := s.throttled(token, source); e != nil {
 		return op.WithRefusal(ctx, e)
 	}

@@ -37,6 +37,7 @@ type Agent struct {
 	Availability      string         `json:"availability" enum:"available,away,dnd,offline" doc:"What the person chose"`
 	ActiveCallID      *string        `json:"active_call_id"`
 	WrapUpUntil       db.Time        `json:"wrap_up_until" nullable:"true"`
+	WrapUpCallID      *string        `json:"wrap_up_call_id" doc:"Call whose disposition is required: the wrap-up lasts until it is set"`
 	DevicesRegistered int            `json:"devices_registered"`
 	Queues            []Membership   `json:"queues" nullable:"false"`
 	Skills            map[string]int `json:"skills"`

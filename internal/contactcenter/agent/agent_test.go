@@ -9,9 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"soniq/internal/platform/access"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/db/dbtest"
 	"soniq/internal/platform/op/optest"
+	"soniq/internal/platform/visibility/visibilitytest"
 )
 
 func TestPresence_FollowsPhonesAndCalls(t *testing.T) {
@@ -150,7 +152,7 @@ func TestWrapUpAndMissedPause_EndWithTime(t *testing.T) {
 			}
 		}
 		tx(func(ctx context.Context, tx db.Querier) error {
-			return h.StartWrapUp(ctx, tx, h.org, h.ada, h.now().Add(10*time.Second))
+			return h.StartWrapUp(ctx, tx, h.org, h.ada, h.now().Add(10*time.Second), "")
 		})
 		if a := h.wantPresence(t, "wrap_up", ""); a.Text("wrap_up_until") == "" {
 			t.Errorf("got %s", a.Bytes)
@@ -158,7 +160,7 @@ func TestWrapUpAndMissedPause_EndWithTime(t *testing.T) {
 		h.advance(11 * time.Second)
 		h.wantPresence(t, "available", "")
 		tx(func(ctx context.Context, tx db.Querier) error {
-			return h.StartWrapUp(ctx, tx, h.org, h.ada, h.now().Add(10*time.Second))
+			return h.StartWrapUp(ctx, tx, h.org, h.ada, h.now().Add(10*time.Second), "")
 		})
 		h.do("PUT", "/agents/"+h.ada+"/presence", `{"status":"available"}`).Want(200)
 		h.wantPresence(t, "available", "")
@@ -242,4 +244,40 @@ func TestSetPresence_OwnOnly(t *testing.T) {
 	p.Scopes, p.UserID = nil, h.ada
 	h.server.Do(p, "PUT", "/agents/"+h.ada+"/presence", `{"status":"away"}`).Want(200)
 	h.server.Do(p, "PUT", "/agents/"+bob+"/presence", `{"status":"away"}`).Want(403).Refused("insufficient_scope")
+}
+
+// TestSetPresence_SupervisorsOfTheirQueues lets supervisors choose for members of their queues, and for everybody if they have none.
+func TestSetPresence_SupervisorsOfTheirQueues(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newFixture(t, d)
+		add := func(name, role string) string {
+			return h.do("POST", "/users", fmt.Sprintf(`{"email":"%s@example.com","first_name":%q,"role":%q}`, name, name, role)).Want(201).Text("id")
+		}
+		bob, sue, sam := add("bob", "agent"), add("sue", "supervisor"), add("sam", "supervisor")
+		o := visibilitytest.Org{T: t, DB: d, ID: h.org}
+		o.Queue("que_1")
+		o.Queue("que_2")
+		o.Member("que_1", h.ada)
+		o.Member("que_1", sue)
+		o.Member("que_2", bob)
+		choose := func(by, agent string, scopes ...access.Scope) *optest.Answer {
+			p := optest.Admin(h.org)
+			p.UserID, p.Scopes = by, scopes
+			return h.server.Do(p, "PUT", "/agents/"+agent+"/presence", `{"status":"away"}`)
+		}
+		choose(sue, h.ada, access.QueuesAdmin).Want(200)
+		choose(sue, sue, access.QueuesAdmin).Want(200)
+		if a := choose(sue, bob, access.QueuesAdmin).Want(403).Refused("insufficient_scope"); a.Text("required_scopes.0") != "users:admin" {
+			t.Errorf("the refusal: %s", a.Bytes)
+		}
+		if a := h.do("GET", "/agents/"+bob, nil).Want(200); a.Text("availability") == "away" {
+			t.Errorf("a refused choice was stored: %s", a.Bytes)
+		}
+		choose(sue, bob, access.QueuesRead).Want(403).Refused("insufficient_scope")
+		choose(sue, bob, access.UsersAdmin).Want(200)
+		choose(sam, bob, access.QueuesAdmin).Want(200)
+		choose("", bob, access.QueuesAdmin).Want(200)
+		choose(sue, "usr_unknown", access.QueuesAdmin).Want(404)
+	})
 }

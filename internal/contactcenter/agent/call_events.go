@@ -11,16 +11,31 @@ import (
 // caller's transaction.
 
 // StartWrapUp gives an agent time after a call before the next offer. A time in the past ends wrap-up. The agent is
-// idle since the end of the call, even if the call ended before its presence was published.
-func (s *Service) StartWrapUp(ctx context.Context, tx db.Querier, org, id string, until time.Time) error {
+// idle since the end of the call, even if the call ended before its presence was published. If callID is not empty, the wrap-up waits for
+// the disposition of that call: until is its latest end, and the choice to be available does not end it.
+func (s *Service) StartWrapUp(ctx context.Context, tx db.Querier, org, id string, until time.Time, callID string) error {
 	if err := ensureRow(ctx, tx, org, id, db.At(s.Clock.Now())); err != nil {
 		return err
 	}
-	const text = `UPDATE agents SET wrap_up_until = $3, missed_streak = 0, idle_since = $4 WHERE org_id = $1 AND user_id = $2`
-	if _, err := tx.Exec(ctx, text, org, id, db.At(until), db.At(s.Clock.Now())); err != nil {
+	const text = `UPDATE agents SET wrap_up_until = $3, missed_streak = 0, idle_since = $4, wrap_up_call_id = $5
+		WHERE org_id = $1 AND user_id = $2`
+	if _, err := tx.Exec(ctx, text, org, id, db.At(until), db.At(s.Clock.Now()), db.Null(callID)); err != nil {
 		return err
 	}
 	return s.PublishPresence(ctx, tx, org, []string{id})
+}
+
+// LimitWrapUp sets the end of a wrap-up that waits for the disposition of a call. It returns false if the agent's wrap-up does not.
+func (s *Service) LimitWrapUp(ctx context.Context, tx db.Querier, org, id, callID string, until time.Time) (bool, error) {
+	const text = `UPDATE agents SET wrap_up_until = $4, wrap_up_call_id = NULL WHERE org_id = $1 AND user_id = $2 AND wrap_up_call_id = $3`
+	r, err := tx.Exec(ctx, text, org, id, callID, db.At(until))
+	if err != nil {
+		return false, err
+	}
+	if n, err := r.RowsAffected(); err != nil || n == 0 {
+		return false, err
+	}
+	return true, s.PublishPresence(ctx, tx, org, []string{id})
 }
 
 // OfferMissed counts an offer that an agent did not answer. From limit in a row the agent is away until the given

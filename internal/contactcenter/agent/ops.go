@@ -8,6 +8,7 @@ import (
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/op"
+	"soniq/internal/platform/visibility"
 )
 
 // Operations returns the API operations of agents. Those of agents in queues are in package queue.
@@ -16,8 +17,9 @@ func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.New("agents.list", "GET /agents", see, "List agents, and what they do now", s.List),
 		op.New("agents.get", "GET /agents/{id}", see, "Get one agent", s.Show),
-		op.New("agents.presence.set", "PUT /agents/{id}/presence", access.UsersAdmin, "Choose what an agent wants to be",
-			s.SetPresence).ForSelf(),
+		op.New("agents.presence.set", "PUT /agents/{id}/presence", access.Either(access.UsersAdmin, access.QueuesAdmin),
+			"Choose what an agent wants to be", s.SetPresence).ForSelf().
+			About("With `queues:admin` alone, a user may do it for members of their own queues; a supervisor without queues for everybody."),
 		op.New("agents.stats", "GET /agents/{id}/stats", access.CallsRead, "What an agent did", s.Stats),
 	}
 }
@@ -140,6 +142,7 @@ func (s *Service) addPresence(ctx context.Context, q db.Querier, org string, age
 			x.Presence.Status = Offline
 		}
 		a.Presence, a.Availability, a.WrapUpUntil, a.DevicesRegistered = x.Presence, x.Availability, x.WrapUpUntil, x.Devices
+		a.WrapUpCallID = db.Null(x.WrapUpCall).Ptr()
 		if a.Presence.Status == Busy {
 			a.ActiveCallID = db.Null(x.CallID).Ptr()
 		}
@@ -176,12 +179,16 @@ func (b PresenceBody) violations(now db.Time) (wrong []op.Violation) {
 	return wrong
 }
 
-// SetPresence stores an agent's choice. Choosing to be available ends wrap-up and the pause after missed offers.
+// SetPresence stores an agent's choice. Choosing to be available ends wrap-up and the pause after missed offers. A wrap-up that waits for
+// the disposition of a call goes on.
 func (s *Service) SetPresence(ctx context.Context, in *PresenceIn) (*op.Out[Agent], error) {
 	var a Agent
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		org := access.Org(ctx)
 		if _, err := s.findAgent(ctx, tx, org, in.ID); err != nil {
+			return err
+		}
+		if err := s.checkSupervisor(ctx, tx, in.ID); err != nil {
 			return err
 		}
 		if wrong := in.Body.violations(db.At(s.Clock.Now())); len(wrong) > 0 {
@@ -198,6 +205,25 @@ func (s *Service) SetPresence(ctx context.Context, in *PresenceIn) (*op.Out[Agen
 		return nil, err
 	}
 	return op.OK(a)
+}
+
+// checkSupervisor returns an error if the principal may not choose the presence of an agent. users:admin is enough for everybody.
+func (s *Service) checkSupervisor(ctx context.Context, q db.Querier, id string) error {
+	p, known := access.From(ctx)
+	if !known || p.UserID == id || access.UsersAdmin.Need().MetBy(p.Scopes) {
+		return nil
+	}
+	v, err := visibility.From(ctx, q)
+	if err != nil {
+		return err
+	}
+	yes, err := v.Supervises(ctx, q, id)
+	if err != nil || yes {
+		return err
+	}
+	e := op.MissingScope(ctx, access.UsersAdmin)
+	e.Detail = "the agent is in none of your queues; this needs users:admin"
+	return e
 }
 
 // setChoice stores a choice for now, or for the time after the current call. A call that only rings is no current call.

@@ -17,7 +17,8 @@ type State struct {
 	Presence     user.Presence
 	CallID       string // the current call, or the call that is ringing
 	WrapUpUntil  db.Time
-	Devices      int // number of registered devices
+	WrapUpCall   string // id of the call whose disposition ends the wrap-up; "" if time alone does
+	Devices      int    // number of registered devices
 	IdleSince    db.Time
 
 	row          row
@@ -37,6 +38,7 @@ type row struct {
 	choiceUntil  db.Time
 	nextChoice   *choice
 	wrapUpUntil  db.Time
+	wrapUpCall   string
 	missedStreak int
 	pausedUntil  db.Time
 	idleSince    db.Time
@@ -129,7 +131,7 @@ func (x *State) derive(now time.Time) {
 	c := x.currentChoice(now)
 	x.Availability, x.IdleSince = c.Status, x.row.idleSince
 	if x.row.wrapUpUntil.After(now) {
-		x.WrapUpUntil = x.row.wrapUpUntil
+		x.WrapUpUntil, x.WrapUpCall = x.row.wrapUpUntil, x.row.wrapUpCall
 	}
 	p := user.Presence{Until: c.Until}
 	switch {

@@ -15,7 +15,7 @@ func inUsers(f *db.Filter, column string, users []string) *db.Filter { return f.
 func readRows(ctx context.Context, q db.Querier, org string, users []string) (map[string]*State, error) {
 	const text = `SELECT u.id, u.dnd, u.dnd_until, u.created_at, a.availability, a.reason, a.until_at, a.next, a.wrap_up_until,
 			a.missed_streak, a.paused_until, a.idle_since, a.status, a.status_reason, a.status_call_id, a.status_since, a.status_until,
-			a.due_at, u.status = 'suspended'
+			a.due_at, u.status = 'suspended', a.wrap_up_call_id
 		FROM users u LEFT JOIN agents a ON a.org_id = u.org_id AND a.user_id = u.id
 		WHERE u.org_id = $1 AND u.status <> 'removed'`
 	statement, args := inUsers(db.Where(text, org), "u.id", users).SQL()
@@ -39,13 +39,14 @@ func scanState(scan func(...any) error) (*State, error) {
 	var x State
 	var dnd user.DND
 	var created db.Time
-	var availability, status, reason, call db.Null
+	var availability, status, reason, call, wrapUpCall db.Null
 	var next db.JSON[*choice]
 	var streak *int
 	r := &x.row
 	err := scan(&x.UserID, &dnd.Enabled, &dnd.Until, &created, &availability, &r.choiceReason, &r.choiceUntil, &next, &r.wrapUpUntil,
 		&streak, &r.pausedUntil, &r.idleSince, &status, &reason, &call, &r.published.since, &r.published.until, &r.dueAt,
-		&x.suspended)
+		&x.suspended, &wrapUpCall)
+	r.wrapUpCall = string(wrapUpCall)
 	x.dnd, r.availability, r.nextChoice = dnd, string(availability), next.V
 	r.published.status, r.published.reason, r.published.call = string(status), string(reason), string(call)
 	if streak != nil {
@@ -134,9 +135,10 @@ func storeChoice(ctx context.Context, tx db.Querier, org, id string, c choice, l
 	return err
 }
 
-// clearPauses ends wrap-up and the pause after missed offers.
+// clearPauses ends wrap-up, unless it waits for a disposition, and the pause after missed offers.
 func clearPauses(ctx context.Context, tx db.Querier, org, id string) error {
-	const text = `UPDATE agents SET wrap_up_until = NULL, paused_until = NULL, missed_streak = 0 WHERE org_id = $1 AND user_id = $2`
+	const text = `UPDATE agents SET wrap_up_until = CASE WHEN wrap_up_call_id IS NULL THEN NULL ELSE wrap_up_until END, paused_until = NULL,
+		missed_streak = 0 WHERE org_id = $1 AND user_id = $2`
 	_, err := tx.Exec(ctx, text, org, id)
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"soniq/internal/platform/clock/localday"
 	"soniq/internal/platform/db"
 )
 
@@ -96,7 +97,7 @@ func memberships(ctx context.Context, q db.Querier, org string, ids []string, at
 	})
 }
 
-// startOfDay returns the last midnight in the organisation's time zone.
+// startOfDay returns the beginning of the day in the organisation's time zone.
 func (s *Service) startOfDay(ctx context.Context, org string) (db.Time, error) {
 	zone, err := s.Zones.Zone(ctx, org)
 	if err != nil {
@@ -105,8 +106,7 @@ func (s *Service) startOfDay(ctx context.Context, org string) (db.Time, error) {
 	return StartOfDay(s.Clock.Now(), zone), nil
 }
 
-// StartOfDay returns the last midnight before now in a time zone.
+// StartOfDay returns the beginning of the day that contains now in a time zone.
 func StartOfDay(now time.Time, zone *time.Location) db.Time {
-	y, m, d := now.In(zone).Date()
-	return db.At(time.Date(y, m, d, 0, 0, 0, 0, zone))
+	return db.At(localday.Start(now, zone))
 }

@@ -331,6 +331,32 @@ func TestReport_GroupsAndCSV(t *testing.T) {
 	}
 }
 
+// Clocks go forward at midnight in Chile and Cuba: the day begins at one.
+//
+// https://github.com/Restcomm/Restcomm-Connect/issues/1703
+// https://github.com/keen/keen-js/issues/261
+func TestPeriod_ClocksForwardAtMidnight(t *testing.T) {
+	t.Parallel()
+	o := newFixture(t, dbtest.SQLite(t))
+	for query, starts := range map[string]string{
+		"since=2026-09-05&until=2026-09-08&timezone=America/Santiago": "2026-09-05T04:00:00.000Z 2026-09-06T04:00:00.000Z 2026-09-07T03:00:00.000Z",
+		"since=2026-03-07&until=2026-03-10&timezone=America/Havana":   "2026-03-07T05:00:00.000Z 2026-03-08T05:00:00.000Z 2026-03-09T04:00:00.000Z",
+	} {
+		r := o.api.Do(optest.Admin("org_a"), "GET", "/analytics/calls?interval=day&"+query, nil)
+		if r.Status != 200 {
+			t.Errorf("%s: %d %s", query, r.Status, r.Bytes)
+			continue
+		}
+		var got []string
+		for _, p := range r.Body["series"].([]any) {
+			got = append(got, p.(map[string]any)["at"].(string))
+		}
+		if strings.Join(got, " ") != starts {
+			t.Errorf("%s: days begin at %s, want %s", query, got, starts)
+		}
+	}
+}
+
 func TestPeriod_InvalidRefused(t *testing.T) {
 	t.Parallel()
 	o := newFixture(t, dbtest.SQLite(t))

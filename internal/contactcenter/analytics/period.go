@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"soniq/internal/platform/clock/localday"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/op"
 )
@@ -37,7 +38,7 @@ func (s *Service) period(ctx context.Context, org string, in PeriodIn) (p period
 	}
 	var wrong []op.Violation
 	read := func(field, text string, otherwise time.Time) time.Time {
-		t, ok := parseTime(text, p.zone)
+		t, ok := localday.Parse(text, p.zone)
 		if text == "" {
 			return otherwise
 		}
@@ -51,7 +52,7 @@ func (s *Service) period(ctx context.Context, org string, in PeriodIn) (p period
 	}
 	p.interval = in.Interval
 	p.until = read("until", in.Until, s.Clock.Now())
-	p.since = read("since", in.Since, startOfDay(p.until.In(p.zone).AddDate(0, 0, -30)))
+	p.since = read("since", in.Since, localday.DateOf(p.until, p.zone).Add(-30).Start(p.zone))
 	switch {
 	case len(wrong) > 0:
 	case !p.until.After(p.since):
@@ -85,53 +86,13 @@ func (s *Service) zone(ctx context.Context, org, name string) (*time.Location, e
 	return z, nil
 }
 
-func parseTime(text string, zone *time.Location) (time.Time, bool) {
-	if t, err := time.Parse(time.RFC3339, text); err == nil {
-		return t, true
-	}
-	t, err := time.ParseInLocation(time.DateOnly, text, zone)
-	return t, err == nil
-}
-
-func startOfDay(t time.Time) time.Time {
-	year, month, day := t.Date()
-	return time.Date(year, month, day, 0, 0, 0, 0, t.Location())
-}
-
 // stepStarts returns the start of each step.
 func (p period) stepStarts() (steps []time.Time) {
-	for at := p.stepStart(p.since); at.Before(p.until) && len(steps) <= maxPoints; at = p.nextStep(at) {
+	at := localday.StepStart(p.since, p.interval, p.zone)
+	for ; at.Before(p.until) && len(steps) <= maxPoints; at = localday.NextStep(at, p.interval, p.zone) {
 		steps = append(steps, at)
 	}
 	return steps
-}
-
-// stepStart returns the start of the step that contains t.
-func (p period) stepStart(t time.Time) time.Time {
-	t = t.In(p.zone)
-	year, month, day := t.Date()
-	switch p.interval {
-	case "hour":
-		return t.Add(-time.Duration(t.Minute())*time.Minute - time.Duration(t.Second())*time.Second - time.Duration(t.Nanosecond()))
-	case "week":
-		return time.Date(year, month, day-(int(t.Weekday())+6)%7, 0, 0, 0, 0, p.zone)
-	case "month":
-		return time.Date(year, month, 1, 0, 0, 0, 0, p.zone)
-	}
-	return time.Date(year, month, day, 0, 0, 0, 0, p.zone)
-}
-
-func (p period) nextStep(t time.Time) time.Time {
-	year, month, day := t.Date()
-	switch p.interval {
-	case "hour":
-		return t.Add(time.Hour)
-	case "week":
-		return time.Date(year, month, day+7, 0, 0, 0, 0, p.zone)
-	case "month":
-		return time.Date(year, month+1, 1, 0, 0, 0, 0, p.zone)
-	}
-	return time.Date(year, month, day+1, 0, 0, 0, 0, p.zone)
 }
 
 // stepIndex returns the index of the step that contains t.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 // Graph holds the nodes of a flow and its entry node, in the stored form.
@@ -99,7 +100,7 @@ func (c *checker) addStep(p *Program, n Node) {
 	case err != nil:
 		c.fault("invalid_config", "%v", err)
 	case config == nil:
-		c.fault("unknown_type", "there is no type %q", n.Type)
+		c.fault("unknown_type", "there is no type %q; known are %s", n.Type, strings.Join(types, ", "))
 	default:
 		config.check(c)
 	}
@@ -120,7 +121,7 @@ func (c *checker) checkNext(p *Program, n Node) {
 	known := s.Config.Outcomes()
 	for outcome := range n.Next {
 		if !slices.ContainsFunc(known, func(o Outcome) bool { return o.Name == outcome }) {
-			c.fault("unknown_outcome", "a %s has no outcome %q", n.Type, outcome)
+			c.fault("unknown_outcome", "a %s has no outcome %q; it has %s", n.Type, outcome, outcomeNames(known))
 		}
 	}
 	for _, o := range known {
@@ -128,6 +129,18 @@ func (c *checker) checkNext(p *Program, n Node) {
 			c.fault("missing_outcome", "nothing follows %s", o.Name)
 		}
 	}
+}
+
+// outcomeNames returns the names of outcomes for a message.
+func outcomeNames(all []Outcome) string {
+	if len(all) == 0 {
+		return "none"
+	}
+	names := make([]string, len(all))
+	for i, o := range all {
+		names[i] = o.Name
+	}
+	return strings.Join(names, ", ")
 }
 
 // checkLoops finds loops of nodes that take no time: a caller would run through them endlessly without a pause.

@@ -9,6 +9,7 @@ import (
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/event"
 	"soniq/internal/platform/observe"
+	"soniq/internal/telephony/number"
 )
 
 // States of a callback. It waits for an agent at the position of the caller, is dialled, and is dialled again if the
@@ -37,8 +38,12 @@ type CallbackChange struct {
 // CallbackRequest holds the number to call back and the caller ID to show.
 type CallbackRequest struct{ To, From string }
 
-// ConvertToCallback lets a caller hang up and keep the position. The callback is dialled when an agent is free.
+// ConvertToCallback lets a caller hang up and keep the position. The callback is dialled when an agent is free. If the number waits for a
+// callback of the queue already, it keeps the earlier position, and is dialled once.
 func (s *Service) ConvertToCallback(ctx context.Context, tx db.Querier, org, entry string, w CallbackRequest) error {
+	if kept, err := s.mergeCallbacks(ctx, tx, org, entry, w.To); kept || err != nil {
+		return err
+	}
 	const text = `UPDATE queue_entries SET status = 'callback_pending', callback = $3, agent_id = NULL
 		WHERE org_id = $1 AND id = $2 AND status IN ('waiting', 'offering')`
 	c := event.QueueCallback{Status: CallbackStatusWaitingAgent, ScheduledAt: db.At(s.Clock.Now())}
@@ -54,6 +59,46 @@ func (s *Service) ConvertToCallback(ctx context.Context, tx db.Querier, org, ent
 	}
 	s.notifyChange(tx, org, e.QueueID)
 	return s.callbackAccepted(ctx, tx, e, w)
+}
+
+// callbackExists is the exit_reason of an entry whose number waits for a callback at another position.
+const callbackExists = "callback_exists"
+
+// mergeCallbacks ends the later one of an entry and of the callback that a number waits for in the same queue. kept is true if the entry
+// ended.
+func (s *Service) mergeCallbacks(ctx context.Context, tx db.Querier, org, entry, to string) (kept bool, err error) {
+	e, err := getEntry(ctx, tx, org, entry)
+	if err != nil {
+		return false, fmt.Errorf("read caller: %w", err)
+	}
+	other, err := callbackTo(ctx, tx, e, to)
+	switch {
+	case db.IsNone(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("find the callback of a number: %w", err)
+	case other.Status == CallbackDialing || other.isAhead(e):
+		return true, s.leave(ctx, tx, org, entry, Exited, callbackExists)
+	}
+	if err := s.leave(ctx, tx, org, other.ID, Exited, callbackExists); err != nil {
+		return false, err
+	}
+	return false, s.reportCallback(ctx, tx, other, CallbackChange{Status: CallbackStatusCanceled})
+}
+
+// callbackTo returns the entry of the callback, other than e, that a number waits for in the queue of e. It returns db.ErrNone if there is
+// none.
+func callbackTo(ctx context.Context, q db.Querier, e Entry, to string) (Entry, error) {
+	given, other := number.Spellings(to)
+	const text = entryColumns + ` AND queue_id = $2 AND id <> $3 AND status IN ('callback_pending', 'callback_dialing')
+		AND call_id IN (SELECT origin_call_id FROM callbacks WHERE org_id = $1 AND queue_id = $2 AND origin = 'queue'
+			AND finished_at IS NULL AND to_number IN ($4, $5)) ORDER BY priority DESC, place, id LIMIT 1`
+	return scanEntry(q.QueryRow(ctx, text, e.OrgID, e.QueueID, e.ID, given, other).Scan)
+}
+
+// isAhead reports whether an entry has an earlier position than another one.
+func (e Entry) isAhead(of Entry) bool {
+	return e.Priority > of.Priority || e.Priority == of.Priority && e.orderKey < of.orderKey
 }
 
 // EnterCallback adds a callback without a wait before, at the end of the queue.

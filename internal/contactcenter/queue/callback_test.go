@@ -92,6 +92,47 @@ func TestCallback_KeepsPositionAndRetries(t *testing.T) {
 	})
 }
 
+// A number that asks twice keeps the earlier place and has one callback, in either order and spelling.
+//
+// https://github.com/twilio-labs/callbacks/issues/9
+func TestCallback_OncePerNumber(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newFixture(t, d)
+		h.storeCallbacks()
+		id := h.addQueue(`,"callback":{"enabled":true,"max_attempts":2}`)
+		ask := func(e queue.Entry, to string) {
+			t.Helper()
+			h.tx(t, func(ctx context.Context, tx db.Querier) error {
+				return h.ConvertToCallback(ctx, tx, h.org, e.ID, queue.CallbackRequest{To: to})
+			})
+		}
+		open := func() (n int) {
+			t.Helper()
+			row := d.Read(h.ctx).QueryRow(h.ctx, `SELECT COUNT(*) FROM callbacks WHERE org_id = $1 AND queue_id = $2 AND finished_at IS NULL`, h.org, id)
+			if err := row.Scan(&n); err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		first, second, third := h.enter(t, id), h.enter(t, id), h.enter(t, id)
+		ask(second, "+5213312345678")
+		ask(third, "+523312345678") // the other spelling of the number
+		if a, b := h.entryStatus(t, second.ID), h.entryStatus(t, third.ID); a != queue.CallbackPending || b != queue.Exited || open() != 1 {
+			t.Errorf("asked again from behind: %s, %s, %d callbacks", a, b, open())
+		}
+		ask(first, "+5213312345678")
+		if a, b := h.entryStatus(t, first.ID), h.entryStatus(t, second.ID); a != queue.CallbackPending || b != queue.Exited || open() != 1 {
+			t.Errorf("asked again from ahead: %s, %s, %d callbacks", a, b, open())
+		}
+		other := h.enter(t, id)
+		ask(other, "+442079460002")
+		if a := h.entryStatus(t, other.ID); a != queue.CallbackPending || open() != 2 {
+			t.Errorf("another number: %s, %d callbacks", a, open())
+		}
+	})
+}
+
 func TestCallback_FailsAfterMaxAttempts(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

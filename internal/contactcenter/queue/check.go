@@ -48,6 +48,7 @@ func (k Queue) violations() (wrong []op.Violation) {
 	}
 	want(len(k.RequiredSkills) <= 20, "required_skills", "too_many", "at most 20 skills")
 	wrong = append(wrong, skillViolations("required_skills", k.RequiredSkills)...)
+	wrong = append(wrong, dispositionViolations(k.Dispositions)...)
 	if k.Hours != nil {
 		wrong = append(wrong, k.Hours.Violations("hours")...)
 	}

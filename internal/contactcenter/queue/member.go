@@ -171,7 +171,7 @@ func (s *Service) withStats(ctx context.Context, q db.Querier, org string, found
 	return addCounts(ctx, q, org, since, found)
 }
 
-// startOfDay returns the last midnight in the organisation's time zone.
+// startOfDay returns the beginning of the day in the organisation's time zone.
 func (s *Service) startOfDay(ctx context.Context, org string) (db.Time, error) {
 	zone, err := s.Orgs.Zone(ctx, org)
 	if err != nil {

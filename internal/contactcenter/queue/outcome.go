@@ -222,6 +222,9 @@ func (s *Service) CallEnded(ctx context.Context, tx db.Querier, org, call, reaso
 // CompleteEntry ends an answered entry and starts the agent's wrap-up. It returns ErrGone if the entry is over already.
 func (s *Service) CompleteEntry(ctx context.Context, tx db.Querier, org, entry string, talk time.Duration) error {
 	now := s.Clock.Now()
+	if err := s.lockCall(ctx, tx, org, entry); err != nil {
+		return err
+	}
 	const text = `UPDATE queue_entries SET status = 'completed', exited_at = $3, exit_reason = 'answered', talk_seconds = $4
 		WHERE org_id = $1 AND id = $2 AND status = 'connected'`
 	if ok, err := affected(tx.Exec(ctx, text, org, entry, db.At(now), int(talk.Round(time.Second)/time.Second))); err != nil || !ok {
@@ -243,29 +246,14 @@ func (s *Service) CompleteEntry(ctx context.Context, tx db.Querier, org, entry s
 	return nil
 }
 
-func (s *Service) wrapUp(ctx context.Context, tx db.Querier, o Offer, now time.Time) error {
-	const text = `UPDATE queue_members SET last_call_ended_at = $4 WHERE org_id = $1 AND queue_id = $2 AND user_id = $3`
-	if _, err := tx.Exec(ctx, text, o.Org, o.QueueID, o.AgentID, db.At(now)); err != nil {
-		return fmt.Errorf("note end of call: %w", err)
-	}
-	k, err := get(ctx, tx, o.Org, o.QueueID)
-	if err != nil && !db.IsNone(err) {
-		return fmt.Errorf("find queue: %w", err)
-	}
-	until := now.Add(time.Duration(k.WrapUp) * time.Second)
-	const wrapped = `UPDATE queue_offers SET wrapped_at = $3 WHERE org_id = $1 AND id = $2`
-	if _, err := tx.Exec(ctx, wrapped, o.Org, o.ID, db.At(until)); err != nil {
-		return fmt.Errorf("note wrap-up: %w", err)
-	}
-	return s.Agents.StartWrapUp(ctx, tx, o.Org, o.AgentID, until)
-}
-
 // wrapUpLookback limits how long before the end of a wrap-up the offer was made. It bounds the search for the offer.
 const wrapUpLookback = 48 * time.Hour
 
-// AgentReady implements agent.ReadyObserver: it records that an agent ended the wrap-up of the last call early.
+// AgentReady implements agent.ReadyObserver: it records that an agent ended the wrap-up of the last call early. A wrap-up that needs a
+// disposition goes on.
 func (s *Service) AgentReady(ctx context.Context, tx db.Querier, org, agent string) error {
-	const text = `UPDATE queue_offers SET wrapped_at = $3 WHERE org_id = $1 AND agent_id = $2 AND offered_at > $4 AND wrapped_at > $3`
+	const text = `UPDATE queue_offers SET wrapped_at = $3 WHERE org_id = $1 AND agent_id = $2 AND offered_at > $4 AND wrapped_at > $3
+		AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.org_id = $1 AND a.user_id = $2 AND a.wrap_up_call_id = queue_offers.call_id)`
 	now := s.Clock.Now()
 	if _, err := tx.Exec(ctx, text, org, agent, db.At(now), db.At(now.Add(-wrapUpLookback))); err != nil {
 		return fmt.Errorf("end wrap-up: %w", err)

@@ -32,6 +32,9 @@ type Fields struct {
 	MissedOffersPause op.Change[int]            `json:"missed_offers_pause_seconds,omitzero"`
 	RequiredSkills    op.Change[map[string]int] `json:"required_skills,omitzero" doc:"Level 1 to 10 by skill; replaced as a whole"`
 	Hours             op.Change[org.Hours]      `json:"hours,omitzero" doc:"Replaced as a whole"`
+
+	Dispositions        op.Change[[]Disposition] `json:"dispositions,omitzero" doc:"At most 100, with different codes of 1 to 64 characters and labels of 1 to 120; replaced as a whole"`
+	DispositionRequired op.Change[bool]          `json:"disposition_required,omitzero"`
 }
 
 // OverflowPatch changes Overflow.
@@ -102,6 +105,10 @@ func (f Fields) apply(k *Queue) {
 		k.RequiredSkills = map[string]int{}
 		maps.Copy(k.RequiredSkills, f.RequiredSkills.V)
 	}
+	if f.Dispositions.Set {
+		k.Dispositions = append([]Disposition{}, f.Dispositions.V...)
+	}
+	applyChange(f.DispositionRequired, &k.DispositionRequired, false)
 	if f.Hours.Set {
 		k.Hours = nil
 		if !f.Hours.Null {

@@ -51,6 +51,15 @@ type Settings struct {
 	MissedOffersPause int            `json:"missed_offers_pause_seconds"`
 	RequiredSkills    map[string]int `json:"required_skills" nullable:"false"`
 	Hours             *org.Hours     `json:"hours" doc:"null: always open"`
+
+	Dispositions        []Disposition `json:"dispositions" nullable:"false" doc:"Codes for the outcome of its calls; empty: every code is accepted"`
+	DispositionRequired bool          `json:"disposition_required" doc:"The agent's wrap-up lasts until the call has a disposition, at most an hour longer"`
+}
+
+// Disposition is a code for the outcome of a call of the queue.
+type Disposition struct {
+	Code  string `json:"code" example:"resolved"`
+	Label string `json:"label" example:"Resolved"`
 }
 
 // Overflow is the destination for callers that cannot stay in the queue.
@@ -79,7 +88,7 @@ type Callback struct {
 func defaults() Settings {
 	return Settings{Strategy: "longest_idle", RingTimeout: 20, RetryDelay: 2, WrapUp: 10, MaxWait: 1800, JoinWhenNoAgents: true,
 		Announce: Announce{EverySeconds: 60}, Callback: Callback{Key: "1", OfferAfterSeconds: 60, MaxAttempts: 3}, RecordingMode: "inherit",
-		ServiceLevel: 20, ShortAbandon: 5, MissedOffersLimit: 3, MissedOffersPause: 60, RequiredSkills: map[string]int{}}
+		ServiceLevel: 20, ShortAbandon: 5, MissedOffersLimit: 3, MissedOffersPause: 60, RequiredSkills: map[string]int{}, Dispositions: []Disposition{}}
 }
 
 // Wake is the bus subject on which the id of an organisation is published when its callers, agents or queues have

@@ -19,6 +19,10 @@ type FlowContext struct {
 	forwarders map[string]bool // ids of users whose forwarding rule was applied
 	Budget     flow.Budget     // what the expressions of all its flows use up
 	MaskDepth  int             // how many of the flows that the caller is in mask keys
+	Sought     string          // missed_reason of a call whose caller was put through to a person and not answered; "": to nobody yet
+
+	ReturnDepth int  // how many of the flows that the caller is in go on with the caller after an answer
+	Returns     bool // the switch was told that the caller comes back after an answer
 
 	AgentMessages int  // text messages that voice agents sent to the caller
 	AgentCallback bool // a voice agent scheduled a callback to the caller

@@ -68,8 +68,12 @@ func (h userRouting) route(ctx context.Context) (outcome string) {
 // ring rings the user's phones, all at once or in order.
 func (h userRouting) ring(ctx context.Context) (outcome string) {
 	o := pbx.RingOptions{Timeout: h.options.RingTimeout, InOrder: h.u.RingStrategy == "in_order"}
-	if o.InOrder && o.Timeout == 0 {
+	switch {
+	case o.Timeout != 0:
+	case o.InOrder:
 		o.Timeout = inOrderRingTimeout
+	default:
+		o.Timeout = h.u.Forward.RingTime()
 	}
 	a, err := h.v.Ring(ctx, "user:"+h.u.ID, o)
 	if err != nil {

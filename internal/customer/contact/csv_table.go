@@ -7,12 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"golang.org/x/text/encoding/charmap"
-	"golang.org/x/text/encoding/unicode"
-	"golang.org/x/text/transform"
 
 	"soniq/internal/platform/op"
 )
@@ -27,6 +24,8 @@ const (
 type csvTable struct {
 	reader   *csv.Reader
 	headings []string // meaning of the columns: a field of contacts, or custom.<heading>
+	unknown  []string // headings of the columns that are kept as custom text
+	skipped  int      // lines in front of those that the reader counts
 }
 
 // newTable reads the headings. It fails if none of them is known.
@@ -36,28 +35,49 @@ func newTable(file io.Reader) (*csvTable, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("read the file: %w", err)
 	}
-	t := &csvTable{reader: csv.NewReader(&lineLimitReader{from: b})}
-	t.reader.Comma, t.reader.LazyQuotes, t.reader.FieldsPerRecord, t.reader.ReuseRecord = separator(head), true, -1, true
-	names, err := t.reader.Read()
-	if err != nil {
+	comma, skip := separatorLine(head)
+	if skip > 0 {
+		_, _ = b.Discard(skip)
+	} else {
+		comma = separator(head)
+	}
+	t := &csvTable{reader: csv.NewReader(&lineLimitReader{from: b}), skipped: min(skip, 1)}
+	t.reader.Comma, t.reader.LazyQuotes, t.reader.FieldsPerRecord, t.reader.ReuseRecord = comma, true, -1, true
+	var first []string
+	for range maxPreamble {
+		names, err := t.reader.Read()
+		if err != nil {
+			break
+		}
+		if len(names) > maxColumns {
+			return nil, fmt.Errorf("a table may have %d columns", maxColumns)
+		}
+		if first == nil {
+			first = slices.Clone(names)
+		}
+		if t.headings, t.unknown = readHeadings(names); t.headings != nil {
+			return t, damagedHeading(names)
+		}
+	}
+	if first == nil {
 		return nil, errors.New("the first line must be headings such as first_name,last_name,company,phone,email")
 	}
-	if len(names) > maxColumns {
-		return nil, fmt.Errorf("a table may have %d columns", maxColumns)
+	if err := damagedHeading(first); err != nil {
+		return nil, err
 	}
-	known := false
+	return nil, errors.New("no heading is known; use headings such as first_name, last_name, name, company, title, phone, mobile, email, tags")
+}
+
+// maxPreamble is the number of lines among which the headings are found. Some exports have notes in front of them.
+const maxPreamble = 8
+
+func damagedHeading(names []string) error {
 	for i, name := range names {
 		if isDamaged(name) {
-			return nil, fmt.Errorf("the heading of column %d cannot be decoded: save the file as UTF-8", i+1)
+			return fmt.Errorf("the heading of column %d cannot be decoded: save the file as UTF-8", i+1)
 		}
-		h := heading(name)
-		known = known || h != "" && !strings.HasPrefix(h, "custom.")
-		t.headings = append(t.headings, h)
 	}
-	if !known {
-		return nil, errors.New("no heading is known; use headings such as first_name, last_name, name, company, title, phone, mobile, email, tags")
-	}
-	return t, nil
+	return nil
 }
 
 // lineLimitReader fails on lines longer than maxLine, so that a file cannot exhaust the memory.
@@ -80,23 +100,6 @@ func (l *lineLimitReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// toUTF8 converts a file to UTF-8 from any of the supported encodings.
-func toUTF8(file io.Reader) io.Reader {
-	b := bufio.NewReaderSize(file, 64<<10)
-	head, _ := b.Peek(32 << 10)
-	switch {
-	case bytes.HasPrefix(head, []byte{0xff, 0xfe}), bytes.HasPrefix(head, []byte{0xfe, 0xff}):
-		return transform.NewReader(b, unicode.BOMOverride(transform.Nop))
-	case bytes.HasPrefix(head, []byte("\ufeff")):
-		_, _ = b.Discard(3)
-		return b
-	}
-	if isWindows1252(head) {
-		return charmap.Windows1252.NewDecoder().Reader(b)
-	}
-	return b
-}
-
 // isWindows1252 reports whether the beginning of a file has bytes outside ASCII, and none of them form a character in
 // UTF-8. A file with both is damaged UTF-8: in Windows-1252 all its names would change.
 func isWindows1252(head []byte) bool {
@@ -116,9 +119,12 @@ func isWindows1252(head []byte) bool {
 	return other
 }
 
-// isDamaged reports whether a text contains bytes or characters that could not be decoded.
+// isDamaged reports whether a text contains bytes or characters that could not be decoded. The control characters behind ASCII come from
+// bytes that mean nothing in Windows-1252 and similar encodings; U+0085 is a line break of some programs.
 func isDamaged(text string) bool {
-	return !utf8.ValidString(text) || strings.ContainsRune(text, utf8.RuneError)
+	return !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool {
+		return r == utf8.RuneError || r >= 0x80 && r <= 0x9f && r != 0x85
+	})
 }
 
 func damaged(field string) op.Violation {
@@ -134,69 +140,39 @@ func fieldOfHeading(heading string) string {
 	return name
 }
 
-// separator returns the most frequent separator of the first line.
+// separators are the characters that separate columns.
+var separators = []rune{',', ';', '\t', '|'}
+
+// separator returns the most frequent separator of the first line that has any.
 func separator(head []byte) rune {
-	line, _, _ := bytes.Cut(head, []byte("\n"))
-	best, most := ',', bytes.Count(line, []byte(","))
-	for _, c := range []rune{';', '\t'} {
-		if n := bytes.Count(line, []byte(string(c))); n > most {
-			best, most = c, n
+	for line := range bytes.SplitSeq(head, []byte("\n")) {
+		best, most := ',', 0
+		for _, c := range separators {
+			if n := bytes.Count(line, []byte(string(c))); n > most {
+				best, most = c, n
+			}
+		}
+		if most > 0 {
+			return best
 		}
 	}
-	return best
+	return ','
 }
 
-// headings maps the column names of other systems' exports, without spaces and punctuation, to fields.
-var headings = map[string]string{
-	"firstname": "first_name", "givenname": "first_name", "vorname": "first_name", "forename": "first_name",
-	"lastname": "last_name", "familyname": "last_name", "surname": "last_name", "nachname": "last_name",
-	"name": "name", "fullname": "name", "displayname": "name", "contactname": "name", "contact": "name",
-	"company": "company", "companyname": "company", "organization": "company", "organisation": "company", "organizationname": "company",
-	"account": "company", "accountname": "company", "firma": "company", "organization1name": "company", "associatedcompany": "company",
-	"title": "title", "jobtitle": "title", "position": "title", "organization1title": "title",
-	"tags": "tags", "labels": "tags", "categories": "tags", "groups": "tags", "groupmembership": "tags", "vip": "vip",
-	"donotcall": "do_not_call", "dnc": "do_not_call",
-}
-
-// heading returns the field of a column; "" if the column is ignored.
-func heading(name string) string {
-	name = normalizeText(name)
-	plain := strings.Map(func(r rune) rune {
-		if strings.ContainsRune(" _-./()", r) {
-			return -1
-		}
-		return r
-	}, strings.ToLower(name))
-	for _, end := range []struct{ sign, means string }{{"phone", "phone:work"}, {"telephone", "phone:work"}, {"mobile", "phone:mobile"},
-		{"cell", "phone:mobile"}, {"fax", ""}, {"email", "email"}, {"mail", "email"}} {
-		if strings.HasSuffix(strings.TrimRight(strings.TrimSuffix(strings.TrimSuffix(plain, "value"), "number"), "0123456789"), end.sign) {
-			return withLabel(end.means, plain)
+// separatorLine returns the separator that a first line such as sep=; names, and the length of the line; 0 if there is none.
+func separatorLine(head []byte) (comma rune, length int) {
+	line, _, found := bytes.Cut(head, []byte("\n"))
+	text := strings.Trim(strings.TrimSpace(strings.ReplaceAll(string(line), "\t", "tab")), `"`)
+	name, value, ok := strings.Cut(text, "=")
+	if !found || !ok || !strings.EqualFold(strings.TrimSpace(name), "sep") {
+		return 0, 0
+	}
+	for _, c := range separators {
+		if value == string(c) || value == "tab" && c == '\t' {
+			return c, len(line) + 1
 		}
 	}
-	if h, ok := headings[plain]; ok {
-		return h
-	}
-	if plain == "" || len(name) > maxName {
-		return ""
-	}
-	return "custom." + name
-}
-
-// withLabel refines the label of a number or an address from the heading.
-func withLabel(means, plain string) string {
-	kind, _, _ := strings.Cut(means, ":")
-	if kind == "" {
-		return ""
-	}
-	for _, label := range []string{"mobile", "home", "work", "business", "private"} {
-		if strings.Contains(plain, label) {
-			return kind + ":" + label
-		}
-	}
-	if strings.Contains(plain, "cell") {
-		return kind + ":mobile"
-	}
-	return means
+	return 0, 0
 }
 
 // next reads the next line that is not empty.
@@ -234,7 +210,7 @@ func (t *csvTable) next() (importRecord, error) {
 
 func (t *csvTable) line() int {
 	line, _ := t.reader.FieldPos(0)
-	return line
+	return line + t.skipped
 }
 
 func isBlank(cells []string) bool {
@@ -259,10 +235,19 @@ func (r *importRecord) setField(heading, text string) {
 		r.contact.LastName = text
 	case "name":
 		r.setName(text)
+	case "family_or_name":
+		r.contact.LastName = strings.TrimPrefix(text, r.contact.FirstName+" ")
 	case "company":
 		r.contact.Company = text
 	case "title":
 		r.contact.Title = text
+	case "phone?": // a heading such as Business, which is a number only if its content is one
+		label, name, _ := strings.Cut(label, ":")
+		if isPhoneText(text) {
+			r.setField("phone:"+label, text)
+		} else {
+			r.setField("custom."+name, text)
+		}
 	case "phone":
 		for _, one := range splitCell(text) {
 			r.contact.Phones = append(r.contact.Phones, Phone{Number: one, Label: label})

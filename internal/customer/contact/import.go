@@ -43,6 +43,7 @@ type Import struct {
 	Updated    int         `json:"updated"`
 	Skipped    int         `json:"skipped" doc:"Records of people who were there already"`
 	Failed     int         `json:"failed" doc:"Records that could not be read"`
+	Unknown    []string    `json:"unknown_columns" nullable:"false" doc:"Headings of a table that were not understood; their text is in custom, except that of fax numbers"`
 	Errors     []LineError `json:"errors" nullable:"false" doc:"The first 100"`
 	Error      *string     `json:"error" doc:"Why the whole import failed"`
 	CreatedAt  db.Time     `json:"created_at"`
@@ -84,7 +85,7 @@ type ImportIn struct {
 
 // Import stores a file of contacts and enqueues its import. The answer contains the address of its progress.
 func (s *Service) Import(ctx context.Context, in *ImportIn) (*op.Out[Import], error) {
-	i := Import{ID: db.NewID("imp"), org: access.Org(ctx), Status: "queued", Errors: []LineError{}, CreatedAt: db.At(s.Clock.Now())}
+	i := Import{ID: db.NewID("imp"), org: access.Org(ctx), Status: "queued", Errors: []LineError{}, Unknown: []string{}, CreatedAt: db.At(s.Clock.Now())}
 	file, err := i.parseBody(in)
 	if err != nil {
 		return nil, err
@@ -152,8 +153,10 @@ func (i *Import) check(file []byte) error {
 		wrong = append(wrong, op.Field("format", "invalid_value", "must be csv or vcard"))
 	}
 	if i.Format == "csv" && len(wrong) == 0 {
-		if _, err := newTable(bytes.NewReader(file)); err != nil {
+		if t, err := newTable(bytes.NewReader(file)); err != nil {
 			wrong = append(wrong, op.Field("file", "unreadable", err.Error()))
+		} else {
+			i.Unknown = t.unknown
 		}
 	}
 	if i.Filename = truncateName(normalizeText(i.Filename)); len(wrong) > 0 {
@@ -163,7 +166,12 @@ func (i *Import) check(file []byte) error {
 }
 
 func formatOf(file []byte) string {
-	head := bytes.TrimSpace(bytes.TrimPrefix(file[:min(len(file), 200)], []byte("\ufeff")))
+	head := bytes.TrimSpace(bytes.TrimPrefix(file[:min(len(file), 200)], []byte(byteOrderMark)))
+	if order, found := utf16Order(head); found { // only its ASCII counts
+		if text, err := order.NewDecoder().Bytes(head[:len(head)/2*2]); err == nil {
+			head = bytes.TrimSpace(text)
+		}
+	}
 	if bytes.HasPrefix(bytes.ToUpper(head), []byte("BEGIN:VCARD")) {
 		return "vcard"
 	}
@@ -219,6 +227,9 @@ func (i *Import) parseText(body []byte) ([]byte, error) {
 		return nil, err
 	}
 	i.Filename, i.Format, i.Duplicates = t.Filename, t.Format, t.Duplicates
+	if formatOf([]byte(t.Content)) == "vcard" || t.Format == "vcard" {
+		return []byte(byteOrderMark + t.Content), nil // the text is Unicode, whatever its properties say
+	}
 	return []byte(t.Content), nil
 }
 
@@ -240,17 +251,18 @@ func (s *Service) ShowImport(ctx context.Context, in *ImportOne) (*op.Out[Import
 }
 
 const importColumns = `id, org_id, status, format, filename, duplicates, blob, size_bytes, done, created, updated, skipped, failed, errors,
-	error, created_at, started_at, finished_at`
+	unknown_columns, error, created_at, started_at, finished_at`
 
 func getImport(ctx context.Context, q db.Querier, org, id string) (Import, error) {
 	var i Import
 	var wrong db.JSON[[]LineError]
+	var unknown db.JSON[[]string]
 	var failure db.Null
 	err := q.QueryRow(ctx, `SELECT `+importColumns+` FROM contact_imports WHERE org_id = $1 AND id = $2`, org, id).Scan(&i.ID, &i.org,
 		&i.Status, &i.Format,
-		&i.Filename, &i.Duplicates, &i.blob, &i.SizeBytes, &i.Done, &i.Created, &i.Updated, &i.Skipped, &i.Failed, &wrong, &failure,
+		&i.Filename, &i.Duplicates, &i.blob, &i.SizeBytes, &i.Done, &i.Created, &i.Updated, &i.Skipped, &i.Failed, &wrong, &unknown, &failure,
 		&i.CreatedAt, &i.StartedAt, &i.FinishedAt)
-	i.Errors, i.Error = append([]LineError{}, wrong.V...), failure.Ptr()
+	i.Errors, i.Unknown, i.Error = append([]LineError{}, wrong.V...), append([]string{}, unknown.V...), failure.Ptr()
 	return i, err
 }
 
@@ -262,10 +274,10 @@ func openImports(ctx context.Context, q db.Querier, org string) (n int, err erro
 
 func insertImport(ctx context.Context, tx db.Querier, i Import) error {
 	const q = `INSERT INTO contact_imports (org_id, id, source, status, format, filename, duplicates, blob, size_bytes, done, created,
-			updated, skipped, failed, errors, created_at)
-		VALUES ($1, $2, '', $3, $4, $5, $6, $7, $8, 0, 0, 0, 0, 0, $9, $10)`
+			updated, skipped, failed, errors, created_at, unknown_columns)
+		VALUES ($1, $2, '', $3, $4, $5, $6, $7, $8, 0, 0, 0, 0, 0, $9, $10, $11)`
 	_, err := tx.Exec(ctx, q, i.org, i.ID, i.Status, i.Format, i.Filename, i.Duplicates, i.blob, i.SizeBytes, db.AsJSON(i.Errors),
-		i.CreatedAt)
+		i.CreatedAt, db.AsJSON(i.Unknown))
 	return err
 }
 

@@ -106,6 +106,9 @@ func (s *Service) readFile(ctx context.Context, i *Import) error {
 		if err != nil {
 			return err
 		}
+		if len(batch) == 0 && i.Done == 0 {
+			return errEmpty
+		}
 		if len(batch) == 0 {
 			return s.finish(ctx, i, "completed", nil)
 		}
@@ -130,8 +133,11 @@ func newRecordReader(file io.Reader, format string) (func() (importRecord, error
 	return t.next, nil
 }
 
-// errFile means that the file is malformed.
-var errFile = errors.New("the file cannot be read")
+// errFile means that the file is malformed. errEmpty means that it has text, and no record.
+var (
+	errFile  = errors.New("the file cannot be read")
+	errEmpty = fmt.Errorf("%w: it has no records; a table has them below the headings, a vCard between BEGIN:VCARD and END:VCARD", errFile)
+)
 
 // readBatch reads the next batch, after skipping the records that are imported already.
 func readBatch(next func() (importRecord, error), skip *int) (batch []importRecord, err error) {

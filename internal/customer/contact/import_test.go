@@ -171,7 +171,7 @@ func TestImport_DamagedText(t *testing.T) {
 		"Windows-1252":        {"name,title\nJ\xf6rg,x\nAda \x81,y\n", "Jörg", "3 name invalid_encoding"},
 		"UTF-16":              {"\xff\xfen\x00a\x00m\x00e\x00\n\x00A\x00\x00\xd8\n\x00Z\x00\n\x00", "Z", "2 name invalid_encoding"},
 		"column not imported": {"name,fax\nAda,\xff\nZoë,\n", "Ada Zoë", ""},
-		"vCard":               {"BEGIN:VCARD\nFN:Zoë\nEND:VCARD\nBEGIN:VCARD\nFN:J\xf6rg\nORG:\xff\nEND:VCARD\nBEGIN:VCARD\nFN:Ada\nNOTE:\xff\nEND:VCARD\n", "Ada Zoë", "4 FN invalid_encoding, 4 ORG invalid_encoding"},
+		"vCard":               {"BEGIN:VCARD\nFN:Zoë\nEND:VCARD\nBEGIN:VCARD\nFN:J\xf6rg\nORG:\xff\nEND:VCARD\nBEGIN:VCARD\nFN:Ada\nROLE:\xff\nEND:VCARD\n", "Ada Zoë", "4 FN invalid_encoding, 4 ORG invalid_encoding"},
 		"vCard 2.1": {"BEGIN:VCARD\nFN;CHARSET=ISO-8859-1;ENCODING=QUOTED-PRINTABLE:J=F6rg\nEND:VCARD\n" +
 			"BEGIN:VCARD\nFN;CHARSET=KOI8-R;QUOTED-PRINTABLE:=E1=CE=CE=C1\nEND:VCARD\n" +
 			"BEGIN:VCARD\nFN;QUOTED-PRINTABLE:J=F6rg\nEND:VCARD\n" +

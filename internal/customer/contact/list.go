@@ -94,7 +94,7 @@ func (in *ListIn) filter(org, country string) (func() *db.Filter, error) {
 				strings.ToLower(in.Email))
 		}
 		if in.Phone != "" {
-			n := readNumber(restorePlus(in.Phone), country)
+			n := readNumber(number.FromURL(in.Phone), country)
 			given, other := number.Spellings(n.e164)
 			f.And("id IN (SELECT record_id FROM contact_phones p WHERE p.org_id = contacts.org_id AND p.source = '' AND (p.number IN (?, ?) AND p.number <> '' OR p.digits = ?))",
 				given, other, n.digits)
@@ -105,12 +105,4 @@ func (in *ListIn) filter(org, country string) (func() *db.Filter, error) {
 
 func badQuery(v op.Violation) error {
 	return &op.Error{Code: "invalid_query", Detail: v.Field + ": " + v.Message, Fields: []op.Violation{v}}
-}
-
-// restorePlus replaces a leading space by +, because clients send + unencoded in query strings.
-func restorePlus(text string) string {
-	if strings.HasPrefix(text, " ") {
-		return "+" + strings.TrimSpace(text)
-	}
-	return text
 }

@@ -76,7 +76,7 @@ func (n phoneNumber) match(o phoneNumber) (Kind, bool) {
 
 // parseLookupKey reads the parameters of a lookup: exactly one of a number and an address.
 func parseLookupKey(org, phone, email, country string) (lookupKey, error) {
-	phone, email = strings.TrimSpace(restorePlus(phone)), strings.TrimSpace(email)
+	phone, email = strings.TrimSpace(number.FromURL(phone)), strings.TrimSpace(email)
 	switch {
 	case phone == "" && email == "":
 		return lookupKey{}, op.Invalid(op.Field("phone", "required", "give phone or email"))

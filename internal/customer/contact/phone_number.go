@@ -27,8 +27,7 @@ const (
 // code, with brackets, with an extension. Of an incomplete number, such as one without its area code, only the digits
 // are kept.
 func readNumber(text, country string) phoneNumber {
-	text = strings.TrimSpace(text)
-	if len(text) > maxWritten {
+	if text = number.Written(text); len(text) > maxWritten {
 		return phoneNumber{}
 	}
 	if n, ok := parseNumber(text, country); ok {

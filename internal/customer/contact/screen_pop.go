@@ -11,6 +11,7 @@ import (
 	"soniq/internal/platform/observe"
 	"soniq/internal/platform/op"
 	"soniq/internal/telephony/call"
+	"soniq/internal/telephony/number"
 )
 
 // popLimit bounds the wait of a screen pop for connected systems. With the time to deliver it, the pop arrives within
@@ -87,7 +88,7 @@ func (s *Service) popTarget(ctx context.Context, org string, in *PopIn) (phone s
 		return "", nil, op.Invalid(op.Field("phone", "required", "give phone or call_id"))
 	}
 	if in.CallID == "" {
-		return restorePlus(in.Phone), nil, nil
+		return number.FromURL(in.Phone), nil, nil
 	}
 	phone, err = s.Calls.CallNumber(ctx, org, in.CallID)
 	if err == nil {
@@ -97,7 +98,7 @@ func (s *Service) popTarget(ctx context.Context, org string, in *PopIn) (phone s
 		return "", nil, op.Invalid(op.Field("call_id", "not_found", "no such call"))
 	}
 	if in.Phone != "" {
-		phone = restorePlus(in.Phone)
+		phone = number.FromURL(in.Phone)
 	}
 	return phone, queue, err
 }

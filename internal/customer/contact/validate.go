@@ -3,12 +3,14 @@ package contact
 import (
 	"fmt"
 	"net/mail"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"soniq/internal/platform/op"
+	"soniq/internal/telephony/number"
 )
 
 // Limits of a contact.
@@ -60,8 +62,8 @@ func (c *Contact) checkPhones(country string, lenient bool) (wrong []op.Violatio
 	kept := []Phone{}
 	for i, p := range c.Phones {
 		n := readNumber(normalizeText(p.Number), country)
-		if !n.isComplete() && (!lenient || len(n.digits) < 3) {
-			wrong = append(wrong, op.Field(fmt.Sprintf("phones.%d.number", i), "invalid_e164", "not a valid number for "+country))
+		if !n.isComplete() && (!lenient || !isPhoneText(p.Number)) {
+			wrong = append(wrong, op.Field(fmt.Sprintf("phones.%d.number", i), "invalid_e164", numberFault(p.Number, country)))
 			continue
 		}
 		if !digitsOnly(p.Extension) {
@@ -77,6 +79,30 @@ func (c *Contact) checkPhones(country string, lenient bool) (wrong []op.Violatio
 	}
 	c.Phones = kept
 	return wrong
+}
+
+// phoneText matches an incomplete number: digits and the punctuation of numbers, with an extension.
+var phoneText = regexp.MustCompile(`(?i)^\+?[0-9 ().\-/*#,]*((x|ext|extension|durchwahl|dw|poste|interno)[.: ]*[0-9]+)?$`)
+
+// minPartial is the lowest number of digits of an incomplete number, such as an extension.
+const minPartial = 3
+
+// isPhoneText reports whether a text is a number, which may be incomplete.
+func isPhoneText(text string) bool {
+	plain := number.Written(normalizeText(text))
+	digits := len(digitsOf(plain))
+	return digits >= minPartial && digits <= maxDigits && phoneText.MatchString(plain)
+}
+
+// maxDigits is the highest number of digits of a number with the digits in front of it (E.164 has 15).
+const maxDigits = 20
+
+// numberFault returns why a text is no number.
+func numberFault(text, country string) string {
+	if text != "" && number.Written(text) == "" && strings.ContainsAny(text, "eE") {
+		return "the digits of the number are lost, because a spreadsheet has rounded it: format the column as text and export it again"
+	}
+	return "not a valid number for " + country
 }
 
 // keepWritten returns the original spelling if it still means the same number.

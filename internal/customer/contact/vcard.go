@@ -2,10 +2,12 @@ package contact
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
+	"fmt"
 	"io"
-	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/emersion/go-vcard"
 
@@ -21,10 +23,12 @@ const (
 type vcardReader struct {
 	from *bufio.Reader
 	line int
+	card textDecoder
 }
 
 func newVCardReader(file io.Reader) *vcardReader {
-	return &vcardReader{from: bufio.NewReaderSize(toUTF8(file), 64<<10)}
+	text, decoder := openText(file)
+	return &vcardReader{from: bufio.NewReaderSize(text, 64<<10), card: decoder}
 }
 
 // next reads the next card.
@@ -52,12 +56,16 @@ func (c *vcardReader) readCard() (importRecord, error) {
 			return r, err
 		}
 		if strings.EqualFold(strings.TrimSpace(line), "END:VCARD") {
-			r.violations = append(r.violations, damagedProperties(lines)...)
 			r.setCard(DecodeCard(lines))
 			return r, nil
 		}
 		if isPicture(line) {
 			continue
+		}
+		line, ok := c.card.decodeProperty(line)
+		if !ok {
+			_, name, _, _, _ := cutProperty(line)
+			r.violations = append(r.violations, damaged(name))
 		}
 		if size += len(line); size > maxCard {
 			r.violations, lines = []op.Violation{op.Field("card", "invalid_length", "a card may have 256 kB")}, nil
@@ -69,21 +77,10 @@ func (c *vcardReader) readCard() (importRecord, error) {
 
 // importedProperties are the properties that an import reads.
 var importedProperties = []string{vcard.FieldName, vcard.FieldFormattedName, vcard.FieldOrganization, vcard.FieldTitle,
-	vcard.FieldTelephone, vcard.FieldEmail, vcard.FieldCategories, vcard.FieldUID, vcard.FieldURL}
+	vcard.FieldTelephone, vcard.FieldEmail, vcard.FieldCategories, vcard.FieldUID, vcard.FieldURL, vcard.FieldNote, propertyLabel}
 
-// damagedProperties returns a violation for each imported property whose text cannot be decoded.
-func damagedProperties(lines []string) (wrong []op.Violation) {
-	for _, line := range lines {
-		_, name, params, value, _ := cutProperty(line)
-		if !slices.Contains(importedProperties, name) {
-			continue
-		}
-		if text, ok := decodedValue(params, value); !ok || isDamaged(text) {
-			wrong = append(wrong, damaged(name))
-		}
-	}
-	return wrong
-}
+// propertyLabel is the label of the properties of a group, as address books of Apple write it.
+const propertyLabel = "X-ABLABEL"
 
 // isPicture reports whether a property can be large and is not imported.
 func isPicture(line string) bool {
@@ -156,14 +153,16 @@ func (r *importRecord) setCard(card vcard.Card) {
 	if o := card.Get(vcard.FieldOrganization); o != nil {
 		r.contact.Company = flat(CardPart(o, 0))
 	}
+	labels := groupLabels(card)
 	for _, f := range card[vcard.FieldTelephone] {
-		if !IsFax(f) {
-			r.setField("phone:"+vcardLabel(f), flat(CardNumber(f)))
+		if !IsFax(f) && !strings.Contains(labels[f.Group], "fax") {
+			r.setField("phone:"+cmp.Or(labels[f.Group], vcardLabel(f)), flat(CardNumber(f)))
 		}
 	}
 	for _, f := range card[vcard.FieldEmail] {
-		r.setField("email:"+vcardLabel(f), flat(CardText(f)))
+		r.setField("email:"+cmp.Or(labels[f.Group], vcardLabel(f)), flat(CardText(f)))
 	}
+	r.setNote(card)
 	for _, f := range card[vcard.FieldCategories] {
 		r.setField("tags", flat(CardText(f)))
 	}
@@ -178,6 +177,36 @@ func (r *importRecord) setCard(card vcard.Card) {
 // flat returns a text in one line.
 func flat(text string) string { return strings.TrimSpace(strings.ReplaceAll(text, "\n", " ")) }
 
+// groupLabels returns the labels of groups, such as item1: in lower case, and without the marks around the names that Apple translates.
+func groupLabels(card vcard.Card) map[string]string {
+	labels := map[string]string{}
+	for _, f := range card[propertyLabel] {
+		label := strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(flat(CardText(f)), "_$!<"), ">!$_"))
+		if utf8.RuneCountInString(label) <= maxTag && f.Group != "" {
+			labels[f.Group] = label
+		}
+	}
+	return labels
+}
+
+// setNote adds the notes of a card to its custom members, in parts of the length that a member may have.
+func (r *importRecord) setNote(card vcard.Card) {
+	var all []string
+	for _, f := range card[vcard.FieldNote] {
+		if text := CardText(f); text != "" {
+			all = append(all, text)
+		}
+	}
+	text := []rune(strings.Join(all, "\n"))
+	for i := 0; i*maxValue < len(text); i++ {
+		name := "note"
+		if i > 0 {
+			name = fmt.Sprintf("note %d", i+1)
+		}
+		r.setField("custom."+name, string(text[i*maxValue:min((i+1)*maxValue, len(text))]))
+	}
+}
+
 // vcardLabel returns our label for the type of a number or an address.
 func vcardLabel(f *vcard.Field) string {
 	types := strings.Join(f.Params.Types(), " ")
@@ -191,7 +220,7 @@ func vcardLabel(f *vcard.Field) string {
 
 // ParseVCard reads one vCard, for connected address books.
 func ParseVCard(text string) (Record, bool) {
-	r, err := newVCardReader(strings.NewReader(text)).next()
+	r, err := newVCardReader(strings.NewReader(byteOrderMark + text)).next() // the text is Unicode, whatever its properties say
 	if err != nil || len(r.violations) > 0 {
 		return Record{}, false
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/emersion/go-vcard"
-	"golang.org/x/text/encoding/htmlindex"
 )
 
 // The library reads vCards of version 3.0 and 4.0. This file rewrites properties of version 2.1 for it: types without
@@ -106,16 +105,7 @@ func decodedValue(params, value string) (text string, ok bool) {
 	if err != nil {
 		return "", false
 	}
-	charset := charsetOf(params)
-	if charset == "" || strings.EqualFold(charset, "utf-8") {
-		return string(b), true
-	}
-	encoding, err := htmlindex.Get(charset)
-	if err != nil {
-		return "", false
-	}
-	b, err = encoding.NewDecoder().Bytes(b)
-	return string(b), err == nil
+	return decodeCharset(charsetOf(params), string(b))
 }
 
 // charsetOf returns the parameter CHARSET of version 2.1; "" if there is none.

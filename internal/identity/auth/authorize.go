@@ -25,18 +25,14 @@ type AuthorizationRequest struct {
 	challenge, state string
 }
 
-// Host returns the host of the redirect URI.
-func (a AuthorizationRequest) Host() string {
-	u, err := url.Parse(a.Redirect)
-	if err != nil {
-		return ""
-	}
-	return u.Host
-}
+// Host returns the host of the redirect URI, or the scheme and the host of an app.
+func (a AuthorizationRequest) Host() string { return RedirectTarget(a.Redirect) }
 
 // OnOwnMachine reports whether the response goes to the user's own machine. Any program on that machine could receive
 // it.
-func (a AuthorizationRequest) OnOwnMachine() bool { return IsLoopback(a.Redirect) }
+func (a AuthorizationRequest) OnOwnMachine() bool {
+	return IsLoopback(a.Redirect) || isPrivateScheme(a.Redirect)
+}
 
 // ResourceOwner is the user who is asked for consent.
 type ResourceOwner struct {
@@ -109,7 +105,7 @@ func (c Client) scopes(text string) ([]access.Scope, error) {
 	for word := range strings.FieldsSeq(text) {
 		s := access.Scope(word)
 		switch {
-		case word == "offline_access": // every client gets a refresh token
+		case ignoresScope(word):
 			continue
 		case !s.Known():
 			return nil, oauthError("invalid_scope", "there is no such scope; see scopes_supported")
@@ -126,6 +122,12 @@ func (c Client) scopes(text string) ([]access.Scope, error) {
 		return slices.Clone(defaultScopes), nil
 	}
 	return slices.DeleteFunc(access.All(), func(s access.Scope) bool { return !slices.Contains(all, s) }), nil
+}
+
+// ignoresScope reports whether a word of a scope parameter has no effect (RFC 6749 §3.3): every client gets a refresh token, and a
+// library for OpenID Connect asks for its scopes at every server. The answer lists what was granted.
+func ignoresScope(word string) bool {
+	return slices.Contains([]string{"offline_access", "openid", "profile", "email", "address", "phone"}, word)
 }
 
 // errorRedirect returns the redirect URL that reports a failed or denied request to the client.

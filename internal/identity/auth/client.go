@@ -50,7 +50,7 @@ func (o *OAuth) client(ctx context.Context, id string) (Client, error) {
 
 // allowsRedirect reports whether the client may use a redirect URI.
 func (c Client) allowsRedirect(to string) bool {
-	if !isAllowedRedirect(to) {
+	if redirectFault(to) != "" {
 		return false
 	}
 	if c.Origin == BuiltIn && IsLoopback(to) {
@@ -63,20 +63,10 @@ func (c Client) allowsRedirect(to string) bool {
 // loopbackPaths are the paths at which programs on the user's own machine wait for the response.
 var loopbackPaths = []string{"", "/", "/callback", "/oauth/callback", "/oauth/callback/debug", "/auth/callback"}
 
-// isAllowedRedirect reports whether a URI has an allowed form: https, or http on the loopback interface (RFC 8252
-// §7.3).
-func isAllowedRedirect(to string) bool {
-	u, err := url.Parse(to)
-	if err != nil || len(to) > 2000 || u.Host == "" || u.Fragment != "" || strings.Contains(to, "#") || u.User != nil || u.Opaque != "" {
-		return false
-	}
-	return u.Scheme == "https" || u.Scheme == "http" && IsLoopback(to)
-}
-
-// IsLoopback reports whether a URI is on the machine of the browser.
+// IsLoopback reports whether a URI is on the machine of the browser. The host of an app's scheme says nothing about that.
 func IsLoopback(to string) bool {
 	u, err := url.Parse(to)
-	if err != nil {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
 		return false
 	}
 	if u.Hostname() == "localhost" {

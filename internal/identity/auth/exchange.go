@@ -315,18 +315,21 @@ func (o *OAuth) allowReuse(ctx context.Context, tx db.Querier, t storedToken, no
 
 // narrowScopes returns the scopes that a refresh requests: all of the granted ones, or some.
 func narrowScopes(granted []access.Scope, asked string) ([]access.Scope, error) {
-	if asked == "" {
-		return granted, nil
-	}
 	var all []access.Scope
 	for word := range strings.FieldsSeq(asked) {
 		s := access.Scope(word)
+		if ignoresScope(word) {
+			continue
+		}
 		if !slices.Contains(granted, s) {
 			return nil, oauthError("invalid_scope", word+" was not granted")
 		}
 		if !slices.Contains(all, s) {
 			all = append(all, s)
 		}
+	}
+	if len(all) == 0 {
+		return granted, nil
 	}
 	return all, nil
 }

@@ -88,6 +88,7 @@ func (o *OAuth) audienceOf(resource string) (a Audience, ok bool) {
 // Mount registers the endpoints for clients.
 func (o *OAuth) Mount(mux *http.ServeMux) {
 	o.mountMetadata(mux)
+	o.mountDefaults(mux)
 	handleCORS(mux, "POST", tokenPath, o.token)
 	handleCORS(mux, "POST", revokePath, o.revoke)
 	handleCORS(mux, "POST", introspectPath, o.introspect)

@@ -66,9 +66,10 @@ const (
 	resourceMetadataPath = "/.well-known/oauth-protected-resource"
 )
 
-// mountMetadata serves the metadata at the published paths and at the well-known paths that clients try first.
+// mountMetadata serves the metadata at the published paths and at the well-known paths that clients try first. Clients of MCP revision
+// 2025-03-26 read the metadata of the authorization server only at the root of the tool server's host.
 func (o *OAuth) mountMetadata(mux *http.ServeMux) {
-	for _, path := range []string{"/auth" + serverMetadataPath, serverMetadataPath + "/auth"} {
+	for _, path := range []string{"/auth" + serverMetadataPath, serverMetadataPath + "/auth", serverMetadataPath} {
 		handleCORS(mux, "GET", path, o.metadata)
 	}
 	for _, path := range apiPaths {
@@ -78,6 +79,17 @@ func (o *OAuth) mountMetadata(mux *http.ServeMux) {
 		handleCORS(mux, "GET", resourceMetadataPath+path, o.resource(path, "Tools"))
 	}
 	handleCORS(mux, "GET", toolPaths[0]+resourceMetadataPath, o.resource(toolPaths[0], "Tools"))
+}
+
+// mountDefaults serves the endpoints at the paths that MCP revision 2025-03-26 prescribes for clients that find no metadata.
+func (o *OAuth) mountDefaults(mux *http.ServeMux) {
+	mux.HandleFunc("GET /authorize", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, AuthorizePath+"?"+r.URL.RawQuery, http.StatusTemporaryRedirect)
+	})
+	handleCORS(mux, "POST", "/token", o.token)
+	if o.Register {
+		handleCORS(mux, "POST", "/register", o.register)
+	}
 }
 
 // ResourceMetadata returns the URL of the metadata of the resource at a path, such as /mcp/sse.

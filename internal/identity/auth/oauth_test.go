@@ -293,7 +293,7 @@ func TestRegisterClient(t *testing.T) {
 		if got := s.redeem(s.agree(request("client_id", a.ClientID, "redirect_uri", "https://a.example/cb")), "client_id", a.ClientID, "redirect_uri", "https://a.example/cb"); got.Status != 200 {
 			s.t.Errorf("%s", got.Text)
 		}
-		for _, bad := range []string{`{"redirect_uris":["http://a.example/cb"]}`, `{"redirect_uris":["custom:/cb"]}`, `{"redirect_uris":[]}`, `{}`,
+		for _, bad := range []string{`{"redirect_uris":["http://a.example/cb"]}`, `{"redirect_uris":["custom:cb"]}`, `{"redirect_uris":[]}`, `{}`,
 			`{"redirect_uris":["https://a.example/cb#x"]}`, `{"redirect_uris":["https://u:p@a.example/cb"]}`} {
 			s.wantError(s.register(bad), "invalid_redirect_uri", bad)
 		}
@@ -327,7 +327,8 @@ func (s *server) get(path string) reply { return s.do(httptest.NewRequest("GET",
 
 func TestMetadata_ServerAndResources(t *testing.T) {
 	eachDB(t, func(s *server) {
-		for _, path := range []string{"/auth/.well-known/oauth-authorization-server", "/.well-known/oauth-authorization-server/auth"} {
+		for _, path := range []string{"/auth/.well-known/oauth-authorization-server", "/.well-known/oauth-authorization-server/auth",
+			"/.well-known/oauth-authorization-server"} {
 			a := s.get(path)
 			for _, want := range []string{`"issuer":"` + issuer + `"`, `"code_challenge_methods_supported":["S256"]`, `"authorization_response_iss_parameter_supported":true`,
 				`"client_id_metadata_document_supported":true`, `"registration_endpoint":"` + issuer + `/oauth/register"`} {

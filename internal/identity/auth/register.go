@@ -97,8 +97,8 @@ func (in registration) client() (Client, error) {
 		return c, oauthError("invalid_redirect_uri", "redirect_uris must name 1 to 10 addresses")
 	}
 	for _, r := range in.Redirects {
-		if !isAllowedRedirect(r) {
-			return c, oauthError("invalid_redirect_uri", "a redirect address must be https, or http on the person's own machine")
+		if why := redirectFault(r); why != "" {
+			return c, oauthError("invalid_redirect_uri", "the redirect address "+quoted(r)+" "+why)
 		}
 	}
 	if strings.HasPrefix(in.URI, "https://") && len(in.URI) <= 500 {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strings"
 
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/db"
@@ -84,8 +83,8 @@ func (o *OAuth) introspect(w http.ResponseWriter, r *http.Request) {
 		o.writeError(w, r, err)
 		return
 	}
-	text, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	p, err := o.verifyAnyAudience(r.Context(), strings.TrimSpace(text))
+	text, _ := access.Bearer(r)
+	p, err := o.verifyAnyAudience(r.Context(), text)
 	if err != nil {
 		o.writeError(w, r, err)
 		return

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"soniq/internal/identity/org"
+	"soniq/internal/platform/clock/localday"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/op"
 )
@@ -171,38 +172,12 @@ type tally struct {
 
 func newTally(p Period, zone *time.Location) *tally {
 	t := &tally{period: p, zone: zone}
-	for at := intervalStart(p.Since.In(zone), p.Interval); at.Before(p.Until.Time); at = nextInterval(at, p.Interval) {
+	at := localday.StepStart(p.Since.Time, p.Interval, zone)
+	for ; at.Before(p.Until.Time); at = localday.NextStep(at, p.Interval, zone) {
 		t.buckets = append(t.buckets, Bucket{Start: db.At(at)})
 	}
 	t.seconds = make([]int, len(t.buckets))
 	return t
-}
-
-// intervalStart returns the start of the interval that contains t.
-func intervalStart(t time.Time, interval string) time.Time {
-	y, m, d := t.Date()
-	switch interval {
-	case "hour":
-		return t.Add(-time.Duration(t.Minute())*time.Minute - time.Duration(t.Second())*time.Second - time.Duration(t.Nanosecond()))
-	case "week":
-		d -= (int(t.Weekday()) + 6) % 7 // weeks begin on Monday
-	case "month":
-		d = 1
-	}
-	return time.Date(y, m, d, 0, 0, 0, 0, t.Location())
-}
-
-// nextInterval returns the start of the next interval.
-func nextInterval(t time.Time, interval string) time.Time {
-	switch interval {
-	case "hour":
-		return t.Add(time.Hour)
-	case "week":
-		return t.AddDate(0, 0, 7)
-	case "month":
-		return t.AddDate(0, 1, 0)
-	}
-	return t.AddDate(0, 0, 1)
 }
 
 func (t *tally) add(c countedCall) {

@@ -1,6 +1,7 @@
 package partner_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -66,4 +67,17 @@ func TestStats_ByDaysOfChildTimezone(t *testing.T) {
 			h.do("GET", "/partners/"+id+"/stats"+bad, nil).Want(400).Refused("invalid_query")
 		}
 	})
+}
+
+// https://github.com/Restcomm/Restcomm-Connect/issues/1703
+func TestStats_ClocksForwardAtMidnight(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t, dbtest.SQLite(t))
+	id := h.createChild(`,"country":"CL"`)
+	a := h.do("GET", "/partners/"+id+"/stats?since=2026-09-05T04:00:00Z&until=2026-09-08T03:00:00Z", nil).Want(200)
+	for i, want := range []any{"2026-09-05T04:00:00.000Z", "2026-09-06T04:00:00.000Z", "2026-09-07T03:00:00.000Z", nil} {
+		if got := a.At(fmt.Sprintf("series.%d.start", i)); got != want {
+			t.Errorf("day %d begins at %v, want %v", i, got, want)
+		}
+	}
 }

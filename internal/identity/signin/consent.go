@@ -3,6 +3,7 @@ package signin
 import (
 	"context"
 	"errors"
+	"html/template"
 	"net/http"
 	"net/url"
 	"slices"
@@ -69,10 +70,8 @@ func (s *Service) leadBack(w http.ResponseWriter, r *http.Request, v *visitor, t
 		http.Redirect(w, r, to, http.StatusSeeOther)
 		return nil
 	}
-	p := page{Title: "That did not work", Fault: "A program sent you here with a request that cannot be answered: " + why + ".", Back: to}
-	if u, err := url.Parse(to); err == nil {
-		p.BackHost = u.Host
-	}
+	p := page{Title: "That did not work", Fault: "A program sent you here with a request that cannot be answered: " + why + ".",
+		Back: template.URL(to), BackHost: auth.RedirectTarget(to)} // the address is one of the client's, and its scheme was checked
 	s.show(w, v, http.StatusBadRequest, "message", p)
 	return nil
 }

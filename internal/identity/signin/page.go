@@ -25,7 +25,8 @@ type page struct {
 	Confirm            bool // forms that change the sign-in data ask for the password
 	Who, Role, OrgName string
 	Email, Next, Name  string
-	Back, BackHost     string // address and host of the program that sent the visitor; "": none
+	Back               template.URL // address of the program that sent the visitor, which was checked; "": none
+	BackHost           string
 
 	Ask     auth.AuthorizationRequest
 	Request string

@@ -207,6 +207,9 @@ func (s *Service) remove(ctx context.Context, tx db.Querier, u User, heir string
 	if err := dropInvitations(ctx, tx, u.OrgID, u.ID); err != nil {
 		return fmt.Errorf("end invitations: %w", err)
 	}
+	if err := dropPreferences(ctx, tx, u.OrgID, u.ID); err != nil {
+		return fmt.Errorf("remove preferences: %w", err)
+	}
 	u.Status, u.Extension, u.OutboundNumberID, u.UpdatedAt = Removed, nil, nil, db.At(s.now())
 	if err := update(ctx, tx, u); err != nil {
 		return fmt.Errorf("remove user: %w", err)

@@ -16,6 +16,12 @@ import (
 
 var extensionForm = regexp.MustCompile(`^[0-9]{2,6}$`)
 
+// Limits of the time after which an unanswered call goes elsewhere, in seconds.
+const (
+	minNoAnswer = 5
+	maxNoAnswer = 120
+)
+
 // check returns an error that lists every violation of a user in the form that would be stored.
 func (s *Service) check(ctx context.Context, q db.Querier, u User, country string, queues []string) error {
 	wrong := u.violations()
@@ -42,7 +48,11 @@ func (s *Service) check(ctx context.Context, q db.Querier, u User, country strin
 	if err != nil {
 		return wrapError(err, "check forward destinations")
 	}
-	wrong = append(wrong, unreachable...)
+	greeting, err := s.greetingViolations(ctx, q, u)
+	if err != nil {
+		return err
+	}
+	wrong = append(append(wrong, unreachable...), greeting...)
 	for _, id := range missing {
 		bad("queue_ids", "not_found", "no such queue: "+id)
 	}
@@ -50,6 +60,19 @@ func (s *Service) check(ctx context.Context, q db.Querier, u User, country strin
 		return op.Invalid(wrong...)
 	}
 	return nil
+}
+
+// greetingViolations checks a greeting that a change sets. An unchanged one is not checked.
+func (s *Service) greetingViolations(ctx context.Context, q db.Querier, u User) ([]op.Violation, error) {
+	id := u.Voicemail.GreetingAudioID
+	if id == nil || u.oldGreeting != nil && *u.oldGreeting == *id {
+		return nil, nil
+	}
+	known, err := ownsAudio(ctx, q, u.OrgID, *id)
+	if err != nil || known {
+		return nil, wrapError(err, "find greeting")
+	}
+	return []op.Violation{op.Field("voicemail.greeting_audio_id", "not_found", "no such audio")}, nil
 }
 
 // forwardViolations checks the forward destinations that a change sets. Unchanged destinations are not checked,
@@ -94,6 +117,9 @@ func (u User) violations() []op.Violation {
 		"must be all_devices or in_order")
 	for name, to := range u.Forward.byName() {
 		want(to == nil || len(*to) <= 120, "forward."+name, "invalid_length", "must have at most 120 characters")
+	}
+	if n := u.Forward.NoAnswerSeconds; n != nil {
+		want(*n >= minNoAnswer && *n <= maxNoAnswer, "forward.no_answer_seconds", "out_of_range", "must be 5 to 120")
 	}
 	if u.pin != nil && *u.pin != "" {
 		fault := PINFault(*u.pin, u.extension())

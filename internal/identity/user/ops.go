@@ -23,7 +23,14 @@ func (s *Service) Operations() []op.Operation {
 		op.Delete("users.delete", "DELETE /users/{id}", access.UsersAdmin, "Remove a user", s.Remove).Grants(),
 		op.New("users.invite", "POST /users/{id}/invite", access.UsersAdmin, "Invite a user again",
 			s.Invite).Status(202).Fails("not_enabled").Grants(),
-		op.New("users.dnd", "PUT /users/{id}/dnd", access.UsersAdmin, "Switch do-not-disturb", s.SetDND),
+		op.New("users.dnd", "PUT /users/{id}/dnd", access.UsersAdmin, "Switch do-not-disturb", s.SetDND).ForSelf(),
+		op.New("me.settings.get", "GET /me/settings", access.Any, "Show the own settings", s.OwnSettings).ForPerson(),
+		op.New("me.settings.update", "PATCH /me/settings", access.Any, "Change the own settings", s.ChangeOwnSettings).ForPerson().
+			About(ownSettingsAbout),
+		op.New("me.preferences.get", "GET /me/preferences", access.Any, "Show what a console keeps for the user",
+			s.Preferences).ForPerson(),
+		op.New("me.preferences.set", "PUT /me/preferences", access.Any, "Replace what a console keeps for the user",
+			s.SetPreferences).ForPerson().About(preferencesAbout),
 	}
 }
 
@@ -193,6 +200,8 @@ type ForwardPatch struct {
 	Busy        op.Change[string] `json:"busy,omitzero"`
 	NoAnswer    op.Change[string] `json:"no_answer,omitzero"`
 	Unreachable op.Change[string] `json:"unreachable,omitzero"`
+
+	NoAnswerSeconds op.Change[int] `json:"no_answer_seconds,omitzero" doc:"5 to 120: how long the phones ring before no_answer or voicemail takes the call; null: 25"`
 }
 
 // VoicemailPatch changes Voicemail.
@@ -273,6 +282,12 @@ func (p Patch) forward(u *User) {
 	applyText(p.Forward.V.Busy, &u.Forward.Busy)
 	applyText(p.Forward.V.NoAnswer, &u.Forward.NoAnswer)
 	applyText(p.Forward.V.Unreachable, &u.Forward.Unreachable)
+	if c := p.Forward.V.NoAnswerSeconds; c.Set {
+		u.Forward.NoAnswerSeconds = nil
+		if !c.Null {
+			u.Forward.NoAnswerSeconds = &c.V
+		}
+	}
 }
 
 func (p Patch) voicemail(u *User) {

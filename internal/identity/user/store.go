@@ -158,6 +158,12 @@ func ownsNumber(ctx context.Context, q db.Querier, org, id string) (bool, error)
 	return ok, err
 }
 
+// ownsAudio reports whether the organisation has the audio file.
+func ownsAudio(ctx context.Context, q db.Querier, org, id string) (ok bool, err error) {
+	err = q.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM audio WHERE org_id = $1 AND id = $2)`, org, id).Scan(&ok)
+	return ok, err
+}
+
 // clearOutboundNumber removes the number as the caller ID of all users.
 func clearOutboundNumber(ctx context.Context, q db.Querier, org, number string) error {
 	const text = `UPDATE users SET outbound_number_id = NULL WHERE org_id = $1 AND outbound_number_id = $2`

@@ -63,11 +63,14 @@ type User struct {
 	pin        *string // PIN to store; "": PIN to delete; nil: no change
 	oldForward Forward // forwarding before a change
 
-	oldExtension string // extension before a change; "" if there was none
+	oldExtension string  // extension before a change; "" if there was none
+	oldGreeting  *string // greeting before a change
 }
 
 // keepOld keeps what a change is compared with.
-func (u *User) keepOld() { u.oldForward, u.oldExtension = u.Forward, u.extension() }
+func (u *User) keepOld() {
+	u.oldForward, u.oldExtension, u.oldGreeting = u.Forward, u.extension(), u.Voicemail.GreetingAudioID
+}
 
 // Presence is the availability of a user. It is derived from do-not-disturb, phones and calls.
 type Presence struct {
@@ -109,6 +112,16 @@ type Forward struct {
 	Busy        *string `json:"busy"`
 	NoAnswer    *string `json:"no_answer"`
 	Unreachable *string `json:"unreachable"`
+
+	NoAnswerSeconds *int `json:"no_answer_seconds" doc:"How long the phones ring before no_answer or voicemail takes the call; null: 25"`
+}
+
+// RingTime returns how long the phones ring before the call goes elsewhere; 0 if the user has not chosen a time.
+func (f Forward) RingTime() time.Duration {
+	if f.NoAnswerSeconds == nil {
+		return 0
+	}
+	return time.Duration(*f.NoAnswerSeconds) * time.Second
 }
 
 // byName returns the destinations by name.

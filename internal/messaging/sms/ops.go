@@ -59,7 +59,7 @@ func spellingsOf(text string) []string {
 	if text == "" {
 		return nil
 	}
-	return number.AllSpellings([]string{restorePlus(text)})
+	return number.AllSpellings([]string{text})
 }
 
 // List returns messages, newest first.
@@ -70,6 +70,9 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Message
 	}
 	q, org := s.DB.Read(ctx), access.Org(ctx)
 	numbers, err := s.numbersOf(ctx, org, in.ContactID)
+	if err == nil {
+		err = number.StoreForms(ctx, q, org, &in.FromNumber, &in.ToNumber)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package sms
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/db"
@@ -185,7 +184,7 @@ type OneOptOut struct {
 // DeleteOptOut allows messages to a number again. Use it only if the recipient has asked for that.
 func (s *Service) DeleteOptOut(ctx context.Context, in *OneOptOut) error {
 	org := access.Org(ctx)
-	phone, ok, err := s.Numbers.ParseNumber(ctx, org, restorePlus(in.Phone))
+	phone, ok, err := s.Numbers.ParseNumber(ctx, org, number.FromURL(in.Phone))
 	if err != nil {
 		return err
 	}
@@ -199,12 +198,4 @@ func (s *Service) DeleteOptOut(ctx context.Context, in *OneOptOut) error {
 		}
 		return err
 	})
-}
-
-// restorePlus replaces a leading space by +, because a + in a URL that was not encoded arrives as a space.
-func restorePlus(number string) string {
-	if strings.HasPrefix(number, " ") {
-		return "+" + strings.TrimSpace(number)
-	}
-	return number
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"net/url"
 )
 
 // ErrNoBackup is returned on PostgreSQL, which has backup tools of its own.
@@ -26,6 +27,27 @@ func (d *DB) Backup(ctx context.Context, path string, facts map[Fact]string) err
 		return fmt.Errorf("back up the database to %s: %w", path, err)
 	}
 	return storeIn(ctx, path, facts)
+}
+
+// VerifyFile checks an SQLite database that no process has open, page by page, and returns a fact of it. It changes nothing.
+func VerifyFile(ctx context.Context, path string, name Fact) (value string, err error) {
+	one, err := sql.Open("sqlite", "file:"+url.PathEscape(path)+"?mode=ro&immutable=1")
+	if err != nil {
+		return "", err
+	}
+	defer one.Close()
+	var found string
+	if err := one.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&found); err != nil {
+		return "", fmt.Errorf("check the database %s: %w", path, err)
+	}
+	if found != "ok" {
+		return "", fmt.Errorf("the database %s is damaged: %s", path, found)
+	}
+	err = one.QueryRowContext(ctx, "SELECT value FROM installation WHERE name = $1", string(name)).Scan(&value)
+	if err != nil && !IsNone(err) {
+		return "", fmt.Errorf("read the database %s: %w", path, err)
+	}
+	return value, nil
 }
 
 // storeIn stores facts in an SQLite database that is not open anywhere else.

@@ -21,6 +21,7 @@ type Querier interface {
 type DB struct {
 	engine engine
 	name   string
+	faults faults
 }
 
 // engine has the operations that differ between SQLite and PostgreSQL.
@@ -33,7 +34,7 @@ type engine interface {
 	skipLocked() string
 	forUpdate() string
 	columnsQuery() string // columns: table, column, is in the primary key; ordered by table
-	ping(ctx context.Context) error
+	check(ctx context.Context) error
 	shrink(ctx context.Context) error
 	stats() Stats
 	close() error
@@ -70,9 +71,6 @@ func (d *DB) Name() string { return d.name }
 // Close waits for running transactions and closes all connections.
 func (d *DB) Close() error { return d.engine.close() }
 
-// Ping returns nil if the database responds.
-func (d *DB) Ping(ctx context.Context) error { return d.engine.ping(ctx) }
-
 // Stats returns the counters since the database was opened.
 func (d *DB) Stats() Stats { return d.engine.stats() }
 
@@ -108,7 +106,7 @@ func (d *DB) TxContext(ctx context.Context, fn func(ctx context.Context, tx Quer
 	if t := current(ctx); t != nil {
 		return t.nested(ctx, run)
 	}
-	return d.engine.tx(ctx, run)
+	return d.noted(d.engine.tx(ctx, run))
 }
 
 // TxRelaxed is Tx without waiting for fsync. The transaction survives a process crash, but may be lost in a power
@@ -124,7 +122,7 @@ func (d *DB) TxRelaxedContext(ctx context.Context, fn func(ctx context.Context, 
 	if t := current(ctx); t != nil {
 		return t.nested(ctx, run)
 	}
-	return d.engine.txRelaxed(ctx, run)
+	return d.noted(d.engine.txRelaxed(ctx, run))
 }
 
 // Sync returns when all earlier commits are on disk, including those of TxRelaxed and TxAsync.
@@ -146,7 +144,8 @@ func (d *DB) TxAsync(ctx context.Context, fn func(tx Querier) error) (wait func(
 		err := t.nested(ctx, run)
 		return func() error { return err }
 	}
-	return d.engine.txAsync(ctx, run)
+	result := d.engine.txAsync(ctx, run)
+	return func() error { return d.noted(result()) }
 }
 
 // TxAsyncThen is TxAsync with a callback: ended gets the result exactly once, possibly before TxAsyncThen returns. On
@@ -157,7 +156,7 @@ func (d *DB) TxAsyncThen(ctx context.Context, fn func(tx Querier) error, ended f
 		ended(t.nested(ctx, run))
 		return
 	}
-	d.engine.txAsyncThen(ctx, run, ended)
+	d.engine.txAsyncThen(ctx, run, func(err error) { ended(d.noted(err)) })
 }
 
 type txKey struct{}

@@ -37,6 +37,11 @@ func IsForeignKey(err error) bool { return hasCode(err, "23503", sqlite3.SQLITE_
 // IsFull reports whether the error means that the disk is full.
 func IsFull(err error) bool { return hasCode(err, "53100", sqlite3.SQLITE_FULL) }
 
+// IsReadOnly reports whether the error means that the database refuses all changes.
+func IsReadOnly(err error) bool {
+	return hasCode(err, "25006", sqlite3.SQLITE_READONLY, sqlite3.SQLITE_READONLY_DIRECTORY, sqlite3.SQLITE_READONLY_DBMOVED)
+}
+
 // IsUnavailable reports whether the error means that the database is unreachable or shutting down, and not an error
 // of a statement.
 func IsUnavailable(err error) bool {

@@ -100,12 +100,11 @@ func (p poolQuerier) QueryRow(ctx context.Context, query string, args ...any) *s
 	return p.on.QueryRowContext(ctx, query, args...)
 }
 
-func (p *postgres) reader() Querier                { return poolQuerier{p.read} }
-func (p *postgres) shrink(context.Context) error   { return nil }
-func (p *postgres) forUpdate() string              { return " FOR UPDATE" }
-func (p *postgres) skipLocked() string             { return " FOR UPDATE SKIP LOCKED" }
-func (p *postgres) ping(ctx context.Context) error { return p.pool.PingContext(ctx) }
-func (p *postgres) close() error                   { return errors.Join(p.pool.Close(), p.read.Close()) }
+func (p *postgres) reader() Querier              { return poolQuerier{p.read} }
+func (p *postgres) shrink(context.Context) error { return nil }
+func (p *postgres) forUpdate() string            { return " FOR UPDATE" }
+func (p *postgres) skipLocked() string           { return " FOR UPDATE SKIP LOCKED" }
+func (p *postgres) close() error                 { return errors.Join(p.pool.Close(), p.read.Close()) }
 
 func (p *postgres) stats() Stats {
 	return Stats{p.transactions.Load(), p.commits.Load(), 0, time.Duration(p.commitTime.Load())}

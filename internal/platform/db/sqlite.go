@@ -131,18 +131,9 @@ func (s *sqlite) shrink(ctx context.Context) error {
 	})
 }
 
-func (s *sqlite) forUpdate() string              { return "" }
-func (s *sqlite) skipLocked() string             { return "" }
-func (s *sqlite) reader() Querier                { return s.read }
-func (s *sqlite) ping(ctx context.Context) error { return s.probe(ctx) }
-
-// probe checks the writer with an empty function.
-func (s *sqlite) probe(ctx context.Context) error {
-	return s.tx(ctx, func(t *transaction) error {
-		var one int
-		return t.QueryRow(ctx, "SELECT 1").Scan(&one)
-	})
-}
+func (s *sqlite) forUpdate() string  { return "" }
+func (s *sqlite) skipLocked() string { return "" }
+func (s *sqlite) reader() Querier    { return s.read }
 
 func (s *sqlite) stats() Stats {
 	return Stats{s.transactions.Load(), s.commits.Load(), s.log.syncs.Load(), time.Duration(s.commitTime.Load())}

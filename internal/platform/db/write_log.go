@@ -45,11 +45,20 @@ func (l *writeLog) sync() error {
 		return l.failed
 	}
 	if err := l.syncFile(); err != nil {
-		l.failed = fmt.Errorf("sync the write-ahead log: %w; restart the server", err)
+		l.failed = fmt.Errorf("sync the write-ahead log: %w; restart the server", syncError{err})
 		return l.failed
 	}
 	l.syncs.Add(1)
 	return nil
+}
+
+// fault returns the error of the fsync that failed, or nil. It does not wait for an fsync that runs.
+func (l *writeLog) fault() error {
+	if !l.mu.TryLock() {
+		return nil
+	}
+	defer l.mu.Unlock()
+	return l.failed
 }
 
 func (l *writeLog) syncFile() (err error) {

@@ -22,6 +22,7 @@ type CallRinging struct {
 	Number     string  `json:"number"`
 	UserID     *string `json:"user_id"`
 	DeviceID   *string `json:"device_id"`
+	SIPCallID  string  `json:"sip_call_id" doc:"Call-ID of the SIP dialog with the phone that rings"`
 	At         db.Time `json:"at"`
 }
 

@@ -102,6 +102,8 @@ type CallRecording struct {
 	Channels        int     `json:"channels"`
 	Format          string  `json:"format"`
 	Error           *Fault  `json:"error"`
+	Truncated       bool    `json:"truncated"`       // audio is missing; Error says why
+	MissingSeconds  int     `json:"missing_seconds"` // rounded up
 }
 
 // Fault is the reason of a failure.

@@ -32,6 +32,10 @@ var (
 		Protects: "the processors from uploads of all organisations"}
 )
 
+// Preferences limits what a console keeps for a user.
+var Preferences = &Limit{Name: "preferences", Default: 32 << 10, Unit: Bytes, Per: PerUser, Code: "payload_too_large",
+	Protects: "the database from consoles that store without end"}
+
 // Limits of transfers.
 var (
 	UploadsOfOrganisation = &Limit{Name: "uploads", Default: 2, Unit: Count, Per: PerOrganisation, Code: "concurrency_limit",
@@ -51,5 +55,5 @@ var (
 // memory lists the limits of memory, processor time and transfers.
 var memory = []*Limit{ExpressionMemory, FlowMemory, FlowExpressions, ExpressionLength, ExpressionTerms,
 	TemplateLength, TemplateValues, TemplateResult,
-	AudioFile, AudioLength, AudioDecodersOfOrganisation, AudioDecoders, UploadsOfOrganisation, Uploads,
+	Preferences, AudioFile, AudioLength, AudioDecodersOfOrganisation, AudioDecoders, UploadsOfOrganisation, Uploads,
 	DownloadsOfOrganisation, DownloadsOfAddress, EventStreamsOfOrganisation, EventStreamsOfCredential}

@@ -99,8 +99,12 @@ func record(ctx context.Context, o Operation, a answer) string {
 	return subject(ctx, o)
 }
 
-// subject returns the last parameter of the path.
+// subject returns the last parameter of the path, or the user of the credential if the operation is about that user.
 func subject(ctx context.Context, o Operation) string {
+	if o.Personal {
+		p, _ := access.From(ctx)
+		return p.UserID
+	}
 	known, _ := ctx.Value(conditionKey{}).(condition)
 	var last string
 	for segment := range strings.SplitSeq(o.Path, "/") {

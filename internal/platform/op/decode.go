@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"mime"
+	"net/http"
 	"reflect"
 	"strings"
 	"unicode/utf8"
@@ -29,7 +30,7 @@ func strictFormat() huma.Format {
 		if _, untyped := v.(*any); untyped && len(strictjson.Check(body)) > 0 {
 			return errors.New(ambiguousBody)
 		}
-		return plain(body, v)
+		return plain(strictjson.PlainIntegers(body), v)
 	}
 	return f
 }
@@ -62,7 +63,7 @@ func DecodeStrict(body []byte, to any) error {
 	if faults := strictjson.Members(body, to); len(faults) > 0 {
 		return wrongBody("unknown_field", Violations(faults))
 	}
-	if err := json.Unmarshal(body, to); err != nil {
+	if err := json.Unmarshal(strictjson.PlainIntegers(body), to); err != nil {
 		return Invalid(wrongType("", err))
 	}
 	return nil
@@ -82,7 +83,7 @@ func DecodeSettings(raw json.RawMessage, to any) (wrong []Violation) {
 	if len(wrong) > 0 {
 		return wrong
 	}
-	if err := json.Unmarshal(raw, to); err != nil {
+	if err := json.Unmarshal(strictjson.PlainIntegers(raw), to); err != nil {
 		return []Violation{wrongType("settings", err)}
 	}
 	return nil
@@ -127,6 +128,17 @@ func checkCharset(contentType string) *Error {
 		return nil // the library refuses it
 	}
 	return Fail("unsupported_media_type", fmt.Sprintf("charset %.40q is not supported; send UTF-8", params["charset"]))
+}
+
+// CheckEncoding refuses a compressed body (RFC 9110 §8.4): its length says nothing about the memory that it would need.
+func CheckEncoding(h http.Header) *Error {
+	coding := strings.TrimSpace(h.Get("Content-Encoding"))
+	if coding == "" || strings.EqualFold(coding, "identity") {
+		return nil
+	}
+	e := Fail("unsupported_media_type", fmt.Sprintf("Content-Encoding %.40q is not supported; send the body as it is", coding))
+	e.Header = http.Header{"Accept-Encoding": {"identity"}} // RFC 9110 §15.5.16
+	return e
 }
 
 // checkPath refuses a path whose values cannot be stored or compared.

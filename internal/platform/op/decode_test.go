@@ -1,6 +1,9 @@
 package op_test
 
 import (
+	"net/url"
+	"regexp"
+	"strings"
 	"testing"
 
 	"soniq/internal/platform/db/dbtest"
@@ -71,3 +74,47 @@ func TestDecodeStrict_Errors(t *testing.T) {
 		}
 	}
 }
+
+// A compressed body is refused as one, before anybody tries to read it.
+func TestContentEncoding_Refused(t *testing.T) {
+	t.Parallel()
+	_, api, p := newThings(t, dbtest.SQLite(t))
+	for _, coding := range []string{"gzip", "br", "deflate", "zstd", "gzip, identity"} {
+		a := api.Do(p, "POST", "/things", body("good"), "Content-Encoding: "+coding).Want(415).Refused("unsupported_media_type")
+		if a.Header.Get("Accept-Encoding") != "identity" || !strings.Contains(a.Text("detail"), "Content-Encoding") {
+			t.Errorf("%s: %s %v", coding, a.Bytes, a.Header)
+		}
+	}
+	api.Do(p, "POST", "/things", body("good"), "Content-Encoding: identity").Want(201)
+}
+
+// A number without a fraction is an integer, and no error names types of Go (https://github.com/dmtrKovalenko/fff/issues/328).
+func TestNumbers_WithoutFraction(t *testing.T) {
+	t.Parallel()
+	_, api, p := newThings(t, dbtest.SQLite(t))
+	for _, n := range []string{"5", "5.0", "5.000", "5e0", "0.5e1", "50E-1"} {
+		if a := api.Do(p, "POST", "/things", `{"name":"good","n":`+n+`}`).Want(201); a.At("n") != float64(5) {
+			t.Errorf("%s: %s", n, a.Bytes)
+		}
+		api.Do(p, "GET", "/things?limit="+url.QueryEscape(n), nil).Want(200)
+	}
+	for _, n := range []string{"5.5", "1e400", "99999999999999999999", "1e30", `"5"`, "true", "[]", "{}"} {
+		a := api.Do(p, "POST", "/things", `{"name":"good","n":`+n+`}`)
+		if a.Status != 422 && a.Status != 400 || goType.MatchString(string(a.Bytes)) {
+			t.Errorf("%s: %d %s", n, a.Status, a.Bytes)
+		}
+	}
+	for _, limit := range []string{"5.5", "x", "1e30", "99999999999999999999"} {
+		if a := api.Do(p, "GET", "/things?limit="+limit, nil); a.Status != 422 && a.Status != 400 || goType.MatchString(string(a.Bytes)) {
+			t.Errorf("limit=%s: %d %s", limit, a.Status, a.Bytes)
+		}
+	}
+	for _, text := range []string{`[]`, `"x"`, `5`, `null`, `{"name":5}`, `{"name":"good","deep":[]}`, `{"name":"good","deep":{"secret":1}}`, `{"name":["a"]}`} {
+		if a := api.Do(p, "POST", "/things", text); a.Status < 400 || goType.MatchString(string(a.Bytes)) {
+			t.Errorf("%s: %d %s", text, a.Status, a.Bytes)
+		}
+	}
+}
+
+// goType matches what errors of Go's decoders say.
+var goType = regexp.MustCompile(`json:|strconv|unmarshal|Go (struct|value)|of type (u?int|float|string|bool|\[|map)|int64|\*\w+\.\w+`)

@@ -17,7 +17,7 @@ const introduction = `Self-hosted cloud telephony: calls, recordings, transcript
 **Credentials.** Send ` + "`Authorization: Bearer <API key>`" +
 	`. Live keys work below /api/v1 (and /v1), test keys below /sandbox/v1, where no call leaves the machine; the paths behind these prefixes are the same. What a key may do are its scopes: each operation names those it needs in x-scope.
 
-**Changes** may be repeated safely with an Idempotency-Key: the first answer is kept for 24 hours. A change of a record may carry If-Match with the ETag it was made from. A member of a request that may be left out is taken as left out where it is null, unless null is among its values: then it clears what was there.
+**Changes** may be repeated safely with an Idempotency-Key: the first answer is kept for 24 hours. An answer that refuses the request as such (400, 401, 403, 413, 415, 422, 429) is not kept: the corrected request may have the same key. A change of a record may carry If-Match with the ETag it was made from. A member of a request that may be left out is taken as left out where it is null, unless null is among its values: then it clears what was there.
 
 **Lists** come in pages: repeat the request with cursor set to next_cursor until that is null.
 
@@ -61,7 +61,7 @@ var tags = map[string]string{
 	"audio":        "Sounds that callers hear.",
 	"callbacks":    "Calls to be placed later.",
 	"events":       "The stream of events, live and from where you left off.",
-	"me":           "Who the credential is.",
+	"me":           "Who the credential is, and the own settings, devices and numbers of its user.",
 	"organization": "The organisation's settings, limits and usage.",
 	"sandbox":      "What only the sandbox has: events and failures on demand.",
 	"tags":         "Labels of calls.",
@@ -109,6 +109,9 @@ func (o Operation) Describe() string {
 	}
 	if o.SelfService {
 		all = append(all, "A user's own credential may do it for that user without the scope.")
+	}
+	if o.Personal {
+		all = append(all, "It is about the user of the credential; a credential without a user is answered 404.")
 	}
 	if o.OnlyEnvironment == string(access.Sandbox) {
 		all = append(all, "In the sandbox only.")

@@ -56,7 +56,7 @@ var vocabulary = map[string]any{
 var usuallyNull = []string{"next_cursor", "missed_reason", "pause_reason", "disabled_reason", "revoked_at", "rotates_to", "last_error",
 	"suspended_at", "suspend_reason", "closed_at", "erase_after", "held_since", "failure_reason", "error", "transferred_to",
 	"missed_at", "released_at", "last_failure_at", "previous_valid_until", "replay_of", "next_attempt_at", "flow_id", "voicemail_id",
-	"queue_entry", "wrap_up_until", "active_call_id", "template_id", "exit_reason"}
+	"queue_entry", "wrap_up_until", "wrap_up_call_id", "active_call_id", "template_id", "exit_reason"}
 
 var usuallyTrue = []string{"enabled", "signed_in", "registered", "sms_enabled", "has_recording", "emergency_capable", "ok", "acknowledged"}
 
@@ -105,6 +105,7 @@ var requestExamples = map[string]any{
 		"metadata": map[string]any{"ticket": "4711"}},
 	"calls.announce":        map[string]any{"text": "This call is recorded.", "to": "all"},
 	"calls.tag":             map[string]any{"tags": []string{"invoice", "vip"}},
+	"calls.disposition":     map[string]any{"code": "resolved"},
 	"calls.note":            map[string]any{"body": "Asked for the invoice of January.", "pinned": true},
 	"calls.transfer":        map[string]any{"to": "ext:102", "mode": "attended"},
 	"calls.end":             map[string]any{"reason": "Done"},
@@ -129,8 +130,8 @@ var requestExamples = map[string]any{
 	"apikeys.rotate": map[string]any{"grace_seconds": 3600},
 	"audio.create":   map[string]any{"text": "Welcome to Harbor Dental.", "name": "Welcome"},
 	"devices.create": map[string]any{"user_id": "usr_" + ulid, "name": "Desk", "kind": "softphone"},
-	"devices.update": map[string]any{"name": "Desk by the window"},
-	"memory.search":  map[string]any{"query": "customer charged twice", "limit": 5},
+	"devices.update": map[string]any{"name": "Desk by the window"}, "me.preferences.set": map[string]any{"theme": "dark"},
+	"memory.search": map[string]any{"query": "customer charged twice", "limit": 5}, "me.settings.update": map[string]any{"language": "de"},
 	"numbers.create": map[string]any{"number": "+12025550143", "trunk_id": "trk_" + ulid, "user_id": "usr_" + ulid},
 	"numbers.imports.create": map[string]any{"range": map[string]any{"from": "+442079460100", "to": "+442079460199"},
 		"trunk_id": "trk_" + ulid},

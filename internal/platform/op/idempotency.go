@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -177,7 +178,8 @@ func (c *Pipeline) writeWithSideEffects(ctx context.Context, o Operation, run fu
 }
 
 // storeError stores an error response for its key as well, so that a repeated request gets the same. 401, 403, 429
-// and 5xx are never stored, so that a repeated request may succeed.
+// and 5xx are never stored, so that a repeated request may succeed. Neither is a refusal of the request itself: it had no effect, and the
+// corrected request may have the same key.
 func (c *Pipeline) storeError(ctx context.Context, o Operation, err error) error {
 	i := idempotency(ctx)
 	var again *replayed
@@ -189,7 +191,7 @@ func (c *Pipeline) storeError(ctx context.Context, o Operation, err error) error
 		return e
 	}
 	s := e.Status()
-	storable := s < 500 && s != 401 && s != 403 && s != 429
+	storable := s < 500 && !slices.Contains([]int{400, 401, 403, 413, 415, 422, 429}, s)
 	body, _ := encode(AsProblem(ctx, e))
 	kept := c.DB.Tx(ctx, func(tx db.Querier) error {
 		if !storable {

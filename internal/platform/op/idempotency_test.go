@@ -226,3 +226,19 @@ func TestIdempotency_InvalidInputTakesNoKey(t *testing.T) {
 	p.Scopes = []access.Scope{access.CallsRead}
 	api.Do(p, "POST", "/things", body("good"), key).Want(403) // also for a stored response
 }
+
+// A refusal by the operation takes no key either: the corrected request may have it.
+func TestIdempotency_RefusalTakesNoKey(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		s, api, p := newThings(t, d)
+		for _, path := range []string{"/things", "/things/call"} {
+			s.then(func(context.Context) error { return op.Invalid(op.Field("name", "invalid", "is no good")) })
+			api.Do(p, "POST", path, body("other"), key).Want(422).Refused("validation_failed")
+			s.then(nil)
+			if a := api.Do(p, "POST", path, body("good"), key).Want(201); a.Header.Get("Idempotency-Replayed") != "" {
+				t.Errorf("%s: %v", path, a.Header)
+			}
+		}
+	})
+}

@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"soniq/internal/platform/strictjson"
 )
 
 // normalizeQuery converts equivalent forms of a query to one: a list with commas or with a repeated name, and a + of
@@ -27,7 +29,11 @@ func normalizeQuery(h huma.Context) (bound string, e *Error) {
 	changed := false
 	for name, all := range values {
 		for i := range all {
-			if plain := restorePlus(all[i]); plain != all[i] {
+			plain := restorePlus(all[i])
+			if p := parameter(h.Operation(), name); p != nil && p.Schema != nil && p.Schema.Type == huma.TypeInteger {
+				plain = strictjson.PlainInteger(plain)
+			}
+			if plain != all[i] {
 				all[i], changed = plain, true
 			}
 			// an invalid cursor has an error of its own

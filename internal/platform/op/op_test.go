@@ -271,3 +271,15 @@ func TestBody_Unreadable(t *testing.T) {
 		t.Errorf("%d things were made", n)
 	}
 }
+
+// Clocks in Chile go forward at midnight: the day begins at one, and not at eleven of the day before.
+//
+// https://github.com/Restcomm/Restcomm-Connect/issues/1703
+func TestSpan_DateBeginsAtFirstMoment(t *testing.T) {
+	t.Parallel()
+	ctx := access.With(t.Context(), access.Principal{Timezone: "America/Santiago"})
+	since, until, err := op.Span{Since: "2026-09-06", Until: "2026-09-07"}.In(ctx).Times()
+	if err != nil || since.UTC().Format(time.RFC3339) != "2026-09-06T04:00:00Z" || until.UTC().Format(time.RFC3339) != "2026-09-07T03:00:00Z" {
+		t.Errorf("from %v to %v, %v", since, until, err)
+	}
+}

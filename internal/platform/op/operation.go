@@ -39,6 +39,7 @@ type Operation struct {
 	AcceptsAsync    bool     // may respond with 202 to Prefer: respond-async
 	Signed          bool     // the URL may have a signature instead of a credential
 	SelfService     bool     // a user's credential may apply it to that user without the scope
+	Personal        bool     // about the user of the credential: others are refused
 	ReadOnly        bool     // changes nothing although the method is not GET, such as a search with a body
 	OnlyEnvironment string   // the only environment with the operation; empty: both
 	Granting        bool     // gives rights to somebody
@@ -162,6 +163,9 @@ func (o Operation) About(text string) Operation { o.about = text; return o }
 // the user's.
 func (o Operation) ForSelf() Operation { o.SelfService = true; return o }
 
+// ForPerson marks an operation about the user of the credential. A credential of the organisation itself is answered 404.
+func (o Operation) ForPerson() Operation { o.Personal = true; return o }
+
 // Reads marks an operation that changes nothing although its method is not GET.
 func (o Operation) Reads() Operation { o.ReadOnly = true; return o }
 
@@ -198,6 +202,9 @@ func (o Operation) huma() huma.Operation {
 	o.grantExtension(h.Extensions)
 	if o.SelfService {
 		h.Extensions["x-own"] = true
+	}
+	if o.Personal {
+		h.Extensions["x-personal"] = true
 	}
 	if o.ToolName != "" {
 		h.Extensions["x-mcp-tool"] = o.ToolName

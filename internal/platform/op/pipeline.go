@@ -93,7 +93,7 @@ func (c *Pipeline) prepare(h huma.Context, o Operation) (context.Context, *Error
 		return ctx, err
 	}
 	r, _ := unwrap(h)
-	if err := cmp.Or(checkPath(r.URL.Path), checkCharset(h.Header("Content-Type"))); err != nil {
+	if err := cmp.Or(checkPath(r.URL.Path), CheckEncoding(r.Header), checkCharset(h.Header("Content-Type"))); err != nil {
 		return ctx, err
 	}
 	bound, err := normalizeQuery(h)
@@ -131,7 +131,16 @@ func admitted(ctx context.Context, o Operation, signed bool, id string) *Error {
 	if !o.Need.MetBy(p.Scopes) {
 		return missingScope(ctx, o.Need, p)
 	}
+	if o.Personal && p.UserID == "" {
+		return Fail("not_found", "this credential belongs to no user; use an API key with user_id, or sign in as the user")
+	}
 	return nil
+}
+
+// MissingScope returns the error insufficient_scope, for operations whose need depends on the request.
+func MissingScope(ctx context.Context, need access.Requirement) *Error {
+	p, _ := access.From(ctx)
+	return missingScope(ctx, need.Need(), p)
 }
 
 // missingScope returns the error insufficient_scope. For an OAuth token, the challenge lists the scopes the program

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"regexp"
 	"sort"
 	"strings"
 
@@ -174,6 +175,8 @@ func violation(err error) (v Violation, kind string) {
 	case strings.HasPrefix(detail.Message, "unexpected property"):
 		v.Code = "unknown_field"
 		return v, "unknown_field"
+	case place == "body" && decoderError.MatchString(detail.Message):
+		return wrongValue(detail.Message), "validation_failed"
 	case place == "body" && unreadable(detail.Message):
 		v.Code = "malformed"
 		return v, "malformed_json"
@@ -184,6 +187,34 @@ func violation(err error) (v Violation, kind string) {
 		return v, "invalid_query"
 	}
 	return v, "validation_failed"
+}
+
+// decoderError matches the decoder's error for a value that the schema allows and the type of the operation cannot hold.
+var decoderError = regexp.MustCompile(`cannot unmarshal (\w+).* into Go (?:struct field (\S+)|value) of type (\S+)`)
+
+// wrongValue returns the violation of a decoder's error. It names the member and the type as JSON does.
+func wrongValue(message string) Violation {
+	m := decoderError.FindStringSubmatch(message)
+	_, field, _ := strings.Cut(m[2], ".")
+	if field == "" {
+		field = "body"
+	}
+	what := "an object"
+	switch kind := m[3]; {
+	case strings.HasPrefix(kind, "int"), strings.HasPrefix(kind, "uint"):
+		if what = "a whole number"; m[1] == "number" {
+			what = "a whole number of at most 18 digits"
+		}
+	case strings.HasPrefix(kind, "float"):
+		what = "a number"
+	case kind == "string":
+		what = "a text"
+	case kind == "bool":
+		what = "true or false"
+	case strings.HasPrefix(kind, "["):
+		what = "a list"
+	}
+	return Field(field, "invalid_type", "must be "+what)
 }
 
 // missing sets the field to the missing member. The library reports the object that lacks it.

@@ -249,7 +249,12 @@ func (c *Pipeline) lockRecord(ctx context.Context, o Operation, parameters map[s
 		return nil
 	}
 	h := fnv.New128a()
-	for _, part := range []string{access.Org(ctx), o.Path} {
+	p, _ := access.From(ctx)
+	parts := []string{p.OrgID, o.Path}
+	if o.Personal {
+		parts = append(parts, p.UserID)
+	}
+	for _, part := range parts {
 		_, _ = h.Write([]byte(part + "\n"))
 	}
 	for segment := range strings.SplitSeq(o.Path, "/") {

@@ -7,6 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"soniq/internal/platform/access"
+	"soniq/internal/platform/clock/localday"
 	"soniq/internal/platform/db"
 )
 
@@ -46,14 +47,11 @@ func (s Span) moment(field, text string, wrong []Violation) (db.Time, []Violatio
 	if text == "" {
 		return db.Time{}, wrong
 	}
-	if t, err := time.Parse(time.RFC3339Nano, text); err == nil && sensible(t) {
-		return db.At(t), wrong
-	}
 	zone, err := time.LoadLocation(s.zone)
 	if err != nil {
 		zone = time.UTC
 	}
-	if t, err := time.ParseInLocation(time.DateOnly, text, zone); err == nil && sensible(t) {
+	if t, ok := localday.Parse(text, zone); ok && sensible(t) {
 		return db.At(t), wrong
 	}
 	return db.Time{}, append(wrong, Field(field, "invalid_time", "must be RFC 3339 such as 2026-01-31T09:30:00Z, or YYYY-MM-DD"))

@@ -145,3 +145,18 @@ func (v View) Sees(ctx context.Context, q db.Querier, callID string) (bool, erro
 	}
 	return sees, nil
 }
+
+// Supervises reports whether the principal of the view may act for an agent: everybody if all calls are shown, else the members of the
+// queues of the view's user.
+func (v View) Supervises(ctx context.Context, q db.Querier, agent string) (bool, error) {
+	if v.Everything() {
+		return true, nil
+	}
+	const text = `SELECT EXISTS (SELECT 1 FROM queue_members WHERE org_id = $1 AND user_id = $3 AND queue_id IN (SELECT queue_id
+		FROM queue_members WHERE org_id = $1 AND user_id = $2))`
+	var yes bool
+	if err := q.QueryRow(ctx, text, v.org, v.user, agent).Scan(&yes); err != nil {
+		return false, fmt.Errorf("look for a common queue with %s: %w", agent, err)
+	}
+	return yes, nil
+}

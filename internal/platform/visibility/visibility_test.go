@@ -170,3 +170,27 @@ func TestQueryPlan_IndexesOnly(t *testing.T) {
 		}
 	}
 }
+
+// TestSupervises_MembersOfCommonQueues compares whom the users of the stage may act for.
+func TestSupervises_MembersOfCommonQueues(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		o := stage(t, d)
+		o.Member("que_2", "usr_bob")
+		for _, c := range []struct {
+			user, agent string
+			want        bool
+		}{
+			{"usr_sue", "usr_bob", true}, {"usr_sue", "usr_sue", true}, {"usr_sue", "usr_ann", false}, {"usr_sue", "usr_none", false},
+			{"usr_sam", "usr_ann", true}, {"usr_own", "usr_ann", true}, {"", "usr_ann", true}, {"usr_none", "usr_ann", false},
+		} {
+			v, err := visibility.Of(ctx, d.Read(ctx), o.ID, c.user)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := v.Supervises(ctx, d.Read(ctx), c.agent); err != nil || got != c.want {
+				t.Errorf("%q for %s: %v, %v", c.user, c.agent, got, err)
+			}
+		}
+	})
+}

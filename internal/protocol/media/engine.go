@@ -236,7 +236,7 @@ type EngineStats struct {
 	Opened     uint64 // streams opened since the start
 	NoPorts    uint64 // Open calls that failed for lack of ports or sockets
 	Recorded   uint64 // recordings finished
-	RecordFail uint64 // recorders that stopped with an error
+	RecordFail uint64 // recordings that failed or were cut short
 }
 
 // Stats returns a snapshot of the counters.

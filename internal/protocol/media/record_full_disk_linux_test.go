@@ -40,6 +40,9 @@ func TestRecord_FullDiskKeepsCall(t *testing.T) {
 	if !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("Close: %v", err)
 	}
+	if res.Missing <= 0 { // https://github.com/fastlabel/open-lutra/pull/73
+		t.Errorf("the audio after the full disk is not reported as missing: %+v", res)
+	}
 	if w, err := wav.Read(res.Path); err != nil || len(w.PCM[0]) == 0 {
 		t.Errorf("what fitted was not saved: %v", err)
 	}

@@ -91,6 +91,12 @@ func (in *Inbound) headerValues(name string) (all []string) {
 	return all
 }
 
+// AddHeader adds a header field to the following responses 101 to 299.
+func (in *Inbound) AddHeader(h Header) {
+	l := in.leg
+	l.shard.runOrEnqueue(func(*shard) { l.responseHeader = sipmsg.AppendField(l.responseHeader, h.Name, h.Value) })
+}
+
 // Ring sends a provisional response, 180 to 183, with early media if sdp is not nil. If the caller supports 100rel, a
 // response with SDP is repeated until the PRACK arrives, and the answer waits for that (RFC 3262). Its SDP is then
 // the answer, and Answer must carry the same. For a late offer sdp is left out. Ring does nothing once the call is
@@ -231,6 +237,7 @@ func (l *Leg) respondToInvite(status int, extra string, sdp []byte) {
 		b = append(b, l.recordRoute...)
 		b = sipmsg.AppendField(b, "Contact", l.contact)
 		b = append(b, s.srv.capabilityFields()...)
+		b = append(b, l.responseHeader...)
 	}
 	b = append(b, extra...)
 	s.buf = sipmsg.AppendBody(b, sipmsg.SDPType, sdp)
@@ -256,7 +263,7 @@ func (l *Leg) sendAnswer(sdp []byte, late bool) {
 	l.noteLocalSDP(sdp)
 	l.sessionTimer.startFromGrant(l.sessionGrant)
 	l.reliable.stop(l.shard)
-	l.inviteServerTx, l.responseHead, l.recordRoute = nil, nil, nil
+	l.inviteServerTx, l.responseHead, l.responseHeader, l.recordRoute = nil, nil, nil, nil
 }
 
 func (l *Leg) sendRejection(status int, text string, retryAfter time.Duration) {

@@ -77,6 +77,7 @@ type Leg struct {
 
 	inviteServerTx  *serverTx // inbound, not answered
 	responseHead    []byte    // fields of every response to it
+	responseHeader  []byte    // further fields of responses 101 to 299
 	recordRoute     []byte    // its Record-Route fields
 	unacked         *unackedAnswer
 	pendingReinvite *pendingReinvite // unanswered offer of the peer

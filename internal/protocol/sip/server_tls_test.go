@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"soniq/internal/protocol/sip"
 	"soniq/internal/protocol/sip/resolve"
@@ -118,41 +117,6 @@ func TestTLS_OldVersionRefused(t *testing.T) {
 	if err == nil {
 		t.Error("TLS 1.1 was accepted")
 	}
-}
-
-func TestTLS_CertificateReloaded(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	conf := transport.TLSConfig{Addr: "127.0.0.1:0", CertFile: filepath.Join(dir, "cert.pem"), KeyFile: filepath.Join(dir, "key.pem")}
-	write := func(host string, at time.Time) {
-		_, cert, key, err := transport.SelfSigned(host)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for file, b := range map[string][]byte{conf.CertFile: cert, conf.KeyFile: key} {
-			if err := os.WriteFile(file, b, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			os.Chtimes(file, at, at)
-		}
-	}
-	write("one.example", time.Unix(1e9, 0))
-	server := newTestServer(t, sip.Config{TLS: conf})
-	serves := func(name string) bool {
-		c, err := tls.Dial("tcp", server.TLSAddr().String(), &tls.Config{InsecureSkipVerify: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		return c.ConnectionState().PeerCertificates[0].Subject.CommonName == name
-	}
-	if !serves("one.example") {
-		t.Error("the first certificate is not served")
-	}
-	write("two.example", time.Unix(2e9, 0))
-	waitUntil(t, "the new certificate", func() bool { return serves("two.example") })
-	os.WriteFile(conf.CertFile, []byte("broken"), 0o600)
-	waitUntil(t, "the certificate before stays when the new one is broken", func() bool { return serves("two.example") })
 }
 
 func TestListen_IPv6(t *testing.T) {

@@ -17,8 +17,8 @@ import (
 // keptTables are the tables that a reset does not touch: credentials, configured receivers and the audit log. Event numbers
 // continue to rise, so that a stream that is followed misses no event.
 var keptTables = []string{"api_keys", "oauth_grants", "oauth_tokens", "oauth_codes", "oauth_consents", "account_logins",
-	"account_recovery", "account_sessions", "account_links", "users", "invitations", "devices", "registrations", "browser_tokens",
-	"provisionings", "agents", "webhooks", "webhook_versions", "audit", "event_sequences"}
+	"account_recovery", "account_sessions", "account_links", "users", "user_preferences", "invitations", "devices", "registrations",
+	"browser_tokens", "provisionings", "agents", "webhooks", "webhook_versions", "audit", "event_sequences"}
 
 // partlyClearedTables are the tables from which only some rows are removed; see clearPartly.
 var partlyClearedTables = []string{"jobs", "idempotency", "extensions"}

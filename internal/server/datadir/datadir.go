@@ -20,6 +20,9 @@ var ErrInUse = errors.New("another soniq serves this data folder")
 // Lock creates the data folder and locks it until the process ends. It sets the umask, so that only the
 // owner can read new files.
 func Lock(path string) (*os.File, error) {
+	if err := CheckComplete(path); err != nil {
+		return nil, err
+	}
 	syscall.Umask(0o077)
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("data folder: %w", err)

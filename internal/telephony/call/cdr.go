@@ -108,9 +108,10 @@ func (in EndedFilter) between(f *db.Filter, since, until db.Time) (*db.Filter, e
 
 // CDRPage returns a page of the call detail records of the credential's organisation.
 func (s *Service) CDRPage(ctx context.Context, in EndedFilter, sort string) (op.Page[CDR], error) {
-	const text = `SELECT ` + callColumns + ` FROM calls WHERE org_id = $1 AND ended_at IS NOT NULL`
-	all := func() *db.Filter { return in.where(db.Where(text, access.Org(ctx))) }
-	page, err := s.page(ctx, in.Filters, all, sort, "ended_at", `SELECT count(*) FROM calls WHERE org_id = $1 AND ended_at IS NOT NULL`)
+	all := func(columns string) *db.Filter {
+		return in.where(db.Where(`SELECT `+columns+` FROM calls WHERE org_id = $1 AND ended_at IS NOT NULL`, access.Org(ctx)))
+	}
+	page, err := s.page(ctx, in.Filters, all, sort, "ended_at")
 	if err != nil {
 		return op.Page[CDR]{}, err
 	}
@@ -144,8 +145,11 @@ func (s *Service) FindCDR(ctx context.Context, org, id string) (CDR, error) {
 }
 
 // shownCDRs adds the conditions of a filter, and those of what the principal sees.
-func (s *Service) shownCDRs(ctx context.Context, f *db.Filter, in EndedFilter, since, until db.Time) (*db.Filter, error) {
+func (s *Service) shownCDRs(ctx context.Context, org string, f *db.Filter, in EndedFilter, since, until db.Time) (*db.Filter, error) {
 	view, err := visibility.From(ctx, s.DB.Read(ctx))
+	if err == nil {
+		err = in.storeForms(ctx, s.DB.Read(ctx), org)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +158,7 @@ func (s *Service) shownCDRs(ctx context.Context, f *db.Filter, in EndedFilter, s
 
 // CountCDRs counts the records of an organisation whose calls ended between two times.
 func (s *Service) CountCDRs(ctx context.Context, org string, in EndedFilter, since, until db.Time) (int, error) {
-	f, err := s.shownCDRs(ctx, db.Where(`SELECT id FROM calls WHERE org_id = $1 AND ended_at IS NOT NULL`, org), in, since, until)
+	f, err := s.shownCDRs(ctx, org, db.Where(`SELECT id FROM calls WHERE org_id = $1 AND ended_at IS NOT NULL`, org), in, since, until)
 	if err != nil {
 		return 0, err
 	}
@@ -166,7 +170,7 @@ func (s *Service) CountCDRs(ctx context.Context, org string, in EndedFilter, sin
 func (s *Service) CDRsAfter(ctx context.Context, org string, in EndedFilter, since, until, after db.Time, afterID string, limit int) ([]CDR,
 	error) {
 	const text = `SELECT ` + callColumns + ` FROM calls WHERE org_id = $1 AND ended_at IS NOT NULL`
-	f, err := s.shownCDRs(ctx, db.Where(text, org), in, since, until)
+	f, err := s.shownCDRs(ctx, org, db.Where(text, org), in, since, until)
 	if err != nil {
 		return nil, err
 	}

@@ -70,6 +70,7 @@ func (s *Service) Erase(ctx context.Context, tx db.Querier, org, callID, phone s
 	const record = `UPDATE calls SET from_number = CASE WHEN from_number = $3 THEN 'anonymous' ELSE from_number END,
 			to_number = CASE WHEN to_number = $3 THEN 'anonymous' ELSE to_number END,
 			from_name = NULL, contact_id = NULL, contact = NULL, transfer = NULL, transferred_to = NULL, disposition = NULL,
+			disposition_label = NULL, disposition_by = NULL, disposition_at = NULL,
 			notes_count = 0, metadata = '{}', client_reference = NULL,
 			transcript_id = NULL, ai_summary = NULL, sentiment = NULL, revision = revision + 1 WHERE org_id = $1 AND id = $2`
 	if _, err := tx.Exec(ctx, record, org, callID, phone); err != nil {

@@ -9,6 +9,7 @@ import (
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/op"
 	"soniq/internal/platform/visibility"
+	"soniq/internal/telephony/number"
 )
 
 // Operations lists the API operations on calls, except TagOperations.
@@ -49,17 +50,22 @@ type Filters struct {
 	phoneSide phoneSide // side on which Phone must match
 }
 
+// storeForms replaces the numbers by their stored forms.
+func (in *Filters) storeForms(ctx context.Context, q db.Querier, org string) error {
+	return number.StoreForms(ctx, q, org, &in.Phone, &in.FromNumber, &in.ToNumber)
+}
+
 // apply adds the conditions to f. since and until apply to column.
 func (in Filters) apply(f *db.Filter, column string) error {
 	since, until, err := in.Times()
 	if err != nil {
 		return err
 	}
-	f.In("status", in.Status).Equal("direction", in.Direction).Equal("from_number", restorePlus(in.FromNumber)).
-		Equal("to_number", restorePlus(in.ToNumber)).Equal("agent_id", in.AgentID).Equal("queue_id", in.QueueID).
+	f.In("status", in.Status).Equal("direction", in.Direction).Equal("from_number", in.FromNumber).
+		Equal("to_number", in.ToNumber).Equal("agent_id", in.AgentID).Equal("queue_id", in.QueueID).
 		Equal("number_id", in.NumberID).Equal("flow_id", in.FlowID).Equal("contact_id", in.ContactID).Equal("sentiment",
 		in.Sentiment).Between(column, since, until)
-	switch phone := restorePlus(in.Phone); {
+	switch phone := in.Phone; {
 	case phone == "":
 	case in.phoneSide == callerSide:
 		f.And("from_number = ?", phone)
@@ -95,18 +101,11 @@ func filterBool(f *db.Filter, want, yes, no string) {
 	}
 }
 
-// restorePlus restores a leading + that arrived as a space, because the query was not percent-encoded.
-func restorePlus(number string) string {
-	if strings.HasPrefix(number, " ") {
-		return "+" + strings.TrimSpace(number)
-	}
-	return number
-}
-
 // ListIn holds the filters of List.
 type ListIn struct {
 	Filters
-	Sort string `query:"sort" enum:"-started_at,started_at,-talk_duration_seconds,talk_duration_seconds" default:"-started_at"`
+	Disposition string `query:"disposition" maxLength:"120"`
+	Sort        string `query:"sort" enum:"-started_at,started_at,-talk_duration_seconds,talk_duration_seconds" default:"-started_at"`
 }
 
 // sorts maps the names of sort orders to columns.
@@ -132,14 +131,15 @@ func position(column string) func(Call) op.Position {
 
 // List lists calls.
 func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Call]], error) {
-	const text = `SELECT ` + callColumns + ` FROM calls WHERE org_id = $1`
-	all := func() *db.Filter { return db.Where(text, access.Org(ctx)) }
-	return s.page(ctx, in.Filters, all, in.Sort, "started_at", `SELECT count(*) FROM calls WHERE org_id = $1`)
+	all := func(columns string) *db.Filter {
+		return db.Where(`SELECT `+columns+` FROM calls WHERE org_id = $1`, access.Org(ctx)).Equal("disposition", in.Disposition)
+	}
+	return s.page(ctx, in.Filters, all, in.Sort, "started_at")
 }
 
 // page reads one page of calls. base returns the statement, in adds its filters, count is the statement for
 // include_total, and since and until apply to the column span.
-func (s *Service) page(ctx context.Context, in Filters, base func() *db.Filter, sort, span, count string) (*op.Out[op.Page[Call]], error) {
+func (s *Service) page(ctx context.Context, in Filters, base func(columns string) *db.Filter, sort, span string) (*op.Out[op.Page[Call]], error) {
 	after, err := in.After(ctx)
 	if err != nil {
 		return nil, err
@@ -148,10 +148,13 @@ func (s *Service) page(ctx context.Context, in Filters, base func() *db.Filter, 
 	if err != nil {
 		return nil, err
 	}
+	if err := in.storeForms(ctx, s.DB.Read(ctx), access.Org(ctx)); err != nil {
+		return nil, err
+	}
 	column, descending := parseSort(sort)
 	var calls []Call
 	for _, side := range in.splitByPhoneSide() {
-		f := view.Narrow(base(), "id")
+		f := view.Narrow(base(callColumns), "id")
 		if err := side.apply(f, span); err != nil {
 			return nil, err
 		}
@@ -169,7 +172,7 @@ func (s *Service) page(ctx context.Context, in Filters, base func() *db.Filter, 
 	}
 	out := op.Paged(ctx, in.Paging, calls, position(column))
 	if in.IncludeTotal {
-		out.Body.Total, err = s.total(ctx, in, span, view.Narrow(db.Where(count, access.Org(ctx)), "id"))
+		out.Body.Total, err = s.total(ctx, in, span, view.Narrow(base("count(*)"), "id"))
 	}
 	return out, err
 }
@@ -248,15 +251,13 @@ const connectedSince = `EXISTS (SELECT 1 FROM calls n WHERE n.org_id = calls.org
 
 // ListMissed lists missed calls, newest first.
 func (s *Service) ListMissed(ctx context.Context, in *MissedIn) (*op.Out[op.Page[Call]], error) {
-	const text = `SELECT ` + callColumns + ` FROM calls WHERE org_id = $1 AND missed_reason IS NOT NULL`
-	all := func() *db.Filter {
-		f := db.Where(text, access.Org(ctx))
+	all := func(columns string) *db.Filter {
+		f := db.Where(`SELECT `+columns+` FROM calls WHERE org_id = $1 AND missed_reason IS NOT NULL`, access.Org(ctx))
 		filterBool(f, in.Handled, connectedSince, "NOT "+connectedSince)
 		return f
 	}
 	filters := Filters{QueueID: in.QueueID, AgentID: in.AgentID, Span: in.Span, Paging: in.Paging}
-	return s.page(ctx, filters, all, "-started_at", "started_at",
-		`SELECT count(*) FROM calls WHERE org_id = $1 AND missed_reason IS NOT NULL`)
+	return s.page(ctx, filters, all, "-started_at", "started_at")
 }
 
 // GetIn holds the input of Get.

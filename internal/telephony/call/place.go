@@ -49,6 +49,9 @@ const (
 // headerName matches the SIP headers that a request may set: tokens (RFC 3261 §7.3.1) that begin with X-.
 var headerName = regexp.MustCompile(`^[Xx]-[A-Za-z0-9-]{1,60}$`)
 
+// IDHeader is the header with the id of a call in SIP messages to phones in browsers.
+const IDHeader = "X-Soniq-Call"
+
 // Create places a call. It returns once the call is stored; ringing and answer follow as events.
 func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Call], error) {
 	b := &in.Body
@@ -288,6 +291,7 @@ func (b *CallCreate) validate() []op.Violation {
 	want(len(b.Headers) <= maxHeaders, "headers", "too_many", "at most 10 headers")
 	for _, name := range slices.Sorted(maps.Keys(b.Headers)) {
 		want(headerName.MatchString(name), "headers."+name, "not_allowed", "only headers whose names begin with X- may be set")
+		want(!strings.EqualFold(name, IDHeader), "headers."+name, "not_allowed", "phones in browsers get it with the id of the call")
 		want(plainText(b.Headers[name]), "headers."+name, "invalid_value", "at most 256 characters, none of them a line break")
 	}
 	want(len(b.Metadata) <= maxMetadata, "metadata", "too_many", "at most 20 members")

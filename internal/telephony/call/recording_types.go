@@ -47,6 +47,8 @@ type Audio struct {
 	SHA256     string
 	SampleRate int
 	Channels   int
+	Missing    time.Duration // audio of the call that could not be written
+	Cut        string        // reason why it is missing
 	Err        error
 }
 

@@ -25,7 +25,7 @@ var Statuses = []Status{Queued, Ringing, InProgress, OnHold, Completed, Missed, 
 // transitions lists the allowed state transitions. A state without any is final.
 var transitions = map[Status][]Status{
 	Queued:     {Ringing, InProgress, Canceled, Failed},
-	Ringing:    {InProgress, Missed, NoAnswer, Busy, Failed, Canceled},
+	Ringing:    {InProgress, Completed, Missed, NoAnswer, Busy, Failed, Canceled},
 	InProgress: {OnHold, Completed},
 	OnHold:     {InProgress, Completed},
 }
@@ -49,11 +49,20 @@ type Outcome struct {
 // a callback. The call ends as canceled.
 const NotMissed = "not_missed"
 
+// Served is the Missed value of a call that a flow served to its end without calling for a person. The call ends as completed.
+const Served = "served"
+
+// FlowEnded is the end_reason of a call that a flow ended without giving a reason.
+const FlowEnded = "flow_ended"
+
 // finalStatus returns the final state of an unanswered call. Only inbound calls can be missed; internal and outbound
 // ones end as no_answer, busy, canceled or failed.
 func (o Outcome) finalStatus(d Direction) Status {
-	if o.Missed == NotMissed {
+	switch o.Missed {
+	case NotMissed:
 		return Canceled
+	case Served:
+		return Completed
 	}
 	if d == Inbound {
 		return Missed

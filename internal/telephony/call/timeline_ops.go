@@ -75,6 +75,11 @@ func (s *Service) timelineEvents(ctx context.Context, org, callID string) ([]Cal
 		return nil, err
 	}
 	all = append(all, told...)
+	chosen, err := s.dispositionEvent(ctx, org, callID)
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, chosen...)
 	if s.Deliveries != nil {
 		sent, err := s.Deliveries.WebhookDeliveries(ctx, org, callID)
 		if err != nil {
@@ -86,6 +91,24 @@ func (s *Service) timelineEvents(ctx context.Context, org, callID string) ([]Cal
 	}
 	slices.SortStableFunc(all, func(a, b CallEvent) int { return cmp.Compare(a.At.UnixMicro(), b.At.UnixMicro()) })
 	return all, nil
+}
+
+// dispositionEvent returns the entry of the timeline for the disposition that was set last, if any.
+func (s *Service) dispositionEvent(ctx context.Context, org, callID string) ([]CallEvent, error) {
+	const q = `SELECT disposition, disposition_label, disposition_by, disposition_at FROM calls
+		WHERE org_id = $1 AND id = $2 AND disposition_at IS NOT NULL`
+	var code, label db.Null
+	var by db.JSON[Author]
+	e := CallEvent{Kind: "api.disposition"}
+	err := s.DB.Read(ctx).QueryRow(ctx, q, org, callID).Scan(&code, &label, &by, &e.At)
+	if db.IsNone(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find disposition of call: %w", err)
+	}
+	e.Detail = map[string]any{"code": code.Ptr(), "label": label.Ptr(), "by": by.V}
+	return []CallEvent{e}, nil
 }
 
 // publishedEvents returns the events that were published for a call, as entries of its timeline.

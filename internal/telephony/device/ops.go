@@ -15,6 +15,7 @@ import (
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.New("devices.list", "GET /devices", access.UsersAdmin, "List phones", s.List),
+		op.New("me.devices.list", "GET /me/devices", access.Any, "List the own phones", s.ListOwn).ForPerson(),
 		op.New("devices.create", "POST /devices", access.UsersAdmin, "Add a phone", s.Create).Status(201),
 		op.New("devices.get", "GET /devices/{id}", access.UsersAdmin, "Get one phone", s.Show),
 		op.New("devices.update", "PATCH /devices/{id}", access.UsersAdmin, "Change a phone", s.Update),
@@ -62,6 +63,15 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Device]
 	}
 	page := op.Paged(ctx, in.Paging, rows, func(d Device) op.Position { return op.Position{ID: d.ID} })
 	return op.WithTotal(page, in.Paging, func() (int, error) { return by.query(org).Count(ctx, q) })
+}
+
+// OwnIn selects the phones of the credential's user.
+type OwnIn struct{ op.Paging }
+
+// ListOwn returns the phones of the credential's user, without secrets.
+func (s *Service) ListOwn(ctx context.Context, in *OwnIn) (*op.Out[op.Page[Device]], error) {
+	p, _ := access.From(ctx)
+	return s.List(ctx, &ListIn{Paging: in.Paging, UserID: p.UserID})
 }
 
 // CreateIn holds the input of Create.

@@ -53,10 +53,11 @@ func (d *Directory) applyUserRules(to *pbx.Destination, u *user.User) {
 	if f.Busy != nil || f.NoAnswer != nil || f.Unreachable != nil || u.Voicemail.Enabled {
 		to.ScriptAfterNoAnswer, to.RingFor = true, ringTimeBeforeScript
 	}
+	to.RingFor, to.RingChosen = cmp.Or(f.RingTime(), to.RingFor), f.NoAnswerSeconds != nil
 	to.ScriptFirst = f.Always != nil || u.RingStrategy == "in_order" || to.ScriptAfterNoAnswer && u.DND.On(d.Clock.Now())
 }
 
-// ringTimeBeforeScript is how long phones ring before the user's forwarding or voicemail takes the call.
+// ringTimeBeforeScript is how long phones ring before forwarding or voicemail takes the call of a user who has not chosen a time.
 const ringTimeBeforeScript = 25 * time.Second
 
 // Extension returns the destination of an extension: a star code, a user or a queue. Emergency numbers and crisis lines are never

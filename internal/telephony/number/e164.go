@@ -11,13 +11,14 @@ import (
 
 // Parse reads a number in E.164 or as it is dialled inside the country, and returns it in E.164. It accepts any
 // number of a possible length, even if its range is unknown, because new ranges are opened before the metadata is
-// updated. It accepts the spellings of before a change of a numbering plan (FormerSpelling). Results are cached.
+// updated. It accepts the spellings of before a change of a numbering plan (FormerSpelling), and what Written removes. Results are
+// cached.
 func Parse(text, country string) (e164 string, ok bool) {
 	return parsedNumbers.parse(parseKey{text, country})
 }
 
 func parse(text, country string) (e164 string, ok bool) {
-	n, err := phonenumbers.Parse(text, country)
+	n, err := phonenumbers.Parse(strings.TrimRight(Written(text), "*"), country)
 	if err != nil || n.GetExtension() != "" {
 		return "", false
 	}

@@ -65,6 +65,7 @@ func (c *liveCall) legGone(ctx context.Context, l *leg, o call.Outcome, q850 int
 	case l == c.b && len(c.extra) > 0:
 		c.b = c.promote()
 		c.continueWithRest(ctx)
+	case c.returnToScript(ctx, l):
 	case l == c.a, l == c.b:
 		c.hangUpAll(o, q850)
 	}

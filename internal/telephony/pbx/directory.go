@@ -107,6 +107,7 @@ type Destination struct {
 	ScriptFirst, ScriptAfterNoAnswer bool
 	Recording                        string        // on or off for calls to the number or the user; empty: as the organisation
 	RingFor                          time.Duration // ring time before the script; 0: the normal ring time
+	RingChosen                       bool          // the user chose RingFor: it may exceed the normal ring time
 	Sandbox                          bool
 	Barred                           bool // the organisation is suspended: its numbers do not ring
 }

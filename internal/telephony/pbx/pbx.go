@@ -208,6 +208,7 @@ func (s *Switch) Invite(ctx context.Context, in *sip.Inbound) {
 	c.a = c.newLeg("caller")
 	c.a.in, c.a.sip = in, in.Leg()
 	in.Listen(c.a.deliver)
+	c.nameCall(in)
 	if !s.register(c) && !s.registerUrgent(c, in) { // the call arrived when the shutdown began
 		s.admission.Done()
 		in.Reject(503, "the server is shutting down", retryAfter)

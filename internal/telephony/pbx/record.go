@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"soniq/internal/platform/db"
@@ -289,10 +290,28 @@ func (c *liveCall) closeRecording(ctx context.Context, r *recording) call.Audio 
 	return audioOf(result, err)
 }
 
-// audioOf describes a finished file. A file cut short by an error counts as available.
+// audioOf describes a finished file. A file cut short by an error is available, and tells what is missing.
 func audioOf(r record.Result, err error) call.Audio {
 	if r.SHA256 == "" && err != nil {
 		return call.Audio{Err: err}
 	}
-	return call.Audio{Duration: r.Duration, Size: r.Size, SHA256: r.SHA256, SampleRate: r.SampleRate, Channels: r.Channels}
+	a := call.Audio{Duration: r.Duration, Size: r.Size, SHA256: r.SHA256, SampleRate: r.SampleRate, Channels: r.Channels, Missing: r.Missing}
+	if a.Missing > 0 {
+		a.Cut = diskFault(err)
+	}
+	return a
+}
+
+// diskFault returns the reason why audio is missing, without the names of files.
+func diskFault(err error) string {
+	var system syscall.Errno
+	switch {
+	case err == nil:
+		return "the disk was too slow"
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return "the disk is full"
+	case errors.As(err, &system):
+		return "the disk failed: " + system.Error()
+	}
+	return "the disk failed"
 }

@@ -46,6 +46,9 @@ type ScriptedCall struct {
 	attempts      []*Attempt
 	hideCaller    bool    // the rung user gets no screen pop with the caller
 	transferredBy *Caller // user who transferred the call; may be nil
+	returns       bool    // the caller comes back to the script when the party that answers has hung up
+	party         *leg    // the party that the caller talks to and comes back from; nil: none
+	returned      chan struct{}
 }
 
 // Info describes a call at the start of its script.
@@ -66,7 +69,7 @@ type Place struct {
 }
 
 func newScriptedCall(ctx context.Context, c *liveCall, l *leg) *ScriptedCall {
-	v := &ScriptedCall{c: c, leg: l, done: make(chan struct{}), place: Place{Stage: "routing"}}
+	v := &ScriptedCall{c: c, leg: l, done: make(chan struct{}), returned: make(chan struct{}, 1), place: Place{Stage: "routing"}}
 	v.ctx, v.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	v.info = Info{Org: c.new.Org, CallID: c.id, Direction: string(c.new.Direction), From: c.new.From, FromName: c.new.FromName,
 		To:       c.new.To,
@@ -83,11 +86,31 @@ func newScriptedCall(ctx context.Context, c *liveCall, l *leg) *ScriptedCall {
 // Info returns the description of the call.
 func (v *ScriptedCall) Info() Info { return v.info }
 
-// Connected reports whether the caller is or was connected to a party that this script rang.
+// Connected reports whether the caller is or was connected to a party that this script rang, and has not come back since.
 func (v *ScriptedCall) Connected() bool { return v.connected.Load() }
 
 // HungUp reports whether the caller has hung up.
 func (v *ScriptedCall) HungUp() bool { return v.hungup.Load() }
+
+// ReturnAfterAnswer sets whether the caller comes back to the script when the next party that answers has hung up. Without it the call
+// ends then.
+func (v *ScriptedCall) ReturnAfterAnswer(on bool) {
+	_ = v.do(v.ctx, func(context.Context) error { v.returns = on; return nil })
+}
+
+// AwaitReturn waits until a connected caller has come back. It returns ErrGone if the call ends, or if the party sent the caller elsewhere.
+func (v *ScriptedCall) AwaitReturn(ctx context.Context) error {
+	for v.Connected() {
+		select {
+		case <-v.returned:
+		case <-ctx.Done():
+			return ErrGone
+		case <-v.ctx.Done():
+			return ErrGone
+		}
+	}
+	return nil
+}
 
 // AddEntry adds an entry to the call's timeline.
 func (v *ScriptedCall) AddEntry(kind string, d map[string]any) { v.c.addEntry(kind, v.leg, d) }

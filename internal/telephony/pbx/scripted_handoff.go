@@ -124,10 +124,43 @@ func (c *liveCall) runScript(ctx context.Context, to resolvedDestination, l *leg
 
 // scriptEnded ends the call if no script controls the caller any more and no party was connected.
 func (c *liveCall) scriptEnded(_ context.Context, v *ScriptedCall) {
+	v.party = nil
 	if c.scripted != v || c.done {
 		return
 	}
 	c.endScripted(v, "no_answer")
+}
+
+// returnToScript gives a caller back to the script that rang the party l, which has hung up, if the script asked for that.
+func (c *liveCall) returnToScript(ctx context.Context, l *leg) bool {
+	i := slices.IndexFunc(c.allScripted, func(v *ScriptedCall) bool { return v.party == l })
+	if i < 0 || c.scripted != nil || len(c.extra) > 0 || c.done {
+		return false
+	}
+	v := c.allScripted[i]
+	if !v.leg.up() || c.other(l) != v.leg || v.ctx.Err() != nil {
+		return false
+	}
+	if c.a == l {
+		c.a = nil
+	} else {
+		c.b = nil
+	}
+	v.party, v.loop, v.playing = nil, nil, false
+	v.connected.Store(false)
+	c.scripted = v
+	c.removeFromRecording(v.leg)
+	c.suspendRecording(true)
+	v.leg.isolated = false
+	c.unholdByOffer(v.leg)
+	c.countHold()
+	c.wireMedia()
+	c.change(ctx)
+	select {
+	case v.returned <- struct{}{}:
+	default:
+	}
+	return true
 }
 
 // endScripted ends a call whose script has ended.

@@ -343,6 +343,9 @@ func (c *liveCall) connectAttempt(ctx context.Context, a *Attempt, answer sdp.De
 	l.isolated = false
 	c.scripted = nil
 	v.connected.Store(true)
+	if v.returns {
+		v.party = l
+	}
 	began := c.sw.now()
 	l.onOver = append(l.onOver, func() { a.talkTime <- max(c.sw.now().Sub(began), 0); close(a.talkTime) })
 	if !v.leg.up() {

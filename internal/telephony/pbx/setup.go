@@ -134,10 +134,13 @@ func (c *liveCall) endNotWritten() {
 
 // ringTimeoutFor returns the ring time of a destination. It may be shorter if a script follows.
 func (c *liveCall) ringTimeoutFor(to resolvedDestination) time.Duration {
-	if to.user != nil && to.user.ScriptAfterNoAnswer && to.user.RingFor > 0 {
-		return min(to.user.RingFor, c.callRingTimeout())
+	if to.user == nil || !to.user.ScriptAfterNoAnswer || to.user.RingFor == 0 {
+		return c.callRingTimeout()
 	}
-	return c.callRingTimeout()
+	if to.user.RingChosen && c.ringLimit == 0 {
+		return to.user.RingFor
+	}
+	return min(to.user.RingFor, c.callRingTimeout())
 }
 
 // newInboundDial returns the dial for the called party.

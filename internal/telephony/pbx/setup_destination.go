@@ -9,6 +9,7 @@ import (
 	"soniq/internal/protocol/media/sdp"
 	"soniq/internal/protocol/sip"
 	"soniq/internal/protocol/sip/sipmsg"
+	"soniq/internal/telephony/call"
 )
 
 // resolvedDestination is a dialable target: a user with phones, an external number with trunks, or a script.
@@ -254,3 +255,22 @@ func profileOf(t sipmsg.Transport, srtp string) sdp.Profile {
 
 // inBrowser reports whether a transport belongs to a phone in a browser.
 func inBrowser(t sipmsg.Transport) bool { return t == "ws" || t == "wss" }
+
+// browserHeader returns the header that tells a phone in a browser to which call its SIP dialog belongs. Other phones and trunks do not
+// get it.
+func (c *liveCall) browserHeader(t sipmsg.Transport) []sip.Header {
+	if !inBrowser(t) {
+		return nil
+	}
+	return []sip.Header{{Name: call.IDHeader, Value: c.id}}
+}
+
+// nameCall adds the browserHeader to the responses to a phone that called us.
+func (c *liveCall) nameCall(in *sip.Inbound) {
+	if in.Account == "" {
+		return
+	}
+	for _, h := range c.browserHeader(in.Transport) {
+		in.AddHeader(h)
+	}
+}

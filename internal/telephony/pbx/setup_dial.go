@@ -133,7 +133,8 @@ func (h *forkedDial) ringPhone(ctx context.Context, p *Phone) *leg {
 	l.phone, l.number = p, h.to.user.Extension
 	l.caller = callerOf(*h.to.user, p.DeviceID)
 	o := sip.Outgoing{Binding: &p.Binding, From: h.from,
-		To: sipmsg.Address{URI: sipmsg.URI{User: h.to.user.Extension}}, Identity: h.verifiedIdentity()}
+		To: sipmsg.Address{URI: sipmsg.URI{User: h.to.user.Extension}}, Identity: h.verifiedIdentity(),
+		Header: h.c.browserHeader(p.Binding.Transport)}
 	h.invite(ctx, l, o, profileOf(p.Binding.Transport, p.SRTP))
 	return l
 }

@@ -172,9 +172,13 @@ func (c *liveCall) firstRinging(l *leg) {
 }
 
 func (c *liveCall) ringingAt(l *leg) event.Payload {
-	return event.CallRinging{CallID: c.id, LegID: l.id, Role: l.role, Direction: string(c.new.Direction),
+	e := event.CallRinging{CallID: c.id, LegID: l.id, Role: l.role, Direction: string(c.new.Direction),
 		FromNumber: c.new.From, ToNumber: c.new.To, Number: l.number, UserID: optional(l.caller.UserID),
 		DeviceID: optional(l.caller.DeviceID), At: at(c.sw.now())}
+	if l.sip != nil {
+		e.SIPCallID = l.sip.CallID()
+	}
+	return e
 }
 
 // dialOut dials the destination for the user who has answered, and plays ringback to the user.

@@ -174,6 +174,7 @@ func (c *liveCall) replaceByInvite(ctx context.Context, old *leg, in *sip.Inboun
 		return
 	}
 	in.Listen(l.deliver)
+	c.nameCall(in)
 	c.sw.indexLeg(l)
 	l.answered = c.sw.now()
 	t := &transfer{c: c, transferee: kept, transferor: old, target: l, state: call.TransferState{Mode: "blind", To: l.number,

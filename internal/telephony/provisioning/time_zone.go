@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"soniq/internal/platform/clock/localday"
 )
 
 // zoneRules holds the rules of a time zone in one year: the offsets from UTC, and the changes to and from daylight
@@ -26,7 +28,7 @@ type transition struct {
 // zoneRulesOf returns the rules for the year of now. If the zone does not change exactly twice in that year, it is
 // treated as having no daylight saving.
 func zoneRulesOf(zone *time.Location, now time.Time) zoneRules {
-	from := time.Date(now.In(zone).Year(), time.January, 1, 0, 0, 0, 0, zone)
+	from := localday.Date{Year: now.In(zone).Year(), Month: time.January, Day: 1}.Start(zone)
 	name, offset := from.Zone()
 	c := zoneRules{standard: offset, summer: offset, names: [2]string{name, name}}
 	var found []time.Time

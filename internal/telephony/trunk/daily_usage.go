@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"soniq/internal/platform/clock/localday"
 	"soniq/internal/platform/db"
 )
 
@@ -28,7 +29,7 @@ func (g *OutboundGate) loadUsage(ctx context.Context, org string, limit Limit) e
 	if g.usage.loaded(org) {
 		return nil
 	}
-	d, err := usedToday(ctx, g.trunks.db.Read(db.Detached(ctx)), org, startOfDay(g.trunks.now(), limit.Zone), g.usage.started)
+	d, err := usedToday(ctx, g.trunks.db.Read(db.Detached(ctx)), org, localday.Start(g.trunks.now(), limit.Zone), g.usage.started)
 	if err != nil {
 		return err
 	}

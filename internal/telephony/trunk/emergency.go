@@ -6,6 +6,7 @@ import (
 
 	"github.com/nyaruka/phonenumbers"
 
+	"soniq/internal/telephony/number"
 	"soniq/internal/telephony/number/shortnumber"
 )
 
@@ -66,25 +67,12 @@ func ReservedExtension(country, extension string) bool {
 
 // normalizeDialled returns the dialled digits without tel:, URI parameters, blanks and punctuation, in ASCII.
 func normalizeDialled(dialled string) string {
-	dialled = strings.TrimPrefix(strings.ToLower(strings.TrimSpace(dialled)), "tel:")
+	dialled = strings.TrimPrefix(strings.ToLower(number.Written(dialled)), "tel:")
 	dialled, _, _ = strings.Cut(dialled, ";")
 	return strings.Map(func(r rune) rune {
-		if strings.ContainsRune(" -./()\u00a0\u200b\u2010\u2011", r) {
+		if strings.ContainsRune(" -./()", r) {
 			return -1
 		}
-		return asciiDigit(r)
+		return r
 	}, dialled)
-}
-
-// asciiDigit converts digits and plus signs of other scripts, which some phones send, to ASCII.
-func asciiDigit(r rune) rune {
-	for _, zero := range []rune{'\uff10', '\u0660', '\u06f0', '\u0966'} { // full-width, Arabic, Persian, Devanagari
-		if r >= zero && r <= zero+9 {
-			return '0' + r - zero
-		}
-	}
-	if r == '\uff0b' {
-		return '+'
-	}
-	return r
 }

@@ -78,7 +78,7 @@ func (c *trunkHealth) recordProbe(rtt time.Duration, err error) {
 	}
 }
 
-// status returns the published status. A trunk without a failure is up, also before its first probe.
+// status returns the published status. Before its first probe a trunk that does not register is unknown.
 func (c *trunkHealth) status(t Trunk) string {
 	switch {
 	case !t.Enabled:
@@ -87,6 +87,8 @@ func (c *trunkHealth) status(t Trunk) string {
 		return "down"
 	case t.Kind == "register" && (c.registration == nil || c.registration.Status != "registered"), c.failures > 0, c.slow:
 		return "degraded"
+	case t.Kind != "register" && !c.hasResult:
+		return "unknown"
 	}
 	return "up"
 }

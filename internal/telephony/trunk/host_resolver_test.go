@@ -111,7 +111,7 @@ func TestHealth_DownAndUpAfterSeveralProbes(t *testing.T) {
 		}
 	}
 	lost := errors.New("no answer to OPTIONS")
-	status(first, "up")
+	status(first, "unknown")
 	for _, step := range []struct {
 		err  error
 		want string

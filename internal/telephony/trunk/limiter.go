@@ -3,6 +3,8 @@ package trunk
 import (
 	"sync"
 	"time"
+
+	"soniq/internal/platform/clock/localday"
 )
 
 // Limit bounds the calls of one organisation, to one number, or on one trunk. Zero fields mean no limit.
@@ -47,7 +49,7 @@ type callCounter struct {
 	lastUsed      time.Time
 	countsMinutes bool // minutes are counted; false for trunks and destinations
 	zone          *time.Location
-	day           int64
+	day           localday.Date
 	used          time.Duration // time of today's finished calls
 	preempts      map[*callSlot]func()
 }
@@ -280,25 +282,7 @@ func (c *callCounter) end(p *callSlot, now time.Time) {
 
 // rollDay resets the used time if a new day has begun.
 func (c *callCounter) rollDay(now time.Time) {
-	if today := dayNumber(now, c.zone); today != c.day {
+	if today := localday.DateOf(now, c.zone); today != c.day {
 		c.day, c.used = today, 0
 	}
-}
-
-// dayNumber returns a number that differs for each day in a time zone; nil is UTC.
-func dayNumber(t time.Time, zone *time.Location) int64 {
-	if zone != nil {
-		t = t.In(zone)
-	}
-	y, m, d := t.Date()
-	return int64(y)*400 + int64(m)*32 + int64(d)
-}
-
-// startOfDay returns the time at which the day of t began in a time zone; nil is UTC.
-func startOfDay(t time.Time, zone *time.Location) time.Time {
-	if zone == nil {
-		zone = time.UTC
-	}
-	y, m, d := t.In(zone).Date()
-	return time.Date(y, m, d, 0, 0, 0, 0, zone)
 }

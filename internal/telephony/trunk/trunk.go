@@ -40,7 +40,7 @@ type Trunk struct {
 	Enabled          bool          `json:"enabled"`
 	EmergencyCapable bool          `json:"emergency_capable" doc:"Emergency calls may take this trunk: the carrier routes them with the caller's location"`
 	Inbound          Inbound       `json:"inbound"`
-	Status           string        `json:"status" enum:"up,degraded,down,disabled"`
+	Status           string        `json:"status" enum:"up,degraded,down,disabled,unknown" doc:"unknown until the first OPTIONS request has a result"`
 	Registration     *Registration `json:"registration" doc:"null where the trunk does not register"`
 	LastError        *string       `json:"last_error" doc:"Why it is not up"`
 	ProbeMS          *int          `json:"probe_ms" doc:"How long its last answer to OPTIONS took"`

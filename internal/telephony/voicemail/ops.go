@@ -3,7 +3,6 @@ package voicemail
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -13,6 +12,7 @@ import (
 	"soniq/internal/platform/observe"
 	"soniq/internal/platform/op"
 	"soniq/internal/platform/visibility"
+	"soniq/internal/telephony/number"
 )
 
 // Operations lists the API operations on messages.
@@ -48,8 +48,8 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Voicema
 	}
 	q, org := s.DB.Read(ctx), access.Org(ctx)
 	phone := in.Phone
-	if strings.HasPrefix(phone, " ") { // an unescaped + arrives as a space
-		phone = "+" + strings.TrimSpace(phone)
+	if err := number.StoreForms(ctx, q, org, &phone); err != nil {
+		return nil, err
 	}
 	view, err := visibility.From(ctx, q)
 	if err != nil {

@@ -1,6 +1,7 @@
 package ivr
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -56,8 +57,19 @@ func (w *flowRun) hangUp(ctx context.Context, x *flow.Hangup) (outcome string) {
 	if !slices.Contains(hangUpReasons, reason) {
 		w.problem, reason = reason, ""
 	}
-	_ = w.v.HangUp(ctx, reason) // an error means that the caller hung up already
+	w.endCall(ctx, reason)
 	return routing.Ended
+}
+
+// endCall ends the call at the end of the flow. The call counts as missed only if it was meant for a person, or came after hours.
+func (w *flowRun) endCall(ctx context.Context, reason string) {
+	switch {
+	case w.flowContext.Sought != "":
+		w.setMissedReason(w.flowContext.Sought)
+	case !w.flowContext.AfterHours:
+		w.v.SetMissed(call.Served)
+	}
+	_ = w.v.HangUp(ctx, cmp.Or(reason, call.FlowEnded)) // an error means that the caller hung up already, or talks to a person
 }
 
 // recordingTone returns the tone that replaces the announcement "This call is recorded" if there is no text to

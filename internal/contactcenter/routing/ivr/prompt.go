@@ -52,6 +52,12 @@ func (w *flowRun) setMissedReason(reason string) {
 	w.v.SetMissed(reason)
 }
 
+// seekPerson sets that the call is meant for a person, and why it counts as missed if none answers.
+func (w *flowRun) seekPerson(missed string) {
+	w.flowContext.Sought = missed
+	w.setMissedReason(missed)
+}
+
 func (w *flowRun) play(ctx context.Context, x *flow.Play) (outcome string) {
 	w.setMissedReason("abandoned_in_menu")
 	if err := w.playPrompt(ctx, x.Prompt, x.Interrupt); err != nil {

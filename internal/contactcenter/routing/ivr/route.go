@@ -1,6 +1,7 @@
 package ivr
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -32,8 +33,15 @@ func (w *flowRun) queue(ctx context.Context, x *flow.Queue) (outcome string) {
 		wish.MaxWait = time.Duration(*x.MaxWait) * time.Second
 	}
 	outcome = w.routeAway(ctx, "queue:"+x.QueueID, wish)
+	w.flowContext.Sought = "overflow"
 	switch outcome {
-	case routing.CallerGone, routing.Answered, routing.Timeout, routing.Overflow, routing.NoResult, routing.Callback:
+	case routing.NoResult:
+		w.flowContext.Sought = "no_agents"
+		return outcome
+	case routing.Callback:
+		w.flowContext.Sought = ""
+		return outcome
+	case routing.CallerGone, routing.Answered, routing.Timeout, routing.Overflow:
 		return outcome
 	}
 	if routing.IsFinal(outcome) {
@@ -46,7 +54,9 @@ func (w *flowRun) queue(ctx context.Context, x *flow.Queue) (outcome string) {
 // transfer connects the caller with a destination. If the caller leaves a message there, or is called back, the
 // transfer succeeded: the flow ends.
 func (w *flowRun) transfer(ctx context.Context, x *flow.Transfer) (outcome string) {
-	w.setMissedReason("no_answer")
+	if !strings.HasPrefix(x.To, "flow:") { // that flow may be for everybody
+		w.seekPerson("no_answer")
+	}
 	outside := w.s.Router.IsDialled(x.To) && !strings.HasPrefix(x.To, "ext:")
 	if outside {
 		w.v.SetTransferredTo(ctx, x.To)
@@ -58,12 +68,14 @@ func (w *flowRun) transfer(ctx context.Context, x *flow.Transfer) (outcome strin
 	if outside {
 		w.v.SetTransferredTo(ctx, "")
 	}
+	w.seekPerson("no_answer")
 	w.problem = outcome
 	return "failed"
 }
 
 // voicemail records a message.
 func (w *flowRun) voicemail(ctx context.Context, x *flow.Voicemail) (outcome string) {
+	w.flowContext.Sought = cmp.Or(w.flowContext.Sought, "no_answer") // a mailbox is a person's
 	mailbox := x.Mailbox
 	if mailbox == flow.ThisFlow {
 		mailbox = w.program.FlowID

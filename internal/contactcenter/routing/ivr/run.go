@@ -7,6 +7,7 @@ import (
 
 	"soniq/internal/contactcenter/flow"
 	"soniq/internal/contactcenter/routing"
+	"soniq/internal/intelligence/voiceagent"
 	"soniq/internal/platform/db"
 	"soniq/internal/telephony/pbx"
 )
@@ -120,7 +121,7 @@ func (w *flowRun) run(ctx context.Context) (outcome string) {
 		}
 		w.problem = ""
 		began := w.s.Clock.Now()
-		outcome = w.execute(ctx, s)
+		outcome = w.executeForCaller(ctx, s)
 		w.traceStep(s, outcome, w.s.Clock.Now().Sub(began))
 		if outcome == routing.CallerGone {
 			return routing.CallerGone
@@ -128,8 +129,40 @@ func (w *flowRun) run(ctx context.Context) (outcome string) {
 		if _, ends := s.Config.(*flow.Hangup); ends {
 			return routing.Ended
 		}
+		outcome = followed(s, outcome)
+	}
+	if flowOutcome(outcome) == routing.Ended {
+		w.endCall(ctx, "")
 	}
 	return flowOutcome(outcome)
+}
+
+// followed returns the outcome that decides which step follows. A voice agent whose handoff was answered has handed over.
+func followed(s *flow.Step, outcome string) string {
+	if _, agent := s.Config.(*flow.AIAgent); agent && outcome == routing.Answered && s.Next[voiceagent.Handoff] != "" {
+		return voiceagent.Handoff
+	}
+	return outcome
+}
+
+// executeForCaller executes a step and returns its outcome. A step that needs the caller waits until the caller has come back from a
+// conversation with a person. Such steps behind an answer make the caller come back.
+func (w *flowRun) executeForCaller(ctx context.Context, s *flow.Step) (outcome string) {
+	if !flow.NeedsCaller(s.Config) {
+		return w.execute(ctx, s)
+	}
+	if w.v.Connected() && (w.v.AwaitReturn(ctx) != nil || w.enterIVR(ctx) != nil) {
+		return routing.CallerGone
+	}
+	if w.program.ReturnsAfter(s, followed(s, routing.Answered)) {
+		w.flowContext.ReturnDepth++
+		defer func() { w.flowContext.ReturnDepth-- }()
+	}
+	if returns := w.flowContext.ReturnDepth > 0; returns != w.flowContext.Returns {
+		w.flowContext.Returns = returns
+		w.v.ReturnAfterAnswer(returns)
+	}
+	return w.execute(ctx, s)
 }
 
 // flowOutcome returns the outcome of a flow whose last step had the given outcome.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"soniq/internal/contactcenter/routing"
+	"soniq/internal/platform/clock/localday"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/op"
 	"soniq/internal/protocol/media/clip"
@@ -125,7 +126,7 @@ func (l *mailboxSession) spokenTime(ctx context.Context, at time.Time) string {
 	switch at.Format(time.DateOnly) {
 	case now.Format(time.DateOnly):
 		day = "Today"
-	case now.AddDate(0, 0, -1).Format(time.DateOnly):
+	case localday.Start(now, zone).Add(-time.Second).Format(time.DateOnly):
 		day = "Yesterday"
 	}
 	return day + " at " + at.Format("3 04 PM")

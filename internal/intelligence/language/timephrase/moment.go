@@ -1,6 +1,9 @@
 package timephrase
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // otherTimes begin expressions that are no time limit: the past, repetition, a beginning, a subject.
 var otherTimes = []string{"the last", "last", "yesterday", "every", "each", "previous", "past", "following", "after", "since", "from", "except", "not until", "not before",
@@ -192,7 +195,7 @@ func (m *moment) put(o offset) {
 		m.offset = o
 		return
 	}
-	m.day = named(o.after)
+	m.day = named(func(today time.Time) (time.Time, bool) { return o.after(today, today) })
 }
 
 // clockInto reads a clock time with its part of the day.

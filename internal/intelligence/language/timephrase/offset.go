@@ -140,15 +140,16 @@ func (r *reader) unit() string {
 	return ""
 }
 
-// after returns the time some units later. For days and longer units it is the end of the day. Business days leave out Saturday and Sunday.
-func (o offset) after(from time.Time) (time.Time, bool) {
-	n := o.halves / 2
+// after returns the time some units after from, whose date is today. For days and longer units it is the end of the day. Business days
+// leave out Saturday and Sunday.
+func (o offset) after(from, today time.Time) (time.Time, bool) {
+	n, zone := o.halves/2, from.Location()
 	if o.base != nil {
-		base, ok := o.base.date(from)
+		base, ok := o.base.date(today)
 		if !ok {
 			return time.Time{}, false
 		}
-		from = base
+		today = base
 	}
 	switch o.unit {
 	case "minute":
@@ -156,13 +157,13 @@ func (o offset) after(from time.Time) (time.Time, bool) {
 	case "hour":
 		return from.Add(time.Duration(o.halves) * time.Hour / 2), true
 	case "day":
-		return endOf(from.AddDate(0, 0, n)), true
+		return endOf(today.AddDate(0, 0, n), zone), true
 	case "business day":
-		return endOf(addBusinessDays(from, n)), true
+		return endOf(addBusinessDays(today, n), zone), true
 	case "week":
-		return endOf(from.AddDate(0, 0, 7*n)), true
+		return endOf(today.AddDate(0, 0, 7*n), zone), true
 	}
-	return endOf(from.AddDate(0, n, 0)), true
+	return endOf(today.AddDate(0, n, 0), zone), true
 }
 
 // addBusinessDays returns the day n business days later, at most a year.

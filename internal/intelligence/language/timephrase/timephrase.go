@@ -3,7 +3,11 @@
 // grammar does not read whole has no time.
 package timephrase
 
-import "time"
+import (
+	"time"
+
+	"soniq/internal/platform/clock/localday"
+)
 
 // Phrase is an expression of a time within a text.
 type Phrase struct {
@@ -86,34 +90,47 @@ func (m moment) corrected(by moment) moment {
 
 // resolve computes the time.
 func (m moment) resolve(from time.Time) (time.Time, bool) {
+	today := noon(from)
 	if m.offset.unit != "" {
-		return m.offset.after(from)
+		return m.offset.after(from, today)
 	}
 	named := m.day.kind != ""
-	date, ok := m.day.date(from)
+	date, ok := m.day.date(today)
 	if !ok || !named && !m.clock.set && m.part == "" {
 		return time.Time{}, false
 	}
 	if !m.clock.set {
 		if !named { // "in the morning"
-			date = from.AddDate(0, 0, 1)
+			date = today.AddDate(0, 0, 1)
 		}
-		return endOf(date), true
+		return endOf(date, from.Location()), true
 	}
 	minutes, ok := m.clock.minutes(m.part)
 	if !ok || minutes == 24*60 && named && m.day.kind != "today" {
 		return time.Time{}, false // midnight of a day is its beginning or its end
 	}
-	at := time.Date(date.Year(), date.Month(), date.Day(), 0, minutes, 0, 0, from.Location())
+	at := dateOf(date).At(minutes, from.Location())
 	switch passed := at.Before(from); {
 	case passed && !named, m.part == "night" && minutes < 5*60 && m.day.kind == "today":
-		at = time.Date(date.Year(), date.Month(), date.Day()+1, 0, minutes, 0, 0, from.Location())
+		at = dateOf(date).Add(1).At(minutes, from.Location())
 	case passed && m.day.kind == "today" && m.clock.open(m.part) && minutes < 12*60:
-		at = time.Date(date.Year(), date.Month(), date.Day(), 12, minutes, 0, 0, from.Location())
+		at = dateOf(date).At(12*60+minutes, from.Location())
 	}
 	return at, true
 }
 
-func endOf(day time.Time) time.Time {
-	return time.Date(day.Year(), day.Month(), day.Day(), 23, 59, 59, 0, day.Location())
+// noon returns the date of a time at noon in UTC. Days are counted there, because some zones change their clocks at midnight.
+func noon(t time.Time) time.Time {
+	y, m, d := t.Date()
+	return time.Date(y, m, d, 12, 0, 0, 0, time.UTC)
+}
+
+func dateOf(noon time.Time) localday.Date {
+	y, m, d := noon.Date()
+	return localday.Date{Year: y, Month: m, Day: d}
+}
+
+// endOf returns the last second of a date in a zone.
+func endOf(noon time.Time, zone *time.Location) time.Time {
+	return dateOf(noon).Add(1).Start(zone).Add(-time.Second)
 }

@@ -100,3 +100,22 @@ func FuzzResolve(f *testing.F) {
 		}
 	})
 }
+
+// Clocks in Chile go forward at midnight: 00:30 of the day after does not exist, and the day begins at one.
+//
+// https://github.com/Restcomm/Restcomm-Connect/issues/1703
+func TestResolve_ClocksForwardAtMidnight(t *testing.T) {
+	t.Parallel()
+	zone, err := time.LoadLocation("America/Santiago")
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := time.Date(2026, 9, 5, 0, 30, 0, 0, zone) // a Saturday
+	for words, want := range map[string]string{"tomorrow": "2026-09-06 23:59:59", "in one day": "2026-09-06 23:59:59",
+		"on Sunday": "2026-09-06 23:59:59", "today": "2026-09-05 23:59:59", "tomorrow at nine in the morning": "2026-09-06 09:00:00",
+		"on the sixth of September": "2026-09-06 23:59:59", "in two hours": "2026-09-05 02:30:00"} {
+		if got, ok := Resolve(words, said); !ok || got.Format(time.DateTime) != want {
+			t.Errorf("%s: %s %v, want %s", words, got, ok, want)
+		}
+	}
+}

@@ -252,7 +252,7 @@ CREATE TABLE calls (
 	client_reference TEXT,
 	sandbox          BOOLEAN NOT NULL,
 	node             TEXT NOT NULL,
-	announced_at     BIGINT, revision INTEGER NOT NULL DEFAULT 0, muted BOOLEAN NOT NULL DEFAULT FALSE, transfer TEXT, transferred_to TEXT, machine BOOLEAN, contact_id TEXT, contact TEXT, flow_version INTEGER, voicemail_id TEXT,
+	announced_at     BIGINT, revision INTEGER NOT NULL DEFAULT 0, muted BOOLEAN NOT NULL DEFAULT FALSE, transfer TEXT, transferred_to TEXT, machine BOOLEAN, contact_id TEXT, contact TEXT, flow_version INTEGER, voicemail_id TEXT, disposition_label TEXT, disposition_by TEXT, disposition_at BIGINT,
 	PRIMARY KEY (org_id, id)
 );
 CREATE INDEX calls_started ON calls (org_id, started_at, id);
@@ -746,7 +746,7 @@ CREATE TABLE contact_imports (
 	error      TEXT,
 	created_at  BIGINT NOT NULL,
 	started_at  BIGINT,
-	finished_at BIGINT,
+	finished_at BIGINT, unknown_columns TEXT NOT NULL DEFAULT '[]',
 	PRIMARY KEY (org_id, id)
 );
 CREATE INDEX calls_contact ON calls (org_id, contact_id, started_at, id) WHERE contact_id IS NOT NULL;
@@ -904,7 +904,7 @@ CREATE TABLE agents (
 	status_call_id  TEXT,
 	status_since    BIGINT NOT NULL,
 	status_until    BIGINT,
-	due_at          BIGINT,
+	due_at          BIGINT, wrap_up_call_id TEXT,
 	PRIMARY KEY (org_id, user_id),
 	FOREIGN KEY (org_id, user_id) REFERENCES users (org_id, id)
 );
@@ -1558,5 +1558,13 @@ CREATE TABLE trunk_lines (
 	status     TEXT NOT NULL DEFAULT '',
 	expires_at BIGINT,
 	error      TEXT
+);
+CREATE TABLE user_preferences (
+	org_id      TEXT NOT NULL REFERENCES orgs (id),
+	user_id     TEXT NOT NULL,
+	preferences TEXT NOT NULL,
+	updated_at  BIGINT NOT NULL,
+	PRIMARY KEY (org_id, user_id),
+	FOREIGN KEY (org_id, user_id) REFERENCES users (org_id, id)
 );
 INSERT INTO event_turn (id, taken) VALUES (1, 0);

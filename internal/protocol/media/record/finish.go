@@ -27,6 +27,8 @@ type Result struct {
 	Channels   int
 	Codec      codec.Codec // G.711 law; meaningless if Wideband
 	Wideband   bool        // 16-bit linear at 16 kHz
+
+	Missing time.Duration // audio that could not be written: after the error, and packets lost because the disk was blocked
 }
 
 // ErrNoAudio is returned by Recover for a file that ends before its audio begins.
@@ -44,12 +46,17 @@ func (r *Recorder) Close(ctx context.Context) (Result, error) {
 		return Result{}, ErrClosed
 	}
 	res, err := r.finalize()
+	res.Missing = r.missing()
 	if r.tap != nil {
 		r.tap.finish(ctx)
 	}
 	r.wg.Wait()
 	_ = r.file.Close()
-	if err == nil && gaveUp == nil {
+	switch {
+	case gaveUp != nil: // counted when it happened
+	case err != nil:
+		r.owner.failed.Add(1)
+	default:
 		r.owner.recorded.Add(1)
 	}
 	return res, errors.Join(gaveUp, err)
@@ -88,9 +95,20 @@ func (r *Recorder) stopWriting() (gaveUp error, again bool) {
 		r.flush(r.endPosition(), room)
 		scratchBuffers.put(room)
 	}
+	if r.err != nil {
+		r.unwritten = max(0, r.endPosition()-r.flushed)
+	}
 	r.closed = true
 	r.releaseBuffers()
 	return r.err, false
+}
+
+// packetTime is the usual duration of a packet.
+const packetTime = 20 * time.Millisecond
+
+// missing returns the duration of the audio that a closed recorder could not write.
+func (r *Recorder) missing() time.Duration {
+	return time.Duration(r.Stats().Dropped)*packetTime + time.Duration(r.unwritten)*time.Second/time.Duration(r.layout.rate)
 }
 
 // releaseBuffers returns the buffers of a closed recorder to their pools. It detaches all streams first, including

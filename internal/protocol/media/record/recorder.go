@@ -68,6 +68,7 @@ type Recorder struct {
 	sent         [2]bool // the channel has the audio that we send to the stream
 	paused       bool
 	flushed      int64 // samples per channel in the file
+	unwritten    int64 // samples per channel that are not in the file because of err; set by Close
 	late         uint64
 	closed       bool
 	err          error
@@ -77,6 +78,7 @@ type Recorder struct {
 func (w *Recorders) Record(cfg Config) (*Recorder, error) {
 	r, err := w.newRecorder(cfg)
 	if err != nil {
+		w.failed.Add(1)
 		return nil, fmt.Errorf("record to %s: %w", cfg.Path, err)
 	}
 	if err := r.attachAll(); err != nil {

@@ -199,7 +199,7 @@ func (w *Recorders) reportSync(r *Recorder, err error) {
 // Recorded returns the number of recordings finished.
 func (w *Recorders) Recorded() uint64 { return w.recorded.Load() }
 
-// Failed returns the number of recorders that stopped with an error.
+// Failed returns the number of recordings that could not be started, stopped with an error, or could not be finished.
 func (w *Recorders) Failed() uint64 { return w.failed.Load() }
 
 // Close finishes all open recorders and ends the goroutines.

@@ -14,22 +14,18 @@ import (
 	"math/big"
 	"net"
 	"net/netip"
-	"os"
-	"sync"
 	"time"
 
 	"soniq/internal/protocol/sip/sipmsg"
 )
 
-// TLS: certificates and their reload, verification of the peer, self-signed certificates.
+// TLS: verification of the peer, self-signed certificates.
 
 // TLSConfig holds the addresses and the certificate for incoming TLS. TLS 1.2 is the minimum.
 type TLSConfig struct {
 	// Addr is a list like Config.Addr. Empty disables TLS.
 	Addr string
-	// CertFile and KeyFile are PEM files. They are reloaded when they change.
-	CertFile, KeyFile string
-	// Config, if set, is used instead of the files.
+	// Config has the certificate.
 	Config *tls.Config
 }
 
@@ -42,64 +38,12 @@ type listener struct {
 
 // serverConfig returns the configuration for incoming connections.
 func (c *TLSConfig) serverConfig() (*tls.Config, error) {
-	if c.Config != nil {
-		conf := c.Config.Clone()
-		conf.MinVersion = max(conf.MinVersion, tls.VersionTLS12)
-		return conf, nil
-	}
-	if c.CertFile == "" || c.KeyFile == "" {
+	if c.Config == nil {
 		return nil, errors.New("TLS: no certificate given")
 	}
-	p := &certificateFiles{cert: c.CertFile, key: c.KeyFile}
-	if _, err := p.certificate(nil); err != nil {
-		return nil, err
-	}
-	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: p.certificate}, nil
-}
-
-// certificateFiles is a certificate and its key in two files.
-type certificateFiles struct {
-	cert, key string
-
-	mu        sync.Mutex // guards the fields below
-	checkedAt time.Time
-	modTimes  [2]time.Time
-	loaded    *tls.Certificate
-}
-
-// certificateCheckInterval is the minimum time between two checks of the files.
-const certificateCheckInterval = time.Second
-
-// certificate returns the certificate, reloaded if a file changed. If the new one cannot be read, the previous one
-// stays in use.
-func (p *certificateFiles) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.loaded != nil && time.Since(p.checkedAt) < certificateCheckInterval {
-		return p.loaded, nil
-	}
-	p.checkedAt = time.Now()
-	stamp := [2]time.Time{modTime(p.cert), modTime(p.key)}
-	if p.loaded != nil && stamp == p.modTimes {
-		return p.loaded, nil
-	}
-	c, err := tls.LoadX509KeyPair(p.cert, p.key)
-	if err != nil {
-		if p.loaded != nil {
-			return p.loaded, nil
-		}
-		return nil, fmt.Errorf("TLS: read certificate %s: %w", p.cert, err)
-	}
-	p.loaded, p.modTimes = &c, stamp
-	return p.loaded, nil
-}
-
-func modTime(file string) time.Time {
-	info, err := os.Stat(file)
-	if err != nil {
-		return time.Time{}
-	}
-	return info.ModTime()
+	conf := c.Config.Clone()
+	conf.MinVersion = max(conf.MinVersion, tls.VersionTLS12)
+	return conf, nil
 }
 
 // dialStream connects over TCP. For TLS it verifies that the peer is key.name (RFC 5922 §7.3), or its address if the

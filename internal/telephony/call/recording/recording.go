@@ -36,7 +36,9 @@ type Recording struct {
 	StartedAt       db.Time      `json:"started_at"`
 	EndedAt         *db.Time     `json:"ended_at"`
 	AvailableAt     *db.Time     `json:"available_at"`
-	Error           *event.Fault `json:"error"`
+	Error           *event.Fault `json:"error" doc:"Why the recording failed, or why audio is missing in it"`
+	Truncated       bool         `json:"truncated" doc:"Audio is missing, because the server could not write all of it"`
+	MissingSeconds  int          `json:"missing_seconds" doc:"Seconds of audio that are missing, rounded up; 0 unless truncated"`
 
 	blob string
 }
@@ -97,17 +99,18 @@ func (s *Service) Recorded(ctx context.Context, org, callID, id string, a call.A
 }
 
 func (s *Service) finishRecording(ctx context.Context, tx db.Querier, org, callID, id string, a call.Audio) (bool, error) {
-	status, fault := "available", recordingFault(a.Err)
+	status, fault := "available", recordingFault(a)
 	available := db.At(s.Clock.Now())
 	if a.Err != nil {
 		status, available = "failed", db.Time{}
 	}
 	const q = `UPDATE recordings SET status = $3, duration_seconds = $4, size_bytes = $5, sha256 = $6, available_at = $7, error = $8,
-			ended_at = COALESCE(ended_at, $9), channels = COALESCE($10, channels), sample_rate_hz = COALESCE($11, sample_rate_hz)
+			ended_at = COALESCE(ended_at, $9), channels = COALESCE($10, channels), sample_rate_hz = COALESCE($11, sample_rate_hz),
+			missing_ms = $12
 		WHERE org_id = $1 AND id = $2 AND status IN ('recording', 'paused', 'processing') RETURNING pauses`
 	var pauses db.JSON[[]call.Pause]
 	err := tx.QueryRow(ctx, q, org, id, status, wholeSeconds(a.Duration), a.Size, db.Null(a.SHA256), available, faultText(fault),
-		db.At(s.Clock.Now()), intOrNull(a.Channels), intOrNull(a.SampleRate)).Scan(&pauses)
+		db.At(s.Clock.Now()), intOrNull(a.Channels), intOrNull(a.SampleRate), a.Missing.Milliseconds()).Scan(&pauses)
 	if db.IsNone(err) {
 		return false, nil
 	}
@@ -141,11 +144,18 @@ func intOrNull(n int) any {
 
 func wholeSeconds(d time.Duration) int { return int(d.Round(time.Second) / time.Second) }
 
-func recordingFault(err error) *event.Fault {
-	if err == nil {
-		return nil
+// missingSeconds returns the seconds of audio that are missing, rounded up.
+func missingSeconds(d time.Duration) int { return int((d + time.Second - 1) / time.Second) }
+
+// recordingFault returns why a recording failed, or why audio is missing in it.
+func recordingFault(a call.Audio) *event.Fault {
+	switch {
+	case a.Err != nil:
+		return &event.Fault{Code: "recording_failed", Message: a.Err.Error()}
+	case a.Missing > 0:
+		return &event.Fault{Code: "recording_truncated", Message: fmt.Sprintf("%s; %d s of audio are missing", a.Cut, missingSeconds(a.Missing))}
 	}
-	return &event.Fault{Code: "recording_failed", Message: err.Error()}
+	return nil
 }
 
 func faultText(f *event.Fault) any {
@@ -157,7 +167,7 @@ func faultText(f *event.Fault) any {
 
 func (s *Service) publishRecording(ctx context.Context, tx db.Querier, org, callID, id string, a call.Audio) error {
 	e := event.CallRecording{CallID: callID, RecordingID: id, Status: "available", DurationSeconds: wholeSeconds(a.Duration),
-		Channels: a.Channels, Format: "wav", Error: recordingFault(a.Err)}
+		Channels: a.Channels, Format: "wav", Error: recordingFault(a), Truncated: a.Missing > 0, MissingSeconds: missingSeconds(a.Missing)}
 	if a.Err != nil {
 		e.Status = "failed"
 	} else {
@@ -172,7 +182,7 @@ func (s *Service) publishRecording(ctx context.Context, tx db.Querier, org, call
 }
 
 const recordingColumns = `id, call_id, status, format, channels, sample_rate_hz, duration_seconds, size_bytes, blob, pauses, consent,
-	started_by, sha256, legal_hold, retention_until, started_at, ended_at, available_at, error`
+	started_by, sha256, legal_hold, retention_until, started_at, ended_at, available_at, error, missing_ms`
 
 // scanner is the common interface of QueryRow and Rows.
 type scanner interface{ Scan(to ...any) error }
@@ -183,9 +193,11 @@ func scanRecording(r scanner) (Recording, error) {
 	var pauses db.JSON[[]call.Pause]
 	var until, ended, available db.Time
 	var wrong db.JSON[*event.Fault]
+	var missing int64
 	err := r.Scan(&x.ID, &x.CallID, &x.Status, &x.Format, &x.Channels, &x.SampleRateHz, &x.DurationSeconds, &x.SizeBytes, &x.blob,
-		&pauses, &x.Consent, &x.Trigger, &sha, &x.LegalHold, &until, &x.StartedAt, &ended, &available, &wrong)
+		&pauses, &x.Consent, &x.Trigger, &sha, &x.LegalHold, &until, &x.StartedAt, &ended, &available, &wrong, &missing)
 	x.SHA256, x.RetentionUntil, x.EndedAt, x.AvailableAt, x.Error = sha.Ptr(), until.Ptr(), ended.Ptr(), available.Ptr(), wrong.V
+	x.Truncated, x.MissingSeconds = missing > 0, missingSeconds(time.Duration(missing)*time.Millisecond)
 	x.Pauses = pauses.V
 	if x.Pauses == nil {
 		x.Pauses = []call.Pause{}
