@@ -27,8 +27,9 @@ const engines = "identity/org/ops.go: p.AI.V.check()"
 
 // settingsOf has the settings by operation. Operations with the value nil change records and not settings.
 var settingsOf = map[string]*settings{
-	"agents.presence.set": nil, "agents.queues.set": nil, "calls.monitor.update": nil, "me.preferences.set": nil, "queues.calls.update": nil,
-	"recordings.update": nil, "sms.conversations.update": nil, "tags.update": nil, "users.dnd": nil, "voicemail.update": nil,
+	"agents.presence.set": nil, "agents.queues.set": nil, "calls.disposition": nil, "calls.monitor.update": nil, "me.preferences.set": nil,
+	"queues.calls.update": nil, "recordings.update": nil, "sms.conversations.update": nil, "tags.update": nil, "users.dnd": nil,
+	"voicemail.update": nil,
 	"organization.update": {pkg: "identity/org", patch: "Patch", resource: "Organization", idle: []string{"check.go", "ops.go", "store.go"},
 		sites: map[string]string{"ai": engines,
 			"recording.silent_acknowledged": `identity/org/ops.go: yes, given := r["silent_acknowledged"]`,
