@@ -70,7 +70,7 @@ func checkSweepAhead(t *testing.T, flags []string) {
 			t.Errorf("%d rows of %s are left with a clock 420 days ahead", n, table)
 		}
 	}
-	if _, err := p.confirmClock(t.Context(), struct{}{}); err != nil {
+	if _, _, err := p.confirmClock(t.Context(), struct{}{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.sweep(t.Context()); err != nil {

@@ -134,8 +134,29 @@ func (p *postgres) txAsyncThen(ctx context.Context, fn func(*transaction) error,
 	ended(p.tx(ctx, fn))
 }
 
+// begin begins a transaction. Connections that the server has ended, as it does at a restart, are dropped and another one is used: nothing
+// was done on them.
+func (p *postgres) begin(ctx context.Context) (*sql.Tx, error) {
+	for try := 0; ; try++ {
+		sqlTx, err := p.pool.BeginTx(ctx, nil)
+		if err == nil || ctx.Err() != nil || try == writers || !isDead(err) {
+			return sqlTx, err
+		}
+	}
+}
+
+// isDead reports whether BEGIN failed because its connection was ended.
+func isDead(err error) bool {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) { // 57P01 to 57P05: ended by an administrator, a crash, or the limit of idle sessions
+		return strings.HasPrefix(pg.Code, "57P") && pg.Code != "57P03"
+	}
+	var refused *pgconn.ConnectError
+	return !errors.As(err, &refused)
+}
+
 func (p *postgres) once(ctx context.Context, fn func(*transaction) error) error {
-	sqlTx, err := p.pool.BeginTx(ctx, nil)
+	sqlTx, err := p.begin(ctx)
 	if err != nil {
 		return fmt.Errorf("begin: %w", connectionError{err})
 	}

@@ -305,7 +305,7 @@ CREATE TABLE recordings (
 	ended_at         BIGINT,
 	available_at     BIGINT,
 	error            TEXT,
-	node             TEXT NOT NULL,
+	node             TEXT NOT NULL, missing_ms INTEGER NOT NULL DEFAULT 0,
 	PRIMARY KEY (org_id, id),
 	FOREIGN KEY (org_id, call_id) REFERENCES calls (org_id, id)
 );
