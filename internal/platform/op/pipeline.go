@@ -131,6 +131,9 @@ func admitted(ctx context.Context, o Operation, signed bool, id string) *Error {
 	if !o.Need.MetBy(p.Scopes) {
 		return missingScope(ctx, o.Need, p)
 	}
+	if o.sensitive {
+		return unconfirmed(ctx)
+	}
 	return nil
 }
 
