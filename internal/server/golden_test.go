@@ -85,7 +85,7 @@ func newHTTPServer(t *testing.T) *rest.Server {
 	}
 	defer h.Close()
 	s, err := rest.New(rest.Config{Pipeline: &op.Pipeline{DB: h.db, Sealer: h.seal}, Operations: h.operations(), Keys: h.keys,
-		Delegation: h.keys, Readiness: alwaysReady{}, Metrics: http.NotFoundHandler(), Log: slog.New(slog.DiscardHandler),
+		Sessions: h.signin, Delegation: h.keys, Readiness: alwaysReady{}, Metrics: http.NotFoundHandler(), Log: slog.New(slog.DiscardHandler),
 		Webhooks: h.webhooks})
 	if err != nil {
 		t.Fatal(err)

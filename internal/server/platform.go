@@ -267,7 +267,7 @@ func (p *Platform) build() error {
 		Node: p.node, Prefix: p.config.HookPrefix, Outbox: p.outbox, Recordings: p.recordings, Numbers: webhookNumbers{p},
 		Organizations: p.orgs, Rights: p.keys})
 	p.audit = &audit.Service{DB: p.db}
-	p.streams = eventstream.New(eventstream.Config{Outbox: p.outbox, Credentials: p.keys, Changed: auth.Changed})
+	p.streams = eventstream.New(eventstream.Config{Outbox: p.outbox, Credentials: credentials{p}, Changed: auth.Changed})
 	if err := p.buildVerifier(now); err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ func (p *Platform) buildOAuth() {
 
 // buildSignin constructs the sign-in pages.
 func (p *Platform) buildSignin() {
-	p.signin = signin.New(signin.Config{DB: p.db, Orgs: p.orgs, Users: p.users, Keys: p.keys, OAuth: p.oauth, Seal: p.seal,
+	p.signin = signin.New(signin.Config{DB: p.db, Orgs: p.orgs, Users: p.users, Keys: p.keys, OAuth: p.oauth, Seal: p.seal, Bus: p.bus,
 		BaseURL: cmp.Or(p.config.BaseURL, "http://"+p.config.HTTP), Brand: p.config.Brand, Log: p.log, Limiter: p.attempts()})
 }
 
@@ -72,4 +72,20 @@ func (p *Platform) stepUp(ctx context.Context, who access.Principal) {
 	if err := p.keys.StepUp(ctx, who); err != nil {
 		p.log.Warn("step-up not noted", "request", op.RequestID(ctx), "err", err)
 	}
+}
+
+// credentials checks credentials of every kind that were admitted before.
+type credentials struct{ p *Platform }
+
+// Revalidate implements eventstream.Credentials and crm.Credentials.
+func (c credentials) Revalidate(ctx context.Context, who access.Principal) error {
+	if who.Kind == access.BrowserSession {
+		return c.p.signin.RevalidateSession(ctx, who)
+	}
+	return c.p.keys.Revalidate(ctx, who)
+}
+
+// StillHeld implements eventstream.Credentials and crm.Credentials. What was set up by a session outlives it, like its user.
+func (c credentials) StillHeld(ctx context.Context, h access.Holder) ([]access.Scope, error) {
+	return c.p.keys.StillHeld(ctx, h)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"soniq/internal/platform/access"
+	"soniq/internal/platform/bus"
 	"soniq/internal/platform/event"
 	"soniq/internal/platform/limit"
 	"soniq/internal/platform/op"
@@ -45,6 +46,7 @@ type Service struct {
 	mu      sync.Mutex // guards closed
 	closed  bool
 	open    limit.Gate
+	newest  *bus.Cache[int64] // newest sequence of an organisation
 	stop    chan struct{}
 	streams sync.WaitGroup
 }
@@ -55,7 +57,8 @@ const (
 	defaultWriteTimeout = 10 * time.Second
 	retryAfter          = 15 * time.Second
 	pollInterval        = 2 * time.Second // reads the outbox if a wake-up was missed
-	subscriptionBuffer  = 1024            // buffered announcements; dropped ones are read from the outbox
+	newestTTL           = 500 * time.Millisecond
+	subscriptionBuffer  = 1024 // buffered announcements; dropped ones are read from the outbox
 )
 
 // New returns a service.
@@ -67,7 +70,8 @@ func New(c Config) *Service {
 	if c.WriteTimeout == 0 {
 		c.WriteTimeout = defaultWriteTimeout
 	}
-	return &Service{Config: c, stop: make(chan struct{})}
+	return &Service{Config: c, stop: make(chan struct{}),
+		newest: bus.NewClearedCache[int64](c.Outbox.Bus, event.Wake, newestTTL, time.Now)}
 }
 
 // Operations returns the API operations of events.
@@ -94,6 +98,9 @@ func (s *Service) Close() {
 // In is the request of events.stream.
 type In struct {
 	Events []string `query:"events" doc:"Only these kinds, such as call.ringing,call.ended" maxItems:"50"`
+	CallID string   `query:"call_id" maxLength:"40" doc:"Only those of this call"`
+	Queue  string   `query:"queue_id" maxLength:"40" doc:"Only those that name this queue, as waiting, taking or giving calls"`
+	UserID string   `query:"user_id" maxLength:"40" doc:"Only those that name this user: as caller, as who answered, rang or is told"`
 	Format string   `query:"format" enum:"data,webhook" default:"data" doc:"data: every kind, each event's data. webhook: the kinds of webhooks alone, each with its id and the exact body that webhooks are sent"`
 	Timing string   `query:"call_ended_timing" enum:"enriched,immediate" default:"enriched" doc:"With format webhook: when call.ended is told"`
 	After  string   `query:"after_sequence" maxLength:"20" doc:"Begin behind this sequence; with what happens from now on unless given"`
@@ -146,7 +153,7 @@ func (s *Service) Open(ctx context.Context, in *In) (*huma.StreamResponse, error
 	}
 	who, _ := access.From(ctx)
 	f := &streamConn{Service: s, principal: who, kinds: visibleKinds(who.Scopes, in.Events), lastSequence: after, write: writeData,
-		asked: in.Events}
+		asked: in.Events, about: subject{CallID: in.CallID, QueueID: in.Queue, UserID: in.UserID}}
 	if in.Format == "webhook" {
 		f.webhookFormat, f.write = true, writeWebhook(in.Timing)
 	}
@@ -173,7 +180,7 @@ func (s *Service) Open(ctx context.Context, in *In) (*huma.StreamResponse, error
 	}}, nil
 }
 
-// acquire takes one of the places of the organisation and of the credential. Tokens of a user share the places of the user.
+// acquire takes one of the places of the organisation and of the credential. Tokens and sessions of a user share the places of the user.
 func (s *Service) acquire(ctx context.Context, who access.Principal) (release func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,8 +191,12 @@ func (s *Service) acquire(ctx context.Context, who access.Principal) (release fu
 	if who.UserID != "" {
 		credential = who.UserID
 	}
-	leave, full := s.open.Enter(ctx, 0, limit.Claim{Limit: limit.EventStreamsOfOrganisation, Key: who.OrgID},
-		limit.Claim{Limit: limit.EventStreamsOfCredential, Key: who.OrgID + " " + credential})
+	claims := []limit.Claim{{Limit: limit.EventStreamsOfOrganisation, Key: who.OrgID},
+		{Limit: limit.EventStreamsOfCredential, Key: who.OrgID + " " + credential}}
+	if who.Kind == access.BrowserSession {
+		claims = append(claims, limit.Claim{Limit: limit.EventStreamsOfSession, Key: who.KeyID})
+	}
+	leave, full := s.open.Enter(ctx, 0, claims...)
 	if full != nil {
 		return nil, op.TooManyAtOnce(full, "event streams", retryAfter)
 	}

@@ -19,6 +19,7 @@ type streamConn struct {
 	*Service
 	principal     access.Principal
 	asked         []string // kinds of the request; none: all
+	about         subject
 	kinds         map[event.Kind]bool
 	announcements *bus.Subscription
 	webhookFormat bool  // the stream has the webhook format
@@ -47,6 +48,8 @@ func (f *streamConn) serve(ctx context.Context, w http.ResponseWriter) {
 	defer func() { _ = f.out.SetWriteDeadline(time.Time{}) }()
 	changes := f.Outbox.Bus.Subscribe(f.Changed, 1) // before anything is sent: a key may be revoked as soon as its stream is open
 	defer changes.Close()
+	ended := f.Outbox.Bus.Subscribe(access.SessionEnded(f.principal.KeyID), 1)
+	defer ended.Close()
 	// The id alone is not an event. It is the position for a client that loses the stream before the first event.
 	f.pending.WriteString(": welcome\nid: " + strconv.FormatInt(f.lastSequence, 10) + "\n\n")
 	if !f.send() || !f.catchUp(ctx) {
@@ -64,9 +67,11 @@ func (f *streamConn) serve(ctx context.Context, w http.ResponseWriter) {
 		case m := <-f.announcements.C:
 			ok = f.receive(ctx, m)
 		case <-tick.C:
-			ok = f.catchUp(ctx)
+			ok = f.poll(ctx)
 		case <-changes.C:
 			f.seen.forget()
+			ok = f.revalidate(ctx)
+		case <-ended.C:
 			ok = f.revalidate(ctx)
 		case <-beat.C:
 			f.pending.WriteString(": \n\n")
@@ -105,6 +110,14 @@ func (f *streamConn) receive(ctx context.Context, m any) bool {
 	}
 }
 
+// poll sends events whose announcement was lost, or that another node stored. The streams of an organisation share the read that finds out
+// whether there are any.
+func (f *streamConn) poll(ctx context.Context) bool {
+	org := f.principal.OrgID
+	last, err := f.newest.Get(org, func() (int64, error) { return f.Outbox.Last(ctx, org) })
+	return err == nil && (last <= f.lastSequence || f.catchUp(ctx))
+}
+
 // catchUp sends all events after the last one from the outbox.
 func (f *streamConn) catchUp(ctx context.Context) bool {
 	for {
@@ -129,7 +142,7 @@ func (f *streamConn) catchUp(ctx context.Context) bool {
 // add writes an event to the pending output if its kind and its call are visible. It returns false if that cannot be found out; then
 // the client reconnects and resumes.
 func (f *streamConn) add(ctx context.Context, e event.Event) bool {
-	if f.kinds[e.Kind] {
+	if f.kinds[e.Kind] && f.about.of(e) {
 		shown, err := f.seen.shows(ctx, f.Outbox.DB.Read(ctx), f.principal, e)
 		if err != nil {
 			return false

@@ -51,17 +51,27 @@ func (s *Server) recordValid(token string) {
 	}
 }
 
-// recordFailure counts a refused credential. The cost grows with the number of unknown credentials from the address.
-func (s *Server) recordFailure(source netip.Addr, e *op.Error) {
+// recordFailure counts a refused credential. The cost of guesses grows with the number of unknown credentials from the address. An ended
+// session is no guess: a page that is left open sends it again and again.
+func (s *Server) recordFailure(source netip.Addr, e *op.Error, guess bool) {
 	c := s.Pipeline
 	if c.Limiter == nil || c.AttemptsPerMinute <= 0 || e.Status() >= 500 {
 		return
 	}
 	cost := 1
-	if e.Code == "unauthenticated" {
+	if guess && e.Code == "unauthenticated" {
 		all, _ := c.Limiter.Take("strikes "+op.ClientKey(source), 1, access.Policy{Name: "strikes", Quota: unlimitedQuota,
 			Window: failureWindow})
 		cost = failureCost(unlimitedQuota - all[0].Left)
+	}
+	s.countFailures(source, cost)
+}
+
+// countFailures counts refused requests of an address, as far as its quota goes.
+func (s *Server) countFailures(source netip.Addr, cost int) {
+	c := s.Pipeline
+	if c.Limiter == nil || c.AttemptsPerMinute <= 0 {
+		return
 	}
 	policy := op.AttemptPolicy(c.AttemptsPerMinute)
 	standing, _ := c.Limiter.Take(op.ClientKey(source), 0, policy)

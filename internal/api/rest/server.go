@@ -35,6 +35,7 @@ type Config struct {
 	Pipeline   *op.Pipeline
 	Operations []op.Operation
 	Keys       Verifier
+	Sessions   Sessions
 	Delegation Delegation
 	Proxies    []netip.Prefix // trusted proxies, for X-Forwarded-For
 	Readiness  Readiness
@@ -187,7 +188,7 @@ func (s *Server) serveAPI(ctx context.Context, w http.ResponseWriter, r *http.Re
 	if s.cors(w, r) {
 		return
 	}
-	ctx = s.authenticate(op.WithMetadata(op.WithClientAddress(ctx, s.clientAddress(r)), s.Metadata), r, env, s.Keys)
+	ctx = s.identify(op.WithMetadata(op.WithClientAddress(ctx, s.clientAddress(r)), s.Metadata), r, env)
 	r = r.WithContext(withEnvironment(ctx, env))
 	r.Body = http.MaxBytesReader(w, r.Body, 21<<20)
 	s.route(w, r)
@@ -226,18 +227,24 @@ func withEnvironment(ctx context.Context, env access.Environment) context.Contex
 	return context.WithValue(ctx, environmentKey{}, env)
 }
 
-// authenticate adds the principal to the context, or the reason why there is none. Public operations ignore the
-// reason.
+// authenticate adds the principal of a bearer token to the context, or the reason why there is none. Public operations
+// ignore the reason.
 func (s *Server) authenticate(ctx context.Context, r *http.Request, env access.Environment, keys Verifier) context.Context {
 	token, ok := access.Bearer(r)
 	if !ok {
 		return ctx
 	}
+	return s.accept(ctx, token, r, func(source netip.Addr) (access.Principal, error) { return keys.Verify(ctx, token, env, source) })
+}
+
+// accept adds the principal that verify returns for a token to the context, or the reason why there is none.
+func (s *Server) accept(ctx context.Context, token string, r *http.Request, verify func(source netip.Addr) (access.Principal,
+	error)) context.Context {
 	source := op.ClientAddress(ctx)
 	if e := s.throttled(token, source); e != nil {
 		return op.WithRefusal(ctx, e)
 	}
-	p, err := keys.Verify(ctx, token, env, source)
+	p, err := verify(source)
 	if err == nil {
 		s.recordValid(token)
 		p.Source = source
@@ -251,7 +258,7 @@ func (s *Server) authenticate(ctx context.Context, r *http.Request, env access.E
 		s.Log.Error("credential not checked", "request", op.RequestID(ctx), "err", err)
 		e = op.Unexpected(err)
 	}
-	s.recordFailure(source, e)
+	s.recordFailure(source, e, r.Header.Get("Authorization") != "")
 	if e.Status() == http.StatusUnauthorized {
 		e = op.Challenged(ctx, e)
 	}

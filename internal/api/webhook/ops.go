@@ -14,7 +14,8 @@ import (
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.New("webhooks.list", "GET /webhooks", access.UsersAdmin, "List webhooks, newest first", s.List),
-		op.New("webhooks.create", "POST /webhooks", access.UsersAdmin, "Add a webhook; its secret is shown once", s.Create).Status(201),
+		op.New("webhooks.create", "POST /webhooks", access.UsersAdmin, "Add a webhook; its secret is shown once",
+			s.Create).Status(201).Sensitive(),
 		op.New("events.catalogue", "GET /webhooks/events", access.UsersAdmin, "List the kinds of events with schema and sample",
 			s.Catalogue),
 		op.New("webhooks.get", "GET /webhooks/{id}", access.UsersAdmin, "Get a webhook with its health", s.Get),
@@ -22,7 +23,7 @@ func (s *Service) Operations() []op.Operation {
 		op.Delete("webhooks.delete", "DELETE /webhooks/{id}", access.UsersAdmin, "Delete a webhook and discard what it has not received",
 			s.Delete),
 		op.New("webhooks.rotate_secret", "POST /webhooks/{id}/rotate-secret", access.UsersAdmin,
-			"Replace the secret; the old one stays valid for a while", s.Rotate),
+			"Replace the secret; the old one stays valid for a while", s.Rotate).Sensitive(),
 		op.New("webhooks.test", "POST /webhooks/{id}/test", access.UsersAdmin, "Send a signed sample event now", s.Test).WithSideEffects(),
 		op.New("webhooks.replay", "POST /webhooks/{id}/replay", access.UsersAdmin, "Send the events of a range again",
 			s.ReplayRange).Status(202).WithSideEffects(),

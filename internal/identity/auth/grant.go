@@ -72,7 +72,7 @@ func (s *Service) verifyAccess(ctx context.Context, token string, at Audience, e
 	}
 	s.lastUses.record(p.KeyID, p.OrgID, db.At(s.now()), source)
 	p.Role = t.grant.role
-	p.Scopes, p.Timezone, p.Limits = access.Intersect(t.scopes, s.MaxScopes(o, t.grant.role)), o.Timezone, rateLimits(o)
+	p.Scopes, p.Timezone, p.Limits = access.Intersect(t.scopes, s.MaxScopes(o, t.grant.role)), o.Timezone, RateLimits(o)
 	return p, nil
 }
 

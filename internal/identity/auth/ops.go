@@ -19,10 +19,10 @@ func (s *Service) Operations() []op.Operation {
 		op.New("me.get", "GET /me", access.Any, "Show whose credential this is and what it may do", s.Me),
 		op.New("apikeys.list", "GET /api-keys", access.UsersAdmin, "List API keys, newest first", s.List),
 		op.New("apikeys.create", "POST /api-keys", access.UsersAdmin, "Make an API key", s.Create).Status(201).
-			Grants("scopes", "user_id"),
+			Grants("scopes", "user_id").Sensitive(),
 		op.Delete("apikeys.delete", "DELETE /api-keys/{id}", access.UsersAdmin, "Revoke an API key", s.Revoke),
 		op.New("apikeys.rotate", "POST /api-keys/{id}/rotate", access.UsersAdmin, "Replace an API key by a new one",
-			s.Rotate).Status(201).Grants(),
+			s.Rotate).Status(201).Grants().Sensitive(),
 	}
 }
 
@@ -47,10 +47,10 @@ type Home struct {
 
 // Credential describes the credential of the request.
 type Credential struct {
-	Type string      `json:"type" enum:"api_key,oauth"`
+	Type string      `json:"type" enum:"api_key,oauth,session" doc:"session: the page of a browser in which the user is signed in"`
 	ID   string      `json:"id"`
 	Name string      `json:"name"`
-	Kind access.Kind `json:"kind" enum:"standard,partner,oauth"`
+	Kind access.Kind `json:"kind" enum:"standard,partner,oauth,session"`
 }
 
 // Person is the user of a credential.
@@ -71,8 +71,11 @@ func (s *Service) Me(ctx context.Context, _ *struct{}) (*op.Out[Me], error) {
 	me := Me{Organization: Home{o.ID, o.Name, o.Status, o.Country, o.Timezone}, Scopes: p.Scopes, Limits: o.Limits,
 		Credential:  Credential{Type: "api_key", ID: p.KeyID, Name: p.KeyName, Kind: p.Kind},
 		Environment: o.Environment}
-	if p.Kind == access.OAuthToken {
+	switch p.Kind {
+	case access.OAuthToken:
 		me.Credential.Type = "oauth"
+	case access.BrowserSession:
+		me.Credential.Type = "session"
 	}
 	if p.UserID != "" {
 		u, err := keyUser(ctx, s.db.Read(ctx), p.OrgID, p.UserID)

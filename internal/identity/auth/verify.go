@@ -46,11 +46,12 @@ func (s *Service) verifyKey(ctx context.Context, token string, e access.Environm
 		return p, err
 	}
 	s.lastUses.record(k.ID, k.orgID, db.At(s.now()), source)
-	p.Scopes, p.Role, p.Bounds, p.Timezone, p.Limits = s.keyScopes(o, k), k.grantRole(), k.bounds(), o.Timezone, rateLimits(o)
+	p.Scopes, p.Role, p.Bounds, p.Timezone, p.Limits = s.keyScopes(o, k), k.grantRole(), k.bounds(), o.Timezone, RateLimits(o)
 	return p, nil
 }
 
-func rateLimits(o org.Organization) access.Limits {
+// RateLimits returns the limits of each credential of an organisation.
+func RateLimits(o org.Organization) access.Limits {
 	return access.Limits{ReadsPerMinute: o.Limits.ReadsPerMinute, WritesPerMinute: o.Limits.WritesPerMinute, Burst: o.Limits.Burst,
 		SearchesPerSecond: o.Limits.MemorySearchesPerSecond}
 }

@@ -101,24 +101,25 @@ func (s *Service) Observe(o ErasureObserver) { s.observers = append(s.observers,
 func (s *Service) Operations() []op.Operation {
 	read, write := access.PartnersRead, access.PartnersWrite
 	return []op.Operation{
-		op.New("partners.create", "POST /partners", write, "Create a child organisation", s.Create).Status(201).Grants("admin_email"),
+		op.New("partners.create", "POST /partners", write, "Create a child organisation", s.Create).Status(201).Grants("admin_email").
+			MayNeedConfirmation(),
 		op.New("partners.list", "GET /partners", read, "List child organisations", s.List),
 		op.New("partners.get", "GET /partners/{id}", read, "Get one child organisation", s.Show),
 		op.New("partners.update", "PATCH /partners/{id}", write, "Change a child organisation", s.Update),
 		op.New("partners.close", "DELETE /partners/{id}", write, "Close a child organisation; it is erased unless it is resumed in time",
-			s.Close).Status(202),
+			s.Close).Status(202).Sensitive(),
 		op.New("partners.suspend", "POST /partners/{id}/suspend", write, "Suspend a child organisation", s.Suspend),
 		op.New("partners.resume", "POST /partners/{id}/resume", write, "Resume a child organisation that is suspended or closed", s.Resume),
 		op.New("partners.stats", "GET /partners/{id}/stats", read, "Figures of a child organisation", s.Stats),
 		op.New("partners.users.list", "GET /partners/{id}/users", read, "List the users of a child organisation", s.People),
 		op.New("partners.users.create", "POST /partners/{id}/users", write, "Add a user to a child organisation",
-			s.AddPerson).Status(201).Grants("role"),
+			s.AddPerson).Status(201).Grants("role").MayNeedConfirmation(),
 		op.New("partners.users.update", "PATCH /partners/{id}/users/{user_id}", write, "Change the role of a user, suspend or resume them",
-			s.ChangePerson).Grants("role"),
+			s.ChangePerson).Grants("role").MayNeedConfirmation(),
 		op.Delete("partners.users.remove", "DELETE /partners/{id}/users/{user_id}", write, "Remove a user of a child organisation",
-			s.RemovePerson),
+			s.RemovePerson).MayNeedConfirmation(),
 		op.New("partners.keys.create", "POST /partners/{id}/keys", write, "Make an API key of a child organisation",
-			s.AddKey).Status(201).Grants("scopes"),
+			s.AddKey).Status(201).Grants("scopes").Sensitive(),
 	}
 }
 

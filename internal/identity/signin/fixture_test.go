@@ -73,7 +73,7 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 	t.Cleanup(p.http.Close)
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	oauth := auth.NewOAuth(p.keys, auth.OAuthConfig{BaseURL: p.http.URL, Register: true, Log: log})
-	p.pages = signin.New(signin.Config{DB: d, Orgs: p.orgs, Users: p.users, Keys: p.keys, OAuth: oauth, Seal: sealer,
+	p.pages = signin.New(signin.Config{DB: d, Orgs: p.orgs, Users: p.users, Keys: p.keys, OAuth: oauth, Seal: sealer, Bus: b,
 		Clock: clock.Func(now), BaseURL: p.http.URL,
 		Brand: "soniq", Log: log})
 	factors.Service = p.pages

@@ -87,11 +87,11 @@ func TestSession_AbsoluteLifetime(t *testing.T) {
 	})
 }
 
-// Ten minutes after the sign-in, keys and the second factor need the password again.
+// Fifteen minutes after the sign-in, keys and the second factor need the password again.
 func TestSession_LastingAccessNeedsPassword(t *testing.T) {
 	eachDB(t, func(p *fixture) {
 		v := p.signedInBrowser("ada@example.com", "admin")
-		p.now = p.now.Add(11 * time.Minute)
+		p.now = p.now.Add(16 * time.Minute)
 		keys := func() int {
 			all, err := p.keys.VisibleKeys(context.Background(), access.Principal{OrgID: p.org.ID, UserID: v.user.ID, Scopes: access.All()})
 			if err != nil {

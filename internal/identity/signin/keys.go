@@ -24,7 +24,7 @@ func (s *Service) keys(w http.ResponseWriter, r *http.Request, v *visitor) error
 
 // showKeys shows the keys that the user may see, and the scopes for new keys.
 func (s *Service) showKeys(w http.ResponseWriter, r *http.Request, v *visitor, p page, status int) error {
-	who := s.principal(r, v)
+	who := s.principal(r.Context(), v)
 	all, err := s.Keys.VisibleKeys(r.Context(), who)
 	if err != nil {
 		return err
@@ -45,7 +45,7 @@ func (s *Service) showKeys(w http.ResponseWriter, r *http.Request, v *visitor, p
 
 // createKey creates a key with at most the user's own permissions.
 func (s *Service) createKey(w http.ResponseWriter, r *http.Request, v *visitor) error {
-	who := s.principal(r, v)
+	who := s.principal(r.Context(), v)
 	in := &auth.CreateIn{Body: auth.NewKey{Name: strings.TrimSpace(r.PostForm.Get("name")), Kind: access.Kind(r.PostForm.Get("kind")),
 		Environment: r.PostForm.Get("environment")}}
 	for _, x := range r.PostForm["scope"] {
@@ -125,7 +125,7 @@ func (s *Service) rotateKey(w http.ResponseWriter, r *http.Request, v *visitor) 
 
 // checkVisible refuses a key that the user may not see.
 func (s *Service) checkVisible(ctx context.Context, r *http.Request, v *visitor, id string) error {
-	all, err := s.Keys.VisibleKeys(ctx, s.principal(r, v))
+	all, err := s.Keys.VisibleKeys(ctx, s.principal(r.Context(), v))
 	if err == nil && !slices.ContainsFunc(all, func(k auth.Key) bool { return k.ID == id }) {
 		err = op.NotFound("key")
 	}
@@ -135,7 +135,7 @@ func (s *Service) checkVisible(ctx context.Context, r *http.Request, v *visitor,
 // writeRecord is write for an operation that returns the record of its audit line.
 func (s *Service) writeRecord(r *http.Request, v *visitor, operation string, do func(ctx context.Context) (record string,
 	err error)) error {
-	p := s.principal(r, v)
+	p := s.principal(r.Context(), v)
 	return s.DB.TxContext(access.With(r.Context(), p), func(ctx context.Context, tx db.Querier) error {
 		record, err := do(ctx)
 		if err != nil {

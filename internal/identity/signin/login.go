@@ -172,7 +172,7 @@ func (s *Service) signInSucceeded(ctx context.Context, tx db.Querier, w http.Res
 
 func (s *Service) logout(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	err := s.DB.Tx(r.Context(), func(tx db.Querier) error {
-		_, err := dropSession(r.Context(), tx, v.org.ID, v.user.ID, v.session.ID)
+		_, err := s.endSession(r.Context(), tx, v.org.ID, v.user.ID, v.session.ID)
 		return err
 	})
 	if err != nil {

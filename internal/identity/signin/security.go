@@ -92,8 +92,10 @@ func (s *Service) confirm(r *http.Request, v *visitor) error {
 	return err
 }
 
-// isFresh reports whether the visitor signed in within the last minutes.
-func (v *visitor) isFresh(now time.Time) bool { return now.Sub(v.session.CreatedAt.Time) < freshTime }
+// isFresh reports whether the visitor entered a password or code within the last minutes.
+func (v *visitor) isFresh(now time.Time) bool {
+	return now.Sub(v.session.Confirmed.Time) < op.ConfirmedFor
+}
 
 // reauthenticate checks the current password in the form, or a code of the authenticator if code is true.
 func (s *Service) reauthenticate(r *http.Request, v *visitor, code bool) (l login, err error) {
@@ -122,7 +124,7 @@ func (s *Service) reauthenticate(r *http.Request, v *visitor, code bool) (l logi
 	})
 	switch {
 	case err == nil && !good && text == "" && code:
-		err = &fault{http.StatusForbidden, "Enter your current password: you signed in more than ten minutes ago."}
+		err = &fault{http.StatusForbidden, "Enter your current password: you entered it more than 15 minutes ago."}
 	case err == nil && !good:
 		err = &fault{http.StatusForbidden, "The current password is wrong."}
 	}
@@ -150,7 +152,7 @@ func (s *Service) changePassword(w http.ResponseWriter, r *http.Request, v *visi
 		if err := setHash(ctx, tx, v.org.ID, v.user.ID, hash, db.At(s.Clock.Now())); err != nil {
 			return err
 		}
-		if err := dropSessions(ctx, tx, v.org.ID, v.user.ID); err != nil {
+		if err := s.endSessions(ctx, tx, v.org.ID, v.user.ID); err != nil {
 			return err
 		}
 		return s.begin(ctx, tx, w, r, v, v.org.ID, v.user.ID, false)
@@ -253,9 +255,9 @@ func (s *Service) stopTOTP(w http.ResponseWriter, r *http.Request, v *visitor) e
 	return nil
 }
 
-func (s *Service) endSession(w http.ResponseWriter, r *http.Request, v *visitor) error {
+func (s *Service) signOutBrowser(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	err := s.write(r, v, "account.session.end", r.PathValue("id"), func(ctx context.Context, tx db.Querier) error {
-		ok, err := dropSession(ctx, tx, v.org.ID, v.user.ID, r.PathValue("id"))
+		ok, err := s.endSession(ctx, tx, v.org.ID, v.user.ID, r.PathValue("id"))
 		if err == nil && !ok {
 			err = op.NotFound("session")
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"soniq/internal/identity/auth"
 	"soniq/internal/identity/org"
 	"soniq/internal/identity/user"
 	"soniq/internal/platform/access"
@@ -21,12 +22,10 @@ import (
 // Session is the kind of credential of a signed-in browser in the audit log.
 const Session = access.BrowserSession
 
-// How long an unused session lasts, how long any session lasts, how long after the sign-in changes of the sign-in data need no password,
-// and how long a session may wait for the second factor.
+// How long an unused session lasts, how long any session lasts, and how long a session may wait for the second factor.
 const (
 	sessionLife     = 24 * time.Hour
 	longestSession  = 7 * 24 * time.Hour
-	freshTime       = 10 * time.Minute
 	pendingCodeLife = 5 * time.Minute
 	touchInterval   = time.Minute
 	tokenLength     = 40
@@ -185,7 +184,7 @@ func (s *Service) activeUser(ctx context.Context, orgID, id string) (user.User, 
 func (s *Service) begin(ctx context.Context, tx db.Querier, w http.ResponseWriter, r *http.Request, v *visitor, orgID, userID string,
 	half bool) error {
 	if v.session.ID != "" {
-		if _, err := dropSession(ctx, tx, v.session.orgID, v.session.userID, v.session.ID); err != nil {
+		if _, err := s.endSession(ctx, tx, v.session.orgID, v.session.userID, v.session.ID); err != nil {
 			return fmt.Errorf("end session: %w", err)
 		}
 	}
@@ -248,7 +247,7 @@ func (s *Service) Person(r *http.Request, org string) (access.Principal, error) 
 	if err := s.loadSession(r.Context(), v, text); err != nil || !v.isSignedIn() {
 		return access.Principal{}, err
 	}
-	p := s.principal(r, v)
+	p := s.principal(r.Context(), v)
 	if org == "" || org == p.OrgID {
 		return p, nil
 	}
@@ -260,15 +259,15 @@ func (s *Service) Person(r *http.Request, org string) (access.Principal, error) 
 }
 
 // principal returns the principal of the visitor: the user's scopes in their organisation.
-func (s *Service) principal(r *http.Request, v *visitor) access.Principal {
+func (s *Service) principal(ctx context.Context, v *visitor) access.Principal {
 	return access.Principal{OrgID: v.org.ID, UserID: v.user.ID, KeyID: v.session.ID, KeyName: "account page", Kind: Session,
 		Environment: access.Live, Role: v.user.Role,
-		Scopes: s.Keys.MaxScopes(v.org, v.user.Role), Source: op.ClientAddress(r.Context()), Timezone: v.org.Timezone}
+		Scopes: s.Keys.MaxScopes(v.org, v.user.Role), Source: op.ClientAddress(ctx), Timezone: v.org.Timezone, Limits: auth.RateLimits(v.org)}
 }
 
 // write runs do in a transaction and writes an audit line.
 func (s *Service) write(r *http.Request, v *visitor, operation, record string, do func(ctx context.Context, tx db.Querier) error) error {
-	p := s.principal(r, v)
+	p := s.principal(r.Context(), v)
 	return s.DB.TxContext(access.With(r.Context(), p), func(ctx context.Context, tx db.Querier) error {
 		if err := do(ctx, tx); err != nil {
 			return err

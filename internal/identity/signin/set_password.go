@@ -121,7 +121,7 @@ func (s *Service) setPassword(ctx context.Context, tx db.Querier, token, hash st
 	if err := setHash(ctx, tx, u.OrgID, u.ID, hash, db.At(s.Clock.Now())); err != nil {
 		return l, fmt.Errorf("store password: %w", err)
 	}
-	for _, forget := range []func(context.Context, db.Querier, string, string) error{dropLinks, dropSessions} {
+	for _, forget := range []func(context.Context, db.Querier, string, string) error{dropLinks, s.endSessions} {
 		if err := forget(ctx, tx, u.OrgID, u.ID); err != nil {
 			return l, fmt.Errorf("store password: %w", err)
 		}

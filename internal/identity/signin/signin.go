@@ -13,8 +13,10 @@ import (
 	"soniq/internal/identity/org"
 	"soniq/internal/identity/user"
 	"soniq/internal/platform/access"
+	"soniq/internal/platform/bus"
 	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
 	"soniq/internal/platform/seal"
 	"soniq/internal/platform/wiring"
 )
@@ -27,6 +29,7 @@ type Config struct {
 	Keys    *auth.Service
 	OAuth   *auth.OAuth
 	Seal    *seal.Seal
+	Bus     *bus.Bus
 	Clock   clock.Clock `wiring:"optional"`
 	BaseURL string      // prefix of links; with "https://…" cookies are Secure
 	Brand   string
@@ -66,8 +69,8 @@ func (s *Service) Mount(mux *http.ServeMux) {
 		"POST /account/keys/{id}/rotate": s.rotateKey, "GET /account/assistants": s.assistants,
 		"POST /account/assistants/{id}/revoke": s.revokeAssistant,
 		"GET /account/security":                s.security, "POST /account/password": s.changePassword, "POST /account/totp/start": s.startTOTP,
-		"POST /account/totp/confirm": s.confirmTOTP, "POST /account/totp/off": s.stopTOTP, "POST /account/sessions/{id}/end": s.endSession,
-		"POST /account/logout": s.logout,
+		"POST /account/totp/confirm": s.confirmTOTP, "POST /account/totp/off": s.stopTOTP, "POST /account/sessions/{id}/end": s.signOutBrowser,
+		"POST /account/logout": s.logout, "GET " + op.ConfirmPath: s.showConfirm, "POST " + op.ConfirmPath: s.confirmAgain,
 	} {
 		mux.HandleFunc(pattern, s.withVisitor(s.signedIn(h)))
 	}
@@ -75,7 +78,7 @@ func (s *Service) Mount(mux *http.ServeMux) {
 
 // RemoveUser deletes the sign-in data of a removed user.
 func (s *Service) RemoveUser(ctx context.Context, tx db.Querier, org, user string) error {
-	for _, forget := range []func(context.Context, db.Querier, string, string) error{dropSessions, dropRecovery, dropLinks, dropLogin} {
+	for _, forget := range []func(context.Context, db.Querier, string, string) error{s.endSessions, dropRecovery, dropLinks, dropLogin} {
 		if err := forget(ctx, tx, org, user); err != nil {
 			return fmt.Errorf("delete sign-in data: %w", err)
 		}

@@ -114,6 +114,7 @@ type session struct {
 	ID        string
 	CreatedAt db.Time
 	UsedAt    db.Time
+	Confirmed db.Time // when a password or code was entered last
 	Source    string
 	Agent     string
 	Here      bool // the session of the current request
@@ -123,10 +124,12 @@ type session struct {
 	expiresAt             db.Time
 }
 
-const sessionColumns = `SELECT org_id, id, user_id, digest, half, created_at, used_at, expires_at, source, agent FROM account_sessions`
+const sessionColumns = `SELECT org_id, id, user_id, digest, half, created_at, used_at, expires_at, source, agent,
+	confirmed_at FROM account_sessions`
 
 func scanSession(scan func(...any) error) (x session, err error) {
-	err = scan(&x.orgID, &x.ID, &x.userID, &x.digest, &x.pendingCode, &x.CreatedAt, &x.UsedAt, &x.expiresAt, &x.Source, &x.Agent)
+	err = scan(&x.orgID, &x.ID, &x.userID, &x.digest, &x.pendingCode, &x.CreatedAt, &x.UsedAt, &x.expiresAt, &x.Source, &x.Agent,
+		&x.Confirmed)
 	return x, err
 }
 
@@ -134,6 +137,10 @@ func sessionByDigest(ctx context.Context, q db.Querier, digest string, now db.Ti
 	// tenant: the cookie identifies its organisation
 	const text = sessionColumns + ` WHERE digest = $1 AND expires_at > $2`
 	return scanSession(q.QueryRow(ctx, text, digest, now).Scan)
+}
+
+func sessionByID(ctx context.Context, q db.Querier, org, id string, now db.Time) (session, error) {
+	return scanSession(q.QueryRow(ctx, sessionColumns+` WHERE org_id = $1 AND id = $2 AND expires_at > $3`, org, id, now).Scan)
 }
 
 func sessionsOf(ctx context.Context, q db.Querier, org, user string, now db.Time) ([]session, error) {
@@ -155,8 +162,8 @@ func sessionsOf(ctx context.Context, q db.Querier, org, user string, now db.Time
 }
 
 func insertSession(ctx context.Context, q db.Querier, x session) error {
-	const text = `INSERT INTO account_sessions (org_id, id, user_id, digest, half, created_at, used_at, expires_at, source, agent)
-		VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $8, $9)`
+	const text = `INSERT INTO account_sessions (org_id, id, user_id, digest, half, created_at, used_at, expires_at, source, agent,
+		confirmed_at) VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $8, $9, $6)`
 	_, err := q.Exec(ctx, text, x.orgID, x.ID, x.userID, x.digest, x.pendingCode, x.CreatedAt, x.expiresAt, x.Source, x.Agent)
 	return err
 }
@@ -167,13 +174,19 @@ func touchSession(ctx context.Context, q db.Querier, x session, now, until db.Ti
 	return err
 }
 
+func confirmSession(ctx context.Context, q db.Querier, x session, now db.Time) error {
+	_, err := q.Exec(ctx, `UPDATE account_sessions SET confirmed_at = $3 WHERE org_id = $1 AND id = $2`, x.orgID, x.ID, now)
+	return err
+}
+
 func dropSession(ctx context.Context, q db.Querier, org, user, id string) (bool, error) {
 	return rowsChanged(q.Exec(ctx, `DELETE FROM account_sessions WHERE org_id = $1 AND user_id = $2 AND id = $3`, org, user, id))
 }
 
-func dropSessions(ctx context.Context, q db.Querier, org, user string) error {
-	_, err := q.Exec(ctx, `DELETE FROM account_sessions WHERE org_id = $1 AND user_id = $2`, org, user)
-	return err
+// dropSessions deletes the sessions of a user, and returns their ids.
+func dropSessions(ctx context.Context, q db.Querier, org, user string) ([]string, error) {
+	const text = `DELETE FROM account_sessions WHERE org_id = $1 AND user_id = $2 RETURNING id`
+	return db.Strings(ctx, q, "end sessions", text, org, user)
 }
 
 func insertLink(ctx context.Context, q db.Querier, org, user, digest string, now, until db.Time) error {

@@ -16,13 +16,14 @@ func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.New("users.list", "GET /users", access.UsersAdmin, "List users", s.List),
 		op.New("users.create", "POST /users", access.UsersAdmin, "Add a user", s.Add).Status(201).Fails("extension_taken").
-			Grants("role"),
+			Grants("role").MayNeedConfirmation(),
 		op.New("users.get", "GET /users/{id}", access.UsersAdmin, "Get one user", s.Show),
 		op.New("users.update", "PATCH /users/{id}", access.UsersAdmin, "Change a user", s.Update).Fails("extension_taken").
-			Grants("role", "email", "voicemail", "status"),
-		op.Delete("users.delete", "DELETE /users/{id}", access.UsersAdmin, "Remove a user", s.Remove).Grants(),
+			Grants("role", "email", "voicemail", "status").MayNeedConfirmation(),
+		op.Delete("users.delete", "DELETE /users/{id}", access.UsersAdmin, "Remove a user", s.Remove).Grants().
+			MayNeedConfirmation(),
 		op.New("users.invite", "POST /users/{id}/invite", access.UsersAdmin, "Invite a user again",
-			s.Invite).Status(202).Fails("not_enabled").Grants(),
+			s.Invite).Status(202).Fails("not_enabled").Grants().MayNeedConfirmation(),
 		op.New("users.dnd", "PUT /users/{id}/dnd", access.UsersAdmin, "Switch do-not-disturb", s.SetDND).ForSelf(),
 		op.New("me.settings.get", "GET /me/settings", access.Any, "Show the own settings", s.OwnSettings).ForPerson(),
 		op.New("me.settings.update", "PATCH /me/settings", access.Any, "Change the own settings", s.ChangeOwnSettings).ForPerson().

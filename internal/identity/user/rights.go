@@ -12,12 +12,16 @@ import (
 )
 
 // CheckRole returns an error if the principal of the context does not hold a role of the organisation: the rank and every scope that the
-// plan leaves to the role. Without a principal the operator or the telephone acts, and may give every role.
+// plan leaves to the role. The role owner needs a recent password too. Without a principal the operator or the telephone acts, and may give
+// every role.
 func (s *Service) CheckRole(ctx context.Context, o org.Organization, role string) error {
 	if _, ok := access.From(ctx); !ok || !slices.Contains(Roles, role) {
 		return nil // the check of the record reports unknown roles
 	}
-	return op.CheckGrant(ctx, role, s.orgs.Scopes(o, access.RoleScopes(role)))
+	if err := op.CheckGrant(ctx, role, s.orgs.Scopes(o, access.RoleScopes(role))); err != nil || role != access.MostTrusted {
+		return err
+	}
+	return op.CheckConfirmed(ctx)
 }
 
 // checkManage returns an error if the principal may not change or remove a user with this role. users:admin is enough for agents and

@@ -172,7 +172,7 @@ const (
 	StandardKey Kind = "standard"
 	PartnerKey  Kind = "partner"
 	OAuthToken  Kind = "oauth" // of a program that acts for a user
-	// BrowserSession is a user on the account page.
+	// BrowserSession is a user who is signed in in a browser: on the account page, or on another page of this server.
 	BrowserSession Kind = "session"
 )
 
@@ -181,7 +181,7 @@ type Principal struct {
 	OrgID       string
 	HomeID      string // partner organisation if its key acts in a child organisation, otherwise empty
 	UserID      string // empty for a key without a user
-	KeyID       string // or the ID of the token's grant
+	KeyID       string // or the ID of the token's grant, or of the browser session
 	KeyName     string // or the name of the token's client
 	Kind        Kind
 	Environment Environment
@@ -191,7 +191,12 @@ type Principal struct {
 	Source      netip.Addr
 	Limits      Limits // limits of this credential; zero: no limits
 	Timezone    string // IANA time zone of the organisation; empty: UTC
+	// Unconfirmed is true for a browser session whose user entered a password or code too long ago for sensitive changes.
+	Unconfirmed bool
 }
+
+// SessionEnded returns the bus subject on which the end of a browser session is published.
+func SessionEnded(session string) string { return "ended.session." + session }
 
 // Home returns the organisation that the credential belongs to.
 func (p Principal) Home() string {

@@ -40,6 +40,7 @@ const (
 	PerDevice       = "device"
 	PerUser         = "user"
 	PerCredential   = "key or user"
+	PerSession      = "browser session"
 	PerAddress      = "address"
 	PerOrganisation = "organisation"
 	PerSource       = "source"

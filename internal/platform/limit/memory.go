@@ -46,14 +46,17 @@ var (
 		Protects: "descriptors and disk from the downloads of one organisation"}
 	DownloadsOfAddress = &Limit{Name: "downloads_of_address", Default: 25, Unit: Count, Per: PerAddress, Code: "concurrency_limit",
 		Protects: "descriptors and disk from one client, also one that has only signed addresses"}
-	EventStreamsOfOrganisation = &Limit{Name: "event_streams", Default: 20, Unit: Count, Per: PerOrganisation, Code: "concurrency_limit",
+	EventStreamsOfOrganisation = &Limit{Name: "event_streams", Default: 2000, Unit: Count, Per: PerOrganisation, Code: "concurrency_limit",
 		Protects: "descriptors and the readers of the event log from one organisation"}
 	EventStreamsOfCredential = &Limit{Name: "event_streams_of_credential", Default: 15, Unit: Count, Per: PerCredential,
 		Code: "concurrency_limit", Protects: "the streams of the organisation's other programs and users"}
+	EventStreamsOfSession = &Limit{Name: "event_streams_of_session", Default: 3, Unit: Count, Per: PerSession, Code: "concurrency_limit",
+		Protects: "the other browsers of the user from one with many pages"}
 )
 
 // memory lists the limits of memory, processor time and transfers.
 var memory = []*Limit{ExpressionMemory, FlowMemory, FlowExpressions, ExpressionLength, ExpressionTerms,
 	TemplateLength, TemplateValues, TemplateResult,
 	Preferences, AudioFile, AudioLength, AudioDecodersOfOrganisation, AudioDecoders, UploadsOfOrganisation, Uploads,
-	DownloadsOfOrganisation, DownloadsOfAddress, EventStreamsOfOrganisation, EventStreamsOfCredential}
+	DownloadsOfOrganisation, DownloadsOfAddress, EventStreamsOfOrganisation, EventStreamsOfCredential,
+	EventStreamsOfSession}

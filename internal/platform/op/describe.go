@@ -15,7 +15,7 @@ import (
 const introduction = `Self-hosted cloud telephony: calls, recordings, transcripts, call memory, webhooks.
 
 **Credentials.** Send ` + "`Authorization: Bearer <API key>`" +
-	`. Live keys work below /api/v1 (and /v1), test keys below /sandbox/v1, where no call leaves the machine; the paths behind these prefixes are the same. What a key may do are its scopes: each operation names those it needs in x-scope.
+	`. Live keys work below /api/v1 (and /v1), test keys below /sandbox/v1, where no call leaves the machine; the paths behind these prefixes are the same. What a key may do are its scopes: each operation names those it needs in x-scope. Pages of this server use the session in which their user is signed in: without Authorization, and with the header Soniq-Page: 1 in every request but GET and HEAD.
 
 **Changes** may be repeated safely with an Idempotency-Key: the first answer is kept for 24 hours. An answer that refuses the request as such (400, 401, 403, 413, 415, 422, 429) is not kept: the corrected request may have the same key. A change of a record may carry If-Match with the ETag it was made from. A member of a request that may be left out is taken as left out where it is null, unless null is among its values: then it clears what was there.
 
@@ -112,6 +112,9 @@ func (o Operation) Describe() string {
 	}
 	if o.Personal {
 		all = append(all, "It is about the user of the credential; a credential without a user is answered 404.")
+	}
+	if o.sensitive {
+		all = append(all, "A browser session needs a password or code that was entered within the last 15 minutes.")
 	}
 	if o.OnlyEnvironment == string(access.Sandbox) {
 		all = append(all, "In the sandbox only.")

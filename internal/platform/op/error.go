@@ -56,6 +56,8 @@ var codes = map[string]code{
 	"insufficient_scope": {403, "Credential lacks a scope", "Use a key that holds the scopes in required_scopes."},
 	"role_not_held": {403, "Grants more than the credential holds",
 		"Nobody grants a role or scopes that they do not hold themselves. Use a credential with this role and the scopes in required_scopes."},
+	"reauthentication_required": {403, "Password was entered too long ago",
+		"Enter the password or a code at confirm_at, then repeat the request. Only browser sessions are asked, and only for sensitive changes."},
 	"wrong_environment": {403, "Key belongs to the other environment",
 		"Test keys work under /sandbox/v1 only, live keys under /api/v1 and /v1 only."},
 	"ip_not_allowed":     {403, "Address is not allowed", "The key names the addresses it may be used from."},

@@ -40,6 +40,7 @@ type Operation struct {
 	Signed          bool     // the URL may have a signature instead of a credential
 	SelfService     bool     // a user's credential may apply it to that user without the scope
 	Personal        bool     // about the user of the credential: others are refused
+	sensitive       bool     // a browser session needs a recent password or code
 	ReadOnly        bool     // changes nothing although the method is not GET, such as a search with a body
 	OnlyEnvironment string   // the only environment with the operation; empty: both
 	Granting        bool     // gives rights to somebody

@@ -134,6 +134,9 @@ func admitted(ctx context.Context, o Operation, signed bool, id string) *Error {
 	if o.Personal && p.UserID == "" {
 		return Fail("not_found", "this credential belongs to no user; use an API key with user_id, or sign in as the user")
 	}
+	if o.sensitive {
+		return unconfirmed(ctx)
+	}
 	return nil
 }
 

@@ -1321,7 +1321,7 @@ CREATE TABLE account_sessions (
 	used_at    BIGINT NOT NULL,
 	expires_at BIGINT NOT NULL,
 	source     TEXT NOT NULL,
-	agent      TEXT NOT NULL,
+	agent      TEXT NOT NULL, confirmed_at BIGINT NOT NULL DEFAULT 0,
 	PRIMARY KEY (org_id, id),
 	FOREIGN KEY (org_id, user_id) REFERENCES users (org_id, id)
 );

@@ -1,0 +1,79 @@
+package signin
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/netip"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+)
+
+// Sessions as credentials of the API and of the event stream. Package rest decides for which requests the cookie counts.
+
+// SessionToken implements rest.Sessions.
+func (s *Service) SessionToken(r *http.Request) string { return s.cookie(r, "session") }
+
+// errSession is the reason why a session is no credential.
+var errSession = op.Fail("unauthenticated", "this session has ended, or its user may not sign in any more; sign in at /account/login")
+
+// VerifySession implements rest.Sessions. It reads the session, the user and the organisation from the database, so that the end of a
+// session, a suspension and another role count at once.
+func (s *Service) VerifySession(ctx context.Context, token string, env access.Environment, source netip.Addr) (access.Principal, error) {
+	v := &visitor{}
+	if err := s.loadSession(ctx, v, token); err != nil {
+		return access.Principal{}, err
+	}
+	if !v.isSignedIn() {
+		return access.Principal{}, errSession
+	}
+	p := s.principal(ctx, v)
+	p.Source, p.Unconfirmed = source, !v.isFresh(s.Clock.Now())
+	if env != access.Live {
+		return p, op.Fail("wrong_environment", "sessions work outside the sandbox only; use a test key there")
+	}
+	return p, nil
+}
+
+// RevalidateSession returns an error if the session of a principal has ended, or its user may not sign in any more.
+func (s *Service) RevalidateSession(ctx context.Context, p access.Principal) error {
+	x, err := sessionByID(ctx, s.DB.Read(ctx), p.Home(), p.KeyID, db.At(s.Clock.Now()))
+	if db.IsNone(err) || err == nil && (x.pendingCode || x.userID != p.UserID) {
+		return errSession
+	}
+	if err != nil {
+		return fmt.Errorf("find session: %w", err)
+	}
+	u, _, err := s.activeUser(ctx, x.orgID, x.userID)
+	if err == nil && u.ID == "" {
+		err = errSession
+	}
+	return err
+}
+
+// endSession ends a session of a user, and its event streams. ok is false if there is none.
+func (s *Service) endSession(ctx context.Context, tx db.Querier, org, user, id string) (ok bool, err error) {
+	if ok, err = dropSession(ctx, tx, org, user, id); err == nil && ok {
+		s.publishEnded(tx, id)
+	}
+	return ok, err
+}
+
+// endSessions ends all sessions of a user, and their event streams.
+func (s *Service) endSessions(ctx context.Context, tx db.Querier, org, user string) error {
+	ended, err := dropSessions(ctx, tx, org, user)
+	if err == nil {
+		s.publishEnded(tx, ended...)
+	}
+	return err
+}
+
+func (s *Service) publishEnded(tx db.Querier, sessions ...string) {
+	db.OnCommit(tx, func() {
+		for _, id := range sessions {
+			s.Bus.Publish(access.SessionEnded(id), id)
+		}
+	})
+}
