@@ -183,8 +183,8 @@ func (d *document) output(s schema) schema {
 	return out
 }
 
-// moveRefs copies a schema and moves its references to defs. Formats, examples and descriptions are omitted, because
-// clients need only the structure of results.
+// moveRefs copies a schema and moves its references to defs. Formats, examples, extensions and descriptions are omitted,
+// because clients need only the structure of results.
 func (d *document) moveRefs(v any, defs schema) any {
 	switch v := v.(type) {
 	case schema:
@@ -199,7 +199,7 @@ func (d *document) moveRefs(v any, defs schema) any {
 		v = d.withoutSecrets(v)
 		out := schema{}
 		for name, member := range v {
-			if _, member := member.(schema); !member && (name == "format" || name == "examples") {
+			if _, member := member.(schema); !member && (name == "format" || name == "examples" || strings.HasPrefix(name, "x-")) {
 				continue
 			}
 			if _, text := member.(string); text && name == "description" {
