@@ -2,6 +2,7 @@ package rig
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"strings"
@@ -24,7 +25,7 @@ type Load int
 const (
 	Waits   Load = 1 // a server with hardly anything to do
 	Calls   Load = 2 // phones, and a server without speech recognition
-	Speech  Load = 4 // the same with recognition
+	Speech  Load = 3 // the same with recognition
 	Browser Load = 6 // Chromium, or other programs that compute much
 	All     Load = 8 // all slots of a processor
 )
@@ -100,9 +101,10 @@ func (h *holders) remove(name string) (cpu time.Duration) {
 	return cpu
 }
 
-// slotCount returns the slots of the machine: fewer if another program uses its processors, but enough for any test.
+// slotCount returns the slots of the machine, enough for any test. A machine that is four times as slow has half of them: tests wait more
+// than they compute.
 func slotCount() int {
-	return max(int(All), int(float64(slotsPerProcessor*runtime.NumCPU())/limit.Slowness()))
+	return max(int(All), int(float64(slotsPerProcessor*runtime.NumCPU())/math.Sqrt(limit.Slowness())))
 }
 
 // inLine lets one test of this process wait for slots at a time, because waiting for a file lock blocks a thread.
