@@ -54,3 +54,33 @@ func TestHolders_ParentAdmitsItsSubtests(t *testing.T) {
 		t.Error("a subtest of a test that has ended is not admitted")
 	}
 }
+
+func TestLockSlots_SmallPassesLarge(t *testing.T) {
+	name := fmt.Sprint("test-pass-", os.Getpid())
+	held, err := lockSlots(name, 4, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if large, err := tryLock(name, 4, 4); err != nil || large != nil {
+		t.Errorf("%d of 3 free slots were locked for a test that needs four: %v", len(large), err)
+	}
+	small, err := lockSlots(name, 4, 2)
+	if err != nil || len(small) != 2 {
+		t.Errorf("%d slots, %v", len(small), err)
+	}
+	for _, f := range append(held, small...) {
+		_ = f.Close()
+	}
+	large, err := lockSlots(name, 4, 4)
+	if err != nil || len(large) != 4 {
+		t.Errorf("%d slots, %v", len(large), err)
+	}
+	for _, f := range large {
+		_ = f.Close()
+		_ = os.Remove(f.Name())
+	}
+	gates, _ := filepath.Glob("/tmp/soniq-e2e-*-" + name + "-gate.lock")
+	for _, gate := range gates {
+		_ = os.Remove(gate)
+	}
+}
