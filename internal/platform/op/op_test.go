@@ -54,6 +54,18 @@ func TestValidation_MalformedJSON(t *testing.T) {
 	api.Do(p, "POST", "/things", `{"name":"`+strings.Repeat("x", 2<<20)+`"}`, "Idempotency-Key: big").Want(413).Refused("payload_too_large")
 }
 
+// TestBody_AnnouncedAsTooLarge expects that a body which is announced as too large is not read.
+func TestBody_AnnouncedAsTooLarge(t *testing.T) {
+	t.Parallel()
+	_, api, p := newThings(t, dbtest.SQLite(t))
+	body := strings.NewReader(`{"name":"` + strings.Repeat("x", 2<<20) + `"}`)
+	size := body.Len()
+	api.Send(p, "POST", "/things", body, "Content-Type: application/json").Want(413).Refused("payload_too_large")
+	if read := size - body.Len(); read > 0 {
+		t.Errorf("%d of %d bytes were read", read, size)
+	}
+}
+
 func TestProblem_Members(t *testing.T) {
 	t.Parallel()
 	_, api, p := newThings(t, dbtest.SQLite(t))

@@ -1,7 +1,9 @@
 package op
 
 import (
+	"fmt"
 	"mime/multipart"
+	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -24,6 +26,14 @@ func (o Operation) bodyLimit() int64 {
 		return o.maxBodyBytes
 	}
 	return maxBody
+}
+
+// checkLength refuses a body that is announced as too large, before it is read. The library ends a body without a length at the limit.
+func checkLength(r *http.Request, o Operation) *Error {
+	if limit := o.bodyLimit(); r.ContentLength > limit {
+		return Fail("payload_too_large", fmt.Sprintf("the body has %d bytes, more than the limit of %d", r.ContentLength, limit))
+	}
+	return nil
 }
 
 // describeUploads adds the bodies of Uploads to the description. The library only knows bytes.

@@ -1,13 +1,13 @@
 package nlp
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"soniq/internal/intelligence/engine"
 	"soniq/internal/intelligence/language/timephrase"
 	"soniq/internal/intelligence/transcript"
+	"soniq/internal/platform/lazyregexp"
 )
 
 // promise is an action that a side will do, has done for the other, or was asked to do.
@@ -25,31 +25,31 @@ type promise struct {
 }
 
 var (
-	willPromise = regexp.MustCompile(`(?i)^(?:(?:and|then|so|okay|yes|no|well|now|but|tomorrow|today) )*(?:i|we)(?: will|'ll| am going to|'m going to| are going to|'re going to| can)(?: also| then| now| just| personally| definitely| certainly)* (.+)$`)
+	willPromise = lazyregexp.New(`(?i)^(?:(?:and|then|so|okay|yes|no|well|now|but|tomorrow|today) )*(?:i|we)(?: will|'ll| am going to|'m going to| are going to|'re going to| can)(?: also| then| now| just| personally| definitely| certainly)* (.+)$`)
 	// doingPromise matches a promise in the present continuous: "I am sending a technician".
-	doingPromise = regexp.MustCompile(`(?i)^(?:(?:and|so|okay) )*(?:i am|i'm|we are|we're) (send|releas|lock|transferr?|open|putt?|order|issu|book|creat|refund|block|assign|escalat|fil|mark|connect|mov|cancell?|ship|email|call|add|restor|forward|schedul|remov|updat|chang|credit|arrang|replac|resett?|log)ing (.+)$`)
+	doingPromise = lazyregexp.New(`(?i)^(?:(?:and|so|okay) )*(?:i am|i'm|we are|we're) (send|releas|lock|transferr?|open|putt?|order|issu|book|creat|refund|block|assign|escalat|fil|mark|connect|mov|cancell?|ship|email|call|add|restor|forward|schedul|remov|updat|chang|credit|arrang|replac|resett?|log)ing (.+)$`)
 	// doneAction matches actions done during the call.
-	doneAction = regexp.MustCompile(`(?i)^(?:(?:and|so|okay|done|there) )*(?:i|we)(?: have|'ve)?(?: just| now| already| also)? (opened|sent|booked|ordered|created|moved|marked|removed|blocked|added|assigned|corrected|disabled|issued|transferred|cancell?ed|refunded|reset|restarted|updated|changed|escalated|released|filed|put|credited|reported|noted|scheduled|extended|applied|emailed|placed|swapped) (.+)$`)
+	doneAction = lazyregexp.New(`(?i)^(?:(?:and|so|okay|done|there) )*(?:i|we)(?: have|'ve)?(?: just| now| already| also)? (opened|sent|booked|ordered|created|moved|marked|removed|blocked|added|assigned|corrected|disabled|issued|transferred|cancell?ed|refunded|reset|restarted|updated|changed|escalated|released|filed|put|credited|reported|noted|scheduled|extended|applied|emailed|placed|swapped) (.+)$`)
 	// thirdPartyActs matches a promise that a third party will act.
-	thirdPartyActs = regexp.MustCompile(`(?i)\b(?:technician|courier|crew|porter|driver|adjuster|plumber|engineer|engineering|colleague|manager|supervisor|mechanic|nurse|doctor|specialist|somebody|someone|team|replacement|refund|parcel|package|the rest|part|security|card|statement|letter|bill|invoice|label)\b.*\b(?:will|comes?|collects?|goes|arrives?|calls?|is on (?:its|the|his|her) way|ships?|contacts?|visits?)\b`)
-	onItsWay       = regexp.MustCompile(`(?i)^(?:of course,? )?(?:we ship|it (?:is|will be) (?:on its way|shipped|delivered)|it's on its way|(?:the|an|a|your|our) \w+(?: \w+)? (?:is|are) on (?:its|the|his|her|their) way|it ships|you are (?:booked|confirmed)|your \w+ (?:stays|is (?:booked|confirmed|reserved)))\b`)
+	thirdPartyActs = lazyregexp.New(`(?i)\b(?:technician|courier|crew|porter|driver|adjuster|plumber|engineer|engineering|colleague|manager|supervisor|mechanic|nurse|doctor|specialist|somebody|someone|team|replacement|refund|parcel|package|the rest|part|security|card|statement|letter|bill|invoice|label)\b.*\b(?:will|comes?|collects?|goes|arrives?|calls?|is on (?:its|the|his|her) way|ships?|contacts?|visits?)\b`)
+	onItsWay       = lazyregexp.New(`(?i)^(?:of course,? )?(?:we ship|it (?:is|will be) (?:on its way|shipped|delivered)|it's on its way|(?:the|an|a|your|our) \w+(?: \w+)? (?:is|are) on (?:its|the|his|her|their) way|it ships|you are (?:booked|confirmed)|your \w+ (?:stays|is (?:booked|confirmed|reserved)))\b`)
 	// otherSideRequest matches a request to the other side.
-	otherSideRequest = regexp.MustCompile(`(?i)^(?:(?:and|so|okay|yes|then|well) )*(?:would you be so kind as to |(?:can|could|would) you (?:please )?|will you please |please (?:also )?|you should (?:also )?|you (?:need|have) to |make sure (?:to |you )|(?:do not|don't) forget to |as a workaround,? |i need you to )(.+)$`)
+	otherSideRequest = lazyregexp.New(`(?i)^(?:(?:and|so|okay|yes|then|well) )*(?:would you be so kind as to |(?:can|could|would) you (?:please )?|will you please |please (?:also )?|you should (?:also )?|you (?:need|have) to |make sure (?:to |you )|(?:do not|don't) forget to |as a workaround,? |i need you to )(.+)$`)
 	// callerInstruction matches instructions of an agent to the caller for after the call.
-	callerInstruction = regexp.MustCompile(`(?i)^(?:(?:then|so|and|just) )*((?:keep|bring|save|send|sign|fill|back up|upload|contact|add|register|return|leave|(?:call|phone|email|text) (?:me|us|your|the)) .+)$`)
+	callerInstruction = lazyregexp.New(`(?i)^(?:(?:then|so|and|just) )*((?:keep|bring|save|send|sign|fill|back up|upload|contact|add|register|return|leave|(?:call|phone|email|text) (?:me|us|your|the)) .+)$`)
 	// agentNeeds matches things that the caller must give to the agent.
-	agentNeeds = regexp.MustCompile(`(?i)^(?:(?:and|so|then|yes|of course),? )*(?:i|we)(?: will|'ll)? need ((?:a|an|the|your) .+)$`)
+	agentNeeds = lazyregexp.New(`(?i)^(?:(?:and|so|then|yes|of course),? )*(?:i|we)(?: will|'ll)? need ((?:a|an|the|your) .+)$`)
 	// timedPromise matches a promise with a time: of a third party's action, or of something that the caller will
 	// have.
-	timedPromise = regexp.MustCompile(`(?i)^(?:(?:and|so|then) )*(?:(?:our|the|a|an|your|my)(?: \w+){1,3}|they|she|he|it|you)(?: will|'ll) |^you should (?:have|get|receive) \w+`)
+	timedPromise = lazyregexp.New(`(?i)^(?:(?:and|so|then) )*(?:(?:our|the|a|an|your|my)(?: \w+){1,3}|they|she|he|it|you)(?: will|'ll) |^you should (?:have|get|receive) \w+`)
 	// perfectAction matches an action in the perfect tense.
-	perfectAction = regexp.MustCompile(`(?i)^(?:(?:and|so) )*(?:i|we)(?: have|'ve)(?: just| now| already| also)? (given|put|set|made|taken|written|\w{2,}ed) (.+)$`)
+	perfectAction = lazyregexp.New(`(?i)^(?:(?:and|so) )*(?:i|we)(?: have|'ve)(?: just| now| already| also)? (given|put|set|made|taken|written|\w{2,}ed) (.+)$`)
 	// thenWill matches a promise in the second half of a sentence.
-	thenWill = regexp.MustCompile(`(?i)\b(?:so|and|but|then|,) (?:i|we)(?: will|'ll) (.+)$`)
-	goAhead  = regexp.MustCompile(`(?i)\bgo ahead(?: and)? ?(.*)$`)
+	thenWill = lazyregexp.New(`(?i)\b(?:so|and|but|then|,) (?:i|we)(?: will|'ll) (.+)$`)
+	goAhead  = lazyregexp.New(`(?i)\bgo ahead(?: and)? ?(.*)$`)
 	// smallRequest matches requests that require no action after the call.
-	smallRequest = regexp.MustCompile(`(?i)\b(?:hold on|hold the line|hold please|stay on|one moment|a moment|spell|repeat|confirm your|verify your|tell me|give me your|your (?:name|account number|date of birth|tracking number|order number|postcode)|say that|speak up|hurry|leave (?:a|your) message|help you|help me|let me (?:look|check|see)|anything else|do for you|can i|which)\b`)
-	nonAction    = regexp.MustCompile(`(?i)^(?:look|check (?:that|this|it|if|whether|for|on)|see|have a look|take a look|understand|help|apologi[sz]e|imagine|hear|ask you|tell you|explain|offer|take (?:it|that|the|this)|do that|wait|not|be |go to another|never|think|speak|get back to you\?|have the|hold|like|love|prefer)\b`)
+	smallRequest = lazyregexp.New(`(?i)\b(?:hold on|hold the line|hold please|stay on|one moment|a moment|spell|repeat|confirm your|verify your|tell me|give me your|your (?:name|account number|date of birth|tracking number|order number|postcode)|say that|speak up|hurry|leave (?:a|your) message|help you|help me|let me (?:look|check|see)|anything else|do for you|can i|which)\b`)
+	nonAction    = lazyregexp.New(`(?i)^(?:look|check (?:that|this|it|if|whether|for|on)|see|have a look|take a look|understand|help|apologi[sz]e|imagine|hear|ask you|tell you|explain|offer|take (?:it|that|the|this)|do that|wait|not|be |go to another|never|think|speak|get back to you\?|have the|hold|like|love|prefer)\b`)
 )
 
 // promisesOf returns the actions of both sides, at most ten, each once. An action that the other side refuses at once is none.
@@ -78,7 +78,7 @@ type todoRule struct {
 	name   string
 	agent  bool // only what an agent says
 	caller bool // only what a caller says
-	find   *regexp.Regexp
+	find   *lazyregexp.Regexp
 	read   func(c line, at int, m []string) (promise, bool)
 }
 
@@ -261,17 +261,17 @@ func readThirdParty(c line, at int, m []string) (promise, bool) {
 }
 
 var (
-	anyStatement = regexp.MustCompile(`(?s)^.+$`)
+	anyStatement = lazyregexp.New(`(?s)^.+$`)
 	// bygone matches statements about actions that did not happen or are over.
-	bygone = regexp.MustCompile(`(?i)\b(?:was|were|had|supposed to|(?:should|would|could) have (?:been|come|gone|had|sent|got|\w+ed)|yesterday|ago)\b`)
+	bygone = lazyregexp.New(`(?i)\b(?:was|were|had|supposed to|(?:should|would|could) have (?:been|come|gone|had|sent|got|\w+ed)|yesterday|ago)\b`)
 	// askedLook matches requests that are answered at once.
-	askedLook = regexp.MustCompile(`(?i)^(?:look|like|mind|prefer|want|know|remember|think|check|confirm|verify|see|tell|explain|help|say|repeat|hear|understand|imagine|believe|be|have|get|wait|do that|come in)\b`)
+	askedLook = lazyregexp.New(`(?i)^(?:look|like|mind|prefer|want|know|remember|think|check|confirm|verify|see|tell|explain|help|say|repeat|hear|understand|imagine|believe|be|have|get|wait|do that|come in)\b`)
 	// callerOrder matches orders of a caller.
-	callerOrder = regexp.MustCompile(`(?i)^(?:(?:and|so|just|now) )*((?:send|take|remove|close|order|call|block|email|deliver) .+)$`)
+	callerOrder = lazyregexp.New(`(?i)^(?:(?:and|so|just|now) )*((?:send|take|remove|close|order|call|block|email|deliver) .+)$`)
 )
 
 // inactiveVerb matches verbs in the past that do not change anything.
-var inactiveVerb = regexp.MustCompile(`(?i)^(?:noticed|received|learned|tried|looked|checked|wanted|needed|liked|called|asked|talked|waited|used|worked|happened|closed)$`)
+var inactiveVerb = lazyregexp.New(`(?i)^(?:noticed|received|learned|tried|looked|checked|wanted|needed|liked|called|asked|talked|waited|used|worked|happened|closed)$`)
 
 // abstract reports whether a clause with "can" or "would" is talk, such as "I can see" or "I would say", and no
 // promise. It is a promise only with a verb of actionVerbs.
@@ -281,7 +281,7 @@ func abstract(text string) bool {
 }
 
 var (
-	modal       = regexp.MustCompile(`(?i)^(?:(?:and|so|okay|yes|no|well|then|now|but) )*(?:i|we) (?:can)(?: also| then)? (\w+)`)
+	modal       = lazyregexp.New(`(?i)^(?:(?:and|so|okay|yes|no|well|then|now|but) )*(?:i|we) (?:can)(?: also| then)? (\w+)`)
 	actionVerbs = engine.WordSet("post text drop bring deliver forward fetch double set release file reimburse collect send open book order refund credit email ship replace move put schedule transfer issue arrange cancel block reset restore give mail")
 )
 
@@ -301,7 +301,7 @@ func (c line) owner() transcript.Speaker {
 }
 
 // farewell matches the thanks and goodbyes that follow a promise in recognised speech without punctuation.
-var farewell = regexp.MustCompile(`(?i)[,. ]+(?:(?:good ?bye|bye|thank you(?: very much)?|thanks|okay|have a (?:nice|good) day)[,. ]*)+$`)
+var farewell = lazyregexp.New(`(?i)[,. ]+(?:(?:good ?bye|bye|thank you(?: very much)?|thanks|okay|have a (?:nice|good) day)[,. ]*)+$`)
 
 // stem returns the infinitive of a verb stem that doingPromise matched before "-ing".
 func stem(v string) string {

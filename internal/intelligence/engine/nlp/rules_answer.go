@@ -1,15 +1,16 @@
 package nlp
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"soniq/internal/platform/lazyregexp"
 )
 
 // refusal matches the refusal of a request, declined that of an offer or a promise.
 var (
-	refusal  = regexp.MustCompile(`(?i)^(?:no\b|nope|unfortunately|(?:i'm|i am) (?:afraid|sorry),? (?:i|we|that|but|no)|sorry,? (?:i|we|that|but|no)|(?:i|we) (?:can't|cannot|don't|do not|won't))`)
-	declined = regexp.MustCompile(`(?i)^(?:no(?: thanks| thank you|,| need|\.)|please (?:don't|do not)|don't|that (?:is not|isn't|won't be) necessary)`)
+	refusal  = lazyregexp.New(`(?i)^(?:no\b|nope|unfortunately|(?:i'm|i am) (?:afraid|sorry),? (?:i|we|that|but|no)|sorry,? (?:i|we|that|but|no)|(?:i|we) (?:can't|cannot|don't|do not|won't))`)
+	declined = lazyregexp.New(`(?i)^(?:no(?: thanks| thank you|,| need|\.)|please (?:don't|do not)|don't|that (?:is not|isn't|won't be) necessary)`)
 )
 
 // refused reports whether the first clause of the other side behind a promise refuses it.
@@ -52,7 +53,7 @@ func (p promise) standsFor(by promise) bool {
 }
 
 // anaphor matches words that only the request explains.
-var anaphor = regexp.MustCompile(`(?i)\b(?:it|that|them|this|these|those|one|so)\b`)
+var anaphor = lazyregexp.New(`(?i)\b(?:it|that|them|this|these|those|one|so)\b`)
 
 // met matches the answer that a request is fulfilled.
-var met = regexp.MustCompile(`(?i)^(?:it|that|this) (?:is|was|has been) (?:now |already )?(?:blocked|done|sent|closed|booked|ordered|changed|corrected|removed|cancell?ed|moved|fixed|refunded)\b`)
+var met = lazyregexp.New(`(?i)^(?:it|that|this) (?:is|was|has been) (?:now |already )?(?:blocked|done|sent|closed|booked|ordered|changed|corrected|removed|cancell?ed|moved|fixed|refunded)\b`)

@@ -1,11 +1,11 @@
 package nlp
 
 import (
-	"regexp"
 	"strings"
 
 	"soniq/internal/intelligence/language/clause"
 	"soniq/internal/intelligence/transcript"
+	"soniq/internal/platform/lazyregexp"
 )
 
 // line is a clause of a call with its speaker and time, the unit that the rules work on.
@@ -19,8 +19,8 @@ type line struct {
 }
 
 var (
-	greetingOnly   = regexp.MustCompile(`(?i)^(?:(?:hi|hello|hey|good (?:morning|afternoon|evening)|yes|no|yeah|okay|ok|right|sure|great|alright|of course|thanks?|thank you(?: (?:very|so) much)?|bye|goodbye|please|perfect|no problem|i understand|i see|wonderful|have a (?:nice|good) \w+)[,.! ]*)+$`)
-	greetingPrefix = regexp.MustCompile(`(?i)^(?:(?:(?:hi|hello|hey|good (?:morning|afternoon|evening)|yes|yeah|okay|ok|well|so|right|sure|um|uh|oh|ah|great|alright|absolutely|certainly|of course|(?:one|just a) moment|sir|madam|thanks?|thank you)\b|no problem[,.!]|no[,.!])[,.! ]*)+`)
+	greetingOnly   = lazyregexp.New(`(?i)^(?:(?:hi|hello|hey|good (?:morning|afternoon|evening)|yes|no|yeah|okay|ok|right|sure|great|alright|of course|thanks?|thank you(?: (?:very|so) much)?|bye|goodbye|please|perfect|no problem|i understand|i see|wonderful|have a (?:nice|good) \w+)[,.! ]*)+$`)
+	greetingPrefix = lazyregexp.New(`(?i)^(?:(?:(?:hi|hello|hey|good (?:morning|afternoon|evening)|yes|yeah|okay|ok|well|so|right|sure|um|uh|oh|ah|great|alright|absolutely|certainly|of course|(?:one|just a) moment|sir|madam|thanks?|thank you)\b|no problem[,.!]|no[,.!])[,.! ]*)+`)
 )
 
 // linesOf returns the clauses of a call.
@@ -51,7 +51,7 @@ func (c line) coreText() string {
 	return text
 }
 
-var needCue = regexp.MustCompile(`(?i)\b(?:i (?:want|need|like|lost|got|get|ordered|bought|was|have|had|am calling|cannot|can't|just|would like|did not|didn't|still|forgot|think|left|received|paid|think)|i'd like|i'm calling|we (?:have|need|want|moved|lost|are)|my |our |how (?:do|can|much)|is not|isn't|does not|doesn't|won't|broken|broke|problem|wrong|late|missing|charged|stolen|somebody|someone|nobody|not work\w*|stopped|cancel\w*|refund|delivered|supposed|can you|do you|please|could you)\b`)
+var needCue = lazyregexp.New(`(?i)\b(?:i (?:want|need|like|lost|got|get|ordered|bought|was|have|had|am calling|cannot|can't|just|would like|did not|didn't|still|forgot|think|left|received|paid|think)|i'd like|i'm calling|we (?:have|need|want|moved|lost|are)|my |our |how (?:do|can|much)|is not|isn't|does not|doesn't|won't|broken|broke|problem|wrong|late|missing|charged|stolen|somebody|someone|nobody|not work\w*|stopped|cancel\w*|refund|delivered|supposed|can you|do you|please|could you)\b`)
 
 // reasonOf returns why the caller called: the first clauses of the caller that express a need, at most three and forty words.
 func reasonOf(lines []line) []line {

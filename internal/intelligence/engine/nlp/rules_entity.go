@@ -1,11 +1,11 @@
 package nlp
 
 import (
-	"regexp"
 	"strings"
 
 	"soniq/internal/intelligence/engine"
 	"soniq/internal/intelligence/transcript"
+	"soniq/internal/platform/lazyregexp"
 )
 
 // MaxEntities limits the entities of a note.
@@ -26,36 +26,36 @@ const (
 // before the next.
 var entityRules = []struct {
 	kind string
-	find *regexp.Regexp
+	find *lazyregexp.Regexp
 }{
-	{"email", regexp.MustCompile(`(?i)[\w.+-]+@[\w-]+(?:\.[\w-]+)+|\b[\w-]+(?: (?:dot|underscore|dash) [\w-]+)* at [\w-]+(?: dot [\w-]+)+\b`)},
-	{"money", regexp.MustCompile(`(?i)[$€£] ?\d[\d.,]*\d|[$€£] ?\d|\b\d[\d.,]* ?(?:dollars?|euros?|pounds?|cents?)\b|\b` + spokenNumber +
+	{"email", lazyregexp.New(`(?i)[\w.+-]+@[\w-]+(?:\.[\w-]+)+|\b[\w-]+(?: (?:dot|underscore|dash) [\w-]+)* at [\w-]+(?: dot [\w-]+)+\b`)},
+	{"money", lazyregexp.New(`(?i)[$€£] ?\d[\d.,]*\d|[$€£] ?\d|\b\d[\d.,]* ?(?:dollars?|euros?|pounds?|cents?)\b|\b` + spokenNumber +
 		` (?:dollars?|euros?|pounds?|cents?)\b`)},
-	{"date", regexp.MustCompile(`(?i)\b\d{4}-\d\d-\d\d\b|\b(?:(?:on|by|until|before|of) )?(?:the )?` + ordinal + ` (?:of )?` + monthName +
+	{"date", lazyregexp.New(`(?i)\b\d{4}-\d\d-\d\d\b|\b(?:(?:on|by|until|before|of) )?(?:the )?` + ordinal + ` (?:of )?` + monthName +
 		`(?: (?:nineteen|twenty|two thousand)(?:[ -](?:and )?` + numberWord + `)*| \d{4})?\b|\b` + monthName + ` (?:the )?(?:` + ordinal +
 		`|\d{1,2})\b|\b(?:on|by|until|before) (the ` + ordinal + `)(?:[.,;?!]|$| and | at | or | of this)|\b` + weekday + `\b`)},
-	{"time", regexp.MustCompile(`(?i)\b\d{1,2}:\d\d(?: ?[ap]\.?m\b\.?)?|\b\d{1,2} ?[ap]\.?m\b\.?|\b(?:half past|quarter (?:past|to)) ` +
+	{"time", lazyregexp.New(`(?i)\b\d{1,2}:\d\d(?: ?[ap]\.?m\b\.?)?|\b\d{1,2} ?[ap]\.?m\b\.?|\b(?:half past|quarter (?:past|to)) ` +
 		hourWord + `\b|\b` + hourWord + `(?: (?:fifteen|thirty|forty|forty five|twenty))?` + daytime +
 		`|\b(?:at|before|after|until|by|between) (` + hourWord + `(?: (?:fifteen|thirty|forty|forty five|twenty|and ` + hourWord +
 		`))?)(?:[.,?!]|$| or | tomorrow| today)|\b(?:noon|midnight)\b|\b` + hourWord + ` (?:fifteen|thirty|forty|forty five)\b`)},
-	{"phone", regexp.MustCompile(`\+\d[\d ()-]{6,18}\d|\b\(?\d{3}\)?[ -]\d{3}[ -]\d{4}\b|(?i)\b` + digitWord + `(?:[ -]` + digitWord +
+	{"phone", lazyregexp.New(`\+\d[\d ()-]{6,18}\d|\b\(?\d{3}\)?[ -]\d{3}[ -]\d{4}\b|(?i)\b` + digitWord + `(?:[ -]` + digitWord +
 		`){6,14}\b`)},
-	{"reference", regexp.MustCompile(`\b[A-Z]{1,4}[- ]?\d{3,12}\b|\b\d{3,12}\b|(?i)\b(?:[a-z] ){0,4}` + digitWord + `(?:[ -]` + digitWord +
+	{"reference", lazyregexp.New(`\b[A-Z]{1,4}[- ]?\d{3,12}\b|\b\d{3,12}\b|(?i)\b(?:[a-z] ){0,4}` + digitWord + `(?:[ -]` + digitWord +
 		`){2,5}\b`)},
 }
 
 var (
 	// personIntroduction matches how speakers give their own name and those of others.
-	personIntroduction = regexp.MustCompile(`(?:\b[Mm]y name is|\b[Mm]y name's|\b[Tt]his is|\b[Uu]nder the name(?: of)?|\b[Ii] am|\b[Ss]peaking with|\b(?:Mister|Mr\.?|Mrs\.?|Misses|Ms\.?|Doctor|Dr\.?)) ((?:[A-Z][a-z]+)(?: [A-Z][a-z]+)?)\b`)
+	personIntroduction = lazyregexp.New(`(?:\b[Mm]y name is|\b[Mm]y name's|\b[Tt]his is|\b[Uu]nder the name(?: of)?|\b[Ii] am|\b[Ss]peaking with|\b(?:Mister|Mr\.?|Mrs\.?|Misses|Ms\.?|Doctor|Dr\.?)) ((?:[A-Z][a-z]+)(?: [A-Z][a-z]+)?)\b`)
 	// datePrefix matches words before a date that are not part of it.
-	datePrefix = regexp.MustCompile(`(?i)^(?:(?:on|by|until|before|of|at) )?(?:the )?`)
+	datePrefix = lazyregexp.New(`(?i)^(?:(?:on|by|until|before|of|at) )?(?:the )?`)
 	// agentNameSpeaking matches an agent's name before "speaking", or at the end of an introduction.
-	agentNameSpeaking = regexp.MustCompile(`\b([A-Z][a-z]+) speaking\b|\bI am your [a-z ]+ ([A-Z][a-z]+)\b`)
+	agentNameSpeaking = lazyregexp.New(`\b([A-Z][a-z]+) speaking\b|\bI am your [a-z ]+ ([A-Z][a-z]+)\b`)
 	// agentIntroduction matches an agent's introduction in recognised words, which have no capital letters.
-	agentIntroduction = regexp.MustCompile(`\b(?:this is|my name is) ([a-z]{3,})(?: speaking)?(?:[.,]|$| how| may| can| what)|\b([a-z]{3,}) speaking(?:[.,]|$| how| may| can)`)
+	agentIntroduction = lazyregexp.New(`\b(?:this is|my name is) ([a-z]{3,})(?: speaking)?(?:[.,]|$| how| may| can| what)|\b([a-z]{3,}) speaking(?:[.,]|$| how| may| can)`)
 	// nameQuestion matches questions that are answered with a name alone.
-	nameQuestion = regexp.MustCompile(`(?i)\b(?:your|what) name\b`)
-	nameAnswer   = regexp.MustCompile(`^([A-Z][a-z]+(?: [A-Z][a-z]+)?)(?:[.,]|$)`)
+	nameQuestion = lazyregexp.New(`(?i)\b(?:your|what) name\b`)
+	nameAnswer   = lazyregexp.New(`^([A-Z][a-z]+(?: [A-Z][a-z]+)?)(?:[.,]|$)`)
 	notNames     = engine.WordSet("calling sorry here there glad not just still very happy afraid sure on off in at so the a an my your our their his her manager support reception service sales billing doctor nurse office calling")
 )
 
@@ -93,7 +93,7 @@ func entitiesOf(turns []transcript.Turn) []transcript.Entity {
 func names(turns []transcript.Turn, at int) []string {
 	var out []string
 	text := turns[at].Text
-	for _, find := range []*regexp.Regexp{personIntroduction, agentNameSpeaking} {
+	for _, find := range []*lazyregexp.Regexp{personIntroduction, agentNameSpeaking} {
 		for _, m := range find.FindAllStringSubmatch(text, -1) {
 			name := strings.Join(m[1:], "")
 			if first, _, _ := strings.Cut(strings.ToLower(name), " "); !notNames[first] {

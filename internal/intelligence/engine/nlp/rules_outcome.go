@@ -1,17 +1,16 @@
 package nlp
 
 import (
-	"regexp"
-
 	"soniq/internal/intelligence/transcript"
+	"soniq/internal/platform/lazyregexp"
 )
 
 var (
-	handedOver    = regexp.MustCompile(`(?i)\b(?:transferring you|transfer you|put you through|putting you through|connect you (?:to|with)|connecting you|hand you over|get my (?:manager|supervisor))\b`)
-	problemSolved = regexp.MustCompile(`(?i)\b(?:it works|works now|working now|that worked|that fixed it|it is (?:green|on|open|done|fixed) now|it's (?:working|fixed|back) now|problem solved|that solves|got it working|i am in|i'm in|that did it|much better|that helps)\b`)
-	thanksWord    = regexp.MustCompile(`(?i)\b(?:thank you|thanks|perfect|great|wonderful|excellent|lovely|brilliant|fantastic)\b`)
-	leftOpen      = regexp.MustCompile(`(?i)\b(?:another company|cancel my (?:account|contract)|not acceptable|unacceptable|speak to (?:your|a) (?:manager|supervisor)|cannot help|can't help|not possible|nothing (?:i|we) can do|still (?:not|does not|doesn't)|i will complain|waste of time)\b`)
-	leaveWord     = regexp.MustCompile(`(?i)\b(?:leave (?:a|your) message|after the (?:tone|beep)|voice ?mail)\b`)
+	handedOver    = lazyregexp.New(`(?i)\b(?:transferring you|transfer you|put you through|putting you through|connect you (?:to|with)|connecting you|hand you over|get my (?:manager|supervisor))\b`)
+	problemSolved = lazyregexp.New(`(?i)\b(?:it works|works now|working now|that worked|that fixed it|it is (?:green|on|open|done|fixed) now|it's (?:working|fixed|back) now|problem solved|that solves|got it working|i am in|i'm in|that did it|much better|that helps)\b`)
+	thanksWord    = lazyregexp.New(`(?i)\b(?:thank you|thanks|perfect|great|wonderful|excellent|lovely|brilliant|fantastic)\b`)
+	leftOpen      = lazyregexp.New(`(?i)\b(?:another company|cancel my (?:account|contract)|not acceptable|unacceptable|speak to (?:your|a) (?:manager|supervisor)|cannot help|can't help|not possible|nothing (?:i|we) can do|still (?:not|does not|doesn't)|i will complain|waste of time)\b`)
+	leaveWord     = lazyregexp.New(`(?i)\b(?:leave (?:a|your) message|after the (?:tone|beep)|voice ?mail)\b`)
 )
 
 // outcomeOf returns how the call ended; "" if that is not clear.
@@ -46,7 +45,7 @@ func outcomeOf(lines []line, promises []promise) transcript.Outcome {
 }
 
 // states reports whether a clause asserts words that match, other than in somebody else's speech.
-func (c line) states(find *regexp.Regexp) bool {
+func (c line) states(find *lazyregexp.Regexp) bool {
 	for _, m := range find.FindAllStringIndex(c.Text, -1) {
 		if s := c.At(m[0]); s.Asserted() && !s.Reported {
 			return true

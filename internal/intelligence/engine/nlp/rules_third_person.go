@@ -1,23 +1,23 @@
 package nlp
 
 import (
-	"regexp"
 	"strings"
 
 	"soniq/internal/intelligence/engine"
 	"soniq/internal/intelligence/transcript"
+	"soniq/internal/platform/lazyregexp"
 )
 
 // phraseReplacement replaces whole words.
 type phraseReplacement struct {
-	find *regexp.Regexp
+	find *lazyregexp.Regexp
 	with string
 }
 
 func phraseReplacements(pairs ...string) []phraseReplacement {
 	var out []phraseReplacement
 	for i := 0; i < len(pairs); i += 2 {
-		out = append(out, phraseReplacement{regexp.MustCompile(`(?i)\b` + pairs[i] + `\b`), pairs[i+1]})
+		out = append(out, phraseReplacement{lazyregexp.New(`(?i)\b` + pairs[i] + `\b`), pairs[i+1]})
 	}
 	return out
 }
@@ -44,7 +44,7 @@ var toCompany = phraseReplacements(
 
 var (
 	// youVerb matches a you that has a verb of its own whose form secondPerson and toCompany do not know.
-	youVerb = regexp.MustCompile(`(?i)\byou ([a-z']+)`)
+	youVerb = lazyregexp.New(`(?i)\byou ([a-z']+)`)
 	// afterYou may follow a you that is no subject.
 	afterYou = engine.WordSet(`a an the to by for with on in at when as and or from your my our this that these those today tomorrow tonight
 		back again now directly over through right up off about into within before after until next soon later here there one two three four
@@ -52,8 +52,8 @@ var (
 	callerForms  = engine.WordSet("are were have do need get")
 	companyForms = engine.WordSet("are were have")
 	// thirdPersons would be confused with a speaker who becomes "they".
-	thirdPersons = regexp.MustCompile(`(?i)\b(?:they|them|their|theirs|they're|they'll|they've)\b`)
-	selfNamed    = regexp.MustCompile(`(?i)\b(?:i|we|me|us|my|our|mine|ours|myself|i'm|i'll|i've|we're|we'll|we've)\b`)
+	thirdPersons = lazyregexp.New(`(?i)\b(?:they|them|their|theirs|they're|they'll|they've)\b`)
+	selfNamed    = lazyregexp.New(`(?i)\b(?:i|we|me|us|my|our|mine|ours|myself|i'm|i'll|i've|we're|we'll|we've)\b`)
 )
 
 // personChanges reports whether a statement of a speaker stays correct in the third person.

@@ -4,10 +4,10 @@
 package clause
 
 import (
-	"regexp"
 	"strings"
 
 	"soniq/internal/intelligence/language/timephrase"
+	"soniq/internal/platform/lazyregexp"
 )
 
 // Clause is a sentence, or a part of one if recognised speech has no full stops.
@@ -63,13 +63,13 @@ func (s State) Asserted() bool {
 func (s State) Certain() bool { return s.Asserted() && !s.Reported && !s.Uncertain }
 
 var (
-	sentenceEnd = regexp.MustCompile(`[.!?]+(?:\s+|$)`)
+	sentenceEnd = lazyregexp.New(`[.!?]+(?:\s+|$)`)
 	// runOn matches words that begin a new clause in recognised speech, which has no full stops.
-	runOn = regexp.MustCompile(`(?i)\b(?:i will|i'll|we will|we'll|i am going to|let me|please|thank you|i have (?:opened|sent|booked|ordered|created|moved|marked|issued)|go ahead|is there|can i|could you|would you|should i)\b`)
+	runOn = lazyregexp.New(`(?i)\b(?:i will|i'll|we will|we'll|i am going to|let me|please|thank you|i have (?:opened|sent|booked|ordered|created|moved|marked|issued)|go ahead|is there|can i|could you|would you|should i)\b`)
 	// takesBack matches the beginning of a sentence that takes the sentence before back.
-	takesBack = regexp.MustCompile(`(?i)^(?:no,? wait|wait,? no|hold on,? no|scratch that|forget that|actually,? no|no,? sorry|no,? (?:i|we)(?:'ll| will| am| are|'m|'re)|sorry,? no)\b`)
+	takesBack = lazyregexp.New(`(?i)^(?:no,? wait|wait,? no|hold on,? no|scratch that|forget that|actually,? no|no,? sorry|no,? (?:i|we)(?:'ll| will| am| are|'m|'re)|sorry,? no)\b`)
 	// correctionLead matches what introduces a corrected time.
-	correctionLead = regexp.MustCompile(`(?i)^(?:(?:no|sorry|wait|i mean|i meant|actually|rather|or rather|make that|make it|correction|oh)[,.]? +)+`)
+	correctionLead = lazyregexp.New(`(?i)^(?:(?:no|sorry|wait|i mean|i meant|actually|rather|or rather|make that|make it|correction|oh)[,.]? +)+`)
 )
 
 // Read splits the words of one speaker's turn into clauses.
@@ -130,7 +130,7 @@ func sentences(text string) []string {
 }
 
 // halfOfDay matches an a.m. or p.m. that does not end a text.
-var halfOfDay = regexp.MustCompile(`(?i)\d ?[ap]\.m\. $`)
+var halfOfDay = lazyregexp.New(`(?i)\d ?[ap]\.m\. $`)
 
 // splitRunOn splits a long sentence without commas before words that begin a new clause.
 func splitRunOn(s string) []string {
@@ -149,10 +149,10 @@ func splitRunOn(s string) []string {
 }
 
 // about matches a that which is no conjunction.
-var about = regexp.MustCompile(`(?i)\b(?:about|for|like|of|is|do|with) that $`)
+var about = lazyregexp.New(`(?i)\b(?:about|for|like|of|is|do|with) that $`)
 
 // supposes matches a condition, which stays with what depends on it.
-var supposes = regexp.MustCompile(`(?i)\b(?:if|unless|in case|provided|otherwise|suppose|assuming)\b`)
+var supposes = lazyregexp.New(`(?i)\b(?:if|unless|in case|provided|otherwise|suppose|assuming)\b`)
 
 // endsInConnective reports whether the last word of a text binds it to the next, such as "and".
 func endsInConnective(s string) bool {
@@ -315,4 +315,4 @@ func (c Clause) DeniesObject(offset int) bool {
 // Aside reports whether a clause says what the call is not about: "this is not about the bill".
 func (c Clause) Aside() bool { return notAbout.MatchString(c.Text) }
 
-var notAbout = regexp.MustCompile(`(?i)\b(?:not (?:calling )?(?:about|because of|to do with)|nothing to do with|(?:is not|isn't|wasn't|was not) (?:the|my|a) (?:problem|reason|point))\b`)
+var notAbout = lazyregexp.New(`(?i)\b(?:not (?:calling )?(?:about|because of|to do with)|nothing to do with|(?:is not|isn't|wasn't|was not) (?:the|my|a) (?:problem|reason|point))\b`)

@@ -1,9 +1,10 @@
 package clause
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"soniq/internal/platform/lazyregexp"
 )
 
 // negator is a word that negates the words behind it, up to an end.
@@ -18,8 +19,8 @@ var (
 	// pronouns follow a no that answers.
 	pronouns = set("i we you he she it they there this that these those i'm i'll i've it's that's there's we're you're he's she's they're the a an my our your thanks thank please " +
 		"do don't just only wait sorry not nobody nothing let but and can could will is are")
-	opposites = regexp.MustCompile(`^(?:not (?:only|just|merely|to mention|the first|the last|that long)|no (?:doubt|matter|later|sooner|earlier|more than|less than|wonder|worries)|nothing but|never mind|not (?:forget|hesitate)|don't (?:forget|hesitate|worry)|cannot wait|can't wait|can not wait|couldn't be (?:better|happier)|could not be (?:better|happier)|why not|nothing short)\b`)
-	denials   = regexp.MustCompile(`^(?:(?:is|are|was|were|does|do|has|have|will|would)(?: not|n't)|(?:isn't|aren't|wasn't|weren't))\b`)
+	opposites = lazyregexp.New(`^(?:not (?:only|just|merely|to mention|the first|the last|that long)|no (?:doubt|matter|later|sooner|earlier|more than|less than|wonder|worries)|nothing but|never mind|not (?:forget|hesitate)|don't (?:forget|hesitate|worry)|cannot wait|can't wait|can not wait|couldn't be (?:better|happier)|could not be (?:better|happier)|why not|nothing short)\b`)
+	denials   = lazyregexp.New(`^(?:(?:is|are|was|were|does|do|has|have|will|would)(?: not|n't)|(?:isn't|aren't|wasn't|weren't))\b`)
 )
 
 // negative reports whether a word negates.
@@ -119,7 +120,7 @@ func (c Clause) deniesNoun(at, denial int) bool {
 }
 
 // speech matches verbs by which somebody other than the speaker says what follows.
-var speech = regexp.MustCompile(`^(?:said|says|say|told|tells|tell|asked|asks|promised|promises|claimed|claims|thinks|heard|mentioned|wrote|announced|assured|warned|suggested|reportedly|apparently)$`)
+var speech = lazyregexp.New(`^(?:said|says|say|told|tells|tell|asked|asks|promised|promises|claimed|claims|thinks|heard|mentioned|wrote|announced|assured|warned|suggested|reportedly|apparently)$`)
 
 // reported reports whether a word stands behind the verb of somebody else's speech, up to "but", a condition, or a part about the speaker.
 func (c Clause) reported(at int) bool {

@@ -1,14 +1,14 @@
 package clause
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"soniq/internal/intelligence/language/timephrase"
+	"soniq/internal/platform/lazyregexp"
 )
 
-var wordPattern = regexp.MustCompile(`[A-Za-z0-9]+(?:['’][A-Za-z]+)*|[,;:–—]`)
+var wordPattern = lazyregexp.New(`[A-Za-z0-9]+(?:['’][A-Za-z]+)*|[,;:–—]`)
 
 // read reads one clause.
 func read(text string) Clause {
@@ -169,16 +169,16 @@ func (c *Clause) lead(p part) int {
 
 var (
 	// conditionStart matches the beginning of a part that states a condition.
-	conditionStart = regexp.MustCompile(`^(?:only |but |and |so |or |then |also |please )*(?:if|unless|providing|provided|assuming|suppose|supposing|otherwise|or else|in case|as long as|in the event|depending|in that case|had (?:i|we|you|he|she|it|they)|were (?:i|it|you|we)|should (?:you|it|he|she|they|that|this|anything|the|there)|on condition|on the condition)\b`)
+	conditionStart = lazyregexp.New(`^(?:only |but |and |so |or |then |also |please )*(?:if|unless|providing|provided|assuming|suppose|supposing|otherwise|or else|in case|as long as|in the event|depending|in that case|had (?:i|we|you|he|she|it|they)|were (?:i|it|you|we)|should (?:you|it|he|she|they|that|this|anything|the|there)|on condition|on the condition)\b`)
 	// conditionInside matches a condition that no comma separates.
-	conditionInside = regexp.MustCompile(`\b(?:in case|as long as|provided|providing|on condition|depending on|imagine|pretend|let's say|hypothetically|only when|assuming|subject to)\b`)
+	conditionInside = lazyregexp.New(`\b(?:in case|as long as|provided|providing|on condition|depending on|imagine|pretend|let's say|hypothetically|only when|assuming|subject to)\b`)
 	// politeness matches conditions that are none, and indirect questions.
-	politeness = regexp.MustCompile(`^(?:and |but |even )*(?:even if|if (?:possible|at all possible|you (?:can|could|would|please|don't mind|do not mind|will)|that is (?:ok|okay|all right|alright|fine)|that's (?:ok|okay|all right|alright|fine)|it is not too much|i may|i remember)\b)`)
+	politeness = lazyregexp.New(`^(?:and |but |even )*(?:even if|if (?:possible|at all possible|you (?:can|could|would|please|don't mind|do not mind|will)|that is (?:ok|okay|all right|alright|fine)|that's (?:ok|okay|all right|alright|fine)|it is not too much|i may|i remember)\b)`)
 	// asksWhether matches words before an indirect question.
-	asksWhether = regexp.MustCompile(`\b(?:see|check|checked|know|ask|asked|asks|wonder|wondering|find out|sure|confirm|test|look|tell me|say|decide|decided|care|verify|unclear)(?: ,)?$`)
-	uncertain   = regexp.MustCompile(`\b(?:might|maybe|perhaps|possibly|probably|could|not sure|unsure|i doubt|(?:i|we) (?:hope|guess|suppose)|hopefully|would|i'd|we'd|(?:i|we|you|he|she|it|they|that|there|this|who) may)\b`)
+	asksWhether = lazyregexp.New(`\b(?:see|check|checked|know|ask|asked|asks|wonder|wondering|find out|sure|confirm|test|look|tell me|say|decide|decided|care|verify|unclear)(?: ,)?$`)
+	uncertain   = lazyregexp.New(`\b(?:might|maybe|perhaps|possibly|probably|could|not sure|unsure|i doubt|(?:i|we) (?:hope|guess|suppose)|hopefully|would|i'd|we'd|(?:i|we|you|he|she|it|they|that|there|this|who) may)\b`)
 	// past matches what is over.
-	past = regexp.MustCompile(`\b(?:(?:had|was|were|happened) .*(?:last (?:year|month|summer|winter|spring|autumn|fall)|(?:years?|months?|weeks?) ago)|(?:last (?:year|month|summer|winter|spring|autumn|fall)|(?:years?|months?|weeks?) ago) .*\b(?:had|was|were|happened)|used to|in the past|back then|(?:is|are|has|have) (?:gone|stopped|been (?:fixed|repaired|put out))|false alarm|under control|is over|already (?:out|fixed|over|left|gone)|was fixed|years before)\b`)
+	past = lazyregexp.New(`\b(?:(?:had|was|were|happened) .*(?:last (?:year|month|summer|winter|spring|autumn|fall)|(?:years?|months?|weeks?) ago)|(?:last (?:year|month|summer|winter|spring|autumn|fall)|(?:years?|months?|weeks?) ago) .*\b(?:had|was|were|happened)|used to|in the past|back then|(?:is|are|has|have) (?:gone|stopped|been (?:fixed|repaired|put out))|false alarm|under control|is over|already (?:out|fixed|over|left|gone)|was fixed|years before)\b`)
 )
 
 // findConditions marks the parts that state a condition or depend on one. A condition governs the parts behind it up to "but", and the part
@@ -220,9 +220,9 @@ func (c *Clause) governBefore(i int) {
 }
 
 var (
-	asks = regexp.MustCompile(`^(?:what|where|when|who|whom|whose|why|how|which|can (?:i|you|we|he|she|it|they|somebody|someone|anybody|anyone)|could (?:i|you|we|it|they|somebody|someone)|may (?:i|we)|would (?:you|it|that)|do (?:i|you|we|they)|don't (?:you|i|we)|does|doesn't (?:it|he|she)|did (?:i|you|he|she|it|they|not)|didn't (?:i|you)|is (?:it|that|there|this|he|she|anyone|anybody|my|the|your)|isn't (?:it|that|there|he|she|this)|are (?:you|there|the|they|we)|aren't (?:you|there|they)|was (?:it|there|that)|am i|should (?:i|we)|shall (?:i|we)|will (?:it|you|he|she|they|there|the|somebody|someone)|won't you|have (?:you|they|we|i)|has (?:he|she|it|my|the|anyone|anybody))\b`)
+	asks = lazyregexp.New(`^(?:what|where|when|who|whom|whose|why|how|which|can (?:i|you|we|he|she|it|they|somebody|someone|anybody|anyone)|could (?:i|you|we|it|they|somebody|someone)|may (?:i|we)|would (?:you|it|that)|do (?:i|you|we|they)|don't (?:you|i|we)|does|doesn't (?:it|he|she)|did (?:i|you|he|she|it|they|not)|didn't (?:i|you)|is (?:it|that|there|this|he|she|anyone|anybody|my|the|your)|isn't (?:it|that|there|he|she|this)|are (?:you|there|the|they|we)|aren't (?:you|there|they)|was (?:it|there|that)|am i|should (?:i|we)|shall (?:i|we)|will (?:it|you|he|she|they|there|the|somebody|someone)|won't you|have (?:you|they|we|i)|has (?:he|she|it|my|the|anyone|anybody))\b`)
 	// requests matches questions that ask for an action of the listener or for leave.
-	requests = regexp.MustCompile(`^(?:(?:can|could|would) (?:you|somebody|someone|anybody|anyone)|will (?:you|somebody|someone) please|won't you please|(?:can|could|may) (?:i|we) (?:please )?(?:have|get|speak|talk|ask|see|be)|how (?:do|can) (?:i|we)|would you mind)\b`)
+	requests = lazyregexp.New(`^(?:(?:can|could|would) (?:you|somebody|someone|anybody|anyone)|will (?:you|somebody|someone) please|won't you please|(?:can|could|may) (?:i|we) (?:please )?(?:have|get|speak|talk|ask|see|be)|how (?:do|can) (?:i|we)|would you mind)\b`)
 	// openings are words before a question that are no part of it.
 	openings = set("hi hello hey yes no yeah okay ok well so and but then or right sure um uh oh also please sorry , : ;")
 )
@@ -264,7 +264,7 @@ func (c *Clause) timeClause(i int, start string) bool {
 }
 
 // correctionMarks stand alone between signs, or before the right words.
-var correctionMark = regexp.MustCompile(`^(?:,? ?)(?:no|no wait|wait no|no sorry|sorry|i mean|i meant|scratch that|correction|rather|or rather|actually no)(?: ,)?$`)
+var correctionMark = lazyregexp.New(`^(?:,? ?)(?:no|no wait|wait no|no sorry|sorry|i mean|i meant|scratch that|correction|rather|or rather|actually no)(?: ,)?$`)
 
 // findCorrections marks what a correction takes back.
 func (c *Clause) findCorrections() {
@@ -291,8 +291,8 @@ func (c *Clause) findCorrections() {
 }
 
 var (
-	correctionInside   = regexp.MustCompile(`^(?:no (?:wait|i|we|sorry)|i mean|i meant|scratch that|or rather|sorry (?:i|we)|actually no)\b`)
-	correctionAnywhere = regexp.MustCompile(`\b(?:no wait|i meant|scratch that|or rather|make that)\b|[,.?!;] (?:no|sorry|i mean|wait|actually|rather|make that)[,.]? `)
+	correctionInside   = lazyregexp.New(`^(?:no (?:wait|i|we|sorry)|i mean|i meant|scratch that|or rather|sorry (?:i|we)|actually no)\b`)
+	correctionAnywhere = lazyregexp.New(`\b(?:no wait|i meant|scratch that|or rather|make that)\b|[,.?!;] (?:no|sorry|i mean|wait|actually|rather|make that)[,.]? `)
 )
 
 // ownClause reports whether the part that corrects has a subject and a verb of its own.
