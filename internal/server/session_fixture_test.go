@@ -99,7 +99,7 @@ var formToken = regexp.MustCompile(`name="form" value="([^"]*)"`)
 // signIn adds a user with a role, who chooses a password.
 func (s *sessions) signIn(email, role string) *sessionPage {
 	s.Helper()
-	link, err := s.p.addUser(s.Context(), control.UserRequest{Email: email, Role: role})
+	link, _, err := s.p.addUser(s.Context(), control.UserRequest{Email: email, Role: role})
 	s.must(err)
 	u, err := url.Parse(link)
 	s.must(err)
