@@ -67,7 +67,7 @@ func TestDisk_FullLosesNothing(t *testing.T) {
 	s := rig.Start(t, rig.Options{Data: data, Flags: []string{"--transcriber", "off"}, Upset: true})
 	o := newOffice(t, s)
 	acknowledged := o.AddUser("Before")
-	caller, callee := o.call(6 * time.Second)
+	caller, callee := o.call(15 * time.Second) // longer than the checks on the full disk take
 	call := o.live()[0]
 	<-time.After(2500 * time.Millisecond) // of the call are recorded
 
@@ -91,7 +91,7 @@ func TestDisk_FullLosesNothing(t *testing.T) {
 	}
 	says(t, s.Log(), "end written after all")
 	wholeAudio(t, o, call)
-	rig.Until(t, "/ready to answer 200 again", 10*time.Second, func() bool {
+	rig.Until(t, "/ready to answer 200 again", time.Minute, func() bool {
 		status, _ := ready(t, s)
 		return status == 200
 	})
