@@ -1,0 +1,78 @@
+import { i18n, type Messages } from "@lingui/core";
+import { compileMessage } from "@lingui/message-utils/compileMessage";
+import type { ReactNode } from "react";
+import { store, useStore } from "../live/store";
+import de from "./de.json";
+import en from "./en.json";
+
+/** A key of the catalogues. en.json is the source; a test compares the keys of the others with it. */
+export type Key = keyof typeof en;
+
+export const languages = { en: "English", de: "Deutsch" } as const;
+export type Language = keyof typeof languages;
+
+const catalogues: Record<Language, Messages> = { en, de };
+
+i18n.setMessagesCompiler(compileMessage);
+i18n.load(catalogues);
+
+const language = store<Language>(preferred());
+apply(language.get());
+
+function preferred(): Language {
+  for (const wanted of [localStorage.getItem("soniq-language") ?? "", ...navigator.languages]) {
+    const short = wanted.slice(0, 2);
+    if (short in languages) return short as Language;
+  }
+  return "en";
+}
+
+function apply(l: Language): void {
+  i18n.activate(l);
+  document.documentElement.lang = l;
+}
+
+/** Shows the console in another language, and remembers it in this browser. */
+export function setLanguage(l: Language): void {
+  localStorage.setItem("soniq-language", l);
+  apply(l);
+  language.set(l);
+}
+
+/** Returns the text of a key. */
+export function t(key: Key, values?: Record<string, string | number>): string { return i18n._(key, values); }
+
+/** Returns the text of a key that is made at run time, such as that of a state; undefined if there is none. */
+export function textOf(key: string): string | undefined { return key in en ? i18n._(key) : undefined; }
+
+export const useLanguage = (): Language => useStore(language);
+
+/** Renders its content again when the language changes. */
+export function Words({ children }: { children: (language: Language) => ReactNode }) { return <>{children(useLanguage())}</>; }
+
+/** Returns a length of time, such as 6:12 or 1:02:03. */
+export function duration(seconds: number): string {
+  const s = Math.max(0, Math.floor(seconds)), pad = (n: number) => String(n).padStart(2, "0");
+  return s < 3600 ? `${Math.floor(s / 60)}:${pad(s % 60)}` : `${Math.floor(s / 3600)}:${pad(Math.floor(s / 60) % 60)}:${pad(s % 60)}`;
+}
+
+const formatted = (at: string | number, options: Intl.DateTimeFormatOptions) => new Intl.DateTimeFormat(language.get(), options).format(new Date(at));
+
+/** Returns the time of day with seconds. */
+export const clock = (at: string | number): string => formatted(at, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+
+/** Returns day and time, such as "today 09:31", or "Fri, 21 Nov, 09:31". */
+export function moment(at: string, seconds = false): string {
+  const time: Intl.DateTimeFormatOptions = { hour: "2-digit", minute: "2-digit", ...(seconds ? { second: "2-digit" } : {}) };
+  const day = new Date(at), today = new Date();
+  if (day.toDateString() === today.toDateString()) return t("time.today", { time: formatted(at, time) });
+  const year: Intl.DateTimeFormatOptions = day.getFullYear() === today.getFullYear() ? {} : { year: "numeric" };
+  return formatted(at, { weekday: "short", day: "numeric", month: "short", ...year, ...time });
+}
+
+/** Returns a date, such as 24 Nov 2027. */
+export const date = (at: string): string => formatted(at, { day: "numeric", month: "short", year: "numeric" });
+
+/** Returns a number with digits behind the point. */
+export const number = (n: number, digits = 0): string =>
+  new Intl.NumberFormat(language.get(), { minimumFractionDigits: digits, maximumFractionDigits: digits }).format(n);
