@@ -104,7 +104,6 @@ function Lanes({ player, recording, segments, speakers }: { player: PlayerState;
   const at = useStore(player.position);
   const length = Math.max(recording.duration_seconds, ...segments.map((s) => s.end_ms / 1000), 1);
   const ours = (s: Segment) => s.speaker === "agent" || s.speaker === "ai";
-  const began = Date.parse(recording.started_at);
   return (
     <div className="lanes">
       <svg viewBox={`0 0 ${length} 64`} preserveAspectRatio="none" aria-hidden="true">
@@ -113,7 +112,7 @@ function Lanes({ player, recording, segments, speakers }: { player: PlayerState;
           const x = s.start_ms / 1000, width = Math.max((s.end_ms - s.start_ms) / 1000, length / 400);
           return <rect key={s.index} x={x} width={width} y={ours(s) ? 38 : 8} height={18} className={(ours(s) ? "agent" : "caller") + (x < at ? " heard" : "")} />;
         })}
-        {recording.pauses.map((p, i) => <Pause key={i} pause={p} began={began} length={length} />)}
+        {recording.pauses.map((p, i) => <Pause key={i} pause={p} length={length} />)}
         <line x1={at} x2={at} y1={0} y2={64} className="now" />
       </svg>
       <span className="lane-name first">{speakers("caller")}</span>
@@ -124,9 +123,8 @@ function Lanes({ player, recording, segments, speakers }: { player: PlayerState;
   );
 }
 
-function Pause({ pause, began, length }: { pause: Recording["pauses"][number]; began: number; length: number }) {
-  const times = Object.values(pause).filter((v): v is string => typeof v === "string" && !Number.isNaN(Date.parse(v))).map((v) => (Date.parse(v) - began) / 1000);
-  if (times.length === 0) return null;
-  const from = Math.max(0, Math.min(...times)), to = times.length > 1 ? Math.max(...times) : length;
+/** A time in which the recording was paused. It has no end while it lasts. */
+function Pause({ pause, length }: { pause: Recording["pauses"][number]; length: number }) {
+  const from = pause.from_ms / 1000, to = pause.to_ms > 0 ? pause.to_ms / 1000 : length;
   return <rect x={from} width={Math.max(0, Math.min(to, length) - from)} y={0} height={64} className="pause" />;
 }

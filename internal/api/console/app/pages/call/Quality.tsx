@@ -11,7 +11,7 @@ const poor = 3.1, fair = 3.6;
 
 /** How a call sounded, for each leg and direction. */
 export function Quality({ call }: { call: Call }) {
-  const report = useReadIfPresent("calls.quality", { path: { id: call.id }, query: { expand: ["samples"] } as never });
+  const report = useReadIfPresent("calls.quality", { path: { id: call.id } });
   if (report.error) return <Problem error={report.error} retry={() => void report.refetch()} />;
   if (report.isPending) return <p className="loading" role="status">{t("loading")}</p>;
   const legs = (report.data?.legs ?? []).filter((l) => l.received || l.sent);
