@@ -89,6 +89,14 @@ func load(from fs.FS) (*Console, error) {
 // Built reports whether the console is part of this build.
 func (c *Console) Built() bool { return c.index != nil }
 
+// Home returns the address of the console; "" if it is not part of this build.
+func (c *Console) Home() string {
+	if !c.Built() {
+		return ""
+	}
+	return Prefix
+}
+
 // Mount registers the addresses of the console.
 func (c *Console) Mount(mux *http.ServeMux) {
 	mux.HandleFunc("GET /console", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, Prefix, http.StatusSeeOther) })

@@ -48,7 +48,7 @@ function deviceName(): string {
 /** Connects and registers, and waits until the connection ends. Returns whether it had registered. */
 function connected(token: Token): Promise<boolean> {
   return new Promise((resolve) => {
-    let registered = false;
+    let registered = false, over = false;
     // The address is that of this page: the policy allows no other, and proxies may have changed it.
     const at = new URL("/ws/sip", location.href);
     at.protocol = location.protocol === "https:" ? "wss:" : "ws:";
@@ -58,8 +58,9 @@ function connected(token: Token): Promise<boolean> {
       connection_recovery_max_interval: 86_400, connection_recovery_min_interval: 86_400,
     });
     const end = () => {
+      if (over) return;
+      over = true;
       controls.set(null);
-      ua.removeAllListeners();
       ua.stop();
       resolve(registered);
     };
@@ -68,7 +69,7 @@ function connected(token: Token): Promise<boolean> {
       change({ reach: "ready", fault: undefined });
       controls.set(controlsOf(ua, token));
     });
-    ua.on("unregistered", () => { if (!phone.get().call) change({ reach: "connecting" }); });
+    ua.on("unregistered", () => { if (!over) change({ reach: "connecting" }); });
     ua.on("registrationFailed", end);
     ua.on("disconnected", end);
     ua.on("newRTCSession", (e: RTCSessionEvent) => begin(e));
