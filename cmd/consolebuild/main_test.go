@@ -26,7 +26,7 @@ var allowedLicences = []string{"MIT", "ISC", "BSD-3-Clause", "Apache-2.0", "0BSD
 
 // foreign matches addresses that a script could load something from. Names of XML namespaces and of documentation in error messages are
 // never requested: the policy of the console allows no other host.
-var foreign = regexp.MustCompile(`(?:src|href|url)\s*[=(:]\s*["']?(?:https?:)?//[a-z]`)
+var foreign = regexp.MustCompile(`(?:src|href)\s*[=:]\s*["']?(?:https?:)?//[a-z]|url\(\s*["']?(?:https?:)?//|import\(\s*["']https?:`)
 
 // TestBundle_SameTwiceAndWithinBudgets builds the console twice from the packages of the lock file.
 func TestBundle_SameTwiceAndWithinBudgets(t *testing.T) {

@@ -67,7 +67,7 @@ func TestConsole_TakesQueueCall(t *testing.T) {
 	way := office.AddCarrier("", nil)
 	office.Want(200, "PATCH", "/numbers/"+office.NumberID(way), map[string]any{"queue_id": queue}, nil)
 	p.click("button", "Turn on the phone")
-	p.has("button", "Phone: Phone ready")
+	p.has("button", "Phone ready")
 	office.SetPresence(user, "available")
 	office.WaitPresence(user, "available")
 	p.has("button", "Presence: Available")

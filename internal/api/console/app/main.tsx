@@ -5,7 +5,7 @@ import { startLive } from "./live/stream";
 import { SignedIn } from "./shell/SignedIn";
 import { startTheme } from "./shell/theme";
 import { Shell } from "./shell/Shell";
-import { useLanguage } from "./words/words";
+import { startLanguage, useLanguage } from "./words/words";
 
 // A library empties an element by setting innerHTML to the empty string. Nothing else may become markup.
 window.trustedTypes?.createPolicy("default", { createHTML: (text) => (text === "" ? "" : null) });
@@ -16,5 +16,7 @@ function Console() {
 }
 
 startTheme();
-const root = document.getElementById("root");
-if (root) createRoot(root).render(<Console />);
+void startLanguage().then(() => {
+  const root = document.getElementById("root");
+  if (root) createRoot(root).render(<Console />);
+});

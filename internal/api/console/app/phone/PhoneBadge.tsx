@@ -24,13 +24,13 @@ export function PhoneBadge() {
     return (
       <button type="button" className="pill" onClick={() => void startPhone(id)} title={reach === "off" ? undefined : t(`phone.${reach}.help` as Key)}>
         <Icon name="headphones" size={16} /><span className={"dot " + colours[reach]} />
-        <span className={reach === "off" ? "" : "wide"}>{reach === "off" ? t("phone.turn_on") : state}</span>
+        <span className="wide">{reach === "off" ? t("phone.turn_on") : state}</span>
       </button>
     );
   }
   return (
     <MenuTrigger>
-      <Button className="pill" aria-label={t("phone.label", { state })}>
+      <Button className="pill">
         <Icon name="headphones" size={16} /><span className={"dot " + colours[reach]} /><span className="wide">{state}</span>
       </Button>
       <Popover className="popover" placement="bottom end">

@@ -13,8 +13,8 @@ export function AccountMenu() {
   const name = user?.name || user?.email || organization.name;
   return (
     <MenuTrigger>
-      <Button className="pill account" aria-label={t("account.label", { name, organisation: organization.name })}>
-        <Avatar name={name} small /><span className="wide">{organization.name}</span><Icon name="down" size={16} />
+      <Button className="pill account">
+        <Avatar name={name} small /><span className="wide"><span className="hidden">{name}, </span>{organization.name}</span><Icon name="down" size={16} />
       </Button>
       <Popover className="popover" placement="bottom end">
         <Menu aria-label={t("account.menu")} onAction={act}>

@@ -1,21 +1,13 @@
 import { useMutation } from "@tanstack/react-query";
 import { Button, Menu, MenuItem, MenuTrigger, Popover } from "react-aria-components";
-import { request, type Agent } from "../api/client";
+import { request } from "../api/client";
 import { queries, useMe, useRead } from "../api/query";
 import { Icon } from "../parts/Icon";
+import { presenceColours, presenceName } from "../parts/presence";
 import { Running } from "../parts/Running";
-import { t, textOf, type Key } from "../words/words";
-
-type Status = Agent["presence"]["status"];
-
-/** Colours of the states. A word always stands beside the colour. */
-export const presenceColours: Record<Status, string> = {
-  available: "green", ringing: "amber", busy: "accent", wrap_up: "amber", away: "grey", dnd: "red", offline: "grey",
-};
+import { t, type Key } from "../words/words";
 
 const choices = ["available", "away", "dnd"] as const;
-
-export const presenceName = (status: Status): string => textOf("presence." + status) ?? status;
 
 /** What the person does now, and what they want to be. */
 export function PresenceMenu() {
@@ -29,10 +21,10 @@ export function PresenceMenu() {
   const { presence } = agent.data;
   return (
     <MenuTrigger>
-      <Button className="pill" aria-label={t("presence.label", { state: presenceName(presence.status) })}>
+      <Button className="pill">
         <span className={"dot " + presenceColours[presence.status]} />
-        <span className="wide">{presenceName(presence.status)}</span>
-        {presence.since && <span className="soft wide"><Running since={presence.since} /></span>}
+        <span className="wide"><span className="hidden">{t("presence.prefix")} </span>{presenceName(presence.status)}</span>
+        {presence.since && <span className="soft wide" aria-hidden="true"><Running since={presence.since} /></span>}
         <Icon name="down" size={16} />
       </Button>
       <Popover className="popover" placement="bottom end">

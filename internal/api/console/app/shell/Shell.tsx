@@ -4,12 +4,10 @@ import { sentRequests } from "../api/client";
 import { useMe, useScope } from "../api/query";
 import { Icon, type IconName } from "../parts/Icon";
 import { t, type Key } from "../words/words";
-import { AccountMenu } from "./AccountMenu";
 import { Age } from "./Age";
 import { CallBar } from "../phone/CallBar";
-import { PhoneBadge } from "../phone/PhoneBadge";
-import { PresenceMenu } from "./PresenceMenu";
 
+const Menus = lazy(() => import("./Menus"));
 const Desk = lazy(() => import("../pages/desk/Desk"));
 const Calls = lazy(() => import("../pages/calls/Calls"));
 const CallPage = lazy(() => import("../pages/call/CallPage"));
@@ -44,9 +42,7 @@ function Frame() {
       <header className="top">
         <Age />
         <span className="space" />
-        <PhoneBadge />
-        <PresenceMenu />
-        <AccountMenu />
+        <Suspense fallback={null}><Menus /></Suspense>
       </header>
       <nav className="side" aria-label={t("nav.label")}>
         <Link className="brand" href={entries[0]?.path ?? "/"}><Icon name="activity" size={20} />soniq</Link>

@@ -2,7 +2,6 @@ import { i18n, type Messages } from "@lingui/core";
 import { compileMessage } from "@lingui/message-utils/compileMessage";
 import type { ReactNode } from "react";
 import { store, useStore } from "../live/store";
-import de from "./de.json";
 import en from "./en.json";
 
 /** A key of the catalogues. en.json is the source; a test compares the keys of the others with it. */
@@ -11,13 +10,18 @@ export type Key = keyof typeof en;
 export const languages = { en: "English", de: "Deutsch" } as const;
 export type Language = keyof typeof languages;
 
-const catalogues: Record<Language, Messages> = { en, de };
+/** Loads the texts of a language. English is part of the script, the others are loaded when they are chosen. */
+const load: Record<Language, () => Promise<Messages>> = {
+  en: () => Promise.resolve(en),
+  de: async () => (await import("./de.json")).default,
+};
 
 i18n.setMessagesCompiler(compileMessage);
-i18n.load(catalogues);
 
-const language = store<Language>(preferred());
-apply(language.get());
+const language = store<Language>("en");
+
+/** Loads the language that this browser prefers. */
+export async function startLanguage(): Promise<void> { await apply(preferred()); }
 
 function preferred(): Language {
   for (const wanted of [localStorage.getItem("soniq-language") ?? "", ...navigator.languages]) {
@@ -27,16 +31,16 @@ function preferred(): Language {
   return "en";
 }
 
-function apply(l: Language): void {
-  i18n.activate(l);
+async function apply(l: Language): Promise<void> {
+  i18n.loadAndActivate({ locale: l, messages: await load[l]() });
   document.documentElement.lang = l;
+  language.set(l);
 }
 
 /** Shows the console in another language, and remembers it in this browser. */
 export function setLanguage(l: Language): void {
   localStorage.setItem("soniq-language", l);
-  apply(l);
-  language.set(l);
+  void apply(l);
 }
 
 /** Returns the text of a key. */

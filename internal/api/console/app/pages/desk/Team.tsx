@@ -1,8 +1,8 @@
 import { useMe, useRead } from "../../api/query";
 import { useStore } from "../../live/store";
 import { Icon } from "../../parts/Icon";
+import { presenceColours, presenceName } from "../../parts/presence";
 import { controls } from "../../phone/state";
-import { presenceColours, presenceName } from "../../shell/PresenceMenu";
 import { t } from "../../words/words";
 
 /** The colleagues and what they do now. */
