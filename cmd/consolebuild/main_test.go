@@ -17,7 +17,7 @@ import (
 const (
 	maxShell  = 130 << 10 // what every page loads: the script and its static imports
 	maxStyles = 15 << 10
-	maxChunk  = 65 << 10 // what a page loads beyond the shell, in one file
+	maxChunk  = 70 << 10 // one file that is loaded later: menus, the telephone
 	maxAll    = 700 << 10
 )
 

@@ -60,7 +60,10 @@ export function duration(seconds: number): string {
   return s < 3600 ? `${Math.floor(s / 60)}:${pad(s % 60)}` : `${Math.floor(s / 3600)}:${pad(Math.floor(s / 60) % 60)}:${pad(s % 60)}`;
 }
 
-const formatted = (at: string | number, options: Intl.DateTimeFormatOptions) => new Intl.DateTimeFormat(language.get(), options).format(new Date(at));
+/** The language with the country that the browser prefers for it, such as en-GB: they write dates differently. */
+const locale = (): string => navigator.languages.find((l) => l.startsWith(language.get())) ?? language.get();
+
+const formatted = (at: string | number, options: Intl.DateTimeFormatOptions) => new Intl.DateTimeFormat(locale(), options).format(new Date(at));
 
 /** Returns the time of day with seconds. */
 export const clock = (at: string | number): string => formatted(at, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
@@ -79,4 +82,4 @@ export const date = (at: string): string => formatted(at, { day: "numeric", mont
 
 /** Returns a number with digits behind the point. */
 export const number = (n: number, digits = 0): string =>
-  new Intl.NumberFormat(language.get(), { minimumFractionDigits: digits, maximumFractionDigits: digits }).format(n);
+  new Intl.NumberFormat(locale(), { minimumFractionDigits: digits, maximumFractionDigits: digits }).format(n);

@@ -1,7 +1,7 @@
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { request, type Call } from "../../api/client";
-import { queries, useRead, useScope } from "../../api/query";
+import { queries, useNames, useRead, useScope } from "../../api/query";
 import { Problem } from "../../parts/Problem";
 import { moment, t } from "../../words/words";
 
@@ -9,6 +9,7 @@ import { moment, t } from "../../words/words";
 export function Notes({ call }: { call: Pick<Call, "id"> }) {
   const notes = useRead("calls.notes.list", { path: { id: call.id } });
   const mayWrite = useScope("calls:write");
+  const nameOf = useNames();
   const all = notes.data?.data ?? [];
   return (
     <section className="card" aria-labelledby="notes">
@@ -16,7 +17,7 @@ export function Notes({ call }: { call: Pick<Call, "id"> }) {
       <div className="inside">
         {notes.error && <Problem error={notes.error} />}
         {notes.isSuccess && all.length === 0 && <p className="soft">{t("notes.none")}</p>}
-        {all.map((n) => <article key={n.id} className="note"><p className="small"><strong>{n.author.name}</strong> <span className="soft">{moment(n.created_at)}</span></p><p>{n.body}</p></article>)}
+        {all.map((n) => <article key={n.id} className="note"><p className="small"><strong>{nameOf(n.author.id) ?? n.author.name}</strong> <span className="soft">{moment(n.created_at)}</span></p><p>{n.body}</p></article>)}
         {mayWrite && <NewNote callID={call.id} />}
       </div>
     </section>

@@ -42,7 +42,7 @@ export function Dialer() {
       </ComboBox>
       <div className="keypad" role="group" aria-label={t("bar.keypad")}>
         {keys.map(([digit, letters]) => (
-          <button type="button" className="button" key={digit} aria-label={digit} onClick={() => (call ? act?.tone(digit) : setText(text + digit))}><span>{digit}</span><small>{letters}</small></button>
+          <button type="button" className="button" key={digit} onClick={() => (call ? act?.tone(digit) : setText(text + digit))}><span>{digit}</span><small aria-hidden="true">{letters}</small></button>
         ))}
       </div>
       <button type="submit" className="button primary big" disabled={!act || !number || !!call}><Icon name="phone" />{t("dialer.call")}</button>
