@@ -38,7 +38,7 @@ func openConsole(office *fixture.Org, role, path, hz string) (p *consolePage, us
 	p.fill("password", consolePassword)
 	p.fill("again", consolePassword)
 	p.press("Keep it and sign in")
-	p.person.shows("agent of")
+	p.person.shows(role + " of")
 	p.watch()
 	p.goTo(path)
 	return p, made.User
