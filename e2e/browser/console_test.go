@@ -90,8 +90,9 @@ func (p *consolePage) nodes(role, name string) (found []int) {
 // has waits for an element, and returns it.
 func (p *consolePage) has(role, name string) (node int) {
 	p.t.Helper()
+	before := p.t.Failed()
 	defer func() {
-		if p.t.Failed() {
+		if p.t.Failed() && !before {
 			var text string
 			_ = p.try(&text, "location.href + ' ' + document.body.innerText")
 			p.t.Logf("the page: %s", text)

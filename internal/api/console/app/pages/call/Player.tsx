@@ -110,7 +110,8 @@ function Lanes({ player, recording, segments, speakers }: { player: PlayerState;
         <line x1={0} x2={length} y1={32} y2={32} className="middle" />
         {segments.map((s) => {
           const x = s.start_ms / 1000, width = Math.max((s.end_ms - s.start_ms) / 1000, length / 400);
-          return <rect key={s.index} x={x} width={width} y={ours(s) ? 38 : 8} height={18} className={(ours(s) ? "agent" : "caller") + (x < at ? " heard" : "")} />;
+          const side = { x, y: ours(s) ? 38 : 8, height: 18, className: ours(s) ? "agent" : "caller" };
+          return <g key={s.index}><rect {...side} width={width} /><rect {...side} width={Math.max(0, Math.min(width, at - x))} className={side.className + " heard"} /></g>;
         })}
         {recording.pauses.map((p, i) => <Pause key={i} pause={p} length={length} />)}
         <line x1={at} x2={at} y1={0} y2={64} className="now" />

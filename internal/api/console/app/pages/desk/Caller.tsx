@@ -19,7 +19,7 @@ export function Caller({ callID, number, name }: { callID: string | undefined; n
   const trend = pop?.sentiment_trend && pop.sentiment_trend !== "unknown" ? pop.sentiment_trend : undefined;
   const shown = pop?.contact?.name || name || number;
   return (
-    <div className="caller">
+    <div className="caller-card">
       <div className="person">
         <Avatar name={shown} />
         <div>
