@@ -12,7 +12,7 @@ import (
 // A person without a session is led to the sign-in page and back to the same address. The language and the theme of the person are kept. A
 // session that ends elsewhere is told, with a way back.
 func TestConsole_SignInAndBack(t *testing.T) {
-	limit.Budget(t, time.Minute, "a browser examines several pages in three sizes and colours")
+	limit.Budget(t, 2*time.Minute, "a browser examines several pages in three sizes and colours")
 	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
 	office := fixture.NewOrg(s)
 	p, user := openConsole(office, "agent", "/console/calls?direction=inbound", "440")
@@ -60,7 +60,7 @@ func TestConsole_SignInAndBack(t *testing.T) {
 // An agent takes a call of a queue in the browser: the card names the caller, Enter answers, both hear each other, mute and hold work, and
 // note, tag and outcome are in the record. Another choice of presence ends the wrap-up.
 func TestConsole_TakesQueueCall(t *testing.T) {
-	limit.Budget(t, 90*time.Second, "a browser takes a call and writes about it, and each state is examined in three sizes and colours")
+	limit.Budget(t, 3*time.Minute, "a browser takes a call and writes about it, and each state is examined in three sizes and colours")
 	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
 	office := fixture.NewOrg(s)
 	p, user := openConsole(office, "agent", "/console/desk", "440")
@@ -138,7 +138,7 @@ func TestConsole_TakesQueueCall(t *testing.T) {
 // The sound of a call plays with its words: the line that is heard is marked, a line plays from its moment, an address names a moment, and
 // keys alone are enough.
 func TestConsole_PlaysCallWithWords(t *testing.T) {
-	limit.Budget(t, 90*time.Second, "a call is made, transcribed, and played in a browser")
+	limit.Budget(t, 2*time.Minute, "a call is made, transcribed, and played in a browser")
 	e := fixture.NewAIServer(t)
 	e.Meanings = map[float64]string{fixture.CallerTone: "I was charged twice for invoice 4711.", 1000: "I will send the refund today."}
 	o := e.LanguageModelOptions(nil)

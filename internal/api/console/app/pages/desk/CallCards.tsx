@@ -26,7 +26,7 @@ export function Ringing({ call }: { call: PhoneCall }) {
   }, [act]);
   return (
     <section className="card ringing" aria-label={t("ringing.label")}>
-      <header role="alert"><Icon name="incoming" /><strong>{t("ringing.title", { name: call.name ?? call.number })}</strong><span className="soft">{t("bar.ringing")} <Running since={call.since} /></span></header>
+      <header><Icon name="incoming" /><strong role="alert">{t("ringing.title", { name: call.name ?? call.number })}</strong><span className="soft">{t("bar.ringing")} <Running since={call.since} /></span></header>
       <Caller callID={call.id} number={call.number} name={call.name} />
       <div className="buttons">
         <button type="button" className="button answer big" onClick={() => act?.answer()}><Icon name="phone" />{t("ringing.answer")}</button>
