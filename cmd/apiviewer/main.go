@@ -8,18 +8,14 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"compress/gzip"
 	"context"
-	"crypto/sha512"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"maps"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -72,56 +68,21 @@ func run(from string) error {
 	return l.install(packed, folder)
 }
 
-// read returns the package from a file, from the cache or from the registry, after it has compared its hash.
+// read returns the package from a file, from the cache or from the registry, after its hash was compared.
 func (l lock) read(from string) ([]byte, error) {
 	if from != "" {
 		packed, err := os.ReadFile(from)
-		return packed, errors.Join(err, l.verify(packed))
+		return packed, errors.Join(err, l.of().Verify(packed, l.Integrity))
 	}
-	cached := ""
-	if dir, err := os.UserCacheDir(); err == nil {
-		cached = filepath.Join(dir, "soniq", l.of().FileName())
-		if packed, err := os.ReadFile(cached); err == nil && l.verify(packed) == nil {
-			return packed, nil
-		}
-	}
-	packed, err := l.fetch()
-	if err != nil {
-		return nil, err
-	}
-	if err := l.verify(packed); err != nil {
-		return nil, err
-	}
-	if cached != "" && os.MkdirAll(filepath.Dir(cached), 0o755) == nil {
-		_ = writeFile(cached, packed) // without the cache the next build fetches it again
-	}
-	return packed, nil
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	return l.of().Cached(ctx, l.Integrity, maxPackageBytes, func() {
+		fmt.Fprintf(os.Stderr, "fetching the viewer of the API reference (%s %s)\n", l.Name, l.Version)
+	})
 }
 
 // of returns the package of the lock file.
 func (l lock) of() npm.Package { return npm.Package{Name: l.Name, Version: l.Version} }
-
-func (l lock) fetch() ([]byte, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	defer cancel()
-	fmt.Fprintf(os.Stderr, "fetching the viewer of the API reference (%s %s)\n", l.Name, l.Version)
-	from := cmp.Or(os.Getenv("npm_config_registry"), os.Getenv("NPM_CONFIG_REGISTRY"), npm.Registry)
-	packed, _, err := l.of().Fetch(ctx, http.DefaultClient, from)
-	if err != nil {
-		return nil, err
-	}
-	defer packed.Close()
-	return io.ReadAll(io.LimitReader(packed, maxPackageBytes))
-}
-
-func (l lock) verify(packed []byte) error {
-	sum := sha512.Sum512(packed)
-	if got := "sha512-" + base64.StdEncoding.EncodeToString(sum[:]); got != l.Integrity {
-		return fmt.Errorf("the hash of %s %s is %s, not %s of viewer-lock.json: it is damaged or not the same package", l.Name, l.Version,
-			got, l.Integrity)
-	}
-	return nil
-}
 
 // install writes the files into a folder, with the hash as the last one. A file that the package lacks is an error.
 func (l lock) install(packed []byte, folder string) error {
@@ -137,12 +98,12 @@ func (l lock) install(packed []byte, folder string) error {
 		if strings.HasSuffix(name, ".gz") {
 			content = compress(content)
 		}
-		return writeFile(filepath.Join(folder, name), content)
+		return npm.WriteFile(filepath.Join(folder, name), content)
 	})
 	if err != nil {
 		return err
 	}
-	return writeFile(filepath.Join(folder, "integrity"), []byte(l.Integrity))
+	return npm.WriteFile(filepath.Join(folder, "integrity"), []byte(l.Integrity))
 }
 
 func compress(content []byte) []byte {
@@ -151,21 +112,4 @@ func compress(content []byte) []byte {
 	_, _ = w.Write(content)                               // a buffer accepts everything
 	_ = w.Close()
 	return b.Bytes()
-}
-
-// writeFile replaces a file at once, so that an interrupted run leaves no half of it.
-func writeFile(name string, content []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(name), "*.part")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	err = errors.Join(err, f.Chmod(0o644), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
 }

@@ -41,6 +41,13 @@ type reply struct {
 			Value       json.RawMessage `json:"value"`
 			Description string          `json:"description"`
 		} `json:"result"`
+		Nodes []struct { // of the accessibility tree
+			BackendDOMNodeID int `json:"backendDOMNodeId"`
+			Ignored          bool
+		} `json:"nodes"`
+		Root      struct{ NodeID int }      `json:"root"`
+		Object    struct{ ObjectID string } `json:"object"`
+		Data      string                    `json:"data"` // a picture
 		Exception *struct {
 			Text      string `json:"text"`
 			Exception struct {

@@ -69,7 +69,7 @@ func newMachine(t *testing.T) *machine {
 	t.Helper()
 	t.Parallel()
 	m := &machine{t, t.TempDir()}
-	for _, name := range []string{"setup", "packages.sh", "npm-retry", "viewer"} {
+	for _, name := range []string{"setup", "packages.sh", "npm-retry", "viewer", "console"} {
 		b, err := os.ReadFile(filepath.Join("../../scripts", name))
 		if err != nil {
 			t.Fatal(err)
@@ -82,6 +82,8 @@ func newMachine(t *testing.T) *machine {
 	m.write("root/var/cache/apt/pkgcache.bin", "")
 	m.write("root/usr/sbin/README", "")
 	m.write("e2e/node/package-lock.json", "{}")
+	m.write("internal/api/console/app/package.json", "{}")
+	m.write("internal/api/console/app/package-lock.json", "{}")
 	m.write("tmp/README", "")
 	m.process(os.Getpid(), "apt-get", "apt-get upgrade")
 	m.link("/proc/locks", "root/proc/locks")

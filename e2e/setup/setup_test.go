@@ -303,11 +303,34 @@ func TestSetup_ViewerNotFetched(t *testing.T) {
 			s := m.setup(want)
 			if status == 0 {
 				s.succeeds()
-				s.endsWith("Going on without the viewer")
+				s.endsWith("Going on without the web console") // which go does not build either
+				if !strings.Contains(s.lines[len(s.lines)-3], "Going on without the viewer") {
+					t.Errorf("it says %q", s.lines)
+				}
 				return
 			}
 			s.fails(status)
 			s.endsWith("The viewer of the API reference could not be fetched", "check the network")
+		})
+	}
+}
+
+// Without the web console a build goes on with one sentence, and the tests do not start.
+func TestSetup_ConsoleNotBuilt(t *testing.T) {
+	for want, status := range map[string]int{"build": 0, "test": 1} {
+		t.Run(want, func(t *testing.T) {
+			m := newMachine(t)
+			m.everything()
+			m.silent("go", `case "$*" in *consolebuild*) echo "no such host" >&2; exit 1;; esac; echo go1.26.0`)
+			m.command("npm", `case "$*" in *--omit=dev*) echo "npm error code ENOTFOUND" >&2; exit 1;; esac; mkdir -p node_modules`)
+			s := m.setup(want)
+			if status == 0 {
+				s.succeeds()
+				s.endsWith("Going on without the web console")
+				return
+			}
+			s.fails(status)
+			s.endsWith("The web console could not be built", "check the network")
 		})
 	}
 }

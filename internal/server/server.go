@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"soniq/internal/api/console"
 	"soniq/internal/api/mcp"
 	"soniq/internal/api/rest"
 	"soniq/internal/config"
@@ -228,6 +229,10 @@ func (s *Server) openHTTP(context.Context) (err error) {
 	if err := s.listenHTTPS(); err != nil {
 		return err
 	}
+	pages, err := console.New()
+	if err != nil {
+		return err
+	}
 	s.rest, err = rest.New(rest.Config{
 		Pipeline: &op.Pipeline{DB: p.db, Sealer: p.seal, Cursors: op.Cursors{Key: p.seal.Key("cursors")}, Log: p.log,
 			Visibility: visibility.Guard{DB: p.db}, OnDone: m.operation, OnMissingScope: p.stepUp,
@@ -236,8 +241,8 @@ func (s *Server) openHTTP(context.Context) (err error) {
 		Metrics: m.handler(), MetricsKey: p.config.MetricsKey,
 		SIPWebSocket: s.sip.WebSocket(), Webhooks: p.webhooks, Delegation: p.keys, Proxies: proxies,
 		Secure:   strings.HasPrefix(p.config.BaseURL, "https://"),
-		Metadata: p.oauth.ResourceMetadata(""), EntryPoints: []rest.EntryPoint{p.oauth, p.signin, p.smsCarriers, p.crm},
-		Origins: config.SplitList(p.config.CORSOrigins), Provision: s.provisioner(), Notices: p.crm,
+		Metadata: p.oauth.ResourceMetadata(""), EntryPoints: []rest.EntryPoint{p.oauth, p.signin, p.smsCarriers, p.crm, pages},
+		Origins: config.SplitList(p.config.CORSOrigins), Provision: s.provisioner(), Notices: p.crm, Console: pages.Home(),
 	})
 	if err != nil {
 		return err

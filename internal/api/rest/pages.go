@@ -135,8 +135,13 @@ func errorsPage(w http.ResponseWriter, _ *http.Request) {
 	_, _ = fmt.Fprintf(w, page, "Error codes", "Error codes", b.String()+"</dl>")
 }
 
-// homePage serves links to the documentation.
-func homePage(w http.ResponseWriter, _ *http.Request) {
+// homePage leads browsers to the console. Other programs, and builds without a console, get links to the documentation.
+func (s *Server) homePage(w http.ResponseWriter, r *http.Request) {
+	if s.Console != "" && strings.Contains(r.Header.Get("Accept"), "text/html") {
+		w.Header().Set("Vary", "Accept")
+		http.Redirect(w, r, s.Console, http.StatusSeeOther)
+		return
+	}
 	writePage(w, pagePolicy)
 	_, _ = fmt.Fprintf(w, page, "soniq", "soniq", `<p>A telephony platform is running here.</p><ul>
 <li><a href="/account">Account</a>: sign in, access keys, connected assistants</li>

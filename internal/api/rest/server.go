@@ -49,6 +49,7 @@ type Config struct {
 	EntryPoints  []EntryPoint
 	SIPWebSocket http.Handler // SIP over WebSocket at /ws/sip; nil: none
 	Origins      []string     // origins (https://host) of pages that may use the API; "*": all
+	Console      string       // address of the web console, to which the home page leads browsers; "": none
 	Log          *slog.Logger
 	Webhooks     Describer
 }
@@ -118,7 +119,7 @@ func (s *Server) pages() {
 	s.router.HandleFunc("GET /metrics", s.metrics)
 	s.router.HandleFunc("GET /errors", errorsPage)
 	s.router.HandleFunc("GET /errors/{code}", errorPage)
-	s.router.HandleFunc("GET /{$}", homePage)
+	s.router.HandleFunc("GET /{$}", s.homePage)
 	s.router.HandleFunc("GET "+op.Prefix+"/{$}", s.index)
 	s.router.HandleFunc("GET "+op.Prefix, s.index)
 	if s.Provision != nil {

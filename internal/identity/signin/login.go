@@ -26,14 +26,18 @@ func (s *Service) showLogin(w http.ResponseWriter, r *http.Request, v *visitor) 
 	return nil
 }
 
-// continued are the pages beside the account pages that go on after a sign-in.
+// continued are the pages beside the account pages and the console that go on after a sign-in.
 var continued = []string{auth.AuthorizePath, "/crm/oauth/start"}
+
+// consolePrefix is the address below which the web console is.
+const consolePrefix = "/console/"
 
 // local returns next if it is a local page to continue with, else the account page. It prevents open redirects.
 func local(next string) string {
 	u, err := url.Parse(next)
 	if err != nil || u.Host != "" || u.Scheme != "" || strings.Contains(next, `\`) || strings.HasPrefix(next, "//") ||
-		u.Path != "/account" && !strings.HasPrefix(u.Path, "/account/") && !slices.Contains(continued, u.Path) {
+		u.Path != "/account" && !strings.HasPrefix(u.Path, "/account/") && !strings.HasPrefix(u.Path, consolePrefix) &&
+			!slices.Contains(continued, u.Path) {
 		return "/account"
 	}
 	return next

@@ -374,6 +374,7 @@ func TestChangePassword_EndsOtherSessions(t *testing.T) {
 func TestLocal_NoOpenRedirect(t *testing.T) {
 	t.Parallel()
 	for next, want := range map[string]string{"/account/keys": "/account/keys", "/auth/oauth/authorize?x=1": "/auth/oauth/authorize?x=1", "https://evil.example/account": "/account",
+		"/console/calls?phone=1": "/console/calls?phone=1", "/consolex": "/account", "//evil.example/console/": "/account", "/\t/evil.example/console/": "/account",
 		"//evil.example/account": "/account", `/\evil.example`: "/account", "/account\\..\\x": "/account", "/v1": "/account", "": "/account", "javascript:x": "/account", "/accountx": "/account"} {
 		if got := signin.Local(next); got != want {
 			t.Errorf("%q: %q, want %q", next, got, want)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"path"
 	"strings"
@@ -71,4 +72,32 @@ func Extract(packed io.Reader, names []string, write func(name string, content i
 		}
 	}
 	return nil
+}
+
+// ExtractAll passes the contents of all files of a package to write, in the order of the package. Names are relative to the only folder of
+// a package. A name that leads out of it is an error.
+func ExtractAll(packed io.Reader, write func(name string, content io.Reader) error) error {
+	z, err := gzip.NewReader(packed)
+	if err != nil {
+		return err
+	}
+	for archive := tar.NewReader(z); ; {
+		h, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if h.Typeflag != tar.TypeReg {
+			continue
+		}
+		_, name, _ := strings.Cut(h.Name, "/")
+		if !fs.ValidPath(name) {
+			return fmt.Errorf("the package has a file with the name %q, which leads out of it", h.Name)
+		}
+		if err := write(name, archive); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
 }

@@ -7,7 +7,8 @@ import type { Arguments, Input, Item, ListOperation, Operation, Query, Result } 
 export interface Options {
   /** Such as https://soniq.example; the prefix of the environment is added. */
   baseUrl: string;
-  apiKey: string;
+  /** Absent in pages of the server itself, whose credential is the session of the browser. */
+  apiKey?: string;
   /** "sandbox" for keys that begin with soniq_test_ unless given. */
   environment?: "live" | "sandbox";
   /** Organisation a partner's key acts for. */
@@ -26,11 +27,11 @@ type Loose = { path?: Record<string, string>; query?: Record<string, unknown>; b
 
 /** A client of the API. */
 export class Soniq {
-  readonly #options: Required<Omit<Options, "onBehalfOf">> & Pick<Options, "onBehalfOf">;
+  readonly #options: Required<Omit<Options, "apiKey" | "onBehalfOf">> & Pick<Options, "apiKey" | "onBehalfOf">;
 
   constructor(options: Options) {
     this.#options = {
-      environment: options.apiKey.startsWith("soniq_test_") ? "sandbox" : "live", retries: 3, timeout: 30_000,
+      environment: options.apiKey?.startsWith("soniq_test_") ? "sandbox" : "live", retries: 3, timeout: 30_000,
       fetch: (...a) => globalThis.fetch(...a), ...options, baseUrl: options.baseUrl.replace(/\/+$/, ""),
     };
   }
@@ -69,9 +70,10 @@ export class Soniq {
 
   /**
    * Follows what happens, from now on or from behind a sequence. A lost connection is taken up again where it ended, without a
-   * gap; end it by leaving the loop or with the signal. Throws SoniqError for refusals, such as insufficient_scope.
+   * gap; end it by leaving the loop or with the signal. Throws SoniqError for refusals, such as insufficient_scope. heard is called for
+   * whatever arrives, the signs of life included, and lost when the connection ends.
    */
-  async *events(options: { events?: NonNullable<Query<"events.stream">["events"]>; after?: string; signal?: AbortSignal } = {}): AsyncGenerator<StreamedEvent, void> {
+  async *events(options: { events?: NonNullable<Query<"events.stream">["events"]>; after?: string; signal?: AbortSignal; heard?: () => void; lost?: () => void } = {}): AsyncGenerator<StreamedEvent, void> {
     let last = options.after;
     const address = this.#address("events.stream", { query: { events: options.events } });
     for (let failures = 0; !options.signal?.aborted; failures++) {
@@ -86,7 +88,8 @@ export class Soniq {
         if (!answer.ok) throw await errorOf(answer);
         if (!answer.body) return;
         failures = 0;
-        for await (const e of readEvents(answer.body, () => { clearTimeout(silence); silence = setTimeout(end, silent); })) {
+        options.heard?.();
+        for await (const e of readEvents(answer.body, () => { clearTimeout(silence); silence = setTimeout(end, silent); options.heard?.(); })) {
           if (e.id) last = e.id;
           if (e.event) yield { id: e.id, event: e.event, data: JSON.parse(e.data) as Record<string, unknown> };
         }
@@ -99,12 +102,15 @@ export class Soniq {
         options.signal?.removeEventListener("abort", end);
         lost.abort();
       }
+      options.lost?.();
       await pause(backoff(failures), options.signal);
     }
   }
 
   #headers(): Record<string, string> {
-    const headers: Record<string, string> = { Authorization: `Bearer ${this.#options.apiKey}`, Accept: "application/json, */*;q=0.5" };
+    const headers: Record<string, string> = { Accept: "application/json, */*;q=0.5" };
+    if (this.#options.apiKey === undefined) headers["Soniq-Page"] = "1";
+    else headers["Authorization"] = `Bearer ${this.#options.apiKey}`;
     if (this.#options.onBehalfOf) headers["On-Behalf-Of"] = this.#options.onBehalfOf;
     return headers;
   }

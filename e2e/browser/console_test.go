@@ -1,0 +1,318 @@
+package browser
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"soniq/e2e/fixture"
+	"soniq/e2e/rig"
+)
+
+// consolePage is the web console in a browser. Its elements are found by role and name, as screen readers find them.
+type consolePage struct {
+	*person
+	watched bool
+}
+
+// consolePassword is the password of the users of the console.
+const consolePassword = "correct horse battery"
+
+// openConsole adds a user with a role, who chooses a password by the invitation, and opens the console at a path. hz is the tone of the
+// microphone.
+func openConsole(office *fixture.Org, role, path, hz string) (p *consolePage, user rig.User) {
+	t := office.T.(*testing.T)
+	t.Helper()
+	var made struct {
+		rig.User
+		Invitation struct{ URL string }
+	}
+	office.Want(201, "POST", "/users", map[string]any{"email": "dana@example.com", "first_name": "Dana", "last_name": "Reed", "role": role}, &made)
+	c := open(t, tone(t, hz), made.Invitation.URL, "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--lang=en-GB", "--accept-lang=en-GB")
+	p = &consolePage{person: &person{t: t, chromium: c, base: "http://" + office.Server.HTTP}}
+	p.person.shows("Choose a password")
+	p.fill("password", consolePassword)
+	p.fill("again", consolePassword)
+	p.press("Keep it and sign in")
+	p.person.shows(role + " of")
+	p.watch()
+	p.goTo(path)
+	return p, made.User
+}
+
+// watch enables the events for errors and requests of the page.
+func (p *consolePage) watch() {
+	p.t.Helper()
+	for _, domain := range []string{"Network", "Runtime", "Log", "Accessibility", "DOM", "Page"} {
+		if _, err := p.command(domain+".enable", map[string]any{}); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	p.watched = true
+}
+
+// goTo opens an address of the console and waits until its page is there.
+func (p *consolePage) goTo(path string) {
+	p.t.Helper()
+	if _, err := p.command("Page.navigate", map[string]any{"url": p.base + path}); err != nil {
+		p.t.Fatal(err)
+	}
+	p.has("heading", "")
+}
+
+// nodes returns the elements with a role and a name; any name if it is "".
+func (p *consolePage) nodes(role, name string) (found []int) {
+	p.t.Helper()
+	root, err := p.command("DOM.getDocument", map[string]any{"depth": 0})
+	if err != nil || root.Error != nil {
+		return nil // the page is changing
+	}
+	query := map[string]any{"nodeId": root.Result.Root.NodeID, "role": role}
+	if name != "" {
+		query["accessibleName"] = name
+	}
+	r, err := p.command("Accessibility.queryAXTree", query)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for _, n := range r.Result.Nodes {
+		if !n.Ignored {
+			found = append(found, n.BackendDOMNodeID)
+		}
+	}
+	return found
+}
+
+// has waits for an element, and returns it.
+func (p *consolePage) has(role, name string) (node int) {
+	p.t.Helper()
+	before := p.t.Failed()
+	defer func() {
+		if p.t.Failed() && !before {
+			var text string
+			_ = p.try(&text, "location.href + ' ' + document.body.innerText")
+			p.t.Logf("the page: %s", text)
+		}
+	}()
+	until(p.t, role+" "+name, pageTime, func() bool {
+		found := p.nodes(role, name)
+		if len(found) > 0 {
+			node = found[0]
+		}
+		return len(found) > 0
+	})
+	return node
+}
+
+// hasNot waits until there is no such element.
+func (p *consolePage) hasNot(role, name string) {
+	p.t.Helper()
+	until(p.t, "no "+role+" "+name, pageTime, func() bool { return len(p.nodes(role, name)) == 0 })
+}
+
+// call calls a function of JavaScript on an element, which is this.
+func (p *consolePage) call(node int, function string, args ...any) {
+	p.t.Helper()
+	o, err := p.command("DOM.resolveNode", map[string]any{"backendNodeId": node})
+	if err != nil || o.Error != nil {
+		p.t.Fatalf("the element is gone: %v %v", err, o.Error)
+	}
+	list := []map[string]any{}
+	for _, a := range args {
+		list = append(list, map[string]any{"value": a})
+	}
+	r, err := p.command("Runtime.callFunctionOn", map[string]any{"objectId": o.Result.Object.ObjectID, "functionDeclaration": function,
+		"arguments": list, "userGesture": true, "awaitPromise": true, "returnByValue": true})
+	if err != nil || r.Error != nil || r.Result.Exception != nil {
+		p.t.Fatalf("%s: %v %+v", function, err, r)
+	}
+}
+
+// click waits for an element and clicks it with the mouse.
+func (p *consolePage) click(role, name string) {
+	p.t.Helper()
+	p.call(p.has(role, name), `function() {
+		this.scrollIntoView({block: "center"});
+		const r = this.getBoundingClientRect();
+		window.at = {x: r.x + r.width / 2, y: r.y + r.height / 2};
+	}`)
+	var at struct{ X, Y float64 }
+	p.eval(&at, "window.at")
+	for _, kind := range []string{"mouseMoved", "mousePressed", "mouseReleased"} {
+		event := map[string]any{"type": kind, "x": at.X, "y": at.Y, "button": "left", "clickCount": 1}
+		if kind == "mouseMoved" {
+			event["button"], event["clickCount"] = "none", 0
+		}
+		if r, err := p.command("Input.dispatchMouseEvent", event); err != nil || r.Error != nil {
+			p.t.Fatal(err, r.Error)
+		}
+	}
+}
+
+// types waits for a field, focuses it, and types a text.
+func (p *consolePage) types(role, name, text string) {
+	p.t.Helper()
+	p.call(p.has(role, name), "function() { this.focus(); this.select?.(); }")
+	if r, err := p.command("Input.insertText", map[string]any{"text": text}); err != nil || r.Error != nil {
+		p.t.Fatal(err, r.Error)
+	}
+}
+
+// codes are the key codes of keys that are not letters.
+var codes = map[string]int{"Enter": 13, " ": 32, "ArrowRight": 39, "ArrowLeft": 37, "ArrowDown": 40, "Escape": 27, "Tab": 9}
+
+// key presses a key.
+func (p *consolePage) key(key string) {
+	p.t.Helper()
+	text := key
+	switch {
+	case key == "Enter":
+		text = "\r"
+	case len(key) > 1:
+		text = ""
+	}
+	code := codes[key]
+	if code == 0 {
+		code = int(strings.ToUpper(key)[0])
+	}
+	for _, kind := range []string{"keyDown", "keyUp"} {
+		event := map[string]any{"type": kind, "key": key, "windowsVirtualKeyCode": code}
+		if kind == "keyDown" {
+			event["text"] = text
+		}
+		if r, err := p.command("Input.dispatchKeyEvent", event); err != nil || r.Error != nil {
+			p.t.Fatal(err, r.Error)
+		}
+	}
+}
+
+// shows waits for texts on the page.
+func (p *consolePage) shows(texts ...string) {
+	p.t.Helper()
+	for _, text := range texts {
+		var page string
+		until(p.t, text+" on the page", pageTime, func() bool {
+			return p.try(&page, "document.body.innerText") == nil && strings.Contains(page, text)
+		})
+	}
+}
+
+// theme sets the colours that the system of the browser prefers.
+func (p *consolePage) theme(name string) {
+	p.t.Helper()
+	if _, err := p.command("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{
+		{"name": "prefers-color-scheme", "value": name}, {"name": "prefers-reduced-motion", "value": "reduce"}}}); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// width sets the size of the window.
+func (p *consolePage) width(w, h int) {
+	p.t.Helper()
+	if _, err := p.command("Emulation.setDeviceMetricsOverride", map[string]any{"width": w, "height": h, "deviceScaleFactor": 1, "mobile": false}); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// checked examines the page as it is: axe finds no fault in both themes, and nothing is wider than a window of 360 pixels. With
+// SONIQ_E2E_PICTURES, pictures are written into that folder.
+func (p *consolePage) checked(name string) {
+	p.t.Helper()
+	p.width(1440, 900)
+	for _, theme := range []string{"light", "dark"} {
+		p.theme(theme)
+		p.accessible(name + ", " + theme)
+		p.picture(name + "-" + theme)
+	}
+	p.theme("light")
+	p.width(360, 740)
+	var wide struct {
+		Scroll, Window int
+		Element        string
+	}
+	p.eval(&wide, `(() => { const e = [...document.querySelectorAll("body *")].find((e) => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".scroll, [role=tablist], svg, .hidden"));
+		return {Scroll: document.documentElement.scrollWidth, Window: innerWidth, Element: e ? e.outerHTML.slice(0, 200) : ""}; })()`)
+	if wide.Scroll > wide.Window {
+		p.t.Errorf("%s scrolls sideways at 360 pixels: %+v", name, wide)
+	}
+	p.accessible(name + ", 360 pixels")
+	p.picture(name + "-360")
+	p.width(1440, 900)
+}
+
+// accessible fails for everything that axe reports on the page.
+func (p *consolePage) accessible(name string) {
+	p.t.Helper()
+	axe, err := os.ReadFile(filepath.Join(rig.Root(), "e2e", "node", "node_modules", "axe-core", "axe.min.js"))
+	if err != nil {
+		p.t.Fatal("no axe-core: scripts/setup test installs it")
+	}
+	p.eval(nil, "%s", "void (() => {"+string(axe)+"\n})()")
+	var found []struct {
+		ID, Help string
+		Nodes    []struct{ HTML, FailureSummary string }
+	}
+	p.eval(&found, "axe.run(document, {resultTypes: ['violations']}).then((r) => r.violations)")
+	for _, v := range found {
+		p.t.Errorf("%s: %s: %s: %v", name, v.ID, v.Help, v.Nodes)
+	}
+}
+
+// picture writes what is shown into the folder SONIQ_E2E_PICTURES, if it is set.
+func (p *consolePage) picture(name string) {
+	p.t.Helper()
+	folder := os.Getenv("SONIQ_E2E_PICTURES")
+	if folder == "" {
+		return
+	}
+	r, err := p.command("Page.captureScreenshot", map[string]any{"format": "png"})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	b, err := base64.StdEncoding.DecodeString(r.Result.Data)
+	if err != nil || os.WriteFile(filepath.Join(folder, name+".png"), b, 0o644) != nil {
+		p.t.Fatalf("the picture %s was not written", name)
+	}
+}
+
+// faultless fails for errors of the page, reports of its policy, and requests to other hosts. allowed are texts of errors that the test
+// caused.
+func (p *consolePage) faultless(allowed ...string) {
+	p.t.Helper()
+	if !p.watched {
+		p.t.Fatal("the page was not watched")
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	asked := 0
+	for _, told := range p.told {
+		var e struct {
+			Request struct{ URL string }
+			Type    string
+			Entry   struct{ Level string }
+		}
+		_ = json.Unmarshal(told.Params, &e)
+		if slices.ContainsFunc(allowed, func(text string) bool { return strings.Contains(string(told.Params), text) }) {
+			continue
+		}
+		switch told.Method {
+		case "Network.requestWillBeSent":
+			if asked++; !strings.HasPrefix(e.Request.URL, p.base+"/") && !strings.HasPrefix(e.Request.URL, "data:") {
+				p.t.Errorf("the console asks for %s", e.Request.URL)
+			}
+		case "Runtime.exceptionThrown":
+			p.t.Errorf("an exception: %.900s", told.Params)
+		case "Runtime.consoleAPICalled", "Log.entryAdded":
+			if e.Type == "error" || e.Type == "assert" || e.Entry.Level == "error" {
+				p.t.Errorf("the page complains: %.900s", told.Params)
+			}
+		}
+	}
+	if asked < 5 {
+		p.t.Errorf("only %d requests were seen", asked)
+	}
+}

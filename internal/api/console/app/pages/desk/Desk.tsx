@@ -1,0 +1,29 @@
+import { useStore } from "../../live/store";
+import { AsRequest } from "../../parts/AsRequest";
+import { Title } from "../../parts/Title";
+import { phone } from "../../phone/state";
+import { t } from "../../words/words";
+import { Earlier } from "./Earlier";
+import { CallNow, Ringing, WrapUp } from "./CallCards";
+import { Dialer } from "./Dialer";
+import { Missed } from "./Missed";
+import { Team } from "./Team";
+
+/** Where calls are taken: what is to be done, the caller, and the telephone. */
+export default function Desk() {
+  const { call, wrapUp } = useStore(phone);
+  return (
+    <div className="desk">
+      <section className="todo" aria-label={t("desk.todo")}><Missed /></section>
+      <div className="middle">
+        <Title text={t("nav.desk")}><AsRequest /></Title>
+        {call?.state === "ringing" && <Ringing call={call} />}
+        {call && call.state !== "ringing" && <CallNow call={call} />}
+        {!call && wrapUp && <WrapUp call={wrapUp} />}
+        {!call && !wrapUp && <p className="card empty">{t("desk.idle")}</p>}
+        {(call ?? wrapUp) && <Earlier number={(call ?? wrapUp)?.number ?? ""} without={(call ?? wrapUp)?.id} />}
+      </div>
+      <aside className="right" aria-label={t("desk.phone")}><Dialer /><Team /></aside>
+    </div>
+  );
+}

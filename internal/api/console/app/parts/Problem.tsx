@@ -1,0 +1,20 @@
+import { SoniqError } from "../api/client";
+import { Icon } from "./Icon";
+import { t } from "../words/words";
+
+/** Says in words why a request failed, and what helps. */
+export function Problem({ error, retry }: { error: Error; retry?: () => void }) {
+  const refusal = error instanceof SoniqError ? error : undefined;
+  const needed = refusal?.code === "insufficient_scope";
+  return (
+    <div className="problem" role="alert">
+      <Icon name="alert" />
+      <div>
+        <p>{refusal ? (needed ? t("problem.scope") : String(refusal.problem["detail"] ?? refusal.problem["title"] ?? refusal.code)) : t("problem.network")}</p>
+        {refusal && refusal.violations.length > 0 && <ul>{refusal.violations.map((v) => <li key={v.field + v.code}>{v.field}: {v.message}</li>)}</ul>}
+        {refusal?.requestId && <p className="soft">{t("problem.request", { id: refusal.requestId })}</p>}
+      </div>
+      {retry && <button type="button" className="button" onClick={retry}>{t("retry")}</button>}
+    </div>
+  );
+}

@@ -1,0 +1,83 @@
+import { lazy, Suspense, useEffect, type ReactNode } from "react";
+import { Link, Redirect, Route, Router, Switch, useLocation } from "wouter";
+import { sentRequests } from "../api/client";
+import { useMe, useScope } from "../api/query";
+import { Icon, type IconName } from "../parts/Icon";
+import { t, type Key } from "../words/words";
+import { Age } from "./Age";
+import { CallBar } from "../phone/CallBar";
+
+const Menus = lazy(() => import("./Menus"));
+const Desk = lazy(() => import("../pages/desk/Desk"));
+const Calls = lazy(() => import("../pages/calls/Calls"));
+const CallPage = lazy(() => import("../pages/call/CallPage"));
+
+/** The page that people see first, below /console. */
+const first = "/desk";
+
+interface Entry { path: string; icon: IconName; name: Key }
+
+/** The navigation of the person, by what their scopes allow. */
+function useEntries(): Entry[] {
+  const { user } = useMe();
+  const calls = useScope("calls:read"), works = useScope("calls:write");
+  return [
+    ...(calls && works && user ? [{ path: "/desk", icon: "home", name: "nav.desk" } as const] : []),
+    ...(calls ? [{ path: "/calls", icon: "phone", name: "nav.calls" } as const] : []),
+  ];
+}
+
+/** The frame of all pages: navigation, phone, presence and account. */
+export function Shell() {
+  return <Router base="/console"><Frame /></Router>;
+}
+
+function Frame() {
+  const entries = useEntries();
+  const [at] = useLocation();
+  useEffect(() => sentRequests.set([]), [at]);
+  return (
+    <div className="frame">
+      <a className="skip" href="#page">{t("nav.skip")}</a>
+      <header className="top">
+        <Age />
+        <span className="space" />
+        <Suspense fallback={null}><Menus /></Suspense>
+      </header>
+      <nav className="side" aria-label={t("nav.label")}>
+        <Link className="brand" href={entries[0]?.path ?? "/"}><Icon name="activity" size={20} />soniq</Link>
+        <p className="group" id="nav-work">{t("nav.work")}</p>
+        <ul aria-labelledby="nav-work">{entries.map((e) => <li key={e.path}><Entry {...e} current={at === e.path || at.startsWith(e.path + "/")} /></li>)}</ul>
+      </nav>
+      <main id="page" tabIndex={-1}>
+        <Suspense fallback={<p className="loading" role="status">{t("loading")}</p>}>
+          <Pages entries={entries} />
+        </Suspense>
+      </main>
+      <CallBar />
+    </div>
+  );
+}
+
+function Entry({ path, icon, name, current }: Entry & { current: boolean }) {
+  return <Link href={path} aria-current={current ? "page" : undefined}><Icon name={icon} /><span>{t(name)}</span></Link>;
+}
+
+function Pages({ entries }: { entries: Entry[] }) {
+  const has = (path: string) => entries.some((e) => e.path === path);
+  const home = has(first) ? first : entries[0]?.path;
+  return (
+    <Switch>
+      {has("/desk") && <Route path="/desk"><Desk /></Route>}
+      {has("/calls") && <Route path="/calls"><Calls /></Route>}
+      {has("/calls") && <Route path="/calls/:id/:tab?">{({ id, tab }) => <CallPage id={id} tab={tab ?? "conversation"} />}</Route>}
+      <Route path="/">{home ? <Redirect to={home} replace /> : <Nothing title={t("page.nothing")}>{t("page.nothing.help")}</Nothing>}</Route>
+      <Route><Nothing title={t("page.absent")}>{t("page.absent.help")}</Nothing></Route>
+    </Switch>
+  );
+}
+
+function Nothing({ title, children }: { title: string; children: ReactNode }) {
+  useEffect(() => { document.title = title + " · soniq"; }, [title]);
+  return <div className="sheet"><h1>{title}</h1><p>{children}</p></div>;
+}

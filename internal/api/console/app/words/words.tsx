@@ -1,0 +1,85 @@
+import { i18n, type Messages } from "@lingui/core";
+import { compileMessage } from "@lingui/message-utils/compileMessage";
+import type { ReactNode } from "react";
+import { store, useStore } from "../live/store";
+import en from "./en.json";
+
+/** A key of the catalogues. en.json is the source; a test compares the keys of the others with it. */
+export type Key = keyof typeof en;
+
+export const languages = { en: "English", de: "Deutsch" } as const;
+export type Language = keyof typeof languages;
+
+/** Loads the texts of a language. English is part of the script, the others are loaded when they are chosen. */
+const load: Record<Language, () => Promise<Messages>> = {
+  en: () => Promise.resolve(en),
+  de: async () => (await import("./de.json")).default,
+};
+
+i18n.setMessagesCompiler(compileMessage);
+
+const language = store<Language>("en");
+
+/** Loads the language that this browser prefers. */
+export async function startLanguage(): Promise<void> { await apply(preferred()); }
+
+function preferred(): Language {
+  for (const wanted of [localStorage.getItem("soniq-language") ?? "", ...navigator.languages]) {
+    const short = wanted.slice(0, 2);
+    if (short in languages) return short as Language;
+  }
+  return "en";
+}
+
+async function apply(l: Language): Promise<void> {
+  i18n.loadAndActivate({ locale: l, messages: await load[l]() });
+  document.documentElement.lang = l;
+  language.set(l);
+}
+
+/** Shows the console in another language, and remembers it in this browser. */
+export function setLanguage(l: Language): void {
+  localStorage.setItem("soniq-language", l);
+  void apply(l);
+}
+
+/** Returns the text of a key. */
+export function t(key: Key, values?: Record<string, string | number>): string { return i18n._(key, values); }
+
+/** Returns the text of a key that is made at run time, such as that of a state; undefined if there is none. */
+export function textOf(key: string): string | undefined { return key in en ? i18n._(key) : undefined; }
+
+export const useLanguage = (): Language => useStore(language);
+
+/** Renders its content again when the language changes. */
+export function Words({ children }: { children: (language: Language) => ReactNode }) { return <>{children(useLanguage())}</>; }
+
+/** Returns a length of time, such as 6:12 or 1:02:03. */
+export function duration(seconds: number): string {
+  const s = Math.max(0, Math.floor(seconds)), pad = (n: number) => String(n).padStart(2, "0");
+  return s < 3600 ? `${Math.floor(s / 60)}:${pad(s % 60)}` : `${Math.floor(s / 3600)}:${pad(Math.floor(s / 60) % 60)}:${pad(s % 60)}`;
+}
+
+/** The language with the country that the browser prefers for it, such as en-GB: they write dates differently. */
+const locale = (): string => navigator.languages.find((l) => l.startsWith(language.get())) ?? language.get();
+
+const formatted = (at: string | number, options: Intl.DateTimeFormatOptions) => new Intl.DateTimeFormat(locale(), options).format(new Date(at));
+
+/** Returns the time of day with seconds. */
+export const clock = (at: string | number): string => formatted(at, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+
+/** Returns day and time, such as "today 09:31", or "Fri, 21 Nov, 09:31". */
+export function moment(at: string, seconds = false): string {
+  const time: Intl.DateTimeFormatOptions = { hour: "2-digit", minute: "2-digit", ...(seconds ? { second: "2-digit" } : {}) };
+  const day = new Date(at), today = new Date();
+  if (day.toDateString() === today.toDateString()) return t("time.today", { time: formatted(at, time) });
+  const year: Intl.DateTimeFormatOptions = day.getFullYear() === today.getFullYear() ? {} : { year: "numeric" };
+  return formatted(at, { weekday: "short", day: "numeric", month: "short", ...year, ...time });
+}
+
+/** Returns a date, such as 24 Nov 2027. */
+export const date = (at: string): string => formatted(at, { day: "numeric", month: "short", year: "numeric" });
+
+/** Returns a number with digits behind the point. */
+export const number = (n: number, digits = 0): string =>
+  new Intl.NumberFormat(locale(), { minimumFractionDigits: digits, maximumFractionDigits: digits }).format(n);
