@@ -256,7 +256,9 @@ func (s *Server) accept(ctx context.Context, token string, r *http.Request, veri
 	}
 	var e *op.Error
 	if !errors.As(err, &e) {
-		s.Log.Error("credential not checked", "request", op.RequestID(ctx), "err", err)
+		if ctx.Err() == nil { // else the client has disconnected
+			s.Log.Error("credential not checked", "request", op.RequestID(ctx), "err", err)
+		}
 		e = op.Unexpected(err)
 	}
 	s.recordFailure(source, e, r.Header.Get("Authorization") != "")

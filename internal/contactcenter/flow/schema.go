@@ -2,20 +2,45 @@ package flow
 
 import (
 	"reflect"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 )
 
 // TransformSchema adds the config and the outcomes of each type to the schema of a node, for readers and for generators of clients. Requests
 // are not validated by these alternatives: compile checks each node, and names it in every fault.
-func (Node) TransformSchema(r huma.Registry, s *huma.Schema) *huma.Schema {
+func (Node) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	parts := huma.NewMapRegistry("#/", func(t reflect.Type, hint string) string { // tools that check references do not look into extensions
+		return strings.ReplaceAll(t.PkgPath(), "/", ".") + huma.DefaultSchemaNamer(t, hint)
+	})
 	alternatives := make([]*huma.Schema, len(types))
 	for i, kind := range types {
-		alternatives[i] = nodeSchema(r, kind)
+		alternatives[i] = withoutReferences(parts, nodeSchema(parts, kind))
 	}
 	s.Extensions = map[string]any{"x-one-of": alternatives}
 	s.Examples = []any{map[string]any{"id": "welcome", "type": "play", "config": map[string]any{"text": "Welcome to Harbor Dental.", "interrupt": true},
 		"next": map[string]any{"done": "team"}}}
+	return s
+}
+
+// withoutReferences replaces the references in a schema by what they refer to. The schema must not refer to itself.
+func withoutReferences(r huma.Registry, s *huma.Schema) *huma.Schema {
+	if s == nil {
+		return nil
+	}
+	if s.Ref != "" {
+		return withoutReferences(r, r.SchemaFromRef(s.Ref))
+	}
+	for name, member := range s.Properties {
+		s.Properties[name] = withoutReferences(r, member)
+	}
+	for i, one := range s.OneOf {
+		s.OneOf[i] = withoutReferences(r, one)
+	}
+	s.Items = withoutReferences(r, s.Items)
+	if all, ok := s.AdditionalProperties.(*huma.Schema); ok {
+		s.AdditionalProperties = withoutReferences(r, all)
+	}
 	return s
 }
 
