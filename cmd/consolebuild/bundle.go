@@ -129,7 +129,7 @@ func literals(app string) (map[string]bool, error) {
 	return named, err
 }
 
-// metafile is what esbuild tells of a build.
+// metafile is the report of esbuild about a build: the files that it read and wrote.
 type metafile struct {
 	Inputs  map[string]struct{}
 	Outputs map[string]struct {

@@ -57,7 +57,8 @@ func TestBundle_SameTwiceAndWithinBudgets(t *testing.T) {
 			t.Errorf("%s names another host: %s", name, foreign.FindString(text))
 		case strings.HasPrefix(name, "style-") && len(content) > maxStyles:
 			t.Errorf("%s has %d bytes, at most %d", name, len(content), maxStyles)
-		case strings.HasSuffix(name, ".js.gz") && len(content) > maxChunk && !strings.Contains(string(files["index.html"]), strings.TrimSuffix(name, ".gz")):
+		case strings.HasSuffix(name, ".js.gz") && len(content) > maxChunk &&
+			!strings.Contains(string(files["index.html"]), strings.TrimSuffix(name, ".gz")):
 			t.Errorf("%s has %d bytes, at most %d", name, len(content), maxChunk)
 		}
 	}

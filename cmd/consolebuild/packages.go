@@ -58,7 +58,7 @@ func install(ctx context.Context, lockFile, folder string, dev bool) error {
 	return nil
 }
 
-// install extracts one package. The file .integrity is written last and tells of a complete one.
+// install extracts one package. The file .integrity is written last: a folder with it is complete.
 func (p locked) install(ctx context.Context, place, to string, fetching func()) error {
 	stamp := filepath.Join(to, ".integrity")
 	if done, err := os.ReadFile(stamp); err == nil && string(done) == p.Integrity {

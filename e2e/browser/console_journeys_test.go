@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -9,8 +10,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// A person without a session is led to the sign-in page and back to the same address. The language and the theme of the person are kept. A
-// session that ends elsewhere is told, with a way back.
+// A user without a session is led to the sign-in page and back to the same address. Language and theme are kept. If the session is ended
+// elsewhere, the page says so and links to the sign-in.
 func TestConsole_SignInAndBack(t *testing.T) {
 	limit.Budget(t, 2*time.Minute, "a browser examines several pages in three sizes and colours")
 	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
@@ -57,14 +58,23 @@ func TestConsole_SignInAndBack(t *testing.T) {
 	}
 }
 
-// An agent takes a call of a queue in the browser: the card names the caller, Enter answers, both hear each other, mute and hold work, and
-// note, tag and outcome are in the record. Another choice of presence ends the wrap-up.
+// waitWithoutTone waits until the caller does not hear a tone for half a second.
+func waitWithoutTone(caller *fixture.Caller, hz float64) {
+	caller.T.Helper()
+	rig.Until(caller.T, fmt.Sprintf("the caller does not hear %.0f Hz", hz), 30*time.Second, func() bool {
+		return fixture.ToneDuration(caller.Since(caller.Mark(), 500*time.Millisecond), hz) == 0
+	})
+}
+
+// An agent takes a call of a queue in the browser: the card names the caller, Enter answers, the caller hears the agent except while muted or on
+// hold, and note, tag and outcome are in the record. Another choice of presence ends the wrap-up.
 func TestConsole_TakesQueueCall(t *testing.T) {
 	limit.Budget(t, 3*time.Minute, "a browser takes a call and writes about it, and each state is examined in three sizes and colours")
 	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
 	office := fixture.NewOrg(s)
 	p, user := openConsole(office, "agent", "/console/desk", "440")
-	queue := office.AddQueue(map[string]any{"wrap_up_seconds": 600, "dispositions": []map[string]any{{"code": "refund", "label": "Refund promised"}}}, user)
+	queue := office.AddQueue(map[string]any{"wrap_up_seconds": 600,
+		"dispositions": []map[string]any{{"code": "refund", "label": "Refund promised"}}}, user)
 	office.Want(201, "POST", "/contacts", map[string]any{"first_name": "Ada", "last_name": "Byron", "company": "Harbor Dental",
 		"phones": []map[string]any{{"number": "+12125550101"}}}, nil)
 	way := office.AddCarrier("", nil)
@@ -97,13 +107,15 @@ func TestConsole_TakesQueueCall(t *testing.T) {
 	got.caller.WaitTone(0, 440)
 	p.click("button", "Mute")
 	p.has("button", "Unmute")
+	waitWithoutTone(got.caller, 440)
 	p.click("button", "Unmute")
+	got.caller.WaitTone(got.caller.Mark(), 440)
 	p.click("button", "Hold")
 	p.has("button", "Resume")
+	waitWithoutTone(got.caller, 440)
 	p.click("button", "Resume")
 	p.has("button", "Hold")
-	mark := got.caller.Mark()
-	got.caller.WaitTone(mark, 440)
+	got.caller.WaitTone(got.caller.Mark(), 440)
 	p.types("textbox", "New note", "Charged twice for invoice 4711.")
 	p.click("button", "Add note")
 	p.shows("Charged twice for invoice 4711.")

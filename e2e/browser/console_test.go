@@ -31,8 +31,10 @@ func openConsole(office *fixture.Org, role, path, hz string) (p *consolePage, us
 		rig.User
 		Invitation struct{ URL string }
 	}
-	office.Want(201, "POST", "/users", map[string]any{"email": "dana@example.com", "first_name": "Dana", "last_name": "Reed", "role": role}, &made)
-	c := open(t, tone(t, hz), made.Invitation.URL, "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--lang=en-GB", "--accept-lang=en-GB")
+	office.Want(201, "POST", "/users", map[string]any{"email": "dana@example.com", "first_name": "Dana",
+		"last_name": "Reed", "role": role}, &made)
+	c := open(t, tone(t, hz), made.Invitation.URL, "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+		"--lang=en-GB", "--accept-lang=en-GB")
 	p = &consolePage{person: &person{t: t, chromium: c, base: "http://" + office.Server.HTTP}}
 	p.person.shows("Choose a password")
 	p.fill("password", consolePassword)
@@ -213,7 +215,8 @@ func (p *consolePage) theme(name string) {
 // width sets the size of the window.
 func (p *consolePage) width(w, h int) {
 	p.t.Helper()
-	if _, err := p.command("Emulation.setDeviceMetricsOverride", map[string]any{"width": w, "height": h, "deviceScaleFactor": 1, "mobile": false}); err != nil {
+	size := map[string]any{"width": w, "height": h, "deviceScaleFactor": 1, "mobile": false}
+	if _, err := p.command("Emulation.setDeviceMetricsOverride", size); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -262,7 +265,7 @@ func (p *consolePage) accessible(name string) {
 	}
 }
 
-// picture writes what is shown into the folder SONIQ_E2E_PICTURES, if it is set.
+// picture writes a screenshot of the page into the folder that SONIQ_E2E_PICTURES names, if it is set.
 func (p *consolePage) picture(name string) {
 	p.t.Helper()
 	folder := os.Getenv("SONIQ_E2E_PICTURES")

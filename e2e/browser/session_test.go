@@ -10,8 +10,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// A page of the server reads, writes and follows events as the person who is signed in. A page of another port of the same host gets the
-// browser to send the cookie, and has no effect, although CORS allows it the API.
+// A page of the server reads, writes and follows events with the session. A request of a page at another port of the same host carries the
+// cookie too, but has no effect, although CORS allows that page to use the API.
 func TestSession_PagesOfThisServerOnly(t *testing.T) {
 	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off", "--cors-origins", "*"}})
 	link := strings.TrimSpace(s.Command("admin", "users", "add", "grace@example.com", "--first-name", "Grace"))

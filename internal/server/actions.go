@@ -125,6 +125,12 @@ func commandError(err error) error {
 	return errors.New(strings.Join(all, "; "))
 }
 
+// CreateUser creates a user without a phone, and returns a link to choose a password.
+func (p *Platform) CreateUser(ctx context.Context, in control.UserRequest) (link string, err error) {
+	link, _, err = p.addUser(ctx, in)
+	return link, err
+}
+
 // addUser creates a user without a phone, and returns a link to choose a password.
 func (p *Platform) addUser(ctx context.Context, in control.UserRequest) (link string, change hostChange, err error) {
 	org, err := p.onlyOrg(ctx, in.Org)

@@ -18,7 +18,7 @@ import (
 // pageHeader is the header with the value 1 that pages of this server send with changes.
 const pageHeader = "Soniq-Page"
 
-// Sessions finds the user who is signed in in the browser of a request.
+// Sessions returns the signed-in user of a request that has a session cookie.
 type Sessions interface {
 	// SessionToken returns the session cookie of a request; "" if it has none.
 	SessionToken(r *http.Request) string

@@ -73,7 +73,11 @@ func (d *demo) run(ctx context.Context, c config.Config, once bool) error {
 		d.say("demo", "everything worked, in %s", time.Since(d.started).Round(time.Second))
 		return nil
 	}
-	d.printNextSteps(key, callID)
+	link, err := d.server.Platform.CreateUser(ctx, control.UserRequest{Email: "you@harbor.example", First: "You", Role: "owner"})
+	if err != nil {
+		return err
+	}
+	d.printNextSteps(key, callID, link)
 	<-ctx.Done()
 	return ctx.Err()
 }

@@ -156,10 +156,12 @@ func shorten(s string, n int) string {
 }
 
 // printNextSteps prints commands to try while the demo runs.
-func (d *demo) printNextSteps(key, callID string) {
+func (d *demo) printNextSteps(key, callID, link string) {
 	base := d.server.BaseURL()
 	d.title("It stays up until you press Ctrl-C")
-	fmt.Fprintf(d.out, `  API reference   %[1]s/docs
+	fmt.Fprintf(d.out, `  Web console     %[5]s
+                  choose a password there, then open %[1]s/console/ (live calls; the call above was made in the sandbox)
+  API reference   %[1]s/docs
   your key        %[2]s
 
   curl -H 'Authorization: Bearer %[2]s' %[1]s/sandbox/v1/calls/%[3]s
@@ -169,5 +171,5 @@ func (d *demo) printNextSteps(key, callID string) {
        -d '{"query":"wants a call back"}' %[1]s/sandbox/v1/memory/search
 
   Register a softphone of your own: POST /users gives its credentials; the registrar is %[4]s.
-`, base, key, callID, d.server.SIPAddr())
+`, base, key, callID, d.server.SIPAddr(), link)
 }

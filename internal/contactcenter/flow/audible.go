@@ -1,7 +1,6 @@
 package flow
 
-// NeedsCaller reports whether a step plays to the caller, or connects the caller with somebody. While the caller talks to a person, such a
-// step waits.
+// NeedsCaller reports whether a step plays audio to the caller or connects the caller. Such a step waits until a conversation has ended.
 func NeedsCaller(c Action) bool {
 	switch c.(type) {
 	case *Play, *Menu, *Collect, *HuntGroup, *Queue, *AIAgent, *Transfer, *Voicemail, *Callback:

@@ -20,7 +20,7 @@ import (
 const (
 	maxDispositions = 100
 	maxLabel        = 120
-	// maxDispositionWait is how much longer a wrap-up lasts at most, if the disposition is required and nobody sets it.
+	// maxDispositionWait limits the time that a required disposition extends the wrap-up.
 	maxDispositionWait = time.Hour
 )
 

@@ -79,7 +79,7 @@ func (h *fixture) dispose(id, body string) *optest.Answer {
 	return h.do("PUT", "/calls/"+id+"/disposition", body)
 }
 
-// wrapUpSeconds returns the seconds of wrap-up of the agent's offer for a call; nobody gets them while it lasts.
+// wrapUpSeconds returns the length of the wrap-up after a call in seconds, from its only offer.
 func (h *fixture) wrapUpSeconds(t *testing.T, id string) int {
 	t.Helper()
 	all, err := h.OffersOfCalls(h.ctx, h.d.Read(h.ctx), h.org, []string{id})

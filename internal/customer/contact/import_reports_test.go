@@ -159,7 +159,7 @@ func contactLine(c map[string]any) string {
 		strings.Join(emails, ",")}, "|")
 }
 
-// What is no number is a line in errors; an incomplete number, such as an extension, is kept.
+// A text that is no number is a line in errors. An incomplete number, such as an extension, is kept.
 func TestImport_NoNumberIsError(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t, dbtest.SQLite(t))

@@ -125,7 +125,7 @@ func (c Client) scopes(text string) ([]access.Scope, error) {
 }
 
 // ignoresScope reports whether a word of a scope parameter has no effect (RFC 6749 §3.3): every client gets a refresh token, and a
-// library for OpenID Connect asks for its scopes at every server. The answer lists what was granted.
+// library for OpenID Connect asks for its scopes at every server. The token response lists the granted scopes.
 func ignoresScope(word string) bool {
 	return slices.Contains([]string{"offline_access", "openid", "profile", "email", "address", "phone"}, word)
 }

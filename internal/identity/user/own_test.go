@@ -110,7 +110,7 @@ func TestOwnSettings_Programs(t *testing.T) {
 	h.server.Do(program, "PATCH", "/me/settings", `{"language":"de"}`).Want(200)
 }
 
-// TestDND_OwnOnly lets a user switch the own do-not-disturb without a scope, and nobody else's.
+// TestDND_OwnOnly expects that a user without a scope may switch their own do-not-disturb, and not that of another user.
 func TestDND_OwnOnly(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
