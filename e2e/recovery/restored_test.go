@@ -102,7 +102,7 @@ func besideOriginal(t *testing.T, address string, take func(s *rig.Server, to st
 		o.HearsOnly("Bob "+when, o.BobPhone, fixture.AdaTone)
 	}
 	hear("after the copy was taken")
-	silentCopy(t, o, options, hear)
+	silentCopy(t, o, call, options, hear)
 	if all := carrier.Hosts(); !slices.Equal(all, []string{sip}) {
 		t.Errorf("contacts at the carrier: %v, want %s alone", all, sip)
 	}
@@ -119,12 +119,15 @@ func besideOriginal(t *testing.T, address string, take func(s *rig.Server, to st
 }
 
 // silentCopy starts the copy, and stops it.
-func silentCopy(t *testing.T, o *fixture.Office, options rig.Options, hear func(when string)) {
+func silentCopy(t *testing.T, o *fixture.Office, call string, options rig.Options, hear func(when string)) {
 	t.Helper()
 	copied := rig.Start(t, options)
 	there := of(o, copied)
 	if r := there.CDR(o.Ada.Extension); r.String() != "internal completed node_crash system 0" {
 		t.Errorf("record of the copy: %s", r)
+	}
+	if r := recordingOf(there, call); r.Status != "available" || r.Duration == 0 {
+		t.Errorf("recording of the call in progress in the copy: %+v", r)
 	}
 	if got := there.ReadyStatus(); got != 503 {
 		t.Errorf("GET /ready of the copy: %d", got)
@@ -155,6 +158,13 @@ func of(o *fixture.Office, s *rig.Server) *fixture.Org {
 	c := *o.Client
 	c.Server = s
 	return &fixture.Org{Client: &c, Webhook: o.Webhook}
+}
+
+// recordingOf returns the recording of a call.
+func recordingOf(o *fixture.Org, call string) (r fixture.Recording) {
+	o.T.Helper()
+	o.Want(200, "GET", "/calls/"+call+"/recording", nil, &r)
+	return r
 }
 
 // hasEnd reports whether the end of a call was posted.

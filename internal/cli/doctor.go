@@ -127,9 +127,7 @@ func (d *doctor) running(ctx context.Context) bool {
 	d.carriers(s.Silent)
 	d.unspoken(s.Unspoken)
 	d.restored(s.Restored)
-	if s.Clock != "" {
-		d.hint(s.Clock, "a wrong clock would delete recordings, events and records too early")
-	}
+	d.clock(s.Clock)
 	return true
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
@@ -11,7 +12,9 @@ import (
 	"soniq/internal/contactcenter/flow"
 	"soniq/internal/identity/org"
 	"soniq/internal/platform/bus"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
+	"soniq/internal/server/clocktrust"
 	"soniq/internal/server/installation"
 	"soniq/internal/server/restored"
 	"soniq/internal/telephony/trunk"
@@ -52,6 +55,25 @@ func (d *doctor) restored(notice string) {
 	}
 }
 
+// clock prints the reason why the clock is not trusted, if there is one.
+func (d *doctor) clock(doubt string) {
+	if doubt != "" {
+		d.hint(doubt, "a wrong clock would delete recordings, events and records too early")
+	}
+}
+
+// clockDoubt returns the reason why a server that started now would not trust the clock, or "".
+func (d *doctor) clockDoubt(ctx context.Context, x *db.DB) (string, error) {
+	gate, err := clocktrust.Open(ctx, x, d.config.Data, clock.SystemReading(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		return "", err
+	}
+	if doubt := gate.MayDelete(); doubt != nil {
+		return doubt.Error(), nil
+	}
+	return "", nil
+}
+
 // stored reports what the database of a stopped server says about emergency calls, recordings and texts.
 func (d *doctor) stored(ctx context.Context, x *db.DB) {
 	b := bus.New()
@@ -61,11 +83,13 @@ func (d *doctor) stored(ctx context.Context, x *db.DB) {
 	without, err := trunks.OrgsWithoutEmergencyCalls(ctx)
 	unreachable, other := trunks.UnreachableExtensions(ctx)
 	unspoken, third := flow.UnspokenTexts(ctx, x.Read(ctx), orgs, d.canSpeak)
-	if err = errors.Join(err, other, third, fourth); err != nil {
+	doubt, fifth := d.clockDoubt(ctx, x)
+	if err = errors.Join(err, other, third, fourth, fifth); err != nil {
 		d.bad(err.Error(), "check the rights of the database user")
 		return
 	}
 	d.restored(notice)
+	d.clock(doubt)
 	d.emergency(without)
 	d.extensions(unreachable)
 	d.recordings(ctx, orgs)

@@ -14,7 +14,7 @@ func (s *Service) setOutcome(t *Transcript, segments []Segment, err error, last 
 	switch {
 	case foreign:
 		segments = nil // words of another language mean nothing
-		t.skip(SkippedLanguage, &event.Fault{Code: SkippedLanguage, Message: missing.Error()})
+		t.skip(SkippedLanguage, event.NewFault(SkippedLanguage, missing))
 	case errors.Is(err, errDisabled):
 		t.skip(SkippedDisabled, nil)
 	case errors.Is(err, ErrTooShort):
@@ -22,11 +22,11 @@ func (s *Service) setOutcome(t *Transcript, segments []Segment, err error, last 
 	case errors.Is(err, errNoFile):
 		t.skip(SkippedNoAudio, nil)
 	case noEngine:
-		t.skip(SkippedNoEngine, &event.Fault{Code: SkippedNoEngine, Message: missing.Error()})
+		t.skip(SkippedNoEngine, event.NewFault(SkippedNoEngine, missing))
 	case err != nil && !last:
 		return err
 	case err != nil && len(segments) == 0:
-		t.Status, t.Error = Failed, &event.Fault{Code: "transcription_failed", Message: err.Error()}
+		t.Status, t.Error = Failed, event.NewFault("transcription_failed", err)
 	case len(segments) == 0:
 		t.skip(SkippedNoAudio, nil)
 	default:

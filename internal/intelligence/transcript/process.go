@@ -268,7 +268,7 @@ func (s *Service) writerOf(language string) Summarizer {
 func (s *Service) announce(ctx context.Context, tx db.Querier, org string, t Transcript, n Note, status Status, failed error) error {
 	var fault *event.Fault
 	if status == Failed {
-		fault = &event.Fault{Code: "summary_failed", Message: failed.Error()}
+		fault = event.NewFault("summary_failed", failed)
 	}
 	first, err := finishSummary(ctx, tx, org, t.CallID, status, n, fault, db.At(s.Clock.Now()))
 	if err != nil || !first {

@@ -106,12 +106,6 @@ type CallRecording struct {
 	MissingSeconds  int     `json:"missing_seconds"` // rounded up
 }
 
-// Fault is the reason of a failure.
-type Fault struct {
-	Code    string `json:"code"`
-	Message string `json:"message"`
-}
-
 // ActionItem is a task that a participant promised to do.
 type ActionItem struct {
 	Text  string  `json:"text"`

@@ -87,7 +87,12 @@ func read(path string) (*keyset.Handle, error) {
 	if info.Mode().Perm()&0o077 != 0 {
 		return nil, fmt.Errorf("others may read it; run: chmod 600 %s", path)
 	}
-	return insecurecleartextkeyset.Read(keyset.NewJSONReader(f))
+	handle, err := insecurecleartextkeyset.Read(keyset.NewJSONReader(f))
+	if err != nil {
+		return nil, fmt.Errorf("the file is damaged or is no master key; "+
+			"replace it by the one of a backup of this data folder, or of another node: %w", err)
+	}
+	return handle, nil
 }
 
 func create(path string) (*keyset.Handle, error) {

@@ -92,8 +92,8 @@ func TestOpen_BrokenKeyNotReplaced(t *testing.T) {
 	if err := os.WriteFile(path, []byte("{half a key"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := openOrCreate(path); err == nil {
-		t.Error("a broken key was accepted")
+	if _, err := openOrCreate(path); err == nil || !strings.Contains(err.Error(), "replace it by the one of a backup") {
+		t.Errorf("a broken key: %v", err)
 	}
 	if b, _ := os.ReadFile(path); string(b) != "{half a key" {
 		t.Error("a broken key was written over: everything sealed with it would be lost")

@@ -17,6 +17,7 @@ import (
 
 	"soniq/internal/config"
 	"soniq/internal/platform/db"
+	"soniq/internal/protocol/media/record"
 	"soniq/internal/server/datadir"
 	"soniq/internal/server/restored"
 )
@@ -155,8 +156,9 @@ func (m *manifest) copyTop(ctx context.Context, data, to string) error {
 	return nil
 }
 
-// copyTree copies finished recordings and sounds. Files that are being written are left out, files that are deleted meanwhile, and symbolic
-// links, which lead elsewhere. The folder itself may be a link to another disk.
+// copyTree copies recordings and sounds. Recordings of calls in progress are copied as far as they are written: a restored copy finishes
+// them as after a crash. Other unfinished files, files that are deleted meanwhile, and symbolic links, which lead elsewhere, are left out.
+// The folder itself may be a link to another disk.
 func (m *manifest) copyTree(ctx context.Context, from, to string) (n int, err error) {
 	if from, err = filepath.EvalSymlinks(from); err != nil {
 		return 0, err
@@ -165,7 +167,7 @@ func (m *manifest) copyTree(ctx context.Context, from, to string) (n int, err er
 		if errors.Is(err, fs.ErrNotExist) && path != from {
 			return nil
 		}
-		if err != nil || strings.HasSuffix(path, ".part") {
+		if err != nil || strings.HasSuffix(path, record.PartSuffix) && !strings.HasPrefix(d.Name(), callPrefix) {
 			return err
 		}
 		in, err := filepath.Rel(from, path)
@@ -179,14 +181,30 @@ func (m *manifest) copyTree(ctx context.Context, from, to string) (n int, err er
 		case !d.Type().IsRegular():
 			return nil
 		}
-		err = m.copyFile(ctx, path, to, name)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
+		copied, err := m.copyRecording(ctx, path, to, name)
+		if copied {
+			n++
 		}
-		n++
 		return err
 	})
 	return n, err
+}
+
+// callPrefix begins the names of recordings, which are named after their call.
+const callPrefix = "call_"
+
+// copyRecording copies a file below recordings and reports whether it was there. A recording that was finished since the folder was read
+// is copied under its final name.
+func (m *manifest) copyRecording(ctx context.Context, from, to, name string) (bool, error) {
+	err := m.copyFile(ctx, from, to, name)
+	finished, unfinished := strings.CutSuffix(name, record.PartSuffix)
+	if unfinished && errors.Is(err, fs.ErrNotExist) {
+		err = m.copyFile(ctx, strings.TrimSuffix(from, record.PartSuffix), to, finished)
+	}
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) { // deleted, or copied by both names
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // copyFile copies a file to a name in the backup.

@@ -14,28 +14,29 @@ import (
 	"soniq/internal/server/installation"
 )
 
-// house is a data folder with a database.
-type house struct {
+// fixture is a data folder with a database, and the folder of its backup.
+type fixture struct {
 	t    *testing.T
 	d    *db.DB
 	data string
 	to   string
 }
 
-func newHouse(t *testing.T) *house {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	h := &house{t, dbtest.SQLite(t), t.TempDir(), filepath.Join(t.TempDir(), "monday")}
+	h := &fixture{t, dbtest.SQLite(t), t.TempDir(), filepath.Join(t.TempDir(), "monday")}
 	if _, err := installation.Open(t.Context(), h.d, h.data); err != nil {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{"node": "a", "tls-cert.pem": "certificate", "tls-key.pem": "key", "alive": "", "lock": "",
-		"journal.0": "x", "recordings/org_1/a.wav": "audio", "recordings/org_1/b.wav.part": "half"} {
+		"journal.0": "x", "recordings/org_1/a.wav": "audio", "recordings/org_1/b.wav.part": "half",
+		"recordings/org_1/call_1.wav.part": "begun"} {
 		h.put(name, text)
 	}
 	return h
 }
 
-func (h *house) put(name, text string) {
+func (h *fixture) put(name, text string) {
 	h.t.Helper()
 	path := filepath.Join(h.data, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -46,7 +47,7 @@ func (h *house) put(name, text string) {
 	}
 }
 
-func (h *house) write() Summary {
+func (h *fixture) write() Summary {
 	h.t.Helper()
 	s, err := Write(h.t.Context(), h.d, h.data, h.to)
 	if err != nil {
@@ -76,7 +77,7 @@ func files(t *testing.T, folder string) string {
 //
 // https://github.com/wp-media/backwpup/issues/118, https://github.com/zenml-io/zenml/issues/5174
 func TestWrite_CompleteAndIndependent(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	elsewhere := filepath.Join(t.TempDir(), "disk")
 	if err := os.Rename(filepath.Join(h.data, "recordings"), elsewhere); err != nil {
 		t.Fatal(err)
@@ -84,10 +85,10 @@ func TestWrite_CompleteAndIndependent(t *testing.T) {
 	if err := os.Symlink(elsewhere, filepath.Join(h.data, "recordings")); err != nil {
 		t.Fatal(err)
 	}
-	if s := h.write(); s.Recordings != 1 || s.NoDatabase != nil {
+	if s := h.write(); s.Recordings != 2 || s.NoDatabase != nil {
 		t.Errorf("%+v", s)
 	}
-	want := "backup.json master.key node recordings/org_1/a.wav soniq.db tls-cert.pem tls-key.pem"
+	want := "backup.json master.key node recordings/org_1/a.wav recordings/org_1/call_1.wav.part soniq.db tls-cert.pem tls-key.pem"
 	if got := files(t, h.to); got != want {
 		t.Errorf("the backup has %s, want %s", got, want)
 	}
@@ -97,7 +98,7 @@ func TestWrite_CompleteAndIndependent(t *testing.T) {
 			t.Errorf("%s is the file of the original, %v", name, err)
 		}
 	}
-	if r, err := Verify(t.Context(), h.to); err != nil || !r.Database || r.Files != 6 {
+	if r, err := Verify(t.Context(), h.to); err != nil || !r.Database || r.Files != 7 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if _, err := Write(t.Context(), h.d, h.data, h.to); err == nil || !strings.Contains(err.Error(), "exists") {
@@ -105,10 +106,29 @@ func TestWrite_CompleteAndIndependent(t *testing.T) {
 	}
 }
 
+// A recording that ends while the folder is read is in the backup under its final name.
+func TestCopyRecording_EndsMeanwhile(t *testing.T) {
+	h := newFixture(t)
+	h.put("recordings/org_1/call_2.wav", "whole")
+	if err := os.MkdirAll(filepath.Join(h.to, "recordings/org_1"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var m manifest
+	for _, want := range []bool{true, false} { // the folder may have been read with both names
+		const name = "recordings/org_1/call_2.wav.part"
+		if got, err := m.copyRecording(t.Context(), filepath.Join(h.data, name), h.to, name); got != want || err != nil {
+			t.Errorf("copied: %t, %v, want %t", got, err, want)
+		}
+	}
+	if got := files(t, h.to); got != "recordings/org_1/call_2.wav" {
+		t.Errorf("the backup has %s", got)
+	}
+}
+
 // A backup that fails leaves nothing under its name. What a killed process leaves is refused as a data folder, and replaced by the next
 // backup.
 func TestWrite_HalfBackups(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := Write(ended, h.d, h.data, h.to); !errors.Is(err, context.Canceled) {
@@ -156,7 +176,7 @@ func TestVerify_Damage(t *testing.T) {
 		"is no backup, one that was": func(f string) error { return os.RemoveAll(f) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t)
+			h := newFixture(t)
 			h.write()
 			if err := damage(h.to); err != nil {
 				t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"strings"
 	"time"
 
 	"soniq/internal/platform/clock"
@@ -79,9 +80,9 @@ func (g *Gate) Now() (time.Time, error) {
 	if doubt == nil {
 		return now, nil
 	}
-	return now, fmt.Errorf("%w: the clock says %s, %s ahead of the expected time; set it right, or confirm it with: "+
+	return now, fmt.Errorf("%w: the clock says %s, %d days ahead of the expected time; set it right, or confirm it with: "+
 		"soniq admin clock confirm; else it is trusted in %s", ErrDoubt, doubt.Now.UTC().Format(time.RFC3339),
-		doubt.Now.Sub(doubt.Expected).Round(time.Hour), doubt.Remains.Round(time.Minute))
+		doubt.Now.Sub(doubt.Expected)/(24*time.Hour), strings.TrimSuffix(doubt.Remains.Round(time.Minute).String(), "0s"))
 }
 
 // MayDelete returns an error while nothing may be deleted by age. It is a clock.DeletionGate.

@@ -151,7 +151,7 @@ func missingSeconds(d time.Duration) int { return int((d + time.Second - 1) / ti
 func recordingFault(a call.Audio) *event.Fault {
 	switch {
 	case a.Err != nil:
-		return &event.Fault{Code: "recording_failed", Message: a.Err.Error()}
+		return event.NewFault("recording_failed", a.Err)
 	case a.Missing > 0:
 		return &event.Fault{Code: "recording_truncated", Message: fmt.Sprintf("%s; %d s of audio are missing", a.Cut, missingSeconds(a.Missing))}
 	}
