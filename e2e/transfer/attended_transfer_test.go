@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 
@@ -122,5 +123,8 @@ func TestAttendedTransfer_WhileRinging(t *testing.T) {
 	slices.Sort(seen)
 	if want := []string{"false internal completed caller_hangup caller 0", "true internal canceled transfer agent 0"}; !slices.Equal(seen, want) {
 		t.Errorf("records (of the second call or not): %q, want %q", seen, want)
+	}
+	if w := wantWork(o, math.MaxInt, erin)[0]; w.Answered != 1 || missedBy(o, erin) != 0 {
+		t.Errorf("Erin, who rang for both calls and answered: %+v, missed %d", w, missedBy(o, erin))
 	}
 }

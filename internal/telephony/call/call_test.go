@@ -154,6 +154,44 @@ func TestRecover_ClosesCallsAndRecordings(t *testing.T) {
 	})
 }
 
+// TestRecover_LastAgentHasRest proves that after a crash the last agent has the time that those before do not have, and
+// that a leg which left for another call has none.
+func TestRecover_LastAgentHasRest(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		for _, x := range []struct {
+			name string
+			end  string // how the last leg of the agent ended before the crash
+			want int    // its seconds; -1: none
+		}{{"in the call", "", 20}, {"connected to another call", "transfer", -1}} {
+			o := newTestOrg(t, d)
+			n := o.Begin(call.Internal)
+			a := o.Answer(n, false)
+			first := call.LegState{ID: db.NewID("leg"), Role: "agent", UserID: "usr_first", Number: "101", Status: "ended", SIPCallID: "sip-1",
+				StartedAt: a.At, AnsweredAt: a.At, EndedAt: a.At.Add(10 * time.Second), Work: &call.Work{Talk: 10}}
+			last := call.LegState{ID: db.NewID("leg"), Role: "agent", UserID: "usr_last", Number: "102", Status: "answered", SIPCallID: "sip-2",
+				StartedAt: a.At.Add(10 * time.Second), AnsweredAt: a.At.Add(10 * time.Second)}
+			legs := []call.LegState{first, last}
+			if x.end != "" {
+				legs = legs[1:]
+				last.Status, last.EndReason, last.EndedAt = "ended", x.end, a.At.Add(20*time.Second)
+				legs[0] = last
+			}
+			o.Must(o.Calls.Change(context.Background(), call.Change{Org: o.ID, ID: n.ID, Revision: 2, At: a.At, Row: call.State{
+				Status: call.InProgress, Stage: "agent", AnsweredAt: a.At, Agent: call.Party{UserID: "usr_last"}, Recording: "off",
+				Consent: "not_required"}, Legs: legs}))
+			_, err := o.Calls.Recover(context.Background(), a.At.Add(30*time.Second), nil)
+			o.Must(err)
+			got := -1
+			o.Must(d.Read(context.Background()).QueryRow(context.Background(), `SELECT COALESCE(talk_seconds, -1) FROM legs WHERE id = $1`,
+				last.ID).Scan(&got))
+			if got != x.want {
+				t.Errorf("%s: the last agent has %d s, want %d", x.name, got, x.want)
+			}
+		}
+	})
+}
+
 func TestSignedURL_TamperedRefused(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)

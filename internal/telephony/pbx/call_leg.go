@@ -169,6 +169,7 @@ func (l *leg) state() call.LegState {
 		s.Status = "answered"
 	}
 	if !l.answered.IsZero() {
+		s.AnsweredAt = latest(l.answered, l.started) // a leg of a consultation starts again in the call it is transferred to
 		s.Codec, s.SRTP = l.codec().String(), l.session.Secure()
 	}
 	return s

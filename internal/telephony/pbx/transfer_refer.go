@@ -166,7 +166,11 @@ func (c *liveCall) replaceByInvite(ctx context.Context, old *leg, in *sip.Inboun
 		refuse(481)
 		return
 	}
-	l := c.newLeg("agent")
+	role := "agent"
+	if caller.UserID == old.caller.UserID { // the user continues on another phone
+		role = old.role
+	}
+	l := c.newLeg(role)
 	l.in, l.sip, l.caller, l.number = in, in.Leg(), caller, caller.Extension
 	if refusal := c.openReplacement(l, kept); refusal != nil {
 		l.over = true
