@@ -1,9 +1,11 @@
 package contact
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 )
@@ -13,9 +15,12 @@ import (
 // readHeadings returns the meaning of the columns of a table, and the headings of those that are kept as custom text. Both are nil if no
 // heading is known.
 func readHeadings(names []string) (meanings, unknown []string) {
-	known := false
-	for _, name := range names {
+	known, labels := false, labelColumns(names)
+	for i, name := range names {
 		m := heading(name)
+		if slices.Contains(labels, i) {
+			m = labelColumn
+		}
 		known = known || m != "" && !strings.HasPrefix(m, "custom.")
 		meanings = append(meanings, m)
 	}
@@ -192,4 +197,51 @@ func (k headingKind) with(means string) headingKind {
 		k.label = kind
 	}
 	return k
+}
+
+// labelColumn is the meaning of a column that has the label of a value in another one, as exports of Google have it.
+const labelColumn = "label"
+
+// labelOf matches the heading of such a column, valueOf that of the values.
+var (
+	labelOf = regexp.MustCompile(`(?i)^\s*(.+?)\s*-\s*(?:type|label)\s*$`)
+	valueOf = regexp.MustCompile(`(?i)^\s*(.+?)\s*-\s*value\s*$`)
+)
+
+// labelColumns returns the column with the label of each column, -1 if none has it.
+func labelColumns(names []string) []int {
+	byKind := map[string]int{}
+	for i, name := range names {
+		if m := labelOf.FindStringSubmatch(name); m != nil {
+			byKind[plainHeading(m[1])] = i
+		}
+	}
+	all := make([]int, len(names))
+	for i, name := range names {
+		all[i] = -1
+		if m := valueOf.FindStringSubmatch(name); m != nil {
+			if at, ok := byKind[plainHeading(m[1])]; ok {
+				all[i] = at
+			}
+		}
+	}
+	return all
+}
+
+// withLabel returns a field of numbers or addresses with another label; "" for a fax.
+func withLabel(field, label string) string {
+	kind, _, _ := strings.Cut(field, ":")
+	label = strings.TrimSpace(strings.Trim(normalizeText(label), "* ")) // Google marks the main one
+	plain := plainHeading(label)
+	switch k, known := split(plain, headingKind{}); {
+	case kind != "phone" && kind != "email" || plain == "":
+		return field
+	case kind == "phone" && strings.Contains(plain, "fax"):
+		return ""
+	case known && k.label != "":
+		return kind + ":" + k.label
+	case known || utf8.RuneCountInString(label) > maxTag:
+		return field
+	}
+	return kind + ":" + strings.ToLower(label)
 }

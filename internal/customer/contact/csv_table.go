@@ -24,6 +24,7 @@ const (
 type csvTable struct {
 	reader   *csv.Reader
 	headings []string // meaning of the columns: a field of contacts, or custom.<heading>
+	labels   []int    // of the columns: the one that has its label, -1 if none has
 	unknown  []string // headings of the columns that are kept as custom text
 	skipped  int      // lines in front of those that the reader counts
 }
@@ -56,6 +57,7 @@ func newTable(file io.Reader) (*csvTable, error) {
 			first = slices.Clone(names)
 		}
 		if t.headings, t.unknown = readHeadings(names); t.headings != nil {
+			t.labels = labelColumns(names)
 			return t, damagedHeading(names)
 		}
 	}
@@ -202,10 +204,19 @@ func (t *csvTable) next() (importRecord, error) {
 				r.violations = append(r.violations, damaged(t.headings[i]))
 				continue
 			}
-			r.setField(t.headings[i], strings.TrimSpace(cell))
+			r.setField(t.meaning(i, cells), strings.TrimSpace(cell))
 		}
 		return r, nil
 	}
+}
+
+// meaning returns the field of a cell: that of its column, with the label that another cell of the line has.
+func (t *csvTable) meaning(column int, cells []string) string {
+	at := t.labels[column]
+	if at < 0 || at >= len(cells) {
+		return t.headings[column]
+	}
+	return withLabel(t.headings[column], cells[at])
 }
 
 func (t *csvTable) line() int {
@@ -249,15 +260,16 @@ func (r *importRecord) setField(heading, text string) {
 			r.setField("custom."+name, text)
 		}
 	case "phone":
-		for _, one := range splitCell(text) {
+		for _, one := range splitCell(text, isWholeNumber) {
 			r.contact.Phones = append(r.contact.Phones, Phone{Number: one, Label: label})
 		}
 	case "email":
-		for _, one := range splitCell(text) {
+		for _, one := range splitCell(text, isAddress) {
 			r.contact.Emails = append(r.contact.Emails, Email{Value: one, Label: label})
 		}
 	case "tags":
 		r.contact.Tags = append(r.contact.Tags, strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune(",;|", c) })...)
+	case labelColumn: // read with its value
 	case "vip":
 		r.contact.VIP = isTrue(text)
 	case "do_not_call":
@@ -270,14 +282,28 @@ func (r *importRecord) setField(heading, text string) {
 	}
 }
 
-// splitCell splits a cell into the values that exports combine.
-func splitCell(text string) (all []string) {
+// splitCell splits a cell into the values that exports and people combine. Separators that a single value can have, count only if all
+// parts are values.
+func splitCell(text string, isValue func(string) bool) (all []string) {
 	for one := range strings.SplitSeq(strings.ReplaceAll(text, " ::: ", "\n"), "\n") {
-		if one = strings.TrimSpace(one); one != "" {
-			all = append(all, one)
+		parts := strings.FieldsFunc(one, func(c rune) bool { return strings.ContainsRune(";,|/", c) })
+		if slices.ContainsFunc(parts, func(part string) bool { return !isValue(strings.TrimSpace(part)) }) {
+			parts = []string{one}
+		}
+		for _, part := range parts {
+			if part = strings.TrimSpace(part); part != "" {
+				all = append(all, part)
+			}
 		}
 	}
 	return all
+}
+
+// isWholeNumber reports whether a text can be a number by itself, neither an area code before a slash nor an extension.
+func isWholeNumber(text string) bool { return len(digitsOf(text)) >= 7 && isPhoneText(text) }
+
+func isAddress(text string) bool {
+	return strings.Count(text, "@") == 1 && !strings.Contains(text, " ")
 }
 
 // setName splits a full name into first and last name, unless they are set.

@@ -139,7 +139,13 @@ func CardPart(f *vcard.Field, i int) string {
 }
 
 // CardNumber returns the telephone number of a field.
-func CardNumber(f *vcard.Field) string { return strings.TrimPrefix(CardText(f), "tel:") }
+func CardNumber(f *vcard.Field) string {
+	text := CardText(f)
+	if scheme, number, ok := strings.Cut(text, ":"); ok && strings.EqualFold(scheme, "tel") {
+		return number
+	}
+	return text
+}
 
 // IsFax reports whether a number is the number of a fax.
 func IsFax(f *vcard.Field) bool {

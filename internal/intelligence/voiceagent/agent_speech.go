@@ -72,7 +72,7 @@ func (s *Service) newSpeech(ctx context.Context, line Caller, set ConversationSe
 
 // add queues a part for synthesis; parts beyond maxParts are dropped.
 func (p *agentSpeech) add(text string) {
-	if text = withoutMarkup(text); strings.IndexFunc(text, isSpoken) < 0 {
+	if text = spokenText(text); strings.IndexFunc(text, isSpoken) < 0 {
 		return
 	}
 	p.mu.Lock()

@@ -49,6 +49,7 @@ func (c *clauseSplitter) nextLength() int {
 		switch {
 		case end >= len(c.rest): // the next character decides whether a mark ends a clause: 3.50, example.com
 			return 0
+		case inLink(c.rest[:end]) && utf8.RuneCountInString(c.rest[:end]) < maxRunes:
 		case strings.ContainsRune("。！？", r), strings.ContainsRune(".!?", r) && next == ' ', r == '\n':
 			return end
 		case strings.ContainsRune(",;:", r) && next == ' ' && c.isLongEnough(c.rest[:end]):
@@ -66,9 +67,4 @@ func (c *clauseSplitter) isLongEnough(text string) bool {
 		least = firstWords
 	}
 	return len(strings.Fields(text)) >= least
-}
-
-// withoutMarkup removes markup that cannot be spoken from a text.
-func withoutMarkup(text string) string {
-	return strings.Join(strings.Fields(strings.NewReplacer("*", "", "#", "", "`", "", "_", " ", "[", "", "]", "").Replace(text)), " ")
 }

@@ -288,6 +288,19 @@ func TestTwilioCallback_SignatureRequired(t *testing.T) {
 	}
 }
 
+// Fields without a value and those of a messaging service are signed too.
+// https://github.com/NousResearch/hermes-agent/pull/7933, https://github.com/chatwoot/chatwoot/pull/14125
+func TestTwilioCallback_BlankAndFurtherFields(t *testing.T) {
+	t.Parallel()
+	a := newAdapter(t, "twilio", map[string]any{"account_sid": "AC1", "auth_token": "secret"})
+	form := url.Values{"MessageSid": {"id-1"}, "SmsStatus": {"received"}, "From": {"+12025550111"}, "To": {"+12025550143"}, "Body": {""},
+		"FromCity": {""}, "FromZip": {""}, "MessagingServiceSid": {"MG1"}, "NumMedia": {"0"}}
+	all, err := postCallback(a, form.Encode(), "X-Twilio-Signature", base64.StdEncoding.EncodeToString(twilioSignature("secret", callbackURL, form)))
+	if err != nil || len(all) != 1 || all[0].Message == nil || all[0].Message.From != "+12025550111" {
+		t.Errorf("got %+v, %v", all, err)
+	}
+}
+
 // Our signature equals the example that Twilio publishes.
 func TestTwilioSignature_PublishedExample(t *testing.T) {
 	t.Parallel()

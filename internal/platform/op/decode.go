@@ -27,6 +27,7 @@ func strictFormat() huma.Format {
 	f := huma.DefaultJSONFormat
 	plain := f.Unmarshal
 	f.Unmarshal = func(body []byte, v any) error {
+		body = strictjson.WithoutMark(body)
 		if _, untyped := v.(*any); untyped && len(strictjson.Check(body)) > 0 {
 			return errors.New(ambiguousBody)
 		}
@@ -51,6 +52,7 @@ func wrongBody(code string, wrong []Violation) *Error {
 // DecodeStrict decodes the JSON object of a body that an operation reads itself. It refuses what bodies with a schema
 // are refused for: texts that are not Unicode, repeated members, unknown members. Names compare exactly.
 func DecodeStrict(body []byte, to any) error {
+	body = strictjson.WithoutMark(body)
 	if !json.Valid(body) {
 		return Fail("malformed_json", "the body is no JSON")
 	}

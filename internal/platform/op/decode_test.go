@@ -53,6 +53,15 @@ func TestBody_NotUnicode(t *testing.T) {
 	api.Do(p, "POST", "/things", `{"name":"\ud83d\ude00x"}`, "Content-Type: application/json; charset=UTF-8").Want(201)
 }
 
+// https://github.com/Badgerati/Pode/issues/1604
+func TestBody_ByteOrderMark(t *testing.T) {
+	t.Parallel()
+	_, api, p := newThings(t, dbtest.SQLite(t))
+	api.Do(p, "POST", "/things", "\ufeff"+`{"name":"good"}`).Want(201)
+	api.Do(p, "POST", "/things", "\ufeff"+`{"name":"good","n":5,"n":86400}`).Want(400).Refused("malformed_json", "n repeated")
+	api.Do(p, "POST", "/things", "\ufeff\ufeff"+`{"name":"good"}`).Want(400)
+}
+
 func TestDecodeStrict_Errors(t *testing.T) {
 	t.Parallel()
 	type document struct {

@@ -14,7 +14,7 @@ import (
 )
 
 // normalizeQuery converts equivalent forms of a query to one: a list with commas or with a repeated name, and a + of
-// a number that arrived as a space. It refuses malformed queries, and repeated parameters that are not lists. It
+// a number or of a time that arrived as a space. It refuses malformed queries, and repeated parameters that are not lists. It
 // returns the part of the query that cursors are bound to.
 func normalizeQuery(h huma.Context) (bound string, e *Error) {
 	r, _ := unwrap(h)
@@ -80,7 +80,13 @@ func isList(p *huma.Param) bool { return p.Schema != nil && p.Schema.Type == hum
 // lostPlus matches a number whose + was decoded to a space, because the URL was not encoded.
 var lostPlus = regexp.MustCompile(`^ +[0-9][0-9 ()./-]{5,24}$`)
 
+// timeWithLostPlus matches a time with the same fault in its offset. Nothing else has this form.
+var timeWithLostPlus = regexp.MustCompile(`^([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.,]{5,18}) ([0-9]{2}:?[0-9]{2})$`)
+
 func restorePlus(value string) string {
+	if len(value) > 4 && value[4] == '-' {
+		return timeWithLostPlus.ReplaceAllString(value, "$1+$2")
+	}
 	if !strings.HasPrefix(value, " ") || !lostPlus.MatchString(value) {
 		return value
 	}

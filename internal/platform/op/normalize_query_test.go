@@ -54,6 +54,9 @@ func TestNormalizeQuery_Forms(t *testing.T) {
 		"since=2026-07-01":                  {"since", "2026-06-30T22:00:00Z"},
 		"since=2026-07-01T00:00:00Z":        {"since", "2026-07-01T00:00:00Z"},
 		"since=2026-01-01T01:00:00%2B01:00": {"since", "2026-01-01T00:00:00Z"},
+		// https://github.com/HeliosSoftware/hfs/issues/1296, https://github.com/spec-first/connexion/issues/353
+		"since=2026-01-01T01:00:00+01:00":     {"since", "2026-01-01T00:00:00Z"},
+		"since=2026-01-01T05:30:00.250+05:30": {"since", "2026-01-01T00:00:00Z"},
 	} {
 		if got := api.Do(p, "GET", "/echo?"+query, nil).Want(200).At(want[0].(string)); got != want[1] {
 			t.Errorf("%s: %s is %v, want %v", query, want[0], got, want[1])

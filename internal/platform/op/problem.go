@@ -157,7 +157,7 @@ func faultsOf(err error) []strictjson.Fault {
 		return nil
 	}
 	body, _ := d.ErrorDetail().Value.(string)
-	return strictjson.Check([]byte(body))
+	return strictjson.Check(strictjson.WithoutMark([]byte(body)))
 }
 
 func violation(err error) (v Violation, kind string) {

@@ -2,6 +2,7 @@
 package strictjson
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -29,6 +30,10 @@ const (
 	maxFaults = 100
 	maxField  = 200
 )
+
+// WithoutMark returns a document without the byte order mark that some programs write in front of it. A decoder may ignore the mark
+// (RFC 8259 §8.1).
+func WithoutMark(document []byte) []byte { return bytes.TrimPrefix(document, []byte("\ufeff")) }
 
 // Check returns repeated members, and texts that are not Unicode. It returns nil for a document that is not JSON,
 // because every decoder refuses that.

@@ -96,7 +96,7 @@ func (s *Stream) relay(from *Stream, h rtp.Header, k rtp.Kind, b []byte, begin, 
 		pt, toOtherLaw = o.pts[k^1], true
 	}
 	o.clock, o.relayedAt = uint32(k.Clock()), now
-	if !o.mapPacket(from, &h, now) {
+	if !o.mapPacket(from, &h, k, now) {
 		return
 	}
 	if toOtherLaw {

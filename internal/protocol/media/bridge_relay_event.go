@@ -33,7 +33,7 @@ func (s *Stream) relayEvent(from *Stream, h rtp.Header, k rtp.Kind, b []byte, be
 		return
 	}
 	if o.source == from && to == k || !o.started && to == k {
-		if !o.mapPacket(from, &h, now) {
+		if !o.mapPacket(from, &h, k, now) {
 			return
 		}
 	} else {

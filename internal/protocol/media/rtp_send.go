@@ -142,9 +142,9 @@ func (o *outbound) mapSource(from *Stream, h rtp.Header, now int64) bool {
 // mapPacket maps a relayed packet onto our sequence numbers and timeline. A source that restarts its numbers under the
 // same SSRC is mapped anew, as another source is. It reports false for a packet that must not be sent: a repetition,
 // or a packet from before the mapping.
-func (o *outbound) mapPacket(from *Stream, h *rtp.Header, now int64) bool {
+func (o *outbound) mapPacket(from *Stream, h *rtp.Header, k rtp.Kind, now int64) bool {
 	first := o.mapSource(from, *h, now)
-	switch o.placeOf(h.Seq+o.sent.seqOffset, h.TS+o.sent.tsOffset) {
+	switch o.placeOf(h.Seq+o.sent.seqOffset, h.TS+o.sent.tsOffset, k) {
 	case placeUsed:
 		return false
 	case placeRestarted:
@@ -175,11 +175,14 @@ const (
 	repeatsOfRestart = 4
 )
 
-// placeOf returns the place of a mapped packet. A late packet is not newer than the newest one.
-func (o *outbound) placeOf(seq uint16, ts uint32) place {
+// placeOf returns the place of a mapped packet. A late packet is not newer than the newest one. Audio with a new number is not older;
+// events are, beside audio.
+func (o *outbound) placeOf(seq uint16, ts uint32, k rtp.Kind) place {
 	n := o.sent
 	ahead := int(int16(seq - o.seq))
 	switch {
+	case ahead > 0 && k.IsAudio() && int32(ts-o.ts) < 0:
+		return placeRestarted
 	case ahead > 0 && ahead <= maxSequenceGap:
 		n.repeats = 0
 		return placeFree

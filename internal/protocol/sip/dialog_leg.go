@@ -2,6 +2,7 @@ package sip
 
 import (
 	"errors"
+	"net/netip"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -294,7 +295,7 @@ func (l *Leg) nextFlow(p dialogRoute) transport.Flow {
 	u, err := sipmsg.ParseURI(next)
 	addr, ok := sipmsg.LiteralAddr(u)
 	kind := u.Transport()
-	if err != nil || !ok || kind.IsWebSocket() || addr.Addr().IsPrivate() && !isPrivateAddr(l.flow.Addr.Addr()) ||
+	if err != nil || !ok || kind.IsWebSocket() || !reachableFrom(addr.Addr(), l.flow.Addr.Addr()) ||
 		!l.shard.srv.maySendTo(addr, l.flow.Addr) {
 		return l.shard.srv.layer.Reconnected(l.flow)
 	}
@@ -310,4 +311,16 @@ func (l *Leg) nextFlow(p dialogRoute) transport.Flow {
 		name = l.flow.Conn.Key.Name
 	}
 	return l.shard.srv.layer.FlowTo(kind, addr, name)
+}
+
+// reachableFrom reports whether an address that a peer named can be its own. That of no host, or of this machine, is none of another
+// machine, and a private address is not trusted from a public peer.
+func reachableFrom(named, peer netip.Addr) bool {
+	switch {
+	case named.IsUnspecified():
+		return false
+	case named.IsLoopback():
+		return peer.IsLoopback()
+	}
+	return !named.IsPrivate() || isPrivateAddr(peer)
 }

@@ -99,7 +99,7 @@ func (tx *clientTx) expire(s *shard) {
 func (tx *clientTx) receive(s *shard, m *received) {
 	switch {
 	case tx.state == txCompleted:
-		if tx.failureACK != nil {
+		if tx.failureACK != nil && m.Status >= 200 {
 			s.sender.Send(tx.flow, tx.failureACK) // RFC 3261 §17.1.1.2: the ACK was lost
 		}
 	case m.Status < 200:

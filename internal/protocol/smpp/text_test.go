@@ -248,6 +248,33 @@ func TestMemoryPartStore_LimitsAndDuplicates(t *testing.T) {
 	}
 }
 
+// A reference of 0 is one as any other: https://github.com/onomondo/onomondo-uicc/pull/174
+func TestMemoryPartStore_ReferenceZero(t *testing.T) {
+	t.Parallel()
+	ctx, now, p := t.Context(), time.Now(), NewMemoryPartStore()
+	parts, err := TextSettings{}.Parts(strings.Repeat("zero ", 50), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []Fragment
+	for i, part := range parts {
+		m := newMessage("").message(part)
+		s, _, octets, ok := m.segment()
+		if !ok || s.Reference != 0 || s.Total != 2 {
+			t.Fatalf("part %d: %+v, %v", i, s, ok)
+		}
+		a, err := p.Add(ctx, Fragment{Key: Key{From: "a", Segment: Segment{Reference: s.Reference, Total: s.Total}}, Sequence: s.Sequence,
+			Octets: octets, At: now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = a.Complete
+	}
+	if got := (TextSettings{}).incoming(all); got.Text != strings.Repeat("zero ", 50) {
+		t.Errorf("read %q", got.Text)
+	}
+}
+
 func TestMemoryPartStore_ReusedReference(t *testing.T) {
 	t.Parallel()
 	ctx, now, p := t.Context(), time.Now(), NewMemoryPartStore()

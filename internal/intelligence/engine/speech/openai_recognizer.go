@@ -188,7 +188,7 @@ func (h transcriptionResponse) recognition(c transcript.Clip) transcript.Recogni
 	var out transcript.Recognition
 	words, text, certainty, n := h.Words, []string{}, 0.0, 0
 	for _, s := range h.Segments {
-		if s.NoSpeech > minNoSpeechProb && s.LogProb < maxLogProb {
+		if s.NoSpeech > minNoSpeechProb && s.LogProb < maxLogProb || isAnnotation(s.Text) {
 			continue
 		}
 		text = append(text, strings.TrimSpace(s.Text))
@@ -203,7 +203,7 @@ func (h transcriptionResponse) recognition(c transcript.Clip) transcript.Recogni
 	if len(h.Segments) > 0 {
 		out.Text = strings.Join(text, " ")
 	}
-	if out.Text == "" {
+	if out.Text == "" || isAnnotation(out.Text) {
 		return transcript.Recognition{}
 	}
 	if n > 0 {
@@ -216,12 +216,26 @@ func (h transcriptionResponse) recognition(c transcript.Clip) transcript.Recogni
 	return out
 }
 
+// isAnnotation reports whether a text only describes a sound, such as [BLANK_AUDIO], (music playing), *sighs* or ♪.
+func isAnnotation(text string) bool {
+	text = strings.Trim(strings.TrimSpace(text), "♪♫ ")
+	if text == "" {
+		return true
+	}
+	for _, mark := range []struct{ open, end string }{{"[", "]"}, {"(", ")"}, {"*", "*"}} {
+		if inner, ok := strings.CutPrefix(text, mark.open); ok && strings.Index(inner, mark.end) == len(inner)-1 {
+			return true
+		}
+	}
+	return false
+}
+
 // timedWords converts words and limits their times to the clip.
 func timedWords(words []responseWord, confidence float64, duration int) []transcript.Word {
 	var out []transcript.Word
 	for _, w := range words {
 		text := strings.TrimSpace(w.Word + w.Text)
-		if text == "" {
+		if text == "" || isAnnotation(text) {
 			continue
 		}
 		word := transcript.Word{Text: text, StartMS: min(max(int(w.Start*1000), 0), duration), Confidence: confidence}

@@ -2,39 +2,47 @@ package sdp
 
 import "net/netip"
 
-// finish selects the first supported audio line without a fault and returns its Description. If all of them have one, the
-// error is the first.
+// finish selects the first audio line over a supported transport, without a fault and with a known codec, and returns its Description.
+// Without such a line the error is that of the first one.
 func (p *parser) finish() (Description, error) {
 	if !p.version || !p.origin {
 		return Description{}, malformed("no v= or o= line")
 	}
 	d := Description{Version: p.originVersion, audioLine: -1}
-	var fault error
+	var refused error
 	for i := range p.media {
 		s := &p.media[i]
 		s.inherit(&p.top.protection)
 		d.lines = append(d.lines, s.mediaLine)
+		if d.audioLine >= 0 || !s.isSupported() {
+			continue
+		}
+		err := s.usable()
 		switch {
-		case d.audioLine >= 0 || !s.isSupported():
-		case s.fault == nil:
+		case err == nil:
 			d.audioLine = i
-		case fault == nil:
-			fault = s.fault
+		case refused == nil:
+			refused = err
 		}
 	}
-	if d.audioLine < 0 && fault != nil {
-		return Description{}, fault
+	switch {
+	case d.audioLine >= 0:
+		return d, d.fill(&p.top, &p.media[d.audioLine])
+	case refused == nil:
+		refused = notAcceptable("no audio over RTP that we can carry")
 	}
-	if d.audioLine < 0 {
-		return Description{}, notAcceptable("no audio over RTP that we can carry")
+	return Description{}, refused
+}
+
+// usable returns the reason why a section cannot be the audio of the call: a fault, or no known codec.
+func (s *section) usable() error {
+	if s.fault != nil {
+		return s.fault
 	}
-	if err := d.fill(&p.top, &p.media[d.audioLine]); err != nil {
-		return Description{}, err
+	if _, ok := (Description{Formats: s.formatList()}).Codec(); !ok {
+		return notAcceptable("no codec we know among the formats")
 	}
-	if _, ok := d.Codec(); !ok {
-		return Description{}, notAcceptable("no codec we know among the formats")
-	}
-	return d, nil
+	return nil
 }
 
 // isSupported reports whether the section is audio over a supported transport.

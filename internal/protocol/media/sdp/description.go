@@ -52,6 +52,12 @@ func (f Format) IsEvent() bool {
 	return f.Name == TelephoneEvent && (f.Rate == 8000 || f.Rate == 48000)
 }
 
+// supported reports whether the format can be used: a supported codec or events.
+func (f Format) supported() bool {
+	_, audio := f.Codec()
+	return audio || f.IsEvent()
+}
+
 func (f Format) isOpus() bool {
 	c, ok := f.Codec()
 	return ok && c == codec.Opus

@@ -100,7 +100,7 @@ func (p *parser) line(n int, line string) error {
 	case 'm':
 		return p.mediaLine(value)
 	case 'a':
-		return s.attribute(value)
+		s.attribute(value)
 	}
 	return nil
 }
@@ -205,15 +205,15 @@ func token(s string) bool {
 	return s != ""
 }
 
-func (s *section) attribute(v string) error {
-	name, value, _ := strings.Cut(v, ":")
+func (s *section) attribute(v string) {
+	name, value, _ := strings.Cut(strings.TrimSpace(v), ":")
 	if d, ok := parseDirection(name); ok {
 		s.direction, s.hasDir = d, true
-		return nil
+		return
 	}
 	switch name {
 	case "rtpmap":
-		return s.rtpmap(value)
+		s.rtpmap(value)
 	case "fmtp":
 		s.fmtp(value)
 	case "ptime":
@@ -231,27 +231,32 @@ func (s *section) attribute(v string) error {
 	default:
 		s.protection.attribute(name, value)
 	}
-	return nil
 }
 
-// rtpmap parses a=rtpmap:<pt> <name>/<rate>[/<channels>].
-func (s *section) rtpmap(v string) error {
-	number, rest, ok := strings.Cut(strings.TrimSpace(v), " ")
+// rtpmap parses a=rtpmap:<pt> <name>/<rate>[/<channels>]. One that cannot be read leaves its payload type without a name, so that only
+// this format is lost. Of two for one payload type, the first that is supported counts.
+func (s *section) rtpmap(v string) {
+	number, rest, _ := strings.Cut(strings.TrimSpace(v), " ")
 	pt, err := strconv.ParseUint(number, 10, 7)
 	part := strings.Split(strings.TrimSpace(rest), "/")
-	if !ok || err != nil || len(part) < 2 || len(s.maps) >= maxFormats {
-		return malformed("bad rtpmap")
+	if err != nil || len(part) < 2 || len(s.maps) >= maxFormats {
+		return
+	}
+	if first, ok := s.maps[uint8(pt)]; ok && first.supported() {
+		return
 	}
 	rate, err := strconv.Atoi(part[1])
 	name := normalizeEncodingName(part[0])
 	if err != nil || rate < 1 || len(part) == 3 && part[2] != "1" && name != codec.Names[codec.Opus] {
 		rate = 0 // several channels are not supported
 	}
+	if name == codec.Names[codec.G722] && rate == 16000 {
+		rate = codec.G722.Clock() // some phones state the sampling rate; the clock is 8000 (RFC 3551 §4.5.2)
+	}
 	if s.maps == nil {
 		s.maps = map[uint8]Format{}
 	}
 	s.maps[uint8(pt)] = Format{PT: uint8(pt), Name: name, Rate: rate}
-	return nil
 }
 
 func (s *section) fmtp(v string) {

@@ -7,19 +7,36 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 
 	"soniq/internal/protocol/media/codec"
 )
 
-// Encoding is the sample encoding of a WAV file: the format tag of its fmt chunk.
+// Encoding is the sample encoding of a WAV file: the format tag of its fmt chunk, for those that are only read with the bits of a sample
+// in the upper byte.
 type Encoding uint16
 
 // The encodings that Read and Write support (RFC 2361).
 const (
-	PCM16 Encoding = 1
+	PCM16 Encoding = tagPCM
 	ALaw  Encoding = 6
 	ULaw  Encoding = 7
+)
+
+// The encodings that Read supports: what editors and speech synthesis write.
+const (
+	PCM8    = 8<<8 | tagPCM
+	PCM24   = 24<<8 | tagPCM
+	PCM32   = 32<<8 | tagPCM
+	Float32 = 32<<8 | tagFloat
+)
+
+// Format tags.
+const (
+	tagPCM        Encoding = 1
+	tagFloat      Encoding = 3
+	tagExtensible Encoding = 0xFFFE
 )
 
 // Audio holds the audio of a RIFF file.
@@ -36,10 +53,13 @@ const maxDataSize = 1<<32 - 1 - HeaderLen
 
 // SampleBytes returns the size of a sample.
 func (e Encoding) SampleBytes() int {
-	if e == PCM16 {
+	switch e {
+	case PCM16:
 		return 2
+	case ALaw, ULaw:
+		return 1
 	}
-	return 1
+	return int(e >> 11)
 }
 
 // Header returns RIFF, fmt (18 bytes), fact and data headers for dataLen bytes of audio.
@@ -115,13 +135,21 @@ func Sample(b []byte, e Encoding) int16 {
 		return codec.LinearOfULaw[b[0]]
 	case ALaw:
 		return codec.LinearOfALaw[b[0]]
+	case PCM8:
+		return (int16(b[0]) - 128) << 8
+	case PCM24:
+		return int16(binary.LittleEndian.Uint16(b[1:]))
+	case PCM32:
+		return int16(binary.LittleEndian.Uint16(b[2:]))
+	case Float32:
+		v := float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))
+		return int16(max(-32768, min(v*32768, 32767))) // NaN becomes 0, or a bound
 	default:
 		return int16(binary.LittleEndian.Uint16(b))
 	}
 }
 
-// Read reads a PCM16, µ-law or A-law file of one or two channels. A data chunk truncated by a crash is read as
-// far as it goes.
+// Read reads a file of one or two channels. A data chunk truncated by a crash is read as far as it goes.
 func Read(path string) (Audio, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -166,6 +194,7 @@ func Scan(r io.ReadSeeker) (Layout, error) {
 		return Layout{}, errors.New("not a RIFF WAVE file")
 	}
 	var l Layout
+	stated := int64(binary.LittleEndian.Uint32(h[4:])) + 8
 	for at := int64(len(h)); at+8 <= end; {
 		if _, err := io.ReadFull(r, h[:8]); err != nil {
 			return l, err
@@ -178,6 +207,9 @@ func Scan(r io.ReadSeeker) (Layout, error) {
 				return l, err
 			}
 		case "data":
+			if n == 0 && stated < end {
+				n = maxDataSize // written to a pipe: neither size is known
+			}
 			return l.withData(at, n, end)
 		}
 		if at, err = r.Seek(min(at+n+n&1, end), io.SeekStart); err != nil {
@@ -226,17 +258,29 @@ func (f *format) read(b []byte) error {
 	}
 	le := binary.LittleEndian
 	f.enc, f.channels, f.rate = Encoding(le.Uint16(b)), int(le.Uint16(b[2:])), int(le.Uint32(b[4:]))
-	if f.enc == 0xFFFE && len(b) >= 26 { // WAVE_FORMAT_EXTENSIBLE: the tag opens the sub-format GUID
+	if f.enc == tagExtensible && len(b) >= 26 { // the tag opens the sub-format GUID
 		f.enc = Encoding(le.Uint16(b[24:]))
 	}
-	bits := int(le.Uint16(b[14:]))
-	if f.enc != PCM16 && f.enc != ULaw && f.enc != ALaw || bits != 8*f.enc.SampleBytes() {
+	bits := le.Uint16(b[14:])
+	if !f.setBits(bits) {
 		return fmt.Errorf("format %d with %d bits is not supported", f.enc, bits)
 	}
 	if f.channels < 1 || f.channels > 2 || f.rate < 1 || f.rate > 192000 {
 		return fmt.Errorf("%d channels at %d Hz are not supported", f.channels, f.rate)
 	}
 	return nil
+}
+
+// setBits completes the encoding by the bits of a sample. It reports false if such samples cannot be read.
+func (f *format) setBits(bits uint16) bool {
+	switch e := Encoding(bits<<8) | f.enc; {
+	case f.enc == PCM16 && bits == 16, (f.enc == ULaw || f.enc == ALaw) && bits == 8:
+		return true
+	case (f.enc == tagPCM || f.enc == tagFloat) && bits < 64 && (e == PCM8 || e == PCM24 || e == PCM32 || e == Float32):
+		f.enc = e
+		return true
+	}
+	return false
 }
 
 // decode returns the samples in b, one slice per channel.

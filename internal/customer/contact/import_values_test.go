@@ -1,0 +1,76 @@
+package contact_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"soniq/internal/platform/db/dbtest"
+	"soniq/internal/platform/op/optest"
+)
+
+// numbersOf returns the numbers of the only contact with their labels, and its custom members.
+func numbersOf(a *optest.Answer) string {
+	var all []string
+	for i := 0; ; i++ {
+		at := fmt.Sprintf("data.0.phones.%d.", i)
+		if !a.Has("data.0.phones."+fmt.Sprint(i), "number") {
+			break
+		}
+		label, _ := a.At(at + "label").(string)
+		all = append(all, strings.TrimSpace(label+" "+a.Text(at+"number")))
+	}
+	return strings.Join(all, ", ") + fmt.Sprint(" ", a.At("data.0.custom"))
+}
+
+// Cells of exports with a label in another column, or with several values.
+//
+// https://github.com/owncloud-archive/contacts/issues/817 (Google), https://github.com/cluster-software/agent-crm/pull/88,
+// https://github.com/ONLYOFFICE/CommunityServer/issues/68 (several numbers in a cell)
+func TestImport_SeveralValuesOfCells(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ file, want string }{
+		"Google, types": {"Name,Phone 1 - Type,Phone 1 - Value,Phone 2 - Type,Phone 2 - Value\nAda,Mobile,07700 900123 ::: 07700 900124,* Home,020 7946 0018\n",
+			"mobile +447700900123, mobile +447700900124, home +442079460018 map[]"},
+		"Google, labels": {"First Name,E-mail 1 - Label,E-mail 1 - Value,Phone 1 - Label,Phone 1 - Value,Phone 2 - Label,Phone 2 - Value\nAda,* Home,a@example.com,Work Fax,020 7946 0011,Reception,020 7946 0018\n",
+			"reception +442079460018 map[]"},
+		"a type of something else": {"Name,Phone,Account - Type\nAda,020 7946 0018,Gold\n", "work +442079460018 map[Account - Type:Gold]"},
+		"semicolon":                {"Name,Phone\nAda,020 7946 0018; 020 7946 0019\n", "work +442079460018, work +442079460019 map[]"},
+		"comma":                    {"Name,Phone\nAda,\"020 7946 0018,020 7946 0019\"\n", "work +442079460018, work +442079460019 map[]"},
+		"slash":                    {"Name,Phone\nAda,020 7946 0018 / 020 7946 0019\n", "work +442079460018, work +442079460019 map[]"},
+		"a slash in a number":      {"Name,Phone\nAda,020/79460018\n", "work +442079460018 map[]"},
+		"digits after a pause":     {"Name,Phone\nAda,\"+442079460018,,123#\"\n", "work +442079460018 map[]"},
+		"an extension":             {"Name,Phone\nAda,+442079460018;ext=12\n", "work +442079460018 map[]"},
+		"tel in upper case":        {"BEGIN:VCARD\r\nVERSION:4.0\r\nFN:Ada\r\nTEL;VALUE=uri;TYPE=home:TEL:+44-20-7946-0018\r\nEND:VCARD\r\n", "home +442079460018 map[]"},
+	} {
+		h := newFixture(t, dbtest.SQLite(t))
+		h.runJobs()
+		a := h.waitImport(h.upload(c.file).Want(202).Text("id"))
+		all := h.do("GET", "/contacts?limit=5", nil).Want(200)
+		if got := numbersOf(all); got != c.want || strings.Contains(string(all.Bytes), "TEL:") {
+			t.Errorf("%s: %s, want %s; import %s", name, got, c.want, a.Bytes)
+		}
+	}
+}
+
+// vCards of telephones and address books that other programs could not read: https://github.com/nextcloud/contacts/issues/1297,
+// https://github.com/nextcloud/contacts/issues/4357, https://github.com/Rillke/Contact-Conversion-Wizard/issues/9,
+// https://github.com/pinoaffe/org-vcard/issues/6, https://github.com/owncloud-archive/contacts/issues/774,
+// https://github.com/abdelkader/vCardEditor/issues/26.
+func TestImport_CardsOfReports(t *testing.T) {
+	t.Parallel()
+	for card, want := range map[string]string{
+		"VERSION:3.0\r\nFN:Ada\r\nTEL;TYPE=\"WORK,FAX\":205246\\;\\;\\,\\;\r\nTEL;TYPE=\"WORK,VOICE\";VALUE=UNKNOWN:+442079460018":                    "work +442079460018 map[]",
+		"VERSION:4.0\r\nFN:Ada\r\nTEL;VALUE=uri;TYPE=home:tel:+44-20-7946-0018":                                                                       "home +442079460018 map[]",
+		"VERSION:2.1\r\nN;CHARSET=UTF-8:Пупкин;Василий\r\nTEL;HOME:+74951234568\r\nTEL;FAX:+74951234560\r\nTEL;CELL:+79161234567\r\nTEL:+74951234561": "home +74951234568, mobile +79161234567, +74951234561 map[]",
+		"VERSION:3.0\r\nFN:Z New Rp: Wr.no\r\nN:Rp\\: Wr.no;Z New;;;\r\nTEL;TYPE=MAIN:+919999999999":                                                  "+919999999999 map[]",
+		"VERSION:3.0\r\nITEMTEL49.TEL:+49 1573 1234567\r\nITEMTEL49.X-ABLABEL:Mobil\r\nFN:Ada":                                                        "mobil +4915731234567 map[]",
+	} {
+		h := newFixture(t, dbtest.SQLite(t))
+		h.runJobs()
+		a := h.waitImport(h.upload("BEGIN:VCARD\r\n" + card + "\r\nEND:VCARD\r\n").Want(202).Text("id"))
+		if got := numbersOf(h.do("GET", "/contacts?limit=5", nil).Want(200)); got != want {
+			t.Errorf("%s: %s, want %s; import %s", card, got, want, a.Bytes)
+		}
+	}
+}
