@@ -59,3 +59,33 @@ func TestMWI_NoMessagesAfterReturn(t *testing.T) {
 		t.Errorf("told:\n%s", got)
 	}
 }
+
+// A message is assigned to a user and then to another one, while the telephone of the first is off. Both telephones show it.
+// https://github.com/fusionpbx/fusionpbx/issues/1193
+func TestMWI_AssignedForATime(t *testing.T) {
+	t.Parallel()
+	s := rig.Shared(t, rig.Options{Env: map[string]string{"SONIQ_TRANSCRIBER": "off", "SONIQ_VOICE": "off"}})
+	m := newVoicemailOffice(s)
+	cora, dan := m.AddUser("Cora"), m.AddUser("Dan")
+	m.leaveMessage("+442079460009", fixture.MessageTone, 3*time.Second)
+	message := "/voicemail/" + m.WaitMessages(1)[0].ID
+	told := func(u fixture.User, change func()) string {
+		port := m.RegisterSipp(u.SIP)
+		phone := s.Sipp(rig.Script{Scenario: "answer_notify", Port: port, Event: "message-summary", Limit: time.Minute})
+		change()
+		phone.Wait()
+		return phone.Received("NOTIFY", 0)
+	}
+	assign := func(u fixture.User) {
+		m.Want(200, "PATCH", message, map[string]any{"assignee_id": u.ID}, nil)
+	}
+	if got := told(cora, func() { assign(cora) }); !strings.Contains(got, "Voice-Message: 1/0 (0/0)") {
+		t.Errorf("Cora's telephone was told:\n%s", got)
+	}
+	if got := told(dan, func() { assign(dan) }); !strings.Contains(got, "Voice-Message: 1/0 (0/0)") {
+		t.Errorf("Dan's telephone was told:\n%s", got)
+	}
+	if got := told(cora, func() {}); !strings.Contains(got, "Messages-Waiting: no") || !strings.Contains(got, "Voice-Message: 0/0 (0/0)") {
+		t.Errorf("Cora's telephone was told after its return:\n%s", got)
+	}
+}

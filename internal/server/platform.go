@@ -90,7 +90,7 @@ type Platform struct {
 	jobs   *job.Queue
 	files  *blob.Dir
 	guard  *egress.Guard
-	mailer user.Mailer // nil: no mail is sent
+	mailer letterMailer // nil: no mail is sent
 
 	orgs        *org.Service
 	keys        *auth.Service

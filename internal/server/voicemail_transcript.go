@@ -2,15 +2,18 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"time"
 
+	"soniq/internal/identity/signin"
 	"soniq/internal/identity/user"
 	"soniq/internal/intelligence/transcript"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/job"
+	"soniq/internal/platform/mail"
 	"soniq/internal/telephony/voicemail"
 )
 
@@ -116,8 +119,53 @@ func (p *Platform) sendMessageMail(ctx context.Context, j job.Job) error {
 	if err != nil {
 		return err
 	}
-	subject, text := messageLetter(v, p.zoneOf(ctx, j.Org, u))
-	return p.mailer.Send(ctx, u.Email, subject, text)
+	o, err := p.orgs.Get(ctx, j.Org)
+	if err != nil {
+		return fmt.Errorf("find organisation: %w", err)
+	}
+	if !o.Sandbox() { // users of sandboxes do not sign in: they get the address of the API
+		*v.AudioURL = p.config.BaseURL + signin.MessagePath + v.ID
+	}
+	subject, text := messageLetter(v, p.zoneOf(ctx, j.Org, u), o.Sandbox())
+	files := p.attachedSound(ctx, v, u)
+	err = p.mailer.SendFiles(ctx, u.Email, subject, text, files...)
+	if err != nil && len(files) > 0 && errors.Is(err, job.ErrDead) { // the server may refuse its size
+		err = p.mailer.SendFiles(ctx, u.Email, subject, text)
+	}
+	return err
+}
+
+// maxAttached limits the sound that is attached to a mail, in bytes. Mail servers take 10 MB in general, and a mail has four thirds of them.
+const maxAttached = 7 << 20
+
+// attachedSound returns the sound of a message as a file for the mail, if the user wants it and it is not too long.
+func (p *Platform) attachedSound(ctx context.Context, v voicemail.Voicemail, u user.User) []mail.File {
+	if u.Voicemail.EmailAudio == user.AudioLink {
+		return nil
+	}
+	_, f, size, err := p.voicemail.Open(ctx, v.OrgID, v.ID)
+	if err != nil {
+		p.log.Warn("sound not attached to the mail about a message", "message", v.ID, "err", err)
+		return nil
+	}
+	defer f.Close()
+	if size > maxAttached {
+		return nil
+	}
+	content, err := io.ReadAll(io.LimitReader(f, maxAttached))
+	if err != nil {
+		p.log.Warn("sound not attached to the mail about a message", "message", v.ID, "err", err)
+		return nil
+	}
+	return []mail.File{{Name: v.ID + ".wav", Type: "audio/wav", Content: content}}
+}
+
+// callerShown returns the name and the number of the caller.
+func callerShown(v voicemail.Voicemail) string {
+	if v.Contact != nil && v.Contact.Name != "" {
+		return v.Contact.Name + " (" + v.FromNumber + ")"
+	}
+	return v.FromNumber
 }
 
 // zoneOf returns the time zone of a user.
@@ -137,11 +185,8 @@ func (p *Platform) zoneOf(ctx context.Context, org string, u user.User) *time.Lo
 }
 
 // messageLetter returns the mail about a message.
-func messageLetter(v voicemail.Voicemail, zone *time.Location) (subject, text string) {
-	from := v.FromNumber
-	if v.Contact != nil && v.Contact.Name != "" {
-		from = v.Contact.Name + " (" + v.FromNumber + ")"
-	}
+func messageLetter(v voicemail.Voicemail, zone *time.Location, sandbox bool) (subject, text string) {
+	from := callerShown(v)
 	subject = "Voicemail from " + from
 	if v.Urgency != nil && *v.Urgency == "high" {
 		subject = "Urgent: voicemail from " + from
@@ -152,8 +197,12 @@ func messageLetter(v voicemail.Voicemail, zone *time.Location) (subject, text st
 	if v.Transcript != nil && v.Transcript.Text != nil {
 		fmt.Fprintf(&b, "\nWhat was understood of it:\n\n  %s\n", *v.Transcript.Text)
 	}
-	if v.AudioURL != nil {
-		fmt.Fprintf(&b, "\nTo hear it, dial *97 on your telephone, or fetch it with your credentials:\n%s\n", *v.AudioURL)
+	switch {
+	case v.AudioURL == nil:
+	case sandbox:
+		fmt.Fprintf(&b, "\nTo hear it, dial *97 on your telephone, or fetch it with an API key:\n%s\n", *v.AudioURL)
+	default:
+		fmt.Fprintf(&b, "\nTo hear it, dial *97 on your telephone, or open this page:\n%s\n", *v.AudioURL)
 	}
 	return subject, b.String()
 }

@@ -30,7 +30,7 @@ func (d sandboxDependencies) ParseNumber(ctx context.Context, org, text string) 
 }
 
 // Call implements sandbox.Callers.
-func (d sandboxDependencies) Call(ctx context.Context, c sandbox.SimulatedCall) (string, error) {
+func (d sandboxDependencies) Call(ctx context.Context, c sandbox.SimulatedCall) (id, to string, err error) {
 	return d.p.server.parties.Call(ctx, c)
 }
 

@@ -4,14 +4,19 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
+	"slices"
 	"time"
 
 	"soniq/internal/config"
 	"soniq/internal/identity/auth"
 	"soniq/internal/identity/signin"
 	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
 	"soniq/internal/platform/egress"
 	"soniq/internal/platform/op"
+	"soniq/internal/platform/visibility"
+	"soniq/internal/telephony/voicemail"
 )
 
 // Connects sign-in and the OAuth server with users and keys.
@@ -26,7 +31,54 @@ func (p *Platform) buildOAuth() {
 // buildSignin constructs the sign-in pages.
 func (p *Platform) buildSignin() {
 	p.signin = signin.New(signin.Config{DB: p.db, Orgs: p.orgs, Users: p.users, Keys: p.keys, OAuth: p.oauth, Seal: p.seal, Bus: p.bus,
-		BaseURL: cmp.Or(p.config.BaseURL, "http://"+p.config.HTTP), Brand: p.config.Brand, Log: p.log, Limiter: p.attempts()})
+		BaseURL: cmp.Or(p.config.BaseURL, "http://"+p.config.HTTP), Brand: p.config.Brand, Log: p.log, Limiter: p.attempts(),
+		Messages: messagePages{p}})
+}
+
+// messagePages implements signin.Messages.
+type messagePages struct{ p *Platform }
+
+// Message implements signin.Messages.
+func (m messagePages) Message(ctx context.Context, id string) (signin.Message, error) {
+	v, err := m.find(ctx, id)
+	if err != nil {
+		return signin.Message{}, err
+	}
+	out := signin.Message{ID: v.ID, From: callerShown(v), Mailbox: v.Mailbox.Name, Received: v.ReceivedAt.Time, Seconds: v.DurationSeconds}
+	who, _ := access.From(ctx)
+	if u, err := m.p.users.Get(ctx, m.p.db.Read(ctx), who.OrgID, who.UserID); err == nil {
+		out.Received = out.Received.In(m.p.zoneOf(ctx, who.OrgID, u))
+	}
+	if v.Transcript != nil && v.Transcript.Text != nil {
+		out.Text = *v.Transcript.Text
+	}
+	return out, nil
+}
+
+// Sound implements signin.Messages.
+func (m messagePages) Sound(ctx context.Context, id string) (io.ReadSeekCloser, time.Time, error) {
+	if _, err := m.find(ctx, id); err != nil {
+		return nil, time.Time{}, err
+	}
+	v, f, _, err := m.p.voicemail.Open(ctx, access.Org(ctx), id)
+	return f, v.ReceivedAt.Time, err
+}
+
+// find returns a message that the principal of the context may hear.
+func (m messagePages) find(ctx context.Context, id string) (voicemail.Voicemail, error) {
+	gone := op.NotFound("message")
+	who, _ := access.From(ctx)
+	if !slices.Contains(who.Scopes, access.CallsRead) {
+		return voicemail.Voicemail{}, gone
+	}
+	if hidden, err := (visibility.Guard{DB: m.p.db}).Hidden(ctx, id); err != nil || hidden {
+		return voicemail.Voicemail{}, cmp.Or[error](err, gone)
+	}
+	v, err := m.p.voicemail.Get(ctx, m.p.db.Read(ctx), who.OrgID, id)
+	if db.IsNone(err) || err == nil && v.Status == voicemail.Deleted {
+		return v, gone
+	}
+	return v, err
 }
 
 // attempts returns the limiter of sign-in attempts, or nil if the operator has set no limit.

@@ -75,7 +75,7 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 	oauth := auth.NewOAuth(p.keys, auth.OAuthConfig{BaseURL: p.http.URL, Register: true, Log: log})
 	p.pages = signin.New(signin.Config{DB: d, Orgs: p.orgs, Users: p.users, Keys: p.keys, OAuth: oauth, Seal: sealer, Bus: b,
 		Clock: clock.Func(now), BaseURL: p.http.URL,
-		Brand: "soniq", Log: log})
+		Brand: "soniq", Log: log, Messages: noMessages{}})
 	factors.Service = p.pages
 	oauth.Mount(mux)
 	p.pages.Mount(mux)
@@ -250,4 +250,17 @@ func (v *testBrowser) signIn(email, password string) *testBrowser {
 func eachDB(t *testing.T, run func(p *fixture)) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) { run(newFixture(t, d)) })
+}
+
+// noMessages is an installation without voicemail.
+type noMessages struct{}
+
+// Message implements signin.Messages.
+func (noMessages) Message(context.Context, string) (signin.Message, error) {
+	return signin.Message{}, op.NotFound("message")
+}
+
+// Sound implements signin.Messages.
+func (noMessages) Sound(context.Context, string) (io.ReadSeekCloser, time.Time, error) {
+	return nil, time.Time{}, op.NotFound("message")
 }

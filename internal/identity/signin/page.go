@@ -33,6 +33,7 @@ type page struct {
 	Choices []choice
 	Refused []access.Scope
 
+	Message    Message
 	Keys       []auth.Key
 	Made       *auth.Key
 	MayPartner bool

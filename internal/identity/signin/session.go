@@ -72,9 +72,12 @@ func (s *Service) withVisitor(h handler) http.HandlerFunc {
 	}
 }
 
+// securityPolicy is the content security policy of the account pages (CSP Level 3).
+const securityPolicy = "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; frame-ancestors 'none'"
+
 // setSecurityHeaders forbids frames, scripts and caching.
 func setSecurityHeaders(h http.Header) {
-	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; frame-ancestors 'none'")
+	h.Set("Content-Security-Policy", securityPolicy)
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cache-Control", "no-store")

@@ -33,8 +33,10 @@ type Config struct {
 	Clock   clock.Clock `wiring:"optional"`
 	BaseURL string      // prefix of links; with "https://…" cookies are Secure
 	Brand   string
-	Limiter *access.Limiter `wiring:"optional"` // limits sign-in attempts; nil: no limit
-	Log     *slog.Logger
+	// Messages has the voicemail messages of signed-in people.
+	Messages Messages
+	Limiter  *access.Limiter `wiring:"optional"` // limits sign-in attempts; nil: no limit
+	Log      *slog.Logger
 }
 
 // Service serves the account pages. It is safe for concurrent use.
@@ -70,6 +72,7 @@ func (s *Service) Mount(mux *http.ServeMux) {
 		"POST /account/assistants/{id}/revoke": s.revokeAssistant,
 		"GET /account/security":                s.security, "POST /account/password": s.changePassword, "POST /account/totp/start": s.startTOTP,
 		"POST /account/totp/confirm": s.confirmTOTP, "POST /account/totp/off": s.stopTOTP, "POST /account/sessions/{id}/end": s.signOutBrowser,
+		"GET " + MessagePath + "{id}": s.showMessage, "GET " + MessagePath + "{id}/audio": s.messageSound,
 		"POST /account/logout": s.logout, "GET " + op.ConfirmPath: s.showConfirm, "POST " + op.ConfirmPath: s.confirmAgain,
 	} {
 		mux.HandleFunc(pattern, s.withVisitor(s.signedIn(h)))

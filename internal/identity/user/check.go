@@ -125,6 +125,8 @@ func (u User) violations() []op.Violation {
 		fault := PINFault(*u.pin, u.extension())
 		want(fault == "", "voicemail.pin", "invalid_pin", fault)
 	}
+	want(slices.Contains([]string{"", AudioAttached, AudioLink}, u.Voicemail.EmailAudio), "voicemail.email_audio", "invalid_value",
+		"must be attached or link")
 	want(slices.Contains([]string{"invited", "active", Suspended}, u.Status), "status", "invalid_value", "must be active or suspended")
 	want(slices.Contains([]string{"inherit", "on", "off"}, u.RecordingMode), "recording_mode", "invalid_value",
 		"must be inherit, on or off")

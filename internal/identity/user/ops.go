@@ -1,6 +1,7 @@
 package user
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -121,6 +122,7 @@ func (n Fresh) user(org string, now db.Time) User {
 		Name: fullName(n.FirstName, n.LastName), Role: n.Role, Status: "active", Extension: db.Null(n.Extension).Ptr(),
 		OutboundNumberID: db.Null(n.OutboundNumberID).Ptr(), Timezone: db.Null(n.Timezone).Ptr(),
 		Language: db.Null(n.Language).Ptr(), Skills: n.Skills, RingStrategy: "all_devices", RecordingMode: "inherit",
+		Voicemail:       Voicemail{EmailAudio: AudioAttached},
 		DirectNumberIDs: []string{}, QueueIDs: []string{}, Devices: []Device{}, CreatedAt: now, UpdatedAt: now}
 	if u.Skills == nil {
 		u.Skills = map[string]int{}
@@ -210,6 +212,7 @@ type VoicemailPatch struct {
 	Enabled         op.Change[bool]   `json:"enabled,omitzero"`
 	GreetingAudioID op.Change[string] `json:"greeting_audio_id,omitzero"`
 	EmailNotify     op.Change[bool]   `json:"email_notify,omitzero"`
+	EmailAudio      op.Change[string] `json:"email_audio,omitzero" doc:"attached: the mails have the sound attached; link: only the link to it. null: attached"`
 	PIN             op.Change[string] `json:"pin,omitzero" doc:"4 to 10 digits that the mailbox asks for by telephone; never shown again. null: none"`
 }
 
@@ -293,11 +296,14 @@ func (p Patch) forward(u *User) {
 
 func (p Patch) voicemail(u *User) {
 	if p.Voicemail.Null {
-		u.Voicemail = Voicemail{}
+		u.Voicemail = Voicemail{EmailAudio: AudioAttached}
 	}
 	p.Voicemail.V.Enabled.Apply(&u.Voicemail.Enabled)
 	applyText(p.Voicemail.V.GreetingAudioID, &u.Voicemail.GreetingAudioID)
 	p.Voicemail.V.EmailNotify.Apply(&u.Voicemail.EmailNotify)
+	if c := p.Voicemail.V.EmailAudio; c.Set {
+		u.Voicemail.EmailAudio = cmp.Or(c.V, AudioAttached)
+	}
 	if pin := p.Voicemail.V.PIN; pin.Set || p.Voicemail.Null {
 		u.pin, u.Voicemail.PINSet = &pin.V, pin.V != ""
 	}

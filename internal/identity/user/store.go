@@ -1,6 +1,7 @@
 package user
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -54,6 +55,7 @@ func scan(scan func(...any) error) (User, error) {
 	err := scan(&u.OrgID, &u.ID, &u.Email, &u.FirstName, &u.LastName, &u.Role, &u.Status, &u.Extension,
 		&u.OutboundNumberID, &u.DND.Enabled, &u.DND.Until, &u.Timezone, &u.Language, &skills, &u.RingStrategy, &forward,
 		&voicemail, &u.RecordingMode, &u.CreatedAt, &u.UpdatedAt, &u.LastSeenAt)
+	voicemail.V.EmailAudio = cmp.Or(voicemail.V.EmailAudio, AudioAttached) // earlier versions wrote none
 	u.Name, u.Skills, u.Forward, u.Voicemail = fullName(u.FirstName, u.LastName), skills.V, forward.V, voicemail.V
 	return u, err
 }

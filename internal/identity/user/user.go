@@ -134,8 +134,15 @@ type Voicemail struct {
 	Enabled         bool    `json:"enabled"`
 	GreetingAudioID *string `json:"greeting_audio_id"`
 	EmailNotify     bool    `json:"email_notify"`
+	EmailAudio      string  `json:"email_audio" enum:"attached,link" doc:"Whether the mails have the sound attached, beside the link to it"`
 	PINSet          bool    `json:"pin_set" doc:"Whether the mailbox asks for a PIN by telephone"`
 }
+
+// The values of Voicemail.EmailAudio.
+const (
+	AudioAttached = "attached"
+	AudioLink     = "link"
+)
 
 // Phones holds the devices and the SIP account of a user, from package device.
 type Phones struct {

@@ -2,6 +2,7 @@
 package mail
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -68,13 +69,24 @@ func New(c Config) (*Sender, error) {
 	return s, nil
 }
 
-// Send sends a text mail to one address. An error that wraps ErrRefused is permanent.
-func (s *Sender) Send(ctx context.Context, to, subject, text string) error {
+// File is a file that is attached to a mail.
+type File struct {
+	Name, Type string // such as message.wav, audio/wav
+	Content    []byte
+}
+
+// Send sends a text mail to one address, with files. An error that wraps ErrRefused is permanent.
+func (s *Sender) Send(ctx context.Context, to, subject, text string, files ...File) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	m, err := s.message(to, subject, text)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	for _, f := range files {
+		if err := m.AttachReader(f.Name, bytes.NewReader(f.Content), gomail.WithFileContentType(gomail.ContentType(f.Type))); err != nil {
+			return fmt.Errorf("attach %s: %w", f.Name, err)
+		}
 	}
 	if err := s.deliver(ctx, m); err != nil && !m.IsDelivered() { // an error after the server has accepted the mail is none
 		return fmt.Errorf("mail server %s: %w", s.addr, err)

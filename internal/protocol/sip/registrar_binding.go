@@ -337,15 +337,31 @@ func (b Binding) sameInstance(old Binding) bool {
 	return b.Instance != "" && b.instanceID() == old.instanceID()
 }
 
-// supersedes reports whether b is a newer form of old: the same phone by its instance (RFC 5626 §6), or the same user
-// at the same source.
+// supersedes reports whether b is a newer form of old: the same phone by its instance (RFC 5626 §6), the same user at the
+// same source, or the same address, whose INVITEs reach one phone.
 func (b Binding) supersedes(old Binding) bool {
+	if b.Instance != "" && b.Instance == old.Instance || b.sameAddress(old) {
+		return true
+	}
 	if b.Instance != "" && old.Instance != "" {
-		return b.Instance == old.Instance
+		return false
 	}
 	bu, _ := sipmsg.ParseURI(b.Contact)
 	ou, _ := sipmsg.ParseURI(old.Contact)
 	return len(b.Path) == 0 && b.Source == old.Source && b.Transport == old.Transport && bu.User == ou.User
+}
+
+// sameAddress reports whether both Contacts name one place: the same user, host, port and transport behind the same public address.
+// Other URI parameters, such as rinstance, change with every start or installation of a phone. The instance decides only
+// together with a reg-id: flows of one phone are distinct.
+func (b Binding) sameAddress(old Binding) bool {
+	if b.isFlow() && old.isFlow() && b.sameInstance(old) {
+		return false
+	}
+	u, err := sipmsg.ParseURI(b.Contact)
+	v, err2 := sipmsg.ParseURI(old.Contact)
+	return err == nil && err2 == nil && u.SamePlace(v) && b.Transport == old.Transport &&
+		b.Source.Addr() == old.Source.Addr() && slices.Equal(b.Path, old.Path)
 }
 
 // bindingFields returns the Contact lines of all current bindings (RFC 3261 §10.3 step 8), and those for outbound

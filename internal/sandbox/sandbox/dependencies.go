@@ -31,9 +31,9 @@ type Messages interface {
 	Receive(ctx context.Context, in sms.Incoming) (sms.Message, error)
 }
 
-// Callers places a call of a simulated caller, and returns the number called.
+// Callers places a call of a simulated caller, and returns its id and the number called.
 type Callers interface {
-	Call(ctx context.Context, c SimulatedCall) (to string, err error)
+	Call(ctx context.Context, c SimulatedCall) (id, to string, err error)
 }
 
 // Calls ends the calls of an organisation, and returns their number once they are committed.

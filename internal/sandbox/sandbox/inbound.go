@@ -31,8 +31,9 @@ type Step struct {
 
 // Calling describes a test call in progress.
 type Calling struct {
-	From string `json:"from_number"`
-	To   string `json:"to_number"`
+	CallID string `json:"call_id" doc:"The call, as in GET /calls/{id}"`
+	From   string `json:"from_number"`
+	To     string `json:"to_number"`
 }
 
 // SimulatedCall describes a simulated caller: its number, the called number and its script.
@@ -49,8 +50,8 @@ func (s Step) WaitTime() time.Duration {
 	return time.Duration(*s.Wait * float64(time.Second))
 }
 
-// InboundCall places a call of a simulated caller to a number of the organisation. It returns once the call has
-// started.
+// InboundCall places a call of a simulated caller to a number of the organisation. It returns once the call rings, is answered or
+// is refused.
 func (s *Service) InboundCall(ctx context.Context, in *CallIn) (*op.Out[Calling], error) {
 	org := access.Org(ctx)
 	from, ok, err := s.Numbers.ParseNumber(ctx, org, in.Body.From)
@@ -64,11 +65,11 @@ func (s *Service) InboundCall(ctx context.Context, in *CallIn) (*op.Out[Calling]
 	if len(wrong) > 0 {
 		return nil, op.Invalid(wrong...)
 	}
-	to, err := s.Callers.Call(ctx, SimulatedCall{Org: org, From: from, To: in.Body.To, Script: in.Body.Script})
+	id, to, err := s.Callers.Call(ctx, SimulatedCall{Org: org, From: from, To: in.Body.To, Script: in.Body.Script})
 	if err != nil {
 		return nil, err
 	}
-	return op.OK(Calling{From: from, To: to})
+	return op.OK(Calling{CallID: id, From: from, To: to})
 }
 
 func validateSteps(all []Step) (wrong []op.Violation) {

@@ -217,6 +217,11 @@ func (p *Phone) end(l *ActiveCall, err error) {
 
 // Call places a call, and returns when it is answered.
 func (p *Phone) Call(ctx context.Context, number string) (*ActiveCall, error) {
+	return p.CallRinging(ctx, number, func() {})
+}
+
+// CallRinging is Call. It calls ringing at the first provisional response after 100. ringing must not block.
+func (p *Phone) CallRinging(ctx context.Context, number string, ringing func()) (*ActiveCall, error) {
 	l, err := p.newCall()
 	if err != nil {
 		return nil, err
@@ -226,7 +231,12 @@ func (p *Phone) Call(ctx context.Context, number string) (*ActiveCall, error) {
 		To:          sipmsg.Address{URI: sipmsg.URI{User: number, Host: p.account.Domain}},
 		Credentials: digest.Credentials{Username: p.account.Username, Password: p.account.Password},
 		SDP:         l.session.Offer(sdp.LocalOffer())}
-	leg, err := p.server.Invite(ctx, o, func(e sip.Event) { p.event(l, e) })
+	leg, err := p.server.Invite(ctx, o, func(e sip.Event) {
+		if r, ok := e.(sip.Provisional); ok && r.Status > 100 {
+			ringing()
+		}
+		p.event(l, e)
+	})
 	p.mu.Lock()
 	l.leg = leg
 	p.mu.Unlock()

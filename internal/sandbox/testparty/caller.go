@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"soniq/internal/platform/db"
@@ -13,6 +15,7 @@ import (
 	"soniq/internal/protocol/media/dsp"
 	"soniq/internal/sandbox/sandbox"
 	"soniq/internal/sandbox/softphone"
+	"soniq/internal/telephony/number"
 	"soniq/internal/telephony/pbx"
 )
 
@@ -23,34 +26,70 @@ const (
 	maxRingTime = 60 * time.Second // until an answer
 )
 
-// Call starts a call of a simulated caller and returns the number called. The script runs in the background.
-func (s *Service) Call(ctx context.Context, c sandbox.SimulatedCall) (to string, err error) {
-	n, err := s.c.Numbers.FindNumber(ctx, s.c.DB.Read(ctx), c.Org, c.To)
-	if err != nil && !db.IsNone(err) {
-		return "", err
-	}
-	if err != nil || n.TrunkID == nil {
-		return "", op.Invalid(op.Field("to", "number_not_owned", "not a number of your organisation with a trunk"))
+// simulatedCaller is a simulated caller with its call.
+type simulatedCaller struct {
+	account string // of its trunk; without an id of a trunk for a number bought in the sandbox
+	callID  string
+	called  atomic.Bool // the call has its id
+}
+
+// maxStartTime limits the wait until a call has started.
+const maxStartTime = 10 * time.Second
+
+// Call starts a call of a simulated caller, and returns its id and the number called once the called side has answered in any way. The
+// script runs in the background.
+func (s *Service) Call(ctx context.Context, c sandbox.SimulatedCall) (id, to string, err error) {
+	n, err := s.calledNumber(ctx, c)
+	if err != nil {
+		return "", "", err
 	}
 	release, ok := s.limit.acquire(c.Org)
 	if !ok {
-		return "", op.Fail("concurrency_limit", "at most 10 test parties are on the telephone at once")
+		return "", "", op.Fail("concurrency_limit", "at most 10 test parties are on the telephone at once")
 	}
 	phone, err := softphone.OutsideCaller(s.ctx, c.From, s.serverAddr(), s.c.Log)
 	if err != nil {
 		release()
-		return "", err
+		return "", "", err
 	}
-	s.sources.Store(phone.Addr(), pbx.TrunkAccount(c.Org, *n.TrunkID))
+	trunk := ""
+	if n.TrunkID != nil {
+		trunk = *n.TrunkID
+	}
+	caller := &simulatedCaller{account: pbx.TrunkAccount(c.Org, trunk), callID: db.NewID("call")}
+	s.sources.Store(phone.Addr(), caller)
+	started := make(chan struct{})
 	s.running.Go(func() {
 		defer release()
 		defer s.sources.Delete(phone.Addr())
 		defer phone.Close()
 		ctx, cancel := context.WithTimeout(s.ctx, maxCallTime)
 		defer cancel()
-		s.talk(ctx, phone, n.Number, c)
+		s.talk(ctx, phone, n.Number, c, sync.OnceFunc(func() { close(started) }))
 	})
-	return n.Number, nil
+	select {
+	case <-started:
+	case <-time.After(maxStartTime):
+	case <-ctx.Done():
+		return "", "", ctx.Err()
+	}
+	return caller.callID, n.Number, nil
+}
+
+// calledNumber returns the number that a simulated caller calls, or an error if calls cannot reach it.
+func (s *Service) calledNumber(ctx context.Context, c sandbox.SimulatedCall) (number.Number, error) {
+	n, err := s.c.Numbers.FindNumber(ctx, s.c.DB.Read(ctx), c.Org, c.To)
+	switch {
+	case err != nil && !db.IsNone(err):
+		return n, err
+	case err != nil:
+		return n, op.Invalid(op.Field("to", "number_not_owned", "not a number of your organisation"))
+	case n.Provider == number.ProviderSandbox && n.Status != "active":
+		return n, op.Invalid(op.Field("to", "number_not_active", "the number is "+n.Status+"; calls reach it once it is active"))
+	case n.Provider != number.ProviderSandbox && n.TrunkID == nil:
+		return n, op.Invalid(op.Field("to", "number_not_owned", "the number has no trunk; set its trunk_id"))
+	}
+	return n, nil
 }
 
 // serverAddr returns the address of the SIP server as a client on this machine reaches it.
@@ -62,10 +101,11 @@ func (s *Service) serverAddr() string {
 	return net.JoinHostPort(host, port)
 }
 
-// talk places the call and runs its script.
-func (s *Service) talk(ctx context.Context, phone *softphone.Phone, to string, c sandbox.SimulatedCall) {
+// talk places the call and runs its script. It calls started once the called side rings, has answered or has refused.
+func (s *Service) talk(ctx context.Context, phone *softphone.Phone, to string, c sandbox.SimulatedCall, started func()) {
 	ringing, stop := context.WithTimeout(ctx, maxRingTime)
-	line, err := phone.Call(ringing, to)
+	line, err := phone.CallRinging(ringing, to, started)
+	started()
 	stop()
 	if err != nil {
 		s.c.Log.Info("test call not answered", "org", c.Org, "err", err)

@@ -49,7 +49,7 @@ type Service struct {
 	ctx     context.Context // ends when the service closes
 	cancel  context.CancelFunc
 	running sync.WaitGroup
-	sources sync.Map // netip.AddrPort of a simulated caller to the account of its trunk
+	sources sync.Map // netip.AddrPort of a simulated caller to its *simulatedCaller
 }
 
 // Open opens the sockets of the callees.
@@ -75,11 +75,30 @@ func (s *Service) IsCallee(a netip.AddrPort) bool { return a.String() == s.calle
 
 // Caller returns the trunk account of the simulated caller that sends from an address.
 func (s *Service) Caller(source netip.AddrPort) (account string, ok bool) {
-	name, ok := s.sources.Load(netip.AddrPortFrom(source.Addr().Unmap(), source.Port()))
+	c, ok := s.callerAt(source)
 	if !ok {
 		return "", false
 	}
-	return name.(string), true
+	return c.account, true
+}
+
+// CallID returns the id that the call from an address gets. ok is false if no simulated caller sends from there, or if its call has the id
+// already.
+func (s *Service) CallID(source netip.AddrPort) (id string, ok bool) {
+	c, ok := s.callerAt(source)
+	if !ok || c.called.Swap(true) {
+		return "", false
+	}
+	return c.callID, true
+}
+
+// callerAt returns the simulated caller that sends from an address.
+func (s *Service) callerAt(source netip.AddrPort) (*simulatedCaller, bool) {
+	c, ok := s.sources.Load(netip.AddrPortFrom(source.Addr().Unmap(), source.Port()))
+	if !ok {
+		return nil, false
+	}
+	return c.(*simulatedCaller), true
 }
 
 // limiter counts the calls of each organisation.

@@ -76,6 +76,14 @@ func (d *Directory) Trunk(ctx context.Context, source netip.AddrPort, _ sipmsg.T
 	return pbx.TrunkAccount(t.OrgID, t.TrunkID), true
 }
 
+// SimulatedCall returns the id that the call of a simulated caller gets, by the address from which it comes.
+func (d *Directory) SimulatedCall(source netip.AddrPort) (id string, ok bool) {
+	if d.TestParties == nil {
+		return "", false
+	}
+	return d.TestParties.CallID(source)
+}
+
 // IsSourceOf reports whether the carrier of a trunk sends from an address.
 func (d *Directory) IsSourceOf(ctx context.Context, account string, source netip.AddrPort) bool {
 	if d.TestParties != nil {

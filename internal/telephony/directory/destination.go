@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -128,11 +129,32 @@ func (d *Directory) Number(ctx context.Context, t pbx.TrunkIn, dialled string) (
 	if !ok {
 		return pbx.Destination{}, false, nil
 	}
+	if n, err := d.boughtInSandbox(ctx, t.Org, t.Sandbox, e164); err != nil {
+		return pbx.Destination{}, false, err
+	} else if n != nil {
+		return d.destinationOf(ctx, n)
+	}
 	n, ok, err := d.Numbers.Route(ctx, e164, number.Call{TrunkID: t.ID, Source: t.Source})
 	if err != nil || !ok {
 		return pbx.Destination{}, false, err
 	}
 	return d.destinationOf(ctx, n)
+}
+
+// boughtInSandbox returns the number that a sandbox bought; nil if it bought none such. It needs no trunk, and calls of the same sandbox
+// alone reach it.
+func (d *Directory) boughtInSandbox(ctx context.Context, org string, sandbox bool, e164 string) (*number.Number, error) {
+	if !sandbox {
+		return nil, nil
+	}
+	n, err := d.Numbers.Owned(ctx, d.DB.Read(ctx), org, e164)
+	if db.IsNone(err) || err == nil && n.Provider != number.ProviderSandbox {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find number of sandbox: %w", err)
+	}
+	return &n, nil
 }
 
 // destinationOf returns the destination of a number of an organisation.
@@ -141,7 +163,7 @@ func (d *Directory) destinationOf(ctx context.Context, n *number.Number) (to pbx
 	if err != nil {
 		return pbx.Destination{}, false, err
 	}
-	to = pbx.Destination{Org: n.OrgID, NumberID: n.ID, Number: n.Number, TrunkID: *n.TrunkID, Sandbox: o.Sandbox(),
+	to = pbx.Destination{Org: n.OrgID, NumberID: n.ID, Number: n.Number, TrunkID: textOf(n.TrunkID), Sandbox: o.Sandbox(),
 		Barred: o.IsBlocked() || d.suspended(n.OrgID)}
 	if n.RecordingMode != "inherit" {
 		to.Recording = n.RecordingMode

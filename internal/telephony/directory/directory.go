@@ -43,6 +43,8 @@ type TestParties interface {
 	Callee(c pbx.Caller, country, dialled string) (t pbx.TrunkOut, ok bool)
 	// Caller returns the trunk account of the simulated caller that sends from an address.
 	Caller(source netip.AddrPort) (account string, ok bool)
+	// CallID returns once the id that the call from an address gets; ok is false if no simulated caller sends from there.
+	CallID(source netip.AddrPort) (id string, ok bool)
 }
 
 // Suspensions reports organisations in which no call may begin for the moment, because they are being reset.

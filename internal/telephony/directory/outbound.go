@@ -156,6 +156,12 @@ func (d *Directory) callerID(ctx context.Context, c pbx.Caller) (number.Number, 
 	return n, err
 }
 
+// ShownNumber returns the number that a call shows, in E.164, with its id; empty if the organisation has none.
+func (d *Directory) ShownNumber(ctx context.Context, c pbx.Caller) (e164, id string, err error) {
+	n, err := d.callerID(ctx, c)
+	return n.Number, n.ID, err
+}
+
 func (d *Directory) ownNumber(ctx context.Context, c pbx.Caller) (number.Number, error) {
 	q := d.DB.Read(ctx)
 	if c.ShowNumber != "" {

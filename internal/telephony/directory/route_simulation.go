@@ -249,6 +249,11 @@ func (d *Directory) simulateInbound(ctx context.Context, x SimulatedCall, out *S
 		out.refuse(invalidNumber, simulationDetails[invalidNumber])
 		return nil
 	}
+	if n, err := d.boughtInSandbox(ctx, id, o.Sandbox(), e164); err != nil {
+		return err
+	} else if n != nil {
+		return d.explainInbound(ctx, n, out)
+	}
 	n, why, err := d.Numbers.Preview(ctx, id, e164, number.Call{TrunkID: t.TrunkID, Source: source})
 	if err != nil {
 		return err

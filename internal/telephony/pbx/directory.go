@@ -30,6 +30,9 @@ type Identity interface {
 	Extension(ctx context.Context, org, extension string) (d Destination, ok bool, err error)
 	// Policy returns the organisation's settings for calls.
 	Policy(ctx context.Context, org string) (Policy, error)
+	// SimulatedCall returns the id that a call of a simulated caller gets, by the address from which it comes. ok is false for
+	// other calls.
+	SimulatedCall(source netip.AddrPort) (id string, ok bool)
 	// IsAlone reports whether the installation has no other organisation. It costs a map look-up and does not fail.
 	IsAlone(ctx context.Context) bool
 }
@@ -48,6 +51,8 @@ type Routes interface {
 type Outbound interface {
 	// RouteOutbound decides whether and how a call may reach an external number. Every outbound path goes through it.
 	RouteOutbound(ctx context.Context, c Caller, dialled string) (OutboundRoute, error)
+	// ShownNumber returns the number that a call shows, in E.164, with its id; empty if the organisation has none.
+	ShownNumber(ctx context.Context, c Caller) (e164, id string, err error)
 	// Resume counts an outbound call that continues after a restart. cut ends the call if its channel is needed
 	// for an emergency call.
 	Resume(org, trunkID string, began time.Time, cut func()) (release func())

@@ -203,7 +203,11 @@ func (s *Switch) Invite(ctx context.Context, in *sip.Inbound) {
 			return
 		}
 	}
-	c := s.newCall(call.New{ID: db.NewID("call"), StartedAt: s.now()})
+	id, simulated := s.Identity.SimulatedCall(in.Source)
+	if !simulated {
+		id = db.NewID("call")
+	}
+	c := s.newCall(call.New{ID: id, StartedAt: s.now()})
 	c.urgent = urgent
 	c.a = c.newLeg("caller")
 	c.a.in, c.a.sip = in, in.Leg()

@@ -2,7 +2,6 @@ package pbx
 
 import (
 	"context"
-	"strings"
 
 	"soniq/internal/protocol/media/sdp"
 	"soniq/internal/protocol/sip"
@@ -22,15 +21,16 @@ func (s *Switch) placeScripted(ctx context.Context, p call.Placement) error {
 	if refusal != nil {
 		return refusal.problem()
 	}
-	kind, _, _ := strings.Cut(p.ScriptTarget, ":")
-	c, err := s.newPlacedCall(ctx, p, Destination{Org: p.Org, Sandbox: p.Sandbox,
-		Extension: kind}) // internal phones show the kind of script as the caller
+	c, err := s.newPlacedCall(ctx, p, Destination{Org: p.Org, Sandbox: p.Sandbox})
 	if err != nil {
 		return err
 	}
 	to, refusal, err := s.resolveDirect(ctx, c.caller, p.To, "")
 	if err == nil && refusal != nil {
 		err = refusal.problem()
+	}
+	if err == nil {
+		err = c.showNumber(ctx, to)
 	}
 	if err != nil {
 		to.release()
@@ -42,12 +42,23 @@ func (s *Switch) placeScripted(ctx context.Context, p call.Placement) error {
 	return err
 }
 
+// showNumber sets the number that a call without a user shows: as the route has it, else the organisation's.
+func (c *liveCall) showNumber(ctx context.Context, to resolvedDestination) (err error) {
+	if to.outbound != nil {
+		c.new.From, c.new.NumberID = to.outbound.CallerID, to.outbound.NumberID
+	}
+	if c.new.From == "" {
+		c.new.From, c.new.NumberID, err = c.sw.Outbound.ShownNumber(ctx, c.caller)
+	}
+	if c.new.From == "" {
+		c.new.From = call.Anonymous
+	}
+	return err
+}
+
 // ringForScript rings the destination of a call whose other side is a script.
 func (c *liveCall) ringForScript(ctx context.Context, p call.Placement, to, lead resolvedDestination) {
 	c.prepareAnnouncement(p.Announce)
-	if to.outbound != nil && to.outbound.CallerID != "" {
-		c.new.From, c.new.NumberID = to.outbound.CallerID, to.outbound.NumberID
-	}
 	h := &forkedDial{c: c, role: "callee", to: to, maxForwards: 70, offer: sdp.LocalOffer, header: c.headers,
 		from: sipmsg.Address{Display: c.new.FromName, URI: sipmsg.URI{User: c.new.From}}}
 	h.onRing = func(l *leg, _ sip.Provisional) { c.firstRinging(l) }

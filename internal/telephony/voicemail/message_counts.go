@@ -47,9 +47,10 @@ func (s *Service) Count(ctx context.Context, q db.Querier, org, user string) (c 
 	return c, rows.Err()
 }
 
-// EverReceived reports whether a user has or had a message, including deleted ones.
+// EverReceived reports whether a user has or had a message, including deleted ones and those that were assigned to the user for a time.
 func (s *Service) EverReceived(ctx context.Context, q db.Querier, org, user string) (ever bool, err error) {
-	const text = `SELECT EXISTS (SELECT 1 FROM voicemails v WHERE ` + ofUser + `)`
+	const text = `SELECT EXISTS (SELECT 1 FROM voicemails v WHERE ` + ofUser + `)
+		OR EXISTS (SELECT 1 FROM voicemail_assignees a WHERE a.org_id = $1 AND a.user_id = $2)`
 	if err := q.QueryRow(ctx, text, org, user).Scan(&ever); err != nil {
 		return false, fmt.Errorf("look for messages: %w", err)
 	}

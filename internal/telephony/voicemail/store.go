@@ -30,8 +30,17 @@ func insertMessage(ctx context.Context, tx db.Querier, v Voicemail, m Message) (
 
 func updateMessage(ctx context.Context, tx db.Querier, v Voicemail) error {
 	const text = `UPDATE voicemails SET status = $3, assignee_id = $4, read_at = $5, updated_at = $6 WHERE org_id = $1 AND id = $2`
-	_, err := tx.Exec(ctx, text, v.OrgID, v.ID, v.Status, v.AssigneeID, v.ReadAt, v.UpdatedAt)
-	return err
+	if _, err := tx.Exec(ctx, text, v.OrgID, v.ID, v.Status, v.AssigneeID, v.ReadAt, v.UpdatedAt); err != nil {
+		return fmt.Errorf("change message: %w", err)
+	}
+	if v.AssigneeID == nil {
+		return nil
+	}
+	const assigned = `INSERT INTO voicemail_assignees (org_id, user_id) VALUES ($1, $2) ON CONFLICT (org_id, user_id) DO NOTHING`
+	if _, err := tx.Exec(ctx, assigned, v.OrgID, v.AssigneeID); err != nil {
+		return fmt.Errorf("note the assignee of a message: %w", err)
+	}
+	return nil
 }
 
 // markDeleted sets a message to deleted and removes its text. The row stays.

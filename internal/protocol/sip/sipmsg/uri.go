@@ -3,6 +3,7 @@ package sipmsg
 import (
 	"errors"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -235,6 +236,24 @@ func (u URI) Equal(v URI) bool {
 		}
 	}
 	return true
+}
+
+// SamePlace reports whether requests for two SIP URIs go to the same user, host and port over the same transport. Parameters that do not
+// change where a request goes, such as rinstance, are not compared.
+func (u URI) SamePlace(v URI) bool {
+	u.Params, v.Params = u.routingParams(), v.routingParams()
+	return u.Equal(v)
+}
+
+// routingParams returns the parameters of comparedParams.
+func (u URI) routingParams() string {
+	var kept []string
+	for p := range strings.SplitSeq(u.Params, ";") {
+		if name, _, _ := strings.Cut(p, "="); slices.ContainsFunc(comparedParams, func(c string) bool { return strings.EqualFold(c, name) }) {
+			kept = append(kept, p)
+		}
+	}
+	return strings.Join(kept, ";")
 }
 
 // SameURI reports whether two texts are the same SIP URI, see URI.Equal. Texts that are no SIP URIs must be equal letter by letter.
