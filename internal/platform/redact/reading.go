@@ -10,8 +10,8 @@ type reading struct {
 	tokens   []token // in the order of the passages
 	first    []int   // index of the first token of each passage, and the number of all
 	runs     []run
-	kept     map[Kind]bool // kinds that are searched
 	found    []finding
+	taken    map[int]bool // tokens of findings
 }
 
 // run is a sequence of tokens of one speaker that may be a number, over pauses and the words of the other side.
@@ -29,7 +29,7 @@ type finding struct {
 }
 
 func newReading(passages []Passage, language string) *reading {
-	r := &reading{passages: passages, kept: map[Kind]bool{}}
+	r := &reading{passages: passages, taken: map[int]bool{}}
 	words := wordsFor(language)
 	for i, p := range passages {
 		r.first = append(r.first, len(r.tokens))
@@ -161,16 +161,13 @@ func (r *reading) isAnnounced(w window, k Kind) bool {
 
 // add adds a finding. Tokens of an earlier finding are not found again.
 func (r *reading) add(k Kind, w window) {
-	taken := map[int]bool{}
-	for _, f := range r.found {
-		for _, t := range f.tokens {
-			taken[t] = true
+	for _, t := range w.members() {
+		if r.taken[t] {
+			return
 		}
 	}
 	for _, t := range w.members() {
-		if taken[t] {
-			return
-		}
+		r.taken[t] = true
 	}
 	r.found = append(r.found, finding{k, w.text(), w.members()})
 }

@@ -53,6 +53,14 @@ type Policies interface {
 	Redaction(ctx context.Context, org string) (Policy, error)
 }
 
+// OrOff returns policies, or Off for nil.
+func OrOff(p Policies) Policies {
+	if p == nil {
+		return Off{}
+	}
+	return p
+}
+
 // Off are the Policies that remove nothing.
 type Off struct{}
 
@@ -71,6 +79,7 @@ type Passage struct {
 	Text           string
 	StartMS, EndMS int
 	Words          []Word // of the text, in order; may be nil
+	Source         int    // any number by which the caller knows the passage
 }
 
 // Removal is a number that was removed, or the part of one that is in one passage.
@@ -81,13 +90,69 @@ type Removal struct {
 	StartMS, EndMS int // the whole passage if its words have no times
 }
 
-// Text returns a text without the numbers.
+// Text returns a text without the numbers. Its lines may begin with the name of a speaker and a colon.
 func (p Policy) Text(text string) string {
 	if !p.Enabled() || text == "" {
 		return text
 	}
-	out, _ := p.Apply([]Passage{{Text: text}})
-	return out[0].Text
+	lines, heads := linesOf(text)
+	out, _ := p.Apply(lines)
+	return joinLines(out, heads)
+}
+
+// Isolated returns a text without the numbers and without digits at its start and its end, because the rest of a number may be in what was
+// said before or after it.
+func (p Policy) Isolated(text string) string {
+	if !p.Enabled() || text == "" {
+		return text
+	}
+	lines, heads := linesOf(text)
+	r := newReading(lines, p.Language)
+	all := r.removals(p.Kinds)
+	for _, x := range r.runs {
+		if at := x.tokens[0]; len(x.chars) >= openDigits && (r.isLast(x) || r.tokens[at].from == 0) {
+			all = append(all, r.parts(finding{"number", x.chars, x.tokens})...)
+		}
+	}
+	all = inOrder(all)
+	for i := range lines {
+		var mine []Removal
+		for _, a := range all {
+			if a.Passage == i {
+				mine = append(mine, a)
+			}
+		}
+		lines[i] = lines[i].without(mine)
+	}
+	return joinLines(lines, heads)
+}
+
+// longestName is the length of the longest name of a speaker at the start of a line.
+const longestName = 24
+
+// linesOf returns the lines of a text as passages, and the names of their speakers with what follows them.
+func linesOf(text string) (lines []Passage, heads []string) {
+	for line := range strings.SplitSeq(text, "\n") {
+		head, rest, ok := strings.Cut(line, ": ")
+		if !ok || len(head) > longestName || strings.ContainsAny(head, "0123456789") {
+			head, rest = "", line
+		} else {
+			head += ": "
+		}
+		lines, heads = append(lines, Passage{Speaker: head, Text: rest}), append(heads, head)
+	}
+	return lines, heads
+}
+
+func joinLines(lines []Passage, heads []string) string {
+	var b strings.Builder
+	for i, l := range lines {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(heads[i] + l.Text)
+	}
+	return b.String()
 }
 
 // Apply returns passages, which are in the order of their start, without the numbers, and what was removed.

@@ -134,3 +134,29 @@ func TestApply_OnlyChosenKinds(t *testing.T) {
 		}
 	}
 }
+
+// The lines of a text are those of its speakers.
+func TestText_Speakers(t *testing.T) {
+	t.Parallel()
+	const text = "Caller: My card is 4111 1111\nAssistant: Go on.\nCaller: 1111 1111, and call 0170 1234567."
+	if got := all.Text(text); got != "Caller: My card is [card]\nAssistant: Go on.\nCaller: [card], and call 0170 1234567." {
+		t.Errorf("%q", got)
+	}
+}
+
+// A text without its neighbours has no half of a number.
+func TestIsolated(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"My card is four one one one":  "My card is [number]",
+		"1111 1111, that is all":       "[number], that is all",
+		"I have 4711 of them in stock": "I have 4711 of them in stock",
+		"it is 4111 1111 1111 1111":    "it is [card]",
+		"one two three":                "one two three",
+		"":                             "",
+	} {
+		if got := all.Isolated(text); got != want {
+			t.Errorf("%q became %q, want %q", text, got, want)
+		}
+	}
+}

@@ -79,15 +79,18 @@ func (r *reading) search() {
 	r.repeated()
 }
 
-// maxNumber is the length of the longest number.
-const maxNumber = 34
+// Lengths of the shortest and the longest number.
+const (
+	minNumber = 3
+	maxNumber = 34
+)
 
 // eachWindow calls found for the windows of a run, the longest of each start first, until it returns true for that start.
 func (r *reading) eachWindow(x *run, found func(window) bool) {
 	for from := 0; from < len(x.tokens); from++ {
-		for to := len(x.tokens); to > from; to-- {
+		for to := min(len(x.tokens), from+maxNumber); to > from; to-- {
 			w := window{x, from, to}
-			if n := w.size(); n > maxNumber || n < 3 {
+			if n := w.size(); n > maxNumber || n < minNumber {
 				continue
 			}
 			if found(w) {
@@ -239,7 +242,12 @@ func (x *run) end(from, size int) (to int, ok bool) {
 // repeated finds numbers that were found already, where they are said again. Short ones are found within a few passages.
 func (r *reading) repeated() {
 	const near = 4
+	done := map[string]bool{}
 	for _, f := range slices.Clone(r.found) {
+		if long := len(f.chars) >= 8; long && done[f.chars] {
+			continue
+		}
+		done[f.chars] = true
 		begin := r.tokens[f.tokens[0]].passage
 		for i := range r.runs {
 			r.eachWindow(&r.runs[i], func(w window) bool {

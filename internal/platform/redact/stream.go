@@ -1,5 +1,7 @@
 package redact
 
+import "slices"
+
 // Stream removes numbers from passages as they are said. It holds a passage back while it may end in the middle of a number. A Stream is not
 // safe for concurrent use.
 type Stream struct {
@@ -23,7 +25,11 @@ func (s *Stream) Push(p Passage) []Passage {
 	if !s.policy.Enabled() {
 		return []Passage{p}
 	}
-	s.history, s.waiting = append(s.history, p), append(s.waiting, true)
+	at := len(s.history) // passages are recognised in about the order in which they were said
+	for at > 0 && s.history[at-1].StartMS > p.StartMS {
+		at--
+	}
+	s.history, s.waiting = slices.Insert(s.history, at, p), slices.Insert(s.waiting, at, true)
 	out := s.release(p.EndMS - streamHoldMS)
 	for len(s.history) > streamHistory && !s.waiting[0] {
 		s.history, s.waiting = s.history[1:], s.waiting[1:]
@@ -74,18 +80,12 @@ func (p Policy) open(passages []Passage) []bool {
 	open := make([]bool, len(passages))
 	r := newReading(passages, p.Language)
 	r.search()
-	found := map[int]bool{}
-	for _, f := range r.found {
-		for _, t := range f.tokens {
-			found[t] = true
-		}
-	}
 	for _, x := range r.runs {
 		if !r.isLast(x) || len(x.chars) < openDigits || len(x.chars) > maxNumber {
 			continue
 		}
 		for _, t := range x.tokens {
-			if !found[t] {
+			if !r.taken[t] {
 				open[r.tokens[t].passage] = true
 			}
 		}
