@@ -113,7 +113,9 @@ func (in *ListIn) filter(columns, org, country string) (func() *db.Filter, error
 // hasText is the condition of contacts that contain a text.
 const hasText = `search LIKE ? ESCAPE '\'`
 
-func searchPattern(text string) string { return "%" + db.Escape(strings.ToLower(strings.TrimSpace(text))) + "%" }
+func searchPattern(text string) string {
+	return "%" + db.Escape(strings.ToLower(strings.TrimSpace(text))) + "%"
+}
 
 func badQuery(v op.Violation) error {
 	return &op.Error{Code: "invalid_query", Detail: v.Field + ": " + v.Message, Fields: []op.Violation{v}}

@@ -34,8 +34,8 @@ func TestList_SimilarNames(t *testing.T) {
 		if got := h.namesOf("/contacts?limit=2", "q=Meier"); got != "Anna Carl" {
 			t.Errorf("a page of two lists %q", got)
 		}
-		if a := h.do("GET", "/contacts?q=Smith&include_total=true", nil).Want(200); a.Text("total") != "0" {
-			t.Errorf("total %s, want only those that have the text", a.Text("total"))
+		if a := h.do("GET", "/contacts?q=Smith&include_total=true", nil).Want(200); fmt.Sprint(a.At("total")) != "0" {
+			t.Errorf("total %v, want only those that have the text", a.At("total"))
 		}
 	})
 }

@@ -126,7 +126,7 @@ func mergeRedactions(a, b []Redaction) []Redaction {
 
 // silence rewrites a file with parts of all channels replaced by silence, and returns its checksum and size.
 func (s *Service) silence(ctx context.Context, name string, parts []Redaction) (sum string, size int64, err error) {
-	f, _, err := s.Files.Open(ctx, name)
+	f, whole, err := s.Files.Open(ctx, name)
 	if err != nil {
 		return "", 0, err
 	}
@@ -134,6 +134,9 @@ func (s *Service) silence(ctx context.Context, name string, parts []Redaction) (
 	l, err := wav.Scan(f)
 	if err != nil {
 		return "", 0, err
+	}
+	if l.Size == 0 { // the header was written before the samples
+		l.Size = whole - l.Offset
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return "", 0, err
