@@ -249,7 +249,8 @@ func (p *Platform) build() error {
 	links := call.Links{BaseURL: p.config.BaseURL, Key: p.seal.Key("addresses of audio"), Clock: clock.Func(now), Makers: p.keys}
 	p.calls = call.NewService(call.Config{DB: p.db, Outbox: p.outbox, Jobs: p.jobs, Node: p.node, Links: links, Journal: p.journal,
 		Log: p.log, Destinations: callDependencies{p}, Prompts: callDependencies{p}, Deliveries: callDependencies{p},
-		Transcripts: callDependencies{p}, Contacts: callDependencies{p}, Queues: callDependencies{p}})
+		Transcripts: callDependencies{p}, Contacts: callDependencies{p}, Queues: callDependencies{p},
+		Redactions: p.orgs})
 	p.callbacks = callback.New(callback.Config{DB: p.db, Jobs: p.jobs, Calls: p.calls})
 	p.callbacks.Observe(callObserver{p})
 	p.calls.Observe(p.callbacks)
@@ -257,7 +258,7 @@ func (p *Platform) build() error {
 	p.outcomes.Observe(p.queues)
 	p.outcomes.Observe(callObserver{p})
 	p.recordings = recording.New(recording.Config{DB: p.db, Outbox: p.outbox, Jobs: p.jobs, Files: p.files, Calls: p.calls, Node: p.node,
-		Links: links, Clock: clock.Func(now)})
+		Links: links, Clock: clock.Func(now), Redactions: p.orgs})
 	p.recordings.Observe(callObserver{p})
 	p.calls.Observe(p.recordings)
 	p.cdrs = cdr.New(cdr.Config{DB: p.db, Jobs: p.jobs, Files: p.files, Records: p.calls, StorageQuota: p.orgs, Links: links,

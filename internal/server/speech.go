@@ -145,12 +145,12 @@ func (p *Platform) buildSpeech() error {
 	p.startRecognizer(listener)
 	p.startMenuRecognizer(listener)
 	p.memory = memory.New(memory.Config{DB: p.db, Lexicon: lexicon, Embedder: embedder, Numbers: memoryDependencies{p},
-		Recordings: memoryDependencies{p}})
+		Recordings: memoryDependencies{p}, Redactions: p.orgs})
 	d := transcriptDependencies{p}
 	p.transcripts = transcript.New(transcript.Config{DB: p.db, Outbox: p.outbox, Jobs: p.jobs, Calls: p.calls, Recordings: p.recordings,
 		Memory: p.memory, Pool: p.engines.pool,
 		Recognizer: listener, Summarizer: writer, Fallback: nlp.NewRuleSummarizer(lexicon), Voicemails: voicemailTranscripts{p}, Log: p.log,
-		Utterances: d, Zones: p.orgs, Vocabularies: d, Languages: d, Deliveries: d})
+		Utterances: d, Zones: p.orgs, Vocabularies: d, Languages: d, Deliveries: d, Redactions: p.orgs})
 	p.memory.Observe(p.transcripts)
 	return nil
 }

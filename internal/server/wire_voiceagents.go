@@ -19,7 +19,8 @@ import (
 
 // buildVoiceAgents constructs the voice agents. Without a recogniser or a voice they hand callers over at once.
 func (p *Platform) buildVoiceAgents() error {
-	c := voiceagent.Config{DB: p.db, Log: p.log, Synthesizer: agentSpeaker{p}, MaxConversations: p.config.MaxAgents}
+	c := voiceagent.Config{DB: p.db, Log: p.log, Synthesizer: agentSpeaker{p}, MaxConversations: p.config.MaxAgents,
+		Redactions: p.orgs}
 	if ear := p.engines.agent; ear != nil {
 		c.Transcriber = ear
 	}

@@ -13,7 +13,7 @@ import (
 // ListIn is the request of contacts.list.
 type ListIn struct {
 	op.Paging
-	Q            string   `query:"q" maxLength:"120" doc:"Part of a name, a company, a title, a number or an e-mail address"`
+	Q            string   `query:"q" maxLength:"120" doc:"Part of a name, a company, a title, a number or an e-mail address. Behind those that have it, the last page lists up to ten contacts with similar names, misspelt or alike in sound, as far as its limit allows; total counts only those that have it"`
 	Phone        string   `query:"phone" maxLength:"60" doc:"Who has this number, in whatever way it is written"`
 	Email        string   `query:"email" maxLength:"254"`
 	Company      string   `query:"company" maxLength:"120" doc:"The whole name, in upper or lower case"`
@@ -33,7 +33,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Contact
 	if err != nil {
 		return nil, err
 	}
-	f, err := in.filter(access.Org(ctx), country)
+	f, err := in.filter(contactColumns, access.Org(ctx), country)
 	if err != nil {
 		return nil, err
 	}
@@ -41,6 +41,13 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Contact
 	rows, err := queryContacts(ctx, q, in.page(f(), after))
 	if err != nil {
 		return nil, err
+	}
+	if room := in.Limit - len(rows); room > 0 && in.Q != "" {
+		more, err := s.similar(ctx, q, access.Org(ctx), in, country)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, more[:min(len(more), room)]...)
 	}
 	shown := make([]*Contact, min(len(rows), in.Limit))
 	for i := range shown {
@@ -72,16 +79,16 @@ func (in *ListIn) position(c Contact) op.Position {
 }
 
 // filter returns a function that builds the filter anew, once for the page and once for the total.
-func (in *ListIn) filter(org, country string) (func() *db.Filter, error) {
+func (in *ListIn) filter(columns, org, country string) (func() *db.Filter, error) {
 	since, _, err := op.Span{Since: in.UpdatedSince}.Times()
 	if err != nil {
 		return nil, badQuery(op.Field("updated_since", "invalid_time", "must be RFC 3339 such as 2026-01-31T09:30:00Z, or YYYY-MM-DD"))
 	}
 	return func() *db.Filter {
-		f := db.Where(`SELECT `+contactColumns+` FROM contacts WHERE org_id = $1`, org).Equal("source", in.Source).Between("updated_at",
+		f := db.Where(`SELECT `+columns+` FROM contacts WHERE org_id = $1`, org).Equal("source", in.Source).Between("updated_at",
 			since, db.Time{})
 		if in.Q != "" {
-			f.And(`search LIKE ? ESCAPE '\'`, "%"+db.Escape(strings.ToLower(strings.TrimSpace(in.Q)))+"%")
+			f.And(hasText, searchPattern(in.Q))
 		}
 		if in.Company != "" {
 			f.And("lower(company) = ?", strings.ToLower(in.Company))
@@ -101,6 +108,13 @@ func (in *ListIn) filter(org, country string) (func() *db.Filter, error) {
 		}
 		return f
 	}, nil
+}
+
+// hasText is the condition of contacts that contain a text.
+const hasText = `search LIKE ? ESCAPE '\'`
+
+func searchPattern(text string) string {
+	return "%" + db.Escape(strings.ToLower(strings.TrimSpace(text))) + "%"
 }
 
 func badQuery(v op.Violation) error {

@@ -29,9 +29,13 @@ const maxNotes = 1000
 // AddNote adds a note to a contact.
 func (s *Service) AddNote(ctx context.Context, in *NoteIn) (*op.Out[call.Note], error) {
 	org := access.Org(ctx)
-	note := call.Note{ID: db.NewID("note"), ContactID: &in.ID, Body: in.Body.Body, Pinned: in.Body.Pinned, Author: call.AuthorOf(ctx),
+	policy, err := s.Orgs.Redaction(ctx, org)
+	if err != nil {
+		return nil, err
+	}
+	note := call.Note{ID: db.NewID("note"), ContactID: &in.ID, Body: policy.Text(in.Body.Body), Pinned: in.Body.Pinned, Author: call.AuthorOf(ctx),
 		CRMSync: []call.NoteSync{}, CreatedAt: db.At(s.Clock.Now())}
-	err := s.DB.Tx(ctx, func(tx db.Querier) error {
+	err = s.DB.Tx(ctx, func(tx db.Querier) error {
 		c, err := s.find(ctx, tx, in.ID)
 		if err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/text/language"
 
 	"soniq/internal/platform/op"
+	"soniq/internal/platform/redact"
 )
 
 // checker collects violations.
@@ -45,6 +46,7 @@ func (o Organization) check() []op.Violation {
 		"webhook is the prefix of Standard Webhooks; choose another, such as x-service")
 	c.recording(o.Recording)
 	c.transcripts(o.Transcripts)
+	c.redaction(o.Redaction)
 	c.outbound(o.Outbound, o.Country)
 	c.want(o.Emergency.DefaultAddress == nil || len([]rune(*o.Emergency.DefaultAddress)) <= 500, "emergency.default_address",
 		"invalid_length", "must have at most 500 characters")
@@ -74,6 +76,12 @@ func (c *checker) transcripts(t Transcripts) {
 	c.want(len(t.Vocabulary) <= maxTerms, "transcripts.vocabulary", "invalid_length", fmt.Sprintf("must have at most %d terms", maxTerms))
 	for _, x := range t.Vocabulary {
 		c.term(x)
+	}
+}
+
+func (c *checker) redaction(r Redaction) {
+	for _, k := range r.Kinds {
+		c.want(slices.Contains(redact.Kinds, k), "redaction.kinds", "invalid_value", fmt.Sprintf("%q is not one of %v", k, redact.Kinds))
 	}
 }
 

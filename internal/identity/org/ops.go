@@ -9,6 +9,7 @@ import (
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/op"
+	"soniq/internal/platform/redact"
 )
 
 // Operations returns the API operations of the organisation.
@@ -42,6 +43,7 @@ type Patch struct {
 	Language            op.Change[string]           `json:"language,omitzero" doc:"BCP 47"`
 	Recording           op.Change[RecordingPatch]   `json:"recording,omitzero"`
 	Transcripts         op.Change[TranscriptsPatch] `json:"transcripts,omitzero"`
+	Redaction           op.Change[RedactionPatch]   `json:"redaction,omitzero"`
 	Outbound            op.Change[OutboundPatch]    `json:"outbound,omitzero"`
 	Emergency           op.Change[EmergencyPatch]   `json:"emergency,omitzero"`
 	AI                  op.Change[AIPatch]          `json:"ai,omitzero" doc:"Only null is accepted: the operator chooses the engines of the installation"`
@@ -67,6 +69,12 @@ type TranscriptsPatch struct {
 	Languages     op.Change[[]string] `json:"languages,omitzero"`
 	Vocabulary    op.Change[[]Term]   `json:"vocabulary,omitzero" doc:"Replaces the vocabulary as a whole"`
 	LearnNames    op.Change[bool]     `json:"learn_names,omitzero"`
+}
+
+// RedactionPatch changes Redaction.
+type RedactionPatch struct {
+	Kinds op.Change[[]redact.Kind] `json:"kinds,omitzero" doc:"Replaces the list as a whole: card, expiry, cvv, account, health, social, pin"`
+	Audio op.Change[bool]          `json:"audio,omitzero"`
 }
 
 // OutboundPatch changes Outbound.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"soniq/internal/platform/db"
+	"soniq/internal/platform/redact"
 )
 
 // Settings are the settings of an organisation. Only explicit choices are stored. Everything else follows Defaults,
@@ -12,6 +13,7 @@ import (
 type Settings struct {
 	Recording           Recording   `json:"recording"`
 	Transcripts         Transcripts `json:"transcripts"`
+	Redaction           Redaction   `json:"redaction"`
 	Outbound            Outbound    `json:"outbound"`
 	Emergency           Emergency   `json:"emergency"`
 	AI                  AI          `json:"ai" doc:"Every engine is null: the operator chooses those of the installation"`
@@ -41,6 +43,17 @@ type Transcripts struct {
 	Languages     []string `json:"languages" nullable:"false" doc:"The first is that of calls; one that is spoken in the country of a foreign number is that of its calls. Empty: the organisation's language"`
 	Vocabulary    []Term   `json:"vocabulary" nullable:"false" doc:"Names, products and other words of your own that are to be understood in calls, the most important first; 300 at most"`
 	LearnNames    bool     `json:"learn_names" doc:"The names of users, queues, the organisation and the caller are understood without being in the vocabulary"`
+}
+
+// Redaction controls which numbers are removed from what is said and written (package redact).
+type Redaction struct {
+	Kinds []redact.Kind `json:"kinds" nullable:"false" enum:"card,expiry,cvv,account,health,social,pin" doc:"Numbers that are removed from transcripts, summaries, notes, events, memory and everything made of them, before anything is stored or sent; empty: none. card: payment card, expiry and cvv: expiry date and security code of one, account: IBAN, bank account, sort code, routing number, health: health insurance, social: social security, tax and identity numbers, pin: secret numbers"`
+	Audio bool          `json:"audio" doc:"Replace the same numbers in recordings by silence. A recording becomes available when its transcript is made, and not at all if it cannot be made"`
+}
+
+// policy returns the policy of the settings.
+func (r Redaction) policy() redact.Policy {
+	return redact.Policy{Kinds: r.Kinds, Audio: r.Audio && len(r.Kinds) > 0}
 }
 
 // Term is a word or a short phrase that dictionaries may lack.
@@ -91,6 +104,7 @@ func Defaults(country string) Settings {
 	return Settings{
 		Recording:   Recording{Mode: "on", Consent: "none", RetentionDays: 365},
 		Transcripts: Transcripts{RetentionDays: 183, Languages: []string{}, Vocabulary: []Term{}, LearnNames: true},
+		Redaction:   Redaction{Kinds: []redact.Kind{}, Audio: true},
 		Outbound: Outbound{Enabled: true, AllowedCountries: []string{country}, CallsPerSecond: 5, ConcurrentCalls: 100,
 			BlockedTypes: []string{"premium_rate", "shared_cost", "personal_number", "pager", "voicemail", "satellite", "unknown"}},
 		Emergency: Emergency{Status: "not_available"},

@@ -50,7 +50,11 @@ func (s *Service) addFact(ctx context.Context, tx db.Querier, org string, f NewF
 	if err := tx.QueryRow(ctx, count, org, given, now, other).Scan(&n); err != nil || n >= maxFacts {
 		return "", false, wrapError("count facts", err)
 	}
-	id = db.NewID("mem")
+	policy, err := s.redactions.Redaction(ctx, org)
+	if err != nil {
+		return "", false, err
+	}
+	id, f.Text = db.NewID("mem"), policy.Text(f.Text)
 	const q = `INSERT INTO memory_facts (org_id, phone, id, text, created_by, created_at, expires_at, key, model, vector, terms)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
 	r := s.factRow(ctx, f.Text)

@@ -11,6 +11,7 @@ import (
 	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/observe"
+	"soniq/internal/platform/redact"
 	"soniq/internal/platform/wiring"
 )
 
@@ -24,12 +25,13 @@ const defaultBudget = 768 << 20
 type Config struct {
 	DB         *db.DB
 	Lexicon    Lexicon
-	Embedder   Embedder      // nil: passages are found by their words only
-	Clock      clock.Clock   // nil: the system clock
-	Window     time.Duration // zero: six months
-	Budget     int           // bytes for indexes; zero: 768 MB
-	Recordings Recordings    // nil: no URLs
-	Numbers    Numbers       // nil: digits and a leading + are kept
+	Embedder   Embedder        // nil: passages are found by their words only
+	Clock      clock.Clock     // nil: the system clock
+	Window     time.Duration   // zero: six months
+	Budget     int             // bytes for indexes; zero: 768 MB
+	Recordings Recordings      // nil: no URLs
+	Numbers    Numbers         // nil: digits and a leading + are kept
+	Redactions redact.Policies // what organisations remove from facts, notes and messages; nil: nothing
 }
 
 // Recordings returns the URL of a recording's audio, or "" while it cannot be downloaded.
@@ -50,7 +52,8 @@ type EmbeddingObserver interface {
 // Service stores and searches the call memory. It is safe for concurrent use. The exported fields are set before the
 // first request.
 type Service struct {
-	Contacts Contacts // nil: no contacts
+	redactions redact.Policies
+	Contacts   Contacts // nil: no contacts
 
 	db             *db.DB
 	lexicon        Lexicon
@@ -80,10 +83,11 @@ type indexSlot struct {
 // New returns a service. Call Run to keep embeddings up to date.
 func New(c Config) *Service {
 	c.Clock = clock.OrSystem(c.Clock)
-	wiring.Check(c, "Embedder", "Recordings", "Numbers")
+	wiring.Check(c, "Embedder", "Recordings", "Numbers", "Redactions")
 	s := &Service{db: c.DB, lexicon: c.Lexicon, embedder: c.Embedder, now: c.Clock.Now, window: c.Window, budget: c.Budget,
 		limits: defaultLimits, recording: func(string, string) string { return "" },
-		phone: func(_ context.Context, _, number string) string { return digitsOf(number) }, indexes: map[string]*indexSlot{}}
+		phone: func(_ context.Context, _, number string) string { return digitsOf(number) }, indexes: map[string]*indexSlot{},
+		redactions: redact.OrOff(c.Redactions)}
 	if s.window == 0 {
 		s.window = Window
 	}

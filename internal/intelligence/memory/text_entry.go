@@ -50,8 +50,13 @@ func (s *Service) AddText(ctx context.Context, tx db.Querier, org string, r Text
 	const q = `INSERT INTO memory_facts (org_id, phone, id, text, created_by, created_at, expires_at, key, model, vector, terms, kind,
 		call_id, contact_id)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) ON CONFLICT (org_id, id) DO NOTHING`
+	policy, err := s.redactions.Redaction(ctx, org)
+	if err != nil {
+		return err
+	}
+	r.Text = policy.Text(r.Text)
 	x := s.factRow(ctx, r.Text)
-	_, err := tx.Exec(ctx, q, org, r.Phone, itemID(r.Of), r.Text, r.By, db.At(r.At), db.At(r.At.Add(s.window)), x.key, x.model,
+	_, err = tx.Exec(ctx, q, org, r.Phone, itemID(r.Of), r.Text, r.By, db.At(r.At), db.At(r.At.Add(s.window)), x.key, x.model,
 		x.vector.bytes(), encodeTerms(x.terms), r.Kind, db.Null(r.CallID), db.Null(r.ContactID))
 	return wrapError("remember what was written", err)
 }

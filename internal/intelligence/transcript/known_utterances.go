@@ -32,11 +32,8 @@ func (s *Service) PublishUtterance(org, callID string, x KnownUtterance, zero ti
 		zero = h[0].began
 	}
 	g := x.segment(zero)
-	e := event.CallTranscriptSegment{CallID: callID, Speaker: string(g.Speaker), Channel: g.Channel, StartMS: g.StartMS, EndMS: g.EndMS,
-		Text: g.Text, Confidence: g.Confidence}
-	if err := s.Outbox.PublishEphemeral(org, e); err != nil {
-		s.Log.Warn("words of a call not streamed", "org", org, "call", callID, "err", err)
-	}
+	s.publishSegment(org, event.CallTranscriptSegment{CallID: callID, Speaker: string(g.Speaker), Channel: g.Channel, StartMS: g.StartMS,
+		EndMS: g.EndMS, Text: g.Text, Confidence: g.Confidence})
 }
 
 // segment returns the utterance as a segment.
@@ -64,22 +61,32 @@ func (s *Service) awaitUtterances(ctx context.Context, org, callID string) error
 
 // allSegments returns the recognised segments of a call, with those of conversations with voice agents replaced by
 // the known utterances.
-func (s *Service) allSegments(ctx context.Context, org string, t Transcript) ([]Segment, error) {
+//
+// Both are without numbers that the organisation removes.
+func (s *Service) allSegments(ctx context.Context, org string, t Transcript) (out heardCall, err error) {
+	policy, err := s.policy(ctx, org, t.Language)
+	if err != nil {
+		return out, err
+	}
 	if err := s.awaitUtterances(ctx, org, t.CallID); err != nil {
-		return nil, err
+		return out, err
 	}
 	said, err := s.knownUtterances(ctx, s.DB.Read(ctx), org, t.CallID)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	heard, failed := s.segments(ctx, org, t)
+	if policy.Audio && !errors.Is(failed, errNoFile) && !errors.Is(failed, ErrTooShort) {
+		out.unsearched = failed
+	}
+	out.segments, out.removed = redactSegments(policy, heard)
 	if len(said) == 0 {
-		return heard, failed
+		return out, failed
 	}
 	zero := said[0].Began
 	parts, err := s.Recordings.Parts(ctx, org, t.CallID)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	if len(parts) > 0 {
 		zero = parts[0].StartedAt
@@ -88,7 +95,9 @@ func (s *Service) allSegments(ctx context.Context, org string, t Transcript) ([]
 		errors.Is(failed, ErrTooShort) {
 		failed = nil // the known utterances are the complete transcript
 	}
-	return withUtterances(heard, said, zero), failed
+	all, more := redactSegments(policy, withUtterances(heard, said, zero))
+	out.segments, out.removed = all, append(out.removed, more...)
+	return out, failed
 }
 
 // matchTolerance is the distance in ms up to which a recognised segment counts as part of a conversation.

@@ -70,10 +70,7 @@ const maxWAVHeader = 64
 func (s *Service) streamSegments(org, callID string, offset time.Duration) func(Segment) {
 	ms := int(offset.Milliseconds())
 	return func(x Segment) {
-		e := event.CallTranscriptSegment{CallID: callID, Speaker: string(x.Speaker), Channel: x.Channel, StartMS: x.StartMS + ms,
-			EndMS: x.EndMS + ms, Text: x.Text, Confidence: x.Confidence}
-		if err := s.Outbox.PublishEphemeral(org, e); err != nil {
-			s.Log.Warn("words of a call not streamed", "org", org, "call", callID, "err", err)
-		}
+		s.publishSegment(org, event.CallTranscriptSegment{CallID: callID, Speaker: string(x.Speaker), Channel: x.Channel,
+			StartMS: x.StartMS + ms, EndMS: x.EndMS + ms, Text: x.Text, Confidence: x.Confidence})
 	}
 }

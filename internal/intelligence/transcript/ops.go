@@ -86,7 +86,9 @@ func (s *Service) Of(ctx context.Context, org, callID string) (*Transcript, erro
 		return nil, err
 	}
 	if h := s.liveOf(org, callID); h != nil || len(said) > 0 {
-		t.setLiveSegments(h, said)
+		if err := s.setLiveSegments(ctx, org, &t, h, said); err != nil {
+			return nil, err
+		}
 	}
 	return &t, nil
 }
@@ -108,7 +110,9 @@ func (s *Service) liveTranscript(ctx context.Context, org, callID string) (*Tran
 	default:
 		return nil, op.NotFound("transcript of this call")
 	}
-	t.setLiveSegments(h, said)
+	if err := s.setLiveSegments(ctx, org, t, h, said); err != nil {
+		return nil, err
+	}
 	t.Engine = s.engineOf(t.Segments)
 	if err := CheckLanguage(s.Recognizer, t.Language); err != nil && len(said) == 0 {
 		return t, s.setOutcome(t, nil, err, true)
@@ -122,8 +126,13 @@ func (s *Service) isInProgress(ctx context.Context, org, callID string) bool {
 	return err == nil && c.Body.EndedAt == nil
 }
 
-// setLiveSegments sets the segments recognised so far.
-func (t *Transcript) setLiveSegments(h liveRecordings, said []KnownUtterance) {
+// setLiveSegments sets the segments recognised so far, without numbers that the organisation removes, and without the beginnings of such
+// numbers.
+func (s *Service) setLiveSegments(ctx context.Context, org string, t *Transcript, h liveRecordings, said []KnownUtterance) error {
+	policy, err := s.policy(ctx, org, t.Language)
+	if err != nil {
+		return err
+	}
 	t.Segments = h.segments()
 	if len(said) > 0 {
 		zero := said[0].Began
@@ -132,10 +141,12 @@ func (t *Transcript) setLiveSegments(h liveRecordings, said []KnownUtterance) {
 		}
 		t.Segments = withUtterances(t.Segments, said, zero)
 	}
+	t.Segments, t.Redactions = unfinishedSegments(policy, t.Segments)
 	t.Text, t.WordCount = TextOf(t.Segments), wordCount(t.Segments)
 	for _, s := range t.Segments {
 		t.DurationSeconds = max(t.DurationSeconds, (s.EndMS+999)/1000)
 	}
+	return nil
 }
 
 // SummaryOf returns the note of a call. The error is a not_found for a call without one.

@@ -23,11 +23,17 @@ func (s *Service) process(ctx context.Context, j job.Job) error {
 	if err := j.Bind(&ref); err != nil {
 		return errors.Join(err, job.ErrDead)
 	}
+	if err := s.awaitFiles(ctx, j.Org, ref.CallID); err != nil {
+		return err
+	}
 	t, err := s.transcribe(ctx, j, ref.CallID)
 	if db.IsNone(err) { // it was deleted meanwhile
-		return nil
+		return s.redactAudio(ctx, j, ref.CallID, Transcript{Status: Failed})
 	}
 	if err != nil {
+		return err
+	}
+	if err := s.redactAudio(ctx, j, ref.CallID, t); err != nil {
 		return err
 	}
 	facts, err := s.loadCallFacts(ctx, j.Org, ref.CallID)
@@ -81,9 +87,13 @@ func (s *Service) transcribe(ctx context.Context, j job.Job, callID string) (Tra
 		return t, fmt.Errorf("begin transcript of %s: %w", callID, err)
 	}
 	before := t
-	segments, err := s.allSegments(ctx, j.Org, t)
-	if err := s.setOutcome(&t, segments, err, j.Last()); err != nil {
+	heard, err := s.allSegments(ctx, j.Org, t)
+	t.Redactions = mergeRedactions(before.Redactions, heard.removed)
+	if err := s.setOutcome(&t, heard.segments, err, j.Last()); err != nil {
 		return t, err
+	}
+	if heard.unsearched != nil && t.Status == Completed {
+		t.Error = &event.Fault{Code: "transcript_incomplete", Message: heard.unsearched.Error()}
 	}
 	t.keepPrevious(before)
 	done := db.At(s.Clock.Now())

@@ -52,7 +52,7 @@ type Transcript struct {
 
 // Redaction is a part that was removed intentionally.
 type Redaction struct {
-	Kind    string `json:"kind" enum:"card,cvv,account,custom"`
+	Kind    string `json:"kind" enum:"card,expiry,cvv,account,health,social,pin,custom"`
 	StartMS int    `json:"start_ms"`
 	EndMS   int    `json:"end_ms"`
 }

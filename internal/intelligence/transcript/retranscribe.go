@@ -129,9 +129,9 @@ func (t *Transcript) keepPrevious(before Transcript) {
 	if f == nil {
 		f = &event.Fault{Code: *t.SkippedReason, Message: "trying again understood nothing"}
 	}
-	id, language := t.ID, t.Language
+	id, language, removed := t.ID, t.Language, t.Redactions
 	*t = before
-	t.ID, t.Language, t.Status, t.Error, t.SkippedReason = id, language, Completed, f, nil
+	t.ID, t.Language, t.Status, t.Error, t.SkippedReason, t.Redactions = id, language, Completed, f, nil, removed
 }
 
 // DeleteIn selects the transcript to delete.

@@ -14,6 +14,7 @@ import (
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/event"
 	"soniq/internal/platform/job"
+	"soniq/internal/platform/redact"
 	"soniq/internal/platform/wiring"
 	"soniq/internal/telephony/call"
 	"soniq/internal/telephony/call/recording"
@@ -27,6 +28,12 @@ type Recordings interface {
 	Open(ctx context.Context, p recording.Part) (io.ReadSeekCloser, int64, error)
 	// Path returns the path of a recording's file.
 	Path(p recording.Part) (string, error)
+	// IsLocal reports whether this server has the file of a recording.
+	IsLocal(p recording.Part) bool
+	// Redact replaces parts of a recording by silence, and makes it available if it waited for that.
+	Redact(ctx context.Context, org, callID string, p recording.Part, parts []recording.Redaction) error
+	// Withhold marks a recording that waits for Redact as failed.
+	Withhold(ctx context.Context, org, callID string, p recording.Part, reason string) error
 }
 
 // Config has the dependencies of the service.
@@ -50,6 +57,7 @@ type Config struct {
 	Zones        Zones
 	Vocabularies Vocabularies
 	Deliveries   Deliveries
+	Redactions   redact.Policies
 }
 
 // Deliveries are the deliveries of events to webhooks. Package webhook implements it.
@@ -87,8 +95,9 @@ type Vocabularies interface {
 type Service struct {
 	Config
 
-	mu   sync.Mutex // guards live
-	live map[string]liveRecordings
+	mu      sync.Mutex // guards the fields below
+	live    map[string]liveRecordings
+	streams map[string]*segmentStream
 }
 
 // New returns a service. It panics if a dependency is missing.
@@ -150,6 +159,7 @@ func (s *Service) StartLive(org, callID, path string, f Format) *LiveTranscripti
 	for id, old := range s.live { // calls without a job
 		if last := old[len(old)-1].ended; !last.IsZero() && s.Clock.Now().Sub(last) > liveRetention && id != org+" "+callID {
 			delete(s.live, id)
+			delete(s.streams, id)
 		}
 	}
 	h := append(s.live[org+" "+callID], x)
@@ -183,8 +193,13 @@ func (s *Service) liveOf(org, callID string) liveRecordings {
 
 func (s *Service) dropLive(org, callID string) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	stream := s.streams[org+" "+callID]
 	delete(s.live, org+" "+callID)
+	delete(s.streams, org+" "+callID)
+	s.mu.Unlock()
+	if stream != nil {
+		s.publishSegments(org, stream.flush())
+	}
 }
 
 // Queue is the job queue of this package.
@@ -213,7 +228,12 @@ func (s *Service) OnRecordingsReady(ctx context.Context, tx db.Querier, org, cal
 	t := Transcript{ID: db.NewID("trn"), CallID: callID, Status: Queued, Language: s.language(ctx, tx, org, callID),
 		CreatedAt: db.At(s.Clock.Now())}
 	if h := s.liveOf(org, callID); h != nil {
-		t.ID, t.Segments = h[0].id, h.segments()
+		policy, err := s.policy(ctx, org, t.Language)
+		if err != nil {
+			return err
+		}
+		t.ID = h[0].id
+		t.Segments, _ = unfinishedSegments(policy, h.segments())
 		t.Text, t.WordCount = TextOf(t.Segments), wordCount(t.Segments)
 	}
 	if err := insertTranscript(ctx, tx, org, t); err != nil {

@@ -21,6 +21,7 @@ import (
 	"soniq/internal/platform/db/dbtest"
 	"soniq/internal/platform/event"
 	"soniq/internal/platform/job"
+	"soniq/internal/platform/redact"
 	"soniq/internal/telephony/call"
 	"soniq/internal/telephony/call/recording"
 )
@@ -64,6 +65,12 @@ type fixture struct {
 
 func newFixture(t *testing.T, d *db.DB, listener transcript.Recognizer) *fixture {
 	t.Helper()
+	return newRedactingFixture(t, d, listener, redact.Off{})
+}
+
+// newRedactingFixture is newFixture with the numbers that are removed.
+func newRedactingFixture(t *testing.T, d *db.DB, listener transcript.Recognizer, removed redact.Policies) *fixture {
+	t.Helper()
 	ctx := context.Background()
 	b := bus.New()
 	h := &fixture{db: d, dir: t.TempDir(), started: time.Now().Add(-time.Minute)}
@@ -73,16 +80,18 @@ func newFixture(t *testing.T, d *db.DB, listener transcript.Recognizer) *fixture
 	}
 	outbox := &event.Outbox{DB: d, Bus: b}
 	jobs := &job.Queue{Bus: b}
-	h.calls = call.NewService(call.Config{DB: d, Outbox: outbox, Jobs: jobs, Node: "n1", Links: call.Links{BaseURL: "http://x"}})
+	h.calls = call.NewService(call.Config{DB: d, Outbox: outbox, Jobs: jobs, Node: "n1", Links: call.Links{BaseURL: "http://x"},
+		Redactions: removed})
 	h.recordings = recording.New(recording.Config{DB: d, Outbox: outbox, Jobs: jobs, Files: files, Calls: h.calls, Node: "n1",
-		Links: call.Links{BaseURL: "http://x", Key: make([]byte, 32)}})
+		Links: call.Links{BaseURL: "http://x", Key: make([]byte, 32)}, Redactions: removed})
 	h.calls.Observe(h.recordings)
 	lexicon := nlp.NewWordEmbedding()
-	h.memory = memory.New(memory.Config{DB: d, Lexicon: lexicon, Embedder: lexicon})
+	h.memory = memory.New(memory.Config{DB: d, Lexicon: lexicon, Embedder: lexicon, Redactions: removed})
 	h.service = transcript.New(transcript.Config{DB: d, Outbox: outbox, Jobs: jobs, Calls: h.calls, Recordings: h.recordings,
 		Memory: h.memory, Recognizer: listener, Summarizer: nlp.NewRuleSummarizer(lexicon),
 		Log:        slog.New(slog.NewTextHandler(io.Discard, nil)),
-		Utterances: noAgents{}, Zones: noAgents{}, Vocabularies: noAgents{}, Languages: noAgents{}, Deliveries: noAgents{}})
+		Utterances: noAgents{}, Zones: noAgents{}, Vocabularies: noAgents{}, Languages: noAgents{}, Deliveries: noAgents{},
+		Redactions: removed})
 	if listener != nil {
 		h.service.Pool = transcript.NewRecognizerPool(listener, 1)
 		t.Cleanup(h.service.Pool.Close)

@@ -11,7 +11,7 @@ import (
 
 const transcriptColumns = `id, call_id, status, language, engine, duration_seconds, word_count, text, segments, skipped_reason,
 	error, created_at, completed_at, (SELECT v.id FROM voicemails v WHERE v.org_id = transcripts.org_id AND v.call_id = transcripts.call_id
-		AND v.transcript_id = transcripts.id) AS voicemail_id`
+		AND v.transcript_id = transcripts.id) AS voicemail_id, redactions`
 
 func scanTranscript(row interface{ Scan(...any) error }) (Transcript, error) {
 	var t Transcript
@@ -20,10 +20,14 @@ func scanTranscript(row interface{ Scan(...any) error }) (Transcript, error) {
 	var reason db.Null
 	var fault db.JSON[*event.Fault]
 	var completed db.Time
+	var removed db.JSON[[]Redaction]
 	err := row.Scan(&t.ID, &t.CallID, &t.Status, &t.Language, &engine, &t.DurationSeconds, &t.WordCount, &t.Text, &segments,
-		&reason, &fault, &t.CreatedAt, &completed, &t.VoicemailID)
+		&reason, &fault, &t.CreatedAt, &completed, &t.VoicemailID, &removed)
 	t.Engine, t.Segments, t.SkippedReason, t.Error = engine.V, segments.V, reason.Ptr(), fault.V
-	t.CompletedAt, t.Redactions = completed.Ptr(), []Redaction{}
+	t.CompletedAt, t.Redactions = completed.Ptr(), removed.V
+	if t.Redactions == nil {
+		t.Redactions = []Redaction{}
+	}
 	return t, err
 }
 
@@ -65,14 +69,14 @@ func markProcessing(ctx context.Context, tx db.Querier, org, callID string) erro
 // saveFinal stores a transcript's final state. A transcript in a final state is not changed.
 func saveFinal(ctx context.Context, tx db.Querier, org string, t Transcript) error {
 	const q = `UPDATE transcripts SET status = $3, engine = $4, duration_seconds = $5, word_count = $6, text = $7, segments = $8,
-			skipped_reason = $9, error = $10, completed_at = $11
+			skipped_reason = $9, error = $10, completed_at = $11, redactions = $12
 		WHERE org_id = $1 AND call_id = $2 AND status NOT IN ('completed', 'failed', 'skipped')`
 	var reason db.Null
 	if t.SkippedReason != nil {
 		reason = db.Null(*t.SkippedReason)
 	}
 	_, err := tx.Exec(ctx, q, org, t.CallID, string(t.Status), db.AsJSON(t.Engine), t.DurationSeconds, t.WordCount, t.Text,
-		db.AsJSON(t.Segments), reason, db.AsJSON(t.Error), *t.CompletedAt)
+		db.AsJSON(t.Segments), reason, db.AsJSON(t.Error), *t.CompletedAt, db.AsJSON(t.Redactions))
 	return err
 }
 

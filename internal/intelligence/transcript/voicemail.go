@@ -80,7 +80,12 @@ func (s *Service) transcribeMessage(ctx context.Context, j job.Job, id string, c
 	now := db.At(s.Clock.Now())
 	t := Transcript{ID: db.NewID("trn"), CallID: c.ID, VoicemailID: &id, Status: Processing, CreatedAt: now,
 		Language: s.language(ctx, s.DB.Read(ctx), j.Org, c.ID)}
+	policy, err := s.policy(ctx, j.Org, t.Language)
+	if err != nil {
+		return err
+	}
 	segments, err := s.readMessage(ctx, sound, size, t.Language, s.vocabulary(j.Org, c.ID))
+	segments, t.Redactions = redactSegments(policy, segments)
 	if err := s.setOutcome(&t, segments, err, j.Last()); err != nil {
 		return fmt.Errorf("recognise message %s: %w", id, err)
 	}

@@ -87,6 +87,8 @@ func (s *Service) saveTurn(ctx context.Context, line Caller, set ConversationSet
 	if s.DB == nil {
 		return
 	}
+	policy := s.policy(ctx, set.Org).In(set.Language)
+	x.Heard, x.Said = policy.Isolated(x.Heard), policy.Isolated(x.Said)
 	saves.Go(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 		defer cancel()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"soniq/internal/platform/db"
+	"soniq/internal/platform/redact"
 )
 
 // Utterance is an utterance in a conversation with an agent: of the caller, as transcribed, or of the agent, as far
@@ -26,6 +27,8 @@ type utteranceLog struct {
 	first          time.Time
 	queue          chan Utterance
 	work           sync.WaitGroup
+	stream         *redact.Stream
+	all            []Utterance // by Source of the stream's passages
 }
 
 // maxQueuedUtterances limits the utterances that wait to be stored; if the database is slower, utterances are lost.
@@ -35,7 +38,7 @@ const maxQueuedUtterances = 200
 // database.
 func (s *Service) newUtteranceLog(ctx context.Context, set ConversationSettings) *utteranceLog {
 	d := &utteranceLog{s: s, org: set.Org, call: set.CallID, conversationID: db.NewID("talk"),
-		queue: make(chan Utterance, maxQueuedUtterances)}
+		queue: make(chan Utterance, maxQueuedUtterances), stream: s.policy(ctx, set.Org).In(set.Language).NewStream()}
 	s.countConversation(set, 1)
 	ctx = context.WithoutCancel(ctx)
 	d.work.Go(func() {
@@ -56,12 +59,13 @@ func (d *utteranceLog) write(ctx context.Context, w Utterance) {
 
 // close waits until all utterances are stored.
 func (d *utteranceLog) close() {
+	d.release(d.stream.Flush())
 	close(d.queue)
 	d.work.Wait()
 	d.s.countConversation(ConversationSettings{Org: d.org, CallID: d.call}, -1)
 }
 
-// add queues an utterance, and notifies observers.
+// add queues an utterance without the numbers that the organisation removes. It may wait for the next utterance.
 func (d *utteranceLog) add(agent bool, text string, began, ended time.Time) {
 	if text == "" || began.IsZero() || d.s.DB == nil {
 		return
@@ -73,14 +77,39 @@ func (d *utteranceLog) add(agent bool, text string, began, ended time.Time) {
 	if d.first.IsZero() {
 		d.first = began
 	}
-	for _, o := range d.s.utteranceObservers {
-		o.UtteranceFinished(d.org, d.call, w, d.first)
+	speaker := callerSpeaker
+	if agent {
+		speaker = agentSpeaker
 	}
-	select {
-	case d.queue <- w:
-	default:
-		d.s.Log.Error("words of a voice agent not kept: the database is too slow", "call", d.call)
+	d.all = append(d.all, w)
+	d.release(d.stream.Push(redact.Passage{Speaker: speaker, Text: text, StartMS: int(began.Sub(d.first).Milliseconds()),
+		EndMS: int(ended.Sub(d.first).Milliseconds()), Source: len(d.all) - 1}))
+}
+
+// release queues utterances that are complete, and notifies observers.
+func (d *utteranceLog) release(complete []redact.Passage) {
+	for _, p := range complete {
+		w := d.all[p.Source]
+		w.Text = p.Text
+		for _, o := range d.s.utteranceObservers {
+			o.UtteranceFinished(d.org, d.call, w, d.first)
+		}
+		select {
+		case d.queue <- w:
+		default:
+			d.s.Log.Error("words of a voice agent not kept: the database is too slow", "call", d.call)
+		}
 	}
+}
+
+// policy returns what an organisation removes from stored words. If that cannot be read, every number is removed.
+func (s *Service) policy(ctx context.Context, org string) redact.Policy {
+	p, err := s.Redactions.Redaction(ctx, org)
+	if err != nil {
+		s.Log.Warn("redaction of an organisation not read: all numbers are removed", "org", org, "err", err)
+		return redact.Policy{Kinds: redact.Kinds}
+	}
+	return p
 }
 
 // countConversation counts the conversations of a call that have unstored utterances.

@@ -13,6 +13,7 @@ import (
 	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/observe"
+	"soniq/internal/platform/redact"
 	"soniq/internal/platform/wiring"
 	"soniq/internal/protocol/media"
 	"soniq/internal/protocol/media/clip"
@@ -115,6 +116,8 @@ type Config struct {
 	Models      Models // nil: there are no agents
 	// Realtime replaces Transcriber and Models; mandatory announcements still use Synthesizer. May be nil.
 	Realtime RealtimeEngine
+	// Redactions has what organisations remove from stored words.
+	Redactions redact.Policies
 	// MaxConversations limits concurrent conversations; 0: no limit.
 	MaxConversations int
 }

@@ -14,6 +14,7 @@ import (
 	"soniq/internal/platform/job"
 	"soniq/internal/platform/journal"
 	"soniq/internal/platform/observe"
+	"soniq/internal/platform/redact"
 )
 
 // Config has the dependencies of a Service.
@@ -34,6 +35,7 @@ type Config struct {
 	Transcripts  Transcripts
 	Contacts     Contacts
 	Queues       Queues
+	Redactions   redact.Policies // what organisations remove from notes
 }
 
 // Service stores calls and serves their API. Create it with NewService. It is safe for concurrent use.
@@ -52,6 +54,7 @@ type Service struct {
 // NewService returns a Service. Add observers before the first call of another method; then it is safe for concurrent use.
 func NewService(c Config) *Service {
 	c.Clock, c.Links.Clock = clock.OrSystem(c.Clock), clock.OrSystem(c.Links.Clock)
+	c.Redactions = redact.OrOff(c.Redactions)
 	return &Service{Config: c}
 }
 

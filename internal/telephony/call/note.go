@@ -74,9 +74,14 @@ type newNote struct {
 }
 
 func (s *Service) insertNote(ctx context.Context, tx db.Querier, org string, n newNote, id string, at db.Time) error {
+	policy, err := s.Redactions.Redaction(ctx, org)
+	if err != nil {
+		return err
+	}
+	n.body = policy.Text(n.body)
 	const q = `INSERT INTO notes (org_id, id, call_id, body, pinned, crm_sync, author_type, author_id, author_name, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
-	_, err := tx.Exec(ctx, q, org, id, n.callID, n.body, n.pinned, n.crmSync, n.author.Type, n.author.ID, n.author.Name, at)
+	_, err = tx.Exec(ctx, q, org, id, n.callID, n.body, n.pinned, n.crmSync, n.author.Type, n.author.ID, n.author.Name, at)
 	if err != nil {
 		return fmt.Errorf("insert note: %w", err)
 	}

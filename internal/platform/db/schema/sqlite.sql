@@ -305,7 +305,7 @@ CREATE TABLE recordings (
 	ended_at         BIGINT,
 	available_at     BIGINT,
 	error            TEXT,
-	node             TEXT NOT NULL, missing_ms INTEGER NOT NULL DEFAULT 0,
+	node             TEXT NOT NULL, missing_ms INTEGER NOT NULL DEFAULT 0, redactions TEXT NOT NULL DEFAULT '[]', redaction TEXT NOT NULL DEFAULT '',
 	PRIMARY KEY (org_id, id),
 	FOREIGN KEY (org_id, call_id) REFERENCES calls (org_id, id)
 );
@@ -329,7 +329,7 @@ CREATE TABLE transcripts (
 	skipped_reason   TEXT,
 	error            TEXT,
 	created_at       BIGINT NOT NULL,
-	completed_at     BIGINT,
+	completed_at     BIGINT, redactions TEXT NOT NULL DEFAULT '[]',
 	PRIMARY KEY (org_id, id),
 	UNIQUE (org_id, call_id),
 	FOREIGN KEY (org_id, call_id) REFERENCES calls (org_id, id)

@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -88,7 +89,7 @@ func redirect(r Recording) (*huma.StreamResponse, error) {
 
 func notReady(r Recording) *op.Error {
 	if r.Status == "failed" {
-		e := op.Fail("recording_not_found", "the recording failed")
+		e := op.Fail("recording_not_found", cmp.Or(r.failure(), "the recording failed"))
 		e.Extra = map[string]any{"reason": "failed"}
 		return e
 	}

@@ -16,11 +16,13 @@ type Part struct {
 	Name      string // in the blob store
 	StartedAt time.Time
 	Available bool
+	Node      string // the server that has its file
+	Redaction string // state of the removal of numbers: empty, pending, done or withheld
 }
 
 // Parts lists the recordings of a call in the order of their start.
 func (s *Service) Parts(ctx context.Context, org, callID string) ([]Part, error) {
-	const q = `SELECT id, blob, started_at, status FROM recordings WHERE org_id = $1 AND call_id = $2 ORDER BY started_at, id`
+	const q = `SELECT id, blob, started_at, status, node, redaction FROM recordings WHERE org_id = $1 AND call_id = $2 ORDER BY started_at, id`
 	rows, err := s.DB.Read(ctx).Query(ctx, q, org, callID)
 	if err != nil {
 		return nil, fmt.Errorf("list recordings of call %s: %w", callID, err)
@@ -31,14 +33,18 @@ func (s *Service) Parts(ctx context.Context, org, callID string) ([]Part, error)
 		var p Part
 		var started db.Time
 		var status string
-		if err := rows.Scan(&p.ID, &p.Name, &started, &status); err != nil {
+		if err := rows.Scan(&p.ID, &p.Name, &started, &status, &p.Node, &p.Redaction); err != nil {
 			return nil, err
 		}
-		p.StartedAt, p.Available = started.Time, status == "available"
+		p.StartedAt = started.Time
+		p.Available = status == "available" || status == "processing" && p.Pending() || status == "failed" && p.Redaction == redactionWithheld
 		all = append(all, p)
 	}
 	return all, rows.Err()
 }
+
+// Pending reports whether the recording waits for the removal of numbers.
+func (p Part) Pending() bool { return p.Redaction == redactionPending }
 
 // Open opens the audio of an available recording.
 func (s *Service) Open(ctx context.Context, p Part) (io.ReadSeekCloser, int64, error) {
@@ -50,7 +56,8 @@ func (s *Service) Open(ctx context.Context, p Part) (io.ReadSeekCloser, int64, e
 // last recording, written concurrently, could each see the other as missing.
 func recordingsDone(ctx context.Context, tx db.Querier, org, callID string) (done, any bool, err error) {
 	const q = `SELECT (SELECT ended_at FROM calls WHERE org_id = $1 AND id = $2),
-		count(CASE WHEN status IN ('recording', 'paused', 'processing') THEN 1 END), count(CASE WHEN status = 'available' THEN 1 END)
+		count(CASE WHEN status IN ('recording', 'paused', 'processing') AND redaction = '' THEN 1 END),
+		count(CASE WHEN status = 'available' OR redaction = 'pending' THEN 1 END)
 		FROM recordings WHERE org_id = $1 AND call_id = $2`
 	var ended db.Time
 	var open, available int

@@ -27,6 +27,7 @@ type Recording struct {
 	URL             *string      `json:"url" doc:"Address of the audio that needs no credential, valid until url_expires_at"`
 	URLExpiresAt    *db.Time     `json:"url_expires_at"`
 	Pauses          []call.Pause `json:"pauses" nullable:"false"`
+	Redactions      []Redaction  `json:"redactions" nullable:"false" doc:"Parts that were replaced by silence, by the redaction settings of the organisation"`
 	Consent         string       `json:"consent"`
 	Trigger         string       `json:"trigger" enum:"policy,flow,agent,api,supervisor"`
 	SHA256          *string      `json:"sha256"`
@@ -46,7 +47,7 @@ type Recording struct {
 // Revision returns the version of a recording for its ETag. The URL is not part of it, because it is signed anew for
 // each response.
 func (r Recording) Revision() string {
-	return fmt.Sprint(r.ID, r.Status, r.SizeBytes, r.LegalHold, r.RetentionUntil, len(r.Pauses), r.DurationSeconds)
+	return fmt.Sprint(r.ID, r.Status, r.SizeBytes, r.LegalHold, r.RetentionUntil, len(r.Pauses), r.DurationSeconds, len(r.Redactions))
 }
 
 // insertRecording inserts a recording that begins. It clears the call's recording_ready, which refers to the new
@@ -78,14 +79,23 @@ func (s *Service) StopRecordings(ctx context.Context, tx db.Querier, org, callID
 // Recorded stores the result of a recording. Only the first result of a recording has an effect. It waits for the
 // commit, which shares a group commit with other writes (db.TxAsync). If a power failure loses the commit, Recover
 // finds the file at the next start.
+//
+// If numbers are to be removed from recordings, the recording stays in processing, and Redact or Withhold finish it.
 func (s *Service) Recorded(ctx context.Context, org, callID, id string, a call.Audio, then call.OnRecorded) error {
+	policy, err := s.Redactions.Redaction(ctx, org)
+	if err != nil {
+		return fmt.Errorf("finish recording %s: %w", id, err)
+	}
 	written := s.DB.TxAsync(ctx, func(tx db.Querier) error {
 		if err := s.Calls.Lock(ctx, tx, org, callID); err != nil {
 			return err
 		}
-		changed, err := s.finishRecording(ctx, tx, org, callID, id, a)
+		changed, err := s.finishRecording(ctx, tx, org, callID, id, a, policy.Audio)
 		if err != nil || !changed {
 			return err
+		}
+		if policy.Audio && a.Err == nil {
+			return s.runOnRecorded(ctx, tx, org, callID, then)
 		}
 		if err := s.publishRecording(ctx, tx, org, callID, id, a); err != nil {
 			return err
@@ -98,19 +108,22 @@ func (s *Service) Recorded(ctx context.Context, org, callID, id string, a call.A
 	return nil
 }
 
-func (s *Service) finishRecording(ctx context.Context, tx db.Querier, org, callID, id string, a call.Audio) (bool, error) {
-	status, fault := "available", recordingFault(a)
+func (s *Service) finishRecording(ctx context.Context, tx db.Querier, org, callID, id string, a call.Audio, redact bool) (bool, error) {
+	status, redaction, fault := "available", "", recordingFault(a)
 	available := db.At(s.Clock.Now())
-	if a.Err != nil {
+	switch {
+	case a.Err != nil:
 		status, available = "failed", db.Time{}
+	case redact:
+		status, redaction, available = "processing", redactionPending, db.Time{}
 	}
 	const q = `UPDATE recordings SET status = $3, duration_seconds = $4, size_bytes = $5, sha256 = $6, available_at = $7, error = $8,
 			ended_at = COALESCE(ended_at, $9), channels = COALESCE($10, channels), sample_rate_hz = COALESCE($11, sample_rate_hz),
-			missing_ms = $12
-		WHERE org_id = $1 AND id = $2 AND status IN ('recording', 'paused', 'processing') RETURNING pauses`
+			missing_ms = $12, redaction = $13
+		WHERE org_id = $1 AND id = $2 AND status IN ('recording', 'paused', 'processing') AND redaction = '' RETURNING pauses`
 	var pauses db.JSON[[]call.Pause]
 	err := tx.QueryRow(ctx, q, org, id, status, wholeSeconds(a.Duration), a.Size, db.Null(a.SHA256), available, faultText(fault),
-		db.At(s.Clock.Now()), intOrNull(a.Channels), intOrNull(a.SampleRate), a.Missing.Milliseconds()).Scan(&pauses)
+		db.At(s.Clock.Now()), intOrNull(a.Channels), intOrNull(a.SampleRate), a.Missing.Milliseconds(), redaction).Scan(&pauses)
 	if db.IsNone(err) {
 		return false, nil
 	}
@@ -119,6 +132,9 @@ func (s *Service) finishRecording(ctx context.Context, tx db.Querier, org, callI
 	}
 	if err := closePause(ctx, tx, org, id, pauses, a.Duration); err != nil {
 		return true, err
+	}
+	if redact {
+		return true, nil
 	}
 	return true, s.Calls.SetRecordingReady(ctx, tx, org, callID, id, true)
 }
@@ -182,7 +198,7 @@ func (s *Service) publishRecording(ctx context.Context, tx db.Querier, org, call
 }
 
 const recordingColumns = `id, call_id, status, format, channels, sample_rate_hz, duration_seconds, size_bytes, blob, pauses, consent,
-	started_by, sha256, legal_hold, retention_until, started_at, ended_at, available_at, error, missing_ms`
+	started_by, sha256, legal_hold, retention_until, started_at, ended_at, available_at, error, missing_ms, redactions`
 
 // scanner is the common interface of QueryRow and Rows.
 type scanner interface{ Scan(to ...any) error }
@@ -194,13 +210,17 @@ func scanRecording(r scanner) (Recording, error) {
 	var until, ended, available db.Time
 	var wrong db.JSON[*event.Fault]
 	var missing int64
+	var redactions db.JSON[[]Redaction]
 	err := r.Scan(&x.ID, &x.CallID, &x.Status, &x.Format, &x.Channels, &x.SampleRateHz, &x.DurationSeconds, &x.SizeBytes, &x.blob,
-		&pauses, &x.Consent, &x.Trigger, &sha, &x.LegalHold, &until, &x.StartedAt, &ended, &available, &wrong, &missing)
+		&pauses, &x.Consent, &x.Trigger, &sha, &x.LegalHold, &until, &x.StartedAt, &ended, &available, &wrong, &missing, &redactions)
 	x.SHA256, x.RetentionUntil, x.EndedAt, x.AvailableAt, x.Error = sha.Ptr(), until.Ptr(), ended.Ptr(), available.Ptr(), wrong.V
 	x.Truncated, x.MissingSeconds = missing > 0, missingSeconds(time.Duration(missing)*time.Millisecond)
 	x.Pauses = pauses.V
 	if x.Pauses == nil {
 		x.Pauses = []call.Pause{}
+	}
+	if x.Redactions = redactions.V; x.Redactions == nil {
+		x.Redactions = []Redaction{}
 	}
 	return x, err
 }

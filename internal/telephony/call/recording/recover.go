@@ -55,7 +55,8 @@ func (s *Service) Adopt(ctx context.Context, node string) error {
 
 func (s *Service) interruptedRecordings(ctx context.Context) ([]interruptedRecording, error) {
 	// tenant: recovery of everything this node held
-	const q = `SELECT org_id, id, call_id, blob, status FROM recordings WHERE node = $1 AND status IN ('recording', 'paused', 'processing')`
+	const q = `SELECT org_id, id, call_id, blob, status FROM recordings WHERE node = $1 AND status IN ('recording', 'paused', 'processing')
+		AND redaction = ''`
 	rows, err := s.DB.Read(ctx).Query(ctx, q, s.Node)
 	if err != nil {
 		return nil, err

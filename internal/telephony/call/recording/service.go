@@ -2,6 +2,7 @@ package recording
 
 import (
 	"context"
+	"io"
 	"slices"
 
 	"soniq/internal/platform/access"
@@ -10,6 +11,7 @@ import (
 	"soniq/internal/platform/event"
 	"soniq/internal/platform/job"
 	"soniq/internal/platform/op"
+	"soniq/internal/platform/redact"
 	"soniq/internal/telephony/call"
 )
 
@@ -37,11 +39,20 @@ type Config struct {
 	DB     *db.DB
 	Outbox *event.Outbox
 	Jobs   *job.Queue
-	Files  call.Files
+	Files  Files
 	Calls  Calls
 	Node   string
 	Links  call.Links
 	Clock  clock.Clock // nil: the machine's
+	// Redactions has what organisations remove from recordings. nil: nothing.
+	Redactions redact.Policies
+}
+
+// Files has the audio of recordings; *blob.Dir implements it.
+type Files interface {
+	call.Files
+	// Put writes a file atomically, and replaces it.
+	Put(ctx context.Context, name string, from io.Reader) (size int64, err error)
 }
 
 // Service stores recordings and serves their API. It is the RecordingStore of a call.Service. It is safe for concurrent use.
@@ -52,6 +63,7 @@ type Service struct {
 
 // New returns a Service. Add observers before the first call of another method.
 func New(c Config) *Service {
+	c.Redactions = redact.OrOff(c.Redactions)
 	c.Clock, c.Links.Clock = clock.OrSystem(c.Clock), clock.OrSystem(c.Links.Clock)
 	return &Service{Config: c}
 }

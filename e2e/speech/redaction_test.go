@@ -1,0 +1,82 @@
+package speech
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"soniq/e2e/fixture"
+	"soniq/e2e/rig"
+)
+
+// A caller reads out the number of a card. It is in no answer of the API, no delivery and no file of the server, and the recording, which
+// becomes readable afterwards, is silent there.
+//
+// https://github.com/CALLE-AI/awesome-phone-call-agents/issues/237
+func TestRedaction_RecordedCall(t *testing.T) {
+	t.Parallel()
+	rig.Each(t, func() rig.Options {
+		e := fixture.NewAIServer(t)
+		e.Meanings = map[float64]string{fixture.CallerTone: "My card number is 4111 1111 1111 1111, and I want my money back.",
+			fixture.BobTone: "I will send it back today."}
+		return e.LanguageModelOptions(map[string]string{"SONIQ_SUMMARIZER": "builtin"})
+	}(), func(t *testing.T, s *rig.Server) {
+		company := fixture.NewOrg(s)
+		company.Want(200, "PATCH", "/organization", map[string]any{"redaction": map[string]any{"kinds": []string{"card", "cvv"}}}, nil)
+		company.Want(422, "PATCH", "/organization", map[string]any{"redaction": map[string]any{"kinds": []string{"shoe"}}}, nil)
+		bob := company.AddUser("Bob")
+		phone := company.Phone(bob, fixture.BobTone, rig.PhoneOptions{Auto: true})
+		caller := company.CallIn(company.AddCarrier(bob.ID, nil), "+12125550178")
+		caller.WaitTone(0, fixture.BobTone)
+		phone.Listen(3 * time.Second)
+		caller.Line.HangUp()
+
+		id := company.CDR("+12125550178").CallID
+		company.Webhook.Wait("call.transcription", 2*time.Minute, func(e rig.Event) bool { return e.Data["call_id"] == id })
+		recording := company.Recording(id)
+		for _, path := range []string{"/calls/" + id + "/transcript?words=true", "/calls/" + id + "/transcript?format=vtt", "/calls/" + id + "/summary",
+			"/calls/" + id + "?expand=transcript,summary", "/events?limit=100", "/recordings/" + recording.ID, "/memory/callers/%2B12125550178"} {
+			a := company.Do("GET", path, nil)
+			if a.Status != 200 || strings.Contains(string(a.Body), "1111 1111") {
+				t.Errorf("%s: %d %s", path, a.Status, a.Body)
+			}
+		}
+		if a := company.Do("GET", "/calls/"+id+"/transcript", nil); !strings.Contains(string(a.Body), "My card number is [card], and I want my money back.") {
+			t.Errorf("transcript %s", a.Body)
+		}
+		sound := company.RecordingAudio(recording.ID, "")
+		if d := fixture.ToneDuration(sound.PCM[0], fixture.CallerTone); d > 500*time.Millisecond {
+			t.Errorf("%v of the caller's words are left in the recording", d)
+		}
+		if found := filesWith(t, s.Data, "1111 1111"); len(found) > 0 {
+			t.Errorf("the number is in %v", found)
+		}
+	})
+}
+
+// filesWith returns the files of a folder that contain a text.
+func filesWith(t *testing.T, folder, text string) (found []string) {
+	t.Helper()
+	err := filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if os.IsNotExist(err) {
+			return nil
+		}
+		if bytes.Contains(b, []byte(text)) {
+			found = append(found, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(fmt.Errorf("search the data folder: %w", err))
+	}
+	return found
+}
