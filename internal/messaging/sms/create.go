@@ -61,6 +61,9 @@ func (s *Service) storeAndEnqueue(ctx context.Context, tx db.Querier, m *Message
 		return fmt.Errorf("write message: %w", err)
 	}
 	if m.Status == scheduled {
+		if err := s.publishStatus(ctx, tx, *m); err != nil {
+			return err
+		}
 		return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: m.org, Queue: Queue, Kind: dueJob, Args: messageArgs{m.ID}, RunAt: m.ScheduledAt.Time,
 			UniqueKey: dueJob + " " + m.ID})
 	}
