@@ -76,6 +76,9 @@ func (s *Service) newMessage(ctx context.Context, tx db.Querier, b Create) (Mess
 	now := db.At(s.Clock.Now())
 	m := Message{Direction: outbound, Status: queued, Body: b.Body, Media: attachments(b.MediaURLs), Source: "api",
 		UserID: db.Null(who.UserID).Ptr(), CreatedAt: now, Metadata: b.Metadata, Sandbox: who.Environment == access.Sandbox, org: who.OrgID}
+	if who.Kind == access.BrowserSession {
+		m.Source = "console"
+	}
 	if m.Metadata == nil {
 		m.Metadata = map[string]string{}
 	}
