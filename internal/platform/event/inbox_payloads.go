@@ -22,7 +22,7 @@ type ConversationUpdated struct {
 	At             db.Time `json:"at"`
 }
 
-// VoicemailUpdated reports that a voicemail message was heard, assigned, archived or deleted.
+// VoicemailUpdated reports that a voicemail message was heard, transcribed, assigned, archived or deleted.
 type VoicemailUpdated struct {
 	VoicemailID string  `json:"voicemail_id"`
 	CallID      string  `json:"call_id"`

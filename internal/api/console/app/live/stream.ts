@@ -86,7 +86,6 @@ const changes: [prefix: string, operations: string[]][] = [
   ["sms.", ["sms.conversations.list", "sms.conversations.get", "sms.conversations.messages", "contacts.timeline"]],
   ["conversation.", ["sms.conversations.list", "sms.conversations.get"]],
   ["voicemail.", ["voicemail.list", "voicemail.get", "contacts.timeline"]],
-  ["call.transcription", ["voicemail.list", "voicemail.get"]],
   ["call.ended", ["contacts.timeline"]],
 ];
 

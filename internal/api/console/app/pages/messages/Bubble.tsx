@@ -19,10 +19,10 @@ export function Bubble({ message: m, last, author }: { message: Message; last: b
     <article className={["bubble", ours ? "ours" : "theirs", bad ? "bad" : "", waits ? "waits" : ""].join(" ")} aria-label={t(ours ? "messages.sent_message" : "messages.received_message")}>
       {m.body && <p className="body">{m.body}</p>}
       {m.media.map((x, i) => <Attachment key={i} media={x} />)}
-      {(last || ours && m.status !== "delivered" && m.status !== "sent" || bad) && (
+      {(last || ours) && (
         <p className="meta">
           <time dateTime={m.created_at}>{moment(m.created_at)}</time>
-          {ours && by && <span className={m.source === "mcp" ? "machine" : undefined}>{m.source === "mcp" && <Icon name="sparkles" size={13} />} {by}</span>}
+          {ours && by && (last || m.source !== "console") && <span className={m.source === "mcp" ? "machine" : undefined}>{m.source === "mcp" && <Icon name="sparkles" size={13} />} {by}</span>}
           {ours && <span className="status">{icon && <Icon name={icon} size={14} />}{m.status === "scheduled" && m.scheduled_at ? t("messages.scheduled_for", { when: moment(m.scheduled_at) }) : t(`messages.status.${m.status}` as Key)}</span>}
         </p>
       )}

@@ -102,6 +102,13 @@ function Log({ conversation: c }: { conversation: Conversation }) {
     if (b && !atEnd.current) b.scrollTop += b.scrollHeight - height.current;
     height.current = b?.scrollHeight ?? 0;
   }, [oldest]);
+  useEffect(() => { // the end stays in view when the window or the field below changes
+    const b = box.current;
+    if (!b) return;
+    const resized = new ResizeObserver(() => { if (atEnd.current) b.scrollTop = b.scrollHeight; });
+    resized.observe(b);
+    return () => resized.disconnect();
+  }, []);
   const scrolled = () => {
     const b = box.current;
     if (!b) return;
