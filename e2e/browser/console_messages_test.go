@@ -210,7 +210,7 @@ func TestConsole_NewMessageAndCall(t *testing.T) {
 	p, _ := openConsole(office, "agent", "/console/messages", "440")
 	p.click("link", "New message")
 	p.types("combobox", "To", "Byr")
-	p.click("option", "Ada Byron")
+	p.clickText("option", "Ada Byron")
 	p.checked("messages-new")
 	p.types("textbox", "Write a message", "Good morning!")
 	p.click("button", "Send")

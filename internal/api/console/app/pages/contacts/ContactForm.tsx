@@ -98,7 +98,7 @@ function Form({ contact, phone }: { contact: Contact | undefined; phone: string 
         </div>
         <div className="checks">{check("vip", "caller.vip")}{check("do_not_call", "caller.do_not_call")}</div>
         {draft.custom.length > 0 && <fieldset><legend>{t("contacts.custom")}</legend>{draft.custom.map(([name, value], i) => <label className="field" key={name}><span>{name}</span><input value={value} onChange={(e) => set({ custom: draft.custom.map((x, k) => (k === i ? [name, e.currentTarget.value] : x)) })} /></label>)}</fieldset>}
-        {save.error && <Problem error={save.error} />}
+        {save.error && (faults.length > 0 && faults.every((v) => /^(phones|emails)\./.test(v.field)) ? <p className="fault" role="alert">{t("contacts.check")}</p> : <Problem error={save.error} />)}
         <p className="actions"><Link className="button" href={back}>{t("cancel")}</Link><button type="submit" className="button primary" disabled={save.isPending}>{t("save")}</button></p>
       </form>
     </div>

@@ -17,8 +17,14 @@ import { Fields } from "./Fields";
 import { History } from "./History";
 import { Remembered } from "./Remembered";
 
-/** Refreshes everything that shows contacts. */
-export const refreshContacts = () => queries.invalidateQueries({ predicate: (q) => /^(contacts|memory|sms\.conversations|voicemail)\./.test(String(q.queryKey[0])) });
+/** Refreshes everything that shows contacts. What is kept of a contact that is gone is forgotten. */
+export function refreshContacts(gone?: string): Promise<void> {
+  if (gone) queries.removeQueries({ predicate: (q) => isOf(q.queryKey, gone) });
+  return queries.invalidateQueries({ predicate: (q) => /^(contacts|memory|sms\.conversations|voicemail)\./.test(String(q.queryKey[0])) && !(gone && isOf(q.queryKey, gone)) });
+}
+
+/** Whether an answer of the API is about one record. */
+const isOf = (key: readonly unknown[], id: string): boolean => (key[1] as { path?: { id?: string } } | undefined)?.path?.id === id;
 
 export const Back = ({ to, text }: { to: string; text: string }) => <p><Link className="back" href={to}><Icon name="left" size={16} />{text}</Link></p>;
 
@@ -72,7 +78,7 @@ function Delete({ contact: c, name }: { contact: Contact; name: string }) {
     mutationFn: () => request("contacts.delete", { path: { id: c.id } }),
     onSuccess: async () => {
       go("/contacts");
-      await refreshContacts();
+      await refreshContacts(c.id);
     },
   });
   return (

@@ -5,7 +5,7 @@ import { request, upload, type Schema } from "../../api/client";
 import { Icon } from "../../parts/Icon";
 import { Problem } from "../../parts/Problem";
 import { Title } from "../../parts/Title";
-import { number, t, type Key } from "../../words/words";
+import { number, t, textOf, type Key } from "../../words/words";
 import { Back, refreshContacts } from "./ContactPage";
 
 const ways = ["skip", "update", "create"] as const;
@@ -81,6 +81,12 @@ function Progress({ id, onAgain }: { id: string; onAgain: () => void }) {
   );
 }
 
+/** The name of a field as people know it. */
+function fieldName(field: string): string {
+  const first = field.split(".")[0] ?? "";
+  return (first === "phones" ? t("contacts.numbers") : first === "title" ? t("contacts.job") : textOf("contacts." + first)) ?? field;
+}
+
 const ended = (i: Schema<"ContactImport">): boolean => i.status === "completed" || i.status === "failed";
 
 function Errors({ all, failed }: { all: Schema<"ContactLineError">[]; failed: number }) {
@@ -89,7 +95,7 @@ function Errors({ all, failed }: { all: Schema<"ContactLineError">[]; failed: nu
       <h3>{t("contacts.import.errors")}</h3>
       <div className="scroll" role="region" aria-label={t("contacts.import.errors")} tabIndex={0}>
         <table><thead><tr><th scope="col">{t("contacts.import.line")}</th><th scope="col">{t("contacts.merge.field")}</th><th scope="col">{t("contacts.import.why")}</th></tr></thead>
-          <tbody>{all.map((e, i) => <tr key={i}><td>{e.line}</td><td>{e.field}</td><td>{e.message}</td></tr>)}</tbody></table>
+          <tbody>{all.map((e, i) => <tr key={i}><td>{e.line}</td><td>{fieldName(e.field)}</td><td>{e.message}</td></tr>)}</tbody></table>
       </div>
       {failed > all.length && <p className="soft small">{t("contacts.import.first", { count: all.length })}</p>}
     </div>

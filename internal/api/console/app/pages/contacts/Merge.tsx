@@ -23,8 +23,8 @@ export function Merge({ id }: { id: string }) {
   const merge = useMutation({
     mutationFn: () => request("contacts.merge", { path: { id: stays?.id ?? "" }, body: { from_id: goes?.id ?? "" } }),
     onSuccess: async (c) => {
-      go("/contacts/" + c.id);
-      await refreshContacts();
+      go("/contacts/" + c.id, { replace: true });
+      await refreshContacts(goes?.id);
     },
   });
   const fault = a.error ?? b.error;

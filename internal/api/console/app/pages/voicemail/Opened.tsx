@@ -91,7 +91,8 @@ function Delete({ message: v, back }: { message: Voicemail; back: string }) {
     mutationFn: () => request("voicemail.delete", { path: { id: v.id } }),
     onSuccess: async () => {
       go(back);
-      await refresh();
+      queries.removeQueries({ queryKey: ["voicemail.get", { path: { id: v.id } }] });
+      await queries.invalidateQueries({ queryKey: ["voicemail.list"] });
     },
   });
   const name = v.contact?.name || spaced(v.from_number);
